@@ -1,0 +1,107 @@
+// Package domain holds the words that every other package shares: the error
+// that crosses layers, money, and a page of a list. It imports the standard
+// library only and does no IO.
+package domain
+
+import (
+	"fmt"
+	"time"
+)
+
+// Kind sorts refusals for transports: each kind has one status on the wire.
+type Kind uint8
+
+// The kinds of refusal. Internal is the zero value, so that an Error somebody
+// forgot to classify is treated as our fault.
+const (
+	Internal Kind = iota
+	Invalid
+	Unauthorized
+	PaymentRequired
+	Forbidden
+	NotFound
+	MethodNotAllowed
+	Conflict
+	Gone
+	TooLarge
+	RateLimited
+	BadGateway
+	Unavailable
+	UpstreamTimeout
+)
+
+// Error is a refusal that a caller can act on. Kind is for transports, Code is
+// public API, Message is for people and says what to do next.
+type Error struct {
+	Kind       Kind
+	Code       string
+	Message    string
+	Details    map[string]any
+	Retryable  bool
+	RetryAfter time.Duration // 0: the caller is told no time
+}
+
+// Error returns the code and the message.
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+// Is matches on Code, so a reworded copy still equals its sentinel.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code
+}
+
+// Msgf returns a copy of e with another message.
+func (e *Error) Msgf(format string, args ...any) *Error {
+	c := *e
+	c.Message = fmt.Sprintf(format, args...)
+	return &c
+}
+
+// With returns a copy of e with one more detail.
+func (e *Error) With(key string, value any) *Error {
+	c := *e
+	c.Details = make(map[string]any, len(e.Details)+1)
+	for k, v := range e.Details {
+		c.Details[k] = v
+	}
+	c.Details[key] = value
+	return &c
+}
+
+// After returns a copy of e that tells the caller when to try again.
+func (e *Error) After(d time.Duration) *Error {
+	c := *e
+	c.RetryAfter = d
+	return &c
+}
+
+// Refusals that no single package owns.
+var (
+	ErrInvalid = &Error{Kind: Invalid, Code: "INVALID_REQUEST",
+		Message: "the request is not valid; correct the fields named in details and send it again"}
+	ErrIdempotencyConflict = &Error{Kind: Conflict, Code: "IDEMPOTENCY_CONFLICT",
+		Message: "this Idempotency-Key was used for another request; use a new key for a new request"}
+	ErrUnavailable = &Error{Kind: Unavailable, Code: "SERVICE_UNAVAILABLE", Retryable: true, RetryAfter: time.Second,
+		Message: "the service cannot answer right now; try again shortly"}
+)
+
+// FieldIssue names what is wrong with one field, by its JSON path.
+type FieldIssue struct {
+	Field string
+	Issue string
+}
+
+// InvalidFields is ErrInvalid with the faults of a body. The message names the
+// first one, because that is what a person reads.
+func InvalidFields(issues ...FieldIssue) *Error {
+	e := ErrInvalid
+	if len(issues) > 0 {
+		e = e.Msgf("%s %s", issues[0].Field, issues[0].Issue)
+	}
+	return e.With("fields", issues)
+}
+
+// InvalidField is InvalidFields for a single fault.
+func InvalidField(field, format string, args ...any) *Error {
+	return InvalidFields(FieldIssue{Field: field, Issue: fmt.Sprintf(format, args...)})
+}
