@@ -1,0 +1,207 @@
+package health
+
+import (
+	"math"
+	"time"
+)
+
+// State is the health of one session: constant in size, comparable with ==, and
+// a fresh session when zero. It is not safe for concurrent use.
+type State struct {
+	weights                  // as they stood at lastAt
+	lastAt    micros         // of the last scored event
+	lastOf    [worked]micros // when evidence of each cause last came, scored or above the cap
+	unhelpful [unhelpfulMax]micros
+	announced uint8 // the level last announced, as an index of risks
+	rotations uint64
+	recent    reportCap
+	past      tally // before the last rotation
+	exit      tally // since
+	hosts     hostTable
+}
+
+// weights is the evidence that the score is made of.
+type weights struct {
+	bad    [worked]float64 // B, by cause
+	all    float64         // W
+	streak uint8           // bad events in a row, at most streakMax
+}
+
+// Report counts and scores what the agent says. It is false when e only
+// counted: its type is not scored, or the session had its 120 reports in the
+// last minute.
+func (s *State) Report(e Event) bool {
+	at := s.moment(e.At)
+	s.exit.reported.add(e, at)
+	if e.HasLatency {
+		s.exit.latency.add(e.LatencyMS)
+	}
+	found, ok := e.evidence()
+	return ok && s.hear(found, e.Host, at)
+}
+
+// Observe counts and scores what the gateway saw, once no report can claim it.
+func (s *State) Observe(e Event) {
+	at := s.moment(e.At)
+	s.exit.observed.add(e, at)
+	if found, ok := e.evidence(); ok {
+		s.score(found, e.Host, at)
+	}
+}
+
+// ObserveMatched counts what the gateway saw when a report told the same. The
+// two are one piece of evidence and the report's cost counts, so this scores
+// nothing.
+func (s *State) ObserveMatched(e Event) { s.exit.observed.add(e, s.moment(e.At)) }
+
+// RotationReason says why an exit was changed, in the words of the public API.
+type RotationReason string
+
+// The rotation reasons.
+const (
+	RotationHTTP403   RotationReason = "http_403"
+	RotationHTTP429   RotationReason = "http_429"
+	RotationCaptcha   RotationReason = "captcha"
+	RotationTimeout   RotationReason = "timeout"
+	RotationBlock     RotationReason = "block"
+	RotationScheduled RotationReason = "scheduled"
+	RotationManual    RotationReason = "manual" // the default
+)
+
+// Valid reports whether r is a reason that the public API knows.
+func (r RotationReason) Valid() bool {
+	_, says := r.evidence()
+	return says || r == RotationScheduled || r == RotationManual
+}
+
+// evidence is the event that a reason stands for; false when it stands for none.
+func (r RotationReason) evidence() (evidence, bool) {
+	switch r {
+	case RotationBlock, RotationHTTP403, RotationCaptcha:
+		return blocked, true
+	case RotationHTTP429:
+		return rateLimited, true
+	case RotationTimeout:
+		return noAnswer, true
+	}
+	return evidence{}, false
+}
+
+// Rotate records that the session got another exit. The reason is evidence
+// against the old one, unless its kind was heard in the last ten seconds; it is
+// the agent's word, so it counts against the cap of reports.
+func (s *State) Rotate(reason RotationReason, now time.Time) {
+	at := s.moment(now)
+	if found, ok := reason.evidence(); ok {
+		if last := s.lastOf[found.cause]; last == 0 || at-last > rotationEchoes {
+			s.hear(found, "", at)
+		}
+	}
+	if s.weightsAt(at).score() < unhelpfulBelow {
+		copy(s.unhelpful[:], s.unhelpful[1:])
+		s.unhelpful[unhelpfulMax-1] = at
+	}
+	s.weights.scale(rotationKeeps)
+	s.hosts.scale(rotationKeeps)
+	s.streak = 0
+	s.rotations++
+	s.past.merge(&s.exit)
+	s.exit = tally{}
+}
+
+// moment is a time of receipt as the state takes it: never before the last
+// scored event, whatever the clocks of two replicas say.
+func (s *State) moment(t time.Time) micros { return max(microsOf(t), s.lastAt) }
+
+// hear scores the agent's word unless the minute has had its reports. What is
+// above the cap still came, so a rotation for it adds nothing either.
+func (s *State) hear(found evidence, host string, at micros) bool {
+	if !s.recent.take(at) {
+		s.remember(found, at)
+		return false
+	}
+	s.score(found, host, at)
+	return true
+}
+
+// score adds one piece of evidence at a moment.
+func (s *State) score(found evidence, host string, at micros) {
+	s.remember(found, at)
+	left := decay(at - s.lastAt)
+	s.weights = s.weightsAt(at)
+	s.weights.add(found)
+	s.hosts.scale(left * fade)
+	s.hosts.add(host, found.cost)
+	s.lastAt = at
+	s.exit.scored++
+	if found.cost == 0 {
+		s.exit.good++
+	}
+}
+
+func (s *State) remember(found evidence, at micros) {
+	if found.cause != worked {
+		s.lastOf[found.cause] = at
+	}
+}
+
+// weightsAt decays the weights to a moment; one before lastAt reads as lastAt.
+func (s *State) weightsAt(at micros) weights {
+	w := s.weights
+	w.scale(decay(at - s.lastAt))
+	if at-s.lastAt >= streakSilence {
+		w.streak = 0
+	}
+	return w
+}
+
+func (w *weights) scale(by float64) {
+	for i := range w.bad {
+		w.bad[i] = scaled(w.bad[i], by)
+	}
+	w.all = scaled(w.all, by)
+}
+
+// add gives the newest event its full weight and those before it a little less.
+// Of the events between good and very bad the streak takes no notice.
+func (w *weights) add(found evidence) {
+	w.scale(fade)
+	w.all++
+	switch {
+	case found.cost == 0:
+		w.streak = 0
+		return
+	case found.cost >= streakCost:
+		w.streak = min(w.streak+1, streakMax)
+	}
+	w.bad[found.cause] += found.cost
+}
+
+// badness is B.
+func (w weights) badness() float64 {
+	return w.bad[causeBlock] + w.bad[causeRate] + w.bad[causeNet] + w.bad[causeTarget]
+}
+
+// confidence is 0 without evidence and approaches 1 with it.
+func (w weights) confidence() float64 { return w.all / (w.all + prior) }
+
+// score is the health score, 0 to 100. The last term of the rounding keeps a
+// half that binary floating point missed by a hair.
+func (w weights) score() int {
+	points := 100 - 100*w.badness()/(w.all+prior)
+	if w.streak > 1 {
+		points -= streakPoints * float64(w.streak-1)
+	}
+	return int(math.Floor(min(max(points, 0), 100) + 0.5 + 1e-9))
+}
+
+// worst is the cause with the most bad weight.
+func (w weights) worst() cause {
+	most := causeBlock
+	for c := causeRate; c < worked; c++ {
+		if w.bad[c] > w.bad[most] {
+			most = c
+		}
+	}
+	return most
+}
