@@ -1,0 +1,113 @@
+// Package account holds agents, their credentials' scopes, and the assignment
+// of every new account to a referring agent.
+package account
+
+import (
+	"slices"
+	"time"
+
+	"agentproxy/domain"
+)
+
+// Status says whether the operator lets the account in.
+type Status string
+
+// The states of an account.
+const (
+	Active   Status = "active"
+	Disabled Status = "disabled"
+)
+
+// Refusals about accounts and credentials.
+var (
+	ErrInvalidKey = &domain.Error{Kind: domain.Unauthorized, Code: "AUTH_INVALID_KEY",
+		Message: "send a valid API key in the header X-API-Key, or a token as Authorization: Bearer"}
+	ErrExpiredToken = &domain.Error{Kind: domain.Unauthorized, Code: "AUTH_EXPIRED_TOKEN",
+		Message: "the token is expired or invalid; get a new one with POST /auth/token"}
+	ErrScope = &domain.Error{Kind: domain.Forbidden, Code: "AUTH_INSUFFICIENT_PERMISSION",
+		Message: "the token lacks the permission for this call; get one that has it"}
+	ErrDisabled = &domain.Error{Kind: domain.Forbidden, Code: "ACCOUNT_DISABLED",
+		Message: "this account was disabled by the operator; contact support"}
+	ErrReferralCode = &domain.Error{Kind: domain.Invalid, Code: "INVALID_REFERRAL_CODE",
+		Message: "the referral code is unknown or disabled; correct it or leave it out"}
+	ErrRateLimited = &domain.Error{Kind: domain.RateLimited, Code: "RATE_LIMIT_EXCEEDED", Retryable: true,
+		Message: "too many requests; wait for the seconds in Retry-After"}
+	// ErrNotFound never reaches an agent: it is what an operator's command answers.
+	ErrNotFound = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND", Message: "no such agent"}
+)
+
+// Agent is one account. Of its key and secret only keyed hashes are known.
+type Agent struct {
+	ID            string
+	BillingUserID string // the backend user that the account maps 1:1 to
+	Name          string
+	ContactEmail  string
+	WebhookURL    string
+	Description   string
+	Status        Status
+	DisabledFor   string // the operator's reason
+	KeyHash       []byte
+	SecretHash    []byte
+	// TokenVersion is raised by every secret rotation: older tokens fail.
+	TokenVersion int64
+	// WebhookVersion is raised by every rotation of the webhook secret, which
+	// is derived from it; 0: none was ever given out.
+	WebhookVersion int64
+	// PerMinute is the agent's own rate limit; nil: the service's default; 0: unlimited.
+	PerMinute *int
+	Referrer  Referrer
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Referrer is a referring agent.
+type Referrer struct {
+	ID       string
+	Name     string
+	Code     string
+	Default  bool // takes the accounts that named no code
+	Disabled bool
+}
+
+// DefaultReferrerName is the name of the default referring agent.
+const DefaultReferrerName = "openAgent"
+
+// Scope is a permission of a token. An API key holds all of them.
+type Scope string
+
+// The scopes.
+const (
+	AccountRead    Scope = "account:read"
+	AccountWrite   Scope = "account:write"
+	ProductsRead   Scope = "products:read"
+	SessionsRead   Scope = "sessions:read"
+	SessionsWrite  Scope = "sessions:write"
+	TelemetryWrite Scope = "telemetry:write"
+	BillingRead    Scope = "billing:read"
+	BillingWrite   Scope = "billing:write"
+	StatsRead      Scope = "stats:read"
+)
+
+// Scopes lists every scope, in the order of the documentation.
+var Scopes = []Scope{AccountRead, AccountWrite, ProductsRead, SessionsRead, SessionsWrite,
+	TelemetryWrite, BillingRead, BillingWrite, StatsRead}
+
+// CheckScopes validates what a token request asks for; none means all. The
+// answer has no repeats and the documented order.
+func CheckScopes(asked []Scope) ([]Scope, error) {
+	if len(asked) == 0 {
+		return Scopes, nil
+	}
+	for _, s := range asked {
+		if !slices.Contains(Scopes, s) {
+			return nil, domain.InvalidField("permissions", "has an unknown permission")
+		}
+	}
+	var granted []Scope
+	for _, s := range Scopes {
+		if slices.Contains(asked, s) {
+			granted = append(granted, s)
+		}
+	}
+	return granted, nil
+}

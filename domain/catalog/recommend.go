@@ -1,0 +1,269 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
+)
+
+// UseCase is what the exits are wanted for.
+type UseCase string
+
+// The use cases of the public API.
+const (
+	WebScraping       UseCase = "web_scraping"
+	DataCollection    UseCase = "data_collection"
+	AccountManagement UseCase = "account_management"
+	AdVerification    UseCase = "ad_verification"
+	SEOMonitoring     UseCase = "seo_monitoring"
+	MarketResearch    UseCase = "market_research"
+	General           UseCase = "general"
+)
+
+// UseCases lists every use case, in the order of the documentation.
+var UseCases = []UseCase{WebScraping, DataCollection, AccountManagement, AdVerification, SEOMonitoring, MarketResearch, General}
+
+// words is the use case as a reason says it.
+func (u UseCase) words() string {
+	if u == General {
+		return "general use"
+	}
+	return strings.ReplaceAll(string(u), "_", " ")
+}
+
+// fit says how well each type of product suits a use case, 0 to 100. Crawlers
+// want many exits; an account that is logged in wants one that stays.
+var fit = map[UseCase]map[session.Type]int{
+	WebScraping:       {session.Dynamic: 100, session.Static: 30},
+	DataCollection:    {session.Dynamic: 95, session.Static: 35},
+	AccountManagement: {session.Dynamic: 15, session.Static: 100},
+	AdVerification:    {session.Dynamic: 80, session.Static: 55},
+	SEOMonitoring:     {session.Dynamic: 85, session.Static: 50},
+	MarketResearch:    {session.Dynamic: 85, session.Static: 45},
+	General:           {session.Dynamic: 70, session.Static: 60},
+}
+
+var fitReason = map[session.Type]map[bool]string{
+	session.Dynamic: {true: "rotating exits suit %s", false: "%s is better served by exits that stay"},
+	session.Static:  {true: "exits that stay suit %s", false: "%s is better served by rotating exits"},
+}
+
+// Weights are the shares of a recommendation's score; they sum to 100.
+type Weights struct {
+	Fit    int // how the product's type suits the use case
+	Budget int // the estimated cost is within the budget
+	Price  int // the cheapest of what is recommended has all of it, twice as dear half
+	Ready  int // delivered with the answer, nothing to poll for
+}
+
+// DefaultWeights let the use case decide, then the money.
+var DefaultWeights = Weights{Fit: 50, Budget: 25, Price: 15, Ready: 10}
+
+// Bounds of a wish.
+const (
+	MinSessions = 1
+	MaxSessions = 100
+)
+
+// defaultCountry is where a static session is suggested when the wish names no
+// region and the product is sold there.
+const defaultCountry = "US"
+
+// Wish is what a recommendation is asked for; every field may be left out.
+type Wish struct {
+	UseCase         UseCase       // empty: General
+	TargetRegion    string        // country code in any case; empty: any
+	Budget          *domain.Money // above 0; nil: none
+	SessionCount    *int          // 1 to 100; nil: 1. IPs, or dynamic sessions
+	RequireStickyIP bool          // leaves out what rotates by itself: dynamic products
+}
+
+// Recommendation is a product and why it fits.
+type Recommendation struct {
+	Product       Product
+	Score         float64 // 0 to 1, two decimals
+	Reasons       []string
+	EstimatedCost domain.Money
+	WithinBudget  bool // true when no budget was given
+	Create        Create
+}
+
+// Create is a create call that the product accepts as it stands. A dynamic
+// session is created once for each of the wished ones.
+type Create struct {
+	Type      session.Type
+	ProductNo string
+	Bytes     int64  // dynamic
+	Quantity  int    // static: IPs
+	Days      int    // static
+	Country   string // empty: any, dynamic only
+}
+
+// Form is the call as its body would be bound, in the nested form.
+func (c Create) Form() session.Form {
+	f := session.Form{Nested: true, Type: string(c.Type), ProductNo: c.ProductNo, Country: c.Country}
+	if c.Type == session.Static {
+		f.Quantity, f.Days = fmt.Sprint(c.Quantity), fmt.Sprint(c.Days)
+	} else {
+		f.TrafficGB = domain.FormatDecimal(c.Bytes, 9)
+	}
+	return f
+}
+
+// Recommend ranks the available products that can serve a wish, best first;
+// what scores the same goes by cost, then by code. A wish out of bounds is
+// INVALID_REQUEST with every fault.
+func Recommend(products []Product, w Wish) ([]Recommendation, error) {
+	w, err := w.check(products)
+	if err != nil {
+		return nil, err
+	}
+	var list []Recommendation
+	for _, p := range products {
+		if !p.Available || w.TargetRegion != "" && !p.Sells(w.TargetRegion) || w.RequireStickyIP && p.Type == session.Dynamic {
+			continue
+		}
+		list = append(list, p.estimate(w))
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	cheapest := slices.MinFunc(list, func(a, b Recommendation) int { return cmp.Compare(a.EstimatedCost, b.EstimatedCost) }).EstimatedCost
+	for i := range list {
+		list[i].rate(w, cheapest, DefaultWeights)
+	}
+	slices.SortFunc(list, func(a, b Recommendation) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.EstimatedCost, b.EstimatedCost), cmp.Compare(a.Product.No, b.Product.No))
+	})
+	return list, nil
+}
+
+// check fills in what was left out and refuses what is out of bounds.
+func (w Wish) check(products []Product) (Wish, error) {
+	var issues []domain.FieldIssue
+	add := func(field, issue string) { issues = append(issues, domain.FieldIssue{Field: field, Issue: issue}) }
+	if w.UseCase == "" {
+		w.UseCase = General
+	}
+	if _, ok := fit[w.UseCase]; !ok {
+		add("use_case", "must be one of "+joined(UseCases))
+	}
+	if w.Budget != nil && *w.Budget <= 0 {
+		add("budget", "must be above 0")
+	}
+	if w.SessionCount == nil {
+		w.SessionCount = new(int)
+		*w.SessionCount = MinSessions
+	}
+	if *w.SessionCount < MinSessions || *w.SessionCount > MaxSessions {
+		add("session_count", fmt.Sprintf("must be %d to %d", MinSessions, MaxSessions))
+	}
+	w.TargetRegion = strings.ToUpper(w.TargetRegion)
+	known := w.TargetRegion == "" || slices.ContainsFunc(products, func(p Product) bool { return p.Sells(w.TargetRegion) })
+	if !known {
+		add("target_region", "is not a region of GET /products/regions")
+	}
+	if issues == nil {
+		return w, nil
+	}
+	e := domain.InvalidFields(issues...)
+	if !known {
+		e = e.With("nearest", Nearest(w.TargetRegion, codes(products)))
+	}
+	return w, e
+}
+
+// estimate says what to create and what it would cost: a GB a session, or the
+// IPs for the product's shortest duration, within the product's bounds.
+func (p Product) estimate(w Wish) Recommendation {
+	n := *w.SessionCount
+	r := Recommendation{Product: p, Create: Create{Type: p.Type, ProductNo: p.No, Country: w.TargetRegion}}
+	if p.Type == session.Dynamic {
+		r.Create.Bytes = min(max(billing.GB, p.MinBytes), p.MaxBytes)
+		r.EstimatedCost = times(n, billing.TrafficHold(r.Create.Bytes, p.Price))
+	} else {
+		r.Create.Quantity = min(max(n, p.MinQuantity), p.MaxQuantity)
+		r.Create.Days = p.Durations[0].Days
+		r.EstimatedCost = billing.IPCost(max(n, p.MinQuantity), p.Durations[0].Price)
+		if r.Create.Country == "" {
+			r.Create.Country = p.Countries[0]
+			if p.Sells(defaultCountry) {
+				r.Create.Country = defaultCountry
+			}
+		}
+	}
+	r.WithinBudget = w.Budget == nil || r.EstimatedCost <= *w.Budget
+	return r
+}
+
+// rate sets the score and the reasons.
+func (r *Recommendation) rate(w Wish, cheapest domain.Money, weights Weights) {
+	suits := fit[w.UseCase][r.Product.Type]
+	points := weights.Fit*suits +
+		weights.Price*int(domain.MulDiv(100, int64(cheapest), int64(max(r.EstimatedCost, 1)), false))
+	if r.WithinBudget {
+		points += weights.Budget * 100
+	}
+	if !r.Product.Async {
+		points += weights.Ready * 100
+	}
+	r.Score = float64((points+50)/100) / 100
+	r.Reasons = []string{fmt.Sprintf(fitReason[r.Product.Type][suits >= 60], w.UseCase.words())}
+	if r.EstimatedCost == cheapest {
+		r.Reasons = append(r.Reasons, "the lowest cost of what fits")
+	}
+	r.explain(w)
+}
+
+// explain adds the reasons that are facts, and what to know before creating.
+func (r *Recommendation) explain(w Wish) {
+	p, n := r.Product, *w.SessionCount
+	add := func(format string, args ...any) { r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...)) }
+	switch {
+	case w.Budget != nil && r.WithinBudget:
+		add("%s USD is within your budget of %s USD", r.EstimatedCost, *w.Budget)
+	case w.Budget != nil:
+		add("%s USD is above your budget of %s USD", r.EstimatedCost, *w.Budget)
+	}
+	if w.TargetRegion != "" {
+		add("sold in %s", w.TargetRegion)
+	}
+	if p.Async {
+		add("ready after a moment: poll the session until it is active")
+	} else {
+		add("ready with the answer")
+	}
+	switch {
+	case p.Type == session.Dynamic && n > 1:
+		add("send create once for each of the %d sessions", n)
+	case p.Type == session.Static && n > p.MaxQuantity:
+		add("a session has at most %d IPs: create several", p.MaxQuantity)
+	case p.Type == session.Static && n < p.MinQuantity:
+		add("a session has at least %d IPs", p.MinQuantity)
+	}
+}
+
+// times is n times an amount, clamped like every cost.
+func times(n int, x domain.Money) domain.Money { return billing.IPCost(n, x) }
+
+func codes(products []Product) []string {
+	var all []string
+	for _, p := range products {
+		all = append(all, p.Countries...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func joined(list []UseCase) string {
+	words := make([]string, len(list))
+	for i, u := range list {
+		words[i] = string(u)
+	}
+	return strings.Join(words, ", ")
+}

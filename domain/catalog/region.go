@@ -1,0 +1,90 @@
+package catalog
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"agentproxy/domain/session"
+)
+
+// Regions lists the countries that the products are sold in, by code. The name
+// of a country is what name says of its code. Its cities are the codes that can
+// be ordered there; none listed: any city code can.
+func Regions(products []Product, name func(code string) string) []Region {
+	byCode := map[string]*Region{}
+	for _, p := range products {
+		for _, code := range p.Countries {
+			r := byCode[code]
+			if r == nil {
+				r = &Region{Code: code, Name: name(code)}
+				byCode[code] = r
+			}
+			r.Cities = append(r.Cities, p.Cities...)
+			if !slices.Contains(r.Types, p.Type) {
+				r.Types = append(r.Types, p.Type)
+			}
+		}
+	}
+	regions := make([]Region, 0, len(byCode))
+	for _, code := range slices.Sorted(maps.Keys(byCode)) {
+		r := byCode[code]
+		slices.Sort(r.Cities)
+		r.Cities = slices.Compact(r.Cities)
+		slices.Sort(r.Types)
+		regions = append(regions, *r)
+	}
+	return regions
+}
+
+// Terms are the bounds that the product sets to a create call.
+func (p Product) Terms() session.Terms {
+	days := make([]int, len(p.Durations))
+	for i, d := range p.Durations {
+		days[i] = d.Days
+	}
+	return session.Terms{Type: p.Type, Days: days, Countries: p.Countries, Cities: p.Cities,
+		MinQuantity: p.MinQuantity, MaxQuantity: p.MaxQuantity, MinBytes: p.MinBytes, MaxBytes: p.MaxBytes,
+		Nearest: func(country string) []string { return Nearest(country, p.Countries) }}
+}
+
+// MaxNearest is how many alternatives Nearest gives.
+const MaxNearest = 5
+
+// meant are codes that people write for a country, though ISO 3166-1 assigns
+// them to none: codes of languages, of domains and of cars.
+var meant = map[string]string{
+	"CS": "CZ", "DA": "DK", "EL": "GR", "EN": "GB", "FX": "FR", "HI": "IN", "JA": "JP", "KO": "KR", "SU": "RU",
+	"TP": "TL", "UK": "GB", "YU": "RS", "ZH": "CN",
+}
+
+// Nearest gives up to five of the offered countries that a refused code may
+// have meant: first what people write it for, then the two letters swapped, then
+// the same first letter, the same second one, and what is left by the alphabet.
+func Nearest(country string, offered []string) []string {
+	country = strings.ToUpper(country)
+	list := slices.Clone(offered)
+	slices.SortFunc(list, func(a, b string) int {
+		return cmp.Or(cmp.Compare(distance(country, a), distance(country, b)), cmp.Compare(a, b))
+	})
+	list = slices.Compact(list)
+	return list[:min(len(list), MaxNearest)]
+}
+
+// distance ranks how likely somebody wrote asked and meant offered.
+func distance(asked, offered string) int {
+	switch {
+	case meant[asked] == offered:
+		return 0
+	case len(asked) != 2 || len(offered) != 2:
+		return 4
+	case asked[0] == offered[1] && asked[1] == offered[0]:
+		return 1
+	case asked[0] == offered[0]:
+		return 2
+	case asked[1] == offered[1]:
+		return 3
+	}
+	return 4
+}
