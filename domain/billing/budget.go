@@ -1,0 +1,71 @@
+package billing
+
+import (
+	"slices"
+	"time"
+
+	"agentproxy/domain"
+)
+
+// ErrBudgetExceeded says that the agent's own spending guard refuses.
+var ErrBudgetExceeded = &domain.Error{Kind: domain.PaymentRequired, Code: "BUDGET_EXCEEDED",
+	Message: "your own budget does not allow this purchase; raise it with PUT /billing/budget"}
+
+// Budget guards what an agent spends. A nil limit is none.
+type Budget struct {
+	Daily      *domain.Money // a UTC day
+	Total      *domain.Money // ever
+	Thresholds []int         // percents, 1 to 100, ascending
+	Paused     bool
+}
+
+// MaxThresholds bounds the list of thresholds.
+const MaxThresholds = 20
+
+// Check validates a budget that an agent sets.
+func (b Budget) Check() error {
+	var issues []domain.FieldIssue
+	if b.Daily != nil && *b.Daily < 0 {
+		issues = append(issues, domain.FieldIssue{Field: "daily_limit", Issue: "must be 0 or more"})
+	}
+	if b.Total != nil && *b.Total < 0 {
+		issues = append(issues, domain.FieldIssue{Field: "total_limit", Issue: "must be 0 or more"})
+	}
+	out := func(p int) bool { return p < 1 || p > 100 }
+	if len(b.Thresholds) > MaxThresholds || slices.ContainsFunc(b.Thresholds, out) {
+		issues = append(issues, domain.FieldIssue{Field: "alert_thresholds", Issue: "must be at most 20 percents from 1 to 100"})
+	}
+	if issues != nil {
+		return domain.InvalidFields(issues...)
+	}
+	return nil
+}
+
+// Day is the UTC day of a time.
+func Day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
+
+// SpentOn is what was spent on the UTC day of now: the holds taken that day,
+// less what of them was released again.
+func (w Wallet) SpentOn(now time.Time) domain.Money {
+	if !w.SpentDay.Equal(Day(now)) {
+		return 0
+	}
+	return w.SpentToday
+}
+
+// SpentEver is all charges and open holds.
+func (w Wallet) SpentEver() domain.Money { return w.Charged + w.Held.Total() }
+
+// MaySpend refuses with ErrBudgetExceeded when x more would break the budget.
+func (w Wallet) MaySpend(x domain.Money, now time.Time) error {
+	b := w.Budget
+	switch {
+	case b.Paused:
+		return ErrBudgetExceeded.Msgf("spending is paused; set paused to false with PUT /billing/budget")
+	case b.Daily != nil && w.SpentOn(now)+x > *b.Daily:
+		return ErrBudgetExceeded.With("daily_limit", *b.Daily).With("spent_today", w.SpentOn(now)).With("required", x)
+	case b.Total != nil && w.SpentEver()+x > *b.Total:
+		return ErrBudgetExceeded.With("total_limit", *b.Total).With("spent_total", w.SpentEver()).With("required", x)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+// Package billing holds the rules of money: prices, the double-entry ledger,
+// the wallet that it moves, and the agent's own spending guard.
+package billing
+
+import (
+	"time"
+
+	"agentproxy/domain"
+)
+
+// Split is an amount by origin: trial credit, or the agent's own money.
+type Split struct {
+	Trial domain.Money
+	Own   domain.Money
+}
+
+// Total is both parts together.
+func (s Split) Total() domain.Money { return s.Trial + s.Own }
+
+// Add returns s + o, part by part.
+func (s Split) Add(o Split) Split { return Split{s.Trial + o.Trial, s.Own + o.Own} }
+
+// Neg returns -s.
+func (s Split) Neg() Split { return Split{-s.Trial, -s.Own} }
+
+// trialFirst takes x out of s, trial credit first. The caller has checked that
+// s holds x.
+func (s Split) trialFirst(x domain.Money) Split {
+	trial := min(s.Trial, x)
+	return Split{Trial: trial, Own: x - trial}
+}
+
+// ownFirst takes x out of s, own money first: the way back of trialFirst.
+func (s Split) ownFirst(x domain.Money) Split {
+	own := min(s.Own, x)
+	return Split{Trial: x - own, Own: own}
+}
+
+// Type says what a ledger entry is for.
+type Type string
+
+// The types of entries, as agents see them in the list of transactions.
+const (
+	TrialGrant  Type = "trial_grant"
+	Recharge    Type = "recharge"
+	HoldEntry   Type = "hold"
+	ChargeEntry Type = "charge"
+	Release     Type = "release"
+	RefundEntry Type = "refund"
+	TrialExpiry Type = "trial_expiry"
+	Adjustment  Type = "adjustment"
+)
+
+// Types lists every type of entry.
+var Types = []Type{TrialGrant, Recharge, HoldEntry, ChargeEntry, Release, RefundEntry, TrialExpiry, Adjustment}
+
+// Account is the service's side of an entry.
+type Account string
+
+// The accounts of the service. An entry within one wallet (hold, release)
+// touches none of them.
+const (
+	NoAccount    Account = ""
+	Revenue      Account = "revenue"
+	TrialGrants  Account = "trial_grants"
+	TrialExpired Account = "trial_expired"
+	USDT         Account = "usdt_clearing"
+	Corrections  Account = "corrections"
+)
+
+// Entry is one balanced movement. The agent's side is the signed change of what
+// is available and of what is held; Counter is the signed change of Account.
+// The three sum to zero. Entries are never edited.
+type Entry struct {
+	ID          string
+	AgentID     string
+	Type        Type
+	Available   Split
+	Held        Split
+	Account     Account
+	Counter     domain.Money
+	Ref         string // unique for ever: what this entry is the booking of
+	SessionID   string
+	OrderID     string
+	Description string
+	At          time.Time
+
+	BalanceAfter domain.Money // the spendable balance after it; set by the store
+}
+
+// Amount is the signed change of the spendable balance.
+func (e Entry) Amount() domain.Money { return e.Available.Total() }
+
+// Charged is how much of the held money an entry of type charge took.
+func (e Entry) Charged() domain.Money {
+	if e.Type != ChargeEntry {
+		return 0
+	}
+	return e.Counter
+}
+
+// Balanced reports whether the entry sums to zero.
+func (e Entry) Balanced() bool {
+	return e.Available.Total()+e.Held.Total()+e.Counter == 0 && (e.Account != NoAccount || e.Counter == 0)
+}

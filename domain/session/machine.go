@@ -1,0 +1,165 @@
+package session
+
+import (
+	"slices"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+)
+
+// Refusals about sessions.
+var (
+	ErrNotFound = &domain.Error{Kind: domain.NotFound, Code: "SESSION_NOT_FOUND",
+		Message: "no session has this id; list yours with GET /sessions"}
+	ErrNotReady = &domain.Error{Kind: domain.Conflict, Code: "SESSION_NOT_READY", Retryable: true,
+		RetryAfter: time.Second, Message: "the session is still being created; try again when its status is active"}
+	ErrOver = &domain.Error{Kind: domain.Gone, Code: "SESSION_EXPIRED",
+		Message: "the session has ended; create a new one"}
+	ErrLimit = &domain.Error{Kind: domain.RateLimited, Code: "SESSION_LIMIT_REACHED", Retryable: true,
+		RetryAfter: 30 * time.Second, Message: "too many live sessions; terminate some or wait until they end"}
+	ErrNotDynamic = domain.ErrInvalid.Msgf("only a dynamic session can be rotated; this one is static")
+	ErrNotStatic  = domain.ErrInvalid.Msgf("only a static session can be renewed; this one is dynamic")
+)
+
+// next lists where each status may go; an edge that is absent is refused.
+var next = map[Status][]Status{
+	Creating: {Active, Failed, Terminated},
+	Active:   {Active, Terminated, Expired},
+}
+
+// Day is what a static session's duration is counted in.
+const Day = 24 * time.Hour
+
+// move checks the edge and stamps the end.
+func (s Session) move(to Status, why Reason, now time.Time) (Session, error) {
+	switch {
+	case s.Status.Over():
+		return s, ErrOver.Msgf("the session is %s; create a new one", s.Status)
+	case !slices.Contains(next[s.Status], to):
+		return s, ErrNotReady
+	}
+	s.Status = to
+	if to.Over() {
+		s.Reason, s.EndedAt = why, now
+	}
+	return s, nil
+}
+
+// Activate takes the exits that the provider delivered. The time of a static
+// session runs from here.
+func (s Session) Activate(exits []Exit, now time.Time) (Session, error) {
+	if s.Status == Active {
+		return s, domain.ErrUnavailable.Msgf("the session is active already")
+	}
+	s, err := s.move(Active, "", now)
+	if err != nil {
+		return s, err
+	}
+	s.Exits, s.ActivatedAt = exits, now
+	if s.Type == Static {
+		s.ExpiresAt = now.Add(time.Duration(s.Days) * Day)
+	}
+	s.Rotation = s.Rotation.after(now)
+	return s, nil
+}
+
+// Fail ends a session whose provisioning failed, and says why.
+func (s Session) Fail(f Failure, now time.Time) (Session, error) {
+	s, err := s.move(Failed, ProviderFailed, now)
+	if err == nil {
+		s.Failure = f
+	}
+	return s, err
+}
+
+// MayRotate refuses what Rotate would refuse. The type is judged before the
+// state.
+func (s Session) MayRotate() error {
+	if s.Type != Dynamic {
+		return ErrNotDynamic
+	}
+	_, err := s.moveActive()
+	return err
+}
+
+// moveActive is the edge from active to itself, which creating does not have.
+func (s Session) moveActive() (Session, error) {
+	if s.Status == Creating {
+		return s, ErrNotReady
+	}
+	return s.move(Active, "", time.Time{})
+}
+
+// Rotate gives a dynamic session a new exit. The session id never changes.
+func (s Session) Rotate(exit Exit, now time.Time) (Session, error) {
+	if err := s.MayRotate(); err != nil {
+		return s, err
+	}
+	s.Exits = []Exit{exit}
+	s.Rotation.Count++
+	s.Rotation.LastAt = now
+	s.Rotation = s.Rotation.after(now)
+	return s, nil
+}
+
+// after sets when the next timed rotation is due.
+func (r Rotation) after(now time.Time) Rotation {
+	if r.Mode == Timed {
+		r.NextAt = now.Add(r.Interval)
+	}
+	return r
+}
+
+// MayRenew refuses what Renew would refuse.
+func (s Session) MayRenew() error {
+	if s.Type != Static {
+		return ErrNotStatic
+	}
+	_, err := s.moveActive()
+	return err
+}
+
+// Renew extends a static session from the moment it would have ended.
+func (s Session) Renew(days int, now time.Time) (Session, error) {
+	if err := s.MayRenew(); err != nil {
+		return s, err
+	}
+	if !now.Before(s.ExpiresAt) {
+		return s, ErrOver.Msgf("the time of the session is up; create a new one")
+	}
+	s.ExpiresAt = s.ExpiresAt.Add(time.Duration(days) * Day)
+	return s, nil
+}
+
+// Terminate ends a creating or active session for the reason given. Repeating
+// it is no error: changed is false and the session is as it was.
+func (s Session) Terminate(why Reason, now time.Time) (after Session, changed bool) {
+	after, err := s.move(Terminated, why, now)
+	return after, err == nil
+}
+
+// Expire ends an active session whose time is up or whose traffic is used.
+func (s Session) Expire(why Reason, now time.Time) (Session, error) {
+	return s.move(Expired, why, now)
+}
+
+// UnusedShare is the refund of a static session that ends at a time through no
+// fault of the agent: of all that was charged, the part of the whole days left.
+func (s Session) UnusedShare(at time.Time) domain.Money {
+	if s.Type != Static || s.ExpiresAt.IsZero() || !at.Before(s.ExpiresAt) {
+		return 0
+	}
+	days, left := s.ExpiresAt.Sub(s.ActivatedAt)/Day, s.ExpiresAt.Sub(at)/Day
+	return billing.UnusedDays(s.Money.Charged.Total()-s.Money.Refunded.Total(), int(days), int(left))
+}
+
+// ChargeDue is what of the traffic used is not charged yet, while the session
+// still holds money.
+func (s Session) ChargeDue(used int64) domain.Money {
+	if s.Type != Dynamic {
+		return 0
+	}
+	due := billing.TrafficCharge(min(used, s.Bytes), s.Price) - s.Money.Charged.Total()
+	return max(min(due, s.Money.Held.Total()), 0)
+}

@@ -1,0 +1,131 @@
+// Package session holds the life of a proxy session: what may be asked for,
+// what states it passes through, and what it gives back when it ends.
+package session
+
+import (
+	"net/netip"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+)
+
+// Type says how a session is billed.
+type Type string
+
+// Dynamic sessions rotate their exit and are billed by traffic; static sessions
+// own fixed addresses and are billed by time.
+const (
+	Dynamic Type = "dynamic"
+	Static  Type = "static"
+)
+
+// Status is the state of a session. The last three never change again.
+type Status string
+
+// The states: creating → active → terminated | expired, creating → failed |
+// terminated.
+const (
+	Creating   Status = "creating"
+	Active     Status = "active"
+	Terminated Status = "terminated"
+	Expired    Status = "expired"
+	Failed     Status = "failed"
+)
+
+// Over reports whether the session has ended for good.
+func (s Status) Over() bool { return s == Terminated || s == Expired || s == Failed }
+
+// Reason says why a session ended; it is empty while it lives.
+type Reason string
+
+// The reasons a session can end for.
+const (
+	AgentRequest     Reason = "agent_request"
+	TrafficExhausted Reason = "traffic_exhausted"
+	TimeExpired      Reason = "time_expired"
+	ProviderFailed   Reason = "provider_failed"
+	ProviderLost     Reason = "provider_lost"
+	AccountDisabled  Reason = "account_disabled"
+)
+
+// Protocol shapes full_url; the gateway speaks both on one port.
+type Protocol string
+
+// The proxy protocols.
+const (
+	HTTP   Protocol = "http"
+	SOCKS5 Protocol = "socks5"
+)
+
+// RotationMode says who changes the exit of a dynamic session.
+type RotationMode string
+
+// On demand: only the rotate call. Timed: the first new connection after each
+// interval too. Fixed: never by itself; the rotate call still works.
+const (
+	OnDemand RotationMode = "on_demand"
+	Timed    RotationMode = "timed"
+	Fixed    RotationMode = "fixed"
+)
+
+// Exit is where a session's traffic leaves: an address of this host that the
+// gateway binds to.
+type Exit struct {
+	IP netip.Addr
+}
+
+// Location is where the exits are sold as being. Country is ISO 3166-1 alpha-2,
+// upper case; both may be empty.
+type Location struct {
+	Country string
+	City    string
+}
+
+// Rotation is the rotation setting of a dynamic session and what came of it.
+type Rotation struct {
+	Mode     RotationMode
+	Interval time.Duration // 0 unless Timed
+	Count    int           // rotations so far; the user name ends in it
+	LastAt   time.Time
+	NextAt   time.Time // zero unless Timed
+}
+
+// Failure says why provisioning failed, in the words of the public API.
+type Failure struct {
+	Code    string
+	Message string
+}
+
+// Session is one proxy session of one agent.
+type Session struct {
+	ID        string
+	AgentID   string
+	Type      Type
+	Status    Status
+	Reason    Reason
+	ProductNo string
+	Provider  string // who sold it; the name of a ports.Provider
+	Quantity  int    // IPs; 1 for a dynamic session
+	Days      int    // static: duration in days
+	Bytes     int64  // dynamic: the traffic bought, in bytes
+	Price     domain.Money
+	Protocol  Protocol
+	Location  Location
+	Rotation  Rotation
+	Exits     []Exit // dynamic: the current one; static: one for each IP
+	Money     Money
+	Failure   Failure
+
+	CreatedAt   time.Time
+	ActivatedAt time.Time
+	ExpiresAt   time.Time // static, from activation
+	EndedAt     time.Time
+}
+
+// Money is what a session holds and has cost, each split by where it came from.
+type Money struct {
+	Held     billing.Split // 0 once the session is settled
+	Charged  billing.Split
+	Refunded billing.Split
+}

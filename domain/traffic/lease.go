@@ -1,0 +1,111 @@
+package traffic
+
+import (
+	"math"
+	"time"
+)
+
+// Usage is what has passed through a session. Limit 0 is no limit (static).
+type Usage struct {
+	Limit       int64 // bytes bought
+	Up          int64 // bytes taken from the client
+	Down        int64 // bytes written to the client
+	Connections int64
+	Leased      int64 // bytes granted to gateways and not yet reported as used
+	UpdatedAt   time.Time
+}
+
+// Used is both directions together.
+func (u Usage) Used() int64 { return u.Up + u.Down }
+
+// Left is what is neither used nor leased.
+func (u Usage) Left() int64 {
+	if u.Limit == 0 {
+		return math.MaxInt64 - u.Used() - u.Leased
+	}
+	return u.Limit - u.Used() - u.Leased
+}
+
+// Exhausted reports whether the session has used all that was bought.
+func (u Usage) Exhausted() bool { return u.Limit > 0 && u.Used() >= u.Limit }
+
+// Delta moves a Usage.
+type Delta struct {
+	Up, Down, Connections int64
+	Leased                int64
+	At                    time.Time // when bytes or connections last moved
+}
+
+// Lease is what one replica may spend of a session's traffic.
+type Lease struct {
+	SessionID   string
+	ID          string
+	Replica     string
+	Granted     int64 // cumulative
+	Up, Down    int64 // cumulative, as last reported
+	Connections int64
+	RenewedAt   time.Time
+}
+
+// Unused is what was granted and not reported as used.
+func (l Lease) Unused() int64 { return l.Granted - l.Up - l.Down }
+
+// Renew decides one ask: what moves in the usage, the lease after it, and the
+// answer. A lease that asks for the first time has the zero counters. Counters
+// that went backwards (an ask overtaken by a later one) change nothing.
+func Renew(u Usage, l Lease, ask Ask, now time.Time) (Delta, Lease, Grant) {
+	d := Delta{At: u.UpdatedAt,
+		Up:          max(ask.Up-l.Up, 0),
+		Down:        max(ask.Down-l.Down, 0),
+		Connections: max(ask.Connections-l.Connections, 0),
+	}
+	// A gateway never relays beyond its grant; should a faulty one claim to,
+	// the excess is its loss, not the agent's.
+	if over := d.Up + d.Down - l.Unused(); over > 0 {
+		cut := min(d.Down, over)
+		d.Down -= cut
+		d.Up -= over - cut
+	}
+	l.Up, l.Down, l.Connections = l.Up+d.Up, l.Down+d.Down, l.Connections+d.Connections
+	l.RenewedAt = now
+	d.Leased = -(d.Up + d.Down)
+	if d.Up+d.Down+d.Connections > 0 {
+		d.At = now
+	}
+
+	want := max(ask.Want, 0)
+	if ask.Close {
+		want = 0
+	}
+	more := want - l.Unused()
+	if more > 0 {
+		left := u.Left() - d.Up - d.Down - d.Leased
+		more = Size(more, left)
+	}
+	l.Granted += more
+	d.Leased += more
+
+	g := Grant{SessionID: ask.SessionID, Lease: ask.Lease, Granted: l.Granted, Outcome: Open}
+	if l.Unused() == 0 && want > 0 {
+		g.Outcome = Waiting
+		u.Up, u.Down = u.Up+d.Up, u.Down+d.Down
+		if u.Exhausted() {
+			g.Outcome = Exhausted
+		}
+	}
+	return d, l, g
+}
+
+// nearEnd is the part of what is left that one ask gets near the end, and
+// lastBytes what is given out whole: so that several replicas share the rest.
+const (
+	nearEnd   = 4
+	lastBytes = 64 << 10
+)
+
+// Size is how much of what is left an ask gets: what it wants while there is
+// plenty, less near the end, at most MaxLease.
+func Size(want, left int64) int64 {
+	want = min(want, MaxLease, max(left, 0))
+	return max(min(want, left/nearEnd), min(want, lastBytes))
+}

@@ -1,0 +1,87 @@
+// Package traffic holds what a gateway must know to carry a session's traffic:
+// its route, its credential, the leases it may spend and what it reports back.
+package traffic
+
+import (
+	"time"
+
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+)
+
+// Route is what a gateway knows of one session. Its credential is derived, see
+// Password.
+type Route struct {
+	SessionID string
+	AgentID   string
+	Type      session.Type
+	Status    session.Status
+	Reason    session.Reason // why it ended
+	Exits     []session.Exit // dynamic: the current one; static: by IP index
+	Rotation  int            // user names up to this number are valid
+	NextAt    time.Time      // timed rotation is due from here on; zero: never
+	ExpiresAt time.Time      // static: tunnels are cut here; zero: never
+}
+
+// Ask is one session's part of a renewal: what a lease has used so far, and how
+// much of it the gateway wants to keep unused. All counters are cumulative
+// since the lease was opened, so an ask that is repeated counts nothing twice.
+type Ask struct {
+	SessionID   string
+	Lease       string // made by the gateway, unique to this opening of the pool
+	Up          int64  // bytes taken from the client
+	Down        int64  // bytes written to the client
+	Connections int64
+	Want        int64 // unused bytes to hold after this ask; less than now gives back
+	Close       bool  // the last ask of the lease: everything unused goes back
+}
+
+// Outcome says what a gateway may do with a session after an ask.
+type Outcome uint8
+
+// Open: relay within Granted. Waiting: nothing more can be granted now, because
+// the rest is leased elsewhere; ask again. Exhausted: used equals the limit, so
+// half-close. Over: the session has ended; cut. Lost: the lease was taken back,
+// its unreported use is not charged; open a new one.
+const (
+	Open Outcome = iota
+	Waiting
+	Exhausted
+	Over
+	Lost
+)
+
+// Grant answers an Ask. Granted is cumulative like the counters: the lease may
+// relay Granted bytes in all, Up and Down together.
+type Grant struct {
+	SessionID string
+	Lease     string
+	Outcome   Outcome
+	Granted   int64
+}
+
+// The rule of leases (CONTRACT section 11).
+const (
+	MinLease  = 256 << 10        // bytes; less only near the end of the traffic
+	MaxLease  = 64 << 20         // bytes
+	StopAfter = 10 * time.Second // a gateway stops relaying so long after its last renewal, by its own clock
+	TakeBack  = 15 * time.Second // a lease not renewed for so long is taken back, by the database's clock
+	IdleGive  = time.Second      // a lease unused for so long is given back
+)
+
+// Observation is one thing that the gateway saw, for the event feed and, when
+// Evidence is set, for the score of the session's exit.
+type Observation struct {
+	SessionID  string
+	At         time.Time
+	Type       string      // tunnel, request, refused, rotated ...
+	Evidence   health.Type // empty: no evidence about the exit
+	Host       string      // target host without port
+	StatusCode int         // HTTP status the client saw from us or, on plain HTTP, from the target; 0: none
+	Code       string      // our code when the gateway answered by itself
+	Bytes      int64       // both directions
+	Latency    time.Duration
+	ExitIP     string
+	Retryable  bool
+	HowToFix   string
+}
