@@ -56,15 +56,16 @@ func (w Wallet) SpentOn(now time.Time) domain.Money {
 // SpentEver is all charges and open holds.
 func (w Wallet) SpentEver() domain.Money { return w.Charged + w.Held.Total() }
 
-// MaySpend refuses with ErrBudgetExceeded when x more would break the budget.
+// MaySpend refuses with ErrBudgetExceeded when x more would break the budget. It
+// subtracts, because a cost that was clamped would overflow a sum.
 func (w Wallet) MaySpend(x domain.Money, now time.Time) error {
 	b := w.Budget
 	switch {
 	case b.Paused:
 		return ErrBudgetExceeded.Msgf("spending is paused; set paused to false with PUT /billing/budget")
-	case b.Daily != nil && w.SpentOn(now)+x > *b.Daily:
+	case b.Daily != nil && x > *b.Daily-w.SpentOn(now):
 		return ErrBudgetExceeded.With("daily_limit", *b.Daily).With("spent_today", w.SpentOn(now)).With("required", x)
-	case b.Total != nil && w.SpentEver()+x > *b.Total:
+	case b.Total != nil && x > *b.Total-w.SpentEver():
 		return ErrBudgetExceeded.With("total_limit", *b.Total).With("spent_total", w.SpentEver()).With("required", x)
 	}
 	return nil

@@ -72,6 +72,20 @@ func TestReportBecomesAnEvent(t *testing.T) {
 	}
 }
 
+func TestGoodIsScoredAndFree(t *testing.T) {
+	for _, c := range []struct {
+		event        health.Event
+		scored, good bool
+	}{
+		{success, true, true}, {status(404), true, true}, {block, true, false}, {status(0), true, false},
+		{custom, false, false}, {status(407), false, false},
+	} {
+		if c.event.Scored() != c.scored || c.event.Good() != c.good {
+			t.Errorf("%s %d: scored %v good %v, want %v %v", c.event.Type, c.event.StatusCode, c.event.Scored(), c.event.Good(), c.scored, c.good)
+		}
+	}
+}
+
 func TestCanonicalHostMakesSpellingsEqual(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                       "",

@@ -1,0 +1,85 @@
+package billing_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+)
+
+func limit(x domain.Money) *domain.Money { return &x }
+
+func TestBudgetCheck(t *testing.T) {
+	for _, c := range []struct {
+		claim string
+		b     billing.Budget
+		want  []string
+	}{
+		{"none is fine", billing.Budget{}, nil},
+		{"limits of 0 are fine", billing.Budget{Daily: limit(0), Total: limit(0)}, nil},
+		{"1 and 100 percent are fine", billing.Budget{Thresholds: []int{1, 100}}, nil},
+		{"20 thresholds are fine", billing.Budget{Thresholds: slices.Repeat([]int{50}, 20)}, nil},
+		{"21 are not", billing.Budget{Thresholds: slices.Repeat([]int{50}, 21)}, []string{"alert_thresholds"}},
+		{"0 percent is not", billing.Budget{Thresholds: []int{0}}, []string{"alert_thresholds"}},
+		{"101 percent is not", billing.Budget{Thresholds: []int{50, 101}}, []string{"alert_thresholds"}},
+		{"every fault is named", billing.Budget{Daily: limit(-1), Total: limit(-1), Thresholds: []int{0}},
+			[]string{"daily_limit", "total_limit", "alert_thresholds"}},
+	} {
+		t.Run(c.claim, func(t *testing.T) {
+			err := c.b.Check()
+			var e *domain.Error
+			var got []string
+			if errors.As(err, &e) {
+				for _, issue := range e.Details["fields"].([]domain.FieldIssue) {
+					got = append(got, issue.Field)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("faults in %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestMaySpend(t *testing.T) {
+	w := billing.Wallet{Charged: 30, Held: billing.Split{Own: 20}, SpentDay: billing.Day(noon), SpentToday: 10}
+	for _, c := range []struct {
+		claim  string
+		budget billing.Budget
+		x      domain.Money
+		now    time.Time
+		refuse string // the detail or word that says why
+	}{
+		{"no budget, no refusal", billing.Budget{}, 1 << 60, noon, ""},
+		{"up to the daily limit", billing.Budget{Daily: limit(15)}, 5, noon, ""},
+		{"not beyond it", billing.Budget{Daily: limit(15)}, 6, noon, "daily_limit"},
+		{"a new day starts at nothing", billing.Budget{Daily: limit(15)}, 15, noon.Add(12 * time.Hour), ""},
+		{"a day is a UTC day", billing.Budget{Daily: limit(15)}, 15, noon.Add(11 * time.Hour).In(time.FixedZone("", 5*3600)), "daily_limit"},
+		{"up to the total limit", billing.Budget{Total: limit(60)}, 10, noon, ""},
+		{"not beyond it, held money counts", billing.Budget{Total: limit(60)}, 11, noon, "total_limit"},
+		{"paused refuses everything", billing.Budget{Paused: true}, 0, noon, "paused"},
+	} {
+		t.Run(c.claim, func(t *testing.T) {
+			w := w
+			w.Budget = c.budget
+			err := w.MaySpend(c.x, c.now)
+			if (err != nil) != (c.refuse != "") || err != nil && !errors.Is(err, billing.ErrBudgetExceeded) {
+				t.Fatalf("got %v", err)
+			}
+			var e *domain.Error
+			if errors.As(err, &e) && c.refuse != "paused" && e.Details[c.refuse] == nil {
+				t.Errorf("the details are %v", e.Details)
+			}
+		})
+	}
+	t.Run("a cost beyond counting is refused", func(t *testing.T) {
+		w := w
+		w.Budget = billing.Budget{Daily: limit(15)}
+		if err := w.MaySpend(1<<63-1, noon); err == nil {
+			t.Error("it is allowed")
+		}
+	})
+}

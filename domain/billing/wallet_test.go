@@ -1,0 +1,259 @@
+package billing_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+)
+
+var noon = time.Date(2026, 5, 15, 12, 0, 0, 0, time.UTC)
+
+type split = billing.Split
+
+// post moves a wallet by an entry, as a store does.
+func post(w billing.Wallet, e billing.Entry) billing.Wallet {
+	w.Available, w.Held = w.Available.Add(e.Available), w.Held.Add(e.Held)
+	return w
+}
+
+func TestHold(t *testing.T) {
+	for _, c := range []struct {
+		claim     string
+		available split
+		x         domain.Money
+		held      split
+		refused   bool
+	}{
+		{"trial credit goes first", split{Trial: 10, Own: 10}, 4, split{Trial: 4}, false},
+		{"then own money", split{Trial: 10, Own: 10}, 14, split{Trial: 10, Own: 4}, false},
+		{"down to nothing", split{Trial: 10, Own: 10}, 20, split{Trial: 10, Own: 10}, false},
+		{"but not below", split{Trial: 10, Own: 10}, 21, split{}, true},
+		{"an empty wallet pays nothing", split{}, 1, split{}, true},
+		{"nothing costs nothing", split{}, 0, split{}, false},
+		{"a cost beyond counting cannot be paid", split{Own: math.MaxInt64 - 1}, math.MaxInt64, split{}, true},
+	} {
+		t.Run(c.claim, func(t *testing.T) {
+			e, err := billing.Wallet{Available: c.available}.Hold(c.x)
+			if c.refused {
+				wantRefusal(t, err, c.x, c.available.Total())
+				return
+			}
+			if err != nil || e.Type != billing.HoldEntry || e.Held != c.held || e.Available != c.held.Neg() || !e.Balanced() || e.Amount() != -c.x {
+				t.Errorf("got %+v, %v", e, err)
+			}
+		})
+	}
+}
+
+func wantRefusal(t *testing.T, err error, required, available domain.Money) {
+	t.Helper()
+	var e *domain.Error
+	if !errors.As(err, &e) || !errors.Is(err, billing.ErrInsufficientBalance) {
+		t.Fatalf("error %v, want INSUFFICIENT_BALANCE", err)
+	}
+	if e.Details["required"] != required || e.Details["available"] != available || e.Details["currency"] != "USD" {
+		t.Errorf("details %v, want %s of %s", e.Details, required, available)
+	}
+}
+
+func TestCharge(t *testing.T) {
+	e := billing.Charge(split{Trial: 3, Own: 7}, 5)
+	if e.Held != (split{Trial: -3, Own: -2}) || e.Amount() != 0 || e.Charged() != 5 || e.Account != billing.Revenue || !e.Balanced() {
+		t.Errorf("got %+v", e)
+	}
+	if back := billing.GrantTrial(5); back.Charged() != 0 {
+		t.Error("a grant charges something")
+	}
+}
+
+func TestWhatComesBackGoesWhereItCameFrom(t *testing.T) {
+	live := billing.Wallet{TrialExpiresAt: noon.Add(time.Hour)}
+	over := billing.Wallet{TrialExpiresAt: noon}
+	marked := billing.Wallet{TrialExpiresAt: noon.Add(time.Hour), TrialExpired: true}
+	never := billing.Wallet{}
+	for _, c := range []struct {
+		claim   string
+		entries []billing.Entry
+		want    split // of what is available
+		n       int
+	}{
+		{"a release, part by part", live.GiveBack(split{Trial: 3, Own: 4}, noon), split{Trial: 3, Own: 4}, 1},
+		{"a release after the trial writes its part off", over.GiveBack(split{Trial: 3, Own: 4}, noon), split{Own: 4}, 2},
+		{"even when the trial was ended early", marked.GiveBack(split{Trial: 3, Own: 4}, noon), split{Own: 4}, 2},
+		{"nothing is written off of own money", over.GiveBack(split{Own: 4}, noon), split{Own: 4}, 1},
+		{"nor where there was no trial", never.GiveBack(split{Own: 4}, noon), split{Own: 4}, 1},
+		{"a refund gives own money first", live.Refund(split{Trial: 3, Own: 4}, 5, noon), split{Trial: 1, Own: 4}, 1},
+		{"a refund after the trial writes its part off", over.Refund(split{Trial: 3, Own: 4}, 5, noon), split{Own: 4}, 2},
+	} {
+		t.Run(c.claim, func(t *testing.T) {
+			var got split
+			for _, e := range c.entries {
+				got = got.Add(e.Available)
+				if !e.Balanced() {
+					t.Errorf("%+v is not balanced", e)
+				}
+			}
+			if got != c.want || len(c.entries) != c.n {
+				t.Errorf("got %+v, want %+v available", c.entries, c.want)
+			}
+		})
+	}
+}
+
+func TestAdjust(t *testing.T) {
+	w := billing.Wallet{Available: split{Trial: 10, Own: 5}}
+	if e, err := w.Adjust(7, "why"); err != nil || e.Available != (split{Own: 7}) || e.Description != "why" || !e.Balanced() {
+		t.Errorf("a gift is %+v, %v", e, err)
+	}
+	if e, err := w.Adjust(-7, ""); err != nil || e.Available != (split{Trial: -2, Own: -5}) || !e.Balanced() {
+		t.Errorf("a taking is %+v, %v", e, err)
+	}
+	_, err := w.Adjust(-16, "")
+	wantRefusal(t, err, 16, 15)
+}
+
+func TestTrial(t *testing.T) {
+	trial := billing.Wallet{TrialExpiresAt: noon.Add(time.Hour)}
+	funded, expired := trial, trial
+	funded.Funded, expired.TrialExpired = true, true
+	for _, c := range []struct {
+		claim string
+		w     billing.Wallet
+		now   time.Time
+		want  bool
+	}{
+		{"a new account is a trial", trial, noon, true},
+		{"until its expiry", trial, noon.Add(time.Hour), false},
+		{"or its first transfer", funded, noon, false},
+		{"or its early end", expired, noon, false},
+		{"an account without a grant is none", billing.Wallet{}, noon, false},
+	} {
+		if got := c.w.IsTrial(c.now); got != c.want {
+			t.Errorf("%s: %v, want %v", c.claim, got, c.want)
+		}
+	}
+	if e, ok := (billing.Wallet{Available: split{Trial: 3, Own: 4}, Held: split{Trial: 2}}).ExpireTrial(); !ok || e.Available != (split{Trial: -3}) || e.Held != (split{}) || !e.Balanced() {
+		t.Errorf("the end of a trial is %+v, %v", e, ok)
+	}
+	if _, ok := (billing.Wallet{Available: split{Own: 4}}).ExpireTrial(); ok {
+		t.Error("something was written off of own money")
+	}
+}
+
+func TestBalanced(t *testing.T) {
+	for _, c := range []struct {
+		claim string
+		e     billing.Entry
+		want  bool
+	}{
+		{"an empty entry is", billing.Entry{}, true},
+		{"a lone change is not", billing.Entry{Available: split{Own: 1}}, false},
+		{"a counter without an account is not", billing.Entry{Available: split{Own: 1}, Counter: -1}, false},
+		{"with one it is", billing.Entry{Available: split{Own: 1}, Counter: -1, Account: billing.USDT}, true},
+	} {
+		if got := c.e.Balanced(); got != c.want {
+			t.Errorf("%s: %v", c.claim, got)
+		}
+	}
+}
+
+// purchase is what the model knows of one purchase.
+type purchase struct{ held, charged split }
+
+// Whatever happens in whatever order, money is neither made nor lost: the sum of
+// the amounts is the balance, what the wallet holds is what its purchases hold,
+// and no part of it goes below zero.
+func TestMoneyIsConserved(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := billing.Wallet{TrialExpiresAt: noon.Add(50 * time.Minute)}
+		var open []purchase
+		var sum, service domain.Money // of the amounts; of the service's accounts
+		now := noon
+		book := func(entries ...billing.Entry) {
+			for _, e := range entries {
+				if !e.Balanced() {
+					t.Fatalf("%+v is not balanced", e)
+				}
+				w, sum, service = post(w, e), sum+e.Amount(), service+e.Counter
+			}
+		}
+		amount := func(most domain.Money) domain.Money {
+			return domain.Money(rapid.Int64Range(0, int64(most)).Draw(t, "amount"))
+		}
+		book(billing.GrantTrial(10 * domain.Dollar))
+		which := func() int {
+			if len(open) == 0 {
+				t.Skip("nothing was bought")
+			}
+			return rapid.IntRange(0, len(open)-1).Draw(t, "which")
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"recharge": func(*rapid.T) {
+				x := amount(20 * domain.Dollar)
+				book(billing.Entry{Type: billing.Recharge, Available: split{Own: x}, Account: billing.USDT, Counter: -x})
+			},
+			"buy": func(*rapid.T) {
+				if e, err := w.Hold(amount(5 * domain.Dollar)); err == nil {
+					book(e)
+					open = append(open, purchase{held: e.Held})
+				}
+			},
+			"charge": func(*rapid.T) {
+				p := &open[which()]
+				e := billing.Charge(p.held, amount(p.held.Total()))
+				book(e)
+				p.held, p.charged = p.held.Add(e.Held), p.charged.Add(e.Held.Neg())
+			},
+			"give back": func(*rapid.T) {
+				p := &open[which()]
+				book(w.GiveBack(p.held, now)...)
+				p.held = split{}
+			},
+			"refund": func(*rapid.T) {
+				p := &open[which()]
+				entries := w.Refund(p.charged, amount(p.charged.Total()), now)
+				book(entries...)
+				p.charged = p.charged.Add(entries[0].Available.Neg())
+			},
+			"end the trial": func(*rapid.T) {
+				if now.Before(w.TrialExpiresAt) {
+					return
+				}
+				if e, ok := w.ExpireTrial(); ok {
+					book(e)
+				}
+				w.TrialExpired = true
+			},
+			"correct": func(*rapid.T) {
+				if e, err := w.Adjust(amount(4*domain.Dollar)-2*domain.Dollar, "x"); err == nil {
+					book(e)
+				}
+			},
+			"wait": func(*rapid.T) { now = now.Add(10 * time.Minute) },
+			"": func(*rapid.T) {
+				held := split{}
+				for _, p := range open {
+					held = held.Add(p.held)
+					if p.charged.Trial < 0 || p.charged.Own < 0 || p.held.Trial < 0 || p.held.Own < 0 {
+						t.Fatalf("a purchase is at %+v", p)
+					}
+				}
+				if w.Held != held || w.Balance() != sum || w.Balance()+w.Held.Total()+service != 0 {
+					t.Fatalf("the wallet is %+v, its purchases hold %+v, the amounts sum to %s", w, held, sum)
+				}
+				if min(w.Available.Trial, w.Available.Own, w.Held.Trial, w.Held.Own) < 0 {
+					t.Fatalf("the wallet is below zero: %+v", w)
+				}
+				if w.TrialExpired && w.Available.Trial != 0 {
+					t.Fatalf("the trial is over and %s of it can be spent", w.Available.Trial)
+				}
+			},
+		})
+	})
+}
