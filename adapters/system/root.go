@@ -1,0 +1,129 @@
+package system
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Root is the root secret of the service: every other secret is derived from
+// it. It is the text that the operator sees, so that what stands in the file
+// can be moved to AGENTPROXY_SECRET as it is. It hides itself when printed.
+type Root []byte
+
+const hidden = "[hidden]"
+
+// LogValue hides the secret from logs.
+func (Root) LogValue() slog.Value { return slog.StringValue(hidden) }
+
+// String hides the secret from text.
+func (Root) String() string { return hidden }
+
+// GoString hides the secret from %#v.
+func (Root) GoString() string { return hidden }
+
+// Bounds of a root secret.
+const (
+	minRoot     = 32   // characters
+	maxRoot     = 4096 // characters
+	minDistinct = 8    // a random text of 32 hex digits has fewer once in 10 million times
+	randomRoot  = 32   // bytes, when the service makes it
+)
+
+// ParseRoot takes a root secret that the operator gave. White space around it
+// does not count. It refuses what is shorter than 32 characters or longer than
+// 4,096, and what repeats so few characters that it is a placeholder.
+func ParseRoot(text string) (Root, error) {
+	text = strings.TrimSpace(text)
+	if len(text) < minRoot || len(text) > maxRoot {
+		return nil, fmt.Errorf("the root secret has %d characters; it needs %d to %d random ones, for example of: openssl rand -base64 32",
+			len(text), minRoot, maxRoot)
+	}
+	seen := map[byte]bool{}
+	for i := range len(text) {
+		seen[text[i]] = true
+	}
+	if len(seen) < minDistinct {
+		return nil, fmt.Errorf("the root secret has only %d different characters; make a random one, for example with: openssl rand -base64 32", len(seen))
+	}
+	return Root(text), nil
+}
+
+// LoadOrCreateSecret reads the root secret from a file, and makes the file with
+// 256 random bits when there is none. Of processes that start together all get
+// the same secret. It refuses a file that others may read or the group may
+// change, and what ParseRoot refuses.
+func LoadOrCreateSecret(path string) (Root, error) {
+	root, err := loadRoot(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return root, err
+	}
+	if err := createRoot(path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("make the root secret %s (or set AGENTPROXY_SECRET): %w", path, err)
+	}
+	return loadRoot(path)
+}
+
+func loadRoot(path string) (Root, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the root secret: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read the root secret: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("the root secret %s is not a regular file", path)
+	}
+	if perm := info.Mode().Perm(); perm&0o027 != 0 {
+		return nil, fmt.Errorf("the root secret %s has mode %04o, so others can read or change it; run: chmod 600 %s", path, perm, path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxRoot+2))
+	if err != nil {
+		return nil, fmt.Errorf("read the root secret: %w", err)
+	}
+	root, err := ParseRoot(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return root, nil
+}
+
+// createRoot writes the secret beside its place and links it there: the link
+// fails when another process was first, and nobody ever sees half a file.
+func createRoot(path string) error {
+	random := make([]byte, randomRoot)
+	rand.Read(random)
+	f, err := os.CreateTemp(filepath.Dir(path), ".secret-*") // O_EXCL, mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.WriteString(base64.RawURLEncoding.EncodeToString(random) + "\n")
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes the new name survive a power cut: a service that lost its root
+// secret has lost every key it gave out.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

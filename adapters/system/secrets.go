@@ -1,0 +1,124 @@
+package system
+
+import (
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+
+	"agentproxy/domain/traffic"
+	"agentproxy/ports"
+)
+
+// The labels of the keys that are derived from the root. A key serves one
+// purpose, so a text that is valid for one is worth nothing for another. A
+// changed label invalidates everything made with its key.
+const (
+	labelHash    = "agentproxy/api-hash/v1"
+	labelProxy   = "agentproxy/proxy-password/v1"
+	labelWebhook = "agentproxy/webhook-secret/v1"
+	labelToken   = "agentproxy/token-signing/v1"
+)
+
+// Prefixes of what agents are given, and how many letters and digits follow the
+// first two: 43 of 62 carry 256 bits.
+const (
+	keyPrefix     = "ak_"
+	secretPrefix  = "sk_"
+	webhookPrefix = "whsec_"
+	keyLength     = 43
+)
+
+// Secrets derives keys from the root secret (HKDF-SHA-256, RFC 5869). It hides
+// itself when printed.
+type Secrets struct {
+	hash, proxy, webhook, token []byte
+}
+
+var _ ports.Secrets = (*Secrets)(nil)
+
+// NewSecrets derives the keys. It refuses a root that ParseRoot would refuse.
+func NewSecrets(root Root) (*Secrets, error) {
+	root, err := ParseRoot(string(root))
+	if err != nil {
+		return nil, err
+	}
+	var s Secrets
+	for label, key := range map[string]*[]byte{
+		labelHash: &s.hash, labelProxy: &s.proxy, labelWebhook: &s.webhook, labelToken: &s.token,
+	} {
+		if *key, err = hkdf.Key(sha256.New, root, nil, label, sha256.Size); err != nil {
+			return nil, fmt.Errorf("derive %s: %w", label, err)
+		}
+	}
+	return &s, nil
+}
+
+// LogValue hides the keys from logs.
+func (*Secrets) LogValue() slog.Value { return slog.StringValue(hidden) }
+
+// String hides the keys from text.
+func (*Secrets) String() string { return hidden }
+
+// GoString hides the keys from %#v.
+func (*Secrets) GoString() string { return hidden }
+
+// NewKey makes an API key: ak_ and 43 letters and digits.
+func (*Secrets) NewKey() string { return keyPrefix + randomText(keyLength) }
+
+// NewSecret makes an API secret: sk_ and 43 letters and digits.
+func (*Secrets) NewSecret() string { return secretPrefix + randomText(keyLength) }
+
+// Hash is the keyed hash (HMAC-SHA-256, 32 bytes) that is stored instead of an
+// API key or secret. A fast hash is enough: nobody guesses 256 random bits.
+func (s *Secrets) Hash(secret string) []byte { return sum(s.hash, secret) }
+
+// Same compares a secret with a hash in constant time.
+func (s *Secrets) Same(secret string, hash []byte) bool { return hmac.Equal(s.Hash(secret), hash) }
+
+// ProxyPassword derives the password of a session: 32 of a-z and 2-7.
+func (s *Secrets) ProxyPassword(sessionID string) string {
+	return traffic.Password(s.proxy, sessionID)
+}
+
+// ProxyKey is the key of ProxyPassword, for the gateway, which checks passwords
+// by itself (traffic.CheckPassword).
+func (s *Secrets) ProxyKey() []byte { return slices.Clone(s.proxy) }
+
+// WebhookSecret derives the secret of an agent's webhook: whsec_ and the base64
+// of 32 bytes, as in the Standard Webhooks specification.
+func (s *Secrets) WebhookSecret(agentID string, version int64) string {
+	// No id has a slash, so no two pairs make one text.
+	key := sum(s.webhook, agentID+"/"+strconv.FormatInt(version, 10))
+	return webhookPrefix + base64.StdEncoding.EncodeToString(key)
+}
+
+func sum(key []byte, text string) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+// randomText makes n letters and digits, each equally likely: a byte of 248 or
+// more is thrown away, because 256 is no multiple of 62.
+func randomText(n int) string {
+	const fair = 256 / len(alphabet) * len(alphabet)
+	text := make([]byte, 0, n)
+	var block [64]byte
+	for len(text) < n {
+		rand.Read(block[:])
+		for _, b := range block {
+			if int(b) < fair && len(text) < n {
+				text = append(text, alphabet[int(b)%len(alphabet)])
+			}
+		}
+	}
+	return string(text)
+}

@@ -1,0 +1,116 @@
+package system
+
+import (
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"agentproxy/domain/account"
+	"agentproxy/ports"
+)
+
+const (
+	tokenIssuer   = "agentproxy"
+	tokenAudience = "agentproxy-api"
+	tokenPrefix   = "tok_" // of jti
+	maxToken      = 4096   // characters; ours have about 500
+	// clockSkew is how far ahead of ours the clock of the replica that signed
+	// may be. It does not lengthen the life of a token.
+	clockSkew = 30 * time.Second
+)
+
+// tokenHeader is the one header that is ever signed. Read demands it letter by
+// letter, so no alg, kid, jku or crit of a stranger is even looked at.
+var tokenHeader = base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "."
+
+// claims are what a token says. Scope is a list with spaces, as in RFC 8693.
+type claims struct {
+	jwt.RegisteredClaims
+	Version int64  `json:"tv"`
+	Scope   string `json:"scope"`
+}
+
+// Tokens signs and reads Bearer tokens: JWTs (RFC 7519) under HMAC-SHA-256. It
+// hides itself when printed.
+type Tokens struct {
+	key   []byte
+	ids   ports.IDs
+	rules []jwt.ParserOption
+}
+
+var _ ports.Tokens = (*Tokens)(nil)
+
+// NewTokens signs with the token key of the secrets; ids makes each token's jti.
+func NewTokens(s *Secrets, ids ports.IDs) *Tokens {
+	return &Tokens{key: s.token, ids: ids, rules: []jwt.ParserOption{
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
+		jwt.WithStrictDecoding(),
+		jwt.WithIssuer(tokenIssuer),
+		jwt.WithAudience(tokenAudience),
+		jwt.WithExpirationRequired(),
+	}}
+}
+
+// LogValue hides the key from logs.
+func (*Tokens) LogValue() slog.Value { return slog.StringValue(hidden) }
+
+// String hides the key from text.
+func (*Tokens) String() string { return hidden }
+
+// GoString hides the key from %#v.
+func (*Tokens) GoString() string { return hidden }
+
+// Sign returns the signed text. The expiry is kept in whole seconds, rounded
+// up, so that no token lives shorter than was said.
+func (t *Tokens) Sign(tok ports.Token, now time.Time) (string, error) {
+	words := make([]string, len(tok.Scopes))
+	for i, s := range tok.Scopes {
+		words[i] = string(s)
+	}
+	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{
+		RegisteredClaims: jwt.RegisteredClaims{
+			Issuer:    tokenIssuer,
+			Audience:  jwt.ClaimStrings{tokenAudience},
+			Subject:   tok.AgentID,
+			ID:        t.ids.New(tokenPrefix),
+			IssuedAt:  jwt.NewNumericDate(now),
+			ExpiresAt: jwt.NewNumericDate(tok.Expires.Add(time.Second - 1)),
+		},
+		Version: tok.Version,
+		Scope:   strings.Join(words, " "),
+	}).SignedString(t.key)
+	if err != nil {
+		return "", fmt.Errorf("sign a token: %w", err)
+	}
+	return text, nil
+}
+
+// Read is account.ErrExpiredToken for a text that Sign did not write with this
+// key, or that has expired at now.
+func (t *Tokens) Read(text string, now time.Time) (ports.Token, error) {
+	// The base64 decoder skips line ends, strict or not; a header field has none.
+	if len(text) > maxToken || !strings.HasPrefix(text, tokenHeader) || strings.ContainsAny(text, "\r\n") {
+		return ports.Token{}, account.ErrExpiredToken
+	}
+	var c claims
+	clock := jwt.WithTimeFunc(func() time.Time { return now })
+	parser := jwt.NewParser(append(t.rules[:len(t.rules):len(t.rules)], clock)...)
+	_, err := parser.ParseWithClaims(text, &c, func(*jwt.Token) (any, error) { return t.key, nil })
+	if err != nil || !c.complete(now) {
+		return ports.Token{}, account.ErrExpiredToken
+	}
+	var scopes []account.Scope
+	for word := range strings.FieldsSeq(c.Scope) {
+		scopes = append(scopes, account.Scope(word))
+	}
+	return ports.Token{AgentID: c.Subject, Version: c.Version, Scopes: scopes, Expires: c.ExpiresAt.UTC()}, nil
+}
+
+// complete demands what Sign always writes and the library takes as optional.
+func (c claims) complete(now time.Time) bool {
+	return c.Subject != "" && c.ID != "" && c.IssuedAt != nil && !c.IssuedAt.After(now.Add(clockSkew))
+}

@@ -1,0 +1,39 @@
+package upstream
+
+import (
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
+)
+
+// Bounds of the embedded catalogue.
+const (
+	embeddedMinBytes = billing.GB / 10
+	embeddedMaxBytes = 1000 * billing.GB
+)
+
+// embeddedCatalogue is what the embedded provider sells, as CONTRACT section 13
+// says. What the pool has no exit for is not available.
+func embeddedCatalogue(p pool) []catalog.Product {
+	dynamic := func(no, name, about, price string, async bool) catalog.Product {
+		return catalog.Product{No: no, Name: name, Description: about, Type: session.Dynamic,
+			Price: domain.MustMoney(price), MinQuantity: 1, MaxQuantity: 1,
+			MinBytes: embeddedMinBytes, MaxBytes: embeddedMaxBytes, Async: async, Available: len(p.dynamic) > 0}
+	}
+	static := func(no, name, about, month, quarter string, async bool) catalog.Product {
+		return catalog.Product{No: no, Name: name, Description: about, Type: session.Static,
+			Durations:   []catalog.Duration{{Days: 30, Price: domain.MustMoney(month)}, {Days: 90, Price: domain.MustMoney(quarter)}},
+			MinQuantity: 1, MaxQuantity: session.MaxQuantity, Async: async, Available: len(p.static) > 0}
+	}
+	products := []catalog.Product{
+		dynamic("dyn_global_1", "Dynamic Global", "Rotating exits in every country, the lowest price a GB.", "0.25", true),
+		dynamic("dyn_fast_1", "Dynamic Fast", "Rotating exits in every country, ready with the answer.", "0.40", false),
+		static("sta_isp_1", "Static ISP", "Fixed addresses of your own, ready with the answer.", "1.00", "2.70", false),
+		static("sta_city_1", "Static City", "Fixed addresses of your own, placed by country and city.", "1.50", "4.00", true),
+	}
+	for i := range products {
+		products[i].Provider, products[i].Countries = EmbeddedName, Countries
+	}
+	return products
+}
