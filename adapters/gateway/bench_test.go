@@ -1,0 +1,91 @@
+package gateway_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"agentproxy/adapters/gateway"
+)
+
+// BenchmarkConnectTunnel is a whole tunnel: CONNECT, four bytes there and back,
+// closed by the client.
+func BenchmarkConnectTunnel(b *testing.B) {
+	w := begin(b, newBooks(b), nil)
+	id, target := w.add(1, 0), echo(b)
+	auth := basic(user(id, 0), password(id))
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			c, err := net.Dial("tcp", w.addr)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			if status := w.connectAs(c, auth, target); status != 200 {
+				b.Errorf("status %d", status)
+			}
+			_, _ = c.Write([]byte("ping"))
+			_, _ = io.ReadFull(c, make([]byte, 4))
+			_ = c.Close()
+		}
+	})
+}
+
+// BenchmarkRelayBulk moves bytes down one tunnel.
+func BenchmarkRelayBulk(b *testing.B) {
+	for _, how := range []struct {
+		name  string
+		pipes int
+	}{{"splice", 0}, {"user", -1}} {
+		b.Run(how.name, func(b *testing.B) {
+			w := begin(b, newBooks(b), func(c *gateway.Config) { c.Pipes = how.pipes })
+			c := w.connect(w.add(1, 0), newCounting(b).addr())
+			const chunk = 1 << 20
+			_, _ = c.Write(order(0, int64(b.N)*chunk))
+			b.SetBytes(chunk)
+			b.ResetTimer()
+			for range b.N {
+				if _, err := io.CopyN(io.Discard, c, chunk); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkForward is one plain request on kept connections.
+func BenchmarkForward(b *testing.B) {
+	w := begin(b, newBooks(b), nil)
+	id := w.add(1, 0)
+	l := listen(b)
+	go serve(l, func(c net.Conn) {
+		for r := bufio.NewReader(c); ; {
+			if _, err := http.ReadRequest(r); err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		}
+	})
+	request := "GET http://" + l.Addr().String() + "/ HTTP/1.1\r\nHost: x\r\n" + basic(user(id, 0), password(id)) + "\r\n"
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		c, err := net.Dial("tcp", w.addr)
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		defer c.Close()
+		for r := bufio.NewReader(c); pb.Next(); {
+			_, _ = io.WriteString(c, request)
+			res, err := http.ReadResponse(r, nil)
+			if err != nil || res.StatusCode != 200 {
+				b.Error(res, err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, res.Body)
+		}
+	})
+}

@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"errors"
+	"io"
+	"net/netip"
+	"time"
+
+	"agentproxy/adapters/gateway/wire"
+	"agentproxy/domain/traffic"
+)
+
+// serveHTTP serves a client that speaks HTTP: one CONNECT, or plain requests one
+// after the other. A tunnel that it returns takes the connection over.
+func (g *Gateway) serveHTTP(c *conn, h *handshake) *tunnel {
+	for {
+		if err := wire.ReadRequest(&h.in, &h.request); err != nil {
+			var bad *wire.Error
+			if errors.As(err, &bad) {
+				g.answer(c, h, badRequest(bad), false)
+			}
+			return nil
+		}
+		if h.request.Connect() {
+			return g.connect(c, h)
+		}
+		t, again := g.forward(c, h)
+		if !again {
+			return t
+		}
+		if !g.nextRequest(c, h) {
+			return nil
+		}
+	}
+}
+
+// connect opens a tunnel, or refuses and ends the connection: what a client sent
+// behind a refused CONNECT was meant for the tunnel (RFC 9931).
+func (g *Gateway) connect(c *conn, h *handshake) *tunnel {
+	user, password, ok := h.request.Credentials()
+	if !ok {
+		g.answer(c, h, noCredential, false)
+		return nil
+	}
+	u, ref := g.authenticate(c, user, password)
+	if ref != nil {
+		g.answer(c, h, ref, false)
+		return nil
+	}
+	t, ref := g.open(c, u, h.request.Target())
+	if ref != nil {
+		g.answer(c, h, ref, false)
+		return nil
+	}
+	if _, err := io.WriteString(c.client, wire.Established); err != nil {
+		t.abandon()
+		return nil
+	}
+	t.begin(h.in.Buffered())
+	return t
+}
+
+// open does what a tunnel needs whatever protocol asks for it: the session's
+// state, a place and a lease, and a connection to the target.
+func (g *Gateway) open(c *conn, u traffic.User, target wire.Target) (*tunnel, *refusal) {
+	w, ref := g.find(g.ctx, c, u)
+	if ref != nil {
+		g.observeRefusal(c, w.exit.IP, target.Host, ref, 0)
+		return nil, ref
+	}
+	e := c.entry.Load()
+	// The parts that follow have limits of their own.
+	c.quiet.Store(0)
+	if ref = admitted(e.pool.admit(c, g.cfg.Tunnels, g.cfg.Timing.Admit)); ref != nil {
+		g.observeRefusal(c, w.exit.IP, target.Host, ref, 0)
+		return nil, ref
+	}
+	tcp, latency, ref := g.reach(c, target, w.exit.IP)
+	if ref == nil && !c.attach(tcp) {
+		_ = tcp.Close()
+		ref = interruption(cause(c.cause.Load()))
+	}
+	if ref != nil {
+		e.pool.leave(c)
+		g.observeRefusal(c, w.exit.IP, target.Host, ref, latency)
+		return nil, ref
+	}
+	e.pool.opened()
+	g.tunnels.Add(1)
+	return newTunnel(g, c, e, tcp, opening{host: target.Host, exit: w.exit.IP, latency: latency}), nil
+}
+
+// opening is what the event of a tunnel tells besides its bytes.
+type opening struct {
+	host    string
+	exit    netip.Addr
+	latency time.Duration
+}
+
+// interruption is the answer to a request that was interrupted before it began.
+func interruption(why cause) *refusal {
+	switch why {
+	case exhausted:
+		return trafficExhausted
+	case ended:
+		return sessionOver
+	}
+	return noCapacity.because("the gateway is shutting down")
+}
+
+// answer writes an answer of our own and ends the connection. It is free.
+func (g *Gateway) answer(c *conn, h *handshake, ref *refusal, head bool) {
+	h.out = ref.reply(head).Append(h.out[:0])
+	c.allow(g.cfg.Timing.Header)
+	if c.interrupted() { // and its deadlines are past
+		_ = c.client.SetDeadline(time.Now().Add(g.cfg.Timing.Linger))
+	}
+	if _, err := c.client.Write(h.out); err == nil {
+		g.linger(c)
+	}
+}

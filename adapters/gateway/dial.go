@@ -1,0 +1,105 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"agentproxy/adapters/gateway/wire"
+)
+
+// dialing is a dial under way. The sweeper and interruptions cancel it: that
+// costs less than two timers for each dial, which hardly any needs.
+type dialing struct {
+	until  time.Duration // by mono
+	cancel context.CancelFunc
+}
+
+// reach judges a target and connects a client to it from an exit. The latency is
+// that of the connection, without the lookup.
+func (g *Gateway) reach(c *conn, t wire.Target, exit netip.Addr) (*net.TCPConn, time.Duration, *refusal) {
+	targets, ref := g.resolve(g.ctx, t, exit)
+	if ref != nil {
+		return nil, 0, ref
+	}
+	began := mono()
+	for _, target := range targets {
+		var tcp *net.TCPConn
+		if tcp, ref = g.dialFor(c, target, exit, began+g.cfg.Timing.Connect); ref == nil {
+			return tcp, mono() - began, nil
+		}
+	}
+	return nil, mono() - began, ref
+}
+
+func (g *Gateway) dialFor(c *conn, target netip.AddrPort, exit netip.Addr, until time.Duration) (*net.TCPConn, *refusal) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c.dialing.Store(&dialing{until, cancel})
+	defer c.dialing.Store(nil)
+	if c.interrupted() {
+		return nil, interruption(cause(c.cause.Load()))
+	}
+	tcp, ref := g.dial(ctx, target, exit)
+	if ref != nil && c.interrupted() {
+		ref = interruption(cause(c.cause.Load()))
+	}
+	return tcp, ref
+}
+
+// dial connects to a judged address from an exit.
+func (g *Gateway) dial(ctx context.Context, target netip.AddrPort, exit netip.Addr) (*net.TCPConn, *refusal) {
+	from, ok := bindTo(exit, target.Addr())
+	if !ok {
+		return nil, targetUnreachable
+	}
+	d := net.Dialer{KeepAlive: -1}
+	var local netip.AddrPort
+	if from.IsValid() {
+		local = netip.AddrPortFrom(from, 0)
+		d.ControlContext = lateBind
+	}
+	tcp, err := d.DialTCP(ctx, "tcp", local, target)
+	if err != nil {
+		return nil, dialFailed(err)
+	}
+	return tcp, nil
+}
+
+// bindTo says which local address reaches a target from an exit; none when it is
+// the host's default one. Exits on loopback are those of a laptop: they are only
+// shown to targets on loopback.
+func bindTo(exit, target netip.Addr) (netip.Addr, bool) {
+	switch {
+	case !exit.IsValid():
+		return netip.Addr{}, true
+	case exit.IsLoopback() && (!target.IsLoopback() || exit.Is4() != target.Is4()):
+		return netip.Addr{}, true
+	case exit.Is4() != target.Is4():
+		return netip.Addr{}, false
+	}
+	return exit, true
+}
+
+func dialFailed(err error) *refusal {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return targetClosed
+	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.EADDRINUSE),
+		errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOBUFS):
+		return outOfSockets
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), isTimeout(err):
+		return targetSilent
+	case errors.Is(err, syscall.ECONNRESET):
+		return targetReset
+	}
+	return targetUnreachable
+}
+
+func isTimeout(err error) bool {
+	e, ok := errors.AsType[net.Error](err)
+	return ok && e.Timeout()
+}

@@ -1,0 +1,65 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"agentproxy/adapters/gateway"
+	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+)
+
+// deaf is an address that answers no connection: a listener whose queue is full.
+func deaf(t *testing.T) string {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Listen(fd, 0); err != nil {
+		t.Fatal(err)
+	}
+	sa, _ := unix.Getsockname(fd)
+	addr := fmt.Sprintf("127.0.0.1:%d", sa.(*unix.SockaddrInet4).Port)
+	for range 3 {
+		if c, err := net.DialTimeout("tcp", addr, 100*time.Millisecond); err == nil {
+			t.Cleanup(func() { _ = c.Close() })
+		}
+	}
+	return addr
+}
+
+func TestConnectTimeout(t *testing.T) {
+	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Connect = 300 * time.Millisecond })
+	id := w.add(1, 0)
+	if got := w.connectAs(w.dial(), basic(user(id, 0), password(id)), deaf(t)); got != 504 {
+		t.Errorf("status %d, want 504", got)
+	}
+	if o := w.observed()[0]; o.Evidence != "timeout" || o.Code != "TARGET_TIMEOUT" || !o.Retryable {
+		t.Errorf("observed %+v", o)
+	}
+}
+
+func TestTerminateWhileDialling(t *testing.T) {
+	w := begin(t, newBooks(t), nil)
+	id := w.add(1, 0)
+	target := deaf(t)
+	time.AfterFunc(100*time.Millisecond, func() {
+		w.change(id, func(r *traffic.Route) { r.Status = session.Terminated })
+		w.Changed(id)
+	})
+	began := time.Now()
+	if got := w.connectAs(w.dial(), basic(user(id, 0), password(id)), target); got != 410 {
+		t.Errorf("status %d, want 410", got)
+	}
+	if d := time.Since(began); d > time.Second {
+		t.Errorf("told after %v", d)
+	}
+}

@@ -1,0 +1,224 @@
+package gateway_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"agentproxy/adapters/gateway"
+	"agentproxy/domain/egress"
+	"agentproxy/domain/traffic"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var key = []byte("a key of the tests")
+
+var discard = slog.New(slog.DiscardHandler)
+
+// open lets everything on loopback be a target.
+var open = egress.Policy{Loopback: true}
+
+// world is a gateway with its books.
+type world struct {
+	*books
+	*gateway.Gateway
+	t    testing.TB
+	addr string
+}
+
+// begin starts a gateway whose leases are returned quickly.
+func begin(t testing.TB, b *books, edit func(*gateway.Config)) *world {
+	t.Helper()
+	cfg := gateway.Config{Addr: "127.0.0.1:0", Key: key, Judge: open}
+	cfg.Timing.IdleGive = 50 * time.Millisecond
+	cfg.Timing.Linger = 500 * time.Millisecond
+	cfg.Timing.Drain = 50 * time.Millisecond
+	if edit != nil {
+		edit(&cfg)
+	}
+	g := gateway.New(cfg, b, discard)
+	if err := g.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Stop(context.Background()) })
+	return &world{books: b, Gateway: g, t: t, addr: g.Addr().String()}
+}
+
+func user(id string, n int) string { return traffic.User{SessionID: id, Number: n}.String() }
+
+func password(id string) string { return traffic.Password(key, id) }
+
+func basic(user, password string) string {
+	return "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password)) + "\r\n"
+}
+
+func (w *world) dial() *net.TCPConn {
+	w.t.Helper()
+	c, err := net.Dial("tcp", w.addr)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	return c.(*net.TCPConn)
+}
+
+// connect opens a tunnel by CONNECT.
+func (w *world) connect(id, target string) *net.TCPConn {
+	w.t.Helper()
+	c := w.dial()
+	if status := w.connectAs(c, basic(user(id, 0), password(id)), target); status != 200 {
+		w.t.Fatalf("CONNECT %s: %d", target, status)
+	}
+	return c
+}
+
+// connectAs sends CONNECT with a header line and returns the status. The head is
+// read byte by byte, so nothing of the tunnel is lost.
+func (w *world) connectAs(c net.Conn, auth, target string) int {
+	w.t.Helper()
+	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", target, target, auth)
+	var head []byte
+	for b := make([]byte, 1); !bytes.HasSuffix(head, []byte("\r\n\r\n")); head = append(head, b[0]) {
+		if _, err := c.Read(b); err != nil {
+			w.t.Fatalf("after %q: %v", head, err)
+		}
+	}
+	var status int
+	if _, err := fmt.Sscanf(string(head), "HTTP/1.1 %d", &status); err != nil {
+		w.t.Fatalf("%q: %v", head, err)
+	}
+	return status
+}
+
+// client is an ordinary HTTP client that uses the gateway.
+func (w *world) client(id string) *http.Client {
+	tr := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: w.addr,
+		User: url.UserPassword(user(id, 0), password(id))})}
+	w.t.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr, Timeout: 20 * time.Second}
+}
+
+// counting is a target that counts what it reads and writes. The client sends
+// two numbers: how much it will send after them and how much it wants back.
+type counting struct {
+	l        net.Listener
+	in, out  atomic.Int64
+	accepted atomic.Int64
+}
+
+func newCounting(t testing.TB) *counting {
+	s := &counting{l: listen(t)}
+	go serve(s.l, func(c net.Conn) {
+		s.accepted.Add(1)
+		var head [16]byte
+		if n, err := io.ReadFull(c, head[:]); err != nil {
+			s.in.Add(int64(n))
+			return
+		}
+		s.in.Add(16)
+		up, down := int64(binary.BigEndian.Uint64(head[:])), int64(binary.BigEndian.Uint64(head[8:]))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			n, _ := io.CopyN(io.Discard, c, up)
+			s.in.Add(n)
+		}()
+		n, _ := io.CopyN(c, zeros{}, down)
+		s.out.Add(n)
+		<-done
+	})
+	return s
+}
+
+func (s *counting) addr() string { return s.l.Addr().String() }
+
+// order is the head of an exchange with a counting target.
+func order(up, down int64) []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(up)), uint64(down))
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+func listen(t testing.TB) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// serve runs f on each connection and closes it.
+func serve(l net.Listener, f func(net.Conn)) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer c.Close()
+			_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+			f(c)
+		}()
+	}
+}
+
+// echo is a target that sends back what it gets.
+func echo(t testing.TB) string {
+	l := listen(t)
+	go serve(l, func(c net.Conn) { _, _ = io.Copy(c, c) })
+	return l.Addr().String()
+}
+
+// response reads one answer.
+func response(t testing.TB, c net.Conn) (*http.Response, string) {
+	t.Helper()
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(body)
+}
+
+// resolver answers from a table.
+type resolver map[string][]string
+
+func (r resolver) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, error) {
+	if host == "slow.test" {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	var out []netip.Addr
+	for _, a := range r[strings.ToLower(host)] {
+		out = append(out, netip.MustParseAddr(a))
+	}
+	if out == nil {
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	return out, nil
+}

@@ -1,0 +1,158 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/gateway"
+	"agentproxy/domain/traffic"
+)
+
+// A timed rotation happens with the first new connection after it is due, once;
+// open tunnels finish on the old exit.
+func TestTimedRotation(t *testing.T) {
+	w := begin(t, newBooks(t), nil)
+	id := w.add(1, 0, "127.0.0.5")
+	l := listen(t)
+	go serve(l, func(c net.Conn) {
+		_, _ = io.WriteString(c, c.RemoteAddr().(*net.TCPAddr).IP.String())
+		_, _ = io.Copy(c, c)
+	})
+	exit := func(c net.Conn) string {
+		b := make([]byte, len("127.0.0.5"))
+		_, _ = io.ReadFull(c, b)
+		return string(b)
+	}
+	old := w.connect(id, l.Addr().String())
+	if got := exit(old); got != "127.0.0.5" {
+		t.Fatalf("before: %s", got)
+	}
+	w.change(id, func(r *traffic.Route) { r.NextAt = time.Now() })
+	w.Changed(id)
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			if got := exit(w.connect(id, l.Addr().String())); got != "127.0.0.6" {
+				t.Errorf("after: %s", got)
+			}
+		})
+	}
+	wg.Wait()
+	if w.rotated != 1 {
+		t.Errorf("rotated %d times", w.rotated)
+	}
+	_, _ = old.Write([]byte("x"))
+	if _, err := io.ReadFull(old, make([]byte, 1)); err != nil {
+		t.Error("the old tunnel:", err)
+	}
+}
+
+func TestStopDrains(t *testing.T) {
+	b := newBooks(t)
+	w := begin(t, b, func(c *gateway.Config) { c.Timing.Drain = 500 * time.Millisecond })
+	id := b.add(1, 0)
+	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	kept := w.client(id)
+	if res, err := kept.Get(s.URL); err != nil {
+		t.Fatal(err)
+	} else {
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+	}
+	quick, long := w.connect(id, echo(t)), w.connect(id, echo(t))
+	done := make(chan time.Duration)
+	go func() {
+		began := time.Now()
+		_ = w.Stop(context.Background())
+		done <- time.Since(began)
+	}()
+	time.Sleep(50 * time.Millisecond)
+	if c, err := net.Dial("tcp", w.addr); err == nil {
+		_ = c.Close()
+		t.Error("still accepts")
+	}
+	_, _ = quick.Write([]byte("bye"))
+	if _, err := io.ReadFull(quick, make([]byte, 3)); err != nil {
+		t.Error("cut while draining:", err)
+	}
+	_ = quick.Close()
+	if d := <-done; d < 400*time.Millisecond || d > 2*time.Second {
+		t.Errorf("stopped after %v", d)
+	}
+	if _, err := long.Read(make([]byte, 1)); err == nil {
+		t.Error("the long tunnel is still open")
+	}
+	if u := b.usage(id); u.Leased != 0 || u.Connections != 3 {
+		t.Errorf("after the stop: %+v", u)
+	}
+}
+
+func TestStopWithoutConnectionsIsQuick(t *testing.T) {
+	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Drain = time.Minute })
+	w.dial() // says nothing
+	idle := w.dial()
+	id := w.add(1, 0)
+	s := newSite(t, func(http.ResponseWriter, *http.Request) {})
+	fmt.Fprintf(idle, "GET %s/ HTTP/1.1\r\nHost: x\r\n%s\r\n", s.URL, basic(user(id, 0), password(id)))
+	response(t, idle)
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_ = w.Stop(ctx)
+	if d := time.Since(began); d > time.Second {
+		t.Errorf("stopped after %v", d)
+	}
+}
+
+func TestStartReportsATakenPort(t *testing.T) {
+	l := listen(t)
+	g := gateway.New(gateway.Config{Addr: l.Addr().String()}, newBooks(t), discard)
+	if err := g.Start(context.Background()); err == nil {
+		t.Error("started on a taken port")
+	}
+	_ = g.Stop(context.Background())
+}
+
+func TestProbe(t *testing.T) {
+	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
+		host, _, _ := net.SplitHostPort(r.RemoteAddr)
+		fmt.Fprintf(w, `{"success":true,"data":{"ip":%q},"error":null}`, host)
+	})
+	b := newBooks(t)
+	w := begin(t, b, func(c *gateway.Config) { c.EchoURL, c.Judge = s.URL+"/v1/ip", nil })
+	id := b.add(1, 0, "127.0.0.8")
+	route, _ := b.Route(t.Context(), id)
+	got, err := w.Probe(t.Context(), route)
+	if err != nil || got.ExitIP != "127.0.0.8" || got.Latency <= 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	s.Close()
+	if _, err := w.Probe(t.Context(), route); err == nil {
+		t.Error("no error without an echo")
+	}
+}
+
+// One look-up serves many connections, and a change makes one more.
+func TestRoutesAreCached(t *testing.T) {
+	w := begin(t, newBooks(t), nil)
+	id := w.add(1, 0)
+	target := echo(t)
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() { _ = w.connect(id, target).Close() })
+	}
+	wg.Wait()
+	if w.routes != 1 {
+		t.Errorf("%d look-ups, want 1", w.routes)
+	}
+	w.outage(true)
+	if got := w.connectAs(w.dial(), basic(user(w.add(2, 0), 0), password("sess_00000000000000000002")), target); got != 503 {
+		t.Errorf("without the core: %d, want 503", got)
+	}
+}

@@ -1,0 +1,307 @@
+package gateway_test
+
+import (
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/gateway"
+	"agentproxy/domain/traffic"
+)
+
+// download asks a counting target for bytes and reads to the end. It returns what
+// came, and fails the test on anything but a clean end.
+func download(t *testing.T, c *net.TCPConn, size int64) int64 {
+	_, _ = c.Write(order(0, size))
+	n, err := io.Copy(io.Discard, c)
+	if err != nil {
+		t.Errorf("after %d bytes: %v", n, err)
+	}
+	_ = c.Close()
+	return n
+}
+
+// Twenty tunnels want more than there is. What they get is the limit, no byte
+// more and none less, and each ends without a reset.
+func TestLimitIsNeverExceeded(t *testing.T) {
+	for _, replicas := range []int{1, 2} {
+		b := newBooks(t)
+		const limit = 10_000_000
+		id := b.add(1, limit)
+		target := newCounting(t)
+		var ws []*world
+		for range replicas {
+			ws = append(ws, begin(t, b, nil))
+		}
+		var delivered atomic.Int64
+		var wg sync.WaitGroup
+		var tunnels []*net.TCPConn
+		for i := range 20 {
+			tunnels = append(tunnels, ws[i%replicas].connect(id, target.addr()))
+		}
+		for _, c := range tunnels {
+			wg.Go(func() { delivered.Add(download(t, c, 1_000_000)) })
+		}
+		wg.Wait()
+		u := b.settled(id)
+		if u.Used() != limit {
+			t.Errorf("%d replicas: used %d of %d", replicas, u.Used(), limit)
+		}
+		if got := delivered.Load(); got != u.Down {
+			t.Errorf("%d replicas: delivered %d, charged %d", replicas, got, u.Down)
+		}
+		for _, w := range ws {
+			c := w.dial()
+			if status := w.connectAs(c, basic(user(id, 0), password(id)), target.addr()); status != 402 {
+				t.Errorf("the next connection: %d, want 402", status)
+			}
+		}
+	}
+}
+
+// At the limit a client that still sends is drained, not reset.
+func TestLimitHalfCloses(t *testing.T) {
+	w := begin(t, newBooks(t), nil)
+	id := w.add(1, 100_000)
+	c := w.connect(id, newCounting(t).addr())
+	_, _ = c.Write(order(1<<30, 1<<30))
+	go func() {
+		for _, err := c.Write(make([]byte, 1<<10)); err == nil; _, err = c.Write(make([]byte, 1<<10)) {
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	if _, err := io.Copy(io.Discard, c); err != nil {
+		t.Error("the client saw", err)
+	}
+	if u := w.usage(id); u.Used() != u.Limit {
+		t.Errorf("used %d of %d", u.Used(), u.Limit)
+	}
+	_ = c.Close()
+	waitFor(t, "the tunnel's end", func() bool { return w.Stats().Connections == 0 })
+	if o := w.observed()[0]; o.Code != "TRAFFIC_EXHAUSTED" || o.Evidence != "" {
+		t.Errorf("observed %+v", o)
+	}
+}
+
+// While another replica holds the rest a new connection waits for it, and is
+// told to come back if it does not become free.
+func TestWaitsForAnotherReplica(t *testing.T) {
+	b := newBooks(t)
+	id := b.add(1, 1<<20)
+	w := begin(t, b, func(c *gateway.Config) { c.Timing.Admit = 500 * time.Millisecond })
+	_, _ = b.Renew(t.Context(), "other", []traffic.Ask{{SessionID: id, Lease: "theirs", Want: 256 << 10}})
+	for b.usage(id).Left() > 0 {
+		_, _ = b.Renew(t.Context(), "other", []traffic.Ask{{SessionID: id, Lease: "theirs", Want: 1 << 20}})
+	}
+	target := echo(t)
+	began := time.Now()
+	if status := w.connectAs(w.dial(), basic(user(id, 0), password(id)), target); status != 503 {
+		t.Errorf("status %d, want 503", status)
+	}
+	if d := time.Since(began); d < 500*time.Millisecond {
+		t.Errorf("waited %v only", d)
+	}
+	time.AfterFunc(100*time.Millisecond, func() {
+		_, _ = b.Renew(t.Context(), "other", []traffic.Ask{{SessionID: id, Lease: "theirs", Close: true}})
+	})
+	w.connect(id, target)
+}
+
+// Without the core the gateway relays what it was granted, at most until the
+// fence; nothing is lost or charged twice when the core is back.
+func TestOutage(t *testing.T) {
+	const fence = 600 * time.Millisecond
+	w := begin(t, newBooks(t), func(c *gateway.Config) {
+		c.Timing.StopAfter = fence
+		c.Timing.Heartbeat = 100 * time.Millisecond
+		c.Timing.IdleGive = 10 * time.Second
+	})
+	id := w.add(1, 0)
+	target := echo(t)
+	c := w.connect(id, target)
+	ping := func() error {
+		_ = c.SetDeadline(time.Now().Add(200 * time.Millisecond))
+		defer func() { _ = c.SetDeadline(time.Now().Add(20 * time.Second)) }()
+		if _, err := c.Write([]byte{1}); err != nil {
+			return err
+		}
+		_, err := io.ReadFull(c, make([]byte, 1))
+		return err
+	}
+	if err := ping(); err != nil {
+		t.Fatal(err)
+	}
+	w.outage(true)
+	down, sent := time.Now(), 1
+	for ; ping() == nil; sent++ {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if d := time.Since(down); d < 300*time.Millisecond || d > fence+500*time.Millisecond {
+		t.Errorf("relaying stopped after %v, the fence is at %v", d, fence)
+	}
+	if status := w.connectAs(w.dial(), basic(user(id, 0), password(id)), target); status != 503 {
+		t.Errorf("a new connection during the outage: %d", status)
+	}
+	w.outage(false)
+	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil { // the one that was held back
+		t.Fatal("not resumed:", err)
+	}
+	sent++
+	_ = c.Close()
+	waitFor(t, "the report", func() bool { return w.usage(id).Down == int64(sent) && w.usage(id).Up == int64(sent) })
+}
+
+// A renewal that took effect and whose answer was lost counts nothing twice.
+func TestLostAnswers(t *testing.T) {
+	w := begin(t, newBooks(t), nil)
+	id := w.add(1, 0)
+	target := newCounting(t)
+	var tunnels []*net.TCPConn
+	for range 8 {
+		tunnels = append(tunnels, w.connect(id, target.addr()))
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for late := true; ; late = !late {
+			select {
+			case <-stop:
+				return
+			case <-time.After(20 * time.Millisecond):
+				w.mu.Lock()
+				w.late = late
+				w.mu.Unlock()
+			}
+		}
+	})
+	var delivered atomic.Int64
+	var down sync.WaitGroup
+	for _, c := range tunnels {
+		down.Go(func() { delivered.Add(download(t, c, 5_000_000)) })
+	}
+	down.Wait()
+	close(stop)
+	wg.Wait()
+	w.mu.Lock()
+	w.late = false
+	w.mu.Unlock()
+	if u := w.settled(id); u.Down != delivered.Load() || u.Down != 40_000_000 {
+		t.Errorf("charged %d, delivered %d", u.Down, delivered.Load())
+	}
+}
+
+// A lease that was taken back takes its unreported use with it; the tunnel goes
+// on with a new one.
+func TestLostLease(t *testing.T) {
+	w := begin(t, newBooks(t), nil)
+	id := w.add(1, 0)
+	c := w.connect(id, echo(t))
+	for range 20 {
+		if _, err := c.Write(make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		w.takeBack(id)
+		time.Sleep(5 * time.Millisecond)
+	}
+	_ = c.Close()
+	if u := w.settled(id); u.Used() > 40_000 || u.Leased != 0 {
+		t.Errorf("usage %+v after 40,000 bytes", u)
+	}
+}
+
+// An idle tunnel gives its lease back and keeps it alive; use is reported soon.
+func TestIdleGivesBack(t *testing.T) {
+	w := begin(t, newBooks(t), func(c *gateway.Config) {
+		c.Timing.Report = 100 * time.Millisecond
+		c.Timing.Heartbeat = 100 * time.Millisecond
+	})
+	id := w.add(1, 1<<30)
+	c := w.connect(id, echo(t))
+	_, _ = c.Write([]byte("abc"))
+	_, _ = io.ReadFull(c, make([]byte, 3))
+	waitFor(t, "the rest to be given back", func() bool { u := w.usage(id); return u.Leased == 0 && u.Used() == 6 })
+	w.mu.Lock()
+	before := w.renewals
+	w.mu.Unlock()
+	time.Sleep(400 * time.Millisecond)
+	w.mu.Lock()
+	beats := w.renewals - before
+	w.mu.Unlock()
+	if beats < 2 || beats > 8 {
+		t.Errorf("%d heartbeats in 400 ms, want about 4", beats)
+	}
+	_, _ = c.Write([]byte("d"))
+	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+		t.Error("the tunnel did not wake up:", err)
+	}
+}
+
+func TestTunnelLimit(t *testing.T) {
+	w := begin(t, newBooks(t), nil)
+	id := w.add(1, 0)
+	target := echo(t)
+	var all []*net.TCPConn
+	for range 256 {
+		all = append(all, w.connect(id, target))
+	}
+	c := w.dial()
+	if status := w.connectAs(c, basic(user(id, 0), password(id)), target); status != 429 {
+		t.Errorf("the 257th: %d, want 429", status)
+	}
+	_ = all[0].Close()
+	waitFor(t, "a place", func() bool {
+		return w.connectAs(w.dial(), basic(user(id, 0), password(id)), target) == 200
+	})
+}
+
+// Slow renewals, failing ones, answers that are lost, two replicas and a limit:
+// what was delivered is what was charged, and never above the limit.
+func TestChaos(t *testing.T) {
+	b := newBooks(t)
+	const limit = 30_000_000
+	id := b.add(1, limit)
+	target := newCounting(t)
+	ws := []*world{begin(t, b, nil), begin(t, b, nil)}
+	stop := make(chan struct{})
+	var trouble sync.WaitGroup
+	trouble.Go(func() {
+		r := rand.New(rand.NewPCG(1, 2))
+		for {
+			b.mu.Lock()
+			b.down, b.late, b.delay = r.IntN(5) == 0, r.IntN(4) == 0, time.Duration(r.IntN(10))*time.Millisecond
+			b.mu.Unlock()
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Duration(r.IntN(60)) * time.Millisecond):
+			}
+		}
+	})
+	var delivered atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 30 {
+		wg.Go(func() {
+			c := ws[i%2].dial()
+			if ws[i%2].connectAs(c, basic(user(id, 0), password(id)), target.addr()) != 200 {
+				return // the traffic may be used up, or the core away
+			}
+			delivered.Add(download(t, c, 2_000_000))
+		})
+	}
+	wg.Wait()
+	close(stop)
+	trouble.Wait()
+	b.mu.Lock()
+	b.down, b.late, b.delay = false, false, 0
+	b.mu.Unlock()
+	if u := b.settled(id); u.Down != delivered.Load() || u.Used() > limit {
+		t.Errorf("charged %d, delivered %d, used %d of %d", u.Down, delivered.Load(), u.Used(), limit)
+	}
+}

@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"errors"
+
+	"net/netip"
+
+	"agentproxy/adapters/gateway/wire"
+)
+
+// serveSOCKS serves a client that speaks SOCKS5. After a refusal the connection
+// ends (RFC 1928 section 6).
+func (g *Gateway) serveSOCKS(c *conn, h *handshake) *tunnel {
+	s := &h.socks
+	if s.Greet(&h.in, c.client) != nil {
+		g.linger(c)
+		return nil
+	}
+	user, password, err := s.Auth(&h.in)
+	if err != nil {
+		return nil
+	}
+	u, ref := g.authenticate(c, user, password)
+	if err := s.Status(c.client, ref == nil); err != nil || ref != nil {
+		g.linger(c)
+		return nil
+	}
+	target, err := s.Request(&h.in)
+	if err != nil {
+		var bad *wire.SocksError
+		if errors.As(err, &bad) {
+			g.replySOCKS(c, s, bad.Code)
+		}
+		return nil
+	}
+	t, ref := g.open(c, u, target)
+	if ref != nil {
+		g.replySOCKS(c, s, ref.socks)
+		return nil
+	}
+	// The exit's address and port are the target's to see, not the client's.
+	if err := s.Reply(c.client, wire.SocksGranted, netip.AddrPort{}); err != nil {
+		t.abandon()
+		return nil
+	}
+	t.begin(h.in.Buffered())
+	return t
+}
+
+func (g *Gateway) replySOCKS(c *conn, s *wire.Socks, code byte) {
+	c.allow(g.cfg.Timing.Header)
+	if s.Reply(c.client, code, netip.AddrPort{}) == nil {
+		g.linger(c)
+	}
+}

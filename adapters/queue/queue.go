@@ -1,0 +1,141 @@
+// Package queue runs durable work on River, with its tables in the service's
+// own database: a job is inserted in the unit of work that makes it necessary.
+package queue
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riversqlite"
+	"github.com/riverqueue/river/rivertype"
+
+	"agentproxy/ports"
+)
+
+// Handler does one job. It may run twice, and again after an error.
+type Handler func(ctx context.Context, sessionID string) error
+
+// Handlers do the jobs, by kind.
+type Handlers struct {
+	Provision Handler
+	Release   Handler
+}
+
+// Queue inserts and works jobs.
+type Queue struct {
+	client *river.Client[*sql.Tx]
+}
+
+const (
+	workers      = 8
+	maxAttempts  = 8
+	jobTimeout   = 30 * time.Second
+	rescueAfter  = 2 * time.Minute // jobs of a process that died
+	pollInterval = 250 * time.Millisecond
+	longestRetry = time.Minute
+	stopWithin   = 20 * time.Second
+)
+
+// New makes a queue over the writing handle of the database.
+func New(db *sql.DB, h Handlers, log *slog.Logger) (*Queue, error) {
+	all := river.NewWorkers()
+	if err := river.AddWorkerSafely(all, river.WorkFunc(func(ctx context.Context, j *river.Job[provision]) error {
+		return h.Provision(ctx, j.Args.SessionID)
+	})); err != nil {
+		return nil, err
+	}
+	if err := river.AddWorkerSafely(all, river.WorkFunc(func(ctx context.Context, j *river.Job[release]) error {
+		return h.Release(ctx, j.Args.SessionID)
+	})); err != nil {
+		return nil, err
+	}
+	client, err := river.NewClient(riversqlite.New(db), &river.Config{
+		Queues:               map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers}},
+		Workers:              all,
+		MaxAttempts:          maxAttempts,
+		JobTimeout:           jobTimeout,
+		RescueStuckJobsAfter: rescueAfter,
+		FetchPollInterval:    pollInterval,
+		RetryPolicy:          backoff{},
+		Logger:               slog.New(quiet{log.Handler()}),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the job queue: %w", err)
+	}
+	return &Queue{client: client}, nil
+}
+
+// Insert stores a job in a transaction: it runs after the commit.
+func (q *Queue) Insert(ctx context.Context, tx *sql.Tx, j ports.Job, now time.Time) error {
+	var args river.JobArgs
+	switch j.Kind {
+	case provision{}.Kind():
+		args = provision{SessionID: j.SessionID}
+	case release{}.Kind():
+		args = release{SessionID: j.SessionID}
+	default:
+		return fmt.Errorf("no job of kind %q", j.Kind)
+	}
+	opts := &river.InsertOpts{}
+	if j.After > 0 {
+		opts.ScheduledAt = now.Add(j.After)
+	}
+	if _, err := q.client.InsertTx(ctx, tx, args, opts); err != nil {
+		return fmt.Errorf("insert a job of kind %s: %w", j.Kind, err)
+	}
+	return nil
+}
+
+// Start begins to work jobs and returns; they go on until Stop.
+func (q *Queue) Start(context.Context) error {
+	return q.client.Start(context.Background())
+}
+
+// Stop waits for the jobs at work, then cancels them.
+func (q *Queue) Stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopWithin)
+	defer cancel()
+	if err := q.client.Stop(ctx); err == nil {
+		return nil
+	}
+	return q.client.StopAndCancel(context.WithoutCancel(ctx))
+}
+
+type provision struct {
+	SessionID string `json:"session_id"`
+}
+
+// Kind names the job in the database.
+func (provision) Kind() string { return "provision" }
+
+type release struct {
+	SessionID string `json:"session_id"`
+}
+
+// Kind names the job in the database.
+func (release) Kind() string { return "release" }
+
+// backoff tries again after 1, 2, 4 ... seconds, at most a minute.
+type backoff struct{}
+
+// NextRetry is when a job that failed is tried again.
+func (backoff) NextRetry(j *rivertype.JobRow) time.Time {
+	return time.Now().UTC().Add(min(time.Second<<min(len(j.Errors), 10), longestRetry))
+}
+
+// quiet passes on River's warnings and errors; what it says of its own life is
+// of no use to an operator.
+type quiet struct{ slog.Handler }
+
+// Enabled is true from warnings upwards.
+func (quiet) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+
+// WithAttrs keeps the filter.
+func (q quiet) WithAttrs(a []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(a)} }
+
+// WithGroup keeps the filter.
+func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }
