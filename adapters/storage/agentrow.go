@@ -1,0 +1,86 @@
+package storage
+
+import (
+	"agentproxy/domain/account"
+)
+
+// agentRow is a row of agents, as GORM writes it.
+type agentRow struct {
+	ID             string
+	BillingUserID  string
+	Name           string
+	ContactEmail   string
+	WebhookURL     string
+	Description    string
+	Status         string
+	DisabledFor    string
+	KeyHash        []byte
+	SecretHash     []byte
+	TokenVersion   int64
+	WebhookVersion int64
+	PerMinute      *int
+	ReferrerID     string
+	CreatedAt      int64 `gorm:"autoCreateTime:false"`
+	UpdatedAt      int64 `gorm:"autoUpdateTime:false"`
+}
+
+func (agentRow) TableName() string { return "agents" }
+
+func toAgentRow(a account.Agent) agentRow {
+	return agentRow{
+		ID:             a.ID,
+		BillingUserID:  a.BillingUserID,
+		Name:           a.Name,
+		ContactEmail:   a.ContactEmail,
+		WebhookURL:     a.WebhookURL,
+		Description:    a.Description,
+		Status:         string(a.Status),
+		DisabledFor:    a.DisabledFor,
+		KeyHash:        bytesOf(a.KeyHash),
+		SecretHash:     bytesOf(a.SecretHash),
+		TokenVersion:   a.TokenVersion,
+		WebhookVersion: a.WebhookVersion,
+		PerMinute:      a.PerMinute,
+		ReferrerID:     a.Referrer.ID,
+		CreatedAt:      micros(a.CreatedAt),
+		UpdatedAt:      micros(a.UpdatedAt),
+	}
+}
+
+// scanAgent takes a row of agentSelect.
+func scanAgent(found interface{ Scan(...any) error }) (account.Agent, error) {
+	var r agentRow
+	var f referrerRow
+	err := found.Scan(&r.ID, &r.BillingUserID, &r.Name, &r.ContactEmail, &r.WebhookURL, &r.Description, &r.Status,
+		&r.DisabledFor, &r.KeyHash, &r.SecretHash, &r.TokenVersion, &r.WebhookVersion, &r.PerMinute, &r.CreatedAt,
+		&r.UpdatedAt, &f.ID, &f.Name, &f.Code, &f.IsDefault, &f.Disabled)
+	if err != nil {
+		return account.Agent{}, err
+	}
+	return account.Agent{
+		ID:             r.ID,
+		BillingUserID:  r.BillingUserID,
+		Name:           r.Name,
+		ContactEmail:   r.ContactEmail,
+		WebhookURL:     r.WebhookURL,
+		Description:    r.Description,
+		Status:         account.Status(r.Status),
+		DisabledFor:    r.DisabledFor,
+		KeyHash:        r.KeyHash,
+		SecretHash:     r.SecretHash,
+		TokenVersion:   r.TokenVersion,
+		WebhookVersion: r.WebhookVersion,
+		PerMinute:      r.PerMinute,
+		Referrer:       fromReferrerRow(f),
+		CreatedAt:      fromMicros(r.CreatedAt),
+		UpdatedAt:      fromMicros(r.UpdatedAt),
+	}, nil
+}
+
+// bytesOf keeps no bytes at all from becoming NULL.
+func bytesOf(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}

@@ -1,0 +1,77 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+)
+
+// agents keeps accounts.
+type agents struct{ *tx }
+
+func (r agents) Insert(ctx context.Context, a account.Agent) error {
+	row := toAgentRow(a)
+	if err := r.orm(ctx).Create(&row).Error; err != nil {
+		return fmt.Errorf("insert agent %s: %w", a.ID, err)
+	}
+	return nil
+}
+
+// Put writes every column that may change, zero values included.
+func (r agents) Put(ctx context.Context, a account.Agent) error {
+	row := toAgentRow(a)
+	done := r.orm(ctx).Model(&agentRow{}).Where("id = ?", a.ID).
+		Select("*").Omit("id", "referrer_id", "created_at").Updates(&row)
+	if done.Error != nil {
+		return fmt.Errorf("write agent %s: %w", a.ID, done.Error)
+	}
+	if done.RowsAffected == 0 {
+		return account.ErrNotFound
+	}
+	return r.noteChange(a.ID, "")
+}
+
+const agentSelect = `SELECT a.id, a.billing_user_id, a.name, a.contact_email, a.webhook_url, a.description, a.status,
+	a.disabled_for, a.key_hash, a.secret_hash, a.token_version, a.webhook_version, a.per_minute, a.created_at,
+	a.updated_at, f.id, f.name, f.code, f.is_default, f.disabled
+	FROM agents a JOIN referrers f ON f.id = a.referrer_id `
+
+func (r agents) Get(_ context.Context, id string) (account.Agent, error) {
+	return r.one("WHERE a.id = ?1", id)
+}
+
+func (r agents) ByKey(_ context.Context, keyHash []byte) (account.Agent, error) {
+	return r.one("WHERE a.key_hash = ?1", keyHash)
+}
+
+func (r agents) one(where string, arg any) (account.Agent, error) {
+	a, err := scanAgent(r.row(agentSelect+where, arg))
+	if errors.Is(err, sql.ErrNoRows) {
+		return account.Agent{}, account.ErrNotFound
+	}
+	if err != nil {
+		return account.Agent{}, fmt.Errorf("read agent: %w", err)
+	}
+	return a, nil
+}
+
+func (r agents) List(ctx context.Context, page domain.Page) (domain.List[account.Agent], error) {
+	list := domain.List[account.Agent]{Page: page}
+	err := r.row("SELECT COUNT(*) FROM agents").Scan(&list.Total)
+	if err == nil {
+		err = r.rows(ctx, agentSelect+"ORDER BY a.seq DESC LIMIT ?1 OFFSET ?2", []any{page.Size, page.Offset()},
+			func(rows *sql.Rows) error {
+				a, err := scanAgent(rows)
+				list.Items = append(list.Items, a)
+				return err
+			})
+	}
+	if err != nil {
+		return list, fmt.Errorf("list agents: %w", err)
+	}
+	return list, nil
+}

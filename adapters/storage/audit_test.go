@@ -1,0 +1,98 @@
+package storage_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/traffic"
+	"agentproxy/ports"
+)
+
+// openBooks is a store in which everything happened once, and rightly.
+func openBooks(t *testing.T) *storage.Store {
+	st := openStore(t)
+	addAgent(t, st, "agt_1", 5*domain.Dollar)
+	addAgent(t, st, "agt_2", 5*domain.Dollar)
+	update(t, st, func(ctx context.Context, tx ports.Tx) error { return purchase(ctx, tx, "agt_1", 1) })
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		id := "sess_00000000000000007919"
+		charge := billing.Charge(billing.Split{Own: 400_000}, 1000)
+		charge.ID, charge.AgentID, charge.Ref, charge.SessionID, charge.At = "txn_c", "agt_1", "charge:1", id, now
+		if _, err := tx.Ledger().Post(ctx, ports.Posting{Entry: charge}); err != nil {
+			return err
+		}
+		s, err := tx.Sessions().Load(ctx, id)
+		if err != nil {
+			return err
+		}
+		s.Money.Held.Own -= 1000
+		s.Money.Charged.Own += 1000
+		if err := tx.Sessions().Put(ctx, s); err != nil {
+			return err
+		}
+		if err := tx.Traffic().PutLease(ctx, traffic.Lease{SessionID: id, ID: "l", Granted: 70, Up: 20, RenewedAt: now}); err != nil {
+			return err
+		}
+		return tx.Traffic().PutUsage(ctx, id, traffic.Delta{Up: 20, Leased: 50, At: now})
+	})
+	return st
+}
+
+func TestRightBooksHaveNoFault(t *testing.T) {
+	faults, entries, err := openBooks(t).Verify(t.Context())
+	if err != nil || len(faults) > 0 || entries != 4 {
+		t.Errorf("%d entries, %+v, %v", entries, faults, err)
+	}
+}
+
+func TestVerifyNamesWhatWasBroken(t *testing.T) {
+	covered := map[string]bool{}
+	for breaking, rule := range map[string]string{
+		"UPDATE ledger_entries SET counter = counter + 1 WHERE ref = 'charge:1'": "every entry sums to zero",
+		"UPDATE ledger_entries SET account = '' WHERE ref = 'charge:1'":          "every entry sums to zero",
+		"UPDATE ledger_entries SET agent_id = 'agt_9' WHERE ref = 'charge:1'":    "every entry belongs to a wallet",
+		"UPDATE wallets SET held_trial = -1 WHERE agent_id = 'agt_1'":            "no part of a wallet is negative",
+		"UPDATE wallets SET own = own + 1 WHERE agent_id = 'agt_2'":              "every wallet equals its entries",
+		"UPDATE wallets SET own = own - 1, trial = 1 WHERE agent_id = 'agt_2'":   "every wallet equals its entries",
+		"UPDATE wallets SET charged = 0 WHERE agent_id = 'agt_1'":                "what a wallet was charged, refunded and recharged equals its entries",
+		"DELETE FROM ledger_entries WHERE ref = 'charge:1'":                      "no entry is missing",
+		"UPDATE ledger_entries SET balance_after = 1 WHERE ref = 'charge:1'":     "the balance after the last entry is the balance",
+		"UPDATE sessions SET held_own = held_own + 1":                            "what a wallet holds its sessions hold",
+		"UPDATE sessions SET held_own = held_own - 1, held_trial = 1":            "what a wallet holds its sessions hold",
+		"UPDATE sessions SET status = 'terminated'":                              "a wallet counts its live sessions",
+		"UPDATE sessions SET up = bytes":                                         "no session used more than it bought",
+		"UPDATE leases SET granted = granted + 1":                                "what a session leased its leases have left",
+		"DELETE FROM leases":                   "what a session leased its leases have left",
+		"UPDATE sessions SET charged_own = 0":  "what a session was charged and refunded equals its entries",
+		"UPDATE sessions SET refunded_own = 1": "what a session was charged and refunded equals its entries",
+	} {
+		t.Run(breaking, func(t *testing.T) {
+			st := openBooks(t)
+			_, err := st.Writer().ExecContext(t.Context(), `PRAGMA ignore_check_constraints = on;
+				DROP TRIGGER ledger_entries_keep; DROP TRIGGER ledger_entries_stay; `+breaking)
+			if err != nil {
+				t.Fatal(err)
+			}
+			faults, _, err := st.Verify(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			named := slices.ContainsFunc(faults, func(f ports.Fault) bool {
+				return f.Rule == rule && f.Where != "" && f.Detail != ""
+			})
+			if !named {
+				t.Errorf("the faults are %+v", faults)
+			}
+		})
+		covered[rule] = true
+	}
+	for _, rule := range storage.Rules() {
+		if !covered[rule] {
+			t.Errorf("nothing shows that %s", rule)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package storage_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/ports"
+)
+
+var errUnit = errors.New("this unit fails")
+
+// gate is a unit that holds the writer until it is opened, and then for longer
+// than others may join its transaction, so that the units queued meanwhile share
+// the next one, in the order of queue.
+type gate struct {
+	t     *testing.T
+	st    *storage.Store
+	open  chan struct{}
+	done  chan error
+	units sync.WaitGroup
+}
+
+func closeGate(t *testing.T, st *storage.Store) *gate {
+	t.Helper()
+	g := &gate{t: t, st: st, open: make(chan struct{}), done: make(chan error, 1)}
+	began := make(chan struct{})
+	begin := sync.OnceFunc(func() { close(began) })
+	go func() {
+		g.done <- st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+			begin()
+			<-g.open
+			time.Sleep(10 * time.Millisecond)
+			return tx.Counters().Add(ctx, "gate", ports.Tally{Reported: 1})
+		})
+	}()
+	<-began
+	return g
+}
+
+// queue puts a unit behind those before it.
+func (g *gate) queue(unit func()) {
+	g.t.Helper()
+	before := g.st.Waiting()
+	g.units.Go(unit)
+	g.until(func() bool { return g.st.Waiting() > before })
+}
+
+func (g *gate) until(ok func() bool) {
+	g.t.Helper()
+	for range 5000 {
+		if ok() {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	g.t.Fatal("waited in vain")
+}
+
+// pass opens the gate and waits for everybody.
+func (g *gate) pass() {
+	g.t.Helper()
+	close(g.open)
+	if err := <-g.done; err != nil {
+		g.t.Error(err)
+	}
+	g.units.Wait()
+}
+
+// count is a unit that counts for name and then ends as told.
+func count(name string, end func() error) func(context.Context, ports.Tx) error {
+	return func(ctx context.Context, tx ports.Tx) error {
+		if err := tx.Counters().Add(ctx, name, ports.Tally{Reported: 1}); err != nil {
+			return err
+		}
+		return end()
+	}
+}
+
+func succeed() error { return nil }
+func fail() error    { return errUnit }
+
+func counted(t *testing.T, st ports.Store, name string) (n int64) {
+	t.Helper()
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		tally, err := tx.Counters().Get(ctx, name)
+		n = tally.Reported
+		return err
+	})
+	return n
+}
+
+func wantCounted(t *testing.T, st ports.Store, want map[string]int64) {
+	t.Helper()
+	for name, n := range want {
+		if got := counted(t, st, name); got != n {
+			t.Errorf("%s counts %d, want %d", name, got, n)
+		}
+	}
+}
+
+// countCommits counts what reaches the disk.
+func countCommits(st *storage.Store) *atomic.Int32 {
+	var n atomic.Int32
+	st.SetCommit(func(tx *sql.Tx) error { n.Add(1); return tx.Commit() })
+	return &n
+}
+
+func TestUnitsThatWaitShareOneCommit(t *testing.T) {
+	st := openStore(t)
+	commits := countCommits(st)
+	g := closeGate(t, st)
+	for range 10 {
+		g.queue(func() {
+			if err := st.Update(context.Background(), count("a", succeed)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	g.pass()
+	wantCounted(t, st, map[string]int64{"a": 10})
+	if n := commits.Load(); n != 2 {
+		t.Errorf("%d commits, want one for the gate and one for ten units", n)
+	}
+}
+
+func TestAUnitThatFailsBetweenGoodOnesHarmsItselfAlone(t *testing.T) {
+	for name, bad := range map[string]func() error{
+		"error":  fail,
+		"panic":  func() error { panic(errUnit) },
+		"goexit": func() error { runtime.Goexit(); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := openStore(t)
+			commits := countCommits(st)
+			g := closeGate(t, st)
+			var got error
+			good := func() {
+				if err := st.Update(context.Background(), count("good", succeed)); err != nil {
+					t.Error(err)
+				}
+			}
+			g.queue(good)
+			g.queue(func() {
+				defer func() {
+					if p := recover(); p != nil {
+						got = p.(error)
+					}
+				}()
+				got = st.Update(context.Background(), count("bad", bad))
+			})
+			g.queue(good)
+			g.pass()
+			wantCounted(t, st, map[string]int64{"good": 2, "bad": 0})
+			if name != "goexit" && !errors.Is(got, errUnit) {
+				t.Errorf("its caller got %v", got)
+			}
+			if n := commits.Load(); n != 2 {
+				t.Errorf("%d commits, want 2: the good ones share theirs", n)
+			}
+		})
+	}
+}

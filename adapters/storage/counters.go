@@ -1,0 +1,35 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"agentproxy/ports"
+)
+
+// counters keeps one tally an agent.
+type counters struct{ *tx }
+
+const addCounters = `INSERT INTO counters (agent_id, reported, scored, good, rotations, bytes)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+	ON CONFLICT (agent_id) DO UPDATE SET reported = counters.reported + excluded.reported,
+	scored = counters.scored + excluded.scored, good = counters.good + excluded.good,
+	rotations = counters.rotations + excluded.rotations, bytes = counters.bytes + excluded.bytes`
+
+func (r counters) Add(_ context.Context, agentID string, t ports.Tally) error {
+	if _, err := r.exec(addCounters, agentID, t.Reported, t.Scored, t.Good, t.Rotations, t.Bytes); err != nil {
+		return fmt.Errorf("count for %s: %w", agentID, err)
+	}
+	return nil
+}
+
+func (r counters) Get(_ context.Context, agentID string) (t ports.Tally, err error) {
+	err = r.row("SELECT reported, scored, good, rotations, bytes FROM counters WHERE agent_id = ?1", agentID).
+		Scan(&t.Reported, &t.Scored, &t.Good, &t.Rotations, &t.Bytes)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return ports.Tally{}, fmt.Errorf("read counters of %s: %w", agentID, err)
+	}
+	return t, nil
+}

@@ -1,0 +1,114 @@
+package storage_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/domain/feed"
+)
+
+func anyTime() *rapid.Generator[time.Time] {
+	return rapid.OneOf(rapid.Just(time.Time{}), rapid.Map(rapid.Int64Range(-1<<50, 1<<53), func(us int64) time.Time {
+		if us == 0 { // stored as no time
+			return time.Time{}
+		}
+		return time.UnixMicro(us).UTC()
+	}))
+}
+
+func anyEvent() *rapid.Generator[feed.Event] {
+	id := rapid.OneOf(rapid.StringMatching(`evt_[0-9a-z]{20}`), rapid.StringMatching(`evt_[0-9A-Za-z]{0,30}`), rapid.String())
+	text := rapid.OneOf(rapid.SampledFrom([]string{"", "success", "example.com", "192.0.2.1"}), rapid.String())
+	return rapid.Custom(func(t *rapid.T) feed.Event {
+		e := feed.Event{
+			ID: id.Draw(t, "id"), At: anyTime().Draw(t, "at"), OccurredAt: anyTime().Draw(t, "occurred"),
+			Source: feed.Source(rapid.IntRange(0, 2).Draw(t, "source")),
+			Type:   text.Draw(t, "type"), TargetHost: text.Draw(t, "host"),
+			StatusCode: rapid.Int().Draw(t, "status"), LatencyMS: rapid.Int().Draw(t, "latency"),
+			Retryable: rapid.Bool().Draw(t, "retryable"),
+		}
+		if rapid.Bool().Draw(t, "more") {
+			e.Code, e.Bytes, e.ExitIP = text.Draw(t, "code"), rapid.Int64().Draw(t, "bytes"), text.Draw(t, "exit")
+			e.Message, e.HowToFix = text.Draw(t, "message"), text.Draw(t, "fix")
+		}
+		return e
+	})
+}
+
+func TestAnyEventsAreReadBackAsTheyWereWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.SliceOfN(anyEvent(), 0, 20).Draw(t, "events")
+		got, err := storage.ReadChunk(storage.AppendChunk(nil, want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(want, got) {
+			t.Fatalf("(-want +got):\n%s", cmp.Diff(want, got))
+		}
+	})
+}
+
+func TestATypicalEventTakesLittleRoom(t *testing.T) {
+	events := make([]feed.Event, 100)
+	for i := range events {
+		events[i] = feed.Event{ID: "evt_" + strings.Repeat("z9", 10), At: now, Source: feed.Agent, Type: "success",
+			TargetHost: []string{"example.com", "shop.example.org"}[i%2], StatusCode: 200, LatencyMS: 100 + i}
+	}
+	if size := len(storage.AppendChunk(nil, events)); size > 25*len(events) {
+		t.Errorf("100 events take %d bytes", size)
+	}
+}
+
+func TestADamagedChunkIsRefused(t *testing.T) {
+	whole := storage.AppendChunk(nil, someEvents(10))
+	for cut := range len(whole) {
+		// A cut between two events leaves a shorter chunk; no cut panics.
+		if got, err := storage.ReadChunk(whole[:cut]); err == nil && len(got) >= 10 {
+			t.Errorf("cut to %d of %d bytes it still has %d events", cut, len(whole), len(got))
+		}
+	}
+	if _, err := storage.ReadChunk(append([]byte{2}, whole[1:]...)); err == nil {
+		t.Error("an unknown version is read")
+	}
+}
+
+func FuzzReadChunk(f *testing.F) {
+	f.Add([]byte{})
+	f.Add(storage.AppendChunk(nil, someEvents(3)))
+	f.Add(storage.AppendChunk(nil, []feed.Event{{ID: "x", At: now, OccurredAt: now, Code: "C", Message: "m", LatencyMS: -1}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		events, err := storage.ReadChunk(b)
+		if err != nil {
+			return
+		}
+		again, err := storage.ReadChunk(storage.AppendChunk(nil, events))
+		if err != nil || !slices.Equal(events, again) {
+			t.Fatalf("not stable: %v\n%s", err, cmp.Diff(events, again))
+		}
+	})
+}
+
+func BenchmarkChunk(b *testing.B) {
+	events := someEvents(100)
+	b.Run("write", func(b *testing.B) {
+		buf := make([]byte, 0, 8192)
+		for b.Loop() {
+			buf = storage.AppendChunk(buf[:0], events)
+		}
+		b.ReportMetric(float64(len(buf))/100, "bytes/event")
+	})
+	b.Run("read", func(b *testing.B) {
+		buf := storage.AppendChunk(nil, events)
+		for b.Loop() {
+			if _, err := storage.ReadChunk(buf); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

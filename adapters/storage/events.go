@@ -1,0 +1,118 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/feed"
+	"agentproxy/domain/session"
+)
+
+// events keeps the event feed in chunks: a row for each call of Append. The
+// events of a session are numbered 1, 2, 3, and a chunk is known by the number
+// of its last one, so a page is found without walking the chunks before it.
+// Removing begins at the oldest, so the numbers that are left have no gap.
+type events struct{ *tx }
+
+const appendEvents = `INSERT INTO event_chunks (session, last_no, n, last_at, body)
+	SELECT s.seq, COALESCE((SELECT MAX(c.last_no) FROM event_chunks c WHERE c.session = s.seq), 0) + ?2, ?2, ?3, ?4
+	FROM sessions s WHERE s.id = ?1`
+
+func (r events) Append(_ context.Context, sessionID string, added []feed.Event) error {
+	for chunk := range slices.Chunk(added, maxChunk) {
+		body := appendChunk(make([]byte, 0, 64+32*len(chunk)), chunk)
+		n, err := r.exec(appendEvents, sessionID, len(chunk), micros(newest(chunk)), body)
+		if err != nil {
+			return fmt.Errorf("append events to %s: %w", sessionID, err)
+		}
+		if n == 0 {
+			return session.ErrNotFound
+		}
+	}
+	return nil
+}
+
+const eventRange = `SELECT COALESCE((SELECT MAX(last_no) FROM event_chunks WHERE session = ?1), 0),
+	COALESCE((SELECT last_no - n FROM event_chunks WHERE session = ?1 ORDER BY last_no LIMIT 1), 0)`
+
+// eventChunks are the chunks that hold an event of a range. The upper bound of
+// the last number spares the walk over newer chunks.
+const eventChunks = `SELECT last_no, body FROM event_chunks
+	WHERE session = ?1 AND last_no > ?2 AND last_no < ?4 AND last_no - n < ?3 ORDER BY last_no DESC`
+
+func (r events) Page(ctx context.Context, sessionID string, page domain.Page) (domain.List[feed.Event], error) {
+	list := domain.List[feed.Event]{Page: page}
+	seq, err := r.seqOf(sessionID)
+	if err != nil {
+		return list, err
+	}
+	// Events low+1 to high are kept; the page is those from top down to bottom+1.
+	var high, low int
+	if err := r.row(eventRange, seq).Scan(&high, &low); err != nil {
+		return list, fmt.Errorf("count events of %s: %w", sessionID, err)
+	}
+	list.Total = high - low
+	top := high - page.Offset()
+	bottom := max(top-page.Size, low)
+	if top <= low {
+		return list, nil
+	}
+	err = r.rows(ctx, eventChunks, []any{seq, bottom, top, top + maxChunk}, func(rows *sql.Rows) error {
+		var last int
+		var body sql.RawBytes
+		if err := rows.Scan(&last, &body); err != nil {
+			return err
+		}
+		chunk, err := readChunk(body)
+		if err != nil {
+			return err
+		}
+		for i := range chunk {
+			if no := last - i; no <= top && no > bottom {
+				list.Items = append(list.Items, chunk[len(chunk)-1-i])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return list, fmt.Errorf("read events of %s: %w", sessionID, err)
+	}
+	return list, nil
+}
+
+// trimEvents removes the chunks of a session before its first one that is young
+// enough.
+const trimEvents = `DELETE FROM event_chunks WHERE session = ?1 AND last_no < COALESCE(
+	(SELECT MIN(c.last_no) FROM event_chunks c WHERE c.session = ?1 AND c.last_at >= ?2), ?3)`
+
+func (r events) Trim(ctx context.Context, before time.Time, after string, sessions int) (string, error) {
+	type found struct {
+		id  string
+		seq int64
+	}
+	var looked []found
+	err := r.rows(ctx, "SELECT id, seq FROM sessions WHERE id > ?1 ORDER BY id LIMIT ?2", []any{after, sessions},
+		func(rows *sql.Rows) error {
+			var f found
+			err := rows.Scan(&f.id, &f.seq)
+			looked = append(looked, f)
+			return err
+		})
+	if err != nil {
+		return "", fmt.Errorf("list sessions to trim: %w", err)
+	}
+	for _, f := range looked {
+		if _, err := r.exec(trimEvents, f.seq, micros(before), int64(math.MaxInt64)); err != nil {
+			return "", fmt.Errorf("trim events of %s: %w", f.id, err)
+		}
+	}
+	if len(looked) < sessions {
+		return "", nil
+	}
+	return looked[len(looked)-1].id, nil
+}

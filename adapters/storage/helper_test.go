@@ -1,0 +1,111 @@
+package storage_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+var now = time.Date(2026, 3, 14, 9, 26, 53, 589793000, time.UTC)
+
+func openAt(t testing.TB, path string) *storage.Store {
+	t.Helper()
+	st, err := storage.Open(t.Context(), storage.Config{Path: path, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := st.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+func openStore(t testing.TB) *storage.Store {
+	t.Helper()
+	return openAt(t, filepath.Join(t.TempDir(), "test.db"))
+}
+
+func update(t testing.TB, st ports.Store, fn func(ctx context.Context, tx ports.Tx) error) {
+	t.Helper()
+	if err := st.Update(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func view(t testing.TB, st ports.Store, fn func(ctx context.Context, tx ports.Tx) error) {
+	t.Helper()
+	if err := st.View(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// addAgent makes an agent with an own balance.
+func addAgent(t testing.TB, st ports.Store, id string, balance domain.Money) {
+	t.Helper()
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		referrer, err := tx.Referrers().Default(ctx)
+		if err != nil {
+			return err
+		}
+		err = tx.Agents().Insert(ctx, account.Agent{ID: id, Name: id, Status: account.Active, Referrer: referrer,
+			KeyHash: []byte("key of " + id), SecretHash: []byte("secret of " + id), CreatedAt: now, UpdatedAt: now})
+		if err != nil {
+			return err
+		}
+		if err := tx.Ledger().Open(ctx, billing.Wallet{AgentID: id}); err != nil {
+			return err
+		}
+		_, err = tx.Ledger().Post(ctx, ports.Posting{Day: billing.Day(now), Entry: billing.Entry{
+			ID: "txn_fund_" + id, AgentID: id, Type: billing.Recharge, Available: billing.Split{Own: balance},
+			Account: billing.USDT, Counter: -balance, Ref: "fund:" + id, At: now}})
+		return err
+	})
+}
+
+func dynamicSession(agentID, id string) session.Session {
+	return session.Session{
+		ID: id, AgentID: agentID, Type: session.Dynamic, Status: session.Active, ProductNo: "dyn_fast_1",
+		Provider: "embedded", Quantity: 1, Bytes: billing.GB, Price: 400_000, Protocol: session.HTTP,
+		Location: session.Location{Country: "DE"}, Rotation: session.Rotation{Mode: session.OnDemand},
+		Exits: []session.Exit{{IP: netip.MustParseAddr("127.0.0.2")}}, CreatedAt: now, ActivatedAt: now,
+	}
+}
+
+// purchase is the unit that POST /sessions runs.
+func purchase(ctx context.Context, tx ports.Tx, agentID string, n int64) error {
+	id := fmt.Sprintf("sess_%020d", n*7919%100_000_000_000_000_000)
+	w, err := tx.Ledger().Wallet(ctx, agentID)
+	if err != nil {
+		return err
+	}
+	hold, err := w.Hold(400_000)
+	if err != nil {
+		return err
+	}
+	hold.ID, hold.AgentID, hold.Ref, hold.SessionID, hold.At = "txn_"+id[5:], agentID, "hold:"+id, id, now
+	if _, err := tx.Ledger().Post(ctx, ports.Posting{Entry: hold, Spent: 400_000, Day: billing.Day(now), Live: 1}); err != nil {
+		return err
+	}
+	s := dynamicSession(agentID, id)
+	s.Money.Held = hold.Held
+	if err := tx.Sessions().Insert(ctx, s); err != nil {
+		return err
+	}
+	return tx.Idempotency().Put(ctx, ports.Call{AgentID: agentID, Path: "/v1/sessions", Key: id,
+		Request: make([]byte, 32), Resource: id, Status: 201, CreatedAt: now})
+}

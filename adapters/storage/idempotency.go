@@ -1,0 +1,62 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"agentproxy/ports"
+)
+
+// calls keeps Idempotency-Keys. Errors do not repeat the key, which is the
+// caller's.
+type calls struct{ *tx }
+
+func (r calls) Find(_ context.Context, agentID, path, key string, since time.Time) (ports.Call, bool, error) {
+	c := ports.Call{AgentID: agentID, Path: path, Key: key}
+	var at int64
+	err := r.row(`SELECT request, resource, status, created_at FROM idempotency_keys
+		WHERE agent_id = ?1 AND path = ?2 AND key = ?3 AND created_at >= ?4`, agentID, path, key, micros(since)).
+		Scan(&c.Request, &c.Resource, &c.Status, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ports.Call{}, false, nil
+	}
+	if err != nil {
+		return ports.Call{}, false, fmt.Errorf("find key of %s: %w", agentID, err)
+	}
+	c.CreatedAt = fromMicros(at)
+	return c, true, nil
+}
+
+const putCall = `INSERT INTO idempotency_keys (agent_id, path, key, request, resource, status, created_at)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+	ON CONFLICT (agent_id, path, key) DO UPDATE SET request = excluded.request, resource = excluded.resource,
+	status = excluded.status, created_at = excluded.created_at`
+
+func (r calls) Put(_ context.Context, c ports.Call) error {
+	_, err := r.exec(putCall, c.AgentID, c.Path, c.Key, bytesOf(c.Request), c.Resource, c.Status, micros(c.CreatedAt))
+	if err != nil {
+		return fmt.Errorf("keep key of %s: %w", c.AgentID, err)
+	}
+	return nil
+}
+
+// DropFor walks the agent's keys of the last day.
+func (r calls) DropFor(_ context.Context, agentID, resource string) error {
+	_, err := r.exec("DELETE FROM idempotency_keys WHERE agent_id = ?1 AND resource = ?2", agentID, resource)
+	if err != nil {
+		return fmt.Errorf("drop keys of %s: %w", resource, err)
+	}
+	return nil
+}
+
+func (r calls) Purge(_ context.Context, before time.Time, limit int) (int, error) {
+	n, err := r.exec(`DELETE FROM idempotency_keys WHERE (agent_id, path, key) IN (SELECT agent_id, path, key
+		FROM idempotency_keys WHERE created_at < ?1 ORDER BY created_at LIMIT ?2)`, micros(before), limit)
+	if err != nil {
+		return 0, fmt.Errorf("purge keys: %w", err)
+	}
+	return int(n), nil
+}

@@ -1,0 +1,156 @@
+package storage
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+)
+
+// sessionRow is a row of sessions, without its usage.
+type sessionRow struct {
+	// Written once.
+	ID, AgentID, Type, ProductNo string
+	CreatedAt                    int64
+	// Written by Put.
+	Status, Reason, Provider        string
+	Quantity, Days                  int
+	Bytes, Price                    int64
+	Protocol, Country, City         string
+	RotationMode                    string
+	RotationInterval                int64
+	Rotations                       int
+	RotatedAt, RotationNextAt       int64
+	Exits                           string
+	HeldTrial, HeldOwn              int64
+	ChargedTrial, ChargedOwn        int64
+	RefundedTrial, RefundedOwn      int64
+	FailureCode, FailureMessage     string
+	ActivatedAt, ExpiresAt, EndedAt int64
+}
+
+// sessionColumns are the columns of a sessionRow, in the order of values and
+// fields; the first sessionFixed of them are written once.
+var sessionColumns = []string{
+	"id", "agent_id", "type", "product_no", "created_at",
+	"status", "reason", "provider", "quantity", "days", "bytes", "price", "protocol", "country", "city",
+	"rotation_mode", "rotation_interval", "rotations", "rotated_at", "rotation_next_at", "exits",
+	"held_trial", "held_own", "charged_trial", "charged_own", "refunded_trial", "refunded_own",
+	"failure_code", "failure_message", "activated_at", "expires_at", "ended_at",
+}
+
+const sessionFixed = 5
+
+func (r *sessionRow) values() []any {
+	return []any{
+		r.ID, r.AgentID, r.Type, r.ProductNo, r.CreatedAt,
+		r.Status, r.Reason, r.Provider, r.Quantity, r.Days, r.Bytes, r.Price, r.Protocol, r.Country, r.City,
+		r.RotationMode, r.RotationInterval, r.Rotations, r.RotatedAt, r.RotationNextAt, r.Exits,
+		r.HeldTrial, r.HeldOwn, r.ChargedTrial, r.ChargedOwn, r.RefundedTrial, r.RefundedOwn,
+		r.FailureCode, r.FailureMessage, r.ActivatedAt, r.ExpiresAt, r.EndedAt,
+	}
+}
+
+// fields are where a query puts the columns, with room for those that follow.
+func (r *sessionRow) fields(more ...any) []any {
+	return append([]any{
+		&r.ID, &r.AgentID, &r.Type, &r.ProductNo, &r.CreatedAt,
+		&r.Status, &r.Reason, &r.Provider, &r.Quantity, &r.Days, &r.Bytes, &r.Price, &r.Protocol, &r.Country, &r.City,
+		&r.RotationMode, &r.RotationInterval, &r.Rotations, &r.RotatedAt, &r.RotationNextAt, &r.Exits,
+		&r.HeldTrial, &r.HeldOwn, &r.ChargedTrial, &r.ChargedOwn, &r.RefundedTrial, &r.RefundedOwn,
+		&r.FailureCode, &r.FailureMessage, &r.ActivatedAt, &r.ExpiresAt, &r.EndedAt,
+	}, more...)
+}
+
+func toSessionRow(s session.Session) sessionRow {
+	return sessionRow{
+		ID: s.ID, AgentID: s.AgentID, Type: string(s.Type), ProductNo: s.ProductNo, CreatedAt: micros(s.CreatedAt),
+		Status: string(s.Status), Reason: string(s.Reason), Provider: s.Provider,
+		Quantity: s.Quantity, Days: s.Days, Bytes: s.Bytes, Price: int64(s.Price),
+		Protocol: string(s.Protocol), Country: s.Location.Country, City: s.Location.City,
+		RotationMode: string(s.Rotation.Mode), RotationInterval: s.Rotation.Interval.Microseconds(),
+		Rotations: s.Rotation.Count, RotatedAt: micros(s.Rotation.LastAt), RotationNextAt: micros(s.Rotation.NextAt),
+		Exits:     joinExits(s.Exits),
+		HeldTrial: int64(s.Money.Held.Trial), HeldOwn: int64(s.Money.Held.Own),
+		ChargedTrial: int64(s.Money.Charged.Trial), ChargedOwn: int64(s.Money.Charged.Own),
+		RefundedTrial: int64(s.Money.Refunded.Trial), RefundedOwn: int64(s.Money.Refunded.Own),
+		FailureCode: s.Failure.Code, FailureMessage: s.Failure.Message,
+		ActivatedAt: micros(s.ActivatedAt), ExpiresAt: micros(s.ExpiresAt), EndedAt: micros(s.EndedAt),
+	}
+}
+
+func fromSessionRow(r *sessionRow) (session.Session, error) {
+	exits, err := splitExits(r.Exits)
+	if err != nil {
+		return session.Session{}, fmt.Errorf("exits of %s: %w", r.ID, err)
+	}
+	return session.Session{
+		ID: r.ID, AgentID: r.AgentID, Type: session.Type(r.Type), ProductNo: r.ProductNo,
+		Status: session.Status(r.Status), Reason: session.Reason(r.Reason), Provider: r.Provider,
+		Quantity: r.Quantity, Days: r.Days, Bytes: r.Bytes, Price: domain.Money(r.Price),
+		Protocol: session.Protocol(r.Protocol), Location: session.Location{Country: r.Country, City: r.City},
+		Rotation: session.Rotation{
+			Mode:     session.RotationMode(r.RotationMode),
+			Interval: time.Duration(r.RotationInterval) * time.Microsecond,
+			Count:    r.Rotations, LastAt: fromMicros(r.RotatedAt), NextAt: fromMicros(r.RotationNextAt),
+		},
+		Exits: exits,
+		Money: session.Money{
+			Held:     split(r.HeldTrial, r.HeldOwn),
+			Charged:  split(r.ChargedTrial, r.ChargedOwn),
+			Refunded: split(r.RefundedTrial, r.RefundedOwn),
+		},
+		Failure:   session.Failure{Code: r.FailureCode, Message: r.FailureMessage},
+		CreatedAt: fromMicros(r.CreatedAt), ActivatedAt: fromMicros(r.ActivatedAt),
+		ExpiresAt: fromMicros(r.ExpiresAt), EndedAt: fromMicros(r.EndedAt),
+	}, nil
+}
+
+// usageRow is what sessions keeps of the usage; the limit is what was bought.
+type usageRow struct {
+	Limit, Up, Down, Connections, Leased, At int64
+}
+
+const usageColumns = "s.bytes, s.up, s.down, s.connections, s.leased, s.usage_at"
+
+func (r *usageRow) fields() []any {
+	return []any{&r.Limit, &r.Up, &r.Down, &r.Connections, &r.Leased, &r.At}
+}
+
+func fromUsageRow(r usageRow) traffic.Usage {
+	return traffic.Usage{Limit: r.Limit, Up: r.Up, Down: r.Down, Connections: r.Connections,
+		Leased: r.Leased, UpdatedAt: fromMicros(r.At)}
+}
+
+func joinExits(exits []session.Exit) string {
+	if len(exits) == 1 {
+		return exits[0].IP.String()
+	}
+	var b []byte
+	for i, exit := range exits {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = exit.IP.AppendTo(b)
+	}
+	return string(b)
+}
+
+func splitExits(text string) ([]session.Exit, error) {
+	if text == "" {
+		return nil, nil
+	}
+	exits := make([]session.Exit, 0, strings.Count(text, ",")+1)
+	for part := range strings.SplitSeq(text, ",") {
+		ip, err := netip.ParseAddr(part)
+		if err != nil {
+			return nil, err
+		}
+		exits = append(exits, session.Exit{IP: ip})
+	}
+	return exits, nil
+}

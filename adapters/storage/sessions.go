@@ -1,0 +1,130 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// sessions keeps sessions. What it lists is in sessionlists.go.
+type sessions struct{ *tx }
+
+var (
+	// insertSession numbers the session within its agent. Writers take turns,
+	// so two cannot get the same number; the unique index would refuse it.
+	insertSession = "INSERT INTO sessions (" + strings.Join(sessionColumns, ", ") + ", ord) VALUES (" +
+		placeholders(1, len(sessionColumns)) +
+		", (SELECT COALESCE(MAX(ord), 0) + 1 FROM sessions WHERE agent_id = ?2))"
+
+	putSession = "UPDATE sessions SET (" + strings.Join(sessionColumns[sessionFixed:], ", ") + ") = (" +
+		placeholders(3, len(sessionColumns)-sessionFixed) + ") WHERE id = ?1 AND agent_id = ?2"
+
+	sessionSelect = "s." + strings.Join(sessionColumns, ", s.")
+
+	loadSession = "SELECT " + sessionSelect + " FROM sessions s WHERE s.id = ?1"
+	getSession  = loadSession + " AND s.agent_id = ?2"
+
+	sessionReadFrom = "SELECT " + sessionSelect + ", " + usageColumns +
+		", h.state FROM sessions s LEFT JOIN session_health h ON h.session = s.seq "
+	readSession = sessionReadFrom + "WHERE s.id = ?1 AND s.agent_id = ?2"
+)
+
+// placeholders is "?first, ?first+1 ..." for n parameters.
+func placeholders(first, n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteByte('?')
+		b.WriteString(strconv.Itoa(first + i))
+	}
+	return b.String()
+}
+
+func (r sessions) Insert(_ context.Context, s session.Session) error {
+	row := toSessionRow(s)
+	if _, err := r.exec(insertSession, row.values()...); err != nil {
+		return fmt.Errorf("insert session %s: %w", s.ID, err)
+	}
+	return nil
+}
+
+func (r sessions) Put(_ context.Context, s session.Session) error {
+	row := toSessionRow(s)
+	values := row.values()
+	values[sessionFixed-2], values[sessionFixed-1] = s.ID, s.AgentID
+	n, err := r.exec(putSession, values[sessionFixed-2:]...)
+	if err != nil {
+		return fmt.Errorf("write session %s: %w", s.ID, err)
+	}
+	if n == 0 {
+		return session.ErrNotFound
+	}
+	return r.noteChange("", s.ID)
+}
+
+func (r sessions) Get(_ context.Context, agentID, id string) (session.Session, error) {
+	return scanSession(id, r.row(getSession, id, agentID))
+}
+
+func (r sessions) Load(_ context.Context, id string) (session.Session, error) {
+	return scanSession(id, r.row(loadSession, id))
+}
+
+func scanSession(id string, found *sql.Row) (session.Session, error) {
+	var row sessionRow
+	err := found.Scan(row.fields()...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return session.Session{}, session.ErrNotFound
+	}
+	if err != nil {
+		return session.Session{}, fmt.Errorf("read session %s: %w", id, err)
+	}
+	return fromSessionRow(&row)
+}
+
+func (r sessions) Read(_ context.Context, agentID, id string) (ports.SessionRead, error) {
+	read, err := scanSessionRead(r.row(readSession, id, agentID))
+	if errors.Is(err, sql.ErrNoRows) {
+		return ports.SessionRead{}, session.ErrNotFound
+	}
+	if err != nil {
+		return ports.SessionRead{}, fmt.Errorf("read session %s: %w", id, err)
+	}
+	return read, nil
+}
+
+// scanSessionRead takes a row of sessionReadFrom from *sql.Row or *sql.Rows.
+func scanSessionRead(found interface{ Scan(...any) error }) (read ports.SessionRead, err error) {
+	var row sessionRow
+	var usage usageRow
+	var state []byte
+	if err := found.Scan(row.fields(append(usage.fields(), &state)...)...); err != nil {
+		return read, err
+	}
+	if read.Session, err = fromSessionRow(&row); err != nil {
+		return read, err
+	}
+	read.Usage = fromUsageRow(usage)
+	read.Health, err = fromHealthBlob(state)
+	return read, err
+}
+
+// fromHealthBlob reads a state; without a row it is the zero state.
+func fromHealthBlob(blob []byte) (s health.State, err error) {
+	if len(blob) == 0 {
+		return s, nil
+	}
+	if err := s.UnmarshalBinary(blob); err != nil {
+		return s, fmt.Errorf("health state: %w", err)
+	}
+	return s, nil
+}

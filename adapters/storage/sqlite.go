@@ -1,0 +1,133 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+
+	"github.com/mattn/go-sqlite3"
+	"gorm.io/driver/sqlite"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+)
+
+// What both kinds of connection need. A statement that was used before is kept
+// prepared by the driver; database/sql uses a connection from one goroutine at
+// a time, so SQLite needs no lock of its own.
+var sqliteCommon = url.Values{
+	"_busy_timeout":    {"10000"},
+	"_foreign_keys":    {"on"},
+	"_stmt_cache_size": {"128"},
+	"_mutex":           {"no"},
+}
+
+// sqliteWriter makes what was committed survive a power failure (FULL), takes
+// the write lock when a transaction begins, because a lock that is asked for
+// after a read is refused at once, and lets the triggers of the ledger see rows
+// that a REPLACE would remove.
+var sqliteWriter = url.Values{
+	"_journal_mode":       {"WAL"},
+	"_synchronous":        {"FULL"},
+	"_txlock":             {"immediate"},
+	"_recursive_triggers": {"on"},
+	"_cache_size":         {"-65536"}, // KiB
+}
+
+// sqliteReader cannot write. Its pages come from the mapped file, which all
+// readers share, so its own cache is small.
+var sqliteReader = url.Values{
+	"_query_only": {"true"},
+	"_cache_size": {"-4096"}, // KiB
+}
+
+// What no parameter can say. The pages that savepoints put aside stay in memory:
+// past 64 KiB they would go to a file, at two system calls each. Readers map as
+// much of the database as SQLite is built to allow.
+const (
+	writerPragmas = "PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 4000"
+	readerPragmas = "PRAGMA mmap_size = 2147418112"
+)
+
+// connector opens connections to one file, each with its pragmas set.
+type connector struct {
+	driver sqlite3.SQLiteDriver
+	dsn    string
+}
+
+func newConnector(pragmas, path string, kinds ...url.Values) *connector {
+	params := url.Values{}
+	for _, kind := range kinds {
+		for key, value := range kind {
+			params[key] = value
+		}
+	}
+	file := url.URL{Path: path}
+	return &connector{
+		dsn: "file:" + file.EscapedPath() + "?" + params.Encode(),
+		driver: sqlite3.SQLiteDriver{ConnectHook: func(c *sqlite3.SQLiteConn) error {
+			_, err := c.Exec(pragmas, nil)
+			return err
+		}},
+	}
+}
+
+func (c *connector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
+func (c *connector) Driver() driver.Driver                        { return &c.driver }
+
+// openWriter makes the file if there is none, for its owner's eyes only; SQLite
+// gives the files beside it the same mode.
+func openWriter(ctx context.Context, path string) (*sql.DB, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(newConnector(writerPragmas, path, sqliteCommon, sqliteWriter))
+	// The one connection is never given up for being old or idle.
+	db.SetMaxOpenConns(1)
+	db.SetMaxIdleConns(1)
+	if err := db.PingContext(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+func openReader(ctx context.Context, path string, connections int) (*sql.DB, error) {
+	db := sql.OpenDB(newConnector(readerPragmas, path, sqliteCommon, sqliteReader))
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	if err := db.PingContext(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// openORM gives GORM the writer. The config is made anew for each database: one
+// that two share loses the row locks of PostgreSQL.
+func openORM(db *sql.DB) (*gorm.DB, error) {
+	orm, err := gorm.Open(sqlite.New(sqlite.Config{Conn: db}), &gorm.Config{
+		TranslateError:         true,
+		SkipDefaultTransaction: true,
+		DisableAutomaticPing:   true,
+		Logger:                 logger.Discard,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("gorm: %w", err)
+	}
+	return orm, nil
+}
+
+// isDuplicate reports whether a unique index refused a row.
+func (s *Store) isDuplicate(err error) bool {
+	if errors.Is(err, gorm.ErrDuplicatedKey) {
+		return true
+	}
+	translator, ok := s.orm.Dialector.(gorm.ErrorTranslator)
+	return ok && errors.Is(translator.Translate(err), gorm.ErrDuplicatedKey)
+}

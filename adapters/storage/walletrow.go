@@ -1,0 +1,114 @@
+package storage
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+)
+
+// walletRow is a row of wallets.
+type walletRow struct {
+	AgentID          string
+	Trial            int64
+	Own              int64
+	HeldTrial        int64
+	HeldOwn          int64
+	TrialExpiresAt   int64
+	TrialExpired     bool
+	Funded           bool
+	Charged          int64
+	Refunded         int64
+	Recharged        int64
+	LiveSessions     int
+	BudgetDaily      *int64
+	BudgetTotal      *int64
+	BudgetThresholds string
+	BudgetPaused     bool
+	SpentDay         int64
+	SpentToday       int64
+}
+
+func (walletRow) TableName() string { return "wallets" }
+
+func toWalletRow(w billing.Wallet) walletRow {
+	return walletRow{
+		AgentID:          w.AgentID,
+		Trial:            int64(w.Available.Trial),
+		Own:              int64(w.Available.Own),
+		HeldTrial:        int64(w.Held.Trial),
+		HeldOwn:          int64(w.Held.Own),
+		TrialExpiresAt:   micros(w.TrialExpiresAt),
+		TrialExpired:     w.TrialExpired,
+		Funded:           w.Funded,
+		Charged:          int64(w.Charged),
+		Refunded:         int64(w.Refunded),
+		Recharged:        int64(w.Recharged),
+		LiveSessions:     w.LiveSessions,
+		BudgetDaily:      (*int64)(w.Budget.Daily),
+		BudgetTotal:      (*int64)(w.Budget.Total),
+		BudgetThresholds: joinInts(w.Budget.Thresholds),
+		BudgetPaused:     w.Budget.Paused,
+		SpentDay:         micros(w.SpentDay),
+		SpentToday:       int64(w.SpentToday),
+	}
+}
+
+func fromWalletRow(r walletRow) (billing.Wallet, error) {
+	thresholds, err := splitInts(r.BudgetThresholds)
+	if err != nil {
+		return billing.Wallet{}, fmt.Errorf("thresholds of %s: %w", r.AgentID, err)
+	}
+	return billing.Wallet{
+		AgentID:        r.AgentID,
+		Available:      split(r.Trial, r.Own),
+		Held:           split(r.HeldTrial, r.HeldOwn),
+		TrialExpiresAt: fromMicros(r.TrialExpiresAt),
+		TrialExpired:   r.TrialExpired,
+		Funded:         r.Funded,
+		Charged:        domain.Money(r.Charged),
+		Refunded:       domain.Money(r.Refunded),
+		Recharged:      domain.Money(r.Recharged),
+		LiveSessions:   r.LiveSessions,
+		Budget: billing.Budget{
+			Daily:      (*domain.Money)(r.BudgetDaily),
+			Total:      (*domain.Money)(r.BudgetTotal),
+			Thresholds: thresholds,
+			Paused:     r.BudgetPaused,
+		},
+		SpentDay:   fromMicros(r.SpentDay),
+		SpentToday: domain.Money(r.SpentToday),
+	}, nil
+}
+
+func split(trial, own int64) billing.Split {
+	return billing.Split{Trial: domain.Money(trial), Own: domain.Money(own)}
+}
+
+func joinInts(numbers []int) string {
+	var b strings.Builder
+	for i, n := range numbers {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(n))
+	}
+	return b.String()
+}
+
+func splitInts(text string) ([]int, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var numbers []int
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return nil, err
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
+}

@@ -1,0 +1,212 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agentproxy/ports"
+)
+
+var callClaims = []claim{
+	{"a call is found by agent, path and key", callFound},
+	{"a call that is too old is not found and replaced", callTooOld},
+	{"the keys that name a resource are dropped", callsDropped},
+	{"old keys are purged", callsPurged},
+	{"an address is one session's alone", addressesUnique},
+	{"put of agents and sessions notes a change", changesNoted},
+	{"old changes are purged and the last one is remembered", changesPurged},
+}
+
+func findCall(t *testing.T, st ports.Store, agentID, path, key string, since time.Time) (c ports.Call, found bool) {
+	t.Helper()
+	view(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
+		c, found, err = tx.Idempotency().Find(ctx, agentID, path, key, since)
+		return err
+	})
+	return c, found
+}
+
+func putCalls(t *testing.T, st ports.Store, calls ...ports.Call) {
+	t.Helper()
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		var errs []error
+		for _, c := range calls {
+			errs = append(errs, tx.Idempotency().Put(ctx, c))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+func callFound(t *testing.T, st ports.Store) {
+	want := ports.Call{AgentID: "agt_1", Path: "/v1/sessions", Key: "k", Request: []byte{1, 0, 255}, Resource: "sess_1",
+		Status: 0, CreatedAt: storeNow}
+	putCalls(t, st, want)
+	got, found := findCall(t, st, "agt_1", "/v1/sessions", "k", storeNow)
+	if diff := cmp.Diff(want, got); diff != "" || !found {
+		t.Errorf("found %v (-want +got):\n%s", found, diff)
+	}
+	want.Status = 201
+	putCalls(t, st, want)
+	if got, _ = findCall(t, st, "agt_1", "/v1/sessions", "k", storeNow); got.Status != 201 {
+		t.Errorf("the status is %d", got.Status)
+	}
+	for _, c := range [][3]string{{"agt_2", "/v1/sessions", "k"}, {"agt_1", "/v1/sessions/x", "k"}, {"agt_1", "/v1/sessions", "K"}} {
+		if _, found := findCall(t, st, c[0], c[1], c[2], time.Time{}); found {
+			t.Errorf("%v is found too", c)
+		}
+	}
+}
+
+func callTooOld(t *testing.T, st ports.Store) {
+	old := ports.Call{AgentID: "agt_1", Path: "/p", Key: "k", Request: []byte{1}, Resource: "sess_1", Status: 201, CreatedAt: storeNow}
+	putCalls(t, st, old)
+	if _, found := findCall(t, st, "agt_1", "/p", "k", storeNow.Add(time.Microsecond)); found {
+		t.Error("a call from before since is found")
+	}
+	next := ports.Call{AgentID: "agt_1", Path: "/p", Key: "k", Request: []byte{2}, Resource: "sess_2", CreatedAt: storeNow.Add(24 * time.Hour)}
+	putCalls(t, st, next)
+	got, _ := findCall(t, st, "agt_1", "/p", "k", storeNow.Add(time.Hour))
+	if diff := cmp.Diff(next, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func callsDropped(t *testing.T, st ports.Store) {
+	at := func(key, resource, agentID string) ports.Call {
+		return ports.Call{AgentID: agentID, Path: "/p", Key: key, Resource: resource, CreatedAt: storeNow}
+	}
+	putCalls(t, st, at("1", "sess_1", "agt_1"), at("2", "sess_1", "agt_1"), at("3", "sess_2", "agt_1"), at("1", "sess_1", "agt_2"))
+	update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Idempotency().DropFor(ctx, "agt_1", "sess_1") })
+	for _, c := range []struct {
+		agentID, key string
+		want         bool
+	}{{"agt_1", "1", false}, {"agt_1", "2", false}, {"agt_1", "3", true}, {"agt_2", "1", true}} {
+		if _, found := findCall(t, st, c.agentID, "/p", c.key, storeNow); found != c.want {
+			t.Errorf("key %s of %s is found: %v", c.key, c.agentID, found)
+		}
+	}
+}
+
+func callsPurged(t *testing.T, st ports.Store) {
+	for i := range 5 {
+		putCalls(t, st, ports.Call{AgentID: "agt_1", Path: "/p", Key: fmt.Sprint(i), CreatedAt: storeNow.Add(time.Duration(i) * time.Hour)})
+	}
+	for _, want := range []int{2, 1, 0} {
+		update(t, st, func(ctx context.Context, tx ports.Tx) error {
+			n, err := tx.Idempotency().Purge(ctx, storeNow.Add(3*time.Hour), 2)
+			if n != want {
+				t.Errorf("%d keys were purged, want %d", n, want)
+			}
+			return err
+		})
+	}
+	if _, found := findCall(t, st, "agt_1", "/p", "3", time.Time{}); !found {
+		t.Error("a young key is gone")
+	}
+}
+
+func addressesUnique(t *testing.T, st ports.Store) {
+	take := func(provider, sessionID string, ips ...string) error {
+		return st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			// A unit may go on after the refusal; it has taken none of them.
+			err := tx.Addresses().Take(ctx, provider, sessionID, ips)
+			if !errors.Is(err, ports.ErrDuplicate) {
+				return err
+			}
+			taken, listErr := tx.Addresses().Taken(ctx, provider)
+			if taken["192.0.2.3"] {
+				t.Error("a refused call took an address")
+			}
+			return errors.Join(err, listErr)
+		})
+	}
+	if err := errors.Join(take("p1", "sess_1", "192.0.2.1", "192.0.2.2"), take("p2", "sess_2", "192.0.2.1"), take("p1", "sess_1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := take("p1", "sess_3", "192.0.2.3", "192.0.2.2"); !errors.Is(err, ports.ErrDuplicate) {
+		t.Errorf("an address that is taken: %v", err)
+	}
+	check := func(want map[string]bool) {
+		t.Helper()
+		view(t, st, func(ctx context.Context, tx ports.Tx) error {
+			got, err := tx.Addresses().Taken(ctx, "p1")
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("taken (-want +got):\n%s", diff)
+			}
+			return err
+		})
+	}
+	check(map[string]bool{"192.0.2.1": true, "192.0.2.2": true})
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		return errors.Join(tx.Addresses().Free(ctx, "sess_1"), tx.Addresses().Free(ctx, "sess_1"))
+	})
+	check(map[string]bool{})
+	if err := take("p1", "sess_3", "192.0.2.3", "192.0.2.2"); err != nil {
+		t.Errorf("after they were freed: %v", err)
+	}
+}
+
+func changesSince(t *testing.T, st ports.Store, seq int64, limit int) (list []ports.Change, last int64) {
+	t.Helper()
+	view(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
+		if list, err = tx.Changes().Since(ctx, seq, limit); err != nil {
+			return err
+		}
+		last, err = tx.Changes().Last(ctx)
+		return err
+	})
+	return list, last
+}
+
+// makeChanges puts two sessions and an agent.
+func makeChanges(t *testing.T, st ports.Store) {
+	addAgent(t, st, "agt_1", 0)
+	addSessions(t, st, dynamicSession("agt_1", "sess_1"), dynamicSession("agt_1", "sess_2"))
+	for _, put := range []unit{
+		func(ctx context.Context, tx ports.Tx) error {
+			return tx.Sessions().Put(ctx, dynamicSession("agt_1", "sess_1"))
+		},
+		func(ctx context.Context, tx ports.Tx) error { return tx.Agents().Put(ctx, storeAgent("agt_1")) },
+		func(ctx context.Context, tx ports.Tx) error {
+			return tx.Sessions().Put(ctx, dynamicSession("agt_1", "sess_2"))
+		},
+	} {
+		update(t, st, put)
+	}
+}
+
+func changesNoted(t *testing.T, st ports.Store) {
+	if list, last := changesSince(t, st, 0, 10); len(list) != 0 || last != 0 {
+		t.Errorf("a new store has %v, last %d", list, last)
+	}
+	makeChanges(t, st)
+	list, last := changesSince(t, st, 0, 10)
+	if len(list) != 3 || list[0].Session != "sess_1" || list[1].Agent != "agt_1" || list[2].Session != "sess_2" || last != list[2].Seq {
+		t.Fatalf("the changes are %+v, last %d", list, last)
+	}
+	if list[0].Seq >= list[1].Seq || list[1].Seq >= list[2].Seq {
+		t.Errorf("the changes are not in order: %+v", list)
+	}
+	if next, _ := changesSince(t, st, list[0].Seq, 1); len(next) != 1 || next[0] != list[1] {
+		t.Errorf("one after the first is %+v", next)
+	}
+}
+
+func changesPurged(t *testing.T, st ports.Store) {
+	makeChanges(t, st)
+	_, before := changesSince(t, st, 0, 10)
+	for _, c := range []struct {
+		at   time.Time
+		want int
+	}{{time.Unix(0, 0), 3}, {time.Now().Add(1000 * time.Hour), 1}} {
+		update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Changes().Purge(ctx, c.at) })
+		if list, last := changesSince(t, st, 0, 10); len(list) > c.want || c.want == 3 && len(list) != 3 || last != before {
+			t.Errorf("%d changes are left, last %d, want %d, last %d", len(list), last, c.want, before)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agentproxy/domain"
+	"agentproxy/domain/feed"
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+var eventClaims = []claim{
+	{"a health state is read back as it was written", healthRoundTrip},
+	{"health of many sessions is read at once", healthOfMany},
+	{"events are read back as they were written", eventRoundTrip},
+	{"events are paged newest first over any number of appends", eventPages},
+	{"more events than fit a chunk are all kept", eventMany},
+	{"events of an unknown session are refused", eventUnknown},
+	{"old events are trimmed, session by session", eventTrim},
+}
+
+func healthRoundTrip(t *testing.T, st ports.Store) {
+	addSessions(t, st, dynamicSession("agt_1", "sess_1"), staticSession("agt_1", "sess_2"), dynamicSession("agt_2", "sess_3"))
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		return errors.Join(tx.Health().Put(ctx, "sess_1", health.State{}), tx.Health().Put(ctx, "sess_1", reportedState()))
+	})
+	ids := []string{"sess_1", "sess_2", "sess_3", "sess_4"}
+	mine := map[string]ports.HealthRead{
+		"sess_1": {State: reportedState(), AgentID: "agt_1", Type: session.Dynamic, Status: session.Active},
+		"sess_2": {AgentID: "agt_1", Type: session.Static, Status: session.Creating},
+	}
+	all := map[string]ports.HealthRead{"sess_1": mine["sess_1"], "sess_2": mine["sess_2"],
+		"sess_3": {AgentID: "agt_2", Type: session.Dynamic, Status: session.Active}}
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Health().Get(ctx, "agt_1", ids)
+		if !sameHealth(mine, got) {
+			t.Errorf("the agent sees %d sessions, want its own two", len(got))
+		}
+		seen, allErr := tx.Health().Get(ctx, "", ids)
+		if !sameHealth(all, seen) {
+			t.Errorf("the service sees %d sessions, want all three", len(seen))
+		}
+		none, noneErr := tx.Health().Get(ctx, "agt_1", nil)
+		if len(none) != 0 {
+			t.Errorf("no ids give %d sessions", len(none))
+		}
+		return errors.Join(err, allErr, noneErr)
+	})
+	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		return tx.Health().Put(ctx, "sess_4", reportedState())
+	})
+	if !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("Put for an unknown session: %v", err)
+	}
+}
+
+func sameHealth(a, b map[string]ports.HealthRead) bool {
+	same := len(a) == len(b)
+	for id := range a {
+		same = same && a[id] == b[id]
+	}
+	return same
+}
+
+func healthOfMany(t *testing.T, st ports.Store) {
+	sessions := manySessions("agt_1", 1000)
+	addSessions(t, st, sessions...)
+	var ids []string
+	for _, s := range sessions {
+		ids = append(ids, s.ID, s.ID)
+	}
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Health().Get(ctx, "agt_1", ids)
+		if len(got) != len(sessions) {
+			t.Errorf("%d states, want %d", len(got), len(sessions))
+		}
+		return err
+	})
+}
+
+// someEvents differ from each other in what they have.
+func someEvents(from, n int) []feed.Event {
+	list := make([]feed.Event, n)
+	for i := range list {
+		no := from + i
+		list[i] = feed.Event{ID: fmt.Sprintf("evt_%020d", no), At: storeNow.Add(time.Duration(no) * time.Millisecond),
+			Source: feed.Source(no % 3), Type: []string{"success", "block", "tunnel"}[no%3],
+			TargetHost: fmt.Sprintf("host%d.example", no%5), StatusCode: 200 + no%300, LatencyMS: no%700 - 1}
+		if no%4 == 0 {
+			list[i].ID = fmt.Sprintf("evt_%d", no)
+			list[i].OccurredAt = storeNow.Add(-time.Duration(no) * time.Hour)
+		}
+		if no%5 == 0 {
+			list[i].Code, list[i].Bytes, list[i].ExitIP = "TARGET_REFUSED", int64(no)<<30, "192.0.2.1"
+			list[i].Message, list[i].Retryable, list[i].HowToFix = "no – ünï", true, "try again"
+		}
+	}
+	return list
+}
+
+func appendEvents(t *testing.T, st ports.Store, sessionID string, events []feed.Event) {
+	t.Helper()
+	update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Events().Append(ctx, sessionID, events) })
+}
+
+func eventPage(t *testing.T, st ports.Store, sessionID string, number, size int) (list domain.List[feed.Event]) {
+	t.Helper()
+	view(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
+		list, err = tx.Events().Page(ctx, sessionID, domain.Page{Number: number, Size: size})
+		return err
+	})
+	return list
+}
+
+func eventRoundTrip(t *testing.T, st ports.Store) {
+	addSessions(t, st, dynamicSession("agt_1", "sess_1"))
+	want := append(someEvents(0, 60), feed.Event{LatencyMS: -1})
+	appendEvents(t, st, "sess_1", want)
+	slices.Reverse(want)
+	got := eventPage(t, st, "sess_1", 1, 100)
+	if diff := cmp.Diff(want, got.Items); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func eventPages(t *testing.T, st ports.Store) {
+	addSessions(t, st, dynamicSession("agt_1", "sess_1"), dynamicSession("agt_1", "sess_2"))
+	all := someEvents(0, 50)
+	for from, n := range []int{0, 1, 7, 3, 12, 1, 1, 25} {
+		first := []int{0, 0, 1, 8, 11, 23, 24, 25}[from]
+		appendEvents(t, st, "sess_1", all[first:first+n])
+		appendEvents(t, st, "sess_2", someEvents(100+first, n))
+	}
+	slices.Reverse(all)
+	for _, size := range []int{1, 7, 20, 50, 100} {
+		var got []feed.Event
+		for number := 1; ; number++ {
+			list := eventPage(t, st, "sess_1", number, size)
+			if list.Total != len(all) {
+				t.Fatalf("the total is %d, want %d", list.Total, len(all))
+			}
+			if len(list.Items) == 0 {
+				break
+			}
+			got = append(got, list.Items...)
+		}
+		if diff := cmp.Diff(all, got); diff != "" {
+			t.Errorf("pages of %d (-want +got):\n%s", size, diff)
+		}
+	}
+	if list := eventPage(t, st, "sess_1", 1<<62, 100); len(list.Items) != 0 || list.Total != 50 {
+		t.Errorf("far past the end: %d items of %d", len(list.Items), list.Total)
+	}
+}
+
+func eventMany(t *testing.T, st ports.Store) {
+	addSessions(t, st, dynamicSession("agt_1", "sess_1"))
+	all := someEvents(0, 2345)
+	appendEvents(t, st, "sess_1", all)
+	list := eventPage(t, st, "sess_1", 1, 100)
+	if list.Total != len(all) || list.Items[0].ID != all[2344].ID {
+		t.Errorf("%d events, the newest is %s", list.Total, list.Items[0].ID)
+	}
+	if last := eventPage(t, st, "sess_1", 24, 100); len(last.Items) != 45 || last.Items[44].ID != all[0].ID {
+		t.Errorf("the last page has %d events", len(last.Items))
+	}
+}
+
+func eventUnknown(t *testing.T, st ports.Store) {
+	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		return tx.Events().Append(ctx, "sess_1", someEvents(0, 1))
+	})
+	if !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("Append: %v", err)
+	}
+}
+
+func eventTrim(t *testing.T, st ports.Store) {
+	sessions := manySessions("agt_1", 5)
+	addSessions(t, st, sessions...)
+	all := someEvents(0, 30)
+	for _, s := range sessions {
+		for i := 0; i < 30; i += 10 {
+			appendEvents(t, st, s.ID, all[i:i+10])
+		}
+	}
+	before, after, calls := all[20].At, "", 0
+	for more := true; more; more = after != "" {
+		update(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
+			after, err = tx.Events().Trim(ctx, before, after, 2)
+			return err
+		})
+		if calls++; calls > 10 {
+			t.Fatal("Trim does not come to the end")
+		}
+	}
+	want := slices.Clone(all[20:])
+	slices.Reverse(want)
+	for _, s := range sessions {
+		list := eventPage(t, st, s.ID, 1, 100)
+		if diff := cmp.Diff(want, list.Items); diff != "" || list.Total != 10 {
+			t.Errorf("%s: total %d (-want +got):\n%s", s.ID, list.Total, diff)
+		}
+	}
+	appendEvents(t, st, sessions[0].ID, all[:1])
+	if list := eventPage(t, st, sessions[0].ID, 1, 5); list.Total != 11 || list.Items[0].ID != all[0].ID {
+		t.Errorf("after the next append there are %d events", list.Total)
+	}
+}

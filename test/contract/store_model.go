@@ -1,0 +1,127 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/ports"
+)
+
+// model is what a wallet must be after a history of entries, kept in plain
+// integers.
+type model struct {
+	t       *rapid.T
+	st      ports.Store
+	wallet  billing.Wallet
+	entries int
+}
+
+// ledgerModel runs random histories, each with a wallet of its own, and compares
+// the store with the model after every step.
+func ledgerModel(t *testing.T, st ports.Store) {
+	var wallets atomic.Int64
+	rapid.Check(t, func(rt *rapid.T) {
+		id := fmt.Sprintf("agt_%d", wallets.Add(1))
+		addAgent(t, st, id, 0)
+		m := &model{t: rt, st: st, wallet: billing.Wallet{AgentID: id, TrialExpiresAt: storeNow.Add(time.Hour)}}
+		amount := rapid.Int64Range(0, 50)
+		split := func(name string) billing.Split {
+			return billing.Split{Trial: domain.Money(amount.Draw(rt, name+" trial")), Own: domain.Money(amount.Draw(rt, name+" own"))}
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"": m.check,
+			"recharge": func(*rapid.T) {
+				x := domain.Money(amount.Draw(rt, "own"))
+				m.post(billing.Entry{Type: billing.Recharge, Available: billing.Split{Own: x}, Account: billing.USDT, Counter: -x}, 0)
+			},
+			"grant": func(*rapid.T) { m.post(billing.GrantTrial(domain.Money(amount.Draw(rt, "trial"))), 0) },
+			"hold": func(*rapid.T) {
+				s := split("hold")
+				m.post(billing.Entry{Type: billing.HoldEntry, Available: s.Neg(), Held: s}, s.Total())
+			},
+			"charge": func(*rapid.T) {
+				s := split("charge")
+				m.post(billing.Entry{Type: billing.ChargeEntry, Held: s.Neg(), Account: billing.Revenue, Counter: s.Total()}, 0)
+			},
+			"release": func(*rapid.T) {
+				s := split("release")
+				m.post(billing.Entry{Type: billing.Release, Available: s, Held: s.Neg()}, -s.Total())
+			},
+			"refund": func(*rapid.T) {
+				s := split("refund")
+				m.post(billing.Entry{Type: billing.RefundEntry, Available: s, Account: billing.Revenue, Counter: -s.Total()}, 0)
+			},
+			"expire": func(*rapid.T) {
+				x := domain.Money(amount.Draw(rt, "trial"))
+				m.post(billing.Entry{Type: billing.TrialExpiry, Available: billing.Split{Trial: -x}, Account: billing.TrialExpired, Counter: x}, 0)
+			},
+		})
+	})
+}
+
+// post books an entry in the store and in the model, which must agree on
+// whether the wallet can bear it.
+func (m *model) post(e billing.Entry, spent domain.Money) {
+	e.AgentID, e.At = m.wallet.AgentID, storeNow
+	e.Ref = fmt.Sprintf("%s:%d", e.AgentID, m.entries)
+	e.ID = "txn_" + e.Ref
+	after := m.wallet
+	after.Available, after.Held = after.Available.Add(e.Available), after.Held.Add(e.Held)
+	bears := min(after.Available.Trial, after.Available.Own, after.Held.Trial, after.Held.Own) >= 0
+	var booked billing.Entry
+	err := m.st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) (err error) {
+		booked, err = tx.Ledger().Post(ctx, ports.Posting{Entry: e, Spent: spent, Day: billing.Day(storeNow), Live: 1})
+		return err
+	})
+	if !bears {
+		if !errors.Is(err, billing.ErrInsufficientBalance) {
+			m.t.Fatalf("%s of %+v and %+v: %v, want it refused", e.Type, e.Available, e.Held, err)
+		}
+		return
+	}
+	if err != nil || booked.BalanceAfter != after.Balance() {
+		m.t.Fatalf("%s: balance after %d, %v; want %d", e.Type, booked.BalanceAfter, err, after.Balance())
+	}
+	switch e.Type {
+	case billing.Recharge:
+		after.Recharged += e.Amount()
+		after.Funded = true
+	case billing.ChargeEntry:
+		after.Charged += e.Counter
+	case billing.RefundEntry:
+		after.Refunded += e.Amount()
+	}
+	if day := billing.Day(storeNow); spent > 0 || after.SpentDay.Equal(day) {
+		after.SpentDay = day
+		after.SpentToday = max(0, after.SpentToday+spent)
+	}
+	after.LiveSessions++
+	m.wallet = after
+	m.entries++
+}
+
+func (m *model) check(*rapid.T) {
+	err := m.st.View(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Ledger().Wallet(ctx, m.wallet.AgentID)
+		if diff := cmp.Diff(m.wallet, got); diff != "" {
+			m.t.Fatalf("the wallet (-model +store):\n%s", diff)
+		}
+		list, listErr := tx.Ledger().Entries(ctx, m.wallet.AgentID, ports.LedgerFilter{}, domain.Page{Number: 1, Size: 1})
+		if list.Total != m.entries {
+			m.t.Fatalf("%d entries, want %d", list.Total, m.entries)
+		}
+		return errors.Join(err, listErr)
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
