@@ -1,0 +1,67 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// activateLocal asks a provider that does no IO for the exits of a session and
+// activates it, all in one unit.
+func (u *Sessions) activateLocal(ctx context.Context, b books, s session.Session, product catalog.Product,
+	provider ports.Provider) (session.Session, error) {
+	order := orderFor(s, product)
+	if s.Type == session.Static {
+		var err error
+		if order.Taken, err = b.tx.Addresses().Taken(ctx, provider.Name()); err != nil {
+			return s, err
+		}
+	}
+	exits, err := provider.Provision(ctx, order)
+	if err != nil {
+		return s, err
+	}
+	return u.activate(ctx, b, s, exits)
+}
+
+// activate gives a session its exits and charges a static one. Exits that are
+// not what was ordered, or that another session owns, are ports.ErrProvider.
+func (u *Sessions) activate(ctx context.Context, b books, s session.Session, exits []session.Exit) (session.Session, error) {
+	if len(exits) != s.Quantity {
+		return s, ports.ErrProvider.Msgf("the upstream delivered %d addresses and not %d; try again", len(exits), s.Quantity)
+	}
+	if s.Type == session.Static {
+		ips := make([]string, len(exits))
+		for i, e := range exits {
+			ips[i] = e.IP.String()
+		}
+		err := b.tx.Addresses().Take(ctx, s.Provider, s.ID, ips)
+		if errors.Is(err, ports.ErrDuplicate) {
+			return s, ports.ErrProvider.Msgf("the upstream delivered an address that is taken; try again")
+		}
+		if err != nil {
+			return s, err
+		}
+	}
+	s, err := s.Activate(exits, b.now)
+	if err != nil || s.Type == session.Dynamic {
+		return s, err
+	}
+	err = b.charge(ctx, &s, s.Money.Held.Total())
+	return s, err
+}
+
+// orderFor is what a provider is asked for.
+func orderFor(s session.Session, product catalog.Product) ports.Order {
+	return ports.Order{Ref: s.ID, Product: product, Quantity: s.Quantity, Days: s.Days, Location: s.Location}
+}
+
+// orderOf is the order of a session that was delivered, of a product that may
+// not be sold any more.
+func (u *Sessions) orderOf(s session.Session) ports.Order {
+	product, _, _ := u.catalog.product(s.ProductNo)
+	return orderFor(s, product)
+}

@@ -1,0 +1,125 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// pending lists the jobs that were inserted and not worked yet.
+func (w *world) pending() (jobs []ports.Job) {
+	w.t.Helper()
+	rows, err := w.db.Writer().Query(`SELECT kind, session, due FROM test_jobs ORDER BY n`)
+	ok(w.t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var j ports.Job
+		var due int64
+		ok(w.t, rows.Scan(&j.Kind, &j.SessionID, &due))
+		j.After = time.UnixMicro(due).Sub(w.clock.Now())
+		jobs = append(jobs, j)
+	}
+	ok(w.t, rows.Err())
+	return jobs
+}
+
+// work does every job that is due, once, and returns what they answered.
+func (w *world) work() error {
+	w.t.Helper()
+	var faults []error
+	for _, j := range w.pending() {
+		if j.After > 0 {
+			continue
+		}
+		err := w.do(j)
+		if err == nil {
+			w.exec(`DELETE FROM test_jobs WHERE n = (SELECT MIN(n) FROM test_jobs WHERE kind = ? AND session = ?)`, j.Kind, j.SessionID)
+		}
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
+
+func (w *world) do(j ports.Job) error {
+	switch j.Kind {
+	case app.ProvisionJob:
+		return w.sessions.Provision(context.Background(), j.SessionID)
+	case app.ReleaseJob:
+		return w.sessions.Release(context.Background(), j.SessionID)
+	}
+	return fmt.Errorf("no job of kind %q", j.Kind)
+}
+
+func (w *world) exec(statement string, args ...any) {
+	w.t.Helper()
+	_, err := w.db.Writer().Exec(statement, args...)
+	ok(w.t, err)
+}
+
+// register opens an account and returns its id.
+func (w *world) register() string {
+	w.t.Helper()
+	r, err := w.accounts.Register(context.Background(), app.Register{Profile: account.Profile{Name: "agent"}})
+	ok(w.t, err)
+	return r.Agent.ID
+}
+
+// rich is register with so many dollars of own money beside the trial.
+func (w *world) rich(dollars domain.Money) string {
+	w.t.Helper()
+	id := w.register()
+	_, err := w.wallet.Adjust(context.Background(), id, dollars*domain.Dollar, "for the test")
+	ok(w.t, err)
+	return id
+}
+
+// The products, by who sells them and whether they are delivered at once.
+const (
+	local, localLater   = "dyn_fast_1", "dyn_global_1"
+	static, staticLater = "sta_isp_1", "sta_city_1"
+	remote, remoteLater = "dyn_sync", "dyn_async"
+	remoteStatic        = "sta_sync"
+)
+
+// form is a create call for a product: one GB, or one IP for 30 days in Germany.
+func form(product string) session.Form {
+	f := session.Form{Nested: true, Type: "dynamic", ProductNo: product}
+	if product[:3] == "sta" {
+		f.Type, f.Quantity, f.Days, f.Country = "static", "1", "30", "DE"
+	}
+	return f
+}
+
+func (w *world) create(agent, product string) (app.Done, error) {
+	return w.sessions.Create(context.Background(), app.Create{AgentID: agent, Form: form(product)})
+}
+
+// buy is create for a product that must be had.
+func (w *world) buy(agent, product string) app.SessionView {
+	w.t.Helper()
+	d, err := w.create(agent, product)
+	ok(w.t, err)
+	return d.View
+}
+
+func (w *world) read(agent, id string) app.SessionView {
+	w.t.Helper()
+	v, err := w.sessions.Read(context.Background(), agent, id)
+	ok(w.t, err)
+	return v
+}
+
+// balance is what an agent can spend.
+func (w *world) balance(agent string) domain.Money {
+	w.t.Helper()
+	b, err := w.wallet.Balance(context.Background(), agent)
+	ok(w.t, err)
+	return b.Wallet.Balance()
+}

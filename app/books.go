@@ -1,0 +1,167 @@
+package app
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// books makes the entries of one session in one unit of work, and keeps the
+// session's own account of them. The caller stores the session afterwards.
+type books struct {
+	tx  ports.Tx
+	ids ports.IDs
+	now time.Time
+}
+
+// wallet reads a wallet to spend from. Trial credit that is past its date is
+// not spendable: it is written off first, though the pass has not come to it
+// yet. A dry run only leaves it out.
+func (b books) wallet(ctx context.Context, agentID string, dry bool) (billing.Wallet, error) {
+	w, err := b.tx.Ledger().Wallet(ctx, agentID)
+	if err != nil || w.TrialExpired || w.TrialExpiresAt.IsZero() || b.now.Before(w.TrialExpiresAt) {
+		return w, err
+	}
+	e, left := w.ExpireTrial()
+	w.TrialExpired, w.Available.Trial = true, 0
+	if dry {
+		return w, nil
+	}
+	if left {
+		e.ID, e.AgentID, e.Ref, e.At = b.ids.New("txn_"), agentID, "trial_expiry:"+agentID, b.now
+		if _, err := b.tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {
+			return w, err
+		}
+	}
+	return w, b.tx.Ledger().ExpireTrial(ctx, agentID)
+}
+
+// post books one entry for a session.
+func (b books) post(ctx context.Context, s session.Session, e billing.Entry, ref, text string, p ports.Posting) error {
+	e.ID, e.AgentID, e.SessionID, e.Ref, e.At = b.ids.New("txn_"), s.AgentID, s.ID, ref, b.now
+	if e.Description == "" {
+		e.Description = text
+	}
+	p.Entry = e
+	_, err := b.tx.Ledger().Post(ctx, p)
+	return err
+}
+
+// hold takes cost out of the wallet for a purchase. What tells this purchase of
+// the session from its others.
+func (b books) hold(ctx context.Context, w billing.Wallet, s *session.Session, cost domain.Money, what string, live int) error {
+	if err := w.MaySpend(cost, b.now); err != nil {
+		return err
+	}
+	e, err := w.Hold(cost)
+	if err != nil {
+		return err
+	}
+	s.Money.Held = s.Money.Held.Add(e.Held)
+	return b.post(ctx, *s, e, "hold:"+s.ID+what, "held for "+s.ProductNo,
+		ports.Posting{Spent: cost, Day: billing.Day(b.now), Live: live})
+}
+
+// charge takes x out of what the session holds.
+func (b books) charge(ctx context.Context, s *session.Session, x domain.Money) error {
+	if x <= 0 {
+		return nil
+	}
+	e := billing.Charge(s.Money.Held, x)
+	s.Money.Held = s.Money.Held.Add(e.Held)
+	s.Money.Charged = s.Money.Charged.Add(e.Held.Neg())
+	total := strconv.FormatInt(int64(s.Money.Charged.Total()), 10)
+	return b.post(ctx, *s, e, "charge:"+s.ID+":"+total, "charged for "+s.ProductNo, ports.Posting{})
+}
+
+// release gives back everything the session still holds.
+func (b books) release(ctx context.Context, s *session.Session, why string) error {
+	held := s.Money.Held
+	if held.Total() == 0 {
+		return nil
+	}
+	w, err := b.tx.Ledger().Wallet(ctx, s.AgentID)
+	if err != nil {
+		return err
+	}
+	s.Money.Held = billing.Split{}
+	return b.back(ctx, *s, w.GiveBack(held, b.now), "release:"+s.ID, why,
+		ports.Posting{Spent: -held.Total(), Day: billing.Day(s.CreatedAt)})
+}
+
+// refund returns x of what the session was charged.
+func (b books) refund(ctx context.Context, s *session.Session, x domain.Money, why string) error {
+	if x <= 0 {
+		return nil
+	}
+	w, err := b.tx.Ledger().Wallet(ctx, s.AgentID)
+	if err != nil {
+		return err
+	}
+	entries := w.Refund(s.Money.Charged.Add(s.Money.Refunded.Neg()), x, b.now)
+	s.Money.Refunded = s.Money.Refunded.Add(entries[0].Available)
+	return b.back(ctx, *s, entries, "refund:"+s.ID, why, ports.Posting{})
+}
+
+// back posts what returns money, and the write-off of expired trial credit that
+// may follow it in the same unit.
+func (b books) back(ctx context.Context, s session.Session, entries []billing.Entry, ref, why string, first ports.Posting) error {
+	for i, e := range entries {
+		p := ports.Posting{}
+		if i == 0 {
+			p = first
+		} else {
+			ref = "trial_expiry:" + ref
+		}
+		if err := b.post(ctx, s, e, ref, why, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle charges the traffic used so far. Final also gives back the rest: the
+// session has ended, and no lease can report more.
+func (b books) settle(ctx context.Context, s *session.Session, used int64, final bool) error {
+	if err := b.charge(ctx, s, s.ChargeDue(used)); err != nil || !final {
+		return err
+	}
+	return b.release(ctx, s, "unused part of "+s.ProductNo)
+}
+
+// finish does what the end of a session entails: its addresses are free, the
+// agent has one live session less, and its money is settled, at once when no
+// gateway can report more traffic, else when the last lease is closed or taken
+// back. The caller stores the session afterwards.
+func (b books) finish(ctx context.Context, s *session.Session) error {
+	if err := b.tx.Ledger().SetLive(ctx, s.AgentID, -1); err != nil {
+		return err
+	}
+	if s.Type == session.Static {
+		if err := b.tx.Addresses().Free(ctx, s.ID); err != nil {
+			return err
+		}
+	}
+	usage, err := b.tx.Traffic().Usage(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	if s.Type == session.Dynamic && usage.Leased > 0 {
+		return b.tx.Traffic().SetSettleAt(ctx, s.ID, b.now.Add(settleLate))
+	}
+	if s.Reason == session.ProviderLost || s.Reason == session.AccountDisabled {
+		if err := b.refund(ctx, s, s.UnusedShare(b.now), "unused days of "+s.ProductNo); err != nil {
+			return err
+		}
+	}
+	return b.settle(ctx, s, usage.Used(), true)
+}
+
+// settleLate is when a session that ended with a lease outstanding is looked at
+// again, should the gateway that held it have died.
+const settleLate = 20 * time.Second

@@ -1,0 +1,234 @@
+// Package compose wires the service: configuration, the fx graph, and the loops
+// of the background passes. It is the one package that names every adapter.
+package compose
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/goccy/go-yaml"
+
+	"agentproxy/adapters/system"
+	"agentproxy/domain"
+)
+
+// Config is everything that an operator decides. Variables win over the file,
+// the file over the defaults.
+type Config struct {
+	HTTPAddr       string   `yaml:"http_addr" env:"AGENTPROXY_HTTP_ADDR"`
+	GatewayAddr    string   `yaml:"gateway_addr" env:"AGENTPROXY_GATEWAY_ADDR"`
+	PublicGateway  string   `yaml:"public_gateway" env:"AGENTPROXY_PUBLIC_GATEWAY"` // host:port in full_url
+	PublicURL      string   `yaml:"public_url" env:"AGENTPROXY_PUBLIC_URL"`
+	DatabaseURL    string   `yaml:"database_url" env:"AGENTPROXY_DATABASE_URL"`
+	Secret         string   `yaml:"-" env:"AGENTPROXY_SECRET"` // never from the file
+	RateLimit      int      `yaml:"rate_limit_per_minute" env:"AGENTPROXY_RATE_LIMIT_PER_MINUTE"`
+	RegisterLimit  *int     `yaml:"register_limit_per_minute" env:"AGENTPROXY_REGISTER_LIMIT_PER_MINUTE"`
+	Dev            *bool    `yaml:"dev" env:"AGENTPROXY_DEV"`
+	TrustedProxies []string `yaml:"trusted_proxies" env:"AGENTPROXY_TRUSTED_PROXIES"`
+	AllowNetworks  []string `yaml:"allow_networks" env:"AGENTPROXY_ALLOW_NETWORKS"`
+	Exits          []string `yaml:"exits" env:"AGENTPROXY_EXITS"`
+	SessionLimit   int      `yaml:"session_limit" env:"AGENTPROXY_SESSION_LIMIT"`
+	TrialBalance   string   `yaml:"trial_balance" env:"AGENTPROXY_TRIAL_BALANCE"`
+	TrialDays      int      `yaml:"trial_days" env:"AGENTPROXY_TRIAL_DAYS"`
+	LogLevel       string   `yaml:"log_level" env:"AGENTPROXY_LOG_LEVEL"`
+	LogFormat      string   `yaml:"log_format" env:"AGENTPROXY_LOG_FORMAT"`
+}
+
+// Settings is a Config that was checked as a whole.
+type Settings struct {
+	HTTPAddr, GatewayAddr string
+	PublicHost            string // of the gateway, as written into full_url
+	PublicPort            int
+	PublicURL             string // of the API, without /v1
+	DatabasePath          string
+	Secret                system.Root
+	RateLimit             int
+	RegisterLimit         int
+	Dev                   bool
+	TrustedProxies        []netip.Prefix
+	AllowNetworks         []netip.Prefix
+	Exits                 []netip.Addr
+	SessionLimit          int
+	TrialBalance          domain.Money
+	TrialDays             int
+	LogLevel, LogFormat   string
+}
+
+const registerLimit = 120 // a minute and client address, outside development mode
+
+// Load reads the defaults, the file that AGENTPROXY_CONFIG names, and the
+// variables, and checks the whole: every fault is in the error.
+func Load() (Settings, error) {
+	c := Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", DatabaseURL: "sqlite://agentproxy.db",
+		RateLimit: 600, SessionLimit: 200, TrialBalance: "10.00", TrialDays: 14, LogLevel: "info", LogFormat: "auto"}
+	if file := os.Getenv("AGENTPROXY_CONFIG"); file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return Settings{}, fmt.Errorf("AGENTPROXY_CONFIG: %w", err)
+		}
+		if err := yaml.UnmarshalWithOptions(text, &c, yaml.Strict()); err != nil {
+			return Settings{}, fmt.Errorf("AGENTPROXY_CONFIG: %s: %w", file, err)
+		}
+	}
+	if err := env.Parse(&c); err != nil {
+		return Settings{}, err
+	}
+	return c.Check()
+}
+
+// check collects faults by the name of the variable.
+type check struct{ faults []error }
+
+func (c *check) fault(name, format string, args ...any) {
+	c.faults = append(c.faults, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
+}
+
+// Check validates a configuration as a whole.
+func (c Config) Check() (Settings, error) {
+	var ch check
+	s := Settings{HTTPAddr: c.HTTPAddr, GatewayAddr: c.GatewayAddr, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),
+		SessionLimit: ch.atLeast("AGENTPROXY_SESSION_LIMIT", c.SessionLimit, 0),
+		RateLimit:    ch.atLeast("AGENTPROXY_RATE_LIMIT_PER_MINUTE", c.RateLimit, 0),
+		TrialDays:    ch.atLeast("AGENTPROXY_TRIAL_DAYS", c.TrialDays, 1),
+		LogLevel:     ch.oneOf("AGENTPROXY_LOG_LEVEL", c.LogLevel, "debug", "info", "warn", "error"),
+		LogFormat:    ch.oneOf("AGENTPROXY_LOG_FORMAT", c.LogFormat, "auto", "text", "json"),
+	}
+	api := ch.listener("AGENTPROXY_HTTP_ADDR", c.HTTPAddr)
+	gateway := ch.listener("AGENTPROXY_GATEWAY_ADDR", c.GatewayAddr)
+	s.Dev = api.Addr().IsLoopback() && gateway.Addr().IsLoopback() && c.PublicGateway == "" && len(c.TrustedProxies) == 0
+	if c.Dev != nil {
+		s.Dev = *c.Dev
+	}
+	s.RegisterLimit = registerLimit
+	if s.Dev {
+		s.RegisterLimit = 0
+	}
+	if c.RegisterLimit != nil {
+		s.RegisterLimit = ch.atLeast("AGENTPROXY_REGISTER_LIMIT_PER_MINUTE", *c.RegisterLimit, 0)
+	}
+	s.DatabasePath = ch.database(c.DatabaseURL)
+	s.PublicHost, s.PublicPort = ch.public(c.PublicGateway, gateway)
+	s.PublicURL = ch.publicURL(c.PublicURL, api)
+	s.TrustedProxies = ch.networks("AGENTPROXY_TRUSTED_PROXIES", c.TrustedProxies)
+	s.AllowNetworks = ch.networks("AGENTPROXY_ALLOW_NETWORKS", c.AllowNetworks)
+	for _, text := range c.Exits {
+		ip, err := netip.ParseAddr(strings.TrimSpace(text))
+		if err != nil {
+			ch.fault("AGENTPROXY_EXITS", "%q is no IP address", text)
+		}
+		s.Exits = append(s.Exits, ip)
+	}
+	var err error
+	if s.TrialBalance, err = domain.ParseMoney(c.TrialBalance); err != nil || s.TrialBalance < 0 {
+		ch.fault("AGENTPROXY_TRIAL_BALANCE", "must be an amount of 0 or more with at most 6 decimals")
+	}
+	if c.Secret != "" {
+		if s.Secret, err = system.ParseRoot(c.Secret); err != nil {
+			ch.fault("AGENTPROXY_SECRET", "%v", err)
+		}
+	}
+	return s, errors.Join(ch.faults...)
+}
+
+func (c *check) atLeast(name string, n, least int) int {
+	if n < least {
+		c.fault(name, "must be %d or more", least)
+	}
+	return n
+}
+
+func (c *check) oneOf(name, value string, allowed ...string) string {
+	for _, a := range allowed {
+		if value == a {
+			return value
+		}
+	}
+	c.fault(name, "must be one of %s", strings.Join(allowed, ", "))
+	return value
+}
+
+func (c *check) listener(name, text string) netip.AddrPort {
+	host, port, err := net.SplitHostPort(text)
+	if err == nil && host == "localhost" {
+		text = net.JoinHostPort("127.0.0.1", port)
+	}
+	if err == nil && host == "" {
+		text = net.JoinHostPort("0.0.0.0", port)
+	}
+	addr, err := netip.ParseAddrPort(text)
+	if err != nil {
+		c.fault(name, "must be an IP address and a port, such as 127.0.0.1:8080")
+	}
+	return addr
+}
+
+// database takes the file out of a URL. The URL itself is never printed: those
+// of other databases hold passwords.
+func (c *check) database(text string) string {
+	path, ok := strings.CutPrefix(text, "sqlite://")
+	if !ok || path == "" {
+		c.fault("AGENTPROXY_DATABASE_URL", "must be sqlite:// and a file, such as sqlite://agentproxy.db")
+		return ""
+	}
+	return path
+}
+
+// public is what agents are told of the gateway's address.
+func (c *check) public(text string, gateway netip.AddrPort) (string, int) {
+	if text == "" {
+		if gateway.Addr().IsUnspecified() {
+			c.fault("AGENTPROXY_PUBLIC_GATEWAY", "is required when the gateway listens on all addresses: the host:port that agents reach")
+		}
+		return gateway.Addr().String(), int(gateway.Port())
+	}
+	host, port, err := net.SplitHostPort(text)
+	n, errPort := strconv.ParseUint(port, 10, 16)
+	if err != nil || errPort != nil || host == "" || n == 0 {
+		c.fault("AGENTPROXY_PUBLIC_GATEWAY", "must be host:port")
+	}
+	return host, int(n)
+}
+
+func (c *check) publicURL(text string, api netip.AddrPort) string {
+	if text == "" {
+		if api.Addr().IsUnspecified() {
+			api = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), api.Port())
+		}
+		return "http://" + api.String()
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
+		c.fault("AGENTPROXY_PUBLIC_URL", "must be an http or https URL without user info")
+	}
+	return strings.TrimSuffix(text, "/")
+}
+
+func (c *check) networks(name string, list []string) []netip.Prefix {
+	var nets []netip.Prefix
+	for _, text := range list {
+		text = strings.TrimSpace(text)
+		p, err := netip.ParsePrefix(text)
+		if ip, errIP := netip.ParseAddr(text); errIP == nil {
+			p, err = netip.PrefixFrom(ip, ip.BitLen()), nil
+		}
+		if err != nil {
+			c.fault(name, "%q is no network in CIDR form", text)
+		}
+		nets = append(nets, p.Masked())
+	}
+	return nets
+}
+
+// secretFile is where the root secret is kept when no variable gives it.
+func (s Settings) secretFile() string {
+	dir, name := filepath.Split(s.DatabasePath)
+	return filepath.Join(dir, name+".secret")
+}

@@ -1,0 +1,177 @@
+package compose
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"go.uber.org/fx"
+	"go.uber.org/fx/fxevent"
+
+	"agentproxy/adapters/gateway"
+	"agentproxy/adapters/httpapi"
+	"agentproxy/adapters/queue"
+	"agentproxy/adapters/storage"
+	"agentproxy/adapters/system"
+	"agentproxy/adapters/upstream"
+	"agentproxy/app"
+	"agentproxy/domain/egress"
+	"agentproxy/domain/traffic"
+	"agentproxy/ports"
+)
+
+// Core is the graph without listeners and without passes: what the operator's
+// commands run on, beside a running service.
+func Core(s Settings, log *slog.Logger) fx.Option {
+	return fx.Options(
+		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
+		fx.Supply(s, log),
+		system.Module,
+		storage.Module,
+		upstream.EmbeddedModule,
+		fx.Provide(
+			rootSecret, newQueue,
+			func(s Settings) storage.Config { return storage.Config{Path: s.DatabasePath, Logger: log} },
+			func(s Settings) upstream.Config { return upstream.Config{Exits: s.Exits} },
+			fx.Annotate(func(list []ports.Provider) (*app.Catalog, error) {
+				return app.NewCatalog(list, upstream.CountryName)
+			}, fx.ParamTags(`group:"providers"`)),
+			func(s Settings) app.AccountConfig {
+				return app.AccountConfig{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, Dev: s.Dev, PerMinute: s.RateLimit}
+			},
+			func(s Settings) app.SessionConfig { return app.SessionConfig{Limit: s.SessionLimit} },
+			func(s Settings) app.LimitConfig {
+				return app.LimitConfig{RegistrationsPerMinute: s.RegisterLimit}
+			},
+			app.NewHub, app.NewAccounts, app.NewReferrers, app.NewSessions, app.NewTraffic, app.NewTelemetry,
+			app.NewWallet, app.NewStats, app.NewLimits, app.NewPasses,
+		),
+		fx.Invoke(func(st *storage.Store, q *queue.Queue) { st.SetJobInserter(q.Insert) }),
+	)
+}
+
+// Service is the whole graph: Core, the gateway, the API, the jobs and the
+// passes. Parts start in the order of the list and stop in the other.
+func Service(s Settings, log *slog.Logger) fx.Option {
+	return fx.Options(
+		Core(s, log),
+		fx.Provide(
+			gatewayConfig, apiConfig, newProber, app.NewChecks,
+			func(t *app.Traffic) gateway.Backend { return t },
+		),
+		// A module of its own, so that it starts before the listeners and stops
+		// after them: what the gateway sees last is stored too.
+		fx.Module("background", fx.Invoke(
+			recoverFirst,
+			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
+			runPasses,
+			func(hub *app.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },
+		)),
+		gateway.Module,
+		httpapi.Module,
+		fx.StartTimeout(time.Minute), fx.StopTimeout(time.Minute),
+	)
+}
+
+// rootSecret is the configured one, or the one kept beside the database.
+func rootSecret(s Settings) (system.Root, error) {
+	if s.Secret != nil {
+		return s.Secret, nil
+	}
+	return system.LoadOrCreateSecret(s.secretFile())
+}
+
+func newQueue(st *storage.Store, sessions *app.Sessions, log *slog.Logger) (*queue.Queue, error) {
+	return queue.New(st.Writer(), queue.Handlers{Provision: sessions.Provision, Release: sessions.Release}, log)
+}
+
+// guesses is how many wrong proxy credentials an address may try in a minute.
+const guesses = 1000
+
+func gatewayConfig(s Settings, secrets *system.Secrets) (gateway.Config, error) {
+	own, err := netip.ParseAddrPort(s.GatewayAddr)
+	if err != nil {
+		own = netip.AddrPort{} // a name such as localhost: the gateway adds itself when it is bound
+	}
+	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses()}
+	if own.IsValid() {
+		policy.Refuse = append(policy.Refuse, own)
+	}
+	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), Judge: policy, GuessLimit: guesses,
+		EchoURL: echoURL(s.HTTPAddr)}
+	if s.Dev {
+		c.GuessLimit = 0
+	}
+	return c, nil
+}
+
+// localAddresses tells this host's addresses, as they are at the start. Without
+// the list every address is taken for this host's.
+func localAddresses() func(netip.Addr) bool {
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	own := map[netip.Addr]bool{}
+	for _, a := range list {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			own[p.Addr().Unmap()] = true
+		}
+	}
+	return func(a netip.Addr) bool { a = a.Unmap(); return a.IsLoopback() || own[a] }
+}
+
+// echoURL is this process's own /v1/ip.
+func echoURL(listen string) string {
+	var ch check
+	addr := ch.listener("", listen)
+	return ch.publicURL("", addr) + "/v1/ip"
+}
+
+func apiConfig(s Settings) httpapi.Config {
+	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
+		TrustedProxies: s.TrustedProxies, Version: Version}
+}
+
+// Version is the version of the program, shown by GET /health.
+var Version = "0.1.0"
+
+// watcher tells the gateway which sessions changed.
+type watcher struct{ gateway *gateway.Gateway }
+
+func (w watcher) SessionChanged(id string) { w.gateway.Changed(id) }
+
+func (w watcher) AgentChanged(string) {}
+
+// prober opens connections through the gateway's dialler.
+type prober struct {
+	gateway *gateway.Gateway
+	traffic *app.Traffic
+}
+
+func newProber(g *gateway.Gateway, t *app.Traffic) ports.Prober { return prober{g, t} }
+
+// Probe asks the echo through a session's exit.
+func (p prober) Probe(ctx context.Context, id string) (ports.Probe, error) {
+	var route traffic.Route
+	route, err := p.traffic.Route(ctx, id)
+	if err != nil {
+		return ports.Probe{}, err
+	}
+	r, err := p.gateway.Probe(ctx, route)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ports.Probe{}, ports.ErrTimeout
+		}
+		return ports.Probe{}, ports.ErrProvider.Msgf("the exit did not reach the service's echo; rotate and try again")
+	}
+	return ports.Probe{ExitIP: r.ExitIP, Latency: r.Latency}, nil
+}
+
+// recoverFirst stores new jobs for what a crash left creating, before any job
+// is worked.
+func recoverFirst(lc fx.Lifecycle, sessions *app.Sessions) {
+	lc.Append(fx.StartHook(func(ctx context.Context) error { return sessions.Recover(ctx, 0) }))
+}

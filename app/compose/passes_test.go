@@ -1,0 +1,48 @@
+package compose
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestALoopRunsUntilItsContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		runs := 0
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			loop(ctx, pass{"count", time.Second, func(context.Context) error { runs++; return nil }}, slog.New(slog.DiscardHandler))
+		}()
+		time.Sleep(3500 * time.Millisecond)
+		cancel()
+		<-done
+		if runs != 3 {
+			t.Errorf("%d runs in 3.5 s, want 3", runs)
+		}
+	})
+}
+
+func TestAFailingPassGoesOnAndIsLoggedSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var text strings.Builder
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			loop(ctx, pass{"fail", time.Second, func(context.Context) error { return errors.New("no disk") }},
+				slog.New(slog.NewTextHandler(&text, nil)))
+		}()
+		time.Sleep(100*time.Second + time.Millisecond)
+		cancel()
+		<-done
+		if lines := strings.Count(text.String(), "no disk"); lines != 7 { // after 1, 2, 4 ... 64 failures
+			t.Errorf("%d lines for 100 failures, want 7", lines)
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/domain/account"
+	"agentproxy/domain/feed"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Terminate ends a session at the agent's wish. Repeating it changes nothing.
+func (u *Sessions) Terminate(ctx context.Context, agentID, id string) (SessionView, error) {
+	var v SessionView
+	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := u.clock.Now()
+		r, err := tx.Sessions().Read(ctx, agentID, id)
+		if err != nil {
+			return err
+		}
+		if r.Session, err = u.terminate(ctx, tx, r.Session, session.AgentRequest, now); err != nil {
+			return err
+		}
+		v = u.view(r, now)
+		return nil
+	})
+	if err != nil {
+		return SessionView{}, err
+	}
+	u.hub.SessionChanged(id)
+	return v, nil
+}
+
+// terminate ends a session in a unit, whoever wishes it.
+func (u *Sessions) terminate(ctx context.Context, tx ports.Tx, s session.Session, why session.Reason, now time.Time) (session.Session, error) {
+	s, changed := s.Terminate(why, now)
+	if !changed {
+		return s, nil
+	}
+	return u.end(ctx, tx, s, "terminated", string(why), now)
+}
+
+// expire ends a session in a unit because its time or its traffic is used up.
+func (u *Sessions) expire(ctx context.Context, tx ports.Tx, s session.Session, why session.Reason, now time.Time) error {
+	s, err := s.Expire(why, now)
+	if err != nil {
+		return err
+	}
+	_, err = u.end(ctx, tx, s, "expired", string(why), now)
+	return err
+}
+
+// end stores a session that has just ended, with all that its end entails. A
+// provider that does IO is told by a job, whether the session was active or
+// not: what it delivered and could not tell must not stay bought.
+func (u *Sessions) end(ctx context.Context, tx ports.Tx, s session.Session, what, code string, now time.Time) (session.Session, error) {
+	if err := (books{tx, u.ids, now}).finish(ctx, &s); err != nil {
+		return s, err
+	}
+	if p, known := u.catalog.provider(s.Provider); known && !p.Local() {
+		if err := tx.Jobs().Insert(ctx, ports.Job{Kind: ReleaseJob, SessionID: s.ID}, now); err != nil {
+			return s, err
+		}
+	}
+	if err := note(ctx, tx, u.ids, s.ID, what, code, now); err != nil {
+		return s, err
+	}
+	return s, tx.Sessions().Put(ctx, s)
+}
+
+// note adds an event of the service to a session's feed.
+func note(ctx context.Context, tx ports.Tx, ids ports.IDs, sessionID, what, code string, now time.Time) error {
+	return tx.Events().Append(ctx, sessionID, []feed.Event{{ID: ids.New("evt_"), At: now, Source: feed.Service,
+		Type: what, Code: code, LatencyMS: -1}})
+}
+
+// Disable shuts an agent out and ends its sessions; the unused part is refunded.
+func (u *Sessions) Disable(ctx context.Context, agentID, reason string) error {
+	var ids []string
+	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := u.clock.Now()
+		agent, err := tx.Agents().Get(ctx, agentID)
+		if err != nil {
+			return err
+		}
+		agent.Status, agent.DisabledFor, agent.UpdatedAt = account.Disabled, reason, now
+		if err := tx.Agents().Put(ctx, agent); err != nil {
+			return err
+		}
+		if ids, err = tx.Sessions().Live(ctx, agentID); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			s, err := tx.Sessions().Load(ctx, id)
+			if err != nil {
+				return err
+			}
+			if _, err := u.terminate(ctx, tx, s, session.AccountDisabled, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	u.hub.AgentChanged(agentID)
+	for _, id := range ids {
+		u.hub.SessionChanged(id)
+	}
+	return nil
+}

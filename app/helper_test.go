@@ -1,0 +1,221 @@
+package app_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/adapters/system"
+	"agentproxy/adapters/upstream"
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/catalog"
+	"agentproxy/ports"
+	"agentproxy/test/fake"
+)
+
+// setup says how a world differs from the usual one.
+type setup struct {
+	limit     int // live sessions an agent
+	trial     domain.Money
+	exits     int // of the embedded provider, half of them static
+	path      string
+	unruly    bool // every unit runs once for nothing before it counts
+	perMinute int
+	system    bool // the real clock, ids and disk
+	reprice   []catalog.Product
+	stingy    bool // the seller delivers nothing and says that all is well
+}
+
+// world is the whole core on a store in a file, with a seller on the other side
+// of a network ("remote") and the embedded one.
+type world struct {
+	t        testing.TB
+	path     string
+	db       *storage.Store
+	store    *unruly
+	clock    *fake.Clock
+	ids      ports.IDs
+	seller   *fake.Provider
+	embedded *upstream.Embedded
+	secrets  *system.Secrets
+	*app.Hub
+	accounts  *app.Accounts
+	referrers *app.Referrers
+	catalog   *app.Catalog
+	sessions  *app.Sessions
+	traffic   *app.Traffic
+	telemetry *app.Telemetry
+	wallet    *app.Wallet
+	stats     *app.Stats
+	limits    *app.Limits
+	passes    *app.Passes
+}
+
+// template is a migrated database that every test copies.
+var template = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "template")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "t.db")
+	st, err := storage.Open(context.Background(), storage.Config{Path: path})
+	if err != nil {
+		return nil, err
+	}
+	err = st.Migrate(context.Background())
+	if err == nil {
+		// Jobs are rows of the unit that inserts them, as in River.
+		_, err = st.Writer().Exec(`CREATE TABLE test_jobs (n INTEGER PRIMARY KEY, kind TEXT, session TEXT, due INTEGER)`)
+	}
+	if err = errors.Join(err, st.Close()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+// newWorld opens the usual world; the books are audited when the test ends.
+func newWorld(t testing.TB) *world { return open(t, setup{}) }
+
+func open(t testing.TB, s setup) *world {
+	t.Helper()
+	w, done := build(t, s)
+	t.Cleanup(done)
+	return w
+}
+
+// build is open for tests that end a world themselves.
+func build(t testing.TB, s setup) (*world, func()) {
+	t.Helper()
+	if s.path == "" {
+		s.path = filepath.Join(tempDir(t, s.system), "app.db")
+		text, err := template()
+		ok(t, err)
+		ok(t, os.WriteFile(s.path, text, 0o600))
+	}
+	w := &world{t: t, path: s.path, clock: fake.NewClock(), seller: fake.NewProvider("remote", products()...)}
+	db, err := storage.Open(context.Background(), storage.Config{Path: s.path, Readers: 3, Now: w.clock.Now})
+	ok(t, err)
+	db.SetJobInserter(func(_ context.Context, tx *sql.Tx, j ports.Job, now time.Time) error {
+		_, err := tx.Exec(`INSERT INTO test_jobs (kind, session, due) VALUES (?, ?, ?)`, j.Kind, j.SessionID, now.Add(j.After).UnixMicro())
+		return err
+	})
+	w.db, w.store = db, &unruly{Store: db, twice: s.unruly}
+	w.secrets, err = system.NewSecrets(system.Root("0123456789abcdefghijklmnopqrstuvwxyz"))
+	ok(t, err)
+	w.embedded, err = upstream.NewEmbedded(upstream.Config{Exits: exits(max(s.exits, 2)),
+		Usable: func(netip.Addr) bool { return true }}, slog.New(slog.DiscardHandler))
+	ok(t, err)
+	if s.exits == 0 {
+		w.embedded, err = upstream.NewEmbedded(upstream.Config{Exits: exits(400),
+			Usable: func(netip.Addr) bool { return true }}, slog.New(slog.DiscardHandler))
+		ok(t, err)
+	}
+	var clock ports.Clock = w.clock
+	var ids ports.IDs = new(fake.IDs)
+	if s.system {
+		clock, ids = system.Clock{}, new(system.IDs)
+	}
+	w.wire(s, clock, ids)
+	return w, func() {
+		w.audit()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// tempDir is in memory where the system has such a place: what is tested here is
+// not the disk. A benchmark wants the disk.
+func tempDir(t testing.TB, disk bool) string {
+	if disk {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "agentproxy")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func (w *world) wire(s setup, clock ports.Clock, ids ports.IDs) {
+	w.ids = ids
+	if s.trial == 0 {
+		s.trial = 10 * domain.Dollar
+	}
+	var err error
+	var seller ports.Provider = w.seller
+	if s.stingy {
+		seller = stingy{w.seller}
+	}
+	if s.reprice != nil {
+		for i := range s.reprice {
+			s.reprice[i].Provider = w.seller.Name()
+		}
+		seller = repriced{w.seller, s.reprice}
+	}
+	w.catalog, err = app.NewCatalog([]ports.Provider{w.embedded, seller}, upstream.CountryName)
+	ok(w.t, err)
+	w.Hub = app.NewHub(w.store, clock)
+	w.accounts = app.NewAccounts(app.AccountConfig{TrialBalance: max(s.trial, 0), TrialDays: 14, PerMinute: s.perMinute},
+		w.store, clock, ids, w.secrets, system.NewTokens(w.secrets, ids), w.Hub)
+	w.referrers = app.NewReferrers(w.store, clock, ids)
+	w.sessions = app.NewSessions(app.SessionConfig{Limit: s.limit}, w.store, clock, ids, w.secrets, w.catalog, w.Hub)
+	w.traffic = app.NewTraffic(w.store, clock, ids, w.sessions, w.Hub)
+	w.telemetry = app.NewTelemetry(w.store, clock, ids, w.traffic)
+	w.wallet = app.NewWallet(w.store, clock, ids)
+	w.stats = app.NewStats(w.store, clock)
+	w.limits = app.NewLimits(app.LimitConfig{RegistrationsPerMinute: 3}, clock)
+	w.passes = app.NewPasses(w.store, clock, ids, w.sessions, w.traffic, w.Hub)
+}
+
+// products are those of the seller: the usual ones, and one that is sold out.
+func products() []catalog.Product {
+	gone := fake.Products()[0]
+	gone.No, gone.Available = "gone", false
+	return append(fake.Products(), gone)
+}
+
+// exits are the first n addresses of 10.0.0.0/16.
+func exits(n int) []netip.Addr {
+	list := make([]netip.Addr, n)
+	for i := range list {
+		list[i] = netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
+	}
+	return list
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused demands an error that equals a sentinel.
+func refused(t testing.TB, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("got %v, want %v", err, want)
+	}
+}
+
+// same demands that two values are equal.
+func same[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+func dollars(text string) domain.Money { return domain.MustMoney(text) }

@@ -1,0 +1,67 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Call is a call under an Idempotency-Key; without a Key it is none.
+type Call struct {
+	Key  string
+	Path string // the concrete path of the resource
+	Hash []byte // of the request's meaning: spacing and key order do not matter
+}
+
+// inFlight is the stored status of a call whose answer is not known yet, and
+// inFlightFor how long a retry is told to wait for it.
+const (
+	inFlight    = 0
+	inFlightFor = 60 * time.Second
+	keepCalls   = 24 * time.Hour
+)
+
+// replayed finds the call's first run: the first status, and the session as it
+// stands now.
+func (u *Sessions) replayed(ctx context.Context, tx ports.Tx, agentID string, c Call, now time.Time) (Done, bool, error) {
+	if c.Key == "" {
+		return Done{}, false, nil
+	}
+	prev, found, err := tx.Idempotency().Find(ctx, agentID, c.Path, c.Key, now.Add(-keepCalls))
+	if err != nil || !found {
+		return Done{}, false, err
+	}
+	if !bytes.Equal(prev.Request, c.Hash) {
+		return Done{}, false, domain.ErrIdempotencyConflict
+	}
+	r, err := tx.Sessions().Read(ctx, agentID, prev.Resource)
+	if err != nil {
+		return Done{}, false, err
+	}
+	if prev.Status == inFlight {
+		if r.Status == session.Creating && now.Sub(prev.CreatedAt) < inFlightFor {
+			e := domain.ErrIdempotencyConflict.Msgf("the first call with this key is still running; repeat it shortly").
+				With("state", "in_progress").After(time.Second)
+			e.Retryable = true
+			return Done{}, false, e
+		}
+		prev.Status = 201
+		if r.Status == session.Creating {
+			prev.Status = 202
+		}
+	}
+	return Done{View: u.view(r, now), Status: prev.Status, Replayed: true}, true, nil
+}
+
+// keep stores the key of a call that takes effect, in the unit of its effect.
+func (u *Sessions) keep(ctx context.Context, tx ports.Tx, agentID string, c Call, id string, status int, now time.Time) error {
+	if c.Key == "" {
+		return nil
+	}
+	return tx.Idempotency().Put(ctx, ports.Call{AgentID: agentID, Path: c.Path, Key: c.Key, Request: c.Hash,
+		Resource: id, Status: status, CreatedAt: now})
+}

@@ -1,0 +1,212 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+	"agentproxy/ports"
+)
+
+// ErrPriceMismatch says that the cost is above what the caller would pay.
+var ErrPriceMismatch = &domain.Error{Kind: domain.Conflict, Code: "PRICE_MISMATCH",
+	Message: "the cost is above max_cost; raise it, buy less, or choose another product"}
+
+// Create asks for a session.
+type Create struct {
+	AgentID string
+	Form    session.Form
+	Call    Call
+	DryRun  bool
+}
+
+// purchase is a create call that passed every check that needs no store.
+type purchase struct {
+	Create
+	spec     session.Spec
+	product  catalog.Product
+	provider ports.Provider
+	price    domain.Money
+	cost     domain.Money
+}
+
+// plan judges a create call by the catalogue.
+func (u *Sessions) plan(in Create, spec session.Spec) (p purchase, err error) {
+	p = purchase{Create: in, spec: spec}
+	if p.product, p.provider, err = u.catalog.product(spec.ProductNo); err != nil {
+		return p, err
+	}
+	if p.spec, err = p.product.Terms().Check(in.Form, spec); err != nil {
+		return p, err
+	}
+	p.price, p.cost = priceOf(p.product, p.spec)
+	if p.spec.MaxCost > 0 && p.cost > p.spec.MaxCost && !p.spec.Existing {
+		return p, ErrPriceMismatch.With("cost", p.cost).With("max_cost", p.spec.MaxCost)
+	}
+	if !p.product.Available && !p.spec.Existing {
+		return p, catalog.ErrOutOfStock
+	}
+	return p, nil
+}
+
+// priceOf is the unit price and the cost of a purchase.
+func priceOf(p catalog.Product, s session.Spec) (price, cost domain.Money) {
+	if p.Type == session.Dynamic {
+		return p.Price, billing.TrafficHold(s.Bytes, p.Price)
+	}
+	price, _ = p.PriceFor(s.Days)
+	return price, billing.IPCost(s.Quantity, price)
+}
+
+// Create buys a session, or attaches to a live one. A product that is delivered
+// at once is active in the answer; any other is creating, and a job stored in
+// the same unit goes on with it.
+func (u *Sessions) Create(ctx context.Context, in Create) (Done, error) {
+	spec, err := in.Form.Check()
+	if err != nil {
+		return Done{}, err
+	}
+	if in.DryRun {
+		return u.quoteCreate(ctx, in, spec)
+	}
+	id := u.ids.New(traffic.IDPrefix)
+	var done Done
+	var p purchase
+	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := u.clock.Now()
+		prev, replay, err := u.replayed(ctx, tx, in.AgentID, in.Call, now)
+		if err != nil || replay {
+			done = prev
+			return err
+		}
+		if p, err = u.plan(in, spec); err != nil {
+			return err
+		}
+		if p.spec.Existing {
+			done, err = u.attach(ctx, tx, p, now)
+			return err
+		}
+		done, err = u.buy(ctx, tx, p, id, now)
+		return err
+	})
+	if err != nil {
+		return Done{}, err
+	}
+	if done.Status == inFlight {
+		return u.deliver(ctx, p, done)
+	}
+	return done, nil
+}
+
+// quoteCreate validates everything and changes nothing.
+func (u *Sessions) quoteCreate(ctx context.Context, in Create, spec session.Spec) (Done, error) {
+	p, err := u.plan(in, spec)
+	if err != nil {
+		return Done{}, err
+	}
+	var w billing.Wallet
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if p.spec.Existing {
+			p.cost = 0
+			if _, err := tx.Sessions().Newest(ctx, in.AgentID, p.product.No); err != nil {
+				return noneToAttach(err)
+			}
+		}
+		now := u.clock.Now()
+		w, err = books{tx, u.ids, now}.wallet(ctx, in.AgentID, true)
+		if err != nil || p.spec.Existing {
+			return err
+		}
+		return u.affordable(w, p.cost, now)
+	})
+	if err != nil {
+		return Done{}, err
+	}
+	return Done{Quote: quote(w, p.cost), Status: 200}, nil
+}
+
+// affordable refuses what a purchase would refuse.
+func (u *Sessions) affordable(w billing.Wallet, cost domain.Money, now time.Time) error {
+	if u.cfg.Limit > 0 && w.LiveSessions >= u.cfg.Limit {
+		return session.ErrLimit.With("limit", u.cfg.Limit)
+	}
+	if err := w.MaySpend(cost, now); err != nil {
+		return err
+	}
+	_, err := w.Hold(cost)
+	return err
+}
+
+// attach answers with the agent's newest live session of the product.
+func (u *Sessions) attach(ctx context.Context, tx ports.Tx, p purchase, now time.Time) (Done, error) {
+	s, err := tx.Sessions().Newest(ctx, p.AgentID, p.product.No)
+	if err != nil {
+		return Done{}, noneToAttach(err)
+	}
+	r, err := tx.Sessions().Read(ctx, p.AgentID, s.ID)
+	return Done{View: u.view(r, now), Status: 200}, err
+}
+
+func noneToAttach(err error) error {
+	if errors.Is(err, session.ErrNotFound) {
+		return catalog.ErrOutOfStock.Msgf("no live session of this product to attach to; use provisioning_mode purchase")
+	}
+	return err
+}
+
+// buy holds the cost and stores the session, active when the provider can
+// deliver inside this unit.
+func (u *Sessions) buy(ctx context.Context, tx ports.Tx, p purchase, id string, now time.Time) (Done, error) {
+	// Whoever let the caller in may not have heard yet that the operator shut it
+	// out: what it bought now, nobody would end.
+	agent, err := tx.Agents().Get(ctx, p.AgentID)
+	if err != nil {
+		return Done{}, err
+	}
+	if agent.Status != account.Active {
+		return Done{}, account.ErrDisabled
+	}
+	b := books{tx, u.ids, now}
+	w, err := b.wallet(ctx, p.AgentID, false)
+	if err != nil {
+		return Done{}, err
+	}
+	if err := u.affordable(w, p.cost, now); err != nil {
+		return Done{}, err
+	}
+	s := session.Session{ID: id, AgentID: p.AgentID, Type: p.spec.Type, Status: session.Creating,
+		ProductNo: p.product.No, Provider: p.provider.Name(), Quantity: p.spec.Quantity, Days: p.spec.Days,
+		Bytes: p.spec.Bytes, Price: p.price, Protocol: p.spec.Protocol, Location: p.spec.Location,
+		Rotation: p.spec.Rotation, CreatedAt: now}
+	if err := b.hold(ctx, w, &s, p.cost, "", +1); err != nil {
+		return Done{}, err
+	}
+	status := 202
+	switch {
+	case p.product.Async:
+		err = tx.Jobs().Insert(ctx, ports.Job{Kind: ProvisionJob, SessionID: id}, now)
+	case p.provider.Local():
+		status = 201
+		s, err = u.activateLocal(ctx, b, s, p.product, p.provider)
+	default:
+		status = inFlight
+		err = tx.Jobs().Insert(ctx, ports.Job{Kind: ProvisionJob, SessionID: id, After: inFlightFor}, now)
+	}
+	if err != nil {
+		return Done{}, err
+	}
+	if err := tx.Sessions().Insert(ctx, s); err != nil {
+		return Done{}, err
+	}
+	if err := u.keep(ctx, tx, p.AgentID, p.Call, id, status, now); err != nil {
+		return Done{}, err
+	}
+	r := ports.SessionRead{Session: s, Usage: traffic.Usage{Limit: s.Bytes}}
+	return Done{View: u.view(r, now), Status: status}, nil
+}

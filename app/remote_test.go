@@ -1,0 +1,234 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+	"agentproxy/test/fake"
+)
+
+// key is a call under an Idempotency-Key.
+func key(k string) app.Call {
+	return app.Call{Key: k, Path: "/v1/sessions", Hash: []byte("body")}
+}
+
+func (w *world) createWith(agent, product string, c app.Call) (app.Done, error) {
+	return w.sessions.Create(context.Background(), app.Create{AgentID: agent, Form: form(product), Call: c})
+}
+
+// reconciled demands that the seller's books have what the sessions have: once
+// every job is done nothing is bought that no live session uses.
+func (w *world) reconciled() {
+	w.t.Helper()
+	w.clock.Advance(time.Minute)
+	for range 3 {
+		if err := w.work(); err != nil {
+			w.t.Error(err)
+		}
+	}
+	if jobs := w.pending(); len(jobs) > 0 {
+		w.t.Errorf("jobs are left: %+v", jobs)
+	}
+	live := w.texts(`SELECT id FROM sessions WHERE provider = 'remote' AND status = 'active' ORDER BY id`)
+	if sold := w.seller.Live(); !slices.Equal(sold, live) {
+		w.t.Errorf("sold are %v, active %v", sold, live)
+	}
+	if creating := w.texts(`SELECT id FROM sessions WHERE status = 'creating'`); len(creating) > 0 {
+		w.t.Errorf("creating for ever: %v", creating)
+	}
+}
+
+func TestRemoteCreate(t *testing.T) {
+	for _, product := range []string{remote, remoteStatic} {
+		t.Run(product, func(t *testing.T) {
+			w := open(t, setup{unruly: true})
+			agent := w.register()
+			d, err := w.createWith(agent, product, key("k"))
+			ok(t, err)
+			if d.Status != 201 || d.View.Status != session.Active || len(d.View.Exits) != 1 {
+				t.Errorf("created %d %+v", d.Status, d.View.Session)
+			}
+			bought := w.seller.Books()[d.View.ID]
+			if bought.Exits[0] != d.View.Exits[0] || bought.Location.Country != d.View.Location.Country || bought.Product.No != product {
+				t.Errorf("bought %+v", bought)
+			}
+			again, err := w.createWith(agent, product, key("k"))
+			ok(t, err)
+			if again.Status != 201 || !again.Replayed || again.View.ID != d.View.ID {
+				t.Errorf("replayed %+v", again)
+			}
+			w.reconciled()
+			same(t, "orders", w.seller.Calls(fake.Provision), 1)
+		})
+	}
+}
+
+// A provider that proves that nothing was bought ends the session as failed and
+// gives back the money and the key.
+func TestRemoteRefusal(t *testing.T) {
+	for _, want := range []*domain.Error{ports.ErrProvider, ports.ErrTimeout, catalog.ErrOutOfStock} {
+		t.Run(want.Code, func(t *testing.T) {
+			w := open(t, setup{unruly: true})
+			agent := w.register()
+			w.seller.Next(fake.Provision, fake.Refuse(want.Msgf("upstream says no")))
+			_, err := w.createWith(agent, remote, key("k"))
+			refused(t, err, want)
+			id, _ := err.(*domain.Error).Details["session_id"].(string)
+			v := w.read(agent, id)
+			if v.Status != session.Failed || v.Reason != session.ProviderFailed || v.Failure.Code != want.Code || v.Cost != (app.Cost{}) {
+				t.Errorf("the session is %+v", v.Session)
+			}
+			same(t, "the balance", w.balance(agent), dollars("10"))
+			same(t, "the ledger", w.entries(agent), "trial_grant 10000000, hold -500000, release 500000")
+			d, err := w.createWith(agent, remote, key("k"))
+			ok(t, err)
+			if d.Replayed || d.View.ID == id || d.Status != 201 {
+				t.Errorf("the key bought %+v", d)
+			}
+			w.reconciled()
+		})
+		t.Run(want.Code+" later", func(t *testing.T) {
+			w := open(t, setup{unruly: true})
+			agent := w.register()
+			d, err := w.createWith(agent, remoteLater, key("k"))
+			ok(t, err)
+			w.seller.Next(fake.Provision, fake.Refuse(want))
+			ok(t, w.work())
+			v := w.read(agent, d.View.ID)
+			same(t, "the failure", v.Failure.Code, want.Code)
+			same(t, "the balance", w.balance(agent), dollars("10"))
+			again, err := w.createWith(agent, remoteLater, key("k"))
+			ok(t, err)
+			same(t, "replayed", again.Replayed, false)
+			w.reconciled()
+		})
+	}
+}
+
+// What the provider did and could not tell stays creating and holds its money,
+// until the job that was stored with it has asked.
+func TestAmbiguousCreate(t *testing.T) {
+	for name, step := range map[string]fake.Step{
+		"the answer was lost": fake.LoseAnswer(), "the request was lost": fake.LoseRequest(),
+		"a fault that nobody knows": {Err: errors.New("connection reset"), Work: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := open(t, setup{unruly: true})
+			agent := w.register()
+			w.seller.Next(fake.Provision, step, step)
+			d, err := w.createWith(agent, remoteStatic, key("k"))
+			ok(t, err)
+			if d.Status != 202 || d.View.Status != session.Creating || d.View.Cost.Held != dollars("1") {
+				t.Fatalf("created %d %+v", d.Status, d.View)
+			}
+			// The first call has been answered: a retry need not wait.
+			again, err := w.createWith(agent, remoteStatic, key("k"))
+			ok(t, err)
+			if again.Status != 202 || !again.Replayed || again.View.ID != d.View.ID {
+				t.Errorf("replayed %+v", again)
+			}
+			w.clock.Advance(time.Minute)
+			if w.work() == nil {
+				t.Error("the job does not say that the outcome is unknown")
+			}
+			same(t, "the session", w.read(agent, d.View.ID).Status, session.Creating)
+			ok(t, w.work())
+			same(t, "the session", w.read(agent, d.View.ID).Status, session.Active)
+			again, err = w.createWith(agent, remoteStatic, key("k"))
+			ok(t, err)
+			same(t, "the first status", again.Status, 202)
+			same(t, "the balance", w.balance(agent), dollars("9"))
+			w.reconciled()
+		})
+	}
+}
+
+// The process dies somewhere: its context ends, or its second unit is not stored.
+func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
+	t.Run("the activation was not stored", func(t *testing.T) {
+		w := newWorld(t)
+		agent := w.register()
+		w.store.failUpdates(2, 3)
+		_, err := w.createWith(agent, remote, key("k"))
+		refused(t, err, errStore)
+		_, err = w.createWith(agent, remote, key("k"))
+		refused(t, err, domain.ErrIdempotencyConflict)
+		e := err.(*domain.Error)
+		if !e.Retryable || e.RetryAfter <= 0 || e.Details["state"] != "in_progress" {
+			t.Errorf("the refusal is %+v", e)
+		}
+		w.clock.Advance(time.Minute)
+		d, err := w.createWith(agent, remote, key("k"))
+		ok(t, err)
+		if d.Status != 202 || !d.Replayed || d.View.Status != session.Creating {
+			t.Errorf("after a minute: %d %+v", d.Status, d.View.Session)
+		}
+		ok(t, w.work())
+		d, err = w.createWith(agent, remote, key("k"))
+		ok(t, err)
+		same(t, "the session", d.View.Status, session.Active)
+		w.reconciled()
+		same(t, "orders of it", len(w.seller.Books()), 1)
+	})
+	t.Run("the caller left while the provider worked", func(t *testing.T) {
+		w := newWorld(t)
+		agent := w.register()
+		gate, ctx, cancel := leave(t, w)
+		var d app.Done
+		var wg sync.WaitGroup
+		wg.Go(func() { d, _ = w.sessions.Create(ctx, app.Create{AgentID: agent, Form: form(remote), Call: key("k")}) })
+		gate()
+		cancel()
+		wg.Wait()
+		// The fake says that nothing was bought when its caller leaves.
+		if d.View.Status == session.Active {
+			t.Errorf("created %+v", d.View.Session)
+		}
+		w.reconciled()
+		same(t, "the balance", w.balance(agent), dollars("10"))
+	})
+	t.Run("a lost job is stored again", func(t *testing.T) {
+		w := newWorld(t)
+		agent := w.register()
+		v := w.buy(agent, localLater)
+		w.exec(`DELETE FROM test_jobs`)
+		ok(t, w.sessions.Recover(t.Context(), 5*time.Minute))
+		same(t, "jobs", len(w.pending()), 0)
+		w.clock.Advance(5*time.Minute + time.Second)
+		ok(t, w.sessions.Recover(t.Context(), 5*time.Minute))
+		ok(t, w.sessions.Recover(t.Context(), 0))
+		same(t, "jobs", len(w.pending()), 2)
+		ok(t, w.work())
+		same(t, "the session", w.read(agent, v.ID).Status, session.Active)
+		w.reconciled()
+	})
+}
+
+// leave makes the seller wait for a call; gate returns once it is there.
+func leave(t *testing.T, w *world) (gate func(), ctx context.Context, cancel func()) {
+	hold := make(chan struct{})
+	w.seller.Next(fake.Provision, fake.Step{Gate: hold})
+	ctx, cancel = context.WithCancel(t.Context())
+	return func() { w.called(fake.Provision, 1) }, ctx, cancel
+}
+
+// called waits until the seller has been called so often.
+func (w *world) called(op fake.Op, times int) {
+	w.t.Helper()
+	for range 5000 {
+		if w.seller.Calls(op) >= times {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	w.t.Fatalf("the seller was not called %d times", times)
+}

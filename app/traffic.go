@@ -1,0 +1,180 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+	"agentproxy/ports"
+)
+
+// Traffic is what the gateway asks of the core.
+type Traffic struct {
+	store    ports.Store
+	clock    ports.Clock
+	ids      ports.IDs
+	sessions *Sessions
+	hub      *Hub
+	seen     *observed
+}
+
+// NewTraffic wires the use cases.
+func NewTraffic(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *Sessions, hub *Hub) *Traffic {
+	return &Traffic{store: store, clock: clock, ids: ids, sessions: sessions, hub: hub, seen: newObserved()}
+}
+
+// KnowEnded is how long the credentials of an ended session are known.
+const KnowEnded = 30 * 24 * time.Hour
+
+// Route returns what a gateway needs to carry a session's traffic;
+// session.ErrNotFound for an unknown id and for a session that ended long ago.
+func (t *Traffic) Route(ctx context.Context, id string) (traffic.Route, error) {
+	var s session.Session
+	err := t.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		s, err = tx.Sessions().Load(ctx, id)
+		return err
+	})
+	if err == nil && s.Status.Over() && t.clock.Now().Sub(s.EndedAt) > KnowEnded {
+		err = session.ErrNotFound
+	}
+	return routeOf(s), err
+}
+
+func routeOf(s session.Session) traffic.Route {
+	return traffic.Route{SessionID: s.ID, AgentID: s.AgentID, Type: s.Type, Status: s.Status, Reason: s.Reason,
+		Exits: s.Exits, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt, ExpiresAt: s.ExpiresAt}
+}
+
+// Renew books what gateways report and grants what they ask for, all asks in
+// one unit. Repeating it after an error counts nothing twice.
+func (t *Traffic) Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
+	var grants []traffic.Grant
+	var ended []string
+	err := t.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := t.clock.Now()
+		grants, ended = make([]traffic.Grant, 0, len(asks)), nil
+		for _, ask := range asks {
+			g, over, err := t.renew(ctx, tx, replica, ask, now)
+			if err != nil {
+				return err
+			}
+			grants = append(grants, g)
+			if over {
+				ended = append(ended, ask.SessionID)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ended {
+		t.hub.SessionChanged(id)
+	}
+	return grants, nil
+}
+
+// renew is one ask. It reports whether the session ended by it.
+func (t *Traffic) renew(ctx context.Context, tx ports.Tx, replica string, ask traffic.Ask, now time.Time) (traffic.Grant, bool, error) {
+	g := traffic.Grant{SessionID: ask.SessionID, Lease: ask.Lease}
+	s, err := tx.Sessions().Load(ctx, ask.SessionID)
+	if err != nil {
+		return g, false, err
+	}
+	usage, err := tx.Traffic().Usage(ctx, s.ID)
+	if err != nil {
+		return g, false, err
+	}
+	lease, known, err := tx.Traffic().Lease(ctx, s.ID, ask.Lease)
+	if err != nil {
+		return g, false, err
+	}
+	switch {
+	case !known && ask.Up+ask.Down+ask.Connections > 0:
+		g.Outcome = traffic.Lost
+		return g, false, nil
+	case s.Status == session.Creating:
+		g.Outcome = traffic.Waiting
+		return g, false, nil
+	case !known:
+		lease = traffic.Lease{SessionID: s.ID, ID: ask.Lease, Replica: replica}
+	}
+	over := s.Status.Over()
+	ask.Close = ask.Close || over
+	delta, lease, g := traffic.Renew(usage, lease, ask, now)
+	if s, err = t.record(ctx, tx, s, usage, delta, lease, ask.Close, now); err != nil {
+		return g, false, err
+	}
+	usage.Up, usage.Down, usage.Leased = usage.Up+delta.Up, usage.Down+delta.Down, usage.Leased+delta.Leased
+	if over {
+		g.Outcome = traffic.Over
+		if s.Reason == session.TrafficExhausted {
+			g.Outcome = traffic.Exhausted
+		}
+		return g, false, t.settleEnded(ctx, tx, s, usage, now)
+	}
+	if s.Type == session.Dynamic && usage.Exhausted() {
+		g.Outcome = traffic.Exhausted
+		return g, true, t.sessions.expire(ctx, tx, s, session.TrafficExhausted, now)
+	}
+	return g, false, nil
+}
+
+// record stores what an ask moved, and returns the session after it.
+func (t *Traffic) record(ctx context.Context, tx ports.Tx, s session.Session, before traffic.Usage, d traffic.Delta,
+	l traffic.Lease, closed bool, now time.Time) (session.Session, error) {
+	if err := tx.Traffic().PutUsage(ctx, s.ID, d); err != nil {
+		return s, err
+	}
+	var err error
+	if closed {
+		err = tx.Traffic().DropLease(ctx, s.ID, l.ID)
+	} else {
+		err = tx.Traffic().PutLease(ctx, l)
+	}
+	if err != nil || d.Up+d.Down+d.Connections == 0 {
+		return s, err
+	}
+	hour := now.Truncate(time.Hour)
+	if err := tx.Traffic().Record(ctx, s.AgentID, s.ID, hour, ports.Totals{Up: d.Up, Down: d.Down, Connections: d.Connections}); err != nil {
+		return s, err
+	}
+	if err := tx.Counters().Add(ctx, s.AgentID, ports.Tally{Bytes: d.Up + d.Down}); err != nil {
+		return s, err
+	}
+	if s.Type == session.Dynamic && s.Status == session.Active && before.UpdatedAt.Before(hour) {
+		return t.newHour(ctx, tx, s, before.Used(), now)
+	}
+	return s, nil
+}
+
+// newHour is what the first bytes of an hour entail. A session is charged at
+// the end of an hour in which it moved bytes; on one that never pauses the next
+// hour begins before the pass comes, so what was used before is charged here.
+func (t *Traffic) newHour(ctx context.Context, tx ports.Tx, s session.Session, used int64, now time.Time) (session.Session, error) {
+	if s.ChargeDue(used) > 0 {
+		if err := (books{tx, t.ids, now}).settle(ctx, &s, used, false); err != nil {
+			return s, err
+		}
+		if err := tx.Sessions().Put(ctx, s); err != nil {
+			return s, err
+		}
+	}
+	return s, tx.Traffic().SetSettleAt(ctx, s.ID, now.Truncate(time.Hour).Add(time.Hour))
+}
+
+// settleEnded settles a session that ended while leases were out, once the last
+// of them has reported.
+func (t *Traffic) settleEnded(ctx context.Context, tx ports.Tx, s session.Session, u traffic.Usage, now time.Time) error {
+	if s.Type != session.Dynamic || u.Leased > 0 || s.Money.Held.Total() == 0 {
+		return nil
+	}
+	if err := (books{tx, t.ids, now}).settle(ctx, &s, u.Used(), true); err != nil {
+		return err
+	}
+	if err := tx.Traffic().SetSettleAt(ctx, s.ID, time.Time{}); err != nil {
+		return err
+	}
+	return tx.Sessions().Put(ctx, s)
+}
