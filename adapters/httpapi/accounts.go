@@ -1,0 +1,169 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+)
+
+type registerBody struct {
+	_            struct{} `json:"-" additionalProperties:"true"`
+	Name         string   `json:"name" minLength:"2" doc:"2 to 100 characters after trimming, no control characters." example:"Price watcher"`
+	ContactEmail string   `json:"contact_email,omitempty" nullable:"true" maxLength:"254" doc:"An e-mail address." example:"ops@example.com"`
+	WebhookURL   string   `json:"webhook_url,omitempty" nullable:"true" maxLength:"2048" doc:"Where notifications go: https (in development mode also http), no user info." example:"https://example.com/hook"`
+	Description  string   `json:"description,omitempty" nullable:"true" maxLength:"500"`
+	ReferralCode string   `json:"referral_code,omitempty" nullable:"true" doc:"The code of a referring agent, at most 64 characters, compared exactly after trimming."`
+}
+
+type registeredReply struct {
+	AgentID       string         `json:"agent_id"`
+	Name          string         `json:"name"`
+	Status        string         `json:"status" enum:"active"`
+	APIKey        string         `json:"api_key" doc:"Sent in the header X-API-Key. Shown once."`
+	APISecret     string         `json:"api_secret" doc:"Needed for POST /auth/token only. Shown once."`
+	Trial         trialReply     `json:"trial"`
+	CreatedAt     stamp          `json:"created_at"`
+	Referral      *referralReply `json:"referral,omitempty" doc:"Only when a valid referral_code was given."`
+	WebhookSecret string         `json:"webhook_secret,omitempty" doc:"Only when a webhook_url was given. Shown once."`
+}
+
+type trialReply struct {
+	IsTrial   bool       `json:"is_trial" doc:"Until the first credited transfer or the expiry."`
+	Balance   money      `json:"balance" doc:"What of the trial credit is neither spent nor held."`
+	Currency  string     `json:"currency" enum:"USD"`
+	ExpiresAt maybeStamp `json:"expires_at" doc:"null when no trial credit was granted."`
+}
+
+type referralReply struct {
+	AgentID string    `json:"agent_id"`
+	Name    string    `json:"name"`
+	Code    maybeText `json:"code" doc:"null for the default referring agent."`
+}
+
+type accountReply struct {
+	AgentID       string         `json:"agent_id"`
+	Name          string         `json:"name"`
+	ContactEmail  maybeText      `json:"contact_email"`
+	WebhookURL    maybeText      `json:"webhook_url"`
+	Description   maybeText      `json:"description"`
+	Status        string         `json:"status" enum:"active,disabled"`
+	AuthMode      string         `json:"auth_mode" enum:"api_key,token" doc:"How this very request was authenticated."`
+	RateLimit     rateLimitReply `json:"rate_limit"`
+	Trial         trialReply     `json:"trial"`
+	Referral      referralReply  `json:"referral"`
+	BillingUserID string         `json:"billing_user_id" doc:"The backend user that the account maps to."`
+	CreatedAt     stamp          `json:"created_at"`
+	UpdatedAt     stamp          `json:"updated_at"`
+}
+
+type updatedReply struct {
+	AccountFields
+	WebhookSecret string `json:"webhook_secret,omitempty" doc:"Only when this call set the account's first webhook_url. Shown once."`
+}
+
+type rateLimitReply struct {
+	RequestsPerMinute int `json:"requests_per_minute" minimum:"0" doc:"0: unlimited."`
+	Burst             int `json:"burst" minimum:"0" doc:"0: unlimited."`
+}
+
+type accountBody struct {
+	_            struct{}  `json:"-" additionalProperties:"true"`
+	Name         clearable `json:"name,omitempty" minLength:"2" nullable:"false" doc:"2 to 100 characters after trimming. It cannot be cleared."`
+	ContactEmail clearable `json:"contact_email,omitempty" maxLength:"254" doc:"null or empty clears it."`
+	WebhookURL   clearable `json:"webhook_url,omitempty" maxLength:"2048" doc:"null or empty clears it."`
+	Description  clearable `json:"description,omitempty" maxLength:"500" doc:"null or empty clears it."`
+}
+
+// clearable is a field of an update: nil was not given, null is the empty text.
+type clearable struct{ to *string }
+
+// UnmarshalJSON notes that the field was given.
+func (c *clearable) UnmarshalJSON(b []byte) error {
+	c.to = new(string)
+	if bytes.Equal(b, []byte("null")) {
+		return nil
+	}
+	return json.Unmarshal(b, c.to)
+}
+
+// Schema describes the type in the document.
+func (clearable) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Nullable: true}
+}
+
+func (s *Server) declareAccounts() {
+	for _, at := range []struct{ id, path, doc string }{
+		{"register", "/account/register", ""},
+		{"register-alias", "/auth/register", "The same operation as POST /account/register."},
+	} {
+		op(s, operation{ID: at.id, Method: http.MethodPost, Path: at.path, Tag: "account", Open: true, Doc: at.doc,
+			Summary: "Open an account with trial credit",
+			OK:      []reply{{http.StatusCreated, "The account and its credentials, which are shown once.", exampleRegistered, nil}},
+			Refuses: []*domain.Error{account.ErrReferralCode, account.ErrRateLimited},
+			Example: map[string]any{"name": "Price watcher", "contact_email": "ops@example.com"},
+		}, s.register)
+	}
+	op(s, operation{ID: "get-account", Method: http.MethodGet, Path: "/account/info", Tag: "account",
+		Summary: "The account", Scope: account.AccountRead,
+		OK: []reply{{ok, "The account.", exampleAccount, nil}},
+	}, func(ctx context.Context, _ *struct{}) (int, accountReply, error) {
+		info, err := s.Accounts.Info(ctx, caller(ctx))
+		return ok, toAccount(ctx, info), err
+	})
+	op(s, operation{ID: "update-account", Method: http.MethodPut, Path: "/account/info", Tag: "account",
+		Summary: "Change the account", Scope: account.AccountWrite, EmptyBody: true,
+		OK:      []reply{{ok, "The account after the change.", updatedReply{AccountFields: exampleAccount}, nil}},
+		Example: map[string]any{"name": "Price watcher 2", "webhook_url": nil},
+	}, func(ctx context.Context, in *struct{ Body accountBody }) (int, updatedReply, error) {
+		b := in.Body
+		out, err := s.Accounts.Update(ctx, app.UpdateAccount{AgentID: caller(ctx), Update: account.Update{
+			Name: b.Name.to, ContactEmail: b.ContactEmail.to, WebhookURL: b.WebhookURL.to, Description: b.Description.to}})
+		return ok, updatedReply{toAccount(ctx, out.AccountInfo), out.WebhookSecret}, err
+	})
+	s.declareCredentials()
+}
+
+// register opens an account, unless too many came from the same address.
+func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) (int, registeredReply, error) {
+	if d := s.Limits.TakeRegistration(s.clientAddr(callIn(ctx).gin.Request)); !d.Allowed {
+		return 0, registeredReply{}, account.ErrRateLimited.Msgf("too many registrations from this address; wait for the seconds in Retry-After").After(d.RetryAfter)
+	}
+	b := in.Body
+	out, err := s.Accounts.Register(ctx, app.Register{ReferralCode: b.ReferralCode, Profile: account.Profile{
+		Name: b.Name, ContactEmail: b.ContactEmail, WebhookURL: b.WebhookURL, Description: b.Description}})
+	if err != nil {
+		return 0, registeredReply{}, err
+	}
+	r := registeredReply{AgentID: out.Agent.ID, Name: out.Agent.Name, Status: string(out.Agent.Status),
+		APIKey: out.APIKey, APISecret: out.APISecret, Trial: toTrial(out.AccountInfo),
+		CreatedAt: stamp(out.Agent.CreatedAt), WebhookSecret: out.WebhookSecret}
+	if out.Referred {
+		referral := toReferral(out.Agent.Referrer)
+		r.Referral = &referral
+	}
+	return http.StatusCreated, r, nil
+}
+
+func toTrial(i app.AccountInfo) trialReply {
+	return trialReply{i.IsTrial, money(i.Wallet.Available.Trial), domain.Currency, maybeStamp(i.Wallet.TrialExpiresAt)}
+}
+
+func toReferral(r account.Referrer) referralReply {
+	return referralReply{r.ID, r.Name, maybeText(r.Code)}
+}
+
+func toAccount(ctx context.Context, i app.AccountInfo) accountReply {
+	a := i.Agent
+	return accountReply{AgentID: a.ID, Name: a.Name, ContactEmail: maybeText(a.ContactEmail),
+		WebhookURL: maybeText(a.WebhookURL), Description: maybeText(a.Description), Status: string(a.Status),
+		AuthMode: string(callIn(ctx).caller.Mode), RateLimit: rateLimitReply{i.PerMinute, i.PerMinute},
+		Trial: toTrial(i), Referral: toReferral(a.Referrer), BillingUserID: a.BillingUserID,
+		CreatedAt: stamp(a.CreatedAt), UpdatedAt: stamp(a.UpdatedAt)}
+}

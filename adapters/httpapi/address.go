@@ -1,0 +1,57 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// clientAddr is who a request comes from: the socket's address or, behind
+// proxies that the operator trusts, the nearest address in X-Forwarded-For that
+// is none of theirs. Whatever else a client writes into that header counts for
+// nothing.
+func (s *Server) clientAddr(r *http.Request) netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	addr := peer.Addr().Unmap().WithZone("")
+	if !s.trusts(addr) {
+		return addr
+	}
+	forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(forwarded) - 1; i >= 0; i-- {
+		hop, ok := parseHop(forwarded[i])
+		if !ok {
+			break
+		}
+		addr = hop
+		if !s.trusts(addr) {
+			break
+		}
+	}
+	return addr
+}
+
+func (s *Server) trusts(addr netip.Addr) bool {
+	for _, p := range s.cfg.TrustedProxies {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// parseHop reads one entry: an address, which some proxies write with its port.
+func parseHop(text string) (netip.Addr, bool) {
+	text = strings.TrimSpace(text)
+	addr, err := netip.ParseAddr(strings.Trim(text, "[]"))
+	if err != nil {
+		withPort, err := netip.ParseAddrPort(text)
+		if err != nil {
+			return netip.Addr{}, false
+		}
+		addr = withPort.Addr()
+	}
+	return addr.Unmap().WithZone(""), true
+}

@@ -1,0 +1,36 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+
+	"agentproxy/domain/account"
+)
+
+// authenticate finds the caller of a request. A Bearer token decides when an
+// API key is sent too; any other scheme is refused, whatever else is sent.
+func (s *Server) authenticate(c *call) (err error) {
+	header := c.gin.Request.Header
+	if authorization := first(header, "Authorization"); authorization != "" {
+		scheme, token, _ := strings.Cut(authorization, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return account.ErrInvalidKey.Msgf("the only Authorization scheme is Bearer; send Authorization: Bearer, or the header X-API-Key")
+		}
+		c.caller, err = s.Accounts.AuthenticateToken(c, strings.TrimSpace(token))
+		return err
+	}
+	key := first(header, "X-Api-Key")
+	if key == "" {
+		return account.ErrInvalidKey
+	}
+	c.caller, err = s.Accounts.AuthenticateKey(c, key)
+	return err
+}
+
+// first is the first value of a header in canonical form.
+func first(h http.Header, name string) string {
+	if values := h[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}

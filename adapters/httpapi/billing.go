@@ -1,0 +1,124 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
+	"agentproxy/ports"
+)
+
+type balanceReply struct {
+	Balance  money      `json:"balance" doc:"What can be spent."`
+	Currency string     `json:"currency" enum:"USD"`
+	Held     money      `json:"held" doc:"Kept for what open sessions may still use."`
+	Trial    trialReply `json:"trial"`
+}
+
+type transactionsInput struct {
+	Paging
+	Type string `query:"type" enum:"trial_grant,recharge,hold,charge,release,refund,trial_expiry,adjustment"`
+}
+
+type transactionReply struct {
+	TransactionID string    `json:"transaction_id"`
+	Type          string    `json:"type" enum:"trial_grant,recharge,hold,charge,release,refund,trial_expiry,adjustment"`
+	Amount        money     `json:"amount" doc:"The signed change of the spendable balance."`
+	BalanceAfter  money     `json:"balance_after"`
+	ChargedAmount money     `json:"charged_amount" doc:"Of a charge: what it took of the held money."`
+	Currency      string    `json:"currency" enum:"USD"`
+	Description   string    `json:"description"`
+	SessionID     maybeText `json:"session_id"`
+	OrderID       maybeText `json:"order_id"`
+	CreatedAt     stamp     `json:"created_at"`
+}
+
+type transactionsReply struct {
+	Items      []transactionReply `json:"items"`
+	Pagination paginationReply    `json:"pagination"`
+}
+
+type reportQuery struct {
+	Period string `query:"period" enum:"day,week,month" doc:"The current UTC day, or the last 7 or 30 days with it. day is the default."`
+}
+
+type reportReply struct {
+	Period   string            `json:"period" enum:"day,week,month"`
+	From     stamp             `json:"from"`
+	To       stamp             `json:"to" doc:"Exclusive."`
+	Currency string            `json:"currency" enum:"USD"`
+	Totals   reportTotalsReply `json:"totals"`
+	Items    []reportItemReply `json:"items" doc:"One for each session, the newest first."`
+}
+
+type reportTotalsReply struct {
+	Charged  money     `json:"charged"`
+	UsedGB   gigabytes `json:"used_gb"`
+	Sessions int       `json:"sessions"`
+}
+
+type reportItemReply struct {
+	SessionID   string    `json:"session_id"`
+	Type        string    `json:"type" enum:"dynamic,static"`
+	ProductNo   string    `json:"product_no"`
+	Charged     money     `json:"charged"`
+	Refunded    money     `json:"refunded"`
+	UsedGB      gigabytes `json:"used_gb"`
+	UsedBytes   int64     `json:"used_bytes"`
+	Connections int64     `json:"connections"`
+}
+
+// declareBilling declares what shows and guards the agent's money.
+func (s *Server) declareBilling() {
+	op(s, operation{ID: "get-balance", Method: http.MethodGet, Path: "/billing/balance", Tag: "billing",
+		Summary: "The balance", Scope: account.BillingRead,
+		OK: []reply{{ok, "The balance.", exampleBalance, nil}},
+	}, func(ctx context.Context, _ *struct{}) (int, balanceReply, error) {
+		b, err := s.Wallet.Balance(ctx, caller(ctx))
+		w := b.Wallet
+		return ok, balanceReply{money(w.Balance()), domain.Currency, money(b.Held),
+			toTrial(app.AccountInfo{Wallet: w, IsTrial: b.IsTrial})}, err
+	})
+	op(s, operation{ID: "list-transactions", Method: http.MethodGet, Path: "/billing/transactions", Tag: "billing",
+		Summary: "Every movement of the balance, newest first", Scope: account.BillingRead,
+		Doc: "The sum of all amounts is the balance. A purchase is a hold, charges, and the release of the rest.",
+		OK:  []reply{{ok, "A page of transactions.", exampleTransactions, nil}},
+	}, func(ctx context.Context, in *transactionsInput) (int, transactionsReply, error) {
+		page, err := in.page(ctx)
+		if err != nil {
+			return 0, transactionsReply{}, err
+		}
+		list, err := s.Wallet.Transactions(ctx, caller(ctx), billing.Type(in.Type), page)
+		if err != nil {
+			return 0, transactionsReply{}, err
+		}
+		items, pagination := toItems(list, toTransaction)
+		return ok, transactionsReply{items, pagination}, nil
+	})
+	op(s, operation{ID: "get-usage-report", Method: http.MethodGet, Path: "/billing/usage-report", Tag: "billing",
+		Summary: "What each session used and cost in a period", Scope: account.BillingRead,
+		OK: []reply{{ok, "The report.", exampleReport, nil}},
+	}, func(ctx context.Context, in *reportQuery) (int, reportReply, error) {
+		r, err := s.Wallet.UsageReport(ctx, caller(ctx), in.Period)
+		return ok, toReport(r), err
+	})
+	s.declareBudget()
+}
+
+func toTransaction(e billing.Entry) transactionReply {
+	return transactionReply{TransactionID: e.ID, Type: string(e.Type), Amount: money(e.Amount()), BalanceAfter: money(e.BalanceAfter),
+		ChargedAmount: money(e.Charged()), Currency: domain.Currency, Description: e.Description,
+		SessionID: maybeText(e.SessionID), OrderID: maybeText(e.OrderID), CreatedAt: stamp(e.At)}
+}
+
+func toReport(r app.UsageReport) reportReply {
+	return reportReply{Period: r.Period, From: stamp(r.From), To: stamp(r.To), Currency: domain.Currency,
+		Totals: reportTotalsReply{money(r.Totals.Charged), gigabytes(r.Totals.Up + r.Totals.Down), len(r.Items)},
+		Items: each(r.Items, func(t ports.SessionTotal) reportItemReply {
+			return reportItemReply{t.SessionID, string(t.Type), t.ProductNo, money(t.Charged), money(t.Refunded),
+				gigabytes(t.Up + t.Down), t.Up + t.Down, t.Connections}
+		})}
+}

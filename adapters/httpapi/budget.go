@@ -1,0 +1,105 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+)
+
+type budgetReply struct {
+	DailyLimit      limit  `json:"daily_limit" doc:"Of a UTC day; null: none."`
+	TotalLimit      limit  `json:"total_limit" doc:"Ever; null: none."`
+	AlertThresholds []int  `json:"alert_thresholds" doc:"Percents of a limit."`
+	Paused          bool   `json:"paused" doc:"Refuses every purchase."`
+	SpentToday      money  `json:"spent_today" doc:"Charges and open holds."`
+	SpentTotal      money  `json:"spent_total"`
+	Currency        string `json:"currency" enum:"USD"`
+}
+
+type budgetBody struct {
+	_               struct{}   `json:"-" additionalProperties:"true"`
+	DailyLimit      decimal    `json:"daily_limit,omitempty" nullable:"true" minimum:"0" doc:"null: no limit."`
+	TotalLimit      decimal    `json:"total_limit,omitempty" nullable:"true" minimum:"0" doc:"null: no limit."`
+	AlertThresholds thresholds `json:"alert_thresholds,omitempty"`
+	Paused          *bool      `json:"paused,omitempty" nullable:"true"`
+}
+
+// thresholds is a list that may be given: nil was not, null is the empty list.
+type thresholds struct{ to *[]int }
+
+// UnmarshalJSON notes that the field was given.
+func (t *thresholds) UnmarshalJSON(b []byte) error {
+	t.to = &[]int{}
+	if bytes.Equal(b, []byte("null")) {
+		return nil
+	}
+	return json.Unmarshal(b, t.to)
+}
+
+// Schema describes the type in the document.
+func (thresholds) Schema(huma.Registry) *huma.Schema {
+	one, hundred, most := 1.0, 100.0, 20
+	return &huma.Schema{Type: huma.TypeArray, Nullable: true, MaxItems: &most,
+		Description: "Percents from 1 to 100, at most 20; each fires once a day. null: none.",
+		Items:       &huma.Schema{Type: huma.TypeInteger, Minimum: &one, Maximum: &hundred}}
+}
+
+func (s *Server) declareBudget() {
+	op(s, operation{ID: "get-budget", Method: http.MethodGet, Path: "/billing/budget", Tag: "billing",
+		Summary: "The agent's own spending guard", Scope: account.BillingRead,
+		OK: []reply{{ok, "The budget.", exampleBudget, nil}},
+	}, func(ctx context.Context, _ *struct{}) (int, budgetReply, error) {
+		v, err := s.Wallet.Budget(ctx, caller(ctx))
+		return ok, toBudget(v), err
+	})
+	op(s, operation{ID: "set-budget", Method: http.MethodPut, Path: "/billing/budget", Tag: "billing",
+		Summary: "Change the spending guard", Scope: account.BillingWrite, EmptyBody: true,
+		Doc:     "Replaces the given fields.",
+		OK:      []reply{{ok, "The budget after the change.", exampleBudget, nil}},
+		Example: map[string]any{"daily_limit": 5, "total_limit": nil, "alert_thresholds": []int{50, 90}, "paused": false},
+	}, func(ctx context.Context, in *struct{ Body budgetBody }) (int, budgetReply, error) {
+		b := app.SetBudget{AgentID: caller(ctx), Thresholds: in.Body.AlertThresholds.to, Paused: in.Body.Paused}
+		var err error
+		if b.Daily, err = in.Body.DailyLimit.limit("daily_limit"); err != nil {
+			return 0, budgetReply{}, err
+		}
+		if b.Total, err = in.Body.TotalLimit.limit("total_limit"); err != nil {
+			return 0, budgetReply{}, err
+		}
+		v, err := s.Wallet.SetBudget(ctx, b)
+		return ok, toBudget(v), err
+	})
+}
+
+// limit reads a limit: nil leaves it alone, a nil inside lifts it.
+func (d decimal) limit(field string) (**domain.Money, error) {
+	if d == "" {
+		return nil, nil
+	}
+	to := new(*domain.Money)
+	if d == "null" {
+		return to, nil
+	}
+	amount, err := domain.ParseMoney(string(d))
+	if err != nil {
+		return nil, domain.InvalidField(field, "must be an amount of 0 or more with at most 6 decimals")
+	}
+	*to = &amount
+	return to, nil
+}
+
+func toBudget(v app.BudgetView) budgetReply {
+	r := budgetReply{DailyLimit: limit{v.Daily}, TotalLimit: limit{v.Total}, AlertThresholds: v.Thresholds, Paused: v.Paused,
+		SpentToday: money(v.SpentToday), SpentTotal: money(v.SpentTotal), Currency: domain.Currency}
+	if r.AlertThresholds == nil {
+		r.AlertThresholds = []int{}
+	}
+	return r
+}

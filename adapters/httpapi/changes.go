@@ -1,0 +1,118 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/app"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/health"
+	"agentproxy/ports"
+)
+
+type rotateInput struct {
+	Idempotent
+	OneSession
+	Body rotateBody
+}
+
+type rotateBody struct {
+	_      struct{} `json:"-" additionalProperties:"true"`
+	Reason string   `json:"reason,omitempty" nullable:"true" enum:"http_403,http_429,captcha,timeout,block,scheduled,manual" doc:"Counts as evidence about the exit that is left. manual is the default."`
+}
+
+type rotateReply struct {
+	SessionFields
+	NewProxy  *proxyReply `json:"new_proxy"`
+	RotatedAt maybeStamp  `json:"rotated_at"`
+}
+
+// TransformSchema lets the objects that may be missing be null.
+func (rotateReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return nullable(s, "proxy", "failure", "new_proxy")
+}
+
+type renewInput struct {
+	Idempotent
+	DryRun
+	OneSession
+	Body renewBody
+}
+
+type renewBody struct {
+	_            struct{} `json:"-" additionalProperties:"true"`
+	DurationDays decimal  `json:"duration_days,omitempty" minimum:"1" maximum:"3650" multipleOf:"1" doc:"One that the product lists. The session's own is the default."`
+}
+
+// declareChanges declares what changes a session.
+func (s *Server) declareChanges() {
+	op(s, operation{ID: "rotate-session", Method: http.MethodPost, Path: "/sessions/{session_id}/rotate", Tag: "sessions",
+		Summary: "Give a dynamic session a new exit", Scope: account.SessionsWrite, Idempotent: true, EmptyBody: true,
+		Doc:     "The session_id stays. The older proxy address means the new exit too; open tunnels finish on the old one.",
+		OK:      []reply{{ok, "The session with its new exit.", rotateReply{exampleDynamic, exampleDynamic.Proxy, maybeStamp(exampleTime)}, nil}},
+		Refuses: and(ofLive, catalog.ErrOutOfStock, ports.ErrProvider, ports.ErrTimeout),
+		Example: map[string]any{"reason": "http_403"},
+	}, func(ctx context.Context, in *rotateInput) (int, rotateReply, error) {
+		id, err := in.id()
+		if err != nil {
+			return 0, rotateReply{}, err
+		}
+		key, err := in.call(ctx)
+		if err != nil {
+			return 0, rotateReply{}, err
+		}
+		done, err := s.Sessions.Rotate(ctx, app.Rotate{AgentID: caller(ctx), SessionID: id, Reason: health.RotationReason(in.Body.Reason), Call: key})
+		if err != nil {
+			return 0, rotateReply{}, err
+		}
+		replayed(ctx, done)
+		r := s.toSession(done.View)
+		return ok, rotateReply{r, r.Proxy, r.Rotation.LastRotatedAt}, nil
+	})
+	op(s, operation{ID: "renew-session", Method: http.MethodPost, Path: "/sessions/{session_id}/renew", Tag: "sessions",
+		Summary: "Extend a static session", Scope: account.SessionsWrite, Idempotent: true, EmptyBody: true,
+		Doc: "Charged at today's price; extends from expires_at.",
+		OK: []reply{
+			{ok, "The session with its later end, or a dry run.", exampleStatic, exampleDryRun},
+			{http.StatusAccepted, "The outcome is not known yet; expires_at is unchanged. Poll Location.", exampleStatic, nil},
+		},
+		Refuses: and(ofLive, catalog.ErrProductNotFound, catalog.ErrOutOfStock, billing.ErrInsufficientBalance, billing.ErrBudgetExceeded,
+			ports.ErrProvider, ports.ErrTimeout),
+		Example: map[string]any{"duration_days": 30},
+	}, func(ctx context.Context, in *renewInput) (int, any, error) {
+		id, err := in.id()
+		if err != nil {
+			return 0, nil, err
+		}
+		key, err := in.call(ctx)
+		if err != nil {
+			return 0, nil, err
+		}
+		dry, err := in.asked(ctx)
+		if err != nil {
+			return 0, nil, err
+		}
+		done, err := s.Sessions.Renew(ctx, app.Renew{AgentID: caller(ctx), SessionID: id, Days: string(in.Body.DurationDays), Call: key, DryRun: dry})
+		return s.bought(ctx, done, err)
+	})
+	end := operation{ID: "terminate-session", Method: http.MethodPost, Path: "/sessions/{session_id}/terminate", Tag: "sessions",
+		Summary: "End a session", Scope: account.SessionsWrite, Refuses: ofSession,
+		Doc: "Repeating it answers 200 with the same state. What a dynamic session did not use is refunded.",
+		OK:  []reply{{ok, "The session as it ended.", exampleEnded, nil}}}
+	op(s, end, s.terminate)
+	end.ID, end.Method, end.Path, end.Doc = "delete-session", http.MethodDelete, "/sessions/{session_id}", "The same as terminate."
+	op(s, end, s.terminate)
+}
+
+func (s *Server) terminate(ctx context.Context, in *sessionPath) (int, sessionReply, error) {
+	id, err := in.id()
+	if err != nil {
+		return 0, sessionReply{}, err
+	}
+	v, err := s.Sessions.Terminate(ctx, caller(ctx), id)
+	return ok, s.toSession(v), err
+}

@@ -1,0 +1,69 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"agentproxy/app"
+	"agentproxy/domain/account"
+)
+
+type tokenBody struct {
+	_           struct{} `json:"-" additionalProperties:"true"`
+	APIKey      string   `json:"api_key"`
+	APISecret   string   `json:"api_secret"`
+	Permissions []string `json:"permissions,omitempty" nullable:"true" enum:"account:read,account:write,products:read,sessions:read,sessions:write,telemetry:write,billing:read,billing:write,stats:read" maxItems:"50" doc:"Fewer permissions than all; empty: all."`
+}
+
+type tokenReply struct {
+	AccessToken string          `json:"access_token" doc:"Sent as Authorization: Bearer."`
+	TokenType   string          `json:"token_type" enum:"Bearer"`
+	ExpiresIn   int             `json:"expires_in" doc:"Seconds."`
+	Agent       tokenAgentReply `json:"agent"`
+}
+
+type tokenAgentReply struct {
+	AgentID     string   `json:"agent_id"`
+	Name        string   `json:"name"`
+	Permissions []string `json:"permissions"`
+}
+
+type secretReply struct {
+	APISecret string `json:"api_secret" doc:"Shown once. Tokens of the old one fail."`
+	RotatedAt stamp  `json:"rotated_at"`
+}
+
+// declareCredentials declares what issues tokens and secrets.
+func (s *Server) declareCredentials() {
+	op(s, operation{ID: "issue-token", Method: http.MethodPost, Path: "/auth/token", Tag: "account", Open: true,
+		Summary: "Exchange the key and the secret for a Bearer token",
+		OK:      []reply{{ok, "A token.", exampleToken, nil}},
+		Refuses: refusals(account.ErrInvalidKey, account.ErrDisabled),
+		Example: map[string]any{"api_key": "ak_…", "api_secret": "sk_…", "permissions": []string{"sessions:read"}},
+	}, func(ctx context.Context, in *struct{ Body tokenBody }) (int, tokenReply, error) {
+		t, err := s.Accounts.IssueToken(ctx, app.IssueToken{APIKey: in.Body.APIKey, APISecret: in.Body.APISecret,
+			Scopes: each(in.Body.Permissions, func(p string) account.Scope { return account.Scope(p) })})
+		return ok, toToken(t), err
+	})
+	op(s, operation{ID: "refresh-token", Method: http.MethodPost, Path: "/auth/refresh", Tag: "account",
+		Summary: "Exchange a live token for a new one", Doc: "The new token has the permissions of the one that is sent.",
+		OK: []reply{{ok, "A token.", exampleToken, nil}},
+	}, func(ctx context.Context, _ *struct{}) (int, tokenReply, error) {
+		t, err := s.Accounts.RefreshToken(callIn(ctx).caller)
+		return ok, toToken(t), err
+	})
+	op(s, operation{ID: "rotate-secret", Method: http.MethodPost, Path: "/account/rotate-secret", Tag: "account",
+		Summary: "Replace the api_secret", Scope: account.AccountWrite,
+		Doc: "Every token issued with the old secret fails at once. The api_key stays.",
+		OK:  []reply{{ok, "The new secret.", secretReply{"sk_…", stamp(exampleTime)}, nil}},
+	}, func(ctx context.Context, _ *struct{}) (int, secretReply, error) {
+		secret, at, err := s.Accounts.RotateSecret(ctx, caller(ctx))
+		return ok, secretReply{secret, stamp(at)}, err
+	})
+}
+
+func toToken(t app.IssuedToken) tokenReply {
+	return tokenReply{t.Text, "Bearer", int(t.Expires / time.Second), tokenAgentReply{t.AgentID, t.Name,
+		each(t.Scopes, func(s account.Scope) string { return string(s) })}}
+}

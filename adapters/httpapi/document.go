@@ -1,0 +1,226 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+)
+
+const jsonType = "application/json"
+
+// newAPI prepares the document that the operations are added to.
+func (s *Server) newAPI() {
+	group := s.engine.Group(Prefix)
+	s.api = huma.NewAPI(huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{Title: "Agent Proxy Session Service", Version: s.cfg.Version,
+				Description: apiDescription},
+			Servers: []*huma.Server{{URL: strings.TrimSuffix(s.cfg.PublicURL, "/") + Prefix}},
+			Tags:    apiTags,
+			Components: &huma.Components{
+				Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
+				SecuritySchemes: map[string]*huma.SecurityScheme{
+					"ApiKey": {Type: "apiKey", In: "header", Name: "X-API-Key",
+						Description: "The api_key of the registration. It holds every permission."},
+					"Bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT",
+						Description: "An access_token of POST /auth/token. It decides when both are sent."},
+				},
+			},
+		},
+		Formats: map[string]huma.Format{jsonType: {
+			Marshal:   s.marshalForHuma,
+			Unmarshal: json.Unmarshal,
+		}},
+		DefaultFormat: jsonType,
+	}, adapter{s, group})
+}
+
+// marshalForHuma would write what huma answers by itself; see rejectedBody.
+func (s *Server) marshalForHuma(w io.Writer, v any) error {
+	if r, ok := v.(*rejected); ok {
+		if c, ok := w.(*callWriter); ok {
+			s.refuse(c.call, r.err)
+			return nil
+		}
+	}
+	return json.NewEncoder(w).Encode(v)
+}
+
+// callWriter is where huma writes its own answers: it carries the call.
+type callWriter struct {
+	io.Writer
+	call *call
+}
+
+// BodyWriter lets marshalForHuma find the call.
+func (h *humaContext) BodyWriter() io.Writer {
+	return &callWriter{Writer: h.ginContext.BodyWriter(), call: h.call}
+}
+
+// schemaName names a schema for its Go type without the suffix of the role:
+// sessionReply is Session.
+func schemaName(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	if base, ok := strings.CutSuffix(name, "Reply"); ok {
+		return base
+	}
+	if base, ok := strings.CutSuffix(name, "Body"); ok {
+		return base + "Request"
+	}
+	return name
+}
+
+// declare completes an operation with what its kind always has, and gives
+// huma's form of it.
+func (s *Server) declare(o *operation) huma.Operation {
+	refuses := slices.Clone(o.Refuses)
+	h := huma.Operation{OperationID: o.ID, Method: o.Method, Path: o.Path, Tags: []string{o.Tag},
+		Summary: o.Summary, Description: o.Doc, MaxBodyBytes: -1, BodyReadTimeout: -1, Security: []map[string][]string{}}
+	if !o.Open {
+		scopes := []string{}
+		if o.Scope != "" {
+			scopes = append(scopes, string(o.Scope))
+			refuses = append(refuses, account.ErrScope)
+			h.Extensions = map[string]any{"x-required-permission": string(o.Scope)}
+		}
+		h.Security = []map[string][]string{{"ApiKey": {}}, {"Bearer": scopes}}
+		refuses = append(refuses, account.ErrInvalidKey, account.ErrExpiredToken, account.ErrDisabled, account.ErrRateLimited)
+	}
+	if o.Idempotent {
+		refuses = append(refuses, domain.ErrIdempotencyConflict)
+	}
+	refuses = append(refuses, domain.ErrUnavailable, errInternal)
+	o.Refuses = refuses
+	s.ops[o.ID] = o
+	return h
+}
+
+// documentOp completes the document of an operation once huma has read its input.
+func (s *Server) documentOp(o *operation) {
+	item := s.api.OpenAPI().Paths[o.Path]
+	h := operationOf(item, o.Method)
+	for _, p := range h.Parameters {
+		o.hasQuery = o.hasQuery || p.In == "query" || p.In == "header"
+	}
+	if o.OwnBody != nil {
+		h.RequestBody.Content = map[string]*huma.MediaType{jsonType: {Schema: s.schemaOf(o.OwnBody)}}
+	}
+	o.hasBody = h.RequestBody != nil && len(h.RequestBody.Content) > 0
+	if !o.hasBody {
+		h.RequestBody = nil
+	} else {
+		h.RequestBody.Required = !o.EmptyBody
+		h.RequestBody.Content[jsonType].Example = o.Example
+		o.Refuses = append(o.Refuses, errTooLarge)
+	}
+	if o.hasBody || o.hasQuery {
+		o.Refuses = append(o.Refuses, domain.ErrInvalid)
+	}
+	o.codes = map[int][]*domain.Error{}
+	for _, e := range o.Refuses {
+		status := statusOf[e.Kind]
+		if !o.declares(status, e.Code) {
+			o.codes[status] = append(o.codes[status], e)
+		}
+	}
+	h.Responses = map[string]*huma.Response{}
+	for _, r := range o.OK {
+		h.Responses[strconv.Itoa(r.Status)] = s.successResponse(o, r)
+	}
+	for status, errs := range o.codes {
+		h.Responses[strconv.Itoa(status)] = s.errorResponse(o, status, errs)
+	}
+}
+
+func operationOf(item *huma.PathItem, method string) *huma.Operation {
+	return map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post,
+		http.MethodPut: item.Put, http.MethodDelete: item.Delete}[method]
+}
+
+// schemaOf is the schema of an example's type.
+func (s *Server) schemaOf(v any) *huma.Schema {
+	t := reflect.TypeOf(v)
+	return s.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
+}
+
+func (s *Server) successResponse(o *operation, r reply) *huma.Response {
+	data := s.schemaOf(r.Data)
+	example := map[string]*huma.Example{"reply": {Value: s.exampleEnvelope(true, r.Data, nil)}}
+	if r.Or != nil {
+		data = &huma.Schema{OneOf: []*huma.Schema{data, s.schemaOf(r.Or)}}
+		example["reply_or"] = &huma.Example{Value: s.exampleEnvelope(true, r.Or, nil)}
+	}
+	return &huma.Response{
+		Description: r.Doc,
+		Headers:     responseHeaders(o, r.Status),
+		Content: map[string]*huma.MediaType{jsonType: {
+			Schema:   envelopeSchema(true, data, &huma.Schema{Type: "null"}, s.schemaOf(metaReply{})),
+			Examples: example,
+		}},
+	}
+}
+
+func (s *Server) errorResponse(o *operation, status int, errs []*domain.Error) *huma.Response {
+	slices.SortFunc(errs, func(a, b *domain.Error) int { return strings.Compare(a.Code, b.Code) })
+	codes := make([]any, len(errs))
+	examples := map[string]*huma.Example{}
+	descriptions := make([]string, len(errs))
+	for i, e := range errs {
+		codes[i] = e.Code
+		descriptions[i] = e.Code
+		examples[e.Code] = &huma.Example{Summary: e.Message, Value: s.exampleEnvelope(false, nil, withExampleDetails(e))}
+	}
+	return &huma.Response{
+		Description: strings.Join(descriptions, ", "),
+		Headers:     responseHeaders(o, status),
+		Content: map[string]*huma.MediaType{jsonType: {
+			Schema: envelopeSchema(false, &huma.Schema{Type: "null"}, errorSchema(codes), s.schemaOf(metaReply{})),
+
+			Examples: examples,
+		}},
+	}
+}
+
+// metaReply is what every answer ends with.
+type metaReply struct {
+	RequestID string `json:"request_id" doc:"Names this request; also in the header X-Request-ID." pattern:"^req_[a-z0-9]+$"`
+	Timestamp stamp  `json:"timestamp" doc:"When the answer was written, in UTC with milliseconds."`
+}
+
+func envelopeSchema(success bool, data, err, meta *huma.Schema) *huma.Schema {
+	return &huma.Schema{
+		Type:                 huma.TypeObject,
+		Required:             []string{"success", "data", "error", "meta"},
+		AdditionalProperties: false,
+		Properties: map[string]*huma.Schema{
+			"success": {Type: huma.TypeBoolean, Enum: []any{success}},
+			"data":    data,
+			"error":   err,
+			"meta":    meta,
+		},
+	}
+}
+
+func errorSchema(codes []any) *huma.Schema {
+	return &huma.Schema{
+		Type:                 huma.TypeObject,
+		Required:             []string{"code", "message", "retryable"},
+		AdditionalProperties: false,
+		Properties: map[string]*huma.Schema{
+			"code":      {Type: huma.TypeString, Enum: codes},
+			"message":   {Type: huma.TypeString, Description: "For people: what to do next."},
+			"retryable": {Type: huma.TypeBoolean, Description: "Whether the same request may succeed later."},
+			"details":   {Type: huma.TypeObject, AdditionalProperties: true, Description: "What a program can act on."},
+		},
+	}
+}

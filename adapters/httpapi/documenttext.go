@@ -1,0 +1,133 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/domain"
+)
+
+const apiDescription = `Sells proxy access to software agents: register, pick a product, create a session, route
+traffic through its proxy address, report what came of it, rotate or renew, terminate.
+
+Every answer is an envelope: success, data, error, meta. On success error is null; on an error data is null and
+error has a code for programs, a message for people, whether it is worth to retry, and details. Unknown paths answer
+404 NOT_FOUND and wrong methods 405 METHOD_NOT_ALLOWED with Allow, in the same envelope.
+
+Bodies are JSON objects of at most 1 MiB. Unknown fields are ignored; keys match exactly; a key that is given twice,
+also in another case, is refused. Amounts are US dollars with at most 6 decimals; 1 GB is 1,000,000,000 bytes. Times
+are RFC 3339 in UTC. Lists are paged by page and page_size, newest first.`
+
+var apiTags = []*huma.Tag{
+	{Name: "service", Description: "The service itself. No credential is needed."},
+	{Name: "account", Description: "Registration, credentials and the account."},
+	{Name: "products", Description: "What is sold, where, and what fits."},
+	{Name: "sessions", Description: "Buying, using and ending proxy sessions."},
+	{Name: "telemetry", Description: "What agents report of their requests, and what follows from it."},
+	{Name: "billing", Description: "Balance, movements and the agent's own spending guard."},
+	{Name: "stats", Description: "Figures over all sessions and over time."},
+}
+
+// exampleTime and exampleID stand in examples where a real answer has its own.
+var exampleTime = time.Date(2026, 5, 15, 12, 0, 0, 0, time.UTC)
+
+const exampleID = "aaaabbbbccccddddeeee"
+
+// exampleEnvelope is an answer as an example shows it.
+func (s *Server) exampleEnvelope(success bool, data any, e *domain.Error) any {
+	buf := &buffer{}
+	errText := []byte("null")
+	if err := appendValue(buf, data); err != nil {
+		panic("httpapi: an example cannot be written: " + err.Error())
+	}
+	if e != nil {
+		errText = appendError(nil, e)
+	}
+	out := struct {
+		Success bool            `json:"success"`
+		Data    json.RawMessage `json:"data"`
+		Error   json.RawMessage `json:"error"`
+		Meta    metaReply       `json:"meta"`
+	}{success, bytes.Clone(buf.b), errText, metaReply{"req_" + exampleID, stamp(exampleTime)}}
+	return out
+}
+
+// exampleDetails are the details that some refusals always have.
+var exampleDetails = map[string]map[string]any{
+	"INVALID_REQUEST": {"fields": []domain.FieldIssue{{Field: "config.quantity", Issue: "must be a whole number from 1 to 100"}}},
+	"INSUFFICIENT_BALANCE": {"required": domain.MustMoney("25"), "available": domain.MustMoney("9.75"),
+		"currency": domain.Currency},
+	"PRICE_MISMATCH":               {"cost": domain.MustMoney("2"), "max_cost": domain.MustMoney("1.5")},
+	"AUTH_INSUFFICIENT_PERMISSION": {"required": "sessions:write"},
+}
+
+func withExampleDetails(e *domain.Error) *domain.Error {
+	c := *e
+	c.Details = exampleDetails[e.Code]
+	return &c
+}
+
+// responseHeaders documents the headers of an answer.
+func responseHeaders(o *operation, status int) map[string]*huma.Param {
+	text := &huma.Schema{Type: huma.TypeString}
+	number := &huma.Schema{Type: huma.TypeInteger}
+	h := map[string]*huma.Param{
+		"X-Request-ID": {Description: "meta.request_id again.", Schema: text},
+	}
+	if !o.Open && status != http.StatusUnauthorized {
+		h["X-RateLimit-Limit"] = &huma.Param{Description: "Requests a minute, and the burst. Absent when unlimited, like the next four.", Schema: number}
+		h["X-RateLimit-Remaining"] = &huma.Param{Description: "Requests that may be sent at once.", Schema: number}
+		h["X-RateLimit-Reset"] = &huma.Param{Description: "When the whole limit is free again, in Unix seconds.", Schema: number}
+		h["RateLimit"] = &huma.Param{Description: "The same in the form of the IETF draft.", Schema: text}
+		h["RateLimit-Policy"] = &huma.Param{Description: "The same in the form of the IETF draft.", Schema: text}
+	}
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+		h["Retry-After"] = &huma.Param{Description: "Seconds to wait, at least 1.", Schema: number}
+	}
+	if status == http.StatusAccepted {
+		h["Location"] = &huma.Param{Description: "Where to poll the session.", Schema: text}
+	}
+	if o.Idempotent && status < 300 {
+		h["Idempotency-Replayed"] = &huma.Param{Description: "true when the Idempotency-Key was used before.", Schema: text}
+	}
+	return h
+}
+
+// finishDocument freezes the document.
+func (s *Server) finishDocument() {
+	doc := s.api.OpenAPI()
+	for _, schema := range doc.Components.Schemas.Map() {
+		standard(schema)
+	}
+	for _, item := range doc.Paths {
+		for _, h := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
+			if h == nil {
+				continue
+			}
+			for _, p := range h.Parameters {
+				standard(p.Schema)
+			}
+		}
+	}
+	text, err := json.Marshal(doc)
+	if err != nil {
+		panic("httpapi: the document cannot be written: " + err.Error())
+	}
+	s.document = append(text, '\n')
+}
+
+// standard drops what huma writes beyond the standard. Its messages were made
+// from it already.
+func standard(schema *huma.Schema) {
+	schema.PatternDescription = ""
+	if schema.Items != nil {
+		standard(schema.Items)
+	}
+	for _, p := range schema.Properties {
+		standard(p)
+	}
+}

@@ -1,0 +1,154 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"agentproxy/domain"
+)
+
+// buffers are the answers being written. One that grew large is not kept.
+var buffers = sync.Pool{New: func() any { return &buffer{b: make([]byte, 0, 4<<10)} }}
+
+type buffer struct{ b []byte }
+
+const keepBuffer = 256 << 10
+
+func (b *buffer) free() {
+	if cap(b.b) <= keepBuffer {
+		b.b = b.b[:0]
+		buffers.Put(b)
+	}
+}
+
+// Write lets encoding/json append to the buffer.
+func (b *buffer) Write(p []byte) (int, error) {
+	b.b = append(b.b, p...)
+	return len(p), nil
+}
+
+// header values that are the same for every answer; net/http only reads them.
+var (
+	contentJSON = []string{"application/json"}
+	noStore     = []string{"no-store"}
+	noSniff     = []string{"nosniff"}
+)
+
+// answer writes the envelope of a success.
+func (s *Server) answer(c *call, status int, data any) {
+	buf := buffers.Get().(*buffer)
+	defer buf.free()
+	buf.b = append(buf.b, `{"success":true,"data":`...)
+	if err := appendValue(buf, data); err != nil {
+		buf.b = buf.b[:0]
+		s.refuse(c, err)
+		return
+	}
+	buf.b = append(buf.b, `,"error":null,`...)
+	s.send(c, status, buf)
+}
+
+// sendRefusal writes the envelope of an error.
+func (s *Server) sendRefusal(c *call, status int, e *domain.Error) {
+	buf := buffers.Get().(*buffer)
+	defer buf.free()
+	buf.b = append(buf.b, `{"success":false,"data":null,"error":`...)
+	buf.b = appendError(buf.b, e)
+	buf.b = append(buf.b, ',')
+	s.send(c, status, buf)
+}
+
+// send finishes the envelope with its meta and writes it.
+func (s *Server) send(c *call, status int, buf *buffer) {
+	buf.b = append(buf.b, `"meta":{"request_id":`...)
+	buf.b = appendString(buf.b, c.id)
+	buf.b = append(buf.b, `,"timestamp":`...)
+	buf.b = stamp(s.Clock.Now()).appendJSON(buf.b)
+	buf.b = append(buf.b, '}', '}', '\n')
+	w := c.gin.Writer
+	h := w.Header()
+	h["Content-Type"] = contentJSON
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+	c.headers[1] = strconv.Itoa(len(buf.b))
+	h["Content-Length"] = c.headers[1:2:2]
+	w.WriteHeader(status)
+	_, _ = w.Write(buf.b) // a client that went away is no fault of ours
+}
+
+// appendError writes the error object.
+func appendError(b []byte, e *domain.Error) []byte {
+	b = append(b, `{"code":`...)
+	b = appendString(b, e.Code)
+	b = append(b, `,"message":`...)
+	b = appendString(b, e.Message)
+	b = append(b, `,"retryable":`...)
+	b = strconv.AppendBool(b, e.Retryable)
+	if len(e.Details) > 0 {
+		b = append(b, `,"details":{`...)
+		for i, key := range slices.Sorted(maps.Keys(e.Details)) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendString(b, key)
+			b = append(b, ':')
+			b = appendDetail(b, e.Details[key])
+		}
+		b = append(b, '}')
+	}
+	return append(b, '}')
+}
+
+// appendDetail writes one detail: amounts as numbers, faults of fields as
+// {field, issue}, times as ours.
+func appendDetail(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case domain.Money:
+		return money(v).appendJSON(b)
+	case *domain.Money:
+		return limit{v}.appendJSON(b)
+	case time.Time:
+		return stamp(v).appendJSON(b)
+	case []domain.FieldIssue:
+		b = append(b, '[')
+		for i, f := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, `{"field":`...)
+			b = appendString(b, f.Field)
+			b = append(b, `,"issue":`...)
+			b = appendString(b, f.Issue)
+			b = append(b, '}')
+		}
+		return append(b, ']')
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return append(b, "null"...)
+	}
+	return append(b, text...)
+}
+
+// statusOf gives each kind of refusal its status.
+var statusOf = map[domain.Kind]int{
+	domain.Internal:         http.StatusInternalServerError,
+	domain.Invalid:          http.StatusBadRequest,
+	domain.Unauthorized:     http.StatusUnauthorized,
+	domain.PaymentRequired:  http.StatusPaymentRequired,
+	domain.Forbidden:        http.StatusForbidden,
+	domain.NotFound:         http.StatusNotFound,
+	domain.MethodNotAllowed: http.StatusMethodNotAllowed,
+	domain.Conflict:         http.StatusConflict,
+	domain.Gone:             http.StatusGone,
+	domain.TooLarge:         http.StatusRequestEntityTooLarge,
+	domain.RateLimited:      http.StatusTooManyRequests,
+	domain.BadGateway:       http.StatusBadGateway,
+	domain.Unavailable:      http.StatusServiceUnavailable,
+	domain.UpstreamTimeout:  http.StatusGatewayTimeout,
+}

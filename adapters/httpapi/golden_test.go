@@ -1,0 +1,137 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var updateGolden = flag.Bool("update", false, "rewrite testdata")
+
+// golden compares an answer, status and headers of ours included, with a file.
+func (a *answer) golden(name string) *answer {
+	a.t.Helper()
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "HTTP %d\n", a.status)
+	for _, h := range []string{"Allow", "Content-Type", "Idempotency-Replayed", "Location", "RateLimit", "RateLimit-Policy", "Retry-After",
+		"Www-Authenticate", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-ID"} {
+		if v := a.header.Get(h); v != "" {
+			fmt.Fprintf(&b, "%s: %s\n", h, v)
+		}
+	}
+	b.WriteByte('\n')
+	if err := json.Indent(&b, bytes.TrimSpace(a.body), "", "  "); err != nil {
+		a.t.Fatal(err)
+	}
+	b.WriteByte('\n')
+	file := filepath.Join("testdata", name+".golden")
+	if *updateGolden {
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			a.t.Fatal(err)
+		}
+		return a
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if !bytes.Equal(want, b.Bytes()) {
+		a.t.Errorf("%s %s is not %s (run with -update if it should be):\n%s", a.method, a.path, file, b.Bytes())
+	}
+	return a
+}
+
+// TestGolden answers every operation once, byte for byte.
+func TestGolden(t *testing.T) {
+	w := newWorld(t, options{perMinute: 600})
+	w.do("GET", "/v1/health", "").want(200).golden("get-health")
+	w.do("GET", "/v1/ip", "").want(200).golden("get-ip")
+	w.do("POST", "/v1/auth/register", `{"name":"Alias"}`).want(201).golden("register-alias")
+	r := w.do("POST", "/v1/account/register", `{"name":"Price watcher","contact_email":"ops@example.com",
+		"webhook_url":"https://example.com/hook","description":"watches prices"}`).want(201).golden("register")
+	a := agent{r.str("data.agent_id"), r.str("data.api_key"), r.str("data.api_secret")}
+	token := w.do("POST", "/v1/auth/token", fmt.Sprintf(`{"api_key":%q,"api_secret":%q}`, a.Key, a.Secret)).want(200).golden("issue-token")
+	w.do("POST", "/v1/auth/refresh", "", bearer(token.str("data.access_token"))).want(200).golden("refresh-token")
+	w.do("GET", "/v1/account/info", "", a.as).want(200).golden("get-account")
+	w.do("PUT", "/v1/account/info", `{"name":"Price watcher 2","contact_email":null}`, a.as).want(200).golden("update-account")
+	w.do("POST", "/v1/account/rotate-secret", "", a.as).want(200).golden("rotate-secret")
+
+	w.do("GET", "/v1/products?page_size=1", "", a.as).want(200).golden("list-products")
+	w.do("GET", "/v1/public/products?type=static", "").want(200).golden("list-public-products")
+	w.do("GET", "/v1/products/regions", "", a.as).want(200).golden("list-regions")
+	w.do("POST", "/v1/products/recommend", `{"use_case":"web_scraping","target_region":"us","budget":5,"session_count":2}`, a.as).
+		want(200).golden("recommend-products")
+
+	goldenSessions(w, a)
+	goldenMoney(w, a)
+	everyOperation(t, w)
+}
+
+func goldenSessions(w *world, a agent) {
+	w.do("POST", "/v1/sessions?dry_run=true", `{"type":"dynamic","config":{"product_no":"dyn_sync","traffic_gb":1.5}}`, a.as).
+		want(200).golden("create-session-dry-run")
+	key := header("Idempotency-Key", "one")
+	dynamic := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync","traffic_gb":1.5,"country":"us",
+		"rotation":{"mode":"timed","interval_seconds":60}}}`, a.as, key).want(201).golden("create-session").str("data.session_id")
+	w.do("POST", "/v1/sessions", `{"session_type":"static","product_no":"sta_sync","quantity":2,"duration":30,"country_code":"DE","city":"BER",
+		"protocol":"socks5"}`, a.as).want(201).golden("create-session-flat")
+	static := "sess_aaaaaaaaaaaaaaaaaaac"
+	creating := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_async"}}`, a.as).
+		want(202).golden("create-session-async").str("data.session_id")
+	w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync","provisioning_mode":"existing"}}`, a.as).
+		want(200).golden("create-session-existing")
+	w.clock.Advance(time.Minute)
+	w.do("GET", "/v1/sessions/"+static, "", a.as).want(200).golden("get-session-static")
+	w.do("GET", "/v1/sessions/"+creating, "", a.as).want(200).golden("get-session")
+	w.do("GET", "/v1/sessions?type=static", "", a.as).want(200).golden("list-sessions")
+	w.do("GET", "/v1/sessions/"+dynamic+"/usage", "", a.as).want(200).golden("get-session-usage")
+
+	w.do("POST", "/v1/sessions/"+dynamic+"/report-event", `{"event_type":"http_error","status_code":403,"latency_ms":812.4,"target_host":"shop.example"}`,
+		a.as).want(200).golden("report-event")
+	w.do("POST", "/v1/telemetry/batch", `{"events":[{"session_id":"`+dynamic+`","event_type":"success","status_code":200,"latency_ms":40},
+		{"session_id":"sess_unknown","event_type":"block"}]}`, a.as).want(200).golden("report-batch")
+	w.do("GET", "/v1/sessions/"+dynamic+"/health", "", a.as).want(200).golden("get-session-health")
+	w.do("GET", "/v1/sessions/"+dynamic+"/events", "", a.as).want(200).golden("list-session-events")
+	w.do("POST", "/v1/sessions/"+dynamic+"/check", "", a.as).want(200).golden("check-session")
+	w.do("POST", "/v1/sessions/"+dynamic+"/rotate", `{"reason":"http_403"}`, a.as).want(200).golden("rotate-session")
+	w.do("POST", "/v1/sessions/"+static+"/renew?dry_run=true", "", a.as).want(200).golden("renew-session-dry-run")
+	w.do("POST", "/v1/sessions/"+static+"/renew", `{"duration_days":30}`, a.as).want(200).golden("renew-session")
+	w.do("POST", "/v1/sessions/"+dynamic+"/terminate", "", a.as).want(200).golden("terminate-session")
+	w.do("DELETE", "/v1/sessions/"+creating, "", a.as).want(200).golden("delete-session")
+}
+
+func goldenMoney(w *world, a agent) {
+	w.do("GET", "/v1/billing/balance", "", a.as).want(200).golden("get-balance")
+	w.do("GET", "/v1/billing/transactions?page_size=4", "", a.as).want(200).golden("list-transactions")
+	w.do("GET", "/v1/billing/usage-report?period=week", "", a.as).want(200).golden("get-usage-report")
+	w.do("PUT", "/v1/billing/budget", `{"daily_limit":5.5,"total_limit":100,"alert_thresholds":[90,50]}`, a.as).want(200).golden("set-budget")
+	w.do("PUT", "/v1/billing/budget", `{"total_limit":null}`, a.as).want(200)
+	w.do("GET", "/v1/billing/budget", "", a.as).want(200).golden("get-budget")
+	w.do("GET", "/v1/stats/overview", "", a.as).want(200).golden("get-overview")
+	w.do("GET", "/v1/stats/traffic?granularity=day&start_date=2026-05-14&end_date=2026-05-16", "", a.as).want(200).golden("get-traffic-stats")
+	w.do("GET", "/v1/stats/cost?granularity=hour&start_date=2026-05-15T11:00:00Z&end_date=2026-05-15T13:00:00Z", "", a.as).want(200).golden("get-cost-stats")
+}
+
+// everyOperation wants a golden answer of each documented operation.
+func everyOperation(t *testing.T, w *world) {
+	t.Helper()
+	files, err := os.ReadDir("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range w.doc.doc.Paths.Map() {
+		for _, op := range item.Operations() {
+			has := slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasPrefix(f.Name(), op.OperationID) })
+			if !has && op.OperationID != "get-openapi" {
+				t.Errorf("%s has no golden answer", op.OperationID)
+			}
+		}
+	}
+}

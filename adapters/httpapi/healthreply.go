@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"strconv"
+
+	"agentproxy/app"
+	"agentproxy/domain/health"
+)
+
+// sessionHealthReply is the health of a session (CONTRACT section 8).
+type sessionHealthReply struct {
+	HealthFields
+	Reason            string           `json:"reason" enum:"block_rate,rate_limited,network_errors,target_errors,fresh_exit,rotation_not_helping,healthy"`
+	Confidence        ratio            `json:"confidence" doc:"How much evidence the score rests on."`
+	RetryAfterSeconds maybeInt         `json:"retry_after_seconds" doc:"With the recommendation pause: how long. null otherwise."`
+	WorstHosts        []worstHostReply `json:"worst_hosts" doc:"At most five target hosts, the worst first."`
+	Stats             healthStatsReply `json:"stats"`
+}
+
+type worstHostReply struct {
+	Host      string   `json:"host"`
+	Events    int64    `json:"events"`
+	BadWeight hundreds `json:"bad_weight"`
+}
+
+// figuresReply are the counters of what the agent reported.
+type figuresReply struct {
+	TotalEvents  int64            `json:"total_events"`
+	ByType       byTypeReply      `json:"by_type"`
+	StatusCodes  map[string]int64 `json:"status_codes" doc:"The 32 codes most met."`
+	AvgLatencyMS hundreds         `json:"avg_latency_ms" doc:"0 without latencies."`
+	P95LatencyMS int              `json:"p95_latency_ms" doc:"0 without latencies."`
+	LastEventAt  maybeStamp       `json:"last_event_at"`
+}
+
+// observedReply are the counters of what the gateway saw.
+type observedReply struct {
+	TotalEvents int64            `json:"total_events"`
+	ByType      byTypeReply      `json:"by_type"`
+	StatusCodes map[string]int64 `json:"status_codes"`
+	LastEventAt maybeStamp       `json:"last_event_at"`
+}
+
+type byTypeReply struct {
+	Success   int64 `json:"success"`
+	HTTPError int64 `json:"http_error"`
+	Captcha   int64 `json:"captcha"`
+	Timeout   int64 `json:"timeout"`
+	Block     int64 `json:"block"`
+	RateLimit int64 `json:"rate_limit"`
+	Custom    int64 `json:"custom"`
+}
+
+type healthStatsReply struct {
+	FigureFields
+	Rotations   int64         `json:"rotations"`
+	Observed    observedReply `json:"observed" doc:"What the gateway saw on the way to the target."`
+	CurrentExit exitReply     `json:"current_exit" doc:"The same since the last rotation."`
+}
+
+type exitReply struct {
+	FigureFields
+	Observed observedReply `json:"observed"`
+}
+
+func toHealth(v app.HealthView) sessionHealthReply {
+	stats := v.State.Stats()
+	r := sessionHealthReply{HealthFields: toHealthBrief(v.Verdict), Reason: string(v.Verdict.Reason),
+		Confidence: ratio(v.Verdict.Confidence), RetryAfterSeconds: -1,
+		WorstHosts: each(v.State.WorstHosts(v.At), func(h health.HostWeight) worstHostReply {
+			return worstHostReply{h.Host, h.Events, hundreds(h.BadWeight)}
+		}),
+		Stats: healthStatsReply{FigureFields: toFigures(stats.Session.Reported), Rotations: stats.Rotations,
+			Observed:    toObserved(stats.Session.Observed),
+			CurrentExit: exitReply{toFigures(stats.CurrentExit.Reported), toObserved(stats.CurrentExit.Observed)}}}
+	if v.Verdict.Recommendation == health.Pause {
+		r.RetryAfterSeconds = maybeInt(v.Verdict.RetryAfterSeconds)
+	}
+	return r
+}
+
+func toFigures(f health.Figures) figuresReply {
+	return figuresReply{f.TotalEvents, toByType(f.ByType), toCodes(f.StatusCodes), hundreds(f.AvgLatencyMS),
+		f.P95LatencyMS, maybeStamp(f.LastEventAt)}
+}
+
+func toObserved(f health.Figures) observedReply {
+	return observedReply{f.TotalEvents, toByType(f.ByType), toCodes(f.StatusCodes), maybeStamp(f.LastEventAt)}
+}
+
+func toByType(m map[health.Type]int64) byTypeReply {
+	return byTypeReply{m[health.Success], m[health.HTTPError], m[health.Captcha], m[health.Timeout],
+		m[health.Block], m[health.RateLimit], m[health.Custom]}
+}
+
+func toCodes(m map[int]int64) map[string]int64 {
+	out := make(map[string]int64, len(m))
+	for code, n := range m {
+		out[strconv.Itoa(code)] = n
+	}
+	return out
+}

@@ -1,0 +1,352 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+
+	"agentproxy/adapters/httpapi"
+	"agentproxy/adapters/storage"
+	"agentproxy/adapters/system"
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/ports"
+	"agentproxy/test/fake"
+)
+
+// options are what a test may choose about its world.
+type options struct {
+	perMinute     int
+	registrations int
+	sessionLimit  int
+	trusted       []netip.Prefix
+	trial         domain.Money
+	realTime      bool
+}
+
+// world is a whole service without listeners: the API over the real use cases
+// on SQLite, with a clock and ids to set, and a seller to script.
+type world struct {
+	t        testing.TB
+	clock    *fake.Clock
+	ids      *fake.IDs
+	provider *fake.Provider
+	prober   *prober
+	store    *storage.Store
+	sessions *app.Sessions
+	accounts *app.Accounts
+	traffic  *app.Traffic
+	hub      *app.Hub
+	server   *httpapi.Server
+	log      *logs
+	doc      *document
+
+	mu   sync.Mutex
+	jobs []ports.Job
+}
+
+func newWorld(t testing.TB, o options) *world {
+	t.Helper()
+	w := &world{t: t, clock: fake.NewClock(), ids: &fake.IDs{}, provider: fake.NewProvider("fake"), prober: &prober{}, log: &logs{}}
+	w.provider.SetLocal(true)
+	var err error
+	w.store, err = storage.Open(context.Background(), storage.Config{Path: filepath.Join(t.TempDir(), "test.db"), Now: w.clock.Now})
+	w.must(err)
+	t.Cleanup(func() { _ = w.store.Close() })
+	w.must(w.store.Migrate(context.Background()))
+	w.store.SetJobInserter(func(_ context.Context, _ *sql.Tx, j ports.Job, _ time.Time) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.jobs = append(w.jobs, j)
+		return nil
+	})
+	root, err := system.ParseRoot("0123456789abcdefghijklmnopqrstuvwxyzABCDEF")
+	w.must(err)
+	real, err := system.NewSecrets(root)
+	w.must(err)
+	var clock ports.Clock = w.clock
+	if o.realTime {
+		clock = system.Clock{}
+	}
+	secrets := &countedSecrets{Secrets: real, ids: w.ids}
+	if o.trial == 0 {
+		o.trial = domain.MustMoney("10")
+	}
+	if o.sessionLimit == 0 {
+		o.sessionLimit = 200
+	}
+	w.hub = app.NewHub(w.store, clock)
+	cat, err := app.NewCatalog([]ports.Provider{w.provider}, func(code string) string {
+		return map[string]string{"DE": "Germany", "FR": "France", "US": "United States"}[code]
+	})
+	w.must(err)
+	log := slog.New(slog.NewJSONHandler(w.log, nil))
+	w.accounts = app.NewAccounts(app.AccountConfig{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute},
+		w.store, clock, w.ids, secrets, system.NewTokens(real, w.ids), w.hub)
+	w.sessions = app.NewSessions(app.SessionConfig{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, w.hub)
+	w.traffic = app.NewTraffic(w.store, clock, w.ids, w.sessions, w.hub)
+	w.server = httpapi.New(httpapi.Config{GatewayHost: "proxy.test", GatewayPort: 8081, TrustedProxies: o.trusted, Version: "1.2.3"},
+		httpapi.Deps{Accounts: w.accounts, Catalog: cat, Sessions: w.sessions, Checks: app.NewChecks(w.sessions, w.prober),
+			Telemetry: app.NewTelemetry(w.store, clock, w.ids, w.traffic), Wallet: app.NewWallet(w.store, clock, w.ids),
+			Stats:  app.NewStats(w.store, clock),
+			Limits: app.NewLimits(app.LimitConfig{RegistrationsPerMinute: o.registrations}, clock),
+			Store:  w.store, Clock: clock, IDs: w.ids, Log: log})
+	if _, bench := t.(*testing.B); !bench {
+		w.doc = newDocument(t, w.server)
+	}
+	return w
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// work does the jobs that were inserted so far.
+func (w *world) work() {
+	w.t.Helper()
+	w.mu.Lock()
+	jobs := w.jobs
+	w.jobs = nil
+	w.mu.Unlock()
+	for _, j := range jobs {
+		if j.Kind == "provision" {
+			w.must(w.sessions.Provision(context.Background(), j.SessionID))
+		}
+	}
+}
+
+// countedSecrets makes keys that are the same on every run.
+type countedSecrets struct {
+	ports.Secrets
+	ids *fake.IDs
+}
+
+func (s *countedSecrets) NewKey() string    { return s.ids.New("ak_") + "zzzzzzzzzzzzzzzz" }
+func (s *countedSecrets) NewSecret() string { return s.ids.New("sk_") + "zzzzzzzzzzzzzzzzzzzzzzzz" }
+
+// prober answers checks as a test says.
+type prober struct{ err error }
+
+func (p *prober) Probe(context.Context, string) (ports.Probe, error) {
+	return ports.Probe{ExitIP: "203.0.113.1", Latency: 42 * time.Millisecond}, p.err
+}
+
+// logs keeps what was logged.
+type logs struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logs) take() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.b.Reset()
+	return l.b.String()
+}
+
+// agent is a registered account.
+type agent struct{ ID, Key, Secret string }
+
+func (w *world) register(name string) agent {
+	w.t.Helper()
+	r := w.do("POST", "/v1/account/register", fmt.Sprintf(`{"name":%q}`, name))
+	r.want(http.StatusCreated)
+	return agent{r.str("data.agent_id"), r.str("data.api_key"), r.str("data.api_secret")}
+}
+
+// as is a request with the agent's key.
+func (a agent) as(r *http.Request) { r.Header.Set("X-API-Key", a.Key) }
+
+func header(name, value string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set(name, value) }
+}
+
+func bearer(token string) func(*http.Request) { return header("Authorization", "Bearer "+token) }
+
+// token issues a token with the given scopes.
+func (w *world) token(a agent, scopes ...account.Scope) string {
+	w.t.Helper()
+	body, _ := json.Marshal(map[string]any{"api_key": a.Key, "api_secret": a.Secret, "permissions": scopes})
+	r := w.do("POST", "/v1/auth/token", string(body))
+	r.want(http.StatusOK)
+	return r.str("data.access_token")
+}
+
+// do sends a request and holds the answer against the document.
+func (w *world) do(method, path, body string, with ...func(*http.Request)) *answer {
+	w.t.Helper()
+	var in io.Reader
+	if body != "" {
+		in = strings.NewReader(body)
+	}
+	r := httptest.NewRequest(method, "/", in)
+	u, err := url.ParseRequestURI(path)
+	w.must(err)
+	r.URL = u
+	r.RequestURI = path
+	r.RemoteAddr = "192.0.2.1:4711"
+	for _, f := range with {
+		f(r)
+	}
+	rec := httptest.NewRecorder()
+	w.server.Handler().ServeHTTP(rec, r)
+	a := &answer{t: w.t, method: method, path: path, status: rec.Code, header: rec.Header(), body: rec.Body.Bytes()}
+	if err := json.Unmarshal(a.body, &a.json); err != nil && rec.Header().Get("Content-Type") == "application/json" {
+		w.t.Fatalf("%s %s: the answer is not JSON: %v: %s", method, path, err, a.body)
+	}
+	if w.doc != nil {
+		w.doc.check(w.t, r, a)
+	}
+	return a
+}
+
+// answer is what came back.
+type answer struct {
+	t            testing.TB
+	method, path string
+	status       int
+	header       http.Header
+	body         []byte
+	json         map[string]any
+}
+
+func (a *answer) want(status int) *answer {
+	a.t.Helper()
+	if a.status != status {
+		a.t.Fatalf("%s %s: status %d, want %d: %s", a.method, a.path, a.status, status, a.body)
+	}
+	return a
+}
+
+// refused wants a status and an error code.
+func (a *answer) refused(status int, code string) *answer {
+	a.t.Helper()
+	if a.status != status || a.str("error.code") != code {
+		a.t.Fatalf("%s %s: %d %s, want %d %s: %s", a.method, a.path, a.status, a.str("error.code"), status, code, a.body)
+	}
+	return a
+}
+
+// at is the value at a path such as data.items.0.name; nil when there is none.
+func (a *answer) at(path string) any {
+	var v any = a.json
+	for key := range strings.SplitSeq(path, ".") {
+		switch in := v.(type) {
+		case map[string]any:
+			v = in[key]
+		case []any:
+			var i int
+			if _, err := fmt.Sscan(key, &i); err != nil || i >= len(in) {
+				return nil
+			}
+			v = in[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+func (a *answer) str(path string) string { s, _ := a.at(path).(string); return s }
+
+func (a *answer) num(path string) float64 { n, _ := a.at(path).(float64); return n }
+
+// document is the service's own OpenAPI document, which every answer is held
+// against.
+type document struct {
+	doc  *openapi3.T
+	mu   sync.Mutex
+	seen map[string]bool // operation, status and code
+}
+
+func newDocument(t testing.TB, s *httpapi.Server) *document {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	s.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/v1/openapi.json", nil))
+	doc, err := openapi3.NewLoader().LoadFromData(rec.Body.Bytes())
+	if err != nil {
+		t.Fatalf("the document does not load: %v", err)
+	}
+	return &document{doc: doc, seen: map[string]bool{}}
+}
+
+// route finds the operation of a request; nil when there is none.
+func (d *document) route(method, path string) *routers.Route {
+	path, ok := strings.CutPrefix(path, httpapi.Prefix)
+	if !ok {
+		return nil
+	}
+	var found *routers.Route
+	for template, item := range d.doc.Paths.Map() {
+		op := item.GetOperation(method)
+		if op != nil && matches(template, path) && (found == nil || !strings.Contains(template, "{")) {
+			found = &routers.Route{Spec: d.doc, Path: template, PathItem: item, Method: method, Operation: op}
+		}
+	}
+	return found
+}
+
+func matches(template, path string) bool {
+	want, got := strings.Split(template, "/"), strings.Split(path, "/")
+	for i := range want {
+		if len(want) != len(got) || want[i] != got[i] && (!strings.HasPrefix(want[i], "{") || got[i] == "") {
+			return false
+		}
+	}
+	return true
+}
+
+// check holds an answer against the operation that the document has for the
+// request; a request that the document does not know must answer 404 or 405.
+func (d *document) check(t testing.TB, r *http.Request, a *answer) {
+	t.Helper()
+	if a.header.Get("X-Request-ID") == "" && strings.HasPrefix(a.path, "/v1/") && !strings.HasPrefix(a.path, "/v1/openapi") {
+		t.Errorf("%s %s: no X-Request-ID", a.method, a.path)
+	}
+	route := d.route(r.Method, r.URL.Path)
+	if route == nil {
+		if strings.HasPrefix(a.path, "/v1") && a.status != http.StatusNotFound && a.status != http.StatusMethodNotAllowed {
+			t.Errorf("%s %s: %d, but the document has no such route", a.method, a.path, a.status)
+		}
+		return
+	}
+	err := openapi3filter.ValidateResponse(r.Context(), (&openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, Route: route},
+		Status:                 a.status, Header: a.header,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true,
+			SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.EnableFormatValidation()}},
+	}).SetBodyBytes(a.body))
+	if err != nil {
+		t.Errorf("%s %s: the answer is not as documented: %v\n%s", a.method, a.path, err, a.body)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.seen[fmt.Sprintf("%s %d %s", route.Operation.OperationID, a.status, a.str("error.code"))] = true
+}

@@ -1,0 +1,57 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+)
+
+// idempotent is the header of calls that can be repeated safely.
+type idempotent struct {
+	Key string `header:"Idempotency-Key" minLength:"1" maxLength:"255" pattern:"^[ -~]+$" patternDescription:"printable ASCII" doc:"1 to 255 printable ASCII characters. A repeated call with the same key and body answers as the first did; kept 24 hours."`
+}
+
+// call reads the key of a call and hashes what the call means: spacing and the
+// order of keys in the body do not matter.
+func (i idempotent) call(ctx context.Context) (app.Call, error) {
+	c := callIn(ctx)
+	values := c.gin.Request.Header["Idempotency-Key"]
+	if len(values) == 0 {
+		return app.Call{}, nil
+	}
+	if len(values) > 1 || values[0] == "" {
+		return app.Call{}, domain.InvalidField("Idempotency-Key", "must be one value of 1 to 255 printable ASCII characters")
+	}
+	path := c.gin.Request.URL.Path
+	h := sha256.New()
+	h.Write([]byte(c.op.Method + "\n" + path + "\n"))
+	h.Write(canonical(c.body))
+	return app.Call{Key: i.Key, Path: path, Hash: h.Sum(nil)}, nil
+}
+
+// canonical writes a judged body without insignificant space and with sorted
+// keys; numbers keep their digits.
+func canonical(body []byte) []byte {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return body
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return body
+	}
+	return text
+}
+
+// replayed marks an answer as a repetition.
+func replayed(ctx context.Context, d app.Done) {
+	if d.Replayed {
+		callIn(ctx).gin.Header("Idempotency-Replayed", "true")
+	}
+}

@@ -1,0 +1,336 @@
+package httpapi
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"agentproxy/domain"
+)
+
+// judge reads a raw body once, before anything is bound from it, and refuses
+// what encoding/json would let pass: invalid UTF-8, lone surrogates, NUL,
+// duplicate keys (also such that differ in case only), numbers beyond float64,
+// deep nesting and trailing data. Every field of ours has a name of a-z, 0-9
+// and _, so a key with any other character could only bind without regard to
+// case: its characters are replaced by spaces, which makes it unknown. An error
+// never repeats what was sent.
+func judge(body []byte) error {
+	j := judgement{body: body}
+	j.space()
+	if !j.at('{') {
+		if j.i == len(body) {
+			return domain.ErrInvalid.Msgf("the body is empty; send a JSON object")
+		}
+		if err := j.value(0); err != nil {
+			return err
+		}
+		return domain.ErrInvalid.Msgf("the body must be a JSON object")
+	}
+	if err := j.object(0); err != nil {
+		if j.twice != "" {
+			return domain.InvalidField(strings.TrimPrefix(j.twice, "."), "is given twice (upper and lower case count as the same)")
+		}
+		return err
+	}
+	j.space()
+	if j.i != len(body) {
+		return j.fault("data follows the JSON object")
+	}
+	return nil
+}
+
+// maxDepth bounds how deep a body nests; ours need four levels.
+const maxDepth = 32
+
+// judgement is one pass over a body.
+type judgement struct {
+	body  []byte
+	i     int
+	twice string // the path of a key that is given twice
+}
+
+func (j *judgement) fault(what string) error {
+	return domain.ErrInvalid.Msgf("the body is not valid JSON: %s at byte %d", what, j.i)
+}
+
+func (j *judgement) at(c byte) bool { return j.i < len(j.body) && j.body[j.i] == c }
+
+func (j *judgement) space() {
+	for j.i < len(j.body) {
+		switch j.body[j.i] {
+		case ' ', '\t', '\n', '\r':
+			j.i++
+		default:
+			return
+		}
+	}
+}
+
+func (j *judgement) value(depth int) error {
+	if j.i >= len(j.body) {
+		return j.fault("it ends too early")
+	}
+	switch c := j.body[j.i]; c {
+	case '{':
+		return j.object(depth)
+	case '[':
+		return j.array(depth)
+	case '"':
+		_, err := j.text()
+		return err
+	case 't':
+		return j.word("true")
+	case 'f':
+		return j.word("false")
+	case 'n':
+		return j.word("null")
+	default:
+		if c == '-' || c >= '0' && c <= '9' {
+			return j.number()
+		}
+		return j.fault("unexpected character")
+	}
+}
+
+func (j *judgement) word(w string) error {
+	if !bytes.HasPrefix(j.body[j.i:], []byte(w)) {
+		return j.fault("unexpected character")
+	}
+	j.i += len(w)
+	return nil
+}
+
+func (j *judgement) array(depth int) error {
+	if depth == maxDepth {
+		return j.fault("it nests too deep")
+	}
+	j.i++
+	j.space()
+	if j.at(']') {
+		j.i++
+		return nil
+	}
+	for n := 0; ; n++ {
+		j.space()
+		if err := j.value(depth + 1); err != nil {
+			if j.twice != "" {
+				j.twice = "[" + strconv.Itoa(n) + "]" + j.twice
+			}
+			return err
+		}
+		j.space()
+		switch {
+		case j.at(','):
+			j.i++
+		case j.at(']'):
+			j.i++
+			return nil
+		default:
+			return j.fault("expected , or ]")
+		}
+	}
+}
+
+func (j *judgement) object(depth int) error {
+	if depth == maxDepth {
+		return j.fault("it nests too deep")
+	}
+	j.i++
+	j.space()
+	if j.at('}') {
+		j.i++
+		return nil
+	}
+	var seen keySet
+	for {
+		j.space()
+		if !j.at('"') {
+			return j.fault("expected a key")
+		}
+		name, err := j.key(&seen)
+		if err != nil {
+			return err
+		}
+		j.space()
+		if !j.at(':') {
+			return j.fault("expected :")
+		}
+		j.i++
+		j.space()
+		if err := j.value(depth + 1); err != nil {
+			if j.twice != "" {
+				j.twice = "." + shown(name) + j.twice
+			}
+			return err
+		}
+		j.space()
+		switch {
+		case j.at(','):
+			j.i++
+		case j.at('}'):
+			j.i++
+			return nil
+		default:
+			return j.fault("expected , or }")
+		}
+	}
+}
+
+// key reads a key, refuses a second one that is equal but for case, and blanks
+// one that is no name of ours.
+func (j *judgement) key(seen *keySet) ([]byte, error) {
+	from := j.i + 1
+	escaped, err := j.text()
+	if err != nil {
+		return nil, err
+	}
+	raw := j.body[from : j.i-1]
+	name := raw
+	if escaped {
+		name = unescape(raw)
+	}
+	ours := plain(name)
+	if !ours {
+		name = folded(name)
+	}
+	if !seen.add(name) {
+		j.twice = "." + shown(name)
+		return nil, domain.ErrInvalid
+	}
+	if !ours {
+		for k := range raw {
+			raw[k] = ' '
+		}
+	}
+	return name, nil
+}
+
+// text steps over a string and reports whether it has escapes.
+func (j *judgement) text() (escaped bool, err error) {
+	j.i++
+	for j.i < len(j.body) {
+		c := j.body[j.i]
+		switch {
+		case c == '"':
+			j.i++
+			return escaped, nil
+		case c == '\\':
+			escaped = true
+			if err := j.escape(); err != nil {
+				return true, err
+			}
+		case c < ' ':
+			return escaped, j.fault("control character in a string")
+		case c < utf8.RuneSelf:
+			j.i++
+		default:
+			r, size := utf8.DecodeRune(j.body[j.i:])
+			if r == utf8.RuneError && size == 1 {
+				return escaped, j.fault("invalid UTF-8")
+			}
+			j.i += size
+		}
+	}
+	return escaped, j.fault("a string does not end")
+}
+
+// escape steps over one escape sequence.
+func (j *judgement) escape() error {
+	if j.i+1 >= len(j.body) {
+		return j.fault("a string does not end")
+	}
+	switch j.body[j.i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		j.i += 2
+		return nil
+	case 'u':
+		unit, ok := hexUnit(j.body[j.i:])
+		switch {
+		case !ok:
+			return j.fault("malformed escape")
+		case unit == 0:
+			return j.fault("NUL character in a string")
+		case unit >= 0xdc00 && unit <= 0xdfff:
+			return j.fault("lone surrogate")
+		case unit >= 0xd800 && unit <= 0xdbff:
+			low, ok := hexUnit(j.body[j.i+6:])
+			if !ok || low < 0xdc00 || low > 0xdfff {
+				return j.fault("lone surrogate")
+			}
+			j.i += 6
+		}
+		j.i += 6
+		return nil
+	}
+	return j.fault("malformed escape")
+}
+
+// hexUnit reads the UTF-16 unit of an escape such as \u00e9.
+func hexUnit(b []byte) (rune, bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	var unit rune
+	for _, c := range b[2:6] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		unit = unit<<4 | rune(c)
+	}
+	return unit, true
+}
+
+// number steps over a number (RFC 8259 section 6) that fits a float64.
+func (j *judgement) number() error {
+	from := j.i
+	if j.at('-') {
+		j.i++
+	}
+	switch {
+	case j.at('0'):
+		j.i++
+	case !j.digits():
+		return j.fault("malformed number")
+	}
+	exact := true
+	if j.at('.') {
+		j.i++
+		if !j.digits() {
+			return j.fault("malformed number")
+		}
+	}
+	if j.at('e') || j.at('E') {
+		exact = false
+		j.i++
+		if j.at('+') || j.at('-') {
+			j.i++
+		}
+		if !j.digits() {
+			return j.fault("malformed number")
+		}
+	}
+	if !exact || j.i-from > 300 {
+		if _, err := strconv.ParseFloat(string(j.body[from:j.i]), 64); err != nil {
+			return j.fault("a number is out of range")
+		}
+	}
+	return nil
+}
+
+// digits steps over digits and reports whether there was one.
+func (j *judgement) digits() bool {
+	from := j.i
+	for j.i < len(j.body) && j.body[j.i] >= '0' && j.body[j.i] <= '9' {
+		j.i++
+	}
+	return j.i > from
+}

@@ -1,0 +1,41 @@
+package httpapi
+
+import (
+	"log/slog"
+
+	"go.uber.org/fx"
+
+	"agentproxy/app"
+	"agentproxy/ports"
+)
+
+// Module serves the public API for as long as the application runs. It needs a
+// Config.
+var Module = fx.Module("httpapi",
+	fx.Provide(func(cfg Config, p params) *Server { return New(cfg, p.deps()) }),
+	fx.Invoke(func(lc fx.Lifecycle, s *Server) { lc.Append(fx.StartStopHook(s.Start, s.Stop)) }),
+)
+
+// params is Deps as fx fills it.
+type params struct {
+	fx.In
+
+	Accounts  *app.Accounts
+	Catalog   *app.Catalog
+	Sessions  *app.Sessions
+	Checks    *app.Checks
+	Telemetry *app.Telemetry
+	Wallet    *app.Wallet
+	Stats     *app.Stats
+	Limits    *app.Limits
+	Store     ports.Store
+	Clock     ports.Clock
+	IDs       ports.IDs
+	Log       *slog.Logger
+}
+
+func (p params) deps() Deps {
+	return Deps{Accounts: p.Accounts, Catalog: p.Catalog, Sessions: p.Sessions, Checks: p.Checks,
+		Telemetry: p.Telemetry, Wallet: p.Wallet, Stats: p.Stats, Limits: p.Limits,
+		Store: p.Store, Clock: p.Clock, IDs: p.IDs, Log: p.Log}
+}

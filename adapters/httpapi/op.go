@@ -1,0 +1,169 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/gin-gonic/gin"
+
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+)
+
+// operation declares one route: what the document says of it is what is done.
+type operation struct {
+	ID      string
+	Method  string
+	Path    string // relative to Prefix
+	Tag     string
+	Summary string
+	Doc     string // more than the summary can say
+
+	Open       bool          // takes no credential
+	Scope      account.Scope // that a token needs; empty: any token does
+	OK         []reply
+	Refuses    []*domain.Error // beside those that every operation of its kind has
+	Example    any             // of the request body
+	Idempotent bool            // takes an Idempotency-Key
+	EmptyBody  bool            // the body may be left out
+	OwnBody    any             // what the handler binds by itself, for the document; huma sees no body then
+	BodyLimit  int             // bytes; 0: 1 MiB
+
+	hasBody  bool
+	hasQuery bool
+	codes    map[int][]*domain.Error // every refusal, by status
+}
+
+// reply is one way to succeed. Data is an example and gives the schema; Or is
+// another shape under the same status.
+type reply struct {
+	Status int
+	Doc    string
+	Data   any
+	Or     any
+}
+
+const bodyLimit = 1 << 20
+
+// op declares an operation and its handler. The handler is given what was sent,
+// bound and judged, and returns the status and the data, or an error; op alone
+// writes the envelope.
+func op[I, O any](s *Server, o operation, handle func(context.Context, *I) (int, O, error)) {
+	h := s.declare(&o)
+	h.RequestBody = &huma.RequestBody{}
+	huma.Register(s.api, h, func(ctx context.Context, in *I) (*struct{}, error) {
+		c := callIn(ctx)
+		status, data, err := handle(ctx, in)
+		if err != nil {
+			s.refuse(c, err)
+		} else {
+			s.answer(c, status, data)
+		}
+		return nil, nil
+	})
+	s.documentOp(&o)
+}
+
+// declares reports whether the document has a refusal.
+func (o *operation) declares(status int, code string) bool {
+	for _, e := range o.codes[status] {
+		if e.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// adapter puts huma's operations on the gin group, behind our own steps.
+type adapter struct {
+	s     *Server
+	group *gin.RouterGroup
+}
+
+// Handle registers the route of an operation.
+func (a adapter) Handle(h *huma.Operation, handler func(huma.Context)) {
+	path := strings.NewReplacer("{", ":", "}", "").Replace(h.Path)
+	o := a.s.ops[h.OperationID]
+	a.group.Handle(h.Method, path, func(g *gin.Context) {
+		c := callOf(g)
+		c.op = o
+		if err := a.s.admit(c); err != nil {
+			a.s.refuse(c, err)
+			return
+		}
+		handler(&humaContext{ginContext: humagin.NewContext(h, g), call: c})
+	})
+}
+
+// ServeHTTP serves the whole engine.
+func (a adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.s.engine.ServeHTTP(w, r) }
+
+// admit does what comes before the handler: credentials, limits, and the
+// judgement of what was sent.
+func (s *Server) admit(c *call) error {
+	o := c.op
+	if !o.Open {
+		if err := s.authenticate(c); err != nil {
+			return err
+		}
+		if err := s.takeRate(c); err != nil {
+			return err
+		}
+		if o.Scope != "" {
+			if err := c.caller.May(o.Scope); err != nil {
+				return err
+			}
+		}
+	}
+	if o.hasQuery {
+		if err := judgeQuery(c.gin.Request.URL.RawQuery); err != nil {
+			return err
+		}
+	}
+	if o.hasBody {
+		return s.readBody(c)
+	}
+	return nil
+}
+
+// ginContext is huma's own view of a gin request, under a name to embed.
+type ginContext = huma.Context
+
+// humaContext shows huma a request whose body was read and judged already.
+type humaContext struct {
+	ginContext
+	call *call
+	body bodyReader
+}
+
+// Context is the call, where handlers find the caller.
+func (h *humaContext) Context() context.Context { return h.call }
+
+// Unwrap gives huma's helpers the context below.
+func (h *humaContext) Unwrap() huma.Context { return h.ginContext }
+
+// Header hides the Content-Type, which is not judged, and Accept: there is one
+// format.
+func (h *humaContext) Header(name string) string {
+	switch name {
+	case "Content-Type":
+		return "application/json"
+	case "Accept":
+		return ""
+	}
+	return h.ginContext.Header(name)
+}
+
+// SetStatus keeps huma from setting a status after the answer.
+func (h *humaContext) SetStatus(status int) {
+	if !h.call.gin.Writer.Written() {
+		h.ginContext.SetStatus(status)
+	}
+}
+
+// SetReadDeadline does nothing: the body was read.
+func (h *humaContext) SetReadDeadline(time.Time) error { return nil }

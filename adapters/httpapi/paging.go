@@ -1,0 +1,74 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"agentproxy/domain"
+)
+
+// paging is the query of every list.
+type paging struct {
+	Page     int `query:"page" minimum:"1" default:"1" doc:"Counts from 1. A page past the end is empty."`
+	PageSize int `query:"page_size" minimum:"1" default:"20" doc:"Items on a page. Above 100 is served as 100."`
+}
+
+// page is what was asked for. A parameter that is there but empty is no number.
+func (p paging) page(ctx context.Context) (domain.Page, error) {
+	for _, name := range []string{"page", "page_size"} {
+		if v, given := callIn(ctx).gin.GetQuery(name); given && v == "" {
+			return domain.Page{}, domain.InvalidField(name, "must be an integer")
+		}
+	}
+	return domain.Page{Number: p.Page, Size: min(p.PageSize, domain.MaxPageSize)}, nil
+}
+
+// paginationReply is where a page stands in its list.
+type paginationReply struct {
+	Page       int `json:"page" minimum:"1"`
+	PageSize   int `json:"page_size" minimum:"1" maximum:"100"`
+	Total      int `json:"total" minimum:"0" doc:"Items in all."`
+	TotalPages int `json:"total_pages" minimum:"0" doc:"0 for an empty list."`
+}
+
+// toItems writes a page of a list.
+func toItems[T, R any](l domain.List[T], one func(T) R) ([]R, paginationReply) {
+	items := make([]R, len(l.Items))
+	for i, item := range l.Items {
+		items[i] = one(item)
+	}
+	return items, paginationReply{l.Page.Number, l.Page.Size, l.Total, l.TotalPages()}
+}
+
+// each converts a slice; the result is never nil, so it is never null.
+func each[T, R any](list []T, one func(T) R) []R {
+	out := make([]R, len(list))
+	for i, v := range list {
+		out[i] = one(v)
+	}
+	return out
+}
+
+// dryRun is the query of calls that can be tried first.
+type dryRun struct {
+	DryRun string `query:"dry_run" enum:"true,false" doc:"true validates everything and answers the cost; nothing is stored."`
+}
+
+func (d dryRun) asked(ctx context.Context) (bool, error) {
+	if v, given := callIn(ctx).gin.GetQuery("dry_run"); given && v == "" {
+		return false, domain.InvalidField("dry_run", "must be true or false")
+	}
+	return d.DryRun == "true", nil
+}
+
+// dryRunReply is what a call would cost and leave.
+type dryRunReply struct {
+	DryRun       bool   `json:"dry_run" enum:"true"`
+	Cost         money  `json:"cost"`
+	Currency     string `json:"currency" enum:"USD"`
+	BalanceAfter money  `json:"balance_after"`
+}
+
+var exampleDryRun = dryRunReply{true, money(domain.MustMoney("0.25")), domain.Currency, money(domain.MustMoney("9.75"))}
+
+const ok = http.StatusOK

@@ -1,0 +1,120 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
+)
+
+type productReply struct {
+	ProductNo    string          `json:"product_no" doc:"Used in the body of POST /sessions."`
+	Name         string          `json:"name"`
+	Type         string          `json:"type" enum:"dynamic,static"`
+	Price        money           `json:"price" doc:"Of one unit; static: for the shortest duration."`
+	Unit         string          `json:"unit" enum:"GB,IP"`
+	Currency     string          `json:"currency" enum:"USD"`
+	Description  string          `json:"description"`
+	Countries    []string        `json:"countries" doc:"ISO 3166-1 alpha-2."`
+	Cities       []string        `json:"cities" doc:"Empty: any city code is taken."`
+	Durations    []durationReply `json:"durations" doc:"Empty for a dynamic product."`
+	Protocols    []string        `json:"protocols"`
+	MinQuantity  int             `json:"min_quantity"`
+	MaxQuantity  int             `json:"max_quantity"`
+	MinTrafficGB maybeGB         `json:"min_traffic_gb" doc:"null for a static product."`
+	MaxTrafficGB maybeGB         `json:"max_traffic_gb" doc:"null for a static product."`
+	Provisioning string          `json:"provisioning" enum:"sync,async" doc:"sync: POST /sessions answers 201 active; async: 202 creating."`
+	Available    bool            `json:"available"`
+}
+
+type durationReply struct {
+	DurationDays int   `json:"duration_days"`
+	Price        money `json:"price" doc:"Of one IP for the whole duration."`
+}
+
+type productsReply struct {
+	Items      []productReply  `json:"items"`
+	Pagination paginationReply `json:"pagination"`
+}
+
+type productsInput struct {
+	Paging
+	Type          string `query:"type" enum:"dynamic,static,all" doc:"all is the default."`
+	CountryCode   string `query:"country_code" pattern:"^[A-Za-z]{2}$" patternDescription:"an ISO 3166-1 alpha-2 code" doc:"Only what is sold in this country."`
+	AvailableOnly string `query:"available_only" enum:"true,false" doc:"Leave out what is not available."`
+}
+
+type regionReply struct {
+	Code   string   `json:"code" doc:"ISO 3166-1 alpha-2."`
+	Name   string   `json:"name"`
+	Cities []string `json:"cities" doc:"City codes that can be ordered; empty: any code is taken."`
+	Types  []string `json:"types" doc:"The types of products sold there."`
+}
+
+type regionsReply struct {
+	Items []regionReply `json:"items"`
+}
+
+func (s *Server) declareProducts() {
+	list := operation{Method: http.MethodGet, Tag: "products", OK: []reply{{ok, "A page of products.", exampleProducts, nil}}}
+	list.ID, list.Path, list.Scope, list.Summary = "list-products", "/products", account.ProductsRead, "What is sold"
+	op(s, list, s.listProducts)
+	list.ID, list.Path, list.Scope, list.Open, list.Summary = "list-public-products", "/public/products", "", true, "What is sold, without a credential"
+	op(s, list, s.listProducts)
+
+	op(s, operation{ID: "list-regions", Method: http.MethodGet, Path: "/products/regions", Tag: "products",
+		Summary: "Where something is sold", Scope: account.ProductsRead,
+		OK: []reply{{ok, "Every region, by code.", exampleRegions, nil}},
+	}, func(context.Context, *struct{}) (int, regionsReply, error) {
+		return ok, regionsReply{each(s.Catalog.Regions(), toRegion)}, nil
+	})
+	op(s, operation{ID: "recommend-products", Method: http.MethodPost, Path: "/products/recommend", Tag: "products",
+		Summary: "Which products fit a use case", Scope: account.ProductsRead, EmptyBody: true,
+		OK:      []reply{{ok, "What fits, best first.", exampleRecommendations, nil}},
+		Example: map[string]any{"use_case": "web_scraping", "target_region": "US", "budget": 5, "session_count": 2, "require_sticky_ip": false},
+	}, s.recommend)
+}
+
+func (s *Server) listProducts(ctx context.Context, in *productsInput) (int, productsReply, error) {
+	page, err := in.page(ctx)
+	if err != nil {
+		return 0, productsReply{}, err
+	}
+	f, err := catalog.NewFilter(in.Type, in.CountryCode, in.AvailableOnly == "true")
+	if err != nil {
+		return 0, productsReply{}, err
+	}
+	items, pagination := toItems(s.Catalog.Products(f, page), toProduct)
+	return ok, productsReply{items, pagination}, nil
+}
+
+func toProduct(p catalog.Product) productReply {
+	r := productReply{ProductNo: p.No, Name: p.Name, Type: string(p.Type), Price: money(p.ListPrice()), Unit: "GB",
+		Currency: domain.Currency, Description: p.Description, Countries: listOf(p.Countries), Cities: listOf(p.Cities),
+		Durations: []durationReply{}, Protocols: []string{string(session.HTTP), string(session.SOCKS5)},
+		MinQuantity: max(p.MinQuantity, 1), MaxQuantity: max(p.MaxQuantity, 1), MinTrafficGB: maybeGB(p.MinBytes),
+		MaxTrafficGB: maybeGB(p.MaxBytes), Provisioning: "sync", Available: p.Available}
+	if p.Async {
+		r.Provisioning = "async"
+	}
+	if p.Type == session.Static {
+		r.Unit, r.MinTrafficGB, r.MaxTrafficGB = "IP", -1, -1
+		r.Durations = each(p.Durations, func(d catalog.Duration) durationReply { return durationReply{d.Days, money(d.Price)} })
+	}
+	return r
+}
+
+// listOf is a list that is never null.
+func listOf(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func toRegion(r catalog.Region) regionReply {
+	return regionReply{r.Code, r.Name, listOf(r.Cities), each(r.Types, func(t session.Type) string { return string(t) })}
+}

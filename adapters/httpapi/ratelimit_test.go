@@ -1,0 +1,135 @@
+package httpapi_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var rateLimitHeaders = []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy"}
+
+func TestRateLimit(t *testing.T) {
+	w := newWorld(t, options{perMinute: 6})
+	a := w.register("Limited")
+
+	t.Run("every authenticated answer says what is left", func(t *testing.T) {
+		form := regexp.MustCompile(`^"default";r=(\d+);t=(\d+)$`)
+		for i, path := range []string{"/v1/account/info", "/v1/sessions/unknown", "/v1/sessions?page=0"} {
+			r := w.do("GET", path, "", a.as)
+			if got := r.header.Get("X-RateLimit-Remaining"); got != strconv.Itoa(5-i) {
+				t.Errorf("%s: remaining %s", path, got)
+			}
+			if m := form.FindStringSubmatch(r.header.Get("RateLimit")); m == nil || m[1] != strconv.Itoa(5-i) || m[2] != strconv.Itoa(10*(i+1)) {
+				t.Errorf("%s: RateLimit %s", path, r.header.Get("RateLimit"))
+			}
+			if got := r.header.Get("RateLimit-Policy"); got != `"default";q=6;w=60` {
+				t.Errorf("policy %s", got)
+			}
+			if got, want := r.header.Get("X-RateLimit-Reset"), strconv.FormatInt(w.clock.Now().Unix()+int64(10*(i+1)), 10); got != want {
+				t.Errorf("reset %s, want %s", got, want)
+			}
+		}
+	})
+	t.Run("waiting for Retry-After is enough", func(t *testing.T) {
+		for range 3 {
+			w.do("GET", "/v1/account/info", "", a.as).want(200)
+		}
+		r := w.do("GET", "/v1/account/info", "", a.as).refused(429, "RATE_LIMIT_EXCEEDED")
+		if r.at("error.retryable") != true || r.header.Get("Retry-After") != "10" || r.header.Get("RateLimit") != `"default";r=0;t=10` {
+			t.Errorf("%s %v", r.body, r.header)
+		}
+		w.clock.Advance(9 * time.Second)
+		w.do("GET", "/v1/account/info", "", a.as).refused(429, "RATE_LIMIT_EXCEEDED")
+		w.clock.Advance(time.Second)
+		w.do("GET", "/v1/account/info", "", a.as).want(200)
+	})
+	t.Run("a limit of the agent's own holds, and 0 has no headers", func(t *testing.T) {
+		w.must(w.accounts.SetRateLimit(context.Background(), a.ID, 0))
+		r := w.do("GET", "/v1/account/info", "", a.as).want(200)
+		for _, h := range rateLimitHeaders {
+			if v := r.header.Get(h); v != "" {
+				t.Errorf("%s: %s", h, v)
+			}
+		}
+		if r.num("data.rate_limit.requests_per_minute") != 0 {
+			t.Errorf("%s", r.body)
+		}
+	})
+	t.Run("two agents have two limits", func(t *testing.T) {
+		b := w.register("Other")
+		if got := w.do("GET", "/v1/account/info", "", b.as).want(200).header.Get("X-RateLimit-Remaining"); got != "5" {
+			t.Errorf("remaining %s", got)
+		}
+	})
+	t.Run("of many at once exactly the limit passes", func(t *testing.T) {
+		c := w.register("Parallel")
+		var passed atomic.Int32
+		var wg sync.WaitGroup
+		for range 40 {
+			wg.Go(func() {
+				if w.do("GET", "/v1/account/info", "", c.as).status == 200 {
+					passed.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if passed.Load() != 6 {
+			t.Errorf("%d passed, want 6", passed.Load())
+		}
+	})
+}
+
+func from(addr string) func(*http.Request) { return func(r *http.Request) { r.RemoteAddr = addr } }
+
+func TestRegistrationLimit(t *testing.T) {
+	w := newWorld(t, options{registrations: 2})
+	try := func(with ...func(*http.Request)) *answer {
+		return w.do("POST", "/v1/auth/register", `{"name":"ab"}`, with...)
+	}
+	try(from("192.0.2.7:1")).want(201)
+	w.do("POST", "/v1/account/register", `{"name":"ab"}`, from("192.0.2.7:2")).want(201)
+	for i := range 5 { // a forged header changes nothing
+		r := try(from("192.0.2.7:3"), header("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i))).refused(429, "RATE_LIMIT_EXCEEDED")
+		if s, err := strconv.Atoi(r.header.Get("Retry-After")); err != nil || s < 1 {
+			t.Errorf("Retry-After %q", r.header.Get("Retry-After"))
+		}
+	}
+	try(from("192.0.2.8:1")).want(201)
+	// One network of 64 bits is one client.
+	try(from("[2001:db8:1:2::1]:1")).want(201)
+	try(from("[2001:db8:1:2:ffff::2]:1")).want(201)
+	try(from("[2001:db8:1:2:abcd::3]:1")).refused(429, "RATE_LIMIT_EXCEEDED")
+	try(from("[2001:db8:1:3::1]:1")).want(201)
+	w.clock.Advance(time.Minute)
+	try(from("192.0.2.7:1")).want(201)
+}
+
+func TestClientAddress(t *testing.T) {
+	w := newWorld(t, options{trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	for _, c := range []struct{ socket, forwarded, want string }{
+		{"192.0.2.7:1", "", "192.0.2.7"},
+		{"192.0.2.7:1", "198.51.100.1", "192.0.2.7"},
+		{"10.0.0.1:1", "", "10.0.0.1"},
+		{"10.0.0.1:1", "198.51.100.1", "198.51.100.1"},
+		{"10.0.0.1:1", "203.0.113.9, 198.51.100.1", "198.51.100.1"},
+		{"10.0.0.1:1", "198.51.100.1, 10.0.0.2", "198.51.100.1"},
+		{"10.0.0.1:1", "evil, 10.0.0.2", "10.0.0.2"},
+		{"10.0.0.1:1", "2001:db8::1", "2001:db8::1"},
+		{"10.0.0.1:1", "[2001:db8::1]:443", "2001:db8::1"},
+		{"10.0.0.1:1", "198.51.100.1:80", "198.51.100.1"},
+		{"[::ffff:192.0.2.7]:1", "", "192.0.2.7"},
+		{"[fe80::1%eth0]:1", "", "fe80::1"},
+	} {
+		r := w.do("GET", "/v1/ip", "", from(c.socket), header("X-Forwarded-For", c.forwarded), header("X-Real-IP", "1.2.3.4"))
+		if got := r.want(200).str("data.ip"); got != c.want {
+			t.Errorf("%s forwarded for %q: %s, want %s", c.socket, c.forwarded, got, c.want)
+		}
+	}
+}

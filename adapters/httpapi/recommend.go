@@ -1,0 +1,85 @@
+package httpapi
+
+import (
+	"context"
+	"strings"
+
+	"agentproxy/domain"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
+)
+
+type recommendBody struct {
+	_               struct{} `json:"-" additionalProperties:"true"`
+	UseCase         string   `json:"use_case,omitempty" nullable:"true" enum:"web_scraping,data_collection,account_management,ad_verification,seo_monitoring,market_research,general" doc:"general is the default."`
+	TargetRegion    string   `json:"target_region,omitempty" nullable:"true" maxLength:"64" doc:"A code of GET /products/regions, in any case."`
+	Budget          decimal  `json:"budget,omitempty" nullable:"true" exclusiveMinimum:"0" doc:"US dollars for all of it, at most 6 decimals."`
+	SessionCount    decimal  `json:"session_count,omitempty" nullable:"true" minimum:"1" maximum:"100" multipleOf:"1" doc:"IPs, or dynamic sessions. 1 is the default."`
+	RequireStickyIP bool     `json:"require_sticky_ip,omitempty" nullable:"true" doc:"Leave out what rotates by itself."`
+}
+
+type recommendationReply struct {
+	ProductNo     string          `json:"product_no"`
+	Name          string          `json:"name"`
+	Type          string          `json:"type" enum:"dynamic,static"`
+	Price         money           `json:"price"`
+	Unit          string          `json:"unit" enum:"GB,IP"`
+	Score         ratio           `json:"score"`
+	Reasons       []string        `json:"reasons"`
+	EstimatedCost money           `json:"estimated_cost"`
+	WithinBudget  bool            `json:"within_budget" doc:"true when no budget was given."`
+	Create        suggestionReply `json:"create" doc:"A body that POST /sessions accepts as it stands."`
+}
+
+type suggestionReply struct {
+	Type   string               `json:"type" enum:"dynamic,static"`
+	Config suggestedConfigReply `json:"config"`
+}
+
+type suggestedConfigReply struct {
+	ProductNo    string     `json:"product_no"`
+	TrafficGB    *gigabytes `json:"traffic_gb,omitempty"`
+	Quantity     int        `json:"quantity,omitempty"`
+	DurationDays int        `json:"duration_days,omitempty"`
+	Country      string     `json:"country,omitempty"`
+}
+
+type recommendationsReply struct {
+	Items []recommendationReply `json:"items"`
+}
+
+func (s *Server) recommend(_ context.Context, in *struct{ Body recommendBody }) (int, recommendationsReply, error) {
+	b := in.Body
+	w := catalog.Wish{UseCase: catalog.UseCase(b.UseCase), TargetRegion: strings.TrimSpace(b.TargetRegion), RequireStickyIP: b.RequireStickyIP}
+	if b.Budget.given() {
+		budget, err := domain.ParseMoney(string(b.Budget))
+		if err != nil {
+			return 0, recommendationsReply{}, domain.InvalidField("budget", "must be an amount above 0 with at most 6 decimals")
+		}
+		w.Budget = &budget
+	}
+	if b.SessionCount.given() {
+		n, err := domain.ParseDecimal(string(b.SessionCount), 0)
+		if err != nil {
+			return 0, recommendationsReply{}, domain.InvalidField("session_count", "must be 1 to 100")
+		}
+		count := int(n)
+		w.SessionCount = &count
+	}
+	list, err := s.Catalog.Recommend(w)
+	return ok, recommendationsReply{each(list, toRecommendation)}, err
+}
+
+func toRecommendation(r catalog.Recommendation) recommendationReply {
+	p := toProduct(r.Product)
+	c := suggestedConfigReply{ProductNo: p.ProductNo, Country: r.Create.Country}
+	if r.Create.Type == session.Static {
+		c.Quantity, c.DurationDays = r.Create.Quantity, r.Create.Days
+	} else {
+		gb := gigabytes(r.Create.Bytes)
+		c.TrafficGB = &gb
+	}
+	return recommendationReply{ProductNo: p.ProductNo, Name: p.Name, Type: p.Type, Price: p.Price, Unit: p.Unit,
+		Score: ratio(r.Score), Reasons: listOf(r.Reasons), EstimatedCost: money(r.EstimatedCost),
+		WithinBudget: r.WithinBudget, Create: suggestionReply{string(r.Create.Type), c}}
+}

@@ -1,0 +1,119 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"agentproxy/app"
+)
+
+// call is one request under way. It is the context of its handler, so that the
+// caller is found without a copy of the request.
+type call struct {
+	context.Context // of the request
+	gin             *gin.Context
+	op              *operation // nil: no route
+	id              string     // meta.request_id
+	caller          app.Caller
+	body            []byte // judged; of operations that have one
+	headers         [6]string
+}
+
+type callKey struct{}
+
+// Value finds the call itself beside what the request's context holds.
+func (c *call) Value(key any) any {
+	if key == (callKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// callIn is the call that a handler runs in.
+func callIn(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
+// caller is the id of the agent that makes the request.
+func caller(ctx context.Context) string { return callIn(ctx).caller.AgentID }
+
+const ginCallKey = "call"
+
+// callOf is the call of a gin request; observe has set it.
+func callOf(c *gin.Context) *call {
+	v, _ := c.Get(ginCallKey)
+	got, _ := v.(*call)
+	return got
+}
+
+const headerRequestID = "X-Request-Id"
+
+// observe surrounds every request: it gives it an id, turns a panic into an
+// answer, and writes the one line of the access log.
+func (s *Server) observe(c *gin.Context) {
+	start := time.Now()
+	call := &call{Context: c.Request.Context(), gin: c, id: s.IDs.New("req_")}
+	c.Set(ginCallKey, call)
+	call.headers[0] = call.id
+	c.Writer.Header()[headerRequestID] = call.headers[0:1:1]
+	defer func() {
+		if fault := recover(); fault != nil {
+			s.panicked(call, fault)
+		}
+		s.logRequest(call, start)
+	}()
+	c.Next()
+}
+
+// panicked answers a request whose handler panicked.
+func (s *Server) panicked(c *call, fault any) {
+	if fault == http.ErrAbortHandler {
+		panic(fault)
+	}
+	s.Log.LogAttrs(c, slog.LevelError, "a handler panicked", slog.String("request_id", c.id),
+		slog.String("route", c.route()), slog.Any("panic", fault), slog.String("stack", string(debug.Stack())))
+	if c.gin.Writer.Written() {
+		panic(http.ErrAbortHandler) // half an answer: cut the connection
+	}
+	s.refuse(c, errInternal)
+}
+
+// route is the template of the path, which holds nothing of the caller's.
+func (c *call) route() string {
+	if path := c.gin.FullPath(); path != "" {
+		return path
+	}
+	return "none"
+}
+
+// logRequest writes the line. Neither the query nor the path is in it: callers
+// put secrets into both.
+func (s *Server) logRequest(c *call, start time.Time) {
+	if !s.Log.Enabled(c, slog.LevelInfo) {
+		return
+	}
+	s.Log.LogAttrs(c, slog.LevelInfo, "request",
+		slog.String("method", method(c.gin.Request.Method)),
+		slog.String("route", c.route()),
+		slog.Int("status", c.gin.Writer.Status()),
+		slog.Duration("duration", time.Since(start)),
+		slog.String("request_id", c.id),
+		slog.String("agent_id", c.caller.AgentID),
+		slog.Int("bytes", max(c.gin.Writer.Size(), 0)))
+}
+
+// method is a method as the log may show it: any token is valid HTTP.
+func method(m string) string {
+	switch m {
+	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodHead,
+		http.MethodOptions, http.MethodPatch, http.MethodTrace, http.MethodConnect:
+		return m
+	}
+	return "other"
+}

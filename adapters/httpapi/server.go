@@ -1,0 +1,154 @@
+// Package httpapi serves the public API: gin routes whose operations are
+// declared once with huma, the envelope around every answer, authentication and
+// rate limits.
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
+
+	"agentproxy/app"
+	"agentproxy/ports"
+)
+
+// Config is what the operator decides about the API.
+type Config struct {
+	Addr           string // where to listen; empty: 127.0.0.1:8080
+	PublicURL      string // the base URL of the document's server, without /v1; empty: relative
+	GatewayHost    string // written into full_url; empty: 127.0.0.1
+	GatewayPort    int    // written into full_url; 0: 8081
+	TrustedProxies []netip.Prefix
+	Version        string // answered by GET /health; empty: dev
+}
+
+// Deps are the use cases that the API offers and what it needs besides.
+type Deps struct {
+	Accounts  *app.Accounts
+	Catalog   *app.Catalog
+	Sessions  *app.Sessions
+	Checks    *app.Checks
+	Telemetry *app.Telemetry
+	Wallet    *app.Wallet
+	Stats     *app.Stats
+	Limits    *app.Limits
+	Store     ports.Store // for the health check
+	Clock     ports.Clock
+	IDs       ports.IDs
+	Log       *slog.Logger
+}
+
+// Server is the public API.
+type Server struct {
+	Deps
+	cfg      Config
+	engine   *gin.Engine
+	api      huma.API
+	ops      map[string]*operation // by id
+	http     *http.Server
+	listener net.Listener
+	document []byte // of GET /openapi.json
+	fixed    limitHeaderCache
+}
+
+// Prefix is where the API begins; the document's paths are relative to it.
+const Prefix = "/v1"
+
+// The limits of a connection. WriteTimeout leaves time for a provider that is
+// slow to deliver.
+const (
+	headerTimeout  = 10 * time.Second
+	readTimeout    = 30 * time.Second
+	writeTimeout   = 2 * time.Minute
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 32 << 10
+)
+
+// New declares every operation and builds the document. It panics when an
+// operation contradicts itself, which is a fault of the program.
+func New(cfg Config, deps Deps) *Server {
+	cfg.Addr = cmp.Or(cfg.Addr, "127.0.0.1:8080")
+	cfg.GatewayHost = cmp.Or(cfg.GatewayHost, "127.0.0.1")
+	cfg.GatewayPort = cmp.Or(cfg.GatewayPort, 8081)
+	cfg.Version = cmp.Or(cfg.Version, "dev")
+	s := &Server{Deps: deps, cfg: cfg, ops: map[string]*operation{}}
+	s.newEngine()
+	s.newAPI()
+	s.declareService()
+	s.declareAccounts()
+	s.declareProducts()
+	s.declareSessions()
+	s.declareChanges()
+	s.declareSessionViews()
+	s.declareTelemetry()
+	s.declareBilling()
+	s.declareStats()
+	s.finishDocument()
+	s.serveDocs()
+	s.http = &http.Server{
+		Handler:           s.engine,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(deps.Log.Handler(), slog.LevelDebug),
+	}
+	return s
+}
+
+func (s *Server) newEngine() {
+	gin.SetMode(gin.ReleaseMode)
+	e := gin.New()
+	e.RedirectTrailingSlash = false
+	e.RedirectFixedPath = false
+	e.HandleMethodNotAllowed = true
+	e.ForwardedByClientIP = false // see clientAddr
+	e.Use(s.observe)
+	e.NoRoute(func(c *gin.Context) { s.refuse(callOf(c), errNoRoute) })
+	e.NoMethod(func(c *gin.Context) { s.refuse(callOf(c), errNoMethod) })
+	s.engine = e
+}
+
+// Handler is the whole API, for tests and for other listeners.
+func (s *Server) Handler() http.Handler { return s.engine }
+
+// Start binds the address before it returns, so that a taken port fails the
+// start, and serves until Stop.
+func (s *Server) Start(ctx context.Context) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", s.cfg.Addr)
+	if err != nil {
+		return fmt.Errorf("listen for the API: %w", err)
+	}
+	s.listener = l
+	s.Log.InfoContext(ctx, "the API listens", "addr", l.Addr().String())
+	go func() {
+		if err := s.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			s.Log.Error("the API stopped", "err", err)
+		}
+	}()
+	return nil
+}
+
+// Addr is where the API listens, after Start.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Stop accepts nothing more and waits for the requests under way; when the
+// context ends first they are cut.
+func (s *Server) Stop(ctx context.Context) error {
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(err, s.http.Close())
+	}
+	return err
+}

@@ -1,0 +1,225 @@
+package httpapi
+
+import (
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+)
+
+// sessionReply is the record of a session (CONTRACT section 6).
+type sessionReply struct {
+	SessionID    string             `json:"session_id" doc:"Never changes, whatever is rotated."`
+	Type         string             `json:"type" enum:"dynamic,static"`
+	Status       string             `json:"status" enum:"creating,active,terminated,expired,failed"`
+	StatusReason maybeText          `json:"status_reason" doc:"Why it ended: agent_request, traffic_exhausted, time_expired, provider_failed, provider_lost or account_disabled. null while it lives."`
+	ProductNo    string             `json:"product_no"`
+	Quantity     int                `json:"quantity" doc:"IPs; 1 for a dynamic session."`
+	DurationDays maybeInt           `json:"duration_days" doc:"null for a dynamic session."`
+	TrafficGB    maybeGB            `json:"traffic_gb" doc:"The traffic bought. null for a static session."`
+	Proxy        *proxyReply        `json:"proxy"`
+	Location     locationReply      `json:"location"`
+	Rotation     rotationReply      `json:"rotation"`
+	Health       sessionHealthBrief `json:"health"`
+	Usage        usageReply         `json:"usage"`
+	Cost         costReply          `json:"cost"`
+	ExpiresAt    maybeStamp         `json:"expires_at" doc:"When a static session ends. null for a dynamic one and before activation."`
+	IPList       []ipListReply      `json:"ip_list" doc:"The IPs of an active static session; empty otherwise."`
+	Failure      *failureReply      `json:"failure"`
+	CreatedAt    stamp              `json:"created_at"`
+	ActivatedAt  maybeStamp         `json:"activated_at"`
+	EndedAt      maybeStamp         `json:"ended_at"`
+}
+
+// TransformSchema lets the objects that may be missing be null.
+func (sessionReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return nullable(s, "proxy", "failure")
+}
+
+// nullable lets properties that are objects be null, which huma's tags cannot.
+func nullable(s *huma.Schema, names ...string) *huma.Schema {
+	for _, name := range names {
+		p := s.Properties[name]
+		s.Properties[name] = &huma.Schema{Description: p.Description,
+			AnyOf: []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}}
+	}
+	return s
+}
+
+type proxyReply struct {
+	Protocol  string `json:"protocol" enum:"http,socks5" doc:"What full_url begins with. Both work on the same port."`
+	Host      string `json:"host"`
+	Port      int    `json:"port" minimum:"1" maximum:"65535"`
+	Username  string `json:"username" doc:"Letters and digits only."`
+	Password  string `json:"password" doc:"Letters and digits only; the same for the session's whole life."`
+	FullURL   string `json:"full_url" doc:"The address to route traffic through."`
+	HTTPURL   string `json:"http_url"`
+	SOCKS5URL string `json:"socks5_url"`
+}
+
+type ipListReply struct {
+	IP      string    `json:"ip"`
+	Country maybeText `json:"country"`
+	City    maybeText `json:"city" doc:"null when none was asked for."`
+	ProxyFields
+}
+
+type locationReply struct {
+	Country maybeText `json:"country" doc:"ISO 3166-1 alpha-2; null: any."`
+	City    maybeText `json:"city" doc:"null: any."`
+}
+
+type rotationReply struct {
+	Mode            string     `json:"mode" enum:"on_demand,timed,fixed"`
+	IntervalSeconds maybeInt   `json:"interval_seconds" doc:"null unless the mode is timed."`
+	NextRotationAt  maybeStamp `json:"next_rotation_at" doc:"null unless the mode is timed."`
+	LastRotatedAt   maybeStamp `json:"last_rotated_at"`
+	Count           int        `json:"count" minimum:"0"`
+}
+
+type sessionHealthBrief struct {
+	HealthScore    int    `json:"health_score" minimum:"0" maximum:"100"`
+	SuccessRate    ratio  `json:"success_rate"`
+	RiskLevel      string `json:"risk_level" enum:"low,medium,high,critical"`
+	Recommendation string `json:"recommendation" enum:"ok,consider_rotate,rotate_now,pause"`
+}
+
+type usageReply struct {
+	Traffic     trafficReply `json:"traffic"`
+	Connections int64        `json:"connections" minimum:"0"`
+	Time        timeReply    `json:"time"`
+	Cost        costReply    `json:"cost"`
+	AsOf        stamp        `json:"as_of" doc:"At most two seconds old."`
+}
+
+type trafficReply struct {
+	LimitGB        maybeGB   `json:"limit_gb" doc:"null for a static session, like every limit."`
+	UsedGB         gigabytes `json:"used_gb"`
+	RemainingGB    maybeGB   `json:"remaining_gb"`
+	LimitBytes     maybeInt  `json:"limit_bytes"`
+	UsedBytes      int64     `json:"used_bytes" minimum:"0"`
+	UploadBytes    int64     `json:"upload_bytes" minimum:"0"`
+	DownloadBytes  int64     `json:"download_bytes" minimum:"0"`
+	RemainingBytes maybeInt  `json:"remaining_bytes"`
+	Percent        percent   `json:"percent" doc:"Of the traffic bought, 0 to 100, with 2 decimals. null for a static session."`
+}
+
+type timeReply struct {
+	StartedAt        maybeStamp `json:"started_at"`
+	ExpiresAt        maybeStamp `json:"expires_at"`
+	RemainingSeconds maybeInt   `json:"remaining_seconds" doc:"null for a dynamic session and before activation."`
+}
+
+type costReply struct {
+	Charged  money  `json:"charged" doc:"What was used so far costs."`
+	Held     money  `json:"held" doc:"Kept for what may still be used."`
+	Refunded money  `json:"refunded"`
+	Currency string `json:"currency" enum:"USD"`
+}
+
+type failureReply struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// toSession writes a session as its owner sees it.
+func (s *Server) toSession(v app.SessionView) sessionReply {
+	r := sessionReply{
+		SessionID: v.ID, Type: string(v.Type), Status: string(v.Status), StatusReason: maybeText(v.Reason),
+		ProductNo: v.ProductNo, Quantity: v.Quantity, DurationDays: -1, TrafficGB: -1,
+		Location: locationReply{maybeText(v.Location.Country), maybeText(v.Location.City)},
+		Rotation: rotationReply{Mode: string(v.Rotation.Mode), IntervalSeconds: -1,
+			NextRotationAt: maybeStamp(v.Rotation.NextAt), LastRotatedAt: maybeStamp(v.Rotation.LastAt), Count: v.Rotation.Count},
+		Health: toHealthBrief(v.Verdict), Usage: toUsage(v), Cost: toCost(v.Cost),
+		ExpiresAt: maybeStamp(v.ExpiresAt), IPList: []ipListReply{},
+		CreatedAt: stamp(v.CreatedAt), ActivatedAt: maybeStamp(v.ActivatedAt), EndedAt: maybeStamp(v.EndedAt),
+	}
+	if v.Type == session.Static {
+		r.DurationDays = maybeInt(v.Days)
+	} else {
+		r.TrafficGB = maybeGB(v.Bytes)
+	}
+	if v.Rotation.Mode == session.Timed {
+		r.Rotation.IntervalSeconds = maybeInt(v.Rotation.Interval / time.Second)
+	}
+	if v.Status.Over() {
+		r.Rotation.NextRotationAt = maybeStamp{}
+	}
+	if v.Failure.Code != "" {
+		r.Failure = &failureReply{v.Failure.Code, v.Failure.Message}
+	}
+	if v.Status == session.Active {
+		s.showProxy(&r, v)
+	}
+	return r
+}
+
+// showProxy fills in the credentials of an active session.
+func (s *Server) showProxy(r *sessionReply, v app.SessionView) {
+	if v.Type == session.Dynamic {
+		p := s.toProxy(v, traffic.User{SessionID: v.ID, Number: v.Rotation.Count})
+		r.Proxy = &p
+		return
+	}
+	r.IPList = make([]ipListReply, len(v.Exits))
+	for i, exit := range v.Exits {
+		r.IPList[i] = ipListReply{IP: exit.IP.String(), Country: maybeText(v.Location.Country), City: maybeText(v.Location.City),
+			ProxyFields: s.toProxy(v, traffic.User{SessionID: v.ID, Static: true, Number: i})}
+	}
+	if len(r.IPList) > 0 {
+		r.Proxy = &r.IPList[0].ProxyFields
+	}
+}
+
+func (s *Server) toProxy(v app.SessionView, user traffic.User) proxyReply {
+	name := user.String()
+	at := "://" + name + ":" + v.Password + "@" + net.JoinHostPort(s.cfg.GatewayHost, strconv.Itoa(s.cfg.GatewayPort))
+	p := proxyReply{Protocol: string(v.Protocol), Host: s.cfg.GatewayHost, Port: s.cfg.GatewayPort,
+		Username: name, Password: v.Password, HTTPURL: "http" + at, SOCKS5URL: "socks5" + at}
+	p.FullURL = p.HTTPURL
+	if v.Protocol == session.SOCKS5 {
+		p.FullURL = p.SOCKS5URL
+	}
+	return p
+}
+
+func toHealthBrief(v health.Verdict) sessionHealthBrief {
+	return sessionHealthBrief{v.HealthScore, ratio(v.SuccessRate), string(v.RiskLevel), string(v.Recommendation)}
+}
+
+func toCost(c app.Cost) costReply {
+	return costReply{money(c.Charged), money(c.Held), money(c.Refunded), domain.Currency}
+}
+
+func toUsage(v app.SessionView) usageReply {
+	u := v.Usage
+	r := usageReply{
+		Traffic: trafficReply{LimitGB: -1, UsedGB: gigabytes(u.Used()), RemainingGB: -1, LimitBytes: -1,
+			UsedBytes: u.Used(), UploadBytes: u.Up, DownloadBytes: u.Down, RemainingBytes: -1, Percent: -1},
+		Connections: u.Connections,
+		Time:        timeReply{maybeStamp(v.ActivatedAt), maybeStamp(v.ExpiresAt), -1},
+		Cost:        toCost(v.Cost),
+		AsOf:        stamp(v.AsOf),
+	}
+	if v.Type == session.Dynamic {
+		left := max(v.Bytes-u.Used(), 0)
+		r.Traffic.LimitGB, r.Traffic.LimitBytes = maybeGB(v.Bytes), maybeInt(v.Bytes)
+		r.Traffic.RemainingGB, r.Traffic.RemainingBytes = maybeGB(left), maybeInt(left)
+		r.Traffic.Percent = percent(domain.MulDiv(min(u.Used(), v.Bytes), 10_000, max(v.Bytes, 1), false))
+	}
+	if !v.ExpiresAt.IsZero() {
+		end := v.AsOf
+		if !v.EndedAt.IsZero() {
+			end = v.ExpiresAt
+		}
+		r.Time.RemainingSeconds = maybeInt(max(v.ExpiresAt.Sub(end), 0) / time.Second)
+	}
+	return r
+}

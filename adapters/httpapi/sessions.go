@@ -1,0 +1,131 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// sessionPath is the path of every operation on one session.
+type sessionPath struct {
+	SessionID string `path:"session_id" doc:"The session, prefix sess_."`
+}
+
+// id is the session's id. What cannot be one is not looked for.
+func (p sessionPath) id() (string, error) {
+	if len(p.SessionID) > 64 || !plain([]byte(p.SessionID)) {
+		return "", session.ErrNotFound
+	}
+	return p.SessionID, nil
+}
+
+type createInput struct {
+	Idempotent
+	DryRun
+	Body createBody
+}
+
+type sessionsInput struct {
+	Paging
+	Status    string `query:"status" enum:"creating,active,terminated,expired,failed"`
+	Type      string `query:"type" enum:"dynamic,static"`
+	ProductNo string `query:"product_no" maxLength:"64"`
+}
+
+type sessionsReply struct {
+	Items      []sessionReply  `json:"items"`
+	Pagination paginationReply `json:"pagination"`
+}
+
+// declareSessions declares buying and reading sessions.
+func (s *Server) declareSessions() {
+	op(s, operation{ID: "create-session", Method: http.MethodPost, Path: "/sessions", Tag: "sessions",
+		Summary: "Buy a proxy session", Scope: account.SessionsWrite, Idempotent: true, Doc: createDoc,
+		OK: []reply{
+			{http.StatusOK, "A dry run, or the session attached to by provisioning_mode existing.", exampleDryRun, exampleDynamic},
+			{http.StatusCreated, "The session is active.", exampleDynamic, nil},
+			{http.StatusAccepted, "The session is being created; poll Location.", exampleCreating, nil},
+		},
+		Refuses: refusals(catalog.ErrProductNotFound, catalog.ErrOutOfStock, app.ErrPriceMismatch, billing.ErrInsufficientBalance,
+			billing.ErrBudgetExceeded, session.ErrLimit, ports.ErrProvider, ports.ErrTimeout),
+		Example: map[string]any{"type": "dynamic", "config": map[string]any{"product_no": "dyn_global_1", "traffic_gb": 1, "country": "US"}},
+	}, s.createSession)
+	op(s, operation{ID: "list-sessions", Method: http.MethodGet, Path: "/sessions", Tag: "sessions",
+		Summary: "The agent's sessions, newest first", Scope: account.SessionsRead,
+		OK: []reply{{ok, "A page of sessions.", sessionsReply{[]sessionReply{exampleDynamic}, paginationReply{1, 20, 1, 1}}, nil}},
+	}, func(ctx context.Context, in *sessionsInput) (int, sessionsReply, error) {
+		page, err := in.page(ctx)
+		if err != nil {
+			return 0, sessionsReply{}, err
+		}
+		list, err := s.Sessions.List(ctx, app.ListSessions{AgentID: caller(ctx), Page: page, Filter: ports.SessionFilter{
+			Status: session.Status(in.Status), Type: session.Type(in.Type), ProductNo: in.ProductNo}})
+		if err != nil {
+			return 0, sessionsReply{}, err
+		}
+		items, pagination := toItems(list, s.toSession)
+		return ok, sessionsReply{items, pagination}, nil
+	})
+	op(s, operation{ID: "get-session", Method: http.MethodGet, Path: "/sessions/{session_id}", Tag: "sessions",
+		Summary: "One session", Scope: account.SessionsRead, Refuses: ofSession,
+		OK: []reply{{ok, "The session.", exampleStatic, nil}},
+	}, func(ctx context.Context, in *sessionPath) (int, sessionReply, error) {
+		v, err := s.readSession(ctx, in)
+		return ok, s.toSession(v), err
+	})
+	op(s, operation{ID: "get-session-usage", Method: http.MethodGet, Path: "/sessions/{session_id}/usage", Tag: "sessions",
+		Summary: "What a session used and has left", Scope: account.SessionsRead, Refuses: ofSession,
+		OK: []reply{{ok, "The usage.", exampleDynamic.Usage, nil}},
+	}, func(ctx context.Context, in *sessionPath) (int, usageReply, error) {
+		v, err := s.readSession(ctx, in)
+		return ok, toUsage(v), err
+	})
+}
+
+func (s *Server) readSession(ctx context.Context, in *sessionPath) (app.SessionView, error) {
+	id, err := in.id()
+	if err != nil {
+		return app.SessionView{}, err
+	}
+	return s.Sessions.Read(ctx, caller(ctx), id)
+}
+
+func (s *Server) createSession(ctx context.Context, in *createInput) (int, any, error) {
+	key, err := in.call(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	dry, err := in.asked(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	form, err := in.Body.form()
+	if err != nil {
+		return 0, nil, err
+	}
+	done, err := s.Sessions.Create(ctx, app.Create{AgentID: caller(ctx), Form: form, Call: key, DryRun: dry})
+	return s.bought(ctx, done, err)
+}
+
+// bought answers a call that buys: a dry run, or the session with where to poll
+// it while it is not ready.
+func (s *Server) bought(ctx context.Context, d app.Done, err error) (int, any, error) {
+	if err != nil {
+		return 0, nil, err
+	}
+	replayed(ctx, d)
+	if d.Quote != nil {
+		return ok, dryRunReply{true, money(d.Quote.Cost), domain.Currency, money(d.Quote.BalanceAfter)}, nil
+	}
+	if d.Status == http.StatusAccepted {
+		callIn(ctx).gin.Header("Location", Prefix+"/sessions/"+d.View.ID)
+	}
+	return d.Status, s.toSession(d.View), nil
+}

@@ -1,0 +1,115 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"agentproxy/domain/account"
+	"agentproxy/domain/feed"
+	"agentproxy/ports"
+)
+
+type eventsInput struct {
+	OneSession
+	Paging
+}
+
+type eventReply struct {
+	EventID    string     `json:"event_id"`
+	At         stamp      `json:"at" doc:"When the service heard of it."`
+	OccurredAt maybeStamp `json:"occurred_at" doc:"As the agent said; null otherwise."`
+	Source     string     `json:"source" enum:"gateway,agent,service"`
+	Type       string     `json:"type"`
+	TargetHost maybeText  `json:"target_host"`
+	StatusCode maybeInt   `json:"status_code" doc:"null when there was no answer."`
+	Code       maybeText  `json:"code" doc:"Of an answer of the gateway itself."`
+	Bytes      int64      `json:"bytes"`
+	LatencyMS  maybeInt   `json:"latency_ms"`
+	ExitIP     maybeText  `json:"exit_ip"`
+	Message    maybeText  `json:"error_message"`
+	Retryable  bool       `json:"retryable"`
+	HowToFix   maybeText  `json:"how_to_fix"`
+}
+
+type eventsReply struct {
+	Items      []eventReply    `json:"items"`
+	Pagination paginationReply `json:"pagination"`
+}
+
+type checkReply struct {
+	OK        bool      `json:"ok"`
+	ExitIP    string    `json:"exit_ip"`
+	Country   maybeText `json:"country" doc:"null when the session has none."`
+	LatencyMS int64     `json:"latency_ms"`
+	Protocol  string    `json:"protocol" enum:"http,socks5"`
+}
+
+// declareSessionViews declares what shows how a session fares.
+func (s *Server) declareSessionViews() {
+	op(s, operation{ID: "get-session-health", Method: http.MethodGet, Path: "/sessions/{session_id}/health", Tag: "sessions",
+		Summary: "How the current exit fares, and what to do", Scope: account.SessionsRead, Refuses: ofSession,
+		OK: []reply{{ok, "The health at this moment.", exampleHealth, nil}},
+	}, func(ctx context.Context, in *sessionPath) (int, sessionHealthReply, error) {
+		id, err := in.id()
+		if err != nil {
+			return 0, sessionHealthReply{}, err
+		}
+		v, err := s.Telemetry.Health(ctx, caller(ctx), id)
+		if err != nil {
+			return 0, sessionHealthReply{}, err
+		}
+		return ok, toHealth(v), nil
+	})
+	op(s, operation{ID: "list-session-events", Method: http.MethodGet, Path: "/sessions/{session_id}/events", Tag: "sessions",
+		Summary: "The last things that happened to a session", Scope: account.SessionsRead, Refuses: ofSession,
+		Doc: "Newest first, kept 7 days. What an HTTP client hides about a failed CONNECT is readable here.",
+		OK:  []reply{{ok, "A page of events.", exampleEvents, nil}},
+	}, func(ctx context.Context, in *eventsInput) (int, eventsReply, error) {
+		id, err := in.id()
+		if err != nil {
+			return 0, eventsReply{}, err
+		}
+		page, err := in.page(ctx)
+		if err != nil {
+			return 0, eventsReply{}, err
+		}
+		list, err := s.Sessions.Events(ctx, caller(ctx), id, page)
+		if err != nil {
+			return 0, eventsReply{}, err
+		}
+		items, pagination := toItems(list, toEvent)
+		return ok, eventsReply{items, pagination}, nil
+	})
+	op(s, operation{ID: "check-session", Method: http.MethodPost, Path: "/sessions/{session_id}/check", Tag: "sessions",
+		Summary: "Try one connection through the exit", Scope: account.SessionsWrite,
+		Doc:     "To the service's own echo. Free; 10 a minute.",
+		Refuses: and(ofLive, account.ErrRateLimited, ports.ErrProvider, ports.ErrTimeout),
+		OK:      []reply{{ok, "The exit works.", checkReply{true, "203.0.113.7", "US", 42, "http"}, nil}},
+	}, s.checkSession)
+}
+
+func (s *Server) checkSession(ctx context.Context, in *sessionPath) (int, checkReply, error) {
+	id, err := in.id()
+	if err != nil {
+		return 0, checkReply{}, err
+	}
+	if d := s.Limits.TakeCheck(caller(ctx)); !d.Allowed {
+		return 0, checkReply{}, account.ErrRateLimited.Msgf("at most 10 checks a minute; wait for the seconds in Retry-After").After(d.RetryAfter)
+	}
+	v, err := s.Checks.Check(ctx, caller(ctx), id)
+	if err != nil {
+		return 0, checkReply{}, err
+	}
+	return ok, checkReply{true, v.ExitIP, maybeText(v.Country), v.Latency.Milliseconds(), string(v.Protocol)}, nil
+}
+
+func toEvent(e feed.Event) eventReply {
+	r := eventReply{EventID: e.ID, At: stamp(e.At), OccurredAt: maybeStamp(e.OccurredAt), Source: e.Source.String(),
+		Type: e.Type, TargetHost: maybeText(e.TargetHost), StatusCode: maybeInt(e.StatusCode), Code: maybeText(e.Code),
+		Bytes: e.Bytes, LatencyMS: maybeInt(e.LatencyMS), ExitIP: maybeText(e.ExitIP), Message: maybeText(e.Message),
+		Retryable: e.Retryable, HowToFix: maybeText(e.HowToFix)}
+	if e.StatusCode == 0 {
+		r.StatusCode = -1
+	}
+	return r
+}

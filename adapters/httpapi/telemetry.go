@@ -1,0 +1,163 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+)
+
+// batchBodyLimit is the size of the largest telemetry batch.
+const batchBodyLimit = 2 << 20
+
+// eventFields are the fields that a single event and one of a batch share.
+type eventFields struct {
+	EventType    string  `json:"event_type" enum:"success,http_error,captcha,timeout,block,rate_limit,custom"`
+	StatusCode   decimal `json:"status_code,omitempty" nullable:"true" minimum:"0" maximum:"599" multipleOf:"1" doc:"0: no answer."`
+	LatencyMS    decimal `json:"latency_ms,omitempty" nullable:"true" minimum:"0" maximum:"600000" doc:"Rounded to milliseconds."`
+	TargetHost   string  `json:"target_host,omitempty" nullable:"true" maxLength:"253"`
+	ErrorMessage string  `json:"error_message,omitempty" nullable:"true" maxLength:"1000"`
+	OccurredAt   string  `json:"occurred_at,omitempty" nullable:"true" format:"date-time" doc:"Only shown. More than 5 minutes ahead is refused."`
+}
+
+type reportInput struct {
+	OneSession
+	Body eventBody
+}
+
+type eventBody struct {
+	_         struct{} `json:"-" additionalProperties:"true"`
+	SessionID string   `json:"session_id,omitempty" nullable:"true" doc:"May be left out; another than in the path is refused."`
+	EventFields
+}
+
+type batchBody struct {
+	_      struct{}         `json:"-" additionalProperties:"true"`
+	Events []batchEventBody `json:"events" minItems:"1" maxItems:"1000"`
+}
+
+type batchEventBody struct {
+	_         struct{} `json:"-" additionalProperties:"true"`
+	SessionID string   `json:"session_id" minLength:"1"`
+	EventFields
+}
+
+type reportedReply struct {
+	EventID       string             `json:"event_id"`
+	SessionHealth sessionHealthShort `json:"session_health"`
+}
+
+type sessionHealthShort struct {
+	HealthFields
+	Reason string `json:"reason" enum:"block_rate,rate_limited,network_errors,target_errors,fresh_exit,rotation_not_helping,healthy"`
+}
+
+type batchReply struct {
+	Processed int           `json:"processed" doc:"Events that were accepted."`
+	Rejected  int           `json:"rejected"`
+	Results   []resultReply `json:"results" doc:"One for each event, in their order."`
+}
+
+type resultReply struct {
+	Index     int               `json:"index"`
+	SessionID string            `json:"session_id"`
+	Status    string            `json:"status" enum:"accepted,rejected"`
+	Error     *resultErrorReply `json:"error"`
+}
+
+// TransformSchema lets the objects that may be missing be null.
+func (resultReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return nullable(s, "error")
+}
+
+type resultErrorReply struct {
+	Code    string `json:"code" enum:"SESSION_NOT_FOUND,SESSION_EXPIRED"`
+	Message string `json:"message"`
+}
+
+// declareTelemetry declares what agents report.
+func (s *Server) declareTelemetry() {
+	op(s, operation{ID: "report-event", Method: http.MethodPost, Path: "/sessions/{session_id}/report-event", Tag: "telemetry",
+		Summary: "Report what came of one request", Scope: account.TelemetryWrite,
+		Refuses: and(ofSession, session.ErrOver),
+		OK:      []reply{{ok, "Counted, and what follows from it.", exampleReported, nil}},
+		Example: map[string]any{"event_type": "http_error", "status_code": 403, "latency_ms": 812, "target_host": "shop.example"},
+	}, s.report)
+	op(s, operation{ID: "report-batch", Method: http.MethodPost, Path: "/telemetry/batch", Tag: "telemetry",
+		Summary: "Report up to 1,000 events", Scope: account.TelemetryWrite, OwnBody: batchBody{}, BodyLimit: batchBodyLimit,
+		Doc: "A malformed event refuses the whole call. One for a session that is unknown or over is rejected alone. At most 2 MiB.",
+		OK:  []reply{{ok, "What was accepted.", exampleBatch, nil}},
+		Example: map[string]any{"events": []any{map[string]any{"session_id": "sess_" + exampleID, "event_type": "success",
+			"status_code": 200, "latency_ms": 240, "target_host": "shop.example"}}},
+	}, s.reportBatch)
+}
+
+func (s *Server) report(ctx context.Context, in *reportInput) (int, reportedReply, error) {
+	id, err := in.id()
+	if err != nil {
+		return 0, reportedReply{}, err
+	}
+	if in.Body.SessionID != "" && in.Body.SessionID != id {
+		return 0, reportedReply{}, domain.InvalidField("session_id", "differs from the session in the path; leave it out")
+	}
+	report, issues := in.Body.report()
+	if issues != nil {
+		return 0, reportedReply{}, domain.InvalidFields(issues...)
+	}
+	out, err := s.Telemetry.Report(ctx, caller(ctx), app.ReportedEvent{SessionID: id, Report: report})
+	return ok, reportedReply{out.EventID, sessionHealthShort{toHealthBrief(out.Verdict), string(out.Verdict.Reason)}}, err
+}
+
+// report reads the fields that are more than text.
+func (e eventFields) report() (health.Report, []domain.FieldIssue) {
+	r := health.Report{Type: e.EventType, TargetHost: e.TargetHost, ErrorMessage: e.ErrorMessage}
+	var issues []domain.FieldIssue
+	refuse := func(field, issue string) { issues = append(issues, domain.FieldIssue{Field: field, Issue: issue}) }
+	if e.StatusCode.given() {
+		n, issue := statusCode([]byte(e.StatusCode))
+		if r.StatusCode = &n; issue != "" {
+			refuse("status_code", issue)
+		}
+	}
+	if e.LatencyMS.given() {
+		n, issue := latency([]byte(e.LatencyMS))
+		if r.LatencyMS = &n; issue != "" {
+			refuse("latency_ms", issue)
+		}
+	}
+	if e.OccurredAt != "" {
+		t, issue := occurredAt(e.OccurredAt)
+		if r.OccurredAt = &t; issue != "" {
+			refuse("occurred_at", issue)
+		}
+	}
+	return r, issues
+}
+
+func (s *Server) reportBatch(ctx context.Context, _ *struct{}) (int, batchReply, error) {
+	events, err := decodeBatch(callIn(ctx).body)
+	if err != nil {
+		return 0, batchReply{}, err
+	}
+	results, err := s.Telemetry.Batch(ctx, caller(ctx), events)
+	if err != nil {
+		return 0, batchReply{}, err
+	}
+	r := batchReply{Results: make([]resultReply, len(results))}
+	for i, one := range results {
+		r.Results[i] = resultReply{Index: i, SessionID: one.SessionID, Status: "accepted"}
+		if one.Err == nil {
+			r.Processed++
+			continue
+		}
+		r.Rejected++
+		r.Results[i].Status, r.Results[i].Error = "rejected", &resultErrorReply{one.Err.Code, one.Err.Message}
+	}
+	return ok, r, nil
+}

@@ -1,0 +1,218 @@
+package httpapi
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/domain"
+)
+
+// The scalar types of replies. Each writes itself by appending, so that an
+// answer is one buffer, and describes itself to the document.
+
+// money is an amount of US dollars: a JSON number with at most 6 decimals.
+type money domain.Money
+
+func (m money) appendJSON(b []byte) []byte { return domain.AppendDecimal(b, int64(m), 6) }
+
+// MarshalJSON writes the exact decimal number.
+func (m money) MarshalJSON() ([]byte, error) { return m.appendJSON(nil), nil }
+
+// Schema describes the type in the document.
+func (money) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeNumber} }
+
+// limit is an amount that may be none, which is null.
+type limit struct{ of *domain.Money }
+
+func (l limit) appendJSON(b []byte) []byte {
+	if l.of == nil {
+		return append(b, "null"...)
+	}
+	return money(*l.of).appendJSON(b)
+}
+
+// MarshalJSON writes the number, or null.
+func (l limit) MarshalJSON() ([]byte, error) { return l.appendJSON(nil), nil }
+
+// Schema describes the type in the document.
+func (limit) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeNumber, Nullable: true}
+}
+
+// gigabytes is a number of bytes shown in GB: a JSON number with at most 9
+// decimals.
+type gigabytes int64
+
+func (g gigabytes) appendJSON(b []byte) []byte { return domain.AppendDecimal(b, int64(g), 9) }
+
+// MarshalJSON writes the exact decimal number.
+func (g gigabytes) MarshalJSON() ([]byte, error) { return g.appendJSON(nil), nil }
+
+// Schema describes the type in the document.
+func (gigabytes) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeNumber}
+}
+
+// maybeGB is a number of bytes that a static session does not have: below zero
+// stands for null.
+type maybeGB int64
+
+func (g maybeGB) appendJSON(b []byte) []byte {
+	if g < 0 {
+		return append(b, "null"...)
+	}
+	return gigabytes(g).appendJSON(b)
+}
+
+// MarshalJSON writes the number, or null.
+func (g maybeGB) MarshalJSON() ([]byte, error) { return g.appendJSON(nil), nil }
+
+// Schema describes the type in the document.
+func (maybeGB) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeNumber, Nullable: true}
+}
+
+// maybeInt is an integer that may be none: below zero stands for null.
+type maybeInt int64
+
+func (n maybeInt) appendJSON(b []byte) []byte {
+	if n < 0 {
+		return append(b, "null"...)
+	}
+	return strconv.AppendInt(b, int64(n), 10)
+}
+
+// MarshalJSON writes the number, or null.
+func (n maybeInt) MarshalJSON() ([]byte, error) { return n.appendJSON(nil), nil }
+
+// Schema describes the type in the document.
+func (maybeInt) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeInteger, Format: "int64", Nullable: true}
+}
+
+// stamp is a time: RFC 3339 in UTC with milliseconds.
+type stamp time.Time
+
+func (t stamp) appendJSON(b []byte) []byte {
+	b = append(b, '"')
+	b = appendStamp(b, time.Time(t))
+	return append(b, '"')
+}
+
+// MarshalJSON writes the time.
+func (t stamp) MarshalJSON() ([]byte, error) { return t.appendJSON(nil), nil }
+
+// Schema describes the type in the document.
+func (stamp) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "date-time"}
+}
+
+// maybeStamp is a time that may not have come: the zero time is null.
+type maybeStamp time.Time
+
+func (t maybeStamp) appendJSON(b []byte) []byte {
+	if time.Time(t).IsZero() {
+		return append(b, "null"...)
+	}
+	return stamp(t).appendJSON(b)
+}
+
+// MarshalJSON writes the time, or null.
+func (t maybeStamp) MarshalJSON() ([]byte, error) { return t.appendJSON(nil), nil }
+
+// Schema describes the type in the document.
+func (maybeStamp) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Nullable: true}
+}
+
+// maybeText is a string that may be none: empty is null.
+type maybeText string
+
+func (s maybeText) appendJSON(b []byte) []byte {
+	if s == "" {
+		return append(b, "null"...)
+	}
+	return appendString(b, string(s))
+}
+
+// MarshalJSON writes the string, or null.
+func (s maybeText) MarshalJSON() ([]byte, error) { return s.appendJSON(nil), nil }
+
+// Schema describes the type in the document.
+func (maybeText) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Nullable: true}
+}
+
+// ratio is a number from 0 to 1 with at most 4 decimals.
+type ratio float64
+
+func (r ratio) appendJSON(b []byte) []byte { return appendRounded(b, float64(r), 1e4) }
+
+// MarshalJSON writes the number.
+func (r ratio) MarshalJSON() ([]byte, error) { return r.appendJSON(nil), nil }
+
+// Schema describes the type in the document.
+func (ratio) Schema(huma.Registry) *huma.Schema {
+	zero, one := 0.0, 1.0
+	return &huma.Schema{Type: huma.TypeNumber, Minimum: &zero, Maximum: &one}
+}
+
+// decimal is a number of a request: its text, so that no digit is lost. The
+// empty text is an absent field; null stays "null", which no rule of the domain
+// takes for a number.
+type decimal string
+
+// UnmarshalJSON keeps the text.
+func (d *decimal) UnmarshalJSON(b []byte) error {
+	*d = decimal(b)
+	return nil
+}
+
+// orNone is the text, with null as absent: of fields that buy nothing.
+func (d decimal) orNone() string {
+	if d == "null" {
+		return ""
+	}
+	return string(d)
+}
+
+// given reports whether the field was there and not null.
+func (d decimal) given() bool { return d != "" && d != "null" }
+
+// Schema describes the type in the document.
+func (decimal) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeNumber} }
+
+// percent is a share in hundredths of a percent; below zero stands for null.
+type percent int64
+
+func (p percent) appendJSON(b []byte) []byte {
+	if p < 0 {
+		return append(b, "null"...)
+	}
+	return domain.AppendDecimal(b, int64(p), 2)
+}
+
+// MarshalJSON writes the number, or null.
+func (p percent) MarshalJSON() ([]byte, error) { return p.appendJSON(nil), nil }
+
+// Schema describes the type in the document.
+func (percent) Schema(huma.Registry) *huma.Schema {
+	zero, hundred := 0.0, 100.0
+	return &huma.Schema{Type: huma.TypeNumber, Nullable: true, Minimum: &zero, Maximum: &hundred}
+}
+
+// hundreds is a number of 0 and more with at most 2 decimals.
+type hundreds float64
+
+func (h hundreds) appendJSON(b []byte) []byte { return appendRounded(b, float64(h), 100) }
+
+// MarshalJSON writes the number.
+func (h hundreds) MarshalJSON() ([]byte, error) { return h.appendJSON(nil), nil }
+
+// Schema describes the type in the document.
+func (hundreds) Schema(huma.Registry) *huma.Schema {
+	zero := 0.0
+	return &huma.Schema{Type: huma.TypeNumber, Minimum: &zero}
+}
