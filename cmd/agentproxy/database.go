@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/ports"
+)
+
+type adjustCmd struct {
+	AgentID string `arg:"" name:"AGENT_ID"`
+	Amount  string `required:"" help:"US dollars, such as -1.50."`
+	Reason  string `required:"" help:"Why; shown to the agent."`
+}
+
+// Run books a correction.
+func (c adjustCmd) Run(k *kit) error {
+	amount, err := domain.ParseMoney(c.Amount)
+	if err != nil {
+		return domain.InvalidField("amount", "must be US dollars with at most 6 decimals")
+	}
+	var wallet *app.Wallet
+	return k.core(func(ctx context.Context) error {
+		e, err := wallet.Adjust(ctx, c.AgentID, amount, c.Reason)
+		if err != nil {
+			return err
+		}
+		return k.record("transaction_id", e.ID, "agent_id", e.AgentID, "amount", e.Amount().String(),
+			"balance_after", e.BalanceAfter.String())
+	}, &wallet)
+}
+
+type migrateCmd struct{}
+
+// Run brings the database to this program's schema.
+func (migrateCmd) Run(k *kit) error {
+	var store *storage.Store
+	return k.core(func(ctx context.Context) error {
+		version, _, err := store.SchemaVersion(ctx)
+		if err != nil {
+			return err
+		}
+		return k.record("schema_version", version)
+	}, &store)
+}
+
+type verifyCmd struct{}
+
+var errFaults = errors.New("the ledger does not hold")
+
+// Run proves the ledger.
+func (verifyCmd) Run(k *kit) error {
+	var audit ports.Audit
+	return k.core(func(ctx context.Context) error {
+		faults, entries, err := audit.Verify(ctx)
+		if err != nil {
+			return err
+		}
+		if len(faults) == 0 {
+			return k.record("entries", entries, "faults", 0)
+		}
+		t := table{columns: []string{"rule", "where", "detail"}}
+		for _, f := range faults {
+			t.add(f.Rule, f.Where, f.Detail)
+		}
+		return errors.Join(t.print(k), fmt.Errorf("%w: %d rows break a rule", errFaults, len(faults)))
+	}, &audit)
+}
+
+type backupCmd struct {
+	File string `arg:"" name:"FILE" help:"A file that does not exist yet."`
+}
+
+// Run copies the database.
+func (c backupCmd) Run(k *kit) error {
+	var store *storage.Store
+	return k.core(func(ctx context.Context) error {
+		if err := store.Backup(ctx, c.File); err != nil {
+			return err
+		}
+		return k.record("file", c.File)
+	}, &store)
+}

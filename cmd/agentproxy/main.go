@@ -1,0 +1,122 @@
+// Command agentproxy sells proxy access to software agents: serve runs the
+// service, the other commands are the operator's and work on the same database
+// while it runs.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+	"go.uber.org/dig"
+	"go.uber.org/fx"
+
+	"agentproxy/app/compose"
+	"agentproxy/domain"
+)
+
+type cli struct {
+	JSON bool `help:"Print JSON instead of text."`
+
+	Serve    serveCmd    `cmd:"" help:"Run the service."`
+	Referrer referrerCmd `cmd:"" help:"Referring agents."`
+	Agent    agentCmd    `cmd:"" help:"Agents."`
+	Adjust   adjustCmd   `cmd:"" help:"Book a correction of an agent's balance."`
+	Migrate  migrateCmd  `cmd:"" help:"Bring the database to the schema of this program."`
+	Verify   verifyCmd   `cmd:"" help:"Prove the ledger; exits with 1 and the rows when it does not hold."`
+	Backup   backupCmd   `cmd:"" help:"Copy the database to a new file while the service runs."`
+	Version  versionCmd  `cmd:"" help:"Print the version."`
+}
+
+// Exit statuses: refused or failed, and wrong usage.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run is main with its streams, and returns the exit status.
+func run(args []string, stdout, stderr io.Writer) int {
+	var c cli
+	exited := -1
+	parser, err := kong.New(&c, kong.Name("agentproxy"), kong.Writers(stdout, stderr),
+		kong.Description("Sells proxy access to software agents. Configuration comes from AGENTPROXY_… variables; see the README."),
+		kong.WithHyphenPrefixedParameters(true), kong.UsageOnError(),
+		kong.Exit(func(code int) { exited = code }))
+	if err != nil {
+		fmt.Fprintln(stderr, "agentproxy:", err)
+		return exitFailed
+	}
+	parsed, err := parser.Parse(args)
+	if exited >= 0 { // --help has printed
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "agentproxy: %v (see agentproxy --help)\n", err)
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	k := &kit{ctx: ctx, out: stdout, errOut: stderr, json: c.JSON}
+	if err := parsed.Run(k); err != nil {
+		k.complain(err)
+		return exitFailed
+	}
+	return 0
+}
+
+// kit is what every command gets.
+type kit struct {
+	ctx    context.Context
+	out    io.Writer
+	errOut io.Writer
+	json   bool
+}
+
+// complain prints an error as the caller reads it best.
+func (k *kit) complain(err error) {
+	message, code := dig.RootCause(err).Error(), "FAILED"
+	if e, ok := errors.AsType[*domain.Error](err); ok {
+		message, code = e.Message, e.Code
+	}
+	if k.json {
+		writeJSON(k.errOut, map[string]any{"error": map[string]string{"code": code, "message": message}})
+		return
+	}
+	fmt.Fprintln(k.errOut, "agentproxy:", message)
+}
+
+// core runs fn on the use cases that it names in targets.
+func (k *kit) core(fn func(ctx context.Context) error, targets ...any) error {
+	settings, err := compose.Load()
+	if err != nil {
+		return err
+	}
+	logger := slog.New(slog.NewTextHandler(k.errOut, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	app := fx.New(compose.Core(settings, logger), fx.Populate(targets...))
+	if err := app.Err(); err != nil {
+		return err
+	}
+	if err := app.Start(k.ctx); err != nil {
+		return err
+	}
+	return errors.Join(fn(k.ctx), app.Stop(context.WithoutCancel(k.ctx)))
+}
+
+type versionCmd struct{}
+
+// Run prints the version.
+func (versionCmd) Run(k *kit) error {
+	if k.json {
+		return writeJSON(k.out, map[string]string{"version": compose.Version})
+	}
+	_, err := fmt.Fprintln(k.out, "agentproxy", compose.Version)
+	return err
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"go.uber.org/fx"
+
+	"agentproxy/app/compose"
+)
+
+type serveCmd struct{}
+
+// Run serves until it is told to stop.
+func (serveCmd) Run(k *kit) error {
+	settings, err := compose.Load()
+	if err != nil {
+		return err
+	}
+	log := logger(k.errOut, settings)
+	app := fx.New(compose.Service(settings, log))
+	if err := app.Err(); err != nil {
+		return err
+	}
+	if err := app.Start(k.ctx); err != nil {
+		return err
+	}
+	welcome(k.out, settings)
+	<-k.ctx.Done()
+	log.Info("stopping")
+	ctx, cancel := context.WithTimeout(context.Background(), app.StopTimeout())
+	defer cancel()
+	if err := app.Stop(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// logger writes text to a terminal and JSON to everything else, unless told.
+func logger(w io.Writer, s compose.Settings) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(s.LogLevel)); err != nil {
+		level = slog.LevelInfo // Check has refused any other text
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if s.LogFormat == "text" || s.LogFormat == "auto" && terminal(w) {
+		return slog.New(slog.NewTextHandler(w, options))
+	}
+	return slog.New(slog.NewJSONHandler(w, options))
+}
+
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+const hello = `agentproxy {version} is ready
+
+  API        {api}/v1
+  reference  {api}/docs
+  gateway    {gateway} (HTTP proxy and SOCKS5)
+  database   {database}
+  mode       {mode}
+
+Register, create a session, and reach a server through it:
+
+  KEY=$(curl -s {api}/v1/account/register -d '{"name":"my first agent"}' | sed 's/.*"api_key":"\([^"]*\)".*/\1/')
+  curl -s {api}/v1/products -H "X-API-Key: $KEY"
+  PROXY=$(curl -s {api}/v1/sessions -H "X-API-Key: $KEY" -d '{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}' | sed 's/.*"full_url":"\([^"]*\)".*/\1/')
+  curl -s -x "$PROXY" {target}
+
+`
+
+// welcome prints what a newcomer needs, with commands that work as they stand.
+func welcome(w io.Writer, s compose.Settings) {
+	mode, target := "production: loopback and private targets are refused", "https://example.com/"
+	if s.Dev {
+		mode, target = "development: loopback targets are open, registration is unlimited", s.PublicURL+"/v1/ip"
+	}
+	fmt.Fprint(w, strings.NewReplacer("{version}", compose.Version, "{api}", s.PublicURL,
+		"{gateway}", net.JoinHostPort(s.PublicHost, strconv.Itoa(s.PublicPort)), "{database}", s.DatabasePath,
+		"{mode}", mode, "{target}", target).Replace(hello))
+}

@@ -1,0 +1,124 @@
+package e2e_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+)
+
+var (
+	rounds = flag.Int("crash.rounds", 20, "how often the service is killed")
+	seed   = flag.Uint64("crash.seed", 0, "seed of the moments; 0: by the clock")
+)
+
+// answered is what the service told an agent before it was killed.
+type answered struct {
+	mu         sync.Mutex
+	sessions   map[string]string // id -> the last status that was answered
+	rotations  map[string]int
+	terminated map[string]bool
+}
+
+func TestKilledAtRandomMomentsNothingIsLost(t *testing.T) {
+	chosen := *seed
+	if chosen == 0 {
+		chosen = uint64(time.Now().UnixNano())
+	}
+	t.Logf("replay with -crash.seed=%d", chosen)
+	moments := rand.New(rand.NewPCG(chosen, 1))
+	s := serve(t, "AGENTPROXY_TRIAL_BALANCE=10000", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	keys := make([]string, 4)
+	for i := range keys {
+		keys[i], _ = s.register(fmt.Sprint("crash ", i))
+	}
+	told := make([]*answered, len(keys))
+	for i := range told {
+		told[i] = &answered{sessions: map[string]string{}, rotations: map[string]int{}, terminated: map[string]bool{}}
+	}
+	for round := range *rounds {
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for i, key := range keys {
+			wg.Go(func() { s.trouble(ctx, key, fmt.Sprint(round, "-", i), told[i]) })
+		}
+		time.Sleep(time.Duration(50+moments.IntN(350)) * time.Millisecond)
+		s.kill()
+		cancel()
+		wg.Wait()
+		s.verify()
+		s.start()
+		for i, key := range keys {
+			s.holdsTrue(key, told[i], round)
+		}
+		s.verify()
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// trouble creates, rotates and terminates until the service is gone.
+func (s *service) trouble(ctx context.Context, key, name string, told *answered) {
+	products := []string{"dyn_fast_1", "dyn_global_1"}
+	for n := 0; ctx.Err() == nil; n++ {
+		r, err := s.call(ctx, "POST", "/sessions", key,
+			fmt.Sprintf(`{"type":"dynamic","config":{"product_no":%q,"traffic_gb":0.1}}`, products[n%2]),
+			"Idempotency-Key", fmt.Sprint(name, "-", n))
+		if err != nil || r.status >= 300 {
+			return
+		}
+		var d sessionData
+		if r.into(s.t, &d); d.SessionID == "" {
+			s.t.Errorf("an answer without a session: %s", r.body)
+			return
+		}
+		told.mu.Lock()
+		told.sessions[d.SessionID] = d.Status
+		told.mu.Unlock()
+		if n%3 == 0 && d.Status == "active" {
+			if r, err := s.call(ctx, "POST", "/sessions/"+d.SessionID+"/rotate", key, ""); err == nil && r.status == 200 {
+				told.mu.Lock()
+				told.rotations[d.SessionID]++
+				told.mu.Unlock()
+			}
+		}
+		if n%2 == 0 {
+			if r, err := s.call(ctx, "POST", "/sessions/"+d.SessionID+"/terminate", key, ""); err == nil && r.status == 200 {
+				told.mu.Lock()
+				told.terminated[d.SessionID] = true
+				told.mu.Unlock()
+			}
+		}
+	}
+}
+
+// holdsTrue checks that what was answered is so after the restart, and that
+// nothing stays creating. The books of each agent are read once more at its end.
+func (s *service) holdsTrue(key string, told *answered, round int) {
+	s.t.Helper()
+	within(s.t, 30*time.Second, fmt.Sprintf("round %d: sessions still creating", round), func() bool {
+		var list struct{ Pagination struct{ Total int } }
+		s.must(200, "GET", "/sessions?status=creating", key, "").into(s.t, &list)
+		return list.Pagination.Total == 0
+	})
+	for id, status := range told.sessions {
+		var d struct {
+			sessionData
+			Rotation struct{ Count int }
+		}
+		s.must(200, "GET", "/sessions/"+id, key, "").into(s.t, &d)
+		switch {
+		case told.terminated[id] && d.Status != "terminated":
+			s.t.Errorf("round %d: %s was answered terminated and is %s", round, id, d.Status)
+		case status == "active" && d.Status != "active" && d.Status != "terminated":
+			s.t.Errorf("round %d: %s was answered active and is %s", round, id, d.Status)
+		case d.Rotation.Count < told.rotations[id]:
+			s.t.Errorf("round %d: %s was rotated %d times and knows of %d", round, id, told.rotations[id], d.Rotation.Count)
+		}
+	}
+	clear(told.sessions)
+}

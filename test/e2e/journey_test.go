@@ -1,0 +1,221 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// through fetches a URL through a proxy with a connection of its own.
+func through(t *testing.T, proxy, target string) (int, string) {
+	t.Helper()
+	p, err := url.Parse(proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Timeout: 20 * time.Second,
+		Transport: &http.Transport{Proxy: http.ProxyURL(p), DisableKeepAlives: true, DisableCompression: true}}
+	resp, err := client.Get(target)
+	if err != nil {
+		t.Fatalf("through the proxy: %v", err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
+}
+
+// exitOf is the address that the API's echo sees through a proxy.
+func (s *service) exitOf(proxy string) string {
+	s.t.Helper()
+	status, body := through(s.t, proxy, "http://"+s.api+"/v1/ip")
+	var e struct{ Data struct{ IP string } }
+	if err := json.Unmarshal([]byte(body), &e); err != nil || status != 200 {
+		s.t.Fatalf("the echo answers %d %s", status, body)
+	}
+	return e.Data.IP
+}
+
+func TestTheMainJob(t *testing.T) {
+	s := serve(t)
+	key, _ := s.register("journey")
+	var products struct {
+		Items []struct {
+			ProductNo string `json:"product_no"`
+		}
+	}
+	s.must(200, "GET", "/products", key, "").into(t, &products)
+	if len(products.Items) != 4 {
+		t.Fatalf("%d products, want 4", len(products.Items))
+	}
+
+	// An asynchronous dynamic session: 202, a place to poll, and then it works.
+	r := s.must(202, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_global_1","traffic_gb":1}}`)
+	var dyn sessionData
+	r.into(t, &dyn)
+	if dyn.Status != "creating" || r.header.Get("Location") != "/v1/sessions/"+dyn.SessionID {
+		t.Fatalf("202 with status %s and Location %q", dyn.Status, r.header.Get("Location"))
+	}
+	within(t, 20*time.Second, "activation", func() bool { dyn = s.session(key, dyn.SessionID); return dyn.Status == "active" })
+
+	first := s.exitOf(dyn.Proxy.HTTPURL)
+	if socks := s.exitOf(dyn.Proxy.SOCKS5URL); socks != first || !strings.HasPrefix(first, "127.") {
+		t.Errorf("exits: %s by HTTP, %s by SOCKS5", first, socks)
+	}
+	var rotated sessionData
+	s.must(200, "POST", "/sessions/"+dyn.SessionID+"/rotate", key, `{"reason":"http_403"}`).into(t, &rotated)
+	if rotated.NewProxy == nil || rotated.NewProxy.FullURL == dyn.Proxy.FullURL {
+		t.Fatal("rotate gave no new address")
+	}
+	second := s.exitOf(rotated.NewProxy.FullURL)
+	if second == first {
+		t.Errorf("the exit is %s before and after the rotation", first)
+	}
+	if old := s.exitOf(dyn.Proxy.FullURL); old != second {
+		t.Errorf("the old address leads to %s, want the current exit %s", old, second)
+	}
+
+	var reported struct {
+		SessionHealth struct {
+			RiskLevel      string `json:"risk_level"`
+			Recommendation string
+		} `json:"session_health"`
+	}
+	for range 3 {
+		s.must(200, "POST", "/sessions/"+dyn.SessionID+"/report-event", key, `{"event_type":"block","target_host":"a.example"}`).into(t, &reported)
+	}
+	if reported.SessionHealth.Recommendation != "rotate_now" {
+		t.Errorf("after three blocks the recommendation is %q", reported.SessionHealth.Recommendation)
+	}
+
+	var static sessionData
+	s.must(201, "POST", "/sessions", key,
+		`{"type":"static","config":{"product_no":"sta_isp_1","quantity":2,"duration_days":30,"country":"DE"}}`).into(t, &static)
+	if len(static.IPList) != 2 || static.IPList[0].IP == static.IPList[1].IP {
+		t.Fatalf("two IPs were bought: %+v", static.IPList)
+	}
+	for _, ip := range static.IPList {
+		if seen := s.exitOf(ip.FullURL); seen != ip.IP {
+			t.Errorf("through %s the echo sees %s", ip.IP, seen)
+		}
+	}
+	var renewed sessionData
+	s.must(200, "POST", "/sessions/"+static.SessionID+"/renew", key, `{"duration_days":30}`).into(t, &renewed)
+	if !renewed.ExpiresAt.Equal(static.ExpiresAt.Add(30 * 24 * time.Hour)) {
+		t.Errorf("renewed from %v to %v", static.ExpiresAt, renewed.ExpiresAt)
+	}
+
+	s.must(200, "POST", "/sessions/"+dyn.SessionID+"/terminate", key, "")
+	s.must(200, "DELETE", "/sessions/"+static.SessionID, key, "")
+	within(t, 5*time.Second, "the refund", func() bool { return s.session(key, dyn.SessionID).Cost.Held == "0" })
+	dyn = s.session(key, dyn.SessionID)
+	s.everyCent(key, dyn)
+	s.verify()
+}
+
+// everyCent checks that the transactions add up to the balance, and that what
+// the dynamic session was charged is what its bytes cost.
+func (s *service) everyCent(key string, dyn sessionData) {
+	s.t.Helper()
+	var balance struct{ Balance, Held json.Number }
+	s.must(200, "GET", "/billing/balance", key, "").into(s.t, &balance)
+	var list struct {
+		Items []struct {
+			Type          string
+			Amount        json.Number
+			ChargedAmount json.Number `json:"charged_amount"`
+			SessionID     *string     `json:"session_id"`
+		}
+	}
+	s.must(200, "GET", "/billing/transactions?page_size=100", key, "").into(s.t, &list)
+	sum, charged := new(big.Rat), new(big.Rat)
+	for _, i := range list.Items {
+		sum.Add(sum, rat(s.t, i.Amount))
+		if i.Type == "charge" && i.SessionID != nil && *i.SessionID == dyn.SessionID {
+			charged.Add(charged, rat(s.t, i.ChargedAmount))
+		}
+	}
+	if sum.Cmp(rat(s.t, balance.Balance)) != 0 {
+		s.t.Errorf("the transactions sum to %s, the balance is %s", sum.FloatString(6), balance.Balance)
+	}
+	if balance.Held != "0" {
+		s.t.Errorf("%s is held with no live session", balance.Held)
+	}
+	micro := dyn.Usage.Traffic.UsedBytes * 250_000 / 1_000_000_000 // 0.25 USD a GB
+	if want := big.NewRat(micro, 1_000_000); charged.Cmp(want) != 0 || charged.Cmp(rat(s.t, dyn.Cost.Charged)) != 0 {
+		s.t.Errorf("%d bytes were charged %s, shown as %s, want %s", dyn.Usage.Traffic.UsedBytes,
+			charged.FloatString(6), dyn.Cost.Charged, want.FloatString(6))
+	}
+	if dyn.Usage.Traffic.UsedBytes == 0 {
+		s.t.Error("no bytes were counted")
+	}
+}
+
+func rat(t *testing.T, n json.Number) *big.Rat {
+	t.Helper()
+	r, ok := new(big.Rat).SetString(n.String())
+	if !ok {
+		t.Fatalf("%q is no number", n)
+	}
+	return r
+}
+
+func TestTerminateCutsOpenTunnels(t *testing.T) {
+	s := serve(t)
+	key, _ := s.register("cut")
+	stalled := make(chan struct{})
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(200)
+		w.(http.Flusher).Flush()
+		<-stalled
+	}))
+	defer target.Close()
+	defer close(stalled)
+	var d sessionData
+	s.must(201, "POST", "/sessions", key, `{"session_type":"dynamic","product_no":"dyn_fast_1"}`).into(t, &d)
+	proxy, _ := url.Parse(d.Proxy.HTTPURL)
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}
+	resp, err := client.Get(target.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	ended := make(chan time.Time, 1)
+	go func() {
+		_, _ = io.Copy(io.Discard, resp.Body)
+		ended <- time.Now()
+	}()
+	// An operator's command, from another process: the service hears of it.
+	if out, err := s.run("agent", "disable", s.agentOf(key), "--reason", "test"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	told := time.Now()
+	select {
+	case at := <-ended:
+		t.Logf("the tunnel was cut %v after the command", at.Sub(told))
+	case <-time.After(10 * time.Second):
+		t.Fatal("the tunnel of a disabled account is still open after 10 s")
+	}
+	r, err := s.call(t.Context(), "GET", "/account/info", key, "")
+	if err != nil || r.status != 403 || r.code() != "ACCOUNT_DISABLED" {
+		t.Errorf("a disabled account is answered %d %s, %v", r.status, r.code(), err)
+	}
+	s.verify()
+}
+
+func (s *service) agentOf(key string) string {
+	s.t.Helper()
+	var a struct {
+		AgentID string `json:"agent_id"`
+	}
+	s.must(200, "GET", "/account/info", key, "").into(s.t, &a)
+	return a.AgentID
+}

@@ -1,0 +1,93 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// block is the fenced block that follows a line of the README.
+func block(t *testing.T, after string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), after)
+	_, rest, opened := strings.Cut(rest, "```sh\n")
+	code, _, closed := strings.Cut(rest, "```")
+	if !found || !opened || !closed {
+		t.Fatalf("the README has no block after %q", after)
+	}
+	return code
+}
+
+func TestTheReadmesFirstSessionWorksAsItStands(t *testing.T) {
+	s := serve(t)
+	script := strings.ReplaceAll(block(t, "## First session"), "127.0.0.1:8080", s.api)
+	cmd := exec.CommandContext(t.Context(), "bash", "-eu", "-o", "pipefail")
+	cmd.Stdin = strings.NewReader(script)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	answers := answersIn(t, out)
+	var exits []string
+	for _, a := range answers {
+		if !a.Success {
+			t.Errorf("one of its calls was refused: %s", a.Data)
+		}
+		var d struct{ IP string }
+		if _ = json.Unmarshal(a.Data, &d); d.IP != "" {
+			exits = append(exits, d.IP)
+		}
+	}
+	if len(answers) != 11 || len(exits) != 2 || exits[0] == exits[1] {
+		t.Errorf("%d answers and the exits %v; want 11 and two different ones:\n%s", len(answers), exits, out)
+	}
+	s.verify()
+}
+
+type answer struct {
+	Success bool
+	Data    json.RawMessage
+}
+
+// answersIn reads the envelopes that stand one behind the other.
+func answersIn(t *testing.T, out []byte) []answer {
+	t.Helper()
+	var list []answer
+	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
+		var a answer
+		if err := d.Decode(&a); err != nil {
+			t.Fatalf("%v in:\n%s", err, out)
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+func TestTheCommandsThatServePrintsWork(t *testing.T) {
+	s := serve(t)
+	within(t, 5e9, "the welcome", func() bool { return strings.Contains(s.log.String(), "curl -s -x") })
+	var script strings.Builder
+	for line := range strings.Lines(s.log.String()) {
+		if line, ok := strings.CutPrefix(line, "  "); ok && (strings.Contains(line, "curl ")) {
+			script.WriteString(line)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-eu", "-o", "pipefail")
+	cmd.Stdin = strings.NewReader(script.String())
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), `"ip":"127.`) {
+		t.Errorf("%v: the commands\n%s\nprinted\n%s", err, script.String(), out)
+	}
+}
+
+func TestTheReadmesTestCommandIsTheOneOfCI(t *testing.T) {
+	if got := strings.TrimSpace(block(t, "Test it:")); got != "go test ./..." {
+		t.Errorf("the README says %q; .ci/run looks for go test ./...", got)
+	}
+}

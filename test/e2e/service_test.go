@@ -1,0 +1,306 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// program is the path of the built command.
+var program string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "agentproxy-e2e-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		program = filepath.Join(dir, "agentproxy")
+		args := append([]string{"build", "-o", program}, buildFlags...)
+		if out, err := exec.Command("go", append(args, "agentproxy/cmd/agentproxy")...).CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// service is one running program and its database.
+type service struct {
+	t       *testing.T
+	dir     string
+	api     string // host:port
+	gateway string
+	env     []string
+
+	cmd *exec.Cmd
+	log *lockedBuffer
+}
+
+// lockedBuffer keeps what the program prints.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// serve starts the program on a new database, with more variables if given, and
+// stops it when the test ends.
+func serve(t *testing.T, env ...string) *service {
+	t.Helper()
+	s := &service{t: t, dir: t.TempDir(), api: freeAddress(t), gateway: freeAddress(t), env: env}
+	s.start()
+	t.Cleanup(s.stop)
+	return s
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (s *service) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.Dir = s.dir
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "AGENTPROXY_") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, "AGENTPROXY_HTTP_ADDR="+s.api, "AGENTPROXY_GATEWAY_ADDR="+s.gateway)
+	cmd.Env = append(cmd.Env, s.env...)
+	return cmd
+}
+
+// start runs the program and waits until it answers.
+func (s *service) start() {
+	s.t.Helper()
+	s.log = &lockedBuffer{}
+	s.cmd = s.command("serve")
+	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	deadline := time.Now().Add(60 * time.Second)
+	for time.Now().Before(deadline) {
+		resp, err := http.Get("http://" + s.api + "/v1/health")
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	s.t.Fatalf("the service does not answer; it printed:\n%s", s.log)
+}
+
+// kill ends the program as a power cut would.
+func (s *service) kill() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+	s.cmd = nil
+}
+
+// stop ends the program as an operator would.
+func (s *service) stop() {
+	if s.cmd == nil {
+		return
+	}
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	done := make(chan error, 1)
+	go func(cmd *exec.Cmd) { done <- cmd.Wait() }(s.cmd)
+	select {
+	case err := <-done:
+		if err != nil {
+			s.t.Errorf("the service ended with %v; it printed:\n%s", err, s.log)
+		}
+	case <-time.After(60 * time.Second):
+		_ = s.cmd.Process.Kill()
+		s.t.Errorf("the service did not stop within a minute; it printed:\n%s", s.log)
+	}
+	if out := s.log.String(); strings.Contains(out, "DATA RACE") {
+		s.t.Errorf("the service has a data race:\n%s", out)
+	}
+	s.cmd = nil
+}
+
+// run is an operator's command beside the service.
+func (s *service) run(args ...string) (string, error) {
+	out, err := s.command(args...).CombinedOutput()
+	return string(out), err
+}
+
+// verify proves the ledger by the operator's command.
+func (s *service) verify() {
+	s.t.Helper()
+	if out, err := s.run("verify"); err != nil {
+		s.t.Errorf("verify: %v\n%s", err, out)
+	}
+}
+
+// reply is one answer of the API.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+	Data   json.RawMessage
+	Error  *struct {
+		Code    string
+		Message string
+		Details map[string]any
+	}
+}
+
+func (r reply) code() string {
+	if r.Error == nil {
+		return ""
+	}
+	return r.Error.Code
+}
+
+// into reads data into v.
+func (r reply) into(t *testing.T, v any) {
+	t.Helper()
+	if err := json.Unmarshal(r.Data, v); err != nil {
+		t.Fatalf("reading %s: %v", r.body, err)
+	}
+}
+
+// call sends one request. Headers come in pairs. A transport error is returned:
+// the program may have been killed.
+func (s *service) call(ctx context.Context, method, path, key, body string, headers ...string) (reply, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+s.api+"/v1"+path, strings.NewReader(body))
+	if err != nil {
+		return reply{}, err
+	}
+	if key != "" {
+		req.Header.Set("X-API-Key", key)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer resp.Body.Close()
+	r := reply{status: resp.StatusCode, header: resp.Header}
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(resp.Body); err != nil {
+		return r, err
+	}
+	r.body = b.Bytes()
+	if err := json.Unmarshal(r.body, &r); err != nil {
+		return r, fmt.Errorf("%s %s: no envelope: %s", method, path, r.body)
+	}
+	return r, nil
+}
+
+// must is call with a status that is expected.
+func (s *service) must(status int, method, path, key, body string, headers ...string) reply {
+	s.t.Helper()
+	r, err := s.call(s.t.Context(), method, path, key, body, headers...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if r.status != status {
+		s.t.Fatalf("%s %s: %d, want %d: %s", method, path, r.status, status, r.body)
+	}
+	return r
+}
+
+// register opens an account and returns its key and id.
+func (s *service) register(name string) (key, id string) {
+	s.t.Helper()
+	var a struct {
+		APIKey  string `json:"api_key"`
+		AgentID string `json:"agent_id"`
+	}
+	s.must(201, "POST", "/account/register", "", `{"name":"`+name+`"}`).into(s.t, &a)
+	return a.APIKey, a.AgentID
+}
+
+// sessionData is what the tests read of a session.
+type sessionData struct {
+	SessionID string `json:"session_id"`
+	Status    string `json:"status"`
+	Reason    string `json:"status_reason"`
+	Proxy     *struct {
+		FullURL   string `json:"full_url"`
+		HTTPURL   string `json:"http_url"`
+		SOCKS5URL string `json:"socks5_url"`
+	}
+	NewProxy *struct {
+		FullURL string `json:"full_url"`
+	} `json:"new_proxy"`
+	ExpiresAt *time.Time `json:"expires_at"`
+	IPList    []struct {
+		IP      string `json:"ip"`
+		FullURL string `json:"full_url"`
+	} `json:"ip_list"`
+	Usage struct {
+		Traffic struct {
+			LimitBytes    *int64 `json:"limit_bytes"`
+			UsedBytes     int64  `json:"used_bytes"`
+			UploadBytes   int64  `json:"upload_bytes"`
+			DownloadBytes int64  `json:"download_bytes"`
+		}
+		Connections int64
+	}
+	Cost struct {
+		Charged  json.Number
+		Held     json.Number
+		Refunded json.Number
+	}
+}
+
+// session reads one session.
+func (s *service) session(key, id string) sessionData {
+	s.t.Helper()
+	var d sessionData
+	s.must(200, "GET", "/sessions/"+id, key, "").into(s.t, &d)
+	return d
+}
+
+// within waits until ok, at most so long.
+func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
+		if ok() {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %v", what, limit)
+		}
+	}
+}
