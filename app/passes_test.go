@@ -158,3 +158,31 @@ func TestPassesReportTheStore(t *testing.T) {
 		t.Errorf("it is %+v, %+v", got.Usage, got.Money)
 	}
 }
+
+// Between the list of what is due and its unit the world moves.
+func TestPassesLookAgain(t *testing.T) {
+	w := newWorld(t)
+	agent := w.rich(100)
+	v, fixed := w.buy(agent, local), w.buy(agent, static)
+	w.renew(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 1000})
+	w.clock.Advance(30 * session.Day)
+	w.store.before = func() { w.renew(traffic.Ask{SessionID: v.ID, Lease: "a", Up: 500, Want: 1000}) }
+	ok(t, w.passes.TakeBack(t.Context()))
+	same(t, "leased", w.read(agent, v.ID).Usage.Leased, 1000)
+	w.store.before = func() {
+		w.clock.Advance(-time.Second)
+		_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: fixed.ID})
+		ok(t, err)
+		w.clock.Advance(time.Second)
+	}
+	ok(t, w.passes.ExpireSessions(t.Context()))
+	same(t, "the renewed one", w.read(agent, fixed.ID).Status, session.Active)
+	w.clock.Advance(time.Hour)
+	w.store.before = func() {
+		_, err := w.sessions.Terminate(t.Context(), agent, v.ID)
+		ok(t, err)
+		w.renew(traffic.Ask{SessionID: v.ID, Lease: "a", Up: 900, Close: true})
+	}
+	ok(t, w.passes.Settle(t.Context()))
+	same(t, "used", w.read(agent, v.ID).Usage.Used(), 900)
+}

@@ -48,6 +48,19 @@ func TestTerminateWhileTheProviderWorks(t *testing.T) {
 			w.reconciled()
 		})
 	}
+	t.Run("and the provider refuses then", func(t *testing.T) {
+		w := newWorld(t)
+		agent := w.register()
+		v := w.buy(agent, remoteLater)
+		w.seller.Next(fake.Provision, fake.Refuse(ports.ErrProvider))
+		w.store.before = func() {
+			_, err := w.sessions.Terminate(t.Context(), agent, v.ID)
+			ok(t, err)
+		}
+		ok(t, w.sessions.Provision(t.Context(), v.ID))
+		same(t, "the session", w.read(agent, v.ID).Status, session.Terminated)
+		w.reconciled()
+	})
 	t.Run("and the process dies then", func(t *testing.T) {
 		w := newWorld(t)
 		agent := w.register()

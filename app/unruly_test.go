@@ -38,6 +38,7 @@ type unruly struct {
 	fail   map[int]bool // by number of the update from now on: it runs and does not commit
 	n      int
 	onFail func() // called in the middle of an update that fails
+	before func() // called before the next update: something happens first
 }
 
 var errStore = errors.New("the store failed on purpose")
@@ -55,8 +56,12 @@ func (s *unruly) failUpdates(numbers ...int) {
 func (s *unruly) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
 	s.mu.Lock()
 	s.n++
-	fail := s.fail[s.n]
+	fail, before := s.fail[s.n], s.before
+	s.before = nil
 	s.mu.Unlock()
+	if before != nil {
+		before()
+	}
 	if fail || s.twice {
 		err := s.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 			if err := fn(ctx, tx); err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -79,9 +80,27 @@ func Load() (Settings, error) {
 		}
 	}
 	if err := env.Parse(&c); err != nil {
-		return Settings{}, err
+		return Settings{}, named(err)
 	}
 	return c.Check()
+}
+
+// named says which variables could not be read; the library names the fields.
+func named(err error) error {
+	list, ok := errors.AsType[env.AggregateError](err)
+	if !ok {
+		return err
+	}
+	var ch check
+	for _, e := range list.Errors {
+		parse, ok := errors.AsType[env.ParseError](e)
+		field, found := reflect.TypeFor[Config]().FieldByName(parse.Name)
+		if !ok || !found {
+			return err
+		}
+		ch.fault(field.Tag.Get("env"), "is no %s", parse.Type)
+	}
+	return errors.Join(ch.faults...)
 }
 
 // check collects faults by the name of the variable.
