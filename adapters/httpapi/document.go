@@ -45,7 +45,8 @@ func (s *Server) newAPI() {
 	}, adapter{s, group})
 }
 
-// marshalForHuma would write what huma answers by itself; see rejectedBody.
+// marshalForHuma writes what huma answers by itself, the faults it found in what
+// was sent, as refusals of ours.
 func (s *Server) marshalForHuma(w io.Writer, v any) error {
 	if r, ok := v.(*rejected); ok {
 		if c, ok := w.(*callWriter); ok {

@@ -74,18 +74,21 @@ func TestEveryErrorCode(t *testing.T) {
 		}{
 			ports.ErrProvider: {502, "PROVIDER_ERROR"}, ports.ErrTimeout: {504, "PROVIDER_TIMEOUT"},
 		} {
-			w.provider.Next(fake.Provision, fake.Refuse(err))
+			// Always, not Next: a unit of work may run more than once.
+			w.provider.Always(fake.Provision, fake.Refuse(err))
+			w.provider.Always(fake.Rotate, fake.Refuse(err))
 			r := w.do("POST", "/v1/sessions", oneGB, a.as).refused(want.status, want.code)
 			if r.at("error.retryable") != true {
 				t.Errorf("%s", r.body)
 			}
-			w.provider.Next(fake.Rotate, fake.Refuse(err))
 			w.do("POST", "/v1/sessions/"+dynamic+"/rotate", "", a.as).refused(want.status, want.code)
 			w.prober.err = err
 			w.do("POST", "/v1/sessions/"+dynamic+"/check", "", a.as).refused(want.status, want.code)
 		}
 	}
 	w.provider.SetLocal(true)
+	w.provider.Always(fake.Provision, fake.Step{})
+	w.provider.Always(fake.Rotate, fake.Step{})
 	w.prober.err = nil
 	if got := balance(); got != start {
 		t.Errorf("the balance is %v, was %v", got, start)

@@ -1,0 +1,89 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+
+	"agentproxy/adapters/httpapi"
+)
+
+// document is the service's own OpenAPI document, which every answer is held
+// against.
+type document struct {
+	doc  *openapi3.T
+	mu   sync.Mutex
+	seen map[string]bool // operation, status and code
+}
+
+func newDocument(t testing.TB, s *httpapi.Server) *document {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	s.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/v1/openapi.json", nil))
+	doc, err := openapi3.NewLoader().LoadFromData(rec.Body.Bytes())
+	if err != nil {
+		t.Fatalf("the document does not load: %v", err)
+	}
+	return &document{doc: doc, seen: map[string]bool{}}
+}
+
+// route finds the operation of a request; nil when there is none.
+func (d *document) route(method, path string) *routers.Route {
+	path, ok := strings.CutPrefix(path, httpapi.Prefix)
+	if !ok {
+		return nil
+	}
+	var found *routers.Route
+	for template, item := range d.doc.Paths.Map() {
+		op := item.GetOperation(method)
+		if op != nil && matches(template, path) && (found == nil || !strings.Contains(template, "{")) {
+			found = &routers.Route{Spec: d.doc, Path: template, PathItem: item, Method: method, Operation: op}
+		}
+	}
+	return found
+}
+
+func matches(template, path string) bool {
+	want, got := strings.Split(template, "/"), strings.Split(path, "/")
+	for i := range want {
+		if len(want) != len(got) || want[i] != got[i] && (!strings.HasPrefix(want[i], "{") || got[i] == "") {
+			return false
+		}
+	}
+	return true
+}
+
+// check holds an answer against the operation that the document has for the
+// request; a request that the document does not know must answer 404 or 405.
+func (d *document) check(t testing.TB, r *http.Request, a *answer) {
+	t.Helper()
+	if a.header.Get("X-Request-ID") == "" && strings.HasPrefix(a.path, "/v1/") && !strings.HasPrefix(a.path, "/v1/openapi") {
+		t.Errorf("%s %s: no X-Request-ID", a.method, a.path)
+	}
+	route := d.route(r.Method, r.URL.Path)
+	if route == nil {
+		if strings.HasPrefix(a.path, "/v1") && a.status != http.StatusNotFound && a.status != http.StatusMethodNotAllowed {
+			t.Errorf("%s %s: %d, but the document has no such route", a.method, a.path, a.status)
+		}
+		return
+	}
+	err := openapi3filter.ValidateResponse(r.Context(), (&openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: r, Route: route},
+		Status:                 a.status, Header: a.header,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, MultiError: true,
+			SchemaValidationOptions: []openapi3.SchemaValidationOption{openapi3.EnableFormatValidation()}},
+	}).SetBodyBytes(a.body))
+	if err != nil {
+		t.Errorf("%s %s: the answer is not as documented: %v\n%s", a.method, a.path, err, a.body)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.seen[fmt.Sprintf("%s %d %s", route.Operation.OperationID, a.status, a.str("error.code"))] = true
+}
