@@ -111,11 +111,10 @@ type taken struct {
 // take stores valid events in one unit.
 func (t *Telemetry) take(ctx context.Context, agentID string, events []ReportedEvent) (out taken, err error) {
 	order := make([]string, 0, 16)
-	known := make(map[string]bool, 16)
+	count := make(map[string]int, 16)
 	out.ids = make([]string, len(events))
 	for i, e := range events {
-		if !known[e.SessionID] {
-			known[e.SessionID] = true
+		if count[e.SessionID]++; count[e.SessionID] == 1 {
 			order = append(order, e.SessionID)
 		}
 		out.ids[i] = t.ids.New("evt_")
@@ -130,7 +129,7 @@ func (t *Telemetry) take(ctx context.Context, agentID string, events []ReportedE
 		}
 		out.sessions = make(map[string]*heard, len(reads))
 		for id, r := range reads {
-			out.sessions[id] = &heard{HealthRead: r}
+			out.sessions[id] = &heard{HealthRead: r, feed: make([]feed.Event, 0, count[id])}
 		}
 		out.results = make([]EventResult, len(events))
 		var tally ports.Tally

@@ -93,11 +93,14 @@ func TestTerminateWithALease(t *testing.T) {
 		w, agent, v := lease(t)
 		g := w.renew(traffic.Ask{SessionID: v.ID, Lease: "a", Down: 650_000, Connections: 1, Want: 500_000})
 		same(t, "the outcome", g.Outcome, traffic.Over)
+		same(t, "granted", g.Granted, 900_000) // as it was: nothing more, and nothing taken
+		g = w.renew(traffic.Ask{SessionID: v.ID, Lease: "a", Down: 700_000, Connections: 1, Close: true})
+		same(t, "the outcome", g.Outcome, traffic.Over)          // what passed until the cut counts
 		same(t, "the balance", w.balance(agent), dollars("9.6")) // lease b is out
 		g = w.renew(traffic.Ask{SessionID: v.ID, Lease: "b", Up: 50_000, Close: true})
 		same(t, "the outcome", g.Outcome, traffic.Over)
-		same(t, "the cost", w.read(agent, v.ID).Cost, app.Cost{Charged: dollars("0.00028")})
-		same(t, "the balance", w.balance(agent), dollars("9.99972"))
+		same(t, "the cost", w.read(agent, v.ID).Cost, app.Cost{Charged: dollars("0.0003")})
+		same(t, "the balance", w.balance(agent), dollars("9.9997"))
 		before := w.dump()
 		same(t, "the outcome", w.renew(traffic.Ask{SessionID: v.ID, Lease: "b", Up: 50_000, Close: true}).Outcome, traffic.Lost)
 		same(t, "the outcome", w.renew(traffic.Ask{SessionID: v.ID, Lease: "c", Want: 1}).Outcome, traffic.Over)
@@ -105,7 +108,7 @@ func TestTerminateWithALease(t *testing.T) {
 		w.clock.Advance(time.Hour)
 		ok(t, w.passes.Settle(t.Context()))
 		ok(t, w.passes.TakeBack(t.Context()))
-		same(t, "the balance", w.balance(agent), dollars("9.99972"))
+		same(t, "the balance", w.balance(agent), dollars("9.9997"))
 	})
 	t.Run("the leases of a gateway that died are taken back", func(t *testing.T) {
 		w, agent, v := lease(t)

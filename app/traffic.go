@@ -101,7 +101,12 @@ func (t *Traffic) renew(ctx context.Context, tx ports.Tx, replica string, ask tr
 		lease = traffic.Lease{SessionID: s.ID, ID: ask.Lease, Replica: replica}
 	}
 	over := s.Status.Over()
-	ask.Close = ask.Close || over
+	if over {
+		// The lease stays as it is until its gateway has cut the tunnels and
+		// closes it: what passes in between is charged too.
+		ask.Want = lease.Granted - ask.Up - ask.Down
+		ask.Close = ask.Close || !known
+	}
 	delta, lease, g := traffic.Renew(usage, lease, ask, now)
 	if s, err = t.record(ctx, tx, s, usage, delta, lease, ask.Close, now); err != nil {
 		return g, false, err
