@@ -21,7 +21,7 @@ func (addressRow) TableName() string { return "static_addresses" }
 
 func (r addresses) Taken(ctx context.Context, provider string) (map[string]bool, error) {
 	var ips []string
-	err := r.orm(ctx).Model(&addressRow{}).Where("provider = ?", provider).Pluck("ip", &ips).Error
+	err := r.read(ctx).Model(&addressRow{}).Where("provider = ?", provider).Pluck("ip", &ips).Error
 	if err != nil {
 		return nil, fmt.Errorf("list taken addresses: %w", err)
 	}
@@ -41,7 +41,7 @@ func (r addresses) Take(ctx context.Context, provider, sessionID string, ips []s
 	for i, ip := range ips {
 		rows[i] = addressRow{Provider: provider, IP: ip, SessionID: sessionID}
 	}
-	err := r.orm(ctx).Create(&rows).Error
+	err := r.write(ctx).Create(&rows).Error
 	if err != nil && r.store.isDuplicate(err) {
 		return ports.ErrDuplicate
 	}
@@ -52,7 +52,7 @@ func (r addresses) Take(ctx context.Context, provider, sessionID string, ips []s
 }
 
 func (r addresses) Free(ctx context.Context, sessionID string) error {
-	if err := r.orm(ctx).Where("session_id = ?", sessionID).Delete(&addressRow{}).Error; err != nil {
+	if err := r.write(ctx).Where("session_id = ?", sessionID).Delete(&addressRow{}).Error; err != nil {
 		return fmt.Errorf("free addresses of %s: %w", sessionID, err)
 	}
 	return nil

@@ -76,11 +76,3 @@ func scanAgent(found interface{ Scan(...any) error }) (account.Agent, error) {
 		UpdatedAt:      fromMicros(r.UpdatedAt),
 	}, nil
 }
-
-// bytesOf keeps no bytes at all from becoming NULL.
-func bytesOf(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
-}

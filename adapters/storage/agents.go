@@ -15,7 +15,7 @@ type agents struct{ *tx }
 
 func (r agents) Insert(ctx context.Context, a account.Agent) error {
 	row := toAgentRow(a)
-	if err := r.orm(ctx).Create(&row).Error; err != nil {
+	if err := r.write(ctx).Create(&row).Error; err != nil {
 		return fmt.Errorf("insert agent %s: %w", a.ID, err)
 	}
 	return nil
@@ -24,7 +24,7 @@ func (r agents) Insert(ctx context.Context, a account.Agent) error {
 // Put writes every column that may change, zero values included.
 func (r agents) Put(ctx context.Context, a account.Agent) error {
 	row := toAgentRow(a)
-	done := r.orm(ctx).Model(&agentRow{}).Where("id = ?", a.ID).
+	done := r.write(ctx).Model(&agentRow{}).Where("id = ?", a.ID).
 		Select("*").Omit("id", "referrer_id", "created_at").Updates(&row)
 	if done.Error != nil {
 		return fmt.Errorf("write agent %s: %w", a.ID, done.Error)

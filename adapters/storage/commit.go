@@ -15,30 +15,40 @@ import (
 // commit that survives a power failure costs more than the writing.
 //
 // One goroutine owns the writing connection. It begins a transaction for the
-// first unit in the queue, gives each queued unit its turn as a savepoint,
-// commits once, and only then answers. A unit runs on its caller's goroutine:
-// the committer hands it the transaction and waits, so a panic, a
-// runtime.Goexit and a stack trace are the caller's own. What a unit that fails
-// has written is rolled back to its savepoint, and the others never notice.
+// first unit in the queue, gives each queued unit its turn, commits once, and
+// only then answers. A unit runs on its caller's goroutine: the committer hands
+// it the transaction and waits, so a panic, a runtime.Goexit and a stack trace
+// are the caller's own.
+//
+// A unit that fails before it wrote has left nothing to undo. When one fails
+// after that, the transaction is rolled back and its units run again, each
+// inside a savepoint: what the failing one writes is rolled back to it, and the
+// others never notice. Savepoints cost a quarter of a purchase, so they are not
+// set before they are needed, but then for a while.
 //
 // When the shared transaction cannot be committed, every unit in it runs once
 // more in a transaction of its own, so that one that cannot be committed harms
-// itself alone; the caller gets the outcome of that second run.
+// itself alone; the caller gets the outcome of that run.
 type committer struct {
 	db    *sql.DB
 	queue chan *unit
 	stop  chan struct{} // closed: no more turns
 	done  chan struct{} // closed: the goroutine has returned
 	once  sync.Once
+	// guarded is how many transactions more set savepoints. Only the goroutine
+	// touches it.
+	guarded int
 	// commit is replaced by tests that need it to fail.
 	commit func(*sql.Tx) error
 }
 
 // The bounds of one transaction: how many units, and for how long new ones may
-// join. Both keep the first unit's wait short.
+// join; both keep the first unit's wait short. And for how many transactions
+// savepoints are set after they were needed.
 const (
 	maxBatch = 64
 	maxJoin  = 5 * time.Millisecond
+	guardFor = 32
 )
 
 // unit is one call of do.
@@ -51,42 +61,9 @@ type unit struct {
 	// for a caller that has left by panic.
 	answer chan error
 
-	err error // of the last turn, kept by the committer
-}
-
-// shared is a transaction and the connection it is on. A query on the connection
-// is inside the transaction as well, and saves the goroutine that database/sql
-// starts for each query of a *sql.Tx.
-type shared struct {
-	conn *sql.Conn
-	tx   *sql.Tx
-}
-
-// begin takes the connection for one transaction; River has it in between.
-func (c *committer) begin() (*shared, error) {
-	ctx := context.Background()
-	conn, err := c.db.Conn(ctx)
-	if err != nil {
-		return nil, unavailable("begin", err)
-	}
-	tx, err := conn.BeginTx(ctx, nil)
-	if err != nil {
-		_ = conn.Close()
-		return nil, unavailable("begin", err)
-	}
-	return &shared{conn, tx}, nil
-}
-
-// rollback cannot be helped when it fails: an unusable transaction has ended.
-func (s *shared) rollback() {
-	_ = s.tx.Rollback()
-	_ = s.conn.Close()
-}
-
-func (s *shared) commit(how func(*sql.Tx) error) error {
-	err := how(s.tx)
-	_ = s.conn.Close()
-	return err
+	// Kept by the committer: whether it had a turn, and the error of the last.
+	ran bool
+	err error
 }
 
 // errAbandoned ends the turn of a unit that panicked or left its goroutine. Its
@@ -188,39 +165,29 @@ func (u *unit) refuse(err error) {
 	}
 }
 
-// batch runs the units that wait in one transaction.
+// batch runs the units that wait and answers them.
 func (c *committer) batch(first *unit) {
-	s, err := c.begin()
-	if err != nil {
-		first.refuse(err)
-		return
+	guard := c.guarded > 0
+	c.guarded = max(c.guarded-1, 0)
+	units, err := c.share([]*unit{first}, guard)
+	if !guard && errors.Is(err, errSpoiled) {
+		c.guarded = guardFor
+		units, err = c.share(units, true)
 	}
-	began := time.Now()
-	var ran []*unit
-	written := false
-	for u := first; u != nil; u = c.next(len(ran), began) {
-		if !u.take() {
-			continue
-		}
-		ran = append(ran, u)
-		if err = turn(s, u); err != nil {
-			break // the transaction itself failed
-		}
-		written = written || u.err == nil
-	}
-	switch {
-	case err != nil, !written:
-		s.rollback()
-	default:
-		err = s.commit(c.commit)
-	}
-	for _, u := range ran {
+	var down error // no transaction can be begun
+	for _, u := range units {
 		switch {
+		case !u.ran: // the caller gave up, or there was nothing to run in
+			u.refuse(err)
 		case errors.Is(u.err, errAbandoned):
-		case err != nil:
-			u.answer <- c.alone(u)
-		default:
+		case err == nil:
 			u.answer <- u.err
+		case down != nil:
+			u.answer <- down
+		default:
+			var outcome error
+			outcome, down = c.alone(u)
+			u.answer <- outcome
 		}
 	}
 }
@@ -238,17 +205,57 @@ func (c *committer) next(n int, began time.Time) *unit {
 	}
 }
 
-// turn runs one unit as a savepoint and keeps its error in u.err. An error of
-// turn itself says that the transaction is of no more use: SQLite rolls it back
-// by itself when the disk is full, and then there is no savepoint to return to.
-func turn(s *shared, u *unit) error {
+// share runs units, and those that wait and may join, in one transaction. It
+// commits it, or rolls it back when there is nothing to commit, and returns all
+// of them.
+func (c *committer) share(units []*unit, guard bool) ([]*unit, error) {
+	s, err := c.begin()
+	if err != nil {
+		return units, err
+	}
+	began, written := time.Now(), false
+	for n := 0; err == nil; n++ {
+		if n == len(units) {
+			u := c.next(n, began)
+			if u == nil {
+				break
+			}
+			units = append(units, u)
+		}
+		u := units[n]
+		if !u.ran && !u.take() || errors.Is(u.err, errAbandoned) {
+			continue
+		}
+		err = turn(s, u, guard)
+		written = written || u.err == nil && s.wrote
+	}
+	if err != nil || !written {
+		s.rollback()
+		return units, err
+	}
+	return units, s.commit(c.commit)
+}
+
+// turn runs one unit and keeps its error in u.err. An error of turn itself says
+// that the transaction is of no more use.
+func turn(s *shared, u *unit, guard bool) error {
 	ctx := context.Background()
-	if _, err := s.conn.ExecContext(ctx, "SAVEPOINT unit"); err != nil {
-		u.err = err
-		return err
+	s.wrote, u.ran = false, true
+	if guard {
+		if _, err := s.conn.ExecContext(ctx, "SAVEPOINT unit"); err != nil {
+			u.err = err
+			return err
+		}
 	}
 	u.turn <- s
-	if u.err = <-u.back; u.err != nil {
+	u.err = <-u.back
+	if !guard {
+		if u.err != nil && s.wrote || s.ended() {
+			return errSpoiled
+		}
+		return nil
+	}
+	if u.err != nil {
 		if _, err := s.conn.ExecContext(ctx, "ROLLBACK TO unit"); err != nil {
 			return err
 		}
@@ -257,22 +264,24 @@ func turn(s *shared, u *unit) error {
 	return err
 }
 
-// alone runs a unit once more, in a transaction of its own.
-func (c *committer) alone(u *unit) error {
+// alone runs a unit once more, in a transaction of its own. Its second error
+// says that none can be begun.
+func (c *committer) alone(u *unit) (outcome, down error) {
 	s, err := c.begin()
 	if err != nil {
-		return err
+		return err, err
 	}
-	if err := turn(s, u); err != nil {
+	err = turn(s, u, false)
+	switch {
+	case u.err != nil:
 		s.rollback()
-		return unavailable("write", errors.Join(u.err, err))
-	}
-	if u.err != nil {
+		return u.err, nil
+	case err != nil:
 		s.rollback()
-		return u.err
+		return unavailable("write", err), nil
 	}
 	if err := s.commit(c.commit); err != nil {
-		return unavailable("commit", err)
+		return unavailable("commit", err), nil
 	}
-	return nil
+	return nil, nil
 }

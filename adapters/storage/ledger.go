@@ -18,7 +18,7 @@ type ledger struct{ *tx }
 
 func (r ledger) Open(ctx context.Context, w billing.Wallet) error {
 	row := toWalletRow(w)
-	if err := r.orm(ctx).Create(&row).Error; err != nil {
+	if err := r.write(ctx).Create(&row).Error; err != nil {
 		return fmt.Errorf("open wallet of %s: %w", w.AgentID, err)
 	}
 	return nil
@@ -68,15 +68,12 @@ const insertEntry = `INSERT INTO ledger_entries (id, agent_id, ord, type, trial,
 
 func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error) {
 	e := p.Entry
-	if r.writes == nil {
-		return e, errReadOnly
-	}
 	totals := entryTotals(e)
 	var ord int64
-	err := r.row(postWallet, e.AgentID,
+	err := r.returning(postWallet, []any{e.AgentID,
 		int64(e.Available.Trial), int64(e.Available.Own), int64(e.Held.Trial), int64(e.Held.Own),
 		int64(totals.Charged), int64(totals.Refunded), int64(totals.Recharged), flag(e.Type == billing.Recharge),
-		p.Live, micros(p.Day), int64(p.Spent), e.Ref).Scan(&e.BalanceAfter, &ord)
+		p.Live, micros(p.Day), int64(p.Spent), e.Ref}, &e.BalanceAfter, &ord)
 	if errors.Is(err, sql.ErrNoRows) {
 		return e, r.refusal(ctx, e)
 	}

@@ -43,7 +43,7 @@ var errReferrerExists = &domain.Error{Kind: domain.Conflict, Code: "REFERRER_EXI
 
 func (r referrers) Insert(ctx context.Context, f account.Referrer, now time.Time) error {
 	row := toReferrerRow(f, now)
-	err := r.orm(ctx).Create(&row).Error
+	err := r.write(ctx).Create(&row).Error
 	if err != nil && r.store.isDuplicate(err) {
 		return errReferrerExists
 	}
@@ -74,7 +74,7 @@ func (r referrers) one(ctx context.Context, where string, args ...any) (account.
 }
 
 func (r referrers) Disable(ctx context.Context, code string, now time.Time) error {
-	done := r.orm(ctx).Model(&referrerRow{}).Where("code = ?", code).
+	done := r.write(ctx).Model(&referrerRow{}).Where("code = ?", code).
 		Updates(map[string]any{"disabled": true, "updated_at": micros(now)})
 	if done.Error != nil {
 		return fmt.Errorf("disable referrer: %w", done.Error)
@@ -87,7 +87,7 @@ func (r referrers) Disable(ctx context.Context, code string, now time.Time) erro
 
 func (r referrers) List(ctx context.Context) ([]account.Referrer, error) {
 	var rows []referrerRow
-	if err := r.orm(ctx).Order("created_at, id").Find(&rows).Error; err != nil {
+	if err := r.read(ctx).Order("created_at, id").Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("list referrers: %w", err)
 	}
 	list := make([]account.Referrer, len(rows))

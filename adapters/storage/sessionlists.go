@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"agentproxy/domain"
@@ -146,14 +145,4 @@ func (t *tx) seqOf(sessionID string) (seq int64, err error) {
 		return 0, fmt.Errorf("find session %s: %w", sessionID, err)
 	}
 	return seq, nil
-}
-
-// in is "(?first, ?first+1 ...)" with room for n values, and how many it has: a
-// few sizes only, so that the statements stay prepared.
-func in(first, n int) (string, int) {
-	size := 1
-	for size < n {
-		size *= 8
-	}
-	return "(" + strings.TrimSpace(placeholders(first, size)) + ")", size
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"agentproxy/domain/health"
@@ -35,19 +34,6 @@ var (
 		", h.state FROM sessions s LEFT JOIN session_health h ON h.session = s.seq "
 	readSession = sessionReadFrom + "WHERE s.id = ?1 AND s.agent_id = ?2"
 )
-
-// placeholders is "?first, ?first+1 ..." for n parameters.
-func placeholders(first, n int) string {
-	var b strings.Builder
-	for i := range n {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteByte('?')
-		b.WriteString(strconv.Itoa(first + i))
-	}
-	return b.String()
-}
 
 func (r sessions) Insert(_ context.Context, s session.Session) error {
 	row := toSessionRow(s)

@@ -48,7 +48,7 @@ var sqliteReader = url.Values{
 // past 64 KiB they would go to a file, at two system calls each. Readers map as
 // much of the database as SQLite is built to allow.
 const (
-	writerPragmas = "PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 4000"
+	writerPragmas = "PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864"
 	readerPragmas = "PRAGMA mmap_size = 2147418112"
 )
 
@@ -121,6 +121,20 @@ func openORM(db *sql.DB) (*gorm.DB, error) {
 		return nil, fmt.Errorf("gorm: %w", err)
 	}
 	return orm, nil
+}
+
+// unreachable marks faults of the file or the machine as such, so that the caller
+// is told to try again, and leaves every other error as it is.
+func unreachable(err error) error {
+	fault, ok := errors.AsType[sqlite3.Error](err)
+	if !ok {
+		return err
+	}
+	switch fault.Code {
+	case sqlite3.ErrBusy, sqlite3.ErrLocked, sqlite3.ErrFull, sqlite3.ErrIoErr, sqlite3.ErrCantOpen, sqlite3.ErrNomem:
+		return unavailable("database", err)
+	}
+	return err
 }
 
 // isDuplicate reports whether a unique index refused a row.

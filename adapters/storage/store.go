@@ -116,9 +116,9 @@ func (s *Store) SetJobInserter(insert JobInserter) { s.jobs.Store(&insert) }
 
 // View runs fn on a consistent read-only snapshot.
 func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	return s.lanes.view(ctx, func(l *lane) error {
+	return unreachable(s.lanes.view(ctx, func(l *lane) error {
 		return fn(ctx, &tx{store: s, conn: l.conn})
-	})
+	}))
 }
 
 // Update runs fn in a transaction that it may share with other units; see
@@ -126,13 +126,12 @@ func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.
 // started is not disturbed, because SQLite answers an interrupted write by
 // rolling back the whole transaction, and so the units of others.
 func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	return s.commits.do(ctx, func(in *shared) error {
-		return fn(context.WithoutCancel(ctx), &tx{store: s, conn: in.conn, writes: in.tx})
-	})
+	return unreachable(s.commits.do(ctx, func(in *shared) error {
+		return fn(context.WithoutCancel(ctx), &tx{store: s, conn: in.conn, shared: in})
+	}))
 }
 
-// Ping reports whether the database answers, for readers and for the writer's
-// file.
+// Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.lanes.view(ctx, func(l *lane) error {
 		var n int

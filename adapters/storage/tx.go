@@ -20,7 +20,8 @@ var _ ports.Tx = (*tx)(nil)
 type tx struct {
 	store  *Store
 	conn   *sql.Conn // a lane, or the one that writes, inside its transaction
-	writes *sql.Tx   // that transaction, for GORM and River; nil in View
+	shared *shared   // that transaction; nil in View
+	ended  bool      // it ended under this unit
 }
 
 func (t *tx) Agents() ports.Agents           { return agents{t} }
@@ -47,7 +48,7 @@ var quiet = context.Background()
 
 // ctx is the context for a query that may take long.
 func (t *tx) ctx(ctx context.Context) context.Context {
-	if t.writes != nil {
+	if t.shared != nil {
 		return quiet
 	}
 	return ctx
@@ -73,35 +74,83 @@ func (t *tx) rows(ctx context.Context, query string, args []any, scan func(*sql.
 	return rows.Err()
 }
 
+// mayWrite refuses in a view, and after the transaction has ended.
+func (t *tx) mayWrite() error {
+	switch {
+	case t.shared == nil:
+		return errReadOnly
+	case t.ended:
+		return errSpoiled
+	}
+	return nil
+}
+
+// failed looks after a failed statement whether the transaction still stands: a
+// unit that goes on without one would commit statement by statement.
+func (t *tx) failed(err error) error {
+	t.ended = t.ended || t.shared.ended()
+	return err
+}
+
 // exec runs a statement and returns how many rows it changed.
 func (t *tx) exec(statement string, args ...any) (int64, error) {
-	if t.writes == nil {
-		return 0, errReadOnly
+	if err := t.mayWrite(); err != nil {
+		return 0, err
 	}
 	result, err := t.conn.ExecContext(quiet, statement, args...)
 	if err != nil {
-		return 0, err
+		return 0, t.failed(err)
 	}
-	return result.RowsAffected()
+	n, err := result.RowsAffected()
+	t.shared.wrote = t.shared.wrote || n > 0
+	return n, err
+}
+
+// returning runs a statement that changes one row, and scans what it returns.
+// It is sql.ErrNoRows when no row was changed.
+func (t *tx) returning(statement string, args []any, into ...any) error {
+	if err := t.mayWrite(); err != nil {
+		return err
+	}
+	err := t.row(statement, args...).Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	t.shared.wrote = true
+	if err != nil {
+		return t.failed(err)
+	}
+	return nil
+}
+
+// write is GORM for a change, which counts as made.
+func (t *tx) write(ctx context.Context) *gorm.DB {
+	db := t.orm(ctx)
+	if err := t.mayWrite(); err != nil {
+		_ = db.AddError(err)
+		return db
+	}
+	t.shared.wrote = true
+	return db
+}
+
+// read is GORM for rows that stay locked until the end of the unit.
+func (t *tx) read(ctx context.Context) *gorm.DB {
+	db := t.orm(ctx)
+	if t.shared == nil {
+		return db
+	}
+	return db.Clauses(clause.Locking{Strength: "UPDATE"})
 }
 
 // orm is GORM inside this unit.
 func (t *tx) orm(ctx context.Context) *gorm.DB {
 	db := t.store.orm.Session(&gorm.Session{NewDB: true, Context: t.ctx(ctx)})
 	db.Statement.ConnPool = t.conn
-	if t.writes != nil {
-		db.Statement.ConnPool = t.writes
+	if t.shared != nil {
+		db.Statement.ConnPool = t.shared.tx
 	}
 	return db
-}
-
-// read is orm for rows that stay locked until the end of the unit.
-func (t *tx) read(ctx context.Context) *gorm.DB {
-	db := t.orm(ctx)
-	if t.writes == nil {
-		return db
-	}
-	return db.Clauses(clause.Locking{Strength: "UPDATE"})
 }
 
 // texts runs a query for one column of text.
@@ -116,40 +165,18 @@ func (t *tx) texts(ctx context.Context, query string, args ...any) ([]string, er
 	return found, err
 }
 
-// micros is how a time is stored: 0 is the zero time.
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-func fromMicros(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(n).UTC()
-}
-
-// flag is how a boolean is stored.
-func flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 type jobs struct{ *tx }
 
 func (r jobs) Insert(ctx context.Context, j ports.Job, now time.Time) error {
-	if r.writes == nil {
-		return errReadOnly
+	if err := r.mayWrite(); err != nil {
+		return err
 	}
 	insert := r.store.jobs.Load()
 	if insert == nil {
 		return errors.New("insert job: nobody is set to insert jobs")
 	}
-	if err := (*insert)(context.WithoutCancel(ctx), r.writes, j, now); err != nil {
+	r.shared.wrote = true
+	if err := (*insert)(context.WithoutCancel(ctx), r.shared.tx, j, now); err != nil {
 		return fmt.Errorf("insert job %s: %w", j.Kind, err)
 	}
 	return nil

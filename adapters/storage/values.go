@@ -1,0 +1,61 @@
+package storage
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// micros is how a time is stored: 0 is the zero time.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func fromMicros(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(n).UTC()
+}
+
+// flag is how a boolean is stored.
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// placeholders is "?first, ?first+1 ..." for n parameters.
+func placeholders(first, n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteByte('?')
+		b.WriteString(strconv.Itoa(first + i))
+	}
+	return b.String()
+}
+
+// in is "(?first, ?first+1 ...)" with room for n values, and how many it has: a
+// few sizes only, so that the statements stay prepared.
+func in(first, n int) (list string, size int) {
+	size = 1
+	for size < n {
+		size *= 2
+	}
+	return "(" + placeholders(first, size) + ")", size
+}
+
+// bytesOf keeps no bytes at all from becoming NULL.
+func bytesOf(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
