@@ -9,6 +9,7 @@ import (
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
@@ -207,6 +208,6 @@ func (u *Sessions) buy(ctx context.Context, tx ports.Tx, p purchase, id string, 
 	if err := u.keep(ctx, tx, p.AgentID, p.Call, id, status, now); err != nil {
 		return Done{}, err
 	}
-	r := ports.SessionRead{Session: s, Usage: traffic.Usage{Limit: s.Bytes}}
+	r := ports.SessionRead{Session: s, Usage: traffic.Usage{Limit: s.Bytes}, Health: new(health.State)}
 	return Done{View: u.view(r, now), Status: status}, nil
 }

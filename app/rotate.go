@@ -127,11 +127,13 @@ func (u *Sessions) rotate(ctx context.Context, tx ports.Tx, r ports.SessionRead,
 		return r, err
 	}
 	r.Session = s
-	r.Health.Rotate(reason, now)
+	state := *r.Health
+	state.Rotate(reason, now)
+	r.Health = &state
 	if err := tx.Sessions().Put(ctx, s); err != nil {
 		return r, err
 	}
-	if err := tx.Health().Put(ctx, s.ID, r.Health); err != nil {
+	if err := tx.Health().Put(ctx, s.ID, state); err != nil {
 		return r, err
 	}
 	if err := tx.Counters().Add(ctx, s.AgentID, ports.Tally{Rotations: 1}); err != nil {

@@ -70,7 +70,7 @@ func (u *Sessions) view(r ports.SessionRead, now time.Time) SessionView {
 // Read returns one session of an agent.
 func (u *Sessions) Read(ctx context.Context, agentID, id string) (SessionView, error) {
 	var r ports.SessionRead
-	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := u.store.Look(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		r, err = tx.Sessions().Read(ctx, agentID, id)
 		return err
 	})

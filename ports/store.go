@@ -20,6 +20,8 @@ import (
 type Store interface {
 	// View runs fn on a consistent read-only snapshot.
 	View(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+	// Look is View for a single query, which is a snapshot by itself.
+	Look(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 	// Update commits if fn returns nil and rolls back otherwise. Rows that fn
 	// reads stay locked until then. It may run as a savepoint of a transaction
 	// that other units share, and again if that transaction fails or cannot be
@@ -189,7 +191,7 @@ type Sessions interface {
 type SessionRead struct {
 	session.Session
 	Usage  traffic.Usage
-	Health health.State
+	Health *health.State // shared and not to be changed; never nil
 }
 
 // Traffic keeps the usage and the leases of sessions.

@@ -80,6 +80,16 @@ func (p *lanes) view(ctx context.Context, fn func(*lane) error) error {
 	return fn(l)
 }
 
+// look runs fn on a connection, without a snapshot.
+func (p *lanes) look(ctx context.Context, fn func(*lane) error) error {
+	l, err := p.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { p.free <- l }()
+	return fn(l)
+}
+
 func (p *lanes) take(ctx context.Context) (*lane, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -100,9 +100,16 @@ func scanSessionRead(found interface{ Scan(...any) error }) (read ports.SessionR
 		return read, err
 	}
 	read.Usage = fromUsageRow(usage)
-	read.Health, err = fromHealthBlob(state)
+	read.Health = &fresh
+	if len(state) > 0 {
+		read.Health = new(health.State)
+		*read.Health, err = fromHealthBlob(state)
+	}
 	return read, err
 }
+
+// fresh is the state of sessions of which nothing was reported.
+var fresh health.State
 
 // fromHealthBlob reads a state; without a row it is the zero state.
 func fromHealthBlob(blob []byte) (s health.State, err error) {

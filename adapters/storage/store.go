@@ -121,6 +121,13 @@ func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.
 	}))
 }
 
+// Look runs fn without a snapshot around it: its one query is one.
+func (s *Store) Look(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+	return unreachable(s.lanes.look(ctx, func(l *lane) error {
+		return fn(ctx, &tx{store: s, conn: l.conn})
+	}))
+}
+
 // Update runs fn in a transaction that it may share with other units; see
 // committer. A cancelled ctx refuses a unit that has not started. One that has
 // started is not disturbed, because SQLite answers an interrupted write by

@@ -123,11 +123,11 @@ func sessionReadHasAll(t *testing.T, st ports.Store) {
 	})
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
 		one, err := tx.Sessions().Read(ctx, "agt_1", "sess_1")
-		if one.Health != reportedState() || one.Usage.Up != 5 || one.Usage.Limit != 1000 {
-			t.Errorf("usage %+v, health as reported: %v", one.Usage, one.Health == reportedState())
+		if *one.Health != reportedState() || one.Usage.Up != 5 || one.Usage.Limit != 1000 {
+			t.Errorf("usage %+v, health as reported: %v", one.Usage, *one.Health == reportedState())
 		}
 		two, twoErr := tx.Sessions().Read(ctx, "agt_1", "sess_2")
-		if two.Health != (health.State{}) || two.Usage != (traffic.Usage{}) {
+		if *two.Health != (health.State{}) || two.Usage != (traffic.Usage{}) {
 			t.Errorf("a session to which nothing happened has %+v", two.Usage)
 		}
 		return errors.Join(err, twoErr)
