@@ -21,6 +21,7 @@ var unitClaims = []claim{
 	{"a view cannot write", viewCannotWrite},
 	{"a view is a snapshot", viewIsSnapshot},
 	{"a view sees what was committed before it began", viewIsCurrent},
+	{"a look sees what was committed before it, and cannot write", lookIsCurrent},
 	{"of twenty terminations one wins", oneTerminationWins},
 	{"units that run at once all take effect", unitsRunAtOnce},
 	{"a job is inserted with its unit or not at all", jobsFollowTheirUnit},
@@ -182,6 +183,29 @@ func viewIsCurrent(t *testing.T, st ports.Store) {
 		if w := wallet(t, st, "agt_1"); w.Balance() != domain.Money(i+1) {
 			t.Fatalf("after %d postings the balance is %v", i+1, w.Balance())
 		}
+	}
+}
+
+func lookIsCurrent(t *testing.T, st ports.Store) {
+	addAgent(t, st, "agt_1", 0)
+	for i := range 50 {
+		mustPost(t, st, fund("agt_1", "look"+string(rune('0'+i)), 1))
+		err := st.Look(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			w, err := tx.Ledger().Wallet(ctx, "agt_1")
+			if w.Balance() != domain.Money(i+1) {
+				t.Fatalf("after %d postings the balance is %v", i+1, w.Balance())
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := st.Look(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		return tx.Agents().Insert(ctx, storeAgent("agt_2"))
+	})
+	if err == nil {
+		t.Error("a look inserted an agent")
 	}
 }
 
