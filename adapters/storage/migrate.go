@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -71,7 +72,8 @@ func (s *Store) migrator() (*goose.Provider, error) {
 // migrateRiver runs after goose and not within it: a Go migration asks for a
 // second connection, and there is only one.
 func (s *Store) migrateRiver(ctx context.Context) error {
-	migrator, err := rivermigrate.New(riversqlite.New(s.writer), &rivermigrate.Config{Logger: s.config.Logger})
+	// It would log each of its steps; what goes wrong is in its error.
+	migrator, err := rivermigrate.New(riversqlite.New(s.writer), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
