@@ -95,15 +95,6 @@ func wantFields(t *testing.T, err error, want ...string) {
 	}
 }
 
-func TestFind(t *testing.T) {
-	if p, err := catalog.Find(shelf(), "sta_city"); err != nil || p.No != "sta_city" {
-		t.Errorf("got %s, %v", p.No, err)
-	}
-	if _, err := catalog.Find(shelf(), "sta"); !errors.Is(err, catalog.ErrProductNotFound) {
-		t.Errorf("an unknown code answers %v", err)
-	}
-}
-
 func TestRegions(t *testing.T) {
 	got := catalog.Regions(shelf(), func(code string) string { return "<" + code + ">" })
 	var lines []string

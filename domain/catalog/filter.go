@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"slices"
 	"strings"
 
 	"agentproxy/domain"
@@ -52,13 +51,4 @@ func (f Filter) Apply(products []Product) []Product {
 // isCode reports whether s is two upper case letters.
 func isCode(s string) bool {
 	return len(s) == 2 && 'A' <= min(s[0], s[1]) && max(s[0], s[1]) <= 'Z'
-}
-
-// Find returns the product with a code, else ErrProductNotFound.
-func Find(products []Product, no string) (Product, error) {
-	i := slices.IndexFunc(products, func(p Product) bool { return p.No == no })
-	if i < 0 {
-		return Product{}, ErrProductNotFound
-	}
-	return products[i], nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -75,12 +76,13 @@ func TestTheMainJob(t *testing.T) {
 	if rotated.NewProxy == nil || rotated.NewProxy.FullURL == dyn.Proxy.FullURL {
 		t.Fatal("rotate gave no new address")
 	}
-	second := s.exitOf(rotated.NewProxy.FullURL)
+	// The old address first: a client that ignores the new one rotates as well.
+	second := s.exitOf(dyn.Proxy.FullURL)
 	if second == first {
 		t.Errorf("the exit is %s before and after the rotation", first)
 	}
-	if old := s.exitOf(dyn.Proxy.FullURL); old != second {
-		t.Errorf("the old address leads to %s, want the current exit %s", old, second)
+	if by := s.exitOf(rotated.NewProxy.FullURL); by != second {
+		t.Errorf("the new address leads to %s, the old one to %s", by, second)
 	}
 
 	var reported struct {
@@ -209,6 +211,70 @@ func TestTerminateCutsOpenTunnels(t *testing.T) {
 		t.Errorf("a disabled account is answered %d %s, %v", r.status, r.code(), err)
 	}
 	s.verify()
+}
+
+func TestTerminateCutsIdleTunnelsAtOnce(t *testing.T) {
+	s := serve(t)
+	key, _ := s.register("idle")
+	target := listenSilently(t)
+	// A second apart, so that their leases are not renewed together: a gateway
+	// that hears of the end by a renewal only keeps one of them too long.
+	var ids []string
+	ended := make(chan struct{}, 4)
+	for range 4 {
+		var d sessionData
+		s.must(201, "POST", "/sessions", key, `{"session_type":"dynamic","product_no":"dyn_fast_1"}`).into(t, &d)
+		proxy, err := url.Parse(d.Proxy.HTTPURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, r, status, err := connect(proxy, target)
+		if err != nil || status != 200 {
+			t.Fatalf("a tunnel: %d, %v", status, err)
+		}
+		defer c.Close()
+		go func() {
+			_, _ = io.Copy(io.Discard, r)
+			ended <- struct{}{}
+		}()
+		ids = append(ids, d.SessionID)
+		time.Sleep(time.Second)
+	}
+	for _, id := range ids {
+		s.must(200, "POST", "/sessions/"+id+"/terminate", key, "")
+	}
+	late := time.After(2 * time.Second) // the promise is one; the rest is for a busy machine
+	for i := range ids {
+		select {
+		case <-ended:
+		case <-late:
+			t.Fatalf("%d of %d tunnels are open 2 s after their sessions ended", len(ids)-i, len(ids))
+		}
+	}
+	s.verify()
+}
+
+// listenSilently is a server that keeps connections and says nothing.
+func listenSilently(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				_, _ = io.Copy(io.Discard, c)
+			}()
+		}
+	}()
+	return l.Addr().String()
 }
 
 func (s *service) agentOf(key string) string {
