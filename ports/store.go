@@ -46,6 +46,9 @@ type Tx interface {
 	Addresses() Addresses
 	Changes() Changes
 	Jobs() Jobs
+	Recharges() Recharges
+	Outbox() Outbox
+	Devchain() Devchain
 }
 
 // Agents keeps accounts.

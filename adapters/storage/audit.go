@@ -71,7 +71,29 @@ var rules = []rule{
 		FROM ledger_entries WHERE type IN ('charge', 'refund') GROUP BY session_id) e ON e.session_id = s.id
 		WHERE s.charged_trial + s.charged_own <> COALESCE(e.charged, 0)
 		OR s.refunded_trial + s.refunded_own <> COALESCE(e.refunded, 0)`},
+	{"every credited transfer is final, of that amount and of that agent", `SELECT e.id, e.ref || ' of ' ||
+		(e.trial + e.own) || ' for ' || e.agent_id FROM ledger_entries e WHERE substr(e.ref, 1, 5) = 'usdt:'
+		AND (e.ref, e.agent_id, e.trial + e.own, e.type) NOT IN (SELECT ` + transferRef + `, x.agent_id, x.amount, 'recharge'
+		FROM recharge_transfers x WHERE x.state = 'final')`},
+	{"every final transfer is credited to its agent", `SELECT x.tx_id, 'log ' || x.log_index || ', ' || x.amount || ' for ' ||
+		x.agent_id FROM recharge_transfers x LEFT JOIN ledger_entries e ON e.ref = ` + transferRef + `
+		AND e.agent_id = x.agent_id AND e.trial + e.own = x.amount AND e.type = 'recharge'
+		WHERE x.state = 'final' AND x.agent_id <> '' AND e.ref IS NULL`},
+	{"a final transfer to an agent's address is that agent's", `SELECT x.tx_id, 'log ' || x.log_index || ' to ' || a.agent_id ||
+		', is of ' || x.agent_id FROM recharge_transfers x
+		JOIN recharge_addresses a ON a.network = x.network AND a.address = x.to_address
+		WHERE x.state = 'final' AND x.agent_id <> a.agent_id`},
+	{"what an order received its final transfers brought", `SELECT o.id, 'order ' || o.received || '; transfers ' ||
+		COALESCE(x.amount, 0) FROM recharge_orders o LEFT JOIN (SELECT order_id, agent_id, network, SUM(amount) AS amount
+		FROM recharge_transfers WHERE state = 'final' AND order_id <> '' GROUP BY order_id, agent_id, network) x
+		ON x.order_id = o.id AND x.agent_id = o.agent_id AND x.network = o.network
+		WHERE o.received <> COALESCE(x.amount, 0)`},
+	{"an order is paid when it received its amount", `SELECT id, status || ', received ' || received || ' of ' || amount
+		FROM recharge_orders WHERE (status = 'paid' AND received < amount) OR (status <> 'paid' AND received >= amount)`},
 }
+
+// transferRef is the reference by which the ledger books the transfer x.
+const transferRef = `'usdt:' || x.network || ':' || x.tx_id || ':' || x.log_index`
 
 // Verify proves the ledger on one snapshot, while others write.
 func (s *Store) Verify(ctx context.Context) (faults []ports.Fault, entries int, err error) {

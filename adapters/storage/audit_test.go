@@ -2,12 +2,15 @@ package storage_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
 	"agentproxy/adapters/storage"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/recharge"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
@@ -39,12 +42,51 @@ func openBooks(t *testing.T) *storage.Store {
 		}
 		return tx.Traffic().PutUsage(ctx, id, traffic.Delta{Up: 20, Leased: 50, At: now})
 	})
+	update(t, st, receive)
 	return st
+}
+
+// receive pays one order of agt_1 by two transfers, and brings a third that pays
+// none.
+func receive(ctx context.Context, tx ports.Tx) error {
+	const network, address = "tron", "Ta"
+	err := tx.Recharges().InsertAddress(ctx, recharge.Address{Network: network, AgentID: "agt_1", Address: address})
+	if err != nil {
+		return err
+	}
+	paid := recharge.NewOrder("PAY1", "agt_1", network, address, 7*domain.Dollar, now)
+	paid.Received, paid.Status, paid.PaidAt = 8*domain.Dollar, recharge.Paid, now
+	waits := recharge.NewOrder("PAY2", "agt_1", network, address, 7*domain.Dollar, now)
+	if err := errors.Join(tx.Recharges().InsertOrder(ctx, paid), tx.Recharges().InsertOrder(ctx, waits)); err != nil {
+		return err
+	}
+	for n, orderID := range []string{"PAY1", "PAY1", ""} {
+		x := recharge.Transfer{Key: recharge.Key{Network: network, TxID: "aa", LogIndex: n}, To: address,
+			Amount: 4 * domain.Dollar, BlockTime: now, State: recharge.Final, AgentID: "agt_1", OrderID: orderID}
+		if _, err := tx.Recharges().PutTransfer(ctx, x); err != nil {
+			return err
+		}
+		_, err := tx.Ledger().Post(ctx, ports.Posting{Entry: billing.Entry{ID: fmt.Sprint("txn_u", n), AgentID: "agt_1",
+			Type: billing.Recharge, Available: billing.Split{Own: x.Amount}, Account: billing.USDT, Counter: -x.Amount,
+			Ref: fmt.Sprint("usdt:tron:aa:", n), OrderID: orderID, At: now}})
+		if err != nil {
+			return err
+		}
+	}
+	// Out of the address, and one that is not final: neither is credited.
+	for n, x := range []recharge.Transfer{{From: address, To: "Tb", State: recharge.Final}, {To: address, State: recharge.Seen,
+		AgentID: "agt_1", OrderID: "PAY2"}} {
+		x.Key, x.Amount = recharge.Key{Network: network, TxID: "bb", LogIndex: n}, domain.Dollar
+		if _, err := tx.Recharges().PutTransfer(ctx, x); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func TestRightBooksHaveNoFault(t *testing.T) {
 	faults, entries, err := openBooks(t).Verify(t.Context())
-	if err != nil || len(faults) > 0 || entries != 4 {
+	if err != nil || len(faults) > 0 || entries != 7 {
 		t.Errorf("%d entries, %+v, %v", entries, faults, err)
 	}
 }
@@ -52,28 +94,50 @@ func TestRightBooksHaveNoFault(t *testing.T) {
 func TestVerifyNamesWhatWasBroken(t *testing.T) {
 	covered := map[string]bool{}
 	for breaking, rule := range map[string]string{
-		"UPDATE ledger_entries SET counter = counter + 1 WHERE ref = 'charge:1'": "every entry sums to zero",
-		"UPDATE ledger_entries SET account = '' WHERE ref = 'charge:1'":          "every entry sums to zero",
-		"UPDATE ledger_entries SET agent_id = 'agt_9' WHERE ref = 'charge:1'":    "every entry belongs to a wallet",
-		"UPDATE wallets SET held_trial = -1 WHERE agent_id = 'agt_1'":            "no part of a wallet is negative",
-		"UPDATE wallets SET own = own + 1 WHERE agent_id = 'agt_2'":              "every wallet equals its entries",
-		"UPDATE wallets SET own = own - 1, trial = 1 WHERE agent_id = 'agt_2'":   "every wallet equals its entries",
-		"UPDATE wallets SET charged = 0 WHERE agent_id = 'agt_1'":                "what a wallet was charged, refunded and recharged equals its entries",
-		"DELETE FROM ledger_entries WHERE ref = 'charge:1'":                      "no entry is missing",
-		"UPDATE ledger_entries SET balance_after = 1 WHERE ref = 'charge:1'":     "the balance after the last entry is the balance",
-		"UPDATE sessions SET held_own = held_own + 1":                            "what a wallet holds its sessions hold",
-		"UPDATE sessions SET held_own = held_own - 1, held_trial = 1":            "what a wallet holds its sessions hold",
-		"UPDATE sessions SET status = 'terminated'":                              "a wallet counts its live sessions",
-		"UPDATE sessions SET up = bytes":                                         "no session used more than it bought",
-		"UPDATE leases SET granted = granted + 1":                                "what a session leased its leases have left",
-		"DELETE FROM leases":                   "what a session leased its leases have left",
-		"UPDATE sessions SET charged_own = 0":  "what a session was charged and refunded equals its entries",
-		"UPDATE sessions SET refunded_own = 1": "what a session was charged and refunded equals its entries",
+		"UPDATE ledger_entries SET counter = counter + 1 WHERE ref = 'charge:1'":   "every entry sums to zero",
+		"UPDATE ledger_entries SET account = '' WHERE ref = 'charge:1'":            "every entry sums to zero",
+		"UPDATE ledger_entries SET agent_id = 'agt_9' WHERE ref = 'charge:1'":      "every entry belongs to a wallet",
+		"UPDATE wallets SET held_trial = -1 WHERE agent_id = 'agt_1'":              "no part of a wallet is negative",
+		"UPDATE wallets SET own = own + 1 WHERE agent_id = 'agt_2'":                "every wallet equals its entries",
+		"UPDATE wallets SET own = own - 1, trial = 1 WHERE agent_id = 'agt_2'":     "every wallet equals its entries",
+		"UPDATE wallets SET charged = 0 WHERE agent_id = 'agt_1'":                  "what a wallet was charged, refunded and recharged equals its entries",
+		"DELETE FROM ledger_entries WHERE ref = 'charge:1'":                        "no entry is missing",
+		"UPDATE ledger_entries SET balance_after = 1 WHERE ref = 'usdt:tron:aa:2'": "the balance after the last entry is the balance",
+		"UPDATE sessions SET held_own = held_own + 1":                              "what a wallet holds its sessions hold",
+		"UPDATE sessions SET held_own = held_own - 1, held_trial = 1":              "what a wallet holds its sessions hold",
+		"UPDATE sessions SET status = 'terminated'":                                "a wallet counts its live sessions",
+		"UPDATE sessions SET up = bytes":                                           "no session used more than it bought",
+		"UPDATE leases SET granted = granted + 1":                                  "what a session leased its leases have left",
+		"DELETE FROM leases":                                                                           "what a session leased its leases have left",
+		"UPDATE sessions SET charged_own = 0":                                                          "what a session was charged and refunded equals its entries",
+		"UPDATE sessions SET refunded_own = 1":                                                         "what a session was charged and refunded equals its entries",
+		"DELETE FROM recharge_transfers WHERE tx_id = 'aa' AND log_index = 2":                          "every credited transfer is final, of that amount and of that agent",
+		"UPDATE recharge_transfers SET state = 'seen' WHERE tx_id = 'aa' AND log_index = 2":            "every credited transfer is final, of that amount and of that agent",
+		"UPDATE recharge_transfers SET amount = 1 WHERE tx_id = 'aa' AND log_index = 2":                "every credited transfer is final, of that amount and of that agent",
+		"UPDATE recharge_transfers SET agent_id = 'agt_2' WHERE tx_id = 'aa' AND log_index = 2":        "every credited transfer is final, of that amount and of that agent",
+		"UPDATE recharge_transfers SET network = 'other' WHERE tx_id = 'aa' AND log_index = 2":         "every credited transfer is final, of that amount and of that agent",
+		"UPDATE ledger_entries SET type = 'adjustment' WHERE ref = 'usdt:tron:aa:2'":                   "every credited transfer is final, of that amount and of that agent",
+		"UPDATE ledger_entries SET ref = 'fund:tron:aa:2' WHERE ref = 'usdt:tron:aa:2'":                "every final transfer is credited to its agent",
+		"UPDATE ledger_entries SET agent_id = 'agt_2' WHERE ref = 'usdt:tron:aa:2'":                    "every final transfer is credited to its agent",
+		"UPDATE ledger_entries SET own = 1 WHERE ref = 'usdt:tron:aa:2'":                               "every final transfer is credited to its agent",
+		"UPDATE ledger_entries SET type = 'refund' WHERE ref = 'usdt:tron:aa:2'":                       "every final transfer is credited to its agent",
+		"UPDATE recharge_transfers SET state = 'final' WHERE tx_id = 'bb' AND log_index = 1":           "every final transfer is credited to its agent",
+		"UPDATE recharge_transfers SET agent_id = '' WHERE tx_id = 'aa' AND log_index = 2":             "a final transfer to an agent's address is that agent's",
+		"UPDATE recharge_orders SET received = received + 1 WHERE id = 'PAY1'":                         "what an order received its final transfers brought",
+		"UPDATE recharge_orders SET received = 1 WHERE id = 'PAY2'":                                    "what an order received its final transfers brought",
+		"UPDATE recharge_transfers SET state = 'orphaned' WHERE tx_id = 'aa' AND log_index = 0":        "what an order received its final transfers brought",
+		"UPDATE recharge_transfers SET order_id = 'PAY2' WHERE tx_id = 'aa' AND log_index = 2":         "what an order received its final transfers brought",
+		"UPDATE recharge_transfers SET network = 'other' WHERE order_id = 'PAY1' AND state = 'final'":  "what an order received its final transfers brought",
+		"UPDATE recharge_transfers SET agent_id = 'agt_2' WHERE order_id = 'PAY1' AND state = 'final'": "what an order received its final transfers brought",
+		"UPDATE recharge_orders SET amount = received + 1 WHERE id = 'PAY1'":                           "an order is paid when it received its amount",
+		"UPDATE recharge_orders SET status = 'expired' WHERE id = 'PAY1'":                              "an order is paid when it received its amount",
+		"UPDATE recharge_orders SET status = 'paid' WHERE id = 'PAY2'":                                 "an order is paid when it received its amount",
 	} {
 		t.Run(breaking, func(t *testing.T) {
 			st := openBooks(t)
 			_, err := st.Writer().ExecContext(t.Context(), `PRAGMA ignore_check_constraints = on;
-				DROP TRIGGER ledger_entries_keep; DROP TRIGGER ledger_entries_stay; `+breaking)
+				DROP TRIGGER ledger_entries_keep; DROP TRIGGER ledger_entries_stay;
+				DROP TRIGGER recharge_transfers_keep; DROP TRIGGER recharge_transfers_stay; `+breaking)
 			if err != nil {
 				t.Fatal(err)
 			}

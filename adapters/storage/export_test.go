@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"agentproxy/domain/feed"
+	"agentproxy/domain/recharge"
 )
 
 // SetCommit replaces how transactions are committed.
@@ -37,4 +38,35 @@ func Rules() (names []string) {
 		names = append(names, r.name)
 	}
 	return names
+}
+
+// RechargeQueries are the queries over tables that grow for ever, each with what
+// its plan has to name.
+func RechargeQueries() map[string][]string {
+	list, _ := in(2, ownedAtOnce)
+	of := func(agentID string, status recharge.Status) string {
+		where, args := ordersWhere(agentID, status)
+		return pageOfOrders(where, len(args))
+	}
+	return map[string][]string{
+		owned(list):      {"(network=? AND address=?)"},
+		watched:          {"recharge_addresses USING INDEX sqlite_autoindex_recharge_addresses_1 (network=? AND address=?)", "COVERING INDEX recharge_orders_open (network=? AND status=?)", "USING COVERING INDEX recharge_orders_window (network=? AND expires_at>?)"},
+		leastAudited:     {"recharge_addresses_audit (network=?)"},
+		addressesByAgent: {"recharge_addresses_agent (network=?)"},
+		of("a", ""):      {"recharge_orders_agent (agent_id=?)"},
+		of("a", "paid"):  {"COVERING INDEX recharge_orders_"},
+		of("", "paid"):   {"recharge_orders_status (status=?)"},
+		openOrders:       {"recharge_orders_payable (agent_id=? AND status=?)"},
+		payableOpen:      {"recharge_orders_payable (agent_id=? AND status=? AND network=?)"},
+		payableLate:      {"recharge_orders_payable (agent_id=? AND status=? AND network=? AND expires_at>?)"},
+		overdue:          {"COVERING INDEX recharge_orders_open (network=? AND status=? AND expires_at<?)"},
+		seenOf:           {"recharge_transfers_seen_agent (network=? AND agent_id=?)"},
+		seenUpTo:         {"recharge_transfers_seen_block (network=? AND block<?)"},
+		ofOrder:          {"recharge_transfers_order (order_id=?)"},
+		known:            {"COVERING INDEX recharge_transfers_to (network=? AND to_address=? AND state=?)", "COVERING INDEX recharge_transfers_from (network=? AND from_address=? AND state=?)"},
+		finalOf:          {"recharge_transfers_to (network=? AND to_address=? AND state=? AND block_time>?)", "recharge_transfers_from (network=? AND from_address=? AND state=? AND block_time>?)"},
+		eventsOf:         {"outbox_agent (agent_id=?)"},
+		purgeOutbox:      {"outbox_age (at<?)"},
+		touching:         {"devchain_transfers_to (to_address=? AND block>?)", "devchain_transfers_from (from_address=? AND block>?)"},
+	}
 }

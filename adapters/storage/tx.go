@@ -36,6 +36,9 @@ func (t *tx) Idempotency() ports.Idempotency { return calls{t} }
 func (t *tx) Addresses() ports.Addresses     { return addresses{t} }
 func (t *tx) Changes() ports.Changes         { return changes{t} }
 func (t *tx) Jobs() ports.Jobs               { return jobs{t} }
+func (t *tx) Recharges() ports.Recharges     { return recharges{t} }
+func (t *tx) Outbox() ports.Outbox           { return outbox{t} }
+func (t *tx) Devchain() ports.Devchain       { return devchain{t} }
 
 // errReadOnly is what a write inside View gets, before the database sees it.
 var errReadOnly = errors.New("a view cannot write")

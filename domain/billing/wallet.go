@@ -49,6 +49,11 @@ func GrantTrial(x domain.Money) Entry {
 		Description: "trial credit"}
 }
 
+// TopUp is the entry that credits USDT which arrived: the agent's own money.
+func TopUp(x domain.Money) Entry {
+	return Entry{Type: Recharge, Available: Split{Own: x}, Account: USDT, Counter: -x, Description: "USDT received"}
+}
+
 // Hold takes x out of what is available, trial credit first, and keeps it for a
 // purchase. It refuses with ErrInsufficientBalance.
 func (w Wallet) Hold(x domain.Money) (Entry, error) {

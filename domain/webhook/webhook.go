@@ -1,0 +1,58 @@
+// Package webhook holds what agents are told by webhook: the types of events,
+// what one carries, when a delivery is tried again, and when an endpoint that
+// only fails is left alone.
+package webhook
+
+import (
+	"slices"
+	"time"
+)
+
+// Type names what happened.
+type Type string
+
+// The types of events.
+const (
+	SessionActive        Type = "session.active"
+	SessionFailed        Type = "session.failed"
+	SessionRotated       Type = "session.rotated"
+	SessionTrafficLow    Type = "session.traffic_low" // at 80 and at 95 percent
+	SessionExpiring      Type = "session.expiring"    // 24 hours before
+	SessionExpired       Type = "session.expired"
+	SessionTerminated    Type = "session.terminated"
+	SessionHealthChanged Type = "session.health_changed"
+
+	RechargeConfirming Type = "recharge.confirming"
+	RechargePaid       Type = "recharge.paid"
+	RechargeExpired    Type = "recharge.expired"
+	RechargeFailed     Type = "recharge.failed"
+
+	BudgetThreshold      Type = "budget.threshold"
+	BalanceLow           Type = "balance.low"
+	TrialExpiring        Type = "trial.expiring"
+	AccountSecretRotated Type = "account.secret_rotated"
+	Test                 Type = "webhook.test" // asked for by the agent
+)
+
+// Types lists every type.
+var Types = []Type{
+	SessionActive, SessionFailed, SessionRotated, SessionTrafficLow, SessionExpiring, SessionExpired, SessionTerminated,
+	SessionHealthChanged, RechargeConfirming, RechargePaid, RechargeExpired, RechargeFailed, BudgetThreshold, BalanceLow,
+	TrialExpiring, AccountSecretRotated, Test,
+}
+
+// Known reports whether the type is one of Types.
+func (t Type) Known() bool { return slices.Contains(Types, t) }
+
+// IDPrefix begins the id of every event.
+const IDPrefix = "evt_"
+
+// Event is one thing that happened. Data holds ids and the new status, never a
+// credential and never a balance.
+type Event struct {
+	ID      string
+	AgentID string
+	Type    Type
+	At      time.Time
+	Data    map[string]string
+}

@@ -1,0 +1,141 @@
+package ports
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/recharge"
+	"agentproxy/domain/webhook"
+)
+
+// Chain reads the USDT transfers of one network. Every error says nothing about
+// the chain: the caller changes nothing and asks again. A transfer is returned
+// only when it moved more than nothing of the one token that counts; its State
+// is recharge.Final when the chain can no longer take it back, recharge.Seen
+// before that, and recharge.Ignored, with a Note, when its amount is none that
+// USDT can have.
+type Chain interface {
+	// Network names the chain for ever, such as "tron-mainnet".
+	Network() string
+	// Required is how many blocks on top make a transfer final, about.
+	Required() int
+	// Heads reads both ends of the chain. What is read after it, is complete up
+	// to them.
+	Heads(ctx context.Context) (recharge.Heads, error)
+	// History is every transfer to or from an address in blocks from since on.
+	// It is complete or an error.
+	History(ctx context.Context, address string, since time.Time) ([]recharge.Transfer, error)
+	// Block is every transfer in a block, whoever's. Of a block above the final
+	// head they are only seen.
+	Block(ctx context.Context, number int64, final bool) ([]recharge.Transfer, error)
+	// Transaction is every transfer of a transaction; none when the chain does
+	// not have it, or no longer.
+	Transaction(ctx context.Context, txID string) ([]recharge.Transfer, error)
+	// Balance is what an address holds at the final head.
+	Balance(ctx context.Context, address string) (domain.Money, error)
+	// Valid reports whether a text is an address of the chain, byte by byte.
+	Valid(address string) bool
+}
+
+// Deriver makes receiving addresses from the operator's account key, which
+// holds no private key.
+type Deriver interface {
+	// Fingerprint names the account key; it tells nothing of it.
+	Fingerprint() string
+	// Address derives the address of an index below 2^31.
+	Address(index uint32) (string, error)
+}
+
+// Recharges keeps orders, the addresses they are paid to, and the transfers that
+// arrived there.
+type Recharges interface {
+	// NextIndex takes the next index of an account key, each index once for
+	// ever, from 0.
+	NextIndex(ctx context.Context, network, fingerprint string) (uint32, error)
+	// InsertAddress is ErrDuplicate for an address, or an index of a key, that
+	// exists, and for a second one of an agent under one key.
+	InsertAddress(ctx context.Context, a recharge.Address) error
+	// AddressOf is the agent's address under an account key; false when it has
+	// none yet.
+	AddressOf(ctx context.Context, network, fingerprint, agentID string) (recharge.Address, bool, error)
+	// Owned returns those of the addresses that are ours.
+	Owned(ctx context.Context, network string, addresses []string) (map[string]recharge.Address, error)
+	// Watched lists addresses that have an open order, or one whose window
+	// closed after the time, whichever key they are of, the least recently read
+	// first.
+	Watched(ctx context.Context, network string, after time.Time, limit int) ([]recharge.Address, error)
+	// Addresses lists addresses, the least recently audited first.
+	Addresses(ctx context.Context, network string, limit int) ([]recharge.Address, error)
+	// AllAddresses lists every address, by agent.
+	AllAddresses(ctx context.Context, network string, page domain.Page) (domain.List[recharge.Address], error)
+	// PutAddress writes ReadThrough, which never goes back, AuditedAt and Drift.
+	PutAddress(ctx context.Context, a recharge.Address) error
+
+	InsertOrder(ctx context.Context, o recharge.Order) error
+	// Order is recharge.ErrNotFound for an unknown id and for another agent's.
+	Order(ctx context.Context, agentID, id string) (recharge.Order, error)
+	// LoadOrder is Order for the operator, whoever owns it.
+	LoadOrder(ctx context.Context, id string) (recharge.Order, error)
+	// PutOrder writes status, what was received and when it was paid.
+	PutOrder(ctx context.Context, o recharge.Order) error
+	// Orders lists orders, newest first; an empty agent id or status lists all.
+	Orders(ctx context.Context, agentID string, of recharge.Status, page domain.Page) (domain.List[recharge.Order], error)
+	// OpenOrders counts the agent's open orders on any network.
+	OpenOrders(ctx context.Context, agentID string) (int, error)
+	// Payable lists the agent's orders on a network that are open, or expired
+	// with a window that closed at the time or later, oldest first.
+	Payable(ctx context.Context, network, agentID string, closed time.Time) ([]recharge.Order, error)
+	// Overdue lists agents that have an open order whose window closed before the
+	// time.
+	Overdue(ctx context.Context, network string, before time.Time, limit int) ([]string, error)
+
+	// Transfer is false when it is not known.
+	Transfer(ctx context.Context, k recharge.Key) (recharge.Transfer, bool, error)
+	// PutTransfer stores a transfer or what changed of it; FirstSeen never does.
+	// One that is final is not changed any more: false.
+	PutTransfer(ctx context.Context, t recharge.Transfer) (bool, error)
+	// SeenOf lists the agent's transfers that are only seen.
+	SeenOf(ctx context.Context, network, agentID string) ([]recharge.Transfer, error)
+	// SeenUpTo lists transfers that are only seen, of blocks up to a number.
+	SeenUpTo(ctx context.Context, network string, block int64, limit int) ([]recharge.Transfer, error)
+	// OfOrder lists transfers that are matched to an order and seen or final, in
+	// chain order.
+	OfOrder(ctx context.Context, orderID string) ([]recharge.Transfer, error)
+	// Known is the sum of the final transfers to an address less those from it.
+	Known(ctx context.Context, network, address string) (domain.Money, error)
+	// FinalOf lists the final transfers to or from an address in blocks from
+	// since on, in chain order.
+	FinalOf(ctx context.Context, network, address string, since time.Time) ([]recharge.Transfer, error)
+
+	// Mark is how far the blocks of a network were read completely; false before
+	// the first.
+	Mark(ctx context.Context, network string) (recharge.Mark, bool, error)
+	// PutMark stores a mark. Final never goes back unless rescan is set.
+	PutMark(ctx context.Context, network string, m recharge.Mark, rescan bool) error
+}
+
+// Outbox keeps what webhooks are told, in the unit of work of the change.
+type Outbox interface {
+	Append(ctx context.Context, e webhook.Event) error
+	// Events lists an agent's events, newest first.
+	Events(ctx context.Context, agentID string, page domain.Page) (domain.List[webhook.Event], error)
+	// Purge removes events from before the time.
+	Purge(ctx context.Context, before time.Time, limit int) (int, error)
+}
+
+// Devchain keeps the blocks of the development chain, which has no forks.
+type Devchain interface {
+	// Genesis is where block 0 begins and how long a block takes; false before
+	// SetGenesis.
+	Genesis(ctx context.Context) (time.Time, time.Duration, bool, error)
+	SetGenesis(ctx context.Context, at time.Time, every time.Duration) error
+	// Append adds a transfer to its block; the log index is the caller's.
+	Append(ctx context.Context, t recharge.Transfer) error
+	// Block lists the transfers of a block; of none: an empty list.
+	Block(ctx context.Context, number int64) ([]recharge.Transfer, error)
+	// Transaction lists the transfers of a transaction.
+	Transaction(ctx context.Context, txID string) ([]recharge.Transfer, error)
+	// Touching lists transfers to or from an address in blocks from a number on.
+	Touching(ctx context.Context, address string, from int64) ([]recharge.Transfer, error)
+}

@@ -1,0 +1,35 @@
+package ports
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"agentproxy/domain/webhook"
+)
+
+// Message is one attempt to tell an agent about an event. It hides all but its
+// id when logged.
+type Message struct {
+	URL     string
+	ID      string    // the event's, the same at every attempt: receivers know repetitions by it
+	At      time.Time // of this attempt
+	Body    []byte    // from Sender.Body
+	Secrets []string  // whsec_…, each signs
+}
+
+// LogValue hides the secrets, and a URL that may hold one.
+func (m Message) LogValue() slog.Value { return slog.GroupValue(slog.String("id", m.ID)) }
+
+// Sender sends webhooks.
+type Sender interface {
+	// Body is what is sent of an event: the same bytes whenever it is asked.
+	Body(e webhook.Event) []byte
+	// Send signs a message and posts it once. It reaches only addresses that the
+	// operator lets agents reach, judged when it connects, follows no redirect,
+	// and takes at most 10 s. Every answer, and every failure that is the
+	// receiver's or its network's, is an outcome. An error is ours or the
+	// context's: it says nothing about the endpoint, and the attempt does not
+	// count.
+	Send(ctx context.Context, m Message) (webhook.Outcome, error)
+}

@@ -1,0 +1,115 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/webhook"
+	"agentproxy/ports"
+)
+
+var outboxClaims = []claim{
+	{"events are listed as they were appended, newest first, page by page", outboxLists},
+	{"an event is appended with its unit or not at all", outboxFollowsItsUnit},
+	{"an event is appended once", eventsAreAppendedOnce},
+	{"old events are purged, so many at a time", outboxIsPurged},
+}
+
+func webhookEvent(n int, agentID string) webhook.Event {
+	return webhook.Event{ID: fmt.Sprintf("evt_%d", n), AgentID: agentID, Type: webhook.RechargePaid,
+		At:   storeNow.Add(time.Duration(n) * time.Minute),
+		Data: map[string]string{"order_id": fmt.Sprintf("PAY%d", n), "text": "<\"é\u2028'\\ &>", "": ""}}
+}
+
+func appendOutbox(t testing.TB, st ports.Store, list ...webhook.Event) {
+	t.Helper()
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for _, e := range list {
+			if err := tx.Outbox().Append(ctx, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func wantEvents(t testing.TB, st ports.Store, agentID string, page domain.Page, total int, want ...webhook.Event) {
+	t.Helper()
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Outbox().Events(ctx, agentID, page)
+		sameList(t, fmt.Sprint(agentID, page), want, got.Items, err)
+		if got.Total != total || got.Page != page {
+			t.Errorf("%s: total %d, want %d; page %v", agentID, got.Total, total, got.Page)
+		}
+		return nil
+	})
+}
+
+func outboxLists(t *testing.T, st ports.Store) {
+	e := []webhook.Event{webhookEvent(9, "agt_1"), webhookEvent(1, "agt_2"), webhookEvent(2, "agt_1"), webhookEvent(3, "agt_1")}
+	e[2].Data = nil
+	e[3].Data, e[3].Type = map[string]string{}, webhook.RechargeFailed
+	appendOutbox(t, st, e...)
+	wantEvents(t, st, "agt_1", domain.Page{Number: 1, Size: 2}, 3, e[3], e[2])
+	wantEvents(t, st, "agt_1", domain.Page{Number: 2, Size: 2}, 3, e[0])
+	wantEvents(t, st, "agt_1", domain.Page{Number: 3, Size: 2}, 3)
+	wantEvents(t, st, "agt_1", domain.Page{Number: 1 << 62, Size: 100}, 3)
+	wantEvents(t, st, "agt_2", domain.Page{Number: 1, Size: 20}, 1, e[1])
+	wantEvents(t, st, "agt_3", domain.Page{Number: 1, Size: 20}, 0)
+}
+
+func outboxFollowsItsUnit(t *testing.T, st ports.Store) {
+	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		return errors.Join(tx.Outbox().Append(ctx, webhookEvent(1, "agt_1")), errUnit)
+	})
+	if !errors.Is(err, errUnit) {
+		t.Fatal(err)
+	}
+	wantEvents(t, st, "agt_1", domain.Page{Number: 1, Size: 20}, 0)
+}
+
+func eventsAreAppendedOnce(t *testing.T, st ports.Store) {
+	appendOutbox(t, st, webhookEvent(1, "agt_1"))
+	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		return tx.Outbox().Append(ctx, webhookEvent(1, "agt_1"))
+	})
+	if err == nil {
+		t.Error("an event was appended twice")
+	}
+	wantEvents(t, st, "agt_1", domain.Page{Number: 1, Size: 20}, 1, webhookEvent(1, "agt_1"))
+}
+
+func outboxIsPurged(t *testing.T, st ports.Store) {
+	for _, n := range []int{4, 1, 3, 2, 0} {
+		appendOutbox(t, st, webhookEvent(n, fmt.Sprintf("agt_%d", n)))
+	}
+	for _, c := range []struct{ before, limit, removed, left int }{
+		{0, 10, 0, 5}, {3, 2, 2, 3}, {3, 2, 1, 2}, {3, 2, 0, 2}, {4, 10, 1, 1},
+	} {
+		update(t, st, func(ctx context.Context, tx ports.Tx) error {
+			n, err := tx.Outbox().Purge(ctx, storeNow.Add(time.Duration(c.before)*time.Minute), c.limit)
+			if n != c.removed || err != nil {
+				t.Errorf("%+v: %d were removed, %v", c, n, err)
+			}
+			left := 0
+			for n := range 5 {
+				list, err := tx.Outbox().Events(ctx, fmt.Sprintf("agt_%d", n), domain.Page{Number: 1, Size: 20})
+				if err != nil {
+					return err
+				}
+				left += list.Total
+				if list.Total == 0 && n >= c.before {
+					t.Errorf("%+v: event %d is gone", c, n)
+				}
+			}
+			if left != c.left {
+				t.Errorf("%+v: %d are left", c, left)
+			}
+			return nil
+		})
+	}
+}

@@ -1,0 +1,591 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agentproxy/domain"
+	"agentproxy/domain/recharge"
+	"agentproxy/ports"
+)
+
+var rechargeClaims = []claim{
+	{"of an account key each index is given once, from 0", indexesAreGivenOnce},
+	{"an index that a failed unit took is given to the next", failedUnitTakesNoIndex},
+	{"an address is read back as it was inserted, by agent and by address", addressRoundTrip},
+	{"an address, an index of a key and an agent's place under a key are taken once", addressesAreUnique},
+	{"of twenty first addresses of an agent one is inserted", oneFirstAddress},
+	{"those of many addresses that are ours are found", ownedAddresses},
+	{"an address is watched while an order is open or its window not long closed", watchedAddresses},
+	{"the least recently read address is watched first", leastReadFirst},
+	{"the least recently audited address comes first", leastAuditedFirst},
+	{"every address is listed by agent, page by page", allAddresses},
+	{"how far an address was read never goes back", readThroughStays},
+	{"an order is read back as it was inserted, by its agent and the operator alone", orderRoundTrip},
+	{"an order changes its status, what it received and when it was paid", orderChanges},
+	{"orders are listed newest first, page by page, by agent and by status", orderLists},
+	{"an agent's open orders are counted on every network", openOrders},
+	{"an order is payable while it is open or not long expired", payableOrders},
+	{"an agent is overdue when the window of an open order is closed", overdueAgents},
+}
+
+const (
+	net1, net2 = "tron-one", "tron-two"
+	key1, key2 = "0011223344556677", "8899aabbccddeeff"
+)
+
+// addressNo is a receiving address of an agent; the text of the address is any.
+func addressNo(n int, agentID string) recharge.Address {
+	return recharge.Address{Network: net1, Fingerprint: key1, Index: uint32(n), AgentID: agentID,
+		Address: fmt.Sprintf("T%033d", n), CreatedAt: storeNow}
+}
+
+func addAddresses(t testing.TB, st ports.Store, list ...recharge.Address) {
+	t.Helper()
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for _, a := range list {
+			if err := tx.Recharges().InsertAddress(ctx, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func orderNo(n int, agentID string) recharge.Order {
+	return recharge.NewOrder(fmt.Sprintf("PAY%d", n), agentID, net1, addressNo(0, "").Address,
+		10*domain.Dollar, storeNow.Add(time.Duration(n)*time.Minute))
+}
+
+func addOrders(t testing.TB, st ports.Store, list ...recharge.Order) {
+	t.Helper()
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for _, o := range list {
+			if err := tx.Recharges().InsertOrder(ctx, o); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func sameList[T any](t testing.TB, what string, want, got []T, err error) {
+	t.Helper()
+	if diff := cmp.Diff(slices.Concat([]T{}, want), slices.Concat([]T{}, got)); diff != "" || err != nil {
+		t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
+	}
+}
+
+func indexesAreGivenOnce(t *testing.T, st ports.Store) {
+	const callers, each = 8, 10
+	var mu sync.Mutex
+	given := map[uint32]int{}
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for range each {
+				var index uint32
+				err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+					index, err = tx.Recharges().NextIndex(ctx, net1, key1)
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				given[index]++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	for i := range uint32(callers * each) {
+		if given[i] != 1 {
+			t.Errorf("index %d was given %d times", i, given[i])
+		}
+	}
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for _, of := range [][2]string{{net1, key2}, {net2, key1}} {
+			if index, err := tx.Recharges().NextIndex(ctx, of[0], of[1]); index != 0 || err != nil {
+				t.Errorf("the first index of %v is %d, %v", of, index, err)
+			}
+		}
+		return nil
+	})
+}
+
+func failedUnitTakesNoIndex(t *testing.T, st ports.Store) {
+	take := func(fail error) (index uint32) {
+		err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+			if index, err = tx.Recharges().NextIndex(ctx, net1, key1); err != nil {
+				return err
+			}
+			return fail
+		})
+		if !errors.Is(err, fail) {
+			t.Errorf("the unit returned %v", err)
+		}
+		return index
+	}
+	if a, b, c := take(nil), take(errUnit), take(nil); a != 0 || b != 1 || c != 1 {
+		t.Errorf("the indexes are %d, %d, %d; want 0, 1 and 1 again", a, b, c)
+	}
+}
+
+func addressRoundTrip(t *testing.T, st ports.Store) {
+	want := addressNo(1<<31-1, "agt_1")
+	want.ReadThrough, want.AuditedAt, want.Drift = storeNow.Add(1000), storeNow.Add(2000), -3
+	addAddresses(t, st, want)
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		got, found, err := tx.Recharges().AddressOf(ctx, net1, key1, "agt_1")
+		if diff := cmp.Diff(want, got); diff != "" || !found || err != nil {
+			t.Errorf("%v, %v (-want +got):\n%s", found, err, diff)
+		}
+		owned, err := tx.Recharges().Owned(ctx, net1, []string{want.Address})
+		if diff := cmp.Diff(map[string]recharge.Address{want.Address: want}, owned); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+		for _, of := range [][3]string{{net2, key1, "agt_1"}, {net1, key2, "agt_1"}, {net1, key1, "agt_2"}} {
+			if got, found, err := tx.Recharges().AddressOf(ctx, of[0], of[1], of[2]); found || err != nil || got != (recharge.Address{}) {
+				t.Errorf("the address of %v is %+v, %v, %v", of, got, found, err)
+			}
+		}
+		return nil
+	})
+}
+
+func addressesAreUnique(t *testing.T, st ports.Store) {
+	first := addressNo(1, "agt_1")
+	addAddresses(t, st, first)
+	for name, change := range map[string]func(a *recharge.Address){
+		"the same address":                func(a *recharge.Address) { a.Address = first.Address },
+		"its address under another key":   func(a *recharge.Address) { a.Address, a.Fingerprint = first.Address, key2 },
+		"the same index of the key":       func(a *recharge.Address) { a.Index = first.Index },
+		"a second one of the agent":       func(a *recharge.Address) { a.AgentID = first.AgentID },
+		"the very same once more":         func(a *recharge.Address) { *a = first },
+		"the same with another birthday":  func(a *recharge.Address) { *a = first; a.CreatedAt = storeNow.Add(time.Hour) },
+		"its address for another network": nil,
+	} {
+		again := addressNo(2, "agt_2")
+		if change == nil {
+			again, again.Network = first, net2
+		} else {
+			change(&again)
+		}
+		update(t, st, func(ctx context.Context, tx ports.Tx) error {
+			switch err := tx.Recharges().InsertAddress(ctx, again); {
+			case change == nil && err != nil:
+				t.Errorf("%s: %v", name, err)
+			case change != nil && !errors.Is(err, ports.ErrDuplicate):
+				t.Errorf("%s: %v, want a duplicate", name, err)
+			}
+			return tx.Recharges().PutAddress(ctx, first) // the unit goes on
+		})
+	}
+	other := addressNo(1, "agt_1") // the same index and agent under the next key
+	other.Fingerprint, other.Address = key2, addressNo(3, "").Address
+	addAddresses(t, st, addressNo(2, "agt_2"), other)
+}
+
+func oneFirstAddress(t *testing.T, st ports.Store) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	won := 0
+	for range 20 {
+		wg.Go(func() {
+			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+				index, err := tx.Recharges().NextIndex(ctx, net1, key1)
+				if err != nil {
+					return err
+				}
+				return tx.Recharges().InsertAddress(ctx, addressNo(int(index), "agt_1"))
+			})
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				won++
+			} else if !errors.Is(err, ports.ErrDuplicate) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if won != 1 {
+		t.Errorf("%d addresses were inserted, want 1", won)
+	}
+}
+
+func ownedAddresses(t *testing.T, st ports.Store) {
+	want := map[string]recharge.Address{}
+	var ours, asked []string
+	for n := range 700 { // more than one query holds
+		a := addressNo(n, fmt.Sprintf("agt_%d", n))
+		if n%2 == 0 {
+			addAddresses(t, st, a)
+			want[a.Address] = a
+			ours = append(ours, a.Address)
+		}
+		asked = append(asked, a.Address)
+	}
+	elsewhere := addressNo(1, "agt_1")
+	elsewhere.Network = net2
+	addAddresses(t, st, elsewhere)
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for _, c := range []struct {
+			name  string
+			asked []string
+			want  map[string]recharge.Address
+		}{
+			{"all", asked, want},
+			{"ours and twice", slices.Concat(ours, ours, ours), want},
+			{"one", ours[7:8], map[string]recharge.Address{ours[7]: want[ours[7]]}},
+			{"the last of 257", slices.Concat(slices.Repeat([]string{"T"}, 256), ours[:1]), map[string]recharge.Address{ours[0]: want[ours[0]]}},
+			{"not ours", asked[1:2], map[string]recharge.Address{}},
+			{"none", nil, map[string]recharge.Address{}},
+		} {
+			got, err := tx.Recharges().Owned(ctx, net1, c.asked)
+			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+				t.Errorf("%s: %v (-want +got):\n%s", c.name, err, diff)
+			}
+		}
+		return nil
+	})
+}
+
+func watchedAddresses(t *testing.T, st ports.Store) {
+	const closedAfter = 30 * time.Minute // after storeNow
+	for n, c := range []struct {
+		status  recharge.Status
+		expires time.Duration
+		watched bool
+	}{
+		{recharge.Pending, time.Hour, true},
+		{recharge.Pending, 0, true}, // open, however long its window is closed
+		{recharge.Confirming, 0, true},
+		{recharge.Expired, closedAfter, false},
+		{recharge.Expired, closedAfter + 1000, true},
+		{recharge.Paid, closedAfter + 1000, true}, // more may come
+		{recharge.Failed, closedAfter + 1000, true},
+		{recharge.Paid, 0, false},
+		{recharge.Failed, closedAfter, false},
+	} {
+		t.Run(fmt.Sprint(c.status, " until ", c.expires), func(t *testing.T) {
+			a := addressNo(n, fmt.Sprintf("agt_%d", n))
+			if n%2 == 0 {
+				a.Fingerprint = key2 // whichever key it is of
+			}
+			o := orderNo(n, a.AgentID)
+			o.Address, o.Status, o.ExpiresAt = a.Address, c.status, storeNow.Add(c.expires)
+			addAddresses(t, st, a)
+			addOrders(t, st, o)
+			view(t, st, func(ctx context.Context, tx ports.Tx) error {
+				for network, watched := range map[string]bool{net1: c.watched, net2: false} {
+					list, err := tx.Recharges().Watched(ctx, network, storeNow.Add(closedAfter), 100)
+					if got := slices.Contains(list, a); got != watched || err != nil {
+						t.Errorf("watched on %s: %v, %v", network, got, err)
+					}
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// readAddresses are four addresses with an open order each, made so that the
+// time by which they are sorted and their number are not the same order.
+func readAddresses(t *testing.T, st ports.Store, set func(a *recharge.Address, at time.Time)) []recharge.Address {
+	t.Helper()
+	var list []recharge.Address
+	for n, minute := range []int{2, -1, 1, 0} {
+		a := addressNo(n, fmt.Sprintf("agt_%d", n))
+		if minute >= 0 { // else never
+			set(&a, storeNow.Add(time.Duration(minute)*time.Minute))
+		}
+		o := orderNo(n, a.AgentID)
+		o.Address = a.Address
+		addAddresses(t, st, a)
+		addOrders(t, st, o, recharge.NewOrder(o.ID+"b", a.AgentID, net1, a.Address, domain.Dollar, storeNow))
+		list = append(list, a)
+	}
+	return []recharge.Address{list[1], list[3], list[2], list[0]}
+}
+
+func leastReadFirst(t *testing.T, st ports.Store) {
+	want := readAddresses(t, st, func(a *recharge.Address, at time.Time) { a.ReadThrough = at })
+	addAddresses(t, st, addressNo(9, "agt_9")) // without an order
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for _, limit := range []int{1, 3, 100} {
+			got, err := tx.Recharges().Watched(ctx, net1, storeNow, limit)
+			sameList(t, fmt.Sprint("at most ", limit), want[:min(limit, 4)], got, err)
+		}
+		return nil
+	})
+}
+
+func leastAuditedFirst(t *testing.T, st ports.Store) {
+	want := readAddresses(t, st, func(a *recharge.Address, at time.Time) { a.AuditedAt = at })
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for _, limit := range []int{1, 3, 100} {
+			got, err := tx.Recharges().Addresses(ctx, net1, limit)
+			sameList(t, fmt.Sprint("at most ", limit), want[:min(limit, 4)], got, err)
+		}
+		got, err := tx.Recharges().Addresses(ctx, net2, 100)
+		sameList(t, "another network", nil, got, err)
+		return nil
+	})
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		audited := want[0]
+		audited.AuditedAt, audited.Drift = storeNow.Add(time.Hour), 5
+		if err := tx.Recharges().PutAddress(ctx, audited); err != nil {
+			return err
+		}
+		got, err := tx.Recharges().Addresses(ctx, net1, 100)
+		sameList(t, "after an audit", append(want[1:4:4], audited), got, err)
+		return nil
+	})
+}
+
+func allAddresses(t *testing.T, st ports.Store) {
+	second := addressNo(7, "agt_1")
+	second.Fingerprint = key2
+	list := []recharge.Address{addressNo(3, "agt_3"), addressNo(1, "agt_1"), addressNo(2, "agt_2"), second}
+	elsewhere := addressNo(1, "agt_1")
+	elsewhere.Network = net2
+	addAddresses(t, st, append(list, elsewhere)...)
+	want := []recharge.Address{list[1], second, list[2], list[0]}
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for _, c := range []struct {
+			page domain.Page
+			want []recharge.Address
+		}{
+			{domain.Page{Number: 1, Size: 3}, want[:3]}, {domain.Page{Number: 2, Size: 3}, want[3:]},
+			{domain.Page{Number: 3, Size: 3}, nil}, {domain.Page{Number: 1 << 62, Size: 100}, nil},
+		} {
+			got, err := tx.Recharges().AllAddresses(ctx, net1, c.page)
+			sameList(t, fmt.Sprint(c.page), c.want, got.Items, err)
+			if got.Total != 4 || got.Page != c.page {
+				t.Errorf("%v: %d in all, page %v", c.page, got.Total, got.Page)
+			}
+		}
+		return nil
+	})
+}
+
+func readThroughStays(t *testing.T, st ports.Store) {
+	a, elsewhere := addressNo(1, "agt_1"), addressNo(1, "agt_1")
+	elsewhere.Network = net2
+	addAddresses(t, st, a, elsewhere)
+	for _, c := range []struct{ put, want time.Duration }{{time.Minute, time.Minute}, {1000, time.Minute}, {time.Hour, time.Hour}} {
+		update(t, st, func(ctx context.Context, tx ports.Tx) error {
+			a.ReadThrough, a.AuditedAt, a.Drift = storeNow.Add(c.put), storeNow.Add(-c.put), domain.Money(c.put)
+			if err := tx.Recharges().PutAddress(ctx, a); err != nil {
+				return err
+			}
+			want := a
+			want.ReadThrough = storeNow.Add(c.want)
+			got, _, err := tx.Recharges().AddressOf(ctx, net1, key1, "agt_1")
+			sameList(t, fmt.Sprint("after ", c.put), []recharge.Address{want}, []recharge.Address{got}, err)
+			got, _, err = tx.Recharges().AddressOf(ctx, net2, key1, "agt_1")
+			sameList(t, "another network", []recharge.Address{elsewhere}, []recharge.Address{got}, err)
+			return nil
+		})
+	}
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		never := a
+		never.ReadThrough = time.Time{}
+		if err := tx.Recharges().PutAddress(ctx, never); err != nil {
+			return err
+		}
+		got, _, err := tx.Recharges().AddressOf(ctx, net1, key1, "agt_1")
+		sameList(t, "after no time at all", []recharge.Address{a}, []recharge.Address{got}, err)
+		if err := tx.Recharges().PutAddress(ctx, addressNo(2, "agt_2")); err == nil {
+			t.Error("an address that is not ours was written")
+		}
+		return nil
+	})
+}
+
+func orderRoundTrip(t *testing.T, st ports.Store) {
+	want := orderNo(1, "agt_1")
+	want.Received, want.Status, want.PaidAt = 11*domain.Dollar+1, recharge.Paid, storeNow.Add(3000)
+	addOrders(t, st, want, orderNo(2, "agt_2"))
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Recharges().Order(ctx, "agt_1", want.ID)
+		sameList(t, "its agent", []recharge.Order{want}, []recharge.Order{got}, err)
+		got, err = tx.Recharges().LoadOrder(ctx, want.ID)
+		sameList(t, "the operator", []recharge.Order{want}, []recharge.Order{got}, err)
+		if _, err := tx.Recharges().Order(ctx, "agt_2", want.ID); !errors.Is(err, recharge.ErrNotFound) {
+			t.Errorf("another agent: %v", err)
+		}
+		if _, err := tx.Recharges().Order(ctx, "agt_1", "PAY9"); !errors.Is(err, recharge.ErrNotFound) {
+			t.Errorf("an unknown id: %v", err)
+		}
+		if _, err := tx.Recharges().LoadOrder(ctx, "PAY9"); !errors.Is(err, recharge.ErrNotFound) {
+			t.Errorf("an unknown id for the operator: %v", err)
+		}
+		return nil
+	})
+}
+
+func orderChanges(t *testing.T, st ports.Store) {
+	want := orderNo(1, "agt_1")
+	addOrders(t, st, want, orderNo(2, "agt_1"))
+	want.Status, want.Received, want.PaidAt = recharge.Paid, 20*domain.Dollar, storeNow.Add(time.Minute)
+	put := want
+	put.AgentID, put.Network, put.Address, put.Amount = "agt_9", net2, "T", 1 // are not written
+	put.CreatedAt, put.ExpiresAt = storeNow.Add(time.Hour), storeNow.Add(time.Hour)
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		if err := tx.Recharges().PutOrder(ctx, put); err != nil {
+			return err
+		}
+		if err := tx.Recharges().PutOrder(ctx, orderNo(9, "agt_1")); !errors.Is(err, recharge.ErrNotFound) {
+			t.Errorf("an unknown order: %v", err)
+		}
+		return nil
+	})
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Recharges().Orders(ctx, "agt_1", "", domain.Page{Number: 1, Size: 10})
+		sameList(t, "after the change", []recharge.Order{orderNo(2, "agt_1"), want}, got.Items, err)
+		return nil
+	})
+}
+
+func orderLists(t *testing.T, st ports.Store) {
+	var list []recharge.Order // 0, 3 and 6 are of another agent; 2 and 3 are paid
+	for n := range 7 {
+		o := orderNo(n, "agt_1")
+		if n%3 == 0 {
+			o.AgentID = "agt_2"
+		}
+		if n == 2 || n == 3 {
+			o.Status, o.Received = recharge.Paid, o.Amount
+		}
+		list = append(list, o)
+	}
+	addOrders(t, st, list...)
+	for _, c := range []struct {
+		agent  string
+		status recharge.Status
+		page   domain.Page
+		want   []int
+		total  int
+	}{
+		{"", "", domain.Page{Number: 1, Size: 3}, []int{6, 5, 4}, 7},
+		{"", "", domain.Page{Number: 3, Size: 3}, []int{0}, 7},
+		{"", "", domain.Page{Number: 4, Size: 3}, nil, 7},
+		{"", "", domain.Page{Number: 1 << 62, Size: 100}, nil, 7},
+		{"", recharge.Pending, domain.Page{Number: 2, Size: 2}, []int{4, 1}, 5},
+		{"", recharge.Paid, domain.Page{Number: 1, Size: 20}, []int{3, 2}, 2},
+		{"", recharge.Failed, domain.Page{Number: 1, Size: 20}, nil, 0},
+		{"agt_1", "", domain.Page{Number: 1, Size: 3}, []int{5, 4, 2}, 4},
+		{"agt_1", "", domain.Page{Number: 2, Size: 3}, []int{1}, 4},
+		{"agt_1", recharge.Pending, domain.Page{Number: 1, Size: 2}, []int{5, 4}, 3},
+		{"agt_1", recharge.Pending, domain.Page{Number: 2, Size: 2}, []int{1}, 3},
+		{"agt_2", recharge.Paid, domain.Page{Number: 1, Size: 2}, []int{3}, 1},
+		{"agt_3", "", domain.Page{Number: 1, Size: 2}, nil, 0},
+	} {
+		view(t, st, func(ctx context.Context, tx ports.Tx) error {
+			var want []recharge.Order
+			for _, n := range c.want {
+				want = append(want, list[n])
+			}
+			got, err := tx.Recharges().Orders(ctx, c.agent, c.status, c.page)
+			sameList(t, fmt.Sprint(c.agent, c.status, c.page), want, got.Items, err)
+			if got.Total != c.total || got.Page != c.page {
+				t.Errorf("%s %s: total %d, want %d; page %v", c.agent, c.status, got.Total, c.total, got.Page)
+			}
+			return nil
+		})
+	}
+}
+
+func openOrders(t *testing.T, st ports.Store) {
+	for n, status := range recharge.Statuses {
+		o := orderNo(n, "agt_1")
+		o.Status = status
+		o2 := o
+		o2.ID, o2.Network = o.ID+"b", net2
+		addOrders(t, st, o, o2)
+	}
+	addOrders(t, st, orderNo(20, "agt_2"))
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for agentID, want := range map[string]int{"agt_1": 4, "agt_2": 1, "agt_3": 0} {
+			if n, err := tx.Recharges().OpenOrders(ctx, agentID); n != want || err != nil {
+				t.Errorf("%s has %d open orders, %v; want %d", agentID, n, err, want)
+			}
+		}
+		return nil
+	})
+}
+
+func payableOrders(t *testing.T, st ports.Store) {
+	closed := storeNow.Add(time.Hour)
+	var want []recharge.Order
+	for n, c := range []struct {
+		status  recharge.Status
+		expires time.Duration
+		payable bool
+	}{
+		{recharge.Pending, -time.Hour, true}, {recharge.Confirming, -time.Hour, true}, {recharge.Expired, -1000, false},
+		{recharge.Expired, 0, true}, {recharge.Expired, 1000, true}, {recharge.Paid, 1000, false},
+		{recharge.Failed, 1000, false}, {recharge.Pending, time.Hour, true},
+	} {
+		o := orderNo(100-n, "agt_1") // the newest is inserted first
+		o.Status, o.ExpiresAt = c.status, closed.Add(c.expires)
+		elsewhere, other := o, o
+		elsewhere.ID, elsewhere.Network = o.ID+"b", net2
+		other.ID, other.AgentID = o.ID+"c", "agt_2"
+		addOrders(t, st, o, elsewhere, other)
+		if c.payable {
+			want = append(want, o)
+		}
+	}
+	twin := want[0]
+	twin.ID = "PAY0" // as old as another: the smaller id comes first
+	addOrders(t, st, twin)
+	slices.Reverse(want)
+	want = slices.Insert(want, len(want)-1, twin)
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Recharges().Payable(ctx, net1, "agt_1", closed)
+		sameList(t, "payable", want, got, err)
+		got, err = tx.Recharges().Payable(ctx, net1, "agt_3", closed)
+		sameList(t, "of another agent", nil, got, err)
+		return nil
+	})
+}
+
+func overdueAgents(t *testing.T, st ports.Store) {
+	for n, c := range []struct {
+		agent   string
+		status  recharge.Status
+		network string
+		expires time.Duration // after the time that is asked for
+	}{
+		{"agt_2", recharge.Pending, net1, -time.Minute},
+		{"agt_1", recharge.Confirming, net1, -1000},
+		{"agt_2", recharge.Pending, net1, -1000}, // once
+		{"agt_3", recharge.Pending, net1, 0},
+		{"agt_4", recharge.Expired, net1, -time.Hour},
+		{"agt_5", recharge.Paid, net1, -time.Hour},
+		{"agt_6", recharge.Failed, net1, -time.Hour},
+		{"agt_7", recharge.Pending, net2, -time.Hour},
+	} {
+		o := orderNo(n, c.agent)
+		o.Status, o.Network, o.ExpiresAt = c.status, c.network, storeNow.Add(c.expires)
+		addOrders(t, st, o)
+	}
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Recharges().Overdue(ctx, net1, storeNow, 10)
+		sameList(t, "overdue", []string{"agt_2", "agt_1"}, got, err)
+		got, err = tx.Recharges().Overdue(ctx, net1, storeNow, 1)
+		sameList(t, "at most one", []string{"agt_2"}, got, err)
+		return nil
+	})
+}

@@ -1,0 +1,334 @@
+package fake
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/btcsuite/btcd/btcutil/base58"
+
+	"agentproxy/domain"
+	"agentproxy/domain/recharge"
+	"agentproxy/ports"
+)
+
+// How the simulated chain looks: TRON makes a block every 3 s, and 19 of its 27
+// producers built on a block that is final.
+const (
+	BlockEvery  = 3 * time.Second
+	FinalBehind = 19
+
+	firstHead   = 1000 // number of the block that NewChain ends with
+	tronVersion = 0x41 // first byte of every address of TRON
+)
+
+// Move is one transfer of a transaction.
+type Move struct {
+	From, To string
+	Amount   domain.Money // zero: it is on the chain and no money
+	Foreign  bool         // of another token
+	Failed   bool         // the chain refused it
+	Absurd   bool         // its amount is none that USDT can have
+}
+
+// counts reports whether the chain's only token moved.
+func (m Move) counts() bool { return !m.Foreign && !m.Failed && !m.Absurd && m.Amount > 0 }
+
+type transaction struct {
+	id    string
+	moves []Move
+}
+
+// Chain is a simulated TRON: it mines when it is told to, replaces blocks that
+// are not final, and loses answers. It may be used by many goroutines; the same
+// calls make the same chain.
+type Chain struct {
+	network string
+	start   time.Time
+
+	mu      sync.Mutex
+	blocks  map[int64][]transaction // those that are not empty
+	latest  int64
+	pending []transaction
+	sent    uint64
+	onCall  func(call string) error
+	hidden  map[recharge.Key]int
+	calls   map[string]int
+}
+
+var _ ports.Chain = (*Chain)(nil)
+
+// NewChain is an empty chain whose latest block has the given time; earlier
+// blocks reach back from there.
+func NewChain(network string, start time.Time) *Chain {
+	return &Chain{network: network, start: start.UTC().Truncate(time.Microsecond), latest: firstHead,
+		blocks: map[int64][]transaction{}, hidden: map[recharge.Key]int{}, calls: map[string]int{}}
+}
+
+// Now is the time of the latest block.
+func (c *Chain) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.head(c.latest).Time
+}
+
+// Mine adds n blocks; the first takes everything that waits.
+func (c *Chain) Mine(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for range n {
+		c.latest++
+		if len(c.pending) > 0 {
+			c.blocks[c.latest], c.pending = c.pending, nil
+		}
+	}
+}
+
+// Send moves money in the next block.
+func (c *Chain) Send(from, to string, amount domain.Money) recharge.Key {
+	return c.SendTx(Move{From: from, To: to, Amount: amount})[0]
+}
+
+// SendTx makes several transfers in one transaction of the next block. The keys
+// are those of the moves, whether they count or not.
+func (c *Chain) SendTx(moves ...Move) []recharge.Key {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent++
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(c.network), c.sent))
+	tx := transaction{id: hex.EncodeToString(sum[:]), moves: slices.Clone(moves)}
+	c.pending = append(c.pending, tx)
+	return c.keys(tx)
+}
+
+// Fork replaces the last blocks, as far as they are not final, by empty ones.
+// Their transactions are gone for ever or, with remine, wait for the next block.
+// It returns the transfers that it took away.
+func (c *Chain) Fork(depth int, remine bool) []recharge.Key {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var gone []recharge.Key
+	var back []transaction
+	for n := max(c.latest-int64(depth), c.final()) + 1; n <= c.latest; n++ {
+		for _, tx := range c.blocks[n] {
+			gone = append(gone, c.keys(tx)...)
+		}
+		back = append(back, c.blocks[n]...)
+		delete(c.blocks, n)
+	}
+	if remine {
+		c.pending = append(back, c.pending...)
+	}
+	return gone
+}
+
+// OnCall sets what is asked before each call, by the name of the method: an
+// error is what the caller gets. It runs on the caller's goroutine and may use
+// the chain. Nil asks nobody.
+func (c *Chain) OnCall(f func(call string) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.onCall = f
+}
+
+// HideFromHistory leaves a transfer out of so many reads of a history that it
+// belongs to: the index lags behind, and says that it is complete.
+func (c *Chain) HideFromHistory(k recharge.Key, reads int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hidden[k] = reads
+}
+
+// Calls counts the calls by the name of the method, refused ones included.
+func (c *Chain) Calls() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.calls)
+}
+
+// Finals is the truth: every transfer that counts and is final, in chain order.
+func (c *Chain) Finals() []recharge.Transfer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.transfers(0, func(_ transaction, m Move) bool { return m.counts() }, c.final())
+}
+
+// Network is the name given to NewChain.
+func (c *Chain) Network() string { return c.network }
+
+// Required is FinalBehind.
+func (c *Chain) Required() int { return FinalBehind }
+
+// Heads are both ends.
+func (c *Chain) Heads(ctx context.Context) (h recharge.Heads, err error) {
+	err = c.call(ctx, "heads", func() error {
+		h = recharge.Heads{Latest: c.head(c.latest), Final: c.head(c.final())}
+		return nil
+	})
+	return h, err
+}
+
+// History lists transfers to or from an address, but for hidden ones.
+func (c *Chain) History(ctx context.Context, address string, since time.Time) (list []recharge.Transfer, err error) {
+	err = c.call(ctx, "history", func() error {
+		list = c.transfers(0, func(_ transaction, m Move) bool { return m.To == address || m.From == address }, c.latest)
+		list = slices.DeleteFunc(list, func(t recharge.Transfer) bool {
+			if t.BlockTime.Before(since) {
+				return true
+			}
+			left := c.hidden[t.Key]
+			if left > 0 {
+				c.hidden[t.Key] = left - 1
+			}
+			return left > 0
+		})
+		return nil
+	})
+	return list, err
+}
+
+var errNoBlock = errors.New("the chain has no such block")
+
+// Block lists the transfers of a block. One that is asked for as final and is
+// not, and one that was not mined, are errors.
+func (c *Chain) Block(ctx context.Context, number int64, final bool) (list []recharge.Transfer, err error) {
+	err = c.call(ctx, "block", func() error {
+		if number < 0 || number > c.latest || final && number > c.final() {
+			return fmt.Errorf("block %d: %w", number, errNoBlock)
+		}
+		list = c.transfers(number, func(transaction, Move) bool { return true }, number)
+		return nil
+	})
+	return list, err
+}
+
+// Transaction lists the transfers of a transaction in a block.
+func (c *Chain) Transaction(ctx context.Context, txID string) (list []recharge.Transfer, err error) {
+	err = c.call(ctx, "transaction", func() error {
+		list = c.transfers(0, func(tx transaction, _ Move) bool { return tx.id == txID }, c.latest)
+		return nil
+	})
+	return list, err
+}
+
+// Balance is what came to an address less what left it. Strangers spend what
+// nobody gave them: theirs is below zero.
+func (c *Chain) Balance(ctx context.Context, address string) (sum domain.Money, err error) {
+	err = c.call(ctx, "balance", func() error {
+		for _, t := range c.transfers(0, func(_ transaction, m Move) bool { return m.counts() }, c.final()) {
+			if t.To == address {
+				sum += t.Amount
+			}
+			if t.From == address {
+				sum -= t.Amount
+			}
+		}
+		return nil
+	})
+	return sum, err
+}
+
+// Valid reports whether a text is an address of TRON.
+func (c *Chain) Valid(address string) bool {
+	raw, version, err := base58.CheckDecode(address)
+	return err == nil && version == tronVersion && len(raw) == 20
+}
+
+// call counts a call, asks OnCall and runs work under the lock.
+func (c *Chain) call(ctx context.Context, name string, work func() error) error {
+	c.mu.Lock()
+	c.calls[name]++
+	ask := c.onCall
+	c.mu.Unlock()
+	if ask != nil {
+		if err := ask(name); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return work()
+}
+
+func (c *Chain) final() int64 { return c.latest - FinalBehind }
+
+func (c *Chain) head(n int64) recharge.Head {
+	return recharge.Head{Number: n, Time: c.start.Add(time.Duration(n-firstHead) * BlockEvery)}
+}
+
+func (c *Chain) keys(tx transaction) []recharge.Key {
+	keys := make([]recharge.Key, len(tx.moves))
+	for i := range keys {
+		keys[i] = recharge.Key{Network: c.network, TxID: tx.id, LogIndex: i}
+	}
+	return keys
+}
+
+// transfers lists what an adapter shows of blocks first to last, in chain order.
+func (c *Chain) transfers(first int64, want func(transaction, Move) bool, last int64) []recharge.Transfer {
+	var list []recharge.Transfer
+	for n, txs := range c.blocks {
+		if n < first || n > last {
+			continue
+		}
+		for _, tx := range txs {
+			keys := c.keys(tx)
+			for i, m := range tx.moves {
+				if (m.counts() || m.Absurd) && want(tx, m) {
+					list = append(list, c.show(keys[i], m, n))
+				}
+			}
+		}
+	}
+	slices.SortFunc(list, recharge.Compare)
+	return list
+}
+
+func (c *Chain) show(k recharge.Key, m Move, block int64) recharge.Transfer {
+	t := recharge.Transfer{Key: k, From: m.From, To: m.To, Amount: m.Amount,
+		Block: block, BlockTime: c.head(block).Time, State: recharge.Seen}
+	switch {
+	case m.Absurd:
+		t.Amount, t.State, t.Note = 0, recharge.Ignored, "the amount is none that USDT can have"
+	case block <= c.final():
+		t.State = recharge.Final
+	}
+	return t
+}
+
+// ChainAddress is the n-th valid address that belongs to nobody.
+func ChainAddress(n int) string { return address("stranger", uint32(n)) }
+
+// Keys derives addresses that are valid and the same on every run.
+type Keys struct{ fingerprint string }
+
+var _ ports.Deriver = (*Keys)(nil)
+
+// NewKeys is an account key with the given name.
+func NewKeys(fingerprint string) *Keys { return &Keys{fingerprint} }
+
+// Fingerprint is the name given to NewKeys.
+func (k *Keys) Fingerprint() string { return k.fingerprint }
+
+// Address derives the address of an index.
+func (k *Keys) Address(index uint32) (string, error) {
+	if index >= 1<<31 {
+		return "", fmt.Errorf("index %d cannot be derived", index)
+	}
+	return address("key "+k.fingerprint, index), nil
+}
+
+func address(of string, n uint32) string {
+	sum := sha256.Sum256(binary.BigEndian.AppendUint32([]byte(of), n))
+	return base58.CheckEncode(sum[:20], tronVersion)
+}
