@@ -1,0 +1,281 @@
+package chain
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/recharge"
+	"agentproxy/ports"
+)
+
+const (
+	devNetwork = "devchain"
+	// devRequired is how many blocks on top make a transfer final.
+	devRequired = 5
+	// devStart is how many blocks a new chain has already.
+	devStart = 100
+	// devEvery is how long a block takes when nothing else is said.
+	devEvery = 3 * time.Second
+)
+
+// devFaucet is where the money of the development chain comes from. It is the
+// address of no key.
+var devFaucet = encodeAddress([20]byte([]byte("development's faucet")))
+
+// DevchainConfig is the development chain. Its zero value works, but for Seed.
+type DevchainConfig struct {
+	BlockEvery time.Duration // how long a block takes; 0: as before, else 3 s
+	Seed       []byte        // of DevAccount
+}
+
+// LogValue leaves the seed out.
+func (c DevchainConfig) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// GoString leaves it out of %#v.
+func (c DevchainConfig) GoString() string { return c.String() }
+
+// String leaves it out of text.
+func (c DevchainConfig) String() string { return "a block every " + c.BlockEvery.String() }
+
+// Devchain is a chain without money for development: it lives in the store, its
+// blocks come with the clock and are never replaced. It is safe for concurrent
+// use.
+type Devchain struct {
+	store ports.Store
+	clock ports.Clock
+	ids   ports.IDs
+	every time.Duration // 0: as the store has it
+
+	starting sync.Mutex
+	begun    bool
+	sending  sync.Mutex // heads are not read while a transfer is on its way into a block
+}
+
+var _ ports.Chain = (*Devchain)(nil)
+
+// NewDevchain opens the chain of a store.
+func NewDevchain(store ports.Store, clock ports.Clock, ids ports.IDs, config DevchainConfig) *Devchain {
+	every := config.BlockEvery.Truncate(time.Microsecond)
+	return &Devchain{store: store, clock: clock, ids: ids, every: max(every, 0)}
+}
+
+// pace is where block 0 begins and how long a block takes, in microseconds: of
+// these a duration holds more years than of nanoseconds.
+type pace struct{ genesis, every int64 }
+
+func paceAt(genesis time.Time, every time.Duration) pace {
+	return pace{genesis.UnixMicro(), every.Microseconds()}
+}
+
+func (p pace) latest(now time.Time) int64 {
+	return max((now.UnixMicro()-p.genesis)/p.every, devRequired)
+}
+
+func (p pace) head(number int64) recharge.Head {
+	return recharge.Head{Number: number, Time: time.UnixMicro(p.genesis + number*p.every).UTC()}
+}
+
+// genesisOf is where block 0 begins if a block begins now.
+func genesisOf(now time.Time, number int64, every time.Duration) time.Time {
+	return time.UnixMicro(now.UnixMicro() - number*every.Microseconds()).UTC()
+}
+
+// Start begins the chain at the configured pace. Without it the first call does.
+func (c *Devchain) Start(ctx context.Context) error { return c.begin(ctx) }
+
+// begin sets the genesis of a new chain. On one that had another pace it moves
+// the genesis so that the numbers go on behind a jump that makes all blocks so
+// far final: their times are of the old pace, and the final head must not pass a
+// time whose transfers are not final.
+func (c *Devchain) begin(ctx context.Context) error {
+	c.starting.Lock()
+	defer c.starting.Unlock()
+	if c.begun {
+		return nil
+	}
+	err := c.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := c.clock.Now()
+		at, every, set, err := tx.Devchain().Genesis(ctx)
+		switch {
+		case err != nil:
+			return err
+		case !set:
+			every = cmp.Or(c.every, devEvery)
+			return tx.Devchain().SetGenesis(ctx, genesisOf(now, devStart, every), every)
+		case c.every > 0 && c.every != every:
+			last := paceAt(at, every).latest(now)
+			return tx.Devchain().SetGenesis(ctx, genesisOf(now, last+devRequired+1, c.every), c.every)
+		}
+		return nil
+	})
+	c.begun = err == nil
+	return err
+}
+
+// paceOf reads the pace of a chain that was begun.
+func paceOf(ctx context.Context, tx ports.Tx) (pace, error) {
+	at, every, set, err := tx.Devchain().Genesis(ctx)
+	if err == nil && !set {
+		err = errors.New("it has no genesis")
+	}
+	return paceAt(at, every), err
+}
+
+// read runs fn on a snapshot, with the heads of this moment.
+func (c *Devchain) read(
+	ctx context.Context, what string, fn func(ctx context.Context, blocks ports.Devchain, h recharge.Heads) error,
+) error {
+	err := c.begin(ctx)
+	if err == nil {
+		err = c.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+			p, err := paceOf(ctx, tx)
+			if err != nil {
+				return err
+			}
+			latest := p.latest(c.clock.Now())
+			return fn(ctx, tx.Devchain(), recharge.Heads{Latest: p.head(latest), Final: p.head(latest - devRequired)})
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("development chain: read %s: %w", what, err)
+	}
+	return nil
+}
+
+// Network is "devchain".
+func (c *Devchain) Network() string { return devNetwork }
+
+// Required is five blocks.
+func (c *Devchain) Required() int { return devRequired }
+
+// Valid reports whether a text is an address of TRON.
+func (c *Devchain) Valid(address string) bool { return ValidAddress(address) }
+
+// Heads reads both ends. It waits for transfers that are being sent: the block
+// of one that began before may be over when it is stored.
+func (c *Devchain) Heads(ctx context.Context) (heads recharge.Heads, err error) {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	err = c.read(ctx, "heads", func(_ context.Context, _ ports.Devchain, h recharge.Heads) error {
+		heads = h
+		return nil
+	})
+	return heads, err
+}
+
+// onChain leaves out what is in a later block than the latest, and says where
+// the rest stands.
+func onChain(list []recharge.Transfer, h recharge.Heads) []recharge.Transfer {
+	list = slices.DeleteFunc(list, func(t recharge.Transfer) bool { return t.Block > h.Latest.Number })
+	for i := range list {
+		list[i].State = recharge.Seen
+		if list[i].Block <= h.Final.Number {
+			list[i].State = recharge.Final
+		}
+	}
+	return list
+}
+
+// History lists transfers to or from an address.
+func (c *Devchain) History(ctx context.Context, address string, since time.Time) (list []recharge.Transfer, err error) {
+	list, err = c.touching(ctx, address)
+	return slices.DeleteFunc(list, func(t recharge.Transfer) bool { return t.BlockTime.Before(since) }), err
+}
+
+func (c *Devchain) touching(ctx context.Context, address string) (list []recharge.Transfer, err error) {
+	if !c.Valid(address) {
+		return nil, fmt.Errorf("development chain: %q: %w", address, errAddress)
+	}
+	err = c.read(ctx, "transfers of "+address, func(ctx context.Context, blocks ports.Devchain, h recharge.Heads) error {
+		found, err := blocks.Touching(ctx, address, 0)
+		list = onChain(found, h)
+		return err
+	})
+	return list, err
+}
+
+// Block lists the transfers of a block. One that is asked for as final and is
+// not, and one that is not there yet, are errors.
+func (c *Devchain) Block(ctx context.Context, number int64, final bool) (list []recharge.Transfer, err error) {
+	err = c.read(ctx, fmt.Sprint("block ", number), func(ctx context.Context, blocks ports.Devchain, h recharge.Heads) error {
+		if number < 0 || number > h.Latest.Number || final && number > h.Final.Number {
+			return fmt.Errorf("the chain ends at %d, its final part at %d", h.Latest.Number, h.Final.Number)
+		}
+		found, err := blocks.Block(ctx, number)
+		list = onChain(found, h)
+		return err
+	})
+	return list, err
+}
+
+// Transaction lists the transfers of a transaction.
+func (c *Devchain) Transaction(ctx context.Context, txID string) (list []recharge.Transfer, err error) {
+	err = c.read(ctx, "transaction "+txID, func(ctx context.Context, blocks ports.Devchain, h recharge.Heads) error {
+		found, err := blocks.Transaction(ctx, txID)
+		list = onChain(found, h)
+		return err
+	})
+	return list, err
+}
+
+// Balance is what came to an address less what left it. The faucet's is below
+// zero.
+func (c *Devchain) Balance(ctx context.Context, address string) (sum domain.Money, err error) {
+	list, err := c.touching(ctx, address)
+	for _, t := range list {
+		if t.State != recharge.Final {
+			continue
+		}
+		if t.To == address {
+			sum += t.Amount
+		}
+		if t.From == address {
+			sum -= t.Amount
+		}
+	}
+	return sum, err
+}
+
+// Send puts a transfer of new money into the next block.
+func (c *Devchain) Send(ctx context.Context, to string, amount domain.Money) (recharge.Transfer, error) {
+	return c.send(ctx, devFaucet, to, amount)
+}
+
+func (c *Devchain) send(ctx context.Context, from, to string, amount domain.Money) (t recharge.Transfer, err error) {
+	if !c.Valid(to) {
+		return t, domain.InvalidField("address", "must be a TRON address: 34 characters that begin with T, case and all")
+	}
+	if amount <= 0 {
+		return t, domain.InvalidField("amount", "must be above 0")
+	}
+	if err := c.begin(ctx); err != nil {
+		return t, fmt.Errorf("development chain: %w", err)
+	}
+	id := sha256.Sum256([]byte(c.ids.New("tx_")))
+	key := recharge.Key{Network: devNetwork, TxID: hex.EncodeToString(id[:])}
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	err = c.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		p, err := paceOf(ctx, tx)
+		if err != nil {
+			return err
+		}
+		next := p.head(p.latest(c.clock.Now()) + 1)
+		t = recharge.Transfer{Key: key, From: from, To: to, Amount: amount, Block: next.Number, BlockTime: next.Time,
+			State: recharge.Seen}
+		return tx.Devchain().Append(ctx, t)
+	})
+	if err != nil {
+		return recharge.Transfer{}, fmt.Errorf("development chain: send: %w", err)
+	}
+	return t, nil
+}

@@ -1,0 +1,340 @@
+package chain
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"agentproxy/domain"
+	"agentproxy/domain/recharge"
+	"agentproxy/ports"
+)
+
+const (
+	// tronRequired is how many producers build on a block before it is solid:
+	// more than 70 percent of 27.
+	tronRequired = 19
+	// receiptWeight bounds the cache of final receipts, in transfers and
+	// receipts: about 10 MB.
+	receiptWeight = 50_000
+	// unsettled is how long after its block became final a listed transaction
+	// without a receipt is taken for a node that lags, and not for a block that
+	// was replaced.
+	unsettled = 10 * time.Minute
+)
+
+// Tron reads USDT on TRON through the HTTP API of TronGrid. The index of an
+// address only says which transactions to look at: what moved is read from the
+// logs of their receipts, and what is final from the solidified node.
+type Tron struct {
+	network  string
+	address  string   // of the token
+	contract [20]byte // the same
+	source   *tronSource
+	log      *slog.Logger
+	receipts *otter.Cache[string, []recharge.Transfer] // of final ones, which never change
+
+	mu    sync.Mutex
+	heads recharge.Heads // the highest that were read
+}
+
+var _ ports.Chain = (*Tron)(nil)
+
+// NewTron checks the configuration; it calls nobody.
+func NewTron(cfg TronConfig) (*Tron, error) {
+	cfg, contract, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	return &Tron{network: cfg.Network, address: cfg.Contract, contract: contract, source: newTronSource(cfg), log: cfg.Logger,
+		receipts: otter.Must(&otter.Options[string, []recharge.Transfer]{MaximumWeight: receiptWeight,
+			Weigher: func(_ string, list []recharge.Transfer) uint32 { return uint32(1 + len(list)) }})}, nil
+}
+
+// String hides what the source keeps, which has the key in it.
+func (t *Tron) String() string { return t.network }
+
+// GoString hides it from %#v.
+func (t *Tron) GoString() string { return t.network }
+
+// LogValue hides it from logs.
+func (t *Tron) LogValue() slog.Value { return slog.StringValue(t.network) }
+
+// Network is the configured one.
+func (t *Tron) Network() string { return t.network }
+
+// Required is 19; the wait is about a minute, longer when producers are missing.
+func (t *Tron) Required() int { return tronRequired }
+
+// Valid takes the 34 characters of base58check and no other form.
+func (t *Tron) Valid(address string) bool {
+	_, err := decodeAddress(address)
+	return err == nil
+}
+
+// Heads reads the final head first, so that it is never above the latest one.
+// Behind one address answer many nodes: one that lags a little does not move
+// the heads back, one that lags far is an error.
+func (t *Tron) Heads(ctx context.Context) (recharge.Heads, error) {
+	final, err := t.head(ctx, "/walletsolidity/getnowblock")
+	if err != nil {
+		return recharge.Heads{}, err
+	}
+	latest, err := t.head(ctx, "/wallet/getnowblock")
+	if err != nil {
+		return recharge.Heads{}, err
+	}
+	return t.advance(recharge.Heads{Latest: latest, Final: final})
+}
+
+func (t *Tron) advance(read recharge.Heads) (recharge.Heads, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if behind := t.heads.Final.Number - read.Final.Number; behind > tronRequired {
+		return recharge.Heads{}, fmt.Errorf("%s: the final head is %d blocks behind what it was", t.network, behind)
+	}
+	t.heads.Final = higher(t.heads.Final, read.Final)
+	t.heads.Latest = higher(higher(t.heads.Latest, read.Latest), t.heads.Final)
+	return t.heads, nil
+}
+
+func higher(a, b recharge.Head) recharge.Head {
+	if b.Number > a.Number {
+		return b
+	}
+	return a
+}
+
+// known are the highest heads that were read. When none ever were it reads them.
+func (t *Tron) known(ctx context.Context) (recharge.Heads, error) {
+	t.mu.Lock()
+	heads := t.heads
+	t.mu.Unlock()
+	if heads.Final.Number > 0 {
+		return heads, nil
+	}
+	return t.Heads(ctx)
+}
+
+// tronBlock is what is read of a block.
+type tronBlock struct {
+	Header struct {
+		Raw struct {
+			Number int64 `json:"number"`
+			Time   int64 `json:"timestamp"` // ms
+		} `json:"raw_data"`
+	} `json:"block_header"`
+	Transactions []json.RawMessage `json:"transactions"`
+}
+
+func (t *Tron) head(ctx context.Context, path string) (recharge.Head, error) {
+	var b tronBlock
+	if _, err := t.source.object(ctx, path, struct{}{}, &b); err != nil {
+		return recharge.Head{}, err
+	}
+	if b.Header.Raw.Number <= 0 || b.Header.Raw.Time <= 0 {
+		return recharge.Head{}, fmt.Errorf("%s: %s: no block in the answer", t.network, path)
+	}
+	return recharge.Head{Number: b.Header.Raw.Number, Time: time.UnixMilli(b.Header.Raw.Time).UTC()}, nil
+}
+
+// History asks the index which transactions touch the address and reads their
+// receipts. Final are those that are solidified and not above the final head
+// that Heads last returned, so that a pass sees one end of the chain.
+func (t *Tron) History(ctx context.Context, address string, since time.Time) ([]recharge.Transfer, error) {
+	if !t.Valid(address) {
+		return nil, fmt.Errorf("%s: history of %q: %w", t.network, address, errAddress)
+	}
+	heads, err := t.known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hints, err := t.feed(ctx, address, since)
+	if err != nil {
+		return nil, fmt.Errorf("%s: history of %s: %w", t.network, address, err)
+	}
+	var list []recharge.Transfer
+	for _, h := range hints {
+		all, found, err := t.receipt(ctx, h.txID, heads.Final, h.at.After(heads.Final.Time))
+		if err != nil {
+			return nil, err
+		}
+		// Listed, final by its time, and yet without a receipt: either a node
+		// lags, then to leave it out would be a gap below the head, or its block
+		// was replaced and the index has not noticed, then waiting must end.
+		if age := heads.Final.Time.Sub(h.at); !found && age >= 0 && age < unsettled {
+			return nil, fmt.Errorf("%s: transaction %s is listed and has no receipt yet", t.network, h.txID)
+		}
+		for _, tr := range all {
+			if (tr.From == address || tr.To == address) && !tr.BlockTime.Before(since) {
+				list = append(list, tr)
+			}
+		}
+	}
+	slices.SortFunc(list, recharge.Compare)
+	return list, nil
+}
+
+// Block reads the receipts of a block. To ask for a final one that the source
+// does not show as such is an error, and so is any block above the latest.
+func (t *Tron) Block(ctx context.Context, number int64, final bool) ([]recharge.Transfer, error) {
+	heads, err := t.known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if number > heads.Latest.Number || final && number > heads.Final.Number {
+		if heads, err = t.Heads(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if number < 0 || number > heads.Latest.Number || final && number > heads.Final.Number {
+		return nil, fmt.Errorf("%s: block %d is not there yet: the heads are %d and, final, %d",
+			t.network, number, heads.Latest.Number, heads.Final.Number)
+	}
+	node, state := "/wallet", recharge.Seen
+	if final {
+		node, state = "/walletsolidity", recharge.Final
+	}
+	path := node + "/gettransactioninfobyblocknum"
+	receipts, err := t.source.receipts(ctx, path, number)
+	if err != nil {
+		return nil, err
+	}
+	if len(receipts) == 0 && final {
+		if err := t.confirmEmpty(ctx, number); err != nil {
+			return nil, err
+		}
+	}
+	var list []recharge.Transfer
+	for i := range receipts {
+		r := &receipts[i]
+		if err := r.check(); err != nil || r.Block != number {
+			return nil, fmt.Errorf("%s: %s: receipt %d is not one of block %d: %w", t.network, path, i, number, err)
+		}
+		list = t.appendTransfers(list, r, state)
+	}
+	slices.SortFunc(list, recharge.Compare)
+	return list, nil
+}
+
+// confirmEmpty makes sure that a final block without receipts has no
+// transactions: a node that does not have the block yet says the same.
+func (t *Tron) confirmEmpty(ctx context.Context, number int64) error {
+	const path = "/walletsolidity/getblockbynum"
+	var b tronBlock
+	if _, err := t.source.object(ctx, path, map[string]int64{"num": number}, &b); err != nil {
+		return err
+	}
+	if b.Header.Raw.Number != number || len(b.Transactions) > 0 {
+		return fmt.Errorf("%s: the receipts of block %d are not there yet", t.network, number)
+	}
+	return nil
+}
+
+// Transaction reads the receipt of a transaction.
+func (t *Tron) Transaction(ctx context.Context, txID string) ([]recharge.Transfer, error) {
+	id, ok := normalTx(txID)
+	if !ok {
+		return nil, fmt.Errorf("%s: %q is not the id of a transaction", t.network, txID)
+	}
+	heads, err := t.known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := t.receipt(ctx, id, heads.Final, false)
+	return slices.Clone(list), err // the cache keeps its own
+}
+
+// receipt reads the transfers of a transaction; false when the chain has no
+// receipt of it. A young one is known not to be solidified. The caller does not
+// change the list.
+func (t *Tron) receipt(ctx context.Context, txID string, final recharge.Head, young bool) ([]recharge.Transfer, bool, error) {
+	if list, ok := t.receipts.GetIfPresent(txID); ok {
+		return list, true, nil
+	}
+	if !young {
+		r, err := t.ask(ctx, "/walletsolidity/gettransactioninfobyid", txID)
+		if err != nil {
+			return nil, false, err
+		}
+		if r != nil && r.Block <= final.Number {
+			list := t.appendTransfers(nil, r, recharge.Final)
+			t.receipts.Set(txID, list)
+			return list, true, nil
+		}
+		if r != nil {
+			return t.appendTransfers(nil, r, recharge.Seen), true, nil
+		}
+	}
+	r, err := t.ask(ctx, "/wallet/gettransactioninfobyid", txID)
+	if err != nil || r == nil {
+		return nil, false, err
+	}
+	return t.appendTransfers(nil, r, recharge.Seen), true, nil
+}
+
+// ask reads one receipt; nil when the node has none, which it says with {}.
+func (t *Tron) ask(ctx context.Context, path, txID string) (*tronReceipt, error) {
+	var r tronReceipt
+	empty, err := t.source.object(ctx, path, map[string]string{"value": txID}, &r)
+	if err != nil || empty {
+		return nil, err
+	}
+	if err := r.check(); err != nil || r.ID != txID {
+		return nil, fmt.Errorf("%s: %s: the answer is not the receipt of %s: %w", t.network, path, txID, err)
+	}
+	return &r, nil
+}
+
+// Balance asks the token's contract at the final head.
+func (t *Tron) Balance(ctx context.Context, address string) (domain.Money, error) {
+	const path = "/walletsolidity/triggerconstantcontract"
+	owner, err := decodeAddress(address)
+	if err != nil {
+		return 0, fmt.Errorf("%s: balance of %q: %w", t.network, address, err)
+	}
+	var out struct {
+		Result struct {
+			Result bool   `json:"result"`
+			Code   string `json:"code"`
+		} `json:"result"`
+		Constant    []string `json:"constant_result"`
+		Transaction struct {
+			Ret []struct {
+				Ret      string `json:"ret"`
+				Contract string `json:"contractRet"`
+			} `json:"ret"`
+		} `json:"transaction"`
+	}
+	hexOwner := hex.EncodeToString(owner[:])
+	if _, err := t.source.object(ctx, path, map[string]string{
+		"owner_address": tronPrefix + hexOwner, "contract_address": tronPrefix + hex.EncodeToString(t.contract[:]),
+		"function_selector": "balanceOf(address)", "parameter": strings.Repeat("0", 24) + hexOwner}, &out); err != nil {
+		return 0, err
+	}
+	// A call that reverted says "result": true as well.
+	failed := !out.Result.Result || out.Result.Code != "" || len(out.Constant) == 0
+	for _, r := range out.Transaction.Ret {
+		failed = failed || r.Ret == "FAILED" || r.Contract != "" && r.Contract != "SUCCESS"
+	}
+	if failed {
+		return 0, fmt.Errorf("%s: the balance of %s could not be read: %q", t.network, address, excerpt(out.Result.Code))
+	}
+	var word [32]byte
+	if !decodeHex(word[:], out.Constant[0]) {
+		return 0, fmt.Errorf("%s: the balance of %s is not a number of 32 bytes", t.network, address)
+	}
+	amount, ok := smallAmount(&word)
+	if !ok {
+		return 0, fmt.Errorf("%s: the balance of %s is above what USDT can have", t.network, address)
+	}
+	return amount, nil
+}

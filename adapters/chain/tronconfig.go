@@ -1,0 +1,139 @@
+package chain
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// TronConfig says which network is read, and where. What is empty has a default.
+type TronConfig struct {
+	Network   string        // tron-mainnet, tron-shasta or tron-nile
+	BaseURL   string        // of TronGrid or of a node that speaks as it does
+	APIKey    string        // of TronGrid
+	Contract  string        // of the token, base58check; of 6 decimals
+	Client    *http.Client  // follows no redirect, whatever it says
+	PerSecond float64       // calls; 8 with a key and 2 without
+	Pause     time.Duration // after a first failure, 1 s; doubles up to a minute
+	Suspended time.Duration // after 403 and 429, at least; 30 s
+	Logger    *slog.Logger
+}
+
+// tronNetworks are the public networks, their hosts and what counts as USDT
+// there.
+var tronNetworks = map[string]struct{ host, contract string }{
+	"tron-mainnet": {"api.trongrid.io", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"},
+	"tron-shasta":  {"api.shasta.trongrid.io", "TG3XXyExBkPp9nzdajDZsozEu4BkaSJozs"},
+	"tron-nile":    {"nile.trongrid.io", "TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf"},
+}
+
+// LogValue leaves the key out, and the path of the URL, where some sellers of
+// nodes put one.
+func (c TronConfig) LogValue() slog.Value { return slog.StringValue(c.String()) }
+
+// GoString hides the same from %#v.
+func (c TronConfig) GoString() string { return c.String() }
+
+// String hides the same from text.
+func (c TronConfig) String() string {
+	host := ""
+	if u, err := url.Parse(c.BaseURL); err == nil {
+		host = u.Host
+	}
+	return fmt.Sprintf("%s at %q, contract %s, key set: %t", c.Network, host, c.Contract, c.APIKey != "")
+}
+
+// complete fills in defaults, and refuses what would read other money than it
+// says: on the main network there is one USDT, and no network is read from
+// another's host. No message repeats the URL or the key.
+func (c TronConfig) complete() (TronConfig, [20]byte, error) {
+	known, ok := tronNetworks[c.Network]
+	if !ok {
+		return c, [20]byte{}, fmt.Errorf("network %q is none of tron-mainnet, tron-shasta and tron-nile", c.Network)
+	}
+	if c.BaseURL == "" {
+		c.BaseURL = "https://" + known.host
+	}
+	if c.Contract == "" {
+		c.Contract = known.contract
+	}
+	if c.Network == "tron-mainnet" && c.Contract != known.contract {
+		return c, [20]byte{}, fmt.Errorf("contract %s is not USDT on %s; that is %s", c.Contract, c.Network, known.contract)
+	}
+	contract, err := decodeAddress(c.Contract)
+	if err != nil {
+		return c, contract, fmt.Errorf("contract %q: %w", c.Contract, err)
+	}
+	u, err := c.checkURL()
+	if err != nil {
+		return c, contract, err
+	}
+	for name, other := range tronNetworks {
+		if name != c.Network && strings.EqualFold(u.Hostname(), other.host) {
+			return c, contract, fmt.Errorf("%s is the host of %s, not of %s", other.host, name, c.Network)
+		}
+	}
+	c.BaseURL = strings.TrimRight(u.String(), "/")
+	if strings.ContainsFunc(c.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return c, contract, errors.New("the API key has characters that no header can carry")
+	}
+	switch {
+	case c.PerSecond == 0 && c.APIKey != "":
+		c.PerSecond = 8
+	case c.PerSecond == 0:
+		c.PerSecond = 2
+	case !(c.PerSecond > 0) || math.IsInf(c.PerSecond, 0):
+		return c, contract, fmt.Errorf("%v calls per second are none", c.PerSecond)
+	}
+	if c.Pause <= 0 {
+		c.Pause = time.Second
+	}
+	if c.Suspended <= 0 {
+		c.Suspended = 30 * time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, contract, nil
+}
+
+var errBaseURL = errors.New("the base URL is not http or https with a host and nothing but a path behind it")
+
+// checkURL refuses to send a key in clear to another host.
+func (c TronConfig) checkURL() (*url.URL, error) {
+	u, err := url.Parse(c.BaseURL)
+	if err != nil || !slices.Contains([]string{"http", "https"}, u.Scheme) || u.Hostname() == "" || u.User != nil ||
+		u.RawQuery != "" || u.Fragment != "" {
+		return nil, errBaseURL
+	}
+	if u.Scheme == "http" && c.APIKey != "" && !loopback(u.Hostname()) {
+		return nil, errors.New("the API key would travel over http unprotected; use https")
+	}
+	return u, nil
+}
+
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// newTronClient is for calls to one host, few at a time.
+func newTronClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   4,
+		IdleConnTimeout:       90 * time.Second,
+		ResponseHeaderTimeout: callTimeout,
+	}}
+}

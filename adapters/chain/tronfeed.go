@@ -1,0 +1,149 @@
+package chain
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+const (
+	feedRows  = 200 // a page; to ask for more is answered 400
+	feedPages = 500 // of one history
+)
+
+// hint is a transaction that the index lists for an address.
+type hint struct {
+	txID string
+	at   time.Time
+}
+
+// feedRow is what is read of a row. It has neither block nor log index nor
+// success, so it is never more than a hint.
+type feedRow struct {
+	TxID  string `json:"transaction_id"`
+	Token struct {
+		Address string `json:"address"` // empty for some of those who spam
+	} `json:"token_info"`
+	Time  int64  `json:"block_timestamp"` // ms
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Type  string `json:"type"` // the index lists approvals too
+	Value string `json:"value"`
+}
+
+type feedPage struct {
+	rows        []json.RawMessage
+	fingerprint string
+}
+
+var (
+	errFingerprint = errors.New("the index repeats a page")
+	errPages       = fmt.Errorf("more than %d pages", feedPages)
+	errFullPage    = errors.New("the index breaks off after a full page")
+)
+
+// feed lists the transactions of the token that touch an address in blocks from
+// since on, both directions, each once. It reads all pages or fails.
+func (t *Tron) feed(ctx context.Context, address string, since time.Time) ([]hint, error) {
+	// Whether the bound is inclusive is written nowhere, so it is one less.
+	from := max(since.UnixMilli()-1, 0)
+	var (
+		hints  []hint
+		listed = map[string]bool{} // transactions
+		used   = map[string]bool{} // fingerprints
+		mark   string
+	)
+	for range feedPages {
+		page, err := t.page(ctx, address, from, mark)
+		if err != nil {
+			return nil, err
+		}
+		newest, sorted := int64(0), true
+		for _, raw := range page.rows {
+			h, at, ok := t.row(raw, address, since)
+			sorted = sorted && at >= newest
+			newest = max(newest, at)
+			if ok && !listed[h.txID] {
+				listed[h.txID] = true
+				hints = append(hints, h)
+			}
+		}
+		switch {
+		case page.fingerprint != "" && used[page.fingerprint]:
+			return nil, errFingerprint
+		case page.fingerprint != "":
+			mark = page.fingerprint
+			used[mark] = true
+		case len(page.rows) < feedRows:
+			return hints, nil
+		case !sorted || newest-1 <= from:
+			return nil, errFullPage
+		default:
+			// A full page that names no next one was seen to be cut off: go on
+			// from its end.
+			from, mark = newest-1, ""
+		}
+	}
+	return nil, errPages
+}
+
+// row judges a row again, whatever the index was asked: it ignores parameters
+// that it does not know. What cannot be read is looked up when it at least names
+// its transaction, and otherwise left out: one strange row must not hide the
+// rest.
+func (t *Tron) row(raw json.RawMessage, address string, since time.Time) (h hint, at int64, ok bool) {
+	var row feedRow
+	if err := json.Unmarshal(raw, &row); err != nil {
+		id, named := normalTx(row.TxID)
+		t.log.Warn("a row of the index cannot be read", "network", t.network, "address", address, "tx", id, "err", err)
+		return hint{txID: id, at: time.UnixMilli(row.Time).UTC()}, row.Time, named
+	}
+	h.at = time.UnixMilli(row.Time).UTC()
+	contract, err := decodeAddress(row.Token.Address)
+	if err != nil || contract != t.contract || row.Type != "Transfer" || row.From != address && row.To != address ||
+		h.at.Before(since) {
+		return h, row.Time, false
+	}
+	if row.Value == "0" { // poisoning comes in hundreds, and a receipt costs a call
+		return h, row.Time, false
+	}
+	if h.txID, ok = normalTx(row.TxID); !ok {
+		t.log.Warn("a row of the index names no transaction", "network", t.network, "address", address)
+	}
+	return h, row.Time, ok
+}
+
+// page reads one page. The next one is asked for by its fingerprint here: the
+// link that the index gives leads around our host and our key.
+func (t *Tron) page(ctx context.Context, address string, from int64, mark string) (feedPage, error) {
+	path := "/v1/accounts/" + address + "/transactions/trc20"
+	query := url.Values{"limit": {strconv.Itoa(feedRows)}, "order_by": {"block_timestamp,asc"},
+		"contract_address": {t.address}, "min_timestamp": {strconv.FormatInt(from, 10)}}
+	if mark != "" {
+		query.Set("fingerprint", mark)
+	}
+	var page feedPage
+	err := t.source.index(ctx, path, query, func(body []byte) error {
+		var out struct {
+			Success bool            `json:"success"`
+			Data    json.RawMessage `json:"data"`
+			Meta    struct {
+				Fingerprint string `json:"fingerprint"`
+			} `json:"meta"`
+		}
+		if err := json.Unmarshal(body, &out); err != nil {
+			return err
+		}
+		if !out.Success || !bytes.HasPrefix(out.Data, []byte("[")) {
+			return errors.New("the answer says no success or has no data")
+		}
+		page.fingerprint = out.Meta.Fingerprint
+		return json.Unmarshal(out.Data, &page.rows)
+	})
+	return page, err
+}

@@ -1,0 +1,195 @@
+package chain
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+const (
+	callTimeout = 20 * time.Second
+	maxAnswer   = 8 << 20
+	maxBlock    = 64 << 20 // the receipts of a whole block
+)
+
+// tronSource calls the API: one call after the other as fast as the plan allows,
+// none while the source asks to be left alone, and no call twice. An answer
+// counts only when it is 200 and what was asked for.
+type tronSource struct {
+	network string
+	base    string
+	key     string
+	client  *http.Client
+	limit   *rate.Limiter
+	gate    *gate
+	log     *slog.Logger
+	hide    *strings.Replacer // what must not appear in a message
+}
+
+func newTronSource(cfg TronConfig) *tronSource {
+	client := newTronClient()
+	if cfg.Client != nil {
+		own := *cfg.Client
+		client = &own
+	}
+	// A redirect would carry the key elsewhere, or answer for another network.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	var secrets []string
+	if cfg.APIKey != "" {
+		secrets = append(secrets, cfg.APIKey, "[key]")
+	}
+	if u, err := url.Parse(cfg.BaseURL); err == nil && u.Path != "" {
+		secrets = append(secrets, u.EscapedPath(), "[path]", u.Path, "[path]")
+	}
+	return &tronSource{network: cfg.Network, base: cfg.BaseURL, key: cfg.APIKey, client: client, log: cfg.Logger,
+		// A bucket of one: with a larger one a second could see the plan's calls
+		// and the bucket's on top.
+		limit: rate.NewLimiter(rate.Limit(cfg.PerSecond), 1),
+		gate:  &gate{pause: cfg.Pause, floor: cfg.Suspended}, hide: strings.NewReplacer(secrets...)}
+}
+
+// object posts a question whose answer is one object; true when it is {}.
+func (s *tronSource) object(ctx context.Context, path string, question, into any) (empty bool, err error) {
+	err = s.call(ctx, http.MethodPost, path, nil, question, maxAnswer, func(body []byte) error {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(body, &fields); err != nil {
+			return err
+		}
+		if fields == nil || fields["Error"] != nil || fields["error"] != nil {
+			return errors.New("the answer is an error")
+		}
+		empty = len(fields) == 0
+		return json.Unmarshal(body, into)
+	})
+	return empty, err
+}
+
+// receipts posts the question for those of a block; the answer is an array.
+func (s *tronSource) receipts(ctx context.Context, path string, number int64) (list []tronReceipt, err error) {
+	err = s.call(ctx, http.MethodPost, path, nil, map[string]int64{"num": number}, maxBlock, func(body []byte) error {
+		if !bytes.HasPrefix(body, []byte("[")) {
+			return errors.New("the answer is not an array")
+		}
+		return json.Unmarshal(body, &list)
+	})
+	return list, err
+}
+
+// index gets a page of the index.
+func (s *tronSource) index(ctx context.Context, path string, query url.Values, judge func([]byte) error) error {
+	return s.call(ctx, http.MethodGet, path, query, nil, maxAnswer, judge)
+}
+
+// call makes one call. Judge reads the body; what it refuses counts against the
+// source as what went wrong on the way does.
+func (s *tronSource) call(ctx context.Context, method, path string, query url.Values, question any, most int64,
+	judge func([]byte) error,
+) error {
+	if err := s.gate.closed(); err != nil { // before waiting for a turn
+		return fmt.Errorf("%s: %s: %w", s.network, path, err)
+	}
+	if err := s.limit.Wait(ctx); err != nil {
+		return fmt.Errorf("%s: %s: %w", s.network, path, err)
+	}
+	if err := s.gate.enter(); err != nil {
+		return fmt.Errorf("%s: %s: %w", s.network, path, err)
+	}
+	body, suspended, err := s.do(ctx, method, path, query, question, most)
+	if err == nil {
+		if err = judge(body); err != nil {
+			err = fmt.Errorf("%w: %s", err, excerpt(s.hide.Replace(string(body[:min(len(body), 4096)]))))
+		}
+	}
+	switch {
+	case err == nil:
+		s.gate.succeeded()
+		return nil
+	case ctx.Err() != nil: // the caller left: nobody's fault
+		s.gate.left()
+	default:
+		pause := s.gate.failed(suspended)
+		s.log.Warn("the chain's source failed", "network", s.network, "path", path, "pause", pause, "err", err)
+	}
+	return fmt.Errorf("%s: %s %s: %w", s.network, method, path, err)
+}
+
+// do sends the request and reads the body whole. Suspended says that the source
+// asks for a pause.
+func (s *tronSource) do(ctx context.Context, method, path string, query url.Values, question any, most int64,
+) (body []byte, suspended bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	var in io.Reader
+	if question != nil {
+		b, err := json.Marshal(question)
+		if err != nil {
+			return nil, false, err
+		}
+		in = bytes.NewReader(b)
+	}
+	target := s.base + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, in)
+	if err != nil {
+		return nil, false, errors.New("the request could not be made")
+	}
+	req.Header.Set("Accept", "application/json")
+	if question != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if s.key != "" {
+		req.Header.Set("TRON-PRO-API-KEY", s.key)
+	}
+	res, err := s.client.Do(req)
+	if err != nil {
+		if whole := new(url.Error); errors.As(err, &whole) {
+			err = whole.Err // it repeats the URL
+		}
+		return nil, false, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		head, _ := io.ReadAll(io.LimitReader(res.Body, 4096))
+		suspended = res.StatusCode == http.StatusForbidden || res.StatusCode == http.StatusTooManyRequests
+		return nil, suspended, fmt.Errorf("answered %d: %s", res.StatusCode, excerpt(s.hide.Replace(string(head))))
+	}
+	var buf bytes.Buffer
+	if res.ContentLength > 0 {
+		buf.Grow(int(min(res.ContentLength, most)) + bytes.MinRead)
+	}
+	if _, err := buf.ReadFrom(io.LimitReader(res.Body, most+1)); err != nil {
+		return nil, false, fmt.Errorf("the answer breaks off: %w", err)
+	}
+	if int64(buf.Len()) > most {
+		return nil, false, fmt.Errorf("the answer is longer than %d bytes", most)
+	}
+	return bytes.TrimSpace(buf.Bytes()), false, nil
+}
+
+// excerpt is the beginning of a foreign text, on one line.
+func excerpt(s string) string {
+	const most = 160
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, s)
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > most {
+		return s[:most] + "..."
+	}
+	return s
+}

@@ -1,0 +1,339 @@
+// Package trongrid is a TronGrid to test against: the documented calls over a
+// chain that is scripted by the test, and every known way in which the real one
+// goes wrong.
+//
+//	grid := trongrid.Start(t)                  // or New, which is an http.Handler without a socket
+//	tx := grid.Send(from, to, 10_000_000)      // waits for the next block
+//	grid.Mine(1)                               // now it is seen: in a block, in the index, not final
+//	grid.Mine(trongrid.Gap)                    // now it is final
+//	grid.Fail("/v1/", trongrid.TooMany, 1)     // the next call of that prefix is refused
+//
+// A block takes 3 seconds of chain time, and the solid head follows Gap blocks
+// behind unless Stall holds it. Chain time is not the clock: At sets the time of
+// the next block.
+package trongrid
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/btcsuite/btcd/btcutil/base58"
+)
+
+// Gap is how many blocks the solid head is behind.
+const Gap = 19
+
+const (
+	// USDT is the token of the main network.
+	USDT = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"
+	// Every is how long a block takes.
+	Every = 3 * time.Second
+
+	first         = 60_000_000 // number of the first block
+	history       = Gap + 1    // blocks that New makes
+	prefix        = 0x41
+	transferTopic = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+	approvalTopic = "8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7b925b3"
+)
+
+// Log is an event of a transaction, as a receipt shows it: hexadecimal, the
+// address without its prefix. Nothing checks it.
+type Log struct {
+	Address string
+	Topics  []string
+	Data    string
+	// NoTokenInfo shows it in the index with token_info {}.
+	NoTokenInfo bool
+}
+
+// Tx is a transaction.
+type Tx struct {
+	ID     string // empty: made up
+	Logs   []Log
+	Result string // of the contract call; empty: SUCCESS
+	Failed bool   // also marks the whole transaction as failed
+}
+
+type transaction struct {
+	Tx
+	block  int64
+	time   time.Time
+	listed bool // in the index
+}
+
+type block struct {
+	number int64
+	time   time.Time
+	txs    []*transaction
+}
+
+// Call is one request that was made.
+type Call struct {
+	At    time.Time
+	Path  string
+	Query string
+	Key   string // the header TRON-PRO-API-KEY
+}
+
+// Server is the fake. It may be used by many goroutines.
+type Server struct {
+	// URL is where it listens; empty unless Start made it.
+	URL string
+
+	mu      sync.Mutex
+	token   string
+	blocks  []block
+	solid   int64
+	stalled bool
+	next    time.Time
+	pending []*transaction
+	rows    []Row
+	late    bool
+	made    uint64
+	skew    map[string]int64
+	faults  []*fault
+	calls   []Call
+	marks   map[string]int
+}
+
+// Start serves a new chain on a loopback port until the test ends.
+func Start(t testing.TB) *Server {
+	s := New()
+	h := httptest.NewServer(s)
+	t.Cleanup(h.Close)
+	t.Cleanup(s.Heal) // lets slow answers go
+	s.URL = h.URL
+	return s
+}
+
+// New is a chain of some empty blocks that ends about now. It is an
+// http.Handler.
+func New() *Server {
+	s := &Server{token: USDT, skew: map[string]int64{}, marks: map[string]int{}}
+	s.next = time.Now().UTC().Truncate(Every).Add(-history * Every)
+	s.blocks = []block{{number: first, time: s.next}}
+	s.next = s.next.Add(Every)
+	s.solid = first
+	s.Mine(history)
+	return s
+}
+
+// SetToken makes another contract the one that Send and balances are about.
+func (s *Server) SetToken(address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.token = address
+}
+
+// Send moves the token in the next block and returns the transaction's id; the
+// transfer is its log 0.
+func (s *Server) Send(from, to string, amount int64) string {
+	s.mu.Lock()
+	token := s.token
+	s.mu.Unlock()
+	return s.Submit(Tx{Logs: []Log{Transfer(token, from, to, big.NewInt(amount))}})
+}
+
+// Submit puts a transaction into the next block and returns its id.
+func (s *Server) Submit(tx Tx) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if tx.ID == "" {
+		s.made++
+		sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("tx"), s.made))
+		tx.ID = hex.EncodeToString(sum[:])
+	}
+	s.pending = append(s.pending, &transaction{Tx: tx})
+	return tx.ID
+}
+
+// Mine adds n blocks; what waits goes into the first.
+func (s *Server) Mine(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range n {
+		b := block{number: s.latest().number + 1, time: s.next, txs: s.pending}
+		s.pending, s.next = nil, s.next.Add(Every)
+		for _, tx := range b.txs {
+			tx.block, tx.time, tx.listed = b.number, b.time, !s.late
+		}
+		s.blocks = append(s.blocks, b)
+		if !s.stalled {
+			s.solid = max(s.solid, b.number-Gap)
+		}
+	}
+}
+
+// At sets the time of the next block, which must be later than the last.
+func (s *Server) At(next time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !next.After(s.latest().time) {
+		panic(fmt.Sprintf("trongrid: a block at %s after one at %s", next, s.latest().time))
+	}
+	s.next = next.UTC().Truncate(time.Millisecond)
+}
+
+// Solidify makes every block final.
+func (s *Server) Solidify() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.solid = s.latest().number
+}
+
+// Stall holds the solid head where it is, or lets it follow again.
+func (s *Server) Stall(hold bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stalled = hold
+	if !hold {
+		s.solid = max(s.solid, s.latest().number-Gap)
+	}
+}
+
+// Reorg replaces the last n blocks by n+1 empty ones and returns the
+// transactions that were in them, to be submitted again or not. Solid blocks
+// stay.
+func (s *Server) Reorg(n int) []Tx {
+	s.mu.Lock()
+	var gone []Tx
+	replaced := 0
+	for ; replaced < n && s.latest().number > s.solid; replaced++ {
+		for _, tx := range s.latest().txs {
+			gone = append(gone, tx.Tx)
+		}
+		s.next = s.latest().time
+		s.blocks = s.blocks[:len(s.blocks)-1]
+	}
+	waiting := s.pending
+	s.pending = nil
+	s.mu.Unlock()
+	s.Mine(replaced + 1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending = append(waiting, s.pending...)
+	return gone
+}
+
+// HoldIndex keeps transactions that are mined from now on out of the index
+// until ReleaseIndex. Receipts and blocks show them.
+func (s *Server) HoldIndex() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late = true
+}
+
+// ReleaseIndex lets the index catch up.
+func (s *Server) ReleaseIndex() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.late = false
+	for _, b := range s.blocks {
+		for _, tx := range b.txs {
+			tx.listed = true
+		}
+	}
+}
+
+// Skew adds to the balance of an address what no transfer explains.
+func (s *Server) Skew(address string, amount int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.skew[address] += amount
+}
+
+// Head is the number and the time of the latest block.
+func (s *Server) Head() (int64, time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.latest().number, s.latest().time
+}
+
+// Solid is the number of the solid head.
+func (s *Server) Solid() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.solid
+}
+
+// Calls are the calls so far, refused ones included.
+func (s *Server) Calls() []Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.calls)
+}
+
+// Forget forgets the calls so far.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = nil
+}
+
+// RoundTrip answers without a socket, so that a test can run in a bubble of
+// testing/synctest. Cut needs a socket.
+func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if err := r.Context().Err(); err != nil { // the caller left before the answer
+		return nil, err
+	}
+	res := w.Result()
+	res.Request = r
+	return res, nil
+}
+
+// Transfer is the event of a token that moves.
+func Transfer(token, from, to string, amount *big.Int) Log {
+	return event(transferTopic, token, from, to, amount)
+}
+
+// Approval is an event that looks like a transfer and moves nothing.
+func Approval(token, owner, spender string, amount *big.Int) Log {
+	return event(approvalTopic, token, owner, spender, amount)
+}
+
+func event(topic, token, from, to string, amount *big.Int) Log {
+	return Log{Address: hexAddress(token), Topics: []string{topic, word(hexAddress(from)), word(hexAddress(to))},
+		Data: word(amount.Text(16))}
+}
+
+// Address is the n-th of endless valid addresses.
+func Address(n int) string {
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("address"), uint64(n)))
+	return base58.CheckEncode(sum[:20], prefix)
+}
+
+func (s *Server) latest() *block { return &s.blocks[len(s.blocks)-1] }
+
+// hexAddress is an address in hexadecimal without the prefix.
+func hexAddress(address string) string {
+	b, version, err := base58.CheckDecode(address)
+	if err != nil || version != prefix || len(b) != 20 {
+		panic("trongrid: " + address + " is no address")
+	}
+	return hex.EncodeToString(b)
+}
+
+func textAddress(digits string) string {
+	b, err := hex.DecodeString(digits)
+	if err != nil || len(b) < 20 {
+		return ""
+	}
+	return base58.CheckEncode(b[len(b)-20:], prefix)
+}
+
+// word pads hexadecimal digits to 32 bytes.
+func word(digits string) string { return fmt.Sprintf("%064s", digits) }
