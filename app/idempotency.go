@@ -25,18 +25,37 @@ const (
 	keepCalls   = 24 * time.Hour
 )
 
+// firstRun finds the first run of a call. The same key with another request is
+// refused.
+func firstRun(ctx context.Context, tx ports.Tx, agentID string, c Call, now time.Time) (prev ports.Call, found bool, err error) {
+	if c.Key == "" {
+		return prev, false, nil
+	}
+	prev, found, err = tx.Idempotency().Find(ctx, agentID, c.Path, c.Key, now.Add(-keepCalls))
+	if err != nil || !found {
+		return prev, false, err
+	}
+	if !bytes.Equal(prev.Request, c.Hash) {
+		return prev, false, domain.ErrIdempotencyConflict
+	}
+	return prev, true, nil
+}
+
+// keepCall stores the key of a call that takes effect, in the unit of its effect.
+func keepCall(ctx context.Context, tx ports.Tx, agentID string, c Call, resource string, status int, now time.Time) error {
+	if c.Key == "" {
+		return nil
+	}
+	return tx.Idempotency().Put(ctx, ports.Call{AgentID: agentID, Path: c.Path, Key: c.Key, Request: c.Hash,
+		Resource: resource, Status: status, CreatedAt: now})
+}
+
 // replayed finds the call's first run: the first status, and the session as it
 // stands now.
 func (u *Sessions) replayed(ctx context.Context, tx ports.Tx, agentID string, c Call, now time.Time) (Done, bool, error) {
-	if c.Key == "" {
-		return Done{}, false, nil
-	}
-	prev, found, err := tx.Idempotency().Find(ctx, agentID, c.Path, c.Key, now.Add(-keepCalls))
+	prev, found, err := firstRun(ctx, tx, agentID, c, now)
 	if err != nil || !found {
 		return Done{}, false, err
-	}
-	if !bytes.Equal(prev.Request, c.Hash) {
-		return Done{}, false, domain.ErrIdempotencyConflict
 	}
 	r, err := tx.Sessions().Read(ctx, agentID, prev.Resource)
 	if err != nil {
@@ -57,11 +76,7 @@ func (u *Sessions) replayed(ctx context.Context, tx ports.Tx, agentID string, c 
 	return Done{View: u.view(r, now), Status: prev.Status, Replayed: true}, true, nil
 }
 
-// keep stores the key of a call that takes effect, in the unit of its effect.
+// keep is keepCall for a session.
 func (u *Sessions) keep(ctx context.Context, tx ports.Tx, agentID string, c Call, id string, status int, now time.Time) error {
-	if c.Key == "" {
-		return nil
-	}
-	return tx.Idempotency().Put(ctx, ports.Call{AgentID: agentID, Path: c.Path, Key: c.Key, Request: c.Hash,
-		Resource: id, Status: status, CreatedAt: now})
+	return keepCall(ctx, tx, agentID, c, id, status, now)
 }

@@ -163,18 +163,32 @@ func (p *Passes) takeBack(ctx context.Context, tx ports.Tx, sessionID, id string
 	return p.traffic.settleEnded(ctx, tx, s, u, now)
 }
 
+// keepOutbox is how long an event for webhooks is kept: the last retry of a
+// delivery is over in three days, and an operator may look back a month.
+const keepOutbox = 30 * 24 * time.Hour
+
 // Tidy forgets what nobody may ask for any more: old idempotency keys, changes
-// that everybody heard of, and events past their time.
+// that everybody heard of, and events past their time, the feed's and the
+// webhooks'.
 func (p *Passes) Tidy(ctx context.Context) error {
 	now := p.clock.Now()
-	if err := p.purgeCalls(ctx, now); err != nil {
+	err := p.purge(ctx, func(ctx context.Context, tx ports.Tx) (int, error) {
+		return tx.Idempotency().Purge(ctx, now.Add(-keepCalls), passSize)
+	})
+	if err != nil {
 		return fmt.Errorf("purge idempotency keys: %w", err)
+	}
+	err = p.purge(ctx, func(ctx context.Context, tx ports.Tx) (int, error) {
+		return tx.Outbox().Purge(ctx, now.Add(-keepOutbox), passSize)
+	})
+	if err != nil {
+		return fmt.Errorf("purge webhook events: %w", err)
 	}
 	if err := p.hub.Purge(ctx); err != nil {
 		return fmt.Errorf("purge changes: %w", err)
 	}
 	var last string
-	err := p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		last, err = tx.Events().Trim(ctx, now.Add(-keepEvents), p.trimmed, passSize)
 		return err
 	})
@@ -185,13 +199,13 @@ func (p *Passes) Tidy(ctx context.Context) error {
 	return nil
 }
 
-// purgeCalls removes all old keys, so many in a unit that others need not wait
-// for long.
-func (p *Passes) purgeCalls(ctx context.Context, now time.Time) error {
+// purge removes all that some may name, passSize in a unit, so that others need
+// not wait for long.
+func (p *Passes) purge(ctx context.Context, some func(context.Context, ports.Tx) (int, error)) error {
 	for {
 		var n int
 		err := p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-			n, err = tx.Idempotency().Purge(ctx, now.Add(-keepCalls), passSize)
+			n, err = some(ctx, tx)
 			return err
 		})
 		if err != nil || n < passSize {

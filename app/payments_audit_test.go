@@ -1,0 +1,236 @@
+package app_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/domain/recharge"
+	"agentproxy/test/fake"
+)
+
+func (b *till) drift() string {
+	return strings.Join(b.texts(`SELECT drift FROM recharge_addresses WHERE drift <> 0`), " ")
+}
+
+// An audit finds what no reading found, credits it and leaves no difference.
+func TestAuditRepairs(t *testing.T) {
+	b := newTill(t)
+	agent, o := b.payer("10")
+	b.pass(recharge.Window + recharge.Late + time.Hour)
+	b.watch()
+	b.pay(o.Address, "10") // nobody watches it any more
+	b.pass(time.Hour)
+	b.watch()
+	b.credited(agent, "0")
+	ok(t, b.payments.Audit(t.Context(), 5))
+	b.credited(agent, "10")
+	same(t, "drift", b.drift(), "")
+	same(t, "it is logged as an error", b.logs.has("level=ERROR"), false)
+	b.complete()
+	calls := b.chain.Calls()["history"]
+	ok(t, b.payments.Audit(t.Context(), 5))
+	same(t, "histories of an address that agrees", b.chain.Calls()["history"], calls)
+}
+
+// What becomes final while it looks is no difference.
+func TestAuditWhileTheChainMoves(t *testing.T) {
+	for _, call := range []string{"balance", "heads", "history"} {
+		t.Run(call, func(t *testing.T) {
+			b := newTill(t)
+			agent, o := b.payer("10")
+			b.pay(o.Address, "10")
+			for range 30 {
+				b.pay(o.Address, "1")
+				b.mine(1)
+			}
+			left := 6
+			b.chain.OnCall(func(c string) error {
+				if c == call && left > 0 {
+					left--
+					b.chain.Mine(1)
+				}
+				return nil
+			})
+			if err := b.payments.Audit(t.Context(), 5); err != nil && call != "balance" {
+				t.Error(err)
+			}
+			same(t, "drift", b.drift(), "")
+			same(t, "it is logged as an error", b.logs.has("level=ERROR"), false)
+			ok(t, b.payments.Audit(t.Context(), 5))
+			b.settle()
+			b.watch()
+			ok(t, b.payments.Audit(t.Context(), 5))
+			same(t, "drift", b.drift(), "")
+			b.credited(agent, "40")
+		})
+	}
+}
+
+// What another watcher credits meanwhile, above the head that the balance was
+// read at, is no difference either.
+func TestAuditBesideAWatcher(t *testing.T) {
+	b := newTill(t)
+	agent, o := b.payer("10")
+	b.pay(o.Address, "10")
+	b.settle()
+	b.pay(o.Address, "1")
+	b.mine(fake.FinalBehind)
+	other := b.watcher(b.store)
+	histories := 0
+	b.chain.OnCall(func(call string) error {
+		if call == "history" {
+			if histories++; histories == 2 {
+				b.chain.Mine(1)
+				return other.Watch(t.Context())
+			}
+		}
+		return nil
+	})
+	ok(t, b.payments.Audit(t.Context(), 5))
+	b.credited(agent, "11")
+	same(t, "drift", b.drift(), "")
+}
+
+func TestAuditReports(t *testing.T) {
+	t.Run("money that left, and no history says so", func(t *testing.T) {
+		b := newTill(t)
+		agent, o := b.payer("10")
+		b.pay(o.Address, "10")
+		b.settle()
+		b.watch()
+		k := b.chain.Send(o.Address, stranger, dollars("3"))
+		b.chain.HideFromHistory(k, 1000)
+		b.settle()
+		checked, drifts, err := b.payments.AuditAll(t.Context())
+		ok(t, err)
+		if checked != 1 || len(drifts) != 1 || drifts[0].Chain != dollars("7") || drifts[0].Known != dollars("10") || drifts[0].Fault != "" {
+			t.Errorf("of %d there differ %+v", checked, drifts)
+		}
+		same(t, "drift", b.drift(), "-3000000")
+		same(t, "it is logged as an error", b.logs.has("level=ERROR"), true)
+		b.credited(agent, "10")
+		st, err := b.payments.Status(t.Context())
+		ok(t, err)
+		if st.Drifting != 1 || st.Drift != dollars("3") || st.ReadAt.IsZero() {
+			t.Errorf("the status is %+v", st)
+		}
+		b.chain.HideFromHistory(k, 0)
+		ok(t, b.payments.Audit(t.Context(), 5))
+		same(t, "drift", b.drift(), "")
+		st, err = b.payments.Status(t.Context())
+		ok(t, err)
+		same(t, "drifting", st.Drifting, 0)
+	})
+	t.Run("money that left and is told of is no drift", func(t *testing.T) {
+		b := newTill(t)
+		_, o := b.payer("10")
+		b.pay(o.Address, "10")
+		b.mine(1)
+		b.chain.Send(o.Address, stranger, dollars("10"))
+		b.settle()
+		b.pass(100 * time.Hour)
+		ok(t, b.payments.Audit(t.Context(), 5))
+		same(t, "drift", b.drift(), "")
+		b.watch()
+	})
+	t.Run("a final transfer that is gone, or another one, is a fault and stays credited", func(t *testing.T) {
+		b := newTill(t)
+		agent, o := b.payer("10")
+		k := b.pay(o.Address, "10")
+		b.settle()
+		b.watch()
+		// Another chain under the same name: it never heard of the transfer.
+		b.chain = fake.NewChain("tron-test", fake.Start.Add(time.Hour))
+		b.restart()
+		b.mine(100)
+		_, drifts, err := b.payments.AuditAll(t.Context())
+		ok(t, err)
+		if len(drifts) != 1 || !strings.Contains(drifts[0].Fault, k.TxID) {
+			t.Errorf("there differ %+v", drifts)
+		}
+		same(t, "drift", b.drift(), "-10000000")
+		// And one where it has another amount: the first transaction of a chain has
+		// the same id.
+		b.chain = fake.NewChain("tron-test", fake.Start.Add(time.Hour))
+		b.restart()
+		same(t, "its id", b.pay(o.Address, "9"), k)
+		b.settle()
+		_, drifts, err = b.payments.AuditAll(t.Context())
+		ok(t, err)
+		if len(drifts) != 1 || !strings.Contains(drifts[0].Fault, k.TxID) || drifts[0].Chain-drifts[0].Known != -dollars("1") {
+			t.Errorf("there differ %+v", drifts)
+		}
+		b.credited(agent, "10")
+		b.stands(o, recharge.Paid, "10")
+		same(t, "it is logged as an error", b.logs.has("is gone"), true)
+	})
+}
+
+// An error is no finding, and an address that cannot be read does not keep the
+// others waiting.
+func TestAuditThatFails(t *testing.T) {
+	b := newTill(t)
+	for range 4 {
+		b.payer("10")
+	}
+	first := b.texts(`SELECT address FROM recharge_addresses ORDER BY address`)[0]
+	audited := func() int {
+		return len(b.texts(`SELECT address FROM recharge_addresses WHERE audited_at > 0`))
+	}
+	n := 0
+	b.chain.OnCall(func(call string) error {
+		if n++; n == 1 {
+			return errChain
+		}
+		return nil
+	})
+	refused(t, b.payments.Audit(t.Context(), 1), errChain)
+	same(t, "audited", audited(), 0)
+	ok(t, b.payments.Audit(t.Context(), 1))
+	same(t, "audited", audited(), 1)
+	same(t, "the first one waits", len(b.texts(`SELECT 1 FROM recharge_addresses WHERE address = ? AND audited_at = 0`, first)), 1)
+	for range 3 {
+		ok(t, b.payments.Audit(t.Context(), 1))
+	}
+	same(t, "audited", audited(), 4)
+}
+
+func TestRescan(t *testing.T) {
+	b := newTill(t)
+	var agents []string
+	var orders []recharge.Order
+	for range 12 {
+		a, o := b.payer("10")
+		agents, orders = append(agents, a), append(orders, o)
+	}
+	b.few(100)
+	b.pass(recharge.Window + recharge.Late + time.Hour)
+	b.watch()
+	for _, o := range orders {
+		b.pay(o.Address, "3")
+	}
+	b.mine(1)
+	b.chain.Send(orders[0].Address, orders[11].Address, dollars("2"))
+	b.settle()
+	b.watch()
+	read := fmt.Sprint(b.texts(`SELECT read_through FROM recharge_addresses ORDER BY 1`))
+	addresses, credited, err := b.payments.Rescan(t.Context(), b.chain.Now())
+	ok(t, err)
+	same(t, "addresses", addresses, 12)
+	same(t, "credited", credited, 0)
+	same(t, "read through, with a gap before", fmt.Sprint(b.texts(`SELECT read_through FROM recharge_addresses ORDER BY 1`)), read)
+	addresses, credited, err = b.payments.Rescan(t.Context(), fake.Start)
+	ok(t, err)
+	same(t, "addresses", addresses, 12)
+	same(t, "credited", credited, 13)
+	b.credited(agents[11], "5")
+	_, credited, err = b.payments.Rescan(t.Context(), time.Time{})
+	ok(t, err)
+	same(t, "credited again", credited, 0)
+	b.complete()
+	_, drifts, err := b.payments.AuditAll(t.Context())
+	ok(t, err)
+	same(t, "drifts", len(drifts), 0)
+}

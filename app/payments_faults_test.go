@@ -1,0 +1,319 @@
+package app_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/domain/recharge"
+	"agentproxy/test/fake"
+)
+
+var errChain = errors.New("the chain failed on purpose")
+
+// failing makes some calls of the chain fail.
+func (b *till) failing(calls ...string) {
+	b.chain.OnCall(func(call string) error {
+		for _, c := range calls {
+			if c == call {
+				return errChain
+			}
+		}
+		return nil
+	})
+}
+
+// An error of the chain says nothing: nothing moves (F15).
+func TestAnErrorMovesNothing(t *testing.T) {
+	eachWay(t, func(t *testing.T, b *till) {
+		_, o := b.payer("10")
+		b.watch()
+		b.pay(o.Address, "10")
+		b.settle()
+		for _, call := range []string{"heads", "history", "block"} {
+			before := b.dump()
+			b.failing(call)
+			err := b.payments.Watch(t.Context())
+			b.failing()
+			if err == nil {
+				continue // this way of reading does not need the call
+			}
+			refused(t, err, errChain)
+			same(t, "the database after "+call, b.dump(), before)
+		}
+		b.watch()
+		b.stands(o, recharge.Paid, "10")
+	})
+}
+
+// One address that cannot be read does not stop the others, and nothing of it
+// moves (F16).
+func TestOneAddressFails(t *testing.T) {
+	b := newTill(t)
+	_, bad := b.payer("5")
+	_, good := b.payer("6")
+	b.watch()
+	b.pass(recharge.Window + 2*time.Minute)
+	b.pay(good.Address, "6")
+	b.settle()
+	n := 0
+	b.chain.OnCall(func(call string) error {
+		if call == "history" {
+			if n++; n == 1 { // the least recently read, which are equal, by address
+				return errChain
+			}
+		}
+		return nil
+	})
+	if bad.Address > good.Address {
+		bad, good = good, bad
+	}
+	read := func(o recharge.Order) string {
+		return strings.Join(b.texts(`SELECT read_through FROM recharge_addresses WHERE address = ?`, o.Address), "")
+	}
+	before, status := read(bad), b.stands(bad, recharge.Pending, "0").Status
+	refused(t, b.payments.Watch(t.Context()), errChain)
+	same(t, "the failed one", read(bad), before)
+	b.stands(bad, status, "0")
+	if read(good) == before {
+		t.Error("the other one was not read")
+	}
+	b.chain.OnCall(nil)
+	b.watch()
+	b.complete()
+}
+
+// What became final after the heads were read waits: what stands before it may
+// not be known yet.
+func TestFinalAboveTheHeads(t *testing.T) {
+	b := newTill(t)
+	agent, o := b.payer("10")
+	b.pay(o.Address, "10")
+	b.mine(fake.FinalBehind)
+	b.chain.OnCall(func(call string) error {
+		if call == "history" {
+			b.chain.Mine(1)
+		}
+		return nil
+	})
+	b.watch()
+	b.stands(o, recharge.Confirming, "0")
+	b.credited(agent, "0")
+	b.watch()
+	b.stands(o, recharge.Paid, "10")
+}
+
+// What one address says of another that cannot be read waits for its own turn.
+func TestItsOwnTurn(t *testing.T) {
+	b := newTill(t)
+	_, one := b.payer("5")
+	_, two := b.payer("6")
+	if one.Address > two.Address {
+		one, two = two, one
+	}
+	b.chain.Send(stranger, two.Address, dollars("1"))
+	b.mine(1)
+	b.chain.Send(one.Address, two.Address, dollars("6"))
+	b.settle()
+	n := 0
+	b.chain.OnCall(func(call string) error {
+		if call == "history" {
+			if n++; n == 2 {
+				return errChain
+			}
+		}
+		return nil
+	})
+	refused(t, b.payments.Watch(t.Context()), errChain)
+	b.stands(two, recharge.Pending, "0")
+	b.chain.OnCall(nil)
+	b.watch()
+	b.credited(two.AgentID, "7")
+	b.complete()
+}
+
+// A transfer that is known to be final by itself waits too while its address
+// cannot be read.
+func TestSeenWaitsForItsAddress(t *testing.T) {
+	b := newTill(t)
+	agent, o := b.payer("10")
+	k := b.pay(o.Address, "10")
+	b.mine(1)
+	b.watch()
+	b.mine(100)
+	b.failing("history")
+	refused(t, b.payments.Watch(t.Context()), errChain)
+	same(t, "the row", b.row(k), "seen "+o.ID)
+	b.credited(agent, "0")
+	b.failing()
+	b.watch()
+	b.stands(o, recharge.Paid, "10")
+}
+
+// Blocks are read without a gap, whichever of them fails.
+func TestFlakyBlocks(t *testing.T) {
+	b := newTill(t).few(0)
+	_, o := b.payer("100")
+	b.watch()
+	for round := range 20 {
+		for range 50 { // so many that nobody sees most of them before they are final
+			b.pay(o.Address, "0.1")
+			b.mine(1)
+		}
+		n := 0
+		b.chain.OnCall(func(call string) error {
+			if call == "block" {
+				if n++; n == 20+round {
+					return errChain
+				}
+			}
+			return nil
+		})
+		refused(t, b.payments.Watch(t.Context()), errChain)
+		b.chain.OnCall(nil)
+		b.watch()
+	}
+	b.settle()
+	b.watch()
+	b.stands(o, recharge.Paid, "100")
+	b.complete()
+}
+
+// In an outage no window closes, however late it gets; after it the chain
+// decides, by block time.
+func TestOutageAcrossAnExpiry(t *testing.T) {
+	eachWay(t, func(t *testing.T, b *till) {
+		_, paid := b.payer("10")
+		_, unpaid := b.payer("10")
+		b.watch()
+		b.failing("heads")
+		b.pass(20 * time.Minute)
+		b.pay(paid.Address, "10")
+		for range 3 {
+			b.pass(time.Hour)
+			refused(t, b.payments.Watch(t.Context()), errChain)
+		}
+		b.failing("history", "block")
+		refused(t, b.payments.Watch(t.Context()), errChain)
+		b.stands(paid, recharge.Pending, "0")
+		b.stands(unpaid, recharge.Pending, "0")
+		b.failing()
+		for range 25 { // by blocks it comes in parts
+			b.watch()
+		}
+		b.stands(paid, recharge.Paid, "10")
+		b.stands(unpaid, recharge.Expired, "0")
+		same(t, "told", b.told(paid.AgentID), "paid")
+	})
+}
+
+// A process that was down longer than money may be late reads what was late.
+func TestDownForDays(t *testing.T) {
+	eachWay(t, func(t *testing.T, b *till) {
+		agent, o := b.payer("10")
+		b.watch()
+		b.pass(time.Hour)
+		b.watch()
+		b.stands(o, recharge.Expired, "0")
+		b.pass(24 * time.Hour)
+		b.pay(o.Address, "10")
+		b.pass(120 * time.Hour)
+		b.restart()
+		b.watch()
+		b.stands(o, recharge.Paid, "10")
+		b.credited(agent, "10")
+	})
+}
+
+// The clock of the server decides nothing of the money (F17).
+func TestClockSkew(t *testing.T) {
+	for name, skew := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour, "far ahead": 20 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			eachWay(t, func(t *testing.T, b *till) {
+				b.clock.Advance(skew)
+				agent, o := b.payer("10")
+				b.watch()
+				b.pay(o.Address, "10")
+				b.settle()
+				b.watch()
+				b.stands(o, recharge.Paid, "10")
+				b.credited(agent, "10")
+				same(t, "a warning", b.logs.has("clock"), true)
+			})
+		})
+	}
+	t.Run("no warning without", func(t *testing.T) {
+		b := newTill(t)
+		b.watch()
+		same(t, "a warning", b.logs.has("clock"), false)
+	})
+}
+
+// An index that lags behind while it says that it is complete (F3): the overlap
+// finds what it left out.
+func TestLaggingIndex(t *testing.T) {
+	b := newTill(t)
+	agent, o := b.payer("10")
+	k := b.pay(o.Address, "10")
+	b.chain.HideFromHistory(k, 5)
+	b.mine(1)
+	for range 8 {
+		b.watch()
+		b.mine(20)
+	}
+	b.stands(o, recharge.Paid, "10")
+	b.credited(agent, "10")
+	t.Run("what was seen and is then left out is asked for by itself", func(t *testing.T) {
+		agent, o := b.payer("10")
+		k := b.pay(o.Address, "10")
+		b.mine(1)
+		b.watch()
+		b.chain.HideFromHistory(k, 1000)
+		b.mine(100)
+		b.watch()
+		b.stands(o, recharge.Paid, "10")
+		b.credited(agent, "10")
+	})
+	b.complete()
+}
+
+// Of a transaction that nobody can be asked about, nothing is decided.
+func TestSeenWhileTheChainIsSilent(t *testing.T) {
+	eachWay(t, func(t *testing.T, b *till) {
+		_, o := b.payer("10")
+		k := b.pay(o.Address, "10")
+		b.mine(1)
+		b.watch()
+		b.chain.Fork(5, false)
+		b.pass(time.Hour)
+		b.failing("transaction")
+		refused(t, b.payments.Watch(t.Context()), errChain)
+		same(t, "the row", b.row(k), "seen "+o.ID)
+		b.stands(o, recharge.Confirming, "0")
+		b.failing()
+		b.watch()
+		b.stands(o, recharge.Failed, "0")
+	})
+}
+
+// What another watcher found in a later block while the chain was asked is not
+// given up.
+func TestItCameBackMeanwhile(t *testing.T) {
+	b := newTill(t)
+	_, o := b.payer("10")
+	k := b.pay(o.Address, "10")
+	b.mine(1)
+	b.watch()
+	b.chain.Fork(5, false)
+	b.pass(3 * time.Minute)
+	b.chain.OnCall(func(call string) error {
+		if call == "transaction" {
+			b.exec(`UPDATE recharge_transfers SET block = block + 1000`)
+		}
+		return nil
+	})
+	b.watch()
+	same(t, "the row", b.row(k), "seen "+o.ID)
+	b.stands(o, recharge.Confirming, "0")
+}

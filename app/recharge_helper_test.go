@@ -1,0 +1,171 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/recharge"
+	"agentproxy/ports"
+	"agentproxy/test/fake"
+)
+
+// till is a world with a chain that money comes from. The clock and the chain
+// run together unless a test lets them part.
+type till struct {
+	*world
+	chain     *fake.Chain
+	keys      *fake.Keys
+	recharges *app.Recharges
+	payments  *app.Payments
+	logs      *logged
+}
+
+// logged keeps what was logged.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logged) has(what string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), what)
+}
+
+func newTill(t testing.TB) *till { return tillOf(open(t, setup{unruly: true})) }
+
+func tillOf(w *world) *till {
+	b := &till{world: w, chain: fake.NewChain("tron-test", fake.Start), keys: fake.NewKeys("a"), logs: &logged{}}
+	b.restart()
+	return b
+}
+
+// restart forgets what processes remember.
+func (b *till) restart() {
+	b.recharges = app.NewRecharges(b.store, b.clock, b.ids, b.chain, b.keys)
+	b.payments = b.watcher(b.store)
+}
+
+func (b *till) watcher(st ports.Store) *app.Payments {
+	return app.NewPayments(st, b.clock, b.ids, b.chain, slog.New(slog.NewTextHandler(b.logs, nil)))
+}
+
+// few sets up to how many addresses are read one by one.
+func (b *till) few(n int) *till {
+	b.payments.SetFew(n)
+	return b
+}
+
+// order makes an order of so many dollars.
+func (b *till) order(agent, amount string) recharge.Order {
+	b.t.Helper()
+	d, err := b.recharges.Create(b.t.Context(), app.CreateRecharge{AgentID: agent, Amount: dollars(amount)})
+	ok(b.t, err)
+	return d.View.Order
+}
+
+// agent registers an agent that has no trial credit left to count, and orders.
+func (b *till) payer(amount string) (agent string, o recharge.Order) {
+	b.t.Helper()
+	agent = b.register()
+	return agent, b.order(agent, amount)
+}
+
+var stranger = fake.ChainAddress(1)
+
+// pay sends money from a stranger in the next block.
+func (b *till) pay(address, amount string) recharge.Key {
+	return b.chain.Send(stranger, address, dollars(amount))
+}
+
+// mine lets so many blocks and their time pass.
+func (b *till) mine(n int) {
+	b.chain.Mine(n)
+	b.clock.Advance(time.Duration(n) * fake.BlockEvery)
+}
+
+// pass lets time pass on both.
+func (b *till) pass(d time.Duration) { b.mine(int(d / fake.BlockEvery)) }
+
+// settle makes what was sent final.
+func (b *till) settle() { b.mine(1 + fake.FinalBehind) }
+
+func (b *till) watch() {
+	b.t.Helper()
+	ok(b.t, b.payments.Watch(context.Background()))
+}
+
+// stands demands status and sum of an order.
+func (b *till) stands(o recharge.Order, status recharge.Status, received string) app.RechargeView {
+	b.t.Helper()
+	v, err := b.recharges.Get(context.Background(), o.AgentID, o.ID)
+	ok(b.t, err)
+	if v.Status != status || v.Received != dollars(received) {
+		b.t.Errorf("order over %s is %s with %s, want %s with %s", o.Amount, v.Status, v.Received, status, received)
+	}
+	return v
+}
+
+// own demands what recharges added to the balance.
+func (b *till) credited(agent, amount string) {
+	b.t.Helper()
+	got := strings.Join(b.texts(`SELECT CAST(COALESCE(SUM(own), 0) AS TEXT) FROM ledger_entries WHERE agent_id = ? AND type = 'recharge'`, agent), "")
+	if want := fmt.Sprint(int64(dollars(amount))); got != want {
+		b.t.Errorf("credited %s, want %s", got, want)
+	}
+}
+
+// told lists the webhook events of an agent about orders, oldest first.
+func (b *till) told(agent string) string {
+	return strings.Join(b.texts(`SELECT SUBSTR(type, 10) FROM outbox WHERE agent_id = ? ORDER BY seq`, agent), " ")
+}
+
+// row is "state order" of a transfer.
+func (b *till) row(k recharge.Key) string {
+	return strings.Join(b.texts(`SELECT state || ' ' || order_id FROM recharge_transfers WHERE tx_id = ? AND log_index = ?`, k.TxID, k.LogIndex), ",")
+}
+
+// complete demands that everything final on the chain that went to one of ours
+// is credited once, and nothing else is.
+func (b *till) complete() {
+	b.t.Helper()
+	ours := map[string]bool{}
+	for _, a := range b.texts(`SELECT address FROM recharge_addresses`) {
+		ours[a] = true
+	}
+	want := map[string]domain.Money{}
+	for _, f := range b.chain.Finals() {
+		if ours[f.To] {
+			want[fmt.Sprintf("usdt:%s:%s:%d", f.Network, f.TxID, f.LogIndex)] = f.Amount
+		}
+	}
+	got := b.texts(`SELECT ref || ' ' || own FROM ledger_entries WHERE type = 'recharge'`)
+	for _, g := range got {
+		ref, amount, _ := strings.Cut(g, " ")
+		if w, known := want[ref]; !known || fmt.Sprint(int64(w)) != amount {
+			b.t.Errorf("%s is credited, the chain says %s %v", g, w, known)
+		}
+		delete(want, ref)
+	}
+	for ref, amount := range want {
+		b.t.Errorf("%s over %s is not credited", ref, amount)
+	}
+	for _, bad := range b.texts(`SELECT tx_id FROM recharge_transfers WHERE state = 'final' AND agent_id <> '' AND NOT EXISTS
+		(SELECT 1 FROM ledger_entries WHERE ref = 'usdt:' || network || ':' || tx_id || ':' || log_index)`) {
+		b.t.Errorf("%s is final and not booked", bad)
+	}
+}

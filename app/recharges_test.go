@@ -1,0 +1,253 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/recharge"
+	"agentproxy/test/fake"
+)
+
+func call(key, body string) app.Call {
+	return app.Call{Key: key, Path: "/v1/billing/recharge", Hash: []byte(body)}
+}
+
+func TestCreateRecharge(t *testing.T) {
+	b := newTill(t)
+	agent := b.register()
+	d, err := b.recharges.Create(t.Context(), app.CreateRecharge{AgentID: agent, Amount: dollars("12.50")})
+	ok(t, err)
+	o := d.View.Order
+	same(t, "status", d.Status, 201)
+	if !regexp.MustCompile(`^PAY20260515120000[a-z0-9]{8,}$`).MatchString(o.ID) {
+		t.Errorf("the id is %s", o.ID)
+	}
+	if o.Status != recharge.Pending || o.Amount != dollars("12.5") || o.Network != "tron-test" || !b.chain.Valid(o.Address) ||
+		!o.CreatedAt.Equal(fake.Start) || !o.ExpiresAt.Equal(fake.Start.Add(30*time.Minute)) || d.View.Required != fake.FinalBehind {
+		t.Errorf("the order is %+v", d.View)
+	}
+	t.Run("the address is the agent's own, for ever", func(t *testing.T) {
+		same(t, "the second order's", b.order(agent, "1").Address, o.Address)
+		other := b.register()
+		if b.order(other, "1").Address == o.Address {
+			t.Error("another agent has it too")
+		}
+	})
+	t.Run("amounts outside the rules are refused, and nothing is stored", func(t *testing.T) {
+		before := b.dump()
+		for _, amount := range []string{"0.99", "10000.01", "1.001", "0", "-1"} {
+			for _, dry := range []bool{false, true} {
+				_, err := b.recharges.Create(t.Context(), app.CreateRecharge{AgentID: agent, Amount: dollars(amount), DryRun: dry})
+				refused(t, err, domain.ErrInvalid)
+			}
+		}
+		same(t, "the database", b.dump(), before)
+	})
+	t.Run("a dry run answers what would be and stores nothing", func(t *testing.T) {
+		before := b.dump()
+		d, err := b.recharges.Create(t.Context(), app.CreateRecharge{AgentID: agent, Amount: dollars("5"), DryRun: true, Call: call("dry", "")})
+		ok(t, err)
+		if d.Status != 200 || d.Quote == nil || *d.Quote != (app.Quote{BalanceAfter: dollars("15")}) {
+			t.Errorf("answered %+v", d.Quote)
+		}
+		same(t, "the database", b.dump(), before)
+	})
+	t.Run("another agent's order is not found", func(t *testing.T) {
+		_, err := b.recharges.Get(t.Context(), b.register(), o.ID)
+		refused(t, err, recharge.ErrNotFound)
+		_, err = b.recharges.List(t.Context(), "", "", domain.Page{Number: 1, Size: 9})
+		refused(t, err, account.ErrNotFound)
+	})
+	t.Run("lists", func(t *testing.T) {
+		list, err := b.recharges.List(t.Context(), agent, recharge.Pending, domain.Page{Number: 1, Size: 9})
+		ok(t, err)
+		same(t, "the agent's", list.Total, 2)
+		list, err = b.recharges.All(t.Context(), "", domain.Page{Number: 1, Size: 9})
+		ok(t, err)
+		same(t, "everybody's", list.Total, 3)
+		_, err = b.recharges.List(t.Context(), agent, "lost", domain.Page{Number: 1, Size: 9})
+		refused(t, err, domain.ErrInvalid)
+	})
+	t.Run("the operator sees the address", func(t *testing.T) {
+		d, err := b.recharges.Show(t.Context(), o.ID)
+		ok(t, err)
+		same(t, "wallet", d.Wallet.Address, o.Address)
+		same(t, "index", d.Wallet.Index, 0)
+	})
+	t.Run("a disabled agent gets none", func(t *testing.T) {
+		agent := b.register()
+		ok(t, b.sessions.Disable(t.Context(), agent, "test"))
+		for _, dry := range []bool{false, true} {
+			_, err := b.recharges.Create(t.Context(), app.CreateRecharge{AgentID: agent, Amount: dollars("5"), DryRun: dry})
+			refused(t, err, account.ErrDisabled)
+		}
+	})
+}
+
+func TestTenOpenOrders(t *testing.T) {
+	b := newTill(t)
+	agent := b.register()
+	for range recharge.MaxOpen {
+		b.order(agent, "5")
+	}
+	before := b.dump()
+	for _, dry := range []bool{false, true} {
+		_, err := b.recharges.Create(t.Context(), app.CreateRecharge{AgentID: agent, Amount: dollars("5"), DryRun: dry, Call: call("k", "")})
+		refused(t, err, recharge.ErrLimit)
+	}
+	same(t, "the database", b.dump(), before)
+	b.pass(31 * time.Minute)
+	b.settle()
+	b.watch()
+	d, err := b.recharges.Create(t.Context(), app.CreateRecharge{AgentID: agent, Amount: dollars("5"), Call: call("k", "")})
+	ok(t, err)
+	same(t, "replayed", d.Replayed, false)
+	same(t, "the old ones are told of", strings.Count(b.told(agent), "expired"), recharge.MaxOpen)
+}
+
+func TestRechargeIdempotency(t *testing.T) {
+	b := newTill(t)
+	agent := b.register()
+	in := app.CreateRecharge{AgentID: agent, Amount: dollars("5"), Call: call("k", "body")}
+	first, err := b.recharges.Create(t.Context(), in)
+	ok(t, err)
+	b.pay(first.View.Address, "5")
+	b.settle()
+	b.watch()
+	before := b.dump()
+	again, err := b.recharges.Create(t.Context(), in)
+	ok(t, err)
+	if !again.Replayed || again.Status != 201 || again.View.ID != first.View.ID || again.View.Status != recharge.Paid || again.View.TxID == "" {
+		t.Errorf("replayed %+v", again)
+	}
+	in.Call.Hash = []byte("other")
+	_, err = b.recharges.Create(t.Context(), in)
+	refused(t, err, domain.ErrIdempotencyConflict)
+	same(t, "the database", b.dump(), before)
+	other := in
+	other.AgentID = b.register()
+	d, err := b.recharges.Create(t.Context(), other)
+	ok(t, err)
+	same(t, "another agent's", d.Replayed, false)
+	b.clock.Advance(24*time.Hour + time.Second)
+	d, err = b.recharges.Create(t.Context(), in)
+	ok(t, err)
+	same(t, "after a day", d.Replayed, false)
+}
+
+func TestParallelRecharges(t *testing.T) {
+	for _, keys := range []int{1, 200} {
+		t.Run(fmt.Sprintf("%d keys", keys), func(t *testing.T) {
+			b := tillOf(newWorld(t))
+			agent := b.register()
+			var made, replayed, limited atomic.Int32
+			parallel(200, func(i int) {
+				d, err := b.recharges.Create(context.Background(), app.CreateRecharge{AgentID: agent, Amount: dollars("5"),
+					Call: call(fmt.Sprint(i%keys), "body")})
+				switch {
+				case errors.Is(err, recharge.ErrLimit):
+					limited.Add(1)
+				case err != nil:
+					t.Error(err)
+				case d.Replayed:
+					replayed.Add(1)
+				default:
+					made.Add(1)
+				}
+			})
+			want := min(keys, recharge.MaxOpen)
+			same(t, "made", int(made.Load()), want)
+			same(t, "others", int(replayed.Load()+limited.Load()), 200-want)
+			same(t, "orders", len(b.texts(`SELECT id FROM recharge_orders`)), want)
+			same(t, "addresses", len(b.texts(`SELECT address FROM recharge_addresses`)), 1)
+		})
+	}
+}
+
+// wrongKeys derives what is no address (F22).
+type wrongKeys struct{ *fake.Keys }
+
+func (wrongKeys) Address(uint32) (string, error) { return "", nil }
+
+func TestAnInvalidAddressIsNeverShown(t *testing.T) {
+	b := newTill(t)
+	agent := b.register()
+	u := app.NewRecharges(b.store, b.clock, b.ids, b.chain, wrongKeys{b.keys})
+	before := b.dump()
+	if _, err := u.Create(t.Context(), app.CreateRecharge{AgentID: agent, Amount: dollars("5")}); err == nil {
+		t.Error("an order without an address was made")
+	}
+	same(t, "the database", b.dump(), before)
+	o := b.order(agent, "5")
+	b.exec(`UPDATE recharge_addresses SET address = LOWER(address)`)
+	if _, err := b.recharges.Create(t.Context(), app.CreateRecharge{AgentID: agent, Amount: dollars("5")}); err == nil {
+		t.Error("an address that was damaged was shown")
+	}
+	b.exec(`UPDATE recharge_addresses SET address = ?`, o.Address)
+}
+
+// A new account key brings a new address; the old one is credited as before and
+// given to nobody else.
+func TestAccountKeyChanges(t *testing.T) {
+	for _, few := range []int{10, 0} {
+		t.Run(fmt.Sprintf("few %d", few), func(t *testing.T) {
+			b := newTill(t).few(few)
+			agent, old := b.payer("5")
+			b.keys = fake.NewKeys("b")
+			b.restart()
+			b.few(few)
+			o := b.order(agent, "7")
+			if o.Address == old.Address {
+				t.Fatal("the address is the old one")
+			}
+			b.pay(old.Address, "5")
+			b.pay(o.Address, "7")
+			b.settle()
+			b.watch()
+			b.stands(old, recharge.Paid, "5")
+			b.stands(o, recharge.Paid, "7")
+			b.pass(recharge.Late / 10)
+			b.pay(old.Address, "3")
+			b.settle()
+			b.watch()
+			b.credited(agent, "15")
+			seen := map[string]bool{old.Address: true, o.Address: true}
+			for _, name := range []string{"a", "b", "a"} {
+				b.keys = fake.NewKeys(name)
+				b.restart()
+				_, other := b.payer("1")
+				if seen[other.Address] {
+					t.Errorf("%s was given out twice", other.Address)
+				}
+				seen[other.Address] = true
+			}
+			b.keys = fake.NewKeys("a")
+			b.restart()
+			same(t, "back under the first key", b.order(agent, "1").Address, old.Address)
+			b.complete()
+		})
+	}
+}
+
+func TestTidyForgetsWebhookEvents(t *testing.T) {
+	b := newTill(t)
+	agent, _ := b.payer("10")
+	b.pass(recharge.Window + 2*time.Minute)
+	b.watch()
+	same(t, "told", b.told(agent), "expired")
+	b.clock.Advance(30 * 24 * time.Hour)
+	ok(t, b.passes.Tidy(t.Context()))
+	same(t, "after 30 days", b.told(agent), "expired")
+	b.clock.Advance(time.Second)
+	ok(t, b.passes.Tidy(t.Context()))
+	same(t, "after more", b.told(agent), "")
+}

@@ -1,0 +1,417 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/recharge"
+	"agentproxy/test/fake"
+)
+
+// step does one thing, by weight.
+func (w *world) step() {
+	type option struct {
+		weight int
+		do     func()
+	}
+	options := []option{
+		{14, w.create}, {14, w.payExact}, {6, w.payShort}, {4, w.payOver}, {4, w.payInParts}, {3, w.payAgain},
+		{3, w.payDust}, {4, w.payTogether}, {4, w.payJunk}, {3, w.sweep}, {1, w.flood}, {3, w.rush},
+		{16, func() { w.wait(1 + w.rng.IntN(6)) }}, {10, func() { w.wait(20 + w.rng.IntN(30)) }},
+		{4, func() { w.wait(300 + w.rng.IntN(400)) }}, {1, func() { w.wait(2000 + w.rng.IntN(3000)) }},
+		{7, func() { w.forkNow() }}, {4, w.hide},
+		{26, func() { w.watch(w.rng.IntN(2)) }}, {8, w.watchTogether}, {4, func() { w.kill() }},
+		{3, w.outage}, {3, w.audit}, {1, w.auditAll}, {1, w.rescan}, {3, w.look}, {1, w.newAccountKey},
+	}
+	if w.skewed {
+		options = append(options, option{3, w.jump})
+	}
+	if w.patient {
+		options = append(options, option{2, func() { w.wait(80_000 + w.rng.IntN(20_000)) }})
+	}
+	total := 0
+	for _, o := range options {
+		total += o.weight
+	}
+	n := w.rng.IntN(total)
+	for _, o := range options {
+		if n -= o.weight; n < 0 {
+			o.do()
+			return
+		}
+	}
+}
+
+// create asks for an order and, when it hears of a failure, asks again with the
+// same key: it must not become two.
+func (w *world) create() {
+	agent := pick(w.rng, w.agents...)
+	amount := pick[domain.Money](w.rng, 1, 2, 5, 5, 10, 10, 25) * usdt
+	if w.rng.IntN(4) == 0 {
+		amount += pick(w.rng, domain.Money(10_000), 990_000)
+	}
+	w.calls++
+	in := app.CreateRecharge{AgentID: agent, Amount: amount, Call: app.Call{Key: fmt.Sprintf("key-%d", w.calls),
+		Path: "/billing/recharge", Hash: []byte(amount.String())}}
+	for range 1 + w.rng.IntN(4) {
+		done, err := w.recharges.Create(context.Background(), in)
+		switch {
+		case err == nil:
+			w.tell("%s orders %s: %s to %s", agent, amount, done.View.ID, done.View.Address)
+			w.told(done.View.Order, in)
+			return
+		case errors.Is(err, recharge.ErrLimit):
+			w.count("order limit")
+			return
+		case !injected(err):
+			w.fail("create for %s: %v", agent, err)
+			return
+		}
+		w.tell("%s orders %s and hears: %v", agent, amount, err)
+	}
+}
+
+// told remembers what an agent heard of its order.
+func (w *world) told(o recharge.Order, in app.CreateRecharge) {
+	if o.AgentID != in.AgentID || o.Amount != in.Amount || o.Network != network || !w.chain.Valid(o.Address) ||
+		!o.ExpiresAt.Equal(o.CreatedAt.Add(recharge.Window)) {
+		w.fail("the order of %+v is %+v", in, o)
+	}
+	if slices.ContainsFunc(w.orders, func(other recharge.Order) bool { return other.ID == o.ID }) {
+		w.fail("two calls made one order %s", o.ID)
+	}
+	for _, other := range w.wallets {
+		if other.address == o.Address && other.agent != o.AgentID {
+			w.fail("%s belongs to %s and %s", o.Address, other.agent, o.AgentID)
+		}
+	}
+	w.orders = append(w.orders, o)
+	if own := (wallet{o.AgentID, o.Address}); !slices.Contains(w.wallets, own) {
+		w.wallets = append(w.wallets, own)
+	}
+}
+
+// some picks an order, mostly a recent one.
+func (w *world) some() (recharge.Order, bool) {
+	if len(w.orders) == 0 {
+		return recharge.Order{}, false
+	}
+	n := len(w.orders)
+	if recent := 5; n > recent && w.rng.IntN(4) > 0 {
+		return w.orders[n-1-w.rng.IntN(recent)], true
+	}
+	return w.orders[w.rng.IntN(n)], true
+}
+
+func (w *world) stranger() string { return fake.ChainAddress(w.rng.IntN(5)) }
+
+func (w *world) pay(o recharge.Order, amount domain.Money) {
+	key := w.chain.Send(w.stranger(), o.Address, amount)
+	w.tell("somebody pays %s of %s for %s, %.6s", amount, o.Amount, o.ID, key.TxID)
+	if w.rng.IntN(2) == 0 {
+		w.wait(1)
+	}
+}
+
+func (w *world) payExact() {
+	if o, found := w.some(); found {
+		w.pay(o, o.Amount)
+	}
+}
+
+func (w *world) payShort() {
+	if o, found := w.some(); found {
+		w.pay(o, max(o.Amount/domain.Money(2+w.rng.IntN(3)), 1))
+	}
+}
+
+func (w *world) payOver() {
+	if o, found := w.some(); found {
+		w.pay(o, o.Amount+pick(w.rng, domain.Money(1), usdt, 100*usdt))
+	}
+}
+
+func (w *world) payInParts() {
+	o, found := w.some()
+	if !found {
+		return
+	}
+	rest := o.Amount
+	for rest > 0 {
+		part := min(rest, o.Amount/2+pick(w.rng, domain.Money(0), 1))
+		w.pay(o, part)
+		rest -= part
+		if w.rng.IntN(3) == 0 {
+			w.wait(w.rng.IntN(25))
+			w.watch(w.rng.IntN(2))
+		}
+	}
+}
+
+func (w *world) payAgain() {
+	if o, found := w.some(); found {
+		w.pay(o, o.Amount)
+		w.pay(o, o.Amount)
+	}
+}
+
+func (w *world) payDust() {
+	if o, found := w.some(); found {
+		w.pay(o, domain.Money(1+w.rng.IntN(9_999)))
+	}
+}
+
+// payTogether pays several orders, of one agent or of many, in one transaction.
+func (w *world) payTogether() {
+	var moves []fake.Move
+	for range 2 + w.rng.IntN(3) {
+		if o, found := w.some(); found {
+			moves = append(moves, fake.Move{From: w.stranger(), To: o.Address, Amount: o.Amount})
+			if w.rng.IntN(3) == 0 {
+				moves = append(moves, w.junk(o.Address))
+			}
+		}
+	}
+	if len(moves) > 0 {
+		w.tell("one transaction of %d moves, %.6s", len(moves), w.chain.SendTx(moves...)[0].TxID)
+	}
+}
+
+// junk is a move that is no money.
+func (w *world) junk(to string) fake.Move {
+	m := fake.Move{From: w.stranger(), To: to, Amount: 5 * usdt}
+	switch w.rng.IntN(4) {
+	case 0:
+		m.Foreign = true
+	case 1:
+		m.Failed = true
+	case 2:
+		m.Amount = 0
+	default:
+		m.Absurd = true
+	}
+	return m
+}
+
+func (w *world) payJunk() {
+	if o, found := w.some(); found {
+		m := w.junk(o.Address)
+		w.chain.SendTx(m)
+		w.tell("junk for %s: %+v", o.ID, m)
+	}
+}
+
+// flood hides what is there behind many small transfers.
+func (w *world) flood() {
+	if o, found := w.some(); found {
+		for range 60 {
+			w.chain.Send(w.stranger(), o.Address, 1)
+		}
+		w.tell("60 transfers of nearly nothing to %s", o.Address)
+	}
+}
+
+// rush has a payment in each of some blocks.
+func (w *world) rush() {
+	for range 10 {
+		w.payExact()
+		w.mine(1)
+	}
+	w.wait(fake.FinalBehind)
+	w.watch(w.rng.IntN(2))
+}
+
+// sweep takes money out of one of our addresses, sometimes into another.
+func (w *world) sweep() {
+	if len(w.wallets) == 0 {
+		return
+	}
+	from := pick(w.rng, w.wallets...)
+	held := domain.Money(0)
+	for _, in := range w.chain.Finals() {
+		if in.To == from.address {
+			held += in.Amount
+		}
+		if in.From == from.address {
+			held -= in.Amount
+		}
+	}
+	to := w.stranger()
+	if w.rng.IntN(3) == 0 {
+		to = pick(w.rng, w.wallets...).address
+	}
+	if held > 0 {
+		key := w.chain.Send(from.address, to, held)
+		w.tell("%s is swept to %s, %.6s", from.address, to, key.TxID)
+		w.wait(1 + fake.FinalBehind) // nobody spends it twice
+	}
+}
+
+func (w *world) wait(blocks int) {
+	w.mine(blocks)
+	w.tell("%d blocks", blocks)
+}
+
+func (w *world) forkNow() { w.fork(1+w.rng.IntN(fake.FinalBehind+2), w.rng.IntN(2) == 0) }
+
+func (w *world) fork(depth int, remine bool) {
+	gone := w.chain.Fork(depth, remine)
+	w.mu.Lock()
+	for _, key := range gone {
+		w.gone[key] = true
+	}
+	w.mu.Unlock()
+	w.tell("%d blocks are replaced, %d transfers with them, remine %t", depth, len(gone), remine)
+}
+
+// hide makes the index lag behind for somebody's next money.
+func (w *world) hide() {
+	if o, found := w.some(); found {
+		key, reads := w.chain.Send(w.stranger(), o.Address, o.Amount), 1+w.rng.IntN(12)
+		w.chain.HideFromHistory(key, reads)
+		w.hidden = append(w.hidden, key)
+		w.tell("somebody pays %s for %s, %.6s, and the index hides it %d times", o.Amount, o.ID, key.TxID, reads)
+	}
+}
+
+// run calls the service with a context that a fault may cancel.
+func (w *world) run(what string, do func(ctx context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w.dice.mu.Lock()
+	w.dice.cancel = cancel
+	w.dice.mu.Unlock()
+	err := do(ctx)
+	if err != nil && !injected(err) {
+		w.fail("%s: %v", what, err)
+	}
+	if err != nil {
+		w.tell("%s: %v", what, err)
+	} else {
+		w.tell("%s", what)
+	}
+}
+
+func (w *world) watch(n int) {
+	w.run(fmt.Sprintf("watcher %d looks", n), w.watchers[n].Watch)
+}
+
+// watchTogether has both watchers look, and more, side by side when the seed is
+// crowded and in turn when it is not.
+func (w *world) watchTogether() {
+	acts := []func(){func() { w.watch(0) }, func() { w.watch(1) }}
+	if w.rng.IntN(3) == 0 {
+		acts = append(acts, func() {
+			w.run("audit beside", func(ctx context.Context) error { return w.watchers[1].Audit(ctx, 3) })
+		})
+	}
+	if w.rng.IntN(6) == 0 {
+		acts = append(acts, w.rescan)
+	}
+	var wg sync.WaitGroup
+	for _, act := range acts {
+		if w.crowded {
+			wg.Go(act)
+		} else {
+			act()
+		}
+	}
+	wg.Wait()
+}
+
+// kill ends a watcher in the middle of whatever it does next.
+func (w *world) kill() {
+	n := w.rng.IntN(2)
+	w.dice.mu.Lock()
+	was := w.dice.unit
+	w.dice.unit = 0.5
+	w.dice.mu.Unlock()
+	w.watch(n)
+	w.dice.mu.Lock()
+	w.dice.unit = was
+	w.dice.mu.Unlock()
+	w.restart(n)
+	w.tell("watcher %d is killed and starts again", n)
+}
+
+// outage is a time without the chain, often longer than a window.
+func (w *world) outage() {
+	w.dice.mu.Lock()
+	w.dice.outage = true
+	w.dice.mu.Unlock()
+	for range 1 + w.rng.IntN(3) {
+		w.wait(pick(w.rng, 5, 100, 700))
+		if w.rng.IntN(2) == 0 {
+			w.payExact()
+		}
+		w.watch(w.rng.IntN(2))
+	}
+	w.dice.mu.Lock()
+	w.dice.outage = false
+	w.dice.mu.Unlock()
+}
+
+func (w *world) audit() {
+	w.run("audit", func(ctx context.Context) error { return w.watchers[w.rng.IntN(2)].Audit(ctx, 1+w.rng.IntN(5)) })
+}
+
+func (w *world) auditAll() {
+	w.run("audit of all", func(ctx context.Context) error {
+		_, _, err := w.watchers[0].AuditAll(ctx)
+		return err
+	})
+}
+
+func (w *world) rescan() {
+	w.mu.Lock()
+	w.rescans++
+	w.mu.Unlock()
+	from := w.chain.Now().Add(-time.Duration(w.dice.upTo(300)) * time.Minute)
+	w.run("rescan", func(ctx context.Context) error {
+		_, _, err := w.watchers[0].Rescan(ctx, from)
+		return err
+	})
+}
+
+// look reads an order as its agent does, and as another.
+func (w *world) look() {
+	o, found := w.some()
+	if !found {
+		return
+	}
+	v, err := w.recharges.Get(context.Background(), o.AgentID, o.ID)
+	if err != nil {
+		if !injected(err) {
+			w.fail("read %s: %v", o.ID, err)
+		}
+		return
+	}
+	if v.ID != o.ID || v.Amount != o.Amount || v.Address != o.Address || !v.ExpiresAt.Equal(o.ExpiresAt) ||
+		v.Confirmations < 0 || v.Confirmations > v.Required || v.Required != fake.FinalBehind ||
+		(v.Status == recharge.Confirming || v.Status == recharge.Paid) && v.TxID == "" {
+		w.fail("the view of %s is %+v", o.ID, v)
+	}
+	if _, err := w.recharges.Get(context.Background(), "agt_0", o.ID); !errors.Is(err, recharge.ErrNotFound) && !injected(err) {
+		w.fail("another agent reads %s: %v", o.ID, err)
+	}
+}
+
+func (w *world) newAccountKey() {
+	w.newKey()
+	w.tell("account key %d", w.keys)
+}
+
+// jump moves the clock of the service; the chain's goes on.
+func (w *world) jump() {
+	w.mu.Lock()
+	w.skew = pick(w.rng, -time.Hour, -time.Minute, 0, 0, time.Minute, time.Hour)
+	w.mu.Unlock()
+	w.mine(1)
+	w.tell("the clock is %s off", w.skew)
+}

@@ -1,0 +1,238 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"agentproxy/domain/recharge"
+	"agentproxy/domain/webhook"
+	"agentproxy/ports"
+)
+
+var errStore = errors.New("the store failed on purpose")
+
+// How a unit of work may end.
+type mishap int
+
+const (
+	none       mishap = iota
+	notBegun          // it never ran
+	rolledBack        // it ran to its end and is undone
+	unheard           // it is committed and the caller hears of a failure
+	twice             // it ran once for nothing before it counts
+	statement         // one of its statements fails
+)
+
+var mishaps = []string{"", "unit not begun", "unit rolled back", "unit committed unheard", "unit run twice", "statement failed"}
+
+// change is one write of an order's status.
+type change struct {
+	order string
+	to    recharge.Status
+}
+
+// store is a store that fails, and notes what was committed.
+type store struct {
+	ports.Store
+	w *world
+
+	mu      sync.Mutex
+	written int                       // units that ended, in the order of their writes
+	history []noted                   // committed changes
+	orders  []string                  // committed orders
+	shown   map[string][]recharge.Key // every transfer that was ever matched to an order
+}
+
+type noted struct {
+	change
+	unit int
+}
+
+func (s *store) View(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+	if s.w.dice.storeFault() == notBegun {
+		return errStore
+	}
+	return s.Store.View(ctx, fn)
+}
+
+func (s *store) Look(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+	if s.w.dice.storeFault() == notBegun {
+		return errStore
+	}
+	return s.Store.Look(ctx, fn)
+}
+
+func (s *store) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+	fate := s.w.dice.storeFault()
+	if fate != none && fate != statement {
+		s.w.count(mishaps[fate])
+	}
+	if fate == notBegun {
+		return errStore
+	}
+	if fate == twice {
+		err := s.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+			if err := fn(ctx, tx); err != nil {
+				return err
+			}
+			return errStore
+		})
+		if !errors.Is(err, errStore) {
+			return err
+		}
+	}
+	left := -1
+	if fate == statement {
+		left = s.w.dice.upTo(8)
+	}
+	var t *noting
+	unit := 0
+	err := s.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		t = &noting{Tx: tx, w: s.w, left: left}
+		err := fn(ctx, t)
+		if err == nil && fate == rolledBack {
+			err = errStore
+		}
+		s.mu.Lock() // the unit holds what it wrote: the next one to write it is later
+		s.written++
+		unit = s.written
+		s.mu.Unlock()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	for _, c := range t.changes {
+		s.history = append(s.history, noted{c, unit})
+	}
+	s.orders = append(s.orders, t.orders...)
+	for _, in := range t.transfers {
+		s.shown[in.OrderID] = append(s.shown[in.OrderID], in.Key)
+	}
+	s.mu.Unlock()
+	if fate == unheard {
+		return errStore
+	}
+	return nil
+}
+
+// changes are the committed changes of each order, in order.
+func (s *store) changes() map[string][]recharge.Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sorted := slices.Clone(s.history)
+	slices.SortStableFunc(sorted, func(a, b noted) int { return a.unit - b.unit })
+	out := map[string][]recharge.Status{}
+	for _, id := range s.orders {
+		out[id] = []recharge.Status{recharge.Pending}
+	}
+	for _, c := range sorted {
+		if list := out[c.order]; len(list) == 0 || list[len(list)-1] != c.to {
+			out[c.order] = append(list, c.to)
+		}
+	}
+	return out
+}
+
+// noting is a unit of work that notes what becomes of orders and, when left is
+// not negative, fails after so many writes.
+type noting struct {
+	ports.Tx
+	w         *world
+	left      int
+	changes   []change
+	orders    []string
+	transfers []recharge.Transfer // that are matched
+}
+
+func (t *noting) write() error {
+	if t.left == 0 {
+		t.w.count(mishaps[statement])
+		return errStore
+	}
+	t.left--
+	return nil
+}
+
+func (t *noting) Recharges() ports.Recharges { return notingRecharges{t.Tx.Recharges(), t} }
+func (t *noting) Ledger() ports.Ledger       { return failingLedger{t.Tx.Ledger(), t} }
+func (t *noting) Outbox() ports.Outbox       { return failingOutbox{t.Tx.Outbox(), t} }
+
+type notingRecharges struct {
+	ports.Recharges
+	t *noting
+}
+
+func (r notingRecharges) InsertAddress(ctx context.Context, a recharge.Address) error {
+	if err := r.t.write(); err != nil {
+		return err
+	}
+	return r.Recharges.InsertAddress(ctx, a)
+}
+
+func (r notingRecharges) InsertOrder(ctx context.Context, o recharge.Order) error {
+	if err := r.t.write(); err != nil {
+		return err
+	}
+	r.t.orders = append(r.t.orders, o.ID)
+	return r.Recharges.InsertOrder(ctx, o)
+}
+
+func (r notingRecharges) PutOrder(ctx context.Context, o recharge.Order) error {
+	if err := r.t.write(); err != nil {
+		return err
+	}
+	r.t.changes = append(r.t.changes, change{o.ID, o.Status})
+	return r.Recharges.PutOrder(ctx, o)
+}
+
+func (r notingRecharges) PutTransfer(ctx context.Context, in recharge.Transfer) (bool, error) {
+	if err := r.t.write(); err != nil {
+		return false, err
+	}
+	if in.OrderID != "" {
+		r.t.transfers = append(r.t.transfers, in)
+	}
+	return r.Recharges.PutTransfer(ctx, in)
+}
+
+func (r notingRecharges) PutAddress(ctx context.Context, a recharge.Address) error {
+	if err := r.t.write(); err != nil {
+		return err
+	}
+	return r.Recharges.PutAddress(ctx, a)
+}
+
+func (r notingRecharges) PutMark(ctx context.Context, network string, m recharge.Mark, rescan bool) error {
+	if err := r.t.write(); err != nil {
+		return err
+	}
+	return r.Recharges.PutMark(ctx, network, m, rescan)
+}
+
+type failingLedger struct {
+	ports.Ledger
+	t *noting
+}
+
+func (l failingLedger) Post(ctx context.Context, p ports.Posting) (e billingEntry, err error) {
+	if err := l.t.write(); err != nil {
+		return e, err
+	}
+	return l.Ledger.Post(ctx, p)
+}
+
+type failingOutbox struct {
+	ports.Outbox
+	t *noting
+}
+
+func (o failingOutbox) Append(ctx context.Context, e webhook.Event) error {
+	if err := o.t.write(); err != nil {
+		return err
+	}
+	return o.Outbox.Append(ctx, e)
+}

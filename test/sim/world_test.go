@@ -1,0 +1,302 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/recharge"
+	"agentproxy/ports"
+	"agentproxy/test/fake"
+)
+
+const (
+	usdt    = domain.Dollar
+	network = "tron-sim"
+)
+
+type billingEntry = billing.Entry
+
+// world is one seed: everything that lives in it, and what it does wrong.
+type world struct {
+	seed    uint64
+	rng     *rand.Rand // the script
+	dice    *dice      // the faults
+	crowded bool       // watchers run side by side
+	skewed  bool       // the clock of the service jumps
+	patient bool       // days may pass
+
+	clock *fake.Clock
+	skew  time.Duration
+	chain *fake.Chain
+	db    *storage.Store
+	store *store
+	ids   *fake.IDs
+	keys  int // number of account keys so far
+
+	recharges *app.Recharges
+	watchers  [2]*app.Payments
+
+	agents  []string
+	orders  []recharge.Order      // that somebody was told of
+	wallets []wallet              // addresses that somebody was told of
+	calls   int                   // Idempotency-Keys used
+	hidden  []recharge.Key        // from histories
+	gone    map[recharge.Key]bool // whose block was replaced
+	rescans int
+	mark    recharge.Mark
+
+	mu     sync.Mutex
+	log    []string
+	broken []string
+	counts map[string]int
+}
+
+type wallet struct{ agent, address string }
+
+// template is a migrated database that every seed copies.
+var template = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "sim")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "t.db")
+	st, err := storage.Open(context.Background(), storage.Config{Path: path})
+	if err != nil {
+		return nil, err
+	}
+	if err = errors.Join(st.Migrate(context.Background()), st.Close()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+// tempDir is in memory where the system has such a place.
+func tempDir() (string, error) {
+	if dir, err := os.MkdirTemp("/dev/shm", "agentproxy-sim"); err == nil {
+		return dir, nil
+	}
+	return os.MkdirTemp("", "agentproxy-sim")
+}
+
+// play lives one seed to its end.
+func play(t *testing.T, seed uint64) *world {
+	t.Helper()
+	dir, err := tempDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	w, err := newWorld(seed, filepath.Join(dir, "sim.db"))
+	if err != nil {
+		t.Errorf("seed %d: %v", seed, err)
+		return &world{seed: seed}
+	}
+	defer w.db.Close()
+	for range 2 * len(w.agents) / 3 * (1 + len(w.agents)/10) { // enough of many for reading by blocks
+		w.create()
+	}
+	for range 30 + w.rng.IntN(50) {
+		w.step()
+		w.checkNow()
+		if len(w.faults()) > 0 {
+			return w
+		}
+	}
+	w.finish()
+	return w
+}
+
+func newWorld(seed uint64, path string) (*world, error) {
+	text, err := template()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return nil, err
+	}
+	w := &world{seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), clock: fake.NewClock(), ids: new(fake.IDs),
+		chain: fake.NewChain(network, fake.Start), counts: map[string]int{}, gone: map[recharge.Key]bool{}}
+	w.dice = &dice{w: w, rng: rand.New(rand.NewPCG(seed, 2))}
+	w.crowded, w.skewed, w.patient = w.rng.IntN(4) == 0, w.rng.IntN(3) == 0, w.rng.IntN(12) == 0
+	w.dice.call = pick(w.rng, 0, 0.02, 0.1, 0.3)
+	w.dice.unit = pick(w.rng, 0, 0.02, 0.1, 0.25)
+	w.dice.move = pick(w.rng, 0, 0.02, 0.2)
+	if w.db, err = storage.Open(context.Background(), storage.Config{Path: path, Readers: 2, Now: w.clock.Now}); err != nil {
+		return nil, err
+	}
+	w.store = &store{Store: w.db, w: w, shown: map[string][]recharge.Key{}}
+	for n := range pick(w.rng, 1, 2, 3, 5, 14, 18) {
+		if err := w.addAgent(n + 1); err != nil {
+			return nil, err
+		}
+	}
+	w.newKey()
+	w.restart(0)
+	w.restart(1)
+	w.chain.OnCall(w.dice.onCall)
+	w.dice.set(true)
+	w.tell("%d agents, faults of calls %g, of units %g, of the chain's standing still %g, crowded %t, skewed %t, patient %t",
+		len(w.agents), w.dice.call, w.dice.unit, w.dice.move, w.crowded, w.skewed, w.patient)
+	return w, nil
+}
+
+func (w *world) addAgent(n int) error {
+	id := fmt.Sprintf("agt_%d", n)
+	w.agents = append(w.agents, id)
+	return w.db.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		a := account.Agent{ID: id, BillingUserID: "usr_" + id, Name: "Agent " + id, Status: account.Active,
+			KeyHash: []byte("key of " + id), SecretHash: []byte("secret of " + id), TokenVersion: 1,
+			CreatedAt: fake.Start, UpdatedAt: fake.Start}
+		var err error
+		if a.Referrer, err = tx.Referrers().Default(ctx); err != nil {
+			return err
+		}
+		if err := tx.Agents().Insert(ctx, a); err != nil {
+			return err
+		}
+		return tx.Ledger().Open(ctx, billing.Wallet{AgentID: id})
+	})
+}
+
+// newKey gives the service another account key: agents get new addresses.
+func (w *world) newKey() {
+	w.keys++
+	w.recharges = app.NewRecharges(w.store, w.clock, w.ids, w.chain, fake.NewKeys(fmt.Sprintf("key%d", w.keys)))
+}
+
+// restart replaces a watcher by one that remembers nothing.
+func (w *world) restart(n int) {
+	w.watchers[n] = app.NewPayments(w.store, w.clock, w.ids, w.chain, slog.New(slog.DiscardHandler))
+}
+
+// mine lets time pass, on the chain and for the service.
+func (w *world) mine(blocks int) {
+	w.chain.Mine(blocks)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clock.Set(w.chain.Now().Add(w.skew))
+}
+
+func (w *world) tell(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log = append(w.log, fmt.Sprintf("%s  ", w.chain.Now().Sub(fake.Start))+fmt.Sprintf(format, args...))
+}
+
+// fail notes what must not be.
+func (w *world) fail(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken = append(w.broken, fmt.Sprintf(format, args...))
+}
+
+func (w *world) count(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts[what]++
+}
+
+func (w *world) faults() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.broken
+}
+
+func (w *world) story() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(w.log, "\n")
+}
+
+func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
+
+// dice decides the faults. It may be used by many goroutines.
+type dice struct {
+	w          *world
+	call, unit float64 // how many calls of the chain and units of work fail
+	move       float64 // during how many calls of the chain it does not stand still
+
+	mu     sync.Mutex
+	rng    *rand.Rand
+	on     bool
+	outage bool // no call is answered
+	cancel context.CancelFunc
+}
+
+var errChain = errors.New("the chain does not answer")
+
+// set turns all faults on or off.
+func (d *dice) set(on bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.on, d.outage = on, false
+}
+
+func (d *dice) upTo(n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.rng.IntN(n)
+}
+
+func (d *dice) storeFault() mishap {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.on || d.rng.Float64() >= d.unit {
+		return none
+	}
+	return pick(d.rng, notBegun, rolledBack, unheard, unheard, twice, statement, statement)
+}
+
+// onCall is asked before every call of the chain.
+func (d *dice) onCall(call string) error {
+	switch call {
+	case "block", "history":
+		d.w.count("read by " + map[string]string{"block": "block", "history": "address"}[call])
+	}
+	d.mu.Lock()
+	if !d.on {
+		d.mu.Unlock()
+		return nil
+	}
+	fails := d.outage || d.rng.Float64() < d.call
+	cancelled := fails && !d.outage && d.rng.IntN(4) == 0
+	moves, blocks, depth, remine := d.rng.Float64() < d.move, d.rng.IntN(4), d.rng.IntN(5), d.rng.IntN(2) == 0
+	cancel := d.cancel
+	d.mu.Unlock()
+	switch {
+	case cancelled && cancel != nil:
+		d.w.count("call cancelled")
+		cancel() // the chain notices
+		return nil
+	case fails:
+		d.w.count("call failed")
+		return errChain
+	case moves:
+		d.w.count("chain moved during a call")
+		if depth > 0 {
+			d.w.fork(depth*3, remine)
+		}
+		d.w.mine(blocks)
+	}
+	return nil
+}
+
+// injected reports whether an error is one of ours: the service is not to blame.
+func injected(err error) bool {
+	return errors.Is(err, errStore) || errors.Is(err, errChain) || errors.Is(err, context.Canceled)
+}
