@@ -69,7 +69,7 @@ func (s *Server) declareChanges() {
 		if err != nil {
 			return 0, rotateReply{}, err
 		}
-		replayed(ctx, done)
+		replayed(ctx, done.Replayed)
 		r := s.toSession(done.View)
 		return ok, rotateReply{r, r.Proxy, r.Rotation.LastRotatedAt}, nil
 	})

@@ -1,7 +1,10 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"fmt"
+	"image/png"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +17,17 @@ import (
 
 	"agentproxy/adapters/httpapi"
 )
+
+func init() {
+	openapi3filter.RegisterBodyDecoder("image/png", func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
+		b, err := io.ReadAll(body)
+		if err != nil {
+			return nil, err
+		}
+		_, err = png.Decode(bytes.NewReader(b))
+		return string(b), err
+	})
+}
 
 // document is the service's own OpenAPI document, which every answer is held
 // against.

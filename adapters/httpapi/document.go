@@ -155,6 +155,9 @@ func (s *Server) schemaOf(v any) *huma.Schema {
 }
 
 func (s *Server) successResponse(o *operation, r reply) *huma.Response {
+	if _, is := r.Data.(picture); is {
+		return pictureResponse(o, r)
+	}
 	data := s.schemaOf(r.Data)
 	example := map[string]*huma.Example{"reply": {Value: s.exampleEnvelope(true, r.Data, nil)}}
 	if r.Or != nil {

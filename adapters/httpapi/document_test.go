@@ -45,10 +45,13 @@ func TestDocument(t *testing.T) {
 		if !slices.Equal(served, documented) {
 			t.Errorf("served\n%s\ndocumented\n%s", strings.Join(served, "\n"), strings.Join(documented, "\n"))
 		}
-		for _, later := range []string{"/billing/recharge", "/account/webhook"} {
-			if slices.ContainsFunc(served, func(s string) bool { return strings.Contains(s, later) }) {
-				t.Errorf("%s is served", later)
+		for _, recharge := range []string{"GET /billing/recharge", "GET /billing/recharge/{order_id}/qr", "GET /billing/recharge/{order_id}/status", "POST /billing/recharge"} {
+			if !slices.Contains(served, recharge) {
+				t.Errorf("%s is not served", recharge)
 			}
+		}
+		if slices.ContainsFunc(served, func(s string) bool { return strings.Contains(s, "/account/webhook") }) {
+			t.Error("/account/webhook is served")
 		}
 	})
 
@@ -94,6 +97,9 @@ func TestDocument(t *testing.T) {
 
 func checkExamples(t *testing.T, where, status string, r *openapi3.Response) {
 	t.Helper()
+	if picture := r.Content["image/png"]; picture != nil && len(r.Content) == 1 && status < "300" {
+		return // whoever wants to see one asks for it
+	}
 	media := r.Content["application/json"]
 	if media == nil {
 		t.Errorf("%s: no content", where)

@@ -9,12 +9,13 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"agentproxy/domain"
+	"agentproxy/domain/recharge"
 )
 
 const apiDescription = `Sells proxy access to software agents: register, pick a product, create a session, route
-traffic through its proxy address, report what came of it, rotate or renew, terminate.
+traffic through its proxy address, report what came of it, rotate or renew, terminate, recharge.
 
-Every answer is an envelope: success, data, error, meta. On success error is null; on an error data is null and
+Every answer but a picture is an envelope: success, data, error, meta. On success error is null; on an error data is null and
 error has a code for programs, a message for people, whether it is worth to retry, and details. Unknown paths answer
 404 NOT_FOUND and wrong methods 405 METHOD_NOT_ALLOWED with Allow, in the same envelope.
 
@@ -28,7 +29,7 @@ var apiTags = []*huma.Tag{
 	{Name: "products", Description: "What is sold, where, and what fits."},
 	{Name: "sessions", Description: "Buying, using and ending proxy sessions."},
 	{Name: "telemetry", Description: "What agents report of their requests, and what follows from it."},
-	{Name: "billing", Description: "Balance, movements and the agent's own spending guard."},
+	{Name: "billing", Description: "Balance, movements, recharges in USDT, and the agent's own spending guard."},
 	{Name: "stats", Description: "Figures over all sessions and over time."},
 }
 
@@ -63,6 +64,7 @@ var exampleDetails = map[string]map[string]any{
 		"currency": domain.Currency},
 	"PRICE_MISMATCH":               {"cost": domain.MustMoney("2"), "max_cost": domain.MustMoney("1.5")},
 	"AUTH_INSUFFICIENT_PERMISSION": {"required": "sessions:write"},
+	"ORDER_LIMIT_REACHED":          {"limit": recharge.MaxOpen},
 }
 
 func withExampleDetails(e *domain.Error) *domain.Error {

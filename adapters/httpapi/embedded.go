@@ -11,6 +11,8 @@ type (
 	Idempotent = idempotent
 	// OneSession is the path of an operation on one session.
 	OneSession = sessionPath
+	// RechargeFields are the fields of a recharge order.
+	RechargeFields = rechargeReply
 	// SessionFields are the fields of a session.
 	SessionFields = sessionReply
 	// ProxyFields are the fields of a proxy.

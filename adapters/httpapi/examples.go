@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"strings"
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/recharge"
 )
 
 // The replies that the document shows. Their types give its schemas, so an
@@ -15,6 +17,7 @@ const (
 	exampleAgent   = "agt_" + exampleID
 	exampleSession = "sess_" + exampleID
 	examplePass    = "mfzwizlbonsgk3tumfzwizlbonsgk3tu"
+	exampleWallet  = "TExampLe1111111111111111111111111x" // no wallet takes it
 )
 
 var (
@@ -74,6 +77,13 @@ var (
 	exampleTransactions = transactionsReply{[]transactionReply{{TransactionID: "txn_" + exampleID, Type: "hold", Amount: usd("-0.25"),
 		BalanceAfter: usd("9.75"), Currency: domain.Currency, Description: "1 GB of dyn_global_1", SessionID: exampleSession,
 		CreatedAt: stamp(exampleTime)}}, paginationReply{1, 20, 1, 1}}
+	exampleRecharge = rechargeReply{OrderID: "PAY20260515120000" + exampleID, Status: "pending", Amount: usd("25.5"), AmountUSDT: usd("25.5"),
+		Currency: domain.Currency, Network: network, Wallet: exampleWallet, ExpireTime: stamp(exampleTime.Add(recharge.Window)),
+		CreatedAt: stamp(exampleTime)}
+	exampleRechargeStatus = rechargeStatusReply{RechargeFields: paidExample(), Confirmations: 19, Required: 19,
+		TxHash: maybeText(strings.Repeat("9c1f", 16)), PaidAt: maybeStamp(exampleTime.Add(3 * time.Minute))}
+	exampleRechargeQuote = dryRunReply{true, 0, domain.Currency, usd("35.25")}
+
 	exampleReport = reportReply{"day", stamp(exampleTime.Truncate(24 * time.Hour)), stamp(exampleTime.Truncate(24 * time.Hour).Add(24 * time.Hour)),
 		domain.Currency, reportTotalsReply{usd("0.03"), 120_000_000, 1},
 		[]reportItemReply{{exampleSession, "dynamic", "dyn_global_1", usd("0.03"), 0, 120_000_000, 120_000_000, 12}}}
@@ -106,6 +116,12 @@ func creatingExample() sessionReply {
 	s.Usage = usageReply{Traffic: trafficReply{1_000_000_000, 0, 1_000_000_000, 1_000_000_000, 0, 0, 0, 1_000_000_000, 0},
 		Time: timeReply{RemainingSeconds: -1}, Cost: s.Cost, AsOf: stamp(exampleTime)}
 	return s
+}
+
+func paidExample() rechargeReply {
+	r := exampleRecharge
+	r.Status, r.ReceivedUSDT = "paid", r.AmountUSDT
+	return r
 }
 
 func endedExample() sessionReply {

@@ -181,6 +181,17 @@ func TestBounds(t *testing.T) {
 			{`{"event_type":"success","occurred_at":"2026-05-15T12:05:00Z"}`, 200, ""}, {`{"event_type":"success","occurred_at":"2026-05-15T12:05:01Z"}`, 400, "occurred_at"},
 			{`{"event_type":"success","occurred_at":"yesterday"}`, 400, "occurred_at"}, {`{"event_type":"success","status_code":null,"latency_ms":null,"occurred_at":null}`, 200, ""},
 		}},
+		{"POST", "/v1/billing/recharge?dry_run=true", []bound{
+			{`{"amount":1}`, 200, ""}, {`{"amount":10000}`, 200, ""}, {`{"amount":10000.00}`, 200, ""}, {`{"amount":1e1}`, 200, ""}, {`{"amount":1E+4}`, 200, ""}, {`{"amount":12.34}`, 200, ""}, {`{"amount":1000e-2}`, 200, ""},
+			{``, 400, ""}, {`{}`, 400, "amount"}, {`{"amount":null}`, 400, "amount"}, {`{"amount":"12"}`, 400, "amount"}, {`{"amount":true}`, 400, "amount"}, {`{"amount":[12]}`, 400, "amount"}, {`{"amount":{}}`, 400, "amount"},
+			{`{"Amount":12}`, 400, "amount"}, {`{"amount":0}`, 400, "amount"}, {`{"amount":-0}`, 400, "amount"}, {`{"amount":-12}`, 400, "amount"}, {`{"amount":0.99}`, 400, "amount"}, {`{"amount":0.001}`, 400, "amount"},
+			{`{"amount":10000.01}`, 400, "amount"}, {`{"amount":12.345}`, 400, "amount"}, {`{"amount":12.3400001}`, 400, "amount"}, {`{"amount":12.340000000000000000001}`, 400, "amount"}, {`{"amount":12.000001}`, 400, "amount"},
+			{`{"amount":0.99999999999999999999999}`, 400, "amount"}, {`{"amount":10000.00000000000000001}`, 400, "amount"}, {`{"amount":1e5}`, 400, "amount"}, {`{"amount":1e-400}`, 400, "amount"}, {`{"amount":1e400}`, 400, "amount"}, {`{"amount":-1e400}`, 400, "amount"},
+			{`{"amount":NaN}`, 400, "amount"}, {`{"amount":Infinity}`, 400, "amount"}, {`{"amount":0x10}`, 400, ""}, {`{"amount":012}`, 400, ""}, {`{"amount":12,"amount":13}`, 400, "amount"}, {`{"amount":12,"AMOUNT":13}`, 400, "amount"},
+			{`{"amount":12,"payment_method":"usdt"}`, 200, ""}, {`{"amount":12,"payment_method":null}`, 200, ""}, {`{"amount":12,"payment_method":""}`, 400, "payment_method"}, {`{"amount":12,"payment_method":"USDT"}`, 400, "payment_method"},
+			{`{"amount":12,"payment_method":"card"}`, 400, "payment_method"}, {`{"amount":12,"payment_method":1}`, 400, "payment_method"}, {`{"amount":12,"payment_method":["usdt"]}`, 400, "payment_method"},
+			{`{"amount":12,"status":"paid","received_usdt":12,"wallet_address":"T","order_id":"PAY1","balance":9}`, 200, ""},
+		}},
 		{"PUT", "/v1/account/info", []bound{
 			{``, 200, ""}, {`{"name":null}`, 400, "name"}, {`{"name":"a"}`, 400, "name"}, {`{"name":"Fine"}`, 200, ""}, {`{"contact_email":""}`, 200, ""}, {`{"webhook_url":"x"}`, 400, "webhook_url"},
 			{`{"description":null,"balance":1,"status":"disabled","agent_id":"agt_x","rate_limit":0}`, 200, ""},

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"agentproxy/domain"
+	"agentproxy/test/fake"
 )
 
 var updateGolden = flag.Bool("update", false, "rewrite testdata")
@@ -27,7 +30,9 @@ func (a *answer) golden(name string) *answer {
 		}
 	}
 	b.WriteByte('\n')
-	if err := json.Indent(&b, bytes.TrimSpace(a.body), "", "  "); err != nil {
+	if a.header.Get("Content-Type") == "image/png" {
+		fmt.Fprint(&b, readCode(a.t, a.body))
+	} else if err := json.Indent(&b, bytes.TrimSpace(a.body), "", "  "); err != nil {
 		a.t.Fatal(err)
 	}
 	b.WriteByte('\n')
@@ -71,6 +76,7 @@ func TestGolden(t *testing.T) {
 
 	goldenSessions(w, a)
 	goldenMoney(w, a)
+	goldenRecharges(w, a)
 	everyOperation(t, w)
 }
 
@@ -117,6 +123,29 @@ func goldenMoney(w *world, a agent) {
 	w.do("GET", "/v1/stats/overview", "", a.as).want(200).golden("get-overview")
 	w.do("GET", "/v1/stats/traffic?granularity=day&start_date=2026-05-14&end_date=2026-05-16", "", a.as).want(200).golden("get-traffic-stats")
 	w.do("GET", "/v1/stats/cost?granularity=hour&start_date=2026-05-15T11:00:00Z&end_date=2026-05-15T13:00:00Z", "", a.as).want(200).golden("get-cost-stats")
+}
+
+func goldenRecharges(w *world, a agent) {
+	w.clock.Advance(time.Minute)
+	w.do("POST", "/v1/billing/recharge?dry_run=true", `{"amount":25.5}`, a.as).want(200).golden("create-recharge-dry-run")
+	r := w.do("POST", "/v1/billing/recharge", `{"amount":25.5,"payment_method":"usdt"}`, a.as, header("Idempotency-Key", "one")).
+		want(201).golden("create-recharge")
+	order := "/v1/billing/recharge/" + r.str("data.order_id")
+	w.do("GET", order+"/status", "", a.as).want(200).golden("get-recharge-status-pending")
+	w.do("GET", order+"/qr", "", a.as).want(200).golden("get-recharge-qr")
+	w.chain.Mine(41) // the order stands before its money
+	w.chain.Send(fake.ChainAddress(1), r.str("data.wallet_address"), domain.MustMoney("25.5"))
+	w.mine(3)
+	w.do("GET", order+"/status", "", a.as).want(200).golden("get-recharge-status-confirming")
+	w.mine(30)
+	w.do("GET", order+"/status", "", a.as).want(200).golden("get-recharge-status")
+	w.do("POST", "/v1/billing/recharge", `{"amount":1}`, a.as).want(201)
+	w.do("GET", "/v1/billing/recharge", "", a.as).want(200).golden("list-recharges")
+	w.do("GET", "/v1/billing/transactions?type=recharge", "", a.as).want(200).golden("list-transactions-recharge")
+	w.do("POST", "/v1/billing/recharge", `{"amount":25.5,"payment_method":"usdt"}`, a.as, header("Idempotency-Key", "one")).
+		want(201).golden("create-recharge-replayed")
+	w.do("GET", order+"0/status", "", a.as).refused(404, "ORDER_NOT_FOUND").golden("get-recharge-status-unknown")
+	w.do("POST", "/v1/billing/recharge", `{"amount":0.5,"payment_method":"card"}`, a.as).refused(400, "INVALID_REQUEST").golden("create-recharge-refused")
 }
 
 // everyOperation wants a golden answer of each documented operation.

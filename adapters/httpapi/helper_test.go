@@ -50,6 +50,8 @@ type world struct {
 	sessions *app.Sessions
 	accounts *app.Accounts
 	traffic  *app.Traffic
+	payments *app.Payments
+	chain    *fake.Chain
 	hub      *app.Hub
 	server   *httpapi.Server
 	log      *logs
@@ -61,7 +63,8 @@ type world struct {
 
 func newWorld(t testing.TB, o options) *world {
 	t.Helper()
-	w := &world{t: t, clock: fake.NewClock(), ids: &fake.IDs{}, provider: fake.NewProvider("fake"), prober: &prober{}, log: &logs{}}
+	w := &world{t: t, clock: fake.NewClock(), ids: &fake.IDs{}, provider: fake.NewProvider("fake"), prober: &prober{}, log: &logs{},
+		chain: fake.NewChain("tron-test", fake.Start)}
 	w.provider.SetLocal(true)
 	var err error
 	w.store, err = storage.Open(context.Background(), storage.Config{Path: filepath.Join(t.TempDir(), "test.db"), Now: w.clock.Now})
@@ -98,13 +101,15 @@ func newWorld(t testing.TB, o options) *world {
 	w.accounts = app.NewAccounts(app.AccountConfig{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute},
 		w.store, clock, w.ids, secrets, system.NewTokens(real, w.ids), w.hub)
 	w.sessions = app.NewSessions(app.SessionConfig{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, w.hub)
+	w.payments = app.NewPayments(w.store, clock, w.ids, w.chain, log)
 	w.traffic = app.NewTraffic(w.store, clock, w.ids, w.sessions, w.hub)
-	w.server = httpapi.New(httpapi.Config{GatewayHost: "proxy.test", GatewayPort: 8081, TrustedProxies: o.trusted, Version: "1.2.3"},
+	w.server = httpapi.New(httpapi.Config{Addr: "127.0.0.1:0", GatewayHost: "proxy.test", GatewayPort: 8081, TrustedProxies: o.trusted, Version: "1.2.3"},
 		httpapi.Deps{Accounts: w.accounts, Catalog: cat, Sessions: w.sessions, Checks: app.NewChecks(w.sessions, w.prober),
 			Telemetry: app.NewTelemetry(w.store, clock, w.ids, w.traffic), Wallet: app.NewWallet(w.store, clock, w.ids),
-			Stats:  app.NewStats(w.store, clock),
-			Limits: app.NewLimits(app.LimitConfig{RegistrationsPerMinute: o.registrations}, clock),
-			Store:  w.store, Clock: clock, IDs: w.ids, Log: log})
+			Recharges: app.NewRecharges(w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
+			Stats:     app.NewStats(w.store, clock),
+			Limits:    app.NewLimits(app.LimitConfig{RegistrationsPerMinute: o.registrations}, clock),
+			Store:     w.store, Clock: clock, IDs: w.ids, Log: log})
 	if _, bench := t.(*testing.B); !bench {
 		w.doc = newDocument(t, w.server)
 	}
@@ -130,6 +135,17 @@ func (w *world) work() {
 			w.must(w.sessions.Provision(context.Background(), j.SessionID))
 		}
 	}
+}
+
+// mine adds blocks to the chain, moves the clock to the newest, and lets the
+// watcher look.
+func (w *world) mine(blocks int) {
+	w.t.Helper()
+	w.chain.Mine(blocks)
+	if now := w.chain.Now(); now.After(w.clock.Now()) {
+		w.clock.Set(now)
+	}
+	w.must(w.payments.Watch(context.Background()))
 }
 
 // countedSecrets makes keys that are the same on every run.

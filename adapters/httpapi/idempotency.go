@@ -50,8 +50,8 @@ func canonical(body []byte) []byte {
 }
 
 // replayed marks an answer as a repetition.
-func replayed(ctx context.Context, d app.Done) {
-	if d.Replayed {
+func replayed(ctx context.Context, again bool) {
+	if again {
 		callIn(ctx).gin.Header("Idempotency-Replayed", "true")
 	}
 }

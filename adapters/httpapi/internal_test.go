@@ -64,6 +64,9 @@ func TestEncoder(t *testing.T) {
 	for _, o := range s.ops {
 		for _, r := range o.OK {
 			for _, v := range []any{r.Data, r.Or} {
+				if _, is := v.(picture); is {
+					continue // nothing encodes it
+				}
 				buf := &buffer{}
 				if err := appendValue(buf, v); err != nil {
 					t.Fatal(err)

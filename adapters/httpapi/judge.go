@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -28,10 +29,7 @@ func judge(body []byte) error {
 		return domain.ErrInvalid.Msgf("the body must be a JSON object")
 	}
 	if err := j.object(0); err != nil {
-		if j.twice != "" {
-			return domain.InvalidField(strings.TrimPrefix(j.twice, "."), "is given twice (upper and lower case count as the same)")
-		}
-		return err
+		return j.named(err)
 	}
 	j.space()
 	if j.i != len(body) {
@@ -45,14 +43,34 @@ const maxDepth = 32
 
 // judgement is one pass over a body.
 type judgement struct {
-	body  []byte
-	i     int
-	twice string // the path of a key that is given twice
+	body []byte
+	i    int
+	path string // of the value that is refused, with a leading dot
+	what string // is wrong with it
 }
 
 func (j *judgement) fault(what string) error {
+	j.what = what
 	return domain.ErrInvalid.Msgf("the body is not valid JSON: %s at byte %d", what, j.i)
 }
+
+// named is a fault with the field that it was found in, if it was in one.
+func (j *judgement) named(err error) error {
+	field := strings.TrimPrefix(j.path, ".")
+	if field == "" {
+		return err
+	}
+	if j.what == givenTwice {
+		return domain.InvalidField(field, givenTwice)
+	}
+	var e *domain.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return e.With("fields", []domain.FieldIssue{{Field: field, Issue: "is not valid JSON: " + j.what}})
+}
+
+const givenTwice = "is given twice (upper and lower case count as the same)"
 
 func (j *judgement) at(c byte) bool { return j.i < len(j.body) && j.body[j.i] == c }
 
@@ -114,9 +132,7 @@ func (j *judgement) array(depth int) error {
 	for n := 0; ; n++ {
 		j.space()
 		if err := j.value(depth + 1); err != nil {
-			if j.twice != "" {
-				j.twice = "[" + strconv.Itoa(n) + "]" + j.twice
-			}
+			j.path = "[" + strconv.Itoa(n) + "]" + j.path
 			return err
 		}
 		j.space()
@@ -159,9 +175,7 @@ func (j *judgement) object(depth int) error {
 		j.i++
 		j.space()
 		if err := j.value(depth + 1); err != nil {
-			if j.twice != "" {
-				j.twice = "." + shown(name) + j.twice
-			}
+			j.path = "." + shown(name) + j.path
 			return err
 		}
 		j.space()
@@ -195,7 +209,7 @@ func (j *judgement) key(seen *keySet) ([]byte, error) {
 		name = folded(name)
 	}
 	if !seen.add(name) {
-		j.twice = "." + shown(name)
+		j.path, j.what = "."+shown(name), givenTwice
 		return nil, domain.ErrInvalid
 	}
 	if !ours {

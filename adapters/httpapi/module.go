@@ -26,6 +26,7 @@ type params struct {
 	Checks    *app.Checks
 	Telemetry *app.Telemetry
 	Wallet    *app.Wallet
+	Recharges *app.Recharges
 	Stats     *app.Stats
 	Limits    *app.Limits
 	Store     ports.Store
@@ -36,6 +37,6 @@ type params struct {
 
 func (p params) deps() Deps {
 	return Deps{Accounts: p.Accounts, Catalog: p.Catalog, Sessions: p.Sessions, Checks: p.Checks,
-		Telemetry: p.Telemetry, Wallet: p.Wallet, Stats: p.Stats, Limits: p.Limits,
+		Telemetry: p.Telemetry, Wallet: p.Wallet, Recharges: p.Recharges, Stats: p.Stats, Limits: p.Limits,
 		Store: p.Store, Clock: p.Clock, IDs: p.IDs, Log: p.Log}
 }

@@ -60,6 +60,8 @@ func op[I, O any](s *Server, o operation, handle func(context.Context, *I) (int,
 		status, data, err := handle(ctx, in)
 		if err != nil {
 			s.refuse(c, err)
+		} else if p, is := any(data).(picture); is {
+			s.show(c, status, p)
 		} else {
 			s.answer(c, status, data)
 		}
@@ -90,6 +92,12 @@ func (a adapter) Handle(h *huma.Operation, handler func(huma.Context)) {
 	o := a.s.ops[h.OperationID]
 	a.group.Handle(h.Method, path, func(g *gin.Context) {
 		c := callOf(g)
+		for _, p := range g.Params {
+			if p.Value == "" { // a path such as /sessions//usage, which gin takes
+				a.s.refuse(c, errNoRoute)
+				return
+			}
+		}
 		c.op = o
 		if err := a.s.admit(c); err != nil {
 			a.s.refuse(c, err)

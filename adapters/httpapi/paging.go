@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"agentproxy/app"
 	"agentproxy/domain"
 )
 
@@ -67,6 +68,10 @@ type dryRunReply struct {
 	Cost         money  `json:"cost"`
 	Currency     string `json:"currency" enum:"USD"`
 	BalanceAfter money  `json:"balance_after"`
+}
+
+func toQuote(q *app.Quote) dryRunReply {
+	return dryRunReply{true, money(q.Cost), domain.Currency, money(q.BalanceAfter)}
 }
 
 var exampleDryRun = dryRunReply{true, money(domain.MustMoney("0.25")), domain.Currency, money(domain.MustMoney("9.75"))}

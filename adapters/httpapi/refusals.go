@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"agentproxy/domain"
+	"agentproxy/domain/recharge"
 	"agentproxy/domain/session"
 )
 
@@ -20,4 +21,6 @@ var (
 	ofSession = refusals(session.ErrNotFound)
 	// ofLive is what an action on a live session can refuse with besides.
 	ofLive = and(ofSession, session.ErrNotReady, session.ErrOver)
+	// ofOrder is what every operation on one recharge order can refuse with.
+	ofOrder = refusals(recharge.ErrNotFound)
 )

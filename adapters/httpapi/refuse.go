@@ -165,15 +165,18 @@ func plainIssue(issue string) string {
 	case strings.HasPrefix(rest, "string to "):
 		return "must " + strings.TrimPrefix(rest, "string to ")
 	case strings.HasPrefix(rest, "length "), strings.HasPrefix(rest, "array length "):
-		return "must have a " + strings.TrimPrefix(rest, "array ")
+		return "must have a " + inWords.Replace(strings.TrimPrefix(rest, "array "))
 	case strings.HasPrefix(rest, "number "):
-		return "must be a " + rest
+		return "must be a " + inWords.Replace(rest)
 	case strings.HasPrefix(rest, "array"), strings.HasPrefix(rest, "object"), strings.HasPrefix(rest, "integer"):
 		return "must be an " + rest
 	default:
 		return "must be a " + rest
 	}
 }
+
+// inWords says a bound in words: JSON writes a sign of comparison as an escape.
+var inWords = strings.NewReplacer(">= ", "of at least ", "<= ", "of at most ", "> ", "above ", "< ", "below ")
 
 func between(s, before, after string) (string, bool) {
 	s, ok := strings.CutPrefix(s, before)

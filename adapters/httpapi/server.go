@@ -39,6 +39,7 @@ type Deps struct {
 	Checks    *app.Checks
 	Telemetry *app.Telemetry
 	Wallet    *app.Wallet
+	Recharges *app.Recharges
 	Stats     *app.Stats
 	Limits    *app.Limits
 	Store     ports.Store // for the health check
@@ -91,6 +92,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.declareSessionViews()
 	s.declareTelemetry()
 	s.declareBilling()
+	s.declareRecharges()
 	s.declareStats()
 	s.finishDocument()
 	s.serveDocs()

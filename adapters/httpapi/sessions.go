@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"agentproxy/app"
-	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
@@ -120,9 +119,9 @@ func (s *Server) bought(ctx context.Context, d app.Done, err error) (int, any, e
 	if err != nil {
 		return 0, nil, err
 	}
-	replayed(ctx, d)
+	replayed(ctx, d.Replayed)
 	if d.Quote != nil {
-		return ok, dryRunReply{true, money(d.Quote.Cost), domain.Currency, money(d.Quote.BalanceAfter)}, nil
+		return ok, toQuote(d.Quote), nil
 	}
 	if d.Status == http.StatusAccepted {
 		callIn(ctx).gin.Header("Location", Prefix+"/sessions/"+d.View.ID)

@@ -34,6 +34,8 @@ func bodyOf(op *openapi3.Operation) string {
 		return `{"events":[{"session_id":"sess_x","event_type":"success"}]}`
 	case "create-session":
 		return `{"type":"dynamic","config":{"product_no":"dyn_sync"}}`
+	case "create-recharge":
+		return `{"amount":10}`
 	}
 	if op.RequestBody != nil {
 		return "{}"
@@ -47,7 +49,10 @@ func TestEveryOperation(t *testing.T) {
 	w := newWorld(t, options{})
 	a, b := w.register("First"), w.register("Second")
 	mine := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync"}}`, a.as).want(201).str("data.session_id")
-	fill := func(path, id string) string { return strings.Replace(path, "{session_id}", id, 1) }
+	order := w.do("POST", "/v1/billing/recharge", `{"amount":10}`, a.as).want(201).str("data.order_id")
+	fill := func(path, id string) string {
+		return strings.NewReplacer("{session_id}", id, "{order_id}", order).Replace(path)
+	}
 
 	t.Run("without a credential is 401, unless it needs none", func(t *testing.T) {
 		w.doc.operations(func(method, path string, op *openapi3.Operation) {
@@ -100,6 +105,27 @@ func TestEveryOperation(t *testing.T) {
 		}
 	})
 
+	t.Run("answers another agent's order like one that does not exist", func(t *testing.T) {
+		w.doc.operations(func(method, path string, op *openapi3.Operation) {
+			if !strings.Contains(path, "{order_id}") {
+				return
+			}
+			at := func(id string) string { return strings.Replace(path, "{order_id}", id, 1) }
+			w.do(method, at(order), bodyOf(op), a.as).want(200)
+			foreign := w.do(method, at(order), bodyOf(op), b.as).refused(404, "ORDER_NOT_FOUND")
+			for _, id := range []string{"PAY20260515120000zzzzzzzz", strings.ToLower(order), order + "x", order[:len(order)-1], "x", "PAY%00", "..%5c", "PAY'%20OR%201", "PAY%25",
+				"%20" + order, order + "%0a", strings.Repeat("a", 300), "sess_x"} {
+				unknown := w.do(method, at(id), bodyOf(op), a.as).refused(404, "ORDER_NOT_FOUND")
+				if got, want := text(unknown.at("error")), text(foreign.at("error")); got != want {
+					t.Errorf("%s %s: %s, another agent's %s", method, path, got, want)
+				}
+			}
+		})
+		if n := w.do("GET", "/v1/billing/recharge", "", b.as).want(200).num("data.pagination.total"); n != 0 {
+			t.Errorf("another agent sees %v orders", n)
+		}
+	})
+
 	t.Run("with another method is 405 and lists those it takes", func(t *testing.T) {
 		paths := w.doc.doc.Paths.Map()
 		w.doc.operations(func(_, path string, _ *openapi3.Operation) {
@@ -123,11 +149,17 @@ func TestEveryOperation(t *testing.T) {
 
 	t.Run("that does not exist is 404, with or without a credential", func(t *testing.T) {
 		for _, path := range []string{"/", "/v1", "/v1/", "/v1/nothing", "//v1//sessions", "/v1/sessions/", "/v1/products/", "/v2/sessions",
-			"/v1/sessions/" + mine + "/", "/v1/sessions/" + mine + "/nothing", "/v1/billing/recharge", "/v1/account/webhook", "/V1/health",
+			"/v1/sessions/" + mine + "/", "/v1/sessions/" + mine + "/nothing", "/v1/billing/recharge/", "/v1/billing/recharge/" + order,
+			"/v1/billing/recharge/" + order + "/pay", "/v1/account/webhook", "/V1/health",
 			"/v1/sessions/%2e%2e/%2e%2e/account/info", "/v1/./health", "/v1/health%00"} {
 			w.do("GET", path, "").refused(404, "NOT_FOUND")
 			w.do("GET", path, "", a.as).refused(404, "NOT_FOUND")
 			w.do("POST", path, "{}", header("X-API-Key", "ak_wrong")).refused(404, "NOT_FOUND")
+		}
+		for _, request := range []string{"GET /v1/billing/recharge//status", "GET /v1/sessions//usage", "POST /v1/sessions//rotate"} {
+			method, path, _ := strings.Cut(request, " ")
+			w.do(method, path, "").refused(404, "NOT_FOUND")
+			w.do(method, path, "", a.as).refused(404, "NOT_FOUND")
 		}
 	})
 }

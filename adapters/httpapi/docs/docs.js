@@ -84,6 +84,7 @@ function curl(verb, path, op, example) {
   const lines = [`curl ${verb === "GET" ? "" : "-X " + verb + " "}'${location.origin}${base()}${path}'`];
   if ((op.security || []).length) lines.push("  -H 'X-API-Key: ak_…'");
   if (example !== undefined) lines.push("  -H 'Content-Type: application/json'", `  -d '${JSON.stringify(example)}'`);
+  if (Object.values(op.responses).some((r) => r.content && r.content["image/png"])) lines.push("  -o picture.png");
   return lines.join(" \\\n");
 }
 
@@ -107,7 +108,10 @@ function operation(verb, path, op) {
   let data = null;
   for (const [status, r] of Object.entries(op.responses).sort()) {
     const media = r.content && r.content["application/json"];
-    if (!media) continue;
+    if (!media) {
+      shown.append(el("p", { class: "soft" }, r.description));
+      continue;
+    }
     const examples = Object.entries(media.examples || (media.example ? { reply: { value: media.example } } : {}));
     if (status < "300") {
       const s = resolve(media.schema);

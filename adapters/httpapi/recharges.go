@@ -1,0 +1,168 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/recharge"
+)
+
+// orderPath is the path of every operation on one recharge order.
+type orderPath struct {
+	OrderID string `path:"order_id" doc:"The order, prefix PAY."`
+}
+
+// id is the order's id. What cannot be one is not looked for.
+func (p orderPath) id() (string, error) {
+	if len(p.OrderID) > 64 {
+		return "", recharge.ErrNotFound
+	}
+	for _, c := range []byte(p.OrderID) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') {
+			return "", recharge.ErrNotFound
+		}
+	}
+	return p.OrderID, nil
+}
+
+type rechargeInput struct {
+	Idempotent
+	DryRun
+	Body rechargeBody
+}
+
+type rechargeBody struct {
+	_             struct{} `json:"-" additionalProperties:"true"`
+	Amount        decimal  `json:"amount" minimum:"1" maximum:"10000" doc:"US dollars with at most 2 decimals; 1 USDT is 1 USD."`
+	PaymentMethod string   `json:"payment_method,omitempty" nullable:"true" enum:"usdt" doc:"usdt is the default and the only one."`
+}
+
+type rechargesInput struct {
+	Paging
+	Status string `query:"status" enum:"pending,confirming,paid,expired,failed"`
+}
+
+type rechargeReply struct {
+	OrderID      string `json:"order_id" pattern:"^PAY[0-9A-Za-z]+$"`
+	Status       string `json:"status" enum:"pending,confirming,paid,expired,failed"`
+	Amount       money  `json:"amount" doc:"US dollars, as ordered."`
+	AmountUSDT   money  `json:"amount_usdt" doc:"USDT to send."`
+	ReceivedUSDT money  `json:"received_usdt" doc:"USDT of final transfers that count for this order; all of it is credited, also what is paid over."`
+	Currency     string `json:"currency" enum:"USD"`
+	Network      string `json:"network" enum:"TRC20"`
+	Wallet       string `json:"wallet_address" minLength:"34" maxLength:"34" doc:"The agent's own address on TRON. Send USDT (TRC20) only."`
+	ExpireTime   stamp  `json:"expire_time" doc:"Send before this."`
+	CreatedAt    stamp  `json:"created_at"`
+}
+
+type rechargeStatusReply struct {
+	RechargeFields
+	Confirmations int        `json:"confirmations" minimum:"0" doc:"Blocks on top of the newest transfer, at most required_confirmations."`
+	Required      int        `json:"required_confirmations" minimum:"0" doc:"Blocks that make a transfer final."`
+	TxHash        maybeText  `json:"tx_hash" doc:"The transaction of the newest transfer; null: none was seen."`
+	PaidAt        maybeStamp `json:"paid_at" doc:"When the transfer that reached the amount was made; null: not yet."`
+}
+
+type rechargesReply struct {
+	Items      []rechargeReply `json:"items"`
+	Pagination paginationReply `json:"pagination"`
+}
+
+// network is the name under which wallets know USDT on TRON.
+const network = "TRC20"
+
+const rechargeDoc = `Answers where to send amount_usdt in USDT (TRC20) before expire_time; then poll the status until it
+is paid. The exchange's fee comes on top. The address is the agent's own and stays: every final transfer to it is
+credited once, whatever the orders say. At most 10 orders are open at a time. dry_run creates nothing.`
+
+// declareRecharges declares how money comes in.
+func (s *Server) declareRecharges() {
+	op(s, operation{ID: "create-recharge", Method: http.MethodPost, Path: "/billing/recharge", Tag: "billing",
+		Summary: "Order a recharge in USDT", Scope: account.BillingWrite, Idempotent: true, Doc: rechargeDoc,
+		OK: []reply{
+			{ok, "A dry run. It costs nothing and adds to the balance.", exampleRechargeQuote, nil},
+			{http.StatusCreated, "The order waits for its money.", exampleRecharge, nil},
+		},
+		Refuses: refusals(recharge.ErrLimit),
+		Example: map[string]any{"amount": 25.5, "payment_method": "usdt"},
+	}, s.createRecharge)
+	op(s, operation{ID: "list-recharges", Method: http.MethodGet, Path: "/billing/recharge", Tag: "billing",
+		Summary: "The agent's recharge orders, newest first", Scope: account.BillingRead,
+		OK: []reply{{ok, "A page of orders.", rechargesReply{[]rechargeReply{exampleRecharge}, paginationReply{1, 20, 1, 1}}, nil}},
+	}, func(ctx context.Context, in *rechargesInput) (int, rechargesReply, error) {
+		page, err := in.page(ctx)
+		if err != nil {
+			return 0, rechargesReply{}, err
+		}
+		list, err := s.Recharges.List(ctx, caller(ctx), recharge.Status(in.Status), page)
+		if err != nil {
+			return 0, rechargesReply{}, err
+		}
+		items, pagination := toItems(list, toRecharge)
+		return ok, rechargesReply{items, pagination}, nil
+	})
+	op(s, operation{ID: "get-recharge-status", Method: http.MethodGet, Path: "/billing/recharge/{order_id}/status", Tag: "billing",
+		Summary: "How far a recharge order is", Scope: account.BillingRead, Refuses: ofOrder,
+		Doc: `Poll every few seconds until paid. An order that expired is still paid by money that comes within 72 hours;
+later money is credited without the order.`,
+		OK: []reply{{ok, "The order.", exampleRechargeStatus, nil}},
+	}, func(ctx context.Context, in *orderPath) (int, rechargeStatusReply, error) {
+		v, err := s.readOrder(ctx, in)
+		return ok, rechargeStatusReply{toRecharge(v.Order), v.Confirmations, v.Required, maybeText(v.TxID), maybeStamp(v.PaidAt)}, err
+	})
+	op(s, operation{ID: "get-recharge-qr", Method: http.MethodGet, Path: "/billing/recharge/{order_id}/qr", Tag: "billing",
+		Summary: "The wallet address of an order as a QR code", Scope: account.BillingRead, Refuses: ofOrder,
+		Doc: "The code holds wallet_address and nothing else: wallets take no address with an amount. Enter amount_usdt by hand.",
+		OK:  []reply{{ok, "A PNG of at least 256 by 256 pixels, without envelope.", picture{}, nil}},
+	}, func(ctx context.Context, in *orderPath) (int, picture, error) {
+		v, err := s.readOrder(ctx, in)
+		if err != nil {
+			return 0, nil, err
+		}
+		p, err := drawCode(v.Address)
+		return ok, p, err
+	})
+}
+
+// createRecharge is refused for an amount by the text that was sent, so that no
+// digit is lost on the way.
+func (s *Server) createRecharge(ctx context.Context, in *rechargeInput) (int, any, error) {
+	key, err := in.call(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	dry, err := in.asked(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	amount, err := domain.ParseMoney(string(in.Body.Amount))
+	if err != nil {
+		return 0, nil, recharge.CheckAmount(0) // as wrong as nothing
+	}
+	done, err := s.Recharges.Create(ctx, app.CreateRecharge{AgentID: caller(ctx), Amount: amount, Call: key, DryRun: dry})
+	if err != nil {
+		return 0, nil, err
+	}
+	if done.Quote != nil {
+		return ok, toQuote(done.Quote), nil
+	}
+	replayed(ctx, done.Replayed)
+	return done.Status, toRecharge(done.View.Order), nil
+}
+
+func (s *Server) readOrder(ctx context.Context, in *orderPath) (app.RechargeView, error) {
+	id, err := in.id()
+	if err != nil {
+		return app.RechargeView{}, err
+	}
+	return s.Recharges.Get(ctx, caller(ctx), id)
+}
+
+func toRecharge(o recharge.Order) rechargeReply {
+	return rechargeReply{OrderID: o.ID, Status: string(o.Status), Amount: money(o.Amount), AmountUSDT: money(o.Amount),
+		ReceivedUSDT: money(o.Received), Currency: domain.Currency, Network: network, Wallet: o.Address,
+		ExpireTime: stamp(o.ExpiresAt), CreatedAt: stamp(o.CreatedAt)}
+}
