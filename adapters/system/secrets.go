@@ -23,6 +23,7 @@ const (
 	labelProxy   = "agentproxy/proxy-password/v1"
 	labelWebhook = "agentproxy/webhook-secret/v1"
 	labelToken   = "agentproxy/token-signing/v1"
+	labelChain   = "agentproxy/development-chain/v1"
 )
 
 // Prefixes of what agents are given, and how many letters and digits follow the
@@ -37,7 +38,7 @@ const (
 // Secrets derives keys from the root secret (HKDF-SHA-256, RFC 5869). It hides
 // itself when printed.
 type Secrets struct {
-	hash, proxy, webhook, token []byte
+	hash, proxy, webhook, token, chain []byte
 }
 
 var _ ports.Secrets = (*Secrets)(nil)
@@ -51,6 +52,7 @@ func NewSecrets(root Root) (*Secrets, error) {
 	var s Secrets
 	for label, key := range map[string]*[]byte{
 		labelHash: &s.hash, labelProxy: &s.proxy, labelWebhook: &s.webhook, labelToken: &s.token,
+		labelChain: &s.chain,
 	} {
 		if *key, err = hkdf.Key(sha256.New, root, nil, label, sha256.Size); err != nil {
 			return nil, fmt.Errorf("derive %s: %w", label, err)
@@ -89,6 +91,10 @@ func (s *Secrets) ProxyPassword(sessionID string) string {
 // ProxyKey is the key of ProxyPassword, for the gateway, which checks passwords
 // by itself (traffic.CheckPassword).
 func (s *Secrets) ProxyKey() []byte { return slices.Clone(s.proxy) }
+
+// DevchainSeed is what the addresses of the development chain are derived from,
+// so that two installations never share one.
+func (s *Secrets) DevchainSeed() []byte { return slices.Clone(s.chain) }
 
 // WebhookSecret derives the secret of an agent's webhook: whsec_ and the base64
 // of 32 bytes, as in the Standard Webhooks specification.

@@ -41,6 +41,8 @@ type Config struct {
 	TrialDays      int      `yaml:"trial_days" env:"AGENTPROXY_TRIAL_DAYS"`
 	LogLevel       string   `yaml:"log_level" env:"AGENTPROXY_LOG_LEVEL"`
 	LogFormat      string   `yaml:"log_format" env:"AGENTPROXY_LOG_FORMAT"`
+
+	PaymentConfig `yaml:",inline"`
 }
 
 // Settings is a Config that was checked as a whole.
@@ -61,6 +63,7 @@ type Settings struct {
 	TrialBalance          domain.Money
 	TrialDays             int
 	LogLevel, LogFormat   string
+	Payments              PaymentSettings
 }
 
 const registerLimit = 120 // a minute and client address, outside development mode
@@ -138,6 +141,7 @@ func (c Config) Check() (Settings, error) {
 	s.PublicURL = ch.publicURL(c.PublicURL, api)
 	s.TrustedProxies = ch.networks("AGENTPROXY_TRUSTED_PROXIES", c.TrustedProxies)
 	s.AllowNetworks = ch.networks("AGENTPROXY_ALLOW_NETWORKS", c.AllowNetworks)
+	s.Payments = ch.payments(c.PaymentConfig)
 	for _, text := range c.Exits {
 		ip, err := netip.ParseAddr(strings.TrimSpace(text))
 		if err != nil {
@@ -223,9 +227,14 @@ func (c *check) publicURL(text string, api netip.AddrPort) string {
 		}
 		return "http://" + api.String()
 	}
+	return c.baseURL("AGENTPROXY_PUBLIC_URL", text)
+}
+
+// baseURL is a URL that paths are appended to.
+func (c *check) baseURL(name, text string) string {
 	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
-		c.fault("AGENTPROXY_PUBLIC_URL", "must be an http or https URL without user info")
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Scheme != "http" && u.Scheme != "https" {
+		c.fault(name, "must be an http or https URL without user info")
 	}
 	return strings.TrimSuffix(text, "/")
 }

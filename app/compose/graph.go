@@ -31,6 +31,7 @@ func Core(s Settings, log *slog.Logger) fx.Option {
 		system.Module,
 		storage.Module,
 		upstream.EmbeddedModule,
+		chainModule(s.Payments),
 		fx.Provide(
 			rootSecret, newQueue,
 			func(s Settings) storage.Config { return storage.Config{Path: s.DatabasePath, Logger: log} },
@@ -46,7 +47,7 @@ func Core(s Settings, log *slog.Logger) fx.Option {
 				return app.LimitConfig{RegistrationsPerMinute: s.RegisterLimit}
 			},
 			app.NewHub, app.NewAccounts, app.NewReferrers, app.NewSessions, app.NewTraffic, app.NewTelemetry,
-			app.NewWallet, app.NewStats, app.NewLimits, app.NewPasses,
+			app.NewWallet, app.NewStats, app.NewLimits, app.NewPasses, app.NewRecharges, app.NewPayments,
 		),
 		fx.Invoke(func(st *storage.Store, q *queue.Queue) { st.SetJobInserter(q.Insert) }),
 	)
@@ -64,7 +65,7 @@ func Service(s Settings, log *slog.Logger) fx.Option {
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: what the gateway sees last is stored too.
 		fx.Module("background", fx.Invoke(
-			recoverFirst,
+			recoverFirst, startDevchain,
 			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
 			runPasses,
 			func(hub *app.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },

@@ -3,6 +3,7 @@ package compose
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,12 +37,14 @@ func passes(hub *app.Hub, t *app.Traffic, p *app.Passes, sessions *app.Sessions)
 
 // runPasses runs every pass in a loop of its own for as long as the application
 // runs. What the gateway saw last is stored when all have ended.
-func runPasses(lc fx.Lifecycle, log *slog.Logger, hub *app.Hub, t *app.Traffic, p *app.Passes, sessions *app.Sessions) {
+func runPasses(lc fx.Lifecycle, log *slog.Logger, settings Settings, hub *app.Hub, t *app.Traffic, p *app.Passes,
+	sessions *app.Sessions, payments *app.Payments) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			for _, pass := range passes(hub, t, p, sessions) {
+			all := slices.Concat(passes(hub, t, p, sessions), paymentPasses(settings.Payments, payments))
+			for _, pass := range all {
 				wg.Go(func() { loop(ctx, pass, log) })
 			}
 			return nil

@@ -27,6 +27,8 @@ type cli struct {
 	Serve    serveCmd    `cmd:"" help:"Run the service."`
 	Referrer referrerCmd `cmd:"" help:"Referring agents."`
 	Agent    agentCmd    `cmd:"" help:"Agents."`
+	Recharge rechargeCmd `cmd:"" help:"Recharge orders and the chain that pays them."`
+	Devchain devchainCmd `cmd:"" help:"The development payment chain."`
 	Adjust   adjustCmd   `cmd:"" help:"Book a correction of an agent's balance."`
 	Migrate  migrateCmd  `cmd:"" help:"Bring the database to the schema of this program."`
 	Verify   verifyCmd   `cmd:"" help:"Prove the ledger; exits with 1 and the rows when it does not hold."`
@@ -99,6 +101,7 @@ func (k *kit) core(fn func(ctx context.Context) error, targets ...any) error {
 	if err != nil {
 		return err
 	}
+	settings.Payments.DevchainBlock = 0 // the service alone decides how fast the development chain goes
 	logger := slog.New(slog.NewTextHandler(k.errOut, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	app := fx.New(compose.Core(settings, logger), fx.Populate(targets...))
 	if err := app.Err(); err != nil {

@@ -24,17 +24,22 @@ type table struct {
 
 func (t *table) add(cells ...any) { t.rows = append(t.rows, cells) }
 
+// objects is the table as JSON has it.
+func (t *table) objects() []map[string]any {
+	list := make([]map[string]any, len(t.rows))
+	for i, row := range t.rows {
+		list[i] = map[string]any{}
+		for j, cell := range row {
+			list[i][t.columns[j]] = cell
+		}
+	}
+	return list
+}
+
 // print writes the table in the form that was asked for.
 func (t *table) print(k *kit) error {
 	if k.json {
-		list := make([]map[string]any, len(t.rows))
-		for i, row := range t.rows {
-			list[i] = map[string]any{}
-			for j, cell := range row {
-				list[i][t.columns[j]] = cell
-			}
-		}
-		return writeJSON(k.out, list)
+		return writeJSON(k.out, t.objects())
 	}
 	w := tabwriter.NewWriter(k.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.ToUpper(strings.Join(t.columns, "\t")))

@@ -71,6 +71,7 @@ const hello = `agentproxy {version} is ready
   reference  {api}/docs
   gateway    {gateway} (HTTP proxy and SOCKS5)
   database   {database}
+  payments   {payments}
   mode       {mode}
 
 Register, create a session, and reach a server through it:
@@ -90,5 +91,13 @@ func welcome(w io.Writer, s compose.Settings) {
 	}
 	fmt.Fprint(w, strings.NewReplacer("{version}", compose.Version, "{api}", s.PublicURL,
 		"{gateway}", net.JoinHostPort(s.PublicHost, strconv.Itoa(s.PublicPort)), "{database}", s.DatabasePath,
-		"{mode}", mode, "{target}", target).Replace(hello))
+		"{payments}", paymentsText(s), "{mode}", mode, "{target}", target).Replace(hello))
+}
+
+// paymentsText says where money comes from.
+func paymentsText(s compose.Settings) string {
+	if s.Payments.Account == nil {
+		return "development chain, no real money: agentproxy devchain send --to ADDRESS --amount 12.50"
+	}
+	return "USDT on " + s.Payments.Tron.Network
 }

@@ -91,3 +91,23 @@ func TestTheReadmesTestCommandIsTheOneOfCI(t *testing.T) {
 		t.Errorf("the README says %q; .ci/run looks for go test ./...", got)
 	}
 }
+
+func TestTheReadmesPaymentWorksAsItStands(t *testing.T) {
+	s := serve(t)
+	script := strings.NewReplacer("127.0.0.1:8080", s.api, "go run ./cmd/agentproxy", program).Replace(block(t, "### Paying in"))
+	cmd := exec.CommandContext(t.Context(), "bash", "-eu", "-o", "pipefail")
+	cmd.Dir, cmd.Env, cmd.Stdin = s.dir, s.command().Env, strings.NewReader(script)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	// The program prints a table between the answers.
+	text := string(out)
+	answers := answersIn(t, []byte(text[strings.Index(text, "{"):]))
+	var status struct{ Status string }
+	var balance struct{ Balance json.Number }
+	if len(answers) != 2 || json.Unmarshal(answers[0].Data, &status) != nil || json.Unmarshal(answers[1].Data, &balance) != nil ||
+		status.Status != "paid" || balance.Balance != "22.5" {
+		t.Errorf("the order is %q and the balance %s:\n%s", status.Status, balance.Balance, out)
+	}
+}

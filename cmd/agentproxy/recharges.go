@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"agentproxy/adapters/chain"
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/recharge"
+)
+
+type rechargeCmd struct {
+	List   rechargeListCmd   `cmd:"" help:"List recharge orders of all agents, newest first."`
+	Show   rechargeShowCmd   `cmd:"" help:"Show one order and the transfers that paid it."`
+	Audit  rechargeAuditCmd  `cmd:"" help:"Compare every address with the chain; exits with 1 and the addresses that differ."`
+	Rescan rechargeRescanCmd `cmd:"" help:"Read the history of every address again and credit what was missed."`
+}
+
+type rechargeListCmd struct {
+	Status   string `enum:",pending,confirming,paid,expired,failed" default:"" help:"Only orders of this status."`
+	Page     int    `default:"1" help:"Page, from 1."`
+	PageSize int    `default:"100" help:"Orders a page, at most 100."`
+}
+
+// Run lists orders.
+func (c rechargeListCmd) Run(k *kit) error {
+	if c.Page < 1 || c.PageSize < 1 {
+		return domain.InvalidField("page", "and page-size must be 1 or more")
+	}
+	var recharges *app.Recharges
+	return k.core(func(ctx context.Context) error {
+		list, err := recharges.All(ctx, recharge.Status(c.Status), domain.Page{Number: c.Page, Size: min(c.PageSize, domain.MaxPageSize)})
+		if err != nil {
+			return err
+		}
+		t := table{columns: []string{"order_id", "agent_id", "status", "amount", "received", "network", "wallet_address", "created_at"}}
+		for _, o := range list.Items {
+			t.add(o.ID, o.AgentID, o.Status, o.Amount.String(), o.Received.String(), o.Network, o.Address, o.CreatedAt.Format(time.RFC3339))
+		}
+		return t.print(k)
+	}, &recharges)
+}
+
+type rechargeShowCmd struct {
+	OrderID string `arg:"" name:"ORDER_ID"`
+}
+
+// Run shows one order.
+func (c rechargeShowCmd) Run(k *kit) error {
+	var recharges *app.Recharges
+	return k.core(func(ctx context.Context) error {
+		d, err := recharges.Show(ctx, c.OrderID)
+		if err != nil {
+			return err
+		}
+		o := d.Order
+		transfers := table{columns: []string{"tx_hash", "log_index", "amount", "from", "block", "block_time", "state"}}
+		for _, t := range d.Transfers {
+			transfers.add(t.TxID, t.LogIndex, t.Amount.String(), t.From, t.Block, t.BlockTime.Format(time.RFC3339), t.State)
+		}
+		fields := []any{"order_id", o.ID, "agent_id", o.AgentID, "status", o.Status, "amount", o.Amount.String(),
+			"received", o.Received.String(), "network", o.Network, "wallet_address", o.Address,
+			"derivation_index", d.Wallet.Index, "key_fingerprint", d.Wallet.Fingerprint,
+			"confirmations", d.Confirmations, "required_confirmations", d.Required,
+			"created_at", o.CreatedAt.Format(time.RFC3339), "expire_time", o.ExpiresAt.Format(time.RFC3339), "paid_at", timeText(o.PaidAt)}
+		if k.json {
+			return k.record(append(fields, "transfers", transfers.objects())...)
+		}
+		if err := k.record(fields...); err != nil || len(transfers.rows) == 0 {
+			return err
+		}
+		fmt.Fprintln(k.out)
+		return transfers.print(k)
+	}, &recharges)
+}
+
+// timeText is a time for people; empty when there is none.
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339)
+}
+
+type rechargeAuditCmd struct{}
+
+var errDrift = errors.New("the chain and the books differ")
+
+// Run compares every address with the chain.
+func (rechargeAuditCmd) Run(k *kit) error {
+	var payments *app.Payments
+	return k.core(func(ctx context.Context) error {
+		checked, drifts, err := payments.AuditAll(ctx)
+		if err != nil {
+			return err
+		}
+		if len(drifts) == 0 {
+			return k.record("addresses", checked, "differences", 0)
+		}
+		t := table{columns: []string{"agent_id", "address", "chain", "known", "difference", "fault"}}
+		for _, d := range drifts {
+			t.add(d.AgentID, d.Address, d.Chain.String(), d.Known.String(), (d.Chain - d.Known).String(), d.Fault)
+		}
+		return errors.Join(t.print(k), fmt.Errorf("%w at %d of %d addresses", errDrift, len(drifts), checked))
+	}, &payments)
+}
+
+type rechargeRescanCmd struct {
+	From string `required:"" help:"A day (2026-11-01) or a time (2026-11-01T12:00:00Z), UTC."`
+}
+
+// Run reads the chain again from a time on.
+func (c rechargeRescanCmd) Run(k *kit) error {
+	from, err := time.Parse(time.DateOnly, c.From)
+	if err != nil {
+		if from, err = time.Parse(time.RFC3339, c.From); err != nil {
+			return domain.InvalidField("from", "must be a day such as 2026-11-01 or a time such as 2026-11-01T12:00:00Z")
+		}
+	}
+	var payments *app.Payments
+	return k.core(func(ctx context.Context) error {
+		addresses, credited, err := payments.Rescan(ctx, from)
+		if err != nil {
+			return err
+		}
+		return k.record("addresses", addresses, "credited", credited)
+	}, &payments)
+}
+
+type devchainCmd struct {
+	Send devchainSendCmd `cmd:"" help:"Send development USDT to an address, as an agent's payment would arrive."`
+}
+
+type devchainSendCmd struct {
+	To     string `required:"" help:"The wallet_address of an order."`
+	Amount string `required:"" help:"USDT, such as 12.50."`
+}
+
+// Run puts a transfer into the next block of the development chain.
+func (c devchainSendCmd) Run(k *kit) error {
+	amount, err := domain.ParseMoney(c.Amount)
+	if err != nil || amount <= 0 {
+		return domain.InvalidField("amount", "must be USDT above 0 with at most 6 decimals")
+	}
+	var dev *chain.Devchain
+	return k.core(func(ctx context.Context) error {
+		if dev == nil {
+			return errors.New("AGENTPROXY_TRON_XPUB is set: payments come from TRON, and there is no development chain")
+		}
+		t, err := dev.Send(ctx, c.To, amount)
+		if err != nil {
+			return err
+		}
+		return k.record("tx_hash", t.TxID, "to", t.To, "amount", t.Amount.String(), "block", t.Block, "final_after_block", t.Block+int64(dev.Required()))
+	}, &dev)
+}
