@@ -1,0 +1,143 @@
+// Package webhook signs webhooks as the Standard Webhooks specification says and
+// posts them. Their URLs are chosen by agents, so every connection is made to
+// an address that was judged for it.
+package webhook
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"time"
+
+	"agentproxy/domain/egress"
+	"agentproxy/domain/webhook"
+	"agentproxy/ports"
+)
+
+const (
+	// maxAnswer is how much of an answer's body is read, and of its head.
+	maxAnswer = 64 << 10
+	// maxAddresses is how many answers of a lookup are dialled; all are judged.
+	maxAddresses = 4
+	userAgent    = "agentproxy"
+)
+
+// Config is what a Sender needs to know. With the zero value it reaches public
+// addresses by https.
+type Config struct {
+	// Policy judges every address: Allow has the operator's networks and Refuse
+	// the listeners of this service. Loopback is set from Dev.
+	Policy egress.Policy
+	// Dev is development mode: http and loopback are allowed.
+	Dev     bool
+	Timeout time.Duration // of an attempt in all; default 10 s
+	// Roots are the authorities of TLS certificates; nil: the system's.
+	Roots *x509.CertPool
+	// Resolve looks a name up; default: the system's resolver.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Dial connects to an address that was judged; default: by TCP.
+	Dial func(ctx context.Context, target netip.AddrPort) (net.Conn, error)
+}
+
+func (c Config) withDefaults() Config {
+	c.Policy.Loopback = c.Dev
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	if c.Resolve == nil {
+		c.Resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
+	}
+	if c.Dial == nil {
+		c.Dial = dialTCP
+	}
+	return c
+}
+
+// Sender posts webhooks. It is safe for concurrent use.
+type Sender struct {
+	cfg       Config
+	transport *http.Transport
+}
+
+var _ ports.Sender = (*Sender)(nil)
+
+// New is a Sender; Close it in the end.
+func New(cfg Config) *Sender {
+	s := &Sender{cfg: cfg.withDefaults()}
+	s.transport = newTransport(s)
+	return s
+}
+
+// Close closes the connections that were kept.
+func (s *Sender) Close() { s.transport.CloseIdleConnections() }
+
+// Body is what is sent of an event.
+func (s *Sender) Body(e webhook.Event) []byte { return Body(e) }
+
+// Send posts a message once.
+func (s *Sender) Send(ctx context.Context, m ports.Message) (webhook.Outcome, error) {
+	header, err := head(m)
+	if err != nil {
+		return webhook.Outcome{}, fmt.Errorf("sign webhook %s: %w", m.ID, err)
+	}
+	out := webhook.Outcome{URL: m.URL}
+	target, err := parseURL(m.URL, s.cfg.Dev)
+	if err != nil {
+		out.Err = err.Error()
+		return out, nil
+	}
+	within, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	answer, err := s.transport.RoundTrip(request(within, target, header, m.Body))
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return webhook.Outcome{}, fmt.Errorf("send webhook %s: %w", m.ID, context.Cause(ctx))
+	case err != nil && isOurs(err):
+		return webhook.Outcome{}, fmt.Errorf("send webhook %s: %w", m.ID, err)
+	case err != nil:
+		out.Err = explain(err, s.cfg.Timeout)
+		return out, nil
+	}
+	defer func() { _ = answer.Body.Close() }()
+	out.StatusCode, out.RetryAfter = answer.StatusCode, retryAfter(answer.Header.Get("Retry-After"), m.At)
+	if answer.StatusCode >= http.StatusOK { // the body of a 101 has no end, and no timeout
+		// The status is the answer. The rest is read so that the connection can
+		// be kept; what goes wrong here takes nothing back.
+		_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer)
+	}
+	return out, nil
+}
+
+// request is made by hand, and no http.Client is above it: that would follow
+// redirects, keep cookies and write the URL, which may hold a secret of the
+// agent, into its errors.
+func request(ctx context.Context, target *url.URL, header http.Header, body []byte) *http.Request {
+	again := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	first, _ := again()
+	r := &http.Request{Method: http.MethodPost, URL: target, Host: target.Host, Header: header,
+		Body: first, GetBody: again, ContentLength: int64(len(body))}
+	return r.WithContext(ctx)
+}
+
+// maxRetryAfter is more than anybody honours; a longer pause is this one.
+const maxRetryAfter = 7 * 24 * time.Hour
+
+// retryAfter reads seconds or a date (RFC 9110, section 10.2.3); 0 for neither,
+// and for the past.
+func retryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
+		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(at.Sub(now), 0), maxRetryAfter)
+	}
+	return 0
+}
