@@ -59,7 +59,7 @@ func (w *world) do(j ports.Job) error {
 
 func (w *world) exec(statement string, args ...any) {
 	w.t.Helper()
-	_, err := w.db.Writer().Exec(statement, args...)
+	_, err := w.db.Writer().Exec(w.sql(statement), args...)
 	ok(w.t, err)
 }
 

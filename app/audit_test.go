@@ -11,17 +11,17 @@ import (
 var rules = map[string]string{
 	"a wallet equals its entries": `SELECT w.agent_id FROM wallets w LEFT JOIN (SELECT agent_id, SUM(trial) t, SUM(own) o,
 		SUM(held_trial) ht, SUM(held_own) ho, COUNT(*) n FROM ledger_entries GROUP BY agent_id) e USING (agent_id)
-		WHERE (w.trial, w.own, w.held_trial, w.held_own, w.entries) IS NOT
+		WHERE (w.trial, w.own, w.held_trial, w.held_own, w.entries) IS DISTINCT FROM
 		(COALESCE(t, 0), COALESCE(o, 0), COALESCE(ht, 0), COALESCE(ho, 0), COALESCE(n, 0))`,
 	"the balance after an entry is the sum up to it": `SELECT id FROM (SELECT id, balance_after,
-		SUM(trial + own) OVER (PARTITION BY agent_id ORDER BY ord) s FROM ledger_entries) WHERE s <> balance_after`,
+		SUM(trial + own) OVER (PARTITION BY agent_id ORDER BY ord) s FROM ledger_entries) e WHERE s <> balance_after`,
 	"a wallet counts its charges and refunds": `SELECT w.agent_id FROM wallets w LEFT JOIN (SELECT agent_id,
 		SUM(CASE type WHEN 'charge' THEN counter ELSE 0 END) c, SUM(CASE type WHEN 'refund' THEN -counter ELSE 0 END) r
 		FROM ledger_entries GROUP BY agent_id) e USING (agent_id)
-		WHERE (w.charged, w.refunded) IS NOT (COALESCE(c, 0), COALESCE(r, 0))`,
+		WHERE (w.charged, w.refunded) IS DISTINCT FROM (COALESCE(c, 0), COALESCE(r, 0))`,
 	"what a wallet holds its sessions hold": `SELECT w.agent_id FROM wallets w LEFT JOIN (SELECT agent_id, SUM(held_trial) t,
 		SUM(held_own) o FROM sessions GROUP BY agent_id) s USING (agent_id)
-		WHERE (w.held_trial, w.held_own) IS NOT (COALESCE(t, 0), COALESCE(o, 0))`,
+		WHERE (w.held_trial, w.held_own) IS DISTINCT FROM (COALESCE(t, 0), COALESCE(o, 0))`,
 	"a wallet counts its live sessions": `SELECT w.agent_id FROM wallets w WHERE w.live_sessions <> (SELECT COUNT(*)
 		FROM sessions s WHERE s.agent_id = w.agent_id AND s.status IN ('creating', 'active'))`,
 	"a session holds and was charged what its entries say": `SELECT s.id FROM sessions s LEFT JOIN (SELECT session_id,
@@ -29,7 +29,7 @@ var rules = map[string]string{
 		SUM(CASE type WHEN 'charge' THEN -held_trial ELSE 0 END) ct, SUM(CASE type WHEN 'charge' THEN -held_own ELSE 0 END) co,
 		SUM(CASE type WHEN 'refund' THEN trial ELSE 0 END) rt, SUM(CASE type WHEN 'refund' THEN own ELSE 0 END) ro
 		FROM ledger_entries GROUP BY session_id) e ON e.session_id = s.id
-		WHERE (s.held_trial, s.held_own, s.charged_trial, s.charged_own, s.refunded_trial, s.refunded_own) IS NOT
+		WHERE (s.held_trial, s.held_own, s.charged_trial, s.charged_own, s.refunded_trial, s.refunded_own) IS DISTINCT FROM
 		(COALESCE(ht, 0), COALESCE(ho, 0), COALESCE(ct, 0), COALESCE(co, 0), COALESCE(rt, 0), COALESCE(ro, 0))`,
 	"held and charged and released are the hold": `SELECT session_id FROM ledger_entries WHERE session_id <> ''
 		GROUP BY session_id HAVING -SUM(CASE type WHEN 'hold' THEN trial + own ELSE 0 END) <>
@@ -61,11 +61,11 @@ var rules = map[string]string{
 	"a failed session has no key": `SELECT k.key FROM idempotency_keys k JOIN sessions s ON s.id = k.resource WHERE s.status = 'failed'`,
 	"the hours of a session add up to it": `SELECT s.id FROM sessions s LEFT JOIN (SELECT session_id, SUM(up) u, SUM(down) d,
 		SUM(connections) n, SUM(charged) c, SUM(refunded) r FROM usage_hours GROUP BY session_id) h ON h.session_id = s.id
-		WHERE (s.up, s.down, s.connections, s.charged_trial + s.charged_own, s.refunded_trial + s.refunded_own) IS NOT
+		WHERE (s.up, s.down, s.connections, s.charged_trial + s.charged_own, s.refunded_trial + s.refunded_own) IS DISTINCT FROM
 		(COALESCE(u, 0), COALESCE(d, 0), COALESCE(n, 0), COALESCE(c, 0), COALESCE(r, 0))`,
 	"the bytes of an agent are those of its sessions": `SELECT agent_id FROM (SELECT agent_id, SUM(up + down) b, SUM(rotations) r
-		FROM sessions GROUP BY agent_id) LEFT JOIN counters c USING (agent_id)
-		WHERE (b, r) IS NOT (COALESCE(c.bytes, 0), COALESCE(c.rotations, 0))`,
+		FROM sessions GROUP BY agent_id) s LEFT JOIN counters c USING (agent_id)
+		WHERE (b, r) IS DISTINCT FROM (COALESCE(c.bytes, 0), COALESCE(c.rotations, 0))`,
 }
 
 // audit proves the books, by the store's own audit and by the rules above.
@@ -88,7 +88,7 @@ func (w *world) audit() {
 // texts is the first column of a query.
 func (w *world) texts(query string, args ...any) (found []string) {
 	w.t.Helper()
-	rows, err := w.db.Writer().Query(query, args...)
+	rows, err := w.db.Writer().Query(w.sql(query), args...)
 	if err != nil {
 		w.t.Fatalf("%s: %v", query, err)
 	}
@@ -106,9 +106,16 @@ func (w *world) texts(query string, args ...any) (found []string) {
 func (w *world) dump() string {
 	w.t.Helper()
 	var b strings.Builder
-	for _, table := range w.texts(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'
-		AND name NOT LIKE 'river%' AND name NOT LIKE 'goose%' ORDER BY name`) {
-		columns := w.texts(`SELECT 'quote(' || name || ')' FROM pragma_table_info(?)`, table)
+	tables := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'
+		AND name NOT LIKE 'river%' AND name NOT LIKE 'goose%' ORDER BY name`
+	columns := `SELECT 'quote(' || name || ')' FROM pragma_table_info(?)`
+	if w.postgres() {
+		tables = `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'
+			AND table_name NOT LIKE 'river%' AND table_name NOT LIKE 'goose%' ORDER BY 1`
+		columns = `SELECT 'quote_nullable(' || column_name || ')' FROM information_schema.columns WHERE table_name = ? ORDER BY ordinal_position`
+	}
+	for _, table := range w.texts(tables) {
+		columns := w.texts(columns, table)
 		rows := w.texts("SELECT " + strings.Join(columns, " || '|' || ") + " FROM " + table + " ORDER BY 1")
 		fmt.Fprintf(&b, "%s\n%s\n", table, strings.Join(rows, "\n"))
 	}

@@ -2,15 +2,18 @@ package app_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
@@ -20,6 +23,7 @@ import (
 	"agentproxy/domain/catalog"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
+	"agentproxy/test/pg"
 )
 
 // setup says how a world differs from the usual one.
@@ -83,6 +87,36 @@ var template = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
+// database is a new one with a table of jobs: a SQLite file, or PostgreSQL where
+// TEST_STORE says so.
+func database(t testing.TB, disk bool) (path string) {
+	if os.Getenv("TEST_STORE") == "postgres" {
+		path = pg.Database(t)
+		conn, err := pgx.Connect(context.Background(), path)
+		ok(t, err)
+		defer conn.Close(context.Background())
+		_, err = conn.Exec(context.Background(), `CREATE TABLE test_jobs (n BIGSERIAL PRIMARY KEY, kind TEXT, session TEXT, due BIGINT)`)
+		ok(t, err)
+		return path
+	}
+	path = filepath.Join(tempDir(t, disk), "app.db")
+	text, err := template()
+	ok(t, err)
+	ok(t, os.WriteFile(path, text, 0o600))
+	return path
+}
+
+// postgres reports whether the store is one of PostgreSQL.
+func (w *world) postgres() bool { return strings.HasPrefix(w.path, "postgres") }
+
+// sql is a statement with its parameters, ? each, as the database numbers them.
+func (w *world) sql(statement string) string {
+	for n := 1; w.postgres() && strings.Contains(statement, "?"); n++ {
+		statement = strings.Replace(statement, "?", "$"+strconv.Itoa(n), 1)
+	}
+	return statement
+}
+
 // newWorld opens the usual world; the books are audited when the test ends.
 func newWorld(t testing.TB) *world { return open(t, setup{}) }
 
@@ -97,16 +131,18 @@ func open(t testing.TB, s setup) *world {
 func build(t testing.TB, s setup) (*world, func()) {
 	t.Helper()
 	if s.path == "" {
-		s.path = filepath.Join(tempDir(t, s.system), "app.db")
-		text, err := template()
-		ok(t, err)
-		ok(t, os.WriteFile(s.path, text, 0o600))
+		s.path = database(t, s.system)
 	}
 	w := &world{t: t, path: s.path, clock: fake.NewClock(), seller: fake.NewProvider("remote", products()...)}
-	db, err := storage.Open(context.Background(), storage.Config{Path: s.path, Readers: 3, Now: w.clock.Now})
+	config := storage.Config{Path: s.path, Readers: 3, Now: w.clock.Now}
+	if w.postgres() {
+		config = storage.Config{URL: storage.URL(s.path), MaxConns: 6, Now: w.clock.Now}
+	}
+	db, err := storage.Open(context.Background(), config)
 	ok(t, err)
-	db.SetJobInserter(func(_ context.Context, tx *sql.Tx, j ports.Job, now time.Time) error {
-		_, err := tx.Exec(`INSERT INTO test_jobs (kind, session, due) VALUES (?, ?, ?)`, j.Kind, j.SessionID, now.Add(j.After).UnixMicro())
+	db.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
+		_, err := tx.Conn.ExecContext(ctx, `INSERT INTO test_jobs (kind, session, due) VALUES ($1, $2, $3)`, j.Kind, j.SessionID,
+			now.Add(j.After).UnixMicro())
 		return err
 	})
 	w.db, w.store = db, &unruly{Store: db, twice: s.unruly}

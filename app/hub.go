@@ -5,8 +5,8 @@ package app
 
 import (
 	"context"
+	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"agentproxy/ports"
@@ -21,8 +21,9 @@ type Hub struct {
 	mu       sync.RWMutex
 	watchers []ports.Watcher
 
-	seen   atomic.Int64
-	primed atomic.Bool
+	polling sync.Mutex // one poll at a time; it guards what follows
+	heard   ports.Mark
+	primed  bool
 }
 
 // NewHub makes a hub without watchers.
@@ -56,7 +57,8 @@ func (h *Hub) all() []ports.Watcher {
 }
 
 // PollEvery is how often Poll is to be called, so that what another process
-// changes holds here within a second.
+// changes holds here within a second. A store that can tell of changes wakes it
+// before.
 const PollEvery = 250 * time.Millisecond
 
 const (
@@ -67,29 +69,27 @@ const (
 // Poll tells the watchers what other processes changed since the last call. A
 // poll that fails tells them that anything may have changed when it works again.
 func (h *Hub) Poll(ctx context.Context) error {
+	h.polling.Lock()
+	defer h.polling.Unlock()
 	var changes []ports.Change
+	var heard ports.Mark
 	err := h.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		if !h.primed.Load() {
-			last, err := tx.Changes().Last(ctx)
-			h.seen.Store(last)
-			return err
+		if h.primed {
+			changes, heard, err = tx.Changes().Since(ctx, h.heard, changesAtOnce)
+		} else {
+			heard, err = tx.Changes().Last(ctx)
 		}
-		changes, err = tx.Changes().Since(ctx, h.seen.Load(), changesAtOnce)
 		return err
 	})
-	if err != nil {
-		h.primed.Store(false)
+	missed := errors.Is(err, ports.ErrMissed) || err == nil && !h.primed
+	if err != nil && !missed {
+		h.primed = false
 		return err
 	}
-	// Numbers have no gap: when the next one is missing, it was purged while this
-	// process slept.
-	missed := len(changes) == changesAtOnce || len(changes) > 0 && changes[0].Seq != h.seen.Load()+1
-	if !h.primed.Swap(true) || missed {
+	h.heard, h.primed = heard, true
+	if missed {
 		h.AgentChanged("")
 		h.SessionChanged("")
-		if missed {
-			h.primed.Store(false)
-		}
 		return nil
 	}
 	for _, c := range changes {
@@ -99,7 +99,6 @@ func (h *Hub) Poll(ctx context.Context) error {
 		if c.Session != "" {
 			h.SessionChanged(c.Session)
 		}
-		h.seen.Store(c.Seq)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -102,7 +103,7 @@ func TestTidy(t *testing.T) {
 	agent := w.register()
 	v := w.buy(agent, local)
 	for n := range 1200 { // more than one run takes on
-		w.exec(`INSERT INTO idempotency_keys VALUES ('a', '/s', ?, x'00', 's', 200, ?)`, n, fake.Start.UnixMicro())
+		w.exec(`INSERT INTO idempotency_keys VALUES ('a', '/s', ?, ?, 's', 200, ?)`, fmt.Sprint(n), []byte{0}, fake.Start.UnixMicro())
 	}
 	w.report(agent, v.ID, "success")
 	w.clock.Advance(24*time.Hour + time.Second)

@@ -5,6 +5,7 @@ package ports
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"agentproxy/domain"
@@ -23,10 +24,12 @@ type Store interface {
 	// Look is View for a single query, which is a snapshot by itself.
 	Look(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 	// Update commits if fn returns nil and rolls back otherwise. Rows that fn
-	// reads stay locked until then. It may run as a savepoint of a transaction
-	// that other units share, and again if that transaction fails or cannot be
-	// serialized, so fn changes only tx and variables it assigns anew, and
-	// nothing leaves before Update returns.
+	// reads stay locked until then, and so does an Idempotency-Key that it looks
+	// for, found or not. It may run as a savepoint of a transaction that other
+	// units share, and again if that transaction fails or cannot be serialized,
+	// so fn changes only tx and variables it assigns anew, and nothing leaves
+	// before Update returns. After domain.ErrUnavailable nobody may know whether
+	// it was committed: the caller repeats it under the same reference.
 	Update(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
@@ -301,18 +304,27 @@ type Addresses interface {
 
 // Change says that something which processes keep in memory is not as it was.
 type Change struct {
-	Seq     int64
 	Agent   string // the agent that changed, or
 	Session string // the session that changed
 }
 
+// Mark is a place in the changes, between what was committed and what was not
+// yet. Only the store that gave it can read it.
+type Mark string
+
+// ErrMissed says that more has changed than can be listed.
+var ErrMissed = errors.New("changes were missed")
+
 // Changes is how replicas and the operator's commands reach each other. Put of
-// Agents and of Sessions note changes by themselves.
+// Agents and of Sessions note changes by themselves. A reader hears of each one
+// that is committed, in whatever order units that run at once commit.
 type Changes interface {
-	// Last is the number of the newest change.
-	Last(ctx context.Context) (int64, error)
-	// Since lists changes after a number, oldest first.
-	Since(ctx context.Context, seq int64, limit int) ([]Change, error)
+	// Last is the place behind everything that is committed.
+	Last(ctx context.Context) (Mark, error)
+	// Since lists what was committed after a place, and returns the place behind
+	// it. It is ErrMissed, with that place, when there is more than limit of it or
+	// some of it may have been purged.
+	Since(ctx context.Context, after Mark, limit int) ([]Change, Mark, error)
 	// Purge removes changes older than the time.
 	Purge(ctx context.Context, before time.Time) error
 }

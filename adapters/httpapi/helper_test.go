@@ -3,7 +3,6 @@ package httpapi_test
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -26,6 +26,7 @@ import (
 	"agentproxy/domain/account"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
+	"agentproxy/test/pg"
 )
 
 // options are what a test may choose about its world.
@@ -61,17 +62,25 @@ type world struct {
 	jobs []ports.Job
 }
 
+// database is a new one: SQLite, or PostgreSQL where TEST_STORE says so.
+func database(t testing.TB, now func() time.Time) storage.Config {
+	if os.Getenv("TEST_STORE") == "postgres" {
+		return storage.Config{URL: storage.URL(pg.Database(t)), MaxConns: 6, Now: now}
+	}
+	return storage.Config{Path: filepath.Join(t.TempDir(), "test.db"), Now: now}
+}
+
 func newWorld(t testing.TB, o options) *world {
 	t.Helper()
 	w := &world{t: t, clock: fake.NewClock(), ids: &fake.IDs{}, provider: fake.NewProvider("fake"), prober: &prober{}, log: &logs{},
 		chain: fake.NewChain("tron-test", fake.Start)}
 	w.provider.SetLocal(true)
 	var err error
-	w.store, err = storage.Open(context.Background(), storage.Config{Path: filepath.Join(t.TempDir(), "test.db"), Now: w.clock.Now})
+	w.store, err = storage.Open(context.Background(), database(t, w.clock.Now))
 	w.must(err)
 	t.Cleanup(func() { _ = w.store.Close() })
 	w.must(w.store.Migrate(context.Background()))
-	w.store.SetJobInserter(func(_ context.Context, _ *sql.Tx, j ports.Job, _ time.Time) error {
+	w.store.SetJobInserter(func(_ context.Context, _ storage.JobTx, j ports.Job, _ time.Time) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.jobs = append(w.jobs, j)

@@ -9,7 +9,11 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/riverdriver/riversqlite"
 	"github.com/riverqueue/river/rivertype"
 
@@ -27,8 +31,20 @@ type Handlers struct {
 
 // Queue inserts and works jobs.
 type Queue struct {
-	client *river.Client[*sql.Tx]
+	client worker
+	insert inserter
 }
+
+// worker is River's client, whatever its transactions are.
+type worker interface {
+	Start(ctx context.Context) error
+	Stop(ctx context.Context) error
+	StopAndCancel(ctx context.Context) error
+}
+
+// inserter stores a job in the transaction of a unit: tx on SQLite, and on
+// PostgreSQL what the connection is in.
+type inserter func(ctx context.Context, conn *sql.Conn, tx *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error
 
 const (
 	workers      = 8
@@ -40,8 +56,39 @@ const (
 	stopWithin   = 20 * time.Second
 )
 
-// New makes a queue over the writing handle of the database.
+// New makes a queue over the writing handle of a SQLite database.
 func New(db *sql.DB, h Handlers, log *slog.Logger) (*Queue, error) {
+	client, err := newClient(riversqlite.New(db), h, log)
+	if err != nil {
+		return nil, err
+	}
+	return &Queue{client, func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error {
+		_, err := client.InsertTx(ctx, tx, args, opts)
+		return err
+	}}, nil
+}
+
+// NewPostgres makes a queue over the pool of a PostgreSQL database, of which it
+// keeps one connection to listen on.
+func NewPostgres(pool *pgxpool.Pool, h Handlers, log *slog.Logger) (*Queue, error) {
+	client, err := newClient(riverpgxv5.New(pool), h, log)
+	if err != nil {
+		return nil, err
+	}
+	return &Queue{client, func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error {
+		var tx unitTx
+		err := conn.Raw(func(c any) error {
+			tx.conn = c.(*stdlib.Conn).Conn()
+			return nil
+		})
+		if err == nil {
+			_, err = client.InsertTx(ctx, tx, args, opts)
+		}
+		return err
+	}}, nil
+}
+
+func newClient[T any](driver riverdriver.Driver[T], h Handlers, log *slog.Logger) (*river.Client[T], error) {
 	all := river.NewWorkers()
 	if err := river.AddWorkerSafely(all, river.WorkFunc(func(ctx context.Context, j *river.Job[provision]) error {
 		return h.Provision(ctx, j.Args.SessionID)
@@ -53,7 +100,7 @@ func New(db *sql.DB, h Handlers, log *slog.Logger) (*Queue, error) {
 	})); err != nil {
 		return nil, err
 	}
-	client, err := river.NewClient(riversqlite.New(db), &river.Config{
+	client, err := river.NewClient(driver, &river.Config{
 		Queues:               map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers}},
 		Workers:              all,
 		MaxAttempts:          maxAttempts,
@@ -66,11 +113,12 @@ func New(db *sql.DB, h Handlers, log *slog.Logger) (*Queue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the job queue: %w", err)
 	}
-	return &Queue{client: client}, nil
+	return client, nil
 }
 
-// Insert stores a job in a transaction: it runs after the commit.
-func (q *Queue) Insert(ctx context.Context, tx *sql.Tx, j ports.Job, now time.Time) error {
+// Insert stores a job in the transaction of a unit: it runs after the commit.
+// On PostgreSQL tx is nil.
+func (q *Queue) Insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, j ports.Job, now time.Time) error {
 	var args river.JobArgs
 	switch j.Kind {
 	case provision{}.Kind():
@@ -84,7 +132,7 @@ func (q *Queue) Insert(ctx context.Context, tx *sql.Tx, j ports.Job, now time.Ti
 	if j.After > 0 {
 		opts.ScheduledAt = now.Add(j.After)
 	}
-	if _, err := q.client.InsertTx(ctx, tx, args, opts); err != nil {
+	if err := q.insert(ctx, conn, tx, args, opts); err != nil {
 		return fmt.Errorf("insert a job of kind %s: %w", j.Kind, err)
 	}
 	return nil

@@ -20,8 +20,12 @@ type addressRow struct {
 func (addressRow) TableName() string { return "static_addresses" }
 
 func (r addresses) Taken(ctx context.Context, provider string) (map[string]bool, error) {
+	// Who asks wants one that is not in the list, so the list is what is locked.
+	if err := r.serialize("addresses", provider); err != nil {
+		return nil, err
+	}
 	var ips []string
-	err := r.read(ctx).Model(&addressRow{}).Where("provider = ?", provider).Pluck("ip", &ips).Error
+	err := r.orm(ctx).Model(&addressRow{}).Where("provider = ?", provider).Pluck("ip", &ips).Error
 	if err != nil {
 		return nil, fmt.Errorf("list taken addresses: %w", err)
 	}
@@ -41,7 +45,7 @@ func (r addresses) Take(ctx context.Context, provider, sessionID string, ips []s
 	for i, ip := range ips {
 		rows[i] = addressRow{Provider: provider, IP: ip, SessionID: sessionID}
 	}
-	err := r.write(ctx).Create(&rows).Error
+	err := r.attempt(func() error { return r.write(ctx).Create(&rows).Error })
 	if err != nil && r.store.isDuplicate(err) {
 		return ports.ErrDuplicate
 	}

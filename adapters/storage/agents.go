@@ -49,7 +49,7 @@ func (r agents) ByKey(_ context.Context, keyHash []byte) (account.Agent, error) 
 }
 
 func (r agents) one(where string, arg any) (account.Agent, error) {
-	a, err := scanAgent(r.row(agentSelect+where, arg))
+	a, err := scanAgent(r.row(agentSelect+where+r.lock("a"), arg))
 	if errors.Is(err, sql.ErrNoRows) {
 		return account.Agent{}, account.ErrNotFound
 	}

@@ -97,8 +97,7 @@ const transferRef = `'usdt:' || x.network || ':' || x.tx_id || ':' || x.log_inde
 
 // Verify proves the ledger on one snapshot, while others write.
 func (s *Store) Verify(ctx context.Context) (faults []ports.Fault, entries int, err error) {
-	err = s.lanes.view(ctx, func(l *lane) error {
-		t := &tx{store: s, conn: l.conn}
+	err = s.engine.audit(ctx, func(ctx context.Context, t *tx) error {
 		for _, rule := range rules {
 			err := t.rows(ctx, rule.broken, nil, func(rows *sql.Rows) error {
 				f := ports.Fault{Rule: rule.name}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/adapters/storage"
 	"agentproxy/domain"
 	"agentproxy/ports"
 )
@@ -56,8 +57,8 @@ func TestACommitThatAlwaysFailsIsUnavailableAndLeavesNothing(t *testing.T) {
 func TestATransactionThatEndsUnderItsUnitsIsRunAgain(t *testing.T) {
 	st := openStore(t)
 	// SQLite does this by itself when the disk is full.
-	st.SetJobInserter(func(ctx context.Context, tx *sql.Tx, _ ports.Job, _ time.Time) error {
-		_, err := tx.ExecContext(ctx, "ROLLBACK")
+	st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, _ ports.Job, _ time.Time) error {
+		_, err := tx.Tx.ExecContext(ctx, "ROLLBACK")
 		return err
 	})
 	g := closeGate(t, st)

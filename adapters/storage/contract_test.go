@@ -2,7 +2,6 @@ package storage_test
 
 import (
 	"context"
-	"database/sql"
 	"testing"
 	"time"
 
@@ -12,8 +11,8 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) {
-		contract.Store(t, func(t *testing.T) ports.Store { return withJobs(t, openStore(t)) })
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		contract.Store(t, func(t *testing.T) ports.Store { return withJobs(t, open(t)) })
 	})
 }
 
@@ -25,8 +24,8 @@ func withJobs(t *testing.T, st *storage.Store) jobStore {
 	if _, err := st.Writer().ExecContext(t.Context(), "CREATE TABLE test_jobs (kind TEXT)"); err != nil {
 		t.Fatal(err)
 	}
-	st.SetJobInserter(func(ctx context.Context, tx *sql.Tx, j ports.Job, _ time.Time) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO test_jobs VALUES (?)", j.Kind)
+	st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, _ time.Time) error {
+		_, err := tx.Conn.ExecContext(ctx, "INSERT INTO test_jobs VALUES ($1)", j.Kind)
 		return err
 	})
 	return jobStore{st}

@@ -24,6 +24,10 @@ const appendEvents = `INSERT INTO event_chunks (session, last_no, n, last_at, bo
 	FROM sessions s WHERE s.id = ?1`
 
 func (r events) Append(_ context.Context, sessionID string, added []feed.Event) error {
+	// The numbers go on from the last one, so one unit at a time adds to a session.
+	if err := r.hold(sessionID); err != nil {
+		return err
+	}
 	for chunk := range slices.Chunk(added, maxChunk) {
 		body := appendChunk(make([]byte, 0, 64+32*len(chunk)), chunk)
 		n, err := r.exec(appendEvents, sessionID, len(chunk), micros(newest(chunk)), body)

@@ -9,14 +9,16 @@ import (
 )
 
 // SetCommit replaces how transactions are committed.
-func (s *Store) SetCommit(commit func(*sql.Tx) error) { s.commits.commit = commit }
+func (s *Store) SetCommit(commit func(*sql.Tx) error) {
+	s.engine.(*sqliteEngine).commits.commit = commit
+}
 
 // Waiting counts the units that wait for their turn.
-func (s *Store) Waiting() int { return len(s.commits.queue) }
+func (s *Store) Waiting() int { return len(s.engine.(*sqliteEngine).commits.queue) }
 
 // Lane hands out a connection that reads.
 func (s *Store) Lane(ctx context.Context, fn func(*sql.Conn) error) error {
-	return s.lanes.view(ctx, func(l *lane) error { return fn(l.conn) })
+	return s.engine.(*sqliteEngine).lanes.view(ctx, func(l *lane) error { return fn(l.conn) })
 }
 
 // AppendChunk and ReadChunk are the encoding of events.
@@ -28,7 +30,7 @@ var SessionColumns = sessionColumns
 
 // NewerSchema pretends that a newer program migrated the database.
 func (s *Store) NewerSchema() error {
-	_, err := s.writer.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)")
+	_, err := s.Writer().Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, '1')")
 	return err
 }
 

@@ -29,6 +29,9 @@ func (r healths) Get(ctx context.Context, agentID string, ids []string) (map[str
 }
 
 func (r healths) get(ctx context.Context, agentID string, ids []string, found map[string]ports.HealthRead) error {
+	if err := r.hold(ids...); err != nil {
+		return err
+	}
 	list, size := in(2, len(ids))
 	args := make([]any, 1, size+1)
 	args[0] = agentID

@@ -14,6 +14,7 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
+	"agentproxy/test/pg"
 )
 
 var now = time.Date(2026, 3, 14, 9, 26, 53, 589793000, time.UTC)
@@ -38,6 +39,32 @@ func openAt(t testing.TB, path string) *storage.Store {
 func openStore(t testing.TB) *storage.Store {
 	t.Helper()
 	return openAt(t, filepath.Join(t.TempDir(), "test.db"))
+}
+
+// openPostgres opens a new database of the server that the tests share.
+func openPostgres(t testing.TB) *storage.Store {
+	t.Helper()
+	return openURL(t, pg.Database(t))
+}
+
+func openURL(t testing.TB, url string) *storage.Store {
+	t.Helper()
+	st, err := storage.Open(t.Context(), storage.Config{URL: storage.URL(url), Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return st
+}
+
+// onEachStore runs a test on every database.
+func onEachStore(t *testing.T, test func(t *testing.T, open func(testing.TB) *storage.Store)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, openStore) })
+	t.Run("postgres", func(t *testing.T) { test(t, openPostgres) })
 }
 
 func update(t testing.TB, st ports.Store, fn func(ctx context.Context, tx ports.Tx) error) {

@@ -16,6 +16,10 @@ type calls struct{ *tx }
 
 func (r calls) Find(_ context.Context, agentID, path, key string, since time.Time) (ports.Call, bool, error) {
 	c := ports.Call{AgentID: agentID, Path: path, Key: key}
+	// Of two calls with a key that is not stored yet the second must find it.
+	if err := r.serialize("call", agentID, path, key); err != nil {
+		return c, false, err
+	}
 	var at int64
 	err := r.row(`SELECT request, resource, status, created_at FROM idempotency_keys
 		WHERE agent_id = ?1 AND path = ?2 AND key = ?3 AND created_at >= ?4`, agentID, path, key, micros(since)).

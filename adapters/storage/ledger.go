@@ -30,7 +30,7 @@ const walletQuery = `SELECT agent_id, trial, own, held_trial, held_own, trial_ex
 
 func (r ledger) Wallet(_ context.Context, agentID string) (billing.Wallet, error) {
 	var w walletRow
-	err := r.row(walletQuery, agentID).Scan(&w.AgentID, &w.Trial, &w.Own, &w.HeldTrial, &w.HeldOwn,
+	err := r.row(walletQuery+r.lock("wallets"), agentID).Scan(&w.AgentID, &w.Trial, &w.Own, &w.HeldTrial, &w.HeldOwn,
 		&w.TrialExpiresAt, &w.TrialExpired, &w.Funded, &w.Charged, &w.Refunded, &w.Recharged, &w.LiveSessions,
 		&w.BudgetDaily, &w.BudgetTotal, &w.BudgetThresholds, &w.BudgetPaused, &w.SpentDay, &w.SpentToday)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -43,7 +43,8 @@ func (r ledger) Wallet(_ context.Context, agentID string) (billing.Wallet, error
 }
 
 // postWallet moves a wallet if every part of it stays at zero or above and the
-// reference is new. Spending on a later day than the last begins that day's
+// reference is new; where two units book one reference at once, the unique index
+// refuses the entry of the second, which is run again and finds it here. Spending on a later day than the last begins that day's
 // count; what is given back for an earlier day changes nothing.
 const postWallet = `UPDATE wallets SET
 	trial = trial + ?2, own = own + ?3, held_trial = held_trial + ?4, held_own = held_own + ?5,

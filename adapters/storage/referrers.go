@@ -43,7 +43,7 @@ var errReferrerExists = &domain.Error{Kind: domain.Conflict, Code: "REFERRER_EXI
 
 func (r referrers) Insert(ctx context.Context, f account.Referrer, now time.Time) error {
 	row := toReferrerRow(f, now)
-	err := r.write(ctx).Create(&row).Error
+	err := r.attempt(func() error { return r.write(ctx).Create(&row).Error })
 	if err != nil && r.store.isDuplicate(err) {
 		return errReferrerExists
 	}
@@ -63,7 +63,7 @@ func (r referrers) Default(ctx context.Context) (account.Referrer, error) {
 
 func (r referrers) one(ctx context.Context, where string, args ...any) (account.Referrer, error) {
 	var row referrerRow
-	err := r.read(ctx).Where(where, args...).Take(&row).Error
+	err := r.share(ctx).Where(where, args...).Take(&row).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return account.Referrer{}, account.ErrReferralCode
 	}
@@ -87,7 +87,7 @@ func (r referrers) Disable(ctx context.Context, code string, now time.Time) erro
 
 func (r referrers) List(ctx context.Context) ([]account.Referrer, error) {
 	var rows []referrerRow
-	if err := r.read(ctx).Order("created_at, id").Find(&rows).Error; err != nil {
+	if err := r.share(ctx).Order("created_at, id").Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("list referrers: %w", err)
 	}
 	list := make([]account.Referrer, len(rows))

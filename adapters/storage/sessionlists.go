@@ -52,7 +52,7 @@ func (r sessions) List(
 // reads lists sessions of an agent, the first argument, newest first.
 func (r sessions) reads(ctx context.Context, room int, where string, args ...any) ([]ports.SessionRead, error) {
 	found := make([]ports.SessionRead, 0, room)
-	err := r.rows(ctx, sessionReadFrom+"WHERE s.agent_id = ?1 AND "+where+" ORDER BY s.ord DESC", args,
+	err := r.rows(ctx, sessionReadFrom+"WHERE s.agent_id = ?1 AND "+where+" ORDER BY s.ord DESC"+r.lock("s"), args,
 		func(rows *sql.Rows) error {
 			read, err := scanSessionRead(rows)
 			found = append(found, read)
@@ -81,7 +81,7 @@ const live = "status IN ('creating', 'active')"
 
 func (r sessions) Newest(_ context.Context, agentID, productNo string) (session.Session, error) {
 	return scanSession("the newest", r.row("SELECT "+sessionSelect+" FROM sessions s WHERE agent_id = ?1 AND product_no = ?2"+
-		" AND "+live+" ORDER BY ord DESC LIMIT 1", agentID, productNo))
+		" AND "+live+" ORDER BY ord DESC LIMIT 1"+r.lock("s"), agentID, productNo))
 }
 
 func (r sessions) Live(ctx context.Context, agentID string) ([]string, error) {
@@ -145,4 +145,23 @@ func (t *tx) seqOf(sessionID string) (seq int64, err error) {
 		return 0, fmt.Errorf("find session %s: %w", sessionID, err)
 	}
 	return seq, nil
+}
+
+// hold locks sessions for what is kept beside them. It is a statement before the
+// one that reads: a row that a query had to wait for is read anew, but not what
+// the query joins with it.
+func (t *tx) hold(ids ...string) error {
+	if !t.locks {
+		return nil
+	}
+	list, size := in(1, len(ids))
+	args := make([]any, 0, size)
+	for i := range size {
+		args = append(args, ids[min(i, len(ids)-1)])
+	}
+	_, err := t.conn.ExecContext(t.quiet, "SELECT 1 FROM sessions s WHERE s.id IN "+list+" ORDER BY s.id"+t.lock("s"), args...)
+	if err != nil {
+		return fmt.Errorf("lock sessions: %w", t.failed(err))
+	}
+	return nil
 }

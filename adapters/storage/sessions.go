@@ -16,8 +16,9 @@ import (
 type sessions struct{ *tx }
 
 var (
-	// insertSession numbers the session within its agent. Writers take turns,
-	// so two cannot get the same number; the unique index would refuse it.
+	// insertSession numbers the session within its agent. Of two that get the
+	// same number, where writers do not take turns, the unique index refuses one,
+	// which is run again.
 	insertSession = "INSERT INTO sessions (" + strings.Join(sessionColumns, ", ") + ", ord) VALUES (" +
 		placeholders(1, len(sessionColumns)) +
 		", (SELECT COALESCE(MAX(ord), 0) + 1 FROM sessions WHERE agent_id = ?2))"
@@ -58,11 +59,11 @@ func (r sessions) Put(_ context.Context, s session.Session) error {
 }
 
 func (r sessions) Get(_ context.Context, agentID, id string) (session.Session, error) {
-	return scanSession(id, r.row(getSession, id, agentID))
+	return scanSession(id, r.row(getSession+r.lock("s"), id, agentID))
 }
 
 func (r sessions) Load(_ context.Context, id string) (session.Session, error) {
-	return scanSession(id, r.row(loadSession, id))
+	return scanSession(id, r.row(loadSession+r.lock("s"), id))
 }
 
 func scanSession(id string, found *sql.Row) (session.Session, error) {
@@ -78,6 +79,9 @@ func scanSession(id string, found *sql.Row) (session.Session, error) {
 }
 
 func (r sessions) Read(_ context.Context, agentID, id string) (ports.SessionRead, error) {
+	if err := r.hold(id); err != nil {
+		return ports.SessionRead{}, err
+	}
 	read, err := scanSessionRead(r.row(readSession, id, agentID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return ports.SessionRead{}, session.ErrNotFound

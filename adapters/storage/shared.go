@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/mattn/go-sqlite3"
 )
 
@@ -13,8 +14,9 @@ import (
 // starts for each query of a *sql.Tx.
 type shared struct {
 	conn  *sql.Conn
-	tx    *sql.Tx
-	wrote bool // in this turn, as far as is known
+	tx    *sql.Tx // SQLite's; PostgreSQL begins and commits on the connection
+	wrote bool    // in this turn, as far as is known
+	fault error   // of the first statement that failed
 }
 
 // begin takes the connection for one transaction; River has it in between.
@@ -46,11 +48,17 @@ func (s *shared) commit(how func(*sql.Tx) error) error {
 
 // ended reports whether there is no transaction any more. SQLite rolls it back by
 // itself when the disk is full or an interrupt hits it, and what is written
-// after that would be committed at once.
+// after that would be committed at once. PostgreSQL refuses everything until the
+// end of the transaction.
 func (s *shared) ended() bool {
 	ended := true
 	_ = s.conn.Raw(func(c any) error {
-		ended = c.(*sqlite3.SQLiteConn).AutoCommit()
+		switch c := c.(type) {
+		case *sqlite3.SQLiteConn:
+			ended = c.AutoCommit()
+		case *stdlib.Conn:
+			ended = c.Conn().PgConn().TxStatus() == outsideTx
+		}
 		return nil
 	})
 	return ended

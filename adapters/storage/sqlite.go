@@ -5,14 +5,10 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 
 	"github.com/mattn/go-sqlite3"
-	"gorm.io/driver/sqlite"
-	"gorm.io/gorm"
-	"gorm.io/gorm/logger"
 )
 
 // What both kinds of connection need. A statement that was used before is kept
@@ -106,42 +102,4 @@ func openReader(ctx context.Context, path string, connections int) (*sql.DB, err
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
-}
-
-// openORM gives GORM the writer. The config is made anew for each database: one
-// that two share loses the row locks of PostgreSQL.
-func openORM(db *sql.DB) (*gorm.DB, error) {
-	orm, err := gorm.Open(sqlite.New(sqlite.Config{Conn: db}), &gorm.Config{
-		TranslateError:         true,
-		SkipDefaultTransaction: true,
-		DisableAutomaticPing:   true,
-		Logger:                 logger.Discard,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("gorm: %w", err)
-	}
-	return orm, nil
-}
-
-// unreachable marks faults of the file or the machine as such, so that the caller
-// is told to try again, and leaves every other error as it is.
-func unreachable(err error) error {
-	fault, ok := errors.AsType[sqlite3.Error](err)
-	if !ok {
-		return err
-	}
-	switch fault.Code {
-	case sqlite3.ErrBusy, sqlite3.ErrLocked, sqlite3.ErrFull, sqlite3.ErrIoErr, sqlite3.ErrCantOpen, sqlite3.ErrNomem:
-		return unavailable("database", err)
-	}
-	return err
-}
-
-// isDuplicate reports whether a unique index refused a row.
-func (s *Store) isDuplicate(err error) bool {
-	if errors.Is(err, gorm.ErrDuplicatedKey) {
-		return true
-	}
-	translator, ok := s.orm.Dialector.(gorm.ErrorTranslator)
-	return ok && errors.Is(translator.Translate(err), gorm.ErrDuplicatedKey)
 }

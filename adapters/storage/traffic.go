@@ -17,7 +17,7 @@ type usages struct{ *tx }
 
 func (r usages) Usage(_ context.Context, sessionID string) (traffic.Usage, error) {
 	var row usageRow
-	err := r.row("SELECT "+usageColumns+" FROM sessions s WHERE s.id = ?1", sessionID).Scan(row.fields()...)
+	err := r.row("SELECT "+usageColumns+" FROM sessions s WHERE s.id = ?1"+r.lock("s"), sessionID).Scan(row.fields()...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return traffic.Usage{}, session.ErrNotFound
 	}
@@ -60,7 +60,7 @@ func scanLease(found interface{ Scan(...any) error }) (l traffic.Lease, err erro
 }
 
 func (r usages) Lease(_ context.Context, sessionID, lease string) (traffic.Lease, bool, error) {
-	l, err := scanLease(r.row("SELECT "+leaseColumns+" FROM leases WHERE session_id = ?1 AND id = ?2", sessionID, lease))
+	l, err := scanLease(r.row("SELECT "+leaseColumns+" FROM leases WHERE session_id = ?1 AND id = ?2"+r.lock("leases"), sessionID, lease))
 	if errors.Is(err, sql.ErrNoRows) {
 		return traffic.Lease{}, false, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -19,9 +20,11 @@ var _ ports.Tx = (*tx)(nil)
 // numbered as ?1, ?2; the rest goes through GORM.
 type tx struct {
 	store  *Store
-	conn   *sql.Conn // a lane, or the one that writes, inside its transaction
-	shared *shared   // that transaction; nil in View
-	ended  bool      // it ended under this unit
+	conn   gorm.ConnPool   // a connection, or the one that writes, inside its transaction
+	quiet  context.Context // of statements that their caller's end must not disturb
+	shared *shared         // the transaction; nil in View
+	locks  bool            // what is read must be locked, for others write too
+	ended  bool            // it ended under this unit
 }
 
 func (t *tx) Agents() ports.Agents           { return agents{t} }
@@ -43,23 +46,59 @@ func (t *tx) Devchain() ports.Devchain       { return devchain{t} }
 // errReadOnly is what a write inside View gets, before the database sees it.
 var errReadOnly = errors.New("a view cannot write")
 
-// quiet is the context of every statement of a unit that writes, whatever
-// context its caller passes on, and of reads of a few rows. The driver
-// interrupts a statement when its context ends, which rolls back more than that
-// statement, and a context that can end costs it a goroutine.
-var quiet = context.Background()
-
 // ctx is the context for a query that may take long.
 func (t *tx) ctx(ctx context.Context) context.Context {
 	if t.shared != nil {
-		return quiet
+		return t.quiet
 	}
 	return ctx
 }
 
-// row runs a query for one row.
+// row runs a query for one row. One that a unit may change ends with t.lock.
 func (t *tx) row(query string, args ...any) *sql.Row {
-	return t.conn.QueryRowContext(quiet, query, args...)
+	return t.conn.QueryRowContext(t.quiet, query, args...)
+}
+
+// lock ends a query whose rows of a table, by its name in the query, stay locked
+// until the end of the unit.
+func (t *tx) lock(table string) string {
+	if !t.locks {
+		return ""
+	}
+	return " FOR UPDATE OF " + table
+}
+
+// serialize makes units that name the same thing wait for each other, from here
+// to their ends: a lock for what has no row yet. The next statement sees what
+// those before have committed.
+func (t *tx) serialize(parts ...string) error {
+	if !t.locks {
+		return nil
+	}
+	_, err := t.conn.ExecContext(t.quiet, "SELECT pg_advisory_xact_lock(hashtextextended(?1, 0))", strings.Join(parts, "\n"))
+	if err != nil {
+		return fmt.Errorf("wait for a turn: %w", t.failed(err))
+	}
+	return nil
+}
+
+// attempt runs a statement that a unique index may refuse, when the unit may go
+// on after that: PostgreSQL would refuse all that follows.
+func (t *tx) attempt(run func() error) error {
+	if !t.locks {
+		return run()
+	}
+	if _, err := t.conn.ExecContext(t.quiet, "SAVEPOINT attempt"); err != nil {
+		return t.failed(err)
+	}
+	err, end := run(), "RELEASE attempt"
+	if err != nil {
+		end = "ROLLBACK TO attempt"
+	}
+	if _, endErr := t.conn.ExecContext(t.quiet, end); endErr != nil {
+		return errors.Join(err, t.failed(endErr))
+	}
+	return err
 }
 
 // rows runs a query and calls scan for each row.
@@ -91,7 +130,13 @@ func (t *tx) mayWrite() error {
 // failed looks after a failed statement whether the transaction still stands: a
 // unit that goes on without one would commit statement by statement.
 func (t *tx) failed(err error) error {
+	if t.shared == nil {
+		return err
+	}
 	t.ended = t.ended || t.shared.ended()
+	if t.shared.fault == nil {
+		t.shared.fault = err
+	}
 	return err
 }
 
@@ -100,7 +145,7 @@ func (t *tx) exec(statement string, args ...any) (int64, error) {
 	if err := t.mayWrite(); err != nil {
 		return 0, err
 	}
-	result, err := t.conn.ExecContext(quiet, statement, args...)
+	result, err := t.conn.ExecContext(t.quiet, statement, args...)
 	if err != nil {
 		return 0, t.failed(err)
 	}
@@ -139,18 +184,28 @@ func (t *tx) write(ctx context.Context) *gorm.DB {
 
 // read is GORM for rows that stay locked until the end of the unit.
 func (t *tx) read(ctx context.Context) *gorm.DB {
+	return t.locking(ctx, clause.LockingStrengthUpdate)
+}
+
+// share is read for rows that this unit does not change: others may read them
+// meanwhile.
+func (t *tx) share(ctx context.Context) *gorm.DB {
+	return t.locking(ctx, clause.LockingStrengthShare)
+}
+
+func (t *tx) locking(ctx context.Context, strength string) *gorm.DB {
 	db := t.orm(ctx)
 	if t.shared == nil {
 		return db
 	}
-	return db.Clauses(clause.Locking{Strength: "UPDATE"})
+	return db.Clauses(clause.Locking{Strength: strength})
 }
 
 // orm is GORM inside this unit.
 func (t *tx) orm(ctx context.Context) *gorm.DB {
 	db := t.store.orm.Session(&gorm.Session{NewDB: true, Context: t.ctx(ctx)})
 	db.Statement.ConnPool = t.conn
-	if t.shared != nil {
+	if t.shared != nil && t.shared.tx != nil {
 		db.Statement.ConnPool = t.shared.tx
 	}
 	return db
@@ -170,7 +225,7 @@ func (t *tx) texts(ctx context.Context, query string, args ...any) ([]string, er
 
 type jobs struct{ *tx }
 
-func (r jobs) Insert(ctx context.Context, j ports.Job, now time.Time) error {
+func (r jobs) Insert(_ context.Context, j ports.Job, now time.Time) error {
 	if err := r.mayWrite(); err != nil {
 		return err
 	}
@@ -179,8 +234,8 @@ func (r jobs) Insert(ctx context.Context, j ports.Job, now time.Time) error {
 		return errors.New("insert job: nobody is set to insert jobs")
 	}
 	r.shared.wrote = true
-	if err := (*insert)(context.WithoutCancel(ctx), r.shared.tx, j, now); err != nil {
-		return fmt.Errorf("insert job %s: %w", j.Kind, err)
+	if err := (*insert)(r.quiet, JobTx{Conn: r.shared.conn, Tx: r.shared.tx}, j, now); err != nil {
+		return fmt.Errorf("insert job %s: %w", j.Kind, r.failed(err))
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/caarlos0/env/v11"
 	"github.com/goccy/go-yaml"
 
+	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
 	"agentproxy/domain"
 )
@@ -29,7 +30,8 @@ type Config struct {
 	PublicGateway  string   `yaml:"public_gateway" env:"AGENTPROXY_PUBLIC_GATEWAY"` // host:port in full_url
 	PublicURL      string   `yaml:"public_url" env:"AGENTPROXY_PUBLIC_URL"`
 	DatabaseURL    string   `yaml:"database_url" env:"AGENTPROXY_DATABASE_URL"`
-	Secret         string   `yaml:"-" env:"AGENTPROXY_SECRET"` // never from the file
+	DatabaseConns  int      `yaml:"database_max_conns" env:"AGENTPROXY_DATABASE_MAX_CONNS"` // PostgreSQL's
+	Secret         string   `yaml:"-" env:"AGENTPROXY_SECRET"`                              // never from the file
 	RateLimit      int      `yaml:"rate_limit_per_minute" env:"AGENTPROXY_RATE_LIMIT_PER_MINUTE"`
 	RegisterLimit  *int     `yaml:"register_limit_per_minute" env:"AGENTPROXY_REGISTER_LIMIT_PER_MINUTE"`
 	Dev            *bool    `yaml:"dev" env:"AGENTPROXY_DEV"`
@@ -50,8 +52,10 @@ type Settings struct {
 	HTTPAddr, GatewayAddr string
 	PublicHost            string // of the gateway, as written into full_url
 	PublicPort            int
-	PublicURL             string // of the API, without /v1
-	DatabasePath          string
+	PublicURL             string      // of the API, without /v1
+	DatabasePath          string      // of SQLite, or
+	DatabaseURL           storage.URL // of PostgreSQL
+	DatabaseConns         int
 	Secret                system.Root
 	RateLimit             int
 	RegisterLimit         int
@@ -71,7 +75,7 @@ const registerLimit = 120 // a minute and client address, outside development mo
 // Load reads the defaults, the file that AGENTPROXY_CONFIG names, and the
 // variables, and checks the whole: every fault is in the error.
 func Load() (Settings, error) {
-	c := Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", DatabaseURL: "sqlite://agentproxy.db",
+	c := Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20,
 		RateLimit: 600, SessionLimit: 200, TrialBalance: "10.00", TrialDays: 14, LogLevel: "info", LogFormat: "auto"}
 	if file := os.Getenv("AGENTPROXY_CONFIG"); file != "" {
 		text, err := os.ReadFile(file)
@@ -136,7 +140,11 @@ func (c Config) Check() (Settings, error) {
 	if c.RegisterLimit != nil {
 		s.RegisterLimit = ch.atLeast("AGENTPROXY_REGISTER_LIMIT_PER_MINUTE", *c.RegisterLimit, 0)
 	}
-	s.DatabasePath = ch.database(c.DatabaseURL)
+	s.DatabasePath, s.DatabaseURL = ch.database(c.DatabaseURL)
+	s.DatabaseConns = ch.atLeast("AGENTPROXY_DATABASE_MAX_CONNS", c.DatabaseConns, 4)
+	if s.DatabaseURL != "" && c.Secret == "" {
+		ch.fault("AGENTPROXY_SECRET", "is required with PostgreSQL, the same for every replica; make one with: openssl rand -base64 32")
+	}
 	s.PublicHost, s.PublicPort = ch.public(c.PublicGateway, gateway)
 	s.PublicURL = ch.publicURL(c.PublicURL, api)
 	s.TrustedProxies = ch.networks("AGENTPROXY_TRUSTED_PROXIES", c.TrustedProxies)
@@ -193,15 +201,22 @@ func (c *check) listener(name, text string) netip.AddrPort {
 	return addr
 }
 
-// database takes the file out of a URL. The URL itself is never printed: those
-// of other databases hold passwords.
-func (c *check) database(text string) string {
-	path, ok := strings.CutPrefix(text, "sqlite://")
-	if !ok || path == "" {
-		c.fault("AGENTPROXY_DATABASE_URL", "must be sqlite:// and a file, such as sqlite://agentproxy.db")
-		return ""
+// database tells a file from the URL of a server. The text itself is never
+// printed: it may hold a password.
+func (c *check) database(text string) (path string, url storage.URL) {
+	scheme, rest, _ := strings.Cut(text, "://")
+	switch {
+	case scheme == "sqlite" && rest != "":
+		return rest, ""
+	case scheme == "postgres" || scheme == "postgresql":
+		url = storage.URL(text)
+		if err := url.Check(); err != nil {
+			c.fault("AGENTPROXY_DATABASE_URL", "%v", err)
+		}
+		return "", url
 	}
-	return path
+	c.fault("AGENTPROXY_DATABASE_URL", "must be sqlite:// and a file, such as sqlite://agentproxy.db, or a postgres:// URL")
+	return "", ""
 }
 
 // public is what agents are told of the gateway's address.

@@ -23,18 +23,26 @@ import (
 )
 
 // Core is the graph without listeners and without passes: what the operator's
-// commands run on, beside a running service.
-func Core(s Settings, log *slog.Logger) fx.Option {
+// commands run on, beside a running service, which may be an older program. So
+// they refuse a database whose schema is not theirs.
+func Core(s Settings, log *slog.Logger) fx.Option { return core(s, log, storage.MigratedModule) }
+
+// Migration is Core on a database that it migrates.
+func Migration(s Settings, log *slog.Logger) fx.Option { return core(s, log, storage.Module) }
+
+func core(s Settings, log *slog.Logger, database fx.Option) fx.Option {
 	return fx.Options(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.Supply(s, log),
 		system.Module,
-		storage.Module,
+		database,
 		upstream.EmbeddedModule,
 		chainModule(s.Payments),
 		fx.Provide(
 			rootSecret, newQueue,
-			func(s Settings) storage.Config { return storage.Config{Path: s.DatabasePath, Logger: log} },
+			func(s Settings) storage.Config {
+				return storage.Config{Path: s.DatabasePath, URL: s.DatabaseURL, MaxConns: s.DatabaseConns, Logger: log}
+			},
 			func(s Settings) upstream.Config { return upstream.Config{Exits: s.Exits} },
 			fx.Annotate(func(list []ports.Provider) (*app.Catalog, error) {
 				return app.NewCatalog(list, upstream.CountryName)
@@ -49,7 +57,7 @@ func Core(s Settings, log *slog.Logger) fx.Option {
 			app.NewHub, app.NewAccounts, app.NewReferrers, app.NewSessions, app.NewTraffic, app.NewTelemetry,
 			app.NewWallet, app.NewStats, app.NewLimits, app.NewPasses, app.NewRecharges, app.NewPayments,
 		),
-		fx.Invoke(func(st *storage.Store, q *queue.Queue) { st.SetJobInserter(q.Insert) }),
+		fx.Invoke(insertJobs),
 	)
 }
 
@@ -57,7 +65,7 @@ func Core(s Settings, log *slog.Logger) fx.Option {
 // passes. Parts start in the order of the list and stop in the other.
 func Service(s Settings, log *slog.Logger) fx.Option {
 	return fx.Options(
-		Core(s, log),
+		Migration(s, log),
 		fx.Provide(
 			gatewayConfig, apiConfig, newProber, app.NewChecks,
 			func(t *app.Traffic) gateway.Backend { return t },
@@ -85,7 +93,18 @@ func rootSecret(s Settings) (system.Root, error) {
 }
 
 func newQueue(st *storage.Store, sessions *app.Sessions, log *slog.Logger) (*queue.Queue, error) {
-	return queue.New(st.Writer(), queue.Handlers{Provision: sessions.Provision, Release: sessions.Release}, log)
+	handlers := queue.Handlers{Provision: sessions.Provision, Release: sessions.Release}
+	if pool := st.Pool(); pool != nil {
+		return queue.NewPostgres(pool, handlers, log)
+	}
+	return queue.New(st.Writer(), handlers, log)
+}
+
+// insertJobs gives the store the queue.
+func insertJobs(st *storage.Store, q *queue.Queue) {
+	st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
+		return q.Insert(ctx, tx.Conn, tx.Tx, j, now)
+	})
 }
 
 // guesses is how many wrong proxy credentials an address may try in a minute.

@@ -97,13 +97,18 @@ func (k *kit) complain(err error) {
 
 // core runs fn on the use cases that it names in targets.
 func (k *kit) core(fn func(ctx context.Context) error, targets ...any) error {
+	return k.on(compose.Core, fn, targets...)
+}
+
+// on is core on a graph.
+func (k *kit) on(graph func(compose.Settings, *slog.Logger) fx.Option, fn func(ctx context.Context) error, targets ...any) error {
 	settings, err := compose.Load()
 	if err != nil {
 		return err
 	}
 	settings.Payments.DevchainBlock = 0 // the service alone decides how fast the development chain goes
 	logger := slog.New(slog.NewTextHandler(k.errOut, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	app := fx.New(compose.Core(settings, logger), fx.Populate(targets...))
+	app := fx.New(graph(settings, logger), fx.Populate(targets...))
 	if err := app.Err(); err != nil {
 		return err
 	}

@@ -83,6 +83,14 @@ Register, create a session, and reach a server through it:
 
 `
 
+// databaseOf names the database; the URL of a server may hold a password.
+func databaseOf(s compose.Settings) string {
+	if s.DatabasePath == "" {
+		return "PostgreSQL"
+	}
+	return s.DatabasePath
+}
+
 // welcome prints what a newcomer needs, with commands that work as they stand.
 func welcome(w io.Writer, s compose.Settings) {
 	mode, target := "production: loopback and private targets are refused", "https://example.com/"
@@ -90,7 +98,7 @@ func welcome(w io.Writer, s compose.Settings) {
 		mode, target = "development: loopback targets are open, registration is unlimited", s.PublicURL+"/v1/ip"
 	}
 	fmt.Fprint(w, strings.NewReplacer("{version}", compose.Version, "{api}", s.PublicURL,
-		"{gateway}", net.JoinHostPort(s.PublicHost, strconv.Itoa(s.PublicPort)), "{database}", s.DatabasePath,
+		"{gateway}", net.JoinHostPort(s.PublicHost, strconv.Itoa(s.PublicPort)), "{database}", databaseOf(s),
 		"{payments}", paymentsText(s), "{mode}", mode, "{target}", target).Replace(hello))
 }
 

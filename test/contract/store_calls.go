@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,7 +21,9 @@ var callClaims = []claim{
 	{"old keys are purged", callsPurged},
 	{"an address is one session's alone", addressesUnique},
 	{"put of agents and sessions notes a change", changesNoted},
-	{"old changes are purged and the last one is remembered", changesPurged},
+	{"a change is heard once, in whatever order units commit", changesOutOfOrder},
+	{"who asks for changes that were purged is told so", changesPurged},
+	{"of two calls with one key the second finds the first", callsWithOneKey},
 }
 
 func findCall(t *testing.T, st ports.Store, agentID, path, key string, since time.Time) (c ports.Call, found bool) {
@@ -59,6 +63,33 @@ func callFound(t *testing.T, st ports.Store) {
 		if _, found := findCall(t, st, c[0], c[1], c[2], time.Time{}); found {
 			t.Errorf("%v is found too", c)
 		}
+	}
+}
+
+func callsWithOneKey(t *testing.T, st ports.Store) {
+	addAgent(t, st, "agt_1", 0)
+	var effects atomic.Int32
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			var found bool
+			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+				if _, found, err = tx.Idempotency().Find(ctx, "agt_1", "/p", "k", time.Time{}); err != nil || found {
+					return err
+				}
+				time.Sleep(5 * time.Millisecond)
+				return tx.Idempotency().Put(ctx, ports.Call{AgentID: "agt_1", Path: "/p", Key: "k", CreatedAt: storeNow})
+			})
+			if err != nil {
+				t.Error(err)
+			} else if !found {
+				effects.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if n := effects.Load(); n != 1 {
+		t.Errorf("%d calls took effect, want 1", n)
 	}
 }
 
@@ -151,16 +182,23 @@ func addressesUnique(t *testing.T, st ports.Store) {
 	}
 }
 
-func changesSince(t *testing.T, st ports.Store, seq int64, limit int) (list []ports.Change, last int64) {
+// changesSince lists what was committed after a place, and the place behind it.
+func changesSince(t *testing.T, st ports.Store, after ports.Mark, limit int) (list []ports.Change, next ports.Mark, err error) {
+	t.Helper()
+	err = st.View(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+		list, next, err = tx.Changes().Since(ctx, after, limit)
+		return err
+	})
+	return list, next, err
+}
+
+func lastChange(t *testing.T, st ports.Store) (last ports.Mark) {
 	t.Helper()
 	view(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
-		if list, err = tx.Changes().Since(ctx, seq, limit); err != nil {
-			return err
-		}
 		last, err = tx.Changes().Last(ctx)
 		return err
 	})
-	return list, last
+	return last
 }
 
 // makeChanges puts two sessions and an agent.
@@ -181,32 +219,109 @@ func makeChanges(t *testing.T, st ports.Store) {
 }
 
 func changesNoted(t *testing.T, st ports.Store) {
-	if list, last := changesSince(t, st, 0, 10); len(list) != 0 || last != 0 {
-		t.Errorf("a new store has %v, last %d", list, last)
+	start := lastChange(t, st)
+	if list, _, err := changesSince(t, st, start, 10); len(list) != 0 || err != nil {
+		t.Errorf("a new store has %v, %v", list, err)
 	}
 	makeChanges(t, st)
-	list, last := changesSince(t, st, 0, 10)
-	if len(list) != 3 || list[0].Session != "sess_1" || list[1].Agent != "agt_1" || list[2].Session != "sess_2" || last != list[2].Seq {
-		t.Fatalf("the changes are %+v, last %d", list, last)
+	want := []ports.Change{{Session: "sess_1"}, {Agent: "agt_1"}, {Session: "sess_2"}}
+	list, next, err := changesSince(t, st, start, 3)
+	if diff := cmp.Diff(want, list); diff != "" || err != nil {
+		t.Fatalf("%v (-want +got):\n%s", err, diff)
 	}
-	if list[0].Seq >= list[1].Seq || list[1].Seq >= list[2].Seq {
-		t.Errorf("the changes are not in order: %+v", list)
+	if again, _, err := changesSince(t, st, start, 3); len(again) != 3 || err != nil {
+		t.Errorf("asked again from the same place: %v, %v", again, err)
 	}
-	if next, _ := changesSince(t, st, list[0].Seq, 1); len(next) != 1 || next[0] != list[1] {
-		t.Errorf("one after the first is %+v", next)
+	if _, behind, err := changesSince(t, st, start, 2); !errors.Is(err, ports.ErrMissed) {
+		t.Errorf("more than the limit: %v", err)
+	} else if list, _, err := changesSince(t, st, behind, 2); len(list) != 0 || err != nil {
+		t.Errorf("the place behind what was missed is followed by %v, %v", list, err)
+	}
+	if list, _, err := changesSince(t, st, next, 10); len(list) != 0 || err != nil {
+		t.Errorf("after the last there is %v, %v", list, err)
+	}
+	update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Agents().Put(ctx, storeAgent("agt_1")) })
+	if list, _, err := changesSince(t, st, next, 10); len(list) != 1 || err != nil {
+		t.Errorf("one more is %v, %v", list, err)
+	}
+}
+
+// changesOutOfOrder lets a unit that began first commit last, and one fail.
+func changesOutOfOrder(t *testing.T, st ports.Store) {
+	makeChanges(t, st)
+	heard := map[string]int{}
+	next := lastChange(t, st)
+	listen := func() {
+		t.Helper()
+		list, behind, err := changesSince(t, st, next, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range list {
+			heard[c.Session+c.Agent]++
+		}
+		next = behind
+	}
+	put := func(id string) error {
+		return st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			return tx.Sessions().Put(ctx, dynamicSession("agt_1", id))
+		})
+	}
+	slow, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		var once sync.Once
+		done <- st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			if err := tx.Agents().Put(ctx, storeAgent("agt_1")); err != nil {
+				return err
+			}
+			once.Do(func() { close(slow) })
+			time.Sleep(100 * time.Millisecond)
+			return nil
+		})
+	}()
+	<-slow
+	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		return errors.Join(tx.Sessions().Put(ctx, dynamicSession("agt_1", "sess_2")), errUnit)
+	})
+	if !errors.Is(err, errUnit) {
+		t.Error(err)
+	}
+	if err := put("sess_1"); err != nil {
+		t.Error(err)
+	}
+	listen()
+	if heard["sess_1"] != 1 {
+		t.Errorf("heard %v: what is committed is not heard while another unit is running", heard)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	listen()
+	listen()
+	if diff := cmp.Diff(map[string]int{"sess_1": 1, "agt_1": 1}, heard); diff != "" {
+		t.Errorf("heard (-want +got):\n%s", diff)
 	}
 }
 
 func changesPurged(t *testing.T, st ports.Store) {
+	start := lastChange(t, st)
 	makeChanges(t, st)
-	_, before := changesSince(t, st, 0, 10)
-	for _, c := range []struct {
-		at   time.Time
-		want int
-	}{{time.Unix(0, 0), 3}, {time.Now().Add(1000 * time.Hour), 1}} {
-		update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Changes().Purge(ctx, c.at) })
-		if list, last := changesSince(t, st, 0, 10); len(list) > c.want || c.want == 3 && len(list) != 3 || last != before {
-			t.Errorf("%d changes are left, last %d, want %d, last %d", len(list), last, c.want, before)
-		}
+	update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Changes().Purge(ctx, time.Unix(0, 0)) })
+	if list, _, err := changesSince(t, st, start, 10); len(list) != 3 || err != nil {
+		t.Errorf("after a purge of nothing: %v, %v", list, err)
+	}
+	last := lastChange(t, st)
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Changes().Purge(ctx, time.Now().Add(1000*time.Hour))
+	})
+	if _, _, err := changesSince(t, st, start, 10); !errors.Is(err, ports.ErrMissed) {
+		t.Errorf("from before what was purged: %v", err)
+	}
+	if list, _, err := changesSince(t, st, last, 10); len(list) != 0 || err != nil {
+		t.Errorf("from behind what was purged: %v, %v", list, err)
+	}
+	update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Agents().Put(ctx, storeAgent("agt_1")) })
+	if list, _, err := changesSince(t, st, last, 10); len(list) != 1 || err != nil {
+		t.Errorf("a change after the purge: %v, %v", list, err)
 	}
 }

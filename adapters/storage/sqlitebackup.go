@@ -9,16 +9,14 @@ import (
 	"path/filepath"
 )
 
-// Backup writes a copy of the database to a new file while the service runs,
-// checks the copy, and brings it to the disk. It refuses a file that exists.
-func (s *Store) Backup(ctx context.Context, file string) error {
+func (e *sqliteEngine) backup(ctx context.Context, file string) error {
 	// Made here and not by SQLite, so that two backups cannot choose the same
 	// file and nobody else can read it.
 	made, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	err = s.backup(ctx, file)
+	err = e.copyTo(ctx, file)
 	if err == nil {
 		err = made.Sync()
 	}
@@ -32,10 +30,10 @@ func (s *Store) Backup(ctx context.Context, file string) error {
 	return nil
 }
 
-func (s *Store) backup(ctx context.Context, file string) error {
+func (e *sqliteEngine) copyTo(ctx context.Context, file string) error {
 	// A connection of its own: it reads one snapshot and keeps neither the
 	// writer nor a reader from its work.
-	source := sql.OpenDB(newConnector("", s.config.Path, sqliteCommon))
+	source := sql.OpenDB(newConnector("", e.path, sqliteCommon))
 	defer source.Close()
 	if _, err := source.ExecContext(ctx, "VACUUM INTO ?", file); err != nil {
 		return fmt.Errorf("copy: %w", err)

@@ -1,0 +1,307 @@
+// Package pg gives tests a PostgreSQL: a server of their own from the binaries
+// of this machine, or the one that TEST_POSTGRES_DSN names, and a database for
+// each test.
+package pg
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"agentproxy/adapters/storage"
+)
+
+// Database is the URL of an empty database with the present schema, which is
+// dropped when the test ends. Without a server the test is skipped; where CI is
+// set it fails.
+func Database(t testing.TB) string {
+	t.Helper()
+	name, err := template()
+	return database(t, name, err)
+}
+
+// Empty is Database without a schema.
+func Empty(t testing.TB) string {
+	t.Helper()
+	_, err := shared()
+	return database(t, "template0", err)
+}
+
+// shared is the server of this process, and template a migrated database on it.
+var (
+	shared = sync.OnceValues(func() (string, error) {
+		if dsn := os.Getenv("TEST_POSTGRES_DSN"); dsn != "" {
+			return dsn, nil
+		}
+		s, err := run()
+		if err != nil {
+			return "", err
+		}
+		return s.URL("postgres"), nil
+	})
+	template = sync.OnceValues(func() (string, error) {
+		admin, err := shared()
+		if err != nil {
+			return "", err
+		}
+		// The name is a new one each time: the schema may be another.
+		name := "agentproxy_template_" + strings.ToLower(rand.Text()[:12])
+		return name, migrated(admin, name)
+	})
+)
+
+// migrated makes a database with the present schema.
+func migrated(admin, name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := exec1(ctx, admin, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
+		return err
+	}
+	st, err := storage.Open(ctx, storage.Config{URL: storage.URL(rename(admin, name)), MaxConns: 4})
+	if err != nil {
+		return err
+	}
+	return errors.Join(st.Migrate(ctx), st.Close())
+}
+
+func database(t testing.TB, template string, err error) string {
+	t.Helper()
+	if errors.Is(err, errMissing) && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "test_" + strings.ToLower(rand.Text()[:16])
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := exec1(ctx, admin, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := exec1(ctx, admin, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	return rename(admin, name)
+}
+
+// exec1 runs one statement on a connection of its own.
+func exec1(ctx context.Context, dsn, statement string) error {
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	_, err = conn.Exec(ctx, statement)
+	return err
+}
+
+// rename is a URL with another database.
+func rename(dsn, name string) string {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return dsn // Connect says what is wrong with it
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// errMissing says that there is nothing to run.
+var errMissing = errors.New("no PostgreSQL: set TEST_POSTGRES_DSN, or install the server (on Debian: apt-get install postgresql)")
+
+// Server is a PostgreSQL server that a test may stop and start.
+type Server struct {
+	bin, dir string
+	as       *syscall.Credential
+}
+
+// Start runs a server for one test alone, and removes it when the test ends.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s, err := run()
+	if errors.Is(err, errMissing) && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Stop("immediate") })
+	return s
+}
+
+// URL is that of a database on the server, as its owner.
+func (s *Server) URL(database string) string {
+	return "postgres:///" + database + "?host=" + url.QueryEscape(s.dir) + "&user=postgres"
+}
+
+// Socket is the server's Unix socket.
+func (s *Server) Socket() string { return filepath.Join(s.dir, ".s.PGSQL.5432") }
+
+// Database is the URL of a database with the present schema on this server.
+func (s *Server) Database(t testing.TB) string {
+	t.Helper()
+	name := "test_" + strings.ToLower(rand.Text()[:16])
+	if err := migrated(s.URL("postgres"), name); err != nil {
+		t.Fatal(err)
+	}
+	return s.URL(name)
+}
+
+// Stop ends the server: fast, as an operator would, or immediate, as a crash.
+func (s *Server) Stop(mode string) error {
+	return s.tool("pg_ctl", "-D", s.data(), "-m", mode, "-w", "stop")
+}
+
+// Restart stops the server so and starts it again.
+func (s *Server) Restart(mode string) error {
+	if err := s.Stop(mode); err != nil {
+		return err
+	}
+	return s.Begin()
+}
+
+// Begin starts the server again.
+func (s *Server) Begin() error {
+	options := "-c listen_addresses= -c max_connections=200 -c fsync=off -c full_page_writes=off -c synchronous_commit=off -k " + s.dir
+	return s.tool("pg_ctl", "-D", s.data(), "-l", filepath.Join(s.dir, "log"), "-w", "-t", "60", "-o", options, "start")
+}
+
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// run makes a server in a folder of its own and starts it.
+func run() (*Server, error) {
+	bin, err := binaries()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{bin: bin}
+	if s.dir, err = os.MkdirTemp("", "agentproxy-pg-"); err != nil {
+		return nil, err
+	}
+	if err := s.lower(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.dir))
+	}
+	if err := s.guard(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.dir))
+	}
+	if err := s.tool("initdb", "-D", s.data(), "-U", "postgres", "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8"); err != nil {
+		return nil, err
+	}
+	// One user needs a password, for tests of a wrong one.
+	hba := filepath.Join(s.data(), "pg_hba.conf")
+	rules, err := os.ReadFile(hba)
+	if err == nil {
+		err = os.WriteFile(hba, append([]byte("local all locked scram-sha-256\n"), rules...), 0o600)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, s.Begin()
+}
+
+// lower finds a user who may run a server, which root may not, and gives it the
+// folder.
+func (s *Server) lower() error {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
+		gid, errGID := strconv.ParseUint(u.Gid, 10, 32)
+		if err := errors.Join(errUID, errGID); err != nil {
+			return err
+		}
+		s.as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		return os.Chown(s.dir, int(uid), int(gid))
+	}
+	return errors.New("root may not run PostgreSQL, and there is no user postgres or nobody")
+}
+
+// guard leaves a shell behind that ends the server and removes its folder when
+// this process is gone, however it went: the shell waits for the end of a pipe
+// that only this process holds. (Pdeathsig would fire when a thread ends.)
+func (s *Server) guard() error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	cmd := exec.Command("/bin/sh", "-c", `read never; "$1/pg_ctl" -D "$2/data" -m immediate stop >/dev/null 2>&1; rm -rf "$2"`, "sh", s.bin, s.dir)
+	cmd.Stdin, cmd.Dir = r, "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: s.as}
+	if err := cmd.Start(); err != nil {
+		_ = w.Close()
+		return err
+	}
+	held = append(held, w)
+	go func() { _ = cmd.Wait() }()
+	return nil
+}
+
+// held are the pipes, for as long as the process lives.
+var held []io.Closer
+
+// tool runs a program of PostgreSQL.
+func (s *Server) tool(name string, args ...string) error {
+	out, err := os.CreateTemp("", "agentproxy-pg-out-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(out.Name())
+	defer out.Close()
+	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, out, out // a file: the server keeps them open
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
+	if err := cmd.Run(); err != nil {
+		text, _ := os.ReadFile(out.Name())
+		return fmt.Errorf("%s: %w\n%s", name, err, text)
+	}
+	return nil
+}
+
+// binaries is the folder of the newest server.
+func binaries() (string, error) {
+	var found []string
+	if path, err := exec.LookPath("initdb"); err == nil {
+		found = append(found, filepath.Dir(path))
+	}
+	debian, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	for i := len(debian) - 1; i >= 0; i-- {
+		found = append(found, debian[i])
+	}
+	for _, dir := range found {
+		if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, "pg_ctl")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", errMissing
+}
