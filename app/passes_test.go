@@ -115,7 +115,11 @@ func TestTidy(t *testing.T) {
 	ok(t, w.accounts.SetRateLimit(t.Context(), agent, 6))
 	ok(t, w.passes.Tidy(t.Context()))
 	same(t, "keys left", len(w.texts(`SELECT key FROM idempotency_keys`)), 1)
-	same(t, "changes left", len(w.texts(`SELECT seq FROM changes`)), 1)
+	left := 1
+	if w.postgres() {
+		left++ // the newest of the old ones says from where on none is missing
+	}
+	same(t, "changes left", len(w.texts(`SELECT seq FROM changes`)), left)
 	events := func() int {
 		list, err := w.sessions.Events(t.Context(), agent, v.ID, domain.Page{Number: 1, Size: 20})
 		ok(t, err)

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"agentproxy/adapters/storage"
 	"agentproxy/app"
 )
 
@@ -17,36 +18,45 @@ type pass struct {
 	name  string
 	every time.Duration
 	run   func(context.Context) error
+	wake  <-chan struct{} // runs it before its time
 }
 
 // stuckAfter is when a session that is still creating gets a new job.
 const stuckAfter = 5 * time.Minute
 
-func passes(hub *app.Hub, t *app.Traffic, p *app.Passes, sessions *app.Sessions) []pass {
+func passes(told <-chan struct{}, hub *app.Hub, t *app.Traffic, p *app.Passes, sessions *app.Sessions) []pass {
 	return []pass{
-		{"poll changes", app.PollEvery, hub.Poll},
-		{"flush observations", app.FlushEvery, t.Flush},
-		{"expire sessions", time.Second, p.ExpireSessions},
-		{"take back leases", time.Second, p.TakeBack},
-		{"settle", 2 * time.Second, p.Settle},
-		{"expire trials", 10 * time.Second, p.ExpireTrials},
-		{"tidy", time.Minute, p.Tidy},
-		{"recover", stuckAfter, func(ctx context.Context) error { return sessions.Recover(ctx, stuckAfter) }},
+		{name: "poll changes", every: app.PollEvery, run: hub.Poll, wake: told},
+		{name: "flush observations", every: app.FlushEvery, run: t.Flush},
+		{name: "expire sessions", every: time.Second, run: p.ExpireSessions},
+		{name: "take back leases", every: time.Second, run: p.TakeBack},
+		{name: "settle", every: 2 * time.Second, run: p.Settle},
+		{name: "expire trials", every: 10 * time.Second, run: p.ExpireTrials},
+		{name: "tidy", every: time.Minute, run: p.Tidy},
+		{name: "recover", every: stuckAfter, run: func(ctx context.Context) error { return sessions.Recover(ctx, stuckAfter) }},
 	}
 }
 
 // runPasses runs every pass in a loop of its own for as long as the application
 // runs. What the gateway saw last is stored when all have ended.
-func runPasses(lc fx.Lifecycle, log *slog.Logger, settings Settings, hub *app.Hub, t *app.Traffic, p *app.Passes,
+func runPasses(lc fx.Lifecycle, log *slog.Logger, settings Settings, st *storage.Store, hub *app.Hub, t *app.Traffic, p *app.Passes,
 	sessions *app.Sessions, payments *app.Payments) {
 	ctx, cancel := context.WithCancel(context.Background())
+	told := make(chan struct{}, 1)
+	tell := func() {
+		select {
+		case told <- struct{}{}:
+		default: // the poll that is due will see this too
+		}
+	}
 	var wg sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			all := slices.Concat(passes(hub, t, p, sessions), paymentPasses(settings.Payments, payments))
+			all := slices.Concat(passes(told, hub, t, p, sessions), paymentPasses(settings.Payments, payments))
 			for _, pass := range all {
 				wg.Go(func() { loop(ctx, pass, log) })
 			}
+			wg.Go(func() { st.Listen(ctx, tell) })
 			return nil
 		},
 		OnStop: func(stopping context.Context) error {
@@ -69,6 +79,7 @@ func loop(ctx context.Context, p pass, log *slog.Logger) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-p.wake:
 		}
 		err := p.run(ctx)
 		switch {

@@ -17,13 +17,33 @@ func TestALoopRunsUntilItsContextEnds(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			loop(ctx, pass{"count", time.Second, func(context.Context) error { runs++; return nil }}, slog.New(slog.DiscardHandler))
+			loop(ctx, pass{name: "count", every: time.Second, run: func(context.Context) error { runs++; return nil }}, slog.New(slog.DiscardHandler))
 		}()
 		time.Sleep(3500 * time.Millisecond)
 		cancel()
 		<-done
 		if runs != 3 {
 			t.Errorf("%d runs in 3.5 s, want 3", runs)
+		}
+	})
+}
+
+func TestALoopCanBeWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		runs, wake := 0, make(chan struct{})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			loop(ctx, pass{name: "count", every: time.Hour, run: func(context.Context) error { runs++; return nil }, wake: wake},
+				slog.New(slog.DiscardHandler))
+		}()
+		wake <- struct{}{}
+		wake <- struct{}{}
+		cancel()
+		<-done
+		if runs < 1 || runs > 2 {
+			t.Errorf("%d runs after two wakes", runs)
 		}
 	})
 }
@@ -35,7 +55,7 @@ func TestAFailingPassGoesOnAndIsLoggedSeldom(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			loop(ctx, pass{"fail", time.Second, func(context.Context) error { return errors.New("no disk") }},
+			loop(ctx, pass{name: "fail", every: time.Second, run: func(context.Context) error { return errors.New("no disk") }},
 				slog.New(slog.NewTextHandler(&text, nil)))
 		}()
 		time.Sleep(100*time.Second + time.Millisecond)

@@ -35,8 +35,10 @@ func (s *service) object(args ...string) map[string]any {
 	return v
 }
 
-func TestOperatorsWorkBesideTheService(t *testing.T) {
-	s := serve(t)
+func TestOperatorsWorkBesideTheService(t *testing.T) { onEachStore(t, operatorsWorkBesideTheService) }
+
+func operatorsWorkBesideTheService(t *testing.T, store ...string) {
+	s := serve(t, store...)
 	s.object("referrer", "add", "--name", "Partner", "--code", "PARTNER2026")
 	r := s.must(201, "POST", "/account/register", "", `{"name":"referred","referral_code":" PARTNER2026 "}`)
 	var a struct {

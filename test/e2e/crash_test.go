@@ -24,13 +24,17 @@ type answered struct {
 }
 
 func TestKilledAtRandomMomentsNothingIsLost(t *testing.T) {
+	onEachStore(t, killedAtRandomMomentsNothingIsLost)
+}
+
+func killedAtRandomMomentsNothingIsLost(t *testing.T, store ...string) {
 	chosen := *seed
 	if chosen == 0 {
 		chosen = uint64(time.Now().UnixNano())
 	}
 	t.Logf("replay with -crash.seed=%d", chosen)
 	moments := rand.New(rand.NewPCG(chosen, 1))
-	s := serve(t, "AGENTPROXY_TRIAL_BALANCE=10000", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	s := serve(t, append(store, "AGENTPROXY_TRIAL_BALANCE=10000", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
 	keys := make([]string, 4)
 	for i := range keys {
 		keys[i], _ = s.register(fmt.Sprint("crash ", i))

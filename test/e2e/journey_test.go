@@ -45,8 +45,10 @@ func (s *service) exitOf(proxy string) string {
 	return e.Data.IP
 }
 
-func TestTheMainJob(t *testing.T) {
-	s := serve(t)
+func TestTheMainJob(t *testing.T) { onEachStore(t, theMainJob) }
+
+func theMainJob(t *testing.T, store ...string) {
+	s := serve(t, store...)
 	key, _ := s.register("journey")
 	var products struct {
 		Items []struct {

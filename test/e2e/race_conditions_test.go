@@ -32,7 +32,11 @@ func together(n int, call func(i int) (reply, error)) (map[int]int, []reply) {
 }
 
 func TestFiftyCreatesWithOneKeyMakeOneSession(t *testing.T) {
-	s := serve(t)
+	onEachStore(t, fiftyCreatesWithOneKeyMakeOneSession)
+}
+
+func fiftyCreatesWithOneKeyMakeOneSession(t *testing.T, store ...string) {
+	s := serve(t, store...)
 	key, _ := s.register("one key")
 	for _, product := range []string{"dyn_fast_1", "dyn_global_1"} {
 		body := fmt.Sprintf(`{"type":"dynamic","config":{"product_no":%q}}`, product)
@@ -66,8 +70,10 @@ func (s *service) count(key, typ string) int {
 	return list.Pagination.Total
 }
 
-func TestAHundredCreatesWithMoneyForTen(t *testing.T) {
-	s := serve(t, "AGENTPROXY_TRIAL_BALANCE=4.00")
+func TestAHundredCreatesWithMoneyForTen(t *testing.T) { onEachStore(t, aHundredCreatesWithMoneyForTen) }
+
+func aHundredCreatesWithMoneyForTen(t *testing.T, store ...string) {
+	s := serve(t, append(store, "AGENTPROXY_TRIAL_BALANCE=4.00")...)
 	key, _ := s.register("ten")
 	counts, _ := together(100, func(i int) (reply, error) {
 		return s.call(t.Context(), "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}`,

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"agentproxy/test/pg"
 )
 
 // program is the path of the built command.
@@ -66,6 +68,19 @@ func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+// secret is the root secret where there is no file to keep one beside.
+const secret = "AGENTPROXY_SECRET=for-tests-only-0123456789abcdefghijklmnop"
+
+// onEachStore runs a test on every database. The variables choose it.
+func onEachStore(t *testing.T, test func(t *testing.T, store ...string)) {
+	t.Run("sqlite", func(t *testing.T) { test(t) })
+	t.Run("postgres", func(t *testing.T) { test(t, onPostgres(pg.Database(t))...) })
+}
+
+func onPostgres(url string) []string {
+	return []string{"AGENTPROXY_DATABASE_URL=" + url, secret}
 }
 
 // serve starts the program on a new database, with more variables if given, and

@@ -1,0 +1,394 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/health"
+	"agentproxy/ports"
+	"agentproxy/test/pg"
+)
+
+// Both databases are open in one process, and rows that GORM reads are locked
+// all the same: a *gorm.Config that they share would lose the locks.
+func TestRowsThatGORMReadsAreLocked(t *testing.T) {
+	_ = openStore(t) // SQLite first: it is what would spoil a shared config
+	st := openPostgres(t)
+	waitsFor(t, st,
+		func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Referrers().ByCode(ctx, "openAgent")
+			return err
+		},
+		func(ctx context.Context, tx ports.Tx) error { return tx.Referrers().Disable(ctx, "openAgent", now) })
+}
+
+// What a unit reads by hand is locked too.
+func TestRowsThatAUnitReadsAreLocked(t *testing.T) {
+	for name, read := range map[string]func(context.Context, ports.Tx) error{
+		"a session": func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Sessions().Get(ctx, "agt_1", "sess_1")
+			return err
+		},
+		"a session, whoever owns it": func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Sessions().Load(ctx, "sess_1")
+			return err
+		},
+		"a session with what is kept beside it": func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Sessions().Read(ctx, "agt_1", "sess_1")
+			return err
+		},
+		"the newest session": func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Sessions().Newest(ctx, "agt_1", "dyn_fast_1")
+			return err
+		},
+		"the usage": func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Traffic().Usage(ctx, "sess_1")
+			return err
+		},
+		"the health": func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Health().Get(ctx, "agt_1", []string{"sess_1"})
+			return err
+		},
+		"the wallet": func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Ledger().Wallet(ctx, "agt_1")
+			return err
+		},
+		"the agent": func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Agents().Get(ctx, "agt_1")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := openPostgres(t)
+			addAgent(t, st, "agt_1", domain.Dollar)
+			update(t, st, func(ctx context.Context, tx ports.Tx) error {
+				return tx.Sessions().Insert(ctx, dynamicSession("agt_1", "sess_1"))
+			})
+			waitsFor(t, st, read, func(ctx context.Context, tx ports.Tx) error {
+				switch name {
+				case "the wallet":
+					return tx.Ledger().SetLive(ctx, "agt_1", 0)
+				case "the agent":
+					return tx.Agents().Put(ctx, account.Agent{ID: "agt_1", KeyHash: []byte("k")})
+				}
+				return tx.Sessions().Put(ctx, dynamicSession("agt_1", "sess_1"))
+			})
+		})
+	}
+}
+
+// waitsFor proves that a unit that writes waits for one that has read.
+func waitsFor(t *testing.T, st ports.Store, read, write func(context.Context, ports.Tx) error) {
+	t.Helper()
+	var over atomic.Bool
+	began := make(chan struct{})
+	done := make(chan error, 1)
+	go func() {
+		done <- st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+			err := read(ctx, tx)
+			close(began)
+			time.Sleep(200 * time.Millisecond)
+			over.Store(true)
+			return err
+		})
+	}()
+	<-began
+	update(t, st, write)
+	if !over.Load() {
+		t.Error("the row was written while another unit had read it")
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReportsAtOnceAllCount(t *testing.T) {
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		st := open(t)
+		addAgent(t, st, "agt_1", domain.Dollar)
+		update(t, st, func(ctx context.Context, tx ports.Tx) error {
+			return tx.Sessions().Insert(ctx, dynamicSession("agt_1", "sess_1"))
+		})
+		const n = 40
+		var wg sync.WaitGroup
+		for range n {
+			wg.Go(func() {
+				err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+					found, err := tx.Health().Get(ctx, "agt_1", []string{"sess_1"})
+					if err != nil {
+						return err
+					}
+					state := found["sess_1"].State
+					state.Rotate(health.RotationManual, now)
+					return tx.Health().Put(ctx, "sess_1", state)
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		view(t, st, func(ctx context.Context, tx ports.Tx) error {
+			found, err := tx.Health().Get(ctx, "agt_1", []string{"sess_1"})
+			state := found["sess_1"].State
+			if got := state.Stats().Rotations; got != n {
+				t.Errorf("%d rotations are kept of %d", got, n)
+			}
+			return err
+		})
+	})
+}
+
+// Two units lock two wallets in different order: one of them runs again.
+func TestUnitsThatBlockEachOtherRunAgain(t *testing.T) {
+	st := openPostgres(t)
+	addAgent(t, st, "agt_1", domain.Dollar)
+	addAgent(t, st, "agt_2", domain.Dollar)
+	var runs atomic.Int32
+	var wg, both sync.WaitGroup
+	both.Add(2)
+	for _, order := range [][]string{{"agt_1", "agt_2"}, {"agt_2", "agt_1"}} {
+		meet := sync.OnceFunc(func() { both.Done(); both.Wait() })
+		wg.Go(func() {
+			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+				runs.Add(1)
+				for _, id := range order {
+					if err := tx.Ledger().SetLive(ctx, id, 1); err != nil {
+						return err
+					}
+					meet()
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := runs.Load(); n != 3 {
+		t.Errorf("%d runs, want 3", n)
+	}
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		w, err := tx.Ledger().Wallet(ctx, "agt_1")
+		if w.LiveSessions != 2 {
+			t.Errorf("%d live sessions, want 2", w.LiveSessions)
+		}
+		return err
+	})
+}
+
+// Two agents are given the same money at once: the reference is booked once.
+func TestOneReferenceIsBookedOnceWhoeverGetsIt(t *testing.T) {
+	st := openPostgres(t)
+	ids := []string{"agt_1", "agt_2", "agt_3", "agt_4"}
+	for _, id := range ids {
+		addAgent(t, st, id, domain.Dollar)
+	}
+	var won, refused atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+				_, err := tx.Ledger().Post(ctx, deposit(ids[i%4], "transfer:1", 5, i))
+				return err
+			})
+			switch {
+			case err == nil:
+				won.Add(1)
+			case errors.Is(err, ports.ErrDuplicate):
+				refused.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if won.Load() != 1 || refused.Load() != 19 {
+		t.Errorf("%d were booked and %d refused", won.Load(), refused.Load())
+	}
+	verify(t, st)
+}
+
+// After a refused duplicate the unit goes on, and the rest of it counts.
+func TestADuplicateDoesNotSpoilTheUnit(t *testing.T) {
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		st := open(t)
+		addAgent(t, st, "agt_1", domain.Dollar)
+		update(t, st, func(ctx context.Context, tx ports.Tx) error {
+			if err := tx.Addresses().Take(ctx, "p", "sess_1", []string{"192.0.2.1"}); err != nil {
+				return err
+			}
+			if err := tx.Addresses().Take(ctx, "p", "sess_2", []string{"192.0.2.2", "192.0.2.1"}); !errors.Is(err, ports.ErrDuplicate) {
+				t.Errorf("a taken address: %v", err)
+			}
+			other := account.Referrer{ID: "ref_2", Name: "n", Code: "openAgent"}
+			if err := tx.Referrers().Insert(ctx, other, now); err == nil {
+				t.Error("a referrer's code was taken twice")
+			}
+			_, err := tx.Ledger().Post(ctx, deposit("agt_1", "fund:agt_1", 5, 1))
+			if !errors.Is(err, ports.ErrDuplicate) {
+				t.Errorf("a reference twice: %v", err)
+			}
+			return tx.Counters().Add(ctx, "agt_1", ports.Tally{Good: 1})
+		})
+		view(t, st, func(ctx context.Context, tx ports.Tx) error {
+			tally, err := tx.Counters().Get(ctx, "agt_1")
+			if tally.Good != 1 {
+				t.Error("what followed the refusals is lost")
+			}
+			taken, errTaken := tx.Addresses().Taken(ctx, "p")
+			if len(taken) != 1 {
+				t.Errorf("taken: %v", taken)
+			}
+			return errors.Join(err, errTaken)
+		})
+	})
+}
+
+// Text that PostgreSQL cannot hold is not found; that is no fault of ours.
+func TestTextThatCannotBeStoredIsNotFound(t *testing.T) {
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		st := open(t)
+		for _, id := range []string{"a\x00b", "\xff\xfe"} {
+			err := st.Look(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+				_, err := tx.Sessions().Read(ctx, id, id)
+				return err
+			})
+			if e, ok := errors.AsType[*domain.Error](err); !ok || e.Kind != domain.NotFound {
+				t.Errorf("%q: %v", id, err)
+			}
+		}
+	})
+}
+
+func TestThePoolBoundsItsConnections(t *testing.T) {
+	st := openPostgres(t)
+	if n := st.Pool().Config().MaxConns; n != 20 {
+		t.Errorf("%d connections by default", n)
+	}
+	for name, want := range map[string]string{"statement_timeout": "5s", "lock_timeout": "2s",
+		"idle_in_transaction_session_timeout": "10s", "application_name": "agentproxy"} {
+		var got string
+		if err := st.Pool().QueryRow(t.Context(), "SHOW "+name).Scan(&got); err != nil || got != want {
+			t.Errorf("%s is %q, %v; want %q", name, got, err, want)
+		}
+	}
+}
+
+func TestALockThatTakesTooLongIsUnavailable(t *testing.T) {
+	url := pg.Database(t)
+	st := openURL(t, url)
+	addAgent(t, st, "agt_1", domain.Dollar)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), "BEGIN; SELECT * FROM wallets FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	err = st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error { return tx.Ledger().SetLive(ctx, "agt_1", 1) })
+	if took := time.Since(began); !errors.Is(err, domain.ErrUnavailable) || took > 5*time.Second {
+		t.Errorf("after %v: %v", took, err)
+	}
+}
+
+func TestPostgresRefusesANewerAndKnowsAnOlderSchema(t *testing.T) {
+	url := pg.Database(t)
+	st := openURL(t, url)
+	current, known, err := st.SchemaVersion(t.Context())
+	if err != nil || current != known || known < 2 {
+		t.Errorf("the schema is %d of %d, %v", current, known, err)
+	}
+	if err := st.NewerSchema(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storage.Open(t.Context(), storage.Config{URL: storage.URL(url)}); !errors.Is(err, storage.ErrNewerSchema) {
+		t.Errorf("Open returned %v", err)
+	}
+	empty := openURL(t, pg.Empty(t))
+	if current, _, err := empty.SchemaVersion(t.Context()); current != 0 || err != nil {
+		t.Errorf("an empty database has schema %d, %v", current, err)
+	}
+}
+
+func TestReplicasMayMigrateTogether(t *testing.T) {
+	url := pg.Empty(t)
+	var wg sync.WaitGroup
+	for range 4 {
+		st := openURL(t, url)
+		wg.Go(func() {
+			if err := errors.Join(st.Migrate(t.Context()), st.Migrate(t.Context())); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	st := openURL(t, url)
+	addAgent(t, st, "agt_1", domain.Dollar)
+	var river int
+	if err := st.Pool().QueryRow(t.Context(), "SELECT COUNT(*) FROM river_job").Scan(&river); err != nil {
+		t.Errorf("the tables of River: %v", err)
+	}
+}
+
+func TestBackupIsRefused(t *testing.T) {
+	st := openPostgres(t)
+	e, ok := errors.AsType[*domain.Error](st.Backup(t.Context(), t.TempDir()+"/copy"))
+	if !ok || !strings.Contains(e.Message, "pg_dump") {
+		t.Errorf("got %v", e)
+	}
+}
+
+func TestVerifyOnPostgresNamesWhatWasBroken(t *testing.T) {
+	st := openPostgres(t)
+	addAgent(t, st, "agt_1", 5*domain.Dollar)
+	update(t, st, func(ctx context.Context, tx ports.Tx) error { return purchase(ctx, tx, "agt_1", 1) })
+	verify(t, st)
+	for breaking, rule := range map[string]string{
+		"UPDATE wallets SET own = own + 1":          "every wallet equals its entries",
+		"UPDATE sessions SET held_own = held_own+1": "what a wallet holds its sessions hold",
+		"UPDATE sessions SET status = 'terminated'": "a wallet counts its live sessions",
+	} {
+		if _, err := st.Pool().Exec(t.Context(), breaking); err != nil {
+			t.Fatal(err)
+		}
+		faults, _, err := st.Verify(t.Context())
+		if err != nil || !slices.ContainsFunc(faults, func(f ports.Fault) bool { return f.Rule == rule && f.Detail != "" }) {
+			t.Errorf("%s: %v, %+v", breaking, err, faults)
+		}
+	}
+}
+
+// verify demands right books.
+func verify(t *testing.T, st *storage.Store) (entries int) {
+	t.Helper()
+	faults, entries, err := st.Verify(t.Context())
+	if err != nil || len(faults) > 0 {
+		t.Errorf("verify: %v, %+v", err, faults)
+	}
+	return entries
+}
+
+// deposit is money from outside.
+func deposit(agentID, ref string, amount domain.Money, n int) ports.Posting {
+	p := ports.Posting{Day: now.Truncate(24 * time.Hour)}
+	p.Entry.ID, p.Entry.AgentID, p.Entry.Ref, p.Entry.At = fmt.Sprint("txn_", ref, "_", n), agentID, ref, now
+	p.Entry.Type, p.Entry.Available.Own, p.Entry.Account, p.Entry.Counter = billing.Recharge, amount, billing.USDT, -amount
+	return p
+}

@@ -1,0 +1,369 @@
+package storage_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/domain"
+	"agentproxy/ports"
+	"agentproxy/test/pg"
+)
+
+// way is a proxy before a server, which can be cut at a commit.
+type way struct {
+	net.Listener
+	server string // a Unix socket
+
+	mu    sync.Mutex
+	conns []net.Conn
+	// cut tells what becomes of the next commit.
+	cut atomic.Int32
+}
+
+const (
+	letPass      = iota
+	beforeCommit // the server never hears of it
+	afterCommit  // the client never hears of its success
+)
+
+func newWay(t *testing.T, dsn string) (*way, string) {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	w := &way{server: q.Get("host") + "/.s.PGSQL.5432"}
+	if !strings.HasPrefix(w.server, "/") {
+		t.Skip("the server has no Unix socket to stand before")
+	}
+	if w.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	go w.serve()
+	t.Cleanup(func() { _ = w.Close(); w.drop() })
+	q.Del("host")
+	q.Set("sslmode", "disable")
+	u.Host, u.RawQuery = w.Addr().String(), q.Encode()
+	return w, u.String()
+}
+
+func (w *way) serve() {
+	for {
+		client, err := w.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("unix", w.server)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		w.mu.Lock()
+		w.conns = append(w.conns, client, server)
+		w.mu.Unlock()
+		var deaf atomic.Bool
+		end := func() { _ = client.Close(); _ = server.Close() }
+		go func() {
+			defer end()
+			buf := make([]byte, 64<<10)
+			for {
+				n, err := client.Read(buf)
+				if err != nil {
+					return
+				}
+				if bytes.Contains(buf[:n], []byte("COMMIT\x00")) {
+					if w.cut.CompareAndSwap(beforeCommit, letPass) {
+						return
+					}
+					if w.cut.CompareAndSwap(afterCommit, letPass) {
+						deaf.Store(true)
+					}
+				}
+				if _, err := server.Write(buf[:n]); err != nil {
+					return
+				}
+			}
+		}()
+		go func() {
+			defer end()
+			buf := make([]byte, 64<<10)
+			for {
+				n, err := server.Read(buf)
+				if err != nil || deaf.Load() {
+					return
+				}
+				if _, err := client.Write(buf[:n]); err != nil {
+					return
+				}
+			}
+		}()
+	}
+}
+
+// drop cuts every connection.
+func (w *way) drop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.conns {
+		_ = c.Close()
+	}
+	w.conns = nil
+}
+
+var _ io.Closer = (*way)(nil)
+
+func TestALostAnswerToACommitIsReadBack(t *testing.T) {
+	w, url := newWay(t, pg.Database(t))
+	st := openURL(t, url)
+	addAgent(t, st, "agt_1", 0)
+	for i := range 5 {
+		var runs int
+		w.cut.Store(afterCommit)
+		err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			runs++
+			return count(fmt.Sprint("after ", i), succeed)(ctx, tx)
+		})
+		if err != nil || runs != 1 || w.cut.Load() != letPass {
+			t.Errorf("%v after %d runs: it was committed", err, runs)
+		}
+		wantCounted(t, st, map[string]int64{fmt.Sprint("after ", i): 1})
+	}
+}
+
+func TestACommitThatNeverArrivedIsRunAgain(t *testing.T) {
+	w, url := newWay(t, pg.Database(t))
+	st := openURL(t, url)
+	var runs int
+	w.cut.Store(beforeCommit)
+	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		runs++
+		return count("before", succeed)(ctx, tx)
+	})
+	if err != nil || runs != 2 {
+		t.Errorf("%v after %d runs", err, runs)
+	}
+	wantCounted(t, st, map[string]int64{"before": 1})
+}
+
+func TestAnUnknownOutcomeIsUnavailable(t *testing.T) {
+	w, url := newWay(t, pg.Database(t))
+	st := openURL(t, url)
+	w.cut.Store(afterCommit)
+	var runs int
+	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		runs++
+		_ = w.Close() // nobody can ask any more
+		return count("unknown", succeed)(ctx, tx)
+	})
+	if !errors.Is(err, domain.ErrUnavailable) || runs != 1 {
+		t.Errorf("%v after %d runs", err, runs)
+	}
+}
+
+func TestALostConnectionIsUnavailableAndSoonReplaced(t *testing.T) {
+	w, url := newWay(t, pg.Database(t))
+	st := openURL(t, url)
+	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		if err := count("lost", succeed)(ctx, tx); err != nil {
+			return err
+		}
+		w.drop()
+		return count("lost", succeed)(ctx, tx)
+	})
+	if !errors.Is(err, domain.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	for range 30 { // stale connections of the pool are no excuse
+		w.drop()
+		if err := st.Update(t.Context(), count("next", succeed)); err != nil {
+			t.Errorf("the next unit: %v", err)
+		}
+		w.drop()
+		view(t, st, func(ctx context.Context, tx ports.Tx) error { return nil })
+	}
+	wantCounted(t, st, map[string]int64{"lost": 0, "next": 30})
+}
+
+// The server is restarted under load: meanwhile everybody is told to try again,
+// soon after all is well, and nothing was done twice.
+func TestARestartUnderLoad(t *testing.T) {
+	server := pg.Start(t)
+	st := openURL(t, server.Database(t))
+	const callers = 8
+	for i := range callers {
+		addAgent(t, st, fmt.Sprint("agt_", i), 1_000_000*domain.Dollar)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	var done, unavailable atomic.Int64
+	var last [callers]atomic.Int64 // when each last succeeded
+	for i := range callers {
+		wg.Go(func() {
+			for n := int64(0); ctx.Err() == nil; n++ {
+				for ctx.Err() == nil { // one purchase under one reference, until it is known
+					err := st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+						key := fmt.Sprint(i, "-", n)
+						_, found, err := tx.Idempotency().Find(ctx, fmt.Sprint("agt_", i), "/v1/sessions", key, time.Time{})
+						if err != nil || found {
+							return err
+						}
+						if err := purchase(ctx, tx, fmt.Sprint("agt_", i), int64(i)*1_000_000+n); err != nil {
+							return err
+						}
+						return tx.Idempotency().Put(ctx, ports.Call{AgentID: fmt.Sprint("agt_", i), Path: "/v1/sessions", Key: key, CreatedAt: now})
+					})
+					if err == nil {
+						done.Add(1)
+						last[i].Store(time.Now().UnixNano())
+						break
+					}
+					if !errors.Is(err, domain.ErrUnavailable) {
+						t.Errorf("a failure that tells nobody to try again: %v", err)
+						return
+					}
+					unavailable.Add(1)
+					time.Sleep(50 * time.Millisecond)
+				}
+			}
+		})
+	}
+	for _, mode := range []string{"fast", "immediate"} {
+		time.Sleep(time.Second)
+		if err := server.Stop(mode); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+		if err := server.Begin(); err != nil {
+			t.Fatal(err)
+		}
+		back := time.Now()
+		for i := range callers {
+			for last[i].Load() < back.UnixNano() {
+				if time.Since(back) > 5*time.Second {
+					t.Fatalf("%s: caller %d is not back after 5 s", mode, i)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		t.Logf("%s: all are back after %v", mode, time.Since(back))
+	}
+	stop()
+	wg.Wait()
+	if unavailable.Load() == 0 {
+		t.Error("nobody noticed")
+	}
+	if entries, want := verify(t, st), int(done.Load())+callers; entries < want || entries > want+callers {
+		t.Errorf("%d entries for %d purchases that were answered and %d deposits", entries, done.Load(), callers)
+	}
+}
+
+// What one process changes another hears at once, also after the server was
+// gone, and nothing that was rolled back.
+func TestAnotherProcessIsWoken(t *testing.T) {
+	url := pg.Database(t)
+	w, cut := newWay(t, url)
+	here, there := openURL(t, cut), openURL(t, url)
+	addAgent(t, there, "agt_1", 0)
+	put := func(end error) {
+		t.Helper()
+		err := there.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			if err := tx.Sessions().Insert(ctx, dynamicSession("agt_1", fmt.Sprint("sess_", time.Now().UnixNano()))); err != nil {
+				return err
+			}
+			a, err := tx.Agents().Get(ctx, "agt_1")
+			if err != nil {
+				return err
+			}
+			return errors.Join(tx.Agents().Put(ctx, a), end)
+		})
+		if !errors.Is(err, end) {
+			t.Fatal(err)
+		}
+	}
+	heard := make(chan time.Time, 100)
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { here.Listen(ctx, func() { heard <- time.Now() }) })
+	wait := func(what string) {
+		t.Helper()
+		select {
+		case <-heard:
+		case <-time.After(3 * time.Second):
+			t.Fatalf("%s: nothing was heard", what)
+		}
+	}
+	wait("the beginning")
+	began := time.Now()
+	put(nil)
+	wait("a change")
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("it was heard after %v", took)
+	}
+	put(errUnit)
+	select {
+	case <-heard:
+		t.Error("a change that was rolled back was heard")
+	case <-time.After(200 * time.Millisecond):
+	}
+	w.drop()
+	wait("after the connection was lost")
+	put(nil)
+	wait("a change after that")
+	stop()
+	wg.Wait()
+}
+
+func TestAServerThatCannotBeReachedIsOneLine(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = closed.Close()
+	here, err := url.Parse(pg.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown := *here
+	unknown.Path = "/nothing"
+	for name, dsn := range map[string]string{
+		"a closed port":   "postgres://eve:hunter2@" + closed.Addr().String() + "/db",
+		"a silent server": "postgres://eve:hunter2@" + silent.Addr().String() + "/db",
+		"no such host":    "postgres://eve:hunter2@nowhere.invalid/db",
+		"no URL":          "postgres://eve:hunter2@host:port/db",
+		"no database":     unknown.String(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			st, err := storage.Open(t.Context(), storage.Config{URL: storage.URL(dsn)})
+			if err == nil {
+				_ = st.Close()
+				t.Fatal("it was opened")
+			}
+			text := err.Error()
+			if strings.Contains(text, "hunter2") || strings.Contains(text, "eve") || strings.Contains(text, "\n") {
+				t.Errorf("the error says %q", text)
+			}
+			if took := time.Since(began); took > 12*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			t.Log(text)
+		})
+	}
+}
