@@ -1,6 +1,7 @@
 package compose_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,6 +89,28 @@ func TestEveryFaultIsListed(t *testing.T) {
 	}
 	if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "short") {
 		t.Errorf("the error shows a secret:\n%v", err)
+	}
+}
+
+func TestPostgresNeedsASecretAndHidesItsURL(t *testing.T) {
+	clean(t)
+	t.Setenv("AGENTPROXY_DATABASE_URL", "postgresql://eve:hunter2@db/agentproxy")
+	if _, err := compose.Load(); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_SECRET") || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("without a secret: %v", err)
+	}
+	t.Setenv("AGENTPROXY_SECRET", "0123456789abcdefghijklmnopqrstuvwxyz")
+	s, err := compose.Load()
+	if err != nil || s.DatabaseURL == "" || s.DatabasePath != "" || s.DatabaseConns != 20 {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
+		if text := fmt.Sprintf(format, s); strings.Contains(text, "hunter2") {
+			t.Errorf("%s shows the password", format)
+		}
+	}
+	t.Setenv("AGENTPROXY_DATABASE_MAX_CONNS", "3")
+	if _, err := compose.Load(); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_DATABASE_MAX_CONNS") {
+		t.Errorf("three connections: %v", err)
 	}
 }
 
