@@ -1,7 +1,10 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"agentproxy/domain/session"
@@ -51,17 +54,28 @@ func routeOf(s session.Session) traffic.Route {
 func (t *Traffic) Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
 	var grants []traffic.Grant
 	var ended []string
+	// Replicas that renew at once take sessions and agents in one order, lest each
+	// wait for the other.
+	asks = slices.SortedFunc(slices.Values(asks), func(a, b traffic.Ask) int {
+		return cmp.Or(cmp.Compare(a.SessionID, b.SessionID), cmp.Compare(a.Lease, b.Lease))
+	})
 	err := t.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := t.clock.Now()
 		grants, ended = make([]traffic.Grant, 0, len(asks)), nil
+		moved := map[string]int64{}
 		for _, ask := range asks {
-			g, over, err := t.renew(ctx, tx, replica, ask, now)
+			g, over, err := t.renew(ctx, tx, replica, ask, moved, now)
 			if err != nil {
 				return err
 			}
 			grants = append(grants, g)
 			if over {
 				ended = append(ended, ask.SessionID)
+			}
+		}
+		for _, agentID := range slices.Sorted(maps.Keys(moved)) {
+			if err := tx.Counters().Add(ctx, agentID, ports.Tally{Bytes: moved[agentID]}); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -75,8 +89,10 @@ func (t *Traffic) Renew(ctx context.Context, replica string, asks []traffic.Ask)
 	return grants, nil
 }
 
-// renew is one ask. It reports whether the session ended by it.
-func (t *Traffic) renew(ctx context.Context, tx ports.Tx, replica string, ask traffic.Ask, now time.Time) (traffic.Grant, bool, error) {
+// renew is one ask. It reports whether the session ended by it, and adds what
+// passed to the bytes that its agent moved.
+func (t *Traffic) renew(ctx context.Context, tx ports.Tx, replica string, ask traffic.Ask, moved map[string]int64,
+	now time.Time) (traffic.Grant, bool, error) {
 	g := traffic.Grant{SessionID: ask.SessionID, Lease: ask.Lease}
 	s, err := tx.Sessions().Load(ctx, ask.SessionID)
 	if err != nil {
@@ -111,6 +127,9 @@ func (t *Traffic) renew(ctx context.Context, tx ports.Tx, replica string, ask tr
 	if s, err = t.record(ctx, tx, s, usage, delta, lease, ask.Close, now); err != nil {
 		return g, false, err
 	}
+	if bytes := delta.Up + delta.Down; bytes > 0 {
+		moved[s.AgentID] += bytes
+	}
 	usage.Up, usage.Down, usage.Leased = usage.Up+delta.Up, usage.Down+delta.Down, usage.Leased+delta.Leased
 	if over {
 		g.Outcome = traffic.Over
@@ -143,9 +162,6 @@ func (t *Traffic) record(ctx context.Context, tx ports.Tx, s session.Session, be
 	}
 	hour := now.Truncate(time.Hour)
 	if err := tx.Traffic().Record(ctx, s.AgentID, s.ID, hour, ports.Totals{Up: d.Up, Down: d.Down, Connections: d.Connections}); err != nil {
-		return s, err
-	}
-	if err := tx.Counters().Add(ctx, s.AgentID, ports.Tally{Bytes: d.Up + d.Down}); err != nil {
 		return s, err
 	}
 	if s.Type == session.Dynamic && s.Status == session.Active && before.UpdatedAt.Before(hour) {

@@ -165,6 +165,9 @@ const (
 	deadlockDetected     = "40P01"
 	uniqueViolation      = "23505"
 	transactionAborted   = "25P02"
+	// A table has got a column since the statement was prepared; the next time it
+	// is prepared anew.
+	planChanged = "0A000"
 )
 
 // lost reports whether the connection to the server is gone.
@@ -193,7 +196,7 @@ func lost(err error) bool {
 // resource, a lock or statement that took too long, a standby.
 func passing(err error) bool {
 	switch code := sqlState(err); code {
-	case "55P03", "57014", "25006", serializationFailure, deadlockDetected:
+	case "55P03", "57014", "25006", serializationFailure, deadlockDetected, planChanged:
 		return true
 	default:
 		return strings.HasPrefix(code, "53") || strings.HasPrefix(code, "58")
@@ -203,7 +206,7 @@ func passing(err error) bool {
 // fault marks failures of the server and of the way to it.
 func (e *postgresEngine) fault(err error) error {
 	switch {
-	case err == nil, errors.Is(err, domain.ErrUnavailable):
+	case err == nil, errors.Is(err, domain.ErrUnavailable), errors.Is(err, context.Canceled):
 		return err
 	case lost(err):
 		e.forget()

@@ -94,7 +94,10 @@ func (e *postgresEngine) take(ctx context.Context, say string) (s borrowed, answ
 			return s, answer, nil
 		}
 		_ = s.conn.Close()
-		if ctx.Err() != nil || !lost(err) || try == 2 {
+		switch {
+		case ctx.Err() != nil:
+			return s, nil, ctx.Err()
+		case !lost(err) || try == 2:
 			return s, nil, unavailable("begin", err)
 		}
 		e.forget()
@@ -199,7 +202,7 @@ func again(err error, try int) bool {
 	switch sqlState(err) {
 	case serializationFailure, deadlockDetected:
 		return try < maxTries
-	case uniqueViolation:
+	case uniqueViolation, planChanged:
 		return try < maxUniqueTries
 	}
 	return errors.Is(err, errUndone) && try < maxUniqueTries
