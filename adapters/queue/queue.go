@@ -68,8 +68,8 @@ func New(db *sql.DB, h Handlers, log *slog.Logger) (*Queue, error) {
 	}}, nil
 }
 
-// NewPostgres makes a queue over the pool of a PostgreSQL database, of which it
-// keeps one connection to listen on.
+// NewPostgres makes a queue over the pool of a PostgreSQL database. While it
+// works it has one connection more, to listen on.
 func NewPostgres(pool *pgxpool.Pool, h Handlers, log *slog.Logger) (*Queue, error) {
 	client, err := newClient(riverpgxv5.New(pool), h, log)
 	if err != nil {

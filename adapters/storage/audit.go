@@ -98,6 +98,7 @@ const transferRef = `'usdt:' || x.network || ':' || x.tx_id || ':' || x.log_inde
 // Verify proves the ledger on one snapshot, while others write.
 func (s *Store) Verify(ctx context.Context) (faults []ports.Fault, entries int, err error) {
 	err = s.engine.audit(ctx, func(ctx context.Context, t *tx) error {
+		t.store, t.dialect = s, s.engine.dialect()
 		for _, rule := range rules {
 			err := t.rows(ctx, rule.broken, nil, func(rows *sql.Rows) error {
 				f := ports.Fault{Rule: rule.name}
@@ -109,7 +110,7 @@ func (s *Store) Verify(ctx context.Context) (faults []ports.Fault, entries int, 
 				return fmt.Errorf("verify that %s: %w", rule.name, err)
 			}
 		}
-		return t.conn.QueryRowContext(ctx, "SELECT COUNT(*) FROM ledger_entries").Scan(&entries)
+		return t.row("SELECT COUNT(*) FROM ledger_entries").Scan(&entries)
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("verify: %w", err)

@@ -38,9 +38,9 @@ type engine interface {
 // with parameters as SQLite numbers them: ?1, ?2.
 type dialect struct {
 	folder string // of the migrations
-	// locks says that several units write at once, so that what they read must
-	// be locked.
-	locks bool
+	// postgres says that parameters are $1, $2, and that several units write at
+	// once, so that what they read must be locked.
+	postgres bool
 	// The feed of changes; see changes.go.
 	lastChange, purgeChanges string
 }

@@ -32,7 +32,7 @@ type postgresEngine struct {
 
 var postgresDialect = dialect{
 	folder:     "migrations/postgres",
-	locks:      true,
+	postgres:   true,
 	lastChange: `SELECT pg_current_snapshot()::text`,
 	// The newest of the old ones is kept: it says from where on none is missing.
 	purgeChanges: `DELETE FROM changes WHERE seq < (SELECT MAX(seq) FROM changes WHERE at < ?1 AND ` + presentChange + `)
@@ -170,7 +170,7 @@ func (e *postgresEngine) look(ctx context.Context, run func(context.Context, *tx
 func (e *postgresEngine) read(ctx context.Context, s borrowed, within time.Duration, run func(context.Context, *tx) error) error {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
-	return run(ctx, &tx{conn: postgresConn{s.conn}, quiet: bounded})
+	return run(ctx, &tx{conn: s.conn, quiet: bounded})
 }
 
 // How often a unit runs before its failure counts. Of units that insert the same
@@ -225,7 +225,7 @@ func (e *postgresEngine) once(ctx context.Context, run func(context.Context, *tx
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), unitWithin)
 	defer cancel()
 	in := &shared{conn: s.conn}
-	err = run(context.WithoutCancel(ctx), &tx{conn: postgresConn{s.conn}, quiet: bounded, shared: in})
+	err = run(context.WithoutCancel(ctx), &tx{conn: s.conn, quiet: bounded, shared: in})
 	switch {
 	case err != nil && (sqlState(err) == transactionAborted || sqlState(err) == "") && again(in.fault, 1):
 		return fmt.Errorf("%w, after: %w", err, in.fault) // it went on after what made it fail

@@ -185,7 +185,14 @@ func TestALostConnectionIsUnavailableAndSoonReplaced(t *testing.T) {
 	if !errors.Is(err, domain.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
-	for range 30 { // stale connections of the pool are no excuse
+	var full sync.WaitGroup
+	for range 10 { // as many connections as that are open in the pool
+		full.Go(func() {
+			view(t, st, func(context.Context, ports.Tx) error { time.Sleep(300 * time.Millisecond); return nil })
+		})
+	}
+	full.Wait()
+	for range 30 { // that they are broken is no excuse
 		w.drop()
 		if err := st.Update(t.Context(), count("next", succeed)); err != nil {
 			t.Errorf("the next unit: %v", err)

@@ -7,23 +7,23 @@ import (
 	"sync"
 )
 
-// postgresConn is a connection that takes statements and values as SQLite takes
-// them: parameters as ?1, flags as booleans, text of any bytes.
+// postgresConn is a connection for GORM, which numbers parameters by itself, and
+// passes flags as booleans.
 type postgresConn struct{ *sql.Conn }
 
 // ExecContext runs a statement.
 func (c postgresConn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	return c.Conn.ExecContext(ctx, rebind(query), values(args)...)
+	return c.Conn.ExecContext(ctx, query, values(args)...)
 }
 
 // QueryContext runs a query.
 func (c postgresConn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return c.Conn.QueryContext(ctx, rebind(query), values(args)...)
+	return c.Conn.QueryContext(ctx, query, values(args)...)
 }
 
 // QueryRowContext runs a query for one row.
 func (c postgresConn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	return c.Conn.QueryRowContext(ctx, rebind(query), values(args)...)
+	return c.Conn.QueryRowContext(ctx, query, values(args)...)
 }
 
 // rebound are the statements that were rewritten; there are few, for lists of

@@ -151,7 +151,7 @@ func (t *tx) seqOf(sessionID string) (seq int64, err error) {
 // one that reads: a row that a query had to wait for is read anew, but not what
 // the query joins with it.
 func (t *tx) hold(ids ...string) error {
-	if !t.locks {
+	if !t.locks() {
 		return nil
 	}
 	list, size := in(1, len(ids))
@@ -159,7 +159,8 @@ func (t *tx) hold(ids ...string) error {
 	for i := range size {
 		args = append(args, ids[min(i, len(ids)-1)])
 	}
-	_, err := t.conn.ExecContext(t.quiet, "SELECT 1 FROM sessions s WHERE s.id IN "+list+" ORDER BY s.id"+t.lock("s"), args...)
+	query := "SELECT 1 FROM sessions s WHERE s.id IN " + list + " ORDER BY s.id" + t.lock("s")
+	_, err := t.conn.ExecContext(t.quiet, rebind(query), values(args)...)
 	if err != nil {
 		return fmt.Errorf("lock sessions: %w", t.failed(err))
 	}

@@ -164,7 +164,7 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 // unit is fn with the tx of an engine, which learns whose it is.
 func (s *Store) unit(fn func(context.Context, ports.Tx) error) func(context.Context, *tx) error {
 	return func(ctx context.Context, t *tx) error {
-		t.store, t.locks = s, t.shared != nil && s.engine.dialect().locks
+		t.store, t.dialect = s, s.engine.dialect()
 		return fn(ctx, t)
 	}
 }

@@ -19,12 +19,12 @@ var _ ports.Tx = (*tx)(nil)
 // tx is one unit of work. Hot queries are written by hand, with parameters
 // numbered as ?1, ?2; the rest goes through GORM.
 type tx struct {
-	store  *Store
-	conn   gorm.ConnPool   // a connection, or the one that writes, inside its transaction
-	quiet  context.Context // of statements that their caller's end must not disturb
-	shared *shared         // the transaction; nil in View
-	locks  bool            // what is read must be locked, for others write too
-	ended  bool            // it ended under this unit
+	store   *Store
+	dialect *dialect
+	conn    *sql.Conn       // that reads, or writes, inside its transaction
+	quiet   context.Context // of statements that their caller's end must not disturb
+	shared  *shared         // the transaction; nil in View
+	ended   bool            // it ended under this unit
 }
 
 func (t *tx) Agents() ports.Agents           { return agents{t} }
@@ -54,15 +54,21 @@ func (t *tx) ctx(ctx context.Context) context.Context {
 	return ctx
 }
 
+// locks reports whether what is read must be locked, for others write too.
+func (t *tx) locks() bool { return t.dialect.postgres && t.shared != nil }
+
 // row runs a query for one row. One that a unit may change ends with t.lock.
 func (t *tx) row(query string, args ...any) *sql.Row {
+	if t.dialect.postgres {
+		query, args = rebind(query), values(args)
+	}
 	return t.conn.QueryRowContext(t.quiet, query, args...)
 }
 
 // lock ends a query whose rows of a table, by its name in the query, stay locked
 // until the end of the unit.
 func (t *tx) lock(table string) string {
-	if !t.locks {
+	if !t.locks() {
 		return ""
 	}
 	return " FOR UPDATE OF " + table
@@ -72,10 +78,10 @@ func (t *tx) lock(table string) string {
 // to their ends: a lock for what has no row yet. The next statement sees what
 // those before have committed.
 func (t *tx) serialize(parts ...string) error {
-	if !t.locks {
+	if !t.locks() {
 		return nil
 	}
-	_, err := t.conn.ExecContext(t.quiet, "SELECT pg_advisory_xact_lock(hashtextextended(?1, 0))", strings.Join(parts, "\n"))
+	_, err := t.conn.ExecContext(t.quiet, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", strings.Join(parts, "\n"))
 	if err != nil {
 		return fmt.Errorf("wait for a turn: %w", t.failed(err))
 	}
@@ -85,7 +91,7 @@ func (t *tx) serialize(parts ...string) error {
 // attempt runs a statement that a unique index may refuse, when the unit may go
 // on after that: PostgreSQL would refuse all that follows.
 func (t *tx) attempt(run func() error) error {
-	if !t.locks {
+	if !t.locks() {
 		return run()
 	}
 	if _, err := t.conn.ExecContext(t.quiet, "SAVEPOINT attempt"); err != nil {
@@ -103,6 +109,9 @@ func (t *tx) attempt(run func() error) error {
 
 // rows runs a query and calls scan for each row.
 func (t *tx) rows(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+	if t.dialect.postgres {
+		query, args = rebind(query), values(args)
+	}
 	rows, err := t.conn.QueryContext(t.ctx(ctx), query, args...)
 	if err != nil {
 		return err
@@ -144,6 +153,9 @@ func (t *tx) failed(err error) error {
 func (t *tx) exec(statement string, args ...any) (int64, error) {
 	if err := t.mayWrite(); err != nil {
 		return 0, err
+	}
+	if t.dialect.postgres {
+		statement, args = rebind(statement), values(args)
 	}
 	result, err := t.conn.ExecContext(t.quiet, statement, args...)
 	if err != nil {
@@ -204,9 +216,13 @@ func (t *tx) locking(ctx context.Context, strength string) *gorm.DB {
 // orm is GORM inside this unit.
 func (t *tx) orm(ctx context.Context) *gorm.DB {
 	db := t.store.orm.Session(&gorm.Session{NewDB: true, Context: t.ctx(ctx)})
-	db.Statement.ConnPool = t.conn
-	if t.shared != nil && t.shared.tx != nil {
+	switch {
+	case t.dialect.postgres:
+		db.Statement.ConnPool = postgresConn{t.conn}
+	case t.shared != nil:
 		db.Statement.ConnPool = t.shared.tx
+	default:
+		db.Statement.ConnPool = t.conn
 	}
 	return db
 }
