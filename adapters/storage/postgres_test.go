@@ -204,6 +204,7 @@ func TestOneReferenceIsBookedOnceWhoeverGetsIt(t *testing.T) {
 		wg.Go(func() {
 			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 				_, err := tx.Ledger().Post(ctx, deposit(ids[i%4], "transfer:1", 5, i))
+				time.Sleep(20 * time.Millisecond) // the others come in between
 				return err
 			})
 			switch {
