@@ -127,7 +127,7 @@ func paymentPasses(s PaymentSettings, p *app.Payments) []pass {
 		every = min(max(s.DevchainBlock/4, 10*time.Millisecond), time.Second)
 	}
 	return []pass{
-		{"watch payments", every, p.Watch},
-		{"audit payments", auditEvery, func(ctx context.Context) error { return p.Audit(ctx, auditAtOnce) }},
+		{name: "watch payments", every: every, run: p.Watch},
+		{name: "audit payments", every: auditEvery, run: func(ctx context.Context) error { return p.Audit(ctx, auditAtOnce) }},
 	}
 }
