@@ -13,10 +13,11 @@ import (
 // BenchmarkConnectTunnel is a whole tunnel: CONNECT, four bytes there and back,
 // closed by the client.
 func BenchmarkConnectTunnel(b *testing.B) {
-	w := begin(b, newBooks(b), nil)
+	w, _ := metered(b, newBooks(b), nil)
 	id, target := w.add(1, 0), echo(b)
 	auth := basic(user(id, 0), password(id))
 	b.ReportAllocs()
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			c, err := net.Dial("tcp", w.addr)
@@ -41,7 +42,7 @@ func BenchmarkRelayBulk(b *testing.B) {
 		pipes int
 	}{{"splice", 0}, {"user", -1}} {
 		b.Run(how.name, func(b *testing.B) {
-			w := begin(b, newBooks(b), func(c *gateway.Config) { c.Pipes = how.pipes })
+			w, _ := metered(b, newBooks(b), func(c *gateway.Config) { c.Pipes = how.pipes })
 			c := w.connect(w.add(1, 0), newCounting(b).addr())
 			const chunk = 1 << 20
 			_, _ = c.Write(order(0, int64(b.N)*chunk))
@@ -58,7 +59,7 @@ func BenchmarkRelayBulk(b *testing.B) {
 
 // BenchmarkForward is one plain request on kept connections.
 func BenchmarkForward(b *testing.B) {
-	w := begin(b, newBooks(b), nil)
+	w, _ := metered(b, newBooks(b), nil)
 	id := w.add(1, 0)
 	l := listen(b)
 	go serve(l, func(c net.Conn) {
@@ -71,6 +72,7 @@ func BenchmarkForward(b *testing.B) {
 	})
 	request := "GET http://" + l.Addr().String() + "/ HTTP/1.1\r\nHost: x\r\n" + basic(user(id, 0), password(id)) + "\r\n"
 	b.ReportAllocs()
+	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		c, err := net.Dial("tcp", w.addr)
 		if err != nil {
@@ -88,4 +90,16 @@ func BenchmarkForward(b *testing.B) {
 			_, _ = io.Copy(io.Discard, res.Body)
 		}
 	})
+}
+
+// BenchmarkScrape is one scrape beside a hundred sessions.
+func BenchmarkScrape(b *testing.B) {
+	w, r := metered(b, newBooks(b), nil)
+	for n := range 100 {
+		_ = w.connect(w.add(n, 0), echo(b)).Close()
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		scrape(b, r)
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"agentproxy/domain/traffic"
 )
 
@@ -36,6 +38,8 @@ type Config struct {
 	// negative. Without one a direction is copied in user space.
 	Pipes  int
 	Timing Timing
+	// Metrics is where the gateway registers its series while it runs; nil: nowhere.
+	Metrics prometheus.Registerer
 	// Now is the wall clock that timed rotation and expiry are judged by.
 	Now func() time.Time
 }

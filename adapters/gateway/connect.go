@@ -17,7 +17,7 @@ func (g *Gateway) serveHTTP(c *conn, h *handshake) *tunnel {
 		if err := wire.ReadRequest(&h.in, &h.request); err != nil {
 			var bad *wire.Error
 			if errors.As(err, &bad) {
-				g.answer(c, h, badRequest(bad), false)
+				g.answer(c, h, viaHTTP, badRequest(bad), false)
 			}
 			return nil
 		}
@@ -39,23 +39,25 @@ func (g *Gateway) serveHTTP(c *conn, h *handshake) *tunnel {
 func (g *Gateway) connect(c *conn, h *handshake) *tunnel {
 	user, password, ok := h.request.Credentials()
 	if !ok {
-		g.answer(c, h, noCredential, false)
+		g.answer(c, h, viaConnect, noCredential, false)
 		return nil
 	}
 	u, ref := g.authenticate(c, user, password)
 	if ref != nil {
-		g.answer(c, h, ref, false)
+		g.answer(c, h, viaConnect, ref, false)
 		return nil
 	}
 	t, ref := g.open(c, u, h.request.Target())
 	if ref != nil {
-		g.answer(c, h, ref, false)
+		g.answer(c, h, viaConnect, ref, false)
 		return nil
 	}
 	if _, err := io.WriteString(c.client, wire.Established); err != nil {
+		g.metrics.done(viaConnect, wasCut)
 		t.abandon()
 		return nil
 	}
+	g.metrics.done(viaConnect, wentWell)
 	t.begin(h.in.Buffered())
 	return t
 }
@@ -109,7 +111,8 @@ func interruption(why cause) *refusal {
 }
 
 // answer writes an answer of our own and ends the connection. It is free.
-func (g *Gateway) answer(c *conn, h *handshake, ref *refusal, head bool) {
+func (g *Gateway) answer(c *conn, h *handshake, via protocol, ref *refusal, head bool) {
+	g.metrics.refused(via, ref)
 	h.out = ref.reply(head).Append(h.out[:0])
 	c.allow(g.cfg.Timing.Header)
 	if c.interrupted() { // and its deadlines are past

@@ -29,7 +29,9 @@ func (g *Gateway) reach(c *conn, t wire.Target, exit netip.Addr) (*net.TCPConn, 
 	for _, target := range targets {
 		var tcp *net.TCPConn
 		if tcp, ref = g.dialFor(c, target, exit, began+g.cfg.Timing.Connect); ref == nil {
-			return tcp, mono() - began, nil
+			took := mono() - began
+			g.metrics.dialled(took)
+			return tcp, took, nil
 		}
 	}
 	return nil, mono() - began, ref

@@ -61,6 +61,7 @@ func (x *exchange) finish(u *upstreamConn) (t *tunnel, again bool, ref *refusal)
 	if answer.Status == 101 {
 		t, ok := x.upgrade(u)
 		if !ok {
+			g.metrics.done(viaHTTP, wasCut)
 			x.abort(u)
 		}
 		return t, false, nil
@@ -75,7 +76,11 @@ func (x *exchange) finish(u *upstreamConn) (t *tunnel, again bool, ref *refusal)
 		if moved.Out == 0 && x.down.total == 0 {
 			return nil, false, ref
 		}
-		x.tell(answer.Status, asCode(err))
+		code, outcome := asCode(err), wasCut
+		if code != "" {
+			outcome = outcomeOf(code)
+		}
+		x.tell(answer.Status, code, outcome)
 		return nil, false, nil
 	}
 	if !sent {
@@ -83,15 +88,16 @@ func (x *exchange) finish(u *upstreamConn) (t *tunnel, again bool, ref *refusal)
 	} else {
 		x.release(u, answer.KeepUpstream && len(u.in.Buffered()) == 0)
 	}
-	x.tell(answer.Status, "")
+	x.tell(answer.Status, "", wentWell)
 	return nil, answer.KeepClient && !closing && sent, nil
 }
 
 // tell observes the exchange.
-func (x *exchange) tell(status int, code string) {
+func (x *exchange) tell(status int, code string, outcome int) {
 	x.up.done()
 	x.down.done()
 	x.g.requests.Add(1)
+	x.g.metrics.done(viaHTTP, outcome)
 	x.g.observeRequest(x.entry, traffic.Observation{Host: x.key.target.Host, StatusCode: status, Code: code,
 		Bytes: x.up.total + x.down.total, Latency: x.latency, ExitIP: text(x.key.exit)})
 }
@@ -103,7 +109,7 @@ func (x *exchange) upgrade(u *upstreamConn) (*tunnel, bool) {
 	if _, err := wire.CopyResponse(x.c.client, h.reply, &u.in, wire.Body{}, &x.down); err != nil {
 		return nil, false
 	}
-	x.tell(h.answer.Status, "")
+	x.tell(h.answer.Status, "", wentWell)
 	u.in.Free()
 	x.g.tunnels.Add(1)
 	t := newTunnel(x.g, x.c, x.entry, u.tcp, opening{x.key.target.Host, x.key.exit, x.latency})

@@ -26,7 +26,7 @@ func (g *Gateway) forward(c *conn, h *handshake) (t *tunnel, again bool) {
 	x := &exchange{g: g, c: c, h: h, ex: h.request.Exchange(), body: h.request.Body}
 	ref := x.admit()
 	if ref != nil {
-		g.answer(c, h, ref, x.ex.Head)
+		g.answer(c, h, viaHTTP, ref, x.ex.Head)
 		return nil, false
 	}
 	t, again, ref = x.run()
@@ -38,7 +38,7 @@ func (g *Gateway) forward(c *conn, h *handshake) (t *tunnel, again bool) {
 	x.entry.pool.leave(c)
 	if ref != nil {
 		g.observeRefusal(c, x.key.exit, x.key.target.Host, ref, x.latency)
-		g.answer(c, h, ref, x.ex.Head)
+		g.answer(c, h, viaHTTP, ref, x.ex.Head)
 		return nil, false
 	}
 	if !again {

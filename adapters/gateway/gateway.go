@@ -33,6 +33,7 @@ type Gateway struct {
 	pipes    *pipes
 	upstream *upstreams
 	refresh  *refresher
+	metrics  *metrics
 	conns    registry
 
 	listener *net.TCPListener
@@ -66,6 +67,8 @@ func New(cfg Config, backend Backend, log *slog.Logger) *Gateway {
 	g.pipes = newPipes(cfg.Pipes)
 	g.upstream = newUpstreams(cfg.Timing.Upstream)
 	g.refresh = newRefresher(g.reread)
+	g.metrics = newMetrics(g)
+	g.renewer.metrics = g.metrics
 	return g
 }
 
@@ -77,6 +80,12 @@ func (g *Gateway) Start(ctx context.Context) error {
 	l, err := lc.Listen(ctx, "tcp", g.cfg.Addr)
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
+	}
+	if g.cfg.Metrics != nil {
+		if err := g.cfg.Metrics.Register(g.metrics); err != nil {
+			_ = l.Close()
+			return fmt.Errorf("gateway: register metrics: %w", err)
+		}
 	}
 	g.listener = l.(*net.TCPListener)
 	addr := g.listener.Addr().(*net.TCPAddr).AddrPort()
@@ -113,6 +122,9 @@ func (g *Gateway) Stop(ctx context.Context) error {
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Timing.Call)
 	defer cancel()
 	g.renewer.close(closing)
+	if g.cfg.Metrics != nil {
+		g.cfg.Metrics.Unregister(g.metrics)
+	}
 	return nil
 }
 

@@ -95,6 +95,7 @@ func (p *pool) reserve(want int64) (n int64, epoch uint32, v verdict) {
 
 // settle gives back a reservation and counts what of it was used.
 func (p *pool) settle(epoch uint32, reserved, up, down int64) {
+	p.renewer.metrics.moved(up, down)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.epoch.Load() != epoch {

@@ -31,6 +31,7 @@ type renewer struct {
 	ended   func(session string, v verdict) // a session turned out to be spent or over
 	starved atomic.Int64                    // times that somebody waited for a lease
 	bytes   atomic.Int64                    // reported
+	metrics *metrics
 
 	wakeup chan struct{}
 	mu     sync.Mutex
@@ -92,6 +93,13 @@ func (r *renewer) run(ctx context.Context) {
 			r.round(ctx, false, false)
 		}
 	}
+}
+
+// open is how many leases are.
+func (r *renewer) open() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.pools)
 }
 
 // close reports everything once more and gives all leases back.

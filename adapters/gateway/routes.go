@@ -139,6 +139,17 @@ func (rs *routes) all() []*entry {
 	return es
 }
 
+// count is how many entries there are.
+func (rs *routes) count() (n int) {
+	for i := range rs.shard {
+		s := &rs.shard[i]
+		s.Lock()
+		n += len(s.byID)
+		s.Unlock()
+	}
+	return n
+}
+
 // route is the session's current route; a missing one is asked for once, however
 // many connections want it.
 func (g *Gateway) route(ctx context.Context, e *entry) (*traffic.Route, error) {

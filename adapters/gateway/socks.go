@@ -12,7 +12,10 @@ import (
 // ends (RFC 1928 section 6).
 func (g *Gateway) serveSOCKS(c *conn, h *handshake) *tunnel {
 	s := &h.socks
-	if s.Greet(&h.in, c.client) != nil {
+	if err := s.Greet(&h.in, c.client); err != nil {
+		if errors.Is(err, wire.ErrSocksMethod) { // no password on offer
+			g.metrics.refused(viaSOCKS, noCredential)
+		}
 		g.linger(c)
 		return nil
 	}
@@ -21,6 +24,9 @@ func (g *Gateway) serveSOCKS(c *conn, h *handshake) *tunnel {
 		return nil
 	}
 	u, ref := g.authenticate(c, user, password)
+	if ref != nil {
+		g.metrics.refused(viaSOCKS, ref)
+	}
 	if err := s.Status(c.client, ref == nil); err != nil || ref != nil {
 		g.linger(c)
 		return nil
@@ -29,20 +35,24 @@ func (g *Gateway) serveSOCKS(c *conn, h *handshake) *tunnel {
 	if err != nil {
 		var bad *wire.SocksError
 		if errors.As(err, &bad) {
+			g.metrics.done(viaSOCKS, outcomeOf("BAD_REQUEST"))
 			g.replySOCKS(c, s, bad.Code)
 		}
 		return nil
 	}
 	t, ref := g.open(c, u, target)
 	if ref != nil {
+		g.metrics.refused(viaSOCKS, ref)
 		g.replySOCKS(c, s, ref.socks)
 		return nil
 	}
 	// The exit's address and port are the target's to see, not the client's.
 	if err := s.Reply(c.client, wire.SocksGranted, netip.AddrPort{}); err != nil {
+		g.metrics.done(viaSOCKS, wasCut)
 		t.abandon()
 		return nil
 	}
+	g.metrics.done(viaSOCKS, wentWell)
 	t.begin(h.in.Buffered())
 	return t
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"log/slog"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
 
 	"agentproxy/app"
@@ -33,10 +34,15 @@ type params struct {
 	Clock     ports.Clock
 	IDs       ports.IDs
 	Log       *slog.Logger
+	Metrics   *prometheus.Registry `optional:"true"`
 }
 
 func (p params) deps() Deps {
-	return Deps{Accounts: p.Accounts, Catalog: p.Catalog, Sessions: p.Sessions, Checks: p.Checks,
+	d := Deps{Accounts: p.Accounts, Catalog: p.Catalog, Sessions: p.Sessions, Checks: p.Checks,
 		Telemetry: p.Telemetry, Wallet: p.Wallet, Recharges: p.Recharges, Stats: p.Stats, Limits: p.Limits,
 		Store: p.Store, Clock: p.Clock, IDs: p.IDs, Log: p.Log}
+	if p.Metrics != nil {
+		d.Metrics = p.Metrics
+	}
+	return d
 }

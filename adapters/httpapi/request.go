@@ -66,6 +66,7 @@ func (s *Server) observe(c *gin.Context) {
 		if fault := recover(); fault != nil {
 			s.panicked(call, fault)
 		}
+		s.metrics.count(call, start)
 		s.logRequest(call, start)
 	}()
 	c.Next()

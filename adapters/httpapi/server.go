@@ -16,6 +16,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"agentproxy/app"
 	"agentproxy/ports"
@@ -46,6 +47,8 @@ type Deps struct {
 	Clock     ports.Clock
 	IDs       ports.IDs
 	Log       *slog.Logger
+	// Metrics is where the API registers its series while it runs; nil: nowhere.
+	Metrics prometheus.Registerer
 }
 
 // Server is the public API.
@@ -59,6 +62,7 @@ type Server struct {
 	listener net.Listener
 	document []byte // of GET /openapi.json
 	fixed    limitHeaderCache
+	metrics  *metrics
 }
 
 // Prefix is where the API begins; the document's paths are relative to it.
@@ -81,7 +85,7 @@ func New(cfg Config, deps Deps) *Server {
 	cfg.GatewayHost = cmp.Or(cfg.GatewayHost, "127.0.0.1")
 	cfg.GatewayPort = cmp.Or(cfg.GatewayPort, 8081)
 	cfg.Version = cmp.Or(cfg.Version, "dev")
-	s := &Server{Deps: deps, cfg: cfg, ops: map[string]*operation{}}
+	s := &Server{Deps: deps, cfg: cfg, ops: map[string]*operation{}, metrics: newMetrics()}
 	s.newEngine()
 	s.newAPI()
 	s.declareService()
@@ -132,6 +136,9 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for the API: %w", err)
 	}
+	if err := s.metrics.register(s.Metrics); err != nil {
+		return errors.Join(fmt.Errorf("register the metrics of the API: %w", err), l.Close())
+	}
 	s.listener = l
 	s.Log.InfoContext(ctx, "the API listens", "addr", l.Addr().String())
 	go func() {
@@ -148,6 +155,7 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // Stop accepts nothing more and waits for the requests under way; when the
 // context ends first they are cut.
 func (s *Server) Stop(ctx context.Context) error {
+	defer s.metrics.unregister(s.Metrics)
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		err = errors.Join(err, s.http.Close())

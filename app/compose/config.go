@@ -27,6 +27,7 @@ import (
 type Config struct {
 	HTTPAddr       string   `yaml:"http_addr" env:"AGENTPROXY_HTTP_ADDR"`
 	GatewayAddr    string   `yaml:"gateway_addr" env:"AGENTPROXY_GATEWAY_ADDR"`
+	AdminAddr      string   `yaml:"admin_addr" env:"AGENTPROXY_ADMIN_ADDR"`
 	PublicGateway  string   `yaml:"public_gateway" env:"AGENTPROXY_PUBLIC_GATEWAY"` // host:port in full_url
 	PublicURL      string   `yaml:"public_url" env:"AGENTPROXY_PUBLIC_URL"`
 	DatabaseURL    string   `yaml:"database_url" env:"AGENTPROXY_DATABASE_URL"`
@@ -50,6 +51,7 @@ type Config struct {
 // Settings is a Config that was checked as a whole.
 type Settings struct {
 	HTTPAddr, GatewayAddr string
+	AdminAddr             string
 	PublicHost            string // of the gateway, as written into full_url
 	PublicPort            int
 	PublicURL             string      // of the API, without /v1
@@ -75,7 +77,7 @@ const registerLimit = 120 // a minute and client address, outside development mo
 // Load reads the defaults, the file that AGENTPROXY_CONFIG names, and the
 // variables, and checks the whole: every fault is in the error.
 func Load() (Settings, error) {
-	c := Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20,
+	c := Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", AdminAddr: "127.0.0.1:8082", DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20,
 		RateLimit: 600, SessionLimit: 200, TrialBalance: "10.00", TrialDays: 14, LogLevel: "info", LogFormat: "auto"}
 	if file := os.Getenv("AGENTPROXY_CONFIG"); file != "" {
 		text, err := os.ReadFile(file)
@@ -120,7 +122,7 @@ func (c *check) fault(name, format string, args ...any) {
 // Check validates a configuration as a whole.
 func (c Config) Check() (Settings, error) {
 	var ch check
-	s := Settings{HTTPAddr: c.HTTPAddr, GatewayAddr: c.GatewayAddr, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),
+	s := Settings{HTTPAddr: c.HTTPAddr, GatewayAddr: c.GatewayAddr, AdminAddr: c.AdminAddr, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),
 		SessionLimit: ch.atLeast("AGENTPROXY_SESSION_LIMIT", c.SessionLimit, 0),
 		RateLimit:    ch.atLeast("AGENTPROXY_RATE_LIMIT_PER_MINUTE", c.RateLimit, 0),
 		TrialDays:    ch.atLeast("AGENTPROXY_TRIAL_DAYS", c.TrialDays, 1),
@@ -129,6 +131,7 @@ func (c Config) Check() (Settings, error) {
 	}
 	api := ch.listener("AGENTPROXY_HTTP_ADDR", c.HTTPAddr)
 	gateway := ch.listener("AGENTPROXY_GATEWAY_ADDR", c.GatewayAddr)
+	ch.listener("AGENTPROXY_ADMIN_ADDR", c.AdminAddr)
 	s.Dev = api.Addr().IsLoopback() && gateway.Addr().IsLoopback() && c.PublicGateway == "" && len(c.TrustedProxies) == 0
 	if c.Dev != nil {
 		s.Dev = *c.Dev

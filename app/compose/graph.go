@@ -7,9 +7,11 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxevent"
 
+	"agentproxy/adapters/admin"
 	"agentproxy/adapters/gateway"
 	"agentproxy/adapters/httpapi"
 	"agentproxy/adapters/queue"
@@ -44,9 +46,7 @@ func core(s Settings, log *slog.Logger, database fx.Option) fx.Option {
 				return storage.Config{Path: s.DatabasePath, URL: s.DatabaseURL, MaxConns: s.DatabaseConns, Logger: log}
 			},
 			func(s Settings) upstream.Config { return upstream.Config{Exits: s.Exits} },
-			fx.Annotate(func(list []ports.Provider) (*app.Catalog, error) {
-				return app.NewCatalog(list, upstream.CountryName)
-			}, fx.ParamTags(`group:"providers"`)),
+			newCatalog,
 			func(s Settings) app.AccountConfig {
 				return app.AccountConfig{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, Dev: s.Dev, PerMinute: s.RateLimit}
 			},
@@ -66,7 +66,12 @@ func core(s Settings, log *slog.Logger, database fx.Option) fx.Option {
 func Service(s Settings, log *slog.Logger) fx.Option {
 	return fx.Options(
 		Migration(s, log),
+		admin.Module,
+		admin.ProvideChecks(checks),
+		admin.ProvideGauges(gauges),
 		fx.Provide(
+			newProof,
+			func(s Settings) admin.Config { return admin.Config{Addr: s.AdminAddr} },
 			gatewayConfig, apiConfig, newProber, app.NewChecks,
 			func(t *app.Traffic) gateway.Backend { return t },
 		),
@@ -80,6 +85,7 @@ func Service(s Settings, log *slog.Logger) fx.Option {
 		)),
 		gateway.Module,
 		httpapi.Module,
+		admin.Announce,
 		fx.StartTimeout(time.Minute), fx.StopTimeout(time.Minute),
 	)
 }
@@ -110,16 +116,12 @@ func insertJobs(st *storage.Store, q *queue.Queue) {
 // guesses is how many wrong proxy credentials an address may try in a minute.
 const guesses = 1000
 
-func gatewayConfig(s Settings, secrets *system.Secrets) (gateway.Config, error) {
-	own, err := netip.ParseAddrPort(s.GatewayAddr)
-	if err != nil {
-		own = netip.AddrPort{} // a name such as localhost: the gateway adds itself when it is bound
-	}
+func gatewayConfig(s Settings, secrets *system.Secrets, registry *prometheus.Registry) (gateway.Config, error) {
 	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses()}
-	if own.IsValid() {
-		policy.Refuse = append(policy.Refuse, own)
-	}
-	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), Judge: policy, GuessLimit: guesses,
+	var ch check // Check has refused what is no address
+	closed := []netip.AddrPort{ch.listener("", s.GatewayAddr), ch.listener("", s.AdminAddr)}
+	policy.Refuse = append(policy.Refuse, closed...)
+	c := gateway.Config{Metrics: registry, Forbidden: closed[1:], Addr: s.GatewayAddr, Key: secrets.ProxyKey(), Judge: policy, GuessLimit: guesses,
 		EchoURL: echoURL(s.HTTPAddr)}
 	if s.Dev {
 		c.GuessLimit = 0

@@ -40,7 +40,7 @@ func passes(told <-chan struct{}, hub *app.Hub, t *app.Traffic, p *app.Passes, s
 // runPasses runs every pass in a loop of its own for as long as the application
 // runs. What the gateway saw last is stored when all have ended.
 func runPasses(lc fx.Lifecycle, log *slog.Logger, settings Settings, st *storage.Store, hub *app.Hub, t *app.Traffic, p *app.Passes,
-	sessions *app.Sessions, payments *app.Payments) {
+	sessions *app.Sessions, payments *app.Payments, ledger *proof) {
 	ctx, cancel := context.WithCancel(context.Background())
 	told := make(chan struct{}, 1)
 	tell := func() {
@@ -52,7 +52,8 @@ func runPasses(lc fx.Lifecycle, log *slog.Logger, settings Settings, st *storage
 	var wg sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			all := slices.Concat(passes(told, hub, t, p, sessions), paymentPasses(settings.Payments, payments))
+			all := slices.Concat(passes(told, hub, t, p, sessions), paymentPasses(settings.Payments, payments),
+				[]pass{{name: "prove the ledger", every: proveEvery, run: ledger.run}})
 			for _, pass := range all {
 				wg.Go(func() { loop(ctx, pass, log) })
 			}

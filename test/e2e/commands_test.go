@@ -161,7 +161,7 @@ func TestABackupIsAWholeDatabase(t *testing.T) {
 }
 
 func TestAWrongConfigurationIsOneClearLine(t *testing.T) {
-	s := &service{t: t, dir: t.TempDir(), api: "127.0.0.1:1", gateway: "127.0.0.1:1"}
+	s := &service{t: t, dir: t.TempDir(), api: "127.0.0.1:1", gateway: "127.0.0.1:1", admin: "127.0.0.1:1"}
 	for name, c := range map[string]struct{ env, want string }{
 		"a database of another kind": {"AGENTPROXY_DATABASE_URL=mysql://root:hunter2@db/x", "AGENTPROXY_DATABASE_URL"},
 		"a file that is a folder":    {"AGENTPROXY_DATABASE_URL=sqlite:///", ""},

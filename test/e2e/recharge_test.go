@@ -183,7 +183,7 @@ func TestAChainThatCannotBeIsRefusedAtTheStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &service{t: t, dir: t.TempDir(), api: freeAddress(t), gateway: freeAddress(t), env: c.env}
+			s := &service{t: t, dir: t.TempDir(), api: freeAddress(t), gateway: freeAddress(t), admin: freeAddress(t), env: c.env}
 			out, err := s.run("serve")
 			if exit(err) != 1 || !strings.Contains(out, c.want) || strings.Contains(out, "hush") || strings.Contains(out, xpub[:100]) {
 				t.Errorf("exit %d, want 1 with %s:\n%s", exit(err), c.want, out)

@@ -46,6 +46,7 @@ type service struct {
 	dir     string
 	api     string // host:port
 	gateway string
+	admin   string
 	env     []string
 
 	cmd *exec.Cmd
@@ -87,7 +88,7 @@ func onPostgres(url string) []string {
 // stops it when the test ends.
 func serve(t *testing.T, env ...string) *service {
 	t.Helper()
-	s := &service{t: t, dir: t.TempDir(), api: freeAddress(t), gateway: freeAddress(t), env: env}
+	s := &service{t: t, dir: t.TempDir(), api: freeAddress(t), gateway: freeAddress(t), admin: freeAddress(t), env: env}
 	s.start()
 	t.Cleanup(s.stop)
 	return s
@@ -111,7 +112,8 @@ func (s *service) command(args ...string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.Env = append(cmd.Env, "AGENTPROXY_HTTP_ADDR="+s.api, "AGENTPROXY_GATEWAY_ADDR="+s.gateway)
+	cmd.Env = append(cmd.Env, "AGENTPROXY_HTTP_ADDR="+s.api, "AGENTPROXY_GATEWAY_ADDR="+s.gateway,
+		"AGENTPROXY_ADMIN_ADDR="+s.admin)
 	cmd.Env = append(cmd.Env, s.env...)
 	return cmd
 }

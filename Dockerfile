@@ -1,0 +1,26 @@
+# The image of agentproxy: docker build -t agentproxy .
+FROM golang:1.26-trixie AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+COPY . .
+# SQLite is C: the compiler comes with this image, the C library with the next.
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    CGO_ENABLED=1 go build -trimpath -ldflags="-s -w" -o /agentproxy ./cmd/agentproxy
+
+FROM debian:trixie-slim
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends ca-certificates wget \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --uid 10001 --home-dir /data --create-home --shell /usr/sbin/nologin agentproxy
+COPY --from=build /agentproxy /usr/local/bin/agentproxy
+# With SQLite the database and the secret are kept here.
+WORKDIR /data
+VOLUME /data
+USER 10001:10001
+# The API, the gateway, and the admin pages.
+EXPOSE 8080 8081 8082
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
+    CMD ["wget", "-q", "-O", "/dev/null", "http://127.0.0.1:8082/healthz"]
+ENTRYPOINT ["/usr/local/bin/agentproxy"]
+CMD ["serve"]

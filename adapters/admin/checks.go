@@ -1,0 +1,122 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Check is one thing that must hold for this process to be sent requests. What
+// Run returns is logged and not shown, because it may hold an address or a
+// password; a Reason in it is shown.
+type Check struct {
+	Name string
+	Run  func(context.Context) error
+}
+
+// Reason is why a check failed, in words that anybody may read.
+type Reason string
+
+func (r Reason) Error() string { return string(r) }
+
+// maxReason keeps a line of /readyz short.
+const maxReason = 120
+
+// probe is a check with what is known of its last run.
+type probe struct {
+	Check
+	call   call[struct{}]
+	failed atomic.Bool
+}
+
+// The phases of the service as the graph tells them; zero when nobody does.
+const (
+	starting int32 = iota + 1
+	serving
+	stopping
+)
+
+// serviceLine is the name of the line that tells the phase.
+const serviceLine = "service"
+
+// Serving says that everything has started: until then, once Hold was called,
+// the service is not ready.
+func (s *Server) Serving() { s.phase.Store(serving) }
+
+// Hold makes the service not ready while its parts start.
+func (s *Server) Hold() { s.phase.Store(starting) }
+
+// Retire makes the service not ready because it is about to stop. It goes on to
+// answer, so that what it still does can be watched.
+func (s *Server) Retire() { s.phase.Store(stopping) }
+
+// ready answers /readyz: a line for each check.
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	lines := make([]string, len(s.checks))
+	var wg sync.WaitGroup
+	var failed atomic.Bool
+	for i, p := range s.checks {
+		wg.Go(func() {
+			err := s.run(r.Context(), p)
+			lines[i] = line(p.Name, err)
+			if err != nil {
+				failed.Store(true)
+			}
+		})
+	}
+	wg.Wait()
+	switch s.phase.Load() {
+	case serving:
+		lines = append(lines, line(serviceLine, nil))
+	case starting:
+		lines = append(lines, line(serviceLine, Reason("starting")))
+		failed.Store(true)
+	case stopping:
+		lines = append(lines, line(serviceLine, Reason("stopping")))
+		failed.Store(true)
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "ok\n")
+	}
+	status := http.StatusOK
+	if failed.Load() {
+		status = http.StatusServiceUnavailable
+	}
+	plain(w, status, strings.Join(lines, ""))
+}
+
+// run runs a check and logs when it begins or ceases to fail; an orchestrator
+// asks every few seconds.
+func (s *Server) run(ctx context.Context, p *probe) error {
+	_, err := p.call.do(ctx, s.cfg.CheckTimeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Run(ctx) })
+	if ctx.Err() != nil {
+		return err // the asker has gone, which says nothing of the check
+	}
+	switch was := p.failed.Swap(err != nil); {
+	case err != nil && !was:
+		s.log.Warn("a readiness check fails", "check", p.Name, "err", err)
+	case err == nil && was:
+		s.log.Info("a readiness check holds again", "check", p.Name)
+	}
+	return err
+}
+
+func line(name string, err error) string {
+	if err == nil {
+		return name + " ok\n"
+	}
+	why := "error; the log tells more"
+	var told Reason
+	switch {
+	case errors.As(err, &told):
+		why = strings.Join(strings.Fields(string(told)), " ")
+		why = strings.ToValidUTF8(why[:min(len(why), maxReason)], "")
+	case errors.Is(err, errSlow):
+		why = errSlow.Error()
+	}
+	return fmt.Sprintf("%s failed: %s\n", name, why)
+}

@@ -1,0 +1,218 @@
+package admin_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+const root = "../../"
+
+func text(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(root + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// composeFile is what the test reads of compose.yaml.
+type composeFile struct {
+	Services map[string]struct {
+		Image       string
+		Build       any
+		Environment map[string]string
+		Ports       []string
+		Volumes     []string
+		Healthcheck struct{ Test []string }
+		DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
+		Configs     []struct{ Source, Target string }
+		ReadOnly    bool     `yaml:"read_only"`
+		CapDrop     []string `yaml:"cap_drop"`
+	}
+	Volumes map[string]any
+	Configs map[string]struct{ Content string }
+}
+
+func compose(t *testing.T) composeFile {
+	t.Helper()
+	var c composeFile
+	// A key beside a merged one overrides it.
+	if err := yaml.UnmarshalWithOptions([]byte(text(t, "compose.yaml")), &c, yaml.AllowDuplicateMapKey()); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+var variable = regexp.MustCompile(`AGENTPROXY_[A-Z_]+`)
+
+// TestVariablesExist holds the files beside the program to its configuration.
+func TestVariablesExist(t *testing.T) {
+	known := map[string]bool{}
+	for _, file := range []string{"app/compose/config.go", "app/compose/payments.go"} {
+		for _, m := range regexp.MustCompile(`env:"(AGENTPROXY_[A-Z_]+)"`).FindAllStringSubmatch(text(t, file), -1) {
+			known[m[1]] = true
+		}
+	}
+	if len(known) < 15 {
+		t.Fatalf("found only %d variables in the configuration", len(known))
+	}
+	for _, file := range []string{"compose.yaml", "Dockerfile"} {
+		for _, name := range variable.FindAllString(text(t, file), -1) {
+			if !known[name] {
+				t.Errorf("%s sets %s, which the program does not read", file, name)
+			}
+		}
+	}
+}
+
+func TestReplicasShareWhatTheyMust(t *testing.T) {
+	c := compose(t)
+	one, two := c.Services["agentproxy-1"], c.Services["agentproxy-2"]
+	var ports []string
+	for _, s := range []string{"agentproxy-1", "agentproxy-2"} {
+		r := c.Services[s]
+		e := r.Environment
+		if r.Build == nil || r.DependsOn["postgres"].Condition != "service_healthy" ||
+			r.DependsOn["migrate"].Condition != "service_completed_successfully" {
+			t.Errorf("%s is not built here, or does not wait: %+v", s, r)
+		}
+		if !strings.HasPrefix(e["AGENTPROXY_DATABASE_URL"], "postgres://") || !strings.Contains(e["AGENTPROXY_DATABASE_URL"], "@postgres:5432/") {
+			t.Errorf("%s: database %q", s, e["AGENTPROXY_DATABASE_URL"])
+		}
+		if !strings.HasPrefix(e["AGENTPROXY_SECRET"], "${AGENTPROXY_SECRET:?") {
+			t.Errorf("%s: the secret is not required of the environment", s)
+		}
+		if e["AGENTPROXY_DEV"] != "false" || !r.ReadOnly || !slices.Contains(r.CapDrop, "ALL") {
+			t.Errorf("%s runs with more than it needs", s)
+		}
+		for name, port := range map[string]string{"HTTP": "8080", "GATEWAY": "8081", "ADMIN": "8082"} {
+			if addr := e["AGENTPROXY_"+name+"_ADDR"]; addr != "0.0.0.0:"+port {
+				t.Errorf("%s: %s listens on %q", s, name, addr)
+			}
+		}
+		for _, p := range r.Ports {
+			host, container := p[:strings.LastIndex(p, ":")], p[strings.LastIndex(p, ":")+1:]
+			if container == "8082" {
+				t.Errorf("%s publishes the admin pages", s)
+			}
+			if !strings.HasPrefix(p, "${BIND_ADDR:-127.0.0.1}:") || slices.Contains(ports, host) {
+				t.Errorf("%s: port %s is open to all, or taken", s, p)
+			}
+			if container == "8081" && e["AGENTPROXY_PUBLIC_GATEWAY"] != "${PUBLIC_HOST:-127.0.0.1}"+host[strings.LastIndex(host, ":"):] {
+				t.Errorf("%s tells agents of %s and publishes %s", s, e["AGENTPROXY_PUBLIC_GATEWAY"], p)
+			}
+			if container == "8080" && e["AGENTPROXY_PUBLIC_URL"] != "http://${PUBLIC_HOST:-127.0.0.1}"+host[strings.LastIndex(host, ":"):] {
+				t.Errorf("%s calls itself %s and publishes %s", s, e["AGENTPROXY_PUBLIC_URL"], p)
+			}
+			ports = append(ports, host)
+		}
+	}
+	if len(ports) != 4 {
+		t.Errorf("ports %v, want API and gateway of two", ports)
+	}
+	for name, value := range one.Environment {
+		if own := name == "AGENTPROXY_PUBLIC_URL" || name == "AGENTPROXY_PUBLIC_GATEWAY"; (two.Environment[name] == value) == own {
+			t.Errorf("%s: %q and %q", name, value, two.Environment[name])
+		}
+	}
+}
+
+func TestPostgresIsWaitedForAndKept(t *testing.T) {
+	c := compose(t)
+	p := c.Services["postgres"]
+	if !strings.HasPrefix(p.Image, "postgres:16") || !strings.Contains(strings.Join(p.Healthcheck.Test, " "), "pg_isready") {
+		t.Errorf("%+v", p)
+	}
+	if _, ok := c.Volumes["postgres"]; !ok || len(p.Volumes) != 1 || !strings.HasPrefix(p.Volumes[0], "postgres:/var/lib/postgresql/data") {
+		t.Errorf("what is stored is in %v", p.Volumes)
+	}
+	if len(p.Ports) > 0 {
+		t.Errorf("the database is published on %v", p.Ports)
+	}
+	url := c.Services["agentproxy-1"].Environment["AGENTPROXY_DATABASE_URL"]
+	if !strings.Contains(url, "//"+p.Environment["POSTGRES_USER"]+":"+p.Environment["POSTGRES_PASSWORD"]+"@") ||
+		!strings.Contains(url, "/"+p.Environment["POSTGRES_DB"]+"?") {
+		t.Errorf("the replicas connect with %q", url)
+	}
+}
+
+func TestPrometheusScrapesBothReplicas(t *testing.T) {
+	c := compose(t)
+	p := c.Services["prometheus"]
+	if len(p.Configs) != 1 || p.Configs[0].Target != "/etc/prometheus/prometheus.yml" {
+		t.Fatalf("%+v", p.Configs)
+	}
+	var conf struct {
+		ScrapeConfigs []struct {
+			StaticConfigs []struct{ Targets []string } `yaml:"static_configs"`
+		} `yaml:"scrape_configs"`
+	}
+	if err := yaml.Unmarshal([]byte(c.Configs[p.Configs[0].Source].Content), &conf); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"agentproxy-1:8082", "agentproxy-2:8082"}
+	if len(conf.ScrapeConfigs) != 1 || !slices.Equal(conf.ScrapeConfigs[0].StaticConfigs[0].Targets, want) {
+		t.Errorf("%+v", conf)
+	}
+}
+
+func TestImage(t *testing.T) {
+	file := text(t, "Dockerfile")
+	stages := strings.Split(file, "\nFROM ")
+	if len(stages) != 3 {
+		t.Fatalf("%d stages", len(stages)-1)
+	}
+	build, final := stages[1], stages[2]
+	module := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(text(t, "go.mod"))[1]
+	if !strings.HasPrefix(build, "golang:"+module+"-") {
+		t.Errorf("built by %.20q, the module wants Go %s", build, module)
+	}
+	if !strings.Contains(build, "CGO_ENABLED=1") || !strings.Contains(build, "./cmd/agentproxy") {
+		t.Error("the program is not built, or without SQLite")
+	}
+	// Both stages have the C library of the same release.
+	release := regexp.MustCompile(`^golang:[\d.]+-(\w+)`).FindStringSubmatch(build)[1]
+	if !strings.HasPrefix(final, "debian:"+release+"-slim") {
+		t.Errorf("built on %s, runs on %.20q", release, final)
+	}
+	user := strings.Index(final, "\nUSER 10001")
+	if user < 0 || user > strings.Index(final, "\nENTRYPOINT [") || strings.Count(final, "\nUSER ") != 1 {
+		t.Error("runs as root, or not at all")
+	}
+	for _, want := range []string{"\nEXPOSE 8080 8081 8082\n", "\nHEALTHCHECK ", "/healthz", "ca-certificates", "--from=build"} {
+		if !strings.Contains(final, want) {
+			t.Errorf("the image has no %q", want)
+		}
+	}
+}
+
+// TestNothingSecretIsSentToTheBuild reads .dockerignore: it lists what is let in.
+func TestNothingSecretIsSentToTheBuild(t *testing.T) {
+	lines := strings.Fields(text(t, ".dockerignore"))
+	if lines[0] != "*" {
+		t.Error("everything is sent that is not listed")
+	}
+	for _, l := range []string{"**/*.secret", "**/*.db*", "**/.env*"} {
+		if !slices.Contains(lines, l) {
+			t.Errorf("%s is not kept out", l)
+		}
+	}
+	var let []string
+	for _, l := range lines {
+		if in, ok := strings.CutPrefix(l, "!"); ok {
+			let = append(let, in)
+		}
+	}
+	// What the program is made of.
+	for _, dir := range []string{"go.mod", "go.sum", "adapters", "app", "cmd", "domain", "ports"} {
+		if !slices.Contains(let, dir) {
+			t.Errorf("%s is not sent", dir)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Gauge is a number that is read when somebody scrapes, mostly out of the
+// database. It has no labels, so no id can become one.
+type Gauge struct {
+	Name string // begins with agentproxy_
+	Help string
+	Read func(context.Context) (float64, error)
+}
+
+// prefix begins the name of every series of the service.
+const prefix = "agentproxy_"
+
+// readers is how many gauges are read at once, those that hang included.
+const readers = 4
+
+// gauges reads Gauges for a registry. A value is read at most once in
+// Config.ReadEvery, however many scrape; so is a failure, after which the gauge
+// is left out: an old value would look like a good one.
+type gauges struct {
+	cfg    Config
+	log    *slog.Logger
+	work   *work
+	slots  chan struct{}
+	errors prometheus.Counter
+	list   []*reading
+}
+
+// reading is a gauge with its last value.
+type reading struct {
+	Gauge
+	desc   *prometheus.Desc
+	call   call[float64]
+	failed atomic.Bool
+
+	mu    sync.Mutex
+	at    time.Time
+	value float64
+	err   error
+}
+
+// Register makes a registry show gauges, once. Their reads end with the server.
+func (s *Server) Register(registry prometheus.Registerer, list []Gauge) error {
+	g := &gauges{cfg: s.cfg, log: s.log, work: s.work, slots: make(chan struct{}, readers), errors: prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "agentproxy_scrape_errors_total", Help: "Gauges that were left out of a scrape because they could not be read."})}
+	names := map[string]bool{}
+	for _, one := range list {
+		if !strings.HasPrefix(one.Name, prefix) || one.Help == "" || one.Read == nil || names[one.Name] {
+			return fmt.Errorf("admin: the gauge %q needs a name of its own that begins with %s, a help text and a read function",
+				one.Name, prefix)
+		}
+		names[one.Name] = true
+		g.list = append(g.list, &reading{Gauge: one, desc: prometheus.NewDesc(one.Name, one.Help, nil, nil),
+			call: call[float64]{work: s.work}})
+	}
+	if err := registry.Register(g); err != nil {
+		return fmt.Errorf("admin: %w", err)
+	}
+	return nil
+}
+
+// Describe is part of prometheus.Collector.
+func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
+	g.errors.Describe(ch)
+	for _, r := range g.list {
+		ch <- r.desc
+	}
+}
+
+// Collect is part of prometheus.Collector.
+func (g *gauges) Collect(ch chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(g.work.ctx, g.cfg.ReadTimeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, r := range g.list {
+		wg.Go(func() {
+			value, err := g.read(ctx, r)
+			if err != nil {
+				g.errors.Inc()
+				return
+			}
+			ch <- prometheus.MustNewConstMetric(r.desc, prometheus.GaugeValue, value)
+		})
+	}
+	wg.Wait()
+	ch <- g.errors
+}
+
+// read is the value of a gauge, at most ReadEvery old.
+func (g *gauges) read(ctx context.Context, r *reading) (float64, error) {
+	r.mu.Lock()
+	if !r.at.IsZero() && time.Since(r.at) < g.cfg.ReadEvery {
+		defer r.mu.Unlock()
+		return r.value, r.err
+	}
+	r.mu.Unlock()
+	value, err := r.call.do(ctx, g.cfg.ReadTimeout, func(ctx context.Context) (float64, error) {
+		select {
+		case g.slots <- struct{}{}:
+			defer func() { <-g.slots }()
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+		value, err := r.Read(ctx)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.at, r.value, r.err = time.Now(), value, err
+		return value, err
+	})
+	switch was := r.failed.Swap(err != nil); {
+	case err != nil && !was:
+		g.log.Warn("a gauge cannot be read", "gauge", r.Name, "err", err)
+	case err == nil && was:
+		g.log.Info("a gauge can be read again", "gauge", r.Name)
+	}
+	return value, err
+}

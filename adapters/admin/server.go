@@ -1,0 +1,150 @@
+// Package admin is the operator's view: a listener of its own with the health
+// of the process, its readiness, and Prometheus metrics. It has no credential,
+// so it listens on loopback or on a network of the operator's.
+package admin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Config is what the operator decides. The zero value works.
+type Config struct {
+	Addr  string // where to listen; default 127.0.0.1:8082
+	Pprof bool   // serve profiles below /debug/pprof/
+	// CheckTimeout is how long one check may take; default 2 s.
+	CheckTimeout time.Duration
+	// ReadTimeout is how long all gauges together may take; default 3 s.
+	ReadTimeout time.Duration
+	// ReadEvery is how long a gauge's value is good; default 5 s.
+	ReadEvery time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	c.Addr = cmp.Or(c.Addr, "127.0.0.1:8082")
+	c.CheckTimeout = cmp.Or(c.CheckTimeout, 2*time.Second)
+	c.ReadTimeout = cmp.Or(c.ReadTimeout, 3*time.Second)
+	c.ReadEvery = cmp.Or(c.ReadEvery, 5*time.Second)
+	return c
+}
+
+// The limits of a connection. A CPU profile takes half a minute by default.
+const (
+	headerTimeout  = 5 * time.Second
+	writeTimeout   = 30 * time.Second
+	profileTimeout = 5 * time.Minute
+	idleTimeout    = time.Minute
+	maxHeaderBytes = 8 << 10
+	maxScrapes     = 3 // at once; more get 503
+)
+
+// Server is the admin listener. It does not start twice.
+type Server struct {
+	cfg      Config
+	log      *slog.Logger
+	checks   []*probe
+	phase    atomic.Int32
+	work     *work
+	http     *http.Server
+	listener net.Listener
+}
+
+// New makes a server that does not serve yet. Checks have names of their own, by
+// which they are shown in order.
+func New(cfg Config, checks []Check, registry *prometheus.Registry, log *slog.Logger) (*Server, error) {
+	s := &Server{cfg: cfg.withDefaults(), log: log, work: newWork()}
+	names := map[string]bool{}
+	for _, c := range checks {
+		if c.Name == "" || c.Name == serviceLine || c.Run == nil || names[c.Name] {
+			return nil, fmt.Errorf("admin: the check %q has no name of its own, or does nothing", c.Name)
+		}
+		names[c.Name] = true
+		s.checks = append(s.checks, &probe{Check: c, call: call[struct{}]{work: s.work}})
+	}
+	slices.SortFunc(s.checks, func(a, b *probe) int { return strings.Compare(a.Name, b.Name) })
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /readyz", s.ready)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog:            slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorHandling:       promhttp.ContinueOnError,
+		MaxRequestsInFlight: maxScrapes,
+	}))
+	s.http = &http.Server{
+		Handler:           mux,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       headerTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	if s.cfg.Pprof {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		s.http.WriteTimeout = profileTimeout
+	}
+	return s, nil
+}
+
+// Handler is everything that the listener serves, for tests.
+func (s *Server) Handler() http.Handler { return s.http.Handler }
+
+// Start binds the address before it returns, so that a taken port fails the
+// start, and serves until Stop.
+func (s *Server) Start(ctx context.Context) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", s.cfg.Addr)
+	if err != nil {
+		return fmt.Errorf("listen for the admin pages: %w", err)
+	}
+	s.listener = l
+	s.log.InfoContext(ctx, "the admin pages listen", "addr", l.Addr().String())
+	go func() {
+		if err := s.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("the admin pages stopped", "err", err)
+		}
+	}()
+	return nil
+}
+
+// Addr is where the server listens; nil before Start.
+func (s *Server) Addr() net.Addr {
+	if s.listener == nil {
+		return nil
+	}
+	return s.listener.Addr()
+}
+
+// Stop accepts nothing more, waits for requests and checks under way, and cuts
+// them when the context ends first.
+func (s *Server) Stop(ctx context.Context) error {
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(err, s.http.Close())
+	}
+	return errors.Join(err, s.work.stop(ctx))
+}
+
+func plain(w http.ResponseWriter, status int, body string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(body))
+}

@@ -1,0 +1,54 @@
+package httpapi
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics counts requests by operation and status. Both come from what the
+// program declares, never from a caller, so the number of series is bounded.
+type metrics struct {
+	requests *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_http_requests_total",
+			Help: "Requests to the API by operation and status; none is an unknown route."}, []string{"operation", "status"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "agentproxy_http_request_seconds",
+			Help: "Time to answer.", Buckets: []float64{.001, .005, .02, .1, .5, 2, 10}}, []string{"operation"}),
+	}
+}
+
+// count notes a request that was answered.
+func (m *metrics) count(c *call, start time.Time) {
+	operation := "none"
+	if c.op != nil {
+		operation = c.op.ID
+	}
+	m.requests.WithLabelValues(operation, strconv.Itoa(c.gin.Writer.Status())).Inc()
+	m.seconds.WithLabelValues(operation).Observe(time.Since(start).Seconds())
+}
+
+// register shows the series while the server runs.
+func (m *metrics) register(r prometheus.Registerer) error {
+	if r == nil {
+		return nil
+	}
+	for _, c := range []prometheus.Collector{m.requests, m.seconds} {
+		if err := r.Register(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *metrics) unregister(r prometheus.Registerer) {
+	if r != nil {
+		r.Unregister(m.requests)
+		r.Unregister(m.seconds)
+	}
+}

@@ -1,0 +1,163 @@
+package compose
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/fx"
+
+	"agentproxy/adapters/admin"
+	"agentproxy/adapters/storage"
+	"agentproxy/adapters/upstream"
+	"agentproxy/app"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// checks must hold for this replica to be sent requests.
+func checks(st *storage.Store) []admin.Check {
+	return []admin.Check{
+		{Name: "database", Run: st.Ping},
+		{Name: "migrations", Run: func(ctx context.Context) error {
+			current, known, err := st.SchemaVersion(ctx)
+			if err == nil && current != known {
+				err = admin.Reason(fmt.Sprintf("the schema is %d and this program's %d", current, known))
+			}
+			return err
+		}},
+	}
+}
+
+// gauges are read when somebody scrapes.
+func gauges(proof *proof, payments *app.Payments, clock ports.Clock) []admin.Gauge {
+	status := func(of func(app.PaymentStatus) float64) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) {
+			s, err := payments.Status(ctx)
+			return of(s), err
+		}
+	}
+	return []admin.Gauge{
+		{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last proved.", Read: proof.faults},
+		{Name: "agentproxy_payments_lag_seconds", Help: "Time since the chain was last read completely.",
+			Read: status(func(s app.PaymentStatus) float64 {
+				if s.ReadAt.IsZero() {
+					return 0
+				}
+				return clock.Now().Sub(s.ReadAt).Seconds()
+			})},
+		{Name: "agentproxy_payments_seen", Help: "Transfers that wait to become final.",
+			Read: status(func(s app.PaymentStatus) float64 { return float64(s.Seen) })},
+		{Name: "agentproxy_payments_drifting", Help: "Addresses whose balance on the chain is not what is known of them.",
+			Read: status(func(s app.PaymentStatus) float64 { return float64(s.Drifting) })},
+		{Name: "agentproxy_payments_drift_usd", Help: "The sum of these differences, without their signs.",
+			Read: status(func(s app.PaymentStatus) float64 { return float64(s.Drift) / 1e6 })},
+	}
+}
+
+// proof remembers what the last proof of the ledger found: a proof reads all of
+// it, which is too much for a scrape.
+type proof struct {
+	audit ports.Audit
+	log   *slog.Logger
+	found atomic.Int64 // faults; -1 before the first proof
+}
+
+// proveEvery is how often the ledger is proved.
+const proveEvery = 15 * time.Minute
+
+func newProof(audit ports.Audit, log *slog.Logger) *proof {
+	p := &proof{audit: audit, log: log}
+	p.found.Store(-1)
+	return p
+}
+
+func (p *proof) run(ctx context.Context) error {
+	faults, _, err := p.audit.Verify(ctx)
+	if err != nil {
+		return err
+	}
+	if len(faults) > 0 {
+		p.log.Error("the ledger does not hold; see agentproxy verify", "rows", len(faults), "rule", faults[0].Rule)
+	}
+	p.found.Store(int64(len(faults)))
+	return nil
+}
+
+func (p *proof) faults(ctx context.Context) (float64, error) {
+	if p.found.Load() < 0 {
+		if err := p.run(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return float64(p.found.Load()), nil
+}
+
+// catalogIn is what newCatalog needs; commands count nothing.
+type catalogIn struct {
+	fx.In
+
+	Providers []ports.Provider     `group:"providers"`
+	Registry  *prometheus.Registry `optional:"true"`
+}
+
+func newCatalog(in catalogIn) (*app.Catalog, error) {
+	list := in.Providers
+	if in.Registry != nil {
+		calls := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_provider_calls_total",
+			Help: "Calls of providers by operation and result."}, []string{"provider", "operation", "result"})
+		if err := in.Registry.Register(calls); err != nil {
+			return nil, err
+		}
+		list = make([]ports.Provider, len(in.Providers))
+		for i, p := range in.Providers {
+			list[i] = counted{p, calls}
+		}
+	}
+	return app.NewCatalog(list, upstream.CountryName)
+}
+
+// counted is a provider whose calls are counted.
+type counted struct {
+	ports.Provider
+	calls *prometheus.CounterVec
+}
+
+func (p counted) count(operation string, err error) {
+	result := "ok"
+	if err != nil {
+		result = "error"
+	}
+	p.calls.WithLabelValues(p.Name(), operation, result).Inc()
+}
+
+// Provision counts the call.
+func (p counted) Provision(ctx context.Context, o ports.Order) ([]session.Exit, error) {
+	exits, err := p.Provider.Provision(ctx, o)
+	p.count("provision", err)
+	return exits, err
+}
+
+// Rotate counts the call.
+func (p counted) Rotate(ctx context.Context, o ports.Order, current session.Exit) (session.Exit, error) {
+	exit, err := p.Provider.Rotate(ctx, o, current)
+	p.count("rotate", err)
+	return exit, err
+}
+
+// Extend counts the call.
+func (p counted) Extend(ctx context.Context, o ports.Order, until time.Time) error {
+	err := p.Provider.Extend(ctx, o, until)
+	p.count("extend", err)
+	return err
+}
+
+// Release counts the call.
+func (p counted) Release(ctx context.Context, ref string) error {
+	err := p.Provider.Release(ctx, ref)
+	p.count("release", err)
+	return err
+}

@@ -1,0 +1,65 @@
+package e2e_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// page reads one of the admin pages.
+func (s *service) page(path string) (int, string) {
+	s.t.Helper()
+	resp, err := http.Get("http://" + s.admin + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+func TestTheOperatorSeesWhatTheServiceDoes(t *testing.T) {
+	onEachStore(t, func(t *testing.T, store ...string) {
+		s := serve(t, store...)
+		key, agent := s.register("watched")
+		var d sessionData
+		s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}`).into(t, &d)
+		id, proxy := d.SessionID, d.Proxy.HTTPURL
+		through(t, proxy, "http://"+s.api+"/v1/ip")
+		within(t, 10*time.Second, "the service is ready", func() bool { status, _ := s.page("/readyz"); return status == 200 })
+		if status, text := s.page("/healthz"); status != 200 {
+			t.Errorf("healthz: %d %s", status, text)
+		}
+		var text string
+		within(t, 20*time.Second, "the bytes are counted", func() bool {
+			_, text = s.page("/metrics")
+			return !strings.Contains(text, `agentproxy_gateway_bytes_total{direction="down"} 0`)
+		})
+		for _, want := range []string{
+			`agentproxy_http_requests_total{operation="create-session",status="201"} 1`,
+			`agentproxy_gateway_requests_total{outcome="ok",protocol="http"} 1`,
+			`agentproxy_gateway_bytes_total{direction="up"}`,
+			`agentproxy_provider_calls_total{operation="provision",provider="embedded",result="ok"} 1`,
+			"agentproxy_gateway_tunnels 0", "agentproxy_gateway_lease_waits_total", "agentproxy_ledger_drift 0",
+			"agentproxy_payments_drifting 0",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the metrics have no %s:\n%s", want, text)
+			}
+		}
+		for _, secret := range []string{key, agent, id, "watched"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("the metrics name %s", secret)
+			}
+		}
+		// What is for the operator is not to be had through the gateway.
+		if status, _ := through(t, proxy, "http://"+s.admin+"/metrics"); status != 403 {
+			t.Errorf("the admin pages through the gateway: %d", status)
+		}
+	})
+}
