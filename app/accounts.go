@@ -8,6 +8,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
 
@@ -183,9 +184,11 @@ func (a *Accounts) Update(ctx context.Context, in UpdateAccount) (Updated, error
 		if agent, err = agent.Apply(in.Update, a.cfg.Dev, now); err != nil {
 			return err
 		}
-		first := agent.WebhookURL != "" && agent.WebhookVersion == 0
-		if first {
-			agent.WebhookVersion = 1
+		first := false
+		if in.WebhookURL != nil {
+			if first, err = setWebhook(ctx, tx, &agent); err != nil {
+				return err
+			}
 		}
 		if err := tx.Agents().Put(ctx, agent); err != nil {
 			return err
@@ -203,15 +206,33 @@ func (a *Accounts) Update(ctx context.Context, in UpdateAccount) (Updated, error
 	return out, err
 }
 
+// setWebhook makes events go to the agent's URL, also when the webhook was off,
+// and reports whether the agent has its first secret by that.
+func setWebhook(ctx context.Context, tx ports.Tx, agent *account.Agent) (first bool, err error) {
+	before, err := tx.Webhooks().Endpoint(ctx, agent.ID)
+	if err != nil {
+		return false, err
+	}
+	after := before.SetURL(agent.WebhookURL)
+	agent.WebhookVersion = after.Version
+	if after == before {
+		return false, nil
+	}
+	return before.Version == 0 && after.Version > 0, tx.Webhooks().PutEndpoint(ctx, after)
+}
+
 // RotateSecret issues a new API secret, which is shown once, and makes every
 // token of the old one fail.
 func (a *Accounts) RotateSecret(ctx context.Context, agentID string) (secret string, at time.Time, err error) {
 	secret = a.secrets.NewSecret()
 	hash := a.secrets.Hash(secret)
-	err = a.change(ctx, agentID, func(agent *account.Agent, now time.Time) {
+	err = a.changeIn(ctx, agentID, func(ctx context.Context, tx ports.Tx, agent *account.Agent, now time.Time) error {
 		agent.SecretHash = hash
 		agent.TokenVersion++
 		at = now
+		_, err := tell(ctx, tx, a.ids, now, notice{agentID: agentID, of: webhook.AccountSecretRotated,
+			data: map[string]string{"agent_id": agentID}})
+		return err
 	})
 	if err != nil {
 		return "", at, err
@@ -219,15 +240,26 @@ func (a *Accounts) RotateSecret(ctx context.Context, agentID string) (secret str
 	return secret, at, nil
 }
 
-// change edits an agent in one unit and tells the hub.
+// change is changeIn for an edit of the agent alone.
 func (a *Accounts) change(ctx context.Context, agentID string, edit func(*account.Agent, time.Time)) error {
+	return a.changeIn(ctx, agentID, func(_ context.Context, _ ports.Tx, agent *account.Agent, now time.Time) error {
+		edit(agent, now)
+		return nil
+	})
+}
+
+// changeIn edits an agent in one unit and tells the hub.
+func (a *Accounts) changeIn(ctx context.Context, agentID string,
+	edit func(context.Context, ports.Tx, *account.Agent, time.Time) error) error {
 	err := a.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := a.clock.Now()
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {
 			return err
 		}
-		edit(&agent, now)
+		if err := edit(ctx, tx, &agent, now); err != nil {
+			return err
+		}
 		agent.UpdatedAt = now
 		return tx.Agents().Put(ctx, agent)
 	})

@@ -6,6 +6,7 @@ import (
 
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
+	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
 
@@ -47,7 +48,10 @@ func (u *Sessions) activate(ctx context.Context, b books, s session.Session, exi
 		}
 	}
 	s, err := s.Activate(exits, b.now)
-	if err != nil || s.Type == session.Dynamic {
+	if err != nil {
+		return s, err
+	}
+	if err := tellSession(ctx, b.tx, b.ids, b.now, webhook.SessionActive, s); err != nil || s.Type == session.Dynamic {
 		return s, err
 	}
 	err = b.charge(ctx, &s, s.Money.Held.Total())

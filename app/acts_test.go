@@ -13,10 +13,10 @@ import (
 	"agentproxy/ports"
 )
 
-// pending lists the jobs that were inserted and not worked yet.
+// pending lists the jobs of sessions that were inserted and not worked yet.
 func (w *world) pending() (jobs []ports.Job) {
 	w.t.Helper()
-	rows, err := w.db.Writer().Query(`SELECT kind, session, due FROM test_jobs ORDER BY n`)
+	rows, err := w.db.Writer().Query(`SELECT kind, session, due FROM test_jobs WHERE kind <> ? ORDER BY n`, app.DeliverJob)
 	ok(w.t, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -67,6 +67,17 @@ func (w *world) exec(statement string, args ...any) {
 func (w *world) register() string {
 	w.t.Helper()
 	r, err := w.accounts.Register(context.Background(), app.Register{Profile: account.Profile{Name: "agent"}})
+	ok(w.t, err)
+	return r.Agent.ID
+}
+
+// hook is where events of hooked agents go.
+const hook = "https://example.com/hook"
+
+// hooked is register with a webhook.
+func (w *world) hooked() string {
+	w.t.Helper()
+	r, err := w.accounts.Register(context.Background(), app.Register{Profile: account.Profile{Name: "agent", WebhookURL: hook}})
 	ok(w.t, err)
 	return r.Agent.ID
 }

@@ -34,7 +34,7 @@ func (b books) wallet(ctx context.Context, agentID string, dry bool) (billing.Wa
 	}
 	if left {
 		e.ID, e.AgentID, e.Ref, e.At = b.ids.New("txn_"), agentID, "trial_expiry:"+agentID, b.now
-		if _, err := b.tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {
+		if err := b.book(ctx, ports.Posting{Entry: e}); err != nil {
 			return w, err
 		}
 	}
@@ -48,8 +48,16 @@ func (b books) post(ctx context.Context, s session.Session, e billing.Entry, ref
 		e.Description = text
 	}
 	p.Entry = e
-	_, err := b.tx.Ledger().Post(ctx, p)
-	return err
+	return b.book(ctx, p)
+}
+
+// book posts an entry, and tells when the balance becomes low by it.
+func (b books) book(ctx context.Context, p ports.Posting) error {
+	booked, err := b.tx.Ledger().Post(ctx, p)
+	if err != nil {
+		return err
+	}
+	return tellBalance(ctx, b.tx, b.ids, b.now, booked)
 }
 
 // hold takes cost out of the wallet for a purchase. What tells this purchase of
@@ -63,8 +71,17 @@ func (b books) hold(ctx context.Context, w billing.Wallet, s *session.Session, c
 		return err
 	}
 	s.Money.Held = s.Money.Held.Add(e.Held)
-	return b.post(ctx, *s, e, "hold:"+s.ID+what, "held for "+s.ProductNo,
+	err = b.post(ctx, *s, e, "hold:"+s.ID+what, "held for "+s.ProductNo,
 		ports.Posting{Spent: cost, Day: billing.Day(b.now), Live: live})
+	if err != nil {
+		return err
+	}
+	for _, c := range w.Crossings(cost, b.now) {
+		if err := tellBudget(ctx, b.tx, b.ids, b.now, w, c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // charge takes x out of what the session holds.

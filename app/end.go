@@ -7,6 +7,7 @@ import (
 	"agentproxy/domain/account"
 	"agentproxy/domain/feed"
 	"agentproxy/domain/session"
+	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
 
@@ -64,6 +65,9 @@ func (u *Sessions) end(ctx context.Context, tx ports.Tx, s session.Session, what
 		}
 	}
 	if err := note(ctx, tx, u.ids, s.ID, what, code, now); err != nil {
+		return s, err
+	}
+	if err := tellSession(ctx, tx, u.ids, now, webhook.Type("session."+string(s.Status)), s); err != nil {
 		return s, err
 	}
 	return s, tx.Sessions().Put(ctx, s)

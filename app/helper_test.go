@@ -141,8 +141,11 @@ func build(t testing.TB, s setup) (*world, func()) {
 	db, err := storage.Open(context.Background(), config)
 	ok(t, err)
 	db.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
-		_, err := tx.Conn.ExecContext(ctx, `INSERT INTO test_jobs (kind, session, due) VALUES ($1, $2, $3)`, j.Kind, j.SessionID,
-			now.Add(j.After).UnixMicro())
+		of, due := j.SessionID, now.Add(j.After)
+		if j.Kind == app.DeliverJob {
+			of, due = j.DeliveryID, j.Due
+		}
+		_, err := tx.Conn.ExecContext(ctx, `INSERT INTO test_jobs (kind, session, due) VALUES ($1, $2, $3)`, j.Kind, of, due.UnixMicro())
 		return err
 	})
 	w.db, w.store = db, &unruly{Store: db, twice: s.unruly}

@@ -213,6 +213,11 @@ func (t *Traffic) storeSeen(ctx context.Context, tx ports.Tx, b batch) error {
 	if err := tx.Counters().Add(ctx, read.AgentID, tally); err != nil {
 		return err
 	}
+	if !read.Status.Over() {
+		if err := tellHealth(ctx, tx, t.ids, t.clock.Now(), read.AgentID, b.id, &read.State); err != nil {
+			return err
+		}
+	}
 	return tx.Health().Put(ctx, b.id, read.State)
 }
 

@@ -212,8 +212,9 @@ func (s *settlement) tell(ctx context.Context, o recharge.Order, was recharge.St
 	if o.Status == was || !news {
 		return nil
 	}
-	return s.tx.Outbox().Append(ctx, webhook.Event{ID: s.ids.New(webhook.IDPrefix), AgentID: o.AgentID, Type: of, At: s.now,
-		Data: map[string]string{"order_id": o.ID, "status": string(o.Status)}})
+	_, err := tell(ctx, s.tx, s.ids, s.now, notice{agentID: o.AgentID, of: of,
+		data: map[string]string{"order_id": o.ID, "status": string(o.Status)}})
+	return err
 }
 
 // cover stores how far the addresses are known now. The row is read again: what

@@ -81,7 +81,7 @@ func (b *till) order(agent, amount string) recharge.Order {
 // agent registers an agent that has no trial credit left to count, and orders.
 func (b *till) payer(amount string) (agent string, o recharge.Order) {
 	b.t.Helper()
-	agent = b.register()
+	agent = b.hooked()
 	return agent, b.order(agent, amount)
 }
 
@@ -131,7 +131,7 @@ func (b *till) credited(agent, amount string) {
 
 // told lists the webhook events of an agent about orders, oldest first.
 func (b *till) told(agent string) string {
-	return strings.Join(b.texts(`SELECT SUBSTR(type, 10) FROM outbox WHERE agent_id = ? ORDER BY seq`, agent), " ")
+	return strings.Join(b.texts(`SELECT SUBSTR(type, 10) FROM outbox WHERE agent_id = ? AND type LIKE 'recharge.%' ORDER BY seq`, agent), " ")
 }
 
 // row is "state order" of a transfer.

@@ -10,6 +10,7 @@ import (
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
+	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
 
@@ -137,6 +138,9 @@ func (u *Sessions) rotate(ctx context.Context, tx ports.Tx, r ports.SessionRead,
 		return r, err
 	}
 	if err := tx.Counters().Add(ctx, s.AgentID, ports.Tally{Rotations: 1}); err != nil {
+		return r, err
+	}
+	if err := tellSession(ctx, tx, u.ids, now, webhook.SessionRotated, s, "reason", string(reason)); err != nil {
 		return r, err
 	}
 	return r, tx.Events().Append(ctx, s.ID, []feed.Event{{ID: u.ids.New("evt_"), At: now, Source: by,

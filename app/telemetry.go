@@ -141,7 +141,7 @@ func (t *Telemetry) take(ctx context.Context, agentID string, events []ReportedE
 				t.hear(h, e, out.ids[i], &claims[i], &tally, now)
 			}
 		}
-		return keepHeard(ctx, tx, agentID, order, out.sessions, tally)
+		return t.keepHeard(ctx, tx, agentID, order, out.sessions, tally, now)
 	})
 	for i, c := range claims {
 		if c != nil && (err != nil || out.results[i].Err != nil) {
@@ -181,7 +181,8 @@ func rejection(h *heard) *domain.Error {
 }
 
 // keepHeard stores what the events changed.
-func keepHeard(ctx context.Context, tx ports.Tx, agentID string, order []string, sessions map[string]*heard, tally ports.Tally) error {
+func (t *Telemetry) keepHeard(ctx context.Context, tx ports.Tx, agentID string, order []string, sessions map[string]*heard,
+	tally ports.Tally, now time.Time) error {
 	if tally.Reported == 0 {
 		return nil
 	}
@@ -189,6 +190,9 @@ func keepHeard(ctx context.Context, tx ports.Tx, agentID string, order []string,
 		h := sessions[id]
 		if h == nil || len(h.feed) == 0 {
 			continue
+		}
+		if err := tellHealth(ctx, tx, t.ids, now, agentID, id, &h.State); err != nil {
+			return err
 		}
 		if err := tx.Health().Put(ctx, id, h.State); err != nil {
 			return err

@@ -5,10 +5,12 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
+	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
 
@@ -124,6 +126,7 @@ func (t *Traffic) renew(ctx context.Context, tx ports.Tx, replica string, ask tr
 		ask.Close = ask.Close || !known
 	}
 	delta, lease, g := traffic.Renew(usage, lease, ask, now)
+	low := usage.Crossed(delta)
 	if s, err = t.record(ctx, tx, s, usage, delta, lease, ask.Close, now); err != nil {
 		return g, false, err
 	}
@@ -131,6 +134,9 @@ func (t *Traffic) renew(ctx context.Context, tx ports.Tx, replica string, ask tr
 		moved[s.AgentID] += bytes
 	}
 	usage.Up, usage.Down, usage.Leased = usage.Up+delta.Up, usage.Down+delta.Down, usage.Leased+delta.Leased
+	if err := t.tellLow(ctx, tx, s, low, now); err != nil {
+		return g, false, err
+	}
 	if over {
 		g.Outcome = traffic.Over
 		if s.Reason == session.TrafficExhausted {
@@ -143,6 +149,19 @@ func (t *Traffic) renew(ctx context.Context, tx ports.Tx, replica string, ask tr
 		return g, true, t.sessions.expire(ctx, tx, s, session.TrafficExhausted, now)
 	}
 	return g, false, nil
+}
+
+// tellLow tells how much of the traffic is used, while that can still be helped.
+func (t *Traffic) tellLow(ctx context.Context, tx ports.Tx, s session.Session, percents []int, now time.Time) error {
+	if s.Status != session.Active {
+		return nil
+	}
+	for _, p := range percents {
+		if err := tellSession(ctx, tx, t.ids, now, webhook.SessionTrafficLow, s, "percent", strconv.Itoa(p)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // record stores what an ask moved, and returns the session after it.

@@ -159,8 +159,10 @@ func (u *Wallet) Adjust(ctx context.Context, agentID string, amount domain.Money
 		}
 		e.ID, e.AgentID, e.At = u.ids.New("txn_"), agentID, u.clock.Now()
 		e.Ref = "adjust:" + e.ID
-		booked, err = tx.Ledger().Post(ctx, ports.Posting{Entry: e})
-		return err
+		if booked, err = tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {
+			return err
+		}
+		return tellBalance(ctx, tx, u.ids, e.At, booked)
 	})
 	return booked, err
 }

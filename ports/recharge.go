@@ -6,7 +6,6 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
-	"agentproxy/domain/webhook"
 )
 
 // Chain reads the USDT transfers of one network. Every error says nothing about
@@ -113,15 +112,6 @@ type Recharges interface {
 	Mark(ctx context.Context, network string) (recharge.Mark, bool, error)
 	// PutMark stores a mark. Final never goes back unless rescan is set.
 	PutMark(ctx context.Context, network string, m recharge.Mark, rescan bool) error
-}
-
-// Outbox keeps what webhooks are told, in the unit of work of the change.
-type Outbox interface {
-	Append(ctx context.Context, e webhook.Event) error
-	// Events lists an agent's events, newest first.
-	Events(ctx context.Context, agentID string, page domain.Page) (domain.List[webhook.Event], error)
-	// Purge removes events from before the time.
-	Purge(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
 // Devchain keeps the blocks of the development chain, which has no forks.

@@ -51,6 +51,7 @@ type Tx interface {
 	Jobs() Jobs
 	Recharges() Recharges
 	Outbox() Outbox
+	Webhooks() Webhooks
 	Devchain() Devchain
 }
 
@@ -114,6 +115,9 @@ type Ledger interface {
 	// TrialsDue lists agents whose trial ended at or before now and is not yet
 	// marked as over.
 	TrialsDue(ctx context.Context, now time.Time, limit int) ([]string, error)
+	// TrialsEnding lists wallets of agents with a webhook that are trials until a
+	// time after from and until to, the first to end first.
+	TrialsEnding(ctx context.Context, from, to time.Time, limit int) ([]billing.Wallet, error)
 	// Entries lists an agent's entries, newest first.
 	Entries(ctx context.Context, agentID string, f LedgerFilter, page domain.Page) (domain.List[billing.Entry], error)
 	// Hours sums money and traffic by hour, for the hours that have any, oldest
@@ -185,6 +189,9 @@ type Sessions interface {
 	Holding(ctx context.Context, agentID string) ([]SessionRead, error)
 	// Count counts the agent's sessions by status.
 	Count(ctx context.Context, agentID string) (map[session.Status]int, error)
+	// Expiring lists active static sessions of agents with a webhook whose time
+	// is up after from and until to, the first to end first.
+	Expiring(ctx context.Context, from, to time.Time, limit int) ([]session.Session, error)
 	// TimeDue lists active static sessions whose time is up at now.
 	TimeDue(ctx context.Context, now time.Time, limit int) ([]string, error)
 	// SettleDue lists sessions that wait for a settlement at now.
@@ -329,11 +336,16 @@ type Changes interface {
 	Purge(ctx context.Context, before time.Time) error
 }
 
-// Job is work that must survive a crash.
+// Job is work that must survive a crash, about a session or about a delivery.
 type Job struct {
 	Kind      string
 	SessionID string
 	After     time.Duration
+
+	DeliveryID string
+	// Due is when the delivery is to be tried: the job runs then. A job for the
+	// same delivery and the same time that is not done yet is not inserted again.
+	Due time.Time
 }
 
 // Jobs inserts work in the unit of work that makes it necessary: it runs at
@@ -341,3 +353,9 @@ type Job struct {
 type Jobs interface {
 	Insert(ctx context.Context, j Job, now time.Time) error
 }
+
+// Later is the error of a job that cannot be done yet: it runs again after so
+// long, and did not fail.
+type Later time.Duration
+
+func (l Later) Error() string { return "the job runs again in " + time.Duration(l).String() }

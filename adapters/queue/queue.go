@@ -5,6 +5,7 @@ package queue
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -23,10 +24,11 @@ import (
 // Handler does one job. It may run twice, and again after an error.
 type Handler func(ctx context.Context, sessionID string) error
 
-// Handlers do the jobs, by kind.
+// Handlers do the jobs, by kind. One that answers ports.Later runs again then.
 type Handlers struct {
 	Provision Handler
 	Release   Handler
+	Deliver   func(ctx context.Context, deliveryID string, due time.Time) error
 }
 
 // Queue inserts and works jobs.
@@ -46,8 +48,13 @@ type worker interface {
 // PostgreSQL what the connection is in.
 type inserter func(ctx context.Context, conn *sql.Conn, tx *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error
 
+// deliveries is the queue of webhooks: they wait for receivers, and nothing else
+// waits for them.
+const deliveries = "webhooks"
+
 const (
 	workers      = 8
+	deliverers   = 128
 	maxAttempts  = 8
 	jobTimeout   = 30 * time.Second
 	rescueAfter  = 2 * time.Minute // jobs of a process that died
@@ -100,8 +107,14 @@ func newClient[T any](driver riverdriver.Driver[T], h Handlers, log *slog.Logger
 	})); err != nil {
 		return nil, err
 	}
+	if err := river.AddWorkerSafely(all, river.WorkFunc(func(ctx context.Context, j *river.Job[deliver]) error {
+		return snoozed(h.Deliver(ctx, j.Args.DeliveryID, time.UnixMicro(j.Args.Due).UTC()))
+	})); err != nil {
+		return nil, err
+	}
 	client, err := river.NewClient(driver, &river.Config{
-		Queues:               map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers}},
+		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers},
+			deliveries: {MaxWorkers: deliverers}},
 		Workers:              all,
 		MaxAttempts:          maxAttempts,
 		JobTimeout:           jobTimeout,
@@ -120,17 +133,23 @@ func newClient[T any](driver riverdriver.Driver[T], h Handlers, log *slog.Logger
 // On PostgreSQL tx is nil.
 func (q *Queue) Insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, j ports.Job, now time.Time) error {
 	var args river.JobArgs
+	opts := &river.InsertOpts{}
+	if j.After > 0 {
+		opts.ScheduledAt = now.Add(j.After)
+	}
 	switch j.Kind {
 	case provision{}.Kind():
 		args = provision{SessionID: j.SessionID}
 	case release{}.Kind():
 		args = release{SessionID: j.SessionID}
+	case deliver{}.Kind():
+		args = deliver{DeliveryID: j.DeliveryID, Due: j.Due.UnixMicro()}
+		opts.Queue, opts.UniqueOpts = deliveries, river.UniqueOpts{ByArgs: true, ByState: unfinished}
+		if j.Due.After(now) {
+			opts.ScheduledAt = j.Due
+		}
 	default:
 		return fmt.Errorf("no job of kind %q", j.Kind)
-	}
-	opts := &river.InsertOpts{}
-	if j.After > 0 {
-		opts.ScheduledAt = now.Add(j.After)
 	}
 	if err := q.insert(ctx, conn, tx, args, opts); err != nil {
 		return fmt.Errorf("insert a job of kind %s: %w", j.Kind, err)
@@ -166,6 +185,26 @@ type release struct {
 
 // Kind names the job in the database.
 func (release) Kind() string { return "release" }
+
+type deliver struct {
+	DeliveryID string `json:"delivery_id"`
+	Due        int64  `json:"due"` // microseconds
+}
+
+// Kind names the job in the database.
+func (deliver) Kind() string { return "deliver" }
+
+// unfinished are the states of a job that will run.
+var unfinished = []rivertype.JobState{rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
+	rivertype.JobStateRetryable, rivertype.JobStateScheduled}
+
+// snoozed says in River's words that a job runs again later.
+func snoozed(err error) error {
+	if later, ok := errors.AsType[ports.Later](err); ok {
+		return river.JobSnooze(max(time.Duration(later), time.Millisecond))
+	}
+	return err
+}
 
 // backoff tries again after 1, 2, 4 ... seconds, at most a minute.
 type backoff struct{}

@@ -6,6 +6,7 @@ import (
 
 	"agentproxy/domain/feed"
 	"agentproxy/domain/recharge"
+	"agentproxy/domain/webhook"
 )
 
 // SetCommit replaces how transactions are committed.
@@ -50,6 +51,8 @@ func RechargeQueries() map[string][]string {
 		where, args := ordersWhere(agentID, status)
 		return pageOfOrders(where, len(args))
 	}
+	all, _ := deliveriesWhere("a", "")
+	failed, _ := deliveriesWhere("a", webhook.Failed)
 	return map[string][]string{
 		owned(list):      {"(network=? AND address=?)"},
 		watched:          {"recharge_addresses USING INDEX sqlite_autoindex_recharge_addresses_1 (network=? AND address=?)", "COVERING INDEX recharge_orders_open (network=? AND status=?)", "USING COVERING INDEX recharge_orders_window (network=? AND expires_at>?)"},
@@ -69,6 +72,14 @@ func RechargeQueries() map[string][]string {
 		finalOf:          {"recharge_transfers_to (network=? AND to_address=? AND state=? AND block_time>?)", "recharge_transfers_from (network=? AND from_address=? AND state=? AND block_time>?)"},
 		eventsOf:         {"outbox_agent (agent_id=?)"},
 		purgeOutbox:      {"outbox_age (at<?)"},
-		touching:         {"devchain_transfers_to (to_address=? AND block>?)", "devchain_transfers_from (from_address=? AND block>?)"},
+		purgeDeliveries:  {"outbox_age (at<?)", "webhook_deliveries_2 (event_id=?)"},
+
+		endpointOf:                  {"(id=?)", "(agent_id=?)"},
+		pageOfDeliveries(all, 1):    {"webhook_deliveries_agent (agent_id=?)"},
+		pageOfDeliveries(failed, 2): {"webhook_deliveries_status (agent_id=? AND status=?)"},
+		overdueDeliveries:           {"webhook_deliveries_due (next_attempt_at<?)"},
+		expiring:                    {"sessions_time_due (expires_at>? AND expires_at<?)"},
+		trialsEnding:                {"wallets_trial_due (trial_expires_at>? AND trial_expires_at<?)"},
+		touching:                    {"devchain_transfers_to (to_address=? AND block>?)", "devchain_transfers_from (from_address=? AND block>?)"},
 	}
 }

@@ -24,20 +24,32 @@ func (r ledger) Open(ctx context.Context, w billing.Wallet) error {
 	return nil
 }
 
-const walletQuery = `SELECT agent_id, trial, own, held_trial, held_own, trial_expires_at, trial_expired, funded,
-	charged, refunded, recharged, live_sessions, budget_daily, budget_total, budget_thresholds, budget_paused,
-	spent_day, spent_today FROM wallets WHERE agent_id = ?1`
+const (
+	walletSelect = `SELECT w.agent_id, w.trial, w.own, w.held_trial, w.held_own, w.trial_expires_at, w.trial_expired, w.funded,
+	w.charged, w.refunded, w.recharged, w.live_sessions, w.budget_daily, w.budget_total, w.budget_thresholds, w.budget_paused,
+	w.spent_day, w.spent_today FROM wallets w `
+	walletQuery = walletSelect + `WHERE w.agent_id = ?1`
+)
 
 func (r ledger) Wallet(_ context.Context, agentID string) (billing.Wallet, error) {
-	var w walletRow
-	err := r.row(walletQuery+r.lock("wallets"), agentID).Scan(&w.AgentID, &w.Trial, &w.Own, &w.HeldTrial, &w.HeldOwn,
-		&w.TrialExpiresAt, &w.TrialExpired, &w.Funded, &w.Charged, &w.Refunded, &w.Recharged, &w.LiveSessions,
-		&w.BudgetDaily, &w.BudgetTotal, &w.BudgetThresholds, &w.BudgetPaused, &w.SpentDay, &w.SpentToday)
+	w, err := scanWallet(r.row(walletQuery+r.lock("w"), agentID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return billing.Wallet{}, account.ErrNotFound
 	}
 	if err != nil {
 		return billing.Wallet{}, fmt.Errorf("read wallet of %s: %w", agentID, err)
+	}
+	return w, nil
+}
+
+// scanWallet takes a row of walletSelect.
+func scanWallet(row cursor) (billing.Wallet, error) {
+	var w walletRow
+	err := row.Scan(&w.AgentID, &w.Trial, &w.Own, &w.HeldTrial, &w.HeldOwn,
+		&w.TrialExpiresAt, &w.TrialExpired, &w.Funded, &w.Charged, &w.Refunded, &w.Recharged, &w.LiveSessions,
+		&w.BudgetDaily, &w.BudgetTotal, &w.BudgetThresholds, &w.BudgetPaused, &w.SpentDay, &w.SpentToday)
+	if err != nil {
+		return billing.Wallet{}, err
 	}
 	return fromWalletRow(w)
 }
@@ -158,6 +170,18 @@ func (r ledger) TrialsDue(ctx context.Context, now time.Time, limit int) ([]stri
 		return nil, fmt.Errorf("list trials that are due: %w", err)
 	}
 	return due, nil
+}
+
+const trialsEnding = walletSelect + `JOIN agents a ON a.id = w.agent_id
+	WHERE w.trial_expired = 0 AND w.trial_expires_at > 0 AND w.trial_expires_at > ?1 AND w.trial_expires_at <= ?2
+	AND w.funded = 0 AND a.webhook_url <> '' ORDER BY w.trial_expires_at LIMIT ?3`
+
+func (r ledger) TrialsEnding(ctx context.Context, from, to time.Time, limit int) ([]billing.Wallet, error) {
+	list, err := listed(ctx, r.tx, 0, scanWallet, trialsEnding, micros(from), micros(to), limit)
+	if err != nil {
+		return nil, fmt.Errorf("list trials that end: %w", err)
+	}
+	return list, nil
 }
 
 const addHour = `INSERT INTO usage_hours (agent_id, hour, session_id, up, down, connections, charged, refunded, recharged)

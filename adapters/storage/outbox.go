@@ -2,7 +2,9 @@ package storage
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,6 +25,17 @@ func (r outbox) Append(_ context.Context, e webhook.Event) error {
 		return fmt.Errorf("append event %s: %w", e.ID, err)
 	}
 	return nil
+}
+
+func (r outbox) Event(_ context.Context, id string) (webhook.Event, error) {
+	e, err := scanWebhookEvent(r.row(`SELECT id, agent_id, type, at, data FROM outbox WHERE id = ?1`, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return webhook.Event{}, webhook.ErrNotFound
+	}
+	if err != nil {
+		return webhook.Event{}, fmt.Errorf("read webhook event %s: %w", id, err)
+	}
+	return e, nil
 }
 
 const eventsOf = `SELECT id, agent_id, type, at, data FROM outbox WHERE agent_id = ?1
@@ -55,10 +68,19 @@ func scanWebhookEvent(row cursor) (e webhook.Event, err error) {
 	return e, nil
 }
 
-const purgeOutbox = `DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox WHERE at < ?1 ORDER BY at LIMIT ?2)`
+// The order is the same in both, so that both take the same events.
+const (
+	oldEvents       = ` FROM outbox WHERE at < ?1 ORDER BY at, seq LIMIT ?2)`
+	purgeDeliveries = `DELETE FROM webhook_deliveries WHERE event_id IN (SELECT id` + oldEvents
+	purgeOutbox     = `DELETE FROM outbox WHERE seq IN (SELECT seq` + oldEvents
+)
 
 func (r outbox) Purge(_ context.Context, before time.Time, limit int) (int, error) {
-	n, err := r.exec(purgeOutbox, micros(before), limit)
+	_, err := r.exec(purgeDeliveries, micros(before), limit)
+	var n int64
+	if err == nil {
+		n, err = r.exec(purgeOutbox, micros(before), limit)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("purge webhook events: %w", err)
 	}

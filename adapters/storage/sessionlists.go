@@ -112,6 +112,26 @@ func (r sessions) Count(ctx context.Context, agentID string) (map[session.Status
 	return counts, nil
 }
 
+// The status and the type are those of the partial index.
+var expiring = "SELECT " + sessionSelect + ` FROM sessions s JOIN agents a ON a.id = s.agent_id
+	WHERE s.status = 'active' AND s.type = 'static' AND s.expires_at > ?1 AND s.expires_at <= ?2 AND a.webhook_url <> ''
+	ORDER BY s.expires_at LIMIT ?3`
+
+func (r sessions) Expiring(ctx context.Context, from, to time.Time, limit int) ([]session.Session, error) {
+	scan := func(row cursor) (session.Session, error) {
+		var s sessionRow
+		if err := row.Scan(s.fields()...); err != nil {
+			return session.Session{}, err
+		}
+		return fromSessionRow(&s)
+	}
+	list, err := listed(ctx, r.tx, 0, scan, expiring, micros(from), micros(to), limit)
+	if err != nil {
+		return nil, fmt.Errorf("list sessions (expiring): %w", err)
+	}
+	return list, nil
+}
+
 func (r sessions) TimeDue(ctx context.Context, now time.Time, limit int) ([]string, error) {
 	return r.list(ctx, "time due", `SELECT id FROM sessions WHERE status = 'active' AND type = 'static'
 		AND expires_at > 0 AND expires_at <= ?1 ORDER BY expires_at LIMIT ?2`, micros(now), limit)

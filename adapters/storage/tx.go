@@ -41,6 +41,7 @@ func (t *tx) Changes() ports.Changes         { return changes{t} }
 func (t *tx) Jobs() ports.Jobs               { return jobs{t} }
 func (t *tx) Recharges() ports.Recharges     { return recharges{t} }
 func (t *tx) Outbox() ports.Outbox           { return outbox{t} }
+func (t *tx) Webhooks() ports.Webhooks       { return webhooks{t} }
 func (t *tx) Devchain() ports.Devchain       { return devchain{t} }
 
 // errReadOnly is what a write inside View gets, before the database sees it.

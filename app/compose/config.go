@@ -38,6 +38,7 @@ type Config struct {
 	Dev            *bool    `yaml:"dev" env:"AGENTPROXY_DEV"`
 	TrustedProxies []string `yaml:"trusted_proxies" env:"AGENTPROXY_TRUSTED_PROXIES"`
 	AllowNetworks  []string `yaml:"allow_networks" env:"AGENTPROXY_ALLOW_NETWORKS"`
+	WebhookAllow   []string `yaml:"webhook_allow_networks" env:"AGENTPROXY_WEBHOOK_ALLOW_NETWORKS"`
 	Exits          []string `yaml:"exits" env:"AGENTPROXY_EXITS"`
 	SessionLimit   int      `yaml:"session_limit" env:"AGENTPROXY_SESSION_LIMIT"`
 	TrialBalance   string   `yaml:"trial_balance" env:"AGENTPROXY_TRIAL_BALANCE"`
@@ -63,7 +64,8 @@ type Settings struct {
 	RegisterLimit         int
 	Dev                   bool
 	TrustedProxies        []netip.Prefix
-	AllowNetworks         []netip.Prefix
+	AllowNetworks         []netip.Prefix // of the gateway's targets
+	WebhookAllow          []netip.Prefix // of the receivers of webhooks
 	Exits                 []netip.Addr
 	SessionLimit          int
 	TrialBalance          domain.Money
@@ -152,6 +154,7 @@ func (c Config) Check() (Settings, error) {
 	s.PublicURL = ch.publicURL(c.PublicURL, api)
 	s.TrustedProxies = ch.networks("AGENTPROXY_TRUSTED_PROXIES", c.TrustedProxies)
 	s.AllowNetworks = ch.networks("AGENTPROXY_ALLOW_NETWORKS", c.AllowNetworks)
+	s.WebhookAllow = ch.networks("AGENTPROXY_WEBHOOK_ALLOW_NETWORKS", c.WebhookAllow)
 	s.Payments = ch.payments(c.PaymentConfig)
 	for _, text := range c.Exits {
 		ip, err := netip.ParseAddr(strings.TrimSpace(text))

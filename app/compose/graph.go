@@ -2,6 +2,7 @@ package compose
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -18,6 +19,7 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/webhook"
 	"agentproxy/app"
 	"agentproxy/domain/egress"
 	"agentproxy/domain/traffic"
@@ -39,9 +41,10 @@ func core(s Settings, log *slog.Logger, database fx.Option) fx.Option {
 		system.Module,
 		database,
 		upstream.EmbeddedModule,
+		webhook.Module,
 		chainModule(s.Payments),
 		fx.Provide(
-			rootSecret, newQueue,
+			rootSecret, newQueue, webhookConfig,
 			func(s Settings) storage.Config {
 				return storage.Config{Path: s.DatabasePath, URL: s.DatabaseURL, MaxConns: s.DatabaseConns, Logger: log}
 			},
@@ -56,6 +59,7 @@ func core(s Settings, log *slog.Logger, database fx.Option) fx.Option {
 			},
 			app.NewHub, app.NewAccounts, app.NewReferrers, app.NewSessions, app.NewTraffic, app.NewTelemetry,
 			app.NewWallet, app.NewStats, app.NewLimits, app.NewPasses, app.NewRecharges, app.NewPayments,
+			app.NewWebhooks,
 		),
 		fx.Invoke(insertJobs),
 	)
@@ -98,8 +102,8 @@ func rootSecret(s Settings) (system.Root, error) {
 	return system.LoadOrCreateSecret(s.secretFile())
 }
 
-func newQueue(st *storage.Store, sessions *app.Sessions, log *slog.Logger) (*queue.Queue, error) {
-	handlers := queue.Handlers{Provision: sessions.Provision, Release: sessions.Release}
+func newQueue(st *storage.Store, sessions *app.Sessions, webhooks *app.Webhooks, log *slog.Logger) (*queue.Queue, error) {
+	handlers := queue.Handlers{Provision: sessions.Provision, Release: sessions.Release, Deliver: webhooks.Deliver}
 	if pool := st.Pool(); pool != nil {
 		return queue.NewPostgres(pool, handlers, log)
 	}
@@ -111,6 +115,19 @@ func insertJobs(st *storage.Store, q *queue.Queue) {
 	st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
 		return q.Insert(ctx, tx.Conn, tx.Tx, j, now)
 	})
+}
+
+// webhookConfig says which addresses webhooks reach. Development mode opens
+// loopback, where an agent's own receiver runs, but never a listener of ours.
+func webhookConfig(s Settings) webhook.Config {
+	policy := egress.Policy{Allow: s.WebhookAllow, IsLocal: localAddresses()}
+	for _, text := range []string{s.HTTPAddr, s.GatewayAddr, s.AdminAddr} {
+		var ch check
+		if own := ch.listener("", text); own.IsValid() {
+			policy.Refuse = append(policy.Refuse, own)
+		}
+	}
+	return webhook.Config{Policy: policy, Dev: s.Dev}
 }
 
 // guesses is how many wrong proxy credentials an address may try in a minute.
@@ -192,8 +209,10 @@ func (p prober) Probe(ctx context.Context, id string) (ports.Probe, error) {
 	return ports.Probe{ExitIP: r.ExitIP, Latency: r.Latency}, nil
 }
 
-// recoverFirst stores new jobs for what a crash left creating, before any job
-// is worked.
-func recoverFirst(lc fx.Lifecycle, sessions *app.Sessions) {
-	lc.Append(fx.StartHook(func(ctx context.Context) error { return sessions.Recover(ctx, 0) }))
+// recoverFirst stores new jobs for what a crash left creating or undelivered,
+// before any job is worked.
+func recoverFirst(lc fx.Lifecycle, sessions *app.Sessions, webhooks *app.Webhooks) {
+	lc.Append(fx.StartHook(func(ctx context.Context) error {
+		return errors.Join(sessions.Recover(ctx, 0), webhooks.Recover(ctx))
+	}))
 }

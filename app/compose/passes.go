@@ -24,7 +24,7 @@ type pass struct {
 // stuckAfter is when a session that is still creating gets a new job.
 const stuckAfter = 5 * time.Minute
 
-func passes(told <-chan struct{}, hub *app.Hub, t *app.Traffic, p *app.Passes, sessions *app.Sessions) []pass {
+func passes(told <-chan struct{}, hub *app.Hub, t *app.Traffic, p *app.Passes, sessions *app.Sessions, webhooks *app.Webhooks) []pass {
 	return []pass{
 		{name: "poll changes", every: app.PollEvery, run: hub.Poll, wake: told},
 		{name: "flush observations", every: app.FlushEvery, run: t.Flush},
@@ -33,6 +33,9 @@ func passes(told <-chan struct{}, hub *app.Hub, t *app.Traffic, p *app.Passes, s
 		{name: "settle", every: 2 * time.Second, run: p.Settle},
 		{name: "expire trials", every: 10 * time.Second, run: p.ExpireTrials},
 		{name: "tidy", every: time.Minute, run: p.Tidy},
+		{name: "remind of sessions", every: time.Minute, run: webhooks.RemindSessions},
+		{name: "remind of trials", every: time.Minute, run: webhooks.RemindTrials},
+		{name: "sweep deliveries", every: time.Minute, run: webhooks.Sweep},
 		{name: "recover", every: stuckAfter, run: func(ctx context.Context) error { return sessions.Recover(ctx, stuckAfter) }},
 	}
 }
@@ -40,7 +43,7 @@ func passes(told <-chan struct{}, hub *app.Hub, t *app.Traffic, p *app.Passes, s
 // runPasses runs every pass in a loop of its own for as long as the application
 // runs. What the gateway saw last is stored when all have ended.
 func runPasses(lc fx.Lifecycle, log *slog.Logger, settings Settings, st *storage.Store, hub *app.Hub, t *app.Traffic, p *app.Passes,
-	sessions *app.Sessions, payments *app.Payments, ledger *proof) {
+	sessions *app.Sessions, payments *app.Payments, webhooks *app.Webhooks, ledger *proof) {
 	ctx, cancel := context.WithCancel(context.Background())
 	told := make(chan struct{}, 1)
 	tell := func() {
@@ -52,7 +55,7 @@ func runPasses(lc fx.Lifecycle, log *slog.Logger, settings Settings, st *storage
 	var wg sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			all := slices.Concat(passes(told, hub, t, p, sessions), paymentPasses(settings.Payments, payments),
+			all := slices.Concat(passes(told, hub, t, p, sessions, webhooks), paymentPasses(settings.Payments, payments),
 				[]pass{{name: "prove the ledger", every: proveEvery, run: ledger.run}})
 			for _, pass := range all {
 				wg.Go(func() { loop(ctx, pass, log) })

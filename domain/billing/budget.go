@@ -56,6 +56,40 @@ func (w Wallet) SpentOn(now time.Time) domain.Money {
 // SpentEver is all charges and open holds.
 func (w Wallet) SpentEver() domain.Money { return w.Charged + w.Held.Total() }
 
+// Crossing is a threshold of a limit that was reached.
+type Crossing struct {
+	Limit   string // daily or total
+	Percent int
+}
+
+// Crossings lists the thresholds that spending x more reaches and that were not
+// reached before.
+func (w Wallet) Crossings(x domain.Money, now time.Time) (reached []Crossing) {
+	for _, l := range []struct {
+		name  string
+		limit *domain.Money
+		spent domain.Money
+	}{{"daily", w.Budget.Daily, w.SpentOn(now)}, {"total", w.Budget.Total, w.SpentEver()}} {
+		if l.limit == nil {
+			continue
+		}
+		for _, p := range w.Budget.Thresholds {
+			at := share(*l.limit, p)
+			if l.spent < at && l.spent+x >= at {
+				reached = append(reached, Crossing{l.name, p})
+			}
+		}
+	}
+	return reached
+}
+
+// share is so many percent of a limit, rounded up, without a product that could
+// overflow.
+func share(limit domain.Money, percent int) domain.Money {
+	p := domain.Money(percent)
+	return limit/100*p + (limit%100*p+99)/100
+}
+
 // MaySpend refuses with ErrBudgetExceeded when x more would break the budget. It
 // subtracts, because a cost that was clamped would overflow a sum.
 func (w Wallet) MaySpend(x domain.Money, now time.Time) error {

@@ -103,3 +103,11 @@ func (e Entry) Charged() domain.Money {
 func (e Entry) Balanced() bool {
 	return e.Available.Total()+e.Held.Total()+e.Counter == 0 && (e.Account != NoAccount || e.Counter == 0)
 }
+
+// LowBalance is the balance below which agents are told to recharge.
+const LowBalance = domain.Dollar
+
+// CrossesLow reports whether a booked entry brought the balance below LowBalance.
+func (e Entry) CrossesLow() bool {
+	return e.BalanceAfter < LowBalance && e.BalanceAfter-e.Amount() >= LowBalance
+}

@@ -29,6 +29,21 @@ func (u Usage) Left() int64 {
 // Exhausted reports whether the session has used all that was bought.
 func (u Usage) Exhausted() bool { return u.Limit > 0 && u.Used() >= u.Limit }
 
+// Low lists the percents of the traffic at which agents are told that it ends.
+var Low = []int{80, 95}
+
+// Crossed lists those of Low that moving by d reaches. Usage never falls, so
+// each is crossed once in the life of a session.
+func (u Usage) Crossed(d Delta) (reached []int) {
+	for _, p := range Low {
+		at := u.Limit/100*int64(p) + (u.Limit%100*int64(p)+99)/100
+		if u.Limit > 0 && u.Used() < at && u.Used()+d.Up+d.Down >= at {
+			reached = append(reached, p)
+		}
+	}
+	return reached
+}
+
 // Delta moves a Usage.
 type Delta struct {
 	Up, Down, Connections int64

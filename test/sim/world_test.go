@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -139,6 +140,7 @@ func newWorld(seed uint64, path string) (*world, error) {
 	if w.db, err = storage.Open(context.Background(), storage.Config{Path: path, Readers: 2, Now: w.clock.Now}); err != nil {
 		return nil, err
 	}
+	w.db.SetJobInserter(func(context.Context, *sql.Tx, ports.Job, time.Time) error { return nil })
 	w.store = &store{Store: w.db, w: w, shown: map[string][]recharge.Key{}}
 	for n := range pick(w.rng, 1, 2, 3, 5, 14, 18) {
 		if err := w.addAgent(n + 1); err != nil {
@@ -159,7 +161,7 @@ func (w *world) addAgent(n int) error {
 	id := fmt.Sprintf("agt_%d", n)
 	w.agents = append(w.agents, id)
 	return w.db.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
-		a := account.Agent{ID: id, BillingUserID: "usr_" + id, Name: "Agent " + id, Status: account.Active,
+		a := account.Agent{ID: id, BillingUserID: "usr_" + id, Name: "Agent " + id, Status: account.Active, WebhookURL: "https://example.com/hook",
 			KeyHash: []byte("key of " + id), SecretHash: []byte("secret of " + id), TokenVersion: 1,
 			CreatedAt: fake.Start, UpdatedAt: fake.Start}
 		var err error
