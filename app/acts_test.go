@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"agentproxy/app"
@@ -80,6 +81,21 @@ func (w *world) hooked() string {
 	r, err := w.accounts.Register(context.Background(), app.Register{Profile: account.Profile{Name: "agent", WebhookURL: hook}})
 	ok(w.t, err)
 	return r.Agent.ID
+}
+
+// heard lists what an agent's webhook was told, oldest first: the type and the
+// data but for the ids.
+func (w *world) heard(agent string) string {
+	w.t.Helper()
+	return strings.Join(w.texts(`SELECT o.type || COALESCE((SELECT group_concat(' ' || key || '=' || value, '') FROM json_each(o.data)
+		WHERE key NOT LIKE '%_id'), '') FROM outbox o JOIN webhook_deliveries d ON d.event_id = o.id
+		WHERE o.agent_id = ? ORDER BY o.seq`, agent), "; ")
+}
+
+// forget makes heard begin anew.
+func (w *world) forget() {
+	w.exec(`DELETE FROM outbox`)
+	w.exec(`DELETE FROM webhook_deliveries`)
 }
 
 // rich is register with so many dollars of own money beside the trial.

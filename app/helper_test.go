@@ -62,6 +62,8 @@ type world struct {
 	stats     *app.Stats
 	limits    *app.Limits
 	passes    *app.Passes
+	webhooks  *app.Webhooks
+	receiver  *receiver
 }
 
 // template is a migrated database that every test copies.
@@ -215,6 +217,8 @@ func (w *world) wire(s setup, clock ports.Clock, ids ports.IDs) {
 	w.wallet = app.NewWallet(w.store, clock, ids)
 	w.stats = app.NewStats(w.store, clock)
 	w.limits = app.NewLimits(app.LimitConfig{RegistrationsPerMinute: 3}, clock)
+	w.receiver = &receiver{clock: w.clock}
+	w.webhooks = app.NewWebhooks(w.store, clock, ids, w.secrets, w.receiver, w.Hub, slog.New(slog.DiscardHandler))
 	w.passes = app.NewPasses(w.store, clock, ids, w.sessions, w.traffic, w.Hub)
 }
 

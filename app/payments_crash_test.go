@@ -40,7 +40,7 @@ func TestCrashAtEveryUnit(t *testing.T) {
 	eachWay(t, func(t *testing.T, b *till) {
 		one, first := b.payer("10")
 		two, second := b.payer("5")
-		third := b.order(b.register(), "7")
+		third := b.order(b.hooked(), "7")
 		b.watch()
 		b.pay(first.Address, "10")
 		b.pay(second.Address, "5")

@@ -95,7 +95,7 @@ func TestCreateRecharge(t *testing.T) {
 
 func TestTenOpenOrders(t *testing.T) {
 	b := newTill(t)
-	agent := b.register()
+	agent := b.hooked()
 	for range recharge.MaxOpen {
 		b.order(agent, "5")
 	}
