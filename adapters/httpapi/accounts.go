@@ -77,7 +77,7 @@ type accountBody struct {
 	_            struct{}  `json:"-" additionalProperties:"true"`
 	Name         clearable `json:"name,omitempty" minLength:"2" nullable:"false" doc:"2 to 100 characters after trimming. It cannot be cleared."`
 	ContactEmail clearable `json:"contact_email,omitempty" maxLength:"254" doc:"null or empty clears it."`
-	WebhookURL   clearable `json:"webhook_url,omitempty" maxLength:"2048" doc:"null or empty clears it."`
+	WebhookURL   clearable `json:"webhook_url,omitempty" maxLength:"2048" doc:"null or empty clears it. Setting it, also to what it is, enables a webhook that was disabled."`
 	Description  clearable `json:"description,omitempty" maxLength:"500" doc:"null or empty clears it."`
 }
 

@@ -30,6 +30,7 @@ var apiTags = []*huma.Tag{
 	{Name: "sessions", Description: "Buying, using and ending proxy sessions."},
 	{Name: "telemetry", Description: "What agents report of their requests, and what follows from it."},
 	{Name: "billing", Description: "Balance, movements, recharges in USDT, and the agent's own spending guard."},
+	{Name: "webhooks", Description: "What the service tells agents by itself.\n\n" + webhookDoc},
 	{Name: "stats", Description: "Figures over all sessions and over time."},
 }
 

@@ -84,6 +84,13 @@ var (
 		TxHash: maybeText(strings.Repeat("9c1f", 16)), PaidAt: maybeStamp(exampleTime.Add(3 * time.Minute))}
 	exampleRechargeQuote = dryRunReply{true, 0, domain.Currency, usd("35.25")}
 
+	exampleWebhook  = webhookReply{URL: "https://example.com/hook", SecretHint: "8Dc=", Status: "enabled", LastDeliveryAt: maybeStamp(exampleTime)}
+	exampleDelivery = deliveryReply{DeliveryID: "dlv_" + exampleID, EventID: "evt_" + exampleID, Type: "session.terminated", Status: "delivered",
+		Attempts: 1, LastStatusCode: 204, CreatedAt: stamp(exampleTime)}
+	examplePending = deliveryReply{DeliveryID: "dlv_" + exampleID, EventID: "evt_" + exampleID, Type: "session.terminated", Status: "pending",
+		Attempts: 9, LastStatusCode: 500, LastError: "the endpoint answered 500; answer any 2xx to accept an event",
+		NextAttemptAt: maybeStamp(exampleTime), CreatedAt: stamp(exampleTime)}
+
 	exampleReport = reportReply{"day", stamp(exampleTime.Truncate(24 * time.Hour)), stamp(exampleTime.Truncate(24 * time.Hour).Add(24 * time.Hour)),
 		domain.Currency, reportTotalsReply{usd("0.03"), 120_000_000, 1},
 		[]reportItemReply{{exampleSession, "dynamic", "dyn_global_1", usd("0.03"), 0, 120_000_000, 120_000_000, 12}}}

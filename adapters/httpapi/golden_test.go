@@ -77,7 +77,32 @@ func TestGolden(t *testing.T) {
 	goldenSessions(w, a)
 	goldenMoney(w, a)
 	goldenRecharges(w, a)
+	goldenWebhooks(t)
 	everyOperation(t, w)
+}
+
+func goldenWebhooks(t *testing.T) {
+	w := newWorld(t, options{})
+	a := w.register("Listener")
+	w.do("GET", "/v1/account/webhook", "", a.as).want(200).golden("get-webhook-none")
+	w.do("POST", "/v1/account/webhook/test", "", a.as).refused(400, "INVALID_REQUEST").golden("test-webhook-none")
+	w.do("PUT", "/v1/account/info", `{"webhook_url":"https://example.com/hook"}`, a.as).want(200).golden("update-account-webhook")
+	w.do("POST", "/v1/account/webhook/test", "", a.as).want(200).golden("test-webhook")
+	w.work()
+	w.sender.status = 410
+	w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync"}}`, a.as).want(201)
+	w.do("POST", "/v1/account/webhook/rotate-secret", "", a.as).want(200).golden("rotate-webhook-secret")
+	w.do("GET", "/v1/account/webhook", "", a.as).want(200).golden("get-webhook")
+	w.work()
+	w.do("GET", "/v1/account/webhook", "", a.as).want(200).golden("get-webhook-disabled")
+	list := w.do("GET", "/v1/account/webhook/deliveries", "", a.as).want(200).golden("list-webhook-deliveries")
+	again := "/v1/account/webhook/deliveries/" + list.str("data.items.0.delivery_id") + "/redeliver"
+	w.do("POST", again, "", a.as).refused(400, "INVALID_REQUEST").golden("redeliver-webhook-disabled")
+	w.do("PUT", "/v1/account/info", `{"webhook_url":"https://example.com/hook"}`, a.as).want(200)
+	w.do("POST", again, "", a.as).want(200).golden("redeliver-webhook")
+	w.do("GET", "/v1/account/webhook/deliveries?status=failed", "", a.as).want(200).golden("list-webhook-deliveries-failed")
+	w.do("GET", "/v1/account/webhook/deliveries?status=lost", "", a.as).refused(400, "INVALID_REQUEST")
+	w.do("GET", "/v1/account/webhook/deliveries?page=0", "", a.as).refused(400, "INVALID_REQUEST")
 }
 
 func goldenSessions(w *world, a agent) {

@@ -24,6 +24,7 @@ import (
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 	"agentproxy/test/pg"
@@ -52,6 +53,8 @@ type world struct {
 	accounts *app.Accounts
 	traffic  *app.Traffic
 	payments *app.Payments
+	webhooks *app.Webhooks
+	sender   *sender
 	chain    *fake.Chain
 	hub      *app.Hub
 	server   *httpapi.Server
@@ -111,11 +114,14 @@ func newWorld(t testing.TB, o options) *world {
 		w.store, clock, w.ids, secrets, system.NewTokens(real, w.ids), w.hub)
 	w.sessions = app.NewSessions(app.SessionConfig{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, w.hub)
 	w.payments = app.NewPayments(w.store, clock, w.ids, w.chain, log)
+	w.sender = &sender{status: 204}
+	w.webhooks = app.NewWebhooks(w.store, clock, w.ids, secrets, w.sender, w.hub, log)
 	w.traffic = app.NewTraffic(w.store, clock, w.ids, w.sessions, w.hub)
 	w.server = httpapi.New(httpapi.Config{Addr: "127.0.0.1:0", GatewayHost: "proxy.test", GatewayPort: 8081, TrustedProxies: o.trusted, Version: "1.2.3"},
 		httpapi.Deps{Accounts: w.accounts, Catalog: cat, Sessions: w.sessions, Checks: app.NewChecks(w.sessions, w.prober),
 			Telemetry: app.NewTelemetry(w.store, clock, w.ids, w.traffic), Wallet: app.NewWallet(w.store, clock, w.ids),
 			Recharges: app.NewRecharges(w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
+			Webhooks:  w.webhooks,
 			Stats:     app.NewStats(w.store, clock),
 			Limits:    app.NewLimits(app.LimitConfig{RegistrationsPerMinute: o.registrations}, clock),
 			Store:     w.store, Clock: clock, IDs: w.ids, Log: log})
@@ -140,8 +146,11 @@ func (w *world) work() {
 	w.jobs = nil
 	w.mu.Unlock()
 	for _, j := range jobs {
-		if j.Kind == "provision" {
+		switch j.Kind {
+		case app.ProvisionJob:
 			w.must(w.sessions.Provision(context.Background(), j.SessionID))
+		case app.DeliverJob:
+			w.must(w.webhooks.Deliver(context.Background(), j.DeliveryID, j.Due))
 		}
 	}
 }
@@ -171,6 +180,15 @@ type prober struct{ err error }
 
 func (p *prober) Probe(context.Context, string) (ports.Probe, error) {
 	return ports.Probe{ExitIP: "203.0.113.1", Latency: 42 * time.Millisecond}, p.err
+}
+
+// sender answers every webhook alike.
+type sender struct{ status int }
+
+func (*sender) Body(webhook.Event) []byte { return nil }
+
+func (s *sender) Send(_ context.Context, m ports.Message) (webhook.Outcome, error) {
+	return webhook.Outcome{URL: m.URL, StatusCode: s.status}, nil
 }
 
 // logs keeps what was logged.

@@ -28,6 +28,7 @@ type params struct {
 	Telemetry *app.Telemetry
 	Wallet    *app.Wallet
 	Recharges *app.Recharges
+	Webhooks  *app.Webhooks
 	Stats     *app.Stats
 	Limits    *app.Limits
 	Store     ports.Store
@@ -39,7 +40,7 @@ type params struct {
 
 func (p params) deps() Deps {
 	d := Deps{Accounts: p.Accounts, Catalog: p.Catalog, Sessions: p.Sessions, Checks: p.Checks,
-		Telemetry: p.Telemetry, Wallet: p.Wallet, Recharges: p.Recharges, Stats: p.Stats, Limits: p.Limits,
+		Telemetry: p.Telemetry, Wallet: p.Wallet, Recharges: p.Recharges, Webhooks: p.Webhooks, Stats: p.Stats, Limits: p.Limits,
 		Store: p.Store, Clock: p.Clock, IDs: p.IDs, Log: p.Log}
 	if p.Metrics != nil {
 		d.Metrics = p.Metrics

@@ -41,6 +41,7 @@ type Deps struct {
 	Telemetry *app.Telemetry
 	Wallet    *app.Wallet
 	Recharges *app.Recharges
+	Webhooks  *app.Webhooks
 	Stats     *app.Stats
 	Limits    *app.Limits
 	Store     ports.Store // for the health check
@@ -97,6 +98,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.declareTelemetry()
 	s.declareBilling()
 	s.declareRecharges()
+	s.declareWebhooks()
 	s.declareStats()
 	s.finishDocument()
 	s.serveDocs()

@@ -1,0 +1,128 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"agentproxy/domain/account"
+	"agentproxy/domain/webhook"
+)
+
+// deliveryPath is the path of every operation on one delivery.
+type deliveryPath struct {
+	DeliveryID string `path:"delivery_id" doc:"The delivery, prefix dlv_."`
+}
+
+// id is the delivery's id. What cannot be one is not looked for.
+func (p deliveryPath) id() (string, error) {
+	if len(p.DeliveryID) > 64 || !plain([]byte(p.DeliveryID)) {
+		return "", webhook.ErrNotFound
+	}
+	return p.DeliveryID, nil
+}
+
+type deliveriesInput struct {
+	Paging
+	Status string `query:"status" enum:"pending,delivered,failed"`
+}
+
+type webhookReply struct {
+	URL            maybeText  `json:"webhook_url" doc:"Where events go; set it with PUT /account/info. null: nowhere."`
+	SecretHint     maybeText  `json:"secret_hint" doc:"The last characters of the secret that signs; null: none was ever given out."`
+	Status         string     `json:"status" enum:"enabled,disabled,none" doc:"disabled: the endpoint answered 410, or failed for five days; set webhook_url again to enable it."`
+	DisabledAt     maybeStamp `json:"disabled_at" doc:"null: it is not disabled."`
+	LastDeliveryAt maybeStamp `json:"last_delivery_at" doc:"When the endpoint last took an event; null: it has taken none."`
+}
+
+type webhookSecretReply struct {
+	Secret    string `json:"webhook_secret" pattern:"^whsec_" doc:"Shown once."`
+	RotatedAt stamp  `json:"rotated_at"`
+}
+
+type webhookTestReply struct {
+	EventID string `json:"event_id" pattern:"^evt_[a-z0-9]+$" doc:"The webhook-id of the event that is sent."`
+}
+
+type deliveryReply struct {
+	DeliveryID     string     `json:"delivery_id" pattern:"^dlv_[a-z0-9]+$"`
+	EventID        string     `json:"event_id" pattern:"^evt_[a-z0-9]+$" doc:"The webhook-id; the same at every attempt."`
+	Type           string     `json:"type" enum:"session.active,session.failed,session.rotated,session.traffic_low,session.expiring,session.expired,session.terminated,session.health_changed,recharge.confirming,recharge.paid,recharge.expired,recharge.failed,budget.threshold,balance.low,trial.expiring,account.secret_rotated,webhook.test"`
+	Status         string     `json:"status" enum:"pending,delivered,failed"`
+	Attempts       int        `json:"attempts" minimum:"0"`
+	LastStatusCode maybeInt   `json:"last_status_code" doc:"What the endpoint answered last; null: nothing yet, or no answer came."`
+	LastError      maybeText  `json:"last_error" doc:"Why the last attempt failed; null: it did not."`
+	NextAttemptAt  maybeStamp `json:"next_attempt_at" doc:"null unless pending."`
+	CreatedAt      stamp      `json:"created_at"`
+}
+
+type deliveriesReply struct {
+	Items      []deliveryReply `json:"items"`
+	Pagination paginationReply `json:"pagination"`
+}
+
+// declareWebhooks declares how agents see to what they are told.
+func (s *Server) declareWebhooks() {
+	op(s, operation{ID: "get-webhook", Method: http.MethodGet, Path: "/account/webhook", Tag: "webhooks",
+		Summary: "Where events go, and whether they arrive", Scope: account.AccountRead,
+		OK: []reply{{ok, "The webhook.", exampleWebhook, nil}},
+	}, func(ctx context.Context, _ *struct{}) (int, webhookReply, error) {
+		v, err := s.Webhooks.Endpoint(ctx, caller(ctx))
+		return ok, webhookReply{maybeText(v.URL), maybeText(v.SecretHint), string(v.State()), maybeStamp(v.DisabledAt),
+			maybeStamp(v.LastDeliveryAt)}, err
+	})
+	op(s, operation{ID: "rotate-webhook-secret", Method: http.MethodPost, Path: "/account/webhook/rotate-secret", Tag: "webhooks",
+		Summary: "Replace the secret that signs events", Scope: account.AccountWrite, Refuses: refusals(webhook.ErrNone),
+		Doc: "For 24 hours every event is signed with both secrets, so a receiver can change over without losing one.",
+		OK:  []reply{{ok, "The new secret.", webhookSecretReply{"whsec_…", stamp(exampleTime)}, nil}},
+	}, func(ctx context.Context, _ *struct{}) (int, webhookSecretReply, error) {
+		secret, at, err := s.Webhooks.RotateSecret(ctx, caller(ctx))
+		return ok, webhookSecretReply{secret, stamp(at)}, err
+	})
+	op(s, operation{ID: "test-webhook", Method: http.MethodPost, Path: "/account/webhook/test", Tag: "webhooks",
+		Summary: "Send an event of type webhook.test", Scope: account.AccountWrite, Refuses: refusals(webhook.ErrNone),
+		Doc: "GET /account/webhook/deliveries says what came of it.",
+		OK:  []reply{{ok, "It is on its way.", webhookTestReply{"evt_" + exampleID}, nil}},
+	}, func(ctx context.Context, _ *struct{}) (int, webhookTestReply, error) {
+		id, err := s.Webhooks.Test(ctx, caller(ctx))
+		return ok, webhookTestReply{id}, err
+	})
+	op(s, operation{ID: "list-webhook-deliveries", Method: http.MethodGet, Path: "/account/webhook/deliveries", Tag: "webhooks",
+		Summary: "What was sent and what came of it, newest first", Scope: account.AccountRead,
+		Doc: "Kept for 30 days. Events of a time when the webhook was disabled are listed as failed; redeliver those you need.",
+		OK:  []reply{{ok, "A page of deliveries.", deliveriesReply{[]deliveryReply{exampleDelivery}, paginationReply{1, 20, 1, 1}}, nil}},
+	}, func(ctx context.Context, in *deliveriesInput) (int, deliveriesReply, error) {
+		page, err := in.page(ctx)
+		if err != nil {
+			return 0, deliveriesReply{}, err
+		}
+		list, err := s.Webhooks.Deliveries(ctx, caller(ctx), webhook.Status(in.Status), page)
+		if err != nil {
+			return 0, deliveriesReply{}, err
+		}
+		items, pagination := toItems(list, toDelivery)
+		return ok, deliveriesReply{items, pagination}, nil
+	})
+	op(s, operation{ID: "redeliver-webhook", Method: http.MethodPost, Path: "/account/webhook/deliveries/{delivery_id}/redeliver",
+		Tag: "webhooks", Summary: "Send an event again now", Scope: account.AccountWrite,
+		Refuses: refusals(webhook.ErrNotFound, webhook.ErrNone),
+		Doc:     "Whatever its status: it becomes pending and is sent at once, with its webhook-id, and with the retries of a new event.",
+		OK:      []reply{{ok, "The delivery.", examplePending, nil}},
+	}, func(ctx context.Context, in *deliveryPath) (int, deliveryReply, error) {
+		id, err := in.id()
+		if err != nil {
+			return 0, deliveryReply{}, err
+		}
+		d, err := s.Webhooks.Redeliver(ctx, caller(ctx), id)
+		return ok, toDelivery(d), err
+	})
+	s.documentWebhooks()
+}
+
+func toDelivery(d webhook.Delivery) deliveryReply {
+	code := maybeInt(d.LastStatusCode)
+	if code == 0 {
+		code = -1
+	}
+	return deliveryReply{DeliveryID: d.ID, EventID: d.EventID, Type: string(d.Type), Status: string(d.Status), Attempts: d.Attempts,
+		LastStatusCode: code, LastError: maybeText(d.LastError), NextAttemptAt: maybeStamp(d.NextAttemptAt), CreatedAt: stamp(d.CreatedAt)}
+}
