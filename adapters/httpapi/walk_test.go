@@ -126,6 +126,26 @@ func TestEveryOperation(t *testing.T) {
 		}
 	})
 
+	t.Run("answers another agent's delivery like one that does not exist", func(t *testing.T) {
+		for _, who := range []agent{a, b} {
+			w.do("PUT", "/v1/account/info", `{"webhook_url":"https://example.com/hook"}`, who.as).want(200)
+		}
+		w.do("POST", "/v1/account/webhook/test", "", a.as).want(200)
+		id := w.do("GET", "/v1/account/webhook/deliveries", "", a.as).want(200).str("data.items.0.delivery_id")
+		at := func(id string) string { return "/v1/account/webhook/deliveries/" + id + "/redeliver" }
+		w.do("POST", at(id), "", a.as).want(200)
+		foreign := w.do("POST", at(id), "", b.as).refused(404, "NOT_FOUND")
+		for _, other := range []string{"dlv_zzzzzzzzzzzzzzzzzzzz", "x", id + "%00", strings.Repeat("a", 300)} {
+			unknown := w.do("POST", at(other), "", b.as).refused(404, "NOT_FOUND")
+			if got, want := text(unknown.at("error")), text(foreign.at("error")); got != want {
+				t.Errorf("%s: %s, another agent's %s", other, got, want)
+			}
+		}
+		if n := w.do("GET", "/v1/account/webhook/deliveries", "", b.as).want(200).num("data.pagination.total"); n != 0 {
+			t.Errorf("another agent sees %v deliveries", n)
+		}
+	})
+
 	t.Run("with another method is 405 and lists those it takes", func(t *testing.T) {
 		paths := w.doc.doc.Paths.Map()
 		w.doc.operations(func(_, path string, _ *openapi3.Operation) {

@@ -1,5 +1,3 @@
-//go:build standardwebhooks
-
 package webhook_test
 
 import (

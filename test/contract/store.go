@@ -34,7 +34,7 @@ func Store(t *testing.T, open func(t *testing.T) ports.Store) {
 		{"units", unitClaims}, {"accounts", accountClaims}, {"ledger", ledgerClaims}, {"sums", sumClaims},
 		{"sessions", sessionClaims}, {"session lists", sessionListClaims}, {"traffic", trafficClaims},
 		{"health and events", eventClaims}, {"calls", callClaims},
-		{"recharges", rechargeClaims}, {"transfers", transferClaims}, {"outbox", outboxClaims}, {"devchain", devchainClaims},
+		{"recharges", rechargeClaims}, {"transfers", transferClaims}, {"outbox", outboxClaims}, {"webhooks", webhookClaims}, {"devchain", devchainClaims},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.claims {

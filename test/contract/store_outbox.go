@@ -16,7 +16,9 @@ var outboxClaims = []claim{
 	{"events are listed as they were appended, newest first, page by page", outboxLists},
 	{"an event is appended with its unit or not at all", outboxFollowsItsUnit},
 	{"an event is appended once", eventsAreAppendedOnce},
+	{"an event is found by its id", eventsAreFound},
 	{"old events are purged, so many at a time", outboxIsPurged},
+	{"with an event its delivery is purged", deliveriesArePurged},
 }
 
 func webhookEvent(n int, agentID string) webhook.Event {
@@ -70,6 +72,33 @@ func outboxFollowsItsUnit(t *testing.T, st ports.Store) {
 		t.Fatal(err)
 	}
 	wantEvents(t, st, "agt_1", domain.Page{Number: 1, Size: 20}, 0)
+}
+
+func eventsAreFound(t *testing.T, st ports.Store) {
+	appendOutbox(t, st, webhookEvent(1, "agt_1"), webhookEvent(2, "agt_1"))
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Outbox().Event(ctx, "evt_2")
+		sameList(t, "the event", []webhook.Event{webhookEvent(2, "agt_1")}, []webhook.Event{got}, err)
+		if _, err := tx.Outbox().Event(ctx, "evt_3"); !errors.Is(err, webhook.ErrNotFound) {
+			t.Errorf("an unknown event: %v", err)
+		}
+		return nil
+	})
+}
+
+func deliveriesArePurged(t *testing.T, st ports.Store) {
+	for n := range 4 {
+		appendOutbox(t, st, webhookEvent(n, "agt_1"))
+		putDeliveries(t, st, delivery(n, "agt_1"))
+	}
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		n, err := tx.Outbox().Purge(ctx, storeNow.Add(3*time.Minute), 2)
+		if n != 2 {
+			t.Errorf("%d events were removed", n)
+		}
+		return err
+	})
+	wantDeliveries(t, st, "agt_1", "", domain.Page{Number: 1, Size: 20}, 2, delivery(3, "agt_1"), delivery(2, "agt_1"))
 }
 
 func eventsAreAppendedOnce(t *testing.T, st ports.Store) {
