@@ -73,7 +73,8 @@ func TestEveryFaultIsListed(t *testing.T) {
 		"AGENTPROXY_HTTP_ADDR": "nowhere", "AGENTPROXY_ADMIN_ADDR": "8082", "AGENTPROXY_GATEWAY_ADDR": "1.2.3.4", "AGENTPROXY_PUBLIC_GATEWAY": "host",
 		"AGENTPROXY_DATABASE_URL": "mysql://user:hunter2@host/db", "AGENTPROXY_EXITS": "127.0.0.2,elsewhere",
 		"AGENTPROXY_ALLOW_NETWORKS": "10.0.0.0/99", "AGENTPROXY_TRIAL_BALANCE": "ten", "AGENTPROXY_LOG_LEVEL": "loud",
-		"AGENTPROXY_SECRET": "short", "AGENTPROXY_SESSION_LIMIT": "-1", "AGENTPROXY_PUBLIC_URL": "ftp://x",
+		"AGENTPROXY_WEBHOOK_ALLOW_NETWORKS": "10.0.0.0/8,hooks",
+		"AGENTPROXY_SECRET":                 "short", "AGENTPROXY_SESSION_LIMIT": "-1", "AGENTPROXY_PUBLIC_URL": "ftp://x",
 	} {
 		t.Setenv(name, value)
 	}
@@ -81,7 +82,7 @@ func TestEveryFaultIsListed(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, name := range []string{"HTTP_ADDR", "ADMIN_ADDR", "GATEWAY_ADDR", "PUBLIC_GATEWAY", "DATABASE_URL", "EXITS", "ALLOW_NETWORKS",
+	for _, name := range []string{"HTTP_ADDR", "ADMIN_ADDR", "GATEWAY_ADDR", "PUBLIC_GATEWAY", "DATABASE_URL", "EXITS", "ALLOW_NETWORKS", "WEBHOOK_ALLOW_NETWORKS",
 		"TRIAL_BALANCE", "LOG_LEVEL", "SECRET", "SESSION_LIMIT", "PUBLIC_URL"} {
 		if !strings.Contains(err.Error(), "AGENTPROXY_"+name+":") {
 			t.Errorf("the error does not name %s:\n%v", name, err)

@@ -83,3 +83,50 @@ func TestMaySpend(t *testing.T) {
 		}
 	})
 }
+
+func TestCrossings(t *testing.T) {
+	day := time.Date(2026, 5, 15, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		claim        string
+		daily, total *domain.Money
+		today, ever  domain.Money
+		x            domain.Money
+		thresholds   []int
+		want         []billing.Crossing
+	}{
+		{"no limit, no threshold", nil, nil, 0, 0, 100, []int{50}, nil},
+		{"below", limit(100), nil, 0, 0, 49, []int{50}, nil},
+		{"reached", limit(100), nil, 0, 0, 50, []int{50}, []billing.Crossing{{Limit: "daily", Percent: 50}}},
+		{"reached before", limit(100), nil, 50, 0, 10, []int{50}, nil},
+		{"both limits, several thresholds", limit(100), limit(200), 10, 90, 90, []int{50, 90, 100},
+			[]billing.Crossing{{"daily", 50}, {"daily", 90}, {"daily", 100}, {"total", 50}, {"total", 90}}},
+		{"a share is rounded up", limit(3), nil, 0, 0, 1, []int{50}, nil},
+		{"and reached then", limit(3), nil, 0, 0, 2, []int{50}, []billing.Crossing{{"daily", 50}}},
+		{"nothing overflows", limit(1 << 62), nil, 0, 0, 1 << 61, []int{50, 51}, []billing.Crossing{{"daily", 50}}},
+	} {
+		w := billing.Wallet{Budget: billing.Budget{Daily: c.daily, Total: c.total, Thresholds: c.thresholds},
+			SpentDay: day, SpentToday: c.today, Charged: c.ever}
+		if got := w.Crossings(c.x, day.Add(time.Hour)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.claim, got, c.want)
+		}
+	}
+	w := billing.Wallet{Budget: billing.Budget{Daily: limit(100), Thresholds: []int{50}}, SpentDay: day, SpentToday: 60}
+	if got := w.Crossings(50, day.Add(24*time.Hour)); len(got) != 1 {
+		t.Errorf("the day after: %v", got)
+	}
+}
+
+func TestCrossesLow(t *testing.T) {
+	for _, c := range []struct {
+		after, amount domain.Money
+		want          bool
+	}{
+		{domain.Dollar - 1, -1, true}, {domain.Dollar, -1, false}, {domain.Dollar - 1, 0, false}, {0, -1, false},
+		{domain.Dollar - 1, 1, false}, {0, -domain.Dollar, true},
+	} {
+		e := billing.Entry{Available: billing.Split{Own: c.amount}, BalanceAfter: c.after}
+		if got := e.CrossesLow(); got != c.want {
+			t.Errorf("%s to %s: %t", c.amount, c.after, got)
+		}
+	}
+}

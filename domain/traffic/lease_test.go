@@ -228,3 +228,40 @@ func TestSizeStaysWithinWhatIsLeft(t *testing.T) {
 		}
 	})
 }
+
+func TestCrossed(t *testing.T) {
+	for _, c := range []struct {
+		limit, used, up, down int64
+		want                  int
+	}{
+		{100, 0, 79, 0, 0}, {100, 79, 0, 1, 1}, {100, 80, 14, 0, 0}, {100, 80, 0, 15, 1}, {100, 0, 50, 50, 2}, {100, 95, 5, 0, 0},
+		{0, 0, 100, 0, 0}, {3, 0, 2, 0, 0}, {3, 0, 3, 0, 2}, {math.MaxInt64, 0, math.MaxInt64 / 10 * 9, 0, 1},
+	} {
+		u := traffic.Usage{Limit: c.limit, Up: c.used}
+		if got := u.Crossed(traffic.Delta{Up: c.up, Down: c.down}); len(got) != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// However the traffic is split, each percent is crossed once.
+func TestEachPercentIsCrossedOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		u, seen := traffic.Usage{Limit: rapid.Int64Range(1, 1000).Draw(t, "limit")}, map[int]int{}
+		for u.Used() < u.Limit {
+			d := traffic.Delta{Up: rapid.Int64Range(1, u.Limit-u.Used()).Draw(t, "up")}
+			for _, p := range u.Crossed(d) {
+				seen[p]++
+			}
+			u.Up += d.Up
+		}
+		for p, n := range seen {
+			if n != 1 {
+				t.Fatalf("%d percent was crossed %d times", p, n)
+			}
+		}
+		if len(seen) != len(traffic.Low) {
+			t.Fatalf("crossed %v", seen)
+		}
+	})
+}
