@@ -57,7 +57,6 @@ type Devchain struct {
 
 	starting sync.Mutex
 	begun    bool
-	sending  sync.Mutex // heads are not read while a transfer is on its way into a block
 }
 
 var _ ports.Chain = (*Devchain)(nil)
@@ -82,6 +81,11 @@ func (p pace) latest(now time.Time) int64 {
 
 func (p pace) head(number int64) recharge.Head {
 	return recharge.Head{Number: number, Time: time.UnixMicro(p.genesis + number*p.every).UTC()}
+}
+
+func (p pace) heads(now time.Time) recharge.Heads {
+	latest := p.latest(now)
+	return recharge.Heads{Latest: p.head(latest), Final: p.head(latest - devRequired)}
 }
 
 // genesisOf is where block 0 begins if a block begins now.
@@ -141,8 +145,7 @@ func (c *Devchain) read(
 			if err != nil {
 				return err
 			}
-			latest := p.latest(c.clock.Now())
-			return fn(ctx, tx.Devchain(), recharge.Heads{Latest: p.head(latest), Final: p.head(latest - devRequired)})
+			return fn(ctx, tx.Devchain(), p.heads(c.clock.Now()))
 		})
 	}
 	if err != nil {
@@ -160,16 +163,23 @@ func (c *Devchain) Required() int { return devRequired }
 // Valid reports whether a text is an address of TRON.
 func (c *Devchain) Valid(address string) bool { return ValidAddress(address) }
 
-// Heads reads both ends. It waits for transfers that are being sent: the block
-// of one that began before may be over when it is stored.
+// Heads reads both ends. It reads the genesis in a unit of work, which holds it,
+// as every sender does: the block of a transfer that is on its way may be over
+// when it is stored, and then its sender, in whichever process, came before.
 func (c *Devchain) Heads(ctx context.Context) (heads recharge.Heads, err error) {
-	c.sending.Lock()
-	defer c.sending.Unlock()
-	err = c.read(ctx, "heads", func(_ context.Context, _ ports.Devchain, h recharge.Heads) error {
-		heads = h
-		return nil
-	})
-	return heads, err
+	if err = c.begin(ctx); err == nil {
+		err = c.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+			p, err := paceOf(ctx, tx)
+			if err == nil {
+				heads = p.heads(c.clock.Now())
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return recharge.Heads{}, fmt.Errorf("development chain: read heads: %w", err)
+	}
+	return heads, nil
 }
 
 // onChain leaves out what is in a later block than the latest, and says where
@@ -262,8 +272,6 @@ func (c *Devchain) send(ctx context.Context, from, to string, amount domain.Mone
 	}
 	id := sha256.Sum256([]byte(c.ids.New("tx_")))
 	key := recharge.Key{Network: devNetwork, TxID: hex.EncodeToString(id[:])}
-	c.sending.Lock()
-	defer c.sending.Unlock()
 	err = c.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		p, err := paceOf(ctx, tx)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"agentproxy/ports"
 	"agentproxy/test/contract"
 	"agentproxy/test/fake"
+	"agentproxy/test/pg"
 )
 
 func openStore(t *testing.T) *storage.Store {
@@ -28,6 +29,16 @@ func openStore(t *testing.T) *storage.Store {
 	if err := st.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return st
+}
+
+func openPostgres(t *testing.T) *storage.Store {
+	t.Helper()
+	st, err := storage.Open(t.Context(), storage.Config{URL: storage.URL(pg.Database(t))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
 	return st
 }
 
@@ -247,8 +258,16 @@ func (s slowStore) Update(ctx context.Context, fn func(ctx context.Context, tx p
 // TestHeadsWaitForWhatIsBeingSent is the promise of Heads: what is read after it
 // is complete up to them.
 func TestHeadsWaitForWhatIsBeingSent(t *testing.T) {
-	w := newWorld(t)
-	heads(t, w.chain(time.Second))
+	for name, open := range map[string]func(*testing.T) *storage.Store{"sqlite": openStore, "postgres": openPostgres} {
+		t.Run(name, func(t *testing.T) { headsWait(t, open(t)) })
+	}
+}
+
+// headsWait reads the heads as another process would.
+func headsWait(t *testing.T, st ports.Store) {
+	w := world{store: st, clock: fake.NewClock(), ids: new(fake.IDs)}
+	other := w.chain(time.Second)
+	heads(t, other)
 	slow := slowStore{Store: w.store, clock: w.clock, ran: make(chan struct{}, 1)}
 	c := NewDevchain(slow, w.clock, w.ids, DevchainConfig{})
 	c.begun = true
@@ -259,8 +278,8 @@ func TestHeadsWaitForWhatIsBeingSent(t *testing.T) {
 		}
 	})
 	<-slow.ran
-	h := heads(t, c)
-	list, err := c.History(t.Context(), vectors[0].address, time.Time{})
+	h := heads(t, other)
+	list, err := other.History(t.Context(), vectors[0].address, time.Time{})
 	wg.Wait()
 	if err != nil || len(list) != 1 || list[0].Block > h.Latest.Number {
 		t.Errorf("the heads are %+v and the history %+v, %v", h, list, err)

@@ -72,9 +72,9 @@ var rules = []rule{
 		WHERE s.charged_trial + s.charged_own <> COALESCE(e.charged, 0)
 		OR s.refunded_trial + s.refunded_own <> COALESCE(e.refunded, 0)`},
 	{"every credited transfer is final, of that amount and of that agent", `SELECT e.id, e.ref || ' of ' ||
-		(e.trial + e.own) || ' for ' || e.agent_id FROM ledger_entries e WHERE substr(e.ref, 1, 5) = 'usdt:'
-		AND (e.ref, e.agent_id, e.trial + e.own, e.type) NOT IN (SELECT ` + transferRef + `, x.agent_id, x.amount, 'recharge'
-		FROM recharge_transfers x WHERE x.state = 'final')`},
+		(e.trial + e.own) || ' for ' || e.agent_id FROM (SELECT ref, agent_id, trial + own AS amount, type FROM ledger_entries
+		WHERE substr(ref, 1, 5) = 'usdt:' EXCEPT SELECT ` + transferRef + `, x.agent_id, x.amount, 'recharge'
+		FROM recharge_transfers x WHERE x.state = 'final') d JOIN ledger_entries e ON e.ref = d.ref`},
 	{"every final transfer is credited to its agent", `SELECT x.tx_id, 'log ' || x.log_index || ', ' || x.amount || ' for ' ||
 		x.agent_id FROM recharge_transfers x LEFT JOIN ledger_entries e ON e.ref = ` + transferRef + `
 		AND e.agent_id = x.agent_id AND e.trial + e.own = x.amount AND e.type = 'recharge'

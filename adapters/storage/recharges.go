@@ -48,7 +48,7 @@ func (r recharges) InsertAddress(_ context.Context, a recharge.Address) error {
 
 func (r recharges) AddressOf(_ context.Context, network, fingerprint, agentID string) (recharge.Address, bool, error) {
 	a, err := scanAddress(r.row(`SELECT `+addressColumns+` FROM recharge_addresses
-		WHERE network = ?1 AND fingerprint = ?2 AND agent_id = ?3`, network, fingerprint, agentID))
+		WHERE network = ?1 AND fingerprint = ?2 AND agent_id = ?3`+r.lock("recharge_addresses"), network, fingerprint, agentID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return recharge.Address{}, false, nil
 	}
@@ -78,7 +78,11 @@ func (r recharges) Owned(
 			args = append(args, addresses[min(i, n-1)])
 		}
 		addresses = addresses[n:]
-		some, err := listed(ctx, r.tx, 0, scanAddress, owned(list), args...)
+		query := owned(list)
+		if r.locks() { // in one order, so that units do not wait for each other
+			query += ` ORDER BY seq` + r.lock("recharge_addresses")
+		}
+		some, err := listed(ctx, r.tx, 0, scanAddress, query, args...)
 		if err != nil {
 			return nil, fmt.Errorf("look for owned addresses: %w", err)
 		}
@@ -161,11 +165,11 @@ func (r recharges) InsertOrder(_ context.Context, o recharge.Order) error {
 const loadOrder = `SELECT ` + orderColumns + ` FROM recharge_orders WHERE id = ?1`
 
 func (r recharges) Order(_ context.Context, agentID, id string) (recharge.Order, error) {
-	return r.order(id, r.row(loadOrder+` AND agent_id = ?2`, id, agentID))
+	return r.order(id, r.row(loadOrder+` AND agent_id = ?2`+r.lock("recharge_orders"), id, agentID))
 }
 
 func (r recharges) LoadOrder(_ context.Context, id string) (recharge.Order, error) {
-	return r.order(id, r.row(loadOrder, id))
+	return r.order(id, r.row(loadOrder+r.lock("recharge_orders"), id))
 }
 
 func (r recharges) order(id string, row cursor) (recharge.Order, error) {
@@ -251,8 +255,9 @@ const (
 func (r recharges) Payable(
 	ctx context.Context, network, agentID string, closed time.Time,
 ) ([]recharge.Order, error) {
-	orders, err := listed(ctx, r.tx, 0, scanOrder, payableOpen, network, agentID)
-	late, lateErr := listed(ctx, r.tx, 0, scanOrder, payableLate, network, agentID, micros(closed))
+	lock := r.lock("recharge_orders")
+	orders, err := listed(ctx, r.tx, 0, scanOrder, payableOpen+lock, network, agentID)
+	late, lateErr := listed(ctx, r.tx, 0, scanOrder, payableLate+lock, network, agentID, micros(closed))
 	if err := errors.Join(err, lateErr); err != nil {
 		return nil, fmt.Errorf("list payable orders of %s: %w", agentID, err)
 	}

@@ -64,6 +64,25 @@ func TestRechargesAreFoundByIndex(t *testing.T) {
 	}
 }
 
+// Nobody changes or removes what was credited, whichever way he comes.
+func TestAFinalTransferIsAsFixedAsTheLedger(t *testing.T) {
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		st := openBooks(t, open)
+		for _, statement := range []string{"UPDATE recharge_transfers SET note = 'x' WHERE tx_id = 'aa'",
+			"DELETE FROM recharge_transfers WHERE tx_id = 'aa'"} {
+			if _, err := st.Writer().ExecContext(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "a final transfer is never") {
+				t.Errorf("%s: %v", statement, err)
+			}
+		}
+		for _, statement := range []string{"UPDATE recharge_transfers SET note = 'x' WHERE state = 'seen'",
+			"DELETE FROM recharge_transfers WHERE state = 'seen'"} {
+			if _, err := st.Writer().ExecContext(t.Context(), statement); err != nil {
+				t.Errorf("%s: %v", statement, err)
+			}
+		}
+	})
+}
+
 // BenchmarkOwned finds whose the transfers of a block are: 500 of them, so 1,000
 // addresses, one in ten of which is one of our 100,000.
 func BenchmarkOwned(b *testing.B) {

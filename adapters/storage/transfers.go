@@ -13,7 +13,7 @@ import (
 
 func (r recharges) Transfer(_ context.Context, k recharge.Key) (recharge.Transfer, bool, error) {
 	t, err := scanTransfer(r.row(`SELECT `+transferColumns+` FROM recharge_transfers
-		WHERE network = ?1 AND tx_id = ?2 AND log_index = ?3`, k.Network, k.TxID, k.LogIndex))
+		WHERE network = ?1 AND tx_id = ?2 AND log_index = ?3`+r.lock("recharge_transfers"), k.Network, k.TxID, k.LogIndex))
 	if errors.Is(err, sql.ErrNoRows) {
 		return recharge.Transfer{}, false, nil
 	}
@@ -47,7 +47,7 @@ const seenOf = `SELECT ` + transferColumns + ` FROM recharge_transfers
 	WHERE network = ?1 AND agent_id = ?2 AND state = 'seen'` + inChainOrder
 
 func (r recharges) SeenOf(ctx context.Context, network, agentID string) ([]recharge.Transfer, error) {
-	return r.transfers(ctx, "seen of "+agentID, seenOf, network, agentID)
+	return r.transfers(ctx, "seen of "+agentID, seenOf+r.lock("recharge_transfers"), network, agentID)
 }
 
 const seenUpTo = `SELECT ` + transferColumns + ` FROM recharge_transfers
@@ -100,9 +100,13 @@ func (r recharges) transfers(ctx context.Context, which, query string, args ...a
 }
 
 func (r recharges) Mark(_ context.Context, network string) (m recharge.Mark, known bool, err error) {
+	// Before the first there is no row to lock.
+	if err := r.serialize("mark", network); err != nil {
+		return recharge.Mark{}, false, err
+	}
 	var final, read int64
-	err = r.row(`SELECT final_number, final_time, latest, read_at FROM recharge_marks WHERE network = ?1`, network).
-		Scan(&m.Final.Number, &final, &m.Latest, &read)
+	err = r.row(`SELECT final_number, final_time, latest, read_at FROM recharge_marks WHERE network = ?1`+
+		r.lock("recharge_marks"), network).Scan(&m.Final.Number, &final, &m.Latest, &read)
 	if errors.Is(err, sql.ErrNoRows) {
 		return recharge.Mark{}, false, nil
 	}

@@ -18,6 +18,12 @@ import (
 // pour is a server that sends so many bytes to whoever connects.
 func pour(t *testing.T, bytes int64) string {
 	t.Helper()
+	return listen(t, func(w io.Writer) { _, _ = io.CopyN(w, zeros{}, bytes) })
+}
+
+// listen is a server that treats whoever connects so, and hangs up.
+func listen(t *testing.T, serve func(io.Writer)) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +37,7 @@ func pour(t *testing.T, bytes int64) string {
 			}
 			go func() {
 				defer c.Close()
-				_, _ = io.CopyN(c, zeros{}, bytes)
+				serve(c)
 			}()
 		}
 	}()

@@ -52,7 +52,11 @@ func (s *service) balance(key string) string {
 }
 
 func TestMoneyArrivesByTheDevelopmentChain(t *testing.T) {
-	s := serve(t, "AGENTPROXY_DEVCHAIN_BLOCK_MS=200", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	onEachStore(t, moneyArrivesByTheDevelopmentChain)
+}
+
+func moneyArrivesByTheDevelopmentChain(t *testing.T, store ...string) {
+	s := serve(t, append(store, "AGENTPROXY_DEVCHAIN_BLOCK_MS=200", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
 	key, id := s.register("payer")
 	o := s.recharge(key, "12.50")
 	if o.Status != "pending" || o.AmountUSDT != "12.5" || len(o.Wallet) != 34 || !strings.HasPrefix(o.Wallet, "T") {
@@ -122,11 +126,15 @@ func TestMoneyArrivesByTheDevelopmentChain(t *testing.T) {
 }
 
 func TestMoneyArrivesByTron(t *testing.T) {
+	onEachStore(t, moneyArrivesByTron)
+}
+
+func moneyArrivesByTron(t *testing.T, store ...string) {
 	tron := trongrid.Start(t)
 	const contract = "TXLAQ63Xg1NAzckPwKHvzw7CSEmLMEqcdj"
 	tron.SetToken(contract)
-	s := serve(t, "AGENTPROXY_TRON_XPUB="+testXPub, "AGENTPROXY_TRON_NETWORK=nile", "AGENTPROXY_TRON_CONTRACT="+contract,
-		"AGENTPROXY_TRON_API_URL="+tron.URL, "AGENTPROXY_TRON_API_KEY=hush-hush", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	s := serve(t, append(store, "AGENTPROXY_TRON_XPUB="+testXPub, "AGENTPROXY_TRON_NETWORK=nile", "AGENTPROXY_TRON_CONTRACT="+contract,
+		"AGENTPROXY_TRON_API_URL="+tron.URL, "AGENTPROXY_TRON_API_KEY=hush-hush", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
 	key, _ := s.register("payer")
 	o := s.recharge(key, "25")
 	if o.Wallet != "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH" { // the reference's first address of this account
@@ -154,7 +162,11 @@ func TestMoneyArrivesByTron(t *testing.T) {
 }
 
 func TestAKilledServiceCreditsEveryTransferOnce(t *testing.T) {
-	s := serve(t, "AGENTPROXY_DEVCHAIN_BLOCK_MS=50", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	onEachStore(t, aKilledServiceCreditsEveryTransferOnce)
+}
+
+func aKilledServiceCreditsEveryTransferOnce(t *testing.T, store ...string) {
+	s := serve(t, append(store, "AGENTPROXY_DEVCHAIN_BLOCK_MS=50", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
 	key, _ := s.register("payer")
 	o := s.recharge(key, "40")
 	for range 8 {

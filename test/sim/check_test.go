@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -79,16 +80,19 @@ func (w *world) read() (b books) {
 		scan(&agent, &balance)
 		b.balances[agent] = balance
 	})
-	w.rows(`SELECT type, json_extract(data, '$.order_id'), json_extract(data, '$.status'), id FROM outbox ORDER BY seq`,
-		func(scan func(...any)) {
-			var of webhook.Type
-			var order, status, id string
-			scan(&of, &order, &status, &id)
-			if string(of) != "recharge."+status {
-				w.fail("event %s of %s says the status is %s", of, order, status)
-			}
-			b.events[order], b.keys[id] = append(b.events[order], of), true
-		})
+	w.rows(`SELECT type, data, id FROM outbox ORDER BY seq`, func(scan func(...any)) {
+		var of webhook.Type
+		var text, id string
+		scan(&of, &text, &id)
+		var data struct {
+			Order  string `json:"order_id"`
+			Status string `json:"status"`
+		}
+		if err := json.Unmarshal([]byte(text), &data); err != nil || string(of) != "recharge."+data.Status {
+			w.fail("event %s says %s", of, text)
+		}
+		b.events[data.Order], b.keys[id] = append(b.events[data.Order], of), true
+	})
 	return b
 }
 

@@ -5,4 +5,5 @@
 //
 //	go test ./test/sim -sim.seeds=2000 -timeout 30m
 //	go test ./test/sim -sim.seed=17 -v
+//	go test ./test/sim -run OnPostgres -sim.postgres=200 -timeout 30m
 package sim

@@ -16,13 +16,20 @@ var (
 	seeds    = flag.Int("sim.seeds", 60, "how many seeds to play")
 	first    = flag.Uint64("sim.first", 1, "the first of them")
 	only     = flag.Uint64("sim.seed", 0, "the one seed to play; 0: all")
+	onServer = flag.Int("sim.postgres", 6, "how many seeds to play on PostgreSQL too")
 	keepGoes = flag.Bool("sim.all", false, "play on after a seed failed")
 )
 
 // TestSimulation plays seeds, as many at a time as there are processors.
-func TestSimulation(t *testing.T) {
+func TestSimulation(t *testing.T) { simulate(t, *seeds, newFile) }
+
+// TestSimulationOnPostgres plays some of them where units of work run side by
+// side, and not one after the other.
+func TestSimulationOnPostgres(t *testing.T) { simulate(t, *onServer, newServer) }
+
+func simulate(t *testing.T, seeds int, database databaseFunc) {
 	if *only != 0 {
-		w := play(t, *only)
+		w := play(t, *only, database)
 		t.Logf("seed %d:\n%s", *only, w.story())
 		report(t, w)
 		return
@@ -36,10 +43,10 @@ func TestSimulation(t *testing.T) {
 		wg.Go(func() {
 			for {
 				seed := next.Add(1) - 1
-				if seed >= *first+uint64(*seeds) || failed.Load() && !*keepGoes {
+				if seed >= *first+uint64(seeds) || failed.Load() && !*keepGoes {
 					return
 				}
-				w := play(t, seed)
+				w := play(t, seed, database)
 				seen.add(w)
 				if report(t, w) {
 					failed.Store(true)
@@ -49,7 +56,7 @@ func TestSimulation(t *testing.T) {
 	}
 	wg.Wait()
 	t.Logf("played: %s", &seen)
-	if *seeds >= 50 && !failed.Load() {
+	if seeds >= 50 && !failed.Load() {
 		seen.demand(t)
 	}
 }
@@ -68,8 +75,8 @@ func report(t *testing.T, w *world) bool {
 	if *only == 0 {
 		story = "\nwhat happened:\n" + w.story()
 	}
-	t.Errorf("seed %d failed; play it again with\n\tgo test ./test/sim -run TestSimulation -sim.seed=%d -v%s\n%s%s",
-		w.seed, w.seed, note, strings.Join(faults, "\n"), story)
+	t.Errorf("seed %d failed; play it again with\n\tgo test ./test/sim -run %s$ -sim.seed=%d -v%s\n%s%s",
+		w.seed, t.Name(), w.seed, note, strings.Join(faults, "\n"), story)
 	return true
 }
 

@@ -22,6 +22,7 @@ import (
 	"agentproxy/domain/recharge"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
+	"agentproxy/test/pg"
 )
 
 const (
@@ -94,15 +95,37 @@ func tempDir() (string, error) {
 	return os.MkdirTemp("", "agentproxy-sim")
 }
 
-// play lives one seed to its end.
-func play(t *testing.T, seed uint64) *world {
-	t.Helper()
+type databaseFunc func(*testing.T) (config storage.Config, drop func(), err error)
+
+// newFile is a new SQLite database, and newServer one of PostgreSQL. A seed has
+// its own.
+func newFile(*testing.T) (config storage.Config, drop func(), err error) {
+	text, err := template()
+	if err != nil {
+		return config, nil, err
+	}
 	dir, err := tempDir()
 	if err != nil {
-		t.Fatal(err)
+		return config, nil, err
 	}
-	defer os.RemoveAll(dir)
-	w, err := newWorld(seed, filepath.Join(dir, "sim.db"))
+	path := filepath.Join(dir, "sim.db")
+	return storage.Config{Path: path, Readers: 2}, func() { _ = os.RemoveAll(dir) }, os.WriteFile(path, text, 0o600)
+}
+
+func newServer(t *testing.T) (storage.Config, func(), error) {
+	return storage.Config{URL: storage.URL(pg.Database(t)), MaxConns: 4}, func() {}, nil
+}
+
+// play lives one seed to its end.
+func play(t *testing.T, seed uint64, database databaseFunc) *world {
+	t.Helper()
+	config, drop, err := database(t)
+	if err != nil {
+		t.Errorf("seed %d: %v", seed, err)
+		return &world{seed: seed}
+	}
+	defer drop()
+	w, err := newWorld(seed, config)
 	if err != nil {
 		t.Errorf("seed %d: %v", seed, err)
 		return &world{seed: seed}
@@ -122,22 +145,16 @@ func play(t *testing.T, seed uint64) *world {
 	return w
 }
 
-func newWorld(seed uint64, path string) (*world, error) {
-	text, err := template()
-	if err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		return nil, err
-	}
-	w := &world{seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), clock: fake.NewClock(), ids: new(fake.IDs),
+func newWorld(seed uint64, config storage.Config) (w *world, err error) {
+	w = &world{seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), clock: fake.NewClock(), ids: new(fake.IDs),
 		chain: fake.NewChain(network, fake.Start), counts: map[string]int{}, gone: map[recharge.Key]bool{}}
 	w.dice = &dice{w: w, rng: rand.New(rand.NewPCG(seed, 2))}
 	w.crowded, w.skewed, w.patient = w.rng.IntN(4) == 0, w.rng.IntN(3) == 0, w.rng.IntN(12) == 0
 	w.dice.call = pick(w.rng, 0, 0.02, 0.1, 0.3)
 	w.dice.unit = pick(w.rng, 0, 0.02, 0.1, 0.25)
 	w.dice.move = pick(w.rng, 0, 0.02, 0.2)
-	if w.db, err = storage.Open(context.Background(), storage.Config{Path: path, Readers: 2, Now: w.clock.Now}); err != nil {
+	config.Now = w.clock.Now
+	if w.db, err = storage.Open(context.Background(), config); err != nil {
 		return nil, err
 	}
 	w.db.SetJobInserter(func(context.Context, *sql.Tx, ports.Job, time.Time) error { return nil })

@@ -1,0 +1,383 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math/big"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var (
+	transfers = flag.Int("replicas.transfers", 40, "how many transfers two watchers credit")
+	downloads = flag.Int("replicas.downloads", 100, "how many downloads run over two gateways at once")
+	kills     = flag.Int("replicas.kills", 12, "how often a replica is killed (200 is the full size)")
+)
+
+// proxyAt is the proxy of a session at the gateway of a replica.
+func (s *service) proxyAt(key, id string) *url.URL {
+	s.t.Helper()
+	proxy, err := url.Parse(s.session(key, id).Proxy.HTTPURL)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	proxy.Host = s.gateway
+	return proxy
+}
+
+// dynamic buys a dynamic session that works at once.
+func (s *service) dynamic(key, gigabytes string) (id string) {
+	s.t.Helper()
+	var d sessionData
+	s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":`+gigabytes+`}}`).into(s.t, &d)
+	return d.SessionID
+}
+
+// tunnel opens a tunnel to a target that says nothing, and tells when it ends.
+func tunnel(t *testing.T, proxy *url.URL, target string) (ended func() bool) {
+	t.Helper()
+	c, r, status, err := connect(proxy, target)
+	if err != nil || status != 200 {
+		t.Fatalf("a tunnel: %d, %v", status, err)
+	}
+	t.Cleanup(func() { c.Close() })
+	var over atomic.Bool
+	go func() {
+		_, _ = io.Copy(io.Discard, r)
+		over.Store(true)
+	}()
+	return over.Load
+}
+
+// quiet is a server that accepts, and neither speaks nor hangs up.
+func quiet(t *testing.T) string {
+	t.Helper()
+	done := make(chan struct{})
+	t.Cleanup(func() { close(done) })
+	return listen(t, func(io.Writer) { <-done })
+}
+
+func TestWhatOneReplicaDoesHoldsAtTheOtherWithinASecond(t *testing.T) {
+	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	a, b := both[0], both[1]
+	var account struct {
+		AgentID   string `json:"agent_id"`
+		APIKey    string `json:"api_key"`
+		APISecret string `json:"api_secret"`
+	}
+	a.must(201, "POST", "/account/register", "", `{"name":"heard of"}`).into(t, &account)
+	key, silent := account.APIKey, quiet(t)
+
+	ended, other := a.dynamic(key, "1"), a.dynamic(key, "1")
+	proxy, still := b.proxyAt(key, ended), b.proxyAt(key, other)
+	cut, kept := tunnel(t, proxy, silent), tunnel(t, still, silent)
+	a.must(200, "POST", "/sessions/"+ended+"/terminate", key, "")
+	within(t, time.Second, "the tunnel of a terminated session is cut at the other replica", cut)
+	within(t, time.Second, "a terminated session is over at the other replica", func() bool {
+		_, _, status, err := connect(proxy, silent)
+		return err == nil && status == http.StatusGone
+	})
+	if kept() {
+		t.Error("the tunnel of another session was cut")
+	}
+
+	first := b.exitOf(still.String())
+	a.must(200, "POST", "/sessions/"+other+"/rotate", key, "")
+	within(t, time.Second, "a rotated session leaves by its new exit at the other replica", func() bool {
+		return b.exitOf(still.String()) != first
+	})
+
+	var token struct {
+		AccessToken string `json:"access_token"`
+	}
+	a.must(200, "POST", "/auth/token", "", fmt.Sprintf(`{"api_key":%q,"api_secret":%q}`, key, account.APISecret)).into(t, &token)
+	bearer := []string{"Authorization", "Bearer " + token.AccessToken}
+	b.must(200, "GET", "/account/info", "", "", bearer...)
+	a.must(200, "POST", "/account/rotate-secret", key, "")
+	within(t, time.Second, "a token from before is refused at the other replica", func() bool {
+		r, err := b.call(t.Context(), "GET", "/account/info", "", "", bearer...)
+		return err == nil && r.status == 401 && r.code() == "AUTH_EXPIRED_TOKEN"
+	})
+
+	a.object("agent", "disable", account.AgentID, "--reason", "abuse")
+	within(t, time.Second, "the key of a disabled account is refused at the other replica", func() bool {
+		r, err := b.call(t.Context(), "GET", "/billing/balance", key, "")
+		return err == nil && r.code() == "ACCOUNT_DISABLED"
+	})
+	within(t, time.Second, "the tunnels of a disabled account are cut at the other replica", kept)
+	a.verify()
+}
+
+// download reads a tunnel to its end and adds what came.
+func download(proxy *url.URL, target string, delivered *atomic.Int64) (status int, err error) {
+	c, r, status, err := connect(proxy, target)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	if status != 200 {
+		return status, nil
+	}
+	_, err = io.Copy(counted{delivered}, r)
+	return status, err
+}
+
+type counted struct{ n *atomic.Int64 }
+
+func (c counted) Write(p []byte) (int, error) { c.n.Add(int64(len(p))); return len(p), nil }
+
+// micro is what so many bytes of the fast product cost, in millionths.
+func micro(bytes int64) *big.Rat { return big.NewRat(bytes*400_000/1_000_000_000, 1_000_000) }
+
+func TestDownloadsOverTwoReplicasNeverExceedTheTraffic(t *testing.T) {
+	const limit, before, each = 100_000_000, 90_000_000, 1_000_000 // 100 MB is the least that is sold
+	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	key, _ := both[0].register("cap")
+	id := both[0].dynamic(key, "0.1")
+	var delivered atomic.Int64
+	if status, err := download(both[0].proxyAt(key, id), pour(t, before), &delivered); status != 200 || err != nil || delivered.Load() != before {
+		t.Fatalf("the first download: %d, %v, %d bytes", status, err, delivered.Load())
+	}
+	target := pour(t, each)
+	proxies := [2]*url.URL{both[0].proxyAt(key, id), both[1].proxyAt(key, id)}
+	var mu sync.Mutex
+	answers := map[int]int{}
+	var wg sync.WaitGroup
+	for i := range *downloads {
+		wg.Go(func() {
+			status, err := download(proxies[i%2], target, &delivered)
+			if err != nil {
+				t.Errorf("a tunnel ended with %v; want an orderly end", err)
+			}
+			mu.Lock()
+			answers[status]++
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	t.Logf("answers %v, %d bytes of the last %d", answers, delivered.Load()-before, limit-before)
+	if delivered.Load() > limit {
+		t.Errorf("delivered %d bytes of %d", delivered.Load(), limit)
+	}
+	for status := range answers {
+		if status != 200 && status != 402 && status != 503 {
+			t.Errorf("answers by status: %v", answers)
+		}
+	}
+	within(t, 10*time.Second, "what was delivered is what was used", func() bool {
+		used := both[1].session(key, id).Usage.Traffic
+		return used.UsedBytes == delivered.Load() && used.DownloadBytes == delivered.Load()
+	})
+	both[0].must(200, "POST", "/sessions/"+id+"/terminate", key, "")
+	both[0].settled(key, id, delivered.Load(), delivered.Load())
+	both[0].verify()
+}
+
+// settled demands that an ended session holds nothing soon, and was charged for
+// so many bytes.
+func (s *service) settled(key, id string, least, most int64) {
+	s.t.Helper()
+	within(s.t, 25*time.Second, "the settlement", func() bool { return s.session(key, id).Cost.Held == "0" })
+	d := s.session(key, id)
+	used := d.Usage.Traffic.UsedBytes
+	if used < least || used > most {
+		s.t.Errorf("%d bytes were used, want %d to %d", used, least, most)
+	}
+	if got := rat(s.t, d.Cost.Charged); got.Cmp(micro(used)) != 0 {
+		s.t.Errorf("charged %s for %d bytes, want %s", d.Cost.Charged, used, micro(used).FloatString(6))
+	}
+}
+
+func TestAReplicaThatDiesChargesNothingThatItDidNotDeliver(t *testing.T) {
+	const each = 4_000_000
+	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	key, _ := both[0].register("torn")
+	id := both[0].dynamic(key, "1")
+	target := drip(t, each, 3*time.Second)
+	proxies := [2]*url.URL{both[0].proxyAt(key, id), both[1].proxyAt(key, id)}
+	var delivered [2]atomic.Int64
+	var wg sync.WaitGroup
+	for i := range *downloads {
+		wg.Go(func() {
+			status, err := download(proxies[i%2], target, &delivered[i%2])
+			if i%2 == 1 && (status != 200 || err != nil) {
+				t.Errorf("at the replica that lives: %d, %v", status, err)
+			}
+		})
+	}
+	within(t, 60*time.Second, "the downloads run", func() bool {
+		return delivered[0].Load() > each*int64(*downloads)/6 && delivered[1].Load() > each*int64(*downloads)/6
+	})
+	both[0].kill()
+	died := time.Now()
+	wg.Wait()
+	both[1].must(200, "POST", "/sessions/"+id+"/terminate", key, "")
+	total := delivered[0].Load() + delivered[1].Load()
+	both[1].settled(key, id, delivered[1].Load(), total)
+	t.Logf("delivered %d and %d; charged for %d; settled %v after the death", delivered[0].Load(), delivered[1].Load(),
+		both[1].session(key, id).Usage.Traffic.UsedBytes, time.Since(died).Round(time.Millisecond))
+	if want := int64(*downloads / 2 * each); delivered[1].Load() != want {
+		t.Errorf("the replica that lives delivered %d bytes, want %d", delivered[1].Load(), want)
+	}
+	both[1].verify()
+	both[0].start()
+}
+
+// drip is a server that takes some time to send so many bytes to whoever
+// connects.
+func drip(t *testing.T, bytes int, over time.Duration) string {
+	t.Helper()
+	const parts = 30
+	return listen(t, func(w io.Writer) {
+		part := make([]byte, bytes/parts)
+		for sent := 0; sent < bytes; sent += len(part) {
+			if _, err := w.Write(part[:min(len(part), bytes-sent)]); err != nil {
+				return
+			}
+			time.Sleep(over / parts)
+		}
+	})
+}
+
+// TestReplicasCreditEveryTransferOnce lets two replicas watch one chain, and
+// kills one of them in the middle.
+func TestReplicasCreditEveryTransferOnce(t *testing.T) {
+	const payers = 4
+	both := replicas(t, "AGENTPROXY_DEVCHAIN_BLOCK_MS=200", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	each := *transfers / payers
+	keys, orders := make([]string, payers), make([]orderData, payers)
+	for i := range payers {
+		keys[i], _ = both[i%2].register(fmt.Sprint("payer ", i))
+		orders[i] = both[i%2].recharge(keys[i], fmt.Sprint(5*each))
+	}
+	for n := range each {
+		var wg sync.WaitGroup
+		for _, o := range orders {
+			wg.Go(func() {
+				if out, err := both[1].run("devchain", "send", "--to", o.Wallet, "--amount", "5"); err != nil {
+					t.Errorf("devchain send: %v\n%s", err, out)
+				}
+			})
+		}
+		wg.Wait()
+		switch n {
+		case each / 2:
+			both[0].kill()
+		case each/2 + 2:
+			both[0].start()
+		}
+	}
+	if both[0].cmd == nil {
+		both[0].start()
+	}
+	for i, key := range keys {
+		s := both[i%2]
+		within(t, 60*time.Second, "an order is paid", func() bool { return s.order(key, orders[i].OrderID).Status == "paid" })
+		paid := s.order(key, orders[i].OrderID)
+		if received := fmt.Sprint(5 * each); paid.Received.String() != received || s.balance(key) != fmt.Sprint(10+5*each) || s.count(key, "recharge") != each {
+			t.Errorf("received %s with a balance of %s by %d entries, want %s, %d and %d", paid.Received, s.balance(key),
+				s.count(key, "recharge"), received, 10+5*each, each)
+		}
+	}
+	if got := both[0].object("recharge", "audit"); got["differences"] != 0.0 {
+		t.Errorf("recharge audit: %v", got)
+	}
+	both[1].verify()
+}
+
+// TestReplicasThatDieLoseNothing kills replicas while agents create, use, rotate
+// and terminate at both.
+func TestReplicasThatDieLoseNothing(t *testing.T) {
+	chosen := *seed
+	if chosen == 0 {
+		chosen = uint64(time.Now().UnixNano())
+	}
+	t.Logf("replay with -crash.seed=%d", chosen)
+	moments := rand.New(rand.NewPCG(chosen, 2))
+	both := replicas(t, "AGENTPROXY_TRIAL_BALANCE=100000", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	target := pour(t, 300_000)
+	keys, told := make([]string, 4), make([]*answered, 4)
+	for i := range keys {
+		keys[i], _ = both[0].register(fmt.Sprint("replica ", i))
+		told[i] = &answered{sessions: map[string]string{}, rotations: map[string]int{}, terminated: map[string]bool{}}
+	}
+	sessions := 0
+	for round := range *kills {
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for i, key := range keys {
+			wg.Go(func() { both[i%2].trouble(ctx, key, fmt.Sprint(round, "-", i), told[i]) })
+			wg.Go(func() { both[(i+1)%2].use(ctx, key, target) })
+		}
+		time.Sleep(time.Duration(50+moments.IntN(450)) * time.Millisecond)
+		victim := both[moments.IntN(2)]
+		victim.kill()
+		cancel()
+		wg.Wait()
+		victim.start()
+		if round%10 == 9 || round == *kills-1 {
+			for i, key := range keys {
+				sessions += len(told[i].sessions)
+				both[round%2].holdsTrue(key, told[i], round)
+			}
+			both[round%2].verify()
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	for _, key := range keys {
+		within(t, 60*time.Second, "nothing is stuck", func() bool { return len(both[0].stuck(key)) == 0 })
+	}
+	both[1].verify()
+	t.Logf("%d kills, %d sessions", *kills, sessions)
+}
+
+// use sends traffic through the agent's newest session until the service is gone.
+func (s *service) use(ctx context.Context, key, target string) {
+	for ctx.Err() == nil {
+		var list struct{ Items []sessionData }
+		r, err := s.call(ctx, "GET", "/sessions?status=active&page_size=1", key, "")
+		if err != nil || json.Unmarshal(r.Data, &list) != nil {
+			return
+		}
+		if len(list.Items) == 0 || list.Items[0].Proxy == nil {
+			continue
+		}
+		proxy, err := url.Parse(list.Items[0].Proxy.HTTPURL)
+		if err != nil {
+			return
+		}
+		proxy.Host = s.gateway
+		var n atomic.Int64
+		if _, err := download(proxy, target, &n); err != nil {
+			return
+		}
+	}
+}
+
+// stuck are the sessions of an agent that are still creating, and those that
+// ended and still hold money.
+func (s *service) stuck(key string) (ids []string) {
+	s.t.Helper()
+	for page := 1; ; page++ {
+		var list struct{ Items []sessionData }
+		s.must(200, "GET", fmt.Sprintf("/sessions?page=%d&page_size=100", page), key, "").into(s.t, &list)
+		for _, d := range list.Items {
+			if d.Status == "creating" || d.Status != "active" && d.Cost.Held != "0" {
+				ids = append(ids, d.SessionID+" is "+d.Status+" and holds "+d.Cost.Held.String())
+			}
+		}
+		if len(list.Items) < 100 {
+			return ids
+		}
+	}
+}
