@@ -47,7 +47,9 @@ func newWorld(t *testing.T, does func(ran, int) error) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.store.SetJobInserter(q.Insert)
+	w.store.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
+		return q.Insert(ctx, tx.Conn, tx.Tx, j, now)
+	})
 	if err := q.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ type receiver struct {
 	calls  int
 }
 
-func listen(t *testing.T, fails float64) *receiver {
+func receive(t *testing.T, fails float64) *receiver {
 	t.Helper()
 	r := &receiver{t: t, fails: fails, rng: rand.New(rand.NewPCG(1, 2)), failed: map[string]int{}, taken: map[string]int{}, types: map[string]int{}}
 	r.Server = httptest.NewServer(r)
@@ -143,7 +143,7 @@ func TestKilledAtRandomMomentsEveryEventArrives(t *testing.T) {
 	t.Logf("replay with -crash.seed=%d", chosen)
 	moments := rand.New(rand.NewPCG(chosen, 2))
 	s := serve(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0", "AGENTPROXY_DEVCHAIN_BLOCK_MS=60000")
-	hook := listen(t, 0.3)
+	hook := receive(t, 0.3)
 	key, secret := s.listener("crash", hook.URL)
 	hook.use(secret)
 
@@ -231,7 +231,7 @@ func TestEventsArrive(t *testing.T) {
 	for range 60 {
 		s.must(200, "POST", "/account/webhook/test", slowKey, "")
 	}
-	hook := listen(t, 0)
+	hook := receive(t, 0)
 	key, secret := s.listener("events", hook.URL)
 	hook.use(secret)
 	began := time.Now()
