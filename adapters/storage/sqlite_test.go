@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -160,10 +161,18 @@ func TestKilledWhileWriting(t *testing.T) {
 	for round := range 4 {
 		child := exec.Command(os.Args[0], "-test.run", "^TestKilledWhileWriting$")
 		child.Env = append(os.Environ(), "STORAGE_TEST_BUY_AT="+path, fmt.Sprint("STORAGE_TEST_ROUND=", round))
+		begun, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(400+73*round) * time.Millisecond)
+		// It says when its first purchase is committed, however slow the machine is.
+		if _, err := io.ReadFull(begun, make([]byte, 1)); err != nil {
+			t.Fatalf("the child booked nothing: %v", err)
+		}
+		time.Sleep(time.Duration(50+73*round) * time.Millisecond)
 		if err := child.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -202,6 +211,9 @@ func buyForEver(t *testing.T, path string) {
 				}); err != nil {
 					t.Error(err)
 					return
+				}
+				if buyer == 0 && i == 0 {
+					fmt.Print(".")
 				}
 			}
 		})
