@@ -30,12 +30,19 @@ type sharedLimits struct {
 	reported time.Time
 }
 
-// silent reports whether it is too early to ask again.
+// silent reports whether it is too early to ask again. Of those who come when it
+// is not, one asks: it may have to wait, and the others need not.
 func (l *sharedLimits) silent(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	since := now.Sub(l.failed)
-	return !l.failed.IsZero() && since >= 0 && since < askAgain
+	if l.failed.IsZero() {
+		return false
+	}
+	if since := now.Sub(l.failed); since >= 0 && since < askAgain {
+		return true
+	}
+	l.failed = now
+	return false
 }
 
 // ask asks once. Its context is not that of a request, because others wait for
@@ -111,7 +118,7 @@ func (s *share) ask(l *sharedLimits, limit ratelimit.Limit, now time.Time) (answ
 		s.mu.Lock()
 		s.asking = false
 		if answered {
-			s.has = limit.Heard(ask, g, callers, now)
+			s.has = limit.Heard(ask, g, callers, now, l.clock.Now())
 		}
 		s.landed.Broadcast()
 	}()

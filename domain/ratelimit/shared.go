@@ -111,17 +111,19 @@ func (s Share) Take(l Limit, now time.Time) (_ Share, d Decision, known bool) {
 	return s, d, true
 }
 
-// Heard is the share after the answer to an Ask of so many callers, which was
-// sent at a time of the process's own clock. That time stands for the one at which
-// the state was asked, a little later: so tokens end too early and not too late.
-func (l Limit) Heard(a Ask, g Grant, callers int, sent time.Time) Share {
-	s := Share{perMinute: l.PerMinute, asked: sent, tat: sent.Add(g.TAT.Sub(g.Now))}
+// Heard is the share after the answer to an Ask of so many callers. The state
+// was asked between the times at which the process sent the Ask and got the Grant,
+// by its own clock. Tokens count from the first, so they end too early and not too
+// late; a refusal counts from the second, so nobody asks again too early.
+func (l Limit) Heard(a Ask, g Grant, callers int, sent, got time.Time) Share {
+	ahead := g.TAT.Sub(g.Now)
+	s := Share{perMinute: l.PerMinute, asked: sent, tat: sent.Add(ahead)}
 	s.due = min(g.Tokens, callers)
 	s.to = s.tat
 	s.from = s.to.Add(-time.Duration(g.Tokens-s.due) * a.Interval)
 	if g.Tokens < a.Tokens {
 		// Not for one token at a time either.
-		s.until = s.tat.Add(time.Duration(1+l.Spare())*a.Interval - a.Burst)
+		s.until = got.Add(ahead + time.Duration(1+l.Spare())*a.Interval - a.Burst)
 	}
 	return s
 }
