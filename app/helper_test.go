@@ -216,10 +216,10 @@ func (w *world) wire(s setup, clock ports.Clock, ids ports.IDs) {
 	w.telemetry = app.NewTelemetry(w.store, clock, ids, w.traffic)
 	w.wallet = app.NewWallet(w.store, clock, ids)
 	w.stats = app.NewStats(w.store, clock)
-	w.limits = app.NewLimits(app.LimitConfig{RegistrationsPerMinute: 3}, clock)
+	w.limits = app.NewLimits(app.LimitConfig{RegistrationsPerMinute: 3}, clock, nil, slog.New(slog.DiscardHandler))
 	w.receiver = &receiver{clock: w.clock}
 	w.webhooks = app.NewWebhooks(w.store, clock, ids, w.secrets, w.receiver, w.Hub, slog.New(slog.DiscardHandler))
-	w.passes = app.NewPasses(w.store, clock, ids, w.sessions, w.traffic, w.Hub)
+	w.passes = app.NewPasses(w.store, clock, ids, w.sessions, w.traffic, w.Hub, w.limits)
 }
 
 // products are those of the seller: the usual ones, and one that is sold out.

@@ -1,6 +1,9 @@
 package app
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"net/netip"
 	"time"
 
@@ -18,33 +21,34 @@ type LimitConfig struct {
 // checksPerMinute is how many checks through their exits an agent may ask for.
 const checksPerMinute = 10
 
-// Limits says whether a caller may call now. The state is in memory, of this
-// process, and bounded: who has not called for a minute is forgotten, which
-// changes nothing, because by then the whole limit is free again.
+// Limits says whether a caller may call now. What it keeps in memory is bounded:
+// who has not called for a minute is forgotten, which changes nothing, because by
+// then the whole limit is free again.
 type Limits struct {
 	cfg           LimitConfig
-	clock         ports.Clock
-	agents        *otter.Cache[string, ratelimit.State]
-	checks        *otter.Cache[string, ratelimit.State]
-	registrations *otter.Cache[netip.Addr, ratelimit.State]
+	shared        ports.RateLimits
+	agents        *limiter[string]
+	checks        *limiter[string]
+	registrations *limiter[netip.Addr]
 }
 
-// NewLimits makes the limits.
-func NewLimits(cfg LimitConfig, clock ports.Clock) *Limits {
-	return &Limits{cfg: cfg, clock: clock, agents: states[string](), checks: states[string](),
-		registrations: states[netip.Addr]()}
-}
-
-const limitedCallers = 100_000
-
-func states[K comparable]() *otter.Cache[K, ratelimit.State] {
-	return otter.Must(&otter.Options[K, ratelimit.State]{MaximumSize: limitedCallers,
-		ExpiryCalculator: otter.ExpiryWriting[K, ratelimit.State](2 * time.Minute)})
+// NewLimits makes the limits: of this process alone, or, where shared is not nil,
+// of all processes together.
+func NewLimits(cfg LimitConfig, clock ports.Clock, shared ports.RateLimits, log *slog.Logger) *Limits {
+	l := &Limits{cfg: cfg, shared: shared}
+	var store *sharedLimits
+	if shared != nil {
+		store = &sharedLimits{store: shared, clock: clock, log: log}
+	}
+	l.agents = newLimiter(clock, store, func(id string) string { return "agent:" + id })
+	l.checks = newLimiter(clock, store, func(id string) string { return "check:" + id })
+	l.registrations = newLimiter(clock, store, func(a netip.Addr) string { return "registration:" + a.String() })
+	return l
 }
 
 // Take counts one call of an agent.
 func (l *Limits) Take(c Caller) ratelimit.Decision {
-	return take(l.agents, c.AgentID, ratelimit.Limit{PerMinute: c.PerMinute}, l.clock.Now())
+	return l.agents.take(c.AgentID, ratelimit.Limit{PerMinute: c.PerMinute})
 }
 
 // TakeRegistration counts one registration from a client address; of IPv6 the
@@ -55,18 +59,70 @@ func (l *Limits) TakeRegistration(addr netip.Addr) ratelimit.Decision {
 			addr = net.Addr()
 		}
 	}
-	return take(l.registrations, addr, ratelimit.Limit{PerMinute: l.cfg.RegistrationsPerMinute}, l.clock.Now())
+	return l.registrations.take(addr, ratelimit.Limit{PerMinute: l.cfg.RegistrationsPerMinute})
 }
 
 // TakeCheck counts one check of an agent.
 func (l *Limits) TakeCheck(agentID string) ratelimit.Decision {
-	return take(l.checks, agentID, ratelimit.Limit{PerMinute: checksPerMinute}, l.clock.Now())
+	return l.checks.take(agentID, ratelimit.Limit{PerMinute: checksPerMinute})
 }
 
-func take[K comparable](c *otter.Cache[K, ratelimit.State], key K, limit ratelimit.Limit, now time.Time) (d ratelimit.Decision) {
-	c.Compute(key, func(old ratelimit.State, _ bool) (ratelimit.State, otter.ComputeOp) {
+// Purge forgets what shared limits need no more.
+func (l *Limits) Purge(ctx context.Context) error {
+	for l.shared != nil {
+		n, err := l.shared.Purge(ctx, passSize)
+		if err != nil {
+			return fmt.Errorf("purge rate limits: %w", err)
+		}
+		if n < passSize {
+			break
+		}
+	}
+	return nil
+}
+
+// limiter limits callers of one kind.
+type limiter[K comparable] struct {
+	clock  ports.Clock
+	alone  *otter.Cache[K, ratelimit.State]
+	store  *sharedLimits // nil: there is nobody to share with
+	shares *otter.Cache[K, *share]
+	name   func(K) string // of a shared state
+}
+
+const limitedCallers = 100_000
+
+func newLimiter[K comparable](clock ports.Clock, store *sharedLimits, name func(K) string) *limiter[K] {
+	l := &limiter[K]{clock: clock, store: store, name: name}
+	if store == nil {
+		l.alone = otter.Must(&otter.Options[K, ratelimit.State]{MaximumSize: limitedCallers,
+			ExpiryCalculator: otter.ExpiryWriting[K, ratelimit.State](2 * time.Minute)})
+	} else {
+		l.shares = otter.Must(&otter.Options[K, *share]{MaximumSize: limitedCallers,
+			ExpiryCalculator: otter.ExpiryAccessing[K, *share](2 * time.Minute)})
+	}
+	return l
+}
+
+func (l *limiter[K]) take(key K, limit ratelimit.Limit) (d ratelimit.Decision) {
+	if l.store != nil {
+		return l.takeShared(key, limit)
+	}
+	now := l.clock.Now()
+	l.alone.Compute(key, func(old ratelimit.State, _ bool) (ratelimit.State, otter.ComputeOp) {
 		old, d = limit.Take(old, now, 1)
 		return old, otter.WriteOp
 	})
 	return d
+}
+
+func (l *limiter[K]) takeShared(key K, limit ratelimit.Limit) ratelimit.Decision {
+	if limit.PerMinute <= 0 {
+		return ratelimit.Decision{Allowed: true}
+	}
+	s, ok := l.shares.GetIfPresent(key)
+	if !ok {
+		s, _ = l.shares.SetIfAbsent(key, newShare(l.name(key)))
+	}
+	return s.take(l.store, limit)
 }

@@ -25,13 +25,15 @@ type Passes struct {
 	sessions *Sessions
 	traffic  *Traffic
 	hub      *Hub
+	limits   *Limits
 
 	trimmed string // where the trimming of feeds got to
 }
 
 // NewPasses wires the passes.
-func NewPasses(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *Sessions, traffic *Traffic, hub *Hub) *Passes {
-	return &Passes{store: store, clock: clock, ids: ids, sessions: sessions, traffic: traffic, hub: hub}
+func NewPasses(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *Sessions, traffic *Traffic, hub *Hub,
+	limits *Limits) *Passes {
+	return &Passes{store: store, clock: clock, ids: ids, sessions: sessions, traffic: traffic, hub: hub, limits: limits}
 }
 
 // due lists ids in a view and treats each in a unit of its own. One that fails
@@ -168,8 +170,8 @@ func (p *Passes) takeBack(ctx context.Context, tx ports.Tx, sessionID, id string
 const keepOutbox = 30 * 24 * time.Hour
 
 // Tidy forgets what nobody may ask for any more: old idempotency keys, changes
-// that everybody heard of, and events past their time, the feed's and the
-// webhooks'.
+// that everybody heard of, limits that are free again, and events past their
+// time, the feed's and the webhooks'.
 func (p *Passes) Tidy(ctx context.Context) error {
 	now := p.clock.Now()
 	err := p.purge(ctx, func(ctx context.Context, tx ports.Tx) (int, error) {
@@ -186,6 +188,9 @@ func (p *Passes) Tidy(ctx context.Context) error {
 	}
 	if err := p.hub.Purge(ctx); err != nil {
 		return fmt.Errorf("purge changes: %w", err)
+	}
+	if err := p.limits.Purge(ctx); err != nil {
+		return err
 	}
 	var last string
 	err = p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {

@@ -123,7 +123,7 @@ func newWorld(t testing.TB, o options) *world {
 			Recharges: app.NewRecharges(w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
 			Webhooks:  w.webhooks,
 			Stats:     app.NewStats(w.store, clock),
-			Limits:    app.NewLimits(app.LimitConfig{RegistrationsPerMinute: o.registrations}, clock),
+			Limits:    app.NewLimits(app.LimitConfig{RegistrationsPerMinute: o.registrations}, clock, nil, log),
 			Store:     w.store, Clock: clock, IDs: w.ids, Log: log})
 	if _, bench := t.(*testing.B); !bench {
 		w.doc = newDocument(t, w.server)

@@ -57,6 +57,7 @@ func core(s Settings, log *slog.Logger, database fx.Option) fx.Option {
 			func(s Settings) app.LimitConfig {
 				return app.LimitConfig{RegistrationsPerMinute: s.RegisterLimit}
 			},
+			(*storage.Store).RateLimits,
 			app.NewHub, app.NewAccounts, app.NewReferrers, app.NewSessions, app.NewTraffic, app.NewTelemetry,
 			app.NewWallet, app.NewStats, app.NewLimits, app.NewPasses, app.NewRecharges, app.NewPayments,
 			app.NewWebhooks,

@@ -1,0 +1,75 @@
+package storage_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"agentproxy/domain/ratelimit"
+	"agentproxy/test/contract"
+)
+
+func TestRateLimitsKeepTheContract(t *testing.T) {
+	contract.RateLimits(t, func(t *testing.T) contract.LimitWorld {
+		st := openPostgres(t)
+		return contract.LimitWorld{RateLimits: st.RateLimits(),
+			Age: func(key string, by time.Duration) {
+				_, err := st.Pool().Exec(t.Context(), "UPDATE rate_limits SET tat = tat - $1 WHERE key = $2", by.Microseconds(), key)
+				if err != nil {
+					t.Fatal(err)
+				}
+			},
+			Keys: func() (n int) {
+				if err := st.Pool().QueryRow(t.Context(), "SELECT COUNT(*) FROM rate_limits").Scan(&n); err != nil {
+					t.Fatal(err)
+				}
+				return n
+			}}
+	})
+}
+
+func TestOneProcessSharesNoLimits(t *testing.T) {
+	if openStore(t).RateLimits() != nil {
+		t.Error("SQLite shares limits")
+	}
+}
+
+// A take that had to wait goes by a time that is past. It must not give back what
+// was taken meanwhile.
+func TestATakeThatWaitedGivesNothingBack(t *testing.T) {
+	st := openPostgres(t)
+	ask := ratelimit.Limit{PerMinute: 600}.Ask(630)
+	take := func() ratelimit.Grant {
+		g, err := st.RateLimits().Take(t.Context(), "agent:a", ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	first := take()
+	tx, err := st.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.WithoutCancel(t.Context()))
+	if _, err := tx.Exec(t.Context(), "SELECT 1 FROM rate_limits FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	late := make(chan ratelimit.Grant)
+	go func() {
+		g, _ := st.RateLimits().Take(context.Background(), "agent:a", ask)
+		late <- g
+	}()
+	time.Sleep(500 * time.Millisecond)
+	// What has come back meanwhile is taken by somebody who did not wait.
+	if _, err := tx.Exec(t.Context(), "UPDATE rate_limits SET tat = tat + 5 * 100000"); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	given := first.Tokens + 5 + (<-late).Tokens + take().Tokens
+	if most := 630 + int(take().Now.Sub(first.Now)/ask.Interval); given > most {
+		t.Errorf("%d tokens were given, want at most %d", given, most)
+	}
+}

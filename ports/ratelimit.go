@@ -1,0 +1,19 @@
+package ports
+
+import (
+	"context"
+
+	"agentproxy/domain/ratelimit"
+)
+
+// RateLimits keeps what is used of limits that several processes share. Each
+// call is a unit by itself. It goes by a clock of its own, because those of the
+// processes differ.
+type RateLimits interface {
+	// Take does ratelimit.Ask.Of on the state of a key; one that is not there has
+	// used nothing. Calls for one key follow each other.
+	Take(ctx context.Context, key string, ask ratelimit.Ask) (ratelimit.Grant, error)
+	// Purge removes states that have meant nothing for two minutes, and says how
+	// many.
+	Purge(ctx context.Context, limit int) (int, error)
+}

@@ -1,0 +1,63 @@
+package e2e_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"agentproxy/test/pg"
+)
+
+// A burst over two replicas is admitted once, and not at each of them.
+func TestReplicasShareTheirLimits(t *testing.T) {
+	both := replicas(t, "AGENTPROXY_REGISTER_LIMIT_PER_MINUTE=10")
+	began := time.Now()
+	key, id := both[0].register("busy")
+	small, smallID := both[1].register("small")
+	counts, _ := together(30, func(i int) (reply, error) {
+		return both[i%2].call(t.Context(), "POST", "/account/register", "", fmt.Sprintf(`{"name":"more %d"}`, i))
+	})
+	if late := int(time.Since(began).Seconds() / 6); counts[201] < 8 || counts[201] > 8+late || counts[201]+counts[429] != 30 {
+		t.Errorf("registrations after two: %v", counts)
+	}
+	both[0].object("agent", "set-rate-limit", smallID, "--per-minute", "30")
+	both[0].object("agent", "set-rate-limit", id, "--per-minute", "600")
+	time.Sleep(1100 * time.Millisecond) // by then it holds at both
+	for _, c := range []struct {
+		key                string
+		limit, calls, most int
+	}{{small, 30, 45, 30}, {key, 600, 900, 630}} {
+		began = time.Now()
+		var negative atomic.Int32
+		counts, _ = together(c.calls, func(i int) (reply, error) {
+			r, err := both[i%2].call(t.Context(), "GET", "/products", c.key, "")
+			if err == nil && (r.header.Get("X-RateLimit-Limit") != fmt.Sprint(c.limit) || r.header.Get("X-RateLimit-Remaining") < "0") {
+				negative.Add(1)
+			}
+			return r, err
+		})
+		late := int(time.Since(began).Seconds() * float64(c.limit) / 60) // this much is free again
+		if n := counts[200]; n < c.limit || n > c.most+late || n+counts[429] != c.calls || negative.Load() > 0 {
+			t.Errorf("%d a minute: %v in %v, %d wrong headers", c.limit, counts, time.Since(began), negative.Load())
+		}
+	}
+}
+
+func TestWithoutItsServerLimitsHoldAlone(t *testing.T) {
+	server := pg.Start(t)
+	s := serve(t, append(onPostgres(server.Database(t)), "AGENTPROXY_RATE_LIMIT_PER_MINUTE=20")...)
+	key, _ := s.register("patient")
+	s.must(200, "GET", "/products", key, "")
+	if err := server.Stop("fast"); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	counts, _ := together(40, func(int) (reply, error) { return s.call(t.Context(), "GET", "/products", key, "") })
+	if late := int(time.Since(began).Seconds() / 3); counts[200] < 19 || counts[200] > 20+late || counts[200]+counts[429] != 40 {
+		t.Errorf("without the server: %v", counts)
+	}
+	if err := server.Begin(); err != nil {
+		t.Fatal(err)
+	}
+}

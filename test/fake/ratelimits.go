@@ -1,0 +1,84 @@
+package fake
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"agentproxy/domain/ratelimit"
+	"agentproxy/ports"
+)
+
+// RateLimits keeps shared limits in memory. It may be used by many goroutines.
+type RateLimits struct {
+	clock  ports.Clock
+	mu     sync.Mutex
+	states map[string]ratelimit.State
+	takes  int
+	fault  error
+}
+
+var _ ports.RateLimits = (*RateLimits)(nil)
+
+// NewRateLimits goes by a clock.
+func NewRateLimits(clock ports.Clock) *RateLimits {
+	return &RateLimits{clock: clock, states: map[string]ratelimit.State{}}
+}
+
+// Take takes tokens, unless it is to fail.
+func (r *RateLimits) Take(_ context.Context, key string, ask ratelimit.Ask) (g ratelimit.Grant, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.takes++
+	if r.fault != nil {
+		return g, r.fault
+	}
+	r.states[key], g = ask.Of(r.states[key], r.clock.Now())
+	return g, nil
+}
+
+// Purge removes what is past its use.
+func (r *RateLimits) Purge(_ context.Context, limit int) (n int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fault != nil {
+		return 0, r.fault
+	}
+	for key, s := range r.states {
+		if n < limit && s.PastUse(r.clock.Now()) {
+			delete(r.states, key)
+			n++
+		}
+	}
+	return n, nil
+}
+
+// Fail makes every call fail, until it is called with nil.
+func (r *RateLimits) Fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fault = err
+}
+
+// Takes is how often Take was called.
+func (r *RateLimits) Takes() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.takes
+}
+
+// Age makes the state of a key older by so much.
+func (r *RateLimits) Age(key string, by time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.states[key]
+	s.TAT = s.TAT.Add(-by)
+	r.states[key] = s
+}
+
+// Keys counts the states.
+func (r *RateLimits) Keys() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.states)
+}
