@@ -142,7 +142,10 @@ func TestAnEndpointThatIsGoneIsLeftAlone(t *testing.T) {
 	refused(t, err, webhook.ErrOff)
 	t.Run("what waits is given up, and what happens meanwhile is listed only", func(t *testing.T) {
 		w.receiver.take()
-		v := w.buy(agent, local)
+		jobs := len(w.tries())
+		w.buy(agent, local)
+		same(t, "the newest at once", w.deliveries(agent)[0].Status, webhook.Failed)
+		same(t, "its jobs", len(w.tries()), jobs)
 		w.clock.Advance(time.Minute)
 		ok(t, w.deliver())
 		same(t, "calls", len(w.receiver.take()), 0)
@@ -155,7 +158,6 @@ func TestAnEndpointThatIsGoneIsLeftAlone(t *testing.T) {
 			}
 		}
 		same(t, "the newest", list[0].Type, webhook.SessionActive)
-		_ = v
 	})
 	t.Run("another name enables nothing, the URL does, the same too", func(t *testing.T) {
 		_, err := w.accounts.Update(t.Context(), app.UpdateAccount{AgentID: agent, Update: account.Update{Name: new("other")}})
