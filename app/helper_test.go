@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -141,8 +142,8 @@ func build(t testing.TB, s setup) (*world, func()) {
 	db, err := storage.Open(context.Background(), config)
 	ok(t, err)
 	db.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
-		_, err := tx.Conn.ExecContext(ctx, `INSERT INTO test_jobs (kind, session, due) VALUES ($1, $2, $3)`, j.Kind, j.SessionID,
-			now.Add(j.After).UnixMicro())
+		_, err := tx.Conn.ExecContext(ctx, `INSERT INTO test_jobs (kind, session, due) VALUES ($1, $2, $3)`, j.Kind,
+			j.SessionID+j.AgentID, cmp.Or(j.At, now.Add(j.After)).UnixMicro())
 		return err
 	})
 	w.db, w.store = db, &unruly{Store: db, twice: s.unruly}

@@ -220,6 +220,8 @@ type Traffic interface {
 	Stale(ctx context.Context, before time.Time, limit int) ([]traffic.Lease, error)
 	// SetSettleAt says when SettleDue names the session; zero: never.
 	SetSettleAt(ctx context.Context, sessionID string, at time.Time) error
+	// SettleAt is what SetSettleAt said last.
+	SettleAt(ctx context.Context, sessionID string) (time.Time, error)
 }
 
 // ErrOverspent says that a session's traffic does not allow it.
@@ -329,11 +331,13 @@ type Changes interface {
 	Purge(ctx context.Context, before time.Time) error
 }
 
-// Job is work that must survive a crash.
+// Job is work that must survive a crash. It is about a session or an agent.
 type Job struct {
 	Kind      string
 	SessionID string
+	AgentID   string
 	After     time.Duration
+	At        time.Time // not before this; zero: After says when
 }
 
 // Jobs inserts work in the unit of work that makes it necessary: it runs at

@@ -92,8 +92,10 @@ func rootSecret(s Settings) (system.Root, error) {
 	return system.LoadOrCreateSecret(s.secretFile())
 }
 
-func newQueue(st *storage.Store, sessions *app.Sessions, log *slog.Logger) (*queue.Queue, error) {
-	handlers := queue.Handlers{Provision: sessions.Provision, Release: sessions.Release}
+func newQueue(st *storage.Store, sessions *app.Sessions, passes *app.Passes, payments *app.Payments, log *slog.Logger) (*queue.Queue, error) {
+	handlers := queue.Handlers{Provision: sessions.Provision, Release: sessions.Release, GiveUp: sessions.GiveUp,
+		ExpireSession: passes.ExpireSession, SettleSession: passes.SettleSession, ExpireTrial: passes.ExpireTrial,
+		Passes: jobPasses(passes, sessions, payments)}
 	if pool := st.Pool(); pool != nil {
 		return queue.NewPostgres(pool, handlers, log)
 	}
