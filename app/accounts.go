@@ -130,7 +130,7 @@ func (a *Accounts) openWallet(ctx context.Context, tx ports.Tx, agent account.Ag
 		return w, err
 	}
 	w.Available = e.Available
-	return w, nil
+	return w, tx.Jobs().Insert(ctx, ports.Job{Kind: ExpireTrialJob, AgentID: agent.ID, At: w.TrialExpiresAt}, now)
 }
 
 func (a *Accounts) info(agent account.Agent, w billing.Wallet, now time.Time) AccountInfo {

@@ -54,8 +54,10 @@ func (u *Sessions) activate(ctx context.Context, b books, s session.Session, exi
 	if err := tellSession(ctx, b.tx, b.ids, b.now, webhook.SessionActive, s); err != nil || s.Type == session.Dynamic {
 		return s, err
 	}
-	err = b.charge(ctx, &s, s.Money.Held.Total())
-	return s, err
+	if err := b.charge(ctx, &s, s.Money.Held.Total()); err != nil {
+		return s, err
+	}
+	return s, expireLater(ctx, b.tx, s, b.now)
 }
 
 // orderFor is what a provider is asked for.

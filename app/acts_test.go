@@ -14,10 +14,16 @@ import (
 	"agentproxy/ports"
 )
 
-// pending lists the jobs of sessions that were inserted and not worked yet.
-func (w *world) pending() (jobs []ports.Job) {
+// pending lists the jobs that were inserted and not worked yet, waiting those
+// that wait for the time of a session or of a trial.
+func (w *world) pending() []ports.Job { return w.jobs("kind IN ('provision', 'release')") }
+func (w *world) waiting() []ports.Job {
+	return w.jobs("kind NOT IN ('provision', 'release', 'deliver')")
+}
+
+func (w *world) jobs(which string) (jobs []ports.Job) {
 	w.t.Helper()
-	rows, err := w.db.Writer().Query(`SELECT kind, session, due FROM test_jobs WHERE kind <> ? ORDER BY n`, app.DeliverJob)
+	rows, err := w.db.Writer().Query(`SELECT kind, session, due FROM test_jobs WHERE ` + which + ` ORDER BY n`)
 	ok(w.t, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -31,11 +37,14 @@ func (w *world) pending() (jobs []ports.Job) {
 	return jobs
 }
 
-// work does every job that is due, once, and returns what they answered.
-func (w *world) work() error {
+// work does every job that is due, once, and returns what they answered; doAll
+// does so for those that it is given.
+func (w *world) work() error { return w.doAll(w.pending()) }
+
+func (w *world) doAll(jobs []ports.Job) error {
 	w.t.Helper()
 	var faults []error
-	for _, j := range w.pending() {
+	for _, j := range jobs {
 		if j.After > 0 {
 			continue
 		}
@@ -54,6 +63,12 @@ func (w *world) do(j ports.Job) error {
 		return w.sessions.Provision(context.Background(), j.SessionID)
 	case app.ReleaseJob:
 		return w.sessions.Release(context.Background(), j.SessionID)
+	case app.ExpireSessionJob:
+		return w.passes.ExpireSession(context.Background(), j.SessionID)
+	case app.SettleSessionJob:
+		return w.passes.SettleSession(context.Background(), j.SessionID)
+	case app.ExpireTrialJob:
+		return w.passes.ExpireTrial(context.Background(), j.SessionID)
 	}
 	return fmt.Errorf("no job of kind %q", j.Kind)
 }

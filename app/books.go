@@ -169,7 +169,7 @@ func (b books) finish(ctx context.Context, s *session.Session) error {
 		return err
 	}
 	if s.Type == session.Dynamic && usage.Leased > 0 {
-		return b.tx.Traffic().SetSettleAt(ctx, s.ID, b.now.Add(settleLate))
+		return settleLater(ctx, b.tx, s.ID, b.now.Add(settleLate), b.now)
 	}
 	if s.Reason == session.ProviderLost || s.Reason == session.AccountDisabled {
 		if err := b.refund(ctx, s, s.UnusedShare(b.now), "unused days of "+s.ProductNo); err != nil {

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -143,11 +144,8 @@ func build(t testing.TB, s setup) (*world, func()) {
 	db, err := storage.Open(context.Background(), config)
 	ok(t, err)
 	db.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
-		of, due := j.SessionID, now.Add(j.After)
-		if j.Kind == app.DeliverJob {
-			of, due = j.DeliveryID, j.Due
-		}
-		_, err := tx.Conn.ExecContext(ctx, `INSERT INTO test_jobs (kind, session, due) VALUES ($1, $2, $3)`, j.Kind, of, due.UnixMicro())
+		_, err := tx.Conn.ExecContext(ctx, `INSERT INTO test_jobs (kind, session, due) VALUES ($1, $2, $3)`, j.Kind,
+			j.SessionID+j.AgentID+j.DeliveryID, cmp.Or(j.At, now.Add(j.After)).UnixMicro())
 		return err
 	})
 	w.db, w.store = db, &unruly{Store: db, twice: s.unruly}

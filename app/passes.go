@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
-	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
@@ -27,6 +27,7 @@ type Passes struct {
 	hub      *Hub
 	limits   *Limits
 
+	tidying sync.Mutex
 	trimmed string // where the trimming of feeds got to
 }
 
@@ -51,11 +52,8 @@ func (p *Passes) due(ctx context.Context, what string,
 	}
 	var faults []error
 	for _, id := range ids {
-		err := p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-			return treat(ctx, tx, id, p.clock.Now())
-		})
-		if err != nil {
-			faults = append(faults, fmt.Errorf("%s %s: %w", what, id, err))
+		if err := p.one(ctx, what, id, treat); err != nil {
+			faults = append(faults, err)
 			continue
 		}
 		told(id)
@@ -63,19 +61,29 @@ func (p *Passes) due(ctx context.Context, what string,
 	return errors.Join(faults...)
 }
 
+// one treats one item in a unit of its own.
+func (p *Passes) one(ctx context.Context, what, id string, treat func(context.Context, ports.Tx, string, time.Time) error) error {
+	err := p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		return treat(ctx, tx, id, p.clock.Now())
+	})
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, id, err)
+	}
+	return nil
+}
+
+// Sweep does what the jobs of sessions and trials do, for those whose job was
+// lost or has failed every time.
+func (p *Passes) Sweep(ctx context.Context) error {
+	return errors.Join(p.ExpireSessions(ctx), p.Settle(ctx), p.ExpireTrials(ctx))
+}
+
 // ExpireSessions ends static sessions whose time is up.
 func (p *Passes) ExpireSessions(ctx context.Context) error {
 	return p.due(ctx, "expire session",
 		func(ctx context.Context, tx ports.Tx, now time.Time) ([]string, error) {
 			return tx.Sessions().TimeDue(ctx, now, passSize)
-		},
-		func(ctx context.Context, tx ports.Tx, id string, now time.Time) error {
-			s, err := tx.Sessions().Load(ctx, id)
-			if err != nil || s.Status != session.Active || now.Before(s.ExpiresAt) {
-				return err
-			}
-			return p.sessions.expire(ctx, tx, s, session.TimeExpired, now)
-		}, p.hub.SessionChanged)
+		}, p.expireSession, p.hub.SessionChanged)
 }
 
 // ExpireTrials writes off trial credit at its date.
@@ -83,11 +91,7 @@ func (p *Passes) ExpireTrials(ctx context.Context) error {
 	return p.due(ctx, "expire trial",
 		func(ctx context.Context, tx ports.Tx, now time.Time) ([]string, error) {
 			return tx.Ledger().TrialsDue(ctx, now, passSize)
-		},
-		func(ctx context.Context, tx ports.Tx, agentID string, now time.Time) error {
-			_, err := books{tx, p.ids, now}.wallet(ctx, agentID, false)
-			return err
-		}, func(string) {})
+		}, p.expireTrial, func(string) {})
 }
 
 // Settle charges what dynamic sessions used by the hour, and gives back the
@@ -96,27 +100,7 @@ func (p *Passes) Settle(ctx context.Context) error {
 	return p.due(ctx, "settle",
 		func(ctx context.Context, tx ports.Tx, now time.Time) ([]string, error) {
 			return tx.Sessions().SettleDue(ctx, now, passSize)
-		},
-		func(ctx context.Context, tx ports.Tx, id string, now time.Time) error {
-			s, err := tx.Sessions().Load(ctx, id)
-			if err != nil {
-				return err
-			}
-			u, err := tx.Traffic().Usage(ctx, id)
-			if err != nil {
-				return err
-			}
-			if s.Status.Over() && u.Leased > 0 {
-				return tx.Traffic().SetSettleAt(ctx, id, now.Add(settleLate))
-			}
-			if err := (books{tx, p.ids, now}).settle(ctx, &s, u.Used(), s.Status.Over()); err != nil {
-				return err
-			}
-			if err := tx.Traffic().SetSettleAt(ctx, id, time.Time{}); err != nil {
-				return err
-			}
-			return tx.Sessions().Put(ctx, s)
-		}, func(string) {})
+		}, p.settleSession, func(string) {})
 }
 
 // TakeBack takes leases back that a gateway has not renewed in time: it stopped
@@ -173,6 +157,10 @@ const keepOutbox = 30 * 24 * time.Hour
 // that everybody heard of, limits that are free again, and events past their
 // time, the feed's and the webhooks'.
 func (p *Passes) Tidy(ctx context.Context) error {
+	if !p.tidying.TryLock() {
+		return nil // an earlier one is still at it
+	}
+	defer p.tidying.Unlock()
 	now := p.clock.Now()
 	err := p.purge(ctx, func(ctx context.Context, tx ports.Tx) (int, error) {
 		return tx.Idempotency().Purge(ctx, now.Add(-keepCalls), passSize)

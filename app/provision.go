@@ -173,6 +173,25 @@ func (u *Sessions) fail(ctx context.Context, id string, cause error) error {
 	return err
 }
 
+// GiveUp ends a session whose job has failed every time, and gives everything
+// back, where provably nothing was bought: the provider does no IO, or is not
+// there any more. With any other the outcome is unknown: the session keeps its
+// hold, as the agent was told, until the provider answers; Recover asks again.
+func (u *Sessions) GiveUp(ctx context.Context, id string) error {
+	var s session.Session
+	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		s, err = tx.Sessions().Load(ctx, id)
+		return err
+	})
+	if err != nil || s.Status != session.Creating {
+		return err
+	}
+	if provider, known := u.catalog.provider(s.Provider); known && !provider.Local() {
+		return nil
+	}
+	return u.fail(ctx, id, ports.ErrProvider.Msgf("the session could not be delivered; try again"))
+}
+
 // Release is the job that gives up what a provider delivered for a session that
 // ended.
 func (u *Sessions) Release(ctx context.Context, id string) error {

@@ -81,6 +81,9 @@ func (u *Sessions) renew(ctx context.Context, tx ports.Tx, in Renew, now time.Ti
 	if err := tx.Sessions().Put(ctx, s); err != nil {
 		return Done{}, err
 	}
+	if err := expireLater(ctx, tx, s, now); err != nil {
+		return Done{}, err
+	}
 	if err := note(ctx, tx, u.ids, s.ID, "renewed", "", now); err != nil {
 		return Done{}, err
 	}

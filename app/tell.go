@@ -56,7 +56,7 @@ func schedule(ctx context.Context, tx ports.Tx, d webhook.Delivery, now time.Tim
 	if d.Status != webhook.Pending {
 		return nil
 	}
-	return tx.Jobs().Insert(ctx, ports.Job{Kind: DeliverJob, DeliveryID: d.ID, Due: d.NextAttemptAt}, now)
+	return tx.Jobs().Insert(ctx, ports.Job{Kind: DeliverJob, DeliveryID: d.ID, At: d.NextAttemptAt}, now)
 }
 
 // tellSession tells what became of a session: its id and its status, with more

@@ -201,7 +201,7 @@ func (t *Traffic) newHour(ctx context.Context, tx ports.Tx, s session.Session, u
 			return s, err
 		}
 	}
-	return s, tx.Traffic().SetSettleAt(ctx, s.ID, now.Truncate(time.Hour).Add(time.Hour))
+	return s, settleLater(ctx, tx, s.ID, now.Truncate(time.Hour).Add(time.Hour), now)
 }
 
 // settleEnded settles a session that ended while leases were out, once the last

@@ -227,6 +227,8 @@ type Traffic interface {
 	Stale(ctx context.Context, before time.Time, limit int) ([]traffic.Lease, error)
 	// SetSettleAt says when SettleDue names the session; zero: never.
 	SetSettleAt(ctx context.Context, sessionID string, at time.Time) error
+	// SettleAt is what SetSettleAt said last.
+	SettleAt(ctx context.Context, sessionID string) (time.Time, error)
 }
 
 // ErrOverspent says that a session's traffic does not allow it.
@@ -336,16 +338,18 @@ type Changes interface {
 	Purge(ctx context.Context, before time.Time) error
 }
 
-// Job is work that must survive a crash, about a session or about a delivery.
+// Job is work that must survive a crash. It is about a session, an agent or a
+// delivery.
 type Job struct {
 	Kind      string
 	SessionID string
+	AgentID   string
 	After     time.Duration
+	At        time.Time // not before this; zero: After says when
 
+	// DeliveryID is of a delivery. A job for the same one and the same At that is
+	// not done yet is not inserted again.
 	DeliveryID string
-	// Due is when the delivery is to be tried: the job runs then. A job for the
-	// same delivery and the same time that is not done yet is not inserted again.
-	Due time.Time
 }
 
 // Jobs inserts work in the unit of work that makes it necessary: it runs at

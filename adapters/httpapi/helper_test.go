@@ -150,7 +150,7 @@ func (w *world) work() {
 		case app.ProvisionJob:
 			w.must(w.sessions.Provision(context.Background(), j.SessionID))
 		case app.DeliverJob:
-			w.must(w.webhooks.Deliver(context.Background(), j.DeliveryID, j.Due))
+			w.must(w.webhooks.Deliver(context.Background(), j.DeliveryID, j.At))
 		}
 	}
 }

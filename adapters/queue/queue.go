@@ -3,6 +3,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -21,27 +22,42 @@ import (
 	"agentproxy/ports"
 )
 
-// Handler does one job. It may run twice, and again after an error.
-type Handler func(ctx context.Context, sessionID string) error
+// Handler does one job, of a session or an agent. It may run twice, and again
+// after an error.
+type Handler func(ctx context.Context, id string) error
 
 // Handlers do the jobs, by kind. One that answers ports.Later runs again then.
 type Handlers struct {
-	Provision Handler
-	Release   Handler
-	Deliver   func(ctx context.Context, deliveryID string, due time.Time) error
+	Provision     Handler
+	Release       Handler
+	ExpireSession Handler
+	SettleSession Handler
+	ExpireTrial   Handler
+	Deliver       func(ctx context.Context, deliveryID string, due time.Time) error
+	// GiveUp is called for a session that Provision failed for every time.
+	GiveUp Handler
+	Passes []Pass
 }
 
 // Queue inserts and works jobs.
 type Queue struct {
-	client worker
+	client client
 	insert inserter
+	count  func(context.Context, *riverdriver.JobCountByStateParams) (int, error)
+	// depose ends the term of whoever led before this process; nil where others
+	// may run beside it.
+	depose func(context.Context) error
+	term   *term
 }
 
-// worker is River's client, whatever its transactions are.
-type worker interface {
+// client is River's, whatever its transactions are.
+type client interface {
 	Start(ctx context.Context) error
 	Stop(ctx context.Context) error
 	StopAndCancel(ctx context.Context) error
+	JobList(ctx context.Context, params *river.JobListParams) (*river.JobListResult, error)
+	JobRetry(ctx context.Context, id int64) (*rivertype.JobRow, error)
+	JobDelete(ctx context.Context, id int64) (*rivertype.JobRow, error)
 }
 
 // inserter stores a job in the transaction of a unit: tx on SQLite, and on
@@ -55,73 +71,77 @@ const deliveries = "webhooks"
 const (
 	workers      = 8
 	deliverers   = 128
-	maxAttempts  = 8
+	maxAttempts  = 8 // over two minutes; then a job is parked
 	jobTimeout   = 30 * time.Second
+	passTimeout  = time.Minute
 	rescueAfter  = 2 * time.Minute // jobs of a process that died
 	pollInterval = 250 * time.Millisecond
 	longestRetry = time.Minute
 	stopWithin   = 20 * time.Second
+	keepDone     = time.Hour
+	keepParked   = 30 * 24 * time.Hour
 )
 
-// New makes a queue over the writing handle of a SQLite database.
+// New makes a queue over the writing handle of a SQLite database. The file is
+// one process's: whoever led before it is dead.
 func New(db *sql.DB, h Handlers, log *slog.Logger) (*Queue, error) {
-	client, err := newClient(riversqlite.New(db), h, log)
+	driver, t := riversqlite.New(db), new(term)
+	client, err := newClient(driver, h, t, log)
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{client, func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error {
-		_, err := client.InsertTx(ctx, tx, args, opts)
-		return err
-	}}, nil
+	return &Queue{client: client, term: t, count: driver.GetExecutor().JobCountByState,
+		insert: func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error {
+			_, err := client.InsertTx(ctx, tx, args, opts)
+			return err
+		},
+		depose: func(ctx context.Context) error {
+			_, err := db.ExecContext(ctx, "DELETE FROM river_leader")
+			return err
+		}}, nil
 }
 
 // NewPostgres makes a queue over the pool of a PostgreSQL database. While it
 // works it has one connection more, to listen on.
 func NewPostgres(pool *pgxpool.Pool, h Handlers, log *slog.Logger) (*Queue, error) {
-	client, err := newClient(riverpgxv5.New(pool), h, log)
+	driver, t := riverpgxv5.New(pool), new(term)
+	client, err := newClient(driver, h, t, log)
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{client, func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error {
-		var tx unitTx
-		err := conn.Raw(func(c any) error {
-			tx.conn = c.(*stdlib.Conn).Conn()
-			return nil
-		})
-		if err == nil {
-			_, err = client.InsertTx(ctx, tx, args, opts)
-		}
-		return err
-	}}, nil
+	return &Queue{client: client, term: t, count: driver.GetExecutor().JobCountByState,
+		insert: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error {
+			var tx unitTx
+			err := conn.Raw(func(c any) error {
+				tx.conn = c.(*stdlib.Conn).Conn()
+				return nil
+			})
+			if err == nil {
+				_, err = client.InsertTx(ctx, tx, args, opts)
+			}
+			return err
+		}}, nil
 }
 
-func newClient[T any](driver riverdriver.Driver[T], h Handlers, log *slog.Logger) (*river.Client[T], error) {
+func newClient[T any](driver riverdriver.Driver[T], h Handlers, t *term, log *slog.Logger) (*river.Client[T], error) {
 	all := river.NewWorkers()
-	if err := river.AddWorkerSafely(all, river.WorkFunc(func(ctx context.Context, j *river.Job[provision]) error {
-		return h.Provision(ctx, j.Args.SessionID)
-	})); err != nil {
-		return nil, err
-	}
-	if err := river.AddWorkerSafely(all, river.WorkFunc(func(ctx context.Context, j *river.Job[release]) error {
-		return h.Release(ctx, j.Args.SessionID)
-	})); err != nil {
-		return nil, err
-	}
-	if err := river.AddWorkerSafely(all, river.WorkFunc(func(ctx context.Context, j *river.Job[deliver]) error {
-		return snoozed(h.Deliver(ctx, j.Args.DeliveryID, time.UnixMicro(j.Args.Due).UTC()))
-	})); err != nil {
+	if err := addWorkers(all, h, log); err != nil {
 		return nil, err
 	}
 	client, err := river.NewClient(driver, &river.Config{
 		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers},
 			deliveries: {MaxWorkers: deliverers}},
-		Workers:              all,
-		MaxAttempts:          maxAttempts,
-		JobTimeout:           jobTimeout,
-		RescueStuckJobsAfter: rescueAfter,
-		FetchPollInterval:    pollInterval,
-		RetryPolicy:          backoff{},
-		Logger:               slog.New(quiet{log.Handler()}),
+		Workers:                     all,
+		PeriodicJobs:                periodic(h.Passes, t),
+		MaxAttempts:                 maxAttempts,
+		JobTimeout:                  jobTimeout,
+		RescueStuckJobsAfter:        rescueAfter,
+		FetchPollInterval:           pollInterval,
+		RetryPolicy:                 backoff{},
+		ErrorHandler:                failures{log, h.GiveUp},
+		CompletedJobRetentionPeriod: keepDone,
+		DiscardedJobRetentionPeriod: keepParked,
+		Logger:                      slog.New(quiet{log.Handler()}),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make the job queue: %w", err)
@@ -129,27 +149,45 @@ func newClient[T any](driver riverdriver.Driver[T], h Handlers, log *slog.Logger
 	return client, nil
 }
 
+func addWorkers(all *river.Workers, h Handlers, log *slog.Logger) error {
+	return errors.Join(
+		addWorker(all, log, 0, func(ctx context.Context, a provision) error { return h.Provision(ctx, a.SessionID) }),
+		addWorker(all, log, 0, func(ctx context.Context, a release) error { return h.Release(ctx, a.SessionID) }),
+		addWorker(all, log, 0, func(ctx context.Context, a expireSession) error { return h.ExpireSession(ctx, a.SessionID) }),
+		addWorker(all, log, 0, func(ctx context.Context, a settleSession) error { return h.SettleSession(ctx, a.SessionID) }),
+		addWorker(all, log, 0, func(ctx context.Context, a expireTrial) error { return h.ExpireTrial(ctx, a.AgentID) }),
+		addWorker(all, log, 0, func(ctx context.Context, a deliver) error {
+			return snoozed(h.Deliver(ctx, a.DeliveryID, time.UnixMicro(a.Due).UTC()))
+		}),
+		addWorker(all, log, passTimeout, func(ctx context.Context, a runPass) error {
+			for _, p := range h.Passes {
+				if p.Name == a.Name {
+					return p.Run(ctx)
+				}
+			}
+			return fmt.Errorf("no pass %q", a.Name)
+		}),
+	)
+}
+
+func addWorker[T river.JobArgs](all *river.Workers, log *slog.Logger, timeout time.Duration, do func(context.Context, T) error) error {
+	return river.AddWorkerSafely(all, worker[T]{do: do, timeout: timeout, log: log})
+}
+
 // Insert stores a job in the transaction of a unit: it runs after the commit.
 // On PostgreSQL tx is nil.
 func (q *Queue) Insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, j ports.Job, now time.Time) error {
-	var args river.JobArgs
-	opts := &river.InsertOpts{}
-	if j.After > 0 {
-		opts.ScheduledAt = now.Add(j.After)
+	args, err := argsOf(j)
+	if err != nil {
+		return err
 	}
-	switch j.Kind {
-	case provision{}.Kind():
-		args = provision{SessionID: j.SessionID}
-	case release{}.Kind():
-		args = release{SessionID: j.SessionID}
-	case deliver{}.Kind():
-		args = deliver{DeliveryID: j.DeliveryID, Due: j.Due.UnixMicro()}
+	opts := &river.InsertOpts{}
+	if j.DeliveryID != "" {
 		opts.Queue, opts.UniqueOpts = deliveries, river.UniqueOpts{ByArgs: true, ByState: unfinished}
-		if j.Due.After(now) {
-			opts.ScheduledAt = j.Due
-		}
-	default:
-		return fmt.Errorf("no job of kind %q", j.Kind)
+	}
+	if at := cmp.Or(j.At, now.Add(j.After)); at.After(now) {
+		// SQLite keeps milliseconds: rounded down, it would come too early.
+		opts.ScheduledAt = at.Add(time.Millisecond - time.Nanosecond).Truncate(time.Millisecond)
 	}
 	if err := q.insert(ctx, conn, tx, args, opts); err != nil {
 		return fmt.Errorf("insert a job of kind %s: %w", j.Kind, err)
@@ -158,12 +196,18 @@ func (q *Queue) Insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, j ports.
 }
 
 // Start begins to work jobs and returns; they go on until Stop.
-func (q *Queue) Start(context.Context) error {
+func (q *Queue) Start(ctx context.Context) error {
+	if q.depose != nil {
+		if err := q.depose(ctx); err != nil {
+			return fmt.Errorf("start the job queue: %w", err)
+		}
+	}
 	return q.client.Start(context.Background())
 }
 
 // Stop waits for the jobs at work, then cancels them.
 func (q *Queue) Stop(ctx context.Context) error {
+	defer q.term.end()
 	ctx, cancel := context.WithTimeout(ctx, stopWithin)
 	defer cancel()
 	if err := q.client.Stop(ctx); err == nil {
@@ -171,58 +215,3 @@ func (q *Queue) Stop(ctx context.Context) error {
 	}
 	return q.client.StopAndCancel(context.WithoutCancel(ctx))
 }
-
-type provision struct {
-	SessionID string `json:"session_id"`
-}
-
-// Kind names the job in the database.
-func (provision) Kind() string { return "provision" }
-
-type release struct {
-	SessionID string `json:"session_id"`
-}
-
-// Kind names the job in the database.
-func (release) Kind() string { return "release" }
-
-type deliver struct {
-	DeliveryID string `json:"delivery_id"`
-	Due        int64  `json:"due"` // microseconds
-}
-
-// Kind names the job in the database.
-func (deliver) Kind() string { return "deliver" }
-
-// unfinished are the states of a job that will run.
-var unfinished = []rivertype.JobState{rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
-	rivertype.JobStateRetryable, rivertype.JobStateScheduled}
-
-// snoozed says in River's words that a job runs again later.
-func snoozed(err error) error {
-	if later, ok := errors.AsType[ports.Later](err); ok {
-		return river.JobSnooze(max(time.Duration(later), time.Millisecond))
-	}
-	return err
-}
-
-// backoff tries again after 1, 2, 4 ... seconds, at most a minute.
-type backoff struct{}
-
-// NextRetry is when a job that failed is tried again.
-func (backoff) NextRetry(j *rivertype.JobRow) time.Time {
-	return time.Now().UTC().Add(min(time.Second<<min(len(j.Errors), 10), longestRetry))
-}
-
-// quiet passes on River's warnings and errors; what it says of its own life is
-// of no use to an operator.
-type quiet struct{ slog.Handler }
-
-// Enabled is true from warnings upwards.
-func (quiet) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
-
-// WithAttrs keeps the filter.
-func (q quiet) WithAttrs(a []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(a)} }
-
-// WithGroup keeps the filter.
-func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }

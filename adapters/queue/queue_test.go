@@ -1,197 +1,322 @@
 package queue_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
 	"agentproxy/ports"
+	"agentproxy/test/pg"
 )
 
-// ran is one run of a job.
-type ran struct {
-	kind, id string
-	due, at  time.Time
-}
-
-// world is a queue on a store, with what it ran.
+// world is a database and what is logged.
 type world struct {
-	t     *testing.T
-	store *storage.Store
-	mu    sync.Mutex
-	runs  []ran
-	does  func(r ran, n int) error // n: of this id, from 1
+	*testing.T
+	st  *storage.Store
+	log bytes.Buffer
+	mu  sync.Mutex
 }
 
-func newWorld(t *testing.T, does func(ran, int) error) *world {
+func (w *world) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.Write(p)
+}
+
+func (w *world) logged() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.String()
+}
+
+// onEachStore runs a test on every database.
+func onEachStore(t *testing.T, test func(w *world)) {
+	t.Run("sqlite", func(t *testing.T) {
+		test(newWorld(t, storage.Config{Path: filepath.Join(t.TempDir(), "q.db"), Readers: 2}))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		test(newWorld(t, storage.Config{URL: storage.URL(pg.Database(t)), MaxConns: 8}))
+	})
+}
+
+func newWorld(t *testing.T, c storage.Config) *world {
+	t.Parallel()
+	st, err := storage.Open(t.Context(), c)
+	ok(t, err)
+	t.Cleanup(func() { _ = st.Close() })
+	ok(t, st.Migrate(t.Context()))
+	return &world{T: t, st: st}
+}
+
+func ok(t *testing.T, err error) {
 	t.Helper()
-	w := &world{t: t, does: does}
-	var err error
-	if w.store, err = storage.Open(t.Context(), storage.Config{Path: filepath.Join(t.TempDir(), "q.db")}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.store.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	plain := func(kind string) queue.Handler {
-		return func(_ context.Context, id string) error { return w.run(kind, id, time.Time{}) }
-	}
-	q, err := queue.New(w.store.Writer(), queue.Handlers{Provision: plain("provision"), Release: plain("release"),
-		Deliver: func(_ context.Context, id string, due time.Time) error { return w.run("deliver", id, due) }}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.store.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
-		return q.Insert(ctx, tx.Conn, tx.Tx, j, now)
-	})
-	if err := q.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.store.Close() })
-	t.Cleanup(func() {
-		if err := q.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return w
 }
 
-func (w *world) run(kind, id string, due time.Time) error {
-	r := ran{kind, id, due, time.Now()}
-	w.mu.Lock()
-	w.runs = append(w.runs, r)
-	n := 0
-	for _, other := range w.runs {
-		if other.id == id {
-			n++
-		}
+// queue makes one; begun starts it too, until the test ends.
+func (w *world) queue(h queue.Handlers) *queue.Queue {
+	w.Helper()
+	log := slog.New(slog.NewTextHandler(w, nil))
+	var q *queue.Queue
+	var err error
+	if pool := w.st.Pool(); pool != nil {
+		q, err = queue.NewPostgres(pool, h, log)
+	} else {
+		q, err = queue.New(w.st.Writer(), h, log)
 	}
-	w.mu.Unlock()
-	return w.does(r, n)
+	ok(w.T, err)
+	w.st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
+		return q.Insert(ctx, tx.Conn, tx.Tx, j, now)
+	})
+	return q
+}
+
+func (w *world) begun(h queue.Handlers) *queue.Queue {
+	w.Helper()
+	q := w.queue(h)
+	ok(w.T, q.Start(w.Context()))
+	w.Cleanup(func() { ok(w.T, q.Stop(context.Background())) })
+	return q
 }
 
 func (w *world) insert(jobs ...ports.Job) {
-	w.t.Helper()
-	err := w.store.Update(w.t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	w.Helper()
+	ok(w.T, w.st.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
 		for _, j := range jobs {
-			if err := tx.Jobs().Insert(ctx, j, time.Now().UTC()); err != nil {
+			if err := tx.Jobs().Insert(ctx, j, time.Now()); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	}))
 }
 
-// until waits for so many runs of an id, and returns them.
-func (w *world) until(id string, n int) (of []ran) {
-	w.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		w.mu.Lock()
-		of = nil
-		for _, r := range w.runs {
-			if r.id == id {
-				of = append(of, r)
-			}
-		}
-		w.mu.Unlock()
-		if len(of) >= n {
-			return of
-		}
+func (w *world) exec(statement string) {
+	w.Helper()
+	_, err := w.st.Writer().ExecContext(w.Context(), statement)
+	ok(w.T, err)
+}
+
+// poison is a job with arguments of the wrong type, in its last attempt.
+const poison = `INSERT INTO river_job (kind, args, max_attempts) VALUES ('expire-session', '{"session_id":7}', 1)`
+
+func (w *world) list(q *queue.Queue, f queue.Filter) []queue.Job {
+	w.Helper()
+	f.Limit = 1000
+	list, err := q.List(w.Context(), f)
+	ok(w.T, err)
+	return list
+}
+
+func (w *world) within(limit time.Duration, what string, ready func() bool) {
+	w.Helper()
+	for deadline := time.Now().Add(limit); !ready(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("%s ran %d times, want %d", id, len(of), n)
+			w.Fatalf("%s: not within %v; logged:\n%s", what, limit, w.logged())
 		}
 	}
 }
 
-func due(id string, at time.Time) ports.Job {
-	return ports.Job{Kind: "deliver", DeliveryID: id, Due: at}
-}
-
-func TestADeliveryIsTriedWhenItIsDue(t *testing.T) {
-	w := newWorld(t, func(ran, int) error { return nil })
-	now := time.Now().UTC().Truncate(time.Microsecond)
-	w.insert(due("dlv_now", now), due("dlv_then", now.Add(time.Second)))
-	if r := w.until("dlv_now", 1)[0]; !r.due.Equal(now) {
-		t.Errorf("told %s, want %s", r.due, now)
-	}
-	if r := w.until("dlv_then", 1)[0]; r.at.Before(r.due) {
-		t.Errorf("tried at %s, due at %s", r.at, r.due)
-	}
-}
-
-// Whoever looks for lost jobs may insert one that waits: it stays one. A later
-// attempt is another job, also while the first is at work.
-func TestAnAttemptHasOneJob(t *testing.T) {
-	at := time.Now().UTC().Truncate(time.Microsecond)
-	hold := make(chan struct{})
-	w := newWorld(t, func(r ran, _ int) error {
-		if r.due.Equal(at) {
-			<-hold
+func TestPoisonedJobsDelayNoOther(t *testing.T) {
+	onEachStore(t, func(w *world) {
+		var done, failed atomic.Int32
+		q := w.begun(queue.Handlers{
+			ExpireTrial: func(context.Context, string) error { done.Add(1); return nil },
+			SettleSession: func(_ context.Context, id string) error {
+				failed.Add(1)
+				if strings.HasSuffix(id, "0") {
+					panic("the password is hunter2")
+				}
+				return errors.New("never")
+			},
+		})
+		var jobs []ports.Job
+		for n := range 20 {
+			jobs = append(jobs, ports.Job{Kind: "settle-session", SessionID: fmt.Sprint("sess_", n)})
 		}
-		return nil
+		for n := range 50 {
+			jobs = append(jobs, ports.Job{Kind: "expire-trial", AgentID: fmt.Sprint("agt_", n)})
+		}
+		w.insert(jobs...)
+		w.within(15*time.Second, "the good ones are done", func() bool { return done.Load() == 50 })
+		w.within(15*time.Second, "the poisoned ones are tried again", func() bool { return failed.Load() >= 40 })
+		w.within(5*time.Second, "a panic is a failure", func() bool {
+			for _, j := range w.list(q, queue.Filter{Kind: "settle-session"}) {
+				if j.Subject == "sess_10" && strings.Contains(j.Error, "panicked") {
+					return true
+				}
+			}
+			return false
+		})
+		if text := w.logged(); !strings.Contains(text, "kind=settle-session") || !strings.Contains(text, "id=") ||
+			strings.Contains(text, "hunter2") {
+			w.Errorf("logged:\n%s", text)
+		}
+		if done.Load() != 50 {
+			w.Errorf("%d good ones ran", done.Load())
+		}
 	})
-	w.insert(due("dlv_1", at), due("dlv_1", at))
-	w.until("dlv_1", 1)
-	w.insert(due("dlv_1", at), due("dlv_1", at.Add(time.Microsecond)))
-	if r := w.until("dlv_1", 2)[1]; r.due.Equal(at) {
-		t.Error("the same attempt has two jobs")
-	}
-	close(hold)
-	w.insert(due("dlv_end", at))
-	w.until("dlv_end", 1)
-	if n := len(w.until("dlv_1", 2)); n != 2 {
-		t.Errorf("there were %d runs, want 2", n)
-	}
 }
 
-func TestAJobThatIsPutOffRunsThen(t *testing.T) {
-	const pause = 700 * time.Millisecond
-	w := newWorld(t, func(r ran, n int) error {
-		switch {
-		case r.id == "dlv_off" && n <= 10: // more often than a job may fail
-			return ports.Later(map[bool]time.Duration{true: pause, false: time.Millisecond}[n == 1])
-		case r.id == "dlv_fails" && n == 1:
-			return errors.New("on purpose")
+func TestAParkedJobIsKeptAndReplayed(t *testing.T) {
+	onEachStore(t, func(w *world) {
+		var runs atomic.Int32
+		q := w.begun(queue.Handlers{ExpireSession: func(_ context.Context, id string) error {
+			if runs.Add(1); id != "sess_7" {
+				return errors.New("no such session")
+			}
+			return nil
+		}})
+		w.exec(poison)
+		parked := func() []queue.Job { return w.list(q, queue.Filter{State: "discarded", Kind: "expire-session"}) }
+		w.within(10*time.Second, "it is parked", func() bool { return len(parked()) == 1 })
+		j := parked()[0]
+		if j.Error == "" || j.Attempt != 1 || !strings.Contains(w.logged(), "job parked") {
+			w.Errorf("it is %+v; logged:\n%s", j, w.logged())
 		}
-		return nil
+		if s, err := q.Status(w.Context()); err != nil || s.Parked != 1 {
+			w.Errorf("the status is %+v, %v", s, err)
+		}
+		_, err := q.Retry(w.Context(), j.ID)
+		ok(w.T, err)
+		w.within(10*time.Second, "it failed once more", func() bool { p := parked(); return len(p) == 1 && p[0].Attempt == 2 })
+		w.exec(`UPDATE river_job SET args = '{"session_id":"sess_7"}' WHERE kind = 'expire-session'`)
+		_, err = q.Retry(w.Context(), j.ID)
+		ok(w.T, err)
+		w.within(10*time.Second, "it is done", func() bool { return len(w.list(q, queue.Filter{State: "completed"})) == 1 })
+		if runs.Load() != 1 {
+			w.Errorf("the handler ran %d times", runs.Load())
+		}
+		w.exec(poison)
+		w.within(10*time.Second, "another is parked", func() bool { return len(parked()) == 1 })
+		id := parked()[0].ID
+		_, err = q.Discard(w.Context(), id)
+		ok(w.T, err)
+		if _, err := q.Discard(w.Context(), id); !errors.Is(err, queue.ErrNoJob) {
+			w.Errorf("discarding it twice: %v", err)
+		}
+		if _, err := q.Retry(w.Context(), id); !errors.Is(err, queue.ErrNoJob) {
+			w.Errorf("replaying what is gone: %v", err)
+		}
 	})
-	w.insert(due("dlv_off", time.Now()), due("dlv_fails", time.Now()))
-	runs := w.until("dlv_off", 11)
-	if waited := runs[1].at.Sub(runs[0].at); waited < pause {
-		t.Errorf("it ran again after %s", waited)
-	}
-	w.until("dlv_fails", 2)
 }
 
-// Receivers that do not answer take nothing from the other jobs.
-func TestDeliveriesDelayNoOtherJob(t *testing.T) {
-	hold := make(chan struct{})
-	w := newWorld(t, func(r ran, _ int) error {
-		if r.kind == "deliver" {
-			<-hold
+func TestAJobAtWorkIsLeftAlone(t *testing.T) {
+	onEachStore(t, func(w *world) {
+		at, finish := make(chan struct{}), make(chan struct{})
+		q := w.begun(queue.Handlers{Release: func(context.Context, string) error {
+			close(at)
+			<-finish
+			return nil
+		}})
+		w.insert(ports.Job{Kind: "release", SessionID: "sess_1"})
+		<-at
+		id := w.list(q, queue.Filter{State: "running", Kind: "release"})[0].ID
+		if _, err := q.Retry(w.Context(), id); !errors.Is(err, queue.ErrRunning) {
+			w.Errorf("retry: %v", err)
 		}
-		return nil
+		if _, err := q.Discard(w.Context(), id); !errors.Is(err, queue.ErrRunning) {
+			w.Errorf("discard: %v", err)
+		}
+		close(finish)
+		w.within(5*time.Second, "it is done", func() bool { return len(w.list(q, queue.Filter{State: "completed", Kind: "release"})) == 1 })
 	})
-	defer close(hold)
-	var jobs []ports.Job
-	for i := range 200 {
-		jobs = append(jobs, due("dlv", time.Now().Add(time.Duration(i)*time.Microsecond)))
+}
+
+func TestASessionIsGivenUpAfterTheLastAttempt(t *testing.T) {
+	onEachStore(t, func(w *world) {
+		var given atomic.Pointer[string]
+		w.begun(queue.Handlers{
+			Provision: func(context.Context, string) error { panic(errors.New("bug")) },
+			GiveUp:    func(_ context.Context, id string) error { given.Store(&id); return nil },
+		})
+		w.insert(ports.Job{Kind: "provision", SessionID: "sess_patient"})
+		w.within(10*time.Second, "it failed", func() bool { return strings.Contains(w.logged(), "sess_patient") })
+		if id := given.Load(); id != nil {
+			w.Errorf("%s was given up after its first attempt", *id)
+		}
+		w.exec(`INSERT INTO river_job (kind, args, max_attempts) VALUES ('provision', '{"session_id":"sess_1"}', 1)`)
+		w.within(10*time.Second, "it is given up", func() bool { id := given.Load(); return id != nil && *id == "sess_1" })
+	})
+}
+
+func TestAJobRunsAtItsTime(t *testing.T) {
+	onEachStore(t, func(w *world) {
+		ran := make(chan time.Time, 1)
+		q := w.begun(queue.Handlers{ExpireSession: func(context.Context, string) error { ran <- time.Now(); return nil }})
+		w.within(10*time.Second, "it leads", q.Leads)
+		at := time.Now().Add(6*time.Second + 300*time.Microsecond)
+		w.insert(ports.Job{Kind: "expire-session", SessionID: "sess_1", At: at})
+		select {
+		case got := <-ran:
+			if late := got.Sub(at); late < 0 || late > 3*time.Second {
+				w.Errorf("it ran %v after its time", late)
+			}
+		case <-time.After(20 * time.Second):
+			w.Error("it did not run")
+		}
+	})
+}
+
+func TestAPassDoesNotOverlapItself(t *testing.T) {
+	onEachStore(t, func(w *world) {
+		var at, most, runs atomic.Int32
+		slow := func(context.Context) error {
+			most.Store(max(most.Load(), at.Add(1)))
+			time.Sleep(2500 * time.Millisecond)
+			at.Add(-1)
+			runs.Add(1)
+			return nil
+		}
+		q := w.begun(queue.Handlers{Passes: []queue.Pass{{Name: "slow", Every: time.Second, AtStart: true, Run: slow}}})
+		w.within(20*time.Second, "it ran twice", func() bool { return runs.Load() >= 2 })
+		if most.Load() != 1 {
+			w.Errorf("%d ran at once", most.Load())
+		}
+		if n := len(w.list(q, queue.Filter{Kind: "pass"})) - int(runs.Load()); n > 1 {
+			w.Errorf("%d more wait", n)
+		}
+		if s, err := q.Status(w.Context()); err != nil || time.Since(s.LedAt) > time.Minute || !s.Leads {
+			w.Errorf("the status is %+v, %v", s, err)
+		}
+	})
+}
+
+func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
+	w := newWorld(t, storage.Config{URL: storage.URL(pg.Database(t)), MaxConns: 12})
+	first, second := w.begun(queue.Handlers{}), w.queue(queue.Handlers{})
+	w.within(10*time.Second, "the first leads", first.Leads)
+	ok(t, second.Start(t.Context()))
+	defer func() { ok(t, second.Stop(context.Background())) }()
+	for range 40 {
+		if time.Sleep(100 * time.Millisecond); !first.Leads() || second.Leads() {
+			t.Fatalf("they lead: %v, %v", first.Leads(), second.Leads())
+		}
 	}
-	w.insert(jobs...)
-	w.until("dlv", 100)
-	began := time.Now()
-	w.insert(ports.Job{Kind: "provision", SessionID: "sess_1"})
-	w.until("sess_1", 1)
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it waited %s", took)
+	ok(t, first.Stop(t.Context()))
+	if first.Leads() {
+		t.Error("one that stopped leads on")
 	}
+	w.within(15*time.Second, "the second leads", second.Leads)
+}
+
+// A file is one process's, so that one that was killed keeps nobody waiting.
+func TestOnAFileTheDeadDoNotLead(t *testing.T) {
+	w := newWorld(t, storage.Config{Path: filepath.Join(t.TempDir(), "q.db"), Readers: 2})
+	w.exec(`INSERT INTO river_leader (leader_id, elected_at, expires_at)
+		VALUES ('dead', datetime('now', 'subsec'), datetime('now', 'subsec', '60 seconds'))`)
+	q := w.begun(queue.Handlers{})
+	w.within(10*time.Second, "it leads", q.Leads)
 }

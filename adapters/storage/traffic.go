@@ -112,6 +112,18 @@ func (r usages) Stale(ctx context.Context, before time.Time, limit int) ([]traff
 	return stale, nil
 }
 
+func (r usages) SettleAt(_ context.Context, sessionID string) (time.Time, error) {
+	var at int64
+	err := r.row("SELECT settle_at FROM sessions WHERE id = ?1"+r.lock("sessions"), sessionID).Scan(&at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return time.Time{}, session.ErrNotFound
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read when %s is settled: %w", sessionID, r.failed(err))
+	}
+	return fromMicros(at), nil
+}
+
 func (r usages) SetSettleAt(_ context.Context, sessionID string, at time.Time) error {
 	n, err := r.exec("UPDATE sessions SET settle_at = ?2 WHERE id = ?1", sessionID, micros(at))
 	if err != nil {

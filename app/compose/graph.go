@@ -103,8 +103,10 @@ func rootSecret(s Settings) (system.Root, error) {
 	return system.LoadOrCreateSecret(s.secretFile())
 }
 
-func newQueue(st *storage.Store, sessions *app.Sessions, webhooks *app.Webhooks, log *slog.Logger) (*queue.Queue, error) {
-	handlers := queue.Handlers{Provision: sessions.Provision, Release: sessions.Release, Deliver: webhooks.Deliver}
+func newQueue(st *storage.Store, sessions *app.Sessions, passes *app.Passes, payments *app.Payments, webhooks *app.Webhooks, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
+	handlers := queue.Handlers{Provision: sessions.Provision, Release: sessions.Release, Deliver: webhooks.Deliver, GiveUp: sessions.GiveUp,
+		ExpireSession: passes.ExpireSession, SettleSession: passes.SettleSession, ExpireTrial: passes.ExpireTrial,
+		Passes: jobPasses(passes, sessions, payments, webhooks, ledger)}
 	if pool := st.Pool(); pool != nil {
 		return queue.NewPostgres(pool, handlers, log)
 	}

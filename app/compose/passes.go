@@ -3,12 +3,12 @@ package compose
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
 	"go.uber.org/fx"
 
+	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
 	"agentproxy/app"
 )
@@ -19,31 +19,39 @@ type pass struct {
 	every time.Duration
 	run   func(context.Context) error
 	wake  <-chan struct{} // runs it before its time
+	only  func() bool     // whether it is this process's turn; nil: always
 }
 
 // stuckAfter is when a session that is still creating gets a new job.
 const stuckAfter = 5 * time.Minute
 
-func passes(told <-chan struct{}, hub *app.Hub, t *app.Traffic, p *app.Passes, sessions *app.Sessions, webhooks *app.Webhooks) []pass {
+// passes run on every replica; those that one alone need do, on the leader.
+func passes(told <-chan struct{}, leads func() bool, hub *app.Hub, t *app.Traffic, p *app.Passes) []pass {
 	return []pass{
 		{name: "poll changes", every: app.PollEvery, run: hub.Poll, wake: told},
 		{name: "flush observations", every: app.FlushEvery, run: t.Flush},
-		{name: "expire sessions", every: time.Second, run: p.ExpireSessions},
-		{name: "take back leases", every: time.Second, run: p.TakeBack},
-		{name: "settle", every: 2 * time.Second, run: p.Settle},
-		{name: "expire trials", every: 10 * time.Second, run: p.ExpireTrials},
-		{name: "tidy", every: time.Minute, run: p.Tidy},
-		{name: "remind of sessions", every: time.Minute, run: webhooks.RemindSessions},
-		{name: "remind of trials", every: time.Minute, run: webhooks.RemindTrials},
-		{name: "sweep deliveries", every: time.Minute, run: webhooks.Sweep},
-		{name: "recover", every: stuckAfter, run: func(ctx context.Context) error { return sessions.Recover(ctx, stuckAfter) }},
+		{name: "take back leases", every: time.Second, run: p.TakeBack, only: leads},
+	}
+}
+
+// jobPasses are begun by the leader and done by any replica, as jobs.
+func jobPasses(p *app.Passes, sessions *app.Sessions, payments *app.Payments, webhooks *app.Webhooks, ledger *proof) []queue.Pass {
+	return []queue.Pass{
+		{Name: "sweep", Every: time.Minute, AtStart: true, Run: p.Sweep},
+		{Name: "tidy", Every: time.Minute, Run: p.Tidy},
+		{Name: "audit-payments", Every: auditEvery, Run: func(ctx context.Context) error { return payments.Audit(ctx, auditAtOnce) }},
+		{Name: "remind-of-sessions", Every: time.Minute, Run: webhooks.RemindSessions},
+		{Name: "remind-of-trials", Every: time.Minute, Run: webhooks.RemindTrials},
+		{Name: "sweep-deliveries", Every: time.Minute, Run: webhooks.Sweep},
+		{Name: "prove-ledger", Every: proveEvery, Run: ledger.run},
+		{Name: "recover", Every: stuckAfter, Run: func(ctx context.Context) error { return sessions.Recover(ctx, stuckAfter) }},
 	}
 }
 
 // runPasses runs every pass in a loop of its own for as long as the application
 // runs. What the gateway saw last is stored when all have ended.
 func runPasses(lc fx.Lifecycle, log *slog.Logger, settings Settings, st *storage.Store, hub *app.Hub, t *app.Traffic, p *app.Passes,
-	sessions *app.Sessions, payments *app.Payments, webhooks *app.Webhooks, ledger *proof) {
+	q *queue.Queue, payments *app.Payments) {
 	ctx, cancel := context.WithCancel(context.Background())
 	told := make(chan struct{}, 1)
 	tell := func() {
@@ -55,8 +63,7 @@ func runPasses(lc fx.Lifecycle, log *slog.Logger, settings Settings, st *storage
 	var wg sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			all := slices.Concat(passes(told, hub, t, p, sessions, webhooks), paymentPasses(settings.Payments, payments),
-				[]pass{{name: "prove the ledger", every: proveEvery, run: ledger.run}})
+			all := append(passes(told, q.Leads, hub, t, p), watchPayments(settings.Payments, payments, q.Leads))
 			for _, pass := range all {
 				wg.Go(func() { loop(ctx, pass, log) })
 			}
@@ -84,6 +91,10 @@ func loop(ctx context.Context, p pass, log *slog.Logger) {
 			return
 		case <-tick.C:
 		case <-p.wake:
+		}
+		if p.only != nil && !p.only() {
+			failed = 0
+			continue
 		}
 		err := p.run(ctx)
 		switch {

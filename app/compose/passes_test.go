@@ -66,3 +66,28 @@ func TestAFailingPassGoesOnAndIsLoggedSeldom(t *testing.T) {
 		}
 	})
 }
+
+func TestALoopOfTheLeaderRunsWhileItLeads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		runs, leads := 0, false
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			loop(ctx, pass{name: "count", every: time.Second, run: func(context.Context) error { runs++; return nil },
+				only: func() bool { return leads }}, slog.New(slog.DiscardHandler))
+		}()
+		for _, turn := range []struct {
+			leads bool
+			runs  int
+		}{{false, 0}, {true, 3}, {false, 3}, {true, 6}} {
+			leads = turn.leads
+			time.Sleep(3 * time.Second)
+			if synctest.Wait(); runs != turn.runs {
+				t.Errorf("%d runs, want %d", runs, turn.runs)
+			}
+		}
+		cancel()
+		<-done
+	})
+}

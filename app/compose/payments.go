@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"context"
 	"time"
 
 	"go.uber.org/fx"
@@ -121,13 +120,10 @@ const (
 	auditAtOnce = 5
 )
 
-func paymentPasses(s PaymentSettings, p *app.Payments) []pass {
+func watchPayments(s PaymentSettings, p *app.Payments, leads func() bool) pass {
 	every := watchTron
 	if s.Account == nil {
 		every = min(max(s.DevchainBlock/4, 10*time.Millisecond), time.Second)
 	}
-	return []pass{
-		{name: "watch payments", every: every, run: p.Watch},
-		{name: "audit payments", every: auditEvery, run: func(ctx context.Context) error { return p.Audit(ctx, auditAtOnce) }},
-	}
+	return pass{name: "watch payments", every: every, run: p.Watch, only: leads}
 }

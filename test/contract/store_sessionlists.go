@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -99,6 +100,17 @@ func settleDue(t *testing.T, st ports.Store) {
 	}
 	plan(0, storeNow)
 	plan(1, storeNow.Add(time.Second))
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for id, want := range map[string]time.Time{"sess_agt_1_0": storeNow, "sess_agt_1_2": {}} {
+			if at, err := tx.Traffic().SettleAt(ctx, id); err != nil || !at.Equal(want) {
+				t.Errorf("%s is settled at %v, %v, want %v", id, at, err, want)
+			}
+		}
+		if _, err := tx.Traffic().SettleAt(ctx, "sess_none"); !errors.Is(err, session.ErrNotFound) {
+			t.Errorf("an unknown session is settled: %v", err)
+		}
+		return nil
+	})
 	if got := due(storeNow.Add(-time.Microsecond), 10); len(got) != 0 {
 		t.Errorf("due too early: %v", got)
 	}

@@ -1,0 +1,95 @@
+package queue
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/riverqueue/river"
+
+	"agentproxy/ports"
+)
+
+type provision struct {
+	SessionID string `json:"session_id"`
+}
+
+// Kind names the job in the database.
+func (provision) Kind() string { return "provision" }
+
+type release struct {
+	SessionID string `json:"session_id"`
+}
+
+// Kind names the job in the database.
+func (release) Kind() string { return "release" }
+
+type expireSession struct {
+	SessionID string `json:"session_id"`
+}
+
+// Kind names the job in the database.
+func (expireSession) Kind() string { return "expire-session" }
+
+type settleSession struct {
+	SessionID string `json:"session_id"`
+}
+
+// Kind names the job in the database.
+func (settleSession) Kind() string { return "settle-session" }
+
+type expireTrial struct {
+	AgentID string `json:"agent_id"`
+}
+
+// Kind names the job in the database.
+func (expireTrial) Kind() string { return "expire-trial" }
+
+type deliver struct {
+	DeliveryID string `json:"delivery_id"`
+	Due        int64  `json:"due"` // microseconds
+}
+
+// Kind names the job in the database.
+func (deliver) Kind() string { return "deliver" }
+
+// runPass is one run of a pass.
+type runPass struct {
+	Name string `json:"name"`
+}
+
+// Kind names the job in the database.
+func (runPass) Kind() string { return "pass" }
+
+// argsOf is a job as River keeps it.
+func argsOf(j ports.Job) (river.JobArgs, error) {
+	switch j.Kind {
+	case provision{}.Kind():
+		return provision{j.SessionID}, nil
+	case release{}.Kind():
+		return release{j.SessionID}, nil
+	case expireSession{}.Kind():
+		return expireSession{j.SessionID}, nil
+	case settleSession{}.Kind():
+		return settleSession{j.SessionID}, nil
+	case expireTrial{}.Kind():
+		return expireTrial{j.AgentID}, nil
+	case deliver{}.Kind():
+		return deliver{j.DeliveryID, j.At.UnixMicro()}, nil
+	}
+	return nil, fmt.Errorf("no job of kind %q", j.Kind)
+}
+
+// subject is what a job is about, as far as its arguments tell: they may be the
+// reason why it fails.
+func subject(args []byte) string {
+	var fields map[string]any
+	if json.Unmarshal(args, &fields) != nil {
+		return ""
+	}
+	for _, name := range []string{"session_id", "agent_id", "delivery_id", "name"} {
+		if v, ok := fields[name].(string); ok {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,134 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver"
+	"github.com/riverqueue/river/rivertype"
+
+	"agentproxy/domain"
+)
+
+// What the operator is refused.
+var (
+	ErrNoJob   = &domain.Error{Kind: domain.NotFound, Code: "JOB_NOT_FOUND", Message: "no such job"}
+	ErrRunning = &domain.Error{Kind: domain.Conflict, Code: "JOB_RUNNING", Message: "the job is running"}
+)
+
+// Job is a job as the operator sees it.
+type Job struct {
+	ID          int64
+	Kind        string
+	State       string
+	Subject     string // what it is about: a session, an agent, a pass
+	Attempt     int
+	MaxAttempts int
+	CreatedAt   time.Time
+	ScheduledAt time.Time // when it runs, or ran last
+	Error       string    // of the last attempt that failed
+}
+
+// Filter narrows a list of jobs; empty fields do not.
+type Filter struct {
+	State string
+	Kind  string
+	Limit int
+}
+
+// List lists jobs, newest first.
+func (q *Queue) List(ctx context.Context, f Filter) ([]Job, error) {
+	params := river.NewJobListParams().First(f.Limit).OrderBy(river.JobListOrderByID, river.SortOrderDesc)
+	if f.State != "" {
+		params = params.States(rivertype.JobState(f.State))
+	}
+	if f.Kind != "" {
+		params = params.Kinds(f.Kind)
+	}
+	found, err := q.client.JobList(ctx, params)
+	if err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
+	}
+	list := make([]Job, len(found.Jobs))
+	for i, row := range found.Jobs {
+		list[i] = fromRow(row)
+	}
+	return list, nil
+}
+
+func fromRow(r *rivertype.JobRow) Job {
+	j := Job{ID: r.ID, Kind: r.Kind, State: string(r.State), Subject: subject(r.EncodedArgs), Attempt: r.Attempt,
+		MaxAttempts: r.MaxAttempts, CreatedAt: r.CreatedAt.UTC(), ScheduledAt: r.ScheduledAt.UTC()}
+	if n := len(r.Errors); n > 0 {
+		j.Error = r.Errors[n-1].Error
+	}
+	return j
+}
+
+// Retry makes a job run again at once, once more if it has no attempt left. It
+// is ErrNoJob for an unknown id and ErrRunning for a job at work.
+func (q *Queue) Retry(ctx context.Context, id int64) (Job, error) {
+	row, err := q.client.JobRetry(ctx, id)
+	if err != nil {
+		return Job{}, refusal("retry", id, err)
+	}
+	if row.State == rivertype.JobStateRunning {
+		return Job{}, ErrRunning.Msgf("job %d is running", id)
+	}
+	return fromRow(row), nil
+}
+
+// Discard removes a job for good; the errors are Retry's.
+func (q *Queue) Discard(ctx context.Context, id int64) (Job, error) {
+	row, err := q.client.JobDelete(ctx, id)
+	if err != nil {
+		return Job{}, refusal("discard", id, err)
+	}
+	return fromRow(row), nil
+}
+
+func refusal(what string, id int64, err error) error {
+	switch {
+	case errors.Is(err, rivertype.ErrNotFound):
+		return ErrNoJob.Msgf("no job %d", id)
+	case errors.Is(err, rivertype.ErrJobRunning):
+		return ErrRunning.Msgf("job %d is running", id)
+	}
+	return fmt.Errorf("%s job %d: %w", what, id, err)
+}
+
+// Status is how the work goes, for gauges.
+type Status struct {
+	Waiting time.Duration // how long the oldest job that could run has waited
+	Parked  int           // jobs that failed every time
+	LedAt   time.Time     // when a pass was last done, by whichever replica; zero: not within the hour
+	Leads   bool          // this process
+}
+
+// Status asks the database three short questions, each answered by an index.
+func (q *Queue) Status(ctx context.Context) (Status, error) {
+	s := Status{Leads: q.Leads()}
+	oldest, err := q.client.JobList(ctx, river.NewJobListParams().First(1).States(rivertype.JobStateAvailable).
+		OrderBy(river.JobListOrderByScheduledAt, river.SortOrderAsc))
+	if err != nil {
+		return s, fmt.Errorf("status of jobs: %w", err)
+	}
+	if len(oldest.Jobs) > 0 {
+		s.Waiting = max(time.Since(oldest.Jobs[0].ScheduledAt), 0)
+	}
+	if s.Parked, err = q.count(ctx, &riverdriver.JobCountByStateParams{State: rivertype.JobStateDiscarded}); err != nil {
+		return s, fmt.Errorf("status of jobs: %w", err)
+	}
+	last, err := q.client.JobList(ctx, river.NewJobListParams().First(1).Kinds(runPass{}.Kind()).
+		States(rivertype.JobStateCompleted).OrderBy(river.JobListOrderByFinalizedAt, river.SortOrderDesc))
+	if err != nil {
+		return s, fmt.Errorf("status of jobs: %w", err)
+	}
+	if len(last.Jobs) > 0 && last.Jobs[0].FinalizedAt != nil {
+		s.LedAt = last.Jobs[0].FinalizedAt.UTC()
+	}
+	return s, nil
+}

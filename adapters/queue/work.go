@@ -1,0 +1,117 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"agentproxy/ports"
+)
+
+// worker does the jobs of one kind.
+type worker[T river.JobArgs] struct {
+	river.WorkerDefaults[T]
+	do      func(ctx context.Context, args T) error
+	timeout time.Duration // 0: the usual one
+	log     *slog.Logger
+}
+
+// Timeout is how long a job may take.
+func (w worker[T]) Timeout(*river.Job[T]) time.Duration { return w.timeout }
+
+// errPanicked is what a job that panics fails with. What it panicked with may
+// hold a secret, and errors are kept with their jobs.
+var errPanicked = errors.New("the job panicked")
+
+// Work does a job. A panic is a failure like any other.
+func (w worker[T]) Work(ctx context.Context, j *river.Job[T]) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %s", errPanicked, kindOfPanic(p))
+			w.log.Error("job panicked", "kind", j.Kind, "id", j.ID, "panic", kindOfPanic(p), "stack", string(debug.Stack()))
+		}
+	}()
+	return w.do(ctx, j.Args)
+}
+
+// kindOfPanic says what can be told of a panic: all of what Go itself panics
+// with, and the type of any other value.
+func kindOfPanic(p any) string {
+	if e, ok := p.(runtime.Error); ok {
+		return e.Error()
+	}
+	return fmt.Sprintf("%T", p)
+}
+
+// failures hears of every job that fails.
+type failures struct {
+	log    *slog.Logger
+	giveUp Handler
+}
+
+var _ river.ErrorHandler = failures{}
+
+// HandleError logs the first failure of a job and the last, after which it is
+// parked until the operator decides. A session that cannot be provisioned is
+// given up then.
+func (f failures) HandleError(ctx context.Context, j *rivertype.JobRow, err error) *river.ErrorHandlerResult {
+	parked := j.Attempt >= j.MaxAttempts
+	attrs := []any{"kind", j.Kind, "id", j.ID, "subject", subject(j.EncodedArgs), "attempt", j.Attempt, "err", err}
+	switch {
+	case parked:
+		f.log.Error("job parked", attrs...)
+	case j.Attempt == 1:
+		f.log.Warn("job failed", attrs...)
+	}
+	id := subject(j.EncodedArgs)
+	if !parked || j.Kind != (provision{}).Kind() || f.giveUp == nil || id == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), jobTimeout)
+	defer cancel()
+	if err := f.giveUp(ctx, id); err != nil {
+		f.log.Error("a session that cannot be provisioned was not given up", "session_id", id, "err", err)
+	}
+	return nil
+}
+
+// HandlePanic is for panics outside a handler; those of handlers are errors.
+func (f failures) HandlePanic(ctx context.Context, j *rivertype.JobRow, p any, _ string) *river.ErrorHandlerResult {
+	return f.HandleError(ctx, j, fmt.Errorf("%w: %s", errPanicked, kindOfPanic(p)))
+}
+
+// snoozed says in River's words that a job runs again later.
+func snoozed(err error) error {
+	if later, ok := errors.AsType[ports.Later](err); ok {
+		return river.JobSnooze(max(time.Duration(later), time.Millisecond))
+	}
+	return err
+}
+
+// backoff tries again after 1, 2, 4 ... seconds, at most a minute.
+type backoff struct{}
+
+// NextRetry is when a job that failed is tried again.
+func (backoff) NextRetry(j *rivertype.JobRow) time.Time {
+	return time.Now().UTC().Add(min(time.Second<<min(len(j.Errors), 10), longestRetry))
+}
+
+// quiet passes on River's warnings and errors; what it says of its own life is
+// of no use to an operator.
+type quiet struct{ slog.Handler }
+
+// Enabled is true from warnings upwards.
+func (quiet) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+
+// WithAttrs keeps the filter.
+func (q quiet) WithAttrs(a []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(a)} }
+
+// WithGroup keeps the filter.
+func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }

@@ -1,0 +1,127 @@
+package e2e_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/mattn/go-sqlite3"
+)
+
+// sqlRun runs a statement on the database of a service.
+func (s *service) sqlRun(statement string) {
+	s.t.Helper()
+	for _, v := range s.env {
+		if url, found := strings.CutPrefix(v, "AGENTPROXY_DATABASE_URL="); found {
+			run(s.t, url, statement)
+			return
+		}
+	}
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(s.dir, "agentproxy.db")+"?_busy_timeout=10000")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(s.t.Context(), statement); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// jobs lists jobs by the operator's command.
+func (s *service) jobs(args ...string) (list []map[string]any) {
+	s.t.Helper()
+	out, err := s.run(append([]string{"--json", "jobs", "list"}, args...)...)
+	if err != nil || json.Unmarshal([]byte(out), &list) != nil {
+		s.t.Fatalf("jobs list: %v\n%s", err, out)
+	}
+	return list
+}
+
+func TestAPoisonedJobIsParkedAndReplayed(t *testing.T) { onEachStore(t, aPoisonedJobIsParkedAndReplayed) }
+
+func aPoisonedJobIsParkedAndReplayed(t *testing.T, store ...string) {
+	s := serve(t, store...)
+	key, agent := s.register("poisoned")
+	poison := func() (id string) {
+		s.sqlRun(`INSERT INTO river_job (kind, args, max_attempts) VALUES ('expire-trial', '{"agent_id":7}', 1)`)
+		within(t, 20*time.Second, "it is parked", func() bool {
+			list := s.jobs("--state", "discarded", "--kind", "expire-trial")
+			if len(list) == 1 {
+				id = fmt.Sprintf("%.0f", list[0]["job_id"])
+			}
+			return id != ""
+		})
+		return id
+	}
+	id := poison()
+	if list := s.jobs("--state", "scheduled"); len(list) != 1 || list[0]["subject"] != agent {
+		t.Errorf("the job of the trial is not listed: %v", list)
+	}
+	s.sqlRun(`UPDATE river_job SET args = '{"agent_id":"` + agent + `"}' WHERE id = ` + id)
+	s.object("jobs", "retry", id)
+	within(t, 20*time.Second, "it is done", func() bool { return len(s.jobs("--state", "completed", "--kind", "expire-trial")) == 1 })
+	id = poison()
+	s.object("jobs", "discard", id)
+	if list := s.jobs("--state", "discarded"); len(list) != 0 {
+		t.Errorf("it is not gone: %v", list)
+	}
+	for _, args := range [][]string{{"jobs", "discard", id}, {"jobs", "retry", "987654321"}, {"--json", "jobs", "retry", "987654321"}} {
+		if out, err := s.run(args...); exit(err) != 1 || !strings.Contains(out, "no job") {
+			t.Errorf("%v: exit %d\n%s", args, exit(err), out)
+		}
+	}
+	for _, args := range [][]string{{"jobs", "retry", "x"}, {"jobs", "list", "--state", "lost"}} {
+		if out, err := s.run(args...); exit(err) != 2 {
+			t.Errorf("%v: exit %d\n%s", args, exit(err), out)
+		}
+	}
+	if b := s.balance(key); b != "10" {
+		t.Errorf("a trial ended before its time: the balance is %s", b)
+	}
+	s.verify()
+}
+
+// soon makes the time of every static session come.
+func (s *service) soon(after time.Duration) {
+	at := time.Now().Add(after).UTC()
+	s.sqlRun(fmt.Sprintf("UPDATE sessions SET expires_at = %d WHERE type = 'static'", at.UnixMicro()))
+	s.sqlRun(fmt.Sprintf("UPDATE river_job SET scheduled_at = '%s' WHERE kind = 'expire-session'", at.Format("2006-01-02 15:04:05.000")))
+}
+
+func TestAStaticSessionExpiresByItsJob(t *testing.T) {
+	onEachStore(t, func(t *testing.T, store ...string) {
+		s := serve(t, store...)
+		key, _ := s.register("static")
+		var d sessionData
+		s.must(201, "POST", "/sessions", key, staticBody).into(t, &d)
+		s.soon(3 * time.Second)
+		within(t, 15*time.Second, "it is expired", func() bool { return s.session(key, d.SessionID).Status == "expired" })
+		s.kill()
+		s.start() // the dead one led, and keeps nobody waiting on a file
+		s.must(201, "POST", "/sessions", key, staticBody).into(t, &d)
+		s.soon(time.Second)
+		within(t, 30*time.Second, "it is expired after a crash", func() bool { return s.session(key, d.SessionID).Status == "expired" })
+		s.verify()
+	})
+}
+
+const staticBody = `{"type":"static","config":{"product_no":"sta_isp_1","quantity":1,"duration_days":30,"country":"DE"}}`
+
+// The replica that led is killed: another does what it alone did.
+func TestAnotherReplicaLeadsAfterACrash(t *testing.T) {
+	both := replicas(t)
+	key, _ := both[1].register("static")
+	var d sessionData
+	both[1].must(201, "POST", "/sessions", key, staticBody).into(t, &d)
+	within(t, 15*time.Second, "the first has led", func() bool { return len(both[1].jobs("--state", "completed", "--kind", "pass")) > 0 })
+	both[0].kill() // it came first, and leads
+	both[1].soon(time.Second)
+	within(t, 30*time.Second, "the session is expired by the other", func() bool {
+		return both[1].session(key, d.SessionID).Status == "expired"
+	})
+	both[1].verify()
+}
