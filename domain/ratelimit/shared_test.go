@@ -148,6 +148,24 @@ func TestOfABurstTheLimitAndAtMostTheOverdraftIsAdmitted(t *testing.T) {
 	})
 }
 
+// Tokens that were held for long are those of a time that is past.
+func TestHeldTokensAddNothingToALaterBurst(t *testing.T) {
+	s := &shop{limit: ratelimit.Limit{PerMinute: 600}, now: start, replicas: make([]replica, 4)}
+	for i := range s.replicas {
+		s.call(i, 0)
+	}
+	s.now = s.now.Add(2 * time.Minute)
+	admitted := 0
+	for i := range 1000 {
+		if s.call(i%4, 0).Allowed {
+			admitted++
+		}
+	}
+	if admitted < 600 || admitted > 630 {
+		t.Errorf("%d were admitted", admitted)
+	}
+}
+
 func indexOf(s *shop, r *replica) int {
 	for i := range s.replicas {
 		if &s.replicas[i] == r {
