@@ -114,7 +114,7 @@ func TestAnHourIsChargedByItsJob(t *testing.T) {
 	v := w.buy(agent, local)
 	same(t, "jobs of a purchase", len(w.waitingOf(app.SettleSessionJob, v.ID)), 0)
 	w.renew(traffic.Ask{SessionID: v.ID, Lease: "l", Want: 500_000_000})
-	w.renew(traffic.Ask{SessionID: v.ID, Lease: "l", Up: 100_000_000, Want: 100_000_000})
+	w.renew(traffic.Ask{SessionID: v.ID, Lease: "l", Up: 50_000_000, Want: 50_000_000})
 	at := w.waitingOf(app.SettleSessionJob, v.ID)
 	if len(at) != 1 || !at[0].Equal(w.clock.Now().Truncate(time.Hour).Add(time.Hour)) {
 		t.Fatalf("jobs wait for %v", at)
@@ -123,7 +123,7 @@ func TestAnHourIsChargedByItsJob(t *testing.T) {
 	same(t, "charged before the hour", w.read(agent, v.ID).Money.Charged.Total(), 0)
 	w.clock.Advance(at[0].Sub(w.clock.Now()))
 	w.due()
-	same(t, "charged", w.read(agent, v.ID).Money.Charged.Total(), dollars("0.04"))
+	same(t, "charged", w.read(agent, v.ID).Money.Charged.Total(), dollars("0.02"))
 	before := w.dump()
 	ok(t, w.passes.SettleSession(t.Context(), v.ID))
 	same(t, "the database", w.dump(), before)

@@ -41,7 +41,9 @@ func (s *service) jobs(args ...string) (list []map[string]any) {
 	return list
 }
 
-func TestAPoisonedJobIsParkedAndReplayed(t *testing.T) { onEachStore(t, aPoisonedJobIsParkedAndReplayed) }
+func TestAPoisonedJobIsParkedAndReplayed(t *testing.T) {
+	onEachStore(t, aPoisonedJobIsParkedAndReplayed)
+}
 
 func aPoisonedJobIsParkedAndReplayed(t *testing.T, store ...string) {
 	s := serve(t, store...)
