@@ -155,3 +155,16 @@ func (u *Webhooks) Recover(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Overdue is how long the delivery has waited that was due first; 0: none is.
+func (u *Webhooks) Overdue(ctx context.Context) (age time.Duration, err error) {
+	now := u.clock.Now()
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		first, err := tx.Webhooks().Overdue(ctx, now, 1)
+		if err == nil && len(first) > 0 {
+			age = now.Sub(first[0].NextAttemptAt)
+		}
+		return err
+	})
+	return age, err
+}

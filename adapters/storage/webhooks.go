@@ -23,7 +23,20 @@ const endpointOf = `SELECT a.webhook_url, a.webhook_version, COALESCE(s.rotated_
 	COALESCE(s.failing_since, 0), COALESCE(s.last_delivery_at, 0)
 	FROM agents a LEFT JOIN webhook_states s ON s.agent_id = a.id WHERE a.id = ?1`
 
-func (r webhooks) Endpoint(_ context.Context, agentID string) (webhook.Endpoint, error) {
+// Endpoint locks the agent first, because a joined row is not read anew after a
+// wait. The lock leaves those alone that only refer to the agent.
+func (r webhooks) Endpoint(ctx context.Context, agentID string) (webhook.Endpoint, error) {
+	if r.locks() {
+		var one int
+		err := r.row(`SELECT 1 FROM agents WHERE id = ?1 FOR NO KEY UPDATE`, agentID).Scan(&one)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return webhook.Endpoint{}, fmt.Errorf("lock webhook of %s: %w", agentID, err)
+		}
+	}
+	return r.PeekEndpoint(ctx, agentID)
+}
+
+func (r webhooks) PeekEndpoint(_ context.Context, agentID string) (webhook.Endpoint, error) {
 	e := webhook.Endpoint{AgentID: agentID}
 	var rotated, disabled, failing, last int64
 	err := r.row(endpointOf, agentID).Scan(&e.URL, &e.Version, &rotated, &disabled, &failing, &last)
@@ -36,11 +49,6 @@ func (r webhooks) Endpoint(_ context.Context, agentID string) (webhook.Endpoint,
 	e.RotatedAt, e.DisabledAt = fromMicros(rotated), fromMicros(disabled)
 	e.FailingSince, e.LastDeliveryAt = fromMicros(failing), fromMicros(last)
 	return e, nil
-}
-
-// PeekEndpoint is Endpoint: one connection writes, so there are no row locks.
-func (r webhooks) PeekEndpoint(ctx context.Context, agentID string) (webhook.Endpoint, error) {
-	return r.Endpoint(ctx, agentID)
 }
 
 const putEndpoint = `INSERT INTO webhook_states (agent_id, rotated_at, disabled_at, failing_since, last_delivery_at)
@@ -69,16 +77,16 @@ func scanDelivery(row cursor) (d webhook.Delivery, err error) {
 }
 
 const insertDelivery = `INSERT INTO webhook_deliveries (` + deliveryColumns + `)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING`
 
 func (r webhooks) InsertDelivery(_ context.Context, d webhook.Delivery) error {
-	_, err := r.exec(insertDelivery, d.ID, d.AgentID, d.EventID, string(d.Type), string(d.Status), d.Attempts, d.Tries,
+	n, err := r.exec(insertDelivery, d.ID, d.AgentID, d.EventID, string(d.Type), string(d.Status), d.Attempts, d.Tries,
 		d.LastStatusCode, d.LastError, micros(d.NextAttemptAt), micros(d.CreatedAt))
-	if err != nil && r.store.isDuplicate(err) {
-		return ports.ErrDuplicate
-	}
 	if err != nil {
 		return fmt.Errorf("insert delivery %s: %w", d.ID, err)
+	}
+	if n == 0 {
+		return ports.ErrDuplicate
 	}
 	return nil
 }
@@ -86,11 +94,11 @@ func (r webhooks) InsertDelivery(_ context.Context, d webhook.Delivery) error {
 const loadDelivery = `SELECT ` + deliveryColumns + ` FROM webhook_deliveries WHERE id = ?1`
 
 func (r webhooks) Delivery(_ context.Context, agentID, id string) (webhook.Delivery, error) {
-	return oneDelivery(id, r.row(loadDelivery+` AND agent_id = ?2`, id, agentID))
+	return oneDelivery(id, r.row(loadDelivery+` AND agent_id = ?2`+r.lock("webhook_deliveries"), id, agentID))
 }
 
 func (r webhooks) LoadDelivery(_ context.Context, id string) (webhook.Delivery, error) {
-	return oneDelivery(id, r.row(loadDelivery, id))
+	return oneDelivery(id, r.row(loadDelivery+r.lock("webhook_deliveries"), id))
 }
 
 func oneDelivery(id string, row *sql.Row) (webhook.Delivery, error) {

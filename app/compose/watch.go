@@ -11,6 +11,7 @@ import (
 	"go.uber.org/fx"
 
 	"agentproxy/adapters/admin"
+	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/upstream"
 	"agentproxy/app"
@@ -19,7 +20,8 @@ import (
 )
 
 // checks must hold for this replica to be sent requests.
-func checks(st *storage.Store) []admin.Check {
+func checks(st *storage.Store, q *queue.Queue) []admin.Check {
+	started := time.Now()
 	return []admin.Check{
 		{Name: "database", Run: st.Ping},
 		{Name: "migrations", Run: func(ctx context.Context) error {
@@ -29,11 +31,31 @@ func checks(st *storage.Store) []admin.Check {
 			}
 			return err
 		}},
+		{Name: "leader", Run: func(ctx context.Context) error {
+			s, err := q.Status(ctx)
+			if err != nil {
+				return err
+			}
+			if age := time.Since(s.LedAt); age > leaderLate && time.Since(started) > leaderLate {
+				return admin.Reason("no replica has led for more than " + leaderLate.String())
+			}
+			return nil
+		}},
 	}
 }
 
+// leaderLate is how old the leader's last work may be: some of it is due each
+// minute, and a leader that was killed has a successor within seconds.
+const leaderLate = 5 * time.Minute
+
 // gauges are read when somebody scrapes.
-func gauges(proof *proof, payments *app.Payments, clock ports.Clock) []admin.Gauge {
+func gauges(proof *proof, payments *app.Payments, webhooks *app.Webhooks, q *queue.Queue, clock ports.Clock) []admin.Gauge {
+	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) {
+			s, err := q.Status(ctx)
+			return of(s), err
+		}
+	}
 	status := func(of func(app.PaymentStatus) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := payments.Status(ctx)
@@ -42,6 +64,15 @@ func gauges(proof *proof, payments *app.Payments, clock ports.Clock) []admin.Gau
 	}
 	return []admin.Gauge{
 		{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last proved.", Read: proof.faults},
+		{Name: "agentproxy_oldest_job_seconds", Help: "How long the oldest job that could run has waited.",
+			Read: jobs(func(s queue.Status) float64 { return s.Waiting.Seconds() })},
+		{Name: "agentproxy_parked_jobs", Help: "Jobs that failed every time and wait for the operator.",
+			Read: jobs(func(s queue.Status) float64 { return float64(s.Parked) })},
+		{Name: "agentproxy_outbox_age_seconds", Help: "How long the webhook delivery that is due longest has waited.",
+			Read: func(ctx context.Context) (float64, error) {
+				age, err := webhooks.Overdue(ctx)
+				return age.Seconds(), err
+			}},
 		{Name: "agentproxy_payments_lag_seconds", Help: "Time since the chain was last read completely.",
 			Read: status(func(s app.PaymentStatus) float64 {
 				if s.ReadAt.IsZero() {
