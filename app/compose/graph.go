@@ -44,7 +44,7 @@ func core(s Settings, log *slog.Logger, database fx.Option) fx.Option {
 		webhook.Module,
 		chainModule(s.Payments),
 		fx.Provide(
-			rootSecret, newQueue, webhookConfig,
+			rootSecret, newQueue, newProof, webhookConfig,
 			func(s Settings) storage.Config {
 				return storage.Config{Path: s.DatabasePath, URL: s.DatabaseURL, MaxConns: s.DatabaseConns, Logger: log}
 			},
@@ -75,7 +75,6 @@ func Service(s Settings, log *slog.Logger) fx.Option {
 		admin.ProvideChecks(checks),
 		admin.ProvideGauges(gauges),
 		fx.Provide(
-			newProof,
 			func(s Settings) admin.Config { return admin.Config{Addr: s.AdminAddr} },
 			gatewayConfig, apiConfig, newProber, app.NewChecks,
 			func(t *app.Traffic) gateway.Backend { return t },
