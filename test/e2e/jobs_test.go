@@ -96,7 +96,7 @@ func (s *service) soon(after time.Duration) {
 
 func TestAStaticSessionExpiresByItsJob(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store ...string) {
-		s := serve(t, store...)
+		s := serve(t, append(store, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
 		key, _ := s.register("static")
 		var d sessionData
 		s.must(201, "POST", "/sessions", key, staticBody).into(t, &d)
