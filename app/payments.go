@@ -30,6 +30,9 @@ import (
 // block, after all of that block is stored, or jumps, after the history of every
 // address that was not known through its goal is stored. An address that is made
 // after the goal was read needs no history: nobody could have paid to it.
+//
+// While addresses are read one by one, only those with an order are; the audit
+// reads each of the others in its turn.
 type Payments struct {
 	store ports.Store
 	clock ports.Clock

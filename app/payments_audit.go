@@ -22,8 +22,9 @@ type Drift struct {
 	Fault   string       // also set: what else does not hold, such as a final transfer that is gone
 }
 
-// Audit compares the addresses that were audited longest ago, so many, with the
-// chain, reads the history of those that differ again, and keeps what difference is left.
+// Audit reads what is new of the addresses that were audited longest ago, so many,
+// compares them with the chain, reads the whole history of those that differ, and
+// keeps what difference is left.
 func (p *Payments) Audit(ctx context.Context, limit int) error {
 	skip := int(p.skip.Load())
 	var list []recharge.Address
@@ -71,9 +72,16 @@ func (p *Payments) everyPage(ctx context.Context, fn func([]recharge.Address) er
 }
 
 func (p *Payments) auditEach(ctx context.Context, list []recharge.Address) (checked int, drifts []Drift, failed int, err error) {
+	if len(list) == 0 {
+		return 0, nil, 0, nil
+	}
+	l, err := p.lookNow(ctx)
+	if err != nil {
+		return 0, nil, 0, err // no address is to blame
+	}
 	var faults []error
 	for _, a := range list {
-		d, err := p.audit(ctx, a)
+		d, err := p.audit(ctx, l, a)
 		if err != nil {
 			failed++
 			faults = append(faults, fmt.Errorf("audit %s: %w", a.Address, err))
@@ -88,10 +96,17 @@ func (p *Payments) auditEach(ctx context.Context, list []recharge.Address) (chec
 }
 
 // audit compares one address and keeps the outcome. Whatever it finds, it
-// reverses nothing: what is wrong is for the operator to judge.
-func (p *Payments) audit(ctx context.Context, a recharge.Address) (Drift, error) {
+// reverses nothing: what is wrong is for the operator to judge. A balance says
+// nothing of money that came and left again, or went from an address to itself, so
+// what is not known yet is read first: nobody else may read this address.
+func (p *Payments) audit(ctx context.Context, l *look, a recharge.Address) (Drift, error) {
 	d := Drift{AgentID: a.AgentID, Address: a.Address}
 	var err error
+	if known := l.known(a); known.Before(l.heads.Final.Time) {
+		if err = p.readOne(ctx, l, a, known.Add(-overlap)); err != nil {
+			return d, err
+		}
+	}
 	if d.Chain, err = p.chain.Balance(ctx, a.Address); err != nil {
 		return d, err
 	}

@@ -34,6 +34,51 @@ func TestAuditRepairs(t *testing.T) {
 	same(t, "histories of an address that agrees", b.chain.Calls()["history"], calls)
 }
 
+// What left no trace in a balance is found too, although nobody watches the
+// address any more.
+func TestAuditFindsWhatLeavesNoDifference(t *testing.T) {
+	for name, pay := range map[string]func(b *till, to string){
+		"it came and left again": func(b *till, to string) {
+			b.pay(to, "7")
+			b.mine(1)
+			b.chain.Send(to, stranger, dollars("7"))
+		},
+		"it went from the address to itself": func(b *till, to string) { b.chain.Send(to, to, dollars("7")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newTill(t)
+			agent, o := b.payer("10")
+			b.pay(o.Address, "10")
+			b.settle()
+			b.watch()
+			b.pass(recharge.Window + recharge.Late + time.Hour)
+			b.watch()
+			pay(b, o.Address)
+			b.pass(time.Hour)
+			b.watch()
+			b.credited(agent, "10")
+			ok(t, b.payments.Audit(t.Context(), 5))
+			b.credited(agent, "17")
+			same(t, "drift", b.drift(), "")
+			b.complete()
+			_, drifts, err := b.payments.AuditAll(t.Context())
+			ok(t, err)
+			same(t, "drifts", len(drifts), 0)
+		})
+	}
+}
+
+// Without an answer of the chain no address is passed over.
+func TestAuditInAnOutage(t *testing.T) {
+	b := newTill(t)
+	b.payer("10")
+	b.failing("heads")
+	refused(t, b.payments.Audit(t.Context(), 1), errChain)
+	b.failing()
+	ok(t, b.payments.Audit(t.Context(), 1))
+	same(t, "audited", len(b.texts(`SELECT 1 FROM recharge_addresses WHERE audited_at > 0`)), 1)
+}
+
 // What becomes final while it looks is no difference.
 func TestAuditWhileTheChainMoves(t *testing.T) {
 	for _, call := range []string{"balance", "heads", "history"} {
@@ -73,7 +118,7 @@ func TestAuditWhileTheChainMoves(t *testing.T) {
 func TestAuditBesideAWatcher(t *testing.T) {
 	b := newTill(t)
 	agent, o := b.payer("10")
-	b.pay(o.Address, "10")
+	b.chain.HideFromHistory(b.pay(o.Address, "10"), 1) // so that the balance differs
 	b.settle()
 	b.pay(o.Address, "1")
 	b.mine(fake.FinalBehind)
@@ -81,7 +126,7 @@ func TestAuditBesideAWatcher(t *testing.T) {
 	histories := 0
 	b.chain.OnCall(func(call string) error {
 		if call == "history" {
-			if histories++; histories == 2 {
+			if histories++; histories == 3 {
 				b.chain.Mine(1)
 				return other.Watch(t.Context())
 			}
@@ -181,6 +226,9 @@ func TestAuditThatFails(t *testing.T) {
 	}
 	n := 0
 	b.chain.OnCall(func(call string) error {
+		if call == "heads" {
+			return nil
+		}
 		if n++; n == 1 {
 			return errChain
 		}
