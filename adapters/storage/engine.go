@@ -27,8 +27,9 @@ type engine interface {
 	migrate(ctx context.Context, s *Store) error
 	migrated(ctx context.Context) (bool, error)
 	// fault marks failures of the database itself as such, so that the caller is
-	// told to try again, and leaves every other error as it is.
-	fault(err error) error
+	// told to try again, and leaves every other error as it is. What fails because
+	// the caller's ctx has ended is none.
+	fault(ctx context.Context, err error) error
 	changesSince(ctx context.Context, t *tx, after ports.Mark, limit int) ([]ports.Change, ports.Mark, error)
 	dialect() *dialect
 	close() error

@@ -203,11 +203,15 @@ func passing(err error) bool {
 	}
 }
 
-// fault marks failures of the server and of the way to it.
-func (e *postgresEngine) fault(err error) error {
+// fault marks failures of the server and of the way to it. A caller that left is
+// none of them, though the driver may call its connection a bad one then: it does
+// so for every statement that it did not send.
+func (e *postgresEngine) fault(ctx context.Context, err error) error {
 	switch {
 	case err == nil, errors.Is(err, domain.ErrUnavailable), errors.Is(err, context.Canceled):
 		return err
+	case ctx.Err() != nil && (lost(err) || passing(err)):
+		return fmt.Errorf("%w: %w", ctx.Err(), err)
 	case lost(err):
 		e.forget()
 		return unavailable("database", err)

@@ -127,13 +127,18 @@ func (e *postgresEngine) borrow(ctx context.Context) (s borrowed, err error) {
 }
 
 // end says the last word of a transaction and gives the connection back. Should
-// that fail, the pool finds it inside the transaction and closes it.
+// that fail, the pool finds it inside the transaction and closes it. A connection
+// that was given back before, as database/sql does when the driver calls it bad,
+// may be somebody else's by now: nothing is said on it.
 func (s borrowed) end(say string) {
-	if !s.pg.IsClosed() && s.pg.PgConn().TxStatus() != outsideTx {
-		ctx, cancel := context.WithTimeout(context.Background(), connWithin)
-		defer cancel()
-		_, _ = s.pg.PgConn().Exec(ctx, say).ReadAll()
-	}
+	_ = s.conn.Raw(func(any) error {
+		if !s.pg.IsClosed() && s.pg.PgConn().TxStatus() != outsideTx {
+			ctx, cancel := context.WithTimeout(context.Background(), connWithin)
+			defer cancel()
+			_, _ = s.pg.PgConn().Exec(ctx, say).ReadAll()
+		}
+		return nil
+	})
 	_ = s.conn.Close()
 }
 

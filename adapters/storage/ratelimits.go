@@ -59,7 +59,7 @@ func (r rateLimits) Take(ctx context.Context, key string, ask ratelimit.Ask) (g 
 		case ctx.Err() == nil && lost(err) && try < maxTakes:
 			r.forget() // taken twice, tokens are only missed
 		case ctx.Err() != nil || !again(err, try):
-			return ratelimit.Grant{}, r.fault(fmt.Errorf("take of a rate limit: %w", err))
+			return ratelimit.Grant{}, r.fault(ctx, fmt.Errorf("take of a rate limit: %w", err))
 		}
 	}
 }
@@ -71,7 +71,7 @@ const maxTakes = 3
 func (r rateLimits) Purge(ctx context.Context, limit int) (int, error) {
 	done, err := r.pool.Exec(ctx, purgeLimits, limit)
 	if err != nil {
-		return 0, r.fault(fmt.Errorf("purge rate limits: %w", err))
+		return 0, r.fault(ctx, fmt.Errorf("purge rate limits: %w", err))
 	}
 	return int(done.RowsAffected()), nil
 }

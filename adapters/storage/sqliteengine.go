@@ -89,7 +89,7 @@ func (e *sqliteEngine) close() error {
 	return errors.Join(append(errs, e.writer.Close())...)
 }
 
-func (e *sqliteEngine) fault(err error) error {
+func (e *sqliteEngine) fault(_ context.Context, err error) error {
 	fault, ok := errors.AsType[sqlite3.Error](err)
 	if !ok {
 		return err

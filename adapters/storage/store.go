@@ -147,18 +147,18 @@ func (s *Store) SetJobInserter(insert JobInserter) { s.jobs.Store(&insert) }
 
 // View runs fn on a consistent read-only snapshot.
 func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	return s.engine.fault(s.engine.view(ctx, s.unit(fn)))
+	return s.engine.fault(ctx, s.engine.view(ctx, s.unit(fn)))
 }
 
 // Look runs fn without a snapshot around it: its one query is one.
 func (s *Store) Look(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	return s.engine.fault(s.engine.look(ctx, s.unit(fn)))
+	return s.engine.fault(ctx, s.engine.look(ctx, s.unit(fn)))
 }
 
 // Update runs fn in a transaction. A cancelled ctx refuses a unit that has not
 // started; one that has started is not disturbed.
 func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	return s.engine.fault(s.engine.update(ctx, s.unit(fn)))
+	return s.engine.fault(ctx, s.engine.update(ctx, s.unit(fn)))
 }
 
 // unit is fn with the tx of an engine, which learns whose it is.
