@@ -122,7 +122,7 @@ func unguarded(t *testing.T, open func(testing.TB) *storage.Store) func(*testing
 	return func(t *testing.T) *storage.Store {
 		return openBooks(t, func(testing.TB) *storage.Store {
 			return run(first, `TRUNCATE agents, wallets, ledger_entries, usage_hours, sessions, leases, changes,
-				idempotency_keys, recharge_addresses, recharge_orders, recharge_transfers`)
+				idempotency_keys, recharge_addresses, recharge_orders, recharge_transfers, webhook_states`)
 		})
 	}
 }
