@@ -32,7 +32,7 @@ type PaymentSettings struct {
 // tronNetwork is what is known of a network of TRON.
 type tronNetwork struct{ url, contract string }
 
-// Hosts and USDT contracts (payments.md 1.1). Testnets have no one USDT; these
+// Hosts and USDT contracts (developers.tron.network, networks and TRC-20). Testnets have no one USDT; these
 // are the ones that the official examples use.
 var tronNetworks = map[string]tronNetwork{
 	"mainnet": {"https://api.trongrid.io", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"},

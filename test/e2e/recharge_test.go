@@ -139,7 +139,7 @@ func moneyArrivesByTron(t *testing.T, store ...string) {
 		"AGENTPROXY_TRON_API_URL="+tron.URL, "AGENTPROXY_TRON_API_KEY=hush-hush", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
 	key, _ := s.register("payer")
 	o := s.recharge(key, "25")
-	if o.Wallet != "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH" { // the reference's first address of this account
+	if o.Wallet != "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH" { // the first address of this account, as wallets derive it
 		t.Fatalf("the address is %s", o.Wallet)
 	}
 	tron.Fail("/", trongrid.TooMany, 1)
