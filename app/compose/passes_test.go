@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,18 +71,19 @@ func TestAFailingPassGoesOnAndIsLoggedSeldom(t *testing.T) {
 func TestALoopOfTheLeaderRunsWhileItLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		runs, leads := 0, false
+		runs := 0
+		var leads atomic.Bool
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			loop(ctx, pass{name: "count", every: time.Second, run: func(context.Context) error { runs++; return nil },
-				only: func() bool { return leads }}, slog.New(slog.DiscardHandler))
+				only: leads.Load}, slog.New(slog.DiscardHandler))
 		}()
 		for _, turn := range []struct {
 			leads bool
 			runs  int
 		}{{false, 0}, {true, 3}, {false, 3}, {true, 6}} {
-			leads = turn.leads
+			leads.Store(turn.leads)
 			time.Sleep(3 * time.Second)
 			if synctest.Wait(); runs != turn.runs {
 				t.Errorf("%d runs, want %d", runs, turn.runs)
