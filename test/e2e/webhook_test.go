@@ -20,8 +20,8 @@ import (
 )
 
 var (
-	hookEvents = flag.Int("hook.events", 1000, "how many events are sent while the service is killed")
-	hookKills  = flag.Int("hook.kills", 20, "how often it is killed")
+	hookEvents = flag.Int("hook.events", 400, "how many events are sent while the service is killed (1000 is the full size)")
+	hookKills  = flag.Int("hook.kills", 8, "how often it is killed (20 is the full size)")
 )
 
 // receiver is an agent's endpoint: it verifies whatever comes with the published
