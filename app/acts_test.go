@@ -102,9 +102,13 @@ func (w *world) hooked() string {
 // data but for the ids.
 func (w *world) heard(agent string) string {
 	w.t.Helper()
-	return strings.Join(w.texts(`SELECT o.type || COALESCE((SELECT group_concat(' ' || key || '=' || value, '') FROM json_each(o.data)
+	query := `SELECT o.type || COALESCE((SELECT group_concat(' ' || key || '=' || value, '') FROM json_each(o.data)
 		WHERE key NOT LIKE '%_id'), '') FROM outbox o JOIN webhook_deliveries d ON d.event_id = o.id
-		WHERE o.agent_id = ? ORDER BY o.seq`, agent), "; ")
+		WHERE o.agent_id = ? ORDER BY o.seq`
+	if w.postgres() {
+		query = strings.NewReplacer("group_concat(", "string_agg(", "json_each(o.data)", "json_each_text(o.data::json)").Replace(query)
+	}
+	return strings.Join(w.texts(query, agent), "; ")
 }
 
 // forget makes heard begin anew.

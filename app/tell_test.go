@@ -163,6 +163,9 @@ func TestSessionsThatWillEndSoonAreToldOnce(t *testing.T) {
 // Many sessions that end at one moment are told of by as many runs as it takes.
 func TestRemindersAreToldInParts(t *testing.T) {
 	w := newWorld(t)
+	if w.postgres() {
+		t.Skip("its rows are made by SQL of SQLite")
+	}
 	agent := w.hooked()
 	w.exec(`DROP INDEX sessions_agent`)
 	const first, second = 700, 300
