@@ -267,9 +267,16 @@ func TestUpstreamsAreNotShared(t *testing.T) {
 		b, _ := io.ReadAll(res.Body)
 		return string(b)
 	}
-	if a := from(one); a != from(one) {
-		t.Error("one session's connection was not kept")
-	} else if a == from(two) {
+	// The client has the whole answer a moment before the gateway keeps the
+	// connection, so the next request may be too early for it.
+	seen := map[string]bool{}
+	for a := from(one); !seen[a]; a = from(one) {
+		if seen[a] = true; len(seen) > 50 {
+			t.Fatal("no connection of one session was kept")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if seen[from(two)] {
 		t.Error("two sessions shared a connection")
 	}
 }
