@@ -13,7 +13,7 @@ import (
 // activateLocal asks a provider that does no IO for the exits of a session and
 // activates it, all in one unit.
 func (u *Sessions) activateLocal(ctx context.Context, b books, s session.Session, product catalog.Product,
-	provider ports.Provider) (session.Session, error) {
+	provider ports.OldProvider) (session.Session, error) {
 	order := orderFor(s, product)
 	if s.Type == session.Static {
 		var err error
@@ -61,13 +61,13 @@ func (u *Sessions) activate(ctx context.Context, b books, s session.Session, exi
 }
 
 // orderFor is what a provider is asked for.
-func orderFor(s session.Session, product catalog.Product) ports.Order {
-	return ports.Order{Ref: s.ID, Product: product, Quantity: s.Quantity, Days: s.Days, Location: s.Location}
+func orderFor(s session.Session, product catalog.Product) ports.OldOrder {
+	return ports.OldOrder{Ref: s.ID, Product: product, Quantity: s.Quantity, Days: s.Days, Location: s.Location}
 }
 
 // orderOf is the order of a session that was delivered, of a product that may
 // not be sold any more.
-func (u *Sessions) orderOf(s session.Session) ports.Order {
+func (u *Sessions) orderOf(s session.Session) ports.OldOrder {
 	product, _, _ := u.catalog.product(s.ProductNo)
 	return orderFor(s, product)
 }

@@ -18,13 +18,13 @@ type Catalog struct {
 type offer struct {
 	products  []catalog.Product
 	byNo      map[string]int
-	providers map[string]ports.Provider
+	providers map[string]ports.OldProvider
 }
 
 // NewCatalog collects the products of the providers and checks them as a whole.
 // nameOf is the English name of an ISO 3166-1 alpha-2 code.
-func NewCatalog(providers []ports.Provider, nameOf func(country string) string) (*Catalog, error) {
-	o := &offer{byNo: map[string]int{}, providers: map[string]ports.Provider{}}
+func NewCatalog(providers []ports.OldProvider, nameOf func(country string) string) (*Catalog, error) {
+	o := &offer{byNo: map[string]int{}, providers: map[string]ports.OldProvider{}}
 	for _, p := range providers {
 		o.providers[p.Name()] = p
 		o.products = append(o.products, p.Products()...)
@@ -56,7 +56,7 @@ func (c *Catalog) Recommend(w catalog.Wish) ([]catalog.Recommendation, error) {
 }
 
 // product finds a product and who delivers it.
-func (c *Catalog) product(no string) (catalog.Product, ports.Provider, error) {
+func (c *Catalog) product(no string) (catalog.Product, ports.OldProvider, error) {
 	o := c.offer.Load()
 	i, ok := o.byNo[no]
 	if !ok {
@@ -67,7 +67,7 @@ func (c *Catalog) product(no string) (catalog.Product, ports.Provider, error) {
 }
 
 // provider finds who delivered a session.
-func (c *Catalog) provider(name string) (ports.Provider, bool) {
+func (c *Catalog) provider(name string) (ports.OldProvider, bool) {
 	p, ok := c.offer.Load().providers[name]
 	return p, ok
 }

@@ -115,7 +115,7 @@ func refused(err error) bool {
 // deliverTo is the unit that activates, also when the caller has left: what was
 // delivered is worth money. A session that ended meanwhile does not get the
 // exits: they go back.
-func (u *Sessions) deliverTo(ctx context.Context, id string, product catalog.Product, provider ports.Provider, exits []session.Exit) error {
+func (u *Sessions) deliverTo(ctx context.Context, id string, product catalog.Product, provider ports.OldProvider, exits []session.Exit) error {
 	err := u.store.Update(context.WithoutCancel(ctx), func(ctx context.Context, tx ports.Tx) error {
 		now := u.clock.Now()
 		s, err := tx.Sessions().Load(ctx, id)

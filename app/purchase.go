@@ -32,7 +32,7 @@ type purchase struct {
 	Create
 	spec     session.Spec
 	product  catalog.Product
-	provider ports.Provider
+	provider ports.OldProvider
 	price    domain.Money
 	cost     domain.Money
 }

@@ -52,8 +52,8 @@ func (u *Sessions) Renew(ctx context.Context, in Renew) (Done, error) {
 type renewal struct {
 	ports.SessionRead           // as it will be
 	was               time.Time // when it would have ended
-	order             ports.Order
-	provider          ports.Provider
+	order             ports.OldOrder
+	provider          ports.OldProvider
 	wallet            billing.Wallet
 	cost              domain.Money
 }

@@ -2,53 +2,122 @@ package ports
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"agentproxy/domain"
-	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 )
 
-// Refusals of a provider. A timeout is a third outcome: ErrTimeout says that
-// provably nothing was bought, ErrAmbiguous that nobody knows yet.
-var (
-	ErrProvider = &domain.Error{Kind: domain.BadGateway, Code: "PROVIDER_ERROR", Retryable: true,
-		Message: "the upstream failed and nothing was bought; try again"}
-	ErrTimeout = &domain.Error{Kind: domain.UpstreamTimeout, Code: "PROVIDER_TIMEOUT", Retryable: true,
-		Message: "the upstream did not answer and nothing was bought; try again"}
-	ErrAmbiguous = &domain.Error{Kind: domain.UpstreamTimeout, Code: "PROVIDER_AMBIGUOUS", Retryable: true,
-		Message: "the outcome of the upstream is not known yet"}
-)
-
-// Order asks a provider for the exits of one session.
-type Order struct {
-	Ref      string // the session id: an order of a known Ref is answered as before
-	Product  catalog.Product
-	Quantity int // IPs; 1 for a dynamic session
-	Days     int
-	Location session.Location
-	// Taken are the provider's static addresses that live sessions own.
-	Taken map[string]bool
+// Provider sells proxies: traffic (Dynamic), addresses (Static) or both. Its
+// errors are *supply.Error; any other is Ambiguous. It holds no state that an
+// order depends on, so any replica may go on with what another began.
+type Provider interface {
+	// Name is how products, orders and sessions refer to it.
+	Name() string
+	Capabilities() supply.Capabilities
+	// Ready is false while the provider is left alone, because it failed again
+	// and again.
+	Ready() bool
+	// Offers lists what it sells and has at the moment. A provider without such a
+	// list returns none.
+	Offers(ctx context.Context) ([]supply.Offer, error)
+	// Balance is what the service has there.
+	Balance(ctx context.Context) (supply.Funds, error)
+	// Quote is what an order would cost, and whether it can be delivered. It buys
+	// nothing. One that cannot tell returns a zero cost and supply.StockUnknown.
+	Quote(ctx context.Context, in supply.Intent) (supply.Quote, error)
+	// Order buys, by one request that is sent once. Automatic renewal is off. It
+	// is Ambiguous whenever the request may have been executed: the answer did not
+	// come, is a server error, or cannot be understood. Where the provider is
+	// Repeatable, a repeated order of one Key is answered as before.
+	Order(ctx context.Context, in supply.Intent) (supply.Delivery, error)
+	// Find lists what may be the order of an intent: where the provider is
+	// Labelled what has its Key, else the newest orders of its product. Nothing
+	// is no error.
+	Find(ctx context.Context, in supply.Intent) ([]supply.Delivery, error)
+	// Read tells how an order stands; NotFound when there is no such order.
+	// Reading a second time gives the same, as long as nothing happens there.
+	Read(ctx context.Context, ref string) (supply.Delivery, error)
+	// Cancel gives an order up, so that it cannot be used and costs no more.
+	// Repeating it, or cancelling what is not there, is no error. Unsupported
+	// where an order runs to its end.
+	Cancel(ctx context.Context, ref string) error
 }
 
-// Provider sells exits.
-type Provider interface {
-	// Name is how sessions and products refer to it.
-	Name() string
-	// Products lists what it sells. It does no IO.
-	Products() []catalog.Product
-	// Local reports that the provider does no IO, so that it is called inside
-	// the unit of work; else it is called between two.
-	Local() bool
-	// Provision delivers the exits of an order: one for a dynamic session,
-	// Quantity different ones for a static one, none of them Taken. It refuses
-	// with catalog.ErrOutOfStock, ErrProvider, ErrTimeout or ErrAmbiguous.
-	Provision(ctx context.Context, o Order) ([]session.Exit, error)
-	// Rotate gives a dynamic session another exit than the current one, else
-	// catalog.ErrOutOfStock.
-	Rotate(ctx context.Context, o Order, current session.Exit) (session.Exit, error)
-	// Extend renews a static session for more days.
-	Extend(ctx context.Context, o Order, until time.Time) error
-	// Release gives up what an order delivered. Repeating it is no error.
-	Release(ctx context.Context, ref string) error
+// Dynamic sells traffic through exits that change.
+type Dynamic interface {
+	Provider
+	// Cap sets at how many bytes in all the access stops. It is absolute, so
+	// repeating it changes nothing.
+	Cap(ctx context.Context, ref string, bytes int64) error
+	// Enable switches an access off and on again. Repeating it changes nothing.
+	Enable(ctx context.Context, ref string, on bool) error
+	// Usage is what passed through an access since it was created.
+	Usage(ctx context.Context, ref string) (supply.Usage, error)
+	// Endpoint is the proxy of an exit. It does no IO: the same arguments give the
+	// same endpoint, another Token another one. Invalid when the place or the time
+	// cannot be asked for.
+	Endpoint(a supply.Access, t supply.Target) (supply.Endpoint, error)
+	// NewExit is the exit after the current one, else OutOfStock. It does no IO.
+	// The zero Exit says that the next Token is the next exit.
+	NewExit(in supply.Intent, current session.Exit) (session.Exit, error)
+}
+
+// Static sells addresses for a time.
+type Static interface {
+	Provider
+	// Renew extends all addresses of an order by the term of the intent, whose Key
+	// names this renewal. The result says for each address what became of it; an
+	// error says that nothing was extended, or Ambiguous.
+	Renew(ctx context.Context, ref string, in supply.Intent) ([]supply.Renewed, error)
+	// Replace exchanges one address of an order for another one, at once or later;
+	// Read tells it then.
+	Replace(ctx context.Context, ref string, ip supply.IP) error
+}
+
+// Callbacks is a provider that calls back when an order has changed. A call says
+// only that the order should be read.
+type Callbacks interface {
+	// Callback verifies the signature of a call and returns the refs that it is
+	// about, or domain.ErrInvalid.
+	Callback(header http.Header, body []byte, now time.Time) (refs []string, err error)
+}
+
+// OrderFilter narrows a list of orders; empty fields do not.
+type OrderFilter struct {
+	Status   supply.Status
+	Provider string
+	Frozen   bool // only those that wait for the operator
+}
+
+// Orders keeps what was bought of providers, or may have been.
+type Orders interface {
+	// Insert stores a planned order.
+	Insert(ctx context.Context, o supply.Order) error
+	// Get is supply.ErrOrderNotFound for an unknown id.
+	Get(ctx context.Context, id string) (supply.Order, error)
+	// Put writes everything but id, kind, session, provider, intent and PlannedAt.
+	Put(ctx context.Context, o supply.Order) error
+	// Of lists the orders of a session, the newest first.
+	Of(ctx context.Context, sessionID string) ([]supply.Order, error)
+	// ByRef is the confirmed order that a provider knows by a ref, else
+	// supply.ErrOrderNotFound.
+	ByRef(ctx context.Context, provider, ref string) (supply.Order, error)
+	// List lists orders, the newest first.
+	List(ctx context.Context, f OrderFilter, page domain.Page) (domain.List[supply.Order], error)
+	// Due lists orders whose NextAt has come, the longest due first.
+	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
+	// Rivals counts the other orders of a provider that are sent or unknown, and
+	// of these the ones like o: the same SKU and country. It takes turns with
+	// every other unit that asks about the provider, until the unit ends.
+	Rivals(ctx context.Context, o supply.Order) (open, like int, err error)
+	// Known tells which of a provider's refs belong to an order.
+	Known(ctx context.Context, provider string, refs []string) (map[string]bool, error)
+	// Spent is what orders of a provider that were confirmed at or after a time
+	// cost in all.
+	Spent(ctx context.Context, provider string, since time.Time) (domain.Money, error)
+	// Tally counts open orders, and those that are frozen.
+	Tally(ctx context.Context) (open, frozen int, err error)
 }

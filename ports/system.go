@@ -33,6 +33,11 @@ type Secrets interface {
 	ProxyPassword(sessionID string) string
 	// WebhookSecret derives the whsec_ secret of an agent's webhook.
 	WebhookSecret(agentID string, version int64) string
+	// Seal encrypts what is kept in the database. What it is for is part of the
+	// seal: opened for anything else, it is an error.
+	Seal(plain []byte, purpose string) []byte
+	// Open decrypts what Seal made, under the same AGENTPROXY_SECRET.
+	Open(sealed []byte, purpose string) ([]byte, error)
 }
 
 // Token is what a Bearer token says.

@@ -1,11 +1,14 @@
 package system
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -24,6 +27,7 @@ const (
 	labelWebhook = "agentproxy/webhook-secret/v1"
 	labelToken   = "agentproxy/token-signing/v1"
 	labelChain   = "agentproxy/development-chain/v1"
+	labelSeal    = "agentproxy/seal/v1"
 )
 
 // Prefixes of what agents are given, and how many letters and digits follow the
@@ -39,6 +43,7 @@ const (
 // itself when printed.
 type Secrets struct {
 	hash, proxy, webhook, token, chain []byte
+	seal                               cipher.AEAD
 }
 
 var _ ports.Secrets = (*Secrets)(nil)
@@ -50,13 +55,21 @@ func NewSecrets(root Root) (*Secrets, error) {
 		return nil, err
 	}
 	var s Secrets
+	var seal []byte
 	for label, key := range map[string]*[]byte{
 		labelHash: &s.hash, labelProxy: &s.proxy, labelWebhook: &s.webhook, labelToken: &s.token,
-		labelChain: &s.chain,
+		labelChain: &s.chain, labelSeal: &seal,
 	} {
 		if *key, err = hkdf.Key(sha256.New, root, nil, label, sha256.Size); err != nil {
 			return nil, fmt.Errorf("derive %s: %w", label, err)
 		}
+	}
+	block, err := aes.NewCipher(seal)
+	if err == nil {
+		s.seal, err = cipher.NewGCMWithRandomNonce(block)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("seal: %w", err)
 	}
 	return &s, nil
 }
@@ -82,6 +95,21 @@ func (s *Secrets) Hash(secret string) []byte { return sum(s.hash, secret) }
 
 // Same compares a secret with a hash in constant time.
 func (s *Secrets) Same(secret string, hash []byte) bool { return hmac.Equal(s.Hash(secret), hash) }
+
+// Seal encrypts with AES-256-GCM under a random nonce, which stands first. The
+// purpose is authenticated, not stored.
+func (s *Secrets) Seal(plain []byte, purpose string) []byte {
+	return s.seal.Seal(nil, nil, plain, []byte(purpose))
+}
+
+// Open decrypts what Seal made for the same purpose.
+func (s *Secrets) Open(sealed []byte, purpose string) ([]byte, error) {
+	plain, err := s.seal.Open(nil, nil, sealed, []byte(purpose))
+	if err != nil {
+		return nil, errors.New("what is sealed cannot be opened: it was sealed under another AGENTPROXY_SECRET, or was changed")
+	}
+	return plain, nil
+}
 
 // ProxyPassword derives the password of a session: 32 of a-z and 2-7.
 func (s *Secrets) ProxyPassword(sessionID string) string {

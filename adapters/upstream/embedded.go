@@ -31,7 +31,7 @@ type Embedded struct {
 	products []catalog.Product
 }
 
-var _ ports.Provider = (*Embedded)(nil)
+var _ ports.OldProvider = (*Embedded)(nil)
 
 // NewEmbedded probes the addresses and builds the catalogue. It refuses a
 // configured list of which no address can be used.
@@ -55,7 +55,7 @@ func (e *Embedded) Local() bool { return true }
 
 // Provision picks exits by the order's Ref: random, because ids are, and the
 // same for every call with the same Ref and Taken.
-func (e *Embedded) Provision(_ context.Context, o ports.Order) ([]session.Exit, error) {
+func (e *Embedded) Provision(_ context.Context, o ports.OldOrder) ([]session.Exit, error) {
 	half, want := e.pool.dynamic, 1
 	if o.Product.Type == session.Static {
 		half, want = e.pool.static, o.Quantity
@@ -70,7 +70,7 @@ func (e *Embedded) Provision(_ context.Context, o ports.Order) ([]session.Exit, 
 }
 
 // Rotate picks any other exit at random.
-func (e *Embedded) Rotate(_ context.Context, o ports.Order, current session.Exit) (session.Exit, error) {
+func (e *Embedded) Rotate(_ context.Context, o ports.OldOrder, current session.Exit) (session.Exit, error) {
 	half := e.pool.dynamic
 	exits := pick(half, rand.IntN(max(len(half), 1)), 1, o.Taken, current.IP)
 	if len(exits) == 0 {
@@ -80,7 +80,7 @@ func (e *Embedded) Rotate(_ context.Context, o ports.Order, current session.Exit
 }
 
 // Extend needs nothing: an address stays with its session while it lives.
-func (e *Embedded) Extend(context.Context, ports.Order, time.Time) error { return nil }
+func (e *Embedded) Extend(context.Context, ports.OldOrder, time.Time) error { return nil }
 
 // Release needs nothing: an address is free when no live session owns it.
 func (e *Embedded) Release(context.Context, string) error { return nil }

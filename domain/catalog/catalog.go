@@ -7,6 +7,7 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 )
 
 // ErrProductNotFound says that no product has that code.
@@ -23,7 +24,11 @@ type Product struct {
 	Name        string
 	Description string
 	Type        session.Type
-	Provider    string       // the name of the ports.Provider that delivers it
+	Provider    string          // the name of the ports.Provider that delivers it
+	Sources     []supply.Source // where it can be bought, in the order of the configuration
+	// Direct: the session's address is the provider's own proxy and not the
+	// gateway; what passes is counted by the provider.
+	Direct      bool
 	Price       domain.Money // dynamic: a GB
 	Durations   []Duration   // static: shortest first
 	Countries   []string     // ISO 3166-1 alpha-2, upper case, sorted

@@ -7,6 +7,7 @@ import (
 
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 )
 
 // Route is what a gateway knows of one session. Its credential is derived, see
@@ -18,9 +19,12 @@ type Route struct {
 	Status    session.Status
 	Reason    session.Reason // why it ended
 	Exits     []session.Exit // dynamic: the current one; static: by IP index
-	Rotation  int            // user names up to this number are valid
-	NextAt    time.Time      // timed rotation is due from here on; zero: never
-	ExpiresAt time.Time      // static: tunnels are cut here; zero: never
+	// Hops are the upstream proxies of the exits, one for each; nil: the gateway
+	// dials targets itself, from the exits.
+	Hops      []supply.Endpoint
+	Rotation  int       // user names up to this number are valid
+	NextAt    time.Time // timed rotation is due from here on; zero: never
+	ExpiresAt time.Time // static: tunnels are cut here; zero: never
 }
 
 // Ask is one session's part of a renewal: what a lease has used so far, and how

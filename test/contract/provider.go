@@ -16,10 +16,10 @@ import (
 	"agentproxy/ports"
 )
 
-// Provider holds a ports.Provider to its promises. Open returns one that sells
+// Provider holds a ports.OldProvider to its promises. Open returns one that sells
 // at least one available product of each type and has 20 static addresses and
 // two dynamic ones, all free.
-func Provider(t *testing.T, open func(t *testing.T) ports.Provider) {
+func Provider(t *testing.T, open func(t *testing.T) ports.OldProvider) {
 	t.Run("its catalogue is valid and its own", func(t *testing.T) { providerCatalogue(t, open(t)) })
 	t.Run("a dynamic session gets one exit", func(t *testing.T) { providerDynamic(t, open(t)) })
 	t.Run("a static session gets different exits that nobody has", func(t *testing.T) { providerStatic(t, open(t)) })
@@ -33,11 +33,11 @@ func Provider(t *testing.T, open func(t *testing.T) ports.Provider) {
 }
 
 // providerOrder is an order of the provider's first available product of a type.
-func providerOrder(t *testing.T, p ports.Provider, typ session.Type, ref, quantity int) ports.Order {
+func providerOrder(t *testing.T, p ports.OldProvider, typ session.Type, ref, quantity int) ports.OldOrder {
 	t.Helper()
 	for _, product := range p.Products() {
 		if product.Type == typ && product.Available {
-			o := ports.Order{Ref: fmt.Sprintf("sess_%020d", ref), Product: product, Quantity: quantity,
+			o := ports.OldOrder{Ref: fmt.Sprintf("sess_%020d", ref), Product: product, Quantity: quantity,
 				Location: session.Location{Country: product.Countries[0]}}
 			if typ == session.Static {
 				o.Days = product.Durations[0].Days
@@ -46,10 +46,10 @@ func providerOrder(t *testing.T, p ports.Provider, typ session.Type, ref, quanti
 		}
 	}
 	t.Fatalf("%s sells no available %s product", p.Name(), typ)
-	return ports.Order{}
+	return ports.OldOrder{}
 }
 
-func providerBuy(t *testing.T, p ports.Provider, o ports.Order) []session.Exit {
+func providerBuy(t *testing.T, p ports.OldProvider, o ports.OldOrder) []session.Exit {
 	t.Helper()
 	exits, err := p.Provision(t.Context(), o)
 	if err != nil {
@@ -68,7 +68,7 @@ func providerBuy(t *testing.T, p ports.Provider, o ports.Order) []session.Exit {
 	return exits
 }
 
-func providerCatalogue(t *testing.T, p ports.Provider) {
+func providerCatalogue(t *testing.T, p ports.OldProvider) {
 	if err := catalog.Check(p.Products()); err != nil {
 		t.Error(err)
 	}
@@ -79,13 +79,13 @@ func providerCatalogue(t *testing.T, p ports.Provider) {
 	}
 }
 
-func providerDynamic(t *testing.T, p ports.Provider) {
+func providerDynamic(t *testing.T, p ports.OldProvider) {
 	for ref := range 20 {
 		providerBuy(t, p, providerOrder(t, p, session.Dynamic, ref, 1))
 	}
 }
 
-func providerStatic(t *testing.T, p ports.Provider) {
+func providerStatic(t *testing.T, p ports.OldProvider) {
 	taken := map[string]bool{}
 	for ref := range 4 {
 		o := providerOrder(t, p, session.Static, ref, 5)
@@ -103,8 +103,8 @@ func providerStatic(t *testing.T, p ports.Provider) {
 	}
 }
 
-func providerRepeat(t *testing.T, p ports.Provider) {
-	for _, o := range []ports.Order{providerOrder(t, p, session.Dynamic, 1, 1), providerOrder(t, p, session.Static, 2, 3)} {
+func providerRepeat(t *testing.T, p ports.OldProvider) {
+	for _, o := range []ports.OldOrder{providerOrder(t, p, session.Dynamic, 1, 1), providerOrder(t, p, session.Static, 2, 3)} {
 		first := providerBuy(t, p, o)
 		for range 5 {
 			if again := providerBuy(t, p, o); !slices.Equal(again, first) {
@@ -114,7 +114,7 @@ func providerRepeat(t *testing.T, p ports.Provider) {
 	}
 }
 
-func providerRotate(t *testing.T, p ports.Provider) {
+func providerRotate(t *testing.T, p ports.OldProvider) {
 	o := providerOrder(t, p, session.Dynamic, 1, 1)
 	current := providerBuy(t, p, o)[0]
 	for range 50 {
@@ -129,7 +129,7 @@ func providerRotate(t *testing.T, p ports.Provider) {
 	}
 }
 
-func providerDisjoint(t *testing.T, p ports.Provider) {
+func providerDisjoint(t *testing.T, p ports.OldProvider) {
 	static := providerBuy(t, p, providerOrder(t, p, session.Static, 1, 20))
 	for ref := range 200 {
 		o := providerOrder(t, p, session.Dynamic, 100+ref, 1)
@@ -146,7 +146,7 @@ func providerDisjoint(t *testing.T, p ports.Provider) {
 
 // providerStock buys until the provider has no more; a seller whose stock is
 // endless for a test passes.
-func providerStock(t *testing.T, p ports.Provider) {
+func providerStock(t *testing.T, p ports.OldProvider) {
 	taken := map[string]bool{}
 	for ref := range 200 {
 		o := providerOrder(t, p, session.Static, ref, 7)
@@ -167,8 +167,8 @@ func providerStock(t *testing.T, p ports.Provider) {
 	}
 }
 
-func providerRelease(t *testing.T, p ports.Provider) {
-	for _, o := range []ports.Order{providerOrder(t, p, session.Dynamic, 1, 1), providerOrder(t, p, session.Static, 2, 2)} {
+func providerRelease(t *testing.T, p ports.OldProvider) {
+	for _, o := range []ports.OldOrder{providerOrder(t, p, session.Dynamic, 1, 1), providerOrder(t, p, session.Static, 2, 2)} {
 		providerBuy(t, p, o)
 		for range 3 {
 			if err := p.Release(t.Context(), o.Ref); err != nil {
@@ -178,7 +178,7 @@ func providerRelease(t *testing.T, p ports.Provider) {
 	}
 }
 
-func providerExtend(t *testing.T, p ports.Provider) {
+func providerExtend(t *testing.T, p ports.OldProvider) {
 	o := providerOrder(t, p, session.Static, 1, 2)
 	providerBuy(t, p, o)
 	if err := p.Extend(t.Context(), o, time.Now().Add(time.Duration(o.Days)*session.Day)); err != nil {
@@ -187,7 +187,7 @@ func providerExtend(t *testing.T, p ports.Provider) {
 }
 
 // providerParallel is for the race detector as much as for the answers.
-func providerParallel(t *testing.T, p ports.Provider) {
+func providerParallel(t *testing.T, p ports.OldProvider) {
 	o := providerOrder(t, p, session.Dynamic, 0, 1)
 	var wg sync.WaitGroup
 	for ref := range 20 {

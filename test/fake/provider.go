@@ -45,7 +45,7 @@ func LoseRequest() Step { return Step{Err: ports.ErrAmbiguous} }
 
 // Purchase is one line of the provider's own books.
 type Purchase struct {
-	ports.Order
+	ports.OldOrder
 	Exits     []session.Exit
 	Until     time.Time // the last Extend; zero: none
 	Rotations int
@@ -69,7 +69,7 @@ type Provider struct {
 	spin   int // where the next dynamic exit is taken
 }
 
-var _ ports.Provider = (*Provider)(nil)
+var _ ports.OldProvider = (*Provider)(nil)
 
 // NewProvider returns a remote seller of the given products; none: Products.
 // Each product is set to be delivered by it.
@@ -146,7 +146,7 @@ func (p *Provider) Local() bool {
 }
 
 // Provision delivers; a Ref that is known is answered as before.
-func (p *Provider) Provision(ctx context.Context, o ports.Order) (exits []session.Exit, err error) {
+func (p *Provider) Provision(ctx context.Context, o ports.OldOrder) (exits []session.Exit, err error) {
 	err = p.play(ctx, Provision, func() error {
 		if b := p.books[o.Ref]; b != nil {
 			exits = b.Exits
@@ -156,7 +156,7 @@ func (p *Provider) Provision(ctx context.Context, o ports.Order) (exits []sessio
 			return err
 		}
 		o.Taken = maps.Clone(o.Taken)
-		p.books[o.Ref] = &Purchase{Order: o, Exits: exits}
+		p.books[o.Ref] = &Purchase{OldOrder: o, Exits: exits}
 		return nil
 	})
 	if err != nil {
@@ -167,7 +167,7 @@ func (p *Provider) Provision(ctx context.Context, o ports.Order) (exits []sessio
 
 // Rotate gives another dynamic exit. A session that was not bought here is
 // ports.ErrProvider.
-func (p *Provider) Rotate(ctx context.Context, o ports.Order, current session.Exit) (exit session.Exit, err error) {
+func (p *Provider) Rotate(ctx context.Context, o ports.OldOrder, current session.Exit) (exit session.Exit, err error) {
 	err = p.play(ctx, Rotate, func() error {
 		b, err := p.live(o.Ref)
 		if err != nil {
@@ -186,7 +186,7 @@ func (p *Provider) Rotate(ctx context.Context, o ports.Order, current session.Ex
 }
 
 // Extend writes the new end into the books.
-func (p *Provider) Extend(ctx context.Context, o ports.Order, until time.Time) error {
+func (p *Provider) Extend(ctx context.Context, o ports.OldOrder, until time.Time) error {
 	return p.play(ctx, Extend, func() error {
 		b, err := p.live(o.Ref)
 		if err == nil {
@@ -255,7 +255,7 @@ func (p *Provider) live(ref string) (*Purchase, error) {
 }
 
 // pick takes exits for an order: a static address is sold once.
-func (p *Provider) pick(o ports.Order) ([]session.Exit, error) {
+func (p *Provider) pick(o ports.OldOrder) ([]session.Exit, error) {
 	if o.Product.Type == session.Dynamic {
 		return []session.Exit{p.dynamic()}, nil
 	}

@@ -1,0 +1,223 @@
+package supply
+
+import (
+	"slices"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/session"
+)
+
+// Status is how much is known of an order of ours.
+type Status string
+
+// planned → sent → confirmed | refused | unknown; unknown → confirmed | refused.
+// Planned is stored with the hold, before a byte leaves. Sent is stored before
+// the one call that may spend money. Confirmed and refused never change again.
+const (
+	Planned   Status = "planned"
+	Sent      Status = "sent"
+	Confirmed Status = "confirmed"
+	Refused   Status = "refused"
+	Unknown   Status = "unknown"
+)
+
+// Kind says what an order is for.
+type Kind string
+
+// A purchase begins a session, a renewal extends a static one.
+const (
+	Purchase Kind = "purchase"
+	Renewal  Kind = "renewal"
+)
+
+// Refusals about orders, for the operator.
+var (
+	ErrOrderNotFound = &domain.Error{Kind: domain.NotFound, Code: "ORDER_UNKNOWN", Message: "no upstream order has this id"}
+	ErrDecided       = &domain.Error{Kind: domain.Conflict, Code: "ORDER_DECIDED", Message: "the outcome of this upstream order is known"}
+)
+
+// Order is what was, or may have been, bought of a provider for a session.
+type Order struct {
+	ID        string // ord_…: the Key of its Intent
+	Kind      Kind
+	SessionID string
+	Provider  string
+	Intent    Intent // without Taken
+	Status    Status
+
+	// Before is what the provider listed just before the order was sent.
+	Before Snapshot
+	Ref    string // the provider's id, once it is known
+	State  State  // of a confirmed order
+	// Goods is the sealed Delivery of a confirmed order.
+	Goods  []byte
+	Cost   domain.Money // what the provider charged, or was to charge
+	Class  Class        // of a refused or unknown one
+	Reason string       // in the provider's words
+
+	PlannedAt time.Time
+	SentAt    time.Time
+	DecidedAt time.Time // confirmed or refused
+	NextAt    time.Time // when the provider is asked about it; zero: never again
+	FrozenAt  time.Time // unknown for too long: the operator decides
+	LostAt    time.Time // first time that a live order was not found
+	ClosedAt  time.Time // given up at the provider, or left to its end there
+	ExpiresAt time.Time // the provider's own end
+}
+
+// The times of an order.
+const (
+	// SendFor is how long the one call may take; an order that is sent for longer
+	// belongs to a process that died.
+	SendFor = 45 * time.Second
+	// SettleFor is how long an order may be on its way into the provider's lists:
+	// what is not there before may still come.
+	SettleFor = 2 * time.Minute
+	// FreezeAfter is when nobody is asked any more about an unknown order.
+	FreezeAfter = 24 * time.Hour
+	// LostAfter is how long a live order must be gone to be lost.
+	LostAfter = 5 * time.Minute
+)
+
+// Open reports whether the outcome of the order is still to come.
+func (o Order) Open() bool { return o.Status == Planned || o.Status == Sent || o.Status == Unknown }
+
+// Send marks the order as sent. What was listed before is for Decide.
+func (o Order) Send(before Snapshot, now time.Time) (Order, error) {
+	if o.Status != Planned {
+		return o, ErrDecided.Msgf("the order is %s", o.Status)
+	}
+	o.Status, o.Before, o.SentAt, o.NextAt = Sent, before, now, now.Add(SendFor)
+	return o, nil
+}
+
+// Confirm takes what the provider has for the order.
+func (o Order) Confirm(d Delivery, now time.Time) (Order, error) {
+	if o.Status != Sent && o.Status != Unknown {
+		return o, ErrDecided.Msgf("the order is %s", o.Status)
+	}
+	o.Status, o.DecidedAt, o.Class, o.Reason, o.NextAt, o.FrozenAt = Confirmed, now, "", "", time.Time{}, time.Time{}
+	return o.Take(d, now), nil
+}
+
+// Take notes how far a confirmed order has come, and when to look again.
+func (o Order) Take(d Delivery, now time.Time) Order {
+	if o.Ref == "" {
+		o.Ref = d.Ref
+	}
+	if d.Cost > 0 {
+		o.Cost = d.Cost
+	}
+	if !d.ExpiresAt.IsZero() {
+		o.ExpiresAt = d.ExpiresAt
+	}
+	o.State = d.State
+	if d.State == Pending {
+		o.NextAt = now.Add(after(now.Sub(o.SentAt)))
+	}
+	return o
+}
+
+// Refuse notes that provably nothing was bought.
+func (o Order) Refuse(why Class, reason string, now time.Time) (Order, error) {
+	if !o.Open() {
+		return o, ErrDecided.Msgf("the order is %s", o.Status)
+	}
+	o.Status, o.Class, o.Reason, o.DecidedAt, o.NextAt, o.FrozenAt = Refused, why, reason, now, time.Time{}, time.Time{}
+	return o, nil
+}
+
+// Doubt notes that nobody knows the outcome, and when to ask. After FreezeAfter
+// the order is frozen.
+func (o Order) Doubt(reason string, now time.Time) (Order, error) {
+	if o.Status != Sent && o.Status != Unknown {
+		return o, ErrDecided.Msgf("the order is %s", o.Status)
+	}
+	o.Status, o.Class = Unknown, Ambiguous
+	if reason != "" {
+		o.Reason = reason
+	}
+	age := now.Sub(o.SentAt)
+	if age >= FreezeAfter {
+		o.NextAt = time.Time{}
+		if o.FrozenAt.IsZero() {
+			o.FrozenAt = now
+		}
+		return o, nil
+	}
+	o.NextAt = now.Add(after(age))
+	return o, nil
+}
+
+// after is how long to wait before a provider is asked again about something of
+// an age: a quarter of it, from two seconds to ten minutes.
+func after(age time.Duration) time.Duration {
+	return min(max(age/4, 2*time.Second), 10*time.Minute)
+}
+
+// Snapshot is what a provider listed, and had of our money, at one moment.
+type Snapshot struct {
+	Refs  []string
+	Funds Funds
+}
+
+// Evidence is what a provider tells about an unknown order.
+type Evidence struct {
+	Found []Delivery      // what may be the order
+	Known map[string]bool // refs that belong to other orders of ours
+	Funds Funds
+	// Spent is what other orders of ours, decided since this one was sent, cost
+	// there. Rivals: others like this one are unknown too.
+	Spent  domain.Money
+	Rivals bool
+}
+
+// Verdict is what the evidence proves.
+type Verdict string
+
+// Adopt: the order was made. Absent: it was not. Wait: neither is proven.
+const (
+	Adopt  Verdict = "adopt"
+	Absent Verdict = "absent"
+	Wait   Verdict = "wait"
+)
+
+// Decide weighs the evidence about an unknown order. A delivery that carries the
+// order's key is the order. Without keys it is the one that was not there
+// before, is nobody else's and is like it; when another order like it is unknown
+// too, or several are new, nobody can tell which is whose. Absent needs that the
+// time to appear is over and, where the provider tells it, that no money is
+// missing.
+func Decide(o Order, labelled bool, e Evidence, now time.Time) (Verdict, Delivery) {
+	var fresh []Delivery
+	for _, d := range e.Found {
+		if labelled {
+			if d.Label == o.ID {
+				return Adopt, d
+			}
+			continue
+		}
+		if !slices.Contains(o.Before.Refs, d.Ref) && !e.Known[d.Ref] && o.like(d) {
+			fresh = append(fresh, d)
+		}
+	}
+	switch {
+	case len(fresh) == 1 && !e.Rivals:
+		return Adopt, fresh[0]
+	case len(fresh) > 0, now.Sub(o.SentAt) < SettleFor:
+		return Wait, Delivery{}
+	case !labelled && o.Before.Funds.Known && e.Funds.Known && e.Funds.Amount+e.Spent < o.Before.Funds.Amount:
+		return Wait, Delivery{} // somebody has our money
+	}
+	return Absent, Delivery{}
+}
+
+// like reports whether a listed order may be this one, by what the list tells.
+func (o Order) like(d Delivery) bool {
+	in := o.Intent
+	return (d.SKU == "" || in.SKU == "" || d.SKU == in.SKU) &&
+		(d.Quantity == 0 || in.Type != session.Static || d.Quantity == in.Quantity) &&
+		(d.Location.Country == "" || in.Location.Country == "" || d.Location.Country == in.Location.Country) &&
+		d.State != Gone
+}

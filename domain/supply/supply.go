@@ -1,0 +1,193 @@
+// Package supply holds what the service buys from proxy sellers: what can be
+// asked of one, what it delivers, which of several is asked, and how an order
+// that may or may not have happened is decided.
+package supply
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/session"
+)
+
+// Capabilities are what a provider can do, so that nobody asks for the rest.
+type Capabilities struct {
+	// Local: orders do no IO, cost nothing and cannot be lost, so they are placed
+	// inside the unit of work and are not written down.
+	Local bool
+	// Chained: exits are reached through the provider's own proxies. Else they are
+	// addresses of this host, which the gateway binds to.
+	Chained bool
+	// Repeatable: the provider documents an idempotency key, so that an order
+	// whose outcome is unknown may be sent again under its own key.
+	Repeatable bool
+	// Labelled: the provider keeps the key of an order and Find tells it. Else an
+	// unknown order is looked for among those that were not there before.
+	Labelled bool
+	// Slow: an order is accepted first and delivered later.
+	Slow bool
+	// Renews, Replaces, Cancels: the calls of these names are not Unsupported.
+	Renews, Replaces, Cancels bool
+	// Direct: each order has a credential and a cap of its own, so that it may be
+	// given to an agent.
+	Direct bool
+	// CapUnit is what caps are whole multiples of, in bytes; 0: nothing is capped.
+	CapUnit int64
+	// Sticky is the longest time that a session token keeps its exit; 0: unknown.
+	Sticky time.Duration
+	// Months: a term is counted in calendar months, not in days.
+	Months bool
+}
+
+// Intent is what is to be bought for one session.
+type Intent struct {
+	// Key is the id of the order: sent as idempotency key, label or user name,
+	// where the provider takes one.
+	Key       string
+	SessionID string
+	Type      session.Type
+	SKU       string // what the provider calls the product
+	Location  session.Location
+	Quantity  int          // static: IPs
+	Days      int          // static
+	Bytes     int64        // dynamic: the traffic that is sold
+	MaxCost   domain.Money // a quote above it is not bought; 0: no limit
+	// Taken are addresses of a local provider that live sessions own.
+	Taken map[string]bool
+}
+
+// State is how far an order has come at the provider.
+type State string
+
+// Pending: accepted, and not delivered yet. Live: it can be used. Gone: it has
+// ended, was refunded, or is not there any more.
+const (
+	Pending State = "pending"
+	Live    State = "live"
+	Gone    State = "gone"
+)
+
+// Delivery is an order as the provider has it.
+type Delivery struct {
+	Ref       string // the provider's id of it
+	Label     string // the key of the intent, where the provider keeps it
+	State     State
+	SKU       string           // as far as a list tells these
+	Location  session.Location // as far as a list tells these
+	Quantity  int              // as far as a list tells these
+	CreatedAt time.Time        // by the provider's clock; zero: not told
+	ExpiresAt time.Time        // the provider's own end, never computed here; zero: none
+	Cost      domain.Money     // what the provider says that it charged; 0: not told
+	Access    Access           // dynamic
+	IPs       []IP             // static; dynamic of a local provider: the first exit
+}
+
+// Access is the credential of a dynamic order.
+type Access struct {
+	User, Password string
+	CapBytes       int64 // the provider stops itself there; 0: no cap
+}
+
+// LogValue hides the credential.
+func (a Access) LogValue() slog.Value { return slog.StringValue("hidden") }
+
+// IP is one address of a static order.
+type IP struct {
+	ID             string     // the provider's id of it, which may change
+	Addr           netip.Addr // the exit
+	Host           string     // where its proxy listens; empty: the address is this host's
+	HTTPPort       uint16     // 0: not spoken
+	SOCKSPort      uint16     // 0: not spoken
+	User, Password string
+	Country        string // ISO 3166-1 alpha-2; empty: not told
+	ExpiresAt      time.Time
+}
+
+// LogValue hides the credential.
+func (ip IP) LogValue() slog.Value { return slog.StringValue(ip.Addr.String()) }
+
+// Endpoint is the proxy of an address for a protocol, or for the other one if it
+// does not speak that. False: it speaks neither.
+func (ip IP) Endpoint(p session.Protocol) (Endpoint, bool) {
+	e := Endpoint{Protocol: p, Host: ip.Host, Port: ip.HTTPPort, User: ip.User, Password: ip.Password}
+	if p == session.SOCKS5 && ip.SOCKSPort != 0 || ip.HTTPPort == 0 {
+		e.Protocol, e.Port = session.SOCKS5, ip.SOCKSPort
+	} else {
+		e.Protocol = session.HTTP
+	}
+	return e, e.Port != 0 && e.Host != ""
+}
+
+// Endpoint is an upstream proxy and the credential for it.
+type Endpoint struct {
+	Protocol       session.Protocol
+	Host           string
+	Port           uint16
+	User, Password string
+	// Trusted: the operator named the host. One that a provider's answer named is
+	// judged like a target before it is dialled.
+	Trusted bool
+}
+
+// LogValue hides the credential, of which the user name may be a part.
+func (e Endpoint) LogValue() slog.Value { return slog.StringValue(e.Host) }
+
+// Target is which exit of an Access is wanted.
+type Target struct {
+	Location session.Location
+	// Token keeps an exit: 8 lower case letters and digits, beginning with a
+	// letter. Another one is another exit. Empty: every connection has its own.
+	Token    string
+	TTL      time.Duration    // how long the exit is kept at most; 0: as long as the provider can
+	Protocol session.Protocol // of the endpoint; empty: http
+}
+
+// Usage is what a provider counted.
+type Usage struct {
+	Bytes int64
+	AsOf  time.Time
+	Gone  bool // the access is not there any more
+}
+
+// Quote is what an order would cost.
+type Quote struct {
+	Cost  domain.Money
+	Stock Stock
+}
+
+// Stock is whether something can be delivered.
+type Stock string
+
+// StockUnknown: the provider does not tell.
+const (
+	StockYes     Stock = "yes"
+	StockNo      Stock = "no"
+	StockUnknown Stock = "unknown"
+)
+
+// Offer is one thing that a provider sells at the moment.
+type Offer struct {
+	SKU      string
+	Type     session.Type
+	Name     string
+	Location session.Location // empty: everywhere
+	Days     []int            // static
+	Stock    Stock
+	Count    int          // 0: not told
+	Cost     domain.Money // a GB, or an IP for the first of Days; 0: not told
+}
+
+// Funds is what the service has at a provider. False: it is not told.
+type Funds struct {
+	Amount domain.Money
+	Known  bool
+}
+
+// Renewed is what became of one address in a renewal.
+type Renewed struct {
+	Addr      netip.Addr
+	ExpiresAt time.Time
+	Err       error // nil: renewed; else an *Error
+}
