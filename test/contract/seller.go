@@ -1,0 +1,492 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/ports"
+)
+
+// Selling is a provider at a seller that a test can look into.
+type Selling struct {
+	Provider ports.Provider
+	// Dynamic and Static are what it can be asked for; nil: that is not sold. The
+	// suite sets the Key.
+	Dynamic, Static *supply.Intent
+	// Sold counts what the seller really sold; nil: it keeps no books.
+	Sold func() int
+	// LoseAnswer lets the seller execute the next order and say nothing;
+	// LoseRequest lets the next order never arrive. Nil: no such thing can happen.
+	LoseAnswer, LoseRequest func()
+	// Vanish takes an order away at the seller; nil: it cannot.
+	Vanish func(ref string)
+}
+
+// Seller holds a ports.Provider to its promises. Open returns one of a seller
+// with stock and funds for 40 orders of each kind.
+func Seller(t *testing.T, open func(t *testing.T) Selling) {
+	for name, test := range map[string]func(t *testing.T, s Selling, in supply.Intent){
+		"an order is delivered as it was asked for":          sellerDelivers,
+		"reading changes nothing":                            sellerReads,
+		"an order whose answer is lost is found, and alone":  sellerLostAnswer,
+		"an order whose request is lost is proven absent":    sellerLostRequest,
+		"an order of a known key is answered as before":      sellerRepeats,
+		"an order can be given up more than once":            sellerCancels,
+		"a quote buys nothing":                               sellerQuotes,
+		"what the seller took away is gone":                  sellerVanishes,
+		"a caller who has left buys nothing":                 sellerLeft,
+		"many may order at once":                             sellerParallel,
+		"a renewal moves the end of every address":           sellerRenews,
+		"an access has a cap, a switch and a meter":          sellerControls,
+		"an endpoint is computed, and a token is an exit":    sellerEndpoint,
+		"what it says it can do is what it can be asked for": sellerCapabilities,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, typ := range []session.Type{session.Dynamic, session.Static} {
+				t.Run(string(typ), func(t *testing.T) {
+					s := open(t)
+					in := s.Dynamic
+					if typ == session.Static {
+						in = s.Static
+					}
+					if in == nil {
+						return
+					}
+					in.Type, in.Quantity = typ, max(in.Quantity, 1)
+					test(t, s, sellerIntent(*in, 1))
+				})
+			}
+		})
+	}
+}
+
+// sellerIntent is the n-th intent of its kind.
+func sellerIntent(in supply.Intent, n int) supply.Intent {
+	in.Key, in.SessionID = fmt.Sprintf("ord_%024d", n), fmt.Sprintf("sess_%020d", n)
+	return in
+}
+
+// sellerBuy orders, and reads until it is delivered.
+func sellerBuy(t *testing.T, p ports.Provider, in supply.Intent) supply.Delivery {
+	t.Helper()
+	d, err := p.Order(t.Context(), in)
+	if err != nil {
+		t.Fatalf("order %s: %v", in.Key, err)
+	}
+	if d.Ref == "" {
+		t.Fatalf("the order %s has no ref", in.Key)
+	}
+	if d.State == supply.Pending && !p.Capabilities().Slow {
+		t.Errorf("a seller that is not slow delivers later")
+	}
+	return sellerLive(t, p, d)
+}
+
+func sellerLive(t *testing.T, p ports.Provider, d supply.Delivery) supply.Delivery {
+	t.Helper()
+	for range 50 {
+		if d.State == supply.Live {
+			return d
+		}
+		read, err := p.Read(t.Context(), d.Ref)
+		if err != nil {
+			t.Fatalf("read %s: %v", d.Ref, err)
+		}
+		if read.Ref != d.Ref {
+			t.Fatalf("read %s and got %s", d.Ref, read.Ref)
+		}
+		d = read
+	}
+	t.Fatalf("%s is still %s", d.Ref, d.State)
+	return d
+}
+
+func sellerSold(t *testing.T, s Selling, want int) {
+	t.Helper()
+	if s.Sold == nil {
+		return
+	}
+	if n := s.Sold(); n != want {
+		t.Errorf("the seller sold %d, want %d", n, want)
+	}
+}
+
+func sellerDelivers(t *testing.T, s Selling, in supply.Intent) {
+	caps := s.Provider.Capabilities()
+	seen, refs := map[string]bool{}, map[string]bool{}
+	for n := range 3 {
+		d := sellerBuy(t, s.Provider, sellerIntent(in, n))
+		if refs[d.Ref] {
+			t.Fatalf("two orders have the ref %s", d.Ref)
+		}
+		refs[d.Ref] = true
+		if in.Type == session.Dynamic {
+			if caps.Direct && (d.Access.User == "" || d.Access.Password == "" || seen[d.Access.User+d.Access.Password]) {
+				t.Error("an access of its own has no credential of its own")
+			}
+			seen[d.Access.User+d.Access.Password] = true
+			if caps.CapUnit > 0 && (d.Access.CapBytes < in.Bytes || d.Access.CapBytes > in.Bytes+caps.CapUnit) {
+				t.Errorf("%d bytes were sold, the cap is %d", in.Bytes, d.Access.CapBytes)
+			}
+			continue
+		}
+		if len(d.IPs) != in.Quantity {
+			t.Fatalf("%d addresses were delivered, want %d", len(d.IPs), in.Quantity)
+		}
+		for _, ip := range d.IPs {
+			if !ip.Addr.IsValid() || seen[ip.Addr.String()] {
+				t.Errorf("the address %s is invalid or sold twice", ip.Addr)
+			}
+			seen[ip.Addr.String()] = true
+			for _, proto := range []session.Protocol{session.HTTP, session.SOCKS5} {
+				if e, ok := ip.Endpoint(proto); caps.Chained && (!ok || e.Host == "" || e.Port == 0) {
+					t.Errorf("%s cannot be reached", ip.Addr)
+				}
+			}
+		}
+		if caps.Chained && !d.ExpiresAt.After(time.Now()) {
+			t.Errorf("the order ends at %v", d.ExpiresAt)
+		}
+		if in.Taken != nil {
+			in.Taken = mapWith(in.Taken, d)
+		}
+	}
+	sellerSold(t, s, 3)
+}
+
+// mapWith is Taken after a delivery.
+func mapWith(taken map[string]bool, d supply.Delivery) map[string]bool {
+	out := map[string]bool{}
+	for ip := range taken {
+		out[ip] = true
+	}
+	for _, ip := range d.IPs {
+		out[ip.Addr.String()] = true
+	}
+	return out
+}
+
+func sellerReads(t *testing.T, s Selling, in supply.Intent) {
+	if s.Provider.Capabilities().Local {
+		return
+	}
+	d := sellerBuy(t, s.Provider, in)
+	for range 3 {
+		again, err := s.Provider.Read(t.Context(), d.Ref)
+		if err != nil || again.State != supply.Live || again.Access != d.Access || !slices.Equal(again.IPs, d.IPs) {
+			t.Errorf("read again: %s %d addresses, %v", again.State, len(again.IPs), err)
+		}
+	}
+	if _, err := s.Provider.Read(t.Context(), "000000000000000000000000"); supply.ClassOf(err) != supply.NotFound {
+		t.Errorf("an order that is not there: %v", err)
+	}
+	sellerSold(t, s, 1)
+}
+
+// sellerUnknown orders into a fault and returns the order as the core has it.
+func sellerUnknown(t *testing.T, s Selling, in supply.Intent, fault func()) (supply.Order, error) {
+	t.Helper()
+	now := time.Now()
+	before, err := s.Provider.Find(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := supply.Order{ID: in.Key, Kind: supply.Purchase, Intent: in, Status: supply.Planned, PlannedAt: now}
+	var snap supply.Snapshot
+	for _, d := range before {
+		snap.Refs = append(snap.Refs, d.Ref)
+	}
+	if snap.Funds, err = s.Provider.Balance(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if o, err = o.Send(snap, now); err != nil {
+		t.Fatal(err)
+	}
+	fault()
+	_, err = s.Provider.Order(t.Context(), in)
+	return o, err
+}
+
+func sellerLostAnswer(t *testing.T, s Selling, in supply.Intent) {
+	if s.LoseAnswer == nil {
+		return
+	}
+	other := sellerBuy(t, s.Provider, sellerIntent(in, 7))
+	o, err := sellerUnknown(t, s, in, s.LoseAnswer)
+	if supply.ClassOf(err) != supply.Ambiguous {
+		t.Fatalf("the answer was lost, and the error is %v", err)
+	}
+	sellerSold(t, s, 2)
+	found, err := s.Provider.Find(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdict, d := supply.Decide(o, s.Provider.Capabilities().Labelled, supply.Evidence{Found: found}, time.Now())
+	if verdict != supply.Adopt || d.Ref == other.Ref {
+		t.Fatalf("%s of %d found: %+v", verdict, len(found), d.Ref)
+	}
+	read, err := s.Provider.Read(t.Context(), d.Ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if live := sellerLive(t, s.Provider, read); in.Type == session.Dynamic && s.Provider.Capabilities().Direct && live.Access.Password == "" {
+		t.Error("the access that was found has no password")
+	}
+	sellerSold(t, s, 2)
+}
+
+func sellerLostRequest(t *testing.T, s Selling, in supply.Intent) {
+	if s.LoseRequest == nil {
+		return
+	}
+	sellerBuy(t, s.Provider, sellerIntent(in, 7))
+	o, err := sellerUnknown(t, s, in, s.LoseRequest)
+	if err == nil {
+		t.Fatal("the request was lost, and there is no error")
+	}
+	found, err := s.Provider.Find(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	funds, err := s.Provider.Balance(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := supply.Evidence{Found: found, Funds: funds}
+	if v, _ := supply.Decide(o, s.Provider.Capabilities().Labelled, e, o.SentAt); v != supply.Wait {
+		t.Errorf("at once: %s", v)
+	}
+	if v, _ := supply.Decide(o, s.Provider.Capabilities().Labelled, e, o.SentAt.Add(supply.SettleFor)); v != supply.Absent {
+		t.Errorf("later: %s", v)
+	}
+	sellerSold(t, s, 1)
+}
+
+func sellerRepeats(t *testing.T, s Selling, in supply.Intent) {
+	caps := s.Provider.Capabilities()
+	if !caps.Repeatable && !caps.Local {
+		return
+	}
+	first := sellerBuy(t, s.Provider, in)
+	for range 3 {
+		again := sellerBuy(t, s.Provider, in)
+		if again.Ref != first.Ref || again.Access != first.Access || !slices.Equal(again.IPs, first.IPs) {
+			t.Errorf("repeated, the order got %s, want %s", again.Ref, first.Ref)
+		}
+	}
+	sellerSold(t, s, 1)
+}
+
+func sellerCancels(t *testing.T, s Selling, in supply.Intent) {
+	d := sellerBuy(t, s.Provider, in)
+	for n := range 3 {
+		err := s.Provider.Cancel(t.Context(), d.Ref)
+		want := supply.Class("")
+		if !s.Provider.Capabilities().Cancels && !s.Provider.Capabilities().Local && in.Type == session.Static {
+			want = supply.Unsupported
+		}
+		if got := supply.ClassOf(err); got != want && !(in.Type == session.Dynamic && got == supply.Unsupported && !s.Provider.Capabilities().Cancels) {
+			t.Errorf("cancel %d: %v", n, err)
+		}
+		if err != nil || s.Provider.Capabilities().Local {
+			return
+		}
+	}
+	if gone, err := s.Provider.Read(t.Context(), d.Ref); supply.ClassOf(err) != supply.NotFound && (err != nil || gone.State != supply.Gone) {
+		t.Errorf("cancelled, it is %s, %v", gone.State, err)
+	}
+}
+
+func sellerQuotes(t *testing.T, s Selling, in supply.Intent) {
+	for range 3 {
+		q, err := s.Provider.Quote(t.Context(), in)
+		if err != nil || q.Cost < 0 || q.Stock == supply.StockNo {
+			t.Errorf("the quote is %+v, %v", q, err)
+		}
+	}
+	sellerSold(t, s, 0)
+}
+
+func sellerVanishes(t *testing.T, s Selling, in supply.Intent) {
+	if s.Vanish == nil {
+		return
+	}
+	d := sellerBuy(t, s.Provider, in)
+	s.Vanish(d.Ref)
+	if gone, err := s.Provider.Read(t.Context(), d.Ref); supply.ClassOf(err) != supply.NotFound && (err != nil || gone.State != supply.Gone) {
+		t.Errorf("it is %s, %v", gone.State, err)
+	}
+}
+
+func sellerLeft(t *testing.T, s Selling, in supply.Intent) {
+	if s.Provider.Capabilities().Local {
+		return
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Provider.Order(ctx, in); err == nil {
+		t.Error("bought by nobody")
+	}
+	sellerSold(t, s, 0)
+}
+
+// sellerParallel is for the race detector as much as for the answers.
+func sellerParallel(t *testing.T, s Selling, in supply.Intent) {
+	const n = 8
+	var wg sync.WaitGroup
+	refs := make([]string, n)
+	for i := range n {
+		wg.Go(func() {
+			d, err := s.Provider.Order(t.Context(), sellerIntent(in, i))
+			if refs[i] = d.Ref; err != nil {
+				t.Errorf("order %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	slices.Sort(refs)
+	if got := len(slices.Compact(refs)); got != n {
+		t.Errorf("%d orders have %d refs", n, got)
+	}
+	sellerSold(t, s, n)
+}
+
+func sellerRenews(t *testing.T, s Selling, in supply.Intent) {
+	p, ok := s.Provider.(ports.Static)
+	if !ok || in.Type != session.Static {
+		return
+	}
+	d := sellerBuy(t, p, in)
+	again := sellerIntent(in, 2)
+	again.SessionID = in.SessionID
+	done, err := p.Renew(t.Context(), d.Ref, again)
+	if !p.Capabilities().Renews {
+		if supply.ClassOf(err) != supply.Unsupported {
+			t.Errorf("renew: %v", err)
+		}
+		return
+	}
+	if err != nil || len(done) != len(d.IPs) {
+		t.Fatalf("renewed %d of %d, %v", len(done), len(d.IPs), err)
+	}
+	for _, r := range done {
+		if r.Err != nil || p.Capabilities().Chained && !r.ExpiresAt.After(d.ExpiresAt) {
+			t.Errorf("%s ends at %v, before at %v: %v", r.Addr, r.ExpiresAt, d.ExpiresAt, r.Err)
+		}
+	}
+	if p.Capabilities().Local {
+		return
+	}
+	read, err := p.Read(t.Context(), d.Ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read = sellerLive(t, p, read)
+	was := map[string]bool{}
+	for _, ip := range d.IPs {
+		was[ip.Addr.String()] = true
+	}
+	for _, ip := range read.IPs {
+		if !was[ip.Addr.String()] {
+			t.Errorf("renewed, the order has another address: %s", ip.Addr)
+		}
+	}
+	if !read.ExpiresAt.After(d.ExpiresAt) {
+		t.Errorf("read, it ends at %v, before at %v", read.ExpiresAt, d.ExpiresAt)
+	}
+}
+
+func sellerControls(t *testing.T, s Selling, in supply.Intent) {
+	p, ok := s.Provider.(ports.Dynamic)
+	if !ok || in.Type != session.Dynamic {
+		return
+	}
+	d := sellerBuy(t, p, in)
+	may := func(what string, err error) bool {
+		if supply.ClassOf(err) == supply.Unsupported {
+			return false
+		}
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		return true
+	}
+	unit := max(p.Capabilities().CapUnit, 1)
+	more := (in.Bytes+unit-1)/unit*unit + unit
+	for range 2 {
+		if !may("cap", p.Cap(t.Context(), d.Ref, more)) {
+			break
+		}
+		if read, err := p.Read(t.Context(), d.Ref); err != nil || read.Access.CapBytes != more {
+			t.Errorf("the cap is %d, want %d: %v", read.Access.CapBytes, more, err)
+		}
+	}
+	for _, on := range []bool{false, false, true, true} {
+		if !may("enable", p.Enable(t.Context(), d.Ref, on)) {
+			break
+		}
+	}
+	if u, err := p.Usage(t.Context(), d.Ref); may("usage", err) && (u.Bytes != 0 || u.Gone) {
+		t.Errorf("unused, the usage is %+v", u)
+	}
+}
+
+func sellerEndpoint(t *testing.T, s Selling, in supply.Intent) {
+	p, ok := s.Provider.(ports.Dynamic)
+	if !ok || in.Type != session.Dynamic || !p.Capabilities().Chained {
+		return
+	}
+	d := sellerBuy(t, p, in)
+	target := supply.Target{Location: in.Location, Token: "abcd1234"}
+	first, err := p.Endpoint(d.Access, target)
+	if err != nil || first.Host == "" || first.Port == 0 || first.Protocol == "" {
+		t.Fatalf("the endpoint is %v:%d %s, %v", first.Host, first.Port, first.Protocol, err)
+	}
+	if again, err := p.Endpoint(d.Access, target); err != nil || again != first {
+		t.Errorf("computed again it differs: %v", err)
+	}
+	target.Token = "abcd1235"
+	if other, err := p.Endpoint(d.Access, target); err != nil || other == first {
+		t.Errorf("another token is the same exit: %v", err)
+	}
+	target.Location.City = "x-session-y_z;w"
+	if _, err := p.Endpoint(d.Access, target); supply.ClassOf(err) != supply.Invalid {
+		t.Errorf("a city with separators: %v", err)
+	}
+	exit, err := p.NewExit(in, session.Exit{})
+	if err != nil || exit.IP.IsValid() {
+		t.Errorf("the next exit is %v, %v", exit, err)
+	}
+}
+
+func sellerCapabilities(t *testing.T, s Selling, in supply.Intent) {
+	p, caps := s.Provider, s.Provider.Capabilities()
+	_, dynamic := p.(ports.Dynamic)
+	_, static := p.(ports.Static)
+	if in.Type == session.Dynamic && !dynamic || in.Type == session.Static && !static {
+		t.Errorf("it sells %s and cannot be asked for it", in.Type)
+	}
+	if !p.Ready() {
+		t.Error("a new provider is not ready")
+	}
+	if caps.Local && (caps.Repeatable || caps.Labelled || caps.Slow || caps.Direct) {
+		t.Errorf("what does no IO needs none of %+v", caps)
+	}
+	if _, err := p.Offers(t.Context()); err != nil {
+		t.Errorf("offers: %v", err)
+	}
+	if _, err := p.Balance(t.Context()); err != nil {
+		t.Errorf("balance: %v", err)
+	}
+	if static && !caps.Replaces {
+		if err := p.(ports.Static).Replace(t.Context(), "1", supply.IP{}); supply.ClassOf(err) != supply.Unsupported {
+			t.Errorf("replace: %v", err)
+		}
+	}
+}
