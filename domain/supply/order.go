@@ -192,10 +192,10 @@ const (
 func Decide(o Order, labelled bool, e Evidence, now time.Time) (Verdict, Delivery) {
 	var fresh []Delivery
 	for _, d := range e.Found {
-		if labelled {
-			if d.Label == o.ID {
-				return Adopt, d
-			}
+		if d.Label == o.ID {
+			return Adopt, d
+		}
+		if labelled || d.Label != "" {
 			continue
 		}
 		if !slices.Contains(o.Before.Refs, d.Ref) && !e.Known[d.Ref] && o.like(d) {
