@@ -39,12 +39,12 @@ func reasonOf(a *wire.Answer, body []byte, cut bool, hop *supply.Endpoint) strin
 	hide := secretsOf(hop)
 	parts := append([]string{strconv.Itoa(a.Status) + " " + a.Text}, a.Why...)
 	for i, p := range parts {
-		parts[i] = hide.in(printable(p))
+		parts[i] = printable(p)
 	}
 	if line := codeLine(hide.in(printableLines(body)), cut); line != "" {
 		parts = append(parts, line)
 	}
-	reason := strings.Join(parts, "; ")
+	reason := hide.in(strings.Join(parts, "; "))
 	return reason[:min(len(reason), maxReason)]
 }
 
