@@ -61,6 +61,7 @@ func TestAnswersOfUpstreamsBecomeOurs(t *testing.T) {
 			"407 No; E_CAP_EXCEEDED: cap reached (req: 12-34-56)"},
 		{"a code alone", "HTTP/1.1 407 No\r\nTransfer-Encoding: chunked" + final + "8\r\nTRAFFIC_\r\n9\r\nEXHAUSTED\r\n0\r\n\r\n", 502, "UPSTREAM_AUTH  false",
 			"407 No; TRAFFIC_EXHAUSTED"},
+		{"401", "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0" + final, 502, "UPSTREAM_AUTH  false", "401 Unauthorized"},
 		{"402", "HTTP/1.1 402 Payment Required" + final, 502, "UPSTREAM_PAYMENT  false", "402 Payment Required"},
 		{"403", "HTTP/1.1 403" + final, 403, "UPSTREAM_REFUSED  false", "403 Forbidden"},
 		{"Proxy-Status", "HTTP/1.1 403 Forbidden\r\nProxy-Status: brd; error=http_request_denied; details=\"robots\"\r\nContent-Length: 0" + final, 403,

@@ -51,7 +51,7 @@ const (
 // httpAnswered is the refusal that an answer to CONNECT means.
 func httpAnswered(a *wire.Answer, now time.Time) *refusal {
 	switch a.Status {
-	case http.StatusProxyAuthRequired:
+	case http.StatusProxyAuthRequired, http.StatusUnauthorized: // 401 is tinyproxy's, and nobody else can mean us
 		return upstreamAuth
 	case http.StatusPaymentRequired:
 		return upstreamPayment
