@@ -43,7 +43,7 @@ var gatewayKind = Kind{
 type gateway struct {
 	name    string
 	profile profile
-	account account
+	account gatewayAccount
 }
 
 var _ ports.Dynamic = (*gateway)(nil)
@@ -145,8 +145,8 @@ var (
 )
 
 // account reads the operator's settings for a profile and names every fault.
-func (p profile) account(s Spec) (account, error) {
-	a := account{options: maps.Clone(s.Options), password: s.Secrets["password"], places: maps.Clone(s.Locations),
+func (p profile) account(s Spec) (gatewayAccount, error) {
+	a := gatewayAccount{options: maps.Clone(s.Options), password: s.Secrets["password"], places: maps.Clone(s.Locations),
 		host: s.Options["host"], protocol: session.Protocol(s.Options["protocol"])}
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
@@ -167,7 +167,7 @@ func (p profile) account(s Spec) (account, error) {
 			fault("options.%s holds a character that the gateway cannot take", name)
 		}
 	}
-	if n := a.options["network"]; used["network"] && !slices.ContainsFunc(p.networks, func(k network) bool { return k.name == n }) {
+	if n := a.options["network"]; used["network"] && !slices.ContainsFunc(p.networks, func(k exitNetwork) bool { return k.name == n }) {
 		fault("options.network does not exist at the gateway")
 	}
 	if text := a.options["numbers"]; text != "" {
@@ -204,7 +204,7 @@ func (p profile) checkPlaces(places map[string]string) (faults []error) {
 		if _, ok := slices.BinarySearch(Countries, code); !ok {
 			faults = append(faults, fmt.Errorf("locations: %q does not begin with a country code", place))
 		}
-		if text := places[place]; !spelling.MatchString(text) || strings.ContainsFunc(text, own) {
+		if text := places[place]; !spellingForm.MatchString(text) || strings.ContainsFunc(text, own) {
 			faults = append(faults, fmt.Errorf("locations: %q at %q cannot be written in the gateway's grammar", text, place))
 		}
 	}

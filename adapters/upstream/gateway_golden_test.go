@@ -173,5 +173,5 @@ func reached(t *testing.T, p ports.Dynamic, protocol session.Protocol) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Join([]string{string(e.Protocol), e.Host, itoa(e.Port)}, " ")
+	return strings.Join([]string{string(e.Protocol), e.Host, portText(e.Port)}, " ")
 }

@@ -18,8 +18,8 @@ import (
 	"agentproxy/test/fake/upstreamproxy"
 )
 
-// squash is a city without what sellers write between its words.
-func squash(city string) string {
+// squashCity is a city without what sellers write between its words.
+func squashCity(city string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "_", "", "+", "", "-", "", ".", "").Replace(city))
 }
 
@@ -32,8 +32,8 @@ func gateways(t *testing.T) map[string]ports.Dynamic {
 	return all
 }
 
-// step is the unit of a profile's times; 0: it has none.
-var step = map[string]time.Duration{"oxylabs": time.Minute, "decodo": time.Minute, "dataimpulse": time.Minute, "evomi": time.Minute,
+// ttlStep is the unit of a profile's times; 0: it has none.
+var ttlStep = map[string]time.Duration{"oxylabs": time.Minute, "decodo": time.Minute, "dataimpulse": time.Minute, "evomi": time.Minute,
 	"soax": time.Second, "proxyseller": time.Second, "proxies.sx": time.Second, "iproyal": time.Second}
 
 func TestWhatIsWrittenIsWhatTheGatewayReads(t *testing.T) {
@@ -52,9 +52,9 @@ func TestWhatIsWrittenIsWhatTheGatewayReads(t *testing.T) {
 		}
 		token := rapid.OneOf(rapid.Just(""), rapid.StringMatching(`[a-z][a-z0-9]{7}`)).Draw(t, "token")
 		var ttl time.Duration
-		if step[profile] > 0 {
+		if ttlStep[profile] > 0 {
 			longest := min(all[profile].Capabilities().Sticky, 1<<40)
-			ttl = step[profile] * time.Duration(rapid.IntRange(0, int(longest/step[profile])).Draw(t, "ttl"))
+			ttl = ttlStep[profile] * time.Duration(rapid.IntRange(0, int(longest/ttlStep[profile])).Draw(t, "ttl"))
 			if profile == "proxies.sx" && ttl < time.Minute {
 				ttl = 0
 			}
@@ -70,7 +70,7 @@ func TestWhatIsWrittenIsWhatTheGatewayReads(t *testing.T) {
 		if ttl == 0 {
 			ttl = all[profile].Capabilities().Sticky
 		}
-		if w.Country != country || squash(w.City) != squash(city) || (w.Session == "") != (token == "") ||
+		if w.Country != country || squashCity(w.City) != squashCity(city) || (w.Session == "") != (token == "") ||
 			token != "" && w.Keep != ttl || w.Session != token && profile != "netnut" && profile != "webshare" {
 			t.Fatalf("%s reads %s : %s as %+v", profile, e.User, e.Password, w)
 		}
@@ -106,7 +106,7 @@ func TestNoFieldCanWriteAnother(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s %+v: %s : %s is read as %v", profile, target, e.User, e.Password, err)
 		}
-		if !strings.EqualFold(w.Country, target.Location.Country) || squash(w.City) != squash(target.Location.City) ||
+		if !strings.EqualFold(w.Country, target.Location.Country) || squashCity(w.City) != squashCity(target.Location.City) ||
 			(w.Session == "") != (target.Token == "") || w.Session != target.Token && profile != "netnut" && profile != "webshare" {
 			t.Fatalf("%s %+v: %s : %s is read as %+v", profile, target, e.User, e.Password, w)
 		}
@@ -161,14 +161,14 @@ func TestTheStandInsLetEveryProfileThrough(t *testing.T) {
 					user = s.Options["package"]
 				}
 				proxy := upstreamproxy.New(t, profile, user, s.Secrets["password"])
-				s.Options["host"], s.Options["port"] = "127.0.0.1", itoa(proxy.Addr().Port())
+				s.Options["host"], s.Options["port"] = "127.0.0.1", portText(proxy.Addr().Port())
 				p := openGateway(t, s)
 				through := func(token string) string {
 					e, err := p.Endpoint(supply.Access{}, supply.Target{Location: session.Location{Country: "GB"}, Token: token, Protocol: protocol})
 					if err != nil {
 						t.Fatal(err)
 					}
-					to := &url.URL{Scheme: string(e.Protocol), Host: e.Host + ":" + itoa(e.Port), User: url.UserPassword(e.User, e.Password)}
+					to := &url.URL{Scheme: string(e.Protocol), Host: e.Host + ":" + portText(e.Port), User: url.UserPassword(e.User, e.Password)}
 					tr := &http.Transport{Proxy: http.ProxyURL(to), DisableKeepAlives: true}
 					defer tr.CloseIdleConnections()
 					res, err := (&http.Client{Transport: tr, Timeout: 10 * time.Second}).Get(proxy.Echo)

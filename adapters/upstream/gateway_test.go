@@ -16,7 +16,7 @@ import (
 	"agentproxy/test/contract"
 )
 
-func itoa(port uint16) string { return strconv.Itoa(int(port)) }
+func portText(port uint16) string { return strconv.Itoa(int(port)) }
 
 func TestGatewayContract(t *testing.T) {
 	for _, profile := range upstream.Profiles() {

@@ -26,9 +26,9 @@ type profile struct {
 	country, city   []string // words of a place; nil: it cannot be asked for
 	session, rotate []string // words with a token, and without one
 	ttl             lifetime
-	number          span // tokens are numbers; zero: they are as they come
+	number          numberSpan // tokens are numbers; zero: they are as they come
 
-	networks     []network // the first is the default; nil: there is one
+	networks     []exitNetwork // the first is the default; nil: there is one
 	upperCountry bool
 	countryNames bool              // English names without spaces, not codes
 	countryCodes map[string]string // codes that differ from those of ISO 3166-1
@@ -52,21 +52,21 @@ const cityGapUnknown = "?"
 // there is no such word, and nobody can ask for a time.
 type lifetime struct {
 	word     string
-	units    []unit // the longest that a time is a multiple of is written
+	units    []timeUnit // the longest that a time is a multiple of is written
 	min, max time.Duration
 }
 
-// unit is a length of time and what is written behind its count.
-type unit struct {
+// timeUnit is a length of time and what is written behind its count.
+type timeUnit struct {
 	length time.Duration
 	suffix string
 }
 
-// span is a range of numbers, both ends included.
-type span struct{ min, max uint64 }
+// numberSpan is a range of numbers, both ends included.
+type numberSpan struct{ min, max uint64 }
 
-// network is a kind of exits that one account has beside others.
-type network struct {
+// exitNetwork is a kind of exits that one account has beside others.
+type exitNetwork struct {
 	name string
 	city bool // cities can be asked for
 }

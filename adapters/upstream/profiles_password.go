@@ -16,7 +16,7 @@ var passwordProfiles = map[string]profile{
 		inPassword: true, user: "{username}", first: "_", next: "_",
 		country: []string{"country-{country}"}, city: []string{"country-{country}", "city-{city}"},
 		session: []string{"session-{token}"},
-		ttl: lifetime{"lifetime-{ttl}", []unit{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}},
+		ttl: lifetime{"lifetime-{ttl}", []timeUnit{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}},
 			time.Second, 7 * 24 * time.Hour},
 		cityGap: "", separators: "_-,",
 	},
@@ -28,7 +28,7 @@ var passwordProfiles = map[string]profile{
 		inPassword: true, user: "{username}", first: "_", next: "_",
 		country: []string{"country-{country}"}, city: []string{"country-{country}", "city-{city}"},
 		session:      []string{"session-{token}"},
-		ttl:          lifetime{"lifetime-{ttl}", minutes, time.Minute, 120 * time.Minute},
+		ttl:          lifetime{"lifetime-{ttl}", inMinutes, time.Minute, 120 * time.Minute},
 		upperCountry: true, cityGap: ".", separators: "_-",
 	},
 	// https://github.com/packetstream/packetstream-examples. Unverified: newer

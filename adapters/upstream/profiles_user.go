@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	minutes = []unit{{time.Minute, ""}}
-	seconds = []unit{{time.Second, ""}}
+	inMinutes = []timeUnit{{time.Minute, ""}}
+	inSeconds = []timeUnit{{time.Second, ""}}
 )
 
 // userNameProfiles carry their words in the user name.
@@ -22,7 +22,7 @@ var userNameProfiles = map[string]profile{
 		user: "brd-customer-{username}-zone-{zone}", first: "-", next: "-",
 		country: []string{"country-{country}"}, city: []string{"country-{country}", "city-{city}"},
 		session:    []string{"session-{token}"},
-		networks:   []network{{"residential", true}, {"mobile", true}, {"isp", false}, {"datacenter", false}},
+		networks:   []exitNetwork{{"residential", true}, {"mobile", true}, {"isp", false}, {"datacenter", false}},
 		separators: "-",
 	},
 	// https://developers.oxylabs.io/products/proxies/residential-proxies/session-control:
@@ -33,7 +33,7 @@ var userNameProfiles = map[string]profile{
 		user: "customer-{username}", first: "-", next: "-",
 		country: []string{"cc-{country}"}, city: []string{"cc-{country}", "city-{city}"},
 		session:      []string{"sessid-{token}"},
-		ttl:          lifetime{"sesstime-{ttl}", minutes, time.Minute, 1440 * time.Minute},
+		ttl:          lifetime{"sesstime-{ttl}", inMinutes, time.Minute, 1440 * time.Minute},
 		upperCountry: true, cityGap: "_", separators: "-",
 	},
 	// https://help.decodo.com/docs/residential-proxy-custom-sticky-sessions.md
@@ -42,7 +42,7 @@ var userNameProfiles = map[string]profile{
 		user: "user-{username}", first: "-", next: "-",
 		country: []string{"country-{country}"}, city: []string{"country-{country}", "city-{city}"},
 		session: []string{"session-{token}"},
-		ttl:     lifetime{"sessionduration-{ttl}", minutes, time.Minute, 1440 * time.Minute},
+		ttl:     lifetime{"sessionduration-{ttl}", inMinutes, time.Minute, 1440 * time.Minute},
 		cityGap: "_", separators: "-",
 	},
 	// https://docs.dataimpulse.com/proxies/parameters/session-id.md and its
@@ -54,7 +54,7 @@ var userNameProfiles = map[string]profile{
 		user: "{username}", first: "__", next: ";",
 		country: []string{"cr.{country}"}, city: []string{"cr.{country}", "city.{city}"},
 		session: []string{"sessid.{token}"},
-		ttl:     lifetime{"sessttl.{ttl}", minutes, time.Minute, 120 * time.Minute},
+		ttl:     lifetime{"sessttl.{ttl}", inMinutes, time.Minute, 120 * time.Minute},
 		cityGap: "", separators: "_.;,",
 	},
 	// https://helpcenter.soax.com/en/articles/6723733-sticky-sessions. Without
@@ -64,7 +64,7 @@ var userNameProfiles = map[string]profile{
 		user: "package-{package}", first: "-", next: "-",
 		country: []string{"country-{country}"}, city: []string{"country-{country}", "city-{city}"},
 		session: []string{"sessionid-{token}"},
-		ttl:     lifetime{"sessionlength-{ttl}", seconds, time.Second, 86400 * time.Second},
+		ttl:     lifetime{"sessionlength-{ttl}", inSeconds, time.Second, 86400 * time.Second},
 		cityGap: "+", separators: "-",
 	},
 	// https://help.netnut.io/netnut-documentation/netnut-proxies/residential-proxies/curl-request-parameters:
@@ -77,8 +77,8 @@ var userNameProfiles = map[string]profile{
 		anywhere: []string{"{network}-any"}, country: []string{"{network}-{country}"},
 		city:         []string{"{network}_sc-{country}_{city}"},
 		session:      []string{"sid-{token}"},
-		number:       span{10000, 99999999},
-		networks:     []network{{"res", true}, {"stc", true}, {"mob", false}, {"dc", false}},
+		number:       numberSpan{10000, 99999999},
+		networks:     []exitNetwork{{"res", true}, {"stc", true}, {"mob", false}, {"dc", false}},
 		countryCodes: map[string]string{"GB": "uk"},
 		cityGap:      cityGapUnknown, separators: "-_", nested: "_",
 	},
@@ -90,8 +90,8 @@ var userNameProfiles = map[string]profile{
 		user: "{username}", first: "-", next: "-",
 		country: []string{"{country}"}, city: []string{"{country}", "city_{city}"},
 		session: []string{"{token}"}, rotate: []string{"rotate"},
-		number:   span{1, 99999999},
-		networks: []network{{"residential", true}, {"datacenter", false}},
+		number:   numberSpan{1, 99999999},
+		networks: []exitNetwork{{"residential", true}, {"datacenter", false}},
 		cityGap:  "_", cityLetters: true, separators: "-",
 	},
 	// https://docs.proxy-seller.com/docs/proxy-seller/residential-proxy/api-tool.
@@ -101,7 +101,7 @@ var userNameProfiles = map[string]profile{
 		user: "{username}", first: "_", next: "_",
 		country: []string{"c_{country}"}, city: []string{"c_{country}", "city_{city}"},
 		session:      []string{"s_{token}"},
-		ttl:          lifetime{"ttl_{ttl}", []unit{{time.Second, "s"}}, time.Second, time.Hour},
+		ttl:          lifetime{"ttl_{ttl}", []timeUnit{{time.Second, "s"}}, time.Second, time.Hour},
 		upperCountry: true, cityGap: "-", cityTitle: true, separators: "_",
 	},
 	// https://api.proxies.sx/docs/gateway and docs/USERNAME-DSL.md of
@@ -114,8 +114,8 @@ var userNameProfiles = map[string]profile{
 		user: "{username}", first: "-", next: "-",
 		anywhere: []string{"{network}", "any"}, country: []string{"{network}", "{country}"},
 		session:    []string{"sid-{token}", "rot-sticky"},
-		ttl:        lifetime{"ttl-{ttl}", seconds, 60 * time.Second, 2592000 * time.Second},
-		networks:   []network{{"any", false}, {"mbl", false}, {"peer", false}, {"best", false}},
+		ttl:        lifetime{"ttl-{ttl}", inSeconds, 60 * time.Second, 2592000 * time.Second},
+		networks:   []exitNetwork{{"any", false}, {"mbl", false}, {"peer", false}, {"best", false}},
 		separators: "-", strictUser: true,
 	},
 }
