@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -161,6 +162,21 @@ func TestIPRoyalDeliversInEveryShapeItMayAnswerIn(t *testing.T) {
 				t.Errorf("the stock is %s, want %s", q.Stock, stock)
 			}
 		})
+	}
+}
+
+func TestIPRoyalStandInDeliversWhereTheTestSays(t *testing.T) {
+	s := iproyal.New(t)
+	s.Answers(iproyal.Shape{})
+	s.Deliver([]netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")}, 0, 1080)
+	p := newIPRoyal(t, s, nil)
+	d, err := p.Order(t.Context(), iprAddresses("ord_1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err = p.Read(t.Context(), d.Ref)
+	if err != nil || len(d.IPs) != 2 || d.IPs[1].Host != "127.0.0.2" || d.IPs[1].HTTPPort != 0 || d.IPs[1].SOCKSPort != 1080 {
+		t.Errorf("delivered %+v, %v", d.IPs, err)
 	}
 }
 
