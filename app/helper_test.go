@@ -193,7 +193,7 @@ func (w *world) wire(s setup, clock ports.Clock, ids ports.IDs) {
 		s.trial = 10 * domain.Dollar
 	}
 	var err error
-	var seller ports.OldProvider = w.seller
+	var seller ports.Provider = w.seller
 	if s.stingy {
 		seller = stingy{w.seller}
 	}
@@ -203,7 +203,7 @@ func (w *world) wire(s setup, clock ports.Clock, ids ports.IDs) {
 		}
 		seller = repriced{w.seller, s.reprice}
 	}
-	w.catalog, err = app.NewCatalog([]ports.OldProvider{w.embedded, seller}, upstream.CountryName)
+	w.catalog, err = app.NewCatalog([]ports.Provider{w.embedded, seller}, upstream.CountryName)
 	ok(w.t, err)
 	w.Hub = app.NewHub(w.store, clock)
 	w.accounts = app.NewAccounts(app.AccountConfig{TrialBalance: max(s.trial, 0), TrialDays: 14, PerMinute: s.perMinute},

@@ -71,7 +71,7 @@ func TestTerminateWhileTheProviderWorks(t *testing.T) {
 		ok(t, err)
 		ok(t, w.work())
 		// The lost request arrives after all. The job that still waits is left.
-		_, err = w.seller.Provision(t.Context(), ports.OldOrder{Ref: d.View.ID, Product: w.seller.Products()[0], Quantity: 1})
+		_, err = w.seller.Provision(t.Context(), ports.Order{Ref: d.View.ID, Product: w.seller.Products()[0], Quantity: 1})
 		ok(t, err)
 		w.reconciled()
 	})

@@ -14,7 +14,7 @@ import (
 // stingy is a seller that delivers nothing and says that all is well.
 type stingy struct{ *fake.Provider }
 
-func (stingy) Provision(context.Context, ports.OldOrder) ([]session.Exit, error) { return nil, nil }
+func (stingy) Provision(context.Context, ports.Order) ([]session.Exit, error) { return nil, nil }
 
 // reprice gives the seller, with its books, another catalogue.
 func (w *world) reprice(to []catalog.Product) {

@@ -43,7 +43,7 @@ func open(t testing.TB, texts ...string) *upstream.Embedded {
 	return p
 }
 
-func product(t testing.TB, p ports.OldProvider, no string) catalog.Product {
+func product(t testing.TB, p ports.Provider, no string) catalog.Product {
 	t.Helper()
 	for _, found := range p.Products() {
 		if found.No == no {
@@ -64,7 +64,7 @@ func ips(exits []session.Exit) string {
 
 func TestContract(t *testing.T) {
 	t.Run("loopback", func(t *testing.T) {
-		contract.Provider(t, func(t *testing.T) ports.OldProvider {
+		contract.Provider(t, func(t *testing.T) ports.Provider {
 			p, err := upstream.NewEmbedded(upstream.Config{}, silent)
 			if err != nil {
 				t.Fatal(err)
@@ -73,7 +73,7 @@ func TestContract(t *testing.T) {
 		})
 	})
 	t.Run("a server's own addresses", func(t *testing.T) {
-		contract.Provider(t, func(t *testing.T) ports.OldProvider {
+		contract.Provider(t, func(t *testing.T) ports.Provider {
 			var list []netip.Addr
 			for ip := netip.MustParseAddr("203.0.113.1"); len(list) < 42; ip = ip.Next() {
 				list = append(list, ip)
@@ -135,14 +135,14 @@ func TestHalves(t *testing.T) {
 			}
 			dynamic, static := map[string]bool{}, []string{}
 			for i := range 100 {
-				exits, err := p.Provision(t.Context(), ports.OldOrder{Ref: fmt.Sprint(i), Product: product(t, p, "dyn_fast_1"), Quantity: 1})
+				exits, err := p.Provision(t.Context(), ports.Order{Ref: fmt.Sprint(i), Product: product(t, p, "dyn_fast_1"), Quantity: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
 				dynamic[ips(exits)] = true
 			}
 			n := len(strings.Fields(c.static))
-			if exits, err := p.Provision(t.Context(), ports.OldOrder{Product: product(t, p, "sta_isp_1"), Quantity: max(n, 1)}); err == nil {
+			if exits, err := p.Provision(t.Context(), ports.Order{Product: product(t, p, "sta_isp_1"), Quantity: max(n, 1)}); err == nil {
 				static = strings.Fields(ips(exits))
 				slices.Sort(static)
 			}
@@ -155,7 +155,7 @@ func TestHalves(t *testing.T) {
 			if got := product(t, p, "sta_isp_1").Available; got != (n > 0) {
 				t.Errorf("of %d static addresses, available is %v", n, got)
 			}
-			_, err = p.Provision(t.Context(), ports.OldOrder{Product: product(t, p, "sta_isp_1"), Quantity: n + 1})
+			_, err = p.Provision(t.Context(), ports.Order{Product: product(t, p, "sta_isp_1"), Quantity: n + 1})
 			if !errors.Is(err, catalog.ErrOutOfStock) {
 				t.Errorf("%d of %d static addresses answer %v", n+1, n, err)
 			}
@@ -175,7 +175,7 @@ func sorted(set map[string]bool) []string {
 func TestRotation(t *testing.T) {
 	t.Run("of one address there is no other", func(t *testing.T) {
 		p := open(t, "203.0.113.1")
-		_, err := p.Rotate(t.Context(), ports.OldOrder{}, session.Exit{IP: netip.MustParseAddr("203.0.113.1")})
+		_, err := p.Rotate(t.Context(), ports.Order{}, session.Exit{IP: netip.MustParseAddr("203.0.113.1")})
 		if !errors.Is(err, catalog.ErrOutOfStock) {
 			t.Errorf("got %v", err)
 		}
@@ -183,7 +183,7 @@ func TestRotation(t *testing.T) {
 	t.Run("of two it is the other", func(t *testing.T) {
 		p := open(t, "203.0.113.1", "203.0.113.2", "203.0.113.3")
 		for range 20 {
-			next, err := p.Rotate(t.Context(), ports.OldOrder{}, session.Exit{IP: netip.MustParseAddr("203.0.113.1")})
+			next, err := p.Rotate(t.Context(), ports.Order{}, session.Exit{IP: netip.MustParseAddr("203.0.113.1")})
 			if err != nil || next.IP.String() != "203.0.113.3" {
 				t.Fatalf("got %v, %v", next, err)
 			}
@@ -191,13 +191,13 @@ func TestRotation(t *testing.T) {
 	})
 	t.Run("a session whose exit is gone is given any", func(t *testing.T) {
 		p := open(t, "203.0.113.1")
-		if next, err := p.Rotate(t.Context(), ports.OldOrder{}, session.Exit{IP: netip.MustParseAddr("192.0.2.1")}); err != nil || !next.IP.IsValid() {
+		if next, err := p.Rotate(t.Context(), ports.Order{}, session.Exit{IP: netip.MustParseAddr("192.0.2.1")}); err != nil || !next.IP.IsValid() {
 			t.Errorf("got %v, %v", next, err)
 		}
 	})
 	t.Run("an address that a session owns is never given, should the halves have been swapped", func(t *testing.T) {
 		p := open(t, "203.0.113.1", "203.0.113.2", "203.0.113.3")
-		o := ports.OldOrder{Product: product(t, p, "dyn_fast_1"), Quantity: 1, Taken: map[string]bool{"203.0.113.1": true}}
+		o := ports.Order{Product: product(t, p, "dyn_fast_1"), Quantity: 1, Taken: map[string]bool{"203.0.113.1": true}}
 		for i := range 20 {
 			o.Ref = fmt.Sprint(i)
 			if exits, err := p.Provision(t.Context(), o); err != nil || ips(exits) != "203.0.113.3" {
@@ -218,7 +218,7 @@ func TestSessionsSpreadOverTheExits(t *testing.T) {
 	p := open(t, list...)
 	count := map[string]int{}
 	for i := range 2000 {
-		exits, err := p.Provision(t.Context(), ports.OldOrder{Ref: fmt.Sprintf("sess_%020d", i*7919), Product: product(t, p, "dyn_fast_1"), Quantity: 1})
+		exits, err := p.Provision(t.Context(), ports.Order{Ref: fmt.Sprintf("sess_%020d", i*7919), Product: product(t, p, "dyn_fast_1"), Quantity: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestLoopbackIsProbed(t *testing.T) {
 		t.Errorf("more than one line was logged:\n%s", out.String())
 	}
 	for _, no := range []string{"dyn_fast_1", "sta_isp_1"} {
-		exits, err := p.Provision(t.Context(), ports.OldOrder{Ref: "sess_1", Product: product(t, p, no), Quantity: 1})
+		exits, err := p.Provision(t.Context(), ports.Order{Ref: "sess_1", Product: product(t, p, no), Quantity: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +281,7 @@ func TestWhatCannotBeBound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		exits, err := p.Provision(t.Context(), ports.OldOrder{Ref: "sess_1", Product: product(t, p, "dyn_fast_1"), Quantity: 1})
+		exits, err := p.Provision(t.Context(), ports.Order{Ref: "sess_1", Product: product(t, p, "dyn_fast_1"), Quantity: 1})
 		if err != nil || ips(exits) != "127.0.0.1" {
 			t.Errorf("got %v, %v", exits, err)
 		}
@@ -295,7 +295,7 @@ func TestWhatCannotBeBound(t *testing.T) {
 }
 
 func TestModule(t *testing.T) {
-	var providers []ports.OldProvider
+	var providers []ports.Provider
 	app := fx.New(fx.NopLogger, upstream.EmbeddedModule, fx.Supply(upstream.Config{}, silent),
 		fx.Populate(fx.Annotate(&providers, fx.ParamTags(`group:"providers"`))))
 	if app.Err() != nil || len(providers) != 1 || providers[0].Name() != upstream.EmbeddedName {
@@ -308,7 +308,7 @@ func BenchmarkProvisionStatic(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := ports.OldOrder{Ref: "sess_aaaaaaaaaaaaaaaaaaaa", Product: product(b, p, "sta_isp_1"), Quantity: 5}
+	o := ports.Order{Ref: "sess_aaaaaaaaaaaaaaaaaaaa", Product: product(b, p, "sta_isp_1"), Quantity: 5}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := p.Provision(b.Context(), o); err != nil {

@@ -9,5 +9,5 @@ import (
 // EmbeddedModule adds the embedded provider to the group "providers". It needs
 // a Config and a *slog.Logger.
 var EmbeddedModule = fx.Module("upstream-embedded",
-	fx.Provide(fx.Annotate(NewEmbedded, fx.As(new(ports.OldProvider)), fx.ResultTags(`group:"providers"`))),
+	fx.Provide(fx.Annotate(NewEmbedded, fx.As(new(ports.Provider)), fx.ResultTags(`group:"providers"`))),
 )

@@ -131,7 +131,7 @@ func (p *proof) faults(ctx context.Context) (float64, error) {
 type catalogIn struct {
 	fx.In
 
-	Providers []ports.OldProvider     `group:"providers"`
+	Providers []ports.Provider     `group:"providers"`
 	Registry  *prometheus.Registry `optional:"true"`
 }
 
@@ -143,7 +143,7 @@ func newCatalog(in catalogIn) (*app.Catalog, error) {
 		if err := in.Registry.Register(calls); err != nil {
 			return nil, err
 		}
-		list = make([]ports.OldProvider, len(in.Providers))
+		list = make([]ports.Provider, len(in.Providers))
 		for i, p := range in.Providers {
 			list[i] = counted{p, calls}
 		}
@@ -153,7 +153,7 @@ func newCatalog(in catalogIn) (*app.Catalog, error) {
 
 // counted is a provider whose calls are counted.
 type counted struct {
-	ports.OldProvider
+	ports.Provider
 	calls *prometheus.CounterVec
 }
 
@@ -166,29 +166,29 @@ func (p counted) count(operation string, err error) {
 }
 
 // Provision counts the call.
-func (p counted) Provision(ctx context.Context, o ports.OldOrder) ([]session.Exit, error) {
-	exits, err := p.OldProvider.Provision(ctx, o)
+func (p counted) Provision(ctx context.Context, o ports.Order) ([]session.Exit, error) {
+	exits, err := p.Provider.Provision(ctx, o)
 	p.count("provision", err)
 	return exits, err
 }
 
 // Rotate counts the call.
-func (p counted) Rotate(ctx context.Context, o ports.OldOrder, current session.Exit) (session.Exit, error) {
-	exit, err := p.OldProvider.Rotate(ctx, o, current)
+func (p counted) Rotate(ctx context.Context, o ports.Order, current session.Exit) (session.Exit, error) {
+	exit, err := p.Provider.Rotate(ctx, o, current)
 	p.count("rotate", err)
 	return exit, err
 }
 
 // Extend counts the call.
-func (p counted) Extend(ctx context.Context, o ports.OldOrder, until time.Time) error {
-	err := p.OldProvider.Extend(ctx, o, until)
+func (p counted) Extend(ctx context.Context, o ports.Order, until time.Time) error {
+	err := p.Provider.Extend(ctx, o, until)
 	p.count("extend", err)
 	return err
 }
 
 // Release counts the call.
 func (p counted) Release(ctx context.Context, ref string) error {
-	err := p.OldProvider.Release(ctx, ref)
+	err := p.Provider.Release(ctx, ref)
 	p.count("release", err)
 	return err
 }

@@ -11,15 +11,16 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 )
 
 func dynamic(no string, price domain.Money, countries ...string) catalog.Product {
-	return catalog.Product{No: no, Name: no, Type: session.Dynamic, Provider: "p", Price: price, Countries: countries,
+	return catalog.Product{No: no, Name: no, Type: session.Dynamic, Sources: []supply.Source{{Provider: "p"}}, Price: price, Countries: countries,
 		MinQuantity: 1, MaxQuantity: 1, MinBytes: billing.GB / 10, MaxBytes: 1000 * billing.GB, Available: true}
 }
 
 func static(no string, price domain.Money, countries ...string) catalog.Product {
-	return catalog.Product{No: no, Name: no, Type: session.Static, Provider: "p", Countries: countries,
+	return catalog.Product{No: no, Name: no, Type: session.Static, Sources: []supply.Source{{Provider: "p"}}, Countries: countries,
 		Durations:   []catalog.Duration{{Days: 30, Price: price}, {Days: 90, Price: 2 * price}},
 		MinQuantity: 1, MaxQuantity: 100, Available: true}
 }
@@ -153,7 +154,8 @@ func TestCheck(t *testing.T) {
 		{"a code that is missing", "code must", changed(dyn, func(p *catalog.Product) { p.No = "" })},
 		{"a code that is used", "used twice", changed(dyn, func(p *catalog.Product) { p.No = "dyn_fast" })},
 		{"no name", "name is missing", changed(dyn, func(p *catalog.Product) { p.Name = "" })},
-		{"no provider", "provider is missing", changed(dyn, func(p *catalog.Product) { p.Provider = "" })},
+		{"no source", "sources are missing", changed(dyn, func(p *catalog.Product) { p.Sources = nil })},
+		{"a source of nobody", "names no provider", changed(dyn, func(p *catalog.Product) { p.Sources = []supply.Source{{}} })},
 		{"an unknown type", "type must", changed(dyn, func(p *catalog.Product) { p.Type = "Dynamic" })},
 		{"a free GB", "price of a GB", changed(dyn, func(p *catalog.Product) { p.Price = 0 })},
 		{"a price nobody can count", "counted", changed(dyn, func(p *catalog.Product) { p.Price = math.MaxInt64 / 10 })},

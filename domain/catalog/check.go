@@ -42,8 +42,13 @@ func Check(products []Product) error {
 		if p.Name == "" {
 			add("the name is missing")
 		}
-		if p.Provider == "" {
-			add("the provider is missing")
+		if len(p.Sources) == 0 {
+			add("the sources are missing: who delivers it")
+		}
+		for _, source := range p.Sources {
+			if source.Provider == "" {
+				add("a source names no provider")
+			}
 		}
 		p.checkPlaces(add)
 		switch p.Type {

@@ -20,7 +20,7 @@ import (
 
 func TestContract(t *testing.T) {
 	for _, local := range []bool{false, true} {
-		contract.Provider(t, func(t *testing.T) ports.OldProvider {
+		contract.Provider(t, func(t *testing.T) ports.Provider {
 			p := fake.NewProvider("fake")
 			p.SetLocal(local)
 			return p
@@ -67,10 +67,10 @@ func TestProductsAreACatalogue(t *testing.T) {
 	}
 }
 
-func order(p *fake.Provider, no string, quantity int) ports.OldOrder {
+func order(p *fake.Provider, no string, quantity int) ports.Order {
 	for _, product := range p.Products() {
 		if product.No == no {
-			return ports.OldOrder{Ref: "sess_1", Product: product, Quantity: quantity, Days: 30}
+			return ports.Order{Ref: "sess_1", Product: product, Quantity: quantity, Days: 30}
 		}
 	}
 	panic("no product " + no)
