@@ -1,11 +1,13 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"agentproxy/domain/session"
@@ -146,17 +148,34 @@ func (p *proxySellerResident) Order(ctx context.Context, in supply.Intent) (supp
 	return d, nil // without a credential yet, Read gets it
 }
 
-// access gets the credential of a package. It is that of a list that the call
-// makes; that a repeated PUT answers the same list is taken from what PUT means.
+// proxySellerList is one list of a package: a credential of the gateway.
+type proxySellerList struct {
+	ID              int64
+	Login, Password string
+}
+
+// access gets the credential of a package, which is that of its first list. A new
+// package has none until a call makes it; that call is a write, and writes are
+// slow, so the lists are asked first. That a repeated PUT would answer the same
+// list is taken from what PUT means.
 func (p *proxySellerResident) access(ctx context.Context, k proxySellerPackage) (supply.Access, error) {
-	var list struct{ Login, Password string }
-	if err := p.change(ctx, http.MethodPut, "/residentsubuser/list/tools", map[string]string{"package_key": k.Key}, &list); err != nil {
-		return supply.Access{}, err
+	var lists []proxySellerList
+	if p.get(ctx, "/residentsubuser/lists?package_key="+url.QueryEscape(k.Key), &lists) != nil {
+		lists = nil // unverified: the shape of an empty answer
 	}
-	if list.Login == "" || list.Password == "" {
+	lists = slices.DeleteFunc(lists, func(l proxySellerList) bool { return l.Login == "" || l.Password == "" })
+	if len(lists) == 0 {
+		var made proxySellerList
+		if err := p.change(ctx, http.MethodPut, "/residentsubuser/list/tools", map[string]string{"package_key": k.Key}, &made); err != nil {
+			return supply.Access{}, err
+		}
+		lists = append(lists, made)
+	}
+	first := slices.MinFunc(lists, func(a, b proxySellerList) int { return cmp.Compare(a.ID, b.ID) })
+	if first.Login == "" || first.Password == "" {
 		return supply.Access{}, proxySellerOdd(supply.Temporary)
 	}
-	return supply.Access{User: list.Login, Password: list.Password, CapBytes: int64(*k.Limit)}, nil
+	return supply.Access{User: first.Login, Password: first.Password, CapBytes: int64(*k.Limit)}, nil
 }
 
 // packages lists all of them.
@@ -221,21 +240,34 @@ func (p *proxySellerResident) Read(ctx context.Context, ref string) (supply.Deli
 	return supply.Delivery{Ref: ref, State: supply.Live, SKU: p.section, Quantity: 1, Access: access}, nil
 }
 
-// Cancel deletes a package; the rest of its traffic goes back to the tariff. What
-// became of it is a text, with JSON inside or without.
+// Cancel deletes a package; the rest of its traffic goes back to the tariff.
 func (p *proxySellerResident) Cancel(ctx context.Context, ref string) error {
-	var said string
+	var said json.RawMessage
 	if err := p.change(ctx, http.MethodDelete, "/residentsubuser/delete", map[string]string{"package_key": ref}, &said); err != nil {
 		if supply.ClassOf(err) == supply.NotFound {
 			return nil
 		}
 		return err
 	}
-	switch strings.Trim(strings.ToLower(strings.NewReplacer(" ", "", `"`, "", "status:", "").Replace(said)), "{}") {
-	case "delete", "deleted", "not-found":
+	switch proxySellerDeleted(said) {
+	case "delete", "not-found":
 		return nil
 	}
 	return proxySellerOdd(supply.Temporary)
+}
+
+// proxySellerDeleted is what became of a deletion: the answer is a word, or JSON
+// with a status, and that may be inside a text.
+func proxySellerDeleted(said json.RawMessage) string {
+	var word string
+	if json.Unmarshal(said, &word) == nil {
+		said = json.RawMessage(word)
+	}
+	var data struct{ Status string }
+	if json.Unmarshal(said, &data) == nil {
+		return data.Status
+	}
+	return word
 }
 
 // update writes a package as it is, but for one change: whether the seller keeps

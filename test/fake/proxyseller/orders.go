@@ -23,6 +23,7 @@ type order struct {
 	polls            int // until it is delivered
 	proxies          []*proxy
 	renewal          *renewal
+	ended            bool // about to end: listed only with ends=Y
 }
 
 // proxy is one address.
@@ -191,6 +192,9 @@ func (s *Server) list(r *http.Request, section string) string {
 			q.Get("latest") == "Y" && q.Get("orderId") == "" && i != len(s.goods)-1 {
 			continue
 		}
+		if o.ended != (q.Get("ends") == "Y") {
+			continue
+		}
 		if o.polls > 0 {
 			o.polls--
 			continue
@@ -210,14 +214,17 @@ func (s *Server) item(o *order, p *proxy) map[string]any {
 	if o.auth != "" {
 		login, password = "", "" // they are in auth/list alone
 	}
-	auto := "N"
+	auto, status := "N", "ACTIVE"
+	if o.ended {
+		status = "ENDED"
+	}
 	if p.auto {
 		auto = "Y"
 	}
 	return map[string]any{"id": p.id, "order_id": o.id, "order_number": o.part, "base_order_number": o.number,
 		"basket_id": o.id, "ip": p.host, "ip_only": p.addr.String(), "protocol": "HTTP", "port_socks": p.socks,
 		"port_http": p.http, "login": login, "password": password, "auth_ip": "", "rotation": "", "link_reboot": "#",
-		"country": countries[o.country], "country_alpha3": o.country, "status": "Active", "status_type": "ACTIVE",
+		"country": countries[o.country], "country_alpha3": o.country, "status": "Active", "status_type": status,
 		"can_prolong": true, "date_start": day(p.start), "date_end": day(p.end), "comment": "", "auto_renew": auto,
 		"auto_renew_period": "", "is_uptime": false}
 }

@@ -157,6 +157,16 @@ func (s *Server) Vanish(ref string) {
 	})
 }
 
+// NearEnd lets an order be about to end: its addresses work, and are listed only
+// with ends=Y.
+func (s *Server) NearEnd(ref string) {
+	s.locked(func() {
+		for _, o := range s.goods {
+			o.ended = o.ended || o.number == ref
+		}
+	})
+}
+
 // Age makes everything that was sold so far older, by the seller's clock.
 func (s *Server) Age(d time.Duration) {
 	s.locked(func() {
@@ -239,6 +249,7 @@ func (s *Server) calls(r *http.Request) map[string]func(section string) string {
 		"POST residentsubuser/create":    func(string) string { return s.createPackage(r) },
 		"POST residentsubuser/update":    func(string) string { return s.updatePackage(r) },
 		"DELETE residentsubuser/delete":  func(string) string { return s.deletePackage(r) },
+		"GET residentsubuser/lists":      func(string) string { return s.lists(r) },
 		"PUT residentsubuser/list/tools": func(string) string { return s.tools(r) },
 	}
 }

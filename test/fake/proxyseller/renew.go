@@ -98,7 +98,7 @@ func (s *Server) settle(o *order) {
 	for _, p := range o.proxies {
 		p.id, p.end, p.auto = objectID(now, s.next()), p.end.AddDate(0, o.renewal.months, 0), true
 	}
-	o.renewal = nil
+	o.renewal, o.ended = nil, false
 }
 
 // selfRenewal switches renewal without being asked for on or off.

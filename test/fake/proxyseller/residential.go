@@ -18,6 +18,7 @@ type parcel struct {
 	limit, used     int64
 	ends            time.Time
 	login, password string
+	listed          bool // the list with the credential was made
 }
 
 // view is a package as it is answered: bytes are texts, its end is an object.
@@ -197,6 +198,23 @@ func (s *Server) tools(r *http.Request) string {
 	if p == nil {
 		return failure(noPackage)
 	}
-	return success(map[string]any{"id": 561, "title": "Tools", "login": p.login, "password": p.password, "whitelist": "",
-		"rotation": p.rotation, "geo": map[string]any{}, "export": map[string]any{"ports": 1000, "ext": "txt"}})
+	p.listed = true
+	return success(p.list())
+}
+
+func (p *parcel) list() map[string]any {
+	return map[string]any{"id": 561, "title": "Tools", "login": p.login, "password": p.password, "whitelist": "",
+		"rotation": p.rotation, "geo": map[string]any{}, "export": map[string]any{"ports": 1000, "ext": "txt"}}
+}
+
+func (s *Server) lists(r *http.Request) string {
+	p := s.parcel(r.URL.Query().Get("package_key"))
+	if p == nil {
+		return failure(noPackage)
+	}
+	list := []any{}
+	if p.listed {
+		list = append(list, p.list())
+	}
+	return success(list)
 }
