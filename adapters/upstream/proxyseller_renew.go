@@ -69,7 +69,7 @@ func (p *proxySellerStatic) Renew(ctx context.Context, ref string, in supply.Int
 	if err := p.ask(ctx, "/prolong/calc/"+p.section, body, &bill); err != nil {
 		return nil, err
 	}
-	cost, err := bill.cost(len(items))
+	cost, err := p.cost(bill, len(items))
 	if err != nil {
 		return nil, err
 	}

@@ -126,9 +126,9 @@ func proxySellerPeriod(in supply.Intent) (string, error) {
 }
 
 // cost is what a calculation for n addresses comes to.
-func (b proxySellerBill) cost(n int) (domain.Money, error) {
+func (p *proxySellerStatic) cost(b proxySellerBill, n int) (domain.Money, error) {
 	if b.Warning != "" { // without an error beside it: not documented, and not to be paid
-		return 0, supply.Refuse(supply.Invalid, plain(b.Warning))
+		return 0, supply.Refuse(supply.Invalid, plain(p.reads.hide.Replace(b.Warning)))
 	}
 	if b.Total == nil || *b.Total < 0 || b.Currency != domain.Currency || b.Quantity != n {
 		return 0, proxySellerOdd(supply.Temporary)
@@ -147,7 +147,7 @@ func (p *proxySellerStatic) Quote(ctx context.Context, in supply.Intent) (supply
 	if err := p.ask(ctx, "/order/calc", body, &bill); err != nil {
 		return supply.Quote{}, err
 	}
-	cost, err := bill.cost(in.Quantity)
+	cost, err := p.cost(bill, in.Quantity)
 	if err != nil {
 		return supply.Quote{}, err
 	}

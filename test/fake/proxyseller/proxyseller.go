@@ -208,7 +208,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, p := range s.planned {
-		if strings.Contains(call, p.part) {
+		if strings.Contains("/"+call, p.part) {
 			s.planned = append(s.planned[:i:i], s.planned[i+1:]...)
 			write(w, p.body)
 			return
