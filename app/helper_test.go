@@ -22,6 +22,7 @@ import (
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 	"agentproxy/test/pg"
@@ -199,7 +200,7 @@ func (w *world) wire(s setup, clock ports.Clock, ids ports.IDs) {
 	}
 	if s.reprice != nil {
 		for i := range s.reprice {
-			s.reprice[i].Provider = w.seller.Name()
+			s.reprice[i].Provider, s.reprice[i].Sources = w.seller.Name(), []supply.Source{{Provider: w.seller.Name()}}
 		}
 		seller = repriced{w.seller, s.reprice}
 	}

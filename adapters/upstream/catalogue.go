@@ -5,6 +5,7 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 )
 
 // Bounds of the embedded catalogue.
@@ -34,6 +35,16 @@ func embeddedCatalogue(p pool) []catalog.Product {
 	}
 	for i := range products {
 		products[i].Provider, products[i].Countries = EmbeddedName, Countries
+		products[i].Sources = []supply.Source{{Provider: EmbeddedName}}
 	}
 	return products
+}
+
+// EmbeddedCodes are the codes of the embedded catalogue.
+func EmbeddedCodes() []string {
+	var codes []string
+	for _, p := range embeddedCatalogue(pool{}) {
+		codes = append(codes, p.No)
+	}
+	return codes
 }

@@ -11,6 +11,7 @@ import (
 
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -79,7 +80,7 @@ func NewProvider(name string, products ...catalog.Product) *Provider {
 	}
 	products = slices.Clone(products)
 	for i := range products {
-		products[i].Provider = name
+		products[i].Provider, products[i].Sources = name, []supply.Source{{Provider: name}}
 	}
 	return &Provider{name: name, products: products,
 		always: map[Op]Step{}, next: map[Op][]Step{}, calls: map[Op]int{}, books: map[string]*Purchase{}}
