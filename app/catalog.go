@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"agentproxy/domain"
@@ -38,6 +39,26 @@ func NewCatalog(providers []ports.OldProvider, nameOf func(country string) strin
 	c := &Catalog{nameOf: nameOf}
 	c.offer.Store(o)
 	return c, nil
+}
+
+// Replace checks products and sells them instead of all others from now on. Each
+// must come from providers that are here since the start. A fault changes
+// nothing.
+func (c *Catalog) Replace(products []catalog.Product) error {
+	o := &offer{products: products, byNo: map[string]int{}, providers: c.offer.Load().providers}
+	if err := catalog.Check(products); err != nil {
+		return err
+	}
+	for i, p := range products {
+		o.byNo[p.No] = i
+		for _, s := range p.Sources {
+			if o.providers[s.Provider] == nil {
+				return fmt.Errorf("product %s: the provider %s is not running", p.No, s.Provider)
+			}
+		}
+	}
+	c.offer.Store(o)
+	return nil
 }
 
 // Products lists what fits the filter, in the order of the providers.
