@@ -48,6 +48,9 @@ func (s Shelf) Sellers(log *slog.Logger) (Sellers, error) {
 	return list, nil
 }
 
+// Providers counts the configured providers.
+func (s Shelf) Providers() int { return len(s.specs) }
+
 // Kind is the kind of a configured provider; empty when there is none of the
 // name.
 func (s Shelf) Kind(provider string) string {
