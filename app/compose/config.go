@@ -108,7 +108,7 @@ func load(r *shelfReader) (Settings, error) {
 	}
 	s, err := c.check(ch)
 	s.Shelf = shelf
-	return s, err
+	return s, ordered(err)
 }
 
 // named says which variables could not be read; the library names the fields.

@@ -1,8 +1,10 @@
 package compose
 
 import (
+	"cmp"
 	"errors"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -89,6 +91,23 @@ func set(field reflect.Value, v value) {
 			field.SetString(text)
 		}
 	}
+}
+
+// ordered puts the faults of the file in the order of its lines, and those of
+// the variables behind them.
+func ordered(err error) error {
+	faults := FaultsOf(err)
+	slices.SortStableFunc(faults, func(a, b Fault) int {
+		if a.File == "" || b.File == "" {
+			return cmp.Compare(b.File, a.File)
+		}
+		return cmp.Compare(a.Line, b.Line)
+	})
+	list := make([]error, len(faults))
+	for i, f := range faults {
+		list[i] = f
+	}
+	return errors.Join(list...)
 }
 
 // FaultsOf takes the error of Load apart.

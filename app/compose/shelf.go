@@ -13,8 +13,8 @@ import (
 // Shelf is what the configuration file says of providers and products. The zero
 // Shelf sells the embedded catalogue and nothing else.
 //
-// The settings of the providers, their secrets among them, are not exported and
-// behind pointers: neither fmt nor JSON prints them.
+// The settings of the providers, their secrets among them, are behind a function:
+// neither fmt, nor JSON, nor a log prints them.
 type Shelf struct {
 	// WithoutEmbedded: the embedded catalogue is not sold. Its provider stays, for
 	// sessions that were sold before.
@@ -22,8 +22,15 @@ type Shelf struct {
 	Products        []catalog.Product // in the order of the file
 	Warnings        []Fault           // what the operator should know and may leave
 
-	specs []*upstream.Spec // in the order of the file
+	specs func() []upstream.Spec // in the order of the file; nil: none
 	make  MakeProvider
+}
+
+func (s Shelf) list() []upstream.Spec {
+	if s.specs == nil {
+		return nil
+	}
+	return s.specs()
 }
 
 // MakeProvider makes a provider as it was configured. Its error names every
@@ -37,9 +44,9 @@ type Sellers []ports.Provider
 // Sellers makes the providers. They were made once when the file was read, so
 // it does not fail for what the operator wrote.
 func (s Shelf) Sellers(log *slog.Logger) (Sellers, error) {
-	list := make(Sellers, len(s.specs))
-	for i, spec := range s.specs {
-		p, err := s.make(*spec, log)
+	list := make(Sellers, len(s.list()))
+	for i, spec := range s.list() {
+		p, err := s.make(spec, log)
 		if err != nil {
 			return nil, fmt.Errorf("provider %s: %w", spec.Name, err)
 		}
@@ -49,12 +56,12 @@ func (s Shelf) Sellers(log *slog.Logger) (Sellers, error) {
 }
 
 // Providers counts the configured providers.
-func (s Shelf) Providers() int { return len(s.specs) }
+func (s Shelf) Providers() int { return len(s.list()) }
 
 // Kind is the kind of a configured provider; empty when there is none of the
 // name.
 func (s Shelf) Kind(provider string) string {
-	for _, spec := range s.specs {
+	for _, spec := range s.list() {
 		if spec.Name == provider {
 			return spec.Kind
 		}
@@ -74,18 +81,18 @@ func (s Shelf) Sold(embedded []catalog.Product) []catalog.Product {
 // changed names the providers whose settings differ from what they were, and
 // those that are new or gone.
 func (s Shelf) changed(was Shelf) (names []string) {
-	before := map[string]*upstream.Spec{}
-	for _, spec := range was.specs {
+	before := map[string]upstream.Spec{}
+	for _, spec := range was.list() {
 		before[spec.Name] = spec
 	}
-	for _, spec := range s.specs {
+	for _, spec := range s.list() {
 		if !reflect.DeepEqual(before[spec.Name], spec) {
 			names = append(names, spec.Name)
 		}
 		delete(before, spec.Name)
 	}
-	for _, spec := range was.specs {
-		if before[spec.Name] != nil {
+	for _, spec := range was.list() {
+		if _, gone := before[spec.Name]; gone {
 			names = append(names, spec.Name)
 		}
 	}
@@ -100,6 +107,7 @@ type shelfReader struct {
 	running Sellers
 
 	shelf   Shelf
+	specs   []upstream.Spec
 	written map[string]bool           // every name of a provider in the file
 	sellers map[string]ports.Provider // those that could be made, by name
 	codes   map[string]int            // of products, and the lines of these
@@ -115,9 +123,12 @@ func (r *shelfReader) read(root fields) Shelf {
 	if r.running != nil {
 		clear(r.sellers)
 		for _, p := range r.running {
-			r.sellers[p.Name()] = p
+			if r.written[p.Name()] { // else the file would be refused at the next start
+				r.sellers[p.Name()] = p
+			}
 		}
 	}
+	r.shelf.specs = func() []upstream.Spec { return r.specs }
 	var places []value
 	for _, v := range root.get("products").items() {
 		if p, ok := r.product(v); ok {

@@ -30,7 +30,7 @@ var providerFields = []string{"name", "kind", "base_url", "secrets", "options", 
 // provider reads one provider and tries whether it can be made.
 func (r *shelfReader) provider(v value) {
 	m := v.fields(providerFields...)
-	s := &upstream.Spec{
+	s := upstream.Spec{
 		Name:    r.providerName(m.need("name", "products name the provider by it")),
 		Kind:    m.need("kind", "what sells there, such as gateway").text(),
 		BaseURL: baseURL(m.get("base_url")),
@@ -47,11 +47,11 @@ func (r *shelfReader) provider(v value) {
 	for _, p := range m.get("locations").pairs() {
 		s.Locations[p.key] = location(p)
 	}
-	r.shelf.specs = append(r.shelf.specs, s)
+	r.specs = append(r.specs, s)
 	if s.Kind == "" {
 		return
 	}
-	made, err := r.make(*s, slog.New(slog.DiscardHandler))
+	made, err := r.make(s, slog.New(slog.DiscardHandler))
 	if err != nil {
 		blame(m, err, s.Secrets)
 		return
@@ -126,7 +126,7 @@ func blame(m fields, err error, secrets map[string]string) {
 	}
 	var notes []note
 	for _, e := range leaves(err) {
-		text := hide(e.Error(), secrets)
+		text := strings.ReplaceAll(hide(e.Error(), secrets), "\n", " ")
 		word, rest, _ := strings.Cut(text, " ")
 		head, part, nested := strings.Cut(strings.TrimSuffix(word, ":"), ".")
 		at := m.of

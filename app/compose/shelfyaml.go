@@ -182,7 +182,7 @@ func (v value) fields(names ...string) fields {
 	}
 	for _, p := range v.pairs() {
 		if f.have[p.key] = p.value; !known[p.key] {
-			p.fault("does not exist; there are %s", strings.Join(names, ", "))
+			p.fault("does not exist here")
 		}
 	}
 	return f
@@ -199,7 +199,7 @@ func (f fields) get(name string) value {
 // need is an entry that must be there.
 func (f fields) need(name, what string) value {
 	v := f.get(name)
-	if !v.given() {
+	if _, ok := f.of.node.(*ast.MappingNode); ok && !v.given() {
 		v.fault("is missing: %s", what)
 	}
 	return v
