@@ -22,10 +22,9 @@ import (
 // in front of the key.
 const proxySellerBase = "https://proxy-seller.com/personal/api/v2"
 
-// proxySellerPace is how many calls of the API are made a second. The official
-// client (https://github.com/proxy-seller/userApiGolang, ratelimit.go) begins
-// writes a second and calls that spend money two seconds apart; these are a fifth
-// and a tenth of the pace.
+// proxySellerPace is how many reads a second are made. Writes are made at a fifth
+// of the pace and calls that spend money at a tenth: a second and two seconds
+// apart.
 const proxySellerPace = 5
 
 // proxySellerSections are what can be sold: addresses for a time, and residential
@@ -49,10 +48,10 @@ type proxySeller struct {
 	name, section, purpose string
 	places                 map[string]string // the seller's ids, by "US" or "US/newyork"
 	log                    *slog.Logger
-	// reads and writes share a connection pool and a breaker; each has its pace.
-	// Money is writes, whose unknown errors prove nothing; turn is its own pace.
+	// The three share a connection pool and a breaker. Unknown errors refuse a read
+	// and a write, and prove nothing about money.
 	reads, writes, money *rest
-	turn                 *rate.Limiter
+	lane                 *proxySellerLane // of writes and money
 	now                  func() time.Time
 }
 
@@ -114,12 +113,13 @@ func (p *proxySeller) connect(s Spec) {
 		return explainProxySeller(status, body, false, hide)
 	}
 	writes, money := *p.reads, *p.reads
-	writes.limit = rate.NewLimiter(rate.Limit(pace/5), 1)
-	money.limit = writes.limit
+	writes.limit = rate.NewLimiter(rate.Limit(pace/5), 1) // tries of one write
+	money.limit = rate.NewLimiter(rate.Inf, 1)            // tried once
 	money.Explain = func(status int, _ http.Header, body []byte) *supply.Error {
 		return explainProxySeller(status, body, true, hide)
 	}
-	p.writes, p.money, p.turn = &writes, &money, rate.NewLimiter(rate.Limit(pace/10), 1)
+	p.writes, p.money = &writes, &money
+	p.lane = &proxySellerLane{write: time.Duration(5 / pace * float64(time.Second)), money: time.Duration(10 / pace * float64(time.Second))}
 }
 
 // Name is what the operator called the provider.
@@ -158,9 +158,14 @@ func (p *proxySeller) ask(ctx context.Context, path string, in, data any) error 
 	return p.reads.call(ctx, safely, http.MethodPost, path, in, &proxySellerAnswer{Data: data})
 }
 
-// change is a write that may be repeated.
-func (p *proxySeller) change(ctx context.Context, method, path string, in, data any) error {
-	return p.writes.call(ctx, safely, method, path, in, &proxySellerAnswer{Data: data})
+// change is a write: safely, when it may be repeated.
+func (p *proxySeller) change(ctx context.Context, how repeat, method, path string, in, data any) error {
+	ctx, cancel := context.WithTimeout(ctx, p.writes.Timeout)
+	defer cancel()
+	if err := p.lane.wait(ctx, false); err != nil {
+		return err
+	}
+	return p.writes.call(ctx, how, method, path, in, &proxySellerAnswer{Data: data})
 }
 
 // spend is a call that may spend money, sent once. The seller knows no
@@ -168,8 +173,8 @@ func (p *proxySeller) change(ctx context.Context, method, path string, in, data 
 func (p *proxySeller) spend(ctx context.Context, key, path string, in, data any) error {
 	turn, cancel := context.WithTimeout(ctx, p.money.Timeout)
 	defer cancel()
-	if err := p.turn.Wait(turn); err != nil {
-		return supply.Refuse(supply.Temporary, "no turn within the seller's rate limit")
+	if err := p.lane.wait(turn, true); err != nil {
+		return err
 	}
 	return p.money.callWith(ctx, once, http.MethodPost, path, http.Header{"X-Request-Id": {key}}, in, &proxySellerAnswer{Data: data})
 }

@@ -53,6 +53,7 @@ func TestProxySellerAnswersAreClassified(t *testing.T) {
 		{"errors of another shape", `{"status":"error","data":null,"errors":"no"}`, supply.Temporary, supply.Ambiguous},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
+			t.Parallel() // reads are tried again, with pauses
 			s, p := openProxySellerStatic(t)
 			for range 3 { // a read is tried three times
 				s.Say("balance/get", c.body)

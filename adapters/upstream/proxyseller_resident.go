@@ -166,7 +166,7 @@ func (p *proxySellerResident) access(ctx context.Context, k proxySellerPackage) 
 	lists = slices.DeleteFunc(lists, func(l proxySellerList) bool { return l.Login == "" || l.Password == "" })
 	if len(lists) == 0 {
 		var made proxySellerList
-		if err := p.change(ctx, http.MethodPut, "/residentsubuser/list/tools", map[string]string{"package_key": k.Key}, &made); err != nil {
+		if err := p.change(ctx, safely, http.MethodPut, "/residentsubuser/list/tools", map[string]string{"package_key": k.Key}, &made); err != nil {
 			return supply.Access{}, err
 		}
 		lists = append(lists, made)
@@ -243,7 +243,7 @@ func (p *proxySellerResident) Read(ctx context.Context, ref string) (supply.Deli
 // Cancel deletes a package; the rest of its traffic goes back to the tariff.
 func (p *proxySellerResident) Cancel(ctx context.Context, ref string) error {
 	var said json.RawMessage
-	if err := p.change(ctx, http.MethodDelete, "/residentsubuser/delete", map[string]string{"package_key": ref}, &said); err != nil {
+	if err := p.change(ctx, safely, http.MethodDelete, "/residentsubuser/delete", map[string]string{"package_key": ref}, &said); err != nil {
 		if supply.ClassOf(err) == supply.NotFound {
 			return nil
 		}
@@ -280,7 +280,7 @@ func (p *proxySellerResident) update(ctx context.Context, ref string, change fun
 	body := map[string]any{"package_key": k.Key, "rotation": k.Rotation, "is_active": *k.Active, "is_link_date": true,
 		"traffic_limit": strconv.FormatInt(int64(*k.Limit), 10)}
 	change(body)
-	return p.change(ctx, http.MethodPost, "/residentsubuser/update", body, nil)
+	return p.change(ctx, safely, http.MethodPost, "/residentsubuser/update", body, nil)
 }
 
 // Cap sets the limit of a package.
