@@ -200,10 +200,20 @@ func call(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, callFor)
 }
 
-// change is a unit that changes an order and its session. The session is locked
-// before the order, as everywhere. An order that somebody else has decided
-// meanwhile stays as it is.
+// change is a unit that changes an order and its session, and tells of it.
 func (u *Sessions) change(ctx context.Context, o supply.Order,
+	fn func(ctx context.Context, b books, s session.Session, o supply.Order) error) error {
+	err := u.mark(ctx, o, fn)
+	if err == nil {
+		u.hub.SessionChanged(o.SessionID)
+	}
+	return err
+}
+
+// mark is a unit that changes an order alone. The session is locked before the
+// order, as everywhere. An order that somebody else has decided meanwhile stays
+// as it is.
+func (u *Sessions) mark(ctx context.Context, o supply.Order,
 	fn func(ctx context.Context, b books, s session.Session, o supply.Order) error) error {
 	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		s, err := tx.Sessions().Load(ctx, o.SessionID)
@@ -219,16 +229,13 @@ func (u *Sessions) change(ctx context.Context, o supply.Order,
 	if errors.Is(err, supply.ErrDecided) {
 		return nil
 	}
-	if err == nil {
-		u.hub.SessionChanged(o.SessionID)
-	}
 	return err
 }
 
 // doubt notes that nobody knows the outcome of an order.
 func (u *Sessions) doubt(ctx context.Context, o supply.Order, reason string) error {
 	var frozen bool
-	err := u.change(ctx, o, func(ctx context.Context, b books, _ session.Session, o supply.Order) error {
+	err := u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, o supply.Order) error {
 		before := o.FrozenAt
 		o, err := o.Doubt(reason, b.now)
 		if err != nil {

@@ -42,7 +42,7 @@ func (u *Sessions) await(ctx context.Context, s session.Session, o supply.Order)
 
 // later puts an order off.
 func (u *Sessions) later(ctx context.Context, o supply.Order, reason string) error {
-	return u.change(ctx, o, func(ctx context.Context, b books, _ session.Session, o supply.Order) error {
+	return u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, o supply.Order) error {
 		if reason != "" {
 			o.Reason = reason
 		}
@@ -72,7 +72,7 @@ func (u *Sessions) closeOrder(ctx context.Context, s session.Session, o supply.O
 			return u.later(ctx, o, supply.ReasonOf(err))
 		}
 	}
-	return u.change(ctx, o, func(ctx context.Context, b books, _ session.Session, o supply.Order) error {
+	return u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, o supply.Order) error {
 		o.ClosedAt, o.NextAt, o.Reason = b.now, time.Time{}, reason
 		return b.tx.Orders().Put(ctx, o)
 	})

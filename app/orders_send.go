@@ -81,7 +81,7 @@ func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order)
 func (u *Sessions) markSent(ctx context.Context, o supply.Order, before supply.Snapshot) (sent bool, err error) {
 	p, _ := u.catalog.provider(o.Provider)
 	caps := p.Capabilities()
-	err = u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+	err = u.mark(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
 		sent = false
 		if o.Status != supply.Planned || o.Kind == supply.Purchase && s.Status != session.Creating {
 			return nil // the next step sees why
@@ -142,9 +142,8 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 		return u.doubt(ctx, o, supply.ReasonOf(err))
 	}
 	var verdict supply.Verdict
-	var frozen bool
 	err = u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
-		if verdict, frozen = supply.Wait, false; o.Status != supply.Unknown {
+		if verdict = supply.Wait; o.Status != supply.Unknown {
 			return nil
 		}
 		_, like, err := b.tx.Orders().Rivals(ctx, o)

@@ -31,11 +31,11 @@ type Create struct {
 // purchase is a create call that passed every check that needs no store.
 type purchase struct {
 	Create
-	spec     session.Spec
-	product  catalog.Product
-	sources  []supply.Source // who may deliver, the best first
-	price    domain.Money
-	cost     domain.Money
+	spec    session.Spec
+	product catalog.Product
+	sources []supply.Source // who may deliver, the best first
+	price   domain.Money
+	cost    domain.Money
 }
 
 // plan judges a create call by the catalogue.
@@ -106,7 +106,7 @@ func (u *Sessions) Create(ctx context.Context, in Create) (Done, error) {
 	if done.Status == inFlight {
 		return u.deliver(ctx, p, done)
 	}
-	return done, nil
+	return done, u.withDirect(ctx, &done.View)
 }
 
 // quoteCreate validates everything and changes nothing.

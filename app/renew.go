@@ -50,12 +50,12 @@ func (u *Sessions) Renew(ctx context.Context, in Renew) (Done, error) {
 	if done.Status == inFlight {
 		return u.extend(ctx, in, order)
 	}
-	return done, nil
+	return done, u.withDirect(ctx, &done.View)
 }
 
 // renewal is a renewal that the session, the product and the wallet allow.
 type renewal struct {
-	ports.SessionRead           // as it will be
+	ports.SessionRead // as it will be
 	was               session.Session
 	provider          ports.Static
 	days              int

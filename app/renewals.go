@@ -84,8 +84,8 @@ func ends(d supply.Delivery) (list []string) {
 	return list
 }
 
-// moved counts the addresses that end later than before.
-func moved(before supply.Snapshot, d supply.Delivery) (n int) {
+// advanced counts the addresses that end later than before.
+func advanced(before supply.Snapshot, d supply.Delivery) (n int) {
 	for _, end := range ends(d) {
 		if !slices.Contains(before.Refs, end) {
 			n++
@@ -162,7 +162,7 @@ func (u *Sessions) askRenewal(ctx context.Context, p ports.Provider, o supply.Or
 	if err != nil {
 		return u.doubt(ctx, o, supply.ReasonOf(err))
 	}
-	n := moved(o.Before, d)
+	n := advanced(o.Before, d)
 	switch {
 	case n > 0 && n == len(d.IPs):
 		return u.renewalConfirmed(ctx, o, d.ExpiresAt)

@@ -54,7 +54,7 @@ func (u *Sessions) Rotate(ctx context.Context, in Rotate) (Done, error) {
 	if !done.Replayed {
 		u.hub.SessionChanged(in.SessionID)
 	}
-	return done, nil
+	return done, u.withDirect(ctx, &done.View)
 }
 
 // rotate changes the exit in a unit: the session, its health, its feed. No seller

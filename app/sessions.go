@@ -89,7 +89,8 @@ func (u *Sessions) Read(ctx context.Context, agentID, id string) (SessionView, e
 	if err != nil {
 		return SessionView{}, err
 	}
-	return u.view(r, u.clock.Now()), nil
+	v := u.view(r, u.clock.Now())
+	return v, u.withDirect(ctx, &v)
 }
 
 // ListSessions asks for a page of an agent's sessions.
@@ -108,10 +109,16 @@ func (u *Sessions) List(ctx context.Context, in ListSessions) (domain.List[Sessi
 	})
 	out := domain.List[SessionView]{Page: reads.Page, Total: reads.Total, Items: make([]SessionView, len(reads.Items))}
 	now := u.clock.Now()
+	if err != nil {
+		return out, err
+	}
 	for i, r := range reads.Items {
 		out.Items[i] = u.view(r, now)
+		if err := u.withDirect(ctx, &out.Items[i]); err != nil {
+			return out, err
+		}
 	}
-	return out, err
+	return out, nil
 }
 
 // Events returns a page of a session's event feed, newest first.

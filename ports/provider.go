@@ -81,7 +81,8 @@ type Static interface {
 // only that the order should be read.
 type Callbacks interface {
 	// Callback verifies the signature of a call and returns the refs that it is
-	// about, or domain.ErrInvalid.
+	// about, or domain.ErrInvalid. None: it may be about any order that is open or
+	// pending.
 	Callback(header http.Header, body []byte, now time.Time) (refs []string, err error)
 }
 

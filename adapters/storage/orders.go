@@ -63,7 +63,7 @@ func oneUpstream(name string, row *sql.Row) (supply.Order, error) {
 // which is run again.
 var putUpstream = `UPDATE upstream_orders SET (` + strings.Join(upstreamColumns[upstreamFixed:], ", ") + `) = (` +
 	placeholders(2, len(upstreamColumns)-upstreamFixed) + `) WHERE id = ?1
-	AND (kind <> 'purchase' OR ?2 <> 'confirmed' OR ?3 = '' OR NOT EXISTS (SELECT 1 FROM upstream_orders other
+	AND (kind <> 'purchase' OR ?2 <> 'confirmed' OR NOT EXISTS (SELECT 1 FROM upstream_orders other
 		WHERE other.provider = upstream_orders.provider AND other.ref = ?3 AND other.id <> ?1
 		AND other.kind = 'purchase' AND other.status = 'confirmed' AND other.ref <> ''))
 	RETURNING session_id`

@@ -53,7 +53,7 @@ func core(s Settings, log *slog.Logger, database fx.Option) fx.Option {
 			func(s Settings) app.AccountConfig {
 				return app.AccountConfig{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, Dev: s.Dev, PerMinute: s.RateLimit}
 			},
-			func(s Settings) app.SessionConfig { return app.SessionConfig{Limit: s.SessionLimit} },
+			sessionConfig,
 			func(s Settings) app.LimitConfig {
 				return app.LimitConfig{RegistrationsPerMinute: s.RegisterLimit}
 			},

@@ -1,0 +1,226 @@
+package upstream
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+)
+
+const (
+	// iproyalCapUnit is the unit of caps in bytes: a thousandth of a GB. Unverified:
+	// that a GB there is 10^9 bytes, and how many decimals are kept.
+	iproyalCapUnit = 1_000_000
+	// iproyalSearched bounds the pages of a search for one name.
+	iproyalSearched = 10
+)
+
+var (
+	iproyalUser = regexp.MustCompile(`^[A-Za-z0-9_]{1,64}$`)
+	iproyalHash = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
+)
+
+// iproyalSubUser is an access of its own: traffic that was moved to it from the
+// account. Both figures are GB.
+type iproyalSubUser struct {
+	Hash      string `json:"hash"`
+	User      string `json:"username"`
+	Password  string `json:"password"`
+	Available figure `json:"traffic_available"`
+	Used      figure `json:"traffic_used"`
+}
+
+func (u *iproyalSubUser) check() error {
+	_, available := u.Available.decimal(9, nearest)
+	_, used := u.Used.decimal(9, nearest)
+	if !iproyalHash.MatchString(u.Hash) || u.User == "" || !available || !used {
+		return errShape
+	}
+	return nil
+}
+
+// available and used are bytes.
+func (u iproyalSubUser) available() int64 { n, _ := u.Available.decimal(9, nearest); return n }
+func (u iproyalSubUser) used() int64      { n, _ := u.Used.decimal(9, nearest); return n }
+
+func (p *iproyal) subUserDelivery(u iproyalSubUser) supply.Delivery {
+	password := u.Password
+	if password == "" {
+		password = p.subUserPassword(u.User)
+	}
+	return supply.Delivery{Ref: u.Hash, Label: u.User, State: supply.Live,
+		Access: supply.Access{User: u.User, Password: password, CapBytes: u.available() + u.used()}}
+}
+
+// subUserPassword is the password of a key: nobody can guess it, and an order
+// whose answer was lost has it still.
+func (p *iproyal) subUserPassword(key string) string {
+	mac := hmac.New(sha256.New, []byte(p.spec.Secrets["residential_key"]))
+	mac.Write([]byte("sub-user password\n" + key))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(mac.Sum(nil)[:20]))[:26]
+}
+
+// createSubUser makes a sub-user that is called like the key of the intent and
+// has the traffic that is sold, rounded up to the unit.
+func (p *iproyal) createSubUser(ctx context.Context, in supply.Intent) (supply.Delivery, error) {
+	if !iproyalUser.MatchString(in.Key) {
+		return supply.Delivery{}, supply.Refuse(supply.Invalid, "the key of the intent is no user name")
+	}
+	if in.SKU != "" && in.SKU != iproyalTraffic || in.Bytes <= 0 {
+		return supply.Delivery{}, supply.Refuse(supply.Invalid, "only traffic is sold, as "+iproyalTraffic)
+	}
+	if _, err := iproyalWords(supply.Target{Location: in.Location}); err != nil {
+		return supply.Delivery{}, err
+	}
+	size := (in.Bytes + iproyalCapUnit - 1) / iproyalCapUnit * iproyalCapUnit
+	body := map[string]any{"username": in.Key, "password": p.subUserPassword(in.Key), "traffic": gigabytes(size)}
+	var out inData[iproyalSubUser]
+	err := p.resi.callWith(ctx, once, http.MethodPost, "/residential-subusers", intentHeader(in.Key), body, &out)
+	switch c := supply.ClassOf(err); {
+	case c == supply.Invalid, c == supply.Conflict:
+		// The name is taken: by this order, when it was sent before.
+		if u, ok, lost := p.searchSubUser(ctx, in.Key); lost == nil && ok {
+			return p.subUserDelivery(u), nil
+		}
+		return supply.Delivery{}, err
+	case err != nil:
+		return supply.Delivery{}, err
+	case out.V.User != in.Key:
+		return supply.Delivery{}, supply.Refuse(supply.Ambiguous, "the sub-user has another name than was asked for")
+	}
+	return p.subUserDelivery(out.V), nil
+}
+
+// gigabytes writes bytes as a number of GB, every digit of it.
+func gigabytes(n int64) json.Number { return json.Number(domain.FormatDecimal(n, 9)) }
+
+// searchSubUser finds the sub-user of a name. The seller's search finds what
+// contains it.
+func (p *iproyal) searchSubUser(ctx context.Context, name string) (u iproyalSubUser, ok bool, err error) {
+	for page := 1; page <= iproyalSearched; page++ {
+		query := url.Values{"search": {name}, "page": {strconv.Itoa(page)}, "per_page": {strconv.Itoa(iproyalPage)}}
+		var out paged[iproyalSubUser]
+		if err := p.resi.call(ctx, safely, http.MethodGet, "/residential-subusers?"+query.Encode(), nil, &out); err != nil {
+			return u, false, err
+		}
+		for _, u := range out.Data {
+			if u.User == name {
+				if u.check() != nil {
+					return u, false, supply.Refuse(supply.Temporary, "a sub-user is not of a shape that is known")
+				}
+				return u, true, nil
+			}
+		}
+		if len(out.Data) == 0 || out.Last > 0 && page >= out.Last || out.Last == 0 && len(out.Data) < iproyalPage {
+			return u, false, nil
+		}
+	}
+	return u, false, supply.Refuse(supply.Temporary, "there are more sub-users than are read")
+}
+
+// subUser reads one; NotFound when it is not there.
+func (p *iproyal) subUser(ctx context.Context, ref string) (iproyalSubUser, error) {
+	if err := p.sells(session.Dynamic); err != nil {
+		return iproyalSubUser{}, err
+	}
+	if !iproyalHash.MatchString(ref) {
+		return iproyalSubUser{}, supply.Refuse(supply.NotFound, "a sub-user is known by its hash")
+	}
+	var out inData[iproyalSubUser]
+	if err := p.resi.call(ctx, safely, http.MethodGet, "/residential-subusers/"+ref, nil, &out); err != nil {
+		return iproyalSubUser{}, err
+	}
+	return out.V, nil
+}
+
+// deleteSubUser may be repeated: what is not there is deleted.
+func (p *iproyal) deleteSubUser(ctx context.Context, ref string) error {
+	if err := p.sells(session.Dynamic); err != nil {
+		return err
+	}
+	if !iproyalHash.MatchString(ref) {
+		return nil
+	}
+	err := p.resi.call(ctx, safely, http.MethodDelete, "/residential-subusers/"+ref, nil, nil)
+	if supply.ClassOf(err) == supply.NotFound {
+		return nil
+	}
+	return err
+}
+
+// Cap moves traffic between the account and a sub-user until it was given so many
+// bytes in all. The API only adds and takes, so the difference is sent: a lost
+// answer is looked up, and is Ambiguous when nothing shows yet; a repeated Cap
+// counts again. What was used cannot be taken back: the cap is at least that. Two
+// replicas that set the cap of one order at once may both add; the next Cap takes
+// it back.
+func (p *iproyal) Cap(ctx context.Context, ref string, bytes int64) error {
+	if bytes < 0 || bytes%iproyalCapUnit != 0 {
+		return supply.Refuse(supply.Invalid, "a cap is a multiple of "+strconv.Itoa(iproyalCapUnit)+" bytes")
+	}
+	select {
+	case p.capping <- struct{}{}:
+		defer func() { <-p.capping }()
+	case <-ctx.Done():
+		return supply.Refuse(supply.Temporary, "no turn to change a cap")
+	}
+	u, err := p.subUser(ctx, ref)
+	if err != nil {
+		return err
+	}
+	path, amount := "/give-traffic", bytes-u.available()-u.used()
+	if amount < 0 {
+		path, amount = "/take-traffic", min(-amount, u.available())
+	}
+	if amount < iproyalCapUnit/2 {
+		return nil
+	}
+	var after inData[iproyalSubUser]
+	err = p.resi.call(ctx, once, http.MethodPost, "/residential-subusers/"+ref+path, map[string]any{"amount": gigabytes(amount)}, &after)
+	if supply.ClassOf(err) == supply.Ambiguous {
+		if again, lost := p.subUser(ctx, ref); lost == nil && capped(again, bytes) {
+			return nil
+		}
+		return err
+	}
+	if err == nil && !capped(after.V, bytes) {
+		return supply.Refuse(supply.Conflict, "the traffic of the sub-user was changed by somebody else")
+	}
+	return err
+}
+
+// capped reports whether a sub-user has been given so many bytes, or has used
+// more and has nothing left.
+func capped(u iproyalSubUser, bytes int64) bool {
+	off := bytes - u.available() - u.used()
+	return off < iproyalCapUnit/2 && (off > -iproyalCapUnit/2 || u.available() < iproyalCapUnit/2)
+}
+
+// Enable is not documented: a sub-user cannot be switched off.
+func (p *iproyal) Enable(context.Context, string, bool) error {
+	return supply.Refuse(supply.Unsupported, "a sub-user cannot be switched off")
+}
+
+// Usage is traffic_used. Unverified: how late it is told, and what it counts.
+func (p *iproyal) Usage(ctx context.Context, ref string) (supply.Usage, error) {
+	u, err := p.subUser(ctx, ref)
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	switch {
+	case supply.ClassOf(err) == supply.NotFound:
+		return supply.Usage{AsOf: now, Gone: true}, nil
+	case err != nil:
+		return supply.Usage{}, err
+	}
+	return supply.Usage{Bytes: u.used(), AsOf: now}, nil
+}
