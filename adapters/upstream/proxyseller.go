@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,7 +38,8 @@ var proxySellerKind = Kind{
 	Options: []Field{
 		{Name: "section", Help: "isp (default), ipv4, or resident for residential traffic"},
 		{Name: "purpose", Help: "what the proxies are for, in words; the seller wants it with every order of addresses"},
-		{Name: "gateway", Help: "resident: res.proxy-seller.com (default), or us., asia. or asia2. before it"},
+		{Name: "host", Help: "resident: res.proxy-seller.com (default), or us., asia. or asia2. before it"},
+		{Name: "port", Help: "resident: 10000 (default)"},
 	},
 	make: makeProxySeller,
 }
@@ -68,17 +70,31 @@ func makeProxySeller(s Spec, log *slog.Logger) (ports.Provider, error) {
 	if !slices.Contains(proxySellerSections, p.section) {
 		faults = append(faults, fmt.Errorf("options.section must be one of %v, not %q", proxySellerSections, p.section))
 	}
-	if p.section != "resident" && p.purpose == "" {
+	traffic := &proxySellerResident{proxySeller: p, host: s.Options["host"]}
+	if p.section == "resident" {
+		faults = append(faults, traffic.reach(s)...)
+	} else {
+		faults = append(faults, p.checkAddresses(s)...)
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	p.connect(s)
+	if p.section == "resident" {
+		return traffic, nil
+	}
+	return &proxySellerStatic{p}, nil
+}
+
+// checkAddresses names the faults of what addresses need.
+func (p *proxySeller) checkAddresses(s Spec) (faults []error) {
+	if p.purpose == "" {
 		faults = append(faults, errors.New("options.purpose is missing: what the proxies are for, in words"))
 	}
-	gateway := s.Options["gateway"]
-	switch {
-	case gateway == "":
-		gateway = proxySellerGateways[0]
-	case p.section != "resident":
-		faults = append(faults, errors.New("options.gateway is for the section resident only"))
-	case !slices.Contains(proxySellerGateways, gateway):
-		faults = append(faults, fmt.Errorf("options.gateway must be one of %v, not %q", proxySellerGateways, gateway))
+	for _, name := range []string{"host", "port"} {
+		if s.Options[name] != "" {
+			faults = append(faults, fmt.Errorf("options.%s is for the section resident only", name))
+		}
 	}
 	for _, place := range slices.Sorted(maps.Keys(s.Locations)) {
 		country, _, _ := strings.Cut(place, "/")
@@ -86,14 +102,22 @@ func makeProxySeller(s Spec, log *slog.Logger) (ports.Provider, error) {
 			faults = append(faults, fmt.Errorf("locations.%s must be a country (US) or a city of it (US/newyork), with an id", place))
 		}
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
+	return faults
+}
+
+// reach reads where the gateway is, and names the faults of what it needs.
+func (p *proxySellerResident) reach(s Spec) (faults []error) {
+	if p.host != "" && !hostForm.MatchString(p.host) {
+		faults = append(faults, errors.New("options.host must be a name or an address"))
 	}
-	p.connect(s)
-	if p.section == "resident" {
-		return &proxySellerResident{proxySeller: p, gateway: gateway}, nil
+	if text := s.Options["port"]; text != "" {
+		n, err := strconv.ParseUint(text, 10, 16)
+		if err != nil || n == 0 {
+			faults = append(faults, errors.New("options.port must be 1 to 65535"))
+		}
+		p.port = uint16(n)
 	}
-	return &proxySellerStatic{p}, nil
+	return append(faults, profiles["proxyseller"].checkPlaces(s.Locations)...)
 }
 
 // connect makes the three ways to call the API.

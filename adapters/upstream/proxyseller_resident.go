@@ -24,15 +24,17 @@ import (
 // soon as they are made, and they cost no money but traffic of the tariff.
 type proxySellerResident struct {
 	*proxySeller
-	gateway string
+	host string // of the gateway; empty: the Dutch one
+	port uint16 // 0: the gateway's
 }
 
 var _ ports.Dynamic = (*proxySellerResident)(nil)
 
 // Capabilities: a package has its own credential and a cap in bytes, and deleting
-// it gives the rest back. How long a session token is kept is not documented.
+// it gives the rest back.
 func (p *proxySellerResident) Capabilities() supply.Capabilities {
-	return supply.Capabilities{Chained: true, Slow: true, Cancels: true, Direct: true, CapUnit: 1}
+	return supply.Capabilities{Chained: true, Slow: true, Cancels: true, Direct: true, CapUnit: 1,
+		Sticky: profiles["proxyseller"].ttl.max}
 }
 
 // proxySellerPackage is one package, or the tariff itself. The end is an object in
@@ -106,8 +108,7 @@ func (p *proxySellerResident) fits(in supply.Intent) error {
 	case in.Bytes < 1:
 		return supply.Refuse(supply.Invalid, "no traffic")
 	}
-	_, err := p.place(in.Location)
-	return err
+	return p.place(in.Location)
 }
 
 // Quote compares what is asked for with what is left of the tariff. It is paid
