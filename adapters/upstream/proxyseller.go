@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,10 +23,9 @@ import (
 // in front of the key.
 const proxySellerBase = "https://proxy-seller.com/personal/api/v2"
 
-// proxySellerPace is how many calls of the API are made a second. The official
-// client (https://github.com/proxy-seller/userApiGolang, ratelimit.go) begins
-// writes a second and calls that spend money two seconds apart; these are a fifth
-// and a tenth of the pace.
+// proxySellerPace is how many reads a second are made. Writes are made at a fifth
+// of the pace and calls that spend money at a tenth: a second and two seconds
+// apart.
 const proxySellerPace = 5
 
 // proxySellerSections are what can be sold: addresses for a time, and residential
@@ -38,7 +38,8 @@ var proxySellerKind = Kind{
 	Options: []Field{
 		{Name: "section", Help: "isp (default), ipv4, or resident for residential traffic"},
 		{Name: "purpose", Help: "what the proxies are for, in words; the seller wants it with every order of addresses"},
-		{Name: "gateway", Help: "resident: res.proxy-seller.com (default), or us., asia. or asia2. before it"},
+		{Name: "host", Help: "resident: res.proxy-seller.com (default), or us., asia. or asia2. before it"},
+		{Name: "port", Help: "resident: 10000 (default)"},
 	},
 	make: makeProxySeller,
 }
@@ -49,10 +50,10 @@ type proxySeller struct {
 	name, section, purpose string
 	places                 map[string]string // the seller's ids, by "US" or "US/newyork"
 	log                    *slog.Logger
-	// reads and writes share a connection pool and a breaker; each has its pace.
-	// Money is writes, whose unknown errors prove nothing; turn is its own pace.
+	// The three share a connection pool and a breaker. Unknown errors refuse a read
+	// and a write, and prove nothing about money.
 	reads, writes, money *rest
-	turn                 *rate.Limiter
+	lane                 *proxySellerLane // of writes and money
 	now                  func() time.Time
 }
 
@@ -69,17 +70,31 @@ func makeProxySeller(s Spec, log *slog.Logger) (ports.Provider, error) {
 	if !slices.Contains(proxySellerSections, p.section) {
 		faults = append(faults, fmt.Errorf("options.section must be one of %v, not %q", proxySellerSections, p.section))
 	}
-	if p.section != "resident" && p.purpose == "" {
+	traffic := &proxySellerResident{proxySeller: p, host: s.Options["host"]}
+	if p.section == "resident" {
+		faults = append(faults, traffic.reach(s)...)
+	} else {
+		faults = append(faults, p.checkAddresses(s)...)
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	p.connect(s)
+	if p.section == "resident" {
+		return traffic, nil
+	}
+	return &proxySellerStatic{p}, nil
+}
+
+// checkAddresses names the faults of what addresses need.
+func (p *proxySeller) checkAddresses(s Spec) (faults []error) {
+	if p.purpose == "" {
 		faults = append(faults, errors.New("options.purpose is missing: what the proxies are for, in words"))
 	}
-	gateway := s.Options["gateway"]
-	switch {
-	case gateway == "":
-		gateway = proxySellerGateways[0]
-	case p.section != "resident":
-		faults = append(faults, errors.New("options.gateway is for the section resident only"))
-	case !slices.Contains(proxySellerGateways, gateway):
-		faults = append(faults, fmt.Errorf("options.gateway must be one of %v, not %q", proxySellerGateways, gateway))
+	for _, name := range []string{"host", "port"} {
+		if s.Options[name] != "" {
+			faults = append(faults, fmt.Errorf("options.%s is for the section resident only", name))
+		}
 	}
 	for _, place := range slices.Sorted(maps.Keys(s.Locations)) {
 		country, _, _ := strings.Cut(place, "/")
@@ -87,14 +102,22 @@ func makeProxySeller(s Spec, log *slog.Logger) (ports.Provider, error) {
 			faults = append(faults, fmt.Errorf("locations.%s must be a country (US) or a city of it (US/newyork), with an id", place))
 		}
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
+	return faults
+}
+
+// reach reads where the gateway is, and names the faults of what it needs.
+func (p *proxySellerResident) reach(s Spec) (faults []error) {
+	if p.host != "" && !hostForm.MatchString(p.host) {
+		faults = append(faults, errors.New("options.host must be a name or an address"))
 	}
-	p.connect(s)
-	if p.section == "resident" {
-		return &proxySellerResident{proxySeller: p, gateway: gateway}, nil
+	if text := s.Options["port"]; text != "" {
+		n, err := strconv.ParseUint(text, 10, 16)
+		if err != nil || n == 0 {
+			faults = append(faults, errors.New("options.port must be 1 to 65535"))
+		}
+		p.port = uint16(n)
 	}
-	return &proxySellerStatic{p}, nil
+	return append(faults, profiles["proxyseller"].checkPlaces(s.Locations)...)
 }
 
 // connect makes the three ways to call the API.
@@ -114,12 +137,13 @@ func (p *proxySeller) connect(s Spec) {
 		return explainProxySeller(status, body, false, hide)
 	}
 	writes, money := *p.reads, *p.reads
-	writes.limit = rate.NewLimiter(rate.Limit(pace/5), 1)
-	money.limit = writes.limit
+	writes.limit = rate.NewLimiter(rate.Limit(pace/5), 1) // tries of one write
+	money.limit = rate.NewLimiter(rate.Inf, 1)            // tried once
 	money.Explain = func(status int, _ http.Header, body []byte) *supply.Error {
 		return explainProxySeller(status, body, true, hide)
 	}
-	p.writes, p.money, p.turn = &writes, &money, rate.NewLimiter(rate.Limit(pace/10), 1)
+	p.writes, p.money = &writes, &money
+	p.lane = &proxySellerLane{write: time.Duration(5 / pace * float64(time.Second)), money: time.Duration(10 / pace * float64(time.Second))}
 }
 
 // Name is what the operator called the provider.
@@ -158,9 +182,14 @@ func (p *proxySeller) ask(ctx context.Context, path string, in, data any) error 
 	return p.reads.call(ctx, safely, http.MethodPost, path, in, &proxySellerAnswer{Data: data})
 }
 
-// change is a write that may be repeated.
-func (p *proxySeller) change(ctx context.Context, method, path string, in, data any) error {
-	return p.writes.call(ctx, safely, method, path, in, &proxySellerAnswer{Data: data})
+// change is a write: safely, when it may be repeated.
+func (p *proxySeller) change(ctx context.Context, how repeat, method, path string, in, data any) error {
+	ctx, cancel := context.WithTimeout(ctx, p.writes.Timeout)
+	defer cancel()
+	if err := p.lane.wait(ctx, false); err != nil {
+		return err
+	}
+	return p.writes.call(ctx, how, method, path, in, &proxySellerAnswer{Data: data})
 }
 
 // spend is a call that may spend money, sent once. The seller knows no
@@ -168,8 +197,8 @@ func (p *proxySeller) change(ctx context.Context, method, path string, in, data 
 func (p *proxySeller) spend(ctx context.Context, key, path string, in, data any) error {
 	turn, cancel := context.WithTimeout(ctx, p.money.Timeout)
 	defer cancel()
-	if err := p.turn.Wait(turn); err != nil {
-		return supply.Refuse(supply.Temporary, "no turn within the seller's rate limit")
+	if err := p.lane.wait(turn, true); err != nil {
+		return err
 	}
 	return p.money.callWith(ctx, once, http.MethodPost, path, http.Header{"X-Request-Id": {key}}, in, &proxySellerAnswer{Data: data})
 }

@@ -25,7 +25,7 @@ func (p *proxySellerStatic) endless(ctx context.Context, items []proxySellerItem
 	if len(ids) == 0 {
 		return nil
 	}
-	return p.change(ctx, http.MethodPost, "/autoprolong/disable/"+p.section, map[string]any{"ids": ids}, nil)
+	return p.change(ctx, safely, http.MethodPost, "/autoprolong/disable/"+p.section, map[string]any{"ids": ids}, nil)
 }
 
 // proxySellerRenewal is the body of prolong/calc and prolong/make.
@@ -127,8 +127,8 @@ func (p *proxySellerStatic) Replace(ctx context.Context, ref string, ip supply.I
 	}
 	for _, i := range items {
 		if addr, err := netip.ParseAddr(i.Addr); err == nil && addr == ip.Addr {
-			return p.writes.call(ctx, once, http.MethodPost, "/proxy/replace",
-				map[string]any{"ids": []string{i.ID}, "type": "NOT_WORK", "comment": ""}, &proxySellerAnswer{})
+			return p.change(ctx, once, http.MethodPost, "/proxy/replace",
+				map[string]any{"ids": []string{i.ID}, "type": "NOT_WORK", "comment": ""}, nil)
 		}
 	}
 	return supply.Refuse(supply.NotFound, "the order has no address "+ip.Addr.String())

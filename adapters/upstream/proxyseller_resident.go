@@ -24,15 +24,17 @@ import (
 // soon as they are made, and they cost no money but traffic of the tariff.
 type proxySellerResident struct {
 	*proxySeller
-	gateway string
+	host string // of the gateway; empty: the Dutch one
+	port uint16 // 0: the gateway's
 }
 
 var _ ports.Dynamic = (*proxySellerResident)(nil)
 
 // Capabilities: a package has its own credential and a cap in bytes, and deleting
-// it gives the rest back. How long a session token is kept is not documented.
+// it gives the rest back.
 func (p *proxySellerResident) Capabilities() supply.Capabilities {
-	return supply.Capabilities{Chained: true, Slow: true, Cancels: true, Direct: true, CapUnit: 1}
+	return supply.Capabilities{Chained: true, Slow: true, Cancels: true, Direct: true, CapUnit: 1,
+		Sticky: profiles["proxyseller"].ttl.max}
 }
 
 // proxySellerPackage is one package, or the tariff itself. The end is an object in
@@ -106,8 +108,7 @@ func (p *proxySellerResident) fits(in supply.Intent) error {
 	case in.Bytes < 1:
 		return supply.Refuse(supply.Invalid, "no traffic")
 	}
-	_, err := p.place(in.Location)
-	return err
+	return p.place(in.Location)
 }
 
 // Quote compares what is asked for with what is left of the tariff. It is paid
@@ -166,7 +167,7 @@ func (p *proxySellerResident) access(ctx context.Context, k proxySellerPackage) 
 	lists = slices.DeleteFunc(lists, func(l proxySellerList) bool { return l.Login == "" || l.Password == "" })
 	if len(lists) == 0 {
 		var made proxySellerList
-		if err := p.change(ctx, http.MethodPut, "/residentsubuser/list/tools", map[string]string{"package_key": k.Key}, &made); err != nil {
+		if err := p.change(ctx, safely, http.MethodPut, "/residentsubuser/list/tools", map[string]string{"package_key": k.Key}, &made); err != nil {
 			return supply.Access{}, err
 		}
 		lists = append(lists, made)
@@ -243,7 +244,7 @@ func (p *proxySellerResident) Read(ctx context.Context, ref string) (supply.Deli
 // Cancel deletes a package; the rest of its traffic goes back to the tariff.
 func (p *proxySellerResident) Cancel(ctx context.Context, ref string) error {
 	var said json.RawMessage
-	if err := p.change(ctx, http.MethodDelete, "/residentsubuser/delete", map[string]string{"package_key": ref}, &said); err != nil {
+	if err := p.change(ctx, safely, http.MethodDelete, "/residentsubuser/delete", map[string]string{"package_key": ref}, &said); err != nil {
 		if supply.ClassOf(err) == supply.NotFound {
 			return nil
 		}
@@ -280,7 +281,7 @@ func (p *proxySellerResident) update(ctx context.Context, ref string, change fun
 	body := map[string]any{"package_key": k.Key, "rotation": k.Rotation, "is_active": *k.Active, "is_link_date": true,
 		"traffic_limit": strconv.FormatInt(int64(*k.Limit), 10)}
 	change(body)
-	return p.change(ctx, http.MethodPost, "/residentsubuser/update", body, nil)
+	return p.change(ctx, safely, http.MethodPost, "/residentsubuser/update", body, nil)
 }
 
 // Cap sets the limit of a package.

@@ -86,10 +86,9 @@ func TestProxySellerTariff(t *testing.T) {
 	}
 	for claim, change := range map[string]func(in *supply.Intent){
 		"no traffic": func(in *supply.Intent) { in.Bytes = 0 }, "another product": func(in *supply.Intent) { in.SKU = "isp" },
-		"a city with a separator":    func(in *supply.Intent) { in.Location.City = "new_york" },
-		"a country that is none":     func(in *supply.Intent) { in.Location.Country = "XX" },
-		"a city without a country":   func(in *supply.Intent) { in.Location = session.Location{City: "paris"} },
-		"a country in small letters": func(in *supply.Intent) { in.Location.Country = "us" },
+		"a city with a separator":  func(in *supply.Intent) { in.Location.City = "new_york" },
+		"a country that is none":   func(in *supply.Intent) { in.Location.Country = "XX" },
+		"a city without a country": func(in *supply.Intent) { in.Location = session.Location{City: "paris"} },
 	} {
 		in := gigabyte("ord_1")
 		change(&in)
@@ -162,8 +161,8 @@ func TestProxySellerDoubtsStrangePackages(t *testing.T) {
 func TestProxySellerLogin(t *testing.T) {
 	s := proxyseller.New(t)
 	spec := proxySellerSpec(s, "resident")
-	spec.Options["gateway"] = "us.res.proxy-seller.com"
-	spec.Locations = map[string]string{"US/newyork": "New York"}
+	spec.Options["host"], spec.Options["port"] = "us.res.proxy-seller.com", "10005"
+	spec.Locations = map[string]string{"US/newyork": "New-York"}
 	p := openProxySeller(t, spec).(interface {
 		Endpoint(a supply.Access, t supply.Target) (supply.Endpoint, error)
 	})
@@ -174,20 +173,14 @@ func TestProxySellerLogin(t *testing.T) {
 		want  string // empty: Invalid
 	}{
 		{"anywhere, another exit every time", supply.Target{}, "xxx"},
-		{"the documented example", supply.Target{Location: session.Location{Country: "US", City: "newyork"}, Token: "100", TTL: 30 * time.Second},
-			"xxx_c_US_city_New-York_s_100_ttl_30s"},
-		{"a country", supply.Target{Location: session.Location{Country: "DE"}, Token: "abcd1234"}, "xxx_c_DE_s_abcd1234"},
-		{"a city by its code", supply.Target{Location: session.Location{Country: "FR", City: "Paris"}}, "xxx_c_FR_city_Paris"},
-		{"a time without a token means nothing", supply.Target{TTL: time.Minute}, "xxx"},
-		{"SOCKS5", supply.Target{Protocol: session.SOCKS5, Token: "a"}, "xxx_s_a"},
+		{"a place and an exit", supply.Target{Location: session.Location{Country: "US", City: "newyork"}, Token: "abcd1234", TTL: 30 * time.Second},
+			"xxx_c_US_city_New-York_s_abcd1234_ttl_30s"},
+		{"a city by its code", supply.Target{Location: session.Location{Country: "FR", City: "paris"}}, "xxx_c_FR_city_Paris"},
+		{"SOCKS5", supply.Target{Protocol: session.SOCKS5}, "xxx"},
 		{"a city that is a parameter", supply.Target{Location: session.Location{Country: "US", City: "x_s_1"}}, ""},
-		{"a city that ends the login", supply.Target{Location: session.Location{Country: "US", City: "x:y"}}, ""},
-		{"a city of dashes", supply.Target{Location: session.Location{Country: "US", City: "--"}}, ""},
 		{"a country that is a parameter", supply.Target{Location: session.Location{Country: "US_s_1"}}, ""},
-		{"a token that is a parameter", supply.Target{Token: "a_c_DE"}, ""},
-		{"a part of a second", supply.Target{Token: "a", TTL: 1500 * time.Millisecond}, ""},
-		{"less than no time", supply.Target{Token: "a", TTL: -time.Second}, ""},
-		{"another protocol", supply.Target{Protocol: "quic"}, ""},
+		{"a token that is a parameter", supply.Target{Token: "a_c_DE_sx"}, ""},
+		{"a part of a second", supply.Target{Token: "abcd1234", TTL: 1500 * time.Millisecond}, ""},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			e, err := p.Endpoint(access, c.to)
@@ -201,7 +194,7 @@ func TestProxySellerLogin(t *testing.T) {
 			if c.to.Protocol != "" {
 				protocol = c.to.Protocol
 			}
-			want := supply.Endpoint{Protocol: protocol, Host: "us.res.proxy-seller.com", Port: 10000, User: c.want, Password: "pass", Trusted: true}
+			want := supply.Endpoint{Protocol: protocol, Host: "us.res.proxy-seller.com", Port: 10005, User: c.want, Password: "pass", Trusted: true}
 			if err != nil || e != want {
 				t.Errorf("got %s@%s:%d, %v; want %s", e.User, e.Host, e.Port, err, c.want)
 			}

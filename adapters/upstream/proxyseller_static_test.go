@@ -507,8 +507,10 @@ func TestProxySellerConfiguration(t *testing.T) {
 		{"nothing", func(s *upstream.Spec) { s.Secrets, s.Options = nil, nil }, []string{"secrets.key is missing"}},
 		{"no purpose", func(s *upstream.Spec) { s.Options["purpose"] = " " }, []string{"options.purpose is missing"}},
 		{"a section that is not sold", func(s *upstream.Spec) { s.Options["section"] = "mobile" }, []string{"options.section", "mobile"}},
-		{"a gateway for addresses", func(s *upstream.Spec) { s.Options["gateway"] = "res.proxy-seller.com" }, []string{"options.gateway"}},
-		{"another gateway", func(s *upstream.Spec) { s.Options["section"], s.Options["gateway"] = "resident", "evil.example" }, []string{"options.gateway", "evil.example"}},
+		{"a gateway for addresses", func(s *upstream.Spec) { s.Options["host"], s.Options["port"] = "h", "1" }, []string{"options.host is", "options.port is"}},
+		{"a gateway that is none", func(s *upstream.Spec) {
+			s.Options["section"], s.Options["host"], s.Options["port"] = "resident", "a:b", "0"
+		}, []string{"options.host must", "options.port must"}},
 		{"a place that is none", func(s *upstream.Spec) { s.Locations = map[string]string{"USA": "1", "US": ""} }, []string{"locations.USA", "locations.US must"}},
 		{"an option that does not exist", func(s *upstream.Spec) { s.Options["zone"] = "1" }, []string{"options.zone does not exist"}},
 	} {

@@ -192,7 +192,7 @@ const (
 func Decide(o Order, labelled bool, e Evidence, now time.Time) (Verdict, Delivery) {
 	var fresh []Delivery
 	for _, d := range e.Found {
-		if d.Label == o.ID {
+		if d.Label != "" && d.Label == o.ID {
 			return Adopt, d
 		}
 		if labelled || d.Label != "" {
