@@ -141,7 +141,7 @@ func gatewayConfig(s Settings, secrets *system.Secrets, registry *prometheus.Reg
 	closed := []netip.AddrPort{ch.listener("", s.GatewayAddr), ch.listener("", s.AdminAddr)}
 	policy.Refuse = append(policy.Refuse, closed...)
 	c := gateway.Config{Metrics: registry, Forbidden: closed[1:], Addr: s.GatewayAddr, Key: secrets.ProxyKey(), Judge: policy, GuessLimit: guesses,
-		EchoURL: echoURL(s.HTTPAddr)}
+		EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: s.PublicURL + "/v1/ip"}
 	if s.Dev {
 		c.GuessLimit = 0
 	}

@@ -31,6 +31,7 @@ type cli struct {
 	Agent    agentCmd    `cmd:"" help:"Agents."`
 	Recharge rechargeCmd `cmd:"" help:"Recharge orders and the chain that pays them."`
 	Devchain devchainCmd `cmd:"" help:"The development payment chain."`
+	Orders   ordersCmd   `cmd:"" help:"Orders at providers."`
 	Jobs     jobsCmd     `cmd:"" help:"Background work."`
 	Adjust   adjustCmd   `cmd:"" help:"Book a correction of an agent's balance."`
 	Migrate  migrateCmd  `cmd:"" help:"Bring the database to the schema of this program."`
