@@ -39,7 +39,9 @@ type setup struct {
 	perMinute int
 	system    bool // the real clock, ids and disk
 	reprice   []catalog.Product
-	stingy    bool // the seller delivers nothing and says that all is well
+	more      []ports.Provider  // further sellers
+	sell      []catalog.Product // further products
+	stingy    bool              // the seller delivers nothing and says that all is well
 }
 
 // world is the whole core on a store in a file, with a seller on the other side
@@ -207,7 +209,8 @@ func (w *world) wire(s setup, clock ports.Clock, ids ports.IDs) {
 			sold[i].Sources = []supply.Source{{Provider: w.seller.Name()}}
 		}
 	}
-	w.catalog, err = app.NewCatalog([]ports.Provider{w.embedded, seller}, append(slices.Clone(w.embedded.Products()), sold...), upstream.CountryName)
+	w.catalog, err = app.NewCatalog(append([]ports.Provider{w.embedded, seller}, s.more...),
+		slices.Concat(w.embedded.Products(), sold, s.sell), upstream.CountryName)
 	ok(w.t, err)
 	w.Hub = app.NewHub(w.store, clock)
 	w.accounts = app.NewAccounts(app.AccountConfig{TrialBalance: max(s.trial, 0), TrialDays: 14, PerMinute: s.perMinute},

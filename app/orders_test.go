@@ -1,0 +1,453 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/ports"
+	"agentproxy/test/fake"
+)
+
+// bothOf is a product of two sellers, "remote" first.
+func bothOf(no string, typ session.Type, sources ...supply.Source) catalog.Product {
+	p := fake.Products()[0]
+	if typ == session.Static {
+		p = fake.Products()[2]
+	}
+	p.No, p.Sources = no, sources
+	return p
+}
+
+// pair is a world with a second seller and two products of both.
+func pair(t *testing.T) (*world, *fake.Provider) {
+	t.Helper()
+	second := fake.NewProvider("second")
+	w := open(t, setup{more: []ports.Provider{second}, sell: []catalog.Product{
+		bothOf("sta_both", session.Static, supply.Source{Provider: "remote", SKU: "r"}, supply.Source{Provider: "second", SKU: "s", Preference: 1}),
+		bothOf("dyn_mixed", session.Dynamic, supply.Source{Provider: "remote"}, supply.Source{Provider: "embedded", Preference: 1}),
+		bothOf("sta_placed", session.Static, supply.Source{Provider: "remote", Countries: []string{"DE"}},
+			supply.Source{Provider: "second", Countries: []string{"FR", "US"}}),
+		bothOf("sta_priced", session.Static, supply.Source{Provider: "remote", SKU: "r", Costs: []supply.Term{{Days: 30, Cost: domain.Dollar / 2}}}),
+	}})
+	second.SetClock(w.clock.Now)
+	return w, second
+}
+
+// order is the newest upstream order of a session.
+func (w *world) order(id string) supply.Order {
+	w.t.Helper()
+	list, err := w.sessions.Orders(context.Background(), app.ListOrders{Page: domain.Page{Number: 1, Size: 100}})
+	ok(w.t, err)
+	for _, o := range list.Items {
+		if o.SessionID == id {
+			return o
+		}
+	}
+	w.t.Fatalf("no order for %s", id)
+	return supply.Order{}
+}
+
+// A seller that refuses before money moved costs nothing: the next one is tried.
+func TestTheNextSourceIsTried(t *testing.T) {
+	for _, class := range []supply.Class{supply.OutOfStock, supply.InsufficientFunds, supply.Auth, supply.RateLimited, supply.Temporary,
+		supply.TimedOut, supply.Invalid} {
+		t.Run(string(class), func(t *testing.T) {
+			w, second := pair(t)
+			agent := w.register()
+			w.seller.Always(fake.Provision, fake.Refuse(class))
+			d, err := w.createWith(agent, "sta_both", key("k"))
+			ok(t, err)
+			if d.Status != 201 || d.View.Provider != "second" || len(second.Of(d.View.ID)) != 1 {
+				t.Errorf("created %d at %s", d.Status, d.View.Provider)
+			}
+			d, err = w.createWith(agent, "dyn_mixed", key("m"))
+			ok(t, err)
+			if d.Status != 201 || d.View.Provider != "embedded" || !d.View.Exits[0].IP.IsValid() {
+				t.Errorf("created %d at %s", d.Status, d.View.Provider)
+			}
+			same(t, "sold by the first", len(w.seller.Books()), 0)
+		})
+	}
+	t.Run("when all refuse it fails, whole", func(t *testing.T) {
+		w, second := pair(t)
+		agent := w.register()
+		w.seller.Always(fake.Provision, fake.Refuse(supply.Temporary))
+		second.Always(fake.Provision, fake.Refuse(supply.OutOfStock))
+		_, err := w.createWith(agent, "sta_both", key("k"))
+		refused(t, err, catalog.ErrOutOfStock)
+		same(t, "the balance", w.balance(agent), dollars("10"))
+	})
+	t.Run("not when nobody knows what the first one did", func(t *testing.T) {
+		w, second := pair(t)
+		agent := w.register()
+		w.seller.Next(fake.Provision, fake.LoseAnswer())
+		d, err := w.createWith(agent, "sta_both", key("k"))
+		ok(t, err)
+		same(t, "the status", d.Status, 202)
+		w.reconciled()
+		same(t, "sold by the second", len(second.Books()), 0)
+		same(t, "the session", w.read(agent, d.View.ID).Status, session.Active)
+	})
+	t.Run("one whose breaker is open, or that has nothing, is not asked", func(t *testing.T) {
+		w, second := pair(t)
+		agent := w.register()
+		w.seller.SetReady(false)
+		d, err := w.createWith(agent, "sta_both", key("k"))
+		ok(t, err)
+		same(t, "bought of", d.View.Provider, "second")
+		w.seller.SetReady(true)
+		w.seller.SetOffers(supply.Offer{SKU: "r", Type: session.Static, Stock: supply.StockNo})
+		ok(t, w.catalog.RefreshStock(t.Context()))
+		d, err = w.createWith(agent, "sta_both", key("l"))
+		ok(t, err)
+		same(t, "bought of", d.View.Provider, "second")
+		same(t, "calls of the first", w.seller.Calls(fake.Provision), 0)
+		second.SetOffers(supply.Offer{Type: session.Static, Stock: supply.StockNo})
+		ok(t, w.catalog.RefreshStock(t.Context()))
+		_, err = w.createWith(agent, "sta_both", key("m"))
+		refused(t, err, catalog.ErrOutOfStock)
+		all := w.catalog.Products(catalog.Filter{}, domain.Page{Number: 1, Size: 100})
+		for _, p := range all.Items {
+			if p.No == "sta_both" && p.Available {
+				t.Error("what nobody has is shown as available")
+			}
+		}
+	})
+	t.Run("the one that has the country delivers", func(t *testing.T) {
+		w, second := pair(t)
+		agent := w.register()
+		f := form("sta_placed")
+		for country, provider := range map[string]string{"DE": "remote", "FR": "second"} {
+			f.Country = country
+			d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+			ok(t, err)
+			same(t, country, d.View.Provider, provider)
+		}
+		same(t, "sold by the second", len(second.Books()), 1)
+	})
+	t.Run("one that is dearer than it may be is not bought", func(t *testing.T) {
+		w, _ := pair(t)
+		agent := w.register()
+		w.seller.SetQuote("r", supply.Quote{Cost: domain.Dollar/2 + 1})
+		_, err := w.createWith(agent, "sta_priced", key("k"))
+		refused(t, err, ports.ErrProvider)
+		same(t, "sold", len(w.seller.Books()), 0)
+		w.seller.SetQuote("r", supply.Quote{Cost: domain.Dollar / 2})
+		_, err = w.createWith(agent, "sta_priced", key("k"))
+		ok(t, err)
+	})
+}
+
+// Without keys of ours at the seller an order is the one that was not there
+// before.
+func TestNamelessOrders(t *testing.T) {
+	w := newWorld(t)
+	w.seller.Can(func(c *supply.Capabilities) { c.Labelled = false })
+	agent := w.rich(100)
+	old := w.buy(agent, remoteStatic)
+	w.seller.Next(fake.Provision, fake.LoseAnswer())
+	lost, err := w.create(agent, remoteStatic)
+	ok(t, err)
+	same(t, "the status", lost.Status, 202)
+	t.Run("one like it waits for its outcome", func(t *testing.T) {
+		next, err := w.create(agent, remoteStatic)
+		ok(t, err)
+		same(t, "the status", next.Status, 202)
+		same(t, "its order", w.order(next.View.ID).Status, supply.Planned)
+		same(t, "sent", w.seller.Calls(fake.Provision), 2)
+		w.reconciled()
+		for _, id := range []string{old.ID, lost.View.ID, next.View.ID} {
+			if n := len(w.seller.Of(id)); n != 1 || w.read(agent, id).Status != session.Active {
+				t.Errorf("%s was bought %d times and is %s", id, n, w.read(agent, id).Status)
+			}
+		}
+	})
+	t.Run("what is proven absent is given back", func(t *testing.T) {
+		before := w.balance(agent)
+		w.seller.Next(fake.Provision, fake.LoseRequest())
+		d, err := w.create(agent, remoteStatic)
+		ok(t, err)
+		w.reconciled()
+		same(t, "the session", w.read(agent, d.View.ID).Status, session.Failed)
+		same(t, "the balance", w.balance(agent), before)
+	})
+}
+
+// A documented idempotency key allows to send again, and nothing else does.
+func TestRepeatableOrders(t *testing.T) {
+	w := newWorld(t)
+	w.seller.Can(func(c *supply.Capabilities) { c.Repeatable = true })
+	agent := w.rich(100)
+	for _, step := range []fake.Step{fake.LoseAnswer(), fake.LoseRequest()} {
+		w.seller.Next(fake.Provision, step, step)
+		d, err := w.create(agent, remote)
+		ok(t, err)
+		same(t, "the status", d.Status, 202)
+		w.reconciled()
+		same(t, "the session", w.read(agent, d.View.ID).Status, session.Active)
+		same(t, "bought", len(w.seller.Of(d.View.ID)), 1)
+	}
+	t.Run("not for a session that nobody wants any more", func(t *testing.T) {
+		sold := len(w.seller.Books())
+		w.seller.Next(fake.Provision, fake.LoseRequest())
+		d, err := w.create(agent, remote)
+		ok(t, err)
+		_, err = w.sessions.Terminate(t.Context(), agent, d.View.ID)
+		ok(t, err)
+		w.reconciled()
+		same(t, "sold", len(w.seller.Books()), sold)
+	})
+}
+
+// What stays unknown for a day is the operator's to decide.
+func TestFrozenOrders(t *testing.T) {
+	freeze := func(t *testing.T) (*world, string, app.SessionView) {
+		w := newWorld(t)
+		agent := w.register()
+		w.seller.Next(fake.Provision, fake.LoseAnswer())
+		w.seller.Always(fake.Find, fake.Refuse(supply.Temporary))
+		d, err := w.createWith(agent, remoteStatic, key("k"))
+		ok(t, err)
+		for range 200 {
+			w.clock.Advance(10 * time.Minute)
+			ok(t, w.work())
+		}
+		o := w.order(d.View.ID)
+		if o.Status != supply.Unknown || o.FrozenAt.IsZero() || !o.NextAt.IsZero() {
+			t.Fatalf("after a day the order is %+v", o)
+		}
+		open, frozen, err := w.sessions.OrderTally(t.Context())
+		ok(t, err)
+		same(t, "open", open, 1)
+		same(t, "frozen", frozen, 1)
+		same(t, "held", w.read(agent, d.View.ID).Cost.Held, dollars("1"))
+		same(t, "sent", w.seller.Calls(fake.Provision), 1)
+		calls := w.seller.Calls(fake.Find)
+		w.clock.Advance(time.Hour)
+		ok(t, w.work())
+		same(t, "asked once it is frozen", w.seller.Calls(fake.Find), calls)
+		w.seller.Always(fake.Find, fake.Step{})
+		return w, agent, d.View
+	}
+	t.Run("adopted", func(t *testing.T) {
+		w, agent, v := freeze(t)
+		o := w.order(v.ID)
+		_, err := w.sessions.AdoptOrder(t.Context(), o.ID, "nothing")
+		refused(t, err, ports.ErrProvider)
+		_, err = w.sessions.AdoptOrder(t.Context(), "ord_none", "ref1")
+		refused(t, err, supply.ErrOrderNotFound)
+		o, err = w.sessions.AdoptOrder(t.Context(), o.ID, w.seller.Of(v.ID)[0].Delivery.Ref)
+		ok(t, err)
+		same(t, "the order", o.Status, supply.Confirmed)
+		same(t, "the session", w.read(agent, v.ID).Status, session.Active)
+		_, err = w.sessions.ReleaseOrder(t.Context(), o.ID)
+		refused(t, err, supply.ErrDecided)
+		w.reconciled()
+	})
+	t.Run("released", func(t *testing.T) {
+		w, agent, v := freeze(t)
+		w.seller.Change(v.ID, func(p *fake.Purchase) { p.Released = true })
+		o, err := w.sessions.ReleaseOrder(t.Context(), w.order(v.ID).ID)
+		ok(t, err)
+		same(t, "the order", o.Status, supply.Refused)
+		same(t, "the session", w.read(agent, v.ID).Status, session.Failed)
+		same(t, "the balance", w.balance(agent), dollars("10"))
+		_, err = w.sessions.AdoptOrder(t.Context(), o.ID, "ref1")
+		refused(t, err, supply.ErrDecided)
+		w.reconciled()
+	})
+}
+
+// A seller that delivers later keeps the session creating until then.
+func TestSlowDelivery(t *testing.T) {
+	w := newWorld(t)
+	w.seller.SetSlow(3)
+	agent := w.rich(100)
+	v := w.buy(agent, remoteStatic)
+	same(t, "at first", v.Status, session.Creating)
+	ended := w.buy(agent, remoteStatic)
+	_, err := w.sessions.Terminate(t.Context(), agent, ended.ID)
+	ok(t, err)
+	w.reconciled()
+	same(t, "then", w.read(agent, v.ID).Status, session.Active)
+	t.Run("what the seller takes back before is not charged", func(t *testing.T) {
+		v := w.buy(agent, remoteStatic)
+		w.seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = true })
+		before := w.balance(agent)
+		w.reconciled()
+		same(t, "the session", w.read(agent, v.ID).Status, session.Failed)
+		same(t, "the balance", w.balance(agent), before+dollars("1"))
+	})
+}
+
+// A resource that disappears at the seller ends the session, and the unused part
+// is refunded.
+func TestLostSessions(t *testing.T) {
+	w := newWorld(t)
+	agent := w.rich(100)
+	fixed, moving, kept := w.buy(agent, remoteStatic), w.buy(agent, remote), w.buy(agent, remoteStatic)
+	before := w.balance(agent)
+	w.clock.Advance(10*session.Day + time.Hour)
+	ok(t, w.work())
+	for _, id := range []string{fixed.ID, moving.ID} {
+		w.seller.Change(id, func(p *fake.Purchase) { p.Gone = true })
+	}
+	w.clock.Advance(time.Hour)
+	ok(t, w.work())
+	same(t, "gone for a moment", w.read(agent, fixed.ID).Status, session.Active)
+	w.clock.Advance(supply.LostAfter)
+	ok(t, w.work())
+	for _, id := range []string{fixed.ID, moving.ID} {
+		if v := w.read(agent, id); v.Status != session.Terminated || v.Reason != session.ProviderLost {
+			t.Errorf("%s is %s, %s", id, v.Status, v.Reason)
+		}
+	}
+	same(t, "the other", w.read(agent, kept.ID).Status, session.Active)
+	// 19 whole days of 30 are left of 1.00, and 0.50 was held for traffic.
+	same(t, "given back", w.balance(agent)-before, dollars("0.633333")+dollars("0.5"))
+	t.Run("one that comes back is not lost", func(t *testing.T) {
+		w.seller.Change(kept.ID, func(p *fake.Purchase) { p.Gone = true })
+		w.clock.Advance(time.Hour)
+		ok(t, w.work())
+		w.seller.Change(kept.ID, func(p *fake.Purchase) { p.Gone = false })
+		w.clock.Advance(supply.LostAfter)
+		ok(t, w.work())
+		w.seller.Change(kept.ID, func(p *fake.Purchase) { p.Gone = true })
+		w.clock.Advance(time.Hour)
+		ok(t, w.work())
+		same(t, "the session", w.read(agent, kept.ID).Status, session.Active)
+		w.seller.Change(kept.ID, func(p *fake.Purchase) { p.Gone = false })
+	})
+	t.Run("an address that the seller exchanges is taken over", func(t *testing.T) {
+		w.seller.Change(kept.ID, func(p *fake.Purchase) {
+			ips := slices.Clone(p.Delivery.IPs)
+			ips[0].Addr = fake.StaticExit(200)
+			p.Delivery.IPs = ips
+		})
+		w.clock.Advance(2 * time.Hour)
+		ok(t, w.work())
+		same(t, "its address", w.read(agent, kept.ID).Exits[0].IP, fake.StaticExit(200))
+	})
+}
+
+// The gateway is given the upstream's proxy, and the agent never.
+func TestHops(t *testing.T) {
+	w := newWorld(t)
+	w.seller.Can(func(c *supply.Capabilities) { c.Chained = true })
+	agent := w.rich(100)
+	moving, fixed := w.buy(agent, remote), w.buy(agent, remoteStatic)
+	if moving.Exits[0].IP.IsValid() {
+		t.Errorf("the exit of an upstream is %s", moving.Exits[0].IP)
+	}
+	route := func(id string) supply.Endpoint {
+		t.Helper()
+		r, err := w.traffic.Route(t.Context(), id)
+		ok(t, err)
+		if len(r.Hops) != 1 || len(r.Exits) != 1 {
+			t.Fatalf("the route has %d hops and %d exits", len(r.Hops), len(r.Exits))
+		}
+		return r.Hops[0]
+	}
+	first := route(moving.ID)
+	if first.Host != "remote.test" || first.Password != w.seller.Of(moving.ID)[0].Delivery.Access.Password || !strings.HasSuffix(first.User, supply.Token(moving.ID, 0)) {
+		t.Errorf("the hop is %s %s", first.Host, first.User)
+	}
+	d, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: moving.ID})
+	ok(t, err)
+	second := route(moving.ID)
+	if d.View.Rotation.Count != 1 || second == first || second.Host != first.Host {
+		t.Errorf("rotated, the hop is %s %s", second.Host, second.User)
+	}
+	ip := w.seller.Of(fixed.ID)[0].Delivery.IPs[0]
+	if hop := route(fixed.ID); hop.Host != ip.Host || hop.Port != ip.HTTPPort || hop.User != ip.User || hop.Trusted {
+		t.Errorf("the hop of an address is %s", hop.Host)
+	}
+	for _, o := range w.texts(`SELECT CAST(goods AS TEXT) FROM upstream_orders`) {
+		if strings.Contains(o, "pass") {
+			t.Error("a credential is stored as it is")
+		}
+	}
+}
+
+// A direct session has the upstream's own address, and pays what the upstream
+// counts.
+func TestDirectSessions(t *testing.T) {
+	seller := fake.NewProvider("direct")
+	seller.Can(func(c *supply.Capabilities) { c.Chained, c.Direct = true, true })
+	p := bothOf("dyn_straight", session.Dynamic, supply.Source{Provider: "direct"})
+	p.Direct = true
+	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{p}})
+	agent := w.rich(100)
+	v := w.buy(agent, "dyn_straight")
+	read := w.read(agent, v.ID)
+	if len(v.Direct) != 1 || v.Direct[0] != read.Direct[0] || v.Direct[0].HTTP.Host != "direct.test" || v.Direct[0].SOCKS5.Protocol != session.SOCKS5 {
+		t.Fatalf("its address is %v", v.Direct)
+	}
+	if _, err := w.traffic.Route(t.Context(), v.ID); !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("the gateway is told of it: %v", err)
+	}
+	used := func(bytes int64) app.SessionView {
+		seller.Change(v.ID, func(p *fake.Purchase) { p.Used = bytes })
+		w.clock.Advance(time.Minute)
+		ok(t, w.work())
+		return w.read(agent, v.ID)
+	}
+	half := used(v.Bytes / 2)
+	same(t, "used", half.Usage.Used(), v.Bytes/2)
+	same(t, "charged", half.Cost.Charged, dollars("0.25"))
+	same(t, "said less once", used(v.Bytes/4).Usage.Used(), v.Bytes/2)
+	over := used(v.Bytes + 1000)
+	if over.Status != session.Expired || over.Reason != session.TrafficExhausted || over.Cost.Charged != dollars("0.5") || over.Cost.Held != 0 {
+		t.Errorf("used up, it is %s, %+v", over.Status, over.Cost)
+	}
+	ok(t, w.work())
+	same(t, "given up at the seller", len(seller.Live()), 0)
+}
+
+// caller is a seller that calls back.
+type caller struct {
+	*fake.Provider
+	refs []string
+	err  error
+}
+
+func (c *caller) Callback(http.Header, []byte, time.Time) ([]string, error) { return c.refs, c.err }
+
+// A provider's call lets its orders be read before their time, and nothing else.
+func TestCallbacks(t *testing.T) {
+	seller := &caller{Provider: fake.NewProvider("calls")}
+	seller.SetSlow(1)
+	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{bothOf("sta_called", session.Static, supply.Source{Provider: "calls"})}})
+	agent := w.rich(100)
+	call := func(name string) error { return w.sessions.Callback(t.Context(), name, http.Header{}, nil) }
+	for _, refs := range [][]string{nil, {"ref2", "unknown"}} {
+		v := w.buy(agent, "sta_called")
+		same(t, "before", v.Status, session.Creating)
+		ok(t, w.work())
+		same(t, "too early", w.read(agent, v.ID).Status, session.Creating)
+		seller.refs = refs
+		ok(t, call("calls"))
+		ok(t, w.work())
+		same(t, "sta_called", w.read(agent, v.ID).Status, session.Active)
+	}
+	v := w.buy(agent, "sta_called")
+	seller.err = domain.ErrInvalid
+	refused(t, call("calls"), domain.ErrInvalid)
+	ok(t, w.work())
+	same(t, "a forged call", w.read(agent, v.ID).Status, session.Creating)
+	for _, name := range []string{"remote", "embedded", "nobody"} {
+		if err := call(name); err == nil || err.(*domain.Error).Code != "NOT_FOUND" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package app_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/ports"
+	"agentproxy/test/fake"
+)
+
+// A renewal at a seller is paid when the seller has confirmed, and moves the end
+// then.
+func TestRenewAtASeller(t *testing.T) {
+	begin := func(t *testing.T) (*world, string, app.SessionView, func(string) (app.Done, error)) {
+		w := open(t, setup{unruly: true})
+		agent := w.rich(10)
+		v := w.buy(agent, remoteStatic)
+		return w, agent, v, func(k string) (app.Done, error) {
+			return w.sessions.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key(k)})
+		}
+	}
+	later := func(v app.SessionView) time.Time { return v.ExpiresAt.Add(30 * session.Day) }
+	t.Run("confirmed at once", func(t *testing.T) {
+		w, agent, v, renew := begin(t)
+		before := w.balance(agent)
+		d, err := renew("k")
+		ok(t, err)
+		if d.Status != 200 || !d.View.ExpiresAt.Equal(later(v)) || d.View.Cost.Held != 0 || d.View.Cost.Charged != dollars("2") {
+			t.Errorf("renewed %d %s %+v", d.Status, d.View.ExpiresAt, d.View.Cost)
+		}
+		same(t, "the balance", w.balance(agent), before-dollars("1"))
+		again, err := renew("k")
+		ok(t, err)
+		if again.Status != 200 || !again.Replayed || !again.View.ExpiresAt.Equal(later(v)) {
+			t.Errorf("replayed %d %+v", again.Status, again.View.ExpiresAt)
+		}
+		same(t, "renewed at the seller", w.seller.Of(v.ID)[0].Renewals, 1)
+		_, err = renew("l")
+		ok(t, err)
+		same(t, "renewed again", w.seller.Of(v.ID)[0].Renewals, 2)
+		w.reconciled()
+	})
+	t.Run("a dry run asks nobody", func(t *testing.T) {
+		w, agent, v, _ := begin(t)
+		before := w.dump()
+		d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, DryRun: true})
+		ok(t, err)
+		same(t, "the cost", d.Quote.Cost, dollars("1"))
+		same(t, "the database", w.dump(), before)
+		same(t, "asked", w.seller.Calls(fake.Extend), 0)
+	})
+	for class, want := range map[supply.Class]*domain.Error{supply.Temporary: ports.ErrProvider, supply.TimedOut: ports.ErrTimeout,
+		supply.InsufficientFunds: ports.ErrProvider} {
+		t.Run("refused: "+string(class), func(t *testing.T) {
+			w, agent, v, renew := begin(t)
+			before := w.balance(agent)
+			for range 2 {
+				w.seller.Next(fake.Extend, fake.Refuse(class))
+				_, err := renew("k")
+				refused(t, err, want)
+				same(t, "the balance", w.balance(agent), before)
+			}
+			if now := w.read(agent, v.ID); now.Cost.Held != 0 || !now.ExpiresAt.Equal(v.ExpiresAt) || now.Status != session.Active {
+				t.Errorf("the session is %+v", now.Session)
+			}
+			d, err := renew("k") // its key is free
+			ok(t, err)
+			same(t, "replayed", d.Replayed, false)
+			// The key of the creation was not touched.
+			same(t, "the end", w.read(agent, v.ID).ExpiresAt, later(v))
+			w.reconciled()
+		})
+	}
+	for name, step := range map[string]fake.Step{"the answer was lost": fake.LoseAnswer(), "the request was lost": fake.LoseRequest()} {
+		t.Run(name, func(t *testing.T) {
+			w, agent, v, renew := begin(t)
+			w.clock.Advance(time.Hour)
+			before := w.balance(agent)
+			w.seller.Next(fake.Extend, step)
+			d, err := renew("k")
+			ok(t, err)
+			if d.Status != 202 || !d.View.ExpiresAt.Equal(v.ExpiresAt) || d.View.Cost.Held != dollars("1") {
+				t.Errorf("renewed %d %+v", d.Status, d.View.Cost)
+			}
+			_, err = renew("other")
+			refused(t, err, session.ErrNotReady)
+			again, err := renew("k")
+			ok(t, err)
+			if again.Status != 202 || !again.Replayed {
+				t.Errorf("replayed %d", again.Status)
+			}
+			w.reconciled()
+			now := w.read(agent, v.ID)
+			same(t, "sent", w.seller.Calls(fake.Extend), 1)
+			same(t, "held", now.Cost.Held, 0)
+			if step.Work {
+				same(t, "the end", now.ExpiresAt, later(v))
+				same(t, "the balance", w.balance(agent), before-dollars("1"))
+				return
+			}
+			same(t, "the end", now.ExpiresAt, v.ExpiresAt)
+			same(t, "the balance", w.balance(agent), before)
+			again, err = renew("k")
+			ok(t, err)
+			same(t, "tried again", again.Status, 200)
+		})
+	}
+	t.Run("the session ends while nobody knows", func(t *testing.T) {
+		w, agent, v, renew := begin(t)
+		before := w.balance(agent)
+		w.seller.Next(fake.Extend, fake.LoseAnswer())
+		_, err := renew("k")
+		ok(t, err)
+		_, err = w.sessions.Terminate(t.Context(), agent, v.ID)
+		ok(t, err)
+		same(t, "the balance", w.balance(agent), before)
+		w.reconciled()
+		same(t, "held", w.read(agent, v.ID).Cost.Held, 0)
+	})
+	t.Run("the process dies after it was sent", func(t *testing.T) {
+		w, agent, v, renew := begin(t)
+		w.store.failUpdates(3, 4) // 1 holds, 2 says that it is sent
+		_, err := renew("k")
+		refused(t, err, errStore)
+		w.reconciled()
+		same(t, "the end", w.read(agent, v.ID).ExpiresAt, later(v))
+		same(t, "sent", w.seller.Calls(fake.Extend), 1)
+	})
+	t.Run("some addresses are renewed: the operator decides", func(t *testing.T) {
+		w, agent, v, renew := begin(t)
+		w.seller.Next(fake.Extend, fake.LoseAnswer())
+		w.seller.Always(fake.Read, fake.Step{})
+		_, err := renew("k")
+		ok(t, err)
+		w.seller.Always(fake.Read, fake.Refuse(supply.Temporary))
+		for range 200 {
+			w.clock.Advance(10 * time.Minute)
+			ok(t, w.work())
+		}
+		o := w.order(v.ID)
+		if o.Kind != supply.Renewal || o.FrozenAt.IsZero() {
+			t.Fatalf("after a day it is %+v", o)
+		}
+		w.seller.Always(fake.Read, fake.Step{})
+		_, err = w.sessions.AdoptOrder(t.Context(), o.ID, "")
+		ok(t, err)
+		same(t, "the end", w.read(agent, v.ID).ExpiresAt, later(v))
+		same(t, "held", w.read(agent, v.ID).Cost.Held, 0)
+	})
+	t.Run("a seller that cannot renew is not asked", func(t *testing.T) {
+		w, _, _, renew := begin(t)
+		w.seller.Can(func(c *supply.Capabilities) { c.Renews = false })
+		before := w.dump()
+		_, err := renew("k")
+		refused(t, err, ports.ErrProvider)
+		same(t, "the database", w.dump(), before)
+	})
+	t.Run("many at once under one key", func(t *testing.T) {
+		w, agent, v, renew := begin(t)
+		parallel(10, func(int) {
+			if _, err := renew("k"); err != nil {
+				refusedAs(t, err, domain.ErrIdempotencyConflict)
+			}
+		})
+		same(t, "sent", w.seller.Calls(fake.Extend), 1)
+		same(t, "the end", w.read(agent, v.ID).ExpiresAt, later(v))
+	})
+}
+
+// refusedAs is refused for goroutines.
+func refusedAs(t *testing.T, err error, want *domain.Error) {
+	t.Helper()
+	if e, is := err.(*domain.Error); !is || !e.Is(want) {
+		t.Errorf("got %v, want %v", err, want)
+	}
+}
