@@ -38,3 +38,12 @@ func embeddedCatalogue(p pool) []catalog.Product {
 	}
 	return products
 }
+
+// EmbeddedCodes are the codes of the embedded catalogue.
+func EmbeddedCodes() []string {
+	var codes []string
+	for _, p := range embeddedCatalogue(pool{}) {
+		codes = append(codes, p.No)
+	}
+	return codes
+}

@@ -139,8 +139,8 @@ func (p *proof) faults(ctx context.Context) (float64, error) {
 }
 
 // newCatalog is what is sold, and by whom.
-func newCatalog(embedded *upstream.Embedded) (*app.Catalog, error) {
-	return app.NewCatalog([]ports.Provider{embedded}, embedded.Products(), upstream.CountryName)
+func newCatalog(s Settings, embedded *upstream.Embedded, sellers Sellers) (*app.Catalog, error) {
+	return app.NewCatalog(append([]ports.Provider{embedded}, sellers...), s.Shelf.Sold(embedded.Products()), upstream.CountryName)
 }
 
 // sessionIn is what sessionConfig needs; commands count nothing.
