@@ -152,15 +152,6 @@ func (p *proxySeller) Name() string { return p.name }
 // Ready is false while the seller is left alone.
 func (p *proxySeller) Ready() bool { return p.reads.Ready() }
 
-// String hides the key from whoever prints the provider.
-func (p *proxySeller) String() string { return p.name + " (proxyseller)" }
-
-// GoString hides it from %#v too.
-func (p *proxySeller) GoString() string { return p.String() }
-
-// LogValue hides it from logs.
-func (p *proxySeller) LogValue() slog.Value { return slog.StringValue(p.String()) }
-
 // proxySellerLowerHex writes %2F as %2f, as some servers do that repeat a URL.
 func proxySellerLowerHex(escaped string) string {
 	b := []byte(escaped)

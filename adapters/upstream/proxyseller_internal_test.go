@@ -101,10 +101,14 @@ func TestProxySellerGivesUpItsTurnUnsent(t *testing.T) {
 		classes := map[supply.Class]int{}
 		for range 30 { // one every two seconds, for at most twenty
 			wg.Go(func() {
+				began := time.Now()
 				_, err := p.Order(t.Context(), in)
 				mu.Lock()
 				defer mu.Unlock()
 				classes[supply.ClassOf(err)]++
+				if took := time.Since(began); err != nil && took > 0 {
+					t.Errorf("it took %v to say that there is no turn", took)
+				}
 			})
 		}
 		wg.Wait()

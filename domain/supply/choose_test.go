@@ -74,6 +74,19 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+func TestChooseKeepsTheCatalogueOfEquals(t *testing.T) {
+	var sources []supply.Source
+	for i := range 60 { // a sort of few keeps their order by chance
+		sources = append(sources, supply.Source{Provider: fmt.Sprint("p", i), Preference: i % 2})
+	}
+	got := supply.Choose(sources, session.Location{}, 0, func(supply.Source) supply.Condition { return supply.Condition{Ready: true} })
+	for i, s := range got {
+		if want := fmt.Sprint("p", i%30*2+i/30); s.Provider != want {
+			t.Fatalf("%d is %s, want %s", i, s.Provider, want)
+		}
+	}
+}
+
 func TestSourceSellsOnlyItsPlaces(t *testing.T) {
 	all, listed := supply.Source{}, supply.Source{Countries: []string{"DE", "US"}, Cities: []string{"berlin"}}
 	for _, c := range []struct {

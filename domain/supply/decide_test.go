@@ -69,6 +69,13 @@ func TestDecide(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a balance that was not told proves nothing", func(t *testing.T) {
+		o := lost()
+		o.Before.Funds.Known = false
+		if v, _ := supply.Decide(o, false, supply.Evidence{Funds: have(0)}, sentAt.Add(supply.SettleFor)); v != supply.Absent {
+			t.Errorf("got %s", v)
+		}
+	})
 	t.Run("the number of exits of traffic means nothing", func(t *testing.T) {
 		o := lost()
 		o.Intent.Type, o.Intent.Quantity = session.Dynamic, 1
