@@ -123,7 +123,8 @@ func ordersByRef(t *testing.T, st ports.Store) {
 	first := upstreamOrder(3, "one")
 	renewed := confirmed(renewalOf(first, 4), "R/2")
 	addUpstream(t, st, confirmed(renewalOf(first, 1), "R/1"), confirmed(renewalOf(first, 2), "R/1"), first, renewed,
-		upstreamOrder(5, "one"), confirmed(upstreamOrder(6, "two"), "R/6"))
+		upstreamOrder(5, "one"), confirmed(upstreamOrder(6, "two"), "R/6"), confirmed(renewalOf(first, 7), "R/1"),
+		confirmed(upstreamOrder(8, "one"), ""))
 	find := func(provider, ref, want string) {
 		t.Helper()
 		for name, unit := range map[string]func(context.Context, unit) error{"look": st.Look, "update": st.Update} {
@@ -139,13 +140,13 @@ func ordersByRef(t *testing.T, st ports.Store) {
 			}
 		}
 	}
-	find("one", "R/1", "ord_2") // of renewals the last
+	find("one", "R/1", "ord_7") // of renewals the last
 	for _, status := range []supply.Status{supply.Unknown, supply.Refused, supply.Sent, supply.Planned} {
 		o := confirmed(first, "R/1")
 		if err := putUpstream(t, st, as(o, status)); err != nil {
 			t.Fatal(err)
 		}
-		find("one", "R/1", "ord_2")
+		find("one", "R/1", "ord_7")
 	}
 	if err := putUpstream(t, st, confirmed(first, "R/1")); err != nil {
 		t.Fatal(err)
