@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"time"
@@ -28,6 +29,12 @@ func hopOf(r *traffic.Route, i int) *supply.Endpoint {
 		return &r.Hops[i]
 	}
 	return &noHop
+}
+
+// hopName tells the ways through upstream proxies apart. The same user can mean
+// another exit after a rotation.
+func hopName(hop *supply.Endpoint, rotation int) string {
+	return fmt.Sprintf("%d %s %s %d %s", rotation, hop.Protocol, hop.Host, hop.Port, hop.User)
 }
 
 // chain judges a target and connects a client to it through an upstream proxy.

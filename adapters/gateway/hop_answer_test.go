@@ -108,21 +108,24 @@ func TestAnswersOfUpstreamsBecomeOurs(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a refusal whose body never comes", func(t *testing.T) {
-		s.answers(func(c net.Conn) {
-			fmt.Fprint(c, "HTTP/1.1 402 Pay\r\nContent-Length: 100\r\n\r\nE_PAY: n")
-			_, _ = io.Copy(io.Discard, c)
-		})
-		if _, howToFix, feed := w.refusedOver(id, "127.0.0.1:80"); feed != "UPSTREAM_PAYMENT  false" || !strings.HasSuffix(howToFix, "402 Pay") {
-			t.Errorf("%s, %q", feed, howToFix)
-		}
-	})
 	t.Run("a closed port", func(t *testing.T) {
 		_ = s.l.Close()
 		if res, _, feed := w.refusedOver(id, "127.0.0.1:80"); res.StatusCode != 502 || feed != "UPSTREAM_UNREACHABLE http_error true" {
 			t.Errorf("%d, %s", res.StatusCode, feed)
 		}
 	})
+}
+
+// A refusal does not wait for a body that never comes.
+func TestARefusalWithoutItsBodyIsOne(t *testing.T) {
+	s := newSeller(t, "u", "secret")
+	s.answers(silent("HTTP/1.1 402 Pay\r\nContent-Length: 100\r\n\r\nE_PAY: n"))
+	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Connect = time.Hour })
+	id := w.add(1, 0)
+	w.via(id, s.hop(session.HTTP))
+	if _, howToFix, feed := w.refusedOver(id, "127.0.0.1:80"); feed != "UPSTREAM_PAYMENT  false" || !strings.HasSuffix(howToFix, "402 Pay") {
+		t.Errorf("%s, %q", feed, howToFix)
+	}
 }
 
 // A 2xx opens the tunnel, whatever length it claims to have.
@@ -227,6 +230,11 @@ func TestOtherClientsAreToldToo(t *testing.T) {
 	}
 	if u := w.settled(id); u.Used() != 0 {
 		t.Errorf("refusals are charged: %+v", u)
+	}
+	s.answers(nil)
+	w.connect(id, echo(t))
+	if n := scrape(t, r)["agentproxy_gateway_dial_seconds"].Histogram.GetSampleCount(); n != 1 {
+		t.Errorf("%d dials timed, want the one that succeeded", n)
 	}
 }
 
