@@ -119,7 +119,7 @@ func (g *Gateway) ask(ctx context.Context, tcp *net.TCPConn, in *wire.Reader, t 
 	var bad *wire.Error
 	switch {
 	case errors.As(err, &bad):
-		return upstreamFailed.says("the proxy's answer is malformed: " + bad.Reason)
+		return upstreamMalformed.noting(bad.Reason)
 	case err != nil:
 		return upstreamGone
 	case a.Open():
