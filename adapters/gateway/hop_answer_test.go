@@ -20,26 +20,26 @@ import (
 
 // refusedOver asks for a tunnel that is refused, and returns the answer and what
 // the feed says.
-func (w *world) refusedOver(id, target string) (res *http.Response, howToFix, feed string) {
-	w.t.Helper()
+func (w *world) refusedOver(t *testing.T, id, target string) (res *http.Response, howToFix, feed string) {
+	t.Helper()
 	seen := len(w.observed())
 	c := w.dial()
 	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", target, target, basic(user(id, 0), password(id)))
-	res, body := response(w.t, c)
+	res, body := response(t, c)
 	var told struct {
 		Code     string `json:"code"`
 		HowToFix string `json:"how_to_fix"`
 	}
 	if err := json.Unmarshal([]byte(body), &told); err != nil {
-		w.t.Fatalf("%d %q: %v", res.StatusCode, body, err)
+		t.Fatalf("%d %q: %v", res.StatusCode, body, err)
 	}
 	all := w.observed()
 	if len(all) != seen+1 {
-		w.t.Fatalf("observed %d things, want 1", len(all)-seen)
+		t.Fatalf("observed %d things, want 1", len(all)-seen)
 	}
 	o := all[seen]
 	if o.Code != told.Code || o.StatusCode != res.StatusCode || o.HowToFix != told.HowToFix || o.Type != "failed" || o.SessionID != id {
-		w.t.Errorf("the client was told %d %s, the feed %+v", res.StatusCode, body, o)
+		t.Errorf("the client was told %d %s, the feed %+v", res.StatusCode, body, o)
 	}
 	return res, told.HowToFix, fmt.Sprint(o.Code, " ", o.Evidence, " ", o.Retryable)
 }
@@ -90,7 +90,7 @@ func TestAnswersOfUpstreamsBecomeOurs(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s.answers(says("%s", tc.answer))
-			res, howToFix, feed := w.refusedOver(id, "127.0.0.1:80")
+			res, howToFix, feed := w.refusedOver(t, id, "127.0.0.1:80")
 			if res.StatusCode != tc.status || feed != tc.feed || !strings.HasSuffix(howToFix, tc.reason) || (tc.reason != "") != strings.Contains(howToFix, "the provider says: ") {
 				t.Errorf("%d, %s, %q", res.StatusCode, feed, howToFix)
 			}
@@ -102,14 +102,14 @@ func TestAnswersOfUpstreamsBecomeOurs(t *testing.T) {
 	t.Run("silence", func(t *testing.T) {
 		for _, said := range []string{"", "HTTP/1.1 2"} {
 			s.answers(func(c net.Conn) { fmt.Fprint(c, said); _, _ = io.Copy(io.Discard, c) })
-			if res, _, feed := w.refusedOver(id, "127.0.0.1:80"); res.StatusCode != 504 || feed != "UPSTREAM_TIMEOUT timeout true" {
+			if res, _, feed := w.refusedOver(t, id, "127.0.0.1:80"); res.StatusCode != 504 || feed != "UPSTREAM_TIMEOUT timeout true" {
 				t.Errorf("after %q: %d, %s", said, res.StatusCode, feed)
 			}
 		}
 	})
 	t.Run("a closed port", func(t *testing.T) {
 		_ = s.l.Close()
-		if res, _, feed := w.refusedOver(id, "127.0.0.1:80"); res.StatusCode != 502 || feed != "UPSTREAM_UNREACHABLE http_error true" {
+		if res, _, feed := w.refusedOver(t, id, "127.0.0.1:80"); res.StatusCode != 502 || feed != "UPSTREAM_UNREACHABLE http_error true" {
 			t.Errorf("%d, %s", res.StatusCode, feed)
 		}
 	})
@@ -122,7 +122,7 @@ func TestARefusalWithoutItsBodyIsOne(t *testing.T) {
 	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Connect = time.Hour })
 	id := w.add(1, 0)
 	w.via(id, s.hop(session.HTTP))
-	if _, howToFix, feed := w.refusedOver(id, "127.0.0.1:80"); feed != "UPSTREAM_PAYMENT  false" || !strings.HasSuffix(howToFix, "402 Pay") {
+	if _, howToFix, feed := w.refusedOver(t, id, "127.0.0.1:80"); feed != "UPSTREAM_PAYMENT  false" || !strings.HasSuffix(howToFix, "402 Pay") {
 		t.Errorf("%s, %q", feed, howToFix)
 	}
 }
@@ -167,13 +167,13 @@ func TestRepliesOfSOCKSUpstreamsBecomeOurs(t *testing.T) {
 		{"", 502, "UPSTREAM_FAILED http_error true", ""},
 	} {
 		s.replies(says("%s", tc.reply))
-		res, howToFix, feed := w.refusedOver(id, "127.0.0.1:80")
+		res, howToFix, feed := w.refusedOver(t, id, "127.0.0.1:80")
 		if res.StatusCode != tc.status || feed != tc.feed || !strings.HasSuffix(howToFix, tc.reason) {
 			t.Errorf("%q: %d, %s, %q", tc.reply, res.StatusCode, feed, howToFix)
 		}
 	}
 	s.replies(func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
-	if res, _, feed := w.refusedOver(id, "127.0.0.1:80"); res.StatusCode != 504 || feed != "UPSTREAM_TIMEOUT timeout true" {
+	if res, _, feed := w.refusedOver(t, id, "127.0.0.1:80"); res.StatusCode != 504 || feed != "UPSTREAM_TIMEOUT timeout true" {
 		t.Errorf("silence: %d, %s", res.StatusCode, feed)
 	}
 	for n, edit := range []func(user, password *string){
@@ -186,7 +186,7 @@ func TestRepliesOfSOCKSUpstreamsBecomeOurs(t *testing.T) {
 		edit(&hop.User, &hop.Password)
 		id := w.add(10+n, 0)
 		w.via(id, hop)
-		if res, _, feed := w.refusedOver(id, "127.0.0.1:80"); res.StatusCode != 502 || feed != "UPSTREAM_AUTH  false" {
+		if res, _, feed := w.refusedOver(t, id, "127.0.0.1:80"); res.StatusCode != 502 || feed != "UPSTREAM_AUTH  false" {
 			t.Errorf("credential %d: %d, %s", n, res.StatusCode, feed)
 		}
 	}
@@ -271,11 +271,12 @@ func TestCredentialsOfHopsAreNeverTold(t *testing.T) {
 		"HTTP/1.1 407 No\r\nx-brd-err-code: Acct7-cc-US%2Bx Pa55%20w%2Frd%25 Pa55+w%2Frd%25\r\n\r\n",
 		"HTTP/1.1 407 No\r\n\r\nE_AUTH: " + name + ":" + secret + "\n",
 		"HTTP/1.1 407 No\r\n\r\nE_AUTH: " + strings.Repeat("-", 240) + name + secret + "\n",
+		"HTTP/1.1 407 No\r\n\r\n" + strings.Repeat("x", 150) + "\nE_AUTH: " + strings.Repeat("-", 90) + name + "\n",
 		"HTTP/1.1 407 " + strings.Repeat("-", 190) + name + secret + "\r\n\r\n",
 		"HTTP/1.1 407 No\r\n\r\nE_AUTH: " + name + "\xff" + secret + "\n",
 	} {
 		s.answers(says("%s", answer))
-		res, howToFix, _ := w.refusedOver(id, "127.0.0.1:80")
+		res, howToFix, _ := w.refusedOver(t, id, "127.0.0.1:80")
 		_, reason, _ := strings.Cut(howToFix, "the provider says: ")
 		if len(reason) > 200 || !strings.HasPrefix(reason, "407 ") || !strings.Contains(reason, "[hid") && !strings.Contains(reason, "---") {
 			t.Errorf("%q: told %q", answer, reason)

@@ -183,10 +183,14 @@ func TestKeptConnectionsEndWithTheirHop(t *testing.T) {
 	rotate(func(*supply.Endpoint) {})
 	get(one, 2)
 	opened(4, "after a rotation with the same user")
+	w.change(one, func(r *traffic.Route) { r.Hops = []supply.Endpoint{hop} })
+	w.Changed(one)
+	get(one, 2)
+	opened(5, "after another user without a rotation")
 	w.change(one, func(r *traffic.Route) { r.Hops = nil })
 	w.Changed(one)
 	get(one, 2)
-	opened(4, "without a hop")
+	opened(5, "without a hop")
 }
 
 // Metering and cap are those of a direct way.
