@@ -65,7 +65,7 @@ func (x *exchange) admit() *refusal {
 	if ref == nil {
 		x.key.exit = w.exit.IP
 		if x.hop = w.hop; w.hop != nil {
-			x.key.hop, x.key.rotation = *w.hop, w.route.Rotation
+			x.key.hop = hopName(w.hop, w.route.Rotation)
 		}
 		c.quiet.Store(0)
 		ref = admitted(x.entry.pool.admit(c, g.cfg.Tunnels, g.cfg.Timing.Admit))

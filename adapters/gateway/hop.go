@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"time"
@@ -28,6 +29,12 @@ func hopOf(r *traffic.Route, i int) *supply.Endpoint {
 		return &r.Hops[i]
 	}
 	return &noHop
+}
+
+// hopName tells the ways through upstream proxies apart. The same user can mean
+// another exit after a rotation.
+func hopName(hop *supply.Endpoint, rotation int) string {
+	return fmt.Sprintf("%d %s %s %d %s", rotation, hop.Protocol, hop.Host, hop.Port, hop.User)
 }
 
 // chain judges a target and connects a client to it through an upstream proxy.
@@ -112,7 +119,7 @@ func (g *Gateway) ask(ctx context.Context, tcp *net.TCPConn, in *wire.Reader, t 
 	var bad *wire.Error
 	switch {
 	case errors.As(err, &bad):
-		return upstreamFailed.says("the proxy's answer is malformed: " + bad.Reason)
+		return upstreamMalformed.noting(bad.Reason)
 	case err != nil:
 		return upstreamGone
 	case a.Open():

@@ -183,10 +183,14 @@ func TestKeptConnectionsEndWithTheirHop(t *testing.T) {
 	rotate(func(*supply.Endpoint) {})
 	get(one, 2)
 	opened(4, "after a rotation with the same user")
+	w.change(one, func(r *traffic.Route) { r.Hops = []supply.Endpoint{hop} })
+	w.Changed(one)
+	get(one, 2)
+	opened(5, "after another user without a rotation")
 	w.change(one, func(r *traffic.Route) { r.Hops = nil })
 	w.Changed(one)
 	get(one, 2)
-	opened(4, "without a hop")
+	opened(5, "without a hop")
 }
 
 // Metering and cap are those of a direct way.
@@ -216,14 +220,14 @@ func TestLimitIsNeverExceededThroughAHop(t *testing.T) {
 			t.Errorf("%s: the next connection: %d, want 402", p, status)
 		}
 		up, down := int64(3<<20), int64(5<<20)
-		before := [2]int64{target.in.Load(), target.out.Load()}
+		target = newCounting(t)
 		c := w.connect(free, target.addr())
 		go func() { _, _ = c.Write(order(up, down)); _, _ = io.CopyN(c, zeros{}, up) }()
 		if _, err := io.Copy(io.Discard, c); err != nil {
 			t.Error(err)
 		}
 		_ = c.Close()
-		if u := w.settled(free); u.Up != up+16 || u.Down != down || target.in.Load()-before[0] != up+16 || target.out.Load()-before[1] != down {
+		if u := w.settled(free); u.Up != up+16 || u.Down != down || target.in.Load() != up+16 || target.out.Load() != down {
 			t.Errorf("%s: usage %+v, want %d up and %d down", p, u, up+16, down)
 		}
 	}

@@ -23,12 +23,12 @@ const (
 )
 
 // says is a copy that tells in how_to_fix what the provider said.
-func (r *refusal) says(reason string) *refusal {
-	if reason == "" {
-		return r
-	}
+func (r *refusal) says(reason string) *refusal { return r.noting("the provider says: " + reason) }
+
+// noting is a copy with more in how_to_fix, which the event feed shows.
+func (r *refusal) noting(more string) *refusal {
 	c := *r
-	c.howToFix += "; the provider says: " + reason
+	c.howToFix += "; " + more
 	return &c
 }
 

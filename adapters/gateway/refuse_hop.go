@@ -30,8 +30,9 @@ var (
 		message:  "the provider's proxy did not open the connection",
 		howToFix: "rotate the session or try again", upstream: true,
 		evidence: health.HTTPError}
-	upstreamGone    = upstreamFailed.because("the provider's proxy ended the connection before it answered")
-	upstreamTimeout = &refusal{status: 504, code: "UPSTREAM_TIMEOUT", proxyError: "connection_timeout", socks: wire.SocksTTLExpired,
+	upstreamGone      = upstreamFailed.because("the provider's proxy ended the connection before it answered")
+	upstreamMalformed = upstreamFailed.because("the provider's proxy gave an answer that cannot be understood")
+	upstreamTimeout   = &refusal{status: 504, code: "UPSTREAM_TIMEOUT", proxyError: "connection_timeout", socks: wire.SocksTTLExpired,
 		message:  "the target was not reached through the provider's proxy in time",
 		howToFix: "try again; if it stays silent, rotate the session", upstream: true,
 		evidence: health.Timeout}
@@ -89,7 +90,7 @@ func socksAnswered(err error) *refusal {
 	case errors.Is(err, wire.ErrSocksRejected), errors.Is(err, wire.ErrSocksCredential):
 		return upstreamAuth
 	case errors.Is(err, wire.ErrSocksAnswer):
-		return upstreamFailed.says("the proxy's answer is malformed")
+		return upstreamMalformed.noting("it is not SOCKS5")
 	case !errors.As(err, &no):
 		return upstreamGone
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"agentproxy/adapters/gateway/wire"
-	"agentproxy/domain/supply"
 )
 
 // The bounds of kept connections: for one session, exit and target, and in all.
@@ -20,11 +19,10 @@ const (
 // between sessions, and a rotation leaves it behind: the exit is another one, or
 // unknown and behind an upstream proxy, whose user name or whose next answer it is.
 type upstreamKey struct {
-	session  string
-	exit     netip.Addr
-	target   wire.Target
-	hop      supply.Endpoint // zero without an upstream proxy
-	rotation int             // 0 without an upstream proxy
+	session string
+	exit    netip.Addr
+	target  wire.Target
+	hop     string // see hopName; maps keep keys of more than 128 bytes elsewhere
 }
 
 // upstreamConn is a connection to a target that answers plain requests.
