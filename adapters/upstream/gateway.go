@@ -190,7 +190,7 @@ func (p profile) account(s Spec) (gatewayAccount, error) {
 	if a.protocol != "" && a.protocol != session.HTTP && a.protocol != session.SOCKS5 {
 		fault("options.protocol must be http or socks5")
 	}
-	if !visibleForm.MatchString(a.password) {
+	if a.password != "" && !visibleForm.MatchString(a.password) {
 		fault("secrets.password must be of visible ASCII characters")
 	}
 	return a, errors.Join(append(faults, p.checkPlaces(s.Locations)...)...)

@@ -19,7 +19,9 @@ import (
 	"agentproxy/test/fake/upstreamproxy"
 )
 
-func newOxylabs(t *testing.T) *upstreamproxy.Proxy { return upstreamproxy.New(t, "oxylabs", "acme", "pw") }
+func newOxylabs(t *testing.T) *upstreamproxy.Proxy {
+	return upstreamproxy.New(t, "oxylabs", "acme", "pw")
+}
 
 // client goes through a proxy with connections that are not used again.
 func client(t *testing.T, p *upstreamproxy.Proxy, user, password string) *http.Client {
