@@ -208,3 +208,15 @@ func TestAGatewayKeepsItsPasswordToItself(t *testing.T) {
 		t.Error("the operator's settings were changed")
 	}
 }
+
+func TestAGrammarThatIsUnverifiedSaysSo(t *testing.T) {
+	for _, profile := range upstream.Profiles() {
+		var log bytes.Buffer
+		if _, err := upstream.New(gatewaySpec(profile, nil), slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+			t.Fatal(err)
+		}
+		if want := profile == "packetstream" || profile == "rayobyte"; strings.Contains(log.String(), "unverified") != want {
+			t.Errorf("%s says %q", profile, log.String())
+		}
+	}
+}
