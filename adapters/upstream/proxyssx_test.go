@@ -312,6 +312,22 @@ func TestUsageSwitchAndEndOfAPoolKey(t *testing.T) {
 	}
 }
 
+func TestFindListsTheKeysOfOneOrder(t *testing.T) {
+	s, p := poolKeySeller(t)
+	for n := range 3 {
+		if _, err := p.Order(t.Context(), poolKeyIntent(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := p.Find(t.Context(), poolKeyIntent(1))
+	if err != nil || len(found) != 1 || found[0].Label != "ord_00000001" || found[0].Access.Password != s.Keys()[1].Key {
+		t.Errorf("found %d, %v", len(found), err)
+	}
+	if found, err := p.Find(t.Context(), poolKeyIntent(9)); err != nil || len(found) != 0 {
+		t.Errorf("of no order %d are found, %v", len(found), err)
+	}
+}
+
 func TestStockOfPoolKeys(t *testing.T) {
 	s := proxyssx.New(t)
 	s.Stock("FR", 5, 0)
