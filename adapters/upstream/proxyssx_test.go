@@ -312,6 +312,23 @@ func TestUsageSwitchAndEndOfAPoolKey(t *testing.T) {
 	}
 }
 
+func TestAPoolKeyThatHasExpiredIsGone(t *testing.T) {
+	text := `{"id":"65a1","key":"pak_01","label":"ord_00000001","trafficCapGB":2,"isExpired":true}`
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
+	defer api.Close()
+	p := openPoolKeys(t, poolKeySpec(api.URL))
+	if d, err := p.Read(t.Context(), "65a1"); err != nil || d.State != supply.Gone {
+		t.Errorf("it is %s, %v", d.State, err)
+	}
+	if d, err := p.Read(t.Context(), "65a2"); supply.ClassOf(err) != supply.Temporary {
+		t.Errorf("another key was asked for: %s, %v", d.Ref, err)
+	}
+	text = strings.Replace(text, "pak_01", "pak_****", 1)
+	if d, err := p.Read(t.Context(), "65a1"); supply.ClassOf(err) != supply.Temporary {
+		t.Errorf("a masked key is %s, %v", d.State, err)
+	}
+}
+
 func TestFindListsTheKeysOfOneOrder(t *testing.T) {
 	s, p := poolKeySeller(t)
 	for n := range 3 {
