@@ -48,7 +48,7 @@ type gateway struct {
 
 var _ ports.Dynamic = (*gateway)(nil)
 
-func newGateway(s Spec, _ *slog.Logger) (ports.Provider, error) {
+func newGateway(s Spec, log *slog.Logger) (ports.Provider, error) {
 	p, ok := profiles[s.Options["profile"]]
 	if !ok {
 		return nil, fmt.Errorf("options.profile must be one of %v, not %q", Profiles(), s.Options["profile"])
@@ -59,6 +59,9 @@ func newGateway(s Spec, _ *slog.Logger) (ports.Provider, error) {
 	}
 	if s.BaseURL != "" {
 		return nil, errors.New("a gateway has no API: options.host names it")
+	}
+	if p.unverified {
+		log.Warn("the grammar of this gateway is unverified: check it with the seller", "provider", s.Name, "profile", s.Options["profile"])
 	}
 	return &gateway{name: s.Name, profile: p, account: a}, nil
 }
@@ -190,7 +193,7 @@ func (p profile) account(s Spec) (gatewayAccount, error) {
 	if a.protocol != "" && a.protocol != session.HTTP && a.protocol != session.SOCKS5 {
 		fault("options.protocol must be http or socks5")
 	}
-	if !visibleForm.MatchString(a.password) {
+	if a.password != "" && !visibleForm.MatchString(a.password) {
 		fault("secrets.password must be of visible ASCII characters")
 	}
 	return a, errors.Join(append(faults, p.checkPlaces(s.Locations)...)...)

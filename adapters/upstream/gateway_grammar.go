@@ -181,7 +181,9 @@ func (p profile) spellCity(city string) (string, error) {
 	if strings.ContainsAny(city, p.separators) {
 		return "", unaskable("the city %q holds a separator of the seller's grammar", city)
 	}
-	between := func(c rune) bool { return c == ' ' || c == '_' || p.cityGap != "" && string(c) == p.cityGap }
+	between := func(c rune) bool {
+		return c == ' ' || c == '_' || p.cityGap != cityGapUnknown && string(c) == p.cityGap
+	}
 	var words []string
 	for w := range strings.FieldsFuncSeq(city, between) {
 		if !wordForm.MatchString(w) {

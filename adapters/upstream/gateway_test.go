@@ -87,6 +87,7 @@ func TestWhatAGatewayCannotBeAskedForIsRefused(t *testing.T) {
 		{"a city with a digit", "webshare", nil, target{"US", "city17", "", 0}},
 		{"a city of two words where one is known", "netnut", nil, target{"NL", "den haag", "", 0}},
 		{"a city that is no word", "decodo", nil, target{"NL", " _ ", "", 0}},
+		{"a city with a question mark", "netnut", nil, target{"NL", "haag?", "", 0}},
 		{"a city in other letters", "decodo", nil, target{"BR", "são paulo", "", 0}},
 		{"a country whose name is not known", "packetstream", nil, target{country: "TR"}},
 		{"a token that is too short", "iproyal", nil, target{token: "abc1234"}},
@@ -160,6 +161,7 @@ func TestAGatewayIsNotMadeOfFaultySettings(t *testing.T) {
 		{"an API", "oxylabs", func(s *upstream.Spec) { s.BaseURL = "http://127.0.0.1" }, "has no API"},
 		{"a place of no country", "oxylabs", func(s *upstream.Spec) { s.Locations["EU"] = "eu" }, `"EU" does not begin with a country`},
 		{"a spelling with a separator", "iproyal", func(s *upstream.Spec) { s.Locations["US"] = "us_session-x" }, "cannot be written"},
+		{"a name with a separator", "packetstream", func(s *upstream.Spec) { s.Locations["US"] = "US_session-x" }, "cannot be written"},
 		{"a spelling with a space", "oxylabs", func(s *upstream.Spec) { s.Locations["US/x"] = "x y" }, "cannot be written"},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
@@ -188,7 +190,6 @@ func TestAGatewayKeepsItsPasswordToItself(t *testing.T) {
 	var log bytes.Buffer
 	l := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s := gatewaySpec("iproyal", nil)
-	kept := maps.Clone(s.Options)
 	p, err := upstream.New(s, l)
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +205,21 @@ func TestAGatewayKeepsItsPasswordToItself(t *testing.T) {
 	if text := log.String() + refused.Error() + fmt.Sprint(d); strings.Contains(text, "password321") {
 		t.Errorf("the password is in %s", text)
 	}
-	if !maps.Equal(kept, s.Options) {
+	s = gatewaySpec("netnut", nil)
+	kept := maps.Clone(s.Options)
+	if openGateway(t, s); !maps.Equal(kept, s.Options) {
 		t.Error("the operator's settings were changed")
+	}
+}
+
+func TestAGrammarThatIsUnverifiedSaysSo(t *testing.T) {
+	for _, profile := range upstream.Profiles() {
+		var log bytes.Buffer
+		if _, err := upstream.New(gatewaySpec(profile, nil), slog.New(slog.NewTextHandler(&log, nil))); err != nil {
+			t.Fatal(err)
+		}
+		if want := profile == "packetstream" || profile == "rayobyte"; strings.Contains(log.String(), "unverified") != want {
+			t.Errorf("%s says %q", profile, log.String())
+		}
 	}
 }

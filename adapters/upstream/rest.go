@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -46,8 +47,10 @@ const (
 type restConfig struct {
 	Base   string // without a slash at the end; may contain a secret
 	Header http.Header
-	// Hide are the secrets, which never appear in an error or a log.
+	// Hide are the secrets, which never appear in an error or a log; HideLike is
+	// the form of those that the seller makes.
 	Hide      []string
+	HideLike  *regexp.Regexp
 	PerSecond float64       // calls; 0: 5
 	Timeout   time.Duration // of a call, all tries together; 0: 20 s
 	Log       *slog.Logger
@@ -169,7 +172,7 @@ func (r *rest) try(ctx context.Context, how repeat, method, path string, header 
 		done(nil)
 		return nil
 	}
-	failed.Reason = r.hide.Replace(failed.Reason)
+	failed.Reason = string(r.hidden([]byte(failed.Reason)))
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled): // the caller left: not the seller's fault
 		done(nil)
@@ -247,19 +250,27 @@ func (r *rest) doubt(how repeat, reason string) *supply.Error {
 	return supply.Refuse(supply.Temporary, reason)
 }
 
+// hidden is a text without secrets. It is taken before a text is cut, which may
+// leave half of a secret.
+func (r *rest) hidden(b []byte) []byte {
+	if r.HideLike != nil {
+		b = r.HideLike.ReplaceAll(b, []byte("[hidden]"))
+	}
+	return []byte(r.hide.Replace(string(b)))
+}
+
 // judge reads an answer. What the adapter does not explain is told by the status.
 func (r *rest) judge(how repeat, a answer, out any) *supply.Error {
+	told := r.hidden(a.body)
 	if r.Explain != nil {
-		if e := r.Explain(a.status, a.header, a.body); e != nil {
+		if e := r.Explain(a.status, a.header, told); e != nil {
 			if how == once && e.Class == supply.TimedOut {
 				e.Class = supply.Ambiguous
 			}
 			return e
 		}
 	}
-	// Hidden before it is cut: half a secret is one too.
-	text := r.hide.Replace(string(a.body))
-	words := "status " + strconv.Itoa(a.status) + ": " + plain(text[:min(len(text), 1024)])
+	words := "status " + strconv.Itoa(a.status) + ": " + plain(string(told[:min(len(told), 1024)]))
 	switch {
 	case a.status >= 200 && a.status < 300:
 		if out == nil {

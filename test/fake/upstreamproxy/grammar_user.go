@@ -119,7 +119,7 @@ func netNut(user, password string) (Wanted, error) {
 	case "GB":
 		s.fail("the United Kingdom is uk here")
 	}
-	if n := s.number("sid", 10000, 99999999, 0); n > 0 {
+	if n := s.number("sid", 10000, 999999999, 0); n > 0 {
 		w.Session = strconv.Itoa(n)
 	}
 	return w, s.err

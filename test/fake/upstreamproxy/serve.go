@@ -102,7 +102,7 @@ func (p *Proxy) relay(client net.Conn, br io.Reader, target net.Conn, a *account
 	wg.Wait()
 }
 
-// counter counts what is written.
+// counter counts what is written, before the other side can see it.
 type counter struct {
 	io.Writer
 	p *Proxy
@@ -110,11 +110,16 @@ type counter struct {
 }
 
 func (c counter) Write(b []byte) (int, error) {
+	c.add(len(b))
 	n, err := c.Writer.Write(b)
+	c.add(n - len(b))
+	return n, err
+}
+
+func (c counter) add(n int) {
 	c.p.mu.Lock()
 	*c.n += int64(n)
 	c.p.mu.Unlock()
-	return n, err
 }
 
 // wait is a Slow answer, shorter when the test ends.

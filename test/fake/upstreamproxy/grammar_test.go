@@ -1,0 +1,83 @@
+package upstreamproxy_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"agentproxy/test/fake/upstreamproxy"
+)
+
+var profiles = []string{"brightdata", "oxylabs", "decodo", "dataimpulse", "soax", "netnut", "webshare", "proxyseller",
+	"proxies.sx", "iproyal", "evomi", "packetstream", "rayobyte"}
+
+func TestDocumentedCredentialsAreRead(t *testing.T) {
+	type wanted = upstreamproxy.Wanted
+	for _, c := range []struct {
+		profile, user, password string
+		want                    wanted
+	}{
+		{"brightdata", "brd-customer-hl1-zone-z1-country-us-city-sanfrancisco", "pw", wanted{Account: "hl1", Zone: "z1", Country: "US", City: "sanfrancisco"}},
+		{"oxylabs", "customer-USERNAME-cc-US-sessid-abcde12345", "pw", wanted{Account: "USERNAME", Country: "US", Session: "abcde12345", Keep: 10 * time.Minute}},
+		{"decodo", "user-me-country-us-city-new_york-session-a1-sessionduration-30", "pw", wanted{Account: "me", Country: "US", City: "new_york", Session: "a1", Keep: 30 * time.Minute}},
+		{"dataimpulse", "login__cr.au;sessid.123", "pw", wanted{Account: "login", Country: "AU", Session: "123", Keep: 30 * time.Minute}},
+		{"soax", "package-123-country-us-sessionid-rand123456-sessionlength-90", "pw", wanted{Account: "123", Country: "US", Session: "rand123456", Keep: 90 * time.Second}},
+		{"netnut", "USERNAME-dc-nl-sid-917244575", "pw", wanted{Account: "USERNAME", Network: "dc", Country: "NL", Session: "917244575"}},
+		{"netnut", "USERNAME-res_sc-us_alabama_birmingham", "pw", wanted{Account: "USERNAME", Network: "res", Country: "US", City: "alabama_birmingham"}},
+		{"webshare", "myuser-us-1234", "pw", wanted{Account: "myuser", Country: "US", Session: "1234"}},
+		{"webshare", "myuser-us-city_los_angeles-rotate", "pw", wanted{Account: "myuser", Country: "US", City: "los_angeles"}},
+		{"proxyseller", "xxx_c_US_city_New-York_s_100_ttl_30s", "pw", wanted{Account: "xxx", Country: "US", City: "New-York", Session: "100", Keep: 30 * time.Second}},
+		{"proxies.sx", "psx_acme-peer-us-sid-cust_8f3a21bd-rot-sticky", "pak_a1", wanted{Account: "psx_acme", Network: "peer", Country: "US", Session: "cust_8f3a21bd", Keep: time.Hour, Idle: true}},
+		{"proxies.sx", "psx_acme-mbl-gb-rot-auto5", "pak_a1", wanted{Account: "psx_acme", Network: "mbl", Country: "GB", Keep: 5 * time.Minute}},
+		{"iproyal", "username123", "password321_country-br_session-sgn34f3e_lifetime-10m", wanted{Account: "username123", Password: "password321", Country: "BR", Session: "sgn34f3e", Keep: 10 * time.Minute}},
+		{"evomi", "testuser", "testpassword_country-US", wanted{Account: "testuser", Password: "testpassword", Country: "US", Keep: 40 * time.Minute}},
+	} {
+		if c.want.Password == "" {
+			c.want.Password = c.password
+		}
+		if w, err := upstreamproxy.Parse(c.profile, c.user, c.password); err != nil || w != c.want {
+			t.Errorf("%s : %s is read as %+v, %v", c.user, c.password, w, err)
+		}
+	}
+}
+
+func TestWhatIsNotOfTheGrammarIsRefused(t *testing.T) {
+	for _, c := range []struct{ profile, user, password string }{
+		{"brightdata", "brd-customer-hl1-zone-z1-country-US", "pw"},
+		{"brightdata", "brd-customer-hl1-zone-z1-session-a_b", "pw"},
+		{"oxylabs", "customer-me-city-berlin", "pw"},
+		{"oxylabs", "customer-me-sessid-a-sesstime-1441", "pw"},
+		{"oxylabs", "customer-me-cc-US-cc-DE", "pw"},
+		{"decodo", "user-me-sessionduration-5", "pw"},
+		{"dataimpulse", "login__city.berlin", "pw"},
+		{"dataimpulse", "login__cr.us;sessid.a;sessttl.0", "pw"},
+		{"soax", "package-1-sessionid-a-sessionlength-86401", "pw"},
+		{"netnut", "me-res-gb", "pw"},
+		{"netnut", "me-res-nl_amsterdam", "pw"},
+		{"netnut", "me-res-any-sid-9999", "pw"},
+		{"webshare", "me-us", "pw"},
+		{"webshare", "me-us-city_a1-rotate", "pw"},
+		{"proxyseller", "me_c_us", "pw"},
+		{"proxies.sx", "psx_me-any-any-session-x", "pak_1"},
+		{"proxies.sx", "psx_me-any-any-sid-x-ttl-59", "pak_1"},
+		{"proxies.sx", "psx_me-any-any", "password"},
+		{"iproyal", "me", "pw_session-abc"},
+		{"iproyal", "me", "pw_session-abcd1234_lifetime-8d"},
+		{"evomi", "me", "pw_session-abcde"},
+		{"evomi", "me", "pw_session-abcd1234_lifetime-121"},
+		{"rayobyte", "me", "pw-country"},
+		{"nobody", "me", "pw"},
+	} {
+		if w, err := upstreamproxy.Parse(c.profile, c.user, c.password); err == nil {
+			t.Errorf("%s: %s : %s is read as %+v", c.profile, c.user, c.password, w)
+		}
+	}
+}
+
+func TestNoCredentialBreaksTheGateway(t *testing.T) {
+	text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-z-_.;]{0,20}(-|_|__|;)[a-z]+(-|_|\.)[a-z0-9]*`))
+	rapid.Check(t, func(t *rapid.T) {
+		_, _ = upstreamproxy.Parse(rapid.SampledFrom(profiles).Draw(t, "profile"), text.Draw(t, "user"), text.Draw(t, "password"))
+	})
+}
