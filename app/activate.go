@@ -4,28 +4,29 @@ import (
 	"context"
 	"errors"
 
-	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
 
 // activateLocal asks a provider that does no IO for the exits of a session and
 // activates it, all in one unit.
-func (u *Sessions) activateLocal(ctx context.Context, b books, s session.Session, product catalog.Product,
-	provider ports.OldProvider) (session.Session, error) {
-	order := orderFor(s, product)
+func (u *Sessions) activateLocal(ctx context.Context, b books, s session.Session, from supply.Source,
+	provider ports.Provider) (session.Session, error) {
+	in := intentFor(s, from)
 	if s.Type == session.Static {
 		var err error
-		if order.Taken, err = b.tx.Addresses().Taken(ctx, provider.Name()); err != nil {
+		if in.Taken, err = b.tx.Addresses().Taken(ctx, provider.Name()); err != nil {
 			return s, err
 		}
 	}
-	exits, err := provider.Provision(ctx, order)
+	d, err := provider.Order(ctx, in)
+	u.count(provider, "order", err)
 	if err != nil {
-		return s, err
+		return s, ports.Refusal(supply.ClassOf(err))
 	}
-	return u.activate(ctx, b, s, exits)
+	return u.activate(ctx, b, s, exitsOf(s, d))
 }
 
 // activate gives a session its exits and charges a static one. Exits that are
@@ -58,16 +59,4 @@ func (u *Sessions) activate(ctx context.Context, b books, s session.Session, exi
 		return s, err
 	}
 	return s, expireLater(ctx, b.tx, s, b.now)
-}
-
-// orderFor is what a provider is asked for.
-func orderFor(s session.Session, product catalog.Product) ports.OldOrder {
-	return ports.OldOrder{Ref: s.ID, Product: product, Quantity: s.Quantity, Days: s.Days, Location: s.Location}
-}
-
-// orderOf is the order of a session that was delivered, of a product that may
-// not be sold any more.
-func (u *Sessions) orderOf(s session.Session) ports.OldOrder {
-	product, _, _ := u.catalog.product(s.ProductNo)
-	return orderFor(s, product)
 }

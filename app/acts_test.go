@@ -39,7 +39,10 @@ func (w *world) jobs(which string) (jobs []ports.Job) {
 
 // work does every job that is due, once, and returns what they answered; doAll
 // does so for those that it is given.
-func (w *world) work() error { return w.doAll(w.pending()) }
+func (w *world) work() error {
+	w.t.Helper()
+	return errors.Join(w.doAll(w.pending()), w.sessions.DriveOrders(context.Background()))
+}
 
 func (w *world) doAll(jobs []ports.Job) error {
 	w.t.Helper()

@@ -96,10 +96,11 @@ func (b books) charge(ctx context.Context, s *session.Session, x domain.Money) e
 	return b.post(ctx, *s, e, "charge:"+s.ID+":"+total, "charged for "+s.ProductNo, ports.Posting{})
 }
 
-// release gives back everything the session still holds.
-func (b books) release(ctx context.Context, s *session.Session, why string) error {
-	held := s.Money.Held
-	if held.Total() == 0 {
+// release gives back everything the session still holds. What tells this release
+// of the session from its others; held is when it was taken.
+func (b books) release(ctx context.Context, s *session.Session, what, why string, held time.Time) error {
+	kept := s.Money.Held
+	if kept.Total() == 0 {
 		return nil
 	}
 	w, err := b.tx.Ledger().Wallet(ctx, s.AgentID)
@@ -107,8 +108,8 @@ func (b books) release(ctx context.Context, s *session.Session, why string) erro
 		return err
 	}
 	s.Money.Held = billing.Split{}
-	return b.back(ctx, *s, w.GiveBack(held, b.now), "release:"+s.ID, why,
-		ports.Posting{Spent: -held.Total(), Day: billing.Day(s.CreatedAt)})
+	return b.back(ctx, *s, w.GiveBack(kept, b.now), "release:"+s.ID+what, why,
+		ports.Posting{Spent: -kept.Total(), Day: billing.Day(held)})
 }
 
 // refund returns x of what the session was charged.
@@ -148,7 +149,7 @@ func (b books) settle(ctx context.Context, s *session.Session, used int64, final
 	if err := b.charge(ctx, s, s.ChargeDue(used)); err != nil || !final {
 		return err
 	}
-	return b.release(ctx, s, "unused part of "+s.ProductNo)
+	return b.release(ctx, s, "", "unused part of "+s.ProductNo, s.CreatedAt)
 }
 
 // finish does what the end of a session entails: its addresses are free, the

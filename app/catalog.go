@@ -1,48 +1,80 @@
 package app
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
 // Catalog is what is sold, and by whom.
 type Catalog struct {
-	offer  atomic.Pointer[offer]
-	nameOf func(country string) string
+	providers map[string]ports.Provider
+	offer     atomic.Pointer[offer]
+	stock     atomic.Pointer[map[string][]supply.Offer] // by provider
+	nameOf    func(country string) string
 }
 
 // offer is one state of the catalogue, replaced as a whole.
 type offer struct {
-	products  []catalog.Product
-	byNo      map[string]int
-	providers map[string]ports.OldProvider
+	products []catalog.Product
+	byNo     map[string]int
 }
 
-// NewCatalog collects the products of the providers and checks them as a whole.
-// nameOf is the English name of an ISO 3166-1 alpha-2 code.
-func NewCatalog(providers []ports.OldProvider, nameOf func(country string) string) (*Catalog, error) {
-	o := &offer{byNo: map[string]int{}, providers: map[string]ports.OldProvider{}}
+// NewCatalog checks the products as a whole. nameOf is the English name of an
+// ISO 3166-1 alpha-2 code.
+func NewCatalog(providers []ports.Provider, products []catalog.Product, nameOf func(country string) string) (*Catalog, error) {
+	c := &Catalog{providers: map[string]ports.Provider{}, nameOf: nameOf}
 	for _, p := range providers {
-		o.providers[p.Name()] = p
-		o.products = append(o.products, p.Products()...)
+		c.providers[p.Name()] = p
 	}
-	if err := catalog.Check(o.products); err != nil {
-		return nil, err
-	}
-	for i, p := range o.products {
-		o.byNo[p.No] = i
-	}
-	c := &Catalog{nameOf: nameOf}
-	c.offer.Store(o)
-	return c, nil
+	c.stock.Store(&map[string][]supply.Offer{})
+	return c, c.Replace(products)
 }
 
-// Products lists what fits the filter, in the order of the providers.
+// Replace sells other products from now on. What the check refuses changes
+// nothing. Sessions keep what they were sold.
+func (c *Catalog) Replace(products []catalog.Product) error {
+	if err := catalog.Check(products); err != nil {
+		return err
+	}
+	o := &offer{products: products, byNo: make(map[string]int, len(products))}
+	for i, p := range products {
+		o.byNo[p.No] = i
+		for _, s := range p.Sources {
+			if c.providers[s.Provider] == nil {
+				return fmt.Errorf("product %d (%s): there is no provider %q; a new one needs a restart", i+1, p.No, s.Provider)
+			}
+		}
+	}
+	c.offer.Store(o)
+	return nil
+}
+
+// Products lists what fits the filter, in the order of the configuration.
 func (c *Catalog) Products(f catalog.Filter, page domain.Page) domain.List[catalog.Product] {
-	return paged(f.Apply(c.offer.Load().products), page)
+	return paged(f.Apply(c.shown()), page)
+}
+
+// shown are the products as they can be had at the moment.
+func (c *Catalog) shown() []catalog.Product {
+	products := c.offer.Load().products
+	if len(*c.stock.Load()) == 0 {
+		return products
+	}
+	products = slices.Clone(products)
+	for i, p := range products {
+		products[i].Available = p.Available && len(c.sources(p, session.Location{}, 0)) > 0
+	}
+	return products
 }
 
 // Regions lists the countries that something is sold in, by code.
@@ -52,35 +84,88 @@ func (c *Catalog) Regions() []catalog.Region {
 
 // Recommend ranks the products for a wish, best first.
 func (c *Catalog) Recommend(w catalog.Wish) ([]catalog.Recommendation, error) {
-	return catalog.Recommend(c.offer.Load().products, w)
+	return catalog.Recommend(c.shown(), w)
 }
 
-// product finds a product and who delivers it.
-func (c *Catalog) product(no string) (catalog.Product, ports.OldProvider, error) {
+// product finds a product that is sold.
+func (c *Catalog) product(no string) (catalog.Product, error) {
 	o := c.offer.Load()
 	i, ok := o.byNo[no]
 	if !ok {
-		return catalog.Product{}, nil, catalog.ErrProductNotFound
+		return catalog.Product{}, catalog.ErrProductNotFound
 	}
-	p := o.products[i]
-	return p, o.providers[p.Provider], nil
+	return o.products[i], nil
 }
 
 // provider finds who delivered a session.
-func (c *Catalog) provider(name string) (ports.OldProvider, bool) {
-	p, ok := c.offer.Load().providers[name]
+func (c *Catalog) provider(name string) (ports.Provider, bool) {
+	p, ok := c.providers[name]
 	return p, ok
 }
 
-// allLocal reports that no provider does IO, so that nothing need be asked
-// before a unit.
-func (c *Catalog) allLocal() bool {
-	for _, p := range c.offer.Load().providers {
-		if !p.Local() {
-			return false
+// local finds a provider that does no IO.
+func (c *Catalog) local(name string) (ports.Provider, bool) {
+	p, ok := c.providers[name]
+	return p, ok && p.Capabilities().Local
+}
+
+// sources are who may deliver a product in a place, the best first.
+func (c *Catalog) sources(p catalog.Product, l session.Location, days int) []supply.Source {
+	stock := *c.stock.Load()
+	return supply.Choose(p.Sources, l, days, func(s supply.Source) supply.Condition {
+		provider, ok := c.providers[s.Provider]
+		if !ok {
+			return supply.Condition{Stock: supply.StockNo}
+		}
+		return supply.Condition{Ready: provider.Ready(), Stock: inStock(stock[s.Provider], p.Type, s.SKU, l.Country)}
+	})
+}
+
+// inStock is what a provider's offers tell about something in a country; empty:
+// in any.
+func inStock(offers []supply.Offer, typ session.Type, sku, country string) supply.Stock {
+	found := supply.Stock("")
+	for _, o := range offers {
+		if o.Type != typ || sku != "" && o.SKU != "" && o.SKU != sku ||
+			country != "" && o.Location.Country != "" && o.Location.Country != country {
+			continue
+		}
+		switch {
+		case o.Stock == supply.StockYes:
+			return supply.StockYes
+		case o.Stock == supply.StockNo && found == "":
+			found = supply.StockNo
+		case o.Stock != supply.StockNo:
+			found = supply.StockUnknown
 		}
 	}
-	return true
+	if found == "" {
+		return supply.StockUnknown
+	}
+	return found
+}
+
+// RefreshStock asks every provider what it has. One that does not answer counts
+// as one that does not tell.
+func (c *Catalog) RefreshStock(ctx context.Context) error {
+	stock := map[string][]supply.Offer{}
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(c.providers)) {
+		p := c.providers[name]
+		if p.Capabilities().Local {
+			continue
+		}
+		offers, err := p.Offers(ctx)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("stock of %s: %w", name, err))
+			continue
+		}
+		if len(offers) > 0 {
+			stock[name] = offers
+		}
+	}
+	c.stock.Store(&stock)
+	return errors.Join(faults...)
 }
 
 // paged cuts one page out of a list that is in memory.

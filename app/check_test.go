@@ -59,7 +59,7 @@ func TestCatalog(t *testing.T) {
 	if len(best) == 0 {
 		t.Error("nothing is recommended")
 	}
-	if _, err := app.NewCatalog([]ports.OldProvider{w.seller, w.seller}, nil); err == nil {
+	if _, err := app.NewCatalog([]ports.Provider{w.seller}, append(w.seller.Products(), w.seller.Products()...), nil); err == nil {
 		t.Error("a catalogue that sells a code twice is taken")
 	}
 }

@@ -52,17 +52,14 @@ func (u *Sessions) expire(ctx context.Context, tx ports.Tx, s session.Session, w
 	return err
 }
 
-// end stores a session that has just ended, with all that its end entails. A
-// provider that does IO is told by a job, whether the session was active or
-// not: what it delivered and could not tell must not stay bought.
+// end stores a session that has just ended, with all that its end entails. What
+// was bought of a seller is given up by a job.
 func (u *Sessions) end(ctx context.Context, tx ports.Tx, s session.Session, what, code string, now time.Time) (session.Session, error) {
 	if err := (books{tx, u.ids, now}).finish(ctx, &s); err != nil {
 		return s, err
 	}
-	if p, known := u.catalog.provider(s.Provider); known && !p.Local() {
-		if err := tx.Jobs().Insert(ctx, ports.Job{Kind: ReleaseJob, SessionID: s.ID}, now); err != nil {
-			return s, err
-		}
+	if err := u.endOrders(ctx, tx, s, now); err != nil {
+		return s, err
 	}
 	if err := note(ctx, tx, u.ids, s.ID, what, code, now); err != nil {
 		return s, err

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 	"agentproxy/test/pg"
@@ -137,6 +139,7 @@ func build(t testing.TB, s setup) (*world, func()) {
 		s.path = database(t, s.system)
 	}
 	w := &world{t: t, path: s.path, clock: fake.NewClock(), seller: fake.NewProvider("remote", products()...)}
+	w.seller.SetClock(w.clock.Now)
 	config := storage.Config{Path: s.path, Readers: 3, Now: w.clock.Now}
 	if w.postgres() {
 		config = storage.Config{URL: storage.URL(s.path), MaxConns: 6, Now: w.clock.Now}
@@ -193,17 +196,18 @@ func (w *world) wire(s setup, clock ports.Clock, ids ports.IDs) {
 		s.trial = 10 * domain.Dollar
 	}
 	var err error
-	var seller ports.OldProvider = w.seller
+	var seller ports.Provider = w.seller
 	if s.stingy {
 		seller = stingy{w.seller}
 	}
+	sold := w.seller.Products()
 	if s.reprice != nil {
-		for i := range s.reprice {
-			s.reprice[i].Provider = w.seller.Name()
+		sold = s.reprice
+		for i := range sold {
+			sold[i].Sources = []supply.Source{{Provider: w.seller.Name()}}
 		}
-		seller = repriced{w.seller, s.reprice}
 	}
-	w.catalog, err = app.NewCatalog([]ports.OldProvider{w.embedded, seller}, upstream.CountryName)
+	w.catalog, err = app.NewCatalog([]ports.Provider{w.embedded, seller}, append(slices.Clone(w.embedded.Products()), sold...), upstream.CountryName)
 	ok(w.t, err)
 	w.Hub = app.NewHub(w.store, clock)
 	w.accounts = app.NewAccounts(app.AccountConfig{TrialBalance: max(s.trial, 0), TrialDays: 14, PerMinute: s.perMinute},

@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"context"
+	"strings"
 	"time"
 
 	"agentproxy/domain"
@@ -24,6 +25,10 @@ const (
 	inFlightFor = 60 * time.Second
 	keepCalls   = 24 * time.Hour
 )
+
+// orderMark parts the session from the upstream order in what a key names: a
+// renewal that is refused frees its own key alone.
+const orderMark = "#"
 
 // firstRun finds the first run of a call. The same key with another request is
 // refused.
@@ -57,20 +62,24 @@ func (u *Sessions) replayed(ctx context.Context, tx ports.Tx, agentID string, c 
 	if err != nil || !found {
 		return Done{}, false, err
 	}
-	r, err := tx.Sessions().Read(ctx, agentID, prev.Resource)
+	id, _, _ := strings.Cut(prev.Resource, orderMark)
+	r, err := tx.Sessions().Read(ctx, agentID, id)
 	if err != nil {
 		return Done{}, false, err
 	}
 	if prev.Status == inFlight {
-		if r.Status == session.Creating && now.Sub(prev.CreatedAt) < inFlightFor {
+		if renewing := prev.Resource != id && r.Money.Held.Total() > 0; (r.Status == session.Creating || renewing) &&
+			now.Sub(prev.CreatedAt) < inFlightFor {
 			e := domain.ErrIdempotencyConflict.Msgf("the first call with this key is still running; repeat it shortly").
 				With("state", "in_progress").After(time.Second)
 			e.Retryable = true
 			return Done{}, false, e
 		}
-		prev.Status = 201
-		if r.Status == session.Creating {
+		switch {
+		case r.Status == session.Creating, prev.Resource != id:
 			prev.Status = 202
+		default:
+			prev.Status = 201
 		}
 	}
 	return Done{View: u.view(r, now), Status: prev.Status, Replayed: true}, true, nil

@@ -15,6 +15,7 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
@@ -44,7 +45,7 @@ func (m *market) pick(list []string) (string, bool) {
 func (m *market) may(err error) {
 	m.t.Helper()
 	for _, fine := range []error{nil, billing.ErrInsufficientBalance, billing.ErrBudgetExceeded, session.ErrOver, session.ErrNotReady,
-		session.ErrLimit, domain.ErrInvalid, ports.ErrProvider, ports.ErrTimeout, account.ErrDisabled, catalog.ErrOutOfStock, ports.ErrAmbiguous} {
+		session.ErrLimit, domain.ErrInvalid, ports.ErrProvider, ports.ErrTimeout, account.ErrDisabled, catalog.ErrOutOfStock} {
 		if err == nil || fine != nil && errors.Is(err, fine) {
 			return
 		}
@@ -114,7 +115,7 @@ func (m *market) steps() map[string]func(*rapid.T) {
 		},
 		"the seller fails": func(r *rapid.T) {
 			m.seller.Next(rapid.SampledFrom([]fake.Op{fake.Provision, fake.Rotate}).Draw(r, "op"),
-				rapid.SampledFrom([]fake.Step{fake.LoseAnswer(), fake.LoseRequest(), fake.Refuse(ports.ErrProvider)}).Draw(r, "step"))
+				rapid.SampledFrom([]fake.Step{fake.LoseAnswer(), fake.LoseRequest(), fake.Refuse(supply.Temporary)}).Draw(r, "step"))
 		},
 		"work":    func(*rapid.T) { m.may(m.work()) },
 		"settle":  func(*rapid.T) { m.may(m.passes.Settle(ctx)) },

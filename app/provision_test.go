@@ -9,6 +9,7 @@ import (
 
 	"agentproxy/app"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -52,7 +53,7 @@ func TestTerminateWhileTheProviderWorks(t *testing.T) {
 		w := newWorld(t)
 		agent := w.register()
 		v := w.buy(agent, remoteLater)
-		w.seller.Next(fake.Provision, fake.Refuse(ports.ErrProvider))
+		w.seller.Next(fake.Provision, fake.Refuse(supply.Temporary))
 		w.store.before = func() {
 			_, err := w.sessions.Terminate(t.Context(), agent, v.ID)
 			ok(t, err)
@@ -70,8 +71,9 @@ func TestTerminateWhileTheProviderWorks(t *testing.T) {
 		_, err = w.sessions.Terminate(t.Context(), agent, d.View.ID)
 		ok(t, err)
 		ok(t, w.work())
-		// The lost request arrives after all. The job that still waits is left.
-		_, err = w.seller.Provision(t.Context(), ports.OldOrder{Ref: d.View.ID, Product: w.seller.Products()[0], Quantity: 1})
+		// The lost request arrives after all.
+		_, err = w.seller.Order(t.Context(), supply.Intent{Key: w.texts(`SELECT id FROM upstream_orders`)[0], SessionID: d.View.ID,
+			Type: session.Dynamic, Quantity: 1})
 		ok(t, err)
 		w.reconciled()
 	})
@@ -154,7 +156,7 @@ func TestProvisionRacesWithTerminate(t *testing.T) {
 func TestFaultyProvider(t *testing.T) {
 	w := newWorld(t)
 	agent := w.rich(10_000)
-	steps := []fake.Step{fake.LoseAnswer(), fake.LoseRequest(), fake.Refuse(ports.ErrProvider), fake.Refuse(ports.ErrTimeout),
+	steps := []fake.Step{fake.LoseAnswer(), fake.LoseRequest(), fake.Refuse(supply.Temporary), fake.Refuse(supply.TimedOut),
 		{Err: errors.New("garbage"), Work: true}, {Err: errors.New("garbage")}}
 	const creates = 300
 	for i := range creates {

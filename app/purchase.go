@@ -11,6 +11,7 @@ import (
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
@@ -30,17 +31,17 @@ type Create struct {
 // purchase is a create call that passed every check that needs no store.
 type purchase struct {
 	Create
-	spec     session.Spec
-	product  catalog.Product
-	provider ports.OldProvider
-	price    domain.Money
-	cost     domain.Money
+	spec    session.Spec
+	product catalog.Product
+	sources []supply.Source // who may deliver, the best first
+	price   domain.Money
+	cost    domain.Money
 }
 
 // plan judges a create call by the catalogue.
 func (u *Sessions) plan(in Create, spec session.Spec) (p purchase, err error) {
 	p = purchase{Create: in, spec: spec}
-	if p.product, p.provider, err = u.catalog.product(spec.ProductNo); err != nil {
+	if p.product, err = u.catalog.product(spec.ProductNo); err != nil {
 		return p, err
 	}
 	if p.spec, err = p.product.Terms().Check(in.Form, spec); err != nil {
@@ -50,7 +51,10 @@ func (u *Sessions) plan(in Create, spec session.Spec) (p purchase, err error) {
 	if p.spec.MaxCost > 0 && p.cost > p.spec.MaxCost && !p.spec.Existing {
 		return p, ErrPriceMismatch.With("cost", p.cost).With("max_cost", p.spec.MaxCost)
 	}
-	if !p.product.Available && !p.spec.Existing {
+	if p.spec.Existing {
+		return p, nil
+	}
+	if p.sources = u.catalog.sources(p.product, p.spec.Location, p.spec.Days); !p.product.Available || len(p.sources) == 0 {
 		return p, catalog.ErrOutOfStock
 	}
 	return p, nil
@@ -102,7 +106,7 @@ func (u *Sessions) Create(ctx context.Context, in Create) (Done, error) {
 	if done.Status == inFlight {
 		return u.deliver(ctx, p, done)
 	}
-	return done, nil
+	return done, u.withDirect(ctx, &done.View)
 }
 
 // quoteCreate validates everything and changes nothing.
@@ -181,8 +185,10 @@ func (u *Sessions) buy(ctx context.Context, tx ports.Tx, p purchase, id string, 
 	if err := u.affordable(w, p.cost, now); err != nil {
 		return Done{}, err
 	}
+	from := p.sources[0]
+	local, isLocal := u.catalog.local(from.Provider)
 	s := session.Session{ID: id, AgentID: p.AgentID, Type: p.spec.Type, Status: session.Creating,
-		ProductNo: p.product.No, Provider: p.provider.Name(), Quantity: p.spec.Quantity, Days: p.spec.Days,
+		ProductNo: p.product.No, Provider: from.Provider, Quantity: p.spec.Quantity, Days: p.spec.Days,
 		Bytes: p.spec.Bytes, Price: p.price, Protocol: p.spec.Protocol, Location: p.spec.Location,
 		Rotation: p.spec.Rotation, CreatedAt: now}
 	if err := b.hold(ctx, w, &s, p.cost, "", +1); err != nil {
@@ -192,18 +198,22 @@ func (u *Sessions) buy(ctx context.Context, tx ports.Tx, p purchase, id string, 
 	switch {
 	case p.product.Async:
 		err = tx.Jobs().Insert(ctx, ports.Job{Kind: ProvisionJob, SessionID: id}, now)
-	case p.provider.Local():
+	case isLocal:
 		status = 201
-		s, err = u.activateLocal(ctx, b, s, p.product, p.provider)
+		s, err = u.activateLocal(ctx, b, s, from, local)
 	default:
-		status = inFlight
-		err = tx.Jobs().Insert(ctx, ports.Job{Kind: ProvisionJob, SessionID: id, After: inFlightFor}, now)
+		status = inFlight // the order has a time of its own, should this process die
 	}
 	if err != nil {
 		return Done{}, err
 	}
 	if err := tx.Sessions().Insert(ctx, s); err != nil {
 		return Done{}, err
+	}
+	if !isLocal {
+		if err := u.planOrder(ctx, tx, s, from, now); err != nil {
+			return Done{}, err
+		}
 	}
 	if err := u.keep(ctx, tx, p.AgentID, p.Call, id, status, now); err != nil {
 		return Done{}, err

@@ -9,6 +9,7 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -25,6 +26,7 @@ type Renew struct {
 // today's price.
 func (u *Sessions) Renew(ctx context.Context, in Renew) (Done, error) {
 	var done Done
+	var order string // of a seller
 	unit := u.store.Update
 	if in.DryRun {
 		unit, in.Call = u.store.View, Call{}
@@ -36,7 +38,7 @@ func (u *Sessions) Renew(ctx context.Context, in Renew) (Done, error) {
 			done = prev
 			return err
 		}
-		done, err = u.renew(ctx, tx, in, now)
+		done, order, err = u.renew(ctx, tx, in, now)
 		return err
 	})
 	if err != nil {
@@ -45,50 +47,70 @@ func (u *Sessions) Renew(ctx context.Context, in Renew) (Done, error) {
 	if !in.DryRun && !done.Replayed {
 		u.hub.SessionChanged(in.SessionID)
 	}
-	return done, nil
+	if done.Status == inFlight {
+		return u.extend(ctx, in, order)
+	}
+	return done, u.withDirect(ctx, &done.View)
 }
 
 // renewal is a renewal that the session, the product and the wallet allow.
 type renewal struct {
-	ports.SessionRead           // as it will be
-	was               time.Time // when it would have ended
-	order             ports.OldOrder
-	provider          ports.OldProvider
+	ports.SessionRead // as it will be
+	was               session.Session
+	provider          ports.Static
+	days              int
 	wallet            billing.Wallet
 	cost              domain.Money
 }
 
-func (u *Sessions) renew(ctx context.Context, tx ports.Tx, in Renew, now time.Time) (Done, error) {
+// renew is the unit of a renewal. At a seller it holds the money and stores the
+// order, whose id it returns; else all is done.
+func (u *Sessions) renew(ctx context.Context, tx ports.Tx, in Renew, now time.Time) (done Done, order string, err error) {
 	b := books{tx, u.ids, now}
 	n, err := u.planRenewal(ctx, b, in)
 	if err != nil {
-		return Done{}, err
+		return Done{}, "", err
 	}
 	if in.DryRun {
-		return Done{Quote: quote(n.wallet, n.cost), Status: 200}, nil
+		return Done{Quote: quote(n.wallet, n.cost), Status: 200}, "", nil
+	}
+	if !n.provider.Capabilities().Local {
+		return u.planExtension(ctx, b, in, n)
+	}
+	again := intentFor(n.was, supply.Source{})
+	again.Days = n.days
+	_, err = n.provider.Renew(ctx, n.ID, again)
+	u.count(n.provider, "renew", err)
+	if err != nil {
+		return Done{}, "", ports.Refusal(supply.ClassOf(err))
 	}
 	s := n.Session
-	if err := n.provider.Extend(ctx, n.order, s.ExpiresAt); err != nil {
-		return Done{}, err
+	if err := b.hold(ctx, n.wallet, &s, n.cost, renewalOf(n.was), 0); err != nil {
+		return Done{}, "", err
 	}
-	what := ":renew:" + strconv.FormatInt(n.was.Unix(), 10)
-	if err := b.hold(ctx, n.wallet, &s, n.cost, what, 0); err != nil {
-		return Done{}, err
+	if n.Session, err = u.renewed(ctx, b, s); err != nil {
+		return Done{}, "", err
 	}
-	if err := b.charge(ctx, &s, n.cost); err != nil {
-		return Done{}, err
+	return Done{View: u.view(n.SessionRead, now), Status: 200}, "", u.keep(ctx, tx, in.AgentID, in.Call, s.ID, 200, now)
+}
+
+// renewalOf tells the hold of a renewal from the others of a session.
+func renewalOf(s session.Session) string {
+	return ":renew:" + strconv.FormatInt(s.ExpiresAt.Unix(), 10)
+}
+
+// renewed charges what is held for a renewal of a session that has its new end.
+func (u *Sessions) renewed(ctx context.Context, b books, s session.Session) (session.Session, error) {
+	if err := b.charge(ctx, &s, s.Money.Held.Total()); err != nil {
+		return s, err
 	}
-	if err := tx.Sessions().Put(ctx, s); err != nil {
-		return Done{}, err
+	if err := b.tx.Sessions().Put(ctx, s); err != nil {
+		return s, err
 	}
-	if err := expireLater(ctx, tx, s, now); err != nil {
-		return Done{}, err
+	if err := expireLater(ctx, b.tx, s, b.now); err != nil {
+		return s, err
 	}
-	if err := note(ctx, tx, u.ids, s.ID, "renewed", "", now); err != nil {
-		return Done{}, err
-	}
-	n.Session = s
-	return Done{View: u.view(n.SessionRead, now), Status: 200}, u.keep(ctx, tx, in.AgentID, in.Call, s.ID, 200, now)
+	return s, note(ctx, b.tx, u.ids, s.ID, "renewed", "", b.now)
 }
 
 // planRenewal judges everything that may refuse a renewal: the session before
@@ -97,28 +119,30 @@ func (u *Sessions) planRenewal(ctx context.Context, b books, in Renew) (n renewa
 	if n.SessionRead, err = b.tx.Sessions().Read(ctx, in.AgentID, in.SessionID); err != nil {
 		return n, err
 	}
-	s := n.Session
-	if err := s.MayRenew(); err != nil {
+	n.was = n.Session
+	if err := n.was.MayRenew(); err != nil {
 		return n, err
 	}
-	var product catalog.Product
-	if product, n.provider, err = u.catalog.product(s.ProductNo); err != nil {
-		return n, err
-	}
-	days, price, err := renewalDays(in.Days, s, product)
+	product, err := u.catalog.product(n.was.ProductNo)
 	if err != nil {
 		return n, err
 	}
-	n.was = s.ExpiresAt
-	if n.Session, err = s.Renew(days, b.now); err != nil {
+	var price domain.Money
+	if n.days, price, err = renewalDays(in.Days, n.was, product); err != nil {
 		return n, err
 	}
-	if !n.provider.Local() {
+	if n.Session, err = n.was.Renew(n.days, b.now); err != nil {
+		return n, err
+	}
+	known, _ := u.catalog.provider(n.was.Provider)
+	var ok bool
+	if n.provider, ok = known.(ports.Static); !ok || !n.provider.Capabilities().Renews {
 		return n, ports.ErrProvider.Msgf("this provider does not renew; buy a new session")
 	}
-	n.order = u.orderOf(s)
-	n.order.Days = days
-	n.cost = billing.IPCost(s.Quantity, price)
+	if n.was.Money.Held.Total() > 0 {
+		return n, errRenewing
+	}
+	n.cost = billing.IPCost(n.was.Quantity, price)
 	if n.wallet, err = b.wallet(ctx, in.AgentID, in.DryRun); err != nil {
 		return n, err
 	}
@@ -129,6 +153,9 @@ func (u *Sessions) planRenewal(ctx context.Context, b books, in Renew) (n renewa
 	_, err = n.wallet.Hold(n.cost)
 	return n, err
 }
+
+// errRenewing refuses a renewal while another one is on its way.
+var errRenewing = session.ErrNotReady.Msgf("a renewal of this session is on its way; try again when its expires_at has changed")
 
 // renewalDays is how many days a renewal adds, and today's price of an IP.
 func renewalDays(text string, s session.Session, p catalog.Product) (int, domain.Money, error) {

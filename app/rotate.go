@@ -2,13 +2,13 @@ package app
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"agentproxy/domain"
 	"agentproxy/domain/feed"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
@@ -30,12 +30,8 @@ func (u *Sessions) Rotate(ctx context.Context, in Rotate) (Done, error) {
 	if !in.Reason.Valid() {
 		return Done{}, domain.InvalidField("reason", "must be http_403, http_429, captcha, timeout, block, scheduled or manual")
 	}
-	exit, err := u.rotateAhead(ctx, in)
-	if err != nil {
-		return Done{}, err
-	}
 	var done Done
-	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := u.clock.Now()
 		prev, replay, err := u.replayed(ctx, tx, in.AgentID, in.Call, now)
 		if err != nil || replay {
@@ -46,7 +42,7 @@ func (u *Sessions) Rotate(ctx context.Context, in Rotate) (Done, error) {
 		if err != nil {
 			return err
 		}
-		if r, err = u.rotate(ctx, tx, r, exit, in.Reason, feed.Agent, now); err != nil {
+		if r, err = u.rotate(ctx, tx, r, in.Reason, feed.Agent, now); err != nil {
 			return err
 		}
 		done = Done{View: u.view(r, now), Status: 200}
@@ -58,72 +54,29 @@ func (u *Sessions) Rotate(ctx context.Context, in Rotate) (Done, error) {
 	if !done.Replayed {
 		u.hub.SessionChanged(in.SessionID)
 	}
-	return done, nil
+	return done, u.withDirect(ctx, &done.View)
 }
 
-// rotateAhead asks a provider that does IO for the new exit, before the unit
-// that takes it. Nil: there is no need, a local one is asked inside the unit.
-func (u *Sessions) rotateAhead(ctx context.Context, in Rotate) (*session.Exit, error) {
-	if u.catalog.allLocal() {
-		return nil, nil
-	}
-	var s session.Session
-	var replay bool
-	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		if _, replay, err = u.replayed(ctx, tx, in.AgentID, in.Call, u.clock.Now()); err != nil || replay {
-			return err
-		}
-		s, err = tx.Sessions().Get(ctx, in.AgentID, in.SessionID)
-		return err
-	})
-	if err != nil || replay {
-		return nil, err
-	}
-	return u.remoteExit(ctx, s)
-}
-
-// remoteExit asks the provider of a session for another exit, if that does IO.
-func (u *Sessions) remoteExit(ctx context.Context, s session.Session) (*session.Exit, error) {
-	if err := s.MayRotate(); err != nil {
-		return nil, err
-	}
-	provider, known := u.catalog.provider(s.Provider)
-	if !known || provider.Local() {
-		return nil, nil
-	}
-	exit, err := provider.Rotate(ctx, u.orderOf(s), s.Exits[0])
-	if err != nil {
-		return nil, providerError(err)
-	}
-	return &exit, nil
-}
-
-// providerError is what an agent hears of a provider's failure.
-func providerError(err error) error {
-	if errors.Is(err, ports.ErrAmbiguous) || !refused(err) {
-		return ports.ErrProvider
-	}
-	return err
-}
-
-// rotate changes the exit in a unit: the session, its health, its feed.
-func (u *Sessions) rotate(ctx context.Context, tx ports.Tx, r ports.SessionRead, exit *session.Exit,
+// rotate changes the exit in a unit: the session, its health, its feed. No seller
+// is asked: the next exit of an upstream is the one of the next token.
+func (u *Sessions) rotate(ctx context.Context, tx ports.Tx, r ports.SessionRead,
 	reason health.RotationReason, by feed.Source, now time.Time) (ports.SessionRead, error) {
 	if err := r.MayRotate(); err != nil {
 		return r, err
 	}
-	if exit == nil {
-		provider, known := u.catalog.provider(r.Provider)
-		if !known || !provider.Local() {
-			return r, ports.ErrProvider
-		}
-		e, err := provider.Rotate(ctx, u.orderOf(r.Session), r.Exits[0])
-		if err != nil {
-			return r, err
-		}
-		exit = &e
+	known, _ := u.catalog.provider(r.Provider)
+	provider, ok := known.(ports.Dynamic)
+	if !ok {
+		return r, ports.ErrProvider.Msgf("the provider of this session is not configured any more; create a new one")
 	}
-	s, err := r.Session.Rotate(*exit, now)
+	product, _ := u.catalog.product(r.ProductNo)
+	from, _ := sourceOf(product, r.Provider)
+	exit, err := provider.NewExit(intentFor(r.Session, from), r.Exits[0])
+	u.count(provider, "rotate", err)
+	if err != nil {
+		return r, ports.Refusal(supply.ClassOf(err))
+	}
+	s, err := r.Session.Rotate(exit, now)
 	if err != nil {
 		return r, err
 	}
@@ -144,7 +97,7 @@ func (u *Sessions) rotate(ctx context.Context, tx ports.Tx, r ports.SessionRead,
 		return r, err
 	}
 	return r, tx.Events().Append(ctx, s.ID, []feed.Event{{ID: u.ids.New("evt_"), At: now, Source: by,
-		Type: "rotated", Code: string(reason), ExitIP: exit.IP.String(), LatencyMS: -1}})
+		Type: "rotated", Code: string(reason), ExitIP: exitText(exit), LatencyMS: -1}})
 }
 
 // RotateDue rotates a timed session whose rotation is due, and returns its
@@ -152,13 +105,9 @@ func (u *Sessions) rotate(ctx context.Context, tx ports.Tx, r ports.SessionRead,
 // until the next time.
 func (t *Traffic) RotateDue(ctx context.Context, id string) (traffic.Route, error) {
 	now := t.clock.Now()
-	exit, refusal, err := t.sessions.dueExit(ctx, id, now)
-	if err != nil {
-		return traffic.Route{}, err
-	}
 	var s session.Session
 	var changed bool
-	err = t.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := t.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		loaded, err := tx.Sessions().Load(ctx, id)
 		s, changed = loaded, false
 		if err != nil || !rotationDue(s, now) {
@@ -169,10 +118,8 @@ func (t *Traffic) RotateDue(ctx context.Context, id string) (traffic.Route, erro
 		if err != nil {
 			return err
 		}
-		if err = refusal; err == nil {
-			r, err = t.sessions.rotate(ctx, tx, r, exit, health.RotationScheduled, feed.Service, now)
-		}
-		if refused(err) {
+		r, err = t.sessions.rotate(ctx, tx, r, health.RotationScheduled, feed.Service, now)
+		if refusedHere(err) {
 			s.Rotation.NextAt = now.Add(s.Rotation.Interval)
 			return tx.Sessions().Put(ctx, s)
 		}
@@ -185,7 +132,7 @@ func (t *Traffic) RotateDue(ctx context.Context, id string) (traffic.Route, erro
 	if changed {
 		t.hub.SessionChanged(id)
 	}
-	return routeOf(s), nil
+	return t.routed(ctx, s)
 }
 
 // rotationDue reports whether a timed rotation is due.
@@ -193,20 +140,10 @@ func rotationDue(s session.Session, now time.Time) bool {
 	return s.Status == session.Active && !s.Rotation.NextAt.IsZero() && !now.Before(s.Rotation.NextAt)
 }
 
-// dueExit is rotateAhead for a timed rotation. A provider's refusal is for the
-// unit to note.
-func (u *Sessions) dueExit(ctx context.Context, id string, now time.Time) (exit *session.Exit, refusal, err error) {
-	if u.catalog.allLocal() {
-		return nil, nil, nil
+// exitText is the address of an exit; empty when nobody knows it.
+func exitText(e session.Exit) string {
+	if !e.IP.IsValid() {
+		return ""
 	}
-	var s session.Session
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		s, err = tx.Sessions().Load(ctx, id)
-		return err
-	})
-	if err != nil || !rotationDue(s, now) {
-		return nil, nil, err
-	}
-	exit, refusal = u.remoteExit(ctx, s)
-	return exit, refusal, nil
+	return e.IP.String()
 }

@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -68,9 +68,6 @@ func TestRotate(t *testing.T) {
 			again, err = w.sessions.Rotate(t.Context(), in)
 			ok(t, err)
 			same(t, "the session", again.View.Status, session.Terminated)
-			if product == remote {
-				same(t, "calls", w.seller.Calls(fake.Rotate), 1)
-			}
 		})
 	}
 }
@@ -124,9 +121,9 @@ func TestRotateIsRefused(t *testing.T) {
 	}
 	t.Run("when the seller fails", func(t *testing.T) {
 		v := w.buy(agent, remote)
-		for answer, want := range map[error]error{ports.ErrProvider: ports.ErrProvider, ports.ErrTimeout: ports.ErrTimeout,
-			ports.ErrAmbiguous: ports.ErrProvider, errors.New("garbage"): ports.ErrProvider, catalog.ErrOutOfStock: catalog.ErrOutOfStock} {
-			w.seller.Next(fake.Rotate, fake.Refuse(answer))
+		for class, want := range map[supply.Class]error{supply.Temporary: ports.ErrProvider, supply.TimedOut: ports.ErrTimeout,
+			supply.Ambiguous: ports.ErrProvider, supply.OutOfStock: catalog.ErrOutOfStock} {
+			w.seller.Always(fake.Rotate, fake.Refuse(class))
 			_, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: v.ID})
 			refused(t, err, want)
 		}
@@ -193,7 +190,7 @@ func TestRotateDue(t *testing.T) {
 		agent := w.register()
 		for _, product := range []string{local, remote} {
 			v := w.timed(agent, product, "60")
-			w.seller.Next(fake.Rotate, fake.Refuse(catalog.ErrOutOfStock))
+			w.seller.Always(fake.Rotate, fake.Refuse(supply.OutOfStock))
 			w.clock.Advance(time.Hour)
 			r, err := w.traffic.RotateDue(t.Context(), v.ID)
 			ok(t, err)

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"agentproxy/domain"
@@ -9,12 +10,16 @@ import (
 	"agentproxy/domain/feed"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
 // SessionConfig is what the operator decides about sessions.
 type SessionConfig struct {
 	Limit int // live sessions an agent
+	// Count is told of each call of a provider; nil: nobody counts.
+	Count func(provider, operation string, result supply.Class)
+	Log   *slog.Logger // nil: nothing is logged
 }
 
 // Sessions is buying, using and ending proxy sessions.
@@ -26,13 +31,17 @@ type Sessions struct {
 	secrets ports.Secrets
 	catalog *Catalog
 	hub     *Hub
+	log     *slog.Logger
 }
 
 // NewSessions wires the use cases.
 func NewSessions(cfg SessionConfig, store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets,
 	catalog *Catalog, hub *Hub) *Sessions {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
 	return &Sessions{cfg: cfg, store: store, clock: clock, ids: ids, secrets: secrets, catalog: catalog,
-		hub: hub}
+		hub: hub, log: cfg.Log}
 }
 
 // SessionView is a session as its owner sees it at one moment.
@@ -41,7 +50,10 @@ type SessionView struct {
 	Password string // of the proxy; derived, never stored
 	Verdict  health.Verdict
 	Cost     Cost
-	AsOf     time.Time
+	// Direct are the provider's own proxies of a session that does not go through
+	// the gateway, one for each exit; nil: it does.
+	Direct []DirectProxy
+	AsOf   time.Time
 }
 
 // Cost is what a session has cost so far, whether it is booked yet or not.
@@ -77,7 +89,8 @@ func (u *Sessions) Read(ctx context.Context, agentID, id string) (SessionView, e
 	if err != nil {
 		return SessionView{}, err
 	}
-	return u.view(r, u.clock.Now()), nil
+	v := u.view(r, u.clock.Now())
+	return v, u.withDirect(ctx, &v)
 }
 
 // ListSessions asks for a page of an agent's sessions.
@@ -96,10 +109,16 @@ func (u *Sessions) List(ctx context.Context, in ListSessions) (domain.List[Sessi
 	})
 	out := domain.List[SessionView]{Page: reads.Page, Total: reads.Total, Items: make([]SessionView, len(reads.Items))}
 	now := u.clock.Now()
+	if err != nil {
+		return out, err
+	}
 	for i, r := range reads.Items {
 		out.Items[i] = u.view(r, now)
+		if err := u.withDirect(ctx, &out.Items[i]); err != nil {
+			return out, err
+		}
 	}
-	return out, err
+	return out, nil
 }
 
 // Events returns a page of a session's event feed, newest first.

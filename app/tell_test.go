@@ -10,8 +10,8 @@ import (
 	"agentproxy/domain/account"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
-	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
 
@@ -45,7 +45,7 @@ func TestWhatSessionsTell(t *testing.T) {
 	})
 	t.Run("one that cannot be delivered failed", func(t *testing.T) {
 		w.buy(agent, remoteLater)
-		w.seller.Next(fake.Provision, fake.Refuse(ports.ErrProvider))
+		w.seller.Next(fake.Provision, fake.Refuse(supply.Temporary))
 		ok(t, w.work())
 		w.hears(agent, "session.failed status=failed status_reason=provider_failed")
 	})

@@ -43,7 +43,21 @@ func (t *Traffic) Route(ctx context.Context, id string) (traffic.Route, error) {
 	if err == nil && s.Status.Over() && t.clock.Now().Sub(s.EndedAt) > KnowEnded {
 		err = session.ErrNotFound
 	}
-	return routeOf(s), err
+	if err != nil {
+		return traffic.Route{}, err
+	}
+	return t.routed(ctx, s)
+}
+
+// routed is the route of a session, with the upstream proxies of its exits.
+func (t *Traffic) routed(ctx context.Context, s session.Session) (traffic.Route, error) {
+	r := routeOf(s)
+	if s.Status != session.Active {
+		return r, nil
+	}
+	var err error
+	r.Hops, err = t.sessions.hops(ctx, s)
+	return r, err
 }
 
 func routeOf(s session.Session) traffic.Route {

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"agentproxy/domain/catalog"
-	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -14,21 +14,17 @@ import (
 // stingy is a seller that delivers nothing and says that all is well.
 type stingy struct{ *fake.Provider }
 
-func (stingy) Provision(context.Context, ports.OldOrder) ([]session.Exit, error) { return nil, nil }
+func (s stingy) Order(ctx context.Context, in supply.Intent) (supply.Delivery, error) {
+	d, err := s.Provider.Order(ctx, in)
+	d.IPs = nil
+	return d, err
+}
 
 // reprice gives the seller, with its books, another catalogue.
 func (w *world) reprice(to []catalog.Product) {
 	w.t.Helper()
 	w.wire(setup{reprice: to}, w.clock, w.ids)
 }
-
-// repriced is a seller with other products.
-type repriced struct {
-	*fake.Provider
-	products []catalog.Product
-}
-
-func (r repriced) Products() []catalog.Product { return r.products }
 
 // unruly is a store that misbehaves as its port allows.
 type unruly struct {

@@ -95,24 +95,30 @@ type OrderFilter struct {
 
 // Orders keeps what was bought of providers, or may have been.
 type Orders interface {
-	// Insert stores a planned order.
+	// Insert stores a planned order. It refuses one whose intent has another key or
+	// another session.
 	Insert(ctx context.Context, o supply.Order) error
 	// Get is supply.ErrOrderNotFound for an unknown id.
 	Get(ctx context.Context, id string) (supply.Order, error)
-	// Put writes everything but id, kind, session, provider, intent and PlannedAt.
+	// Put writes everything but id, kind, session, provider, intent and PlannedAt,
+	// and notes a change of the session. A purchase that is confirmed with the ref
+	// of another confirmed purchase is ErrDuplicate, whatever was read before; an
+	// unknown id is supply.ErrOrderNotFound.
 	Put(ctx context.Context, o supply.Order) error
-	// Of lists the orders of a session, the newest first.
+	// Of lists the orders of a session, the newest first: of purchases and of
+	// renewals the last 100 each.
 	Of(ctx context.Context, sessionID string) ([]supply.Order, error)
-	// ByRef is the confirmed order that a provider knows by a ref, else
-	// supply.ErrOrderNotFound.
+	// ByRef is the confirmed order that a provider knows by a ref, the purchase
+	// before renewals of it, else supply.ErrOrderNotFound.
 	ByRef(ctx context.Context, provider, ref string) (supply.Order, error)
 	// List lists orders, the newest first.
 	List(ctx context.Context, f OrderFilter, page domain.Page) (domain.List[supply.Order], error)
 	// Due lists orders whose NextAt has come, the longest due first.
 	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
 	// Rivals counts the other orders of a provider that are sent or unknown, and
-	// of these the ones like o: the same SKU and country. It takes turns with
-	// every other unit that asks about the provider, until the unit ends.
+	// of these the ones like o: the same SKU and country, where an empty one is
+	// like any. It takes turns with every other unit that asks about the provider,
+	// until the unit ends.
 	Rivals(ctx context.Context, o supply.Order) (open, like int, err error)
 	// Known tells which of a provider's refs belong to an order.
 	Known(ctx context.Context, provider string, refs []string) (map[string]bool, error)

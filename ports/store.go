@@ -53,6 +53,7 @@ type Tx interface {
 	Outbox() Outbox
 	Webhooks() Webhooks
 	Devchain() Devchain
+	Orders() Orders
 }
 
 // Agents keeps accounts.
@@ -325,8 +326,8 @@ type Mark string
 var ErrMissed = errors.New("changes were missed")
 
 // Changes is how replicas and the operator's commands reach each other. Put of
-// Agents and of Sessions note changes by themselves. A reader hears of each one
-// that is committed, in whatever order units that run at once commit.
+// Agents, Sessions and Orders note changes by themselves. A reader hears of each
+// one that is committed, in whatever order units that run at once commit.
 type Changes interface {
 	// Last is the place behind everything that is committed.
 	Last(ctx context.Context) (Mark, error)

@@ -5,10 +5,12 @@ import (
 	"crypto/subtle"
 	"errors"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"agentproxy/domain"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 )
 
@@ -54,6 +56,7 @@ func (g *Gateway) wrong(c *conn) *refusal {
 type way struct {
 	route *traffic.Route
 	exit  session.Exit
+	hop   *supply.Endpoint // the upstream proxy that the exit is behind; nil: none
 }
 
 // find decides by the session's state whether a user may connect now, and from
@@ -87,9 +90,12 @@ func (g *Gateway) find(ctx context.Context, c *conn, u traffic.User) (way, *refu
 		u.Static && u.Number >= len(r.Exits):
 		return way{}, g.wrong(c)
 	case u.Static:
-		w.exit = r.Exits[u.Number]
-	case len(r.Exits) > 0:
-		w.exit = r.Exits[0]
+		w.exit, w.hop = r.Exits[u.Number], hopOf(r, u.Number)
+	default:
+		w.hop = hopOf(r, 0)
+		if len(r.Exits) > 0 {
+			w.exit = r.Exits[0]
+		}
 	}
 	return w, nil
 }
@@ -108,8 +114,16 @@ func standing(r *traffic.Route, g *Gateway) *refusal {
 	return nil
 }
 
-// warnEvery keeps an outage of the core from filling the log.
+// warnEvery keeps an outage of the core or of a provider from filling the log.
 const warnEvery = 10 * time.Second
+
+// warn logs if the same was not logged lately; last is when, 0 for never.
+func (g *Gateway) warn(last *atomic.Int64, msg string, args ...any) {
+	now, before := int64(mono()), last.Load()
+	if (before == 0 || now-before > int64(warnEvery)) && last.CompareAndSwap(before, now) {
+		g.log.Warn(msg, args...)
+	}
+}
 
 // noRoute sorts what the core answered instead of a route. A session it does not
 // know is a wrong credential, even though the password fits.
@@ -123,9 +137,7 @@ func (g *Gateway) noRoute(c *conn, err error) *refusal {
 			return sessionOver
 		}
 	}
-	if now, last := int64(mono()), g.warned.Load(); now-last > int64(warnEvery) && g.warned.CompareAndSwap(last, now) {
-		g.log.Warn("the core does not answer about a session", "session_id", c.entry.Load().id, "err", err)
-	}
+	g.warn(&g.warned, "the core does not answer about a session", "session_id", c.entry.Load().id, "err", err)
 	return noCapacity.because("the session's state cannot be read right now")
 }
 

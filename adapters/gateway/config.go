@@ -30,6 +30,9 @@ type Config struct {
 	// EchoURL is where Probe asks for the address it is seen from: the API's
 	// own /v1/ip, by address and port.
 	EchoURL string
+	// PublicEchoURL is the same echo as the internet reaches it, for exits behind
+	// an upstream proxy; default EchoURL.
+	PublicEchoURL string
 	// Tunnels is how many one session may have open here; default 256.
 	Tunnels int
 	// Sessions is how many routes are kept in memory; default 100,000.
@@ -77,6 +80,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.PublicEchoURL == "" {
+		c.PublicEchoURL = c.EchoURL
 	}
 	orDefault(&c.Tunnels, 256)
 	orDefault(&c.Sessions, 100_000)

@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"net"
 	"net/netip"
 	"time"
 
@@ -77,7 +79,19 @@ func (g *Gateway) open(c *conn, u traffic.User, target wire.Target) (*tunnel, *r
 		g.observeRefusal(c, w.exit.IP, target.Host, ref, 0)
 		return nil, ref
 	}
-	tcp, latency, ref := g.reach(c, target, w.exit.IP)
+	var (
+		tcp     *net.TCPConn
+		latency time.Duration
+		early   []byte // what the target has said already
+	)
+	if w.hop == nil {
+		tcp, latency, ref = g.reach(c, target, w.exit.IP)
+	} else {
+		in := wire.NewReader(nil)
+		tcp, latency, ref = g.chain(c, target, w.hop, in)
+		early = bytes.Clone(in.Buffered())
+		in.Free()
+	}
 	if ref == nil && !c.attach(tcp) {
 		_ = tcp.Close()
 		ref = interruption(cause(c.cause.Load()))
@@ -89,7 +103,9 @@ func (g *Gateway) open(c *conn, u traffic.User, target wire.Target) (*tunnel, *r
 	}
 	e.pool.opened()
 	g.tunnels.Add(1)
-	return newTunnel(g, c, e, tcp, opening{host: target.Host, exit: w.exit.IP, latency: latency}), nil
+	t := newTunnel(g, c, e, tcp, opening{host: target.Host, exit: w.exit.IP, latency: latency})
+	t.down.early = early
+	return t, nil
 }
 
 // opening is what the event of a tunnel tells besides its bytes.

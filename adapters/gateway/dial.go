@@ -21,7 +21,7 @@ type dialing struct {
 // reach judges a target and connects a client to it from an exit. The latency is
 // that of the connection, without the lookup.
 func (g *Gateway) reach(c *conn, t wire.Target, exit netip.Addr) (*net.TCPConn, time.Duration, *refusal) {
-	targets, ref := g.resolve(g.ctx, t, exit)
+	targets, ref := g.lookUp(g.ctx, t, exit, false)
 	if ref != nil {
 		return nil, 0, ref
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/gateway/wire"
+	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 )
 
@@ -14,6 +15,7 @@ type exchange struct {
 	h        *handshake
 	entry    *entry
 	key      upstreamKey
+	hop      *supply.Endpoint // nil: the target is dialled
 	ex       wire.Exchange
 	body     wire.Body
 	retry    bool // may be sent again if a kept connection turns out to be dead
@@ -46,7 +48,11 @@ func (x *exchange) send(u *upstreamConn, head []byte) error {
 
 // receive reads heads up to the final one, and passes the others on.
 func (x *exchange) receive(u *upstreamConn) error {
-	u.in.Reset(mover{u.tcp, x.c})
+	if len(u.in.Buffered()) > 0 { // the target spoke as soon as the upstream had opened the way
+		u.in.Switch(mover{u.tcp, x.c})
+	} else {
+		u.in.Reset(mover{u.tcp, x.c})
+	}
 	return wire.ReadFinal(&u.in, &x.h.answer, x.ex, func(interim *wire.ResponseHead) error {
 		x.h.reply = interim.Append(x.h.reply[:0], false)
 		_, err := wire.CopyResponse(mover{x.c.client, x.c}, x.h.reply, &u.in, wire.Body{}, &x.down)

@@ -64,6 +64,9 @@ func (x *exchange) admit() *refusal {
 	w, ref := g.find(g.ctx, c, u)
 	if ref == nil {
 		x.key.exit = w.exit.IP
+		if x.hop = w.hop; w.hop != nil {
+			x.key.hop, x.key.rotation = *w.hop, w.route.Rotation
+		}
 		c.quiet.Store(0)
 		ref = admitted(x.entry.pool.admit(c, g.cfg.Tunnels, g.cfg.Timing.Admit))
 	}
@@ -127,13 +130,17 @@ func (x *exchange) run() (t *tunnel, again bool, ref *refusal) {
 
 func (x *exchange) dial() (*upstreamConn, *refusal) {
 	x.c.quiet.Store(0) // resolving and connecting have limits of their own
-	tcp, latency, ref := x.g.reach(x.c, x.key.target, x.key.exit)
-	x.latency = latency
+	u := &upstreamConn{key: x.key}
+	var ref *refusal
+	if x.hop == nil {
+		u.tcp, x.latency, ref = x.g.reach(x.c, x.key.target, x.key.exit)
+	} else {
+		u.tcp, x.latency, ref = x.g.chain(x.c, x.key.target, x.hop, &u.in)
+	}
 	if ref != nil {
 		return nil, ref
 	}
-	u := &upstreamConn{key: x.key, tcp: tcp}
-	if !x.c.attach(tcp) {
+	if !x.c.attach(u.tcp) {
 		u.close()
 		return nil, interruption(cause(x.c.cause.Load()))
 	}

@@ -4,8 +4,9 @@
 // passes against leases that the core grants.
 //
 // The way of a connection: listener.go accepts, auth.go checks the credential
-// and the session, target.go judges the target, dial.go connects to it, and
-// connect.go, socks.go or forward.go speak the protocol. tunnel.go and the relay
+// and the session, target.go judges the target, dial.go connects to it or
+// hop.go asks an upstream proxy to, and connect.go, socks.go or forward.go speak
+// the protocol. tunnel.go and the relay
 // move the bytes of a tunnel; pool.go, lease.go and renew.go account for them.
 package gateway
 
@@ -49,16 +50,16 @@ type Gateway struct {
 	cancel     context.CancelFunc
 	cancelPass context.CancelFunc
 
-	tunnels  atomic.Int64
-	requests atomic.Int64
-	warned   atomic.Int64 // last warning about the core, by mono
+	tunnels   atomic.Int64
+	requests  atomic.Int64
+	warned    atomic.Int64 // last warning about the core, by mono
+	warnedHop atomic.Int64 // last warning about an upstream's address, by mono
 }
 
 // New makes a gateway that does not serve yet.
 func New(cfg Config, backend Backend, log *slog.Logger) *Gateway {
 	cfg = cfg.withDefaults()
 	g := &Gateway{cfg: cfg, backend: backend, log: log}
-	g.warned.Store(int64(-warnEvery))
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	g.renewer = newRenewer(backend, cfg, log)
 	g.renewer.ended = g.ended

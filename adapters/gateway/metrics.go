@@ -31,7 +31,8 @@ const (
 var outcomes = [...]string{wentWell: "OK", wasCut: "CUT", hasOther: "OTHER",
 	"PROXY_AUTH_REQUIRED", "TOO_MANY_GUESSES", "TRAFFIC_EXHAUSTED", "TARGET_REFUSED", "SESSION_EXPIRED",
 	"TOO_MANY_TUNNELS", "SESSION_NOT_READY", "NO_CAPACITY", "TARGET_UNREACHABLE", "TARGET_TIMEOUT",
-	"BAD_REQUEST", "HEAD_TOO_LARGE"}
+	"BAD_REQUEST", "HEAD_TOO_LARGE", "UPSTREAM_AUTH", "UPSTREAM_PAYMENT", "UPSTREAM_REFUSED", "UPSTREAM_BUSY",
+	"UPSTREAM_FAILED", "UPSTREAM_TIMEOUT", "UPSTREAM_UNREACHABLE"}
 
 // outcomeOf finds the outcome of a code; only refusals pay for the search.
 func outcomeOf(code string) int {

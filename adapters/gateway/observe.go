@@ -28,7 +28,7 @@ func (g *Gateway) observeRefusal(c *conn, exit netip.Addr, host string, ref *ref
 	o := traffic.Observation{SessionID: e.id, At: g.cfg.Now(), Type: sawRefused, Evidence: ref.evidence, Host: host,
 		StatusCode: ref.status, Code: ref.code, Latency: latency, ExitIP: text(exit),
 		Retryable: ref.retryable(), HowToFix: ref.howToFix}
-	if ref.status == http.StatusBadGateway || ref.status == http.StatusGatewayTimeout {
+	if ref.upstream || ref.status == http.StatusBadGateway || ref.status == http.StatusGatewayTimeout {
 		o.Type = sawFailed
 	}
 	g.backend.Observe(o)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +12,9 @@ import (
 	"net/url"
 	"time"
 
+	"agentproxy/adapters/gateway/wire"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 )
 
@@ -24,13 +27,18 @@ type Result struct {
 // maxEcho bounds what is read of the echo's answer.
 const maxEcho = 64 << 10
 
-// Probe asks the service's own echo (Config.EchoURL) for the caller's address,
-// through an exit of a route. It is free, and the address rule does not apply:
-// the target is configured by us. Errors say what failed on the way.
+// Probe asks the service's own echo (Config.EchoURL, PublicEchoURL through an
+// upstream proxy) for the caller's address, through the first exit of a route. It
+// is free, and the address rule does not apply: the target is configured by us.
+// Errors say what failed on the way.
 func (g *Gateway) Probe(ctx context.Context, route traffic.Route) (Result, error) {
-	target, err := url.Parse(g.cfg.EchoURL)
+	echo, hop := g.cfg.EchoURL, hopOf(&route, 0)
+	if hop != nil {
+		echo = g.cfg.PublicEchoURL
+	}
+	target, err := url.Parse(echo)
 	if err != nil || target.Host == "" {
-		return Result{}, fmt.Errorf("probe: EchoURL %q is no URL", g.cfg.EchoURL)
+		return Result{}, fmt.Errorf("probe: the echo %q is no URL", echo)
 	}
 	var exit session.Exit
 	if len(route.Exits) > 0 {
@@ -41,7 +49,7 @@ func (g *Gateway) Probe(ctx context.Context, route traffic.Route) (Result, error
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-			return g.dialEcho(ctx, addr, exit.IP)
+			return g.dialEcho(ctx, addr, exit.IP, hop)
 		},
 	}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
@@ -68,7 +76,7 @@ func (g *Gateway) Probe(ctx context.Context, route traffic.Route) (Result, error
 	return Result{ExitIP: body.Data.IP, Latency: mono() - began}, nil
 }
 
-func (g *Gateway) dialEcho(ctx context.Context, addr string, exit netip.Addr) (net.Conn, error) {
+func (g *Gateway) dialEcho(ctx context.Context, addr string, exit netip.Addr, hop *supply.Endpoint) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
@@ -76,6 +84,9 @@ func (g *Gateway) dialEcho(ctx context.Context, addr string, exit netip.Addr) (n
 	number, err := net.DefaultResolver.LookupPort(ctx, "tcp", port)
 	if err != nil {
 		return nil, err
+	}
+	if hop != nil {
+		return g.dialThrough(ctx, wire.Target{Host: host, Port: uint16(number)}, hop)
 	}
 	answers, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
@@ -90,3 +101,23 @@ func (g *Gateway) dialEcho(ctx context.Context, addr string, exit netip.Addr) (n
 	}
 	return nil, ref
 }
+
+// dialThrough connects a probe through an upstream proxy.
+func (g *Gateway) dialThrough(ctx context.Context, t wire.Target, hop *supply.Endpoint) (net.Conn, error) {
+	in := wire.NewReader(nil)
+	tcp, _, ref := g.through(ctx, t, hop, in)
+	if ref != nil {
+		return nil, ref
+	}
+	early := bytes.Clone(in.Buffered())
+	in.Free()
+	return begun{tcp, io.MultiReader(bytes.NewReader(early), tcp)}, nil
+}
+
+// begun is a connection of which something was read already.
+type begun struct {
+	*net.TCPConn
+	r io.Reader
+}
+
+func (b begun) Read(p []byte) (int, error) { return b.r.Read(p) }

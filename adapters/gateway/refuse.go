@@ -22,6 +22,8 @@ type refusal struct {
 	retryAfter time.Duration
 	evidence   health.Type // what it says about the exit; empty: nothing
 	silent     bool        // not observed: it tells of a stranger, not of the session
+	upstream   bool        // it is an upstream proxy's, see refuse_hop.go
+	lasting    bool        // trying again will not help
 }
 
 func (r *refusal) Error() string { return "gateway: " + r.code + ": " + r.message }
@@ -29,7 +31,9 @@ func (r *refusal) Error() string { return "gateway: " + r.code + ": " + r.messag
 // retryable says whether the same request can succeed later by itself.
 func (r *refusal) retryable() bool {
 	switch r.status {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusBadGateway:
+		return !r.lasting
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	}
 	return false

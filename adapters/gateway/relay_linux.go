@@ -176,6 +176,21 @@ func (d *direction) peek(fd uintptr) bool {
 	}
 }
 
+// deliverEarly delivers what the target sent behind an upstream's answer, like
+// everything that it sends later.
+func (d *direction) deliverEarly() (ending, bool) {
+	for len(d.early) > 0 {
+		d.buf, d.off = buffers.Get().(*buffer), 0
+		d.n = copy(d.buf[:], d.early)
+		d.early = d.early[d.n:]
+		if e, ok := d.deliver(); !ok {
+			return e, false
+		}
+	}
+	d.early = nil
+	return 0, true
+}
+
 // deliver writes everything in hand.
 func (d *direction) deliver() (ending, bool) {
 	for d.n > 0 {

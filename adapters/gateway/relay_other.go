@@ -27,26 +27,10 @@ func (d *direction) run() ending {
 	}
 	b := buffers.Get().(*buffer)
 	defer buffers.Put(b)
-	p := &d.t.entry.pool
 	for {
 		n, err := d.src.Read(b[:])
-		for rest := b[:n]; len(rest) > 0; {
-			var v verdict
-			if d.res, d.epoch, v = p.reserve(int64(len(rest))); v == waits {
-				if v = p.await(d.t.c.interrupted); v == flows {
-					continue
-				}
-			}
-			if v != flows {
-				return d.verdict(v)
-			}
-			m, werr := d.dst.Write(rest[:d.res])
-			d.count(int64(m))
-			d.t.c.moved.Store(int64(mono()))
-			if werr != nil {
-				return d.broken(sinkGone)
-			}
-			rest = rest[m:]
+		if e, ok := d.deliver(b[:n]); !ok {
+			return e
 		}
 		switch {
 		case err == io.EOF:
@@ -55,6 +39,37 @@ func (d *direction) run() ending {
 			return d.broken(sourceGone)
 		}
 	}
+}
+
+// deliverEarly delivers what the target sent behind an upstream's answer.
+func (d *direction) deliverEarly() (ending, bool) {
+	e, ok := d.deliver(d.early)
+	d.early = nil
+	return e, ok
+}
+
+// deliver writes what was read, as far as the pool allows.
+func (d *direction) deliver(rest []byte) (ending, bool) {
+	p := &d.t.entry.pool
+	for len(rest) > 0 {
+		var v verdict
+		if d.res, d.epoch, v = p.reserve(int64(len(rest))); v == waits {
+			if v = p.await(d.t.c.interrupted); v == flows {
+				continue
+			}
+		}
+		if v != flows {
+			return d.verdict(v), false
+		}
+		m, err := d.dst.Write(rest[:d.res])
+		d.count(int64(m))
+		d.t.c.moved.Store(int64(mono()))
+		if err != nil {
+			return d.broken(sinkGone), false
+		}
+		rest = rest[m:]
+	}
+	return 0, true
 }
 
 // count settles the reservation: up is what was taken, down what was written.

@@ -126,13 +126,16 @@ type direction struct {
 	t        *tunnel
 	src, dst *net.TCPConn
 	down     bool
-	early    []byte // up: read with the handshake
+	early    []byte // read with the handshake, the client's or the upstream's
 	total    int64  // metered
 	system
 }
 
-// send writes what came with the handshake, as far as the pool allows.
+// sendEarly writes what came with the handshake, as far as the pool allows.
 func (d *direction) sendEarly() (ending, bool) {
+	if d.down {
+		return d.deliverEarly()
+	}
 	p := &d.t.entry.pool
 	for rest := d.early; len(rest) > 0; {
 		n, epoch, v := p.reserve(int64(len(rest)))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/gateway/wire"
+	"agentproxy/domain/supply"
 )
 
 // The bounds of kept connections: for one session, exit and target, and in all.
@@ -16,11 +17,14 @@ const (
 )
 
 // upstreamKey says what a kept connection may be used for. It is never shared
-// between sessions, and a rotation leaves it behind.
+// between sessions, and a rotation leaves it behind: the exit is another one, or
+// unknown and behind an upstream proxy, whose user name or whose next answer it is.
 type upstreamKey struct {
-	session string
-	exit    netip.Addr
-	target  wire.Target
+	session  string
+	exit     netip.Addr
+	target   wire.Target
+	hop      supply.Endpoint // zero without an upstream proxy
+	rotation int             // 0 without an upstream proxy
 }
 
 // upstreamConn is a connection to a target that answers plain requests.

@@ -105,7 +105,7 @@ func newWorld(t testing.TB, o options) *world {
 		o.sessionLimit = 200
 	}
 	w.hub = app.NewHub(w.store, clock)
-	cat, err := app.NewCatalog([]ports.OldProvider{w.provider}, func(code string) string {
+	cat, err := app.NewCatalog([]ports.Provider{w.provider}, w.provider.Products(), func(code string) string {
 		return map[string]string{"DE": "Germany", "FR": "France", "US": "United States"}[code]
 	})
 	w.must(err)

@@ -27,6 +27,7 @@ type productReply struct {
 	MinTrafficGB maybeGB         `json:"min_traffic_gb" doc:"null for a static product."`
 	MaxTrafficGB maybeGB         `json:"max_traffic_gb" doc:"null for a static product."`
 	Provisioning string          `json:"provisioning" enum:"sync,async" doc:"sync: POST /sessions answers 201 active; async: 202 creating."`
+	Delivery     string          `json:"delivery" enum:"gateway,direct" doc:"gateway: proxy.full_url is the service's own gateway. direct: it is the upstream's proxy itself; usage is what the upstream counts, up to a minute late."`
 	Available    bool            `json:"available"`
 }
 
@@ -96,9 +97,12 @@ func toProduct(p catalog.Product) productReply {
 		Currency: domain.Currency, Description: p.Description, Countries: listOf(p.Countries), Cities: listOf(p.Cities),
 		Durations: []durationReply{}, Protocols: []string{string(session.HTTP), string(session.SOCKS5)},
 		MinQuantity: max(p.MinQuantity, 1), MaxQuantity: max(p.MaxQuantity, 1), MinTrafficGB: maybeGB(p.MinBytes),
-		MaxTrafficGB: maybeGB(p.MaxBytes), Provisioning: "sync", Available: p.Available}
+		MaxTrafficGB: maybeGB(p.MaxBytes), Provisioning: "sync", Delivery: "gateway", Available: p.Available}
 	if p.Async {
 		r.Provisioning = "async"
+	}
+	if p.Direct {
+		r.Delivery = "direct"
 	}
 	if p.Type == session.Static {
 		r.Unit, r.MinTrafficGB, r.MaxTrafficGB = "IP", -1, -1

@@ -100,6 +100,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.declareRecharges()
 	s.declareWebhooks()
 	s.declareStats()
+	s.declareCallbacks()
 	s.finishDocument()
 	s.serveDocs()
 	s.http = &http.Server{

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 )
 
@@ -57,8 +59,8 @@ type proxyReply struct {
 	Protocol  string `json:"protocol" enum:"http,socks5" doc:"What full_url begins with. Both work on the same port."`
 	Host      string `json:"host"`
 	Port      int    `json:"port" minimum:"1" maximum:"65535"`
-	Username  string `json:"username" doc:"Letters and digits only."`
-	Password  string `json:"password" doc:"Letters and digits only; the same for the session's whole life."`
+	Username  string `json:"username" doc:"Letters and digits only at the gateway."`
+	Password  string `json:"password" doc:"At the gateway letters and digits only, and the same for the session's whole life."`
 	FullURL   string `json:"full_url" doc:"The address to route traffic through."`
 	HTTPURL   string `json:"http_url"`
 	SOCKS5URL string `json:"socks5_url"`
@@ -164,21 +166,25 @@ func (s *Server) toSession(v app.SessionView) sessionReply {
 // showProxy fills in the credentials of an active session.
 func (s *Server) showProxy(r *sessionReply, v app.SessionView) {
 	if v.Type == session.Dynamic {
-		p := s.toProxy(v, traffic.User{SessionID: v.ID, Number: v.Rotation.Count})
+		p := s.toProxy(v, 0, traffic.User{SessionID: v.ID, Number: v.Rotation.Count})
 		r.Proxy = &p
 		return
 	}
 	r.IPList = make([]ipListReply, len(v.Exits))
 	for i, exit := range v.Exits {
 		r.IPList[i] = ipListReply{IP: exit.IP.String(), Country: maybeText(v.Location.Country), City: maybeText(v.Location.City),
-			ProxyFields: s.toProxy(v, traffic.User{SessionID: v.ID, Static: true, Number: i})}
+			ProxyFields: s.toProxy(v, i, traffic.User{SessionID: v.ID, Static: true, Number: i})}
 	}
 	if len(r.IPList) > 0 {
 		r.Proxy = &r.IPList[0].ProxyFields
 	}
 }
 
-func (s *Server) toProxy(v app.SessionView, user traffic.User) proxyReply {
+// toProxy is the proxy of the i-th exit: the gateway, or an upstream itself.
+func (s *Server) toProxy(v app.SessionView, i int, user traffic.User) proxyReply {
+	if i < len(v.Direct) {
+		return toDirect(v.Direct[i], v.Protocol)
+	}
 	name := user.String()
 	at := "://" + name + ":" + v.Password + "@" + net.JoinHostPort(s.cfg.GatewayHost, strconv.Itoa(s.cfg.GatewayPort))
 	p := proxyReply{Protocol: string(v.Protocol), Host: s.cfg.GatewayHost, Port: s.cfg.GatewayPort,
@@ -187,6 +193,26 @@ func (s *Server) toProxy(v app.SessionView, user traffic.User) proxyReply {
 	if v.Protocol == session.SOCKS5 {
 		p.FullURL = p.SOCKS5URL
 	}
+	return p
+}
+
+// toDirect is an upstream's own proxy. A protocol that it does not speak has no
+// URL.
+func toDirect(d app.DirectProxy, wanted session.Protocol) proxyReply {
+	urlOf := func(scheme string, e supply.Endpoint) string {
+		if e.Host == "" {
+			return ""
+		}
+		u := url.URL{Scheme: scheme, User: url.UserPassword(e.User, e.Password), Host: net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))}
+		return u.String()
+	}
+	p := proxyReply{HTTPURL: urlOf("http", d.HTTP), SOCKS5URL: urlOf("socks5", d.SOCKS5)}
+	e := d.HTTP
+	p.Protocol, p.FullURL = string(session.HTTP), p.HTTPURL
+	if wanted == session.SOCKS5 && d.SOCKS5.Host != "" || d.HTTP.Host == "" {
+		e, p.Protocol, p.FullURL = d.SOCKS5, string(session.SOCKS5), p.SOCKS5URL
+	}
+	p.Host, p.Port, p.Username, p.Password = e.Host, int(e.Port), e.User, e.Password
 	return p
 }
 

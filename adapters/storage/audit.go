@@ -90,6 +90,12 @@ var rules = []rule{
 		WHERE o.received <> COALESCE(x.amount, 0)`},
 	{"an order is paid when it received its amount", `SELECT id, status || ', received ' || received || ' of ' || amount
 		FROM recharge_orders WHERE (status = 'paid' AND received < amount) OR (status <> 'paid' AND received >= amount)`},
+	{"every order of a provider belongs to a session", `SELECT o.id, 'session ' || o.session_id FROM upstream_orders o
+		LEFT JOIN sessions s ON s.id = o.session_id WHERE s.id IS NULL`},
+	{"nothing is bought twice for a session", `SELECT session_id, 'purchases ' || COUNT(*) FROM upstream_orders
+		WHERE kind = 'purchase' AND status = 'confirmed' GROUP BY session_id HAVING COUNT(*) > 1`},
+	{"what was bought is kept, and nothing else", `SELECT id, status || ' ' || kind || ', ' || length(goods) || ' bytes sealed'
+		FROM upstream_orders WHERE (length(goods) > 0) <> (kind = 'purchase' AND status = 'confirmed')`},
 }
 
 // transferRef is the reference by which the ledger books the transfer x.

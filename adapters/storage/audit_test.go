@@ -11,6 +11,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/recharge"
+	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
@@ -43,7 +44,28 @@ func openBooks(t *testing.T, open func(testing.TB) *storage.Store) *storage.Stor
 		return tx.Traffic().PutUsage(ctx, id, traffic.Delta{Up: 20, Leased: 50, At: now})
 	})
 	update(t, st, receive)
+	update(t, st, buy)
 	return st
+}
+
+// buy orders for the session of agt_1: of one provider, which refuses, and of
+// another one, where it is renewed too.
+func buy(ctx context.Context, tx ports.Tx) error {
+	for n, status := range []supply.Status{supply.Refused, supply.Confirmed, supply.Confirmed} {
+		id, sessionID := fmt.Sprint("ord_", n), "sess_00000000000000007919"
+		o := supply.Order{ID: id, Kind: supply.Purchase, SessionID: sessionID, Provider: fmt.Sprint("provider ", n), Status: status,
+			Intent: supply.Intent{Key: id, SessionID: sessionID}, Goods: []byte("sealed"), PlannedAt: now}
+		switch n {
+		case 0:
+			o.Goods = nil
+		case 2:
+			o.Kind, o.Goods = supply.Renewal, nil
+		}
+		if err := tx.Orders().Insert(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // receive pays one order of agt_1 by two transfers, and brings a third that pays
@@ -122,7 +144,8 @@ func unguarded(t *testing.T, open func(testing.TB) *storage.Store) func(*testing
 	return func(t *testing.T) *storage.Store {
 		return openBooks(t, func(testing.TB) *storage.Store {
 			return run(first, `TRUNCATE agents, wallets, ledger_entries, usage_hours, sessions, leases, changes,
-				idempotency_keys, recharge_addresses, recharge_orders, recharge_transfers, webhook_states`)
+				idempotency_keys, recharge_addresses, recharge_orders, recharge_transfers, webhook_states,
+				upstream_orders`)
 		})
 	}
 }
@@ -171,6 +194,12 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		"UPDATE recharge_orders SET amount = received + 1 WHERE id = 'PAY1'":                           "an order is paid when it received its amount",
 		"UPDATE recharge_orders SET status = 'expired' WHERE id = 'PAY1'":                              "an order is paid when it received its amount",
 		"UPDATE recharge_orders SET status = 'paid' WHERE id = 'PAY2'":                                 "an order is paid when it received its amount",
+		"UPDATE upstream_orders SET session_id = 'sess_9' WHERE id = 'ord_0'":                          "every order of a provider belongs to a session",
+		"UPDATE upstream_orders SET kind = 'purchase' WHERE id = 'ord_2'":                              "nothing is bought twice for a session",
+		"UPDATE upstream_orders SET status = 'confirmed' WHERE id = 'ord_0'":                           "nothing is bought twice for a session",
+		"UPDATE upstream_orders SET goods = substr(goods, 1, 0) WHERE id = 'ord_1'":                    "what was bought is kept, and nothing else",
+		"UPDATE upstream_orders SET status = 'unknown' WHERE id = 'ord_1'":                             "what was bought is kept, and nothing else",
+		"UPDATE upstream_orders SET kind = 'renewal' WHERE id = 'ord_1'":                               "what was bought is kept, and nothing else",
 	} {
 		t.Run(breaking, func(t *testing.T) {
 			st := books(t)

@@ -14,7 +14,7 @@ import (
 // changes keeps what other processes must hear of.
 type changes struct{ *tx }
 
-// noteChange is called by Put of agents and of sessions.
+// noteChange is called by Put of agents, sessions and orders.
 func (t *tx) noteChange(agentID, sessionID string) error {
 	_, err := t.exec("INSERT INTO changes (agent_id, session_id, at) VALUES (?1, ?2, ?3)",
 		agentID, sessionID, micros(t.store.config.Now()))

@@ -7,6 +7,7 @@ import (
 	"agentproxy/domain/feed"
 	"agentproxy/domain/recharge"
 	"agentproxy/domain/webhook"
+	"agentproxy/ports"
 )
 
 // SetCommit replaces how transactions are committed.
@@ -81,5 +82,28 @@ func RechargeQueries() map[string][]string {
 		expiring:                    {"sessions_time_due (expires_at>? AND expires_at<?)"},
 		trialsEnding:                {"wallets_trial_due (trial_expires_at>? AND trial_expires_at<?)"},
 		touching:                    {"devchain_transfers_to (to_address=? AND block>?)", "devchain_transfers_from (from_address=? AND block>?)"},
+	}
+}
+
+// OrderQueries are the same for the orders of providers.
+func OrderQueries() map[string][]string {
+	list, _ := in(2, knownAtOnce)
+	of := func(f ports.OrderFilter) string {
+		where, args := upstreamWhere(f)
+		return pageOfUpstream(where, len(args))
+	}
+	return map[string][]string{
+		loadUpstream:                          {"(id=?)"},
+		ofSession:                             {"COVERING INDEX upstream_orders_session (session_id=? AND kind=?)", "upstream_orders USING INTEGER PRIMARY KEY (rowid=?)"},
+		byUpstreamRef:                         {"upstream_orders_ref (provider=? AND ref=?)"},
+		putUpstream:                           {"(id=?)", "upstream_orders_ref (provider=? AND ref=? AND kind=?)"},
+		of(ports.OrderFilter{Status: "sent"}): {"COVERING INDEX upstream_orders_status (status=?)"},
+		of(ports.OrderFilter{Provider: "p"}):  {"COVERING INDEX upstream_orders_provider (provider=?)"},
+		of(ports.OrderFilter{Frozen: true}):   {"COVERING INDEX upstream_orders_open (status=?)"},
+		upstreamDue:                           {"upstream_orders_due (next_at>? AND next_at<?)"},
+		rivals:                                {"upstream_orders_open (status=? AND provider=?)"},
+		knownRefs(list):                       {"COVERING INDEX upstream_orders_ref (provider=? AND ref=?)"},
+		spent:                                 {"COVERING INDEX upstream_orders_spent (provider=? AND decided_at>?)"},
+		tallyUpstream:                         {"COVERING INDEX upstream_orders_open (status=?)"},
 	}
 }

@@ -126,14 +126,20 @@ func fromUsageRow(r usageRow) traffic.Usage {
 		Leased: r.Leased, UpdatedAt: fromMicros(r.At)}
 }
 
+// noAddress stands for an exit whose address is not known: an upstream's.
+const noAddress = "-"
+
 func joinExits(exits []session.Exit) string {
-	if len(exits) == 1 {
+	if len(exits) == 1 && exits[0].IP.IsValid() {
 		return exits[0].IP.String()
 	}
 	var b []byte
 	for i, exit := range exits {
 		if i > 0 {
 			b = append(b, ',')
+		}
+		if !exit.IP.IsValid() {
+			b = append(b, noAddress...)
 		}
 		b = exit.IP.AppendTo(b)
 	}
@@ -146,6 +152,10 @@ func splitExits(text string) ([]session.Exit, error) {
 	}
 	exits := make([]session.Exit, 0, strings.Count(text, ",")+1)
 	for part := range strings.SplitSeq(text, ",") {
+		if part == noAddress {
+			exits = append(exits, session.Exit{})
+			continue
+		}
 		ip, err := netip.ParseAddr(part)
 		if err != nil {
 			return nil, err

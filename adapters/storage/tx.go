@@ -43,6 +43,7 @@ func (t *tx) Recharges() ports.Recharges     { return recharges{t} }
 func (t *tx) Outbox() ports.Outbox           { return outbox{t} }
 func (t *tx) Webhooks() ports.Webhooks       { return webhooks{t} }
 func (t *tx) Devchain() ports.Devchain       { return devchain{t} }
+func (t *tx) Orders() ports.Orders           { return orders{t} }
 
 // errReadOnly is what a write inside View gets, before the database sees it.
 var errReadOnly = errors.New("a view cannot write")

@@ -5,6 +5,7 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 )
 
 // Bounds of the embedded catalogue.
@@ -33,7 +34,16 @@ func embeddedCatalogue(p pool) []catalog.Product {
 		static("sta_city_1", "Static City", "Fixed addresses of your own, placed by country and city.", "1.50", "4.00", true),
 	}
 	for i := range products {
-		products[i].Provider, products[i].Countries = EmbeddedName, Countries
+		products[i].Sources, products[i].Countries = []supply.Source{{Provider: EmbeddedName}}, Countries
 	}
 	return products
+}
+
+// EmbeddedCodes are the codes of the embedded catalogue.
+func EmbeddedCodes() []string {
+	var codes []string
+	for _, p := range embeddedCatalogue(pool{}) {
+		codes = append(codes, p.No)
+	}
+	return codes
 }

@@ -8,10 +8,10 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/netip"
-	"time"
 
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -21,17 +21,20 @@ const EmbeddedName = "embedded"
 // Embedded sells this host's own addresses. It does no IO after the start and
 // keeps no books: what is sold is what the caller's unit of work writes down.
 //
-// So an order is idempotent without memory: its choice is computed of Ref and
-// Taken alone. Called again because the unit of work runs again, Taken is the
+// So an order is idempotent without memory: its choice is computed of SessionID
+// and Taken alone. Called again because the unit of work runs again, Taken is the
 // same (or what others committed meanwhile, which must be respected), and so is
-// the answer. The service never orders for a Ref that owns addresses already:
+// the answer. The service never orders for a session that owns addresses already:
 // those would be Taken.
 type Embedded struct {
 	pool     pool
 	products []catalog.Product
 }
 
-var _ ports.OldProvider = (*Embedded)(nil)
+var (
+	_ ports.Dynamic = (*Embedded)(nil)
+	_ ports.Static  = (*Embedded)(nil)
+)
 
 // NewEmbedded probes the addresses and builds the catalogue. It refuses a
 // configured list of which no address can be used.
@@ -46,56 +49,108 @@ func NewEmbedded(cfg Config, log *slog.Logger) (*Embedded, error) {
 // Name is EmbeddedName.
 func (e *Embedded) Name() string { return EmbeddedName }
 
-// Products lists the catalogue of CONTRACT section 13. A product of which the
-// pool has no exit at all is not Available. The caller does not change it.
+// Products lists the embedded catalogue. A product of which the pool has no exit
+// at all is not Available. The caller does not change it.
 func (e *Embedded) Products() []catalog.Product { return e.products }
 
-// Local is true: the provider is called inside the unit of work.
-func (e *Embedded) Local() bool { return true }
+// Capabilities says that the provider is called inside the unit of work.
+func (e *Embedded) Capabilities() supply.Capabilities {
+	return supply.Capabilities{Local: true, Renews: true, Cancels: true}
+}
 
-// Provision picks exits by the order's Ref: random, because ids are, and the
-// same for every call with the same Ref and Taken.
-func (e *Embedded) Provision(_ context.Context, o ports.OldOrder) ([]session.Exit, error) {
+// Ready is always true.
+func (e *Embedded) Ready() bool { return true }
+
+// Offers are none: what the pool has is told by Order.
+func (e *Embedded) Offers(context.Context) ([]supply.Offer, error) { return nil, nil }
+
+// Balance is nobody's.
+func (e *Embedded) Balance(context.Context) (supply.Funds, error) { return supply.Funds{}, nil }
+
+// Quote costs nothing.
+func (e *Embedded) Quote(context.Context, supply.Intent) (supply.Quote, error) {
+	return supply.Quote{Stock: supply.StockUnknown}, nil
+}
+
+// Order picks exits by the session's id: random, because ids are, and the same
+// for every call with the same id and Taken.
+func (e *Embedded) Order(_ context.Context, in supply.Intent) (supply.Delivery, error) {
 	half, want := e.pool.dynamic, 1
-	if o.Product.Type == session.Static {
-		half, want = e.pool.static, o.Quantity
+	if in.Type == session.Static {
+		half, want = e.pool.static, in.Quantity
 	}
 	h := fnv.New64a()
-	h.Write([]byte(o.Ref))
-	exits := pick(half, int(h.Sum64()%uint64(max(len(half), 1))), want, o.Taken, netip.Addr{})
+	h.Write([]byte(in.SessionID))
+	exits := pick(half, int(h.Sum64()%uint64(max(len(half), 1))), want, in.Taken, netip.Addr{})
 	if len(exits) < want || want < 1 {
-		return nil, catalog.ErrOutOfStock
+		return supply.Delivery{}, supply.Refuse(supply.OutOfStock, "no address is free")
 	}
-	return exits, nil
+	d := supply.Delivery{Ref: in.SessionID, State: supply.Live, Quantity: want, IPs: make([]supply.IP, want)}
+	for i, ip := range exits {
+		d.IPs[i].Addr = ip
+	}
+	return d, nil
 }
 
-// Rotate picks any other exit at random.
-func (e *Embedded) Rotate(_ context.Context, o ports.OldOrder, current session.Exit) (session.Exit, error) {
+// NewExit picks any other exit at random.
+func (e *Embedded) NewExit(in supply.Intent, current session.Exit) (session.Exit, error) {
 	half := e.pool.dynamic
-	exits := pick(half, rand.IntN(max(len(half), 1)), 1, o.Taken, current.IP)
+	exits := pick(half, rand.IntN(max(len(half), 1)), 1, in.Taken, current.IP)
 	if len(exits) == 0 {
-		return session.Exit{}, catalog.ErrOutOfStock
+		return session.Exit{}, supply.Refuse(supply.OutOfStock, "there is no other address")
 	}
-	return exits[0], nil
+	return session.Exit{IP: exits[0]}, nil
 }
 
-// Extend needs nothing: an address stays with its session while it lives.
-func (e *Embedded) Extend(context.Context, ports.OldOrder, time.Time) error { return nil }
+// Find finds nothing: there are no books to look into.
+func (e *Embedded) Find(context.Context, supply.Intent) ([]supply.Delivery, error) { return nil, nil }
 
-// Release needs nothing: an address is free when no live session owns it.
-func (e *Embedded) Release(context.Context, string) error { return nil }
+// Read is NotFound, as there are no books.
+func (e *Embedded) Read(context.Context, string) (supply.Delivery, error) {
+	return supply.Delivery{}, supply.Refuse(supply.NotFound, "")
+}
+
+// Cancel needs nothing: an address is free when no live session owns it.
+func (e *Embedded) Cancel(context.Context, string) error { return nil }
+
+// Renew needs nothing: an address stays with its session while it lives.
+func (e *Embedded) Renew(context.Context, string, supply.Intent) ([]supply.Renewed, error) {
+	return nil, nil
+}
+
+// Replace is Unsupported.
+func (e *Embedded) Replace(context.Context, string, supply.IP) error { return errEmbedded }
+
+// Cap, Enable, Usage and Endpoint are Unsupported: the gateway itself dials from
+// the exits, and meters.
+func (e *Embedded) Cap(context.Context, string, int64) error { return errEmbedded }
+
+// Enable is Unsupported.
+func (e *Embedded) Enable(context.Context, string, bool) error { return errEmbedded }
+
+// Usage is Unsupported.
+func (e *Embedded) Usage(context.Context, string) (supply.Usage, error) {
+	return supply.Usage{}, errEmbedded
+}
+
+// Endpoint is Unsupported.
+func (e *Embedded) Endpoint(supply.Access, supply.Target) (supply.Endpoint, error) {
+	return supply.Endpoint{}, errEmbedded
+}
+
+var errEmbedded = supply.Refuse(supply.Unsupported, "the addresses are this host's own")
 
 // pick walks once round the addresses from a place and takes up to n that are
 // neither taken nor the one to avoid.
-func pick(from []netip.Addr, start, n int, taken map[string]bool, avoid netip.Addr) []session.Exit {
-	var exits []session.Exit
+func pick(from []netip.Addr, start, n int, taken map[string]bool, avoid netip.Addr) []netip.Addr {
+	var exits []netip.Addr
 	for i := range from {
 		ip := from[(start+i)%len(from)]
 		if len(exits) == n {
 			break
 		}
 		if ip != avoid && !taken[ip.String()] {
-			exits = append(exits, session.Exit{IP: ip})
+			exits = append(exits, ip)
 		}
 	}
 	return exits

@@ -2,7 +2,6 @@ package upstream_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -17,7 +16,7 @@ import (
 	"agentproxy/adapters/upstream"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
-	"agentproxy/ports"
+	"agentproxy/domain/supply"
 	"agentproxy/test/contract"
 )
 
@@ -43,7 +42,7 @@ func open(t testing.TB, texts ...string) *upstream.Embedded {
 	return p
 }
 
-func product(t testing.TB, p ports.OldProvider, no string) catalog.Product {
+func product(t testing.TB, p *upstream.Embedded, no string) catalog.Product {
 	t.Helper()
 	for _, found := range p.Products() {
 		if found.No == no {
@@ -54,37 +53,35 @@ func product(t testing.TB, p ports.OldProvider, no string) catalog.Product {
 	return catalog.Product{}
 }
 
-func ips(exits []session.Exit) string {
+func ips(d supply.Delivery) string {
 	var out []string
-	for _, e := range exits {
-		out = append(out, e.IP.String())
+	for _, ip := range d.IPs {
+		out = append(out, ip.Addr.String())
 	}
 	return strings.Join(out, " ")
 }
 
 func TestContract(t *testing.T) {
-	t.Run("loopback", func(t *testing.T) {
-		contract.Provider(t, func(t *testing.T) ports.OldProvider {
-			p, err := upstream.NewEmbedded(upstream.Config{}, silent)
+	for name, exits := range map[string]int{"loopback": 0, "a server's own addresses": 42} {
+		build := func(t *testing.T) *upstream.Embedded {
+			cfg := upstream.Config{}
+			for ip := netip.MustParseAddr("203.0.113.1"); len(cfg.Exits) < exits; ip = ip.Next() {
+				cfg.Exits, cfg.Usable = append(cfg.Exits, ip), any
+			}
+			p, err := upstream.NewEmbedded(cfg, silent)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return p
+		}
+		t.Run(name, func(t *testing.T) {
+			contract.Local(t, func(t *testing.T) contract.LocalProvider { return build(t) })
+			contract.Seller(t, func(t *testing.T) contract.Selling {
+				return contract.Selling{Provider: build(t), Dynamic: &supply.Intent{Bytes: 1e9},
+					Static: &supply.Intent{Quantity: 2, Days: 30, Taken: map[string]bool{}}}
+			})
 		})
-	})
-	t.Run("a server's own addresses", func(t *testing.T) {
-		contract.Provider(t, func(t *testing.T) ports.OldProvider {
-			var list []netip.Addr
-			for ip := netip.MustParseAddr("203.0.113.1"); len(list) < 42; ip = ip.Next() {
-				list = append(list, ip)
-			}
-			p, err := upstream.NewEmbedded(upstream.Config{Exits: list, Usable: any}, silent)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return p
-		})
-	})
+	}
 }
 
 func TestCatalogueIsTheOneOfTheContract(t *testing.T) {
@@ -108,8 +105,8 @@ func TestCatalogueIsTheOneOfTheContract(t *testing.T) {
 	if !slices.Equal(lines, want) {
 		t.Errorf("got\n%s", strings.Join(lines, "\n"))
 	}
-	if p.Name() != "embedded" || !p.Local() {
-		t.Errorf("it is called %s, local %v", p.Name(), p.Local())
+	if p.Name() != "embedded" || !p.Capabilities().Local {
+		t.Errorf("it is called %s, local %v", p.Name(), p.Capabilities().Local)
 	}
 }
 
@@ -135,14 +132,14 @@ func TestHalves(t *testing.T) {
 			}
 			dynamic, static := map[string]bool{}, []string{}
 			for i := range 100 {
-				exits, err := p.Provision(t.Context(), ports.OldOrder{Ref: fmt.Sprint(i), Product: product(t, p, "dyn_fast_1"), Quantity: 1})
+				exits, err := p.Order(t.Context(), supply.Intent{SessionID: fmt.Sprint(i), Type: session.Dynamic, Quantity: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
 				dynamic[ips(exits)] = true
 			}
 			n := len(strings.Fields(c.static))
-			if exits, err := p.Provision(t.Context(), ports.OldOrder{Product: product(t, p, "sta_isp_1"), Quantity: max(n, 1)}); err == nil {
+			if exits, err := p.Order(t.Context(), supply.Intent{Type: session.Static, Quantity: max(n, 1)}); err == nil {
 				static = strings.Fields(ips(exits))
 				slices.Sort(static)
 			}
@@ -155,8 +152,8 @@ func TestHalves(t *testing.T) {
 			if got := product(t, p, "sta_isp_1").Available; got != (n > 0) {
 				t.Errorf("of %d static addresses, available is %v", n, got)
 			}
-			_, err = p.Provision(t.Context(), ports.OldOrder{Product: product(t, p, "sta_isp_1"), Quantity: n + 1})
-			if !errors.Is(err, catalog.ErrOutOfStock) {
+			_, err = p.Order(t.Context(), supply.Intent{Type: session.Static, Quantity: n + 1})
+			if supply.ClassOf(err) != supply.OutOfStock {
 				t.Errorf("%d of %d static addresses answer %v", n+1, n, err)
 			}
 		})
@@ -175,15 +172,15 @@ func sorted(set map[string]bool) []string {
 func TestRotation(t *testing.T) {
 	t.Run("of one address there is no other", func(t *testing.T) {
 		p := open(t, "203.0.113.1")
-		_, err := p.Rotate(t.Context(), ports.OldOrder{}, session.Exit{IP: netip.MustParseAddr("203.0.113.1")})
-		if !errors.Is(err, catalog.ErrOutOfStock) {
+		_, err := p.NewExit(supply.Intent{}, session.Exit{IP: netip.MustParseAddr("203.0.113.1")})
+		if supply.ClassOf(err) != supply.OutOfStock {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("of two it is the other", func(t *testing.T) {
 		p := open(t, "203.0.113.1", "203.0.113.2", "203.0.113.3")
 		for range 20 {
-			next, err := p.Rotate(t.Context(), ports.OldOrder{}, session.Exit{IP: netip.MustParseAddr("203.0.113.1")})
+			next, err := p.NewExit(supply.Intent{}, session.Exit{IP: netip.MustParseAddr("203.0.113.1")})
 			if err != nil || next.IP.String() != "203.0.113.3" {
 				t.Fatalf("got %v, %v", next, err)
 			}
@@ -191,20 +188,20 @@ func TestRotation(t *testing.T) {
 	})
 	t.Run("a session whose exit is gone is given any", func(t *testing.T) {
 		p := open(t, "203.0.113.1")
-		if next, err := p.Rotate(t.Context(), ports.OldOrder{}, session.Exit{IP: netip.MustParseAddr("192.0.2.1")}); err != nil || !next.IP.IsValid() {
+		if next, err := p.NewExit(supply.Intent{}, session.Exit{IP: netip.MustParseAddr("192.0.2.1")}); err != nil || !next.IP.IsValid() {
 			t.Errorf("got %v, %v", next, err)
 		}
 	})
 	t.Run("an address that a session owns is never given, should the halves have been swapped", func(t *testing.T) {
 		p := open(t, "203.0.113.1", "203.0.113.2", "203.0.113.3")
-		o := ports.OldOrder{Product: product(t, p, "dyn_fast_1"), Quantity: 1, Taken: map[string]bool{"203.0.113.1": true}}
+		o := supply.Intent{Type: session.Dynamic, Quantity: 1, Taken: map[string]bool{"203.0.113.1": true}}
 		for i := range 20 {
-			o.Ref = fmt.Sprint(i)
-			if exits, err := p.Provision(t.Context(), o); err != nil || ips(exits) != "203.0.113.3" {
+			o.SessionID = fmt.Sprint(i)
+			if exits, err := p.Order(t.Context(), o); err != nil || ips(exits) != "203.0.113.3" {
 				t.Fatalf("got %v, %v", exits, err)
 			}
 		}
-		if _, err := p.Rotate(t.Context(), o, session.Exit{IP: netip.MustParseAddr("203.0.113.3")}); !errors.Is(err, catalog.ErrOutOfStock) {
+		if _, err := p.NewExit(o, session.Exit{IP: netip.MustParseAddr("203.0.113.3")}); supply.ClassOf(err) != supply.OutOfStock {
 			t.Errorf("rotate: %v", err)
 		}
 	})
@@ -218,7 +215,7 @@ func TestSessionsSpreadOverTheExits(t *testing.T) {
 	p := open(t, list...)
 	count := map[string]int{}
 	for i := range 2000 {
-		exits, err := p.Provision(t.Context(), ports.OldOrder{Ref: fmt.Sprintf("sess_%020d", i*7919), Product: product(t, p, "dyn_fast_1"), Quantity: 1})
+		exits, err := p.Order(t.Context(), supply.Intent{SessionID: fmt.Sprintf("sess_%020d", i*7919), Type: session.Dynamic, Quantity: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,12 +245,12 @@ func TestLoopbackIsProbed(t *testing.T) {
 	if strings.Count(out.String(), "\n") > 1 {
 		t.Errorf("more than one line was logged:\n%s", out.String())
 	}
-	for _, no := range []string{"dyn_fast_1", "sta_isp_1"} {
-		exits, err := p.Provision(t.Context(), ports.OldOrder{Ref: "sess_1", Product: product(t, p, no), Quantity: 1})
+	for _, typ := range []session.Type{session.Dynamic, session.Static} {
+		exits, err := p.Order(t.Context(), supply.Intent{SessionID: "sess_1", Type: typ, Quantity: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(exits[0].IP, 0)))
+		conn, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(exits.IPs[0].Addr, 0)))
 		if err != nil {
 			t.Errorf("what is sold cannot be bound: %v", err)
 			continue
@@ -281,7 +278,7 @@ func TestWhatCannotBeBound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		exits, err := p.Provision(t.Context(), ports.OldOrder{Ref: "sess_1", Product: product(t, p, "dyn_fast_1"), Quantity: 1})
+		exits, err := p.Order(t.Context(), supply.Intent{SessionID: "sess_1", Type: session.Dynamic, Quantity: 1})
 		if err != nil || ips(exits) != "127.0.0.1" {
 			t.Errorf("got %v, %v", exits, err)
 		}
@@ -295,11 +292,10 @@ func TestWhatCannotBeBound(t *testing.T) {
 }
 
 func TestModule(t *testing.T) {
-	var providers []ports.OldProvider
-	app := fx.New(fx.NopLogger, upstream.EmbeddedModule, fx.Supply(upstream.Config{}, silent),
-		fx.Populate(fx.Annotate(&providers, fx.ParamTags(`group:"providers"`))))
-	if app.Err() != nil || len(providers) != 1 || providers[0].Name() != upstream.EmbeddedName {
-		t.Errorf("got %v, %v", providers, app.Err())
+	var p *upstream.Embedded
+	app := fx.New(fx.NopLogger, upstream.EmbeddedModule, fx.Supply(upstream.Config{}, silent), fx.Populate(&p))
+	if app.Err() != nil || p.Name() != upstream.EmbeddedName {
+		t.Errorf("got %v", app.Err())
 	}
 }
 
@@ -308,10 +304,10 @@ func BenchmarkProvisionStatic(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := ports.OldOrder{Ref: "sess_aaaaaaaaaaaaaaaaaaaa", Product: product(b, p, "sta_isp_1"), Quantity: 5}
+	o := supply.Intent{SessionID: "sess_aaaaaaaaaaaaaaaaaaaa", Type: session.Static, Quantity: 5}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := p.Provision(b.Context(), o); err != nil {
+		if _, err := p.Order(b.Context(), o); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -403,7 +403,7 @@ func TestIPRoyalSecretsStayInside(t *testing.T) {
 			}
 		}
 	}
-	fmt.Fprintf(&text, "%v %+v", sub.Access.LogValue(), supply.Endpoint{Host: "h", User: "u"}.LogValue())
+	fmt.Fprintf(&text, "%v %+v", sub.Access, supply.Endpoint{Host: "h", User: "u"})
 	secrets := []string{iproyal.Key, iproyal.ResidentialKey, sub.Access.Password}
 	for _, u := range s.SubUsers() {
 		secrets = append(secrets, u.Password)

@@ -278,7 +278,7 @@ func TestProxyCheapSecretsStayInside(t *testing.T) {
 		fmt.Fprintln(&text, err)
 	}
 	_, err = p.(ports.Callbacks).Callback(http.Header{}, nil, time.Now())
-	fmt.Fprintln(&text, err, spec.LogValue(), d.IPs[0].LogValue())
+	fmt.Fprintln(&text, err, spec.LogValue(), d.IPs[0])
 	for _, secret := range []string{proxycheap.Key, proxycheap.Secret, proxycheap.CallbackSecret, d.IPs[0].Password} {
 		if strings.Contains(text.String(), secret) {
 			t.Errorf("the secret %s is shown", secret)

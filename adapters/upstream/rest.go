@@ -257,7 +257,9 @@ func (r *rest) judge(how repeat, a answer, out any) *supply.Error {
 			return e
 		}
 	}
-	words := "status " + strconv.Itoa(a.status) + ": " + plain(string(a.body[:min(len(a.body), 1024)]))
+	// Hidden before it is cut: half a secret is one too.
+	text := r.hide.Replace(string(a.body))
+	words := "status " + strconv.Itoa(a.status) + ": " + plain(text[:min(len(text), 1024)])
 	switch {
 	case a.status >= 200 && a.status < 300:
 		if out == nil {

@@ -15,10 +15,10 @@ import (
 	"strings"
 
 	"github.com/caarlos0/env/v11"
-	"github.com/goccy/go-yaml"
 
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
+	"agentproxy/adapters/upstream"
 	"agentproxy/domain"
 )
 
@@ -72,58 +72,85 @@ type Settings struct {
 	TrialDays             int
 	LogLevel, LogFormat   string
 	Payments              PaymentSettings
+	Shelf                 Shelf
 }
 
 const registerLimit = 120 // a minute and client address, outside development mode
 
 // Load reads the defaults, the file that AGENTPROXY_CONFIG names, and the
-// variables, and checks the whole: every fault is in the error.
-func Load() (Settings, error) {
+// variables, and checks the whole: every fault is in the error, which FaultsOf
+// takes apart.
+func Load() (Settings, error) { return LoadWith(upstream.New) }
+
+// LoadWith is Load with another way to make providers.
+func LoadWith(make MakeProvider) (Settings, error) { return load(&shelfReader{make: make}) }
+
+func load(r *shelfReader) (Settings, error) {
 	c := Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", AdminAddr: "127.0.0.1:8082", DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20,
 		RateLimit: 600, SessionLimit: 200, TrialBalance: "10.00", TrialDays: 14, LogLevel: "info", LogFormat: "auto"}
+	var ch check
+	shelf := Shelf{make: r.make}
 	if file := os.Getenv("AGENTPROXY_CONFIG"); file != "" {
-		text, err := os.ReadFile(file)
+		root, err := parse(file)
 		if err != nil {
-			return Settings{}, fmt.Errorf("AGENTPROXY_CONFIG: %w", err)
-		}
-		if err := yaml.UnmarshalWithOptions(text, &c, yaml.Strict()); err != nil {
-			return Settings{}, fmt.Errorf("AGENTPROXY_CONFIG: %s: %w", file, err)
+			ch.faults = append(ch.faults, err)
+		} else {
+			own := root.fields(append(c.keys(), "embedded", "providers", "products")...)
+			ch.places = c.take(own)
+			shelf = r.read(own)
+			for _, f := range root.doc.faults {
+				ch.faults = append(ch.faults, f)
+			}
 		}
 	}
 	if err := env.Parse(&c); err != nil {
-		return Settings{}, named(err)
+		ch.faults = append(ch.faults, named(err)...)
 	}
-	return c.Check()
+	s, err := c.check(ch)
+	s.Shelf = shelf
+	return s, ordered(err)
 }
 
 // named says which variables could not be read; the library names the fields.
-func named(err error) error {
+func named(err error) []error {
 	list, ok := errors.AsType[env.AggregateError](err)
 	if !ok {
-		return err
+		return []error{err}
 	}
 	var ch check
 	for _, e := range list.Errors {
 		parse, ok := errors.AsType[env.ParseError](e)
 		field, found := reflect.TypeFor[Config]().FieldByName(parse.Name)
 		if !ok || !found {
-			return err
+			return []error{err}
 		}
 		ch.fault(field.Tag.Get("env"), "is no %s", parse.Type)
 	}
-	return errors.Join(ch.faults...)
+	return ch.faults
 }
 
-// check collects faults by the name of the variable.
-type check struct{ faults []error }
+// check collects faults by the name of the variable, or by the place in the file
+// where it stands.
+type check struct {
+	faults []error
+	places map[string]value // of what the file says, by the name of the variable
+}
 
 func (c *check) fault(name, format string, args ...any) {
-	c.faults = append(c.faults, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
+	f := Fault{Path: name, Text: fmt.Sprintf(format, args...)}
+	if v, ok := c.places[name]; ok && os.Getenv(name) == "" {
+		if v.faulty() {
+			return
+		}
+		f.File, f.Line, f.Path = v.doc.file, v.line, v.path
+	}
+	c.faults = append(c.faults, f)
 }
 
 // Check validates a configuration as a whole.
-func (c Config) Check() (Settings, error) {
-	var ch check
+func (c Config) Check() (Settings, error) { return c.check(check{}) }
+
+func (c Config) check(ch check) (Settings, error) {
 	s := Settings{HTTPAddr: c.HTTPAddr, GatewayAddr: c.GatewayAddr, AdminAddr: c.AdminAddr, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),
 		SessionLimit: ch.atLeast("AGENTPROXY_SESSION_LIMIT", c.SessionLimit, 0),
 		RateLimit:    ch.atLeast("AGENTPROXY_RATE_LIMIT_PER_MINUTE", c.RateLimit, 0),

@@ -49,11 +49,11 @@ func core(s Settings, log *slog.Logger, database fx.Option) fx.Option {
 				return storage.Config{Path: s.DatabasePath, URL: s.DatabaseURL, MaxConns: s.DatabaseConns, Logger: log}
 			},
 			func(s Settings) upstream.Config { return upstream.Config{Exits: s.Exits} },
-			newCatalog,
+			newCatalog, newSellers,
 			func(s Settings) app.AccountConfig {
 				return app.AccountConfig{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, Dev: s.Dev, PerMinute: s.RateLimit}
 			},
-			func(s Settings) app.SessionConfig { return app.SessionConfig{Limit: s.SessionLimit} },
+			sessionConfig,
 			func(s Settings) app.LimitConfig {
 				return app.LimitConfig{RegistrationsPerMinute: s.RegisterLimit}
 			},
@@ -76,7 +76,7 @@ func Service(s Settings, log *slog.Logger) fx.Option {
 		admin.ProvideGauges(gauges),
 		fx.Provide(
 			func(s Settings) admin.Config { return admin.Config{Addr: s.AdminAddr} },
-			gatewayConfig, apiConfig, newProber, app.NewChecks,
+			gatewayConfig, apiConfig, newProber, newReloader, app.NewChecks,
 			func(t *app.Traffic) gateway.Backend { return t },
 		),
 		// A module of its own, so that it starts before the listeners and stops
@@ -84,7 +84,7 @@ func Service(s Settings, log *slog.Logger) fx.Option {
 		fx.Module("background", fx.Invoke(
 			recoverFirst, startDevchain,
 			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
-			runPasses,
+			runPasses, reloadOnHangup,
 			func(hub *app.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },
 		)),
 		gateway.Module,
@@ -141,7 +141,7 @@ func gatewayConfig(s Settings, secrets *system.Secrets, registry *prometheus.Reg
 	closed := []netip.AddrPort{ch.listener("", s.GatewayAddr), ch.listener("", s.AdminAddr)}
 	policy.Refuse = append(policy.Refuse, closed...)
 	c := gateway.Config{Metrics: registry, Forbidden: closed[1:], Addr: s.GatewayAddr, Key: secrets.ProxyKey(), Judge: policy, GuessLimit: guesses,
-		EchoURL: echoURL(s.HTTPAddr)}
+		EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: s.PublicURL + "/v1/ip"}
 	if s.Dev {
 		c.GuessLimit = 0
 	}

@@ -26,11 +26,14 @@ type pass struct {
 const stuckAfter = 5 * time.Minute
 
 // passes run on every replica; those that one alone need do, on the leader.
-func passes(told <-chan struct{}, leads func() bool, hub *app.Hub, t *app.Traffic, p *app.Passes) []pass {
+func passes(told <-chan struct{}, leads func() bool, hub *app.Hub, t *app.Traffic, p *app.Passes,
+	sessions *app.Sessions, catalog *app.Catalog) []pass {
 	return []pass{
 		{name: "poll changes", every: app.PollEvery, run: hub.Poll, wake: told},
 		{name: "flush observations", every: app.FlushEvery, run: t.Flush},
 		{name: "take back leases", every: time.Second, run: p.TakeBack, only: leads},
+		{name: "drive orders", every: time.Second, run: sessions.DriveOrders, only: leads},
+		{name: "refresh stock", every: time.Minute, run: catalog.RefreshStock},
 	}
 }
 
@@ -51,7 +54,7 @@ func jobPasses(p *app.Passes, sessions *app.Sessions, payments *app.Payments, we
 // runPasses runs every pass in a loop of its own for as long as the application
 // runs. What the gateway saw last is stored when all have ended.
 func runPasses(lc fx.Lifecycle, log *slog.Logger, settings Settings, st *storage.Store, hub *app.Hub, t *app.Traffic, p *app.Passes,
-	q *queue.Queue, payments *app.Payments) {
+	q *queue.Queue, payments *app.Payments, sessions *app.Sessions, catalog *app.Catalog) {
 	ctx, cancel := context.WithCancel(context.Background())
 	told := make(chan struct{}, 1)
 	tell := func() {
@@ -63,7 +66,7 @@ func runPasses(lc fx.Lifecycle, log *slog.Logger, settings Settings, st *storage
 	var wg sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			all := append(passes(told, q.Leads, hub, t, p), watchPayments(settings.Payments, payments, q.Leads))
+			all := append(passes(told, q.Leads, hub, t, p, sessions, catalog), watchPayments(settings.Payments, payments, q.Leads))
 			for _, pass := range all {
 				wg.Go(func() { loop(ctx, pass, log) })
 			}

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -15,7 +16,7 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/upstream"
 	"agentproxy/app"
-	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -49,7 +50,7 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 const leaderLate = 5 * time.Minute
 
 // gauges are read when somebody scrapes.
-func gauges(proof *proof, payments *app.Payments, webhooks *app.Webhooks, q *queue.Queue, clock ports.Clock) []admin.Gauge {
+func gauges(sessions *app.Sessions, proof *proof, payments *app.Payments, webhooks *app.Webhooks, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := q.Status(ctx)
@@ -72,6 +73,16 @@ func gauges(proof *proof, payments *app.Payments, webhooks *app.Webhooks, q *que
 			Read: func(ctx context.Context) (float64, error) {
 				age, err := webhooks.Overdue(ctx)
 				return age.Seconds(), err
+			}},
+		{Name: "agentproxy_upstream_orders_open", Help: "Orders at providers whose outcome is not known yet.",
+			Read: func(ctx context.Context) (float64, error) {
+				open, _, err := sessions.OrderTally(ctx)
+				return float64(open), err
+			}},
+		{Name: "agentproxy_upstream_orders_frozen", Help: "Orders at providers that the operator has to decide.",
+			Read: func(ctx context.Context) (float64, error) {
+				_, frozen, err := sessions.OrderTally(ctx)
+				return float64(frozen), err
 			}},
 		{Name: "agentproxy_payments_lag_seconds", Help: "Time since the chain was last read completely.",
 			Read: status(func(s app.PaymentStatus) float64 {
@@ -127,68 +138,30 @@ func (p *proof) faults(ctx context.Context) (float64, error) {
 	return float64(p.found.Load()), nil
 }
 
-// catalogIn is what newCatalog needs; commands count nothing.
-type catalogIn struct {
+// newCatalog is what is sold, and by whom.
+func newCatalog(s Settings, embedded *upstream.Embedded, sellers Sellers) (*app.Catalog, error) {
+	return app.NewCatalog(append([]ports.Provider{embedded}, sellers...), s.Shelf.Sold(embedded.Products()), upstream.CountryName)
+}
+
+// sessionIn is what sessionConfig needs; commands count nothing.
+type sessionIn struct {
 	fx.In
 
-	Providers []ports.OldProvider     `group:"providers"`
-	Registry  *prometheus.Registry `optional:"true"`
+	Settings Settings
+	Log      *slog.Logger
+	Registry *prometheus.Registry `optional:"true"`
 }
 
-func newCatalog(in catalogIn) (*app.Catalog, error) {
-	list := in.Providers
-	if in.Registry != nil {
-		calls := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_provider_calls_total",
-			Help: "Calls of providers by operation and result."}, []string{"provider", "operation", "result"})
-		if err := in.Registry.Register(calls); err != nil {
-			return nil, err
-		}
-		list = make([]ports.OldProvider, len(in.Providers))
-		for i, p := range in.Providers {
-			list[i] = counted{p, calls}
-		}
+// sessionConfig counts the calls of providers where somebody scrapes.
+func sessionConfig(in sessionIn) (app.SessionConfig, error) {
+	c := app.SessionConfig{Limit: in.Settings.SessionLimit, Log: in.Log}
+	if in.Registry == nil {
+		return c, nil
 	}
-	return app.NewCatalog(list, upstream.CountryName)
-}
-
-// counted is a provider whose calls are counted.
-type counted struct {
-	ports.OldProvider
-	calls *prometheus.CounterVec
-}
-
-func (p counted) count(operation string, err error) {
-	result := "ok"
-	if err != nil {
-		result = "error"
+	calls := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_provider_calls_total",
+		Help: "Calls of providers by operation and result."}, []string{"provider", "operation", "result"})
+	c.Count = func(provider, operation string, result supply.Class) {
+		calls.WithLabelValues(provider, operation, cmp.Or(string(result), "ok")).Inc()
 	}
-	p.calls.WithLabelValues(p.Name(), operation, result).Inc()
-}
-
-// Provision counts the call.
-func (p counted) Provision(ctx context.Context, o ports.OldOrder) ([]session.Exit, error) {
-	exits, err := p.OldProvider.Provision(ctx, o)
-	p.count("provision", err)
-	return exits, err
-}
-
-// Rotate counts the call.
-func (p counted) Rotate(ctx context.Context, o ports.OldOrder, current session.Exit) (session.Exit, error) {
-	exit, err := p.OldProvider.Rotate(ctx, o, current)
-	p.count("rotate", err)
-	return exit, err
-}
-
-// Extend counts the call.
-func (p counted) Extend(ctx context.Context, o ports.OldOrder, until time.Time) error {
-	err := p.OldProvider.Extend(ctx, o, until)
-	p.count("extend", err)
-	return err
-}
-
-// Release counts the call.
-func (p counted) Release(ctx context.Context, ref string) error {
-	err := p.OldProvider.Release(ctx, ref)
-	p.count("release", err)
-	return err
+	return c, in.Registry.Register(calls)
 }

@@ -25,10 +25,13 @@ type cli struct {
 	JSON bool `help:"Print JSON instead of text."`
 
 	Serve    serveCmd    `cmd:"" help:"Run the service."`
+	Config   configCmd   `cmd:"" help:"The configuration."`
+	Provider providerCmd `cmd:"" name:"providers" help:"Sellers that the configuration names."`
 	Referrer referrerCmd `cmd:"" help:"Referring agents."`
 	Agent    agentCmd    `cmd:"" help:"Agents."`
 	Recharge rechargeCmd `cmd:"" help:"Recharge orders and the chain that pays them."`
 	Devchain devchainCmd `cmd:"" help:"The development payment chain."`
+	Orders   ordersCmd   `cmd:"" help:"Orders at providers."`
 	Jobs     jobsCmd     `cmd:"" help:"Background work."`
 	Adjust   adjustCmd   `cmd:"" help:"Book a correction of an agent's balance."`
 	Migrate  migrateCmd  `cmd:"" help:"Bring the database to the schema of this program."`
@@ -47,6 +50,11 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run is main with its streams, and returns the exit status.
 func run(args []string, stdout, stderr io.Writer) int {
+	return runWith(compose.Load, args, stdout, stderr)
+}
+
+// runWith is run with another way to load the configuration.
+func runWith(load func() (compose.Settings, error), args []string, stdout, stderr io.Writer) int {
 	var c cli
 	exited := -1
 	parser, err := kong.New(&c, kong.Name("agentproxy"), kong.Writers(stdout, stderr),
@@ -67,7 +75,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	k := &kit{ctx: ctx, out: stdout, errOut: stderr, json: c.JSON}
+	k := &kit{ctx: ctx, out: stdout, errOut: stderr, json: c.JSON, load: load}
 	if err := parsed.Run(k); err != nil {
 		k.complain(err)
 		return exitFailed
@@ -81,6 +89,7 @@ type kit struct {
 	out    io.Writer
 	errOut io.Writer
 	json   bool
+	load   func() (compose.Settings, error)
 }
 
 // complain prints an error as the caller reads it best.
@@ -103,7 +112,7 @@ func (k *kit) core(fn func(ctx context.Context) error, targets ...any) error {
 
 // on is core on a graph.
 func (k *kit) on(graph func(compose.Settings, *slog.Logger) fx.Option, fn func(ctx context.Context) error, targets ...any) error {
-	settings, err := compose.Load()
+	settings, err := k.load()
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,6 @@ type Product struct {
 	Name        string
 	Description string
 	Type        session.Type
-	Provider    string          // the name of the ports.Provider that delivers it
 	Sources     []supply.Source // where it can be bought, in the order of the configuration
 	// Direct: the session's address is the provider's own proxy and not the
 	// gateway; what passes is counted by the provider.

@@ -11,15 +11,16 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 )
 
 func dynamic(no string, price domain.Money, countries ...string) catalog.Product {
-	return catalog.Product{No: no, Name: no, Type: session.Dynamic, Provider: "p", Price: price, Countries: countries,
+	return catalog.Product{No: no, Name: no, Type: session.Dynamic, Sources: []supply.Source{{Provider: "p"}}, Price: price, Countries: countries,
 		MinQuantity: 1, MaxQuantity: 1, MinBytes: billing.GB / 10, MaxBytes: 1000 * billing.GB, Available: true}
 }
 
 func static(no string, price domain.Money, countries ...string) catalog.Product {
-	return catalog.Product{No: no, Name: no, Type: session.Static, Provider: "p", Countries: countries,
+	return catalog.Product{No: no, Name: no, Type: session.Static, Sources: []supply.Source{{Provider: "p"}}, Countries: countries,
 		Durations:   []catalog.Duration{{Days: 30, Price: price}, {Days: 90, Price: 2 * price}},
 		MinQuantity: 1, MaxQuantity: 100, Available: true}
 }
@@ -153,7 +154,18 @@ func TestCheck(t *testing.T) {
 		{"a code that is missing", "code must", changed(dyn, func(p *catalog.Product) { p.No = "" })},
 		{"a code that is used", "used twice", changed(dyn, func(p *catalog.Product) { p.No = "dyn_fast" })},
 		{"no name", "name is missing", changed(dyn, func(p *catalog.Product) { p.Name = "" })},
-		{"no provider", "provider is missing", changed(dyn, func(p *catalog.Product) { p.Provider = "" })},
+		{"no source", "sources are missing", changed(dyn, func(p *catalog.Product) { p.Sources = nil })},
+		{"a source of nobody", "provider of a source", changed(dyn, func(p *catalog.Product) { p.Sources = []supply.Source{{}} })},
+		{"a source of two words", "provider of a source", changed(dyn, func(p *catalog.Product) { p.Sources = []supply.Source{{Provider: "a b"}} })},
+		{"a source with countries in disorder", "countries of a source", changed(dyn, func(p *catalog.Product) {
+			p.Sources = []supply.Source{{Provider: "p", Countries: []string{"US", "FR", "DE"}}}
+		})},
+		{"a country that no source has", `no source has the country "FR"`, changed(dyn, func(p *catalog.Product) {
+			p.Sources = []supply.Source{{Provider: "p", Countries: []string{"DE"}}, {Provider: "q", Countries: []string{"US"}}}
+		})},
+		{"a city that no source has", `no source has the city "BER"`, changed(dyn, func(p *catalog.Product) {
+			p.Cities, p.Sources = []string{"BER"}, []supply.Source{{Provider: "p", Cities: []string{}}}
+		})},
 		{"an unknown type", "type must", changed(dyn, func(p *catalog.Product) { p.Type = "Dynamic" })},
 		{"a free GB", "price of a GB", changed(dyn, func(p *catalog.Product) { p.Price = 0 })},
 		{"a price nobody can count", "counted", changed(dyn, func(p *catalog.Product) { p.Price = math.MaxInt64 / 10 })},
@@ -195,4 +207,22 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%d problems are named, want 12:\n%v", n, err)
 		}
 	})
+}
+
+func TestProblemsNameTheirField(t *testing.T) {
+	bad := changed(static("sta", 0, "DE", "US"), func(p *catalog.Product) {
+		p.Durations[1].Days, p.Cities, p.MaxQuantity = 7, []string{"a b"}, 0
+		p.Sources = append(p.Sources, supply.Source{Provider: "Q"})
+	})
+	var got []string
+	for _, p := range catalog.Problems([]catalog.Product{shelf()[0], bad}) {
+		got = append(got, p.Field)
+		if p.Index != 1 {
+			t.Errorf("%s is of product %d", p.Field, p.Index)
+		}
+	}
+	want := []string{"cities[0]", "sources[1].provider", "durations[0].price", "durations[1].days", "durations[1].price", "min_quantity"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }

@@ -23,95 +23,141 @@ const maxDays = 3650
 
 var wellFormed = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
+var providerName = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
+
+// IsProviderName reports whether a text can be the name of a provider: 1 to 32
+// of a-z, 0-9, _ and -.
+func IsProviderName(name string) bool { return providerName.MatchString(name) }
+
+// Problem is one thing that keeps a product from being sold.
+type Problem struct {
+	Index int    // of the product in the list
+	Field string // such as price, durations[1].price or sources[0].provider
+	Text  string
+}
+
 // Check validates a catalogue before it is sold from: what it lets through can
 // be ordered and paid for. It returns every problem, one line each.
 func Check(products []Product) error {
 	var all []error
+	for _, p := range Problems(products) {
+		all = append(all, fmt.Errorf("product %d (%s): %s", p.Index+1, products[p.Index].No, p.Text))
+	}
+	return errors.Join(all...)
+}
+
+// Problems is Check, with the field that each problem is about.
+func Problems(products []Product) []Problem {
+	var all []Problem
 	seen := map[string]bool{}
 	for i, p := range products {
-		add := func(format string, args ...any) {
-			all = append(all, fmt.Errorf("product %d (%s): %s", i+1, p.No, fmt.Sprintf(format, args...)))
+		add := func(field, format string, args ...any) {
+			all = append(all, Problem{i, field, fmt.Sprintf(format, args...)})
 		}
 		if !wellFormed.MatchString(p.No) {
-			add("the code must be 1 to 64 of A-Z, a-z, 0-9, _ and -")
+			add("code", "the code must be 1 to 64 of A-Z, a-z, 0-9, _ and -")
 		}
 		if seen[p.No] {
-			add("the code is used twice")
+			add("code", "the code is used twice")
 		}
 		seen[p.No] = true
 		if p.Name == "" {
-			add("the name is missing")
-		}
-		if p.Provider == "" {
-			add("the provider is missing")
+			add("name", "the name is missing")
 		}
 		p.checkPlaces(add)
+		p.checkSources(add)
 		switch p.Type {
 		case session.Dynamic:
 			p.checkTraffic(add)
 		case session.Static:
 			p.checkDurations(add)
 		default:
-			add("the type must be dynamic or static, not %q", p.Type)
+			add("type", "the type must be dynamic or static, not %q", p.Type)
 		}
 	}
-	return errors.Join(all...)
+	return all
 }
 
-// adder notes a problem of a product.
-type adder func(format string, args ...any)
+// adder notes a problem of a field of a product.
+type adder func(field, format string, args ...any)
 
 func (p Product) checkPlaces(add adder) {
-	for _, c := range p.Countries {
+	for i, c := range p.Countries {
 		if !isCode(c) {
-			add("the country %q is no upper case ISO 3166-1 alpha-2 code", c)
+			add(fmt.Sprintf("countries[%d]", i), "the country %q is no upper case ISO 3166-1 alpha-2 code", c)
 		}
 	}
 	if !slices.IsSorted(p.Countries) || len(slices.Compact(slices.Clone(p.Countries))) != len(p.Countries) {
-		add("the countries must be sorted, each once")
+		add("countries", "the countries must be sorted, each once")
 	}
-	for _, c := range p.Cities {
+	for i, c := range p.Cities {
 		if !wellFormed.MatchString(c) {
-			add("the city %q must be 1 to 64 of A-Z, a-z, 0-9, _ and -", c)
+			add(fmt.Sprintf("cities[%d]", i), "the city %q must be 1 to 64 of A-Z, a-z, 0-9, _ and -", c)
+		}
+	}
+}
+
+// checkSources demands that whatever the product lists can be bought somewhere.
+func (p Product) checkSources(add adder) {
+	if len(p.Sources) == 0 {
+		add("sources", "the sources are missing")
+		return
+	}
+	for i, s := range p.Sources {
+		if !IsProviderName(s.Provider) {
+			add(fmt.Sprintf("sources[%d].provider", i), "the provider of a source must be 1 to 32 of a-z, 0-9, _ and -, not %q", s.Provider)
+		}
+		if !slices.IsSorted(s.Countries) || slices.ContainsFunc(s.Countries, func(c string) bool { return !isCode(c) }) {
+			add(fmt.Sprintf("sources[%d].countries", i), "the countries of a source must be upper case ISO 3166-1 alpha-2 codes, sorted")
+		}
+	}
+	for i, c := range p.Countries {
+		if !p.SellsPlace(session.Location{Country: c}) {
+			add(fmt.Sprintf("countries[%d]", i), "no source has the country %q", c)
+		}
+	}
+	for i, c := range p.Cities {
+		if !p.SellsPlace(session.Location{City: c}) {
+			add(fmt.Sprintf("cities[%d]", i), "no source has the city %q", c)
 		}
 	}
 }
 
 func (p Product) checkTraffic(add adder) {
 	if p.Price <= 0 {
-		add("the price of a GB must be above 0, not %s", p.Price)
+		add("price", "the price of a GB must be above 0, not %s", p.Price)
 	}
 	if p.MinBytes <= 0 || p.MaxBytes < p.MinBytes || p.MaxBytes > maxBytes {
-		add("the traffic must be bounded by 0 < min <= max <= %d GB, not %s and %s", maxBytes/billing.GB,
+		add("min_traffic_gb", "the traffic must be bounded by 0 < min <= max <= %d GB, not %s and %s", maxBytes/billing.GB,
 			domain.FormatDecimal(p.MinBytes, 9), domain.FormatDecimal(p.MaxBytes, 9))
 	} else if p.MinBytes%milliGB != 0 || p.MaxBytes%milliGB != 0 {
-		add("the bounds of the traffic must be GB with at most 3 decimals")
+		add("min_traffic_gb", "the bounds of the traffic must be GB with at most 3 decimals")
 	} else if p.Price > 0 && billing.TrafficHold(p.MaxBytes, p.Price) == math.MaxInt64 {
-		add("the most traffic costs more than can be counted")
+		add("max_traffic_gb", "the most traffic costs more than can be counted")
 	}
 	if len(p.Durations) > 0 {
-		add("a dynamic product has no durations")
+		add("durations", "a dynamic product has no durations")
 	}
 }
 
 func (p Product) checkDurations(add adder) {
 	if len(p.Durations) == 0 {
-		add("the durations are missing")
+		add("durations", "the durations are missing")
 	}
 	if len(p.Countries) == 0 {
-		add("the countries are missing: a static session needs one")
+		add("countries", "the countries are missing: a static session needs one")
 	}
 	for i, d := range p.Durations {
 		if d.Days < 1 || d.Days > maxDays || i > 0 && d.Days <= p.Durations[i-1].Days {
-			add("the durations must be 1 to %d days, shortest first, each once", maxDays)
+			add(fmt.Sprintf("durations[%d].days", i), "the durations must be 1 to %d days, shortest first, each once", maxDays)
 		}
 		if d.Price <= 0 {
-			add("the price of %d days must be above 0, not %s", d.Days, d.Price)
+			add(fmt.Sprintf("durations[%d].price", i), "the price of %d days must be above 0, not %s", d.Days, d.Price)
 		} else if billing.IPCost(session.MaxQuantity, d.Price) == math.MaxInt64 {
-			add("%d IPs for %d days cost more than can be counted", session.MaxQuantity, d.Days)
+			add(fmt.Sprintf("durations[%d].price", i), "%d IPs for %d days cost more than can be counted", session.MaxQuantity, d.Days)
 		}
 	}
 	if p.MinQuantity < 1 || p.MaxQuantity < p.MinQuantity || p.MaxQuantity > session.MaxQuantity {
-		add("the quantity must be bounded by 1 <= min <= max <= %d, not %d and %d", session.MaxQuantity, p.MinQuantity, p.MaxQuantity)
+		add("min_quantity", "the quantity must be bounded by 1 <= min <= max <= %d, not %d and %d", session.MaxQuantity, p.MinQuantity, p.MaxQuantity)
 	}
 }

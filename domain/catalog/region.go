@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 )
 
 // Regions lists the countries that the products are sold in, by code. The name
@@ -21,7 +22,7 @@ func Regions(products []Product, name func(code string) string) []Region {
 				r = &Region{Code: code, Name: name(code)}
 				byCode[code] = r
 			}
-			r.Cities = append(r.Cities, p.Cities...)
+			r.Cities = append(r.Cities, p.CitiesIn(code)...)
 			if !slices.Contains(r.Types, p.Type) {
 				r.Types = append(r.Types, p.Type)
 			}
@@ -46,7 +47,28 @@ func (p Product) Terms() session.Terms {
 	}
 	return session.Terms{Type: p.Type, Days: days, Countries: p.Countries, Cities: p.Cities,
 		MinQuantity: p.MinQuantity, MaxQuantity: p.MaxQuantity, MinBytes: p.MinBytes, MaxBytes: p.MaxBytes,
-		Nearest: func(country string) []string { return Nearest(country, p.Countries) }}
+		Sells:       p.SellsPlace,
+		Nearest:     func(country string) []string { return Nearest(country, p.Countries) },
+		NearestCity: func(country, city string) []string { return NearestCity(city, p.CitiesIn(country)) }}
+}
+
+// SellsPlace reports whether one source of the product has both the country and
+// the city; either may be empty.
+func (p Product) SellsPlace(l session.Location) bool {
+	return slices.ContainsFunc(p.Sources, func(s supply.Source) bool { return s.Sells(l) })
+}
+
+// CitiesIn lists the cities that the product is sold in within a country, each
+// once, sorted; all for an empty country. None where the product lists none.
+func (p Product) CitiesIn(country string) []string {
+	var in []string
+	for _, city := range p.Cities {
+		if p.SellsPlace(session.Location{Country: country, City: city}) {
+			in = append(in, city)
+		}
+	}
+	slices.Sort(in)
+	return slices.Compact(in)
 }
 
 // MaxNearest is how many alternatives Nearest gives.

@@ -39,7 +39,11 @@ type Terms struct {
 	MaxQuantity int
 	MinBytes    int64
 	MaxBytes    int64
-	Nearest     func(country string) []string // alternatives for a country that is not sold
+	// Sells reports whether a country and a city, either may be empty, are sold
+	// together. Nil: whatever is listed is.
+	Sells       func(Location) bool
+	Nearest     func(country string) []string       // alternatives for a country that is not sold
+	NearestCity func(country, city string) []string // alternatives for a city, in the country if there is one
 }
 
 // Spec is what is asked for, within every bound.
@@ -230,14 +234,28 @@ func (t Terms) Check(f Form, s Spec) (Spec, error) {
 	} else if s.Bytes < t.MinBytes || s.Bytes > t.MaxBytes {
 		c.add(f.field("traffic_gb", "traffic_gb"), "must be "+domain.FormatDecimal(t.MinBytes, 9)+" to "+domain.FormatDecimal(t.MaxBytes, 9)+" GB for this product")
 	}
-	if len(t.Cities) > 0 && s.Location.City != "" && !slices.Contains(t.Cities, s.Location.City) {
+	return s, t.checkPlace(&c, f, s.Location)
+}
+
+// checkPlace refuses a place that is not sold, with the nearest ones that are.
+// It never widens: what is not listed is not sold.
+func (t Terms) checkPlace(c *checker, f Form, l Location) error {
+	sells := func(l Location) bool { return t.Sells == nil || t.Sells(l) }
+	noCountry := l.Country != "" && (!slices.Contains(t.Countries, l.Country) || !sells(Location{Country: l.Country}))
+	noCity := l.City != "" && len(t.Cities) > 0 && !slices.Contains(t.Cities, l.City)
+	switch {
+	case noCity:
 		c.add(f.field("city", "city"), "must be a city that the product lists")
+	case l.City != "" && !noCountry && !sells(l):
+		noCity = true
+		c.add(f.field("city", "city"), "is not sold with this product in that country")
 	}
-	country := s.Location.Country
-	if country != "" && !slices.Contains(t.Countries, country) {
+	if noCountry {
 		c.add(f.field("country", "country_code"), "is not sold with this product")
-		e := domain.InvalidFields(c.issues...)
-		return s, e.With("nearest", t.Nearest(country))
+		return domain.InvalidFields(c.issues...).With("nearest", t.Nearest(l.Country))
 	}
-	return s, c.err()
+	if noCity && t.NearestCity != nil {
+		return domain.InvalidFields(c.issues...).With("nearest", t.NearestCity(l.Country, l.City))
+	}
+	return c.err()
 }

@@ -128,6 +128,15 @@ func (s Session) Renew(days int, now time.Time) (Session, error) {
 	if !now.Before(s.ExpiresAt) {
 		return s, ErrOver.Msgf("the time of the session is up; create a new one")
 	}
+	return s.Extend(days)
+}
+
+// Extend moves the end of an active static session whose renewal is paid for,
+// whenever that was proven.
+func (s Session) Extend(days int) (Session, error) {
+	if err := s.MayRenew(); err != nil {
+		return s, err
+	}
 	s.ExpiresAt = s.ExpiresAt.Add(time.Duration(days) * Day)
 	return s, nil
 }

@@ -105,7 +105,7 @@ type Session struct {
 	Status    Status
 	Reason    Reason
 	ProductNo string
-	Provider  string // who sold it; the name of a ports.OldProvider
+	Provider  string // who sold it; the name of a ports.Provider
 	Quantity  int    // IPs; 1 for a dynamic session
 	Days      int    // static: duration in days
 	Bytes     int64  // dynamic: the traffic bought, in bytes

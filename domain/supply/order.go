@@ -114,7 +114,7 @@ func (o Order) Take(d Delivery, now time.Time) Order {
 	}
 	o.State = d.State
 	if d.State == Pending {
-		o.NextAt = now.Add(after(now.Sub(o.SentAt)))
+		o.NextAt = now.Add(Patience(now.Sub(o.SentAt)))
 	}
 	return o
 }
@@ -146,13 +146,13 @@ func (o Order) Doubt(reason string, now time.Time) (Order, error) {
 		}
 		return o, nil
 	}
-	o.NextAt = now.Add(after(age))
+	o.NextAt = now.Add(Patience(age))
 	return o, nil
 }
 
-// after is how long to wait before a provider is asked again about something of
-// an age: a quarter of it, from two seconds to ten minutes.
-func after(age time.Duration) time.Duration {
+// Patience is how long to wait before a provider is asked again about something
+// of an age: a quarter of it, from two seconds to ten minutes.
+func Patience(age time.Duration) time.Duration {
 	return min(max(age/4, 2*time.Second), 10*time.Minute)
 }
 
@@ -192,7 +192,7 @@ const (
 func Decide(o Order, labelled bool, e Evidence, now time.Time) (Verdict, Delivery) {
 	var fresh []Delivery
 	for _, d := range e.Found {
-		if d.Label == o.ID {
+		if d.Label != "" && d.Label == o.ID {
 			return Adopt, d
 		}
 		if labelled || d.Label != "" {

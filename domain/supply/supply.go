@@ -4,7 +4,6 @@
 package supply
 
 import (
-	"log/slog"
 	"net/netip"
 	"time"
 
@@ -90,8 +89,11 @@ type Access struct {
 	CapBytes       int64 // the provider stops itself there; 0: no cap
 }
 
-// LogValue hides the credential.
-func (a Access) LogValue() slog.Value { return slog.StringValue("hidden") }
+// String hides the credential from logs and messages.
+func (a Access) String() string { return "hidden" }
+
+// GoString hides it from %#v.
+func (a Access) GoString() string { return "hidden" }
 
 // IP is one address of a static order.
 type IP struct {
@@ -105,8 +107,11 @@ type IP struct {
 	ExpiresAt      time.Time
 }
 
-// LogValue hides the credential.
-func (ip IP) LogValue() slog.Value { return slog.StringValue(ip.Addr.String()) }
+// String hides the credential from logs and messages.
+func (ip IP) String() string { return ip.Addr.String() }
+
+// GoString hides it from %#v.
+func (ip IP) GoString() string { return ip.String() }
 
 // Endpoint is the proxy of an address for a protocol, or for the other one if it
 // does not speak that. False: it speaks neither.
@@ -131,8 +136,11 @@ type Endpoint struct {
 	Trusted bool
 }
 
-// LogValue hides the credential, of which the user name may be a part.
-func (e Endpoint) LogValue() slog.Value { return slog.StringValue(e.Host) }
+// String hides the credential, of which the user name may be a part.
+func (e Endpoint) String() string { return e.Host }
+
+// GoString hides it from %#v.
+func (e Endpoint) GoString() string { return e.Host }
 
 // Target is which exit of an Access is wanted.
 type Target struct {

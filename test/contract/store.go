@@ -35,6 +35,7 @@ func Store(t *testing.T, open func(t *testing.T) ports.Store) {
 		{"sessions", sessionClaims}, {"session lists", sessionListClaims}, {"traffic", trafficClaims},
 		{"health and events", eventClaims}, {"calls", callClaims},
 		{"recharges", rechargeClaims}, {"transfers", transferClaims}, {"outbox", outboxClaims}, {"webhooks", webhookClaims}, {"devchain", devchainClaims},
+		{"orders", orderClaims}, {"order lists", orderListClaims},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.claims {

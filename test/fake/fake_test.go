@@ -2,8 +2,6 @@ package fake_test
 
 import (
 	"context"
-	"errors"
-	"maps"
 	"regexp"
 	"slices"
 	"testing"
@@ -12,19 +10,44 @@ import (
 
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
-	"agentproxy/ports"
 	"agentproxy/test/contract"
 	"agentproxy/test/fake"
 )
 
 func TestContract(t *testing.T) {
-	for _, local := range []bool{false, true} {
-		contract.Provider(t, func(t *testing.T) ports.OldProvider {
+	build := func(change func(*supply.Capabilities)) func(t *testing.T) contract.Selling {
+		return func(t *testing.T) contract.Selling {
 			p := fake.NewProvider("fake")
-			p.SetLocal(local)
-			return p
-		})
+			p.SetClock(time.Now)
+			p.Can(change)
+			s := contract.Selling{Provider: p, Dynamic: &supply.Intent{Bytes: 1e9},
+				Static: &supply.Intent{Quantity: 2, Days: 30, Taken: map[string]bool{}}}
+			if p.Capabilities().Local {
+				return s
+			}
+			s.Sold = func() int { return len(p.Books()) }
+			s.LoseAnswer = func() { p.Next(fake.Provision, fake.LoseAnswer()) }
+			s.LoseRequest = func() { p.Next(fake.Provision, fake.LoseRequest()) }
+			s.Vanish = func(ref string) {
+				for _, b := range p.Books() {
+					if b.Delivery.Ref == ref {
+						p.Change(b.SessionID, func(b *fake.Purchase) { b.Gone = true })
+					}
+				}
+			}
+			return s
+		}
+	}
+	for name, change := range map[string]func(*supply.Capabilities){
+		"local":      func(c *supply.Capabilities) { c.Local, c.Labelled = true, false },
+		"labelled":   func(*supply.Capabilities) {},
+		"nameless":   func(c *supply.Capabilities) { c.Labelled, c.Cancels = false, false },
+		"repeatable": func(c *supply.Capabilities) { c.Repeatable = true },
+		"chained":    func(c *supply.Capabilities) { c.Chained, c.Direct = true, true },
+	} {
+		t.Run(name, func(t *testing.T) { contract.Seller(t, build(change)) })
 	}
 }
 
@@ -67,78 +90,44 @@ func TestProductsAreACatalogue(t *testing.T) {
 	}
 }
 
-func order(p *fake.Provider, no string, quantity int) ports.OldOrder {
-	for _, product := range p.Products() {
-		if product.No == no {
-			return ports.OldOrder{Ref: "sess_1", Product: product, Quantity: quantity, Days: 30}
-		}
-	}
-	panic("no product " + no)
+func intent(n string) supply.Intent {
+	return supply.Intent{Key: "ord_" + n, SessionID: "sess_" + n, Type: session.Static, Quantity: 2, Days: 30}
 }
 
 func TestProviderFollowsItsScript(t *testing.T) {
 	ctx := t.Context()
-	t.Run("each refusal is answered, and nothing is bought", func(t *testing.T) {
-		for _, refusal := range []error{catalog.ErrOutOfStock, ports.ErrProvider, ports.ErrTimeout, ports.ErrAmbiguous} {
-			p := fake.NewProvider("fake")
-			p.Always(fake.Provision, fake.Refuse(refusal))
-			for range 2 {
-				if exits, err := p.Provision(ctx, order(p, "sta_sync", 2)); !errors.Is(err, refusal) || exits != nil {
-					t.Errorf("got %v, %v, want %v", exits, err, refusal)
-				}
-			}
-			if len(p.Books()) != 0 || p.Calls(fake.Provision) != 2 {
-				t.Errorf("after %d calls the books hold %v", p.Calls(fake.Provision), p.Books())
+	for _, class := range []supply.Class{supply.OutOfStock, supply.Temporary, supply.TimedOut, supply.Ambiguous} {
+		p := fake.NewProvider("fake")
+		p.Always(fake.Provision, fake.Refuse(class))
+		for range 2 {
+			if _, err := p.Order(ctx, intent("1")); supply.ClassOf(err) != class {
+				t.Errorf("got %v, want %v", err, class)
 			}
 		}
-	})
-	t.Run("a lost answer was work done, and asking again finds it", func(t *testing.T) {
-		p := fake.NewProvider("fake")
-		p.Next(fake.Provision, fake.LoseRequest(), fake.LoseAnswer())
-		for i, bought := range []int{0, 1} {
-			if _, err := p.Provision(ctx, order(p, "sta_sync", 2)); !errors.Is(err, ports.ErrAmbiguous) || len(p.Books()) != bought {
-				t.Errorf("call %d: %v, the books hold %v", i+1, err, p.Books())
-			}
+		if len(p.Books()) != 0 || p.Calls(fake.Provision) != 2 {
+			t.Errorf("after %d calls the books hold %v", p.Calls(fake.Provision), p.Books())
 		}
-		exits, err := p.Provision(ctx, order(p, "sta_sync", 2))
-		if b := p.Books()["sess_1"]; err != nil || !slices.Equal(b.Exits, exits) || len(p.Books()) != 1 {
-			t.Errorf("got %v, %v; the books hold %v", exits, err, p.Books())
+	}
+	p := fake.NewProvider("fake")
+	p.SetSlow(2)
+	d, err := p.Order(ctx, intent("1"))
+	if err != nil || d.State != supply.Pending {
+		t.Fatalf("ordered: %s, %v", d.State, err)
+	}
+	for _, want := range []supply.State{supply.Pending, supply.Live, supply.Live} {
+		if d, err := p.Read(ctx, d.Ref); err != nil || d.State != want {
+			t.Errorf("read: %s, %v, want %s", d.State, err, want)
 		}
-	})
-	t.Run("the books say what became of a purchase", func(t *testing.T) {
-		p := fake.NewProvider("fake")
-		o := order(p, "dyn_sync", 1)
-		exits, err := p.Provision(ctx, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		exit, err := p.Rotate(ctx, o, exits[0])
-		until := fake.Start.Add(time.Hour)
-		if err = errors.Join(err, p.Extend(ctx, o, until)); err != nil {
-			t.Fatal(err)
-		}
-		if b := p.Books()[o.Ref]; b.Exits[0] != exit || b.Rotations != 1 || !b.Until.Equal(until) || !slices.Equal(p.Live(), []string{o.Ref}) {
-			t.Errorf("the books hold %+v", b)
-		}
-		if err := p.Release(ctx, o.Ref); err != nil || len(p.Live()) != 0 || !p.Books()[o.Ref].Released {
-			t.Errorf("released: %v, %v", err, p.Books())
-		}
-		if _, err := p.Rotate(ctx, o, exit); !errors.Is(err, ports.ErrProvider) {
-			t.Errorf("what was released rotates: %v", err)
-		}
-	})
-	t.Run("a released address is sold again", func(t *testing.T) {
-		p := fake.NewProvider("fake")
-		o := order(p, "sta_sync", 3)
-		first, _ := p.Provision(ctx, o)
-		if err := p.Release(ctx, o.Ref); err != nil {
-			t.Fatal(err)
-		}
-		o.Ref = "sess_2"
-		if second, err := p.Provision(ctx, o); err != nil || !slices.Equal(first, second) {
-			t.Errorf("got %v, %v, want %v", second, err, first)
-		}
-	})
+	}
+	if live := p.Live(); !slices.Equal(live, []string{"sess_1"}) {
+		t.Errorf("live are %v", live)
+	}
+	if err := p.Cancel(ctx, d.Ref); err != nil || len(p.Live()) != 0 || !p.Of("sess_1")[0].Released {
+		t.Errorf("cancelled: %v, %v", err, p.Books())
+	}
+	if again, err := p.Order(ctx, intent("2")); err != nil || again.IPs[0] != d.IPs[0] {
+		t.Errorf("a released address is sold again: %v, %v", again.IPs, err)
+	}
 }
 
 func TestProviderWaits(t *testing.T) {
@@ -146,21 +135,19 @@ func TestProviderWaits(t *testing.T) {
 		p := fake.NewProvider("fake")
 		p.Always(fake.Provision, fake.Step{Delay: time.Minute})
 		start := time.Now()
-		if _, err := p.Provision(t.Context(), order(p, "dyn_sync", 1)); err != nil || time.Since(start) != time.Minute {
+		if _, err := p.Order(t.Context(), intent("1")); err != nil || time.Since(start) != time.Minute {
 			t.Errorf("after %s: %v", time.Since(start), err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		late := order(p, "dyn_sync", 1)
-		late.Ref = "sess_2"
-		if _, err := p.Provision(ctx, late); !errors.Is(err, ports.ErrTimeout) || len(p.Books()) != 1 {
-			t.Errorf("a caller who went away got %v, the books hold %v", err, slices.Collect(maps.Keys(p.Books())))
+		if _, err := p.Order(ctx, intent("2")); supply.ClassOf(err) != supply.TimedOut || len(p.Books()) != 1 {
+			t.Errorf("a caller who went away got %v, the books hold %v", err, p.Books())
 		}
 		gate := make(chan struct{})
 		p.Next(fake.Provision, fake.Step{Gate: gate})
 		done := make(chan error, 1)
 		go func() {
-			_, err := p.Provision(t.Context(), late)
+			_, err := p.Order(t.Context(), intent("2"))
 			done <- err
 		}()
 		synctest.Wait()
@@ -172,21 +159,4 @@ func TestProviderWaits(t *testing.T) {
 			t.Errorf("behind the gate: %v", err)
 		}
 	})
-}
-
-// A rotation that loses its answer has rotated all the same.
-func TestALostRotation(t *testing.T) {
-	p := fake.NewProvider("fake")
-	o := order(p, "dyn_sync", 1)
-	exits, err := p.Provision(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Next(fake.Rotate, fake.LoseAnswer())
-	if exit, err := p.Rotate(t.Context(), o, exits[0]); !errors.Is(err, ports.ErrAmbiguous) || exit != (session.Exit{}) {
-		t.Errorf("got %v, %v", exit, err)
-	}
-	if b := p.Books()[o.Ref]; b.Rotations != 1 || b.Exits[0] == exits[0] {
-		t.Errorf("the books hold %+v", b)
-	}
 }

@@ -2,15 +2,16 @@ package fake
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -19,10 +20,14 @@ type Op string
 
 // The calls that can be scripted.
 const (
-	Provision Op = "provision"
-	Rotate    Op = "rotate"
-	Extend    Op = "extend"
-	Release   Op = "release"
+	Quote     Op = "quote"
+	Provision Op = "order"
+	Find      Op = "find"
+	Read      Op = "read"
+	Rotate    Op = "new exit"
+	Extend    Op = "renew"
+	Release   Op = "cancel"
+	UsageOf   Op = "usage"
 )
 
 // Step says how a provider behaves in one call: it waits, does the work or does
@@ -34,22 +39,24 @@ type Step struct {
 	Work  bool            // with Err: the work is done all the same
 }
 
-// Refuse answers an error and does nothing.
-func Refuse(err error) Step { return Step{Err: err} }
+// Refuse answers an error of a class and does nothing.
+func Refuse(c supply.Class) Step { return Step{Err: supply.Refuse(c, "the seller says no")} }
 
-// LoseAnswer does the work, and the caller learns ports.ErrAmbiguous.
-func LoseAnswer() Step { return Step{Err: ports.ErrAmbiguous, Work: true} }
+// LoseAnswer does the work, and the caller learns nothing.
+func LoseAnswer() Step { return Step{Err: supply.Refuse(supply.Ambiguous, "no answer"), Work: true} }
 
-// LoseRequest does nothing, and the caller learns ports.ErrAmbiguous too.
-func LoseRequest() Step { return Step{Err: ports.ErrAmbiguous} }
+// LoseRequest does nothing, and the caller learns nothing either.
+func LoseRequest() Step { return Step{Err: supply.Refuse(supply.Ambiguous, "no answer")} }
 
 // Purchase is one line of the provider's own books.
 type Purchase struct {
-	ports.OldOrder
-	Exits     []session.Exit
-	Until     time.Time // the last Extend; zero: none
-	Rotations int
-	Released  bool
+	supply.Intent
+	Delivery supply.Delivery
+	Renewals int
+	Released bool
+	Gone     bool // the seller took it away
+	Used     int64
+	reads    int
 }
 
 // Provider is a seller of exits: 254 dynamic and 254 static addresses of the
@@ -61,15 +68,23 @@ type Provider struct {
 	products []catalog.Product
 
 	mu     sync.Mutex
-	local  bool
+	caps   supply.Capabilities
+	now    func() time.Time
+	slow   int // reads until an order is live
 	always map[Op]Step
 	next   map[Op][]Step
 	calls  map[Op]int
-	books  map[string]*Purchase
-	spin   int // where the next dynamic exit is taken
+	books  []*Purchase // in the order of the sales
+	spin   int         // where the next dynamic exit is taken
+	offers []supply.Offer
+	ready  bool
+	price  map[string]supply.Quote // by SKU
 }
 
-var _ ports.OldProvider = (*Provider)(nil)
+var (
+	_ ports.Dynamic = (*Provider)(nil)
+	_ ports.Static  = (*Provider)(nil)
+)
 
 // NewProvider returns a remote seller of the given products; none: Products.
 // Each product is set to be delivered by it.
@@ -79,17 +94,54 @@ func NewProvider(name string, products ...catalog.Product) *Provider {
 	}
 	products = slices.Clone(products)
 	for i := range products {
-		products[i].Provider = name
+		products[i].Sources = []supply.Source{{Provider: name}}
 	}
-	return &Provider{name: name, products: products,
-		always: map[Op]Step{}, next: map[Op][]Step{}, calls: map[Op]int{}, books: map[string]*Purchase{}}
+	return &Provider{name: name, products: products, ready: true, now: func() time.Time { return Start },
+		caps:   supply.Capabilities{Labelled: true, Renews: true, Cancels: true},
+		always: map[Op]Step{}, next: map[Op][]Step{}, calls: map[Op]int{}, price: map[string]supply.Quote{}}
 }
 
 // SetLocal says whether the provider is called inside the unit of work.
 func (p *Provider) SetLocal(local bool) {
+	p.Can(func(c *supply.Capabilities) { c.Local, c.Labelled = local, !local })
+}
+
+// Can changes what the provider can do.
+func (p *Provider) Can(change func(*supply.Capabilities)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.local = local
+	change(&p.caps)
+}
+
+// SetClock sets the seller's clock.
+func (p *Provider) SetClock(now func() time.Time) { p.now = now }
+
+// SetSlow delivers after so many reads.
+func (p *Provider) SetSlow(reads int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.slow, p.caps.Slow = reads, reads > 0
+}
+
+// SetReady says whether the provider's breaker is closed.
+func (p *Provider) SetReady(ready bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ready = ready
+}
+
+// SetOffers sets what the provider says that it has.
+func (p *Provider) SetOffers(offers ...supply.Offer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.offers = offers
+}
+
+// SetQuote sets what something costs at the seller.
+func (p *Provider) SetQuote(sku string, q supply.Quote) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.price[sku] = q
 }
 
 // Always sets how the provider behaves in every call that has no Next.
@@ -113,23 +165,49 @@ func (p *Provider) Calls(op Op) int {
 	return p.calls[op]
 }
 
-// Books returns every purchase by its Ref, released ones included.
-func (p *Provider) Books() map[string]Purchase {
+// Books returns every purchase in the order of the sales, released ones included.
+func (p *Provider) Books() []Purchase {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := make(map[string]Purchase, len(p.books))
-	for ref, b := range p.books {
-		out[ref] = *b
+	var out []Purchase
+	for _, b := range p.books {
+		out = append(out, *b)
 	}
 	return out
 }
 
-// Live lists the Refs of purchases that were not released, sorted.
+// Of returns the purchases for a session.
+func (p *Provider) Of(sessionID string) (list []Purchase) {
+	for _, b := range p.Books() {
+		if b.SessionID == sessionID {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// Live lists the sessions of purchases that were not released, sorted: one that
+// was bought for twice is there twice.
 func (p *Provider) Live() []string {
+	var live []string
+	for _, b := range p.Books() {
+		if !b.Released && !b.Gone {
+			live = append(live, b.SessionID)
+		}
+	}
+	slices.Sort(live)
+	return live
+}
+
+// Change alters the books of a session's purchases.
+func (p *Provider) Change(sessionID string, change func(*Purchase)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	live := slices.Sorted(maps.Keys(p.books))
-	return slices.DeleteFunc(live, func(ref string) bool { return p.books[ref].Released })
+	for _, b := range p.books {
+		if b.SessionID == sessionID {
+			change(b)
+		}
+	}
 }
 
 // Name is the name given to NewProvider.
@@ -138,72 +216,195 @@ func (p *Provider) Name() string { return p.name }
 // Products lists what it sells.
 func (p *Provider) Products() []catalog.Product { return p.products }
 
-// Local is what SetLocal said; false at first.
-func (p *Provider) Local() bool {
+// Capabilities are what Can and the others set.
+func (p *Provider) Capabilities() supply.Capabilities {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.local
+	return p.caps
 }
 
-// Provision delivers; a Ref that is known is answered as before.
-func (p *Provider) Provision(ctx context.Context, o ports.OldOrder) (exits []session.Exit, err error) {
-	err = p.play(ctx, Provision, func() error {
-		if b := p.books[o.Ref]; b != nil {
-			exits = b.Exits
-			return nil
-		}
-		if exits, err = p.pick(o); err != nil {
-			return err
-		}
-		o.Taken = maps.Clone(o.Taken)
-		p.books[o.Ref] = &Purchase{OldOrder: o, Exits: exits}
+// Ready is what SetReady said; true at first.
+func (p *Provider) Ready() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ready
+}
+
+// Offers are what SetOffers said; none at first.
+func (p *Provider) Offers(context.Context) ([]supply.Offer, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.offers, nil
+}
+
+// Balance is unknown.
+func (p *Provider) Balance(context.Context) (supply.Funds, error) { return supply.Funds{}, nil }
+
+// Quote is what SetQuote said; unknown at first.
+func (p *Provider) Quote(ctx context.Context, in supply.Intent) (q supply.Quote, err error) {
+	err = p.play(ctx, Quote, func() error {
+		q = p.price[in.SKU]
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return exits, nil
+	return q, err
 }
 
-// Rotate gives another dynamic exit. A session that was not bought here is
-// ports.ErrProvider.
-func (p *Provider) Rotate(ctx context.Context, o ports.OldOrder, current session.Exit) (exit session.Exit, err error) {
-	err = p.play(ctx, Rotate, func() error {
-		b, err := p.live(o.Ref)
+// Order delivers; a Key that is known is answered as before when the provider is
+// Repeatable or Local, and sold once more when it is not.
+func (p *Provider) Order(ctx context.Context, in supply.Intent) (d supply.Delivery, err error) {
+	err = p.play(ctx, Provision, func() error {
+		if p.caps.Repeatable || p.caps.Local {
+			for _, b := range p.books {
+				if b.Key == in.Key && !b.Released {
+					d = b.Delivery
+					return nil
+				}
+			}
+		}
+		ips, err := p.pick(in)
 		if err != nil {
 			return err
 		}
-		for exit = current; exit == current; {
-			exit = p.dynamic()
+		in.Taken = maps.Clone(in.Taken)
+		d = supply.Delivery{Ref: "ref" + strconv.Itoa(len(p.books)+1), State: supply.Live, SKU: in.SKU, Location: in.Location,
+			Quantity: in.Quantity, CreatedAt: p.now(), IPs: ips}
+		if p.caps.Labelled {
+			d.Label = in.Key
 		}
-		b.Exits, b.Rotations = []session.Exit{exit}, b.Rotations+1
+		if p.caps.Chained {
+			d.Access = supply.Access{User: "user" + d.Ref, Password: "pass" + d.Ref, CapBytes: in.Bytes}
+		}
+		if in.Type == session.Static {
+			d.ExpiresAt = p.now().Add(time.Duration(in.Days) * session.Day)
+		}
+		if p.slow > 0 {
+			d.State = supply.Pending
+		}
+		p.books = append(p.books, &Purchase{Intent: in, Delivery: d})
 		return nil
 	})
 	if err != nil {
-		return session.Exit{}, err
+		return supply.Delivery{}, err
 	}
-	return exit, nil
+	return d, nil
 }
 
-// Extend writes the new end into the books.
-func (p *Provider) Extend(ctx context.Context, o ports.OldOrder, until time.Time) error {
-	return p.play(ctx, Extend, func() error {
-		b, err := p.live(o.Ref)
-		if err == nil {
-			b.Until = until
+// Find lists all purchases of the product.
+func (p *Provider) Find(ctx context.Context, in supply.Intent) (list []supply.Delivery, err error) {
+	err = p.play(ctx, Find, func() error {
+		for _, b := range p.books {
+			if b.Type == in.Type && b.SKU == in.SKU && !b.Released && !b.Gone {
+				list = append(list, b.Delivery)
+			}
 		}
-		return err
+		return nil
 	})
+	return list, err
 }
 
-// Release closes a purchase; one that is not known is no error.
-func (p *Provider) Release(ctx context.Context, ref string) error {
+// Read tells how a purchase stands.
+func (p *Provider) Read(ctx context.Context, ref string) (d supply.Delivery, err error) {
+	err = p.play(ctx, Read, func() error {
+		b := p.byRef(ref)
+		if b == nil {
+			return supply.Refuse(supply.NotFound, "")
+		}
+		if b.reads++; b.reads >= p.slow && b.Delivery.State == supply.Pending {
+			b.Delivery.State = supply.Live
+		}
+		d = b.Delivery
+		return nil
+	})
+	return d, err
+}
+
+// Cancel closes a purchase; one that is not known is no error.
+func (p *Provider) Cancel(ctx context.Context, ref string) error {
 	return p.play(ctx, Release, func() error {
-		if b := p.books[ref]; b != nil {
+		if !p.caps.Cancels {
+			return supply.Refuse(supply.Unsupported, "")
+		}
+		if b := p.byRef(ref); b != nil {
 			b.Released = true
 		}
 		return nil
 	})
+}
+
+// Cap writes the cap into the books.
+func (p *Provider) Cap(_ context.Context, ref string, bytes int64) error {
+	return p.edit(ref, func(b *Purchase) { b.Delivery.Access.CapBytes = bytes })
+}
+
+// Enable does nothing.
+func (p *Provider) Enable(_ context.Context, ref string, _ bool) error {
+	return p.edit(ref, func(*Purchase) {})
+}
+
+// Usage is what a test wrote into the books.
+func (p *Provider) Usage(ctx context.Context, ref string) (u supply.Usage, err error) {
+	err = p.play(ctx, UsageOf, func() error {
+		b := p.byRef(ref)
+		if b == nil {
+			u.Gone = true
+			return nil
+		}
+		u = supply.Usage{Bytes: b.Used, AsOf: p.now()}
+		return nil
+	})
+	return u, err
+}
+
+// Endpoint is a host of this provider, with the token in the user name.
+func (p *Provider) Endpoint(a supply.Access, t supply.Target) (supply.Endpoint, error) {
+	if t.Protocol == "" {
+		t.Protocol = session.HTTP
+	}
+	for _, c := range t.Location.City {
+		if (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return supply.Endpoint{}, supply.Refuse(supply.Invalid, "the city")
+		}
+	}
+	return supply.Endpoint{Protocol: t.Protocol, Host: p.name + ".test", Port: 7000, User: a.User + "-" + t.Token, Password: a.Password}, nil
+}
+
+// NewExit gives another dynamic exit; a chained provider leaves it to the token.
+func (p *Provider) NewExit(in supply.Intent, current session.Exit) (exit session.Exit, err error) {
+	err = p.play(context.Background(), Rotate, func() error {
+		if p.caps.Chained {
+			return nil
+		}
+		for exit = current; exit == current; {
+			exit = session.Exit{IP: p.dynamic()}
+		}
+		return nil
+	})
+	return exit, err
+}
+
+// Renew moves the end of a purchase.
+func (p *Provider) Renew(ctx context.Context, ref string, in supply.Intent) (done []supply.Renewed, err error) {
+	err = p.play(ctx, Extend, func() error {
+		b := p.byRef(ref)
+		if p.caps.Local && b == nil {
+			return nil
+		}
+		if b == nil {
+			return supply.Refuse(supply.NotFound, "")
+		}
+		b.Renewals++
+		b.Delivery.ExpiresAt = b.Delivery.ExpiresAt.Add(time.Duration(in.Days) * session.Day)
+		for _, ip := range b.Delivery.IPs {
+			done = append(done, supply.Renewed{Addr: ip.Addr, ExpiresAt: b.Delivery.ExpiresAt})
+		}
+		return nil
+	})
+	return done, err
+}
+
+// Replace is Unsupported.
+func (p *Provider) Replace(context.Context, string, supply.IP) error {
+	return supply.Refuse(supply.Unsupported, "")
 }
 
 // play follows the script of one call; work runs under the lock.
@@ -215,15 +416,18 @@ func (p *Provider) play(ctx context.Context, op Op, work func() error) error {
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", op, ports.ErrTimeout)
+			return supply.Refuse(supply.TimedOut, "the caller left")
 		}
 	}
 	if s.Gate != nil {
 		select {
 		case <-s.Gate:
 		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", op, ports.ErrTimeout)
+			return supply.Refuse(supply.TimedOut, "the caller left")
 		}
+	}
+	if ctx.Err() != nil {
+		return supply.Refuse(supply.TimedOut, "the caller left")
 	}
 	if s.Err != nil && !s.Work {
 		return s.Err
@@ -247,42 +451,61 @@ func (p *Provider) step(op Op) Step {
 	return p.always[op]
 }
 
-func (p *Provider) live(ref string) (*Purchase, error) {
-	if b := p.books[ref]; b != nil && !b.Released {
-		return b, nil
+func (p *Provider) byRef(ref string) *Purchase {
+	for _, b := range p.books {
+		if b.Delivery.Ref == ref && !b.Released && !b.Gone {
+			return b
+		}
 	}
-	return nil, ports.ErrProvider.Msgf("the seller does not know the order %s", ref)
+	return nil
+}
+
+func (p *Provider) edit(ref string, change func(*Purchase)) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.byRef(ref)
+	if b == nil {
+		return supply.Refuse(supply.NotFound, "")
+	}
+	change(b)
+	return nil
 }
 
 // pick takes exits for an order: a static address is sold once.
-func (p *Provider) pick(o ports.OldOrder) ([]session.Exit, error) {
-	if o.Product.Type == session.Dynamic {
-		return []session.Exit{p.dynamic()}, nil
+func (p *Provider) pick(in supply.Intent) ([]supply.IP, error) {
+	if in.Type == session.Dynamic {
+		if p.caps.Chained {
+			return nil, nil
+		}
+		return []supply.IP{{Addr: p.dynamic()}}, nil
 	}
 	sold := map[netip.Addr]bool{}
 	for _, b := range p.books {
-		if b.Product.Type == session.Static && !b.Released {
-			for _, e := range b.Exits {
-				sold[e.IP] = true
+		if b.Type == session.Static && !b.Released {
+			for _, ip := range b.Delivery.IPs {
+				sold[ip.Addr] = true
 			}
 		}
 	}
-	var exits []session.Exit
-	for n := 1; n < 255 && len(exits) < o.Quantity; n++ {
-		ip := StaticExit(n)
-		if !sold[ip] && !o.Taken[ip.String()] {
-			exits = append(exits, session.Exit{IP: ip})
+	var ips []supply.IP
+	for n := 1; n < 255 && len(ips) < in.Quantity; n++ {
+		if ip := StaticExit(n); !sold[ip] && !in.Taken[ip.String()] {
+			ips = append(ips, supply.IP{ID: strconv.Itoa(n), Addr: ip})
+			if p.caps.Chained {
+				last := &ips[len(ips)-1]
+				last.Host, last.HTTPPort, last.User, last.Password = ip.String(), 8080, "user", "pass"
+			}
 		}
 	}
-	if len(exits) < o.Quantity {
-		return nil, catalog.ErrOutOfStock
+	if len(ips) < in.Quantity {
+		return nil, supply.Refuse(supply.OutOfStock, "sold out")
 	}
-	return exits, nil
+	return ips, nil
 }
 
-func (p *Provider) dynamic() session.Exit {
+func (p *Provider) dynamic() netip.Addr {
 	p.spin = p.spin%254 + 1
-	return session.Exit{IP: DynamicExit(p.spin)}
+	return DynamicExit(p.spin)
 }
 
 // DynamicExit is the n-th dynamic address, 1 to 254: 203.0.113.n.

@@ -25,4 +25,7 @@
 //
 // and for CONNECT: ReadRequest, Credentials, Target, dial, write Established,
 // then relay in.Buffered() before anything that is read from the socket itself.
+//
+// Through an upstream proxy a tunnel comes first: AppendConnect and ReadAnswer, or
+// SocksConnect. What the Reader of an answer holds then belongs to the tunnel.
 package wire

@@ -64,6 +64,7 @@ var (
 // Faults that only a response can have.
 var (
 	errStatusLine = badResponse("the answer does not begin with an HTTP/1.x status line")
+	errAnswerSize = &Error{502, typeResponseSize, "the answer's head is longer than 16 KiB"}
 	errInterims   = badResponse("more than 16 interim responses")
 	errUpgrade    = &Error{502, typeUpgrade, "the target switched protocols without being asked to"}
 )

@@ -68,6 +68,9 @@ func (r *Reader) Reset(src io.Reader) {
 	r.src, r.err = src, nil
 }
 
+// Switch makes r read src behind what it holds already.
+func (r *Reader) Switch(src io.Reader) { r.src = src }
+
 // Free gives the buffer back; unread bytes are lost. The Reader stays usable, so
 // this is also how an idle pooled connection is parked. Heads that were read
 // from r are invalid afterwards.
@@ -182,10 +185,11 @@ func (r *Reader) shrink() {
 	}
 }
 
-// head consumes and returns one head, from its first byte to the empty line that
-// ends it. A line that ends in a bare LF is refused at once if strict. io.EOF
-// means that the connection ended between messages, io.ErrUnexpectedEOF within.
-func (r *Reader) head(strict bool) ([]byte, error) {
+// head consumes and returns one head of at most limit bytes (MaxHead or less),
+// from its first byte to the empty line that ends it. A line that ends in a bare
+// LF is refused at once if strict. io.EOF means that the connection ended between
+// messages, io.ErrUnexpectedEOF within.
+func (r *Reader) head(strict bool, limit int) ([]byte, error) {
 	r.shrink()
 	line, from := 0, 0 // offsets of the current line and of what is not searched yet
 	for {
@@ -201,11 +205,14 @@ func (r *Reader) head(strict bool) ([]byte, error) {
 				return nil, errLineEnd
 			}
 			if end == line || cr && end == line+1 {
+				if end >= limit {
+					return nil, errHeadSize
+				}
 				return r.takeHead(end + 1), nil
 			}
 			line, from = end+1, end+1
 		}
-		if from = len(b); from == MaxHead {
+		if from = len(b); from >= limit {
 			return nil, errHeadSize
 		}
 		if err := r.fill(); err != nil {

@@ -45,7 +45,7 @@ type RequestHead struct {
 // closed; io.EOF an end before the first byte, io.ErrUnexpectedEOF one within the
 // head; other errors are those of the underlying reader.
 func ReadRequest(src *Reader, h *RequestHead) error {
-	raw, err := src.head(true)
+	raw, err := src.head(true, MaxHead)
 	if err != nil {
 		return err
 	}

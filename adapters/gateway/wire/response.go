@@ -28,7 +28,7 @@ type ResponseHead struct {
 // interim, of at most MaxHead bytes and MaxFields fields. An *Error has status 502;
 // other errors are as of ReadRequest. Lines may end in a bare LF.
 func ReadResponse(src *Reader, h *ResponseHead, ex Exchange) error {
-	raw, err := src.head(false)
+	raw, err := src.head(false, MaxHead)
 	if err == nil {
 		err = h.parse(raw, ex)
 	}

@@ -1,0 +1,150 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+
+	"agentproxy/adapters/gateway/wire"
+	"agentproxy/domain/egress"
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/domain/traffic"
+)
+
+// noHop stands for an upstream proxy that a route should have and has not. It
+// cannot be reached: what was sold as another's address must not leave from ours.
+var noHop supply.Endpoint
+
+// hopOf is the upstream proxy of an exit; nil says that targets are dialled from
+// the exit itself.
+func hopOf(r *traffic.Route, i int) *supply.Endpoint {
+	switch {
+	case len(r.Hops) == 0:
+		return nil
+	case i < len(r.Hops):
+		return &r.Hops[i]
+	}
+	return &noHop
+}
+
+// chain judges a target and connects a client to it through an upstream proxy.
+// What the target has said already is in in, which reads from the connection. The
+// latency is that of connection and handshake, without the lookups.
+func (g *Gateway) chain(c *conn, t wire.Target, hop *supply.Endpoint, in *wire.Reader) (*net.TCPConn, time.Duration, *refusal) {
+	ctx, cancel := context.WithCancel(g.ctx)
+	defer cancel()
+	// Only interruptions cancel it by this; the parts have limits of their own.
+	c.dialing.Store(&dialing{until: 1<<63 - 1, cancel: cancel})
+	defer c.dialing.Store(nil)
+	if c.interrupted() {
+		return nil, 0, interruption(cause(c.cause.Load()))
+	}
+	tcp, took, ref := g.judgedThrough(ctx, t, hop, in)
+	switch {
+	case ref == nil:
+		g.metrics.dialled(took)
+	case c.interrupted():
+		ref = interruption(cause(c.cause.Load()))
+	case ref == upstreamForbidden:
+		g.warn(&g.warnedHop, "a provider named a proxy that must not be dialled", "session_id", c.entry.Load().id, "host", hop.Host)
+	}
+	return tcp, took, ref
+}
+
+// judgedThrough lets the name itself be sent on, after all its addresses were
+// judged. An address goes in the form in which it was judged.
+func (g *Gateway) judgedThrough(ctx context.Context, t wire.Target, hop *supply.Endpoint, in *wire.Reader) (*net.TCPConn, time.Duration, *refusal) {
+	if _, ref := g.lookUp(ctx, t, netip.Addr{}, false); ref != nil {
+		return nil, 0, ref
+	}
+	if addr, _ := egress.ParseHost(t.Host); addr.IsValid() {
+		t.Host = addr.Unmap().String()
+	}
+	return g.through(ctx, t, hop, in)
+}
+
+// through connects to a target through an upstream proxy, within Timing.Connect
+// and as long as ctx lasts. It is not metered.
+func (g *Gateway) through(ctx context.Context, t wire.Target, hop *supply.Endpoint, in *wire.Reader) (*net.TCPConn, time.Duration, *refusal) {
+	addrs, ref := g.lookUp(ctx, wire.Target{Host: hop.Host, Port: hop.Port}, netip.Addr{}, hop.Trusted)
+	if ref != nil {
+		return nil, 0, hopUnknown(ref)
+	}
+	began := mono()
+	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timing.Connect)
+	defer cancel()
+	var tcp *net.TCPConn
+	for _, addr := range addrs {
+		// The exit is the upstream's address, so it is nothing to bind to.
+		if tcp, ref = g.dial(ctx, addr, netip.Addr{}); ref == nil {
+			break
+		}
+	}
+	if ref != nil {
+		return nil, mono() - began, hopSilent(ref)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = tcp.SetDeadline(past) })
+	ref = g.ask(ctx, tcp, in, t, hop)
+	if !stop() && (ref == nil || ref == upstreamGone) {
+		ref = upstreamTimeout
+	}
+	if ref != nil {
+		_ = tcp.Close()
+		in.Free()
+		return nil, mono() - began, ref
+	}
+	return tcp, mono() - began, nil
+}
+
+// ask speaks the upstream's protocol until the tunnel is open.
+func (g *Gateway) ask(ctx context.Context, tcp *net.TCPConn, in *wire.Reader, t wire.Target, hop *supply.Endpoint) *refusal {
+	in.Reset(tcp)
+	if hop.Protocol == session.SOCKS5 {
+		return socksAnswered(wire.SocksConnect(tcp, t, hop.User, hop.Password))
+	}
+	if _, err := tcp.Write(wire.AppendConnect(nil, t, hop.User, hop.Password)); err != nil {
+		return upstreamGone
+	}
+	a, err := wire.ReadAnswer(in)
+	var bad *wire.Error
+	switch {
+	case errors.As(err, &bad):
+		return upstreamFailed.says("the proxy's answer is malformed: " + bad.Reason)
+	case err != nil:
+		return upstreamGone
+	case a.Open():
+		return nil
+	}
+	// The beginning of the body is worth a moment. An interruption stays one.
+	_ = tcp.SetReadDeadline(time.Now().Add(reasonGrace))
+	if ctx.Err() != nil {
+		return upstreamGone
+	}
+	body, cut := a.Beginning(in, maxReasonBody+2*maxSecret)
+	return httpAnswered(&a, g.cfg.Now()).says(reasonOf(&a, body, cut, hop))
+}
+
+// hopUnknown is why an upstream's address was not found, or may not be dialled.
+func hopUnknown(ref *refusal) *refusal {
+	switch {
+	case ref == nameSilent:
+		return upstreamTimeout
+	case ref.code == targetRefused.code:
+		return upstreamForbidden
+	}
+	return upstreamUnreachable
+}
+
+// hopSilent is why an upstream could not be connected to.
+func hopSilent(ref *refusal) *refusal {
+	switch ref {
+	case targetSilent:
+		return upstreamTimeout
+	case outOfSockets:
+		return ref
+	}
+	return upstreamUnreachable
+}

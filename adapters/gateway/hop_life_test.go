@@ -1,0 +1,270 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/gateway"
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/domain/traffic"
+)
+
+// silent accepts and says no more than a beginning.
+func silent(beginning string) func(net.Conn) {
+	return func(c net.Conn) { fmt.Fprint(c, beginning); _, _ = io.Copy(io.Discard, c) }
+}
+
+// Whatever a connection waits for on its way through an upstream, the end of its
+// session ends the waiting: here every time limit is an hour.
+func TestTerminateStopsTheWayThroughAHop(t *testing.T) {
+	for _, tc := range []struct {
+		name, target string
+		hop          supply.Endpoint
+		http, socks  func(net.Conn)
+	}{
+		{name: "the target's name", target: "slow.test:80"},
+		{name: "the proxy's name", hop: supply.Endpoint{Host: "slow.test", Port: 80}},
+		{name: "the answer", http: silent("")},
+		{name: "the rest of the answer", http: silent("HTTP/1.1 200 OK\r\n")},
+		{name: "the reply", hop: supply.Endpoint{Protocol: session.SOCKS5}, socks: silent("\x05")},
+	} {
+		for _, plain := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, plain %v", tc.name, plain), func(t *testing.T) {
+				s := newSeller(t, "u", "secret")
+				s.set(func(m *manner) { m.http, m.socks = tc.http, tc.socks })
+				asked := make(chan struct{}, 2)
+				w := begin(t, newBooks(t), func(c *gateway.Config) {
+					c.Resolver = watched{names, asked}
+					c.Timing.Connect, c.Timing.Resolve = time.Hour, time.Hour
+				})
+				id := w.add(1, 0)
+				hop := s.hop(tc.hop.Protocol)
+				if tc.hop.Host != "" {
+					hop.Host, hop.Port = tc.hop.Host, tc.hop.Port
+				}
+				w.via(id, hop)
+				target := tc.target
+				if target == "" {
+					target = "127.0.0.1:80"
+				}
+				c := w.dial()
+				if plain {
+					fmt.Fprintf(c, "GET http://%s/ HTTP/1.1\r\nHost: x\r\n%s\r\n", target, basic(user(id, 0), password(id)))
+				} else {
+					fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: x\r\n%s\r\n", target, basic(user(id, 0), password(id)))
+				}
+				if tc.http == nil && tc.socks == nil {
+					<-asked
+				} else {
+					waitFor(t, "the upstream to be asked", func() bool { targets, _ := s.targets(); return len(targets) == 1 })
+				}
+				w.change(id, func(r *traffic.Route) { r.Status = session.Terminated })
+				w.Changed(id)
+				if res, body := response(t, c); res.StatusCode != 410 || !strings.Contains(body, "SESSION_EXPIRED") {
+					t.Errorf("%d %s", res.StatusCode, body)
+				}
+				if o := w.observed(); len(o) != 1 || o[0].Code != "SESSION_EXPIRED" || o[0].Evidence != "" {
+					t.Errorf("observed %+v", o)
+				}
+			})
+		}
+	}
+}
+
+// watched tells when it is asked for the slow name.
+type watched struct {
+	resolver
+	asked chan struct{}
+}
+
+func (w watched) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
+	if host == "slow.test" {
+		w.asked <- struct{}{}
+	}
+	return w.resolver.LookupNetIP(ctx, network, host)
+}
+
+func TestTerminateCutsATunnelThroughAHop(t *testing.T) {
+	s := newSeller(t, "u", "secret")
+	w := begin(t, newBooks(t), nil)
+	id := w.add(1, 0)
+	w.via(id, s.hop(session.HTTP))
+	l, ended := listen(t), make(chan struct{})
+	go serve(l, func(c net.Conn) { _, _ = io.Copy(c, c); close(ended) })
+	c := w.connect(id, l.Addr().String())
+	_, _ = io.WriteString(c, "x")
+	_, _ = io.ReadFull(c, make([]byte, 1))
+	w.change(id, func(r *traffic.Route) { r.Status = session.Terminated })
+	w.Changed(id)
+	if _, err := c.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("not cut")
+	}
+	<-ended
+	if u := w.settled(id); u.Up != 1 || u.Down != 1 {
+		t.Errorf("usage %+v", u)
+	}
+}
+
+func TestStopEndsTheWayThroughAHop(t *testing.T) {
+	s := newSeller(t, "u", "secret")
+	s.answers(silent(""))
+	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Connect = time.Hour })
+	id := w.add(1, 0)
+	w.via(id, s.hop(session.HTTP))
+	fmt.Fprintf(w.dial(), "CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: x\r\n%s\r\n", basic(user(id, 0), password(id)))
+	waitFor(t, "the upstream to be asked", func() bool { targets, _ := s.targets(); return len(targets) == 1 })
+	_ = w.Stop(context.Background()) // waits for every connection
+}
+
+// A kept connection serves the same session, hop and rotation alone: the exit
+// behind it is not known here, and may be the same user's.
+func TestKeptConnectionsEndWithTheirHop(t *testing.T) {
+	s := newSeller(t, "", "")
+	w := begin(t, newBooks(t), nil)
+	site := newSite(t, func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, "ok") })
+	one, two := w.add(1, 0), w.add(2, 0)
+	hop := s.hop(session.HTTP)
+	hop.User = "u-1"
+	for _, id := range []string{one, two} {
+		w.via(id, hop)
+	}
+	requests := 0
+	get := func(id string, number int) {
+		t.Helper()
+		requests++
+		c := w.dial()
+		defer c.Close()
+		fmt.Fprintf(c, "GET %s/ HTTP/1.1\r\nHost: x\r\n%s\r\n", site.URL, basic(user(id, number), password(id)))
+		if res, body := response(t, c); res.StatusCode != 200 || body != "ok" {
+			t.Fatalf("%d %s", res.StatusCode, body)
+		}
+		waitFor(t, "the request's end", func() bool { return len(w.observed()) == requests })
+		// The connection is kept before the gateway waits for the next request.
+		_, _ = io.WriteString(c, "GARBAGE\r\n\r\n")
+		response(t, c)
+	}
+	opened := func(want int, what string) {
+		t.Helper()
+		if targets, users := s.targets(); len(targets) != want {
+			t.Errorf("%s: %d connections through the upstream by %v, want %d", what, len(targets), users, want)
+		}
+	}
+	get(one, 0)
+	get(one, 0)
+	opened(1, "the same session")
+	get(two, 0)
+	opened(2, "another session with the same user")
+	rotate := func(edit func(*supply.Endpoint)) {
+		w.change(one, func(r *traffic.Route) {
+			next := r.Hops[0]
+			edit(&next)
+			r.Hops, r.Rotation = []supply.Endpoint{next}, r.Rotation+1
+		})
+		w.Changed(one)
+	}
+	rotate(func(e *supply.Endpoint) { e.User = "u-2" })
+	get(one, 1)
+	opened(3, "after a rotation to another user")
+	get(one, 0)
+	opened(3, "an old user name of ours is the current exit")
+	rotate(func(*supply.Endpoint) {})
+	get(one, 2)
+	opened(4, "after a rotation with the same user")
+	w.change(one, func(r *traffic.Route) { r.Hops = nil })
+	w.Changed(one)
+	get(one, 2)
+	opened(4, "without a hop")
+}
+
+// Metering and cap are those of a direct way.
+func TestLimitIsNeverExceededThroughAHop(t *testing.T) {
+	for _, p := range []session.Protocol{session.HTTP, session.SOCKS5} {
+		s := newSeller(t, "u", "secret")
+		const limit = 5_000_000
+		w := begin(t, newBooks(t), nil)
+		id, free := w.add(1, limit), w.add(2, 0)
+		w.via(id, s.hop(p))
+		w.via(free, s.hop(p))
+		target := newCounting(t)
+		var delivered atomic.Int64
+		var wg sync.WaitGroup
+		var tunnels []*net.TCPConn
+		for range 8 {
+			tunnels = append(tunnels, w.connect(id, target.addr()))
+		}
+		for _, c := range tunnels {
+			wg.Go(func() { delivered.Add(download(t, c, 1_000_000)) })
+		}
+		wg.Wait()
+		if u := w.settled(id); u.Used() != limit || u.Down != delivered.Load() {
+			t.Errorf("%s: used %+v of %d, delivered %d", p, u, limit, delivered.Load())
+		}
+		if status := w.connectAs(w.dial(), basic(user(id, 0), password(id)), target.addr()); status != 402 {
+			t.Errorf("%s: the next connection: %d, want 402", p, status)
+		}
+		up, down := int64(3<<20), int64(5<<20)
+		before := [2]int64{target.in.Load(), target.out.Load()}
+		c := w.connect(free, target.addr())
+		go func() { _, _ = c.Write(order(up, down)); _, _ = io.CopyN(c, zeros{}, up) }()
+		if _, err := io.Copy(io.Discard, c); err != nil {
+			t.Error(err)
+		}
+		_ = c.Close()
+		if u := w.settled(free); u.Up != up+16 || u.Down != down || target.in.Load()-before[0] != up+16 || target.out.Load()-before[1] != down {
+			t.Errorf("%s: usage %+v, want %d up and %d down", p, u, up+16, down)
+		}
+	}
+}
+
+// Early bytes of the target stop at a closed fence like all others.
+func TestEarlyBytesWaitForTheFence(t *testing.T) {
+	s := newSeller(t, "u", "secret")
+	hold, release := make(chan struct{}), make(chan struct{})
+	s.answers(func(c net.Conn) {
+		close(hold)
+		<-release
+		fmt.Fprint(c, "HTTP/1.1 200 OK\r\n\r\nbanner")
+		_, _ = io.Copy(io.Discard, c)
+	})
+	const fence = 200 * time.Millisecond
+	w := begin(t, newBooks(t), func(c *gateway.Config) {
+		c.Timing.StopAfter, c.Timing.Heartbeat, c.Timing.IdleGive = fence, 50*time.Millisecond, 10*time.Second
+	})
+	id := w.add(1, 0)
+	w.via(id, s.hop(session.HTTP))
+	c := w.dial()
+	fmt.Fprintf(c, "CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: x\r\n%s\r\n", basic(user(id, 0), password(id)))
+	<-hold
+	w.outage(true)
+	time.Sleep(2 * fence) // until the fence has closed
+	close(release)
+	r := bufio.NewReader(c)
+	if res, err := http.ReadResponse(r, &http.Request{Method: "CONNECT"}); err != nil || res.StatusCode != 200 {
+		t.Fatal(res, err)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(fence))
+	if b, err := r.Peek(1); err == nil {
+		t.Errorf("%q came through a closed fence", b)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	w.outage(false)
+	got := make([]byte, 6)
+	if _, err := io.ReadFull(c, got); err != nil || string(got) != "banner" {
+		t.Errorf("%q, %v", got, err)
+	}
+	_ = c.Close()
+	waitFor(t, "the report", func() bool { return w.usage(id).Down == 6 })
+}

@@ -1,0 +1,34 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"agentproxy/domain"
+)
+
+// callbackLimit is the most that a provider's call may hold.
+const callbackLimit = 64 << 10
+
+type callbackInput struct {
+	Provider string `path:"provider" pattern:"^[a-z0-9_-]{1,32}$" patternDescription:"the name of a provider"`
+}
+
+type callbackReply struct {
+	Accepted bool `json:"accepted"`
+}
+
+// declareCallbacks declares what providers call.
+func (s *Server) declareCallbacks() {
+	op(s, operation{ID: "provider-callback", Method: http.MethodPost, Path: "/providers/{provider}/callback", Tag: "service",
+		Summary: "A provider tells that an order has changed", Open: true, Signed: true, OwnBody: map[string]any{}, BodyLimit: callbackLimit,
+		Doc:     "For providers, not for agents. The call is signed by the provider, and says only that the order is to be read again.",
+		Refuses: []*domain.Error{domain.ErrInvalid},
+		OK:      []reply{{ok, "The orders are read soon.", callbackReply{true}, nil}},
+		Example: map[string]any{"event": "proxy.status.changed"},
+	}, func(ctx context.Context, in *callbackInput) (int, callbackReply, error) {
+		c := callIn(ctx)
+		err := s.Sessions.Callback(ctx, in.Provider, c.gin.Request.Header, c.body)
+		return ok, callbackReply{err == nil}, err
+	})
+}

@@ -1,0 +1,64 @@
+package storage
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"agentproxy/domain/supply"
+)
+
+// upstreamColumns are the columns of an order of a provider; the first
+// upstreamFixed of them are written once. Put counts on the id being the first of
+// them, and status and ref the first two of the others.
+var upstreamColumns = []string{
+	"id", "kind", "session_id", "provider", "type", "sku", "country", "city", "quantity", "days", "bytes", "max_cost",
+	"planned_at",
+	"status", "ref", "state", "before_refs", "before_amount", "before_known", "goods", "cost", "class", "reason",
+	"sent_at", "decided_at", "next_at", "frozen_at", "lost_at", "closed_at", "expires_at",
+}
+
+const upstreamFixed = 13
+
+var upstreamSelect = strings.Join(upstreamColumns, ", ")
+
+func upstreamValues(o supply.Order) ([]any, error) {
+	refs, err := json.Marshal(o.Before.Refs)
+	if err != nil {
+		return nil, err
+	}
+	in := o.Intent
+	return []any{
+		o.ID, string(o.Kind), o.SessionID, o.Provider, string(in.Type), in.SKU, in.Location.Country, in.Location.City,
+		in.Quantity, in.Days, in.Bytes, int64(in.MaxCost), micros(o.PlannedAt),
+		string(o.Status), o.Ref, string(o.State), string(refs), int64(o.Before.Funds.Amount), flag(o.Before.Funds.Known),
+		bytesOf(o.Goods), int64(o.Cost), string(o.Class), o.Reason, micros(o.SentAt), micros(o.DecidedAt),
+		micros(o.NextAt), micros(o.FrozenAt), micros(o.LostAt), micros(o.ClosedAt), micros(o.ExpiresAt),
+	}, nil
+}
+
+func scanUpstreamOrder(row cursor) (o supply.Order, err error) {
+	var refs string
+	var planned, sent, decided, next, frozen, lost, closed, expires int64
+	in := &o.Intent
+	err = row.Scan(
+		&o.ID, &o.Kind, &o.SessionID, &o.Provider, &in.Type, &in.SKU, &in.Location.Country, &in.Location.City,
+		&in.Quantity, &in.Days, &in.Bytes, &in.MaxCost, &planned,
+		&o.Status, &o.Ref, &o.State, &refs, &o.Before.Funds.Amount, &o.Before.Funds.Known,
+		&o.Goods, &o.Cost, &o.Class, &o.Reason, &sent, &decided,
+		&next, &frozen, &lost, &closed, &expires,
+	)
+	if err != nil {
+		return o, err
+	}
+	in.Key, in.SessionID = o.ID, o.SessionID
+	o.PlannedAt, o.SentAt, o.DecidedAt, o.NextAt = fromMicros(planned), fromMicros(sent), fromMicros(decided), fromMicros(next)
+	o.FrozenAt, o.LostAt, o.ClosedAt, o.ExpiresAt = fromMicros(frozen), fromMicros(lost), fromMicros(closed), fromMicros(expires)
+	if len(o.Goods) == 0 {
+		o.Goods = nil
+	}
+	if err := json.Unmarshal([]byte(refs), &o.Before.Refs); err != nil {
+		return o, fmt.Errorf("refs before order %s: %w", o.ID, err)
+	}
+	return o, nil
+}

@@ -1,0 +1,102 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/domain/traffic"
+	"agentproxy/ports"
+)
+
+// DirectProxy is an upstream proxy that an agent is given as it is.
+type DirectProxy struct {
+	HTTP, SOCKS5 supply.Endpoint // the zero Endpoint: not spoken
+}
+
+// pollDirect is how often a provider is asked what passed through a direct
+// session.
+const pollDirect = 30 * time.Second
+
+// direct reports whether a session's address is the provider's own proxy.
+func (u *Sessions) direct(s session.Session) bool {
+	p, err := u.catalog.product(s.ProductNo)
+	return err == nil && p.Direct
+}
+
+// withDirect adds the upstream proxies to the view of a direct session.
+func (u *Sessions) withDirect(ctx context.Context, v *SessionView) error {
+	if v.Status != session.Active || !u.direct(v.Session) {
+		return nil
+	}
+	p, known := u.catalog.provider(v.Provider)
+	if !known {
+		return nil
+	}
+	byHTTP, err := u.endpoints(ctx, p, v.Session, session.HTTP)
+	if err != nil {
+		return err
+	}
+	bySOCKS, err := u.endpoints(ctx, p, v.Session, session.SOCKS5)
+	if err != nil {
+		return err
+	}
+	v.Direct = make([]DirectProxy, len(byHTTP))
+	for i := range byHTTP {
+		if byHTTP[i].Protocol == session.HTTP {
+			v.Direct[i].HTTP = byHTTP[i]
+		}
+		if bySOCKS[i].Protocol == session.SOCKS5 {
+			v.Direct[i].SOCKS5 = bySOCKS[i]
+		}
+	}
+	return nil
+}
+
+// pollUsage books what a provider counted of a direct session. What it counted
+// beyond the limit is not charged.
+func (u *Sessions) pollUsage(ctx context.Context, p ports.Provider, s session.Session, o supply.Order) error {
+	d, ok := p.(ports.Dynamic)
+	if !ok || s.Type != session.Dynamic {
+		return nil
+	}
+	bounded, cancel := call(ctx)
+	defer cancel()
+	used, err := d.Usage(bounded, o.Ref)
+	u.count(p, "usage", err)
+	if err != nil || used.Gone {
+		return err
+	}
+	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+		if s.Status != session.Active {
+			return nil
+		}
+		before, err := b.tx.Traffic().Usage(ctx, s.ID)
+		if err != nil {
+			return err
+		}
+		more := min(used.Bytes, s.Bytes) - before.Used()
+		if more <= 0 {
+			return nil
+		}
+		delta := traffic.Delta{Down: more, At: b.now}
+		if err := b.tx.Traffic().PutUsage(ctx, s.ID, delta); err != nil {
+			return err
+		}
+		hour := b.now.Truncate(time.Hour)
+		if err := b.tx.Traffic().Record(ctx, s.AgentID, s.ID, hour, ports.Totals{Down: more}); err != nil {
+			return err
+		}
+		if err := b.tx.Counters().Add(ctx, s.AgentID, ports.Tally{Bytes: more}); err != nil {
+			return err
+		}
+		if before.Used()+more >= s.Bytes {
+			return u.expire(ctx, b.tx, s, session.TrafficExhausted, b.now)
+		}
+		if before.UpdatedAt.Before(hour) {
+			return settleLater(ctx, b.tx, s.ID, hour.Add(time.Hour), b.now)
+		}
+		return nil
+	})
+}

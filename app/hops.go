@@ -1,0 +1,78 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/ports"
+)
+
+// hops are the upstream proxies of an active session's exits, one for each; nil:
+// the exits are this host's.
+func (u *Sessions) hops(ctx context.Context, s session.Session) ([]supply.Endpoint, error) {
+	p, ok := u.catalog.provider(s.Provider)
+	if !ok {
+		return nil, ports.ErrProvider.Msgf("the provider of this session is not configured any more")
+	}
+	if u.direct(s) {
+		return nil, session.ErrNotFound // its address is not the gateway's
+	}
+	if !p.Capabilities().Chained {
+		return nil, nil
+	}
+	return u.endpoints(ctx, p, s, "")
+}
+
+// endpoints are the upstream proxies of a session's exits, for a protocol; empty:
+// whichever the provider prefers.
+func (u *Sessions) endpoints(ctx context.Context, p ports.Provider, s session.Session, proto session.Protocol) ([]supply.Endpoint, error) {
+	var g goods
+	if !p.Capabilities().Local {
+		var err error
+		if g, err = u.goodsOf(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	if s.Type == session.Dynamic {
+		d, ok := p.(ports.Dynamic)
+		if !ok {
+			return nil, ports.ErrProvider
+		}
+		e, err := d.Endpoint(g.Access, supply.Target{Location: s.Location, Token: supply.Token(s.ID, s.Rotation.Count), Protocol: proto})
+		if err != nil {
+			return nil, fmt.Errorf("the endpoint of %s: %w", s.ID, err)
+		}
+		return []supply.Endpoint{e}, nil
+	}
+	list := make([]supply.Endpoint, len(s.Exits))
+	for i, exit := range s.Exits {
+		for _, ip := range g.IPs {
+			if ip.Addr == exit.IP {
+				list[i], _ = ip.Endpoint(proto)
+			}
+		}
+		if list[i].Host == "" {
+			return nil, ports.ErrProvider.Msgf("the upstream does not tell how to reach an address of this session")
+		}
+	}
+	return list, nil
+}
+
+// goodsOf is what was delivered for a session.
+func (u *Sessions) goodsOf(ctx context.Context, s session.Session) (g goods, err error) {
+	var orders []supply.Order
+	err = u.store.Look(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		orders, err = tx.Orders().Of(ctx, s.ID)
+		return err
+	})
+	if err != nil {
+		return g, err
+	}
+	o, ok := purchased(orders)
+	if !ok {
+		return g, ports.ErrProvider.Msgf("nothing was bought for this session")
+	}
+	return u.unseal(o)
+}

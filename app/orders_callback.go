@@ -1,0 +1,75 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"agentproxy/domain"
+	"agentproxy/domain/supply"
+	"agentproxy/ports"
+)
+
+// errNoCallback answers calls for a provider that calls nobody.
+var errNoCallback = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND", Message: "no provider of this name calls back"}
+
+// Callback takes a provider's call that an order has changed. It is only a hint:
+// the orders that it may be about are read again, soon.
+func (u *Sessions) Callback(ctx context.Context, provider string, header http.Header, body []byte) error {
+	p, ok := u.catalog.provider(provider)
+	calls, ok2 := p.(ports.Callbacks)
+	if !ok || !ok2 {
+		return errNoCallback
+	}
+	refs, err := calls.Callback(header, body, u.clock.Now())
+	u.count(p, "callback", err)
+	if err != nil {
+		return domain.ErrInvalid.Msgf("the signature of the call does not hold")
+	}
+	return u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		orders, err := u.meant(ctx, tx, provider, refs)
+		if err != nil {
+			return err
+		}
+		now := u.clock.Now()
+		for _, o := range orders {
+			if !o.NextAt.IsZero() && o.NextAt.After(now) && o.Status != supply.Sent && o.Status != supply.Planned {
+				o.NextAt = now
+				if err := tx.Orders().Put(ctx, o); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// meant are the orders that a call names; without a name, those of the provider
+// that are on their way.
+func (u *Sessions) meant(ctx context.Context, tx ports.Tx, provider string, refs []string) (orders []supply.Order, err error) {
+	for _, ref := range refs {
+		o, err := tx.Orders().ByRef(ctx, provider, ref)
+		if errors.Is(err, supply.ErrOrderNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		orders = append(orders, o)
+	}
+	if len(refs) > 0 {
+		return orders, nil
+	}
+	for _, status := range []supply.Status{supply.Unknown, supply.Confirmed} {
+		list, err := tx.Orders().List(ctx, ports.OrderFilter{Provider: provider, Status: status}, domain.Page{Number: 1, Size: domain.MaxPageSize})
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range list.Items {
+			if status == supply.Unknown || o.State == supply.Pending {
+				orders = append(orders, o)
+			}
+		}
+	}
+	return orders, nil
+}

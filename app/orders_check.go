@@ -1,0 +1,193 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/ports"
+)
+
+// await reads an order that the provider has accepted and not delivered yet.
+// After supply.FreezeAfter the operator is told.
+func (u *Sessions) await(ctx context.Context, s session.Session, o supply.Order) error {
+	p, ok := u.catalog.provider(o.Provider)
+	if !ok {
+		return u.later(ctx, o, "the provider is not configured")
+	}
+	bounded, cancel := call(ctx)
+	defer cancel()
+	d, err := p.Read(bounded, o.Ref)
+	u.count(p, "read", err)
+	if supply.ClassOf(err) == supply.NotFound && u.clock.Now().Sub(o.SentAt) >= supply.SettleFor {
+		d, err = supply.Delivery{Ref: o.Ref, State: supply.Gone}, nil
+	}
+	if err != nil {
+		return u.later(ctx, o, supply.ReasonOf(err))
+	}
+	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+		if o.Status != supply.Confirmed || !o.ClosedAt.IsZero() {
+			return nil
+		}
+		o.NextAt = time.Time{}
+		if o = o.Take(d, b.now); d.State == supply.Pending && b.now.Sub(o.SentAt) >= supply.FreezeAfter && o.FrozenAt.IsZero() {
+			o.FrozenAt = b.now
+			u.log.Error("an upstream order is not delivered for a day", "order_id", o.ID, "session_id", o.SessionID, "provider", o.Provider)
+		}
+		return u.taken(ctx, b, s, o, d)
+	})
+}
+
+// later puts an order off.
+func (u *Sessions) later(ctx context.Context, o supply.Order, reason string) error {
+	return u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, o supply.Order) error {
+		if reason != "" {
+			o.Reason = reason
+		}
+		o.NextAt = b.now.Add(supply.Patience(b.now.Sub(o.DecidedAt)))
+		return b.tx.Orders().Put(ctx, o)
+	})
+}
+
+// closeOrder gives up what was bought for a session that has ended. What cannot
+// be given up runs to its end.
+func (u *Sessions) closeOrder(ctx context.Context, s session.Session, o supply.Order) error {
+	p, ok := u.catalog.provider(o.Provider)
+	if !ok {
+		return u.later(ctx, o, "the provider is not configured")
+	}
+	reason := ""
+	if o.Kind == supply.Purchase {
+		bounded, cancel := call(ctx)
+		defer cancel()
+		err := p.Cancel(bounded, o.Ref)
+		u.count(p, "cancel", err)
+		switch supply.ClassOf(err) {
+		case "", supply.NotFound:
+		case supply.Unsupported:
+			reason = "it runs to its end at the provider"
+		default:
+			return u.later(ctx, o, supply.ReasonOf(err))
+		}
+	}
+	return u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, o supply.Order) error {
+		o.ClosedAt, o.NextAt, o.Reason = b.now, time.Time{}, reason
+		return b.tx.Orders().Put(ctx, o)
+	})
+}
+
+// check asks whether a live order is still there, and takes over what has
+// changed. One that is gone for supply.LostAfter ends the session, and the unused
+// part is refunded.
+func (u *Sessions) check(ctx context.Context, s session.Session, o supply.Order) error {
+	p, ok := u.catalog.provider(o.Provider)
+	if !ok {
+		return u.later(ctx, o, "the provider is not configured")
+	}
+	if u.direct(s) {
+		if err := u.pollUsage(ctx, p, s, o); err != nil {
+			return u.later(ctx, o, supply.ReasonOf(err))
+		}
+	}
+	bounded, cancel := call(ctx)
+	defer cancel()
+	d, err := p.Read(bounded, o.Ref)
+	u.count(p, "read", err)
+	gone := supply.ClassOf(err) == supply.NotFound || err == nil && d.State == supply.Gone
+	if err != nil && !gone {
+		return u.later(ctx, o, supply.ReasonOf(err))
+	}
+	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+		switch {
+		case o.Status != supply.Confirmed || !o.ClosedAt.IsZero() || s.Status != session.Active:
+			return nil
+		case gone && o.LostAt.IsZero():
+			o.LostAt, o.NextAt = b.now, b.now.Add(supply.LostAfter)
+			return b.tx.Orders().Put(ctx, o)
+		case gone && b.now.Sub(o.LostAt) < supply.LostAfter:
+			o.NextAt = o.LostAt.Add(supply.LostAfter)
+			return b.tx.Orders().Put(ctx, o)
+		case gone:
+			o.State, o.ClosedAt, o.NextAt = supply.Gone, b.now, time.Time{}
+			if err := b.tx.Orders().Put(ctx, o); err != nil {
+				return err
+			}
+			_, err := u.terminate(ctx, b.tx, s, session.ProviderLost, b.now)
+			return err
+		}
+		return u.refresh(ctx, b, s, o, d)
+	})
+}
+
+// refresh takes over what a provider changed of a live order: new credentials, a
+// new end, an address that it replaced.
+func (u *Sessions) refresh(ctx context.Context, b books, s session.Session, o supply.Order, d supply.Delivery) (err error) {
+	if d.State == supply.Live {
+		if o.Goods, err = u.seal(o, d); err != nil {
+			return err
+		}
+	}
+	o = o.Take(d, b.now)
+	o.LostAt, o.NextAt = time.Time{}, b.now.Add(u.checkAfter(s))
+	exits := exitsOf(s, d)
+	if s.Type == session.Static && d.State == supply.Live && len(exits) == s.Quantity && !sameExits(exits, s.Exits) {
+		ips := make([]string, len(exits))
+		for i, e := range exits {
+			ips[i] = e.IP.String()
+		}
+		if err := b.tx.Addresses().Free(ctx, s.ID); err != nil {
+			return err
+		}
+		if err := b.tx.Addresses().Take(ctx, s.Provider, s.ID, ips); err != nil {
+			return err
+		}
+		s.Exits = exits
+		if err := note(ctx, b.tx, u.ids, s.ID, "replaced", "", b.now); err != nil {
+			return err
+		}
+		if err := b.tx.Sessions().Put(ctx, s); err != nil {
+			return err
+		}
+	}
+	return b.tx.Orders().Put(ctx, o)
+}
+
+// sameExits compares without regard to the order.
+func sameExits(a, b []session.Exit) bool {
+	for _, e := range a {
+		if !slices.Contains(b, e) {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// endOrders sees to the orders of a session that ends, in its unit: what was not
+// sent is not sent any more, what is there is given up.
+func (u *Sessions) endOrders(ctx context.Context, tx ports.Tx, s session.Session, now time.Time) error {
+	orders, err := tx.Orders().Of(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	for _, o := range orders {
+		switch {
+		case o.Status == supply.Planned:
+			if o, err = o.Refuse(supply.Temporary, "the session ended first", now); err != nil {
+				return err
+			}
+		case o.Status == supply.Confirmed && o.ClosedAt.IsZero():
+			o.NextAt = now
+		default:
+			continue
+		}
+		if err := tx.Orders().Put(ctx, o); err != nil {
+			return err
+		}
+	}
+	if len(orders) == 0 {
+		return nil
+	}
+	return tx.Jobs().Insert(ctx, ports.Job{Kind: ReleaseJob, SessionID: s.ID}, now)
+}

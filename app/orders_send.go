@@ -1,0 +1,227 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/ports"
+)
+
+// waitTurn is how long an order waits for another one like it.
+const waitTurn = 2 * time.Second
+
+// send places a planned order: what may be read is read first, then the order is
+// marked as sent, and then there is one call that may spend money.
+func (u *Sessions) send(ctx context.Context, s session.Session, o supply.Order) error {
+	if o.Kind == supply.Renewal {
+		return u.sendRenewal(ctx, s, o)
+	}
+	if s.Status != session.Creating {
+		return u.refuse(ctx, o, supply.Temporary, "the session ended first")
+	}
+	p, ok := u.catalog.provider(o.Provider)
+	if !ok {
+		return u.refuse(ctx, o, supply.Invalid, "the provider is not configured")
+	}
+	before, err := u.survey(ctx, p, o)
+	if err != nil {
+		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
+	}
+	if sent, err := u.markSent(ctx, o, before); err != nil || !sent {
+		return err
+	}
+	return u.place(ctx, p, o)
+}
+
+// provenClass is the class of a call that buys nothing, whatever became of it.
+func provenClass(err error) supply.Class {
+	if c := supply.ClassOf(err); c != supply.Ambiguous {
+		return c
+	}
+	return supply.Temporary
+}
+
+// survey asks what the order would cost and, where an order cannot be told by its
+// key, what the provider lists already.
+func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order) (before supply.Snapshot, err error) {
+	ctx, cancel := call(ctx)
+	defer cancel()
+	q, err := p.Quote(ctx, o.Intent)
+	u.count(p, "quote", err)
+	if err != nil {
+		return before, err
+	}
+	if q.Stock == supply.StockNo {
+		return before, supply.Refuse(supply.OutOfStock, "the provider has none")
+	}
+	if o.Intent.MaxCost > 0 && q.Cost > o.Intent.MaxCost {
+		return before, supply.Refuse(supply.Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
+	}
+	if caps := p.Capabilities(); caps.Labelled || caps.Repeatable {
+		return before, nil
+	}
+	found, err := p.Find(ctx, o.Intent)
+	u.count(p, "find", err)
+	if err != nil {
+		return before, err
+	}
+	for _, d := range found {
+		before.Refs = append(before.Refs, d.Ref)
+	}
+	before.Funds, err = p.Balance(ctx)
+	u.count(p, "balance", err)
+	return before, err
+}
+
+// markSent stores that an order is about to be sent; false: it is not to be, or
+// not yet. Where orders cannot be told apart by a key, those that are alike take
+// turns: then a new one in the provider's list has one possible cause.
+func (u *Sessions) markSent(ctx context.Context, o supply.Order, before supply.Snapshot) (sent bool, err error) {
+	p, _ := u.catalog.provider(o.Provider)
+	caps := p.Capabilities()
+	err = u.mark(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+		sent = false
+		if o.Status != supply.Planned || o.Kind == supply.Purchase && s.Status != session.Creating {
+			return nil // the next step sees why
+		}
+		if !caps.Labelled && !caps.Repeatable {
+			_, like, err := b.tx.Orders().Rivals(ctx, o)
+			if err != nil {
+				return err
+			}
+			if like > 0 {
+				o.Class, o.NextAt = supply.RateLimited, b.now.Add(waitTurn)
+				return b.tx.Orders().Put(ctx, o)
+			}
+		}
+		o.Class = ""
+		o, err := o.Send(before, b.now)
+		if err != nil {
+			return err
+		}
+		sent = true
+		return b.tx.Orders().Put(ctx, o)
+	})
+	return sent, err
+}
+
+// place makes the one call that buys, and stores what it proves.
+func (u *Sessions) place(ctx context.Context, p ports.Provider, o supply.Order) error {
+	bounded, cancel := call(ctx)
+	defer cancel()
+	d, err := p.Order(bounded, o.Intent)
+	u.count(p, "order", err)
+	switch c := supply.ClassOf(err); c {
+	case "":
+		return u.confirm(ctx, o, d)
+	case supply.Ambiguous:
+		return u.doubt(ctx, o, supply.ReasonOf(err))
+	default:
+		return u.refuse(ctx, o, c, supply.ReasonOf(err))
+	}
+}
+
+// ask resolves an unknown order by asking the provider. Only one that documents
+// an idempotency key is sent the order again, under its own key, while somebody
+// still wants it.
+func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) error {
+	p, ok := u.catalog.provider(o.Provider)
+	if !ok {
+		return u.doubt(ctx, o, "the provider is not configured")
+	}
+	if o.Kind == supply.Renewal {
+		return u.askRenewal(ctx, p, o)
+	}
+	if p.Capabilities().Repeatable && s.Status == session.Creating && u.clock.Now().Sub(o.SentAt) < supply.FreezeAfter {
+		return u.place(ctx, p, o)
+	}
+	e, d, err := u.evidence(ctx, p, o)
+	if err != nil {
+		return u.doubt(ctx, o, supply.ReasonOf(err))
+	}
+	var verdict supply.Verdict
+	err = u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+		if verdict = supply.Wait; o.Status != supply.Unknown {
+			return nil
+		}
+		_, like, err := b.tx.Orders().Rivals(ctx, o)
+		if err != nil {
+			return err
+		}
+		e.Rivals = like > 0
+		if e.Known, err = b.tx.Orders().Known(ctx, o.Provider, refsOf(e.Found)); err != nil {
+			return err
+		}
+		if e.Spent, err = b.tx.Orders().Spent(ctx, o.Provider, o.SentAt); err != nil {
+			return err
+		}
+		var found supply.Delivery
+		if verdict, found = supply.Decide(o, p.Capabilities().Labelled, e, b.now); verdict == supply.Adopt && found.Ref == d.Ref {
+			o, err := o.Confirm(d, b.now)
+			if err != nil {
+				return err
+			}
+			return u.taken(ctx, b, s, o, d)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case verdict == supply.Absent:
+		return u.refuse(ctx, o, supply.Temporary, "the provider does not have it")
+	case verdict == supply.Wait:
+		return u.doubt(ctx, o, "")
+	}
+	return nil
+}
+
+// evidence is what the provider tells about an unknown order, and its whole
+// delivery, should it be found.
+func (u *Sessions) evidence(ctx context.Context, p ports.Provider, o supply.Order) (e supply.Evidence, d supply.Delivery, err error) {
+	ctx, cancel := call(ctx)
+	defer cancel()
+	e.Found, err = p.Find(ctx, o.Intent)
+	u.count(p, "find", err)
+	if err != nil {
+		return e, d, err
+	}
+	if !p.Capabilities().Labelled {
+		e.Funds, err = p.Balance(ctx)
+		u.count(p, "balance", err)
+		if err != nil {
+			return e, d, err
+		}
+	}
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		e.Known, err = tx.Orders().Known(ctx, o.Provider, refsOf(e.Found))
+		return err
+	})
+	if err != nil {
+		return e, d, err
+	}
+	verdict, found := supply.Decide(o, p.Capabilities().Labelled, e, u.clock.Now())
+	if verdict != supply.Adopt {
+		return e, d, nil
+	}
+	d, err = p.Read(ctx, found.Ref)
+	u.count(p, "read", err)
+	return e, d, err
+}
+
+func refsOf(list []supply.Delivery) []string {
+	refs := make([]string, len(list))
+	for i, d := range list {
+		refs[i] = d.Ref
+	}
+	return refs
+}
+
+// count tells the metrics of a provider's call.
+func (u *Sessions) count(p ports.Provider, operation string, err error) {
+	if u.cfg.Count != nil {
+		u.cfg.Count(p.Name(), operation, supply.ClassOf(err))
+	}
+}

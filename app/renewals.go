@@ -1,0 +1,221 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/ports"
+)
+
+// planExtension holds the cost of a renewal and stores what the seller is to be
+// asked for, in one unit. The end of the session moves when the seller has
+// confirmed.
+func (u *Sessions) planExtension(ctx context.Context, b books, in Renew, n renewal) (Done, string, error) {
+	orders, err := b.tx.Orders().Of(ctx, n.ID)
+	if err != nil {
+		return Done{}, "", err
+	}
+	bought, ok := purchased(orders)
+	if !ok {
+		return Done{}, "", ports.ErrProvider.Msgf("the provider does not know this session; buy a new one")
+	}
+	s := n.was
+	if err := b.hold(ctx, n.wallet, &s, n.cost, renewalOf(s)+":"+strconv.Itoa(len(orders)), 0); err != nil {
+		return Done{}, "", err
+	}
+	if err := b.tx.Sessions().Put(ctx, s); err != nil {
+		return Done{}, "", err
+	}
+	o := supply.Order{ID: u.ids.New(orderPrefix), Kind: supply.Renewal, SessionID: s.ID, Provider: s.Provider, Intent: bought.Intent,
+		Status: supply.Planned, Ref: bought.Ref, PlannedAt: b.now, NextAt: b.now.Add(inFlightFor)}
+	o.Intent.Key, o.Intent.Days, o.Intent.MaxCost = o.ID, n.days, 0
+	if err := b.tx.Orders().Insert(ctx, o); err != nil {
+		return Done{}, "", err
+	}
+	n.Session = s
+	return Done{View: u.view(n.SessionRead, b.now), Status: inFlight}, o.ID,
+		u.keep(ctx, b.tx, in.AgentID, in.Call, s.ID+orderMark+o.ID, inFlight, b.now)
+}
+
+// extend asks the seller, after the unit that held the money, and answers with
+// what is known: 200 renewed, 202 not known yet.
+func (u *Sessions) extend(ctx context.Context, in Renew, order string) (Done, error) {
+	unknown := u.drive(ctx, in.SessionID)
+	ctx = context.WithoutCancel(ctx)
+	var o supply.Order
+	err := u.store.Look(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		o, err = tx.Orders().Get(ctx, order)
+		return err
+	})
+	if err != nil {
+		return Done{}, err
+	}
+	status := 202
+	switch o.Status {
+	case supply.Confirmed:
+		status = 200
+	case supply.Refused:
+		return Done{}, ports.Refusal(o.Class)
+	default:
+		if unknown != nil {
+			u.log.Warn("a renewal is not known yet", "session_id", in.SessionID, "order_id", order, "err", unknown)
+		}
+	}
+	v, err := u.Read(ctx, in.AgentID, in.SessionID)
+	if err != nil {
+		return Done{}, err
+	}
+	return Done{View: v, Status: status}, u.answered(ctx, in.AgentID, in.Call, in.SessionID+orderMark+order, status)
+}
+
+// ends is when each address of a delivery ends, in the words of a Snapshot.
+func ends(d supply.Delivery) (list []string) {
+	for _, ip := range d.IPs {
+		at := ip.ExpiresAt
+		if at.IsZero() {
+			at = d.ExpiresAt
+		}
+		list = append(list, ip.Addr.String()+" "+at.UTC().Format(time.RFC3339))
+	}
+	return list
+}
+
+// advanced counts the addresses that end later than before.
+func advanced(before supply.Snapshot, d supply.Delivery) (n int) {
+	for _, end := range ends(d) {
+		if !slices.Contains(before.Refs, end) {
+			n++
+		}
+	}
+	return n
+}
+
+// sendRenewal asks when the addresses end, marks the renewal as sent, and makes
+// the one call that may spend money.
+func (u *Sessions) sendRenewal(ctx context.Context, s session.Session, o supply.Order) error {
+	known, _ := u.catalog.provider(o.Provider)
+	p, ok := known.(ports.Static)
+	switch {
+	case s.Status != session.Active:
+		return u.refuse(ctx, o, supply.Temporary, "the session ended first")
+	case !ok:
+		return u.refuse(ctx, o, supply.Invalid, "the provider is not configured")
+	}
+	bounded, cancel := call(ctx)
+	defer cancel()
+	d, err := p.Read(bounded, o.Ref)
+	u.count(p, "read", err)
+	if err != nil {
+		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
+	}
+	if sent, err := u.markSent(ctx, o, supply.Snapshot{Refs: ends(d)}); err != nil || !sent {
+		return err
+	}
+	return u.placeRenewal(ctx, p, o)
+}
+
+func (u *Sessions) placeRenewal(ctx context.Context, p ports.Static, o supply.Order) error {
+	bounded, cancel := call(ctx)
+	defer cancel()
+	done, err := p.Renew(bounded, o.Ref, o.Intent)
+	u.count(p, "renew", err)
+	if err != nil {
+		if c := supply.ClassOf(err); c != supply.Ambiguous {
+			return u.refuse(ctx, o, c, supply.ReasonOf(err))
+		}
+		return u.doubt(ctx, o, supply.ReasonOf(err))
+	}
+	renewed, class, reason := 0, supply.Class(""), ""
+	var end time.Time
+	for _, r := range done {
+		if r.Err == nil {
+			renewed++
+			if end.IsZero() || r.ExpiresAt.Before(end) {
+				end = r.ExpiresAt
+			}
+			continue
+		}
+		if class != supply.Ambiguous {
+			class, reason = supply.ClassOf(r.Err), supply.ReasonOf(r.Err)
+		}
+	}
+	switch {
+	case renewed == o.Intent.Quantity:
+		return u.renewalConfirmed(ctx, o, end)
+	case renewed == 0 && class != supply.Ambiguous && class != "":
+		return u.refuse(ctx, o, class, reason)
+	}
+	return u.doubt(ctx, o, strconv.Itoa(renewed)+" of "+strconv.Itoa(o.Intent.Quantity)+" addresses are renewed: "+reason)
+}
+
+// askRenewal reads the ends of the addresses again: all have moved, or none has
+// and it is too late for it. Some is for the operator.
+func (u *Sessions) askRenewal(ctx context.Context, p ports.Provider, o supply.Order) error {
+	bounded, cancel := call(ctx)
+	defer cancel()
+	d, err := p.Read(bounded, o.Ref)
+	u.count(p, "read", err)
+	if err != nil {
+		return u.doubt(ctx, o, supply.ReasonOf(err))
+	}
+	n := advanced(o.Before, d)
+	switch {
+	case n > 0 && n == len(d.IPs):
+		return u.renewalConfirmed(ctx, o, d.ExpiresAt)
+	case n == 0 && u.clock.Now().Sub(o.SentAt) >= supply.SettleFor && d.State == supply.Live:
+		return u.refuse(ctx, o, supply.Temporary, "the addresses end as before")
+	}
+	return u.doubt(ctx, o, strconv.Itoa(n)+" of "+strconv.Itoa(len(d.IPs))+" addresses are renewed")
+}
+
+// renewalConfirmed extends the session and charges what was held for it.
+func (u *Sessions) renewalConfirmed(ctx context.Context, o supply.Order, end time.Time) error {
+	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+		o, err := o.Confirm(supply.Delivery{Ref: o.Ref, State: supply.Live, ExpiresAt: end}, b.now)
+		if err != nil {
+			return err
+		}
+		o.ClosedAt = b.now
+		if err := b.tx.Orders().Put(ctx, o); err != nil || s.Status != session.Active {
+			return err
+		}
+		if s, err = s.Extend(o.Intent.Days); err != nil {
+			return err
+		}
+		if _, err = u.renewed(ctx, b, s); err != nil {
+			return err
+		}
+		return u.checkSoon(ctx, b, s)
+	})
+}
+
+// checkSoon lets the purchase of a session be read again.
+func (u *Sessions) checkSoon(ctx context.Context, b books, s session.Session) error {
+	orders, err := b.tx.Orders().Of(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	if o, ok := purchased(orders); ok && o.ClosedAt.IsZero() {
+		o.NextAt = b.now.Add(supply.SettleFor)
+		return b.tx.Orders().Put(ctx, o)
+	}
+	return nil
+}
+
+// renewalRefused gives back what was held for a renewal, and frees its key.
+func (u *Sessions) renewalRefused(ctx context.Context, b books, s session.Session, o supply.Order) error {
+	if err := b.tx.Idempotency().DropFor(ctx, s.AgentID, s.ID+orderMark+o.ID); err != nil || s.Status != session.Active {
+		return err
+	}
+	if err := b.release(ctx, &s, ":"+o.ID, "renewal of "+s.ProductNo+" was refused", o.PlannedAt); err != nil {
+		return err
+	}
+	if err := note(ctx, b.tx, u.ids, s.ID, "renewal_failed", ports.Refusal(o.Class).Code, b.now); err != nil {
+		return err
+	}
+	return b.tx.Sessions().Put(ctx, s)
+}

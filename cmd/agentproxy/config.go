@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"agentproxy/app/compose"
+)
+
+type configCmd struct {
+	Check configCheckCmd `cmd:"" help:"Check variables and file as serve does, and list every problem with its line; touches no database."`
+}
+
+type configCheckCmd struct{}
+
+// problem is a fault as JSON has it.
+type problem struct {
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+	Path string `json:"path,omitempty"`
+	Text string `json:"text"`
+}
+
+func problems(faults []compose.Fault) []problem {
+	list := make([]problem, len(faults))
+	for i, f := range faults {
+		list[i] = problem(f)
+	}
+	return list
+}
+
+// Run checks the configuration.
+func (configCheckCmd) Run(k *kit) error {
+	settings, err := k.load()
+	faults, warnings := compose.FaultsOf(err), settings.Shelf.Warnings
+	providers, products := settings.Shelf.Providers(), len(settings.Shelf.Products)
+	if k.json {
+		result := map[string]any{"ok": err == nil, "problems": problems(faults), "warnings": problems(warnings)}
+		if err == nil {
+			result["providers"], result["products"] = providers, products
+		}
+		if err := writeJSON(k.out, result); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range faults {
+			fmt.Fprintln(k.out, f.Error())
+		}
+		for _, w := range warnings {
+			fmt.Fprintln(k.out, "warning:", w.Error())
+		}
+		if err == nil {
+			fmt.Fprintf(k.out, "ok: %s, %s\n", count(providers, "provider"), count(products, "product"))
+		}
+	}
+	if err != nil {
+		return errors.New("the configuration has " + count(len(faults), "problem"))
+	}
+	return nil
+}
+
+// count is a number of things.
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprint(n, " ", thing)
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/supply"
+	"agentproxy/ports"
+)
+
+type ordersCmd struct {
+	List    ordersListCmd    `cmd:"" help:"List orders at providers, newest first."`
+	Adopt   ordersAdoptCmd   `cmd:"" help:"Decide that the provider did make an unknown order."`
+	Release ordersReleaseCmd `cmd:"" help:"Decide that the provider did not make an unknown order, and give the money back."`
+}
+
+type ordersListCmd struct {
+	Status   string `enum:",planned,sent,confirmed,refused,unknown" default:"" help:"Only orders of this status."`
+	Provider string `help:"Only orders of this provider."`
+	Frozen   bool   `help:"Only orders that wait for a decision."`
+	Page     int    `default:"1" help:"Page, from 1."`
+	PageSize int    `default:"100" help:"Orders a page, at most 100."`
+}
+
+// Run lists orders.
+func (c ordersListCmd) Run(k *kit) error {
+	if c.Page < 1 || c.PageSize < 1 {
+		return domain.InvalidField("page", "and page-size must be 1 or more")
+	}
+	var sessions *app.Sessions
+	return k.core(func(ctx context.Context) error {
+		list, err := sessions.Orders(ctx, app.ListOrders{
+			Filter: ports.OrderFilter{Status: supply.Status(c.Status), Provider: c.Provider, Frozen: c.Frozen},
+			Page:   domain.Page{Number: c.Page, Size: min(c.PageSize, domain.MaxPageSize)}})
+		if err != nil {
+			return err
+		}
+		t := table{columns: []string{"order_id", "kind", "session_id", "provider", "status", "state", "ref", "cost", "reason", "planned_at", "sent_at", "frozen_at"}}
+		for _, o := range list.Items {
+			t.add(o.ID, o.Kind, o.SessionID, o.Provider, o.Status, o.State, o.Ref, o.Cost.String(), reasonOf(o), timeText(o.PlannedAt),
+				timeText(o.SentAt), timeText(o.FrozenAt))
+		}
+		return t.print(k)
+	}, &sessions)
+}
+
+// reasonOf is why an order is as it is.
+func reasonOf(o supply.Order) string {
+	if o.Class == "" || o.Reason == "" {
+		return string(o.Class) + o.Reason
+	}
+	return string(o.Class) + ": " + o.Reason
+}
+
+type ordersAdoptCmd struct {
+	OrderID string `arg:"" name:"ORDER_ID"`
+	Ref     string `help:"The provider's own id of the order; a renewal needs none."`
+}
+
+// Run adopts an order.
+func (c ordersAdoptCmd) Run(k *kit) error {
+	var sessions *app.Sessions
+	return k.core(func(ctx context.Context) error {
+		o, err := sessions.AdoptOrder(ctx, c.OrderID, c.Ref)
+		if err != nil {
+			return err
+		}
+		return k.record("order_id", o.ID, "status", o.Status, "ref", o.Ref)
+	}, &sessions)
+}
+
+type ordersReleaseCmd struct {
+	OrderID string `arg:"" name:"ORDER_ID"`
+}
+
+// Run releases an order.
+func (c ordersReleaseCmd) Run(k *kit) error {
+	var sessions *app.Sessions
+	return k.core(func(ctx context.Context) error {
+		o, err := sessions.ReleaseOrder(ctx, c.OrderID)
+		if err != nil {
+			return err
+		}
+		return k.record("order_id", o.ID, "status", o.Status)
+	}, &sessions)
+}

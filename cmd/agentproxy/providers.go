@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"agentproxy/app/compose"
+	"agentproxy/domain/supply"
+	"agentproxy/ports"
+)
+
+type providerCmd struct {
+	List      providerListCmd      `cmd:"" help:"List the providers and what they can do; calls nobody."`
+	Check     providerCheckCmd     `cmd:"" help:"Ask providers for balance and stock; exits with 1 when one fails."`
+	Catalogue providerCatalogueCmd `cmd:"" help:"List what a provider sells at the moment."`
+}
+
+// sellers are the configured providers, all or the one of a name. No database
+// is touched.
+func (k *kit) sellers(name string) (compose.Shelf, compose.Sellers, error) {
+	settings, err := k.load()
+	if err != nil {
+		return compose.Shelf{}, nil, err
+	}
+	shelf := settings.Shelf
+	list, err := shelf.Sellers(slog.New(slog.DiscardHandler)) // what failed is in the table
+	if err != nil || name == "" {
+		return shelf, list, err
+	}
+	list = slices.DeleteFunc(list, func(p ports.Provider) bool { return p.Name() != name })
+	if len(list) == 0 {
+		return shelf, nil, fmt.Errorf("the configuration has no provider %q", name)
+	}
+	return shelf, list, nil
+}
+
+// words are shown as a list in JSON, and in one cell to people.
+type words []string
+
+// String joins the words.
+func (w words) String() string { return strings.Join(w, " ") }
+
+type providerListCmd struct{}
+
+// Run lists the providers.
+func (providerListCmd) Run(k *kit) error {
+	shelf, list, err := k.sellers("")
+	if err != nil {
+		return err
+	}
+	t := table{columns: []string{"name", "kind", "sells", "capabilities"}}
+	for _, p := range list {
+		t.add(p.Name(), shelf.Kind(p.Name()), sells(p), capabilities(p.Capabilities()))
+	}
+	return t.print(k)
+}
+
+func sells(p ports.Provider) words {
+	w := words{}
+	if _, ok := p.(ports.Dynamic); ok {
+		w = append(w, "dynamic")
+	}
+	if _, ok := p.(ports.Static); ok {
+		w = append(w, "static")
+	}
+	return w
+}
+
+func capabilities(c supply.Capabilities) words {
+	w := words{}
+	for _, f := range []struct {
+		has  bool
+		word string
+	}{
+		{c.Local, "local"}, {c.Chained, "chained"}, {c.Repeatable, "repeatable"}, {c.Labelled, "labelled"}, {c.Slow, "slow"},
+		{c.Renews, "renews"}, {c.Replaces, "replaces"}, {c.Cancels, "cancels"}, {c.Direct, "direct"}, {c.CapUnit > 0, "capped"},
+		{c.Sticky > 0, "sticky:" + c.Sticky.String()}, {c.Months, "months"},
+	} {
+		if f.has {
+			w = append(w, f.word)
+		}
+	}
+	return w
+}
+
+type providerCheckCmd struct {
+	Name    string        `arg:"" optional:"" name:"NAME" help:"One provider; without it all."`
+	Timeout time.Duration `default:"20s" help:"How long each of the two calls may take."`
+}
+
+// asked is what a provider answered.
+type asked struct {
+	funds   supply.Funds
+	offers  int
+	latency time.Duration // of the first call
+	err     error
+}
+
+// reachable is yes, no, or unknown for a provider that has nothing to ask.
+func (a asked) reachable() string {
+	switch {
+	case a.err != nil:
+		return "no"
+	case !a.funds.Known && a.offers == 0:
+		return "unknown"
+	}
+	return "yes"
+}
+
+// Run asks the providers, all at once.
+func (c providerCheckCmd) Run(k *kit) error {
+	if c.Timeout <= 0 {
+		return errors.New("timeout must be above 0")
+	}
+	shelf, list, err := k.sellers(c.Name)
+	if err != nil {
+		return err
+	}
+	answers := make([]asked, len(list))
+	var wg sync.WaitGroup
+	for i, p := range list {
+		wg.Go(func() { answers[i] = ask(k.ctx, p, c.Timeout) })
+	}
+	wg.Wait()
+	failed := 0
+	t := table{columns: []string{"name", "kind", "reachable", "balance", "offers", "latency_ms", "error", "reason"}}
+	for i, p := range list {
+		a := answers[i]
+		balance := ""
+		if a.funds.Known {
+			balance = a.funds.Amount.String()
+		}
+		if a.err != nil {
+			failed++
+		}
+		t.add(p.Name(), shelf.Kind(p.Name()), a.reachable(), balance, a.offers, a.latency.Milliseconds(),
+			string(supply.ClassOf(a.err)), supply.ReasonOf(a.err))
+	}
+	if err := t.print(k); err != nil || failed == 0 {
+		return err
+	}
+	return fmt.Errorf("%d of %s failed", failed, count(len(list), "provider"))
+}
+
+// ask calls what buys nothing. What the provider does not have is no failure.
+func ask(ctx context.Context, p ports.Provider, timeout time.Duration) (a asked) {
+	call := func(f func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		if err := f(ctx); supply.ClassOf(err) != supply.Unsupported {
+			return err
+		}
+		return nil
+	}
+	began := time.Now()
+	errBalance := call(func(ctx context.Context) (err error) {
+		a.funds, err = p.Balance(ctx)
+		return err
+	})
+	a.latency = time.Since(began)
+	errOffers := call(func(ctx context.Context) error {
+		offers, err := p.Offers(ctx)
+		a.offers = len(offers)
+		return err
+	})
+	if a.err = errBalance; a.err == nil {
+		a.err = errOffers
+	}
+	return a
+}
+
+type providerCatalogueCmd struct {
+	Name    string        `arg:"" name:"NAME" help:"The name of a provider."`
+	Timeout time.Duration `default:"60s" help:"How long the call may take."`
+}
+
+// Run lists what a provider sells.
+func (c providerCatalogueCmd) Run(k *kit) error {
+	_, list, err := k.sellers(c.Name)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(k.ctx, c.Timeout)
+	defer cancel()
+	offers, err := list[0].Offers(ctx)
+	if err != nil && supply.ClassOf(err) != supply.Unsupported {
+		return err
+	}
+	t := table{columns: []string{"sku", "type", "name", "country", "city", "days", "stock", "count", "cost"}}
+	for _, o := range offers {
+		days := words{}
+		for _, d := range o.Days {
+			days = append(days, fmt.Sprint(d))
+		}
+		cost := ""
+		if o.Cost > 0 {
+			cost = o.Cost.String()
+		}
+		t.add(o.SKU, o.Type, o.Name, o.Location.Country, o.Location.City, days, o.Stock, o.Count, cost)
+	}
+	return t.print(k)
+}

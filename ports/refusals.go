@@ -1,0 +1,27 @@
+package ports
+
+import (
+	"agentproxy/domain"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/supply"
+)
+
+// What an agent hears when a provider failed and provably nothing was bought.
+var (
+	ErrProvider = &domain.Error{Kind: domain.BadGateway, Code: "PROVIDER_ERROR", Retryable: true,
+		Message: "the upstream failed and nothing was bought; try again"}
+	ErrTimeout = &domain.Error{Kind: domain.UpstreamTimeout, Code: "PROVIDER_TIMEOUT", Retryable: true,
+		Message: "the upstream did not answer and nothing was bought; try again"}
+)
+
+// Refusal is what an agent hears of a provider's refusal. Which provider it was,
+// and in what words, is the operator's to know.
+func Refusal(c supply.Class) *domain.Error {
+	switch c {
+	case supply.OutOfStock:
+		return catalog.ErrOutOfStock
+	case supply.TimedOut:
+		return ErrTimeout
+	}
+	return ErrProvider
+}

@@ -1,0 +1,156 @@
+package chain
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+)
+
+const (
+	hopUser     = "customer-7-session-abc"
+	hopPassword = "S3cret-of-the-hop"
+	// hopHash is hopPassword as htpasswd writes it (apr1).
+	hopHash = "$apr1$chainabc$xoxST.HbSxgKlYZLWqefQ/"
+	// hopExit is where the proxies connect from.
+	hopExit = "127.0.0.3"
+)
+
+// proxy is one that others have written, running.
+type proxy struct {
+	name     string
+	protocol session.Protocol
+	addr     netip.AddrPort
+	process  *os.Process
+	done     chan struct{}
+}
+
+// hop is the proxy as an operator would name it.
+func (p *proxy) hop() supply.Endpoint {
+	return supply.Endpoint{Protocol: p.protocol, Host: p.addr.Addr().String(), Port: p.addr.Port(),
+		User: hopUser, Password: hopPassword, Trusted: true}
+}
+
+func (p *proxy) kill() {
+	_ = p.process.Kill()
+	<-p.done
+}
+
+// proxies are all that are tested. Each wants a credential, connects from hopExit,
+// and those of HTTP refuse refused.test:9.
+var proxies = []func(*testing.T) *proxy{squid, tinyproxy, microsocks}
+
+func squid(t *testing.T) *proxy {
+	return run(t, "squid", session.HTTP, func(dir, port string) []string {
+		write(t, filepath.Join(dir, "passwd"), hopUser+":"+hopHash+"\n")
+		return []string{"-N", "-f", write(t, filepath.Join(dir, "squid.conf"), fmt.Sprintf(`
+http_port 127.0.0.1:%s
+auth_param basic program /usr/lib/squid/basic_ncsa_auth %s/passwd
+auth_param basic children 1
+acl known proxy_auth REQUIRED
+acl discard port 9
+http_access deny discard
+http_access allow known
+http_access deny all
+tcp_outgoing_address %s
+cache deny all
+cache_mem 8 MB
+max_filedescriptors 1024
+shutdown_lifetime 0 seconds
+pinger_enable off
+visible_hostname upstream.test
+access_log none
+cache_log /dev/null
+pid_filename none
+netdb_filename none
+coredump_dir %s
+`, port, dir, hopExit, dir))}
+	})
+}
+
+func tinyproxy(t *testing.T) *proxy {
+	return run(t, "tinyproxy", session.HTTP, func(dir, port string) []string {
+		filter := write(t, filepath.Join(dir, "filter"), "^refused\\.test$\n")
+		conf := fmt.Sprintf("Listen 127.0.0.1\nPort %s\nBind %s\nBasicAuth %s %s\nTimeout 60\nMaxClients 50\n"+
+			"LogLevel Critical\nFilter \"%s\"\nFilterExtended On\n", port, hopExit, hopUser, hopPassword, filter)
+		return []string{"-d", "-c", write(t, filepath.Join(dir, "tinyproxy.conf"), conf)}
+	})
+}
+
+func microsocks(t *testing.T) *proxy {
+	return run(t, "microsocks", session.SOCKS5, func(_, port string) []string {
+		return []string{"-i", "127.0.0.1", "-p", port, "-b", hopExit, "-u", hopUser, "-P", hopPassword}
+	})
+}
+
+// run starts a proxy on a port of its own and ends it with the test. Where it is
+// not installed the test is skipped; where CI is set it fails.
+func run(t *testing.T, name string, p session.Protocol, args func(dir, port string) []string) *proxy {
+	t.Helper()
+	binary, err := exec.LookPath(name)
+	if err != nil {
+		if binary, err = exec.LookPath("/usr/sbin/" + name); err != nil && os.Getenv("CI") != "" {
+			t.Fatal(err)
+		} else if err != nil {
+			t.Skip(err)
+		}
+	}
+	// squid gives up root's rights and has to read its files still.
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().(*net.TCPAddr).AddrPort()
+	_ = l.Close()
+	cmd := exec.Command(binary, args(dir, strconv.Itoa(int(addr.Port())))...)
+	said, err := os.Create(filepath.Join(dir, "said"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	started := &proxy{name: name, protocol: p, addr: addr, process: cmd.Process, done: make(chan struct{})}
+	go func() {
+		defer close(started.done)
+		_ = cmd.Wait()
+	}()
+	t.Cleanup(started.kill)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if c, err := net.Dial("tcp", addr.String()); err == nil {
+			_ = c.Close()
+			return started
+		}
+		select {
+		case <-started.done:
+		default:
+			if time.Now().Before(deadline) {
+				continue
+			}
+		}
+		text, _ := os.ReadFile(said.Name())
+		t.Fatalf("%s does not listen on %s: %s", name, addr, text)
+	}
+}
+
+func write(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,255 @@
+// Package proxyseller is a stand-in of Proxy-Seller's client API v2, written
+// from https://docs.proxy-seller.com/api-v2 and the README of the official
+// client https://github.com/proxy-seller/userApiGolang. What these do not tell
+// is marked "invented".
+package proxyseller
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/test/fake/seller"
+)
+
+// Key is the credential of the account, which is part of every path. It has
+// characters that look different in a URL.
+const Key = "fj4948/ffhg 58gh+843gh"
+
+// Root is the path of the API before the key.
+const Root = "/personal/api/v2"
+
+// Server is the seller: one account with a balance and a residential tariff.
+type Server struct {
+	*seller.Server
+	mu sync.Mutex
+
+	balance, spent domain.Money
+	stock          map[string]int // by alpha-3; a country that is not there is not sold
+	delay          int            // polls before an order is delivered
+	renewing       int            // polls before a renewal is done
+	host           string         // of delivered proxies; empty: the address itself
+	http, socks    uint16
+	planned        []said
+	goods          []*order // oldest first
+	made, renewed  int
+	ids, addrs     int
+	started        time.Time
+
+	tariff   int64 // bytes that are left of it
+	packages []*parcel
+	created  int
+}
+
+// said is one answer that was ordered in advance.
+type said struct{ part, body string }
+
+// New starts a seller with 1,000 USD, 1 TB of residential traffic, and 1,000
+// addresses in each of the United States, Germany and Japan. An address costs 2
+// USD a month, 5 for three. Orders are delivered after one poll.
+func New(t testing.TB) *Server {
+	s := &Server{balance: 1000 * domain.Dollar, delay: 1, http: 50100, socks: 50101, tariff: 1e12, started: time.Now(),
+		stock: map[string]int{"USA": 1000, "DEU": 1000, "JPN": 1000}}
+	s.Server = seller.New(t, http.HandlerFunc(s.serve))
+	return s
+}
+
+// Base is the address of the API, as a client is configured with it.
+func (s *Server) Base() string { return s.URL + Root }
+
+// SetBalance sets what the account has.
+func (s *Server) SetBalance(m domain.Money) { s.locked(func() { s.balance = m }) }
+
+// SetStock sets how many addresses a country has, by its alpha-3 code.
+func (s *Server) SetStock(alpha3 string, n int) { s.locked(func() { s.stock[alpha3] = n }) }
+
+// SetTariff sets how many bytes the residential tariff has left; below 0 there is
+// no tariff.
+func (s *Server) SetTariff(bytes int64) { s.locked(func() { s.tariff = bytes }) }
+
+// SetDelay sets how many polls an order takes to be delivered.
+func (s *Server) SetDelay(polls int) { s.locked(func() { s.delay = polls }) }
+
+// SetRenewing sets how many polls a renewal takes; 0: it is done at once.
+func (s *Server) SetRenewing(polls int) { s.locked(func() { s.renewing = polls }) }
+
+// SetProxy sets where the proxies of later orders listen, for tests that connect
+// through them.
+func (s *Server) SetProxy(host string, http, socks uint16) {
+	s.locked(func() { s.host, s.http, s.socks = host, http, socks })
+}
+
+// Say answers the next request whose path contains a text with a body and status
+// 200, and does nothing else.
+func (s *Server) Say(part, body string) {
+	s.locked(func() { s.planned = append(s.planned, said{part, body}) })
+}
+
+// Refuse is Say with one error.
+func (s *Server) Refuse(part string, code int, message string) {
+	s.Say(part, failure(fault{message, code}))
+}
+
+// Spent is what was really charged.
+func (s *Server) Spent() (m domain.Money) { s.locked(func() { m = s.spent }); return m }
+
+// Balance is what the account has left.
+func (s *Server) Balance() (m domain.Money) { s.locked(func() { m = s.balance }); return m }
+
+// Orders counts orders of addresses that were really made; Renewals the same of
+// renewals, Packages of residential packages.
+func (s *Server) Orders() (n int) { s.locked(func() { n = s.made }); return n }
+
+// Renewals counts renewals that were really made.
+func (s *Server) Renewals() (n int) { s.locked(func() { n = s.renewed }); return n }
+
+// Packages counts residential packages that were really made.
+func (s *Server) Packages() (n int) { s.locked(func() { n = s.created }); return n }
+
+// SelfRenewing counts addresses that would be renewed without being asked for.
+func (s *Server) SelfRenewing() (n int) {
+	s.locked(func() {
+		for _, o := range s.goods {
+			for _, p := range o.proxies {
+				if p.auto {
+					n++
+				}
+			}
+		}
+	})
+	return n
+}
+
+// Refs lists what is live: the base numbers of orders and the keys of packages.
+func (s *Server) Refs() (refs []string) {
+	s.locked(func() {
+		for _, o := range s.goods {
+			refs = append(refs, o.number)
+		}
+		for _, p := range s.packages {
+			refs = append(refs, p.key)
+		}
+	})
+	return refs
+}
+
+// Vanish takes an order or a package away, with all that belongs to it.
+func (s *Server) Vanish(ref string) {
+	s.locked(func() {
+		for i, o := range s.goods {
+			if o.number == ref {
+				s.goods = append(s.goods[:i:i], s.goods[i+1:]...)
+				return
+			}
+		}
+		for i, p := range s.packages {
+			if p.key == ref {
+				s.packages = append(s.packages[:i:i], s.packages[i+1:]...)
+				return
+			}
+		}
+	})
+}
+
+// NearEnd lets an order be about to end: its addresses work, and are listed only
+// with ends=Y.
+func (s *Server) NearEnd(ref string) {
+	s.locked(func() {
+		for _, o := range s.goods {
+			o.ended = o.ended || o.number == ref
+		}
+	})
+}
+
+// Age makes everything that was sold so far older, by the seller's clock.
+func (s *Server) Age(d time.Duration) {
+	s.locked(func() {
+		for _, o := range s.goods {
+			o.at = o.at.Add(-d)
+			if o.auth != "" {
+				o.auth = objectID(o.at, s.next())
+			}
+		}
+	})
+}
+
+func (s *Server) locked(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+// next numbers ids.
+func (s *Server) next() int { s.ids++; return s.ids }
+
+// objectID is an id of MongoDB: the seconds of its making, then a number.
+func objectID(at time.Time, n int) string { return fmt.Sprintf("%08x%016x", at.Unix(), n) }
+
+// address is one that was not sold before, of the range for benchmarks.
+func (s *Server) address() netip.Addr {
+	s.addrs++
+	return netip.AddrFrom4([4]byte{198, 18 + byte(s.addrs>>16), byte(s.addrs >> 8), byte(s.addrs)})
+}
+
+// serve finds the call behind the key.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), Root+"/")
+	key, call, cut := strings.Cut(rest, "/")
+	if !ok || !cut {
+		http.NotFound(w, r)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, p := range s.planned {
+		if strings.Contains("/"+call, p.part) {
+			s.planned = append(s.planned[:i:i], s.planned[i+1:]...)
+			write(w, p.body)
+			return
+		}
+	}
+	if plain, err := url.PathUnescape(key); err != nil || plain != Key {
+		write(w, failure(Denied...))
+		return
+	}
+	calls, section := s.calls(r), ""
+	h := calls[r.Method+" "+call]
+	if i := strings.LastIndex(call, "/"); h == nil && i > 0 {
+		h, section = calls[r.Method+" "+call[:i+1]], call[i+1:]
+	}
+	if h == nil {
+		http.NotFound(w, r)
+		return
+	}
+	write(w, h(section))
+}
+
+// calls are those of the API; a name that ends in a slash is followed by the kind
+// of proxies.
+func (s *Server) calls(r *http.Request) map[string]func(section string) string {
+	return map[string]func(section string) string{
+		"GET balance/get":                func(string) string { return success(map[string]any{"summ": number(s.balance)}) },
+		"GET reference/list/":            s.reference,
+		"POST order/calc":                func(string) string { return s.calculate(r) },
+		"POST order/make":                func(string) string { return s.order(r) },
+		"GET proxy/list/":                func(section string) string { return s.list(r, section) },
+		"POST prolong/calc/":             func(section string) string { return s.prolong(r, section, false) },
+		"POST prolong/make/":             func(section string) string { return s.prolong(r, section, true) },
+		"POST autoprolong/disable/":      func(section string) string { return s.selfRenewal(r, section, false) },
+		"POST proxy/replace":             func(string) string { return s.replace(r) },
+		"GET auth/list":                  func(string) string { return s.auths() },
+		"GET resident/package":           func(string) string { return s.mainPackage() },
+		"GET residentsubuser/packages":   func(string) string { return s.listPackages() },
+		"POST residentsubuser/create":    func(string) string { return s.createPackage(r) },
+		"POST residentsubuser/update":    func(string) string { return s.updatePackage(r) },
+		"DELETE residentsubuser/delete":  func(string) string { return s.deletePackage(r) },
+		"GET residentsubuser/lists":      func(string) string { return s.lists(r) },
+		"PUT residentsubuser/list/tools": func(string) string { return s.tools(r) },
+	}
+}

@@ -1,0 +1,215 @@
+package upstreamproxy
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// https://docs.brightdata.com/proxy-networks/config-options
+func brightData(user, password string) (Wanted, error) {
+	p := strings.Split(user, "-")
+	if len(p) < 5 || p[0] != "brd" || p[1] != "customer" || p[3] != "zone" {
+		return Wanted{}, fmt.Errorf("not brd-customer-…-zone-…: %d parts", len(p))
+	}
+	s := flat(p[5:], "country state city zip asn os session ip")
+	s.needs("city", "country")
+	w := Wanted{Account: p[2], Zone: p[4], Password: password, Country: s.lower("country"),
+		City: s.id("city", 1, 64), Session: s.id("session", 1, 64)}
+	if w.City != strings.ToLower(w.City) {
+		s.fail("a city is lower case")
+	}
+	return w, s.err
+}
+
+// https://developers.oxylabs.io/products/proxies/residential-proxies/session-control
+func oxylabs(user, password string) (Wanted, error) {
+	p := strings.Split(user, "-")
+	if len(p) < 2 || p[0] != "customer" {
+		return Wanted{}, fmt.Errorf("not customer-…")
+	}
+	s := flat(p[2:], "cc city st sessid sesstime")
+	s.needs("city", "cc")
+	s.needs("sesstime", "sessid")
+	minutes := s.number("sesstime", 1, 1440, 10)
+	w := Wanted{Account: p[1], Password: password, Country: s.upper("cc"), City: s.got["city"],
+		Session: s.id("sessid", 1, 64), Keep: time.Duration(minutes) * time.Minute}
+	if strings.Contains(w.City, " ") {
+		s.fail("a city has no space")
+	}
+	return w, s.err
+}
+
+// https://help.decodo.com/docs/residential-proxy-custom-sticky-sessions.md
+func decodo(user, password string) (Wanted, error) {
+	p := strings.Split(user, "-")
+	if len(p) < 2 || p[0] != "user" {
+		return Wanted{}, fmt.Errorf("not user-…")
+	}
+	s := flat(p[2:], "country state city zip asn session sessionduration")
+	s.needs("city", "country")
+	s.needs("sessionduration", "session")
+	minutes := s.number("sessionduration", 1, 1440, 10)
+	return Wanted{Account: p[1], Password: password, Country: s.lower("country"), City: s.got["city"],
+		Session: s.got["session"], Keep: time.Duration(minutes) * time.Minute}, s.err
+}
+
+// https://docs.dataimpulse.com/proxies/parameters/session-id.md
+func dataImpulse(user, password string) (Wanted, error) {
+	login, rest, marked := strings.Cut(user, "__")
+	var parts []string
+	if marked {
+		parts = strings.Split(rest, ";")
+	}
+	s := joined(parts, ".", "cr state city zip asn sessid sessttl")
+	s.needs("city", "cr")
+	for k, v := range s.got {
+		if strings.ContainsAny(v, ".,") {
+			s.fail("%s has more than one value", k)
+		}
+	}
+	minutes := s.number("sessttl", 1, 120, 30)
+	return Wanted{Account: login, Password: password, Country: s.lower("cr"), City: s.got["city"],
+		Session: s.got["sessid"], Keep: time.Duration(minutes) * time.Minute}, s.err
+}
+
+// https://helpcenter.soax.com/en/articles/6723733-sticky-sessions
+func soax(user, password string) (Wanted, error) {
+	s := flat(strings.Split(user, "-"), "package country region city isp sessionid sessionlength")
+	if !strings.HasPrefix(user, "package-") {
+		s.fail("not package-…")
+	}
+	s.needs("city", "country")
+	s.needs("sessionlength", "sessionid")
+	seconds := s.number("sessionlength", 0, 86400, 180)
+	w := Wanted{Account: s.got["package"], Password: password, Country: s.lower("country"), City: s.got["city"],
+		Session: s.got["sessionid"], Keep: time.Duration(seconds) * time.Second}
+	if seconds == 0 {
+		w.Session = "" // documented: a new exit for each request
+	}
+	return w, s.err
+}
+
+// https://help.netnut.io/netnut-documentation/netnut-proxies/residential-proxies/curl-request-parameters
+func netNut(user, password string) (Wanted, error) {
+	p := strings.Split(user, "-")
+	if len(p) != 3 && len(p) != 5 {
+		return Wanted{}, fmt.Errorf("%d parts, want a user, a network, a place and perhaps sid and a number", len(p))
+	}
+	w := Wanted{Account: p[0], Password: password}
+	network, byCity := strings.CutSuffix(p[1], "_sc")
+	if !strings.Contains(" res stc mob dc ", " "+network+" ") {
+		return w, fmt.Errorf("%q is no network", network)
+	}
+	w.Network = network
+	country, city, deep := strings.Cut(p[2], "_")
+	if deep != byCity || deep && city == "" {
+		return w, fmt.Errorf("%q does not fit %q", p[2], p[1])
+	}
+	s := flat(p[3:], "sid")
+	w.City = city
+	if country != "any" {
+		s.got["country"] = country
+		w.Country = s.lower("country")
+	}
+	switch w.Country {
+	case "UK":
+		w.Country = "GB"
+	case "GB":
+		s.fail("the United Kingdom is uk here")
+	}
+	if n := s.number("sid", 10000, 99999999, 0); n > 0 {
+		w.Session = strconv.Itoa(n)
+	}
+	return w, s.err
+}
+
+// https://apidocs.webshare.io/proxy-connection
+func webshare(user, password string) (Wanted, error) {
+	p := strings.Split(user, "-")
+	w := Wanted{Account: p[0], Password: password}
+	s := &scan{got: map[string]string{}}
+	last := len(p) - 1
+	if last < 1 {
+		return w, fmt.Errorf("neither a number nor rotate")
+	}
+	if p[last] != "rotate" {
+		s.got["number"] = p[last]
+		w.Session = strconv.Itoa(s.number("number", 1, 1<<31, 0))
+	}
+	places := p[1:last]
+	for i, place := range places {
+		name, isCity := strings.CutPrefix(place, "city_")
+		switch {
+		case isCity && i == len(places)-1:
+			w.City = name
+			if name == "" || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz_") != "" {
+				s.fail("%q is not letters and underscores", name)
+			}
+		case isCity || w.Country != "":
+			s.fail("%q is out of place", place)
+		default:
+			s.got["country"] = place
+			if w.Country = s.lower("country"); w.Country == "" {
+				s.fail("an empty country")
+			}
+		}
+	}
+	return w, s.err
+}
+
+// https://docs.proxy-seller.com/docs/proxy-seller/residential-proxy/api-tool
+func proxySeller(user, password string) (Wanted, error) {
+	p := strings.Split(user, "_")
+	s := flat(p[1:], "c sd city isp asn zip s ttl")
+	s.needs("city", "c")
+	s.needs("ttl", "s")
+	w := Wanted{Account: p[0], Password: password, Country: s.upper("c"), City: s.got["city"], Session: s.got["s"]}
+	if text, ok := s.got["ttl"]; ok {
+		n, err := strconv.Atoi(strings.TrimSuffix(text, "s"))
+		if err != nil || n < 1 || !strings.HasSuffix(text, "s") {
+			s.fail("%q is no time", text)
+		}
+		w.Keep = time.Duration(n) * time.Second
+	}
+	return w, s.err
+}
+
+// docs/USERNAME-DSL.md of https://github.com/bolivian-peru/proxy-reseller-kit
+func proxiesSX(user, password string) (Wanted, error) {
+	p := strings.Split(strings.ToLower(user), "-")
+	if len(p) < 3 || len(user) > 256 {
+		return Wanted{}, fmt.Errorf("not an account, a pool and a country: %d parts", len(p))
+	}
+	if !strings.HasPrefix(p[0], "psx_") || !strings.HasPrefix(password, "pak_") {
+		return Wanted{}, fmt.Errorf("not an account and a pool key")
+	}
+	if !strings.Contains(" mbl peer any best ", " "+p[1]+" ") {
+		return Wanted{}, fmt.Errorf("%q is no pool", p[1])
+	}
+	s := flat(p[3:], "carrier city iptype isp asn sid rot ttl failover")
+	w := Wanted{Account: p[0], Network: p[1], Password: password, City: s.got["city"], Session: s.got["sid"]}
+	if p[2] != "any" {
+		s.got["country"] = p[2]
+		w.Country = s.lower("country")
+	}
+	if len(w.Session) > 64 || strings.Trim(w.Session, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+		s.fail("%q is no sid", w.Session)
+	}
+	ttl := time.Duration(s.number("ttl", 60, 2592000, 3600)) * time.Second
+	switch rot := s.got["rot"]; rot {
+	case "sticky", "hard":
+		w.Keep, w.Idle = ttl, true
+	case "", "auto10":
+		w.Keep = 10 * time.Minute
+	case "auto5", "auto20", "auto60":
+		n, _ := strconv.Atoi(rot[4:])
+		w.Keep = time.Duration(n) * time.Minute
+	case "ondemand":
+		w.Session = ""
+	default:
+		s.fail("%q is no rotation", rot)
+	}
+	return w, s.err
+}
