@@ -15,7 +15,7 @@ import (
 func TestIPRoyalASubUserIsFoundByItsKeyAlone(t *testing.T) {
 	s := iproyal.New(t)
 	p := newIPRoyal(t, s, nil)
-	for _, key := range []string{"ord_1", "ord_11", "ord_111"} {
+	for _, key := range []string{"ord_111", "ord_11", "ord_1"} {
 		if _, err := p.Order(t.Context(), iprTraffic(key)); err != nil {
 			t.Fatal(err)
 		}

@@ -258,6 +258,9 @@ func TestIPRoyalOrdersWithAQuestionNeedTheAnswer(t *testing.T) {
 	in.SKU = iproyal.QuestionSKU
 	_, err := newIPRoyal(t, s, nil).Order(t.Context(), in)
 	refusedAs(t, err, supply.Invalid)
+	if s.Calls("POST") != 0 {
+		t.Error("an order was sent without the answer")
+	}
 	p := newIPRoyal(t, s, func(s *upstream.Spec) { s.Options = map[string]string{"answers": `{"12":"scraping"}`} })
 	if _, err := p.Order(t.Context(), in); err != nil || s.Sales() != 1 {
 		t.Errorf("answered: %v, sold %d", err, s.Sales())

@@ -333,6 +333,9 @@ func TestProxyCheapCallbacksAreVerified(t *testing.T) {
 		"no JSON": func(c *proxycheap.Call) {
 			*c = proxycheap.Sign("proxy.status.changed", "evt_1", []byte(`proxy 1`), proxycheap.CallbackSecret)
 		},
+		"signed without an id": func(c *proxycheap.Call) {
+			*c = proxycheap.Sign("proxy.status.changed", "", c.Body, proxycheap.CallbackSecret)
+		},
 		"a huge body": func(c *proxycheap.Call) {
 			*c = proxycheap.Sign("proxy.status.changed", "evt_1", []byte(`"`+strings.Repeat("x", 70_000)+`"`), proxycheap.CallbackSecret)
 		},
