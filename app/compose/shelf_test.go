@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -163,5 +164,22 @@ func TestSettingsOfTheFileAreReadAsTheyAreWritten(t *testing.T) {
 	s := load(t)
 	if s.TrialBalance != 10_100_000 || s.RegisterLimit != 0 || s.Dev || s.Payments.DevchainBlock != 20*time.Millisecond || len(s.Exits) != 2 {
 		t.Errorf("got %+v", s)
+	}
+}
+
+func TestAFileOfASecretIsLookedForBesideTheConfiguration(t *testing.T) {
+	write(t, "providers:\n  - {name: p, kind: proxyssx, secrets: {key: {file: p.key}}}\n")
+	if err := os.WriteFile("p.key", []byte("key654\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AGENTPROXY_CONFIG", filepath.Join(dir, "config.yaml"))
+	t.Chdir(t.TempDir())
+	sellers, err := load(t).Shelf.Sellers(slog.New(slog.DiscardHandler))
+	if err != nil || sellers[0].(trafficSeller).spec.Secrets["key"] != "key654" {
+		t.Errorf("got %v, %v", sellers, err)
 	}
 }

@@ -217,17 +217,9 @@ func (v value) items() []value {
 	}
 	list := make([]value, len(s.Values))
 	for i, n := range s.Values {
-		list[i] = value{doc: v.doc, node: v.doc.resolve(n), path: fmt.Sprintf("%s[%d]", v.path, i), line: lineOf(n)}
+		list[i] = value{doc: v.doc, node: v.doc.resolve(n), path: fmt.Sprintf("%s[%d]", v.path, i), line: n.GetToken().Position.Line}
 	}
 	return list
-}
-
-// lineOf is where a node begins; the token of a mapping is its first colon.
-func lineOf(n ast.Node) int {
-	if m, ok := n.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
-		n = m.Values[0].Key
-	}
-	return n.GetToken().Position.Line
 }
 
 // text reads a text, a number or a truth value as it is written; empty when

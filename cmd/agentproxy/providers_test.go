@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/upstream"
+	"agentproxy/app/compose"
+	"agentproxy/domain"
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/ports"
+	"agentproxy/test/fake/seller"
+)
+
+// remote is a provider of the tests: it asks a stand-in over HTTP.
+type remote struct {
+	ports.Dynamic
+	spec upstream.Spec
+}
+
+func (r remote) Name() string { return r.spec.Name }
+
+func (r remote) Capabilities() supply.Capabilities {
+	return supply.Capabilities{Chained: true, Labelled: true, Direct: true, CapUnit: 1, Sticky: 2 * time.Hour}
+}
+
+func (r remote) get(ctx context.Context, path string, out any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.spec.BaseURL+path, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", r.spec.Secrets["key"])
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return supply.Refuse(supply.TimedOut, "no answer came in time")
+		}
+		return supply.Refuse(supply.Temporary, "no connection")
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return supply.Refuse(supply.Auth, fmt.Sprint("status ", res.StatusCode))
+	}
+	return json.NewDecoder(res.Body).Decode(out)
+}
+
+func (r remote) Balance(ctx context.Context) (supply.Funds, error) {
+	var b struct{ Balance string }
+	err := r.get(ctx, "/balance", &b)
+	if err != nil {
+		return supply.Funds{}, err
+	}
+	return supply.Funds{Amount: domain.MustMoney(b.Balance), Known: true}, nil
+}
+
+func (r remote) Offers(ctx context.Context) ([]supply.Offer, error) {
+	var codes []string
+	err := r.get(ctx, "/offers", &codes)
+	var list []supply.Offer
+	for _, c := range codes {
+		list = append(list, supply.Offer{SKU: "isp-" + c, Type: session.Static, Name: "ISP\x1b[2J", Location: session.Location{Country: c},
+			Days: []int{30, 90}, Stock: supply.StockYes, Count: 7, Cost: 2_400_000})
+	}
+	return list, err
+}
+
+// silent has nothing to ask.
+type silent struct {
+	ports.Static
+	name string
+}
+
+func (s silent) Name() string { return s.name }
+
+func (s silent) Capabilities() supply.Capabilities { return supply.Capabilities{} }
+
+func (s silent) Balance(context.Context) (supply.Funds, error) { return supply.Funds{}, nil }
+
+func (s silent) Offers(context.Context) ([]supply.Offer, error) {
+	return nil, supply.Refuse(supply.Unsupported, "there is no list")
+}
+
+func makeRemote(s upstream.Spec, _ *slog.Logger) (ports.Provider, error) {
+	switch s.Kind {
+	case "remote":
+		return remote{spec: s}, nil
+	case "silent":
+		return silent{name: s.Name}, nil
+	}
+	return nil, errors.New("kind must be remote or silent")
+}
+
+// started is a stand-in, and a configuration that names it. The database is in a
+// folder that does not exist: the commands must not need it.
+func started(t *testing.T) *seller.Server {
+	t.Helper()
+	s := seller.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Authorization") != "key654":
+			w.WriteHeader(http.StatusUnauthorized)
+		case r.URL.Path == "/balance":
+			fmt.Fprint(w, `{"balance": "12.50"}`)
+		default:
+			fmt.Fprint(w, `["DE","US"]`)
+		}
+	}))
+	s.Late = time.Minute
+	configure(t, "providers:\n  - {name: shop, kind: remote, base_url: \""+s.URL+"\", secrets: {key: {env: SHOP_KEY}}}\n  - {name: quiet, kind: silent}\n")
+	t.Setenv("SHOP_KEY", "key654")
+	return s
+}
+
+func configure(t *testing.T, text string) {
+	t.Helper()
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "AGENTPROXY_") {
+			t.Setenv(name, "")
+			os.Unsetenv(name)
+		}
+	}
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("config.yaml", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AGENTPROXY_CONFIG", "config.yaml")
+	t.Setenv("AGENTPROXY_DATABASE_URL", "sqlite://nowhere/at/all.db")
+}
+
+// command runs a command on the kinds of these tests.
+func command(args ...string) (status int, out, errOut string) {
+	var stdout, stderr bytes.Buffer
+	status = runWith(func() (compose.Settings, error) { return compose.LoadWith(makeRemote) }, args, &stdout, &stderr)
+	return status, stdout.String(), stderr.String()
+}
+
+func rows(t *testing.T, out string) []map[string]any {
+	t.Helper()
+	var list []map[string]any
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return list
+}
+
+func TestProvidersList(t *testing.T) {
+	s := started(t)
+	status, out, _ := command("providers", "list")
+	if status != 0 || !strings.Contains(out, "shop   remote  dynamic  chained labelled direct capped sticky:2h0m0s") || !strings.Contains(out, "quiet  silent  static") {
+		t.Errorf("%d:\n%s", status, out)
+	}
+	status, out, _ = command("--json", "providers", "list")
+	list := rows(t, out)
+	if status != 0 || len(list) != 2 || list[0]["name"] != "shop" || fmt.Sprint(list[0]["capabilities"]) != "[chained labelled direct capped sticky:2h0m0s]" ||
+		fmt.Sprint(list[1]["sells"]) != "[static]" {
+		t.Errorf("%d: %s", status, out)
+	}
+	if n := s.Calls(""); n != 0 {
+		t.Errorf("the list called the seller %d times", n)
+	}
+}
+
+func TestProvidersCheck(t *testing.T) {
+	s := started(t)
+	status, out, errOut := command("--json", "providers", "check")
+	list := rows(t, out)
+	if status != 0 || errOut != "" || len(list) != 2 {
+		t.Fatalf("%d: %s%s", status, out, errOut)
+	}
+	if r := list[0]; r["reachable"] != "yes" || r["balance"] != "12.5" || r["offers"] != 2.0 || r["error"] != "" {
+		t.Errorf("shop is %v", r)
+	}
+	if r := list[1]; r["reachable"] != "unknown" || r["balance"] != "" || r["error"] != "" {
+		t.Errorf("quiet is %v", r)
+	}
+
+	for claim, c := range map[string]struct{ fault, class string }{
+		"balance": {"/balance", "auth"}, "offers": {"/offers", "auth"},
+	} {
+		t.Run("one of the two calls fails: "+claim, func(t *testing.T) {
+			s.Next(c.fault, seller.Expired)
+			status, out, errOut := command("providers", "check")
+			if status != 1 || !strings.Contains(out, c.class) || !strings.Contains(out, "status 401") || !strings.Contains(errOut, "1 of 2 providers failed") {
+				t.Errorf("%d:\n%s%s", status, out, errOut)
+			}
+		})
+	}
+	t.Run("a provider that failed does not matter to the check of another", func(t *testing.T) {
+		s.Next("/balance", seller.Expired)
+		if status, out, errOut := command("providers", "check", "quiet"); status != 0 || strings.Contains(out, "shop") {
+			t.Errorf("%d:\n%s%s", status, out, errOut)
+		}
+		if status, _, _ := command("providers", "check", "shop"); status != 1 {
+			t.Errorf("the failing one has status %d", status)
+		}
+	})
+	t.Run("one that does not answer is waited for no longer than told", func(t *testing.T) {
+		s.Next("/offers", seller.Delay)
+		status, out, _ := command("--json", "providers", "check", "shop", "--timeout", "50ms")
+		if list := rows(t, out); status != 1 || list[0]["error"] != "timed_out" || list[0]["reachable"] != "no" {
+			t.Errorf("%d: %s", status, out)
+		}
+	})
+}
+
+func TestProvidersCatalogue(t *testing.T) {
+	s := started(t)
+	status, out, _ := command("providers", "catalogue", "shop")
+	if status != 0 || !strings.Contains(out, "isp-DE  static  ISP?[2J  DE             30 90  yes    7      2.4") {
+		t.Errorf("%d:\n%q", status, out)
+	}
+	status, out, _ = command("--json", "providers", "catalogue", "shop")
+	if list := rows(t, out); status != 0 || len(list) != 2 || list[1]["sku"] != "isp-US" || fmt.Sprint(list[1]["days"]) != "[30 90]" || list[1]["cost"] != "2.4" {
+		t.Errorf("%d: %s", status, out)
+	}
+	if status, out, _ = command("--json", "providers", "catalogue", "quiet"); status != 0 || len(rows(t, out)) != 0 {
+		t.Errorf("one without a list: %d: %s", status, out)
+	}
+	s.Next("/offers", seller.Expired)
+	if status, _, errOut := command("providers", "catalogue", "shop"); status != 1 || !strings.Contains(errOut, "provider: auth: status 401") {
+		t.Errorf("%d: %s", status, errOut)
+	}
+}
+
+func TestWrongUseOfTheProviderCommands(t *testing.T) {
+	started(t)
+	for _, c := range []struct {
+		status int
+		args   []string
+	}{
+		{1, []string{"providers", "check", "nobody"}}, {1, []string{"providers", "catalogue", "nobody"}},
+		{2, []string{"providers", "catalogue"}}, {2, []string{"providers"}}, {2, []string{"providers", "check", "--timeout", "soon"}},
+		{2, []string{"config"}}, {0, []string{"providers", "check", "--help"}}, {0, []string{"config", "check", "--help"}},
+	} {
+		if status, out, errOut := command(c.args...); status != c.status {
+			t.Errorf("%v ends with %d, want %d:\n%s%s", c.args, status, c.status, out, errOut)
+		}
+	}
+	configure(t, "providers:\n  - {name: shop, kind: none}\n")
+	for _, args := range [][]string{{"providers", "list"}, {"providers", "check"}, {"providers", "catalogue", "shop"}} {
+		if status, _, errOut := command(args...); status != 1 || !strings.Contains(errOut, "config.yaml:2: providers[0].kind: ") {
+			t.Errorf("with a faulty file %v ends with %d: %s", args, status, errOut)
+		}
+	}
+}
