@@ -21,6 +21,9 @@ const orderPrefix = "ord_"
 // supply.SendFor from the moment it is sent.
 const callFor = 30 * time.Second
 
+// completeFor is how long a seller may deliver addresses one after the other.
+const completeFor = 10 * time.Minute
+
 // checkEvery is how often a provider is asked whether a live order is still
 // there.
 const checkEvery = time.Hour
@@ -328,6 +331,10 @@ func (u *Sessions) confirm(ctx context.Context, o supply.Order, d supply.Deliver
 // taken stores a confirmed purchase as the provider has it, and activates the
 // session as soon as it is delivered.
 func (u *Sessions) taken(ctx context.Context, b books, s session.Session, o supply.Order, d supply.Delivery) (err error) {
+	if d.State == supply.Live && s.Type == session.Static && len(d.IPs) < o.Intent.Quantity && b.now.Sub(o.SentAt) < completeFor {
+		d.State = supply.Pending
+		o = o.Take(d, b.now)
+	}
 	if o.Goods, err = u.seal(o, d); err != nil {
 		return err
 	}

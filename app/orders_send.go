@@ -87,7 +87,7 @@ func (u *Sessions) markSent(ctx context.Context, o supply.Order, before supply.S
 			return nil // the next step sees why
 		}
 		if !caps.Labelled && !caps.Repeatable {
-			_, like, err := b.tx.Orders().Rivals(ctx, o)
+			like, err := rivals(ctx, b.tx, o)
 			if err != nil {
 				return err
 			}
@@ -105,6 +105,16 @@ func (u *Sessions) markSent(ctx context.Context, o supply.Order, before supply.S
 		return b.tx.Orders().Put(ctx, o)
 	})
 	return sent, err
+}
+
+// rivals counts the other orders whose outcome is open and that a seller's list
+// could not tell from this one. A list of traffic tells no country.
+func rivals(ctx context.Context, tx ports.Tx, o supply.Order) (int, error) {
+	if o.Intent.Type == session.Dynamic {
+		o.Intent.Location = session.Location{}
+	}
+	_, like, err := tx.Orders().Rivals(ctx, o)
+	return like, err
 }
 
 // place makes the one call that buys, and stores what it proves.
@@ -146,7 +156,7 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 		if verdict = supply.Wait; o.Status != supply.Unknown {
 			return nil
 		}
-		_, like, err := b.tx.Orders().Rivals(ctx, o)
+		like, err := rivals(ctx, b.tx, o)
 		if err != nil {
 			return err
 		}

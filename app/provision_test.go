@@ -103,14 +103,17 @@ func TestProviderDeliversWhatCannotBe(t *testing.T) {
 			w := open(t, setup{stingy: true})
 			agent := w.register()
 			d, err := w.create(agent, product)
-			if product == remoteStatic {
-				refused(t, err, ports.ErrProvider)
-			} else {
-				ok(t, err)
+			ok(t, err)
+			ok(t, w.work())
+			same(t, "at first", w.read(agent, d.View.ID).Status, session.Creating) // the rest may follow
+			w.seller.Change(d.View.ID, func(p *fake.Purchase) { p.Delivery.IPs = nil })
+			for range 15 {
+				w.clock.Advance(time.Minute)
 				ok(t, w.work())
-				same(t, "the session", w.read(agent, d.View.ID).Status, session.Failed)
 			}
+			same(t, "the session", w.read(agent, d.View.ID).Status, session.Failed)
 			same(t, "the balance", w.balance(agent), dollars("10"))
+			same(t, "still bought", len(w.seller.Live()), 0)
 		})
 	}
 }

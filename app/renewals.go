@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"agentproxy/domain"
 	"agentproxy/domain/session"
 	"agentproxy/domain/supply"
 	"agentproxy/ports"
@@ -112,7 +113,13 @@ func (u *Sessions) sendRenewal(ctx context.Context, s session.Session, o supply.
 	if err != nil {
 		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
 	}
-	if sent, err := u.markSent(ctx, o, supply.Snapshot{Refs: ends(d)}); err != nil || !sent {
+	before := supply.Snapshot{Refs: ends(d)}
+	before.Funds, err = p.Balance(bounded)
+	u.count(p, "balance", err)
+	if err != nil {
+		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
+	}
+	if sent, err := u.markSent(ctx, o, before); err != nil || !sent {
 		return err
 	}
 	return u.placeRenewal(ctx, p, o)
@@ -152,8 +159,11 @@ func (u *Sessions) placeRenewal(ctx context.Context, p ports.Static, o supply.Or
 	return u.doubt(ctx, o, strconv.Itoa(renewed)+" of "+strconv.Itoa(o.Intent.Quantity)+" addresses are renewed: "+reason)
 }
 
+// renewalSettles is how long a renewal may be on its way at a seller.
+const renewalSettles = 15 * time.Minute
+
 // askRenewal reads the ends of the addresses again: all have moved, or none has
-// and it is too late for it. Some is for the operator.
+// it is too late for it and no money is missing. Some is for the operator.
 func (u *Sessions) askRenewal(ctx context.Context, p ports.Provider, o supply.Order) error {
 	bounded, cancel := call(ctx)
 	defer cancel()
@@ -162,11 +172,25 @@ func (u *Sessions) askRenewal(ctx context.Context, p ports.Provider, o supply.Or
 	if err != nil {
 		return u.doubt(ctx, o, supply.ReasonOf(err))
 	}
+	funds, err := p.Balance(bounded)
+	u.count(p, "balance", err)
+	if err != nil {
+		return u.doubt(ctx, o, supply.ReasonOf(err))
+	}
+	var spent domain.Money
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		spent, err = tx.Orders().Spent(ctx, o.Provider, o.SentAt)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	missing := o.Before.Funds.Known && funds.Known && funds.Amount+spent < o.Before.Funds.Amount
 	n := advanced(o.Before, d)
 	switch {
 	case n > 0 && n == len(d.IPs):
 		return u.renewalConfirmed(ctx, o, d.ExpiresAt)
-	case n == 0 && u.clock.Now().Sub(o.SentAt) >= supply.SettleFor && d.State == supply.Live:
+	case n == 0 && u.clock.Now().Sub(o.SentAt) >= renewalSettles && d.State == supply.Live && !missing:
 		return u.refuse(ctx, o, supply.Temporary, "the addresses end as before")
 	}
 	return u.doubt(ctx, o, strconv.Itoa(n)+" of "+strconv.Itoa(len(d.IPs))+" addresses are renewed")

@@ -122,8 +122,8 @@ type Orders interface {
 	Rivals(ctx context.Context, o supply.Order) (open, like int, err error)
 	// Known tells which of a provider's refs belong to an order.
 	Known(ctx context.Context, provider string, refs []string) (map[string]bool, error)
-	// Spent is what orders of a provider that were confirmed at or after a time
-	// cost in all.
+	// Spent is what confirmed orders of a provider that were sent at or after a time
+	// cost in all. What was sent before may be in that time's balance already.
 	Spent(ctx context.Context, provider string, since time.Time) (domain.Money, error)
 	// Tally counts open orders, and those that are frozen.
 	Tally(ctx context.Context) (open, frozen int, err error)

@@ -133,7 +133,7 @@ func (r orders) Known(ctx context.Context, provider string, refs []string) (map[
 }
 
 const spent = `SELECT CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM upstream_orders
-	WHERE provider = ?1 AND status = 'confirmed' AND decided_at >= ?2`
+	WHERE provider = ?1 AND status = 'confirmed' AND sent_at >= ?2`
 
 func (r orders) Spent(_ context.Context, provider string, since time.Time) (sum domain.Money, err error) {
 	if err := r.row(spent, provider, micros(since)).Scan(&sum); err != nil {

@@ -2,6 +2,7 @@ package supply
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"agentproxy/domain"
@@ -76,9 +77,14 @@ func Choose(sources []Source, l session.Location, days int, of func(Source) Cond
 		}
 		return 1
 	}
+	cost := func(c candidate) domain.Money {
+		if told := c.CostFor(days); told > 0 {
+			return told
+		}
+		return math.MaxInt64 // not told, so not taken for cheap
+	}
 	slices.SortStableFunc(able, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.Preference, b.Preference), cmp.Compare(doubt(a), doubt(b)),
-			cmp.Compare(a.CostFor(days), b.CostFor(days)))
+		return cmp.Or(cmp.Compare(a.Preference, b.Preference), cmp.Compare(doubt(a), doubt(b)), cmp.Compare(cost(a), cost(b)))
 	})
 	out := make([]Source, len(able))
 	for i, c := range able {

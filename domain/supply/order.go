@@ -167,8 +167,7 @@ type Evidence struct {
 	Found []Delivery      // what may be the order
 	Known map[string]bool // refs that belong to other orders of ours
 	Funds Funds
-	// Spent is what other orders of ours, decided since this one was sent, cost
-	// there. Rivals: others like this one are unknown too.
+	// Spent is what other orders of ours, sent since this one was, cost there. Rivals: others like this one are unknown too.
 	Spent  domain.Money
 	Rivals bool
 }

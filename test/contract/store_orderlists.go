@@ -20,7 +20,7 @@ var orderListClaims = []claim{
 	{"the orders that are due are listed, the longest first", upstreamDue},
 	{"rivals are the other orders of a provider whose outcome is still to come", upstreamRivals},
 	{"refs are known of every order of their provider", upstreamKnown},
-	{"spent is what was confirmed at a provider since", upstreamSpent},
+	{"spent is what was sent to a provider since, and confirmed", upstreamSpent},
 	{"open and frozen orders are counted", upstreamTally},
 }
 
@@ -211,7 +211,7 @@ func upstreamSpent(t *testing.T, st ports.Store) {
 	}{{"one", supply.Confirmed, 1}, {"one", supply.Confirmed, 10}, {"one", supply.Refused, 100}, {"two", supply.Confirmed, 1000},
 		{"one", supply.Unknown, 10_000}, {"one", supply.Confirmed, 1 << 40}} {
 		o := as(upstreamOrder(n, c.provider), c.status)
-		o.Cost, o.DecidedAt = c.cost, storeNow.Add(time.Duration(n)*time.Second)
+		o.Cost, o.SentAt, o.DecidedAt = c.cost, storeNow.Add(time.Duration(n)*time.Second), storeNow.Add(time.Hour)
 		addUpstream(t, st, o)
 	}
 	for _, c := range []struct {

@@ -46,7 +46,7 @@ CREATE UNIQUE INDEX upstream_orders_bought ON upstream_orders (provider, ref)
 CREATE INDEX upstream_orders_due ON upstream_orders (next_at) WHERE next_at > 0;
 CREATE INDEX upstream_orders_open ON upstream_orders (status, provider, sku, country, frozen_at)
     WHERE status IN ('planned', 'sent', 'unknown');
-CREATE INDEX upstream_orders_spent ON upstream_orders (provider, decided_at, cost) WHERE status = 'confirmed';
+CREATE INDEX upstream_orders_spent ON upstream_orders (provider, sent_at, cost) WHERE status = 'confirmed';
 
 -- +goose Down
 DROP TABLE upstream_orders;
