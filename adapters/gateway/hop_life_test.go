@@ -272,3 +272,21 @@ func TestEarlyBytesWaitForTheFence(t *testing.T) {
 	_ = c.Close()
 	waitFor(t, "the report", func() bool { return w.usage(id).Down == 6 })
 }
+
+// A way that was refused leaves no connection to the upstream behind.
+func TestARefusedWayThroughAHopIsClosed(t *testing.T) {
+	s := newSeller(t, "u", "secret")
+	ended := make(chan error, 1)
+	s.answers(func(c net.Conn) {
+		fmt.Fprint(c, "HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")
+		_, err := io.Copy(io.Discard, c)
+		ended <- err
+	})
+	w := begin(t, newBooks(t), nil)
+	id := w.add(1, 0)
+	w.via(id, s.hop(session.HTTP))
+	w.refusedOver(t, id, "127.0.0.1:80")
+	if err := <-ended; err != nil {
+		t.Error("still open:", err)
+	}
+}
