@@ -94,7 +94,7 @@ func TestRenewAtASeller(t *testing.T) {
 			if again.Status != 202 || !again.Replayed {
 				t.Errorf("replayed %d", again.Status)
 			}
-			w.clock.Advance(10 * time.Minute)
+			w.clock.Advance(20 * time.Minute)
 			w.reconciled()
 			now := w.read(agent, v.ID)
 			same(t, "sent", w.seller.Calls(fake.Extend), 1)
@@ -120,7 +120,7 @@ func TestRenewAtASeller(t *testing.T) {
 		_, err = w.sessions.Terminate(t.Context(), agent, v.ID)
 		ok(t, err)
 		same(t, "the balance", w.balance(agent), before)
-		w.clock.Advance(10 * time.Minute)
+		w.clock.Advance(20 * time.Minute)
 		w.reconciled()
 		same(t, "held", w.read(agent, v.ID).Cost.Held, 0)
 	})
