@@ -167,6 +167,9 @@ func sameExits(a, b []session.Exit) bool {
 // endOrders sees to the orders of a session that ends, in its unit: what was not
 // sent is not sent any more, what is there is given up.
 func (u *Sessions) endOrders(ctx context.Context, tx ports.Tx, s session.Session, now time.Time) error {
+	if _, local := u.catalog.local(s.Provider); local {
+		return nil // what was tried before at sellers was refused
+	}
 	orders, err := tx.Orders().Of(ctx, s.ID)
 	if err != nil {
 		return err

@@ -1,21 +1,25 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"agentproxy/adapters/upstream"
 	"agentproxy/app/compose"
 	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
 type providerCmd struct {
+	Kinds     providerKindsCmd     `cmd:"" help:"List the kinds of providers and the settings of each."`
 	List      providerListCmd      `cmd:"" help:"List the providers and what they can do; calls nobody."`
 	Check     providerCheckCmd     `cmd:"" help:"Ask providers for balance and stock; exits with 1 when one fails."`
 	Catalogue providerCatalogueCmd `cmd:"" help:"List what a provider sells at the moment."`
@@ -45,6 +49,25 @@ type words []string
 
 // String joins the words.
 func (w words) String() string { return strings.Join(w, " ") }
+
+type providerKindsCmd struct{}
+
+// Run lists the kinds; it needs no configuration.
+func (providerKindsCmd) Run(k *kit) error {
+	t := table{columns: []string{"kind", "setting", "required", "help"}}
+	kinds := upstream.Kinds()
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		for what, fields := range map[string][]upstream.Field{"options": kinds[name].Options, "secrets": kinds[name].Secrets} {
+			for _, f := range fields {
+				t.add(name, what+"."+f.Name, f.Required, f.Help)
+			}
+		}
+	}
+	slices.SortFunc(t.rows, func(a, b []any) int {
+		return cmp.Or(cmp.Compare(fmt.Sprint(a[0]), fmt.Sprint(b[0])), cmp.Compare(fmt.Sprint(a[1]), fmt.Sprint(b[1])))
+	})
+	return t.print(k)
+}
 
 type providerListCmd struct{}
 

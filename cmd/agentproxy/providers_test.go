@@ -252,3 +252,35 @@ func TestWrongUseOfTheProviderCommands(t *testing.T) {
 		}
 	}
 }
+
+// Every kind and every setting that can be written is listed, and none that can
+// not.
+func TestProvidersKinds(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run([]string{"providers", "kinds", "--json"}, &out, &errs); code != 0 {
+		t.Fatalf("exit %d: %s", code, &errs)
+	}
+	var list struct {
+		Items []struct {
+			Kind, Setting, Help string
+			Required            bool
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &list); err != nil {
+		t.Fatal(err)
+	}
+	want := 0
+	for _, k := range upstream.Kinds() {
+		want += len(k.Secrets) + len(k.Options)
+	}
+	seen := map[string]bool{}
+	for _, x := range list.Items {
+		seen[x.Kind] = true
+		if x.Help == "" || !strings.HasPrefix(x.Setting, "secrets.") && !strings.HasPrefix(x.Setting, "options.") {
+			t.Errorf("%+v", x)
+		}
+	}
+	if len(list.Items) != want || len(seen) != len(upstream.Kinds()) {
+		t.Errorf("%d settings of %d kinds are listed, want %d of %d", len(list.Items), len(seen), want, len(upstream.Kinds()))
+	}
+}
