@@ -260,11 +260,9 @@ func TestProvidersKinds(t *testing.T) {
 	if code := run([]string{"providers", "kinds", "--json"}, &out, &errs); code != 0 {
 		t.Fatalf("exit %d: %s", code, &errs)
 	}
-	var list struct {
-		Items []struct {
-			Kind, Setting, Help string
-			Required            bool
-		}
+	var list []struct {
+		Kind, Setting, Help string
+		Required            bool
 	}
 	if err := json.Unmarshal(out.Bytes(), &list); err != nil {
 		t.Fatal(err)
@@ -274,13 +272,13 @@ func TestProvidersKinds(t *testing.T) {
 		want += len(k.Secrets) + len(k.Options)
 	}
 	seen := map[string]bool{}
-	for _, x := range list.Items {
+	for _, x := range list {
 		seen[x.Kind] = true
 		if x.Help == "" || !strings.HasPrefix(x.Setting, "secrets.") && !strings.HasPrefix(x.Setting, "options.") {
 			t.Errorf("%+v", x)
 		}
 	}
-	if len(list.Items) != want || len(seen) != len(upstream.Kinds()) {
-		t.Errorf("%d settings of %d kinds are listed, want %d of %d", len(list.Items), len(seen), want, len(upstream.Kinds()))
+	if len(list) != want || len(seen) != len(upstream.Kinds()) {
+		t.Errorf("%d settings of %d kinds are listed, want %d of %d", len(list), len(seen), want, len(upstream.Kinds()))
 	}
 }
