@@ -44,7 +44,7 @@ func TestTheOperatorSeesWhatTheServiceDoes(t *testing.T) {
 			`agentproxy_http_requests_total{operation="create-session",status="201"} 1`,
 			`agentproxy_gateway_requests_total{outcome="ok",protocol="http"} 1`,
 			`agentproxy_gateway_bytes_total{direction="up"}`,
-			`agentproxy_provider_calls_total{operation="provision",provider="embedded",result="ok"} 1`,
+			`agentproxy_provider_calls_total{operation="order",provider="embedded",result="ok"} 1`,
 			"agentproxy_gateway_tunnels 0", "agentproxy_gateway_lease_waits_total", "agentproxy_ledger_drift 0",
 			"agentproxy_payments_drifting 0",
 		} {
