@@ -312,10 +312,13 @@ func (s *service) session(key, id string) sessionData {
 // within waits until ok, at most so long.
 func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
+	// More and more slowly: what is asked may be a request, and those are limited.
+	wait := 20 * time.Millisecond
+	for deadline := time.Now().Add(limit); ; time.Sleep(wait) {
 		if ok() {
 			return
 		}
+		wait = min(wait*11/10, 200*time.Millisecond)
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: not within %v", what, limit)
 		}
