@@ -74,6 +74,7 @@ func TestWhyAConnectFailedIsReadableWithinTwoSeconds(t *testing.T) {
 }
 
 func TestATimedSessionRotatesWithTheNextConnection(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s := serve(t)
 	key, _ := s.register("timed")
 	var d sessionData

@@ -52,7 +52,7 @@ func (s *service) balance(key string) string {
 }
 
 func TestMoneyArrivesByTheDevelopmentChain(t *testing.T) {
-	onEachStore(t, moneyArrivesByTheDevelopmentChain)
+	onEachStoreAtOnce(t, moneyArrivesByTheDevelopmentChain)
 }
 
 func moneyArrivesByTheDevelopmentChain(t *testing.T, store ...string) {
@@ -128,7 +128,7 @@ func moneyArrivesByTheDevelopmentChain(t *testing.T, store ...string) {
 }
 
 func TestMoneyArrivesByTron(t *testing.T) {
-	onEachStore(t, moneyArrivesByTron)
+	onEachStoreAtOnce(t, moneyArrivesByTron)
 }
 
 func moneyArrivesByTron(t *testing.T, store ...string) {

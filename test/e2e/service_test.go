@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -34,6 +35,13 @@ func TestMain(m *testing.M) {
 		args := append([]string{"build", "-o", program}, buildFlags...)
 		if out, err := exec.Command("go", append(args, "agentproxy/cmd/agentproxy")...).CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+			return 1
+		}
+		flag.Parse()
+		// The parallel tests wait more than they work, so more of them may run
+		// beside each other than there are cores.
+		if err := flag.Set("test.parallel", "8"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		return m.Run()
@@ -78,6 +86,14 @@ const secret = "AGENTPROXY_SECRET=for-tests-only-0123456789abcdefghijklmnop"
 func onEachStore(t *testing.T, test func(t *testing.T, store ...string)) {
 	t.Run("sqlite", func(t *testing.T) { test(t) })
 	t.Run("postgres", func(t *testing.T) { test(t, onPostgres(pg.Database(t))...) })
+}
+
+// onEachStoreAtOnce is onEachStore for tests that mostly wait: they run beside
+// each other.
+func onEachStoreAtOnce(t *testing.T, test func(t *testing.T, store ...string)) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t) })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, onPostgres(pg.Database(t))...) })
 }
 
 func onPostgres(url string) []string {
