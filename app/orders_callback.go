@@ -10,8 +10,8 @@ import (
 	"agentproxy/ports"
 )
 
-// errNoCallback answers calls for a provider that calls nobody.
-var errNoCallback = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND", Message: "no provider of this name calls back"}
+// ErrNoCallback answers calls for a provider that calls nobody.
+var ErrNoCallback = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND", Message: "no provider of this name calls back"}
 
 // Callback takes a provider's call that an order has changed. It is only a hint:
 // the orders that it may be about are read again, soon.
@@ -19,7 +19,7 @@ func (u *Sessions) Callback(ctx context.Context, provider string, header http.He
 	p, ok := u.catalog.provider(provider)
 	calls, ok2 := p.(ports.Callbacks)
 	if !ok || !ok2 {
-		return errNoCallback
+		return ErrNoCallback
 	}
 	refs, err := calls.Callback(header, body, u.clock.Now())
 	u.count(p, "callback", err)
