@@ -165,29 +165,35 @@ func sameExits(a, b []session.Exit) bool {
 }
 
 // endOrders sees to the orders of a session that ends, in its unit: what was not
-// sent is not sent any more, what is there is given up.
-func (u *Sessions) endOrders(ctx context.Context, tx ports.Tx, s session.Session, now time.Time) error {
-	orders, err := tx.Orders().Of(ctx, s.ID)
-	if err != nil {
+// sent is not sent any more, what is held for a renewal is given back, what is
+// there is given up. The caller stores the session afterwards.
+func (u *Sessions) endOrders(ctx context.Context, b books, s *session.Session) error {
+	orders, err := b.tx.Orders().Of(ctx, s.ID)
+	if err != nil || len(orders) == 0 {
 		return err
 	}
 	for _, o := range orders {
+		if o.Kind == supply.Renewal && o.Open() {
+			if err := b.releaseRenewal(ctx, s, o, "was too late"); err != nil {
+				return err
+			}
+		}
 		switch {
 		case o.Status == supply.Planned:
-			if o, err = o.Refuse(supply.Temporary, "the session ended first", now); err != nil {
+			if o, err = o.Refuse(supply.Temporary, "the session ended first", b.now); err != nil {
+				return err
+			}
+			if err := b.tx.Idempotency().DropFor(ctx, s.AgentID, s.ID+orderMark+o.ID); err != nil {
 				return err
 			}
 		case o.Status == supply.Confirmed && o.ClosedAt.IsZero():
-			o.NextAt = now
+			o.NextAt = b.now
 		default:
 			continue
 		}
-		if err := tx.Orders().Put(ctx, o); err != nil {
+		if err := b.tx.Orders().Put(ctx, o); err != nil {
 			return err
 		}
 	}
-	if len(orders) == 0 {
-		return nil
-	}
-	return tx.Jobs().Insert(ctx, ports.Job{Kind: ReleaseJob, SessionID: s.ID}, now)
+	return b.tx.Jobs().Insert(ctx, ports.Job{Kind: ReleaseJob, SessionID: s.ID}, b.now)
 }

@@ -29,7 +29,8 @@ func (u *Sessions) send(ctx context.Context, s session.Session, o supply.Order) 
 	if err != nil {
 		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
 	}
-	if sent, err := u.markSent(ctx, o, before); err != nil || !sent {
+	o, err = u.markSent(ctx, p, o, before)
+	if err != nil || o.Status != supply.Sent {
 		return err
 	}
 	return u.place(ctx, p, o)
@@ -75,36 +76,35 @@ func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order)
 	return before, err
 }
 
-// markSent stores that an order is about to be sent; false: it is not to be, or
-// not yet. Where orders cannot be told apart by a key, those that are alike take
-// turns: then a new one in the provider's list has one possible cause.
-func (u *Sessions) markSent(ctx context.Context, o supply.Order, before supply.Snapshot) (sent bool, err error) {
-	p, _ := u.catalog.provider(o.Provider)
-	caps := p.Capabilities()
-	err = u.mark(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
-		sent = false
-		if o.Status != supply.Planned || o.Kind == supply.Purchase && s.Status != session.Creating {
+// markSent stores that an order is about to be sent, and returns it as it is
+// then; one that is still Planned is not to be sent, or not yet. Where orders
+// cannot be told apart by a key, those that are alike take turns: then a new one
+// in the provider's list has one possible cause.
+func (u *Sessions) markSent(ctx context.Context, p ports.Provider, o supply.Order, before supply.Snapshot) (supply.Order, error) {
+	planned, labelled := o, p.Capabilities().Labelled
+	err := u.mark(ctx, o, func(ctx context.Context, b books, s session.Session, cur supply.Order) error {
+		o = planned
+		if cur.Status != supply.Planned || cur.Kind == supply.Purchase && s.Status != session.Creating {
 			return nil // the next step sees why
 		}
-		if !caps.Labelled && !caps.Repeatable {
-			like, err := rivals(ctx, b.tx, o)
+		if !labelled {
+			like, err := rivals(ctx, b.tx, cur)
 			if err != nil {
 				return err
 			}
 			if like > 0 {
-				o.Class, o.NextAt = supply.RateLimited, b.now.Add(waitTurn)
-				return b.tx.Orders().Put(ctx, o)
+				cur.Class, cur.NextAt = supply.RateLimited, b.now.Add(waitTurn)
+				return b.tx.Orders().Put(ctx, cur)
 			}
 		}
-		o.Class = ""
-		o, err := o.Send(before, b.now)
-		if err != nil {
+		cur.Class = ""
+		var err error
+		if o, err = cur.Send(before, b.now); err != nil {
 			return err
 		}
-		sent = true
 		return b.tx.Orders().Put(ctx, o)
 	})
-	return sent, err
+	return o, err
 }
 
 // rivals counts the other orders whose outcome is open and that a seller's list
@@ -142,7 +142,7 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 		return u.doubt(ctx, o, "the provider is not configured")
 	}
 	if o.Kind == supply.Renewal {
-		return u.askRenewal(ctx, p, o)
+		return u.askRenewal(ctx, p, s, o)
 	}
 	if p.Capabilities().Repeatable && s.Status == session.Creating && u.clock.Now().Sub(o.SentAt) < supply.FreezeAfter {
 		return u.place(ctx, p, o)
