@@ -60,7 +60,7 @@ func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order)
 	if o.Intent.MaxCost > 0 && q.Cost > o.Intent.MaxCost {
 		return before, supply.Refuse(supply.Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
 	}
-	if caps := p.Capabilities(); caps.Labelled || caps.Repeatable {
+	if p.Capabilities().Labelled {
 		return before, nil
 	}
 	found, err := p.Find(ctx, o.Intent)
@@ -119,10 +119,7 @@ func rivals(ctx context.Context, tx ports.Tx, o supply.Order) (int, error) {
 
 // place makes the one call that buys, and stores what it proves.
 func (u *Sessions) place(ctx context.Context, p ports.Provider, o supply.Order) error {
-	bounded, cancel := call(ctx)
-	defer cancel()
-	d, err := p.Order(bounded, o.Intent)
-	u.count(p, "order", err)
+	d, err := u.order(ctx, p, o)
 	switch c := supply.ClassOf(err); c {
 	case "":
 		return u.confirm(ctx, o, d)
@@ -133,9 +130,18 @@ func (u *Sessions) place(ctx context.Context, p ports.Provider, o supply.Order) 
 	}
 }
 
+func (u *Sessions) order(ctx context.Context, p ports.Provider, o supply.Order) (supply.Delivery, error) {
+	ctx, cancel := call(ctx)
+	defer cancel()
+	d, err := p.Order(ctx, o.Intent)
+	u.count(p, "order", err)
+	return d, err
+}
+
 // ask resolves an unknown order by asking the provider. Only one that documents
 // an idempotency key is sent the order again, under its own key, while somebody
-// still wants it.
+// still wants it: then an answer tells the outcome, and a refusal only that of the
+// repetition.
 func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) error {
 	p, ok := u.catalog.provider(o.Provider)
 	if !ok {
@@ -145,7 +151,13 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 		return u.askRenewal(ctx, p, s, o)
 	}
 	if p.Capabilities().Repeatable && s.Status == session.Creating && u.clock.Now().Sub(o.SentAt) < supply.FreezeAfter {
-		return u.place(ctx, p, o)
+		d, err := u.order(ctx, p, o)
+		switch supply.ClassOf(err) {
+		case "":
+			return u.confirm(ctx, o, d)
+		case supply.Ambiguous:
+			return u.doubt(ctx, o, supply.ReasonOf(err))
+		}
 	}
 	e, d, err := u.evidence(ctx, p, o)
 	if err != nil {
