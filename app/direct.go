@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"agentproxy/domain/session"
@@ -19,26 +20,41 @@ type DirectProxy struct {
 // session.
 const pollDirect = 30 * time.Second
 
-// direct reports whether a session's address is the provider's own proxy.
-func (u *Sessions) direct(s session.Session) bool {
+// sellsDirect reports whether a session that is delivered now gets the provider's
+// own proxy for its address. One whose product is not sold any more goes through
+// the gateway.
+func (u *Sessions) sellsDirect(s session.Session) bool {
 	p, err := u.catalog.product(s.ProductNo)
 	return err == nil && p.Direct
 }
 
-// withDirect adds the upstream proxies to the view of a direct session.
+// withDirect adds the upstream proxies to the view of a direct session. A
+// provider that cannot tell them leaves it without an address.
 func (u *Sessions) withDirect(ctx context.Context, v *SessionView) error {
-	if v.Status != session.Active || !u.direct(v.Session) {
+	if v.Status != session.Active {
 		return nil
 	}
 	p, known := u.catalog.provider(v.Provider)
+	if known && !p.Capabilities().Direct {
+		return nil
+	}
+	g, err := u.goodsOf(ctx, v.Session)
+	if errors.Is(err, ports.ErrProvider) {
+		return nil // of a provider without orders
+	}
+	if err != nil || !g.Direct {
+		return err
+	}
+	v.Direct = []DirectProxy{}
 	if !known {
 		return nil
 	}
-	byHTTP, err := u.endpoints(ctx, p, v.Session, session.HTTP)
+	byHTTP, err := endpoints(p, v.Session, g, session.HTTP)
 	if err != nil {
-		return err
+		u.log.Warn("a direct session has no address", "session_id", v.ID, "provider", v.Provider, "err", err)
+		return nil
 	}
-	bySOCKS, err := u.endpoints(ctx, p, v.Session, session.SOCKS5)
+	bySOCKS, err := endpoints(p, v.Session, g, session.SOCKS5)
 	if err != nil {
 		return err
 	}

@@ -55,10 +55,11 @@ func (u *Sessions) expire(ctx context.Context, tx ports.Tx, s session.Session, w
 // end stores a session that has just ended, with all that its end entails. What
 // was bought of a seller is given up by a job.
 func (u *Sessions) end(ctx context.Context, tx ports.Tx, s session.Session, what, code string, now time.Time) (session.Session, error) {
-	if err := (books{tx, u.ids, now}).finish(ctx, &s); err != nil {
+	b := books{tx, u.ids, now}
+	if err := u.endOrders(ctx, b, &s); err != nil {
 		return s, err
 	}
-	if err := u.endOrders(ctx, tx, s, now); err != nil {
+	if err := b.finish(ctx, &s); err != nil {
 		return s, err
 	}
 	if err := note(ctx, tx, u.ids, s.ID, what, code, now); err != nil {

@@ -16,25 +16,26 @@ func (u *Sessions) hops(ctx context.Context, s session.Session) ([]supply.Endpoi
 	if !ok {
 		return nil, ports.ErrProvider.Msgf("the provider of this session is not configured any more")
 	}
-	if u.direct(s) {
-		return nil, session.ErrNotFound // its address is not the gateway's
-	}
-	if !p.Capabilities().Chained {
+	caps := p.Capabilities()
+	if !caps.Chained {
 		return nil, nil
 	}
-	return u.endpoints(ctx, p, s, "")
-}
-
-// endpoints are the upstream proxies of a session's exits, for a protocol; empty:
-// whichever the provider prefers.
-func (u *Sessions) endpoints(ctx context.Context, p ports.Provider, s session.Session, proto session.Protocol) ([]supply.Endpoint, error) {
 	var g goods
-	if !p.Capabilities().Local {
+	if !caps.Local {
 		var err error
 		if g, err = u.goodsOf(ctx, s); err != nil {
 			return nil, err
 		}
 	}
+	if g.Direct {
+		return nil, session.ErrNotFound // its address is not the gateway's
+	}
+	return endpoints(p, s, g, "")
+}
+
+// endpoints are the upstream proxies of a session's exits, for a protocol; empty:
+// whichever the provider prefers.
+func endpoints(p ports.Provider, s session.Session, g goods, proto session.Protocol) ([]supply.Endpoint, error) {
 	if s.Type == session.Dynamic {
 		d, ok := p.(ports.Dynamic)
 		if !ok {

@@ -51,10 +51,14 @@ func intentFor(s session.Session, from supply.Source) supply.Intent {
 type goods struct {
 	Access supply.Access
 	IPs    []supply.IP
+	// Direct: they are the agent's own to use, and not the gateway's. It is decided
+	// when they are delivered, so that no change of the catalogue changes a session.
+	Direct bool
 }
 
-func (u *Sessions) seal(o supply.Order, d supply.Delivery) ([]byte, error) {
-	plain, err := json.Marshal(goods{d.Access, d.IPs})
+// seal stores a delivery with an order.
+func (u *Sessions) seal(o supply.Order, d supply.Delivery, direct bool) ([]byte, error) {
+	plain, err := json.Marshal(goods{d.Access, d.IPs, direct})
 	if err != nil {
 		return nil, fmt.Errorf("seal the goods of %s: %w", o.ID, err)
 	}
@@ -255,11 +259,16 @@ func (u *Sessions) doubt(ctx context.Context, o supply.Order, reason string) err
 }
 
 // refuse notes that an order provably bought nothing, and goes on: with the next
-// source, or by giving the money back.
+// source, or by giving the money back. What was proven before the order was sent
+// proves nothing once somebody else has sent it.
 func (u *Sessions) refuse(ctx context.Context, o supply.Order, c supply.Class, reason string) error {
 	u.log.Warn("a provider refused an order", "order_id", o.ID, "session_id", o.SessionID, "provider", o.Provider,
 		"class", string(c), "reason", reason)
+	proven := o.Status
 	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+		if proven == supply.Planned && o.Status != supply.Planned {
+			return supply.ErrDecided
+		}
 		o, err := o.Refuse(c, reason, b.now)
 		if err != nil {
 			return err
@@ -320,6 +329,10 @@ func (u *Sessions) tryNext(ctx context.Context, b books, s session.Session, refu
 // ended meanwhile: then it is given up at once.
 func (u *Sessions) confirm(ctx context.Context, o supply.Order, d supply.Delivery) error {
 	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+		if o.Status == supply.Refused {
+			u.log.Error("a provider made an order that was taken for refused; cancel it there",
+				"order_id", o.ID, "session_id", o.SessionID, "provider", o.Provider, "ref", d.Ref)
+		}
 		o, err := o.Confirm(d, b.now)
 		if err != nil {
 			return err
@@ -335,7 +348,15 @@ func (u *Sessions) taken(ctx context.Context, b books, s session.Session, o supp
 		d.State = supply.Pending
 		o = o.Take(d, b.now)
 	}
-	if o.Goods, err = u.seal(o, d); err != nil {
+	direct := u.sellsDirect(s)
+	if s.Status != session.Creating {
+		g, err := u.unseal(o)
+		if err != nil {
+			return err
+		}
+		direct = g.Direct
+	}
+	if o.Goods, err = u.seal(o, d, direct); err != nil {
 		return err
 	}
 	switch {
@@ -344,8 +365,10 @@ func (u *Sessions) taken(ctx context.Context, b books, s session.Session, o supp
 	case d.State == supply.Gone:
 		o.ClosedAt, o.NextAt, o.Reason = b.now, time.Time{}, "the provider took it back"
 		err = u.failIn(ctx, b, s, ports.ErrProvider)
+	case d.State == supply.Live && s.Status == session.Active:
+		o.NextAt = b.now.Add(checkAfter(direct)) // it was pending once more
 	case d.State == supply.Live && s.Status == session.Creating:
-		o.NextAt = b.now.Add(u.checkAfter(s))
+		o.NextAt = b.now.Add(checkAfter(direct))
 		s.Provider = o.Provider
 		var active session.Session
 		if active, err = u.activate(ctx, b, s, exitsOf(s, d)); refusedHere(err) {
@@ -375,8 +398,8 @@ func exitsOf(s session.Session, d supply.Delivery) []session.Exit {
 }
 
 // checkAfter is how long a live order is left alone.
-func (u *Sessions) checkAfter(s session.Session) time.Duration {
-	if u.direct(s) {
+func checkAfter(direct bool) time.Duration {
+	if direct {
 		return pollDirect
 	}
 	return checkEvery

@@ -6,12 +6,13 @@ import (
 	"net/http"
 
 	"agentproxy/domain"
+	"agentproxy/domain/session"
 	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
-// errNoCallback answers calls for a provider that calls nobody.
-var errNoCallback = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND", Message: "no provider of this name calls back"}
+// ErrNoCallback answers calls for a provider that calls nobody.
+var ErrNoCallback = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND", Message: "no provider of this name calls back"}
 
 // Callback takes a provider's call that an order has changed. It is only a hint:
 // the orders that it may be about are read again, soon.
@@ -19,34 +20,42 @@ func (u *Sessions) Callback(ctx context.Context, provider string, header http.He
 	p, ok := u.catalog.provider(provider)
 	calls, ok2 := p.(ports.Callbacks)
 	if !ok || !ok2 {
-		return errNoCallback
+		return ErrNoCallback
 	}
 	refs, err := calls.Callback(header, body, u.clock.Now())
 	u.count(p, "callback", err)
 	if err != nil {
 		return domain.ErrInvalid.Msgf("the signature of the call does not hold")
 	}
-	return u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		orders, err := u.meant(ctx, tx, provider, refs)
-		if err != nil {
+	var orders []supply.Order
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		orders, err = meant(ctx, tx, provider, refs)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, o := range orders {
+		if err := u.mark(ctx, o, hurry); err != nil {
 			return err
 		}
-		now := u.clock.Now()
-		for _, o := range orders {
-			if !o.NextAt.IsZero() && o.NextAt.After(now) && o.Status != supply.Sent && o.Status != supply.Planned {
-				o.NextAt = now
-				if err := tx.Orders().Put(ctx, o); err != nil {
-					return err
-				}
-			}
-		}
+	}
+	return nil
+}
+
+// hurry lets an order be read before its time. What is planned or sent has a
+// time that is not the seller's to change.
+func hurry(ctx context.Context, b books, _ session.Session, o supply.Order) error {
+	if !o.NextAt.After(b.now) || o.Status == supply.Sent || o.Status == supply.Planned {
 		return nil
-	})
+	}
+	o.NextAt = b.now
+	return b.tx.Orders().Put(ctx, o)
 }
 
 // meant are the orders that a call names; without a name, those of the provider
 // that are on their way.
-func (u *Sessions) meant(ctx context.Context, tx ports.Tx, provider string, refs []string) (orders []supply.Order, err error) {
+func meant(ctx context.Context, tx ports.Tx, provider string, refs []string) (orders []supply.Order, err error) {
 	for _, ref := range refs {
 		o, err := tx.Orders().ByRef(ctx, provider, ref)
 		if errors.Is(err, supply.ErrOrderNotFound) {

@@ -43,6 +43,9 @@ func (u *Sessions) await(ctx context.Context, s session.Session, o supply.Order)
 // later puts an order off.
 func (u *Sessions) later(ctx context.Context, o supply.Order, reason string) error {
 	return u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, o supply.Order) error {
+		if o.Status != supply.Confirmed || !o.ClosedAt.IsZero() {
+			return nil // somebody else was not put off
+		}
 		if reason != "" {
 			o.Reason = reason
 		}
@@ -86,7 +89,11 @@ func (u *Sessions) check(ctx context.Context, s session.Session, o supply.Order)
 	if !ok {
 		return u.later(ctx, o, "the provider is not configured")
 	}
-	if u.direct(s) {
+	g, err := u.unseal(o)
+	if err != nil {
+		return err
+	}
+	if g.Direct {
 		if err := u.pollUsage(ctx, p, s, o); err != nil {
 			return u.later(ctx, o, supply.ReasonOf(err))
 		}
@@ -117,20 +124,20 @@ func (u *Sessions) check(ctx context.Context, s session.Session, o supply.Order)
 			_, err := u.terminate(ctx, b.tx, s, session.ProviderLost, b.now)
 			return err
 		}
-		return u.refresh(ctx, b, s, o, d)
+		return u.refresh(ctx, b, s, o, d, g.Direct)
 	})
 }
 
 // refresh takes over what a provider changed of a live order: new credentials, a
 // new end, an address that it replaced.
-func (u *Sessions) refresh(ctx context.Context, b books, s session.Session, o supply.Order, d supply.Delivery) (err error) {
+func (u *Sessions) refresh(ctx context.Context, b books, s session.Session, o supply.Order, d supply.Delivery, direct bool) (err error) {
 	if d.State == supply.Live {
-		if o.Goods, err = u.seal(o, d); err != nil {
+		if o.Goods, err = u.seal(o, d, direct); err != nil {
 			return err
 		}
 	}
 	o = o.Take(d, b.now)
-	o.LostAt, o.NextAt = time.Time{}, b.now.Add(u.checkAfter(s))
+	o.LostAt, o.NextAt = time.Time{}, b.now.Add(checkAfter(direct))
 	exits := exitsOf(s, d)
 	if s.Type == session.Static && d.State == supply.Live && len(exits) == s.Quantity && !sameExits(exits, s.Exits) {
 		ips := make([]string, len(exits))
@@ -165,32 +172,38 @@ func sameExits(a, b []session.Exit) bool {
 }
 
 // endOrders sees to the orders of a session that ends, in its unit: what was not
-// sent is not sent any more, what is there is given up.
-func (u *Sessions) endOrders(ctx context.Context, tx ports.Tx, s session.Session, now time.Time) error {
+// sent is not sent any more, what is held for a renewal is given back, what is
+// there is given up. The caller stores the session afterwards.
+func (u *Sessions) endOrders(ctx context.Context, b books, s *session.Session) error {
 	if _, local := u.catalog.local(s.Provider); local {
 		return nil // what was tried before at sellers was refused
 	}
-	orders, err := tx.Orders().Of(ctx, s.ID)
-	if err != nil {
+	orders, err := b.tx.Orders().Of(ctx, s.ID)
+	if err != nil || len(orders) == 0 {
 		return err
 	}
 	for _, o := range orders {
+		if o.Kind == supply.Renewal && o.Open() {
+			if err := b.releaseRenewal(ctx, s, o, "was too late"); err != nil {
+				return err
+			}
+		}
 		switch {
 		case o.Status == supply.Planned:
-			if o, err = o.Refuse(supply.Temporary, "the session ended first", now); err != nil {
+			if o, err = o.Refuse(supply.Temporary, "the session ended first", b.now); err != nil {
+				return err
+			}
+			if err := b.tx.Idempotency().DropFor(ctx, s.AgentID, s.ID+orderMark+o.ID); err != nil {
 				return err
 			}
 		case o.Status == supply.Confirmed && o.ClosedAt.IsZero():
-			o.NextAt = now
+			o.NextAt = b.now
 		default:
 			continue
 		}
-		if err := tx.Orders().Put(ctx, o); err != nil {
+		if err := b.tx.Orders().Put(ctx, o); err != nil {
 			return err
 		}
 	}
-	if len(orders) == 0 {
-		return nil
-	}
-	return tx.Jobs().Insert(ctx, ports.Job{Kind: ReleaseJob, SessionID: s.ID}, now)
+	return b.tx.Jobs().Insert(ctx, ports.Job{Kind: ReleaseJob, SessionID: s.ID}, b.now)
 }

@@ -26,9 +26,13 @@ func (u *Sessions) Orders(ctx context.Context, in ListOrders) (list domain.List[
 // AdoptOrder is the operator's word that a provider did make an unknown order,
 // under a ref; of a renewal, that it was made. The provider is asked for it.
 func (u *Sessions) AdoptOrder(ctx context.Context, id, ref string) (supply.Order, error) {
-	o, p, err := u.undecided(ctx, id)
+	o, err := u.undecided(ctx, id)
 	if err != nil {
 		return o, err
+	}
+	p, ok := u.catalog.provider(o.Provider)
+	if !ok {
+		return o, ports.ErrProvider.Msgf("the provider %s is not configured", o.Provider)
 	}
 	if o.Kind == supply.Renewal {
 		ref = o.Ref
@@ -49,32 +53,29 @@ func (u *Sessions) AdoptOrder(ctx context.Context, id, ref string) (supply.Order
 }
 
 // ReleaseOrder is the operator's word that a provider did not make an unknown
-// order: the money is given back.
+// order: the money is given back. The provider may be one that is not configured
+// any more.
 func (u *Sessions) ReleaseOrder(ctx context.Context, id string) (supply.Order, error) {
-	o, _, err := u.undecided(ctx, id)
+	o, err := u.undecided(ctx, id)
 	if err != nil {
 		return o, err
 	}
 	return u.orderNow(ctx, id, u.refuse(ctx, o, supply.Temporary, "released by the operator"))
 }
 
-// undecided is an order that the operator may decide, and its provider.
-func (u *Sessions) undecided(ctx context.Context, id string) (o supply.Order, p ports.Provider, err error) {
+// undecided is an order that the operator may decide.
+func (u *Sessions) undecided(ctx context.Context, id string) (o supply.Order, err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		o, err = tx.Orders().Get(ctx, id)
 		return err
 	})
 	if err != nil {
-		return o, nil, err
+		return o, err
 	}
 	if o.Status != supply.Unknown {
-		return o, nil, supply.ErrDecided.Msgf("the order is %s; only an unknown one can be decided", o.Status)
+		return o, supply.ErrDecided.Msgf("the order is %s; only an unknown one can be decided", o.Status)
 	}
-	p, ok := u.catalog.provider(o.Provider)
-	if !ok {
-		return o, nil, ports.ErrProvider.Msgf("the provider %s is not configured", o.Provider)
-	}
-	return o, p, nil
+	return o, nil
 }
 
 func (u *Sessions) orderNow(ctx context.Context, id string, failed error) (o supply.Order, err error) {

@@ -29,7 +29,8 @@ func (u *Sessions) send(ctx context.Context, s session.Session, o supply.Order) 
 	if err != nil {
 		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
 	}
-	if sent, err := u.markSent(ctx, o, before); err != nil || !sent {
+	o, err = u.markSent(ctx, p, o, before)
+	if err != nil || o.Status != supply.Sent {
 		return err
 	}
 	return u.place(ctx, p, o)
@@ -59,7 +60,7 @@ func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order)
 	if o.Intent.MaxCost > 0 && q.Cost > o.Intent.MaxCost {
 		return before, supply.Refuse(supply.Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
 	}
-	if caps := p.Capabilities(); caps.Labelled || caps.Repeatable {
+	if p.Capabilities().Labelled {
 		return before, nil
 	}
 	found, err := p.Find(ctx, o.Intent)
@@ -75,36 +76,35 @@ func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order)
 	return before, err
 }
 
-// markSent stores that an order is about to be sent; false: it is not to be, or
-// not yet. Where orders cannot be told apart by a key, those that are alike take
-// turns: then a new one in the provider's list has one possible cause.
-func (u *Sessions) markSent(ctx context.Context, o supply.Order, before supply.Snapshot) (sent bool, err error) {
-	p, _ := u.catalog.provider(o.Provider)
-	caps := p.Capabilities()
-	err = u.mark(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
-		sent = false
-		if o.Status != supply.Planned || o.Kind == supply.Purchase && s.Status != session.Creating {
+// markSent stores that an order is about to be sent, and returns it as it is
+// then; one that is still Planned is not to be sent, or not yet. Where orders
+// cannot be told apart by a key, those that are alike take turns: then a new one
+// in the provider's list has one possible cause.
+func (u *Sessions) markSent(ctx context.Context, p ports.Provider, o supply.Order, before supply.Snapshot) (supply.Order, error) {
+	planned, labelled := o, p.Capabilities().Labelled
+	err := u.mark(ctx, o, func(ctx context.Context, b books, s session.Session, cur supply.Order) error {
+		o = planned
+		if cur.Status != supply.Planned || cur.Kind == supply.Purchase && s.Status != session.Creating {
 			return nil // the next step sees why
 		}
-		if !caps.Labelled && !caps.Repeatable {
-			like, err := rivals(ctx, b.tx, o)
+		if !labelled {
+			like, err := rivals(ctx, b.tx, cur)
 			if err != nil {
 				return err
 			}
 			if like > 0 {
-				o.Class, o.NextAt = supply.RateLimited, b.now.Add(waitTurn)
-				return b.tx.Orders().Put(ctx, o)
+				cur.Class, cur.NextAt = supply.RateLimited, b.now.Add(waitTurn)
+				return b.tx.Orders().Put(ctx, cur)
 			}
 		}
-		o.Class = ""
-		o, err := o.Send(before, b.now)
-		if err != nil {
+		cur.Class = ""
+		var err error
+		if o, err = cur.Send(before, b.now); err != nil {
 			return err
 		}
-		sent = true
 		return b.tx.Orders().Put(ctx, o)
 	})
-	return sent, err
+	return o, err
 }
 
 // rivals counts the other orders whose outcome is open and that a seller's list
@@ -119,10 +119,7 @@ func rivals(ctx context.Context, tx ports.Tx, o supply.Order) (int, error) {
 
 // place makes the one call that buys, and stores what it proves.
 func (u *Sessions) place(ctx context.Context, p ports.Provider, o supply.Order) error {
-	bounded, cancel := call(ctx)
-	defer cancel()
-	d, err := p.Order(bounded, o.Intent)
-	u.count(p, "order", err)
+	d, err := u.order(ctx, p, o)
 	switch c := supply.ClassOf(err); c {
 	case "":
 		return u.confirm(ctx, o, d)
@@ -133,19 +130,34 @@ func (u *Sessions) place(ctx context.Context, p ports.Provider, o supply.Order) 
 	}
 }
 
+func (u *Sessions) order(ctx context.Context, p ports.Provider, o supply.Order) (supply.Delivery, error) {
+	ctx, cancel := call(ctx)
+	defer cancel()
+	d, err := p.Order(ctx, o.Intent)
+	u.count(p, "order", err)
+	return d, err
+}
+
 // ask resolves an unknown order by asking the provider. Only one that documents
 // an idempotency key is sent the order again, under its own key, while somebody
-// still wants it.
+// still wants it: then an answer tells the outcome, and a refusal only that of the
+// repetition.
 func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) error {
 	p, ok := u.catalog.provider(o.Provider)
 	if !ok {
 		return u.doubt(ctx, o, "the provider is not configured")
 	}
 	if o.Kind == supply.Renewal {
-		return u.askRenewal(ctx, p, o)
+		return u.askRenewal(ctx, p, s, o)
 	}
 	if p.Capabilities().Repeatable && s.Status == session.Creating && u.clock.Now().Sub(o.SentAt) < supply.FreezeAfter {
-		return u.place(ctx, p, o)
+		d, err := u.order(ctx, p, o)
+		switch supply.ClassOf(err) {
+		case "":
+			return u.confirm(ctx, o, d)
+		case supply.Ambiguous:
+			return u.doubt(ctx, o, supply.ReasonOf(err))
+		}
 	}
 	e, d, err := u.evidence(ctx, p, o)
 	if err != nil {

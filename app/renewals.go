@@ -25,15 +25,15 @@ func (u *Sessions) planExtension(ctx context.Context, b books, in Renew, n renew
 		return Done{}, "", ports.ErrProvider.Msgf("the provider does not know this session; buy a new one")
 	}
 	s := n.was
-	if err := b.hold(ctx, n.wallet, &s, n.cost, renewalOf(s)+":"+strconv.Itoa(len(orders)), 0); err != nil {
+	o := supply.Order{ID: u.ids.New(orderPrefix), Kind: supply.Renewal, SessionID: s.ID, Provider: s.Provider, Intent: bought.Intent,
+		Status: supply.Planned, Ref: bought.Ref, PlannedAt: b.now, NextAt: b.now.Add(inFlightFor)}
+	o.Intent.Key, o.Intent.Days, o.Intent.MaxCost = o.ID, n.days, 0
+	if err := b.hold(ctx, n.wallet, &s, n.cost, ":"+o.ID, 0); err != nil {
 		return Done{}, "", err
 	}
 	if err := b.tx.Sessions().Put(ctx, s); err != nil {
 		return Done{}, "", err
 	}
-	o := supply.Order{ID: u.ids.New(orderPrefix), Kind: supply.Renewal, SessionID: s.ID, Provider: s.Provider, Intent: bought.Intent,
-		Status: supply.Planned, Ref: bought.Ref, PlannedAt: b.now, NextAt: b.now.Add(inFlightFor)}
-	o.Intent.Key, o.Intent.Days, o.Intent.MaxCost = o.ID, n.days, 0
 	if err := b.tx.Orders().Insert(ctx, o); err != nil {
 		return Done{}, "", err
 	}
@@ -119,7 +119,8 @@ func (u *Sessions) sendRenewal(ctx context.Context, s session.Session, o supply.
 	if err != nil {
 		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
 	}
-	if sent, err := u.markSent(ctx, o, before); err != nil || !sent {
+	o, err = u.markSent(ctx, p, o, before)
+	if err != nil || o.Status != supply.Sent {
 		return err
 	}
 	return u.placeRenewal(ctx, p, o)
@@ -162,13 +163,17 @@ func (u *Sessions) placeRenewal(ctx context.Context, p ports.Static, o supply.Or
 // renewalSettles is how long a renewal may be on its way at a seller.
 const renewalSettles = 15 * time.Minute
 
-// askRenewal reads the ends of the addresses again: all have moved, or none has
-// it is too late for it and no money is missing. Some is for the operator.
-func (u *Sessions) askRenewal(ctx context.Context, p ports.Provider, o supply.Order) error {
+// askRenewal reads the ends of the addresses again: all have moved, or none has,
+// it is too late for it and no money is missing. Some is for the operator, unless
+// the session has ended and the addresses with it.
+func (u *Sessions) askRenewal(ctx context.Context, p ports.Provider, s session.Session, o supply.Order) error {
 	bounded, cancel := call(ctx)
 	defer cancel()
 	d, err := p.Read(bounded, o.Ref)
 	u.count(p, "read", err)
+	if gone := err == nil && d.State == supply.Gone || supply.ClassOf(err) == supply.NotFound; gone && s.Status.Over() {
+		return u.refuse(ctx, o, supply.NotFound, "the session has ended, and what was bought for it")
+	}
 	if err != nil {
 		return u.doubt(ctx, o, supply.ReasonOf(err))
 	}
@@ -235,11 +240,17 @@ func (u *Sessions) renewalRefused(ctx context.Context, b books, s session.Sessio
 	if err := b.tx.Idempotency().DropFor(ctx, s.AgentID, s.ID+orderMark+o.ID); err != nil || s.Status != session.Active {
 		return err
 	}
-	if err := b.release(ctx, &s, ":"+o.ID, "renewal of "+s.ProductNo+" was refused", o.PlannedAt); err != nil {
+	if err := b.releaseRenewal(ctx, &s, o, "was refused"); err != nil {
 		return err
 	}
 	if err := note(ctx, b.tx, u.ids, s.ID, "renewal_failed", ports.Refusal(o.Class).Code, b.now); err != nil {
 		return err
 	}
 	return b.tx.Sessions().Put(ctx, s)
+}
+
+// releaseRenewal gives back what a session holds for a renewal. The day that it
+// was held on has that much more to spend.
+func (b books) releaseRenewal(ctx context.Context, s *session.Session, o supply.Order, why string) error {
+	return b.release(ctx, s, ":"+o.ID, "renewal of "+s.ProductNo+" "+why, o.PlannedAt)
 }

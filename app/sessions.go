@@ -51,7 +51,7 @@ type SessionView struct {
 	Verdict  health.Verdict
 	Cost     Cost
 	// Direct are the provider's own proxies of a session that does not go through
-	// the gateway, one for each exit; nil: it does.
+	// the gateway, one for each exit; nil: it does; empty: nobody can tell them now.
 	Direct []DirectProxy
 	AsOf   time.Time
 }

@@ -36,7 +36,7 @@ var (
 	exampleProduct = productReply{ProductNo: "dyn_global_1", Name: "Dynamic, global", Type: "dynamic", Price: usd("0.25"), Unit: "GB",
 		Currency: domain.Currency, Description: "Rotating exits in every country.", Countries: []string{"DE", "US"}, Cities: []string{},
 		Durations: []durationReply{}, Protocols: []string{"http", "socks5"}, MinQuantity: 1, MaxQuantity: 1,
-		MinTrafficGB: 100_000_000, MaxTrafficGB: 1_000_000_000_000, Provisioning: "async", Available: true}
+		MinTrafficGB: 100_000_000, MaxTrafficGB: 1_000_000_000_000, Provisioning: "async", Delivery: "gateway", Available: true}
 	exampleProducts        = productsReply{[]productReply{exampleProduct}, paginationReply{1, 20, 1, 1}}
 	exampleRegions         = regionsReply{[]regionReply{{"DE", "Germany", []string{"BER"}, []string{"dynamic", "static"}}}}
 	exampleGB              = gigabytes(1_000_000_000)

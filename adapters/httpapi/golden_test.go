@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
 
@@ -78,6 +79,7 @@ func TestGolden(t *testing.T) {
 	goldenMoney(w, a)
 	goldenRecharges(w, a)
 	goldenWebhooks(t)
+	goldenCallback(t)
 	everyOperation(t, w)
 }
 
@@ -103,6 +105,12 @@ func goldenWebhooks(t *testing.T) {
 	w.do("GET", "/v1/account/webhook/deliveries?status=failed", "", a.as).want(200).golden("list-webhook-deliveries-failed")
 	w.do("GET", "/v1/account/webhook/deliveries?status=lost", "", a.as).refused(400, "INVALID_REQUEST")
 	w.do("GET", "/v1/account/webhook/deliveries?page=0", "", a.as).refused(400, "INVALID_REQUEST")
+}
+
+func goldenCallback(t *testing.T) {
+	w := newWorld(t, options{more: []ports.Provider{&caller{Provider: fake.NewProvider("calls")}}})
+	w.do("POST", "/v1/providers/calls/callback", `{"event":"x"}`, header("X-Signature", "good")).want(200).golden("provider-callback")
+	w.do("POST", "/v1/providers/calls/callback", `{"event":"x"}`).refused(400, "INVALID_REQUEST").golden("provider-callback-forged")
 }
 
 func goldenSessions(w *world, a agent) {

@@ -24,6 +24,7 @@ import (
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/domain/catalog"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
@@ -38,6 +39,8 @@ type options struct {
 	trusted       []netip.Prefix
 	trial         domain.Money
 	realTime      bool
+	more          []ports.Provider  // further sellers
+	sell          []catalog.Product // further products
 }
 
 // world is a whole service without listeners: the API over the real use cases
@@ -105,7 +108,7 @@ func newWorld(t testing.TB, o options) *world {
 		o.sessionLimit = 200
 	}
 	w.hub = app.NewHub(w.store, clock)
-	cat, err := app.NewCatalog([]ports.Provider{w.provider}, w.provider.Products(), func(code string) string {
+	cat, err := app.NewCatalog(append([]ports.Provider{w.provider}, o.more...), append(w.provider.Products(), o.sell...), func(code string) string {
 		return map[string]string{"DE": "Germany", "FR": "France", "US": "United States"}[code]
 	})
 	w.must(err)
@@ -149,6 +152,8 @@ func (w *world) work() {
 		switch j.Kind {
 		case app.ProvisionJob:
 			w.must(w.sessions.Provision(context.Background(), j.SessionID))
+		case app.ReleaseJob:
+			w.must(w.sessions.Release(context.Background(), j.SessionID))
 		case app.DeliverJob:
 			w.must(w.webhooks.Deliver(context.Background(), j.DeliveryID, j.At))
 		}

@@ -163,8 +163,12 @@ func (s *Server) toSession(v app.SessionView) sessionReply {
 	return r
 }
 
-// showProxy fills in the credentials of an active session.
+// showProxy fills in the credentials of an active session. A direct one whose
+// provider cannot tell them has none: the gateway would not take its own.
 func (s *Server) showProxy(r *sessionReply, v app.SessionView) {
+	if v.Direct != nil && len(v.Direct) < len(v.Exits) {
+		return
+	}
 	if v.Type == session.Dynamic {
 		p := s.toProxy(v, 0, traffic.User{SessionID: v.ID, Number: v.Rotation.Count})
 		r.Proxy = &p

@@ -115,7 +115,7 @@ func (p *iproyal) Capabilities() supply.Capabilities {
 	c := supply.Capabilities{Chained: true, Direct: true, Slow: p.static != nil, Renews: p.static != nil,
 		Cancels: p.resi != nil, Labelled: p.static == nil}
 	if p.resi != nil {
-		c.CapUnit, c.Sticky = iproyalCapUnit, iproyalMaxTTL
+		c.CapUnit, c.Sticky = iproyalCapUnit, iproyalProfile.ttl.max
 	}
 	return c
 }

@@ -80,7 +80,7 @@ func (p *iproyal) createSubUser(ctx context.Context, in supply.Intent) (supply.D
 	if in.SKU != "" && in.SKU != iproyalTraffic || in.Bytes <= 0 {
 		return supply.Delivery{}, supply.Refuse(supply.Invalid, "only traffic is sold, as "+iproyalTraffic)
 	}
-	if _, err := iproyalWords(supply.Target{Location: in.Location}); err != nil {
+	if _, err := p.Endpoint(supply.Access{}, supply.Target{Location: in.Location}); err != nil {
 		return supply.Delivery{}, err
 	}
 	size := (in.Bytes + iproyalCapUnit - 1) / iproyalCapUnit * iproyalCapUnit

@@ -1,0 +1,242 @@
+package app_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/upstream"
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/ports"
+	"agentproxy/test/fake"
+)
+
+// onlyWith wires the world anew, with the embedded provider and these alone.
+func (w *world) onlyWith(products []catalog.Product, sellers ...ports.Provider) {
+	w.t.Helper()
+	c, err := app.NewCatalog(append([]ports.Provider{w.embedded}, sellers...), append(w.embedded.Products(), products...), upstream.CountryName)
+	ok(w.t, err)
+	w.catalog = c
+	w.sessions = app.NewSessions(app.SessionConfig{}, w.store, w.clock, w.ids, w.secrets, w.catalog, w.Hub)
+	w.traffic = app.NewTraffic(w.store, w.clock, w.ids, w.sessions, w.Hub)
+	w.passes = app.NewPasses(w.store, w.clock, w.ids, w.sessions, w.traffic, w.Hub, w.limits)
+}
+
+// While a provider is not configured its orders wait, and the money with them;
+// when it is back they go on.
+func TestAProviderThatIsNotConfiguredForAWhile(t *testing.T) {
+	w := newWorld(t)
+	agent := w.rich(100)
+	kept, renewed, ended := w.buy(agent, remoteStatic), w.buy(agent, remoteStatic), w.buy(agent, remoteStatic)
+	w.seller.Next(fake.Provision, fake.LoseAnswer())
+	lost := w.buy(agent, remoteStatic)
+	w.seller.Next(fake.Extend, fake.LoseAnswer())
+	_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: renewed.ID})
+	ok(t, err)
+	w.seller.SetSlow(2)
+	slow := w.buy(agent, remoteStatic)
+	calls := w.seller.Calls(fake.Provision)
+	before := w.balance(agent)
+
+	w.onlyWith(nil)
+	_, err = w.sessions.Terminate(t.Context(), agent, ended.ID)
+	ok(t, err)
+	for range 30 {
+		w.clock.Advance(10 * time.Minute)
+		ok(t, w.work())
+	}
+	for id, want := range map[string]session.Status{kept.ID: session.Active, renewed.ID: session.Active, lost.ID: session.Creating,
+		slow.ID: session.Creating} {
+		same(t, "without it "+id, w.read(agent, id).Status, want)
+	}
+	same(t, "held for the purchase", w.read(agent, lost.ID).Cost.Held, dollars("1"))
+	same(t, "held for the renewal", w.read(agent, renewed.ID).Cost.Held, dollars("1"))
+	same(t, "the balance", w.balance(agent), before)
+	_, err = w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: kept.ID})
+	refused(t, err, catalog.ErrProductNotFound)
+	if _, err := w.traffic.Route(t.Context(), kept.ID); err == nil {
+		t.Error("the gateway has a route to it")
+	}
+	_, err = w.sessions.AdoptOrder(t.Context(), w.order(lost.ID).ID, "ref1")
+	refused(t, err, ports.ErrProvider)
+
+	w.wire(setup{}, w.clock, w.ids)
+	for range 3 {
+		w.clock.Advance(10 * time.Minute)
+		ok(t, w.work())
+	}
+	w.reconciled()
+	for _, id := range []string{kept.ID, renewed.ID, lost.ID, slow.ID} {
+		same(t, "with it "+id, w.read(agent, id).Status, session.Active)
+	}
+	same(t, "the renewal", w.read(agent, renewed.ID).ExpiresAt, renewed.ExpiresAt.Add(30*session.Day))
+	same(t, "bought meanwhile", w.seller.Calls(fake.Provision), calls)
+}
+
+// What was not sent yet to a provider that is gone is bought of the next one,
+// or given back.
+func TestAProviderThatIsGoneBeforeItIsAsked(t *testing.T) {
+	for name, rest := range map[string][]ports.Provider{"another is left": {fake.NewProvider("second")}, "none is left": nil} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := pair(t)
+			agent := w.register()
+			w.store.failUpdates(2) // 1 holds: the process dies then
+			d, err := w.createWith(agent, "sta_both", app.Call{})
+			ok(t, err)
+			same(t, "the status", d.Status, 202)
+			var sold []catalog.Product
+			for _, p := range rest {
+				sold = append(sold, bothOf("sta_both", session.Static, supply.Source{Provider: p.Name()}))
+			}
+			w.onlyWith(sold, rest...)
+			w.clock.Advance(time.Minute)
+			ok(t, w.work())
+			id := w.texts(`SELECT id FROM sessions`)[0]
+			if v := w.read(agent, id); rest != nil && (v.Status != session.Active || v.Provider != "second") || rest == nil && v.Status != session.Failed {
+				t.Errorf("the session is %s at %s", v.Status, v.Provider)
+			}
+			if rest == nil {
+				same(t, "the balance", w.balance(agent), dollars("10"))
+			}
+			same(t, "sold by the first", len(w.seller.Books()), 0)
+		})
+	}
+}
+
+// The operator may release what a provider that is gone for ever was sent.
+func TestReleaseWithoutTheProvider(t *testing.T) {
+	w := newWorld(t)
+	agent := w.register()
+	w.seller.Next(fake.Provision, fake.LoseRequest())
+	v := w.buy(agent, remoteStatic)
+	w.onlyWith(nil)
+	o, err := w.sessions.ReleaseOrder(t.Context(), w.order(v.ID).ID)
+	ok(t, err)
+	same(t, "the order", o.Status, supply.Refused)
+	same(t, "the session", w.read(agent, v.ID).Status, session.Failed)
+	same(t, "the balance", w.balance(agent), dollars("10"))
+}
+
+// A session whose product is not sold any more is delivered, or refunded, and
+// keeps what it was sold.
+func TestAProductThatIsNotSoldAnyMore(t *testing.T) {
+	drop := func(w *world) { ok(w.t, w.catalog.Replace(w.embedded.Products()[:1])) }
+	for name, c := range map[string]struct {
+		step fake.Step
+		want session.Status
+	}{
+		"delivered": {fake.Step{}, session.Active}, "refused": {fake.Refuse(supply.OutOfStock), session.Failed},
+		"lost": {fake.LoseAnswer(), session.Active}, "absent": {fake.LoseRequest(), session.Failed},
+	} {
+		t.Run("while it is created: "+name, func(t *testing.T) {
+			w, second := pair(t)
+			agent := w.register()
+			reached, on := w.paused(fake.Provision, c.step)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				_, _ = w.createWith(agent, "sta_both", key("k"))
+			}()
+			reached()
+			drop(w)
+			on()
+			<-done
+			w.clock.Advance(2 * time.Minute)
+			w.reconciled()
+			id := w.texts(`SELECT id FROM sessions`)[0]
+			same(t, "the session", w.read(agent, id).Status, c.want)
+			same(t, "sold by the second", len(second.Books()), 0)
+			same(t, "the balance", w.balance(agent), dollars("10")-w.read(agent, id).Cost.Charged)
+		})
+	}
+	t.Run("while the job of the embedded provider waits", func(t *testing.T) {
+		w := newWorld(t)
+		agent := w.register()
+		v := w.buy(agent, staticLater)
+		drop(w)
+		ok(t, w.work())
+		same(t, "the session", w.read(agent, v.ID).Status, session.Failed)
+		same(t, "the balance", w.balance(agent), dollars("10"))
+	})
+	t.Run("while it is used", func(t *testing.T) {
+		w := newWorld(t)
+		w.seller.Can(func(c *supply.Capabilities) { c.Chained = true })
+		agent := w.rich(10)
+		moving, fixed := w.buy(agent, remote), w.buy(agent, remoteStatic)
+		drop(w)
+		d, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: moving.ID})
+		ok(t, err)
+		same(t, "rotations", d.View.Rotation.Count, 1)
+		_, err = w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: fixed.ID})
+		refused(t, err, catalog.ErrProductNotFound)
+		for _, id := range []string{moving.ID, fixed.ID} {
+			if r, err := w.traffic.Route(t.Context(), id); err != nil || len(r.Hops) != 1 {
+				t.Errorf("the route is %+v, %v", r, err)
+			}
+		}
+		w.clock.Advance(2 * time.Hour)
+		w.reconciled()
+	})
+}
+
+// Whether a session goes through the gateway is decided when it is delivered. No
+// change of the catalogue changes it.
+func TestDirectStaysDirect(t *testing.T) {
+	seller := fake.NewProvider("direct")
+	seller.Can(func(c *supply.Capabilities) { c.Chained, c.Direct = true, true })
+	sells := func(direct bool) []catalog.Product {
+		p := bothOf("dyn_straight", session.Dynamic, supply.Source{Provider: "direct"})
+		p.Direct = direct
+		return []catalog.Product{p}
+	}
+	w := open(t, setup{more: []ports.Provider{seller}, sell: sells(true)})
+	agent := w.rich(100)
+	straight := w.buy(agent, "dyn_straight")
+	ok(t, w.catalog.Replace(sells(false)))
+	through := w.buy(agent, "dyn_straight")
+	check := func(when string) {
+		t.Helper()
+		if v := w.read(agent, straight.ID); len(v.Direct) != 1 || v.Direct[0] != straight.Direct[0] {
+			t.Errorf("%s: the address of the direct one is %v", when, v.Direct)
+		}
+		if v := w.read(agent, through.ID); v.Direct != nil {
+			t.Errorf("%s: the address of the other one is %v", when, v.Direct)
+		}
+		_, err := w.traffic.Route(t.Context(), straight.ID)
+		refused(t, err, session.ErrNotFound)
+		if r, err := w.traffic.Route(t.Context(), through.ID); err != nil || len(r.Hops) != 1 {
+			t.Errorf("%s: the route of the other one is %v, %v", when, r, err)
+		}
+	}
+	check("direct at first, and not any more")
+	ok(t, w.catalog.Replace(sells(true)))
+	check("direct again")
+	ok(t, w.catalog.Replace(w.embedded.Products()))
+	check("not sold any more")
+	w.clock.Advance(time.Minute)
+	seller.Change(straight.ID, func(p *fake.Purchase) { p.Used = straight.Bytes / 2 })
+	seller.Change(through.ID, func(p *fake.Purchase) { p.Used = through.Bytes / 2 })
+	ok(t, w.work())
+	w.clock.Advance(2 * time.Hour)
+	ok(t, w.work())
+	check("read again at the seller")
+	same(t, "used of the direct one", w.read(agent, straight.ID).Usage.Used(), straight.Bytes/2)
+	same(t, "used of the other one", w.read(agent, through.ID).Usage.Used(), 0)
+
+	w.onlyWith(nil)
+	v := w.read(agent, straight.ID)
+	if v.Direct == nil || len(v.Direct) != 0 {
+		t.Errorf("without its provider its address is %v", v.Direct)
+	}
+	if _, err := w.traffic.Route(t.Context(), straight.ID); err == nil {
+		t.Error("without its provider the gateway has a route to it")
+	}
+	list, err := w.sessions.List(context.Background(), app.ListSessions{AgentID: agent, Page: domain.Page{Number: 1, Size: 20}})
+	if err != nil || len(list.Items) != 2 {
+		t.Errorf("the list has %d, %v", len(list.Items), err)
+	}
+}

@@ -1,0 +1,124 @@
+package app_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/app"
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/test/fake"
+)
+
+// A repetition that is refused says nothing about the order that it repeats.
+func TestARefusedRepetitionProvesNothing(t *testing.T) {
+	for name, first := range map[string]fake.Step{"bought": fake.LoseAnswer(), "not bought": fake.LoseRequest()} {
+		for _, labelled := range []bool{true, false} {
+			t.Run(name, func(t *testing.T) {
+				w, second := pair(t)
+				w.seller.Can(func(c *supply.Capabilities) { c.Repeatable, c.Labelled = true, labelled })
+				agent := w.register()
+				w.seller.Next(fake.Provision, first)
+				d, err := w.createWith(agent, "sta_both", app.Call{})
+				ok(t, err)
+				same(t, "the status", d.Status, 202)
+				w.seller.Always(fake.Provision, fake.Refuse(supply.RateLimited))
+				w.clock.Advance(10 * time.Second)
+				ok(t, w.work())
+				if first.Work {
+					w.reconciled()
+					same(t, "the session", w.read(agent, d.View.ID).Provider, "remote")
+					same(t, "sold by the second", len(second.Books()), 0)
+					return
+				}
+				same(t, "too early to tell", w.read(agent, d.View.ID).Status, session.Creating)
+				w.reconciled()
+				same(t, "the session", w.read(agent, d.View.ID).Provider, "second")
+				same(t, "sold by the first", len(w.seller.Books()), 0)
+			})
+		}
+	}
+}
+
+// What stood in a seller's list before is not ours, whatever the seller can do.
+func TestAForeignPurchaseIsNotAdopted(t *testing.T) {
+	w := newWorld(t)
+	w.seller.Can(func(c *supply.Capabilities) { c.Repeatable, c.Labelled = true, false })
+	agent := w.register()
+	in := supply.Intent{Key: "foreign", SessionID: "foreign", Type: session.Static, Quantity: 1, Days: 30, Location: session.Location{Country: "DE"}}
+	_, err := w.seller.Order(t.Context(), in)
+	ok(t, err)
+	w.seller.Next(fake.Provision, fake.LoseRequest())
+	v := w.buy(agent, remoteStatic)
+	_, err = w.sessions.Terminate(t.Context(), agent, v.ID)
+	ok(t, err)
+	for range 6 {
+		w.clock.Advance(time.Minute)
+		ok(t, w.work())
+	}
+	same(t, "the order", w.order(v.ID).Status, supply.Refused)
+	same(t, "the foreign one", strings.Join(w.seller.Live(), " "), "foreign")
+}
+
+// A live order that is read as pending, and live again, is checked as before.
+func TestALiveOrderThatIsPendingOnceMore(t *testing.T) {
+	w := newWorld(t)
+	agent := w.register()
+	v := w.buy(agent, remoteStatic)
+	to := func(s supply.State) {
+		w.seller.Change(v.ID, func(p *fake.Purchase) { p.Delivery.State = s })
+		w.clock.Advance(time.Hour)
+		ok(t, w.work())
+	}
+	w.seller.SetSlow(100)
+	to(supply.Pending)
+	same(t, "the order", w.order(v.ID).State, supply.Pending)
+	w.seller.SetSlow(0)
+	to(supply.Live)
+	w.seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = true })
+	w.clock.Advance(time.Hour)
+	ok(t, w.work())
+	w.clock.Advance(supply.LostAfter)
+	ok(t, w.work())
+	same(t, "lost, the session", w.read(agent, v.ID).Reason, session.ProviderLost)
+}
+
+// Nothing is due for ever: an order without a next step has no time.
+func TestADecidedOrderIsNotDue(t *testing.T) {
+	w := newWorld(t)
+	agent := w.rich(10)
+	v := w.buy(agent, remoteStatic)
+	_, err := w.sessions.Terminate(t.Context(), agent, v.ID)
+	ok(t, err)
+	reached, on := w.paused(fake.Release, fake.Refuse(supply.Temporary))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = w.sessions.Release(context.Background(), v.ID)
+	}()
+	reached()
+	ok(t, w.sessions.Release(t.Context(), v.ID)) // the other driver closes it
+	on()
+	<-done
+	if o := w.order(v.ID); o.ClosedAt.IsZero() || !o.NextAt.IsZero() {
+		t.Errorf("the order is closed at %s and due at %s", o.ClosedAt, o.NextAt)
+	}
+}
+
+// A seller that delivers what another session owns, or too little, is paid
+// nothing, and what it delivered is given up.
+func TestADeliveryThatCannotBeUsed(t *testing.T) {
+	w := newWorld(t)
+	agent := w.register()
+	own := w.buy(agent, remoteStatic)
+	w.seller.SetSlow(1)
+	v := w.buy(agent, remoteStatic)
+	taken := w.seller.Of(own.ID)[0].Delivery.IPs
+	w.seller.Change(v.ID, func(p *fake.Purchase) { p.Delivery.IPs = taken })
+	w.reconciled()
+	same(t, "the session", w.read(agent, v.ID).Status, session.Failed)
+	same(t, "the owner", w.read(agent, own.ID).Status, session.Active)
+	same(t, "the balance", w.balance(agent), dollars("9"))
+}

@@ -1,0 +1,251 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"agentproxy/app"
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/test/fake"
+)
+
+// paused is a call of the seller that waits: reached returns when it is there,
+// and on lets it go.
+func (w *world) paused(op fake.Op, s fake.Step) (reached, on func()) {
+	gate := make(chan struct{})
+	s.Gate = gate
+	w.seller.Next(op, s)
+	n := w.seller.Calls(op) + 1
+	return func() { w.called(op, n) }, func() { close(gate) }
+}
+
+// Whoever asked a seller before another one sent the order knows nothing of what
+// became of it: what it heard refuses nothing.
+func TestARefusalBeforeTheCallDoesNotCountAfterIt(t *testing.T) {
+	for _, op := range []fake.Op{fake.Quote, fake.Read} {
+		t.Run(string(op), func(t *testing.T) {
+			w, second := pair(t)
+			agent := w.rich(10)
+			var d app.Done
+			var err error
+			if op == fake.Quote {
+				d, err = w.createWith(agent, "sta_both", app.Call{})
+				ok(t, err)
+				_, err = w.sessions.Terminate(t.Context(), agent, d.View.ID)
+				ok(t, err)
+				w.reconciled()
+			} else {
+				d, err = w.createWith(agent, "sta_both", app.Call{})
+				ok(t, err)
+			}
+			before := len(w.seller.Live())
+			// The slow one is refused when it is asked; the quick one buys meanwhile.
+			reached, on := w.paused(op, fake.Refuse(supply.Temporary))
+			var slow, quick sync.WaitGroup
+			slow.Go(func() {
+				if op == fake.Quote {
+					_, _ = w.createWith(agent, "sta_both", key("k"))
+				} else {
+					_, _ = w.sessions.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: d.View.ID, Call: key("k")})
+				}
+			})
+			reached()
+			buying, answer := w.paused(map[fake.Op]fake.Op{fake.Quote: fake.Provision, fake.Read: fake.Extend}[op], fake.Step{})
+			w.clock.Advance(2 * time.Minute)
+			quick.Go(func() {
+				if err := w.sessions.DriveOrders(context.Background()); err != nil {
+					t.Error(err)
+				}
+			})
+			buying()
+			on()
+			slow.Wait()
+			answer()
+			quick.Wait()
+			w.reconciled()
+			same(t, "bought of the second", len(second.Books()), 0)
+			if op == fake.Quote {
+				same(t, "bought of the first", len(w.seller.Live()), before+1)
+				return
+			}
+			v := w.read(agent, d.View.ID)
+			if v.Cost.Charged != dollars("2") || v.Cost.Held != 0 || !v.ExpiresAt.Equal(d.View.ExpiresAt.Add(30*session.Day)) {
+				t.Errorf("the renewal costs %+v and ends %s", v.Cost, v.ExpiresAt)
+			}
+		})
+	}
+}
+
+// Of the job, the pass and the request that drive one session one buys.
+func TestManyDriveOneSession(t *testing.T) {
+	for name, labelled := range map[string]bool{"labelled": true, "nameless": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.seller.Can(func(c *supply.Capabilities) { c.Labelled = labelled })
+			agent := w.rich(100)
+			reached, on := w.paused(fake.Provision, fake.Step{})
+			var d app.Done
+			var wg sync.WaitGroup
+			wg.Go(func() { d, _ = w.createWith(agent, remoteStatic, key("k")) })
+			reached()
+			id := w.texts(`SELECT session_id FROM upstream_orders`)[0]
+			w.clock.Advance(2 * time.Minute) // whoever has sent it counts as dead
+			var others sync.WaitGroup
+			for range 4 {
+				others.Go(func() {
+					if err := errors.Join(w.sessions.Provision(context.Background(), id), w.sessions.DriveOrders(context.Background())); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			others.Wait()
+			on()
+			wg.Wait()
+			w.reconciled()
+			same(t, "sent", w.seller.Calls(fake.Provision), 1)
+			if d.View.ID != id {
+				t.Fatalf("created %+v", d)
+			}
+		})
+	}
+}
+
+// An end at any moment of a purchase gives everything back, and what was bought
+// is given up.
+func TestTheSessionEndsWhileItIsBought(t *testing.T) {
+	ends := map[string]func(w *world, agent, id string) error{
+		"terminate": func(w *world, agent, id string) error {
+			_, err := w.sessions.Terminate(context.Background(), agent, id)
+			return err
+		},
+		"disable": func(w *world, agent, _ string) error { return w.sessions.Disable(context.Background(), agent, "abuse") },
+	}
+	moments := []struct {
+		name string
+		op   fake.Op
+		step fake.Step
+		sent int
+	}{
+		{"before it is sent", fake.Quote, fake.Step{}, 0},
+		{"after it is sent", fake.Provision, fake.Step{}, 1},
+		{"and the answer is lost", fake.Provision, fake.LoseAnswer(), 1},
+		{"and the request is lost", fake.Provision, fake.LoseRequest(), 1},
+		{"and it is refused", fake.Provision, fake.Refuse(supply.Temporary), 1},
+	}
+	for how, end := range ends {
+		for _, m := range moments {
+			t.Run(how+" "+m.name, func(t *testing.T) {
+				w, second := pair(t)
+				agent := w.register() // trial money
+				reached, on := w.paused(m.op, m.step)
+				var wg sync.WaitGroup
+				wg.Go(func() { _, _ = w.createWith(agent, "sta_both", key("k")) })
+				reached()
+				id := w.texts(`SELECT id FROM sessions`)[0]
+				ok(t, end(w, agent, id))
+				on()
+				wg.Wait()
+				w.clock.Advance(5 * time.Minute)
+				w.reconciled()
+				same(t, "sent", w.seller.Calls(fake.Provision), m.sent)
+				same(t, "sold by the second", len(second.Books()), 0)
+				v := w.read(agent, id)
+				if v.Status != session.Terminated || v.Cost.Charged != 0 || v.Cost.Held != 0 {
+					t.Errorf("the session is %s and costs %+v", v.Status, v.Cost)
+				}
+				same(t, "the balance", w.balance(agent), dollars("10"))
+			})
+		}
+		t.Run(how+" between the answer and its unit", func(t *testing.T) {
+			w := newWorld(t)
+			agent := w.register()
+			// The third update is the one that takes the answer.
+			n := 0
+			var id string
+			var before func()
+			before = func() {
+				if n++; n < 3 {
+					w.store.before = before
+					return
+				}
+				id = w.texts(`SELECT id FROM sessions`)[0]
+				ok(t, end(w, agent, id))
+			}
+			w.store.before = before
+			_, _ = w.createWith(agent, remoteStatic, key("k"))
+			same(t, "sold", len(w.seller.Books()), 1)
+			w.reconciled()
+			same(t, "the session", w.read(agent, id).Status, session.Terminated)
+			same(t, "the balance", w.balance(agent), dollars("10"))
+		})
+	}
+}
+
+// A renewal whose session ends takes nothing, whatever becomes of it, and the
+// budget of the day is free again.
+func TestTheSessionEndsWhileItIsRenewed(t *testing.T) {
+	ends := map[string]func(w *world, agent, id string) error{
+		"terminated": func(w *world, agent, id string) error {
+			_, err := w.sessions.Terminate(context.Background(), agent, id)
+			return err
+		},
+		"disabled": func(w *world, agent, _ string) error { return w.sessions.Disable(context.Background(), agent, "abuse") },
+		"expired": func(w *world, _, _ string) error {
+			w.clock.Advance(time.Hour + time.Minute)
+			return w.passes.ExpireSessions(context.Background())
+		},
+	}
+	moments := []struct {
+		name string
+		op   fake.Op
+		step fake.Step
+		sent int
+	}{
+		{"before it is sent", fake.Read, fake.Step{}, 0},
+		{"after it is sent", fake.Extend, fake.Step{}, 1},
+		{"and the answer is lost", fake.Extend, fake.LoseAnswer(), 1},
+		{"and the request is lost", fake.Extend, fake.LoseRequest(), 1},
+		{"and it is refused", fake.Extend, fake.Refuse(supply.Temporary), 1},
+	}
+	for how, end := range ends {
+		for _, m := range moments {
+			t.Run(how+" "+m.name, func(t *testing.T) {
+				w := newWorld(t)
+				agent := w.register()
+				v := w.buy(agent, remoteStatic)
+				w.clock.Advance(30*session.Day - time.Hour)
+				ok(t, w.passes.ExpireTrials(t.Context()))
+				_, err := w.wallet.Adjust(t.Context(), agent, dollars("5"), "for the test")
+				ok(t, err)
+				before := w.balance(agent)
+				spent := func() string {
+					return w.texts(`SELECT CAST(spent_today AS TEXT) FROM wallets WHERE agent_id = ?`, agent)[0]
+				}
+				reached, on := w.paused(m.op, m.step)
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					_, _ = w.sessions.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("k")})
+				})
+				reached()
+				same(t, "while it is renewed", w.balance(agent), before-dollars("1"))
+				same(t, "spent today", spent(), "1000000")
+				ok(t, end(w, agent, v.ID))
+				on()
+				wg.Wait()
+				w.clock.Advance(20 * time.Minute)
+				w.reconciled()
+				same(t, "sent", w.seller.Calls(fake.Extend), m.sent)
+				now := w.read(agent, v.ID)
+				if !now.Status.Over() || now.Cost.Held != 0 || now.Cost.Charged != dollars("1") || !now.ExpiresAt.Equal(v.ExpiresAt) {
+					t.Errorf("the session is %s, %+v, ends %s", now.Status, now.Cost, now.ExpiresAt)
+				}
+				same(t, "the balance", w.balance(agent), before)
+				same(t, "spent today after all", spent(), "0")
+			})
+		}
+	}
+}
