@@ -133,6 +133,22 @@ func (u *Sessions) place(ctx context.Context, p ports.Provider, o supply.Order) 
 	}
 }
 
+// placeAgain repeats the call of an unknown order. A refusal is the repetition's
+// own: it proves nothing about the call before, so the provider is asked then.
+func (u *Sessions) placeAgain(ctx context.Context, p ports.Provider, o supply.Order) (known bool, err error) {
+	bounded, cancel := call(ctx)
+	defer cancel()
+	d, err := p.Order(bounded, o.Intent)
+	u.count(p, "order", err)
+	switch supply.ClassOf(err) {
+	case "":
+		return true, u.confirm(ctx, o, d)
+	case supply.Ambiguous:
+		return true, u.doubt(ctx, o, supply.ReasonOf(err))
+	}
+	return false, nil
+}
+
 // ask resolves an unknown order by asking the provider. Only one that documents
 // an idempotency key is sent the order again, under its own key, while somebody
 // still wants it.
@@ -145,7 +161,9 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 		return u.askRenewal(ctx, p, o)
 	}
 	if p.Capabilities().Repeatable && s.Status == session.Creating && u.clock.Now().Sub(o.SentAt) < supply.FreezeAfter {
-		return u.place(ctx, p, o)
+		if known, err := u.placeAgain(ctx, p, o); known {
+			return err
+		}
 	}
 	e, d, err := u.evidence(ctx, p, o)
 	if err != nil {
