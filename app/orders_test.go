@@ -197,6 +197,28 @@ func TestRepeatableOrders(t *testing.T) {
 		same(t, "the session", w.read(agent, d.View.ID).Status, session.Active)
 		same(t, "bought", len(w.seller.Of(d.View.ID)), 1)
 	}
+	t.Run("a refusal of the repetition tells nothing about the first", func(t *testing.T) {
+		for _, class := range []supply.Class{supply.RateLimited, supply.Temporary, supply.Auth, supply.Invalid, supply.InsufficientFunds} {
+			w.seller.Next(fake.Provision, fake.LoseAnswer(), fake.Refuse(class))
+			d, err := w.create(agent, remote)
+			ok(t, err)
+			w.reconciled()
+			same(t, string(class), w.read(agent, d.View.ID).Status, session.Active)
+			same(t, "bought", len(w.seller.Of(d.View.ID)), 1)
+		}
+	})
+	t.Run("what is refused again and again and is not there is given back", func(t *testing.T) {
+		sold, before := len(w.seller.Books()), w.balance(agent)
+		w.seller.Next(fake.Provision, fake.LoseRequest())
+		w.seller.Always(fake.Provision, fake.Refuse(supply.Auth))
+		d, err := w.create(agent, remote)
+		ok(t, err)
+		w.reconciled()
+		same(t, "the session", w.read(agent, d.View.ID).Status, session.Failed)
+		same(t, "the balance", w.balance(agent), before)
+		same(t, "sold", len(w.seller.Books()), sold)
+		w.seller.Always(fake.Provision, fake.Step{})
+	})
 	t.Run("not for a session that nobody wants any more", func(t *testing.T) {
 		sold := len(w.seller.Books())
 		w.seller.Next(fake.Provision, fake.LoseRequest())

@@ -198,6 +198,12 @@ func (r *rest) send(ctx context.Context, how repeat, method, path string, header
 			req.Header[k] = v
 		}
 	}
+	if key := req.Header["Idempotency-Key"]; how == once && key != nil {
+		// With the field in this spelling net/http repeats a request whose answer was
+		// lost, and the refusal of the second would pass for one of the first.
+		delete(req.Header, "Idempotency-Key")
+		req.Header["idempotency-key"] = key
+	}
 	req.Header.Set("Accept", "application/json")
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")

@@ -1,0 +1,202 @@
+package e2e_test
+
+import (
+	"context"
+	"database/sql"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"agentproxy/test/fake/seller"
+	"agentproxy/test/pg"
+)
+
+var (
+	upstreamKills = flag.Int("upstream.kills", 4, "how often the service is killed while it buys of sellers (200 is the full size)")
+	upstreamSeed  = flag.Uint64("upstream.seed", 0, "seed of the moments and the faults; 0: by the clock")
+	upstreamAll   = flag.Bool("upstream.all", false, "buy of every kind of seller, and renew; what is lost there takes some 20 minutes to be proven")
+	upstreamChaos = flag.Float64("upstream.faults", 0.3, "how many of the sellers' answers go wrong")
+)
+
+func TestKilledWhileItBuysNothingIsLostOrBoughtTwice(t *testing.T) {
+	t.Parallel()
+	for _, store := range []string{"sqlite", "postgres"} {
+		if store == "postgres" && *upstreamAll {
+			continue // it takes long enough once
+		}
+		t.Run(store, func(t *testing.T) {
+			t.Parallel()
+			killedWhileItBuys(t, store)
+		})
+	}
+}
+
+func killedWhileItBuys(t *testing.T, store string) {
+	chosen := *upstreamSeed
+	if chosen == 0 {
+		chosen = uint64(time.Now().UnixNano())
+	}
+	t.Logf("replay with -upstream.seed=%d", chosen)
+	moments := rand.New(rand.NewPCG(chosen, 1))
+	sellers, config, env := stalls(t)
+	var database func() *sql.DB
+	if store == "postgres" {
+		url := pg.Database(t)
+		env = append(env, onPostgres(url)...)
+		database = func() *sql.DB {
+			db, err := sql.Open("pgx", url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = db.Close() })
+			return db
+		}
+	}
+	m := open(t, config, append(env, "AGENTPROXY_LOG_LEVEL=error")...)
+	if database == nil {
+		database = m.database
+	}
+	db := database()
+	keys := make([]string, 4)
+	for i := range keys {
+		keys[i], _ = m.register(fmt.Sprint("killed ", i))
+	}
+	for i, s := range sellers {
+		s.server.Sometimes(chosen+uint64(i), *upstreamChaos, seller.Mixed...)
+	}
+	var done tally
+	began := time.Now()
+	for round := range *upstreamKills {
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for i, key := range keys {
+			wg.Go(func() { m.business(ctx, key, fmt.Sprint(round, "-", i), sellers, round, &done) })
+		}
+		time.Sleep(time.Duration(50+moments.IntN(1200)) * time.Millisecond)
+		m.kill()
+		cancel()
+		wg.Wait()
+		if round == *upstreamKills-1 && !*upstreamAll {
+			// Whoever had these is dead, and nobody has to wait until that is certain.
+			if _, err := db.Exec(`UPDATE upstream_orders SET next_at = planned_at WHERE status IN ('planned', 'sent')`); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.start()
+	}
+	t.Logf("%d kills in %v: %s", *upstreamKills, time.Since(began).Round(time.Second), &done)
+	for _, s := range sellers {
+		s.server.Sometimes(0, 0)
+	}
+	m.settles(db, sellers)
+	m.balances(db, keys)
+	m.verify()
+}
+
+// tally is what the agents asked for, and were answered.
+type tally struct{ created, later, failed, terminated, renewed atomic.Int64 }
+
+func (n *tally) String() string {
+	return fmt.Sprintf("%d sessions created, %d later, %d failed, %d terminated, %d renewed", n.created.Load(), n.later.Load(),
+		n.failed.Load(), n.terminated.Load(), n.renewed.Load())
+}
+
+// agenda is what an agent buys of in a round: first of a seller of addresses, if
+// there is one, and then traffic. Only in the first quarter of the rounds addresses
+// are renewed: a lost renewal takes 15 minutes to be proven.
+func agenda(sellers []stall, round int) (first *stall, traffic []stall) {
+	var timed []stall
+	for _, s := range sellers {
+		if s.renewals == nil {
+			traffic = append(traffic, s)
+		} else {
+			timed = append(timed, s)
+		}
+	}
+	if len(timed) == 0 {
+		return nil, traffic
+	}
+	chosen := timed[round%len(timed)]
+	if round > *upstreamKills/4 {
+		chosen.renewals = nil
+	}
+	return &chosen, traffic
+}
+
+// business buys, renews and terminates until the service is gone. Of the sellers of
+// addresses one is asked once: orders that are alike take turns there.
+func (m *market) business(ctx context.Context, key, name string, sellers []stall, round int, done *tally) {
+	first, traffic := agenda(sellers, round)
+	if first != nil && !m.deal(ctx, key, name+"-first", *first, false, done) {
+		return
+	}
+	for n := 0; ctx.Err() == nil; n++ {
+		if !m.deal(ctx, key, fmt.Sprint(name, "-", n), traffic[n%len(traffic)], n/len(traffic)%2 == 0, done) {
+			return
+		}
+	}
+}
+
+// deal buys once, and renews or terminates what is there. False: the service is
+// gone.
+func (m *market) deal(ctx context.Context, key, name string, of stall, terminate bool, done *tally) bool {
+	r, err := m.call(ctx, "POST", "/sessions", key, of.body, "Idempotency-Key", name)
+	if err != nil {
+		return false
+	}
+	var d sessionData
+	switch r.status {
+	case 201:
+		done.created.Add(1)
+		r.into(m.t, &d)
+	case 202:
+		done.later.Add(1)
+	case 502, 503, 504:
+		done.failed.Add(1)
+	default:
+		m.t.Errorf("create of %s: %d %s", of.product, r.status, r.body)
+		return false
+	}
+	if terminate && d.SessionID != "" {
+		if r, err := m.call(ctx, "POST", "/sessions/"+d.SessionID+"/terminate", key, ""); err == nil && r.status == 200 {
+			done.terminated.Add(1)
+		}
+	}
+	if of.renewals == nil {
+		return true
+	}
+	if id := m.oldest(ctx, key, of.product); id != "" {
+		if r, err := m.call(ctx, "POST", "/sessions/"+id+"/renew", key, ""); err == nil && (r.status == 200 || r.status == 202) {
+			done.renewed.Add(1)
+		}
+	}
+	return true
+}
+
+// oldest is an active session of a product; empty: there is none.
+func (m *market) oldest(ctx context.Context, key, product string) string {
+	var list struct {
+		Items []struct {
+			SessionID string `json:"session_id"`
+			ProductNo string `json:"product_no"`
+		}
+	}
+	r, err := m.call(ctx, "GET", "/sessions?status=active&page_size=100", key, "")
+	if err != nil || r.status != 200 {
+		return ""
+	}
+	r.into(m.t, &list)
+	for _, s := range slices.Backward(list.Items) {
+		if s.ProductNo == product {
+			return s.SessionID
+		}
+	}
+	return ""
+}
