@@ -255,11 +255,16 @@ func (u *Sessions) doubt(ctx context.Context, o supply.Order, reason string) err
 }
 
 // refuse notes that an order provably bought nothing, and goes on: with the next
-// source, or by giving the money back.
+// source, or by giving the money back. One that was planned when it was read must
+// be planned still.
 func (u *Sessions) refuse(ctx context.Context, o supply.Order, c supply.Class, reason string) error {
 	u.log.Warn("a provider refused an order", "order_id", o.ID, "session_id", o.SessionID, "provider", o.Provider,
 		"class", string(c), "reason", reason)
+	read := o.Status
 	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+		if read == supply.Planned && o.Status != supply.Planned {
+			return supply.ErrDecided // somebody else has sent it meanwhile, and what was refused here was not the order
+		}
 		o, err := o.Refuse(c, reason, b.now)
 		if err != nil {
 			return err

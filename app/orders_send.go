@@ -29,7 +29,8 @@ func (u *Sessions) send(ctx context.Context, s session.Session, o supply.Order) 
 	if err != nil {
 		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
 	}
-	if sent, err := u.markSent(ctx, o, before); err != nil || !sent {
+	o, sent, err := u.markSent(ctx, o, before)
+	if err != nil || !sent {
 		return err
 	}
 	return u.place(ctx, p, o)
@@ -75,10 +76,10 @@ func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order)
 	return before, err
 }
 
-// markSent stores that an order is about to be sent; false: it is not to be, or
-// not yet. Where orders cannot be told apart by a key, those that are alike take
+// markSent stores that an order is about to be sent, and returns it as it is then;
+// false: it is not to be, or not yet. Where orders cannot be told apart by a key, those that are alike take
 // turns: then a new one in the provider's list has one possible cause.
-func (u *Sessions) markSent(ctx context.Context, o supply.Order, before supply.Snapshot) (sent bool, err error) {
+func (u *Sessions) markSent(ctx context.Context, o supply.Order, before supply.Snapshot) (marked supply.Order, sent bool, err error) {
 	p, _ := u.catalog.provider(o.Provider)
 	caps := p.Capabilities()
 	err = u.mark(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
@@ -101,10 +102,10 @@ func (u *Sessions) markSent(ctx context.Context, o supply.Order, before supply.S
 		if err != nil {
 			return err
 		}
-		sent = true
+		marked, sent = o, true
 		return b.tx.Orders().Put(ctx, o)
 	})
-	return sent, err
+	return marked, sent, err
 }
 
 // rivals counts the other orders whose outcome is open and that a seller's list
@@ -133,6 +134,23 @@ func (u *Sessions) place(ctx context.Context, p ports.Provider, o supply.Order) 
 	}
 }
 
+// repeatFor is how long after its first time an order is sent again where that is
+// harmless. What is not there supply.SettleFor after that will not come.
+const repeatFor = 3 * time.Minute
+
+// repeat sends an unknown order once more, under its own key. A refusal proves
+// that this time nothing was bought, and not that nothing was the first time.
+func (u *Sessions) repeat(ctx context.Context, p ports.Provider, o supply.Order) error {
+	bounded, cancel := call(ctx)
+	defer cancel()
+	d, err := p.Order(bounded, o.Intent)
+	u.count(p, "order", err)
+	if err == nil {
+		return u.confirm(ctx, o, d)
+	}
+	return u.doubt(ctx, o, supply.ReasonOf(err))
+}
+
 // ask resolves an unknown order by asking the provider. Only one that documents
 // an idempotency key is sent the order again, under its own key, while somebody
 // still wants it.
@@ -144,8 +162,9 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 	if o.Kind == supply.Renewal {
 		return u.askRenewal(ctx, p, o)
 	}
-	if p.Capabilities().Repeatable && s.Status == session.Creating && u.clock.Now().Sub(o.SentAt) < supply.FreezeAfter {
-		return u.place(ctx, p, o)
+	age, repeatable := u.clock.Now().Sub(o.SentAt), p.Capabilities().Repeatable
+	if repeatable && s.Status == session.Creating && age < repeatFor {
+		return u.repeat(ctx, p, o)
 	}
 	e, d, err := u.evidence(ctx, p, o)
 	if err != nil {
@@ -180,6 +199,8 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 	switch {
 	case err != nil:
 		return err
+	case verdict == supply.Absent && repeatable && age < repeatFor+supply.SettleFor:
+		return u.doubt(ctx, o, "") // the last repetition may be on its way
 	case verdict == supply.Absent:
 		return u.refuse(ctx, o, supply.Temporary, "the provider does not have it")
 	case verdict == supply.Wait:

@@ -119,7 +119,8 @@ func (u *Sessions) sendRenewal(ctx context.Context, s session.Session, o supply.
 	if err != nil {
 		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
 	}
-	if sent, err := u.markSent(ctx, o, before); err != nil || !sent {
+	o, sent, err := u.markSent(ctx, o, before)
+	if err != nil || !sent {
 		return err
 	}
 	return u.placeRenewal(ctx, p, o)
