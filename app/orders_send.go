@@ -60,7 +60,7 @@ func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order)
 	if o.Intent.MaxCost > 0 && q.Cost > o.Intent.MaxCost {
 		return before, supply.Refuse(supply.Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
 	}
-	if caps := p.Capabilities(); caps.Labelled || caps.Repeatable {
+	if caps := p.Capabilities(); caps.Labels(o.Intent.Type) || caps.Repeatable {
 		return before, nil
 	}
 	found, err := p.Find(ctx, o.Intent)
@@ -87,7 +87,7 @@ func (u *Sessions) markSent(ctx context.Context, o supply.Order, before supply.S
 		if o.Status != supply.Planned || o.Kind == supply.Purchase && s.Status != session.Creating {
 			return nil // the next step sees why
 		}
-		if !caps.Labelled && !caps.Repeatable {
+		if !caps.Labels(o.Intent.Type) && !caps.Repeatable {
 			like, err := rivals(ctx, b.tx, o)
 			if err != nil {
 				return err
@@ -187,7 +187,7 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 			return err
 		}
 		var found supply.Delivery
-		if verdict, found = supply.Decide(o, p.Capabilities().Labelled, e, b.now); verdict == supply.Adopt && found.Ref == d.Ref {
+		if verdict, found = supply.Decide(o, p.Capabilities().Labels(o.Intent.Type), e, b.now); verdict == supply.Adopt && found.Ref == d.Ref {
 			o, err := o.Confirm(d, b.now)
 			if err != nil {
 				return err
@@ -219,7 +219,7 @@ func (u *Sessions) evidence(ctx context.Context, p ports.Provider, o supply.Orde
 	if err != nil {
 		return e, d, err
 	}
-	if !p.Capabilities().Labelled {
+	if !p.Capabilities().Labels(o.Intent.Type) {
 		e.Funds, err = p.Balance(ctx)
 		u.count(p, "balance", err)
 		if err != nil {
@@ -233,7 +233,7 @@ func (u *Sessions) evidence(ctx context.Context, p ports.Provider, o supply.Orde
 	if err != nil {
 		return e, d, err
 	}
-	verdict, found := supply.Decide(o, p.Capabilities().Labelled, e, u.clock.Now())
+	verdict, found := supply.Decide(o, p.Capabilities().Labels(o.Intent.Type), e, u.clock.Now())
 	if verdict != supply.Adopt {
 		return e, d, nil
 	}
