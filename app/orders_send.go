@@ -60,7 +60,7 @@ func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order)
 	if o.Intent.MaxCost > 0 && q.Cost > o.Intent.MaxCost {
 		return before, supply.Refuse(supply.Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
 	}
-	if p.Capabilities().Labelled {
+	if p.Capabilities().Labels(o.Intent.Type) {
 		return before, nil
 	}
 	found, err := p.Find(ctx, o.Intent)
@@ -81,7 +81,7 @@ func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order)
 // cannot be told apart by a key, those that are alike take turns: then a new one
 // in the provider's list has one possible cause.
 func (u *Sessions) markSent(ctx context.Context, p ports.Provider, o supply.Order, before supply.Snapshot) (supply.Order, error) {
-	planned, labelled := o, p.Capabilities().Labelled
+	planned, labelled := o, p.Capabilities().Labels(o.Intent.Type)
 	err := u.mark(ctx, o, func(ctx context.Context, b books, s session.Session, cur supply.Order) error {
 		o = planned
 		if cur.Status != supply.Planned || cur.Kind == supply.Purchase && s.Status != session.Creating {
@@ -130,6 +130,21 @@ func (u *Sessions) place(ctx context.Context, p ports.Provider, o supply.Order) 
 	}
 }
 
+// repeatFor is how long after its first time an order is sent again where that is
+// harmless. What is not there supply.SettleFor after that will not come.
+const repeatFor = 3 * time.Minute
+
+// repeat sends an unknown order once more, under its own key. A refusal proves
+// that this time nothing was bought, and not that nothing was the first time.
+func (u *Sessions) repeat(ctx context.Context, p ports.Provider, o supply.Order) error {
+	d, err := u.order(ctx, p, o)
+	if err == nil {
+		return u.confirm(ctx, o, d)
+	}
+	return u.doubt(ctx, o, supply.ReasonOf(err))
+}
+
+// order is the call itself.
 func (u *Sessions) order(ctx context.Context, p ports.Provider, o supply.Order) (supply.Delivery, error) {
 	ctx, cancel := call(ctx)
 	defer cancel()
@@ -150,14 +165,9 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 	if o.Kind == supply.Renewal {
 		return u.askRenewal(ctx, p, s, o)
 	}
-	if p.Capabilities().Repeatable && s.Status == session.Creating && u.clock.Now().Sub(o.SentAt) < supply.FreezeAfter {
-		d, err := u.order(ctx, p, o)
-		switch supply.ClassOf(err) {
-		case "":
-			return u.confirm(ctx, o, d)
-		case supply.Ambiguous:
-			return u.doubt(ctx, o, supply.ReasonOf(err))
-		}
+	age, repeatable := u.clock.Now().Sub(o.SentAt), p.Capabilities().Repeatable
+	if repeatable && s.Status == session.Creating && age < repeatFor {
+		return u.repeat(ctx, p, o)
 	}
 	e, d, err := u.evidence(ctx, p, o)
 	if err != nil {
@@ -180,7 +190,7 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 			return err
 		}
 		var found supply.Delivery
-		if verdict, found = supply.Decide(o, p.Capabilities().Labelled, e, b.now); verdict == supply.Adopt && found.Ref == d.Ref {
+		if verdict, found = supply.Decide(o, p.Capabilities().Labels(o.Intent.Type), e, b.now); verdict == supply.Adopt && found.Ref == d.Ref {
 			o, err := o.Confirm(d, b.now)
 			if err != nil {
 				return err
@@ -192,6 +202,8 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 	switch {
 	case err != nil:
 		return err
+	case verdict == supply.Absent && repeatable && age < repeatFor+supply.SettleFor:
+		return u.doubt(ctx, o, "") // the last repetition may be on its way
 	case verdict == supply.Absent:
 		return u.refuse(ctx, o, supply.Temporary, "the provider does not have it")
 	case verdict == supply.Wait:
@@ -210,7 +222,7 @@ func (u *Sessions) evidence(ctx context.Context, p ports.Provider, o supply.Orde
 	if err != nil {
 		return e, d, err
 	}
-	if !p.Capabilities().Labelled {
+	if !p.Capabilities().Labels(o.Intent.Type) {
 		e.Funds, err = p.Balance(ctx)
 		u.count(p, "balance", err)
 		if err != nil {
@@ -224,7 +236,7 @@ func (u *Sessions) evidence(ctx context.Context, p ports.Provider, o supply.Orde
 	if err != nil {
 		return e, d, err
 	}
-	verdict, found := supply.Decide(o, p.Capabilities().Labelled, e, u.clock.Now())
+	verdict, found := supply.Decide(o, p.Capabilities().Labels(o.Intent.Type), e, u.clock.Now())
 	if verdict != supply.Adopt {
 		return e, d, nil
 	}

@@ -43,9 +43,8 @@ var iproyalKind = Kind{
 // against a live account. Unverified: whether an account may buy through the API
 // without approval, and whether the terms allow resale.
 //
-// It is one provider with one set of capabilities: Labelled speaks of addresses,
-// which carry nothing of ours, unless only traffic is sold; a sub-user carries the
-// key of its order in any case. Cancels speaks of traffic: an order of addresses
+// It is one provider with one set of capabilities: addresses carry nothing of
+// ours, and a sub-user is called like the key of its order. Cancels speaks of traffic: an order of addresses
 // runs to its end.
 type iproyal struct {
 	spec    Spec
@@ -113,7 +112,7 @@ func (p *iproyal) Name() string { return p.spec.Name }
 
 func (p *iproyal) Capabilities() supply.Capabilities {
 	c := supply.Capabilities{Chained: true, Direct: true, Slow: p.static != nil, Renews: p.static != nil,
-		Cancels: p.resi != nil, Labelled: p.static == nil}
+		Cancels: p.resi != nil, LabelledTraffic: p.resi != nil}
 	if p.resi != nil {
 		c.CapUnit, c.Sticky = iproyalCapUnit, iproyalProfile.ttl.max
 	}

@@ -35,7 +35,7 @@ func TestIPRoyalASubUserIsFoundByItsKeyAlone(t *testing.T) {
 }
 
 // TestIPRoyalRivalsDoNotHideASubUser: with addresses beside it the provider is
-// not Labelled as a whole, and still two sub-users are told apart.
+// Labelled in its traffic alone, and two sub-users are told apart.
 func TestIPRoyalRivalsDoNotHideASubUser(t *testing.T) {
 	s := iproyal.New(t)
 	p := newIPRoyal(t, s, nil)
@@ -48,7 +48,7 @@ func TestIPRoyalRivalsDoNotHideASubUser(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := supply.Order{ID: key, Intent: iprTraffic(key), Status: supply.Unknown, SentAt: time.Now()}
-		verdict, d := supply.Decide(o, p.Capabilities().Labelled, supply.Evidence{Found: found, Rivals: true}, time.Now())
+		verdict, d := supply.Decide(o, p.Capabilities().Labels(session.Dynamic), supply.Evidence{Found: found, Rivals: true}, time.Now())
 		if verdict != supply.Adopt || d.Access.User != key || d.Access.Password == "" {
 			t.Errorf("%s: %s %+v", key, verdict, d.Access.User)
 		}

@@ -248,7 +248,18 @@ func (p *proxySellerStatic) Read(ctx context.Context, ref string) (supply.Delive
 	return d, p.endless(ctx, items)
 }
 
-// Cancel is Unsupported: the seller takes nothing back.
-func (p *proxySellerStatic) Cancel(context.Context, string) error {
+// Cancel is Unsupported: the seller takes nothing back. What is given up must not
+// renew itself for ever: Cancel is Temporary until the addresses are there and
+// that is switched off.
+func (p *proxySellerStatic) Cancel(ctx context.Context, ref string) error {
+	d, err := p.Read(ctx, ref)
+	switch {
+	case supply.ClassOf(err) == supply.NotFound:
+		return nil
+	case err != nil:
+		return err
+	case d.State == supply.Pending:
+		return supply.Refuse(supply.Temporary, "its addresses are on their way, and renew themselves until that is switched off")
+	}
 	return supply.Refuse(supply.Unsupported, "an order runs to its end")
 }

@@ -123,6 +123,22 @@ func TestProxySellerNeverLetsAnythingRenewItself(t *testing.T) {
 	if _, err := p.Renew(t.Context(), d.Ref, ispIntent("ord_2", 3)); err != nil || s.SelfRenewing() != 0 {
 		t.Errorf("renewed, %d addresses renew themselves, %v", s.SelfRenewing(), err)
 	}
+	t.Run("nor what is given up before it is there", func(t *testing.T) {
+		s, p := openProxySellerStatic(t)
+		d, err := p.Order(t.Context(), ispIntent("ord_1", 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Cancel(t.Context(), d.Ref); supply.ClassOf(err) != supply.Temporary {
+			t.Errorf("on its way: %v", err)
+		}
+		if err := p.Cancel(t.Context(), d.Ref); supply.ClassOf(err) != supply.Unsupported || s.SelfRenewing() != 0 {
+			t.Errorf("given up, %d addresses renew themselves, %v", s.SelfRenewing(), err)
+		}
+		if err := p.Cancel(t.Context(), "9_9"); err != nil {
+			t.Errorf("what is not there: %v", err)
+		}
+	})
 	t.Run("or does not deliver them", func(t *testing.T) {
 		s, p := openProxySellerStatic(t)
 		d, err := p.Order(t.Context(), ispIntent("ord_1", 1))

@@ -101,7 +101,7 @@ func capabilities(c supply.Capabilities) words {
 		has  bool
 		word string
 	}{
-		{c.Local, "local"}, {c.Chained, "chained"}, {c.Repeatable, "repeatable"}, {c.Labelled, "labelled"}, {c.Slow, "slow"},
+		{c.Local, "local"}, {c.Chained, "chained"}, {c.Repeatable, "repeatable"}, {c.Labelled || c.LabelledTraffic, "labelled"}, {c.Slow, "slow"},
 		{c.Renews, "renews"}, {c.Replaces, "replaces"}, {c.Cancels, "cancels"}, {c.Direct, "direct"}, {c.CapUnit > 0, "capped"},
 		{c.Sticky > 0, "sticky:" + c.Sticky.String()}, {c.Months, "months"},
 	} {

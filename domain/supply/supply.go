@@ -25,6 +25,8 @@ type Capabilities struct {
 	// Labelled: the provider keeps the key of an order and Find tells it. Else an
 	// unknown order is looked for among those that were not there before.
 	Labelled bool
+	// LabelledTraffic: the same of traffic alone, where addresses carry no key.
+	LabelledTraffic bool
 	// Slow: an order is accepted first and delivered later.
 	Slow bool
 	// Renews, Replaces, Cancels: the calls of these names are not Unsupported.
@@ -38,6 +40,11 @@ type Capabilities struct {
 	Sticky time.Duration
 	// Months: a term is counted in calendar months, not in days.
 	Months bool
+}
+
+// Labels reports whether orders of a type carry their key.
+func (c Capabilities) Labels(t session.Type) bool {
+	return c.Labelled || c.LabelledTraffic && t == session.Dynamic
 }
 
 // Intent is what is to be bought for one session.

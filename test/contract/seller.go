@@ -229,7 +229,7 @@ func sellerLostAnswer(t *testing.T, s Selling, in supply.Intent) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verdict, d := supply.Decide(o, s.Provider.Capabilities().Labelled, supply.Evidence{Found: found}, time.Now())
+	verdict, d := supply.Decide(o, s.Provider.Capabilities().Labels(o.Intent.Type), supply.Evidence{Found: found}, time.Now())
 	if verdict != supply.Adopt || d.Ref == other.Ref {
 		t.Fatalf("%s of %d found: %+v", verdict, len(found), d.Ref)
 	}
@@ -261,10 +261,10 @@ func sellerLostRequest(t *testing.T, s Selling, in supply.Intent) {
 		t.Fatal(err)
 	}
 	e := supply.Evidence{Found: found, Funds: funds}
-	if v, _ := supply.Decide(o, s.Provider.Capabilities().Labelled, e, o.SentAt); v != supply.Wait {
+	if v, _ := supply.Decide(o, s.Provider.Capabilities().Labels(o.Intent.Type), e, o.SentAt); v != supply.Wait {
 		t.Errorf("at once: %s", v)
 	}
-	if v, _ := supply.Decide(o, s.Provider.Capabilities().Labelled, e, o.SentAt.Add(supply.SettleFor)); v != supply.Absent {
+	if v, _ := supply.Decide(o, s.Provider.Capabilities().Labels(o.Intent.Type), e, o.SentAt.Add(supply.SettleFor)); v != supply.Absent {
 		t.Errorf("later: %s", v)
 	}
 	sellerSold(t, s, 1)

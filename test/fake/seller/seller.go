@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -122,6 +124,13 @@ func (s *Server) Sales() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sold
+}
+
+// Intents are the keys of what was sold.
+func (s *Server) Intents() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.orders))
 }
 
 func (s *Server) draw(call string) Fault {
