@@ -146,7 +146,6 @@ func (u *Sessions) taken(ctx context.Context, b books, s session.Session, o supp
 		o.NextAt = b.now.Add(checkAfter(direct)) // it was pending once more
 	case d.State == supply.Live && s.Status == session.Creating:
 		o.NextAt = b.now.Add(checkAfter(direct))
-		s.Provider = o.Provider
 		var active session.Session
 		if active, err = u.activate(ctx, b, s, exitsOf(s, d)); refusedHere(err) {
 			o.NextAt = b.now
