@@ -61,19 +61,17 @@ func (u *Sessions) closeOrder(ctx context.Context, s session.Session, o supply.O
 	if !ok {
 		return u.later(ctx, o, "the provider is not configured")
 	}
+	bounded, cancel := call(ctx)
+	defer cancel()
+	err := p.Cancel(bounded, o.Ref)
+	u.count(p, "cancel", err)
 	reason := ""
-	if o.Kind == supply.Purchase {
-		bounded, cancel := call(ctx)
-		defer cancel()
-		err := p.Cancel(bounded, o.Ref)
-		u.count(p, "cancel", err)
-		switch supply.ClassOf(err) {
-		case "", supply.NotFound:
-		case supply.Unsupported:
-			reason = "it runs to its end at the provider"
-		default:
-			return u.later(ctx, o, supply.ReasonOf(err))
-		}
+	switch supply.ClassOf(err) {
+	case "", supply.NotFound:
+	case supply.Unsupported:
+		reason = "it runs to its end at the provider"
+	default:
+		return u.later(ctx, o, supply.ReasonOf(err))
 	}
 	return u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, o supply.Order) error {
 		o.ClosedAt, o.NextAt, o.Reason = b.now, time.Time{}, reason

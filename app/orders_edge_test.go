@@ -122,3 +122,38 @@ func TestADeliveryThatCannotBeUsed(t *testing.T) {
 	same(t, "the owner", w.read(agent, own.ID).Status, session.Active)
 	same(t, "the balance", w.balance(agent), dollars("9"))
 }
+
+// Of sellers whose orders cannot be told apart an order waits for one like it,
+// but not for the operator's word.
+func TestAnOrderDoesNotWaitForEver(t *testing.T) {
+	w, second := pair(t)
+	w.seller.Can(func(c *supply.Capabilities) { c.Labelled = false })
+	agent := w.rich(100)
+	renewed, err := w.createWith(agent, "sta_both", app.Call{})
+	ok(t, err)
+	w.seller.Next(fake.Provision, fake.LoseAnswer())
+	lost, err := w.createWith(agent, "sta_both", app.Call{})
+	ok(t, err)
+	_, err = w.seller.Order(t.Context(), supply.Intent{Key: "foreign", SessionID: "foreign", SKU: "r", Type: session.Static, Quantity: 1,
+		Days: 30, Location: session.Location{Country: "DE"}})
+	ok(t, err) // now two are new, and nobody can tell which is whose
+	before := w.balance(agent)
+	waiting, err := w.createWith(agent, "sta_both", key("k"))
+	ok(t, err)
+	same(t, "the status", waiting.Status, 202)
+	d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: renewed.View.ID})
+	ok(t, err)
+	same(t, "the status of the renewal", d.Status, 202)
+	for range 19 {
+		w.clock.Advance(time.Minute)
+		ok(t, w.work())
+	}
+	same(t, "the order that waits", w.order(waiting.View.ID).Status, supply.Planned)
+	same(t, "the renewal that waits", w.order(renewed.View.ID).Status, supply.Planned)
+	w.clock.Advance(time.Minute)
+	ok(t, w.work())
+	same(t, "bought of the second", len(second.Of(waiting.View.ID)), 1)
+	same(t, "the renewal", w.order(renewed.View.ID).Status, supply.Refused)
+	same(t, "the balance", w.balance(agent), before-dollars("1"))
+	same(t, "the unknown one", w.order(lost.View.ID).Status, supply.Unknown)
+}

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"agentproxy/app"
+	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
 	"agentproxy/domain/supply"
 	"agentproxy/test/fake"
@@ -93,16 +95,21 @@ func TestManyDriveOneSession(t *testing.T) {
 			wg.Go(func() { d, _ = w.createWith(agent, remoteStatic, key("k")) })
 			reached()
 			id := w.texts(`SELECT session_id FROM upstream_orders`)[0]
-			w.clock.Advance(2 * time.Minute) // whoever has sent it counts as dead
-			var others sync.WaitGroup
-			for range 4 {
-				others.Go(func() {
-					if err := errors.Join(w.sessions.Provision(context.Background(), id), w.sessions.DriveOrders(context.Background())); err != nil {
-						t.Error(err)
-					}
-				})
+			drive := func() {
+				var others sync.WaitGroup
+				for range 4 {
+					others.Go(func() {
+						if err := errors.Join(w.sessions.Provision(context.Background(), id), w.sessions.DriveOrders(context.Background())); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				others.Wait()
 			}
-			others.Wait()
+			drive()
+			same(t, "while it is sent", w.order(id).Status, supply.Sent)
+			w.clock.Advance(2 * time.Minute) // whoever has sent it counts as dead
+			drive()
 			on()
 			wg.Wait()
 			w.reconciled()
@@ -110,6 +117,55 @@ func TestManyDriveOneSession(t *testing.T) {
 			if d.View.ID != id {
 				t.Fatalf("created %+v", d)
 			}
+		})
+	}
+}
+
+// late is a seller whose answers wait.
+type late struct {
+	*fake.Provider
+	gate <-chan struct{}
+	err  error
+}
+
+func (l *late) Order(ctx context.Context, in supply.Intent) (supply.Delivery, error) {
+	d, err := l.Provider.Order(context.WithoutCancel(ctx), in)
+	<-l.gate
+	return d, cmp.Or(l.err, err)
+}
+
+// Whoever hears of an order that somebody else has decided has no say, and no
+// fault.
+func TestWhoComesTooLateHasNoSay(t *testing.T) {
+	for name, step := range map[string]fake.Step{"bought": {}, "refused": fake.Refuse(supply.Temporary), "unknown": fake.LoseAnswer()} {
+		t.Run(name, func(t *testing.T) {
+			w, second := pair(t)
+			agent := w.register()
+			w.store.failUpdates(2) // 1 holds: the process dies then
+			d, err := w.createWith(agent, "sta_both", app.Call{})
+			ok(t, err)
+			// The sooner one does its work and waits for its answer, which it does not
+			// get before another one has asked for the order.
+			gate := make(chan struct{})
+			w.onlyWith([]catalog.Product{bothOf("sta_both", session.Static, supply.Source{Provider: "remote", SKU: "r"},
+				supply.Source{Provider: "second", Preference: 1})}, &late{w.seller, gate, step.Err}, second)
+			w.clock.Advance(time.Minute)
+			first := make(chan error)
+			go func() { first <- w.sessions.DriveOrders(context.Background()) }()
+			w.called(fake.Provision, 1)
+			for len(w.seller.Books()) == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			for range 2 {
+				w.clock.Advance(2 * time.Minute)
+				ok(t, w.sessions.DriveOrders(t.Context()))
+			}
+			same(t, "the session", w.read(agent, d.View.ID).Status, session.Active)
+			close(gate)
+			ok(t, <-first)
+			same(t, "the session after all", w.read(agent, d.View.ID).Status, session.Active)
+			same(t, "sold by the second", len(second.Books()), 0)
+			w.reconciled()
 		})
 	}
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"agentproxy/domain/session"
@@ -9,8 +10,15 @@ import (
 	"agentproxy/ports"
 )
 
-// waitTurn is how long an order waits for another one like it.
-const waitTurn = 2 * time.Second
+// waitTurn is how long an order waits for another one like it before it looks
+// again, and turnFor how long in all. That is longer than a seller takes to show
+// what it made: what is undecided then waits for the operator.
+const (
+	waitTurn = 2 * time.Second
+	turnFor  = 20 * time.Minute
+)
+
+var errNoTurn = supply.Refuse(supply.RateLimited, "an order like it is undecided at the provider")
 
 // send places a planned order: what may be read is read first, then the order is
 // marked as sent, and then there is one call that may spend money.
@@ -79,7 +87,7 @@ func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order)
 // markSent stores that an order is about to be sent, and returns it as it is
 // then; one that is still Planned is not to be sent, or not yet. Where orders
 // cannot be told apart by a key, those that are alike take turns: then a new one
-// in the provider's list has one possible cause.
+// in the provider's list has one possible cause. Who waits for too long is refused.
 func (u *Sessions) markSent(ctx context.Context, p ports.Provider, o supply.Order, before supply.Snapshot) (supply.Order, error) {
 	planned, labelled := o, p.Capabilities().Labels(o.Intent.Type)
 	err := u.mark(ctx, o, func(ctx context.Context, b books, s session.Session, cur supply.Order) error {
@@ -91,6 +99,9 @@ func (u *Sessions) markSent(ctx context.Context, p ports.Provider, o supply.Orde
 			like, err := rivals(ctx, b.tx, cur)
 			if err != nil {
 				return err
+			}
+			if like > 0 && b.now.Sub(cur.PlannedAt) >= turnFor {
+				return errNoTurn
 			}
 			if like > 0 {
 				cur.Class, cur.NextAt = supply.RateLimited, b.now.Add(waitTurn)
@@ -104,6 +115,9 @@ func (u *Sessions) markSent(ctx context.Context, p ports.Provider, o supply.Orde
 		}
 		return b.tx.Orders().Put(ctx, o)
 	})
+	if errors.Is(err, errNoTurn) {
+		return planned, u.refuse(ctx, planned, errNoTurn.Class, errNoTurn.Reason)
+	}
 	return o, err
 }
 

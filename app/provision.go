@@ -20,7 +20,7 @@ const (
 
 // deliver asks a provider that does IO, between the unit that held the money
 // and the one that decides. Whatever went wrong, the session says what is known:
-// one that is still creating is asked for again by the job stored with it.
+// one that is still creating has an order, which has its time.
 func (u *Sessions) deliver(ctx context.Context, p purchase, held Done) (Done, error) {
 	id := held.View.ID
 	unknown := u.drive(ctx, id)

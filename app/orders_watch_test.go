@@ -1,0 +1,225 @@
+package app_test
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/ports"
+	"agentproxy/test/fake"
+)
+
+// What a seller changes of a live order is what the gateway uses next.
+func TestALiveOrderIsKeptUpToDate(t *testing.T) {
+	w := newWorld(t)
+	w.seller.Can(func(c *supply.Capabilities) { c.Chained = true })
+	agent := w.rich(100)
+	f := form(remoteStatic)
+	f.Quantity = "2"
+	d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+	ok(t, err)
+	id := d.View.ID
+	edit := func(change func(ips []supply.IP) []supply.IP) {
+		w.seller.Change(id, func(p *fake.Purchase) { p.Delivery.IPs = change(slices.Clone(p.Delivery.IPs)) })
+		w.clock.Advance(2 * time.Hour)
+		ok(t, w.work())
+	}
+	edit(func(ips []supply.IP) []supply.IP {
+		ips[1].Password = "changed"
+		return ips
+	})
+	r, err := w.traffic.Route(t.Context(), id)
+	ok(t, err)
+	if len(r.Hops) != 2 || r.Hops[1].Password != "changed" || r.Hops[0].Password != "pass" {
+		t.Errorf("the route has %d hops", len(r.Hops))
+	}
+	t.Run("after a renewal too", func(t *testing.T) {
+		_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: id})
+		ok(t, err)
+		if r, err := w.traffic.Route(t.Context(), id); err != nil || len(r.Hops) != 2 {
+			t.Errorf("renewed, the route has %d hops, %v", len(r.Hops), err)
+		}
+		_, err = w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: id})
+		ok(t, err)
+		same(t, "renewed at the seller", w.seller.Of(id)[0].Renewals, 2)
+	})
+	t.Run("a list that is short by one takes no address away", func(t *testing.T) {
+		before := w.read(agent, id).Exits
+		var left supply.IP
+		edit(func(ips []supply.IP) []supply.IP { left = ips[1]; return ips[:1] })
+		if now := w.read(agent, id); now.Status != session.Active || !slices.Equal(now.Exits, before) {
+			t.Errorf("the session is %s with %v", now.Status, now.Exits)
+		}
+		edit(func(ips []supply.IP) []supply.IP { return append(ips, left) })
+		if r, err := w.traffic.Route(t.Context(), id); err != nil || len(r.Hops) != 2 {
+			t.Errorf("whole again, the route has %d hops, %v", len(r.Hops), err)
+		}
+	})
+	t.Run("the same addresses are no news", func(t *testing.T) {
+		replaced := func() (n int) {
+			list, err := w.sessions.Events(t.Context(), agent, id, domain.Page{Number: 1, Size: 100})
+			ok(t, err)
+			for _, e := range list.Items {
+				if e.Type == "replaced" {
+					n++
+				}
+			}
+			return n
+		}
+		edit(func(ips []supply.IP) []supply.IP { slices.Reverse(ips); return ips })
+		same(t, "replaced", replaced(), 0)
+	})
+}
+
+// A call that names an order hurries that one alone, and none that needs no look.
+func TestACallbackHurriesWhatItNames(t *testing.T) {
+	seller := &caller{Provider: fake.NewProvider("calls")}
+	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{bothOf("sta_called", session.Static, supply.Source{Provider: "calls"})}})
+	seller.SetClock(w.clock.Now)
+	agent := w.rich(100)
+	call := func(refs ...string) {
+		t.Helper()
+		seller.refs = refs
+		ok(t, w.sessions.Callback(t.Context(), "calls", nil, nil))
+		ok(t, w.work())
+	}
+	live, ended := w.buy(agent, "sta_called"), w.buy(agent, "sta_called")
+	_, err := w.sessions.Terminate(t.Context(), agent, ended.ID)
+	ok(t, err)
+	same(t, "jobs that give it up", len(w.pending()), 1)
+	ok(t, w.work())
+	w.clock.Advance(time.Minute)
+	reads := seller.Calls(fake.Read)
+	call()
+	same(t, "a live one is read for a call without a name", seller.Calls(fake.Read), reads)
+	call("ref2")
+	if o := w.order(ended.ID); !o.NextAt.IsZero() {
+		t.Errorf("one that is given up is due at %s", o.NextAt)
+	}
+	seller.SetSlow(1)
+	one, other := w.buy(agent, "sta_called"), w.buy(agent, "sta_called")
+	call("ref3")
+	same(t, "the one that is named", w.read(agent, one.ID).Status, session.Active)
+	same(t, "the other one", w.read(agent, other.ID).Status, session.Creating)
+	t.Run("what is gone for a moment is not lost by being asked again", func(t *testing.T) {
+		seller.Change(live.ID, func(p *fake.Purchase) { p.Gone = true })
+		for range 3 {
+			call("ref1")
+			w.clock.Advance(30 * time.Second)
+		}
+		same(t, "the session", w.read(agent, live.ID).Status, session.Active)
+		w.clock.Advance(supply.LostAfter)
+		ok(t, w.work())
+		same(t, "later", w.read(agent, live.ID).Reason, session.ProviderLost)
+	})
+}
+
+// Traffic of one country cannot be told from another's in a list: it takes turns.
+func TestTrafficTakesTurnsWhateverItsCountry(t *testing.T) {
+	w := newWorld(t)
+	w.seller.Can(func(c *supply.Capabilities) { c.Labelled = false })
+	agent := w.rich(100)
+	in := func(country string) app.SessionView {
+		f := form(remote)
+		f.Country = country
+		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		ok(t, err)
+		return d.View
+	}
+	w.seller.Next(fake.Provision, fake.LoseAnswer())
+	first, second := in("DE"), in("FR")
+	same(t, "the second", w.order(second.ID).Status, supply.Planned)
+	w.reconciled()
+	for _, id := range []string{first.ID, second.ID} {
+		same(t, id, w.read(agent, id).Status, session.Active)
+	}
+}
+
+// A source that has none is passed over, a local one that has no address left too.
+func TestSourcesThatHaveNone(t *testing.T) {
+	second := fake.NewProvider("second")
+	w := open(t, setup{exits: 2, more: []ports.Provider{second}, sell: []catalog.Product{
+		bothOf("sta_three", session.Static, supply.Source{Provider: "remote", SKU: "r"}, supply.Source{Provider: "embedded", Preference: 1},
+			supply.Source{Provider: "second", Preference: 2})}})
+	second.SetClock(w.clock.Now)
+	agent := w.rich(100)
+	w.seller.SetQuote("r", supply.Quote{Stock: supply.StockNo})
+	for range 4 {
+		if _, err := w.create(agent, static); err != nil {
+			break // the embedded provider has no address left
+		}
+	}
+	d, err := w.createWith(agent, "sta_three", app.Call{})
+	ok(t, err)
+	same(t, "bought of", d.View.Provider, "second")
+	same(t, "asked of the first", w.seller.Calls(fake.Provision), 0)
+	second.Always(fake.Provision, fake.Refuse(supply.TimedOut))
+	_, err = w.createWith(agent, "sta_three", app.Call{})
+	refused(t, err, ports.ErrTimeout)
+}
+
+// The operator hears of what waits for a word, once, and the metrics of each call.
+func TestWhatTheOperatorHears(t *testing.T) {
+	w := newWorld(t)
+	var mu sync.Mutex
+	var text bytes.Buffer
+	calls := map[string]int{}
+	w.sessions = app.NewSessions(app.SessionConfig{Log: slog.New(slog.NewTextHandler(&text, nil)),
+		Count: func(provider, operation string, result supply.Class) {
+			mu.Lock()
+			defer mu.Unlock()
+			calls[provider+" "+operation+" "+string(result)]++
+		}}, w.store, w.clock, w.ids, w.secrets, w.catalog, w.Hub)
+	agent := w.rich(10)
+	w.seller.Next(fake.Provision, fake.LoseAnswer())
+	w.seller.Always(fake.Find, fake.Refuse(supply.Auth))
+	lost := w.buy(agent, remoteStatic)
+	w.seller.SetSlow(1000)
+	slow := w.buy(agent, remoteStatic)
+	for range 300 {
+		w.clock.Advance(5 * time.Minute)
+		ok(t, w.work())
+	}
+	for _, id := range []string{lost.ID, slow.ID} {
+		if o := w.order(id); o.FrozenAt.IsZero() {
+			t.Errorf("%s is not frozen", o.ID)
+		}
+		n := 0
+		for line := range strings.Lines(text.String()) {
+			if strings.Contains(line, "level=ERROR") && strings.Contains(line, id) {
+				n++
+			}
+		}
+		same(t, "told of "+id, n, 1)
+	}
+	for _, call := range []string{"remote order ambiguous", "remote order ", "remote find auth", "remote quote ", "remote read "} {
+		if calls[call] == 0 {
+			t.Errorf("no call %q was counted: %v", call, calls)
+		}
+	}
+	t.Run("an order that is adopted for a session that ended is given up at once", func(t *testing.T) {
+		_, err := w.sessions.Terminate(t.Context(), agent, lost.ID)
+		ok(t, err)
+		_, err = w.sessions.AdoptOrder(t.Context(), w.order(lost.ID).ID, w.seller.Of(lost.ID)[0].Delivery.Ref)
+		ok(t, err)
+		same(t, "released", w.seller.Of(lost.ID)[0].Released, true)
+	})
+	t.Run("the ref of another session is not taken", func(t *testing.T) {
+		w.seller.SetSlow(0)
+		w.seller.Next(fake.Provision, fake.LoseAnswer())
+		third := w.buy(agent, remoteStatic)
+		if _, err := w.sessions.AdoptOrder(t.Context(), w.order(third.ID).ID, w.seller.Of(slow.ID)[0].Delivery.Ref); err == nil {
+			t.Error("adopted")
+		}
+		same(t, "its order", w.order(third.ID).Status, supply.Unknown)
+	})
+}
