@@ -68,6 +68,13 @@ func killedWhileItBuys(t *testing.T, store string) {
 	for i := range keys {
 		keys[i], _ = m.register(fmt.Sprint("killed ", i))
 	}
+	for _, s := range sellers {
+		for _, key := range keys {
+			if s.renewals != nil {
+				m.buy(key, s.body) // to be renewed
+			}
+		}
+	}
 	for i, s := range sellers {
 		s.server.Sometimes(chosen+uint64(i), *upstreamChaos, seller.Mixed...)
 	}
