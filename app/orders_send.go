@@ -118,6 +118,18 @@ func rivals(ctx context.Context, tx ports.Tx, o supply.Order) (int, error) {
 	return like, err
 }
 
+// mistakable counts the other orders whose outcome is open and that a listed one
+// may be as well, by what the list tells of it.
+func mistakable(ctx context.Context, tx ports.Tx, o supply.Order, listed supply.Delivery) (int, error) {
+	if listed.SKU == "" {
+		o.Intent.SKU = ""
+	}
+	if listed.Location.Country == "" {
+		o.Intent.Location = session.Location{}
+	}
+	return rivals(ctx, tx, o)
+}
+
 // place makes the one call that buys, and stores what it proves.
 func (u *Sessions) place(ctx context.Context, p ports.Provider, o supply.Order) error {
 	bounded, cancel := call(ctx)
@@ -187,7 +199,17 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 			return err
 		}
 		var found supply.Delivery
-		if verdict, found = supply.Decide(o, p.Capabilities().Labels(o.Intent.Type), e, b.now); verdict == supply.Adopt && found.Ref == d.Ref {
+		verdict, found = supply.Decide(o, p.Capabilities().Labels(o.Intent.Type), e, b.now)
+		if verdict == supply.Adopt && found.Label == "" {
+			others, err := mistakable(ctx, b.tx, o, found)
+			if err != nil {
+				return err
+			}
+			if others > 0 {
+				verdict = supply.Wait
+			}
+		}
+		if verdict == supply.Adopt && found.Ref == d.Ref {
 			o, err := o.Confirm(d, b.now)
 			if err != nil {
 				return err
