@@ -202,6 +202,11 @@ func (r *rest) send(ctx context.Context, how repeat, method, path string, header
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	if how == once {
+		// The transport would send a body again that it can read again, when there
+		// is an Idempotency-Key: a refusal of the second proves nothing of the first.
+		req.GetBody = nil
+	}
 	res, err := r.client.Do(req)
 	if err != nil {
 		return a, r.lost(how, err)
