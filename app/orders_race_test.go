@@ -136,3 +136,33 @@ func TestAFrozenOrderKeepsNobodyWaiting(t *testing.T) {
 	same(t, "the status", d.Status, 201)
 	same(t, "bought for it", len(w.seller.Of(d.View.ID)), 1)
 }
+
+// Two processes read an order that has just been delivered. The second one to say
+// so does not end the checks that the first one began.
+func TestAnOrderThatIsDeliveredTwiceIsStillChecked(t *testing.T) {
+	w := newWorld(t)
+	w.seller.SetSlow(2)
+	agent := w.register()
+	d, err := w.create(agent, remoteStatic)
+	ok(t, err)
+	same(t, "the status", d.Status, 202)
+	w.clock.Advance(time.Minute)
+	answer := make(chan struct{})
+	w.seller.Next(fake.Read, fake.Step{Gate: answer}, fake.Step{})
+	late := make(chan error, 1)
+	before := w.seller.Calls(fake.Read)
+	go func() { late <- w.sessions.DriveOrders(t.Context()) }()
+	until(t, "the slow one reads", func() bool { return w.seller.Calls(fake.Read) == before+1 })
+	w.seller.SetSlow(0)
+	w.seller.Change(d.View.ID, func(p *fake.Purchase) { p.Delivery.State = supply.Live })
+	ok(t, w.sessions.DriveOrders(t.Context()))
+	same(t, "the session", w.read(agent, d.View.ID).Status, session.Active)
+	close(answer)
+	ok(t, <-late)
+	w.seller.Change(d.View.ID, func(p *fake.Purchase) { p.Gone = true })
+	w.clock.Advance(2 * time.Hour)
+	ok(t, w.work())
+	w.clock.Advance(supply.LostAfter)
+	ok(t, w.work())
+	same(t, "the session", w.read(agent, d.View.ID).Reason, session.ProviderLost)
+}
