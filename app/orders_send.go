@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"agentproxy/domain"
 	"agentproxy/domain/session"
 	"agentproxy/domain/supply"
 	"agentproxy/ports"
@@ -25,11 +26,11 @@ func (u *Sessions) send(ctx context.Context, s session.Session, o supply.Order) 
 	if !ok {
 		return u.refuse(ctx, o, supply.Invalid, "the provider is not configured")
 	}
-	before, err := u.survey(ctx, p, o)
+	before, cost, err := u.survey(ctx, p, o)
 	if err != nil {
 		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
 	}
-	o, sent, err := u.markSent(ctx, o, before)
+	o, sent, err := u.markSent(ctx, o, before, cost)
 	if err != nil || !sent {
 		return err
 	}
@@ -46,40 +47,60 @@ func provenClass(err error) supply.Class {
 
 // survey asks what the order would cost and, where an order cannot be told by its
 // key, what the provider lists already.
-func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order) (before supply.Snapshot, err error) {
+func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order) (before supply.Snapshot, cost domain.Money, err error) {
 	ctx, cancel := call(ctx)
 	defer cancel()
 	q, err := p.Quote(ctx, o.Intent)
 	u.count(p, "quote", err)
 	if err != nil {
-		return before, err
+		return before, 0, err
 	}
 	if q.Stock == supply.StockNo {
-		return before, supply.Refuse(supply.OutOfStock, "the provider has none")
+		return before, 0, supply.Refuse(supply.OutOfStock, "the provider has none")
 	}
 	if o.Intent.MaxCost > 0 && q.Cost > o.Intent.MaxCost {
-		return before, supply.Refuse(supply.Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
+		return before, 0, supply.Refuse(supply.Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
 	}
 	if caps := p.Capabilities(); caps.Labels(o.Intent.Type) || caps.Repeatable {
-		return before, nil
+		return before, q.Cost, nil
 	}
 	found, err := p.Find(ctx, o.Intent)
 	u.count(p, "find", err)
 	if err != nil {
-		return before, err
+		return before, 0, err
 	}
 	for _, d := range found {
 		before.Refs = append(before.Refs, d.Ref)
 	}
-	before.Funds, err = p.Balance(ctx)
+	before.Funds, err = u.fundsBefore(ctx, p)
+	return before, q.Cost, err
+}
+
+// fundsBefore is the balance before an order. While another one of the provider is
+// on its way it is not used: what that one costs may be missing in it or not, and
+// would be taken for the cost of this one.
+func (u *Sessions) fundsBefore(ctx context.Context, p ports.Provider) (supply.Funds, error) {
+	busy := false
+	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		open, _, err := tx.Orders().Rivals(ctx, supply.Order{Provider: p.Name()})
+		busy = open > 0
+		return err
+	})
+	if err != nil {
+		busy = true // as far as anybody knows
+	}
+	funds, err := p.Balance(ctx)
 	u.count(p, "balance", err)
-	return before, err
+	if busy {
+		funds = supply.Funds{}
+	}
+	return funds, err
 }
 
 // markSent stores that an order is about to be sent, and returns it as it is then;
 // false: it is not to be, or not yet. Where orders cannot be told apart by a key, those that are alike take
 // turns: then a new one in the provider's list has one possible cause.
-func (u *Sessions) markSent(ctx context.Context, o supply.Order, before supply.Snapshot) (marked supply.Order, sent bool, err error) {
+func (u *Sessions) markSent(ctx context.Context, o supply.Order, before supply.Snapshot, cost domain.Money) (marked supply.Order, sent bool, err error) {
 	p, _ := u.catalog.provider(o.Provider)
 	caps := p.Capabilities()
 	err = u.mark(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
@@ -97,7 +118,7 @@ func (u *Sessions) markSent(ctx context.Context, o supply.Order, before supply.S
 				return b.tx.Orders().Put(ctx, o)
 			}
 		}
-		o.Class = ""
+		o.Class, o.Cost = "", cost // until the provider says what it charged
 		o, err := o.Send(before, b.now)
 		if err != nil {
 			return err
@@ -145,6 +166,9 @@ func (u *Sessions) place(ctx context.Context, p ports.Provider, o supply.Order) 
 		return u.refuse(ctx, o, c, supply.ReasonOf(err))
 	}
 }
+
+// spentSince is when the balance before an order was read, at the earliest.
+func spentSince(o supply.Order) time.Time { return o.SentAt.Add(-callFor) }
 
 // repeatFor is how long after its first time an order is sent again where that is
 // harmless. What is not there supply.SettleFor after that will not come.
@@ -195,7 +219,7 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 		if e.Known, err = b.tx.Orders().Known(ctx, o.Provider, refsOf(e.Found)); err != nil {
 			return err
 		}
-		if e.Spent, err = b.tx.Orders().Spent(ctx, o.Provider, o.SentAt); err != nil {
+		if e.Spent, err = b.tx.Orders().Spent(ctx, o.Provider, spentSince(o)); err != nil {
 			return err
 		}
 		var found supply.Delivery
