@@ -189,7 +189,7 @@ func (u *Sessions) step(s session.Session, o supply.Order, now time.Time) func(c
 		return nil
 	case s.Status.Over():
 		return u.closeOrder
-	case o.State == supply.Live && s.Status == session.Active:
+	case s.Status == session.Active: // whatever the provider says of it at the moment
 		return u.check
 	}
 	return u.await

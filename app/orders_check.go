@@ -28,8 +28,8 @@ func (u *Sessions) await(ctx context.Context, s session.Session, o supply.Order)
 		return u.later(ctx, o, supply.ReasonOf(err))
 	}
 	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
-		if o.Status != supply.Confirmed || !o.ClosedAt.IsZero() {
-			return nil
+		if o.Status != supply.Confirmed || !o.ClosedAt.IsZero() || s.Status == session.Active {
+			return nil // of an active session somebody else has taken it meanwhile, and it is checked from now on
 		}
 		o.NextAt = time.Time{}
 		if o = o.Take(d, b.now); d.State == supply.Pending && b.now.Sub(o.SentAt) >= supply.FreezeAfter && o.FrozenAt.IsZero() {

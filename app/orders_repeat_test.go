@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/app"
 	"agentproxy/domain/session"
 	"agentproxy/domain/supply"
 	"agentproxy/test/fake"
@@ -62,4 +63,106 @@ func TestARefusedRepetitionRefusesNoOrder(t *testing.T) {
 		w.reconciled()
 		same(t, "what was not bought", w.read(agent, d.View.ID).Status, session.Failed)
 	}
+}
+
+// An order that is on its way may be listed without its place. It is nobody's as
+// long as another order, for another place, may be it as well.
+func TestAListThatTellsNoPlaceProvesNoPlace(t *testing.T) {
+	w := newWorld(t)
+	w.seller.Can(func(c *supply.Capabilities) { c.Labelled = false })
+	agent := w.rich(100)
+	lose := func(country string, step fake.Step) string {
+		t.Helper()
+		w.seller.Next(fake.Provision, step)
+		f := form(remoteStatic)
+		f.Country = country
+		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		ok(t, err)
+		same(t, "the status", d.Status, 202)
+		return d.View.ID
+	}
+	german, french := lose("DE", fake.LoseRequest()), lose("FR", fake.LoseAnswer())
+	place := w.seller.Of(french)[0].Delivery.Location
+	w.seller.Change(french, func(p *fake.Purchase) { p.Delivery.Location = session.Location{} })
+	w.clock.Advance(30 * time.Second)
+	ok(t, w.work())
+	same(t, "the one that was not bought", w.read(agent, german).Status, session.Creating)
+	same(t, "the one that was", w.read(agent, french).Status, session.Creating)
+	w.seller.Change(french, func(p *fake.Purchase) { p.Delivery.Location = place })
+	w.reconciled()
+	same(t, "the one that was not bought", w.read(agent, german).Status, session.Failed)
+	same(t, "the one that was", w.read(agent, french).Status, session.Active)
+}
+
+// What is not live for a moment is looked after all the same.
+func TestALiveOrderThatIsSaidToBeOnItsWayIsStillChecked(t *testing.T) {
+	for _, end := range []supply.State{supply.Live, supply.Gone} {
+		w := newWorld(t)
+		agent := w.register()
+		v := w.buy(agent, remoteStatic)
+		state := func(s supply.State) {
+			w.seller.Change(v.ID, func(p *fake.Purchase) { p.Delivery.State = s })
+			w.clock.Advance(2 * time.Hour)
+			ok(t, w.work())
+		}
+		w.seller.SetSlow(1 << 20)
+		state(supply.Pending)
+		state(end)
+		state(supply.Gone)
+		w.clock.Advance(supply.LostAfter)
+		ok(t, w.work())
+		if v := w.read(agent, v.ID); v.Status != session.Terminated || v.Reason != session.ProviderLost {
+			t.Errorf("then %s, it is %s, %s", end, v.Status, v.Reason)
+		}
+	}
+}
+
+// A frozen order is the operator's, and keeps nobody waiting.
+func TestAFrozenOrderKeepsNobodyWaiting(t *testing.T) {
+	w := newWorld(t)
+	w.seller.Can(func(c *supply.Capabilities) { c.Labelled = false })
+	agent := w.rich(100)
+	w.seller.Next(fake.Provision, fake.LoseAnswer())
+	_, err := w.create(agent, remoteStatic)
+	ok(t, err)
+	w.seller.Always(fake.Find, fake.Refuse(supply.Temporary))
+	for range 200 {
+		w.clock.Advance(10 * time.Minute)
+		ok(t, w.work())
+	}
+	w.seller.Always(fake.Find, fake.Step{})
+	d, err := w.create(agent, remoteStatic)
+	ok(t, err)
+	same(t, "the status", d.Status, 201)
+	same(t, "bought for it", len(w.seller.Of(d.View.ID)), 1)
+}
+
+// Two processes read an order that has just been delivered. The second one to say
+// so does not end the checks that the first one began.
+func TestAnOrderThatIsDeliveredTwiceIsStillChecked(t *testing.T) {
+	w := newWorld(t)
+	w.seller.SetSlow(2)
+	agent := w.register()
+	d, err := w.create(agent, remoteStatic)
+	ok(t, err)
+	same(t, "the status", d.Status, 202)
+	w.clock.Advance(time.Minute)
+	answer := make(chan struct{})
+	w.seller.Next(fake.Read, fake.Step{Gate: answer}, fake.Step{})
+	late := make(chan error, 1)
+	before := w.seller.Calls(fake.Read)
+	go func() { late <- w.sessions.DriveOrders(t.Context()) }()
+	until(t, "the slow one reads", func() bool { return w.seller.Calls(fake.Read) == before+1 })
+	w.seller.SetSlow(0)
+	w.seller.Change(d.View.ID, func(p *fake.Purchase) { p.Delivery.State = supply.Live })
+	ok(t, w.sessions.DriveOrders(t.Context()))
+	same(t, "the session", w.read(agent, d.View.ID).Status, session.Active)
+	close(answer)
+	ok(t, <-late)
+	w.seller.Change(d.View.ID, func(p *fake.Purchase) { p.Gone = true })
+	w.clock.Advance(2 * time.Hour)
+	ok(t, w.work())
+	w.clock.Advance(supply.LostAfter)
+	ok(t, w.work())
+	same(t, "the session", w.read(agent, d.View.ID).Reason, session.ProviderLost)
 }

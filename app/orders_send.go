@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"agentproxy/domain"
 	"agentproxy/domain/session"
 	"agentproxy/domain/supply"
 	"agentproxy/ports"
@@ -33,11 +34,11 @@ func (u *Sessions) send(ctx context.Context, s session.Session, o supply.Order) 
 	if !ok {
 		return u.refuse(ctx, o, supply.Invalid, "the provider is not configured")
 	}
-	before, err := u.survey(ctx, p, o)
+	before, cost, err := u.survey(ctx, p, o)
 	if err != nil {
 		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
 	}
-	o, err = u.markSent(ctx, p, o, before)
+	o, err = u.markSent(ctx, p, o, before, cost)
 	if err != nil || o.Status != supply.Sent {
 		return err
 	}
@@ -54,41 +55,62 @@ func provenClass(err error) supply.Class {
 
 // survey asks what the order would cost and, where an order cannot be told by its
 // key, what the provider lists already.
-func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order) (before supply.Snapshot, err error) {
+func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order) (before supply.Snapshot, cost domain.Money, err error) {
 	ctx, cancel := call(ctx)
 	defer cancel()
 	q, err := p.Quote(ctx, o.Intent)
 	u.count(p, "quote", err)
 	if err != nil {
-		return before, err
+		return before, 0, err
 	}
 	if q.Stock == supply.StockNo {
-		return before, supply.Refuse(supply.OutOfStock, "the provider has none")
+		return before, 0, supply.Refuse(supply.OutOfStock, "the provider has none")
 	}
 	if o.Intent.MaxCost > 0 && q.Cost > o.Intent.MaxCost {
-		return before, supply.Refuse(supply.Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
+		return before, 0, supply.Refuse(supply.Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
 	}
 	if p.Capabilities().Labels(o.Intent.Type) {
-		return before, nil
+		return before, q.Cost, nil
 	}
 	found, err := p.Find(ctx, o.Intent)
 	u.count(p, "find", err)
 	if err != nil {
-		return before, err
+		return before, 0, err
 	}
 	for _, d := range found {
 		before.Refs = append(before.Refs, d.Ref)
 	}
-	before.Funds, err = p.Balance(ctx)
+	before.At = u.clock.Now()
+	before.Funds, err = u.fundsBefore(ctx, p)
+	return before, q.Cost, err
+}
+
+// fundsBefore is the balance before an order. While another one of the provider is
+// on its way it is not used: what that one costs may be missing in it or not, and
+// would be taken for the cost of this one.
+func (u *Sessions) fundsBefore(ctx context.Context, p ports.Provider) (supply.Funds, error) {
+	busy := false
+	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		open, _, err := tx.Orders().Rivals(ctx, supply.Order{Provider: p.Name()})
+		busy = open > 0
+		return err
+	})
+	if err != nil {
+		busy = true // as far as anybody knows
+	}
+	funds, err := p.Balance(ctx)
 	u.count(p, "balance", err)
-	return before, err
+	if busy {
+		funds = supply.Funds{}
+	}
+	return funds, err
 }
 
 // markSent stores that an order is about to be sent, and returns it as it is
 // then; one that is still Planned is not to be sent, or not yet. Where orders
 // cannot be told apart by a key, those that are alike take turns: then a new one
 // in the provider's list has one possible cause. Who waits for too long is refused.
-func (u *Sessions) markSent(ctx context.Context, p ports.Provider, o supply.Order, before supply.Snapshot) (supply.Order, error) {
+func (u *Sessions) markSent(ctx context.Context, p ports.Provider, o supply.Order, before supply.Snapshot, cost domain.Money) (supply.Order, error) {
 	planned, labelled := o, p.Capabilities().Labels(o.Intent.Type)
 	err := u.mark(ctx, o, func(ctx context.Context, b books, s session.Session, cur supply.Order) error {
 		o = planned
@@ -108,7 +130,7 @@ func (u *Sessions) markSent(ctx context.Context, p ports.Provider, o supply.Orde
 				return b.tx.Orders().Put(ctx, cur)
 			}
 		}
-		cur.Class = ""
+		cur.Class, cur.Cost = "", cost // until the provider says what it charged
 		var err error
 		if o, err = cur.Send(before, b.now); err != nil {
 			return err
@@ -129,6 +151,18 @@ func rivals(ctx context.Context, tx ports.Tx, o supply.Order) (int, error) {
 	}
 	_, like, err := tx.Orders().Rivals(ctx, o)
 	return like, err
+}
+
+// mistakable counts the other orders whose outcome is open and that a listed one
+// may be as well, by what the list tells of it.
+func mistakable(ctx context.Context, tx ports.Tx, o supply.Order, listed supply.Delivery) (int, error) {
+	if listed.SKU == "" {
+		o.Intent.SKU = ""
+	}
+	if listed.Location.Country == "" {
+		o.Intent.Location = session.Location{}
+	}
+	return rivals(ctx, tx, o)
 }
 
 // place makes the one call that buys, and stores what it proves.
@@ -200,11 +234,21 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 		if e.Known, err = b.tx.Orders().Known(ctx, o.Provider, refsOf(e.Found)); err != nil {
 			return err
 		}
-		if e.Spent, err = b.tx.Orders().Spent(ctx, o.Provider, o.SentAt); err != nil {
+		if e.Spent, err = b.tx.Orders().Spent(ctx, o.Provider, o.Before.At); err != nil {
 			return err
 		}
 		var found supply.Delivery
-		if verdict, found = supply.Decide(o, p.Capabilities().Labels(o.Intent.Type), e, b.now); verdict == supply.Adopt && found.Ref == d.Ref {
+		verdict, found = supply.Decide(o, p.Capabilities().Labels(o.Intent.Type), e, b.now)
+		if verdict == supply.Adopt && found.Label == "" {
+			others, err := mistakable(ctx, b.tx, o, found)
+			if err != nil {
+				return err
+			}
+			if others > 0 {
+				verdict = supply.Wait
+			}
+		}
+		if verdict == supply.Adopt && found.Ref == d.Ref {
 			o, err := o.Confirm(d, b.now)
 			if err != nil {
 				return err

@@ -113,13 +113,25 @@ func (u *Sessions) sendRenewal(ctx context.Context, s session.Session, o supply.
 	if err != nil {
 		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
 	}
-	before := supply.Snapshot{Refs: ends(d)}
-	before.Funds, err = p.Balance(bounded)
-	u.count(p, "balance", err)
+	switch d.State {
+	case supply.Gone:
+		return u.refuse(ctx, o, supply.NotFound, "the order has ended")
+	case supply.Pending: // without its ends nobody could tell whether they move
+		return u.refuse(ctx, o, supply.Temporary, "the addresses are not there at the moment")
+	}
+	before := supply.Snapshot{Refs: ends(d), At: u.clock.Now()}
+	before.Funds, err = u.fundsBefore(bounded, p)
 	if err != nil {
 		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
 	}
-	o, err = u.markSent(ctx, p, o, before)
+	// What a renewal costs is told by nobody beforehand: about what a new order of
+	// its term does, whether that can be had or not.
+	q, err := p.Quote(bounded, o.Intent)
+	u.count(p, "quote", err)
+	if c := supply.ClassOf(err); c != "" && c != supply.OutOfStock && c != supply.Unsupported {
+		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
+	}
+	o, err = u.markSent(ctx, p, o, before, q.Cost)
 	if err != nil || o.Status != supply.Sent {
 		return err
 	}
@@ -184,7 +196,7 @@ func (u *Sessions) askRenewal(ctx context.Context, p ports.Provider, s session.S
 	}
 	var spent domain.Money
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		spent, err = tx.Orders().Spent(ctx, o.Provider, o.SentAt)
+		spent, err = tx.Orders().Spent(ctx, o.Provider, o.Before.At)
 		return err
 	})
 	if err != nil {

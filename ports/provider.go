@@ -115,9 +115,9 @@ type Orders interface {
 	List(ctx context.Context, f OrderFilter, page domain.Page) (domain.List[supply.Order], error)
 	// Due lists orders whose NextAt has come, the longest due first.
 	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
-	// Rivals counts the other orders of a provider that are sent or unknown, and
-	// of these the ones like o: the same SKU and country, where an empty one is
-	// like any. It takes turns with every other unit that asks about the provider,
+	// Rivals counts the other orders of a provider that are sent, or unknown and
+	// not frozen, and of these the ones like o: the same SKU and country, where an
+	// empty one is like any. What a frozen one did was done long ago. It takes turns with every other unit that asks about the provider,
 	// until the unit ends.
 	Rivals(ctx context.Context, o supply.Order) (open, like int, err error)
 	// Known tells which of a provider's refs belong to an order.

@@ -103,7 +103,7 @@ func OrderQueries() map[string][]string {
 		upstreamDue:                           {"upstream_orders_due (next_at>? AND next_at<?)"},
 		rivals:                                {"upstream_orders_open (status=? AND provider=?)"},
 		knownRefs(list):                       {"COVERING INDEX upstream_orders_ref (provider=? AND ref=?)"},
-		spent:                                 {"COVERING INDEX upstream_orders_spent (provider=? AND decided_at>?)"},
+		spent:                                 {"COVERING INDEX upstream_orders_spent (provider=? AND sent_at>?)"},
 		tallyUpstream:                         {"COVERING INDEX upstream_orders_open (status=?)"},
 	}
 }

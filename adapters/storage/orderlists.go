@@ -88,7 +88,7 @@ func (r orders) Due(ctx context.Context, now time.Time, limit int) ([]string, er
 
 const rivals = `SELECT COUNT(*), COALESCE(SUM(CASE WHEN (sku = ?3 OR sku = '' OR ?3 = '')
 	AND (country = ?4 OR country = '' OR ?4 = '') THEN 1 ELSE 0 END), 0)
-	FROM upstream_orders WHERE provider = ?1 AND id <> ?2 AND status <> 'planned' AND ` + undecided
+	FROM upstream_orders WHERE provider = ?1 AND id <> ?2 AND status <> 'planned' AND frozen_at = 0 AND ` + undecided
 
 func (r orders) Rivals(_ context.Context, o supply.Order) (open, like int, err error) {
 	// Who asks wants to know that there is none, so it is the provider that is locked.

@@ -14,7 +14,7 @@ import (
 var upstreamColumns = []string{
 	"id", "kind", "session_id", "provider", "type", "sku", "country", "city", "quantity", "days", "bytes", "max_cost",
 	"planned_at",
-	"status", "ref", "state", "before_refs", "before_amount", "before_known", "goods", "cost", "class", "reason",
+	"status", "ref", "state", "before_refs", "before_amount", "before_known", "before_at", "goods", "cost", "class", "reason",
 	"sent_at", "decided_at", "next_at", "frozen_at", "lost_at", "closed_at", "expires_at",
 }
 
@@ -31,7 +31,7 @@ func upstreamValues(o supply.Order) ([]any, error) {
 	return []any{
 		o.ID, string(o.Kind), o.SessionID, o.Provider, string(in.Type), in.SKU, in.Location.Country, in.Location.City,
 		in.Quantity, in.Days, in.Bytes, int64(in.MaxCost), micros(o.PlannedAt),
-		string(o.Status), o.Ref, string(o.State), string(refs), int64(o.Before.Funds.Amount), flag(o.Before.Funds.Known),
+		string(o.Status), o.Ref, string(o.State), string(refs), int64(o.Before.Funds.Amount), flag(o.Before.Funds.Known), micros(o.Before.At),
 		bytesOf(o.Goods), int64(o.Cost), string(o.Class), o.Reason, micros(o.SentAt), micros(o.DecidedAt),
 		micros(o.NextAt), micros(o.FrozenAt), micros(o.LostAt), micros(o.ClosedAt), micros(o.ExpiresAt),
 	}, nil
@@ -39,12 +39,12 @@ func upstreamValues(o supply.Order) ([]any, error) {
 
 func scanUpstreamOrder(row cursor) (o supply.Order, err error) {
 	var refs string
-	var planned, sent, decided, next, frozen, lost, closed, expires int64
+	var before, planned, sent, decided, next, frozen, lost, closed, expires int64
 	in := &o.Intent
 	err = row.Scan(
 		&o.ID, &o.Kind, &o.SessionID, &o.Provider, &in.Type, &in.SKU, &in.Location.Country, &in.Location.City,
 		&in.Quantity, &in.Days, &in.Bytes, &in.MaxCost, &planned,
-		&o.Status, &o.Ref, &o.State, &refs, &o.Before.Funds.Amount, &o.Before.Funds.Known,
+		&o.Status, &o.Ref, &o.State, &refs, &o.Before.Funds.Amount, &o.Before.Funds.Known, &before,
 		&o.Goods, &o.Cost, &o.Class, &o.Reason, &sent, &decided,
 		&next, &frozen, &lost, &closed, &expires,
 	)
@@ -53,6 +53,7 @@ func scanUpstreamOrder(row cursor) (o supply.Order, err error) {
 	}
 	in.Key, in.SessionID = o.ID, o.SessionID
 	o.PlannedAt, o.SentAt, o.DecidedAt, o.NextAt = fromMicros(planned), fromMicros(sent), fromMicros(decided), fromMicros(next)
+	o.Before.At = fromMicros(before)
 	o.FrozenAt, o.LostAt, o.ClosedAt, o.ExpiresAt = fromMicros(frozen), fromMicros(lost), fromMicros(closed), fromMicros(expires)
 	if len(o.Goods) == 0 {
 		o.Goods = nil

@@ -198,15 +198,14 @@ func (r *rest) send(ctx context.Context, how repeat, method, path string, header
 			req.Header[k] = v
 		}
 	}
-	if key := req.Header["Idempotency-Key"]; how == once && key != nil {
-		// With the field in this spelling net/http repeats a request whose answer was
-		// lost, and the refusal of the second would pass for one of the first.
-		delete(req.Header, "Idempotency-Key")
-		req.Header["idempotency-key"] = key
-	}
 	req.Header.Set("Accept", "application/json")
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if how == once {
+		// The transport would send a body again that it can read again, when there
+		// is an Idempotency-Key: a refusal of the second proves nothing of the first.
+		req.GetBody = nil
 	}
 	res, err := r.client.Do(req)
 	if err != nil {

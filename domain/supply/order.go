@@ -160,6 +160,7 @@ func Patience(age time.Duration) time.Duration {
 type Snapshot struct {
 	Refs  []string
 	Funds Funds
+	At    time.Time // just before Funds were read
 }
 
 // Evidence is what a provider tells about an unknown order.
@@ -167,7 +168,7 @@ type Evidence struct {
 	Found []Delivery      // what may be the order
 	Known map[string]bool // refs that belong to other orders of ours
 	Funds Funds
-	// Spent is what other orders of ours, sent since this one was, cost there. Rivals: others like this one are unknown too.
+	// Spent is what other orders of ours, sent since Before.At, cost there. Rivals: others like this one are unknown too.
 	Spent  domain.Money
 	Rivals bool
 }

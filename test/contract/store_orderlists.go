@@ -136,7 +136,9 @@ func upstreamRivals(t *testing.T, st ports.Store) {
 		o.Intent.SKU, o.Intent.Location.Country = sku, country
 		return o
 	}
-	addUpstream(t, st,
+	frozen := at(11, "one", "isp-1", "DE", supply.Unknown)
+	frozen.FrozenAt = storeNow
+	addUpstream(t, st, frozen,
 		at(1, "one", "isp-1", "DE", supply.Sent), at(2, "one", "isp-1", "DE", supply.Unknown),
 		at(3, "one", "isp-2", "DE", supply.Sent), at(4, "one", "isp-1", "US", supply.Unknown),
 		at(5, "one", "isp-1", "", supply.Sent), at(6, "one", "", "DE", supply.Unknown),

@@ -98,7 +98,7 @@ func upstreamRoundTrip(t *testing.T, st ports.Store) {
 		*at = storeNow.Add(time.Duration(i+1) * time.Hour)
 	}
 	full.Status, full.State, full.Class = supply.Unknown, supply.Pending, supply.Ambiguous
-	full.Before = supply.Snapshot{Refs: []string{"a", `"é"' <,>`, ""}, Funds: supply.Funds{Amount: -7, Known: true}}
+	full.Before = supply.Snapshot{Refs: []string{"a", `"é"' <,>`, ""}, Funds: supply.Funds{Amount: -7, Known: true}, At: storeNow.Add(-time.Minute)}
 	full.Ref, full.Goods, full.Cost, full.Reason = "R/1", []byte{0, 1, 255}, 8_123_456, "no answer; é\u2028'\\"
 	taken := upstreamOrder(2, "two")
 	taken.Intent.Taken = map[string]bool{"127.0.0.2": true}
@@ -135,7 +135,7 @@ func upstreamPut(t *testing.T, st ports.Store) {
 	addUpstream(t, st, first, other)
 	want := first
 	want.Status, want.Ref, want.State = supply.Confirmed, "R/1", supply.Gone
-	want.Before = supply.Snapshot{Refs: []string{"x"}, Funds: supply.Funds{Amount: 5, Known: true}}
+	want.Before = supply.Snapshot{Refs: []string{"x"}, Funds: supply.Funds{Amount: 5, Known: true}, At: storeNow.Add(-time.Second)}
 	want.Goods, want.Cost, want.Class, want.Reason = []byte("sealed"), 3, supply.Conflict, "why"
 	for i, at := range []*time.Time{&want.SentAt, &want.DecidedAt, &want.NextAt, &want.FrozenAt, &want.LostAt, &want.ClosedAt,
 		&want.ExpiresAt} {

@@ -23,6 +23,7 @@ CREATE TABLE upstream_orders (
     before_refs   TEXT     NOT NULL, -- JSON
     before_amount BIGINT   NOT NULL,
     before_known  SMALLINT NOT NULL,
+    before_at     BIGINT   NOT NULL,
     goods         BYTEA    NOT NULL,
     cost          BIGINT   NOT NULL,
     class         TEXT     NOT NULL,

@@ -23,6 +23,7 @@ CREATE TABLE upstream_orders (
     before_refs   TEXT    NOT NULL, -- JSON
     before_amount INTEGER NOT NULL,
     before_known  INTEGER NOT NULL,
+    before_at     INTEGER NOT NULL,
     goods         BLOB    NOT NULL,
     cost          INTEGER NOT NULL,
     class         TEXT    NOT NULL,

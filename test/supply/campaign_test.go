@@ -1,0 +1,90 @@
+package supply_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+var (
+	creates = flag.Int("upstream.creates", 240, "creates in all, shared by the seeds")
+	seeds   = flag.Int("upstream.seeds", 4, "how many seeds to play")
+	first   = flag.Uint64("upstream.first", 1, "the first of them")
+	only    = flag.Uint64("upstream.seed", 0, "the one seed to play; 0: all")
+	chance  = flag.Float64("upstream.chance", 0.3, "how many of the sellers' requests go wrong")
+	story   = flag.Bool("upstream.log", false, "print the log of the service")
+)
+
+// TestCampaign plays the seeds, and demands that they tried what they are for.
+func TestCampaign(t *testing.T) {
+	from, n := *first, *seeds
+	each := max(*creates/n, 1)
+	if *only != 0 {
+		from, n = *only, 1
+	}
+	all := census{counts: map[string]int{}}
+	t.Run("seed", func(t *testing.T) {
+		for seed := from; seed < from+uint64(n); seed++ {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				w := open(t, seed)
+				w.play(each)
+				w.finish()
+				w.judge()
+				w.grow()
+				all.add(w.counts)
+				t.Logf("%s", &w.census)
+				if t.Failed() {
+					t.Logf("play it again with\n\tgo test ./test/supply -upstream.seed=%d -upstream.seeds=%d -upstream.creates=%d -count=5 -v",
+						seed, *seeds, *creates)
+				}
+			})
+		}
+	})
+	t.Logf("all: %s", &all)
+	if *creates >= 200 && *only == 0 && !t.Failed() {
+		for _, what := range tried {
+			if all.counts[what] == 0 {
+				t.Errorf("in the whole campaign this never happened: %s", what)
+			}
+		}
+	}
+}
+
+// tried is what a campaign has to come across.
+var tried = []string{"created", "created later", "create refused", "key repeated", "terminated", "terminated while creating",
+	"renewal asked", "renewal confirmed", "rotated", "unit failed", "unit committed unheard", "process died", "order vanished",
+	"provider lost", "order unknown", "order adopted", "order proven absent", "other source tried", "callback taken", "callback refused",
+	"sold out for a while", "direct traffic"}
+
+// census counts what happened.
+type census struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (c *census) count(what string, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts[what] += n
+}
+
+func (c *census) add(counts map[string]int) {
+	for what, n := range counts {
+		c.count(what, n)
+	}
+}
+
+func (c *census) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var b strings.Builder
+	for _, what := range slices.Sorted(maps.Keys(c.counts)) {
+		fmt.Fprintf(&b, "%s %d, ", what, c.counts[what])
+	}
+	return strings.TrimSuffix(b.String(), ", ")
+}
