@@ -145,6 +145,10 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		w.seller.SetQuote("r", supply.Quote{Cost: domain.Dollar / 2})
 		_, err = w.createWith(agent, "sta_priced", key("k"))
 		ok(t, err)
+		w.seller.SetQuote("r", supply.Quote{Cost: 5 * domain.Dollar})
+		d, err := w.createWith(agent, "sta_both", key("l")) // whose cost the operator did not tell
+		ok(t, err)
+		same(t, "bought of", d.View.Provider, "remote")
 	})
 }
 
