@@ -53,7 +53,7 @@ func (u *Sessions) AdoptOrder(ctx context.Context, id, ref string) (supply.Order
 }
 
 // ReleaseOrder is the operator's word that a provider did not make an unknown
-// order: the money is given back. The provider may be one that is not configured
+// order: the next source is tried, and without one the money is given back. The provider may be one that is not configured
 // any more.
 func (u *Sessions) ReleaseOrder(ctx context.Context, id string) (supply.Order, error) {
 	o, err := u.undecided(ctx, id)

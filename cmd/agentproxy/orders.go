@@ -12,7 +12,7 @@ import (
 type ordersCmd struct {
 	List    ordersListCmd    `cmd:"" help:"List orders at providers, newest first."`
 	Adopt   ordersAdoptCmd   `cmd:"" help:"Decide that the provider did make an unknown order."`
-	Release ordersReleaseCmd `cmd:"" help:"Decide that the provider did not make an unknown order, and give the money back."`
+	Release ordersReleaseCmd `cmd:"" help:"Decide that the provider did not make an unknown order: the next source is tried, or the money given back."`
 }
 
 type ordersListCmd struct {
