@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	rounds = flag.Int("crash.rounds", 8, "how often the service is killed (20 is the full size)")
+	rounds = flag.Int("crash.rounds", 6, "how often the service is killed (20 is the full size)")
 	seed   = flag.Uint64("crash.seed", 0, "seed of the moments; 0: by the clock")
 )
 

@@ -19,7 +19,7 @@ import (
 var (
 	transfers = flag.Int("replicas.transfers", 40, "how many transfers two watchers credit")
 	downloads = flag.Int("replicas.downloads", 100, "how many downloads run over two gateways at once")
-	kills     = flag.Int("replicas.kills", 12, "how often a replica is killed (200 is the full size)")
+	kills     = flag.Int("replicas.kills", 8, "how often a replica is killed (200 is the full size)")
 )
 
 // proxyAt is the proxy of a session at the gateway of a replica.

@@ -13,10 +13,10 @@ import (
 )
 
 var (
-	seeds    = flag.Int("sim.seeds", 60, "how many seeds to play")
+	seeds    = flag.Int("sim.seeds", 40, "how many seeds to play")
 	first    = flag.Uint64("sim.first", 1, "the first of them")
 	only     = flag.Uint64("sim.seed", 0, "the one seed to play; 0: all")
-	onServer = flag.Int("sim.postgres", 20, "how many seeds to play on PostgreSQL too")
+	onServer = flag.Int("sim.postgres", 10, "how many seeds to play on PostgreSQL too")
 	keepGoes = flag.Bool("sim.all", false, "play on after a seed failed")
 )
 
