@@ -2,8 +2,8 @@ package app
 
 import (
 	"context"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"agentproxy/domain"
@@ -85,14 +85,23 @@ func ends(d supply.Delivery) (list []string) {
 	return list
 }
 
-// advanced counts the addresses that end later than before.
-func advanced(before supply.Snapshot, d supply.Delivery) (n int) {
+// advanced counts the addresses that end otherwise than before, of those that
+// were there before: one that the seller exchanged meanwhile proves nothing.
+func advanced(before supply.Snapshot, d supply.Delivery) (n, of int) {
+	was := map[string]string{}
+	for _, end := range before.Refs {
+		addr, at, _ := strings.Cut(end, " ")
+		was[addr] = at
+	}
 	for _, end := range ends(d) {
-		if !slices.Contains(before.Refs, end) {
-			n++
+		addr, at, _ := strings.Cut(end, " ")
+		if then, known := was[addr]; known {
+			if of++; at != then {
+				n++
+			}
 		}
 	}
-	return n
+	return n, of
 }
 
 // sendRenewal asks when the addresses end, marks the renewal as sent, and makes
@@ -203,14 +212,14 @@ func (u *Sessions) askRenewal(ctx context.Context, p ports.Provider, s session.S
 		return err
 	}
 	missing := o.Before.Funds.Known && funds.Known && funds.Amount+spent < o.Before.Funds.Amount
-	n := advanced(o.Before, d)
+	n, of := advanced(o.Before, d)
 	switch {
-	case n > 0 && n == len(d.IPs):
+	case n > 0 && n == of:
 		return u.renewalConfirmed(ctx, o, d.ExpiresAt)
-	case n == 0 && u.clock.Now().Sub(o.SentAt) >= renewalSettles && d.State == supply.Live && !missing:
+	case n == 0 && of > 0 && u.clock.Now().Sub(o.SentAt) >= renewalSettles && d.State == supply.Live && !missing:
 		return u.refuse(ctx, o, supply.Temporary, "the addresses end as before")
 	}
-	return u.doubt(ctx, o, strconv.Itoa(n)+" of "+strconv.Itoa(len(d.IPs))+" addresses are renewed")
+	return u.doubt(ctx, o, strconv.Itoa(n)+" of "+strconv.Itoa(of)+" addresses are renewed")
 }
 
 // renewalConfirmed extends the session and charges what was held for it.

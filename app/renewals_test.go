@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -111,6 +112,28 @@ func TestRenewAtASeller(t *testing.T) {
 			same(t, "tried again", again.Status, 200)
 		})
 	}
+	t.Run("an address that the seller exchanged meanwhile proves no renewal", func(t *testing.T) {
+		w, agent, v, _ := begin(t)
+		f := form(remoteStatic)
+		f.Quantity = "2"
+		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		ok(t, err)
+		v = d.View
+		before := w.balance(agent)
+		w.seller.Next(fake.Extend, fake.LoseRequest())
+		d, err = w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("two")})
+		ok(t, err)
+		same(t, "the status", d.Status, 202)
+		w.seller.Change(v.ID, func(p *fake.Purchase) {
+			ips := slices.Clone(p.Delivery.IPs)
+			ips[0].Addr = fake.StaticExit(200)
+			p.Delivery.IPs = ips
+		})
+		w.clock.Advance(20 * time.Minute)
+		w.reconciled()
+		same(t, "the end", w.read(agent, v.ID).ExpiresAt, v.ExpiresAt)
+		same(t, "the balance", w.balance(agent), before)
+	})
 	t.Run("the session ends while nobody knows", func(t *testing.T) {
 		w, agent, v, renew := begin(t)
 		before := w.balance(agent)
