@@ -17,6 +17,7 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/domain"
 	"agentproxy/ports"
+	"agentproxy/test/freeport"
 	"agentproxy/test/pg"
 )
 
@@ -338,11 +339,7 @@ func TestAServerThatCannotBeReachedIsOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = closed.Close()
+	closed := freeport.Address(t)
 	here, err := url.Parse(pg.Database(t))
 	if err != nil {
 		t.Fatal(err)
@@ -350,7 +347,7 @@ func TestAServerThatCannotBeReachedIsOneLine(t *testing.T) {
 	unknown := *here
 	unknown.Path = "/nothing"
 	for name, dsn := range map[string]string{
-		"a closed port":   "postgres://eve:hunter2@" + closed.Addr().String() + "/db",
+		"a closed port":   "postgres://eve:hunter2@" + closed + "/db",
 		"a silent server": "postgres://eve:hunter2@" + silent.Addr().String() + "/db",
 		"no such host":    "postgres://eve:hunter2@nowhere.invalid/db",
 		"no URL":          "postgres://eve:hunter2@host:port/db",

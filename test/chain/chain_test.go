@@ -17,6 +17,7 @@ import (
 
 	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
+	"agentproxy/test/freeport"
 )
 
 func credential() string {
@@ -166,11 +167,7 @@ func TestPlainRequestsThroughIndependentProxies(t *testing.T) {
 // What independent proxies say when they refuse becomes our answer, and neither
 // it nor the feed tells their credential.
 func TestRefusalsOfIndependentProxies(t *testing.T) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = closed.Close()
+	closed := freeport.Address(t)
 	type refusal struct {
 		status       int
 		code, reason string
@@ -194,7 +191,7 @@ func TestRefusalsOfIndependentProxies(t *testing.T) {
 			"no proxy":       {502, "UPSTREAM_UNREACHABLE", ""},
 		},
 	}
-	targets := map[string]string{"the target": "refused.test:9", "a closed port": closed.Addr().String()}
+	targets := map[string]string{"the target": "refused.test:9", "a closed port": closed}
 	for _, start := range proxies {
 		p := start(t)
 		w := begin(t, p.hop())

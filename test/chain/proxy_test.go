@@ -13,6 +13,7 @@ import (
 
 	"agentproxy/domain/session"
 	"agentproxy/domain/supply"
+	"agentproxy/test/freeport"
 )
 
 const (
@@ -108,12 +109,7 @@ func run(t *testing.T, name string, p session.Protocol, args func(dir, port stri
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().(*net.TCPAddr).AddrPort()
-	_ = l.Close()
+	addr := netip.MustParseAddrPort(freeport.Address(t))
 	cmd := exec.Command(binary, args(dir, strconv.Itoa(int(addr.Port())))...)
 	said, err := os.Create(filepath.Join(dir, "said"))
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"agentproxy/test/freeport"
 )
 
 // configured is a service whose file has a text.
@@ -21,7 +23,7 @@ func configured(t *testing.T, text string) (s *service, rewrite func(text string
 		}
 	}
 	rewrite(text)
-	return &service{t: t, dir: t.TempDir(), api: freeAddress(t), gateway: freeAddress(t), admin: freeAddress(t),
+	return &service{t: t, dir: t.TempDir(), api: freeport.Address(t), gateway: freeport.Address(t), admin: freeport.Address(t),
 		env: []string{"AGENTPROXY_CONFIG=" + file}}, rewrite
 }
 

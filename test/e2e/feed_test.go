@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"agentproxy/test/freeport"
 )
 
 type feedEvent struct {
@@ -36,7 +38,7 @@ func TestWhyAConnectFailedIsReadableWithinTwoSeconds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed := freeAddress(t)
+	closed := freeport.Address(t)
 	for target, want := range map[string]struct {
 		status int
 		code   string

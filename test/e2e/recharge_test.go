@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"agentproxy/test/fake/trongrid"
+	"agentproxy/test/freeport"
 )
 
 // orderData is what the tests read of a recharge order.
@@ -197,7 +198,7 @@ func TestAChainThatCannotBeIsRefusedAtTheStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &service{t: t, dir: t.TempDir(), api: freeAddress(t), gateway: freeAddress(t), admin: freeAddress(t), env: c.env}
+			s := &service{t: t, dir: t.TempDir(), api: freeport.Address(t), gateway: freeport.Address(t), admin: freeport.Address(t), env: c.env}
 			out, err := s.run("serve")
 			if exit(err) != 1 || !strings.Contains(out, c.want) || strings.Contains(out, "hush") || strings.Contains(out, xpub[:100]) {
 				t.Errorf("exit %d, want 1 with %s:\n%s", exit(err), c.want, out)

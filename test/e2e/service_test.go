@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/test/freeport"
 	"agentproxy/test/pg"
 )
 
@@ -104,20 +104,10 @@ func onPostgres(url string) []string {
 // stops it when the test ends.
 func serve(t *testing.T, env ...string) *service {
 	t.Helper()
-	s := &service{t: t, dir: t.TempDir(), api: freeAddress(t), gateway: freeAddress(t), admin: freeAddress(t), env: env}
+	s := &service{t: t, dir: t.TempDir(), api: freeport.Address(t), gateway: freeport.Address(t), admin: freeport.Address(t), env: env}
 	s.start()
 	t.Cleanup(s.stop)
 	return s
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (s *service) command(args ...string) *exec.Cmd {

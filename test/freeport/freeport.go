@@ -1,0 +1,35 @@
+// Package freeport finds addresses for programs that a test starts, and may stop
+// and start again.
+package freeport
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync/atomic"
+	"testing"
+)
+
+// last is the port that was tried last. Test programs that run beside each other
+// begin far apart, so that each finds its own.
+var last atomic.Int64
+
+func init() { last.Store(10_000 + rand.Int64N(15_000)) }
+
+// Address is a loopback address that nothing listens on. Its port lies below those
+// that systems give to connections and to listeners on port 0 (RFC 6335 has 49152
+// upward, Linux takes 32768 upward): one of those could be given away before the
+// program listens, or while it is down. No address is given twice.
+func Address(t testing.TB) string {
+	t.Helper()
+	for range 1000 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", last.Add(1)))
+		if err != nil {
+			continue
+		}
+		defer l.Close()
+		return l.Addr().String()
+	}
+	t.Fatal("no free port")
+	return ""
+}
