@@ -75,7 +75,7 @@ func Service(s Settings, log *slog.Logger) fx.Option {
 		admin.ProvideChecks(checks),
 		admin.ProvideGauges(gauges),
 		fx.Provide(
-			func(s Settings) admin.Config { return admin.Config{Addr: s.AdminAddr} },
+			func(s Settings) admin.Config { return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev} },
 			gatewayConfig, apiConfig, newProber, newReloader, app.NewChecks,
 			func(t *app.Traffic) gateway.Backend { return t },
 		),
