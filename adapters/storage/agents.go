@@ -64,7 +64,7 @@ func (r agents) List(ctx context.Context, page domain.Page) (domain.List[account
 	err := r.row("SELECT COUNT(*) FROM agents").Scan(&list.Total)
 	if err == nil {
 		err = r.rows(ctx, agentSelect+"ORDER BY a.seq DESC LIMIT ?1 OFFSET ?2", []any{page.Size, page.Offset()},
-			func(rows *sql.Rows) error {
+			func(rows cursor) error {
 				a, err := scanAgent(rows)
 				list.Items = append(list.Items, a)
 				return err

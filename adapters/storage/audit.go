@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"agentproxy/ports"
@@ -106,7 +105,7 @@ func (s *Store) Verify(ctx context.Context) (faults []ports.Fault, entries int, 
 	err = s.engine.audit(ctx, func(ctx context.Context, t *tx) error {
 		t.store, t.dialect = s, s.engine.dialect()
 		for _, rule := range rules {
-			err := t.rows(ctx, rule.broken, nil, func(rows *sql.Rows) error {
+			err := t.rows(ctx, rule.broken, nil, func(rows cursor) error {
 				f := ports.Fault{Rule: rule.name}
 				err := rows.Scan(&f.Where, &f.Detail)
 				faults = append(faults, f)

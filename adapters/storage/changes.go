@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strconv"
@@ -16,12 +15,8 @@ type changes struct{ *tx }
 
 // noteChange is called by Put of agents, sessions and orders.
 func (t *tx) noteChange(agentID, sessionID string) error {
-	_, err := t.exec("INSERT INTO changes (agent_id, session_id, at) VALUES (?1, ?2, ?3)",
+	return t.later("note change", "INSERT INTO changes (agent_id, session_id, at) VALUES (?1, ?2, ?3)",
 		agentID, sessionID, micros(t.store.config.Now()))
-	if err != nil {
-		return fmt.Errorf("note change: %w", err)
-	}
-	return nil
 }
 
 func (r changes) Last(context.Context) (ports.Mark, error) {
@@ -50,7 +45,7 @@ func (e *sqliteEngine) changesSince(ctx context.Context, t *tx, after ports.Mark
 	}
 	missed := false
 	err = t.rows(ctx, "SELECT seq, agent_id, session_id FROM changes WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-		[]any{last, limit + 1}, func(rows *sql.Rows) error {
+		[]any{last, limit + 1}, func(rows cursor) error {
 			var c ports.Change
 			seq := last
 			err := rows.Scan(&seq, &c.Agent, &c.Session)
@@ -80,7 +75,7 @@ func (e *postgresEngine) changesSince(ctx context.Context, t *tx, after ports.Ma
 		err = t.rows(ctx, `SELECT agent_id, session_id FROM changes WHERE `+presentChange+`
 			AND seq >= `+firstOf(`pg_snapshot_xmin(?1::text::pg_snapshot)`)+`
 			AND NOT pg_visible_in_snapshot((seq >> 20)::text::xid8, ?1::text::pg_snapshot) ORDER BY seq LIMIT ?2`,
-			[]any{string(after), limit + 1}, func(rows *sql.Rows) error {
+			[]any{string(after), limit + 1}, func(rows cursor) error {
 				var c ports.Change
 				err := rows.Scan(&c.Agent, &c.Session)
 				list = append(list, c)

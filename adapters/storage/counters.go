@@ -19,10 +19,7 @@ const addCounters = `INSERT INTO counters (agent_id, reported, scored, good, rot
 	rotations = counters.rotations + excluded.rotations, bytes = counters.bytes + excluded.bytes`
 
 func (r counters) Add(_ context.Context, agentID string, t ports.Tally) error {
-	if _, err := r.exec(addCounters, agentID, t.Reported, t.Scored, t.Good, t.Rotations, t.Bytes); err != nil {
-		return fmt.Errorf("count for %s: %w", agentID, err)
-	}
-	return nil
+	return r.later("count for "+agentID, addCounters, agentID, t.Reported, t.Scored, t.Good, t.Rotations, t.Bytes)
 }
 
 func (r counters) Get(_ context.Context, agentID string) (t ports.Tally, err error) {

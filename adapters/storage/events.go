@@ -25,9 +25,7 @@ const appendEvents = `INSERT INTO event_chunks (session, last_no, n, last_at, bo
 
 func (r events) Append(_ context.Context, sessionID string, added []feed.Event) error {
 	// The numbers go on from the last one, so one unit at a time adds to a session.
-	if err := r.hold(sessionID); err != nil {
-		return err
-	}
+	r.hold(sessionID)
 	for chunk := range slices.Chunk(added, maxChunk) {
 		body := appendChunk(make([]byte, 0, 64+32*len(chunk)), chunk)
 		n, err := r.exec(appendEvents, sessionID, len(chunk), micros(newest(chunk)), body)
@@ -66,7 +64,7 @@ func (r events) Page(ctx context.Context, sessionID string, page domain.Page) (d
 	if top <= low {
 		return list, nil
 	}
-	err = r.rows(ctx, eventChunks, []any{seq, bottom, top, top + maxChunk}, func(rows *sql.Rows) error {
+	err = r.rows(ctx, eventChunks, []any{seq, bottom, top, top + maxChunk}, func(rows cursor) error {
 		var last int
 		var body sql.RawBytes
 		if err := rows.Scan(&last, &body); err != nil {
@@ -101,7 +99,7 @@ func (r events) Trim(ctx context.Context, before time.Time, after string, sessio
 	}
 	var looked []found
 	err := r.rows(ctx, "SELECT id, seq FROM sessions WHERE id > ?1 ORDER BY id LIMIT ?2", []any{after, sessions},
-		func(rows *sql.Rows) error {
+		func(rows cursor) error {
 			var f found
 			err := rows.Scan(&f.id, &f.seq)
 			looked = append(looked, f)

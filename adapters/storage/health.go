@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"agentproxy/domain/health"
@@ -29,9 +28,7 @@ func (r healths) Get(ctx context.Context, agentID string, ids []string) (map[str
 }
 
 func (r healths) get(ctx context.Context, agentID string, ids []string, found map[string]ports.HealthRead) error {
-	if err := r.hold(ids...); err != nil {
-		return err
-	}
+	r.hold(ids...)
 	list, size := in(2, len(ids))
 	args := make([]any, 1, size+1)
 	args[0] = agentID
@@ -40,7 +37,7 @@ func (r healths) get(ctx context.Context, agentID string, ids []string, found ma
 	}
 	return r.rows(ctx, `SELECT s.id, s.agent_id, s.type, s.status, h.state
 		FROM sessions s LEFT JOIN session_health h ON h.session = s.seq
-		WHERE s.id IN `+list+` AND (?1 = '' OR s.agent_id = ?1)`, args, func(rows *sql.Rows) error {
+		WHERE s.id IN `+list+` AND (?1 = '' OR s.agent_id = ?1)`, args, func(rows cursor) error {
 		var id, owner, kind, status string
 		var blob []byte
 		if err := rows.Scan(&id, &owner, &kind, &status, &blob); err != nil {

@@ -17,9 +17,7 @@ type calls struct{ *tx }
 func (r calls) Find(_ context.Context, agentID, path, key string, since time.Time) (ports.Call, bool, error) {
 	c := ports.Call{AgentID: agentID, Path: path, Key: key}
 	// Of two calls with a key that is not stored yet the second must find it.
-	if err := r.serialize("call", agentID, path, key); err != nil {
-		return c, false, err
-	}
+	r.serialize("call", agentID, path, key)
 	var at int64
 	err := r.row(`SELECT request, resource, status, created_at FROM idempotency_keys
 		WHERE agent_id = ?1 AND path = ?2 AND key = ?3 AND created_at >= ?4`, agentID, path, key, micros(since)).
@@ -40,20 +38,13 @@ const putCall = `INSERT INTO idempotency_keys (agent_id, path, key, request, res
 	status = excluded.status, created_at = excluded.created_at`
 
 func (r calls) Put(_ context.Context, c ports.Call) error {
-	_, err := r.exec(putCall, c.AgentID, c.Path, c.Key, bytesOf(c.Request), c.Resource, c.Status, micros(c.CreatedAt))
-	if err != nil {
-		return fmt.Errorf("keep key of %s: %w", c.AgentID, err)
-	}
-	return nil
+	return r.later("keep key of "+c.AgentID, putCall,
+		c.AgentID, c.Path, c.Key, bytesOf(c.Request), c.Resource, c.Status, micros(c.CreatedAt))
 }
 
 // DropFor walks the agent's keys of the last day.
 func (r calls) DropFor(_ context.Context, agentID, resource string) error {
-	_, err := r.exec("DELETE FROM idempotency_keys WHERE agent_id = ?1 AND resource = ?2", agentID, resource)
-	if err != nil {
-		return fmt.Errorf("drop keys of %s: %w", resource, err)
-	}
-	return nil
+	return r.later("drop keys of "+resource, "DELETE FROM idempotency_keys WHERE agent_id = ?1 AND resource = ?2", agentID, resource)
 }
 
 func (r calls) Purge(_ context.Context, before time.Time, limit int) (int, error) {

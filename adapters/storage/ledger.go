@@ -93,11 +93,11 @@ func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error
 	if err != nil {
 		return e, fmt.Errorf("move wallet of %s: %w", e.AgentID, err)
 	}
-	_, err = r.exec(insertEntry, e.ID, e.AgentID, ord, string(e.Type), int64(e.Available.Trial),
+	err = r.later("book "+e.Ref, insertEntry, e.ID, e.AgentID, ord, string(e.Type), int64(e.Available.Trial),
 		int64(e.Available.Own), int64(e.Held.Trial), int64(e.Held.Own), string(e.Account), int64(e.Counter),
 		e.Ref, e.SessionID, e.OrderID, e.Description, micros(e.At), int64(e.BalanceAfter))
 	if err != nil {
-		return e, fmt.Errorf("book %s: %w", e.Ref, err)
+		return e, err
 	}
 	if totals == (ports.Totals{}) {
 		return e, nil
@@ -194,10 +194,6 @@ const addHour = `INSERT INTO usage_hours (agent_id, hour, session_id, up, down, 
 
 // addHour adds to the totals of one session in one hour.
 func (t *tx) addHour(agentID, sessionID string, hour time.Time, add ports.Totals) error {
-	_, err := t.exec(addHour, agentID, micros(hour), sessionID, add.Up, add.Down, add.Connections,
+	return t.later("add to the hour of "+sessionID, addHour, agentID, micros(hour), sessionID, add.Up, add.Down, add.Connections,
 		int64(add.Charged), int64(add.Refunded), int64(add.Recharged))
-	if err != nil {
-		return fmt.Errorf("add to the hour of %s: %w", sessionID, err)
-	}
-	return nil
 }

@@ -92,9 +92,7 @@ const rivals = `SELECT COUNT(*), COALESCE(SUM(CASE WHEN (sku = ?3 OR sku = '' OR
 
 func (r orders) Rivals(_ context.Context, o supply.Order) (open, like int, err error) {
 	// Who asks wants to know that there is none, so it is the provider that is locked.
-	if err := r.serialize("orders", o.Provider); err != nil {
-		return 0, 0, err
-	}
+	r.serialize("orders", o.Provider)
 	err = r.row(rivals, o.Provider, o.ID, o.Intent.SKU, o.Intent.Location.Country).Scan(&open, &like)
 	if err != nil {
 		return 0, 0, fmt.Errorf("count rivals of upstream order %s: %w", o.ID, err)

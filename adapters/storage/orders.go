@@ -47,7 +47,7 @@ func (r orders) ByRef(_ context.Context, provider, ref string) (supply.Order, er
 	return oneUpstream(ref, r.row(byUpstreamRef+r.lock("upstream_orders"), provider, ref))
 }
 
-func oneUpstream(name string, row *sql.Row) (supply.Order, error) {
+func oneUpstream(name string, row cursor) (supply.Order, error) {
 	o, err := scanUpstreamOrder(row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return supply.Order{}, supply.ErrOrderNotFound

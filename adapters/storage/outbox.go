@@ -17,14 +17,11 @@ type outbox struct{ *tx }
 
 func (r outbox) Append(_ context.Context, e webhook.Event) error {
 	data, err := json.Marshal(e.Data)
-	if err == nil {
-		_, err = r.exec(`INSERT INTO outbox (id, agent_id, type, at, data) VALUES (?1, ?2, ?3, ?4, ?5)`,
-			e.ID, e.AgentID, string(e.Type), micros(e.At), string(data))
-	}
 	if err != nil {
 		return fmt.Errorf("append event %s: %w", e.ID, err)
 	}
-	return nil
+	return r.later("append event "+e.ID, `INSERT INTO outbox (id, agent_id, type, at, data) VALUES (?1, ?2, ?3, ?4, ?5)`,
+		e.ID, e.AgentID, string(e.Type), micros(e.At), string(data))
 }
 
 func (r outbox) Event(_ context.Context, id string) (webhook.Event, error) {

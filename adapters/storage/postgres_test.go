@@ -243,8 +243,10 @@ func TestUnitsThatBlockEachOtherRunAgain(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := runs.Load(); n != 3 {
-		t.Errorf("%d runs, want 3", n)
+	// More, where the one that was sent back takes its first row before the other,
+	// which was waiting for it, has woken up.
+	if n := runs.Load(); n < 3 {
+		t.Errorf("%d runs, want 3 or more", n)
 	}
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
 		w, err := tx.Ledger().Wallet(ctx, "agt_1")

@@ -26,8 +26,6 @@ type postgresEngine struct {
 	pool   *pgxpool.Pool
 	db     *sql.DB // the same connections for database/sql
 	forgot atomic.Int64
-	// commit is replaced by tests that need it to fail.
-	commit func(context.Context, *pgconn.PgConn) (string, error)
 }
 
 var postgresDialect = dialect{
@@ -48,7 +46,7 @@ func openPostgres(ctx context.Context, config Config) (*postgresEngine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &postgresEngine{config: config, pool: pool, db: stdlib.OpenDBFromPool(pool), commit: commit}, nil
+	return &postgresEngine{config: config, pool: pool, db: stdlib.OpenDBFromPool(pool)}, nil
 }
 
 func (e *postgresEngine) handle() *sql.DB   { return e.db }
@@ -175,7 +173,7 @@ func (e *postgresEngine) look(ctx context.Context, run func(context.Context, *tx
 func (e *postgresEngine) read(ctx context.Context, s borrowed, within time.Duration, run func(context.Context, *tx) error) error {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
-	return run(ctx, &tx{conn: s.conn, quiet: bounded})
+	return run(ctx, &tx{conn: s.conn, wire: &wire{conn: s.pg}, quiet: bounded})
 }
 
 // How often a unit runs before its failure counts. Of units that insert the same
@@ -230,10 +228,13 @@ func (e *postgresEngine) once(ctx context.Context, run func(context.Context, *tx
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), unitWithin)
 	defer cancel()
 	in := &shared{conn: s.conn}
-	err = run(context.WithoutCancel(ctx), &tx{conn: s.conn, quiet: bounded, shared: in})
+	t := &tx{conn: s.conn, wire: &wire{conn: s.pg}, quiet: bounded, shared: in}
+	if err = run(context.WithoutCancel(ctx), t); err == nil {
+		err = t.say()
+	}
 	switch {
-	case err != nil && (sqlState(err) == transactionAborted || sqlState(err) == "") && again(in.fault, 1):
-		return fmt.Errorf("%w, after: %w", err, in.fault) // it went on after what made it fail
+	case in.fault != nil && sqlState(err) == transactionAborted, err != nil && sqlState(err) == "" && again(in.fault, 1):
+		return fmt.Errorf("%w, and then: %w", in.fault, err) // it went on after what made it fail
 	case err != nil:
 		return err
 	}
@@ -242,7 +243,7 @@ func (e *postgresEngine) once(ctx context.Context, run func(context.Context, *tx
 
 // finish commits.
 func (e *postgresEngine) finish(ctx context.Context, s borrowed, xid string, in *shared) error {
-	tag, err := e.commit(ctx, s.pg.PgConn())
+	tag, err := commit(ctx, s.pg.PgConn())
 	switch {
 	case err == nil && tag == "COMMIT":
 		return nil

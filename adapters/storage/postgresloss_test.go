@@ -30,6 +30,8 @@ type way struct {
 	conns []net.Conn
 	// cut tells what becomes of the next commit.
 	cut atomic.Int32
+	// asked counts how often the client spoke after the server had.
+	asked atomic.Int32
 }
 
 const (
@@ -74,7 +76,7 @@ func (w *way) serve() {
 		w.mu.Lock()
 		w.conns = append(w.conns, client, server)
 		w.mu.Unlock()
-		var deaf atomic.Bool
+		var deaf, answered atomic.Bool
 		end := func() { _ = client.Close(); _ = server.Close() }
 		go func() {
 			defer end()
@@ -83,6 +85,9 @@ func (w *way) serve() {
 				n, err := client.Read(buf)
 				if err != nil {
 					return
+				}
+				if answered.CompareAndSwap(true, false) {
+					w.asked.Add(1)
 				}
 				if bytes.Contains(buf[:n], []byte("COMMIT\x00")) {
 					if w.cut.CompareAndSwap(beforeCommit, letPass) {
@@ -105,6 +110,7 @@ func (w *way) serve() {
 				if err != nil || deaf.Load() {
 					return
 				}
+				answered.Store(true)
 				if _, err := client.Write(buf[:n]); err != nil {
 					return
 				}

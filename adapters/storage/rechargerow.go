@@ -2,20 +2,17 @@ package storage
 
 import (
 	"context"
-	"database/sql"
 
 	"agentproxy/domain/recharge"
 )
 
 // cursor is one row, or the current one of many.
-type cursor interface{ Scan(...any) error }
-
 // listed runs a query and returns what scan makes of its rows.
 func listed[T any](
 	ctx context.Context, t *tx, room int, scan func(cursor) (T, error), query string, args ...any,
 ) ([]T, error) {
 	items := make([]T, 0, room)
-	err := t.rows(ctx, query, args, func(rows *sql.Rows) error {
+	err := t.rows(ctx, query, args, func(rows cursor) error {
 		item, err := scan(rows)
 		items = append(items, item)
 		return err

@@ -156,10 +156,7 @@ func (r recharges) PutAddress(_ context.Context, a recharge.Address) error {
 var insertOrder = `INSERT INTO recharge_orders (` + orderColumns + `) VALUES (` + placeholders(1, 10) + `)`
 
 func (r recharges) InsertOrder(_ context.Context, o recharge.Order) error {
-	if _, err := r.exec(insertOrder, orderValues(o)...); err != nil {
-		return fmt.Errorf("insert order %s: %w", o.ID, err)
-	}
-	return nil
+	return r.later("insert order "+o.ID, insertOrder, orderValues(o)...)
 }
 
 const loadOrder = `SELECT ` + orderColumns + ` FROM recharge_orders WHERE id = ?1`

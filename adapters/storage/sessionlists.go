@@ -53,7 +53,7 @@ func (r sessions) List(
 func (r sessions) reads(ctx context.Context, room int, where string, args ...any) ([]ports.SessionRead, error) {
 	found := make([]ports.SessionRead, 0, room)
 	err := r.rows(ctx, sessionReadFrom+"WHERE s.agent_id = ?1 AND "+where+" ORDER BY s.ord DESC"+r.lock("s"), args,
-		func(rows *sql.Rows) error {
+		func(rows cursor) error {
 			read, err := scanSessionRead(rows)
 			found = append(found, read)
 			return err
@@ -99,7 +99,7 @@ func (r sessions) Holding(ctx context.Context, agentID string) ([]ports.SessionR
 func (r sessions) Count(ctx context.Context, agentID string) (map[session.Status]int, error) {
 	counts := map[session.Status]int{}
 	err := r.rows(ctx, "SELECT status, COUNT(*) FROM sessions WHERE agent_id = ?1 GROUP BY status", []any{agentID},
-		func(rows *sql.Rows) error {
+		func(rows cursor) error {
 			var status string
 			var n int
 			err := rows.Scan(&status, &n)
@@ -170,9 +170,9 @@ func (t *tx) seqOf(sessionID string) (seq int64, err error) {
 // hold locks sessions for what is kept beside them. It is a statement before the
 // one that reads: a row that a query had to wait for is read anew, but not what
 // the query joins with it.
-func (t *tx) hold(ids ...string) error {
+func (t *tx) hold(ids ...string) {
 	if !t.locks() {
-		return nil
+		return
 	}
 	list, size := in(1, len(ids))
 	args := make([]any, 0, size)
@@ -180,9 +180,5 @@ func (t *tx) hold(ids ...string) error {
 		args = append(args, ids[min(i, len(ids)-1)])
 	}
 	query := "SELECT 1 FROM sessions s WHERE s.id IN " + list + " ORDER BY s.id" + t.lock("s")
-	_, err := t.conn.ExecContext(t.quiet, rebind(query), values(args)...)
-	if err != nil {
-		return fmt.Errorf("lock sessions: %w", t.failed(err))
-	}
-	return nil
+	t.wire.hold("lock sessions", query, args)
 }

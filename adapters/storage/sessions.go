@@ -38,10 +38,7 @@ var (
 
 func (r sessions) Insert(_ context.Context, s session.Session) error {
 	row := toSessionRow(s)
-	if _, err := r.exec(insertSession, row.values()...); err != nil {
-		return fmt.Errorf("insert session %s: %w", s.ID, err)
-	}
-	return nil
+	return r.later("insert session "+s.ID, insertSession, row.values()...)
 }
 
 func (r sessions) Put(_ context.Context, s session.Session) error {
@@ -66,7 +63,7 @@ func (r sessions) Load(_ context.Context, id string) (session.Session, error) {
 	return scanSession(id, r.row(loadSession+r.lock("s"), id))
 }
 
-func scanSession(id string, found *sql.Row) (session.Session, error) {
+func scanSession(id string, found cursor) (session.Session, error) {
 	var row sessionRow
 	err := found.Scan(row.fields()...)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -79,9 +76,7 @@ func scanSession(id string, found *sql.Row) (session.Session, error) {
 }
 
 func (r sessions) Read(_ context.Context, agentID, id string) (ports.SessionRead, error) {
-	if err := r.hold(id); err != nil {
-		return ports.SessionRead{}, err
-	}
+	r.hold(id)
 	read, err := scanSessionRead(r.row(readSession, id, agentID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return ports.SessionRead{}, session.ErrNotFound

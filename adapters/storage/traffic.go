@@ -75,18 +75,12 @@ const putLease = `INSERT INTO leases (` + leaseColumns + `) VALUES (?1, ?2, ?3, 
 	up = excluded.up, down = excluded.down, connections = excluded.connections, renewed_at = excluded.renewed_at`
 
 func (r usages) PutLease(_ context.Context, l traffic.Lease) error {
-	_, err := r.exec(putLease, l.SessionID, l.ID, l.Replica, l.Granted, l.Up, l.Down, l.Connections, micros(l.RenewedAt))
-	if err != nil {
-		return fmt.Errorf("write lease %s of %s: %w", l.ID, l.SessionID, err)
-	}
-	return nil
+	return r.later("write lease "+l.ID+" of "+l.SessionID, putLease,
+		l.SessionID, l.ID, l.Replica, l.Granted, l.Up, l.Down, l.Connections, micros(l.RenewedAt))
 }
 
 func (r usages) DropLease(_ context.Context, sessionID, lease string) error {
-	if _, err := r.exec("DELETE FROM leases WHERE session_id = ?1 AND id = ?2", sessionID, lease); err != nil {
-		return fmt.Errorf("drop lease %s of %s: %w", lease, sessionID, err)
-	}
-	return nil
+	return r.later("drop lease "+lease+" of "+sessionID, "DELETE FROM leases WHERE session_id = ?1 AND id = ?2", sessionID, lease)
 }
 
 func (r usages) Leases(_ context.Context, sessionID string) (n int, err error) {
@@ -101,7 +95,7 @@ func (r usages) Leases(_ context.Context, sessionID string) (n int, err error) {
 func (r usages) Stale(ctx context.Context, before time.Time, limit int) ([]traffic.Lease, error) {
 	var stale []traffic.Lease
 	err := r.rows(ctx, "SELECT "+leaseColumns+" FROM leases WHERE renewed_at < ?1 ORDER BY renewed_at LIMIT ?2",
-		[]any{micros(before), limit}, func(rows *sql.Rows) error {
+		[]any{micros(before), limit}, func(rows cursor) error {
 			l, err := scanLease(rows)
 			stale = append(stale, l)
 			return err

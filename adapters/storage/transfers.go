@@ -101,9 +101,7 @@ func (r recharges) transfers(ctx context.Context, which, query string, args ...a
 
 func (r recharges) Mark(_ context.Context, network string) (m recharge.Mark, known bool, err error) {
 	// Before the first there is no row to lock.
-	if err := r.serialize("mark", network); err != nil {
-		return recharge.Mark{}, false, err
-	}
+	r.serialize("mark", network)
 	var final, read int64
 	err = r.row(`SELECT final_number, final_time, latest, read_at FROM recharge_marks WHERE network = ?1`+
 		r.lock("recharge_marks"), network).Scan(&m.Final.Number, &final, &m.Latest, &read)
@@ -127,9 +125,6 @@ const putMark = `INSERT INTO recharge_marks (network, final_number, final_time, 
 	latest = excluded.latest, read_at = excluded.read_at`
 
 func (r recharges) PutMark(_ context.Context, network string, m recharge.Mark, rescan bool) error {
-	_, err := r.exec(putMark, network, m.Final.Number, micros(m.Final.Time), m.Latest, micros(m.ReadAt), flag(rescan))
-	if err != nil {
-		return fmt.Errorf("write mark of %s: %w", network, err)
-	}
-	return nil
+	return r.later("write mark of "+network, putMark,
+		network, m.Final.Number, micros(m.Final.Time), m.Latest, micros(m.ReadAt), flag(rescan))
 }

@@ -22,6 +22,7 @@ type tx struct {
 	store   *Store
 	dialect *dialect
 	conn    *sql.Conn       // that reads, or writes, inside its transaction
+	wire    *wire           // the same connection; nil on SQLite
 	quiet   context.Context // of statements that their caller's end must not disturb
 	shared  *shared         // the transaction; nil in View
 	ended   bool            // it ended under this unit
@@ -59,10 +60,11 @@ func (t *tx) ctx(ctx context.Context) context.Context {
 // locks reports whether what is read must be locked, for others write too.
 func (t *tx) locks() bool { return t.dialect.postgres && t.shared != nil }
 
-// row runs a query for one row. One that a unit may change ends with t.lock.
-func (t *tx) row(query string, args ...any) *sql.Row {
-	if t.dialect.postgres {
-		query, args = rebind(query), values(args)
+// row is a query for one row, which is scanned at once. One that a unit may change
+// ends with t.lock.
+func (t *tx) row(query string, args ...any) cursor {
+	if t.wire != nil {
+		return wireRow{t, query, args}
 	}
 	return t.conn.QueryRowContext(t.quiet, query, args...)
 }
@@ -79,15 +81,11 @@ func (t *tx) lock(table string) string {
 // serialize makes units that name the same thing wait for each other, from here
 // to their ends: a lock for what has no row yet. The next statement sees what
 // those before have committed.
-func (t *tx) serialize(parts ...string) error {
+func (t *tx) serialize(parts ...string) {
 	if !t.locks() {
-		return nil
+		return
 	}
-	_, err := t.conn.ExecContext(t.quiet, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", strings.Join(parts, "\n"))
-	if err != nil {
-		return fmt.Errorf("wait for a turn: %w", t.failed(err))
-	}
-	return nil
+	t.wire.hold("wait for a turn", "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", []any{strings.Join(parts, "\n")})
 }
 
 // attempt runs a statement that a unique index may refuse, when the unit may go
@@ -96,23 +94,23 @@ func (t *tx) attempt(run func() error) error {
 	if !t.locks() {
 		return run()
 	}
-	if _, err := t.conn.ExecContext(t.quiet, "SAVEPOINT attempt"); err != nil {
+	if _, err := t.wire.exec(t.quiet, "SAVEPOINT attempt", nil); err != nil {
 		return t.failed(err)
 	}
 	err, end := run(), "RELEASE attempt"
 	if err != nil {
 		end = "ROLLBACK TO attempt"
 	}
-	if _, endErr := t.conn.ExecContext(t.quiet, end); endErr != nil {
+	if _, endErr := t.wire.exec(t.quiet, end, nil); endErr != nil {
 		return errors.Join(err, t.failed(endErr))
 	}
 	return err
 }
 
 // rows runs a query and calls scan for each row.
-func (t *tx) rows(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
-	if t.dialect.postgres {
-		query, args = rebind(query), values(args)
+func (t *tx) rows(ctx context.Context, query string, args []any, scan func(cursor) error) error {
+	if t.wire != nil {
+		return t.wire.rows(t.ctx(ctx), query, args, scan)
 	}
 	rows, err := t.conn.QueryContext(t.ctx(ctx), query, args...)
 	if err != nil {
@@ -156,16 +154,53 @@ func (t *tx) exec(statement string, args ...any) (int64, error) {
 	if err := t.mayWrite(); err != nil {
 		return 0, err
 	}
-	if t.dialect.postgres {
-		statement, args = rebind(statement), values(args)
-	}
-	result, err := t.conn.ExecContext(t.quiet, statement, args...)
+	n, err := t.run(statement, args)
 	if err != nil {
 		return 0, t.failed(err)
 	}
-	n, err := result.RowsAffected()
 	t.shared.wrote = t.shared.wrote || n > 0
-	return n, err
+	return n, nil
+}
+
+func (t *tx) run(statement string, args []any) (changed int64, err error) {
+	if t.wire != nil {
+		tag, err := t.wire.exec(t.quiet, statement, args)
+		return tag.RowsAffected(), err
+	}
+	result, err := t.conn.ExecContext(t.quiet, statement, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// later runs a statement whose outcome the unit needs no sooner than its end: it
+// changes something, or the unit fails. What it does is said for its error, which
+// may come from the next statement or from the end of the unit.
+func (t *tx) later(what, statement string, args ...any) error {
+	if err := t.mayWrite(); err != nil {
+		return err
+	}
+	if t.wire != nil {
+		t.wire.hold(what, statement, args)
+		t.shared.wrote = true
+		return nil
+	}
+	if _, err := t.exec(statement, args...); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// say sends what is held back, before somebody else speaks on the connection.
+func (t *tx) say() error {
+	if t.wire == nil {
+		return nil
+	}
+	if err := t.wire.flush(t.quiet); err != nil {
+		return t.failed(err)
+	}
+	return nil
 }
 
 // returning runs a statement that changes one row, and scans what it returns.
@@ -218,6 +253,9 @@ func (t *tx) locking(ctx context.Context, strength string) *gorm.DB {
 // orm is GORM inside this unit.
 func (t *tx) orm(ctx context.Context) *gorm.DB {
 	db := t.store.orm.Session(&gorm.Session{NewDB: true, Context: t.ctx(ctx)})
+	if err := t.say(); err != nil {
+		_ = db.AddError(err)
+	}
 	switch {
 	case t.dialect.postgres:
 		db.Statement.ConnPool = postgresConn{t.conn}
@@ -232,7 +270,7 @@ func (t *tx) orm(ctx context.Context) *gorm.DB {
 // texts runs a query for one column of text.
 func (t *tx) texts(ctx context.Context, query string, args ...any) ([]string, error) {
 	var found []string
-	err := t.rows(ctx, query, args, func(rows *sql.Rows) error {
+	err := t.rows(ctx, query, args, func(rows cursor) error {
 		var s string
 		err := rows.Scan(&s)
 		found = append(found, s)
@@ -250,6 +288,9 @@ func (r jobs) Insert(_ context.Context, j ports.Job, now time.Time) error {
 	insert := r.store.jobs.Load()
 	if insert == nil {
 		return errors.New("insert job: nobody is set to insert jobs")
+	}
+	if err := r.say(); err != nil {
+		return err
 	}
 	r.shared.wrote = true
 	if err := (*insert)(r.quiet, JobTx{Conn: r.shared.conn, Tx: r.shared.tx}, j, now); err != nil {

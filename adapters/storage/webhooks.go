@@ -57,12 +57,8 @@ const putEndpoint = `INSERT INTO webhook_states (agent_id, rotated_at, disabled_
 	failing_since = excluded.failing_since, last_delivery_at = excluded.last_delivery_at`
 
 func (r webhooks) PutEndpoint(_ context.Context, e webhook.Endpoint) error {
-	_, err := r.exec(putEndpoint, e.AgentID, micros(e.RotatedAt), micros(e.DisabledAt), micros(e.FailingSince),
-		micros(e.LastDeliveryAt))
-	if err != nil {
-		return fmt.Errorf("write webhook of %s: %w", e.AgentID, err)
-	}
-	return nil
+	return r.later("write webhook of "+e.AgentID, putEndpoint, e.AgentID, micros(e.RotatedAt), micros(e.DisabledAt),
+		micros(e.FailingSince), micros(e.LastDeliveryAt))
 }
 
 const deliveryColumns = `id, agent_id, event_id, type, status, attempts, tries, last_status_code, last_error,
@@ -101,7 +97,7 @@ func (r webhooks) LoadDelivery(_ context.Context, id string) (webhook.Delivery, 
 	return oneDelivery(id, r.row(loadDelivery+r.lock("webhook_deliveries"), id))
 }
 
-func oneDelivery(id string, row *sql.Row) (webhook.Delivery, error) {
+func oneDelivery(id string, row cursor) (webhook.Delivery, error) {
 	d, err := scanDelivery(row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return webhook.Delivery{}, webhook.ErrNotFound
