@@ -83,9 +83,12 @@ func (p *pool) apply(ask traffic.Ask, grant traffic.Grant, sent time.Duration) {
 		p.report(ask)
 		p.renewed.Store(int64(sent))
 		p.answers++
-		p.open = grant.Outcome == traffic.Open && ask.Want > 0
+		// All of it may be reserved, by a tunnel whose client does not read: then
+		// there is nothing for those that wait, and the next answer is no other.
+		free := p.unused() > p.held
+		p.open = grant.Outcome == traffic.Open && ask.Want > 0 && free
 		p.low = min(p.size, p.unused()) / 2
-		if grant.Outcome == traffic.Waiting {
+		if grant.Outcome == traffic.Waiting || !free {
 			p.retry = mono() + p.renewer.tick
 		}
 	}

@@ -7,9 +7,10 @@ import (
 )
 
 // meter accounts for one direction of plain requests: wire takes bytes from it
-// before they move. What was taken counts as used only when more is taken or the
-// meter is done, so that what failed to move can be returned and no counter ever
-// goes back.
+// before they move. What comes up is used when it is taken. What goes down is used
+// when it was written, so that what failed to move can be returned and no counter
+// ever goes back. Nothing stays reserved while the other direction, or the source,
+// is waited for: at the limit the rest would be kept from those that can use it.
 type meter struct {
 	c     *conn
 	pool  *pool
@@ -28,6 +29,9 @@ func (m *meter) Take(n int) (int, error) {
 		got, epoch, v := m.pool.reserve(int64(n))
 		if v == flows {
 			m.held, m.epoch = got, epoch
+			if !m.down {
+				m.done()
+			}
 			return int(got), nil
 		}
 		if v == waits {
@@ -43,7 +47,8 @@ func (m *meter) Take(n int) (int, error) {
 	}
 }
 
-// Return gives back what was taken last and did not move.
+// Return says that what was taken last has moved, but for n bytes, which are
+// given back. What came up stays used.
 func (m *meter) Return(n int) {
 	m.use(m.held - int64(n))
 }

@@ -104,6 +104,12 @@ func (p *pool) settle(epoch uint32, reserved, up, down int64) {
 	p.held -= reserved
 	p.up += up
 	p.down += down
+	if p.retry != 0 { // what was reserved is not any more, so the core's answer may be another
+		p.retry = 0
+		if p.urgent {
+			p.renewer.kick(p)
+		}
+	}
 	if up+down > 0 {
 		p.touched = mono()
 		if p.unused() < p.low && !p.urgent {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -109,6 +110,20 @@ type quiet struct{ slog.Handler }
 
 // Enabled is true from warnings upwards.
 func (quiet) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+
+// Handle drops what fails because the queue is being stopped; River tells errors
+// as text.
+func (q quiet) Handle(ctx context.Context, r slog.Record) error {
+	stopped := false
+	r.Attrs(func(a slog.Attr) bool {
+		stopped = strings.HasSuffix(a.Value.String(), context.Canceled.Error())
+		return !stopped
+	})
+	if stopped {
+		return nil
+	}
+	return q.Handler.Handle(ctx, r)
+}
 
 // WithAttrs keeps the filter.
 func (q quiet) WithAttrs(a []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(a)} }

@@ -90,6 +90,7 @@ func load(r *shelfReader) (Settings, error) {
 		RateLimit: 600, SessionLimit: 200, TrialBalance: "10.00", TrialDays: 14, LogLevel: "info", LogFormat: "auto"}
 	var ch check
 	shelf := Shelf{make: r.make}
+	var secrets []string // variables that the file names
 	if file := os.Getenv("AGENTPROXY_CONFIG"); file != "" {
 		root, err := parse(file)
 		if err != nil {
@@ -98,6 +99,7 @@ func load(r *shelfReader) (Settings, error) {
 			own := root.fields(append(c.keys(), "embedded", "providers", "products")...)
 			ch.places = c.take(own)
 			shelf = r.read(own)
+			secrets = root.doc.variables
 			for _, f := range root.doc.faults {
 				ch.faults = append(ch.faults, f)
 			}
@@ -106,6 +108,7 @@ func load(r *shelfReader) (Settings, error) {
 	if err := env.Parse(&c); err != nil {
 		ch.faults = append(ch.faults, named(err)...)
 	}
+	shelf.Warnings = append(shelf.Warnings, unknownVariables(os.Environ(), secrets)...)
 	s, err := c.check(ch)
 	s.Shelf = shelf
 	return s, ordered(err)
@@ -124,9 +127,23 @@ func named(err error) []error {
 		if !ok || !found {
 			return []error{err}
 		}
-		ch.fault(field.Tag.Get("env"), "is no %s", parse.Type)
+		ch.fault(field.Tag.Get("env"), "must be %s", inWords(parse.Type))
 	}
 	return ch.faults
+}
+
+// inWords says what a value of a type looks like.
+func inWords(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int:
+		return "a whole number"
+	}
+	return "of type " + t.String()
 }
 
 // check collects faults by the name of the variable, or by the place in the file

@@ -167,7 +167,7 @@ func TestFaultsOfTheFileAndOfVariablesAreListedTogether(t *testing.T) {
 	t.Setenv("AGENTPROXY_RATE_LIMIT_PER_MINUTE", "many")
 	_, err := compose.LoadWith(makeSeller)
 	wantFaults(t, err, "config.yaml:2: session_limit: must be 0 or more", "config.yaml:4: providers[0].kind: must be one of …",
-		"AGENTPROXY_RATE_LIMIT_PER_MINUTE: is no int", "AGENTPROXY_TRIAL_DAYS: must be 1 or more")
+		"AGENTPROXY_RATE_LIMIT_PER_MINUTE: must be a whole number", "AGENTPROXY_TRIAL_DAYS: must be 1 or more")
 	faults := compose.FaultsOf(err)
 	if len(faults) != 4 || faults[1] != (compose.Fault{File: "config.yaml", Line: 4, Path: "providers[0].kind", Text: faults[1].Text}) || faults[3].Path != "AGENTPROXY_TRIAL_DAYS" {
 		t.Errorf("taken apart they are %+v", faults)

@@ -47,6 +47,9 @@ func secret(v value) string {
 	if !ok {
 		return ""
 	}
+	if env.given() {
+		v.doc.variables = append(v.doc.variables, reference)
+	}
 	text, fault := read(v.doc.file, reference)
 	switch {
 	case fault != "":

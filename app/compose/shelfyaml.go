@@ -41,9 +41,10 @@ func (f Fault) Error() string {
 // fault. (The decoder of the library stops at the first one, and its errors
 // quote the lines around it, secrets included.)
 type document struct {
-	file    string
-	anchors map[string]ast.Node
-	faults  []Fault
+	file      string
+	anchors   map[string]ast.Node
+	faults    []Fault
+	variables []string // that the file says hold secrets
 }
 
 // parse reads a file into its topmost value.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -107,7 +108,17 @@ func (k *kit) complain(err error) {
 
 // core runs fn on the use cases that it names in targets.
 func (k *kit) core(fn func(ctx context.Context) error, targets ...any) error {
-	return k.on(compose.Core, fn, targets...)
+	settings, err := k.load()
+	if err != nil {
+		return err
+	}
+	// Most often the command is run in another folder than the service.
+	if path := settings.DatabasePath; path != "" {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is no database at %s: set AGENTPROXY_DATABASE_URL as the service has it, or start the service first", path)
+		}
+	}
+	return k.with(settings, compose.Core, fn, targets...)
 }
 
 // on is core on a graph.
@@ -116,6 +127,10 @@ func (k *kit) on(graph func(compose.Settings, *slog.Logger) fx.Option, fn func(c
 	if err != nil {
 		return err
 	}
+	return k.with(settings, graph, fn, targets...)
+}
+
+func (k *kit) with(settings compose.Settings, graph func(compose.Settings, *slog.Logger) fx.Option, fn func(ctx context.Context) error, targets ...any) error {
 	settings.Payments.DevchainBlock = 0 // the service alone decides how fast the development chain goes
 	logger := slog.New(slog.NewTextHandler(k.errOut, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	app := fx.New(graph(settings, logger), fx.Populate(targets...))

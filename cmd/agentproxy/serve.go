@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"go.uber.org/fx"
 
@@ -30,7 +31,7 @@ func (serveCmd) Run(k *kit) error {
 		return err
 	}
 	if err := app.Start(k.ctx); err != nil {
-		return err
+		return taken(err, settings)
 	}
 	welcome(k.out, settings)
 	<-k.ctx.Done()
@@ -43,6 +44,23 @@ func (serveCmd) Run(k *kit) error {
 	return nil
 }
 
+// taken says which variable moves a listener whose port another program has.
+func taken(err error, s compose.Settings) error {
+	op, ok := errors.AsType[*net.OpError](err)
+	if !ok || op.Addr == nil || !errors.Is(err, syscall.EADDRINUSE) {
+		return err
+	}
+	for _, l := range []struct{ addr, variable string }{
+		{s.HTTPAddr, "AGENTPROXY_HTTP_ADDR"}, {s.GatewayAddr, "AGENTPROXY_GATEWAY_ADDR"}, {s.AdminAddr, "AGENTPROXY_ADMIN_ADDR"},
+	} {
+		// The address in the error is resolved: localhost is 127.0.0.1 there.
+		if a, wrong := net.ResolveTCPAddr("tcp", l.addr); wrong == nil && a.String() == op.Addr.String() {
+			return fmt.Errorf("%w; stop what listens there, or choose another address with %s", err, l.variable)
+		}
+	}
+	return err
+}
+
 // logger writes text to a terminal and JSON to everything else, unless told.
 func logger(w io.Writer, s compose.Settings) *slog.Logger {
 	var level slog.Level
@@ -52,6 +70,12 @@ func logger(w io.Writer, s compose.Settings) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	if s.LogFormat == "text" || s.LogFormat == "auto" && terminal(w) {
 		return slog.New(slog.NewTextHandler(w, options))
+	}
+	options.ReplaceAttr = func(_ []string, a slog.Attr) slog.Attr {
+		if a.Value.Kind() == slog.KindDuration { // as the text has it; a bare number has no unit
+			a.Value = slog.StringValue(a.Value.Duration().String())
+		}
+		return a
 	}
 	return slog.New(slog.NewJSONHandler(w, options))
 }
@@ -74,14 +98,19 @@ const hello = `agentproxy {version} is ready
   payments   {payments}
   mode       {mode}
 
-Register, create a session, and reach a server through it:
+`
 
-  KEY=$(curl -s {api}/v1/account/register -d '{"name":"my first agent"}' | sed 's/.*"api_key":"\([^"]*\)".*/\1/')
-  curl -s {api}/v1/products -H "X-API-Key: $KEY"
-  PROXY=$(curl -s {api}/v1/sessions -H "X-API-Key: $KEY" -d '{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}' | sed 's/.*"full_url":"\([^"]*\)".*/\1/')
-  curl -s -x "$PROXY" {target}
+const (
+	first = `Register, create a session, and reach a server through it:
 
 `
+	register = `  KEY=$(curl -s {api}/v1/account/register -d '{"name":"my first agent"}' | sed 's/.*"api_key":"\([^"]*\)".*/\1/')
+  curl -s {api}/v1/products -H "X-API-Key: $KEY"
+`
+	browse = `  PROXY=$(curl -s {api}/v1/sessions -H "X-API-Key: $KEY" -d '{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}' | sed 's/.*"full_url":"\([^"]*\)".*/\1/')
+  curl -s -x "$PROXY" {target}
+`
+)
 
 // databaseOf names the database; the URL of a server may hold a password.
 func databaseOf(s compose.Settings) string {
@@ -95,11 +124,18 @@ func databaseOf(s compose.Settings) string {
 func welcome(w io.Writer, s compose.Settings) {
 	mode, target := "production: loopback and private targets are refused", "https://example.com/"
 	if s.Dev {
-		mode, target = "development: loopback targets are open, registration is unlimited", s.PublicURL+"/v1/ip"
+		mode, target = "development: loopback targets are open", s.PublicURL+"/v1/ip"
+	}
+	if s.RegisterLimit == 0 {
+		mode += ", registration is unlimited"
+	}
+	text := hello + first + register + browse + "\n"
+	if s.Shelf.WithoutEmbedded { // what is sold is the operator's, and so is what an order of it needs
+		text = hello + "Register, and see what is sold:\n\n" + register + "\n"
 	}
 	fmt.Fprint(w, strings.NewReplacer("{version}", compose.Version, "{api}", s.PublicURL,
 		"{gateway}", net.JoinHostPort(s.PublicHost, strconv.Itoa(s.PublicPort)), "{database}", databaseOf(s),
-		"{payments}", paymentsText(s), "{mode}", mode, "{target}", target).Replace(hello))
+		"{payments}", paymentsText(s), "{mode}", mode, "{target}", target).Replace(text))
 }
 
 // paymentsText says where money comes from.

@@ -165,7 +165,7 @@ func TestAWrongConfigurationIsOneClearLine(t *testing.T) {
 	for name, c := range map[string]struct{ env, want string }{
 		"a database of another kind": {"AGENTPROXY_DATABASE_URL=mysql://root:hunter2@db/x", "AGENTPROXY_DATABASE_URL"},
 		"a file that is a folder":    {"AGENTPROXY_DATABASE_URL=sqlite:///", ""},
-		"no number":                  {"AGENTPROXY_SESSION_LIMIT=many", "AGENTPROXY_SESSION_LIMIT: is no int"},
+		"no number":                  {"AGENTPROXY_SESSION_LIMIT=many", "AGENTPROXY_SESSION_LIMIT: must be a whole number"},
 		"exits that are not ours":    {"AGENTPROXY_EXITS=192.0.2.1", "AGENTPROXY_EXITS"},
 	} {
 		s.env = []string{c.env, "AGENTPROXY_LOG_LEVEL=error"}

@@ -38,7 +38,8 @@ type Meter interface {
 	// Take asks to move n bytes, n > 0, and answers how many may move now: 1 to n
 	// and nil, or 0 and the error that ends the copy. It may wait.
 	Take(n int) (int, error)
-	// Return gives back n taken bytes that did not move, because writing failed.
+	// Return ends what Take began for bytes to write: all of them were written, but
+	// for the last n, which are given back because writing failed.
 	Return(n int)
 }
 

@@ -198,10 +198,10 @@ func (c *copier) write(p []byte) error {
 		if err == nil && n < granted {
 			err = io.ErrShortWrite
 		}
+		if c.down != nil {
+			c.down.Return(granted - n)
+		}
 		if err != nil {
-			if c.down != nil && n < granted {
-				c.down.Return(granted - n)
-			}
 			return &CopyError{Writing, err}
 		}
 		p = p[granted:]

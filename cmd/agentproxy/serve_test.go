@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/app/compose"
+)
+
+func TestTheWelcomeNamesOnlyWhatIsSold(t *testing.T) {
+	var with, without bytes.Buffer
+	welcome(&with, compose.Settings{Dev: true})
+	s := compose.Settings{Dev: true, RegisterLimit: 5}
+	s.Shelf.WithoutEmbedded = true
+	welcome(&without, s)
+	if got := with.String(); !strings.Contains(got, "dyn_fast_1") || !strings.Contains(got, "registration is unlimited") {
+		t.Errorf("with the embedded catalogue\n%s", got)
+	}
+	if got := without.String(); strings.Contains(got, "dyn_fast_1") || !strings.Contains(got, "/v1/products") || strings.Contains(got, "unlimited") {
+		t.Errorf("without it\n%s", got)
+	}
+}
+
+func TestATakenPortIsToldWithItsVariable(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, err = net.Listen("tcp", l.Addr().String())
+	s := compose.Settings{HTTPAddr: "127.0.0.1:1", GatewayAddr: strings.Replace(l.Addr().String(), "127.0.0.1", "localhost", 1), AdminAddr: "127.0.0.1:2"}
+	if got := taken(fmt.Errorf("gateway: %w", err), s).Error(); !strings.HasSuffix(got, "choose another address with AGENTPROXY_GATEWAY_ADDR") {
+		t.Error(got)
+	}
+	_, err = net.Listen("tcp", "192.0.2.1:1")
+	if got := taken(err, s); got != err {
+		t.Errorf("another fault became %q", got)
+	}
+}
+
+func TestDurationsAreLoggedWithTheirUnit(t *testing.T) {
+	var out bytes.Buffer
+	logger(&out, compose.Settings{LogLevel: "info", LogFormat: "json"}).Info("request", "duration", 1500*time.Microsecond, "bytes", 7)
+	if got := out.String(); !strings.Contains(got, `"duration":"1.5ms","bytes":7`) {
+		t.Error(got)
+	}
+}
+
+func TestACommandBesideNoDatabaseSaysSo(t *testing.T) {
+	t.Setenv("AGENTPROXY_CONFIG", "")
+	file := filepath.Join(t.TempDir(), "agentproxy.db")
+	t.Setenv("AGENTPROXY_DATABASE_URL", "sqlite://"+file)
+	status, _, errOut := command("agent", "list")
+	if status != exitFailed || !strings.Contains(errOut, "there is no database at "+file) {
+		t.Errorf("%d: %s", status, errOut)
+	}
+}
