@@ -219,14 +219,19 @@ func TestResets(t *testing.T) {
 
 func TestTerminateCuts(t *testing.T) {
 	// A gateway that was not told would ask of the idle tunnel after an hour.
-	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Heartbeat, c.Timing.IdleGive = time.Hour, time.Hour })
-	id, other := w.add(1, 0), w.add(2, 0)
+	w := begin(t, newBooks(t), func(c *gateway.Config) {
+		c.Timing.Heartbeat, c.Timing.Report = time.Hour, time.Hour
+	})
+	id, quiet, other := w.add(1, 0), w.add(2, 0), w.add(3, 0)
 	target := newCounting(t)
-	busy, idle, foreign := w.connect(id, target.addr()), w.connect(id, echo(t)), w.connect(other, echo(t))
+	busy, idle, foreign := w.connect(id, target.addr()), w.connect(quiet, echo(t)), w.connect(other, echo(t))
 	_, _ = busy.Write(order(0, 1<<40))
 	_, _ = io.ReadFull(busy, make([]byte, 1<<20))
-	w.change(id, func(r *traffic.Route) { r.Status, r.Reason = session.Terminated, session.AgentRequest })
-	w.Changed(id)
+	waitFor(t, "the idle lease to be given back", func() bool { u := w.usage(quiet); return u.Leased == 0 && u.Connections == 1 })
+	for _, id := range []string{id, quiet} {
+		w.change(id, func(r *traffic.Route) { r.Status, r.Reason = session.Terminated, session.AgentRequest })
+		w.Changed(id)
+	}
 	for name, c := range map[string]*net.TCPConn{"busy": busy, "idle": idle} {
 		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("the %s tunnel was not cut", name)
