@@ -259,8 +259,8 @@ func TestARestartUnderLoad(t *testing.T) {
 		back := time.Now()
 		for i := range callers {
 			for last[i].Load() < back.UnixNano() {
-				if time.Since(back) > 5*time.Second {
-					t.Fatalf("%s: caller %d is not back after 5 s", mode, i)
+				if time.Since(back) > time.Minute {
+					t.Fatalf("%s: caller %d is not back after a minute", mode, i)
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
@@ -308,7 +308,7 @@ func TestAnotherProcessIsWoken(t *testing.T) {
 		t.Helper()
 		select {
 		case <-heard:
-		case <-time.After(3 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%s: nothing was heard", what)
 		}
 	}
