@@ -138,7 +138,7 @@ func TestASlowHeadIsCut(t *testing.T) {
 	}
 	defer c.Close()
 	_, _ = io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost:")
-	_ = c.SetDeadline(time.Now().Add(15 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := io.ReadAll(c); err != nil {
 		t.Errorf("not cut: %v", err)
 	}
@@ -186,31 +186,36 @@ func TestReadiness(t *testing.T) {
 }
 
 func TestChecksRunTogetherAndAreCut(t *testing.T) {
+	// Each waits for the other to begin: one after the other would not end in time.
+	var both sync.WaitGroup
+	both.Add(2)
+	meets := func(context.Context) error { both.Done(); both.Wait(); return nil }
 	minds := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	release := make(chan struct{})
 	hangs := func(context.Context) error { <-release; return nil }
-	const limit = 300 * time.Millisecond
+	const limit = time.Second
 	s, _ := begin(t, admin.Config{CheckTimeout: limit}, discard,
-		admin.Check{Name: "a", Run: minds}, admin.Check{Name: "b", Run: minds}, admin.Check{Name: "c", Run: hangs}, check("d", nil))
+		admin.Check{Name: "a", Run: meets}, admin.Check{Name: "b", Run: minds}, admin.Check{Name: "c", Run: hangs}, admin.Check{Name: "d", Run: meets})
 	began := time.Now()
-	expect(t, s, "/readyz", 503, "a failed: no answer in time\nb failed: no answer in time\nc failed: no answer in time\nd ok\n")
-	if took := time.Since(began); took < limit || took > 2*limit {
-		t.Errorf("took %v", took)
+	expect(t, s, "/readyz", 503, "a ok\nb failed: no answer in time\nc failed: no answer in time\nd ok\n")
+	if took := time.Since(began); took < limit {
+		t.Errorf("cut after %v", took)
 	}
 	close(release)
 }
 
 func TestCheckTimeoutIsTwoSeconds(t *testing.T) {
 	t.Parallel()
-	left := make(chan time.Duration, 1)
+	deadline := make(chan time.Time, 1)
 	s, _ := begin(t, admin.Config{}, discard, admin.Check{Name: "a", Run: func(ctx context.Context) error {
 		d, _ := ctx.Deadline()
-		left <- time.Until(d)
+		deadline <- d
 		return nil
 	}})
+	began := time.Now()
 	expect(t, s, "/readyz", 200, "a ok\n")
-	if d := <-left; d > 2*time.Second || d < time.Second {
-		t.Errorf("a check has %v", d)
+	if d := <-deadline; d.Before(began.Add(2*time.Second)) || d.After(time.Now().Add(2*time.Second)) {
+		t.Errorf("a check had %v from the request on", d.Sub(began))
 	}
 }
 
@@ -228,7 +233,7 @@ func TestACheckThatHangsIsNotStartedAgain(t *testing.T) {
 		t.Errorf("runs %d times at once", n)
 	}
 	close(release)
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		if code, _ := get(t, s, "/readyz"); code == 200 {
 			break
 		}
@@ -281,7 +286,7 @@ func TestStopCancelsChecks(t *testing.T) {
 	_ = s.Stop(ctx)
 	select {
 	case <-gone:
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the check still runs")
 	}
 }

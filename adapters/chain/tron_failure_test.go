@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,17 +58,17 @@ func TestTronFailuresSayNothing(t *testing.T) {
 			block, _ := grid.Head()
 			grid.Mine(trongrid.Gap)
 			for name, fault := range everywhere {
+				var way hasty
 				c := tron(t, grid, func(cfg *chain.TronConfig) {
-					cfg.Suspended, cfg.Client = 1, &http.Client{Timeout: time.Minute}
-					if name == "a slow answer" {
-						cfg.Client.Timeout = 100 * time.Millisecond
-					}
+					cfg.Suspended, cfg.Client = 1, &http.Client{Timeout: time.Minute, Transport: &way}
 				})
 				if _, err := c.Heads(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				grid.Fail(path, fault, 1)
+				way.gives.Store(name == "a slow answer")
 				got, err := call(c, id, block)
+				way.gives.Store(false)
 				if err == nil {
 					t.Errorf("%s: the answer was %+v", name, got)
 				}
@@ -86,6 +87,18 @@ func TestTronFailuresSayNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hasty is the way to a source. Only while gives is set it gives up soon.
+type hasty struct{ gives atomic.Bool }
+
+func (h *hasty) RoundTrip(r *http.Request) (*http.Response, error) {
+	if h.gives.Load() {
+		ctx, cancel := context.WithTimeout(r.Context(), 100*time.Millisecond)
+		context.AfterFunc(ctx, cancel)
+		r = r.WithContext(ctx)
+	}
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // endless answers without end.

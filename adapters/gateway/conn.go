@@ -35,7 +35,7 @@ type conn struct {
 	cause   atomic.Uint32
 	moved   atomic.Int64 // when something moved last, by mono
 	quiet   atomic.Int64 // how long nothing may move; 0: for ever
-	idle    atomic.Bool  // between two requests: nobody minds an interruption
+	idle    atomic.Bool  // before or between requests: nobody minds an interruption
 }
 
 // past is a deadline that makes every read and write fail at once.

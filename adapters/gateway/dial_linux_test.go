@@ -48,18 +48,14 @@ func TestConnectTimeout(t *testing.T) {
 }
 
 func TestTerminateWhileDialling(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Connect = time.Hour })
 	id := w.add(1, 0)
 	target := deaf(t)
 	time.AfterFunc(100*time.Millisecond, func() {
 		w.change(id, func(r *traffic.Route) { r.Status = session.Terminated })
 		w.Changed(id)
 	})
-	began := time.Now()
 	if got := w.connectAs(w.dial(), basic(user(id, 0), password(id)), target); got != 410 {
 		t.Errorf("status %d, want 410", got)
-	}
-	if d := time.Since(began); d > time.Second {
-		t.Errorf("told after %v", d)
 	}
 }

@@ -227,10 +227,17 @@ func (b *books) Observe(o traffic.Observation) {
 	b.seen = append(b.seen, o)
 }
 
+// noted waits for so many observations: a tunnel's comes after its last byte.
+func (b *books) noted(n int) []traffic.Observation {
+	b.t.Helper()
+	waitFor(b.t, fmt.Sprintf("%d observations", n), func() bool { return len(b.observed()) >= n })
+	return b.observed()
+}
+
 // waitFor polls for something that must come true soon.
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}

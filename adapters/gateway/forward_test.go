@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/gateway"
+	"agentproxy/test/freeport"
 )
 
 // site is an HTTP target that remembers what it was asked.
@@ -107,7 +108,7 @@ func TestForward(t *testing.T) {
 	if n := s.conns.Load(); n != 1 {
 		t.Errorf("%d connections to the target, want 1 kept", n)
 	}
-	seen := w.observed()
+	seen := w.noted(7)
 	if len(seen) != 7 || seen[0].Evidence != "success" || seen[5].Evidence != "http_error" || seen[5].StatusCode != 418 {
 		t.Errorf("observed %+v", seen)
 	}
@@ -282,7 +283,8 @@ func TestUpstreamsAreNotShared(t *testing.T) {
 }
 
 func TestTargetFailures(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Answer = 300 * time.Millisecond })
+	w := begin(t, newBooks(t), nil)
+	hasty := begin(t, w.books, func(c *gateway.Config) { c.Timing.Answer = 300 * time.Millisecond })
 	id := w.add(1, 0)
 	silent, garbage, hangup := listen(t), listen(t), listen(t)
 	over := make(chan struct{})
@@ -290,22 +292,21 @@ func TestTargetFailures(t *testing.T) {
 	go serve(silent, func(net.Conn) { <-over })
 	go serve(garbage, func(c net.Conn) { _, _ = io.WriteString(c, "SSH-2.0-x\r\n\r\n"); _, _ = io.Copy(io.Discard, c) })
 	go serve(hangup, func(c net.Conn) { _, _ = c.Read(make([]byte, 1<<10)) })
-	closed := listen(t)
-	_ = closed.Close()
 	for _, c := range []struct {
 		name     string
-		l        net.Listener
+		by       *world
+		addr     string
 		status   int
 		evidence string
 	}{
-		{"silent", silent, 504, "timeout"},
-		{"garbage", garbage, 502, "http_error"},
-		{"hangup", hangup, 502, "http_error"},
-		{"closed", closed, 502, "http_error"},
+		{"silent", hasty, silent.Addr().String(), 504, "timeout"},
+		{"garbage", w, garbage.Addr().String(), 502, "http_error"},
+		{"hangup", w, hangup.Addr().String(), 502, "http_error"},
+		{"closed", w, freeport.Address(t), 502, "http_error"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			conn := w.dial()
-			_, _ = io.WriteString(conn, "GET http://"+c.l.Addr().String()+"/ HTTP/1.1\r\nHost: x\r\n"+basic(user(id, 0), password(id))+"\r\n")
+			conn := c.by.dial()
+			_, _ = io.WriteString(conn, "GET http://"+c.addr+"/ HTTP/1.1\r\nHost: x\r\n"+basic(user(id, 0), password(id))+"\r\n")
 			res, body := response(t, conn)
 			if res.StatusCode != c.status || !strings.Contains(body, "how_to_fix") || res.Header.Get("Proxy-Status") == "" {
 				t.Errorf("%d %v %s", res.StatusCode, res.Header, body)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"agentproxy/adapters/gateway"
 	"agentproxy/domain/session"
+	"agentproxy/test/freeport"
 )
 
 // refusedOver asks for a tunnel that is refused, and returns the answer and what
@@ -47,7 +49,8 @@ func (w *world) refusedOver(t *testing.T, id, target string) (res *http.Response
 // Each answer of an upstream is one of ours, with the provider's reason.
 func TestAnswersOfUpstreamsBecomeOurs(t *testing.T) {
 	s := newSeller(t, "u5er-zone", "secret")
-	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Connect = 200 * time.Millisecond })
+	w := begin(t, newBooks(t), nil)
+	hasty := begin(t, w.books, func(c *gateway.Config) { c.Timing.Connect = 200 * time.Millisecond })
 	id := w.add(1, 0)
 	w.via(id, s.hop(session.HTTP))
 	const failed, final = "UPSTREAM_FAILED http_error true", "\r\n\r\n"
@@ -102,13 +105,16 @@ func TestAnswersOfUpstreamsBecomeOurs(t *testing.T) {
 	t.Run("silence", func(t *testing.T) {
 		for _, said := range []string{"", "HTTP/1.1 2"} {
 			s.answers(func(c net.Conn) { fmt.Fprint(c, said); _, _ = io.Copy(io.Discard, c) })
-			if res, _, feed := w.refusedOver(t, id, "127.0.0.1:80"); res.StatusCode != 504 || feed != "UPSTREAM_TIMEOUT timeout true" {
+			if res, _, feed := hasty.refusedOver(t, id, "127.0.0.1:80"); res.StatusCode != 504 || feed != "UPSTREAM_TIMEOUT timeout true" {
 				t.Errorf("after %q: %d, %s", said, res.StatusCode, feed)
 			}
 		}
 	})
 	t.Run("a closed port", func(t *testing.T) {
-		_ = s.l.Close()
+		nobody := s.hop(session.HTTP)
+		nobody.Port = netip.MustParseAddrPort(freeport.Address(t)).Port()
+		w.via(id, nobody)
+		w.Changed(id)
 		if res, _, feed := w.refusedOver(t, id, "127.0.0.1:80"); res.StatusCode != 502 || feed != "UPSTREAM_UNREACHABLE http_error true" {
 			t.Errorf("%d, %s", res.StatusCode, feed)
 		}
@@ -144,7 +150,8 @@ func TestAnyTwoHundredOpensTheTunnel(t *testing.T) {
 
 func TestRepliesOfSOCKSUpstreamsBecomeOurs(t *testing.T) {
 	s := newSeller(t, "u5er-zone", "secret")
-	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Connect = 200 * time.Millisecond })
+	w := begin(t, newBooks(t), nil)
+	hasty := begin(t, w.books, func(c *gateway.Config) { c.Timing.Connect = 200 * time.Millisecond })
 	id := w.add(1, 0)
 	w.via(id, s.hop(session.SOCKS5))
 	for _, tc := range []struct {
@@ -173,7 +180,7 @@ func TestRepliesOfSOCKSUpstreamsBecomeOurs(t *testing.T) {
 		}
 	}
 	s.replies(func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
-	if res, _, feed := w.refusedOver(t, id, "127.0.0.1:80"); res.StatusCode != 504 || feed != "UPSTREAM_TIMEOUT timeout true" {
+	if res, _, feed := hasty.refusedOver(t, id, "127.0.0.1:80"); res.StatusCode != 504 || feed != "UPSTREAM_TIMEOUT timeout true" {
 		t.Errorf("silence: %d, %s", res.StatusCode, feed)
 	}
 	for n, edit := range []func(user, password *string){

@@ -82,7 +82,7 @@ func TestPlainRequestsGoThroughTheHop(t *testing.T) {
 		if want := int64(len(request) + 2); u.Up != want || u.Down <= int64(len(body)) || s.out.Load() > u.Down {
 			t.Errorf("%s: charged %d up and %d down, want %d up", p, u.Up, u.Down, want)
 		}
-		if o := w.observed()[0]; o.Type != "request" || o.Evidence != "success" || o.ExitIP != "" {
+		if o := w.noted(1)[0]; o.Type != "request" || o.Evidence != "success" || o.ExitIP != "" {
 			t.Errorf("observed %+v", o)
 		}
 	}

@@ -2,10 +2,12 @@ package gateway_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -55,7 +57,8 @@ func TestTimedRotation(t *testing.T) {
 
 func TestStopDrains(t *testing.T) {
 	b := newBooks(t)
-	w := begin(t, b, func(c *gateway.Config) { c.Timing.Drain = 500 * time.Millisecond })
+	const drain = 500 * time.Millisecond
+	w := begin(t, b, func(c *gateway.Config) { c.Timing.Drain = drain })
 	id := b.add(1, 0)
 	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 	kept := w.client(id)
@@ -66,26 +69,28 @@ func TestStopDrains(t *testing.T) {
 		_ = res.Body.Close()
 	}
 	quick, long := w.connect(id, echo(t)), w.connect(id, echo(t))
+	began := time.Now()
 	done := make(chan time.Duration)
 	go func() {
-		began := time.Now()
 		_ = w.Stop(context.Background())
 		done <- time.Since(began)
 	}()
-	time.Sleep(50 * time.Millisecond)
-	if c, err := net.Dial("tcp", w.addr); err == nil {
-		_ = c.Close()
-		t.Error("still accepts")
-	}
+	waitFor(t, "the listener's end", func() bool {
+		c, err := net.Dial("tcp", w.addr)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err != nil
+	})
 	_, _ = quick.Write([]byte("bye"))
-	if _, err := io.ReadFull(quick, make([]byte, 3)); err != nil {
+	if _, err := io.ReadFull(quick, make([]byte, 3)); err != nil && time.Since(began) < drain {
 		t.Error("cut while draining:", err)
 	}
 	_ = quick.Close()
-	if d := <-done; d < 400*time.Millisecond || d > 2*time.Second {
+	if d := <-done; d < drain {
 		t.Errorf("stopped after %v", d)
 	}
-	if _, err := long.Read(make([]byte, 1)); err == nil {
+	if _, err := long.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Error("the long tunnel is still open")
 	}
 	if u := b.usage(id); u.Leased != 0 || u.Connections != 3 {
@@ -94,19 +99,19 @@ func TestStopDrains(t *testing.T) {
 }
 
 func TestStopWithoutConnectionsIsQuick(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Drain = time.Minute })
+	w := begin(t, newBooks(t), func(c *gateway.Config) {
+		c.Timing.Drain, c.Timing.Header, c.Timing.Keep = time.Hour, time.Hour, time.Hour
+	})
 	w.dial() // says nothing
 	idle := w.dial()
 	id := w.add(1, 0)
 	s := newSite(t, func(http.ResponseWriter, *http.Request) {})
 	fmt.Fprintf(idle, "GET %s/ HTTP/1.1\r\nHost: x\r\n%s\r\n", s.URL, basic(user(id, 0), password(id)))
 	response(t, idle)
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	began := time.Now()
-	_ = w.Stop(ctx)
-	if d := time.Since(began); d > time.Second {
-		t.Errorf("stopped after %v", d)
+	if _ = w.Stop(ctx); ctx.Err() != nil {
+		t.Error("it waited for those that say nothing")
 	}
 }
 

@@ -105,44 +105,53 @@ func TestWaitsForAnotherReplica(t *testing.T) {
 	if d := time.Since(began); d < 500*time.Millisecond {
 		t.Errorf("waited %v only", d)
 	}
+	patient := begin(t, b, func(c *gateway.Config) { c.Timing.Admit = 15 * time.Second })
 	time.AfterFunc(100*time.Millisecond, func() {
 		_, _ = b.Renew(t.Context(), "other", []traffic.Ask{{SessionID: id, Lease: "theirs", Close: true}})
 	})
-	w.connect(id, target)
+	patient.connect(id, target)
 }
 
 // Without the core the gateway relays what it was granted, at most until the
 // fence; nothing is lost or charged twice when the core is back.
 func TestOutage(t *testing.T) {
-	const fence = 600 * time.Millisecond
+	const fence = 1200 * time.Millisecond
 	w := begin(t, newBooks(t), func(c *gateway.Config) {
 		c.Timing.StopAfter = fence
 		c.Timing.Heartbeat = 100 * time.Millisecond
 		c.Timing.IdleGive = 10 * time.Second
+		c.Timing.Admit = 200 * time.Millisecond
 	})
 	id := w.add(1, 0)
 	target := echo(t)
 	c := w.connect(id, target)
-	ping := func() error {
-		_ = c.SetDeadline(time.Now().Add(200 * time.Millisecond))
-		defer func() { _ = c.SetDeadline(time.Now().Add(20 * time.Second)) }()
-		if _, err := c.Write([]byte{1}); err != nil {
-			return err
+	ping := func(until time.Time) (written time.Time, err error) {
+		_ = c.SetReadDeadline(until)
+		written = time.Now()
+		if _, err = c.Write([]byte{1}); err == nil {
+			_, err = io.ReadFull(c, make([]byte, 1))
 		}
-		_, err := io.ReadFull(c, make([]byte, 1))
-		return err
+		return written, err
 	}
-	if err := ping(); err != nil {
+	patient := time.Now().Add(20 * time.Second)
+	if _, err := ping(patient); err != nil {
 		t.Fatal(err)
 	}
 	w.outage(true)
 	down, sent := time.Now(), 1
-	for ; ping() == nil; sent++ {
+	for ; ; sent++ {
+		written, err := ping(later(down.Add(fence), time.Now()).Add(200 * time.Millisecond))
+		if d := written.Sub(down); err == nil && d > fence {
+			t.Fatalf("relayed %v after the last renewal, the fence is at %v", d, fence)
+		} else if err != nil && d < 300*time.Millisecond {
+			t.Errorf("relaying stopped after %v, the fence is at %v", d, fence)
+		}
+		if err != nil {
+			break
+		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if d := time.Since(down); d < 300*time.Millisecond || d > fence+500*time.Millisecond {
-		t.Errorf("relaying stopped after %v, the fence is at %v", d, fence)
-	}
+	_ = c.SetReadDeadline(patient)
 	if status := w.connectAs(w.dial(), basic(user(id, 0), password(id)), target); status != 503 {
 		t.Errorf("a new connection during the outage: %d", status)
 	}
@@ -153,6 +162,13 @@ func TestOutage(t *testing.T) {
 	sent++
 	_ = c.Close()
 	waitFor(t, "the report", func() bool { return w.usage(id).Down == int64(sent) && w.usage(id).Up == int64(sent) })
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // A renewal that took effect and whose answer was lost counts nothing twice.
@@ -227,15 +243,16 @@ func TestIdleGivesBack(t *testing.T) {
 	_, _ = c.Write([]byte("abc"))
 	_, _ = io.ReadFull(c, make([]byte, 3))
 	waitFor(t, "the rest to be given back", func() bool { u := w.usage(id); return u.Leased == 0 && u.Used() == 6 })
-	w.mu.Lock()
-	before := w.renewals
-	w.mu.Unlock()
-	time.Sleep(400 * time.Millisecond)
-	w.mu.Lock()
-	beats := w.renewals - before
-	w.mu.Unlock()
-	if beats < 2 || beats > 8 {
-		t.Errorf("%d heartbeats in 400 ms, want about 4", beats)
+	renewals := func() int {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.renewals
+	}
+	before, began := renewals(), time.Now()
+	waitFor(t, "four heartbeats", func() bool { return renewals() >= before+4 })
+	beats, took := renewals()-before, time.Since(began)
+	if beats > 2*int(took/(100*time.Millisecond)+1) {
+		t.Errorf("%d heartbeats in %v, want one every 100 ms", beats, took)
 	}
 	_, _ = c.Write([]byte("d"))
 	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {

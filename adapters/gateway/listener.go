@@ -62,11 +62,10 @@ func (g *Gateway) accept() {
 func (g *Gateway) serve(c *conn) {
 	h := handshakes.Get().(*handshake)
 	h.in.Reset(c.client)
-	first, err := h.in.Peek(1)
 	var t *tunnel
-	switch {
-	case err != nil:
-	case first[0] == wire.SocksVersion:
+	switch first, begun := g.firstByte(c, h); {
+	case !begun:
+	case first == wire.SocksVersion:
 		t = g.serveSOCKS(c, h)
 	default:
 		t = g.serveHTTP(c, h)
@@ -77,6 +76,21 @@ func (g *Gateway) serve(c *conn) {
 		return
 	}
 	g.release(c)
+}
+
+// firstByte waits for the client to say something; false: it will not. Until then
+// the connection is as idle as one between two requests, and Stop does not wait.
+func (g *Gateway) firstByte(c *conn, h *handshake) (b byte, ok bool) {
+	c.idle.Store(true)
+	defer c.idle.Store(false)
+	if g.stopping.Load() {
+		return 0, false
+	}
+	first, err := h.in.Peek(1)
+	if err != nil {
+		return 0, false
+	}
+	return first[0], true
 }
 
 // release ends a connection for good.

@@ -24,6 +24,7 @@ import (
 	"agentproxy/adapters/gateway"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
+	"agentproxy/test/freeport"
 )
 
 // scraped is what a registry shows, by the name of the series with its labels.
@@ -96,7 +97,7 @@ func (w *world) over(user, password, target string) {
 func counted(t *testing.T, r *prometheus.Registry, protocol string, want map[string]int) {
 	t.Helper()
 	var got map[string]int
-	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		if got = scrape(t, r).requests(protocol); maps.Equal(got, want) {
 			return
 		}
@@ -112,14 +113,13 @@ func TestRequestsAreCountedByOutcome(t *testing.T) {
 		_ = http.Serve(web, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(rw, "hello") }))
 	}()
 	auth := basic(user(id, 0), password(id))
-	closed := listen(t)
-	_ = closed.Close()
+	closed := freeport.Address(t)
 
 	w.connect(id, target)
 	w.connectAs(w.dial(), "", target)
 	w.connectAs(w.dial(), basic(user(id, 0), "wrong"), target)
 	w.connectAs(w.dial(), auth, "192.0.2.1:25")
-	w.connectAs(w.dial(), auth, closed.Addr().String())
+	w.connectAs(w.dial(), auth, closed)
 	w.connectAs(w.dial(), auth, "nowhere.test:80")
 	counted(t, r, "connect", map[string]int{"ok": 1, "proxy_auth_required": 2, "target_refused": 1, "target_unreachable": 2})
 

@@ -1,10 +1,12 @@
 package gateway_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -111,10 +113,19 @@ func TestSessionStates(t *testing.T) {
 		}
 	}
 	id := w.add(99, 0)
-	w.change(id, func(r *traffic.Route) { r.ExpiresAt = time.Now().Add(300 * time.Millisecond) })
-	c := w.connect(id, target)
-	if _, err := c.Read(make([]byte, 1)); err == nil {
-		t.Error("not cut when its time was over")
+	for life := 300 * time.Millisecond; ; life *= 2 {
+		w.change(id, func(r *traffic.Route) { r.ExpiresAt = time.Now().Add(life) })
+		w.Changed(id)
+		c := w.dial()
+		if status := w.connectAs(c, basic(user(id, 0), password(id)), target); status == 410 && life < time.Minute {
+			continue // this machine was too busy to open it in time
+		} else if status != 200 {
+			t.Fatalf("before its time: %d", status)
+		}
+		if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error("not cut when its time was over")
+		}
+		break
 	}
 	if got := w.connectAs(w.dial(), basic(user(id, 0), password(id)), target); got != 410 {
 		t.Errorf("after its time: %d", got)
@@ -182,25 +193,21 @@ func TestHeadLimits(t *testing.T) {
 	})
 	t.Run("a slow head", func(t *testing.T) {
 		c := w.dial()
-		began := time.Now()
 		go func() {
-			for i := range 100 {
-				if _, err := c.Write([]byte(head[i : i+1])); err != nil {
+			for text := []byte(head + "X: "); ; text = append(text[1:], 'x') {
+				if _, err := c.Write(text[:1]); err != nil {
 					return
 				}
 				time.Sleep(20 * time.Millisecond)
 			}
 		}()
-		_, _ = io.ReadAll(c)
-		if d := time.Since(began); d > time.Second {
-			t.Errorf("held for %v", d)
+		if _, err := io.ReadAll(c); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error("held for ever")
 		}
 	})
 	t.Run("nothing at all", func(t *testing.T) {
-		began := time.Now()
-		_, _ = io.ReadAll(w.dial())
-		if d := time.Since(began); d > time.Second {
-			t.Errorf("held for %v", d)
+		if _, err := io.ReadAll(w.dial()); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error("held for ever")
 		}
 	})
 }

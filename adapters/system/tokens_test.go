@@ -228,14 +228,20 @@ func TestALongTokenIsRefusedAtOnce(t *testing.T) {
 		"1 MB of dots behind our header": head + strings.Repeat(".", 1<<20),
 		"1 MB of letters":                head + strings.Repeat("a", 1<<20),
 	} {
-		start := time.Now()
-		for range 1000 {
-			if _, err := tokens.Read(text, noon); err == nil {
-				t.Fatal("it is read")
+		best := time.Hour // of several: a busy machine lets any one of them wait
+		for range 20 {
+			start := time.Now()
+			for range 1000 {
+				if _, err := tokens.Read(text, noon); err == nil {
+					t.Fatal("it is read")
+				}
+			}
+			if best = min(best, time.Since(start)); best <= 100*time.Millisecond {
+				break
 			}
 		}
-		if took := time.Since(start); took > 100*time.Millisecond {
-			t.Errorf("%s: a thousand refusals took %s", claim, took)
+		if best > 100*time.Millisecond {
+			t.Errorf("%s: a thousand refusals took %s", claim, best)
 		}
 		if n := testing.AllocsPerRun(10, func() { tokens.Read(text, noon) }); n > 0 {
 			t.Errorf("%s: a refusal allocates %v times", claim, n)

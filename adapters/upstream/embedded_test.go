@@ -239,7 +239,7 @@ func TestLoopbackIsProbed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(start); took > time.Second {
+	if took := time.Since(start); took > 20*time.Second { // all of 127.0.0.0/8 would take hours
 		t.Errorf("probing took %s", took)
 	}
 	if strings.Count(out.String(), "\n") > 1 {

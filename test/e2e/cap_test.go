@@ -101,7 +101,7 @@ func TestTwentyDownloadsNeverExceedTheTraffic(t *testing.T) {
 	if delivered.Load() > limit {
 		t.Errorf("delivered %d bytes of %d", delivered.Load(), limit)
 	}
-	within(t, 5*time.Second, "the end of the session", func() bool { return s.session(key, d.SessionID).Status == "expired" })
+	within(t, soon, "the end of the session", func() bool { return s.session(key, d.SessionID).Status == "expired" })
 	after := s.session(key, d.SessionID)
 	if after.Reason != "traffic_exhausted" || after.Usage.Traffic.DownloadBytes != delivered.Load() || after.Usage.Traffic.UsedBytes != limit {
 		t.Errorf("ended for %s with %d bytes down and %d used; delivered were %d", after.Reason,
@@ -138,12 +138,12 @@ func TestWhatIsChargedIsWhatWasDelivered(t *testing.T) {
 		}
 		want += n
 	}
-	within(t, 4*time.Second, "the usage", func() bool { return s.session(key, d.SessionID).Usage.Traffic.DownloadBytes == want })
+	s.promised(2*time.Second, "the usage", func() bool { return s.session(key, d.SessionID).Usage.Traffic.DownloadBytes == want })
 	if got := s.session(key, d.SessionID).Usage; got.Connections != 6 || got.Traffic.UploadBytes != 0 {
 		t.Errorf("usage %+v, want 6 connections and nothing up", got)
 	}
 	s.must(200, "POST", "/sessions/"+d.SessionID+"/terminate", key, "")
-	within(t, 4*time.Second, "the settlement", func() bool { return s.session(key, d.SessionID).Cost.Held == "0" })
+	s.promised(2*time.Second, "the settlement", func() bool { return s.session(key, d.SessionID).Cost.Held == "0" })
 	micro := want * 400_000 / 1_000_000_000
 	if got := s.session(key, d.SessionID).Cost.Charged.String(); got != strings.TrimRight(fmt.Sprintf("0.%06d", micro), "0") {
 		t.Errorf("%d bytes were charged %s, want %d micro-dollars", want, got, micro)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/mattn/go-sqlite3"
 )
@@ -67,12 +68,12 @@ func operatorsWorkBesideTheService(t *testing.T, store ...string) {
 		t.Errorf("a correction below zero: %v\n%s", err, out)
 	}
 	s.object("agent", "set-rate-limit", a.AgentID, "--per-minute", "7")
-	within(t, 2e9, "the agent's own limit", func() bool {
+	s.promised(time.Second, "the agent's own limit", func() bool {
 		return s.must(200, "GET", "/billing/balance", a.APIKey, "").header.Get("X-RateLimit-Limit") == "7"
 	})
 	s.object("agent", "set-rate-limit", a.AgentID, "--per-minute", "0")
 	s.object("agent", "disable", a.AgentID, "--reason", "abuse")
-	within(t, 2e9, "the account is shut out", func() bool {
+	s.promised(time.Second, "the account is shut out", func() bool {
 		r, err := s.call(t.Context(), "GET", "/billing/balance", a.APIKey, "")
 		return err == nil && r.code() == "ACCOUNT_DISABLED"
 	})
@@ -80,7 +81,7 @@ func operatorsWorkBesideTheService(t *testing.T, store ...string) {
 		t.Errorf("agent show: %v", got)
 	}
 	s.object("agent", "enable", a.AgentID)
-	within(t, 2e9, "the account is let in again", func() bool {
+	s.promised(time.Second, "the account is let in again", func() bool {
 		r, err := s.call(t.Context(), "GET", "/billing/balance", a.APIKey, "")
 		return err == nil && r.status == 200
 	})

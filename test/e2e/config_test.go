@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"agentproxy/test/freeport"
 )
@@ -45,7 +44,7 @@ func TestAHangupReloadsTheProductsAndNothingElse(t *testing.T) {
 		if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		within(t, 10*time.Second, logged, func() bool { return strings.Contains(s.log.String(), logged) })
+		within(t, soon, logged, func() bool { return strings.Contains(s.log.String(), logged) })
 	}
 
 	rewrite("embedded: false\ntrial_days: 3" + ownProduct)

@@ -104,7 +104,7 @@ func (s *service) trouble(ctx context.Context, key, name string, told *answered)
 // nothing stays creating. The books of each agent are read once more at its end.
 func (s *service) holdsTrue(key string, told *answered, round int) {
 	s.t.Helper()
-	within(s.t, 30*time.Second, fmt.Sprintf("round %d: sessions still creating", round), func() bool {
+	within(s.t, soon, fmt.Sprintf("round %d: sessions still creating", round), func() bool {
 		var list struct{ Pagination struct{ Total int } }
 		s.must(200, "GET", "/sessions?status=creating", key, "").into(s.t, &list)
 		return list.Pagination.Total == 0

@@ -52,7 +52,7 @@ func TestWhyAConnectFailedIsReadableWithinTwoSeconds(t *testing.T) {
 		if _, _, status, err := connect(proxy, target); err != nil || status != want.status {
 			t.Errorf("CONNECT %s: %d, %v; want %d", target, status, err, want.status)
 		}
-		within(t, 2*time.Second, "the event of "+target, func() bool {
+		s.promised(2*time.Second, "the event of "+target, func() bool {
 			for _, e := range s.events(key, d.SessionID) {
 				if e.Source == "gateway" && e.Code == want.code && strings.HasPrefix(target, e.TargetHost) && e.HowToFix != "" {
 					return true
@@ -62,7 +62,7 @@ func TestWhyAConnectFailedIsReadableWithinTwoSeconds(t *testing.T) {
 		})
 	}
 	// What failed on the way counts for the exit, what was refused does not.
-	within(t, 5*time.Second, "the evidence", func() bool {
+	within(t, soon, "the evidence", func() bool {
 		var h struct {
 			Stats struct {
 				Observed struct {
@@ -90,7 +90,7 @@ func TestATimedSessionRotatesWithTheNextConnection(t *testing.T) {
 	if later := s.exitOf(d.Proxy.FullURL); later == first {
 		t.Errorf("the exit is still %s after the interval", later)
 	}
-	within(t, 2*time.Second, "the event of the rotation", func() bool {
+	s.promised(2*time.Second, "the event of the rotation", func() bool {
 		for _, e := range s.events(key, d.SessionID) {
 			if e.Type == "rotated" && e.Source == "service" {
 				return true

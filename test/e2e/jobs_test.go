@@ -50,7 +50,7 @@ func aPoisonedJobIsParkedAndReplayed(t *testing.T, store ...string) {
 	key, agent := s.register("poisoned")
 	poison := func() (id string) {
 		s.sqlRun(`INSERT INTO river_job (kind, args, max_attempts) VALUES ('expire-trial', '{"agent_id":7}', 1)`)
-		within(t, 20*time.Second, "it is parked", func() bool {
+		within(t, soon, "it is parked", func() bool {
 			list := s.jobs("--state", "discarded", "--kind", "expire-trial")
 			if len(list) == 1 {
 				id = fmt.Sprintf("%.0f", list[0]["job_id"])
@@ -65,7 +65,7 @@ func aPoisonedJobIsParkedAndReplayed(t *testing.T, store ...string) {
 	}
 	s.sqlRun(`UPDATE river_job SET args = '{"agent_id":"` + agent + `"}' WHERE id = ` + id)
 	s.object("jobs", "retry", id)
-	within(t, 20*time.Second, "it is done", func() bool { return len(s.jobs("--state", "completed", "--kind", "expire-trial")) == 1 })
+	within(t, soon, "it is done", func() bool { return len(s.jobs("--state", "completed", "--kind", "expire-trial")) == 1 })
 	id = poison()
 	s.object("jobs", "discard", id)
 	if list := s.jobs("--state", "discarded"); len(list) != 0 {
@@ -101,12 +101,12 @@ func TestAStaticSessionExpiresByItsJob(t *testing.T) {
 		var d sessionData
 		s.must(201, "POST", "/sessions", key, staticBody).into(t, &d)
 		s.soon(3 * time.Second)
-		within(t, 15*time.Second, "it is expired", func() bool { return s.session(key, d.SessionID).Status == "expired" })
+		within(t, soon, "it is expired", func() bool { return s.session(key, d.SessionID).Status == "expired" })
 		s.kill()
 		s.start() // the dead one led, and keeps nobody waiting on a file
 		s.must(201, "POST", "/sessions", key, staticBody).into(t, &d)
 		s.soon(time.Second)
-		within(t, 30*time.Second, "it is expired after a crash", func() bool { return s.session(key, d.SessionID).Status == "expired" })
+		within(t, soon, "it is expired after a crash", func() bool { return s.session(key, d.SessionID).Status == "expired" })
 		s.verify()
 	})
 }
@@ -120,10 +120,10 @@ func TestAnotherReplicaLeadsAfterACrash(t *testing.T) {
 	key, _ := both[1].register("static")
 	var d sessionData
 	both[1].must(201, "POST", "/sessions", key, staticBody).into(t, &d)
-	within(t, 15*time.Second, "the first has led", func() bool { return len(both[1].jobs("--state", "completed", "--kind", "pass")) > 0 })
+	within(t, soon, "the first has led", func() bool { return len(both[1].jobs("--state", "completed", "--kind", "pass")) > 0 })
 	both[0].kill() // it came first, and leads
 	both[1].soon(time.Second)
-	within(t, 30*time.Second, "the session is expired by the other", func() bool {
+	within(t, soon, "the session is expired by the other", func() bool {
 		return both[1].session(key, d.SessionID).Status == "expired"
 	})
 	both[1].verify()

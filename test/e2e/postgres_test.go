@@ -83,11 +83,11 @@ func TestReplicasHearOfEachOther(t *testing.T) {
 		t.Errorf("the exit at the other replica is %s", exit)
 	}
 	both[0].object("agent", "disable", id, "--reason", "abuse")
-	within(t, time.Second, "the account is shut out at the other replica", func() bool {
+	both[1].promised(time.Second, "the account is shut out at the other replica", func() bool {
 		r, err := both[1].call(t.Context(), "GET", "/billing/balance", key, "")
 		return err == nil && r.code() == "ACCOUNT_DISABLED"
 	})
-	within(t, time.Second, "the session is over at the other replica", func() bool {
+	both[1].promised(time.Second, "the session is over at the other replica", func() bool {
 		_, _, status, err := connect(proxy, both[1].api)
 		return err == nil && status == http.StatusGone
 	})
@@ -109,11 +109,11 @@ func TestWithoutItsServerTheServiceSaysTryAgain(t *testing.T) {
 	if err := server.Begin(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, 5*time.Second, "it is back", func() bool {
+	within(t, soon, "it is back", func() bool {
 		r, err := s.call(t.Context(), "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_global_1"}}`, "Idempotency-Key", "back")
 		return err == nil && r.status == 202
 	})
-	within(t, 10*time.Second, "its jobs are worked again", func() bool {
+	within(t, soon, "its jobs are worked again", func() bool {
 		var list struct{ Pagination struct{ Total int } }
 		s.must(200, "GET", "/sessions?status=active", key, "").into(t, &list)
 		return list.Pagination.Total == 1

@@ -71,7 +71,7 @@ func answersIn(t *testing.T, out []byte) []answer {
 
 func TestTheCommandsThatServePrintsWork(t *testing.T) {
 	s := serve(t)
-	within(t, 5e9, "the welcome", func() bool { return strings.Contains(s.log.String(), "curl -s -x") })
+	within(t, soon, "the welcome", func() bool { return strings.Contains(s.log.String(), "curl -s -x") })
 	var script strings.Builder
 	for line := range strings.Lines(s.log.String()) {
 		if line, ok := strings.CutPrefix(line, "  "); ok && (strings.Contains(line, "curl ")) {

@@ -80,8 +80,8 @@ func TestWhatOneReplicaDoesHoldsAtTheOtherWithinASecond(t *testing.T) {
 	proxy, still := b.proxyAt(key, ended), b.proxyAt(key, other)
 	cut, kept := tunnel(t, proxy, silent), tunnel(t, still, silent)
 	a.must(200, "POST", "/sessions/"+ended+"/terminate", key, "")
-	within(t, time.Second, "the tunnel of a terminated session is cut at the other replica", cut)
-	within(t, time.Second, "a terminated session is over at the other replica", func() bool {
+	b.promised(time.Second, "the tunnel of a terminated session is cut at the other replica", cut)
+	b.promised(time.Second, "a terminated session is over at the other replica", func() bool {
 		_, _, status, err := connect(proxy, silent)
 		return err == nil && status == http.StatusGone
 	})
@@ -91,7 +91,7 @@ func TestWhatOneReplicaDoesHoldsAtTheOtherWithinASecond(t *testing.T) {
 
 	first := b.exitOf(still.String())
 	a.must(200, "POST", "/sessions/"+other+"/rotate", key, "")
-	within(t, time.Second, "a rotated session leaves by its new exit at the other replica", func() bool {
+	b.promised(time.Second, "a rotated session leaves by its new exit at the other replica", func() bool {
 		return b.exitOf(still.String()) != first
 	})
 
@@ -102,17 +102,17 @@ func TestWhatOneReplicaDoesHoldsAtTheOtherWithinASecond(t *testing.T) {
 	bearer := []string{"Authorization", "Bearer " + token.AccessToken}
 	b.must(200, "GET", "/account/info", "", "", bearer...)
 	a.must(200, "POST", "/account/rotate-secret", key, "")
-	within(t, time.Second, "a token from before is refused at the other replica", func() bool {
+	b.promised(time.Second, "a token from before is refused at the other replica", func() bool {
 		r, err := b.call(t.Context(), "GET", "/account/info", "", "", bearer...)
 		return err == nil && r.status == 401 && r.code() == "AUTH_EXPIRED_TOKEN"
 	})
 
 	a.object("agent", "disable", account.AgentID, "--reason", "abuse")
-	within(t, time.Second, "the key of a disabled account is refused at the other replica", func() bool {
+	b.promised(time.Second, "the key of a disabled account is refused at the other replica", func() bool {
 		r, err := b.call(t.Context(), "GET", "/billing/balance", key, "")
 		return err == nil && r.code() == "ACCOUNT_DISABLED"
 	})
-	within(t, time.Second, "the tunnels of a disabled account are cut at the other replica", kept)
+	b.promised(time.Second, "the tunnels of a disabled account are cut at the other replica", kept)
 	a.verify()
 }
 
@@ -172,7 +172,7 @@ func TestDownloadsOverTwoReplicasNeverExceedTheTraffic(t *testing.T) {
 			t.Errorf("answers by status: %v", answers)
 		}
 	}
-	within(t, 10*time.Second, "what was delivered is what was used", func() bool {
+	within(t, soon, "what was delivered is what was used", func() bool {
 		used := both[1].session(key, id).Usage.Traffic
 		return used.UsedBytes == delivered.Load() && used.DownloadBytes == delivered.Load()
 	})
@@ -213,7 +213,7 @@ func TestAReplicaThatDiesChargesNothingThatItDidNotDeliver(t *testing.T) {
 			}
 		})
 	}
-	within(t, 60*time.Second, "the downloads run", func() bool {
+	within(t, soon, "the downloads run", func() bool {
 		return delivered[0].Load() > each*int64(*downloads)/6 && delivered[1].Load() > each*int64(*downloads)/6
 	})
 	both[0].kill()
@@ -280,7 +280,7 @@ func TestReplicasCreditEveryTransferOnce(t *testing.T) {
 	}
 	for i, key := range keys {
 		s := both[i%2]
-		within(t, 60*time.Second, "an order is paid", func() bool { return s.order(key, orders[i].OrderID).Status == "paid" })
+		within(t, soon, "an order is paid", func() bool { return s.order(key, orders[i].OrderID).Status == "paid" })
 		paid := s.order(key, orders[i].OrderID)
 		if received := fmt.Sprint(5 * each); paid.Received.String() != received || s.balance(key) != fmt.Sprint(10+5*each) || s.count(key, "recharge") != each {
 			t.Errorf("received %s with a balance of %s by %d entries, want %s, %d and %d", paid.Received, s.balance(key),
@@ -335,7 +335,7 @@ func TestReplicasThatDieLoseNothing(t *testing.T) {
 		}
 	}
 	for _, key := range keys {
-		within(t, 60*time.Second, "nothing is stuck", func() bool { return len(both[0].stuck(key)) == 0 })
+		within(t, soon, "nothing is stuck", func() bool { return len(both[0].stuck(key)) == 0 })
 	}
 	both[1].verify()
 	t.Logf("%d kills, %d sessions", *kills, sessions)

@@ -315,18 +315,45 @@ func (s *service) session(key, id string) sessionData {
 	return d
 }
 
+// soon is long enough for whatever is not promised by a time.
+const soon = time.Minute
+
 // within waits until ok, at most so long.
 func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
-	// More and more slowly: what is asked may be a request, and those are limited.
+	// More and more slowly: what is asked may be a request, and those are limited
+	// to one a second.
 	wait := 20 * time.Millisecond
 	for deadline := time.Now().Add(limit); ; time.Sleep(wait) {
 		if ok() {
 			return
 		}
-		wait = min(wait*11/10, 200*time.Millisecond)
+		wait = min(wait*11/10, time.Second)
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: not within %v", what, limit)
 		}
+	}
+}
+
+// promised waits for what is promised by a time. Other tests use this machine too:
+// whoever is late has once more the time that twenty requests take which wait for
+// nothing.
+func (s *service) promised(limit time.Duration, what string, ok func() bool) {
+	s.t.Helper()
+	began, measured := time.Now(), false
+	deadline := began.Add(limit)
+	for wait := 20 * time.Millisecond; !ok(); time.Sleep(wait) {
+		wait = min(wait*11/10, 200*time.Millisecond)
+		if time.Now().Before(deadline) {
+			continue
+		}
+		if measured {
+			s.t.Fatalf("%s: not within %v, but not after %v either", what, limit, time.Since(began))
+		}
+		asked := time.Now()
+		for range 20 {
+			s.must(200, "GET", "/health", "", "")
+		}
+		deadline, measured = time.Now().Add(time.Since(asked)), true
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"agentproxy/test/fake/upstreamproxy"
 )
@@ -49,7 +48,7 @@ func TestTrafficOfGatewaysIsSoldAsOurs(t *testing.T) {
 		status := map[string]int{"sync": 201, "async": 202}[g.provisioning]
 		var d sessionData
 		m.must(status, "POST", "/sessions", key, dynamic("dyn_"+g.name, "1")).into(t, &d)
-		within(t, 20*time.Second, "activation", func() bool { d = m.session(key, d.SessionID); return d.Status == "active" })
+		within(t, soon, "activation", func() bool { d = m.session(key, d.SessionID); return d.Status == "active" })
 		ids = append(ids, d.SessionID)
 		if !strings.Contains(d.Proxy.FullURL, m.gateway) {
 			t.Errorf("the address of %s is %s, not the gateway's", g.name, d.Proxy.FullURL)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"agentproxy/test/fake/proxycheap"
 	"agentproxy/test/fake/seller"
@@ -48,7 +47,7 @@ func TestTheOperatorDecidesUnknownOrders(t *testing.T) {
 	m.must(202, "POST", "/sessions", key, static("sta_cheap", 1)).into(t, &made)
 	m.must(202, "POST", "/sessions", key, static("sta_lost", 1)).into(t, &not)
 	orders := map[any]string{}
-	within(t, 30*time.Second, "two unknown orders", func() bool {
+	within(t, soon, "two unknown orders", func() bool {
 		for _, o := range m.rows("orders", "list", "--status", "unknown") {
 			orders[o["session_id"]] = fmt.Sprint(o["order_id"])
 		}
@@ -72,7 +71,7 @@ func TestTheOperatorDecidesUnknownOrders(t *testing.T) {
 	if out, err := m.run("--json", "orders", "release", orders[not.SessionID]); err != nil || !strings.Contains(out, `"status": "refused"`) {
 		t.Errorf("release: %v\n%s", err, out)
 	}
-	within(t, 30*time.Second, "the adopted order is delivered", func() bool { return m.session(key, made.SessionID).Status == "active" })
+	within(t, soon, "the adopted order is delivered", func() bool { return m.session(key, made.SessionID).Status == "active" })
 	m.exitOf(m.session(key, made.SessionID).Proxy.FullURL)
 	if d := m.session(key, not.SessionID); d.Status != "failed" || d.Cost.Held != "0" {
 		t.Errorf("the released session is %+v", d)

@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"agentproxy/test/fake/proxyssx"
 	"agentproxy/test/fake/upstreamproxy"
@@ -51,7 +50,7 @@ func TestRefusalsOfUpstreamProxiesAreReadable(t *testing.T) {
 				t.Errorf("%s by %s: %d, %v; want %d", c.fault, by.name, status, err, by.status)
 			}
 			var e feedEvent
-			within(t, 5*time.Second, "the event of "+string(c.fault), func() bool {
+			within(t, soon, "the event of "+string(c.fault), func() bool {
 				list := m.events(key, by.SessionID)
 				if len(list) > seen {
 					e = list[0]
@@ -73,6 +72,6 @@ func TestRefusalsOfUpstreamProxiesAreReadable(t *testing.T) {
 	for _, id := range ids {
 		m.must(200, "POST", "/sessions/"+id+"/terminate", key, "")
 	}
-	within(t, 20*time.Second, "the keys are revoked", func() bool { return len(seller.Keys()) == 0 })
+	within(t, soon, "the keys are revoked", func() bool { return len(seller.Keys()) == 0 })
 	m.verify()
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"agentproxy/test/fake/proxyssx"
 )
@@ -22,7 +21,7 @@ func TestAHangupChangesWhatIsBoughtOfSellers(t *testing.T) {
 		if err := m.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		within(t, 20*time.Second, logged, func() bool { return strings.Contains(m.log.String(), logged) })
+		within(t, soon, logged, func() bool { return strings.Contains(m.log.String(), logged) })
 	}
 	works := func() {
 		t.Helper()
@@ -52,11 +51,11 @@ func TestAHangupChangesWhatIsBoughtOfSellers(t *testing.T) {
 	// A session of a product that is not sold any more goes on, and ends.
 	m.rewrite(head + traffic("sx", "dyn_sx_2", ""))
 	hangup("the products were reloaded")
-	within(t, 20*time.Second, "the product is gone", func() bool { return len(m.deliveries(key)) == 1 })
+	within(t, soon, "the product is gone", func() bool { return len(m.deliveries(key)) == 1 })
 	works()
 	m.must(200, "POST", "/sessions/"+d.SessionID+"/rotate", key, "")
 	m.must(200, "POST", "/sessions/"+d.SessionID+"/terminate", key, "")
-	within(t, 20*time.Second, "its key is revoked", func() bool { return len(seller.Keys()) == 1 })
+	within(t, soon, "its key is revoked", func() bool { return len(seller.Keys()) == 1 })
 	m.keepsSecret(key, []string{d.SessionID}, proxyssx.APIKey)
 	m.verify()
 }

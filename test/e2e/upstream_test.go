@@ -76,7 +76,7 @@ func (m *market) buy(key, body string) (d sessionData) {
 	}
 	m.heard.Write(r.body)
 	r.into(m.t, &d)
-	within(m.t, 30*time.Second, "activation of "+d.SessionID, func() bool {
+	within(m.t, soon, "activation of "+d.SessionID, func() bool {
 		d = m.session(key, d.SessionID)
 		return d.Status == "active"
 	})
@@ -148,7 +148,7 @@ func (m *market) carries(key string, d sessionData) (exits []string) {
 		exits, up, down = append(exits, from), up+u, down+n
 	}
 	var got sessionData
-	within(m.t, 10*time.Second, "the usage", func() bool {
+	within(m.t, soon, "the usage", func() bool {
 		got = m.session(key, d.SessionID)
 		return got.Usage.Connections == before.Connections+int64(len(paths)) && got.Usage.Traffic.UsedBytes-before.Traffic.UsedBytes >= up+down
 	})
@@ -193,7 +193,7 @@ func (m *market) stopsAtItsCap(key, product string) {
 	if n, err := io.Copy(io.Discard, c); n > limit || err != nil {
 		m.t.Errorf("%d bytes of %d were delivered, then %v", n, limit, err)
 	}
-	within(m.t, 10*time.Second, "the end of the used session", func() bool { return m.session(key, d.SessionID).Status == "expired" })
+	within(m.t, soon, "the end of the used session", func() bool { return m.session(key, d.SessionID).Status == "expired" })
 	if d = m.session(key, d.SessionID); d.Reason != "traffic_exhausted" || d.Usage.Traffic.UsedBytes != limit {
 		m.t.Errorf("it ended for %s with %d bytes used", d.Reason, d.Usage.Traffic.UsedBytes)
 	}
@@ -205,10 +205,10 @@ func (m *market) ends(key string, d sessionData) {
 	m.t.Helper()
 	c := passage(m.t, d.Proxy.SOCKS5URL, listenSilently(m.t))
 	m.must(200, "POST", "/sessions/"+d.SessionID+"/terminate", key, "")
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(soon))
 	if _, err := io.Copy(io.Discard, c); err != nil {
 		if e, ok := err.(net.Error); ok && e.Timeout() {
-			m.t.Error("the tunnel is open 5 s after the session ended")
+			m.t.Error("the tunnel stays open after the session ended")
 		}
 	}
 	u, _ := url.Parse(d.Proxy.HTTPURL)

@@ -99,6 +99,13 @@ func (r *receiver) use(secret string) {
 	r.secret = secret
 }
 
+// called is how often it was called.
+func (r *receiver) called() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.calls
+}
+
 // missing counts the events that were not taken.
 func (r *receiver) missing(ids map[string]bool) (n int) {
 	r.mu.Lock()
@@ -125,14 +132,23 @@ func (s *service) listener(name, url string) (key, secret string) {
 // later makes the retries that wait come true, while the service does not run.
 func (s *service) later() {
 	s.t.Helper()
-	db, err := sql.Open("sqlite3", filepath.Join(s.dir, "agentproxy.db"))
+	s.sqlRun(`UPDATE webhook_deliveries SET next_attempt_at = 1 WHERE status = 'pending'`)
+}
+
+// waits reports whether every delivery has arrived, or failed and waits.
+func (s *service) waits() bool {
+	s.t.Helper()
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(s.dir, "agentproxy.db")+"?_busy_timeout=10000")
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec(`UPDATE webhook_deliveries SET next_attempt_at = 1 WHERE status = 'pending'`); err != nil {
+	var due int
+	if err := db.QueryRow(`SELECT count(*) FROM webhook_deliveries WHERE status = 'pending' AND next_attempt_at <= ?`,
+		time.Now().UnixMicro()).Scan(&due); err != nil {
 		s.t.Fatal(err)
 	}
+	return due == 0
 }
 
 func TestKilledAtRandomMomentsEveryEventArrives(t *testing.T) {
@@ -174,7 +190,12 @@ func TestKilledAtRandomMomentsEveryEventArrives(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Duration(300+moments.IntN(900)) * time.Millisecond)
+		// The moment is a number of calls: a slow machine would be killed before it
+		// has made any.
+		moment := hook.called() + 1 + moments.IntN(2**hookEvents / *hookKills)
+		within(t, 5*soon, "calls to kill it in", func() bool {
+			return hook.called() >= moment || count() >= goal && s.waits()
+		})
 		s.kill()
 		cancel()
 		wg.Wait()
@@ -185,7 +206,7 @@ func TestKilledAtRandomMomentsEveryEventArrives(t *testing.T) {
 		}
 	}
 	t.Logf("%d events, %d calls", len(ids), hook.calls)
-	within(t, time.Minute, "every delivery is known to have arrived", func() bool {
+	within(t, soon, "every delivery is known to have arrived", func() bool {
 		var list struct{ Pagination struct{ Total int } }
 		s.must(200, "GET", "/account/webhook/deliveries?status=delivered", key, "").into(t, &list)
 		return list.Pagination.Total >= len(ids)
@@ -203,7 +224,7 @@ type deliveryData struct {
 // newest waits until the newest delivery was tried.
 func (s *service) newest(key string) (d deliveryData) {
 	s.t.Helper()
-	within(s.t, 30*time.Second, "an attempt", func() bool {
+	within(s.t, soon, "an attempt", func() bool {
 		var list struct{ Items []deliveryData }
 		s.must(200, "GET", "/account/webhook/deliveries?page_size=1", key, "").into(s.t, &list)
 		if len(list.Items) > 0 {
@@ -244,7 +265,7 @@ func TestEventsArrive(t *testing.T) {
 	for i, valid := range []string{secret, rotated.WebhookSecret} {
 		hook.use(valid)
 		s.must(200, "POST", "/sessions/"+d.SessionID+"/rotate", key, "")
-		within(t, 30*time.Second, "the rotation", func() bool {
+		within(t, soon, "the rotation", func() bool {
 			hook.mu.Lock()
 			defer hook.mu.Unlock()
 			return hook.types["session.rotated"] > i
@@ -253,7 +274,7 @@ func TestEventsArrive(t *testing.T) {
 	s.must(200, "POST", "/sessions/"+d.SessionID+"/terminate", key, "")
 	s.must(200, "POST", "/account/rotate-secret", key, "")
 	for _, of := range []string{"session.active", "balance.low", "session.rotated", "session.terminated", "account.secret_rotated"} {
-		within(t, 30*time.Second, of, func() bool {
+		within(t, soon, of, func() bool {
 			hook.mu.Lock()
 			defer hook.mu.Unlock()
 			return hook.types[of] > 0
