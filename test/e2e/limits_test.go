@@ -68,7 +68,7 @@ func TestWithoutItsServerLimitsHoldAlone(t *testing.T) {
 	s := serve(t, append(onPostgres(server.Database(t)), "AGENTPROXY_RATE_LIMIT_PER_MINUTE=20")...)
 	key, _ := s.register("patient")
 	s.must(200, "GET", "/products", key, "")
-	if err := server.Stop("fast"); err != nil {
+	if err := server.Stop("immediate"); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
