@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -100,7 +101,7 @@ func (u *Sessions) check(ctx context.Context, s session.Session, o supply.Order)
 	if err != nil && !gone {
 		return u.later(ctx, o, supply.ReasonOf(err))
 	}
-	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+	err = u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
 		switch {
 		case s.Status != session.Active:
 			return nil
@@ -120,6 +121,10 @@ func (u *Sessions) check(ctx context.Context, s session.Session, o supply.Order)
 		}
 		return u.refresh(ctx, b, s, o, d, g.Direct)
 	})
+	if errors.Is(err, ports.ErrDuplicate) { // the one who has it may have to lose it first
+		return u.later(ctx, o, "another session has an address of it")
+	}
+	return err
 }
 
 // refresh takes over what a provider changed of a live order: new credentials, a
