@@ -241,6 +241,32 @@ func TestTheSessionEndsWhileItIsBought(t *testing.T) {
 	}
 }
 
+// Who decides an order that somebody else has decided otherwise meanwhile is told.
+func TestTheSecondDecisionIsRefused(t *testing.T) {
+	for _, adopted := range []bool{true, false} {
+		w := newWorld(t)
+		agent := w.register()
+		w.seller.Next(fake.Provision, fake.LoseAnswer())
+		v := w.buy(agent, remoteStatic)
+		o := w.order(v.ID)
+		adopt := func() error {
+			_, err := w.sessions.AdoptOrder(t.Context(), o.ID, w.seller.Of(v.ID)[0].Delivery.Ref)
+			return err
+		}
+		release := func() error {
+			_, err := w.sessions.ReleaseOrder(t.Context(), o.ID)
+			return err
+		}
+		first, second, want := release, adopt, session.Failed
+		if adopted {
+			first, second, want = adopt, release, session.Active
+		}
+		w.store.before = func() { ok(t, first()) }
+		refused(t, second(), supply.ErrDecided)
+		same(t, "the session", w.read(agent, v.ID).Status, want)
+	}
+}
+
 // A renewal whose session ends takes nothing, whatever becomes of it, and the
 // budget of the day is free again.
 func TestTheSessionEndsWhileItIsRenewed(t *testing.T) {
