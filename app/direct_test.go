@@ -175,3 +175,44 @@ func TestASessionOfALocalProviderThatIsGone(t *testing.T) {
 		t.Errorf("its address is %v", v.Direct)
 	}
 }
+
+// oneProxy is a seller that speaks one protocol, whatever it is asked for, or has
+// no word for the other one.
+type oneProxy struct {
+	*fake.Provider
+	speaks session.Protocol
+	other  error
+}
+
+func (p *oneProxy) Endpoint(a supply.Access, t supply.Target) (supply.Endpoint, error) {
+	if t.Protocol != p.speaks && p.other != nil {
+		return supply.Endpoint{}, p.other
+	}
+	t.Protocol = p.speaks
+	return p.Provider.Endpoint(a, t)
+}
+
+// An agent is told of no proxy that the provider does not have.
+func TestTheProxiesOfADirectSession(t *testing.T) {
+	p := &oneProxy{Provider: fake.NewProvider("one")}
+	p.Can(func(c *supply.Capabilities) { c.Chained, c.Direct = true, true })
+	product := bothOf("dyn_one", session.Dynamic, supply.Source{Provider: "one"})
+	product.Direct = true
+	w := open(t, setup{more: []ports.Provider{p}, sell: []catalog.Product{product}})
+	agent := w.rich(10)
+	p.speaks = session.HTTP
+	v := w.buy(agent, "dyn_one")
+	for _, speaks := range []session.Protocol{session.HTTP, session.SOCKS5} {
+		p.speaks = speaks
+		d := w.read(agent, v.ID).Direct
+		if len(d) != 1 || (d[0].HTTP.Host != "") != (speaks == session.HTTP) || (d[0].SOCKS5.Host != "") != (speaks == session.SOCKS5) {
+			t.Errorf("of one that speaks %s: %v", speaks, d)
+		}
+	}
+	p.other = supply.Refuse(supply.Invalid, "")
+	for _, p.speaks = range []session.Protocol{session.HTTP, session.SOCKS5} {
+		if d := w.read(agent, v.ID).Direct; d == nil || len(d) != 0 {
+			t.Errorf("of one that cannot tell the other than %s: %v", p.speaks, d)
+		}
+	}
+}

@@ -29,7 +29,7 @@ func (u *Sessions) await(ctx context.Context, s session.Session, o supply.Order)
 		return u.later(ctx, o, supply.ReasonOf(err))
 	}
 	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
-		if !o.ClosedAt.IsZero() || s.Status == session.Active {
+		if s.Status == session.Active {
 			return nil // of an active session somebody else has taken it meanwhile, and it is checked from now on
 		}
 		if o = o.Take(d, b.now); d.State == supply.Pending && b.now.Sub(o.SentAt) >= supply.FreezeAfter && o.FrozenAt.IsZero() {
@@ -102,12 +102,12 @@ func (u *Sessions) check(ctx context.Context, s session.Session, o supply.Order)
 		return u.later(ctx, o, supply.ReasonOf(err))
 	}
 	err = u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+		if gone && o.LostAt.IsZero() {
+			o.LostAt = b.now
+		}
 		switch {
 		case s.Status != session.Active:
 			return nil
-		case gone && o.LostAt.IsZero():
-			o.LostAt, o.NextAt = b.now, b.now.Add(supply.LostAfter)
-			return b.tx.Orders().Put(ctx, o)
 		case gone && b.now.Sub(o.LostAt) < supply.LostAfter:
 			o.NextAt = o.LostAt.Add(supply.LostAfter)
 			return b.tx.Orders().Put(ctx, o)

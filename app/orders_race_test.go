@@ -82,6 +82,28 @@ func TestARefusalBeforeTheCallDoesNotCountAfterIt(t *testing.T) {
 	}
 }
 
+// Two processes have asked for the price of one order: one of them buys.
+func TestWhoeverComesSecondDoesNotSendTheOrder(t *testing.T) {
+	w := newWorld(t)
+	agent := w.register()
+	reached, on := w.paused(fake.Quote, fake.Step{})
+	slow := make(chan error, 1)
+	go func() { _, err := w.create(agent, remoteStatic); slow <- err }()
+	reached()
+	id := w.texts(`SELECT id FROM sessions`)[0]
+	buying, answer := w.paused(fake.Provision, fake.Step{})
+	fast := make(chan error, 1)
+	go func() { fast <- w.sessions.Provision(context.Background(), id) }()
+	buying()
+	on()
+	ok(t, <-slow)
+	answer()
+	ok(t, <-fast)
+	same(t, "sent", w.seller.Calls(fake.Provision), 1)
+	same(t, "the session", w.read(agent, id).Status, session.Active)
+	w.reconciled()
+}
+
 // Of the job, the pass and the request that drive one session one buys.
 func TestManyDriveOneSession(t *testing.T) {
 	for name, labelled := range map[string]bool{"labelled": true, "nameless": false} {
