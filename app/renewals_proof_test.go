@@ -124,6 +124,16 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 		p.SetSlow(0)
 		held(w, v, 0)
 	})
+	t.Run("nobody can say what money is left", func(t *testing.T) {
+		w, p, v, renew := tellerWorld(t)
+		p.Next(fake.Extend, fake.LoseRequest())
+		_, err := renew()
+		ok(t, err)
+		p.broken = supply.Refuse(supply.Temporary, "")
+		held(w, v, dollars("1"))
+		p.broken = nil
+		held(w, v, 0)
+	})
 	t.Run("the balance is not told any more", func(t *testing.T) {
 		w, p, v, renew := tellerWorld(t)
 		p.funds = supply.Funds{Amount: domain.Dollar, Known: true}
