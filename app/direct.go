@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -50,13 +51,10 @@ func (u *Sessions) withDirect(ctx context.Context, v *SessionView) error {
 		return nil
 	}
 	byHTTP, err := endpoints(p, v.Session, g, session.HTTP)
-	if err != nil {
+	bySOCKS, err2 := endpoints(p, v.Session, g, session.SOCKS5)
+	if err := cmp.Or(err, err2); err != nil {
 		u.log.Warn("a direct session has no address", "session_id", v.ID, "provider", v.Provider, "err", err)
 		return nil
-	}
-	bySOCKS, err := endpoints(p, v.Session, g, session.SOCKS5)
-	if err != nil {
-		return err
 	}
 	v.Direct = make([]DirectProxy, len(byHTTP))
 	for i := range byHTTP {
@@ -81,7 +79,7 @@ func (u *Sessions) pollUsage(ctx context.Context, p ports.Provider, s session.Se
 	defer cancel()
 	used, err := d.Usage(bounded, o.Ref)
 	u.count(p, "usage", err)
-	if err != nil || used.Gone {
+	if err != nil {
 		return err
 	}
 	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {

@@ -59,9 +59,6 @@ func (u *Sessions) seal(o supply.Order, d supply.Delivery, direct bool) ([]byte,
 }
 
 func (u *Sessions) unseal(o supply.Order) (g goods, err error) {
-	if len(o.Goods) == 0 {
-		return g, nil
-	}
 	plain, err := u.secrets.Open(o.Goods, "order/"+o.ID)
 	if err == nil {
 		err = json.Unmarshal(plain, &g)
@@ -157,7 +154,7 @@ func (u *Sessions) driveOnce(ctx context.Context, id string) (more bool, err err
 	if err != nil {
 		return false, err
 	}
-	if len(orders) == 0 && s.Status == session.Creating {
+	if len(orders) == 0 {
 		return false, u.deliverLocal(ctx, s)
 	}
 	now := u.clock.Now()
@@ -185,7 +182,7 @@ func (u *Sessions) step(s session.Session, o supply.Order, now time.Time) func(c
 		}
 	case o.Status == supply.Unknown && due:
 		return u.ask
-	case o.Status != supply.Confirmed || !o.ClosedAt.IsZero() || !due:
+	case o.Status != supply.Confirmed || !due:
 		return nil
 	case s.Status.Over():
 		return u.closeOrder

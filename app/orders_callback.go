@@ -17,9 +17,9 @@ var ErrNoCallback = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND", Mess
 // Callback takes a provider's call that an order has changed. It is only a hint:
 // the orders that it may be about are read again, soon.
 func (u *Sessions) Callback(ctx context.Context, provider string, header http.Header, body []byte) error {
-	p, ok := u.catalog.provider(provider)
-	calls, ok2 := p.(ports.Callbacks)
-	if !ok || !ok2 {
+	p, _ := u.catalog.provider(provider)
+	calls, ok := p.(ports.Callbacks)
+	if !ok {
 		return ErrNoCallback
 	}
 	refs, err := calls.Callback(header, body, u.clock.Now())
@@ -43,10 +43,9 @@ func (u *Sessions) Callback(ctx context.Context, provider string, header http.He
 	return nil
 }
 
-// hurry lets an order be read before its time. What is planned or sent has a
-// time that is not the seller's to change.
+// hurry lets an order be read before its time.
 func hurry(ctx context.Context, b books, _ session.Session, o supply.Order) error {
-	if !o.NextAt.After(b.now) || o.Status == supply.Sent || o.Status == supply.Planned {
+	if !o.NextAt.After(b.now) {
 		return nil
 	}
 	o.NextAt = b.now

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -28,10 +29,9 @@ func (u *Sessions) await(ctx context.Context, s session.Session, o supply.Order)
 		return u.later(ctx, o, supply.ReasonOf(err))
 	}
 	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
-		if o.Status != supply.Confirmed || !o.ClosedAt.IsZero() || s.Status == session.Active {
+		if s.Status == session.Active {
 			return nil // of an active session somebody else has taken it meanwhile, and it is checked from now on
 		}
-		o.NextAt = time.Time{}
 		if o = o.Take(d, b.now); d.State == supply.Pending && b.now.Sub(o.SentAt) >= supply.FreezeAfter && o.FrozenAt.IsZero() {
 			o.FrozenAt = b.now
 			u.log.Error("an upstream order is not delivered for a day", "order_id", o.ID, "session_id", o.SessionID, "provider", o.Provider)
@@ -43,13 +43,10 @@ func (u *Sessions) await(ctx context.Context, s session.Session, o supply.Order)
 // later puts an order off.
 func (u *Sessions) later(ctx context.Context, o supply.Order, reason string) error {
 	return u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, o supply.Order) error {
-		if o.Status != supply.Confirmed || !o.ClosedAt.IsZero() {
+		if !o.ClosedAt.IsZero() {
 			return nil // somebody else was not put off
 		}
-		if reason != "" {
-			o.Reason = reason
-		}
-		o.NextAt = b.now.Add(supply.Patience(b.now.Sub(o.DecidedAt)))
+		o.Reason, o.NextAt = reason, b.now.Add(supply.Patience(b.now.Sub(o.DecidedAt)))
 		return b.tx.Orders().Put(ctx, o)
 	})
 }
@@ -104,13 +101,13 @@ func (u *Sessions) check(ctx context.Context, s session.Session, o supply.Order)
 	if err != nil && !gone {
 		return u.later(ctx, o, supply.ReasonOf(err))
 	}
-	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+	err = u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+		if gone && o.LostAt.IsZero() {
+			o.LostAt = b.now
+		}
 		switch {
-		case o.Status != supply.Confirmed || !o.ClosedAt.IsZero() || s.Status != session.Active:
+		case s.Status != session.Active:
 			return nil
-		case gone && o.LostAt.IsZero():
-			o.LostAt, o.NextAt = b.now, b.now.Add(supply.LostAfter)
-			return b.tx.Orders().Put(ctx, o)
 		case gone && b.now.Sub(o.LostAt) < supply.LostAfter:
 			o.NextAt = o.LostAt.Add(supply.LostAfter)
 			return b.tx.Orders().Put(ctx, o)
@@ -124,6 +121,10 @@ func (u *Sessions) check(ctx context.Context, s session.Session, o supply.Order)
 		}
 		return u.refresh(ctx, b, s, o, d, g.Direct)
 	})
+	if errors.Is(err, ports.ErrDuplicate) { // the one who has it may have to lose it first
+		return u.later(ctx, o, "another session has an address of it")
+	}
+	return err
 }
 
 // refresh takes over what a provider changed of a live order: new credentials, a

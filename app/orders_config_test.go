@@ -1,13 +1,11 @@
 package app_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"agentproxy/adapters/upstream"
 	"agentproxy/app"
-	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
 	"agentproxy/domain/supply"
@@ -181,62 +179,4 @@ func TestAProductThatIsNotSoldAnyMore(t *testing.T) {
 		w.clock.Advance(2 * time.Hour)
 		w.reconciled()
 	})
-}
-
-// Whether a session goes through the gateway is decided when it is delivered. No
-// change of the catalogue changes it.
-func TestDirectStaysDirect(t *testing.T) {
-	seller := fake.NewProvider("direct")
-	seller.Can(func(c *supply.Capabilities) { c.Chained, c.Direct = true, true })
-	sells := func(direct bool) []catalog.Product {
-		p := bothOf("dyn_straight", session.Dynamic, supply.Source{Provider: "direct"})
-		p.Direct = direct
-		return []catalog.Product{p}
-	}
-	w := open(t, setup{more: []ports.Provider{seller}, sell: sells(true)})
-	agent := w.rich(100)
-	straight := w.buy(agent, "dyn_straight")
-	ok(t, w.catalog.Replace(sells(false)))
-	through := w.buy(agent, "dyn_straight")
-	check := func(when string) {
-		t.Helper()
-		if v := w.read(agent, straight.ID); len(v.Direct) != 1 || v.Direct[0] != straight.Direct[0] {
-			t.Errorf("%s: the address of the direct one is %v", when, v.Direct)
-		}
-		if v := w.read(agent, through.ID); v.Direct != nil {
-			t.Errorf("%s: the address of the other one is %v", when, v.Direct)
-		}
-		_, err := w.traffic.Route(t.Context(), straight.ID)
-		refused(t, err, session.ErrNotFound)
-		if r, err := w.traffic.Route(t.Context(), through.ID); err != nil || len(r.Hops) != 1 {
-			t.Errorf("%s: the route of the other one is %v, %v", when, r, err)
-		}
-	}
-	check("direct at first, and not any more")
-	ok(t, w.catalog.Replace(sells(true)))
-	check("direct again")
-	ok(t, w.catalog.Replace(w.embedded.Products()))
-	check("not sold any more")
-	w.clock.Advance(time.Minute)
-	seller.Change(straight.ID, func(p *fake.Purchase) { p.Used = straight.Bytes / 2 })
-	seller.Change(through.ID, func(p *fake.Purchase) { p.Used = through.Bytes / 2 })
-	ok(t, w.work())
-	w.clock.Advance(2 * time.Hour)
-	ok(t, w.work())
-	check("read again at the seller")
-	same(t, "used of the direct one", w.read(agent, straight.ID).Usage.Used(), straight.Bytes/2)
-	same(t, "used of the other one", w.read(agent, through.ID).Usage.Used(), 0)
-
-	w.onlyWith(nil)
-	v := w.read(agent, straight.ID)
-	if v.Direct == nil || len(v.Direct) != 0 {
-		t.Errorf("without its provider its address is %v", v.Direct)
-	}
-	if _, err := w.traffic.Route(t.Context(), straight.ID); err == nil {
-		t.Error("without its provider the gateway has a route to it")
-	}
-	list, err := w.sessions.List(context.Background(), app.ListSessions{AgentID: agent, Page: domain.Page{Number: 1, Size: 20}})
-	if err != nil || len(list.Items) != 2 {
-		t.Errorf("the list has %d, %v", len(list.Items), err)
-	}
 }

@@ -123,6 +123,27 @@ func TestADeliveryThatCannotBeUsed(t *testing.T) {
 	same(t, "the balance", w.balance(agent), dollars("9"))
 }
 
+// An address that another session has is not taken over; the seller is asked
+// again when some time has passed, and not in every pass.
+func TestAnAddressOfAnotherSessionIsNotTakenOver(t *testing.T) {
+	w := newWorld(t)
+	agent := w.register()
+	own, v := w.buy(agent, remoteStatic), w.buy(agent, remoteStatic)
+	taken := w.seller.Of(own.ID)[0].Delivery.IPs
+	w.seller.Change(v.ID, func(p *fake.Purchase) { p.Delivery.IPs = taken })
+	w.clock.Advance(time.Hour)
+	reads := w.seller.Calls(fake.Read)
+	for range 3 {
+		ok(t, w.work())
+		w.clock.Advance(time.Second)
+	}
+	same(t, "asked about both", w.seller.Calls(fake.Read), reads+2)
+	same(t, "its address", w.read(agent, v.ID).Exits[0], v.Exits[0])
+	w.seller.Change(own.ID, func(p *fake.Purchase) { p.Delivery.IPs = []supply.IP{{Addr: fake.StaticExit(200)}} })
+	w.pass(75)
+	same(t, "when the other one has lost it", w.read(agent, v.ID).Exits[0].IP, taken[0].Addr)
+}
+
 // Of sellers whose orders cannot be told apart an order waits for one like it,
 // but not for the operator's word.
 func TestAnOrderDoesNotWaitForEver(t *testing.T) {

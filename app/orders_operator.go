@@ -49,7 +49,7 @@ func (u *Sessions) AdoptOrder(ctx context.Context, id, ref string) (supply.Order
 	if err == nil {
 		err = u.drive(ctx, o.SessionID)
 	}
-	return u.orderNow(ctx, id, err)
+	return u.orderNow(ctx, id, supply.Confirmed, err)
 }
 
 // ReleaseOrder is the operator's word that a provider did not make an unknown
@@ -60,7 +60,7 @@ func (u *Sessions) ReleaseOrder(ctx context.Context, id string) (supply.Order, e
 	if err != nil {
 		return o, err
 	}
-	return u.orderNow(ctx, id, u.refuse(ctx, o, supply.Temporary, "released by the operator"))
+	return u.orderNow(ctx, id, supply.Refused, u.refuse(ctx, o, supply.Temporary, "released by the operator"))
 }
 
 // undecided is an order that the operator may decide.
@@ -78,7 +78,9 @@ func (u *Sessions) undecided(ctx context.Context, id string) (o supply.Order, er
 	return o, nil
 }
 
-func (u *Sessions) orderNow(ctx context.Context, id string, failed error) (o supply.Order, err error) {
+// orderNow is the order as the operator wanted it. Somebody else may have decided
+// it otherwise meanwhile.
+func (u *Sessions) orderNow(ctx context.Context, id string, want supply.Status, failed error) (o supply.Order, err error) {
 	if failed != nil {
 		return o, failed
 	}
@@ -86,6 +88,9 @@ func (u *Sessions) orderNow(ctx context.Context, id string, failed error) (o sup
 		o, err = tx.Orders().Get(ctx, id)
 		return err
 	})
+	if err == nil && o.Status != want {
+		err = supply.ErrDecided.Msgf("meanwhile the order is %s", o.Status)
+	}
 	return o, err
 }
 

@@ -126,13 +126,6 @@ func (u *Sessions) taken(ctx context.Context, b books, s session.Session, o supp
 		o = o.Take(d, b.now)
 	}
 	direct := u.sellsDirect(s)
-	if s.Status != session.Creating {
-		g, err := u.unseal(o)
-		if err != nil {
-			return err
-		}
-		direct = g.Direct
-	}
 	if o.Goods, err = u.seal(o, d, direct); err != nil {
 		return err
 	}
@@ -142,9 +135,7 @@ func (u *Sessions) taken(ctx context.Context, b books, s session.Session, o supp
 	case d.State == supply.Gone:
 		o.ClosedAt, o.NextAt, o.Reason = b.now, time.Time{}, "the provider took it back"
 		err = u.failIn(ctx, b, s, ports.ErrProvider)
-	case d.State == supply.Live && s.Status == session.Active:
-		o.NextAt = b.now.Add(checkAfter(direct)) // it was pending once more
-	case d.State == supply.Live && s.Status == session.Creating:
+	case d.State == supply.Live:
 		o.NextAt = b.now.Add(checkAfter(direct))
 		var active session.Session
 		if active, err = u.activate(ctx, b, s, exitsOf(s, d)); refusedHere(err) {

@@ -82,6 +82,28 @@ func TestARefusalBeforeTheCallDoesNotCountAfterIt(t *testing.T) {
 	}
 }
 
+// Two processes have asked for the price of one order: one of them buys.
+func TestWhoeverComesSecondDoesNotSendTheOrder(t *testing.T) {
+	w := newWorld(t)
+	agent := w.register()
+	reached, on := w.paused(fake.Quote, fake.Step{})
+	slow := make(chan error, 1)
+	go func() { _, err := w.create(agent, remoteStatic); slow <- err }()
+	reached()
+	id := w.texts(`SELECT id FROM sessions`)[0]
+	buying, answer := w.paused(fake.Provision, fake.Step{})
+	fast := make(chan error, 1)
+	go func() { fast <- w.sessions.Provision(context.Background(), id) }()
+	buying()
+	on()
+	ok(t, <-slow)
+	answer()
+	ok(t, <-fast)
+	same(t, "sent", w.seller.Calls(fake.Provision), 1)
+	same(t, "the session", w.read(agent, id).Status, session.Active)
+	w.reconciled()
+}
+
 // Of the job, the pass and the request that drive one session one buys.
 func TestManyDriveOneSession(t *testing.T) {
 	for name, labelled := range map[string]bool{"labelled": true, "nameless": false} {
@@ -238,6 +260,32 @@ func TestTheSessionEndsWhileItIsBought(t *testing.T) {
 			same(t, "the session", w.read(agent, id).Status, session.Terminated)
 			same(t, "the balance", w.balance(agent), dollars("10"))
 		})
+	}
+}
+
+// Who decides an order that somebody else has decided otherwise meanwhile is told.
+func TestTheSecondDecisionIsRefused(t *testing.T) {
+	for _, adopted := range []bool{true, false} {
+		w := newWorld(t)
+		agent := w.register()
+		w.seller.Next(fake.Provision, fake.LoseAnswer())
+		v := w.buy(agent, remoteStatic)
+		o := w.order(v.ID)
+		adopt := func() error {
+			_, err := w.sessions.AdoptOrder(t.Context(), o.ID, w.seller.Of(v.ID)[0].Delivery.Ref)
+			return err
+		}
+		release := func() error {
+			_, err := w.sessions.ReleaseOrder(t.Context(), o.ID)
+			return err
+		}
+		first, second, want := release, adopt, session.Failed
+		if adopted {
+			first, second, want = adopt, release, session.Active
+		}
+		w.store.before = func() { ok(t, first()) }
+		refused(t, second(), supply.ErrDecided)
+		same(t, "the session", w.read(agent, v.ID).Status, want)
 	}
 }
 

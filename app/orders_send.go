@@ -23,12 +23,9 @@ var errNoTurn = supply.Refuse(supply.RateLimited, "an order like it is undecided
 
 // send places a planned order: what may be read is read first, then the order is
 // marked as sent, and then there is one call that may spend money.
-func (u *Sessions) send(ctx context.Context, s session.Session, o supply.Order) error {
+func (u *Sessions) send(ctx context.Context, _ session.Session, o supply.Order) error {
 	if o.Kind == supply.Renewal {
-		return u.sendRenewal(ctx, s, o)
-	}
-	if s.Status != session.Creating {
-		return u.refuse(ctx, o, supply.Temporary, "the session ended first")
+		return u.sendRenewal(ctx, o)
 	}
 	p, ok := u.catalog.provider(o.Provider)
 	if !ok {
@@ -112,10 +109,10 @@ func (u *Sessions) fundsBefore(ctx context.Context, p ports.Provider) (supply.Fu
 // in the provider's list has one possible cause. Who waits for too long is refused.
 func (u *Sessions) markSent(ctx context.Context, p ports.Provider, o supply.Order, before supply.Snapshot, cost domain.Money) (supply.Order, error) {
 	planned, labelled := o, p.Capabilities().Labels(o.Intent.Type)
-	err := u.mark(ctx, o, func(ctx context.Context, b books, s session.Session, cur supply.Order) error {
+	err := u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, cur supply.Order) error {
 		o = planned
-		if cur.Status != supply.Planned || cur.Kind == supply.Purchase && s.Status != session.Creating {
-			return nil // the next step sees why
+		if cur.Status != supply.Planned {
+			return nil // somebody else has sent it, or the session has ended
 		}
 		if !labelled {
 			like, err := rivals(ctx, b.tx, cur)

@@ -2,10 +2,7 @@ package app_test
 
 import (
 	"context"
-	"errors"
-	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -364,116 +361,4 @@ func TestLostSessions(t *testing.T) {
 		ok(t, w.work())
 		same(t, "its address", w.read(agent, kept.ID).Exits[0].IP, fake.StaticExit(200))
 	})
-}
-
-// The gateway is given the upstream's proxy, and the agent never.
-func TestHops(t *testing.T) {
-	w := newWorld(t)
-	w.seller.Can(func(c *supply.Capabilities) { c.Chained = true })
-	agent := w.rich(100)
-	moving, fixed := w.buy(agent, remote), w.buy(agent, remoteStatic)
-	if moving.Exits[0].IP.IsValid() {
-		t.Errorf("the exit of an upstream is %s", moving.Exits[0].IP)
-	}
-	route := func(id string) supply.Endpoint {
-		t.Helper()
-		r, err := w.traffic.Route(t.Context(), id)
-		ok(t, err)
-		if len(r.Hops) != 1 || len(r.Exits) != 1 {
-			t.Fatalf("the route has %d hops and %d exits", len(r.Hops), len(r.Exits))
-		}
-		return r.Hops[0]
-	}
-	first := route(moving.ID)
-	if first.Host != "remote.test" || first.Password != w.seller.Of(moving.ID)[0].Delivery.Access.Password || !strings.HasSuffix(first.User, supply.Token(moving.ID, 0)) {
-		t.Errorf("the hop is %s %s", first.Host, first.User)
-	}
-	d, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: moving.ID})
-	ok(t, err)
-	second := route(moving.ID)
-	if d.View.Rotation.Count != 1 || second == first || second.Host != first.Host {
-		t.Errorf("rotated, the hop is %s %s", second.Host, second.User)
-	}
-	ip := w.seller.Of(fixed.ID)[0].Delivery.IPs[0]
-	if hop := route(fixed.ID); hop.Host != ip.Host || hop.Port != ip.HTTPPort || hop.User != ip.User || hop.Trusted {
-		t.Errorf("the hop of an address is %s", hop.Host)
-	}
-	for _, o := range w.texts(`SELECT CAST(goods AS TEXT) FROM upstream_orders`) {
-		if strings.Contains(o, "pass") {
-			t.Error("a credential is stored as it is")
-		}
-	}
-}
-
-// A direct session has the upstream's own address, and pays what the upstream
-// counts.
-func TestDirectSessions(t *testing.T) {
-	seller := fake.NewProvider("direct")
-	seller.Can(func(c *supply.Capabilities) { c.Chained, c.Direct = true, true })
-	p := bothOf("dyn_straight", session.Dynamic, supply.Source{Provider: "direct"})
-	p.Direct = true
-	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{p}})
-	agent := w.rich(100)
-	v := w.buy(agent, "dyn_straight")
-	read := w.read(agent, v.ID)
-	if len(v.Direct) != 1 || v.Direct[0] != read.Direct[0] || v.Direct[0].HTTP.Host != "direct.test" || v.Direct[0].SOCKS5.Protocol != session.SOCKS5 {
-		t.Fatalf("its address is %v", v.Direct)
-	}
-	if _, err := w.traffic.Route(t.Context(), v.ID); !errors.Is(err, session.ErrNotFound) {
-		t.Errorf("the gateway is told of it: %v", err)
-	}
-	used := func(bytes int64) app.SessionView {
-		seller.Change(v.ID, func(p *fake.Purchase) { p.Used = bytes })
-		w.clock.Advance(time.Minute)
-		ok(t, w.work())
-		return w.read(agent, v.ID)
-	}
-	half := used(v.Bytes / 2)
-	same(t, "used", half.Usage.Used(), v.Bytes/2)
-	same(t, "charged", half.Cost.Charged, dollars("0.25"))
-	same(t, "said less once", used(v.Bytes/4).Usage.Used(), v.Bytes/2)
-	over := used(v.Bytes + 1000)
-	if over.Status != session.Expired || over.Reason != session.TrafficExhausted || over.Cost.Charged != dollars("0.5") || over.Cost.Held != 0 {
-		t.Errorf("used up, it is %s, %+v", over.Status, over.Cost)
-	}
-	ok(t, w.work())
-	same(t, "given up at the seller", len(seller.Live()), 0)
-}
-
-// caller is a seller that calls back.
-type caller struct {
-	*fake.Provider
-	refs []string
-	err  error
-}
-
-func (c *caller) Callback(http.Header, []byte, time.Time) ([]string, error) { return c.refs, c.err }
-
-// A provider's call lets its orders be read before their time, and nothing else.
-func TestCallbacks(t *testing.T) {
-	seller := &caller{Provider: fake.NewProvider("calls")}
-	seller.SetSlow(1)
-	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{bothOf("sta_called", session.Static, supply.Source{Provider: "calls"})}})
-	agent := w.rich(100)
-	call := func(name string) error { return w.sessions.Callback(t.Context(), name, http.Header{}, nil) }
-	for _, refs := range [][]string{nil, {"ref2", "unknown"}} {
-		v := w.buy(agent, "sta_called")
-		same(t, "before", v.Status, session.Creating)
-		ok(t, w.work())
-		same(t, "too early", w.read(agent, v.ID).Status, session.Creating)
-		seller.refs = refs
-		ok(t, call("calls"))
-		ok(t, w.work())
-		same(t, "sta_called", w.read(agent, v.ID).Status, session.Active)
-	}
-	v := w.buy(agent, "sta_called")
-	seller.err = domain.ErrInvalid
-	refused(t, call("calls"), domain.ErrInvalid)
-	ok(t, w.work())
-	same(t, "a forged call", w.read(agent, v.ID).Status, session.Creating)
-	for _, name := range []string{"remote", "embedded", "nobody"} {
-		if err := call(name); err == nil || err.(*domain.Error).Code != "NOT_FOUND" {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 }

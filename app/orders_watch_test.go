@@ -80,49 +80,6 @@ func TestALiveOrderIsKeptUpToDate(t *testing.T) {
 	})
 }
 
-// A call that names an order hurries that one alone, and none that needs no look.
-func TestACallbackHurriesWhatItNames(t *testing.T) {
-	seller := &caller{Provider: fake.NewProvider("calls")}
-	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{bothOf("sta_called", session.Static, supply.Source{Provider: "calls"})}})
-	seller.SetClock(w.clock.Now)
-	agent := w.rich(100)
-	call := func(refs ...string) {
-		t.Helper()
-		seller.refs = refs
-		ok(t, w.sessions.Callback(t.Context(), "calls", nil, nil))
-		ok(t, w.work())
-	}
-	live, ended := w.buy(agent, "sta_called"), w.buy(agent, "sta_called")
-	_, err := w.sessions.Terminate(t.Context(), agent, ended.ID)
-	ok(t, err)
-	same(t, "jobs that give it up", len(w.pending()), 1)
-	ok(t, w.work())
-	w.clock.Advance(time.Minute)
-	reads := seller.Calls(fake.Read)
-	call()
-	same(t, "a live one is read for a call without a name", seller.Calls(fake.Read), reads)
-	call("ref2")
-	if o := w.order(ended.ID); !o.NextAt.IsZero() {
-		t.Errorf("one that is given up is due at %s", o.NextAt)
-	}
-	seller.SetSlow(1)
-	one, other := w.buy(agent, "sta_called"), w.buy(agent, "sta_called")
-	call("ref3")
-	same(t, "the one that is named", w.read(agent, one.ID).Status, session.Active)
-	same(t, "the other one", w.read(agent, other.ID).Status, session.Creating)
-	t.Run("what is gone for a moment is not lost by being asked again", func(t *testing.T) {
-		seller.Change(live.ID, func(p *fake.Purchase) { p.Gone = true })
-		for range 3 {
-			call("ref1")
-			w.clock.Advance(30 * time.Second)
-		}
-		same(t, "the session", w.read(agent, live.ID).Status, session.Active)
-		w.clock.Advance(supply.LostAfter)
-		ok(t, w.work())
-		same(t, "later", w.read(agent, live.ID).Reason, session.ProviderLost)
-	})
-}
-
 // Traffic of one country cannot be told from another's in a list: it takes turns.
 func TestTrafficTakesTurnsWhateverItsCountry(t *testing.T) {
 	w := newWorld(t)

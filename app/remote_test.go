@@ -42,6 +42,9 @@ func (w *world) reconciled() {
 	if creating := w.texts(`SELECT id FROM upstream_orders WHERE status IN ('planned', 'sent', 'unknown')`); len(creating) > 0 {
 		w.t.Errorf("orders without an outcome: %v", creating)
 	}
+	if due := w.texts(`SELECT id FROM upstream_orders WHERE closed_at > 0 AND next_at > 0`); len(due) > 0 {
+		w.t.Errorf("due for ever: %v", due)
+	}
 	live := w.texts(`SELECT id FROM sessions WHERE provider = 'remote' AND status = 'active' ORDER BY id`)
 	if sold := w.seller.Live(); !slices.Equal(sold, live) {
 		w.t.Errorf("sold are %v, active %v", sold, live)

@@ -106,13 +106,10 @@ func advanced(before supply.Snapshot, d supply.Delivery) (n, of int) {
 
 // sendRenewal asks when the addresses end, marks the renewal as sent, and makes
 // the one call that may spend money.
-func (u *Sessions) sendRenewal(ctx context.Context, s session.Session, o supply.Order) error {
+func (u *Sessions) sendRenewal(ctx context.Context, o supply.Order) error {
 	known, _ := u.catalog.provider(o.Provider)
 	p, ok := known.(ports.Static)
-	switch {
-	case s.Status != session.Active:
-		return u.refuse(ctx, o, supply.Temporary, "the session ended first")
-	case !ok:
+	if !ok {
 		return u.refuse(ctx, o, supply.Invalid, "the provider is not configured")
 	}
 	bounded, cancel := call(ctx)
@@ -236,24 +233,9 @@ func (u *Sessions) renewalConfirmed(ctx context.Context, o supply.Order, end tim
 		if s, err = s.Extend(o.Intent.Days); err != nil {
 			return err
 		}
-		if _, err = u.renewed(ctx, b, s); err != nil {
-			return err
-		}
-		return u.checkSoon(ctx, b, s)
-	})
-}
-
-// checkSoon lets the purchase of a session be read again.
-func (u *Sessions) checkSoon(ctx context.Context, b books, s session.Session) error {
-	orders, err := b.tx.Orders().Of(ctx, s.ID)
-	if err != nil {
+		_, err = u.renewed(ctx, b, s)
 		return err
-	}
-	if o, ok := purchased(orders); ok && o.ClosedAt.IsZero() {
-		o.NextAt = b.now.Add(supply.SettleFor)
-		return b.tx.Orders().Put(ctx, o)
-	}
-	return nil
+	})
 }
 
 // renewalRefused gives back what was held for a renewal, and frees its key.

@@ -1,0 +1,45 @@
+package app_test
+
+import (
+	"testing"
+
+	"agentproxy/domain"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+)
+
+// available is what the catalogue says of a product; false: it is not listed.
+func (w *world) available(no string) (available, listed bool) {
+	for _, p := range w.catalog.Products(catalog.Filter{}, domain.Page{Number: 1, Size: 100}).Items {
+		if p.No == no {
+			return p.Available, true
+		}
+	}
+	return false, false
+}
+
+// What a seller has changes what is shown for as long as it says so, and makes
+// nothing available that the operator does not sell.
+func TestStockIsShown(t *testing.T) {
+	w := newWorld(t)
+	for _, stock := range []supply.Stock{supply.StockYes, supply.StockNo, supply.StockYes} {
+		w.seller.SetOffers(supply.Offer{Type: session.Static, Stock: stock})
+		ok(t, w.catalog.RefreshStock(t.Context()))
+		shown, _ := w.available(remoteStatic)
+		same(t, "with "+string(stock), shown, stock == supply.StockYes)
+		shown, listed := w.available("gone")
+		same(t, "what is not sold is listed", listed, true)
+		same(t, "what is not sold", shown, false)
+	}
+}
+
+// A catalogue that the check refuses replaces nothing.
+func TestABrokenCatalogueIsNotSold(t *testing.T) {
+	w := newWorld(t)
+	p := w.seller.Products()[0]
+	if err := w.catalog.Replace([]catalog.Product{p, p}); err == nil {
+		t.Error("a product is sold twice")
+	}
+	w.buy(w.register(), remoteStatic)
+}

@@ -1,0 +1,218 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/upstream"
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/ports"
+	"agentproxy/test/fake"
+)
+
+// directWorld has a seller whose traffic is sold as it is.
+func directWorld(t *testing.T) (*world, *fake.Provider, string) {
+	t.Helper()
+	seller := fake.NewProvider("direct")
+	seller.Can(func(c *supply.Capabilities) { c.Chained, c.Direct = true, true })
+	p := bothOf("dyn_straight", session.Dynamic, supply.Source{Provider: "direct"})
+	p.Direct = true
+	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{p}})
+	return w, seller, w.rich(100)
+}
+
+// A direct session has the upstream's own address, and pays what the upstream
+// counts.
+func TestDirectSessions(t *testing.T) {
+	w, seller, agent := directWorld(t)
+	v := w.buy(agent, "dyn_straight")
+	read := w.read(agent, v.ID)
+	if len(v.Direct) != 1 || v.Direct[0] != read.Direct[0] || v.Direct[0].HTTP.Host != "direct.test" || v.Direct[0].SOCKS5.Protocol != session.SOCKS5 {
+		t.Fatalf("its address is %v", v.Direct)
+	}
+	if _, err := w.traffic.Route(t.Context(), v.ID); !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("the gateway is told of it: %v", err)
+	}
+	used := func(bytes int64) app.SessionView {
+		seller.Change(v.ID, func(p *fake.Purchase) { p.Used = bytes })
+		w.clock.Advance(time.Minute)
+		ok(t, w.work())
+		return w.read(agent, v.ID)
+	}
+	half := used(v.Bytes / 2)
+	same(t, "used", half.Usage.Used(), v.Bytes/2)
+	same(t, "charged", half.Cost.Charged, dollars("0.25"))
+	same(t, "said less once", used(v.Bytes/4).Usage.Used(), v.Bytes/2)
+	over := used(v.Bytes + 1000)
+	if over.Status != session.Expired || over.Reason != session.TrafficExhausted || over.Cost.Charged != dollars("0.5") || over.Cost.Held != 0 {
+		t.Errorf("used up, it is %s, %+v", over.Status, over.Cost)
+	}
+	same(t, "used of what was sold", over.Usage.Used(), v.Bytes)
+	if over.Direct != nil {
+		t.Errorf("used up, its address is %v", over.Direct)
+	}
+	ok(t, w.work())
+	same(t, "given up at the seller", len(seller.Live()), 0)
+}
+
+// Whether a session goes through the gateway is decided when it is delivered. No
+// change of the catalogue changes it.
+func TestDirectStaysDirect(t *testing.T) {
+	seller := fake.NewProvider("direct")
+	seller.Can(func(c *supply.Capabilities) { c.Chained, c.Direct = true, true })
+	sells := func(direct bool) []catalog.Product {
+		p := bothOf("dyn_straight", session.Dynamic, supply.Source{Provider: "direct"})
+		p.Direct = direct
+		return []catalog.Product{p}
+	}
+	w := open(t, setup{more: []ports.Provider{seller}, sell: sells(true)})
+	agent := w.rich(100)
+	straight := w.buy(agent, "dyn_straight")
+	ok(t, w.catalog.Replace(sells(false)))
+	through := w.buy(agent, "dyn_straight")
+	check := func(when string) {
+		t.Helper()
+		if v := w.read(agent, straight.ID); len(v.Direct) != 1 || v.Direct[0] != straight.Direct[0] {
+			t.Errorf("%s: the address of the direct one is %v", when, v.Direct)
+		}
+		if v := w.read(agent, through.ID); v.Direct != nil {
+			t.Errorf("%s: the address of the other one is %v", when, v.Direct)
+		}
+		_, err := w.traffic.Route(t.Context(), straight.ID)
+		refused(t, err, session.ErrNotFound)
+		if r, err := w.traffic.Route(t.Context(), through.ID); err != nil || len(r.Hops) != 1 {
+			t.Errorf("%s: the route of the other one is %v, %v", when, r, err)
+		}
+	}
+	check("direct at first, and not any more")
+	ok(t, w.catalog.Replace(sells(true)))
+	check("direct again")
+	ok(t, w.catalog.Replace(w.embedded.Products()))
+	check("not sold any more")
+	w.clock.Advance(time.Minute)
+	seller.Change(straight.ID, func(p *fake.Purchase) { p.Used = straight.Bytes / 2 })
+	seller.Change(through.ID, func(p *fake.Purchase) { p.Used = through.Bytes / 2 })
+	ok(t, w.work())
+	w.clock.Advance(2 * time.Hour)
+	ok(t, w.work())
+	check("read again at the seller")
+	same(t, "used of the direct one", w.read(agent, straight.ID).Usage.Used(), straight.Bytes/2)
+	same(t, "used of the other one", w.read(agent, through.ID).Usage.Used(), 0)
+
+	w.onlyWith(nil)
+	v := w.read(agent, straight.ID)
+	if v.Direct == nil || len(v.Direct) != 0 {
+		t.Errorf("without its provider its address is %v", v.Direct)
+	}
+	if _, err := w.traffic.Route(t.Context(), straight.ID); err == nil {
+		t.Error("without its provider the gateway has a route to it")
+	}
+	list, err := w.sessions.List(context.Background(), app.ListSessions{AgentID: agent, Page: domain.Page{Number: 1, Size: 20}})
+	if err != nil || len(list.Items) != 2 {
+		t.Errorf("the list has %d, %v", len(list.Items), err)
+	}
+}
+
+// What a provider counts is booked for a session that is used, by the hour.
+func TestTheUsageOfADirectSession(t *testing.T) {
+	w, seller, agent := directWorld(t)
+	used := func(v app.SessionView, bytes int64) {
+		seller.Change(v.ID, func(p *fake.Purchase) { p.Used = bytes })
+		w.clock.Advance(time.Minute)
+		ok(t, w.work())
+	}
+	t.Run("it is settled after its hour, once", func(t *testing.T) {
+		v := w.buy(agent, "dyn_straight")
+		for i := range 3 {
+			used(v, int64(i+1)*1000)
+		}
+		same(t, "jobs", len(w.jobs("kind = 'settle-session'")), 1)
+		same(t, "counted", w.texts(`SELECT CAST(SUM(down) AS TEXT) FROM usage_hours WHERE session_id = ?`, v.ID)[0], "3000")
+	})
+	t.Run("what is counted when the session has ended is not booked", func(t *testing.T) {
+		v := w.buy(agent, "dyn_straight")
+		gate := make(chan struct{})
+		seller.Change(v.ID, func(p *fake.Purchase) { p.Used = 1000 })
+		calls := seller.Calls(fake.UsageOf)
+		seller.Always(fake.UsageOf, fake.Step{Gate: gate})
+		w.clock.Advance(time.Minute)
+		done := make(chan error, 1)
+		go func() { done <- w.sessions.DriveOrders(context.Background()) }()
+		until(t, "the usage is asked for", func() bool { return seller.Calls(fake.UsageOf) > calls })
+		_, err := w.sessions.Terminate(t.Context(), agent, v.ID)
+		ok(t, err)
+		close(gate)
+		ok(t, <-done)
+		same(t, "used", w.read(agent, v.ID).Usage.Used(), 0)
+	})
+	t.Run("a place that the provider has no word for is no address", func(t *testing.T) {
+		f := form("dyn_straight")
+		f.City = "San-Jose"
+		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		ok(t, err)
+		if d.View.Direct == nil || len(d.View.Direct) != 0 {
+			t.Errorf("its address is %v", d.View.Direct)
+		}
+	})
+}
+
+// A session of a provider that is not configured and took no orders is read all
+// the same.
+func TestASessionOfALocalProviderThatIsGone(t *testing.T) {
+	w := newWorld(t)
+	agent := w.register()
+	v := w.buy(agent, local)
+	c, err := app.NewCatalog([]ports.Provider{w.seller}, w.seller.Products(), upstream.CountryName)
+	ok(t, err)
+	w.sessions = app.NewSessions(app.SessionConfig{}, w.store, w.clock, w.ids, w.secrets, c, w.Hub)
+	if v := w.read(agent, v.ID); v.Direct != nil {
+		t.Errorf("its address is %v", v.Direct)
+	}
+}
+
+// oneProxy is a seller that speaks one protocol, whatever it is asked for, or has
+// no word for the other one.
+type oneProxy struct {
+	*fake.Provider
+	speaks session.Protocol
+	other  error
+}
+
+func (p *oneProxy) Endpoint(a supply.Access, t supply.Target) (supply.Endpoint, error) {
+	if t.Protocol != p.speaks && p.other != nil {
+		return supply.Endpoint{}, p.other
+	}
+	t.Protocol = p.speaks
+	return p.Provider.Endpoint(a, t)
+}
+
+// An agent is told of no proxy that the provider does not have.
+func TestTheProxiesOfADirectSession(t *testing.T) {
+	p := &oneProxy{Provider: fake.NewProvider("one")}
+	p.Can(func(c *supply.Capabilities) { c.Chained, c.Direct = true, true })
+	product := bothOf("dyn_one", session.Dynamic, supply.Source{Provider: "one"})
+	product.Direct = true
+	w := open(t, setup{more: []ports.Provider{p}, sell: []catalog.Product{product}})
+	agent := w.rich(10)
+	p.speaks = session.HTTP
+	v := w.buy(agent, "dyn_one")
+	for _, speaks := range []session.Protocol{session.HTTP, session.SOCKS5} {
+		p.speaks = speaks
+		d := w.read(agent, v.ID).Direct
+		if len(d) != 1 || (d[0].HTTP.Host != "") != (speaks == session.HTTP) || (d[0].SOCKS5.Host != "") != (speaks == session.SOCKS5) {
+			t.Errorf("of one that speaks %s: %v", speaks, d)
+		}
+	}
+	p.other = supply.Refuse(supply.Invalid, "")
+	for _, p.speaks = range []session.Protocol{session.HTTP, session.SOCKS5} {
+		if d := w.read(agent, v.ID).Direct; d == nil || len(d) != 0 {
+			t.Errorf("of one that cannot tell the other than %s: %v", p.speaks, d)
+		}
+	}
+}

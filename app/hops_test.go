@@ -1,0 +1,94 @@
+package app_test
+
+import (
+	"strings"
+	"testing"
+
+	"agentproxy/app"
+	"agentproxy/domain/supply"
+	"agentproxy/ports"
+	"agentproxy/test/fake"
+)
+
+// The gateway is given the upstream's proxy, and the agent never.
+func TestHops(t *testing.T) {
+	w := newWorld(t)
+	w.seller.Can(func(c *supply.Capabilities) { c.Chained = true })
+	agent := w.rich(100)
+	moving, fixed := w.buy(agent, remote), w.buy(agent, remoteStatic)
+	if moving.Exits[0].IP.IsValid() {
+		t.Errorf("the exit of an upstream is %s", moving.Exits[0].IP)
+	}
+	route := func(id string) supply.Endpoint {
+		t.Helper()
+		r, err := w.traffic.Route(t.Context(), id)
+		ok(t, err)
+		if len(r.Hops) != 1 || len(r.Exits) != 1 {
+			t.Fatalf("the route has %d hops and %d exits", len(r.Hops), len(r.Exits))
+		}
+		return r.Hops[0]
+	}
+	first := route(moving.ID)
+	if first.Host != "remote.test" || first.Password != w.seller.Of(moving.ID)[0].Delivery.Access.Password || !strings.HasSuffix(first.User, supply.Token(moving.ID, 0)) {
+		t.Errorf("the hop is %s %s", first.Host, first.User)
+	}
+	d, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: moving.ID})
+	ok(t, err)
+	second := route(moving.ID)
+	if d.View.Rotation.Count != 1 || second == first || second.Host != first.Host {
+		t.Errorf("rotated, the hop is %s %s", second.Host, second.User)
+	}
+	ip := w.seller.Of(fixed.ID)[0].Delivery.IPs[0]
+	if hop := route(fixed.ID); hop.Host != ip.Host || hop.Port != ip.HTTPPort || hop.User != ip.User || hop.Trusted {
+		t.Errorf("the hop of an address is %s", hop.Host)
+	}
+	for _, o := range w.texts(`SELECT CAST(goods AS TEXT) FROM upstream_orders`) {
+		if strings.Contains(o, "pass") {
+			t.Error("a credential is stored as it is")
+		}
+	}
+}
+
+// The gateway is told of what was bought in the end, not of what was refused.
+func TestHopsOfTheNextSource(t *testing.T) {
+	w, second := pair(t)
+	second.Can(func(c *supply.Capabilities) { c.Chained = true })
+	w.seller.Next(fake.Provision, fake.Refuse(supply.OutOfStock))
+	d, err := w.createWith(w.register(), "sta_both", app.Call{})
+	ok(t, err)
+	r, err := w.traffic.Route(t.Context(), d.View.ID)
+	ok(t, err)
+	if len(r.Hops) != 1 || r.Hops[0].Host != second.Of(d.View.ID)[0].Delivery.IPs[0].Host {
+		t.Errorf("the route has %d hops", len(r.Hops))
+	}
+}
+
+// Without the upstream's proxy there is no route: this host's own address is not
+// what was sold.
+func TestNoHopIsNoRoute(t *testing.T) {
+	w := newWorld(t)
+	w.seller.Can(func(c *supply.Capabilities) { c.Chained = true })
+	agent := w.rich(100)
+	t.Run("an address whose proxy is not told", func(t *testing.T) {
+		v := w.buy(agent, remoteStatic)
+		w.seller.Change(v.ID, func(p *fake.Purchase) { p.Delivery.IPs = []supply.IP{{Addr: p.Delivery.IPs[0].Addr}} })
+		w.pass(61)
+		_, err := w.traffic.Route(t.Context(), v.ID)
+		refused(t, err, ports.ErrProvider)
+	})
+	t.Run("a place that the provider has no word for", func(t *testing.T) {
+		f := form(remote)
+		f.City = "San-Jose"
+		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		ok(t, err)
+		if r, err := w.traffic.Route(t.Context(), d.View.ID); err == nil {
+			t.Errorf("the route has %d hops", len(r.Hops))
+		}
+	})
+	t.Run("a provider that told of nothing", func(t *testing.T) {
+		v := w.buy(agent, remote)
+		w.exec(`DELETE FROM upstream_orders WHERE session_id = ?`, v.ID)
+		_, err := w.traffic.Route(t.Context(), v.ID)
+		refused(t, err, ports.ErrProvider)
+	})
+}

@@ -1,0 +1,167 @@
+package app_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
+	"agentproxy/domain/supply"
+	"agentproxy/ports"
+	"agentproxy/test/fake"
+)
+
+// teller is a seller whose balance, and answer to a renewal, a test sets.
+type teller struct {
+	*fake.Provider
+	funds  supply.Funds
+	broken error
+	silent bool // it renews and names no address
+}
+
+func (p *teller) Balance(context.Context) (supply.Funds, error) { return p.funds, p.broken }
+
+func (p *teller) Renew(ctx context.Context, ref string, in supply.Intent) ([]supply.Renewed, error) {
+	done, err := p.Provider.Renew(ctx, ref, in)
+	if p.silent {
+		return nil, err
+	}
+	return done, err
+}
+
+// tellerWorld has a session of a teller, and renews it.
+func tellerWorld(t *testing.T) (w *world, p *teller, v app.SessionView, renew func() (app.Done, error)) {
+	p = &teller{Provider: fake.NewProvider("teller")}
+	w = open(t, setup{more: []ports.Provider{p}, sell: []catalog.Product{bothOf("sta_teller", session.Static, supply.Source{Provider: "teller"})}})
+	p.SetClock(w.clock.Now)
+	v = w.buy(w.rich(10), "sta_teller")
+	return w, p, v, func() (app.Done, error) {
+		return w.sessions.Renew(context.Background(), app.Renew{AgentID: v.AgentID, SessionID: v.ID})
+	}
+}
+
+// A renewal whose outcome nobody could prove later is not sent.
+func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
+	state := func(s supply.State) func(p *teller, id string) {
+		return func(p *teller, id string) {
+			p.SetSlow(1000)
+			p.Change(id, func(b *fake.Purchase) { b.Delivery.State = s })
+		}
+	}
+	no := func(op fake.Op, c supply.Class) func(p *teller, id string) {
+		return func(p *teller, _ string) { p.Always(op, fake.Refuse(c)) }
+	}
+	for claim, c := range map[string]struct {
+		prepare func(p *teller, id string)
+		sent    int
+	}{
+		"its addresses are gone":        {state(supply.Gone), 0},
+		"they are not there now":        {state(supply.Pending), 0},
+		"they are not told":             {no(fake.Read, supply.Auth), 0},
+		"nobody answers":                {no(fake.Read, supply.Ambiguous), 0},
+		"no price is told":              {no(fake.Quote, supply.Auth), 0},
+		"no balance is told":            {func(p *teller, _ string) { p.broken = supply.Refuse(supply.Temporary, "") }, 0},
+		"there are none for new orders": {no(fake.Quote, supply.OutOfStock), 1},
+		"new orders are not taken":      {no(fake.Quote, supply.Unsupported), 1},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			w, p, v, renew := tellerWorld(t)
+			before := w.balance(v.AgentID)
+			c.prepare(p, v.ID)
+			_, err := renew()
+			same(t, "sent", p.Calls(fake.Extend), c.sent)
+			if c.sent > 0 {
+				ok(t, err)
+				return
+			}
+			refused(t, err, ports.ErrProvider)
+			same(t, "the balance", w.balance(v.AgentID), before)
+			same(t, "the order", w.order(v.ID).Status, supply.Refused)
+			list, err := w.sessions.Events(t.Context(), v.AgentID, v.ID, domain.Page{Number: 1, Size: 20})
+			ok(t, err)
+			same(t, "told last", list.Items[0].Type, "renewal_failed")
+		})
+	}
+	t.Run("what was bought is not known", func(t *testing.T) {
+		w, p, v, renew := tellerWorld(t)
+		w.exec(`DELETE FROM upstream_orders`)
+		_, err := renew()
+		refused(t, err, ports.ErrProvider)
+		same(t, "sent", p.Calls(fake.Extend), 0)
+		same(t, "held", w.read(v.AgentID, v.ID).Cost.Held, 0)
+	})
+}
+
+// What proves neither that a renewal was made nor that it was not leaves the money
+// held.
+func TestWhatProvesNoRenewal(t *testing.T) {
+	held := func(w *world, v app.SessionView, want domain.Money) {
+		w.t.Helper()
+		w.pass(40)
+		now := w.read(v.AgentID, v.ID)
+		same(w.t, "held", now.Cost.Held, want)
+		same(w.t, "the end", now.ExpiresAt, v.ExpiresAt)
+	}
+	t.Run("every address was exchanged", func(t *testing.T) {
+		w, p, v, renew := tellerWorld(t)
+		p.Next(fake.Extend, fake.LoseRequest())
+		_, err := renew()
+		ok(t, err)
+		p.Change(v.ID, func(b *fake.Purchase) { b.Delivery.IPs = []supply.IP{{Addr: fake.StaticExit(200)}} })
+		held(w, v, dollars("1"))
+	})
+	t.Run("the addresses are not there now", func(t *testing.T) {
+		w, p, v, renew := tellerWorld(t)
+		p.Next(fake.Extend, fake.LoseRequest())
+		_, err := renew()
+		ok(t, err)
+		p.SetSlow(1 << 20)
+		p.Change(v.ID, func(b *fake.Purchase) { b.Delivery.State = supply.Pending })
+		held(w, v, dollars("1"))
+		p.SetSlow(0)
+		held(w, v, 0)
+	})
+	t.Run("nobody can say what money is left", func(t *testing.T) {
+		w, p, v, renew := tellerWorld(t)
+		p.Next(fake.Extend, fake.LoseRequest())
+		_, err := renew()
+		ok(t, err)
+		p.broken = supply.Refuse(supply.Temporary, "")
+		held(w, v, dollars("1"))
+		p.broken = nil
+		held(w, v, 0)
+	})
+	t.Run("the balance is not told any more", func(t *testing.T) {
+		w, p, v, renew := tellerWorld(t)
+		p.funds = supply.Funds{Amount: domain.Dollar, Known: true}
+		p.Next(fake.Extend, fake.LoseRequest())
+		_, err := renew()
+		ok(t, err)
+		p.funds = supply.Funds{}
+		held(w, v, 0) // it was never said to be there, so none is missing
+	})
+	t.Run("the seller names no address that it renewed", func(t *testing.T) {
+		w, p, v, renew := tellerWorld(t)
+		w.clock.Advance(time.Hour)
+		p.silent = true
+		d, err := renew()
+		ok(t, err)
+		same(t, "the status", d.Status, 202)
+		w.pass(1)
+		same(t, "the end", w.read(v.AgentID, v.ID).ExpiresAt, v.ExpiresAt.Add(30*session.Day))
+	})
+}
+
+// A renewal has nothing of its own to give up when its session ends.
+func TestARenewedSessionIsGivenUpOnce(t *testing.T) {
+	w, p, v, renew := tellerWorld(t)
+	_, err := renew()
+	ok(t, err)
+	_, err = w.sessions.Terminate(t.Context(), v.AgentID, v.ID)
+	ok(t, err)
+	w.pass(2)
+	same(t, "given up", p.Calls(fake.Release), 1)
+}
