@@ -109,6 +109,16 @@ func (c *Catalog) local(name string) (ports.Provider, bool) {
 	return p, ok && p.Capabilities().Local
 }
 
+// someDirect reports whether any provider gives agents its own proxies.
+func (c *Catalog) someDirect() bool {
+	for _, p := range c.providers {
+		if p.Capabilities().Direct {
+			return true
+		}
+	}
+	return false
+}
+
 // sources are who may deliver a product in a place, the best first.
 func (c *Catalog) sources(p catalog.Product, l session.Location, days int) []supply.Source {
 	stock := *c.stock.Load()

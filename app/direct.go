@@ -68,6 +68,36 @@ func (u *Sessions) withDirect(ctx context.Context, v *SessionView) error {
 	return nil
 }
 
+// lastUsage asks once more what passed through a direct session that its agent
+// ends: what was used since the provider was asked last would be free otherwise. A
+// provider that does not answer keeps nobody from ending a session.
+func (u *Sessions) lastUsage(ctx context.Context, agentID, id string) error {
+	var s session.Session
+	var orders []supply.Order
+	err := u.store.Look(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if s, err = tx.Sessions().Get(ctx, agentID, id); err == nil && s.Status == session.Active {
+			orders, err = tx.Orders().Of(ctx, id)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p, known := u.catalog.provider(s.Provider)
+	o, bought := purchased(orders)
+	if !known || !bought {
+		return nil
+	}
+	g, err := u.unseal(o)
+	if err != nil || !g.Direct {
+		return err
+	}
+	if err := u.pollUsage(ctx, p, s, o); err != nil {
+		u.log.Warn("a direct session ends without its last usage", "session_id", id, "provider", s.Provider, "err", err)
+	}
+	return nil
+}
+
 // pollUsage books what a provider counted of a direct session. What it counted
 // beyond the limit is not charged.
 func (u *Sessions) pollUsage(ctx context.Context, p ports.Provider, s session.Session, o supply.Order) error {

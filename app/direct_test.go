@@ -61,6 +61,35 @@ func TestDirectSessions(t *testing.T) {
 	same(t, "given up at the seller", len(seller.Live()), 0)
 }
 
+// What was used since the provider was asked last is paid by who ends the session.
+func TestADirectSessionPaysToItsEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		used   int64 // of a GB
+		fails  bool
+		end    session.Status
+		charge string
+	}{
+		"half":             {500_000_000, false, session.Terminated, "0.25"},
+		"all":              {2_000_000_000, false, session.Expired, "0.5"},
+		"nobody can tell":  {500_000_000, true, session.Terminated, "0"},
+		"nothing was used": {0, false, session.Terminated, "0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, seller, agent := directWorld(t)
+			v := w.buy(agent, "dyn_straight")
+			seller.Change(v.ID, func(p *fake.Purchase) { p.Used = c.used })
+			if c.fails {
+				seller.Always(fake.UsageOf, fake.Refuse(supply.Temporary))
+			}
+			ended, err := w.sessions.Terminate(t.Context(), agent, v.ID)
+			ok(t, err)
+			if ended.Status != c.end || ended.Cost.Charged != dollars(c.charge) || ended.Cost.Held != 0 {
+				t.Errorf("it ended %s with %+v", ended.Status, ended.Cost)
+			}
+		})
+	}
+}
+
 // Whether a session goes through the gateway is decided when it is delivered. No
 // change of the catalogue changes it.
 func TestDirectStaysDirect(t *testing.T) {

@@ -13,6 +13,11 @@ import (
 
 // Terminate ends a session at the agent's wish. Repeating it changes nothing.
 func (u *Sessions) Terminate(ctx context.Context, agentID, id string) (SessionView, error) {
+	if u.catalog.someDirect() {
+		if err := u.lastUsage(ctx, agentID, id); err != nil {
+			return SessionView{}, err
+		}
+	}
 	var v SessionView
 	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := u.clock.Now()
