@@ -175,7 +175,7 @@ func TestAWrongDatabaseIsOneClearLine(t *testing.T) {
 		t.Errorf("without a secret: %v\n%s", err, out)
 	}
 	s.env = []string{"AGENTPROXY_DATABASE_URL=sqlite://new.db"}
-	if out, err := s.run("verify"); exit(err) != 1 || !strings.Contains(out, "agentproxy migrate") {
+	if out, err := s.run("verify"); exit(err) != 1 || !strings.Contains(out, "there is no database") {
 		t.Errorf("a file that does not exist: %v\n%s", err, out)
 	}
 	if _, err := os.Stat(s.dir + "/new.db"); err == nil {
