@@ -46,6 +46,9 @@ func TestTheOperatorSeesWhatTheServiceDoes(t *testing.T) {
 		if status, text := s.page("/healthz"); status != 200 {
 			t.Errorf("healthz: %d %s", status, text)
 		}
+		if status, _ := s.page("/debug/pprof/cmdline"); status != 200 {
+			t.Errorf("profiles in development: %d", status)
+		}
 		within(t, soon, "the bytes are counted", func() bool {
 			_, text := s.page("/metrics")
 			return !strings.Contains(text, `agentproxy_gateway_bytes_total{direction="down"} 0`)
