@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -110,7 +111,19 @@ func serve(t *testing.T, env ...string) *service {
 	return s
 }
 
+// lookAtSources touches what the program is built of, so that go test does not take
+// an old result from its cache for that of a changed program.
+var lookAtSources = sync.OnceFunc(func() {
+	_ = filepath.WalkDir("../..", func(path string, _ fs.DirEntry, _ error) error {
+		if ext := filepath.Ext(path); ext == ".go" || ext == ".sql" {
+			_, _ = os.Stat(path)
+		}
+		return nil
+	})
+})
+
 func (s *service) command(args ...string) *exec.Cmd {
+	lookAtSources()
 	cmd := exec.Command(program, args...)
 	cmd.Dir = s.dir
 	for _, v := range os.Environ() {
