@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +14,10 @@ import (
 // cursor is a row, or the row at which a list stands.
 type cursor interface{ Scan(...any) error }
 
-// wire is a connection to PostgreSQL as a unit speaks on it: past database/sql,
-// whose copies and locks cost a fifth of a read, and with statements whose answers
-// nobody needs yet held back, so that they travel with the next one. A server in
-// another building is a round trip away for each statement sent alone.
+// wire is a connection to PostgreSQL as a unit speaks on it: past database/sql, and
+// with statements whose answers nobody needs yet held back, so that they travel
+// with the next one. A server in another building is a round trip away for each
+// statement sent alone.
 type wire struct {
 	conn *pgx.Conn
 	held pgx.Batch
@@ -54,19 +55,12 @@ func (w *wire) send(ctx context.Context, last func(pgx.BatchResults) error) erro
 	answers := w.conn.SendBatch(ctx, &held)
 	for _, what := range of {
 		if _, err := answers.Exec(); err != nil {
-			return errors.Join(&heldError{what, err}, ignoring(answers.Close(), err))
+			_ = answers.Close() // tells it once more
+			return &heldError{what, err}
 		}
 	}
 	err := last(answers)
-	return errors.Join(err, ignoring(answers.Close(), err))
-}
-
-// ignoring leaves out what follows from a failure that is told already.
-func ignoring(err, told error) error {
-	if told != nil {
-		return nil
-	}
-	return err
+	return cmp.Or(err, answers.Close())
 }
 
 func (w *wire) exec(ctx context.Context, query string, args []any) (tag pgconn.CommandTag, err error) {
