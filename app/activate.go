@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
 
 // activateLocal asks a provider that does no IO for the exits of a session and
 // activates it, all in one unit.
-func (u *Sessions) activateLocal(ctx context.Context, b books, s session.Session, from supply.Source,
+func (u *Sessions) activateLocal(ctx context.Context, b books, s session.Session, from procurement.Source,
 	provider ports.Provider) (session.Session, error) {
 	in := intentFor(s, from)
 	if s.Type == session.Static {
@@ -24,7 +24,7 @@ func (u *Sessions) activateLocal(ctx context.Context, b books, s session.Session
 	d, err := provider.Order(ctx, in)
 	u.count(provider, "order", err)
 	if err != nil {
-		return s, ports.Refusal(supply.ClassOf(err))
+		return s, ports.Refusal(procurement.ClassOf(err))
 	}
 	return u.activate(ctx, b, s, exitsOf(s, d))
 }

@@ -107,7 +107,7 @@ func (b books) release(ctx context.Context, s *session.Session, what, why string
 	if err != nil {
 		return err
 	}
-	s.Money.Held = billing.Split{}
+	s.Money.Held = billing.Funds{}
 	return b.back(ctx, *s, w.GiveBack(kept, b.now), "release:"+s.ID+what, why,
 		ports.Posting{Spent: -kept.Total(), Day: billing.Day(held)})
 }

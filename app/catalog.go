@@ -10,8 +10,8 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -19,7 +19,7 @@ import (
 type Catalog struct {
 	providers map[string]ports.Provider
 	offer     atomic.Pointer[offer]
-	stock     atomic.Pointer[map[string][]supply.Offer] // by provider
+	stock     atomic.Pointer[map[string][]procurement.Offer] // by provider
 	nameOf    func(country string) string
 }
 
@@ -36,7 +36,7 @@ func NewCatalog(providers []ports.Provider, products []catalog.Product, nameOf f
 	for _, p := range providers {
 		c.providers[p.Name()] = p
 	}
-	c.stock.Store(&map[string][]supply.Offer{})
+	c.stock.Store(&map[string][]procurement.Offer{})
 	return c, c.Replace(products)
 }
 
@@ -83,7 +83,7 @@ func (c *Catalog) Regions() []catalog.Region {
 }
 
 // Recommend ranks the products for a wish, best first.
-func (c *Catalog) Recommend(w catalog.Wish) ([]catalog.Recommendation, error) {
+func (c *Catalog) Recommend(w catalog.Criteria) ([]catalog.Recommendation, error) {
 	return catalog.Recommend(c.shown(), w)
 }
 
@@ -106,7 +106,7 @@ func (c *Catalog) provider(name string) (ports.Provider, bool) {
 // local finds a provider that does no IO.
 func (c *Catalog) local(name string) (ports.Provider, bool) {
 	p, ok := c.providers[name]
-	return p, ok && p.Capabilities().Local
+	return p, ok && p.Capabilities().InProcess
 }
 
 // someDirect reports whether any provider gives agents its own proxies.
@@ -120,37 +120,37 @@ func (c *Catalog) someDirect() bool {
 }
 
 // sources are who may deliver a product in a place, the best first.
-func (c *Catalog) sources(p catalog.Product, l session.Location, days int) []supply.Source {
+func (c *Catalog) sources(p catalog.Product, l session.Location, days int) []procurement.Source {
 	stock := *c.stock.Load()
-	return supply.Choose(p.Sources, l, days, func(s supply.Source) supply.Condition {
+	return procurement.Choose(p.Sources, l, days, func(s procurement.Source) procurement.Condition {
 		provider, ok := c.providers[s.Provider]
 		if !ok {
-			return supply.Condition{Stock: supply.StockNo}
+			return procurement.Condition{Stock: procurement.StockNo}
 		}
-		return supply.Condition{Ready: provider.Ready(), Stock: inStock(stock[s.Provider], p.Type, s.SKU, l.Country)}
+		return procurement.Condition{Ready: provider.Ready(), Stock: inStock(stock[s.Provider], p.Type, s.SKU, l.Country)}
 	})
 }
 
 // inStock is what a provider's offers tell about something in a country; empty:
 // in any.
-func inStock(offers []supply.Offer, typ session.Type, sku, country string) supply.Stock {
-	found := supply.Stock("")
+func inStock(offers []procurement.Offer, typ session.Type, sku, country string) procurement.Stock {
+	found := procurement.Stock("")
 	for _, o := range offers {
 		if o.Type != typ || sku != "" && o.SKU != "" && o.SKU != sku ||
 			country != "" && o.Location.Country != "" && o.Location.Country != country {
 			continue
 		}
 		switch {
-		case o.Stock == supply.StockYes:
-			return supply.StockYes
-		case o.Stock == supply.StockNo && found == "":
-			found = supply.StockNo
-		case o.Stock != supply.StockNo:
-			found = supply.StockUnknown
+		case o.Stock == procurement.StockYes:
+			return procurement.StockYes
+		case o.Stock == procurement.StockNo && found == "":
+			found = procurement.StockNo
+		case o.Stock != procurement.StockNo:
+			found = procurement.StockUnknown
 		}
 	}
 	if found == "" {
-		return supply.StockUnknown
+		return procurement.StockUnknown
 	}
 	return found
 }
@@ -158,11 +158,11 @@ func inStock(offers []supply.Offer, typ session.Type, sku, country string) suppl
 // RefreshStock asks every provider what it has. One that does not answer counts
 // as one that does not tell.
 func (c *Catalog) RefreshStock(ctx context.Context) error {
-	stock := map[string][]supply.Offer{}
+	stock := map[string][]procurement.Offer{}
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(c.providers)) {
 		p := c.providers[name]
-		if p.Capabilities().Local {
+		if p.Capabilities().InProcess {
 			continue
 		}
 		offers, err := p.Offers(ctx)

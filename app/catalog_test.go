@@ -5,8 +5,8 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 // available is what the catalogue says of a product; false: it is not listed.
@@ -23,11 +23,11 @@ func (w *world) available(no string) (available, listed bool) {
 // nothing available that the operator does not sell.
 func TestStockIsShown(t *testing.T) {
 	w := newWorld(t)
-	for _, stock := range []supply.Stock{supply.StockYes, supply.StockNo, supply.StockYes} {
-		w.seller.SetOffers(supply.Offer{Type: session.Static, Stock: stock})
+	for _, stock := range []procurement.Stock{procurement.StockYes, procurement.StockNo, procurement.StockYes} {
+		w.seller.SetOffers(procurement.Offer{Type: session.Static, Stock: stock})
 		ok(t, w.catalog.RefreshStock(t.Context()))
 		shown, _ := w.available(remoteStatic)
-		same(t, "with "+string(stock), shown, stock == supply.StockYes)
+		same(t, "with "+string(stock), shown, stock == procurement.StockYes)
 		shown, listed := w.available("gone")
 		same(t, "what is not sold is listed", listed, true)
 		same(t, "what is not sold", shown, false)

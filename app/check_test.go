@@ -54,7 +54,7 @@ func TestCatalog(t *testing.T) {
 	if regions := w.catalog.Regions(); len(regions) != 249 || regions[0].Name == "" {
 		t.Errorf("%d regions", len(regions))
 	}
-	best, err := w.catalog.Recommend(catalog.Wish{UseCase: "web_scraping"})
+	best, err := w.catalog.Recommend(catalog.Criteria{UseCase: "web_scraping"})
 	ok(t, err)
 	if len(best) == 0 {
 		t.Error("nothing is recommended")

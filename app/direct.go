@@ -6,15 +6,15 @@ import (
 	"errors"
 	"time"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
 
 // DirectProxy is an upstream proxy that an agent is given as it is.
 type DirectProxy struct {
-	HTTP, SOCKS5 supply.Endpoint // the zero Endpoint: not spoken
+	HTTP, SOCKS5 procurement.Endpoint // the zero Endpoint: not spoken
 }
 
 // pollDirect is how often a provider is asked what passed through a direct
@@ -73,8 +73,8 @@ func (u *Sessions) withDirect(ctx context.Context, v *SessionView) error {
 // provider that does not answer keeps nobody from ending a session.
 func (u *Sessions) lastUsage(ctx context.Context, agentID, id string) error {
 	var s session.Session
-	var orders []supply.Order
-	err := u.store.Look(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	var orders []procurement.Order
+	err := u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if s, err = tx.Sessions().Get(ctx, agentID, id); err == nil && s.Status == session.Active {
 			orders, err = tx.Orders().Of(ctx, id)
 		}
@@ -100,7 +100,7 @@ func (u *Sessions) lastUsage(ctx context.Context, agentID, id string) error {
 
 // pollUsage books what a provider counted of a direct session. What it counted
 // beyond the limit is not charged.
-func (u *Sessions) pollUsage(ctx context.Context, p ports.Provider, s session.Session, o supply.Order) error {
+func (u *Sessions) pollUsage(ctx context.Context, p ports.Provider, s session.Session, o procurement.Order) error {
 	d, ok := p.(ports.Dynamic)
 	if !ok || s.Type != session.Dynamic {
 		return nil
@@ -112,7 +112,7 @@ func (u *Sessions) pollUsage(ctx context.Context, p ports.Provider, s session.Se
 	if err != nil {
 		return err
 	}
-	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o procurement.Order) error {
 		if s.Status != session.Active {
 			return nil
 		}

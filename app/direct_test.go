@@ -10,8 +10,8 @@ import (
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -20,8 +20,8 @@ import (
 func directWorld(t *testing.T) (*world, *fake.Provider, string) {
 	t.Helper()
 	seller := fake.NewProvider("direct")
-	seller.Can(func(c *supply.Capabilities) { c.Chained, c.Direct = true, true })
-	p := bothOf("dyn_straight", session.Dynamic, supply.Source{Provider: "direct"})
+	seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream, c.Direct = true, true })
+	p := bothOf("dyn_straight", session.Dynamic, procurement.Source{Provider: "direct"})
 	p.Direct = true
 	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{p}})
 	return w, seller, w.rich(100)
@@ -79,7 +79,7 @@ func TestADirectSessionPaysToItsEnd(t *testing.T) {
 			v := w.buy(agent, "dyn_straight")
 			seller.Change(v.ID, func(p *fake.Purchase) { p.Used = c.used })
 			if c.fails {
-				seller.Always(fake.UsageOf, fake.Refuse(supply.Temporary))
+				seller.Always(fake.UsageOf, fake.Refuse(procurement.Temporary))
 			}
 			ended, err := w.sessions.Terminate(t.Context(), agent, v.ID)
 			ok(t, err)
@@ -94,9 +94,9 @@ func TestADirectSessionPaysToItsEnd(t *testing.T) {
 // change of the catalogue changes it.
 func TestDirectStaysDirect(t *testing.T) {
 	seller := fake.NewProvider("direct")
-	seller.Can(func(c *supply.Capabilities) { c.Chained, c.Direct = true, true })
+	seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream, c.Direct = true, true })
 	sells := func(direct bool) []catalog.Product {
-		p := bothOf("dyn_straight", session.Dynamic, supply.Source{Provider: "direct"})
+		p := bothOf("dyn_straight", session.Dynamic, procurement.Source{Provider: "direct"})
 		p.Direct = direct
 		return []catalog.Product{p}
 	}
@@ -213,9 +213,9 @@ type oneProxy struct {
 	other  error
 }
 
-func (p *oneProxy) Endpoint(a supply.Access, t supply.Target) (supply.Endpoint, error) {
+func (p *oneProxy) Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error) {
 	if t.Protocol != p.speaks && p.other != nil {
-		return supply.Endpoint{}, p.other
+		return procurement.Endpoint{}, p.other
 	}
 	t.Protocol = p.speaks
 	return p.Provider.Endpoint(a, t)
@@ -224,8 +224,8 @@ func (p *oneProxy) Endpoint(a supply.Access, t supply.Target) (supply.Endpoint, 
 // An agent is told of no proxy that the provider does not have.
 func TestTheProxiesOfADirectSession(t *testing.T) {
 	p := &oneProxy{Provider: fake.NewProvider("one")}
-	p.Can(func(c *supply.Capabilities) { c.Chained, c.Direct = true, true })
-	product := bothOf("dyn_one", session.Dynamic, supply.Source{Provider: "one"})
+	p.Can(func(c *procurement.Capabilities) { c.ViaUpstream, c.Direct = true, true })
+	product := bothOf("dyn_one", session.Dynamic, procurement.Source{Provider: "one"})
 	product.Direct = true
 	w := open(t, setup{more: []ports.Provider{p}, sell: []catalog.Product{product}})
 	agent := w.rich(10)
@@ -238,7 +238,7 @@ func TestTheProxiesOfADirectSession(t *testing.T) {
 			t.Errorf("of one that speaks %s: %v", speaks, d)
 		}
 	}
-	p.other = supply.Refuse(supply.Invalid, "")
+	p.other = procurement.Refuse(procurement.Invalid, "")
 	for _, p.speaks = range []session.Protocol{session.HTTP, session.SOCKS5} {
 		if d := w.read(agent, v.ID).Direct; d == nil || len(d) != 0 {
 			t.Errorf("of one that cannot tell the other than %s: %v", p.speaks, d)

@@ -94,7 +94,7 @@ func TestDisableAfterTheTrial(t *testing.T) {
 	ok(t, w.passes.ExpireTrials(t.Context()))
 	ok(t, w.sessions.Disable(t.Context(), agent, "abuse"))
 	v := w.read(agent, d.View.ID)
-	same(t, "refunded", v.Money.Refunded, billing.Split{Trial: dollars("4"), Own: dollars("2")})
+	same(t, "refunded", v.Money.Refunded, billing.Funds{Trial: dollars("4"), Own: dollars("2")})
 	same(t, "the balance", w.balance(agent), dollars("5"))
 	same(t, "the ledger", w.entries(agent), "trial_grant 10000000, adjustment 5000000, hold -12000000, charge 0 of 12000000, "+
 		"refund 6000000, trial_expiry -4000000")

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"agentproxy/domain/account"
-	"agentproxy/domain/feed"
+	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
@@ -78,7 +78,7 @@ func (u *Sessions) end(ctx context.Context, tx ports.Tx, s session.Session, what
 
 // note adds an event of the service to a session's feed.
 func note(ctx context.Context, tx ports.Tx, ids ports.IDs, sessionID, what, code string, now time.Time) error {
-	return tx.Events().Append(ctx, sessionID, []feed.Event{{ID: ids.New("evt_"), At: now, Source: feed.Service,
+	return tx.Events().Append(ctx, sessionID, []eventlog.Event{{ID: ids.New("evt_"), At: now, Source: eventlog.Service,
 		Type: what, Code: code, LatencyMS: -1}})
 }
 

@@ -23,7 +23,7 @@ import (
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 	"agentproxy/test/pg"
@@ -206,7 +206,7 @@ func (w *world) wire(s setup, clock ports.Clock, ids ports.IDs) {
 	if s.reprice != nil {
 		sold = s.reprice
 		for i := range sold {
-			sold[i].Sources = []supply.Source{{Provider: w.seller.Name()}}
+			sold[i].Sources = []procurement.Source{{Provider: w.seller.Name()}}
 		}
 	}
 	w.catalog, err = app.NewCatalog(append([]ports.Provider{w.embedded, seller}, s.more...),

@@ -4,24 +4,24 @@ import (
 	"context"
 	"fmt"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
 // hops are the upstream proxies of an active session's exits, one for each; nil:
 // the exits are this host's.
-func (u *Sessions) hops(ctx context.Context, s session.Session) ([]supply.Endpoint, error) {
+func (u *Sessions) hops(ctx context.Context, s session.Session) ([]procurement.Endpoint, error) {
 	p, ok := u.catalog.provider(s.Provider)
 	if !ok {
 		return nil, ports.ErrProvider.Msgf("the provider of this session is not configured any more")
 	}
 	caps := p.Capabilities()
-	if !caps.Chained {
+	if !caps.ViaUpstream {
 		return nil, nil
 	}
 	var g goods
-	if !caps.Local {
+	if !caps.InProcess {
 		var err error
 		if g, err = u.goodsOf(ctx, s); err != nil {
 			return nil, err
@@ -35,19 +35,19 @@ func (u *Sessions) hops(ctx context.Context, s session.Session) ([]supply.Endpoi
 
 // endpoints are the upstream proxies of a session's exits, for a protocol; empty:
 // whichever the provider prefers.
-func endpoints(p ports.Provider, s session.Session, g goods, proto session.Protocol) ([]supply.Endpoint, error) {
+func endpoints(p ports.Provider, s session.Session, g goods, proto session.Protocol) ([]procurement.Endpoint, error) {
 	if s.Type == session.Dynamic {
 		d, ok := p.(ports.Dynamic)
 		if !ok {
 			return nil, ports.ErrProvider
 		}
-		e, err := d.Endpoint(g.Access, supply.Target{Location: s.Location, Token: supply.Token(s.ID, s.Rotation.Count), Protocol: proto})
+		e, err := d.Endpoint(g.Access, procurement.Target{Location: s.Location, Token: procurement.Token(s.ID, s.Rotation.Count), Protocol: proto})
 		if err != nil {
 			return nil, fmt.Errorf("the endpoint of %s: %w", s.ID, err)
 		}
-		return []supply.Endpoint{e}, nil
+		return []procurement.Endpoint{e}, nil
 	}
-	list := make([]supply.Endpoint, len(s.Exits))
+	list := make([]procurement.Endpoint, len(s.Exits))
 	for i, exit := range s.Exits {
 		for _, ip := range g.IPs {
 			if ip.Addr == exit.IP {
@@ -63,8 +63,8 @@ func endpoints(p ports.Provider, s session.Session, g goods, proto session.Proto
 
 // goodsOf is what was delivered for a session.
 func (u *Sessions) goodsOf(ctx context.Context, s session.Session) (g goods, err error) {
-	var orders []supply.Order
-	err = u.store.Look(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	var orders []procurement.Order
+	err = u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		orders, err = tx.Orders().Of(ctx, s.ID)
 		return err
 	})

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"agentproxy/app"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -13,13 +13,13 @@ import (
 // The gateway is given the upstream's proxy, and the agent never.
 func TestHops(t *testing.T) {
 	w := newWorld(t)
-	w.seller.Can(func(c *supply.Capabilities) { c.Chained = true })
+	w.seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream = true })
 	agent := w.rich(100)
 	moving, fixed := w.buy(agent, remote), w.buy(agent, remoteStatic)
 	if moving.Exits[0].IP.IsValid() {
 		t.Errorf("the exit of an upstream is %s", moving.Exits[0].IP)
 	}
-	route := func(id string) supply.Endpoint {
+	route := func(id string) procurement.Endpoint {
 		t.Helper()
 		r, err := w.traffic.Route(t.Context(), id)
 		ok(t, err)
@@ -29,7 +29,7 @@ func TestHops(t *testing.T) {
 		return r.Hops[0]
 	}
 	first := route(moving.ID)
-	if first.Host != "remote.test" || first.Password != w.seller.Of(moving.ID)[0].Delivery.Access.Password || !strings.HasSuffix(first.User, supply.Token(moving.ID, 0)) {
+	if first.Host != "remote.test" || first.Password != w.seller.Of(moving.ID)[0].Delivery.Access.Password || !strings.HasSuffix(first.User, procurement.Token(moving.ID, 0)) {
 		t.Errorf("the hop is %s %s", first.Host, first.User)
 	}
 	d, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: moving.ID})
@@ -52,8 +52,8 @@ func TestHops(t *testing.T) {
 // The gateway is told of what was bought in the end, not of what was refused.
 func TestHopsOfTheNextSource(t *testing.T) {
 	w, second := pair(t)
-	second.Can(func(c *supply.Capabilities) { c.Chained = true })
-	w.seller.Next(fake.Provision, fake.Refuse(supply.OutOfStock))
+	second.Can(func(c *procurement.Capabilities) { c.ViaUpstream = true })
+	w.seller.Next(fake.Provision, fake.Refuse(procurement.OutOfStock))
 	d, err := w.createWith(w.register(), "sta_both", app.Call{})
 	ok(t, err)
 	r, err := w.traffic.Route(t.Context(), d.View.ID)
@@ -67,11 +67,11 @@ func TestHopsOfTheNextSource(t *testing.T) {
 // what was sold.
 func TestNoHopIsNoRoute(t *testing.T) {
 	w := newWorld(t)
-	w.seller.Can(func(c *supply.Capabilities) { c.Chained = true })
+	w.seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream = true })
 	agent := w.rich(100)
 	t.Run("an address whose proxy is not told", func(t *testing.T) {
 		v := w.buy(agent, remoteStatic)
-		w.seller.Change(v.ID, func(p *fake.Purchase) { p.Delivery.IPs = []supply.IP{{Addr: p.Delivery.IPs[0].Addr}} })
+		w.seller.Change(v.ID, func(p *fake.Purchase) { p.Delivery.IPs = []procurement.IP{{Addr: p.Delivery.IPs[0].Addr}} })
 		w.pass(61)
 		_, err := w.traffic.Route(t.Context(), v.ID)
 		refused(t, err, ports.ErrProvider)

@@ -22,7 +22,7 @@ type Hub struct {
 	watchers []ports.Watcher
 
 	polling sync.Mutex // one poll at a time; it guards what follows
-	heard   ports.Mark
+	heard   ports.Cursor
 	primed  bool
 }
 
@@ -72,7 +72,7 @@ func (h *Hub) Poll(ctx context.Context) error {
 	h.polling.Lock()
 	defer h.polling.Unlock()
 	var changes []ports.Change
-	var heard ports.Mark
+	var heard ports.Cursor
 	err := h.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if h.primed {
 			changes, heard, err = tx.Changes().Since(ctx, h.heard, changesAtOnce)

@@ -14,8 +14,8 @@ import (
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
@@ -115,7 +115,7 @@ func (m *market) steps() map[string]func(*rapid.T) {
 		},
 		"the seller fails": func(r *rapid.T) {
 			m.seller.Next(rapid.SampledFrom([]fake.Op{fake.Provision, fake.Rotate}).Draw(r, "op"),
-				rapid.SampledFrom([]fake.Step{fake.LoseAnswer(), fake.LoseRequest(), fake.Refuse(supply.Temporary)}).Draw(r, "step"))
+				rapid.SampledFrom([]fake.Step{fake.LoseAnswer(), fake.LoseRequest(), fake.Refuse(procurement.Temporary)}).Draw(r, "step"))
 		},
 		"work":    func(*rapid.T) { m.may(m.work()) },
 		"settle":  func(*rapid.T) { m.may(m.passes.Settle(ctx)) },

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"agentproxy/domain/feed"
+	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -24,7 +24,7 @@ type observed struct {
 // seenOf is the part of one session. The feed keeps the last things only, so a
 // busy session costs a bounded row each flush.
 type seenOf struct {
-	feed  []feed.Event
+	feed  []eventlog.Event
 	ring  health.Ring
 	ready []health.Event // evidence that no report claimed in time
 }
@@ -33,13 +33,13 @@ const (
 	feedAtOnce   = 256     // events a session keeps between two flushes
 	readyAtOnce  = 4096    // evidence a session keeps between two flushes
 	seenSessions = 100_000 // sessions between two flushes
-	keepEvents   = feed.Keep
+	keepEvents   = eventlog.Keep
 )
 
 func newObserved() *observed { return &observed{sessions: map[string]*seenOf{}} }
 
 // add takes one observation. It drops what no flush could keep up with.
-func (o *observed) add(id string, e feed.Event, evidence health.Event) {
+func (o *observed) add(id string, e eventlog.Event, evidence health.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := o.of(id)
@@ -94,7 +94,7 @@ func (o *observed) giveBack(id string, e health.Event) {
 // batch is what one session has ready for the store.
 type batch struct {
 	id    string
-	feed  []feed.Event
+	feed  []eventlog.Event
 	ready []health.Event
 }
 
@@ -137,7 +137,7 @@ func (o *observed) restore(b batch) {
 
 // Observe takes what the gateway saw. It does not block on the store.
 func (t *Traffic) Observe(ob traffic.Observation) {
-	e := feed.Event{ID: t.ids.New("evt_"), At: ob.At, Source: feed.Gateway, Type: ob.Type, TargetHost: ob.Host,
+	e := eventlog.Event{ID: t.ids.New("evt_"), At: ob.At, Source: eventlog.Gateway, Type: ob.Type, TargetHost: ob.Host,
 		StatusCode: ob.StatusCode, Code: ob.Code, Bytes: ob.Bytes, LatencyMS: int(ob.Latency.Milliseconds()),
 		ExitIP: ob.ExitIP, Retryable: ob.Retryable, HowToFix: ob.HowToFix}
 	t.seen.add(ob.SessionID, e, health.Event{Type: ob.Evidence, StatusCode: ob.StatusCode,

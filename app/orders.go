@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"agentproxy/domain/billing"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -18,21 +18,21 @@ import (
 const orderPrefix = "ord_"
 
 // callFor bounds one call of a provider; all of an order's together stay below
-// supply.SendFor from the moment it is sent.
+// procurement.SendFor from the moment it is sent.
 const callFor = 30 * time.Second
 
 // planOrder stores what is to be bought of a source for a session, in the unit
 // that holds the money.
-func (u *Sessions) planOrder(ctx context.Context, tx ports.Tx, s session.Session, from supply.Source, now time.Time) error {
+func (u *Sessions) planOrder(ctx context.Context, tx ports.Tx, s session.Session, from procurement.Source, now time.Time) error {
 	in := intentFor(s, from)
 	in.Key = u.ids.New(orderPrefix)
-	return tx.Orders().Insert(ctx, supply.Order{ID: in.Key, Kind: supply.Purchase, SessionID: s.ID, Provider: from.Provider,
-		Intent: in, Status: supply.Planned, PlannedAt: now, NextAt: now.Add(inFlightFor)})
+	return tx.Orders().Insert(ctx, procurement.Order{ID: in.Key, Kind: procurement.Purchase, SessionID: s.ID, Provider: from.Provider,
+		Intent: in, Status: procurement.Planned, PlannedAt: now, NextAt: now.Add(inFlightFor)})
 }
 
 // intentFor is what a session needs of a source.
-func intentFor(s session.Session, from supply.Source) supply.Intent {
-	in := supply.Intent{Key: s.ID, SessionID: s.ID, Type: s.Type, SKU: from.SKU, Location: s.Location, Quantity: s.Quantity,
+func intentFor(s session.Session, from procurement.Source) procurement.Intent {
+	in := procurement.Intent{Key: s.ID, SessionID: s.ID, Type: s.Type, SKU: from.SKU, Location: s.Location, Quantity: s.Quantity,
 		Days: s.Days, Bytes: s.Bytes}
 	if s.Type == session.Static {
 		in.MaxCost = billing.IPCost(s.Quantity, from.CostFor(s.Days))
@@ -42,15 +42,15 @@ func intentFor(s session.Session, from supply.Source) supply.Intent {
 
 // goods is what of a delivery is sealed.
 type goods struct {
-	Access supply.Access
-	IPs    []supply.IP
+	Access procurement.Access
+	IPs    []procurement.IP
 	// Direct: they are the agent's own to use, and not the gateway's. It is decided
 	// when they are delivered, so that no change of the catalogue changes a session.
 	Direct bool
 }
 
 // seal stores a delivery with an order.
-func (u *Sessions) seal(o supply.Order, d supply.Delivery, direct bool) ([]byte, error) {
+func (u *Sessions) seal(o procurement.Order, d procurement.Delivery, direct bool) ([]byte, error) {
 	plain, err := json.Marshal(goods{d.Access, d.IPs, direct})
 	if err != nil {
 		return nil, fmt.Errorf("seal the goods of %s: %w", o.ID, err)
@@ -58,7 +58,7 @@ func (u *Sessions) seal(o supply.Order, d supply.Delivery, direct bool) ([]byte,
 	return u.secrets.Seal(plain, "order/"+o.ID), nil
 }
 
-func (u *Sessions) unseal(o supply.Order) (g goods, err error) {
+func (u *Sessions) unseal(o procurement.Order) (g goods, err error) {
 	plain, err := u.secrets.Open(o.Goods, "order/"+o.ID)
 	if err == nil {
 		err = json.Unmarshal(plain, &g)
@@ -70,13 +70,13 @@ func (u *Sessions) unseal(o supply.Order) (g goods, err error) {
 }
 
 // purchased is the confirmed purchase of a session; false: there is none.
-func purchased(orders []supply.Order) (supply.Order, bool) {
+func purchased(orders []procurement.Order) (procurement.Order, bool) {
 	for _, o := range orders {
-		if o.Kind == supply.Purchase && o.Status == supply.Confirmed {
+		if o.Kind == procurement.Purchase && o.Status == procurement.Confirmed {
 			return o, true
 		}
 	}
-	return supply.Order{}, false
+	return procurement.Order{}, false
 }
 
 // DriveOrders goes on with every order that is due. One that fails does not keep
@@ -143,7 +143,7 @@ func (u *Sessions) drive(ctx context.Context, id string) error {
 // driveOnce takes one step; more says that another may follow.
 func (u *Sessions) driveOnce(ctx context.Context, id string) (more bool, err error) {
 	var s session.Session
-	var orders []supply.Order
+	var orders []procurement.Order
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if s, err = tx.Sessions().Load(ctx, id); err != nil {
 			return err
@@ -171,18 +171,18 @@ func (u *Sessions) driveOnce(ctx context.Context, id string) (more bool, err err
 }
 
 // step is what is to be done about an order now; nil: nothing.
-func (u *Sessions) step(s session.Session, o supply.Order, now time.Time) func(context.Context, session.Session, supply.Order) error {
+func (u *Sessions) step(s session.Session, o procurement.Order, now time.Time) func(context.Context, session.Session, procurement.Order) error {
 	due := !o.NextAt.IsZero() && !now.Before(o.NextAt)
 	switch {
-	case o.Status == supply.Planned && (o.Class == "" || due):
+	case o.Status == procurement.Planned && (o.Class == "" || due):
 		return u.send
-	case o.Status == supply.Sent && due:
-		return func(ctx context.Context, _ session.Session, o supply.Order) error {
+	case o.Status == procurement.Sent && due:
+		return func(ctx context.Context, _ session.Session, o procurement.Order) error {
 			return u.doubt(ctx, o, "the process that sent it has died")
 		}
-	case o.Status == supply.Unknown && due:
+	case o.Status == procurement.Unknown && due:
 		return u.ask
-	case o.Status != supply.Confirmed || !due:
+	case o.Status != procurement.Confirmed || !due:
 		return nil
 	case s.Status.Over():
 		return u.closeOrder
@@ -198,8 +198,8 @@ func call(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // change is a unit that changes an order and its session, and tells of it.
-func (u *Sessions) change(ctx context.Context, o supply.Order,
-	fn func(ctx context.Context, b books, s session.Session, o supply.Order) error) error {
+func (u *Sessions) change(ctx context.Context, o procurement.Order,
+	fn func(ctx context.Context, b books, s session.Session, o procurement.Order) error) error {
 	err := u.mark(ctx, o, fn)
 	if err == nil {
 		u.hub.SessionChanged(o.SessionID)
@@ -210,8 +210,8 @@ func (u *Sessions) change(ctx context.Context, o supply.Order,
 // mark is a unit that changes an order alone. The session is locked before the
 // order, as everywhere. An order that somebody else has decided meanwhile stays
 // as it is.
-func (u *Sessions) mark(ctx context.Context, o supply.Order,
-	fn func(ctx context.Context, b books, s session.Session, o supply.Order) error) error {
+func (u *Sessions) mark(ctx context.Context, o procurement.Order,
+	fn func(ctx context.Context, b books, s session.Session, o procurement.Order) error) error {
 	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		s, err := tx.Sessions().Load(ctx, o.SessionID)
 		if err != nil {
@@ -223,7 +223,7 @@ func (u *Sessions) mark(ctx context.Context, o supply.Order,
 		}
 		return fn(ctx, books{tx, u.ids, u.clock.Now()}, s, cur)
 	})
-	if errors.Is(err, supply.ErrDecided) {
+	if errors.Is(err, procurement.ErrDecided) {
 		return nil
 	}
 	return err

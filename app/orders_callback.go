@@ -6,8 +6,8 @@ import (
 	"net/http"
 
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -27,7 +27,7 @@ func (u *Sessions) Callback(ctx context.Context, provider string, header http.He
 	if err != nil {
 		return domain.ErrInvalid.Msgf("the signature of the call does not hold")
 	}
-	var orders []supply.Order
+	var orders []procurement.Order
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		orders, err = meant(ctx, tx, provider, refs)
 		return err
@@ -44,7 +44,7 @@ func (u *Sessions) Callback(ctx context.Context, provider string, header http.He
 }
 
 // hurry lets an order be read before its time.
-func hurry(ctx context.Context, b books, _ session.Session, o supply.Order) error {
+func hurry(ctx context.Context, b books, _ session.Session, o procurement.Order) error {
 	if !o.NextAt.After(b.now) {
 		return nil
 	}
@@ -54,10 +54,10 @@ func hurry(ctx context.Context, b books, _ session.Session, o supply.Order) erro
 
 // meant are the orders that a call names; without a name, those of the provider
 // that are on their way.
-func meant(ctx context.Context, tx ports.Tx, provider string, refs []string) (orders []supply.Order, err error) {
+func meant(ctx context.Context, tx ports.Tx, provider string, refs []string) (orders []procurement.Order, err error) {
 	for _, ref := range refs {
 		o, err := tx.Orders().ByRef(ctx, provider, ref)
-		if errors.Is(err, supply.ErrOrderNotFound) {
+		if errors.Is(err, procurement.ErrOrderNotFound) {
 			continue
 		}
 		if err != nil {
@@ -68,13 +68,13 @@ func meant(ctx context.Context, tx ports.Tx, provider string, refs []string) (or
 	if len(refs) > 0 {
 		return orders, nil
 	}
-	for _, status := range []supply.Status{supply.Unknown, supply.Confirmed} {
+	for _, status := range []procurement.Status{procurement.Unknown, procurement.Confirmed} {
 		list, err := tx.Orders().List(ctx, ports.OrderFilter{Provider: provider, Status: status}, domain.Page{Number: 1, Size: domain.MaxPageSize})
 		if err != nil {
 			return nil, err
 		}
 		for _, o := range list.Items {
-			if status == supply.Unknown || o.State == supply.Pending {
+			if status == procurement.Unknown || o.State == procurement.Pending {
 				orders = append(orders, o)
 			}
 		}

@@ -7,8 +7,8 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -26,7 +26,7 @@ func (c *caller) Callback(http.Header, []byte, time.Time) ([]string, error) { re
 func TestCallbacks(t *testing.T) {
 	seller := &caller{Provider: fake.NewProvider("calls")}
 	seller.SetSlow(1)
-	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{bothOf("sta_called", session.Static, supply.Source{Provider: "calls"})}})
+	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{bothOf("sta_called", session.Static, procurement.Source{Provider: "calls"})}})
 	agent := w.rich(100)
 	call := func(name string) error { return w.sessions.Callback(t.Context(), name, http.Header{}, nil) }
 	for _, refs := range [][]string{nil, {"ref2", "unknown"}} {
@@ -54,7 +54,7 @@ func TestCallbacks(t *testing.T) {
 // A call that names an order hurries that one alone, and none that needs no look.
 func TestACallbackHurriesWhatItNames(t *testing.T) {
 	seller := &caller{Provider: fake.NewProvider("calls")}
-	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{bothOf("sta_called", session.Static, supply.Source{Provider: "calls"})}})
+	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{bothOf("sta_called", session.Static, procurement.Source{Provider: "calls"})}})
 	seller.SetClock(w.clock.Now)
 	agent := w.rich(100)
 	call := func(refs ...string) {
@@ -88,14 +88,14 @@ func TestACallbackHurriesWhatItNames(t *testing.T) {
 	same(t, "the other one", w.read(agent, other.ID).Status, session.Creating)
 	t.Run("what is gone for a moment is not lost by being asked again", func(t *testing.T) {
 		seller.Change(live.ID, func(p *fake.Purchase) { p.Gone = true })
-		again := w.clock.Now().Add(supply.LostAfter)
+		again := w.clock.Now().Add(procurement.LostAfter)
 		for range 3 {
 			call("ref1")
 			same(t, "the time to ask again", w.order(live.ID).NextAt, again)
 			w.clock.Advance(30 * time.Second)
 		}
 		same(t, "the session", w.read(agent, live.ID).Status, session.Active)
-		w.clock.Advance(supply.LostAfter)
+		w.clock.Advance(procurement.LostAfter)
 		ok(t, w.work())
 		same(t, "later", w.read(agent, live.ID).Reason, session.ProviderLost)
 	})

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
 // await reads an order that the provider has accepted and not delivered yet.
-// After supply.FreezeAfter the operator is told.
-func (u *Sessions) await(ctx context.Context, s session.Session, o supply.Order) error {
+// After procurement.FreezeAfter the operator is told.
+func (u *Sessions) await(ctx context.Context, s session.Session, o procurement.Order) error {
 	p, ok := u.catalog.provider(o.Provider)
 	if !ok {
 		return u.later(ctx, o, "the provider is not configured")
@@ -22,17 +22,17 @@ func (u *Sessions) await(ctx context.Context, s session.Session, o supply.Order)
 	defer cancel()
 	d, err := p.Read(bounded, o.Ref)
 	u.count(p, "read", err)
-	if supply.ClassOf(err) == supply.NotFound && u.clock.Now().Sub(o.SentAt) >= supply.SettleFor {
-		d, err = supply.Delivery{Ref: o.Ref, State: supply.Gone}, nil
+	if procurement.ClassOf(err) == procurement.NotFound && u.clock.Now().Sub(o.SentAt) >= procurement.SettleFor {
+		d, err = procurement.Delivery{Ref: o.Ref, State: procurement.Gone}, nil
 	}
 	if err != nil {
-		return u.later(ctx, o, supply.ReasonOf(err))
+		return u.later(ctx, o, procurement.ReasonOf(err))
 	}
-	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o procurement.Order) error {
 		if s.Status == session.Active {
 			return nil // of an active session somebody else has taken it meanwhile, and it is checked from now on
 		}
-		if o = o.Take(d, b.now); d.State == supply.Pending && b.now.Sub(o.SentAt) >= supply.FreezeAfter && o.FrozenAt.IsZero() {
+		if o = o.Take(d, b.now); d.State == procurement.Pending && b.now.Sub(o.SentAt) >= procurement.FreezeAfter && o.FrozenAt.IsZero() {
 			o.FrozenAt = b.now
 			u.log.Error("an upstream order is not delivered for a day", "order_id", o.ID, "session_id", o.SessionID, "provider", o.Provider)
 		}
@@ -41,19 +41,19 @@ func (u *Sessions) await(ctx context.Context, s session.Session, o supply.Order)
 }
 
 // later puts an order off.
-func (u *Sessions) later(ctx context.Context, o supply.Order, reason string) error {
-	return u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, o supply.Order) error {
+func (u *Sessions) later(ctx context.Context, o procurement.Order, reason string) error {
+	return u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, o procurement.Order) error {
 		if !o.ClosedAt.IsZero() {
 			return nil // somebody else was not put off
 		}
-		o.Reason, o.NextAt = reason, b.now.Add(supply.Patience(b.now.Sub(o.DecidedAt)))
+		o.Reason, o.NextAt = reason, b.now.Add(procurement.Backoff(b.now.Sub(o.DecidedAt)))
 		return b.tx.Orders().Put(ctx, o)
 	})
 }
 
 // closeOrder gives up what was bought for a session that has ended. What cannot
 // be given up runs to its end.
-func (u *Sessions) closeOrder(ctx context.Context, s session.Session, o supply.Order) error {
+func (u *Sessions) closeOrder(ctx context.Context, s session.Session, o procurement.Order) error {
 	p, ok := u.catalog.provider(o.Provider)
 	if !ok {
 		return u.later(ctx, o, "the provider is not configured")
@@ -63,23 +63,23 @@ func (u *Sessions) closeOrder(ctx context.Context, s session.Session, o supply.O
 	err := p.Cancel(bounded, o.Ref)
 	u.count(p, "cancel", err)
 	reason := ""
-	switch supply.ClassOf(err) {
-	case "", supply.NotFound:
-	case supply.Unsupported:
+	switch procurement.ClassOf(err) {
+	case "", procurement.NotFound:
+	case procurement.Unsupported:
 		reason = "it runs to its end at the provider"
 	default:
-		return u.later(ctx, o, supply.ReasonOf(err))
+		return u.later(ctx, o, procurement.ReasonOf(err))
 	}
-	return u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, o supply.Order) error {
+	return u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, o procurement.Order) error {
 		o.ClosedAt, o.NextAt, o.Reason = b.now, time.Time{}, reason
 		return b.tx.Orders().Put(ctx, o)
 	})
 }
 
 // check asks whether a live order is still there, and takes over what has
-// changed. One that is gone for supply.LostAfter ends the session, and the unused
+// changed. One that is gone for procurement.LostAfter ends the session, and the unused
 // part is refunded.
-func (u *Sessions) check(ctx context.Context, s session.Session, o supply.Order) error {
+func (u *Sessions) check(ctx context.Context, s session.Session, o procurement.Order) error {
 	p, ok := u.catalog.provider(o.Provider)
 	if !ok {
 		return u.later(ctx, o, "the provider is not configured")
@@ -90,29 +90,29 @@ func (u *Sessions) check(ctx context.Context, s session.Session, o supply.Order)
 	}
 	if g.Direct {
 		if err := u.pollUsage(ctx, p, s, o); err != nil {
-			return u.later(ctx, o, supply.ReasonOf(err))
+			return u.later(ctx, o, procurement.ReasonOf(err))
 		}
 	}
 	bounded, cancel := call(ctx)
 	defer cancel()
 	d, err := p.Read(bounded, o.Ref)
 	u.count(p, "read", err)
-	gone := supply.ClassOf(err) == supply.NotFound || err == nil && d.State == supply.Gone
+	gone := procurement.ClassOf(err) == procurement.NotFound || err == nil && d.State == procurement.Gone
 	if err != nil && !gone {
-		return u.later(ctx, o, supply.ReasonOf(err))
+		return u.later(ctx, o, procurement.ReasonOf(err))
 	}
-	err = u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
+	err = u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o procurement.Order) error {
 		if gone && o.LostAt.IsZero() {
 			o.LostAt = b.now
 		}
 		switch {
 		case s.Status != session.Active:
 			return nil
-		case gone && b.now.Sub(o.LostAt) < supply.LostAfter:
-			o.NextAt = o.LostAt.Add(supply.LostAfter)
+		case gone && b.now.Sub(o.LostAt) < procurement.LostAfter:
+			o.NextAt = o.LostAt.Add(procurement.LostAfter)
 			return b.tx.Orders().Put(ctx, o)
 		case gone:
-			o.State, o.ClosedAt, o.NextAt = supply.Gone, b.now, time.Time{}
+			o.State, o.ClosedAt, o.NextAt = procurement.Gone, b.now, time.Time{}
 			if err := b.tx.Orders().Put(ctx, o); err != nil {
 				return err
 			}
@@ -129,8 +129,8 @@ func (u *Sessions) check(ctx context.Context, s session.Session, o supply.Order)
 
 // refresh takes over what a provider changed of a live order: new credentials, a
 // new end, an address that it replaced.
-func (u *Sessions) refresh(ctx context.Context, b books, s session.Session, o supply.Order, d supply.Delivery, direct bool) (err error) {
-	if d.State == supply.Live {
+func (u *Sessions) refresh(ctx context.Context, b books, s session.Session, o procurement.Order, d procurement.Delivery, direct bool) (err error) {
+	if d.State == procurement.Live {
 		if o.Goods, err = u.seal(o, d, direct); err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (u *Sessions) refresh(ctx context.Context, b books, s session.Session, o su
 	o = o.Take(d, b.now)
 	o.LostAt, o.NextAt = time.Time{}, b.now.Add(checkAfter(direct))
 	exits := exitsOf(s, d)
-	if s.Type == session.Static && d.State == supply.Live && len(exits) == s.Quantity && !sameExits(exits, s.Exits) {
+	if s.Type == session.Static && d.State == procurement.Live && len(exits) == s.Quantity && !sameExits(exits, s.Exits) {
 		ips := make([]string, len(exits))
 		for i, e := range exits {
 			ips[i] = e.IP.String()
@@ -182,20 +182,20 @@ func (u *Sessions) endOrders(ctx context.Context, b books, s *session.Session) e
 		return err
 	}
 	for _, o := range orders {
-		if o.Kind == supply.Renewal && o.Open() {
+		if o.Kind == procurement.Renewal && o.Open() {
 			if err := b.releaseRenewal(ctx, s, o, "was too late"); err != nil {
 				return err
 			}
 		}
 		switch {
-		case o.Status == supply.Planned:
-			if o, err = o.Refuse(supply.Temporary, "the session ended first", b.now); err != nil {
+		case o.Status == procurement.Planned:
+			if o, err = o.Refuse(procurement.Temporary, "the session ended first", b.now); err != nil {
 				return err
 			}
 			if err := b.tx.Idempotency().DropFor(ctx, s.AgentID, s.ID+orderMark+o.ID); err != nil {
 				return err
 			}
-		case o.Status == supply.Confirmed && o.ClosedAt.IsZero():
+		case o.Status == procurement.Confirmed && o.ClosedAt.IsZero():
 			o.NextAt = b.now
 		default:
 			continue

@@ -7,8 +7,8 @@ import (
 	"agentproxy/adapters/upstream"
 	"agentproxy/app"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -88,7 +88,7 @@ func TestAProviderThatIsGoneBeforeItIsAsked(t *testing.T) {
 			same(t, "the status", d.Status, 202)
 			var sold []catalog.Product
 			for _, p := range rest {
-				sold = append(sold, bothOf("sta_both", session.Static, supply.Source{Provider: p.Name()}))
+				sold = append(sold, bothOf("sta_both", session.Static, procurement.Source{Provider: p.Name()}))
 			}
 			w.onlyWith(sold, rest...)
 			w.clock.Advance(time.Minute)
@@ -114,7 +114,7 @@ func TestReleaseWithoutTheProvider(t *testing.T) {
 	w.onlyWith(nil)
 	o, err := w.sessions.ReleaseOrder(t.Context(), w.order(v.ID).ID)
 	ok(t, err)
-	same(t, "the order", o.Status, supply.Refused)
+	same(t, "the order", o.Status, procurement.Refused)
 	same(t, "the session", w.read(agent, v.ID).Status, session.Failed)
 	same(t, "the balance", w.balance(agent), dollars("10"))
 }
@@ -127,7 +127,7 @@ func TestAProductThatIsNotSoldAnyMore(t *testing.T) {
 		step fake.Step
 		want session.Status
 	}{
-		"delivered": {fake.Step{}, session.Active}, "refused": {fake.Refuse(supply.OutOfStock), session.Failed},
+		"delivered": {fake.Step{}, session.Active}, "refused": {fake.Refuse(procurement.OutOfStock), session.Failed},
 		"lost": {fake.LoseAnswer(), session.Active}, "absent": {fake.LoseRequest(), session.Failed},
 	} {
 		t.Run("while it is created: "+name, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestAProductThatIsNotSoldAnyMore(t *testing.T) {
 	})
 	t.Run("while it is used", func(t *testing.T) {
 		w := newWorld(t)
-		w.seller.Can(func(c *supply.Capabilities) { c.Chained = true })
+		w.seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream = true })
 		agent := w.rich(10)
 		moving, fixed := w.buy(agent, remote), w.buy(agent, remoteStatic)
 		drop(w)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"agentproxy/app"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/test/fake"
 )
 
@@ -18,13 +18,13 @@ func TestARefusedRepetitionProvesNothing(t *testing.T) {
 		for _, labelled := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
 				w, second := pair(t)
-				w.seller.Can(func(c *supply.Capabilities) { c.Repeatable, c.Labelled = true, labelled })
+				w.seller.Can(func(c *procurement.Capabilities) { c.Idempotent, c.KeepsOrderKey = true, labelled })
 				agent := w.register()
 				w.seller.Next(fake.Provision, first)
 				d, err := w.createWith(agent, "sta_both", app.Call{})
 				ok(t, err)
 				same(t, "the status", d.Status, 202)
-				w.seller.Always(fake.Provision, fake.Refuse(supply.RateLimited))
+				w.seller.Always(fake.Provision, fake.Refuse(procurement.RateLimited))
 				w.clock.Advance(10 * time.Second)
 				ok(t, w.work())
 				if first.Work {
@@ -45,9 +45,9 @@ func TestARefusedRepetitionProvesNothing(t *testing.T) {
 // What stood in a seller's list before is not ours, whatever the seller can do.
 func TestAForeignPurchaseIsNotAdopted(t *testing.T) {
 	w := newWorld(t)
-	w.seller.Can(func(c *supply.Capabilities) { c.Repeatable, c.Labelled = true, false })
+	w.seller.Can(func(c *procurement.Capabilities) { c.Idempotent, c.KeepsOrderKey = true, false })
 	agent := w.register()
-	in := supply.Intent{Key: "foreign", SessionID: "foreign", Type: session.Static, Quantity: 1, Days: 30, Location: session.Location{Country: "DE"}}
+	in := procurement.Intent{Key: "foreign", SessionID: "foreign", Type: session.Static, Quantity: 1, Days: 30, Location: session.Location{Country: "DE"}}
 	_, err := w.seller.Order(t.Context(), in)
 	ok(t, err)
 	w.seller.Next(fake.Provision, fake.LoseRequest())
@@ -58,7 +58,7 @@ func TestAForeignPurchaseIsNotAdopted(t *testing.T) {
 		w.clock.Advance(time.Minute)
 		ok(t, w.work())
 	}
-	same(t, "the order", w.order(v.ID).Status, supply.Refused)
+	same(t, "the order", w.order(v.ID).Status, procurement.Refused)
 	same(t, "the foreign one", strings.Join(w.seller.Live(), " "), "foreign")
 }
 
@@ -67,20 +67,20 @@ func TestALiveOrderThatIsPendingOnceMore(t *testing.T) {
 	w := newWorld(t)
 	agent := w.register()
 	v := w.buy(agent, remoteStatic)
-	to := func(s supply.State) {
+	to := func(s procurement.State) {
 		w.seller.Change(v.ID, func(p *fake.Purchase) { p.Delivery.State = s })
 		w.clock.Advance(time.Hour)
 		ok(t, w.work())
 	}
 	w.seller.SetSlow(100)
-	to(supply.Pending)
-	same(t, "the order", w.order(v.ID).State, supply.Pending)
+	to(procurement.Pending)
+	same(t, "the order", w.order(v.ID).State, procurement.Pending)
 	w.seller.SetSlow(0)
-	to(supply.Live)
+	to(procurement.Live)
 	w.seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = true })
 	w.clock.Advance(time.Hour)
 	ok(t, w.work())
-	w.clock.Advance(supply.LostAfter)
+	w.clock.Advance(procurement.LostAfter)
 	ok(t, w.work())
 	same(t, "lost, the session", w.read(agent, v.ID).Reason, session.ProviderLost)
 }
@@ -92,7 +92,7 @@ func TestADecidedOrderIsNotDue(t *testing.T) {
 	v := w.buy(agent, remoteStatic)
 	_, err := w.sessions.Terminate(t.Context(), agent, v.ID)
 	ok(t, err)
-	reached, on := w.paused(fake.Release, fake.Refuse(supply.Temporary))
+	reached, on := w.paused(fake.Release, fake.Refuse(procurement.Temporary))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -139,7 +139,7 @@ func TestAnAddressOfAnotherSessionIsNotTakenOver(t *testing.T) {
 	}
 	same(t, "asked about both", w.seller.Calls(fake.Read), reads+2)
 	same(t, "its address", w.read(agent, v.ID).Exits[0], v.Exits[0])
-	w.seller.Change(own.ID, func(p *fake.Purchase) { p.Delivery.IPs = []supply.IP{{Addr: fake.StaticExit(200)}} })
+	w.seller.Change(own.ID, func(p *fake.Purchase) { p.Delivery.IPs = []procurement.IP{{Addr: fake.StaticExit(200)}} })
 	w.pass(75)
 	same(t, "when the other one has lost it", w.read(agent, v.ID).Exits[0].IP, taken[0].Addr)
 }
@@ -148,14 +148,14 @@ func TestAnAddressOfAnotherSessionIsNotTakenOver(t *testing.T) {
 // but not for the operator's word.
 func TestAnOrderDoesNotWaitForEver(t *testing.T) {
 	w, second := pair(t)
-	w.seller.Can(func(c *supply.Capabilities) { c.Labelled = false })
+	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(100)
 	renewed, err := w.createWith(agent, "sta_both", app.Call{})
 	ok(t, err)
 	w.seller.Next(fake.Provision, fake.LoseAnswer())
 	lost, err := w.createWith(agent, "sta_both", app.Call{})
 	ok(t, err)
-	_, err = w.seller.Order(t.Context(), supply.Intent{Key: "foreign", SessionID: "foreign", SKU: "r", Type: session.Static, Quantity: 1,
+	_, err = w.seller.Order(t.Context(), procurement.Intent{Key: "foreign", SessionID: "foreign", SKU: "r", Type: session.Static, Quantity: 1,
 		Days: 30, Location: session.Location{Country: "DE"}})
 	ok(t, err) // now two are new, and nobody can tell which is whose
 	before := w.balance(agent)
@@ -169,12 +169,12 @@ func TestAnOrderDoesNotWaitForEver(t *testing.T) {
 		w.clock.Advance(time.Minute)
 		ok(t, w.work())
 	}
-	same(t, "the order that waits", w.order(waiting.View.ID).Status, supply.Planned)
-	same(t, "the renewal that waits", w.order(renewed.View.ID).Status, supply.Planned)
+	same(t, "the order that waits", w.order(waiting.View.ID).Status, procurement.Planned)
+	same(t, "the renewal that waits", w.order(renewed.View.ID).Status, procurement.Planned)
 	w.clock.Advance(time.Minute)
 	ok(t, w.work())
 	same(t, "bought of the second", len(second.Of(waiting.View.ID)), 1)
-	same(t, "the renewal", w.order(renewed.View.ID).Status, supply.Refused)
+	same(t, "the renewal", w.order(renewed.View.ID).Status, procurement.Refused)
 	same(t, "the balance", w.balance(agent), before-dollars("1"))
-	same(t, "the unknown one", w.order(lost.View.ID).Status, supply.Unknown)
+	same(t, "the unknown one", w.order(lost.View.ID).Status, procurement.Unknown)
 }

@@ -9,8 +9,8 @@ import (
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -23,21 +23,21 @@ type purse struct {
 	shown time.Time
 }
 
-func (p *purse) Balance(context.Context) (supply.Funds, error) {
+func (p *purse) Balance(context.Context) (procurement.ProviderBalance, error) {
 	spent := domain.Money(0)
 	for _, b := range p.Books() {
 		spent += domain.Dollar * domain.Money(1+b.Renewals)
 	}
-	return supply.Funds{Amount: 100*domain.Dollar - spent, Known: true}, nil
+	return procurement.ProviderBalance{Amount: 100*domain.Dollar - spent, Known: true}, nil
 }
 
-func (p *purse) Order(ctx context.Context, in supply.Intent) (supply.Delivery, error) {
+func (p *purse) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
 	d, err := p.Provider.Order(ctx, in)
 	d.Cost = domain.Dollar
 	return d, err
 }
 
-func (p *purse) Find(ctx context.Context, in supply.Intent) ([]supply.Delivery, error) {
+func (p *purse) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
 	list, err := p.Provider.Find(ctx, in)
 	if p.hides.Load() {
 		return nil, err
@@ -45,7 +45,7 @@ func (p *purse) Find(ctx context.Context, in supply.Intent) ([]supply.Delivery, 
 	return list, err
 }
 
-func (p *purse) Read(ctx context.Context, ref string) (supply.Delivery, error) {
+func (p *purse) Read(ctx context.Context, ref string) (procurement.Delivery, error) {
 	d, err := p.Provider.Read(ctx, ref)
 	if p.hides.Load() {
 		d.ExpiresAt = p.shown
@@ -55,9 +55,9 @@ func (p *purse) Read(ctx context.Context, ref string) (supply.Delivery, error) {
 
 func purseWorld(t *testing.T) (*world, *purse, string) {
 	p := &purse{Provider: fake.NewProvider("purse")}
-	p.Can(func(c *supply.Capabilities) { c.Labelled = false })
-	w := open(t, setup{more: []ports.Provider{p}, sell: []catalog.Product{bothOf("sta_purse", session.Static, supply.Source{Provider: "purse", SKU: "a"}),
-		bothOf("sta_other", session.Static, supply.Source{Provider: "purse", SKU: "b"})}})
+	p.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
+	w := open(t, setup{more: []ports.Provider{p}, sell: []catalog.Product{bothOf("sta_purse", session.Static, procurement.Source{Provider: "purse", SKU: "a"}),
+		bothOf("sta_other", session.Static, procurement.Source{Provider: "purse", SKU: "b"})}})
 	p.SetClock(w.clock.Now)
 	return w, p, w.rich(100)
 }

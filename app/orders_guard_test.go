@@ -9,8 +9,8 @@ import (
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/test/fake"
 )
 
@@ -43,7 +43,7 @@ func TestAFreshOrderIsItsSendersAlone(t *testing.T) {
 // Who waits for its turn does not ask the seller before that has come.
 func TestWhoWaitsForItsTurnDoesNotAsk(t *testing.T) {
 	w := newWorld(t)
-	w.seller.Can(func(c *supply.Capabilities) { c.Labelled = false })
+	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(10)
 	w.seller.Next(fake.Provision, fake.LoseAnswer())
 	w.buy(agent, remoteStatic)
@@ -57,8 +57,8 @@ func TestWhoWaitsForItsTurnDoesNotAsk(t *testing.T) {
 // A source's cost is that of a GB: it does not bound what all of an order costs.
 func TestManyGigabytesMayCostMoreThanOne(t *testing.T) {
 	w := open(t, setup{sell: []catalog.Product{bothOf("dyn_priced", session.Dynamic,
-		supply.Source{Provider: "remote", SKU: "d", Cost: domain.Dollar / 10})}})
-	w.seller.SetQuote("d", supply.Quote{Cost: 3 * domain.Dollar / 10})
+		procurement.Source{Provider: "remote", SKU: "d", Cost: domain.Dollar / 10})}})
+	w.seller.SetQuote("d", procurement.Quote{Cost: 3 * domain.Dollar / 10})
 	f := form("dyn_priced")
 	f.TrafficGB = "3"
 	d, err := w.sessions.Create(t.Context(), app.Create{AgentID: w.rich(10), Form: f})
@@ -72,8 +72,8 @@ func TestAnAcceptedOrderThatIsNotShownYetIsNotLost(t *testing.T) {
 	agent := w.register()
 	w.seller.SetSlow(1000)
 	v := w.buy(agent, remoteStatic)
-	w.seller.Always(fake.Read, fake.Refuse(supply.NotFound))
-	w.clock.Advance(supply.SettleFor - time.Second)
+	w.seller.Always(fake.Read, fake.Refuse(procurement.NotFound))
+	w.clock.Advance(procurement.SettleFor - time.Second)
 	ok(t, w.work())
 	same(t, "at first", w.read(agent, v.ID).Status, session.Creating)
 	w.pass(2)
@@ -89,7 +89,7 @@ func TestWhatIsTakenBackIsNotDueAgain(t *testing.T) {
 	agent := w.register()
 	v := w.buy(agent, remoteStatic)
 	w.seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = true })
-	w.clock.Advance(supply.SettleFor)
+	w.clock.Advance(procurement.SettleFor)
 	reached, on := w.paused(fake.Read, fake.Step{})
 	late := make(chan error, 1)
 	go func() { late <- w.sessions.DriveOrders(context.Background()) }()
@@ -107,7 +107,7 @@ func TestWhatIsTakenBackIsNotDueAgain(t *testing.T) {
 // What a seller cannot take back is left to its end there, and says so.
 func TestWhatCannotBeGivenUpRunsToItsEnd(t *testing.T) {
 	w := newWorld(t)
-	w.seller.Can(func(c *supply.Capabilities) { c.Cancels = false })
+	w.seller.Can(func(c *procurement.Capabilities) { c.Cancels = false })
 	agent := w.register()
 	v := w.buy(agent, remoteStatic)
 	_, err := w.sessions.Terminate(t.Context(), agent, v.ID)
@@ -126,7 +126,7 @@ func TestAnAddressThatIsOnItsWayIsNotTakenOver(t *testing.T) {
 	v := w.buy(agent, remoteStatic)
 	w.seller.SetSlow(1000)
 	w.seller.Change(v.ID, func(p *fake.Purchase) {
-		p.Delivery.State, p.Delivery.IPs = supply.Pending, []supply.IP{{Addr: fake.StaticExit(200)}}
+		p.Delivery.State, p.Delivery.IPs = procurement.Pending, []procurement.IP{{Addr: fake.StaticExit(200)}}
 	})
 	w.clock.Advance(time.Hour)
 	ok(t, w.work())
@@ -141,7 +141,7 @@ func TestAnAddressThatIsOnItsWayIsNotTakenOver(t *testing.T) {
 // be another one than was read: nothing is adopted unread.
 func TestNothingIsAdoptedUnread(t *testing.T) {
 	w := newWorld(t)
-	w.seller.Can(func(c *supply.Capabilities) { c.Labelled = false })
+	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(10)
 	lose := func(country string, step fake.Step) string {
 		w.seller.Next(fake.Provision, step)
@@ -152,7 +152,7 @@ func TestNothingIsAdoptedUnread(t *testing.T) {
 		return d.View.ID
 	}
 	french, german := lose("FR", fake.LoseRequest()), lose("DE", fake.LoseAnswer())
-	d, err := w.seller.Order(t.Context(), supply.Intent{Key: "by hand", SessionID: french, Type: session.Static, Quantity: 1, Days: 30,
+	d, err := w.seller.Order(t.Context(), procurement.Intent{Key: "by hand", SessionID: french, Type: session.Static, Quantity: 1, Days: 30,
 		Location: session.Location{Country: "DE"}})
 	ok(t, err) // now two are new, and either may be the German one
 	w.clock.Advance(10 * time.Second)

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"agentproxy/domain"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
@@ -15,7 +15,7 @@ type ListOrders struct {
 }
 
 // Orders lists upstream orders, the newest first, for the operator.
-func (u *Sessions) Orders(ctx context.Context, in ListOrders) (list domain.List[supply.Order], err error) {
+func (u *Sessions) Orders(ctx context.Context, in ListOrders) (list domain.List[procurement.Order], err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		list, err = tx.Orders().List(ctx, in.Filter, in.Page)
 		return err
@@ -25,7 +25,7 @@ func (u *Sessions) Orders(ctx context.Context, in ListOrders) (list domain.List[
 
 // AdoptOrder is the operator's word that a provider did make an unknown order,
 // under a ref; of a renewal, that it was made. The provider is asked for it.
-func (u *Sessions) AdoptOrder(ctx context.Context, id, ref string) (supply.Order, error) {
+func (u *Sessions) AdoptOrder(ctx context.Context, id, ref string) (procurement.Order, error) {
 	o, err := u.undecided(ctx, id)
 	if err != nil {
 		return o, err
@@ -34,14 +34,14 @@ func (u *Sessions) AdoptOrder(ctx context.Context, id, ref string) (supply.Order
 	if !ok {
 		return o, ports.ErrProvider.Msgf("the provider %s is not configured", o.Provider)
 	}
-	if o.Kind == supply.Renewal {
+	if o.Kind == procurement.Renewal {
 		ref = o.Ref
 	}
 	d, err := p.Read(ctx, ref)
 	if err != nil {
-		return o, ports.Refusal(supply.ClassOf(err)).Msgf("the provider does not show %s: %v", ref, err)
+		return o, ports.Refusal(procurement.ClassOf(err)).Msgf("the provider does not show %s: %v", ref, err)
 	}
-	if o.Kind == supply.Renewal {
+	if o.Kind == procurement.Renewal {
 		err = u.renewalConfirmed(ctx, o, d.ExpiresAt)
 	} else {
 		err = u.confirm(ctx, o, d)
@@ -49,22 +49,22 @@ func (u *Sessions) AdoptOrder(ctx context.Context, id, ref string) (supply.Order
 	if err == nil {
 		err = u.drive(ctx, o.SessionID)
 	}
-	return u.orderNow(ctx, id, supply.Confirmed, err)
+	return u.orderNow(ctx, id, procurement.Confirmed, err)
 }
 
 // ReleaseOrder is the operator's word that a provider did not make an unknown
 // order: the next source is tried, and without one the money is given back. The provider may be one that is not configured
 // any more.
-func (u *Sessions) ReleaseOrder(ctx context.Context, id string) (supply.Order, error) {
+func (u *Sessions) ReleaseOrder(ctx context.Context, id string) (procurement.Order, error) {
 	o, err := u.undecided(ctx, id)
 	if err != nil {
 		return o, err
 	}
-	return u.orderNow(ctx, id, supply.Refused, u.refuse(ctx, o, supply.Temporary, "released by the operator"))
+	return u.orderNow(ctx, id, procurement.Refused, u.refuse(ctx, o, procurement.Temporary, "released by the operator"))
 }
 
 // undecided is an order that the operator may decide.
-func (u *Sessions) undecided(ctx context.Context, id string) (o supply.Order, err error) {
+func (u *Sessions) undecided(ctx context.Context, id string) (o procurement.Order, err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		o, err = tx.Orders().Get(ctx, id)
 		return err
@@ -72,15 +72,15 @@ func (u *Sessions) undecided(ctx context.Context, id string) (o supply.Order, er
 	if err != nil {
 		return o, err
 	}
-	if o.Status != supply.Unknown {
-		return o, supply.ErrDecided.Msgf("the order is %s; only an unknown one can be decided", o.Status)
+	if o.Status != procurement.Unknown {
+		return o, procurement.ErrDecided.Msgf("the order is %s; only an unknown one can be decided", o.Status)
 	}
 	return o, nil
 }
 
 // orderNow is the order as the operator wanted it. Somebody else may have decided
 // it otherwise meanwhile.
-func (u *Sessions) orderNow(ctx context.Context, id string, want supply.Status, failed error) (o supply.Order, err error) {
+func (u *Sessions) orderNow(ctx context.Context, id string, want procurement.Status, failed error) (o procurement.Order, err error) {
 	if failed != nil {
 		return o, failed
 	}
@@ -89,7 +89,7 @@ func (u *Sessions) orderNow(ctx context.Context, id string, want supply.Status, 
 		return err
 	})
 	if err == nil && o.Status != want {
-		err = supply.ErrDecided.Msgf("meanwhile the order is %s", o.Status)
+		err = procurement.ErrDecided.Msgf("meanwhile the order is %s", o.Status)
 	}
 	return o, err
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -17,11 +17,11 @@ const completeFor = 10 * time.Minute
 const checkEvery = time.Hour
 
 // doubt notes that nobody knows the outcome of an order.
-func (u *Sessions) doubt(ctx context.Context, o supply.Order, reason string) error {
+func (u *Sessions) doubt(ctx context.Context, o procurement.Order, reason string) error {
 	var frozen bool
-	err := u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, o supply.Order) error {
+	err := u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, o procurement.Order) error {
 		before := o.FrozenAt
-		o, err := o.Doubt(reason, b.now)
+		o, err := o.MarkUnknown(reason, b.now)
 		if err != nil {
 			return err
 		}
@@ -38,13 +38,13 @@ func (u *Sessions) doubt(ctx context.Context, o supply.Order, reason string) err
 // refuse notes that an order provably bought nothing, and goes on: with the next
 // source, or by giving the money back. What was proven before the order was sent
 // proves nothing once somebody else has sent it.
-func (u *Sessions) refuse(ctx context.Context, o supply.Order, c supply.Class, reason string) error {
+func (u *Sessions) refuse(ctx context.Context, o procurement.Order, c procurement.Class, reason string) error {
 	u.log.Warn("a provider refused an order", "order_id", o.ID, "session_id", o.SessionID, "provider", o.Provider,
 		"class", string(c), "reason", reason)
 	proven := o.Status
-	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
-		if proven == supply.Planned && o.Status != supply.Planned {
-			return supply.ErrDecided
+	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o procurement.Order) error {
+		if proven == procurement.Planned && o.Status != procurement.Planned {
+			return procurement.ErrDecided
 		}
 		o, err := o.Refuse(c, reason, b.now)
 		if err != nil {
@@ -53,7 +53,7 @@ func (u *Sessions) refuse(ctx context.Context, o supply.Order, c supply.Class, r
 		if err := b.tx.Orders().Put(ctx, o); err != nil {
 			return err
 		}
-		if o.Kind == supply.Renewal {
+		if o.Kind == procurement.Renewal {
 			return u.renewalRefused(ctx, b, s, o)
 		}
 		if s.Status != session.Creating {
@@ -65,7 +65,7 @@ func (u *Sessions) refuse(ctx context.Context, o supply.Order, c supply.Class, r
 
 // tryNext goes to the next source of a session whose order was refused, in the
 // unit of the refusal; without one the session fails.
-func (u *Sessions) tryNext(ctx context.Context, b books, s session.Session, refused supply.Order) error {
+func (u *Sessions) tryNext(ctx context.Context, b books, s session.Session, refused procurement.Order) error {
 	product, err := u.catalog.product(s.ProductNo)
 	if err != nil {
 		return u.failIn(ctx, b, s, ports.Refusal(refused.Class))
@@ -104,9 +104,9 @@ func (u *Sessions) tryNext(ctx context.Context, b books, s session.Session, refu
 
 // confirm takes what a provider has for an order, also when the session has
 // ended meanwhile: then it is given up at once.
-func (u *Sessions) confirm(ctx context.Context, o supply.Order, d supply.Delivery) error {
-	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
-		if o.Status == supply.Refused {
+func (u *Sessions) confirm(ctx context.Context, o procurement.Order, d procurement.Delivery) error {
+	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o procurement.Order) error {
+		if o.Status == procurement.Refused {
 			u.log.Error("a provider made an order that was taken for refused; cancel it there",
 				"order_id", o.ID, "session_id", o.SessionID, "provider", o.Provider, "ref", d.Ref)
 		}
@@ -120,9 +120,9 @@ func (u *Sessions) confirm(ctx context.Context, o supply.Order, d supply.Deliver
 
 // taken stores a confirmed purchase as the provider has it, and activates the
 // session as soon as it is delivered.
-func (u *Sessions) taken(ctx context.Context, b books, s session.Session, o supply.Order, d supply.Delivery) (err error) {
-	if d.State == supply.Live && s.Type == session.Static && len(d.IPs) < o.Intent.Quantity && b.now.Sub(o.SentAt) < completeFor {
-		d.State = supply.Pending
+func (u *Sessions) taken(ctx context.Context, b books, s session.Session, o procurement.Order, d procurement.Delivery) (err error) {
+	if d.State == procurement.Live && s.Type == session.Static && len(d.IPs) < o.Intent.Quantity && b.now.Sub(o.SentAt) < completeFor {
+		d.State = procurement.Pending
 		o = o.Take(d, b.now)
 	}
 	direct := u.sellsDirect(s)
@@ -132,10 +132,10 @@ func (u *Sessions) taken(ctx context.Context, b books, s session.Session, o supp
 	switch {
 	case s.Status.Over():
 		o.NextAt = b.now
-	case d.State == supply.Gone:
+	case d.State == procurement.Gone:
 		o.ClosedAt, o.NextAt, o.Reason = b.now, time.Time{}, "the provider took it back"
 		err = u.failIn(ctx, b, s, ports.ErrProvider)
-	case d.State == supply.Live:
+	case d.State == procurement.Live:
 		o.NextAt = b.now.Add(checkAfter(direct))
 		var active session.Session
 		if active, err = u.activate(ctx, b, s, exitsOf(s, d)); refusedHere(err) {
@@ -153,7 +153,7 @@ func (u *Sessions) taken(ctx context.Context, b books, s session.Session, o supp
 
 // exitsOf are the exits of a delivery. A dynamic session at an upstream has one
 // that nobody knows the address of.
-func exitsOf(s session.Session, d supply.Delivery) []session.Exit {
+func exitsOf(s session.Session, d procurement.Delivery) []session.Exit {
 	if s.Type == session.Dynamic && len(d.IPs) == 0 {
 		return []session.Exit{{}}
 	}

@@ -10,8 +10,8 @@ import (
 
 	"agentproxy/app"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/test/fake"
 )
 
@@ -46,7 +46,7 @@ func TestARefusalBeforeTheCallDoesNotCountAfterIt(t *testing.T) {
 			}
 			before := len(w.seller.Live())
 			// The slow one is refused when it is asked; the quick one buys meanwhile.
-			reached, on := w.paused(op, fake.Refuse(supply.Temporary))
+			reached, on := w.paused(op, fake.Refuse(procurement.Temporary))
 			var slow, quick sync.WaitGroup
 			slow.Go(func() {
 				if op == fake.Quote {
@@ -109,7 +109,7 @@ func TestManyDriveOneSession(t *testing.T) {
 	for name, labelled := range map[string]bool{"labelled": true, "nameless": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.seller.Can(func(c *supply.Capabilities) { c.Labelled = labelled })
+			w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = labelled })
 			agent := w.rich(100)
 			reached, on := w.paused(fake.Provision, fake.Step{})
 			var d app.Done
@@ -129,7 +129,7 @@ func TestManyDriveOneSession(t *testing.T) {
 				others.Wait()
 			}
 			drive()
-			same(t, "while it is sent", w.order(id).Status, supply.Sent)
+			same(t, "while it is sent", w.order(id).Status, procurement.Sent)
 			w.clock.Advance(2 * time.Minute) // whoever has sent it counts as dead
 			drive()
 			on()
@@ -150,7 +150,7 @@ type late struct {
 	err  error
 }
 
-func (l *late) Order(ctx context.Context, in supply.Intent) (supply.Delivery, error) {
+func (l *late) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
 	d, err := l.Provider.Order(context.WithoutCancel(ctx), in)
 	<-l.gate
 	return d, cmp.Or(l.err, err)
@@ -159,7 +159,7 @@ func (l *late) Order(ctx context.Context, in supply.Intent) (supply.Delivery, er
 // Whoever hears of an order that somebody else has decided has no say, and no
 // fault.
 func TestWhoComesTooLateHasNoSay(t *testing.T) {
-	for name, step := range map[string]fake.Step{"bought": {}, "refused": fake.Refuse(supply.Temporary), "unknown": fake.LoseAnswer()} {
+	for name, step := range map[string]fake.Step{"bought": {}, "refused": fake.Refuse(procurement.Temporary), "unknown": fake.LoseAnswer()} {
 		t.Run(name, func(t *testing.T) {
 			w, second := pair(t)
 			agent := w.register()
@@ -169,8 +169,8 @@ func TestWhoComesTooLateHasNoSay(t *testing.T) {
 			// The sooner one does its work and waits for its answer, which it does not
 			// get before another one has asked for the order.
 			gate := make(chan struct{})
-			w.onlyWith([]catalog.Product{bothOf("sta_both", session.Static, supply.Source{Provider: "remote", SKU: "r"},
-				supply.Source{Provider: "second", Preference: 1})}, &late{w.seller, gate, step.Err}, second)
+			w.onlyWith([]catalog.Product{bothOf("sta_both", session.Static, procurement.Source{Provider: "remote", SKU: "r"},
+				procurement.Source{Provider: "second", Preference: 1})}, &late{w.seller, gate, step.Err}, second)
 			w.clock.Advance(time.Minute)
 			first := make(chan error)
 			go func() { first <- w.sessions.DriveOrders(context.Background()) }()
@@ -212,7 +212,7 @@ func TestTheSessionEndsWhileItIsBought(t *testing.T) {
 		{"after it is sent", fake.Provision, fake.Step{}, 1},
 		{"and the answer is lost", fake.Provision, fake.LoseAnswer(), 1},
 		{"and the request is lost", fake.Provision, fake.LoseRequest(), 1},
-		{"and it is refused", fake.Provision, fake.Refuse(supply.Temporary), 1},
+		{"and it is refused", fake.Provision, fake.Refuse(procurement.Temporary), 1},
 	}
 	for how, end := range ends {
 		for _, m := range moments {
@@ -284,7 +284,7 @@ func TestTheSecondDecisionIsRefused(t *testing.T) {
 			first, second, want = adopt, release, session.Active
 		}
 		w.store.before = func() { ok(t, first()) }
-		refused(t, second(), supply.ErrDecided)
+		refused(t, second(), procurement.ErrDecided)
 		same(t, "the session", w.read(agent, v.ID).Status, want)
 	}
 }
@@ -313,7 +313,7 @@ func TestTheSessionEndsWhileItIsRenewed(t *testing.T) {
 		{"after it is sent", fake.Extend, fake.Step{}, 1},
 		{"and the answer is lost", fake.Extend, fake.LoseAnswer(), 1},
 		{"and the request is lost", fake.Extend, fake.LoseRequest(), 1},
-		{"and it is refused", fake.Extend, fake.Refuse(supply.Temporary), 1},
+		{"and it is refused", fake.Extend, fake.Refuse(procurement.Temporary), 1},
 	}
 	for how, end := range ends {
 		for _, m := range moments {

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"agentproxy/app"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/test/fake"
 )
 
@@ -27,7 +27,7 @@ func TestARefusalBeforeAnOrderIsSentRefusesNoSentOrder(t *testing.T) {
 	w, second := pair(t)
 	agent := w.register()
 	price, order := make(chan struct{}), make(chan struct{})
-	w.seller.Next(fake.Quote, fake.Step{Gate: price, Err: supply.Refuse(supply.Temporary, "")}, fake.Step{})
+	w.seller.Next(fake.Quote, fake.Step{Gate: price, Err: procurement.Refuse(procurement.Temporary, "")}, fake.Step{})
 	w.seller.Next(fake.Provision, fake.Step{Gate: order})
 	slow, fast := make(chan error, 1), make(chan error, 1)
 	go func() { _, err := w.createWith(agent, "sta_both", key("k")); slow <- err }()
@@ -47,9 +47,9 @@ func TestARefusalBeforeAnOrderIsSentRefusesNoSentOrder(t *testing.T) {
 // A repetition that is refused does not prove that the first time nothing was
 // bought.
 func TestARefusedRepetitionRefusesNoOrder(t *testing.T) {
-	for _, class := range []supply.Class{supply.RateLimited, supply.Invalid, supply.Auth, supply.InsufficientFunds} {
+	for _, class := range []procurement.Class{procurement.RateLimited, procurement.Invalid, procurement.Auth, procurement.InsufficientFunds} {
 		w := newWorld(t)
-		w.seller.Can(func(c *supply.Capabilities) { c.Repeatable = true })
+		w.seller.Can(func(c *procurement.Capabilities) { c.Idempotent = true })
 		agent := w.register()
 		w.seller.Next(fake.Provision, fake.LoseAnswer())
 		d, err := w.create(agent, remote)
@@ -69,7 +69,7 @@ func TestARefusedRepetitionRefusesNoOrder(t *testing.T) {
 // long as another order, for another place, may be it as well.
 func TestAListThatTellsNoPlaceProvesNoPlace(t *testing.T) {
 	w := newWorld(t)
-	w.seller.Can(func(c *supply.Capabilities) { c.Labelled = false })
+	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(100)
 	lose := func(country string, step fake.Step) string {
 		t.Helper()
@@ -96,20 +96,20 @@ func TestAListThatTellsNoPlaceProvesNoPlace(t *testing.T) {
 
 // What is not live for a moment is looked after all the same.
 func TestALiveOrderThatIsSaidToBeOnItsWayIsStillChecked(t *testing.T) {
-	for _, end := range []supply.State{supply.Live, supply.Gone} {
+	for _, end := range []procurement.State{procurement.Live, procurement.Gone} {
 		w := newWorld(t)
 		agent := w.register()
 		v := w.buy(agent, remoteStatic)
-		state := func(s supply.State) {
+		state := func(s procurement.State) {
 			w.seller.Change(v.ID, func(p *fake.Purchase) { p.Delivery.State = s })
 			w.clock.Advance(2 * time.Hour)
 			ok(t, w.work())
 		}
 		w.seller.SetSlow(1 << 20)
-		state(supply.Pending)
+		state(procurement.Pending)
 		state(end)
-		state(supply.Gone)
-		w.clock.Advance(supply.LostAfter)
+		state(procurement.Gone)
+		w.clock.Advance(procurement.LostAfter)
 		ok(t, w.work())
 		if v := w.read(agent, v.ID); v.Status != session.Terminated || v.Reason != session.ProviderLost {
 			t.Errorf("then %s, it is %s, %s", end, v.Status, v.Reason)
@@ -120,12 +120,12 @@ func TestALiveOrderThatIsSaidToBeOnItsWayIsStillChecked(t *testing.T) {
 // A frozen order is the operator's, and keeps nobody waiting.
 func TestAFrozenOrderKeepsNobodyWaiting(t *testing.T) {
 	w := newWorld(t)
-	w.seller.Can(func(c *supply.Capabilities) { c.Labelled = false })
+	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(100)
 	w.seller.Next(fake.Provision, fake.LoseAnswer())
 	_, err := w.create(agent, remoteStatic)
 	ok(t, err)
-	w.seller.Always(fake.Find, fake.Refuse(supply.Temporary))
+	w.seller.Always(fake.Find, fake.Refuse(procurement.Temporary))
 	for range 200 {
 		w.clock.Advance(10 * time.Minute)
 		ok(t, w.work())
@@ -154,7 +154,7 @@ func TestAnOrderThatIsDeliveredTwiceIsStillChecked(t *testing.T) {
 	go func() { late <- w.sessions.DriveOrders(t.Context()) }()
 	until(t, "the slow one reads", func() bool { return w.seller.Calls(fake.Read) == before+1 })
 	w.seller.SetSlow(0)
-	w.seller.Change(d.View.ID, func(p *fake.Purchase) { p.Delivery.State = supply.Live })
+	w.seller.Change(d.View.ID, func(p *fake.Purchase) { p.Delivery.State = procurement.Live })
 	ok(t, w.sessions.DriveOrders(t.Context()))
 	same(t, "the session", w.read(agent, d.View.ID).Status, session.Active)
 	close(answer)
@@ -162,7 +162,7 @@ func TestAnOrderThatIsDeliveredTwiceIsStillChecked(t *testing.T) {
 	w.seller.Change(d.View.ID, func(p *fake.Purchase) { p.Gone = true })
 	w.clock.Advance(2 * time.Hour)
 	ok(t, w.work())
-	w.clock.Advance(supply.LostAfter)
+	w.clock.Advance(procurement.LostAfter)
 	ok(t, w.work())
 	same(t, "the session", w.read(agent, d.View.ID).Reason, session.ProviderLost)
 }

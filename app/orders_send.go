@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -19,40 +19,40 @@ const (
 	turnFor  = 20 * time.Minute
 )
 
-var errNoTurn = supply.Refuse(supply.RateLimited, "an order like it is undecided at the provider")
+var errNoTurn = procurement.Refuse(procurement.RateLimited, "an order like it is undecided at the provider")
 
 // send places a planned order: what may be read is read first, then the order is
 // marked as sent, and then there is one call that may spend money.
-func (u *Sessions) send(ctx context.Context, _ session.Session, o supply.Order) error {
-	if o.Kind == supply.Renewal {
+func (u *Sessions) send(ctx context.Context, _ session.Session, o procurement.Order) error {
+	if o.Kind == procurement.Renewal {
 		return u.sendRenewal(ctx, o)
 	}
 	p, ok := u.catalog.provider(o.Provider)
 	if !ok {
-		return u.refuse(ctx, o, supply.Invalid, "the provider is not configured")
+		return u.refuse(ctx, o, procurement.Invalid, "the provider is not configured")
 	}
 	before, cost, err := u.survey(ctx, p, o)
 	if err != nil {
-		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
+		return u.refuse(ctx, o, provenClass(err), procurement.ReasonOf(err))
 	}
 	o, err = u.markSent(ctx, p, o, before, cost)
-	if err != nil || o.Status != supply.Sent {
+	if err != nil || o.Status != procurement.Sent {
 		return err
 	}
 	return u.place(ctx, p, o)
 }
 
 // provenClass is the class of a call that buys nothing, whatever became of it.
-func provenClass(err error) supply.Class {
-	if c := supply.ClassOf(err); c != supply.Ambiguous {
+func provenClass(err error) procurement.Class {
+	if c := procurement.ClassOf(err); c != procurement.Ambiguous {
 		return c
 	}
-	return supply.Temporary
+	return procurement.Temporary
 }
 
 // survey asks what the order would cost and, where an order cannot be told by its
 // key, what the provider lists already.
-func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order) (before supply.Snapshot, cost domain.Money, err error) {
+func (u *Sessions) survey(ctx context.Context, p ports.Provider, o procurement.Order) (before procurement.Snapshot, cost domain.Money, err error) {
 	ctx, cancel := call(ctx)
 	defer cancel()
 	q, err := p.Quote(ctx, o.Intent)
@@ -60,11 +60,11 @@ func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order)
 	if err != nil {
 		return before, 0, err
 	}
-	if q.Stock == supply.StockNo {
-		return before, 0, supply.Refuse(supply.OutOfStock, "the provider has none")
+	if q.Stock == procurement.StockNo {
+		return before, 0, procurement.Refuse(procurement.OutOfStock, "the provider has none")
 	}
 	if o.Intent.MaxCost > 0 && q.Cost > o.Intent.MaxCost {
-		return before, 0, supply.Refuse(supply.Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
+		return before, 0, procurement.Refuse(procurement.Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
 	}
 	if p.Capabilities().Labels(o.Intent.Type) {
 		return before, q.Cost, nil
@@ -85,10 +85,10 @@ func (u *Sessions) survey(ctx context.Context, p ports.Provider, o supply.Order)
 // fundsBefore is the balance before an order. While another one of the provider is
 // on its way it is not used: what that one costs may be missing in it or not, and
 // would be taken for the cost of this one.
-func (u *Sessions) fundsBefore(ctx context.Context, p ports.Provider) (supply.Funds, error) {
+func (u *Sessions) fundsBefore(ctx context.Context, p ports.Provider) (procurement.ProviderBalance, error) {
 	busy := false
 	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		open, _, err := tx.Orders().Rivals(ctx, supply.Order{Provider: p.Name()})
+		open, _, err := tx.Orders().Rivals(ctx, procurement.Order{Provider: p.Name()})
 		busy = open > 0
 		return err
 	})
@@ -98,7 +98,7 @@ func (u *Sessions) fundsBefore(ctx context.Context, p ports.Provider) (supply.Fu
 	funds, err := p.Balance(ctx)
 	u.count(p, "balance", err)
 	if busy {
-		funds = supply.Funds{}
+		funds = procurement.ProviderBalance{}
 	}
 	return funds, err
 }
@@ -107,11 +107,11 @@ func (u *Sessions) fundsBefore(ctx context.Context, p ports.Provider) (supply.Fu
 // then; one that is still Planned is not to be sent, or not yet. Where orders
 // cannot be told apart by a key, those that are alike take turns: then a new one
 // in the provider's list has one possible cause. Who waits for too long is refused.
-func (u *Sessions) markSent(ctx context.Context, p ports.Provider, o supply.Order, before supply.Snapshot, cost domain.Money) (supply.Order, error) {
+func (u *Sessions) markSent(ctx context.Context, p ports.Provider, o procurement.Order, before procurement.Snapshot, cost domain.Money) (procurement.Order, error) {
 	planned, labelled := o, p.Capabilities().Labels(o.Intent.Type)
-	err := u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, cur supply.Order) error {
+	err := u.mark(ctx, o, func(ctx context.Context, b books, _ session.Session, cur procurement.Order) error {
 		o = planned
-		if cur.Status != supply.Planned {
+		if cur.Status != procurement.Planned {
 			return nil // somebody else has sent it, or the session has ended
 		}
 		if !labelled {
@@ -123,7 +123,7 @@ func (u *Sessions) markSent(ctx context.Context, p ports.Provider, o supply.Orde
 				return errNoTurn
 			}
 			if like > 0 {
-				cur.Class, cur.NextAt = supply.RateLimited, b.now.Add(waitTurn)
+				cur.Class, cur.NextAt = procurement.RateLimited, b.now.Add(waitTurn)
 				return b.tx.Orders().Put(ctx, cur)
 			}
 		}
@@ -142,7 +142,7 @@ func (u *Sessions) markSent(ctx context.Context, p ports.Provider, o supply.Orde
 
 // rivals counts the other orders whose outcome is open and that a seller's list
 // could not tell from this one. A list of traffic tells no country.
-func rivals(ctx context.Context, tx ports.Tx, o supply.Order) (int, error) {
+func rivals(ctx context.Context, tx ports.Tx, o procurement.Order) (int, error) {
 	if o.Intent.Type == session.Dynamic {
 		o.Intent.Location = session.Location{}
 	}
@@ -152,7 +152,7 @@ func rivals(ctx context.Context, tx ports.Tx, o supply.Order) (int, error) {
 
 // mistakable counts the other orders whose outcome is open and that a listed one
 // may be as well, by what the list tells of it.
-func mistakable(ctx context.Context, tx ports.Tx, o supply.Order, listed supply.Delivery) (int, error) {
+func mistakable(ctx context.Context, tx ports.Tx, o procurement.Order, listed procurement.Delivery) (int, error) {
 	if listed.SKU == "" {
 		o.Intent.SKU = ""
 	}
@@ -163,34 +163,34 @@ func mistakable(ctx context.Context, tx ports.Tx, o supply.Order, listed supply.
 }
 
 // place makes the one call that buys, and stores what it proves.
-func (u *Sessions) place(ctx context.Context, p ports.Provider, o supply.Order) error {
+func (u *Sessions) place(ctx context.Context, p ports.Provider, o procurement.Order) error {
 	d, err := u.order(ctx, p, o)
-	switch c := supply.ClassOf(err); c {
+	switch c := procurement.ClassOf(err); c {
 	case "":
 		return u.confirm(ctx, o, d)
-	case supply.Ambiguous:
-		return u.doubt(ctx, o, supply.ReasonOf(err))
+	case procurement.Ambiguous:
+		return u.doubt(ctx, o, procurement.ReasonOf(err))
 	default:
-		return u.refuse(ctx, o, c, supply.ReasonOf(err))
+		return u.refuse(ctx, o, c, procurement.ReasonOf(err))
 	}
 }
 
 // repeatFor is how long after its first time an order is sent again where that is
-// harmless. What is not there supply.SettleFor after that will not come.
+// harmless. What is not there procurement.SettleFor after that will not come.
 const repeatFor = 3 * time.Minute
 
 // repeat sends an unknown order once more, under its own key. A refusal proves
 // that this time nothing was bought, and not that nothing was the first time.
-func (u *Sessions) repeat(ctx context.Context, p ports.Provider, o supply.Order) error {
+func (u *Sessions) repeat(ctx context.Context, p ports.Provider, o procurement.Order) error {
 	d, err := u.order(ctx, p, o)
 	if err == nil {
 		return u.confirm(ctx, o, d)
 	}
-	return u.doubt(ctx, o, supply.ReasonOf(err))
+	return u.doubt(ctx, o, procurement.ReasonOf(err))
 }
 
 // order is the call itself.
-func (u *Sessions) order(ctx context.Context, p ports.Provider, o supply.Order) (supply.Delivery, error) {
+func (u *Sessions) order(ctx context.Context, p ports.Provider, o procurement.Order) (procurement.Delivery, error) {
 	ctx, cancel := call(ctx)
 	defer cancel()
 	d, err := p.Order(ctx, o.Intent)
@@ -202,25 +202,25 @@ func (u *Sessions) order(ctx context.Context, p ports.Provider, o supply.Order) 
 // an idempotency key is sent the order again, under its own key, while somebody
 // still wants it: then an answer tells the outcome, and a refusal only that of the
 // repetition.
-func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) error {
+func (u *Sessions) ask(ctx context.Context, s session.Session, o procurement.Order) error {
 	p, ok := u.catalog.provider(o.Provider)
 	if !ok {
 		return u.doubt(ctx, o, "the provider is not configured")
 	}
-	if o.Kind == supply.Renewal {
+	if o.Kind == procurement.Renewal {
 		return u.askRenewal(ctx, p, s, o)
 	}
-	age, repeatable := u.clock.Now().Sub(o.SentAt), p.Capabilities().Repeatable
+	age, repeatable := u.clock.Now().Sub(o.SentAt), p.Capabilities().Idempotent
 	if repeatable && s.Status == session.Creating && age < repeatFor {
 		return u.repeat(ctx, p, o)
 	}
 	e, d, err := u.evidence(ctx, p, o)
 	if err != nil {
-		return u.doubt(ctx, o, supply.ReasonOf(err))
+		return u.doubt(ctx, o, procurement.ReasonOf(err))
 	}
-	var verdict supply.Verdict
-	err = u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
-		if verdict = supply.Wait; o.Status != supply.Unknown {
+	var verdict procurement.Verdict
+	err = u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o procurement.Order) error {
+		if verdict = procurement.Wait; o.Status != procurement.Unknown {
 			return nil
 		}
 		like, err := rivals(ctx, b.tx, o)
@@ -234,18 +234,18 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 		if e.Spent, err = b.tx.Orders().Spent(ctx, o.Provider, o.Before.At); err != nil {
 			return err
 		}
-		var found supply.Delivery
-		verdict, found = supply.Decide(o, p.Capabilities().Labels(o.Intent.Type), e, b.now)
-		if verdict == supply.Adopt && found.Label == "" {
+		var found procurement.Delivery
+		verdict, found = procurement.Decide(o, p.Capabilities().Labels(o.Intent.Type), e, b.now)
+		if verdict == procurement.Adopt && found.Label == "" {
 			others, err := mistakable(ctx, b.tx, o, found)
 			if err != nil {
 				return err
 			}
 			if others > 0 {
-				verdict = supply.Wait
+				verdict = procurement.Wait
 			}
 		}
-		if verdict == supply.Adopt && found.Ref == d.Ref {
+		if verdict == procurement.Adopt && found.Ref == d.Ref {
 			o, err := o.Confirm(d, b.now)
 			if err != nil {
 				return err
@@ -257,11 +257,11 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 	switch {
 	case err != nil:
 		return err
-	case verdict == supply.Absent && repeatable && age < repeatFor+supply.SettleFor:
+	case verdict == procurement.Absent && repeatable && age < repeatFor+procurement.SettleFor:
 		return u.doubt(ctx, o, "") // the last repetition may be on its way
-	case verdict == supply.Absent:
-		return u.refuse(ctx, o, supply.Temporary, "the provider does not have it")
-	case verdict == supply.Wait:
+	case verdict == procurement.Absent:
+		return u.refuse(ctx, o, procurement.Temporary, "the provider does not have it")
+	case verdict == procurement.Wait:
 		return u.doubt(ctx, o, "")
 	}
 	return nil
@@ -269,7 +269,7 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o supply.Order) e
 
 // evidence is what the provider tells about an unknown order, and its whole
 // delivery, should it be found.
-func (u *Sessions) evidence(ctx context.Context, p ports.Provider, o supply.Order) (e supply.Evidence, d supply.Delivery, err error) {
+func (u *Sessions) evidence(ctx context.Context, p ports.Provider, o procurement.Order) (e procurement.Evidence, d procurement.Delivery, err error) {
 	ctx, cancel := call(ctx)
 	defer cancel()
 	e.Found, err = p.Find(ctx, o.Intent)
@@ -291,8 +291,8 @@ func (u *Sessions) evidence(ctx context.Context, p ports.Provider, o supply.Orde
 	if err != nil {
 		return e, d, err
 	}
-	verdict, found := supply.Decide(o, p.Capabilities().Labels(o.Intent.Type), e, u.clock.Now())
-	if verdict != supply.Adopt {
+	verdict, found := procurement.Decide(o, p.Capabilities().Labels(o.Intent.Type), e, u.clock.Now())
+	if verdict != procurement.Adopt {
 		return e, d, nil
 	}
 	d, err = p.Read(ctx, found.Ref)
@@ -300,7 +300,7 @@ func (u *Sessions) evidence(ctx context.Context, p ports.Provider, o supply.Orde
 	return e, d, err
 }
 
-func refsOf(list []supply.Delivery) []string {
+func refsOf(list []procurement.Delivery) []string {
 	refs := make([]string, len(list))
 	for i, d := range list {
 		refs[i] = d.Ref
@@ -311,6 +311,6 @@ func refsOf(list []supply.Delivery) []string {
 // count tells the metrics of a provider's call.
 func (u *Sessions) count(p ports.Provider, operation string, err error) {
 	if u.cfg.Count != nil {
-		u.cfg.Count(p.Name(), operation, supply.ClassOf(err))
+		u.cfg.Count(p.Name(), operation, procurement.ClassOf(err))
 	}
 }

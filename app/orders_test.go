@@ -9,14 +9,14 @@ import (
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
 
 // bothOf is a product of two sellers, "remote" first.
-func bothOf(no string, typ session.Type, sources ...supply.Source) catalog.Product {
+func bothOf(no string, typ session.Type, sources ...procurement.Source) catalog.Product {
 	p := fake.Products()[0]
 	if typ == session.Static {
 		p = fake.Products()[2]
@@ -30,18 +30,18 @@ func pair(t *testing.T) (*world, *fake.Provider) {
 	t.Helper()
 	second := fake.NewProvider("second")
 	w := open(t, setup{more: []ports.Provider{second}, sell: []catalog.Product{
-		bothOf("sta_both", session.Static, supply.Source{Provider: "remote", SKU: "r"}, supply.Source{Provider: "second", SKU: "s", Preference: 1}),
-		bothOf("dyn_mixed", session.Dynamic, supply.Source{Provider: "remote"}, supply.Source{Provider: "embedded", Preference: 1}),
-		bothOf("sta_placed", session.Static, supply.Source{Provider: "remote", Countries: []string{"DE"}},
-			supply.Source{Provider: "second", Countries: []string{"FR", "US"}}),
-		bothOf("sta_priced", session.Static, supply.Source{Provider: "remote", SKU: "r", Costs: []supply.Term{{Days: 30, Cost: domain.Dollar / 2}}}),
+		bothOf("sta_both", session.Static, procurement.Source{Provider: "remote", SKU: "r"}, procurement.Source{Provider: "second", SKU: "s", Preference: 1}),
+		bothOf("dyn_mixed", session.Dynamic, procurement.Source{Provider: "remote"}, procurement.Source{Provider: "embedded", Preference: 1}),
+		bothOf("sta_placed", session.Static, procurement.Source{Provider: "remote", Countries: []string{"DE"}},
+			procurement.Source{Provider: "second", Countries: []string{"FR", "US"}}),
+		bothOf("sta_priced", session.Static, procurement.Source{Provider: "remote", SKU: "r", Costs: []procurement.Term{{Days: 30, Cost: domain.Dollar / 2}}}),
 	}})
 	second.SetClock(w.clock.Now)
 	return w, second
 }
 
 // order is the newest upstream order of a session.
-func (w *world) order(id string) supply.Order {
+func (w *world) order(id string) procurement.Order {
 	w.t.Helper()
 	list, err := w.sessions.Orders(context.Background(), app.ListOrders{Page: domain.Page{Number: 1, Size: 100}})
 	ok(w.t, err)
@@ -51,13 +51,13 @@ func (w *world) order(id string) supply.Order {
 		}
 	}
 	w.t.Fatalf("no order for %s", id)
-	return supply.Order{}
+	return procurement.Order{}
 }
 
 // A seller that refuses before money moved costs nothing: the next one is tried.
 func TestTheNextSourceIsTried(t *testing.T) {
-	for _, class := range []supply.Class{supply.OutOfStock, supply.InsufficientFunds, supply.Auth, supply.RateLimited, supply.Temporary,
-		supply.TimedOut, supply.Invalid} {
+	for _, class := range []procurement.Class{procurement.OutOfStock, procurement.InsufficientFunds, procurement.Auth, procurement.RateLimited, procurement.Temporary,
+		procurement.TimedOut, procurement.Invalid} {
 		t.Run(string(class), func(t *testing.T) {
 			w, second := pair(t)
 			agent := w.register()
@@ -78,8 +78,8 @@ func TestTheNextSourceIsTried(t *testing.T) {
 	t.Run("when all refuse it fails, whole", func(t *testing.T) {
 		w, second := pair(t)
 		agent := w.register()
-		w.seller.Always(fake.Provision, fake.Refuse(supply.Temporary))
-		second.Always(fake.Provision, fake.Refuse(supply.OutOfStock))
+		w.seller.Always(fake.Provision, fake.Refuse(procurement.Temporary))
+		second.Always(fake.Provision, fake.Refuse(procurement.OutOfStock))
 		_, err := w.createWith(agent, "sta_both", key("k"))
 		refused(t, err, catalog.ErrOutOfStock)
 		same(t, "the balance", w.balance(agent), dollars("10"))
@@ -103,13 +103,13 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		ok(t, err)
 		same(t, "bought of", d.View.Provider, "second")
 		w.seller.SetReady(true)
-		w.seller.SetOffers(supply.Offer{SKU: "r", Type: session.Static, Stock: supply.StockNo})
+		w.seller.SetOffers(procurement.Offer{SKU: "r", Type: session.Static, Stock: procurement.StockNo})
 		ok(t, w.catalog.RefreshStock(t.Context()))
 		d, err = w.createWith(agent, "sta_both", key("l"))
 		ok(t, err)
 		same(t, "bought of", d.View.Provider, "second")
 		same(t, "calls of the first", w.seller.Calls(fake.Provision), 0)
-		second.SetOffers(supply.Offer{Type: session.Static, Stock: supply.StockNo})
+		second.SetOffers(procurement.Offer{Type: session.Static, Stock: procurement.StockNo})
 		ok(t, w.catalog.RefreshStock(t.Context()))
 		_, err = w.createWith(agent, "sta_both", key("m"))
 		refused(t, err, catalog.ErrOutOfStock)
@@ -135,14 +135,14 @@ func TestTheNextSourceIsTried(t *testing.T) {
 	t.Run("one that is dearer than it may be is not bought", func(t *testing.T) {
 		w, _ := pair(t)
 		agent := w.register()
-		w.seller.SetQuote("r", supply.Quote{Cost: domain.Dollar/2 + 1})
+		w.seller.SetQuote("r", procurement.Quote{Cost: domain.Dollar/2 + 1})
 		_, err := w.createWith(agent, "sta_priced", key("k"))
 		refused(t, err, ports.ErrProvider)
 		same(t, "sold", len(w.seller.Books()), 0)
-		w.seller.SetQuote("r", supply.Quote{Cost: domain.Dollar / 2})
+		w.seller.SetQuote("r", procurement.Quote{Cost: domain.Dollar / 2})
 		_, err = w.createWith(agent, "sta_priced", key("k"))
 		ok(t, err)
-		w.seller.SetQuote("r", supply.Quote{Cost: 5 * domain.Dollar})
+		w.seller.SetQuote("r", procurement.Quote{Cost: 5 * domain.Dollar})
 		d, err := w.createWith(agent, "sta_both", key("l")) // whose cost the operator did not tell
 		ok(t, err)
 		same(t, "bought of", d.View.Provider, "remote")
@@ -153,7 +153,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 // before.
 func TestNamelessOrders(t *testing.T) {
 	w := newWorld(t)
-	w.seller.Can(func(c *supply.Capabilities) { c.Labelled = false })
+	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(100)
 	old := w.buy(agent, remoteStatic)
 	w.seller.Next(fake.Provision, fake.LoseAnswer())
@@ -164,7 +164,7 @@ func TestNamelessOrders(t *testing.T) {
 		next, err := w.create(agent, remoteStatic)
 		ok(t, err)
 		same(t, "the status", next.Status, 202)
-		same(t, "its order", w.order(next.View.ID).Status, supply.Planned)
+		same(t, "its order", w.order(next.View.ID).Status, procurement.Planned)
 		same(t, "sent", w.seller.Calls(fake.Provision), 2)
 		w.reconciled()
 		for _, id := range []string{old.ID, lost.View.ID, next.View.ID} {
@@ -187,7 +187,7 @@ func TestNamelessOrders(t *testing.T) {
 // A documented idempotency key allows to send again, and nothing else does.
 func TestRepeatableOrders(t *testing.T) {
 	w := newWorld(t)
-	w.seller.Can(func(c *supply.Capabilities) { c.Repeatable = true })
+	w.seller.Can(func(c *procurement.Capabilities) { c.Idempotent = true })
 	agent := w.rich(100)
 	for _, step := range []fake.Step{fake.LoseAnswer(), fake.LoseRequest()} {
 		w.seller.Next(fake.Provision, step, step)
@@ -199,7 +199,7 @@ func TestRepeatableOrders(t *testing.T) {
 		same(t, "bought", len(w.seller.Of(d.View.ID)), 1)
 	}
 	t.Run("a refusal of the repetition tells nothing about the first", func(t *testing.T) {
-		for _, class := range []supply.Class{supply.RateLimited, supply.Temporary, supply.Auth, supply.Invalid, supply.InsufficientFunds} {
+		for _, class := range []procurement.Class{procurement.RateLimited, procurement.Temporary, procurement.Auth, procurement.Invalid, procurement.InsufficientFunds} {
 			w.seller.Next(fake.Provision, fake.LoseAnswer(), fake.Refuse(class))
 			d, err := w.create(agent, remote)
 			ok(t, err)
@@ -211,7 +211,7 @@ func TestRepeatableOrders(t *testing.T) {
 	t.Run("what is refused again and again and is not there is given back", func(t *testing.T) {
 		sold, before := len(w.seller.Books()), w.balance(agent)
 		w.seller.Next(fake.Provision, fake.LoseRequest())
-		w.seller.Always(fake.Provision, fake.Refuse(supply.Auth))
+		w.seller.Always(fake.Provision, fake.Refuse(procurement.Auth))
 		d, err := w.create(agent, remote)
 		ok(t, err)
 		w.reconciled()
@@ -238,7 +238,7 @@ func TestFrozenOrders(t *testing.T) {
 		w := newWorld(t)
 		agent := w.register()
 		w.seller.Next(fake.Provision, fake.LoseAnswer())
-		w.seller.Always(fake.Find, fake.Refuse(supply.Temporary))
+		w.seller.Always(fake.Find, fake.Refuse(procurement.Temporary))
 		d, err := w.createWith(agent, remoteStatic, key("k"))
 		ok(t, err)
 		for range 200 {
@@ -246,7 +246,7 @@ func TestFrozenOrders(t *testing.T) {
 			ok(t, w.work())
 		}
 		o := w.order(d.View.ID)
-		if o.Status != supply.Unknown || o.FrozenAt.IsZero() || !o.NextAt.IsZero() {
+		if o.Status != procurement.Unknown || o.FrozenAt.IsZero() || !o.NextAt.IsZero() {
 			t.Fatalf("after a day the order is %+v", o)
 		}
 		open, frozen, err := w.sessions.OrderTally(t.Context())
@@ -268,13 +268,13 @@ func TestFrozenOrders(t *testing.T) {
 		_, err := w.sessions.AdoptOrder(t.Context(), o.ID, "nothing")
 		refused(t, err, ports.ErrProvider)
 		_, err = w.sessions.AdoptOrder(t.Context(), "ord_none", "ref1")
-		refused(t, err, supply.ErrOrderNotFound)
+		refused(t, err, procurement.ErrOrderNotFound)
 		o, err = w.sessions.AdoptOrder(t.Context(), o.ID, w.seller.Of(v.ID)[0].Delivery.Ref)
 		ok(t, err)
-		same(t, "the order", o.Status, supply.Confirmed)
+		same(t, "the order", o.Status, procurement.Confirmed)
 		same(t, "the session", w.read(agent, v.ID).Status, session.Active)
 		_, err = w.sessions.ReleaseOrder(t.Context(), o.ID)
-		refused(t, err, supply.ErrDecided)
+		refused(t, err, procurement.ErrDecided)
 		w.reconciled()
 	})
 	t.Run("released", func(t *testing.T) {
@@ -282,11 +282,11 @@ func TestFrozenOrders(t *testing.T) {
 		w.seller.Change(v.ID, func(p *fake.Purchase) { p.Released = true })
 		o, err := w.sessions.ReleaseOrder(t.Context(), w.order(v.ID).ID)
 		ok(t, err)
-		same(t, "the order", o.Status, supply.Refused)
+		same(t, "the order", o.Status, procurement.Refused)
 		same(t, "the session", w.read(agent, v.ID).Status, session.Failed)
 		same(t, "the balance", w.balance(agent), dollars("10"))
 		_, err = w.sessions.AdoptOrder(t.Context(), o.ID, "ref1")
-		refused(t, err, supply.ErrDecided)
+		refused(t, err, procurement.ErrDecided)
 		w.reconciled()
 	})
 }
@@ -328,7 +328,7 @@ func TestLostSessions(t *testing.T) {
 	w.clock.Advance(time.Hour)
 	ok(t, w.work())
 	same(t, "gone for a moment", w.read(agent, fixed.ID).Status, session.Active)
-	w.clock.Advance(supply.LostAfter)
+	w.clock.Advance(procurement.LostAfter)
 	ok(t, w.work())
 	for _, id := range []string{fixed.ID, moving.ID} {
 		if v := w.read(agent, id); v.Status != session.Terminated || v.Reason != session.ProviderLost {
@@ -343,7 +343,7 @@ func TestLostSessions(t *testing.T) {
 		w.clock.Advance(time.Hour)
 		ok(t, w.work())
 		w.seller.Change(kept.ID, func(p *fake.Purchase) { p.Gone = false })
-		w.clock.Advance(supply.LostAfter)
+		w.clock.Advance(procurement.LostAfter)
 		ok(t, w.work())
 		w.seller.Change(kept.ID, func(p *fake.Purchase) { p.Gone = true })
 		w.clock.Advance(time.Hour)

@@ -12,8 +12,8 @@ import (
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -21,19 +21,19 @@ import (
 // What a seller changes of a live order is what the gateway uses next.
 func TestALiveOrderIsKeptUpToDate(t *testing.T) {
 	w := newWorld(t)
-	w.seller.Can(func(c *supply.Capabilities) { c.Chained = true })
+	w.seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream = true })
 	agent := w.rich(100)
 	f := form(remoteStatic)
 	f.Quantity = "2"
 	d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 	ok(t, err)
 	id := d.View.ID
-	edit := func(change func(ips []supply.IP) []supply.IP) {
+	edit := func(change func(ips []procurement.IP) []procurement.IP) {
 		w.seller.Change(id, func(p *fake.Purchase) { p.Delivery.IPs = change(slices.Clone(p.Delivery.IPs)) })
 		w.clock.Advance(2 * time.Hour)
 		ok(t, w.work())
 	}
-	edit(func(ips []supply.IP) []supply.IP {
+	edit(func(ips []procurement.IP) []procurement.IP {
 		ips[1].Password = "changed"
 		return ips
 	})
@@ -54,12 +54,12 @@ func TestALiveOrderIsKeptUpToDate(t *testing.T) {
 	})
 	t.Run("a list that is short by one takes no address away", func(t *testing.T) {
 		before := w.read(agent, id).Exits
-		var left supply.IP
-		edit(func(ips []supply.IP) []supply.IP { left = ips[1]; return ips[:1] })
+		var left procurement.IP
+		edit(func(ips []procurement.IP) []procurement.IP { left = ips[1]; return ips[:1] })
 		if now := w.read(agent, id); now.Status != session.Active || !slices.Equal(now.Exits, before) {
 			t.Errorf("the session is %s with %v", now.Status, now.Exits)
 		}
-		edit(func(ips []supply.IP) []supply.IP { return append(ips, left) })
+		edit(func(ips []procurement.IP) []procurement.IP { return append(ips, left) })
 		if r, err := w.traffic.Route(t.Context(), id); err != nil || len(r.Hops) != 2 {
 			t.Errorf("whole again, the route has %d hops, %v", len(r.Hops), err)
 		}
@@ -75,7 +75,7 @@ func TestALiveOrderIsKeptUpToDate(t *testing.T) {
 			}
 			return n
 		}
-		edit(func(ips []supply.IP) []supply.IP { slices.Reverse(ips); return ips })
+		edit(func(ips []procurement.IP) []procurement.IP { slices.Reverse(ips); return ips })
 		same(t, "replaced", replaced(), 0)
 	})
 }
@@ -83,7 +83,7 @@ func TestALiveOrderIsKeptUpToDate(t *testing.T) {
 // Traffic of one country cannot be told from another's in a list: it takes turns.
 func TestTrafficTakesTurnsWhateverItsCountry(t *testing.T) {
 	w := newWorld(t)
-	w.seller.Can(func(c *supply.Capabilities) { c.Labelled = false })
+	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(100)
 	in := func(country string) app.SessionView {
 		f := form(remote)
@@ -94,7 +94,7 @@ func TestTrafficTakesTurnsWhateverItsCountry(t *testing.T) {
 	}
 	w.seller.Next(fake.Provision, fake.LoseAnswer())
 	first, second := in("DE"), in("FR")
-	same(t, "the second", w.order(second.ID).Status, supply.Planned)
+	same(t, "the second", w.order(second.ID).Status, procurement.Planned)
 	w.reconciled()
 	for _, id := range []string{first.ID, second.ID} {
 		same(t, id, w.read(agent, id).Status, session.Active)
@@ -105,11 +105,11 @@ func TestTrafficTakesTurnsWhateverItsCountry(t *testing.T) {
 func TestSourcesThatHaveNone(t *testing.T) {
 	second := fake.NewProvider("second")
 	w := open(t, setup{exits: 2, more: []ports.Provider{second}, sell: []catalog.Product{
-		bothOf("sta_three", session.Static, supply.Source{Provider: "remote", SKU: "r"}, supply.Source{Provider: "embedded", Preference: 1},
-			supply.Source{Provider: "second", Preference: 2})}})
+		bothOf("sta_three", session.Static, procurement.Source{Provider: "remote", SKU: "r"}, procurement.Source{Provider: "embedded", Preference: 1},
+			procurement.Source{Provider: "second", Preference: 2})}})
 	second.SetClock(w.clock.Now)
 	agent := w.rich(100)
-	w.seller.SetQuote("r", supply.Quote{Stock: supply.StockNo})
+	w.seller.SetQuote("r", procurement.Quote{Stock: procurement.StockNo})
 	for range 4 {
 		if _, err := w.create(agent, static); err != nil {
 			break // the embedded provider has no address left
@@ -119,7 +119,7 @@ func TestSourcesThatHaveNone(t *testing.T) {
 	ok(t, err)
 	same(t, "bought of", d.View.Provider, "second")
 	same(t, "asked of the first", w.seller.Calls(fake.Provision), 0)
-	second.Always(fake.Provision, fake.Refuse(supply.TimedOut))
+	second.Always(fake.Provision, fake.Refuse(procurement.TimedOut))
 	_, err = w.createWith(agent, "sta_three", app.Call{})
 	refused(t, err, ports.ErrTimeout)
 }
@@ -131,14 +131,14 @@ func TestWhatTheOperatorHears(t *testing.T) {
 	var text bytes.Buffer
 	calls := map[string]int{}
 	w.sessions = app.NewSessions(app.SessionConfig{Log: slog.New(slog.NewTextHandler(&text, nil)),
-		Count: func(provider, operation string, result supply.Class) {
+		Count: func(provider, operation string, result procurement.Class) {
 			mu.Lock()
 			defer mu.Unlock()
 			calls[provider+" "+operation+" "+string(result)]++
 		}}, w.store, w.clock, w.ids, w.secrets, w.catalog, w.Hub)
 	agent := w.rich(10)
 	w.seller.Next(fake.Provision, fake.LoseAnswer())
-	w.seller.Always(fake.Find, fake.Refuse(supply.Auth))
+	w.seller.Always(fake.Find, fake.Refuse(procurement.Auth))
 	lost := w.buy(agent, remoteStatic)
 	w.seller.SetSlow(1000)
 	slow := w.buy(agent, remoteStatic)
@@ -177,6 +177,6 @@ func TestWhatTheOperatorHears(t *testing.T) {
 		if _, err := w.sessions.AdoptOrder(t.Context(), w.order(third.ID).ID, w.seller.Of(slow.ID)[0].Delivery.Ref); err == nil {
 			t.Error("adopted")
 		}
-		same(t, "its order", w.order(third.ID).Status, supply.Unknown)
+		same(t, "its order", w.order(third.ID).Status, procurement.Unknown)
 	})
 }

@@ -7,7 +7,7 @@ import (
 
 	"agentproxy/app"
 	"agentproxy/domain"
-	"agentproxy/domain/feed"
+	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/test/fake"
@@ -126,7 +126,7 @@ func TestTidy(t *testing.T) {
 		return list.Total
 	}
 	same(t, "events left", events(), 2)
-	w.clock.Set(fake.Start.Add(feed.Keep + time.Second))
+	w.clock.Set(fake.Start.Add(eventlog.Keep + time.Second))
 	for range 2 {
 		ok(t, w.passes.Tidy(t.Context()))
 	}

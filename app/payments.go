@@ -78,11 +78,11 @@ const (
 // look is what one pass rests on. Everything is read after its heads.
 type look struct {
 	heads  recharge.Heads
-	began  recharge.Mark // when the pass began
-	mark   recharge.Mark // as it moves
-	upTo   int64         // the block up to which seen transfers should be final by now
-	whole  bool          // nothing is left for the next pass
-	stored int           // answers of the chain that were stored
+	began  recharge.ScanCursor // when the pass began
+	mark   recharge.ScanCursor // as it moves
+	upTo   int64               // the block up to which seen transfers should be final by now
+	whole  bool                // nothing is left for the next pass
+	stored int                 // answers of the chain that were stored
 	// heard keeps the histories by address, when it is not nil.
 	heard map[string][]recharge.Transfer
 }
@@ -119,7 +119,7 @@ func (p *Payments) Watch(ctx context.Context) error {
 // complete pass, so that nobody is forgotten in an outage.
 func (p *Payments) begin(ctx context.Context, l *look) (watched []recharge.Address, err error) {
 	err = p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		if l.mark, _, err = tx.Recharges().Mark(ctx, p.chain.Network()); err != nil {
+		if l.mark, _, err = tx.Recharges().ScanCursor(ctx, p.chain.Network()); err != nil {
 			return err
 		}
 		since := l.heads.Final.Time
@@ -163,7 +163,7 @@ func (p *Payments) atOnce() int { return max(addressesAtOnce, p.few+1) }
 // putMark stores how far this pass came. Complete says that all of it was read.
 func (p *Payments) putMark(ctx context.Context, l *look, complete bool) error {
 	err := p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		cur, _, err := tx.Recharges().Mark(ctx, p.chain.Network())
+		cur, _, err := tx.Recharges().ScanCursor(ctx, p.chain.Network())
 		if err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func (p *Payments) putMark(ctx context.Context, l *look, complete bool) error {
 				return err
 			}
 		}
-		return tx.Recharges().PutMark(ctx, p.chain.Network(), next, false)
+		return tx.Recharges().PutScanCursor(ctx, p.chain.Network(), next, false)
 	})
 	if err != nil {
 		return fmt.Errorf("store how far the chain is known: %w", err)
@@ -233,7 +233,7 @@ type PaymentStatus struct {
 // Status says how the watcher stands, without asking the chain.
 func (p *Payments) Status(ctx context.Context) (s PaymentStatus, err error) {
 	err = p.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		mark, _, err := tx.Recharges().Mark(ctx, p.chain.Network())
+		mark, _, err := tx.Recharges().ScanCursor(ctx, p.chain.Network())
 		if err != nil {
 			return err
 		}

@@ -228,7 +228,7 @@ func (p *Payments) lookNow(ctx context.Context) (*look, error) {
 	}
 	l := &look{heads: heads}
 	err = p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		l.mark, _, err = tx.Recharges().Mark(ctx, p.chain.Network())
+		l.mark, _, err = tx.Recharges().ScanCursor(ctx, p.chain.Network())
 		return err
 	})
 	return l, err

@@ -178,7 +178,7 @@ func (s *settlement) through(ctx context.Context, orders []recharge.Order) (time
 // is final.
 func (s *settlement) book(ctx context.Context, t recharge.Transfer) error {
 	if t.State == recharge.Final {
-		e := billing.TopUp(t.Amount)
+		e := billing.CreditRecharge(t.Amount)
 		e.ID, e.AgentID, e.OrderID, e.At = s.ids.New("txn_"), s.agentID, t.OrderID, s.now
 		e.Ref = "usdt:" + t.Network + ":" + t.TxID + ":" + strconv.Itoa(t.LogIndex)
 		if _, err := s.tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {

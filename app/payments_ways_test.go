@@ -174,13 +174,13 @@ func TestOverlapAtTheStart(t *testing.T) {
 	b.mine(100)
 	// As if a block had been answered empty.
 	ok(t, b.store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
-		m, _, err := tx.Recharges().Mark(ctx, "tron-test")
+		m, _, err := tx.Recharges().ScanCursor(ctx, "tron-test")
 		if err != nil {
 			return err
 		}
 		h, err := b.chain.Heads(ctx)
 		m.Final = h.Final
-		return firstOf(err, tx.Recharges().PutMark(ctx, "tron-test", m, false))
+		return firstOf(err, tx.Recharges().PutScanCursor(ctx, "tron-test", m, false))
 	}))
 	b.watch()
 	b.credited(agent, "0")

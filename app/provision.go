@@ -7,8 +7,8 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -97,13 +97,13 @@ func (u *Sessions) deliverLocal(ctx context.Context, s session.Session) error {
 }
 
 // sourceOf is how a product is bought of a provider.
-func sourceOf(p catalog.Product, provider string) (supply.Source, bool) {
+func sourceOf(p catalog.Product, provider string) (procurement.Source, bool) {
 	for _, from := range p.Sources {
 		if from.Provider == provider {
 			return from, true
 		}
 	}
-	return supply.Source{Provider: provider}, false
+	return procurement.Source{Provider: provider}, false
 }
 
 // refusedHere reports whether an error is what an agent hears when provably
@@ -151,7 +151,7 @@ func (u *Sessions) failIn(ctx context.Context, b books, s session.Session, cause
 // answers.
 func (u *Sessions) GiveUp(ctx context.Context, id string) error {
 	var s session.Session
-	var orders []supply.Order
+	var orders []procurement.Order
 	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if s, err = tx.Sessions().Load(ctx, id); err != nil {
 			return err

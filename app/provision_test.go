@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"agentproxy/app"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -53,7 +53,7 @@ func TestTerminateWhileTheProviderWorks(t *testing.T) {
 		w := newWorld(t)
 		agent := w.register()
 		v := w.buy(agent, remoteLater)
-		w.seller.Next(fake.Provision, fake.Refuse(supply.Temporary))
+		w.seller.Next(fake.Provision, fake.Refuse(procurement.Temporary))
 		w.store.before = func() {
 			_, err := w.sessions.Terminate(t.Context(), agent, v.ID)
 			ok(t, err)
@@ -72,7 +72,7 @@ func TestTerminateWhileTheProviderWorks(t *testing.T) {
 		ok(t, err)
 		ok(t, w.work())
 		// The lost request arrives after all.
-		_, err = w.seller.Order(t.Context(), supply.Intent{Key: w.texts(`SELECT id FROM upstream_orders`)[0], SessionID: d.View.ID,
+		_, err = w.seller.Order(t.Context(), procurement.Intent{Key: w.texts(`SELECT id FROM upstream_orders`)[0], SessionID: d.View.ID,
 			Type: session.Dynamic, Quantity: 1})
 		ok(t, err)
 		w.reconciled()
@@ -159,7 +159,7 @@ func TestProvisionRacesWithTerminate(t *testing.T) {
 func TestFaultyProvider(t *testing.T) {
 	w := newWorld(t)
 	agent := w.rich(10_000)
-	steps := []fake.Step{fake.LoseAnswer(), fake.LoseRequest(), fake.Refuse(supply.Temporary), fake.Refuse(supply.TimedOut),
+	steps := []fake.Step{fake.LoseAnswer(), fake.LoseRequest(), fake.Refuse(procurement.Temporary), fake.Refuse(procurement.TimedOut),
 		{Err: errors.New("garbage"), Work: true}, {Err: errors.New("garbage")}}
 	const creates = 300
 	for i := range creates {

@@ -10,8 +10,8 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/health"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
@@ -33,7 +33,7 @@ type purchase struct {
 	Create
 	spec    session.Spec
 	product catalog.Product
-	sources []supply.Source // who may deliver, the best first
+	sources []procurement.Source // who may deliver, the best first
 	price   domain.Money
 	cost    domain.Money
 }

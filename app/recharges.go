@@ -201,7 +201,7 @@ func (u *Recharges) view(ctx context.Context, tx ports.Tx, o recharge.Order) (Re
 	newest := all[len(all)-1]
 	v.TxID, v.Confirmations = newest.TxID, v.Required
 	if newest.State != recharge.Final {
-		mark, _, err := tx.Recharges().Mark(ctx, o.Network)
+		mark, _, err := tx.Recharges().ScanCursor(ctx, o.Network)
 		if err != nil {
 			return v, all, err
 		}

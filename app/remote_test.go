@@ -11,8 +11,8 @@ import (
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -82,8 +82,8 @@ func TestRemoteCreate(t *testing.T) {
 // A provider that proves that nothing was bought ends the session as failed and
 // gives back the money and the key.
 func TestRemoteRefusal(t *testing.T) {
-	for class, want := range map[supply.Class]*domain.Error{supply.Temporary: ports.ErrProvider, supply.TimedOut: ports.ErrTimeout,
-		supply.OutOfStock: catalog.ErrOutOfStock, supply.Auth: ports.ErrProvider, supply.InsufficientFunds: ports.ErrProvider} {
+	for class, want := range map[procurement.Class]*domain.Error{procurement.Temporary: ports.ErrProvider, procurement.TimedOut: ports.ErrTimeout,
+		procurement.OutOfStock: catalog.ErrOutOfStock, procurement.Auth: ports.ErrProvider, procurement.InsufficientFunds: ports.ErrProvider} {
 		t.Run(string(class), func(t *testing.T) {
 			w := open(t, setup{unruly: true})
 			agent := w.register()

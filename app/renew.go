@@ -8,8 +8,8 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -74,15 +74,15 @@ func (u *Sessions) renew(ctx context.Context, tx ports.Tx, in Renew, now time.Ti
 	if in.DryRun {
 		return Done{Quote: quote(n.wallet, n.cost), Status: 200}, "", nil
 	}
-	if !n.provider.Capabilities().Local {
+	if !n.provider.Capabilities().InProcess {
 		return u.planExtension(ctx, b, in, n)
 	}
-	again := intentFor(n.was, supply.Source{})
+	again := intentFor(n.was, procurement.Source{})
 	again.Days = n.days
 	_, err = n.provider.Renew(ctx, n.ID, again)
 	u.count(n.provider, "renew", err)
 	if err != nil {
-		return Done{}, "", ports.Refusal(supply.ClassOf(err))
+		return Done{}, "", ports.Refusal(procurement.ClassOf(err))
 	}
 	s := n.Session
 	if err := b.hold(ctx, n.wallet, &s, n.cost, renewalOf(n.was), 0); err != nil {

@@ -11,8 +11,8 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -145,7 +145,7 @@ func TestRenewAtTodaysPrice(t *testing.T) {
 	same(t, "charged", d.View.Cost.Charged, dollars("4"))
 	t.Run("a seller that refuses to extend is not paid", func(t *testing.T) {
 		before := w.dump()
-		w.seller.Always(fake.Extend, fake.Refuse(supply.Temporary))
+		w.seller.Always(fake.Extend, fake.Refuse(procurement.Temporary))
 		_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("k")})
 		refused(t, err, ports.ErrProvider)
 		same(t, "the database", w.dump(), before)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -25,8 +25,8 @@ func (u *Sessions) planExtension(ctx context.Context, b books, in Renew, n renew
 		return Done{}, "", ports.ErrProvider.Msgf("the provider does not know this session; buy a new one")
 	}
 	s := n.was
-	o := supply.Order{ID: u.ids.New(orderPrefix), Kind: supply.Renewal, SessionID: s.ID, Provider: s.Provider, Intent: bought.Intent,
-		Status: supply.Planned, Ref: bought.Ref, PlannedAt: b.now, NextAt: b.now.Add(inFlightFor)}
+	o := procurement.Order{ID: u.ids.New(orderPrefix), Kind: procurement.Renewal, SessionID: s.ID, Provider: s.Provider, Intent: bought.Intent,
+		Status: procurement.Planned, Ref: bought.Ref, PlannedAt: b.now, NextAt: b.now.Add(inFlightFor)}
 	o.Intent.Key, o.Intent.Days, o.Intent.MaxCost = o.ID, n.days, 0
 	if err := b.hold(ctx, n.wallet, &s, n.cost, ":"+o.ID, 0); err != nil {
 		return Done{}, "", err
@@ -47,8 +47,8 @@ func (u *Sessions) planExtension(ctx context.Context, b books, in Renew, n renew
 func (u *Sessions) extend(ctx context.Context, in Renew, order string) (Done, error) {
 	unknown := u.drive(ctx, in.SessionID)
 	ctx = context.WithoutCancel(ctx)
-	var o supply.Order
-	err := u.store.Look(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	var o procurement.Order
+	err := u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		o, err = tx.Orders().Get(ctx, order)
 		return err
 	})
@@ -57,9 +57,9 @@ func (u *Sessions) extend(ctx context.Context, in Renew, order string) (Done, er
 	}
 	status := 202
 	switch o.Status {
-	case supply.Confirmed:
+	case procurement.Confirmed:
 		status = 200
-	case supply.Refused:
+	case procurement.Refused:
 		return Done{}, ports.Refusal(o.Class)
 	default:
 		if unknown != nil {
@@ -74,7 +74,7 @@ func (u *Sessions) extend(ctx context.Context, in Renew, order string) (Done, er
 }
 
 // ends is when each address of a delivery ends, in the words of a Snapshot.
-func ends(d supply.Delivery) (list []string) {
+func ends(d procurement.Delivery) (list []string) {
 	for _, ip := range d.IPs {
 		at := ip.ExpiresAt
 		if at.IsZero() {
@@ -87,7 +87,7 @@ func ends(d supply.Delivery) (list []string) {
 
 // advanced counts the addresses that end otherwise than before, of those that
 // were there before: one that the seller exchanged meanwhile proves nothing.
-func advanced(before supply.Snapshot, d supply.Delivery) (n, of int) {
+func advanced(before procurement.Snapshot, d procurement.Delivery) (n, of int) {
 	was := map[string]string{}
 	for _, end := range before.Refs {
 		addr, at, _ := strings.Cut(end, " ")
@@ -106,56 +106,56 @@ func advanced(before supply.Snapshot, d supply.Delivery) (n, of int) {
 
 // sendRenewal asks when the addresses end, marks the renewal as sent, and makes
 // the one call that may spend money.
-func (u *Sessions) sendRenewal(ctx context.Context, o supply.Order) error {
+func (u *Sessions) sendRenewal(ctx context.Context, o procurement.Order) error {
 	known, _ := u.catalog.provider(o.Provider)
 	p, ok := known.(ports.Static)
 	if !ok {
-		return u.refuse(ctx, o, supply.Invalid, "the provider is not configured")
+		return u.refuse(ctx, o, procurement.Invalid, "the provider is not configured")
 	}
 	bounded, cancel := call(ctx)
 	defer cancel()
 	d, err := p.Read(bounded, o.Ref)
 	u.count(p, "read", err)
 	if err != nil {
-		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
+		return u.refuse(ctx, o, provenClass(err), procurement.ReasonOf(err))
 	}
 	switch d.State {
-	case supply.Gone:
-		return u.refuse(ctx, o, supply.NotFound, "the order has ended")
-	case supply.Pending: // without its ends nobody could tell whether they move
-		return u.refuse(ctx, o, supply.Temporary, "the addresses are not there at the moment")
+	case procurement.Gone:
+		return u.refuse(ctx, o, procurement.NotFound, "the order has ended")
+	case procurement.Pending: // without its ends nobody could tell whether they move
+		return u.refuse(ctx, o, procurement.Temporary, "the addresses are not there at the moment")
 	}
-	before := supply.Snapshot{Refs: ends(d), At: u.clock.Now()}
+	before := procurement.Snapshot{Refs: ends(d), At: u.clock.Now()}
 	before.Funds, err = u.fundsBefore(bounded, p)
 	if err != nil {
-		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
+		return u.refuse(ctx, o, provenClass(err), procurement.ReasonOf(err))
 	}
 	// What a renewal costs is told by nobody beforehand: about what a new order of
 	// its term does, whether that can be had or not.
 	q, err := p.Quote(bounded, o.Intent)
 	u.count(p, "quote", err)
-	if c := supply.ClassOf(err); c != "" && c != supply.OutOfStock && c != supply.Unsupported {
-		return u.refuse(ctx, o, provenClass(err), supply.ReasonOf(err))
+	if c := procurement.ClassOf(err); c != "" && c != procurement.OutOfStock && c != procurement.Unsupported {
+		return u.refuse(ctx, o, provenClass(err), procurement.ReasonOf(err))
 	}
 	o, err = u.markSent(ctx, p, o, before, q.Cost)
-	if err != nil || o.Status != supply.Sent {
+	if err != nil || o.Status != procurement.Sent {
 		return err
 	}
 	return u.placeRenewal(ctx, p, o)
 }
 
-func (u *Sessions) placeRenewal(ctx context.Context, p ports.Static, o supply.Order) error {
+func (u *Sessions) placeRenewal(ctx context.Context, p ports.Static, o procurement.Order) error {
 	bounded, cancel := call(ctx)
 	defer cancel()
 	done, err := p.Renew(bounded, o.Ref, o.Intent)
 	u.count(p, "renew", err)
 	if err != nil {
-		if c := supply.ClassOf(err); c != supply.Ambiguous {
-			return u.refuse(ctx, o, c, supply.ReasonOf(err))
+		if c := procurement.ClassOf(err); c != procurement.Ambiguous {
+			return u.refuse(ctx, o, c, procurement.ReasonOf(err))
 		}
-		return u.doubt(ctx, o, supply.ReasonOf(err))
+		return u.doubt(ctx, o, procurement.ReasonOf(err))
 	}
-	renewed, class, reason := 0, supply.Class(""), ""
+	renewed, class, reason := 0, procurement.Class(""), ""
 	var end time.Time
 	for _, r := range done {
 		if r.Err == nil {
@@ -165,14 +165,14 @@ func (u *Sessions) placeRenewal(ctx context.Context, p ports.Static, o supply.Or
 			}
 			continue
 		}
-		if class != supply.Ambiguous {
-			class, reason = supply.ClassOf(r.Err), supply.ReasonOf(r.Err)
+		if class != procurement.Ambiguous {
+			class, reason = procurement.ClassOf(r.Err), procurement.ReasonOf(r.Err)
 		}
 	}
 	switch {
 	case renewed == o.Intent.Quantity:
 		return u.renewalConfirmed(ctx, o, end)
-	case renewed == 0 && class != supply.Ambiguous && class != "":
+	case renewed == 0 && class != procurement.Ambiguous && class != "":
 		return u.refuse(ctx, o, class, reason)
 	}
 	return u.doubt(ctx, o, strconv.Itoa(renewed)+" of "+strconv.Itoa(o.Intent.Quantity)+" addresses are renewed: "+reason)
@@ -184,21 +184,21 @@ const renewalSettles = 15 * time.Minute
 // askRenewal reads the ends of the addresses again: all have moved, or none has,
 // it is too late for it and no money is missing. Some is for the operator, unless
 // the session has ended and the addresses with it.
-func (u *Sessions) askRenewal(ctx context.Context, p ports.Provider, s session.Session, o supply.Order) error {
+func (u *Sessions) askRenewal(ctx context.Context, p ports.Provider, s session.Session, o procurement.Order) error {
 	bounded, cancel := call(ctx)
 	defer cancel()
 	d, err := p.Read(bounded, o.Ref)
 	u.count(p, "read", err)
-	if gone := err == nil && d.State == supply.Gone || supply.ClassOf(err) == supply.NotFound; gone && s.Status.Over() {
-		return u.refuse(ctx, o, supply.NotFound, "the session has ended, and what was bought for it")
+	if gone := err == nil && d.State == procurement.Gone || procurement.ClassOf(err) == procurement.NotFound; gone && s.Status.Over() {
+		return u.refuse(ctx, o, procurement.NotFound, "the session has ended, and what was bought for it")
 	}
 	if err != nil {
-		return u.doubt(ctx, o, supply.ReasonOf(err))
+		return u.doubt(ctx, o, procurement.ReasonOf(err))
 	}
 	funds, err := p.Balance(bounded)
 	u.count(p, "balance", err)
 	if err != nil {
-		return u.doubt(ctx, o, supply.ReasonOf(err))
+		return u.doubt(ctx, o, procurement.ReasonOf(err))
 	}
 	var spent domain.Money
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
@@ -213,16 +213,16 @@ func (u *Sessions) askRenewal(ctx context.Context, p ports.Provider, s session.S
 	switch {
 	case n > 0 && n == of:
 		return u.renewalConfirmed(ctx, o, d.ExpiresAt)
-	case n == 0 && of > 0 && u.clock.Now().Sub(o.SentAt) >= renewalSettles && d.State == supply.Live && !missing:
-		return u.refuse(ctx, o, supply.Temporary, "the addresses end as before")
+	case n == 0 && of > 0 && u.clock.Now().Sub(o.SentAt) >= renewalSettles && d.State == procurement.Live && !missing:
+		return u.refuse(ctx, o, procurement.Temporary, "the addresses end as before")
 	}
 	return u.doubt(ctx, o, strconv.Itoa(n)+" of "+strconv.Itoa(of)+" addresses are renewed")
 }
 
 // renewalConfirmed extends the session and charges what was held for it.
-func (u *Sessions) renewalConfirmed(ctx context.Context, o supply.Order, end time.Time) error {
-	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o supply.Order) error {
-		o, err := o.Confirm(supply.Delivery{Ref: o.Ref, State: supply.Live, ExpiresAt: end}, b.now)
+func (u *Sessions) renewalConfirmed(ctx context.Context, o procurement.Order, end time.Time) error {
+	return u.change(ctx, o, func(ctx context.Context, b books, s session.Session, o procurement.Order) error {
+		o, err := o.Confirm(procurement.Delivery{Ref: o.Ref, State: procurement.Live, ExpiresAt: end}, b.now)
 		if err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func (u *Sessions) renewalConfirmed(ctx context.Context, o supply.Order, end tim
 }
 
 // renewalRefused gives back what was held for a renewal, and frees its key.
-func (u *Sessions) renewalRefused(ctx context.Context, b books, s session.Session, o supply.Order) error {
+func (u *Sessions) renewalRefused(ctx context.Context, b books, s session.Session, o procurement.Order) error {
 	if err := b.tx.Idempotency().DropFor(ctx, s.AgentID, s.ID+orderMark+o.ID); err != nil || s.Status != session.Active {
 		return err
 	}
@@ -254,6 +254,6 @@ func (u *Sessions) renewalRefused(ctx context.Context, b books, s session.Sessio
 
 // releaseRenewal gives back what a session holds for a renewal. The day that it
 // was held on has that much more to spend.
-func (b books) releaseRenewal(ctx context.Context, s *session.Session, o supply.Order, why string) error {
+func (b books) releaseRenewal(ctx context.Context, s *session.Session, o procurement.Order, why string) error {
 	return b.release(ctx, s, ":"+o.ID, "renewal of "+s.ProductNo+" "+why, o.PlannedAt)
 }

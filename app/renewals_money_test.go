@@ -6,8 +6,8 @@ import (
 
 	"agentproxy/app"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/test/fake"
 )
 
@@ -34,11 +34,11 @@ func TestARefusedRenewalGivesTrialCreditBack(t *testing.T) {
 			d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("k")})
 			ok(t, err)
 			same(t, "the status", d.Status, 202)
-			same(t, "held", d.View.Money.Held, billing.Split{Trial: dollars("1")})
+			same(t, "held", d.View.Money.Held, billing.Funds{Trial: dollars("1")})
 			w.clock.Advance(20 * time.Minute)
 			ok(t, w.passes.ExpireTrials(t.Context()))
 			w.reconciled()
-			same(t, "held after all", w.read(agent, v.ID).Money.Held, billing.Split{})
+			same(t, "held after all", w.read(agent, v.ID).Money.Held, billing.Funds{})
 			entries := "trial_grant 10000000, hold -1000000, charge 0 of 1000000, hold -1000000, "
 			if expired {
 				same(t, "the balance", w.balance(agent), 0)
@@ -59,7 +59,7 @@ func TestARefusedRenewalFreesTheBudgetOfItsDay(t *testing.T) {
 		agent := w.rich(10)
 		v := w.buy(agent, remoteStatic)
 		w.clock.Advance(session.Day)
-		w.seller.Next(fake.Extend, fake.Refuse(supply.Temporary))
+		w.seller.Next(fake.Extend, fake.Refuse(procurement.Temporary))
 		_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID})
 		if err == nil {
 			t.Fatal("renewed")
@@ -89,7 +89,7 @@ func TestAHundredAndTwentyRefusedRenewals(t *testing.T) {
 	w := newWorld(t)
 	agent := w.rich(10)
 	v := w.buy(agent, remoteStatic)
-	w.seller.Always(fake.Extend, fake.Refuse(supply.OutOfStock))
+	w.seller.Always(fake.Extend, fake.Refuse(procurement.OutOfStock))
 	for i := range 120 {
 		if _, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID}); err == nil {
 			t.Fatalf("the %d. is renewed", i)

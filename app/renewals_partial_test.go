@@ -7,8 +7,8 @@ import (
 
 	"agentproxy/app"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -20,13 +20,13 @@ type partly struct {
 	uneven  time.Duration // the second address ends so much earlier
 }
 
-func (p *partly) Renew(_ context.Context, ref string, in supply.Intent) (done []supply.Renewed, err error) {
+func (p *partly) Renew(_ context.Context, ref string, in procurement.Intent) (done []procurement.Renewed, err error) {
 	d, err := p.Read(context.Background(), ref)
 	if err != nil {
 		return nil, err
 	}
 	for i, ip := range d.IPs {
-		r := supply.Renewed{Addr: ip.Addr, Err: p.answers[i]}
+		r := procurement.Renewed{Addr: ip.Addr, Err: p.answers[i]}
 		if r.Err == nil {
 			r.ExpiresAt = d.ExpiresAt.Add(time.Duration(in.Days)*session.Day - time.Duration(i)*p.uneven)
 			p.Change(in.SessionID, func(b *fake.Purchase) { b.Delivery.IPs[i].ExpiresAt = r.ExpiresAt })
@@ -37,7 +37,7 @@ func (p *partly) Renew(_ context.Context, ref string, in supply.Intent) (done []
 }
 
 func TestRenewalsOfManyAddresses(t *testing.T) {
-	no := func(c supply.Class) error { return supply.Refuse(c, "not this one") }
+	no := func(c procurement.Class) error { return procurement.Refuse(c, "not this one") }
 	for _, c := range []struct {
 		claim   string
 		answers []error
@@ -45,15 +45,15 @@ func TestRenewalsOfManyAddresses(t *testing.T) {
 		then    string // what becomes of it: paid, back, frozen
 	}{
 		{"all are renewed", []error{nil, nil}, 200, "paid"},
-		{"none is renewed", []error{no(supply.Temporary), no(supply.Conflict)}, 0, "back"},
-		{"nobody knows of one, the others are refused", []error{no(supply.Ambiguous), no(supply.Temporary)}, 202, "back"},
-		{"nobody knows of the last", []error{no(supply.Temporary), no(supply.Ambiguous)}, 202, "back"},
-		{"some are renewed", []error{nil, no(supply.Temporary)}, 202, "frozen"},
-		{"some are renewed, the last of them", []error{no(supply.Temporary), nil}, 202, "frozen"},
+		{"none is renewed", []error{no(procurement.Temporary), no(procurement.Conflict)}, 0, "back"},
+		{"nobody knows of one, the others are refused", []error{no(procurement.Ambiguous), no(procurement.Temporary)}, 202, "back"},
+		{"nobody knows of the last", []error{no(procurement.Temporary), no(procurement.Ambiguous)}, 202, "back"},
+		{"some are renewed", []error{nil, no(procurement.Temporary)}, 202, "frozen"},
+		{"some are renewed, the last of them", []error{no(procurement.Temporary), nil}, 202, "frozen"},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			p := &partly{Provider: fake.NewProvider("partly"), answers: c.answers, uneven: time.Hour}
-			w := open(t, setup{more: []ports.Provider{p}, sell: []catalog.Product{bothOf("sta_partly", session.Static, supply.Source{Provider: "partly"})}})
+			w := open(t, setup{more: []ports.Provider{p}, sell: []catalog.Product{bothOf("sta_partly", session.Static, procurement.Source{Provider: "partly"})}})
 			p.SetClock(w.clock.Now)
 			agent := w.rich(100)
 			f := form("sta_partly")
@@ -89,7 +89,7 @@ func TestRenewalsOfManyAddresses(t *testing.T) {
 				same(t, "the balance", w.balance(agent), before)
 			case "frozen":
 				same(t, "held", now.Cost.Held, dollars("5"))
-				if o.Status != supply.Unknown || o.FrozenAt.IsZero() || o.Reason == "" {
+				if o.Status != procurement.Unknown || o.FrozenAt.IsZero() || o.Reason == "" {
 					t.Errorf("the order is %+v", o)
 				}
 				_, err := w.sessions.AdoptOrder(t.Context(), o.ID, "")
@@ -113,38 +113,38 @@ func TestARenewalOfWhatIsGoneWaitsForTheSession(t *testing.T) {
 	w.seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = true })
 	w.pass(20)
 	same(t, "held", w.read(agent, v.ID).Cost.Held, dollars("1"))
-	same(t, "the order", w.order(v.ID).Status, supply.Unknown)
+	same(t, "the order", w.order(v.ID).Status, procurement.Unknown)
 	w.pass(70) // the order is looked at every hour
 	now := w.read(agent, v.ID)
 	same(t, "the session", now.Reason, session.ProviderLost)
 	same(t, "held after all", now.Cost.Held, 0)
 	same(t, "refunded", now.Cost.Refunded > 0, true)
 	same(t, "the balance", w.balance(agent), before+now.Cost.Refunded)
-	same(t, "the order after all", w.order(v.ID).Status, supply.Refused)
+	same(t, "the order after all", w.order(v.ID).Status, procurement.Refused)
 }
 
 // What a provider says that it has decides who is asked.
 func TestStockOfASource(t *testing.T) {
-	offer := func(typ session.Type, sku, country string, s supply.Stock) supply.Offer {
-		return supply.Offer{Type: typ, SKU: sku, Location: session.Location{Country: country}, Stock: s}
+	offer := func(typ session.Type, sku, country string, s procurement.Stock) procurement.Offer {
+		return procurement.Offer{Type: typ, SKU: sku, Location: session.Location{Country: country}, Stock: s}
 	}
 	st, dy := session.Static, session.Dynamic
 	for _, c := range []struct {
 		claim  string
-		offers []supply.Offer
+		offers []procurement.Offer
 		asked  bool
 	}{
 		{"nothing is told", nil, true},
-		{"it has it", []supply.Offer{offer(st, "r", "DE", supply.StockYes)}, true},
-		{"it has none", []supply.Offer{offer(st, "r", "DE", supply.StockNo)}, false},
-		{"it has none anywhere", []supply.Offer{offer(st, "", "", supply.StockNo)}, false},
-		{"none of another type", []supply.Offer{offer(dy, "r", "DE", supply.StockNo)}, true},
-		{"none of another product", []supply.Offer{offer(st, "q", "DE", supply.StockNo)}, true},
-		{"none in another country", []supply.Offer{offer(st, "r", "FR", supply.StockNo)}, true},
-		{"none here and some there", []supply.Offer{offer(st, "r", "DE", supply.StockNo), offer(st, "r", "DE", supply.StockYes)}, true},
-		{"some here and none there", []supply.Offer{offer(st, "r", "DE", supply.StockYes), offer(st, "r", "DE", supply.StockNo)}, true},
-		{"not told here and none there", []supply.Offer{offer(st, "r", "DE", ""), offer(st, "r", "DE", supply.StockNo)}, true},
-		{"none here and not told there", []supply.Offer{offer(st, "r", "DE", supply.StockNo), offer(st, "r", "DE", supply.StockUnknown)}, true},
+		{"it has it", []procurement.Offer{offer(st, "r", "DE", procurement.StockYes)}, true},
+		{"it has none", []procurement.Offer{offer(st, "r", "DE", procurement.StockNo)}, false},
+		{"it has none anywhere", []procurement.Offer{offer(st, "", "", procurement.StockNo)}, false},
+		{"none of another type", []procurement.Offer{offer(dy, "r", "DE", procurement.StockNo)}, true},
+		{"none of another product", []procurement.Offer{offer(st, "q", "DE", procurement.StockNo)}, true},
+		{"none in another country", []procurement.Offer{offer(st, "r", "FR", procurement.StockNo)}, true},
+		{"none here and some there", []procurement.Offer{offer(st, "r", "DE", procurement.StockNo), offer(st, "r", "DE", procurement.StockYes)}, true},
+		{"some here and none there", []procurement.Offer{offer(st, "r", "DE", procurement.StockYes), offer(st, "r", "DE", procurement.StockNo)}, true},
+		{"not told here and none there", []procurement.Offer{offer(st, "r", "DE", ""), offer(st, "r", "DE", procurement.StockNo)}, true},
+		{"none here and not told there", []procurement.Offer{offer(st, "r", "DE", procurement.StockNo), offer(st, "r", "DE", procurement.StockUnknown)}, true},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			w, _ := pair(t)
@@ -159,8 +159,8 @@ func TestStockOfASource(t *testing.T) {
 	t.Run("who is certain comes before who does not tell", func(t *testing.T) {
 		second := fake.NewProvider("second")
 		w := open(t, setup{more: []ports.Provider{second}, sell: []catalog.Product{bothOf("sta_equal", session.Static,
-			supply.Source{Provider: "remote", SKU: "r"}, supply.Source{Provider: "second", SKU: "s"})}})
-		second.SetOffers(offer(st, "s", "DE", supply.StockYes), offer(st, "s", "DE", supply.StockUnknown))
+			procurement.Source{Provider: "remote", SKU: "r"}, procurement.Source{Provider: "second", SKU: "s"})}})
+		second.SetOffers(offer(st, "s", "DE", procurement.StockYes), offer(st, "s", "DE", procurement.StockUnknown))
 		ok(t, w.catalog.RefreshStock(t.Context()))
 		d, err := w.createWith(w.register(), "sta_equal", app.Call{})
 		ok(t, err)
@@ -168,7 +168,7 @@ func TestStockOfASource(t *testing.T) {
 	})
 	t.Run("a product is refused whose provider nobody knows", func(t *testing.T) {
 		w, _ := pair(t)
-		if err := w.catalog.Replace([]catalog.Product{bothOf("sta_new", session.Static, supply.Source{Provider: "nobody"})}); err == nil {
+		if err := w.catalog.Replace([]catalog.Product{bothOf("sta_new", session.Static, procurement.Source{Provider: "nobody"})}); err == nil {
 			t.Error("sold")
 		}
 		_, err := w.createWith(w.register(), "sta_both", app.Call{})

@@ -8,8 +8,8 @@ import (
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -17,14 +17,16 @@ import (
 // teller is a seller whose balance, and answer to a renewal, a test sets.
 type teller struct {
 	*fake.Provider
-	funds  supply.Funds
+	funds  procurement.ProviderBalance
 	broken error
 	silent bool // it renews and names no address
 }
 
-func (p *teller) Balance(context.Context) (supply.Funds, error) { return p.funds, p.broken }
+func (p *teller) Balance(context.Context) (procurement.ProviderBalance, error) {
+	return p.funds, p.broken
+}
 
-func (p *teller) Renew(ctx context.Context, ref string, in supply.Intent) ([]supply.Renewed, error) {
+func (p *teller) Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error) {
 	done, err := p.Provider.Renew(ctx, ref, in)
 	if p.silent {
 		return nil, err
@@ -35,7 +37,7 @@ func (p *teller) Renew(ctx context.Context, ref string, in supply.Intent) ([]sup
 // tellerWorld has a session of a teller, and renews it.
 func tellerWorld(t *testing.T) (w *world, p *teller, v app.SessionView, renew func() (app.Done, error)) {
 	p = &teller{Provider: fake.NewProvider("teller")}
-	w = open(t, setup{more: []ports.Provider{p}, sell: []catalog.Product{bothOf("sta_teller", session.Static, supply.Source{Provider: "teller"})}})
+	w = open(t, setup{more: []ports.Provider{p}, sell: []catalog.Product{bothOf("sta_teller", session.Static, procurement.Source{Provider: "teller"})}})
 	p.SetClock(w.clock.Now)
 	v = w.buy(w.rich(10), "sta_teller")
 	return w, p, v, func() (app.Done, error) {
@@ -45,27 +47,27 @@ func tellerWorld(t *testing.T) (w *world, p *teller, v app.SessionView, renew fu
 
 // A renewal whose outcome nobody could prove later is not sent.
 func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
-	state := func(s supply.State) func(p *teller, id string) {
+	state := func(s procurement.State) func(p *teller, id string) {
 		return func(p *teller, id string) {
 			p.SetSlow(1000)
 			p.Change(id, func(b *fake.Purchase) { b.Delivery.State = s })
 		}
 	}
-	no := func(op fake.Op, c supply.Class) func(p *teller, id string) {
+	no := func(op fake.Op, c procurement.Class) func(p *teller, id string) {
 		return func(p *teller, _ string) { p.Always(op, fake.Refuse(c)) }
 	}
 	for claim, c := range map[string]struct {
 		prepare func(p *teller, id string)
 		sent    int
 	}{
-		"its addresses are gone":        {state(supply.Gone), 0},
-		"they are not there now":        {state(supply.Pending), 0},
-		"they are not told":             {no(fake.Read, supply.Auth), 0},
-		"nobody answers":                {no(fake.Read, supply.Ambiguous), 0},
-		"no price is told":              {no(fake.Quote, supply.Auth), 0},
-		"no balance is told":            {func(p *teller, _ string) { p.broken = supply.Refuse(supply.Temporary, "") }, 0},
-		"there are none for new orders": {no(fake.Quote, supply.OutOfStock), 1},
-		"new orders are not taken":      {no(fake.Quote, supply.Unsupported), 1},
+		"its addresses are gone":        {state(procurement.Gone), 0},
+		"they are not there now":        {state(procurement.Pending), 0},
+		"they are not told":             {no(fake.Read, procurement.Auth), 0},
+		"nobody answers":                {no(fake.Read, procurement.Ambiguous), 0},
+		"no price is told":              {no(fake.Quote, procurement.Auth), 0},
+		"no balance is told":            {func(p *teller, _ string) { p.broken = procurement.Refuse(procurement.Temporary, "") }, 0},
+		"there are none for new orders": {no(fake.Quote, procurement.OutOfStock), 1},
+		"new orders are not taken":      {no(fake.Quote, procurement.Unsupported), 1},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			w, p, v, renew := tellerWorld(t)
@@ -79,7 +81,7 @@ func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
 			}
 			refused(t, err, ports.ErrProvider)
 			same(t, "the balance", w.balance(v.AgentID), before)
-			same(t, "the order", w.order(v.ID).Status, supply.Refused)
+			same(t, "the order", w.order(v.ID).Status, procurement.Refused)
 			list, err := w.sessions.Events(t.Context(), v.AgentID, v.ID, domain.Page{Number: 1, Size: 20})
 			ok(t, err)
 			same(t, "told last", list.Items[0].Type, "renewal_failed")
@@ -110,7 +112,7 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 		p.Next(fake.Extend, fake.LoseRequest())
 		_, err := renew()
 		ok(t, err)
-		p.Change(v.ID, func(b *fake.Purchase) { b.Delivery.IPs = []supply.IP{{Addr: fake.StaticExit(200)}} })
+		p.Change(v.ID, func(b *fake.Purchase) { b.Delivery.IPs = []procurement.IP{{Addr: fake.StaticExit(200)}} })
 		held(w, v, dollars("1"))
 	})
 	t.Run("the addresses are not there now", func(t *testing.T) {
@@ -119,7 +121,7 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 		_, err := renew()
 		ok(t, err)
 		p.SetSlow(1 << 20)
-		p.Change(v.ID, func(b *fake.Purchase) { b.Delivery.State = supply.Pending })
+		p.Change(v.ID, func(b *fake.Purchase) { b.Delivery.State = procurement.Pending })
 		held(w, v, dollars("1"))
 		p.SetSlow(0)
 		held(w, v, 0)
@@ -129,18 +131,18 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 		p.Next(fake.Extend, fake.LoseRequest())
 		_, err := renew()
 		ok(t, err)
-		p.broken = supply.Refuse(supply.Temporary, "")
+		p.broken = procurement.Refuse(procurement.Temporary, "")
 		held(w, v, dollars("1"))
 		p.broken = nil
 		held(w, v, 0)
 	})
 	t.Run("the balance is not told any more", func(t *testing.T) {
 		w, p, v, renew := tellerWorld(t)
-		p.funds = supply.Funds{Amount: domain.Dollar, Known: true}
+		p.funds = procurement.ProviderBalance{Amount: domain.Dollar, Known: true}
 		p.Next(fake.Extend, fake.LoseRequest())
 		_, err := renew()
 		ok(t, err)
-		p.funds = supply.Funds{}
+		p.funds = procurement.ProviderBalance{}
 		held(w, v, 0) // it was never said to be there, so none is missing
 	})
 	t.Run("the seller names no address that it renewed", func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 
 	"agentproxy/app"
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -55,8 +55,8 @@ func TestRenewAtASeller(t *testing.T) {
 		same(t, "the database", w.dump(), before)
 		same(t, "asked", w.seller.Calls(fake.Extend), 0)
 	})
-	for class, want := range map[supply.Class]*domain.Error{supply.Temporary: ports.ErrProvider, supply.TimedOut: ports.ErrTimeout,
-		supply.InsufficientFunds: ports.ErrProvider} {
+	for class, want := range map[procurement.Class]*domain.Error{procurement.Temporary: ports.ErrProvider, procurement.TimedOut: ports.ErrTimeout,
+		procurement.InsufficientFunds: ports.ErrProvider} {
 		t.Run("refused: "+string(class), func(t *testing.T) {
 			w, agent, v, renew := begin(t)
 			before := w.balance(agent)
@@ -162,13 +162,13 @@ func TestRenewAtASeller(t *testing.T) {
 		w.seller.Always(fake.Read, fake.Step{})
 		_, err := renew("k")
 		ok(t, err)
-		w.seller.Always(fake.Read, fake.Refuse(supply.Temporary))
+		w.seller.Always(fake.Read, fake.Refuse(procurement.Temporary))
 		for range 200 {
 			w.clock.Advance(10 * time.Minute)
 			ok(t, w.work())
 		}
 		o := w.order(v.ID)
-		if o.Kind != supply.Renewal || o.FrozenAt.IsZero() {
+		if o.Kind != procurement.Renewal || o.FrozenAt.IsZero() {
 			t.Fatalf("after a day it is %+v", o)
 		}
 		w.seller.Always(fake.Read, fake.Step{})
@@ -179,7 +179,7 @@ func TestRenewAtASeller(t *testing.T) {
 	})
 	t.Run("a seller that cannot renew is not asked", func(t *testing.T) {
 		w, _, _, renew := begin(t)
-		w.seller.Can(func(c *supply.Capabilities) { c.Renews = false })
+		w.seller.Can(func(c *procurement.Capabilities) { c.Renews = false })
 		before := w.dump()
 		_, err := renew("k")
 		refused(t, err, ports.ErrProvider)

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"agentproxy/domain"
-	"agentproxy/domain/feed"
+	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
@@ -42,7 +42,7 @@ func (u *Sessions) Rotate(ctx context.Context, in Rotate) (Done, error) {
 		if err != nil {
 			return err
 		}
-		if r, err = u.rotate(ctx, tx, r, in.Reason, feed.Agent, now); err != nil {
+		if r, err = u.rotate(ctx, tx, r, in.Reason, eventlog.Agent, now); err != nil {
 			return err
 		}
 		done = Done{View: u.view(r, now), Status: 200}
@@ -60,7 +60,7 @@ func (u *Sessions) Rotate(ctx context.Context, in Rotate) (Done, error) {
 // rotate changes the exit in a unit: the session, its health, its feed. No seller
 // is asked: the next exit of an upstream is the one of the next token.
 func (u *Sessions) rotate(ctx context.Context, tx ports.Tx, r ports.SessionRead,
-	reason health.RotationReason, by feed.Source, now time.Time) (ports.SessionRead, error) {
+	reason health.RotationReason, by eventlog.Source, now time.Time) (ports.SessionRead, error) {
 	if err := r.MayRotate(); err != nil {
 		return r, err
 	}
@@ -74,7 +74,7 @@ func (u *Sessions) rotate(ctx context.Context, tx ports.Tx, r ports.SessionRead,
 	exit, err := provider.NewExit(intentFor(r.Session, from), r.Exits[0])
 	u.count(provider, "rotate", err)
 	if err != nil {
-		return r, ports.Refusal(supply.ClassOf(err))
+		return r, ports.Refusal(procurement.ClassOf(err))
 	}
 	s, err := r.Session.Rotate(exit, now)
 	if err != nil {
@@ -96,7 +96,7 @@ func (u *Sessions) rotate(ctx context.Context, tx ports.Tx, r ports.SessionRead,
 	if err := tellSession(ctx, tx, u.ids, now, webhook.SessionRotated, s, "reason", string(reason)); err != nil {
 		return r, err
 	}
-	return r, tx.Events().Append(ctx, s.ID, []feed.Event{{ID: u.ids.New("evt_"), At: now, Source: by,
+	return r, tx.Events().Append(ctx, s.ID, []eventlog.Event{{ID: u.ids.New("evt_"), At: now, Source: by,
 		Type: "rotated", Code: string(reason), ExitIP: exitText(exit), LatencyMS: -1}})
 }
 
@@ -118,7 +118,7 @@ func (t *Traffic) RotateDue(ctx context.Context, id string) (traffic.Route, erro
 		if err != nil {
 			return err
 		}
-		r, err = t.sessions.rotate(ctx, tx, r, health.RotationScheduled, feed.Service, now)
+		r, err = t.sessions.rotate(ctx, tx, r, health.RotationScheduled, eventlog.Service, now)
 		if refusedHere(err) {
 			s.Rotation.NextAt = now.Add(s.Rotation.Interval)
 			return tx.Sessions().Put(ctx, s)

@@ -10,8 +10,8 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/health"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -121,8 +121,8 @@ func TestRotateIsRefused(t *testing.T) {
 	}
 	t.Run("when the seller fails", func(t *testing.T) {
 		v := w.buy(agent, remote)
-		for class, want := range map[supply.Class]error{supply.Temporary: ports.ErrProvider, supply.TimedOut: ports.ErrTimeout,
-			supply.Ambiguous: ports.ErrProvider, supply.OutOfStock: catalog.ErrOutOfStock} {
+		for class, want := range map[procurement.Class]error{procurement.Temporary: ports.ErrProvider, procurement.TimedOut: ports.ErrTimeout,
+			procurement.Ambiguous: ports.ErrProvider, procurement.OutOfStock: catalog.ErrOutOfStock} {
 			w.seller.Always(fake.Rotate, fake.Refuse(class))
 			_, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: v.ID})
 			refused(t, err, want)
@@ -190,7 +190,7 @@ func TestRotateDue(t *testing.T) {
 		agent := w.register()
 		for _, product := range []string{local, remote} {
 			v := w.timed(agent, product, "60")
-			w.seller.Always(fake.Rotate, fake.Refuse(supply.OutOfStock))
+			w.seller.Always(fake.Rotate, fake.Refuse(procurement.OutOfStock))
 			w.clock.Advance(time.Hour)
 			r, err := w.traffic.RotateDue(t.Context(), v.ID)
 			ok(t, err)

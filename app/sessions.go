@@ -7,10 +7,10 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
-	"agentproxy/domain/feed"
+	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -18,7 +18,7 @@ import (
 type SessionConfig struct {
 	Limit int // live sessions an agent
 	// Count is told of each call of a provider; nil: nobody counts.
-	Count func(provider, operation string, result supply.Class)
+	Count func(provider, operation string, result procurement.Class)
 	Log   *slog.Logger // nil: nothing is logged
 }
 
@@ -82,7 +82,7 @@ func (u *Sessions) view(r ports.SessionRead, now time.Time) SessionView {
 // Read returns one session of an agent.
 func (u *Sessions) Read(ctx context.Context, agentID, id string) (SessionView, error) {
 	var r ports.SessionRead
-	err := u.store.Look(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		r, err = tx.Sessions().Read(ctx, agentID, id)
 		return err
 	})
@@ -122,7 +122,7 @@ func (u *Sessions) List(ctx context.Context, in ListSessions) (domain.List[Sessi
 }
 
 // Events returns a page of a session's event feed, newest first.
-func (u *Sessions) Events(ctx context.Context, agentID, id string, page domain.Page) (list domain.List[feed.Event], err error) {
+func (u *Sessions) Events(ctx context.Context, agentID, id string, page domain.Page) (list domain.List[eventlog.Event], err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if _, err := tx.Sessions().Get(ctx, agentID, id); err != nil {
 			return err

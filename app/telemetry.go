@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"agentproxy/domain"
-	"agentproxy/domain/feed"
+	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -98,7 +98,7 @@ const maxIssues = 50
 // heard is one session of a call: its health, and what its feed gets.
 type heard struct {
 	ports.HealthRead
-	feed []feed.Event
+	feed []eventlog.Event
 }
 
 // taken is what came of the events of a call.
@@ -129,7 +129,7 @@ func (t *Telemetry) take(ctx context.Context, agentID string, events []ReportedE
 		}
 		out.sessions = make(map[string]*heard, len(reads))
 		for id, r := range reads {
-			out.sessions[id] = &heard{HealthRead: r, feed: make([]feed.Event, 0, count[id])}
+			out.sessions[id] = &heard{HealthRead: r, feed: make([]eventlog.Event, 0, count[id])}
 		}
 		out.results = make([]EventResult, len(events))
 		var tally ports.Tally
@@ -205,8 +205,8 @@ func (t *Telemetry) keepHeard(ctx context.Context, tx ports.Tx, agentID string, 
 }
 
 // feedOf is what the event feed shows of a report.
-func feedOf(e ReportedEvent, id string, event health.Event) feed.Event {
-	f := feed.Event{ID: id, At: event.At, Source: feed.Agent, Type: e.Type, TargetHost: e.TargetHost,
+func feedOf(e ReportedEvent, id string, event health.Event) eventlog.Event {
+	f := eventlog.Event{ID: id, At: event.At, Source: eventlog.Agent, Type: e.Type, TargetHost: e.TargetHost,
 		StatusCode: event.StatusCode, LatencyMS: -1, Message: e.ErrorMessage}
 	if event.HasLatency {
 		f.LatencyMS = event.LatencyMS

@@ -36,7 +36,7 @@ func tell(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Time, n noti
 		return "", err
 	}
 	if n.once != "" {
-		if news, err := tx.Webhooks().Mark(ctx, n.agentID, n.once, n.mark); err != nil || !news {
+		if news, err := tx.Webhooks().MarkNotified(ctx, n.agentID, n.once, n.mark); err != nil || !news {
 			return "", err
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/health"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 	"agentproxy/test/fake"
 )
@@ -45,7 +45,7 @@ func TestWhatSessionsTell(t *testing.T) {
 	})
 	t.Run("one that cannot be delivered failed", func(t *testing.T) {
 		w.buy(agent, remoteLater)
-		w.seller.Next(fake.Provision, fake.Refuse(supply.Temporary))
+		w.seller.Next(fake.Provision, fake.Refuse(procurement.Temporary))
 		ok(t, w.work())
 		w.hears(agent, "session.failed status=failed status_reason=provider_failed")
 	})

@@ -36,7 +36,7 @@ const KnowEnded = 30 * 24 * time.Hour
 // session.ErrNotFound for an unknown id and for a session that ended long ago.
 func (t *Traffic) Route(ctx context.Context, id string) (traffic.Route, error) {
 	var s session.Session
-	err := t.store.Look(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := t.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		s, err = tx.Sessions().Load(ctx, id)
 		return err
 	})

@@ -12,8 +12,8 @@ import (
 )
 
 func TestTrialCredit(t *testing.T) {
-	split := func(trial, own string) billing.Split { return billing.Split{Trial: dollars(trial), Own: dollars(own)} }
-	available := func(w *world, agent string) billing.Split {
+	split := func(trial, own string) billing.Funds { return billing.Funds{Trial: dollars(trial), Own: dollars(own)} }
+	available := func(w *world, agent string) billing.Funds {
 		b, err := w.wallet.Balance(context.Background(), agent)
 		ok(w.t, err)
 		return b.Wallet.Available

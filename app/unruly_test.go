@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"agentproxy/domain/catalog"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -14,7 +14,7 @@ import (
 // stingy is a seller that delivers nothing and says that all is well.
 type stingy struct{ *fake.Provider }
 
-func (s stingy) Order(ctx context.Context, in supply.Intent) (supply.Delivery, error) {
+func (s stingy) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
 	d, err := s.Provider.Order(ctx, in)
 	d.IPs = nil
 	return d, err

@@ -63,7 +63,7 @@ func (u *Webhooks) remind(ctx context.Context, of webhook.Type, ahead time.Durat
 	list func(ctx context.Context, tx ports.Tx, from, to time.Time) ([]reminder, error)) error {
 	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := u.clock.Now()
-		told, err := tx.Webhooks().Marked(ctx, "", string(of))
+		told, err := tx.Webhooks().NotifiedUpTo(ctx, "", string(of))
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (u *Webhooks) remind(ctx context.Context, of webhook.Type, ahead time.Durat
 				return err
 			}
 		}
-		_, err = tx.Webhooks().Mark(ctx, "", string(of), to.UnixMicro())
+		_, err = tx.Webhooks().MarkNotified(ctx, "", string(of), to.UnixMicro())
 		return err
 	})
 	if err != nil {

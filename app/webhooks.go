@@ -45,7 +45,7 @@ const hintLength = 4
 
 // Endpoint reads where an agent's events go.
 func (u *Webhooks) Endpoint(ctx context.Context, agentID string) (v EndpointView, err error) {
-	err = u.store.Look(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) error {
 		v.Endpoint, err = tx.Webhooks().Endpoint(ctx, agentID)
 		return err
 	})
@@ -142,7 +142,7 @@ func (u *Webhooks) Redeliver(ctx context.Context, agentID, id string) (d webhook
 // with a job of its own.
 func (u *Webhooks) Deliver(ctx context.Context, id string, due time.Time) error {
 	err := u.deliver(ctx, id, due)
-	if _, later := errors.AsType[ports.Later](err); err != nil && !later {
+	if _, later := errors.AsType[ports.RequeueAfter](err); err != nil && !later {
 		return fmt.Errorf("deliver %s: %w", id, err)
 	}
 	return err
@@ -150,7 +150,7 @@ func (u *Webhooks) Deliver(ctx context.Context, id string, due time.Time) error 
 
 func (u *Webhooks) deliver(ctx context.Context, id string, due time.Time) error {
 	var d webhook.Delivery
-	err := u.store.Look(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		d, err = tx.Webhooks().LoadDelivery(ctx, id)
 		return err
 	})
@@ -161,11 +161,11 @@ func (u *Webhooks) deliver(ctx context.Context, id string, due time.Time) error 
 		return err
 	}
 	if early := due.Sub(u.clock.Now()); early > 0 {
-		return ports.Later(early)
+		return ports.RequeueAfter(early)
 	}
 	end, later := u.turns.take(ctx, d.AgentID)
 	if end == nil {
-		return ports.Later(later)
+		return ports.RequeueAfter(later)
 	}
 	defer end()
 	// Read after the turn came: an agent that changes its URL is not called at

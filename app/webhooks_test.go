@@ -86,7 +86,7 @@ func TestAFailureIsTriedAgain(t *testing.T) {
 			t.Fatalf("the jobs are %+v", jobs)
 		}
 		early := w.webhooks.Deliver(t.Context(), d.ID, d.NextAttemptAt)
-		if later, is := errors.AsType[ports.Later](early); !is || time.Duration(later) != wait {
+		if later, is := errors.AsType[ports.RequeueAfter](early); !is || time.Duration(later) != wait {
 			t.Errorf("too early: %v", early)
 		}
 		w.clock.Set(d.NextAttemptAt)
@@ -338,7 +338,7 @@ func TestASlowReceiverDelaysNobodyElse(t *testing.T) {
 			err := w.webhooks.Deliver(t.Context(), j.id, j.due)
 			mu.Lock()
 			defer mu.Unlock()
-			if later, is := errors.AsType[ports.Later](err); is {
+			if later, is := errors.AsType[ports.RequeueAfter](err); is {
 				waits = append(waits, time.Duration(later))
 			} else if err != nil {
 				t.Error(err)
@@ -382,7 +382,7 @@ func TestAQuickReceiverIsNotHeldUp(t *testing.T) {
 	wg.Wait()
 	close(faults)
 	for err := range faults {
-		if later, is := errors.AsType[ports.Later](err); err != nil && !is {
+		if later, is := errors.AsType[ports.RequeueAfter](err); err != nil && !is {
 			t.Error(err, fmt.Sprint(later))
 		}
 	}

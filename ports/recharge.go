@@ -109,9 +109,9 @@ type Recharges interface {
 
 	// Mark is how far the blocks of a network were read completely; false before
 	// the first.
-	Mark(ctx context.Context, network string) (recharge.Mark, bool, error)
+	ScanCursor(ctx context.Context, network string) (recharge.ScanCursor, bool, error)
 	// PutMark stores a mark. Final never goes back unless rescan is set.
-	PutMark(ctx context.Context, network string, m recharge.Mark, rescan bool) error
+	PutScanCursor(ctx context.Context, network string, m recharge.ScanCursor, rescan bool) error
 }
 
 // Devchain keeps the blocks of the development chain, which has no forks.

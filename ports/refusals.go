@@ -3,7 +3,7 @@ package ports
 import (
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 )
 
 // What an agent hears when a provider failed and provably nothing was bought.
@@ -16,11 +16,11 @@ var (
 
 // Refusal is what an agent hears of a provider's refusal. Which provider it was,
 // and in what words, is the operator's to know.
-func Refusal(c supply.Class) *domain.Error {
+func Refusal(c procurement.Class) *domain.Error {
 	switch c {
-	case supply.OutOfStock:
+	case procurement.OutOfStock:
 		return catalog.ErrOutOfStock
-	case supply.TimedOut:
+	case procurement.TimedOut:
 		return ErrTimeout
 	}
 	return ErrProvider

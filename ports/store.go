@@ -11,7 +11,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
-	"agentproxy/domain/feed"
+	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -22,7 +22,7 @@ type Store interface {
 	// View runs fn on a consistent read-only snapshot.
 	View(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 	// Look is View for a single query, which is a snapshot by itself.
-	Look(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+	Read(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 	// Update commits if fn returns nil and rolls back otherwise. Rows that fn
 	// reads stay locked until then, and so does an Idempotency-Key that it looks
 	// for, found or not. It may run as a savepoint of a transaction that other
@@ -255,9 +255,9 @@ type HealthRead struct {
 // Events keeps the event feed.
 type Events interface {
 	// Append adds events of one session, oldest first.
-	Append(ctx context.Context, sessionID string, events []feed.Event) error
+	Append(ctx context.Context, sessionID string, events []eventlog.Event) error
 	// Page lists events of a session, newest first.
-	Page(ctx context.Context, sessionID string, page domain.Page) (domain.List[feed.Event], error)
+	Page(ctx context.Context, sessionID string, page domain.Page) (domain.List[eventlog.Event], error)
 	// Trim removes events from before the time, in sessions whose id follows
 	// after, and returns the last id it looked at; empty: it came to the end.
 	Trim(ctx context.Context, before time.Time, after string, sessions int) (string, error)
@@ -320,7 +320,7 @@ type Change struct {
 
 // Mark is a place in the changes, between what was committed and what was not
 // yet. Only the store that gave it can read it.
-type Mark string
+type Cursor string
 
 // ErrMissed says that more has changed than can be listed.
 var ErrMissed = errors.New("changes were missed")
@@ -330,11 +330,11 @@ var ErrMissed = errors.New("changes were missed")
 // one that is committed, in whatever order units that run at once commit.
 type Changes interface {
 	// Last is the place behind everything that is committed.
-	Last(ctx context.Context) (Mark, error)
+	Last(ctx context.Context) (Cursor, error)
 	// Since lists what was committed after a place, and returns the place behind
 	// it. It is ErrMissed, with that place, when there is more than limit of it or
 	// some of it may have been purged.
-	Since(ctx context.Context, after Mark, limit int) ([]Change, Mark, error)
+	Since(ctx context.Context, after Cursor, limit int) ([]Change, Cursor, error)
 	// Purge removes changes older than the time.
 	Purge(ctx context.Context, before time.Time) error
 }
@@ -361,6 +361,6 @@ type Jobs interface {
 
 // Later is the error of a job that cannot be done yet: it runs again after so
 // long, and did not fail.
-type Later time.Duration
+type RequeueAfter time.Duration
 
-func (l Later) Error() string { return "the job runs again in " + time.Duration(l).String() }
+func (l RequeueAfter) Error() string { return "the job runs again in " + time.Duration(l).String() }

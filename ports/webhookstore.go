@@ -48,7 +48,7 @@ type Webhooks interface {
 
 	// Mark sets a mark and reports whether it differs from what it was; a mark
 	// that was never set is 0. An empty agent id is the service's own.
-	Mark(ctx context.Context, agentID, what string, to int64) (changed bool, err error)
+	MarkNotified(ctx context.Context, agentID, what string, to int64) (changed bool, err error)
 	// Marked is a mark as it was set last.
-	Marked(ctx context.Context, agentID, what string) (int64, error)
+	NotifiedUpTo(ctx context.Context, agentID, what string) (int64, error)
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 )
 
@@ -56,7 +56,7 @@ func (g *Gateway) wrong(c *conn) *refusal {
 type way struct {
 	route *traffic.Route
 	exit  session.Exit
-	hop   *supply.Endpoint // the upstream proxy that the exit is behind; nil: none
+	hop   *procurement.Endpoint // the upstream proxy that the exit is behind; nil: none
 }
 
 // find decides by the session's state whether a user may connect now, and from

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/gateway/wire"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/traffic"
 )
 
@@ -15,7 +15,7 @@ type exchange struct {
 	h        *handshake
 	entry    *entry
 	key      upstreamKey
-	hop      *supply.Endpoint // nil: the target is dialled
+	hop      *procurement.Endpoint // nil: the target is dialled
 	ex       wire.Exchange
 	body     wire.Body
 	retry    bool // may be sent again if a kept connection turns out to be dead

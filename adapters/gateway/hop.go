@@ -10,18 +10,18 @@ import (
 
 	"agentproxy/adapters/gateway/wire"
 	"agentproxy/domain/egress"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 )
 
 // noHop stands for an upstream proxy that a route should have and has not. It
 // cannot be reached: what was sold as another's address must not leave from ours.
-var noHop supply.Endpoint
+var noHop procurement.Endpoint
 
 // hopOf is the upstream proxy of an exit; nil says that targets are dialled from
 // the exit itself.
-func hopOf(r *traffic.Route, i int) *supply.Endpoint {
+func hopOf(r *traffic.Route, i int) *procurement.Endpoint {
 	switch {
 	case len(r.Hops) == 0:
 		return nil
@@ -33,14 +33,14 @@ func hopOf(r *traffic.Route, i int) *supply.Endpoint {
 
 // hopName tells the ways through upstream proxies apart. The same user can mean
 // another exit after a rotation.
-func hopName(hop *supply.Endpoint, rotation int) string {
+func hopName(hop *procurement.Endpoint, rotation int) string {
 	return fmt.Sprintf("%d %s %s %d %s", rotation, hop.Protocol, hop.Host, hop.Port, hop.User)
 }
 
 // chain judges a target and connects a client to it through an upstream proxy.
 // What the target has said already is in in, which reads from the connection. The
 // latency is that of connection and handshake, without the lookups.
-func (g *Gateway) chain(c *conn, t wire.Target, hop *supply.Endpoint, in *wire.Reader) (*net.TCPConn, time.Duration, *refusal) {
+func (g *Gateway) chain(c *conn, t wire.Target, hop *procurement.Endpoint, in *wire.Reader) (*net.TCPConn, time.Duration, *refusal) {
 	ctx, cancel := context.WithCancel(g.ctx)
 	defer cancel()
 	// Only interruptions cancel it by this; the parts have limits of their own.
@@ -63,7 +63,7 @@ func (g *Gateway) chain(c *conn, t wire.Target, hop *supply.Endpoint, in *wire.R
 
 // judgedThrough lets the name itself be sent on, after all its addresses were
 // judged. An address goes in the form in which it was judged.
-func (g *Gateway) judgedThrough(ctx context.Context, t wire.Target, hop *supply.Endpoint, in *wire.Reader) (*net.TCPConn, time.Duration, *refusal) {
+func (g *Gateway) judgedThrough(ctx context.Context, t wire.Target, hop *procurement.Endpoint, in *wire.Reader) (*net.TCPConn, time.Duration, *refusal) {
 	if _, ref := g.lookUp(ctx, t, netip.Addr{}, false); ref != nil {
 		return nil, 0, ref
 	}
@@ -75,7 +75,7 @@ func (g *Gateway) judgedThrough(ctx context.Context, t wire.Target, hop *supply.
 
 // through connects to a target through an upstream proxy, within Timing.Connect
 // and as long as ctx lasts. It is not metered.
-func (g *Gateway) through(ctx context.Context, t wire.Target, hop *supply.Endpoint, in *wire.Reader) (*net.TCPConn, time.Duration, *refusal) {
+func (g *Gateway) through(ctx context.Context, t wire.Target, hop *procurement.Endpoint, in *wire.Reader) (*net.TCPConn, time.Duration, *refusal) {
 	addrs, ref := g.lookUp(ctx, wire.Target{Host: hop.Host, Port: hop.Port}, netip.Addr{}, hop.Trusted)
 	if ref != nil {
 		return nil, 0, hopUnknown(ref)
@@ -107,7 +107,7 @@ func (g *Gateway) through(ctx context.Context, t wire.Target, hop *supply.Endpoi
 }
 
 // ask speaks the upstream's protocol until the tunnel is open.
-func (g *Gateway) ask(ctx context.Context, tcp *net.TCPConn, in *wire.Reader, t wire.Target, hop *supply.Endpoint) *refusal {
+func (g *Gateway) ask(ctx context.Context, tcp *net.TCPConn, in *wire.Reader, t wire.Target, hop *procurement.Endpoint) *refusal {
 	in.Reset(tcp)
 	if hop.Protocol == session.SOCKS5 {
 		return socksAnswered(wire.SocksConnect(tcp, t, hop.User, hop.Password))

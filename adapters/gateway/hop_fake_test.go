@@ -15,8 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 )
 
@@ -61,9 +61,9 @@ func newSeller(t testing.TB, user, password string) *seller {
 }
 
 // hop is the endpoint of the stand-in, as an operator would name it.
-func (s *seller) hop(p session.Protocol) supply.Endpoint {
+func (s *seller) hop(p session.Protocol) procurement.Endpoint {
 	addr := netip.MustParseAddrPort(s.l.Addr().String())
-	return supply.Endpoint{Protocol: p, Host: addr.Addr().String(), Port: addr.Port(),
+	return procurement.Endpoint{Protocol: p, Host: addr.Addr().String(), Port: addr.Port(),
 		User: s.how().user, Password: s.how().password, Trusted: true}
 }
 
@@ -199,7 +199,7 @@ func (s *seller) relay(c net.Conn, r *bufio.Reader, target net.Conn) {
 
 // via puts a session behind upstream proxies. What the exit's address is, nobody
 // tells.
-func (b *books) via(id string, hops ...supply.Endpoint) {
+func (b *books) via(id string, hops ...procurement.Endpoint) {
 	b.change(id, func(r *traffic.Route) {
 		r.Hops = hops
 		r.Exits = make([]session.Exit, len(hops))

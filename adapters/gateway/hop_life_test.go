@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"agentproxy/adapters/gateway"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 )
 
@@ -32,14 +32,14 @@ func silent(beginning string) func(net.Conn) {
 func TestTerminateStopsTheWayThroughAHop(t *testing.T) {
 	for _, tc := range []struct {
 		name, target string
-		hop          supply.Endpoint
+		hop          procurement.Endpoint
 		http, socks  func(net.Conn)
 	}{
 		{name: "the target's name", target: "slow.test:80"},
-		{name: "the proxy's name", hop: supply.Endpoint{Host: "slow.test", Port: 80}},
+		{name: "the proxy's name", hop: procurement.Endpoint{Host: "slow.test", Port: 80}},
 		{name: "the answer", http: silent("")},
 		{name: "the rest of the answer", http: silent("HTTP/1.1 200 OK\r\n")},
-		{name: "the reply", hop: supply.Endpoint{Protocol: session.SOCKS5}, socks: silent("\x05")},
+		{name: "the reply", hop: procurement.Endpoint{Protocol: session.SOCKS5}, socks: silent("\x05")},
 	} {
 		for _, plain := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, plain %v", tc.name, plain), func(t *testing.T) {
@@ -167,23 +167,23 @@ func TestKeptConnectionsEndWithTheirHop(t *testing.T) {
 	opened(1, "the same session")
 	get(two, 0)
 	opened(2, "another session with the same user")
-	rotate := func(edit func(*supply.Endpoint)) {
+	rotate := func(edit func(*procurement.Endpoint)) {
 		w.change(one, func(r *traffic.Route) {
 			next := r.Hops[0]
 			edit(&next)
-			r.Hops, r.Rotation = []supply.Endpoint{next}, r.Rotation+1
+			r.Hops, r.Rotation = []procurement.Endpoint{next}, r.Rotation+1
 		})
 		w.Changed(one)
 	}
-	rotate(func(e *supply.Endpoint) { e.User = "u-2" })
+	rotate(func(e *procurement.Endpoint) { e.User = "u-2" })
 	get(one, 1)
 	opened(3, "after a rotation to another user")
 	get(one, 0)
 	opened(3, "an old user name of ours is the current exit")
-	rotate(func(*supply.Endpoint) {})
+	rotate(func(*procurement.Endpoint) {})
 	get(one, 2)
 	opened(4, "after a rotation with the same user")
-	w.change(one, func(r *traffic.Route) { r.Hops = []supply.Endpoint{hop} })
+	w.change(one, func(r *traffic.Route) { r.Hops = []procurement.Endpoint{hop} })
 	w.Changed(one)
 	get(one, 2)
 	opened(5, "after another user without a rotation")

@@ -11,8 +11,8 @@ import (
 
 	"agentproxy/adapters/gateway"
 	"agentproxy/domain/egress"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 )
 
@@ -144,7 +144,7 @@ func TestHopsAreJudgedUnlessTrusted(t *testing.T) {
 		{addr.Addr().String(), addr.Port(), true, 200},
 	} {
 		before := s.accepted.Load()
-		w.via(id, supply.Endpoint{Host: tc.host, Port: tc.port, User: "u", Password: "secret", Trusted: tc.trusted})
+		w.via(id, procurement.Endpoint{Host: tc.host, Port: tc.port, User: "u", Password: "secret", Trusted: tc.trusted})
 		w.Changed(id)
 		if got := w.connectAs(w.dial(), auth, "public.test:"+port); got != tc.want {
 			t.Errorf("%+v: %d", tc, got)
@@ -160,7 +160,7 @@ func TestHopsAreJudgedUnlessTrusted(t *testing.T) {
 	}
 	open := begin(t, b, nil) // where loopback is open, the gateway's own port is not
 	own = open.Gateway.Addr().(*net.TCPAddr).AddrPort()
-	b.via(id, supply.Endpoint{Host: own.Addr().String(), Port: own.Port()})
+	b.via(id, procurement.Endpoint{Host: own.Addr().String(), Port: own.Port()})
 	if got := open.connectAs(open.dial(), auth, "127.0.0.1:"+port); got != 502 {
 		t.Errorf("through the gateway itself: %d", got)
 	}
@@ -175,7 +175,7 @@ func TestAMissingHopIsNoDirectWay(t *testing.T) {
 	w := begin(t, newBooks(t), nil)
 	id := w.add(1, 0)
 	w.change(id, func(r *traffic.Route) {
-		r.Type, r.Exits, r.Hops = session.Static, make([]session.Exit, 2), []supply.Endpoint{s.hop(session.HTTP)}
+		r.Type, r.Exits, r.Hops = session.Static, make([]session.Exit, 2), []procurement.Endpoint{s.hop(session.HTTP)}
 	})
 	target := newCounting(t)
 	for n, want := range []int{200, 502} {
@@ -280,7 +280,7 @@ func TestProbeThroughTheHop(t *testing.T) {
 	s := newSeller(t, "", "")
 	s.answers(func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 	quick := begin(t, b, func(c *gateway.Config) { c.EchoURL, c.Timing.Connect = site.URL, 50*time.Millisecond })
-	if _, err := quick.Probe(t.Context(), traffic.Route{Hops: []supply.Endpoint{s.hop(session.HTTP)}}); err == nil {
+	if _, err := quick.Probe(t.Context(), traffic.Route{Hops: []procurement.Endpoint{s.hop(session.HTTP)}}); err == nil {
 		t.Error("a probe through a silent proxy")
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"agentproxy/adapters/gateway/wire"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 )
 
@@ -76,7 +76,7 @@ func (g *Gateway) Probe(ctx context.Context, route traffic.Route) (Result, error
 	return Result{ExitIP: body.Data.IP, Latency: mono() - began}, nil
 }
 
-func (g *Gateway) dialEcho(ctx context.Context, addr string, exit netip.Addr, hop *supply.Endpoint) (net.Conn, error) {
+func (g *Gateway) dialEcho(ctx context.Context, addr string, exit netip.Addr, hop *procurement.Endpoint) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (g *Gateway) dialEcho(ctx context.Context, addr string, exit netip.Addr, ho
 }
 
 // dialThrough connects a probe through an upstream proxy.
-func (g *Gateway) dialThrough(ctx context.Context, t wire.Target, hop *supply.Endpoint) (net.Conn, error) {
+func (g *Gateway) dialThrough(ctx context.Context, t wire.Target, hop *procurement.Endpoint) (net.Conn, error) {
 	in := wire.NewReader(nil)
 	tcp, _, ref := g.through(ctx, t, hop, in)
 	if ref != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/gateway/wire"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 )
 
 // The bounds of what is repeated of an upstream's reason. maxSecret is how much
@@ -35,7 +35,7 @@ func (r *refusal) noting(more string) *refusal {
 // reasonOf puts together why an upstream refused: the status, the fields in which
 // proxies tell it, and a body's line of the form CODE: message. All of it is what
 // a stranger wrote, so it is printable ASCII, short, and without our credential.
-func reasonOf(a *wire.Answer, body []byte, cut bool, hop *supply.Endpoint) string {
+func reasonOf(a *wire.Answer, body []byte, cut bool, hop *procurement.Endpoint) string {
 	hide := secretsOf(hop)
 	parts := append([]string{strconv.Itoa(a.Status) + " " + a.Text}, a.Why...)
 	for i, p := range parts {
@@ -93,7 +93,7 @@ func isCode(s string) bool {
 type secrets []string
 
 // secretsOf lists the credential of a hop in the forms in which it may come back.
-func secretsOf(hop *supply.Endpoint) secrets {
+func secretsOf(hop *procurement.Endpoint) secrets {
 	var all secrets
 	both := hop.User + ":" + hop.Password
 	for _, s := range []string{base64.StdEncoding.EncodeToString([]byte(both)), hop.User, hop.Password,

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/gateway/wire"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 )
 
 func TestRetryAfterIsBounded(t *testing.T) {
@@ -55,7 +55,7 @@ func FuzzReason(f *testing.F) {
 			return
 		}
 		a := wire.Answer{Status: 502, Text: text, Why: []string{why}}
-		got := reasonOf(&a, body, false, &supply.Endpoint{User: user, Password: password})
+		got := reasonOf(&a, body, false, &procurement.Endpoint{User: user, Password: password})
 		if len(got) > maxReason || !strings.HasPrefix(got, "502") && user == "" && password == "" {
 			t.Fatalf("%q", got)
 		}

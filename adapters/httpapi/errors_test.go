@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"agentproxy/domain/account"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -69,11 +69,11 @@ func TestEveryErrorCode(t *testing.T) {
 
 	for _, local := range []bool{true, false} {
 		w.provider.SetLocal(local)
-		for class, want := range map[supply.Class]struct {
+		for class, want := range map[procurement.Class]struct {
 			status int
 			code   string
 		}{
-			supply.Temporary: {502, "PROVIDER_ERROR"}, supply.TimedOut: {504, "PROVIDER_TIMEOUT"}, supply.OutOfStock: {409, "PRODUCT_OUT_OF_STOCK"},
+			procurement.Temporary: {502, "PROVIDER_ERROR"}, procurement.TimedOut: {504, "PROVIDER_TIMEOUT"}, procurement.OutOfStock: {409, "PRODUCT_OUT_OF_STOCK"},
 		} {
 			// Always, not Next: a unit of work may run more than once.
 			w.provider.Always(fake.Provision, fake.Refuse(class))
@@ -83,7 +83,7 @@ func TestEveryErrorCode(t *testing.T) {
 				t.Errorf("%s", r.body)
 			}
 			w.do("POST", "/v1/sessions/"+dynamic+"/rotate", "", a.as).refused(want.status, want.code)
-			if class != supply.OutOfStock { // which a check cannot meet
+			if class != procurement.OutOfStock { // which a check cannot meet
 				w.prober.err = ports.Refusal(class)
 				w.do("POST", "/v1/sessions/"+dynamic+"/check", "", a.as).refused(want.status, want.code)
 			}
@@ -134,7 +134,7 @@ func TestProvisioning(t *testing.T) {
 		t.Errorf("%s", r.body)
 	}
 
-	w.provider.Next(fake.Provision, fake.Refuse(supply.Temporary))
+	w.provider.Next(fake.Provision, fake.Refuse(procurement.Temporary))
 	id = w.do("POST", "/v1/sessions", body, a.as).want(202).str("data.session_id")
 	w.work()
 	r = w.do("GET", "/v1/sessions/"+id, "", a.as).want(200)
@@ -151,7 +151,7 @@ func TestProvisioning(t *testing.T) {
 		}
 	})
 	t.Run("a synchronous create that fails names the session", func(t *testing.T) {
-		w.provider.Next(fake.Provision, fake.Refuse(supply.Temporary))
+		w.provider.Next(fake.Provision, fake.Refuse(procurement.Temporary))
 		r := w.do("POST", "/v1/sessions", oneGB, a.as).refused(502, "PROVIDER_ERROR")
 		id := r.str("error.details.session_id")
 		if got := w.do("GET", "/v1/sessions/"+id, "", a.as).want(200).str("data.status"); got != "failed" {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -25,7 +25,7 @@ type odd struct {
 
 const oddUser, oddPassword = "cust-a@b:c/d+e_token-", "p%40ss /?#[]é"
 
-func (o odd) Endpoint(a supply.Access, t supply.Target) (supply.Endpoint, error) {
+func (o odd) Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error) {
 	e, err := o.Provider.Endpoint(a, t)
 	e.User, e.Password = oddUser+t.Token, oddPassword
 	if o.only != "" {
@@ -37,7 +37,7 @@ func (o odd) Endpoint(a supply.Access, t supply.Target) (supply.Endpoint, error)
 // chained is a seller of proxies of its own.
 func chained(name string) *fake.Provider {
 	p := fake.NewProvider(name)
-	p.Can(func(c *supply.Capabilities) { c.Chained, c.Direct = true, true })
+	p.Can(func(c *procurement.Capabilities) { c.ViaUpstream, c.Direct = true, true })
 	return p
 }
 
@@ -49,7 +49,7 @@ func product(no string, typ session.Type, direct bool, sellers ...string) catalo
 	}
 	p.No, p.Direct = no, direct
 	for i, s := range sellers {
-		p.Sources = append(p.Sources, supply.Source{Provider: s, Preference: i})
+		p.Sources = append(p.Sources, procurement.Source{Provider: s, Preference: i})
 	}
 	return p
 }
@@ -90,7 +90,7 @@ func TestDirectProducts(t *testing.T) {
 		for _, protocol := range []string{"http", "socks5"} {
 			r := w.do("POST", "/v1/sessions", strings.Replace(body("dyn_direct"), `}}`, `,"protocol":"`+protocol+`"}}`, 1), a.as).want(201)
 			id := r.str("data.session_id")
-			user := oddUser + supply.Token(id, 0)
+			user := oddUser + procurement.Token(id, 0)
 			for _, r := range []*answer{r, w.do("GET", "/v1/sessions/"+id, "", a.as).want(200)} {
 				if r.str("data.proxy.host") != "both.test" || r.num("data.proxy.port") != 7000 || r.str("data.proxy.protocol") != protocol ||
 					r.str("data.proxy.username") != user || r.str("data.proxy.password") != oddPassword {
@@ -110,7 +110,7 @@ func TestDirectProducts(t *testing.T) {
 				}
 			}
 			rotated := w.do("POST", "/v1/sessions/"+id+"/rotate", "", a.as).want(200)
-			if next := oddUser + supply.Token(id, 1); rotated.str("data.new_proxy.username") != next || rotated.str("data.proxy.username") != next {
+			if next := oddUser + procurement.Token(id, 1); rotated.str("data.new_proxy.username") != next || rotated.str("data.proxy.username") != next {
 				t.Errorf("rotated, the user is %s, want %s", rotated.str("data.new_proxy.username"), next)
 			}
 			w.do("DELETE", "/v1/sessions/"+id, "", a.as).want(200)
@@ -177,7 +177,7 @@ func TestNoUpstreamCredentialIsAnswered(t *testing.T) {
 		"/v1/sessions", "/v1/products", "/v1/billing/transactions", "/v1/stats/overview", "/v1/billing/usage-report?period=day"} {
 		add("GET", path, "")
 	}
-	seller.Next(fake.Provision, fake.Step{Err: supply.Refuse(supply.Auth, "the key "+secretOf+"ref9 at hidden.test is wrong")})
+	seller.Next(fake.Provision, fake.Step{Err: procurement.Refuse(procurement.Auth, "the key "+secretOf+"ref9 at hidden.test is wrong")})
 	failed := w.do("POST", "/v1/sessions", body("dyn_hidden"), a.as).refused(502, "PROVIDER_ERROR")
 	answers = append(answers, failed)
 	gone := "/v1/sessions/" + failed.str("error.details.session_id")
@@ -244,10 +244,10 @@ func TestRenewAtASeller(t *testing.T) {
 		replay("one", 200, later(2))
 	})
 	t.Run("refused says why, and keeps no key", func(t *testing.T) {
-		for class, want := range map[supply.Class]struct {
+		for class, want := range map[procurement.Class]struct {
 			status int
 			code   string
-		}{supply.Temporary: {502, "PROVIDER_ERROR"}, supply.TimedOut: {504, "PROVIDER_TIMEOUT"}, supply.OutOfStock: {409, "PRODUCT_OUT_OF_STOCK"}} {
+		}{procurement.Temporary: {502, "PROVIDER_ERROR"}, procurement.TimedOut: {504, "PROVIDER_TIMEOUT"}, procurement.OutOfStock: {409, "PRODUCT_OUT_OF_STOCK"}} {
 			w.provider.Next(fake.Extend, fake.Refuse(class))
 			if r := w.do("POST", at+"/renew", "", a.as, key("four")).refused(want.status, want.code); r.at("error.retryable") != true {
 				t.Errorf("%s", r.body)
@@ -270,18 +270,18 @@ func TestSourcesOfAProduct(t *testing.T) {
 		product("dyn_both", session.Dynamic, false, "first", "second"), placed}})
 	a := w.register("Sources")
 	t.Run("one that refuses is not heard of", func(t *testing.T) {
-		first.Next(fake.Provision, fake.Refuse(supply.InsufficientFunds))
+		first.Next(fake.Provision, fake.Refuse(procurement.InsufficientFunds))
 		r := w.do("POST", "/v1/sessions", body("dyn_both"), a.as).want(201)
 		if r.at("data.failure") != nil || len(second.Of(r.str("data.session_id"))) != 1 || len(first.Books()) != 0 {
 			t.Errorf("%s", r.body)
 		}
 	})
 	t.Run("the refusal is the last one's", func(t *testing.T) {
-		for class, want := range map[supply.Class]struct {
+		for class, want := range map[procurement.Class]struct {
 			status int
 			code   string
-		}{supply.Temporary: {502, "PROVIDER_ERROR"}, supply.TimedOut: {504, "PROVIDER_TIMEOUT"}, supply.OutOfStock: {409, "PRODUCT_OUT_OF_STOCK"}} {
-			first.Next(fake.Provision, fake.Refuse(supply.RateLimited))
+		}{procurement.Temporary: {502, "PROVIDER_ERROR"}, procurement.TimedOut: {504, "PROVIDER_TIMEOUT"}, procurement.OutOfStock: {409, "PRODUCT_OUT_OF_STOCK"}} {
+			first.Next(fake.Provision, fake.Refuse(procurement.RateLimited))
 			second.Next(fake.Provision, fake.Refuse(class))
 			w.do("POST", "/v1/sessions", body("dyn_both"), a.as).refused(want.status, want.code)
 		}

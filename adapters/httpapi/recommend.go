@@ -50,7 +50,7 @@ type recommendationsReply struct {
 
 func (s *Server) recommend(_ context.Context, in *struct{ Body recommendBody }) (int, recommendationsReply, error) {
 	b := in.Body
-	w := catalog.Wish{UseCase: catalog.UseCase(b.UseCase), TargetRegion: strings.TrimSpace(b.TargetRegion), RequireStickyIP: b.RequireStickyIP}
+	w := catalog.Criteria{UseCase: catalog.UseCase(b.UseCase), TargetRegion: strings.TrimSpace(b.TargetRegion), RequireStickyIP: b.RequireStickyIP}
 	if b.Budget.given() {
 		budget, err := domain.ParseMoney(string(b.Budget))
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/health"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 )
 
@@ -203,7 +203,7 @@ func (s *Server) toProxy(v app.SessionView, i int, user traffic.User) proxyReply
 // toDirect is an upstream's own proxy. A protocol that it does not speak has no
 // URL.
 func toDirect(d app.DirectProxy, wanted session.Protocol) proxyReply {
-	urlOf := func(scheme string, e supply.Endpoint) string {
+	urlOf := func(scheme string, e procurement.Endpoint) string {
 		if e.Host == "" {
 			return ""
 		}

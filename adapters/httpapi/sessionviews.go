@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"agentproxy/domain/account"
-	"agentproxy/domain/feed"
+	"agentproxy/domain/eventlog"
 	"agentproxy/ports"
 )
 
@@ -103,7 +103,7 @@ func (s *Server) checkSession(ctx context.Context, in *sessionPath) (int, checkR
 	return ok, checkReply{true, v.ExitIP, maybeText(v.Country), v.Latency.Milliseconds(), string(v.Protocol)}, nil
 }
 
-func toEvent(e feed.Event) eventReply {
+func toEvent(e eventlog.Event) eventReply {
 	r := eventReply{EventID: e.ID, At: stamp(e.At), OccurredAt: maybeStamp(e.OccurredAt), Source: e.Source.String(),
 		Type: e.Type, TargetHost: maybeText(e.TargetHost), StatusCode: maybeInt(e.StatusCode), Code: maybeText(e.Code),
 		Bytes: e.Bytes, LatencyMS: maybeInt(e.LatencyMS), ExitIP: maybeText(e.ExitIP), Message: maybeText(e.Message),

@@ -158,7 +158,7 @@ func TestAJobThatIsPutOffRunsThen(t *testing.T) {
 	w := newCourier(t, func(r ran, n int) error {
 		switch {
 		case r.id == "dlv_off" && n <= 10: // more often than a job may fail
-			return ports.Later(map[bool]time.Duration{true: pause, false: time.Millisecond}[n == 1])
+			return ports.RequeueAfter(map[bool]time.Duration{true: pause, false: time.Millisecond}[n == 1])
 		case r.id == "dlv_fails" && n == 1:
 			return errors.New("on purpose")
 		}

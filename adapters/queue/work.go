@@ -90,7 +90,7 @@ func (f failures) HandlePanic(ctx context.Context, j *rivertype.JobRow, p any, _
 
 // snoozed says in River's words that a job runs again later.
 func snoozed(err error) error {
-	if later, ok := errors.AsType[ports.Later](err); ok {
+	if later, ok := errors.AsType[ports.RequeueAfter](err); ok {
 		return river.JobSnooze(max(time.Duration(later), time.Millisecond))
 	}
 	return err

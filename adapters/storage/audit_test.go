@@ -10,8 +10,8 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/recharge"
-	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
@@ -24,7 +24,7 @@ func openBooks(t *testing.T, open func(testing.TB) *storage.Store) *storage.Stor
 	update(t, st, func(ctx context.Context, tx ports.Tx) error { return purchase(ctx, tx, "agt_1", 1) })
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
 		id := "sess_00000000000000007919"
-		charge := billing.Charge(billing.Split{Own: 400_000}, 1000)
+		charge := billing.Charge(billing.Funds{Own: 400_000}, 1000)
 		charge.ID, charge.AgentID, charge.Ref, charge.SessionID, charge.At = "txn_c", "agt_1", "charge:1", id, now
 		if _, err := tx.Ledger().Post(ctx, ports.Posting{Entry: charge}); err != nil {
 			return err
@@ -51,15 +51,15 @@ func openBooks(t *testing.T, open func(testing.TB) *storage.Store) *storage.Stor
 // buy orders for the session of agt_1: of one provider, which refuses, and of
 // another one, where it is renewed too.
 func buy(ctx context.Context, tx ports.Tx) error {
-	for n, status := range []supply.Status{supply.Refused, supply.Confirmed, supply.Confirmed} {
+	for n, status := range []procurement.Status{procurement.Refused, procurement.Confirmed, procurement.Confirmed} {
 		id, sessionID := fmt.Sprint("ord_", n), "sess_00000000000000007919"
-		o := supply.Order{ID: id, Kind: supply.Purchase, SessionID: sessionID, Provider: fmt.Sprint("provider ", n), Status: status,
-			Intent: supply.Intent{Key: id, SessionID: sessionID}, Goods: []byte("sealed"), PlannedAt: now}
+		o := procurement.Order{ID: id, Kind: procurement.Purchase, SessionID: sessionID, Provider: fmt.Sprint("provider ", n), Status: status,
+			Intent: procurement.Intent{Key: id, SessionID: sessionID}, Goods: []byte("sealed"), PlannedAt: now}
 		switch n {
 		case 0:
 			o.Goods = nil
 		case 2:
-			o.Kind, o.Goods = supply.Renewal, nil
+			o.Kind, o.Goods = procurement.Renewal, nil
 		}
 		if err := tx.Orders().Insert(ctx, o); err != nil {
 			return err
@@ -89,7 +89,7 @@ func receive(ctx context.Context, tx ports.Tx) error {
 			return err
 		}
 		_, err := tx.Ledger().Post(ctx, ports.Posting{Entry: billing.Entry{ID: fmt.Sprint("txn_u", n), AgentID: "agt_1",
-			Type: billing.Recharge, Available: billing.Split{Own: x.Amount}, Account: billing.USDT, Counter: -x.Amount,
+			Type: billing.Recharge, Available: billing.Funds{Own: x.Amount}, Account: billing.USDT, Counter: -x.Amount,
 			Ref: fmt.Sprint("usdt:tron:aa:", n), OrderID: orderID, At: now}})
 		if err != nil {
 			return err

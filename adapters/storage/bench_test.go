@@ -12,7 +12,7 @@ import (
 
 	"agentproxy/adapters/storage"
 	"agentproxy/domain"
-	"agentproxy/domain/feed"
+	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 	"agentproxy/ports"
 )
@@ -198,12 +198,12 @@ func BenchmarkEventsAppend(b *testing.B) {
 	})
 }
 
-func someEvents(n int) []feed.Event {
+func someEvents(n int) []eventlog.Event {
 	hosts := []string{"example.com", "shop.example.org", "api.example.net"}
-	list := make([]feed.Event, n)
+	list := make([]eventlog.Event, n)
 	for i := range list {
-		list[i] = feed.Event{ID: fmt.Sprintf("evt_%020d", i), At: now.Add(time.Duration(i) * time.Microsecond),
-			Source: feed.Agent, Type: "success", TargetHost: hosts[i%3], StatusCode: 200, LatencyMS: 120 + i}
+		list[i] = eventlog.Event{ID: fmt.Sprintf("evt_%020d", i), At: now.Add(time.Duration(i) * time.Microsecond),
+			Source: eventlog.Agent, Type: "success", TargetHost: hosts[i%3], StatusCode: 200, LatencyMS: 120 + i}
 	}
 	return list
 }

@@ -19,15 +19,15 @@ func (t *tx) noteChange(agentID, sessionID string) error {
 		agentID, sessionID, micros(t.store.config.Now()))
 }
 
-func (r changes) Last(context.Context) (ports.Mark, error) {
-	var last ports.Mark
+func (r changes) Last(context.Context) (ports.Cursor, error) {
+	var last ports.Cursor
 	if err := r.row(r.store.engine.dialect().lastChange).Scan(&last); err != nil {
 		return "", fmt.Errorf("read last change: %w", err)
 	}
 	return last, nil
 }
 
-func (r changes) Since(ctx context.Context, after ports.Mark, limit int) ([]ports.Change, ports.Mark, error) {
+func (r changes) Since(ctx context.Context, after ports.Cursor, limit int) ([]ports.Change, ports.Cursor, error) {
 	list, next, err := r.store.engine.changesSince(ctx, r.tx, after, limit)
 	if err != nil && !errors.Is(err, ports.ErrMissed) {
 		return nil, "", fmt.Errorf("list changes: %w", err)
@@ -38,7 +38,7 @@ func (r changes) Since(ctx context.Context, after ports.Mark, limit int) ([]port
 // changesSince walks the numbers, which have no gap: writers take turns, and a
 // number that was not committed is used again. When the next one is missing, it
 // was purged.
-func (e *sqliteEngine) changesSince(ctx context.Context, t *tx, after ports.Mark, limit int) (list []ports.Change, next ports.Mark, err error) {
+func (e *sqliteEngine) changesSince(ctx context.Context, t *tx, after ports.Cursor, limit int) (list []ports.Change, next ports.Cursor, err error) {
 	last, err := strconv.ParseInt(string(after), 10, 64)
 	if err != nil {
 		return nil, "", err
@@ -60,14 +60,14 @@ func (e *sqliteEngine) changesSince(ctx context.Context, t *tx, after ports.Mark
 		next, err = (changes{t}).Last(ctx)
 		return nil, next, errors.Join(err, ports.ErrMissed)
 	}
-	return list, ports.Mark(strconv.FormatInt(last, 10)), nil
+	return list, ports.Cursor(strconv.FormatInt(last, 10)), nil
 }
 
 // changesSince knows a place as the text of a snapshot: what the old one does
 // not see and the present one does was committed in between, whatever its
 // number. Numbers from beyond the present transactions stand in a database that
 // was restored from another server; they are no news.
-func (e *postgresEngine) changesSince(ctx context.Context, t *tx, after ports.Mark, limit int) (list []ports.Change, next ports.Mark, err error) {
+func (e *postgresEngine) changesSince(ctx context.Context, t *tx, after ports.Cursor, limit int) (list []ports.Change, next ports.Cursor, err error) {
 	var missed bool
 	err = t.row(`SELECT pg_current_snapshot()::text, (SELECT MIN(seq) FROM changes WHERE `+presentChange+`)
 		> `+firstOf(`pg_snapshot_xmin(?1::text::pg_snapshot)`), string(after)).Scan(&next, nullIsFalse{&missed})

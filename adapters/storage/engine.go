@@ -30,7 +30,7 @@ type engine interface {
 	// told to try again, and leaves every other error as it is. What fails because
 	// the caller's ctx has ended is none.
 	fault(ctx context.Context, err error) error
-	changesSince(ctx context.Context, t *tx, after ports.Mark, limit int) ([]ports.Change, ports.Mark, error)
+	changesSince(ctx context.Context, t *tx, after ports.Cursor, limit int) ([]ports.Change, ports.Cursor, error)
 	dialect() *dialect
 	close() error
 }

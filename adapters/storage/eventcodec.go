@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"agentproxy/domain/feed"
+	"agentproxy/domain/eventlog"
 )
 
 // A chunk of events is stored as one value:
@@ -45,7 +45,7 @@ type chunkWriter struct {
 	numbers map[string]uint64
 }
 
-func appendChunk(b []byte, events []feed.Event) []byte {
+func appendChunk(b []byte, events []eventlog.Event) []byte {
 	w := chunkWriter{b: append(b, chunkVersion), numbers: map[string]uint64{"": 1}}
 	last := int64(0)
 	for i := range events {
@@ -54,7 +54,7 @@ func appendChunk(b []byte, events []feed.Event) []byte {
 	return w.b
 }
 
-func (w *chunkWriter) event(e *feed.Event, last int64) int64 {
+func (w *chunkWriter) event(e *eventlog.Event, last int64) int64 {
 	hi, lo, packed := packID(e.ID)
 	more := e.Code != "" || e.Bytes != 0 || e.ExitIP != "" || e.Message != "" || e.HowToFix != ""
 	flags := byte(e.Source) & flagSource
@@ -151,18 +151,18 @@ type chunkReader struct {
 
 // readChunk returns the events of a chunk. It refuses what it cannot have
 // written with an error, and never panics.
-func readChunk(b []byte) ([]feed.Event, error) {
+func readChunk(b []byte) ([]eventlog.Event, error) {
 	r := chunkReader{b: b, texts: []string{""}}
 	if r.byte() != chunkVersion {
 		return nil, errChunk
 	}
-	var events []feed.Event
+	var events []eventlog.Event
 	last := int64(0)
 	for len(r.b) > 0 && !r.damaged {
 		if len(events) == maxChunk {
 			return nil, errChunk
 		}
-		var e feed.Event
+		var e eventlog.Event
 		e, last = r.event(last)
 		events = append(events, e)
 	}
@@ -172,11 +172,11 @@ func readChunk(b []byte) ([]feed.Event, error) {
 	return events, nil
 }
 
-func (r *chunkReader) event(last int64) (feed.Event, int64) {
-	var e feed.Event
+func (r *chunkReader) event(last int64) (eventlog.Event, int64) {
+	var e eventlog.Event
 	flags := r.byte()
-	e.Source, e.Retryable = feed.Source(flags&flagSource), flags&flagRetryable != 0
-	if e.Source > feed.Service {
+	e.Source, e.Retryable = eventlog.Source(flags&flagSource), flags&flagRetryable != 0
+	if e.Source > eventlog.Service {
 		r.damaged = true
 	}
 	if flags&flagPacked != 0 {
@@ -253,7 +253,7 @@ func (r *chunkReader) text() string {
 }
 
 // newest is the latest time among events.
-func newest(events []feed.Event) (at time.Time) {
+func newest(events []eventlog.Event) (at time.Time) {
 	for i := range events {
 		if events[i].At.After(at) {
 			at = events[i].At

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"agentproxy/adapters/storage"
-	"agentproxy/domain/feed"
+	"agentproxy/domain/eventlog"
 )
 
 func anyTime() *rapid.Generator[time.Time] {
@@ -22,13 +22,13 @@ func anyTime() *rapid.Generator[time.Time] {
 	}))
 }
 
-func anyEvent() *rapid.Generator[feed.Event] {
+func anyEvent() *rapid.Generator[eventlog.Event] {
 	id := rapid.OneOf(rapid.StringMatching(`evt_[0-9a-z]{20}`), rapid.StringMatching(`evt_[0-9A-Za-z]{0,30}`), rapid.String())
 	text := rapid.OneOf(rapid.SampledFrom([]string{"", "success", "example.com", "192.0.2.1"}), rapid.String())
-	return rapid.Custom(func(t *rapid.T) feed.Event {
-		e := feed.Event{
+	return rapid.Custom(func(t *rapid.T) eventlog.Event {
+		e := eventlog.Event{
 			ID: id.Draw(t, "id"), At: anyTime().Draw(t, "at"), OccurredAt: anyTime().Draw(t, "occurred"),
-			Source: feed.Source(rapid.IntRange(0, 2).Draw(t, "source")),
+			Source: eventlog.Source(rapid.IntRange(0, 2).Draw(t, "source")),
 			Type:   text.Draw(t, "type"), TargetHost: text.Draw(t, "host"),
 			StatusCode: rapid.Int().Draw(t, "status"), LatencyMS: rapid.Int().Draw(t, "latency"),
 			Retryable: rapid.Bool().Draw(t, "retryable"),
@@ -55,9 +55,9 @@ func TestAnyEventsAreReadBackAsTheyWereWritten(t *testing.T) {
 }
 
 func TestATypicalEventTakesLittleRoom(t *testing.T) {
-	events := make([]feed.Event, 100)
+	events := make([]eventlog.Event, 100)
 	for i := range events {
-		events[i] = feed.Event{ID: "evt_" + strings.Repeat("z9", 10), At: now, Source: feed.Agent, Type: "success",
+		events[i] = eventlog.Event{ID: "evt_" + strings.Repeat("z9", 10), At: now, Source: eventlog.Agent, Type: "success",
 			TargetHost: []string{"example.com", "shop.example.org"}[i%2], StatusCode: 200, LatencyMS: 100 + i}
 	}
 	if size := len(storage.AppendChunk(nil, events)); size > 25*len(events) {
@@ -81,7 +81,7 @@ func TestADamagedChunkIsRefused(t *testing.T) {
 func FuzzReadChunk(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(storage.AppendChunk(nil, someEvents(3)))
-	f.Add(storage.AppendChunk(nil, []feed.Event{{ID: "x", At: now, OccurredAt: now, Code: "C", Message: "m", LatencyMS: -1}}))
+	f.Add(storage.AppendChunk(nil, []eventlog.Event{{ID: "x", At: now, OccurredAt: now, Code: "C", Message: "m", LatencyMS: -1}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		events, err := storage.ReadChunk(b)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"agentproxy/domain"
-	"agentproxy/domain/feed"
+	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
 )
 
@@ -23,7 +23,7 @@ const appendEvents = `INSERT INTO event_chunks (session, last_no, n, last_at, bo
 	SELECT s.seq, COALESCE((SELECT MAX(c.last_no) FROM event_chunks c WHERE c.session = s.seq), 0) + ?2, ?2, ?3, ?4
 	FROM sessions s WHERE s.id = ?1`
 
-func (r events) Append(_ context.Context, sessionID string, added []feed.Event) error {
+func (r events) Append(_ context.Context, sessionID string, added []eventlog.Event) error {
 	// The numbers go on from the last one, so one unit at a time adds to a session.
 	r.hold(sessionID)
 	for chunk := range slices.Chunk(added, maxChunk) {
@@ -47,8 +47,8 @@ const eventRange = `SELECT COALESCE((SELECT MAX(last_no) FROM event_chunks WHERE
 const eventChunks = `SELECT last_no, body FROM event_chunks
 	WHERE session = ?1 AND last_no > ?2 AND last_no < ?4 AND last_no - n < ?3 ORDER BY last_no DESC`
 
-func (r events) Page(ctx context.Context, sessionID string, page domain.Page) (domain.List[feed.Event], error) {
-	list := domain.List[feed.Event]{Page: page}
+func (r events) Page(ctx context.Context, sessionID string, page domain.Page) (domain.List[eventlog.Event], error) {
+	list := domain.List[eventlog.Event]{Page: page}
 	seq, err := r.seqOf(sessionID)
 	if err != nil {
 		return list, err

@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql"
 
-	"agentproxy/domain/feed"
+	"agentproxy/domain/eventlog"
 	"agentproxy/domain/recharge"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
@@ -24,8 +24,8 @@ func (s *Store) Lane(ctx context.Context, fn func(*sql.Conn) error) error {
 }
 
 // AppendChunk and ReadChunk are the encoding of events.
-func AppendChunk(b []byte, events []feed.Event) []byte { return appendChunk(b, events) }
-func ReadChunk(b []byte) ([]feed.Event, error)         { return readChunk(b) }
+func AppendChunk(b []byte, events []eventlog.Event) []byte { return appendChunk(b, events) }
+func ReadChunk(b []byte) ([]eventlog.Event, error)         { return readChunk(b) }
 
 // SessionColumns are the columns of sessions, id and agent first.
 var SessionColumns = sessionColumns

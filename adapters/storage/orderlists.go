@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"agentproxy/domain"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
@@ -23,7 +23,7 @@ var ofSession = `SELECT ` + upstreamSelect + ` FROM upstream_orders WHERE seq IN
 		ORDER BY seq DESC LIMIT ?2) renewals)
 	ORDER BY seq DESC`
 
-func (r orders) Of(ctx context.Context, sessionID string) ([]supply.Order, error) {
+func (r orders) Of(ctx context.Context, sessionID string) ([]procurement.Order, error) {
 	list, err := listed(ctx, r.tx, 0, scanUpstreamOrder, ofSession+r.lock("upstream_orders"), sessionID, ofSessionAtMost)
 	if err != nil {
 		return nil, fmt.Errorf("list upstream orders of %s: %w", sessionID, err)
@@ -62,8 +62,8 @@ func pageOfUpstream(where string, args int) string {
 
 func (r orders) List(
 	ctx context.Context, f ports.OrderFilter, page domain.Page,
-) (domain.List[supply.Order], error) {
-	list := domain.List[supply.Order]{Page: page}
+) (domain.List[procurement.Order], error) {
+	list := domain.List[procurement.Order]{Page: page}
 	where, args := upstreamWhere(f)
 	err := r.row(`SELECT COUNT(*) FROM upstream_orders WHERE `+where, args...).Scan(&list.Total)
 	if err == nil && list.Total > page.Offset() {
@@ -90,7 +90,7 @@ const rivals = `SELECT COUNT(*), COALESCE(SUM(CASE WHEN (sku = ?3 OR sku = '' OR
 	AND (country = ?4 OR country = '' OR ?4 = '') THEN 1 ELSE 0 END), 0)
 	FROM upstream_orders WHERE provider = ?1 AND id <> ?2 AND status <> 'planned' AND frozen_at = 0 AND ` + undecided
 
-func (r orders) Rivals(_ context.Context, o supply.Order) (open, like int, err error) {
+func (r orders) Rivals(_ context.Context, o procurement.Order) (open, like int, err error) {
 	// Who asks wants to know that there is none, so it is the provider that is locked.
 	r.serialize("orders", o.Provider)
 	err = r.row(rivals, o.Provider, o.ID, o.Intent.SKU, o.Intent.Location.Country).Scan(&open, &like)

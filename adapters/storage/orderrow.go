@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 )
 
 // upstreamColumns are the columns of an order of a provider; the first
@@ -22,7 +22,7 @@ const upstreamFixed = 13
 
 var upstreamSelect = strings.Join(upstreamColumns, ", ")
 
-func upstreamValues(o supply.Order) ([]any, error) {
+func upstreamValues(o procurement.Order) ([]any, error) {
 	refs, err := json.Marshal(o.Before.Refs)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func upstreamValues(o supply.Order) ([]any, error) {
 	}, nil
 }
 
-func scanUpstreamOrder(row cursor) (o supply.Order, err error) {
+func scanUpstreamOrder(row cursor) (o procurement.Order, err error) {
 	var refs string
 	var before, planned, sent, decided, next, frozen, lost, closed, expires int64
 	in := &o.Intent

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
@@ -18,7 +18,7 @@ type orders struct{ *tx }
 var insertUpstream = `INSERT INTO upstream_orders (` + upstreamSelect + `)
 	VALUES (` + placeholders(1, len(upstreamColumns)) + `)`
 
-func (r orders) Insert(_ context.Context, o supply.Order) error {
+func (r orders) Insert(_ context.Context, o procurement.Order) error {
 	if o.Intent.Key != o.ID || o.Intent.SessionID != o.SessionID {
 		return fmt.Errorf("insert upstream order %s: its intent is of order %q and session %q, not %q",
 			o.ID, o.Intent.Key, o.Intent.SessionID, o.SessionID)
@@ -35,7 +35,7 @@ func (r orders) Insert(_ context.Context, o supply.Order) error {
 
 var loadUpstream = `SELECT ` + upstreamSelect + ` FROM upstream_orders WHERE id = ?1`
 
-func (r orders) Get(_ context.Context, id string) (supply.Order, error) {
+func (r orders) Get(_ context.Context, id string) (procurement.Order, error) {
 	return oneUpstream(id, r.row(loadUpstream+r.lock("upstream_orders"), id))
 }
 
@@ -43,17 +43,17 @@ func (r orders) Get(_ context.Context, id string) (supply.Order, error) {
 var byUpstreamRef = `SELECT ` + upstreamSelect + ` FROM upstream_orders WHERE provider = ?1 AND ref = ?2 AND ref <> ''
 	AND status = 'confirmed' ORDER BY kind, seq DESC LIMIT 1`
 
-func (r orders) ByRef(_ context.Context, provider, ref string) (supply.Order, error) {
+func (r orders) ByRef(_ context.Context, provider, ref string) (procurement.Order, error) {
 	return oneUpstream(ref, r.row(byUpstreamRef+r.lock("upstream_orders"), provider, ref))
 }
 
-func oneUpstream(name string, row cursor) (supply.Order, error) {
+func oneUpstream(name string, row cursor) (procurement.Order, error) {
 	o, err := scanUpstreamOrder(row)
 	if errors.Is(err, sql.ErrNoRows) {
-		return supply.Order{}, supply.ErrOrderNotFound
+		return procurement.Order{}, procurement.ErrOrderNotFound
 	}
 	if err != nil {
-		return supply.Order{}, fmt.Errorf("read upstream order %s: %w", name, err)
+		return procurement.Order{}, fmt.Errorf("read upstream order %s: %w", name, err)
 	}
 	return o, nil
 }
@@ -68,7 +68,7 @@ var putUpstream = `UPDATE upstream_orders SET (` + strings.Join(upstreamColumns[
 		AND other.kind = 'purchase' AND other.status = 'confirmed' AND other.ref <> ''))
 	RETURNING session_id`
 
-func (r orders) Put(ctx context.Context, o supply.Order) error {
+func (r orders) Put(ctx context.Context, o procurement.Order) error {
 	values, err := upstreamValues(o)
 	if err != nil {
 		return fmt.Errorf("write upstream order %s: %w", o.ID, err)

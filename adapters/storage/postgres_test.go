@@ -145,7 +145,7 @@ func TestWhatIsReadOfRechargesIsLocked(t *testing.T) {
 }
 
 func readMark(ctx context.Context, tx ports.Tx) error {
-	_, _, err := tx.Recharges().Mark(ctx, "tron")
+	_, _, err := tx.Recharges().ScanCursor(ctx, "tron")
 	return err
 }
 
@@ -331,7 +331,7 @@ func TestTextThatCannotBeStoredIsNotFound(t *testing.T) {
 	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
 		st := open(t)
 		for _, id := range []string{"a\x00b", "\xff\xfe"} {
-			err := st.Look(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			err := st.Read(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 				_, err := tx.Sessions().Read(ctx, id, id)
 				return err
 			})

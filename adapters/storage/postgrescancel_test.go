@@ -20,7 +20,7 @@ func TestWhoLeavesIsNoFailureOfPostgres(t *testing.T) {
 	addAgent(t, st, "agt_1", domain.Dollar)
 	// A busy machine may need more than that for what is to succeed before.
 	patience := 200 * time.Millisecond
-	for name, run := range map[string]func(context.Context, func(context.Context, ports.Tx) error) error{"View": st.View, "Look": st.Look} {
+	for name, run := range map[string]func(context.Context, func(context.Context, ports.Tx) error) error{"View": st.View, "Look": st.Read} {
 		for want, leave := range map[error]func() (context.Context, func()){
 			context.Canceled: func() (context.Context, func()) {
 				ctx, cancel := context.WithCancel(t.Context())
@@ -102,7 +102,7 @@ func TestALookThatEndsLeavesTheUnitsOfOthersAlone(t *testing.T) {
 	defer st.Close()
 	begun, looked, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	err = st.Look(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = st.Read(ctx, func(ctx context.Context, tx ports.Tx) error {
 		cancel()
 		err := addressesOf(ctx, tx)
 		go func() {

@@ -151,7 +151,7 @@ func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.
 }
 
 // Look runs fn without a snapshot around it: its one query is one.
-func (s *Store) Look(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+func (s *Store) Read(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
 	return s.engine.fault(ctx, s.engine.look(ctx, s.unit(fn)))
 }
 

@@ -99,17 +99,17 @@ func (r recharges) transfers(ctx context.Context, which, query string, args ...a
 	return found, nil
 }
 
-func (r recharges) Mark(_ context.Context, network string) (m recharge.Mark, known bool, err error) {
+func (r recharges) ScanCursor(_ context.Context, network string) (m recharge.ScanCursor, known bool, err error) {
 	// Before the first there is no row to lock.
 	r.serialize("mark", network)
 	var final, read int64
 	err = r.row(`SELECT final_number, final_time, latest, read_at FROM recharge_marks WHERE network = ?1`+
 		r.lock("recharge_marks"), network).Scan(&m.Final.Number, &final, &m.Latest, &read)
 	if errors.Is(err, sql.ErrNoRows) {
-		return recharge.Mark{}, false, nil
+		return recharge.ScanCursor{}, false, nil
 	}
 	if err != nil {
-		return recharge.Mark{}, false, fmt.Errorf("read mark of %s: %w", network, err)
+		return recharge.ScanCursor{}, false, fmt.Errorf("read mark of %s: %w", network, err)
 	}
 	m.Final.Time, m.ReadAt = fromMicros(final), fromMicros(read)
 	return m, true, nil
@@ -124,7 +124,7 @@ const putMark = `INSERT INTO recharge_marks (network, final_number, final_time, 
 		THEN excluded.final_time ELSE recharge_marks.final_time END,
 	latest = excluded.latest, read_at = excluded.read_at`
 
-func (r recharges) PutMark(_ context.Context, network string, m recharge.Mark, rescan bool) error {
+func (r recharges) PutScanCursor(_ context.Context, network string, m recharge.ScanCursor, rescan bool) error {
 	return r.later("write mark of "+network, putMark,
 		network, m.Final.Number, micros(m.Final.Time), m.Latest, micros(m.ReadAt), flag(rescan))
 }

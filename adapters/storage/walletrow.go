@@ -83,8 +83,8 @@ func fromWalletRow(r walletRow) (billing.Wallet, error) {
 	}, nil
 }
 
-func split(trial, own int64) billing.Split {
-	return billing.Split{Trial: domain.Money(trial), Own: domain.Money(own)}
+func split(trial, own int64) billing.Funds {
+	return billing.Funds{Trial: domain.Money(trial), Own: domain.Money(own)}
 }
 
 func joinInts(numbers []int) string {

@@ -167,7 +167,7 @@ func (r webhooks) Overdue(ctx context.Context, before time.Time, limit int) ([]w
 const setMark = `INSERT INTO webhook_marks (agent_id, what, mark) VALUES (?1, ?2, ?3)
 	ON CONFLICT (agent_id, what) DO UPDATE SET mark = excluded.mark WHERE webhook_marks.mark <> excluded.mark`
 
-func (r webhooks) Mark(_ context.Context, agentID, what string, to int64) (bool, error) {
+func (r webhooks) MarkNotified(_ context.Context, agentID, what string, to int64) (bool, error) {
 	n, err := r.exec(setMark, agentID, what, to)
 	if err != nil {
 		return false, fmt.Errorf("mark %s of %s: %w", what, agentID, err)
@@ -175,7 +175,7 @@ func (r webhooks) Mark(_ context.Context, agentID, what string, to int64) (bool,
 	return n > 0, nil
 }
 
-func (r webhooks) Marked(_ context.Context, agentID, what string) (mark int64, err error) {
+func (r webhooks) NotifiedUpTo(_ context.Context, agentID, what string) (mark int64, err error) {
 	err = r.row(`SELECT mark FROM webhook_marks WHERE agent_id = ?1 AND what = ?2`, agentID, what).Scan(&mark)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, fmt.Errorf("read mark %s of %s: %w", what, agentID, err)

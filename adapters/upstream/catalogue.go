@@ -4,8 +4,8 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 // Bounds of the embedded catalogue.
@@ -34,7 +34,7 @@ func embeddedCatalogue(p pool) []catalog.Product {
 		static("sta_city_1", "Static City", "Fixed addresses of your own, placed by country and city.", "1.50", "4.00", true),
 	}
 	for i := range products {
-		products[i].Sources, products[i].Countries = []supply.Source{{Provider: EmbeddedName}}, Countries
+		products[i].Sources, products[i].Countries = []procurement.Source{{Provider: EmbeddedName}}, Countries
 	}
 	return products
 }

@@ -10,8 +10,8 @@ import (
 	"net/netip"
 
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -54,27 +54,29 @@ func (e *Embedded) Name() string { return EmbeddedName }
 func (e *Embedded) Products() []catalog.Product { return e.products }
 
 // Capabilities says that the provider is called inside the unit of work.
-func (e *Embedded) Capabilities() supply.Capabilities {
-	return supply.Capabilities{Local: true, Renews: true, Cancels: true}
+func (e *Embedded) Capabilities() procurement.Capabilities {
+	return procurement.Capabilities{InProcess: true, Renews: true, Cancels: true}
 }
 
 // Ready is always true.
 func (e *Embedded) Ready() bool { return true }
 
 // Offers are none: what the pool has is told by Order.
-func (e *Embedded) Offers(context.Context) ([]supply.Offer, error) { return nil, nil }
+func (e *Embedded) Offers(context.Context) ([]procurement.Offer, error) { return nil, nil }
 
 // Balance is nobody's.
-func (e *Embedded) Balance(context.Context) (supply.Funds, error) { return supply.Funds{}, nil }
+func (e *Embedded) Balance(context.Context) (procurement.ProviderBalance, error) {
+	return procurement.ProviderBalance{}, nil
+}
 
 // Quote costs nothing.
-func (e *Embedded) Quote(context.Context, supply.Intent) (supply.Quote, error) {
-	return supply.Quote{Stock: supply.StockUnknown}, nil
+func (e *Embedded) Quote(context.Context, procurement.Intent) (procurement.Quote, error) {
+	return procurement.Quote{Stock: procurement.StockUnknown}, nil
 }
 
 // Order picks exits by the session's id: random, because ids are, and the same
 // for every call with the same id and Taken.
-func (e *Embedded) Order(_ context.Context, in supply.Intent) (supply.Delivery, error) {
+func (e *Embedded) Order(_ context.Context, in procurement.Intent) (procurement.Delivery, error) {
 	half, want := e.pool.dynamic, 1
 	if in.Type == session.Static {
 		half, want = e.pool.static, in.Quantity
@@ -83,9 +85,9 @@ func (e *Embedded) Order(_ context.Context, in supply.Intent) (supply.Delivery, 
 	h.Write([]byte(in.SessionID))
 	exits := pick(half, int(h.Sum64()%uint64(max(len(half), 1))), want, in.Taken, netip.Addr{})
 	if len(exits) < want || want < 1 {
-		return supply.Delivery{}, supply.Refuse(supply.OutOfStock, "no address is free")
+		return procurement.Delivery{}, procurement.Refuse(procurement.OutOfStock, "no address is free")
 	}
-	d := supply.Delivery{Ref: in.SessionID, State: supply.Live, Quantity: want, IPs: make([]supply.IP, want)}
+	d := procurement.Delivery{Ref: in.SessionID, State: procurement.Live, Quantity: want, IPs: make([]procurement.IP, want)}
 	for i, ip := range exits {
 		d.IPs[i].Addr = ip
 	}
@@ -93,33 +95,35 @@ func (e *Embedded) Order(_ context.Context, in supply.Intent) (supply.Delivery, 
 }
 
 // NewExit picks any other exit at random.
-func (e *Embedded) NewExit(in supply.Intent, current session.Exit) (session.Exit, error) {
+func (e *Embedded) NewExit(in procurement.Intent, current session.Exit) (session.Exit, error) {
 	half := e.pool.dynamic
 	exits := pick(half, rand.IntN(max(len(half), 1)), 1, in.Taken, current.IP)
 	if len(exits) == 0 {
-		return session.Exit{}, supply.Refuse(supply.OutOfStock, "there is no other address")
+		return session.Exit{}, procurement.Refuse(procurement.OutOfStock, "there is no other address")
 	}
 	return session.Exit{IP: exits[0]}, nil
 }
 
 // Find finds nothing: there are no books to look into.
-func (e *Embedded) Find(context.Context, supply.Intent) ([]supply.Delivery, error) { return nil, nil }
+func (e *Embedded) Find(context.Context, procurement.Intent) ([]procurement.Delivery, error) {
+	return nil, nil
+}
 
 // Read is NotFound, as there are no books.
-func (e *Embedded) Read(context.Context, string) (supply.Delivery, error) {
-	return supply.Delivery{}, supply.Refuse(supply.NotFound, "")
+func (e *Embedded) Read(context.Context, string) (procurement.Delivery, error) {
+	return procurement.Delivery{}, procurement.Refuse(procurement.NotFound, "")
 }
 
 // Cancel needs nothing: an address is free when no live session owns it.
 func (e *Embedded) Cancel(context.Context, string) error { return nil }
 
 // Renew needs nothing: an address stays with its session while it lives.
-func (e *Embedded) Renew(context.Context, string, supply.Intent) ([]supply.Renewed, error) {
+func (e *Embedded) Renew(context.Context, string, procurement.Intent) ([]procurement.Renewed, error) {
 	return nil, nil
 }
 
 // Replace is Unsupported.
-func (e *Embedded) Replace(context.Context, string, supply.IP) error { return errEmbedded }
+func (e *Embedded) Replace(context.Context, string, procurement.IP) error { return errEmbedded }
 
 // Cap, Enable, Usage and Endpoint are Unsupported: the gateway itself dials from
 // the exits, and meters.
@@ -129,16 +133,16 @@ func (e *Embedded) Cap(context.Context, string, int64) error { return errEmbedde
 func (e *Embedded) Enable(context.Context, string, bool) error { return errEmbedded }
 
 // Usage is Unsupported.
-func (e *Embedded) Usage(context.Context, string) (supply.Usage, error) {
-	return supply.Usage{}, errEmbedded
+func (e *Embedded) Usage(context.Context, string) (procurement.Usage, error) {
+	return procurement.Usage{}, errEmbedded
 }
 
 // Endpoint is Unsupported.
-func (e *Embedded) Endpoint(supply.Access, supply.Target) (supply.Endpoint, error) {
-	return supply.Endpoint{}, errEmbedded
+func (e *Embedded) Endpoint(procurement.Access, procurement.Target) (procurement.Endpoint, error) {
+	return procurement.Endpoint{}, errEmbedded
 }
 
-var errEmbedded = supply.Refuse(supply.Unsupported, "the addresses are this host's own")
+var errEmbedded = procurement.Refuse(procurement.Unsupported, "the addresses are this host's own")
 
 // pick walks once round the addresses from a place and takes up to n that are
 // neither taken nor the one to avoid.

@@ -15,8 +15,8 @@ import (
 
 	"agentproxy/adapters/upstream"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/test/contract"
 )
 
@@ -53,7 +53,7 @@ func product(t testing.TB, p *upstream.Embedded, no string) catalog.Product {
 	return catalog.Product{}
 }
 
-func ips(d supply.Delivery) string {
+func ips(d procurement.Delivery) string {
 	var out []string
 	for _, ip := range d.IPs {
 		out = append(out, ip.Addr.String())
@@ -77,8 +77,8 @@ func TestContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			contract.Local(t, func(t *testing.T) contract.LocalProvider { return build(t) })
 			contract.Seller(t, func(t *testing.T) contract.Selling {
-				return contract.Selling{Provider: build(t), Dynamic: &supply.Intent{Bytes: 1e9},
-					Static: &supply.Intent{Quantity: 2, Days: 30, Taken: map[string]bool{}}}
+				return contract.Selling{Provider: build(t), Dynamic: &procurement.Intent{Bytes: 1e9},
+					Static: &procurement.Intent{Quantity: 2, Days: 30, Taken: map[string]bool{}}}
 			})
 		})
 	}
@@ -105,8 +105,8 @@ func TestCatalogueIsTheOneOfTheContract(t *testing.T) {
 	if !slices.Equal(lines, want) {
 		t.Errorf("got\n%s", strings.Join(lines, "\n"))
 	}
-	if p.Name() != "embedded" || !p.Capabilities().Local {
-		t.Errorf("it is called %s, local %v", p.Name(), p.Capabilities().Local)
+	if p.Name() != "embedded" || !p.Capabilities().InProcess {
+		t.Errorf("it is called %s, local %v", p.Name(), p.Capabilities().InProcess)
 	}
 }
 
@@ -132,14 +132,14 @@ func TestHalves(t *testing.T) {
 			}
 			dynamic, static := map[string]bool{}, []string{}
 			for i := range 100 {
-				exits, err := p.Order(t.Context(), supply.Intent{SessionID: fmt.Sprint(i), Type: session.Dynamic, Quantity: 1})
+				exits, err := p.Order(t.Context(), procurement.Intent{SessionID: fmt.Sprint(i), Type: session.Dynamic, Quantity: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
 				dynamic[ips(exits)] = true
 			}
 			n := len(strings.Fields(c.static))
-			if exits, err := p.Order(t.Context(), supply.Intent{Type: session.Static, Quantity: max(n, 1)}); err == nil {
+			if exits, err := p.Order(t.Context(), procurement.Intent{Type: session.Static, Quantity: max(n, 1)}); err == nil {
 				static = strings.Fields(ips(exits))
 				slices.Sort(static)
 			}
@@ -152,8 +152,8 @@ func TestHalves(t *testing.T) {
 			if got := product(t, p, "sta_isp_1").Available; got != (n > 0) {
 				t.Errorf("of %d static addresses, available is %v", n, got)
 			}
-			_, err = p.Order(t.Context(), supply.Intent{Type: session.Static, Quantity: n + 1})
-			if supply.ClassOf(err) != supply.OutOfStock {
+			_, err = p.Order(t.Context(), procurement.Intent{Type: session.Static, Quantity: n + 1})
+			if procurement.ClassOf(err) != procurement.OutOfStock {
 				t.Errorf("%d of %d static addresses answer %v", n+1, n, err)
 			}
 		})
@@ -172,15 +172,15 @@ func sorted(set map[string]bool) []string {
 func TestRotation(t *testing.T) {
 	t.Run("of one address there is no other", func(t *testing.T) {
 		p := open(t, "203.0.113.1")
-		_, err := p.NewExit(supply.Intent{}, session.Exit{IP: netip.MustParseAddr("203.0.113.1")})
-		if supply.ClassOf(err) != supply.OutOfStock {
+		_, err := p.NewExit(procurement.Intent{}, session.Exit{IP: netip.MustParseAddr("203.0.113.1")})
+		if procurement.ClassOf(err) != procurement.OutOfStock {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("of two it is the other", func(t *testing.T) {
 		p := open(t, "203.0.113.1", "203.0.113.2", "203.0.113.3")
 		for range 20 {
-			next, err := p.NewExit(supply.Intent{}, session.Exit{IP: netip.MustParseAddr("203.0.113.1")})
+			next, err := p.NewExit(procurement.Intent{}, session.Exit{IP: netip.MustParseAddr("203.0.113.1")})
 			if err != nil || next.IP.String() != "203.0.113.3" {
 				t.Fatalf("got %v, %v", next, err)
 			}
@@ -188,20 +188,20 @@ func TestRotation(t *testing.T) {
 	})
 	t.Run("a session whose exit is gone is given any", func(t *testing.T) {
 		p := open(t, "203.0.113.1")
-		if next, err := p.NewExit(supply.Intent{}, session.Exit{IP: netip.MustParseAddr("192.0.2.1")}); err != nil || !next.IP.IsValid() {
+		if next, err := p.NewExit(procurement.Intent{}, session.Exit{IP: netip.MustParseAddr("192.0.2.1")}); err != nil || !next.IP.IsValid() {
 			t.Errorf("got %v, %v", next, err)
 		}
 	})
 	t.Run("an address that a session owns is never given, should the halves have been swapped", func(t *testing.T) {
 		p := open(t, "203.0.113.1", "203.0.113.2", "203.0.113.3")
-		o := supply.Intent{Type: session.Dynamic, Quantity: 1, Taken: map[string]bool{"203.0.113.1": true}}
+		o := procurement.Intent{Type: session.Dynamic, Quantity: 1, Taken: map[string]bool{"203.0.113.1": true}}
 		for i := range 20 {
 			o.SessionID = fmt.Sprint(i)
 			if exits, err := p.Order(t.Context(), o); err != nil || ips(exits) != "203.0.113.3" {
 				t.Fatalf("got %v, %v", exits, err)
 			}
 		}
-		if _, err := p.NewExit(o, session.Exit{IP: netip.MustParseAddr("203.0.113.3")}); supply.ClassOf(err) != supply.OutOfStock {
+		if _, err := p.NewExit(o, session.Exit{IP: netip.MustParseAddr("203.0.113.3")}); procurement.ClassOf(err) != procurement.OutOfStock {
 			t.Errorf("rotate: %v", err)
 		}
 	})
@@ -215,7 +215,7 @@ func TestSessionsSpreadOverTheExits(t *testing.T) {
 	p := open(t, list...)
 	count := map[string]int{}
 	for i := range 2000 {
-		exits, err := p.Order(t.Context(), supply.Intent{SessionID: fmt.Sprintf("sess_%020d", i*7919), Type: session.Dynamic, Quantity: 1})
+		exits, err := p.Order(t.Context(), procurement.Intent{SessionID: fmt.Sprintf("sess_%020d", i*7919), Type: session.Dynamic, Quantity: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +246,7 @@ func TestLoopbackIsProbed(t *testing.T) {
 		t.Errorf("more than one line was logged:\n%s", out.String())
 	}
 	for _, typ := range []session.Type{session.Dynamic, session.Static} {
-		exits, err := p.Order(t.Context(), supply.Intent{SessionID: "sess_1", Type: typ, Quantity: 1})
+		exits, err := p.Order(t.Context(), procurement.Intent{SessionID: "sess_1", Type: typ, Quantity: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestWhatCannotBeBound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		exits, err := p.Order(t.Context(), supply.Intent{SessionID: "sess_1", Type: session.Dynamic, Quantity: 1})
+		exits, err := p.Order(t.Context(), procurement.Intent{SessionID: "sess_1", Type: session.Dynamic, Quantity: 1})
 		if err != nil || ips(exits) != "127.0.0.1" {
 			t.Errorf("got %v, %v", exits, err)
 		}
@@ -304,7 +304,7 @@ func BenchmarkProvisionStatic(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	o := supply.Intent{SessionID: "sess_aaaaaaaaaaaaaaaaaaaa", Type: session.Static, Quantity: 5}
+	o := procurement.Intent{SessionID: "sess_aaaaaaaaaaaaaaaaaaaa", Type: session.Static, Quantity: 5}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := p.Order(b.Context(), o); err != nil {

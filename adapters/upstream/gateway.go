@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -71,47 +71,51 @@ func (g *gateway) Name() string { return g.name }
 
 // Capabilities are those of what does no IO. Sticky is 0 where the seller does
 // not document how long a session lasts.
-func (g *gateway) Capabilities() supply.Capabilities {
-	return supply.Capabilities{Local: true, Chained: true, Sticky: g.profile.ttl.max}
+func (g *gateway) Capabilities() procurement.Capabilities {
+	return procurement.Capabilities{InProcess: true, ViaUpstream: true, Sticky: g.profile.ttl.max}
 }
 
 // Ready is true: nothing is called that could fail.
 func (g *gateway) Ready() bool { return true }
 
 // Offers lists none: the operator's catalogue says what is sold.
-func (g *gateway) Offers(context.Context) ([]supply.Offer, error) { return nil, nil }
+func (g *gateway) Offers(context.Context) ([]procurement.Offer, error) { return nil, nil }
 
 // Balance is not told.
-func (g *gateway) Balance(context.Context) (supply.Funds, error) { return supply.Funds{}, nil }
+func (g *gateway) Balance(context.Context) (procurement.ProviderBalance, error) {
+	return procurement.ProviderBalance{}, nil
+}
 
 // Quote costs nothing: the seller counts traffic later. It is Invalid when the
 // place cannot be asked for.
-func (g *gateway) Quote(_ context.Context, in supply.Intent) (supply.Quote, error) {
-	return supply.Quote{Stock: supply.StockUnknown}, g.check(in)
+func (g *gateway) Quote(_ context.Context, in procurement.Intent) (procurement.Quote, error) {
+	return procurement.Quote{Stock: procurement.StockUnknown}, g.check(in)
 }
 
 // Order names the session, if its place can be asked for.
-func (g *gateway) Order(_ context.Context, in supply.Intent) (supply.Delivery, error) {
+func (g *gateway) Order(_ context.Context, in procurement.Intent) (procurement.Delivery, error) {
 	if err := g.check(in); err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
-	return supply.Delivery{Ref: in.SessionID, State: supply.Live}, nil
+	return procurement.Delivery{Ref: in.SessionID, State: procurement.Live}, nil
 }
 
-func (g *gateway) check(in supply.Intent) error {
+func (g *gateway) check(in procurement.Intent) error {
 	if in.Type == session.Static {
-		return supply.Refuse(supply.Unsupported, "a gateway sells traffic, not addresses")
+		return procurement.Refuse(procurement.Unsupported, "a gateway sells traffic, not addresses")
 	}
-	_, err := g.Endpoint(supply.Access{}, supply.Target{Location: in.Location})
+	_, err := g.Endpoint(procurement.Access{}, procurement.Target{Location: in.Location})
 	return err
 }
 
 // Find finds nothing: there is no list, and no order can be lost.
-func (g *gateway) Find(context.Context, supply.Intent) ([]supply.Delivery, error) { return nil, nil }
+func (g *gateway) Find(context.Context, procurement.Intent) ([]procurement.Delivery, error) {
+	return nil, nil
+}
 
 // Read repeats what Order said.
-func (g *gateway) Read(_ context.Context, ref string) (supply.Delivery, error) {
-	return supply.Delivery{Ref: ref, State: supply.Live}, nil
+func (g *gateway) Read(_ context.Context, ref string) (procurement.Delivery, error) {
+	return procurement.Delivery{Ref: ref, State: procurement.Live}, nil
 }
 
 // Cancel has nothing to give up.
@@ -124,20 +128,20 @@ func (g *gateway) Cap(context.Context, string, int64) error { return errShared }
 func (g *gateway) Enable(context.Context, string, bool) error { return errShared }
 
 // Usage is Unsupported, as Cap is.
-func (g *gateway) Usage(context.Context, string) (supply.Usage, error) {
-	return supply.Usage{}, errShared
+func (g *gateway) Usage(context.Context, string) (procurement.Usage, error) {
+	return procurement.Usage{}, errShared
 }
 
-var errShared = supply.Refuse(supply.Unsupported, "the sessions of a gateway share one account")
+var errShared = procurement.Refuse(procurement.Unsupported, "the sessions of a gateway share one account")
 
 // Endpoint writes the target into the account's credential. The Access, which is
 // zero, is not looked at.
-func (g *gateway) Endpoint(_ supply.Access, t supply.Target) (supply.Endpoint, error) {
+func (g *gateway) Endpoint(_ procurement.Access, t procurement.Target) (procurement.Endpoint, error) {
 	return g.profile.endpoint(g.account, t)
 }
 
 // NewExit is the zero Exit: the next token is the next exit.
-func (g *gateway) NewExit(supply.Intent, session.Exit) (session.Exit, error) {
+func (g *gateway) NewExit(procurement.Intent, session.Exit) (session.Exit, error) {
 	return session.Exit{}, nil
 }
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"agentproxy/adapters/upstream"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -126,7 +126,7 @@ func TestCredentialsAreThoseOfTheDocumentation(t *testing.T) {
 
 		{"rayobyte", nil, at("ES", "madrid"), "abcd1234", 0, "someone_example_com", "password321-country-ES-city-madrid-session-abcd1234"},
 	} {
-		e, err := openGateway(t, gatewaySpec(c.profile, c.more)).Endpoint(supply.Access{}, supply.Target{Location: c.place, Token: c.token, TTL: c.ttl})
+		e, err := openGateway(t, gatewaySpec(c.profile, c.more)).Endpoint(procurement.Access{}, procurement.Target{Location: c.place, Token: c.token, TTL: c.ttl})
 		if err != nil || e.User != c.user || e.Password != c.password || !e.Trusted {
 			t.Errorf("%s %v %q %v:\ngot  %s : %s, %v\nwant %s : %s", c.profile, c.place, c.token, c.ttl, e.User, e.Password, err, c.user, c.password)
 		}
@@ -169,7 +169,7 @@ func TestHostsAndPortsAreThoseOfTheDocumentation(t *testing.T) {
 
 func reached(t *testing.T, p ports.Dynamic, protocol session.Protocol) string {
 	t.Helper()
-	e, err := p.Endpoint(supply.Access{}, supply.Target{Protocol: protocol})
+	e, err := p.Endpoint(procurement.Access{}, procurement.Target{Protocol: protocol})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 // gatewayAccount is whose words are written, and where to.
@@ -35,17 +35,17 @@ var (
 const maxCredential = 255
 
 func unaskable(format string, args ...any) error {
-	return supply.Refuse(supply.Invalid, fmt.Sprintf(format, args...))
+	return procurement.Refuse(procurement.Invalid, fmt.Sprintf(format, args...))
 }
 
 // endpoint is the proxy of an exit, for a protocol or for the other one if the
 // gateway does not speak that.
-func (p profile) endpoint(a gatewayAccount, t supply.Target) (supply.Endpoint, error) {
+func (p profile) endpoint(a gatewayAccount, t procurement.Target) (procurement.Endpoint, error) {
 	words, err := p.words(a, t)
 	if err != nil {
-		return supply.Endpoint{}, err
+		return procurement.Endpoint{}, err
 	}
-	e := supply.Endpoint{Host: a.host, Port: a.port, User: fillIn(p.user, a.options), Password: a.password, Trusted: true}
+	e := procurement.Endpoint{Host: a.host, Port: a.port, User: fillIn(p.user, a.options), Password: a.password, Trusted: true}
 	if e.Host == "" {
 		e.Host = p.host
 	}
@@ -62,7 +62,7 @@ func (p profile) endpoint(a gatewayAccount, t supply.Target) (supply.Endpoint, e
 		}
 	}
 	if len(e.User) > maxCredential || len(e.Password) > maxCredential {
-		return supply.Endpoint{}, unaskable("the credential is longer than %d bytes", maxCredential)
+		return procurement.Endpoint{}, unaskable("the credential is longer than %d bytes", maxCredential)
 	}
 	return e, nil
 }
@@ -85,7 +85,7 @@ func (p profile) speaks(a gatewayAccount, want session.Protocol) session.Protoco
 }
 
 // words are what is written behind the account, in the seller's order.
-func (p profile) words(a gatewayAccount, t supply.Target) ([]string, error) {
+func (p profile) words(a gatewayAccount, t procurement.Target) ([]string, error) {
 	values := map[string]string{}
 	templates, err := p.place(a, t.Location, values)
 	if err != nil {

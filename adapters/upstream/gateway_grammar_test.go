@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"agentproxy/adapters/upstream"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake/upstreamproxy"
 )
@@ -59,7 +59,7 @@ func TestWhatIsWrittenIsWhatTheGatewayReads(t *testing.T) {
 				ttl = 0
 			}
 		}
-		e, err := all[profile].Endpoint(supply.Access{}, supply.Target{Location: session.Location{Country: country, City: city}, Token: token, TTL: ttl})
+		e, err := all[profile].Endpoint(procurement.Access{}, procurement.Target{Location: session.Location{Country: country, City: city}, Token: token, TTL: ttl})
 		if err != nil {
 			t.Fatalf("%s %s %s: %v", profile, country, city, err)
 		}
@@ -86,7 +86,7 @@ func TestNoFieldCanWriteAnother(t *testing.T) {
 	text := rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(bit, 0, 6).Draw(t, "bits"), "") })
 	rapid.Check(t, func(t *rapid.T) {
 		profile := rapid.SampledFrom(upstream.Profiles()).Draw(t, "profile")
-		target := supply.Target{Location: session.Location{Country: "US"}, Token: "abcd1234"}
+		target := procurement.Target{Location: session.Location{Country: "US"}, Token: "abcd1234"}
 		switch rapid.SampledFrom([]string{"city", "country", "token"}).Draw(t, "field") {
 		case "city":
 			target.Location.City = text.Draw(t, "city")
@@ -95,9 +95,9 @@ func TestNoFieldCanWriteAnother(t *testing.T) {
 		default:
 			target.Token = text.Draw(t, "token")
 		}
-		e, err := all[profile].Endpoint(supply.Access{}, target)
+		e, err := all[profile].Endpoint(procurement.Access{}, target)
 		if err != nil {
-			if supply.ClassOf(err) != supply.Invalid {
+			if procurement.ClassOf(err) != procurement.Invalid {
 				t.Fatalf("%s %+v: %v", profile, target, err)
 			}
 			return
@@ -120,8 +120,8 @@ func TestACityWithAParameterInsideIsRefusedByEveryGateway(t *testing.T) {
 			if profile == "proxyseller" && city == "x-session-y_z;w" {
 				city = "x_s_y"
 			}
-			e, err := p.Endpoint(supply.Access{}, supply.Target{Location: session.Location{Country: "US", City: city}})
-			if supply.ClassOf(err) != supply.Invalid {
+			e, err := p.Endpoint(procurement.Access{}, procurement.Target{Location: session.Location{Country: "US", City: city}})
+			if procurement.ClassOf(err) != procurement.Invalid {
 				t.Errorf("%s writes %q as %s : %s, %v", profile, city, e.User, e.Password, err)
 			}
 		}
@@ -133,8 +133,8 @@ func TestNumbersAreComputedOfTokensAndStayInRange(t *testing.T) {
 		p := openGateway(t, gatewaySpec(profile, nil))
 		seen := map[string]bool{}
 		for i := range 1000 {
-			target := supply.Target{Token: fmt.Sprintf("a%07d", i)}
-			e, err := p.Endpoint(supply.Access{}, target)
+			target := procurement.Target{Token: fmt.Sprintf("a%07d", i)}
+			e, err := p.Endpoint(procurement.Access{}, target)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +151,7 @@ func TestNumbersAreComputedOfTokensAndStayInRange(t *testing.T) {
 	p := openGateway(t, gatewaySpec("webshare", map[string]string{"numbers": "3"}))
 	seen := map[string]bool{}
 	for i := range 100 {
-		e, err := p.Endpoint(supply.Access{}, supply.Target{Token: fmt.Sprintf("a%07d", i)})
+		e, err := p.Endpoint(procurement.Access{}, procurement.Target{Token: fmt.Sprintf("a%07d", i)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +177,7 @@ func TestTheStandInsLetEveryProfileThrough(t *testing.T) {
 				s.Options["host"], s.Options["port"] = "127.0.0.1", portText(proxy.Addr().Port())
 				p := openGateway(t, s)
 				through := func(token string) string {
-					e, err := p.Endpoint(supply.Access{}, supply.Target{Location: session.Location{Country: "GB"}, Token: token, Protocol: protocol})
+					e, err := p.Endpoint(procurement.Access{}, procurement.Target{Location: session.Location{Country: "GB"}, Token: token, Protocol: protocol})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"agentproxy/adapters/upstream"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/test/contract"
 )
 
@@ -23,7 +23,7 @@ func TestGatewayContract(t *testing.T) {
 		t.Run(profile, func(t *testing.T) {
 			contract.Seller(t, func(t *testing.T) contract.Selling {
 				return contract.Selling{Provider: openGateway(t, gatewaySpec(profile, nil)),
-					Dynamic: &supply.Intent{Bytes: 1e9, Location: session.Location{Country: "US"}}}
+					Dynamic: &procurement.Intent{Bytes: 1e9, Location: session.Location{Country: "US"}}}
 			})
 		})
 	}
@@ -34,7 +34,7 @@ func TestGatewayCapabilities(t *testing.T) {
 		"soax": 24 * time.Hour, "proxyseller": time.Hour, "proxies.sx": 720 * time.Hour, "iproyal": 168 * time.Hour, "evomi": 2 * time.Hour}
 	for _, profile := range upstream.Profiles() {
 		p := openGateway(t, gatewaySpec(profile, nil))
-		if got, want := p.Capabilities(), (supply.Capabilities{Local: true, Chained: true, Sticky: sticky[profile]}); got != want {
+		if got, want := p.Capabilities(), (procurement.Capabilities{InProcess: true, ViaUpstream: true, Sticky: sticky[profile]}); got != want {
 			t.Errorf("%s can %+v, want %+v", profile, got, want)
 		}
 	}
@@ -42,24 +42,24 @@ func TestGatewayCapabilities(t *testing.T) {
 
 func TestAnOrderAtAGatewayIsANameAndCarriesNoCredential(t *testing.T) {
 	p := openGateway(t, gatewaySpec("oxylabs", nil))
-	in := supply.Intent{Key: "ord_1", SessionID: "sess_1", Type: session.Dynamic, Bytes: 1e9}
+	in := procurement.Intent{Key: "ord_1", SessionID: "sess_1", Type: session.Dynamic, Bytes: 1e9}
 	d, err := p.Order(t.Context(), in)
-	if err != nil || d.Ref != "sess_1" || d.State != supply.Live || d.Access != (supply.Access{}) || d.Cost != 0 {
+	if err != nil || d.Ref != "sess_1" || d.State != procurement.Live || d.Access != (procurement.Access{}) || d.Cost != 0 {
 		t.Errorf("delivered %s %s, %v", d.Ref, d.State, err)
 	}
 	q, err := p.Quote(t.Context(), in)
-	if err != nil || q != (supply.Quote{Stock: supply.StockUnknown}) {
+	if err != nil || q != (procurement.Quote{Stock: procurement.StockUnknown}) {
 		t.Errorf("quoted %+v, %v", q, err)
 	}
 	for what, err := range map[string]error{
 		"cap": p.Cap(t.Context(), "sess_1", 1), "enable": p.Enable(t.Context(), "sess_1", false),
 		"usage": func() error { _, err := p.Usage(t.Context(), "sess_1"); return err }(),
 		"static": func() error {
-			_, err := p.Order(t.Context(), supply.Intent{Type: session.Static})
+			_, err := p.Order(t.Context(), procurement.Intent{Type: session.Static})
 			return err
 		}(),
 	} {
-		if supply.ClassOf(err) != supply.Unsupported {
+		if procurement.ClassOf(err) != procurement.Unsupported {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -104,16 +104,16 @@ func TestWhatAGatewayCannotBeAskedForIsRefused(t *testing.T) {
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			p := openGateway(t, gatewaySpec(c.profile, c.more))
-			e, err := p.Endpoint(supply.Access{}, supply.Target{Location: session.Location{Country: c.country, City: c.city}, Token: c.token, TTL: c.ttl})
-			if supply.ClassOf(err) != supply.Invalid {
+			e, err := p.Endpoint(procurement.Access{}, procurement.Target{Location: session.Location{Country: c.country, City: c.city}, Token: c.token, TTL: c.ttl})
+			if procurement.ClassOf(err) != procurement.Invalid {
 				t.Errorf("got %s %v", e.User, err)
 			}
 			if c.token != "" {
 				return
 			}
-			in := supply.Intent{SessionID: "sess_1", Type: session.Dynamic, Location: session.Location{Country: c.country, City: c.city}}
+			in := procurement.Intent{SessionID: "sess_1", Type: session.Dynamic, Location: session.Location{Country: c.country, City: c.city}}
 			_, quote := p.Quote(t.Context(), in)
-			if _, err := p.Order(t.Context(), in); supply.ClassOf(err) != supply.Invalid || supply.ClassOf(quote) != supply.Invalid {
+			if _, err := p.Order(t.Context(), in); procurement.ClassOf(err) != procurement.Invalid || procurement.ClassOf(quote) != procurement.Invalid {
 				t.Errorf("ordered: %v, quoted: %v", err, quote)
 			}
 		})
@@ -129,7 +129,7 @@ func TestTheOperatorCanTellTheSellersSpelling(t *testing.T) {
 	} {
 		s := gatewaySpec(c.profile, nil)
 		s.Locations[c.place] = c.spelled
-		e, err := openGateway(t, s).Endpoint(supply.Access{}, supply.Target{Location: session.Location{Country: c.country, City: c.city}})
+		e, err := openGateway(t, s).Endpoint(procurement.Access{}, procurement.Target{Location: session.Location{Country: c.country, City: c.city}})
 		if err != nil || e.User != c.want && e.Password != c.want {
 			t.Errorf("%s: %s : %s, %v", c.place, e.User, e.Password, err)
 		}
@@ -195,13 +195,13 @@ func TestAGatewayKeepsItsPasswordToItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	gw := openGateway(t, s)
-	e, err := gw.Endpoint(supply.Access{}, supply.Target{Token: "abcd1234"})
+	e, err := gw.Endpoint(procurement.Access{}, procurement.Target{Token: "abcd1234"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.Info("made", "spec", s, "endpoint", e)
-	_, refused := gw.Endpoint(supply.Access{}, supply.Target{Location: session.Location{Country: "US", City: "x_y"}})
-	d, _ := p.Order(t.Context(), supply.Intent{SessionID: "sess_1"})
+	_, refused := gw.Endpoint(procurement.Access{}, procurement.Target{Location: session.Location{Country: "US", City: "x_y"}})
+	d, _ := p.Order(t.Context(), procurement.Intent{SessionID: "sess_1"})
 	if text := log.String() + refused.Error() + fmt.Sprint(d); strings.Contains(text, "password321") {
 		t.Errorf("the password is in %s", text)
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -110,9 +110,9 @@ func newIPRoyal(s Spec, log *slog.Logger) (ports.Provider, error) {
 
 func (p *iproyal) Name() string { return p.spec.Name }
 
-func (p *iproyal) Capabilities() supply.Capabilities {
-	c := supply.Capabilities{Chained: true, Direct: true, Slow: p.static != nil, Renews: p.static != nil,
-		Cancels: p.resi != nil, LabelledTraffic: p.resi != nil}
+func (p *iproyal) Capabilities() procurement.Capabilities {
+	c := procurement.Capabilities{ViaUpstream: true, Direct: true, Async: p.static != nil, Renews: p.static != nil,
+		Cancels: p.resi != nil, KeepsTrafficOrderKey: p.resi != nil}
 	if p.resi != nil {
 		c.CapUnit, c.Sticky = iproyalCapUnit, iproyalProfile.ttl.max
 	}
@@ -129,13 +129,13 @@ func (p *iproyal) sells(typ session.Type) error {
 	if typ == session.Static && p.static != nil || typ == session.Dynamic && p.resi != nil {
 		return nil
 	}
-	return supply.Refuse(supply.Unsupported, "no key is configured for "+string(typ)+" products")
+	return procurement.Refuse(procurement.Unsupported, "no key is configured for "+string(typ)+" products")
 }
 
 // Offers lists addresses by product and place, and traffic, whose stock nobody
 // tells. A place whose name is no country is left out, unless it is configured.
-func (p *iproyal) Offers(ctx context.Context) ([]supply.Offer, error) {
-	var offers []supply.Offer
+func (p *iproyal) Offers(ctx context.Context) ([]procurement.Offer, error) {
+	var offers []procurement.Offer
 	if p.static != nil {
 		var err error
 		if offers, err = p.addressOffers(ctx); err != nil {
@@ -143,34 +143,34 @@ func (p *iproyal) Offers(ctx context.Context) ([]supply.Offer, error) {
 		}
 	}
 	if p.resi != nil {
-		offers = append(offers, supply.Offer{SKU: iproyalTraffic, Type: session.Dynamic, Name: "Residential", Stock: supply.StockUnknown})
+		offers = append(offers, procurement.Offer{SKU: iproyalTraffic, Type: session.Dynamic, Name: "Residential", Stock: procurement.StockUnknown})
 	}
 	return offers, nil
 }
 
 // Balance is the money of the account. Traffic is sold from what was bought
 // before; without the reseller's key nothing is told.
-func (p *iproyal) Balance(ctx context.Context) (supply.Funds, error) {
+func (p *iproyal) Balance(ctx context.Context) (procurement.ProviderBalance, error) {
 	if p.static == nil {
-		return supply.Funds{}, nil
+		return procurement.ProviderBalance{}, nil
 	}
 	return p.funds(ctx)
 }
 
 // Quote is zero for traffic: it was paid when the account bought it.
-func (p *iproyal) Quote(ctx context.Context, in supply.Intent) (supply.Quote, error) {
+func (p *iproyal) Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error) {
 	if err := p.sells(in.Type); err != nil {
-		return supply.Quote{}, err
+		return procurement.Quote{}, err
 	}
 	if in.Type == session.Dynamic {
-		return supply.Quote{Stock: supply.StockUnknown}, nil
+		return procurement.Quote{Stock: procurement.StockUnknown}, nil
 	}
 	return p.quoteAddresses(ctx, in)
 }
 
-func (p *iproyal) Order(ctx context.Context, in supply.Intent) (supply.Delivery, error) {
+func (p *iproyal) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
 	if err := p.sells(in.Type); err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
 	if in.Type == session.Dynamic {
 		return p.createSubUser(ctx, in)
@@ -180,7 +180,7 @@ func (p *iproyal) Order(ctx context.Context, in supply.Intent) (supply.Delivery,
 
 // Find lists the sub-user that carries the key of a dynamic intent, and for a
 // static one the orders of its product and place, the newest first.
-func (p *iproyal) Find(ctx context.Context, in supply.Intent) ([]supply.Delivery, error) {
+func (p *iproyal) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
 	if err := p.sells(in.Type); err != nil {
 		return nil, err
 	}
@@ -189,18 +189,18 @@ func (p *iproyal) Find(ctx context.Context, in supply.Intent) ([]supply.Delivery
 		if err != nil || !ok {
 			return nil, err
 		}
-		return []supply.Delivery{p.subUserDelivery(u)}, nil
+		return []procurement.Delivery{p.subUserDelivery(u)}, nil
 	}
 	return p.findAddresses(ctx, in)
 }
 
-func (p *iproyal) Read(ctx context.Context, ref string) (supply.Delivery, error) {
+func (p *iproyal) Read(ctx context.Context, ref string) (procurement.Delivery, error) {
 	if p.isOrder(ref) {
 		return p.readOrder(ctx, ref)
 	}
 	u, err := p.subUser(ctx, ref)
 	if err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
 	return p.subUserDelivery(u), nil
 }
@@ -209,7 +209,7 @@ func (p *iproyal) Read(ctx context.Context, ref string) (supply.Delivery, error)
 // account. An order of addresses cannot be given up.
 func (p *iproyal) Cancel(ctx context.Context, ref string) error {
 	if p.isOrder(ref) {
-		return supply.Refuse(supply.Unsupported, "an order of addresses runs to its end")
+		return procurement.Refuse(procurement.Unsupported, "an order of addresses runs to its end")
 	}
 	return p.deleteSubUser(ctx, ref)
 }

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 // iproyalProduct is a product of GET /products.
@@ -59,14 +59,14 @@ func (p iproyalPlan) days() int {
 
 // stock is whether a number of addresses can be had. A flag without a count
 // promises one.
-func (l iproyalPlace) stock(quantity int) supply.Stock {
+func (l iproyalPlace) stock(quantity int) procurement.Stock {
 	switch {
 	case l.OutOfStock != nil && *l.OutOfStock, l.Count != nil && *l.Count < quantity:
-		return supply.StockNo
+		return procurement.StockNo
 	case l.Count != nil, l.OutOfStock != nil && quantity == 1:
-		return supply.StockYes
+		return procurement.StockYes
 	}
-	return supply.StockUnknown
+	return procurement.StockUnknown
 }
 
 func (p *iproyal) products(ctx context.Context) ([]iproyalProduct, error) {
@@ -86,7 +86,7 @@ type goods struct {
 
 // goods looks up what an intent asks for; Invalid when it is not in the
 // catalogue. Nothing is widened.
-func (p *iproyal) goods(ctx context.Context, in supply.Intent) (goods, error) {
+func (p *iproyal) goods(ctx context.Context, in procurement.Intent) (goods, error) {
 	list, err := p.products(ctx)
 	if err != nil {
 		return goods{}, err
@@ -94,20 +94,20 @@ func (p *iproyal) goods(ctx context.Context, in supply.Intent) (goods, error) {
 	var g goods
 	i := slices.IndexFunc(list, func(x iproyalProduct) bool { return strconv.FormatInt(x.ID, 10) == in.SKU })
 	if i < 0 {
-		return goods{}, supply.Refuse(supply.Invalid, "no product has the number "+plain(in.SKU))
+		return goods{}, procurement.Refuse(procurement.Invalid, "no product has the number "+plain(in.SKU))
 	}
 	g.product = list[i]
 	i = slices.IndexFunc(g.product.Plans, func(x iproyalPlan) bool { return x.days() == in.Days && in.Days > 0 })
 	if i < 0 {
-		return goods{}, supply.Refuse(supply.Invalid, "the product has no plan of "+strconv.Itoa(in.Days)+" days")
+		return goods{}, procurement.Refuse(procurement.Invalid, "the product has no plan of "+strconv.Itoa(in.Days)+" days")
 	}
 	g.plan = g.product.Plans[i]
 	if q := in.Quantity; q < 1 || g.plan.Min != nil && q < *g.plan.Min || g.plan.Max != nil && *g.plan.Max > 0 && q > *g.plan.Max {
-		return goods{}, supply.Refuse(supply.Invalid, "the plan is not sold in this quantity")
+		return goods{}, procurement.Refuse(procurement.Invalid, "the plan is not sold in this quantity")
 	}
 	for _, q := range g.product.Questions {
 		if q.Required != nil && *q.Required && p.answers[strconv.FormatInt(q.ID, 10)] == nil {
-			return goods{}, supply.Refuse(supply.Invalid,
+			return goods{}, procurement.Refuse(procurement.Invalid,
 				"the product has a question to answer in options.answers: "+strconv.FormatInt(q.ID, 10)+" "+plain(q.Text))
 		}
 	}
@@ -126,14 +126,14 @@ func (p *iproyal) place(product iproyalProduct, l session.Location) (iproyalPlac
 				}
 			}
 		}
-		return iproyalPlace{}, supply.Refuse(supply.Invalid, "the product has no location "+id)
+		return iproyalPlace{}, procurement.Refuse(procurement.Invalid, "the product has no location "+id)
 	}
 	if l.Country == "" {
-		return iproyalPlace{}, supply.Refuse(supply.Invalid, "addresses are sold by country")
+		return iproyalPlace{}, procurement.Refuse(procurement.Invalid, "addresses are sold by country")
 	}
 	i := slices.IndexFunc(product.Locations, func(x iproyalPlace) bool { return countryOf(x.Name) == l.Country })
 	if i < 0 {
-		return iproyalPlace{}, supply.Refuse(supply.Invalid, "the product is not sold in "+plain(l.Country))
+		return iproyalPlace{}, procurement.Refuse(procurement.Invalid, "the product is not sold in "+plain(l.Country))
 	}
 	country := product.Locations[i]
 	if l.City == "" {
@@ -147,11 +147,11 @@ func (p *iproyal) place(product iproyalProduct, l session.Location) (iproyalPlac
 	}
 	switch len(cities) {
 	case 0:
-		return iproyalPlace{}, supply.Refuse(supply.Invalid, "the product is not sold in the city "+plain(l.City))
+		return iproyalPlace{}, procurement.Refuse(procurement.Invalid, "the product is not sold in the city "+plain(l.City))
 	case 1:
 		return cities[0], nil
 	}
-	return iproyalPlace{}, supply.Refuse(supply.Invalid, "several locations are called "+plain(l.City)+": configure one by its number")
+	return iproyalPlace{}, procurement.Refuse(procurement.Invalid, "several locations are called "+plain(l.City)+": configure one by its number")
 }
 
 // placeID is the configured number of a place; empty: none.
@@ -169,7 +169,7 @@ func (p *iproyal) placeID(l session.Location) string {
 }
 
 // addressOffers lists the catalogue. What has no place that is known is left out.
-func (p *iproyal) addressOffers(ctx context.Context) ([]supply.Offer, error) {
+func (p *iproyal) addressOffers(ctx context.Context) ([]procurement.Offer, error) {
 	list, err := p.products(ctx)
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (p *iproyal) addressOffers(ctx context.Context) ([]supply.Offer, error) {
 		country, city, _ := strings.Cut(name, "/")
 		configured[id] = session.Location{Country: country, City: city}
 	}
-	var offers []supply.Offer
+	var offers []procurement.Offer
 	for _, product := range list {
 		var days []int
 		for _, plan := range product.Plans {
@@ -200,7 +200,7 @@ func (p *iproyal) addressOffers(ctx context.Context) ([]supply.Offer, error) {
 			if l.Country == "" {
 				return
 			}
-			o := supply.Offer{SKU: strconv.FormatInt(product.ID, 10), Type: session.Static, Name: product.Name, Location: l,
+			o := procurement.Offer{SKU: strconv.FormatInt(product.ID, 10), Type: session.Static, Name: product.Name, Location: l,
 				Days: days, Stock: x.stock(1), Cost: cost}
 			if x.Count != nil {
 				o.Count = *x.Count

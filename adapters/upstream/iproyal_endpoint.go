@@ -6,8 +6,8 @@ import (
 	"net"
 	"strconv"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 // iproyalProfile is the grammar of the residential gateway, the same as for an
@@ -17,16 +17,16 @@ var iproyalProfile = profiles["iproyal"]
 // Endpoint writes the exit behind the password of the sub-user, as
 // https://docs.iproyal.com/proxies/residential/proxy/location and …/rotation
 // say: _country-us_city-newyork_session-abcd1234_lifetime-10m.
-func (p *iproyal) Endpoint(a supply.Access, t supply.Target) (supply.Endpoint, error) {
+func (p *iproyal) Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error) {
 	if err := p.sells(session.Dynamic); err != nil {
-		return supply.Endpoint{}, err
+		return procurement.Endpoint{}, err
 	}
 	return iproyalProfile.endpoint(gatewayAccount{options: map[string]string{"username": a.User}, password: a.Password,
 		host: p.host, port: p.port}, t)
 }
 
 // NewExit needs nothing: another token is another exit.
-func (p *iproyal) NewExit(supply.Intent, session.Exit) (session.Exit, error) {
+func (p *iproyal) NewExit(procurement.Intent, session.Exit) (session.Exit, error) {
 	return session.Exit{}, p.sells(session.Dynamic)
 }
 

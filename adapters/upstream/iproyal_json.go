@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"agentproxy/domain"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 )
 
 // errShape is an answer of a shape that nobody described.
@@ -134,23 +134,23 @@ func (l *paged[T]) UnmarshalJSON(b []byte) error {
 // iproyalExplain reads a refusal of what was asked for: 422 with a message and
 // errors by field. Which words mean an empty stock or an empty account is
 // unverified; the caller looks into both where the words tell nothing.
-func iproyalExplain(status int, _ http.Header, body []byte) *supply.Error {
+func iproyalExplain(status int, _ http.Header, body []byte) *procurement.Error {
 	if status != http.StatusBadRequest && status != http.StatusUnprocessableEntity {
 		if status >= 500 && bytes.Contains(bytes.ToLower(body), []byte("password")) {
-			return supply.Refuse(supply.TimedOut, "status "+strconv.Itoa(status)) // it repeats the request
+			return procurement.Refuse(procurement.TimedOut, "status "+strconv.Itoa(status)) // it repeats the request
 		}
 		return nil
 	}
 	words := sellerWords(body)
-	class, low := supply.Invalid, strings.ToLower(words)
+	class, low := procurement.Invalid, strings.ToLower(words)
 	switch {
 	case strings.Contains(low, "stock"):
-		class = supply.OutOfStock
+		class = procurement.OutOfStock
 	case strings.Contains(low, "balance"), strings.Contains(low, "insufficient"), strings.Contains(low, "funds"),
 		strings.Contains(low, "not enough traffic"):
-		class = supply.InsufficientFunds
+		class = procurement.InsufficientFunds
 	}
-	return supply.Refuse(class, strings.TrimSpace("status "+strconv.Itoa(status)+": "+words))
+	return procurement.Refuse(class, strings.TrimSpace("status "+strconv.Itoa(status)+": "+words))
 }
 
 // derived is what a password that subUserPassword made looks like.

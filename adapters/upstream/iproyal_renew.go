@@ -5,13 +5,13 @@ import (
 	"net/http"
 	"strconv"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 // Renew extends an order: all its addresses have one end. It is Ambiguous when
 // the end did not move though the call was accepted.
-func (p *iproyal) Renew(ctx context.Context, ref string, in supply.Intent) ([]supply.Renewed, error) {
+func (p *iproyal) Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error) {
 	if err := p.sells(session.Static); err != nil {
 		return nil, err
 	}
@@ -19,8 +19,8 @@ func (p *iproyal) Renew(ctx context.Context, ref string, in supply.Intent) ([]su
 	if err != nil {
 		return nil, err
 	}
-	if before.State == supply.Gone {
-		return nil, supply.Refuse(supply.NotFound, "the order has ended")
+	if before.State == procurement.Gone {
+		return nil, procurement.Refuse(procurement.NotFound, "the order has ended")
 	}
 	if in.Quantity == 0 {
 		in.Quantity = before.Quantity
@@ -31,7 +31,7 @@ func (p *iproyal) Renew(ctx context.Context, ref string, in supply.Intent) ([]su
 	}
 	plan, ok := planOf(list, in)
 	if !ok {
-		return nil, supply.Refuse(supply.Invalid, "the product has no plan of "+strconv.Itoa(in.Days)+" days")
+		return nil, procurement.Refuse(procurement.Invalid, "the product has no plan of "+strconv.Itoa(in.Days)+" days")
 	}
 	var out inData[iproyalOrder]
 	err = p.static.callWith(ctx, once, http.MethodPost, "/orders/"+ref+"/extend", intentHeader(in.Key),
@@ -40,17 +40,17 @@ func (p *iproyal) Renew(ctx context.Context, ref string, in supply.Intent) ([]su
 		return nil, p.why(ctx, err, in, false)
 	}
 	after, err := p.readOrder(ctx, ref)
-	if err != nil || after.State != supply.Live || !after.ExpiresAt.After(before.ExpiresAt) {
-		return nil, supply.Refuse(supply.Ambiguous, "the renewal was accepted, and its new end is not told")
+	if err != nil || after.State != procurement.Live || !after.ExpiresAt.After(before.ExpiresAt) {
+		return nil, procurement.Refuse(procurement.Ambiguous, "the renewal was accepted, and its new end is not told")
 	}
-	done := make([]supply.Renewed, len(after.IPs))
+	done := make([]procurement.Renewed, len(after.IPs))
 	for i, ip := range after.IPs {
-		done[i] = supply.Renewed{Addr: ip.Addr, ExpiresAt: ip.ExpiresAt}
+		done[i] = procurement.Renewed{Addr: ip.Addr, ExpiresAt: ip.ExpiresAt}
 	}
 	return done, nil
 }
 
-func planOf(list []iproyalProduct, in supply.Intent) (iproyalPlan, bool) {
+func planOf(list []iproyalProduct, in procurement.Intent) (iproyalPlan, bool) {
 	for _, product := range list {
 		for _, plan := range product.Plans {
 			if strconv.FormatInt(product.ID, 10) == in.SKU && plan.days() == in.Days && in.Days > 0 {
@@ -62,6 +62,6 @@ func planOf(list []iproyalProduct, in supply.Intent) (iproyalPlan, bool) {
 }
 
 // Replace is not offered by the API.
-func (p *iproyal) Replace(context.Context, string, supply.IP) error {
-	return supply.Refuse(supply.Unsupported, "the seller exchanges no addresses")
+func (p *iproyal) Replace(context.Context, string, procurement.IP) error {
+	return procurement.Refuse(procurement.Unsupported, "the seller exchanges no addresses")
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"agentproxy/adapters/upstream"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
@@ -72,13 +72,13 @@ func TestIPRoyalAnOrderWithoutItsNumberMayHaveBeenMade(t *testing.T) {
 	for _, body := range []string{`{}`, `{"data":{}}`, `{"id":null}`, `{"id":"x7"}`, `{"id":-1}`, `[]`, `"ok"`, ``, `{"success":true}`} {
 		p := play(t, "iproyal", script{"GET /products": {catalogueOf(false)}, "POST /orders": {"201 " + body}})
 		_, err := p.Order(t.Context(), iprAddresses("ord_1"))
-		if supply.ClassOf(err) != supply.Ambiguous {
+		if procurement.ClassOf(err) != procurement.Ambiguous {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
 	// With its number it was made, whatever else is strange.
 	p := play(t, "iproyal", script{"GET /products": {catalogueOf(false)}, "POST /orders": {`200 {"data":{"id":421,"status":"queued"}}`}})
-	if d, err := p.Order(t.Context(), iprAddresses("ord_1")); err != nil || d.Ref != "421" || d.State != supply.Pending {
+	if d, err := p.Order(t.Context(), iprAddresses("ord_1")); err != nil || d.Ref != "421" || d.State != procurement.Pending {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
@@ -87,13 +87,13 @@ func TestIPRoyalReadsNoShapeThatIsNotKnown(t *testing.T) {
 	const end = "2031-04-20 10:25:12"
 	for name, c := range map[string]struct {
 		answer string
-		state  supply.State // empty: Temporary
+		state  procurement.State // empty: Temporary
 	}{
-		"two of two":           {orderOf("confirmed", end, twoProxies), supply.Live},
-		"one of two":           {orderOf("confirmed", end, oneProxy), supply.Pending},
-		"no addresses":         {orderOf("confirmed", end, `[]`), supply.Pending},
-		"nothing of them":      {orderOf("confirmed", end, `null`), supply.Pending},
-		"lists while waiting":  {orderOf("in-progress", end, `{"ports":[],"proxies":[]}`), supply.Pending},
+		"two of two":           {orderOf("confirmed", end, twoProxies), procurement.Live},
+		"one of two":           {orderOf("confirmed", end, oneProxy), procurement.Pending},
+		"no addresses":         {orderOf("confirmed", end, `[]`), procurement.Pending},
+		"nothing of them":      {orderOf("confirmed", end, `null`), procurement.Pending},
+		"lists while waiting":  {orderOf("in-progress", end, `{"ports":[],"proxies":[]}`), procurement.Pending},
 		"texts":                {orderOf("confirmed", end, `{"ports":{"socks5":1},"proxies":["203.0.113.1:1:u:p","203.0.113.2:1:u:p"]}`), ""},
 		"no ports":             {orderOf("confirmed", end, strings.Replace(twoProxies, `"socks5":12324,"http|https":12323`, `"http":1`, 1)), ""},
 		"a name for an IP":     {orderOf("confirmed", end, strings.Replace(twoProxies, "203.0.113.1", "proxy.example", 1)), ""},
@@ -107,7 +107,7 @@ func TestIPRoyalReadsNoShapeThatIsNotKnown(t *testing.T) {
 			t.Parallel()
 			d, err := play(t, "iproyal", script{"GET /orders/421": {c.answer}}).Read(t.Context(), "421")
 			if c.state == "" {
-				refusedAs(t, err, supply.Temporary)
+				refusedAs(t, err, procurement.Temporary)
 				return
 			}
 			if err != nil || d.State != c.state {
@@ -119,14 +119,14 @@ func TestIPRoyalReadsNoShapeThatIsNotKnown(t *testing.T) {
 		t.Run("a balance that is "+name, func(t *testing.T) {
 			t.Parallel()
 			_, err := play(t, "iproyal", script{"GET /balance": {"200 " + body}}).Balance(t.Context())
-			refusedAs(t, err, supply.Temporary)
+			refusedAs(t, err, procurement.Temporary)
 		})
 	}
 	for name, body := range map[string]string{"without data": `{}`, "of what has no number": `{"data":[{"status":"confirmed"}]}`} {
 		t.Run("a list "+name, func(t *testing.T) {
 			t.Parallel()
 			_, err := play(t, "iproyal", script{"GET /products": {catalogueOf(false)}, "GET /orders": {"200 " + body}}).Find(t.Context(), iprAddresses("ord_1"))
-			refusedAs(t, err, supply.Temporary)
+			refusedAs(t, err, procurement.Temporary)
 		})
 	}
 }
@@ -135,14 +135,14 @@ func TestIPRoyalAMuteRefusalIsLookedInto(t *testing.T) {
 	p := play(t, "iproyal", script{"GET /products": {catalogueOf(false), catalogueOf(true)}, "GET /balance": {"200 100"},
 		"POST /orders": {`422 {"message":"The given data was invalid."}`}, "GET /orders/calculate-pricing": {`200 {"price":"4.80"}`}})
 	_, err := p.Order(t.Context(), iprAddresses("ord_1"))
-	refusedAs(t, err, supply.OutOfStock)
+	refusedAs(t, err, procurement.OutOfStock)
 }
 
 func TestIPRoyalARenewalThatMovesNothingIsNotBelieved(t *testing.T) {
 	old := orderOf("confirmed", "2031-04-20 10:25:12", twoProxies)
 	p := play(t, "iproyal", script{"GET /products": {catalogueOf(false)}, "GET /orders/421": {old}, "POST /orders/421/extend": {old}}).(ports.Static)
 	_, err := p.Renew(t.Context(), "421", iprAddresses("ord_2"))
-	refusedAs(t, err, supply.Ambiguous)
+	refusedAs(t, err, procurement.Ambiguous)
 }
 
 func TestIPRoyalASubUserThatIsNotOursIsNotBelieved(t *testing.T) {
@@ -150,13 +150,13 @@ func TestIPRoyalASubUserThatIsNotOursIsNotBelieved(t *testing.T) {
 	p := play(t, "iproyal", script{"POST /v1/residential-subusers": {other}, "GET /v1/residential-subusers/01A": {other},
 		"POST /v1/residential-subusers/01A/give-traffic": {other}}).(ports.Dynamic)
 	_, err := p.Order(t.Context(), iprTraffic("ord_1"))
-	refusedAs(t, err, supply.Ambiguous)
-	refusedAs(t, p.Cap(t.Context(), "01A", 2_000_000_000), supply.Conflict) // given, and it has not more
+	refusedAs(t, err, procurement.Ambiguous)
+	refusedAs(t, p.Cap(t.Context(), "01A", 2_000_000_000), procurement.Conflict) // given, and it has not more
 	for _, body := range []string{`{"hash":"01A"}`, `{"hash":"","username":"ord_1","traffic_available":1,"traffic_used":0}`,
 		`{"hash":"01A","username":"ord_1","traffic_available":null,"traffic_used":0}`} {
 		p := play(t, "iproyal", script{"POST /v1/residential-subusers": {"200 " + body}})
 		_, err := p.Order(t.Context(), iprTraffic("ord_1"))
-		refusedAs(t, err, supply.Ambiguous)
+		refusedAs(t, err, procurement.Ambiguous)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestIPRoyalASellerThatRepeatsARequestShowsNoPassword(t *testing.T) {
 		if err == nil || sent.Password == "" || strings.Contains(err.Error(), sent.Password) {
 			t.Errorf("%d: %v", status, err)
 		}
-		if class := supply.ClassOf(err); status >= 500 && class != supply.Ambiguous || status < 500 && class != supply.Invalid {
+		if class := procurement.ClassOf(err); status >= 500 && class != procurement.Ambiguous || status < 500 && class != procurement.Invalid {
 			t.Errorf("%d: %v", status, err)
 		}
 	}

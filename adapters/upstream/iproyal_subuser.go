@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 const (
@@ -54,13 +54,13 @@ func (u *iproyalSubUser) check() error {
 func (u iproyalSubUser) available() int64 { n, _ := u.Available.decimal(9, nearest); return n }
 func (u iproyalSubUser) used() int64      { n, _ := u.Used.decimal(9, nearest); return n }
 
-func (p *iproyal) subUserDelivery(u iproyalSubUser) supply.Delivery {
+func (p *iproyal) subUserDelivery(u iproyalSubUser) procurement.Delivery {
 	password := u.Password
 	if password == "" {
 		password = p.subUserPassword(u.User)
 	}
-	return supply.Delivery{Ref: u.Hash, Label: u.User, State: supply.Live,
-		Access: supply.Access{User: u.User, Password: password, CapBytes: u.available() + u.used()}}
+	return procurement.Delivery{Ref: u.Hash, Label: u.User, State: procurement.Live,
+		Access: procurement.Access{User: u.User, Password: password, CapBytes: u.available() + u.used()}}
 }
 
 // subUserPassword is the password of a key: nobody can guess it, and an order
@@ -73,31 +73,31 @@ func (p *iproyal) subUserPassword(key string) string {
 
 // createSubUser makes a sub-user that is called like the key of the intent and
 // has the traffic that is sold, rounded up to the unit.
-func (p *iproyal) createSubUser(ctx context.Context, in supply.Intent) (supply.Delivery, error) {
+func (p *iproyal) createSubUser(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
 	if !iproyalUser.MatchString(in.Key) {
-		return supply.Delivery{}, supply.Refuse(supply.Invalid, "the key of the intent is no user name")
+		return procurement.Delivery{}, procurement.Refuse(procurement.Invalid, "the key of the intent is no user name")
 	}
 	if in.SKU != "" && in.SKU != iproyalTraffic || in.Bytes <= 0 {
-		return supply.Delivery{}, supply.Refuse(supply.Invalid, "only traffic is sold, as "+iproyalTraffic)
+		return procurement.Delivery{}, procurement.Refuse(procurement.Invalid, "only traffic is sold, as "+iproyalTraffic)
 	}
-	if _, err := p.Endpoint(supply.Access{}, supply.Target{Location: in.Location}); err != nil {
-		return supply.Delivery{}, err
+	if _, err := p.Endpoint(procurement.Access{}, procurement.Target{Location: in.Location}); err != nil {
+		return procurement.Delivery{}, err
 	}
 	size := (in.Bytes + iproyalCapUnit - 1) / iproyalCapUnit * iproyalCapUnit
 	body := map[string]any{"username": in.Key, "password": p.subUserPassword(in.Key), "traffic": gigabytes(size)}
 	var out inData[iproyalSubUser]
 	err := p.resi.callWith(ctx, once, http.MethodPost, "/residential-subusers", intentHeader(in.Key), body, &out)
-	switch c := supply.ClassOf(err); {
-	case c == supply.Invalid, c == supply.Conflict:
+	switch c := procurement.ClassOf(err); {
+	case c == procurement.Invalid, c == procurement.Conflict:
 		// The name is taken: by this order, when it was sent before.
 		if u, ok, lost := p.searchSubUser(ctx, in.Key); lost == nil && ok {
 			return p.subUserDelivery(u), nil
 		}
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	case err != nil:
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	case out.V.User != in.Key:
-		return supply.Delivery{}, supply.Refuse(supply.Ambiguous, "the sub-user has another name than was asked for")
+		return procurement.Delivery{}, procurement.Refuse(procurement.Ambiguous, "the sub-user has another name than was asked for")
 	}
 	return p.subUserDelivery(out.V), nil
 }
@@ -117,7 +117,7 @@ func (p *iproyal) searchSubUser(ctx context.Context, name string) (u iproyalSubU
 		for _, u := range out.Data {
 			if u.User == name {
 				if u.check() != nil {
-					return u, false, supply.Refuse(supply.Temporary, "a sub-user is not of a shape that is known")
+					return u, false, procurement.Refuse(procurement.Temporary, "a sub-user is not of a shape that is known")
 				}
 				return u, true, nil
 			}
@@ -126,7 +126,7 @@ func (p *iproyal) searchSubUser(ctx context.Context, name string) (u iproyalSubU
 			return u, false, nil
 		}
 	}
-	return u, false, supply.Refuse(supply.Temporary, "there are more sub-users than are read")
+	return u, false, procurement.Refuse(procurement.Temporary, "there are more sub-users than are read")
 }
 
 // subUser reads one; NotFound when it is not there.
@@ -135,7 +135,7 @@ func (p *iproyal) subUser(ctx context.Context, ref string) (iproyalSubUser, erro
 		return iproyalSubUser{}, err
 	}
 	if !iproyalHash.MatchString(ref) {
-		return iproyalSubUser{}, supply.Refuse(supply.NotFound, "a sub-user is known by its hash")
+		return iproyalSubUser{}, procurement.Refuse(procurement.NotFound, "a sub-user is known by its hash")
 	}
 	var out inData[iproyalSubUser]
 	if err := p.resi.call(ctx, safely, http.MethodGet, "/residential-subusers/"+ref, nil, &out); err != nil {
@@ -153,7 +153,7 @@ func (p *iproyal) deleteSubUser(ctx context.Context, ref string) error {
 		return nil
 	}
 	err := p.resi.call(ctx, safely, http.MethodDelete, "/residential-subusers/"+ref, nil, nil)
-	if supply.ClassOf(err) == supply.NotFound {
+	if procurement.ClassOf(err) == procurement.NotFound {
 		return nil
 	}
 	return err
@@ -167,13 +167,13 @@ func (p *iproyal) deleteSubUser(ctx context.Context, ref string) error {
 // it back.
 func (p *iproyal) Cap(ctx context.Context, ref string, bytes int64) error {
 	if bytes < 0 || bytes%iproyalCapUnit != 0 {
-		return supply.Refuse(supply.Invalid, "a cap is a multiple of "+strconv.Itoa(iproyalCapUnit)+" bytes")
+		return procurement.Refuse(procurement.Invalid, "a cap is a multiple of "+strconv.Itoa(iproyalCapUnit)+" bytes")
 	}
 	select {
 	case p.capping <- struct{}{}:
 		defer func() { <-p.capping }()
 	case <-ctx.Done():
-		return supply.Refuse(supply.Temporary, "no turn to change a cap")
+		return procurement.Refuse(procurement.Temporary, "no turn to change a cap")
 	}
 	u, err := p.subUser(ctx, ref)
 	if err != nil {
@@ -188,14 +188,14 @@ func (p *iproyal) Cap(ctx context.Context, ref string, bytes int64) error {
 	}
 	var after inData[iproyalSubUser]
 	err = p.resi.call(ctx, once, http.MethodPost, "/residential-subusers/"+ref+path, map[string]any{"amount": gigabytes(amount)}, &after)
-	if supply.ClassOf(err) == supply.Ambiguous {
+	if procurement.ClassOf(err) == procurement.Ambiguous {
 		if again, lost := p.subUser(ctx, ref); lost == nil && capped(again, bytes) {
 			return nil
 		}
 		return err
 	}
 	if err == nil && !capped(after.V, bytes) {
-		return supply.Refuse(supply.Conflict, "the traffic of the sub-user was changed by somebody else")
+		return procurement.Refuse(procurement.Conflict, "the traffic of the sub-user was changed by somebody else")
 	}
 	return err
 }
@@ -209,18 +209,18 @@ func capped(u iproyalSubUser, bytes int64) bool {
 
 // Enable is not documented: a sub-user cannot be switched off.
 func (p *iproyal) Enable(context.Context, string, bool) error {
-	return supply.Refuse(supply.Unsupported, "a sub-user cannot be switched off")
+	return procurement.Refuse(procurement.Unsupported, "a sub-user cannot be switched off")
 }
 
 // Usage is traffic_used. Unverified: how late it is told, and what it counts.
-func (p *iproyal) Usage(ctx context.Context, ref string) (supply.Usage, error) {
+func (p *iproyal) Usage(ctx context.Context, ref string) (procurement.Usage, error) {
 	u, err := p.subUser(ctx, ref)
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	switch {
-	case supply.ClassOf(err) == supply.NotFound:
-		return supply.Usage{AsOf: now, Gone: true}, nil
+	case procurement.ClassOf(err) == procurement.NotFound:
+		return procurement.Usage{AsOf: now, Gone: true}, nil
 	case err != nil:
-		return supply.Usage{}, err
+		return procurement.Usage{}, err
 	}
-	return supply.Usage{Bytes: u.used(), AsOf: now}, nil
+	return procurement.Usage{Bytes: u.used(), AsOf: now}, nil
 }

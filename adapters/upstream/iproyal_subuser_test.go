@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake/iproyal"
 	"agentproxy/test/fake/seller"
@@ -42,14 +42,14 @@ func TestIPRoyalRivalsDoNotHideASubUser(t *testing.T) {
 	s.Next("POST /v1/residential-subusers", seller.DropAnswer, seller.Failed)
 	for _, key := range []string{"ord_1", "ord_2"} {
 		_, err := p.Order(t.Context(), iprTraffic(key))
-		refusedAs(t, err, supply.Ambiguous)
+		refusedAs(t, err, procurement.Ambiguous)
 		found, err := p.Find(t.Context(), iprTraffic(key))
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := supply.Order{ID: key, Intent: iprTraffic(key), Status: supply.Unknown, SentAt: time.Now()}
-		verdict, d := supply.Decide(o, p.Capabilities().Labels(session.Dynamic), supply.Evidence{Found: found, Rivals: true}, time.Now())
-		if verdict != supply.Adopt || d.Access.User != key || d.Access.Password == "" {
+		o := procurement.Order{ID: key, Intent: iprTraffic(key), Status: procurement.Unknown, SentAt: time.Now()}
+		verdict, d := procurement.Decide(o, p.Capabilities().Labels(session.Dynamic), procurement.Evidence{Found: found, Rivals: true}, time.Now())
+		if verdict != procurement.Adopt || d.Access.User != key || d.Access.Password == "" {
 			t.Errorf("%s: %s %+v", key, verdict, d.Access.User)
 		}
 		if i := slices.IndexFunc(s.SubUsers(), func(u iproyal.SubUser) bool { return u.User == key }); s.SubUsers()[i].Password != d.Access.Password {
@@ -98,11 +98,11 @@ func TestIPRoyalTrafficIsCappedInAll(t *testing.T) {
 	if u, err := p.Usage(t.Context(), d.Ref); err != nil || u.Bytes != 400*mb || u.Gone {
 		t.Errorf("the usage is %+v, %v", u, err)
 	}
-	refusedAs(t, p.Cap(t.Context(), d.Ref, mb/2), supply.Invalid)
+	refusedAs(t, p.Cap(t.Context(), d.Ref, mb/2), procurement.Invalid)
 	s.SetTraffic(0)
-	refusedAs(t, p.Cap(t.Context(), d.Ref, 900*mb), supply.InsufficientFunds)
-	refusedAs(t, p.Cap(t.Context(), "01NOBODY", mb), supply.NotFound)
-	refusedAs(t, p.Enable(t.Context(), d.Ref, false), supply.Unsupported)
+	refusedAs(t, p.Cap(t.Context(), d.Ref, 900*mb), procurement.InsufficientFunds)
+	refusedAs(t, p.Cap(t.Context(), "01NOBODY", mb), procurement.NotFound)
+	refusedAs(t, p.Enable(t.Context(), d.Ref, false), procurement.Unsupported)
 }
 
 func TestIPRoyalAnAnswerLostWhileCappingGivesNothingTwice(t *testing.T) {
@@ -119,7 +119,7 @@ func TestIPRoyalAnAnswerLostWhileCappingGivesNothingTwice(t *testing.T) {
 			t.Errorf("%s: the next reading shows it, and the error is %v", fault, err)
 		}
 		s.Next("give-traffic", seller.DropRequest)
-		refusedAs(t, p.Cap(t.Context(), d.Ref, 3*gb), supply.Ambiguous)
+		refusedAs(t, p.Cap(t.Context(), d.Ref, 3*gb), procurement.Ambiguous)
 		for range 2 {
 			if err := p.Cap(t.Context(), d.Ref, 3*gb); err != nil {
 				t.Error(err)
@@ -154,38 +154,38 @@ func TestIPRoyalADeletedSubUserIsGone(t *testing.T) {
 	}
 	in := iprTraffic("ord 2") // no user name
 	_, err = p.Order(t.Context(), in)
-	refusedAs(t, err, supply.Invalid)
+	refusedAs(t, err, procurement.Invalid)
 }
 
 func TestIPRoyalExitsAreWordsBehindThePassword(t *testing.T) {
 	s := iproyal.New(t)
 	p := newIPRoyal(t, s, nil).(ports.Dynamic)
-	access := supply.Access{User: "subuser_231", Password: "pass"}
+	access := procurement.Access{User: "subuser_231", Password: "pass"}
 	for name, c := range map[string]struct {
-		t    supply.Target
+		t    procurement.Target
 		want string // empty: Invalid
 	}{
-		"nothing":           {supply.Target{}, "pass"},
-		"a country":         {supply.Target{Location: session.Location{Country: "US"}}, "pass_country-us"},
-		"a city":            {supply.Target{Location: session.Location{Country: "DE", City: "berlin"}}, "pass_country-de_city-berlin"},
-		"a session":         {supply.Target{Token: "abcd1234"}, "pass_session-abcd1234_lifetime-7d"},
-		"30 seconds":        {supply.Target{Token: "abcd1234", TTL: 30 * time.Second}, "pass_session-abcd1234_lifetime-30s"},
-		"10 minutes":        {supply.Target{Token: "abcd1234", TTL: 10 * time.Minute}, "pass_session-abcd1234_lifetime-10m"},
-		"90 seconds":        {supply.Target{Token: "abcd1234", TTL: 90 * time.Second}, "pass_session-abcd1234_lifetime-90s"},
-		"5 hours":           {supply.Target{Token: "abcd1234", TTL: 5 * time.Hour}, "pass_session-abcd1234_lifetime-5h"},
-		"half a second":     {supply.Target{Token: "abcd1234", TTL: time.Second / 2}, ""},
-		"8 days":            {supply.Target{Token: "abcd1234", TTL: 8 * 24 * time.Hour}, ""},
-		"a fraction":        {supply.Target{Token: "abcd1234", TTL: 1500 * time.Millisecond}, ""},
-		"a short token":     {supply.Target{Token: "abcd123"}, ""},
-		"a hostile token":   {supply.Target{Token: "a_ttl-1d"}, ""},
-		"a city alone":      {supply.Target{Location: session.Location{City: "berlin"}}, ""},
-		"a hostile city":    {supply.Target{Location: session.Location{Country: "DE", City: "berlin_session-abcd1234"}}, ""},
-		"a made-up country": {supply.Target{Location: session.Location{Country: "XX"}}, ""},
+		"nothing":           {procurement.Target{}, "pass"},
+		"a country":         {procurement.Target{Location: session.Location{Country: "US"}}, "pass_country-us"},
+		"a city":            {procurement.Target{Location: session.Location{Country: "DE", City: "berlin"}}, "pass_country-de_city-berlin"},
+		"a session":         {procurement.Target{Token: "abcd1234"}, "pass_session-abcd1234_lifetime-7d"},
+		"30 seconds":        {procurement.Target{Token: "abcd1234", TTL: 30 * time.Second}, "pass_session-abcd1234_lifetime-30s"},
+		"10 minutes":        {procurement.Target{Token: "abcd1234", TTL: 10 * time.Minute}, "pass_session-abcd1234_lifetime-10m"},
+		"90 seconds":        {procurement.Target{Token: "abcd1234", TTL: 90 * time.Second}, "pass_session-abcd1234_lifetime-90s"},
+		"5 hours":           {procurement.Target{Token: "abcd1234", TTL: 5 * time.Hour}, "pass_session-abcd1234_lifetime-5h"},
+		"half a second":     {procurement.Target{Token: "abcd1234", TTL: time.Second / 2}, ""},
+		"8 days":            {procurement.Target{Token: "abcd1234", TTL: 8 * 24 * time.Hour}, ""},
+		"a fraction":        {procurement.Target{Token: "abcd1234", TTL: 1500 * time.Millisecond}, ""},
+		"a short token":     {procurement.Target{Token: "abcd123"}, ""},
+		"a hostile token":   {procurement.Target{Token: "a_ttl-1d"}, ""},
+		"a city alone":      {procurement.Target{Location: session.Location{City: "berlin"}}, ""},
+		"a hostile city":    {procurement.Target{Location: session.Location{Country: "DE", City: "berlin_session-abcd1234"}}, ""},
+		"a made-up country": {procurement.Target{Location: session.Location{Country: "XX"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, err := p.Endpoint(access, c.t)
 			if c.want == "" {
-				refusedAs(t, err, supply.Invalid)
+				refusedAs(t, err, procurement.Invalid)
 				return
 			}
 			if err != nil || e.Password != c.want || e.User != access.User || e.Host != "geo.iproyal.com" || e.Port != 12321 || !e.Trusted || e.Protocol != session.HTTP {

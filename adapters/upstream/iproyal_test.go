@@ -11,8 +11,8 @@ import (
 
 	"agentproxy/adapters/upstream"
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/contract"
 	"agentproxy/test/fake/iproyal"
@@ -39,20 +39,20 @@ func iprWithout(secret string) func(*upstream.Spec) {
 }
 
 // iprAddresses is two addresses in Germany for 30 days.
-func iprAddresses(key string) supply.Intent {
-	return supply.Intent{Key: key, SessionID: "sess_1", Type: session.Static, SKU: iproyal.SKU, Quantity: 2, Days: 30,
+func iprAddresses(key string) procurement.Intent {
+	return procurement.Intent{Key: key, SessionID: "sess_1", Type: session.Static, SKU: iproyal.SKU, Quantity: 2, Days: 30,
 		Location: session.Location{Country: "DE"}}
 }
 
 // iprTraffic is 1.5 GB.
-func iprTraffic(key string) supply.Intent {
-	return supply.Intent{Key: key, SessionID: "sess_1", Type: session.Dynamic, SKU: "residential", Bytes: 1_500_000_000,
+func iprTraffic(key string) procurement.Intent {
+	return procurement.Intent{Key: key, SessionID: "sess_1", Type: session.Dynamic, SKU: "residential", Bytes: 1_500_000_000,
 		Location: session.Location{Country: "DE"}}
 }
 
-func refusedAs(t *testing.T, err error, class supply.Class) {
+func refusedAs(t *testing.T, err error, class procurement.Class) {
 	t.Helper()
-	if supply.ClassOf(err) != class {
+	if procurement.ClassOf(err) != class {
 		t.Errorf("the error is %v, want class %q", err, class)
 	}
 }
@@ -105,14 +105,14 @@ func TestIPRoyalNeedsAKeyAndTheOneOfItsType(t *testing.T) {
 	}
 	static, dynamic := newIPRoyal(t, s, iprWithout("residential_key")), newIPRoyal(t, s, iprWithout("key"))
 	_, err = static.Order(t.Context(), iprTraffic("ord_1"))
-	refusedAs(t, err, supply.Unsupported)
+	refusedAs(t, err, procurement.Unsupported)
 	_, err = static.Find(t.Context(), iprTraffic("ord_1"))
-	refusedAs(t, err, supply.Unsupported)
+	refusedAs(t, err, procurement.Unsupported)
 	_, err = dynamic.Order(t.Context(), iprAddresses("ord_1"))
-	refusedAs(t, err, supply.Unsupported)
+	refusedAs(t, err, procurement.Unsupported)
 	_, err = dynamic.Quote(t.Context(), iprAddresses("ord_1"))
-	refusedAs(t, err, supply.Unsupported)
-	if _, err := static.(ports.Dynamic).Endpoint(supply.Access{}, supply.Target{}); supply.ClassOf(err) != supply.Unsupported {
+	refusedAs(t, err, procurement.Unsupported)
+	if _, err := static.(ports.Dynamic).Endpoint(procurement.Access{}, procurement.Target{}); procurement.ClassOf(err) != procurement.Unsupported {
 		t.Errorf("an endpoint without a residential key: %v", err)
 	}
 	if s.Sales() != 0 {
@@ -131,16 +131,16 @@ func TestIPRoyalDeliversInEveryShapeItMayAnswerIn(t *testing.T) {
 			in := iprAddresses("ord_1")
 			in.Days, in.Location.City = 90, ""
 			d, err := p.Order(t.Context(), in)
-			if err != nil || d.State != supply.Pending || len(d.IPs) != 0 {
+			if err != nil || d.State != procurement.Pending || len(d.IPs) != 0 {
 				t.Fatalf("ordered: %+v, %v", d, err)
 			}
 			for range shape.Polls {
-				if d, err = p.Read(t.Context(), d.Ref); err != nil || d.State != supply.Pending || len(d.IPs) != 0 {
+				if d, err = p.Read(t.Context(), d.Ref); err != nil || d.State != procurement.Pending || len(d.IPs) != 0 {
 					t.Fatalf("on its way: %+v, %v", d, err)
 				}
 			}
 			d, err = p.Read(t.Context(), d.Ref)
-			if err != nil || d.State != supply.Live || len(d.IPs) != 2 {
+			if err != nil || d.State != procurement.Live || len(d.IPs) != 2 {
 				t.Fatalf("read: %+v, %v", d, err)
 			}
 			ip := d.IPs[0]
@@ -158,7 +158,7 @@ func TestIPRoyalDeliversInEveryShapeItMayAnswerIn(t *testing.T) {
 			if err != nil || q.Cost != domain.MustMoney("12.96") {
 				t.Errorf("the quote is %+v, %v", q, err)
 			}
-			if stock := map[bool]supply.Stock{true: supply.StockUnknown, false: supply.StockYes}[shape.NullCounts]; q.Stock != stock {
+			if stock := map[bool]procurement.Stock{true: procurement.StockUnknown, false: procurement.StockYes}[shape.NullCounts]; q.Stock != stock {
 				t.Errorf("the stock is %s, want %s", q.Stock, stock)
 			}
 		})
@@ -204,7 +204,7 @@ func TestIPRoyalPlacesAreNeverWidened(t *testing.T) {
 	}
 	sold := s.Sales()
 	for _, c := range [][2]string{{"IT", ""}, {"US", "boston"}, {"DE", "berlin"}, {"ES", ""}, {"", ""}, {"", "newyork"}} {
-		refusedAs(t, at(c[0], c[1]), supply.Invalid)
+		refusedAs(t, at(c[0], c[1]), procurement.Invalid)
 	}
 	if s.Sales() != sold {
 		t.Error("a place that is not sold was bought")
@@ -215,29 +215,29 @@ func TestIPRoyalRefusalsGetTheirClass(t *testing.T) {
 	in := iprAddresses("ord_1")
 	for name, c := range map[string]struct {
 		spoil func(*iproyal.Seller)
-		class supply.Class
+		class procurement.Class
 		calls int // of POST /orders
 	}{
-		"the catalogue says there is none": {func(s *iproyal.Seller) { s.SetStock(iproyal.Germany, 0) }, supply.OutOfStock, 0},
-		"too few are left":                 {func(s *iproyal.Seller) { s.SetStock(iproyal.Germany, 1) }, supply.OutOfStock, 0},
-		"it runs out meanwhile":            {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.OutOfStock) }, supply.OutOfStock, 1},
+		"the catalogue says there is none": {func(s *iproyal.Seller) { s.SetStock(iproyal.Germany, 0) }, procurement.OutOfStock, 0},
+		"too few are left":                 {func(s *iproyal.Seller) { s.SetStock(iproyal.Germany, 1) }, procurement.OutOfStock, 0},
+		"it runs out meanwhile":            {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.OutOfStock) }, procurement.OutOfStock, 1},
 		"no words, no count, and too few": {func(s *iproyal.Seller) {
 			s.Answers(iproyal.Shape{NullCounts: true, Mute: true})
 			s.SetStock(iproyal.Germany, 1)
-		}, supply.Invalid, 1},
-		"no money":               {func(s *iproyal.Seller) { s.SetBalance(domain.Dollar) }, supply.InsufficientFunds, 1},
-		"no money, and no words": {func(s *iproyal.Seller) { s.Answers(iproyal.Shape{Mute: true}); s.SetBalance(domain.Dollar) }, supply.InsufficientFunds, 1},
+		}, procurement.Invalid, 1},
+		"no money":               {func(s *iproyal.Seller) { s.SetBalance(domain.Dollar) }, procurement.InsufficientFunds, 1},
+		"no money, and no words": {func(s *iproyal.Seller) { s.Answers(iproyal.Shape{Mute: true}); s.SetBalance(domain.Dollar) }, procurement.InsufficientFunds, 1},
 		"another reason, and no words": {func(s *iproyal.Seller) {
 			s.Answers(iproyal.Shape{Mute: true})
 			s.Next("POST /v1/reseller/orders", seller.NoFunds)
-		}, supply.Invalid, 1},
-		"the key is not known": {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.Expired) }, supply.Auth, 1},
-		"too many calls":       {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.RateLimited) }, supply.RateLimited, 1},
-		"a redirect":           {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.Redirect) }, supply.Ambiguous, 1},
-		"done, and 502":        {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.Failed) }, supply.Ambiguous, 1},
-		"done, and no JSON":    {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.Garbage) }, supply.Ambiguous, 1},
-		"done, and cut off":    {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.Cut) }, supply.Ambiguous, 1},
-		"done, and endless":    {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.Huge) }, supply.Ambiguous, 1},
+		}, procurement.Invalid, 1},
+		"the key is not known": {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.Expired) }, procurement.Auth, 1},
+		"too many calls":       {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.RateLimited) }, procurement.RateLimited, 1},
+		"a redirect":           {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.Redirect) }, procurement.Ambiguous, 1},
+		"done, and 502":        {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.Failed) }, procurement.Ambiguous, 1},
+		"done, and no JSON":    {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.Garbage) }, procurement.Ambiguous, 1},
+		"done, and cut off":    {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.Cut) }, procurement.Ambiguous, 1},
+		"done, and endless":    {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.Huge) }, procurement.Ambiguous, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := iproyal.New(t)
@@ -257,7 +257,7 @@ func TestIPRoyalOrdersWithAQuestionNeedTheAnswer(t *testing.T) {
 	in := iprAddresses("ord_1")
 	in.SKU = iproyal.QuestionSKU
 	_, err := newIPRoyal(t, s, nil).Order(t.Context(), in)
-	refusedAs(t, err, supply.Invalid)
+	refusedAs(t, err, procurement.Invalid)
 	if s.Calls("POST") != 0 {
 		t.Error("an order was sent without the answer")
 	}
@@ -306,16 +306,16 @@ func TestIPRoyalAStatusThatIsNotKnownIsLoud(t *testing.T) {
 	}
 	s.SetStatus(d.Ref, "on-hold")
 	_, err = p.Read(t.Context(), d.Ref)
-	refusedAs(t, err, supply.Temporary)
+	refusedAs(t, err, procurement.Temporary)
 	if !strings.Contains(fmt.Sprint(err), "on-hold") {
 		t.Errorf("the status is not named: %v", err)
 	}
-	if found, err := p.Find(t.Context(), iprAddresses("ord_1")); err != nil || len(found) != 1 || found[0].State != supply.Pending {
+	if found, err := p.Find(t.Context(), iprAddresses("ord_1")); err != nil || len(found) != 1 || found[0].State != procurement.Pending {
 		t.Errorf("it is listed as %+v, %v", found, err)
 	}
 	for _, over := range []string{"refunded", "expired"} {
 		s.SetStatus(d.Ref, over)
-		if d, err := p.Read(t.Context(), d.Ref); err != nil || d.State != supply.Gone {
+		if d, err := p.Read(t.Context(), d.Ref); err != nil || d.State != procurement.Gone {
 			t.Errorf("%s: %s, %v", over, d.State, err)
 		}
 	}
@@ -329,19 +329,19 @@ func TestIPRoyalRenewsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = p.Renew(t.Context(), d.Ref, iprAddresses("ord_2"))
-	refusedAs(t, err, supply.Invalid) // it is not delivered yet
-	for d.State != supply.Live {
+	refusedAs(t, err, procurement.Invalid) // it is not delivered yet
+	for d.State != procurement.Live {
 		if d, err = p.Read(t.Context(), d.Ref); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.SetBalance(domain.Dollar)
 	_, err = p.Renew(t.Context(), d.Ref, iprAddresses("ord_3"))
-	refusedAs(t, err, supply.InsufficientFunds)
+	refusedAs(t, err, procurement.InsufficientFunds)
 	s.SetBalance(100 * domain.Dollar)
 	s.Next("/extend", seller.DropAnswer)
 	_, err = p.Renew(t.Context(), d.Ref, iprAddresses("ord_4"))
-	refusedAs(t, err, supply.Ambiguous)
+	refusedAs(t, err, procurement.Ambiguous)
 	read, err := p.Read(t.Context(), d.Ref)
 	if err != nil || !read.ExpiresAt.Equal(d.ExpiresAt.AddDate(0, 0, 30)) || s.Orders()[0].Extended != 1 {
 		t.Errorf("read, it ends at %v: %v", read.ExpiresAt, err)
@@ -353,8 +353,8 @@ func TestIPRoyalRenewsOnce(t *testing.T) {
 		t.Errorf("renewed %+v, %v", done, err)
 	}
 	_, err = p.Renew(t.Context(), "77", iprAddresses("ord_6"))
-	refusedAs(t, err, supply.NotFound)
-	refusedAs(t, p.Cancel(t.Context(), d.Ref), supply.Unsupported)
+	refusedAs(t, err, procurement.NotFound)
+	refusedAs(t, p.Cancel(t.Context(), d.Ref), procurement.Unsupported)
 }
 
 func TestIPRoyalOffersWhatTheCatalogueHas(t *testing.T) {
@@ -364,15 +364,15 @@ func TestIPRoyalOffersWhatTheCatalogueHas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]supply.Offer{}
+	seen := map[string]procurement.Offer{}
 	for _, o := range offers {
 		seen[o.SKU+" "+o.Location.Country+"/"+o.Location.City] = o
 	}
 	de, ny := seen["9 DE/"], seen["9 US/newyork"]
-	if de.Stock != supply.StockYes || de.Count != 1000 || de.Cost != domain.MustMoney("2.40") || len(de.Days) != 3 || de.Days[0] != 30 {
+	if de.Stock != procurement.StockYes || de.Count != 1000 || de.Cost != domain.MustMoney("2.40") || len(de.Days) != 3 || de.Days[0] != 30 {
 		t.Errorf("Germany is offered as %+v", de)
 	}
-	if ny.Stock != supply.StockNo || ny.Type != session.Static {
+	if ny.Stock != procurement.StockNo || ny.Type != session.Static {
 		t.Errorf("New York is offered as %+v", ny)
 	}
 	if seen["residential /"].Type != session.Dynamic {
@@ -397,13 +397,13 @@ func TestIPRoyalSecretsStayInside(t *testing.T) {
 	for n, fault := range []seller.Fault{seller.Refuse, seller.Expired, seller.DropAnswer, seller.Failed, seller.Garbage, seller.NoFunds, seller.RateLimited} {
 		s.Next("/v1/reseller/orders", fault)
 		s.Next("/v1/residential-subusers", fault)
-		for _, in := range []supply.Intent{iprAddresses(fmt.Sprintf("ord_a%d", n)), iprTraffic(fmt.Sprintf("ord_b%d", n))} {
+		for _, in := range []procurement.Intent{iprAddresses(fmt.Sprintf("ord_a%d", n)), iprTraffic(fmt.Sprintf("ord_b%d", n))} {
 			if _, err := p.Order(t.Context(), in); err != nil {
 				text.WriteString(err.Error() + "\n")
 			}
 		}
 	}
-	fmt.Fprintf(&text, "%v %+v", sub.Access, supply.Endpoint{Host: "h", User: "u"})
+	fmt.Fprintf(&text, "%v %+v", sub.Access, procurement.Endpoint{Host: "h", User: "u"})
 	secrets := []string{iproyal.Key, iproyal.ResidentialKey, sub.Access.Password}
 	for _, u := range s.SubUsers() {
 		secrets = append(secrets, u.Password)
@@ -425,7 +425,7 @@ func TestIPRoyalALateSellerIsLeftAlone(t *testing.T) {
 	for n := range 6 {
 		s.Next("POST /v1/residential-subusers", seller.Delay)
 		_, err := p.Order(t.Context(), iprTraffic(fmt.Sprintf("ord_%d", n)))
-		if class := supply.ClassOf(err); class != supply.Ambiguous && class != supply.Temporary {
+		if class := procurement.ClassOf(err); class != procurement.Ambiguous && class != procurement.Temporary {
 			t.Errorf("late: %v", err)
 		}
 	}

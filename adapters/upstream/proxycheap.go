@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -87,34 +87,34 @@ func newProxyCheap(s Spec, log *slog.Logger) (ports.Provider, error) {
 
 func (p *proxyCheap) Name() string { return p.spec.Name }
 
-func (p *proxyCheap) Capabilities() supply.Capabilities {
-	return supply.Capabilities{Chained: true, Slow: true, Renews: true, Direct: true, Months: true}
+func (p *proxyCheap) Capabilities() procurement.Capabilities {
+	return procurement.Capabilities{ViaUpstream: true, Async: true, Renews: true, Direct: true, Months: true}
 }
 
 func (p *proxyCheap) Ready() bool { return p.api.Ready() }
 
 // Balance is told only where the operator says in which unit.
-func (p *proxyCheap) Balance(ctx context.Context) (supply.Funds, error) {
+func (p *proxyCheap) Balance(ctx context.Context) (procurement.ProviderBalance, error) {
 	var out struct {
 		Balance figure `json:"balance"`
 	}
 	if err := p.api.call(ctx, safely, http.MethodGet, "/account/balance", nil, &out); err != nil {
-		return supply.Funds{}, err
+		return procurement.ProviderBalance{}, err
 	}
 	places := map[string]int{"dollars": 6, "cents": 4}[p.spec.Options["balance_unit"]]
 	if places == 0 {
-		return supply.Funds{}, nil
+		return procurement.ProviderBalance{}, nil
 	}
 	n, ok := out.Balance.decimal(places, down)
 	if !ok {
-		return supply.Funds{}, supply.Refuse(supply.Temporary, "the balance is not of a shape that is known")
+		return procurement.ProviderBalance{}, procurement.Refuse(procurement.Temporary, "the balance is not of a shape that is known")
 	}
-	return supply.Funds{Amount: domain.Money(n), Known: true}, nil
+	return procurement.ProviderBalance{Amount: domain.Money(n), Known: true}, nil
 }
 
 // Offers lists the plans of GET /v2/order that sell addresses by the month, with
 // the countries of POST /v2/order/{service}. Stock and price are not in them.
-func (p *proxyCheap) Offers(ctx context.Context) ([]supply.Offer, error) {
+func (p *proxyCheap) Offers(ctx context.Context) ([]procurement.Offer, error) {
 	var list struct {
 		Services *[]struct {
 			ID    string `json:"id"`
@@ -129,9 +129,9 @@ func (p *proxyCheap) Offers(ctx context.Context) ([]supply.Offer, error) {
 		return nil, err
 	}
 	if list.Services == nil {
-		return nil, supply.Refuse(supply.Temporary, "the list of services is not of a shape that is known")
+		return nil, procurement.Refuse(procurement.Temporary, "the list of services is not of a shape that is known")
 	}
-	var offers []supply.Offer
+	var offers []procurement.Offer
 	for _, service := range *list.Services {
 		if !strings.HasPrefix(service.ID, "static-") || !proxyCheapID.MatchString(service.ID) {
 			continue
@@ -146,9 +146,9 @@ func (p *proxyCheap) Offers(ctx context.Context) ([]supply.Offer, error) {
 				continue
 			}
 			for _, country := range options.Countries {
-				offers = append(offers, supply.Offer{SKU: service.ID + "/" + plan.ID, Type: session.Static,
+				offers = append(offers, procurement.Offer{SKU: service.ID + "/" + plan.ID, Type: session.Static,
 					Name: service.Label + " " + plan.Label, Location: session.Location{Country: country}, Days: days,
-					Stock: supply.StockUnknown})
+					Stock: procurement.StockUnknown})
 			}
 		}
 	}
@@ -179,20 +179,20 @@ func (p *proxyCheap) options(ctx context.Context, service, plan string) (out pro
 
 // Quote asks for the price. A country that the plan does not list is out of
 // stock; of one that it lists the stock is not told.
-func (p *proxyCheap) Quote(ctx context.Context, in supply.Intent) (supply.Quote, error) {
+func (p *proxyCheap) Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error) {
 	service, body, err := p.order(in)
 	if err != nil {
-		return supply.Quote{}, err
+		return procurement.Quote{}, err
 	}
 	options, err := p.options(ctx, service, fmt.Sprint(body["planId"]))
 	if err != nil {
-		return supply.Quote{}, err
+		return procurement.Quote{}, err
 	}
 	if !slices.Contains(options.Countries, in.Location.Country) {
-		return supply.Quote{Stock: supply.StockNo}, nil
+		return procurement.Quote{Stock: procurement.StockNo}, nil
 	}
 	cost, err := p.price(ctx, service, body)
-	return supply.Quote{Cost: cost, Stock: supply.StockUnknown}, err
+	return procurement.Quote{Cost: cost, Stock: procurement.StockUnknown}, err
 }
 
 // price is what an order costs with the fee of paying it.
@@ -209,15 +209,15 @@ func (p *proxyCheap) price(ctx context.Context, service string, order map[string
 	}
 	cost, ok := out.Final.cost()
 	if !ok || cost <= 0 || out.Currency != "" && out.Currency != domain.Currency {
-		return 0, supply.Refuse(supply.Temporary, "the price is not of a shape that is known, or in "+plain(out.Currency))
+		return 0, procurement.Refuse(procurement.Temporary, "the price is not of a shape that is known, or in "+plain(out.Currency))
 	}
 	return cost, nil
 }
 
 // order is the body of an order; Invalid when it cannot be asked for.
-func (p *proxyCheap) order(in supply.Intent) (service string, body map[string]any, err error) {
+func (p *proxyCheap) order(in procurement.Intent) (service string, body map[string]any, err error) {
 	if in.Type != session.Static {
-		return "", nil, supply.Refuse(supply.Unsupported, "only addresses are sold")
+		return "", nil, procurement.Refuse(procurement.Unsupported, "only addresses are sold")
 	}
 	service, plan := p.spec.Options["service"], p.spec.Options["plan"]
 	if s, pl, both := strings.Cut(in.SKU, "/"); both {
@@ -231,16 +231,16 @@ func (p *proxyCheap) order(in supply.Intent) (service string, body map[string]an
 	months, ok := monthsOf(in.Days)
 	switch {
 	case !proxyCheapID.MatchString(service) || !proxyCheapID.MatchString(plan):
-		return "", nil, supply.Refuse(supply.Invalid, "the product names no service and plan")
+		return "", nil, procurement.Refuse(procurement.Invalid, "the product names no service and plan")
 	case !ok:
-		return "", nil, supply.Refuse(supply.Invalid, "only months are sold, of 30 days each: not "+strconv.Itoa(in.Days)+" days")
+		return "", nil, procurement.Refuse(procurement.Invalid, "only months are sold, of 30 days each: not "+strconv.Itoa(in.Days)+" days")
 	case in.Quantity < 1:
-		return "", nil, supply.Refuse(supply.Invalid, "at least one address is ordered")
+		return "", nil, procurement.Refuse(procurement.Invalid, "at least one address is ordered")
 	case in.Location.City != "":
-		return "", nil, supply.Refuse(supply.Invalid, "cities cannot be asked for")
+		return "", nil, procurement.Refuse(procurement.Invalid, "cities cannot be asked for")
 	}
 	if _, known := slices.BinarySearch(Countries, in.Location.Country); !known {
-		return "", nil, supply.Refuse(supply.Invalid, "addresses are sold by country")
+		return "", nil, procurement.Refuse(procurement.Invalid, "addresses are sold by country")
 	}
 	body = map[string]any{"planId": plan, "quantity": in.Quantity, "country": in.Location.Country,
 		"period": map[string]any{"unit": "months", "value": months}, "autoExtend": map[string]any{"isEnabled": false}}

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 var (
@@ -38,17 +38,17 @@ func (e *proxyCheapExecuted) UnmarshalJSON(b []byte) error {
 
 // Order buys by one execute. Renewal by the seller is off. It takes a while until
 // the addresses can be used.
-func (p *proxyCheap) Order(ctx context.Context, in supply.Intent) (supply.Delivery, error) {
+func (p *proxyCheap) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
 	service, body, err := p.order(in)
 	if err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
 	var out proxyCheapExecuted
 	err = p.api.callWith(ctx, once, http.MethodPost, "/v2/order/"+service+"/execute", intentHeader(in.Key), body, &out)
 	if err != nil {
-		return supply.Delivery{}, p.why(ctx, err, service, body)
+		return procurement.Delivery{}, p.why(ctx, err, service, body)
 	}
-	d := supply.Delivery{Ref: out.ID, State: supply.Pending, SKU: in.SKU, Location: in.Location, Quantity: in.Quantity}
+	d := procurement.Delivery{Ref: out.ID, State: procurement.Pending, SKU: in.SKU, Location: in.Location, Quantity: in.Quantity}
 	if cost, ok := out.Total.cost(); ok && cost > 0 {
 		d.Cost = cost
 	}
@@ -58,7 +58,7 @@ func (p *proxyCheap) Order(ctx context.Context, in supply.Intent) (supply.Delive
 // why looks for an empty account behind a refusal whose words tell nothing, where
 // the unit of the balance is known.
 func (p *proxyCheap) why(ctx context.Context, refused error, service string, body map[string]any) error {
-	if supply.ClassOf(refused) != supply.Invalid {
+	if procurement.ClassOf(refused) != procurement.Invalid {
 		return refused
 	}
 	funds, err := p.Balance(ctx)
@@ -66,7 +66,7 @@ func (p *proxyCheap) why(ctx context.Context, refused error, service string, bod
 		return refused
 	}
 	if cost, err := p.price(ctx, service, body); err == nil && funds.Amount < cost {
-		return supply.Refuse(supply.InsufficientFunds, supply.ReasonOf(refused))
+		return procurement.Refuse(procurement.InsufficientFunds, procurement.ReasonOf(refused))
 	}
 	return refused
 }
@@ -74,9 +74,9 @@ func (p *proxyCheap) why(ctx context.Context, refused error, service string, bod
 // Find lists the orders of all addresses of the account, the newest first. An
 // address that names no order is an error: with it nothing could be proven
 // absent.
-func (p *proxyCheap) Find(ctx context.Context, in supply.Intent) ([]supply.Delivery, error) {
+func (p *proxyCheap) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
 	if in.Type != session.Static {
-		return nil, supply.Refuse(supply.Unsupported, "only addresses are sold")
+		return nil, procurement.Refuse(procurement.Unsupported, "only addresses are sold")
 	}
 	var list proxyCheapList
 	if err := p.api.call(ctx, safely, http.MethodGet, "/proxies", nil, &list); err != nil {
@@ -85,15 +85,15 @@ func (p *proxyCheap) Find(ctx context.Context, in supply.Intent) ([]supply.Deliv
 	groups := map[string][]proxyCheapProxy{}
 	for _, x := range list {
 		if !proxyCheapUUID.MatchString(x.Metadata.Order) {
-			return nil, supply.Refuse(supply.Temporary, "an address is listed without its order")
+			return nil, procurement.Refuse(procurement.Temporary, "an address is listed without its order")
 		}
 		groups[x.Metadata.Order] = append(groups[x.Metadata.Order], x)
 	}
-	var found []supply.Delivery
+	var found []procurement.Delivery
 	for ref, proxies := range groups {
 		d, err := proxyCheapDelivery(ref, proxies)
 		if err != nil { // it exists, and may be the one
-			d = supply.Delivery{Ref: ref, State: supply.Pending, CreatedAt: d.CreatedAt, Location: d.Location}
+			d = procurement.Delivery{Ref: ref, State: procurement.Pending, CreatedAt: d.CreatedAt, Location: d.Location}
 		}
 		// More addresses may be on their way: too few prove nothing.
 		if d.Quantity = len(proxies); d.Quantity < in.Quantity {
@@ -101,7 +101,7 @@ func (p *proxyCheap) Find(ctx context.Context, in supply.Intent) ([]supply.Deliv
 		}
 		found = append(found, d)
 	}
-	slices.SortFunc(found, func(a, b supply.Delivery) int {
+	slices.SortFunc(found, func(a, b procurement.Delivery) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(a.Ref, b.Ref))
 	})
 	return found, nil
@@ -109,10 +109,10 @@ func (p *proxyCheap) Find(ctx context.Context, in supply.Intent) ([]supply.Deliv
 
 // Read lists the addresses of an order. It does not tell how many were ordered: a
 // seller that lists them one after the other would look done too early.
-func (p *proxyCheap) Read(ctx context.Context, ref string) (supply.Delivery, error) {
+func (p *proxyCheap) Read(ctx context.Context, ref string) (procurement.Delivery, error) {
 	proxies, err := p.proxies(ctx, ref)
 	if err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
 	return proxyCheapDelivery(ref, proxies)
 }
@@ -121,7 +121,7 @@ func (p *proxyCheap) Read(ctx context.Context, ref string) (supply.Delivery, err
 // order without addresses is looked up by itself.
 func (p *proxyCheap) proxies(ctx context.Context, ref string) ([]proxyCheapProxy, error) {
 	if !proxyCheapUUID.MatchString(ref) {
-		return nil, supply.Refuse(supply.NotFound, "an order is known by a UUID")
+		return nil, procurement.Refuse(procurement.NotFound, "an order is known by a UUID")
 	}
 	var list proxyCheapList
 	if err := p.api.call(ctx, safely, http.MethodGet, "/orders/"+ref+"/proxies", nil, &list); err != nil {
@@ -138,10 +138,10 @@ func (p *proxyCheap) proxies(ctx context.Context, ref string) ([]proxyCheapProxy
 
 // Cancel is not offered: an order runs to its end.
 func (p *proxyCheap) Cancel(context.Context, string) error {
-	return supply.Refuse(supply.Unsupported, "an order runs to its end")
+	return procurement.Refuse(procurement.Unsupported, "an order runs to its end")
 }
 
 // Replace is not offered for addresses of this kind.
-func (p *proxyCheap) Replace(context.Context, string, supply.IP) error {
-	return supply.Refuse(supply.Unsupported, "the seller exchanges no addresses of this kind")
+func (p *proxyCheap) Replace(context.Context, string, procurement.IP) error {
+	return procurement.Refuse(procurement.Unsupported, "the seller exchanges no addresses of this kind")
 }

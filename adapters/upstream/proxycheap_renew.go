@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 )
 
 // aheadBy is how much later an address of an order ends than the first one when
@@ -20,35 +20,35 @@ const aheadBy = 14 * 24 * time.Hour
 // Addresses of one order end together, unless an earlier renewal reached only
 // some of them. Those are ahead, and are not extended again: repeating a renewal
 // that was done in part does the rest.
-func (p *proxyCheap) Renew(ctx context.Context, ref string, in supply.Intent) ([]supply.Renewed, error) {
+func (p *proxyCheap) Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error) {
 	months, ok := monthsOf(in.Days)
 	if !ok {
-		return nil, supply.Refuse(supply.Invalid, "only months are sold, of 30 days each")
+		return nil, procurement.Refuse(procurement.Invalid, "only months are sold, of 30 days each")
 	}
 	before, err := p.Read(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	if before.State == supply.Pending {
-		return nil, supply.Refuse(supply.Conflict, "the order is not delivered yet")
+	if before.State == procurement.Pending {
+		return nil, procurement.Refuse(procurement.Conflict, "the order is not delivered yet")
 	}
 	if len(before.IPs) == 0 {
-		return nil, supply.Refuse(supply.NotFound, "the order has ended")
+		return nil, procurement.Refuse(procurement.NotFound, "the order has ended")
 	}
-	done := make([]supply.Renewed, len(before.IPs))
+	done := make([]procurement.Renewed, len(before.IPs))
 	asked := make([]bool, len(before.IPs)) // sent, and not refused
 	stopped := false
 	for i, ip := range before.IPs {
-		done[i] = supply.Renewed{Addr: ip.Addr, ExpiresAt: ip.ExpiresAt}
+		done[i] = procurement.Renewed{Addr: ip.Addr, ExpiresAt: ip.ExpiresAt}
 		switch {
 		case ip.ExpiresAt.Sub(before.ExpiresAt) >= aheadBy:
 			continue
 		case stopped:
-			done[i].Err = supply.Refuse(supply.Temporary, "not sent: the renewal of another address is unknown")
+			done[i].Err = procurement.Refuse(procurement.Temporary, "not sent: the renewal of another address is unknown")
 			continue
 		}
 		done[i].Err = p.extend(ctx, ip.ID, months, in.Key)
-		stopped = supply.ClassOf(done[i].Err) == supply.Ambiguous
+		stopped = procurement.ClassOf(done[i].Err) == procurement.Ambiguous
 		asked[i] = done[i].Err == nil || stopped
 	}
 	p.confirm(ctx, ref, done, asked)
@@ -63,7 +63,7 @@ func (p *proxyCheap) extend(ctx context.Context, id string, months int, key stri
 
 // confirm reads the ends of the addresses that were asked for. One that did not
 // move is Ambiguous, whatever was answered.
-func (p *proxyCheap) confirm(ctx context.Context, ref string, done []supply.Renewed, asked []bool) {
+func (p *proxyCheap) confirm(ctx context.Context, ref string, done []procurement.Renewed, asked []bool) {
 	ends := map[string]time.Time{}
 	if after, err := p.Read(ctx, ref); err == nil {
 		for _, ip := range after.IPs {
@@ -77,17 +77,17 @@ func (p *proxyCheap) confirm(ctx context.Context, ref string, done []supply.Rene
 		if end := ends[done[i].Addr.String()]; end.After(done[i].ExpiresAt) {
 			done[i].ExpiresAt, done[i].Err = end, nil
 		} else if done[i].Err == nil {
-			done[i].Err = supply.Refuse(supply.Ambiguous, "the renewal was accepted, and its new end is not told")
+			done[i].Err = procurement.Refuse(procurement.Ambiguous, "the renewal was accepted, and its new end is not told")
 		}
 	}
 }
 
 // renewed is an error when nothing was done: the first one. Ambiguous is for each
 // address to tell.
-func renewed(done []supply.Renewed) ([]supply.Renewed, error) {
+func renewed(done []procurement.Renewed) ([]procurement.Renewed, error) {
 	var first error
 	for _, r := range done {
-		if c := supply.ClassOf(r.Err); c == "" || c == supply.Ambiguous {
+		if c := procurement.ClassOf(r.Err); c == "" || c == procurement.Ambiguous {
 			return done, nil
 		}
 		if first == nil {

@@ -5,20 +5,20 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/test/fake/proxycheap"
 	"agentproxy/test/fake/seller"
 )
 
 // month is a renewal by one month.
-func month(key string) supply.Intent {
-	return supply.Intent{Key: key, Type: session.Static, SKU: proxycheap.Plan, Quantity: 3, Days: 30, Location: session.Location{Country: "US"}}
+func month(key string) procurement.Intent {
+	return procurement.Intent{Key: key, Type: session.Static, SKU: proxycheap.Plan, Quantity: 3, Days: 30, Location: session.Location{Country: "US"}}
 }
 
-func classes(done []supply.Renewed) (out [3]supply.Class) {
+func classes(done []procurement.Renewed) (out [3]procurement.Class) {
 	for i, r := range done {
-		out[i] = supply.ClassOf(r.Err)
+		out[i] = procurement.ClassOf(r.Err)
 	}
 	return out
 }
@@ -26,22 +26,22 @@ func classes(done []supply.Renewed) (out [3]supply.Class) {
 func TestProxyCheapARenewalIsToldForEachAddress(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil    func(*proxycheap.Seller, []proxycheap.Proxy)
-		want     [3]supply.Class
+		want     [3]procurement.Class
 		extended [3]int // by the seller
 	}{
-		"all": {func(*proxycheap.Seller, []proxycheap.Proxy) {}, [3]supply.Class{}, [3]int{1, 1, 1}},
+		"all": {func(*proxycheap.Seller, []proxycheap.Proxy) {}, [3]procurement.Class{}, [3]int{1, 1, 1}},
 		"one is refused": {func(s *proxycheap.Seller, p []proxycheap.Proxy) { s.RefuseRenewal(p[1].ID, true) },
-			[3]supply.Class{"", supply.Invalid, ""}, [3]int{1, 0, 1}},
+			[3]procurement.Class{"", procurement.Invalid, ""}, [3]int{1, 0, 1}},
 		"the money ends": {func(s *proxycheap.Seller, _ []proxycheap.Proxy) { s.SetBalance(proxycheap.Unit * 2) },
-			[3]supply.Class{"", "", supply.InsufficientFunds}, [3]int{1, 1, 0}},
+			[3]procurement.Class{"", "", procurement.InsufficientFunds}, [3]int{1, 1, 0}},
 		"a request is lost": {func(s *proxycheap.Seller, _ []proxycheap.Proxy) {
 			s.Next("extend-period", seller.None, seller.DropRequest)
 		},
-			[3]supply.Class{"", supply.Ambiguous, supply.Temporary}, [3]int{1, 0, 0}},
+			[3]procurement.Class{"", procurement.Ambiguous, procurement.Temporary}, [3]int{1, 0, 0}},
 		"an answer is lost": {func(s *proxycheap.Seller, _ []proxycheap.Proxy) {
 			s.Next("extend-period", seller.None, seller.DropAnswer)
 		},
-			[3]supply.Class{"", "", supply.Temporary}, [3]int{1, 1, 0}}, // read, it shows
+			[3]procurement.Class{"", "", procurement.Temporary}, [3]int{1, 1, 0}}, // read, it shows
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := proxycheap.New(t)
@@ -70,7 +70,7 @@ func TestProxyCheapARepeatedRenewalDoesTheRest(t *testing.T) {
 	p := newProxyCheap(t, s, nil)
 	d := pcLive(t, p, "ord_1")
 	s.Next("extend-period", seller.None, seller.DropRequest)
-	if done, err := p.Renew(t.Context(), d.Ref, month("ord_2")); err != nil || classes(done) != [3]supply.Class{"", supply.Ambiguous, supply.Temporary} {
+	if done, err := p.Renew(t.Context(), d.Ref, month("ord_2")); err != nil || classes(done) != [3]procurement.Class{"", procurement.Ambiguous, procurement.Temporary} {
 		t.Fatalf("renewed %v, %v", classes(done), err)
 	}
 	read, err := p.Read(t.Context(), d.Ref)
@@ -78,7 +78,7 @@ func TestProxyCheapARepeatedRenewalDoesTheRest(t *testing.T) {
 		t.Errorf("read, it ends at %v: %v", read.ExpiresAt, err)
 	}
 	done, err := p.Renew(t.Context(), d.Ref, month("ord_3"))
-	if err != nil || classes(done) != [3]supply.Class{} {
+	if err != nil || classes(done) != [3]procurement.Class{} {
 		t.Fatalf("repeated %v, %v", classes(done), err)
 	}
 	for i, proxy := range s.Orders()[0].Proxies {
@@ -89,7 +89,7 @@ func TestProxyCheapARepeatedRenewalDoesTheRest(t *testing.T) {
 	if want := domain.MustMoney("30.51") + 3*proxycheap.Unit; s.Spent() != want {
 		t.Errorf("spent %s, want %s", s.Spent(), want)
 	}
-	if done, err := p.Renew(t.Context(), d.Ref, month("ord_4")); err != nil || classes(done) != [3]supply.Class{} || s.Orders()[0].Proxies[0].Extended != 2 {
+	if done, err := p.Renew(t.Context(), d.Ref, month("ord_4")); err != nil || classes(done) != [3]procurement.Class{} || s.Orders()[0].Proxies[0].Extended != 2 {
 		t.Errorf("another renewal: %v, %v", classes(done), err)
 	}
 }
@@ -102,19 +102,19 @@ func TestProxyCheapARenewalOfNothingIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = p.Renew(t.Context(), early.Ref, month("ord_9"))
-	refusedAs(t, err, supply.Conflict)
+	refusedAs(t, err, procurement.Conflict)
 	d := pcLive(t, p, "ord_1")
 	s.SetBalance(0)
 	_, err = p.Renew(t.Context(), d.Ref, month("ord_2"))
-	refusedAs(t, err, supply.InsufficientFunds)
+	refusedAs(t, err, procurement.InsufficientFunds)
 	odd := month("ord_3")
 	odd.Days = 31
 	_, err = p.Renew(t.Context(), d.Ref, odd)
-	refusedAs(t, err, supply.Invalid)
+	refusedAs(t, err, procurement.Invalid)
 	s.SetStatus(d.Ref, proxycheap.Expired)
 	_, err = p.Renew(t.Context(), d.Ref, month("ord_4"))
-	refusedAs(t, err, supply.NotFound)
+	refusedAs(t, err, procurement.NotFound)
 	_, err = p.Renew(t.Context(), "0198ffff-0000", month("ord_5"))
-	refusedAs(t, err, supply.NotFound)
-	refusedAs(t, p.Cancel(t.Context(), d.Ref), supply.Unsupported)
+	refusedAs(t, err, procurement.NotFound)
+	refusedAs(t, p.Cancel(t.Context(), d.Ref), procurement.Unsupported)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
@@ -21,7 +21,7 @@ func TestProxyCheapAnOrderWithoutItsIDMayHaveBeenMade(t *testing.T) {
 	for _, body := range []string{`{}`, `{"id":""}`, `{"id":"a/b"}`, `{"id":7}`, `[]`, `{"id":"0198-a","totalPrice":"free"}`, ``} {
 		p := play(t, "proxycheap", script{"POST /v2/order/static-residential-ipv4/execute": {"200 " + body}})
 		_, err := p.Order(t.Context(), pcAddresses("ord_1"))
-		if supply.ClassOf(err) != supply.Ambiguous {
+		if procurement.ClassOf(err) != procurement.Ambiguous {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
@@ -30,9 +30,9 @@ func TestProxyCheapAnOrderWithoutItsIDMayHaveBeenMade(t *testing.T) {
 func TestProxyCheapAnOrderWithoutAddressesIsLookedUp(t *testing.T) {
 	empty := script{"GET /orders/0198-a/proxies": {`200 {"proxies":[]}`}}
 	_, err := play(t, "proxycheap", empty).Read(t.Context(), "0198-a")
-	refusedAs(t, err, supply.NotFound)
+	refusedAs(t, err, procurement.NotFound)
 	empty["GET /orders/0198-a"] = []string{`200 {"id":"0198-a","periodInMoths":"3","bandwidth":"0","totalPrice":"30.51"}`}
-	if d, err := play(t, "proxycheap", empty).Read(t.Context(), "0198-a"); err != nil || d.State != supply.Pending {
+	if d, err := play(t, "proxycheap", empty).Read(t.Context(), "0198-a"); err != nil || d.State != procurement.Pending {
 		t.Errorf("%s, %v", d.State, err)
 	}
 }
@@ -42,12 +42,12 @@ func TestProxyCheapReadsNoShapeThatIsNotKnown(t *testing.T) {
 	good := proxyOf(1, "ACTIVE", soon)
 	for name, c := range map[string]struct {
 		list  string
-		state supply.State // empty: Temporary
+		state procurement.State // empty: Temporary
 	}{
-		"numbers as texts":      {`[` + good + `]`, supply.Live},
-		"one is on its way":     {`[` + good + `,` + proxyOf(2, "PENDING", late) + `]`, supply.Pending},
-		"one has ended":         {`[` + good + `,` + proxyOf(2, "EXPIRED", soon) + `]`, supply.Live},
-		"all have ended":        {`[` + proxyOf(1, "CANCELED", soon) + `]`, supply.Gone},
+		"numbers as texts":      {`[` + good + `]`, procurement.Live},
+		"one is on its way":     {`[` + good + `,` + proxyOf(2, "PENDING", late) + `]`, procurement.Pending},
+		"one has ended":         {`[` + good + `,` + proxyOf(2, "EXPIRED", soon) + `]`, procurement.Live},
+		"all have ended":        {`[` + proxyOf(1, "CANCELED", soon) + `]`, procurement.Gone},
 		"an object without any": {`{"items":[]}`, ""},
 		"null":                  {`{"proxies":null}`, ""},
 		"no address":            {`[` + strings.Replace(good, `"publicIp":"203.0.113.1"`, `"publicIp":"gw.example"`, 1) + `]`, ""},
@@ -62,7 +62,7 @@ func TestProxyCheapReadsNoShapeThatIsNotKnown(t *testing.T) {
 			t.Parallel()
 			d, err := play(t, "proxycheap", script{"GET /orders/0198-a/proxies": {"200 " + c.list}}).Read(t.Context(), "0198-a")
 			if c.state == "" {
-				refusedAs(t, err, supply.Temporary)
+				refusedAs(t, err, procurement.Temporary)
 				return
 			}
 			if err != nil || d.State != c.state {
@@ -84,7 +84,7 @@ func TestProxyCheapARenewalThatMovesNothingIsNotBelieved(t *testing.T) {
 	p := play(t, "proxycheap", script{"GET /orders/0198-a/proxies": {`200 [` + proxyOf(1, "ACTIVE", "2031-01-01T00:00:00Z") + `]`},
 		"POST /proxies/1/extend-period": {"204 "}}).(ports.Static)
 	done, err := p.Renew(t.Context(), "0198-a", month("ord_2"))
-	if err != nil || len(done) != 1 || supply.ClassOf(done[0].Err) != supply.Ambiguous {
+	if err != nil || len(done) != 1 || procurement.ClassOf(done[0].Err) != procurement.Ambiguous {
 		t.Errorf("%+v, %v", done, err)
 	}
 }

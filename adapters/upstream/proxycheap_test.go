@@ -13,8 +13,8 @@ import (
 
 	"agentproxy/adapters/upstream"
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/contract"
 	"agentproxy/test/fake/proxycheap"
@@ -41,20 +41,20 @@ func inUnit(unit string) func(*upstream.Spec) {
 }
 
 // pcAddresses is three addresses in the United States for 90 days.
-func pcAddresses(key string) supply.Intent {
-	return supply.Intent{Key: key, SessionID: "sess_1", Type: session.Static, SKU: proxycheap.Plan, Quantity: 3, Days: 90,
+func pcAddresses(key string) procurement.Intent {
+	return procurement.Intent{Key: key, SessionID: "sess_1", Type: session.Static, SKU: proxycheap.Plan, Quantity: 3, Days: 90,
 		Location: session.Location{Country: "US"}}
 }
 
 // pcLive orders three addresses and reads until they are there.
-func pcLive(t *testing.T, p ports.Provider, key string) supply.Delivery {
+func pcLive(t *testing.T, p ports.Provider, key string) procurement.Delivery {
 	t.Helper()
 	d, err := p.Order(t.Context(), pcAddresses(key))
 	for range 10 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.State == supply.Live {
+		if d.State == procurement.Live {
 			return d
 		}
 		d, err = p.Read(t.Context(), d.Ref)
@@ -84,14 +84,14 @@ func TestProxyCheapDeliversStepByStep(t *testing.T) {
 		s.Answers(proxycheap.Shape{Bare: bare})
 		p := newProxyCheap(t, s, func(s *upstream.Spec) { s.Options["isp"] = "e649eed7-ee2b-11ec-85c2-06902e647790" })
 		d, err := p.Order(t.Context(), pcAddresses("ord_1"))
-		if err != nil || d.State != supply.Pending || d.Cost != domain.MustMoney("30.51") {
+		if err != nil || d.State != procurement.Pending || d.Cost != domain.MustMoney("30.51") {
 			t.Fatalf("ordered: %+v, %v", d, err)
 		}
-		if d, err = p.Read(t.Context(), d.Ref); err != nil || d.State != supply.Pending || len(d.IPs) != 0 { // INITIATING
+		if d, err = p.Read(t.Context(), d.Ref); err != nil || d.State != procurement.Pending || len(d.IPs) != 0 { // INITIATING
 			t.Fatalf("on its way: %+v, %v", d, err)
 		}
 		d, err = p.Read(t.Context(), d.Ref)
-		if err != nil || d.State != supply.Live || len(d.IPs) != 3 {
+		if err != nil || d.State != procurement.Live || len(d.IPs) != 3 {
 			t.Fatalf("read: %+v, %v", d, err)
 		}
 		ip, o := d.IPs[0], s.Orders()[0]
@@ -114,26 +114,26 @@ func TestProxyCheapDeliversStepByStep(t *testing.T) {
 func TestProxyCheapWhatCannotBeAskedForIsRefusedBeforehand(t *testing.T) {
 	s := proxycheap.New(t)
 	p := newProxyCheap(t, s, nil)
-	for name, edit := range map[string]func(*supply.Intent){
-		"45 days":        func(in *supply.Intent) { in.Days = 45 },
-		"13 months":      func(in *supply.Intent) { in.Days = 390 },
-		"no country":     func(in *supply.Intent) { in.Location.Country = "" },
-		"a city":         func(in *supply.Intent) { in.Location.City = "boston" },
-		"no plan":        func(in *supply.Intent) { in.SKU = "" },
-		"a hostile plan": func(in *supply.Intent) { in.SKU = "static-residential-ipv4/../../account/balance" },
-		"none":           func(in *supply.Intent) { in.Quantity = 0 },
+	for name, edit := range map[string]func(*procurement.Intent){
+		"45 days":        func(in *procurement.Intent) { in.Days = 45 },
+		"13 months":      func(in *procurement.Intent) { in.Days = 390 },
+		"no country":     func(in *procurement.Intent) { in.Location.Country = "" },
+		"a city":         func(in *procurement.Intent) { in.Location.City = "boston" },
+		"no plan":        func(in *procurement.Intent) { in.SKU = "" },
+		"a hostile plan": func(in *procurement.Intent) { in.SKU = "static-residential-ipv4/../../account/balance" },
+		"none":           func(in *procurement.Intent) { in.Quantity = 0 },
 	} {
 		in := pcAddresses("ord_1")
 		edit(&in)
 		_, err := p.Order(t.Context(), in)
-		if supply.ClassOf(err) != supply.Invalid {
+		if procurement.ClassOf(err) != procurement.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	in := pcAddresses("ord_1")
 	in.Type = session.Dynamic
 	_, err := p.Order(t.Context(), in)
-	refusedAs(t, err, supply.Unsupported)
+	refusedAs(t, err, procurement.Unsupported)
 	if s.Calls("") != 0 {
 		t.Errorf("the seller was asked %d times", s.Calls(""))
 	}
@@ -154,20 +154,20 @@ func TestProxyCheapRefusalsGetTheirClass(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(*proxycheap.Seller)
 		unit  string
-		class supply.Class
+		class procurement.Class
 	}{
-		"out of stock":             {func(s *proxycheap.Seller) { s.SetStock("US", 2) }, "", supply.OutOfStock},
-		"no money":                 {func(s *proxycheap.Seller) { s.SetBalance(domain.Dollar) }, "", supply.InsufficientFunds},
-		"no money and no words":    {func(s *proxycheap.Seller) { s.Answers(proxycheap.Shape{Mute: true}); s.SetBalance(domain.Dollar) }, "cents", supply.InsufficientFunds},
-		"no money, unit not known": {func(s *proxycheap.Seller) { s.Answers(proxycheap.Shape{Mute: true}); s.SetBalance(domain.Dollar) }, "", supply.Invalid},
-		"another reason":           {func(s *proxycheap.Seller) { s.Next("/execute", seller.Refuse) }, "cents", supply.Invalid},
-		"the key is not known":     {func(s *proxycheap.Seller) { s.Next("/execute", seller.Expired) }, "", supply.Auth},
-		"forbidden":                {func(s *proxycheap.Seller) { s.Next("/execute", seller.Forbidden) }, "", supply.Auth},
-		"too many calls":           {func(s *proxycheap.Seller) { s.Next("/execute", seller.RateLimited) }, "", supply.RateLimited},
-		"a redirect":               {func(s *proxycheap.Seller) { s.Next("/execute", seller.Redirect) }, "", supply.Ambiguous},
-		"done, and 502":            {func(s *proxycheap.Seller) { s.Next("/execute", seller.Failed) }, "", supply.Ambiguous},
-		"done, and no JSON":        {func(s *proxycheap.Seller) { s.Next("/execute", seller.Garbage) }, "", supply.Ambiguous},
-		"done, and cut off":        {func(s *proxycheap.Seller) { s.Next("/execute", seller.Cut) }, "", supply.Ambiguous},
+		"out of stock":             {func(s *proxycheap.Seller) { s.SetStock("US", 2) }, "", procurement.OutOfStock},
+		"no money":                 {func(s *proxycheap.Seller) { s.SetBalance(domain.Dollar) }, "", procurement.InsufficientFunds},
+		"no money and no words":    {func(s *proxycheap.Seller) { s.Answers(proxycheap.Shape{Mute: true}); s.SetBalance(domain.Dollar) }, "cents", procurement.InsufficientFunds},
+		"no money, unit not known": {func(s *proxycheap.Seller) { s.Answers(proxycheap.Shape{Mute: true}); s.SetBalance(domain.Dollar) }, "", procurement.Invalid},
+		"another reason":           {func(s *proxycheap.Seller) { s.Next("/execute", seller.Refuse) }, "cents", procurement.Invalid},
+		"the key is not known":     {func(s *proxycheap.Seller) { s.Next("/execute", seller.Expired) }, "", procurement.Auth},
+		"forbidden":                {func(s *proxycheap.Seller) { s.Next("/execute", seller.Forbidden) }, "", procurement.Auth},
+		"too many calls":           {func(s *proxycheap.Seller) { s.Next("/execute", seller.RateLimited) }, "", procurement.RateLimited},
+		"a redirect":               {func(s *proxycheap.Seller) { s.Next("/execute", seller.Redirect) }, "", procurement.Ambiguous},
+		"done, and 502":            {func(s *proxycheap.Seller) { s.Next("/execute", seller.Failed) }, "", procurement.Ambiguous},
+		"done, and no JSON":        {func(s *proxycheap.Seller) { s.Next("/execute", seller.Garbage) }, "", procurement.Ambiguous},
+		"done, and cut off":        {func(s *proxycheap.Seller) { s.Next("/execute", seller.Cut) }, "", procurement.Ambiguous},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := proxycheap.New(t)
@@ -185,7 +185,7 @@ func TestProxyCheapRefusalsGetTheirClass(t *testing.T) {
 func TestProxyCheapTheBalanceHasAUnitOrIsNotTold(t *testing.T) {
 	s := proxycheap.New(t)
 	s.SetBalance(domain.MustMoney("12.34"))
-	for unit, want := range map[string]supply.Funds{"": {}, "cents": {Amount: domain.MustMoney("12.34"), Known: true}} {
+	for unit, want := range map[string]procurement.ProviderBalance{"": {}, "cents": {Amount: domain.MustMoney("12.34"), Known: true}} {
 		if f, err := newProxyCheap(t, s, inUnit(unit)).Balance(t.Context()); err != nil || f != want {
 			t.Errorf("unit %q: %+v, %v", unit, f, err)
 		}
@@ -205,11 +205,11 @@ func TestProxyCheapOffersAndQuotes(t *testing.T) {
 	}
 	in := pcAddresses("ord_1")
 	in.SKU = offers[2].SKU // with the service
-	if q, err := p.Quote(t.Context(), in); err != nil || q.Cost != domain.MustMoney("30.51") || q.Stock != supply.StockUnknown {
+	if q, err := p.Quote(t.Context(), in); err != nil || q.Cost != domain.MustMoney("30.51") || q.Stock != procurement.StockUnknown {
 		t.Errorf("quote %+v, %v", q, err)
 	}
 	in.Location.Country = "FR"
-	if q, err := p.Quote(t.Context(), in); err != nil || q.Stock != supply.StockNo {
+	if q, err := p.Quote(t.Context(), in); err != nil || q.Stock != procurement.StockNo {
 		t.Errorf("a country that is not sold: %+v, %v", q, err)
 	}
 }
@@ -220,23 +220,23 @@ func TestProxyCheapAStrangeAnswerProvesNothing(t *testing.T) {
 	d := pcLive(t, p, "ord_1")
 	s.SetStatus(d.Ref, "SUSPENDED")
 	_, err := p.Read(t.Context(), d.Ref)
-	refusedAs(t, err, supply.Temporary)
-	if found, err := p.Find(t.Context(), pcAddresses("ord_2")); err != nil || len(found) != 1 || found[0].State != supply.Pending {
+	refusedAs(t, err, procurement.Temporary)
+	if found, err := p.Find(t.Context(), pcAddresses("ord_2")); err != nil || len(found) != 1 || found[0].State != procurement.Pending {
 		t.Errorf("it is listed as %+v, %v", found, err)
 	}
 	for _, over := range []string{proxycheap.Expired, proxycheap.Canceled} {
 		s.SetStatus(d.Ref, over)
-		if d, err := p.Read(t.Context(), d.Ref); err != nil || d.State != supply.Gone {
+		if d, err := p.Read(t.Context(), d.Ref); err != nil || d.State != procurement.Gone {
 			t.Errorf("%s: %s, %v", over, d.State, err)
 		}
 	}
 	s.Answers(proxycheap.Shape{Anonymous: true})
 	_, err = p.Find(t.Context(), pcAddresses("ord_2"))
-	refusedAs(t, err, supply.Temporary)
+	refusedAs(t, err, procurement.Temporary)
 	s.Deliver(nil, 0, 0)
 	s.SetStatus(d.Ref, proxycheap.Active)
 	_, err = p.Read(t.Context(), d.Ref)
-	refusedAs(t, err, supply.Temporary) // no port
+	refusedAs(t, err, procurement.Temporary) // no port
 }
 
 // TestProxyCheapFewerAddressesMayBeTheOrder: a list that shows a part of an order
@@ -250,7 +250,7 @@ func TestProxyCheapFewerAddressesMayBeTheOrder(t *testing.T) {
 	more, less := pcAddresses("ord_2"), pcAddresses("ord_3")
 	more.Quantity, less.Quantity = 5, 2
 	for _, c := range []struct {
-		in       supply.Intent
+		in       procurement.Intent
 		quantity int
 	}{{more, 0}, {pcAddresses("ord_4"), 3}, {less, 3}} {
 		if found, err := p.Find(t.Context(), c.in); err != nil || len(found) != 1 || found[0].Quantity != c.quantity || found[0].Location.Country != "US" {

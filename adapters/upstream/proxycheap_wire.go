@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 // proxyCheapProxy is one address of an account.
@@ -63,8 +63,8 @@ func (l *proxyCheapList) UnmarshalJSON(b []byte) error {
 
 // proxyCheapDelivery is an order by its addresses. It is Pending while one of them
 // is on its way, and Gone when all have ended.
-func proxyCheapDelivery(ref string, proxies []proxyCheapProxy) (supply.Delivery, error) {
-	d := supply.Delivery{Ref: ref, State: supply.Pending, Quantity: len(proxies)}
+func proxyCheapDelivery(ref string, proxies []proxyCheapProxy) (procurement.Delivery, error) {
+	d := procurement.Delivery{Ref: ref, State: procurement.Pending, Quantity: len(proxies)}
 	var waiting, over int
 	for _, x := range proxies {
 		created, err := proxyCheapTime(x.Created)
@@ -87,44 +87,44 @@ func proxyCheapDelivery(ref string, proxies []proxyCheapProxy) (supply.Delivery,
 			}
 			d.IPs = append(d.IPs, ip)
 		default:
-			return d, supply.Refuse(supply.Temporary, "the status of an address is not one that is known: "+plain(x.Status))
+			return d, procurement.Refuse(procurement.Temporary, "the status of an address is not one that is known: "+plain(x.Status))
 		}
 	}
 	switch {
 	case over > 0 && over == len(proxies):
-		d.State = supply.Gone
+		d.State = procurement.Gone
 	case waiting == 0 && len(proxies) > 0:
-		d.State = supply.Live
+		d.State = procurement.Live
 	}
 	return d, nil
 }
 
 // address is one that can be used.
-func (x proxyCheapProxy) address() (supply.IP, error) {
-	unknown := supply.Refuse(supply.Temporary, "an address is not of a shape that is known")
+func (x proxyCheapProxy) address() (procurement.IP, error) {
+	unknown := procurement.Refuse(procurement.Temporary, "an address is not of a shape that is known")
 	addr, err := netip.ParseAddr(x.Connection.Public)
 	if err != nil {
-		return supply.IP{}, unknown
+		return procurement.IP{}, unknown
 	}
 	if _, ok := x.ID.whole(); !ok {
-		return supply.IP{}, unknown
+		return procurement.IP{}, unknown
 	}
-	ip := supply.IP{ID: string(x.ID), Addr: addr, Host: x.Connection.Connect, User: x.Auth.User, Password: x.Auth.Password,
+	ip := procurement.IP{ID: string(x.ID), Addr: addr, Host: x.Connection.Connect, User: x.Auth.User, Password: x.Auth.Password,
 		Country: x.Country}
 	if ip.Host == "" {
 		ip.Host = addr.String()
 	}
 	if _, err := netip.ParseAddr(ip.Host); err != nil {
-		return supply.IP{}, unknown
+		return procurement.IP{}, unknown
 	}
 	var http, socks bool
 	ip.HTTPPort, http = portOf(x.Connection.HTTP)
 	ip.SOCKSPort, socks = portOf(x.Connection.SOCKS)
 	if !http || !socks || ip.HTTPPort == 0 && ip.SOCKSPort == 0 {
-		return supply.IP{}, unknown
+		return procurement.IP{}, unknown
 	}
 	if ip.ExpiresAt, err = proxyCheapTime(x.Expires); err != nil || ip.ExpiresAt.IsZero() {
-		return supply.IP{}, unknown
+		return procurement.IP{}, unknown
 	}
 	return ip, nil
 }
@@ -149,23 +149,23 @@ func proxyCheapTime(s string) (time.Time, error) {
 
 // proxyCheapExplain reads a refusal of what was asked for. Its words for an empty
 // stock and an empty account are unverified.
-func proxyCheapExplain(status int, _ http.Header, body []byte) *supply.Error {
+func proxyCheapExplain(status int, _ http.Header, body []byte) *procurement.Error {
 	switch status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusPaymentRequired:
 	default:
 		if status >= 500 && bytes.Contains(bytes.ToLower(body), []byte("password")) {
-			return supply.Refuse(supply.TimedOut, "status "+strconv.Itoa(status)) // it may repeat a credential
+			return procurement.Refuse(procurement.TimedOut, "status "+strconv.Itoa(status)) // it may repeat a credential
 		}
 		return nil
 	}
 	words := sellerWords(body)
-	class, low := supply.Invalid, strings.ToLower(words)
+	class, low := procurement.Invalid, strings.ToLower(words)
 	switch {
 	case strings.Contains(low, "stock"):
-		class = supply.OutOfStock
+		class = procurement.OutOfStock
 	case status == http.StatusPaymentRequired, strings.Contains(low, "balance"), strings.Contains(low, "insufficient"),
 		strings.Contains(low, "funds"):
-		class = supply.InsufficientFunds
+		class = procurement.InsufficientFunds
 	}
-	return supply.Refuse(class, strings.TrimSpace("status "+strconv.Itoa(status)+": "+words))
+	return procurement.Refuse(class, strings.TrimSpace("status "+strconv.Itoa(status)+": "+words))
 }

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
@@ -133,13 +133,13 @@ func (p *proxySeller) connect(s Spec) {
 	p.reads = newREST(restConfig{Base: base + "/" + escaped, PerSecond: pace, Timeout: s.Timeout, Log: p.log, Name: s.Name,
 		Hide: []string{key, proxySellerLowerHex(escaped), proxySellerLowerHex(url.QueryEscape(key))}})
 	hide := p.reads.hide.Replace
-	p.reads.Explain = func(status int, _ http.Header, body []byte) *supply.Error {
+	p.reads.Explain = func(status int, _ http.Header, body []byte) *procurement.Error {
 		return explainProxySeller(status, body, false, hide)
 	}
 	writes, money := *p.reads, *p.reads
 	writes.limit = rate.NewLimiter(rate.Limit(pace/5), 1) // tries of one write
 	money.limit = rate.NewLimiter(rate.Inf, 1)            // tried once
-	money.Explain = func(status int, _ http.Header, body []byte) *supply.Error {
+	money.Explain = func(status int, _ http.Header, body []byte) *procurement.Error {
 		return explainProxySeller(status, body, true, hide)
 	}
 	p.writes, p.money = &writes, &money
@@ -198,4 +198,4 @@ const errProxySellerShape = "the answer is not of a shape that is known"
 
 // proxySellerOdd is an answer whose shape is not known: Ambiguous for a call that
 // may have spent money.
-func proxySellerOdd(c supply.Class) error { return supply.Refuse(c, errProxySellerShape) }
+func proxySellerOdd(c procurement.Class) error { return procurement.Refuse(c, errProxySellerShape) }

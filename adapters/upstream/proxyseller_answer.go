@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"agentproxy/domain"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 )
 
 // proxySellerAnswer is the envelope of an answer that explainProxySeller took for
@@ -27,14 +27,14 @@ type proxySellerError struct {
 // status is almost always 200. It returns nil for a success, and for what the HTTP
 // status tells: 429 comes from an edge in front of the API, so nothing was
 // executed; 5xx tells nothing.
-func explainProxySeller(status int, body []byte, money bool, hide func(string) string) *supply.Error {
-	refuse := func(c supply.Class, words string) *supply.Error {
+func explainProxySeller(status int, body []byte, money bool, hide func(string) string) *procurement.Error {
+	refuse := func(c procurement.Class, words string) *procurement.Error {
 		// Hidden before it is cut: half a key is a secret too.
-		return supply.Refuse(c, plain(hide(words)))
+		return procurement.Refuse(c, plain(hide(words)))
 	}
-	unclear, odd := supply.Invalid, supply.Temporary
+	unclear, odd := procurement.Invalid, procurement.Temporary
 	if money {
-		unclear, odd = supply.Ambiguous, supply.Ambiguous
+		unclear, odd = procurement.Ambiguous, procurement.Ambiguous
 	}
 	switch {
 	case status == 400 || status == 422: // outside the envelope, and before anything was done
@@ -42,10 +42,10 @@ func explainProxySeller(status int, body []byte, money bool, hide func(string) s
 		if json.Unmarshal(body, &e) != nil || e.Message == "" {
 			return nil
 		}
-		if f := classifyProxySeller([]proxySellerError{e}, supply.Invalid, refuse); f.Class != supply.Ambiguous {
+		if f := classifyProxySeller([]proxySellerError{e}, procurement.Invalid, refuse); f.Class != procurement.Ambiguous {
 			return f
 		}
-		return refuse(supply.Invalid, e.Message)
+		return refuse(procurement.Invalid, e.Message)
 	case status < 200 || status > 299:
 		return nil
 	}
@@ -74,7 +74,7 @@ func explainProxySeller(status int, body []byte, money bool, hide func(string) s
 
 // classifyProxySeller tells what errors mean. Codes are from the official client's
 // README; what is on no list has the class unclear.
-func classifyProxySeller(errs []proxySellerError, unclear supply.Class, refuse func(supply.Class, string) *supply.Error) *supply.Error {
+func classifyProxySeller(errs []proxySellerError, unclear procurement.Class, refuse func(procurement.Class, string) *procurement.Error) *procurement.Error {
 	var words []string
 	access, limited := 0, 0
 	for _, e := range errs {
@@ -93,35 +93,35 @@ func classifyProxySeller(errs []proxySellerError, unclear supply.Class, refuse f
 	// be the key, and the operator has to look.
 	if access > 0 {
 		if limited < access {
-			return refuse(supply.Auth, text)
+			return refuse(procurement.Auth, text)
 		}
-		e := refuse(supply.RateLimited, text)
+		e := refuse(procurement.RateLimited, text)
 		e.RetryAfter = time.Minute // the limit is counted by the minute
 		return e
 	}
 	switch errs[0].Code {
 	case "57": // a renewal of this order runs already: perhaps ours
-		return refuse(supply.Ambiguous, text)
+		return refuse(procurement.Ambiguous, text)
 	case "13", "14": // the protocol, the purpose
-		return refuse(supply.Invalid, text)
+		return refuse(procurement.Invalid, text)
 	case "35": // "Unknown error"
-		if unclear == supply.Ambiguous {
-			return refuse(supply.Ambiguous, text)
+		if unclear == procurement.Ambiguous {
+			return refuse(procurement.Ambiguous, text)
 		}
-		return refuse(supply.Temporary, text)
+		return refuse(procurement.Temporary, text)
 	case "404":
-		return refuse(supply.NotFound, text)
+		return refuse(procurement.NotFound, text)
 	case "0", "":
 		switch {
 		case strings.HasPrefix(first, "insufficient funds"):
-			return refuse(supply.InsufficientFunds, text)
+			return refuse(procurement.InsufficientFunds, text)
 		case strings.HasPrefix(first, "tarif not found"), strings.HasPrefix(first, "set [ traffic_limit ] less than"):
 			// There is no residential tariff, or too little left of it.
-			return refuse(supply.InsufficientFunds, text)
+			return refuse(procurement.InsufficientFunds, text)
 		case strings.HasPrefix(first, "country not exists"), strings.HasPrefix(first, "set existed ["), strings.HasPrefix(first, "set exists ["):
-			return refuse(supply.Invalid, text)
-		case unclear == supply.Invalid && strings.Contains(first, "stock"):
-			return refuse(supply.OutOfStock, text) // unverified: the words are not documented
+			return refuse(procurement.Invalid, text)
+		case unclear == procurement.Invalid && strings.Contains(first, "stock"):
+			return refuse(procurement.OutOfStock, text) // unverified: the words are not documented
 		}
 	}
 	return refuse(unclear, text)

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/upstream"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 	"agentproxy/test/fake/proxyseller"
 	"agentproxy/test/fake/seller"
@@ -25,34 +25,34 @@ func TestProxySellerAnswersAreClassified(t *testing.T) {
 	const good = `{"status":"success","data":{"summ":1,"orderId":"a","total":2,"listBaseOrderNumbers":["7_7"]},"errors":[]}`
 	for _, c := range []struct {
 		claim, body string
-		read, money supply.Class
+		read, money procurement.Class
 	}{
 		{"a success", good, "", ""},
-		{"a wrong key", proxyseller.Failure(proxyseller.WrongKey...), supply.Auth, supply.Auth},
-		{"an address that is not allowed", proxyseller.Failure(proxyseller.NotAllowed...), supply.Auth, supply.Auth},
-		{"too many requests", proxyseller.Failure(proxyseller.TooMany...), supply.RateLimited, supply.RateLimited},
-		{"all three at once, as version 2 says it", proxyseller.Failure(proxyseller.Denied...), supply.Auth, supply.Auth},
-		{"503 with another text", body(503, "Set comment"), supply.Auth, supply.Auth},
-		{"503 as a text", `{"status":"error","data":null,"errors":[{"message":"Error api key","code":"503"}]}`, supply.Auth, supply.Auth},
-		{"a renewal that runs", body(57, "Prolong for this order is already in progress"), supply.Ambiguous, supply.Ambiguous},
-		{"a bad purpose", body(14, "Incorrect goal"), supply.Invalid, supply.Invalid},
-		{"an unknown error", body(35, "Unknown error"), supply.Temporary, supply.Ambiguous},
-		{"too little money", body(0, "Insufficient funds. Total $2. Not enough $33.10"), supply.InsufficientFunds, supply.InsufficientFunds},
+		{"a wrong key", proxyseller.Failure(proxyseller.WrongKey...), procurement.Auth, procurement.Auth},
+		{"an address that is not allowed", proxyseller.Failure(proxyseller.NotAllowed...), procurement.Auth, procurement.Auth},
+		{"too many requests", proxyseller.Failure(proxyseller.TooMany...), procurement.RateLimited, procurement.RateLimited},
+		{"all three at once, as version 2 says it", proxyseller.Failure(proxyseller.Denied...), procurement.Auth, procurement.Auth},
+		{"503 with another text", body(503, "Set comment"), procurement.Auth, procurement.Auth},
+		{"503 as a text", `{"status":"error","data":null,"errors":[{"message":"Error api key","code":"503"}]}`, procurement.Auth, procurement.Auth},
+		{"a renewal that runs", body(57, "Prolong for this order is already in progress"), procurement.Ambiguous, procurement.Ambiguous},
+		{"a bad purpose", body(14, "Incorrect goal"), procurement.Invalid, procurement.Invalid},
+		{"an unknown error", body(35, "Unknown error"), procurement.Temporary, procurement.Ambiguous},
+		{"too little money", body(0, "Insufficient funds. Total $2. Not enough $33.10"), procurement.InsufficientFunds, procurement.InsufficientFunds},
 		{"too little money, as a warning", `{"status":"error","data":{"warning":"Insufficient funds. Total $2. Not enough $3"},"errors":[]}`,
-			supply.InsufficientFunds, supply.InsufficientFunds},
-		{"another warning", `{"status":"error","data":{"warning":"Something"},"errors":[]}`, supply.Invalid, supply.Ambiguous},
-		{"a country that is not sold", body(0, "Country not exists"), supply.Invalid, supply.Invalid},
-		{"a code that is not known", body(99, "New rule"), supply.Invalid, supply.Ambiguous},
-		{"a text that is not known", body(0, "Not enough proxies in stock"), supply.OutOfStock, supply.Ambiguous},
-		{"an error without errors", `{"status":"error","data":null,"errors":[]}`, supply.Temporary, supply.Ambiguous},
-		{"a success with errors", strings.Replace(good, "[]}", `[{"message":"x","code":1}]}`, 1), supply.Temporary, supply.Ambiguous},
-		{"a status that is not known", strings.Replace(good, "success", "queued", 1), supply.Temporary, supply.Ambiguous},
-		{"no envelope", `[]`, supply.Temporary, supply.Ambiguous},
-		{"no JSON", `<html>`, supply.Temporary, supply.Ambiguous},
-		{"nothing", ``, supply.Temporary, supply.Ambiguous},
-		{"a success without data", `{"status":"success","data":null,"errors":[]}`, supply.Temporary, supply.Ambiguous},
-		{"data of another shape", `{"status":"success","data":[1],"errors":[]}`, supply.Temporary, supply.Ambiguous},
-		{"errors of another shape", `{"status":"error","data":null,"errors":"no"}`, supply.Temporary, supply.Ambiguous},
+			procurement.InsufficientFunds, procurement.InsufficientFunds},
+		{"another warning", `{"status":"error","data":{"warning":"Something"},"errors":[]}`, procurement.Invalid, procurement.Ambiguous},
+		{"a country that is not sold", body(0, "Country not exists"), procurement.Invalid, procurement.Invalid},
+		{"a code that is not known", body(99, "New rule"), procurement.Invalid, procurement.Ambiguous},
+		{"a text that is not known", body(0, "Not enough proxies in stock"), procurement.OutOfStock, procurement.Ambiguous},
+		{"an error without errors", `{"status":"error","data":null,"errors":[]}`, procurement.Temporary, procurement.Ambiguous},
+		{"a success with errors", strings.Replace(good, "[]}", `[{"message":"x","code":1}]}`, 1), procurement.Temporary, procurement.Ambiguous},
+		{"a status that is not known", strings.Replace(good, "success", "queued", 1), procurement.Temporary, procurement.Ambiguous},
+		{"no envelope", `[]`, procurement.Temporary, procurement.Ambiguous},
+		{"no JSON", `<html>`, procurement.Temporary, procurement.Ambiguous},
+		{"nothing", ``, procurement.Temporary, procurement.Ambiguous},
+		{"a success without data", `{"status":"success","data":null,"errors":[]}`, procurement.Temporary, procurement.Ambiguous},
+		{"data of another shape", `{"status":"success","data":[1],"errors":[]}`, procurement.Temporary, procurement.Ambiguous},
+		{"errors of another shape", `{"status":"error","data":null,"errors":"no"}`, procurement.Temporary, procurement.Ambiguous},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			t.Parallel() // reads are tried again, with pauses
@@ -60,11 +60,11 @@ func TestProxySellerAnswersAreClassified(t *testing.T) {
 			for range 3 { // a read is tried three times
 				s.Say("balance/get", c.body)
 			}
-			if _, err := p.Balance(t.Context()); supply.ClassOf(err) != c.read {
+			if _, err := p.Balance(t.Context()); procurement.ClassOf(err) != c.read {
 				t.Errorf("a read: %v, want %s", err, c.read)
 			}
 			s.Say("order/make", c.body)
-			if _, err := p.Order(t.Context(), ispIntent("ord_1", 1)); supply.ClassOf(err) != c.money {
+			if _, err := p.Order(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != c.money {
 				t.Errorf("an order: %v, want %s", err, c.money)
 			}
 			if n := s.Calls("/order/make"); n != 1 {
@@ -75,15 +75,15 @@ func TestProxySellerAnswersAreClassified(t *testing.T) {
 }
 
 func TestProxySellerStatusIsRead(t *testing.T) {
-	for fault, want := range map[seller.Fault]supply.Class{
-		seller.RateLimited: supply.RateLimited, seller.Refuse: supply.Invalid, seller.Expired: supply.Auth, seller.Forbidden: supply.Auth,
-		seller.Redirect: supply.Ambiguous, seller.Failed: supply.Ambiguous, seller.Garbage: supply.Ambiguous,
-		seller.DropAnswer: supply.Ambiguous, seller.DropRequest: supply.Ambiguous, seller.Cut: supply.Ambiguous, seller.Huge: supply.Ambiguous,
+	for fault, want := range map[seller.Fault]procurement.Class{
+		seller.RateLimited: procurement.RateLimited, seller.Refuse: procurement.Invalid, seller.Expired: procurement.Auth, seller.Forbidden: procurement.Auth,
+		seller.Redirect: procurement.Ambiguous, seller.Failed: procurement.Ambiguous, seller.Garbage: procurement.Ambiguous,
+		seller.DropAnswer: procurement.Ambiguous, seller.DropRequest: procurement.Ambiguous, seller.Cut: procurement.Ambiguous, seller.Huge: procurement.Ambiguous,
 	} {
 		t.Run(string(fault), func(t *testing.T) {
 			s, p := openProxySellerStatic(t)
 			s.Next("/order/make", fault)
-			if _, err := p.Order(t.Context(), ispIntent("ord_1", 1)); supply.ClassOf(err) != want {
+			if _, err := p.Order(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != want {
 				t.Errorf("got %v, want %s", err, want)
 			}
 			if s.Orders() > 1 || s.Calls("/order/make") != 1 {
@@ -97,12 +97,12 @@ func TestProxySellerWaitsAsLongAsItIsTold(t *testing.T) {
 	s, p := openProxySellerStatic(t)
 	s.Next("/order/make", seller.RateLimited)
 	_, err := p.Order(t.Context(), ispIntent("ord_1", 1))
-	if e, ok := err.(*supply.Error); !ok || e.RetryAfter != time.Second {
+	if e, ok := err.(*procurement.Error); !ok || e.RetryAfter != time.Second {
 		t.Errorf("the edge says one second: %+v", err)
 	}
 	s.Say("/order/make", proxyseller.Failure(proxyseller.TooMany...))
 	_, err = p.Order(t.Context(), ispIntent("ord_1", 1))
-	if e, ok := err.(*supply.Error); !ok || e.RetryAfter != time.Minute {
+	if e, ok := err.(*procurement.Error); !ok || e.RetryAfter != time.Minute {
 		t.Errorf("the limit is by the minute: %+v", err)
 	}
 }
@@ -137,7 +137,7 @@ func TestProxySellerNeverShowsTheKey(t *testing.T) {
 							t.Fatal(err)
 						}
 						for _, err := range failingCalls(t, p, !again) {
-							fmt.Fprintf(&logged, "%v %+v %s", err, err, supply.ReasonOf(err))
+							fmt.Fprintf(&logged, "%v %+v %s", err, err, procurement.ReasonOf(err))
 						}
 						fmt.Fprintf(&logged, "%v %+v %#v %s", p, p, p, p)
 					}
@@ -162,7 +162,7 @@ func TestProxySellerNeverShowsTheKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = p.Order(t.Context(), ispIntent("ord_1", 1))
-		if supply.ClassOf(err) != supply.Temporary {
+		if procurement.ClassOf(err) != procurement.Temporary {
 			t.Errorf("no connection is %v", err)
 		}
 		if text := fmt.Sprint(err, logged.String()); strings.Contains(text, "S3CR") || strings.Contains(text, srv.URL) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"agentproxy/domain"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 	"agentproxy/test/fake/proxyseller"
 	"agentproxy/test/fake/seller"
@@ -50,19 +50,19 @@ func TestProxySellerProvesWhatItSays(t *testing.T) {
 				}
 				ref = d.Ref
 			}
-			seen := map[supply.Class]int{}
+			seen := map[procurement.Class]int{}
 			s.Sometimes(7, 0.5, faults...)
 			for n := range c.tries {
 				before := s.Sales()
 				// A new provider every time: the breaker is not what is tested.
 				err := c.call(openProxySeller(t, proxySellerSpec(s, c.section)), fmt.Sprintf("ord_%d", n), ref)
-				sold, class := s.Sales()-before, supply.ClassOf(err)
+				sold, class := s.Sales()-before, procurement.ClassOf(err)
 				seen[class]++
-				if sold > 1 || class == "" && sold != 1 || class != "" && class != supply.Ambiguous && sold != 0 {
+				if sold > 1 || class == "" && sold != 1 || class != "" && class != procurement.Ambiguous && sold != 0 {
 					t.Errorf("%d: %d were sold, and the outcome is %v", n, sold, err)
 				}
 			}
-			if seen[""] == 0 || seen[supply.Ambiguous] == 0 || len(seen) < 5 {
+			if seen[""] == 0 || seen[procurement.Ambiguous] == 0 || len(seen) < 5 {
 				t.Errorf("the campaign is tame: %v", seen)
 			}
 		})

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 // begun answers every request at once and notes when it began.
@@ -54,7 +54,7 @@ func TestProxySellerKeepsThePaceOfTheOfficialClient(t *testing.T) {
 		p := made.(*proxySellerStatic)
 		seen := &begun{at: map[string][]time.Time{}}
 		p.reads.client.Transport = seen
-		in := supply.Intent{Key: "ord_1", Type: session.Static, Quantity: 1, Days: 30, Location: session.Location{Country: "US"}}
+		in := procurement.Intent{Key: "ord_1", Type: session.Static, Quantity: 1, Days: 30, Location: session.Location{Country: "US"}}
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
@@ -95,24 +95,24 @@ func TestProxySellerGivesUpItsTurnUnsent(t *testing.T) {
 		p := made.(*proxySellerStatic)
 		seen := &begun{at: map[string][]time.Time{}}
 		p.reads.client.Transport = seen
-		in := supply.Intent{Key: "ord_1", Type: session.Static, Quantity: 1, Days: 30, Location: session.Location{Country: "US"}}
+		in := procurement.Intent{Key: "ord_1", Type: session.Static, Quantity: 1, Days: 30, Location: session.Location{Country: "US"}}
 		var wg sync.WaitGroup
 		var mu sync.Mutex
-		classes := map[supply.Class]int{}
+		classes := map[procurement.Class]int{}
 		for range 30 { // one every two seconds, for at most twenty
 			wg.Go(func() {
 				began := time.Now()
 				_, err := p.Order(t.Context(), in)
 				mu.Lock()
 				defer mu.Unlock()
-				classes[supply.ClassOf(err)]++
+				classes[procurement.ClassOf(err)]++
 				if took := time.Since(began); err != nil && took > 0 {
 					t.Errorf("it took %v to say that there is no turn", took)
 				}
 			})
 		}
 		wg.Wait()
-		if classes[""] != len(seen.at["spend"]) || classes[""] < 10 || classes[supply.Temporary] != 30-classes[""] {
+		if classes[""] != len(seen.at["spend"]) || classes[""] < 10 || classes[procurement.Temporary] != 30-classes[""] {
 			t.Errorf("30 orders ended as %v, %d were sent", classes, len(seen.at["spend"]))
 		}
 	})

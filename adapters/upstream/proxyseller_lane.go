@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 )
 
 // proxySellerLane spaces the beginnings of writes, and those of writes that spend
@@ -22,7 +22,7 @@ type proxySellerLane struct {
 // wait books the next beginning and waits for it. It fails, and books nothing,
 // when that is later than the call may last.
 func (l *proxySellerLane) wait(ctx context.Context, money bool) error {
-	late := supply.Refuse(supply.Temporary, "no turn within the seller's rate limit")
+	late := procurement.Refuse(procurement.Temporary, "no turn within the seller's rate limit")
 	if ctx.Err() != nil {
 		return late
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/biter777/countries"
 
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 )
 
 // proxySellerItem is one address of proxy/list. Every renewal gives it another id
@@ -75,7 +75,7 @@ func (p *proxySellerStatic) list(ctx context.Context, query string) ([]proxySell
 		return nil, err
 	}
 	if data.Items == nil {
-		return nil, proxySellerOdd(supply.Temporary)
+		return nil, proxySellerOdd(procurement.Temporary)
 	}
 	return *data.Items, nil
 }
@@ -108,7 +108,7 @@ func (p *proxySellerStatic) auths(ctx context.Context) ([]proxySellerAuth, error
 		return nil, err
 	}
 	if data == nil {
-		return nil, proxySellerOdd(supply.Temporary)
+		return nil, proxySellerOdd(procurement.Temporary)
 	}
 	slices.SortStableFunc(*data, func(a, b proxySellerAuth) int { return cmp.Compare(a.ID, b.ID) })
 	return *data, nil
@@ -116,10 +116,10 @@ func (p *proxySellerStatic) auths(ctx context.Context) ([]proxySellerAuth, error
 
 // ip is an address as the core knows it, with the credential of its order: one
 // that was made with the order is told by auth/list alone.
-func (i proxySellerItem) ip(auths []proxySellerAuth) (supply.IP, bool) {
+func (i proxySellerItem) ip(auths []proxySellerAuth) (procurement.IP, bool) {
 	addr, err := netip.ParseAddr(i.Addr)
 	end, late := proxySellerDay(i.End)
-	ip := supply.IP{ID: i.ID, Addr: addr, Host: i.Host, HTTPPort: i.HTTP, SOCKSPort: i.SOCKS, User: i.Login, Password: i.Password,
+	ip := procurement.IP{ID: i.ID, Addr: addr, Host: i.Host, HTTPPort: i.HTTP, SOCKSPort: i.SOCKS, User: i.Login, Password: i.Password,
 		Country: proxySellerAlpha2(i.Country), ExpiresAt: end}
 	for _, a := range auths {
 		if a.Active && a.Login != "" && a.Password != "" && (a.Number == i.line() || a.Number == i.Number) {

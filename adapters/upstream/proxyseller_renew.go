@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 )
 
 // endless makes sure that none of the addresses renews itself, which would spend
@@ -39,7 +39,7 @@ type proxySellerRenewal struct {
 // Renew extends all addresses of an order by one call. Their new ends are read
 // afterwards: when none of them has moved, or they cannot be read, the outcome is
 // Ambiguous, and later Read tells it.
-func (p *proxySellerStatic) Renew(ctx context.Context, ref string, in supply.Intent) ([]supply.Renewed, error) {
+func (p *proxySellerStatic) Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error) {
 	period, err := proxySellerPeriod(in)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (p *proxySellerStatic) Renew(ctx context.Context, ref string, in supply.Int
 		return nil, err
 	}
 	if len(items) == 0 {
-		return nil, supply.Refuse(supply.NotFound, "no such order")
+		return nil, procurement.Refuse(procurement.NotFound, "no such order")
 	}
 	body := proxySellerRenewal{Period: period, Payment: "balance"}
 	before := map[netip.Addr]time.Time{}
@@ -57,10 +57,10 @@ func (p *proxySellerStatic) Renew(ctx context.Context, ref string, in supply.Int
 		addr, bad := netip.ParseAddr(i.Addr)
 		end, odd := proxySellerDay(i.End)
 		if bad != nil || odd != nil || i.ID == "" {
-			return nil, proxySellerOdd(supply.Temporary)
+			return nil, proxySellerOdd(procurement.Temporary)
 		}
 		if i.CanProlong != nil && !*i.CanProlong {
-			return nil, supply.Refuse(supply.Conflict, "the seller does not renew "+addr.String())
+			return nil, procurement.Refuse(procurement.Conflict, "the seller does not renew "+addr.String())
 		}
 		body.IDs = append(body.IDs, i.ID)
 		before[addr] = end
@@ -74,23 +74,23 @@ func (p *proxySellerStatic) Renew(ctx context.Context, ref string, in supply.Int
 		return nil, err
 	}
 	if in.MaxCost > 0 && cost > in.MaxCost {
-		return nil, supply.Refuse(supply.Conflict, "the renewal costs "+cost.String()+", more than "+in.MaxCost.String())
+		return nil, procurement.Refuse(procurement.Conflict, "the renewal costs "+cost.String()+", more than "+in.MaxCost.String())
 	}
 	bill = proxySellerBill{}
 	if err := p.spend(ctx, in.Key, "/prolong/make/"+p.section, body, &bill); err != nil {
 		return nil, err
 	}
 	if bill.OrderID == "" {
-		return nil, proxySellerOdd(supply.Ambiguous)
+		return nil, proxySellerOdd(procurement.Ambiguous)
 	}
 	return p.renewed(ctx, ref, before)
 }
 
 // renewed compares the ends of an order's addresses with those before.
-func (p *proxySellerStatic) renewed(ctx context.Context, ref string, before map[netip.Addr]time.Time) ([]supply.Renewed, error) {
+func (p *proxySellerStatic) renewed(ctx context.Context, ref string, before map[netip.Addr]time.Time) ([]procurement.Renewed, error) {
 	items, err := p.items(ctx, ref)
 	if err != nil {
-		return nil, supply.Refuse(supply.Ambiguous, "renewed, and the new end could not be read")
+		return nil, procurement.Refuse(procurement.Ambiguous, "renewed, and the new end could not be read")
 	}
 	if err := p.endless(ctx, items); err != nil {
 		p.log.Warn("addresses may renew themselves until they are read again", "provider", p.name, "ref", ref, "err", err)
@@ -101,26 +101,26 @@ func (p *proxySellerStatic) renewed(ctx context.Context, ref string, before map[
 			after[addr], _ = proxySellerDay(i.End)
 		}
 	}
-	var done []supply.Renewed
+	var done []procurement.Renewed
 	moved := false
 	for _, addr := range slices.SortedFunc(maps.Keys(before), netip.Addr.Compare) {
-		r := supply.Renewed{Addr: addr, ExpiresAt: after[addr]}
+		r := procurement.Renewed{Addr: addr, ExpiresAt: after[addr]}
 		if r.ExpiresAt.After(before[addr]) {
 			moved = true
 		} else {
-			r.ExpiresAt, r.Err = before[addr], supply.Refuse(supply.Ambiguous, "paid, and its end has not moved")
+			r.ExpiresAt, r.Err = before[addr], procurement.Refuse(procurement.Ambiguous, "paid, and its end has not moved")
 		}
 		done = append(done, r)
 	}
 	if !moved {
-		return nil, supply.Refuse(supply.Ambiguous, "renewed, and no end has moved yet")
+		return nil, procurement.Refuse(procurement.Ambiguous, "renewed, and no end has moved yet")
 	}
 	return done, nil
 }
 
 // Replace asks for another address because this one does not work. It is handled
 // later, and Read tells it then.
-func (p *proxySellerStatic) Replace(ctx context.Context, ref string, ip supply.IP) error {
+func (p *proxySellerStatic) Replace(ctx context.Context, ref string, ip procurement.IP) error {
 	items, err := p.items(ctx, ref)
 	if err != nil {
 		return err
@@ -131,5 +131,5 @@ func (p *proxySellerStatic) Replace(ctx context.Context, ref string, ip supply.I
 				map[string]any{"ids": []string{i.ID}, "type": "NOT_WORK", "comment": ""}, nil)
 		}
 	}
-	return supply.Refuse(supply.NotFound, "the order has no address "+ip.Addr.String())
+	return procurement.Refuse(procurement.NotFound, "the order has no address "+ip.Addr.String())
 }

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -32,8 +32,8 @@ var _ ports.Dynamic = (*proxySellerResident)(nil)
 
 // Capabilities: a package has its own credential and a cap in bytes, and deleting
 // it gives the rest back.
-func (p *proxySellerResident) Capabilities() supply.Capabilities {
-	return supply.Capabilities{Chained: true, Slow: true, Cancels: true, Direct: true, CapUnit: 1,
+func (p *proxySellerResident) Capabilities() procurement.Capabilities {
+	return procurement.Capabilities{ViaUpstream: true, Async: true, Cancels: true, Direct: true, CapUnit: 1,
 		Sticky: profiles["proxyseller"].ttl.max}
 }
 
@@ -57,22 +57,22 @@ func (k proxySellerPackage) known() bool {
 // Balance is not told: a package takes traffic of the tariff and no money, so
 // money could prove nothing about it. What is left of the tariff is among the
 // offers.
-func (p *proxySellerResident) Balance(context.Context) (supply.Funds, error) {
-	return supply.Funds{}, nil
+func (p *proxySellerResident) Balance(context.Context) (procurement.ProviderBalance, error) {
+	return procurement.ProviderBalance{}, nil
 }
 
 // tariff is the account's own package; nil when there is none.
 func (p *proxySellerResident) tariff(ctx context.Context) (*proxySellerPackage, error) {
 	var data proxySellerPackage
 	err := p.get(ctx, "/resident/package", &data)
-	if supply.ClassOf(err) == supply.InsufficientFunds { // "Tarif not found"
+	if procurement.ClassOf(err) == procurement.InsufficientFunds { // "Tarif not found"
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	if data.Active == nil || data.Left == nil {
-		return nil, proxySellerOdd(supply.Temporary)
+		return nil, proxySellerOdd(procurement.Temporary)
 	}
 	return &data, nil
 }
@@ -86,65 +86,65 @@ func (k *proxySellerPackage) left() int64 {
 }
 
 // Offers is the one thing that is sold, everywhere.
-func (p *proxySellerResident) Offers(ctx context.Context) ([]supply.Offer, error) {
+func (p *proxySellerResident) Offers(ctx context.Context) ([]procurement.Offer, error) {
 	tariff, err := p.tariff(ctx)
 	if err != nil {
 		return nil, err
 	}
-	o := supply.Offer{SKU: p.section, Type: session.Dynamic, Name: "Residential traffic", Stock: supply.StockYes}
+	o := procurement.Offer{SKU: p.section, Type: session.Dynamic, Name: "Residential traffic", Stock: procurement.StockYes}
 	if tariff.left() == 0 {
-		o.Stock = supply.StockNo
+		o.Stock = procurement.StockNo
 	}
-	return []supply.Offer{o}, nil
+	return []procurement.Offer{o}, nil
 }
 
 // fits refuses what is not sold here.
-func (p *proxySellerResident) fits(in supply.Intent) error {
+func (p *proxySellerResident) fits(in procurement.Intent) error {
 	switch {
 	case in.Type != session.Dynamic:
-		return supply.Refuse(supply.Unsupported, "this provider sells traffic")
+		return procurement.Refuse(procurement.Unsupported, "this provider sells traffic")
 	case in.SKU != "" && in.SKU != p.section:
-		return supply.Refuse(supply.Invalid, "this provider sells "+p.section)
+		return procurement.Refuse(procurement.Invalid, "this provider sells "+p.section)
 	case in.Bytes < 1:
-		return supply.Refuse(supply.Invalid, "no traffic")
+		return procurement.Refuse(procurement.Invalid, "no traffic")
 	}
 	return p.place(in.Location)
 }
 
 // Quote compares what is asked for with what is left of the tariff. It is paid
 // already, so there is no cost.
-func (p *proxySellerResident) Quote(ctx context.Context, in supply.Intent) (supply.Quote, error) {
+func (p *proxySellerResident) Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error) {
 	if err := p.fits(in); err != nil {
-		return supply.Quote{}, err
+		return procurement.Quote{}, err
 	}
 	tariff, err := p.tariff(ctx)
 	if err != nil {
-		return supply.Quote{}, err
+		return procurement.Quote{}, err
 	}
 	if tariff.left() < in.Bytes {
-		return supply.Quote{}, supply.Refuse(supply.InsufficientFunds, "the residential tariff has not so much traffic left")
+		return procurement.Quote{}, procurement.Refuse(procurement.InsufficientFunds, "the residential tariff has not so much traffic left")
 	}
-	return supply.Quote{Stock: supply.StockYes}, nil
+	return procurement.Quote{Stock: procurement.StockYes}, nil
 }
 
 // Order cuts a package out of the tariff. Sessions ride in the login, so the
 // package itself rotates with every request; that this is what rotation 0 means
 // for logins without a session is unverified.
-func (p *proxySellerResident) Order(ctx context.Context, in supply.Intent) (supply.Delivery, error) {
+func (p *proxySellerResident) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
 	if err := p.fits(in); err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
 	var made proxySellerPackage
 	body := map[string]any{"is_link_date": true, "rotation": 0, "traffic_limit": strconv.FormatInt(in.Bytes, 10)}
 	if err := p.spend(ctx, in.Key, "/residentsubuser/create", body, &made); err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
 	if !made.known() {
-		return supply.Delivery{}, proxySellerOdd(supply.Ambiguous)
+		return procurement.Delivery{}, proxySellerOdd(procurement.Ambiguous)
 	}
-	d := supply.Delivery{Ref: made.Key, State: supply.Pending, SKU: p.section, Location: in.Location, Quantity: 1}
+	d := procurement.Delivery{Ref: made.Key, State: procurement.Pending, SKU: p.section, Location: in.Location, Quantity: 1}
 	if access, err := p.access(ctx, made); err == nil {
-		d.State, d.Access = supply.Live, access
+		d.State, d.Access = procurement.Live, access
 	}
 	return d, nil // without a credential yet, Read gets it
 }
@@ -159,7 +159,7 @@ type proxySellerList struct {
 // package has none until a call makes it; that call is a write, and writes are
 // slow, so the lists are asked first. That a repeated PUT would answer the same
 // list is taken from what PUT means.
-func (p *proxySellerResident) access(ctx context.Context, k proxySellerPackage) (supply.Access, error) {
+func (p *proxySellerResident) access(ctx context.Context, k proxySellerPackage) (procurement.Access, error) {
 	var lists []proxySellerList
 	if p.get(ctx, "/residentsubuser/lists?package_key="+url.QueryEscape(k.Key), &lists) != nil {
 		lists = nil // unverified: the shape of an empty answer
@@ -168,15 +168,15 @@ func (p *proxySellerResident) access(ctx context.Context, k proxySellerPackage) 
 	if len(lists) == 0 {
 		var made proxySellerList
 		if err := p.change(ctx, safely, http.MethodPut, "/residentsubuser/list/tools", map[string]string{"package_key": k.Key}, &made); err != nil {
-			return supply.Access{}, err
+			return procurement.Access{}, err
 		}
 		lists = append(lists, made)
 	}
 	first := slices.MinFunc(lists, func(a, b proxySellerList) int { return cmp.Compare(a.ID, b.ID) })
 	if first.Login == "" || first.Password == "" {
-		return supply.Access{}, proxySellerOdd(supply.Temporary)
+		return procurement.Access{}, proxySellerOdd(procurement.Temporary)
 	}
-	return supply.Access{User: first.Login, Password: first.Password, CapBytes: int64(*k.Limit)}, nil
+	return procurement.Access{User: first.Login, Password: first.Password, CapBytes: int64(*k.Limit)}, nil
 }
 
 // packages lists all of them.
@@ -186,7 +186,7 @@ func (p *proxySellerResident) packages(ctx context.Context) ([]proxySellerPackag
 		return nil, err
 	}
 	if data == nil || slices.ContainsFunc(*data, func(k proxySellerPackage) bool { return !k.known() }) {
-		return nil, proxySellerOdd(supply.Temporary)
+		return nil, proxySellerOdd(procurement.Temporary)
 	}
 	return *data, nil
 }
@@ -202,7 +202,7 @@ func (p *proxySellerResident) find(ctx context.Context, ref string) (proxySeller
 			return k, nil
 		}
 	}
-	return proxySellerPackage{}, supply.Refuse(supply.NotFound, "no such package")
+	return proxySellerPackage{}, procurement.Refuse(procurement.NotFound, "no such package")
 }
 
 // proxySellerRounding is how far a cap may be from what was asked for. No rounding
@@ -211,7 +211,7 @@ const proxySellerRounding = 1 << 20
 
 // Find lists the packages with the cap of the intent. They are pending as far as
 // the list tells: the credential is told by Read.
-func (p *proxySellerResident) Find(ctx context.Context, in supply.Intent) ([]supply.Delivery, error) {
+func (p *proxySellerResident) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
 	if in.Type != session.Dynamic {
 		return nil, nil
 	}
@@ -219,33 +219,33 @@ func (p *proxySellerResident) Find(ctx context.Context, in supply.Intent) ([]sup
 	if err != nil {
 		return nil, err
 	}
-	var found []supply.Delivery
+	var found []procurement.Delivery
 	for _, k := range list {
 		if off := int64(*k.Limit) - in.Bytes; off <= proxySellerRounding && off >= -proxySellerRounding {
-			found = append(found, supply.Delivery{Ref: k.Key, State: supply.Pending, SKU: p.section})
+			found = append(found, procurement.Delivery{Ref: k.Key, State: procurement.Pending, SKU: p.section})
 		}
 	}
 	return found, nil
 }
 
 // Read tells a package with its credential.
-func (p *proxySellerResident) Read(ctx context.Context, ref string) (supply.Delivery, error) {
+func (p *proxySellerResident) Read(ctx context.Context, ref string) (procurement.Delivery, error) {
 	k, err := p.find(ctx, ref)
 	if err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
 	access, err := p.access(ctx, k)
 	if err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
-	return supply.Delivery{Ref: ref, State: supply.Live, SKU: p.section, Quantity: 1, Access: access}, nil
+	return procurement.Delivery{Ref: ref, State: procurement.Live, SKU: p.section, Quantity: 1, Access: access}, nil
 }
 
 // Cancel deletes a package; the rest of its traffic goes back to the tariff.
 func (p *proxySellerResident) Cancel(ctx context.Context, ref string) error {
 	var said json.RawMessage
 	if err := p.change(ctx, safely, http.MethodDelete, "/residentsubuser/delete", map[string]string{"package_key": ref}, &said); err != nil {
-		if supply.ClassOf(err) == supply.NotFound {
+		if procurement.ClassOf(err) == procurement.NotFound {
 			return nil
 		}
 		return err
@@ -254,7 +254,7 @@ func (p *proxySellerResident) Cancel(ctx context.Context, ref string) error {
 	case "delete", "not-found":
 		return nil
 	}
-	return proxySellerOdd(supply.Temporary)
+	return proxySellerOdd(procurement.Temporary)
 }
 
 // proxySellerDeleted is what became of a deletion: the answer is a word, or JSON
@@ -287,7 +287,7 @@ func (p *proxySellerResident) update(ctx context.Context, ref string, change fun
 // Cap sets the limit of a package.
 func (p *proxySellerResident) Cap(ctx context.Context, ref string, bytes int64) error {
 	if bytes < 1 {
-		return supply.Refuse(supply.Invalid, "no traffic")
+		return procurement.Refuse(procurement.Invalid, "no traffic")
 	}
 	return p.update(ctx, ref, func(body map[string]any) { body["traffic_limit"] = strconv.FormatInt(bytes, 10) })
 }
@@ -298,14 +298,14 @@ func (p *proxySellerResident) Enable(ctx context.Context, ref string, on bool) e
 }
 
 // Usage is what the package counted. How late that is, is not documented.
-func (p *proxySellerResident) Usage(ctx context.Context, ref string) (supply.Usage, error) {
+func (p *proxySellerResident) Usage(ctx context.Context, ref string) (procurement.Usage, error) {
 	at := p.now().UTC().Truncate(time.Microsecond)
 	k, err := p.find(ctx, ref)
-	if supply.ClassOf(err) == supply.NotFound {
-		return supply.Usage{AsOf: at, Gone: true}, nil
+	if procurement.ClassOf(err) == procurement.NotFound {
+		return procurement.Usage{AsOf: at, Gone: true}, nil
 	}
 	if err != nil {
-		return supply.Usage{}, err
+		return procurement.Usage{}, err
 	}
-	return supply.Usage{Bytes: int64(*k.Used), AsOf: at}, nil
+	return procurement.Usage{Bytes: int64(*k.Used), AsOf: at}, nil
 }

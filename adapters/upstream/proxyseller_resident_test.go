@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/test/fake/proxyseller"
 	"agentproxy/test/fake/seller"
 )
@@ -14,7 +14,7 @@ import (
 func TestProxySellerPackages(t *testing.T) {
 	s, p := openProxySellerResident(t)
 	d, err := p.Order(t.Context(), gigabyte("ord_1"))
-	if err != nil || d.State != supply.Live || d.Access.User == "" || d.Access.Password == "" || d.Access.CapBytes != 1e9 {
+	if err != nil || d.State != procurement.Live || d.Access.User == "" || d.Access.Password == "" || d.Access.CapBytes != 1e9 {
 		t.Fatalf("ordered %s, cap %d, %v", d.State, d.Access.CapBytes, err)
 	}
 	s.Use(d.Ref, 12345)
@@ -46,7 +46,7 @@ func TestProxySellerPackages(t *testing.T) {
 		t.Errorf("given up, it used %+v, %v", u, err)
 	}
 	for what, err := range map[string]error{"cap": p.Cap(t.Context(), d.Ref, 1), "enable": p.Enable(t.Context(), d.Ref, true)} {
-		if supply.ClassOf(err) != supply.NotFound {
+		if procurement.ClassOf(err) != procurement.NotFound {
 			t.Errorf("given up, %s: %v", what, err)
 		}
 	}
@@ -56,7 +56,7 @@ func TestProxySellerPackageWithoutCredential(t *testing.T) {
 	s, p := openProxySellerResident(t)
 	s.Next("/residentsubuser/list/tools", seller.Failed, seller.Failed, seller.Failed)
 	d, err := p.Order(t.Context(), gigabyte("ord_1"))
-	if err != nil || d.State != supply.Pending || d.Ref == "" || s.Packages() != 1 {
+	if err != nil || d.State != procurement.Pending || d.Ref == "" || s.Packages() != 1 {
 		t.Fatalf("ordered %+v, %v", d, err)
 	}
 	if live := readLive(t, p, d.Ref); live.Access.Password == "" {
@@ -68,31 +68,31 @@ func TestProxySellerTariff(t *testing.T) {
 	s, p := openProxySellerResident(t)
 	for _, c := range []struct {
 		left  int64
-		class supply.Class
-	}{{1e9 + 2, ""}, {1e9 + 1, supply.InsufficientFunds}, {0, supply.InsufficientFunds}, {-1, supply.InsufficientFunds}} {
+		class procurement.Class
+	}{{1e9 + 2, ""}, {1e9 + 1, procurement.InsufficientFunds}, {0, procurement.InsufficientFunds}, {-1, procurement.InsufficientFunds}} {
 		s.SetTariff(c.left)
-		if q, err := p.Quote(t.Context(), gigabyte("ord_1")); supply.ClassOf(err) != c.class || q.Cost != 0 {
+		if q, err := p.Quote(t.Context(), gigabyte("ord_1")); procurement.ClassOf(err) != c.class || q.Cost != 0 {
 			t.Errorf("with %d bytes left: %+v, %v", c.left, q, err)
 		}
 		if c.class == "" {
 			continue
 		}
-		if _, err := p.Order(t.Context(), gigabyte("ord_1")); supply.ClassOf(err) != c.class || s.Packages() != 0 {
+		if _, err := p.Order(t.Context(), gigabyte("ord_1")); procurement.ClassOf(err) != c.class || s.Packages() != 0 {
 			t.Errorf("ordered with %d bytes left: %v", c.left, err)
 		}
-		if offers, err := p.Offers(t.Context()); err != nil || (offers[0].Stock == supply.StockYes) != (c.left > 2) {
+		if offers, err := p.Offers(t.Context()); err != nil || (offers[0].Stock == procurement.StockYes) != (c.left > 2) {
 			t.Errorf("with %d bytes left it offers %+v, %v", c.left, offers, err)
 		}
 	}
-	for claim, change := range map[string]func(in *supply.Intent){
-		"no traffic": func(in *supply.Intent) { in.Bytes = 0 }, "another product": func(in *supply.Intent) { in.SKU = "isp" },
-		"a city with a separator":  func(in *supply.Intent) { in.Location.City = "new_york" },
-		"a country that is none":   func(in *supply.Intent) { in.Location.Country = "XX" },
-		"a city without a country": func(in *supply.Intent) { in.Location = session.Location{City: "paris"} },
+	for claim, change := range map[string]func(in *procurement.Intent){
+		"no traffic": func(in *procurement.Intent) { in.Bytes = 0 }, "another product": func(in *procurement.Intent) { in.SKU = "isp" },
+		"a city with a separator":  func(in *procurement.Intent) { in.Location.City = "new_york" },
+		"a country that is none":   func(in *procurement.Intent) { in.Location.Country = "XX" },
+		"a city without a country": func(in *procurement.Intent) { in.Location = session.Location{City: "paris"} },
 	} {
 		in := gigabyte("ord_1")
 		change(&in)
-		if _, err := p.Order(t.Context(), in); supply.ClassOf(err) != supply.Invalid || s.Calls("/residentsubuser/create") != 3 {
+		if _, err := p.Order(t.Context(), in); procurement.ClassOf(err) != procurement.Invalid || s.Calls("/residentsubuser/create") != 3 {
 			t.Errorf("%s: %v", claim, err)
 		}
 	}
@@ -106,11 +106,11 @@ func TestProxySellerFindsAPackageByItsCap(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Next("/residentsubuser/create", seller.DropAnswer)
-	if _, err := p.Order(t.Context(), gigabyte("ord_2")); supply.ClassOf(err) != supply.Ambiguous {
+	if _, err := p.Order(t.Context(), gigabyte("ord_2")); procurement.ClassOf(err) != procurement.Ambiguous {
 		t.Fatal(err)
 	}
 	found, err := p.Find(t.Context(), gigabyte("ord_2"))
-	if err != nil || len(found) != 1 || found[0].Ref != s.Refs()[1] || found[0].State != supply.Pending {
+	if err != nil || len(found) != 1 || found[0].Ref != s.Refs()[1] || found[0].State != procurement.Pending {
 		t.Errorf("found %+v, %v", found, err)
 	}
 	if f, err := p.Balance(t.Context()); err != nil || f.Known {
@@ -128,25 +128,25 @@ func TestProxySellerDoubtsStrangePackages(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			s, p := openProxySellerResident(t)
 			s.Say("/residentsubuser/create", `{"status":"success","data":`+bad+`,"errors":[]}`)
-			if d, err := p.Order(t.Context(), gigabyte("ord_1")); supply.ClassOf(err) != supply.Ambiguous {
+			if d, err := p.Order(t.Context(), gigabyte("ord_1")); procurement.ClassOf(err) != procurement.Ambiguous {
 				t.Errorf("ordered %+v, %v", d, err)
 			}
 			for range 3 {
 				s.Say("/residentsubuser/packages", `{"status":"success","data":[`+good+`,`+bad+`],"errors":[]}`)
 			}
-			if found, err := p.Find(t.Context(), gigabyte("ord_1")); supply.ClassOf(err) != supply.Temporary {
+			if found, err := p.Find(t.Context(), gigabyte("ord_1")); procurement.ClassOf(err) != procurement.Temporary {
 				t.Errorf("found %+v, %v", found, err)
 			}
 		})
 	}
 	t.Run("what became of a deletion", func(t *testing.T) {
-		for data, want := range map[string]supply.Class{
+		for data, want := range map[string]procurement.Class{
 			`"{\"status\":\"delete\"}"`: "", `"{\"status\":\"not-found\"}"`: "", `"delete"`: "", `{"status":"delete"}`: "",
-			`"later"`: supply.Temporary, `null`: supply.Temporary, `"{\"status\":\"busy\"}"`: supply.Temporary, `[]`: supply.Temporary,
+			`"later"`: procurement.Temporary, `null`: procurement.Temporary, `"{\"status\":\"busy\"}"`: procurement.Temporary, `[]`: procurement.Temporary,
 		} {
 			s, p := openProxySellerResident(t)
 			s.Say("/residentsubuser/delete", `{"status":"success","data":`+data+`,"errors":[]}`)
-			if err := p.Cancel(t.Context(), "k"); supply.ClassOf(err) != want {
+			if err := p.Cancel(t.Context(), "k"); procurement.ClassOf(err) != want {
 				t.Errorf("%s: %v", data, err)
 			}
 		}
@@ -164,28 +164,28 @@ func TestProxySellerLogin(t *testing.T) {
 	spec.Options["host"], spec.Options["port"] = "us.res.proxy-seller.com", "10005"
 	spec.Locations = map[string]string{"US/newyork": "New-York"}
 	p := openProxySeller(t, spec).(interface {
-		Endpoint(a supply.Access, t supply.Target) (supply.Endpoint, error)
+		Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error)
 	})
-	access := supply.Access{User: "xxx", Password: "pass"}
+	access := procurement.Access{User: "xxx", Password: "pass"}
 	for _, c := range []struct {
 		claim string
-		to    supply.Target
+		to    procurement.Target
 		want  string // empty: Invalid
 	}{
-		{"anywhere, another exit every time", supply.Target{}, "xxx"},
-		{"a place and an exit", supply.Target{Location: session.Location{Country: "US", City: "newyork"}, Token: "abcd1234", TTL: 30 * time.Second},
+		{"anywhere, another exit every time", procurement.Target{}, "xxx"},
+		{"a place and an exit", procurement.Target{Location: session.Location{Country: "US", City: "newyork"}, Token: "abcd1234", TTL: 30 * time.Second},
 			"xxx_c_US_city_New-York_s_abcd1234_ttl_30s"},
-		{"a city by its code", supply.Target{Location: session.Location{Country: "FR", City: "paris"}}, "xxx_c_FR_city_Paris"},
-		{"SOCKS5", supply.Target{Protocol: session.SOCKS5}, "xxx"},
-		{"a city that is a parameter", supply.Target{Location: session.Location{Country: "US", City: "x_s_1"}}, ""},
-		{"a country that is a parameter", supply.Target{Location: session.Location{Country: "US_s_1"}}, ""},
-		{"a token that is a parameter", supply.Target{Token: "a_c_DE_sx"}, ""},
-		{"a part of a second", supply.Target{Token: "abcd1234", TTL: 1500 * time.Millisecond}, ""},
+		{"a city by its code", procurement.Target{Location: session.Location{Country: "FR", City: "paris"}}, "xxx_c_FR_city_Paris"},
+		{"SOCKS5", procurement.Target{Protocol: session.SOCKS5}, "xxx"},
+		{"a city that is a parameter", procurement.Target{Location: session.Location{Country: "US", City: "x_s_1"}}, ""},
+		{"a country that is a parameter", procurement.Target{Location: session.Location{Country: "US_s_1"}}, ""},
+		{"a token that is a parameter", procurement.Target{Token: "a_c_DE_sx"}, ""},
+		{"a part of a second", procurement.Target{Token: "abcd1234", TTL: 1500 * time.Millisecond}, ""},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			e, err := p.Endpoint(access, c.to)
 			if c.want == "" {
-				if supply.ClassOf(err) != supply.Invalid {
+				if procurement.ClassOf(err) != procurement.Invalid {
 					t.Errorf("got %s, %v", e.User, err)
 				}
 				return
@@ -194,13 +194,13 @@ func TestProxySellerLogin(t *testing.T) {
 			if c.to.Protocol != "" {
 				protocol = c.to.Protocol
 			}
-			want := supply.Endpoint{Protocol: protocol, Host: "us.res.proxy-seller.com", Port: 10005, User: c.want, Password: "pass", Trusted: true}
+			want := procurement.Endpoint{Protocol: protocol, Host: "us.res.proxy-seller.com", Port: 10005, User: c.want, Password: "pass", Trusted: true}
 			if err != nil || e != want {
 				t.Errorf("got %s@%s:%d, %v; want %s", e.User, e.Host, e.Port, err, c.want)
 			}
 		})
 	}
-	if _, err := p.Endpoint(supply.Access{User: "xxx"}, supply.Target{}); supply.ClassOf(err) != supply.Invalid {
+	if _, err := p.Endpoint(procurement.Access{User: "xxx"}, procurement.Target{}); procurement.ClassOf(err) != procurement.Invalid {
 		t.Errorf("without a password: %v", err)
 	}
 }

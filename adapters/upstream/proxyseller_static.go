@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -23,25 +23,25 @@ type proxySellerStatic struct{ *proxySeller }
 var _ ports.Static = (*proxySellerStatic)(nil)
 
 // Capabilities: an order is paid and delivered later, and runs to its end.
-func (p *proxySellerStatic) Capabilities() supply.Capabilities {
-	return supply.Capabilities{Chained: true, Slow: true, Renews: true, Replaces: true, Months: true}
+func (p *proxySellerStatic) Capabilities() procurement.Capabilities {
+	return procurement.Capabilities{ViaUpstream: true, Async: true, Renews: true, Replaces: true, Months: true}
 }
 
 // Balance is the account's.
-func (p *proxySellerStatic) Balance(ctx context.Context) (supply.Funds, error) {
+func (p *proxySellerStatic) Balance(ctx context.Context) (procurement.ProviderBalance, error) {
 	var data struct{ Summ *proxySellerMoney }
 	if err := p.get(ctx, "/balance/get", &data); err != nil {
-		return supply.Funds{}, err
+		return procurement.ProviderBalance{}, err
 	}
 	if data.Summ == nil {
-		return supply.Funds{}, proxySellerOdd(supply.Temporary)
+		return procurement.ProviderBalance{}, proxySellerOdd(procurement.Temporary)
 	}
-	return supply.Funds{Amount: domain.Money(*data.Summ), Known: true}, nil
+	return procurement.ProviderBalance{Amount: domain.Money(*data.Summ), Known: true}, nil
 }
 
 // Offers lists the countries of the section. How much of them is in stock, and at
 // what price, is told by a quote only.
-func (p *proxySellerStatic) Offers(ctx context.Context) ([]supply.Offer, error) {
+func (p *proxySellerStatic) Offers(ctx context.Context) ([]procurement.Offer, error) {
 	var data struct {
 		Country *[]struct{ Name, Alpha3 string }
 	}
@@ -49,13 +49,13 @@ func (p *proxySellerStatic) Offers(ctx context.Context) ([]supply.Offer, error) 
 		return nil, err
 	}
 	if data.Country == nil {
-		return nil, proxySellerOdd(supply.Temporary)
+		return nil, proxySellerOdd(procurement.Temporary)
 	}
-	var offers []supply.Offer
+	var offers []procurement.Offer
 	for _, c := range *data.Country {
 		if code := proxySellerAlpha2(c.Alpha3); code != "" {
-			offers = append(offers, supply.Offer{SKU: p.section, Type: session.Static, Name: c.Name,
-				Location: session.Location{Country: code}, Days: []int{30, 90}, Stock: supply.StockUnknown})
+			offers = append(offers, procurement.Offer{SKU: p.section, Type: session.Static, Name: c.Name,
+				Location: session.Location{Country: code}, Days: []int{30, 90}, Stock: procurement.StockUnknown})
 		}
 	}
 	return offers, nil
@@ -87,7 +87,7 @@ type proxySellerBill struct {
 
 // body is an intent in the seller's words. A place that cannot be named is
 // refused, never widened.
-func (p *proxySellerStatic) body(in supply.Intent) (proxySellerOrder, error) {
+func (p *proxySellerStatic) body(in procurement.Intent) (proxySellerOrder, error) {
 	period, err := proxySellerPeriod(in)
 	if err != nil {
 		return proxySellerOrder{}, err
@@ -101,13 +101,13 @@ func (p *proxySellerStatic) body(in supply.Intent) (proxySellerOrder, error) {
 	}
 	switch {
 	case in.Type != session.Static:
-		return proxySellerOrder{}, supply.Refuse(supply.Unsupported, "this provider sells addresses")
+		return proxySellerOrder{}, procurement.Refuse(procurement.Unsupported, "this provider sells addresses")
 	case in.SKU != "" && in.SKU != p.section:
-		return proxySellerOrder{}, supply.Refuse(supply.Invalid, "this provider sells "+p.section)
+		return proxySellerOrder{}, procurement.Refuse(procurement.Invalid, "this provider sells "+p.section)
 	case in.Quantity < 1:
-		return proxySellerOrder{}, supply.Refuse(supply.Invalid, "no quantity")
+		return proxySellerOrder{}, procurement.Refuse(procurement.Invalid, "no quantity")
 	case country == "":
-		return proxySellerOrder{}, supply.Refuse(supply.Invalid, "no such place at the seller")
+		return proxySellerOrder{}, procurement.Refuse(procurement.Invalid, "no such place at the seller")
 	}
 	return proxySellerOrder{Section: p.section, Country: country, Period: period, Quantity: in.Quantity,
 		Purpose: p.purpose, Payment: "balance"}, nil
@@ -115,68 +115,68 @@ func (p *proxySellerStatic) body(in supply.Intent) (proxySellerOrder, error) {
 
 // proxySellerPeriod is a term in the seller's words. That they are calendar months
 // is read from the codes.
-func proxySellerPeriod(in supply.Intent) (string, error) {
+func proxySellerPeriod(in procurement.Intent) (string, error) {
 	switch in.Days {
 	case 30:
 		return "1m", nil
 	case 90:
 		return "3m", nil
 	}
-	return "", supply.Refuse(supply.Invalid, "the seller has terms of 30 and 90 days")
+	return "", procurement.Refuse(procurement.Invalid, "the seller has terms of 30 and 90 days")
 }
 
 // cost is what a calculation for n addresses comes to.
 func (p *proxySellerStatic) cost(b proxySellerBill, n int) (domain.Money, error) {
 	if b.Warning != "" { // without an error beside it: not documented, and not to be paid
-		return 0, supply.Refuse(supply.Invalid, plain(p.reads.hide.Replace(b.Warning)))
+		return 0, procurement.Refuse(procurement.Invalid, plain(p.reads.hide.Replace(b.Warning)))
 	}
 	if b.Total == nil || *b.Total < 0 || b.Currency != domain.Currency || b.Quantity != n {
-		return 0, proxySellerOdd(supply.Temporary)
+		return 0, proxySellerOdd(procurement.Temporary)
 	}
 	return domain.Money(*b.Total), nil
 }
 
 // Quote is order/calc. Too little money is InsufficientFunds; the stock is not
 // told.
-func (p *proxySellerStatic) Quote(ctx context.Context, in supply.Intent) (supply.Quote, error) {
+func (p *proxySellerStatic) Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error) {
 	body, err := p.body(in)
 	if err != nil {
-		return supply.Quote{}, err
+		return procurement.Quote{}, err
 	}
 	var bill proxySellerBill
 	if err := p.ask(ctx, "/order/calc", body, &bill); err != nil {
-		return supply.Quote{}, err
+		return procurement.Quote{}, err
 	}
 	cost, err := p.cost(bill, in.Quantity)
 	if err != nil {
-		return supply.Quote{}, err
+		return procurement.Quote{}, err
 	}
-	return supply.Quote{Cost: cost, Stock: supply.StockUnknown}, nil
+	return procurement.Quote{Cost: cost, Stock: procurement.StockUnknown}, nil
 }
 
 // Order is order/make, once: paid from the balance, with a credential of its own.
 // The addresses come later.
-func (p *proxySellerStatic) Order(ctx context.Context, in supply.Intent) (supply.Delivery, error) {
+func (p *proxySellerStatic) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
 	body, err := p.body(in)
 	if err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
 	body.GenerateAuth = "Y"
 	var bill proxySellerBill
 	if err := p.spend(ctx, in.Key, "/order/make", body, &bill); err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
 	// More than one number would be more than one line, which no ref can name.
 	if bill.OrderID == "" || len(bill.Numbers) != 1 || bill.Numbers[0] == "" || bill.Total == nil || *bill.Total < 0 {
-		return supply.Delivery{}, proxySellerOdd(supply.Ambiguous)
+		return procurement.Delivery{}, proxySellerOdd(procurement.Ambiguous)
 	}
-	return supply.Delivery{Ref: bill.Numbers[0], State: supply.Pending, SKU: p.section, Location: in.Location,
+	return procurement.Delivery{Ref: bill.Numbers[0], State: procurement.Pending, SKU: p.section, Location: in.Location,
 		Quantity: in.Quantity, Cost: domain.Money(*bill.Total)}, nil
 }
 
 // Find lists the lines of the account. They are pending as far as the list tells:
 // what is adopted is read before it is used.
-func (p *proxySellerStatic) Find(ctx context.Context, in supply.Intent) ([]supply.Delivery, error) {
+func (p *proxySellerStatic) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
 	if in.Type != session.Static {
 		return nil, nil
 	}
@@ -188,16 +188,16 @@ func (p *proxySellerStatic) Find(ctx context.Context, in supply.Intent) ([]suppl
 	if err != nil {
 		return nil, err
 	}
-	var found []supply.Delivery
+	var found []procurement.Delivery
 	at := map[string]int{}
-	add := func(d supply.Delivery) {
+	add := func(d procurement.Delivery) {
 		at[d.Ref] = len(found)
 		found = append(found, d)
 	}
 	for _, i := range items {
 		line, country := i.line(), proxySellerAlpha2(i.Country)
 		if line == "" {
-			return nil, proxySellerOdd(supply.Temporary) // an order that nobody could find again
+			return nil, proxySellerOdd(procurement.Temporary) // an order that nobody could find again
 		}
 		if n, ok := at[line]; ok {
 			found[n].Quantity++
@@ -206,12 +206,12 @@ func (p *proxySellerStatic) Find(ctx context.Context, in supply.Intent) ([]suppl
 			}
 			continue
 		}
-		add(supply.Delivery{Ref: line, State: supply.Pending, SKU: p.section, Quantity: 1, Location: session.Location{Country: country}})
+		add(procurement.Delivery{Ref: line, State: procurement.Pending, SKU: p.section, Quantity: 1, Location: session.Location{Country: country}})
 	}
 	for _, a := range auths {
 		known := slices.ContainsFunc(items, func(i proxySellerItem) bool { return i.Number == a.Number })
 		if _, ok := at[a.Number]; !ok && !known && a.Number != "" && p.waiting(a) {
-			add(supply.Delivery{Ref: a.Number, State: supply.Pending})
+			add(procurement.Delivery{Ref: a.Number, State: procurement.Pending})
 		}
 	}
 	return found, nil
@@ -219,26 +219,26 @@ func (p *proxySellerStatic) Find(ctx context.Context, in supply.Intent) ([]suppl
 
 // Read tells how an order stands. One without addresses is pending while its
 // credential is new, and gone after that.
-func (p *proxySellerStatic) Read(ctx context.Context, ref string) (supply.Delivery, error) {
+func (p *proxySellerStatic) Read(ctx context.Context, ref string) (procurement.Delivery, error) {
 	items, err := p.items(ctx, ref)
 	if err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
 	auths, err := p.auths(ctx)
 	if err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
 	if len(items) == 0 {
 		if slices.ContainsFunc(auths, func(a proxySellerAuth) bool { return ref != "" && a.Number == ref && p.waiting(a) }) {
-			return supply.Delivery{Ref: ref, State: supply.Pending}, nil
+			return procurement.Delivery{Ref: ref, State: procurement.Pending}, nil
 		}
-		return supply.Delivery{}, supply.Refuse(supply.NotFound, "no such order")
+		return procurement.Delivery{}, procurement.Refuse(procurement.NotFound, "no such order")
 	}
-	d := supply.Delivery{Ref: ref, State: supply.Live, SKU: p.section, Quantity: len(items)}
+	d := procurement.Delivery{Ref: ref, State: procurement.Live, SKU: p.section, Quantity: len(items)}
 	for _, i := range items {
 		ip, ok := i.ip(auths)
 		if !ok {
-			return supply.Delivery{}, proxySellerOdd(supply.Temporary)
+			return procurement.Delivery{}, proxySellerOdd(procurement.Temporary)
 		}
 		if d.IPs = append(d.IPs, ip); d.ExpiresAt.IsZero() || ip.ExpiresAt.Before(d.ExpiresAt) {
 			d.ExpiresAt = ip.ExpiresAt
@@ -254,12 +254,12 @@ func (p *proxySellerStatic) Read(ctx context.Context, ref string) (supply.Delive
 func (p *proxySellerStatic) Cancel(ctx context.Context, ref string) error {
 	d, err := p.Read(ctx, ref)
 	switch {
-	case supply.ClassOf(err) == supply.NotFound:
+	case procurement.ClassOf(err) == procurement.NotFound:
 		return nil
 	case err != nil:
 		return err
-	case d.State == supply.Pending:
-		return supply.Refuse(supply.Temporary, "its addresses are on their way, and renew themselves until that is switched off")
+	case d.State == procurement.Pending:
+		return procurement.Refuse(procurement.Temporary, "its addresses are on their way, and renew themselves until that is switched off")
 	}
-	return supply.Refuse(supply.Unsupported, "an order runs to its end")
+	return procurement.Refuse(procurement.Unsupported, "an order runs to its end")
 }

@@ -10,8 +10,8 @@ import (
 
 	"agentproxy/adapters/upstream"
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/test/fake/proxyseller"
 	"agentproxy/test/fake/seller"
 )
@@ -20,10 +20,10 @@ func TestProxySellerDeliversAddresses(t *testing.T) {
 	s, p := openProxySellerStatic(t)
 	s.SetProxy("127.0.0.1", 3128, 1080)
 	d, err := p.Order(t.Context(), ispIntent("ord_1", 2))
-	if err != nil || d.State != supply.Pending || d.Cost != 4*domain.Dollar {
+	if err != nil || d.State != procurement.Pending || d.Cost != 4*domain.Dollar {
 		t.Fatalf("ordered: %+v, %v", d, err)
 	}
-	if early, err := p.Read(t.Context(), d.Ref); err != nil || early.State != supply.Pending || len(early.IPs) != 0 {
+	if early, err := p.Read(t.Context(), d.Ref); err != nil || early.State != procurement.Pending || len(early.IPs) != 0 {
 		t.Errorf("at first it is %+v, %v", early, err)
 	}
 	live := readLive(t, p, d.Ref)
@@ -47,23 +47,23 @@ func TestProxySellerDeliversAddresses(t *testing.T) {
 func TestProxySellerOrdersThreeMonthsAnywhere(t *testing.T) {
 	for _, c := range []struct {
 		claim  string
-		change func(in *supply.Intent)
+		change func(in *procurement.Intent)
 		cost   domain.Money
-		class  supply.Class
+		class  procurement.Class
 	}{
-		{"three months", func(in *supply.Intent) { in.Days = 90 }, 5 * domain.Dollar, ""},
-		{"a country by its code", func(in *supply.Intent) { in.Location.Country = "DE" }, 2 * domain.Dollar, ""},
-		{"a country by the operator's id", func(in *supply.Intent) { in.Location.Country = "JP" }, 2 * domain.Dollar, ""},
-		{"a city by the operator's id", func(in *supply.Intent) { in.Location.City = "newyork" }, 2 * domain.Dollar, ""},
-		{"a product without a name", func(in *supply.Intent) { in.SKU = "" }, 2 * domain.Dollar, ""},
-		{"another product", func(in *supply.Intent) { in.SKU = "ipv4" }, 0, supply.Invalid},
-		{"a city that has no id", func(in *supply.Intent) { in.Location.City = "boston" }, 0, supply.Invalid},
-		{"no country", func(in *supply.Intent) { in.Location.Country = "" }, 0, supply.Invalid},
-		{"a country that does not exist", func(in *supply.Intent) { in.Location.Country = "XX" }, 0, supply.Invalid},
-		{"a country that is not sold", func(in *supply.Intent) { in.Location.Country = "BR" }, 0, supply.Invalid},
-		{"another term", func(in *supply.Intent) { in.Days = 60 }, 0, supply.Invalid},
-		{"nothing", func(in *supply.Intent) { in.Quantity = 0 }, 0, supply.Invalid},
-		{"traffic", func(in *supply.Intent) { in.Type = session.Dynamic }, 0, supply.Unsupported},
+		{"three months", func(in *procurement.Intent) { in.Days = 90 }, 5 * domain.Dollar, ""},
+		{"a country by its code", func(in *procurement.Intent) { in.Location.Country = "DE" }, 2 * domain.Dollar, ""},
+		{"a country by the operator's id", func(in *procurement.Intent) { in.Location.Country = "JP" }, 2 * domain.Dollar, ""},
+		{"a city by the operator's id", func(in *procurement.Intent) { in.Location.City = "newyork" }, 2 * domain.Dollar, ""},
+		{"a product without a name", func(in *procurement.Intent) { in.SKU = "" }, 2 * domain.Dollar, ""},
+		{"another product", func(in *procurement.Intent) { in.SKU = "ipv4" }, 0, procurement.Invalid},
+		{"a city that has no id", func(in *procurement.Intent) { in.Location.City = "boston" }, 0, procurement.Invalid},
+		{"no country", func(in *procurement.Intent) { in.Location.Country = "" }, 0, procurement.Invalid},
+		{"a country that does not exist", func(in *procurement.Intent) { in.Location.Country = "XX" }, 0, procurement.Invalid},
+		{"a country that is not sold", func(in *procurement.Intent) { in.Location.Country = "BR" }, 0, procurement.Invalid},
+		{"another term", func(in *procurement.Intent) { in.Days = 60 }, 0, procurement.Invalid},
+		{"nothing", func(in *procurement.Intent) { in.Quantity = 0 }, 0, procurement.Invalid},
+		{"traffic", func(in *procurement.Intent) { in.Type = session.Dynamic }, 0, procurement.Unsupported},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			s := proxyseller.New(t)
@@ -73,11 +73,11 @@ func TestProxySellerOrdersThreeMonthsAnywhere(t *testing.T) {
 			in := ispIntent("ord_1", 1)
 			c.change(&in)
 			q, err := p.Quote(t.Context(), in)
-			if supply.ClassOf(err) != c.class || q.Cost != c.cost {
+			if procurement.ClassOf(err) != c.class || q.Cost != c.cost {
 				t.Errorf("quoted %+v, %v", q, err)
 			}
 			d, err := p.Order(t.Context(), in)
-			if supply.ClassOf(err) != c.class || d.Cost != c.cost || s.Spent() != c.cost {
+			if procurement.ClassOf(err) != c.class || d.Cost != c.cost || s.Spent() != c.cost {
 				t.Errorf("ordered %+v, %v, spent %s", d, err, s.Spent())
 			}
 		})
@@ -87,15 +87,15 @@ func TestProxySellerOrdersThreeMonthsAnywhere(t *testing.T) {
 func TestProxySellerRefusesBeforeMoneyMoves(t *testing.T) {
 	s, p := openProxySellerStatic(t)
 	s.SetBalance(domain.Dollar)
-	if _, err := p.Quote(t.Context(), ispIntent("ord_1", 1)); supply.ClassOf(err) != supply.InsufficientFunds {
+	if _, err := p.Quote(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != procurement.InsufficientFunds {
 		t.Errorf("quoted without money: %v", err)
 	}
-	if _, err := p.Order(t.Context(), ispIntent("ord_1", 1)); supply.ClassOf(err) != supply.InsufficientFunds {
+	if _, err := p.Order(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != procurement.InsufficientFunds {
 		t.Errorf("ordered without money: %v", err)
 	}
 	s.SetBalance(100 * domain.Dollar)
 	s.SetStock("USA", 1)
-	if _, err := p.Quote(t.Context(), ispIntent("ord_1", 2)); supply.ClassOf(err) != supply.OutOfStock {
+	if _, err := p.Quote(t.Context(), ispIntent("ord_1", 2)); procurement.ClassOf(err) != procurement.OutOfStock {
 		t.Errorf("quoted without stock: %v", err)
 	}
 	if s.Spent() != 0 {
@@ -129,10 +129,10 @@ func TestProxySellerNeverLetsAnythingRenewItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := p.Cancel(t.Context(), d.Ref); supply.ClassOf(err) != supply.Temporary {
+		if err := p.Cancel(t.Context(), d.Ref); procurement.ClassOf(err) != procurement.Temporary {
 			t.Errorf("on its way: %v", err)
 		}
-		if err := p.Cancel(t.Context(), d.Ref); supply.ClassOf(err) != supply.Unsupported || s.SelfRenewing() != 0 {
+		if err := p.Cancel(t.Context(), d.Ref); procurement.ClassOf(err) != procurement.Unsupported || s.SelfRenewing() != 0 {
 			t.Errorf("given up, %d addresses renew themselves, %v", s.SelfRenewing(), err)
 		}
 		if err := p.Cancel(t.Context(), "9_9"); err != nil {
@@ -148,7 +148,7 @@ func TestProxySellerNeverLetsAnythingRenewItself(t *testing.T) {
 		s.SetDelay(0)
 		_, _ = p.Read(t.Context(), d.Ref)
 		s.Refuse("/autoprolong/", 99, "no")
-		if _, err := p.Read(t.Context(), d.Ref); supply.ClassOf(err) != supply.Invalid {
+		if _, err := p.Read(t.Context(), d.Ref); procurement.ClassOf(err) != procurement.Invalid {
 			t.Errorf("read: %v", err)
 		}
 	})
@@ -188,26 +188,26 @@ func TestProxySellerRenewalInDoubt(t *testing.T) {
 	for _, c := range []struct {
 		claim    string
 		spoil    func(s *proxyseller.Server)
-		class    supply.Class
+		class    procurement.Class
 		renewals int
 	}{
 		{"one runs already", func(s *proxyseller.Server) {
 			s.Refuse("/prolong/make", 57, "Prolong for this order is already in progress")
-		}, supply.Ambiguous, 0},
-		{"the answer is lost", func(s *proxyseller.Server) { s.Next("/prolong/make", seller.DropAnswer) }, supply.Ambiguous, 1},
-		{"the answer is garbage", func(s *proxyseller.Server) { s.Next("/prolong/make", seller.Garbage) }, supply.Ambiguous, 1},
+		}, procurement.Ambiguous, 0},
+		{"the answer is lost", func(s *proxyseller.Server) { s.Next("/prolong/make", seller.DropAnswer) }, procurement.Ambiguous, 1},
+		{"the answer is garbage", func(s *proxyseller.Server) { s.Next("/prolong/make", seller.Garbage) }, procurement.Ambiguous, 1},
 		{"it has no number", func(s *proxyseller.Server) {
 			s.Say("/prolong/make", `{"status":"success","data":{"total":2},"errors":[]}`)
-		}, supply.Ambiguous, 0},
-		{"its end is not told yet", func(s *proxyseller.Server) { s.SetRenewing(5) }, supply.Ambiguous, 1},
+		}, procurement.Ambiguous, 0},
+		{"its end is not told yet", func(s *proxyseller.Server) { s.SetRenewing(5) }, procurement.Ambiguous, 1},
 		{"it cannot be read afterwards", func(s *proxyseller.Server) {
 			s.Next("/proxy/list", seller.None, seller.Failed, seller.Failed, seller.Failed)
-		}, supply.Ambiguous, 1},
-		{"there is no money", func(s *proxyseller.Server) { s.SetBalance(0) }, supply.InsufficientFunds, 0},
-		{"the money goes between", func(s *proxyseller.Server) { s.Next("/prolong/make", seller.NoFunds) }, supply.InsufficientFunds, 0},
-		{"the edge refuses", func(s *proxyseller.Server) { s.Next("/prolong/make", seller.RateLimited) }, supply.RateLimited, 0},
-		{"the calculation fails", func(s *proxyseller.Server) { s.Refuse("/prolong/calc", 99, "no") }, supply.Invalid, 0},
-		{"the order is gone", func(s *proxyseller.Server) { s.Vanish(s.Refs()[0]) }, supply.NotFound, 0},
+		}, procurement.Ambiguous, 1},
+		{"there is no money", func(s *proxyseller.Server) { s.SetBalance(0) }, procurement.InsufficientFunds, 0},
+		{"the money goes between", func(s *proxyseller.Server) { s.Next("/prolong/make", seller.NoFunds) }, procurement.InsufficientFunds, 0},
+		{"the edge refuses", func(s *proxyseller.Server) { s.Next("/prolong/make", seller.RateLimited) }, procurement.RateLimited, 0},
+		{"the calculation fails", func(s *proxyseller.Server) { s.Refuse("/prolong/calc", 99, "no") }, procurement.Invalid, 0},
+		{"the order is gone", func(s *proxyseller.Server) { s.Vanish(s.Refs()[0]) }, procurement.NotFound, 0},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			s, p := openProxySellerStatic(t)
@@ -217,13 +217,13 @@ func TestProxySellerRenewalInDoubt(t *testing.T) {
 			}
 			before := readLive(t, p, d.Ref)
 			c.spoil(s)
-			if done, err := p.Renew(t.Context(), d.Ref, ispIntent("ord_2", 1)); supply.ClassOf(err) != c.class {
+			if done, err := p.Renew(t.Context(), d.Ref, ispIntent("ord_2", 1)); procurement.ClassOf(err) != c.class {
 				t.Errorf("renewed %+v, %v; want %s", done, err, c.class)
 			}
 			if s.Renewals() != c.renewals || s.Calls("/prolong/make") > 1 {
 				t.Errorf("%d renewals of %d calls, want %d", s.Renewals(), s.Calls("/prolong/make"), c.renewals)
 			}
-			if c.class != supply.Ambiguous {
+			if c.class != procurement.Ambiguous {
 				return
 			}
 			s.SetRenewing(0)
@@ -241,7 +241,7 @@ func TestProxySellerRenewalInDoubt(t *testing.T) {
 		readLive(t, p, d.Ref)
 		in := ispIntent("ord_2", 1)
 		in.MaxCost = 2*domain.Dollar - 1
-		if _, err := p.Renew(t.Context(), d.Ref, in); supply.ClassOf(err) != supply.Conflict || s.Renewals() != 0 {
+		if _, err := p.Renew(t.Context(), d.Ref, in); procurement.ClassOf(err) != procurement.Conflict || s.Renewals() != 0 {
 			t.Errorf("renewed: %v", err)
 		}
 		in.MaxCost++
@@ -259,7 +259,7 @@ func TestProxySellerFindsWhatWasLost(t *testing.T) {
 	}
 	readLive(t, p, old.Ref)
 	s.Next("/order/make", seller.DropAnswer)
-	if _, err := p.Order(t.Context(), ispIntent("ord_2", 3)); supply.ClassOf(err) != supply.Ambiguous {
+	if _, err := p.Order(t.Context(), ispIntent("ord_2", 3)); procurement.ClassOf(err) != procurement.Ambiguous {
 		t.Fatal(err)
 	}
 	// Somebody orders after it, so that it is not the latest any more.
@@ -275,7 +275,7 @@ func TestProxySellerFindsWhatWasLost(t *testing.T) {
 		quantities := map[string]int{}
 		for _, d := range found {
 			quantities[d.Ref] = d.Quantity
-			if d.State != supply.Pending || len(d.IPs) > 0 {
+			if d.State != procurement.Pending || len(d.IPs) > 0 {
 				t.Errorf("the list tells %+v", d)
 			}
 			if delivered && d.Location.Country != "US" {
@@ -313,11 +313,11 @@ func TestProxySellerOrderWithoutAddresses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if read, err := p.Read(t.Context(), d.Ref); err != nil || read.State != supply.Pending {
+	if read, err := p.Read(t.Context(), d.Ref); err != nil || read.State != procurement.Pending {
 		t.Errorf("new, it is %+v, %v", read, err)
 	}
 	s.Age(2 * time.Hour)
-	if read, err := p.Read(t.Context(), d.Ref); supply.ClassOf(err) != supply.NotFound {
+	if read, err := p.Read(t.Context(), d.Ref); procurement.ClassOf(err) != procurement.NotFound {
 		t.Errorf("old, it is %+v, %v", read, err)
 	}
 	if found, err := p.Find(t.Context(), ispIntent("ord_2", 1)); err != nil || len(found) != 0 {
@@ -334,7 +334,7 @@ func TestProxySellerKeepsAddressesToTheirEnd(t *testing.T) {
 	before := readLive(t, p, d.Ref)
 	s.Age(100 * time.Hour)
 	s.NearEnd(d.Ref)
-	if read, err := p.Read(t.Context(), d.Ref); err != nil || read.State != supply.Live || len(read.IPs) != 2 {
+	if read, err := p.Read(t.Context(), d.Ref); err != nil || read.State != procurement.Live || len(read.IPs) != 2 {
 		t.Errorf("about to end, it is %s with %d addresses, %v", read.State, len(read.IPs), err)
 	}
 	if done, err := p.Renew(t.Context(), d.Ref, ispIntent("ord_2", 2)); err != nil || !done[0].ExpiresAt.After(before.ExpiresAt) {
@@ -364,14 +364,14 @@ func TestProxySellerReplacesAnAddress(t *testing.T) {
 	if len(after.IPs) != 2 || has[before.IPs[0].Addr] || !has[before.IPs[1].Addr] {
 		t.Errorf("it had %v and has %v", before.IPs, after.IPs)
 	}
-	if err := p.Replace(t.Context(), d.Ref, before.IPs[0]); supply.ClassOf(err) != supply.NotFound {
+	if err := p.Replace(t.Context(), d.Ref, before.IPs[0]); procurement.ClassOf(err) != procurement.NotFound {
 		t.Errorf("an address that it has no more: %v", err)
 	}
-	if err := p.Replace(t.Context(), "", before.IPs[0]); supply.ClassOf(err) != supply.NotFound {
+	if err := p.Replace(t.Context(), "", before.IPs[0]); procurement.ClassOf(err) != procurement.NotFound {
 		t.Errorf("an order without a ref: %v", err)
 	}
 	s.Next("/proxy/replace", seller.DropAnswer)
-	if err := p.Replace(t.Context(), d.Ref, after.IPs[0]); supply.ClassOf(err) != supply.Ambiguous || s.Calls("/proxy/replace") != 2 {
+	if err := p.Replace(t.Context(), d.Ref, after.IPs[0]); procurement.ClassOf(err) != procurement.Ambiguous || s.Calls("/proxy/replace") != 2 {
 		t.Errorf("a lost answer: %v of %d calls", err, s.Calls("/proxy/replace"))
 	}
 }
@@ -398,13 +398,13 @@ func TestProxySellerDoubtsStrangeLists(t *testing.T) {
 		t.Run(c.claim, func(t *testing.T) {
 			s, p := openProxySellerStatic(t)
 			s.Say("/proxy/list", list(good))
-			if d, err := p.Read(t.Context(), "7_7"); err != nil || d.State != supply.Live {
+			if d, err := p.Read(t.Context(), "7_7"); err != nil || d.State != procurement.Live {
 				t.Fatalf("as it is documented: %+v, %v", d, err)
 			}
 			for range 3 {
 				s.Say("/proxy/list", list(strings.Replace(good, c.old, c.new, 1)))
 			}
-			if d, err := p.Read(t.Context(), "7_7"); supply.ClassOf(err) != supply.Temporary {
+			if d, err := p.Read(t.Context(), "7_7"); procurement.ClassOf(err) != procurement.Temporary {
 				t.Errorf("got %+v, %v", d, err)
 			}
 		})
@@ -413,14 +413,14 @@ func TestProxySellerDoubtsStrangeLists(t *testing.T) {
 		s, p := openProxySellerStatic(t)
 		s.Say("/proxy/list", list(good))
 		s.Say("/proxy/list", list(good))
-		if d, err := p.Read(t.Context(), "8_8"); supply.ClassOf(err) != supply.NotFound {
+		if d, err := p.Read(t.Context(), "8_8"); procurement.ClassOf(err) != procurement.NotFound {
 			t.Errorf("got %+v, %v", d, err)
 		}
 	})
 	t.Run("a list without items is no empty list", func(t *testing.T) {
 		s, p := openProxySellerStatic(t)
 		s.Say("/proxy/list", `{"status":"success","data":{},"errors":[]}`)
-		if found, err := p.Find(t.Context(), ispIntent("ord_1", 1)); supply.ClassOf(err) != supply.Temporary {
+		if found, err := p.Find(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != procurement.Temporary {
 			t.Errorf("got %+v, %v", found, err)
 		}
 	})
@@ -436,7 +436,7 @@ func TestProxySellerDoubtsStrangeBills(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			s, p := openProxySellerStatic(t)
 			s.Say("/order/make", `{"status":"success","data":`+data+`,"errors":[]}`)
-			if d, err := p.Order(t.Context(), ispIntent("ord_1", 1)); supply.ClassOf(err) != supply.Ambiguous {
+			if d, err := p.Order(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != procurement.Ambiguous {
 				t.Errorf("got %+v, %v", d, err)
 			}
 		})
@@ -448,7 +448,7 @@ func TestProxySellerDoubtsStrangeBills(t *testing.T) {
 		t.Run(claim, func(t *testing.T) {
 			s, p := openProxySellerStatic(t)
 			s.Say("/order/calc", `{"status":"success","data":`+data+`,"errors":[]}`)
-			if q, err := p.Quote(t.Context(), ispIntent("ord_1", 1)); supply.ClassOf(err) != supply.Temporary {
+			if q, err := p.Quote(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != procurement.Temporary {
 				t.Errorf("got %+v, %v", q, err)
 			}
 		})
@@ -471,7 +471,7 @@ func TestProxySellerTellsItsCountries(t *testing.T) {
 	}
 	got := map[string]bool{}
 	for _, o := range offers {
-		got[o.Location.Country] = o.SKU == "isp" && o.Type == session.Static && len(o.Days) == 2 && o.Stock == supply.StockUnknown
+		got[o.Location.Country] = o.SKU == "isp" && o.Type == session.Static && len(o.Days) == 2 && o.Stock == procurement.StockUnknown
 	}
 	if len(got) != 2 || !got["US"] || !got["JP"] {
 		t.Errorf("it offers %+v", offers)

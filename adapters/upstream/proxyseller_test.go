@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"agentproxy/adapters/upstream"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/contract"
 	"agentproxy/test/fake/proxyseller"
@@ -43,31 +43,31 @@ func openProxySellerResident(t *testing.T) (*proxyseller.Server, ports.Dynamic) 
 }
 
 // ispIntent asks for n addresses in the United States for a month.
-func ispIntent(key string, n int) supply.Intent {
-	return supply.Intent{Key: key, SessionID: "sess_1", Type: session.Static, SKU: "isp", Quantity: n, Days: 30,
+func ispIntent(key string, n int) procurement.Intent {
+	return procurement.Intent{Key: key, SessionID: "sess_1", Type: session.Static, SKU: "isp", Quantity: n, Days: 30,
 		Location: session.Location{Country: "US"}}
 }
 
 // gigabyte asks for residential traffic.
-func gigabyte(key string) supply.Intent {
-	return supply.Intent{Key: key, SessionID: "sess_1", Type: session.Dynamic, SKU: "resident", Bytes: 1e9, Quantity: 1,
+func gigabyte(key string) procurement.Intent {
+	return procurement.Intent{Key: key, SessionID: "sess_1", Type: session.Dynamic, SKU: "resident", Bytes: 1e9, Quantity: 1,
 		Location: session.Location{Country: "US"}}
 }
 
 // readLive reads until an order is delivered.
-func readLive(t *testing.T, p ports.Provider, ref string) supply.Delivery {
+func readLive(t *testing.T, p ports.Provider, ref string) procurement.Delivery {
 	t.Helper()
 	for range 10 {
 		d, err := p.Read(t.Context(), ref)
 		if err != nil {
 			t.Fatalf("read %s: %v", ref, err)
 		}
-		if d.State == supply.Live {
+		if d.State == procurement.Live {
 			return d
 		}
 	}
 	t.Fatalf("%s is never delivered", ref)
-	return supply.Delivery{}
+	return procurement.Delivery{}
 }
 
 func TestProxySellerContract(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -84,23 +84,25 @@ func (p *poolKeys) Name() string { return p.rest.Name }
 
 // Capabilities are those of the pool keys. Sticky counts from the last use of a
 // session, and keeps the device rather than its address.
-func (p *poolKeys) Capabilities() supply.Capabilities {
-	return supply.Capabilities{Chained: true, Repeatable: true, Labelled: true, Cancels: true, Direct: true,
+func (p *poolKeys) Capabilities() procurement.Capabilities {
+	return procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Cancels: true, Direct: true,
 		CapUnit: poolKeyGB, Sticky: p.profile.ttl.max}
 }
 
 // Balance is not told: the API documents no call for it.
-func (p *poolKeys) Balance(context.Context) (supply.Funds, error) { return supply.Funds{}, nil }
+func (p *poolKeys) Balance(context.Context) (procurement.ProviderBalance, error) {
+	return procurement.ProviderBalance{}, nil
+}
 
 // Order makes a pool key, which costs nothing by itself. The Idempotency-Key is
 // remembered for 24 hours.
-func (p *poolKeys) Order(ctx context.Context, in supply.Intent) (supply.Delivery, error) {
+func (p *poolKeys) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
 	gb, err := p.check(in)
 	if err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
 	if !idempotencyKey.MatchString(in.Key) {
-		return supply.Delivery{}, supply.Refuse(supply.Invalid, "the key of the order does not fit an Idempotency-Key")
+		return procurement.Delivery{}, procurement.Refuse(procurement.Invalid, "the key of the order does not fit an Idempotency-Key")
 	}
 	body := map[string]any{"label": in.Key, "trafficCapGB": gb}
 	if p.tier != "" {
@@ -109,21 +111,21 @@ func (p *poolKeys) Order(ctx context.Context, in supply.Intent) (supply.Delivery
 	var k poolKey
 	header := http.Header{"Idempotency-Key": {in.Key}, "X-Request-Id": {in.Key}}
 	if err := p.callWith(ctx, once, http.MethodPost, "/reseller/pool-keys", header, body, &k); err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
 	d, err := p.delivery(k)
 	if err != nil || d.Label != in.Key {
-		return supply.Delivery{}, supply.Refuse(supply.Ambiguous, "the answer is not the key that was asked for")
+		return procurement.Delivery{}, procurement.Refuse(procurement.Ambiguous, "the answer is not the key that was asked for")
 	}
 	return d, nil
 }
 
 // check is what an intent's traffic is in GB, if it can be delivered at all.
-func (p *poolKeys) check(in supply.Intent) (int64, error) {
+func (p *poolKeys) check(in procurement.Intent) (int64, error) {
 	if in.Type == session.Static {
-		return 0, supply.Refuse(supply.Unsupported, "pool keys are traffic, not addresses")
+		return 0, procurement.Refuse(procurement.Unsupported, "pool keys are traffic, not addresses")
 	}
-	if _, err := p.profile.endpoint(p.account, supply.Target{Location: in.Location}); err != nil {
+	if _, err := p.profile.endpoint(p.account, procurement.Target{Location: in.Location}); err != nil {
 		return 0, err
 	}
 	return capGB(in.Bytes)
@@ -132,13 +134,13 @@ func (p *poolKeys) check(in supply.Intent) (int64, error) {
 // capGB is a number of bytes in whole GB, rounded up.
 func capGB(bytes int64) (int64, error) {
 	if bytes < 1 || bytes > poolKeyMaxGB*poolKeyGB {
-		return 0, supply.Refuse(supply.Invalid, fmt.Sprintf("a cap is 1 to %d GB, not %d bytes", poolKeyMaxGB, bytes))
+		return 0, procurement.Refuse(procurement.Invalid, fmt.Sprintf("a cap is 1 to %d GB, not %d bytes", poolKeyMaxGB, bytes))
 	}
 	return (bytes + poolKeyGB - 1) / poolKeyGB, nil
 }
 
 // Find lists the keys that carry the order's key as their label.
-func (p *poolKeys) Find(ctx context.Context, in supply.Intent) ([]supply.Delivery, error) {
+func (p *poolKeys) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
 	var all *[]poolKey
 	if err := p.call(ctx, safely, http.MethodGet, "/reseller/pool-keys", nil, &all); err != nil {
 		return nil, err
@@ -146,7 +148,7 @@ func (p *poolKeys) Find(ctx context.Context, in supply.Intent) ([]supply.Deliver
 	if all == nil {
 		return nil, errPoolKeyShape
 	}
-	var found []supply.Delivery
+	var found []procurement.Delivery
 	for _, k := range *all {
 		if k.ID == "" || k.Label == "" {
 			return nil, errPoolKeyShape // a list that is not understood proves nothing
@@ -164,10 +166,10 @@ func (p *poolKeys) Find(ctx context.Context, in supply.Intent) ([]supply.Deliver
 }
 
 // Read tells how a key stands.
-func (p *poolKeys) Read(ctx context.Context, ref string) (supply.Delivery, error) {
+func (p *poolKeys) Read(ctx context.Context, ref string) (procurement.Delivery, error) {
 	k, err := p.read(ctx, ref)
 	if err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
 	return p.delivery(k)
 }
@@ -192,7 +194,7 @@ func (p *poolKeys) Cancel(ctx context.Context, ref string) error {
 	if err == nil {
 		err = p.call(ctx, safely, http.MethodDelete, path, nil, nil)
 	}
-	if supply.ClassOf(err) == supply.NotFound {
+	if procurement.ClassOf(err) == procurement.NotFound {
 		return nil
 	}
 	return err
@@ -236,24 +238,24 @@ func (p *poolKeys) patch(ctx context.Context, ref string, change map[string]any)
 }
 
 // Usage is what the seller counted, in both directions as far as is known.
-func (p *poolKeys) Usage(ctx context.Context, ref string) (supply.Usage, error) {
+func (p *poolKeys) Usage(ctx context.Context, ref string) (procurement.Usage, error) {
 	k, err := p.read(ctx, ref)
-	if supply.ClassOf(err) == supply.NotFound {
-		return supply.Usage{AsOf: time.Now().UTC(), Gone: true}, nil
+	if procurement.ClassOf(err) == procurement.NotFound {
+		return procurement.Usage{AsOf: time.Now().UTC(), Gone: true}, nil
 	}
 	if err != nil {
-		return supply.Usage{}, err
+		return procurement.Usage{}, err
 	}
 	if k.TrafficUsedMB == nil || *k.TrafficUsedMB < 0 || *k.TrafficUsedMB > math.MaxInt64/poolKeyMB/2 {
-		return supply.Usage{}, errPoolKeyShape
+		return procurement.Usage{}, errPoolKeyShape
 	}
-	return supply.Usage{Bytes: int64(*k.TrafficUsedMB * poolKeyMB), AsOf: time.Now().UTC()}, nil
+	return procurement.Usage{Bytes: int64(*k.TrafficUsedMB * poolKeyMB), AsOf: time.Now().UTC()}, nil
 }
 
 // Endpoint is the gateway with a pool key as the password.
-func (p *poolKeys) Endpoint(a supply.Access, t supply.Target) (supply.Endpoint, error) {
+func (p *poolKeys) Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error) {
 	if !poolKeyForm.MatchString(a.Password) {
-		return supply.Endpoint{}, supply.Refuse(supply.Invalid, "the access has no pool key")
+		return procurement.Endpoint{}, procurement.Refuse(procurement.Invalid, "the access has no pool key")
 	}
 	own := p.account
 	own.password = a.Password
@@ -261,7 +263,7 @@ func (p *poolKeys) Endpoint(a supply.Access, t supply.Target) (supply.Endpoint, 
 }
 
 // NewExit is the zero Exit: the next token is the next exit.
-func (p *poolKeys) NewExit(supply.Intent, session.Exit) (session.Exit, error) {
+func (p *poolKeys) NewExit(procurement.Intent, session.Exit) (session.Exit, error) {
 	return session.Exit{}, nil
 }
 
@@ -278,7 +280,7 @@ type poolKey struct {
 }
 
 var (
-	errPoolKeyShape = supply.Refuse(supply.Temporary, "the answer is not of a shape that is known")
+	errPoolKeyShape = procurement.Refuse(procurement.Temporary, "the answer is not of a shape that is known")
 	poolKeyForm     = regexp.MustCompile(`^pak_[A-Za-z0-9]+$`)
 	poolKeySecret   = regexp.MustCompile(`pak_[A-Za-z0-9]*`)
 	poolKeyID       = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
@@ -288,21 +290,21 @@ var (
 // poolKeyPath is where a key is. What cannot be an id is not there.
 func poolKeyPath(ref string) (string, error) {
 	if !poolKeyID.MatchString(ref) {
-		return "", supply.Refuse(supply.NotFound, "no key has such an id")
+		return "", procurement.Refuse(procurement.NotFound, "no key has such an id")
 	}
 	return "/reseller/pool-keys/" + ref, nil
 }
 
 // delivery is a key as an order of ours. One that is switched off is live: it is
 // there, and can be switched on.
-func (p *poolKeys) delivery(k poolKey) (supply.Delivery, error) {
+func (p *poolKeys) delivery(k poolKey) (procurement.Delivery, error) {
 	if !poolKeyID.MatchString(k.ID) || !poolKeyForm.MatchString(k.Key) || k.Label == "" || k.TrafficCapGB != nil && (*k.TrafficCapGB < 0 || *k.TrafficCapGB > math.MaxInt64/poolKeyGB) {
-		return supply.Delivery{}, errPoolKeyShape
+		return procurement.Delivery{}, errPoolKeyShape
 	}
-	d := supply.Delivery{Ref: k.ID, Label: k.Label, State: supply.Live,
-		Access: supply.Access{User: p.account.options["username"], Password: k.Key}}
+	d := procurement.Delivery{Ref: k.ID, Label: k.Label, State: procurement.Live,
+		Access: procurement.Access{User: p.account.options["username"], Password: k.Key}}
 	if k.IsExpired {
-		d.State = supply.Gone
+		d.State = procurement.Gone
 	}
 	if k.TrafficCapGB != nil {
 		d.Access.CapBytes = *k.TrafficCapGB * poolKeyGB

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"slices"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 // poolStock is how many exits there are by country code. It names no place more
@@ -41,15 +41,15 @@ func (p *poolKeys) stock(ctx context.Context) (map[string]int, error) {
 }
 
 // Offers lists the countries that have exits at the moment.
-func (p *poolKeys) Offers(ctx context.Context) ([]supply.Offer, error) {
+func (p *poolKeys) Offers(ctx context.Context) ([]procurement.Offer, error) {
 	count, err := p.stock(ctx)
 	if err != nil {
 		return nil, err
 	}
 	network := p.account.options["network"]
-	var offers []supply.Offer
+	var offers []procurement.Offer
 	for _, code := range slices.Sorted(maps.Keys(count)) {
-		offers = append(offers, supply.Offer{SKU: network, Type: session.Dynamic, Name: "Pool " + network,
+		offers = append(offers, procurement.Offer{SKU: network, Type: session.Dynamic, Name: "Pool " + network,
 			Location: session.Location{Country: code}, Stock: inStock(count[code]), Count: count[code]})
 	}
 	return offers, nil
@@ -57,13 +57,13 @@ func (p *poolKeys) Offers(ctx context.Context) ([]supply.Offer, error) {
 
 // Quote is free: traffic is bought in advance, elsewhere. It tells the stock of
 // the country, or of all.
-func (p *poolKeys) Quote(ctx context.Context, in supply.Intent) (supply.Quote, error) {
+func (p *poolKeys) Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error) {
 	if _, err := p.check(in); err != nil {
-		return supply.Quote{}, err
+		return procurement.Quote{}, err
 	}
 	count, err := p.stock(ctx)
 	if err != nil {
-		return supply.Quote{}, err
+		return procurement.Quote{}, err
 	}
 	n := count[in.Location.Country]
 	if in.Location.Country == "" {
@@ -71,12 +71,12 @@ func (p *poolKeys) Quote(ctx context.Context, in supply.Intent) (supply.Quote, e
 			n += c
 		}
 	}
-	return supply.Quote{Stock: inStock(n)}, nil
+	return procurement.Quote{Stock: inStock(n)}, nil
 }
 
-func inStock(n int) supply.Stock {
+func inStock(n int) procurement.Stock {
 	if n > 0 {
-		return supply.StockYes
+		return procurement.StockYes
 	}
-	return supply.StockNo
+	return procurement.StockNo
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"agentproxy/adapters/upstream"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/contract"
 	"agentproxy/test/fake/proxyssx"
@@ -44,8 +44,8 @@ func poolKeySeller(t testing.TB) (*proxyssx.Server, ports.Dynamic) {
 	return s, openPoolKeys(t, poolKeySpec(s.Base()))
 }
 
-func poolKeyIntent(n int) supply.Intent {
-	return supply.Intent{Key: fmt.Sprintf("ord_%08d", n), SessionID: fmt.Sprintf("sess_%d", n), Type: session.Dynamic,
+func poolKeyIntent(n int) procurement.Intent {
+	return procurement.Intent{Key: fmt.Sprintf("ord_%08d", n), SessionID: fmt.Sprintf("sess_%d", n), Type: session.Dynamic,
 		Bytes: 1_500_000_000, Location: session.Location{Country: "US"}}
 }
 
@@ -53,7 +53,7 @@ func TestPoolKeyContract(t *testing.T) {
 	contract.Seller(t, func(t *testing.T) contract.Selling {
 		s, p := poolKeySeller(t)
 		const order = "POST /v1/reseller/pool-keys"
-		return contract.Selling{Provider: p, Dynamic: &supply.Intent{Bytes: 1_500_000_000, Location: session.Location{Country: "US"}},
+		return contract.Selling{Provider: p, Dynamic: &procurement.Intent{Bytes: 1_500_000_000, Location: session.Location{Country: "US"}},
 			Sold: s.Sales, Vanish: s.Vanish,
 			LoseAnswer:  func() { s.Next(order, seller.DropAnswer) },
 			LoseRequest: func() { s.Next(order, seller.DropRequest) }}
@@ -62,7 +62,7 @@ func TestPoolKeyContract(t *testing.T) {
 
 func TestPoolKeyCapabilities(t *testing.T) {
 	_, p := poolKeySeller(t)
-	want := supply.Capabilities{Chained: true, Repeatable: true, Labelled: true, Cancels: true, Direct: true, CapUnit: 1e9, Sticky: 720 * time.Hour}
+	want := procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Cancels: true, Direct: true, CapUnit: 1e9, Sticky: 720 * time.Hour}
 	if got := p.Capabilities(); got != want || p.Name() != "psx" {
 		t.Errorf("%s can %+v", p.Name(), got)
 	}
@@ -81,10 +81,10 @@ func TestTrafficIsRoundedUpToWholeGB(t *testing.T) {
 		in.Bytes = c.bytes
 		d, err := p.Order(t.Context(), in)
 		if c.gb == 0 {
-			if supply.ClassOf(err) != supply.Invalid || s.Calls("POST") != 0 {
+			if procurement.ClassOf(err) != procurement.Invalid || s.Calls("POST") != 0 {
 				t.Errorf("%d bytes: %v after %d calls", c.bytes, err, s.Calls("POST"))
 			}
-			if err := p.Cap(t.Context(), "1", c.bytes); supply.ClassOf(err) != supply.Invalid {
+			if err := p.Cap(t.Context(), "1", c.bytes); procurement.ClassOf(err) != procurement.Invalid {
 				t.Errorf("a cap of %d bytes: %v", c.bytes, err)
 			}
 			continue
@@ -107,7 +107,7 @@ func TestAnOrderSendsItsKeyAndTheTier(t *testing.T) {
 	s := poolKeySpec(api.URL)
 	s.Options["tier"] = "safe"
 	d, err := openPoolKeys(t, s).Order(t.Context(), poolKeyIntent(1))
-	if err != nil || d.Ref != "65a1" || d.CreatedAt.Unix() != 1700000000 || d.Access != (supply.Access{User: "psx_acme", Password: "pak_01", CapBytes: 2e9}) {
+	if err != nil || d.Ref != "65a1" || d.CreatedAt.Unix() != 1700000000 || d.Access != (procurement.Access{User: "psx_acme", Password: "pak_01", CapBytes: 2e9}) {
 		t.Fatalf("delivered %s at %v, %v", d.Ref, d.CreatedAt, err)
 	}
 	for name, want := range map[string]string{"Idempotency-Key": "ord_00000001", "X-Request-Id": "ord_00000001", "X-Api-Key": proxyssx.APIKey} {
@@ -126,7 +126,7 @@ func TestAnOrderInDoubtIsSentAgainUnderItsKey(t *testing.T) {
 			s, p := poolKeySeller(t)
 			s.Next("POST", fault)
 			_, err := p.Order(t.Context(), poolKeyIntent(1))
-			if supply.ClassOf(err) != supply.Ambiguous {
+			if procurement.ClassOf(err) != procurement.Ambiguous {
 				t.Fatalf("the order is %v", err)
 			}
 			d, err := p.Order(t.Context(), poolKeyIntent(1))
@@ -150,7 +150,7 @@ func TestTheRefusalOfARepetitionIsNotThatOfAnOrder(t *testing.T) {
 		}
 		before := s.Calls("POST")
 		s.Next("POST /v1/reseller/pool-keys", fault)
-		if _, err := p.Order(t.Context(), poolKeyIntent(i+1)); supply.ClassOf(err) != supply.Ambiguous {
+		if _, err := p.Order(t.Context(), poolKeyIntent(i+1)); procurement.ClassOf(err) != procurement.Ambiguous {
 			t.Errorf("%s: %v, want ambiguous", fault, err)
 		}
 		if n := s.Calls("POST") - before; n != 1 {
@@ -167,12 +167,12 @@ func TestACampaignOfFaultsSellsEveryIntentOnce(t *testing.T) {
 	for i := range n {
 		for {
 			_, err := p.Order(t.Context(), poolKeyIntent(i))
-			class := supply.ClassOf(err)
+			class := procurement.ClassOf(err)
 			if err == nil {
 				ordered++
 				break
 			}
-			if class == supply.Temporary { // left alone after failures in a row
+			if class == procurement.Temporary { // left alone after failures in a row
 				p = openPoolKeys(t, poolKeySpec(s.Base()))
 			}
 		}
@@ -185,22 +185,22 @@ func TestACampaignOfFaultsSellsEveryIntentOnce(t *testing.T) {
 func TestClassesOfPoolKeyErrors(t *testing.T) {
 	for _, c := range []struct {
 		fault       seller.Fault
-		order, read supply.Class
+		order, read procurement.Class
 	}{
-		{seller.Refuse, supply.Invalid, supply.Invalid},
-		{seller.Expired, supply.Auth, supply.Auth},
-		{seller.Forbidden, supply.Auth, supply.Auth},
-		{seller.RateLimited, supply.RateLimited, supply.RateLimited},
-		{seller.NoFunds, supply.InsufficientFunds, ""},
-		{seller.Failed, supply.Ambiguous, supply.Temporary},
-		{seller.Garbage, supply.Ambiguous, supply.Temporary},
-		{seller.Redirect, supply.Ambiguous, supply.Temporary},
+		{seller.Refuse, procurement.Invalid, procurement.Invalid},
+		{seller.Expired, procurement.Auth, procurement.Auth},
+		{seller.Forbidden, procurement.Auth, procurement.Auth},
+		{seller.RateLimited, procurement.RateLimited, procurement.RateLimited},
+		{seller.NoFunds, procurement.InsufficientFunds, ""},
+		{seller.Failed, procurement.Ambiguous, procurement.Temporary},
+		{seller.Garbage, procurement.Ambiguous, procurement.Temporary},
+		{seller.Redirect, procurement.Ambiguous, procurement.Temporary},
 	} {
 		t.Run(string(c.fault), func(t *testing.T) {
 			s, p := poolKeySeller(t)
 			s.Next("POST", c.fault)
 			_, err := p.Order(t.Context(), poolKeyIntent(1))
-			if supply.ClassOf(err) != c.order {
+			if procurement.ClassOf(err) != c.order {
 				t.Errorf("order: %v", err)
 			}
 			d, err := p.Order(t.Context(), poolKeyIntent(2))
@@ -208,7 +208,7 @@ func TestClassesOfPoolKeyErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.Next("GET", c.fault, c.fault, c.fault)
-			if _, err = p.Read(t.Context(), d.Ref); supply.ClassOf(err) != c.read {
+			if _, err = p.Read(t.Context(), d.Ref); procurement.ClassOf(err) != c.read {
 				t.Errorf("read: %v", err)
 			}
 		})
@@ -217,7 +217,7 @@ func TestClassesOfPoolKeyErrors(t *testing.T) {
 		s, p := poolKeySeller(t)
 		s.Next("POST", seller.RateLimited)
 		_, err := p.Order(t.Context(), poolKeyIntent(1))
-		if e, ok := err.(*supply.Error); !ok || e.RetryAfter != time.Second {
+		if e, ok := err.(*procurement.Error); !ok || e.RetryAfter != time.Second {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -229,7 +229,7 @@ func TestClassesOfPoolKeyErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		in.Bytes *= 10
-		if _, err := p.Order(t.Context(), in); supply.ClassOf(err) != supply.Conflict {
+		if _, err := p.Order(t.Context(), in); procurement.ClassOf(err) != procurement.Conflict {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -246,33 +246,33 @@ func TestUnknownShapesOfPoolKeysAreLoud(t *testing.T) {
 			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 			defer api.Close()
 			p := openPoolKeys(t, poolKeySpec(api.URL))
-			if _, err := p.Order(t.Context(), poolKeyIntent(1)); supply.ClassOf(err) != supply.Ambiguous {
+			if _, err := p.Order(t.Context(), poolKeyIntent(1)); procurement.ClassOf(err) != procurement.Ambiguous {
 				t.Errorf("order: %v", err)
 			}
 			if strings.Contains(body, `"other"`) {
 				return
 			}
-			if _, err := p.Read(t.Context(), "65a1"); supply.ClassOf(err) != supply.Temporary {
+			if _, err := p.Read(t.Context(), "65a1"); procurement.ClassOf(err) != procurement.Temporary {
 				t.Errorf("read: %v", err)
 			}
-			if found, err := p.Find(t.Context(), poolKeyIntent(1)); body != `[]` && supply.ClassOf(err) != supply.Temporary || len(found) > 0 {
+			if found, err := p.Find(t.Context(), poolKeyIntent(1)); body != `[]` && procurement.ClassOf(err) != procurement.Temporary || len(found) > 0 {
 				t.Errorf("found %d, %v", len(found), err)
 			}
 			p = openPoolKeys(t, poolKeySpec(api.URL)) // one that does not leave the seller alone yet
 			for what, err := range map[string]error{"cap": p.Cap(t.Context(), "65a1", 3e9), "enable": p.Enable(t.Context(), "65a1", false)} {
-				if supply.ClassOf(err) != supply.Temporary {
+				if procurement.ClassOf(err) != procurement.Temporary {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
 			p = openPoolKeys(t, poolKeySpec(api.URL))
-			if _, err := p.Offers(t.Context()); supply.ClassOf(err) != supply.Temporary {
+			if _, err := p.Offers(t.Context()); procurement.ClassOf(err) != procurement.Temporary {
 				t.Errorf("offers: %v", err)
 			}
 		})
 	}
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "[{"+good+`},{"name":"x"}]`) }))
 	defer api.Close()
-	if found, err := openPoolKeys(t, poolKeySpec(api.URL)).Find(t.Context(), poolKeyIntent(2)); supply.ClassOf(err) != supply.Temporary || found != nil {
+	if found, err := openPoolKeys(t, poolKeySpec(api.URL)).Find(t.Context(), poolKeyIntent(2)); procurement.ClassOf(err) != procurement.Temporary || found != nil {
 		t.Errorf("a list with a stranger proves absence: %v", err)
 	}
 }
@@ -291,7 +291,7 @@ func TestUsageSwitchAndEndOfAPoolKey(t *testing.T) {
 		if err := p.Enable(t.Context(), d.Ref, on); err != nil || s.Keys()[0].Enabled != on {
 			t.Errorf("switched to %v: %v", on, err)
 		}
-		if read, err := p.Read(t.Context(), d.Ref); err != nil || read.State != supply.Live {
+		if read, err := p.Read(t.Context(), d.Ref); err != nil || read.State != procurement.Live {
 			t.Errorf("switched to %v it is %s, %v", on, read.State, err)
 		}
 	}
@@ -305,13 +305,13 @@ func TestUsageSwitchAndEndOfAPoolKey(t *testing.T) {
 		t.Errorf("gone, the usage is %+v, %v", u, err)
 	}
 	for what, err := range map[string]error{"cap": p.Cap(t.Context(), d.Ref, 3e9), "enable": p.Enable(t.Context(), d.Ref, true)} {
-		if supply.ClassOf(err) != supply.NotFound {
+		if procurement.ClassOf(err) != procurement.NotFound {
 			t.Errorf("gone, %s: %v", what, err)
 		}
 	}
 	calls := s.Calls("")
 	for _, ref := range []string{"", "..", "a/b", "a?b", "a b"} {
-		if _, err := p.Read(t.Context(), ref); supply.ClassOf(err) != supply.NotFound {
+		if _, err := p.Read(t.Context(), ref); procurement.ClassOf(err) != procurement.NotFound {
 			t.Errorf("read %q: %v", ref, err)
 		}
 		if err := p.Cancel(t.Context(), ref); err != nil {
@@ -328,14 +328,14 @@ func TestAPoolKeyThatHasExpiredIsGone(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
 	defer api.Close()
 	p := openPoolKeys(t, poolKeySpec(api.URL))
-	if d, err := p.Read(t.Context(), "65a1"); err != nil || d.State != supply.Gone {
+	if d, err := p.Read(t.Context(), "65a1"); err != nil || d.State != procurement.Gone {
 		t.Errorf("it is %s, %v", d.State, err)
 	}
-	if d, err := p.Read(t.Context(), "65a2"); supply.ClassOf(err) != supply.Temporary {
+	if d, err := p.Read(t.Context(), "65a2"); procurement.ClassOf(err) != procurement.Temporary {
 		t.Errorf("another key was asked for: %s, %v", d.Ref, err)
 	}
 	text = strings.Replace(text, "pak_01", "pak_****", 1)
-	if d, err := p.Read(t.Context(), "65a1"); supply.ClassOf(err) != supply.Temporary {
+	if d, err := p.Read(t.Context(), "65a1"); procurement.ClassOf(err) != procurement.Temporary {
 		t.Errorf("a masked key is %s, %v", d.State, err)
 	}
 }
@@ -382,7 +382,7 @@ func TestStockOfPoolKeys(t *testing.T) {
 		}
 	}
 	p := openPoolKeys(t, poolKeySpec(s.Base()))
-	for country, want := range map[string]supply.Stock{"US": supply.StockYes, "JP": supply.StockNo, "IT": supply.StockNo, "": supply.StockYes} {
+	for country, want := range map[string]procurement.Stock{"US": procurement.StockYes, "JP": procurement.StockNo, "IT": procurement.StockNo, "": procurement.StockYes} {
 		in := poolKeyIntent(1)
 		in.Location.Country = country
 		if q, err := p.Quote(t.Context(), in); err != nil || q.Stock != want || q.Cost != 0 {
@@ -393,7 +393,7 @@ func TestStockOfPoolKeys(t *testing.T) {
 	in.Location.City = "nyc"
 	_, quote := p.Quote(t.Context(), in)
 	_, order := p.Order(t.Context(), in)
-	if supply.ClassOf(quote) != supply.Invalid || supply.ClassOf(order) != supply.Invalid || s.Sales() != 0 {
+	if procurement.ClassOf(quote) != procurement.Invalid || procurement.ClassOf(order) != procurement.Invalid || s.Sales() != 0 {
 		t.Errorf("a city: %v, %v", quote, order)
 	}
 }
@@ -410,7 +410,7 @@ func TestAPoolKeyOpensTheGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	status := func() int {
-		e, err := p.Endpoint(d.Access, supply.Target{Location: session.Location{Country: "US"}, Token: "abcd1234"})
+		e, err := p.Endpoint(d.Access, procurement.Target{Location: session.Location{Country: "US"}, Token: "abcd1234"})
 		if err != nil || !e.Trusted {
 			t.Fatal(err)
 		}
@@ -439,7 +439,7 @@ func TestAPoolKeyOpensTheGateway(t *testing.T) {
 	if got := status(); got != 407 {
 		t.Errorf("cancelled, the gateway answers %d", got)
 	}
-	if _, err := p.Endpoint(supply.Access{}, supply.Target{}); supply.ClassOf(err) != supply.Invalid {
+	if _, err := p.Endpoint(procurement.Access{}, procurement.Target{}); procurement.ClassOf(err) != procurement.Invalid {
 		t.Errorf("without a pool key: %v", err)
 	}
 }
@@ -465,7 +465,7 @@ func TestPoolKeysTellNoSecret(t *testing.T) {
 		for pad = range 200 { // so that a reason may end in the middle of a secret
 			_, err := p.Order(t.Context(), poolKeyIntent(1))
 			fmt.Fprintln(&told, err)
-			if supply.ClassOf(err) == supply.Temporary { // left alone
+			if procurement.ClassOf(err) == procurement.Temporary { // left alone
 				provider, _ = upstream.New(spec, l)
 				p = provider.(ports.Dynamic)
 			}
@@ -473,7 +473,7 @@ func TestPoolKeysTellNoSecret(t *testing.T) {
 	}
 	_, err = p.Read(t.Context(), "65a1")
 	fmt.Fprintln(&told, err)
-	d, err := p.Order(t.Context(), supply.Intent{Key: "short"})
+	d, err := p.Order(t.Context(), procurement.Intent{Key: "short"})
 	fmt.Fprintln(&told, d, err)
 	text := told.String() + log.String()
 	for _, secret := range []string{proxyssx.APIKey[:8], "pak_0"} {
@@ -509,14 +509,14 @@ func TestPoolKeysAreNotMadeOfFaultySettings(t *testing.T) {
 	for _, key := range []string{"", "short", "with space1", strings.Repeat("k", 129)} {
 		in := poolKeyIntent(1)
 		in.Key = key
-		if _, err := p.Order(context.Background(), in); supply.ClassOf(err) != supply.Invalid {
+		if _, err := p.Order(context.Background(), in); procurement.ClassOf(err) != procurement.Invalid {
 			t.Errorf("the key %q: %v", key, err)
 		}
 	}
-	if _, err := p.Order(t.Context(), supply.Intent{Key: "ord_00000001", Type: session.Static, Bytes: 1e9}); supply.ClassOf(err) != supply.Unsupported {
+	if _, err := p.Order(t.Context(), procurement.Intent{Key: "ord_00000001", Type: session.Static, Bytes: 1e9}); procurement.ClassOf(err) != procurement.Unsupported {
 		t.Errorf("static: %v", err)
 	}
-	if _, err := p.Order(t.Context(), poolKeyIntent(1)); supply.ClassOf(err) != supply.Temporary {
+	if _, err := p.Order(t.Context(), poolKeyIntent(1)); procurement.ClassOf(err) != procurement.Temporary {
 		t.Errorf("nobody there: %v", err)
 	}
 }

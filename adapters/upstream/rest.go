@@ -20,7 +20,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 	"golang.org/x/time/rate"
 
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 )
 
 // Bounds of a call of a seller's API.
@@ -57,7 +57,7 @@ type restConfig struct {
 	Name      string // of the provider
 	// Explain reads an answer that is not a success, or is one only by its status.
 	// Nil: the status alone decides.
-	Explain func(status int, header http.Header, body []byte) *supply.Error
+	Explain func(status int, header http.Header, body []byte) *procurement.Error
 }
 
 // rest calls a seller's JSON API.
@@ -109,7 +109,7 @@ type answer struct {
 }
 
 // call sends a request and decodes the answer into out, which may be nil. Its
-// error is a *supply.Error.
+// error is a *procurement.Error.
 func (r *rest) call(ctx context.Context, how repeat, method, path string, in, out any) error {
 	return r.callWith(ctx, how, method, path, nil, in, out)
 }
@@ -122,19 +122,19 @@ func (r *rest) callWith(ctx context.Context, how repeat, method, path string, he
 	if in != nil {
 		var err error
 		if body, err = json.Marshal(in); err != nil {
-			return supply.Refuse(supply.Invalid, "the request cannot be written as JSON")
+			return procurement.Refuse(procurement.Invalid, "the request cannot be written as JSON")
 		}
 	}
 	tries := 1
 	if how == safely {
 		tries = readTries
 	}
-	var err *supply.Error
+	var err *procurement.Error
 	for n := range tries {
 		if err = r.try(ctx, how, method, path, header, body, out); err == nil {
 			return nil
 		}
-		again := err.Class == supply.Temporary || err.Class == supply.TimedOut
+		again := err.Class == procurement.Temporary || err.Class == procurement.TimedOut
 		if !again || n == tries-1 || !pause(ctx, time.Duration(n+1)*200*time.Millisecond) {
 			break
 		}
@@ -156,13 +156,13 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // try is one request. Before it is sent every failure proves that nothing was
 // done.
-func (r *rest) try(ctx context.Context, how repeat, method, path string, header http.Header, body []byte, out any) *supply.Error {
+func (r *rest) try(ctx context.Context, how repeat, method, path string, header http.Header, body []byte, out any) *procurement.Error {
 	if err := r.limit.Wait(ctx); err != nil {
-		return supply.Refuse(supply.Temporary, "no turn within the seller's rate limit")
+		return procurement.Refuse(procurement.Temporary, "no turn within the seller's rate limit")
 	}
 	done, err := r.breaker.Allow()
 	if err != nil {
-		return supply.Refuse(supply.Temporary, "the seller is left alone after repeated failures")
+		return procurement.Refuse(procurement.Temporary, "the seller is left alone after repeated failures")
 	}
 	a, failed := r.send(ctx, how, method, path, header, body)
 	if failed == nil {
@@ -176,7 +176,7 @@ func (r *rest) try(ctx context.Context, how repeat, method, path string, header 
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled): // the caller left: not the seller's fault
 		done(nil)
-	case failed.Class == supply.Temporary, failed.Class == supply.TimedOut, failed.Class == supply.Ambiguous, failed.Class == supply.Auth:
+	case failed.Class == procurement.Temporary, failed.Class == procurement.TimedOut, failed.Class == procurement.Ambiguous, failed.Class == procurement.Auth:
 		done(failed)
 	default:
 		done(nil)
@@ -184,14 +184,14 @@ func (r *rest) try(ctx context.Context, how repeat, method, path string, header 
 	return failed
 }
 
-func (r *rest) send(ctx context.Context, how repeat, method, path string, header http.Header, body []byte) (a answer, failed *supply.Error) {
+func (r *rest) send(ctx context.Context, how repeat, method, path string, header http.Header, body []byte) (a answer, failed *procurement.Error) {
 	var in io.Reader
 	if body != nil {
 		in = bytes.NewReader(body)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, r.Base+path, in)
 	if err != nil {
-		return a, supply.Refuse(supply.Invalid, "the request cannot be made")
+		return a, procurement.Refuse(procurement.Invalid, "the request cannot be made")
 	}
 	for _, h := range []http.Header{r.Header, header} {
 		for k, v := range h {
@@ -224,35 +224,35 @@ func (r *rest) send(ctx context.Context, how repeat, method, path string, header
 
 // lost classifies a call that brought no answer. The text of a *url.Error is
 // never shown: it repeats the URL.
-func (r *rest) lost(how repeat, err error) *supply.Error {
+func (r *rest) lost(how repeat, err error) *procurement.Error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return supply.Refuse(supply.Temporary, "no connection: "+plain(op.Err.Error()))
+		return procurement.Refuse(procurement.Temporary, "no connection: "+plain(op.Err.Error()))
 	}
 	_, dns := errors.AsType[*net.DNSError](err)
 	_, cert := errors.AsType[*tls.CertificateVerificationError](err)
 	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
 	_, record := errors.AsType[tls.RecordHeaderError](err)
 	if dns || cert || authority || record {
-		return supply.Refuse(supply.Temporary, "no connection: "+plain(err.Error()))
+		return procurement.Refuse(procurement.Temporary, "no connection: "+plain(err.Error()))
 	}
 	if how == once {
-		return supply.Refuse(supply.Ambiguous, "no answer came")
+		return procurement.Refuse(procurement.Ambiguous, "no answer came")
 	}
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-		return supply.Refuse(supply.TimedOut, "no answer came in time")
+		return procurement.Refuse(procurement.TimedOut, "no answer came in time")
 	}
-	return supply.Refuse(supply.Temporary, "the connection broke")
+	return procurement.Refuse(procurement.Temporary, "the connection broke")
 }
 
 // doubt is an answer that tells nothing.
-func (r *rest) doubt(how repeat, reason string) *supply.Error {
+func (r *rest) doubt(how repeat, reason string) *procurement.Error {
 	if how == once {
-		return supply.Refuse(supply.Ambiguous, reason)
+		return procurement.Refuse(procurement.Ambiguous, reason)
 	}
-	return supply.Refuse(supply.Temporary, reason)
+	return procurement.Refuse(procurement.Temporary, reason)
 }
 
 // hidden is a text without secrets. It is taken before a text is cut, which may
@@ -265,12 +265,12 @@ func (r *rest) hidden(b []byte) []byte {
 }
 
 // judge reads an answer. What the adapter does not explain is told by the status.
-func (r *rest) judge(how repeat, a answer, out any) *supply.Error {
+func (r *rest) judge(how repeat, a answer, out any) *procurement.Error {
 	told := r.hidden(a.body)
 	if r.Explain != nil {
 		if e := r.Explain(a.status, a.header, told); e != nil {
-			if how == once && e.Class == supply.TimedOut {
-				e.Class = supply.Ambiguous
+			if how == once && e.Class == procurement.TimedOut {
+				e.Class = procurement.Ambiguous
 			}
 			return e
 		}
@@ -286,21 +286,21 @@ func (r *rest) judge(how repeat, a answer, out any) *supply.Error {
 		}
 		return nil
 	case a.status == http.StatusUnauthorized, a.status == http.StatusForbidden:
-		return supply.Refuse(supply.Auth, words)
+		return procurement.Refuse(procurement.Auth, words)
 	case a.status == http.StatusNotFound, a.status == http.StatusGone:
-		return supply.Refuse(supply.NotFound, words)
+		return procurement.Refuse(procurement.NotFound, words)
 	case a.status == http.StatusConflict:
-		return supply.Refuse(supply.Conflict, words)
+		return procurement.Refuse(procurement.Conflict, words)
 	case a.status == http.StatusTooManyRequests:
-		e := supply.Refuse(supply.RateLimited, words)
+		e := procurement.Refuse(procurement.RateLimited, words)
 		if s, err := strconv.Atoi(a.header.Get("Retry-After")); err == nil && s > 0 {
 			e.RetryAfter = min(time.Duration(s)*time.Second, time.Hour)
 		}
 		return e
 	case a.status == http.StatusBadRequest, a.status == http.StatusUnprocessableEntity:
-		return supply.Refuse(supply.Invalid, words)
+		return procurement.Refuse(procurement.Invalid, words)
 	case a.status == http.StatusPaymentRequired:
-		return supply.Refuse(supply.InsufficientFunds, words)
+		return procurement.Refuse(procurement.InsufficientFunds, words)
 	}
 	return r.doubt(how, words)
 }

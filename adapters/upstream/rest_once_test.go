@@ -3,7 +3,7 @@ package upstream_test
 import (
 	"testing"
 
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/test/fake/proxyssx"
 	"agentproxy/test/fake/seller"
 )
@@ -18,7 +18,7 @@ func TestTheTransportRepeatsNoOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Next("POST", seller.DropAnswer, seller.Refuse)
-	if _, err := p.Order(t.Context(), poolKeyIntent(2)); supply.ClassOf(err) != supply.Ambiguous {
+	if _, err := p.Order(t.Context(), poolKeyIntent(2)); procurement.ClassOf(err) != procurement.Ambiguous {
 		t.Errorf("sold %d, and told %v", s.Sales(), err)
 	}
 	if n := s.Calls("POST"); n != 2 {

@@ -11,7 +11,7 @@ import (
 
 	"agentproxy/adapters/upstream"
 	"agentproxy/app/compose"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
@@ -25,8 +25,8 @@ type trafficSeller struct {
 
 func (s trafficSeller) Name() string { return s.spec.Name }
 
-func (s trafficSeller) Capabilities() supply.Capabilities {
-	return supply.Capabilities{Chained: true, Direct: s.spec.Kind == "proxyssx"}
+func (s trafficSeller) Capabilities() procurement.Capabilities {
+	return procurement.Capabilities{ViaUpstream: true, Direct: s.spec.Kind == "proxyssx"}
 }
 
 type addressSeller struct {
@@ -36,8 +36,8 @@ type addressSeller struct {
 
 func (s addressSeller) Name() string { return s.spec.Name }
 
-func (s addressSeller) Capabilities() supply.Capabilities {
-	return supply.Capabilities{Chained: true, Slow: true, Sticky: time.Hour}
+func (s addressSeller) Capabilities() procurement.Capabilities {
+	return procurement.Capabilities{ViaUpstream: true, Async: true, Sticky: time.Hour}
 }
 
 // makeSeller refuses as upstream.New does, and leaks the secret of a kind of its

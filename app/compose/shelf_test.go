@@ -15,8 +15,8 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 // readmeExample is the file that the README shows.
@@ -49,14 +49,14 @@ func TestTheReadmesExampleLoads(t *testing.T) {
 		{No: "dyn_us_1", Name: "Dynamic US", Description: "Residential exits in the United States and Germany.", Type: session.Dynamic,
 			Price: 3_500_000, Countries: []string{"DE", "US"}, Cities: []string{"miami", "newyork"}, MinQuantity: 1, MaxQuantity: 1,
 			MinBytes: billing.GB / 10, MaxBytes: 500 * billing.GB, Available: true,
-			Sources: []supply.Source{
+			Sources: []procurement.Source{
 				{Provider: "brd", Cost: 2_100_000, Countries: []string{"US"}, Cities: []string{"newyork", "miami"}},
 				{Provider: "brd", Cost: 2_600_000, Countries: []string{"DE"}, Cities: []string{}},
 			}},
 		{No: "sta_us_1", Name: "Static US", Type: session.Static, Countries: []string{"DE", "US"}, MinQuantity: 1, MaxQuantity: 20,
 			Durations: []catalog.Duration{{Days: 30, Price: 3 * domain.Dollar}, {Days: 90, Price: 8 * domain.Dollar}},
 			Async:     true, Available: true,
-			Sources: []supply.Source{{Provider: "royal", SKU: "9", Costs: []supply.Term{{Days: 30, Cost: 2_400_000}, {Days: 90, Cost: 7_200_000}}}}},
+			Sources: []procurement.Source{{Provider: "royal", SKU: "9", Costs: []procurement.Term{{Days: 30, Cost: 2_400_000}, {Days: 90, Cost: 7_200_000}}}}},
 	}
 	for i := range want {
 		got := s.Shelf.Products[i]

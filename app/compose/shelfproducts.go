@@ -188,7 +188,7 @@ func (r *shelfReader) places(m fields, p *catalog.Product) {
 // provisioning is sync or async.
 func (r *shelfReader) provisioning(m fields, p *catalog.Product) {
 	for _, s := range p.Sources {
-		if made := r.sellers[s.Provider]; made != nil && made.Capabilities().Slow {
+		if made := r.sellers[s.Provider]; made != nil && made.Capabilities().Async {
 			p.Async = true
 		}
 	}

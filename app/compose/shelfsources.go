@@ -7,8 +7,8 @@ import (
 	"agentproxy/adapters/upstream"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -20,7 +20,7 @@ func (r *shelfReader) sources(m fields, p *catalog.Product) {
 	at := m.need("sources", "the providers that the product is bought of")
 	for _, item := range at.items() {
 		f := item.fields("provider", "sku", "preference", "cost", "costs", "countries", "cities")
-		s := supply.Source{SKU: f.get("sku").text(), Preference: f.get("preference").whole(0, maxPreference, 0),
+		s := procurement.Source{SKU: f.get("sku").text(), Preference: f.get("preference").whole(0, maxPreference, 0),
 			Countries: countries(f.get("countries")), Cities: cities(f.get("cities"))}
 		s.Provider = r.source(f.need("provider", "the name of a provider"), *p)
 		switch p.Type {
@@ -73,17 +73,17 @@ func (r *shelfReader) source(v value, p catalog.Product) string {
 }
 
 // costs reads what an IP costs by duration.
-func costs(v value, p catalog.Product) []supply.Term {
-	var list []supply.Term
+func costs(v value, p catalog.Product) []procurement.Term {
+	var list []procurement.Term
 	for _, item := range v.items() {
 		m := item.fields("days", "cost")
 		days := m.need("days", "a duration of the product")
-		t := supply.Term{Days: days.whole(1, 3650, 0), Cost: m.need("cost", "US dollars an IP").money()}
+		t := procurement.Term{Days: days.whole(1, 3650, 0), Cost: m.need("cost", "US dollars an IP").money()}
 		switch _, sold := p.PriceFor(t.Days); {
 		case t.Days == 0:
 		case !sold:
 			days.fault("the product has no duration of %d days", t.Days)
-		case slices.ContainsFunc(list, func(o supply.Term) bool { return o.Days == t.Days }):
+		case slices.ContainsFunc(list, func(o procurement.Term) bool { return o.Days == t.Days }):
 			days.fault("stands there twice")
 		}
 		list = append(list, t)

@@ -16,7 +16,7 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/upstream"
 	"agentproxy/app"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
@@ -160,7 +160,7 @@ func sessionConfig(in sessionIn) (app.SessionConfig, error) {
 	}
 	calls := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_provider_calls_total",
 		Help: "Calls of providers by operation and result."}, []string{"provider", "operation", "result"})
-	c.Count = func(provider, operation string, result supply.Class) {
+	c.Count = func(provider, operation string, result procurement.Class) {
 		calls.WithLabelValues(provider, operation, cmp.Or(string(result), "ok")).Inc()
 	}
 	return c, in.Registry.Register(calls)

@@ -5,7 +5,7 @@ import (
 
 	"agentproxy/app"
 	"agentproxy/domain"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
@@ -31,7 +31,7 @@ func (c ordersListCmd) Run(k *kit) error {
 	var sessions *app.Sessions
 	return k.core(func(ctx context.Context) error {
 		list, err := sessions.Orders(ctx, app.ListOrders{
-			Filter: ports.OrderFilter{Status: supply.Status(c.Status), Provider: c.Provider, Frozen: c.Frozen},
+			Filter: ports.OrderFilter{Status: procurement.Status(c.Status), Provider: c.Provider, Frozen: c.Frozen},
 			Page:   domain.Page{Number: c.Page, Size: min(c.PageSize, domain.MaxPageSize)}})
 		if err != nil {
 			return err
@@ -46,7 +46,7 @@ func (c ordersListCmd) Run(k *kit) error {
 }
 
 // reasonOf is why an order is as it is.
-func reasonOf(o supply.Order) string {
+func reasonOf(o procurement.Order) string {
 	if o.Class == "" || o.Reason == "" {
 		return string(o.Class) + o.Reason
 	}

@@ -14,7 +14,7 @@ import (
 
 	"agentproxy/adapters/upstream"
 	"agentproxy/app/compose"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
@@ -95,13 +95,13 @@ func sells(p ports.Provider) words {
 	return w
 }
 
-func capabilities(c supply.Capabilities) words {
+func capabilities(c procurement.Capabilities) words {
 	w := words{}
 	for _, f := range []struct {
 		has  bool
 		word string
 	}{
-		{c.Local, "local"}, {c.Chained, "chained"}, {c.Repeatable, "repeatable"}, {c.Labelled || c.LabelledTraffic, "labelled"}, {c.Slow, "slow"},
+		{c.InProcess, "local"}, {c.ViaUpstream, "chained"}, {c.Idempotent, "repeatable"}, {c.KeepsOrderKey || c.KeepsTrafficOrderKey, "labelled"}, {c.Async, "slow"},
 		{c.Renews, "renews"}, {c.Replaces, "replaces"}, {c.Cancels, "cancels"}, {c.Direct, "direct"}, {c.CapUnit > 0, "capped"},
 		{c.Sticky > 0, "sticky:" + c.Sticky.String()}, {c.Months, "months"},
 	} {
@@ -119,7 +119,7 @@ type providerCheckCmd struct {
 
 // asked is what a provider answered.
 type asked struct {
-	funds   supply.Funds
+	funds   procurement.ProviderBalance
 	offers  int
 	latency time.Duration // of the first call
 	err     error
@@ -163,7 +163,7 @@ func (c providerCheckCmd) Run(k *kit) error {
 			failed++
 		}
 		t.add(p.Name(), shelf.Kind(p.Name()), a.reachable(), balance, a.offers, a.latency.Milliseconds(),
-			string(supply.ClassOf(a.err)), supply.ReasonOf(a.err))
+			string(procurement.ClassOf(a.err)), procurement.ReasonOf(a.err))
 	}
 	if err := t.print(k); err != nil || failed == 0 {
 		return err
@@ -176,7 +176,7 @@ func ask(ctx context.Context, p ports.Provider, timeout time.Duration) (a asked)
 	call := func(f func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		if err := f(ctx); supply.ClassOf(err) != supply.Unsupported {
+		if err := f(ctx); procurement.ClassOf(err) != procurement.Unsupported {
 			return err
 		}
 		return nil
@@ -212,7 +212,7 @@ func (c providerCatalogueCmd) Run(k *kit) error {
 	ctx, cancel := context.WithTimeout(k.ctx, c.Timeout)
 	defer cancel()
 	offers, err := list[0].Offers(ctx)
-	if err != nil && supply.ClassOf(err) != supply.Unsupported {
+	if err != nil && procurement.ClassOf(err) != procurement.Unsupported {
 		return err
 	}
 	t := table{columns: []string{"sku", "type", "name", "country", "city", "days", "stock", "count", "cost"}}

@@ -16,8 +16,8 @@ import (
 	"agentproxy/adapters/upstream"
 	"agentproxy/app/compose"
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 	"agentproxy/test/fake/seller"
 )
@@ -30,8 +30,8 @@ type remote struct {
 
 func (r remote) Name() string { return r.spec.Name }
 
-func (r remote) Capabilities() supply.Capabilities {
-	return supply.Capabilities{Chained: true, Labelled: true, Direct: true, CapUnit: 1, Sticky: 2 * time.Hour}
+func (r remote) Capabilities() procurement.Capabilities {
+	return procurement.Capabilities{ViaUpstream: true, KeepsOrderKey: true, Direct: true, CapUnit: 1, Sticky: 2 * time.Hour}
 }
 
 func (r remote) get(ctx context.Context, path string, out any) error {
@@ -43,33 +43,33 @@ func (r remote) get(ctx context.Context, path string, out any) error {
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
-			return supply.Refuse(supply.TimedOut, "no answer came in time")
+			return procurement.Refuse(procurement.TimedOut, "no answer came in time")
 		}
-		return supply.Refuse(supply.Temporary, "no connection")
+		return procurement.Refuse(procurement.Temporary, "no connection")
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return supply.Refuse(supply.Auth, fmt.Sprint("status ", res.StatusCode))
+		return procurement.Refuse(procurement.Auth, fmt.Sprint("status ", res.StatusCode))
 	}
 	return json.NewDecoder(res.Body).Decode(out)
 }
 
-func (r remote) Balance(ctx context.Context) (supply.Funds, error) {
+func (r remote) Balance(ctx context.Context) (procurement.ProviderBalance, error) {
 	var b struct{ Balance string }
 	err := r.get(ctx, "/balance", &b)
 	if err != nil {
-		return supply.Funds{}, err
+		return procurement.ProviderBalance{}, err
 	}
-	return supply.Funds{Amount: domain.MustMoney(b.Balance), Known: true}, nil
+	return procurement.ProviderBalance{Amount: domain.MustMoney(b.Balance), Known: true}, nil
 }
 
-func (r remote) Offers(ctx context.Context) ([]supply.Offer, error) {
+func (r remote) Offers(ctx context.Context) ([]procurement.Offer, error) {
 	var codes []string
 	err := r.get(ctx, "/offers", &codes)
-	var list []supply.Offer
+	var list []procurement.Offer
 	for _, c := range codes {
-		list = append(list, supply.Offer{SKU: "isp-" + c, Type: session.Static, Name: "ISP\x1b[2J", Location: session.Location{Country: c},
-			Days: []int{30, 90}, Stock: supply.StockYes, Count: 7, Cost: 2_400_000})
+		list = append(list, procurement.Offer{SKU: "isp-" + c, Type: session.Static, Name: "ISP\x1b[2J", Location: session.Location{Country: c},
+			Days: []int{30, 90}, Stock: procurement.StockYes, Count: 7, Cost: 2_400_000})
 	}
 	return list, err
 }
@@ -82,12 +82,14 @@ type silent struct {
 
 func (s silent) Name() string { return s.name }
 
-func (s silent) Capabilities() supply.Capabilities { return supply.Capabilities{} }
+func (s silent) Capabilities() procurement.Capabilities { return procurement.Capabilities{} }
 
-func (s silent) Balance(context.Context) (supply.Funds, error) { return supply.Funds{}, nil }
+func (s silent) Balance(context.Context) (procurement.ProviderBalance, error) {
+	return procurement.ProviderBalance{}, nil
+}
 
-func (s silent) Offers(context.Context) ([]supply.Offer, error) {
-	return nil, supply.Refuse(supply.Unsupported, "there is no list")
+func (s silent) Offers(context.Context) ([]procurement.Offer, error) {
+	return nil, procurement.Refuse(procurement.Unsupported, "there is no list")
 }
 
 func makeRemote(s upstream.Spec, _ *slog.Logger) (ports.Provider, error) {

@@ -45,7 +45,7 @@ func TestBudgetCheck(t *testing.T) {
 }
 
 func TestMaySpend(t *testing.T) {
-	w := billing.Wallet{Charged: 30, Held: billing.Split{Own: 20}, SpentDay: billing.Day(noon), SpentToday: 10}
+	w := billing.Wallet{Charged: 30, Held: billing.Funds{Own: 20}, SpentDay: billing.Day(noon), SpentToday: 10}
 	for _, c := range []struct {
 		claim  string
 		budget billing.Budget
@@ -124,7 +124,7 @@ func TestCrossesLow(t *testing.T) {
 		{domain.Dollar - 1, -1, true}, {domain.Dollar, -1, false}, {domain.Dollar - 1, 0, false}, {0, -1, false},
 		{domain.Dollar - 1, 1, false}, {0, -domain.Dollar, true},
 	} {
-		e := billing.Entry{Available: billing.Split{Own: c.amount}, BalanceAfter: c.after}
+		e := billing.Entry{Available: billing.Funds{Own: c.amount}, BalanceAfter: c.after}
 		if got := e.CrossesLow(); got != c.want {
 			t.Errorf("%s to %s: %t", c.amount, c.after, got)
 		}

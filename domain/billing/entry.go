@@ -9,31 +9,31 @@ import (
 )
 
 // Split is an amount by origin: trial credit, or the agent's own money.
-type Split struct {
+type Funds struct {
 	Trial domain.Money
 	Own   domain.Money
 }
 
 // Total is both parts together.
-func (s Split) Total() domain.Money { return s.Trial + s.Own }
+func (s Funds) Total() domain.Money { return s.Trial + s.Own }
 
 // Add returns s + o, part by part.
-func (s Split) Add(o Split) Split { return Split{s.Trial + o.Trial, s.Own + o.Own} }
+func (s Funds) Add(o Funds) Funds { return Funds{s.Trial + o.Trial, s.Own + o.Own} }
 
 // Neg returns -s.
-func (s Split) Neg() Split { return Split{-s.Trial, -s.Own} }
+func (s Funds) Neg() Funds { return Funds{-s.Trial, -s.Own} }
 
 // trialFirst takes x out of s, trial credit first. The caller has checked that
 // s holds x.
-func (s Split) trialFirst(x domain.Money) Split {
+func (s Funds) trialFirst(x domain.Money) Funds {
 	trial := min(s.Trial, x)
-	return Split{Trial: trial, Own: x - trial}
+	return Funds{Trial: trial, Own: x - trial}
 }
 
 // ownFirst takes x out of s, own money first: the way back of trialFirst.
-func (s Split) ownFirst(x domain.Money) Split {
+func (s Funds) ownFirst(x domain.Money) Funds {
 	own := min(s.Own, x)
-	return Split{Trial: x - own, Own: own}
+	return Funds{Trial: x - own, Own: own}
 }
 
 // Type says what a ledger entry is for.
@@ -75,8 +75,8 @@ type Entry struct {
 	ID          string
 	AgentID     string
 	Type        Type
-	Available   Split
-	Held        Split
+	Available   Funds
+	Held        Funds
 	Account     Account
 	Counter     domain.Money
 	Ref         string // unique for ever: what this entry is the booking of

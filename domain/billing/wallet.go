@@ -13,8 +13,8 @@ var ErrInsufficientBalance = &domain.Error{Kind: domain.PaymentRequired, Code: "
 // Wallet is the money of one agent and what its rules need to know.
 type Wallet struct {
 	AgentID   string
-	Available Split // spendable
-	Held      Split // by open purchases
+	Available Funds // spendable
+	Held      Funds // by open purchases
 
 	TrialExpiresAt time.Time // zero: no trial credit was granted
 	TrialExpired   bool      // what was left of the credit has been written off
@@ -45,13 +45,13 @@ func (w Wallet) trialOver(now time.Time) bool {
 
 // GrantTrial is the entry that opens a wallet with trial credit.
 func GrantTrial(x domain.Money) Entry {
-	return Entry{Type: TrialGrant, Available: Split{Trial: x}, Account: TrialGrants, Counter: -x,
+	return Entry{Type: TrialGrant, Available: Funds{Trial: x}, Account: TrialGrants, Counter: -x,
 		Description: "trial credit"}
 }
 
 // TopUp is the entry that credits USDT which arrived: the agent's own money.
-func TopUp(x domain.Money) Entry {
-	return Entry{Type: Recharge, Available: Split{Own: x}, Account: USDT, Counter: -x, Description: "USDT received"}
+func CreditRecharge(x domain.Money) Entry {
+	return Entry{Type: Recharge, Available: Funds{Own: x}, Account: USDT, Counter: -x, Description: "USDT received"}
 }
 
 // Hold takes x out of what is available, trial credit first, and keeps it for a
@@ -67,21 +67,21 @@ func (w Wallet) Hold(x domain.Money) (Entry, error) {
 
 // Charge takes x out of what a purchase holds, its trial part first. The
 // spendable balance does not change: the money left it with the hold.
-func Charge(held Split, x domain.Money) Entry {
+func Charge(held Funds, x domain.Money) Entry {
 	return Entry{Type: ChargeEntry, Held: held.trialFirst(x).Neg(), Account: Revenue, Counter: x}
 }
 
 // GiveBack returns everything that a purchase still holds to where it came
 // from. Trial credit that has expired meanwhile is written off in the same unit
 // of work, by the second entry.
-func (w Wallet) GiveBack(held Split, now time.Time) []Entry {
+func (w Wallet) GiveBack(held Funds, now time.Time) []Entry {
 	back := Entry{Type: Release, Available: held, Held: held.Neg()}
 	return w.withWriteOff(back, now)
 }
 
 // Refund returns x of what was charged: own money first, because charges used
 // up the trial part first. Expired trial credit is written off as in GiveBack.
-func (w Wallet) Refund(charged Split, x domain.Money, now time.Time) []Entry {
+func (w Wallet) Refund(charged Funds, x domain.Money, now time.Time) []Entry {
 	back := Entry{Type: RefundEntry, Available: charged.ownFirst(x), Account: Revenue, Counter: -x}
 	return w.withWriteOff(back, now)
 }
@@ -104,14 +104,14 @@ func (w Wallet) ExpireTrial() (Entry, bool) {
 }
 
 func writeOff(x domain.Money) Entry {
-	return Entry{Type: TrialExpiry, Available: Split{Trial: -x}, Account: TrialExpired, Counter: x,
+	return Entry{Type: TrialExpiry, Available: Funds{Trial: -x}, Account: TrialExpired, Counter: x,
 		Description: "unused trial credit expired"}
 }
 
 // Adjust books an operator's correction. A negative one takes own money first
 // and refuses with ErrInsufficientBalance rather than go below zero.
 func (w Wallet) Adjust(x domain.Money, reason string) (Entry, error) {
-	e := Entry{Type: Adjustment, Available: Split{Own: x}, Account: Corrections, Counter: -x, Description: reason}
+	e := Entry{Type: Adjustment, Available: Funds{Own: x}, Account: Corrections, Counter: -x, Description: reason}
 	if x < 0 {
 		if w.Balance() < -x {
 			return Entry{}, ErrInsufficientBalance.

@@ -14,7 +14,7 @@ import (
 
 var noon = time.Date(2026, 5, 15, 12, 0, 0, 0, time.UTC)
 
-type split = billing.Split
+type split = billing.Funds
 
 // post moves a wallet by an entry, as a store does.
 func post(w billing.Wallet, e billing.Entry) billing.Wallet {

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 // ErrProductNotFound says that no product has that code.
@@ -24,7 +24,7 @@ type Product struct {
 	Name        string
 	Description string
 	Type        session.Type
-	Sources     []supply.Source // where it can be bought, in the order of the configuration
+	Sources     []procurement.Source // where it can be bought, in the order of the configuration
 	// Direct: the session's address is the provider's own proxy and not the
 	// gateway; what passes is counted by the provider.
 	Direct      bool

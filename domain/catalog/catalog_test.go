@@ -10,17 +10,17 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 func dynamic(no string, price domain.Money, countries ...string) catalog.Product {
-	return catalog.Product{No: no, Name: no, Type: session.Dynamic, Sources: []supply.Source{{Provider: "p"}}, Price: price, Countries: countries,
+	return catalog.Product{No: no, Name: no, Type: session.Dynamic, Sources: []procurement.Source{{Provider: "p"}}, Price: price, Countries: countries,
 		MinQuantity: 1, MaxQuantity: 1, MinBytes: billing.GB / 10, MaxBytes: 1000 * billing.GB, Available: true}
 }
 
 func static(no string, price domain.Money, countries ...string) catalog.Product {
-	return catalog.Product{No: no, Name: no, Type: session.Static, Sources: []supply.Source{{Provider: "p"}}, Countries: countries,
+	return catalog.Product{No: no, Name: no, Type: session.Static, Sources: []procurement.Source{{Provider: "p"}}, Countries: countries,
 		Durations:   []catalog.Duration{{Days: 30, Price: price}, {Days: 90, Price: 2 * price}},
 		MinQuantity: 1, MaxQuantity: 100, Available: true}
 }
@@ -155,16 +155,16 @@ func TestCheck(t *testing.T) {
 		{"a code that is used", "used twice", changed(dyn, func(p *catalog.Product) { p.No = "dyn_fast" })},
 		{"no name", "name is missing", changed(dyn, func(p *catalog.Product) { p.Name = "" })},
 		{"no source", "sources are missing", changed(dyn, func(p *catalog.Product) { p.Sources = nil })},
-		{"a source of nobody", "provider of a source", changed(dyn, func(p *catalog.Product) { p.Sources = []supply.Source{{}} })},
-		{"a source of two words", "provider of a source", changed(dyn, func(p *catalog.Product) { p.Sources = []supply.Source{{Provider: "a b"}} })},
+		{"a source of nobody", "provider of a source", changed(dyn, func(p *catalog.Product) { p.Sources = []procurement.Source{{}} })},
+		{"a source of two words", "provider of a source", changed(dyn, func(p *catalog.Product) { p.Sources = []procurement.Source{{Provider: "a b"}} })},
 		{"a source with countries in disorder", "countries of a source", changed(dyn, func(p *catalog.Product) {
-			p.Sources = []supply.Source{{Provider: "p", Countries: []string{"US", "FR", "DE"}}}
+			p.Sources = []procurement.Source{{Provider: "p", Countries: []string{"US", "FR", "DE"}}}
 		})},
 		{"a country that no source has", `no source has the country "FR"`, changed(dyn, func(p *catalog.Product) {
-			p.Sources = []supply.Source{{Provider: "p", Countries: []string{"DE"}}, {Provider: "q", Countries: []string{"US"}}}
+			p.Sources = []procurement.Source{{Provider: "p", Countries: []string{"DE"}}, {Provider: "q", Countries: []string{"US"}}}
 		})},
 		{"a city that no source has", `no source has the city "BER"`, changed(dyn, func(p *catalog.Product) {
-			p.Cities, p.Sources = []string{"BER"}, []supply.Source{{Provider: "p", Cities: []string{}}}
+			p.Cities, p.Sources = []string{"BER"}, []procurement.Source{{Provider: "p", Cities: []string{}}}
 		})},
 		{"an unknown type", "type must", changed(dyn, func(p *catalog.Product) { p.Type = "Dynamic" })},
 		{"a free GB", "price of a GB", changed(dyn, func(p *catalog.Product) { p.Price = 0 })},
@@ -212,7 +212,7 @@ func TestCheck(t *testing.T) {
 func TestProblemsNameTheirField(t *testing.T) {
 	bad := changed(static("sta", 0, "DE", "US"), func(p *catalog.Product) {
 		p.Durations[1].Days, p.Cities, p.MaxQuantity = 7, []string{"a b"}, 0
-		p.Sources = append(p.Sources, supply.Source{Provider: "Q"})
+		p.Sources = append(p.Sources, procurement.Source{Provider: "Q"})
 	})
 	var got []string
 	for _, p := range catalog.Problems([]catalog.Product{shelf()[0], bad}) {

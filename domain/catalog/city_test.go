@@ -9,8 +9,8 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 func TestNearestCity(t *testing.T) {
@@ -43,7 +43,7 @@ func TestNearestCity(t *testing.T) {
 func placed() catalog.Product {
 	return changed(dynamic("dyn", domain.Dollar, "DE", "FR", "US"), func(p *catalog.Product) {
 		p.Cities = []string{"newyork", "miami", "berlin"}
-		p.Sources = []supply.Source{
+		p.Sources = []procurement.Source{
 			{Provider: "p", Countries: []string{"US"}, Cities: []string{"newyork", "miami"}},
 			{Provider: "q", Countries: []string{"DE"}, Cities: []string{"berlin"}},
 			{Provider: "q", Countries: []string{"FR"}, Cities: []string{}},

@@ -75,7 +75,7 @@ const (
 const defaultCountry = "US"
 
 // Wish is what a recommendation is asked for; every field may be left out.
-type Wish struct {
+type Criteria struct {
 	UseCase         UseCase       // empty: General
 	TargetRegion    string        // country code in any case; empty: any
 	Budget          *domain.Money // above 0; nil: none
@@ -118,7 +118,7 @@ func (c Create) Form() session.Form {
 // Recommend ranks the available products that can serve a wish, best first;
 // what scores the same goes by cost, then by code. A wish out of bounds is
 // INVALID_REQUEST with every fault.
-func Recommend(products []Product, w Wish) ([]Recommendation, error) {
+func Recommend(products []Product, w Criteria) ([]Recommendation, error) {
 	w, err := w.check(products)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func Recommend(products []Product, w Wish) ([]Recommendation, error) {
 }
 
 // check fills in what was left out and refuses what is out of bounds.
-func (w Wish) check(products []Product) (Wish, error) {
+func (w Criteria) check(products []Product) (Criteria, error) {
 	var issues []domain.FieldIssue
 	add := func(field, issue string) { issues = append(issues, domain.FieldIssue{Field: field, Issue: issue}) }
 	if w.UseCase == "" {
@@ -180,7 +180,7 @@ func (w Wish) check(products []Product) (Wish, error) {
 
 // estimate says what to create and what it would cost: a GB a session, or the
 // IPs for the product's shortest duration, within the product's bounds.
-func (p Product) estimate(w Wish) Recommendation {
+func (p Product) estimate(w Criteria) Recommendation {
 	n := *w.SessionCount
 	r := Recommendation{Product: p, Create: Create{Type: p.Type, ProductNo: p.No, Country: w.TargetRegion}}
 	if p.Type == session.Dynamic {
@@ -202,7 +202,7 @@ func (p Product) estimate(w Wish) Recommendation {
 }
 
 // rate sets the score and the reasons.
-func (r *Recommendation) rate(w Wish, cheapest domain.Money, weights Weights) {
+func (r *Recommendation) rate(w Criteria, cheapest domain.Money, weights Weights) {
 	suits := fit[w.UseCase][r.Product.Type]
 	points := weights.Fit*suits +
 		weights.Price*int(domain.MulDiv(100, int64(cheapest), int64(max(r.EstimatedCost, 1)), false))
@@ -221,7 +221,7 @@ func (r *Recommendation) rate(w Wish, cheapest domain.Money, weights Weights) {
 }
 
 // explain adds the reasons that are facts, and what to know before creating.
-func (r *Recommendation) explain(w Wish) {
+func (r *Recommendation) explain(w Criteria) {
 	p, n := r.Product, *w.SessionCount
 	add := func(format string, args ...any) { r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...)) }
 	switch {

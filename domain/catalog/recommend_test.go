@@ -27,16 +27,16 @@ func ranked(list []catalog.Recommendation) string {
 func TestRecommend(t *testing.T) {
 	for _, c := range []struct {
 		claim string
-		wish  catalog.Wish
+		wish  catalog.Criteria
 		want  string
 	}{
-		{"a crawler is given rotating exits first", catalog.Wish{UseCase: catalog.WebScraping}, "dyn_fast dyn_slow sta_isp sta_city"},
-		{"an account that is logged in is given an exit that stays", catalog.Wish{UseCase: catalog.AccountManagement}, "sta_isp sta_city dyn_fast dyn_slow"},
-		{"no wish at all is general use", catalog.Wish{}, "dyn_fast dyn_slow sta_isp sta_city"},
-		{"only what is sold in the region, in any case", catalog.Wish{TargetRegion: "jp"}, "sta_city"},
-		{"a sticky IP leaves out what rotates", catalog.Wish{UseCase: catalog.WebScraping, RequireStickyIP: true}, "sta_isp sta_city"},
-		{"what is not available is left out", catalog.Wish{TargetRegion: "BR"}, ""},
-		{"what the budget covers comes first", catalog.Wish{UseCase: catalog.AdVerification, Budget: ptr(domain.Dollar / 4)}, "dyn_slow dyn_fast sta_isp sta_city"},
+		{"a crawler is given rotating exits first", catalog.Criteria{UseCase: catalog.WebScraping}, "dyn_fast dyn_slow sta_isp sta_city"},
+		{"an account that is logged in is given an exit that stays", catalog.Criteria{UseCase: catalog.AccountManagement}, "sta_isp sta_city dyn_fast dyn_slow"},
+		{"no wish at all is general use", catalog.Criteria{}, "dyn_fast dyn_slow sta_isp sta_city"},
+		{"only what is sold in the region, in any case", catalog.Criteria{TargetRegion: "jp"}, "sta_city"},
+		{"a sticky IP leaves out what rotates", catalog.Criteria{UseCase: catalog.WebScraping, RequireStickyIP: true}, "sta_isp sta_city"},
+		{"what is not available is left out", catalog.Criteria{TargetRegion: "BR"}, ""},
+		{"what the budget covers comes first", catalog.Criteria{UseCase: catalog.AdVerification, Budget: ptr(domain.Dollar / 4)}, "dyn_slow dyn_fast sta_isp sta_city"},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			list, err := catalog.Recommend(shelf(), c.wish)
@@ -51,7 +51,7 @@ func TestRecommend(t *testing.T) {
 }
 
 func TestRecommendationTellsTheCost(t *testing.T) {
-	list, err := catalog.Recommend(shelf(), catalog.Wish{TargetRegion: "DE", Budget: ptr(3 * domain.Dollar), SessionCount: ptr(4)})
+	list, err := catalog.Recommend(shelf(), catalog.Criteria{TargetRegion: "DE", Budget: ptr(3 * domain.Dollar), SessionCount: ptr(4)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,15 +74,15 @@ func TestRecommendationTellsTheCost(t *testing.T) {
 func TestWishOutOfBounds(t *testing.T) {
 	for _, c := range []struct {
 		claim string
-		wish  catalog.Wish
+		wish  catalog.Criteria
 		field string
 	}{
-		{"a use case outside the list", catalog.Wish{UseCase: "Web_Scraping"}, "use_case"},
-		{"an unknown region", catalog.Wish{TargetRegion: "UK"}, "target_region"},
-		{"a budget of 0", catalog.Wish{Budget: ptr(domain.Money(0))}, "budget"},
-		{"a budget below 0", catalog.Wish{Budget: ptr(domain.Money(-1))}, "budget"},
-		{"no session", catalog.Wish{SessionCount: ptr(0)}, "session_count"},
-		{"101 sessions", catalog.Wish{SessionCount: ptr(101)}, "session_count"},
+		{"a use case outside the list", catalog.Criteria{UseCase: "Web_Scraping"}, "use_case"},
+		{"an unknown region", catalog.Criteria{TargetRegion: "UK"}, "target_region"},
+		{"a budget of 0", catalog.Criteria{Budget: ptr(domain.Money(0))}, "budget"},
+		{"a budget below 0", catalog.Criteria{Budget: ptr(domain.Money(-1))}, "budget"},
+		{"no session", catalog.Criteria{SessionCount: ptr(0)}, "session_count"},
+		{"101 sessions", catalog.Criteria{SessionCount: ptr(101)}, "session_count"},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			_, err := catalog.Recommend(shelf(), c.wish)
@@ -90,7 +90,7 @@ func TestWishOutOfBounds(t *testing.T) {
 		})
 	}
 	t.Run("every fault is named", func(t *testing.T) {
-		_, err := catalog.Recommend(shelf(), catalog.Wish{UseCase: "x", TargetRegion: "x", Budget: ptr(domain.Money(0)), SessionCount: ptr(-1)})
+		_, err := catalog.Recommend(shelf(), catalog.Criteria{UseCase: "x", TargetRegion: "x", Budget: ptr(domain.Money(0)), SessionCount: ptr(-1)})
 		wantFields(t, err, "use_case", "budget", "session_count", "target_region")
 	})
 }
@@ -135,7 +135,7 @@ func TestRecommendationsHold(t *testing.T) {
 		if err := catalog.Check(products); err != nil {
 			t.Fatalf("the generator is wrong: %v", err)
 		}
-		wish := catalog.Wish{
+		wish := catalog.Criteria{
 			UseCase:         rapid.SampledFrom(catalog.UseCases).Draw(t, "use case"),
 			Budget:          rapid.Ptr(rapid.Custom(func(t *rapid.T) domain.Money { return domain.Money(rapid.Int64Range(1, 1e12).Draw(t, "x")) }), true).Draw(t, "budget"),
 			SessionCount:    rapid.Ptr(rapid.IntRange(1, 100), true).Draw(t, "count"),

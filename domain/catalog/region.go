@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 // Regions lists the countries that the products are sold in, by code. The name
@@ -55,7 +55,7 @@ func (p Product) Terms() session.Terms {
 // SellsPlace reports whether one source of the product has both the country and
 // the city; either may be empty.
 func (p Product) SellsPlace(l session.Location) bool {
-	return slices.ContainsFunc(p.Sources, func(s supply.Source) bool { return s.Sells(l) })
+	return slices.ContainsFunc(p.Sources, func(s procurement.Source) bool { return s.Sells(l) })
 }
 
 // CitiesIn lists the cities that the product is sold in within a country, each

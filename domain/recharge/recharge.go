@@ -285,7 +285,7 @@ func (o Order) standing(waiting, moved bool, through time.Time) Status {
 }
 
 // Mark is how far a chain was read.
-type Mark struct {
+type ScanCursor struct {
 	Final  Head      // complete up to here, block by block; zero: never read by blocks
 	Latest int64     // the newest block that was heard of, for showing only
 	ReadAt time.Time // when the chain last answered

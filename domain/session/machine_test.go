@@ -169,7 +169,7 @@ func TestRenewalExtendsFromTheEnd(t *testing.T) {
 
 func TestUnusedDaysAreRefundedWhole(t *testing.T) {
 	s := in(session.Static, session.Active)
-	s.Money.Charged = billing.Split{Own: 3 * domain.Dollar}
+	s.Money.Charged = billing.Funds{Own: 3 * domain.Dollar}
 	for _, c := range []struct {
 		at   time.Duration
 		want domain.Money
@@ -189,7 +189,7 @@ func TestUnusedDaysAreRefundedWhole(t *testing.T) {
 func TestChargeIsOfTheRunningTotal(t *testing.T) {
 	s := in(session.Dynamic, session.Active)
 	s.Price = 333_333 // a third of a dollar: every split of the bytes rounds differently
-	s.Money.Held = billing.Split{Own: billing.TrafficHold(s.Bytes, s.Price)}
+	s.Money.Held = billing.Funds{Own: billing.TrafficHold(s.Bytes, s.Price)}
 	for used := int64(0); used <= s.Bytes; used += 7_777_777 {
 		due := s.ChargeDue(used)
 		s.Money.Held.Own -= due

@@ -125,7 +125,7 @@ type Session struct {
 
 // Money is what a session holds and has cost, each split by where it came from.
 type Money struct {
-	Held     billing.Split // 0 once the session is settled
-	Charged  billing.Split
-	Refunded billing.Split
+	Held     billing.Funds // 0 once the session is settled
+	Charged  billing.Funds
+	Refunded billing.Funds
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"agentproxy/domain/health"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 )
 
 // Route is what a gateway knows of one session. Its credential is derived, see
@@ -21,7 +21,7 @@ type Route struct {
 	Exits     []session.Exit // dynamic: the current one; static: by IP index
 	// Hops are the upstream proxies of the exits, one for each; nil: the gateway
 	// dials targets itself, from the exits.
-	Hops      []supply.Endpoint
+	Hops      []procurement.Endpoint
 	Rotation  int       // user names up to this number are valid
 	NextAt    time.Time // timed rotation is due from here on; zero: never
 	ExpiresAt time.Time // static: tunnels are cut here; zero: never

@@ -15,7 +15,7 @@ import (
 
 	socks "golang.org/x/net/proxy"
 
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/traffic"
 	"agentproxy/test/freeport"
 )
@@ -211,7 +211,7 @@ func TestRefusalsOfIndependentProxies(t *testing.T) {
 					p.kill()
 					target = "127.0.0.1:80"
 				}
-				w.set(func(r *traffic.Route) { r.Hops = []supply.Endpoint{hop} })
+				w.set(func(r *traffic.Route) { r.Hops = []procurement.Endpoint{hop} })
 				_, status, body := w.connect(target)
 				n++
 				o := w.last(n)

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/test/freeport"
 )
 
@@ -35,8 +35,8 @@ type proxy struct {
 }
 
 // hop is the proxy as an operator would name it.
-func (p *proxy) hop() supply.Endpoint {
-	return supply.Endpoint{Protocol: p.protocol, Host: p.addr.Addr().String(), Port: p.addr.Port(),
+func (p *proxy) hop() procurement.Endpoint {
+	return procurement.Endpoint{Protocol: p.protocol, Host: p.addr.Addr().String(), Port: p.addr.Port(),
 		User: hopUser, Password: hopPassword, Trusted: true}
 }
 

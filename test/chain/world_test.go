@@ -16,8 +16,8 @@ import (
 	"agentproxy/adapters/gateway"
 	"agentproxy/domain"
 	"agentproxy/domain/egress"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 )
 
@@ -40,10 +40,10 @@ type world struct {
 
 // begin starts a gateway. The session's exit is an address that this host has not,
 // like that of any provider.
-func begin(t *testing.T, hop supply.Endpoint) *world {
+func begin(t *testing.T, hop procurement.Endpoint) *world {
 	t.Helper()
 	w := &world{t: t, leases: map[string]traffic.Lease{}, route: traffic.Route{SessionID: sessionID, Type: session.Dynamic,
-		Status: session.Active, Exits: []session.Exit{{IP: netip.MustParseAddr("198.51.100.7")}}, Hops: []supply.Endpoint{hop}}}
+		Status: session.Active, Exits: []session.Exit{{IP: netip.MustParseAddr("198.51.100.7")}}, Hops: []procurement.Endpoint{hop}}}
 	cfg := gateway.Config{Addr: "127.0.0.1:0", Key: key, Judge: egress.Policy{Loopback: true}, Resolver: names{}}
 	cfg.Timing.IdleGive, cfg.Timing.Drain = 50*time.Millisecond, 50*time.Millisecond
 	w.g = gateway.New(cfg, w, slog.New(slog.DiscardHandler))

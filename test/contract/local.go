@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -28,14 +28,14 @@ func Local(t *testing.T, open func(t *testing.T) LocalProvider) {
 }
 
 // localIntent is the order of a session by its number.
-func localIntent(typ session.Type, n, quantity int) supply.Intent {
-	return supply.Intent{Key: fmt.Sprint(n), SessionID: fmt.Sprintf("sess_%020d", n), Type: typ, Quantity: quantity, Days: 30}
+func localIntent(typ session.Type, n, quantity int) procurement.Intent {
+	return procurement.Intent{Key: fmt.Sprint(n), SessionID: fmt.Sprintf("sess_%020d", n), Type: typ, Quantity: quantity, Days: 30}
 }
 
-func localBuy(t *testing.T, p ports.Provider, in supply.Intent) (ips []string) {
+func localBuy(t *testing.T, p ports.Provider, in procurement.Intent) (ips []string) {
 	t.Helper()
 	d, err := p.Order(t.Context(), in)
-	if err != nil || d.State != supply.Live {
+	if err != nil || d.State != procurement.Live {
 		t.Fatalf("order of %s: %s, %v", in.SessionID, d.State, err)
 	}
 	for _, ip := range d.IPs {
@@ -69,7 +69,7 @@ func localStatic(t *testing.T, p ports.Provider) {
 }
 
 func localRepeat(t *testing.T, p ports.Provider) {
-	for _, in := range []supply.Intent{localIntent(session.Dynamic, 1, 1), localIntent(session.Static, 2, 3)} {
+	for _, in := range []procurement.Intent{localIntent(session.Dynamic, 1, 1), localIntent(session.Static, 2, 3)} {
 		first := localBuy(t, p, in)
 		for range 5 {
 			if again := localBuy(t, p, in); !slices.Equal(again, first) {
@@ -119,7 +119,7 @@ func localStock(t *testing.T, p ports.Provider) {
 		in := localIntent(session.Static, n, 7)
 		in.Taken = taken
 		d, err := p.Order(t.Context(), in)
-		if supply.ClassOf(err) == supply.OutOfStock {
+		if procurement.ClassOf(err) == procurement.OutOfStock {
 			if n < 2 || len(d.IPs) > 0 {
 				t.Errorf("order %d of 7 is out of stock with %v", n+1, d.IPs)
 			}

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -20,7 +20,7 @@ type Selling struct {
 	Provider ports.Provider
 	// Dynamic and Static are what it can be asked for; nil: that is not sold. The
 	// suite sets the Key.
-	Dynamic, Static *supply.Intent
+	Dynamic, Static *procurement.Intent
 	// Sold counts what the seller really sold; nil: it keeps no books.
 	Sold func() int
 	// LoseAnswer lets the seller execute the next order and say nothing;
@@ -33,7 +33,7 @@ type Selling struct {
 // Seller holds a ports.Provider to its promises. Open returns one of a seller
 // with stock and funds for 40 orders of each kind.
 func Seller(t *testing.T, open func(t *testing.T) Selling) {
-	for name, test := range map[string]func(t *testing.T, s Selling, in supply.Intent){
+	for name, test := range map[string]func(t *testing.T, s Selling, in procurement.Intent){
 		"an order is delivered as it was asked for":          sellerDelivers,
 		"reading changes nothing":                            sellerReads,
 		"an order whose answer is lost is found, and alone":  sellerLostAnswer,
@@ -69,13 +69,13 @@ func Seller(t *testing.T, open func(t *testing.T) Selling) {
 }
 
 // sellerIntent is the n-th intent of its kind.
-func sellerIntent(in supply.Intent, n int) supply.Intent {
+func sellerIntent(in procurement.Intent, n int) procurement.Intent {
 	in.Key, in.SessionID = fmt.Sprintf("ord_%024d", n), fmt.Sprintf("sess_%020d", n)
 	return in
 }
 
 // sellerBuy orders, and reads until it is delivered.
-func sellerBuy(t *testing.T, p ports.Provider, in supply.Intent) supply.Delivery {
+func sellerBuy(t *testing.T, p ports.Provider, in procurement.Intent) procurement.Delivery {
 	t.Helper()
 	d, err := p.Order(t.Context(), in)
 	if err != nil {
@@ -84,16 +84,16 @@ func sellerBuy(t *testing.T, p ports.Provider, in supply.Intent) supply.Delivery
 	if d.Ref == "" {
 		t.Fatalf("the order %s has no ref", in.Key)
 	}
-	if d.State == supply.Pending && !p.Capabilities().Slow {
+	if d.State == procurement.Pending && !p.Capabilities().Async {
 		t.Errorf("a seller that is not slow delivers later")
 	}
 	return sellerLive(t, p, d)
 }
 
-func sellerLive(t *testing.T, p ports.Provider, d supply.Delivery) supply.Delivery {
+func sellerLive(t *testing.T, p ports.Provider, d procurement.Delivery) procurement.Delivery {
 	t.Helper()
 	for range 50 {
-		if d.State == supply.Live {
+		if d.State == procurement.Live {
 			return d
 		}
 		read, err := p.Read(t.Context(), d.Ref)
@@ -119,7 +119,7 @@ func sellerSold(t *testing.T, s Selling, want int) {
 	}
 }
 
-func sellerDelivers(t *testing.T, s Selling, in supply.Intent) {
+func sellerDelivers(t *testing.T, s Selling, in procurement.Intent) {
 	caps := s.Provider.Capabilities()
 	seen, refs := map[string]bool{}, map[string]bool{}
 	for n := range 3 {
@@ -147,12 +147,12 @@ func sellerDelivers(t *testing.T, s Selling, in supply.Intent) {
 			}
 			seen[ip.Addr.String()] = true
 			for _, proto := range []session.Protocol{session.HTTP, session.SOCKS5} {
-				if e, ok := ip.Endpoint(proto); caps.Chained && (!ok || e.Host == "" || e.Port == 0) {
+				if e, ok := ip.Endpoint(proto); caps.ViaUpstream && (!ok || e.Host == "" || e.Port == 0) {
 					t.Errorf("%s cannot be reached", ip.Addr)
 				}
 			}
 		}
-		if caps.Chained && !d.ExpiresAt.After(time.Now()) {
+		if caps.ViaUpstream && !d.ExpiresAt.After(time.Now()) {
 			t.Errorf("the order ends at %v", d.ExpiresAt)
 		}
 		if in.Taken != nil {
@@ -163,7 +163,7 @@ func sellerDelivers(t *testing.T, s Selling, in supply.Intent) {
 }
 
 // mapWith is Taken after a delivery.
-func mapWith(taken map[string]bool, d supply.Delivery) map[string]bool {
+func mapWith(taken map[string]bool, d procurement.Delivery) map[string]bool {
 	out := map[string]bool{}
 	for ip := range taken {
 		out[ip] = true
@@ -174,33 +174,33 @@ func mapWith(taken map[string]bool, d supply.Delivery) map[string]bool {
 	return out
 }
 
-func sellerReads(t *testing.T, s Selling, in supply.Intent) {
-	if s.Provider.Capabilities().Local {
+func sellerReads(t *testing.T, s Selling, in procurement.Intent) {
+	if s.Provider.Capabilities().InProcess {
 		return
 	}
 	d := sellerBuy(t, s.Provider, in)
 	for range 3 {
 		again, err := s.Provider.Read(t.Context(), d.Ref)
-		if err != nil || again.State != supply.Live || again.Access != d.Access || !slices.Equal(again.IPs, d.IPs) {
+		if err != nil || again.State != procurement.Live || again.Access != d.Access || !slices.Equal(again.IPs, d.IPs) {
 			t.Errorf("read again: %s %d addresses, %v", again.State, len(again.IPs), err)
 		}
 	}
-	if _, err := s.Provider.Read(t.Context(), "000000000000000000000000"); supply.ClassOf(err) != supply.NotFound {
+	if _, err := s.Provider.Read(t.Context(), "000000000000000000000000"); procurement.ClassOf(err) != procurement.NotFound {
 		t.Errorf("an order that is not there: %v", err)
 	}
 	sellerSold(t, s, 1)
 }
 
 // sellerUnknown orders into a fault and returns the order as the core has it.
-func sellerUnknown(t *testing.T, s Selling, in supply.Intent, fault func()) (supply.Order, error) {
+func sellerUnknown(t *testing.T, s Selling, in procurement.Intent, fault func()) (procurement.Order, error) {
 	t.Helper()
 	now := time.Now()
 	before, err := s.Provider.Find(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := supply.Order{ID: in.Key, Kind: supply.Purchase, Intent: in, Status: supply.Planned, PlannedAt: now}
-	var snap supply.Snapshot
+	o := procurement.Order{ID: in.Key, Kind: procurement.Purchase, Intent: in, Status: procurement.Planned, PlannedAt: now}
+	var snap procurement.Snapshot
 	for _, d := range before {
 		snap.Refs = append(snap.Refs, d.Ref)
 	}
@@ -215,13 +215,13 @@ func sellerUnknown(t *testing.T, s Selling, in supply.Intent, fault func()) (sup
 	return o, err
 }
 
-func sellerLostAnswer(t *testing.T, s Selling, in supply.Intent) {
+func sellerLostAnswer(t *testing.T, s Selling, in procurement.Intent) {
 	if s.LoseAnswer == nil {
 		return
 	}
 	other := sellerBuy(t, s.Provider, sellerIntent(in, 7))
 	o, err := sellerUnknown(t, s, in, s.LoseAnswer)
-	if supply.ClassOf(err) != supply.Ambiguous {
+	if procurement.ClassOf(err) != procurement.Ambiguous {
 		t.Fatalf("the answer was lost, and the error is %v", err)
 	}
 	sellerSold(t, s, 2)
@@ -229,8 +229,8 @@ func sellerLostAnswer(t *testing.T, s Selling, in supply.Intent) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verdict, d := supply.Decide(o, s.Provider.Capabilities().Labels(o.Intent.Type), supply.Evidence{Found: found}, time.Now())
-	if verdict != supply.Adopt || d.Ref == other.Ref {
+	verdict, d := procurement.Decide(o, s.Provider.Capabilities().Labels(o.Intent.Type), procurement.Evidence{Found: found}, time.Now())
+	if verdict != procurement.Adopt || d.Ref == other.Ref {
 		t.Fatalf("%s of %d found: %+v", verdict, len(found), d.Ref)
 	}
 	read, err := s.Provider.Read(t.Context(), d.Ref)
@@ -243,7 +243,7 @@ func sellerLostAnswer(t *testing.T, s Selling, in supply.Intent) {
 	sellerSold(t, s, 2)
 }
 
-func sellerLostRequest(t *testing.T, s Selling, in supply.Intent) {
+func sellerLostRequest(t *testing.T, s Selling, in procurement.Intent) {
 	if s.LoseRequest == nil {
 		return
 	}
@@ -260,19 +260,19 @@ func sellerLostRequest(t *testing.T, s Selling, in supply.Intent) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := supply.Evidence{Found: found, Funds: funds}
-	if v, _ := supply.Decide(o, s.Provider.Capabilities().Labels(o.Intent.Type), e, o.SentAt); v != supply.Wait {
+	e := procurement.Evidence{Found: found, Funds: funds}
+	if v, _ := procurement.Decide(o, s.Provider.Capabilities().Labels(o.Intent.Type), e, o.SentAt); v != procurement.Wait {
 		t.Errorf("at once: %s", v)
 	}
-	if v, _ := supply.Decide(o, s.Provider.Capabilities().Labels(o.Intent.Type), e, o.SentAt.Add(supply.SettleFor)); v != supply.Absent {
+	if v, _ := procurement.Decide(o, s.Provider.Capabilities().Labels(o.Intent.Type), e, o.SentAt.Add(procurement.SettleFor)); v != procurement.Absent {
 		t.Errorf("later: %s", v)
 	}
 	sellerSold(t, s, 1)
 }
 
-func sellerRepeats(t *testing.T, s Selling, in supply.Intent) {
+func sellerRepeats(t *testing.T, s Selling, in procurement.Intent) {
 	caps := s.Provider.Capabilities()
-	if !caps.Repeatable && !caps.Local {
+	if !caps.Idempotent && !caps.InProcess {
 		return
 	}
 	first := sellerBuy(t, s.Provider, in)
@@ -285,49 +285,49 @@ func sellerRepeats(t *testing.T, s Selling, in supply.Intent) {
 	sellerSold(t, s, 1)
 }
 
-func sellerCancels(t *testing.T, s Selling, in supply.Intent) {
+func sellerCancels(t *testing.T, s Selling, in procurement.Intent) {
 	d := sellerBuy(t, s.Provider, in)
 	for n := range 3 {
 		err := s.Provider.Cancel(t.Context(), d.Ref)
-		want := supply.Class("")
-		if !s.Provider.Capabilities().Cancels && !s.Provider.Capabilities().Local && in.Type == session.Static {
-			want = supply.Unsupported
+		want := procurement.Class("")
+		if !s.Provider.Capabilities().Cancels && !s.Provider.Capabilities().InProcess && in.Type == session.Static {
+			want = procurement.Unsupported
 		}
-		if got := supply.ClassOf(err); got != want && !(in.Type == session.Dynamic && got == supply.Unsupported && !s.Provider.Capabilities().Cancels) {
+		if got := procurement.ClassOf(err); got != want && !(in.Type == session.Dynamic && got == procurement.Unsupported && !s.Provider.Capabilities().Cancels) {
 			t.Errorf("cancel %d: %v", n, err)
 		}
-		if err != nil || s.Provider.Capabilities().Local {
+		if err != nil || s.Provider.Capabilities().InProcess {
 			return
 		}
 	}
-	if gone, err := s.Provider.Read(t.Context(), d.Ref); supply.ClassOf(err) != supply.NotFound && (err != nil || gone.State != supply.Gone) {
+	if gone, err := s.Provider.Read(t.Context(), d.Ref); procurement.ClassOf(err) != procurement.NotFound && (err != nil || gone.State != procurement.Gone) {
 		t.Errorf("cancelled, it is %s, %v", gone.State, err)
 	}
 }
 
-func sellerQuotes(t *testing.T, s Selling, in supply.Intent) {
+func sellerQuotes(t *testing.T, s Selling, in procurement.Intent) {
 	for range 3 {
 		q, err := s.Provider.Quote(t.Context(), in)
-		if err != nil || q.Cost < 0 || q.Stock == supply.StockNo {
+		if err != nil || q.Cost < 0 || q.Stock == procurement.StockNo {
 			t.Errorf("the quote is %+v, %v", q, err)
 		}
 	}
 	sellerSold(t, s, 0)
 }
 
-func sellerVanishes(t *testing.T, s Selling, in supply.Intent) {
+func sellerVanishes(t *testing.T, s Selling, in procurement.Intent) {
 	if s.Vanish == nil {
 		return
 	}
 	d := sellerBuy(t, s.Provider, in)
 	s.Vanish(d.Ref)
-	if gone, err := s.Provider.Read(t.Context(), d.Ref); supply.ClassOf(err) != supply.NotFound && (err != nil || gone.State != supply.Gone) {
+	if gone, err := s.Provider.Read(t.Context(), d.Ref); procurement.ClassOf(err) != procurement.NotFound && (err != nil || gone.State != procurement.Gone) {
 		t.Errorf("it is %s, %v", gone.State, err)
 	}
 }
 
-func sellerLeft(t *testing.T, s Selling, in supply.Intent) {
-	if s.Provider.Capabilities().Local {
+func sellerLeft(t *testing.T, s Selling, in procurement.Intent) {
+	if s.Provider.Capabilities().InProcess {
 		return
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -339,7 +339,7 @@ func sellerLeft(t *testing.T, s Selling, in supply.Intent) {
 }
 
 // sellerParallel is for the race detector as much as for the answers.
-func sellerParallel(t *testing.T, s Selling, in supply.Intent) {
+func sellerParallel(t *testing.T, s Selling, in procurement.Intent) {
 	const n = 8
 	var wg sync.WaitGroup
 	refs := make([]string, n)
@@ -359,7 +359,7 @@ func sellerParallel(t *testing.T, s Selling, in supply.Intent) {
 	sellerSold(t, s, n)
 }
 
-func sellerRenews(t *testing.T, s Selling, in supply.Intent) {
+func sellerRenews(t *testing.T, s Selling, in procurement.Intent) {
 	p, ok := s.Provider.(ports.Static)
 	if !ok || in.Type != session.Static {
 		return
@@ -369,12 +369,12 @@ func sellerRenews(t *testing.T, s Selling, in supply.Intent) {
 	again.SessionID = in.SessionID
 	done, err := p.Renew(t.Context(), d.Ref, again)
 	if !p.Capabilities().Renews {
-		if supply.ClassOf(err) != supply.Unsupported {
+		if procurement.ClassOf(err) != procurement.Unsupported {
 			t.Errorf("renew: %v", err)
 		}
 		return
 	}
-	if p.Capabilities().Local {
+	if p.Capabilities().InProcess {
 		if err != nil {
 			t.Errorf("renew: %v", err)
 		}
@@ -407,14 +407,14 @@ func sellerRenews(t *testing.T, s Selling, in supply.Intent) {
 	}
 }
 
-func sellerControls(t *testing.T, s Selling, in supply.Intent) {
+func sellerControls(t *testing.T, s Selling, in procurement.Intent) {
 	p, ok := s.Provider.(ports.Dynamic)
 	if !ok || in.Type != session.Dynamic {
 		return
 	}
 	d := sellerBuy(t, p, in)
 	may := func(what string, err error) bool {
-		if supply.ClassOf(err) == supply.Unsupported {
+		if procurement.ClassOf(err) == procurement.Unsupported {
 			return false
 		}
 		if err != nil {
@@ -442,13 +442,13 @@ func sellerControls(t *testing.T, s Selling, in supply.Intent) {
 	}
 }
 
-func sellerEndpoint(t *testing.T, s Selling, in supply.Intent) {
+func sellerEndpoint(t *testing.T, s Selling, in procurement.Intent) {
 	p, ok := s.Provider.(ports.Dynamic)
-	if !ok || in.Type != session.Dynamic || !p.Capabilities().Chained {
+	if !ok || in.Type != session.Dynamic || !p.Capabilities().ViaUpstream {
 		return
 	}
 	d := sellerBuy(t, p, in)
-	target := supply.Target{Location: in.Location, Token: "abcd1234"}
+	target := procurement.Target{Location: in.Location, Token: "abcd1234"}
 	first, err := p.Endpoint(d.Access, target)
 	if err != nil || first.Host == "" || first.Port == 0 || first.Protocol == "" {
 		t.Fatalf("the endpoint is %v:%d %s, %v", first.Host, first.Port, first.Protocol, err)
@@ -461,7 +461,7 @@ func sellerEndpoint(t *testing.T, s Selling, in supply.Intent) {
 		t.Errorf("another token is the same exit: %v", err)
 	}
 	target.Location.City = "x-session-y_z;w"
-	if _, err := p.Endpoint(d.Access, target); supply.ClassOf(err) != supply.Invalid {
+	if _, err := p.Endpoint(d.Access, target); procurement.ClassOf(err) != procurement.Invalid {
 		t.Errorf("a city with separators: %v", err)
 	}
 	exit, err := p.NewExit(in, session.Exit{})
@@ -470,7 +470,7 @@ func sellerEndpoint(t *testing.T, s Selling, in supply.Intent) {
 	}
 }
 
-func sellerCapabilities(t *testing.T, s Selling, in supply.Intent) {
+func sellerCapabilities(t *testing.T, s Selling, in procurement.Intent) {
 	p, caps := s.Provider, s.Provider.Capabilities()
 	_, dynamic := p.(ports.Dynamic)
 	_, static := p.(ports.Static)
@@ -480,7 +480,7 @@ func sellerCapabilities(t *testing.T, s Selling, in supply.Intent) {
 	if !p.Ready() {
 		t.Error("a new provider is not ready")
 	}
-	if caps.Local && (caps.Repeatable || caps.Labelled || caps.Slow || caps.Direct) {
+	if caps.InProcess && (caps.Idempotent || caps.KeepsOrderKey || caps.Async || caps.Direct) {
 		t.Errorf("what does no IO needs none of %+v", caps)
 	}
 	if _, err := p.Offers(t.Context()); err != nil {
@@ -490,7 +490,7 @@ func sellerCapabilities(t *testing.T, s Selling, in supply.Intent) {
 		t.Errorf("balance: %v", err)
 	}
 	if static && !caps.Replaces {
-		if err := p.(ports.Static).Replace(t.Context(), "1", supply.IP{}); supply.ClassOf(err) != supply.Unsupported {
+		if err := p.(ports.Static).Replace(t.Context(), "1", procurement.IP{}); procurement.ClassOf(err) != procurement.Unsupported {
 			t.Errorf("replace: %v", err)
 		}
 	}

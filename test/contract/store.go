@@ -96,7 +96,7 @@ func addAgent(t testing.TB, st ports.Store, id string, own domain.Money) {
 
 func fund(agentID, ref string, own domain.Money) ports.Posting {
 	return ports.Posting{Entry: billing.Entry{ID: "txn_" + ref, AgentID: agentID, Type: billing.Recharge,
-		Available: billing.Split{Own: own}, Account: billing.USDT, Counter: -own, Ref: ref, OrderID: "PAY1",
+		Available: billing.Funds{Own: own}, Account: billing.USDT, Counter: -own, Ref: ref, OrderID: "PAY1",
 		Description: "a transfer", At: storeNow}}
 }
 
@@ -135,8 +135,8 @@ func dynamicSession(agentID, id string) session.Session {
 		Rotation: session.Rotation{Mode: session.Timed, Interval: time.Minute, Count: 2, LastAt: storeNow,
 			NextAt: storeNow.Add(time.Minute)},
 		Exits: []session.Exit{{IP: netip.MustParseAddr("127.0.0.2")}},
-		Money: session.Money{Held: billing.Split{Trial: 1, Own: 2}, Charged: billing.Split{Trial: 3, Own: 4},
-			Refunded: billing.Split{Trial: 5, Own: 6}},
+		Money: session.Money{Held: billing.Funds{Trial: 1, Own: 2}, Charged: billing.Funds{Trial: 3, Own: 4},
+			Refunded: billing.Funds{Trial: 5, Own: 6}},
 		CreatedAt: storeNow, ActivatedAt: storeNow.Add(time.Second),
 	}
 }

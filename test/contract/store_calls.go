@@ -183,7 +183,7 @@ func addressesUnique(t *testing.T, st ports.Store) {
 }
 
 // changesSince lists what was committed after a place, and the place behind it.
-func changesSince(t *testing.T, st ports.Store, after ports.Mark, limit int) (list []ports.Change, next ports.Mark, err error) {
+func changesSince(t *testing.T, st ports.Store, after ports.Cursor, limit int) (list []ports.Change, next ports.Cursor, err error) {
 	t.Helper()
 	err = st.View(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
 		list, next, err = tx.Changes().Since(ctx, after, limit)
@@ -192,7 +192,7 @@ func changesSince(t *testing.T, st ports.Store, after ports.Mark, limit int) (li
 	return list, next, err
 }
 
-func lastChange(t *testing.T, st ports.Store) (last ports.Mark) {
+func lastChange(t *testing.T, st ports.Store) (last ports.Cursor) {
 	t.Helper()
 	view(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
 		last, err = tx.Changes().Last(ctx)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agentproxy/domain"
-	"agentproxy/domain/feed"
+	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -87,12 +87,12 @@ func healthOfMany(t *testing.T, st ports.Store) {
 }
 
 // someEvents differ from each other in what they have.
-func someEvents(from, n int) []feed.Event {
-	list := make([]feed.Event, n)
+func someEvents(from, n int) []eventlog.Event {
+	list := make([]eventlog.Event, n)
 	for i := range list {
 		no := from + i
-		list[i] = feed.Event{ID: fmt.Sprintf("evt_%020d", no), At: storeNow.Add(time.Duration(no) * time.Millisecond),
-			Source: feed.Source(no % 3), Type: []string{"success", "block", "tunnel"}[no%3],
+		list[i] = eventlog.Event{ID: fmt.Sprintf("evt_%020d", no), At: storeNow.Add(time.Duration(no) * time.Millisecond),
+			Source: eventlog.Source(no % 3), Type: []string{"success", "block", "tunnel"}[no%3],
 			TargetHost: fmt.Sprintf("host%d.example", no%5), StatusCode: 200 + no%300, LatencyMS: no%700 - 1}
 		if no%4 == 0 {
 			list[i].ID = fmt.Sprintf("evt_%d", no)
@@ -106,12 +106,12 @@ func someEvents(from, n int) []feed.Event {
 	return list
 }
 
-func appendEvents(t *testing.T, st ports.Store, sessionID string, events []feed.Event) {
+func appendEvents(t *testing.T, st ports.Store, sessionID string, events []eventlog.Event) {
 	t.Helper()
 	update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Events().Append(ctx, sessionID, events) })
 }
 
-func eventPage(t *testing.T, st ports.Store, sessionID string, number, size int) (list domain.List[feed.Event]) {
+func eventPage(t *testing.T, st ports.Store, sessionID string, number, size int) (list domain.List[eventlog.Event]) {
 	t.Helper()
 	view(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
 		list, err = tx.Events().Page(ctx, sessionID, domain.Page{Number: number, Size: size})
@@ -122,7 +122,7 @@ func eventPage(t *testing.T, st ports.Store, sessionID string, number, size int)
 
 func eventRoundTrip(t *testing.T, st ports.Store) {
 	addSessions(t, st, dynamicSession("agt_1", "sess_1"))
-	want := append(someEvents(0, 60), feed.Event{LatencyMS: -1})
+	want := append(someEvents(0, 60), eventlog.Event{LatencyMS: -1})
 	appendEvents(t, st, "sess_1", want)
 	slices.Reverse(want)
 	got := eventPage(t, st, "sess_1", 1, 100)
@@ -141,7 +141,7 @@ func eventPages(t *testing.T, st ports.Store) {
 	}
 	slices.Reverse(all)
 	for _, size := range []int{1, 7, 20, 50, 100} {
-		var got []feed.Event
+		var got []eventlog.Event
 		for number := 1; ; number++ {
 			list := eventPage(t, st, "sess_1", number, size)
 			if list.Total != len(all) {

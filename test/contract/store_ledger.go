@@ -44,7 +44,7 @@ func walletRoundTrip(t *testing.T, st ports.Store) {
 
 func hold(agentID, ref string, trial, own domain.Money) ports.Posting {
 	return ports.Posting{Entry: billing.Entry{ID: "txn_" + ref, AgentID: agentID, Type: billing.HoldEntry,
-		Available: billing.Split{Trial: -trial, Own: -own}, Held: billing.Split{Trial: trial, Own: own}, Ref: ref,
+		Available: billing.Funds{Trial: -trial, Own: -own}, Held: billing.Funds{Trial: trial, Own: own}, Ref: ref,
 		SessionID: "sess_1", At: storeNow}, Spent: trial + own, Day: billing.Day(storeNow), Live: 1}
 }
 
@@ -132,7 +132,7 @@ func partsStayPositive(t *testing.T, st ports.Store) {
 	before := wallet(t, st, "agt_1")
 	entry := func(trial, own, heldTrial, heldOwn domain.Money) ports.Posting {
 		return ports.Posting{Entry: billing.Entry{ID: "txn_x", AgentID: "agt_1", Type: billing.Adjustment,
-			Available: billing.Split{Trial: trial, Own: own}, Held: billing.Split{Trial: heldTrial, Own: heldOwn},
+			Available: billing.Funds{Trial: trial, Own: own}, Held: billing.Funds{Trial: heldTrial, Own: heldOwn},
 			Account: billing.Corrections, Counter: -(trial + own + heldTrial + heldOwn), Ref: "x", At: storeNow}}
 	}
 	for name, p := range map[string]ports.Posting{
@@ -199,11 +199,11 @@ func postingMovesTotals(t *testing.T, st ports.Store) {
 	addAgent(t, st, "agt_1", 100)
 	mustPost(t, st, hold("agt_1", "hold:1", 0, 60))
 	mustPost(t, st, ports.Posting{Live: -1, Entry: billing.Entry{ID: "txn_c", AgentID: "agt_1", Type: billing.ChargeEntry,
-		Held: billing.Split{Own: -40}, Account: billing.Revenue, Counter: 40, Ref: "charge:1", SessionID: "sess_1", At: storeNow}})
+		Held: billing.Funds{Own: -40}, Account: billing.Revenue, Counter: 40, Ref: "charge:1", SessionID: "sess_1", At: storeNow}})
 	mustPost(t, st, ports.Posting{Entry: billing.Entry{ID: "txn_r", AgentID: "agt_1", Type: billing.RefundEntry,
-		Available: billing.Split{Own: 15}, Account: billing.Revenue, Counter: -15, Ref: "refund:1", SessionID: "sess_1", At: storeNow}})
-	want := billing.Wallet{AgentID: "agt_1", TrialExpiresAt: storeNow.Add(time.Hour), Available: billing.Split{Own: 55},
-		Held: billing.Split{Own: 20}, Funded: true, Charged: 40, Refunded: 15, Recharged: 100,
+		Available: billing.Funds{Own: 15}, Account: billing.Revenue, Counter: -15, Ref: "refund:1", SessionID: "sess_1", At: storeNow}})
+	want := billing.Wallet{AgentID: "agt_1", TrialExpiresAt: storeNow.Add(time.Hour), Available: billing.Funds{Own: 55},
+		Held: billing.Funds{Own: 20}, Funded: true, Charged: 40, Refunded: 15, Recharged: 100,
 		SpentDay: billing.Day(storeNow), SpentToday: 60}
 	if diff := cmp.Diff(want, wallet(t, st, "agt_1")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

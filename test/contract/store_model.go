@@ -34,14 +34,14 @@ func ledgerModel(t *testing.T, st ports.Store) {
 		addAgent(t, st, id, 0)
 		m := &model{t: rt, st: st, wallet: billing.Wallet{AgentID: id, TrialExpiresAt: storeNow.Add(time.Hour)}}
 		amount := rapid.Int64Range(0, 50)
-		split := func(name string) billing.Split {
-			return billing.Split{Trial: domain.Money(amount.Draw(rt, name+" trial")), Own: domain.Money(amount.Draw(rt, name+" own"))}
+		split := func(name string) billing.Funds {
+			return billing.Funds{Trial: domain.Money(amount.Draw(rt, name+" trial")), Own: domain.Money(amount.Draw(rt, name+" own"))}
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"": m.check,
 			"recharge": func(*rapid.T) {
 				x := domain.Money(amount.Draw(rt, "own"))
-				m.post(billing.Entry{Type: billing.Recharge, Available: billing.Split{Own: x}, Account: billing.USDT, Counter: -x}, 0)
+				m.post(billing.Entry{Type: billing.Recharge, Available: billing.Funds{Own: x}, Account: billing.USDT, Counter: -x}, 0)
 			},
 			"grant": func(*rapid.T) { m.post(billing.GrantTrial(domain.Money(amount.Draw(rt, "trial"))), 0) },
 			"hold": func(*rapid.T) {
@@ -62,7 +62,7 @@ func ledgerModel(t *testing.T, st ports.Store) {
 			},
 			"expire": func(*rapid.T) {
 				x := domain.Money(amount.Draw(rt, "trial"))
-				m.post(billing.Entry{Type: billing.TrialExpiry, Available: billing.Split{Trial: -x}, Account: billing.TrialExpired, Counter: x}, 0)
+				m.post(billing.Entry{Type: billing.TrialExpiry, Available: billing.Funds{Trial: -x}, Account: billing.TrialExpired, Counter: x}, 0)
 			},
 		})
 	})

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"agentproxy/domain"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
@@ -25,7 +25,7 @@ var orderListClaims = []claim{
 }
 
 func wantUpstreamList(
-	t testing.TB, st ports.Store, f ports.OrderFilter, page domain.Page, total int, want ...supply.Order,
+	t testing.TB, st ports.Store, f ports.OrderFilter, page domain.Page, total int, want ...procurement.Order,
 ) {
 	t.Helper()
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
@@ -40,13 +40,13 @@ func wantUpstreamList(
 
 func upstreamOfSession(t *testing.T, st ports.Store) {
 	refused, bought := upstreamOrder(1, "one"), upstreamOrder(2, "two")
-	refused.Status, refused.SessionID, refused.Intent.SessionID = supply.Refused, "sess_2", "sess_2"
+	refused.Status, refused.SessionID, refused.Intent.SessionID = procurement.Refused, "sess_2", "sess_2"
 	bought = confirmed(bought, "R/1")
 	renewed := confirmed(renewalOf(bought, 4), "R/1")
 	renewed.Goods = nil
 	addUpstream(t, st, refused, bought, upstreamOrder(3, "two"), renewed)
-	for name, unit := range map[string]func(context.Context, unit) error{"look": st.Look, "update": st.Update} {
-		for sessionID, want := range map[string][]supply.Order{"sess_2": {renewed, bought, refused},
+	for name, unit := range map[string]func(context.Context, unit) error{"look": st.Read, "update": st.Update} {
+		for sessionID, want := range map[string][]procurement.Order{"sess_2": {renewed, bought, refused},
 			"sess_3": {upstreamOrder(3, "two")}, "sess_1": nil, "": nil} {
 			err := unit(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 				list, err := tx.Orders().Of(ctx, sessionID)
@@ -62,7 +62,7 @@ func upstreamOfSession(t *testing.T, st ports.Store) {
 
 func upstreamOfLongSession(t *testing.T, st ports.Store) {
 	bought := confirmed(upstreamOrder(0, "one"), "R/1")
-	all := []supply.Order{bought}
+	all := []procurement.Order{bought}
 	for n := 1; n <= 101; n++ {
 		all = append(all, renewalOf(bought, n))
 	}
@@ -77,13 +77,13 @@ func upstreamOfLongSession(t *testing.T, st ports.Store) {
 }
 
 func upstreamLists(t *testing.T, st ports.Store) {
-	o := make([]supply.Order, 6)
+	o := make([]procurement.Order, 6)
 	for i, c := range []struct {
 		provider string
-		status   supply.Status
+		status   procurement.Status
 		frozen   bool
-	}{{"one", supply.Unknown, true}, {"two", supply.Unknown, false}, {"one", supply.Confirmed, false},
-		{"two", supply.Unknown, true}, {"one", supply.Planned, false}, {"one", supply.Refused, false}} {
+	}{{"one", procurement.Unknown, true}, {"two", procurement.Unknown, false}, {"one", procurement.Confirmed, false},
+		{"two", procurement.Unknown, true}, {"one", procurement.Planned, false}, {"one", procurement.Refused, false}} {
 		o[i] = as(upstreamOrder(9-i, c.provider), c.status) // by insertion, whatever their ids
 		if c.frozen {
 			o[i].FrozenAt = storeNow
@@ -95,21 +95,21 @@ func upstreamLists(t *testing.T, st ports.Store) {
 	wantUpstreamList(t, st, ports.OrderFilter{}, domain.Page{Number: 2, Size: 4}, 6, o[1], o[0])
 	wantUpstreamList(t, st, ports.OrderFilter{}, domain.Page{Number: 3, Size: 3}, 6)
 	wantUpstreamList(t, st, ports.OrderFilter{}, domain.Page{Number: 1 << 62, Size: 100}, 6)
-	wantUpstreamList(t, st, ports.OrderFilter{Status: supply.Unknown}, all, 3, o[3], o[1], o[0])
-	wantUpstreamList(t, st, ports.OrderFilter{Status: supply.Unknown}, domain.Page{Number: 2, Size: 1}, 3, o[1])
-	wantUpstreamList(t, st, ports.OrderFilter{Status: supply.Sent}, all, 0)
+	wantUpstreamList(t, st, ports.OrderFilter{Status: procurement.Unknown}, all, 3, o[3], o[1], o[0])
+	wantUpstreamList(t, st, ports.OrderFilter{Status: procurement.Unknown}, domain.Page{Number: 2, Size: 1}, 3, o[1])
+	wantUpstreamList(t, st, ports.OrderFilter{Status: procurement.Sent}, all, 0)
 	wantUpstreamList(t, st, ports.OrderFilter{Provider: "one"}, all, 4, o[5], o[4], o[2], o[0])
-	wantUpstreamList(t, st, ports.OrderFilter{Provider: "one", Status: supply.Unknown}, all, 1, o[0])
+	wantUpstreamList(t, st, ports.OrderFilter{Provider: "one", Status: procurement.Unknown}, all, 1, o[0])
 	wantUpstreamList(t, st, ports.OrderFilter{Provider: "ONE"}, all, 0)
 	wantUpstreamList(t, st, ports.OrderFilter{Frozen: true}, all, 2, o[3], o[0])
 	wantUpstreamList(t, st, ports.OrderFilter{Frozen: true, Provider: "two"}, all, 1, o[3])
-	wantUpstreamList(t, st, ports.OrderFilter{Frozen: true, Status: supply.Unknown, Provider: "one"}, domain.Page{Number: 1, Size: 1}, 1, o[0])
-	wantUpstreamList(t, st, ports.OrderFilter{Frozen: true, Status: supply.Confirmed}, all, 0)
+	wantUpstreamList(t, st, ports.OrderFilter{Frozen: true, Status: procurement.Unknown, Provider: "one"}, domain.Page{Number: 1, Size: 1}, 1, o[0])
+	wantUpstreamList(t, st, ports.OrderFilter{Frozen: true, Status: procurement.Confirmed}, all, 0)
 }
 
 func upstreamDue(t *testing.T, st ports.Store) {
 	for n, after := range []time.Duration{3 * time.Second, time.Second, 0, 2 * time.Second, time.Second} {
-		o := as(upstreamOrder(n, "one"), []supply.Status{supply.Unknown, supply.Planned, supply.Sent, supply.Confirmed, supply.Sent}[n])
+		o := as(upstreamOrder(n, "one"), []procurement.Status{procurement.Unknown, procurement.Planned, procurement.Sent, procurement.Confirmed, procurement.Sent}[n])
 		if after > 0 {
 			o.NextAt = storeNow.Add(after)
 		}
@@ -131,28 +131,28 @@ func upstreamDue(t *testing.T, st ports.Store) {
 }
 
 func upstreamRivals(t *testing.T, st ports.Store) {
-	at := func(n int, provider, sku, country string, status supply.Status) supply.Order {
+	at := func(n int, provider, sku, country string, status procurement.Status) procurement.Order {
 		o := as(upstreamOrder(n, provider), status)
 		o.Intent.SKU, o.Intent.Location.Country = sku, country
 		return o
 	}
-	frozen := at(11, "one", "isp-1", "DE", supply.Unknown)
+	frozen := at(11, "one", "isp-1", "DE", procurement.Unknown)
 	frozen.FrozenAt = storeNow
 	addUpstream(t, st, frozen,
-		at(1, "one", "isp-1", "DE", supply.Sent), at(2, "one", "isp-1", "DE", supply.Unknown),
-		at(3, "one", "isp-2", "DE", supply.Sent), at(4, "one", "isp-1", "US", supply.Unknown),
-		at(5, "one", "isp-1", "", supply.Sent), at(6, "one", "", "DE", supply.Unknown),
-		at(7, "one", "isp-1", "DE", supply.Planned), at(8, "one", "isp-1", "DE", supply.Confirmed),
-		at(9, "one", "isp-1", "DE", supply.Refused), at(10, "two", "isp-1", "DE", supply.Sent))
+		at(1, "one", "isp-1", "DE", procurement.Sent), at(2, "one", "isp-1", "DE", procurement.Unknown),
+		at(3, "one", "isp-2", "DE", procurement.Sent), at(4, "one", "isp-1", "US", procurement.Unknown),
+		at(5, "one", "isp-1", "", procurement.Sent), at(6, "one", "", "DE", procurement.Unknown),
+		at(7, "one", "isp-1", "DE", procurement.Planned), at(8, "one", "isp-1", "DE", procurement.Confirmed),
+		at(9, "one", "isp-1", "DE", procurement.Refused), at(10, "two", "isp-1", "DE", procurement.Sent))
 	for _, c := range []struct {
-		o          supply.Order
+		o          procurement.Order
 		open, like int
 	}{
-		{at(1, "one", "isp-1", "DE", supply.Sent), 5, 3}, {at(99, "one", "isp-1", "DE", supply.Planned), 6, 4},
-		{at(99, "one", "isp-2", "US", supply.Planned), 6, 0}, {at(99, "one", "isp-1", "", supply.Planned), 6, 5},
-		{at(99, "one", "", "US", supply.Planned), 6, 2}, {at(99, "one", "", "", supply.Planned), 6, 6},
-		{at(10, "two", "isp-1", "DE", supply.Sent), 0, 0}, {at(99, "two", "isp-1", "DE", supply.Planned), 1, 1},
-		{at(99, "three", "isp-1", "DE", supply.Planned), 0, 0},
+		{at(1, "one", "isp-1", "DE", procurement.Sent), 5, 3}, {at(99, "one", "isp-1", "DE", procurement.Planned), 6, 4},
+		{at(99, "one", "isp-2", "US", procurement.Planned), 6, 0}, {at(99, "one", "isp-1", "", procurement.Planned), 6, 5},
+		{at(99, "one", "", "US", procurement.Planned), 6, 2}, {at(99, "one", "", "", procurement.Planned), 6, 6},
+		{at(10, "two", "isp-1", "DE", procurement.Sent), 0, 0}, {at(99, "two", "isp-1", "DE", procurement.Planned), 1, 1},
+		{at(99, "three", "isp-1", "DE", procurement.Planned), 0, 0},
 	} {
 		for name, unit := range map[string]func(context.Context, unit) error{"view": st.View, "update": st.Update} {
 			err := unit(t.Context(), func(ctx context.Context, tx ports.Tx) error {
@@ -177,7 +177,7 @@ func upstreamKnown(t *testing.T, st ports.Store) {
 			o := confirmed(upstreamOrder(n, "one"), fmt.Sprint("R/", n))
 			switch {
 			case n < 3:
-				o.Status = []supply.Status{supply.Unknown, supply.Refused, supply.Sent}[n]
+				o.Status = []procurement.Status{procurement.Unknown, procurement.Refused, procurement.Sent}[n]
 			case n%2 > 0:
 				o.Provider = "two"
 			}
@@ -208,10 +208,10 @@ func upstreamKnown(t *testing.T, st ports.Store) {
 func upstreamSpent(t *testing.T, st ports.Store) {
 	for n, c := range []struct {
 		provider string
-		status   supply.Status
+		status   procurement.Status
 		cost     domain.Money
-	}{{"one", supply.Confirmed, 1}, {"one", supply.Confirmed, 10}, {"one", supply.Refused, 100}, {"two", supply.Confirmed, 1000},
-		{"one", supply.Unknown, 10_000}, {"one", supply.Confirmed, 1 << 40}} {
+	}{{"one", procurement.Confirmed, 1}, {"one", procurement.Confirmed, 10}, {"one", procurement.Refused, 100}, {"two", procurement.Confirmed, 1000},
+		{"one", procurement.Unknown, 10_000}, {"one", procurement.Confirmed, 1 << 40}} {
 		o := as(upstreamOrder(n, c.provider), c.status)
 		o.Cost, o.SentAt, o.DecidedAt = c.cost, storeNow.Add(time.Duration(n)*time.Second), storeNow.Add(time.Hour)
 		addUpstream(t, st, o)
@@ -245,11 +245,11 @@ func upstreamTally(t *testing.T, st ports.Store) {
 		})
 	}
 	want(0, 0)
-	for n, status := range []supply.Status{supply.Planned, supply.Sent, supply.Confirmed, supply.Refused, supply.Unknown} {
+	for n, status := range []procurement.Status{procurement.Planned, procurement.Sent, procurement.Confirmed, procurement.Refused, procurement.Unknown} {
 		addUpstream(t, st, as(upstreamOrder(n, fmt.Sprint("provider ", n)), status))
 	}
 	want(3, 0)
-	frozen := as(upstreamOrder(4, "provider 4"), supply.Unknown)
+	frozen := as(upstreamOrder(4, "provider 4"), procurement.Unknown)
 	frozen.FrozenAt = storeNow
 	if err := putUpstream(t, st, frozen); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agentproxy/domain"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
@@ -29,10 +29,10 @@ func refsAreAdoptedOnce(t *testing.T, st ports.Store) {
 	addUpstream(t, st, first, upstreamOrder(2, "one"), upstreamOrder(3, "two"), renewalOf(first, 4), renewalOf(first, 5),
 		upstreamOrder(6, "one"), upstreamOrder(7, "one"))
 	unknown, refused, planned := confirmed(upstreamOrder(2, "one"), "R/1"), confirmed(upstreamOrder(2, "one"), "R/1"), upstreamOrder(2, "one")
-	unknown.Status, refused.Status = supply.Unknown, supply.Refused
+	unknown.Status, refused.Status = procurement.Unknown, procurement.Refused
 	for _, c := range []struct {
 		name string
-		put  supply.Order
+		put  procurement.Order
 		want error
 	}{
 		{"the first", confirmed(first, "R/1"), nil},
@@ -47,7 +47,7 @@ func refsAreAdoptedOnce(t *testing.T, st ports.Store) {
 		{"no ref", confirmed(upstreamOrder(6, "one"), ""), nil},
 		{"no ref either", confirmed(upstreamOrder(7, "one"), ""), nil},
 		{"another order once more", confirmed(upstreamOrder(2, "one"), "R/1"), ports.ErrDuplicate},
-		{"the first gives it up", as(confirmed(first, "R/1"), supply.Refused), nil},
+		{"the first gives it up", as(confirmed(first, "R/1"), procurement.Refused), nil},
 		{"a purchase beside renewals", confirmed(upstreamOrder(2, "one"), "R/1"), nil},
 		{"the first wants it back", confirmed(first, "R/1"), ports.ErrDuplicate},
 		{"given up again", planned, nil},
@@ -64,9 +64,9 @@ func refsAreAdoptedOnce(t *testing.T, st ports.Store) {
 		if err := tx.Orders().Put(ctx, confirmed(planned, "r/2")); !errors.Is(err, ports.ErrDuplicate) {
 			t.Errorf("inside one unit: %v", err)
 		}
-		return tx.Orders().Put(ctx, as(planned, supply.Sent))
+		return tx.Orders().Put(ctx, as(planned, procurement.Sent))
 	})
-	wantUpstream(t, st, confirmed(first, "r/2"), as(planned, supply.Sent))
+	wantUpstream(t, st, confirmed(first, "r/2"), as(planned, procurement.Sent))
 }
 
 // twenty runs a unit for each of the numbers 1 to 20 at once, and returns how many
@@ -89,7 +89,7 @@ func twenty(t *testing.T, st ports.Store, refused error, run func(ctx context.Co
 		wg.Wait()
 	}
 	all(func(int) error {
-		return st.Look(t.Context(), func(context.Context, ports.Tx) error {
+		return st.Read(t.Context(), func(context.Context, ports.Tx) error {
 			time.Sleep(20 * time.Millisecond)
 			return nil
 		})
@@ -111,7 +111,7 @@ func oneAdoption(t *testing.T, st ports.Store) {
 		return err
 	})
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Orders().List(ctx, ports.OrderFilter{Status: supply.Confirmed}, domain.Page{Number: 1, Size: 20})
+		list, err := tx.Orders().List(ctx, ports.OrderFilter{Status: procurement.Confirmed}, domain.Page{Number: 1, Size: 20})
 		if won != 1 || list.Total != 1 {
 			t.Errorf("%d orders adopted the ref and %d have it, want 1", won, list.Total)
 		}
@@ -127,7 +127,7 @@ func ordersByRef(t *testing.T, st ports.Store) {
 		confirmed(upstreamOrder(8, "one"), ""))
 	find := func(provider, ref, want string) {
 		t.Helper()
-		for name, unit := range map[string]func(context.Context, unit) error{"look": st.Look, "update": st.Update} {
+		for name, unit := range map[string]func(context.Context, unit) error{"look": st.Read, "update": st.Update} {
 			err := unit(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 				got, err := tx.Orders().ByRef(ctx, provider, ref)
 				if got.ID != want {
@@ -135,13 +135,13 @@ func ordersByRef(t *testing.T, st ports.Store) {
 				}
 				return err
 			})
-			if (want == "") != errors.Is(err, supply.ErrOrderNotFound) || want != "" && err != nil {
+			if (want == "") != errors.Is(err, procurement.ErrOrderNotFound) || want != "" && err != nil {
 				t.Errorf("%s: %s of %s: %v", name, ref, provider, err)
 			}
 		}
 	}
 	find("one", "R/1", "ord_7") // of renewals the last
-	for _, status := range []supply.Status{supply.Unknown, supply.Refused, supply.Sent, supply.Planned} {
+	for _, status := range []procurement.Status{procurement.Unknown, procurement.Refused, procurement.Sent, procurement.Planned} {
 		o := confirmed(first, "R/1")
 		if err := putUpstream(t, st, as(o, status)); err != nil {
 			t.Fatal(err)
@@ -168,15 +168,17 @@ func ordersByRef(t *testing.T, st ports.Store) {
 
 // oneDecision reads an order in every way, each of which keeps others from it.
 func oneDecision(t *testing.T, st ports.Store) {
-	reads := map[string]func(context.Context, ports.Orders) (supply.Order, error){
-		"by id": func(ctx context.Context, orders ports.Orders) (supply.Order, error) { return orders.Get(ctx, "ord_1") },
-		"by ref": func(ctx context.Context, orders ports.Orders) (supply.Order, error) {
+	reads := map[string]func(context.Context, ports.Orders) (procurement.Order, error){
+		"by id": func(ctx context.Context, orders ports.Orders) (procurement.Order, error) {
+			return orders.Get(ctx, "ord_1")
+		},
+		"by ref": func(ctx context.Context, orders ports.Orders) (procurement.Order, error) {
 			return orders.ByRef(ctx, "one", "R/1")
 		},
-		"of the session": func(ctx context.Context, orders ports.Orders) (supply.Order, error) {
+		"of the session": func(ctx context.Context, orders ports.Orders) (procurement.Order, error) {
 			return only(orders.Of(ctx, "sess_1"))
 		},
-		"listed": func(ctx context.Context, orders ports.Orders) (supply.Order, error) {
+		"listed": func(ctx context.Context, orders ports.Orders) (procurement.Order, error) {
 			list, err := orders.List(ctx, ports.OrderFilter{}, domain.Page{Number: 1, Size: 1})
 			return only(list.Items, err)
 		},
@@ -186,13 +188,13 @@ func oneDecision(t *testing.T, st ports.Store) {
 		if err := putUpstream(t, st, confirmed(upstreamOrder(1, "one"), "R/1")); err != nil {
 			t.Fatal(err)
 		}
-		won := twenty(t, st, supply.ErrDecided, func(ctx context.Context, tx ports.Tx, _ int) error {
+		won := twenty(t, st, procurement.ErrDecided, func(ctx context.Context, tx ports.Tx, _ int) error {
 			o, err := read(ctx, tx.Orders())
 			if err != nil {
 				return err
 			}
 			if !o.ClosedAt.IsZero() {
-				return supply.ErrDecided
+				return procurement.ErrDecided
 			}
 			time.Sleep(20 * time.Millisecond)
 			o.ClosedAt = storeNow
@@ -204,9 +206,9 @@ func oneDecision(t *testing.T, st ports.Store) {
 	}
 }
 
-func only(list []supply.Order, err error) (supply.Order, error) {
+func only(list []procurement.Order, err error) (procurement.Order, error) {
 	if err != nil || len(list) != 1 {
-		return supply.Order{}, errors.Join(err, fmt.Errorf("there are %d orders", len(list)))
+		return procurement.Order{}, errors.Join(err, fmt.Errorf("there are %d orders", len(list)))
 	}
 	return list[0], nil
 }
@@ -225,10 +227,10 @@ func oneIsSent(t *testing.T, st ports.Store) {
 			return err
 		}
 		if open > 0 {
-			return supply.ErrDecided
+			return procurement.ErrDecided
 		}
 		time.Sleep(20 * time.Millisecond)
-		if o, err = o.Send(supply.Snapshot{}, storeNow); err != nil {
+		if o, err = o.Send(procurement.Snapshot{}, storeNow); err != nil {
 			return err
 		}
 		return tx.Orders().Put(ctx, o)
@@ -237,7 +239,7 @@ func oneIsSent(t *testing.T, st ports.Store) {
 	var wg sync.WaitGroup
 	for p := range won {
 		wg.Go(func() {
-			won[p] = twenty(t, st, supply.ErrDecided, func(ctx context.Context, tx ports.Tx, n int) error {
+			won[p] = twenty(t, st, procurement.ErrDecided, func(ctx context.Context, tx ports.Tx, n int) error {
 				return send(ctx, tx, 2*(n-1)+p)
 			})
 		})

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -25,37 +25,37 @@ var orderClaims = []claim{
 }
 
 // upstreamOrder is a planned order of a session of its own.
-func upstreamOrder(n int, provider string) supply.Order {
+func upstreamOrder(n int, provider string) procurement.Order {
 	id, sessionID := fmt.Sprintf("ord_%d", n), fmt.Sprintf("sess_%d", n)
-	return supply.Order{
-		ID: id, Kind: supply.Purchase, SessionID: sessionID, Provider: provider, Status: supply.Planned,
-		Intent: supply.Intent{Key: id, SessionID: sessionID, Type: session.Static, SKU: "isp-1",
+	return procurement.Order{
+		ID: id, Kind: procurement.Purchase, SessionID: sessionID, Provider: provider, Status: procurement.Planned,
+		Intent: procurement.Intent{Key: id, SessionID: sessionID, Type: session.Static, SKU: "isp-1",
 			Location: session.Location{Country: "DE", City: "berlin"}, Quantity: 2, Days: 30, Bytes: 1 << 40, MaxCost: 9_000_001},
 		PlannedAt: storeNow.Add(time.Duration(n) * time.Minute),
 	}
 }
 
 // renewalOf is a planned renewal of what an order bought.
-func renewalOf(o supply.Order, n int) supply.Order {
+func renewalOf(o procurement.Order, n int) procurement.Order {
 	r := upstreamOrder(n, o.Provider)
-	r.Kind, r.SessionID, r.Intent.SessionID = supply.Renewal, o.SessionID, o.SessionID
+	r.Kind, r.SessionID, r.Intent.SessionID = procurement.Renewal, o.SessionID, o.SessionID
 	return r
 }
 
 // confirmed is an order as the provider made it.
-func confirmed(o supply.Order, ref string) supply.Order {
-	o.Status, o.Ref, o.State, o.Goods = supply.Confirmed, ref, supply.Live, []byte("sealed")
+func confirmed(o procurement.Order, ref string) procurement.Order {
+	o.Status, o.Ref, o.State, o.Goods = procurement.Confirmed, ref, procurement.Live, []byte("sealed")
 	o.SentAt, o.DecidedAt = o.PlannedAt.Add(time.Second), o.PlannedAt.Add(2*time.Second)
 	return o
 }
 
 // as is an order of a status that is not confirmed.
-func as(o supply.Order, status supply.Status) supply.Order {
+func as(o procurement.Order, status procurement.Status) procurement.Order {
 	o.Status = status
 	return o
 }
 
-func addUpstream(t testing.TB, st ports.Store, list ...supply.Order) {
+func addUpstream(t testing.TB, st ports.Store, list ...procurement.Order) {
 	t.Helper()
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
 		for _, o := range list {
@@ -67,15 +67,15 @@ func addUpstream(t testing.TB, st ports.Store, list ...supply.Order) {
 	})
 }
 
-func putUpstream(t testing.TB, st ports.Store, o supply.Order) error {
+func putUpstream(t testing.TB, st ports.Store, o procurement.Order) error {
 	t.Helper()
 	return st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error { return tx.Orders().Put(ctx, o) })
 }
 
 // wantUpstream reads orders in every kind of unit.
-func wantUpstream(t testing.TB, st ports.Store, want ...supply.Order) {
+func wantUpstream(t testing.TB, st ports.Store, want ...procurement.Order) {
 	t.Helper()
-	for name, unit := range map[string]func(context.Context, unit) error{"view": st.View, "look": st.Look, "update": st.Update} {
+	for name, unit := range map[string]func(context.Context, unit) error{"view": st.View, "look": st.Read, "update": st.Update} {
 		for _, o := range want {
 			err := unit(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 				got, err := tx.Orders().Get(ctx, o.ID)
@@ -97,18 +97,18 @@ func upstreamRoundTrip(t *testing.T, st ports.Store) {
 		&full.ExpiresAt} {
 		*at = storeNow.Add(time.Duration(i+1) * time.Hour)
 	}
-	full.Status, full.State, full.Class = supply.Unknown, supply.Pending, supply.Ambiguous
-	full.Before = supply.Snapshot{Refs: []string{"a", `"é"' <,>`, ""}, Funds: supply.Funds{Amount: -7, Known: true}, At: storeNow.Add(-time.Minute)}
+	full.Status, full.State, full.Class = procurement.Unknown, procurement.Pending, procurement.Ambiguous
+	full.Before = procurement.Snapshot{Refs: []string{"a", `"é"' <,>`, ""}, Funds: procurement.ProviderBalance{Amount: -7, Known: true}, At: storeNow.Add(-time.Minute)}
 	full.Ref, full.Goods, full.Cost, full.Reason = "R/1", []byte{0, 1, 255}, 8_123_456, "no answer; é\u2028'\\"
 	taken := upstreamOrder(2, "two")
 	taken.Intent.Taken = map[string]bool{"127.0.0.2": true}
-	none := supply.Order{ID: "ord_3", Intent: supply.Intent{Key: "ord_3"}, Before: supply.Snapshot{Refs: []string{}}}
+	none := procurement.Order{ID: "ord_3", Intent: procurement.Intent{Key: "ord_3"}, Before: procurement.Snapshot{Refs: []string{}}}
 	addUpstream(t, st, full, taken, none)
 	taken.Intent.Taken = nil
 	wantUpstream(t, st, full, taken, none)
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
 		for _, id := range []string{"ord_4", "", "ORD_1"} {
-			if _, err := tx.Orders().Get(ctx, id); !errors.Is(err, supply.ErrOrderNotFound) {
+			if _, err := tx.Orders().Get(ctx, id); !errors.Is(err, procurement.ErrOrderNotFound) {
 				t.Errorf("order %q: %v", id, err)
 			}
 		}
@@ -121,7 +121,7 @@ func upstreamInsertedOnce(t *testing.T, st ports.Store) {
 	addUpstream(t, st, first)
 	again, key, owner := upstreamOrder(1, "two"), upstreamOrder(2, "one"), upstreamOrder(3, "one")
 	key.Intent.Key, owner.Intent.SessionID = "ord_1", "sess_1"
-	for _, o := range []supply.Order{again, key, owner} {
+	for _, o := range []procurement.Order{again, key, owner} {
 		err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error { return tx.Orders().Insert(ctx, o) })
 		if err == nil {
 			t.Errorf("order %s of %s with key %s was inserted", o.ID, o.Intent.SessionID, o.Intent.Key)
@@ -134,18 +134,18 @@ func upstreamPut(t *testing.T, st ports.Store) {
 	first, other := upstreamOrder(1, "one"), upstreamOrder(2, "one")
 	addUpstream(t, st, first, other)
 	want := first
-	want.Status, want.Ref, want.State = supply.Confirmed, "R/1", supply.Gone
-	want.Before = supply.Snapshot{Refs: []string{"x"}, Funds: supply.Funds{Amount: 5, Known: true}, At: storeNow.Add(-time.Second)}
-	want.Goods, want.Cost, want.Class, want.Reason = []byte("sealed"), 3, supply.Conflict, "why"
+	want.Status, want.Ref, want.State = procurement.Confirmed, "R/1", procurement.Gone
+	want.Before = procurement.Snapshot{Refs: []string{"x"}, Funds: procurement.ProviderBalance{Amount: 5, Known: true}, At: storeNow.Add(-time.Second)}
+	want.Goods, want.Cost, want.Class, want.Reason = []byte("sealed"), 3, procurement.Conflict, "why"
 	for i, at := range []*time.Time{&want.SentAt, &want.DecidedAt, &want.NextAt, &want.FrozenAt, &want.LostAt, &want.ClosedAt,
 		&want.ExpiresAt} {
 		*at = storeNow.Add(time.Duration(i+1) * time.Hour)
 	}
 	put := want
-	put.Kind, put.SessionID, put.Provider, put.PlannedAt = supply.Renewal, "sess_9", "two", storeNow.Add(-time.Hour)
-	put.Intent = supply.Intent{Key: "ord_9", SessionID: "sess_9", Type: session.Dynamic, SKU: "other",
+	put.Kind, put.SessionID, put.Provider, put.PlannedAt = procurement.Renewal, "sess_9", "two", storeNow.Add(-time.Hour)
+	put.Intent = procurement.Intent{Key: "ord_9", SessionID: "sess_9", Type: session.Dynamic, SKU: "other",
 		Location: session.Location{Country: "US", City: "boston"}, Quantity: 9, Days: 9, Bytes: 9, MaxCost: 9}
-	for _, o := range []supply.Order{put, first} { // there and back
+	for _, o := range []procurement.Order{put, first} { // there and back
 		if err := putUpstream(t, st, o); err != nil {
 			t.Fatal(err)
 		}
@@ -156,8 +156,8 @@ func upstreamPut(t *testing.T, st ports.Store) {
 
 func upstreamPutUnknown(t *testing.T, st ports.Store) {
 	addUpstream(t, st, confirmed(upstreamOrder(1, "one"), "R/1"))
-	for _, o := range []supply.Order{upstreamOrder(2, "one"), confirmed(upstreamOrder(2, "one"), "R/1")} {
-		if err := putUpstream(t, st, o); !errors.Is(err, supply.ErrOrderNotFound) {
+	for _, o := range []procurement.Order{upstreamOrder(2, "one"), confirmed(upstreamOrder(2, "one"), "R/1")} {
+		if err := putUpstream(t, st, o); !errors.Is(err, procurement.ErrOrderNotFound) {
 			t.Errorf("a %s one: %v", o.Status, err)
 		}
 	}
@@ -169,10 +169,10 @@ func upstreamChangesNoted(t *testing.T, st ports.Store) {
 	orphan := upstreamOrder(2, "one")
 	orphan.SessionID, orphan.Intent.SessionID = "", ""
 	addUpstream(t, st, upstreamOrder(1, "one"), orphan)
-	other := as(upstreamOrder(1, "one"), supply.Sent)
+	other := as(upstreamOrder(1, "one"), procurement.Sent)
 	other.SessionID = "sess_9" // not whose it is
 	orphan.SessionID = "sess_9"
-	for _, o := range []supply.Order{orphan, other} {
+	for _, o := range []procurement.Order{orphan, other} {
 		if err := putUpstream(t, st, o); err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func upstreamFollowsItsUnit(t *testing.T, st ports.Store) {
 	addUpstream(t, st, upstreamOrder(1, "one"))
 	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 		return errors.Join(tx.Orders().Insert(ctx, upstreamOrder(2, "one")),
-			tx.Orders().Put(ctx, as(upstreamOrder(1, "one"), supply.Sent)), errUnit)
+			tx.Orders().Put(ctx, as(upstreamOrder(1, "one"), procurement.Sent)), errUnit)
 	})
 	if !errors.Is(err, errUnit) {
 		t.Fatal(err)

@@ -90,7 +90,7 @@ func sessionPut(t *testing.T, st ports.Store) {
 	want := session.Session{ID: s.ID, AgentID: s.AgentID, Type: s.Type, ProductNo: s.ProductNo, CreatedAt: s.CreatedAt,
 		Status: session.Terminated, Reason: session.AgentRequest, Bytes: 1000,
 		Exits: []session.Exit{{IP: netip.MustParseAddr("192.0.2.1")}, {IP: netip.MustParseAddr("192.0.2.2")}},
-		Money: session.Money{Charged: billing.Split{Own: 7}}, EndedAt: storeNow.Add(time.Hour)}
+		Money: session.Money{Charged: billing.Funds{Own: 7}}, EndedAt: storeNow.Add(time.Hour)}
 	given := want
 	given.ProductNo, given.CreatedAt = "another", storeNow.Add(time.Hour) // not taken over
 	update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Sessions().Put(ctx, given) })
@@ -158,9 +158,9 @@ func newestSession(t *testing.T, st ports.Store) {
 func openSessions(t *testing.T, st ports.Store) {
 	list := manySessions("agt_1", 4)
 	list[0].Status = session.Creating
-	list[1].Money.Held = billing.Split{}
+	list[1].Money.Held = billing.Funds{}
 	list[2].Status = session.Terminated
-	list[3].Status, list[3].Money.Held = session.Expired, billing.Split{}
+	list[3].Status, list[3].Money.Held = session.Expired, billing.Funds{}
 	addSessions(t, st, list...)
 	addSessions(t, st, dynamicSession("agt_2", "sess_foreign"))
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {

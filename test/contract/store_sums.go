@@ -38,10 +38,10 @@ func recordHours(t *testing.T, st ports.Store) (first time.Time) {
 	})
 	mustPost(t, st, hold("agt_1", "hold:1", 0, 60))
 	mustPost(t, st, ports.Posting{Entry: billing.Entry{ID: "txn_c", AgentID: "agt_1", Type: billing.ChargeEntry,
-		Held: billing.Split{Own: -40}, Account: billing.Revenue, Counter: 40, Ref: "charge:1", SessionID: "sess_1",
+		Held: billing.Funds{Own: -40}, Account: billing.Revenue, Counter: 40, Ref: "charge:1", SessionID: "sess_1",
 		At: first.Add(2*time.Hour + time.Minute)}})
 	mustPost(t, st, ports.Posting{Entry: billing.Entry{ID: "txn_r", AgentID: "agt_1", Type: billing.RefundEntry,
-		Available: billing.Split{Own: 15}, Account: billing.Revenue, Counter: -15, Ref: "refund:1", SessionID: "sess_1",
+		Available: billing.Funds{Own: 15}, Account: billing.Revenue, Counter: -15, Ref: "refund:1", SessionID: "sess_1",
 		At: first.Add(3*time.Hour - time.Microsecond)}})
 	return first
 }

@@ -344,37 +344,37 @@ func finalOfAddress(t *testing.T, st ports.Store) {
 	})
 }
 
-func wantMark(t testing.TB, st ports.Store, network string, want recharge.Mark) {
+func wantMark(t testing.TB, st ports.Store, network string, want recharge.ScanCursor) {
 	t.Helper()
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		got, known, err := tx.Recharges().Mark(ctx, network)
-		if sameList(t, "the mark", []recharge.Mark{want}, []recharge.Mark{got}, err); known != (want != recharge.Mark{}) {
+		got, known, err := tx.Recharges().ScanCursor(ctx, network)
+		if sameList(t, "the mark", []recharge.ScanCursor{want}, []recharge.ScanCursor{got}, err); known != (want != recharge.ScanCursor{}) {
 			t.Errorf("it is known: %v", known)
 		}
 		return nil
 	})
 }
 
-func markNo(n int64) recharge.Mark {
-	return recharge.Mark{Final: recharge.Head{Number: n, Time: storeNow.Add(time.Duration(n) * time.Second)},
+func markNo(n int64) recharge.ScanCursor {
+	return recharge.ScanCursor{Final: recharge.Head{Number: n, Time: storeNow.Add(time.Duration(n) * time.Second)},
 		Latest: n + 19, ReadAt: storeNow.Add(time.Duration(n) * time.Minute)}
 }
 
-func putMark(t testing.TB, st ports.Store, m recharge.Mark, rescan bool) {
+func putMark(t testing.TB, st ports.Store, m recharge.ScanCursor, rescan bool) {
 	t.Helper()
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Recharges().PutMark(ctx, net1, m, rescan)
+		return tx.Recharges().PutScanCursor(ctx, net1, m, rescan)
 	})
 }
 
 func marksStay(t *testing.T, st ports.Store) {
-	wantMark(t, st, net1, recharge.Mark{})
+	wantMark(t, st, net1, recharge.ScanCursor{})
 	putMark(t, st, markNo(7), false)
 	wantMark(t, st, net1, markNo(7))
-	wantMark(t, st, net2, recharge.Mark{})
+	wantMark(t, st, net2, recharge.ScanCursor{})
 	putMark(t, st, markNo(8), false)
 	wantMark(t, st, net1, markNo(8))
-	for _, back := range []recharge.Mark{markNo(7), {ReadAt: storeNow, Latest: 3}} {
+	for _, back := range []recharge.ScanCursor{markNo(7), {ReadAt: storeNow, Latest: 3}} {
 		putMark(t, st, back, false)
 		want := back
 		want.Final = markNo(8).Final
@@ -390,8 +390,8 @@ func rescanMovesMark(t *testing.T, st ports.Store) {
 	want := markNo(4)
 	want.Final = markNo(5).Final
 	wantMark(t, st, net1, want)
-	putMark(t, st, recharge.Mark{ReadAt: storeNow}, true)
-	wantMark(t, st, net1, recharge.Mark{ReadAt: storeNow})
+	putMark(t, st, recharge.ScanCursor{ReadAt: storeNow}, true)
+	wantMark(t, st, net1, recharge.ScanCursor{ReadAt: storeNow})
 }
 
 func highestMarkStays(t *testing.T, st ports.Store) {
@@ -399,10 +399,10 @@ func highestMarkStays(t *testing.T, st ports.Store) {
 	for n := range int64(20) {
 		wg.Go(func() {
 			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
-				if _, _, err := tx.Recharges().Mark(ctx, net1); err != nil {
+				if _, _, err := tx.Recharges().ScanCursor(ctx, net1); err != nil {
 					return err
 				}
-				return tx.Recharges().PutMark(ctx, net1, markNo(n*7%20), false)
+				return tx.Recharges().PutScanCursor(ctx, net1, markNo(n*7%20), false)
 			})
 			if err != nil {
 				t.Error(err)
@@ -411,7 +411,7 @@ func highestMarkStays(t *testing.T, st ports.Store) {
 	}
 	wg.Wait()
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		if m, _, err := tx.Recharges().Mark(ctx, net1); m.Final != markNo(19).Final || err != nil {
+		if m, _, err := tx.Recharges().ScanCursor(ctx, net1); m.Final != markNo(19).Final || err != nil {
 			t.Errorf("the final head is %+v, %v", m.Final, err)
 		}
 		return nil

@@ -191,7 +191,7 @@ func lookIsCurrent(t *testing.T, st ports.Store) {
 	addAgent(t, st, "agt_1", 0)
 	for i := range 50 {
 		mustPost(t, st, fund("agt_1", "look"+string(rune('0'+i)), 1))
-		err := st.Look(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		err := st.Read(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 			w, err := tx.Ledger().Wallet(ctx, "agt_1")
 			if w.Balance() != domain.Money(i+1) {
 				t.Fatalf("after %d postings the balance is %v", i+1, w.Balance())
@@ -202,7 +202,7 @@ func lookIsCurrent(t *testing.T, st ports.Store) {
 			t.Fatal(err)
 		}
 	}
-	err := st.Look(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Read(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 		return tx.Agents().Insert(ctx, storeAgent("agt_2"))
 	})
 	if err == nil {

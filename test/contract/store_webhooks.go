@@ -62,7 +62,7 @@ func endpointsAreKept(t *testing.T, st ports.Store) {
 	want := webhook.Endpoint{AgentID: "agt_1", URL: "https://example.com/hook", Version: 2}
 	check := func(want webhook.Endpoint) {
 		t.Helper()
-		for name, unit := range map[string]func(context.Context, unit) error{"view": st.View, "look": st.Look, "update": st.Update} {
+		for name, unit := range map[string]func(context.Context, unit) error{"view": st.View, "look": st.Read, "update": st.Update} {
 			err := unit(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 				read := tx.Webhooks().Endpoint
 				if name == "update" {
@@ -195,18 +195,18 @@ func marksTellOnce(t *testing.T, st ports.Store) {
 		{"", "low", 1 << 60, true}, {"agt_1", "low", 4, true}, {"agt_1", "low", 4, false},
 	} {
 		update(t, st, func(ctx context.Context, tx ports.Tx) error {
-			changed, err := tx.Webhooks().Mark(ctx, c.agent, c.what, c.to)
+			changed, err := tx.Webhooks().MarkNotified(ctx, c.agent, c.what, c.to)
 			if changed != c.changed {
 				t.Errorf("%+v: changed %t", c, changed)
 			}
-			if mark, err := tx.Webhooks().Marked(ctx, c.agent, c.what); mark != c.to || err != nil {
+			if mark, err := tx.Webhooks().NotifiedUpTo(ctx, c.agent, c.what); mark != c.to || err != nil {
 				t.Errorf("%+v: marked %d, %v", c, mark, err)
 			}
 			return err
 		})
 	}
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		mark, err := tx.Webhooks().Marked(ctx, "agt_9", "low")
+		mark, err := tx.Webhooks().NotifiedUpTo(ctx, "agt_9", "low")
 		if mark != 0 {
 			t.Errorf("a mark that was never set is %d", mark)
 		}
@@ -280,7 +280,7 @@ func trialsAreListed(t *testing.T, st ports.Store) {
 			ids := make([]string, 0, 1)
 			for _, w := range got {
 				ids = append(ids, w.AgentID)
-				if w.TrialExpiresAt != storeNow.Add(time.Hour) || w.Balance() != 0 || w.Held != (billing.Split{}) {
+				if w.TrialExpiresAt != storeNow.Add(time.Hour) || w.Balance() != 0 || w.Held != (billing.Funds{}) {
 					t.Errorf("the wallet is %+v", w)
 				}
 			}

@@ -9,22 +9,22 @@ import (
 	"time"
 
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/domain/traffic"
 	"agentproxy/test/contract"
 	"agentproxy/test/fake"
 )
 
 func TestContract(t *testing.T) {
-	build := func(change func(*supply.Capabilities)) func(t *testing.T) contract.Selling {
+	build := func(change func(*procurement.Capabilities)) func(t *testing.T) contract.Selling {
 		return func(t *testing.T) contract.Selling {
 			p := fake.NewProvider("fake")
 			p.SetClock(time.Now)
 			p.Can(change)
-			s := contract.Selling{Provider: p, Dynamic: &supply.Intent{Bytes: 1e9},
-				Static: &supply.Intent{Quantity: 2, Days: 30, Taken: map[string]bool{}}}
-			if p.Capabilities().Local {
+			s := contract.Selling{Provider: p, Dynamic: &procurement.Intent{Bytes: 1e9},
+				Static: &procurement.Intent{Quantity: 2, Days: 30, Taken: map[string]bool{}}}
+			if p.Capabilities().InProcess {
 				return s
 			}
 			s.Sold = func() int { return len(p.Books()) }
@@ -40,12 +40,12 @@ func TestContract(t *testing.T) {
 			return s
 		}
 	}
-	for name, change := range map[string]func(*supply.Capabilities){
-		"local":      func(c *supply.Capabilities) { c.Local, c.Labelled = true, false },
-		"labelled":   func(*supply.Capabilities) {},
-		"nameless":   func(c *supply.Capabilities) { c.Labelled, c.Cancels = false, false },
-		"repeatable": func(c *supply.Capabilities) { c.Repeatable = true },
-		"chained":    func(c *supply.Capabilities) { c.Chained, c.Direct = true, true },
+	for name, change := range map[string]func(*procurement.Capabilities){
+		"local":      func(c *procurement.Capabilities) { c.InProcess, c.KeepsOrderKey = true, false },
+		"labelled":   func(*procurement.Capabilities) {},
+		"nameless":   func(c *procurement.Capabilities) { c.KeepsOrderKey, c.Cancels = false, false },
+		"repeatable": func(c *procurement.Capabilities) { c.Idempotent = true },
+		"chained":    func(c *procurement.Capabilities) { c.ViaUpstream, c.Direct = true, true },
 	} {
 		t.Run(name, func(t *testing.T) { contract.Seller(t, build(change)) })
 	}
@@ -90,17 +90,17 @@ func TestProductsAreACatalogue(t *testing.T) {
 	}
 }
 
-func intent(n string) supply.Intent {
-	return supply.Intent{Key: "ord_" + n, SessionID: "sess_" + n, Type: session.Static, Quantity: 2, Days: 30}
+func intent(n string) procurement.Intent {
+	return procurement.Intent{Key: "ord_" + n, SessionID: "sess_" + n, Type: session.Static, Quantity: 2, Days: 30}
 }
 
 func TestProviderFollowsItsScript(t *testing.T) {
 	ctx := t.Context()
-	for _, class := range []supply.Class{supply.OutOfStock, supply.Temporary, supply.TimedOut, supply.Ambiguous} {
+	for _, class := range []procurement.Class{procurement.OutOfStock, procurement.Temporary, procurement.TimedOut, procurement.Ambiguous} {
 		p := fake.NewProvider("fake")
 		p.Always(fake.Provision, fake.Refuse(class))
 		for range 2 {
-			if _, err := p.Order(ctx, intent("1")); supply.ClassOf(err) != class {
+			if _, err := p.Order(ctx, intent("1")); procurement.ClassOf(err) != class {
 				t.Errorf("got %v, want %v", err, class)
 			}
 		}
@@ -111,10 +111,10 @@ func TestProviderFollowsItsScript(t *testing.T) {
 	p := fake.NewProvider("fake")
 	p.SetSlow(2)
 	d, err := p.Order(ctx, intent("1"))
-	if err != nil || d.State != supply.Pending {
+	if err != nil || d.State != procurement.Pending {
 		t.Fatalf("ordered: %s, %v", d.State, err)
 	}
-	for _, want := range []supply.State{supply.Pending, supply.Live, supply.Live} {
+	for _, want := range []procurement.State{procurement.Pending, procurement.Live, procurement.Live} {
 		if d, err := p.Read(ctx, d.Ref); err != nil || d.State != want {
 			t.Errorf("read: %s, %v, want %s", d.State, err, want)
 		}
@@ -140,7 +140,7 @@ func TestProviderWaits(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := p.Order(ctx, intent("2")); supply.ClassOf(err) != supply.TimedOut || len(p.Books()) != 1 {
+		if _, err := p.Order(ctx, intent("2")); procurement.ClassOf(err) != procurement.TimedOut || len(p.Books()) != 1 {
 			t.Errorf("a caller who went away got %v, the books hold %v", err, p.Books())
 		}
 		gate := make(chan struct{})

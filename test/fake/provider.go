@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/ports"
 )
 
@@ -40,18 +40,20 @@ type Step struct {
 }
 
 // Refuse answers an error of a class and does nothing.
-func Refuse(c supply.Class) Step { return Step{Err: supply.Refuse(c, "the seller says no")} }
+func Refuse(c procurement.Class) Step { return Step{Err: procurement.Refuse(c, "the seller says no")} }
 
 // LoseAnswer does the work, and the caller learns nothing.
-func LoseAnswer() Step { return Step{Err: supply.Refuse(supply.Ambiguous, "no answer"), Work: true} }
+func LoseAnswer() Step {
+	return Step{Err: procurement.Refuse(procurement.Ambiguous, "no answer"), Work: true}
+}
 
 // LoseRequest does nothing, and the caller learns nothing either.
-func LoseRequest() Step { return Step{Err: supply.Refuse(supply.Ambiguous, "no answer")} }
+func LoseRequest() Step { return Step{Err: procurement.Refuse(procurement.Ambiguous, "no answer")} }
 
 // Purchase is one line of the provider's own books.
 type Purchase struct {
-	supply.Intent
-	Delivery supply.Delivery
+	procurement.Intent
+	Delivery procurement.Delivery
 	Renewals int
 	Released bool
 	Gone     bool // the seller took it away
@@ -68,7 +70,7 @@ type Provider struct {
 	products []catalog.Product
 
 	mu     sync.Mutex
-	caps   supply.Capabilities
+	caps   procurement.Capabilities
 	now    func() time.Time
 	slow   int // reads until an order is live
 	always map[Op]Step
@@ -76,9 +78,9 @@ type Provider struct {
 	calls  map[Op]int
 	books  []*Purchase // in the order of the sales
 	spin   int         // where the next dynamic exit is taken
-	offers []supply.Offer
+	offers []procurement.Offer
 	ready  bool
-	price  map[string]supply.Quote // by SKU
+	price  map[string]procurement.Quote // by SKU
 }
 
 var (
@@ -94,11 +96,11 @@ func NewProvider(name string, products ...catalog.Product) *Provider {
 	}
 	products = slices.Clone(products)
 	for i := range products {
-		products[i].Sources = []supply.Source{{Provider: name}}
+		products[i].Sources = []procurement.Source{{Provider: name}}
 	}
 	return &Provider{name: name, products: products, ready: true, now: func() time.Time { return Start },
-		caps:   supply.Capabilities{Labelled: true, Renews: true, Cancels: true},
-		always: map[Op]Step{}, next: map[Op][]Step{}, calls: map[Op]int{}, price: map[string]supply.Quote{}}
+		caps:   procurement.Capabilities{KeepsOrderKey: true, Renews: true, Cancels: true},
+		always: map[Op]Step{}, next: map[Op][]Step{}, calls: map[Op]int{}, price: map[string]procurement.Quote{}}
 }
 
 // Name is the name given to NewProvider.
@@ -108,7 +110,7 @@ func (p *Provider) Name() string { return p.name }
 func (p *Provider) Products() []catalog.Product { return p.products }
 
 // Capabilities are what Can and the others set.
-func (p *Provider) Capabilities() supply.Capabilities {
+func (p *Provider) Capabilities() procurement.Capabilities {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.caps
@@ -122,17 +124,19 @@ func (p *Provider) Ready() bool {
 }
 
 // Offers are what SetOffers said; none at first.
-func (p *Provider) Offers(context.Context) ([]supply.Offer, error) {
+func (p *Provider) Offers(context.Context) ([]procurement.Offer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.offers, nil
 }
 
 // Balance is unknown.
-func (p *Provider) Balance(context.Context) (supply.Funds, error) { return supply.Funds{}, nil }
+func (p *Provider) Balance(context.Context) (procurement.ProviderBalance, error) {
+	return procurement.ProviderBalance{}, nil
+}
 
 // Quote is what SetQuote said; unknown at first.
-func (p *Provider) Quote(ctx context.Context, in supply.Intent) (q supply.Quote, err error) {
+func (p *Provider) Quote(ctx context.Context, in procurement.Intent) (q procurement.Quote, err error) {
 	err = p.play(ctx, Quote, func() error {
 		q = p.price[in.SKU]
 		return nil
@@ -142,9 +146,9 @@ func (p *Provider) Quote(ctx context.Context, in supply.Intent) (q supply.Quote,
 
 // Order delivers; a Key that is known is answered as before when the provider is
 // Repeatable or Local, and sold once more when it is not.
-func (p *Provider) Order(ctx context.Context, in supply.Intent) (d supply.Delivery, err error) {
+func (p *Provider) Order(ctx context.Context, in procurement.Intent) (d procurement.Delivery, err error) {
 	err = p.play(ctx, Provision, func() error {
-		if p.caps.Repeatable || p.caps.Local {
+		if p.caps.Idempotent || p.caps.InProcess {
 			for _, b := range p.books {
 				if b.Key == in.Key && !b.Released {
 					d = b.Delivery
@@ -157,31 +161,31 @@ func (p *Provider) Order(ctx context.Context, in supply.Intent) (d supply.Delive
 			return err
 		}
 		in.Taken = maps.Clone(in.Taken)
-		d = supply.Delivery{Ref: "ref" + strconv.Itoa(len(p.books)+1), State: supply.Live, SKU: in.SKU, Location: in.Location,
+		d = procurement.Delivery{Ref: "ref" + strconv.Itoa(len(p.books)+1), State: procurement.Live, SKU: in.SKU, Location: in.Location,
 			Quantity: in.Quantity, CreatedAt: p.now(), IPs: ips}
-		if p.caps.Labelled {
+		if p.caps.KeepsOrderKey {
 			d.Label = in.Key
 		}
-		if p.caps.Chained {
-			d.Access = supply.Access{User: "user" + d.Ref, Password: "pass" + d.Ref, CapBytes: in.Bytes}
+		if p.caps.ViaUpstream {
+			d.Access = procurement.Access{User: "user" + d.Ref, Password: "pass" + d.Ref, CapBytes: in.Bytes}
 		}
 		if in.Type == session.Static {
 			d.ExpiresAt = p.now().Add(time.Duration(in.Days) * session.Day)
 		}
 		if p.slow > 0 {
-			d.State = supply.Pending
+			d.State = procurement.Pending
 		}
 		p.books = append(p.books, &Purchase{Intent: in, Delivery: d})
 		return nil
 	})
 	if err != nil {
-		return supply.Delivery{}, err
+		return procurement.Delivery{}, err
 	}
 	return d, nil
 }
 
 // Find lists all purchases of the product.
-func (p *Provider) Find(ctx context.Context, in supply.Intent) (list []supply.Delivery, err error) {
+func (p *Provider) Find(ctx context.Context, in procurement.Intent) (list []procurement.Delivery, err error) {
 	err = p.play(ctx, Find, func() error {
 		for _, b := range p.books {
 			if b.Type == in.Type && b.SKU == in.SKU && !b.Released && !b.Gone {
@@ -194,14 +198,14 @@ func (p *Provider) Find(ctx context.Context, in supply.Intent) (list []supply.De
 }
 
 // Read tells how a purchase stands.
-func (p *Provider) Read(ctx context.Context, ref string) (d supply.Delivery, err error) {
+func (p *Provider) Read(ctx context.Context, ref string) (d procurement.Delivery, err error) {
 	err = p.play(ctx, Read, func() error {
 		b := p.byRef(ref)
 		if b == nil {
-			return supply.Refuse(supply.NotFound, "")
+			return procurement.Refuse(procurement.NotFound, "")
 		}
-		if b.reads++; b.reads >= p.slow && b.Delivery.State == supply.Pending {
-			b.Delivery.State = supply.Live
+		if b.reads++; b.reads >= p.slow && b.Delivery.State == procurement.Pending {
+			b.Delivery.State = procurement.Live
 		}
 		d = b.Delivery
 		return nil
@@ -213,7 +217,7 @@ func (p *Provider) Read(ctx context.Context, ref string) (d supply.Delivery, err
 func (p *Provider) Cancel(ctx context.Context, ref string) error {
 	return p.play(ctx, Release, func() error {
 		if !p.caps.Cancels {
-			return supply.Refuse(supply.Unsupported, "")
+			return procurement.Refuse(procurement.Unsupported, "")
 		}
 		if b := p.byRef(ref); b != nil {
 			b.Released = true
@@ -233,36 +237,36 @@ func (p *Provider) Enable(_ context.Context, ref string, _ bool) error {
 }
 
 // Usage is what a test wrote into the books.
-func (p *Provider) Usage(ctx context.Context, ref string) (u supply.Usage, err error) {
+func (p *Provider) Usage(ctx context.Context, ref string) (u procurement.Usage, err error) {
 	err = p.play(ctx, UsageOf, func() error {
 		b := p.byRef(ref)
 		if b == nil {
 			u.Gone = true
 			return nil
 		}
-		u = supply.Usage{Bytes: b.Used, AsOf: p.now()}
+		u = procurement.Usage{Bytes: b.Used, AsOf: p.now()}
 		return nil
 	})
 	return u, err
 }
 
 // Endpoint is a host of this provider, with the token in the user name.
-func (p *Provider) Endpoint(a supply.Access, t supply.Target) (supply.Endpoint, error) {
+func (p *Provider) Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error) {
 	if t.Protocol == "" {
 		t.Protocol = session.HTTP
 	}
 	for _, c := range t.Location.City {
 		if (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return supply.Endpoint{}, supply.Refuse(supply.Invalid, "the city")
+			return procurement.Endpoint{}, procurement.Refuse(procurement.Invalid, "the city")
 		}
 	}
-	return supply.Endpoint{Protocol: t.Protocol, Host: p.name + ".test", Port: 7000, User: a.User + "-" + t.Token, Password: a.Password}, nil
+	return procurement.Endpoint{Protocol: t.Protocol, Host: p.name + ".test", Port: 7000, User: a.User + "-" + t.Token, Password: a.Password}, nil
 }
 
 // NewExit gives another dynamic exit; a chained provider leaves it to the token.
-func (p *Provider) NewExit(in supply.Intent, current session.Exit) (exit session.Exit, err error) {
+func (p *Provider) NewExit(in procurement.Intent, current session.Exit) (exit session.Exit, err error) {
 	err = p.play(context.Background(), Rotate, func() error {
-		if p.caps.Chained {
+		if p.caps.ViaUpstream {
 			return nil
 		}
 		for exit = current; exit == current; {
@@ -274,19 +278,19 @@ func (p *Provider) NewExit(in supply.Intent, current session.Exit) (exit session
 }
 
 // Renew moves the end of a purchase.
-func (p *Provider) Renew(ctx context.Context, ref string, in supply.Intent) (done []supply.Renewed, err error) {
+func (p *Provider) Renew(ctx context.Context, ref string, in procurement.Intent) (done []procurement.Renewed, err error) {
 	err = p.play(ctx, Extend, func() error {
 		b := p.byRef(ref)
-		if p.caps.Local && b == nil {
+		if p.caps.InProcess && b == nil {
 			return nil
 		}
 		if b == nil {
-			return supply.Refuse(supply.NotFound, "")
+			return procurement.Refuse(procurement.NotFound, "")
 		}
 		b.Renewals++
 		b.Delivery.ExpiresAt = b.Delivery.ExpiresAt.Add(time.Duration(in.Days) * session.Day)
 		for _, ip := range b.Delivery.IPs {
-			done = append(done, supply.Renewed{Addr: ip.Addr, ExpiresAt: b.Delivery.ExpiresAt})
+			done = append(done, procurement.Renewed{Addr: ip.Addr, ExpiresAt: b.Delivery.ExpiresAt})
 		}
 		return nil
 	})
@@ -294,8 +298,8 @@ func (p *Provider) Renew(ctx context.Context, ref string, in supply.Intent) (don
 }
 
 // Replace is Unsupported.
-func (p *Provider) Replace(context.Context, string, supply.IP) error {
-	return supply.Refuse(supply.Unsupported, "")
+func (p *Provider) Replace(context.Context, string, procurement.IP) error {
+	return procurement.Refuse(procurement.Unsupported, "")
 }
 
 // play follows the script of one call; work runs under the lock.
@@ -307,18 +311,18 @@ func (p *Provider) play(ctx context.Context, op Op, work func() error) error {
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-			return supply.Refuse(supply.TimedOut, "the caller left")
+			return procurement.Refuse(procurement.TimedOut, "the caller left")
 		}
 	}
 	if s.Gate != nil {
 		select {
 		case <-s.Gate:
 		case <-ctx.Done():
-			return supply.Refuse(supply.TimedOut, "the caller left")
+			return procurement.Refuse(procurement.TimedOut, "the caller left")
 		}
 	}
 	if ctx.Err() != nil {
-		return supply.Refuse(supply.TimedOut, "the caller left")
+		return procurement.Refuse(procurement.TimedOut, "the caller left")
 	}
 	if s.Err != nil && !s.Work {
 		return s.Err
@@ -356,19 +360,19 @@ func (p *Provider) edit(ref string, change func(*Purchase)) error {
 	defer p.mu.Unlock()
 	b := p.byRef(ref)
 	if b == nil {
-		return supply.Refuse(supply.NotFound, "")
+		return procurement.Refuse(procurement.NotFound, "")
 	}
 	change(b)
 	return nil
 }
 
 // pick takes exits for an order: a static address is sold once.
-func (p *Provider) pick(in supply.Intent) ([]supply.IP, error) {
+func (p *Provider) pick(in procurement.Intent) ([]procurement.IP, error) {
 	if in.Type == session.Dynamic {
-		if p.caps.Chained {
+		if p.caps.ViaUpstream {
 			return nil, nil
 		}
-		return []supply.IP{{Addr: p.dynamic()}}, nil
+		return []procurement.IP{{Addr: p.dynamic()}}, nil
 	}
 	sold := map[netip.Addr]bool{}
 	for _, b := range p.books {
@@ -378,18 +382,18 @@ func (p *Provider) pick(in supply.Intent) ([]supply.IP, error) {
 			}
 		}
 	}
-	var ips []supply.IP
+	var ips []procurement.IP
 	for n := 1; n < 255 && len(ips) < in.Quantity; n++ {
 		if ip := StaticExit(n); !sold[ip] && !in.Taken[ip.String()] {
-			ips = append(ips, supply.IP{ID: strconv.Itoa(n), Addr: ip})
-			if p.caps.Chained {
+			ips = append(ips, procurement.IP{ID: strconv.Itoa(n), Addr: ip})
+			if p.caps.ViaUpstream {
 				last := &ips[len(ips)-1]
 				last.Host, last.HTTPPort, last.User, last.Password = ip.String(), 8080, "user", "pass"
 			}
 		}
 	}
 	if len(ips) < in.Quantity {
-		return nil, supply.Refuse(supply.OutOfStock, "sold out")
+		return nil, procurement.Refuse(procurement.OutOfStock, "sold out")
 	}
 	return ips, nil
 }

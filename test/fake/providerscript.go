@@ -4,16 +4,16 @@ import (
 	"slices"
 	"time"
 
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 )
 
 // SetLocal says whether the provider is called inside the unit of work.
 func (p *Provider) SetLocal(local bool) {
-	p.Can(func(c *supply.Capabilities) { c.Local, c.Labelled = local, !local })
+	p.Can(func(c *procurement.Capabilities) { c.InProcess, c.KeepsOrderKey = local, !local })
 }
 
 // Can changes what the provider can do.
-func (p *Provider) Can(change func(*supply.Capabilities)) {
+func (p *Provider) Can(change func(*procurement.Capabilities)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change(&p.caps)
@@ -26,7 +26,7 @@ func (p *Provider) SetClock(now func() time.Time) { p.now = now }
 func (p *Provider) SetSlow(reads int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.slow, p.caps.Slow = reads, reads > 0
+	p.slow, p.caps.Async = reads, reads > 0
 }
 
 // SetReady says whether the provider's breaker is closed.
@@ -37,14 +37,14 @@ func (p *Provider) SetReady(ready bool) {
 }
 
 // SetOffers sets what the provider says that it has.
-func (p *Provider) SetOffers(offers ...supply.Offer) {
+func (p *Provider) SetOffers(offers ...procurement.Offer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.offers = offers
 }
 
 // SetQuote sets what something costs at the seller.
-func (p *Provider) SetQuote(sku string, q supply.Quote) {
+func (p *Provider) SetQuote(sku string, q procurement.Quote) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.price[sku] = q

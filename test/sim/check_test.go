@@ -270,9 +270,9 @@ func (w *world) checkEvents(b books) {
 // checkMark: nothing is said to be known that is not final, and the mark goes
 // back for a rescan alone.
 func (w *world) checkMark(b books) {
-	var now recharge.Mark
+	var now recharge.ScanCursor
 	err := w.db.View(context.Background(), func(ctx context.Context, tx ports.Tx) (err error) {
-		now, _, err = tx.Recharges().Mark(ctx, network)
+		now, _, err = tx.Recharges().ScanCursor(ctx, network)
 		return err
 	})
 	heads, _ := w.heads()

@@ -57,11 +57,11 @@ func (s *store) View(ctx context.Context, fn func(context.Context, ports.Tx) err
 	return s.Store.View(ctx, fn)
 }
 
-func (s *store) Look(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+func (s *store) Read(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
 	if s.w.dice.storeFault() == notBegun {
 		return errStore
 	}
-	return s.Store.Look(ctx, fn)
+	return s.Store.Read(ctx, fn)
 }
 
 func (s *store) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
@@ -206,11 +206,11 @@ func (r notingRecharges) PutAddress(ctx context.Context, a recharge.Address) err
 	return r.Recharges.PutAddress(ctx, a)
 }
 
-func (r notingRecharges) PutMark(ctx context.Context, network string, m recharge.Mark, rescan bool) error {
+func (r notingRecharges) PutScanCursor(ctx context.Context, network string, m recharge.ScanCursor, rescan bool) error {
 	if err := r.t.write(); err != nil {
 		return err
 	}
-	return r.Recharges.PutMark(ctx, network, m, rescan)
+	return r.Recharges.PutScanCursor(ctx, network, m, rescan)
 }
 
 type failingLedger struct {

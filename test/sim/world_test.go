@@ -58,7 +58,7 @@ type world struct {
 	hidden  []recharge.Key        // from histories
 	gone    map[recharge.Key]bool // whose block was replaced
 	rescans int
-	mark    recharge.Mark
+	mark    recharge.ScanCursor
 
 	mu     sync.Mutex
 	log    []string

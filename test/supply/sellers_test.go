@@ -9,8 +9,8 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/supply"
 	"agentproxy/test/fake/iproyal"
 	"agentproxy/test/fake/proxycheap"
 	"agentproxy/test/fake/proxyseller"
@@ -126,22 +126,22 @@ const (
 // products are of one source and of several, dynamic and static, delivered at once
 // or later.
 func products() []catalog.Product {
-	source := func(provider, sku string, preference int) supply.Source {
-		s := supply.Source{Provider: provider, SKU: sku, Preference: preference}
+	source := func(provider, sku string, preference int) procurement.Source {
+		s := procurement.Source{Provider: provider, SKU: sku, Preference: preference}
 		costs := map[string][2]string{royalName: {"2.4", "6.48"}, ispName: {"2", "5"}, cheapName: {"3.39", "10.17"}}
 		if c, ok := costs[provider]; ok && sku != "residential" {
-			s.Costs = []supply.Term{{Days: 30, Cost: domain.MustMoney(c[0])}, {Days: 90, Cost: domain.MustMoney(c[1])}}
+			s.Costs = []procurement.Term{{Days: 30, Cost: domain.MustMoney(c[0])}, {Days: 90, Cost: domain.MustMoney(c[1])}}
 		}
 		return s
 	}
 	gate, pool := source(gatewayName, "", 9), source(poolName, "", 0)
 	traffic, resident := source(royalName, "residential", 1), source(residentName, "resident", 2)
 	royal, isp, cheap := source(royalName, iproyal.SKU, 1), source(ispName, "isp", 0), source(cheapName, proxycheap.Plan, 2)
-	dynamic := func(no string, async bool, from ...supply.Source) catalog.Product {
+	dynamic := func(no string, async bool, from ...procurement.Source) catalog.Product {
 		return catalog.Product{No: no, Name: no, Type: session.Dynamic, Price: perGB, Countries: []string{"DE", "US"}, MinQuantity: 1,
 			MaxQuantity: 1, MinBytes: billing.GB / 10, MaxBytes: 100 * billing.GB, Available: true, Async: async, Sources: from}
 	}
-	static := func(no string, async bool, from ...supply.Source) catalog.Product {
+	static := func(no string, async bool, from ...procurement.Source) catalog.Product {
 		return catalog.Product{No: no, Name: no, Type: session.Static, Durations: []catalog.Duration{{Days: 30, Price: per30}, {Days: 90, Price: per90}},
 			Countries: []string{"DE", "US"}, MinQuantity: 1, MaxQuantity: 10, Available: true, Async: async, Sources: from}
 	}

@@ -62,11 +62,11 @@ func (s *store) View(ctx context.Context, fn func(context.Context, ports.Tx) err
 	return s.Store.View(ctx, fn)
 }
 
-func (s *store) Look(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+func (s *store) Read(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
 	if n, odds, dead := s.throw(false); dead || n < odds.view {
 		return errStore
 	}
-	return s.Store.Look(ctx, fn)
+	return s.Store.Read(ctx, fn)
 }
 
 func (s *store) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {

@@ -20,7 +20,7 @@ import (
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
@@ -149,12 +149,12 @@ func (w *world) start(n int) {
 	r.catalog, err = app.NewCatalog(providers, products(), upstream.CountryName)
 	ok(w.t, err)
 	hub := app.NewHub(r.store, w.clock)
-	counted := func(_, operation string, class supply.Class) {
+	counted := func(_, operation string, class procurement.Class) {
 		w.count("calls", 1)
 		if class != "" {
 			w.count("calls that failed", 1)
 		}
-		if operation == "order" && class == supply.Ambiguous {
+		if operation == "order" && class == procurement.Ambiguous {
 			w.count("order unknown", 1)
 		}
 	}

@@ -1,4 +1,4 @@
-package supply
+package procurement
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
-// Package feed holds the event feed of a session: the last things that happened
+// Package eventlog holds the event feed of a session: the last things that happened
 // to it, seen by the gateway, told by the agent or done by the service.
-package feed
+package eventlog
 
 import "time"
 

@@ -1,7 +1,7 @@
-// Package supply holds what the service buys from proxy sellers: what can be
+// Package procurement holds what the service buys from proxy sellers: what can be
 // asked of one, what it delivers, which of several is asked, and how an order
 // that may or may not have happened is decided.
-package supply
+package procurement
 
 import (
 	"net/netip"
@@ -15,20 +15,20 @@ import (
 type Capabilities struct {
 	// Local: orders do no IO, cost nothing and cannot be lost, so they are placed
 	// inside the unit of work and are not written down.
-	Local bool
+	InProcess bool
 	// Chained: exits are reached through the provider's own proxies. Else they are
 	// addresses of this host, which the gateway binds to.
-	Chained bool
+	ViaUpstream bool
 	// Repeatable: the provider documents an idempotency key, so that an order
 	// whose outcome is unknown may be sent again under its own key.
-	Repeatable bool
+	Idempotent bool
 	// Labelled: the provider keeps the key of an order and Find tells it. Else an
 	// unknown order is looked for among those that were not there before.
-	Labelled bool
+	KeepsOrderKey bool
 	// LabelledTraffic: the same of traffic alone, where addresses carry no key.
-	LabelledTraffic bool
+	KeepsTrafficOrderKey bool
 	// Slow: an order is accepted first and delivered later.
-	Slow bool
+	Async bool
 	// Renews, Replaces, Cancels: the calls of these names are not Unsupported.
 	Renews, Replaces, Cancels bool
 	// Direct: each order has a credential and a cap of its own, so that it may be
@@ -44,7 +44,7 @@ type Capabilities struct {
 
 // Labels reports whether orders of a type carry their key.
 func (c Capabilities) Labels(t session.Type) bool {
-	return c.Labelled || c.LabelledTraffic && t == session.Dynamic
+	return c.KeepsOrderKey || c.KeepsTrafficOrderKey && t == session.Dynamic
 }
 
 // Intent is what is to be bought for one session.
@@ -195,7 +195,7 @@ type Offer struct {
 }
 
 // Funds is what the service has at a provider. False: it is not told.
-type Funds struct {
+type ProviderBalance struct {
 	Amount domain.Money
 	Known  bool
 }

@@ -1,4 +1,4 @@
-package supply_test
+package procurement_test
 
 import (
 	"context"
@@ -8,29 +8,29 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"agentproxy/domain/supply"
+	"agentproxy/domain/procurement"
 )
 
 func TestClassOfAnError(t *testing.T) {
-	refused := supply.Refuse(supply.OutOfStock, "none left")
+	refused := procurement.Refuse(procurement.OutOfStock, "none left")
 	for _, c := range []struct {
 		claim string
 		err   error
-		class supply.Class
+		class procurement.Class
 		words string
 	}{
 		{"none", nil, "", ""},
-		{"a refusal", refused, supply.OutOfStock, "none left"},
-		{"a refusal that was wrapped", fmt.Errorf("order: %w", refused), supply.OutOfStock, "none left"},
-		{"a refusal among others", errors.Join(errors.New("x"), refused), supply.OutOfStock, "none left"},
-		{"what nobody classified proves nothing", errors.New("broken"), supply.Ambiguous, ""},
-		{"nor does a caller who left", context.Canceled, supply.Ambiguous, ""},
+		{"a refusal", refused, procurement.OutOfStock, "none left"},
+		{"a refusal that was wrapped", fmt.Errorf("order: %w", refused), procurement.OutOfStock, "none left"},
+		{"a refusal among others", errors.Join(errors.New("x"), refused), procurement.OutOfStock, "none left"},
+		{"what nobody classified proves nothing", errors.New("broken"), procurement.Ambiguous, ""},
+		{"nor does a caller who left", context.Canceled, procurement.Ambiguous, ""},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
-			if got := supply.ClassOf(c.err); got != c.class {
+			if got := procurement.ClassOf(c.err); got != c.class {
 				t.Errorf("the class is %q, want %q", got, c.class)
 			}
-			if got := supply.ReasonOf(c.err); got != c.words {
+			if got := procurement.ReasonOf(c.err); got != c.words {
 				t.Errorf("the reason is %q, want %q", got, c.words)
 			}
 		})
@@ -38,10 +38,10 @@ func TestClassOfAnError(t *testing.T) {
 }
 
 func TestErrorSaysItsClassAndTheReason(t *testing.T) {
-	if got := supply.Refuse(supply.Auth, "").Error(); got != "provider: auth" {
+	if got := procurement.Refuse(procurement.Auth, "").Error(); got != "provider: auth" {
 		t.Errorf("without a reason: %q", got)
 	}
-	if got := supply.Refuse(supply.Auth, "Error api key").Error(); got != "provider: auth: Error api key" {
+	if got := procurement.Refuse(procurement.Auth, "Error api key").Error(); got != "provider: auth: Error api key" {
 		t.Errorf("with a reason: %q", got)
 	}
 }
@@ -51,7 +51,7 @@ func TestReasonIsAtMost200Characters(t *testing.T) {
 		in   string
 		want int
 	}{{strings.Repeat("x", 200), 200}, {strings.Repeat("x", 201), 200}, {strings.Repeat("é", 200), 200}, {strings.Repeat("é", 1000), 200}, {"", 0}} {
-		got := supply.Refuse(supply.Invalid, c.in).Reason
+		got := procurement.Refuse(procurement.Invalid, c.in).Reason
 		if utf8.RuneCountInString(got) != c.want || !utf8.ValidString(got) || !strings.HasPrefix(c.in, got) {
 			t.Errorf("%d characters became %d", utf8.RuneCountInString(c.in), utf8.RuneCountInString(got))
 		}

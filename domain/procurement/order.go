@@ -1,4 +1,4 @@
-package supply
+package procurement
 
 import (
 	"slices"
@@ -114,7 +114,7 @@ func (o Order) Take(d Delivery, now time.Time) Order {
 	}
 	o.State = d.State
 	if d.State == Pending {
-		o.NextAt = now.Add(Patience(now.Sub(o.SentAt)))
+		o.NextAt = now.Add(Backoff(now.Sub(o.SentAt)))
 	}
 	return o
 }
@@ -130,7 +130,7 @@ func (o Order) Refuse(why Class, reason string, now time.Time) (Order, error) {
 
 // Doubt notes that nobody knows the outcome, and when to ask. After FreezeAfter
 // the order is frozen.
-func (o Order) Doubt(reason string, now time.Time) (Order, error) {
+func (o Order) MarkUnknown(reason string, now time.Time) (Order, error) {
 	if o.Status != Sent && o.Status != Unknown {
 		return o, ErrDecided.Msgf("the order is %s", o.Status)
 	}
@@ -146,20 +146,20 @@ func (o Order) Doubt(reason string, now time.Time) (Order, error) {
 		}
 		return o, nil
 	}
-	o.NextAt = now.Add(Patience(age))
+	o.NextAt = now.Add(Backoff(age))
 	return o, nil
 }
 
 // Patience is how long to wait before a provider is asked again about something
 // of an age: a quarter of it, from two seconds to ten minutes.
-func Patience(age time.Duration) time.Duration {
+func Backoff(age time.Duration) time.Duration {
 	return min(max(age/4, 2*time.Second), 10*time.Minute)
 }
 
 // Snapshot is what a provider listed, and had of our money, at one moment.
 type Snapshot struct {
 	Refs  []string
-	Funds Funds
+	Funds ProviderBalance
 	At    time.Time // just before Funds were read
 }
 
@@ -167,7 +167,7 @@ type Snapshot struct {
 type Evidence struct {
 	Found []Delivery      // what may be the order
 	Known map[string]bool // refs that belong to other orders of ours
-	Funds Funds
+	Funds ProviderBalance
 	// Spent is what other orders of ours, sent since Before.At, cost there. Rivals: others like this one are unknown too.
 	Spent  domain.Money
 	Rivals bool
