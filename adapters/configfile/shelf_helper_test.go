@@ -1,4 +1,4 @@
-package compose_test
+package configfile_test
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/upstream"
-	"agentproxy/app/compose"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
@@ -90,9 +90,9 @@ func rewrite(t *testing.T, text string) {
 	}
 }
 
-func load(t *testing.T) compose.Settings {
+func load(t *testing.T) configfile.Settings {
 	t.Helper()
-	s, err := compose.LoadWith(makeSeller)
+	s, err := configfile.LoadWith(makeSeller)
 	if err != nil {
 		t.Fatalf("refused:\n%v", err)
 	}
