@@ -1,4 +1,4 @@
-package wire_test
+package http1_test
 
 import (
 	"bufio"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/http1"
 )
 
 func FuzzRequestHead(f *testing.F) {
@@ -19,8 +19,8 @@ func FuzzRequestHead(f *testing.F) {
 	f.Add([]byte("CONNECT [::1]:443 HTTP/1.0\r\nProxy-Authorization: Basic dTpw\r\n\r\n"))
 	f.Add([]byte("GET http://a?b HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, x\r\nUpgrade: websocket\r\nX: y\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		var h wire.RequestHead
-		if wire.ReadRequest(wire.NewReader(bytes.NewReader(in)), &h) != nil {
+		var h http1.RequestHead
+		if http1.ReadRequest(http1.NewReader(bytes.NewReader(in)), &h) != nil {
 			return
 		}
 		h.Credentials()
@@ -41,7 +41,7 @@ func FuzzRequestHead(f *testing.F) {
 			path = ""
 		}
 		absolute := string(parts[0]) + " http://" + host + path + " HTTP/1.1\r\n" + string(rest)
-		if len(absolute) > wire.MaxHead {
+		if len(absolute) > http1.MaxHead {
 			return
 		}
 		again := mustRequest(t, absolute)
@@ -89,13 +89,13 @@ func oneFraming(t *testing.T, head []byte) {
 
 // sameForNetHTTP holds what net/http makes of a rewritten head against ours. It may
 // refuse more than we do, such as a URL with a broken escape.
-func sameForNetHTTP(t *testing.T, h *wire.RequestHead, out []byte) {
+func sameForNetHTTP(t *testing.T, h *http1.RequestHead, out []byte) {
 	t.Helper()
 	req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(out)))
 	if err != nil {
 		return
 	}
-	want := map[wire.BodyKind]int64{wire.NoBody: 0, wire.Sized: h.Body.Length, wire.Chunked: -1}[h.Body.Kind]
+	want := map[http1.BodyKind]int64{http1.NoBody: 0, http1.Sized: h.Body.Length, http1.Chunked: -1}[h.Body.Kind]
 	if req.ContentLength != want || req.Method != string(h.Method()) {
 		t.Fatalf("net/http reads %s with length %d of %q, want %d", req.Method, req.ContentLength, out, want)
 	}
@@ -107,9 +107,9 @@ func FuzzResponseHead(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade, y\r\nY: z\r\n\r\n"), false, false, true)
 	f.Add([]byte("HTTP/1.0 304\r\nContent-Length: 3\r\nProxy-Status: agentproxy\r\n\r\n"), true, false, false)
 	f.Fuzz(func(t *testing.T, in []byte, head, http10, up bool) {
-		ex := wire.Exchange{Head: head, HTTP10: http10, Upgrade: up}
-		var h wire.ResponseHead
-		if wire.ReadResponse(wire.NewReader(bytes.NewReader(in)), &h, ex) != nil {
+		ex := http1.Exchange{Head: head, HTTP10: http10, Upgrade: up}
+		var h http1.ResponseHead
+		if http1.ReadResponse(http1.NewReader(bytes.NewReader(in)), &h, ex) != nil {
 			return
 		}
 		out := h.Append(nil, false)
@@ -117,14 +117,14 @@ func FuzzResponseHead(f *testing.F) {
 		if bytes.Contains(bytes.ToLower(out), []byte("\nproxy-status: agentproxy")) {
 			t.Fatalf("%q speaks in our name", out)
 		}
-		var again wire.ResponseHead
-		if err := wire.ReadResponse(wire.NewReader(bytes.NewReader(out)), &again, ex); err != nil {
-			if len(out) > wire.MaxHead || bytes.Count(out, []byte("\n")) > wire.MaxFields {
+		var again http1.ResponseHead
+		if err := http1.ReadResponse(http1.NewReader(bytes.NewReader(out)), &again, ex); err != nil {
+			if len(out) > http1.MaxHead || bytes.Count(out, []byte("\n")) > http1.MaxFields {
 				return
 			}
 			t.Fatalf("%q: %v", out, err)
 		}
-		unchunked := h.Body.Kind == wire.Unchunked && again.Body.Kind == wire.UntilClose
+		unchunked := h.Body.Kind == http1.Unchunked && again.Body.Kind == http1.UntilClose
 		if again.Status != h.Status || again.Body != h.Body && !unchunked {
 			t.Fatalf("%q means something else than %q", out, in)
 		}
@@ -138,11 +138,11 @@ func FuzzChunked(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte, limit uint16) {
 		var framed, plain, rest bytes.Buffer
-		r := wire.NewReader(bytes.NewReader(in))
-		moved, err := wire.CopyRequest(&framed, nil, r, wire.Body{Kind: wire.Chunked}, nil)
+		r := http1.NewReader(bytes.NewReader(in))
+		moved, err := http1.CopyRequest(&framed, nil, r, http1.Body{Kind: http1.Chunked}, nil)
 		_, _ = io.Copy(&rest, r)
-		metered, _ := wire.CopyRequest(io.Discard, nil, wire.NewReader(bytes.NewReader(in)),
-			wire.Body{Kind: wire.Chunked}, &allowance{int(limit), 1 << 20})
+		metered, _ := http1.CopyRequest(io.Discard, nil, http1.NewReader(bytes.NewReader(in)),
+			http1.Body{Kind: http1.Chunked}, &allowance{int(limit), 1 << 20})
 		if metered.In > int64(limit) {
 			t.Fatalf("took %d of %d", metered.In, limit)
 		}
@@ -152,7 +152,7 @@ func FuzzChunked(f *testing.F) {
 		if moved.In != int64(len(in)-rest.Len()) || moved.Out != int64(framed.Len()) {
 			t.Fatalf("counted %+v of %d and %d", moved, len(in)-rest.Len(), framed.Len())
 		}
-		if _, err := wire.CopyResponse(&plain, nil, wire.NewReader(bytes.NewReader(in)), wire.Body{Kind: wire.Unchunked}, nil); err != nil {
+		if _, err := http1.CopyResponse(&plain, nil, http1.NewReader(bytes.NewReader(in)), http1.Body{Kind: http1.Unchunked}, nil); err != nil {
 			t.Fatal(err)
 		}
 		b, err := io.ReadAll(chunkedByNetHTTP(&framed))
@@ -169,32 +169,4 @@ func chunkedByNetHTTP(r io.Reader) io.Reader {
 		panic(err) // the head is ours
 	}
 	return res.Body
-}
-
-func FuzzSocks5(f *testing.F) {
-	f.Add([]byte("\x05\x01\x02\x01\x01u\x01p\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x50tunnel"))
-	f.Add([]byte("\x05\x02\x00\x02\x01\x01u\x01p\x05\x01\x00\x03\x01a\x01\xbb"))
-	f.Add([]byte("\x05\x01\x02\x01\x01u\x01p\x05\x03\x00\x04" + strings.Repeat("\x00", 18)))
-	f.Add([]byte("\x05\x01\x00"))
-	f.Fuzz(func(t *testing.T, in []byte) {
-		var s wire.Socks
-		var out bytes.Buffer
-		r := bytes.NewReader(in)
-		if s.Greet(r, &out) != nil {
-			if out.Len() > 2 {
-				t.Fatalf("answered %q", out.Bytes())
-			}
-			return
-		}
-		user, password, err := s.Auth(r)
-		if err != nil {
-			return
-		}
-		if len(user) == 0 || len(password) == 0 {
-			t.Fatal("empty credentials")
-		}
-		if target, err := s.Request(r); err == nil && (target.Host == "" || target.Port == 0 || len(target.Host) > 255) {
-			t.Fatalf("target %+v", target)
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package wire
+package http1
 
 import (
 	"encoding/base64"
@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+
+	"agentproxy/adapters/gateway/hostport"
 )
 
 // MaxAnswer is how many bytes the head of an upstream proxy's answer to CONNECT
@@ -14,7 +16,7 @@ const MaxAnswer = 16 << 10
 
 // AppendConnect appends the request to an upstream proxy for a tunnel to t (RFC
 // 9110 section 9.3.6), with Basic credentials (RFC 7617) unless both are empty.
-func AppendConnect(dst []byte, t Target, user, password string) []byte {
+func AppendConnect(dst []byte, t hostport.Target, user, password string) []byte {
 	authority := net.JoinHostPort(t.Host, strconv.Itoa(int(t.Port)))
 	dst = append(append(dst, "CONNECT "...), authority...)
 	dst = append(append(dst, " HTTP/1.1\r\nHost: "...), authority...)
@@ -83,7 +85,7 @@ func (h *ResponseHead) answer() Answer {
 }
 
 // errEnough ends the copy of a body of which the beginning is enough.
-var errEnough = errors.New("wire: enough")
+var errEnough = errors.New("http1: enough")
 
 // beginning keeps the first bytes that are written to it.
 type beginning struct {

@@ -1,4 +1,4 @@
-package wire
+package http1
 
 import (
 	"bytes"
@@ -90,7 +90,7 @@ func (r *Reader) Buffered() []byte { return r.buf[r.r:r.w] }
 // caller and panics.
 func (r *Reader) Discard(n int) {
 	if n < 0 || n > r.w-r.r {
-		panic("wire: Discard beyond the buffer")
+		panic("http1: Discard beyond the buffer")
 	}
 	r.r += n
 }

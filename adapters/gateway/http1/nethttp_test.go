@@ -1,4 +1,4 @@
-package wire_test
+package http1_test
 
 import (
 	"bufio"
@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/http1"
 
 	"pgregory.net/rapid"
 )
@@ -78,13 +78,13 @@ func TestNetHTTPReadsTheSameRequestBeforeAndAfter(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		var h wire.RequestHead
-		r := wire.NewReader(strings.NewReader(in))
-		if err := wire.ReadRequest(r, &h); err != nil {
+		var h http1.RequestHead
+		r := http1.NewReader(strings.NewReader(in))
+		if err := http1.ReadRequest(r, &h); err != nil {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if moved, err := wire.CopyRequest(&out, h.Append(nil), r, h.Body, nil); err != nil || moved.In != int64(len(onWire)) {
+		if moved, err := http1.CopyRequest(&out, h.Append(nil), r, h.Body, nil); err != nil || moved.In != int64(len(onWire)) {
 			t.Fatal(moved, err)
 		}
 		got, err := http.ReadRequest(bufio.NewReader(&out))
@@ -116,13 +116,13 @@ func TestNetHTTPReadsTheSameResponseBeforeAndAfter(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		var h wire.ResponseHead
-		r := wire.NewReader(strings.NewReader(in))
-		if err := wire.ReadResponse(r, &h, wire.Exchange{Head: method == "HEAD"}); err != nil {
+		var h http1.ResponseHead
+		r := http1.NewReader(strings.NewReader(in))
+		if err := http1.ReadResponse(r, &h, http1.Exchange{Head: method == "HEAD"}); err != nil {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if moved, err := wire.CopyResponse(&out, h.Append(nil, false), r, h.Body, nil); err != nil || moved.In != int64(len(onWire)) {
+		if moved, err := http1.CopyResponse(&out, h.Append(nil, false), r, h.Body, nil); err != nil || moved.In != int64(len(onWire)) {
 			t.Fatal(moved, err)
 		}
 		got, err := http.ReadResponse(bufio.NewReader(&out), req)

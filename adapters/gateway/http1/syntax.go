@@ -1,6 +1,10 @@
-package wire
+package http1
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"agentproxy/adapters/gateway/hostport"
+)
 
 // What a byte may be part of. Lookups in one table keep the scans branch-free.
 const (
@@ -16,7 +20,10 @@ var class = func() (t [256]uint8) {
 		digit := '0' <= c && c <= '9'
 		visible := 0x21 <= c && c <= 0x7e || c >= 0x80
 		if letter || digit {
-			t[c] |= tokenByte | hostByte
+			t[c] |= tokenByte
+		}
+		if hostport.NameByte(byte(c)) {
+			t[c] |= hostByte
 		}
 		if visible || c == ' ' || c == '\t' {
 			t[c] |= valueByte
@@ -27,9 +34,6 @@ var class = func() (t [256]uint8) {
 	}
 	for _, c := range "!#$%&'*+-.^_`|~" {
 		t[c] |= tokenByte
-	}
-	for _, c := range "-._" {
-		t[c] |= hostByte
 	}
 	return t
 }()

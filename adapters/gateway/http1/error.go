@@ -1,4 +1,4 @@
-package wire
+package http1
 
 // Error is a message that this package refuses. All of it is constant text, so
 // it may be shown to whoever sent the message.
@@ -9,7 +9,7 @@ type Error struct {
 }
 
 // Error returns the reason.
-func (e *Error) Error() string { return "wire: " + e.Reason }
+func (e *Error) Error() string { return "http1: " + e.Reason }
 
 // The proxy error types of RFC 9209 section 2.3 that this package reports.
 const (

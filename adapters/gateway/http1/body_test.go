@@ -1,4 +1,4 @@
-package wire_test
+package http1_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/http1"
 )
 
 var errSpent = errors.New("spent")
@@ -28,7 +28,7 @@ func (a *allowance) Take(n int) (int, error) {
 func (a *allowance) Return(n int) { a.left += n }
 
 // copies is CopyRequest or CopyResponse.
-type copies func(io.Writer, []byte, *wire.Reader, wire.Body, wire.Meter) (wire.Moved, error)
+type copies func(io.Writer, []byte, *http1.Reader, http1.Body, http1.Meter) (http1.Moved, error)
 
 const head = "HEAD\r\n\r\n"
 
@@ -36,34 +36,34 @@ func TestBodiesAreMovedWhole(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", 8<<10) // 128 KiB
 	for _, tc := range []struct {
 		name     string
-		body     wire.Body
+		body     http1.Body
 		in, want string
 	}{
-		{"none", wire.Body{}, "", ""},
-		{"sized", wire.Body{Kind: wire.Sized, Length: 5}, "hello", "hello"},
-		{"sized and empty", wire.Body{Kind: wire.Sized}, "", ""},
-		{"sized and long", wire.Body{Kind: wire.Sized, Length: int64(len(long))}, long, long},
-		{"until close", wire.Body{Kind: wire.UntilClose}, long, long},
-		{"until close and empty", wire.Body{Kind: wire.UntilClose}, "", ""},
-		{"chunked", wire.Body{Kind: wire.Chunked}, "5\r\nhello\r\n0\r\n\r\n", "5\r\nhello\r\n0\r\n\r\n"},
-		{"chunked with capitals, zeros, extensions and trailers", wire.Body{Kind: wire.Chunked},
+		{"none", http1.Body{}, "", ""},
+		{"sized", http1.Body{Kind: http1.Sized, Length: 5}, "hello", "hello"},
+		{"sized and empty", http1.Body{Kind: http1.Sized}, "", ""},
+		{"sized and long", http1.Body{Kind: http1.Sized, Length: int64(len(long))}, long, long},
+		{"until close", http1.Body{Kind: http1.UntilClose}, long, long},
+		{"until close and empty", http1.Body{Kind: http1.UntilClose}, "", ""},
+		{"chunked", http1.Body{Kind: http1.Chunked}, "5\r\nhello\r\n0\r\n\r\n", "5\r\nhello\r\n0\r\n\r\n"},
+		{"chunked with capitals, zeros, extensions and trailers", http1.Body{Kind: http1.Chunked},
 			"00A ;x=\"y\"\r\n0123456789\r\n1\r\na\r\n000;last\r\nX: y\r\nContent-Length: 3\r\n\r\n",
 			"a\r\n0123456789\r\n1\r\na\r\n0\r\n\r\n"},
-		{"chunks taken off", wire.Body{Kind: wire.Unchunked}, "5\r\nhello\r\n2;x\r\n!!\r\n0\r\n\r\n", "hello!!"},
-		{"one long chunk taken off", wire.Body{Kind: wire.Unchunked}, "20000\r\n" + long + "\r\n0\r\n\r\n", long},
+		{"chunks taken off", http1.Body{Kind: http1.Unchunked}, "5\r\nhello\r\n2;x\r\n!!\r\n0\r\n\r\n", "hello!!"},
+		{"one long chunk taken off", http1.Body{Kind: http1.Unchunked}, "20000\r\n" + long + "\r\n0\r\n\r\n", long},
 	} {
-		for name, cp := range map[string]copies{"request": wire.CopyRequest, "response": wire.CopyResponse} {
+		for name, cp := range map[string]copies{"request": http1.CopyRequest, "response": http1.CopyResponse} {
 			for _, slow := range []bool{false, true} {
 				t.Run(tc.name+" as "+name, func(t *testing.T) {
 					next := "GET /next"
-					if tc.body.Kind == wire.UntilClose {
+					if tc.body.Kind == http1.UntilClose {
 						next = ""
 					}
 					var src io.Reader = strings.NewReader(tc.in + next)
 					if slow {
 						src = iotest.OneByteReader(src)
 					}
-					r := wire.NewReader(src)
+					r := http1.NewReader(src)
 					if tc.in != "" {
 						_, _ = r.Peek(1)
 					}
@@ -89,13 +89,13 @@ func TestBodiesAreMovedWhole(t *testing.T) {
 
 func TestALongChunkIsCutButKeepsItsData(t *testing.T) {
 	long := bytes.Repeat([]byte("0123456789abcdef"), 8<<10)
-	r := wire.NewReader(io.MultiReader(strings.NewReader("20000\r\n"), bytes.NewReader(long), strings.NewReader("\r\n0\r\n\r\n")))
+	r := http1.NewReader(io.MultiReader(strings.NewReader("20000\r\n"), bytes.NewReader(long), strings.NewReader("\r\n0\r\n\r\n")))
 	var chunks, data bytes.Buffer
-	if _, err := wire.CopyRequest(&chunks, nil, r, wire.Body{Kind: wire.Chunked}, nil); err != nil {
+	if _, err := http1.CopyRequest(&chunks, nil, r, http1.Body{Kind: http1.Chunked}, nil); err != nil {
 		t.Fatal(err)
 	}
-	again := wire.NewReader(&chunks)
-	if _, err := wire.CopyResponse(&data, nil, again, wire.Body{Kind: wire.Unchunked}, nil); err != nil {
+	again := http1.NewReader(&chunks)
+	if _, err := http1.CopyResponse(&data, nil, again, http1.Body{Kind: http1.Unchunked}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(data.Bytes(), long) {
@@ -113,17 +113,17 @@ func (w *writes) Write(p []byte) (int, error) {
 
 func TestWhatIsAtHandIsOneWrite(t *testing.T) {
 	for name, tc := range map[string]struct {
-		body wire.Body
+		body http1.Body
 		in   string
 	}{
-		"sized":   {wire.Body{Kind: wire.Sized, Length: 5}, "hello"},
-		"chunked": {wire.Body{Kind: wire.Chunked}, strings.Repeat("1\r\na\r\n", 100) + "0\r\n\r\n"},
+		"sized":   {http1.Body{Kind: http1.Sized, Length: 5}, "hello"},
+		"chunked": {http1.Body{Kind: http1.Chunked}, strings.Repeat("1\r\na\r\n", 100) + "0\r\n\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := wire.NewReader(strings.NewReader(tc.in))
+			r := http1.NewReader(strings.NewReader(tc.in))
 			_, _ = r.Peek(1)
 			var w writes
-			if _, err := wire.CopyResponse(&w, []byte(head), r, tc.body, nil); err != nil || len(w.sizes) != 1 {
+			if _, err := http1.CopyResponse(&w, []byte(head), r, tc.body, nil); err != nil || len(w.sizes) != 1 {
 				t.Errorf("writes of %v, %v", w.sizes, err)
 			}
 		})
@@ -136,7 +136,7 @@ func TestNothingWaitsWithinAChunk(t *testing.T) {
 	got := make(chan string)
 	go func() {
 		w := writerFunc(func(p []byte) (int, error) { got <- string(p); return len(p), nil })
-		_, _ = wire.CopyResponse(w, nil, wire.NewReader(in), wire.Body{Kind: wire.Chunked}, nil)
+		_, _ = http1.CopyResponse(w, nil, http1.NewReader(in), http1.Body{Kind: http1.Chunked}, nil)
 		close(got)
 	}()
 	for _, step := range []struct{ in, out string }{
@@ -187,11 +187,11 @@ func TestBrokenChunksAreRefused(t *testing.T) {
 		{"mostly framing", strings.Repeat("1;"+strings.Repeat("a", 200)+"\r\nx\r\n", 100) + "0\r\n\r\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for want, cp := range map[int]copies{400: wire.CopyRequest, 502: wire.CopyResponse} {
-				r := wire.NewReader(strings.NewReader(tc.in))
-				_, err := cp(io.Discard, nil, r, wire.Body{Kind: wire.Chunked}, nil)
-				var e *wire.CopyError
-				if status(err) != want || !errors.As(err, &e) || e.Step != wire.Reading {
+			for want, cp := range map[int]copies{400: http1.CopyRequest, 502: http1.CopyResponse} {
+				r := http1.NewReader(strings.NewReader(tc.in))
+				_, err := cp(io.Discard, nil, r, http1.Body{Kind: http1.Chunked}, nil)
+				var e *http1.CopyError
+				if status(err) != want || !errors.As(err, &e) || e.Step != http1.Reading {
 					t.Errorf("%v, want status %d while reading", err, want)
 				}
 			}
@@ -201,8 +201,8 @@ func TestBrokenChunksAreRefused(t *testing.T) {
 
 func TestPaddedChunkSizesPassInResponsesOnly(t *testing.T) {
 	const padded = "5   \r\nhello\r\n0  \r\n\r\n"
-	for want, cp := range map[bool]copies{false: wire.CopyRequest, true: wire.CopyResponse} {
-		_, err := cp(io.Discard, nil, wire.NewReader(strings.NewReader(padded)), wire.Body{Kind: wire.Chunked}, nil)
+	for want, cp := range map[bool]copies{false: http1.CopyRequest, true: http1.CopyResponse} {
+		_, err := cp(io.Discard, nil, http1.NewReader(strings.NewReader(padded)), http1.Body{Kind: http1.Chunked}, nil)
 		if (err == nil) != want {
 			t.Errorf("passed: %v, want %v", err == nil, want)
 		}
@@ -212,15 +212,15 @@ func TestPaddedChunkSizesPassInResponsesOnly(t *testing.T) {
 func TestAShortBodyIsUnexpected(t *testing.T) {
 	for _, tc := range []struct {
 		in   string
-		body wire.Body
+		body http1.Body
 	}{
-		{"hell", wire.Body{Kind: wire.Sized, Length: 5}},
-		{"", wire.Body{Kind: wire.Chunked}},
-		{"5\r\nhel", wire.Body{Kind: wire.Chunked}},
-		{"5\r\nhello\r\n", wire.Body{Kind: wire.Chunked}},
-		{"0\r\n", wire.Body{Kind: wire.Unchunked}},
+		{"hell", http1.Body{Kind: http1.Sized, Length: 5}},
+		{"", http1.Body{Kind: http1.Chunked}},
+		{"5\r\nhel", http1.Body{Kind: http1.Chunked}},
+		{"5\r\nhello\r\n", http1.Body{Kind: http1.Chunked}},
+		{"0\r\n", http1.Body{Kind: http1.Unchunked}},
 	} {
-		_, err := wire.CopyRequest(io.Discard, nil, wire.NewReader(strings.NewReader(tc.in)), tc.body, nil)
+		_, err := http1.CopyRequest(io.Discard, nil, http1.NewReader(strings.NewReader(tc.in)), tc.body, nil)
 		if !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%q: %v", tc.in, err)
 		}
@@ -228,10 +228,10 @@ func TestAShortBodyIsUnexpected(t *testing.T) {
 }
 
 func TestAMessageSpoiledAtOnceIsWithheld(t *testing.T) {
-	r := wire.NewReader(strings.NewReader("nonsense\r\n"))
+	r := http1.NewReader(strings.NewReader("nonsense\r\n"))
 	_, _ = r.Peek(1)
 	var out bytes.Buffer
-	moved, err := wire.CopyResponse(&out, []byte(head), r, wire.Body{Kind: wire.Chunked}, nil)
+	moved, err := http1.CopyResponse(&out, []byte(head), r, http1.Body{Kind: http1.Chunked}, nil)
 	if status(err) != 502 || moved.Out != 0 || out.Len() != 0 {
 		t.Errorf("%d bytes written, %+v, %v", out.Len(), moved, err)
 	}
@@ -240,13 +240,13 @@ func TestAMessageSpoiledAtOnceIsWithheld(t *testing.T) {
 func TestACopyStopsAtItsAllowance(t *testing.T) {
 	const chunks = "5\r\nhello\r\n3\r\nabc\r\n0\r\n\r\n"
 	for name, tc := range map[string]struct {
-		body wire.Body
+		body http1.Body
 		in   string
 	}{
-		"sized":       {wire.Body{Kind: wire.Sized, Length: 100}, strings.Repeat("x", 100)},
-		"until close": {wire.Body{Kind: wire.UntilClose}, strings.Repeat("x", 100)},
-		"chunked":     {wire.Body{Kind: wire.Chunked}, chunks},
-		"unchunked":   {wire.Body{Kind: wire.Unchunked}, chunks},
+		"sized":       {http1.Body{Kind: http1.Sized, Length: 100}, strings.Repeat("x", 100)},
+		"until close": {http1.Body{Kind: http1.UntilClose}, strings.Repeat("x", 100)},
+		"chunked":     {http1.Body{Kind: http1.Chunked}, chunks},
+		"unchunked":   {http1.Body{Kind: http1.Unchunked}, chunks},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for limit := range 140 {
@@ -259,12 +259,12 @@ func TestACopyStopsAtItsAllowance(t *testing.T) {
 	}
 }
 
-func stopsAtTheWrite(t *testing.T, body wire.Body, in string, a *allowance) {
+func stopsAtTheWrite(t *testing.T, body http1.Body, in string, a *allowance) {
 	t.Helper()
 	limit := a.left
 	var free, out bytes.Buffer
-	_, _ = wire.CopyResponse(&free, []byte(head), wire.NewReader(strings.NewReader(in)), body, nil)
-	moved, err := wire.CopyResponse(&out, []byte(head), wire.NewReader(strings.NewReader(in)), body, a)
+	_, _ = http1.CopyResponse(&free, []byte(head), http1.NewReader(strings.NewReader(in)), body, nil)
+	moved, err := http1.CopyResponse(&out, []byte(head), http1.NewReader(strings.NewReader(in)), body, a)
 	want := min(limit, free.Len())
 	if out.String() != free.String()[:want] || moved.Out != int64(want) || a.left != limit-want {
 		t.Fatalf("of %d bytes %d were written, counted %d, charged %d", limit, out.Len(), moved.Out, limit-a.left)
@@ -274,10 +274,10 @@ func stopsAtTheWrite(t *testing.T, body wire.Body, in string, a *allowance) {
 	}
 }
 
-func stopsAtTheRead(t *testing.T, body wire.Body, in string, a *allowance) {
+func stopsAtTheRead(t *testing.T, body http1.Body, in string, a *allowance) {
 	t.Helper()
 	limit := a.left
-	moved, err := wire.CopyRequest(io.Discard, []byte(head), wire.NewReader(strings.NewReader(in)), body, a)
+	moved, err := http1.CopyRequest(io.Discard, []byte(head), http1.NewReader(strings.NewReader(in)), body, a)
 	if moved.In != int64(limit-a.left) || moved.In > int64(limit) {
 		t.Fatalf("of %d bytes %d were taken and %d charged", limit, moved.In, limit-a.left)
 	}
@@ -290,25 +290,25 @@ func TestBytesThatFailToBeWrittenAreGivenBack(t *testing.T) {
 	gone := errors.New("gone")
 	a := &allowance{1000, 1000}
 	w := writerFunc(func(p []byte) (int, error) { return 3, gone })
-	moved, err := wire.CopyResponse(w, []byte(head), wire.NewReader(strings.NewReader("")), wire.Body{}, a)
+	moved, err := http1.CopyResponse(w, []byte(head), http1.NewReader(strings.NewReader("")), http1.Body{}, a)
 	if !errors.Is(err, gone) || moved.Out != 3 || a.left != 997 {
 		t.Errorf("%v, %+v, %d left", err, moved, a.left)
 	}
-	var e *wire.CopyError
-	if !errors.As(err, &e) || e.Step != wire.Writing {
+	var e *http1.CopyError
+	if !errors.As(err, &e) || e.Step != http1.Writing {
 		t.Errorf("step %v", err)
 	}
 }
 
 func TestAHeadIsTakenWholeOrNotAtAll(t *testing.T) {
 	a := &allowance{10, 3}
-	if err := wire.TakeAll(a, 11); err != errSpent || a.left != 10 {
+	if err := http1.TakeAll(a, 11); err != errSpent || a.left != 10 {
 		t.Errorf("%v, %d left", err, a.left)
 	}
-	if err := wire.TakeAll(a, 10); err != nil || a.left != 0 {
+	if err := http1.TakeAll(a, 10); err != nil || a.left != 0 {
 		t.Errorf("%v, %d left", err, a.left)
 	}
-	if err := wire.TakeAll(nil, 10); err != nil {
+	if err := http1.TakeAll(nil, 10); err != nil {
 		t.Error(err)
 	}
 }
@@ -319,8 +319,8 @@ func (brokenMeter) Take(int) (int, error) { return 0, nil }
 func (brokenMeter) Return(int)            {}
 
 func TestAMeterThatGrantsNothingDoesNotHang(t *testing.T) {
-	r := wire.NewReader(strings.NewReader("hello"))
-	if _, err := wire.CopyRequest(io.Discard, nil, r, wire.Body{Kind: wire.Sized, Length: 5}, brokenMeter{}); err == nil {
+	r := http1.NewReader(strings.NewReader("hello"))
+	if _, err := http1.CopyRequest(io.Discard, nil, r, http1.Body{Kind: http1.Sized, Length: 5}, brokenMeter{}); err == nil {
 		t.Error("no error")
 	}
 }

@@ -12,14 +12,14 @@
 // For a plain request on a kept connection the order is
 //
 //	in.Peek(1)                           // idle deadline, then the head's deadline
-//	wire.ReadRequest(in, &req)           // *Error: answer with Reply and close
+//	http1.ReadRequest(in, &req)           // *Error: answer with Reply and close
 //	req.Credentials(), req.Target()
 //	head := req.Append(buf[:0])          // before in is read again
 //	ex := req.Exchange()                 // outlives the head's bytes
-//	wire.TakeAll(meter, req.Metered())
-//	wire.CopyRequest(up, head, in, req.Body, meter)
-//	wire.ReadFinal(out, &resp, ex, writeInterim)
-//	wire.CopyResponse(client, resp.Append(buf[:0], closing), out, resp.Body, meter)
+//	http1.TakeAll(meter, req.Metered())
+//	http1.CopyRequest(up, head, in, req.Body, meter)
+//	http1.ReadFinal(out, &resp, ex, writeInterim)
+//	http1.CopyResponse(client, resp.Append(buf[:0], closing), out, resp.Body, meter)
 //	// resp.KeepUpstream and out.Buffered() empty: the upstream may be pooled
 //	// resp.KeepClient and not closing: loop
 //
@@ -28,4 +28,4 @@
 //
 // Through an upstream proxy a tunnel comes first: AppendConnect and ReadAnswer, or
 // SocksConnect. What the Reader of an answer holds then belongs to the tunnel.
-package wire
+package http1

@@ -1,4 +1,4 @@
-package wire_test
+package http1_test
 
 import (
 	"strings"

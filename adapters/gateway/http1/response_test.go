@@ -1,4 +1,4 @@
-package wire_test
+package http1_test
 
 import (
 	"errors"
@@ -6,81 +6,81 @@ import (
 	"strings"
 	"testing"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/http1"
 )
 
-func readResponse(s string, ex wire.Exchange) (*wire.ResponseHead, error) {
-	var h wire.ResponseHead
-	return &h, wire.ReadResponse(wire.NewReader(strings.NewReader(s)), &h, ex)
+func readResponse(s string, ex http1.Exchange) (*http1.ResponseHead, error) {
+	var h http1.ResponseHead
+	return &h, http1.ReadResponse(http1.NewReader(strings.NewReader(s)), &h, ex)
 }
 
 func crlf(s string) string { return strings.ReplaceAll(s, "|", "\r\n") + "\r\n\r\n" }
 
 func TestAResponseIsFramedAndRewritten(t *testing.T) {
-	none := wire.Body{}
-	sized := wire.Body{Kind: wire.Sized, Length: 5}
-	chunked := wire.Body{Kind: wire.Chunked}
-	until := wire.Body{Kind: wire.UntilClose}
+	none := http1.Body{}
+	sized := http1.Body{Kind: http1.Sized, Length: 5}
+	chunked := http1.Body{Kind: http1.Chunked}
+	until := http1.Body{Kind: http1.UntilClose}
 	for _, tc := range []struct {
 		name, in         string
-		ex               wire.Exchange
+		ex               http1.Exchange
 		want             string
-		body             wire.Body
+		body             http1.Body
 		upstream, client bool
 	}{
-		{"Content-Length", "HTTP/1.1 200 OK|Content-Length: 5|A: b", wire.Exchange{},
+		{"Content-Length", "HTTP/1.1 200 OK|Content-Length: 5|A: b", http1.Exchange{},
 			"HTTP/1.1 200 OK|Content-Length: 5|A: b", sized, true, true},
-		{"chunked", "HTTP/1.1 200 OK|transfer-encoding: Chunked", wire.Exchange{},
+		{"chunked", "HTTP/1.1 200 OK|transfer-encoding: Chunked", http1.Exchange{},
 			"HTTP/1.1 200 OK|transfer-encoding: chunked", chunked, true, true},
-		{"until close", "HTTP/1.1 200 OK|A: b", wire.Exchange{},
+		{"until close", "HTTP/1.1 200 OK|A: b", http1.Exchange{},
 			"HTTP/1.1 200 OK|A: b|Connection: close", until, false, false},
 		{"chunked and a length: chunked wins, the target is not reused",
-			"HTTP/1.1 200 OK|Content-Length: 5|Transfer-Encoding: chunked", wire.Exchange{},
+			"HTTP/1.1 200 OK|Content-Length: 5|Transfer-Encoding: chunked", http1.Exchange{},
 			"HTTP/1.1 200 OK|Transfer-Encoding: chunked", chunked, false, true},
-		{"chunks are taken off for HTTP/1.0", "HTTP/1.1 200 OK|Transfer-Encoding: chunked", wire.Exchange{HTTP10: true, Close: true},
-			"HTTP/1.1 200 OK|Connection: close", wire.Body{Kind: wire.Unchunked}, true, false},
-		{"HTTP/1.0 of the target", "HTTP/1.0 200 OK|Content-Length: 5|Connection: keep-alive", wire.Exchange{},
+		{"chunks are taken off for HTTP/1.0", "HTTP/1.1 200 OK|Transfer-Encoding: chunked", http1.Exchange{HTTP10: true, Close: true},
+			"HTTP/1.1 200 OK|Connection: close", http1.Body{Kind: http1.Unchunked}, true, false},
+		{"HTTP/1.0 of the target", "HTTP/1.0 200 OK|Content-Length: 5|Connection: keep-alive", http1.Exchange{},
 			"HTTP/1.1 200 OK|Content-Length: 5", sized, false, true},
-		{"the target closes, the client stays", "HTTP/1.1 200 OK|Content-Length: 5|Connection: close", wire.Exchange{},
+		{"the target closes, the client stays", "HTTP/1.1 200 OK|Content-Length: 5|Connection: close", http1.Exchange{},
 			"HTTP/1.1 200 OK|Content-Length: 5", sized, false, true},
-		{"the client closes, the target stays", "HTTP/1.1 200 OK|Content-Length: 5", wire.Exchange{Close: true},
+		{"the client closes, the target stays", "HTTP/1.1 200 OK|Content-Length: 5", http1.Exchange{Close: true},
 			"HTTP/1.1 200 OK|Content-Length: 5|Connection: close", sized, true, false},
-		{"HEAD with a length", "HTTP/1.1 200 OK|Content-Length: 5", wire.Exchange{Head: true},
+		{"HEAD with a length", "HTTP/1.1 200 OK|Content-Length: 5", http1.Exchange{Head: true},
 			"HTTP/1.1 200 OK|Content-Length: 5", none, true, true},
-		{"HEAD without framing", "HTTP/1.1 200 OK", wire.Exchange{Head: true}, "HTTP/1.1 200 OK", none, true, true},
-		{"HEAD with chunked", "HTTP/1.1 200 OK|Transfer-Encoding: chunked", wire.Exchange{Head: true},
+		{"HEAD without framing", "HTTP/1.1 200 OK", http1.Exchange{Head: true}, "HTTP/1.1 200 OK", none, true, true},
+		{"HEAD with chunked", "HTTP/1.1 200 OK|Transfer-Encoding: chunked", http1.Exchange{Head: true},
 			"HTTP/1.1 200 OK", none, true, true},
-		{"204 never has framing", "HTTP/1.1 204 No Content|Content-Length: 5", wire.Exchange{},
+		{"204 never has framing", "HTTP/1.1 204 No Content|Content-Length: 5", http1.Exchange{},
 			"HTTP/1.1 204 No Content", none, true, true},
-		{"204 to HEAD neither", "HTTP/1.1 204 No Content|Content-Length: 5", wire.Exchange{Head: true},
+		{"204 to HEAD neither", "HTTP/1.1 204 No Content|Content-Length: 5", http1.Exchange{Head: true},
 			"HTTP/1.1 204 No Content", none, true, true},
-		{"304 keeps its length as information", "HTTP/1.1 304 Not Modified|Content-Length: 5", wire.Exchange{},
+		{"304 keeps its length as information", "HTTP/1.1 304 Not Modified|Content-Length: 5", http1.Exchange{},
 			"HTTP/1.1 304 Not Modified|Content-Length: 5", none, true, true},
-		{"an interim response never says close", "HTTP/1.1 103 Early Hints|Link: x|Content-Length: 5", wire.Exchange{Close: true},
+		{"an interim response never says close", "HTTP/1.1 103 Early Hints|Link: x|Content-Length: 5", http1.Exchange{Close: true},
 			"HTTP/1.1 103 Early Hints|Link: x", none, true, false},
 		{"a switch to WebSocket", "HTTP/1.1 101 Switching Protocols|Connection: Upgrade|Upgrade: websocket|Sec-WebSocket-Accept: x",
-			wire.Exchange{Upgrade: true},
+			http1.Exchange{Upgrade: true},
 			"HTTP/1.1 101 Switching Protocols|Upgrade: websocket|Connection: Upgrade|Sec-WebSocket-Accept: x", none, false, false},
-		{"an upgrade that did not happen", "HTTP/1.1 426 Upgrade Required|Upgrade: h2c|Content-Length: 5", wire.Exchange{Upgrade: true},
+		{"an upgrade that did not happen", "HTTP/1.1 426 Upgrade Required|Upgrade: h2c|Content-Length: 5", http1.Exchange{Upgrade: true},
 			"HTTP/1.1 426 Upgrade Required|Content-Length: 5", sized, true, true},
-		{"a tunnel of an upstream", "HTTP/1.1 200 OK|Content-Length: 5", wire.Exchange{Connect: true},
+		{"a tunnel of an upstream", "HTTP/1.1 200 OK|Content-Length: 5", http1.Exchange{Connect: true},
 			"HTTP/1.1 200 OK|Connection: close", none, false, false},
-		{"an upstream that refuses a tunnel", "HTTP/1.1 407 No|Content-Length: 5", wire.Exchange{Connect: true},
+		{"an upstream that refuses a tunnel", "HTTP/1.1 407 No|Content-Length: 5", http1.Exchange{Connect: true},
 			"HTTP/1.1 407 No|Content-Length: 5", sized, true, true},
 		{"hop-by-hop fields stop here",
 			"HTTP/1.1 200 OK|Connection: X-A|X-A: 1|Keep-Alive: 5|Proxy-Authenticate: Basic|Trailer: X|TE: x|Content-Length: 5|" +
-				"Proxy-Connection: x|Proxy-Authorization: x|Proxy-Authentication-Info: x", wire.Exchange{},
+				"Proxy-Connection: x|Proxy-Authorization: x|Proxy-Authentication-Info: x", http1.Exchange{},
 			"HTTP/1.1 200 OK|Content-Length: 5", sized, true, true},
-		{"framing cannot be named away", "HTTP/1.1 200 OK|Connection: content-length|Content-Length: 5", wire.Exchange{},
+		{"framing cannot be named away", "HTTP/1.1 200 OK|Connection: content-length|Content-Length: 5", http1.Exchange{},
 			"HTTP/1.1 200 OK|Content-Length: 5", sized, true, true},
-		{"equal lengths become one", "HTTP/1.1 200 OK|Content-Length: 5|Content-Length: 5", wire.Exchange{},
+		{"equal lengths become one", "HTTP/1.1 200 OK|Content-Length: 5|Content-Length: 5", http1.Exchange{},
 			"HTTP/1.1 200 OK|Content-Length: 5", sized, true, true},
-		{"nobody speaks in our name", "HTTP/1.1 200 OK|Proxy-Status: x, AgentProxy; error=dns_error|Content-Length: 5", wire.Exchange{},
+		{"nobody speaks in our name", "HTTP/1.1 200 OK|Proxy-Status: x, AgentProxy; error=dns_error|Content-Length: 5", http1.Exchange{},
 			"HTTP/1.1 200 OK|Content-Length: 5", sized, true, true},
-		{"other proxies speak for themselves", "HTTP/1.1 200 OK|Proxy-Status: cdn; hit|Content-Length: 5", wire.Exchange{},
+		{"other proxies speak for themselves", "HTTP/1.1 200 OK|Proxy-Status: cdn; hit|Content-Length: 5", http1.Exchange{},
 			"HTTP/1.1 200 OK|Proxy-Status: cdn; hit|Content-Length: 5", sized, true, true},
-		{"no reason", "HTTP/1.1 200|Content-Length: 5", wire.Exchange{}, "HTTP/1.1 200 |Content-Length: 5", sized, true, true},
-		{"an invented status", "HTTP/1.1 999 Request denied|Content-Length: 5", wire.Exchange{},
+		{"no reason", "HTTP/1.1 200|Content-Length: 5", http1.Exchange{}, "HTTP/1.1 200 |Content-Length: 5", sized, true, true},
+		{"an invented status", "HTTP/1.1 999 Request denied|Content-Length: 5", http1.Exchange{},
 			"HTTP/1.1 999 Request denied|Content-Length: 5", sized, true, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestAResponseIsFramedAndRewritten(t *testing.T) {
 }
 
 func TestTheCallerCanCloseTheClient(t *testing.T) {
-	h, err := readResponse("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", wire.Exchange{})
+	h, err := readResponse("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", http1.Exchange{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestTheCallerCanCloseTheClient(t *testing.T) {
 }
 
 func TestAResponseWithBareLineFeedsIsRepaired(t *testing.T) {
-	h, err := readResponse("HTTP/1.1 200 OK\nA: b\r\nContent-Length: 5\n\n", wire.Exchange{})
+	h, err := readResponse("HTTP/1.1 200 OK\nA: b\r\nContent-Length: 5\n\n", http1.Exchange{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,25 +138,25 @@ func TestASpoiledResponseIs502(t *testing.T) {
 		{"no length", ok + "Content-Length: x\r\n\r\n", "http_protocol_error"},
 		{"another transfer coding", ok + "Transfer-Encoding: gzip\r\n\r\n", "http_response_transfer_coding"},
 		{"chunked in HTTP/1.0", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "http_response_transfer_coding"},
-		{"a long head", ok + "A: " + strings.Repeat("b", wire.MaxHead) + "\r\n\r\n", "http_response_header_section_size"},
+		{"a long head", ok + "A: " + strings.Repeat("b", http1.MaxHead) + "\r\n\r\n", "http_response_header_section_size"},
 		{"many fields", ok + strings.Repeat("A: b\r\n", 129) + "\r\n", "http_response_header_section_size"},
 		{"101 unasked", "HTTP/1.1 101 X\r\nUpgrade: websocket\r\n\r\n", "http_upgrade_failed"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := readResponse(tc.in, wire.Exchange{})
-			var e *wire.Error
+			_, err := readResponse(tc.in, http1.Exchange{})
+			var e *http1.Error
 			if !errors.As(err, &e) || e.Status != 502 || e.Type != tc.kind {
 				t.Errorf("%#v, want a 502 %s", err, tc.kind)
 			}
 		})
 	}
 	t.Run("101 to another protocol", func(t *testing.T) {
-		if _, err := readResponse("HTTP/1.1 101 X\r\nUpgrade: h2c\r\n\r\n", wire.Exchange{Upgrade: true}); status(err) != 502 {
+		if _, err := readResponse("HTTP/1.1 101 X\r\nUpgrade: h2c\r\n\r\n", http1.Exchange{Upgrade: true}); status(err) != 502 {
 			t.Error(err)
 		}
 	})
 	t.Run("an end within it is unexpected", func(t *testing.T) {
-		if _, err := readResponse(ok, wire.Exchange{}); err != io.ErrUnexpectedEOF {
+		if _, err := readResponse(ok, http1.Exchange{}); err != io.ErrUnexpectedEOF {
 			t.Error(err)
 		}
 	})
@@ -164,31 +164,31 @@ func TestASpoiledResponseIs502(t *testing.T) {
 
 func TestInterimResponses(t *testing.T) {
 	const interim, final = "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
-	read := func(n int, ex wire.Exchange) (forwarded int, h wire.ResponseHead, err error) {
-		r := wire.NewReader(strings.NewReader(strings.Repeat(interim, n) + final))
-		err = wire.ReadFinal(r, &h, ex, func(*wire.ResponseHead) error { forwarded++; return nil })
+	read := func(n int, ex http1.Exchange) (forwarded int, h http1.ResponseHead, err error) {
+		r := http1.NewReader(strings.NewReader(strings.Repeat(interim, n) + final))
+		err = http1.ReadFinal(r, &h, ex, func(*http1.ResponseHead) error { forwarded++; return nil })
 		return forwarded, h, err
 	}
 	t.Run("are handed on before the final one", func(t *testing.T) {
-		if n, h, err := read(wire.MaxInterim, wire.Exchange{}); err != nil || n != wire.MaxInterim || h.Status != 200 {
+		if n, h, err := read(http1.MaxInterim, http1.Exchange{}); err != nil || n != http1.MaxInterim || h.Status != 200 {
 			t.Errorf("%d handed on, status %d, %v", n, h.Status, err)
 		}
 	})
 	t.Run("are kept from HTTP/1.0", func(t *testing.T) {
-		if n, h, err := read(2, wire.Exchange{HTTP10: true}); err != nil || n != 0 || h.Status != 200 {
+		if n, h, err := read(2, http1.Exchange{HTTP10: true}); err != nil || n != 0 || h.Status != 200 {
 			t.Errorf("%d handed on, status %d, %v", n, h.Status, err)
 		}
 	})
 	t.Run("are bounded", func(t *testing.T) {
-		if n, _, err := read(wire.MaxInterim+1, wire.Exchange{}); status(err) != 502 {
+		if n, _, err := read(http1.MaxInterim+1, http1.Exchange{}); status(err) != 502 {
 			t.Errorf("%d handed on, %v", n, err)
 		}
 	})
 	t.Run("stop when they cannot be handed on", func(t *testing.T) {
-		var h wire.ResponseHead
+		var h http1.ResponseHead
 		gone := errors.New("gone")
-		r := wire.NewReader(strings.NewReader(interim + final))
-		if err := wire.ReadFinal(r, &h, wire.Exchange{}, func(*wire.ResponseHead) error { return gone }); err != gone {
+		r := http1.NewReader(strings.NewReader(interim + final))
+		if err := http1.ReadFinal(r, &h, http1.Exchange{}, func(*http1.ResponseHead) error { return gone }); err != gone {
 			t.Error(err)
 		}
 	})

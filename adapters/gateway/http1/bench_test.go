@@ -1,4 +1,4 @@
-package wire_test
+package http1_test
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/http1"
 )
 
 const connectRequest = "CONNECT www.example.com:443 HTTP/1.1\r\nHost: www.example.com:443\r\n" +
@@ -31,11 +31,11 @@ type again struct{ b []byte }
 func (a again) Read(p []byte) (int, error) { return copy(p, a.b), nil }
 
 func BenchmarkConnect(b *testing.B) {
-	r := wire.NewReader(again{[]byte(connectRequest)})
-	var h wire.RequestHead
+	r := http1.NewReader(again{[]byte(connectRequest)})
+	var h http1.RequestHead
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := wire.ReadRequest(r, &h); err != nil {
+		if err := http1.ReadRequest(r, &h); err != nil {
 			b.Fatal(err)
 		}
 		if _, _, ok := h.Credentials(); !ok || h.Target().Port != 443 {
@@ -45,12 +45,12 @@ func BenchmarkConnect(b *testing.B) {
 }
 
 func BenchmarkRequest(b *testing.B) {
-	r := wire.NewReader(again{[]byte(browserRequest)})
-	var h wire.RequestHead
+	r := http1.NewReader(again{[]byte(browserRequest)})
+	var h http1.RequestHead
 	buf := make([]byte, 0, 4096)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := wire.ReadRequest(r, &h); err != nil {
+		if err := http1.ReadRequest(r, &h); err != nil {
 			b.Fatal(err)
 		}
 		if _, _, ok := h.Credentials(); !ok || h.Target().Port != 80 || len(h.Append(buf)) < 100 {
@@ -60,12 +60,12 @@ func BenchmarkRequest(b *testing.B) {
 }
 
 func BenchmarkResponse(b *testing.B) {
-	r := wire.NewReader(again{[]byte(originResponse)})
-	var h wire.ResponseHead
+	r := http1.NewReader(again{[]byte(originResponse)})
+	var h http1.ResponseHead
 	buf := make([]byte, 0, 4096)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := wire.ReadResponse(r, &h, wire.Exchange{}); err != nil {
+		if err := http1.ReadResponse(r, &h, http1.Exchange{}); err != nil {
 			b.Fatal(err)
 		}
 		if len(h.Append(buf, false)) < 100 {
@@ -75,15 +75,15 @@ func BenchmarkResponse(b *testing.B) {
 }
 
 func BenchmarkResponseBody(b *testing.B) {
-	r := wire.NewReader(again{[]byte(originResponse + strings.Repeat("x", 1024))})
-	var h wire.ResponseHead
+	r := http1.NewReader(again{[]byte(originResponse + strings.Repeat("x", 1024))})
+	var h http1.ResponseHead
 	buf := make([]byte, 0, 4096)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := wire.ReadResponse(r, &h, wire.Exchange{}); err != nil {
+		if err := http1.ReadResponse(r, &h, http1.Exchange{}); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := wire.CopyResponse(io.Discard, h.Append(buf, false), r, h.Body, nil); err != nil {
+		if _, err := http1.CopyResponse(io.Discard, h.Append(buf, false), r, h.Body, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -92,12 +92,12 @@ func BenchmarkResponseBody(b *testing.B) {
 func BenchmarkChunked(b *testing.B) {
 	in := append(bytes.Repeat([]byte("1000\r\n"+strings.Repeat("x", 4096)+"\r\n"), 256), "0\r\n\r\n"...)
 	src := bytes.NewReader(in)
-	r := wire.NewReader(src)
+	r := http1.NewReader(src)
 	b.SetBytes(int64(len(in)))
 	b.ReportAllocs()
 	for b.Loop() {
 		src.Reset(in)
-		if _, err := wire.CopyResponse(io.Discard, nil, r, wire.Body{Kind: wire.Chunked}, nil); err != nil {
+		if _, err := http1.CopyResponse(io.Discard, nil, r, http1.Body{Kind: http1.Chunked}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

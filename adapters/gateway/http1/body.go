@@ -1,4 +1,4 @@
-package wire
+package http1
 
 import (
 	"errors"
@@ -62,7 +62,7 @@ func TakeAll(m Meter, n int) error {
 	return nil
 }
 
-var errNoGrant = errors.New("wire: a meter granted nothing and gave no reason")
+var errNoGrant = errors.New("http1: a meter granted nothing and gave no reason")
 
 func take(m Meter, n int) (int, error) {
 	k, err := m.Take(n)
@@ -95,7 +95,7 @@ type CopyError struct {
 // Error returns the step and its error.
 func (e *CopyError) Error() string {
 	step := [...]string{"?", "read", "write", "meter"}[e.Step]
-	return "wire: " + step + ": " + e.Err.Error()
+	return "http1: " + step + ": " + e.Err.Error()
 }
 
 // Unwrap returns the error of the step.

@@ -1,4 +1,4 @@
-package wire_test
+package http1_test
 
 import (
 	"encoding/base64"
@@ -9,16 +9,17 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/hostport"
+	"agentproxy/adapters/gateway/http1"
 )
 
-func readRequest(s string) (*wire.RequestHead, *wire.Reader, error) {
-	var h wire.RequestHead
-	r := wire.NewReader(strings.NewReader(s))
-	return &h, r, wire.ReadRequest(r, &h)
+func readRequest(s string) (*http1.RequestHead, *http1.Reader, error) {
+	var h http1.RequestHead
+	r := http1.NewReader(strings.NewReader(s))
+	return &h, r, http1.ReadRequest(r, &h)
 }
 
-func mustRequest(t testing.TB, s string) *wire.RequestHead {
+func mustRequest(t testing.TB, s string) *http1.RequestHead {
 	t.Helper()
 	h, _, err := readRequest(s)
 	if err != nil {
@@ -29,7 +30,7 @@ func mustRequest(t testing.TB, s string) *wire.RequestHead {
 
 // status is the HTTP status of a refusal, 0 if err is none.
 func status(err error) int {
-	var e *wire.Error
+	var e *http1.Error
 	if errors.As(err, &e) {
 		return e.Status
 	}
@@ -56,7 +57,7 @@ func TestTheTargetIsReadFromTheRequestLine(t *testing.T) {
 	} {
 		t.Run(tc.line, func(t *testing.T) {
 			h := mustRequest(t, tc.line+"\r\nHost: other.example\r\n\r\n")
-			if got, want := h.Target(), (wire.Target{Host: tc.host, Port: tc.port}); got != want {
+			if got, want := h.Target(), (hostport.Target{Host: tc.host, Port: tc.port}); got != want {
 				t.Errorf("target %v, want %v", got, want)
 			}
 			if got := string(h.Path()); got != tc.path {
@@ -83,10 +84,10 @@ func TestWhatFollowsTheHeadStaysAvailable(t *testing.T) {
 
 func TestAHeadMayArriveByteByByte(t *testing.T) {
 	head := "GET http://a/ HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("y", 20000) + "\r\n\r\n"
-	r := wire.NewReader(iotest.OneByteReader(strings.NewReader(head + head)))
+	r := http1.NewReader(iotest.OneByteReader(strings.NewReader(head + head)))
 	for range 2 {
-		var h wire.RequestHead
-		if err := wire.ReadRequest(r, &h); err != nil || h.Metered() != len(head) {
+		var h http1.RequestHead
+		if err := http1.ReadRequest(r, &h); err != nil || h.Metered() != len(head) {
 			t.Fatalf("%d bytes of head, %v; want %d", h.Metered(), err, len(head))
 		}
 	}
@@ -104,8 +105,8 @@ func TestAConnectionThatEnds(t *testing.T) {
 		{"with an error keeps it", io.MultiReader(strings.NewReader("GET "), iotest.ErrReader(broken)), broken},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var h wire.RequestHead
-			if err := wire.ReadRequest(wire.NewReader(tc.src), &h); !errors.Is(err, tc.want) {
+			var h http1.RequestHead
+			if err := http1.ReadRequest(http1.NewReader(tc.src), &h); !errors.Is(err, tc.want) {
 				t.Errorf("%v, want %v", err, tc.want)
 			}
 		})
@@ -121,8 +122,8 @@ func TestHeadsAreBounded(t *testing.T) {
 		name, head string
 		want       int
 	}{
-		{"32 KiB pass", fill(wire.MaxHead), 0},
-		{"one byte more is 431", fill(wire.MaxHead + 1), 431},
+		{"32 KiB pass", fill(http1.MaxHead), 0},
+		{"one byte more is 431", fill(http1.MaxHead + 1), 431},
 		{"a line without end is 431", line + strings.Repeat("y", 64<<10), 431},
 		{"128 fields pass", line + strings.Repeat("X: y\r\n", 127) + "\r\n", 0},
 		{"129 fields are 431", line + strings.Repeat("X: y\r\n", 128) + "\r\n", 431},
@@ -184,21 +185,21 @@ func TestTheRequestSaysWhatItsAnswerMustRespect(t *testing.T) {
 	const ws = "Upgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
 	for _, tc := range []struct {
 		name, line, fields string
-		want               wire.Exchange
+		want               http1.Exchange
 	}{
-		{"1.1 is kept", "GET http://a/ HTTP/1.1", "", wire.Exchange{}},
-		{"1.1 closes when told", "GET http://a/ HTTP/1.1", "Connection: x, CLOSE\r\n", wire.Exchange{Close: true}},
-		{"Proxy-Connection is heard", "GET http://a/ HTTP/1.1", "Proxy-Connection: close\r\n", wire.Exchange{Close: true}},
-		{"1.0 is never kept", "GET http://a/ HTTP/1.0", "Connection: keep-alive\r\n", wire.Exchange{HTTP10: true, Close: true}},
-		{"HEAD", "HEAD http://a/ HTTP/1.1", "", wire.Exchange{Head: true}},
-		{"CONNECT", "CONNECT a:1 HTTP/1.1", "", wire.Exchange{Connect: true}},
-		{"WebSocket", "GET http://a/ HTTP/1.1", ws, wire.Exchange{Upgrade: true}},
-		{"WebSocket with a body", "GET http://a/ HTTP/1.1", ws + "Content-Length: 1\r\n", wire.Exchange{}},
-		{"WebSocket by POST", "POST http://a/ HTTP/1.1", ws, wire.Exchange{}},
-		{"WebSocket in 1.0", "GET http://a/ HTTP/1.0", ws, wire.Exchange{HTTP10: true, Close: true}},
-		{"another protocol", "GET http://a/ HTTP/1.1", "Upgrade: h2c\r\nConnection: Upgrade\r\n", wire.Exchange{}},
-		{"two protocols", "GET http://a/ HTTP/1.1", ws + "Upgrade: websocket\r\n", wire.Exchange{}},
-		{"Upgrade that Connection does not name", "GET http://a/ HTTP/1.1", "Upgrade: websocket\r\n", wire.Exchange{}},
+		{"1.1 is kept", "GET http://a/ HTTP/1.1", "", http1.Exchange{}},
+		{"1.1 closes when told", "GET http://a/ HTTP/1.1", "Connection: x, CLOSE\r\n", http1.Exchange{Close: true}},
+		{"Proxy-Connection is heard", "GET http://a/ HTTP/1.1", "Proxy-Connection: close\r\n", http1.Exchange{Close: true}},
+		{"1.0 is never kept", "GET http://a/ HTTP/1.0", "Connection: keep-alive\r\n", http1.Exchange{HTTP10: true, Close: true}},
+		{"HEAD", "HEAD http://a/ HTTP/1.1", "", http1.Exchange{Head: true}},
+		{"CONNECT", "CONNECT a:1 HTTP/1.1", "", http1.Exchange{Connect: true}},
+		{"WebSocket", "GET http://a/ HTTP/1.1", ws, http1.Exchange{Upgrade: true}},
+		{"WebSocket with a body", "GET http://a/ HTTP/1.1", ws + "Content-Length: 1\r\n", http1.Exchange{}},
+		{"WebSocket by POST", "POST http://a/ HTTP/1.1", ws, http1.Exchange{}},
+		{"WebSocket in 1.0", "GET http://a/ HTTP/1.0", ws, http1.Exchange{HTTP10: true, Close: true}},
+		{"another protocol", "GET http://a/ HTTP/1.1", "Upgrade: h2c\r\nConnection: Upgrade\r\n", http1.Exchange{}},
+		{"two protocols", "GET http://a/ HTTP/1.1", ws + "Upgrade: websocket\r\n", http1.Exchange{}},
+		{"Upgrade that Connection does not name", "GET http://a/ HTTP/1.1", "Upgrade: websocket\r\n", http1.Exchange{}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := mustRequest(t, tc.line+"\r\nHost: a\r\n"+tc.fields+"\r\n").Exchange(); got != tc.want {

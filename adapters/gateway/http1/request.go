@@ -1,17 +1,11 @@
-package wire
+package http1
 
 import (
 	"bytes"
 	"encoding/base64"
-)
 
-// Target is where a client wants to go: a name or an IP address without
-// brackets, as the client spelled it, and a port from 1 to 65535. Whether one may
-// go there is for others to judge.
-type Target struct {
-	Host string
-	Port uint16
-}
+	"agentproxy/adapters/gateway/hostport"
+)
 
 // Exchange is what an answer has to respect of the request it answers. Unlike the
 // head it owns its data. A caller that speaks to an upstream proxy fills it in:
@@ -196,12 +190,12 @@ func (h *RequestHead) Path() []byte { return h.path }
 
 // Target returns where the request goes; the Host field has no say in it. It
 // costs the allocation of the name.
-func (h *RequestHead) Target() Target {
+func (h *RequestHead) Target() hostport.Target {
 	host := h.host
 	if host[0] == '[' {
 		host = host[1 : len(host)-1]
 	}
-	return Target{string(host), h.port}
+	return hostport.Target{Host: string(host), Port: h.port}
 }
 
 // ExpectContinue says whether the client may wait for 100 (Continue) before it

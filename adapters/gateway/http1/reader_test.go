@@ -1,4 +1,4 @@
-package wire_test
+package http1_test
 
 import (
 	"errors"
@@ -7,14 +7,18 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/hostport"
+	"agentproxy/adapters/gateway/http1"
 )
+
+// socks5Version is the first byte of a SOCKS5 connection, which Peek shows.
+const socks5Version = 0x05
 
 func TestAReader(t *testing.T) {
 	t.Run("peeks without consuming", func(t *testing.T) {
-		r := wire.NewReader(strings.NewReader("\x05abc"))
+		r := http1.NewReader(strings.NewReader("\x05abc"))
 		first, err := r.Peek(1)
-		if err != nil || first[0] != wire.SocksVersion {
+		if err != nil || first[0] != socks5Version {
 			t.Fatalf("%q, %v", first, err)
 		}
 		if got, _ := io.ReadAll(r); string(got) != "\x05abc" {
@@ -22,19 +26,19 @@ func TestAReader(t *testing.T) {
 		}
 	})
 	t.Run("peeks at what there is", func(t *testing.T) {
-		if got, err := wire.NewReader(strings.NewReader("ab")).Peek(3); string(got) != "ab" || err != io.EOF {
+		if got, err := http1.NewReader(strings.NewReader("ab")).Peek(3); string(got) != "ab" || err != io.EOF {
 			t.Errorf("%q, %v", got, err)
 		}
 	})
 	t.Run("cannot peek beyond 32 KiB", func(t *testing.T) {
-		r := wire.NewReader(strings.NewReader(strings.Repeat("x", 64<<10)))
+		r := http1.NewReader(strings.NewReader(strings.Repeat("x", 64<<10)))
 		if got, err := r.Peek(32<<10 + 1); len(got) != 32<<10 || err != io.ErrShortBuffer {
 			t.Errorf("%d bytes, %v", len(got), err)
 		}
 	})
 	t.Run("returns an error after the bytes that came with it", func(t *testing.T) {
 		for range 2 {
-			r := wire.NewReader(iotest.DataErrReader(strings.NewReader("ab")))
+			r := http1.NewReader(iotest.DataErrReader(strings.NewReader("ab")))
 			if got, err := r.Peek(1); err != nil || string(got) != "a" {
 				t.Fatalf("%q, %v", got, err)
 			}
@@ -44,7 +48,7 @@ func TestAReader(t *testing.T) {
 		}
 	})
 	t.Run("goes on after a timeout", func(t *testing.T) {
-		r := wire.NewReader(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("ab"))))
+		r := http1.NewReader(iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("ab"))))
 		if _, err := r.Peek(2); !errors.Is(err, iotest.ErrTimeout) {
 			t.Fatal(err)
 		}
@@ -53,12 +57,12 @@ func TestAReader(t *testing.T) {
 		}
 	})
 	t.Run("gives up on a source that gives nothing", func(t *testing.T) {
-		if _, err := wire.NewReader(silent{}).Peek(1); err != io.ErrNoProgress {
+		if _, err := http1.NewReader(silent{}).Peek(1); err != io.ErrNoProgress {
 			t.Error(err)
 		}
 	})
 	t.Run("forgets on Reset and Free", func(t *testing.T) {
-		r := wire.NewReader(strings.NewReader("old"))
+		r := http1.NewReader(strings.NewReader("old"))
 		_, _ = r.Peek(1)
 		r.Reset(strings.NewReader("new"))
 		if got, _ := r.Peek(3); string(got) != "new" {
@@ -79,11 +83,11 @@ type silent struct{}
 func (silent) Read([]byte) (int, error) { return 0, nil }
 
 func TestAConnectCostsOneAllocation(t *testing.T) {
-	r := wire.NewReader(again{[]byte(connectRequest)})
-	var h wire.RequestHead
-	var target wire.Target
+	r := http1.NewReader(again{[]byte(connectRequest)})
+	var h http1.RequestHead
+	var target hostport.Target
 	n := testing.AllocsPerRun(100, func() {
-		if err := wire.ReadRequest(r, &h); err != nil {
+		if err := http1.ReadRequest(r, &h); err != nil {
 			t.Fatal(err)
 		}
 		target = h.Target()
@@ -95,16 +99,16 @@ func TestAConnectCostsOneAllocation(t *testing.T) {
 }
 
 func TestAPlainRequestAndItsAnswerCostNoAllocation(t *testing.T) {
-	in := wire.NewReader(again{[]byte(browserRequest)})
-	out := wire.NewReader(again{[]byte(originResponse + strings.Repeat("x", 1024))})
-	var req wire.RequestHead
-	var resp wire.ResponseHead
+	in := http1.NewReader(again{[]byte(browserRequest)})
+	out := http1.NewReader(again{[]byte(originResponse + strings.Repeat("x", 1024))})
+	var req http1.RequestHead
+	var resp http1.ResponseHead
 	buf := make([]byte, 0, 4096)
 	n := testing.AllocsPerRun(100, func() {
-		err := wire.ReadRequest(in, &req)
-		_, err1 := wire.CopyRequest(io.Discard, req.Append(buf), in, req.Body, nil)
-		err2 := wire.ReadFinal(out, &resp, req.Exchange(), nil)
-		_, err3 := wire.CopyResponse(io.Discard, resp.Append(buf, false), out, resp.Body, nil)
+		err := http1.ReadRequest(in, &req)
+		_, err1 := http1.CopyRequest(io.Discard, req.Append(buf), in, req.Body, nil)
+		err2 := http1.ReadFinal(out, &resp, req.Exchange(), nil)
+		_, err3 := http1.CopyResponse(io.Discard, resp.Append(buf, false), out, resp.Body, nil)
 		if err := errors.Join(err, err1, err2, err3); err != nil {
 			t.Fatal(err)
 		}

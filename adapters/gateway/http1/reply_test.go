@@ -1,4 +1,4 @@
-package wire_test
+package http1_test
 
 import (
 	"bufio"
@@ -9,26 +9,26 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/http1"
 )
 
 func TestReplies(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
-		reply wire.Reply
+		reply http1.Reply
 		want  string
 	}{
 		{"407 asks for credentials",
-			wire.Reply{Status: 407, Code: "A", Message: "m", HowToFix: "h", ProxyError: "http_request_denied"},
+			http1.Reply{Status: 407, Code: "A", Message: "m", HowToFix: "h", ProxyError: "http_request_denied"},
 			"HTTP/1.1 407 Proxy Authentication Required|Content-Type: application/json|Content-Length: 43|" +
 				"Proxy-Status: agentproxy; error=http_request_denied; details=\"m\"|" +
 				"Proxy-Authenticate: Basic realm=\"agentproxy\"|Connection: close||{\"code\":\"A\",\"message\":\"m\",\"how_to_fix\":\"h\"}"},
 		{"a time is rounded up",
-			wire.Reply{Status: 503, Code: "A", Message: "m", HowToFix: "h", RetryAfter: 1001 * time.Millisecond},
+			http1.Reply{Status: 503, Code: "A", Message: "m", HowToFix: "h", RetryAfter: 1001 * time.Millisecond},
 			"HTTP/1.1 503 Service Unavailable|Content-Type: application/json|Content-Length: 43|" +
 				"Proxy-Status: agentproxy; details=\"m\"|Retry-After: 2|Connection: close||{\"code\":\"A\",\"message\":\"m\",\"how_to_fix\":\"h\"}"},
 		{"HEAD has no body",
-			wire.Reply{Status: 403, Code: "A", Message: "m", HowToFix: "h", Head: true},
+			http1.Reply{Status: 403, Code: "A", Message: "m", HowToFix: "h", Head: true},
 			"HTTP/1.1 403 Forbidden|Content-Type: application/json|Content-Length: 43|" +
 				"Proxy-Status: agentproxy; details=\"m\"|Connection: close||"},
 	} {
@@ -43,7 +43,7 @@ func TestReplies(t *testing.T) {
 
 func TestNoTextBreaksAReply(t *testing.T) {
 	const nasty = "a\"b\\c\r\nSet-Cookie: x\x00é"
-	b := wire.Reply{Status: 502, Code: nasty, Message: nasty, HowToFix: nasty}.Append(nil)
+	b := http1.Reply{Status: 502, Code: nasty, Message: nasty, HowToFix: nasty}.Append(nil)
 	res, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b)), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestNoTextBreaksAReply(t *testing.T) {
 
 func TestARefusalBecomesAReply(t *testing.T) {
 	_, _, err := readRequest("GET / HTTP/1.1\r\n\r\n")
-	e, ok := err.(*wire.Error)
+	e, ok := err.(*http1.Error)
 	if !ok {
 		t.Fatal(err)
 	}
