@@ -56,7 +56,7 @@ func mayImport(from, to string) bool {
 		return target == "domain"
 	case layer == "ports":
 		return target == "domain" || target == "ports"
-	case layer == "cmd", from == "adapters/configfile":
+	case layer == "cmd":
 		return true
 	case layer == "app":
 		return target == "domain" || target == "ports" || to == "app"
