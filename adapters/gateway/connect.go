@@ -8,7 +8,8 @@ import (
 	"net/netip"
 	"time"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/hostport"
+	"agentproxy/adapters/gateway/http1"
 	"agentproxy/domain/traffic"
 )
 
@@ -16,8 +17,8 @@ import (
 // after the other. A tunnel that it returns takes the connection over.
 func (g *Gateway) serveHTTP(c *conn, h *handshake) *tunnel {
 	for {
-		if err := wire.ReadRequest(&h.in, &h.request); err != nil {
-			var bad *wire.Error
+		if err := http1.ReadRequest(&h.in, &h.request); err != nil {
+			var bad *http1.Error
 			if errors.As(err, &bad) {
 				g.answer(c, h, viaHTTP, badRequest(bad), false)
 			}
@@ -54,7 +55,7 @@ func (g *Gateway) connect(c *conn, h *handshake) *tunnel {
 		g.answer(c, h, viaConnect, ref, false)
 		return nil
 	}
-	if _, err := io.WriteString(c.client, wire.Established); err != nil {
+	if _, err := io.WriteString(c.client, http1.Established); err != nil {
 		g.metrics.done(viaConnect, wasCut)
 		t.abandon()
 		return nil
@@ -66,7 +67,7 @@ func (g *Gateway) connect(c *conn, h *handshake) *tunnel {
 
 // open does what a tunnel needs whatever protocol asks for it: the session's
 // state, a place and a lease, and a connection to the target.
-func (g *Gateway) open(c *conn, u traffic.User, target wire.Target) (*tunnel, *refusal) {
+func (g *Gateway) open(c *conn, u traffic.User, target hostport.Target) (*tunnel, *refusal) {
 	w, ref := g.find(g.ctx, c, u)
 	if ref != nil {
 		g.observeRefusal(c, w.exit.IP, target.Host, ref, 0)
@@ -87,7 +88,7 @@ func (g *Gateway) open(c *conn, u traffic.User, target wire.Target) (*tunnel, *r
 	if w.hop == nil {
 		tcp, latency, ref = g.reach(c, target, w.exit.IP)
 	} else {
-		in := wire.NewReader(nil)
+		in := http1.NewReader(nil)
 		tcp, latency, ref = g.chain(c, target, w.hop, in)
 		early = bytes.Clone(in.Buffered())
 		in.Free()

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/hostport"
 )
 
 // dialing is a dial under way. The sweeper and interruptions cancel it: that
@@ -20,7 +20,7 @@ type dialing struct {
 
 // reach judges a target and connects a client to it from an exit. The latency is
 // that of the connection, without the lookup.
-func (g *Gateway) reach(c *conn, t wire.Target, exit netip.Addr) (*net.TCPConn, time.Duration, *refusal) {
+func (g *Gateway) reach(c *conn, t hostport.Target, exit netip.Addr) (*net.TCPConn, time.Duration, *refusal) {
 	targets, ref := g.lookUp(g.ctx, t, exit, false)
 	if ref != nil {
 		return nil, 0, ref

@@ -3,7 +3,7 @@ package gateway
 import (
 	"time"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/http1"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/traffic"
 )
@@ -16,8 +16,8 @@ type exchange struct {
 	entry    *entry
 	key      upstreamKey
 	hop      *procurement.Endpoint // nil: the target is dialled
-	ex       wire.Exchange
-	body     wire.Body
+	ex       http1.Exchange
+	body     http1.Body
 	retry    bool // may be sent again if a kept connection turns out to be dead
 	up, down meter
 	latency  time.Duration
@@ -30,17 +30,17 @@ type exchange struct {
 func (x *exchange) send(u *upstreamConn, head []byte) error {
 	in := &x.h.in
 	dst := mover{u.tcp, x.c}
-	whole := x.body.Kind == wire.NoBody ||
-		x.body.Kind == wire.Sized && x.body.Length <= int64(len(in.Buffered()))
+	whole := x.body.Kind == http1.NoBody ||
+		x.body.Kind == http1.Sized && x.body.Length <= int64(len(in.Buffered()))
 	if whole {
-		_, err := wire.CopyRequest(dst, head, in, x.body, &x.up)
+		_, err := http1.CopyRequest(dst, head, in, x.body, &x.up)
 		return err
 	}
 	x.sending = make(chan error, 1)
 	x.g.serving.Add(1)
 	go func() {
 		defer x.g.serving.Done()
-		_, err := wire.CopyRequest(dst, head, in, x.body, &x.up)
+		_, err := http1.CopyRequest(dst, head, in, x.body, &x.up)
 		x.sending <- err
 	}()
 	return nil
@@ -53,9 +53,9 @@ func (x *exchange) receive(u *upstreamConn) error {
 	} else {
 		u.in.Reset(mover{u.tcp, x.c})
 	}
-	return wire.ReadFinal(&u.in, &x.h.answer, x.ex, func(interim *wire.ResponseHead) error {
+	return http1.ReadFinal(&u.in, &x.h.answer, x.ex, func(interim *http1.ResponseHead) error {
 		x.h.reply = interim.Append(x.h.reply[:0], false)
-		_, err := wire.CopyResponse(mover{x.c.client, x.c}, x.h.reply, &u.in, wire.Body{}, &x.down)
+		_, err := http1.CopyResponse(mover{x.c.client, x.c}, x.h.reply, &u.in, http1.Body{}, &x.down)
 		return err
 	})
 }
@@ -75,7 +75,7 @@ func (x *exchange) finish(u *upstreamConn) (t *tunnel, again bool, ref *refusal)
 	sent := x.sent(sentGrace)
 	closing := g.stopping.Load() || !sent
 	h.reply = answer.Append(h.reply[:0], closing)
-	moved, err := wire.CopyResponse(mover{c.client, c}, h.reply, &u.in, answer.Body, &x.down)
+	moved, err := http1.CopyResponse(mover{c.client, c}, h.reply, &u.in, answer.Body, &x.down)
 	if err != nil {
 		ref = x.sort(err)
 		x.abort(u)
@@ -112,7 +112,7 @@ func (x *exchange) tell(status int, code string, outcome int) {
 func (x *exchange) upgrade(u *upstreamConn) (*tunnel, bool) {
 	h := x.h
 	h.reply = append(h.answer.Append(h.reply[:0], false), u.in.Buffered()...)
-	if _, err := wire.CopyResponse(x.c.client, h.reply, &u.in, wire.Body{}, &x.down); err != nil {
+	if _, err := http1.CopyResponse(x.c.client, h.reply, &u.in, http1.Body{}, &x.down); err != nil {
 		return nil, false
 	}
 	x.tell(h.answer.Status, "", wentWell)

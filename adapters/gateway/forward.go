@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/http1"
 )
 
 // nextRequest waits for another request on a kept connection.
@@ -88,7 +88,7 @@ func (x *exchange) run() (t *tunnel, again bool, ref *refusal) {
 	g, h := x.g, x.h
 	head := h.request.Append(h.out[:0])
 	h.out = head
-	x.retry = x.body.Kind == wire.NoBody && idempotent(h.request.Method())
+	x.retry = x.body.Kind == http1.NoBody && idempotent(h.request.Method())
 	metered := h.request.Metered()
 	x.c.allow(g.cfg.Timing.Answer)
 	u := g.upstream.get(x.key)
@@ -104,7 +104,7 @@ func (x *exchange) run() (t *tunnel, again bool, ref *refusal) {
 			return nil, false, interruption(cause(x.c.cause.Load()))
 		}
 		// Only what is really sent is charged, and once.
-		if err := wire.TakeAll(&x.up, metered); err != nil {
+		if err := http1.TakeAll(&x.up, metered); err != nil {
 			x.abort(u)
 			return nil, false, asRefusal(err)
 		}
@@ -149,7 +149,7 @@ func (x *exchange) dial() (*upstreamConn, *refusal) {
 
 // sort turns what went wrong before the answer began into our own.
 func (x *exchange) sort(err error) *refusal {
-	var bad *wire.Error
+	var bad *http1.Error
 	var own *refusal
 	switch {
 	case errors.As(err, &own):
@@ -175,7 +175,7 @@ func asCode(err error) string {
 // unanswered says whether it was the target that ended the connection, and
 // without a byte.
 func (x *exchange) unanswered(err error) bool {
-	var bad *wire.Error
+	var bad *http1.Error
 	var own *refusal
 	x.down.done()
 	return x.down.total == 0 && !x.c.interrupted() &&

@@ -8,7 +8,9 @@ import (
 	"net/netip"
 	"time"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/hostport"
+	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/socks5"
 	"agentproxy/domain/egress"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -40,7 +42,7 @@ func hopName(hop *procurement.Endpoint, rotation int) string {
 // chain judges a target and connects a client to it through an upstream proxy.
 // What the target has said already is in in, which reads from the connection. The
 // latency is that of connection and handshake, without the lookups.
-func (g *Gateway) chain(c *conn, t wire.Target, hop *procurement.Endpoint, in *wire.Reader) (*net.TCPConn, time.Duration, *refusal) {
+func (g *Gateway) chain(c *conn, t hostport.Target, hop *procurement.Endpoint, in *http1.Reader) (*net.TCPConn, time.Duration, *refusal) {
 	ctx, cancel := context.WithCancel(g.ctx)
 	defer cancel()
 	// Only interruptions cancel it by this; the parts have limits of their own.
@@ -63,7 +65,7 @@ func (g *Gateway) chain(c *conn, t wire.Target, hop *procurement.Endpoint, in *w
 
 // judgedThrough lets the name itself be sent on, after all its addresses were
 // judged. An address goes in the form in which it was judged.
-func (g *Gateway) judgedThrough(ctx context.Context, t wire.Target, hop *procurement.Endpoint, in *wire.Reader) (*net.TCPConn, time.Duration, *refusal) {
+func (g *Gateway) judgedThrough(ctx context.Context, t hostport.Target, hop *procurement.Endpoint, in *http1.Reader) (*net.TCPConn, time.Duration, *refusal) {
 	if _, ref := g.lookUp(ctx, t, netip.Addr{}, false); ref != nil {
 		return nil, 0, ref
 	}
@@ -75,8 +77,8 @@ func (g *Gateway) judgedThrough(ctx context.Context, t wire.Target, hop *procure
 
 // through connects to a target through an upstream proxy, within Timing.Connect
 // and as long as ctx lasts. It is not metered.
-func (g *Gateway) through(ctx context.Context, t wire.Target, hop *procurement.Endpoint, in *wire.Reader) (*net.TCPConn, time.Duration, *refusal) {
-	addrs, ref := g.lookUp(ctx, wire.Target{Host: hop.Host, Port: hop.Port}, netip.Addr{}, hop.Trusted)
+func (g *Gateway) through(ctx context.Context, t hostport.Target, hop *procurement.Endpoint, in *http1.Reader) (*net.TCPConn, time.Duration, *refusal) {
+	addrs, ref := g.lookUp(ctx, hostport.Target{Host: hop.Host, Port: hop.Port}, netip.Addr{}, hop.Trusted)
 	if ref != nil {
 		return nil, 0, hopUnknown(ref)
 	}
@@ -107,16 +109,16 @@ func (g *Gateway) through(ctx context.Context, t wire.Target, hop *procurement.E
 }
 
 // ask speaks the upstream's protocol until the tunnel is open.
-func (g *Gateway) ask(ctx context.Context, tcp *net.TCPConn, in *wire.Reader, t wire.Target, hop *procurement.Endpoint) *refusal {
+func (g *Gateway) ask(ctx context.Context, tcp *net.TCPConn, in *http1.Reader, t hostport.Target, hop *procurement.Endpoint) *refusal {
 	in.Reset(tcp)
 	if hop.Protocol == session.SOCKS5 {
-		return socksAnswered(wire.SocksConnect(tcp, t, hop.User, hop.Password))
+		return socksAnswered(socks5.Connect(tcp, t, hop.User, hop.Password))
 	}
-	if _, err := tcp.Write(wire.AppendConnect(nil, t, hop.User, hop.Password)); err != nil {
+	if _, err := tcp.Write(http1.AppendConnect(nil, t, hop.User, hop.Password)); err != nil {
 		return upstreamGone
 	}
-	a, err := wire.ReadAnswer(in)
-	var bad *wire.Error
+	a, err := http1.ReadAnswer(in)
+	var bad *http1.Error
 	switch {
 	case errors.As(err, &bad):
 		return upstreamMalformed.noting(bad.Reason)

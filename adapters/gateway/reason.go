@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/http1"
 	"agentproxy/domain/procurement"
 )
 
@@ -35,7 +35,7 @@ func (r *refusal) noting(more string) *refusal {
 // reasonOf puts together why an upstream refused: the status, the fields in which
 // proxies tell it, and a body's line of the form CODE: message. All of it is what
 // a stranger wrote, so it is printable ASCII, short, and without our credential.
-func reasonOf(a *wire.Answer, body []byte, cut bool, hop *procurement.Endpoint) string {
+func reasonOf(a *http1.Answer, body []byte, cut bool, hop *procurement.Endpoint) string {
 	hide := secretsOf(hop)
 	parts := append([]string{strconv.Itoa(a.Status) + " " + a.Text}, a.Why...)
 	for i, p := range parts {

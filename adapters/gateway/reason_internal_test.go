@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/http1"
 	"agentproxy/domain/procurement"
 )
 
@@ -54,7 +54,7 @@ func FuzzReason(f *testing.F) {
 		if len(user) > maxSecret || len(password) > maxSecret {
 			return
 		}
-		a := wire.Answer{Status: 502, Text: text, Why: []string{why}}
+		a := http1.Answer{Status: 502, Text: text, Why: []string{why}}
 		got := reasonOf(&a, body, false, &procurement.Endpoint{User: user, Password: password})
 		if len(got) > maxReason || !strings.HasPrefix(got, "502") && user == "" && password == "" {
 			t.Fatalf("%q", got)

@@ -5,7 +5,7 @@ import (
 
 	"net/netip"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/socks5"
 )
 
 // serveSOCKS serves a client that speaks SOCKS5. After a refusal the connection
@@ -13,7 +13,7 @@ import (
 func (g *Gateway) serveSOCKS(c *conn, h *handshake) *tunnel {
 	s := &h.socks
 	if err := s.Greet(&h.in, c.client); err != nil {
-		if errors.Is(err, wire.ErrSocksMethod) { // no password on offer
+		if errors.Is(err, socks5.ErrNoMethod) { // no password on offer
 			g.metrics.refused(viaSOCKS, noCredential)
 		}
 		g.linger(c)
@@ -33,10 +33,10 @@ func (g *Gateway) serveSOCKS(c *conn, h *handshake) *tunnel {
 	}
 	target, err := s.Request(&h.in)
 	if err != nil {
-		var bad *wire.SocksError
+		var bad *socks5.RequestError
 		if errors.As(err, &bad) {
 			g.metrics.done(viaSOCKS, outcomeOf("BAD_REQUEST"))
-			g.replySOCKS(c, s, bad.Code)
+			g.replySOCKS(c, s, bad.Reply)
 		}
 		return nil
 	}
@@ -47,7 +47,7 @@ func (g *Gateway) serveSOCKS(c *conn, h *handshake) *tunnel {
 		return nil
 	}
 	// The exit's address and port are the target's to see, not the client's.
-	if err := s.Reply(c.client, wire.SocksGranted, netip.AddrPort{}); err != nil {
+	if err := s.Reply(c.client, socks5.Succeeded, netip.AddrPort{}); err != nil {
 		g.metrics.done(viaSOCKS, wasCut)
 		t.abandon()
 		return nil
@@ -57,9 +57,9 @@ func (g *Gateway) serveSOCKS(c *conn, h *handshake) *tunnel {
 	return t
 }
 
-func (g *Gateway) replySOCKS(c *conn, s *wire.Socks, code byte) {
+func (g *Gateway) replySOCKS(c *conn, s *socks5.Server, reply socks5.Reply) {
 	c.allow(g.cfg.Timing.Header)
-	if s.Reply(c.client, code, netip.AddrPort{}) == nil {
+	if s.Reply(c.client, reply, netip.AddrPort{}) == nil {
 		g.linger(c)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"net"
 	"net/netip"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/hostport"
 	"agentproxy/domain"
 	"agentproxy/domain/egress"
 )
@@ -18,7 +18,7 @@ const maxAddresses = 4
 // exit's family first. One refused answer refuses the target: a name that points
 // inside once may do so again between judging and dialling. One that the operator
 // named is trusted and not judged.
-func (g *Gateway) lookUp(ctx context.Context, t wire.Target, exit netip.Addr, trusted bool) ([]netip.AddrPort, *refusal) {
+func (g *Gateway) lookUp(ctx context.Context, t hostport.Target, exit netip.Addr, trusted bool) ([]netip.AddrPort, *refusal) {
 	addr, err := egress.ParseHost(t.Host)
 	if err != nil {
 		return nil, refused(err)

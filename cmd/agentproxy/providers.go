@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/upstream"
-	"agentproxy/app/compose"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
@@ -27,10 +27,10 @@ type providerCmd struct {
 
 // sellers are the configured providers, all or the one of a name. No database
 // is touched.
-func (k *kit) sellers(name string) (compose.Shelf, compose.Sellers, error) {
+func (k *kit) sellers(name string) (configfile.Shelf, configfile.Sellers, error) {
 	settings, err := k.load()
 	if err != nil {
-		return compose.Shelf{}, nil, err
+		return configfile.Shelf{}, nil, err
 	}
 	shelf := settings.Shelf
 	list, err := shelf.Sellers(slog.New(slog.DiscardHandler)) // what failed is in the table
