@@ -1,4 +1,4 @@
-package compose
+package wire
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"go.uber.org/fx"
 
 	"agentproxy/adapters/admin"
+	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/upstream"
@@ -139,7 +140,7 @@ func (p *proof) faults(ctx context.Context) (float64, error) {
 }
 
 // newCatalog is what is sold, and by whom.
-func newCatalog(s Settings, embedded *upstream.Embedded, sellers Sellers) (*app.Catalog, error) {
+func newCatalog(s configfile.Settings, embedded *upstream.Embedded, sellers configfile.Sellers) (*app.Catalog, error) {
 	return app.NewCatalog(append([]ports.Provider{embedded}, sellers...), s.Shelf.Sold(embedded.Products()), upstream.CountryName)
 }
 
@@ -147,7 +148,7 @@ func newCatalog(s Settings, embedded *upstream.Embedded, sellers Sellers) (*app.
 type sessionIn struct {
 	fx.In
 
-	Settings Settings
+	Settings configfile.Settings
 	Log      *slog.Logger
 	Registry *prometheus.Registry `optional:"true"`
 }

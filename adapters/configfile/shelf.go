@@ -1,4 +1,4 @@
-package compose
+package configfile
 
 import (
 	"fmt"
@@ -78,9 +78,9 @@ func (s Shelf) Sold(embedded []catalog.Product) []catalog.Product {
 	return append(all, s.Products...)
 }
 
-// changed names the providers whose settings differ from what they were, and
+// Changed names the providers whose settings differ from what they were, and
 // those that are new or gone.
-func (s Shelf) changed(was Shelf) (names []string) {
+func (s Shelf) Changed(was Shelf) (names []string) {
 	before := map[string]upstream.Spec{}
 	for _, spec := range was.list() {
 		before[spec.Name] = spec

@@ -1,11 +1,11 @@
-package compose_test
+package configfile_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"agentproxy/app/compose"
+	"agentproxy/adapters/configfile"
 )
 
 // A published test key (BIP-39 "abandon … about"): never one for money.
@@ -13,12 +13,12 @@ const xpub = "xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoH
 
 func TestWithoutAnAccountKeyPaymentsComeFromTheDevelopmentChain(t *testing.T) {
 	clean(t)
-	s, err := compose.Load()
+	s, err := configfile.Load()
 	if err != nil || s.Payments.Account != nil || s.Payments.DevchainBlock != time.Second {
 		t.Errorf("payments are %+v, %v", s.Payments, err)
 	}
 	t.Setenv("AGENTPROXY_DEVCHAIN_BLOCK_MS", "50")
-	if s, err = compose.Load(); err != nil || s.Payments.DevchainBlock != 50*time.Millisecond {
+	if s, err = configfile.Load(); err != nil || s.Payments.DevchainBlock != 50*time.Millisecond {
 		t.Errorf("payments are %+v, %v", s.Payments, err)
 	}
 }
@@ -26,14 +26,14 @@ func TestWithoutAnAccountKeyPaymentsComeFromTheDevelopmentChain(t *testing.T) {
 func TestAnAccountKeyMeansMainnetUnlessTold(t *testing.T) {
 	clean(t)
 	t.Setenv("AGENTPROXY_TRON_XPUB", xpub)
-	s, err := compose.Load()
+	s, err := configfile.Load()
 	if err != nil || s.Payments.Account == nil || s.Payments.Tron.Network != "tron-mainnet" ||
 		s.Payments.Tron.BaseURL != "https://api.trongrid.io" || s.Payments.Tron.Contract != "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t" {
 		t.Errorf("payments are %+v, %v", s.Payments.Tron, err)
 	}
 	t.Setenv("AGENTPROXY_TRON_NETWORK", "nile")
 	t.Setenv("AGENTPROXY_TRON_CONTRACT", "TXLAQ63Xg1NAzckPwKHvzw7CSEmLMEqcdj")
-	if s, err = compose.Load(); err != nil || s.Payments.Tron.Network != "tron-nile" || s.Payments.Tron.Contract != "TXLAQ63Xg1NAzckPwKHvzw7CSEmLMEqcdj" {
+	if s, err = configfile.Load(); err != nil || s.Payments.Tron.Network != "tron-nile" || s.Payments.Tron.Contract != "TXLAQ63Xg1NAzckPwKHvzw7CSEmLMEqcdj" {
 		t.Errorf("payments are %+v, %v", s.Payments.Tron, err)
 	}
 }
@@ -56,7 +56,7 @@ func TestPaymentsThatCannotBeAreRefused(t *testing.T) {
 				name, value, _ := strings.Cut(e, "=")
 				t.Setenv("AGENTPROXY_"+name, value)
 			}
-			_, err := compose.Load()
+			_, err := configfile.Load()
 			for _, want := range c.want {
 				if err == nil || !strings.Contains(err.Error(), "AGENTPROXY_"+want+":") {
 					t.Errorf("the error does not name %s: %v", want, err)

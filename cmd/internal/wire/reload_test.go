@@ -1,14 +1,16 @@
-package compose_test
+package wire_test
 
 import (
 	"bytes"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 
+	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/upstream"
 	"agentproxy/app"
-	"agentproxy/app/compose"
+	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/ports"
@@ -17,14 +19,17 @@ import (
 
 // reloading is a service that sells what its file says, and its log.
 type reloading struct {
-	*compose.Reloader
+	*wire.Reloader
 	catalog *app.Catalog
 	log     *bytes.Buffer
 }
 
 func startReloading(t *testing.T) reloading {
 	t.Helper()
-	s := load(t)
+	s, err := configfile.LoadWith(makeSeller)
+	if err != nil {
+		t.Fatalf("refused:\n%v", err)
+	}
 	sellers, err := s.Shelf.Sellers(slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +43,7 @@ func startReloading(t *testing.T) reloading {
 		t.Fatal(err)
 	}
 	log := new(bytes.Buffer)
-	return reloading{compose.NewReloader(s, sellers, own.Products(), c, slog.New(slog.NewTextHandler(log, nil))), c, log}
+	return reloading{wire.NewReloader(s, sellers, own.Products(), c, slog.New(slog.NewTextHandler(log, nil))), c, log}
 }
 
 // sold are the codes of what is sold, with their prices.
@@ -158,4 +163,37 @@ func TestWithoutAFileAReloadKeepsTheEmbeddedCatalogue(t *testing.T) {
 func catalogOf(t *testing.T, own *fake.Provider) []ports.Provider {
 	t.Helper()
 	return []ports.Provider{own, fake.NewProvider("p")}
+}
+
+// makeSeller makes a provider that sells traffic.
+func makeSeller(s upstream.Spec, _ *slog.Logger) (ports.Provider, error) {
+	return fake.NewProvider(s.Name), nil
+}
+
+// clean unsets every variable of the service for one test.
+func clean(t *testing.T) {
+	t.Helper()
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "AGENTPROXY_") {
+			t.Setenv(name, "") // restores it afterwards
+			os.Unsetenv(name)
+		}
+	}
+}
+
+// write makes a file the configuration of the test: config.yaml in a folder of
+// its own, which the test works in.
+func write(t *testing.T, text string) {
+	t.Helper()
+	clean(t)
+	t.Chdir(t.TempDir())
+	t.Setenv("AGENTPROXY_CONFIG", "config.yaml")
+	rewrite(t, text)
+}
+
+func rewrite(t *testing.T, text string) {
+	t.Helper()
+	if err := os.WriteFile("config.yaml", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

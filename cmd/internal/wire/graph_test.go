@@ -1,4 +1,4 @@
-package compose_test
+package wire_test
 
 import (
 	"log/slog"
@@ -6,14 +6,15 @@ import (
 
 	"go.uber.org/fx"
 
-	"agentproxy/app/compose"
+	"agentproxy/adapters/configfile"
+	"agentproxy/cmd/internal/wire"
 )
 
 func TestTheGraphsAreComplete(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	for name, graph := range map[string]fx.Option{
-		"the service":             compose.Service(compose.Settings{}, log),
-		"the operator's commands": compose.Core(compose.Settings{}, log),
+		"the service":             wire.Service(configfile.Settings{}, log),
+		"the operator's commands": wire.Core(configfile.Settings{}, log),
 	} {
 		if err := fx.ValidateApp(graph); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -1,6 +1,5 @@
-// Package compose wires the service: configuration, the fx graph, and the loops
-// of the background passes. It is the one package that names every adapter.
-package compose
+// Package configfile reads the configuration: variables and the YAML file.
+package configfile
 
 import (
 	"errors"
@@ -84,6 +83,11 @@ func Load() (Settings, error) { return LoadWith(upstream.New) }
 
 // LoadWith is Load with another way to make providers.
 func LoadWith(make MakeProvider) (Settings, error) { return load(&shelfReader{make: make}) }
+
+// LoadRunning is Load while the service runs, with the providers since its start.
+func LoadRunning(start Shelf, running Sellers) (Settings, error) {
+	return load(&shelfReader{make: start.make, running: running})
+}
 
 func load(r *shelfReader) (Settings, error) {
 	c := Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", AdminAddr: "127.0.0.1:8082", DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20,
@@ -237,6 +241,16 @@ func (c *check) oneOf(name, value string, allowed ...string) string {
 }
 
 func (c *check) listener(name, text string) netip.AddrPort {
+	addr, err := ParseListener(text)
+	if err != nil {
+		c.fault(name, "must be an IP address and a port, such as 127.0.0.1:8080")
+	}
+	return addr
+}
+
+// ParseListener parses the address of a listener: an IP address, localhost or
+// nothing, and a port.
+func ParseListener(text string) (netip.AddrPort, error) {
 	host, port, err := net.SplitHostPort(text)
 	if err == nil && host == "localhost" {
 		text = net.JoinHostPort("127.0.0.1", port)
@@ -244,11 +258,7 @@ func (c *check) listener(name, text string) netip.AddrPort {
 	if err == nil && host == "" {
 		text = net.JoinHostPort("0.0.0.0", port)
 	}
-	addr, err := netip.ParseAddrPort(text)
-	if err != nil {
-		c.fault(name, "must be an IP address and a port, such as 127.0.0.1:8080")
-	}
-	return addr
+	return netip.ParseAddrPort(text)
 }
 
 // database tells a file from the URL of a server. The text itself is never
@@ -287,12 +297,17 @@ func (c *check) public(text string, gateway netip.AddrPort) (string, int) {
 
 func (c *check) publicURL(text string, api netip.AddrPort) string {
 	if text == "" {
-		if api.Addr().IsUnspecified() {
-			api = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), api.Port())
-		}
-		return "http://" + api.String()
+		return LocalURL(api)
 	}
 	return c.baseURL("AGENTPROXY_PUBLIC_URL", text)
+}
+
+// LocalURL returns the URL of a listener as this host reaches it.
+func LocalURL(listener netip.AddrPort) string {
+	if listener.Addr().IsUnspecified() {
+		listener = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), listener.Port())
+	}
+	return "http://" + listener.String()
 }
 
 // baseURL is a URL that paths are appended to.
@@ -320,8 +335,8 @@ func (c *check) networks(name string, list []string) []netip.Prefix {
 	return nets
 }
 
-// secretFile is where the root secret is kept when no variable gives it.
-func (s Settings) secretFile() string {
+// SecretFile is where the root secret is kept when no variable gives it.
+func (s Settings) SecretFile() string {
 	dir, name := filepath.Split(s.DatabasePath)
 	return filepath.Join(dir, name+".secret")
 }

@@ -1,11 +1,11 @@
-package compose_test
+package configfile_test
 
 import (
 	"os"
 	"strings"
 	"testing"
 
-	"agentproxy/app/compose"
+	"agentproxy/adapters/configfile"
 )
 
 // head is a file without a fault that the cases go on from; it ends at line 9.
@@ -152,7 +152,7 @@ func TestEveryFaultOfTheShelfIsNamedWithItsLine(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, err := compose.LoadWith(makeSeller)
+			_, err := configfile.LoadWith(makeSeller)
 			wantFaults(t, err, c.want...)
 			if err != nil && (strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "pass6543")) {
 				t.Error("the error shows a secret")
@@ -165,11 +165,11 @@ func TestFaultsOfTheFileAndOfVariablesAreListedTogether(t *testing.T) {
 	write(t, "trial_days: 0\nsession_limit: -1\nproviders:\n  - {name: x, kind: nothing}\n")
 	t.Setenv("AGENTPROXY_TRIAL_DAYS", "-3")
 	t.Setenv("AGENTPROXY_RATE_LIMIT_PER_MINUTE", "many")
-	_, err := compose.LoadWith(makeSeller)
+	_, err := configfile.LoadWith(makeSeller)
 	wantFaults(t, err, "config.yaml:2: session_limit: must be 0 or more", "config.yaml:4: providers[0].kind: must be one of …",
 		"AGENTPROXY_RATE_LIMIT_PER_MINUTE: must be a whole number", "AGENTPROXY_TRIAL_DAYS: must be 1 or more")
-	faults := compose.FaultsOf(err)
-	if len(faults) != 4 || faults[1] != (compose.Fault{File: "config.yaml", Line: 4, Path: "providers[0].kind", Text: faults[1].Text}) || faults[3].Path != "AGENTPROXY_TRIAL_DAYS" {
+	faults := configfile.FaultsOf(err)
+	if len(faults) != 4 || faults[1] != (configfile.Fault{File: "config.yaml", Line: 4, Path: "providers[0].kind", Text: faults[1].Text}) || faults[3].Path != "AGENTPROXY_TRIAL_DAYS" {
 		t.Errorf("taken apart they are %+v", faults)
 	}
 }
@@ -178,6 +178,6 @@ func TestAFileThatIsNotThereIsAFault(t *testing.T) {
 	clean(t)
 	t.Setenv("AGENTPROXY_CONFIG", "/nowhere/config.yaml")
 	t.Setenv("AGENTPROXY_TRIAL_DAYS", "0")
-	_, err := compose.Load()
+	_, err := configfile.Load()
 	wantFaults(t, err, "AGENTPROXY_CONFIG: open /nowhere/config.yaml: no such file or directory", "AGENTPROXY_TRIAL_DAYS: must be 1 or more")
 }

@@ -1,4 +1,4 @@
-package compose_test
+package configfile_test
 
 import (
 	"errors"
@@ -7,10 +7,9 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
+	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/upstream"
-	"agentproxy/app/compose"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
@@ -37,7 +36,7 @@ type addressSeller struct {
 func (s addressSeller) Name() string { return s.spec.Name }
 
 func (s addressSeller) Capabilities() procurement.Capabilities {
-	return procurement.Capabilities{ViaUpstream: true, Async: true, Sticky: time.Hour}
+	return procurement.Capabilities{ViaUpstream: true, Async: true}
 }
 
 // makeSeller refuses as upstream.New does, and leaks the secret of a kind of its
@@ -90,9 +89,9 @@ func rewrite(t *testing.T, text string) {
 	}
 }
 
-func load(t *testing.T) compose.Settings {
+func load(t *testing.T) configfile.Settings {
 	t.Helper()
-	s, err := compose.LoadWith(makeSeller)
+	s, err := configfile.LoadWith(makeSeller)
 	if err != nil {
 		t.Fatalf("refused:\n%v", err)
 	}

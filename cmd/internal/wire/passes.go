@@ -1,4 +1,4 @@
-package compose
+package wire
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
 	"agentproxy/app"
@@ -53,7 +54,7 @@ func jobPasses(p *app.Passes, sessions *app.Sessions, payments *app.Payments, we
 
 // runPasses runs every pass in a loop of its own for as long as the application
 // runs. What the gateway saw last is stored when all have ended.
-func runPasses(lc fx.Lifecycle, log *slog.Logger, settings Settings, st *storage.Store, hub *app.Hub, t *app.Traffic, p *app.Passes,
+func runPasses(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *app.Hub, t *app.Traffic, p *app.Passes,
 	q *queue.Queue, payments *app.Payments, sessions *app.Sessions, catalog *app.Catalog) {
 	ctx, cancel := context.WithCancel(context.Background())
 	told := make(chan struct{}, 1)

@@ -1,4 +1,9 @@
-package bench_test
+// The benchmarks measure the whole service beside the least that could do the
+// same, in one run, and report the ratio: on a shared machine only that holds.
+//
+//	go test ./cmd/internal/wire -run '^$' -bench .
+
+package wire_test
 
 import (
 	"bufio"
@@ -23,7 +28,8 @@ import (
 	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
 
-	"agentproxy/app/compose"
+	"agentproxy/adapters/configfile"
+	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain"
 )
 
@@ -33,11 +39,11 @@ const callers = 16
 // an agent and the proxy of an active session with its id.
 func service(b *testing.B) (api, key, id string, proxy *url.URL) {
 	b.Helper()
-	settings := compose.Settings{HTTPAddr: free(b), GatewayAddr: free(b), PublicHost: "127.0.0.1", Dev: true,
+	settings := configfile.Settings{HTTPAddr: free(b), GatewayAddr: free(b), PublicHost: "127.0.0.1", Dev: true,
 		DatabasePath: filepath.Join(b.TempDir(), "bench.db"), TrialBalance: 1_000_000 * domain.Dollar, TrialDays: 14}
 	_, port, _ := net.SplitHostPort(settings.GatewayAddr)
 	_, _ = fmt.Sscan(port, &settings.PublicPort)
-	app := fx.New(compose.Service(settings, slog.New(slog.DiscardHandler)))
+	app := fx.New(wire.Service(settings, slog.New(slog.DiscardHandler)))
 	if err := app.Start(b.Context()); err != nil {
 		b.Fatal(err)
 	}

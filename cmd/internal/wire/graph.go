@@ -1,4 +1,7 @@
-package compose
+// Package wire connects the service: the fx graph, the loops of the background
+// passes, and the reload of the configuration. It is the one package that names
+// every adapter.
+package wire
 
 import (
 	"context"
@@ -13,6 +16,7 @@ import (
 	"go.uber.org/fx/fxevent"
 
 	"agentproxy/adapters/admin"
+	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/gateway"
 	"agentproxy/adapters/httpapi"
 	"agentproxy/adapters/queue"
@@ -29,12 +33,16 @@ import (
 // Core is the graph without listeners and without passes: what the operator's
 // commands run on, beside a running service, which may be an older program. So
 // they refuse a database whose schema is not theirs.
-func Core(s Settings, log *slog.Logger) fx.Option { return core(s, log, storage.MigratedModule) }
+func Core(s configfile.Settings, log *slog.Logger) fx.Option {
+	return core(s, log, storage.MigratedModule)
+}
 
 // Migration is Core on a database that it migrates.
-func Migration(s Settings, log *slog.Logger) fx.Option { return core(s, log, storage.Module) }
+func Migration(s configfile.Settings, log *slog.Logger) fx.Option {
+	return core(s, log, storage.Module)
+}
 
-func core(s Settings, log *slog.Logger, database fx.Option) fx.Option {
+func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option {
 	return fx.Options(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
 		fx.Supply(s, log),
@@ -45,16 +53,16 @@ func core(s Settings, log *slog.Logger, database fx.Option) fx.Option {
 		chainModule(s.Payments),
 		fx.Provide(
 			rootSecret, newQueue, newProof, webhookConfig,
-			func(s Settings) storage.Config {
+			func(s configfile.Settings) storage.Config {
 				return storage.Config{Path: s.DatabasePath, URL: s.DatabaseURL, MaxConns: s.DatabaseConns, Logger: log}
 			},
-			func(s Settings) upstream.Config { return upstream.Config{Exits: s.Exits} },
+			func(s configfile.Settings) upstream.Config { return upstream.Config{Exits: s.Exits} },
 			newCatalog, newSellers,
-			func(s Settings) app.AccountConfig {
+			func(s configfile.Settings) app.AccountConfig {
 				return app.AccountConfig{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, Dev: s.Dev, PerMinute: s.RateLimit}
 			},
 			sessionConfig,
-			func(s Settings) app.LimitConfig {
+			func(s configfile.Settings) app.LimitConfig {
 				return app.LimitConfig{RegistrationsPerMinute: s.RegisterLimit}
 			},
 			(*storage.Store).RateLimits,
@@ -68,14 +76,14 @@ func core(s Settings, log *slog.Logger, database fx.Option) fx.Option {
 
 // Service is the whole graph: Core, the gateway, the API, the jobs and the
 // passes. Parts start in the order of the list and stop in the other.
-func Service(s Settings, log *slog.Logger) fx.Option {
+func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 	return fx.Options(
 		Migration(s, log),
 		admin.Module,
 		admin.ProvideChecks(checks),
 		admin.ProvideGauges(gauges),
 		fx.Provide(
-			func(s Settings) admin.Config { return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev} },
+			func(s configfile.Settings) admin.Config { return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev} },
 			gatewayConfig, apiConfig, newProber, newReloader, app.NewChecks,
 			func(t *app.Traffic) gateway.Backend { return t },
 		),
@@ -95,11 +103,11 @@ func Service(s Settings, log *slog.Logger) fx.Option {
 }
 
 // rootSecret is the configured one, or the one kept beside the database.
-func rootSecret(s Settings) (system.Root, error) {
+func rootSecret(s configfile.Settings) (system.Root, error) {
 	if s.Secret != nil {
 		return s.Secret, nil
 	}
-	return system.LoadOrCreateSecret(s.secretFile())
+	return system.LoadOrCreateSecret(s.SecretFile())
 }
 
 func newQueue(st *storage.Store, sessions *app.Sessions, passes *app.Passes, payments *app.Payments, webhooks *app.Webhooks, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
@@ -121,11 +129,10 @@ func insertJobs(st *storage.Store, q *queue.Queue) {
 
 // webhookConfig says which addresses webhooks reach. Development mode opens
 // loopback, where an agent's own receiver runs, but never a listener of ours.
-func webhookConfig(s Settings) webhook.Config {
+func webhookConfig(s configfile.Settings) webhook.Config {
 	policy := egress.Policy{Allow: s.WebhookAllow, IsLocal: localAddresses()}
 	for _, text := range []string{s.HTTPAddr, s.GatewayAddr, s.AdminAddr} {
-		var ch check
-		if own := ch.listener("", text); own.IsValid() {
+		if own, err := configfile.ParseListener(text); err == nil {
 			policy.Refuse = append(policy.Refuse, own)
 		}
 	}
@@ -135,10 +142,13 @@ func webhookConfig(s Settings) webhook.Config {
 // guesses is how many wrong proxy credentials an address may try in a minute.
 const guesses = 1000
 
-func gatewayConfig(s Settings, secrets *system.Secrets, registry *prometheus.Registry) (gateway.Config, error) {
+func gatewayConfig(s configfile.Settings, secrets *system.Secrets, registry *prometheus.Registry) (gateway.Config, error) {
 	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses()}
-	var ch check // Check has refused what is no address
-	closed := []netip.AddrPort{ch.listener("", s.GatewayAddr), ch.listener("", s.AdminAddr)}
+	var closed []netip.AddrPort
+	for _, text := range []string{s.GatewayAddr, s.AdminAddr} {
+		own, _ := configfile.ParseListener(text) // Load has refused what is no address
+		closed = append(closed, own)
+	}
 	policy.Refuse = append(policy.Refuse, closed...)
 	c := gateway.Config{Metrics: registry, Forbidden: closed[1:], Addr: s.GatewayAddr, Key: secrets.ProxyKey(), Judge: policy, GuessLimit: guesses,
 		EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: s.PublicURL + "/v1/ip"}
@@ -166,12 +176,11 @@ func localAddresses() func(netip.Addr) bool {
 
 // echoURL is this process's own /v1/ip.
 func echoURL(listen string) string {
-	var ch check
-	addr := ch.listener("", listen)
-	return ch.publicURL("", addr) + "/v1/ip"
+	addr, _ := configfile.ParseListener(listen) // Load has refused what is no address
+	return configfile.LocalURL(addr) + "/v1/ip"
 }
 
-func apiConfig(s Settings) httpapi.Config {
+func apiConfig(s configfile.Settings) httpapi.Config {
 	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
 		TrustedProxies: s.TrustedProxies, Version: Version}
 }

@@ -1,4 +1,4 @@
-package compose_test
+package configfile_test
 
 import (
 	"bytes"

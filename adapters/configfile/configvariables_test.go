@@ -1,4 +1,4 @@
-package compose_test
+package configfile_test
 
 import (
 	"os"
@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"agentproxy/app/compose"
+	"agentproxy/adapters/configfile"
 )
 
 func TestAVariableOfTheWrongTypeIsToldInWords(t *testing.T) {
 	clean(t)
 	t.Setenv("AGENTPROXY_DEV", "maybe")
 	t.Setenv("AGENTPROXY_RATE_LIMIT_PER_MINUTE", "many")
-	_, err := compose.Load()
+	_, err := configfile.Load()
 	if err == nil || !strings.Contains(err.Error(), "AGENTPROXY_DEV: must be true or false") ||
 		!strings.Contains(err.Error(), "AGENTPROXY_RATE_LIMIT_PER_MINUTE: must be a whole number") {
 		t.Errorf("got %v", err)
@@ -34,7 +34,7 @@ func TestAVariableThatIsNoSettingIsWarnedOf(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	s, err := compose.Load()
+	s, err := configfile.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
