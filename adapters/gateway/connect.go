@@ -8,7 +8,9 @@ import (
 	"net/netip"
 	"time"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/hostport"
+	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/domain/traffic"
 )
 
@@ -16,10 +18,10 @@ import (
 // after the other. A tunnel that it returns takes the connection over.
 func (g *Gateway) serveHTTP(c *conn, h *handshake) *tunnel {
 	for {
-		if err := wire.ReadRequest(&h.in, &h.request); err != nil {
-			var bad *wire.Error
+		if err := http1.ReadRequest(&h.in, &h.request); err != nil {
+			var bad *http1.Error
 			if errors.As(err, &bad) {
-				g.answer(c, h, viaHTTP, badRequest(bad), false)
+				g.answer(c, h, viaHTTP, refusal.MalformedRequest(bad), false)
 			}
 			return nil
 		}
@@ -41,7 +43,7 @@ func (g *Gateway) serveHTTP(c *conn, h *handshake) *tunnel {
 func (g *Gateway) connect(c *conn, h *handshake) *tunnel {
 	user, password, ok := h.request.Credentials()
 	if !ok {
-		g.answer(c, h, viaConnect, noCredential, false)
+		g.answer(c, h, viaConnect, refusal.NoCredential, false)
 		return nil
 	}
 	u, ref := g.authenticate(c, user, password)
@@ -54,19 +56,19 @@ func (g *Gateway) connect(c *conn, h *handshake) *tunnel {
 		g.answer(c, h, viaConnect, ref, false)
 		return nil
 	}
-	if _, err := io.WriteString(c.client, wire.Established); err != nil {
-		g.metrics.done(viaConnect, wasCut)
+	if _, err := io.WriteString(c.client, http1.Established); err != nil {
+		g.metrics.done(viaConnect, truncated)
 		t.abandon()
 		return nil
 	}
-	g.metrics.done(viaConnect, wentWell)
+	g.metrics.done(viaConnect, completed)
 	t.begin(h.in.Buffered())
 	return t
 }
 
 // open does what a tunnel needs whatever protocol asks for it: the session's
 // state, a place and a lease, and a connection to the target.
-func (g *Gateway) open(c *conn, u traffic.User, target wire.Target) (*tunnel, *refusal) {
+func (g *Gateway) open(c *conn, u traffic.User, target hostport.Target) (*tunnel, *refusal.Refusal) {
 	w, ref := g.find(g.ctx, c, u)
 	if ref != nil {
 		g.observeRefusal(c, w.exit.IP, target.Host, ref, 0)
@@ -87,7 +89,7 @@ func (g *Gateway) open(c *conn, u traffic.User, target wire.Target) (*tunnel, *r
 	if w.hop == nil {
 		tcp, latency, ref = g.reach(c, target, w.exit.IP)
 	} else {
-		in := wire.NewReader(nil)
+		in := http1.NewReader(nil)
 		tcp, latency, ref = g.chain(c, target, w.hop, in)
 		early = bytes.Clone(in.Buffered())
 		in.Free()
@@ -116,20 +118,20 @@ type opening struct {
 }
 
 // interruption is the answer to a request that was interrupted before it began.
-func interruption(why cause) *refusal {
+func interruption(why cause) *refusal.Refusal {
 	switch why {
 	case exhausted:
-		return trafficExhausted
+		return refusal.TrafficExhausted
 	case ended:
-		return sessionOver
+		return refusal.SessionOver
 	}
-	return noCapacity.because("the gateway is shutting down")
+	return refusal.NoCapacity.Because("the gateway is shutting down")
 }
 
 // answer writes an answer of our own and ends the connection. It is free.
-func (g *Gateway) answer(c *conn, h *handshake, via protocol, ref *refusal, head bool) {
+func (g *Gateway) answer(c *conn, h *handshake, via protocol, ref *refusal.Refusal, head bool) {
 	g.metrics.refused(via, ref)
-	h.out = ref.reply(head).Append(h.out[:0])
+	h.out = ref.Reply(head).Append(h.out[:0])
 	c.allow(g.cfg.Timing.Header)
 	if c.interrupted() { // and its deadlines are past
 		_ = c.client.SetDeadline(time.Now().Add(g.cfg.Timing.Linger))

@@ -3,7 +3,8 @@ package gateway
 import (
 	"time"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/traffic"
 )
@@ -16,8 +17,8 @@ type exchange struct {
 	entry    *entry
 	key      upstreamKey
 	hop      *procurement.Endpoint // nil: the target is dialled
-	ex       wire.Exchange
-	body     wire.Body
+	ex       http1.Exchange
+	body     http1.Body
 	retry    bool // may be sent again if a kept connection turns out to be dead
 	up, down meter
 	latency  time.Duration
@@ -30,17 +31,17 @@ type exchange struct {
 func (x *exchange) send(u *upstreamConn, head []byte) error {
 	in := &x.h.in
 	dst := mover{u.tcp, x.c}
-	whole := x.body.Kind == wire.NoBody ||
-		x.body.Kind == wire.Sized && x.body.Length <= int64(len(in.Buffered()))
+	whole := x.body.Kind == http1.NoBody ||
+		x.body.Kind == http1.Sized && x.body.Length <= int64(len(in.Buffered()))
 	if whole {
-		_, err := wire.CopyRequest(dst, head, in, x.body, &x.up)
+		_, err := http1.CopyRequest(dst, head, in, x.body, &x.up)
 		return err
 	}
 	x.sending = make(chan error, 1)
 	x.g.serving.Add(1)
 	go func() {
 		defer x.g.serving.Done()
-		_, err := wire.CopyRequest(dst, head, in, x.body, &x.up)
+		_, err := http1.CopyRequest(dst, head, in, x.body, &x.up)
 		x.sending <- err
 	}()
 	return nil
@@ -53,21 +54,21 @@ func (x *exchange) receive(u *upstreamConn) error {
 	} else {
 		u.in.Reset(mover{u.tcp, x.c})
 	}
-	return wire.ReadFinal(&u.in, &x.h.answer, x.ex, func(interim *wire.ResponseHead) error {
+	return http1.ReadFinal(&u.in, &x.h.answer, x.ex, func(interim *http1.ResponseHead) error {
 		x.h.reply = interim.Append(x.h.reply[:0], false)
-		_, err := wire.CopyResponse(mover{x.c.client, x.c}, x.h.reply, &u.in, wire.Body{}, &x.down)
+		_, err := http1.CopyResponse(mover{x.c.client, x.c}, x.h.reply, &u.in, http1.Body{}, &x.down)
 		return err
 	})
 }
 
 // finish passes the final answer on.
-func (x *exchange) finish(u *upstreamConn) (t *tunnel, again bool, ref *refusal) {
+func (x *exchange) finish(u *upstreamConn) (t *tunnel, again bool, ref *refusal.Refusal) {
 	g, c, h := x.g, x.c, x.h
 	answer := &h.answer
 	if answer.Status == 101 {
 		t, ok := x.upgrade(u)
 		if !ok {
-			g.metrics.done(viaHTTP, wasCut)
+			g.metrics.done(viaHTTP, truncated)
 			x.abort(u)
 		}
 		return t, false, nil
@@ -75,18 +76,18 @@ func (x *exchange) finish(u *upstreamConn) (t *tunnel, again bool, ref *refusal)
 	sent := x.sent(sentGrace)
 	closing := g.stopping.Load() || !sent
 	h.reply = answer.Append(h.reply[:0], closing)
-	moved, err := wire.CopyResponse(mover{c.client, c}, h.reply, &u.in, answer.Body, &x.down)
+	moved, err := http1.CopyResponse(mover{c.client, c}, h.reply, &u.in, answer.Body, &x.down)
 	if err != nil {
 		ref = x.sort(err)
 		x.abort(u)
 		if moved.Out == 0 && x.down.total == 0 {
 			return nil, false, ref
 		}
-		code, outcome := asCode(err), wasCut
-		if code != "" {
-			outcome = outcomeOf(code)
+		code, result := codeOf(err), truncated
+		if code != 0 {
+			result = refused(code)
 		}
-		x.tell(answer.Status, code, outcome)
+		x.observe(answer.Status, code, result)
 		return nil, false, nil
 	}
 	if !sent {
@@ -94,17 +95,17 @@ func (x *exchange) finish(u *upstreamConn) (t *tunnel, again bool, ref *refusal)
 	} else {
 		x.release(u, answer.KeepUpstream && len(u.in.Buffered()) == 0)
 	}
-	x.tell(answer.Status, "", wentWell)
+	x.observe(answer.Status, 0, completed)
 	return nil, answer.KeepClient && !closing && sent, nil
 }
 
-// tell observes the exchange.
-func (x *exchange) tell(status int, code string, outcome int) {
+// observe counts the exchange and records its event.
+func (x *exchange) observe(status int, code refusal.Code, result outcome) {
 	x.up.done()
 	x.down.done()
 	x.g.requests.Add(1)
-	x.g.metrics.done(viaHTTP, outcome)
-	x.g.observeRequest(x.entry, traffic.Observation{Host: x.key.target.Host, StatusCode: status, Code: code,
+	x.g.metrics.done(viaHTTP, result)
+	x.g.observeRequest(x.entry, traffic.Observation{Host: x.key.target.Host, StatusCode: status, Code: code.String(),
 		Bytes: x.up.total + x.down.total, Latency: x.latency, ExitIP: text(x.key.exit)})
 }
 
@@ -112,10 +113,10 @@ func (x *exchange) tell(status int, code string, outcome int) {
 func (x *exchange) upgrade(u *upstreamConn) (*tunnel, bool) {
 	h := x.h
 	h.reply = append(h.answer.Append(h.reply[:0], false), u.in.Buffered()...)
-	if _, err := wire.CopyResponse(x.c.client, h.reply, &u.in, wire.Body{}, &x.down); err != nil {
+	if _, err := http1.CopyResponse(x.c.client, h.reply, &u.in, http1.Body{}, &x.down); err != nil {
 		return nil, false
 	}
-	x.tell(h.answer.Status, "", wentWell)
+	x.observe(h.answer.Status, 0, completed)
 	u.in.Free()
 	x.g.tunnels.Add(1)
 	t := newTunnel(x.g, x.c, x.entry, u.tcp, opening{x.key.target.Host, x.key.exit, x.latency})

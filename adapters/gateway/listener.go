@@ -6,16 +6,17 @@ import (
 	"sync"
 	"time"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/socks5"
 )
 
 // handshake is the scratch memory of one connection until its tunnel is open, or
 // while it sends plain requests. It is pooled: an idle tunnel has none.
 type handshake struct {
-	in      wire.Reader
-	request wire.RequestHead
-	answer  wire.ResponseHead
-	socks   wire.Socks
+	in      http1.Reader
+	request http1.RequestHead
+	answer  http1.ResponseHead
+	socks   socks5.Server
 	out     []byte // a request head, or an answer of our own
 	reply   []byte // a response head
 }
@@ -65,7 +66,7 @@ func (g *Gateway) serve(c *conn) {
 	var t *tunnel
 	switch first, begun := g.firstByte(c, h); {
 	case !begun:
-	case first == wire.SocksVersion:
+	case first == socks5.Version:
 		t = g.serveSOCKS(c, h)
 	default:
 		t = g.serveHTTP(c, h)

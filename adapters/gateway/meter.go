@@ -3,7 +3,7 @@ package gateway
 import (
 	"net"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/http1"
 )
 
 // meter accounts for one direction of plain requests: wire takes bytes from it
@@ -20,7 +20,7 @@ type meter struct {
 	total int64
 }
 
-var _ wire.Meter = (*meter)(nil)
+var _ http1.Meter = (*meter)(nil)
 
 // Take reserves up to n bytes, waiting for the lease if need be.
 func (m *meter) Take(n int) (int, error) {

@@ -12,7 +12,9 @@ import (
 	"net/url"
 	"time"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/hostport"
+	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -86,13 +88,13 @@ func (g *Gateway) dialEcho(ctx context.Context, addr string, exit netip.Addr, ho
 		return nil, err
 	}
 	if hop != nil {
-		return g.dialThrough(ctx, wire.Target{Host: host, Port: uint16(number)}, hop)
+		return g.dialThrough(ctx, hostport.Target{Host: host, Port: uint16(number)}, hop)
 	}
 	answers, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
 		return nil, err
 	}
-	ref := targetUnreachable
+	ref := refusal.Unreachable
 	for _, a := range answers {
 		var tcp *net.TCPConn
 		if tcp, ref = g.dial(ctx, netip.AddrPortFrom(a.Unmap(), uint16(number)), exit); ref == nil {
@@ -103,8 +105,8 @@ func (g *Gateway) dialEcho(ctx context.Context, addr string, exit netip.Addr, ho
 }
 
 // dialThrough connects a probe through an upstream proxy.
-func (g *Gateway) dialThrough(ctx context.Context, t wire.Target, hop *procurement.Endpoint) (net.Conn, error) {
-	in := wire.NewReader(nil)
+func (g *Gateway) dialThrough(ctx context.Context, t hostport.Target, hop *procurement.Endpoint) (net.Conn, error) {
+	in := http1.NewReader(nil)
 	tcp, _, ref := g.through(ctx, t, hop, in)
 	if ref != nil {
 		return nil, ref

@@ -2,10 +2,10 @@ package gateway
 
 import (
 	"errors"
-
 	"net/netip"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/refusal"
+	"agentproxy/adapters/gateway/socks5"
 )
 
 // serveSOCKS serves a client that speaks SOCKS5. After a refusal the connection
@@ -13,8 +13,8 @@ import (
 func (g *Gateway) serveSOCKS(c *conn, h *handshake) *tunnel {
 	s := &h.socks
 	if err := s.Greet(&h.in, c.client); err != nil {
-		if errors.Is(err, wire.ErrSocksMethod) { // no password on offer
-			g.metrics.refused(viaSOCKS, noCredential)
+		if errors.Is(err, socks5.ErrNoMethod) { // no password on offer
+			g.metrics.refused(viaSOCKS, refusal.NoCredential)
 		}
 		g.linger(c)
 		return nil
@@ -33,33 +33,33 @@ func (g *Gateway) serveSOCKS(c *conn, h *handshake) *tunnel {
 	}
 	target, err := s.Request(&h.in)
 	if err != nil {
-		var bad *wire.SocksError
+		var bad *socks5.RequestError
 		if errors.As(err, &bad) {
-			g.metrics.done(viaSOCKS, outcomeOf("BAD_REQUEST"))
-			g.replySOCKS(c, s, bad.Code)
+			g.metrics.done(viaSOCKS, refused(refusal.CodeBadRequest))
+			g.replySOCKS(c, s, bad.Reply)
 		}
 		return nil
 	}
 	t, ref := g.open(c, u, target)
 	if ref != nil {
 		g.metrics.refused(viaSOCKS, ref)
-		g.replySOCKS(c, s, ref.socks)
+		g.replySOCKS(c, s, ref.SOCKS)
 		return nil
 	}
 	// The exit's address and port are the target's to see, not the client's.
-	if err := s.Reply(c.client, wire.SocksGranted, netip.AddrPort{}); err != nil {
-		g.metrics.done(viaSOCKS, wasCut)
+	if err := s.Reply(c.client, socks5.Succeeded, netip.AddrPort{}); err != nil {
+		g.metrics.done(viaSOCKS, truncated)
 		t.abandon()
 		return nil
 	}
-	g.metrics.done(viaSOCKS, wentWell)
+	g.metrics.done(viaSOCKS, completed)
 	t.begin(h.in.Buffered())
 	return t
 }
 
-func (g *Gateway) replySOCKS(c *conn, s *wire.Socks, code byte) {
+func (g *Gateway) replySOCKS(c *conn, s *socks5.Server, reply socks5.Reply) {
 	c.allow(g.cfg.Timing.Header)
-	if s.Reply(c.client, code, netip.AddrPort{}) == nil {
+	if s.Reply(c.client, reply, netip.AddrPort{}) == nil {
 		g.linger(c)
 	}
 }

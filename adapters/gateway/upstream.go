@@ -6,7 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"agentproxy/adapters/gateway/wire"
+	"agentproxy/adapters/gateway/hostport"
+	"agentproxy/adapters/gateway/http1"
 )
 
 // The bounds of kept connections: for one session, exit and target, and in all.
@@ -21,7 +22,7 @@ const (
 type upstreamKey struct {
 	session string
 	exit    netip.Addr
-	target  wire.Target
+	target  hostport.Target
 	hop     string // see hopName; maps keep keys of more than 128 bytes elsewhere
 }
 
@@ -29,7 +30,7 @@ type upstreamKey struct {
 type upstreamConn struct {
 	key   upstreamKey
 	tcp   *net.TCPConn
-	in    wire.Reader
+	in    http1.Reader
 	since time.Duration // kept since
 }
 

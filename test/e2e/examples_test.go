@@ -1,0 +1,86 @@
+package e2e_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const examples = "../../examples/"
+
+// need skips a test without what it needs, and fails it on CI, which installs all of it.
+func need(t *testing.T, what string, err error) {
+	t.Helper()
+	switch {
+	case err == nil:
+	case os.Getenv("CI") != "":
+		t.Fatalf("%s is missing: %v", what, err)
+	default:
+		t.Skipf("%s is missing: %v", what, err)
+	}
+}
+
+func TestExamplesFetchThroughASession(t *testing.T) {
+	const python, chromium, chromedriver = "/usr/bin/python3", "/usr/bin/chromium", "/usr/bin/chromedriver"
+	module := func(name string) func() error {
+		return func() error { return exec.Command(python, "-c", "import "+name).Run() }
+	}
+	files := func(names ...string) func() error {
+		return func() error {
+			for _, name := range names {
+				if _, err := os.Stat(name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	node := examples + "node/node_modules/"
+	for _, e := range []struct {
+		name    string
+		needs   func() error
+		command []string
+	}{
+		{"requests", module("requests"), []string{python, examples + "python/requests_session.py"}},
+		{"httpx", module("httpx"), []string{python, examples + "python/httpx_session.py"}},
+		{"net/http", files(), []string{"go", "run", "../../examples/nethttp"}},
+		{"undici", files(node + "undici"), []string{"node", examples + "node/undici.mjs"}},
+		{"playwright", files(node+"playwright-core", chromium), []string{"node", examples + "node/playwright.mjs"}},
+		{"puppeteer", files(node+"puppeteer-core", chromium), []string{"node", examples + "node/puppeteer.mjs"}},
+		{"selenium", files(node+"selenium-webdriver", chromium, chromedriver), []string{"node", examples + "node/selenium.mjs"}},
+	} {
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			need(t, e.name, e.needs())
+			s := serve(t)
+			cmd := exec.CommandContext(t.Context(), e.command[0], e.command[1:]...)
+			cmd.Env = append(os.Environ(), "AGENTPROXY_URL=http://"+s.api+"/v1")
+			out, err := cmd.CombinedOutput()
+			if text := string(out); err != nil || !strings.Contains(text, `"ip":"127.`) || !strings.Contains(text, "terminated") {
+				t.Errorf("%v; it printed\n%s", err, text)
+			}
+			s.verify()
+		})
+	}
+}
+
+func TestExamplesReadmeNamesEachProgram(t *testing.T) {
+	text, err := os.ReadFile(examples + "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"python/*_session.py", "node/*.mjs"} {
+		programs, err := filepath.Glob(examples + pattern)
+		if err != nil || len(programs) == 0 {
+			t.Fatalf("%s: %d programs, %v", pattern, len(programs), err)
+		}
+		for _, p := range programs {
+			name := strings.TrimPrefix(p, examples)
+			if name != "node/session.mjs" && !strings.Contains(string(text), "examples/"+name) {
+				t.Errorf("examples/README.md does not name %s", name)
+			}
+		}
+	}
+}
