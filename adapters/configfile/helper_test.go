@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"agentproxy/adapters/chain"
 	"agentproxy/adapters/configfile"
@@ -39,7 +38,7 @@ type addressSeller struct {
 func (s addressSeller) Name() string { return s.spec.Name }
 
 func (s addressSeller) Capabilities() procurement.Capabilities {
-	return procurement.Capabilities{ViaUpstream: true, Async: true, Sticky: time.Hour}
+	return procurement.Capabilities{ViaUpstream: true, Async: true}
 }
 
 // rules are those of the adapters, for the sellers of these tests.
