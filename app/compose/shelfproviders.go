@@ -3,7 +3,6 @@ package compose
 import (
 	"log/slog"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"agentproxy/adapters/upstream"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
 )
 
 // Bounds of a provider's settings.
@@ -22,8 +22,6 @@ const (
 	// must have ended before.
 	maxTimeoutSeconds = 40
 )
-
-var cityCode = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 var providerFields = []string{"name", "kind", "base_url", "secrets", "options", "locations", "per_second", "timeout_seconds"}
 
@@ -102,7 +100,7 @@ func perSecond(v value) float64 {
 // location is the seller's own id of a place.
 func location(p pair) string {
 	country, city, ok := strings.Cut(p.key, "/")
-	if !isCountry(country) || ok && !cityCode.MatchString(city) {
+	if !isCountry(country) || ok && !session.IsLabel(city) {
 		p.fault("must be a country such as US, or a country and a city such as US/newyork")
 	}
 	id, ok := p.scalar()

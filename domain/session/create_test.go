@@ -11,17 +11,27 @@ import (
 	"agentproxy/domain/session"
 )
 
-// nestedDynamic and flatStatic are the least forms that are accepted.
-func nestedDynamic() session.Form {
-	return session.Form{Nested: true, Type: "dynamic", ProductNo: "dyn_1"}
+// dynamicRequest returns the least dynamic request that is accepted.
+func dynamicRequest() session.CreateRequest {
+	return session.CreateRequest{Type: "dynamic", ProductNo: "dyn_1"}
 }
 
-func nestedStatic() session.Form {
-	return session.Form{Nested: true, Type: "static", ProductNo: "sta_1", Quantity: "2", Days: "30", Country: "us"}
+func staticRequest() session.CreateRequest {
+	return session.CreateRequest{Type: "static", ProductNo: "sta_1", Quantity: new(2), Days: new(30),
+		Location: session.Location{Country: "us"}}
 }
 
-func flatStatic() session.Form {
-	return session.Form{Type: "static", ProductNo: "sta_1", Quantity: "2"}
+func defaultsRequest() session.CreateRequest {
+	return session.CreateRequest{Type: "static", ProductNo: "sta_1", Quantity: new(2), ProductDefaults: true}
+}
+
+// gb returns a number of GB in bytes, or -1 where that is no whole number.
+func gb(text string) *int64 {
+	n, err := domain.ParseDecimal(text, 9)
+	if err != nil {
+		n = -1
+	}
+	return &n
 }
 
 func dynamicTerms() session.Terms {
@@ -35,83 +45,85 @@ func staticTerms() session.Terms {
 }
 
 // check runs both checks as a create call does.
-func check(f session.Form, terms session.Terms) (session.Spec, error) {
+func check(f session.CreateRequest, terms session.Terms) (session.Spec, error) {
 	s, err := f.Check()
 	if err != nil {
 		return s, err
 	}
-	return terms.Check(f, s)
+	return terms.Check(s)
 }
 
-func TestDefaultsOfTheForms(t *testing.T) {
-	s, err := check(nestedDynamic(), dynamicTerms())
+func TestDefaultsOfARequest(t *testing.T) {
+	s, err := check(dynamicRequest(), dynamicTerms())
 	if err != nil || s.Bytes != 1_000_000_000 || s.Quantity != 1 || s.Protocol != session.HTTP || s.Rotation.Mode != session.OnDemand {
-		t.Errorf("the least dynamic form: %+v, %v", s, err)
+		t.Errorf("the least dynamic request: %+v, %v", s, err)
 	}
-	s, err = check(flatStatic(), staticTerms())
+	s, err = check(defaultsRequest(), staticTerms())
 	if err != nil || s.Days != 30 || s.Location.Country != "DE" || s.Quantity != 2 || s.Rotation.Mode != session.Fixed {
-		t.Errorf("the least flat static form takes the shortest duration and the first country: %+v, %v", s, err)
+		t.Errorf("a static request with the defaults of the product takes the shortest duration and the first country: %+v, %v", s, err)
 	}
-	s, err = check(nestedStatic(), staticTerms())
+	s, err = check(staticRequest(), staticTerms())
 	if err != nil || s.Location.Country != "US" {
 		t.Errorf("a country is taken in any case: %+v, %v", s, err)
-	}
-	flat := session.Form{Type: "dynamic", ProductNo: "dyn_1", Quantity: "2.5"}
-	if s, err = check(flat, dynamicTerms()); err != nil || s.Bytes != 2_500_000_000 {
-		t.Errorf("in the flat form quantity is the GB: %+v, %v", s, err)
 	}
 }
 
 func TestFieldsOutOfBounds(t *testing.T) {
-	edit := func(f session.Form, change func(*session.Form)) session.Form { change(&f); return f }
+	edit := func(f session.CreateRequest, change func(*session.CreateRequest)) session.CreateRequest {
+		change(&f)
+		return f
+	}
 	for name, c := range map[string]struct {
-		form  session.Form
+		form  session.CreateRequest
 		terms session.Terms
 		field string // "" is accepted
 	}{
-		"no type":                     {edit(nestedDynamic(), func(f *session.Form) { f.Type = "" }), dynamicTerms(), "type"},
-		"another type":                {edit(flatStatic(), func(f *session.Form) { f.Type = "Static" }), staticTerms(), "session_type"},
-		"no product":                  {edit(nestedDynamic(), func(f *session.Form) { f.ProductNo = "" }), dynamicTerms(), "config.product_no"},
-		"a product of the other type": {nestedDynamic(), staticTerms(), "config.product_no"},
-		"traffic 0.1":                 {edit(nestedDynamic(), func(f *session.Form) { f.TrafficGB = "0.1" }), dynamicTerms(), ""},
-		"traffic 0.099":               {edit(nestedDynamic(), func(f *session.Form) { f.TrafficGB = "0.099" }), dynamicTerms(), "config.traffic_gb"},
-		"traffic 1000":                {edit(nestedDynamic(), func(f *session.Form) { f.TrafficGB = "1e3" }), dynamicTerms(), ""},
-		"traffic 1000.001":            {edit(nestedDynamic(), func(f *session.Form) { f.TrafficGB = "1000.001" }), dynamicTerms(), "config.traffic_gb"},
-		"traffic of four decimals":    {edit(nestedDynamic(), func(f *session.Form) { f.TrafficGB = "0.1001" }), dynamicTerms(), "config.traffic_gb"},
-		"traffic 0":                   {edit(nestedDynamic(), func(f *session.Form) { f.TrafficGB = "0" }), dynamicTerms(), "config.traffic_gb"},
-		"traffic below 0":             {edit(nestedDynamic(), func(f *session.Form) { f.TrafficGB = "-1" }), dynamicTerms(), "config.traffic_gb"},
-		"days on a dynamic session":   {edit(nestedDynamic(), func(f *session.Form) { f.Days = "30" }), dynamicTerms(), "config.duration_days"},
-		"traffic on a static session": {edit(nestedStatic(), func(f *session.Form) { f.TrafficGB = "1" }), staticTerms(), "config.traffic_gb"},
-		"quantity 100":                {edit(nestedStatic(), func(f *session.Form) { f.Quantity = "100" }), staticTerms(), ""},
-		"quantity 101":                {edit(nestedStatic(), func(f *session.Form) { f.Quantity = "101" }), staticTerms(), "config.quantity"},
-		"quantity 0":                  {edit(nestedStatic(), func(f *session.Form) { f.Quantity = "0" }), staticTerms(), "config.quantity"},
-		"quantity 1.5":                {edit(nestedStatic(), func(f *session.Form) { f.Quantity = "1.5" }), staticTerms(), "config.quantity"},
-		"quantity 2.0":                {edit(nestedStatic(), func(f *session.Form) { f.Quantity = "2.0" }), staticTerms(), ""},
-		"quantity 1e400":              {edit(nestedStatic(), func(f *session.Form) { f.Quantity = "1e400" }), staticTerms(), "config.quantity"},
-		"no quantity":                 {edit(nestedStatic(), func(f *session.Form) { f.Quantity = "" }), staticTerms(), "config.quantity"},
-		"90 days":                     {edit(nestedStatic(), func(f *session.Form) { f.Days = "90" }), staticTerms(), ""},
-		"31 days":                     {edit(nestedStatic(), func(f *session.Form) { f.Days = "31" }), staticTerms(), "config.duration_days"},
-		"no days, nested":             {edit(nestedStatic(), func(f *session.Form) { f.Days = "" }), staticTerms(), "config.duration_days"},
-		"no country, nested":          {edit(nestedStatic(), func(f *session.Form) { f.Country = "" }), staticTerms(), "config.country"},
-		"a country not sold":          {edit(nestedStatic(), func(f *session.Form) { f.Country = "ZZ" }), staticTerms(), "config.country"},
-		"a country of three letters":  {edit(nestedStatic(), func(f *session.Form) { f.Country = "USA" }), staticTerms(), "config.country"},
-		"a city code":                 {edit(nestedStatic(), func(f *session.Form) { f.City = "new-york_1" }), staticTerms(), ""},
-		"a hostile city":              {edit(nestedStatic(), func(f *session.Form) { f.City = "x' OR 1=1" }), staticTerms(), "config.city"},
-		"a city of 65 characters":     {edit(nestedStatic(), func(f *session.Form) { f.City = strings.Repeat("a", 65) }), staticTerms(), "config.city"},
-		"another protocol":            {edit(nestedDynamic(), func(f *session.Form) { f.Protocol = "HTTP" }), dynamicTerms(), "config.protocol"},
-		"timed without an interval":   {edit(nestedDynamic(), func(f *session.Form) { f.RotationMode = "timed" }), dynamicTerms(), "config.rotation.interval_seconds"},
-		"timed each 9 seconds": {edit(nestedDynamic(), func(f *session.Form) { f.RotationMode, f.RotationInterval = "timed", "9" }),
-			dynamicTerms(), "config.rotation.interval_seconds"},
-		"timed each 10 seconds": {edit(nestedDynamic(), func(f *session.Form) { f.RotationMode, f.RotationInterval = "timed", "10" }),
+		"no type":                     {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Type = "" }), dynamicTerms(), "type"},
+		"another type":                {edit(defaultsRequest(), func(f *session.CreateRequest) { f.Type = "Static" }), staticTerms(), "type"},
+		"no product":                  {edit(dynamicRequest(), func(f *session.CreateRequest) { f.ProductNo = "" }), dynamicTerms(), "product_no"},
+		"a product of the other type": {dynamicRequest(), staticTerms(), "product_no"},
+		"traffic 0.1":                 {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Bytes = gb("0.1") }), dynamicTerms(), ""},
+		"traffic 0.099":               {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Bytes = gb("0.099") }), dynamicTerms(), "traffic_gb"},
+		"traffic 1000":                {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Bytes = gb("1e3") }), dynamicTerms(), ""},
+		"traffic 1000.001":            {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Bytes = gb("1000.001") }), dynamicTerms(), "traffic_gb"},
+		"traffic of four decimals":    {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Bytes = gb("0.1001") }), dynamicTerms(), "traffic_gb"},
+		"traffic 0":                   {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Bytes = gb("0") }), dynamicTerms(), "traffic_gb"},
+		"traffic below 0":             {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Bytes = gb("-1") }), dynamicTerms(), "traffic_gb"},
+		"days on a dynamic session":   {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Days = new(30) }), dynamicTerms(), "duration_days"},
+		"traffic on a static session": {edit(staticRequest(), func(f *session.CreateRequest) { f.Bytes = gb("1") }), staticTerms(), "traffic_gb"},
+		"quantity 100":                {edit(staticRequest(), func(f *session.CreateRequest) { f.Quantity = new(100) }), staticTerms(), ""},
+		"quantity 101":                {edit(staticRequest(), func(f *session.CreateRequest) { f.Quantity = new(101) }), staticTerms(), "quantity"},
+		"quantity 0":                  {edit(staticRequest(), func(f *session.CreateRequest) { f.Quantity = new(0) }), staticTerms(), "quantity"},
+		"quantity 1.5":                {edit(staticRequest(), func(f *session.CreateRequest) { f.Quantity = new(-1) }), staticTerms(), "quantity"},
+		"quantity 2.0":                {edit(staticRequest(), func(f *session.CreateRequest) { f.Quantity = new(2) }), staticTerms(), ""},
+		"quantity 1e400":              {edit(staticRequest(), func(f *session.CreateRequest) { f.Quantity = new(-1) }), staticTerms(), "quantity"},
+		"no quantity":                 {edit(staticRequest(), func(f *session.CreateRequest) { f.Quantity = nil }), staticTerms(), "quantity"},
+		"90 days":                     {edit(staticRequest(), func(f *session.CreateRequest) { f.Days = new(90) }), staticTerms(), ""},
+		"31 days":                     {edit(staticRequest(), func(f *session.CreateRequest) { f.Days = new(31) }), staticTerms(), "duration_days"},
+		"no days":                     {edit(staticRequest(), func(f *session.CreateRequest) { f.Days = nil }), staticTerms(), "duration_days"},
+		"no country":                  {edit(staticRequest(), func(f *session.CreateRequest) { f.Location.Country = "" }), staticTerms(), "country"},
+		"a country not sold":          {edit(staticRequest(), func(f *session.CreateRequest) { f.Location.Country = "ZZ" }), staticTerms(), "country"},
+		"a country of three letters":  {edit(staticRequest(), func(f *session.CreateRequest) { f.Location.Country = "USA" }), staticTerms(), "country"},
+		"a city code":                 {edit(staticRequest(), func(f *session.CreateRequest) { f.Location.City = "new-york_1" }), staticTerms(), ""},
+		"a hostile city":              {edit(staticRequest(), func(f *session.CreateRequest) { f.Location.City = "x' OR 1=1" }), staticTerms(), "city"},
+		"a city of 65 characters":     {edit(staticRequest(), func(f *session.CreateRequest) { f.Location.City = strings.Repeat("a", 65) }), staticTerms(), "city"},
+		"another protocol":            {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Protocol = "HTTP" }), dynamicTerms(), "protocol"},
+		"timed without an interval":   {edit(dynamicRequest(), func(f *session.CreateRequest) { f.RotationMode = "timed" }), dynamicTerms(), "rotation.interval_seconds"},
+		"timed each 9 seconds": {edit(dynamicRequest(), func(f *session.CreateRequest) { f.RotationMode, f.RotationInterval = session.Timed, new(9*time.Second) }),
+			dynamicTerms(), "rotation.interval_seconds"},
+		"timed each 10 seconds": {edit(dynamicRequest(), func(f *session.CreateRequest) {
+			f.RotationMode, f.RotationInterval = session.Timed, new(10*time.Second)
+		}),
 			dynamicTerms(), ""},
-		"timed each 86401 seconds": {edit(nestedDynamic(), func(f *session.Form) { f.RotationMode, f.RotationInterval = "timed", "86401" }),
-			dynamicTerms(), "config.rotation.interval_seconds"},
-		"another rotation mode": {edit(nestedDynamic(), func(f *session.Form) { f.RotationMode = "always" }), dynamicTerms(), "config.rotation.mode"},
-		"a static session that rotates": {edit(nestedStatic(), func(f *session.Form) { f.RotationMode = "on_demand" }),
-			staticTerms(), "config.rotation.mode"},
-		"max_cost 0":                 {edit(nestedDynamic(), func(f *session.Form) { f.MaxCost = "0" }), dynamicTerms(), "max_cost"},
-		"another provisioning mode":  {edit(nestedDynamic(), func(f *session.Form) { f.ProvisioningMode = "steal" }), dynamicTerms(), "provisioning_mode"},
-		"flat fields are named flat": {edit(flatStatic(), func(f *session.Form) { f.Quantity = "101" }), staticTerms(), "quantity"},
+		"timed each 86401 seconds": {edit(dynamicRequest(), func(f *session.CreateRequest) {
+			f.RotationMode, f.RotationInterval = session.Timed, new(86401*time.Second)
+		}),
+			dynamicTerms(), "rotation.interval_seconds"},
+		"another rotation mode": {edit(dynamicRequest(), func(f *session.CreateRequest) { f.RotationMode = "always" }), dynamicTerms(), "rotation.mode"},
+		"a static session that rotates": {edit(staticRequest(), func(f *session.CreateRequest) { f.RotationMode = "on_demand" }),
+			staticTerms(), "rotation.mode"},
+		"max_cost 0":                {edit(dynamicRequest(), func(f *session.CreateRequest) { f.MaxCost = new(domain.Money(0)) }), dynamicTerms(), "max_cost"},
+		"another provisioning mode": {edit(dynamicRequest(), func(f *session.CreateRequest) { f.ProvisioningMode = "steal" }), dynamicTerms(), "provisioning_mode"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := check(c.form, c.terms)
@@ -134,8 +146,8 @@ func TestFieldsOutOfBounds(t *testing.T) {
 }
 
 func TestARefusedCountryComesWithAlternatives(t *testing.T) {
-	f := nestedStatic()
-	f.Country = "UK"
+	f := staticRequest()
+	f.Location.Country = "UK"
 	_, err := check(f, staticTerms())
 	e, _ := errors.AsType[*domain.Error](err)
 	if e == nil || !slices.Equal(e.Details["nearest"].([]string), []string{"DE"}) {
@@ -144,8 +156,8 @@ func TestARefusedCountryComesWithAlternatives(t *testing.T) {
 }
 
 func TestTimedIntervalIsKept(t *testing.T) {
-	f := nestedDynamic()
-	f.RotationMode, f.RotationInterval = "timed", "600"
+	f := dynamicRequest()
+	f.RotationMode, f.RotationInterval = session.Timed, new(600*time.Second)
 	s, err := check(f, dynamicTerms())
 	if err != nil || s.Rotation.Interval != 10*time.Minute {
 		t.Errorf("interval %v, %v", s.Rotation.Interval, err)
