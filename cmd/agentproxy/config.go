@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"agentproxy/app/compose"
+	"agentproxy/adapters/configfile"
 )
 
 type configCmd struct {
@@ -21,7 +21,7 @@ type problem struct {
 	Text string `json:"text"`
 }
 
-func problems(faults []compose.Fault) []problem {
+func problems(faults []configfile.Fault) []problem {
 	list := make([]problem, len(faults))
 	for i, f := range faults {
 		list[i] = problem(f)
@@ -32,7 +32,7 @@ func problems(faults []compose.Fault) []problem {
 // Run checks the configuration.
 func (configCheckCmd) Run(k *kit) error {
 	settings, err := k.load()
-	faults, warnings := compose.FaultsOf(err), settings.Shelf.Warnings
+	faults, warnings := configfile.FaultsOf(err), settings.Shelf.Warnings
 	providers, products := settings.Shelf.Providers(), len(settings.Shelf.Products)
 	if k.json {
 		result := map[string]any{"ok": err == nil, "problems": problems(faults), "warnings": problems(warnings)}

@@ -7,7 +7,7 @@ import (
 
 	"agentproxy/adapters/storage"
 	"agentproxy/app"
-	"agentproxy/app/compose"
+	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain"
 	"agentproxy/ports"
 )
@@ -40,7 +40,7 @@ type migrateCmd struct{}
 // Run brings the database to this program's schema.
 func (migrateCmd) Run(k *kit) error {
 	var store *storage.Store
-	return k.on(compose.Migration, func(ctx context.Context) error {
+	return k.on(wire.Migration, func(ctx context.Context) error {
 		version, _, err := store.SchemaVersion(ctx)
 		if err != nil {
 			return err

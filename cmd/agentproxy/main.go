@@ -18,7 +18,8 @@ import (
 	"go.uber.org/dig"
 	"go.uber.org/fx"
 
-	"agentproxy/app/compose"
+	"agentproxy/adapters/configfile"
+	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain"
 )
 
@@ -51,11 +52,11 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run is main with its streams, and returns the exit status.
 func run(args []string, stdout, stderr io.Writer) int {
-	return runWith(compose.Load, args, stdout, stderr)
+	return runWith(configfile.Load, args, stdout, stderr)
 }
 
 // runWith is run with another way to load the configuration.
-func runWith(load func() (compose.Settings, error), args []string, stdout, stderr io.Writer) int {
+func runWith(load func() (configfile.Settings, error), args []string, stdout, stderr io.Writer) int {
 	var c cli
 	exited := -1
 	parser, err := kong.New(&c, kong.Name("agentproxy"), kong.Writers(stdout, stderr),
@@ -90,7 +91,7 @@ type kit struct {
 	out    io.Writer
 	errOut io.Writer
 	json   bool
-	load   func() (compose.Settings, error)
+	load   func() (configfile.Settings, error)
 }
 
 // complain prints an error as the caller reads it best.
@@ -118,11 +119,11 @@ func (k *kit) core(fn func(ctx context.Context) error, targets ...any) error {
 			return fmt.Errorf("there is no database at %s: set AGENTPROXY_DATABASE_URL as the service has it, or start the service first", path)
 		}
 	}
-	return k.with(settings, compose.Core, fn, targets...)
+	return k.with(settings, wire.Core, fn, targets...)
 }
 
 // on is core on a graph.
-func (k *kit) on(graph func(compose.Settings, *slog.Logger) fx.Option, fn func(ctx context.Context) error, targets ...any) error {
+func (k *kit) on(graph func(configfile.Settings, *slog.Logger) fx.Option, fn func(ctx context.Context) error, targets ...any) error {
 	settings, err := k.load()
 	if err != nil {
 		return err
@@ -130,7 +131,7 @@ func (k *kit) on(graph func(compose.Settings, *slog.Logger) fx.Option, fn func(c
 	return k.with(settings, graph, fn, targets...)
 }
 
-func (k *kit) with(settings compose.Settings, graph func(compose.Settings, *slog.Logger) fx.Option, fn func(ctx context.Context) error, targets ...any) error {
+func (k *kit) with(settings configfile.Settings, graph func(configfile.Settings, *slog.Logger) fx.Option, fn func(ctx context.Context) error, targets ...any) error {
 	settings.Payments.DevchainBlock = 0 // the service alone decides how fast the development chain goes
 	logger := slog.New(slog.NewTextHandler(k.errOut, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	app := fx.New(graph(settings, logger), fx.Populate(targets...))
@@ -148,8 +149,8 @@ type versionCmd struct{}
 // Run prints the version.
 func (versionCmd) Run(k *kit) error {
 	if k.json {
-		return writeJSON(k.out, map[string]string{"version": compose.Version})
+		return writeJSON(k.out, map[string]string{"version": wire.Version})
 	}
-	_, err := fmt.Fprintln(k.out, "agentproxy", compose.Version)
+	_, err := fmt.Fprintln(k.out, "agentproxy", wire.Version)
 	return err
 }

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/upstream"
-	"agentproxy/app/compose"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
@@ -27,10 +27,10 @@ type providerCmd struct {
 
 // sellers are the configured providers, all or the one of a name. No database
 // is touched.
-func (k *kit) sellers(name string) (compose.Shelf, compose.Sellers, error) {
+func (k *kit) sellers(name string) (configfile.Shelf, configfile.Sellers, error) {
 	settings, err := k.load()
 	if err != nil {
-		return compose.Shelf{}, nil, err
+		return configfile.Shelf{}, nil, err
 	}
 	shelf := settings.Shelf
 	list, err := shelf.Sellers(slog.New(slog.DiscardHandler)) // what failed is in the table
@@ -102,8 +102,7 @@ func capabilities(c procurement.Capabilities) words {
 		word string
 	}{
 		{c.InProcess, "local"}, {c.ViaUpstream, "chained"}, {c.Idempotent, "repeatable"}, {c.KeepsOrderKey || c.KeepsTrafficOrderKey, "labelled"}, {c.Async, "slow"},
-		{c.Renews, "renews"}, {c.Replaces, "replaces"}, {c.Cancels, "cancels"}, {c.Direct, "direct"}, {c.CapUnit > 0, "capped"},
-		{c.Sticky > 0, "sticky:" + c.Sticky.String()}, {c.Months, "months"},
+		{c.Renews, "renews"}, {c.Cancels, "cancels"}, {c.Direct, "direct"}, {c.CapUnit > 0, "capped"},
 	} {
 		if f.has {
 			w = append(w, f.word)

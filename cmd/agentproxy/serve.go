@@ -14,19 +14,20 @@ import (
 
 	"go.uber.org/fx"
 
-	"agentproxy/app/compose"
+	"agentproxy/adapters/configfile"
+	"agentproxy/cmd/internal/wire"
 )
 
 type serveCmd struct{}
 
 // Run serves until it is told to stop.
 func (serveCmd) Run(k *kit) error {
-	settings, err := compose.Load()
+	settings, err := configfile.Load()
 	if err != nil {
 		return err
 	}
 	log := logger(k.errOut, settings)
-	app := fx.New(compose.Service(settings, log))
+	app := fx.New(wire.Service(settings, log))
 	if err := app.Err(); err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func (serveCmd) Run(k *kit) error {
 }
 
 // taken says which variable moves a listener whose port another program has.
-func taken(err error, s compose.Settings) error {
+func taken(err error, s configfile.Settings) error {
 	op, ok := errors.AsType[*net.OpError](err)
 	if !ok || op.Addr == nil || !errors.Is(err, syscall.EADDRINUSE) {
 		return err
@@ -62,7 +63,7 @@ func taken(err error, s compose.Settings) error {
 }
 
 // logger writes text to a terminal and JSON to everything else, unless told.
-func logger(w io.Writer, s compose.Settings) *slog.Logger {
+func logger(w io.Writer, s configfile.Settings) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(s.LogLevel)); err != nil {
 		level = slog.LevelInfo // Check has refused any other text
@@ -113,7 +114,7 @@ const (
 )
 
 // databaseOf names the database; the URL of a server may hold a password.
-func databaseOf(s compose.Settings) string {
+func databaseOf(s configfile.Settings) string {
 	if s.DatabasePath == "" {
 		return "PostgreSQL"
 	}
@@ -121,7 +122,7 @@ func databaseOf(s compose.Settings) string {
 }
 
 // welcome prints what a newcomer needs, with commands that work as they stand.
-func welcome(w io.Writer, s compose.Settings) {
+func welcome(w io.Writer, s configfile.Settings) {
 	mode, target := "production: loopback and private targets are refused", "https://example.com/"
 	if s.Dev {
 		mode, target = "development: loopback targets are open", s.PublicURL+"/v1/ip"
@@ -133,13 +134,13 @@ func welcome(w io.Writer, s compose.Settings) {
 	if s.Shelf.WithoutEmbedded { // what is sold is the operator's, and so is what an order of it needs
 		text = hello + "Register, and see what is sold:\n\n" + register + "\n"
 	}
-	fmt.Fprint(w, strings.NewReplacer("{version}", compose.Version, "{api}", s.PublicURL,
+	fmt.Fprint(w, strings.NewReplacer("{version}", wire.Version, "{api}", s.PublicURL,
 		"{gateway}", net.JoinHostPort(s.PublicHost, strconv.Itoa(s.PublicPort)), "{database}", databaseOf(s),
 		"{payments}", paymentsText(s), "{mode}", mode, "{target}", target).Replace(text))
 }
 
 // paymentsText says where money comes from.
-func paymentsText(s compose.Settings) string {
+func paymentsText(s configfile.Settings) string {
 	if s.Payments.Account == nil {
 		return "development chain, no real money: agentproxy devchain send --to ADDRESS --amount 12.50"
 	}

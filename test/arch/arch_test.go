@@ -56,7 +56,7 @@ func mayImport(from, to string) bool {
 		return target == "domain"
 	case layer == "ports":
 		return target == "domain" || target == "ports"
-	case strings.HasPrefix(from, "app/compose"), layer == "cmd":
+	case layer == "cmd", from == "adapters/configfile":
 		return true
 	case layer == "app":
 		return target == "domain" || target == "ports" || to == "app"
