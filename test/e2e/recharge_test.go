@@ -53,7 +53,7 @@ func (s *service) balance(key string) string {
 }
 
 func TestMoneyArrivesByTheDevelopmentChain(t *testing.T) {
-	onEachStoreAtOnce(t, moneyArrivesByTheDevelopmentChain)
+	onEachStore(t, moneyArrivesByTheDevelopmentChain)
 }
 
 func moneyArrivesByTheDevelopmentChain(t *testing.T, store ...string) {
@@ -132,7 +132,7 @@ func moneyArrivesByTheDevelopmentChain(t *testing.T, store ...string) {
 }
 
 func TestMoneyArrivesByTron(t *testing.T) {
-	onEachStoreAtOnce(t, moneyArrivesByTron)
+	onEachStore(t, moneyArrivesByTron)
 }
 
 func moneyArrivesByTron(t *testing.T, store ...string) {
@@ -189,6 +189,7 @@ func aKilledServiceCreditsEveryTransferOnce(t *testing.T, store ...string) {
 }
 
 func TestAChainThatCannotBeIsRefusedAtTheStart(t *testing.T) {
+	t.Parallel()
 	const xpub = testXPub
 	for name, c := range map[string]struct {
 		env  []string
