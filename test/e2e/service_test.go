@@ -39,9 +39,9 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		flag.Parse()
-		// The parallel tests wait more than they work, so more of them may run
-		// beside each other than there are cores.
-		if err := flag.Set("test.parallel", "8"); err != nil {
+		// The tests wait more than they compute, so more of them run in parallel
+		// than there are processors.
+		if err := flag.Set("test.parallel", "16"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
