@@ -45,7 +45,8 @@ func TestStaticAddressesAreExclusive(t *testing.T) {
 				ok(t, w.work())
 				v := w.read(agent, d.View.ID)
 				if v.Status == session.Failed {
-					return v, &domain.Error{Code: v.Failure.Code}
+					same(t, "the failure", v.Failure.Code, catalog.ErrOutOfStock.Code)
+					return v, catalog.ErrOutOfStock
 				}
 				return v, nil
 			}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/upstream"
@@ -37,7 +36,7 @@ type addressSeller struct {
 func (s addressSeller) Name() string { return s.spec.Name }
 
 func (s addressSeller) Capabilities() procurement.Capabilities {
-	return procurement.Capabilities{ViaUpstream: true, Async: true, Sticky: time.Hour}
+	return procurement.Capabilities{ViaUpstream: true, Async: true}
 }
 
 // makeSeller refuses as upstream.New does, and leaks the secret of a kind of its

@@ -122,17 +122,11 @@ func (e *Embedded) Renew(context.Context, string, procurement.Intent) ([]procure
 	return nil, nil
 }
 
-// Replace is Unsupported.
-func (e *Embedded) Replace(context.Context, string, procurement.IP) error { return errEmbedded }
+// Disable always fails with Unsupported: the gateway itself dials from the
+// addresses and meters them.
+func (e *Embedded) Disable(context.Context, string) error { return errEmbedded }
 
-// Cap, Enable, Usage and Endpoint are Unsupported: the gateway itself dials from
-// the exits, and meters.
-func (e *Embedded) Cap(context.Context, string, int64) error { return errEmbedded }
-
-// Enable is Unsupported.
-func (e *Embedded) Enable(context.Context, string, bool) error { return errEmbedded }
-
-// Usage is Unsupported.
+// Usage always fails with Unsupported.
 func (e *Embedded) Usage(context.Context, string) (procurement.Usage, error) {
 	return procurement.Usage{}, errEmbedded
 }

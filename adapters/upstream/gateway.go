@@ -69,10 +69,10 @@ func newGateway(s Spec, log *slog.Logger) (ports.Provider, error) {
 // Name is the operator's.
 func (g *gateway) Name() string { return g.name }
 
-// Capabilities are those of what does no IO. Sticky is 0 where the seller does
-// not document how long a session lasts.
+// Capabilities describes a provider that does no IO and is reached through the
+// seller's proxies.
 func (g *gateway) Capabilities() procurement.Capabilities {
-	return procurement.Capabilities{InProcess: true, ViaUpstream: true, Sticky: g.profile.ttl.max}
+	return procurement.Capabilities{InProcess: true, ViaUpstream: true}
 }
 
 // Ready is true: nothing is called that could fail.
@@ -121,13 +121,10 @@ func (g *gateway) Read(_ context.Context, ref string) (procurement.Delivery, err
 // Cancel has nothing to give up.
 func (g *gateway) Cancel(context.Context, string) error { return nil }
 
-// Cap is Unsupported: one account serves all sessions.
-func (g *gateway) Cap(context.Context, string, int64) error { return errShared }
+// Disable always fails with Unsupported: one account serves all sessions.
+func (g *gateway) Disable(context.Context, string) error { return errShared }
 
-// Enable is Unsupported, as Cap is.
-func (g *gateway) Enable(context.Context, string, bool) error { return errShared }
-
-// Usage is Unsupported, as Cap is.
+// Usage always fails with Unsupported, as Disable does.
 func (g *gateway) Usage(context.Context, string) (procurement.Usage, error) {
 	return procurement.Usage{}, errShared
 }

@@ -30,11 +30,9 @@ func TestGatewayContract(t *testing.T) {
 }
 
 func TestGatewayCapabilities(t *testing.T) {
-	sticky := map[string]time.Duration{"oxylabs": 24 * time.Hour, "decodo": 24 * time.Hour, "dataimpulse": 2 * time.Hour,
-		"soax": 24 * time.Hour, "proxyseller": time.Hour, "proxies.sx": 720 * time.Hour, "iproyal": 168 * time.Hour, "evomi": 2 * time.Hour}
 	for _, profile := range upstream.Profiles() {
 		p := openGateway(t, gatewaySpec(profile, nil))
-		if got, want := p.Capabilities(), (procurement.Capabilities{InProcess: true, ViaUpstream: true, Sticky: sticky[profile]}); got != want {
+		if got, want := p.Capabilities(), (procurement.Capabilities{InProcess: true, ViaUpstream: true}); got != want {
 			t.Errorf("%s can %+v, want %+v", profile, got, want)
 		}
 	}
@@ -52,8 +50,8 @@ func TestAnOrderAtAGatewayIsANameAndCarriesNoCredential(t *testing.T) {
 		t.Errorf("quoted %+v, %v", q, err)
 	}
 	for what, err := range map[string]error{
-		"cap": p.Cap(t.Context(), "sess_1", 1), "enable": p.Enable(t.Context(), "sess_1", false),
-		"usage": func() error { _, err := p.Usage(t.Context(), "sess_1"); return err }(),
+		"disable": p.Disable(t.Context(), "sess_1"),
+		"usage":   func() error { _, err := p.Usage(t.Context(), "sess_1"); return err }(),
 		"static": func() error {
 			_, err := p.Order(t.Context(), procurement.Intent{Type: session.Static})
 			return err

@@ -54,7 +54,6 @@ type iproyal struct {
 	host    string
 	port    uint16
 	answers map[string]any
-	capping chan struct{} // holds one token: caps are changed one at a time
 }
 
 var (
@@ -66,7 +65,7 @@ func newIPRoyal(s Spec, log *slog.Logger) (ports.Provider, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	p := &iproyal{spec: s, log: log, capping: make(chan struct{}, 1)}
+	p := &iproyal{spec: s, log: log}
 	var faults []error
 	key, resiKey := s.Secrets["key"], s.Secrets["residential_key"]
 	if key == "" && resiKey == "" {
@@ -114,7 +113,7 @@ func (p *iproyal) Capabilities() procurement.Capabilities {
 	c := procurement.Capabilities{ViaUpstream: true, Direct: true, Async: p.static != nil, Renews: p.static != nil,
 		Cancels: p.resi != nil, KeepsTrafficOrderKey: p.resi != nil}
 	if p.resi != nil {
-		c.CapUnit, c.Sticky = iproyalCapUnit, iproyalProfile.ttl.max
+		c.CapUnit = iproyalCapUnit
 	}
 	return c
 }

@@ -60,8 +60,3 @@ func planOf(list []iproyalProduct, in procurement.Intent) (iproyalPlan, bool) {
 	}
 	return iproyalPlan{}, false
 }
-
-// Replace is not offered by the API.
-func (p *iproyal) Replace(context.Context, string, procurement.IP) error {
-	return procurement.Refuse(procurement.Unsupported, "the seller exchanges no addresses")
-}

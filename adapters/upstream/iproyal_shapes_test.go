@@ -148,10 +148,10 @@ func TestIPRoyalARenewalThatMovesNothingIsNotBelieved(t *testing.T) {
 func TestIPRoyalASubUserThatIsNotOursIsNotBelieved(t *testing.T) {
 	const other = `200 {"hash":"01A","username":"acct_ord_1","password":"x","traffic_available":1.5,"traffic_used":0}`
 	p := play(t, "iproyal", script{"POST /v1/residential-subusers": {other}, "GET /v1/residential-subusers/01A": {other},
-		"POST /v1/residential-subusers/01A/give-traffic": {other}}).(ports.Dynamic)
+		"POST /v1/residential-subusers/01A/take-traffic": {other}}).(ports.Dynamic)
 	_, err := p.Order(t.Context(), iprTraffic("ord_1"))
 	refusedAs(t, err, procurement.Ambiguous)
-	refusedAs(t, p.Cap(t.Context(), "01A", 2_000_000_000), procurement.Conflict) // given, and it has not more
+	refusedAs(t, p.Disable(t.Context(), "01A"), procurement.Conflict) // taken, and it has not less
 	for _, body := range []string{`{"hash":"01A"}`, `{"hash":"","username":"ord_1","traffic_available":1,"traffic_used":0}`,
 		`{"hash":"01A","username":"ord_1","traffic_available":null,"traffic_used":0}`} {
 		p := play(t, "iproyal", script{"POST /v1/residential-subusers": {"200 " + body}})

@@ -159,57 +159,27 @@ func (p *iproyal) deleteSubUser(ctx context.Context, ref string) error {
 	return err
 }
 
-// Cap moves traffic between the account and a sub-user until it was given so many
-// bytes in all. The API only adds and takes, so the difference is sent: a lost
-// answer is looked up, and is Ambiguous when nothing shows yet; a repeated Cap
-// counts again. What was used cannot be taken back: the cap is at least that. Two
-// replicas that set the cap of one order at once may both add; the next Cap takes
-// it back.
-func (p *iproyal) Cap(ctx context.Context, ref string, bytes int64) error {
-	if bytes < 0 || bytes%iproyalCapUnit != 0 {
-		return procurement.Refuse(procurement.Invalid, "a cap is a multiple of "+strconv.Itoa(iproyalCapUnit)+" bytes")
-	}
-	select {
-	case p.capping <- struct{}{}:
-		defer func() { <-p.capping }()
-	case <-ctx.Done():
-		return procurement.Refuse(procurement.Temporary, "no turn to change a cap")
-	}
+// Disable takes all unused traffic from a sub-user. The API has no switch, and a
+// deleted sub-user has no counter any more. A call that fails has succeeded if
+// nothing is left afterwards.
+func (p *iproyal) Disable(ctx context.Context, ref string) error {
 	u, err := p.subUser(ctx, ref)
-	if err != nil {
+	if err != nil || u.available() < iproyalCapUnit/2 {
 		return err
 	}
-	path, amount := "/give-traffic", bytes-u.available()-u.used()
-	if amount < 0 {
-		path, amount = "/take-traffic", min(-amount, u.available())
-	}
-	if amount < iproyalCapUnit/2 {
+	body := map[string]any{"amount": gigabytes(u.available())}
+	var after inData[iproyalSubUser]
+	err = p.resi.call(ctx, once, http.MethodPost, "/residential-subusers/"+ref+"/take-traffic", body, &after)
+	if err != nil {
+		if again, lost := p.subUser(ctx, ref); lost != nil || again.available() >= iproyalCapUnit/2 {
+			return err
+		}
 		return nil
 	}
-	var after inData[iproyalSubUser]
-	err = p.resi.call(ctx, once, http.MethodPost, "/residential-subusers/"+ref+path, map[string]any{"amount": gigabytes(amount)}, &after)
-	if procurement.ClassOf(err) == procurement.Ambiguous {
-		if again, lost := p.subUser(ctx, ref); lost == nil && capped(again, bytes) {
-			return nil
-		}
-		return err
+	if after.V.available() >= iproyalCapUnit/2 {
+		return procurement.Refuse(procurement.Conflict, "the traffic of the sub-user was changed elsewhere at the same time")
 	}
-	if err == nil && !capped(after.V, bytes) {
-		return procurement.Refuse(procurement.Conflict, "the traffic of the sub-user was changed by somebody else")
-	}
-	return err
-}
-
-// capped reports whether a sub-user has been given so many bytes, or has used
-// more and has nothing left.
-func capped(u iproyalSubUser, bytes int64) bool {
-	off := bytes - u.available() - u.used()
-	return off < iproyalCapUnit/2 && (off > -iproyalCapUnit/2 || u.available() < iproyalCapUnit/2)
-}
-
-// Enable is not documented: a sub-user cannot be switched off.
-func (p *iproyal) Enable(context.Context, string, bool) error {
-	return procurement.Refuse(procurement.Unsupported, "a sub-user cannot be switched off")
+	return nil
 }
 
 // Usage is traffic_used. Unverified: how late it is told, and what it counts.

@@ -72,7 +72,7 @@ func TestIPRoyalPasswordsAreTheirOwn(t *testing.T) {
 	}
 }
 
-func TestIPRoyalTrafficIsCappedInAll(t *testing.T) {
+func TestIPRoyalDisableTakesTheUnusedTraffic(t *testing.T) {
 	const mb = 1_000_000
 	s := iproyal.New(t)
 	p := newIPRoyal(t, s, nil).(ports.Dynamic)
@@ -84,49 +84,43 @@ func TestIPRoyalTrafficIsCappedInAll(t *testing.T) {
 	}
 	account := s.Traffic() + 1501*mb
 	s.Use(d.Ref, 400*mb)
-	for _, c := range []struct{ cap, want int64 }{
-		{2000 * mb, 2000 * mb}, {2000 * mb, 2000 * mb}, {500 * mb, 500 * mb}, {100 * mb, 400 * mb}, {100 * mb, 400 * mb}, {0, 400 * mb}, {401 * mb, 401 * mb},
-	} {
-		if err := p.Cap(t.Context(), d.Ref, c.cap); err != nil {
-			t.Errorf("cap %d: %v", c.cap, err)
+	for range 3 {
+		if err := p.Disable(t.Context(), d.Ref); err != nil {
+			t.Error(err)
 		}
 		read, err := p.Read(t.Context(), d.Ref)
-		if err != nil || read.Access.CapBytes != c.want || s.Traffic()+c.want != account {
-			t.Errorf("cap %d is %d, want %d: %v", c.cap, read.Access.CapBytes, c.want, err)
+		if err != nil || read.Access.CapBytes != 400*mb || s.Traffic()+400*mb != account {
+			t.Errorf("disabled, the cap is %d, want %d: %v", read.Access.CapBytes, 400*mb, err)
+		}
+		if u, err := p.Usage(t.Context(), d.Ref); err != nil || u.Bytes != 400*mb || u.Gone {
+			t.Errorf("disabled, the usage is %+v, %v", u, err)
 		}
 	}
-	if u, err := p.Usage(t.Context(), d.Ref); err != nil || u.Bytes != 400*mb || u.Gone {
-		t.Errorf("the usage is %+v, %v", u, err)
+	if n := s.Calls("take-traffic"); n != 1 {
+		t.Errorf("traffic was taken %d times", n)
 	}
-	refusedAs(t, p.Cap(t.Context(), d.Ref, mb/2), procurement.Invalid)
-	s.SetTraffic(0)
-	refusedAs(t, p.Cap(t.Context(), d.Ref, 900*mb), procurement.InsufficientFunds)
-	refusedAs(t, p.Cap(t.Context(), "01NOBODY", mb), procurement.NotFound)
-	refusedAs(t, p.Enable(t.Context(), d.Ref, false), procurement.Unsupported)
+	refusedAs(t, p.Disable(t.Context(), "01NOBODY"), procurement.NotFound)
 }
 
-func TestIPRoyalAnAnswerLostWhileCappingGivesNothingTwice(t *testing.T) {
-	const gb = 1_000_000_000
+func TestIPRoyalDisableWhoseAnswerIsLostTakesNothingTwice(t *testing.T) {
 	for _, fault := range []seller.Fault{seller.DropAnswer, seller.Failed, seller.Garbage, seller.Cut} {
 		s := iproyal.New(t)
 		p := newIPRoyal(t, s, nil).(ports.Dynamic)
+		account := s.Traffic()
 		d, err := p.Order(t.Context(), iprTraffic("ord_1"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Next("give-traffic", fault)
-		if err := p.Cap(t.Context(), d.Ref, 2*gb); err != nil {
-			t.Errorf("%s: the next reading shows it, and the error is %v", fault, err)
-		}
-		s.Next("give-traffic", seller.DropRequest)
-		refusedAs(t, p.Cap(t.Context(), d.Ref, 3*gb), procurement.Ambiguous)
+		s.Next("take-traffic", seller.DropRequest)
+		refusedAs(t, p.Disable(t.Context(), d.Ref), procurement.Ambiguous)
+		s.Next("take-traffic", fault)
 		for range 2 {
-			if err := p.Cap(t.Context(), d.Ref, 3*gb); err != nil {
-				t.Error(err)
+			if err := p.Disable(t.Context(), d.Ref); err != nil {
+				t.Errorf("%s: nothing is left, and the error is %v", fault, err)
 			}
 		}
-		if u := s.SubUsers()[0]; u.Available != 3*gb || s.Calls("give-traffic") != 3 {
-			t.Errorf("%s: %d bytes in %d calls", fault, u.Available, s.Calls("give-traffic"))
+		if u := s.SubUsers()[0]; u.Available != 0 || s.Traffic() != account || s.Calls("take-traffic") != 2 {
+			t.Errorf("%s: %d bytes are left after %d calls", fault, u.Available, s.Calls("take-traffic"))
 		}
 	}
 }

@@ -88,7 +88,7 @@ func newProxyCheap(s Spec, log *slog.Logger) (ports.Provider, error) {
 func (p *proxyCheap) Name() string { return p.spec.Name }
 
 func (p *proxyCheap) Capabilities() procurement.Capabilities {
-	return procurement.Capabilities{ViaUpstream: true, Async: true, Renews: true, Direct: true, Months: true}
+	return procurement.Capabilities{ViaUpstream: true, Async: true, Renews: true, Direct: true}
 }
 
 func (p *proxyCheap) Ready() bool { return p.api.Ready() }

@@ -140,8 +140,3 @@ func (p *proxyCheap) proxies(ctx context.Context, ref string) ([]proxyCheapProxy
 func (p *proxyCheap) Cancel(context.Context, string) error {
 	return procurement.Refuse(procurement.Unsupported, "an order runs to its end")
 }
-
-// Replace is not offered for addresses of this kind.
-func (p *proxyCheap) Replace(context.Context, string, procurement.IP) error {
-	return procurement.Refuse(procurement.Unsupported, "the seller exchanges no addresses of this kind")
-}

@@ -117,19 +117,3 @@ func (p *proxySellerStatic) renewed(ctx context.Context, ref string, before map[
 	}
 	return done, nil
 }
-
-// Replace asks for another address because this one does not work. It is handled
-// later, and Read tells it then.
-func (p *proxySellerStatic) Replace(ctx context.Context, ref string, ip procurement.IP) error {
-	items, err := p.items(ctx, ref)
-	if err != nil {
-		return err
-	}
-	for _, i := range items {
-		if addr, err := netip.ParseAddr(i.Addr); err == nil && addr == ip.Addr {
-			return p.change(ctx, once, http.MethodPost, "/proxy/replace",
-				map[string]any{"ids": []string{i.ID}, "type": "NOT_WORK", "comment": ""}, nil)
-		}
-	}
-	return procurement.Refuse(procurement.NotFound, "the order has no address "+ip.Addr.String())
-}

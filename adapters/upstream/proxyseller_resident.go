@@ -33,8 +33,7 @@ var _ ports.Dynamic = (*proxySellerResident)(nil)
 // Capabilities: a package has its own credential and a cap in bytes, and deleting
 // it gives the rest back.
 func (p *proxySellerResident) Capabilities() procurement.Capabilities {
-	return procurement.Capabilities{ViaUpstream: true, Async: true, Cancels: true, Direct: true, CapUnit: 1,
-		Sticky: profiles["proxyseller"].ttl.max}
+	return procurement.Capabilities{ViaUpstream: true, Async: true, Cancels: true, Direct: true, CapUnit: 1}
 }
 
 // proxySellerPackage is one package, or the tariff itself. The end is an object in
@@ -271,30 +270,17 @@ func proxySellerDeleted(said json.RawMessage) string {
 	return word
 }
 
-// update writes a package as it is, but for one change: whether the seller keeps
-// what is left out is unverified.
-func (p *proxySellerResident) update(ctx context.Context, ref string, change func(body map[string]any)) error {
+// Disable switches a package off. It keeps its counter and its traffic. The whole
+// package is written: whether the seller keeps fields that are left out is
+// unverified.
+func (p *proxySellerResident) Disable(ctx context.Context, ref string) error {
 	k, err := p.find(ctx, ref)
 	if err != nil {
 		return err
 	}
-	body := map[string]any{"package_key": k.Key, "rotation": k.Rotation, "is_active": *k.Active, "is_link_date": true,
+	body := map[string]any{"package_key": k.Key, "rotation": k.Rotation, "is_active": false, "is_link_date": true,
 		"traffic_limit": strconv.FormatInt(int64(*k.Limit), 10)}
-	change(body)
 	return p.change(ctx, safely, http.MethodPost, "/residentsubuser/update", body, nil)
-}
-
-// Cap sets the limit of a package.
-func (p *proxySellerResident) Cap(ctx context.Context, ref string, bytes int64) error {
-	if bytes < 1 {
-		return procurement.Refuse(procurement.Invalid, "no traffic")
-	}
-	return p.update(ctx, ref, func(body map[string]any) { body["traffic_limit"] = strconv.FormatInt(bytes, 10) })
-}
-
-// Enable switches a package off and on. It keeps its traffic.
-func (p *proxySellerResident) Enable(ctx context.Context, ref string, on bool) error {
-	return p.update(ctx, ref, func(body map[string]any) { body["is_active"] = on })
 }
 
 // Usage is what the package counted. How late that is, is not documented.

@@ -21,16 +21,15 @@ func TestProxySellerPackages(t *testing.T) {
 	if u, err := p.Usage(t.Context(), d.Ref); err != nil || u.Bytes != 12345 || u.Gone || time.Since(u.AsOf) > time.Minute {
 		t.Errorf("used %+v, %v", u, err)
 	}
-	if err := p.Enable(t.Context(), d.Ref, false); err != nil || s.Active(d.Ref) {
-		t.Errorf("switched off, it is on: %v, %v", s.Active(d.Ref), err)
+	for range 2 {
+		if err := p.Disable(t.Context(), d.Ref); err != nil || s.Active(d.Ref) {
+			t.Errorf("disabled, it is active: %v, %v", s.Active(d.Ref), err)
+		}
+		if u, err := p.Usage(t.Context(), d.Ref); err != nil || u.Bytes != 12345 {
+			t.Errorf("disabled, it used %+v, %v", u, err)
+		}
 	}
-	if err := p.Cap(t.Context(), d.Ref, 3e9); err != nil || s.Active(d.Ref) {
-		t.Errorf("another cap switched it on: %v, %v", s.Active(d.Ref), err)
-	}
-	if err := p.Enable(t.Context(), d.Ref, true); err != nil || !s.Active(d.Ref) {
-		t.Errorf("switched on, it is off: %v", err)
-	}
-	if read := readLive(t, p, d.Ref); read.Access.CapBytes != 3e9 || read.Access.User != d.Access.User {
+	if read := readLive(t, p, d.Ref); read.Access.CapBytes != 1e9 || read.Access.User != d.Access.User {
 		t.Errorf("read, the cap is %d", read.Access.CapBytes)
 	}
 	if n := s.Calls("PUT "); n != 1 {
@@ -45,10 +44,8 @@ func TestProxySellerPackages(t *testing.T) {
 	if u, err := p.Usage(t.Context(), d.Ref); err != nil || !u.Gone {
 		t.Errorf("given up, it used %+v, %v", u, err)
 	}
-	for what, err := range map[string]error{"cap": p.Cap(t.Context(), d.Ref, 1), "enable": p.Enable(t.Context(), d.Ref, true)} {
-		if procurement.ClassOf(err) != procurement.NotFound {
-			t.Errorf("given up, %s: %v", what, err)
-		}
+	if err := p.Disable(t.Context(), d.Ref); procurement.ClassOf(err) != procurement.NotFound {
+		t.Errorf("given up, disable: %v", err)
 	}
 }
 

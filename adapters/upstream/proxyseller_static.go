@@ -24,7 +24,7 @@ var _ ports.Static = (*proxySellerStatic)(nil)
 
 // Capabilities: an order is paid and delivered later, and runs to its end.
 func (p *proxySellerStatic) Capabilities() procurement.Capabilities {
-	return procurement.Capabilities{ViaUpstream: true, Async: true, Renews: true, Replaces: true, Months: true}
+	return procurement.Capabilities{ViaUpstream: true, Async: true, Renews: true}
 }
 
 // Balance is the account's.

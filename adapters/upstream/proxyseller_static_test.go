@@ -3,7 +3,6 @@ package upstream_test
 import (
 	"fmt"
 	"net/http"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -339,40 +338,6 @@ func TestProxySellerKeepsAddressesToTheirEnd(t *testing.T) {
 	}
 	if done, err := p.Renew(t.Context(), d.Ref, ispIntent("ord_2", 2)); err != nil || !done[0].ExpiresAt.After(before.ExpiresAt) {
 		t.Errorf("renewed %+v, %v", done, err)
-	}
-}
-
-func TestProxySellerReplacesAnAddress(t *testing.T) {
-	s, p := openProxySellerStatic(t)
-	d, err := p.Order(t.Context(), ispIntent("ord_1", 2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := readLive(t, p, d.Ref)
-	// The id of an address changes with every renewal, so it is looked up.
-	if _, err := p.Renew(t.Context(), d.Ref, ispIntent("ord_2", 2)); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Replace(t.Context(), d.Ref, before.IPs[0]); err != nil {
-		t.Fatal(err)
-	}
-	after := readLive(t, p, d.Ref)
-	has := map[netip.Addr]bool{}
-	for _, ip := range after.IPs {
-		has[ip.Addr] = true
-	}
-	if len(after.IPs) != 2 || has[before.IPs[0].Addr] || !has[before.IPs[1].Addr] {
-		t.Errorf("it had %v and has %v", before.IPs, after.IPs)
-	}
-	if err := p.Replace(t.Context(), d.Ref, before.IPs[0]); procurement.ClassOf(err) != procurement.NotFound {
-		t.Errorf("an address that it has no more: %v", err)
-	}
-	if err := p.Replace(t.Context(), "", before.IPs[0]); procurement.ClassOf(err) != procurement.NotFound {
-		t.Errorf("an order without a ref: %v", err)
-	}
-	s.Next("/proxy/replace", seller.DropAnswer)
-	if err := p.Replace(t.Context(), d.Ref, after.IPs[0]); procurement.ClassOf(err) != procurement.Ambiguous || s.Calls("/proxy/replace") != 2 {
-		t.Errorf("a lost answer: %v of %d calls", err, s.Calls("/proxy/replace"))
 	}
 }
 

@@ -82,11 +82,10 @@ func newPoolKeys(s Spec, log *slog.Logger) (ports.Provider, error) {
 // Name is the operator's.
 func (p *poolKeys) Name() string { return p.rest.Name }
 
-// Capabilities are those of the pool keys. Sticky counts from the last use of a
-// session, and keeps the device rather than its address.
+// Capabilities describes pool keys.
 func (p *poolKeys) Capabilities() procurement.Capabilities {
 	return procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Cancels: true, Direct: true,
-		CapUnit: poolKeyGB, Sticky: p.profile.ttl.max}
+		CapUnit: poolKeyGB}
 }
 
 // Balance is not told: the API documents no call for it.
@@ -200,41 +199,20 @@ func (p *poolKeys) Cancel(ctx context.Context, ref string) error {
 	return err
 }
 
-// Cap sets the cap, in whole GB rounded up. It does not switch on a key that has
-// switched itself off at a lower one: Enable does.
-func (p *poolKeys) Cap(ctx context.Context, ref string, bytes int64) error {
-	gb, err := capGB(bytes)
+// Disable switches a key off.
+func (p *poolKeys) Disable(ctx context.Context, ref string) error {
+	path, err := poolKeyPath(ref)
 	if err != nil {
 		return err
 	}
-	k, err := p.patch(ctx, ref, map[string]any{"trafficCapGB": gb})
-	if err == nil && (k.TrafficCapGB == nil || *k.TrafficCapGB != gb) {
+	var k poolKey
+	if err := p.call(ctx, safely, http.MethodPatch, path, map[string]any{"enabled": false}, &k); err != nil {
+		return err
+	}
+	if k.ID != ref || k.Enabled == nil || *k.Enabled {
 		return errPoolKeyShape
 	}
-	return err
-}
-
-// Enable switches a key.
-func (p *poolKeys) Enable(ctx context.Context, ref string, on bool) error {
-	k, err := p.patch(ctx, ref, map[string]any{"enabled": on})
-	if err == nil && (k.Enabled == nil || *k.Enabled != on) {
-		return errPoolKeyShape
-	}
-	return err
-}
-
-func (p *poolKeys) patch(ctx context.Context, ref string, change map[string]any) (k poolKey, err error) {
-	path, err := poolKeyPath(ref)
-	if err != nil {
-		return k, err
-	}
-	if err := p.call(ctx, safely, http.MethodPatch, path, change, &k); err != nil {
-		return k, err
-	}
-	if k.ID != ref {
-		return k, errPoolKeyShape
-	}
-	return k, nil
+	return nil
 }
 
 // Usage is what the seller counted, in both directions as far as is known.

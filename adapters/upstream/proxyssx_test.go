@@ -62,7 +62,7 @@ func TestPoolKeyContract(t *testing.T) {
 
 func TestPoolKeyCapabilities(t *testing.T) {
 	_, p := poolKeySeller(t)
-	want := procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Cancels: true, Direct: true, CapUnit: 1e9, Sticky: 720 * time.Hour}
+	want := procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Cancels: true, Direct: true, CapUnit: 1e9}
 	if got := p.Capabilities(); got != want || p.Name() != "psx" {
 		t.Errorf("%s can %+v", p.Name(), got)
 	}
@@ -83,9 +83,6 @@ func TestTrafficIsRoundedUpToWholeGB(t *testing.T) {
 		if c.gb == 0 {
 			if procurement.ClassOf(err) != procurement.Invalid || s.Calls("POST") != 0 {
 				t.Errorf("%d bytes: %v after %d calls", c.bytes, err, s.Calls("POST"))
-			}
-			if err := p.Cap(t.Context(), "1", c.bytes); procurement.ClassOf(err) != procurement.Invalid {
-				t.Errorf("a cap of %d bytes: %v", c.bytes, err)
 			}
 			continue
 		}
@@ -259,10 +256,8 @@ func TestUnknownShapesOfPoolKeysAreLoud(t *testing.T) {
 				t.Errorf("found %d, %v", len(found), err)
 			}
 			p = openPoolKeys(t, poolKeySpec(api.URL)) // one that does not leave the seller alone yet
-			for what, err := range map[string]error{"cap": p.Cap(t.Context(), "65a1", 3e9), "enable": p.Enable(t.Context(), "65a1", false)} {
-				if procurement.ClassOf(err) != procurement.Temporary {
-					t.Errorf("%s: %v", what, err)
-				}
+			if err := p.Disable(t.Context(), "65a1"); procurement.ClassOf(err) != procurement.Temporary {
+				t.Errorf("disable: %v", err)
 			}
 			p = openPoolKeys(t, poolKeySpec(api.URL))
 			if _, err := p.Offers(t.Context()); procurement.ClassOf(err) != procurement.Temporary {
@@ -287,12 +282,15 @@ func TestUsageSwitchAndEndOfAPoolKey(t *testing.T) {
 	if u, err := p.Usage(t.Context(), d.Ref); err != nil || u.Bytes != 1_234_567_891 || u.Gone || u.AsOf.IsZero() {
 		t.Errorf("the usage is %+v, %v", u, err)
 	}
-	for _, on := range []bool{false, false, true} {
-		if err := p.Enable(t.Context(), d.Ref, on); err != nil || s.Keys()[0].Enabled != on {
-			t.Errorf("switched to %v: %v", on, err)
+	for range 2 {
+		if err := p.Disable(t.Context(), d.Ref); err != nil || s.Keys()[0].Enabled {
+			t.Errorf("disabled, it is enabled: %v, %v", s.Keys()[0].Enabled, err)
 		}
 		if read, err := p.Read(t.Context(), d.Ref); err != nil || read.State != procurement.Live {
-			t.Errorf("switched to %v it is %s, %v", on, read.State, err)
+			t.Errorf("disabled, it is %s, %v", read.State, err)
+		}
+		if u, err := p.Usage(t.Context(), d.Ref); err != nil || u.Bytes != 1_234_567_891 {
+			t.Errorf("disabled, the usage is %+v, %v", u, err)
 		}
 	}
 	s.Next("DELETE", seller.DropAnswer)
@@ -304,10 +302,8 @@ func TestUsageSwitchAndEndOfAPoolKey(t *testing.T) {
 	if u, err := p.Usage(t.Context(), d.Ref); err != nil || !u.Gone {
 		t.Errorf("gone, the usage is %+v, %v", u, err)
 	}
-	for what, err := range map[string]error{"cap": p.Cap(t.Context(), d.Ref, 3e9), "enable": p.Enable(t.Context(), d.Ref, true)} {
-		if procurement.ClassOf(err) != procurement.NotFound {
-			t.Errorf("gone, %s: %v", what, err)
-		}
+	if err := p.Disable(t.Context(), d.Ref); procurement.ClassOf(err) != procurement.NotFound {
+		t.Errorf("gone, disable: %v", err)
 	}
 	calls := s.Calls("")
 	for _, ref := range []string{"", "..", "a/b", "a?b", "a b"} {

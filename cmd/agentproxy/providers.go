@@ -102,8 +102,7 @@ func capabilities(c procurement.Capabilities) words {
 		word string
 	}{
 		{c.InProcess, "local"}, {c.ViaUpstream, "chained"}, {c.Idempotent, "repeatable"}, {c.KeepsOrderKey || c.KeepsTrafficOrderKey, "labelled"}, {c.Async, "slow"},
-		{c.Renews, "renews"}, {c.Replaces, "replaces"}, {c.Cancels, "cancels"}, {c.Direct, "direct"}, {c.CapUnit > 0, "capped"},
-		{c.Sticky > 0, "sticky:" + c.Sticky.String()}, {c.Months, "months"},
+		{c.Renews, "renews"}, {c.Cancels, "cancels"}, {c.Direct, "direct"}, {c.CapUnit > 0, "capped"},
 	} {
 		if f.has {
 			w = append(w, f.word)

@@ -1,4 +1,4 @@
-package storage
+package sqlite
 
 import (
 	"context"
@@ -11,21 +11,19 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// What both kinds of connection need. A statement that was used before is kept
-// prepared by the driver; database/sql uses a connection from one goroutine at
-// a time, so SQLite needs no lock of its own.
-var sqliteCommon = url.Values{
+// common are the parameters of both kinds of connection. The driver keeps statements prepared;
+// database/sql uses a connection from one goroutine at a time, so SQLite needs no lock of its own.
+var common = url.Values{
 	"_busy_timeout":    {"10000"},
 	"_foreign_keys":    {"on"},
 	"_stmt_cache_size": {"128"},
 	"_mutex":           {"no"},
 }
 
-// sqliteWriter makes what was committed survive a power failure (FULL), takes
-// the write lock when a transaction begins, because a lock that is asked for
-// after a read is refused at once, and lets the triggers of the ledger see rows
-// that a REPLACE would remove.
-var sqliteWriter = url.Values{
+// writing makes what was committed survive a power failure (FULL), takes the write lock when a
+// transaction begins, because a lock that is requested after a read is refused at once, and lets
+// the triggers of the ledger see rows that a REPLACE would remove.
+var writing = url.Values{
 	"_journal_mode":       {"WAL"},
 	"_synchronous":        {"FULL"},
 	"_txlock":             {"immediate"},
@@ -33,22 +31,22 @@ var sqliteWriter = url.Values{
 	"_cache_size":         {"-65536"}, // KiB
 }
 
-// sqliteReader cannot write. Its pages come from the mapped file, which all
-// readers share, so its own cache is small.
-var sqliteReader = url.Values{
+// reading prevents writes. The pages come from the mapped file, which all readers share, so the
+// cache of each is small.
+var reading = url.Values{
 	"_query_only": {"true"},
 	"_cache_size": {"-4096"}, // KiB
 }
 
-// What no parameter can say. The pages that savepoints put aside stay in memory:
-// past 64 KiB they would go to a file, at two system calls each. Readers map as
-// much of the database as SQLite is built to allow.
+// The pragmas for which the driver has no parameter. The pages that savepoints keep stay in memory:
+// past 64 KiB they would go to a file, at two system calls each. Readers map as much of the database
+// as SQLite is built to allow.
 const (
 	writerPragmas = "PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864"
 	readerPragmas = "PRAGMA mmap_size = 2147418112"
 )
 
-// connector opens connections to one file, each with its pragmas set.
+// connector opens connections to one file and sets their pragmas.
 type connector struct {
 	driver sqlite3.SQLiteDriver
 	dsn    string
@@ -74,8 +72,8 @@ func newConnector(pragmas, path string, kinds ...url.Values) *connector {
 func (c *connector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
 func (c *connector) Driver() driver.Driver                        { return &c.driver }
 
-// openWriter makes the file if there is none, for its owner's eyes only; SQLite
-// gives the files beside it the same mode.
+// openWriter creates the file if it does not exist, readable for its owner alone; SQLite gives the
+// files beside it the same mode.
 func openWriter(ctx context.Context, path string) (*sql.DB, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -84,8 +82,8 @@ func openWriter(ctx context.Context, path string) (*sql.DB, error) {
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(newConnector(writerPragmas, path, sqliteCommon, sqliteWriter))
-	// The one connection is never given up for being old or idle.
+	db := sql.OpenDB(newConnector(writerPragmas, path, common, writing))
+	// The one connection is never closed for its age or for being idle.
 	db.SetMaxOpenConns(1)
 	db.SetMaxIdleConns(1)
 	if err := db.PingContext(ctx); err != nil {
@@ -95,7 +93,7 @@ func openWriter(ctx context.Context, path string) (*sql.DB, error) {
 }
 
 func openReader(ctx context.Context, path string, connections int) (*sql.DB, error) {
-	db := sql.OpenDB(newConnector(readerPragmas, path, sqliteCommon, sqliteReader))
+	db := sql.OpenDB(newConnector(readerPragmas, path, common, reading))
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
 	if err := db.PingContext(ctx); err != nil {

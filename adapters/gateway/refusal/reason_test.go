@@ -1,4 +1,4 @@
-package gateway
+package refusal
 
 import (
 	"net/http"
@@ -11,6 +11,7 @@ import (
 )
 
 func TestRetryAfterIsBounded(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 5, 15, 12, 0, 0, 0, time.UTC)
 	for field, want := range map[string]time.Duration{
 		"": time.Second, "0": time.Second, "1": time.Second, "30": 30 * time.Second, "61": time.Minute, "4294967295": time.Minute,
@@ -25,23 +26,24 @@ func TestRetryAfterIsBounded(t *testing.T) {
 	}
 }
 
-func TestACodeLineIsFound(t *testing.T) {
+func TestCodeLine(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
-		body string
-		cut  bool
-		want string
+		body      string
+		truncated bool
+		want      string
 	}{
 		{"E_CAP_EXCEEDED: cap reached (req: 1)\n", false, "E_CAP_EXCEEDED: cap reached (req: 1)"},
 		{"TRAFFIC_EXHAUSTED", false, "TRAFFIC_EXHAUSTED"},
-		{"TRAFFIC_EXHAUSTED", true, ""}, // who knows what follows
+		{"TRAFFIC_EXHAUSTED", true, ""}, // the line may be incomplete
 		{"\r\n  NO_RAY\r\n", true, "NO_RAY"},
 		{"<html><head>\n<title>ERROR</title>\nACCESS_DENIED: no\n", false, "ACCESS_DENIED: no"},
 		{"no code: here\nNo: here\nNO\nE-1: x\nHTTP://x\n", false, ""},
-		{strings.Repeat(" ", 300) + "\nE_LATE: x\n", false, "E_LATE: x"}, // blanks are no bytes of a line
+		{strings.Repeat(" ", 300) + "\nE_LATE: x\n", false, "E_LATE: x"}, // leading spaces do not count
 		{strings.Repeat("-", 256) + "\nE_LATE: x\n", false, ""},
 		{"", false, ""},
 	} {
-		if got := codeLine(printableLines([]byte(tc.body)), tc.cut); got != tc.want {
+		if got := codeLine(printableLines([]byte(tc.body)), tc.truncated); got != tc.want {
 			t.Errorf("%q: %q, want %q", tc.body, got, tc.want)
 		}
 	}
@@ -55,7 +57,7 @@ func FuzzReason(f *testing.F) {
 			return
 		}
 		a := http1.Answer{Status: 502, Text: text, Why: []string{why}}
-		got := reasonOf(&a, body, false, &procurement.Endpoint{User: user, Password: password})
+		got := UpstreamReason(&a, body, false, &procurement.Endpoint{User: user, Password: password})
 		if len(got) > maxReason || !strings.HasPrefix(got, "502") && user == "" && password == "" {
 			t.Fatalf("%q", got)
 		}
@@ -64,11 +66,11 @@ func FuzzReason(f *testing.F) {
 				t.Fatalf("%q is not printable", got)
 			}
 		}
-		// What is hidden is written as [hidden], which a short secret may be part of.
+		// A short secret may be part of the replacement [hidden].
 		shown := strings.ToLower(strings.ReplaceAll(got, "[hidden]", "\n"))
 		for _, secret := range []string{user, password} {
 			if s := strings.ToLower(printable(secret)); len(s) > 2 && !strings.Contains("; ", s) && strings.Contains(shown, s) {
-				t.Fatalf("%q tells %q", got, secret)
+				t.Fatalf("%q contains %q", got, secret)
 			}
 		}
 	})

@@ -1,6 +1,7 @@
-package storage_test
+package codec_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -9,9 +10,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"agentproxy/adapters/storage"
+	"agentproxy/adapters/storage/codec"
 	"agentproxy/domain/eventlog"
 )
+
+var now = time.Date(2026, 3, 14, 9, 26, 53, 589793000, time.UTC)
+
+func someEvents(n int) []eventlog.Event {
+	hosts := []string{"example.com", "shop.example.org", "api.example.net"}
+	list := make([]eventlog.Event, n)
+	for i := range list {
+		list[i] = eventlog.Event{ID: fmt.Sprintf("evt_%020d", i), At: now.Add(time.Duration(i) * time.Microsecond),
+			Source: eventlog.Agent, Type: "success", TargetHost: hosts[i%3], StatusCode: 200, LatencyMS: 120 + i}
+	}
+	return list
+}
 
 func anyTime() *rapid.Generator[time.Time] {
 	return rapid.OneOf(rapid.Just(time.Time{}), rapid.Map(rapid.Int64Range(-1<<50, 1<<53), func(us int64) time.Time {
@@ -44,7 +57,7 @@ func anyEvent() *rapid.Generator[eventlog.Event] {
 func TestAnyEventsAreReadBackAsTheyWereWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.SliceOfN(anyEvent(), 0, 20).Draw(t, "events")
-		got, err := storage.ReadChunk(storage.AppendChunk(nil, want))
+		got, err := codec.DecodeEvents(codec.AppendEvents(nil, want))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,34 +73,34 @@ func TestATypicalEventTakesLittleRoom(t *testing.T) {
 		events[i] = eventlog.Event{ID: "evt_" + strings.Repeat("z9", 10), At: now, Source: eventlog.Agent, Type: "success",
 			TargetHost: []string{"example.com", "shop.example.org"}[i%2], StatusCode: 200, LatencyMS: 100 + i}
 	}
-	if size := len(storage.AppendChunk(nil, events)); size > 25*len(events) {
+	if size := len(codec.AppendEvents(nil, events)); size > 25*len(events) {
 		t.Errorf("100 events take %d bytes", size)
 	}
 }
 
 func TestADamagedChunkIsRefused(t *testing.T) {
-	whole := storage.AppendChunk(nil, someEvents(10))
+	whole := codec.AppendEvents(nil, someEvents(10))
 	for cut := range len(whole) {
 		// A cut between two events leaves a shorter chunk; no cut panics.
-		if got, err := storage.ReadChunk(whole[:cut]); err == nil && len(got) >= 10 {
+		if got, err := codec.DecodeEvents(whole[:cut]); err == nil && len(got) >= 10 {
 			t.Errorf("cut to %d of %d bytes it still has %d events", cut, len(whole), len(got))
 		}
 	}
-	if _, err := storage.ReadChunk(append([]byte{2}, whole[1:]...)); err == nil {
+	if _, err := codec.DecodeEvents(append([]byte{2}, whole[1:]...)); err == nil {
 		t.Error("an unknown version is read")
 	}
 }
 
-func FuzzReadChunk(f *testing.F) {
+func FuzzDecodeEvents(f *testing.F) {
 	f.Add([]byte{})
-	f.Add(storage.AppendChunk(nil, someEvents(3)))
-	f.Add(storage.AppendChunk(nil, []eventlog.Event{{ID: "x", At: now, OccurredAt: now, Code: "C", Message: "m", LatencyMS: -1}}))
+	f.Add(codec.AppendEvents(nil, someEvents(3)))
+	f.Add(codec.AppendEvents(nil, []eventlog.Event{{ID: "x", At: now, OccurredAt: now, Code: "C", Message: "m", LatencyMS: -1}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		events, err := storage.ReadChunk(b)
+		events, err := codec.DecodeEvents(b)
 		if err != nil {
 			return
 		}
-		again, err := storage.ReadChunk(storage.AppendChunk(nil, events))
+		again, err := codec.DecodeEvents(codec.AppendEvents(nil, events))
 		if err != nil || !slices.Equal(events, again) {
 			t.Fatalf("not stable: %v\n%s", err, cmp.Diff(events, again))
 		}
@@ -99,14 +112,14 @@ func BenchmarkChunk(b *testing.B) {
 	b.Run("write", func(b *testing.B) {
 		buf := make([]byte, 0, 8192)
 		for b.Loop() {
-			buf = storage.AppendChunk(buf[:0], events)
+			buf = codec.AppendEvents(buf[:0], events)
 		}
 		b.ReportMetric(float64(len(buf))/100, "bytes/event")
 	})
 	b.Run("read", func(b *testing.B) {
-		buf := storage.AppendChunk(nil, events)
+		buf := codec.AppendEvents(nil, events)
 		for b.Loop() {
-			if _, err := storage.ReadChunk(buf); err != nil {
+			if _, err := codec.DecodeEvents(buf); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,4 +1,4 @@
-package storage
+package postgres
 
 import (
 	"context"
@@ -11,22 +11,15 @@ import (
 
 var _ ports.RateLimits = rateLimits{}
 
-// RateLimits is where processes share their limits, nil on SQLite, which serves
-// one process.
-func (s *Store) RateLimits() ports.RateLimits {
-	if e, ok := s.engine.(*postgresEngine); ok {
-		return rateLimits{e}
-	}
-	return nil
-}
+// RateLimits returns the limits that processes share.
+func (d *Database) RateLimits() ports.RateLimits { return rateLimits{d} }
 
-// rateLimits runs single statements, each of which is its own transaction: the
-// lock of a row that everybody wants is held for no round trip.
-type rateLimits struct{ *postgresEngine }
+// rateLimits runs single statements, each of which is its own transaction, so that the lock of a
+// contended row is held for no round trip.
+type rateLimits struct{ *Database }
 
-// The server's clock is read when the statement arrives, so it is the same
-// everywhere within. A statement that waited for another is behind the times,
-// which takes nothing from anybody: a state is never set back to it.
+// The server's clock is read once, when the statement arrives. A statement that waited for another
+// uses a time in the past, which costs no tokens: a state is never set back to it.
 const (
 	serverNow = `(EXTRACT(EPOCH FROM statement_timestamp()) * 1000000)::bigint`
 	farthest  = `120000000`
@@ -41,7 +34,7 @@ const (
 		ON CONFLICT (key) DO UPDATE SET tat = ` + presentTAT + ` + $2::bigint * ` + tokens + `, took = ` + tokens + `
 		RETURNING took, tat, ` + serverNow
 
-	// Somebody may use a state between its choice and its removal.
+	// A state may be used between its selection and its removal.
 	pastUse     = `tat < ` + serverNow + ` - ` + farthest
 	purgeLimits = `DELETE FROM rate_limits WHERE ` + pastUse + ` AND key IN (
 		SELECT key FROM rate_limits WHERE ` + pastUse + ` LIMIT $1 FOR UPDATE SKIP LOCKED)`
@@ -57,21 +50,20 @@ func (r rateLimits) Take(ctx context.Context, key string, ask ratelimit.Ask) (g 
 			g.TAT, g.Now = time.UnixMicro(tat).UTC(), time.UnixMicro(now).UTC()
 			return g, nil
 		case ctx.Err() == nil && lost(err) && try < maxTakes:
-			r.forget() // taken twice, tokens are only missed
-		case ctx.Err() != nil || !again(err, try):
-			return ratelimit.Grant{}, r.fault(ctx, fmt.Errorf("take of a rate limit: %w", err))
+			r.resetPool() // tokens that were taken twice are lost
+		case ctx.Err() != nil || !retryable(err, try):
+			return ratelimit.Grant{}, r.Classify(ctx, fmt.Errorf("take of a rate limit: %w", err))
 		}
 	}
 }
 
-// maxTakes is how many connections are tried: a server that was restarted has
-// closed them all.
+// maxTakes is how many connections are tried: a restarted server has closed all of them.
 const maxTakes = 3
 
 func (r rateLimits) Purge(ctx context.Context, limit int) (int, error) {
 	done, err := r.pool.Exec(ctx, purgeLimits, limit)
 	if err != nil {
-		return 0, r.fault(ctx, fmt.Errorf("purge rate limits: %w", err))
+		return 0, r.Classify(ctx, fmt.Errorf("purge rate limits: %w", err))
 	}
 	return int(done.RowsAffected()), nil
 }

@@ -1,4 +1,5 @@
-package storage
+// Package codec encodes what storage keeps as bytes.
+package codec
 
 import (
 	"encoding/binary"
@@ -21,8 +22,8 @@ import (
 // event takes some 25 bytes, most of them the id.
 const chunkVersion = 1
 
-// maxChunk is how many events one value holds.
-const maxChunk = 1000
+// MaxEvents is how many events one value holds.
+const MaxEvents = 1000
 
 // The flags of an event; the two lowest bits are the source.
 const (
@@ -45,7 +46,7 @@ type chunkWriter struct {
 	numbers map[string]uint64
 }
 
-func appendChunk(b []byte, events []eventlog.Event) []byte {
+func AppendEvents(b []byte, events []eventlog.Event) []byte {
 	w := chunkWriter{b: append(b, chunkVersion), numbers: map[string]uint64{"": 1}}
 	last := int64(0)
 	for i := range events {
@@ -149,9 +150,9 @@ type chunkReader struct {
 	damaged bool
 }
 
-// readChunk returns the events of a chunk. It refuses what it cannot have
+// DecodeEvents returns the events of a chunk. It refuses what it cannot have
 // written with an error, and never panics.
-func readChunk(b []byte) ([]eventlog.Event, error) {
+func DecodeEvents(b []byte) ([]eventlog.Event, error) {
 	r := chunkReader{b: b, texts: []string{""}}
 	if r.byte() != chunkVersion {
 		return nil, errChunk
@@ -159,7 +160,7 @@ func readChunk(b []byte) ([]eventlog.Event, error) {
 	var events []eventlog.Event
 	last := int64(0)
 	for len(r.b) > 0 && !r.damaged {
-		if len(events) == maxChunk {
+		if len(events) == MaxEvents {
 			return nil, errChunk
 		}
 		var e eventlog.Event
@@ -253,11 +254,26 @@ func (r *chunkReader) text() string {
 }
 
 // newest is the latest time among events.
-func newest(events []eventlog.Event) (at time.Time) {
+func Newest(events []eventlog.Event) (at time.Time) {
 	for i := range events {
 		if events[i].At.After(at) {
 			at = events[i].At
 		}
 	}
 	return at
+}
+
+// micros returns the microseconds since 1970, 0 for the zero time.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func fromMicros(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(n).UTC()
 }

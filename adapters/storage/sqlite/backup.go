@@ -1,4 +1,4 @@
-package storage
+package sqlite
 
 import (
 	"context"
@@ -9,18 +9,19 @@ import (
 	"path/filepath"
 )
 
-func (e *sqliteEngine) backup(ctx context.Context, file string) error {
-	// Made here and not by SQLite, so that two backups cannot choose the same
-	// file and nobody else can read it.
-	made, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+// Backup writes a checked copy of the database to a new file. It refuses a file that exists.
+func (d *Database) Backup(ctx context.Context, file string) error {
+	// Created here and not by SQLite, so that two backups cannot choose the same file and only its
+	// owner can read it.
+	created, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	err = e.copyTo(ctx, file)
+	err = d.copyTo(ctx, file)
 	if err == nil {
-		err = made.Sync()
+		err = created.Sync()
 	}
-	err = errors.Join(err, made.Close())
+	err = errors.Join(err, created.Close())
 	if err == nil {
 		err = syncFolder(filepath.Dir(file))
 	}
@@ -30,15 +31,14 @@ func (e *sqliteEngine) backup(ctx context.Context, file string) error {
 	return nil
 }
 
-func (e *sqliteEngine) copyTo(ctx context.Context, file string) error {
-	// A connection of its own: it reads one snapshot and keeps neither the
-	// writer nor a reader from its work.
-	source := sql.OpenDB(newConnector("", e.path, sqliteCommon))
+func (d *Database) copyTo(ctx context.Context, file string) error {
+	// A connection of its own reads one snapshot and blocks neither the writer nor a reader.
+	source := sql.OpenDB(newConnector("", d.path, common))
 	defer source.Close()
 	if _, err := source.ExecContext(ctx, "VACUUM INTO ?", file); err != nil {
 		return fmt.Errorf("copy: %w", err)
 	}
-	copied := sql.OpenDB(newConnector("", file, sqliteCommon))
+	copied := sql.OpenDB(newConnector("", file, common))
 	defer copied.Close()
 	var verdict string
 	if err := copied.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
@@ -50,7 +50,7 @@ func (e *sqliteEngine) copyTo(ctx context.Context, file string) error {
 	return nil
 }
 
-// syncFolder makes the name of a new file survive a power failure.
+// syncFolder makes the directory entry of a new file survive a power failure.
 func syncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
