@@ -77,6 +77,14 @@ func TestNoTwoSentinelsAreEqual(t *testing.T) {
 	}
 }
 
+func TestMessagesNameNoPath(t *testing.T) {
+	for name, err := range sentinels {
+		if strings.Contains(err.Message, " /") {
+			t.Errorf("%s depends on a route: %s", name, err.Message)
+		}
+	}
+}
+
 // TestSentinelsAreListed compares the table with the declarations in the source.
 func TestSentinelsAreListed(t *testing.T) {
 	var declared []string

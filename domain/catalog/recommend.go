@@ -166,7 +166,7 @@ func (w Criteria) check(products []Product) (Criteria, error) {
 	w.TargetRegion = strings.ToUpper(w.TargetRegion)
 	known := w.TargetRegion == "" || slices.ContainsFunc(products, func(p Product) bool { return p.Sells(w.TargetRegion) })
 	if !known {
-		add("target_region", "is not a region of GET /products/regions")
+		add("target_region", "is not a region that anything is sold in; use one from nearest")
 	}
 	if issues == nil {
 		return w, nil
