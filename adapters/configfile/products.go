@@ -134,7 +134,7 @@ func cities(v value) []string {
 		code, ok := item.scalar()
 		switch {
 		case !ok:
-		case !cityCode.MatchString(code):
+		case !session.IsLabel(code):
 			item.fault("must be 1 to 64 of A-Z, a-z, 0-9, _ and -")
 		case slices.Contains(list, code):
 			item.fault("duplicate entry")

@@ -2,7 +2,6 @@ package configfile
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
 )
 
 // Bounds of a provider's settings.
@@ -20,8 +20,6 @@ const (
 	// passed, after which the order is given up.
 	maxTimeoutSeconds = 40
 )
-
-var cityCode = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // Provider holds the settings of a provider. Their meaning is the kind's.
 type Provider struct {
@@ -109,7 +107,7 @@ func perSecond(v value) float64 {
 // location returns the provider's id of a place.
 func (l *loader) location(p pair) string {
 	country, city, ok := strings.Cut(p.key, "/")
-	if !l.isCountry(country) || ok && !cityCode.MatchString(city) {
+	if !l.isCountry(country) || ok && !session.IsLabel(city) {
 		p.fault("must be a country code such as US, or a country and a city such as US/newyork")
 	}
 	id, ok := p.scalar()

@@ -1,4 +1,4 @@
-package supply_test
+package procurement_test
 
 import (
 	"strconv"

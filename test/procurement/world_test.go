@@ -1,4 +1,4 @@
-package supply_test
+package procurement_test
 
 import (
 	"bytes"
@@ -74,7 +74,7 @@ func (r *record) Write(b []byte) (int, error) {
 // template is a migrated database with a table of jobs, which are rows of the unit
 // that inserts them.
 var template = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "supply")
+	dir, err := os.MkdirTemp("", "procurement")
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ var template = sync.OnceValues(func() ([]byte, error) {
 
 // tempDir is in memory where the system has such a place.
 func tempDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("/dev/shm", "agentproxy-supply")
+	dir, err := os.MkdirTemp("/dev/shm", "agentproxy-procurement")
 	if err != nil {
 		return t.TempDir()
 	}
@@ -111,7 +111,7 @@ func open(t *testing.T, seed uint64) *world {
 	w.sellers = openSellers(t, seed)
 	text, err := template()
 	ok(t, err)
-	w.path = filepath.Join(tempDir(t), "supply.db")
+	w.path = filepath.Join(tempDir(t), "procurement.db")
 	ok(t, os.WriteFile(w.path, text, 0o600))
 	w.db, err = storage.Open(t.Context(), storage.Config{Path: w.path, Readers: 4, Now: w.clock.Now})
 	ok(t, err)

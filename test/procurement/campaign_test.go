@@ -1,4 +1,4 @@
-package supply_test
+package procurement_test
 
 import (
 	"flag"
@@ -10,15 +10,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"agentproxy/test/campaign"
 )
 
 var (
-	creates = flag.Int("upstream.creates", 200, "creates in all, shared by the seeds")
-	seeds   = flag.Int("upstream.seeds", 4, "how many seeds to play")
-	first   = flag.Uint64("upstream.first", 1, "the first of them")
-	only    = flag.Uint64("upstream.seed", 0, "the one seed to play; 0: all")
-	chance  = flag.Float64("upstream.chance", 0.3, "how many of the sellers' requests go wrong")
-	story   = flag.Bool("upstream.log", false, "print the log of the service")
+	creates = flag.Int("creates", campaign.Rounds(75, 5000), "creates in all, shared by the seeds")
+	seeds   = flag.Int("seeds", campaign.Rounds(3, 10), "how many seeds are run, from -seed on")
+	chance  = flag.Float64("faults", 0.3, "how many of the sellers' requests go wrong")
+	story   = flag.Bool("log", false, "print the log of the service")
 )
 
 // TestMain plays more seeds at a time than there are processors: most of the time
@@ -31,16 +31,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestCampaign plays the seeds, and demands that they tried what they are for.
+// TestCampaign runs the seeds. A large campaign fails if something that it tests
+// never happened.
 func TestCampaign(t *testing.T) {
-	from, n := *first, *seeds
-	each := max(*creates/n, 1)
-	if *only != 0 {
-		from, n = *only, 1
-	}
+	first, each := campaign.Seed(t), max(*creates / *seeds, 1)
 	all := census{counts: map[string]int{}}
 	t.Run("seed", func(t *testing.T) {
-		for seed := from; seed < from+uint64(n); seed++ {
+		for seed := first; seed < first+uint64(*seeds); seed++ {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
 				w := open(t, seed)
@@ -51,14 +48,13 @@ func TestCampaign(t *testing.T) {
 				all.add(w.counts)
 				t.Logf("%s", &w.census)
 				if t.Failed() {
-					t.Logf("play it again with\n\tgo test ./test/supply -upstream.seed=%d -upstream.seeds=%d -upstream.creates=%d -count=5 -v",
-						seed, *seeds, *creates)
+					t.Logf("repeat it with\n\tgo test ./test/procurement -seed=%d -seeds=1 -creates=%d -count=5 -v", seed, each)
 				}
 			})
 		}
 	})
 	t.Logf("all: %s", &all)
-	if *creates >= 1000 && *only == 0 && !t.Failed() {
+	if *creates >= 1000 && *seeds > 1 && !t.Failed() {
 		for _, what := range tried {
 			if all.counts[what] == 0 {
 				t.Errorf("in the whole campaign this never happened: %s", what)
