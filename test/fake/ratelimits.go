@@ -33,7 +33,7 @@ func (r *RateLimits) Take(_ context.Context, key string, ask ratelimit.Ask) (g r
 	if r.fault != nil {
 		return g, r.fault
 	}
-	r.states[key], g = ask.Of(r.states[key], r.clock.Now())
+	r.states[key], g = ask.TakeFrom(r.states[key], r.clock.Now())
 	return g, nil
 }
 
