@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	pageRows  = 200 // a page; to ask for more is answered 400
+	pageRows = 200 // a page; to ask for more is answered 400
 	maxPages = 500 // of one history
 )
 

@@ -18,7 +18,7 @@ import (
 
 const (
 	callTimeout = 20 * time.Second
-	maxResponse   = 8 << 20
+	maxResponse = 8 << 20
 	maxBlock    = 64 << 20 // the receipts of a whole block
 )
 
@@ -31,7 +31,7 @@ type tronSource struct {
 	key     string
 	client  *http.Client
 	limit   *rate.Limiter
-	breaker    *breaker
+	breaker *breaker
 	log     *slog.Logger
 	hide    *strings.Replacer // what must not appear in a message
 }
@@ -54,8 +54,8 @@ func newTronSource(cfg TronConfig) *tronSource {
 	return &tronSource{network: cfg.Network, base: cfg.BaseURL, key: cfg.APIKey, client: client, log: cfg.Logger,
 		// A bucket of one: with a larger one a second could see the plan's calls
 		// and the bucket's on top.
-		limit: rate.NewLimiter(rate.Limit(cfg.PerSecond), 1),
-		breaker:  &breaker{pause: cfg.Pause, floor: cfg.Suspended}, hide: strings.NewReplacer(secrets...)}
+		limit:   rate.NewLimiter(rate.Limit(cfg.PerSecond), 1),
+		breaker: &breaker{pause: cfg.Pause, floor: cfg.Suspended}, hide: strings.NewReplacer(secrets...)}
 }
 
 // object posts a question whose answer is one object; true when it is {}.
