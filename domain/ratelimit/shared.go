@@ -65,10 +65,6 @@ func (a Ask) TakeFrom(s State, now time.Time) (State, Grant) {
 	return s, Grant{Tokens: n, TAT: s.TAT, Now: now}
 }
 
-// PastUse reports that a state may be forgotten: it has used nothing for so long
-// that no clock set back by less changes that.
-func (s State) PastUse(now time.Time) bool { return now.Sub(s.TAT) > farthest }
-
 // Share is one process's part of a shared limit, in the time of its own clock.
 // The zero Share has to ask.
 type Share struct {

@@ -45,7 +45,7 @@ func (r *RateLimits) Purge(_ context.Context, limit int) (n int, err error) {
 		return 0, r.fault
 	}
 	for key, s := range r.states {
-		if n < limit && s.PastUse(r.clock.Now()) {
+		if n < limit && r.clock.Now().Sub(s.TAT) > 2*time.Minute {
 			delete(r.states, key)
 			n++
 		}
