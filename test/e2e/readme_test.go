@@ -56,7 +56,7 @@ type answer struct {
 	Data    json.RawMessage
 }
 
-// answersIn reads the envelopes that stand one behind the other.
+// answersIn reads a sequence of envelopes.
 func answersIn(t *testing.T, out []byte) []answer {
 	t.Helper()
 	var list []answer

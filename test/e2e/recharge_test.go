@@ -72,7 +72,7 @@ func moneyArrivesByTheDevelopmentChain(t *testing.T, store ...string) {
 		now := s.order(key, o.OrderID)
 		seen[now.Status] = true
 		if now.Status == "confirming" {
-			// It may become final between the two, so only a third tells.
+			// It may become final between the two calls, so the status is read again.
 			if b := s.balance(key); b != "10" && s.order(key, o.OrderID).Status == "confirming" {
 				t.Errorf("the balance is %s with money that is not final", b)
 			}

@@ -108,7 +108,7 @@ func TestASellersCallbackDeliversSooner(t *testing.T) {
 	if after := nextAt(t, db, d.SessionID); after < before && after <= time.Now().UnixMicro() {
 		t.Error("a callback that was refused had the order read sooner")
 	}
-	for range 2 { // the seller says it twice
+	for range 2 { // the seller calls twice
 		if got := m.post("cheap", call); got != 200 {
 			t.Errorf("the seller is answered %d", got)
 		}

@@ -85,7 +85,7 @@ func killedWhileItBuys(t *testing.T, store string) {
 		cancel()
 		wg.Wait()
 		if round == *upstreamKills-1 && !*upstreamAll {
-			// Whoever had these is dead, and nobody has to wait until that is certain.
+			// The process that had these is dead: their claims need not expire first.
 			if _, err := db.Exec(`UPDATE upstream_orders SET next_at = planned_at WHERE status IN ('planned', 'sent')`); err != nil {
 				t.Fatal(err)
 			}

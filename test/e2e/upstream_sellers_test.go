@@ -129,7 +129,7 @@ func TestADirectProductGivesTheSellersOwnAddress(t *testing.T) {
 }
 
 // soldForATime buys addresses, sends traffic through each, renews them, and ends them.
-// Extended tells how often the seller renewed them.
+// Extended returns how often the seller renewed them.
 func (m *market) soldForATime(key, product string, quantity int, gate *upstreamproxy.Proxy, protocol string, extended func() int) (id string) {
 	m.t.Helper()
 	d := m.buy(key, static(product, quantity))

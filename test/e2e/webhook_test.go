@@ -94,7 +94,7 @@ func (r *receiver) verify(header http.Header, body []byte) {
 	}
 }
 
-// use says which secret is valid.
+// use sets the secret that is valid.
 func (r *receiver) use(secret string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

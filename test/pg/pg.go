@@ -97,7 +97,7 @@ func rename(dsn, name string) string {
 	return u.String()
 }
 
-// errMissing says that there is nothing to run.
+// errMissing means that neither a server nor the binaries to start one were found.
 var errMissing = errors.New("no PostgreSQL: set TEST_POSTGRES_DSN, or install the server (on Debian: apt-get install postgresql)")
 
 // Server is a PostgreSQL server that a test may stop and start.

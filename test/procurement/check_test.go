@@ -38,8 +38,8 @@ func (w *world) there(provider string) map[string]bool {
 	return refs
 }
 
-// intents are the orders of ours that the sellers sold. A renewal of several
-// addresses is sold for each of them.
+// intents returns the orders of the service that the sellers have sold. A renewal of
+// several addresses is sold once for each of them.
 func (w *world) intents() map[string]bool {
 	sold := map[string]bool{}
 	for _, s := range w.servers() {
@@ -52,7 +52,7 @@ func (w *world) intents() map[string]bool {
 }
 
 // judge compares the sellers' books with ours, and ours with what agents have.
-func (w *world) judge() {
+func (w *world) check() {
 	w.t.Helper()
 	w.purchases()
 	w.renewals()
@@ -204,8 +204,8 @@ func (w *world) money() {
 	}
 }
 
-// renewedBefore tells of a renewal that was confirmed in the moment that its
-// session ended whether it came first: then it was charged.
+// renewedBefore reports whether a renewal that was confirmed at the time at which its
+// session ended came first. It was charged if so.
 func (w *world) renewedBefore(id string, at int64) bool {
 	return len(w.rows(`SELECT 1 FROM ledger_entries c WHERE c.session_id = ? AND c.type = 'charge' AND c.at = ?`, id, at)) > 0
 }
@@ -213,7 +213,7 @@ func (w *world) renewedBefore(id string, at int64) bool {
 // keysOnce: a key bought one session that did not fail, however often it was used.
 func (w *world) keysOnce() {
 	w.t.Helper()
-	for key, ids := range w.told {
+	for key, ids := range w.answered {
 		n := 0
 		for id := range ids {
 			n += len(w.rows(`SELECT 1 FROM sessions WHERE id = ? AND status <> 'failed'`, id))
@@ -227,7 +227,8 @@ func (w *world) keysOnce() {
 	}
 }
 
-// silence: no secret is in the log, in what callers were told, or in the database.
+// silence checks that no secret is in the log, in an error of a caller, or in the
+// database.
 func (w *world) silence() {
 	w.t.Helper()
 	w.log.mu.Lock()

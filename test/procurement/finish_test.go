@@ -95,5 +95,5 @@ func (w *world) grow() {
 		w.turn()
 	}
 	w.settle()
-	w.judge()
+	w.check()
 }

@@ -19,7 +19,7 @@ import (
 	"agentproxy/test/fake/upstreamproxy"
 )
 
-// sellers are the stand-ins of one seed. Two providers, isp and resident, are one
+// sellers are the fake sellers of one seed. Two providers, isp and resident, are one
 // account at the same seller.
 type sellers struct {
 	gate  *upstreamproxy.Proxy

@@ -41,7 +41,7 @@ func (s *store) throw(update bool) (n int, odds chances, dead bool) {
 	return s.dice.IntN(10_000), s.odds, false
 }
 
-// die lets the process die after so many more units.
+// die makes the process fail after a number of further units.
 func (s *store) die(after int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -48,7 +48,7 @@ type world struct {
 	operated map[string]bool // orders that the operator decided
 
 	mu   sync.Mutex
-	told map[string]map[string]bool // by key: the sessions that callers were told of
+	answered map[string]map[string]bool // by key: the sessions that callers were answered with
 }
 
 // replica is one process of the service.
@@ -59,7 +59,7 @@ type replica struct {
 	catalog  *app.Catalog
 }
 
-// record is the log of the service, and every error that a caller was told.
+// record is the log of the service and the errors of its callers.
 type record struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -107,7 +107,7 @@ func tempDir(t *testing.T) string {
 func open(t *testing.T, seed uint64) *world {
 	t.Helper()
 	w := &world{census: census{counts: map[string]int{}}, t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), clock: fake.NewClock(),
-		ids: new(fake.IDs), log: new(record), vanished: map[string]bool{}, operated: map[string]bool{}, told: map[string]map[string]bool{}}
+		ids: new(fake.IDs), log: new(record), vanished: map[string]bool{}, operated: map[string]bool{}, answered: map[string]map[string]bool{}}
 	w.sellers = openSellers(t, seed)
 	text, err := template()
 	ok(t, err)
@@ -185,8 +185,8 @@ func (w *world) register(n int) {
 	}
 }
 
-// heard notes what a caller was told.
-func (w *world) heard(err error) {
+// recordError records the error of a caller.
+func (w *world) recordError(err error) {
 	if err != nil {
 		_, _ = w.log.Write([]byte(err.Error() + "\n"))
 	}
