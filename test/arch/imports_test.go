@@ -45,7 +45,7 @@ func mayImport(from, to string) bool {
 		return covers("domain/...", to)
 	case layer == "ports":
 		return covers("domain/... ports", to)
-	case layer == "cmd", from == "adapters/configfile":
+	case layer == "cmd":
 		return !strings.HasPrefix(to, "test/")
 	case layer == "app":
 		return covers("domain/... ports app/...", to)

@@ -64,11 +64,11 @@ func (w *world) create(p catalog.Product) func() {
 	w.keys++
 	key := fmt.Sprintf("key-%d", w.keys)
 	in := app.Create{AgentID: w.agents[w.rng.IntN(len(w.agents))], Call: app.Call{Key: key, Path: "/v1/sessions", Hash: []byte(key)},
-		Form: session.Form{Nested: true, Type: string(p.Type), ProductNo: p.No, Country: p.Countries[w.rng.IntN(2)]}}
+		Form: session.CreateRequest{Type: p.Type, ProductNo: p.No, Location: session.Location{Country: p.Countries[w.rng.IntN(2)]}}}
 	if p.Type == session.Static {
-		in.Form.Quantity, in.Form.Days = fmt.Sprint([]int{1, 1, 1, 2, 3}[w.rng.IntN(5)]), []string{"30", "90"}[w.rng.IntN(2)]
+		in.Form.Quantity, in.Form.Days = new([]int{1, 1, 1, 2, 3}[w.rng.IntN(5)]), new([]int{30, 90}[w.rng.IntN(2)])
 	} else {
-		in.Form.TrafficGB = fmt.Sprint(1 + w.rng.IntN(2))
+		in.Form.Bytes = new(int64(1+w.rng.IntN(2)) * billing.GB)
 	}
 	calls := 1
 	if w.rng.IntN(4) == 0 {

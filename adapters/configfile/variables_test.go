@@ -9,11 +9,11 @@ import (
 	"agentproxy/adapters/configfile"
 )
 
-func TestAVariableOfTheWrongTypeIsToldInWords(t *testing.T) {
+func TestAVariableOfTheWrongTypeIsExplainedInWords(t *testing.T) {
 	clean(t)
 	t.Setenv("AGENTPROXY_DEV", "maybe")
 	t.Setenv("AGENTPROXY_RATE_LIMIT_PER_MINUTE", "many")
-	_, err := configfile.Load()
+	_, err := configfile.Load(rules())
 	if err == nil || !strings.Contains(err.Error(), "AGENTPROXY_DEV: must be true or false") ||
 		!strings.Contains(err.Error(), "AGENTPROXY_RATE_LIMIT_PER_MINUTE: must be a whole number") {
 		t.Errorf("got %v", err)
@@ -34,17 +34,17 @@ func TestAVariableThatIsNoSettingIsWarnedOf(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	s, err := configfile.Load()
+	s, err := configfile.Load(rules())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
-	for _, w := range s.Shelf.Warnings {
-		told = append(told, w.Error())
+	var warned []string
+	for _, w := range s.Warnings {
+		warned = append(warned, w.Error())
 	}
-	want := "AGENTPROXY_RATE_LIMIT: is no variable of this program and has no effect\n" +
-		"AGENTPROXY_TRON_XPUP: is no variable of this program and has no effect"
-	if got := strings.Join(told, "\n"); got != want {
+	want := "AGENTPROXY_RATE_LIMIT: is not a setting of agentproxy and has no effect; check its spelling\n" +
+		"AGENTPROXY_TRON_XPUP: is not a setting of agentproxy and has no effect; check its spelling"
+	if got := strings.Join(warned, "\n"); got != want {
 		t.Errorf("warned of\n%s\nwant\n%s", got, want)
 	}
 }

@@ -5,77 +5,76 @@ import (
 	"strconv"
 	"strings"
 
-	"agentproxy/adapters/upstream"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
 )
 
-// The bounds of a product that names none, as the embedded catalogue has them.
+// Bounds of a product that sets none, as in the embedded catalog.
 const (
 	minTraffic = billing.GB / 10
 	maxTraffic = 1000 * billing.GB
 )
 
-// product reads one product. False: it has faults that leave nothing to check
-// further.
-func (r *shelfReader) product(v value) (catalog.Product, bool) {
-	m := v.fields("code", "name", "description", "type", "price", "durations", "countries", "cities", "min_traffic_gb", "max_traffic_gb",
-		"min_quantity", "max_quantity", "provisioning", "direct", "allow_below_cost", "sources")
+// product reads one product. It returns false if faults leave nothing more to
+// check.
+func (l *loader) product(v value) (catalog.Product, bool) {
+	m := v.fields(productKeys)
 	p := catalog.Product{
-		No:          m.need("code", "agents order the product by it").text(),
-		Name:        m.need("name", "what agents read").text(),
+		No:          m.need("code").text(),
+		Name:        m.need("name").text(),
 		Description: m.get("description").text(),
-		Type:        session.Type(m.need("type", "dynamic or static").text()),
+		Type:        session.Type(m.need("type").text()),
 		Direct:      m.get("direct").truth(false),
 		Available:   true, MinQuantity: 1, MaxQuantity: 1,
 	}
-	if first, used := r.codes[p.No]; used && p.No != "" {
-		m.get("code").fault("is the code of the product of line %d too", first)
+	if first, used := l.codes[p.No]; used && p.No != "" {
+		m.get("code").fault("duplicate code: the product on line %d has it too", first)
 	} else {
-		r.codes[p.No] = v.line
+		l.codes[p.No] = v.line
 	}
-	if !r.shelf.WithoutEmbedded && slices.Contains(upstream.EmbeddedCodes(), p.No) {
-		m.get("code").fault("is a code of the embedded catalogue; take another, or set embedded: false")
+	if !l.config.WithoutEmbedded && slices.Contains(l.EmbeddedCodes, p.No) {
+		m.get("code").fault("is a code of the embedded catalog; choose another, or set embedded: false")
 	}
 	switch p.Type {
 	case session.Dynamic:
-		p.Price = m.need("price", "US dollars a GB").money()
+		p.Price = m.need("price").money()
 		p.MinBytes, p.MaxBytes = gigabytes(m.get("min_traffic_gb"), minTraffic), gigabytes(m.get("max_traffic_gb"), maxTraffic)
-		refuse(m, p.Type, "durations", "min_quantity", "max_quantity")
+		inapplicable(m, p.Type, "durations", "min_quantity", "max_quantity")
 	case session.Static:
-		p.Durations = durations(m.need("durations", "days, and the price of an IP for so many"))
+		p.Durations = durations(m.need("durations"))
 		p.MinQuantity = m.get("min_quantity").whole(1, session.MaxQuantity, 1)
 		p.MaxQuantity = m.get("max_quantity").whole(1, session.MaxQuantity, session.MaxQuantity)
-		refuse(m, p.Type, "price", "min_traffic_gb", "max_traffic_gb")
+		inapplicable(m, p.Type, "price", "min_traffic_gb", "max_traffic_gb")
 	default:
 		if at := m.get("type"); at.given() && !at.faulty() {
 			at.fault("must be dynamic or static")
 		}
 		return p, false
 	}
-	p.Countries, p.Cities = countries(m.get("countries")), cities(m.get("cities"))
-	r.sources(m, &p)
+	p.Countries, p.Cities = l.countries(m.get("countries")), cities(m.get("cities"))
+	l.sources(m, &p)
 	if len(p.Sources) == 0 {
 		return p, false
 	}
-	r.places(m, &p)
-	r.margins(m, p)
-	r.provisioning(m, &p)
+	l.places(m, &p)
+	l.margins(m, p)
+	l.provisioning(m, &p)
 	return p, true
 }
 
-// refuse faults what a product of the type does not have.
-func refuse(m fields, t session.Type, names ...string) {
+// inapplicable adds a fault for each key that does not apply to the type of the
+// product.
+func inapplicable(m fields, t session.Type, names ...string) {
 	for _, n := range names {
 		if v := m.get(n); v.given() {
-			v.fault("a %s product has none", t)
+			v.fault("does not apply to a %s product", t)
 		}
 	}
 }
 
-// gigabytes reads GB with at most 3 decimals.
+// gigabytes reads GB with at most 3 decimals, in bytes.
 func gigabytes(v value, otherwise int64) int64 {
 	text, ok := v.scalar()
 	if !ok {
@@ -83,7 +82,7 @@ func gigabytes(v value, otherwise int64) int64 {
 	}
 	milli, err := domain.ParseDecimal(text, 3)
 	if err != nil || milli <= 0 || milli > 1_000_000_000 {
-		v.fault("must be GB above 0 with at most 3 decimals, and at most a million")
+		v.fault("must be a number of GB above 0 and at most 1000000, with at most 3 decimals")
 		return otherwise
 	}
 	return milli * (billing.GB / 1000)
@@ -92,39 +91,40 @@ func gigabytes(v value, otherwise int64) int64 {
 func durations(v value) []catalog.Duration {
 	var list []catalog.Duration
 	for _, item := range v.items() {
-		m := item.fields("days", "price")
+		m := item.fields(durationKeys)
 		list = append(list, catalog.Duration{
-			Days:  m.need("days", "how long").whole(1, 3650, 0),
-			Price: m.need("price", "US dollars an IP").money(),
+			Days:  m.need("days").whole(1, 3650, 0),
+			Price: m.need("price").money(),
 		})
 	}
 	return list
 }
 
-// countries reads codes and sorts them; nil when none are given.
-func countries(v value) []string {
+// countries reads codes and sorts them. It returns nil if there are none.
+func (l *loader) countries(v value) []string {
 	var list []string
 	for _, item := range v.items() {
 		code, ok := item.scalar()
 		switch {
 		case !ok:
-		case !isCountry(code):
-			item.fault("%s is no country: codes are of ISO 3166-1 alpha-2, in upper case; near it are %s", strconv.Quote(code),
-				strings.Join(catalog.Nearest(code, upstream.Countries), ", "))
+		case !l.isCountry(code):
+			item.fault("%q is not a country code (ISO 3166-1 alpha-2, upper case); similar codes: %s", code,
+				strings.Join(catalog.Nearest(code, l.Countries), ", "))
 		case slices.Contains(list, code):
-			item.fault("stands there twice")
+			item.fault("duplicate entry")
 		default:
 			list = append(list, code)
 		}
 	}
 	if v.given() && len(list) == 0 && !v.faulty() {
-		v.fault("is empty; leave it out instead")
+		v.fault("must not be empty; remove the key instead")
 	}
 	slices.Sort(list)
 	return list
 }
 
-// cities reads codes; nil when they are not given, empty when the list is.
+// cities reads codes. It returns nil if the key is absent, and an empty list if
+// that is empty.
 func cities(v value) []string {
 	if !v.given() {
 		return nil
@@ -134,10 +134,10 @@ func cities(v value) []string {
 		code, ok := item.scalar()
 		switch {
 		case !ok:
-		case !cityCode.MatchString(code):
+		case !session.IsLabel(code):
 			item.fault("must be 1 to 64 of A-Z, a-z, 0-9, _ and -")
 		case slices.Contains(list, code):
-			item.fault("stands there twice")
+			item.fault("duplicate entry")
 		default:
 			list = append(list, code)
 		}
@@ -145,11 +145,11 @@ func cities(v value) []string {
 	return list
 }
 
-// places fills in what the product leaves to its sources, and refuses what would
-// widen a place.
-func (r *shelfReader) places(m fields, p *catalog.Product) {
+// places sets what the product leaves to its sources, and refuses places that a
+// source might not have.
+func (l *loader) places(m fields, p *catalog.Product) {
 	if m.get("sources").faulty() {
-		return // nobody knows what was meant
+		return // the sources are not known
 	}
 	union := func(name string, own []string, of func(i int) []string) []string {
 		if own != nil || m.get(name).faulty() {
@@ -164,7 +164,7 @@ func (r *shelfReader) places(m fields, p *catalog.Product) {
 			all = append(all, list...)
 		}
 		if none >= 0 && len(all) > 0 {
-			m.get(name).fault("is missing: sources[%d] names none, and nobody can tell whether it has those of the others", none)
+			m.get(name).fault("is missing: sources[%d] has no such list, so the product needs one of its own", none)
 		}
 		slices.Sort(all)
 		return slices.Compact(all)
@@ -180,15 +180,16 @@ func (r *shelfReader) places(m fields, p *catalog.Product) {
 			of = p.Cities
 		}
 		if len(of) > 0 && len(in) > 1 {
-			find(m.of, "sources["+strconv.Itoa(i)+"]").fault("has cities in %d countries, and nobody can tell which is where; write a source for each country", len(in))
+			find(m.of, "sources["+strconv.Itoa(i)+"]").fault("has cities in %d countries; write one source for each country", len(in))
 		}
 	}
 }
 
-// provisioning is sync or async.
-func (r *shelfReader) provisioning(m fields, p *catalog.Product) {
+// provisioning sets whether the product is delivered later: as its sources do,
+// unless the file sets it.
+func (l *loader) provisioning(m fields, p *catalog.Product) {
 	for _, s := range p.Sources {
-		if made := r.sellers[s.Provider]; made != nil && made.Capabilities().Async {
+		if made := l.sellers[s.Provider]; made != nil && made.Capabilities().Async {
 			p.Async = true
 		}
 	}
@@ -204,15 +205,15 @@ func (r *shelfReader) provisioning(m fields, p *catalog.Product) {
 	}
 }
 
-// check adds what the catalogue refuses, at the line of the field. What was
-// faulted already is not said again.
-func (r *shelfReader) check(places []value) {
+// check adds what the catalog refuses, at the line of the field, unless the field
+// has a fault already.
+func (l *loader) check(places []value) {
 	type note struct {
 		at   value
 		text string
 	}
 	var notes []note
-	for _, problem := range catalog.Problems(r.shelf.Products) {
+	for _, problem := range catalog.Problems(l.config.Products) {
 		product := places[problem.Index]
 		at := find(product, problem.Field)
 		if problem.Field == "provider" { // that of the first source
@@ -230,8 +231,8 @@ func (r *shelfReader) check(places []value) {
 	}
 }
 
-// find is the part of a value at a path such as durations[1].price, or the
-// nearest part around it that is there.
+// find returns the part of a value at a path such as durations[1].price, or the
+// nearest part around it that exists.
 func find(v value, path string) value {
 	for part := range strings.SplitSeq(path, ".") {
 		name, index, listed := strings.Cut(part, "[")

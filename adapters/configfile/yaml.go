@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -15,36 +15,16 @@ import (
 	"agentproxy/domain"
 )
 
-// Fault is one thing that is wrong in the configuration. It never repeats what
-// might be a secret.
-type Fault struct {
-	File string // empty: a variable is wrong
-	Line int    // of File, from 1
-	Path string // such as products[0].price, or the name of a variable; may be empty
-	Text string
-}
-
-// Error is the place and the fault, as an editor can jump to it.
-func (f Fault) Error() string {
-	var b strings.Builder
-	if f.File != "" {
-		b.WriteString(f.File + ":" + strconv.Itoa(f.Line) + ": ")
-	}
-	if f.Path != "" {
-		b.WriteString(f.Path + ": ")
-	}
-	return b.String() + f.Text
-}
-
-// document is the configuration file, parsed but not decoded: so each value is
-// known with its line, numbers keep their digits, and reading goes on after a
-// fault. (The decoder of the library stops at the first one, and its errors
-// quote the lines around it, secrets included.)
+// document is the configuration file, parsed but not decoded, so that each value
+// has its line, texts keep their digits, and every fault is found. The strict
+// decoder of the library is not used: it stops at the first fault (of two unknown
+// keys at either), takes the code 007 for 7 and 0.5 days for 0, accepts a second
+// document, and its errors quote the lines around, secrets included.
 type document struct {
 	file      string
 	anchors   map[string]ast.Node
 	faults    []Fault
-	variables []string // that the file says hold secrets
+	variables []string // that secrets are read from
 }
 
 // parse reads a file into its topmost value.
@@ -55,7 +35,7 @@ func parse(file string) (value, error) {
 	}
 	tree, err := parser.ParseBytes(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		f := Fault{File: file, Line: 1, Text: "is no YAML"}
+		f := Fault{File: file, Line: 1, Text: "is not valid YAML"}
 		if e, ok := errors.AsType[yaml.Error](err); ok {
 			f.Line, f.Text = e.GetToken().Position.Line, e.GetMessage()
 		}
@@ -68,13 +48,13 @@ func parse(file string) (value, error) {
 		if i == 0 {
 			root.node = d.resolve(doc.Body)
 		} else if doc.Body != nil {
-			value{doc: d, line: doc.Body.GetToken().Position.Line}.fault("begins a second document; one is read")
+			value{doc: d, line: doc.Body.GetToken().Position.Line}.fault("starts a second YAML document; the file must have one")
 		}
 	}
 	return root, nil
 }
 
-// Visit notes where aliases point.
+// Visit notes the targets of aliases.
 func (d *document) Visit(n ast.Node) ast.Visitor {
 	if a, ok := n.(*ast.AnchorNode); ok {
 		d.anchors[a.Name.GetToken().Value] = a.Value
@@ -82,7 +62,7 @@ func (d *document) Visit(n ast.Node) ast.Visitor {
 	return d
 }
 
-// resolve follows an alias; nil is what is absent.
+// resolve follows an alias. It returns nil for null.
 func (d *document) resolve(n ast.Node) ast.Node {
 	for range 10 {
 		switch x := n.(type) {
@@ -91,7 +71,7 @@ func (d *document) resolve(n ast.Node) ast.Node {
 		case *ast.AliasNode:
 			to, ok := d.anchors[x.Value.GetToken().Value]
 			if !ok {
-				return n // no type fits it
+				return n // which every type refuses
 			}
 			n = to
 		case *ast.NullNode:
@@ -103,10 +83,10 @@ func (d *document) resolve(n ast.Node) ast.Node {
 	return n
 }
 
-// value is something in the file and where it stands.
+// value is a part of the file and its place.
 type value struct {
 	doc  *document
-	node ast.Node // nil: absent, and line is where it is missed
+	node ast.Node // nil if the value is absent; line is that of its parent then
 	path string
 	line int
 }
@@ -127,7 +107,7 @@ func (v value) faulty() bool {
 
 func (v value) given() bool { return v.node != nil }
 
-// child is a part that is absent.
+// child returns a part that is absent.
 func (v value) child(name string) value {
 	path := name
 	if v.path != "" {
@@ -142,14 +122,14 @@ type pair struct {
 	value
 }
 
-// pairs reads a mapping, whatever its keys are. A key twice is a fault.
+// pairs reads a mapping with any keys. A duplicate key is a fault.
 func (v value) pairs() []pair {
 	if !v.given() {
 		return nil
 	}
 	m, ok := v.node.(*ast.MappingNode)
 	if !ok {
-		v.fault("must be a mapping: name: value")
+		v.fault("must be a mapping, such as name: value")
 		return nil
 	}
 	var list []pair
@@ -159,7 +139,7 @@ func (v value) pairs() []pair {
 		c := v.child(key)
 		c.node, c.line = v.doc.resolve(e.Value), e.Key.GetToken().Position.Line
 		if seen[key] {
-			c.fault("stands there twice")
+			c.fault("duplicate key")
 			continue
 		}
 		seen[key] = true
@@ -168,28 +148,29 @@ func (v value) pairs() []pair {
 	return list
 }
 
-// fields are the entries of a mapping by name.
+// fields holds the entries of a mapping by name.
 type fields struct {
 	of   value
+	keys []key
 	have map[string]value
 }
 
-// fields reads a mapping with the given names; any other is a fault.
-func (v value) fields(names ...string) fields {
-	f := fields{v, map[string]value{}}
+// fields reads a mapping with the given keys; any other key is a fault.
+func (v value) fields(keys []key) fields {
+	f := fields{v, keys, map[string]value{}}
 	known := map[string]bool{}
-	for _, n := range names {
-		known[n] = true
+	for _, k := range keys {
+		known[k.name] = true
 	}
 	for _, p := range v.pairs() {
 		if f.have[p.key] = p.value; !known[p.key] {
-			p.fault("does not exist here")
+			p.fault("unknown key")
 		}
 	}
 	return f
 }
 
-// get is an entry, absent or not.
+// get returns an entry, absent or not.
 func (f fields) get(name string) value {
 	if v, ok := f.have[name]; ok {
 		return v
@@ -197,11 +178,12 @@ func (f fields) get(name string) value {
 	return f.of.child(name)
 }
 
-// need is an entry that must be there.
-func (f fields) need(name, what string) value {
+// need returns an entry that is required.
+func (f fields) need(name string) value {
 	v := f.get(name)
 	if _, ok := f.of.node.(*ast.MappingNode); ok && !v.given() {
-		v.fault("is missing: %s", what)
+		i := slices.IndexFunc(f.keys, func(k key) bool { return k.name == name })
+		v.fault("is missing: %s", f.keys[i].meaning)
 	}
 	return v
 }
@@ -223,14 +205,14 @@ func (v value) items() []value {
 	return list
 }
 
-// text reads a text, a number or a truth value as it is written; empty when
+// text returns a text, a number or a truth value as it is written, or "" if it is
 // absent.
 func (v value) text() string {
 	text, _ := v.scalar()
 	return text
 }
 
-// scalar is text, and whether there was one.
+// scalar returns text, and whether there is one.
 func (v value) scalar() (string, bool) {
 	switch n := v.node.(type) {
 	case nil:
@@ -272,7 +254,7 @@ func (v value) whole(lo, hi, otherwise int) int {
 	return int(n)
 }
 
-// money reads an amount above 0; 0 when absent or faulty.
+// money reads an amount above 0. It returns 0 if that is absent or has a fault.
 func (v value) money() domain.Money {
 	text, ok := v.scalar()
 	if !ok {

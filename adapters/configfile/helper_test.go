@@ -3,23 +3,25 @@ package configfile_test
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"testing"
 
+	"agentproxy/adapters/chain"
 	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/storage"
+	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
-// The sellers of these tests do nothing but say what they could: traffic of the
-// kind gateway is not capped, that of proxyssx is and may be given to agents, and
-// proxyseller sells addresses, later.
+// The sellers of these tests only have capabilities: the traffic of gateway is not
+// capped, that of proxyssx is and can be used directly, and proxyseller delivers
+// addresses later.
 type trafficSeller struct {
 	ports.Dynamic
-	spec upstream.Spec
+	spec configfile.Provider
 }
 
 func (s trafficSeller) Name() string { return s.spec.Name }
@@ -30,7 +32,7 @@ func (s trafficSeller) Capabilities() procurement.Capabilities {
 
 type addressSeller struct {
 	ports.Static
-	spec upstream.Spec
+	spec configfile.Provider
 }
 
 func (s addressSeller) Name() string { return s.spec.Name }
@@ -39,9 +41,29 @@ func (s addressSeller) Capabilities() procurement.Capabilities {
 	return procurement.Capabilities{ViaUpstream: true, Async: true}
 }
 
-// makeSeller refuses as upstream.New does, and leaks the secret of a kind of its
-// own.
-func makeSeller(s upstream.Spec, _ *slog.Logger) (ports.Provider, error) {
+// rules are those of the adapters, for the sellers of these tests.
+func rules() configfile.Rules {
+	return configfile.Rules{
+		NewProvider:      newSeller,
+		EmbeddedProvider: upstream.EmbeddedName,
+		EmbeddedCodes:    upstream.EmbeddedCodes(),
+		Countries:        upstream.Countries,
+		DatabaseURL:      func(text string) error { return storage.URL(text).Check() },
+		RootSecret: func(text string) error {
+			_, err := system.ParseRoot(text)
+			return err
+		},
+		AccountKey: func(text string) error {
+			_, err := chain.NewAccount(text)
+			return err
+		},
+		TronAddress: chain.ValidAddress,
+	}
+}
+
+// newSeller fails as upstream.New does; an error of the kind leaky repeats the
+// secret.
+func newSeller(s configfile.Provider) (ports.Provider, error) {
 	var faults []error
 	for name := range s.Options {
 		if name != "profile" && name != "username" && name != "zone" {
@@ -67,7 +89,7 @@ func makeSeller(s upstream.Spec, _ *slog.Logger) (ports.Provider, error) {
 	case "iproyal", "proxyseller":
 		return addressSeller{spec: s}, errors.Join(faults...)
 	case "leaky":
-		return nil, fmt.Errorf("options.zone %s\nis not %s", s.Secrets["password"], s.Secrets["key"])
+		return nil, fmt.Errorf("options.zone %s\nis not %s", string(s.Secrets["password"]), string(s.Secrets["key"]))
 	}
 	return nil, fmt.Errorf("kind must be one of [gateway proxyseller proxyssx], not %q", s.Kind)
 }
@@ -91,7 +113,7 @@ func rewrite(t *testing.T, text string) {
 
 func load(t *testing.T) configfile.Settings {
 	t.Helper()
-	s, err := configfile.LoadWith(makeSeller)
+	s, err := configfile.Load(rules())
 	if err != nil {
 		t.Fatalf("refused:\n%v", err)
 	}

@@ -42,8 +42,8 @@ func TestTheReadmesExampleLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := load(t)
-	if s.Shelf.WithoutEmbedded || len(s.Shelf.Warnings) != 0 || s.Shelf.Providers() != 2 {
-		t.Errorf("got %+v", s.Shelf)
+	if s.Catalog.WithoutEmbedded || len(s.Warnings) != 0 || len(s.Catalog.Providers) != 2 {
+		t.Errorf("got %+v", s.Catalog)
 	}
 	want := []catalog.Product{
 		{No: "dyn_us_1", Name: "Dynamic US", Description: "Residential exits in the United States and Germany.", Type: session.Dynamic,
@@ -59,28 +59,24 @@ func TestTheReadmesExampleLoads(t *testing.T) {
 			Sources: []procurement.Source{{Provider: "royal", SKU: "9", Costs: []procurement.Term{{Days: 30, Cost: 2_400_000}, {Days: 90, Cost: 7_200_000}}}}},
 	}
 	for i := range want {
-		got := s.Shelf.Products[i]
+		got := s.Catalog.Products[i]
 		if !reflect.DeepEqual(got, want[i]) {
 			t.Errorf("product %d is\n%+v, want\n%+v", i, got, want[i])
 		}
 	}
-	sellers, err := s.Shelf.Sellers(slog.New(slog.DiscardHandler))
-	if err != nil || len(sellers) != 2 {
-		t.Fatal(sellers, err)
-	}
-	brd, royal := sellers[0].(trafficSeller).spec, sellers[1].(addressSeller).spec
+	brd, royal := s.Catalog.Providers[0], s.Catalog.Providers[1]
 	if brd.Secrets["password"] != "password321" || brd.Options["zone"] != "resi" || brd.Name != "brd" || brd.Timeout != 0 || brd.PerSecond != 0 {
 		t.Errorf("brd is %#v", brd)
 	}
-	if royal.Secrets["key"] != "key654" || royal.Locations["DE"] != "31" || royal.PerSecond != 2 || royal.Timeout != 30*time.Second || s.Shelf.Kind("royal") != "iproyal" {
+	if royal.Secrets["key"] != "key654" || royal.Locations["DE"] != "31" || royal.PerSecond != 2 || royal.Timeout != 30*time.Second || s.Catalog.Kind("royal") != "iproyal" {
 		t.Errorf("royal is %#v", royal)
 	}
 	embedded := []catalog.Product{{No: "own"}}
-	if all := s.Shelf.Sold(embedded); len(all) != 3 || all[0].No != "own" {
+	if all := s.Catalog.All(embedded); len(all) != 3 || all[0].No != "own" {
 		t.Errorf("sold are %d products", len(all))
 	}
 	rewrite(t, strings.Replace(example, "embedded: true", "embedded: false", 1))
-	if all := load(t).Shelf.Sold(embedded); len(all) != 2 || all[0].No != "dyn_us_1" {
+	if all := load(t).Catalog.All(embedded); len(all) != 2 || all[0].No != "dyn_us_1" {
 		t.Errorf("sold without the embedded catalogue are %d products", len(all))
 	}
 }
@@ -89,6 +85,10 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 	example := readmeExample(t)
 	write(t, example)
 	t.Setenv("BRD_PASSWORD", "password321")
+	t.Setenv("AGENTPROXY_SECRET", "0123456789abcdefghijklmnopqrstuvwxyz")
+	t.Setenv("AGENTPROXY_DATABASE_URL", "postgres://eve:hunter2@db/agentproxy")
+	t.Setenv("AGENTPROXY_TRON_XPUB", xpub)
+	t.Setenv("AGENTPROXY_TRON_API_KEY", "tron987")
 	if err := os.WriteFile("royal.key", []byte("key654"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -97,12 +97,12 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
 		fmt.Fprintf(&printed, format, s)
 		fmt.Fprintf(&printed, format, &s)
-		fmt.Fprintf(&printed, format, s.Shelf)
+		fmt.Fprintf(&printed, format, s.Catalog)
 	}
 	_ = json.NewEncoder(&printed).Encode(s)
-	slog.New(slog.NewJSONHandler(&printed, nil)).Info("", "settings", s, "shelf", s.Shelf)
-	slog.New(slog.NewTextHandler(&printed, nil)).Info("", "settings", s, "shelf", s.Shelf)
-	for _, secret := range []string{"password321", "key654"} {
+	slog.New(slog.NewJSONHandler(&printed, nil)).Info("", "settings", s, "catalog", s.Catalog)
+	slog.New(slog.NewTextHandler(&printed, nil)).Info("", "settings", s, "catalog", s.Catalog)
+	for _, secret := range []string{"password321", "key654", "0123456789abcdef", "hunter2", "tron987"} {
 		if strings.Contains(printed.String(), secret) {
 			t.Errorf("%s is printed", secret)
 		}
@@ -119,13 +119,13 @@ products:
 func TestWhatAProductLeavesOut(t *testing.T) {
 	write(t, dynamicProduct)
 	s := load(t)
-	p := s.Shelf.Products[0]
+	p := s.Catalog.Products[0]
 	if p.MinBytes != billing.GB/10 || p.MaxBytes != 1000*billing.GB || p.Async || p.Direct || p.Price != 2*domain.Dollar || p.Countries[0] != "NO" {
 		t.Errorf("a dynamic product is %+v", p)
 	}
-	if len(s.Shelf.Warnings) != 1 || s.Shelf.Warnings[0].Error() != "config.yaml:5: products[0].sources[0]: "+
-		"no cost is told, so nobody can tell whether the product is sold at a loss" {
-		t.Errorf("the warnings are %v", s.Shelf.Warnings)
+	if len(s.Warnings) != 1 || s.Warnings[0].Error() != "config.yaml:5: products[0].sources[0]: "+
+		"has no cost, so a price below the cost would not be noticed" {
+		t.Errorf("the warnings are %v", s.Warnings)
 	}
 	rewrite(t, `
 providers: [{name: q, kind: proxyseller}]
@@ -139,21 +139,21 @@ products:
       - {provider: embedded, countries: *eu}
 `)
 	s = load(t)
-	p = s.Shelf.Products[0]
+	p = s.Catalog.Products[0]
 	if !p.Async || p.MinQuantity != 1 || p.MaxQuantity != 100 || !reflect.DeepEqual(p.Countries, []string{"DE", "FR"}) ||
-		p.Durations[0].Price != domain.Dollar/10 || len(s.Shelf.Warnings) != 0 {
-		t.Errorf("a static product of a slow provider is %+v, %v", p, s.Shelf.Warnings)
+		p.Durations[0].Price != domain.Dollar/10 || len(s.Warnings) != 0 {
+		t.Errorf("a static product of an async provider is %+v, %v", p, s.Warnings)
 	}
 	rewrite(t, strings.Replace(dynamicProduct, "countries: [NO]", "provisioning: async", 1))
-	if p = load(t).Shelf.Products[0]; !p.Async || p.Countries != nil {
-		t.Errorf("a product of no country, told to be async, is %+v", p)
+	if p = load(t).Catalog.Products[0]; !p.Async || p.Countries != nil {
+		t.Errorf("an async product without countries is %+v", p)
 	}
 }
 
 func TestAnEmptyFileIsTheDefaults(t *testing.T) {
 	for _, text := range []string{"", "# nothing\n", "\ufeffproviders:\nproducts: []\n"} {
 		write(t, text)
-		if s := load(t); s.Shelf.WithoutEmbedded || s.Shelf.Providers() != 0 || s.TrialDays != 14 {
+		if s := load(t); s.Catalog.WithoutEmbedded || len(s.Catalog.Providers) != 0 || s.TrialDays != 14 {
 			t.Errorf("%q: %+v", text, s)
 		}
 	}
@@ -178,8 +178,7 @@ func TestAFileOfASecretIsLookedForBesideTheConfiguration(t *testing.T) {
 	}
 	t.Setenv("AGENTPROXY_CONFIG", filepath.Join(dir, "config.yaml"))
 	t.Chdir(t.TempDir())
-	sellers, err := load(t).Shelf.Sellers(slog.New(slog.DiscardHandler))
-	if err != nil || sellers[0].(trafficSeller).spec.Secrets["key"] != "key654" {
-		t.Errorf("got %v, %v", sellers, err)
+	if secret := load(t).Catalog.Providers[0].Secrets["key"]; secret != "key654" {
+		t.Errorf("got %q", string(secret))
 	}
 }

@@ -18,7 +18,7 @@ func TestALoopRunsUntilItsContextEnds(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			loop(ctx, pass{name: "count", every: time.Second, run: func(context.Context) error { runs++; return nil }}, slog.New(slog.DiscardHandler))
+			loop(ctx, task{name: "count", every: time.Second, run: func(context.Context) error { runs++; return nil }}, slog.New(slog.DiscardHandler))
 		}()
 		time.Sleep(3500 * time.Millisecond)
 		cancel()
@@ -36,7 +36,7 @@ func TestALoopCanBeWoken(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			loop(ctx, pass{name: "count", every: time.Hour, run: func(context.Context) error { runs++; return nil }, wake: wake},
+			loop(ctx, task{name: "count", every: time.Hour, run: func(context.Context) error { runs++; return nil }, wake: wake},
 				slog.New(slog.DiscardHandler))
 		}()
 		wake <- struct{}{}
@@ -56,7 +56,7 @@ func TestAFailingPassGoesOnAndIsLoggedSeldom(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			loop(ctx, pass{name: "fail", every: time.Second, run: func(context.Context) error { return errors.New("no disk") }},
+			loop(ctx, task{name: "fail", every: time.Second, run: func(context.Context) error { return errors.New("no disk") }},
 				slog.New(slog.NewTextHandler(&text, nil)))
 		}()
 		time.Sleep(100*time.Second + time.Millisecond)
@@ -76,7 +76,7 @@ func TestALoopOfTheLeaderRunsWhileItLeads(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			loop(ctx, pass{name: "count", every: time.Second, run: func(context.Context) error { runs++; return nil },
+			loop(ctx, task{name: "count", every: time.Second, run: func(context.Context) error { runs++; return nil },
 				only: leads.Load}, slog.New(slog.DiscardHandler))
 		}()
 		for _, turn := range []struct {
