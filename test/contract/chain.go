@@ -163,7 +163,7 @@ func chainHistory(t *testing.T, f ChainFixture) {
 	}
 }
 
-// chainLongHistory is longer than any source's page.
+// chainLongHistory reads a history that is longer than any source's page.
 func chainLongHistory(t *testing.T, f ChainFixture) {
 	sent := map[recharge.Key]bool{}
 	for range 9 {

@@ -35,7 +35,7 @@ func through(t *testing.T, proxy, target string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// exitOf is the address that the API's echo sees through a proxy.
+// exitOf returns the address that the API's echo sees through a proxy.
 func (s *service) exitOf(proxy string) string {
 	s.t.Helper()
 	status, body := through(s.t, proxy, "http://"+s.api+"/v1/ip")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// block is the fenced block that follows a line of the README.
+// block returns the fenced block that follows a line of the README.
 func block(t *testing.T, after string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../README.md")

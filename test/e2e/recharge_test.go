@@ -45,7 +45,7 @@ func (s *service) order(key, id string) orderData {
 	return o
 }
 
-// balance is the spendable balance, as the API writes it.
+// balance returns the spendable balance as the API writes it.
 func (s *service) balance(key string) string {
 	s.t.Helper()
 	var b struct{ Balance json.Number }

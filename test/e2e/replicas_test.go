@@ -23,7 +23,7 @@ var (
 	kills     = flag.Int("replicas.kills", campaign.Rounds(1, 40), "how often a replica is killed")
 )
 
-// proxyAt is the proxy of a session at the gateway of a replica.
+// proxyAt returns the proxy of a session at the gateway of a replica.
 func (s *service) proxyAt(key, id string) *url.URL {
 	s.t.Helper()
 	proxy, err := url.Parse(s.session(key, id).Proxy.HTTPURL)
@@ -367,7 +367,7 @@ func (s *service) use(ctx context.Context, key, target string) {
 	}
 }
 
-// stuck are the sessions of an agent that are still creating, and those that
+// stuck returns the sessions of an agent that are still creating, and those that
 // ended and still hold money.
 func (s *service) stuck(key string) (ids []string) {
 	s.t.Helper()

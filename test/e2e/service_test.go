@@ -183,7 +183,7 @@ func (s *service) stop() {
 	s.cmd = nil
 }
 
-// run is an operator's command beside the service.
+// run runs an operator's command beside the service.
 func (s *service) run(args ...string) (string, error) {
 	out, err := s.command(args...).CombinedOutput()
 	return string(out), err
@@ -255,7 +255,7 @@ func (s *service) call(ctx context.Context, method, path, key, body string, head
 	return r, nil
 }
 
-// must is call with a status that is expected.
+// must is like call, and fails the test on another status.
 func (s *service) must(status int, method, path, key, body string, headers ...string) reply {
 	s.t.Helper()
 	r, err := s.call(s.t.Context(), method, path, key, body, headers...)

@@ -20,7 +20,7 @@ import (
 type market struct {
 	*service
 	rewrite func(text string)
-	answers   bytes.Buffer
+	answers bytes.Buffer
 }
 
 // open starts the program with a configuration file, and more variables.
@@ -35,7 +35,7 @@ func open(t *testing.T, config string, env ...string) *market {
 	return &market{service: s, rewrite: rewrite}
 }
 
-// must is that of the service, with a memory.
+// must is like service.must, and keeps the answer.
 func (m *market) must(status int, method, path, key, body string, headers ...string) reply {
 	m.t.Helper()
 	r := m.service.must(status, method, path, key, body, headers...)
@@ -83,12 +83,12 @@ func (m *market) buy(key, body string) (d sessionData) {
 	return d
 }
 
-// dynamic is the body of a create call for traffic.
+// dynamic returns the body of a create call for traffic.
 func dynamic(product, gb string) string {
 	return fmt.Sprintf(`{"type":"dynamic","config":{"product_no":%q,"traffic_gb":%s,"country":"US"}}`, product, gb)
 }
 
-// static is the body of a create call for addresses.
+// static returns the body of a create call for addresses.
 func static(product string, quantity int) string {
 	return fmt.Sprintf(`{"type":"static","config":{"product_no":%q,"quantity":%d,"duration_days":30,"country":"US"}}`, product, quantity)
 }

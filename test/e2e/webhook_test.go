@@ -101,7 +101,7 @@ func (r *receiver) use(secret string) {
 	r.secret = secret
 }
 
-// called is how often it was called.
+// called returns the number of calls.
 func (r *receiver) called() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"agentproxy/domain/billing"
 )
 
-// there are the refs that a provider's seller has at the moment.
+// there returns the refs that a provider's seller has at the moment.
 func (w *world) there(provider string) map[string]bool {
 	refs := map[string]bool{}
 	switch provider {
@@ -51,7 +51,8 @@ func (w *world) intents() map[string]bool {
 	return sold
 }
 
-// judge compares the sellers' books with ours, and ours with what agents have.
+// check compares the sellers' orders with the service's, and those with the sessions of
+// agents.
 func (w *world) check() {
 	w.t.Helper()
 	w.purchases()
@@ -61,8 +62,9 @@ func (w *world) check() {
 	w.silence()
 }
 
-// purchases: what was sold is what we know of, one to one; what is not closed is
-// what live sessions have; what is closed is gone where it can be given up.
+// purchases checks that the sales and the confirmed orders match one to one, that open
+// orders are those of live sessions, and that closed ones are gone at the seller where
+// they can be cancelled.
 func (w *world) purchases() {
 	w.t.Helper()
 	sold := w.intents()
@@ -132,7 +134,7 @@ func (w *world) purchases() {
 	w.count("provider lost", len(w.rows(`SELECT 1 FROM sessions WHERE reason = 'provider_lost'`)))
 }
 
-// renewals: what a seller sold is confirmed, and nothing else is.
+// renewals checks that exactly the renewals that a seller sold are confirmed.
 func (w *world) renewals() {
 	w.t.Helper()
 	sold := w.intents()
@@ -146,7 +148,8 @@ func (w *world) renewals() {
 	}
 }
 
-// money: the ledger adds up, nothing is held for nothing, and each static session
+// money checks that the ledger adds up, that no money is held for nothing, and that each
+// static session
 // paid once for its term and once for each renewal that it lived to see.
 func (w *world) money() {
 	w.t.Helper()
@@ -210,7 +213,8 @@ func (w *world) renewedBefore(id string, at int64) bool {
 	return len(w.rows(`SELECT 1 FROM ledger_entries c WHERE c.session_id = ? AND c.type = 'charge' AND c.at = ?`, id, at)) > 0
 }
 
-// keysOnce: a key bought one session that did not fail, however often it was used.
+// keysOnce checks that a key created one session that did not fail, however often it
+// was used.
 func (w *world) keysOnce() {
 	w.t.Helper()
 	for key, ids := range w.answered {

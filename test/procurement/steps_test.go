@@ -58,8 +58,7 @@ func together(acts []func()) {
 	wg.Wait()
 }
 
-// create is a call that buys something, sometimes several times at once under one
-// key.
+// create calls create, sometimes several times concurrently with one key.
 func (w *world) create(p catalog.Product) func() {
 	w.keys++
 	key := fmt.Sprintf("key-%d", w.keys)
@@ -168,7 +167,7 @@ func (w *world) job(r *replica, kind, id string) error {
 	return nil
 }
 
-// pass lets time go by, and both replicas work.
+// pass advances the clock and runs the passes of both replicas.
 func (w *world) pass() {
 	d := time.Duration(1+w.rng.IntN(30)) * time.Second
 	switch n := w.rng.IntN(20); {
@@ -199,7 +198,7 @@ func (w *world) callbacks() {
 	}
 }
 
-// happen is what sellers do by themselves.
+// happen makes one of the changes that sellers make by themselves.
 func (w *world) happen() {
 	w.stocked()
 	switch w.rng.IntN(8) {

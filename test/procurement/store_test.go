@@ -28,7 +28,7 @@ type store struct {
 	lives int // units until the process dies; below 0: it does not
 }
 
-// throw is a number below ten thousand, and whether the process is dead.
+// throw returns a random number below ten thousand, and whether the process is dead.
 func (s *store) throw(update bool) (n int, odds chances, dead bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -47,7 +47,7 @@ type world struct {
 	vanished map[string]bool // "provider ref"
 	operated map[string]bool // orders that the operator decided
 
-	mu   sync.Mutex
+	mu       sync.Mutex
 	answered map[string]map[string]bool // by key: the sessions that callers were answered with
 }
 
@@ -94,7 +94,7 @@ var template = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// tempDir is in memory where the system has such a place.
+// tempDir returns a new folder, in memory if the system has such a place.
 func tempDir(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "agentproxy-procurement")
 	if err != nil {
@@ -192,7 +192,7 @@ func (w *world) recordError(err error) {
 	}
 }
 
-// rows is the result of a query as texts.
+// rows returns the result of a query as texts.
 func (w *world) rows(query string, args ...any) (all [][]string) {
 	w.t.Helper()
 	rows, err := w.db.Writer().Query(query, args...)

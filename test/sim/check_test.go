@@ -122,7 +122,7 @@ var legal = map[recharge.Status][]recharge.Status{
 	recharge.Expired:    {recharge.Confirming, recharge.Paid},
 }
 
-// checkNow is what holds after every step, whatever failed in it.
+// checkNow checks what holds after every step, whatever failed in it.
 func (w *world) checkNow() {
 	b := w.read()
 	truth := map[string]recharge.Transfer{}
@@ -137,8 +137,8 @@ func (w *world) checkNow() {
 	w.checkKnown(b)
 }
 
-// checkCredits: what is credited is final on the chain, of that amount, and was
-// sent to that agent; once.
+// checkCredits checks that every credit is of a transfer to that agent, of that amount,
+// that is final on the chain, and is made once.
 func (w *world) checkCredits(b books, truth map[string]recharge.Transfer) {
 	seen, sums := map[string]bool{}, map[string]domain.Money{}
 	for _, c := range b.credits {
@@ -398,8 +398,7 @@ func (w *world) must(what string, do func(context.Context) error) {
 	}
 }
 
-// checkEnd is what holds when everything had time: no money is lost, and no
-// order waits.
+// checkEnd checks what holds after the last step: no money is lost, and no order waits.
 func (w *world) checkEnd(b books) {
 	want, got := map[string]domain.Money{}, map[string]domain.Money{}
 	credited := map[string]bool{}

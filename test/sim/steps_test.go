@@ -183,7 +183,7 @@ func (w *world) payTogether() {
 	}
 }
 
-// junk is a move that is no money.
+// junk sends a transfer that is not of the token.
 func (w *world) junk(to string) fake.Move {
 	m := fake.Move{From: w.stranger(), To: to, Amount: 5 * usdt}
 	switch w.rng.IntN(4) {
@@ -217,7 +217,7 @@ func (w *world) flood() {
 	}
 }
 
-// rush has a payment in each of some blocks.
+// rush makes a payment in each of a number of blocks.
 func (w *world) rush() {
 	for range 10 {
 		w.payExact()
@@ -302,8 +302,8 @@ func (w *world) watch(n int) {
 	w.run(fmt.Sprintf("watcher %d looks", n), w.watchers[n].Watch)
 }
 
-// watchTogether has both watchers look, and more, side by side when the seed is
-// crowded and in turn when it is not.
+// watchTogether runs both watchers, and more, concurrently if the seed is crowded and
+// one after the other otherwise.
 func (w *world) watchTogether() {
 	acts := []func(){func() { w.watch(0) }, func() { w.watch(1) }}
 	if w.rng.IntN(3) == 0 {
@@ -340,7 +340,7 @@ func (w *world) kill() {
 	w.logf("watcher %d is killed and starts again", n)
 }
 
-// outage is a time without the chain, often longer than a window.
+// outage makes the chain fail for a time, which is often longer than a window.
 func (w *world) outage() {
 	w.dice.mu.Lock()
 	w.dice.outage = true

@@ -20,7 +20,7 @@ const (
 	none       mishap = iota
 	notBegun          // it never ran
 	rolledBack        // it ran to its end and is undone
-	answerLost           // it is committed and the caller gets an error
+	answerLost        // it is committed and the caller gets an error
 	twice             // it ran once for nothing before it counts
 	statement         // one of its statements fails
 )
@@ -119,7 +119,7 @@ func (s *store) Update(ctx context.Context, fn func(context.Context, ports.Tx) e
 	return nil
 }
 
-// changes are the committed changes of each order, in order.
+// changes returns the committed changes of each order, in order.
 func (s *store) changes() map[string][]recharge.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()

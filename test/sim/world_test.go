@@ -86,7 +86,7 @@ var template = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// tempDir is in memory where the system has such a place.
+// tempDir returns a new folder, in memory if the system has such a place.
 func tempDir() (string, error) {
 	if dir, err := os.MkdirTemp("/dev/shm", "agentproxy-sim"); err == nil {
 		return dir, nil
@@ -96,7 +96,7 @@ func tempDir() (string, error) {
 
 type databaseFunc func(*testing.T) (config storage.Config, drop func(), err error)
 
-// newFile is a new SQLite database, and newServer one of PostgreSQL. A seed has
+// newFile returns a new SQLite database, and newServer one of PostgreSQL. Each seed has
 // its own.
 func newFile(*testing.T) (config storage.Config, drop func(), err error) {
 	text, err := template()
@@ -202,7 +202,7 @@ func (w *world) restart(n int) {
 	w.watchers[n] = app.NewPayments(w.store, w.clock, w.ids, w.chain, slog.New(slog.DiscardHandler))
 }
 
-// mine lets time pass, on the chain and for the service.
+// mine adds blocks to the chain and advances the clock of the service.
 func (w *world) mine(blocks int) {
 	w.chain.Mine(blocks)
 	w.mu.Lock()
@@ -280,7 +280,7 @@ func (d *dice) storeFault() mishap {
 	return pick(d.rng, notBegun, rolledBack, answerLost, answerLost, twice, statement, statement)
 }
 
-// onCall is asked before every call of the chain.
+// onCall runs before every call of the chain and returns the error that it fails with.
 func (d *dice) onCall(call string) error {
 	switch call {
 	case "block", "history":
