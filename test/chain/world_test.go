@@ -54,8 +54,7 @@ func begin(t *testing.T, hop procurement.Endpoint) *world {
 	return w
 }
 
-// names resolves what is on loopback, and what is refused by a proxy and by
-// nobody before it.
+// names resolves loopback names, and a name that only the proxies refuse.
 type names struct{}
 
 func (names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
@@ -179,7 +178,7 @@ func user() string { return traffic.User{SessionID: sessionID}.String() }
 
 func password() string { return traffic.Password(key, sessionID) }
 
-// site answers with as many bytes as it was sent, and tells from where.
+// site starts a target that echoes the body, with the client's address in X-From.
 func site(t *testing.T, start func(*httptest.Server)) *httptest.Server {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		host, _, _ := net.SplitHostPort(r.RemoteAddr)
