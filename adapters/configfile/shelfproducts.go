@@ -5,7 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
@@ -36,7 +37,7 @@ func (r *shelfReader) product(v value) (catalog.Product, bool) {
 	} else {
 		r.codes[p.No] = v.line
 	}
-	if !r.shelf.WithoutEmbedded && slices.Contains(upstream.EmbeddedCodes(), p.No) {
+	if !r.shelf.WithoutEmbedded && slices.Contains(embedded.Codes(), p.No) {
 		m.get("code").fault("is a code of the embedded catalogue; take another, or set embedded: false")
 	}
 	switch p.Type {
@@ -110,7 +111,7 @@ func countries(v value) []string {
 		case !ok:
 		case !isCountry(code):
 			item.fault("%s is no country: codes are of ISO 3166-1 alpha-2, in upper case; near it are %s", strconv.Quote(code),
-				strings.Join(catalog.Nearest(code, upstream.Countries), ", "))
+				strings.Join(catalog.Nearest(code, country.Codes), ", "))
 		case slices.Contains(list, code):
 			item.fault("stands there twice")
 		default:

@@ -12,6 +12,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/domain/catalog"
 )
 
@@ -65,7 +67,7 @@ func (r *shelfReader) providerName(v value) string {
 	case !ok:
 	case !catalog.IsProviderName(name):
 		v.fault("must be 1 to 32 of a-z, 0-9, _ and -")
-	case name == upstream.EmbeddedName:
+	case name == embedded.Name:
 		v.fault("is the name of the embedded provider; take another")
 	case r.written[name]:
 		v.fault("is the name of another provider too")
@@ -113,7 +115,7 @@ func location(p pair) string {
 }
 
 func isCountry(code string) bool {
-	_, ok := slices.BinarySearch(upstream.Countries, code)
+	_, ok := slices.BinarySearch(country.Codes, code)
 	return ok
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -44,7 +44,7 @@ func (r *shelfReader) source(v value, p catalog.Product) string {
 	if !ok {
 		return ""
 	}
-	if name == upstream.EmbeddedName {
+	if name == embedded.Name {
 		if p.Direct {
 			v.fault("the embedded provider cannot be given to agents directly: it sells through the gateway")
 		}
@@ -111,7 +111,7 @@ func (r *shelfReader) margins(m fields, p catalog.Product) {
 				judge(fmt.Sprintf("durations[%d].price", j), d.Price, cost, i)
 			}
 		}
-		if !told && s.Provider != upstream.EmbeddedName { // which costs nothing
+		if !told && s.Provider != embedded.Name { // which costs nothing
 			at := find(m.of, fmt.Sprintf("sources[%d]", i))
 			r.shelf.Warnings = append(r.shelf.Warnings, Fault{at.doc.file, at.line, at.path,
 				"no cost is told, so nobody can tell whether the product is sold at a loss"})

@@ -1,11 +1,11 @@
-package upstream_test
+package country_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
 )
 
 // The officially assigned codes of ISO 3166-1 alpha-2.
@@ -23,14 +23,14 @@ func TestCountriesAreThoseOfISO3166(t *testing.T) {
 	if len(want) != 249 || !slices.IsSorted(want) {
 		t.Fatalf("the test lists %d codes", len(want))
 	}
-	if !slices.Equal(upstream.Countries, want) {
-		for _, c := range upstream.Countries {
+	if !slices.Equal(country.Codes, want) {
+		for _, c := range country.Codes {
 			if !slices.Contains(want, c) {
 				t.Errorf("%s is not assigned", c)
 			}
 		}
 		for _, c := range want {
-			if !slices.Contains(upstream.Countries, c) {
+			if !slices.Contains(country.Codes, c) {
 				t.Errorf("%s is missing", c)
 			}
 		}
@@ -39,8 +39,8 @@ func TestCountriesAreThoseOfISO3166(t *testing.T) {
 
 func TestCountryName(t *testing.T) {
 	seen := map[string]string{}
-	for _, code := range upstream.Countries {
-		name := upstream.CountryName(code)
+	for _, code := range country.Codes {
+		name := country.Name(code)
 		if name == code || len(name) < 4 || strings.Contains(name, "nknown") || seen[name] != "" {
 			t.Errorf("%s is called %q, as is %q", code, name, seen[name])
 		}
@@ -50,7 +50,7 @@ func TestCountryName(t *testing.T) {
 		"US": "United States", "de": "Germany", "GB": "United Kingdom", "KR": "South Korea", "CI": "Côte d'Ivoire",
 		"NA": "Namibia", "XK": "XK", "YU": "YU", "zz": "ZZ", "Germany": "GERMANY", "": "",
 	} {
-		if got := upstream.CountryName(code); got != want {
+		if got := country.Name(code); got != want {
 			t.Errorf("%q is called %q, want %q", code, got, want)
 		}
 	}

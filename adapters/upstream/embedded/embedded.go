@@ -1,6 +1,5 @@
-// Package upstream holds the sellers of exits, one file each, and the embedded
-// provider, which sells this host's own addresses.
-package upstream
+// Package embedded is the provider that sells this host's own addresses.
+package embedded
 
 import (
 	"context"
@@ -15,71 +14,70 @@ import (
 	"agentproxy/ports"
 )
 
-// EmbeddedName is the name of the embedded provider.
-const EmbeddedName = "embedded"
+// Name is the name of the provider in products, orders and sessions.
+const Name = "embedded"
 
-// Embedded sells this host's own addresses. It does no IO after the start and
-// keeps no books: what is sold is what the caller's unit of work writes down.
+// Provider sells this host's own addresses. It does no IO after the start and
+// stores no orders: the caller's transaction records what is sold.
 //
-// So an order is idempotent without memory: its choice is computed of SessionID
-// and Taken alone. Called again because the unit of work runs again, Taken is the
-// same (or what others committed meanwhile, which must be respected), and so is
-// the answer. The service never orders for a session that owns addresses already:
-// those would be Taken.
-type Embedded struct {
+// An order is idempotent without memory, because its result is computed from
+// SessionID and Taken alone. If the transaction is retried, Taken is the same, or
+// also has what others committed meanwhile. The service never orders for a session
+// that owns addresses already: those would be Taken.
+type Provider struct {
 	pool     pool
 	products []catalog.Product
 }
 
 var (
-	_ ports.Dynamic = (*Embedded)(nil)
-	_ ports.Static  = (*Embedded)(nil)
+	_ ports.Dynamic = (*Provider)(nil)
+	_ ports.Static  = (*Provider)(nil)
 )
 
-// NewEmbedded probes the addresses and builds the catalogue. It refuses a
-// configured list of which no address can be used.
-func NewEmbedded(cfg Config, log *slog.Logger) (*Embedded, error) {
+// New probes the addresses and builds the catalogue. It fails if addresses are
+// configured and none of them can be bound.
+func New(cfg Config, log *slog.Logger) (*Provider, error) {
 	p, err := cfg.probe(log)
 	if err != nil {
 		return nil, err
 	}
-	return &Embedded{pool: p, products: embeddedCatalogue(p)}, nil
+	return &Provider{pool: p, products: products(p)}, nil
 }
 
-// Name is EmbeddedName.
-func (e *Embedded) Name() string { return EmbeddedName }
+// Name returns the constant Name.
+func (p *Provider) Name() string { return Name }
 
-// Products lists the embedded catalogue. A product of which the pool has no exit
-// at all is not Available. The caller does not change it.
-func (e *Embedded) Products() []catalog.Product { return e.products }
+// Products returns the catalogue, which the caller must not change. A product is
+// not Available if the pool has no address for it.
+func (p *Provider) Products() []catalog.Product { return p.products }
 
-// Capabilities says that the provider is called inside the unit of work.
-func (e *Embedded) Capabilities() procurement.Capabilities {
+// Capabilities describes a provider that is called inside the transaction.
+func (p *Provider) Capabilities() procurement.Capabilities {
 	return procurement.Capabilities{InProcess: true, Renews: true, Cancels: true}
 }
 
-// Ready is always true.
-func (e *Embedded) Ready() bool { return true }
+// Ready always returns true.
+func (p *Provider) Ready() bool { return true }
 
-// Offers are none: what the pool has is told by Order.
-func (e *Embedded) Offers(context.Context) ([]procurement.Offer, error) { return nil, nil }
+// Offers returns nil: the pool has no catalogue of its own.
+func (p *Provider) Offers(context.Context) ([]procurement.Offer, error) { return nil, nil }
 
-// Balance is nobody's.
-func (e *Embedded) Balance(context.Context) (procurement.ProviderBalance, error) {
+// Balance returns the zero balance: there is no account.
+func (p *Provider) Balance(context.Context) (procurement.ProviderBalance, error) {
 	return procurement.ProviderBalance{}, nil
 }
 
-// Quote costs nothing.
-func (e *Embedded) Quote(context.Context, procurement.Intent) (procurement.Quote, error) {
+// Quote returns a cost of 0 and an unknown stock.
+func (p *Provider) Quote(context.Context, procurement.Intent) (procurement.Quote, error) {
 	return procurement.Quote{Stock: procurement.StockUnknown}, nil
 }
 
-// Order picks exits by the session's id: random, because ids are, and the same
-// for every call with the same id and Taken.
-func (e *Embedded) Order(_ context.Context, in procurement.Intent) (procurement.Delivery, error) {
-	half, want := e.pool.dynamic, 1
+// Order picks free addresses, beginning at a place that is the hash of the session
+// id: it is as random as ids are, and the same for the same id and Taken.
+func (p *Provider) Order(_ context.Context, in procurement.Intent) (procurement.Delivery, error) {
+	half, want := p.pool.dynamic, 1
 	if in.Type == session.Static {
-		half, want = e.pool.static, in.Quantity
+		half, want = p.pool.static, in.Quantity
 	}
 	h := fnv.New64a()
 	h.Write([]byte(in.SessionID))
@@ -94,9 +92,9 @@ func (e *Embedded) Order(_ context.Context, in procurement.Intent) (procurement.
 	return d, nil
 }
 
-// NewExit picks any other exit at random.
-func (e *Embedded) NewExit(in procurement.Intent, current session.Exit) (session.Exit, error) {
-	half := e.pool.dynamic
+// NewExit picks any other address at random.
+func (p *Provider) NewExit(in procurement.Intent, current session.Exit) (session.Exit, error) {
+	half := p.pool.dynamic
 	exits := pick(half, rand.IntN(max(len(half), 1)), 1, in.Taken, current.IP)
 	if len(exits) == 0 {
 		return session.Exit{}, procurement.Refuse(procurement.OutOfStock, "there is no other address")
@@ -104,42 +102,42 @@ func (e *Embedded) NewExit(in procurement.Intent, current session.Exit) (session
 	return session.Exit{IP: exits[0]}, nil
 }
 
-// Find finds nothing: there are no books to look into.
-func (e *Embedded) Find(context.Context, procurement.Intent) ([]procurement.Delivery, error) {
+// Find returns nil: the pool stores no orders.
+func (p *Provider) Find(context.Context, procurement.Intent) ([]procurement.Delivery, error) {
 	return nil, nil
 }
 
-// Read is NotFound, as there are no books.
-func (e *Embedded) Read(context.Context, string) (procurement.Delivery, error) {
+// Read always fails with NotFound: the pool stores no orders.
+func (p *Provider) Read(context.Context, string) (procurement.Delivery, error) {
 	return procurement.Delivery{}, procurement.Refuse(procurement.NotFound, "")
 }
 
-// Cancel needs nothing: an address is free when no live session owns it.
-func (e *Embedded) Cancel(context.Context, string) error { return nil }
+// Cancel does nothing: an address is free once no live session owns it.
+func (p *Provider) Cancel(context.Context, string) error { return nil }
 
-// Renew needs nothing: an address stays with its session while it lives.
-func (e *Embedded) Renew(context.Context, string, procurement.Intent) ([]procurement.Renewed, error) {
+// Renew does nothing: a session keeps its addresses while it lives.
+func (p *Provider) Renew(context.Context, string, procurement.Intent) ([]procurement.Renewed, error) {
 	return nil, nil
 }
 
 // Disable always fails with Unsupported: the gateway itself dials from the
 // addresses and meters them.
-func (e *Embedded) Disable(context.Context, string) error { return errEmbedded }
+func (p *Provider) Disable(context.Context, string) error { return errOwnAddresses }
 
 // Usage always fails with Unsupported.
-func (e *Embedded) Usage(context.Context, string) (procurement.Usage, error) {
-	return procurement.Usage{}, errEmbedded
+func (p *Provider) Usage(context.Context, string) (procurement.Usage, error) {
+	return procurement.Usage{}, errOwnAddresses
 }
 
-// Endpoint is Unsupported.
-func (e *Embedded) Endpoint(procurement.Access, procurement.Target) (procurement.Endpoint, error) {
-	return procurement.Endpoint{}, errEmbedded
+// Endpoint always fails with Unsupported.
+func (p *Provider) Endpoint(procurement.Access, procurement.Target) (procurement.Endpoint, error) {
+	return procurement.Endpoint{}, errOwnAddresses
 }
 
-var errEmbedded = procurement.Refuse(procurement.Unsupported, "the addresses are this host's own")
+var errOwnAddresses = procurement.Refuse(procurement.Unsupported, "the addresses are this host's own")
 
-// pick walks once round the addresses from a place and takes up to n that are
-// neither taken nor the one to avoid.
+// pick goes once round the addresses, beginning at start, and returns up to n that
+// are neither taken nor equal to avoid.
 func pick(from []netip.Addr, start, n int, taken map[string]bool, avoid netip.Addr) []netip.Addr {
 	var exits []netip.Addr
 	for i := range from {

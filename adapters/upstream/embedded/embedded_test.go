@@ -1,4 +1,4 @@
-package upstream_test
+package embedded_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/fx"
 
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -33,16 +33,16 @@ func addresses(texts ...string) []netip.Addr {
 func any(netip.Addr) bool { return true }
 
 // open returns a provider of addresses that are not tried.
-func open(t testing.TB, texts ...string) *upstream.Embedded {
+func open(t testing.TB, texts ...string) *embedded.Provider {
 	t.Helper()
-	p, err := upstream.NewEmbedded(upstream.Config{Exits: addresses(texts...), Usable: any}, silent)
+	p, err := embedded.New(embedded.Config{Exits: addresses(texts...), Usable: any}, silent)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-func product(t testing.TB, p *upstream.Embedded, no string) catalog.Product {
+func product(t testing.TB, p *embedded.Provider, no string) catalog.Product {
 	t.Helper()
 	for _, found := range p.Products() {
 		if found.No == no {
@@ -63,12 +63,12 @@ func ips(d procurement.Delivery) string {
 
 func TestContract(t *testing.T) {
 	for name, exits := range map[string]int{"loopback": 0, "a server's own addresses": 42} {
-		build := func(t *testing.T) *upstream.Embedded {
-			cfg := upstream.Config{}
+		build := func(t *testing.T) *embedded.Provider {
+			cfg := embedded.Config{}
 			for ip := netip.MustParseAddr("203.0.113.1"); len(cfg.Exits) < exits; ip = ip.Next() {
 				cfg.Exits, cfg.Usable = append(cfg.Exits, ip), any
 			}
-			p, err := upstream.NewEmbedded(cfg, silent)
+			p, err := embedded.New(cfg, silent)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +126,7 @@ func TestHalves(t *testing.T) {
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			usable := func(ip netip.Addr) bool { return ip.String() != c.broken }
-			p, err := upstream.NewEmbedded(upstream.Config{Exits: addresses(c.exits...), Usable: usable}, silent)
+			p, err := embedded.New(embedded.Config{Exits: addresses(c.exits...), Usable: usable}, silent)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -235,7 +235,7 @@ func TestLoopbackIsProbed(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
 	start := time.Now()
-	p, err := upstream.NewEmbedded(upstream.Config{}, log)
+	p, err := embedded.New(embedded.Config{}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestWhatCannotBeBound(t *testing.T) {
 	t.Run("one line says how many are left out", func(t *testing.T) {
 		out.Reset()
 		few := func(ip netip.Addr) bool { return ip.As4()[2] == 0 && ip.As4()[3] < 12 }
-		if _, err := upstream.NewEmbedded(upstream.Config{Usable: few}, log); err != nil {
+		if _, err := embedded.New(embedded.Config{Usable: few}, log); err != nil {
 			t.Fatal(err)
 		}
 		if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "left_out=1011 usable=10 first=127.0.0.12") {
@@ -274,7 +274,7 @@ func TestWhatCannotBeBound(t *testing.T) {
 		}
 	})
 	t.Run("a host with one loopback address sells that, for dynamic sessions", func(t *testing.T) {
-		p, err := upstream.NewEmbedded(upstream.Config{Usable: none}, log)
+		p, err := embedded.New(embedded.Config{Usable: none}, log)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +284,7 @@ func TestWhatCannotBeBound(t *testing.T) {
 		}
 	})
 	t.Run("a list of strangers' addresses does not start", func(t *testing.T) {
-		_, err := upstream.NewEmbedded(upstream.Config{Exits: addresses("192.0.2.1", "192.0.2.2"), Usable: none}, log)
+		_, err := embedded.New(embedded.Config{Exits: addresses("192.0.2.1", "192.0.2.2"), Usable: none}, log)
 		if err == nil || !strings.Contains(err.Error(), "AGENTPROXY_EXITS") || !strings.Contains(err.Error(), "192.0.2.1") {
 			t.Errorf("error %v", err)
 		}
@@ -292,15 +292,15 @@ func TestWhatCannotBeBound(t *testing.T) {
 }
 
 func TestModule(t *testing.T) {
-	var p *upstream.Embedded
-	app := fx.New(fx.NopLogger, upstream.EmbeddedModule, fx.Supply(upstream.Config{}, silent), fx.Populate(&p))
-	if app.Err() != nil || p.Name() != upstream.EmbeddedName {
+	var p *embedded.Provider
+	app := fx.New(fx.NopLogger, embedded.Module, fx.Supply(embedded.Config{}, silent), fx.Populate(&p))
+	if app.Err() != nil || p.Name() != embedded.Name {
 		t.Errorf("got %v", app.Err())
 	}
 }
 
 func BenchmarkProvisionStatic(b *testing.B) {
-	p, err := upstream.NewEmbedded(upstream.Config{}, silent)
+	p, err := embedded.New(embedded.Config{}, silent)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,9 +1,8 @@
-package upstream
+package embedded
 
 import "go.uber.org/fx"
 
-// EmbeddedModule provides the embedded provider. It needs a Config and a
-// *slog.Logger.
-var EmbeddedModule = fx.Module("upstream-embedded",
-	fx.Provide(NewEmbedded),
+// Module provides a *Provider. It needs a Config and a *slog.Logger.
+var Module = fx.Module("embedded",
+	fx.Provide(New),
 )

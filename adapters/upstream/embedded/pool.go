@@ -1,4 +1,4 @@
-package upstream
+package embedded
 
 import (
 	"fmt"
@@ -7,33 +7,33 @@ import (
 	"net/netip"
 )
 
-// Config says which addresses the embedded provider sells.
+// Config lists the addresses to sell.
 type Config struct {
-	// Exits are addresses of this host. None: the loopback addresses from
-	// 127.0.0.2 to 127.0.3.254. Append new ones: the place of an address
-	// decides which half it belongs to.
+	// Exits are addresses of this host; if empty, the loopback addresses from
+	// 127.0.0.2 to 127.0.3.254 are sold. New addresses are appended, because the
+	// position of an address decides which half of the pool it belongs to.
 	Exits []netip.Addr
-	// Usable reports whether an address can be bound; nil: it is tried.
+	// Usable reports whether an address can be bound. If nil, binding is tried.
 	Usable func(netip.Addr) bool
 }
 
-// The loopback addresses that are sold on a laptop.
+// The range of loopback addresses that is sold if none are configured.
 var (
 	firstLoopback = netip.AddrFrom4([4]byte{127, 0, 0, 2})
 	lastLoopback  = netip.AddrFrom4([4]byte{127, 0, 3, 254})
 )
 
-// pool is the addresses that can be used. No address is in both halves, because
-// a static one is a session's alone.
+// pool has the usable addresses. No address is in both halves, because a static one
+// belongs to one session.
 type pool struct {
 	dynamic []netip.Addr
 	static  []netip.Addr
 }
 
-// probe tries the addresses. Every second one of the list is for static
-// sessions, counted before the unusable are left out: so an address never
-// changes sides when another one is added or fails. Where loopback has one
-// address only (macOS), that is the pool.
+// probe sorts the usable addresses into the halves of a pool. Every second one of
+// the list is for static sessions, counted before unusable ones are left out, so an
+// address never changes halves when another one is appended or fails. Where loopback
+// has one address only (macOS), that one is the pool.
 func (c Config) probe(log *slog.Logger) (pool, error) {
 	exits, usable := unique(c.Exits), c.Usable
 	loopback := len(exits) == 0
@@ -70,7 +70,8 @@ func (c Config) probe(log *slog.Logger) (pool, error) {
 	return pool{dynamic: []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}}, nil
 }
 
-// unique unmaps the addresses and drops repeats, which would sell one twice.
+// unique returns the addresses unmapped and without repetitions, which would sell one
+// twice.
 func unique(list []netip.Addr) []netip.Addr {
 	seen := make(map[netip.Addr]bool, len(list))
 	var out []netip.Addr
@@ -83,8 +84,8 @@ func unique(list []netip.Addr) []netip.Addr {
 	return out
 }
 
-// bindable opens a UDP socket on the address and closes it: nothing is sent, no
-// port lingers, and a thousand take some 20 ms.
+// bindable reports whether an address can be bound. It opens a UDP socket, which
+// sends nothing and leaves no port in TIME_WAIT: 1,000 addresses take about 20 ms.
 func bindable(ip netip.Addr) bool {
 	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, 0)))
 	if err != nil {

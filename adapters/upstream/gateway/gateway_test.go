@@ -1,4 +1,4 @@
-package upstream_test
+package gateway_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/gateway"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/test/contract"
@@ -19,7 +20,7 @@ import (
 func portText(port uint16) string { return strconv.Itoa(int(port)) }
 
 func TestGatewayContract(t *testing.T) {
-	for _, profile := range upstream.Profiles() {
+	for _, profile := range gateway.Profiles() {
 		t.Run(profile, func(t *testing.T) {
 			contract.Seller(t, func(t *testing.T) contract.Selling {
 				return contract.Selling{Provider: openGateway(t, gatewaySpec(profile, nil)),
@@ -30,7 +31,7 @@ func TestGatewayContract(t *testing.T) {
 }
 
 func TestGatewayCapabilities(t *testing.T) {
-	for _, profile := range upstream.Profiles() {
+	for _, profile := range gateway.Profiles() {
 		p := openGateway(t, gatewaySpec(profile, nil))
 		if got, want := p.Capabilities(), (procurement.Capabilities{InProcess: true, ViaUpstream: true}); got != want {
 			t.Errorf("%s can %+v, want %+v", profile, got, want)
@@ -165,7 +166,7 @@ func TestAGatewayIsNotMadeOfFaultySettings(t *testing.T) {
 		t.Run(c.claim, func(t *testing.T) {
 			s := gatewaySpec(c.profile, nil)
 			c.change(&s)
-			_, err := upstream.New(s, silent)
+			_, err := upstream.New(s, nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, want %s", err, c.want)
 			}
@@ -176,7 +177,7 @@ func TestAGatewayIsNotMadeOfFaultySettings(t *testing.T) {
 	}
 	s := gatewaySpec("brightdata", map[string]string{"port": "x", "protocol": "y"})
 	delete(s.Options, "zone")
-	_, err := upstream.New(s, silent)
+	_, err := upstream.New(s, nil)
 	for _, want := range []string{"zone", "port", "protocol"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("of three faults %s is not named: %v", want, err)
@@ -211,7 +212,7 @@ func TestAGatewayKeepsItsPasswordToItself(t *testing.T) {
 }
 
 func TestAGrammarThatIsUnverifiedSaysSo(t *testing.T) {
-	for _, profile := range upstream.Profiles() {
+	for _, profile := range gateway.Profiles() {
 		var log bytes.Buffer
 		if _, err := upstream.New(gatewaySpec(profile, nil), slog.New(slog.NewTextHandler(&log, nil))); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package upstream_test
+package gateway_test
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/gateway"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -45,7 +46,7 @@ func gatewaySpec(profile string, more map[string]string) upstream.Spec {
 
 func openGateway(t testing.TB, s upstream.Spec) ports.Dynamic {
 	t.Helper()
-	p, err := upstream.New(s, silent)
+	p, err := upstream.New(s, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", s.Options["profile"], err)
 	}
@@ -155,8 +156,8 @@ func TestHostsAndPortsAreThoseOfTheDocumentation(t *testing.T) {
 			t.Errorf("%s: %s, want %s", profile, got, want)
 		}
 	}
-	if len(upstream.Profiles()) != len(gatewayOptions) {
-		t.Errorf("%d profiles, %d are tested", len(upstream.Profiles()), len(gatewayOptions))
+	if len(gateway.Profiles()) != len(gatewayOptions) {
+		t.Errorf("%d profiles, %d are tested", len(gateway.Profiles()), len(gatewayOptions))
 	}
 	own := openGateway(t, gatewaySpec("soax", map[string]string{"host": "127.0.0.1", "port": "8", "protocol": "socks5"}))
 	if got := reached(t, own, ""); got != "socks5 127.0.0.1 8" {

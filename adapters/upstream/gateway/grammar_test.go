@@ -1,4 +1,4 @@
-package upstream_test
+package gateway_test
 
 import (
 	"fmt"
@@ -11,7 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/gateway"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -26,7 +27,7 @@ func squashCity(city string) string {
 // gateways are one of each profile.
 func gateways(t *testing.T) map[string]ports.Dynamic {
 	all := map[string]ports.Dynamic{}
-	for _, profile := range upstream.Profiles() {
+	for _, profile := range gateway.Profiles() {
 		all[profile] = openGateway(t, gatewaySpec(profile, nil))
 	}
 	return all
@@ -44,7 +45,7 @@ func TestWhatIsWrittenIsWhatTheGatewayReads(t *testing.T) {
 	all := gateways(t)
 	words := rapid.StringMatching(`[a-zA-Z]{1,8}`)
 	rapid.Check(t, func(t *rapid.T) {
-		profile := rapid.SampledFrom(upstream.Profiles()).Draw(t, "profile")
+		profile := rapid.SampledFrom(gateway.Profiles()).Draw(t, "profile")
 		country := rapid.SampledFrom([]string{"", "US", "GB", "DE", "FR", "JP", "BR", "NL", "KR"}).Draw(t, "country")
 		var city string
 		if country != "" && profile != "proxies.sx" && profile != "packetstream" && rapid.Bool().Draw(t, "with city") {
@@ -89,7 +90,7 @@ func TestNoFieldCanWriteAnother(t *testing.T) {
 		rapid.StringN(0, 3, 8))
 	text := rapid.Custom(func(t *rapid.T) string { return strings.Join(rapid.SliceOfN(bit, 0, 6).Draw(t, "bits"), "") })
 	rapid.Check(t, func(t *rapid.T) {
-		profile := rapid.SampledFrom(upstream.Profiles()).Draw(t, "profile")
+		profile := rapid.SampledFrom(gateway.Profiles()).Draw(t, "profile")
 		target := procurement.Target{Location: session.Location{Country: "US"}, Token: "abcd1234"}
 		switch rapid.SampledFrom([]string{"city", "country", "token"}).Draw(t, "field") {
 		case "city":
@@ -110,7 +111,7 @@ func TestNoFieldCanWriteAnother(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s %+v: %s : %s is read as %v", profile, target, e.User, e.Password, err)
 		}
-		name := strings.ReplaceAll(upstream.CountryName(target.Location.Country), " ", "")
+		name := strings.ReplaceAll(country.Name(target.Location.Country), " ", "")
 		if !strings.EqualFold(w.Country, target.Location.Country) && (profile != "packetstream" || w.Country != name) || squashCity(w.City) != squashCity(target.Location.City) ||
 			(w.Session == "") != (target.Token == "") || w.Session != target.Token && profile != "netnut" && profile != "webshare" {
 			t.Fatalf("%s %+v: %s : %s is read as %+v", profile, target, e.User, e.Password, w)
@@ -169,7 +170,7 @@ func TestNumbersAreComputedOfTokensAndStayInRange(t *testing.T) {
 // Every profile reaches its stand-in by HTTP and SOCKS5, and a new token is a new
 // exit.
 func TestTheStandInsLetEveryProfileThrough(t *testing.T) {
-	for _, profile := range upstream.Profiles() {
+	for _, profile := range gateway.Profiles() {
 		for _, protocol := range []session.Protocol{session.HTTP, session.SOCKS5} {
 			t.Run(profile+" "+string(protocol), func(t *testing.T) {
 				s := gatewaySpec(profile, nil)

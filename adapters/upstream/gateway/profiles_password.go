@@ -1,4 +1,4 @@
-package upstream
+package gateway
 
 import (
 	"time"
@@ -6,8 +6,8 @@ import (
 	"agentproxy/domain/session"
 )
 
-// passwordProfiles carry their words in the password.
-var passwordProfiles = map[string]profile{
+// passwordProfiles have their parameters in the password.
+var passwordProfiles = map[string]Profile{
 	// https://docs.iproyal.com/proxies/residential/proxy/rotation.md: a session is
 	// exactly 8 letters and digits; a time has one unit. How a city of two words
 	// is written is unverified.

@@ -1,4 +1,4 @@
-package upstream
+package gateway
 
 import (
 	"time"
@@ -11,8 +11,8 @@ var (
 	inSeconds = []timeUnit{{time.Second, ""}}
 )
 
-// userNameProfiles carry their words in the user name.
-var userNameProfiles = map[string]profile{
+// userNameProfiles have their parameters in the user name.
+var userNameProfiles = map[string]Profile{
 	// https://docs.brightdata.com/proxy-networks/config-options and
 	// https://docs.brightdata.com/api-reference/proxy/geolocation-targeting.
 	// How long a session lasts is not documented and cannot be asked for. Cities
@@ -70,14 +70,14 @@ var userNameProfiles = map[string]profile{
 	// https://help.netnut.io/netnut-documentation/netnut-proxies/residential-proxies/curl-request-parameters:
 	// a session is a number; the pages disagree about its range, this one is in
 	// both. The United Kingdom is uk. A city of the United States follows its
-	// state, us_alabama_birmingham, which locations of the operator can tell.
+	// state, us_alabama_birmingham, which the operator sets in locations.
 	"netnut": {
 		host: "gw.netnut.net", ports: map[session.Protocol]uint16{session.HTTP: 5959, session.SOCKS5: 5959},
 		user: "{username}", first: "-", next: "-",
 		anywhere: []string{"{network}-any"}, country: []string{"{network}-{country}"},
 		city:         []string{"{network}_sc-{country}_{city}"},
 		session:      []string{"sid-{token}"},
-		number:       numberSpan{10000, 99999999},
+		number:       numberRange{10000, 99999999},
 		networks:     []exitNetwork{{"res", true}, {"stc", true}, {"mob", false}, {"dc", false}},
 		countryCodes: map[string]string{"GB": "uk"},
 		cityGap:      cityGapUnknown, separators: "-_", nested: "_",
@@ -90,7 +90,7 @@ var userNameProfiles = map[string]profile{
 		user: "{username}", first: "-", next: "-",
 		country: []string{"{country}"}, city: []string{"{country}", "city_{city}"},
 		session: []string{"{token}"}, rotate: []string{"rotate"},
-		number:   numberSpan{1, 99999999},
+		number:   numberRange{1, 99999999},
 		networks: []exitNetwork{{"residential", true}, {"datacenter", false}},
 		cityGap:  "_", cityLetters: true, separators: "-",
 	},

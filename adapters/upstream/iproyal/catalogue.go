@@ -1,4 +1,4 @@
-package upstream
+package iproyal
 
 import (
 	"context"
@@ -8,38 +8,38 @@ import (
 	"strconv"
 	"strings"
 
+	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 )
 
-// iproyalProduct is a product of GET /products.
-type iproyalProduct struct {
-	ID        int64             `json:"id"`
-	Name      string            `json:"name"`
-	Plans     []iproyalPlan     `json:"plans"`
-	Locations []iproyalPlace    `json:"locations"`
-	Questions []iproyalQuestion `json:"questions"`
+// product is a product of GET /products.
+type product struct {
+	ID        int64      `json:"id"`
+	Name      string     `json:"name"`
+	Plans     []plan     `json:"plans"`
+	Locations []place    `json:"locations"`
+	Questions []question `json:"questions"`
 }
 
-type iproyalPlan struct {
-	ID    int64  `json:"id"`
-	Name  string `json:"name"` // "30 Days"
-	Price figure `json:"price"`
-	Min   *int   `json:"min_quantity"`
-	Max   *int   `json:"max_quantity"`
+type plan struct {
+	ID    int64       `json:"id"`
+	Name  string      `json:"name"` // "30 Days"
+	Price rest.Number `json:"price"`
+	Min   *int        `json:"min_quantity"`
+	Max   *int        `json:"max_quantity"`
 }
 
-// iproyalPlace is a country, or a city below one. How many addresses it has may
-// not be told.
-type iproyalPlace struct {
-	ID         int64          `json:"id"`
-	Name       string         `json:"name"`
-	OutOfStock *bool          `json:"out_of_stock"`
-	Count      *int           `json:"available_proxies_count"`
-	Children   []iproyalPlace `json:"child_locations"`
+// place is a country, or a city below one. Its count of addresses may be missing.
+type place struct {
+	ID         int64   `json:"id"`
+	Name       string  `json:"name"`
+	OutOfStock *bool   `json:"out_of_stock"`
+	Count      *int    `json:"available_proxies_count"`
+	Children   []place `json:"child_locations"`
 }
 
-type iproyalQuestion struct {
+type question struct {
 	ID       int64  `json:"id"`
 	Text     string `json:"text"`
 	Required *bool  `json:"is_required"`
@@ -47,8 +47,9 @@ type iproyalQuestion struct {
 
 var planDays = regexp.MustCompile(`^\s*([0-9]{1,4})\s*[Dd]ays?\s*$`)
 
-// days is the term of a plan, which only its name tells; 0: another kind of term.
-func (p iproyalPlan) days() int {
+// days returns the term of a plan, which only its name contains; it is 0 for a plan
+// that is not sold by days.
+func (p plan) days() int {
 	m := planDays.FindStringSubmatch(p.Name)
 	if m == nil {
 		return 0
@@ -57,9 +58,9 @@ func (p iproyalPlan) days() int {
 	return n
 }
 
-// stock is whether a number of addresses can be had. A flag without a count
-// promises one.
-func (l iproyalPlace) stock(quantity int) procurement.Stock {
+// stock returns whether so many addresses are available. A flag without a count
+// promises one address.
+func (l place) stock(quantity int) procurement.Stock {
 	switch {
 	case l.OutOfStock != nil && *l.OutOfStock, l.Count != nil && *l.Count < quantity:
 		return procurement.StockNo
@@ -69,77 +70,77 @@ func (l iproyalPlace) stock(quantity int) procurement.Stock {
 	return procurement.StockUnknown
 }
 
-func (p *iproyal) products(ctx context.Context) ([]iproyalProduct, error) {
-	var out inData[[]iproyalProduct]
-	if err := p.static.call(ctx, safely, http.MethodGet, "/products", nil, &out); err != nil {
+func (p *Provider) products(ctx context.Context) ([]product, error) {
+	var out rest.Unwrapped[[]product]
+	if err := p.reseller.Call(ctx, rest.Safely, http.MethodGet, "/products", nil, &out); err != nil {
 		return nil, err
 	}
-	return out.V, nil
+	return out.Value, nil
 }
 
-// goods are the numbers that an order is made of.
-type goods struct {
-	product iproyalProduct
-	plan    iproyalPlan
-	place   iproyalPlace
+// selection is what an order refers to by numbers.
+type selection struct {
+	product product
+	plan    plan
+	place   place
 }
 
-// goods looks up what an intent asks for; Invalid when it is not in the
-// catalogue. Nothing is widened.
-func (p *iproyal) goods(ctx context.Context, in procurement.Intent) (goods, error) {
+// selectProduct looks up the product, plan and place of an intent. It fails with
+// Invalid if the catalogue lacks one of them; a place is never widened.
+func (p *Provider) selectProduct(ctx context.Context, in procurement.Intent) (selection, error) {
 	list, err := p.products(ctx)
 	if err != nil {
-		return goods{}, err
+		return selection{}, err
 	}
-	var g goods
-	i := slices.IndexFunc(list, func(x iproyalProduct) bool { return strconv.FormatInt(x.ID, 10) == in.SKU })
+	var g selection
+	i := slices.IndexFunc(list, func(x product) bool { return strconv.FormatInt(x.ID, 10) == in.SKU })
 	if i < 0 {
-		return goods{}, procurement.Refuse(procurement.Invalid, "no product has the number "+plain(in.SKU))
+		return selection{}, procurement.Refuse(procurement.Invalid, "no product has the number "+rest.OneLine(in.SKU))
 	}
 	g.product = list[i]
-	i = slices.IndexFunc(g.product.Plans, func(x iproyalPlan) bool { return x.days() == in.Days && in.Days > 0 })
+	i = slices.IndexFunc(g.product.Plans, func(x plan) bool { return x.days() == in.Days && in.Days > 0 })
 	if i < 0 {
-		return goods{}, procurement.Refuse(procurement.Invalid, "the product has no plan of "+strconv.Itoa(in.Days)+" days")
+		return selection{}, procurement.Refuse(procurement.Invalid, "the product has no plan of "+strconv.Itoa(in.Days)+" days")
 	}
 	g.plan = g.product.Plans[i]
 	if q := in.Quantity; q < 1 || g.plan.Min != nil && q < *g.plan.Min || g.plan.Max != nil && *g.plan.Max > 0 && q > *g.plan.Max {
-		return goods{}, procurement.Refuse(procurement.Invalid, "the plan is not sold in this quantity")
+		return selection{}, procurement.Refuse(procurement.Invalid, "the plan is not sold in this quantity")
 	}
 	for _, q := range g.product.Questions {
 		if q.Required != nil && *q.Required && p.answers[strconv.FormatInt(q.ID, 10)] == nil {
-			return goods{}, procurement.Refuse(procurement.Invalid,
-				"the product has a question to answer in options.answers: "+strconv.FormatInt(q.ID, 10)+" "+plain(q.Text))
+			return selection{}, procurement.Refuse(procurement.Invalid,
+				"the product has a question to answer in options.answers: "+strconv.FormatInt(q.ID, 10)+" "+rest.OneLine(q.Text))
 		}
 	}
-	g.place, err = p.place(g.product, in.Location)
+	g.place, err = p.findPlace(g.product, in.Location)
 	return g, err
 }
 
-// place finds a location: by its configured number, else by the English name of
+// findPlace looks up a location by its configured number, else by the English name of
 // the country and the name of the city below it.
-func (p *iproyal) place(product iproyalProduct, l session.Location) (iproyalPlace, error) {
+func (p *Provider) findPlace(product product, l session.Location) (place, error) {
 	if id := p.placeID(l); id != "" {
 		for _, c := range product.Locations {
-			for _, x := range append([]iproyalPlace{c}, c.Children...) {
+			for _, x := range append([]place{c}, c.Children...) {
 				if strconv.FormatInt(x.ID, 10) == id {
 					return x, nil
 				}
 			}
 		}
-		return iproyalPlace{}, procurement.Refuse(procurement.Invalid, "the product has no location "+id)
+		return place{}, procurement.Refuse(procurement.Invalid, "the product has no location "+id)
 	}
 	if l.Country == "" {
-		return iproyalPlace{}, procurement.Refuse(procurement.Invalid, "addresses are sold by country")
+		return place{}, procurement.Refuse(procurement.Invalid, "addresses are sold by country")
 	}
-	i := slices.IndexFunc(product.Locations, func(x iproyalPlace) bool { return countryOf(x.Name) == l.Country })
+	i := slices.IndexFunc(product.Locations, func(x place) bool { return countryOf(x.Name) == l.Country })
 	if i < 0 {
-		return iproyalPlace{}, procurement.Refuse(procurement.Invalid, "the product is not sold in "+plain(l.Country))
+		return place{}, procurement.Refuse(procurement.Invalid, "the product is not sold in "+rest.OneLine(l.Country))
 	}
 	country := product.Locations[i]
 	if l.City == "" {
 		return country, nil
 	}
-	var cities []iproyalPlace
+	var cities []place
 	for _, c := range country.Children {
 		if citySlug(c.Name) == slug(l.City) {
 			cities = append(cities, c)
@@ -147,19 +148,19 @@ func (p *iproyal) place(product iproyalProduct, l session.Location) (iproyalPlac
 	}
 	switch len(cities) {
 	case 0:
-		return iproyalPlace{}, procurement.Refuse(procurement.Invalid, "the product is not sold in the city "+plain(l.City))
+		return place{}, procurement.Refuse(procurement.Invalid, "the product is not sold in the city "+rest.OneLine(l.City))
 	case 1:
 		return cities[0], nil
 	}
-	return iproyalPlace{}, procurement.Refuse(procurement.Invalid, "several locations are called "+plain(l.City)+": configure one by its number")
+	return place{}, procurement.Refuse(procurement.Invalid, "several locations are called "+rest.OneLine(l.City)+": configure one by its number")
 }
 
-// placeID is the configured number of a place; empty: none.
-func (p *iproyal) placeID(l session.Location) string {
+// placeID returns the configured number of a place; it is empty if there is none.
+func (p *Provider) placeID(l session.Location) string {
 	if l.City == "" {
-		return p.spec.Locations[l.Country]
+		return p.config.Locations[l.Country]
 	}
-	for name, id := range p.spec.Locations {
+	for name, id := range p.config.Locations {
 		country, city, _ := strings.Cut(name, "/")
 		if country == l.Country && city != "" && slug(city) == slug(l.City) {
 			return id
@@ -168,14 +169,15 @@ func (p *iproyal) placeID(l session.Location) string {
 	return ""
 }
 
-// addressOffers lists the catalogue. What has no place that is known is left out.
-func (p *iproyal) addressOffers(ctx context.Context) ([]procurement.Offer, error) {
+// addressOffers lists the catalogue without places that are neither countries nor
+// configured.
+func (p *Provider) addressOffers(ctx context.Context) ([]procurement.Offer, error) {
 	list, err := p.products(ctx)
 	if err != nil {
 		return nil, err
 	}
 	configured := map[string]session.Location{}
-	for name, id := range p.spec.Locations {
+	for name, id := range p.config.Locations {
 		country, city, _ := strings.Cut(name, "/")
 		configured[id] = session.Location{Country: country, City: city}
 	}
@@ -189,11 +191,11 @@ func (p *iproyal) addressOffers(ctx context.Context) ([]procurement.Offer, error
 		}
 		slices.Sort(days)
 		if len(days) == 0 {
-			continue // addresses of another kind, or nothing that is sold by days
+			continue // nothing in it is sold by days
 		}
-		i := slices.IndexFunc(product.Plans, func(x iproyalPlan) bool { return x.days() == days[0] })
-		cost, _ := product.Plans[i].Price.cost()
-		add := func(x iproyalPlace, l session.Location) {
+		i := slices.IndexFunc(product.Plans, func(x plan) bool { return x.days() == days[0] })
+		cost, _ := product.Plans[i].Price.Cost()
+		add := func(x place, l session.Location) {
 			if at, ok := configured[strconv.FormatInt(x.ID, 10)]; ok {
 				l = at
 			}

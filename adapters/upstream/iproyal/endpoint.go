@@ -1,4 +1,4 @@
-package upstream
+package iproyal
 
 import (
 	"encoding/json"
@@ -6,34 +6,35 @@ import (
 	"net"
 	"strconv"
 
+	"agentproxy/adapters/upstream/gateway"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 )
 
-// iproyalProfile is the grammar of the residential gateway, the same as for an
-// account without sub-users.
-var iproyalProfile = profiles["iproyal"]
+// gatewayProfile is the grammar of the residential gateway, which is the same for
+// sub-users as for the account.
+var gatewayProfile = gateway.Named("iproyal")
 
-// Endpoint writes the exit behind the password of the sub-user, as
-// https://docs.iproyal.com/proxies/residential/proxy/location and …/rotation
-// say: _country-us_city-newyork_session-abcd1234_lifetime-10m.
-func (p *iproyal) Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error) {
+// Endpoint appends the parameters of the exit to the password of the sub-user, such
+// as _country-us_city-newyork_session-abcd1234_lifetime-10m. See
+// https://docs.iproyal.com/proxies/residential/proxy/location and …/rotation .
+func (p *Provider) Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error) {
 	if err := p.sells(session.Dynamic); err != nil {
 		return procurement.Endpoint{}, err
 	}
-	return iproyalProfile.endpoint(gatewayAccount{options: map[string]string{"username": a.User}, password: a.Password,
-		host: p.host, port: p.port}, t)
+	return gatewayProfile.Endpoint(gateway.Account{Options: map[string]string{"username": a.User}, Password: a.Password,
+		Host: p.host, Port: p.port}, t)
 }
 
-// NewExit needs nothing: another token is another exit.
-func (p *iproyal) NewExit(procurement.Intent, session.Exit) (session.Exit, error) {
+// NewExit returns the zero Exit: another token gets another exit.
+func (p *Provider) NewExit(procurement.Intent, session.Exit) (session.Exit, error) {
 	return session.Exit{}, p.sells(session.Dynamic)
 }
 
-// iproyalAddress reads the option gateway.
-func iproyalAddress(text string) (host string, port uint16, err error) {
+// parseGateway reads the setting gateway; empty is DefaultGateway.
+func parseGateway(text string) (host string, port uint16, err error) {
 	if text == "" {
-		text = iproyalGateway
+		text = DefaultGateway
 	}
 	host, service, err := net.SplitHostPort(text)
 	n, bad := strconv.ParseUint(service, 10, 16)
@@ -43,8 +44,8 @@ func iproyalAddress(text string) (host string, port uint16, err error) {
 	return host, uint16(n), nil
 }
 
-// iproyalAnswers reads the option answers.
-func iproyalAnswers(text string) (map[string]any, error) {
+// parseAnswers reads the setting answers; empty is no answer.
+func parseAnswers(text string) (map[string]any, error) {
 	answers := map[string]any{}
 	if text == "" {
 		return answers, nil

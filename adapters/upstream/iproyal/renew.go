@@ -1,17 +1,18 @@
-package upstream
+package iproyal
 
 import (
 	"context"
 	"net/http"
 	"strconv"
 
+	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 )
 
-// Renew extends an order: all its addresses have one end. It is Ambiguous when
-// the end did not move though the call was accepted.
-func (p *iproyal) Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error) {
+// Renew extends an order, whose addresses all have one end. It fails with Ambiguous
+// if the call was accepted and the end did not move.
+func (p *Provider) Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error) {
 	if err := p.sells(session.Static); err != nil {
 		return nil, err
 	}
@@ -33,15 +34,15 @@ func (p *iproyal) Renew(ctx context.Context, ref string, in procurement.Intent) 
 	if !ok {
 		return nil, procurement.Refuse(procurement.Invalid, "the product has no plan of "+strconv.Itoa(in.Days)+" days")
 	}
-	var out inData[iproyalOrder]
-	err = p.static.callWith(ctx, once, http.MethodPost, "/orders/"+ref+"/extend", intentHeader(in.Key),
+	var out rest.Unwrapped[order]
+	err = p.reseller.CallWith(ctx, rest.Once, http.MethodPost, "/orders/"+ref+"/extend", rest.RequestID(in.Key),
 		map[string]any{"product_plan_id": plan.ID}, &out)
 	if err != nil {
-		return nil, p.why(ctx, err, in, false)
+		return nil, p.refusal(ctx, err, in, false)
 	}
 	after, err := p.readOrder(ctx, ref)
 	if err != nil || after.State != procurement.Live || !after.ExpiresAt.After(before.ExpiresAt) {
-		return nil, procurement.Refuse(procurement.Ambiguous, "the renewal was accepted, and its new end is not told")
+		return nil, procurement.Refuse(procurement.Ambiguous, "the renewal was accepted, and the order shows no new end")
 	}
 	done := make([]procurement.Renewed, len(after.IPs))
 	for i, ip := range after.IPs {
@@ -50,7 +51,7 @@ func (p *iproyal) Renew(ctx context.Context, ref string, in procurement.Intent) 
 	return done, nil
 }
 
-func planOf(list []iproyalProduct, in procurement.Intent) (iproyalPlan, bool) {
+func planOf(list []product, in procurement.Intent) (plan, bool) {
 	for _, product := range list {
 		for _, plan := range product.Plans {
 			if strconv.FormatInt(product.ID, 10) == in.SKU && plan.days() == in.Days && in.Days > 0 {
@@ -58,5 +59,5 @@ func planOf(list []iproyalProduct, in procurement.Intent) (iproyalPlan, bool) {
 			}
 		}
 	}
-	return iproyalPlan{}, false
+	return plan{}, false
 }

@@ -1,4 +1,4 @@
-package upstream_test
+package iproyal_test
 
 import (
 	"encoding/json"
@@ -7,45 +7,19 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"agentproxy/adapters/upstream"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
+	"agentproxy/test/fake/seller"
 )
 
-// script is what a seller answers, by "METHOD /path", in turn and then the last
-// one again: "422 {…}". What is not in it is 404.
-type script map[string][]string
-
-// play serves a script for a provider of a kind.
-func play(t *testing.T, kind string, lines script) ports.Provider {
+// play returns the provider of a scripted seller.
+func play(t *testing.T, script seller.Script) ports.Provider {
 	t.Helper()
-	var mu sync.Mutex
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		call := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/v1/reseller")
-		queue := lines[call]
-		if len(queue) == 0 {
-			w.WriteHeader(http.StatusNotFound)
-			return
-		}
-		if len(queue) > 1 {
-			lines[call] = queue[1:]
-		}
-		var status int
-		fmt.Sscan(queue[0][:3], &status)
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, queue[0][4:])
-	}))
-	t.Cleanup(server.Close)
-	secrets := map[string]string{"key": "a", "residential_key": "b"}
-	if kind == "proxycheap" {
-		secrets = map[string]string{"key": "a", "secret": "b"}
-	}
-	p, err := upstream.New(upstream.Spec{Name: kind, Kind: kind, BaseURL: server.URL, PerSecond: 10_000, Secrets: secrets}, nil)
+	p, err := upstream.New(upstream.Spec{Name: "ipr", Kind: "iproyal", BaseURL: seller.Play(t, "/v1/reseller", script), PerSecond: 10_000,
+		Secrets: map[string]string{"key": "a", "residential_key": "b"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,14 +44,14 @@ const (
 
 func TestIPRoyalAnOrderWithoutItsNumberMayHaveBeenMade(t *testing.T) {
 	for _, body := range []string{`{}`, `{"data":{}}`, `{"id":null}`, `{"id":"x7"}`, `{"id":-1}`, `[]`, `"ok"`, ``, `{"success":true}`} {
-		p := play(t, "iproyal", script{"GET /products": {catalogueOf(false)}, "POST /orders": {"201 " + body}})
+		p := play(t, seller.Script{"GET /products": {catalogueOf(false)}, "POST /orders": {"201 " + body}})
 		_, err := p.Order(t.Context(), iprAddresses("ord_1"))
 		if procurement.ClassOf(err) != procurement.Ambiguous {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
 	// With its number it was made, whatever else is strange.
-	p := play(t, "iproyal", script{"GET /products": {catalogueOf(false)}, "POST /orders": {`200 {"data":{"id":421,"status":"queued"}}`}})
+	p := play(t, seller.Script{"GET /products": {catalogueOf(false)}, "POST /orders": {`200 {"data":{"id":421,"status":"queued"}}`}})
 	if d, err := p.Order(t.Context(), iprAddresses("ord_1")); err != nil || d.Ref != "421" || d.State != procurement.Pending {
 		t.Errorf("%+v, %v", d, err)
 	}
@@ -105,7 +79,7 @@ func TestIPRoyalReadsNoShapeThatIsNotKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, err := play(t, "iproyal", script{"GET /orders/421": {c.answer}}).Read(t.Context(), "421")
+			d, err := play(t, seller.Script{"GET /orders/421": {c.answer}}).Read(t.Context(), "421")
 			if c.state == "" {
 				refusedAs(t, err, procurement.Temporary)
 				return
@@ -118,21 +92,21 @@ func TestIPRoyalReadsNoShapeThatIsNotKnown(t *testing.T) {
 	for name, body := range map[string]string{"an object": `{"amount":1}`, "a text": `"12 USD"`, "null": `null`} {
 		t.Run("a balance that is "+name, func(t *testing.T) {
 			t.Parallel()
-			_, err := play(t, "iproyal", script{"GET /balance": {"200 " + body}}).Balance(t.Context())
+			_, err := play(t, seller.Script{"GET /balance": {"200 " + body}}).Balance(t.Context())
 			refusedAs(t, err, procurement.Temporary)
 		})
 	}
 	for name, body := range map[string]string{"without data": `{}`, "of what has no number": `{"data":[{"status":"confirmed"}]}`} {
 		t.Run("a list "+name, func(t *testing.T) {
 			t.Parallel()
-			_, err := play(t, "iproyal", script{"GET /products": {catalogueOf(false)}, "GET /orders": {"200 " + body}}).Find(t.Context(), iprAddresses("ord_1"))
+			_, err := play(t, seller.Script{"GET /products": {catalogueOf(false)}, "GET /orders": {"200 " + body}}).Find(t.Context(), iprAddresses("ord_1"))
 			refusedAs(t, err, procurement.Temporary)
 		})
 	}
 }
 
 func TestIPRoyalAMuteRefusalIsLookedInto(t *testing.T) {
-	p := play(t, "iproyal", script{"GET /products": {catalogueOf(false), catalogueOf(true)}, "GET /balance": {"200 100"},
+	p := play(t, seller.Script{"GET /products": {catalogueOf(false), catalogueOf(true)}, "GET /balance": {"200 100"},
 		"POST /orders": {`422 {"message":"The given data was invalid."}`}, "GET /orders/calculate-pricing": {`200 {"price":"4.80"}`}})
 	_, err := p.Order(t.Context(), iprAddresses("ord_1"))
 	refusedAs(t, err, procurement.OutOfStock)
@@ -140,21 +114,21 @@ func TestIPRoyalAMuteRefusalIsLookedInto(t *testing.T) {
 
 func TestIPRoyalARenewalThatMovesNothingIsNotBelieved(t *testing.T) {
 	old := orderOf("confirmed", "2031-04-20 10:25:12", twoProxies)
-	p := play(t, "iproyal", script{"GET /products": {catalogueOf(false)}, "GET /orders/421": {old}, "POST /orders/421/extend": {old}}).(ports.Static)
+	p := play(t, seller.Script{"GET /products": {catalogueOf(false)}, "GET /orders/421": {old}, "POST /orders/421/extend": {old}}).(ports.Static)
 	_, err := p.Renew(t.Context(), "421", iprAddresses("ord_2"))
 	refusedAs(t, err, procurement.Ambiguous)
 }
 
 func TestIPRoyalASubUserThatIsNotOursIsNotBelieved(t *testing.T) {
 	const other = `200 {"hash":"01A","username":"acct_ord_1","password":"x","traffic_available":1.5,"traffic_used":0}`
-	p := play(t, "iproyal", script{"POST /v1/residential-subusers": {other}, "GET /v1/residential-subusers/01A": {other},
+	p := play(t, seller.Script{"POST /v1/residential-subusers": {other}, "GET /v1/residential-subusers/01A": {other},
 		"POST /v1/residential-subusers/01A/take-traffic": {other}}).(ports.Dynamic)
 	_, err := p.Order(t.Context(), iprTraffic("ord_1"))
 	refusedAs(t, err, procurement.Ambiguous)
 	refusedAs(t, p.Disable(t.Context(), "01A"), procurement.Conflict) // taken, and it has not less
 	for _, body := range []string{`{"hash":"01A"}`, `{"hash":"","username":"ord_1","traffic_available":1,"traffic_used":0}`,
 		`{"hash":"01A","username":"ord_1","traffic_available":null,"traffic_used":0}`} {
-		p := play(t, "iproyal", script{"POST /v1/residential-subusers": {"200 " + body}})
+		p := play(t, seller.Script{"POST /v1/residential-subusers": {"200 " + body}})
 		_, err := p.Order(t.Context(), iprTraffic("ord_1"))
 		refusedAs(t, err, procurement.Ambiguous)
 	}

@@ -1,4 +1,4 @@
-package upstream
+package iproyal
 
 import (
 	"context"
@@ -13,48 +13,52 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 )
 
 const (
-	// iproyalCapUnit is the unit of caps in bytes: a thousandth of a GB. Unverified:
-	// that a GB there is 10^9 bytes, and how many decimals are kept.
-	iproyalCapUnit = 1_000_000
-	// iproyalSearched bounds the pages of a search for one name.
-	iproyalSearched = 10
+	// capUnit is the unit of caps in bytes, a thousandth of a GB. Unverified: that the
+	// seller's GB is 10^9 bytes, and the number of decimals that it keeps.
+	capUnit = 1_000_000
+	// searchPages is the maximum of pages to read in a search for one name.
+	searchPages = 10
 )
 
 var (
-	iproyalUser = regexp.MustCompile(`^[A-Za-z0-9_]{1,64}$`)
-	iproyalHash = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
+	userForm = regexp.MustCompile(`^[A-Za-z0-9_]{1,64}$`)
+	hashForm = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
 )
 
-// iproyalSubUser is an access of its own: traffic that was moved to it from the
-// account. Both figures are GB.
-type iproyalSubUser struct {
-	Hash      string `json:"hash"`
-	User      string `json:"username"`
-	Password  string `json:"password"`
-	Available figure `json:"traffic_available"`
-	Used      figure `json:"traffic_used"`
+// subUser is a login with traffic that was moved to it from the account. Both
+// amounts are GB.
+type subUser struct {
+	Hash      string      `json:"hash"`
+	User      string      `json:"username"`
+	Password  string      `json:"password"`
+	Available rest.Number `json:"traffic_available"`
+	Used      rest.Number `json:"traffic_used"`
 }
 
-func (u *iproyalSubUser) check() error {
-	_, available := u.Available.decimal(9, nearest)
-	_, used := u.Used.decimal(9, nearest)
-	if !iproyalHash.MatchString(u.Hash) || u.User == "" || !available || !used {
-		return errShape
+// Check returns an error for a sub-user without its essential fields.
+func (u *subUser) Check() error {
+	_, available := u.Available.Decimal(9, rest.Nearest)
+	_, used := u.Used.Decimal(9, rest.Nearest)
+	if !hashForm.MatchString(u.Hash) || u.User == "" || !available || !used {
+		return rest.ErrShape
 	}
 	return nil
 }
 
-// available and used are bytes.
-func (u iproyalSubUser) available() int64 { n, _ := u.Available.decimal(9, nearest); return n }
-func (u iproyalSubUser) used() int64      { n, _ := u.Used.decimal(9, nearest); return n }
+// available returns the unused traffic in bytes.
+func (u subUser) available() int64 { n, _ := u.Available.Decimal(9, rest.Nearest); return n }
 
-func (p *iproyal) subUserDelivery(u iproyalSubUser) procurement.Delivery {
+// used returns the counted traffic in bytes.
+func (u subUser) used() int64 { n, _ := u.Used.Decimal(9, rest.Nearest); return n }
+
+func (p *Provider) subUserDelivery(u subUser) procurement.Delivery {
 	password := u.Password
 	if password == "" {
 		password = p.subUserPassword(u.User)
@@ -63,96 +67,97 @@ func (p *iproyal) subUserDelivery(u iproyalSubUser) procurement.Delivery {
 		Access: procurement.Access{User: u.User, Password: password, CapBytes: u.available() + u.used()}}
 }
 
-// subUserPassword is the password of a key: nobody can guess it, and an order
-// whose answer was lost has it still.
-func (p *iproyal) subUserPassword(key string) string {
-	mac := hmac.New(sha256.New, []byte(p.spec.Secrets["residential_key"]))
+// subUserPassword derives the password of a sub-user from the key of its order, so
+// that it is known even if the answer to the order was lost.
+func (p *Provider) subUserPassword(key string) string {
+	mac := hmac.New(sha256.New, []byte(p.config.ResidentialKey))
 	mac.Write([]byte("sub-user password\n" + key))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(mac.Sum(nil)[:20]))[:26]
 }
 
-// createSubUser makes a sub-user that is called like the key of the intent and
-// has the traffic that is sold, rounded up to the unit.
-func (p *iproyal) createSubUser(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
-	if !iproyalUser.MatchString(in.Key) {
+// createSubUser creates a sub-user that has the key of the intent as its name and the
+// traffic of the intent, rounded up to capUnit.
+func (p *Provider) createSubUser(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
+	if !userForm.MatchString(in.Key) {
 		return procurement.Delivery{}, procurement.Refuse(procurement.Invalid, "the key of the intent is no user name")
 	}
-	if in.SKU != "" && in.SKU != iproyalTraffic || in.Bytes <= 0 {
-		return procurement.Delivery{}, procurement.Refuse(procurement.Invalid, "only traffic is sold, as "+iproyalTraffic)
+	if in.SKU != "" && in.SKU != trafficSKU || in.Bytes <= 0 {
+		return procurement.Delivery{}, procurement.Refuse(procurement.Invalid, "only traffic is sold, as "+trafficSKU)
 	}
 	if _, err := p.Endpoint(procurement.Access{}, procurement.Target{Location: in.Location}); err != nil {
 		return procurement.Delivery{}, err
 	}
-	size := (in.Bytes + iproyalCapUnit - 1) / iproyalCapUnit * iproyalCapUnit
+	size := (in.Bytes + capUnit - 1) / capUnit * capUnit
 	body := map[string]any{"username": in.Key, "password": p.subUserPassword(in.Key), "traffic": gigabytes(size)}
-	var out inData[iproyalSubUser]
-	err := p.resi.callWith(ctx, once, http.MethodPost, "/residential-subusers", intentHeader(in.Key), body, &out)
+	var out rest.Unwrapped[subUser]
+	err := p.residential.CallWith(ctx, rest.Once, http.MethodPost, "/residential-subusers", rest.RequestID(in.Key), body, &out)
 	switch c := procurement.ClassOf(err); {
 	case c == procurement.Invalid, c == procurement.Conflict:
-		// The name is taken: by this order, when it was sent before.
+		// The name may be taken by this order, if it was sent before.
 		if u, ok, lost := p.searchSubUser(ctx, in.Key); lost == nil && ok {
 			return p.subUserDelivery(u), nil
 		}
 		return procurement.Delivery{}, err
 	case err != nil:
 		return procurement.Delivery{}, err
-	case out.V.User != in.Key:
+	case out.Value.User != in.Key:
 		return procurement.Delivery{}, procurement.Refuse(procurement.Ambiguous, "the sub-user has another name than was asked for")
 	}
-	return p.subUserDelivery(out.V), nil
+	return p.subUserDelivery(out.Value), nil
 }
 
-// gigabytes writes bytes as a number of GB, every digit of it.
+// gigabytes returns a number of bytes in GB without rounding.
 func gigabytes(n int64) json.Number { return json.Number(domain.FormatDecimal(n, 9)) }
 
-// searchSubUser finds the sub-user of a name. The seller's search finds what
-// contains it.
-func (p *iproyal) searchSubUser(ctx context.Context, name string) (u iproyalSubUser, ok bool, err error) {
-	for page := 1; page <= iproyalSearched; page++ {
-		query := url.Values{"search": {name}, "page": {strconv.Itoa(page)}, "per_page": {strconv.Itoa(iproyalPage)}}
-		var out paged[iproyalSubUser]
-		if err := p.resi.call(ctx, safely, http.MethodGet, "/residential-subusers?"+query.Encode(), nil, &out); err != nil {
+// searchSubUser returns the sub-user of a name. The seller's search also finds names
+// that contain it.
+func (p *Provider) searchSubUser(ctx context.Context, name string) (u subUser, ok bool, err error) {
+	for n := 1; n <= searchPages; n++ {
+		query := url.Values{"search": {name}, "page": {strconv.Itoa(n)}, "per_page": {strconv.Itoa(pageSize)}}
+		var out page[subUser]
+		if err := p.residential.Call(ctx, rest.Safely, http.MethodGet, "/residential-subusers?"+query.Encode(), nil, &out); err != nil {
 			return u, false, err
 		}
-		for _, u := range out.Data {
+		for _, u := range out.Items {
 			if u.User == name {
-				if u.check() != nil {
+				if u.Check() != nil {
 					return u, false, procurement.Refuse(procurement.Temporary, "a sub-user is not of a shape that is known")
 				}
 				return u, true, nil
 			}
 		}
-		if len(out.Data) == 0 || out.Last > 0 && page >= out.Last || out.Last == 0 && len(out.Data) < iproyalPage {
+		if len(out.Items) == 0 || out.Last > 0 && n >= out.Last || out.Last == 0 && len(out.Items) < pageSize {
 			return u, false, nil
 		}
 	}
 	return u, false, procurement.Refuse(procurement.Temporary, "there are more sub-users than are read")
 }
 
-// subUser reads one; NotFound when it is not there.
-func (p *iproyal) subUser(ctx context.Context, ref string) (iproyalSubUser, error) {
+// subUser reads a sub-user. It fails with NotFound if there is none.
+func (p *Provider) subUser(ctx context.Context, ref string) (subUser, error) {
 	if err := p.sells(session.Dynamic); err != nil {
-		return iproyalSubUser{}, err
+		return subUser{}, err
 	}
-	if !iproyalHash.MatchString(ref) {
-		return iproyalSubUser{}, procurement.Refuse(procurement.NotFound, "a sub-user is known by its hash")
+	if !hashForm.MatchString(ref) {
+		return subUser{}, procurement.Refuse(procurement.NotFound, "a sub-user is known by its hash")
 	}
-	var out inData[iproyalSubUser]
-	if err := p.resi.call(ctx, safely, http.MethodGet, "/residential-subusers/"+ref, nil, &out); err != nil {
-		return iproyalSubUser{}, err
+	var out rest.Unwrapped[subUser]
+	if err := p.residential.Call(ctx, rest.Safely, http.MethodGet, "/residential-subusers/"+ref, nil, &out); err != nil {
+		return subUser{}, err
 	}
-	return out.V, nil
+	return out.Value, nil
 }
 
-// deleteSubUser may be repeated: what is not there is deleted.
-func (p *iproyal) deleteSubUser(ctx context.Context, ref string) error {
+// deleteSubUser deletes a sub-user. An unknown one is no error, so that it can be
+// repeated.
+func (p *Provider) deleteSubUser(ctx context.Context, ref string) error {
 	if err := p.sells(session.Dynamic); err != nil {
 		return err
 	}
-	if !iproyalHash.MatchString(ref) {
+	if !hashForm.MatchString(ref) {
 		return nil
 	}
-	err := p.resi.call(ctx, safely, http.MethodDelete, "/residential-subusers/"+ref, nil, nil)
+	err := p.residential.Call(ctx, rest.Safely, http.MethodDelete, "/residential-subusers/"+ref, nil, nil)
 	if procurement.ClassOf(err) == procurement.NotFound {
 		return nil
 	}
@@ -162,30 +167,30 @@ func (p *iproyal) deleteSubUser(ctx context.Context, ref string) error {
 // Disable takes all unused traffic from a sub-user. The API has no switch, and a
 // deleted sub-user has no counter any more. A call that fails has succeeded if
 // nothing is left afterwards.
-func (p *iproyal) Disable(ctx context.Context, ref string) error {
+func (p *Provider) Disable(ctx context.Context, ref string) error {
 	u, err := p.subUser(ctx, ref)
-	if err != nil || u.available() < iproyalCapUnit/2 {
+	if err != nil || u.available() < capUnit/2 {
 		return err
 	}
 	body := map[string]any{"amount": gigabytes(u.available())}
-	var after inData[iproyalSubUser]
-	err = p.resi.call(ctx, once, http.MethodPost, "/residential-subusers/"+ref+"/take-traffic", body, &after)
+	var after rest.Unwrapped[subUser]
+	err = p.residential.Call(ctx, rest.Once, http.MethodPost, "/residential-subusers/"+ref+"/take-traffic", body, &after)
 	if err != nil {
-		if again, lost := p.subUser(ctx, ref); lost != nil || again.available() >= iproyalCapUnit/2 {
+		if again, lost := p.subUser(ctx, ref); lost != nil || again.available() >= capUnit/2 {
 			return err
 		}
 		return nil
 	}
-	if after.V.available() >= iproyalCapUnit/2 {
+	if after.Value.available() >= capUnit/2 {
 		return procurement.Refuse(procurement.Conflict, "the traffic of the sub-user was changed elsewhere at the same time")
 	}
 	return nil
 }
 
-// Usage is traffic_used. Unverified: how late it is told, and what it counts.
-func (p *iproyal) Usage(ctx context.Context, ref string) (procurement.Usage, error) {
+// Usage returns traffic_used. Unverified: its delay, and what it counts.
+func (p *Provider) Usage(ctx context.Context, ref string) (procurement.Usage, error) {
 	u, err := p.subUser(ctx, ref)
-	now := time.Now().UTC().Truncate(time.Microsecond)
+	now := p.now().UTC().Truncate(time.Microsecond)
 	switch {
 	case procurement.ClassOf(err) == procurement.NotFound:
 		return procurement.Usage{AsOf: now, Gone: true}, nil

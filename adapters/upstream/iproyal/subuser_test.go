@@ -1,4 +1,4 @@
-package upstream_test
+package iproyal_test
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package upstream
+package proxycheap
 
 import (
 	"crypto/hmac"
@@ -12,23 +12,22 @@ import (
 	"agentproxy/domain"
 )
 
-// maxCallback is more than any event that is documented.
+// maxCallback is the longest accepted event in bytes, above every documented one.
 const maxCallback = 64 << 10
 
 // Callback verifies Webhook-Signature: "sha256=" and the hex of an HMAC-SHA-256,
 // keyed with the secret, of "sha256", the event, its id, the body and the secret
 // (https://docs.proxy-cheap.com, unverified on the live system).
 //
-// An event names an address, never its order, so no ref is returned: everything
-// that is on its way should be read. No time is signed; a call that is played
-// again has things read again, nothing more. The border between event, id and
-// body is not signed either, which is why only the signature is trusted, and
-// nothing that is said. Events are not sent again: one that is lost is replaced by
-// reading.
-func (p *proxyCheap) Callback(header http.Header, body []byte, _ time.Time) ([]string, error) {
-	secret := p.spec.Secrets["callback_secret"]
+// It returns no refs, because an event names an address and not its order: every order
+// that is open or pending should be read. The signature covers no time, so a replayed
+// call causes another read and nothing else. It does not cover the boundaries between
+// event, id and body either, so no content of a call is used. The seller does not
+// resend events; polling covers lost ones.
+func (p *Provider) Callback(header http.Header, body []byte, _ time.Time) ([]string, error) {
+	secret := p.config.CallbackSecret
 	if secret == "" {
-		return nil, domain.ErrInvalid.Msgf("callbacks of %s are not configured", p.spec.Name)
+		return nil, domain.ErrInvalid.Msgf("callbacks of %s are not configured", p.config.Name)
 	}
 	if len(body) > maxCallback {
 		return nil, domain.ErrInvalid.Msgf("the callback is longer than %d bytes", maxCallback)

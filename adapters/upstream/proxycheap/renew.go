@@ -1,26 +1,25 @@
-package upstream
+package proxycheap
 
 import (
 	"context"
 	"net/http"
 	"time"
 
+	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain/procurement"
 )
 
-// aheadBy is how much later an address of an order ends than the first one when
-// an earlier renewal reached only it.
+// aheadBy is the difference of ends from which on an address counts as renewed by an
+// earlier call that did not reach all addresses of the order.
 const aheadBy = 14 * 24 * time.Hour
 
-// Renew extends each address by a call of its own. It stops at the first call
-// whose outcome is unknown: what was not sent then is Temporary. What the calls
-// brought is read from the addresses afterwards, because their answers have no
-// documented shape.
+// Renew extends each address by its own call and reads the new ends afterwards, because
+// the answers have no documented shape. It stops at the first call whose outcome is
+// unknown; the addresses after it get the error Temporary.
 //
-// Addresses of one order end together, unless an earlier renewal reached only
-// some of them. Those are ahead, and are not extended again: repeating a renewal
-// that was done in part does the rest.
-func (p *proxyCheap) Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error) {
+// Addresses of an order end together unless an earlier renewal reached only some of
+// them. Those are skipped, so that repeating a partial renewal completes it.
+func (p *Provider) Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error) {
 	months, ok := monthsOf(in.Days)
 	if !ok {
 		return nil, procurement.Refuse(procurement.Invalid, "only months are sold, of 30 days each")
@@ -55,15 +54,15 @@ func (p *proxyCheap) Renew(ctx context.Context, ref string, in procurement.Inten
 	return renewed(done)
 }
 
-// extend renews one address, by a key of its own.
-func (p *proxyCheap) extend(ctx context.Context, id string, months int, key string) error {
-	return p.api.callWith(ctx, once, http.MethodPost, "/proxies/"+id+"/extend-period", intentHeader(key+"/"+id),
+// extend renews one address under a request id of its own.
+func (p *Provider) extend(ctx context.Context, id string, months int, key string) error {
+	return p.api.CallWith(ctx, rest.Once, http.MethodPost, "/proxies/"+id+"/extend-period", rest.RequestID(key+"/"+id),
 		map[string]any{"periodInMonths": months}, nil)
 }
 
-// confirm reads the ends of the addresses that were asked for. One that did not
-// move is Ambiguous, whatever was answered.
-func (p *proxyCheap) confirm(ctx context.Context, ref string, done []procurement.Renewed, asked []bool) {
+// confirm reads the ends of the addresses whose renewal was sent. An address whose end
+// has not moved gets the error Ambiguous, whatever the answer was.
+func (p *Provider) confirm(ctx context.Context, ref string, done []procurement.Renewed, asked []bool) {
 	ends := map[string]time.Time{}
 	if after, err := p.Read(ctx, ref); err == nil {
 		for _, ip := range after.IPs {
@@ -77,13 +76,12 @@ func (p *proxyCheap) confirm(ctx context.Context, ref string, done []procurement
 		if end := ends[done[i].Addr.String()]; end.After(done[i].ExpiresAt) {
 			done[i].ExpiresAt, done[i].Err = end, nil
 		} else if done[i].Err == nil {
-			done[i].Err = procurement.Refuse(procurement.Ambiguous, "the renewal was accepted, and its new end is not told")
+			done[i].Err = procurement.Refuse(procurement.Ambiguous, "the renewal was accepted, and the order shows no new end")
 		}
 	}
 }
 
-// renewed is an error when nothing was done: the first one. Ambiguous is for each
-// address to tell.
+// renewed returns done, or the first error if every address was refused.
 func renewed(done []procurement.Renewed) ([]procurement.Renewed, error) {
 	var first error
 	for _, r := range done {

@@ -1,4 +1,4 @@
-package upstream_test
+package proxycheap_test
 
 import (
 	"testing"

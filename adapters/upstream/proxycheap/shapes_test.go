@@ -1,4 +1,4 @@
-package upstream_test
+package proxycheap_test
 
 import (
 	"fmt"
@@ -6,9 +6,29 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/adapters/upstream"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
+	"agentproxy/test/fake/seller"
 )
+
+// play returns the provider of a scripted seller.
+func play(t *testing.T, script seller.Script) ports.Provider {
+	t.Helper()
+	p, err := upstream.New(upstream.Spec{Name: "pc", Kind: "proxycheap", BaseURL: seller.Play(t, "", script), PerSecond: 10_000,
+		Secrets: map[string]string{"key": "a", "secret": "b"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func refusedAs(t *testing.T, err error, class procurement.Class) {
+	t.Helper()
+	if procurement.ClassOf(err) != class {
+		t.Errorf("the error is %v, want class %q", err, class)
+	}
+}
 
 // proxyOf is an address of the order 0198-a.
 func proxyOf(id int, status, expires string) string {
@@ -19,7 +39,7 @@ func proxyOf(id int, status, expires string) string {
 
 func TestProxyCheapAnOrderWithoutItsIDMayHaveBeenMade(t *testing.T) {
 	for _, body := range []string{`{}`, `{"id":""}`, `{"id":"a/b"}`, `{"id":7}`, `[]`, `{"id":"0198-a","totalPrice":"free"}`, ``} {
-		p := play(t, "proxycheap", script{"POST /v2/order/static-residential-ipv4/execute": {"200 " + body}})
+		p := play(t, seller.Script{"POST /v2/order/static-residential-ipv4/execute": {"200 " + body}})
 		_, err := p.Order(t.Context(), pcAddresses("ord_1"))
 		if procurement.ClassOf(err) != procurement.Ambiguous {
 			t.Errorf("%s: %v", body, err)
@@ -28,11 +48,11 @@ func TestProxyCheapAnOrderWithoutItsIDMayHaveBeenMade(t *testing.T) {
 }
 
 func TestProxyCheapAnOrderWithoutAddressesIsLookedUp(t *testing.T) {
-	empty := script{"GET /orders/0198-a/proxies": {`200 {"proxies":[]}`}}
-	_, err := play(t, "proxycheap", empty).Read(t.Context(), "0198-a")
+	empty := seller.Script{"GET /orders/0198-a/proxies": {`200 {"proxies":[]}`}}
+	_, err := play(t, empty).Read(t.Context(), "0198-a")
 	refusedAs(t, err, procurement.NotFound)
 	empty["GET /orders/0198-a"] = []string{`200 {"id":"0198-a","periodInMoths":"3","bandwidth":"0","totalPrice":"30.51"}`}
-	if d, err := play(t, "proxycheap", empty).Read(t.Context(), "0198-a"); err != nil || d.State != procurement.Pending {
+	if d, err := play(t, empty).Read(t.Context(), "0198-a"); err != nil || d.State != procurement.Pending {
 		t.Errorf("%s, %v", d.State, err)
 	}
 }
@@ -60,7 +80,7 @@ func TestProxyCheapReadsNoShapeThatIsNotKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, err := play(t, "proxycheap", script{"GET /orders/0198-a/proxies": {"200 " + c.list}}).Read(t.Context(), "0198-a")
+			d, err := play(t, seller.Script{"GET /orders/0198-a/proxies": {"200 " + c.list}}).Read(t.Context(), "0198-a")
 			if c.state == "" {
 				refusedAs(t, err, procurement.Temporary)
 				return
@@ -74,14 +94,14 @@ func TestProxyCheapReadsNoShapeThatIsNotKnown(t *testing.T) {
 
 func TestProxyCheapAnOrderEndsWithItsFirstAddress(t *testing.T) {
 	list := `[` + proxyOf(1, "ACTIVE", "2031-01-01T01:00:00+01:00") + `,` + proxyOf(2, "ACTIVE", "2031-02-01T00:00:00Z") + `]`
-	d, err := play(t, "proxycheap", script{"GET /orders/0198-a/proxies": {"200 " + list}}).Read(t.Context(), "0198-a")
+	d, err := play(t, seller.Script{"GET /orders/0198-a/proxies": {"200 " + list}}).Read(t.Context(), "0198-a")
 	if want := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC); err != nil || !d.ExpiresAt.Equal(want) {
 		t.Errorf("it ends at %v, %v", d.ExpiresAt, err)
 	}
 }
 
 func TestProxyCheapARenewalThatMovesNothingIsNotBelieved(t *testing.T) {
-	p := play(t, "proxycheap", script{"GET /orders/0198-a/proxies": {`200 [` + proxyOf(1, "ACTIVE", "2031-01-01T00:00:00Z") + `]`},
+	p := play(t, seller.Script{"GET /orders/0198-a/proxies": {`200 [` + proxyOf(1, "ACTIVE", "2031-01-01T00:00:00Z") + `]`},
 		"POST /proxies/1/extend-period": {"204 "}}).(ports.Static)
 	done, err := p.Renew(t.Context(), "0198-a", month("ord_2"))
 	if err != nil || len(done) != 1 || procurement.ClassOf(done[0].Err) != procurement.Ambiguous {

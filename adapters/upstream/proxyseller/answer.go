@@ -1,4 +1,4 @@
-package upstream
+package proxyseller
 
 import (
 	"encoding/json"
@@ -7,30 +7,30 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 )
 
-// proxySellerAnswer is the envelope of an answer that explainProxySeller took for
-// a success; Data points to what it holds.
-type proxySellerAnswer struct {
+// envelope is the frame of an answer that explain accepted as a success. Data points
+// to the value to decode into.
+type envelope struct {
 	Data any `json:"data"`
 }
 
-// proxySellerError is one entry of errors[], or the whole body of a plain 400.
-type proxySellerError struct {
+// apiError is an entry of errors[], or the whole body of an answer with status 400.
+type apiError struct {
 	Message string      `json:"message"`
 	Code    json.Number `json:"code"` // a number, or a text that is one
 }
 
-// explainProxySeller reads the envelope {status, data, errors[]}, whose HTTP
-// status is almost always 200. It returns nil for a success, and for what the HTTP
-// status tells: 429 comes from an edge in front of the API, so nothing was
-// executed; 5xx tells nothing.
-func explainProxySeller(status int, body []byte, money bool, hide func(string) string) *procurement.Error {
-	refuse := func(c procurement.Class, words string) *procurement.Error {
-		// Hidden before it is cut: half a key is a secret too.
-		return procurement.Refuse(c, plain(hide(words)))
+// explain classifies the envelope {status, data, errors[]}, whose HTTP status is almost
+// always 200. It returns nil for a success, and where the HTTP status decides: 429
+// comes from an edge in front of the API, so nothing was executed; 5xx is inconclusive.
+func explain(status int, body []byte, money bool, hide func(string) string) *procurement.Error {
+	refuse := func(c procurement.Class, text string) *procurement.Error {
+		// The key is hidden before the text is cut, because half a key is a secret too.
+		return procurement.Refuse(c, rest.OneLine(hide(text)))
 	}
 	unclear, odd := procurement.Invalid, procurement.Temporary
 	if money {
@@ -38,11 +38,11 @@ func explainProxySeller(status int, body []byte, money bool, hide func(string) s
 	}
 	switch {
 	case status == 400 || status == 422: // outside the envelope, and before anything was done
-		var e proxySellerError
+		var e apiError
 		if json.Unmarshal(body, &e) != nil || e.Message == "" {
 			return nil
 		}
-		if f := classifyProxySeller([]proxySellerError{e}, procurement.Invalid, refuse); f.Class != procurement.Ambiguous {
+		if f := classify([]apiError{e}, procurement.Invalid, refuse); f.Class != procurement.Ambiguous {
 			return f
 		}
 		return refuse(procurement.Invalid, e.Message)
@@ -52,33 +52,33 @@ func explainProxySeller(status int, body []byte, money bool, hide func(string) s
 	var e struct {
 		Status string
 		Data   json.RawMessage
-		Errors []proxySellerError
+		Errors []apiError
 	}
 	if err := json.Unmarshal(body, &e); err != nil {
-		return refuse(odd, errProxySellerShape)
+		return refuse(odd, shapeReason)
 	}
 	switch {
 	case e.Status == "success" && len(e.Errors) == 0:
 		return nil
 	case e.Status == "error" && len(e.Errors) > 0:
-		return classifyProxySeller(e.Errors, unclear, refuse)
+		return classify(e.Errors, unclear, refuse)
 	case e.Status == "error":
-		// What is wrong is a warning among the data.
+		// The fault is a warning among the data.
 		var data struct{ Warning string }
 		if json.Unmarshal(e.Data, &data) == nil && data.Warning != "" {
-			return classifyProxySeller([]proxySellerError{{Message: data.Warning, Code: "0"}}, unclear, refuse)
+			return classify([]apiError{{Message: data.Warning, Code: "0"}}, unclear, refuse)
 		}
 	}
-	return refuse(odd, errProxySellerShape)
+	return refuse(odd, shapeReason)
 }
 
-// classifyProxySeller tells what errors mean. Codes are from the official client's
-// README; what is on no list has the class unclear.
-func classifyProxySeller(errs []proxySellerError, unclear procurement.Class, refuse func(procurement.Class, string) *procurement.Error) *procurement.Error {
-	var words []string
+// classify maps the errors of an answer to one error. The codes are from the README of
+// https://github.com/proxy-seller/userApiGolang ; unlisted ones get the class unclear.
+func classify(errs []apiError, unclear procurement.Class, refuse func(procurement.Class, string) *procurement.Error) *procurement.Error {
+	var texts []string
 	access, limited := 0, 0
 	for _, e := range errs {
-		words = append(words, e.Message+" ("+string(e.Code)+")")
+		texts = append(texts, e.Message+" ("+string(e.Code)+")")
 		switch e.Code {
 		case "2", "3", "503":
 			access++
@@ -87,10 +87,10 @@ func classifyProxySeller(errs []proxySellerError, unclear procurement.Class, ref
 			}
 		}
 	}
-	text, first := strings.Join(words, ", "), strings.ToLower(errs[0].Message)
+	text, first := strings.Join(texts, ", "), strings.ToLower(errs[0].Message)
 	// 503 is a wrong key, an address that is not allowed, or too many requests,
-	// told apart by the text alone. Version 2 says all three at once: then it may
-	// be the key, and the operator has to look.
+	// which only the text distinguishes. Version 2 sends all three at once: then it may
+	// be the key, which only the operator can mend.
 	if access > 0 {
 		if limited < access {
 			return refuse(procurement.Auth, text)
@@ -127,12 +127,13 @@ func classifyProxySeller(errs []proxySellerError, unclear procurement.Class, ref
 	return refuse(unclear, text)
 }
 
-// proxySellerMoney is an amount of dollars: a number, or a text that is one,
-// rounded to millionths because the seller computes in binary fractions.
-type proxySellerMoney domain.Money
+// amount is an amount of dollars, sent as a number or a text. It is rounded to
+// millionths, because the seller computes in binary fractions.
+type amount domain.Money
 
-// UnmarshalJSON refuses everything that is not a number within reason.
-func (m *proxySellerMoney) UnmarshalJSON(text []byte) error {
+// UnmarshalJSON returns domain.ErrMoney for anything but a decimal number of at most
+// 40 characters.
+func (m *amount) UnmarshalJSON(text []byte) error {
 	var n json.Number
 	if err := json.Unmarshal(text, &n); err != nil {
 		return err
@@ -140,32 +141,32 @@ func (m *proxySellerMoney) UnmarshalJSON(text []byte) error {
 	if len(n) > 40 || strings.ContainsAny(string(n), "eE/") {
 		return domain.ErrMoney
 	}
-	amount, ok := new(big.Rat).SetString(string(n))
+	value, ok := new(big.Rat).SetString(string(n))
 	if !ok {
 		return domain.ErrMoney
 	}
-	parsed, err := domain.ParseMoney(amount.FloatString(6))
-	*m = proxySellerMoney(parsed)
+	parsed, err := domain.ParseMoney(value.FloatString(6))
+	*m = amount(parsed)
 	return err
 }
 
-// proxySellerBytes is a number of bytes, which comes as a text.
-type proxySellerBytes int64
+// byteCount is a number of bytes, which the seller sends as a text.
+type byteCount int64
 
-// UnmarshalJSON takes a text or a number, not below 0.
-func (b *proxySellerBytes) UnmarshalJSON(text []byte) error {
+// UnmarshalJSON accepts a text or a number that is not below 0.
+func (b *byteCount) UnmarshalJSON(text []byte) error {
 	n, err := strconv.ParseInt(strings.Trim(string(text), `"`), 10, 64)
 	if err == nil && n < 0 {
 		err = strconv.ErrRange
 	}
-	*b = proxySellerBytes(n)
+	*b = byteCount(n)
 	return err
 }
 
-// proxySellerDay reads "dd.mm.yyyy", with or without a time, as the beginning of
-// that day in UTC. Whether the day itself is still paid for is unverified, so this
-// is the earliest reading.
-func proxySellerDay(s string) (time.Time, error) {
+// parseDay reads "dd.mm.yyyy", with or without a time, as the beginning of that day in
+// UTC. This is the earliest interpretation: whether the day itself is paid for is
+// unverified.
+func parseDay(s string) (time.Time, error) {
 	day, _, _ := strings.Cut(s, " ")
 	return time.Parse("02.01.2006", day)
 }

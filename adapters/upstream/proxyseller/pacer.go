@@ -1,28 +1,29 @@
-package upstream
+package proxyseller
 
 import (
 	"context"
 	"sync"
 	"time"
 
+	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain/procurement"
 )
 
-// proxySellerLane spaces the beginnings of writes, and those of writes that spend
-// money more: the pace of the official client
-// (https://github.com/proxy-seller/userApiGolang, ratelimit.go). Two limiters in a
-// row could not: what waits in one bunches up in the other.
-type proxySellerLane struct {
-	write, money time.Duration
+// pacer is a rate limit that keeps the starts of writes apart, and those of writes that
+// spend money further apart, as the official client does
+// (https://github.com/proxy-seller/userApiGolang, ratelimit.go). Two limiters in a row
+// would release calls in bursts.
+type pacer struct {
+	write, money time.Duration // between starts
 
 	mu                   sync.Mutex
 	nextWrite, nextMoney time.Time
 }
 
-// wait books the next beginning and waits for it. It fails, and books nothing,
-// when that is later than the call may last.
-func (l *proxySellerLane) wait(ctx context.Context, money bool) error {
-	late := procurement.Refuse(procurement.Temporary, "no turn within the seller's rate limit")
+// wait reserves the next start and blocks until then. It fails with Temporary, and
+// reserves nothing, if that is after the deadline of ctx.
+func (l *pacer) wait(ctx context.Context, money bool) error {
+	late := procurement.Refuse(procurement.Temporary, "the rate limit of the seller leaves no time for this call")
 	if ctx.Err() != nil {
 		return late
 	}
@@ -44,7 +45,7 @@ func (l *proxySellerLane) wait(ctx context.Context, money bool) error {
 		l.nextMoney = at.Add(l.money)
 	}
 	l.mu.Unlock()
-	if at.After(now) && !pause(ctx, at.Sub(now)) {
+	if at.After(now) && !rest.Sleep(ctx, at.Sub(now)) {
 		return late
 	}
 	return nil

@@ -1,4 +1,4 @@
-package upstream
+package proxyseller
 
 import (
 	"io"
@@ -47,13 +47,13 @@ func gap(times []time.Time) time.Duration {
 
 func TestProxySellerKeepsThePaceOfTheOfficialClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		made, err := New(Spec{Name: "ps", Kind: "proxyseller", Secrets: map[string]string{"key": "k"}, Options: map[string]string{"purpose": "x"}}, nil)
+		made, err := New(Config{Name: "ps", Key: "k", Purpose: "x"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := made.(*proxySellerStatic)
+		p := made.(*addressProvider)
 		seen := &begun{at: map[string][]time.Time{}}
-		p.reads.client.Transport = seen
+		p.reads.HTTP.Transport = seen
 		in := procurement.Intent{Key: "ord_1", Type: session.Static, Quantity: 1, Days: 30, Location: session.Location{Country: "US"}}
 		var wg sync.WaitGroup
 		for range 4 {
@@ -63,7 +63,7 @@ func TestProxySellerKeepsThePaceOfTheOfficialClient(t *testing.T) {
 				}
 			})
 			wg.Go(func() {
-				if err := p.endless(t.Context(), []proxySellerItem{{ID: "a"}}); err != nil {
+				if err := p.disableAutoRenewal(t.Context(), []address{{ID: "a"}}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -88,13 +88,13 @@ func TestProxySellerKeepsThePaceOfTheOfficialClient(t *testing.T) {
 
 func TestProxySellerGivesUpItsTurnUnsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		made, err := New(Spec{Name: "ps", Kind: "proxyseller", Secrets: map[string]string{"key": "k"}, Options: map[string]string{"purpose": "x"}}, nil)
+		made, err := New(Config{Name: "ps", Key: "k", Purpose: "x"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := made.(*proxySellerStatic)
+		p := made.(*addressProvider)
 		seen := &begun{at: map[string][]time.Time{}}
-		p.reads.client.Transport = seen
+		p.reads.HTTP.Transport = seen
 		in := procurement.Intent{Key: "ord_1", Type: session.Static, Quantity: 1, Days: 30, Location: session.Location{Country: "US"}}
 		var wg sync.WaitGroup
 		var mu sync.Mutex

@@ -1,4 +1,5 @@
-package upstream
+// Package proxyseller sells addresses and residential traffic of Proxy-Seller.
+package proxyseller
 
 import (
 	"context"
@@ -9,151 +10,164 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/time/rate"
 
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/gateway"
+	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
-// proxySellerBase is the client API v2 of https://docs.proxy-seller.com/api-v2,
-// in front of the key.
-const proxySellerBase = "https://proxy-seller.com/personal/api/v2"
+// defaultBase is the client API v2 of https://docs.proxy-seller.com/api-v2, without
+// the key.
+const defaultBase = "https://proxy-seller.com/personal/api/v2"
 
-// proxySellerPace is how many reads a second are made. Writes are made at a fifth
-// of the pace and calls that spend money at a tenth: a second and two seconds
-// apart.
-const proxySellerPace = 5
+// readsPerSecond is the rate of reads. Writes have a fifth of it and calls that spend
+// money a tenth, which is a second and two seconds between calls.
+const readsPerSecond = 5
 
-// proxySellerSections are what can be sold: addresses for a time, and residential
-// traffic. IPv6 and mobile proxies share hosts, and a MIX is many orders in one:
-// their lists are not understood here.
-var proxySellerSections = []string{"isp", "ipv4", "resident"}
+// sections are what can be sold: addresses for a time, and residential traffic. The
+// lists of other sections are not supported: IPv6 and mobile proxies share hosts, and
+// a MIX is many orders in one.
+var sections = []string{"isp", "ipv4", resident}
 
-var proxySellerKind = Kind{
-	Secrets: []Field{{Name: "key", Required: true, Help: "the API key of the dashboard"}},
-	Options: []Field{
-		{Name: "section", Help: "isp (default), ipv4, or resident for residential traffic"},
-		{Name: "purpose", Help: "what the proxies are for, in words; the seller wants it with every order of addresses"},
-		{Name: "host", Help: "resident: res.proxy-seller.com (default), or us., asia. or asia2. before it"},
-		{Name: "port", Help: "resident: 10000 (default)"},
-	},
-	make: makeProxySeller,
+const resident = "resident"
+
+// gatewayProfile is the grammar of the residential gateway.
+var gatewayProfile = gateway.Named("proxyseller")
+
+// Config is an account as the operator writes it.
+type Config struct {
+	Name    string // of the provider
+	BaseURL string // of the API without the key; empty: the seller's own
+	Key     string
+	Section string // one of sections; empty: isp
+	Purpose string // what addresses are for; the seller requires it with every order
+	Host    string // of the residential gateway; empty: that of its profile
+	Port    string // of the residential gateway; empty: that of its profile
+	// Locations are the seller's ids of places, by country ("US") or country and city
+	// ("US/newyork"); for residential traffic they are spellings.
+	Locations map[string]string
+	PerSecond float64       // reads; 0: readsPerSecond
+	Timeout   time.Duration // of a call; 0: the client's default
 }
 
-// proxySeller is one account at Proxy-Seller. Its key is a part of every URL, so
-// no URL is ever shown.
-type proxySeller struct {
-	name, section, purpose string
-	places                 map[string]string // the seller's ids, by "US" or "US/newyork"
-	log                    *slog.Logger
-	// The three share a connection pool and a breaker. Unknown errors refuse a read
-	// and a write, and prove nothing about money.
-	reads, writes, money *rest
-	lane                 *proxySellerLane // of writes and money
-	now                  func() time.Time
-}
-
-func makeProxySeller(s Spec, log *slog.Logger) (ports.Provider, error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	p := &proxySeller{name: s.Name, section: s.Options["section"], purpose: strings.TrimSpace(s.Options["purpose"]),
-		places: s.Locations, log: log, now: time.Now}
-	if p.section == "" {
-		p.section = "isp"
-	}
+// Validate returns an error that names every invalid setting and no secret.
+func (c Config) Validate() error {
 	var faults []error
-	if !slices.Contains(proxySellerSections, p.section) {
-		faults = append(faults, fmt.Errorf("options.section must be one of %v, not %q", proxySellerSections, p.section))
+	if c.Section != "" && !slices.Contains(sections, c.Section) {
+		faults = append(faults, fmt.Errorf("options.section must be one of %v, not %q", sections, c.Section))
 	}
-	traffic := &proxySellerResident{proxySeller: p, host: s.Options["host"]}
-	if p.section == "resident" {
-		faults = append(faults, traffic.reach(s)...)
-	} else {
-		faults = append(faults, p.checkAddresses(s)...)
+	if c.Section == resident {
+		return errors.Join(append(faults, c.checkTraffic()...)...)
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
-	}
-	p.connect(s)
-	if p.section == "resident" {
-		return traffic, nil
-	}
-	return &proxySellerStatic{p}, nil
+	return errors.Join(append(faults, c.checkAddresses()...)...)
 }
 
-// checkAddresses names the faults of what addresses need.
-func (p *proxySeller) checkAddresses(s Spec) (faults []error) {
-	if p.purpose == "" {
+// checkAddresses returns the faults of the settings for addresses.
+func (c Config) checkAddresses() (faults []error) {
+	if strings.TrimSpace(c.Purpose) == "" {
 		faults = append(faults, errors.New("options.purpose is missing: what the proxies are for, in words"))
 	}
-	for _, name := range []string{"host", "port"} {
-		if s.Options[name] != "" {
+	for name, value := range map[string]string{"host": c.Host, "port": c.Port} {
+		if value != "" {
 			faults = append(faults, fmt.Errorf("options.%s is for the section resident only", name))
 		}
 	}
-	for _, place := range slices.Sorted(maps.Keys(s.Locations)) {
-		country, _, _ := strings.Cut(place, "/")
-		if _, known := slices.BinarySearch(Countries, country); !known || s.Locations[place] == "" {
+	for _, place := range slices.Sorted(maps.Keys(c.Locations)) {
+		code, _, _ := strings.Cut(place, "/")
+		if !country.Known(code) || c.Locations[place] == "" {
 			faults = append(faults, fmt.Errorf("locations.%s must be a country (US) or a city of it (US/newyork), with an id", place))
 		}
 	}
 	return faults
 }
 
-// reach reads where the gateway is, and names the faults of what it needs.
-func (p *proxySellerResident) reach(s Spec) (faults []error) {
-	if p.host != "" && !hostForm.MatchString(p.host) {
-		faults = append(faults, errors.New("options.host must be a name or an address"))
+// checkTraffic returns the faults of the settings for residential traffic.
+func (c Config) checkTraffic() (faults []error) {
+	if c.Host != "" && !gateway.ValidHost(c.Host) {
+		faults = append(faults, gateway.ErrHost)
 	}
-	if text := s.Options["port"]; text != "" {
-		n, err := strconv.ParseUint(text, 10, 16)
-		if err != nil || n == 0 {
-			faults = append(faults, errors.New("options.port must be 1 to 65535"))
-		}
-		p.port = uint16(n)
+	if _, err := gateway.ParsePort(c.Port); err != nil {
+		faults = append(faults, err)
 	}
-	return append(faults, profiles["proxyseller"].checkPlaces(s.Locations)...)
+	return append(faults, gatewayProfile.CheckPlaces(c.Locations)...)
 }
 
-// connect makes the three ways to call the API.
-func (p *proxySeller) connect(s Spec) {
-	base, key, pace := strings.TrimRight(s.BaseURL, "/"), s.Secrets["key"], s.PerSecond
+// account is an account at Proxy-Seller. Its key is a part of every URL, so that no
+// URL is ever shown.
+type account struct {
+	name, section, purpose string
+	places                 map[string]string // the seller's ids, by "US" or "US/newyork"
+	log                    *slog.Logger
+	// The three clients share their connections and circuit breaker. An undocumented
+	// error is a refusal of a read or a write, and Ambiguous for money.
+	reads, writes, money *rest.Client
+	pace                 *pacer // of writes and money
+	now                  func() time.Time
+}
+
+// New returns a provider of addresses or, for the section resident, of traffic. It
+// fails with the error of Validate.
+func New(c Config, log *slog.Logger) (ports.Provider, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	a := &account{name: c.Name, section: c.Section, purpose: strings.TrimSpace(c.Purpose), places: c.Locations, log: log, now: time.Now}
+	if a.section == "" {
+		a.section = sections[0]
+	}
+	a.connect(c)
+	if a.section == resident {
+		port, _ := gateway.ParsePort(c.Port)
+		return &trafficProvider{account: a, host: c.Host, port: port}, nil
+	}
+	return &addressProvider{a}, nil
+}
+
+// connect creates the three clients of the API.
+func (a *account) connect(c Config) {
+	base, perSecond := strings.TrimRight(c.BaseURL, "/"), c.PerSecond
 	if base == "" {
-		base = proxySellerBase
+		base = defaultBase
 	}
-	if pace == 0 {
-		pace = proxySellerPace
+	if perSecond == 0 {
+		perSecond = readsPerSecond
 	}
-	escaped := url.PathEscape(key)
-	p.reads = newREST(restConfig{Base: base + "/" + escaped, PerSecond: pace, Timeout: s.Timeout, Log: p.log, Name: s.Name,
-		Hide: []string{key, proxySellerLowerHex(escaped), proxySellerLowerHex(url.QueryEscape(key))}})
-	hide := p.reads.hide.Replace
-	p.reads.Explain = func(status int, _ http.Header, body []byte) *procurement.Error {
-		return explainProxySeller(status, body, false, hide)
+	escaped := url.PathEscape(c.Key)
+	a.reads = rest.New(rest.Config{Base: base + "/" + escaped, PerSecond: perSecond, Timeout: c.Timeout, Log: a.log, Name: c.Name,
+		Hide: []string{c.Key, lowerHex(escaped), lowerHex(url.QueryEscape(c.Key))}})
+	explained := func(money bool) func(int, http.Header, []byte) *procurement.Error {
+		return func(status int, _ http.Header, body []byte) *procurement.Error {
+			return explain(status, body, money, a.redact)
+		}
 	}
-	writes, money := *p.reads, *p.reads
-	writes.limit = rate.NewLimiter(rate.Limit(pace/5), 1) // tries of one write
-	money.limit = rate.NewLimiter(rate.Inf, 1)            // tried once
-	money.Explain = func(status int, _ http.Header, body []byte) *procurement.Error {
-		return explainProxySeller(status, body, true, hide)
-	}
-	p.writes, p.money = &writes, &money
-	p.lane = &proxySellerLane{write: time.Duration(5 / pace * float64(time.Second)), money: time.Duration(10 / pace * float64(time.Second))}
+	a.reads.Explain = explained(false)
+	a.writes = a.reads.Limited(rate.Limit(perSecond/5), nil) // for attempts of one write
+	a.money = a.reads.Limited(rate.Inf, explained(true))     // attempted once
+	a.pace = &pacer{write: seconds(5 / perSecond), money: seconds(10 / perSecond)}
 }
 
-// Name is what the operator called the provider.
-func (p *proxySeller) Name() string { return p.name }
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
-// Ready is false while the seller is left alone.
-func (p *proxySeller) Ready() bool { return p.reads.Ready() }
+// redact hides the key in a text.
+func (a *account) redact(s string) string { return string(a.reads.Redact([]byte(s))) }
 
-// proxySellerLowerHex writes %2F as %2f, as some servers do that repeat a URL.
-func proxySellerLowerHex(escaped string) string {
+// Name returns the name that the operator chose.
+func (a *account) Name() string { return a.name }
+
+// Ready returns false while the circuit breaker is open.
+func (a *account) Ready() bool { return a.reads.Ready() }
+
+// lowerHex writes %2F as %2f, as some servers do that repeat a URL.
+func lowerHex(escaped string) string {
 	b := []byte(escaped)
 	for i := range b {
 		if b[i] == '%' && i+2 < len(b) {
@@ -163,39 +177,39 @@ func proxySellerLowerHex(escaped string) string {
 	return string(b)
 }
 
-// get reads, as often as it takes.
-func (p *proxySeller) get(ctx context.Context, path string, data any) error {
-	return p.reads.call(ctx, safely, http.MethodGet, path, nil, &proxySellerAnswer{Data: data})
+// get makes a read.
+func (a *account) get(ctx context.Context, path string, data any) error {
+	return a.reads.Call(ctx, rest.Safely, http.MethodGet, path, nil, &envelope{Data: data})
 }
 
-// ask is a read that the API wants as a POST: it buys and changes nothing.
-func (p *proxySeller) ask(ctx context.Context, path string, in, data any) error {
-	return p.reads.call(ctx, safely, http.MethodPost, path, in, &proxySellerAnswer{Data: data})
+// query makes a read that the API requires as a POST.
+func (a *account) query(ctx context.Context, path string, in, data any) error {
+	return a.reads.Call(ctx, rest.Safely, http.MethodPost, path, in, &envelope{Data: data})
 }
 
-// change is a write: safely, when it may be repeated.
-func (p *proxySeller) change(ctx context.Context, how repeat, method, path string, in, data any) error {
-	ctx, cancel := context.WithTimeout(ctx, p.writes.Timeout)
+// change makes a write that may be repeated.
+func (a *account) change(ctx context.Context, method, path string, in, data any) error {
+	ctx, cancel := context.WithTimeout(ctx, a.writes.Timeout)
 	defer cancel()
-	if err := p.lane.wait(ctx, false); err != nil {
+	if err := a.pace.wait(ctx, false); err != nil {
 		return err
 	}
-	return p.writes.call(ctx, how, method, path, in, &proxySellerAnswer{Data: data})
+	return a.writes.Call(ctx, rest.Safely, method, path, in, &envelope{Data: data})
 }
 
-// spend is a call that may spend money, sent once. The seller knows no
-// idempotency key; the id is for its logs and for ours.
-func (p *proxySeller) spend(ctx context.Context, key, path string, in, data any) error {
-	turn, cancel := context.WithTimeout(ctx, p.money.Timeout)
+// spend makes a call that may spend money, which is sent once. The seller has no
+// idempotency key; the request id is for the logs of both sides.
+func (a *account) spend(ctx context.Context, key, path string, in, data any) error {
+	turn, cancel := context.WithTimeout(ctx, a.money.Timeout)
 	defer cancel()
-	if err := p.lane.wait(turn, true); err != nil {
+	if err := a.pace.wait(turn, true); err != nil {
 		return err
 	}
-	return p.money.callWith(ctx, once, http.MethodPost, path, http.Header{"X-Request-Id": {key}}, in, &proxySellerAnswer{Data: data})
+	return a.money.CallWith(ctx, rest.Once, http.MethodPost, path, rest.RequestID(key), in, &envelope{Data: data})
 }
 
-const errProxySellerShape = "the answer is not of a shape that is known"
+const shapeReason = "the answer is not of a shape that is known"
 
-// proxySellerOdd is an answer whose shape is not known: Ambiguous for a call that
-// may have spent money.
-func proxySellerOdd(c procurement.Class) error { return procurement.Refuse(c, errProxySellerShape) }
+// unexpected returns the error for an answer of an unknown shape. Its class is
+// Ambiguous for a call that may have spent money.
+func unexpected(c procurement.Class) error { return procurement.Refuse(c, shapeReason) }

@@ -1,4 +1,4 @@
-package upstream_test
+package proxyseller_test
 
 import (
 	"testing"
@@ -25,7 +25,7 @@ func proxySellerSpec(s *proxyseller.Server, section string) upstream.Spec {
 
 func openProxySeller(t *testing.T, spec upstream.Spec) ports.Provider {
 	t.Helper()
-	p, err := upstream.New(spec, silent)
+	p, err := upstream.New(spec, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

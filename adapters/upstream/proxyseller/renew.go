@@ -1,4 +1,4 @@
-package upstream
+package proxyseller
 
 import (
 	"context"
@@ -11,11 +11,10 @@ import (
 	"agentproxy/domain/procurement"
 )
 
-// endless makes sure that none of the addresses renews itself, which would spend
-// money that nobody asked for. Orders have no field for it, so it is switched off
-// as soon as the addresses are there, and again whenever they are read and it is
-// on: a renewal gives them new ids.
-func (p *proxySellerStatic) endless(ctx context.Context, items []proxySellerItem) error {
+// disableAutoRenewal switches automatic renewal off where it is on. Orders have no field
+// for it, and a renewal switches it on again with new ids, so this is called whenever
+// addresses are read.
+func (p *addressProvider) disableAutoRenewal(ctx context.Context, items []address) error {
 	var ids []string
 	for _, i := range items {
 		if i.AutoRenew != "N" {
@@ -25,22 +24,22 @@ func (p *proxySellerStatic) endless(ctx context.Context, items []proxySellerItem
 	if len(ids) == 0 {
 		return nil
 	}
-	return p.change(ctx, safely, http.MethodPost, "/autoprolong/disable/"+p.section, map[string]any{"ids": ids}, nil)
+	return p.change(ctx, http.MethodPost, "/autoprolong/disable/"+p.section, map[string]any{"ids": ids}, nil)
 }
 
-// proxySellerRenewal is the body of prolong/calc and prolong/make.
-type proxySellerRenewal struct {
+// renewalBody is the body of prolong/calc and prolong/make.
+type renewalBody struct {
 	IDs     []string `json:"ids"`
 	Period  string   `json:"periodId"`
 	Coupon  string   `json:"coupon"`
 	Payment string   `json:"paymentCode"`
 }
 
-// Renew extends all addresses of an order by one call. Their new ends are read
-// afterwards: when none of them has moved, or they cannot be read, the outcome is
-// Ambiguous, and later Read tells it.
-func (p *proxySellerStatic) Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error) {
-	period, err := proxySellerPeriod(in)
+// Renew extends all addresses of an order by one call and reads their new ends. It
+// fails with Ambiguous if none has moved, or they cannot be read; Read returns them
+// later.
+func (p *addressProvider) Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error) {
+	period, err := periodOf(in)
 	if err != nil {
 		return nil, err
 	}
@@ -51,13 +50,13 @@ func (p *proxySellerStatic) Renew(ctx context.Context, ref string, in procuremen
 	if len(items) == 0 {
 		return nil, procurement.Refuse(procurement.NotFound, "no such order")
 	}
-	body := proxySellerRenewal{Period: period, Payment: "balance"}
+	body := renewalBody{Period: period, Payment: "balance"}
 	before := map[netip.Addr]time.Time{}
 	for _, i := range items {
 		addr, bad := netip.ParseAddr(i.Addr)
-		end, odd := proxySellerDay(i.End)
+		end, odd := parseDay(i.End)
 		if bad != nil || odd != nil || i.ID == "" {
-			return nil, proxySellerOdd(procurement.Temporary)
+			return nil, unexpected(procurement.Temporary)
 		}
 		if i.CanProlong != nil && !*i.CanProlong {
 			return nil, procurement.Refuse(procurement.Conflict, "the seller does not renew "+addr.String())
@@ -65,40 +64,40 @@ func (p *proxySellerStatic) Renew(ctx context.Context, ref string, in procuremen
 		body.IDs = append(body.IDs, i.ID)
 		before[addr] = end
 	}
-	var bill proxySellerBill
-	if err := p.ask(ctx, "/prolong/calc/"+p.section, body, &bill); err != nil {
+	var b bill
+	if err := p.query(ctx, "/prolong/calc/"+p.section, body, &b); err != nil {
 		return nil, err
 	}
-	cost, err := p.cost(bill, len(items))
+	cost, err := p.cost(b, len(items))
 	if err != nil {
 		return nil, err
 	}
 	if in.MaxCost > 0 && cost > in.MaxCost {
 		return nil, procurement.Refuse(procurement.Conflict, "the renewal costs "+cost.String()+", more than "+in.MaxCost.String())
 	}
-	bill = proxySellerBill{}
-	if err := p.spend(ctx, in.Key, "/prolong/make/"+p.section, body, &bill); err != nil {
+	b = bill{}
+	if err := p.spend(ctx, in.Key, "/prolong/make/"+p.section, body, &b); err != nil {
 		return nil, err
 	}
-	if bill.OrderID == "" {
-		return nil, proxySellerOdd(procurement.Ambiguous)
+	if b.OrderID == "" {
+		return nil, unexpected(procurement.Ambiguous)
 	}
 	return p.renewed(ctx, ref, before)
 }
 
-// renewed compares the ends of an order's addresses with those before.
-func (p *proxySellerStatic) renewed(ctx context.Context, ref string, before map[netip.Addr]time.Time) ([]procurement.Renewed, error) {
+// renewed compares the ends of an order's addresses with those before the renewal.
+func (p *addressProvider) renewed(ctx context.Context, ref string, before map[netip.Addr]time.Time) ([]procurement.Renewed, error) {
 	items, err := p.items(ctx, ref)
 	if err != nil {
 		return nil, procurement.Refuse(procurement.Ambiguous, "renewed, and the new end could not be read")
 	}
-	if err := p.endless(ctx, items); err != nil {
+	if err := p.disableAutoRenewal(ctx, items); err != nil {
 		p.log.Warn("addresses may renew themselves until they are read again", "provider", p.name, "ref", ref, "err", err)
 	}
 	after := map[netip.Addr]time.Time{}
 	for _, i := range items {
 		if addr, err := netip.ParseAddr(i.Addr); err == nil {
-			after[addr], _ = proxySellerDay(i.End)
+			after[addr], _ = parseDay(i.End)
 		}
 	}
 	var done []procurement.Renewed

@@ -1,47 +1,49 @@
-package upstream
+package proxyseller
 
 import (
 	"context"
 	"slices"
 
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
 
-// proxySellerStatic sells addresses for one or three calendar months
-// (https://docs.proxy-seller.com/api-v2). The ref of an order is its base number:
-// ids of orders and addresses change with every renewal.
+// addressProvider sells addresses for one or three calendar months
+// (https://docs.proxy-seller.com/api-v2). The ref of an order is its base number,
+// because ids of orders and addresses change with every renewal.
 //
-// Orders carry no key of ours. A lost one is found among the lines that were not
-// listed before: in proxy/list once it is delivered, before that in auth/list,
-// because every order is made with a credential of its own. The list is asked for
-// as a whole: latest=Y would hide an order behind one that was made after it.
-type proxySellerStatic struct{ *proxySeller }
+// Orders carry no order key. A lost one is found among the orders that were not listed
+// before: in proxy/list after its delivery, and in auth/list until then, because every
+// order is made with its own credential. The parameter latest=Y is not used: it would
+// hide an order behind a later one.
+type addressProvider struct{ *account }
 
-var _ ports.Static = (*proxySellerStatic)(nil)
+var _ ports.Static = (*addressProvider)(nil)
 
-// Capabilities: an order is paid and delivered later, and runs to its end.
-func (p *proxySellerStatic) Capabilities() procurement.Capabilities {
+// Capabilities describes orders that are paid at once, delivered later and cannot be
+// cancelled.
+func (p *addressProvider) Capabilities() procurement.Capabilities {
 	return procurement.Capabilities{ViaUpstream: true, Async: true, Renews: true}
 }
 
-// Balance is the account's.
-func (p *proxySellerStatic) Balance(ctx context.Context) (procurement.ProviderBalance, error) {
-	var data struct{ Summ *proxySellerMoney }
+// Balance returns the balance of the account.
+func (p *addressProvider) Balance(ctx context.Context) (procurement.ProviderBalance, error) {
+	var data struct{ Summ *amount }
 	if err := p.get(ctx, "/balance/get", &data); err != nil {
 		return procurement.ProviderBalance{}, err
 	}
 	if data.Summ == nil {
-		return procurement.ProviderBalance{}, proxySellerOdd(procurement.Temporary)
+		return procurement.ProviderBalance{}, unexpected(procurement.Temporary)
 	}
 	return procurement.ProviderBalance{Amount: domain.Money(*data.Summ), Known: true}, nil
 }
 
-// Offers lists the countries of the section. How much of them is in stock, and at
-// what price, is told by a quote only.
-func (p *proxySellerStatic) Offers(ctx context.Context) ([]procurement.Offer, error) {
+// Offers returns the countries of the section. Only a quote has their stock and price.
+func (p *addressProvider) Offers(ctx context.Context) ([]procurement.Offer, error) {
 	var data struct {
 		Country *[]struct{ Name, Alpha3 string }
 	}
@@ -49,11 +51,11 @@ func (p *proxySellerStatic) Offers(ctx context.Context) ([]procurement.Offer, er
 		return nil, err
 	}
 	if data.Country == nil {
-		return nil, proxySellerOdd(procurement.Temporary)
+		return nil, unexpected(procurement.Temporary)
 	}
 	var offers []procurement.Offer
 	for _, c := range *data.Country {
-		if code := proxySellerAlpha2(c.Alpha3); code != "" {
+		if code := country.Alpha2(c.Alpha3); code != "" {
 			offers = append(offers, procurement.Offer{SKU: p.section, Type: session.Static, Name: c.Name,
 				Location: session.Location{Country: code}, Days: []int{30, 90}, Stock: procurement.StockUnknown})
 		}
@@ -61,12 +63,11 @@ func (p *proxySellerStatic) Offers(ctx context.Context) ([]procurement.Offer, er
 	return offers, nil
 }
 
-// proxySellerOrder is the body of order/calc and order/make. A country is an id or
-// its alpha-3 code, a period its code.
-type proxySellerOrder struct {
+// orderBody is the body of order/calc and order/make.
+type orderBody struct {
 	Section      string `json:"sectionCode"`
-	Country      string `json:"countryId"`
-	Period       string `json:"periodId"`
+	Country      string `json:"countryId"` // an id or an alpha-3 code
+	Period       string `json:"periodId"`  // a code
 	Quantity     int    `json:"quantity"`
 	Auth         string `json:"authorization"` // empty: by user name and password
 	Coupon       string `json:"coupon"`
@@ -75,24 +76,24 @@ type proxySellerOrder struct {
 	GenerateAuth string `json:"generateAuth,omitempty"`
 }
 
-// proxySellerBill is what a calculation, an order or a renewal comes to.
-type proxySellerBill struct {
+// bill is the answer to a calculation, an order or a renewal.
+type bill struct {
 	Warning  string
-	Total    *proxySellerMoney
+	Total    *amount
 	Currency string   // of a calculation
 	Quantity int      // of a calculation
 	OrderID  string   `json:"orderId"`
 	Numbers  []string `json:"listBaseOrderNumbers"`
 }
 
-// body is an intent in the seller's words. A place that cannot be named is
-// refused, never widened.
-func (p *proxySellerStatic) body(in procurement.Intent) (proxySellerOrder, error) {
-	period, err := proxySellerPeriod(in)
+// body converts an intent. It fails with Invalid for a place that the seller has no id
+// for; a place is never widened.
+func (p *addressProvider) body(in procurement.Intent) (orderBody, error) {
+	period, err := periodOf(in)
 	if err != nil {
-		return proxySellerOrder{}, err
+		return orderBody{}, err
 	}
-	place, country := in.Location.Country, proxySellerAlpha3(in.Location.Country)
+	place, country := in.Location.Country, country.Alpha3(in.Location.Country)
 	if in.Location.City != "" {
 		place, country = place+"/"+in.Location.City, ""
 	}
@@ -101,21 +102,21 @@ func (p *proxySellerStatic) body(in procurement.Intent) (proxySellerOrder, error
 	}
 	switch {
 	case in.Type != session.Static:
-		return proxySellerOrder{}, procurement.Refuse(procurement.Unsupported, "this provider sells addresses")
+		return orderBody{}, procurement.Refuse(procurement.Unsupported, "this provider sells addresses")
 	case in.SKU != "" && in.SKU != p.section:
-		return proxySellerOrder{}, procurement.Refuse(procurement.Invalid, "this provider sells "+p.section)
+		return orderBody{}, procurement.Refuse(procurement.Invalid, "this provider sells "+p.section)
 	case in.Quantity < 1:
-		return proxySellerOrder{}, procurement.Refuse(procurement.Invalid, "no quantity")
+		return orderBody{}, procurement.Refuse(procurement.Invalid, "no quantity")
 	case country == "":
-		return proxySellerOrder{}, procurement.Refuse(procurement.Invalid, "no such place at the seller")
+		return orderBody{}, procurement.Refuse(procurement.Invalid, "no such place at the seller")
 	}
-	return proxySellerOrder{Section: p.section, Country: country, Period: period, Quantity: in.Quantity,
+	return orderBody{Section: p.section, Country: country, Period: period, Quantity: in.Quantity,
 		Purpose: p.purpose, Payment: "balance"}, nil
 }
 
-// proxySellerPeriod is a term in the seller's words. That they are calendar months
-// is read from the codes.
-func proxySellerPeriod(in procurement.Intent) (string, error) {
+// periodOf returns the seller's code of a term, which is in calendar months. It fails
+// with Invalid for any term but 30 and 90 days.
+func periodOf(in procurement.Intent) (string, error) {
 	switch in.Days {
 	case 30:
 		return "1m", nil
@@ -125,58 +126,58 @@ func proxySellerPeriod(in procurement.Intent) (string, error) {
 	return "", procurement.Refuse(procurement.Invalid, "the seller has terms of 30 and 90 days")
 }
 
-// cost is what a calculation for n addresses comes to.
-func (p *proxySellerStatic) cost(b proxySellerBill, n int) (domain.Money, error) {
-	if b.Warning != "" { // without an error beside it: not documented, and not to be paid
-		return 0, procurement.Refuse(procurement.Invalid, plain(p.reads.hide.Replace(b.Warning)))
+// cost returns the total of a calculation for n addresses.
+func (p *addressProvider) cost(b bill, n int) (domain.Money, error) {
+	if b.Warning != "" { // without an error, which is not documented: do not pay
+		return 0, procurement.Refuse(procurement.Invalid, rest.OneLine(p.redact(b.Warning)))
 	}
 	if b.Total == nil || *b.Total < 0 || b.Currency != domain.Currency || b.Quantity != n {
-		return 0, proxySellerOdd(procurement.Temporary)
+		return 0, unexpected(procurement.Temporary)
 	}
 	return domain.Money(*b.Total), nil
 }
 
-// Quote is order/calc. Too little money is InsufficientFunds; the stock is not
-// told.
-func (p *proxySellerStatic) Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error) {
+// Quote returns the result of order/calc, with an unknown stock. It fails with
+// InsufficientFunds if the balance is too low.
+func (p *addressProvider) Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error) {
 	body, err := p.body(in)
 	if err != nil {
 		return procurement.Quote{}, err
 	}
-	var bill proxySellerBill
-	if err := p.ask(ctx, "/order/calc", body, &bill); err != nil {
+	var b bill
+	if err := p.query(ctx, "/order/calc", body, &b); err != nil {
 		return procurement.Quote{}, err
 	}
-	cost, err := p.cost(bill, in.Quantity)
+	cost, err := p.cost(b, in.Quantity)
 	if err != nil {
 		return procurement.Quote{}, err
 	}
 	return procurement.Quote{Cost: cost, Stock: procurement.StockUnknown}, nil
 }
 
-// Order is order/make, once: paid from the balance, with a credential of its own.
-// The addresses come later.
-func (p *proxySellerStatic) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
+// Order calls order/make once. It pays from the balance and requests a credential for
+// this order. The addresses come later.
+func (p *addressProvider) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
 	body, err := p.body(in)
 	if err != nil {
 		return procurement.Delivery{}, err
 	}
 	body.GenerateAuth = "Y"
-	var bill proxySellerBill
-	if err := p.spend(ctx, in.Key, "/order/make", body, &bill); err != nil {
+	var b bill
+	if err := p.spend(ctx, in.Key, "/order/make", body, &b); err != nil {
 		return procurement.Delivery{}, err
 	}
-	// More than one number would be more than one line, which no ref can name.
-	if bill.OrderID == "" || len(bill.Numbers) != 1 || bill.Numbers[0] == "" || bill.Total == nil || *bill.Total < 0 {
-		return procurement.Delivery{}, proxySellerOdd(procurement.Ambiguous)
+	// Several numbers would be several orders, which one ref cannot name.
+	if b.OrderID == "" || len(b.Numbers) != 1 || b.Numbers[0] == "" || b.Total == nil || *b.Total < 0 {
+		return procurement.Delivery{}, unexpected(procurement.Ambiguous)
 	}
-	return procurement.Delivery{Ref: bill.Numbers[0], State: procurement.Pending, SKU: p.section, Location: in.Location,
-		Quantity: in.Quantity, Cost: domain.Money(*bill.Total)}, nil
+	return procurement.Delivery{Ref: b.Numbers[0], State: procurement.Pending, SKU: p.section, Location: in.Location,
+		Quantity: in.Quantity, Cost: domain.Money(*b.Total)}, nil
 }
 
-// Find lists the lines of the account. They are pending as far as the list tells:
-// what is adopted is read before it is used.
-func (p *proxySellerStatic) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
+// Find returns the orders of the account as Pending: an order that is adopted is read
+// before it is used.
+func (p *addressProvider) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
 	if in.Type != session.Static {
 		return nil, nil
 	}
@@ -184,7 +185,7 @@ func (p *proxySellerStatic) Find(ctx context.Context, in procurement.Intent) ([]
 	if err != nil {
 		return nil, err
 	}
-	auths, err := p.auths(ctx)
+	credentials, err := p.credentials(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -195,63 +196,63 @@ func (p *proxySellerStatic) Find(ctx context.Context, in procurement.Intent) ([]
 		found = append(found, d)
 	}
 	for _, i := range items {
-		line, country := i.line(), proxySellerAlpha2(i.Country)
-		if line == "" {
-			return nil, proxySellerOdd(procurement.Temporary) // an order that nobody could find again
+		number, code := i.order(), country.Alpha2(i.Country)
+		if number == "" {
+			return nil, unexpected(procurement.Temporary) // an order that could not be found again
 		}
-		if n, ok := at[line]; ok {
+		if n, ok := at[number]; ok {
 			found[n].Quantity++
-			if found[n].Location.Country != country {
+			if found[n].Location.Country != code {
 				found[n].Location.Country = ""
 			}
 			continue
 		}
-		add(procurement.Delivery{Ref: line, State: procurement.Pending, SKU: p.section, Quantity: 1, Location: session.Location{Country: country}})
+		add(procurement.Delivery{Ref: number, State: procurement.Pending, SKU: p.section, Quantity: 1, Location: session.Location{Country: code}})
 	}
-	for _, a := range auths {
-		known := slices.ContainsFunc(items, func(i proxySellerItem) bool { return i.Number == a.Number })
-		if _, ok := at[a.Number]; !ok && !known && a.Number != "" && p.waiting(a) {
+	for _, a := range credentials {
+		known := slices.ContainsFunc(items, func(i address) bool { return i.Number == a.Number })
+		if _, ok := at[a.Number]; !ok && !known && a.Number != "" && p.undelivered(a) {
 			add(procurement.Delivery{Ref: a.Number, State: procurement.Pending})
 		}
 	}
 	return found, nil
 }
 
-// Read tells how an order stands. One without addresses is pending while its
-// credential is new, and gone after that.
-func (p *proxySellerStatic) Read(ctx context.Context, ref string) (procurement.Delivery, error) {
+// Read returns an order. One without addresses is Pending while its credential is
+// recent; after that Read fails with NotFound.
+func (p *addressProvider) Read(ctx context.Context, ref string) (procurement.Delivery, error) {
 	items, err := p.items(ctx, ref)
 	if err != nil {
 		return procurement.Delivery{}, err
 	}
-	auths, err := p.auths(ctx)
+	credentials, err := p.credentials(ctx)
 	if err != nil {
 		return procurement.Delivery{}, err
 	}
 	if len(items) == 0 {
-		if slices.ContainsFunc(auths, func(a proxySellerAuth) bool { return ref != "" && a.Number == ref && p.waiting(a) }) {
+		if slices.ContainsFunc(credentials, func(a credential) bool { return ref != "" && a.Number == ref && p.undelivered(a) }) {
 			return procurement.Delivery{Ref: ref, State: procurement.Pending}, nil
 		}
 		return procurement.Delivery{}, procurement.Refuse(procurement.NotFound, "no such order")
 	}
 	d := procurement.Delivery{Ref: ref, State: procurement.Live, SKU: p.section, Quantity: len(items)}
 	for _, i := range items {
-		ip, ok := i.ip(auths)
+		ip, ok := i.ip(credentials)
 		if !ok {
-			return procurement.Delivery{}, proxySellerOdd(procurement.Temporary)
+			return procurement.Delivery{}, unexpected(procurement.Temporary)
 		}
 		if d.IPs = append(d.IPs, ip); d.ExpiresAt.IsZero() || ip.ExpiresAt.Before(d.ExpiresAt) {
 			d.ExpiresAt = ip.ExpiresAt
 		}
 	}
 	d.Location.Country = d.IPs[0].Country
-	return d, p.endless(ctx, items)
+	return d, p.disableAutoRenewal(ctx, items)
 }
 
-// Cancel is Unsupported: the seller takes nothing back. What is given up must not
-// renew itself for ever: Cancel is Temporary until the addresses are there and
-// that is switched off.
-func (p *proxySellerStatic) Cancel(ctx context.Context, ref string) error {
+// Cancel fails with Unsupported, because the seller takes nothing back. It fails with
+// Temporary until the addresses are delivered and their automatic renewal is off, so
+// that a cancelled order does not renew itself for ever.
+func (p *addressProvider) Cancel(ctx context.Context, ref string) error {
 	d, err := p.Read(ctx, ref)
 	switch {
 	case procurement.ClassOf(err) == procurement.NotFound:

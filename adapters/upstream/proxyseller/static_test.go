@@ -1,4 +1,4 @@
-package upstream_test
+package proxyseller_test
 
 import (
 	"fmt"
@@ -498,7 +498,7 @@ func TestProxySellerConfiguration(t *testing.T) {
 		t.Run(c.claim, func(t *testing.T) {
 			spec := upstream.Spec{Name: "ps", Kind: "proxyseller", Secrets: map[string]string{"key": "k3y"}, Options: map[string]string{"purpose": "x"}}
 			c.change(&spec)
-			_, err := upstream.New(spec, silent)
+			_, err := upstream.New(spec, nil)
 			for _, want := range c.want {
 				if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "k3y") {
 					t.Errorf("got %v, want %q", err, want)

@@ -1,4 +1,4 @@
-package upstream_test
+package proxyssx_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package upstream_test
+package proxyssx_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func poolKeySpec(base string) upstream.Spec {
 
 func openPoolKeys(t testing.TB, s upstream.Spec) ports.Dynamic {
 	t.Helper()
-	p, err := upstream.New(s, silent)
+	p, err := upstream.New(s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +400,7 @@ func TestAPoolKeyOpensTheGateway(t *testing.T) {
 	s := proxyssx.New(t)
 	s.Attach(gate, "psx_acme")
 	spec := poolKeySpec(s.Base())
-	spec.Options["host"], spec.Options["port"] = "127.0.0.1", portText(gate.Addr().Port())
+	spec.Options["host"], spec.Options["port"] = "127.0.0.1", strconv.Itoa(int(gate.Addr().Port()))
 	p := openPoolKeys(t, spec)
 	d, err := p.Order(t.Context(), poolKeyIntent(1))
 	if err != nil {
@@ -410,7 +411,7 @@ func TestAPoolKeyOpensTheGateway(t *testing.T) {
 		if err != nil || !e.Trusted {
 			t.Fatal(err)
 		}
-		to := &url.URL{Scheme: "http", Host: e.Host + ":" + portText(e.Port), User: url.UserPassword(e.User, e.Password)}
+		to := &url.URL{Scheme: "http", Host: e.Host + ":" + strconv.Itoa(int(e.Port)), User: url.UserPassword(e.User, e.Password)}
 		tr := &http.Transport{Proxy: http.ProxyURL(to), DisableKeepAlives: true}
 		defer tr.CloseIdleConnections()
 		res, err := (&http.Client{Transport: tr, Timeout: 10 * time.Second}).Get(gate.Echo)
@@ -497,7 +498,7 @@ func TestPoolKeysAreNotMadeOfFaultySettings(t *testing.T) {
 	} {
 		s := poolKeySpec("http://127.0.0.1:1")
 		change(&s)
-		if _, err := upstream.New(s, silent); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), proxyssx.APIKey) {
+		if _, err := upstream.New(s, nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), proxyssx.APIKey) {
 			t.Errorf("want %s, got %v", want, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package upstream
+package proxyssx
 
 import (
 	"context"
@@ -6,47 +6,47 @@ import (
 	"net/http"
 	"slices"
 
+	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 )
 
-// poolStock is how many exits there are by country code. It names no place more
-// exactly.
-type poolStock struct {
+// availability is the answer with the number of exits by country code.
+type availability struct {
 	Countries map[string]*struct{ Modem, Peer *int } `json:"countries"`
 }
 
-// stock reads how many exits of the operator's network each country has.
-func (p *poolKeys) stock(ctx context.Context) (map[string]int, error) {
-	var answer poolStock
-	if err := p.call(ctx, safely, http.MethodGet, "/gateway/pool/availability", nil, &answer); err != nil {
+// stock returns the number of exits of the configured network by country.
+func (p *Provider) stock(ctx context.Context) (map[string]int, error) {
+	var answer availability
+	if err := p.api.Call(ctx, rest.Safely, http.MethodGet, "/gateway/pool/availability", nil, &answer); err != nil {
 		return nil, err
 	}
 	if answer.Countries == nil {
-		return nil, errPoolKeyShape
+		return nil, errShape
 	}
 	count := map[string]int{}
 	for code, n := range answer.Countries {
 		if n == nil || n.Modem == nil && n.Peer == nil {
-			return nil, errPoolKeyShape
+			return nil, errShape
 		}
-		if n.Modem != nil && p.account.options["network"] != "peer" {
+		if n.Modem != nil && p.account.Options["network"] != "peer" {
 			count[code] += *n.Modem
 		}
-		if n.Peer != nil && p.account.options["network"] != "mbl" && p.tier != "safe" {
+		if n.Peer != nil && p.account.Options["network"] != "mbl" && p.tier != "safe" {
 			count[code] += *n.Peer
 		}
 	}
 	return count, nil
 }
 
-// Offers lists the countries that have exits at the moment.
-func (p *poolKeys) Offers(ctx context.Context) ([]procurement.Offer, error) {
+// Offers returns the countries with their numbers of exits.
+func (p *Provider) Offers(ctx context.Context) ([]procurement.Offer, error) {
 	count, err := p.stock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	network := p.account.options["network"]
+	network := p.account.Options["network"]
 	var offers []procurement.Offer
 	for _, code := range slices.Sorted(maps.Keys(count)) {
 		offers = append(offers, procurement.Offer{SKU: network, Type: session.Dynamic, Name: "Pool " + network,
@@ -55,9 +55,9 @@ func (p *poolKeys) Offers(ctx context.Context) ([]procurement.Offer, error) {
 	return offers, nil
 }
 
-// Quote is free: traffic is bought in advance, elsewhere. It tells the stock of
-// the country, or of all.
-func (p *poolKeys) Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error) {
+// Quote returns a cost of 0, because traffic is bought in advance, and the stock of the
+// country, or of all countries.
+func (p *Provider) Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error) {
 	if _, err := p.check(in); err != nil {
 		return procurement.Quote{}, err
 	}

@@ -1,19 +1,17 @@
-package upstream
+// Package rest is the HTTP client that the adapters of sellers share: it calls a
+// JSON API with retries, a rate limit and a circuit breaker, and maps what can go
+// wrong to a procurement.Error.
+package rest
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,58 +21,58 @@ import (
 	"agentproxy/domain/procurement"
 )
 
-// Bounds of a call of a seller's API.
 const (
-	restTimeout  = 20 * time.Second
-	maxAnswer    = 4 << 20
-	readTries    = 3
-	breakerTrips = 5                // failures in a row
-	breakerRests = 30 * time.Second // before one call tries again
+	defaultTimeout = 20 * time.Second
+	maxAnswer      = 4 << 20 // bytes
+	maxAttempts    = 3       // of a call that is Safely repeated
+	breakerTrips   = 5       // consecutive failures
+	breakerRests   = 30 * time.Second
 )
 
-// repeat says how often a call may be executed.
-type repeat uint8
+// Repeat states whether a call may be executed more than once.
+type Repeat uint8
 
-// once: a call that may spend money. It is sent once, and Ambiguous unless it
-// provably was not executed. safely: a call that may be executed any number of
-// times; it is tried again when it fails on the way.
 const (
-	once repeat = iota
-	safely
+	// Once is for calls that may spend money. They are sent once, and fail with
+	// Ambiguous unless they provably were not executed.
+	Once Repeat = iota
+	// Safely is for idempotent calls. They are retried after a failure on the way.
+	Safely
 )
 
-// restConfig is how to reach a seller's API.
-type restConfig struct {
-	Base   string // without a slash at the end; may contain a secret
+// Config describes a seller's API.
+type Config struct {
+	Name   string // of the provider, for logs
+	Base   string // URL without a trailing slash; it may contain a secret
 	Header http.Header
-	// Hide are the secrets, which never appear in an error or a log; HideLike is
-	// the form of those that the seller makes.
+	// Hide are secrets that never appear in an error or a log. HideLike matches
+	// those that the seller generates.
 	Hide      []string
 	HideLike  *regexp.Regexp
 	PerSecond float64       // calls; 0: 5
-	Timeout   time.Duration // of a call, all tries together; 0: 20 s
-	Log       *slog.Logger
-	Name      string // of the provider
-	// Explain reads an answer that is not a success, or is one only by its status.
-	// Nil: the status alone decides.
+	Timeout   time.Duration // of a call with all its attempts; 0: 20 s
+	Log       *slog.Logger  // may be nil
+	// Explain classifies an answer that is a failure although its status may be a
+	// success. It returns nil if the status decides; the function itself may be nil.
 	Explain func(status int, header http.Header, body []byte) *procurement.Error
 }
 
-// rest calls a seller's JSON API.
-type rest struct {
-	restConfig
-	client  *http.Client
+// Client calls a seller's API. It may be used by many goroutines.
+type Client struct {
+	Config
+	HTTP    *http.Client
 	limit   *rate.Limiter
 	breaker *gobreaker.TwoStepCircuitBreaker[any]
-	hide    *strings.Replacer
+	secrets *strings.Replacer
 }
 
-func newREST(c restConfig) *rest {
+// New returns a client with a connection pool and a circuit breaker of its own.
+func New(c Config) *Client {
 	if c.PerSecond == 0 {
 		c.PerSecond = 5
 	}
 	if c.Timeout == 0 {
-		c.Timeout = restTimeout
+		c.Timeout = defaultTimeout
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -85,8 +83,8 @@ func newREST(c restConfig) *rest {
 			pairs = append(pairs, secret, "[hidden]", url.PathEscape(secret), "[hidden]", url.QueryEscape(secret), "[hidden]")
 		}
 	}
-	r := &rest{restConfig: c, limit: rate.NewLimiter(rate.Limit(c.PerSecond), 1), hide: strings.NewReplacer(pairs...),
-		client: &http.Client{
+	r := &Client{Config: c, limit: rate.NewLimiter(rate.Limit(c.PerSecond), 1), secrets: strings.NewReplacer(pairs...),
+		HTTP: &http.Client{
 			// A redirect would repeat the body elsewhere, or carry the key there.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Transport: &http.Transport{MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute,
@@ -98,25 +96,29 @@ func newREST(c restConfig) *rest {
 	return r
 }
 
-// Ready is false while the seller is left alone.
-func (r *rest) Ready() bool { return r.breaker.State() != gobreaker.StateOpen }
-
-// answer is what a call brought.
-type answer struct {
-	status int
-	header http.Header
-	body   []byte
+// Limited returns a client with a rate limit of its own, in calls a second, that
+// shares the connections and the circuit breaker of c. A nil explain keeps that of c.
+func (c *Client) Limited(limit rate.Limit, explain func(int, http.Header, []byte) *procurement.Error) *Client {
+	other := *c
+	other.limit = rate.NewLimiter(limit, 1)
+	if explain != nil {
+		other.Explain = explain
+	}
+	return &other
 }
 
-// call sends a request and decodes the answer into out, which may be nil. Its
-// error is a *procurement.Error.
-func (r *rest) call(ctx context.Context, how repeat, method, path string, in, out any) error {
-	return r.callWith(ctx, how, method, path, nil, in, out)
+// Ready reports whether the circuit breaker lets calls through.
+func (c *Client) Ready() bool { return c.breaker.State() != gobreaker.StateOpen }
+
+// Call sends a request with in as its JSON body and decodes the answer into out.
+// Both may be nil. Its error is a *procurement.Error.
+func (c *Client) Call(ctx context.Context, how Repeat, method, path string, in, out any) error {
+	return c.CallWith(ctx, how, method, path, nil, in, out)
 }
 
-// callWith is call with header fields of its own.
-func (r *rest) callWith(ctx context.Context, how repeat, method, path string, header http.Header, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+// CallWith is Call with additional header fields.
+func (c *Client) CallWith(ctx context.Context, how Repeat, method, path string, header http.Header, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	var body []byte
 	if in != nil {
@@ -125,25 +127,26 @@ func (r *rest) callWith(ctx context.Context, how repeat, method, path string, he
 			return procurement.Refuse(procurement.Invalid, "the request cannot be written as JSON")
 		}
 	}
-	tries := 1
-	if how == safely {
-		tries = readTries
+	attempts := 1
+	if how == Safely {
+		attempts = maxAttempts
 	}
 	var err *procurement.Error
-	for n := range tries {
-		if err = r.try(ctx, how, method, path, header, body, out); err == nil {
+	for n := range attempts {
+		if err = c.attempt(ctx, how, method, path, header, body, out); err == nil {
 			return nil
 		}
 		again := err.Class == procurement.Temporary || err.Class == procurement.TimedOut
-		if !again || n == tries-1 || !pause(ctx, time.Duration(n+1)*200*time.Millisecond) {
+		if !again || n == attempts-1 || !Sleep(ctx, time.Duration(n+1)*200*time.Millisecond) {
 			break
 		}
 	}
-	r.Log.Warn("a provider's call failed", "provider", r.Name, "method", method, "class", string(err.Class), "err", err.Reason)
+	c.Log.Warn("a provider's call failed", "provider", c.Name, "method", method, "class", string(err.Class), "err", err.Reason)
 	return err
 }
 
-func pause(ctx context.Context, d time.Duration) bool {
+// Sleep blocks for d. It returns false if ctx ends first.
+func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -154,27 +157,27 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// try is one request. Before it is sent every failure proves that nothing was
-// done.
-func (r *rest) try(ctx context.Context, how repeat, method, path string, header http.Header, body []byte, out any) *procurement.Error {
-	if err := r.limit.Wait(ctx); err != nil {
-		return procurement.Refuse(procurement.Temporary, "no turn within the seller's rate limit")
+// attempt makes one request. Every failure before it is sent proves that nothing
+// was executed.
+func (c *Client) attempt(ctx context.Context, how Repeat, method, path string, header http.Header, body []byte, out any) *procurement.Error {
+	if err := c.limit.Wait(ctx); err != nil {
+		return procurement.Refuse(procurement.Temporary, "the rate limit of the seller leaves no time for this call")
 	}
-	done, err := r.breaker.Allow()
+	done, err := c.breaker.Allow()
 	if err != nil {
-		return procurement.Refuse(procurement.Temporary, "the seller is left alone after repeated failures")
+		return procurement.Refuse(procurement.Temporary, "the circuit breaker of the seller is open after repeated failures")
 	}
-	a, failed := r.send(ctx, how, method, path, header, body)
+	a, failed := c.send(ctx, how, method, path, header, body)
 	if failed == nil {
-		failed = r.judge(how, a, out)
+		failed = c.classify(how, a, out)
 	}
 	if failed == nil {
 		done(nil)
 		return nil
 	}
-	failed.Reason = string(r.hidden([]byte(failed.Reason)))
+	failed.Reason = string(c.Redact([]byte(failed.Reason)))
 	switch {
-	case errors.Is(ctx.Err(), context.Canceled): // the caller left: not the seller's fault
+	case errors.Is(ctx.Err(), context.Canceled): // by the caller, which is no fault of the seller
 		done(nil)
 	case failed.Class == procurement.Temporary, failed.Class == procurement.TimedOut, failed.Class == procurement.Ambiguous, failed.Class == procurement.Auth:
 		done(failed)
@@ -184,134 +187,11 @@ func (r *rest) try(ctx context.Context, how repeat, method, path string, header 
 	return failed
 }
 
-func (r *rest) send(ctx context.Context, how repeat, method, path string, header http.Header, body []byte) (a answer, failed *procurement.Error) {
-	var in io.Reader
-	if body != nil {
-		in = bytes.NewReader(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, r.Base+path, in)
-	if err != nil {
-		return a, procurement.Refuse(procurement.Invalid, "the request cannot be made")
-	}
-	for _, h := range []http.Header{r.Header, header} {
-		for k, v := range h {
-			req.Header[k] = v
-		}
-	}
-	req.Header.Set("Accept", "application/json")
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if how == once {
-		// The transport would send a body again that it can read again, when there
-		// is an Idempotency-Key: a refusal of the second proves nothing of the first.
-		req.GetBody = nil
-	}
-	res, err := r.client.Do(req)
-	if err != nil {
-		return a, r.lost(how, err)
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
-	if err != nil {
-		return a, r.lost(how, err)
-	}
-	if len(text) > maxAnswer {
-		return a, r.doubt(how, "the answer is too long")
-	}
-	return answer{res.StatusCode, res.Header, text}, nil
-}
-
-// lost classifies a call that brought no answer. The text of a *url.Error is
-// never shown: it repeats the URL.
-func (r *rest) lost(how repeat, err error) *procurement.Error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err
-	}
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
-		return procurement.Refuse(procurement.Temporary, "no connection: "+plain(op.Err.Error()))
-	}
-	_, dns := errors.AsType[*net.DNSError](err)
-	_, cert := errors.AsType[*tls.CertificateVerificationError](err)
-	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
-	_, record := errors.AsType[tls.RecordHeaderError](err)
-	if dns || cert || authority || record {
-		return procurement.Refuse(procurement.Temporary, "no connection: "+plain(err.Error()))
-	}
-	if how == once {
-		return procurement.Refuse(procurement.Ambiguous, "no answer came")
-	}
-	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
-		return procurement.Refuse(procurement.TimedOut, "no answer came in time")
-	}
-	return procurement.Refuse(procurement.Temporary, "the connection broke")
-}
-
-// doubt is an answer that tells nothing.
-func (r *rest) doubt(how repeat, reason string) *procurement.Error {
-	if how == once {
-		return procurement.Refuse(procurement.Ambiguous, reason)
-	}
-	return procurement.Refuse(procurement.Temporary, reason)
-}
-
-// hidden is a text without secrets. It is taken before a text is cut, which may
+// Redact replaces secrets in a text. It is applied before a text is cut, which may
 // leave half of a secret.
-func (r *rest) hidden(b []byte) []byte {
-	if r.HideLike != nil {
-		b = r.HideLike.ReplaceAll(b, []byte("[hidden]"))
+func (c *Client) Redact(b []byte) []byte {
+	if c.HideLike != nil {
+		b = c.HideLike.ReplaceAll(b, []byte("[hidden]"))
 	}
-	return []byte(r.hide.Replace(string(b)))
-}
-
-// judge reads an answer. What the adapter does not explain is told by the status.
-func (r *rest) judge(how repeat, a answer, out any) *procurement.Error {
-	told := r.hidden(a.body)
-	if r.Explain != nil {
-		if e := r.Explain(a.status, a.header, told); e != nil {
-			if how == once && e.Class == procurement.TimedOut {
-				e.Class = procurement.Ambiguous
-			}
-			return e
-		}
-	}
-	words := "status " + strconv.Itoa(a.status) + ": " + plain(string(told[:min(len(told), 1024)]))
-	switch {
-	case a.status >= 200 && a.status < 300:
-		if out == nil {
-			return nil
-		}
-		if err := json.Unmarshal(a.body, out); err != nil {
-			return r.doubt(how, "the answer is not of a shape that is known")
-		}
-		return nil
-	case a.status == http.StatusUnauthorized, a.status == http.StatusForbidden:
-		return procurement.Refuse(procurement.Auth, words)
-	case a.status == http.StatusNotFound, a.status == http.StatusGone:
-		return procurement.Refuse(procurement.NotFound, words)
-	case a.status == http.StatusConflict:
-		return procurement.Refuse(procurement.Conflict, words)
-	case a.status == http.StatusTooManyRequests:
-		e := procurement.Refuse(procurement.RateLimited, words)
-		if s, err := strconv.Atoi(a.header.Get("Retry-After")); err == nil && s > 0 {
-			e.RetryAfter = min(time.Duration(s)*time.Second, time.Hour)
-		}
-		return e
-	case a.status == http.StatusBadRequest, a.status == http.StatusUnprocessableEntity:
-		return procurement.Refuse(procurement.Invalid, words)
-	case a.status == http.StatusPaymentRequired:
-		return procurement.Refuse(procurement.InsufficientFunds, words)
-	}
-	return r.doubt(how, words)
-}
-
-// plain is a foreign text on one line.
-func plain(s string) string {
-	s = strings.Map(func(c rune) rune {
-		if c < ' ' || c > '~' {
-			return ' '
-		}
-		return c
-	}, s)
-	return strings.Join(strings.Fields(s), " ")
+	return []byte(c.secrets.Replace(string(b)))
 }

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/fx"
 
 	"agentproxy/adapters/configfile"
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app"
 	"agentproxy/domain/catalog"
 )
@@ -69,7 +69,7 @@ func (r *Reloader) warn(s configfile.Shelf) {
 	}
 }
 
-func newReloader(s configfile.Settings, sellers configfile.Sellers, embedded *upstream.Embedded, c *app.Catalog, log *slog.Logger) *Reloader {
+func newReloader(s configfile.Settings, sellers configfile.Sellers, embedded *embedded.Provider, c *app.Catalog, log *slog.Logger) *Reloader {
 	return NewReloader(s, sellers, embedded.Products(), c, log)
 }
 

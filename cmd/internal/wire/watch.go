@@ -15,7 +15,8 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
@@ -140,8 +141,8 @@ func (p *proof) faults(ctx context.Context) (float64, error) {
 }
 
 // newCatalog is what is sold, and by whom.
-func newCatalog(s configfile.Settings, embedded *upstream.Embedded, sellers configfile.Sellers) (*app.Catalog, error) {
-	return app.NewCatalog(append([]ports.Provider{embedded}, sellers...), s.Shelf.Sold(embedded.Products()), upstream.CountryName)
+func newCatalog(s configfile.Settings, embedded *embedded.Provider, sellers configfile.Sellers) (*app.Catalog, error) {
+	return app.NewCatalog(append([]ports.Provider{embedded}, sellers...), s.Shelf.Sold(embedded.Products()), country.Name)
 }
 
 // sessionIn is what sessionConfig needs; commands count nothing.

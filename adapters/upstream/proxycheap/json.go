@@ -1,4 +1,4 @@
-package upstream
+package proxycheap
 
 import (
 	"bytes"
@@ -9,24 +9,25 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 )
 
-// proxyCheapProxy is one address of an account.
-type proxyCheapProxy struct {
-	ID      figure `json:"id"`
-	Status  string `json:"status"`
-	Country string `json:"countryCode"`
+// address is an address of the account.
+type address struct {
+	ID      rest.Number `json:"id"`
+	Status  string      `json:"status"`
+	Country string      `json:"countryCode"`
 	Auth    struct {
 		User     string `json:"username"`
 		Password string `json:"password"`
 	} `json:"authentication"`
 	Connection struct {
-		Public  string `json:"publicIp"`
-		Connect string `json:"connectIp"`
-		HTTP    figure `json:"httpPort"`
-		SOCKS   figure `json:"socks5Port"`
+		Public  string      `json:"publicIp"`
+		Connect string      `json:"connectIp"`
+		HTTP    rest.Number `json:"httpPort"`
+		SOCKS   rest.Number `json:"socks5Port"`
 	} `json:"connection"`
 	Metadata struct {
 		Order string `json:"orderId"`
@@ -35,19 +36,20 @@ type proxyCheapProxy struct {
 	Expires string `json:"expiresAt"`
 }
 
-// proxyCheapList is a list of addresses: {"proxies":[…]} on the live system, a
+// addressList is a list of addresses: {"proxies":[…]} on the live system, a
 // bare array in the documentation.
-type proxyCheapList []proxyCheapProxy
+type addressList []address
 
-func (l *proxyCheapList) UnmarshalJSON(b []byte) error {
-	var list *[]proxyCheapProxy
+// UnmarshalJSON returns rest.ErrShape if there is no list.
+func (l *addressList) UnmarshalJSON(b []byte) error {
+	var list *[]address
 	if bytes.HasPrefix(bytes.TrimSpace(b), []byte("[")) {
 		if err := json.Unmarshal(b, &list); err != nil {
 			return err
 		}
 	} else {
 		var outer struct {
-			Proxies *[]proxyCheapProxy `json:"proxies"`
+			Proxies *[]address `json:"proxies"`
 		}
 		if err := json.Unmarshal(b, &outer); err != nil {
 			return err
@@ -55,19 +57,19 @@ func (l *proxyCheapList) UnmarshalJSON(b []byte) error {
 		list = outer.Proxies
 	}
 	if list == nil {
-		return errShape
+		return rest.ErrShape
 	}
 	*l = *list
 	return nil
 }
 
-// proxyCheapDelivery is an order by its addresses. It is Pending while one of them
-// is on its way, and Gone when all have ended.
-func proxyCheapDelivery(ref string, proxies []proxyCheapProxy) (procurement.Delivery, error) {
+// deliveryOf returns an order by its addresses. It is Pending while one of them is not
+// delivered, and Gone if all have ended.
+func deliveryOf(ref string, proxies []address) (procurement.Delivery, error) {
 	d := procurement.Delivery{Ref: ref, State: procurement.Pending, Quantity: len(proxies)}
 	var waiting, over int
 	for _, x := range proxies {
-		created, err := proxyCheapTime(x.Created)
+		created, err := parseTime(x.Created)
 		if err == nil && !created.IsZero() && (d.CreatedAt.IsZero() || created.Before(d.CreatedAt)) {
 			d.CreatedAt = created
 		}
@@ -78,7 +80,7 @@ func proxyCheapDelivery(ref string, proxies []proxyCheapProxy) (procurement.Deli
 		case "EXPIRED", "CANCELED":
 			over++
 		case "ACTIVE":
-			ip, err := x.address()
+			ip, err := x.ip()
 			if err != nil {
 				return d, err
 			}
@@ -87,7 +89,7 @@ func proxyCheapDelivery(ref string, proxies []proxyCheapProxy) (procurement.Deli
 			}
 			d.IPs = append(d.IPs, ip)
 		default:
-			return d, procurement.Refuse(procurement.Temporary, "the status of an address is not one that is known: "+plain(x.Status))
+			return d, procurement.Refuse(procurement.Temporary, "the status of an address is not one that is known: "+rest.OneLine(x.Status))
 		}
 	}
 	switch {
@@ -99,14 +101,14 @@ func proxyCheapDelivery(ref string, proxies []proxyCheapProxy) (procurement.Deli
 	return d, nil
 }
 
-// address is one that can be used.
-func (x proxyCheapProxy) address() (procurement.IP, error) {
+// ip converts an active address.
+func (x address) ip() (procurement.IP, error) {
 	unknown := procurement.Refuse(procurement.Temporary, "an address is not of a shape that is known")
 	addr, err := netip.ParseAddr(x.Connection.Public)
 	if err != nil {
 		return procurement.IP{}, unknown
 	}
-	if _, ok := x.ID.whole(); !ok {
+	if _, ok := x.ID.Positive(); !ok {
 		return procurement.IP{}, unknown
 	}
 	ip := procurement.IP{ID: string(x.ID), Addr: addr, Host: x.Connection.Connect, User: x.Auth.User, Password: x.Auth.Password,
@@ -123,14 +125,14 @@ func (x proxyCheapProxy) address() (procurement.IP, error) {
 	if !http || !socks || ip.HTTPPort == 0 && ip.SOCKSPort == 0 {
 		return procurement.IP{}, unknown
 	}
-	if ip.ExpiresAt, err = proxyCheapTime(x.Expires); err != nil || ip.ExpiresAt.IsZero() {
+	if ip.ExpiresAt, err = parseTime(x.Expires); err != nil || ip.ExpiresAt.IsZero() {
 		return procurement.IP{}, unknown
 	}
 	return ip, nil
 }
 
-// portOf reads a port; 0 when none is told.
-func portOf(f figure) (uint16, bool) {
+// portOf reads a port; it is 0 if there is none.
+func portOf(f rest.Number) (uint16, bool) {
 	if f == "" {
 		return 0, true
 	}
@@ -138,8 +140,8 @@ func portOf(f figure) (uint16, bool) {
 	return uint16(n), err == nil
 }
 
-// proxyCheapTime reads a time with its zone; zero when none is told.
-func proxyCheapTime(s string) (time.Time, error) {
+// parseTime reads a time with its zone; it is zero for an empty text.
+func parseTime(s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
@@ -147,9 +149,9 @@ func proxyCheapTime(s string) (time.Time, error) {
 	return t.UTC(), err
 }
 
-// proxyCheapExplain reads a refusal of what was asked for. Its words for an empty
-// stock and an empty account are unverified.
-func proxyCheapExplain(status int, _ http.Header, body []byte) *procurement.Error {
+// explain classifies a refusal. The words for an empty stock and an empty account are
+// unverified.
+func explain(status int, _ http.Header, body []byte) *procurement.Error {
 	switch status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusPaymentRequired:
 	default:
@@ -158,8 +160,8 @@ func proxyCheapExplain(status int, _ http.Header, body []byte) *procurement.Erro
 		}
 		return nil
 	}
-	words := sellerWords(body)
-	class, low := procurement.Invalid, strings.ToLower(words)
+	text := rest.RefusalText(body)
+	class, low := procurement.Invalid, strings.ToLower(text)
 	switch {
 	case strings.Contains(low, "stock"):
 		class = procurement.OutOfStock
@@ -167,5 +169,5 @@ func proxyCheapExplain(status int, _ http.Header, body []byte) *procurement.Erro
 		strings.Contains(low, "funds"):
 		class = procurement.InsufficientFunds
 	}
-	return procurement.Refuse(class, strings.TrimSpace("status "+strconv.Itoa(status)+": "+words))
+	return procurement.Refuse(class, strings.TrimSpace("status "+strconv.Itoa(status)+": "+text))
 }
