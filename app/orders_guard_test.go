@@ -60,7 +60,7 @@ func TestManyGigabytesMayCostMoreThanOne(t *testing.T) {
 		procurement.Source{Provider: "remote", SKU: "d", Cost: domain.Dollar / 10})}})
 	w.seller.SetQuote("d", procurement.Quote{Cost: 3 * domain.Dollar / 10})
 	f := form("dyn_priced")
-	f.TrafficGB = "3"
+	f.Bytes = gigabytes("3")
 	d, err := w.sessions.Create(t.Context(), app.Create{AgentID: w.rich(10), Form: f})
 	ok(t, err)
 	same(t, "the status", d.Status, 201)
@@ -146,7 +146,7 @@ func TestNothingIsAdoptedUnread(t *testing.T) {
 	lose := func(country string, step fake.Step) string {
 		w.seller.Next(fake.Provision, step)
 		f := form(remoteStatic)
-		f.Country = country
+		f.Location.Country = country
 		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		return d.View.ID

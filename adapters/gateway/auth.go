@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -17,7 +18,7 @@ import (
 // authenticate checks a credential by computation alone: a wrong one costs
 // neither a look-up nor a place in the cache. A right one pins the session's
 // entry to the connection.
-func (g *Gateway) authenticate(c *conn, user, password []byte) (traffic.User, *refusal) {
+func (g *Gateway) authenticate(c *conn, user, password []byte) (traffic.User, *refusal.Refusal) {
 	u, ok := traffic.ParseUser(string(user))
 	if !ok {
 		return u, g.wrong(c)
@@ -45,11 +46,11 @@ func (g *Gateway) authenticate(c *conn, user, password []byte) (traffic.User, *r
 }
 
 // wrong counts a wrong credential of the client's address.
-func (g *Gateway) wrong(c *conn) *refusal {
+func (g *Gateway) wrong(c *conn) *refusal.Refusal {
 	if a, ok := c.client.RemoteAddr().(*net.TCPAddr); ok && g.guesses.wrong(a.AddrPort().Addr()) {
-		return tooManyGuesses
+		return refusal.TooManyAuthFailures
 	}
-	return noCredential
+	return refusal.NoCredential
 }
 
 // way is a session's route as one connection takes it.
@@ -61,12 +62,12 @@ type way struct {
 
 // find decides by the session's state whether a user may connect now, and from
 // which exit. A timed rotation that is due happens here.
-func (g *Gateway) find(ctx context.Context, c *conn, u traffic.User) (way, *refusal) {
+func (g *Gateway) find(ctx context.Context, c *conn, u traffic.User) (way, *refusal.Refusal) {
 	e := c.entry.Load()
 	r, err := g.route(ctx, e)
 	if err == nil && !u.Static && u.Number > r.Rotation && r.Type == session.Dynamic {
 		// It may be newer than what is known here. Asking for that is a guess.
-		if ref := g.wrong(c); ref == tooManyGuesses {
+		if ref := g.wrong(c); ref == refusal.TooManyAuthFailures {
 			return way{}, ref
 		}
 		e.version.Add(1)
@@ -101,15 +102,15 @@ func (g *Gateway) find(ctx context.Context, c *conn, u traffic.User) (way, *refu
 }
 
 // standing is what the session's state has against a new connection.
-func standing(r *traffic.Route, g *Gateway) *refusal {
+func standing(r *traffic.Route, g *Gateway) *refusal.Refusal {
 	switch {
 	case r.Status == session.Creating:
-		return sessionNotReady
+		return refusal.SessionNotReady
 	case r.Status != session.Active && r.Reason == session.TrafficExhausted:
-		return trafficExhausted
+		return refusal.TrafficExhausted
 	case r.Status != session.Active,
 		!r.ExpiresAt.IsZero() && !g.cfg.Now().Before(r.ExpiresAt):
-		return sessionOver
+		return refusal.SessionOver
 	}
 	return nil
 }
@@ -127,31 +128,31 @@ func (g *Gateway) warn(last *atomic.Int64, msg string, args ...any) {
 
 // noRoute sorts what the core answered instead of a route. A session it does not
 // know is a wrong credential, even though the password fits.
-func (g *Gateway) noRoute(c *conn, err error) *refusal {
+func (g *Gateway) noRoute(c *conn, err error) *refusal.Refusal {
 	var e *domain.Error
 	if errors.As(err, &e) {
 		switch e.Kind {
 		case domain.NotFound:
 			return g.wrong(c)
 		case domain.Gone:
-			return sessionOver
+			return refusal.SessionOver
 		}
 	}
 	g.warn(&g.warned, "the core does not answer about a session", "session_id", c.entry.Load().id, "err", err)
-	return noCapacity.because("the session's state cannot be read right now")
+	return refusal.NoCapacity.Because("the session's state cannot be read right now")
 }
 
 // admitted turns a pool's verdict into an answer; nil lets the connection in.
-func admitted(v verdict) *refusal {
+func admitted(v verdict) *refusal.Refusal {
 	switch v {
 	case flows:
 		return nil
 	case spent:
-		return trafficExhausted
+		return refusal.TrafficExhausted
 	case over:
-		return sessionOver
+		return refusal.SessionOver
 	case crowded:
-		return tooManyTunnels
+		return refusal.TooManyTunnels
 	}
-	return noCapacity
+	return refusal.NoCapacity
 }

@@ -10,6 +10,7 @@ import (
 
 	"agentproxy/adapters/gateway/hostport"
 	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/domain/traffic"
 )
 
@@ -20,7 +21,7 @@ func (g *Gateway) serveHTTP(c *conn, h *handshake) *tunnel {
 		if err := http1.ReadRequest(&h.in, &h.request); err != nil {
 			var bad *http1.Error
 			if errors.As(err, &bad) {
-				g.answer(c, h, viaHTTP, badRequest(bad), false)
+				g.answer(c, h, viaHTTP, refusal.MalformedRequest(bad), false)
 			}
 			return nil
 		}
@@ -42,7 +43,7 @@ func (g *Gateway) serveHTTP(c *conn, h *handshake) *tunnel {
 func (g *Gateway) connect(c *conn, h *handshake) *tunnel {
 	user, password, ok := h.request.Credentials()
 	if !ok {
-		g.answer(c, h, viaConnect, noCredential, false)
+		g.answer(c, h, viaConnect, refusal.NoCredential, false)
 		return nil
 	}
 	u, ref := g.authenticate(c, user, password)
@@ -56,18 +57,18 @@ func (g *Gateway) connect(c *conn, h *handshake) *tunnel {
 		return nil
 	}
 	if _, err := io.WriteString(c.client, http1.Established); err != nil {
-		g.metrics.done(viaConnect, wasCut)
+		g.metrics.done(viaConnect, truncated)
 		t.abandon()
 		return nil
 	}
-	g.metrics.done(viaConnect, wentWell)
+	g.metrics.done(viaConnect, completed)
 	t.begin(h.in.Buffered())
 	return t
 }
 
 // open does what a tunnel needs whatever protocol asks for it: the session's
 // state, a place and a lease, and a connection to the target.
-func (g *Gateway) open(c *conn, u traffic.User, target hostport.Target) (*tunnel, *refusal) {
+func (g *Gateway) open(c *conn, u traffic.User, target hostport.Target) (*tunnel, *refusal.Refusal) {
 	w, ref := g.find(g.ctx, c, u)
 	if ref != nil {
 		g.observeRefusal(c, w.exit.IP, target.Host, ref, 0)
@@ -117,20 +118,20 @@ type opening struct {
 }
 
 // interruption is the answer to a request that was interrupted before it began.
-func interruption(why cause) *refusal {
+func interruption(why cause) *refusal.Refusal {
 	switch why {
 	case exhausted:
-		return trafficExhausted
+		return refusal.TrafficExhausted
 	case ended:
-		return sessionOver
+		return refusal.SessionOver
 	}
-	return noCapacity.because("the gateway is shutting down")
+	return refusal.NoCapacity.Because("the gateway is shutting down")
 }
 
 // answer writes an answer of our own and ends the connection. It is free.
-func (g *Gateway) answer(c *conn, h *handshake, via protocol, ref *refusal, head bool) {
+func (g *Gateway) answer(c *conn, h *handshake, via protocol, ref *refusal.Refusal, head bool) {
 	g.metrics.refused(via, ref)
-	h.out = ref.reply(head).Append(h.out[:0])
+	h.out = ref.Reply(head).Append(h.out[:0])
 	c.allow(g.cfg.Timing.Header)
 	if c.interrupted() { // and its deadlines are past
 		_ = c.client.SetDeadline(time.Now().Add(g.cfg.Timing.Linger))

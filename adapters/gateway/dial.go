@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/gateway/hostport"
+	"agentproxy/adapters/gateway/refusal"
 )
 
 // dialing is a dial under way. The sweeper and interruptions cancel it: that
@@ -20,7 +21,7 @@ type dialing struct {
 
 // reach judges a target and connects a client to it from an exit. The latency is
 // that of the connection, without the lookup.
-func (g *Gateway) reach(c *conn, t hostport.Target, exit netip.Addr) (*net.TCPConn, time.Duration, *refusal) {
+func (g *Gateway) reach(c *conn, t hostport.Target, exit netip.Addr) (*net.TCPConn, time.Duration, *refusal.Refusal) {
 	targets, ref := g.lookUp(g.ctx, t, exit, false)
 	if ref != nil {
 		return nil, 0, ref
@@ -37,7 +38,7 @@ func (g *Gateway) reach(c *conn, t hostport.Target, exit netip.Addr) (*net.TCPCo
 	return nil, mono() - began, ref
 }
 
-func (g *Gateway) dialFor(c *conn, target netip.AddrPort, exit netip.Addr, until time.Duration) (*net.TCPConn, *refusal) {
+func (g *Gateway) dialFor(c *conn, target netip.AddrPort, exit netip.Addr, until time.Duration) (*net.TCPConn, *refusal.Refusal) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c.dialing.Store(&dialing{until, cancel})
@@ -53,10 +54,10 @@ func (g *Gateway) dialFor(c *conn, target netip.AddrPort, exit netip.Addr, until
 }
 
 // dial connects to a judged address from an exit.
-func (g *Gateway) dial(ctx context.Context, target netip.AddrPort, exit netip.Addr) (*net.TCPConn, *refusal) {
+func (g *Gateway) dial(ctx context.Context, target netip.AddrPort, exit netip.Addr) (*net.TCPConn, *refusal.Refusal) {
 	from, ok := bindTo(exit, target.Addr())
 	if !ok {
-		return nil, targetUnreachable
+		return nil, refusal.Unreachable
 	}
 	d := net.Dialer{KeepAlive: -1}
 	var local netip.AddrPort
@@ -86,19 +87,19 @@ func bindTo(exit, target netip.Addr) (netip.Addr, bool) {
 	return exit, true
 }
 
-func dialFailed(err error) *refusal {
+func dialFailed(err error) *refusal.Refusal {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return targetClosed
+		return refusal.ConnectionRefused
 	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.EADDRINUSE),
 		errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOBUFS):
-		return outOfSockets
+		return refusal.OutOfSockets
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), isTimeout(err):
-		return targetSilent
+		return refusal.ConnectTimeout
 	case errors.Is(err, syscall.ECONNRESET):
-		return targetReset
+		return refusal.ConnectionReset
 	}
-	return targetUnreachable
+	return refusal.Unreachable
 }
 
 func isTimeout(err error) bool {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/traffic"
 )
@@ -61,13 +62,13 @@ func (x *exchange) receive(u *upstreamConn) error {
 }
 
 // finish passes the final answer on.
-func (x *exchange) finish(u *upstreamConn) (t *tunnel, again bool, ref *refusal) {
+func (x *exchange) finish(u *upstreamConn) (t *tunnel, again bool, ref *refusal.Refusal) {
 	g, c, h := x.g, x.c, x.h
 	answer := &h.answer
 	if answer.Status == 101 {
 		t, ok := x.upgrade(u)
 		if !ok {
-			g.metrics.done(viaHTTP, wasCut)
+			g.metrics.done(viaHTTP, truncated)
 			x.abort(u)
 		}
 		return t, false, nil
@@ -82,11 +83,11 @@ func (x *exchange) finish(u *upstreamConn) (t *tunnel, again bool, ref *refusal)
 		if moved.Out == 0 && x.down.total == 0 {
 			return nil, false, ref
 		}
-		code, outcome := asCode(err), wasCut
-		if code != "" {
-			outcome = outcomeOf(code)
+		code, result := codeOf(err), truncated
+		if code != 0 {
+			result = refused(code)
 		}
-		x.tell(answer.Status, code, outcome)
+		x.observe(answer.Status, code, result)
 		return nil, false, nil
 	}
 	if !sent {
@@ -94,17 +95,17 @@ func (x *exchange) finish(u *upstreamConn) (t *tunnel, again bool, ref *refusal)
 	} else {
 		x.release(u, answer.KeepUpstream && len(u.in.Buffered()) == 0)
 	}
-	x.tell(answer.Status, "", wentWell)
+	x.observe(answer.Status, 0, completed)
 	return nil, answer.KeepClient && !closing && sent, nil
 }
 
-// tell observes the exchange.
-func (x *exchange) tell(status int, code string, outcome int) {
+// observe counts the exchange and records its event.
+func (x *exchange) observe(status int, code refusal.Code, result outcome) {
 	x.up.done()
 	x.down.done()
 	x.g.requests.Add(1)
-	x.g.metrics.done(viaHTTP, outcome)
-	x.g.observeRequest(x.entry, traffic.Observation{Host: x.key.target.Host, StatusCode: status, Code: code,
+	x.g.metrics.done(viaHTTP, result)
+	x.g.observeRequest(x.entry, traffic.Observation{Host: x.key.target.Host, StatusCode: status, Code: code.String(),
 		Bytes: x.up.total + x.down.total, Latency: x.latency, ExitIP: text(x.key.exit)})
 }
 
@@ -115,7 +116,7 @@ func (x *exchange) upgrade(u *upstreamConn) (*tunnel, bool) {
 	if _, err := http1.CopyResponse(x.c.client, h.reply, &u.in, http1.Body{}, &x.down); err != nil {
 		return nil, false
 	}
-	x.tell(h.answer.Status, "", wentWell)
+	x.observe(h.answer.Status, 0, completed)
 	u.in.Free()
 	x.g.tunnels.Add(1)
 	t := newTunnel(x.g, x.c, x.entry, u.tcp, opening{x.key.target.Host, x.key.exit, x.latency})

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/refusal"
 )
 
 // nextRequest waits for another request on a kept connection.
@@ -48,11 +49,11 @@ func (g *Gateway) forward(c *conn, h *handshake) (t *tunnel, again bool) {
 }
 
 // admit checks credential and session, and takes a place in the pool.
-func (x *exchange) admit() *refusal {
+func (x *exchange) admit() *refusal.Refusal {
 	g, c, req := x.g, x.c, &x.h.request
 	user, password, ok := req.Credentials()
 	if !ok {
-		return noCredential
+		return refusal.NoCredential
 	}
 	before := c.entry.Load()
 	u, ref := g.authenticate(c, user, password)
@@ -84,7 +85,7 @@ func (x *exchange) admit() *refusal {
 
 // run carries the exchange. A refusal is for a client that has not been written
 // to yet.
-func (x *exchange) run() (t *tunnel, again bool, ref *refusal) {
+func (x *exchange) run() (t *tunnel, again bool, ref *refusal.Refusal) {
 	g, h := x.g, x.h
 	head := h.request.Append(h.out[:0])
 	h.out = head
@@ -106,7 +107,7 @@ func (x *exchange) run() (t *tunnel, again bool, ref *refusal) {
 		// Only what is really sent is charged, and once.
 		if err := http1.TakeAll(&x.up, metered); err != nil {
 			x.abort(u)
-			return nil, false, asRefusal(err)
+			return nil, false, refusal.From(err)
 		}
 		metered = 0
 		err := x.send(u, head)
@@ -128,10 +129,10 @@ func (x *exchange) run() (t *tunnel, again bool, ref *refusal) {
 	return x.finish(u)
 }
 
-func (x *exchange) dial() (*upstreamConn, *refusal) {
+func (x *exchange) dial() (*upstreamConn, *refusal.Refusal) {
 	x.c.quiet.Store(0) // resolving and connecting have limits of their own
 	u := &upstreamConn{key: x.key}
-	var ref *refusal
+	var ref *refusal.Refusal
 	if x.hop == nil {
 		u.tcp, x.latency, ref = x.g.reach(x.c, x.key.target, x.key.exit)
 	} else {
@@ -148,35 +149,35 @@ func (x *exchange) dial() (*upstreamConn, *refusal) {
 }
 
 // sort turns what went wrong before the answer began into our own.
-func (x *exchange) sort(err error) *refusal {
+func (x *exchange) sort(err error) *refusal.Refusal {
 	var bad *http1.Error
-	var own *refusal
+	var own *refusal.Refusal
 	switch {
 	case errors.As(err, &own):
 		return own
 	case cause(x.c.cause.Load()) == timedOut:
-		return answerSlow
+		return refusal.ResponseTimeout
 	case x.c.interrupted():
 		return interruption(cause(x.c.cause.Load()))
 	case errors.As(err, &bad):
-		return badAnswer(bad)
+		return refusal.MalformedResponse(bad)
 	}
-	return targetReset
+	return refusal.ConnectionReset
 }
 
-func asCode(err error) string {
-	var own *refusal
-	if errors.As(err, &own) {
-		return own.code
+// codeOf returns the code of the refusal in err, the zero Code if there is none.
+func codeOf(err error) refusal.Code {
+	if ref, ok := errors.AsType[*refusal.Refusal](err); ok {
+		return ref.Code
 	}
-	return ""
+	return 0
 }
 
 // unanswered says whether it was the target that ended the connection, and
 // without a byte.
 func (x *exchange) unanswered(err error) bool {
 	var bad *http1.Error
-	var own *refusal
+	var own *refusal.Refusal
 	x.down.done()
 	return x.down.total == 0 && !x.c.interrupted() &&
 		!errors.As(err, &bad) && !errors.As(err, &own) && !errors.Is(err, io.ErrUnexpectedEOF)

@@ -10,6 +10,7 @@ import (
 
 	"agentproxy/adapters/gateway/hostport"
 	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/adapters/gateway/socks5"
 	"agentproxy/domain/egress"
 	"agentproxy/domain/procurement"
@@ -42,7 +43,7 @@ func hopName(hop *procurement.Endpoint, rotation int) string {
 // chain judges a target and connects a client to it through an upstream proxy.
 // What the target has said already is in in, which reads from the connection. The
 // latency is that of connection and handshake, without the lookups.
-func (g *Gateway) chain(c *conn, t hostport.Target, hop *procurement.Endpoint, in *http1.Reader) (*net.TCPConn, time.Duration, *refusal) {
+func (g *Gateway) chain(c *conn, t hostport.Target, hop *procurement.Endpoint, in *http1.Reader) (*net.TCPConn, time.Duration, *refusal.Refusal) {
 	ctx, cancel := context.WithCancel(g.ctx)
 	defer cancel()
 	// Only interruptions cancel it by this; the parts have limits of their own.
@@ -57,7 +58,7 @@ func (g *Gateway) chain(c *conn, t hostport.Target, hop *procurement.Endpoint, i
 		g.metrics.dialled(took)
 	case c.interrupted():
 		ref = interruption(cause(c.cause.Load()))
-	case ref == upstreamForbidden:
+	case ref == refusal.UpstreamForbidden:
 		g.warn(&g.warnedHop, "a provider named a proxy that must not be dialled", "session_id", c.entry.Load().id, "host", hop.Host)
 	}
 	return tcp, took, ref
@@ -65,7 +66,7 @@ func (g *Gateway) chain(c *conn, t hostport.Target, hop *procurement.Endpoint, i
 
 // judgedThrough lets the name itself be sent on, after all its addresses were
 // judged. An address goes in the form in which it was judged.
-func (g *Gateway) judgedThrough(ctx context.Context, t hostport.Target, hop *procurement.Endpoint, in *http1.Reader) (*net.TCPConn, time.Duration, *refusal) {
+func (g *Gateway) judgedThrough(ctx context.Context, t hostport.Target, hop *procurement.Endpoint, in *http1.Reader) (*net.TCPConn, time.Duration, *refusal.Refusal) {
 	if _, ref := g.lookUp(ctx, t, netip.Addr{}, false); ref != nil {
 		return nil, 0, ref
 	}
@@ -77,7 +78,7 @@ func (g *Gateway) judgedThrough(ctx context.Context, t hostport.Target, hop *pro
 
 // through connects to a target through an upstream proxy, within Timing.Connect
 // and as long as ctx lasts. It is not metered.
-func (g *Gateway) through(ctx context.Context, t hostport.Target, hop *procurement.Endpoint, in *http1.Reader) (*net.TCPConn, time.Duration, *refusal) {
+func (g *Gateway) through(ctx context.Context, t hostport.Target, hop *procurement.Endpoint, in *http1.Reader) (*net.TCPConn, time.Duration, *refusal.Refusal) {
 	addrs, ref := g.lookUp(ctx, hostport.Target{Host: hop.Host, Port: hop.Port}, netip.Addr{}, hop.Trusted)
 	if ref != nil {
 		return nil, 0, hopUnknown(ref)
@@ -97,8 +98,8 @@ func (g *Gateway) through(ctx context.Context, t hostport.Target, hop *procureme
 	}
 	stop := context.AfterFunc(ctx, func() { _ = tcp.SetDeadline(past) })
 	ref = g.ask(ctx, tcp, in, t, hop)
-	if !stop() && (ref == nil || ref == upstreamGone) {
-		ref = upstreamTimeout
+	if !stop() && (ref == nil || ref == refusal.UpstreamClosed) {
+		ref = refusal.UpstreamTimeout
 	}
 	if ref != nil {
 		_ = tcp.Close()
@@ -109,51 +110,54 @@ func (g *Gateway) through(ctx context.Context, t hostport.Target, hop *procureme
 }
 
 // ask speaks the upstream's protocol until the tunnel is open.
-func (g *Gateway) ask(ctx context.Context, tcp *net.TCPConn, in *http1.Reader, t hostport.Target, hop *procurement.Endpoint) *refusal {
+func (g *Gateway) ask(ctx context.Context, tcp *net.TCPConn, in *http1.Reader, t hostport.Target, hop *procurement.Endpoint) *refusal.Refusal {
 	in.Reset(tcp)
 	if hop.Protocol == session.SOCKS5 {
-		return socksAnswered(socks5.Connect(tcp, t, hop.User, hop.Password))
+		return refusal.FromSOCKS(socks5.Connect(tcp, t, hop.User, hop.Password))
 	}
 	if _, err := tcp.Write(http1.AppendConnect(nil, t, hop.User, hop.Password)); err != nil {
-		return upstreamGone
+		return refusal.UpstreamClosed
 	}
 	a, err := http1.ReadAnswer(in)
 	var bad *http1.Error
 	switch {
 	case errors.As(err, &bad):
-		return upstreamMalformed.noting(bad.Reason)
+		return refusal.UpstreamMalformed.Note(bad.Reason)
 	case err != nil:
-		return upstreamGone
+		return refusal.UpstreamClosed
 	case a.Open():
 		return nil
 	}
 	// The beginning of the body is worth a moment. An interruption stays one.
-	_ = tcp.SetReadDeadline(time.Now().Add(reasonGrace))
+	_ = tcp.SetReadDeadline(time.Now().Add(bodyGrace))
 	if ctx.Err() != nil {
-		return upstreamGone
+		return refusal.UpstreamClosed
 	}
-	body, cut := a.Beginning(in, maxReasonBody+2*maxSecret)
-	return httpAnswered(&a, g.cfg.Now()).says(reasonOf(&a, body, cut, hop))
+	body, cut := a.Beginning(in, refusal.MaxBody)
+	return refusal.FromAnswer(&a, g.cfg.Now()).ProviderAnswer(refusal.UpstreamReason(&a, body, cut, hop))
 }
 
+// bodyGrace is how long the beginning of an answer's body is waited for.
+const bodyGrace = 500 * time.Millisecond
+
 // hopUnknown is why an upstream's address was not found, or may not be dialled.
-func hopUnknown(ref *refusal) *refusal {
+func hopUnknown(ref *refusal.Refusal) *refusal.Refusal {
 	switch {
-	case ref == nameSilent:
-		return upstreamTimeout
-	case ref.code == targetRefused.code:
-		return upstreamForbidden
+	case ref == refusal.NameTimeout:
+		return refusal.UpstreamTimeout
+	case ref.Code == refusal.CodeTargetRefused:
+		return refusal.UpstreamForbidden
 	}
-	return upstreamUnreachable
+	return refusal.UpstreamUnreachable
 }
 
 // hopSilent is why an upstream could not be connected to.
-func hopSilent(ref *refusal) *refusal {
+func hopSilent(ref *refusal.Refusal) *refusal.Refusal {
 	switch ref {
-	case targetSilent:
-		return upstreamTimeout
-	case outOfSockets:
+	case refusal.ConnectTimeout:
+		return refusal.UpstreamTimeout
+	case refusal.OutOfSockets:
 		return ref
 	}
-	return upstreamUnreachable
+	return refusal.UpstreamUnreachable
 }

@@ -94,7 +94,7 @@ func TestAnswersOfUpstreamsBecomeOurs(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s.answers(says("%s", tc.answer))
 			res, howToFix, feed := w.refusedOver(t, id, "127.0.0.1:80")
-			if res.StatusCode != tc.status || feed != tc.feed || !strings.HasSuffix(howToFix, tc.reason) || (tc.reason != "") != strings.Contains(howToFix, "the provider says: ") {
+			if res.StatusCode != tc.status || feed != tc.feed || !strings.HasSuffix(howToFix, tc.reason) || (tc.reason != "") != strings.Contains(howToFix, "the provider answered: ") {
 				t.Errorf("%d, %s, %q", res.StatusCode, feed, howToFix)
 			}
 			if tc.status == 503 && res.Header.Get("Retry-After") != "7" {
@@ -284,7 +284,7 @@ func TestCredentialsOfHopsAreNeverTold(t *testing.T) {
 	} {
 		s.answers(says("%s", answer))
 		res, howToFix, _ := w.refusedOver(t, id, "127.0.0.1:80")
-		_, reason, _ := strings.Cut(howToFix, "the provider says: ")
+		_, reason, _ := strings.Cut(howToFix, "the provider answered: ")
 		if len(reason) > 200 || !strings.HasPrefix(reason, "407 ") || !strings.Contains(reason, "[hid") && !strings.Contains(reason, "---") {
 			t.Errorf("%q: told %q", answer, reason)
 		}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"agentproxy/adapters/gateway/refusal"
 )
 
 // protocol is how a request came.
@@ -18,37 +20,40 @@ const (
 
 var protocols = [...]string{viaConnect: "connect", viaHTTP: "http", viaSOCKS: "socks5"}
 
-// The outcomes of requests that have no code of their own.
+// outcome is what a request came to: one of the constants, or a refusal's code
+// after them. Nothing that a client or a target sends becomes a label, so the
+// number of series is fixed from the start.
+type outcome uint8
+
 const (
-	wentWell = iota // a tunnel was opened, or an answer passed on
-	wasCut          // an answer began and did not end
-	hasOther        // a code that is not in the list
+	completed outcome = iota // a tunnel was opened, or a response passed on in full
+	truncated                // a response began and did not end
+	other                    // a refusal without a code
+	outcomes  = int(other) + refusal.Codes
 )
 
-// outcomes are all that a request can come to: those above, and the codes of
-// refusals. Nothing that a client or a target says becomes a label, so the
-// number of series is fixed from the start.
-var outcomes = [...]string{wentWell: "OK", wasCut: "CUT", hasOther: "OTHER",
-	"PROXY_AUTH_REQUIRED", "TOO_MANY_GUESSES", "TRAFFIC_EXHAUSTED", "TARGET_REFUSED", "SESSION_EXPIRED",
-	"TOO_MANY_TUNNELS", "SESSION_NOT_READY", "NO_CAPACITY", "TARGET_UNREACHABLE", "TARGET_TIMEOUT",
-	"BAD_REQUEST", "HEAD_TOO_LARGE", "UPSTREAM_AUTH", "UPSTREAM_PAYMENT", "UPSTREAM_REFUSED", "UPSTREAM_BUSY",
-	"UPSTREAM_FAILED", "UPSTREAM_TIMEOUT", "UPSTREAM_UNREACHABLE"}
+// refused returns the outcome of a refusal's code.
+func refused(code refusal.Code) outcome { return other + outcome(code) }
 
-// outcomeOf finds the outcome of a code; only refusals pay for the search.
-func outcomeOf(code string) int {
-	for i := hasOther + 1; i < len(outcomes); i++ {
-		if outcomes[i] == code {
-			return i
-		}
+// label returns the value of the label outcome. CUT is older than the name of the
+// constant and stays what dashboards query.
+func (o outcome) label() string {
+	switch o {
+	case completed:
+		return "ok"
+	case truncated:
+		return "cut"
+	case other:
+		return "other"
 	}
-	return hasOther
+	return strings.ToLower(refusal.Code(o - other).String())
 }
 
 // metrics counts what happens here. Its counters are found before the first
 // request, so that an event costs an atomic addition and no memory; what can be
 // read off the gateway itself is read when somebody asks.
 type metrics struct {
-	requests [len(protocols)][len(outcomes)]prometheus.Counter
+	requests [len(protocols)][outcomes]prometheus.Counter
 	up, down prometheus.Counter
 	dials    prometheus.Histogram
 	all      []prometheus.Collector
@@ -59,8 +64,8 @@ func newMetrics(g *Gateway) *metrics {
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_gateway_requests_total",
 		Help: "Requests by protocol and outcome; a refusal's outcome is its code."}, []string{"protocol", "outcome"})
 	for p, name := range protocols {
-		for o, outcome := range outcomes {
-			m.requests[p][o] = requests.WithLabelValues(name, strings.ToLower(outcome))
+		for o := range outcomes {
+			m.requests[p][o] = requests.WithLabelValues(name, outcome(o).label())
 		}
 	}
 	bytes := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_gateway_bytes_total",
@@ -85,9 +90,9 @@ func newMetrics(g *Gateway) *metrics {
 	return m
 }
 
-func (m *metrics) done(p protocol, outcome int) { m.requests[p][outcome].Inc() }
+func (m *metrics) done(p protocol, o outcome) { m.requests[p][o].Inc() }
 
-func (m *metrics) refused(p protocol, ref *refusal) { m.done(p, outcomeOf(ref.code)) }
+func (m *metrics) refused(p protocol, ref *refusal.Refusal) { m.done(p, refused(ref.Code)) }
 
 // moved counts bytes that left one side, whatever became of their lease.
 func (m *metrics) moved(up, down int64) {

@@ -4,15 +4,17 @@ import (
 	"log/slog"
 	"testing"
 	"time"
+
+	"agentproxy/adapters/gateway/refusal"
 )
 
 // TestCountingTakesNoMemory holds what is on the way of requests and bytes.
 func TestCountingTakesNoMemory(t *testing.T) {
 	m := New(Config{}, nil, slog.New(slog.DiscardHandler)).metrics
 	for name, event := range map[string]func(){
-		"a request":     func() { m.done(viaConnect, wentWell) },
-		"a refusal":     func() { m.refused(viaSOCKS, targetSilent) },
-		"unknown codes": func() { m.refused(viaHTTP, &refusal{}) },
+		"a request":     func() { m.done(viaConnect, completed) },
+		"a refusal":     func() { m.refused(viaSOCKS, refusal.ConnectTimeout) },
+		"unknown codes": func() { m.refused(viaHTTP, &refusal.Refusal{}) },
 		"bytes":         func() { m.moved(1<<40, 1<<40) },
 		"a dial":        func() { m.dialled(time.Second) },
 	} {
@@ -27,7 +29,7 @@ func BenchmarkCounting(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			m.done(viaHTTP, wentWell)
+			m.done(viaHTTP, completed)
 			m.moved(0, 1<<14)
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/domain/health"
 	"agentproxy/domain/traffic"
 )
@@ -20,20 +21,20 @@ const (
 
 // observeRefusal tells the session's feed why a connection was not made. What a
 // stranger did with a wrong password is not the session's affair.
-func (g *Gateway) observeRefusal(c *conn, exit netip.Addr, host string, ref *refusal, latency time.Duration) {
+func (g *Gateway) observeRefusal(c *conn, exit netip.Addr, host string, ref *refusal.Refusal, latency time.Duration) {
 	e := c.entry.Load()
-	if ref.silent || e == nil {
+	if ref.Unobserved || e == nil {
 		return
 	}
-	o := traffic.Observation{SessionID: e.id, At: g.cfg.Now(), Type: sawRefused, Evidence: ref.evidence, Host: host,
-		StatusCode: ref.status, Code: ref.code, Latency: latency, ExitIP: text(exit),
-		Retryable: ref.retryable(), HowToFix: ref.howToFix}
-	if ref.upstream || ref.status == http.StatusBadGateway || ref.status == http.StatusGatewayTimeout {
+	o := traffic.Observation{SessionID: e.id, At: g.cfg.Now(), Type: sawRefused, Evidence: ref.Evidence, Host: host,
+		StatusCode: ref.Status, Code: ref.Code.String(), Latency: latency, ExitIP: text(exit),
+		Retryable: ref.Retryable(), HowToFix: ref.HowToFix}
+	if ref.Failure() {
 		o.Type = sawFailed
 	}
 	g.backend.Observe(o)
 	if g.log.Enabled(g.ctx, slog.LevelDebug) {
-		g.log.Debug("refused", "session_id", e.id, "code", ref.code, "host", host)
+		g.log.Debug("refused", "session_id", e.id, "code", ref.Code, "host", host)
 	}
 }
 
@@ -41,18 +42,18 @@ func (g *Gateway) observeRefusal(c *conn, exit netip.Addr, host string, ref *ref
 func (g *Gateway) observeTunnel(t *tunnel, why cause) {
 	o := traffic.Observation{SessionID: t.entry.id, At: g.cfg.Now(), Type: sawTunnel, Host: t.opening.host,
 		StatusCode: http.StatusOK, Bytes: t.up.total + t.down.total, Latency: t.opening.latency, ExitIP: text(t.opening.exit)}
-	var ref *refusal
+	var ref *refusal.Refusal
 	switch why {
 	case ended:
-		ref = sessionOver
+		ref = refusal.SessionOver
 	case exhausted:
-		ref = trafficExhausted
+		ref = refusal.TrafficExhausted
 	case targetGone:
-		ref = targetReset
+		ref = refusal.ConnectionReset
 		o.Evidence = health.HTTPError
 	}
 	if ref != nil {
-		o.Code, o.HowToFix, o.Retryable = ref.code, ref.howToFix, ref.retryable()
+		o.Code, o.HowToFix, o.Retryable = ref.Code.String(), ref.HowToFix, ref.Retryable()
 	}
 	g.backend.Observe(o)
 	if g.log.Enabled(g.ctx, slog.LevelDebug) {

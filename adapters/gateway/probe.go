@@ -14,6 +14,7 @@ import (
 
 	"agentproxy/adapters/gateway/hostport"
 	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -93,7 +94,7 @@ func (g *Gateway) dialEcho(ctx context.Context, addr string, exit netip.Addr, ho
 	if err != nil {
 		return nil, err
 	}
-	ref := targetUnreachable
+	ref := refusal.Unreachable
 	for _, a := range answers {
 		var tcp *net.TCPConn
 		if tcp, ref = g.dial(ctx, netip.AddrPortFrom(a.Unmap(), uint16(number)), exit); ref == nil {

@@ -2,9 +2,9 @@ package gateway
 
 import (
 	"errors"
-
 	"net/netip"
 
+	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/adapters/gateway/socks5"
 )
 
@@ -14,7 +14,7 @@ func (g *Gateway) serveSOCKS(c *conn, h *handshake) *tunnel {
 	s := &h.socks
 	if err := s.Greet(&h.in, c.client); err != nil {
 		if errors.Is(err, socks5.ErrNoMethod) { // no password on offer
-			g.metrics.refused(viaSOCKS, noCredential)
+			g.metrics.refused(viaSOCKS, refusal.NoCredential)
 		}
 		g.linger(c)
 		return nil
@@ -35,7 +35,7 @@ func (g *Gateway) serveSOCKS(c *conn, h *handshake) *tunnel {
 	if err != nil {
 		var bad *socks5.RequestError
 		if errors.As(err, &bad) {
-			g.metrics.done(viaSOCKS, outcomeOf("BAD_REQUEST"))
+			g.metrics.done(viaSOCKS, refused(refusal.CodeBadRequest))
 			g.replySOCKS(c, s, bad.Reply)
 		}
 		return nil
@@ -43,16 +43,16 @@ func (g *Gateway) serveSOCKS(c *conn, h *handshake) *tunnel {
 	t, ref := g.open(c, u, target)
 	if ref != nil {
 		g.metrics.refused(viaSOCKS, ref)
-		g.replySOCKS(c, s, ref.socks)
+		g.replySOCKS(c, s, ref.SOCKS)
 		return nil
 	}
 	// The exit's address and port are the target's to see, not the client's.
 	if err := s.Reply(c.client, socks5.Succeeded, netip.AddrPort{}); err != nil {
-		g.metrics.done(viaSOCKS, wasCut)
+		g.metrics.done(viaSOCKS, truncated)
 		t.abandon()
 		return nil
 	}
-	g.metrics.done(viaSOCKS, wentWell)
+	g.metrics.done(viaSOCKS, completed)
 	t.begin(h.in.Buffered())
 	return t
 }

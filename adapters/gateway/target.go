@@ -7,6 +7,7 @@ import (
 	"net/netip"
 
 	"agentproxy/adapters/gateway/hostport"
+	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/domain"
 	"agentproxy/domain/egress"
 )
@@ -18,10 +19,10 @@ const maxAddresses = 4
 // exit's family first. One refused answer refuses the target: a name that points
 // inside once may do so again between judging and dialling. One that the operator
 // named is trusted and not judged.
-func (g *Gateway) lookUp(ctx context.Context, t hostport.Target, exit netip.Addr, trusted bool) ([]netip.AddrPort, *refusal) {
+func (g *Gateway) lookUp(ctx context.Context, t hostport.Target, exit netip.Addr, trusted bool) ([]netip.AddrPort, *refusal.Refusal) {
 	addr, err := egress.ParseHost(t.Host)
 	if err != nil {
-		return nil, refused(err)
+		return nil, forbidden(err)
 	}
 	if addr.IsValid() {
 		target := netip.AddrPortFrom(addr, t.Port)
@@ -37,7 +38,7 @@ func (g *Gateway) lookUp(ctx context.Context, t hostport.Target, exit netip.Addr
 		return nil, lookupFailed(err)
 	}
 	if len(answers) == 0 {
-		return nil, nameUnknown
+		return nil, refusal.NameNotFound
 	}
 	var near, far []netip.AddrPort
 	for _, a := range answers {
@@ -58,18 +59,18 @@ func (g *Gateway) lookUp(ctx context.Context, t hostport.Target, exit netip.Addr
 
 // judge applies the address rule, and our own listeners before it: nothing
 // opens those.
-func (g *Gateway) judge(target netip.AddrPort, trusted bool) *refusal {
+func (g *Gateway) judge(target netip.AddrPort, trusted bool) *refusal.Refusal {
 	if trusted {
 		return nil
 	}
 	if g.isOwn(target) {
-		return targetRefused.because("the target is this service itself")
+		return refusal.TargetForbidden.Because("the target is this service itself")
 	}
 	if g.cfg.Judge == nil {
-		return targetRefused
+		return refusal.TargetForbidden
 	}
 	if err := g.cfg.Judge.Judge(target); err != nil {
-		return refused(err)
+		return forbidden(err)
 	}
 	return nil
 }
@@ -110,23 +111,23 @@ func isLocal(addr netip.Addr) bool {
 	return false
 }
 
-// refused turns the address rule's error into an answer. Its message says what
+// forbidden turns the address rule's error into an answer. Its message says what
 // is wrong with the target and names no address of ours.
-func refused(err error) *refusal {
+func forbidden(err error) *refusal.Refusal {
 	var e *domain.Error
 	if errors.As(err, &e) {
-		return targetRefused.because(e.Message)
+		return refusal.TargetForbidden.Because(e.Message)
 	}
-	return targetRefused
+	return refusal.TargetForbidden
 }
 
-func lookupFailed(err error) *refusal {
+func lookupFailed(err error) *refusal.Refusal {
 	var e *net.DNSError
 	switch {
 	case errors.As(err, &e) && e.IsNotFound:
-		return nameUnknown
+		return refusal.NameNotFound
 	case errors.As(err, &e) && e.IsTimeout, errors.Is(err, context.DeadlineExceeded):
-		return nameSilent
+		return refusal.NameTimeout
 	}
-	return nameUnknown.because("the target's name cannot be looked up")
+	return refusal.NameNotFound.Because("the target's name cannot be looked up")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/procurement"
 )
 
@@ -37,7 +38,7 @@ func upstreamValues(o procurement.Order) ([]any, error) {
 	}, nil
 }
 
-func scanUpstreamOrder(row cursor) (o procurement.Order, err error) {
+func scanUpstreamOrder(row engine.Row) (o procurement.Order, err error) {
 	var refs string
 	var before, planned, sent, decided, next, frozen, lost, closed, expires int64
 	in := &o.Intent

@@ -9,7 +9,7 @@ import (
 
 // ErrBudgetExceeded says that the agent's own spending guard refuses.
 var ErrBudgetExceeded = &domain.Error{Kind: domain.PaymentRequired, Code: "BUDGET_EXCEEDED",
-	Message: "your own budget does not allow this purchase; raise it with PUT /billing/budget"}
+	Message: "your own budget does not allow this purchase; raise the budget and try again"}
 
 // Budget guards what an agent spends. A nil limit is none.
 type Budget struct {
@@ -96,7 +96,7 @@ func (w Wallet) MaySpend(x domain.Money, now time.Time) error {
 	b := w.Budget
 	switch {
 	case b.Paused:
-		return ErrBudgetExceeded.Msgf("spending is paused; set paused to false with PUT /billing/budget")
+		return ErrBudgetExceeded.Msgf("your own budget pauses spending; set paused to false in it and try again")
 	case b.Daily != nil && x > *b.Daily-w.SpentOn(now):
 		return ErrBudgetExceeded.With("daily_limit", *b.Daily).With("spent_today", w.SpentOn(now)).With("required", x)
 	case b.Total != nil && x > *b.Total-w.SpentEver():

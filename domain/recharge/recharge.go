@@ -36,7 +36,7 @@ const IDPrefix = "PAY"
 // Refusals about recharges.
 var (
 	ErrNotFound = &domain.Error{Kind: domain.NotFound, Code: "ORDER_NOT_FOUND",
-		Message: "no recharge order has this id; list yours with GET /billing/recharge"}
+		Message: "no recharge order has this id; list your recharge orders to find it"}
 	ErrLimit = &domain.Error{Kind: domain.RateLimited, Code: "ORDER_LIMIT_REACHED",
 		RetryAfter: time.Minute, Message: "too many recharge orders are open; pay one or wait until one expires"}
 )

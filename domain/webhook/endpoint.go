@@ -15,11 +15,11 @@ const FailingFor = 5 * 24 * time.Hour
 
 // Refusals about webhooks.
 var (
-	ErrNone = domain.ErrInvalid.Msgf("the account has no webhook; set webhook_url with PUT /account/info first")
-	ErrOff  = domain.ErrInvalid.Msgf("the webhook is disabled; set webhook_url again with PUT /account/info to enable it")
+	ErrNone = domain.ErrInvalid.Msgf("the account has no webhook; set webhook_url in the account's profile first")
+	ErrOff  = domain.ErrInvalid.Msgf("the webhook is disabled; set webhook_url again in the account's profile to enable it")
 	// ErrNotFound is for a delivery.
 	ErrNotFound = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND",
-		Message: "no delivery has this id; list yours with GET /account/webhook/deliveries"}
+		Message: "no delivery has this id; list your webhook deliveries to find it"}
 )
 
 // State says whether events are sent.

@@ -67,6 +67,7 @@ func connect(proxy *url.URL, target string) (net.Conn, *bufio.Reader, int, error
 }
 
 func TestTwentyDownloadsNeverExceedTheTraffic(t *testing.T) {
+	t.Parallel()
 	const limit = 100_000_000
 	s := serve(t)
 	key, _ := s.register("cap")
@@ -117,6 +118,7 @@ func TestTwentyDownloadsNeverExceedTheTraffic(t *testing.T) {
 }
 
 func TestWhatIsChargedIsWhatWasDelivered(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	key, _ := s.register("exact")
 	var d sessionData

@@ -95,7 +95,7 @@ func (s *service) soon(after time.Duration) {
 }
 
 func TestAStaticSessionExpiresByItsJob(t *testing.T) {
-	onEachStoreAtOnce(t, func(t *testing.T, store ...string) {
+	onEachStore(t, func(t *testing.T, store ...string) {
 		s := serve(t, append(store, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
 		key, _ := s.register("static")
 		var d sessionData
@@ -115,7 +115,7 @@ const staticBody = `{"type":"static","config":{"product_no":"sta_isp_1","quantit
 
 // The replica that led is killed: another does what it alone did.
 func TestAnotherReplicaLeadsAfterACrash(t *testing.T) {
-	t.Parallel() // it mostly waits
+	t.Parallel()
 	both := replicas(t)
 	key, _ := both[1].register("static")
 	var d sessionData

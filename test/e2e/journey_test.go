@@ -174,6 +174,7 @@ func rat(t *testing.T, n json.Number) *big.Rat {
 }
 
 func TestTerminateCutsOpenTunnels(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	key, _ := s.register("cut")
 	stalled := make(chan struct{})
@@ -211,6 +212,7 @@ func TestTerminateCutsOpenTunnels(t *testing.T) {
 }
 
 func TestTerminateCutsIdleTunnelsAtOnce(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	key, _ := s.register("idle")
 	target := listenSilently(t)

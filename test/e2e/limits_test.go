@@ -11,6 +11,7 @@ import (
 
 // A burst over two replicas is admitted once, and not at each of them.
 func TestReplicasShareTheirLimits(t *testing.T) {
+	t.Parallel()
 	both := replicas(t, "AGENTPROXY_REGISTER_LIMIT_PER_MINUTE=10")
 	began := time.Now()
 	key, id := both[0].register("busy")
@@ -64,6 +65,7 @@ func TestReplicasShareTheirLimits(t *testing.T) {
 }
 
 func TestWithoutItsServerLimitsHoldAlone(t *testing.T) {
+	t.Parallel()
 	server := pg.Start(t)
 	s := serve(t, append(onPostgres(server.Database(t)), "AGENTPROXY_RATE_LIMIT_PER_MINUTE=20")...)
 	key, _ := s.register("patient")

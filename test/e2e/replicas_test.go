@@ -7,19 +7,20 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"agentproxy/test/campaign"
 )
 
 var (
-	transfers = flag.Int("replicas.transfers", 40, "how many transfers two watchers credit")
-	downloads = flag.Int("replicas.downloads", 100, "how many downloads run over two gateways at once")
-	kills     = flag.Int("replicas.kills", 8, "how often a replica is killed (200 is the full size)")
+	transfers = flag.Int("replicas.transfers", campaign.Rounds(12, 40), "how many transfers two watchers credit")
+	downloads = flag.Int("replicas.downloads", campaign.Rounds(30, 100), "how many downloads run over two gateways at once")
+	kills     = flag.Int("replicas.kills", campaign.Rounds(1, 40), "how often a replica is killed")
 )
 
 // proxyAt is the proxy of a session at the gateway of a replica.
@@ -66,6 +67,7 @@ func quiet(t *testing.T) string {
 }
 
 func TestWhatOneReplicaDoesHoldsAtTheOtherWithinASecond(t *testing.T) {
+	t.Parallel()
 	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	a, b := both[0], both[1]
 	var account struct {
@@ -138,6 +140,7 @@ func (c counted) Write(p []byte) (int, error) { c.n.Add(int64(len(p))); return l
 func micro(bytes int64) *big.Rat { return big.NewRat(bytes*400_000/1_000_000_000, 1_000_000) }
 
 func TestDownloadsOverTwoReplicasNeverExceedTheTraffic(t *testing.T) {
+	t.Parallel()
 	const limit, before, each = 100_000_000, 90_000_000, 1_000_000 // 100 MB is the least that is sold
 	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	key, _ := both[0].register("cap")
@@ -197,6 +200,7 @@ func (s *service) settled(key, id string, least, most int64) {
 }
 
 func TestAReplicaThatDiesChargesNothingThatItDidNotDeliver(t *testing.T) {
+	t.Parallel()
 	const each = 4_000_000
 	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	key, _ := both[0].register("torn")
@@ -250,6 +254,7 @@ func drip(t *testing.T, bytes int, over time.Duration) string {
 // TestReplicasCreditEveryTransferOnce lets two replicas watch one chain, and
 // kills one of them in the middle.
 func TestReplicasCreditEveryTransferOnce(t *testing.T) {
+	t.Parallel()
 	const payers = 4
 	both := replicas(t, "AGENTPROXY_DEVCHAIN_BLOCK_MS=200", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	each := *transfers / payers
@@ -296,12 +301,8 @@ func TestReplicasCreditEveryTransferOnce(t *testing.T) {
 // TestReplicasThatDieLoseNothing kills replicas while agents create, use, rotate
 // and terminate at both.
 func TestReplicasThatDieLoseNothing(t *testing.T) {
-	chosen := *seed
-	if chosen == 0 {
-		chosen = uint64(time.Now().UnixNano())
-	}
-	t.Logf("replay with -crash.seed=%d", chosen)
-	moments := rand.New(rand.NewPCG(chosen, 2))
+	t.Parallel()
+	moments := campaign.Rand(t, 3)
 	both := replicas(t, "AGENTPROXY_TRIAL_BALANCE=100000", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	target := pour(t, 300_000)
 	keys, told := make([]string, 4), make([]*answered, 4)

@@ -39,9 +39,9 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		flag.Parse()
-		// The parallel tests wait more than they work, so more of them may run
-		// beside each other than there are cores.
-		if err := flag.Set("test.parallel", "8"); err != nil {
+		// The tests wait more than they compute, so more of them run in parallel
+		// than there are processors.
+		if err := flag.Set("test.parallel", "16"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -83,15 +83,8 @@ func (l *lockedBuffer) String() string {
 // secret is the root secret where there is no file to keep one beside.
 const secret = "AGENTPROXY_SECRET=for-tests-only-0123456789abcdefghijklmnop"
 
-// onEachStore runs a test on every database. The variables choose it.
+// onEachStore runs a test on every database, whose variables it passes.
 func onEachStore(t *testing.T, test func(t *testing.T, store ...string)) {
-	t.Run("sqlite", func(t *testing.T) { test(t) })
-	t.Run("postgres", func(t *testing.T) { test(t, onPostgres(pg.Database(t))...) })
-}
-
-// onEachStoreAtOnce is onEachStore for tests that mostly wait: they run beside
-// each other.
-func onEachStoreAtOnce(t *testing.T, test func(t *testing.T, store ...string)) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t) })
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, onPostgres(pg.Database(t))...) })

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,14 +13,14 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"agentproxy/test/campaign"
 	"agentproxy/test/fake/seller"
 	"agentproxy/test/pg"
 )
 
 var (
-	upstreamKills = flag.Int("upstream.kills", 4, "how often the service is killed while it buys of sellers (200 is the full size)")
-	upstreamSeed  = flag.Uint64("upstream.seed", 0, "seed of the moments and the faults; 0: by the clock")
-	upstreamAll   = flag.Bool("upstream.all", false, "buy of every kind of seller, and renew; what is lost there takes some 20 minutes to be proven")
+	upstreamKills = flag.Int("upstream.kills", campaign.Rounds(1, 40), "how often the service is killed while it orders of sellers")
+	upstreamAll   = flag.Bool("upstream.all", false, "order of every kind of seller, and renew; the loss of such an order takes some 20 minutes to be proven")
 	upstreamChaos = flag.Float64("upstream.faults", 0.3, "how many of the sellers' answers go wrong")
 )
 
@@ -39,12 +38,7 @@ func TestKilledWhileItBuysNothingIsLostOrBoughtTwice(t *testing.T) {
 }
 
 func killedWhileItBuys(t *testing.T, store string) {
-	chosen := *upstreamSeed
-	if chosen == 0 {
-		chosen = uint64(time.Now().UnixNano())
-	}
-	t.Logf("replay with -upstream.seed=%d", chosen)
-	moments := rand.New(rand.NewPCG(chosen, 1))
+	chosen, moments := campaign.Seed(t), campaign.Rand(t, 4)
 	sellers, config, env := stalls(t)
 	var database func() *sql.DB
 	if store == "postgres" {

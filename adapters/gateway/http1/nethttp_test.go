@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentproxy/adapters/gateway/http1"
-
 	"pgregory.net/rapid"
+
+	"agentproxy/adapters/gateway/http1"
 )
 
 // The fields that a rewritten head may not carry on, in net/http's spelling.
