@@ -1,4 +1,4 @@
-package gateway
+package dial
 
 import (
 	"bytes"
@@ -14,13 +14,12 @@ import (
 
 	"agentproxy/adapters/gateway/hostport"
 	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/monotime"
 	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/domain/procurement"
-	"agentproxy/domain/session"
-	"agentproxy/domain/traffic"
 )
 
-// Result is what a probe found.
+// Result is the outcome of a probe.
 type Result struct {
 	ExitIP  string // the address that the echo saw
 	Latency time.Duration
@@ -29,36 +28,27 @@ type Result struct {
 // maxEcho bounds what is read of the echo's answer.
 const maxEcho = 64 << 10
 
-// Probe asks the service's own echo (Config.EchoURL, PublicEchoURL through an
-// upstream proxy) for the caller's address, through the first exit of a route. It
-// is free, and the address rule does not apply: the target is configured by us.
-// Errors say what failed on the way.
-func (g *Gateway) Probe(ctx context.Context, route traffic.Route) (Result, error) {
-	echo, hop := g.cfg.EchoURL, hopOf(&route, 0)
-	if hop != nil {
-		echo = g.cfg.PublicEchoURL
-	}
+// Probe requests the caller's address from an echo, from an exit or through an
+// upstream proxy. It is not metered, and the echo is not judged because the operator
+// configures it.
+func (d *Dialer) Probe(ctx context.Context, echo string, exit netip.Addr, proxy *procurement.Endpoint) (Result, error) {
 	target, err := url.Parse(echo)
 	if err != nil || target.Host == "" {
-		return Result{}, fmt.Errorf("probe: the echo %q is no URL", echo)
+		return Result{}, fmt.Errorf("probe: the echo %q is not a URL", echo)
 	}
-	var exit session.Exit
-	if len(route.Exits) > 0 {
-		exit = route.Exits[0]
-	}
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timing.Connect)
+	ctx, cancel := context.WithTimeout(ctx, d.Connect)
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
-			return g.dialEcho(ctx, addr, exit.IP, hop)
+			return d.dialEcho(ctx, addr, exit, proxy)
 		},
 	}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
 		return Result{}, fmt.Errorf("probe: %w", err)
 	}
-	began := mono()
+	began := monotime.Now()
 	res, err := client.Do(req)
 	if err != nil {
 		return Result{}, fmt.Errorf("probe: %w", err)
@@ -75,10 +65,10 @@ func (g *Gateway) Probe(ctx context.Context, route traffic.Route) (Result, error
 	if _, err := netip.ParseAddr(body.Data.IP); err != nil || res.StatusCode != http.StatusOK {
 		return Result{}, fmt.Errorf("probe: the echo answered status %d", res.StatusCode)
 	}
-	return Result{ExitIP: body.Data.IP, Latency: mono() - began}, nil
+	return Result{ExitIP: body.Data.IP, Latency: monotime.Now() - began}, nil
 }
 
-func (g *Gateway) dialEcho(ctx context.Context, addr string, exit netip.Addr, hop *procurement.Endpoint) (net.Conn, error) {
+func (d *Dialer) dialEcho(ctx context.Context, addr string, exit netip.Addr, proxy *procurement.Endpoint) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
@@ -87,8 +77,8 @@ func (g *Gateway) dialEcho(ctx context.Context, addr string, exit netip.Addr, ho
 	if err != nil {
 		return nil, err
 	}
-	if hop != nil {
-		return g.dialThrough(ctx, hostport.Target{Host: host, Port: uint16(number)}, hop)
+	if proxy != nil {
+		return d.dialThrough(ctx, hostport.Target{Host: host, Port: uint16(number)}, proxy)
 	}
 	answers, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
@@ -97,29 +87,29 @@ func (g *Gateway) dialEcho(ctx context.Context, addr string, exit netip.Addr, ho
 	ref := refusal.Unreachable
 	for _, a := range answers {
 		var tcp *net.TCPConn
-		if tcp, ref = g.dial(ctx, netip.AddrPortFrom(a.Unmap(), uint16(number)), exit); ref == nil {
+		if tcp, ref = d.Dial(ctx, netip.AddrPortFrom(a.Unmap(), uint16(number)), exit); ref == nil {
 			return tcp, nil
 		}
 	}
 	return nil, ref
 }
 
-// dialThrough connects a probe through an upstream proxy.
-func (g *Gateway) dialThrough(ctx context.Context, t hostport.Target, hop *procurement.Endpoint) (net.Conn, error) {
+func (d *Dialer) dialThrough(ctx context.Context, t hostport.Target, proxy *procurement.Endpoint) (net.Conn, error) {
 	in := http1.NewReader(nil)
-	tcp, _, ref := g.through(ctx, t, hop, in)
+	tcp, _, ref := d.Through(ctx, t, proxy, in)
 	if ref != nil {
 		return nil, ref
 	}
 	early := bytes.Clone(in.Buffered())
 	in.Free()
-	return begun{tcp, io.MultiReader(bytes.NewReader(early), tcp)}, nil
+	return prefixed{tcp, io.MultiReader(bytes.NewReader(early), tcp)}, nil
 }
 
-// begun is a connection of which something was read already.
-type begun struct {
+// prefixed is a connection that returns bytes read earlier first.
+type prefixed struct {
 	*net.TCPConn
 	r io.Reader
 }
 
-func (b begun) Read(p []byte) (int, error) { return b.r.Read(p) }
+// Read reads the earlier bytes, then the connection.
+func (c prefixed) Read(p []byte) (int, error) { return c.r.Read(p) }

@@ -1,24 +1,25 @@
-package gateway
+package lease
 
 import (
 	"time"
 
+	"agentproxy/adapters/gateway/monotime"
 	"agentproxy/domain/traffic"
 )
 
-// ask writes the pool's part of the next renewal; false when none is due. A
-// lease that nobody needs any more is closed: the pool forgets it here, and the
-// renewer repeats its last ask until the core has answered.
-func (p *pool) ask(now time.Duration, stopping bool) (traffic.Ask, bool) {
+// ask returns the pool's part of the next renewal; ok is false if none is due. A
+// lease that is not needed any more is closed: the pool forgets it at once, and the
+// renewer repeats the closing ask until the core has answered.
+func (p *Pool) ask(now time.Duration, stopping bool) (_ traffic.Ask, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := &p.renewer.timing
+	t := &p.renewer.cfg
 	if p.lease == "" || p.asking {
 		return traffic.Ask{}, false
 	}
 	quiet := now-p.touched >= t.IdleGive
 	ask := traffic.Ask{SessionID: p.session, Lease: p.lease, Up: p.up, Down: p.down, Connections: p.conns}
-	if p.members.count == 0 && p.held == 0 && (quiet || stopping || p.end != flows) {
+	if len(p.members) == 0 && p.held == 0 && (quiet || stopping || p.end != Granted) {
 		ask.Close = true
 		p.report(ask)
 		p.forget()
@@ -37,17 +38,17 @@ func (p *pool) ask(now time.Duration, stopping bool) (traffic.Ask, bool) {
 	if !quiet {
 		ask.Want = p.size
 	}
-	// What another replica may be given must be out of reach here before the
-	// core hears of it; what is reserved cannot be taken back.
+	// What is given up must be out of reach here before the core may grant it to
+	// another replica. What is reserved cannot be given up.
 	ask.Want = max(ask.Want, p.held)
 	p.granted = min(p.granted, p.up+p.down+ask.Want)
 	p.asked, p.asking, p.urgent = now, true, false
 	return ask, true
 }
 
-// resize follows the rate of recent traffic: up fast, because a bulk transfer
-// should not wait, and down by halves.
-func (p *pool) resize(now time.Duration) {
+// resize adapts the lease to the rate of recent traffic: up to four times the size
+// at once, so that a bulk transfer does not wait, and down to half of it.
+func (p *Pool) resize(now time.Duration) {
 	used := p.up + p.down
 	elapsed := max(now-p.sizedAt, time.Millisecond)
 	rate := int64(float64(used-p.sized) / elapsed.Seconds())
@@ -60,8 +61,8 @@ func (p *pool) resize(now time.Duration) {
 	p.sizedAt, p.sized = now, used
 }
 
-// apply takes the core's answer to an ask that was sent at a moment.
-func (p *pool) apply(ask traffic.Ask, grant traffic.Grant, sent time.Duration) {
+// apply records the core's answer to an ask; sent is when the renewal began.
+func (p *Pool) apply(ask traffic.Ask, grant traffic.Grant, sent time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lease != ask.Lease {
@@ -72,38 +73,38 @@ func (p *pool) apply(ask traffic.Ask, grant traffic.Grant, sent time.Duration) {
 	case traffic.Lost:
 		p.forget()
 	case traffic.Exhausted, traffic.Over:
-		// Why a session is over is in its route; see Gateway.ended.
-		if p.end == flows && grant.Outcome == traffic.Exhausted {
-			p.end = spent
+		// The reason for Over is part of the session's route, which the caller reads.
+		if p.end == Granted && grant.Outcome == traffic.Exhausted {
+			p.end = Exhausted
 		}
-		p.retry = mono() + p.renewer.tick
+		p.retry = monotime.Now() + p.renewer.tick
 		p.report(ask)
 	default:
 		p.granted = grant.Granted
 		p.report(ask)
 		p.renewed.Store(int64(sent))
 		p.answers++
-		// All of it may be reserved, by a tunnel whose client does not read: then
-		// there is nothing for those that wait, and the next answer is no other.
+		// A tunnel whose client does not read may have reserved everything. Then
+		// nothing is left for the others, and an early retry would not help.
 		free := p.unused() > p.held
 		p.open = grant.Outcome == traffic.Open && ask.Want > 0 && free
 		p.low = min(p.size, p.unused()) / 2
 		if grant.Outcome == traffic.Waiting || !free {
-			p.retry = mono() + p.renewer.tick
+			p.retry = monotime.Now() + p.renewer.tick
 		}
 	}
-	p.wake()
+	p.signal()
 }
 
-// report notes what the core knows now.
-func (p *pool) report(ask traffic.Ask) {
+// report records that the core has counted the ask.
+func (p *Pool) report(ask traffic.Ask) {
 	p.renewer.bytes.Add(ask.Up + ask.Down - p.reported)
 	p.reported, p.counted = ask.Up+ask.Down, ask.Connections
 }
 
-// failed notes that an ask was not answered. What was granted stays, as far as
-// the ask did not give it back; whether the core heard it does not matter.
-func (p *pool) failed(ask traffic.Ask) {
+// failed records that an ask was not answered. What was granted stays usable unless
+// the ask gave it up; it makes no difference whether the core received the ask.
+func (p *Pool) failed(ask traffic.Ask) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lease == ask.Lease {
@@ -112,8 +113,8 @@ func (p *pool) failed(ask traffic.Ask) {
 	}
 }
 
-// forget drops the lease. Reservations that were made of it are void.
-func (p *pool) forget() {
+// forget drops the lease. Reservations made from it become void.
+func (p *Pool) forget() {
 	p.epoch.Add(1)
 	p.lease, p.asking, p.urgent, p.open = "", false, false, false
 	p.granted, p.up, p.down, p.conns, p.held = 0, 0, 0, 0, 0

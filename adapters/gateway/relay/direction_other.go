@@ -1,20 +1,22 @@
 //go:build !linux
 
-package gateway
+package relay
 
 import (
 	"io"
 	"net"
+
+	"agentproxy/adapters/gateway/lease"
 )
 
-// system is the part of a direction that depends on the operating system:
-// elsewhere than on Linux nothing, bytes are copied in user space.
+// system is the part of a direction that depends on the operating system. Outside
+// Linux bytes are copied in user space.
 type system struct {
 	res   int64
 	epoch uint32
 }
 
-func (d *direction) init(t *tunnel, src, dst *net.TCPConn, down bool) {
+func (d *direction) init(t *Tunnel, src, dst *net.TCPConn, down bool) {
 	d.t, d.src, d.dst, d.down = t, src, dst, down
 }
 
@@ -36,50 +38,51 @@ func (d *direction) run() ending {
 		case err == io.EOF:
 			return finished
 		case err != nil:
-			return d.broken(sourceGone)
+			return d.failed(sourceFailed)
 		}
 	}
 }
 
-// deliverEarly delivers what the target sent behind an upstream's answer.
+// deliverEarly writes what the target sent behind an upstream's answer.
 func (d *direction) deliverEarly() (ending, bool) {
 	e, ok := d.deliver(d.early)
 	d.early = nil
 	return e, ok
 }
 
-// deliver writes what was read, as far as the pool allows.
+// deliver writes rest, as far as the pool grants it.
 func (d *direction) deliver(rest []byte) (ending, bool) {
-	p := &d.t.entry.pool
+	p := d.t.pool
 	for len(rest) > 0 {
-		var v verdict
-		if d.res, d.epoch, v = p.reserve(int64(len(rest))); v == waits {
-			if v = p.await(d.t.c.interrupted); v == flows {
+		var v lease.Verdict
+		if d.res, d.epoch, v = p.Reserve(int64(len(rest))); v == lease.Blocked {
+			if v = p.Await(d.t.Conn.Interrupted); v == lease.Granted {
 				continue
 			}
 		}
-		if v != flows {
-			return d.verdict(v), false
+		if v != lease.Granted {
+			return endingOf(v), false
 		}
 		m, err := d.dst.Write(rest[:d.res])
 		d.count(int64(m))
-		d.t.c.moved.Store(int64(mono()))
+		d.t.Conn.Touch()
 		if err != nil {
-			return d.broken(sinkGone), false
+			return d.failed(sinkFailed), false
 		}
 		rest = rest[m:]
 	}
 	return 0, true
 }
 
-// count settles the reservation: up is what was taken, down what was written.
+// count settles the reservation: upload by what was read, download by what was
+// written.
 func (d *direction) count(written int64) {
-	p := &d.t.entry.pool
+	p := d.t.pool
 	if d.down {
-		p.settle(d.epoch, d.res, 0, written)
+		p.Settle(d.epoch, d.res, 0, written)
 		d.total += written
 	} else {
-		p.settle(d.epoch, d.res, d.res, 0)
+		p.Settle(d.epoch, d.res, d.res, 0)
 		d.total += d.res
 	}
 	d.res = 0

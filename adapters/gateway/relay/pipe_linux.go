@@ -1,15 +1,17 @@
-package gateway
+package relay
 
 import (
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"agentproxy/adapters/gateway/monotime"
 )
 
-// The bigger a pipe, the fewer calls. An account without special rights has 64 MiB
-// for all of its pipes; past that they are too small to be worth their calls, and
-// no more are made for a while.
+// A larger pipe needs fewer calls. A user without privileges has 64 MiB for all
+// pipes (fs.pipe-user-pages-soft); beyond it new pipes are too small to be worth
+// their calls, and none is made for pipePause.
 const (
 	bigPipe   = 1 << 20
 	smallPipe = 256 << 10
@@ -17,7 +19,7 @@ const (
 	pipePause = time.Second
 )
 
-// pipe is where spliced bytes stay between two sockets.
+// pipe holds spliced bytes between two sockets.
 type pipe struct {
 	r, w int
 	size int
@@ -28,22 +30,22 @@ func (p *pipe) close() {
 	_ = unix.Close(p.w)
 }
 
-// pipes lends at most max pipes. Descriptors are what bounds the number of
-// tunnels, so a direction returns its pipe whenever it goes quiet, and trim
-// closes what was not needed lately.
+// pipes is a pool of at most max pipes. Descriptors bound the number of tunnels, so
+// a direction returns its pipe whenever it waits for its source, and trim closes
+// pipes that were not needed lately.
 type pipes struct {
 	mu   sync.Mutex
 	free []*pipe
-	open int // lent or free
+	open int // in use or free
 	max  int
 	low  int // least number of free ones since the last trim
 
-	retry time.Duration // make none before this, by mono
+	retry time.Duration // make none before it, by monotime
 }
 
 func newPipes(limit int) *pipes { return &pipes{max: limit} }
 
-// get lends an empty pipe, nil if there is none.
+// get returns an empty pipe, nil if there is none.
 func (ps *pipes) get() *pipe {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -53,7 +55,7 @@ func (ps *pipes) get() *pipe {
 		ps.low = min(ps.low, n-1)
 		return p
 	}
-	now := mono()
+	now := monotime.Now()
 	if ps.open >= ps.max || now < ps.retry {
 		return nil
 	}
@@ -87,7 +89,7 @@ func makePipe() *pipe {
 	return p
 }
 
-// put takes a pipe back; one that is not empty is closed.
+// put returns a pipe to the pool; one that is not empty is closed.
 func (ps *pipes) put(p *pipe, empty bool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -99,7 +101,7 @@ func (ps *pipes) put(p *pipe, empty bool) {
 	p.close()
 }
 
-// trim closes the pipes that were free ever since the last trim.
+// trim closes the pipes that were free since the last trim.
 func (ps *pipes) trim() {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -117,7 +119,7 @@ func (ps *pipes) count() int {
 	return ps.open
 }
 
-// close closes all pipes, now or when they come back.
+// close closes all free pipes, and the others when they are returned.
 func (ps *pipes) close() {
 	ps.mu.Lock()
 	ps.max, ps.low = 0, len(ps.free)

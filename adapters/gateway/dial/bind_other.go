@@ -1,11 +1,11 @@
 //go:build !linux
 
-package gateway
+package dial
 
 import (
 	"context"
 	"syscall"
 )
 
-// lateBind exists on Linux only; elsewhere bind chooses the local port.
+// lateBind does nothing: outside Linux bind(2) chooses the local port.
 func lateBind(context.Context, string, string, syscall.RawConn) error { return nil }

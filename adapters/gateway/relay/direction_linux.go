@@ -1,4 +1,4 @@
-package gateway
+package relay
 
 import (
 	"io"
@@ -7,10 +7,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"agentproxy/adapters/gateway/lease"
+	"agentproxy/adapters/gateway/monotime"
 )
 
-// A direction begins with a small buffer and changes to splice(2), which moves
-// bytes inside the kernel, once spliceAfter bytes came within spliceWindow.
+// A direction starts with a small buffer and changes to splice(2), which moves bytes
+// inside the kernel, once spliceAfter bytes arrived within spliceWindow.
 const (
 	spliceAfter  = 64 << 10
 	spliceWindow = 250 * time.Millisecond
@@ -21,13 +24,13 @@ type system struct {
 	in, out            syscall.RawConn
 	readable, writable func(fd uintptr) bool
 
-	buf   *buffer // holds what is in hand, if not pipe
+	buf   *buffer // holds the unwritten bytes, unless pipe does
 	pipe  *pipe
-	n     int    // bytes in hand: read and not yet written
+	n     int    // bytes read and not yet written
 	off   int    // where they begin in buf
-	res   int64  // down: of these are reserved
+	res   int64  // down: how many of them are reserved
 	epoch uint32 // of the reservation
-	v     verdict
+	v     lease.Verdict
 	err   error
 
 	bulk  bool // splice
@@ -35,25 +38,25 @@ type system struct {
 	burst int
 }
 
-func (d *direction) init(t *tunnel, src, dst *net.TCPConn, down bool) {
+func (d *direction) init(t *Tunnel, src, dst *net.TCPConn, down bool) {
 	d.t, d.src, d.dst, d.down = t, src, dst, down
 	d.in, _ = src.SyscallConn() // fails on a nil conn only
 	d.out, _ = dst.SyscallConn()
 	d.readable, d.writable = d.read, d.write
-	d.since = mono()
+	d.since = monotime.Now()
 }
 
-// run relays until the direction ends. Between two rounds nothing is held: no
-// buffer, no pipe, no reservation.
+// run relays until the direction ends. It holds no buffer, pipe or reservation while
+// it waits for the source.
 func (d *direction) run() ending {
 	if len(d.early) > 0 {
 		if e, ok := d.sendEarly(); !ok {
 			return e
 		}
 	}
-	p := &d.t.entry.pool
+	p := d.t.pool
 	for {
-		d.v, d.err = flows, nil
+		d.v, d.err = lease.Granted, nil
 		if d.in.Read(d.readable) != nil {
 			return interrupted
 		}
@@ -62,28 +65,28 @@ func (d *direction) run() ending {
 			if e, ok := d.deliver(); !ok {
 				return e
 			}
-		case d.v == waits:
-			if v := p.await(d.t.c.interrupted); v != flows {
-				return d.verdict(v)
+		case d.v == lease.Blocked:
+			if v := p.Await(d.t.Conn.Interrupted); v != lease.Granted {
+				return endingOf(v)
 			}
-		case d.v != flows:
-			return d.verdict(d.v)
+		case d.v != lease.Granted:
+			return endingOf(d.v)
 		case d.err == io.EOF:
 			return finished
 		case d.err != nil:
-			return d.broken(sourceGone)
+			return d.failed(sourceFailed)
 		}
 	}
 }
 
-// read is called with the source's descriptor until it returns true: then there
-// is something in hand, or err or v says why not.
+// read is called with the source's descriptor until it returns true. Then bytes are
+// ready to be written, or err or v is set.
 func (d *direction) read(fd uintptr) bool {
-	p := &d.t.entry.pool
-	n, epoch, v := p.reserve(int64(d.room()))
-	if v != flows {
-		if v == waits && !d.peek(fd) {
-			return false // nothing to relay is nothing to wait for
+	p := d.t.pool
+	n, epoch, v := p.Reserve(int64(d.room()))
+	if v != lease.Granted {
+		if v == lease.Blocked && !d.peek(fd) {
+			return false // wait for the lease only if there is something to relay
 		}
 		if d.err == nil {
 			d.v = v
@@ -93,33 +96,33 @@ func (d *direction) read(fd uintptr) bool {
 	got, err := d.take(int(fd), int(n))
 	switch {
 	case err == unix.EAGAIN:
-		p.settle(epoch, n, 0, 0)
+		p.Settle(epoch, n, 0, 0)
 		d.drop()
 		return false
 	case err != nil || got == 0:
-		p.settle(epoch, n, 0, 0)
+		p.Settle(epoch, n, 0, 0)
 		d.drop()
 		if d.err = err; err == nil {
 			d.err = io.EOF
 		}
 	case d.down:
 		if n > int64(got) {
-			p.settle(epoch, n-int64(got), 0, 0)
+			p.Settle(epoch, n-int64(got), 0, 0)
 		}
 		d.n, d.res, d.epoch = got, int64(got), epoch
-	default: // taken from the client is used
-		p.settle(epoch, n, int64(got), 0)
+	default: // upload counts when it is read
+		p.Settle(epoch, n, int64(got), 0)
 		d.n = got
 		d.total += int64(got)
 	}
 	return true
 }
 
-// room is how much one read may take. It gets a pipe for a direction that moves
-// much; without one the direction goes on in user space.
+// room returns how much one read may take. It gets a pipe for a direction that moves
+// much; if none is available the direction continues in user space.
 func (d *direction) room() int {
 	if d.bulk && d.pipe == nil && d.buf == nil {
-		d.pipe = d.t.g.pipes.get()
+		d.pipe = d.t.relay.pipes.get()
 	}
 	if d.pipe != nil {
 		return d.pipe.size
@@ -147,17 +150,18 @@ func (d *direction) take(fd, n int) (got int, err error) {
 	return got, err
 }
 
-// measure notices a direction that moves much.
+// measure decides whether the direction moves enough to use splice.
 func (d *direction) measure(got int) {
 	if d.burst += got; d.burst < spliceAfter {
 		return
 	}
-	now := mono()
+	now := monotime.Now()
 	d.bulk = now-d.since < spliceWindow
 	d.since, d.burst = now, 0
 }
 
-// peek says whether the source has bytes, or its end, without taking any.
+// peek reports whether the source has bytes or has ended, without reading any. At
+// the end, and on a failure, it sets err.
 func (d *direction) peek(fd uintptr) bool {
 	var b [1]byte
 	for {
@@ -176,7 +180,7 @@ func (d *direction) peek(fd uintptr) bool {
 	}
 }
 
-// deliverEarly delivers what the target sent behind an upstream's answer, like
+// deliverEarly writes what the target sent behind an upstream's answer, metered like
 // everything that it sends later.
 func (d *direction) deliverEarly() (ending, bool) {
 	for len(d.early) > 0 {
@@ -191,17 +195,17 @@ func (d *direction) deliverEarly() (ending, bool) {
 	return 0, true
 }
 
-// deliver writes everything in hand.
+// deliver writes everything that was read.
 func (d *direction) deliver() (ending, bool) {
 	for d.n > 0 {
-		if v := d.cover(); v != flows {
-			return d.verdict(v), false
+		if v := d.cover(); v != lease.Granted {
+			return endingOf(v), false
 		}
 		if d.out.Write(d.writable) != nil {
 			return interrupted, false
 		}
 		if d.err != nil {
-			return d.broken(sinkGone), false
+			return d.failed(sinkFailed), false
 		}
 	}
 	if d.pipe == nil {
@@ -210,37 +214,37 @@ func (d *direction) deliver() (ending, bool) {
 	return 0, true
 }
 
-// cover makes sure that something of what is in hand may be written to the
-// client: a lease can run out or be lost while the client does not read.
-func (d *direction) cover() verdict {
+// cover makes sure that at least one byte may be written to the client: a lease may
+// expire or be lost while the client does not read.
+func (d *direction) cover() lease.Verdict {
 	if !d.down {
-		return flows
+		return lease.Granted
 	}
-	p := &d.t.entry.pool
+	p := d.t.pool
 	for {
-		if d.res > 0 && p.covers(d.epoch) {
-			return flows
+		if d.res > 0 && p.Covers(d.epoch) {
+			return lease.Granted
 		}
-		var v verdict
-		if d.res > 0 && p.epoch.Load() == d.epoch {
-			v = p.refenced(d.epoch, d.t.c.interrupted)
-		} else if d.res, d.epoch, v = p.reserve(int64(d.n)); v == waits {
-			v = p.await(d.t.c.interrupted)
+		var v lease.Verdict
+		if d.res > 0 && p.Current(d.epoch) {
+			v = p.AwaitRenewal(d.epoch, d.t.Conn.Interrupted)
+		} else if d.res, d.epoch, v = p.Reserve(int64(d.n)); v == lease.Blocked {
+			v = p.Await(d.t.Conn.Interrupted)
 		}
-		if v != flows {
+		if v != lease.Granted {
 			return v
 		}
 	}
 }
 
-// write is called with the sink's descriptor until it returns true: then all is
-// written, or it has to be covered anew, or err says why not.
+// write is called with the sink's descriptor until it returns true. Then everything
+// is written, or the rest needs a new reservation, or err is set.
 func (d *direction) write(fd uintptr) bool {
-	p := &d.t.entry.pool
+	p := d.t.pool
 	for d.n > 0 {
 		most := d.n
 		if d.down {
-			if most = min(d.n, int(d.res)); most == 0 || !p.covers(d.epoch) {
+			if most = min(d.n, int(d.res)); most == 0 || !p.Covers(d.epoch) {
 				return true
 			}
 		}
@@ -257,13 +261,14 @@ func (d *direction) write(fd uintptr) bool {
 		if d.down {
 			d.res -= int64(m)
 			d.total += int64(m)
-			p.settle(d.epoch, int64(m), 0, int64(m))
+			p.Settle(d.epoch, int64(m), 0, int64(m))
 		}
-		d.t.c.moved.Store(int64(mono()))
+		d.t.Conn.Touch()
 	}
 	return true
 }
 
+// put writes at most n bytes to the sink.
 func (d *direction) put(fd, n int) (m int, err error) {
 	if d.pipe != nil {
 		m, err = splice(d.pipe.r, fd, n)
@@ -280,10 +285,10 @@ func (d *direction) put(fd, n int) (m int, err error) {
 	return m, err
 }
 
-// drop lets go of buffer, pipe and reservation.
+// drop releases buffer, pipe and reservation.
 func (d *direction) drop() {
 	if d.pipe != nil {
-		d.t.g.pipes.put(d.pipe, d.n == 0)
+		d.t.relay.pipes.put(d.pipe, d.n == 0)
 		d.pipe = nil
 	}
 	if d.buf != nil {
@@ -291,11 +296,12 @@ func (d *direction) drop() {
 		d.buf = nil
 	}
 	if d.res > 0 {
-		d.t.entry.pool.settle(d.epoch, d.res, 0, 0)
+		d.t.pool.Settle(d.epoch, d.res, 0, 0)
 	}
 	d.n, d.res = 0, 0
 }
 
+// splice moves at most n bytes between two descriptors, one of which is a pipe.
 func splice(from, to, n int) (int, error) {
 	for {
 		m, err := unix.Splice(from, nil, to, nil, n, unix.SPLICE_F_MOVE|unix.SPLICE_F_NONBLOCK)

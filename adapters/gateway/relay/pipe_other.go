@@ -1,6 +1,6 @@
 //go:build !linux
 
-package gateway
+package relay
 
 // pipes exist on Linux only.
 type pipes struct{}
