@@ -10,7 +10,7 @@ import (
 )
 
 // rule names the packages of this module that a package may import. "domain/..."
-// stands for a package and those below it, "..." for every package.
+// is a package with those below it, "..." is every package.
 type rule struct{ from, may string }
 
 // imports is the map of the packages: one rule for each, from the core outwards. A

@@ -11,7 +11,7 @@ import (
 	"agentproxy/test/freeport"
 )
 
-// configured is a service whose file has a text.
+// configured returns a service that is not started, whose configuration file has a text.
 func configured(t *testing.T, text string) (s *service, rewrite func(text string)) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")

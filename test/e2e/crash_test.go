@@ -13,7 +13,7 @@ import (
 
 var rounds = flag.Int("crash.rounds", campaign.Rounds(1, 20), "how often the service is killed")
 
-// answered is what the service told an agent before it was killed.
+// answered has the answers of the service to an agent before it was killed.
 type answered struct {
 	mu         sync.Mutex
 	sessions   map[string]string // id -> the last status that was answered

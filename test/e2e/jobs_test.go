@@ -103,7 +103,7 @@ func TestAStaticSessionExpiresByItsJob(t *testing.T) {
 		s.soon(3 * time.Second)
 		within(t, soon, "it is expired", func() bool { return s.session(key, d.SessionID).Status == "expired" })
 		s.kill()
-		s.start() // the dead one led, and keeps nobody waiting on a file
+		s.start() // the dead process led; on SQLite its lease does not delay the next one
 		s.must(201, "POST", "/sessions", key, staticBody).into(t, &d)
 		s.soon(time.Second)
 		within(t, soon, "it is expired after a crash", func() bool { return s.session(key, d.SessionID).Status == "expired" })

@@ -24,7 +24,7 @@ func TestReplicasShareTheirLimits(t *testing.T) {
 	}
 	both[0].object("agent", "set-rate-limit", smallID, "--per-minute", "30")
 	both[0].object("agent", "set-rate-limit", id, "--per-minute", "600")
-	// What is changed after the limits tells when they hold at both.
+	// A later change holds at both replicas only after the limits do.
 	var last struct {
 		APIKey  string `json:"api_key"`
 		AgentID string `json:"agent_id"`

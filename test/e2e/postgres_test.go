@@ -24,7 +24,7 @@ var (
 	sends = flag.Int("replicas.sends", campaign.Rounds(20, 50), "how often each is sent at once")
 )
 
-// replicas are two services on one database.
+// replicas starts two services on one database.
 func replicas(t *testing.T, env ...string) [2]*service {
 	t.Helper()
 	env = append(env, onPostgres(pg.Database(t))...)
@@ -209,7 +209,7 @@ func run(t *testing.T, dsn, statement string) bool {
 	return found
 }
 
-// locked is a database as a user that needs a password, with a wrong one.
+// locked returns the URL of a database with a wrong password of a user who needs one.
 func locked(t *testing.T, dsn string) string {
 	t.Helper()
 	run(t, dsn, `DO $$ BEGIN CREATE ROLE locked LOGIN PASSWORD 'right'; EXCEPTION WHEN duplicate_object THEN NULL; END $$`)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// block is the fenced block that follows a line of the README.
+// block returns the fenced block that follows a line of the README.
 func block(t *testing.T, after string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../README.md")
@@ -56,7 +56,7 @@ type answer struct {
 	Data    json.RawMessage
 }
 
-// answersIn reads the envelopes that stand one behind the other.
+// answersIn reads a sequence of envelopes.
 func answersIn(t *testing.T, out []byte) []answer {
 	t.Helper()
 	var list []answer

@@ -45,7 +45,7 @@ func (s *service) order(key, id string) orderData {
 	return o
 }
 
-// balance is the spendable balance, as the API writes it.
+// balance returns the spendable balance as the API writes it.
 func (s *service) balance(key string) string {
 	s.t.Helper()
 	var b struct{ Balance json.Number }
@@ -72,7 +72,7 @@ func moneyArrivesByTheDevelopmentChain(t *testing.T, store ...string) {
 		now := s.order(key, o.OrderID)
 		seen[now.Status] = true
 		if now.Status == "confirming" {
-			// It may become final between the two, so only a third tells.
+			// It may become final between the two calls, so the status is read again.
 			if b := s.balance(key); b != "10" && s.order(key, o.OrderID).Status == "confirming" {
 				t.Errorf("the balance is %s with money that is not final", b)
 			}

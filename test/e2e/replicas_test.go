@@ -23,7 +23,7 @@ var (
 	kills     = flag.Int("replicas.kills", campaign.Rounds(1, 40), "how often a replica is killed")
 )
 
-// proxyAt is the proxy of a session at the gateway of a replica.
+// proxyAt returns the proxy of a session at the gateway of a replica.
 func (s *service) proxyAt(key, id string) *url.URL {
 	s.t.Helper()
 	proxy, err := url.Parse(s.session(key, id).Proxy.HTTPURL)
@@ -42,7 +42,8 @@ func (s *service) dynamic(key, gigabytes string) (id string) {
 	return d.SessionID
 }
 
-// tunnel opens a tunnel to a target that says nothing, and tells when it ends.
+// tunnel opens a tunnel to a silent target. The function that it returns reports
+// whether the tunnel has ended.
 func tunnel(t *testing.T, proxy *url.URL, target string) (ended func() bool) {
 	t.Helper()
 	c, r, status, err := connect(proxy, target)
@@ -58,7 +59,8 @@ func tunnel(t *testing.T, proxy *url.URL, target string) (ended func() bool) {
 	return over.Load
 }
 
-// quiet is a server that accepts, and neither speaks nor hangs up.
+// quiet starts a server that keeps connections open and sends nothing, and returns
+// its address.
 func quiet(t *testing.T) string {
 	t.Helper()
 	done := make(chan struct{})
@@ -136,7 +138,7 @@ type counted struct{ n *atomic.Int64 }
 
 func (c counted) Write(p []byte) (int, error) { c.n.Add(int64(len(p))); return len(p), nil }
 
-// micro is what so many bytes of the fast product cost, in millionths.
+// micro returns the price of a number of bytes of the fast product, in millionths.
 func micro(bytes int64) *big.Rat { return big.NewRat(bytes*400_000/1_000_000_000, 1_000_000) }
 
 func TestDownloadsOverTwoReplicasNeverExceedTheTraffic(t *testing.T) {
@@ -184,8 +186,8 @@ func TestDownloadsOverTwoReplicasNeverExceedTheTraffic(t *testing.T) {
 	both[0].verify()
 }
 
-// settled demands that an ended session holds nothing soon, and was charged for
-// so many bytes.
+// settled checks that an ended session soon holds nothing and was charged for between
+// least and most bytes.
 func (s *service) settled(key, id string, least, most int64) {
 	s.t.Helper()
 	within(s.t, 25*time.Second, "the settlement", func() bool { return s.session(key, id).Cost.Held == "0" })
@@ -235,8 +237,8 @@ func TestAReplicaThatDiesChargesNothingThatItDidNotDeliver(t *testing.T) {
 	both[0].start()
 }
 
-// drip is a server that takes some time to send so many bytes to whoever
-// connects.
+// drip starts a server that sends a number of bytes over a duration on each
+// connection, and returns its address.
 func drip(t *testing.T, bytes int, over time.Duration) string {
 	t.Helper()
 	const parts = 30
@@ -365,7 +367,7 @@ func (s *service) use(ctx context.Context, key, target string) {
 	}
 }
 
-// stuck are the sessions of an agent that are still creating, and those that
+// stuck returns the sessions of an agent that are still creating, and those that
 // ended and still hold money.
 func (s *service) stuck(key string) (ids []string) {
 	s.t.Helper()

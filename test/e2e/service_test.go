@@ -183,7 +183,7 @@ func (s *service) stop() {
 	s.cmd = nil
 }
 
-// run is an operator's command beside the service.
+// run runs an operator's command beside the service.
 func (s *service) run(args ...string) (string, error) {
 	out, err := s.command(args...).CombinedOutput()
 	return string(out), err
@@ -255,7 +255,7 @@ func (s *service) call(ctx context.Context, method, path, key, body string, head
 	return r, nil
 }
 
-// must is call with a status that is expected.
+// must is like call, and fails the test on another status.
 func (s *service) must(status int, method, path, key, body string, headers ...string) reply {
 	s.t.Helper()
 	r, err := s.call(s.t.Context(), method, path, key, body, headers...)
@@ -324,11 +324,10 @@ func (s *service) session(key, id string) sessionData {
 // soon is long enough for whatever is not promised by a time.
 const soon = time.Minute
 
-// within waits until ok, at most so long.
+// within waits until ok, and fails the test after limit.
 func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
-	// More and more slowly: what is asked may be a request, and those are limited
-	// to one a second.
+	// The interval grows: ok may send a request, and those are limited to one a second.
 	wait := 20 * time.Millisecond
 	for deadline := time.Now().Add(limit); ; time.Sleep(wait) {
 		if ok() {
@@ -341,9 +340,9 @@ func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	}
 }
 
-// promised waits for what is promised by a time. Other tests use this machine too:
-// whoever is late has once more the time that twenty requests take which wait for
-// nothing.
+// promised waits until ok and fails the test after limit, which is a documented bound.
+// Other processes use this machine too, so a late result has once more the time that
+// twenty requests take which wait for nothing.
 func (s *service) promised(limit time.Duration, what string, ok func() bool) {
 	s.t.Helper()
 	began, measured := time.Now(), false

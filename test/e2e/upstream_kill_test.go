@@ -85,7 +85,7 @@ func killedWhileItBuys(t *testing.T, store string) {
 		cancel()
 		wg.Wait()
 		if round == *upstreamKills-1 && !*upstreamAll {
-			// Whoever had these is dead, and nobody has to wait until that is certain.
+			// The process that had these is dead: their claims need not expire first.
 			if _, err := db.Exec(`UPDATE upstream_orders SET next_at = planned_at WHERE status IN ('planned', 'sent')`); err != nil {
 				t.Fatal(err)
 			}
@@ -109,9 +109,10 @@ func (n *tally) String() string {
 		n.failed.Load(), n.terminated.Load(), n.renewed.Load())
 }
 
-// agenda is what an agent buys of in a round: first of a seller of addresses, if
-// there is one, and then traffic. Only in the first quarter of the rounds addresses
-// are renewed: a lost renewal takes 15 minutes to be proven.
+// agenda returns the sellers that an agent orders of in a round: first a seller of
+// addresses, which is nil if there is none, then those of traffic. Addresses are
+// renewed in the first quarter of the rounds only: the loss of a renewal takes 15
+// minutes to be proven.
 func agenda(sellers []stall, round int) (first *stall, traffic []stall) {
 	var timed []stall
 	for _, s := range sellers {
@@ -131,8 +132,8 @@ func agenda(sellers []stall, round int) (first *stall, traffic []stall) {
 	return &chosen, traffic
 }
 
-// business buys, renews and terminates until the service is gone. Of the sellers of
-// addresses one is asked once: orders that are alike take turns there.
+// business orders, renews and terminates until the service is gone. It orders once of
+// a seller of addresses, which serializes equal orders.
 func (m *market) business(ctx context.Context, key, name string, sellers []stall, round int, done *tally) {
 	first, traffic := agenda(sellers, round)
 	if first != nil && !m.deal(ctx, key, name+"-first", *first, false, done) {
@@ -145,8 +146,8 @@ func (m *market) business(ctx context.Context, key, name string, sellers []stall
 	}
 }
 
-// deal buys once, and renews or terminates what is there. False: the service is
-// gone.
+// deal orders once, and renews or terminates sessions. It returns false if the service
+// is gone.
 func (m *market) deal(ctx context.Context, key, name string, of stall, terminate bool, done *tally) bool {
 	r, err := m.call(ctx, "POST", "/sessions", key, of.body, "Idempotency-Key", name)
 	if err != nil {
@@ -181,7 +182,7 @@ func (m *market) deal(ctx context.Context, key, name string, of stall, terminate
 	return true
 }
 
-// oldest is an active session of a product; empty: there is none.
+// oldest returns the oldest active session of a product, or "" if there is none.
 func (m *market) oldest(ctx context.Context, key, product string) string {
 	var list struct {
 		Items []struct {

@@ -94,14 +94,14 @@ func (r *receiver) verify(header http.Header, body []byte) {
 	}
 }
 
-// use says which secret is valid.
+// use sets the secret that is valid.
 func (r *receiver) use(secret string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.secret = secret
 }
 
-// called is how often it was called.
+// called returns the number of calls.
 func (r *receiver) called() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

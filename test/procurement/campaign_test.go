@@ -43,7 +43,7 @@ func TestCampaign(t *testing.T) {
 				w := open(t, seed)
 				w.play(each)
 				w.finish()
-				w.judge()
+				w.check()
 				w.grow()
 				all.add(w.counts)
 				t.Logf("%s", &w.census)

@@ -9,7 +9,7 @@ import (
 	"agentproxy/domain/billing"
 )
 
-// there are the refs that a provider's seller has at the moment.
+// there returns the refs that a provider's seller has at the moment.
 func (w *world) there(provider string) map[string]bool {
 	refs := map[string]bool{}
 	switch provider {
@@ -38,8 +38,8 @@ func (w *world) there(provider string) map[string]bool {
 	return refs
 }
 
-// intents are the orders of ours that the sellers sold. A renewal of several
-// addresses is sold for each of them.
+// intents returns the orders of the service that the sellers have sold. A renewal of
+// several addresses is sold once for each of them.
 func (w *world) intents() map[string]bool {
 	sold := map[string]bool{}
 	for _, s := range w.servers() {
@@ -51,8 +51,9 @@ func (w *world) intents() map[string]bool {
 	return sold
 }
 
-// judge compares the sellers' books with ours, and ours with what agents have.
-func (w *world) judge() {
+// check compares the sellers' orders with the service's, and those with the sessions of
+// agents.
+func (w *world) check() {
 	w.t.Helper()
 	w.purchases()
 	w.renewals()
@@ -61,8 +62,9 @@ func (w *world) judge() {
 	w.silence()
 }
 
-// purchases: what was sold is what we know of, one to one; what is not closed is
-// what live sessions have; what is closed is gone where it can be given up.
+// purchases checks that the sales and the confirmed orders match one to one, that open
+// orders are those of live sessions, and that closed ones are gone at the seller where
+// they can be cancelled.
 func (w *world) purchases() {
 	w.t.Helper()
 	sold := w.intents()
@@ -132,7 +134,7 @@ func (w *world) purchases() {
 	w.count("provider lost", len(w.rows(`SELECT 1 FROM sessions WHERE reason = 'provider_lost'`)))
 }
 
-// renewals: what a seller sold is confirmed, and nothing else is.
+// renewals checks that exactly the renewals that a seller sold are confirmed.
 func (w *world) renewals() {
 	w.t.Helper()
 	sold := w.intents()
@@ -146,7 +148,8 @@ func (w *world) renewals() {
 	}
 }
 
-// money: the ledger adds up, nothing is held for nothing, and each static session
+// money checks that the ledger adds up, that no money is held for nothing, and that each
+// static session
 // paid once for its term and once for each renewal that it lived to see.
 func (w *world) money() {
 	w.t.Helper()
@@ -204,16 +207,17 @@ func (w *world) money() {
 	}
 }
 
-// renewedBefore tells of a renewal that was confirmed in the moment that its
-// session ended whether it came first: then it was charged.
+// renewedBefore reports whether a renewal that was confirmed at the time at which its
+// session ended came first. It was charged if so.
 func (w *world) renewedBefore(id string, at int64) bool {
 	return len(w.rows(`SELECT 1 FROM ledger_entries c WHERE c.session_id = ? AND c.type = 'charge' AND c.at = ?`, id, at)) > 0
 }
 
-// keysOnce: a key bought one session that did not fail, however often it was used.
+// keysOnce checks that a key created one session that did not fail, however often it
+// was used.
 func (w *world) keysOnce() {
 	w.t.Helper()
-	for key, ids := range w.told {
+	for key, ids := range w.answered {
 		n := 0
 		for id := range ids {
 			n += len(w.rows(`SELECT 1 FROM sessions WHERE id = ? AND status <> 'failed'`, id))
@@ -227,7 +231,8 @@ func (w *world) keysOnce() {
 	}
 }
 
-// silence: no secret is in the log, in what callers were told, or in the database.
+// silence checks that no secret is in the log, in an error of a caller, or in the
+// database.
 func (w *world) silence() {
 	w.t.Helper()
 	w.log.mu.Lock()

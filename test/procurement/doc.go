@@ -1,5 +1,5 @@
 // Package procurement plays agents who buy, renew, rotate and terminate against the
-// real adapters of all sellers, whose stand-ins spoil three requests of ten,
+// real adapters of all sellers, whose fakes fail three requests of ten,
 // while units of work fail, processes die and two replicas do the same work.
 // Afterwards the sellers' books are compared with ours: what was really sold is
 // what live sessions have or what was closed, nothing is sold twice, no money is

@@ -17,8 +17,8 @@ const unfinished = `SELECT 'order', id, provider, kind, status || ' ' || state, 
 	AND NOT EXISTS (SELECT 1 FROM upstream_orders o WHERE o.session_id = sessions.id AND o.frozen_at > 0)
 	UNION ALL SELECT 'job', kind, session, '', '', '' FROM test_jobs WHERE kind IN ('provision', 'release')`
 
-// finish lets everything settle: no more faults, and as much time as it takes. What
-// is frozen then, the operator decides by the sellers' books.
+// finish ends the faults and runs the service until nothing changes. Orders that are
+// still unknown then are decided by the operator from the sellers' lists.
 func (w *world) finish() {
 	w.calm = true
 	w.spoil(w.seed, 0)
@@ -85,7 +85,7 @@ func (w *world) operate(id, kind, provider string) {
 	}
 }
 
-// grow lets a static term end, and judges again.
+// grow lets the term of static sessions end, and checks again.
 func (w *world) grow() {
 	if w.seed%2 == 0 || w.t.Failed() {
 		return
@@ -95,5 +95,5 @@ func (w *world) grow() {
 		w.turn()
 	}
 	w.settle()
-	w.judge()
+	w.check()
 }

@@ -19,7 +19,7 @@ import (
 	"agentproxy/test/fake/upstreamproxy"
 )
 
-// sellers are the stand-ins of one seed. Two providers, isp and resident, are one
+// sellers are the fake sellers of one seed. Two providers, isp and resident, are one
 // account at the same seller.
 type sellers struct {
 	gate  *upstreamproxy.Proxy
@@ -62,7 +62,7 @@ func (s *sellers) servers() map[string]*seller.Server {
 	return map[string]*seller.Server{"pool": s.pool.Server, "royal": s.royal.Server, "ps": s.ps.Server, "cheap": s.cheap.Server}
 }
 
-// spoil lets requests go wrong by chance, also in the sellers' own words.
+// spoil makes requests fail at random, also with the sellers' own errors.
 func (s *sellers) spoil(seed uint64, chance float64) {
 	faults := append([]seller.Fault{seller.OutOfStock, seller.NoFunds}, seller.Mixed...)
 	for name, one := range s.servers() {
@@ -84,7 +84,7 @@ func (s *sellers) stocked() {
 	}
 }
 
-// specs are the providers as an operator would configure them.
+// specs returns the providers as an operator would configure them.
 func (s *sellers) specs() []upstream.Spec {
 	gate := map[string]string{"profile": "proxies.sx", "username": "psxmain", "network": "any", "host": "127.0.0.1",
 		"port": strconv.Itoa(int(s.gate.Addr().Port()))}
@@ -123,8 +123,8 @@ const (
 	direct = "dyn_direct"
 )
 
-// products are of one source and of several, dynamic and static, delivered at once
-// or later.
+// products returns products of one source and of several, dynamic and static, delivered
+// synchronously and asynchronously.
 func products() []catalog.Product {
 	source := func(provider, sku string, preference int) procurement.Source {
 		s := procurement.Source{Provider: provider, SKU: sku, Preference: preference}

@@ -17,7 +17,7 @@ import (
 	"agentproxy/test/fake/proxycheap"
 )
 
-// play lets agents live for so many creates.
+// play runs random steps of the agents until they have made a number of creates.
 func (w *world) play(creates int) {
 	catalogue := products()
 	for creates > 0 && !w.t.Failed() {
@@ -58,8 +58,7 @@ func together(acts []func()) {
 	wg.Wait()
 }
 
-// create is a call that buys something, sometimes several times at once under one
-// key.
+// create calls create, sometimes several times concurrently with one key.
 func (w *world) create(p catalog.Product) func() {
 	w.keys++
 	key := fmt.Sprintf("key-%d", w.keys)
@@ -81,7 +80,7 @@ func (w *world) create(p catalog.Product) func() {
 		for n := range calls {
 			wg.Go(func() {
 				d, err := w.replicas[(at+n)%2].sessions.Create(context.Background(), in)
-				w.heard(err)
+				w.recordError(err)
 				switch {
 				case err == nil && d.Status == 202:
 					w.count("created later", 1)
@@ -92,10 +91,10 @@ func (w *world) create(p catalog.Product) func() {
 				}
 				if err == nil {
 					w.mu.Lock()
-					if w.told[key] == nil {
-						w.told[key] = map[string]bool{}
+					if w.answered[key] == nil {
+						w.answered[key] = map[string]bool{}
 					}
-					w.told[key][d.View.ID] = true
+					w.answered[key][d.View.ID] = true
 					w.mu.Unlock()
 				}
 			})
@@ -114,21 +113,21 @@ func (w *world) touch(id, agent, typ, status string) func() {
 		switch {
 		case dice < 3:
 			_, err := u.Terminate(context.Background(), agent, id)
-			w.heard(err)
+			w.recordError(err)
 			if err == nil {
 				w.count(map[string]string{"creating": "terminated while creating", "active": "terminated"}[status], 1)
 			}
 		case typ == "static":
 			_, err := u.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: id, Days: days, Call: call})
-			w.heard(err)
+			w.recordError(err)
 			w.count("renewal asked", 1)
 			if dice < 5 { // and the same again
 				_, err = u.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: id, Days: days, Call: call})
-				w.heard(err)
+				w.recordError(err)
 			}
 		default:
 			_, err := u.Rotate(context.Background(), app.Rotate{AgentID: agent, SessionID: id, Call: call})
-			w.heard(err)
+			w.recordError(err)
 			if err == nil {
 				w.count("rotated", 1)
 			}
@@ -142,14 +141,14 @@ func (w *world) work(n int) func() {
 	return func() {
 		for _, j := range w.rows(`SELECT n, kind, session FROM test_jobs WHERE due <= ? ORDER BY n`, w.clock.Now().UnixMicro()) {
 			if err := w.job(r, j[1], j[2]); err != nil {
-				w.heard(err)
+				w.recordError(err)
 				continue
 			}
 			_, err := w.db.Writer().Exec(`DELETE FROM test_jobs WHERE n = ?`, j[0])
-			w.heard(err)
+			w.recordError(err)
 		}
-		w.heard(r.sessions.DriveOrders(context.Background()))
-		w.heard(r.sessions.Recover(context.Background(), time.Minute))
+		w.recordError(r.sessions.DriveOrders(context.Background()))
+		w.recordError(r.sessions.Recover(context.Background(), time.Minute))
 	}
 }
 
@@ -168,7 +167,7 @@ func (w *world) job(r *replica, kind, id string) error {
 	return nil
 }
 
-// pass lets time go by, and both replicas work.
+// pass advances the clock and runs the passes of both replicas.
 func (w *world) pass() {
 	d := time.Duration(1+w.rng.IntN(30)) * time.Second
 	switch n := w.rng.IntN(20); {
@@ -182,14 +181,14 @@ func (w *world) pass() {
 	together([]func(){w.work(0), w.work(1)})
 }
 
-// callbacks brings what a seller has to tell: once, twice, in disorder, forged, or
-// never.
+// callbacks delivers the callbacks of a seller once, twice, out of order, unsigned,
+// forged, or not at all.
 func (w *world) callbacks() {
 	w.cheap.SetWebhook([]proxycheap.Mode{proxycheap.Once, proxycheap.Duplicate, proxycheap.OutOfOrder, proxycheap.Unsigned,
 		proxycheap.Forged, proxycheap.Never}[w.rng.IntN(6)])
 	for _, c := range w.cheap.Callbacks() {
 		err := w.replicas[w.rng.IntN(2)].sessions.Callback(context.Background(), cheapName, c.Header, c.Body)
-		w.heard(err)
+		w.recordError(err)
 		switch {
 		case err == nil:
 			w.count("callback taken", 1)
@@ -199,7 +198,7 @@ func (w *world) callbacks() {
 	}
 }
 
-// happen is what sellers do by themselves.
+// happen makes one of the changes that sellers make by themselves.
 func (w *world) happen() {
 	w.stocked()
 	switch w.rng.IntN(8) {
@@ -215,9 +214,9 @@ func (w *world) happen() {
 		w.vanish()
 	case 3:
 		for _, r := range w.replicas {
-			w.heard(r.catalog.RefreshStock(context.Background()))
+			w.recordError(r.catalog.RefreshStock(context.Background()))
 		}
-	case 4: // an order that is there is said to be on its way, until the next look
+	case 4: // a delivered order is reported as pending once
 		for _, o := range w.cheap.Orders() {
 			if w.rng.IntN(4) == 0 && o.Proxies[0].Status == proxycheap.Active {
 				w.cheap.SetStatus(o.ID, proxycheap.Pending)

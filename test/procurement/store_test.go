@@ -28,7 +28,7 @@ type store struct {
 	lives int // units until the process dies; below 0: it does not
 }
 
-// throw is a number below ten thousand, and whether the process is dead.
+// throw returns a random number below ten thousand, and whether the process is dead.
 func (s *store) throw(update bool) (n int, odds chances, dead bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *store) throw(update bool) (n int, odds chances, dead bool) {
 	return s.dice.IntN(10_000), s.odds, false
 }
 
-// die lets the process die after so many more units.
+// die makes the process fail after a number of further units.
 func (s *store) die(after int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

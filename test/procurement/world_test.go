@@ -17,6 +17,7 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -47,8 +48,8 @@ type world struct {
 	vanished map[string]bool // "provider ref"
 	operated map[string]bool // orders that the operator decided
 
-	mu   sync.Mutex
-	told map[string]map[string]bool // by key: the sessions that callers were told of
+	mu       sync.Mutex
+	answered map[string]map[string]bool // by key: the sessions that callers were answered with
 }
 
 // replica is one process of the service.
@@ -59,7 +60,7 @@ type replica struct {
 	catalog  *app.Catalog
 }
 
-// record is the log of the service, and every error that a caller was told.
+// record is the log of the service and the errors of its callers.
 type record struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -94,7 +95,7 @@ var template = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// tempDir is in memory where the system has such a place.
+// tempDir returns a new folder, in memory if the system has such a place.
 func tempDir(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "agentproxy-procurement")
 	if err != nil {
@@ -107,7 +108,7 @@ func tempDir(t *testing.T) string {
 func open(t *testing.T, seed uint64) *world {
 	t.Helper()
 	w := &world{census: census{counts: map[string]int{}}, t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), clock: fake.NewClock(),
-		ids: new(fake.IDs), log: new(record), vanished: map[string]bool{}, operated: map[string]bool{}, told: map[string]map[string]bool{}}
+		ids: new(fake.IDs), log: new(record), vanished: map[string]bool{}, operated: map[string]bool{}, answered: map[string]map[string]bool{}}
 	w.sellers = openSellers(t, seed)
 	text, err := template()
 	ok(t, err)
@@ -146,7 +147,7 @@ func (w *world) start(n int) {
 		r.store.calm()
 	}
 	var err error
-	r.catalog, err = app.NewCatalog(providers, products(), upstream.CountryName)
+	r.catalog, err = app.NewCatalog(providers, products(), country.Name)
 	ok(w.t, err)
 	hub := app.NewHub(r.store, w.clock)
 	counted := func(_, operation string, class procurement.Class) {
@@ -185,14 +186,14 @@ func (w *world) register(n int) {
 	}
 }
 
-// heard notes what a caller was told.
-func (w *world) heard(err error) {
+// recordError records the error of a caller.
+func (w *world) recordError(err error) {
 	if err != nil {
 		_, _ = w.log.Write([]byte(err.Error() + "\n"))
 	}
 }
 
-// rows is the result of a query as texts.
+// rows returns the result of a query as texts.
 func (w *world) rows(query string, args ...any) (all [][]string) {
 	w.t.Helper()
 	rows, err := w.db.Writer().Query(query, args...)
