@@ -53,8 +53,9 @@ type reading struct {
 
 // Register adds gauges to a registry. It is called once; Stop ends the reads.
 func (s *Server) Register(registry prometheus.Registerer, list []Gauge) error {
-	g := &gauges{cfg: s.cfg, log: s.log, work: s.work, slots: make(chan struct{}, readers), errors: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "agentproxy_scrape_errors_total", Help: "Gauges that were left out of a scrape because they could not be read."})}
+	g := &gauges{cfg: s.cfg, log: s.log, work: s.work, slots: make(chan struct{}, readers)}
+	g.errors = prometheus.NewCounter(prometheus.CounterOpts{Name: "agentproxy_scrape_errors_total",
+		Help: "Gauges that were left out of a scrape because they could not be read."})
 	names := map[string]bool{}
 	for _, one := range list {
 		if !strings.HasPrefix(one.Name, prefix) || one.Help == "" || one.Read == nil || names[one.Name] {

@@ -51,7 +51,8 @@ func ParseRoot(text string) (Root, error) {
 		seen[text[i]] = true
 	}
 	if len(seen) < minDistinct {
-		return nil, fmt.Errorf("the root secret has only %d different characters; make a random one, for example with: openssl rand -base64 32", len(seen))
+		return nil, fmt.Errorf("the root secret has only %d different characters; make a random one, for example with: openssl rand -base64 32",
+			len(seen))
 	}
 	return Root(text), nil
 }
