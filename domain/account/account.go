@@ -69,9 +69,6 @@ type Referrer struct {
 	Disabled bool
 }
 
-// DefaultReferrerName is the name of the default referring agent.
-const DefaultReferrerName = "openAgent"
-
 // Scope is a permission of a token. An API key holds all of them.
 type Scope string
 

@@ -57,14 +57,14 @@ func (w Wallet) SpentOn(now time.Time) domain.Money {
 func (w Wallet) SpentEver() domain.Money { return w.Charged + w.Held.Total() }
 
 // Crossing is a threshold of a limit that was reached.
-type Crossing struct {
+type ReachedThreshold struct {
 	Limit   string // daily or total
 	Percent int
 }
 
 // Crossings lists the thresholds that spending x more reaches and that were not
 // reached before.
-func (w Wallet) Crossings(x domain.Money, now time.Time) (reached []Crossing) {
+func (w Wallet) ThresholdsReached(x domain.Money, now time.Time) (reached []ReachedThreshold) {
 	for _, l := range []struct {
 		name  string
 		limit *domain.Money
@@ -76,7 +76,7 @@ func (w Wallet) Crossings(x domain.Money, now time.Time) (reached []Crossing) {
 		for _, p := range w.Budget.Thresholds {
 			at := share(*l.limit, p)
 			if l.spent < at && l.spent+x >= at {
-				reached = append(reached, Crossing{l.name, p})
+				reached = append(reached, ReachedThreshold{l.name, p})
 			}
 		}
 	}

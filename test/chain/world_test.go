@@ -3,7 +3,6 @@ package chain
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -44,9 +43,9 @@ func begin(t *testing.T, hop procurement.Endpoint) *world {
 	t.Helper()
 	w := &world{t: t, leases: map[string]traffic.Lease{}, route: traffic.Route{SessionID: sessionID, Type: session.Dynamic,
 		Status: session.Active, Exits: []session.Exit{{IP: netip.MustParseAddr("198.51.100.7")}}, Hops: []procurement.Endpoint{hop}}}
-	cfg := gateway.Config{Addr: "127.0.0.1:0", Key: key, Judge: egress.Policy{Loopback: true}, Resolver: names{}}
+	cfg := gateway.Config{Addr: "127.0.0.1:0", Key: key}
 	cfg.Timing.IdleGive, cfg.Timing.Drain = 50*time.Millisecond, 50*time.Millisecond
-	w.g = gateway.New(cfg, w, slog.New(slog.DiscardHandler))
+	w.g = gateway.New(cfg, gateway.Deps{Routes: w, Leases: w, Observer: w, Judge: egress.Policy{Loopback: true}, Resolver: names{}})
 	if err := w.g.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +67,7 @@ func (names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error
 	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }
 
-// Route, RotateDue, Renew and Observe are gateway.Backend.
+// Route, RotateDue, Renew and Observe implement the interfaces of gateway.Deps.
 func (w *world) Route(context.Context, string) (traffic.Route, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/adapters/webhook"
 	"agentproxy/app"
 	"agentproxy/domain/egress"
@@ -48,7 +48,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 		fx.Supply(s, log, Loader{}),
 		system.Module,
 		database,
-		upstream.EmbeddedModule,
+		embedded.Module,
 		webhook.Module,
 		chainModule(s.Payments),
 		fx.Provide(
@@ -56,7 +56,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			func(s configfile.Settings) storage.Config {
 				return storage.Config{Path: s.DatabasePath, URL: storage.URL(s.DatabaseURL), MaxConns: s.DatabaseConns, Logger: log}
 			},
-			func(s configfile.Settings) upstream.Config { return upstream.Config{Exits: s.Exits} },
+			func(s configfile.Settings) embedded.Config { return embedded.Config{Exits: s.Exits} },
 			newCatalog,
 			func(l Loader, s configfile.Settings) (Providers, error) { return l.Providers(s.Catalog, log) },
 			func(s configfile.Settings) app.AccountConfig {
@@ -85,8 +85,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		admin.ProvideGauges(gauges),
 		fx.Provide(
 			func(s configfile.Settings) admin.Config { return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev} },
-			gatewayConfig, apiConfig, newProber, newReloader, app.NewChecks,
-			func(t *app.Traffic) gateway.Backend { return t },
+			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, app.NewChecks,
 		),
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: the last observations of the gateway are stored too.
@@ -141,24 +140,33 @@ func webhookConfig(s configfile.Settings) webhook.Config {
 	return webhook.Config{Policy: policy, Dev: s.Dev}
 }
 
-// authFailures is how many wrong proxy credentials a client address may try per
+// authFailureLimit is how many wrong proxy credentials an address may try in a
 // minute.
-const authFailures = 1000
+const authFailureLimit = 1000
 
-func gatewayConfig(s configfile.Settings, secrets *system.Secrets, registry *prometheus.Registry) (gateway.Config, error) {
-	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses()}
-	var closed []netip.AddrPort
-	for _, text := range []string{s.GatewayAddr, s.AdminAddr} {
-		own, _ := configfile.ParseListener(text) // Load has refused what is no address
-		closed = append(closed, own)
-	}
-	policy.Refuse = append(policy.Refuse, closed...)
-	c := gateway.Config{Metrics: registry, Forbidden: closed[1:], Addr: s.GatewayAddr, Key: secrets.ProxyKey(), Judge: policy, GuessLimit: authFailures,
-		EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: s.PublicURL + "/v1/ip"}
+func gatewayConfig(s configfile.Settings, secrets *system.Secrets) gateway.Config {
+	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), Forbidden: ownListeners(s.AdminAddr),
+		AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: s.PublicURL + "/v1/ip"}
 	if s.Dev {
-		c.GuessLimit = 0
+		c.AuthFailureLimit = 0
 	}
-	return c, nil
+	return c
+}
+
+func gatewayDeps(s configfile.Settings, t *app.Traffic, registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
+	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses(),
+		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr)}
+	return gateway.Deps{Routes: t, Leases: t, Observer: t, Judge: policy, Metrics: registry, Log: log}
+}
+
+// ownListeners parses the addresses of listeners, which configfile has checked.
+func ownListeners(addrs ...string) []netip.AddrPort {
+	var own []netip.AddrPort
+	for _, text := range addrs {
+		addr, _ := configfile.ParseListener(text)
+		own = append(own, addr)
+	}
+	return own
 }
 
 // localAddresses returns a function that reports whether an address is this
