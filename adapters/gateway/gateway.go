@@ -1,5 +1,5 @@
 // Package gateway is the forward proxy through which agents send their traffic: HTTP
-// and SOCKS5 on one port, told apart by the first byte. It authenticates by the
+// and SOCKS5 on one port, detected by the first byte. It authenticates by the
 // session's derived password, dials from the session's exit, and meters what passes
 // against leases that the core grants.
 //

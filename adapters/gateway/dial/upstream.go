@@ -24,7 +24,7 @@ const bodyGrace = 500 * time.Millisecond
 // past is a deadline that makes every read and write fail at once.
 var past = time.Unix(1, 0)
 
-// unknownProxy stands for an upstream proxy that a route should name and does not.
+// unknownProxy replaces an upstream proxy that a route should name and does not.
 // It cannot be reached, so that traffic sold from another address never leaves from
 // an address of this host.
 var unknownProxy procurement.Endpoint

@@ -13,6 +13,7 @@ import (
 )
 
 func TestReplies(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		reply http1.Reply
@@ -42,6 +43,7 @@ func TestReplies(t *testing.T) {
 }
 
 func TestNoTextBreaksAReply(t *testing.T) {
+	t.Parallel()
 	const nasty = "a\"b\\c\r\nSet-Cookie: x\x00é"
 	b := http1.Reply{Status: 502, Code: nasty, Message: nasty, HowToFix: nasty}.Append(nil)
 	res, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b)), nil)
@@ -66,6 +68,7 @@ func TestNoTextBreaksAReply(t *testing.T) {
 }
 
 func TestARefusalBecomesAReply(t *testing.T) {
+	t.Parallel()
 	_, _, err := readRequest("GET / HTTP/1.1\r\n\r\n")
 	e, ok := err.(*http1.Error)
 	if !ok {
