@@ -80,7 +80,7 @@ func (u *Sessions) Create(ctx context.Context, in Create) (Done, error) {
 	if in.DryRun {
 		return u.quoteCreate(ctx, in, spec)
 	}
-	id := u.ids.New(traffic.IDPrefix)
+	id := u.ids.New(session.IDPrefix)
 	var done Done
 	var p purchase
 	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {

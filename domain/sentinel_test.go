@@ -50,17 +50,17 @@ var sentinels = map[string]*domain.Error{
 	"session.ErrNotReady":            session.ErrNotReady,
 	"session.ErrNotStatic":           session.ErrNotStatic,
 	"session.ErrOver":                session.ErrOver,
-	"webhook.ErrNone":                webhook.ErrNone,
+	"webhook.ErrNoEndpoint":          webhook.ErrNoEndpoint,
 	"webhook.ErrNotFound":            webhook.ErrNotFound,
-	"webhook.ErrOff":                 webhook.ErrOff,
+	"webhook.ErrDisabled":            webhook.ErrDisabled,
 }
 
 // general lists the sentinels that are a special case of another one.
 var general = map[string]string{
 	"session.ErrNotDynamic": "domain.ErrInvalid",
 	"session.ErrNotStatic":  "domain.ErrInvalid",
-	"webhook.ErrNone":       "domain.ErrInvalid",
-	"webhook.ErrOff":        "domain.ErrInvalid",
+	"webhook.ErrNoEndpoint": "domain.ErrInvalid",
+	"webhook.ErrDisabled":   "domain.ErrInvalid",
 }
 
 func TestNoTwoSentinelsAreEqual(t *testing.T) {

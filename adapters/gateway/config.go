@@ -111,7 +111,7 @@ func (c Config) withDefaults() Config {
 	orDefault(&t.Call, 3*time.Second)
 	orDefault(&t.Report, time.Second)
 	orDefault(&t.Heartbeat, 4*time.Second)
-	orDefault(&t.IdleGive, traffic.IdleGive)
+	orDefault(&t.IdleGive, traffic.ReturnIdleAfter)
 	orDefault(&t.StopAfter, traffic.StopAfter)
 	return c
 }
