@@ -11,7 +11,7 @@
 // For a plain request on a kept connection the order is
 //
 //	in.Peek(1)                           // idle deadline, then the head's deadline
-//	http1.ReadRequest(in, &req)          // *Error: answer with Reply and close
+//	http1.ReadRequest(in, &req)          // *Error: write a Reply and close
 //	req.Credentials(), req.Target()
 //	head := req.Append(buf[:0])          // before in is read again
 //	ex := req.Exchange()                 // outlives the head's bytes

@@ -66,16 +66,3 @@ func TestNoTextBreaksAReply(t *testing.T) {
 		t.Errorf("body %q, %v", raw, err)
 	}
 }
-
-func TestARefusalBecomesAReply(t *testing.T) {
-	t.Parallel()
-	_, _, err := readRequest("GET / HTTP/1.1\r\n\r\n")
-	e, ok := err.(*http1.Error)
-	if !ok {
-		t.Fatal(err)
-	}
-	r := e.Reply("INVALID_REQUEST", "use an absolute URI")
-	if r.Status != 400 || r.ProxyError != "http_request_error" || r.Message == "" {
-		t.Errorf("%+v", r)
-	}
-}
