@@ -84,12 +84,7 @@ type Referrers interface {
 }
 
 // Posting is an entry and what else moves with it in the wallet.
-type Posting struct {
-	Entry billing.Entry
-	Spent domain.Money // added to what was spent on SpentDay; negative gives back
-	Day   time.Time    // the UTC day of Spent
-	Live  int          // added to the count of live sessions
-}
+type Posting = billing.Posting
 
 // LedgerFilter narrows a list of entries.
 type LedgerFilter struct {

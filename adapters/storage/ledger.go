@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"agentproxy/adapters/storage/engine"
-	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/ports"
@@ -55,10 +54,9 @@ func scanWallet(row engine.Row) (billing.Wallet, error) {
 	return fromWalletRow(w)
 }
 
-// postWallet moves a wallet if every part of it stays at zero or above and the
-// reference is new; where two units book one reference at once, the unique index
-// refuses the entry of the second, which is run again and finds it here. Spending on a later day than the last begins that day's
-// count; what is given back for an earlier day changes nothing.
+// postWallet is billing.Wallet.Apply as one conditional update, which moves the wallet if every part
+// of it stays at zero or above and the reference is new. Where two units post one reference at the
+// same time, the unique index refuses the entry of the second, which then runs again and finds it.
 const postWallet = `UPDATE wallets SET
 	trial = trial + ?2, own = own + ?3, held_trial = held_trial + ?4, held_own = held_own + ?5,
 	charged = charged + ?6, refunded = refunded + ?7, recharged = recharged + ?8,
@@ -82,7 +80,7 @@ const insertEntry = `INSERT INTO ledger_entries (id, agent_id, ord, type, trial,
 
 func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error) {
 	e := p.Entry
-	totals := entryTotals(e)
+	totals := ports.Totals{Charged: e.Charged(), Refunded: e.Refunded(), Recharged: e.Recharged()}
 	var ord int64
 	err := r.returning(postWallet, []any{e.AgentID,
 		int64(e.Available.Trial), int64(e.Available.Own), int64(e.Held.Trial), int64(e.Held.Own),
@@ -106,20 +104,7 @@ func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error
 	return e, r.addHour(e.AgentID, e.SessionID, e.At.Truncate(time.Hour), totals)
 }
 
-// entryTotals is what an entry adds to the money totals of its agent.
-func entryTotals(e billing.Entry) (t ports.Totals) {
-	switch e.Type {
-	case billing.ChargeEntry:
-		t.Charged = e.Charged()
-	case billing.RefundEntry:
-		t.Refunded = e.Amount()
-	case billing.Recharge:
-		t.Recharged = e.Amount()
-	}
-	return t
-}
-
-// refusal says why an entry moved nothing.
+// refusal returns the reason for which an entry moved nothing.
 func (r ledger) refusal(ctx context.Context, e billing.Entry) error {
 	var booked int
 	if err := r.row(`SELECT COUNT(*) FROM ledger_entries WHERE ref = ?1`, e.Ref).Scan(&booked); err != nil {
@@ -132,8 +117,7 @@ func (r ledger) refusal(ctx context.Context, e billing.Entry) error {
 	if err != nil {
 		return err
 	}
-	return billing.ErrInsufficientBalance.
-		With("required", -e.Amount()).With("available", w.Balance()).With("currency", domain.Currency)
+	return w.Insufficient(-e.Amount())
 }
 
 func (r ledger) SetLive(_ context.Context, agentID string, delta int) error {

@@ -8,13 +8,13 @@ import (
 	"agentproxy/domain"
 )
 
-// Split is an amount by origin: trial credit, or the agent's own money.
+// Funds is an amount by origin: trial credit, or the agent's own money.
 type Funds struct {
 	Trial domain.Money
 	Own   domain.Money
 }
 
-// Total is both parts together.
+// Total returns the sum of both parts.
 func (s Funds) Total() domain.Money { return s.Trial + s.Own }
 
 // Add returns s + o, part by part.
@@ -23,20 +23,20 @@ func (s Funds) Add(o Funds) Funds { return Funds{s.Trial + o.Trial, s.Own + o.Ow
 // Neg returns -s.
 func (s Funds) Neg() Funds { return Funds{-s.Trial, -s.Own} }
 
-// trialFirst takes x out of s, trial credit first. The caller has checked that
-// s holds x.
+// trialFirst returns the parts of x taken from s, trial credit first. The caller has checked that s
+// covers x.
 func (s Funds) trialFirst(x domain.Money) Funds {
 	trial := min(s.Trial, x)
 	return Funds{Trial: trial, Own: x - trial}
 }
 
-// ownFirst takes x out of s, own money first: the way back of trialFirst.
+// ownFirst returns the parts of x taken from s, own money first: the reverse of trialFirst.
 func (s Funds) ownFirst(x domain.Money) Funds {
 	own := min(s.Own, x)
 	return Funds{Trial: x - own, Own: own}
 }
 
-// Type says what a ledger entry is for.
+// Type is the purpose of a ledger entry.
 type Type string
 
 // The types of entries, as agents see them in the list of transactions.
@@ -79,7 +79,7 @@ type Entry struct {
 	Held        Funds
 	Account     Account
 	Counter     domain.Money
-	Ref         string // unique for ever: what this entry is the booking of
+	Ref         string // unique for ever: what this entry books
 	SessionID   string
 	OrderID     string
 	Description string
@@ -88,23 +88,34 @@ type Entry struct {
 	BalanceAfter domain.Money // the spendable balance after it; set by the store
 }
 
-// Amount is the signed change of the spendable balance.
+// Amount returns the signed change of the spendable balance.
 func (e Entry) Amount() domain.Money { return e.Available.Total() }
 
-// Charged is how much of the held money an entry of type charge took.
-func (e Entry) Charged() domain.Money {
-	if e.Type != ChargeEntry {
+// Charged returns what an entry of type charge took of the held money, 0 for other types.
+func (e Entry) Charged() domain.Money { return e.ofType(ChargeEntry, e.Counter) }
+
+// Refunded returns what an entry of type refund gave back, 0 for other types.
+func (e Entry) Refunded() domain.Money { return e.ofType(RefundEntry, e.Amount()) }
+
+// Recharged returns what an entry of type recharge credited, 0 for other types.
+func (e Entry) Recharged() domain.Money { return e.ofType(Recharge, e.Amount()) }
+
+func (e Entry) ofType(t Type, x domain.Money) domain.Money {
+	if e.Type != t {
 		return 0
 	}
-	return e.Counter
+	return x
 }
 
-// Balanced reports whether the entry sums to zero.
-func (e Entry) Balanced() bool {
-	return e.Available.Total()+e.Held.Total()+e.Counter == 0 && (e.Account != NoAccount || e.Counter == 0)
+// Posting is an entry and what else moves with it in the wallet.
+type Posting struct {
+	Entry Entry
+	Spent domain.Money // added to what was spent on SpentDay; negative gives back
+	Day   time.Time    // the UTC day of Spent
+	Live  int          // added to the count of live sessions
 }
 
-// LowBalance is the balance below which agents are told to recharge.
+// LowBalance is the balance below which agents are notified to recharge.
 const LowBalance = domain.Dollar
 
 // CrossesLow reports whether a booked entry brought the balance below LowBalance.

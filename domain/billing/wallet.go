@@ -10,7 +10,7 @@ import (
 var ErrInsufficientBalance = &domain.Error{Kind: domain.PaymentRequired, Code: "INSUFFICIENT_BALANCE",
 	Message: "the balance does not cover the cost; recharge and try again"}
 
-// Wallet is the money of one agent and what its rules need to know.
+// Wallet is the money of one agent, with what its rules depend on.
 type Wallet struct {
 	AgentID   string
 	Available Funds // spendable
@@ -30,8 +30,14 @@ type Wallet struct {
 	SpentToday   domain.Money
 }
 
-// Balance is what can be spent.
+// Balance returns what can be spent.
 func (w Wallet) Balance() domain.Money { return w.Available.Total() }
+
+// Insufficient returns ErrInsufficientBalance with what is required and what the wallet has.
+func (w Wallet) Insufficient(required domain.Money) error {
+	return ErrInsufficientBalance.
+		With("required", required).With("available", w.Balance()).With("currency", domain.Currency)
+}
 
 // IsTrial reports whether the account is still a trial at the time given.
 func (w Wallet) IsTrial(now time.Time) bool {
@@ -43,44 +49,43 @@ func (w Wallet) trialOver(now time.Time) bool {
 	return w.TrialExpired || !w.TrialExpiresAt.IsZero() && !now.Before(w.TrialExpiresAt)
 }
 
-// GrantTrial is the entry that opens a wallet with trial credit.
+// GrantTrial returns the entry that opens a wallet with trial credit.
 func GrantTrial(x domain.Money) Entry {
 	return Entry{Type: TrialGrant, Available: Funds{Trial: x}, Account: TrialGrants, Counter: -x,
 		Description: "trial credit"}
 }
 
-// TopUp is the entry that credits USDT which arrived: the agent's own money.
+// CreditRecharge returns the entry that credits received USDT as the agent's own money.
 func CreditRecharge(x domain.Money) Entry {
 	return Entry{Type: Recharge, Available: Funds{Own: x}, Account: USDT, Counter: -x, Description: "USDT received"}
 }
 
-// Hold takes x out of what is available, trial credit first, and keeps it for a
-// purchase. It refuses with ErrInsufficientBalance.
+// Hold returns the entry that reserves x of what is available for a purchase, trial credit first. It
+// returns ErrInsufficientBalance if the balance does not cover x.
 func (w Wallet) Hold(x domain.Money) (Entry, error) {
 	if w.Balance() < x {
-		return Entry{}, ErrInsufficientBalance.
-			With("required", x).With("available", w.Balance()).With("currency", domain.Currency)
+		return Entry{}, w.Insufficient(x)
 	}
 	part := w.Available.trialFirst(x)
 	return Entry{Type: HoldEntry, Available: part.Neg(), Held: part}, nil
 }
 
-// Charge takes x out of what a purchase holds, its trial part first. The
-// spendable balance does not change: the money left it with the hold.
+// Charge returns the entry that takes x of what a purchase holds, its trial part first. The spendable
+// balance does not change: the hold has reduced it.
 func Charge(held Funds, x domain.Money) Entry {
 	return Entry{Type: ChargeEntry, Held: held.trialFirst(x).Neg(), Account: Revenue, Counter: x}
 }
 
-// GiveBack returns everything that a purchase still holds to where it came
-// from. Trial credit that has expired meanwhile is written off in the same unit
-// of work, by the second entry.
+// GiveBack returns the entries that release everything that a purchase still holds to where it came
+// from. The second entry, if any, writes off trial credit that has expired meanwhile, in the same
+// unit of work.
 func (w Wallet) GiveBack(held Funds, now time.Time) []Entry {
 	back := Entry{Type: Release, Available: held, Held: held.Neg()}
 	return w.withWriteOff(back, now)
 }
 
-// Refund returns x of what was charged: own money first, because charges used
-// up the trial part first. Expired trial credit is written off as in GiveBack.
+// Refund returns the entries that give back x of what was charged: own money first, because charges
+// used the trial part first. Expired trial credit is written off as in GiveBack.
 func (w Wallet) Refund(charged Funds, x domain.Money, now time.Time) []Entry {
 	back := Entry{Type: RefundEntry, Available: charged.ownFirst(x), Account: Revenue, Counter: -x}
 	return w.withWriteOff(back, now)
@@ -94,8 +99,8 @@ func (w Wallet) withWriteOff(back Entry, now time.Time) []Entry {
 	return entries
 }
 
-// ExpireTrial writes off the trial credit that is neither spent nor held. It is
-// false when there is none. The caller marks the wallet expired either way.
+// ExpireTrial returns the entry that writes off the trial credit that is neither spent nor held, and
+// false if there is none. The caller marks the wallet expired either way.
 func (w Wallet) ExpireTrial() (Entry, bool) {
 	if w.Available.Trial == 0 {
 		return Entry{}, false
@@ -108,16 +113,38 @@ func writeOff(x domain.Money) Entry {
 		Description: "unused trial credit expired"}
 }
 
-// Adjust books an operator's correction. A negative one takes own money first
-// and refuses with ErrInsufficientBalance rather than go below zero.
+// Adjust returns the entry of an operator's correction. A negative one takes own money first. It
+// returns ErrInsufficientBalance if the balance would become negative.
 func (w Wallet) Adjust(x domain.Money, reason string) (Entry, error) {
 	e := Entry{Type: Adjustment, Available: Funds{Own: x}, Account: Corrections, Counter: -x, Description: reason}
 	if x < 0 {
 		if w.Balance() < -x {
-			return Entry{}, ErrInsufficientBalance.
-				With("required", -x).With("available", w.Balance()).With("currency", domain.Currency)
+			return Entry{}, w.Insufficient(-x)
 		}
 		e.Available = w.Available.ownFirst(-x).Neg()
 	}
 	return e, nil
+}
+
+// Apply returns the wallet after a posting. It returns ErrInsufficientBalance if a part of the wallet
+// would become negative. The store moves the wallet by one conditional update with the same rules,
+// which the contract of ports.Ledger compares with Apply.
+func (w Wallet) Apply(p Posting) (Wallet, error) {
+	after, e := w, p.Entry
+	after.Available, after.Held = w.Available.Add(e.Available), w.Held.Add(e.Held)
+	if min(after.Available.Trial, after.Available.Own, after.Held.Trial, after.Held.Own) < 0 {
+		return w, w.Insufficient(-e.Amount())
+	}
+	after.Charged += e.Charged()
+	after.Refunded += e.Refunded()
+	after.Recharged += e.Recharged()
+	after.Funded = w.Funded || e.Type == Recharge
+	after.LiveSessions += p.Live
+	switch {
+	case p.Day.Equal(w.SpentDay):
+		after.SpentToday = max(0, w.SpentToday+p.Spent)
+	case p.Day.After(w.SpentDay) && p.Spent > 0: // the first spending of a later day
+		after.SpentDay, after.SpentToday = p.Day, p.Spent
+	}
+	return after, nil
 }

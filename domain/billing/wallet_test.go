@@ -3,6 +3,7 @@ package billing_test
 import (
 	"errors"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -16,10 +17,9 @@ var noon = time.Date(2026, 5, 15, 12, 0, 0, 0, time.UTC)
 
 type split = billing.Funds
 
-// post moves a wallet by an entry, as a store does.
-func post(w billing.Wallet, e billing.Entry) billing.Wallet {
-	w.Available, w.Held = w.Available.Add(e.Available), w.Held.Add(e.Held)
-	return w
+// balanced reports whether an entry sums to zero.
+func balanced(e billing.Entry) bool {
+	return e.Available.Total()+e.Held.Total()+e.Counter == 0 && (e.Account != billing.NoAccount || e.Counter == 0)
 }
 
 func TestHold(t *testing.T) {
@@ -44,7 +44,7 @@ func TestHold(t *testing.T) {
 				wantRefusal(t, err, c.x, c.available.Total())
 				return
 			}
-			if err != nil || e.Type != billing.HoldEntry || e.Held != c.held || e.Available != c.held.Neg() || !e.Balanced() || e.Amount() != -c.x {
+			if err != nil || e.Type != billing.HoldEntry || e.Held != c.held || e.Available != c.held.Neg() || !balanced(e) || e.Amount() != -c.x {
 				t.Errorf("got %+v, %v", e, err)
 			}
 		})
@@ -64,7 +64,7 @@ func wantRefusal(t *testing.T, err error, required, available domain.Money) {
 
 func TestCharge(t *testing.T) {
 	e := billing.Charge(split{Trial: 3, Own: 7}, 5)
-	if e.Held != (split{Trial: -3, Own: -2}) || e.Amount() != 0 || e.Charged() != 5 || e.Account != billing.Revenue || !e.Balanced() {
+	if e.Held != (split{Trial: -3, Own: -2}) || e.Amount() != 0 || e.Charged() != 5 || e.Account != billing.Revenue || !balanced(e) {
 		t.Errorf("got %+v", e)
 	}
 	if back := billing.GrantTrial(5); back.Charged() != 0 {
@@ -95,7 +95,7 @@ func TestWhatComesBackGoesWhereItCameFrom(t *testing.T) {
 			var got split
 			for _, e := range c.entries {
 				got = got.Add(e.Available)
-				if !e.Balanced() {
+				if !balanced(e) {
 					t.Errorf("%+v is not balanced", e)
 				}
 			}
@@ -108,10 +108,10 @@ func TestWhatComesBackGoesWhereItCameFrom(t *testing.T) {
 
 func TestAdjust(t *testing.T) {
 	w := billing.Wallet{Available: split{Trial: 10, Own: 5}}
-	if e, err := w.Adjust(7, "why"); err != nil || e.Available != (split{Own: 7}) || e.Description != "why" || !e.Balanced() {
+	if e, err := w.Adjust(7, "why"); err != nil || e.Available != (split{Own: 7}) || e.Description != "why" || !balanced(e) {
 		t.Errorf("a gift is %+v, %v", e, err)
 	}
-	if e, err := w.Adjust(-7, ""); err != nil || e.Available != (split{Trial: -2, Own: -5}) || !e.Balanced() {
+	if e, err := w.Adjust(-7, ""); err != nil || e.Available != (split{Trial: -2, Own: -5}) || !balanced(e) {
 		t.Errorf("a taking is %+v, %v", e, err)
 	}
 	_, err := w.Adjust(-16, "")
@@ -138,7 +138,7 @@ func TestTrial(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.claim, got, c.want)
 		}
 	}
-	if e, ok := (billing.Wallet{Available: split{Trial: 3, Own: 4}, Held: split{Trial: 2}}).ExpireTrial(); !ok || e.Available != (split{Trial: -3}) || e.Held != (split{}) || !e.Balanced() {
+	if e, ok := (billing.Wallet{Available: split{Trial: 3, Own: 4}, Held: split{Trial: 2}}).ExpireTrial(); !ok || e.Available != (split{Trial: -3}) || e.Held != (split{}) || !balanced(e) {
 		t.Errorf("the end of a trial is %+v, %v", e, ok)
 	}
 	if _, ok := (billing.Wallet{Available: split{Own: 4}}).ExpireTrial(); ok {
@@ -146,19 +146,42 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-func TestBalanced(t *testing.T) {
+func TestApply(t *testing.T) {
+	today, tomorrow := billing.Day(noon), billing.Day(noon).Add(24*time.Hour)
+	w := billing.Wallet{Available: split{Trial: 5, Own: 5}, Held: split{Own: 3}, SpentDay: today, SpentToday: 8}
 	for _, c := range []struct {
 		claim string
-		e     billing.Entry
-		want  bool
+		p     billing.Posting
+		want  func(*billing.Wallet)
 	}{
-		{"an empty entry is", billing.Entry{}, true},
-		{"a lone change is not", billing.Entry{Available: split{Own: 1}}, false},
-		{"a counter without an account is not", billing.Entry{Available: split{Own: 1}, Counter: -1}, false},
-		{"with one it is", billing.Entry{Available: split{Own: 1}, Counter: -1, Account: billing.USDT}, true},
+		{"a recharge funds the wallet", billing.Posting{Entry: billing.CreditRecharge(7)}, func(w *billing.Wallet) {
+			w.Available.Own, w.Recharged, w.Funded = 12, 7, true
+		}},
+		{"a charge takes what is held", billing.Posting{Entry: billing.Charge(w.Held, 2), Live: -1}, func(w *billing.Wallet) {
+			w.Held.Own, w.Charged, w.LiveSessions = 1, 2, -1
+		}},
+		{"a refund counts as one", billing.Posting{Entry: w.Refund(split{Own: 2}, 2, noon)[0]}, func(w *billing.Wallet) {
+			w.Available.Own, w.Refunded = 7, 2
+		}},
+		{"spending adds up within a day", billing.Posting{Spent: 2, Day: today}, func(w *billing.Wallet) { w.SpentToday = 10 }},
+		{"what is given back is not counted below zero", billing.Posting{Spent: -9, Day: today}, func(w *billing.Wallet) { w.SpentToday = 0 }},
+		{"a later day begins with spending", billing.Posting{Spent: 2, Day: tomorrow}, func(w *billing.Wallet) {
+			w.SpentDay, w.SpentToday = tomorrow, 2
+		}},
+		{"but not with what is given back", billing.Posting{Spent: -2, Day: tomorrow}, func(*billing.Wallet) {}},
+		{"an earlier day changes nothing", billing.Posting{Spent: 2, Day: today.Add(-24 * time.Hour)}, func(*billing.Wallet) {}},
 	} {
-		if got := c.e.Balanced(); got != c.want {
-			t.Errorf("%s: %v", c.claim, got)
+		want := w
+		c.want(&want)
+		if got, err := w.Apply(c.p); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v; want %+v", c.claim, got, err, want)
+		}
+	}
+	for _, e := range []billing.Entry{
+		{Available: split{Trial: -6, Own: 6}}, {Available: split{Own: -6}}, {Held: split{Own: -4}}, {Held: split{Trial: -1}},
+	} {
+		if got, err := w.Apply(billing.Posting{Entry: e}); !errors.Is(err, billing.ErrInsufficientBalance) || !reflect.DeepEqual(got, w) {
+			t.Errorf("%+v: %+v, %v", e, got, err)
 		}
 	}
 }
@@ -177,10 +200,14 @@ func TestMoneyIsConserved(t *testing.T) {
 		now := noon
 		book := func(entries ...billing.Entry) {
 			for _, e := range entries {
-				if !e.Balanced() {
+				if !balanced(e) {
 					t.Fatalf("%+v is not balanced", e)
 				}
-				w, sum, service = post(w, e), sum+e.Amount(), service+e.Counter
+				after, err := w.Apply(billing.Posting{Entry: e})
+				if err != nil {
+					t.Fatalf("%+v: %v", e, err)
+				}
+				w, sum, service = after, sum+e.Amount(), service+e.Counter
 			}
 		}
 		amount := func(most domain.Money) domain.Money {
