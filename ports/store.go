@@ -217,8 +217,6 @@ type Traffic interface {
 	Record(ctx context.Context, agentID, sessionID string, hour time.Time, t Totals) error
 	PutLease(ctx context.Context, l traffic.Lease) error
 	DropLease(ctx context.Context, sessionID, lease string) error
-	// Leases counts the leases of a session.
-	Leases(ctx context.Context, sessionID string) (int, error)
 	// Stale lists leases that were last renewed before the time.
 	Stale(ctx context.Context, before time.Time, limit int) ([]traffic.Lease, error)
 	// SetSettleAt says when SettleDue names the session; zero: never.
