@@ -216,7 +216,7 @@ func TestTheUsageOfADirectSession(t *testing.T) {
 	})
 	t.Run("a place that the provider has no word for is no address", func(t *testing.T) {
 		f := form("dyn_straight")
-		f.City = "San-Jose"
+		f.Location.City = "San-Jose"
 		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		if d.View.Direct == nil || len(d.View.Direct) != 0 {

@@ -50,17 +50,17 @@ var sentinels = map[string]*domain.Error{
 	"session.ErrNotReady":            session.ErrNotReady,
 	"session.ErrNotStatic":           session.ErrNotStatic,
 	"session.ErrOver":                session.ErrOver,
-	"webhook.ErrNone":                webhook.ErrNone,
+	"webhook.ErrNoEndpoint":          webhook.ErrNoEndpoint,
 	"webhook.ErrNotFound":            webhook.ErrNotFound,
-	"webhook.ErrOff":                 webhook.ErrOff,
+	"webhook.ErrDisabled":            webhook.ErrDisabled,
 }
 
 // general lists the sentinels that are a special case of another one.
 var general = map[string]string{
 	"session.ErrNotDynamic": "domain.ErrInvalid",
 	"session.ErrNotStatic":  "domain.ErrInvalid",
-	"webhook.ErrNone":       "domain.ErrInvalid",
-	"webhook.ErrOff":        "domain.ErrInvalid",
+	"webhook.ErrNoEndpoint": "domain.ErrInvalid",
+	"webhook.ErrDisabled":   "domain.ErrInvalid",
 }
 
 func TestNoTwoSentinelsAreEqual(t *testing.T) {
@@ -73,6 +73,14 @@ func TestNoTwoSentinelsAreEqual(t *testing.T) {
 			if got, want := errors.Is(reworded, other), a == b || general[a] == b; got != want {
 				t.Errorf("errors.Is(a reworded %s, %s) is %t", a, b, got)
 			}
+		}
+	}
+}
+
+func TestMessagesNameNoPath(t *testing.T) {
+	for name, err := range sentinels {
+		if strings.Contains(err.Message, " /") {
+			t.Errorf("%s depends on a route: %s", name, err.Message)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func toOrderRow(o procurement.Order) (orderRow, error) {
 		},
 		orderProgress{
 			Status: o.Status, Ref: o.Ref, State: o.State, BeforeRefs: string(refs), BeforeAmount: o.Before.Funds.Amount,
-			BeforeKnown: o.Before.Funds.Known, BeforeAt: o.Before.At, Goods: bytesOf(o.Goods), Cost: o.Cost,
+			BeforeKnown: o.Before.Funds.Known, BeforeAt: o.Before.At, Goods: bytesOf(o.SealedDelivery), Cost: o.Cost,
 			Class: o.Class, Reason: o.Reason, SentAt: o.SentAt, DecidedAt: o.DecidedAt, NextAt: o.NextAt,
 			FrozenAt: o.FrozenAt, LostAt: o.LostAt, ClosedAt: o.ClosedAt, ExpiresAt: o.ExpiresAt,
 		},
@@ -96,7 +96,7 @@ func fromOrderRow(row orderRow) (procurement.Order, error) {
 		FrozenAt: r.FrozenAt, LostAt: r.LostAt, ClosedAt: r.ClosedAt, ExpiresAt: r.ExpiresAt,
 	}
 	if len(r.Goods) > 0 {
-		o.Goods = r.Goods
+		o.SealedDelivery = r.Goods
 	}
 	if err := json.Unmarshal([]byte(r.BeforeRefs), &o.Before.Refs); err != nil {
 		return o, fmt.Errorf("refs before order %s: %w", plan.ID, err)

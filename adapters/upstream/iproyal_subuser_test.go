@@ -48,7 +48,7 @@ func TestIPRoyalRivalsDoNotHideASubUser(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := procurement.Order{ID: key, Intent: iprTraffic(key), Status: procurement.Unknown, SentAt: time.Now()}
-		verdict, d := procurement.Decide(o, p.Capabilities().Labels(session.Dynamic), procurement.Evidence{Found: found, Rivals: true}, time.Now())
+		verdict, d := procurement.Decide(o, p.Capabilities().Labels(session.Dynamic), procurement.Evidence{Found: found, OthersUnknown: true}, time.Now())
 		if verdict != procurement.Adopt || d.Access.User != key || d.Access.Password == "" {
 			t.Errorf("%s: %s %+v", key, verdict, d.Access.User)
 		}
