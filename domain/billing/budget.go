@@ -7,7 +7,7 @@ import (
 	"agentproxy/domain"
 )
 
-// ErrBudgetExceeded says that the agent's own spending guard refuses.
+// ErrBudgetExceeded means that the agent's own spending guard refuses.
 var ErrBudgetExceeded = &domain.Error{Kind: domain.PaymentRequired, Code: "BUDGET_EXCEEDED",
 	Message: "your own budget does not allow this purchase; raise the budget and try again"}
 
@@ -83,7 +83,7 @@ func (w Wallet) ThresholdsReached(x domain.Money, now time.Time) (reached []Reac
 	return reached
 }
 
-// share is so many percent of a limit, rounded up, without a product that could
+// share returns a percentage of a limit, rounded up, without a product that could
 // overflow.
 func share(limit domain.Money, percent int) domain.Money {
 	p := domain.Money(percent)

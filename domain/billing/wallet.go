@@ -6,7 +6,7 @@ import (
 	"agentproxy/domain"
 )
 
-// ErrInsufficientBalance says that the wallet cannot pay.
+// ErrInsufficientBalance means that the wallet cannot pay.
 var ErrInsufficientBalance = &domain.Error{Kind: domain.PaymentRequired, Code: "INSUFFICIENT_BALANCE",
 	Message: "the balance does not cover the cost; recharge and try again"}
 
