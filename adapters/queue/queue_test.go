@@ -41,6 +41,7 @@ func (w *world) logged() string {
 
 // onEachStore runs a test on every database.
 func onEachStore(t *testing.T, test func(w *world)) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		test(newWorld(t, storage.Config{Path: filepath.Join(t.TempDir(), "q.db"), Readers: 2}))
 	})
