@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
@@ -231,7 +231,7 @@ func TestASessionOfALocalProviderThatIsGone(t *testing.T) {
 	w := newWorld(t)
 	agent := w.register()
 	v := w.buy(agent, local)
-	c, err := app.NewCatalog([]ports.Provider{w.seller}, w.seller.Products(), upstream.CountryName)
+	c, err := app.NewCatalog([]ports.Provider{w.seller}, w.seller.Products(), country.Name)
 	ok(t, err)
 	w.sessions = app.NewSessions(app.SessionConfig{}, w.store, w.clock, w.ids, w.secrets, c, w.Hub)
 	if v := w.read(agent, v.ID); v.Direct != nil {

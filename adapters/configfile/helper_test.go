@@ -11,7 +11,8 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
@@ -45,9 +46,9 @@ func (s addressSeller) Capabilities() procurement.Capabilities {
 func rules() configfile.Rules {
 	return configfile.Rules{
 		NewProvider:      newSeller,
-		EmbeddedProvider: upstream.EmbeddedName,
-		EmbeddedCodes:    upstream.EmbeddedCodes(),
-		Countries:        upstream.Countries,
+		EmbeddedProvider: embedded.Name,
+		EmbeddedCodes:    embedded.Codes(),
+		Countries:        country.Codes,
 		DatabaseURL:      func(text string) error { return storage.URL(text).Check() },
 		RootSecret: func(text string) error {
 			_, err := system.ParseRoot(text)

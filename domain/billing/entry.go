@@ -8,7 +8,7 @@ import (
 	"agentproxy/domain"
 )
 
-// Funds is an amount by origin: trial credit, or the agent's own money.
+// Funds is an amount by origin: trial credit or the agent's own money.
 type Funds struct {
 	Trial domain.Money
 	Own   domain.Money
@@ -23,14 +23,15 @@ func (s Funds) Add(o Funds) Funds { return Funds{s.Trial + o.Trial, s.Own + o.Ow
 // Neg returns -s.
 func (s Funds) Neg() Funds { return Funds{-s.Trial, -s.Own} }
 
-// trialFirst returns the parts of x taken from s, trial credit first. The caller has checked that s
-// covers x.
+// trialFirst returns the part of s that a payment of x takes, trial credit
+// first. s must hold at least x.
 func (s Funds) trialFirst(x domain.Money) Funds {
 	trial := min(s.Trial, x)
 	return Funds{Trial: trial, Own: x - trial}
 }
 
-// ownFirst returns the parts of x taken from s, own money first: the reverse of trialFirst.
+// ownFirst returns the part of s that a payment of x takes, own money first; it
+// reverses trialFirst.
 func (s Funds) ownFirst(x domain.Money) Funds {
 	own := min(s.Own, x)
 	return Funds{Trial: x - own, Own: own}
@@ -68,9 +69,9 @@ const (
 	Corrections  Account = "corrections"
 )
 
-// Entry is one balanced movement. The agent's side is the signed change of what
-// is available and of what is held; Counter is the signed change of Account.
-// The three sum to zero. Entries are never edited.
+// Entry is one balanced movement. The agent's side is the signed change of the
+// available and of the held funds; Counter is the signed change of Account. The
+// three sum to zero. Entries are never changed.
 type Entry struct {
 	ID          string
 	AgentID     string
@@ -79,7 +80,7 @@ type Entry struct {
 	Held        Funds
 	Account     Account
 	Counter     domain.Money
-	Ref         string // unique for ever: what this entry books
+	Ref         string // unique forever; identifies what the entry books
 	SessionID   string
 	OrderID     string
 	Description string

@@ -17,6 +17,7 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -146,7 +147,7 @@ func (w *world) start(n int) {
 		r.store.calm()
 	}
 	var err error
-	r.catalog, err = app.NewCatalog(providers, products(), upstream.CountryName)
+	r.catalog, err = app.NewCatalog(providers, products(), country.Name)
 	ok(w.t, err)
 	hub := app.NewHub(r.store, w.clock)
 	counted := func(_, operation string, class procurement.Class) {

@@ -22,7 +22,7 @@ import (
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/adapters/webhook"
 	"agentproxy/app"
 	"agentproxy/domain/egress"
@@ -48,7 +48,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 		fx.Supply(s, log, Loader{}),
 		system.Module,
 		database,
-		upstream.EmbeddedModule,
+		embedded.Module,
 		webhook.Module,
 		chainModule(s.Payments),
 		fx.Provide(
@@ -56,7 +56,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			func(s configfile.Settings) storage.Config {
 				return storage.Config{Path: s.DatabasePath, URL: storage.URL(s.DatabaseURL), MaxConns: s.DatabaseConns, Logger: log}
 			},
-			func(s configfile.Settings) upstream.Config { return upstream.Config{Exits: s.Exits} },
+			func(s configfile.Settings) embedded.Config { return embedded.Config{Exits: s.Exits} },
 			newCatalog,
 			func(l Loader, s configfile.Settings) (Providers, error) { return l.Providers(s.Catalog, log) },
 			func(s configfile.Settings) app.AccountConfig {

@@ -9,6 +9,8 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/ports"
 )
 
@@ -33,9 +35,9 @@ func (l Loader) load(running Providers) (configfile.Settings, error) {
 			return l.provider(p, slog.New(slog.DiscardHandler))
 		},
 		Running:          running,
-		EmbeddedProvider: upstream.EmbeddedName,
-		EmbeddedCodes:    upstream.EmbeddedCodes(),
-		Countries:        upstream.Countries,
+		EmbeddedProvider: embedded.Name,
+		EmbeddedCodes:    embedded.Codes(),
+		Countries:        country.Codes,
 		DatabaseURL:      func(text string) error { return storage.URL(text).Check() },
 		RootSecret: func(text string) error {
 			_, err := system.ParseRoot(text)

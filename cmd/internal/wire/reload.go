@@ -13,7 +13,7 @@ import (
 	"go.uber.org/fx"
 
 	"agentproxy/adapters/configfile"
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app"
 	"agentproxy/domain/catalog"
 )
@@ -72,7 +72,7 @@ func (r *Reloader) warn(s configfile.Settings) {
 	}
 }
 
-func newReloader(l Loader, s configfile.Settings, providers Providers, embedded *upstream.Embedded, c *app.Catalog,
+func newReloader(l Loader, s configfile.Settings, providers Providers, embedded *embedded.Provider, c *app.Catalog,
 	log *slog.Logger) *Reloader {
 	return NewReloader(l, s, slices.Clone(providers), embedded.Products(), c, log)
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app"
 	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain"
@@ -33,8 +35,8 @@ func startReloading(t *testing.T) reloading {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := fake.NewProvider(upstream.EmbeddedName, fake.Products()[:1]...)
-	c, err := app.NewCatalog(catalogOf(t, own), own.Products(), upstream.CountryName)
+	own := fake.NewProvider(embedded.Name, fake.Products()[:1]...)
+	c, err := app.NewCatalog(catalogOf(t, own), own.Products(), country.Name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,8 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
@@ -140,8 +141,8 @@ func (p *proof) faults(ctx context.Context) (float64, error) {
 }
 
 // newCatalog returns the catalog of all products and the providers of each.
-func newCatalog(s configfile.Settings, embedded *upstream.Embedded, providers Providers) (*app.Catalog, error) {
-	return app.NewCatalog(append([]ports.Provider{embedded}, providers...), s.Catalog.All(embedded.Products()), upstream.CountryName)
+func newCatalog(s configfile.Settings, embedded *embedded.Provider, providers Providers) (*app.Catalog, error) {
+	return app.NewCatalog(append([]ports.Provider{embedded}, providers...), s.Catalog.All(embedded.Products()), country.Name)
 }
 
 // sessionIn holds the parameters of sessionConfig; the operator's commands have no
