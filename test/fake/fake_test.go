@@ -16,6 +16,7 @@ import (
 )
 
 func TestContract(t *testing.T) {
+	t.Parallel()
 	build := func(change func(*procurement.Capabilities)) func(t *testing.T) contract.Selling {
 		return func(t *testing.T) contract.Selling {
 			p := fake.NewProvider("fake")
@@ -51,6 +52,7 @@ func TestContract(t *testing.T) {
 }
 
 func TestClock(t *testing.T) {
+	t.Parallel()
 	c := fake.NewClock()
 	if !c.Now().Equal(fake.Start) || !c.Now().Equal(c.Now()) {
 		t.Error("it does not stand still")
@@ -65,6 +67,7 @@ func TestClock(t *testing.T) {
 }
 
 func TestIDs(t *testing.T) {
+	t.Parallel()
 	var ids, again fake.IDs
 	shape := regexp.MustCompile(`^sess_[a-z2-7]{20}$`)
 	seen := map[string]bool{}
@@ -84,6 +87,7 @@ func TestIDs(t *testing.T) {
 }
 
 func TestProductsAreACatalogue(t *testing.T) {
+	t.Parallel()
 	if err := catalog.Check(fake.NewProvider("x").Products()); err != nil {
 		t.Error(err)
 	}
@@ -94,6 +98,7 @@ func intent(n string) procurement.Intent {
 }
 
 func TestProviderFollowsItsScript(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	for _, class := range []procurement.Class{procurement.OutOfStock, procurement.Temporary, procurement.TimedOut, procurement.Ambiguous} {
 		p := fake.NewProvider("fake")

@@ -56,6 +56,7 @@ func openGateway(t testing.TB, s upstream.Spec) ports.Dynamic {
 // The user names and passwords are those of the sellers' documentation, with
 // sessions of ours where theirs have another length.
 func TestCredentialsAreThoseOfTheDocumentation(t *testing.T) {
+	t.Parallel()
 	const pw = "password321"
 	at := func(country, city string) session.Location { return session.Location{Country: country, City: city} }
 	for _, c := range []struct {
@@ -135,6 +136,7 @@ func TestCredentialsAreThoseOfTheDocumentation(t *testing.T) {
 }
 
 func TestHostsAndPortsAreThoseOfTheDocumentation(t *testing.T) {
+	t.Parallel()
 	for profile, want := range map[string]string{
 		"brightdata":  "http brd.superproxy.io 33335, socks5 brd.superproxy.io 22228",
 		"oxylabs":     "http pr.oxylabs.io 7777, socks5 pr.oxylabs.io 7777",

@@ -120,6 +120,7 @@ func TestNoFieldCanWriteAnother(t *testing.T) {
 }
 
 func TestACityWithAParameterInsideIsRefusedByEveryGateway(t *testing.T) {
+	t.Parallel()
 	for profile, p := range gateways(t) {
 		for _, city := range []string{"x-session-y_z;w", "x_session_y-z", "x;sessid.y", "x:y", "x@y", "x\r\ny"} {
 			if profile == "proxyseller" && city == "x-session-y_z;w" {
@@ -134,6 +135,7 @@ func TestACityWithAParameterInsideIsRefusedByEveryGateway(t *testing.T) {
 }
 
 func TestNumbersAreComputedOfTokensAndStayInRange(t *testing.T) {
+	t.Parallel()
 	for profile, longest := range map[string]int{"netnut": 99999999, "webshare": 99999999} {
 		p := openGateway(t, gatewaySpec(profile, nil))
 		seen := map[string]bool{}
@@ -170,6 +172,7 @@ func TestNumbersAreComputedOfTokensAndStayInRange(t *testing.T) {
 // Every profile reaches its stand-in by HTTP and SOCKS5, and a new token is a new
 // exit.
 func TestTheStandInsLetEveryProfileThrough(t *testing.T) {
+	t.Parallel()
 	for _, profile := range gateway.Profiles() {
 		for _, protocol := range []session.Protocol{session.HTTP, session.SOCKS5} {
 			t.Run(profile+" "+string(protocol), func(t *testing.T) {

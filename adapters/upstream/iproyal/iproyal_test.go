@@ -58,6 +58,7 @@ func refusedAs(t *testing.T, err error, class procurement.Class) {
 }
 
 func TestIPRoyalKeepsThePromisesOfAProvider(t *testing.T) {
+	t.Parallel()
 	static, dynamic := iprAddresses(""), iprTraffic("")
 	selling := func(t *testing.T, edit func(*upstream.Spec)) contract.Selling {
 		s := iproyal.New(t)
@@ -95,6 +96,7 @@ func TestIPRoyalKeepsThePromisesOfAProvider(t *testing.T) {
 }
 
 func TestIPRoyalNeedsAKeyAndTheOneOfItsType(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	_, err := upstream.New(upstream.Spec{Name: "ipr", Kind: "iproyal", Options: map[string]string{"gateway": "nowhere", "answers": "["},
 		Locations: map[string]string{"US": "the states"}}, nil)
@@ -121,6 +123,7 @@ func TestIPRoyalNeedsAKeyAndTheOneOfItsType(t *testing.T) {
 }
 
 func TestIPRoyalDeliversInEveryShapeItMayAnswerIn(t *testing.T) {
+	t.Parallel()
 	for n, shape := range []iproyal.Shape{
 		{}, {Polls: 3, Wrapped: true}, {NullCounts: true, TextBalance: true}, {OldestFirst: true, Wrapped: true, Polls: 1},
 	} {
@@ -166,6 +169,7 @@ func TestIPRoyalDeliversInEveryShapeItMayAnswerIn(t *testing.T) {
 }
 
 func TestIPRoyalStandInDeliversWhereTheTestSays(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	s.Answers(iproyal.Shape{})
 	s.Deliver([]netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")}, 0, 1080)
@@ -181,6 +185,7 @@ func TestIPRoyalStandInDeliversWhereTheTestSays(t *testing.T) {
 }
 
 func TestIPRoyalPlacesAreNeverWidened(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	p := newIPRoyal(t, s, func(s *upstream.Spec) { s.Locations = map[string]string{"US/la": "12", "FR": "2", "ES": "99"} })
 	at := func(country, city string) error {
@@ -212,6 +217,7 @@ func TestIPRoyalPlacesAreNeverWidened(t *testing.T) {
 }
 
 func TestIPRoyalRefusalsGetTheirClass(t *testing.T) {
+	t.Parallel()
 	in := iprAddresses("ord_1")
 	for name, c := range map[string]struct {
 		spoil func(*iproyal.Seller)
@@ -253,6 +259,7 @@ func TestIPRoyalRefusalsGetTheirClass(t *testing.T) {
 }
 
 func TestIPRoyalOrdersWithAQuestionNeedTheAnswer(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	in := iprAddresses("ord_1")
 	in.SKU = iproyal.QuestionSKU
@@ -268,6 +275,7 @@ func TestIPRoyalOrdersWithAQuestionNeedTheAnswer(t *testing.T) {
 }
 
 func TestIPRoyalFindsEveryOrderOfAPlaceTheNewestFirst(t *testing.T) {
+	t.Parallel()
 	for _, oldest := range []bool{false, true} {
 		s := iproyal.New(t)
 		s.Answers(iproyal.Shape{OldestFirst: oldest})
@@ -298,6 +306,7 @@ func TestIPRoyalFindsEveryOrderOfAPlaceTheNewestFirst(t *testing.T) {
 }
 
 func TestIPRoyalAStatusThatIsNotKnownIsLoud(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	p := newIPRoyal(t, s, nil)
 	d, err := p.Order(t.Context(), iprAddresses("ord_1"))
@@ -322,6 +331,7 @@ func TestIPRoyalAStatusThatIsNotKnownIsLoud(t *testing.T) {
 }
 
 func TestIPRoyalRenewsOnce(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	p := newIPRoyal(t, s, nil).(ports.Static)
 	d, err := p.Order(t.Context(), iprAddresses("ord_1"))
@@ -358,6 +368,7 @@ func TestIPRoyalRenewsOnce(t *testing.T) {
 }
 
 func TestIPRoyalOffersWhatTheCatalogueHas(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	s.SetStock(iproyal.NewYork, 0)
 	offers, err := newIPRoyal(t, s, nil).Offers(t.Context())
@@ -381,6 +392,7 @@ func TestIPRoyalOffersWhatTheCatalogueHas(t *testing.T) {
 }
 
 func TestIPRoyalSecretsStayInside(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	var text bytes.Buffer
 	p, err := upstream.New(upstream.Spec{Name: "ipr", Kind: "iproyal", BaseURL: s.URL, PerSecond: 10_000,
@@ -419,6 +431,7 @@ func TestIPRoyalSecretsStayInside(t *testing.T) {
 }
 
 func TestIPRoyalALateSellerIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	s.Late = time.Second
 	p := newIPRoyal(t, s, func(s *upstream.Spec) { s.Timeout = 50 * time.Millisecond })

@@ -43,6 +43,7 @@ const (
 )
 
 func TestIPRoyalAnOrderWithoutItsNumberMayHaveBeenMade(t *testing.T) {
+	t.Parallel()
 	for _, body := range []string{`{}`, `{"data":{}}`, `{"id":null}`, `{"id":"x7"}`, `{"id":-1}`, `[]`, `"ok"`, ``, `{"success":true}`} {
 		p := play(t, seller.Script{"GET /products": {catalogueOf(false)}, "POST /orders": {"201 " + body}})
 		_, err := p.Order(t.Context(), iprAddresses("ord_1"))
@@ -58,6 +59,7 @@ func TestIPRoyalAnOrderWithoutItsNumberMayHaveBeenMade(t *testing.T) {
 }
 
 func TestIPRoyalReadsNoShapeThatIsNotKnown(t *testing.T) {
+	t.Parallel()
 	const end = "2031-04-20 10:25:12"
 	for name, c := range map[string]struct {
 		answer string
@@ -106,6 +108,7 @@ func TestIPRoyalReadsNoShapeThatIsNotKnown(t *testing.T) {
 }
 
 func TestIPRoyalAMuteRefusalIsLookedInto(t *testing.T) {
+	t.Parallel()
 	p := play(t, seller.Script{"GET /products": {catalogueOf(false), catalogueOf(true)}, "GET /balance": {"200 100"},
 		"POST /orders": {`422 {"message":"The given data was invalid."}`}, "GET /orders/calculate-pricing": {`200 {"price":"4.80"}`}})
 	_, err := p.Order(t.Context(), iprAddresses("ord_1"))
@@ -113,6 +116,7 @@ func TestIPRoyalAMuteRefusalIsLookedInto(t *testing.T) {
 }
 
 func TestIPRoyalARenewalThatMovesNothingIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	old := orderOf("confirmed", "2031-04-20 10:25:12", twoProxies)
 	p := play(t, seller.Script{"GET /products": {catalogueOf(false)}, "GET /orders/421": {old}, "POST /orders/421/extend": {old}}).(ports.Static)
 	_, err := p.Renew(t.Context(), "421", iprAddresses("ord_2"))
@@ -120,6 +124,7 @@ func TestIPRoyalARenewalThatMovesNothingIsNotBelieved(t *testing.T) {
 }
 
 func TestIPRoyalASubUserThatIsNotOursIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	const other = `200 {"hash":"01A","username":"acct_ord_1","password":"x","traffic_available":1.5,"traffic_used":0}`
 	p := play(t, seller.Script{"POST /v1/residential-subusers": {other}, "GET /v1/residential-subusers/01A": {other},
 		"POST /v1/residential-subusers/01A/take-traffic": {other}}).(ports.Dynamic)
@@ -137,6 +142,7 @@ func TestIPRoyalASubUserThatIsNotOursIsNotBelieved(t *testing.T) {
 // TestIPRoyalASellerThatRepeatsARequestShowsNoPassword: a refusal may quote what
 // was sent.
 func TestIPRoyalASellerThatRepeatsARequestShowsNoPassword(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{422, 400, 500, 503} {
 		var sent struct{ Password string }
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -13,6 +13,7 @@ import (
 )
 
 func TestIPRoyalASubUserIsFoundByItsKeyAlone(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	p := newIPRoyal(t, s, nil)
 	for _, key := range []string{"ord_111", "ord_11", "ord_1"} {
@@ -37,6 +38,7 @@ func TestIPRoyalASubUserIsFoundByItsKeyAlone(t *testing.T) {
 // TestIPRoyalRivalsDoNotHideASubUser: with addresses beside it the provider is
 // Labelled in its traffic alone, and two sub-users are told apart.
 func TestIPRoyalRivalsDoNotHideASubUser(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	p := newIPRoyal(t, s, nil)
 	s.Next("POST /v1/residential-subusers", seller.DropAnswer, seller.Failed)
@@ -59,6 +61,7 @@ func TestIPRoyalRivalsDoNotHideASubUser(t *testing.T) {
 }
 
 func TestIPRoyalPasswordsAreTheirOwn(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	p := newIPRoyal(t, s, nil)
 	for _, key := range []string{"ord_1", "ord_2"} {
@@ -73,6 +76,7 @@ func TestIPRoyalPasswordsAreTheirOwn(t *testing.T) {
 }
 
 func TestIPRoyalDisableTakesTheUnusedTraffic(t *testing.T) {
+	t.Parallel()
 	const mb = 1_000_000
 	s := iproyal.New(t)
 	p := newIPRoyal(t, s, nil).(ports.Dynamic)
@@ -103,6 +107,7 @@ func TestIPRoyalDisableTakesTheUnusedTraffic(t *testing.T) {
 }
 
 func TestIPRoyalDisableWhoseAnswerIsLostTakesNothingTwice(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []seller.Fault{seller.DropAnswer, seller.Failed, seller.Garbage, seller.Cut} {
 		s := iproyal.New(t)
 		p := newIPRoyal(t, s, nil).(ports.Dynamic)
@@ -126,6 +131,7 @@ func TestIPRoyalDisableWhoseAnswerIsLostTakesNothingTwice(t *testing.T) {
 }
 
 func TestIPRoyalADeletedSubUserIsGone(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	p := newIPRoyal(t, s, nil).(ports.Dynamic)
 	account := s.Traffic()
@@ -152,6 +158,7 @@ func TestIPRoyalADeletedSubUserIsGone(t *testing.T) {
 }
 
 func TestIPRoyalExitsAreWordsBehindThePassword(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	p := newIPRoyal(t, s, nil).(ports.Dynamic)
 	access := procurement.Access{User: "subuser_231", Password: "pass"}

@@ -64,6 +64,7 @@ func pcLive(t *testing.T, p ports.Provider, key string) procurement.Delivery {
 }
 
 func TestProxyCheapKeepsThePromisesOfAProvider(t *testing.T) {
+	t.Parallel()
 	static := pcAddresses("")
 	for _, bare := range []bool{false, true} {
 		t.Run(fmt.Sprintf("bare %v", bare), func(t *testing.T) {
@@ -79,6 +80,7 @@ func TestProxyCheapKeepsThePromisesOfAProvider(t *testing.T) {
 }
 
 func TestProxyCheapDeliversStepByStep(t *testing.T) {
+	t.Parallel()
 	for _, bare := range []bool{false, true} {
 		s := proxycheap.New(t)
 		s.Answers(proxycheap.Shape{Bare: bare})
@@ -112,6 +114,7 @@ func TestProxyCheapDeliversStepByStep(t *testing.T) {
 }
 
 func TestProxyCheapWhatCannotBeAskedForIsRefusedBeforehand(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
 	p := newProxyCheap(t, s, nil)
 	for name, edit := range map[string]func(*procurement.Intent){
@@ -151,6 +154,7 @@ func TestProxyCheapWhatCannotBeAskedForIsRefusedBeforehand(t *testing.T) {
 }
 
 func TestProxyCheapRefusalsGetTheirClass(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil func(*proxycheap.Seller)
 		unit  string
@@ -183,6 +187,7 @@ func TestProxyCheapRefusalsGetTheirClass(t *testing.T) {
 }
 
 func TestProxyCheapTheBalanceHasAUnitOrIsNotTold(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
 	s.SetBalance(domain.MustMoney("12.34"))
 	for unit, want := range map[string]procurement.ProviderBalance{"": {}, "cents": {Amount: domain.MustMoney("12.34"), Known: true}} {
@@ -197,6 +202,7 @@ func TestProxyCheapTheBalanceHasAUnitOrIsNotTold(t *testing.T) {
 }
 
 func TestProxyCheapOffersAndQuotes(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
 	p := newProxyCheap(t, s, nil)
 	offers, err := p.Offers(t.Context())
@@ -215,6 +221,7 @@ func TestProxyCheapOffersAndQuotes(t *testing.T) {
 }
 
 func TestProxyCheapAStrangeAnswerProvesNothing(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
 	p := newProxyCheap(t, s, nil)
 	d := pcLive(t, p, "ord_1")
@@ -242,6 +249,7 @@ func TestProxyCheapAStrangeAnswerProvesNothing(t *testing.T) {
 // TestProxyCheapFewerAddressesMayBeTheOrder: a list that shows a part of an order
 // must not make it look absent.
 func TestProxyCheapFewerAddressesMayBeTheOrder(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
 	p := newProxyCheap(t, s, nil)
 	if _, err := p.Order(t.Context(), pcAddresses("ord_1")); err != nil {
@@ -260,6 +268,7 @@ func TestProxyCheapFewerAddressesMayBeTheOrder(t *testing.T) {
 }
 
 func TestProxyCheapSecretsStayInside(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
 	var text bytes.Buffer
 	spec := upstream.Spec{Name: "pc", Kind: "proxycheap", BaseURL: s.URL, PerSecond: 10_000,
@@ -287,6 +296,7 @@ func TestProxyCheapSecretsStayInside(t *testing.T) {
 }
 
 func TestProxyCheapCallbacksAreVerified(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
 	p := newProxyCheap(t, s, nil).(ports.Callbacks)
 	verify := func(c proxycheap.Call) error {

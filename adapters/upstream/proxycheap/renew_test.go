@@ -24,6 +24,7 @@ func classes(done []procurement.Renewed) (out [3]procurement.Class) {
 }
 
 func TestProxyCheapARenewalIsToldForEachAddress(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil    func(*proxycheap.Seller, []proxycheap.Proxy)
 		want     [3]procurement.Class
@@ -66,6 +67,7 @@ func TestProxyCheapARenewalIsToldForEachAddress(t *testing.T) {
 
 // TestProxyCheapARepeatedRenewalDoesTheRest: what the first one reached is ahead.
 func TestProxyCheapARepeatedRenewalDoesTheRest(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
 	p := newProxyCheap(t, s, nil)
 	d := pcLive(t, p, "ord_1")
@@ -95,6 +97,7 @@ func TestProxyCheapARepeatedRenewalDoesTheRest(t *testing.T) {
 }
 
 func TestProxyCheapARenewalOfNothingIsAnError(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
 	p := newProxyCheap(t, s, nil)
 	early, err := p.Order(t.Context(), pcAddresses("ord_0"))

@@ -19,6 +19,7 @@ import (
 )
 
 func TestProxySellerAnswersAreClassified(t *testing.T) {
+	t.Parallel()
 	body := func(code int, message string) string {
 		return fmt.Sprintf(`{"status":"error","data":null,"errors":[{"message":%q,"code":%d,"customData":null}]}`, message, code)
 	}
@@ -75,6 +76,7 @@ func TestProxySellerAnswersAreClassified(t *testing.T) {
 }
 
 func TestProxySellerStatusIsRead(t *testing.T) {
+	t.Parallel()
 	for fault, want := range map[seller.Fault]procurement.Class{
 		seller.RateLimited: procurement.RateLimited, seller.Refuse: procurement.Invalid, seller.Expired: procurement.Auth, seller.Forbidden: procurement.Auth,
 		seller.Redirect: procurement.Ambiguous, seller.Failed: procurement.Ambiguous, seller.Garbage: procurement.Ambiguous,
@@ -94,6 +96,7 @@ func TestProxySellerStatusIsRead(t *testing.T) {
 }
 
 func TestProxySellerWaitsAsLongAsItIsTold(t *testing.T) {
+	t.Parallel()
 	s, p := openProxySellerStatic(t)
 	s.Next("/order/make", seller.RateLimited)
 	_, err := p.Order(t.Context(), ispIntent("ord_1", 1))
@@ -110,6 +113,7 @@ func TestProxySellerWaitsAsLongAsItIsTold(t *testing.T) {
 // TestProxySellerNeverShowsTheKey lets every answer repeat the URL that was asked
 // for, whole and cut off, and every call fail.
 func TestProxySellerNeverShowsTheKey(t *testing.T) {
+	t.Parallel()
 	const key = "S3CR3T/k ey+%~Zz"
 	escaped := url.PathEscape(key)
 	forms := []string{key, escaped, url.QueryEscape(key), strings.ReplaceAll(strings.ReplaceAll(escaped, "%2F", "%2f"), "%2B", "%2b")}

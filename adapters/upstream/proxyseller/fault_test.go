@@ -15,6 +15,7 @@ import (
 // that the seller sold once, Ambiguous that it may have, and everything else that
 // it did not. That nothing is sold twice is for the stand-in to see.
 func TestProxySellerProvesWhatItSays(t *testing.T) {
+	t.Parallel()
 	faults := append([]seller.Fault{seller.Expired, seller.Forbidden, seller.OutOfStock, seller.NoFunds, seller.None, seller.None}, seller.Mixed...)
 	for claim, c := range map[string]struct {
 		section string

@@ -71,6 +71,7 @@ func readLive(t *testing.T, p ports.Provider, ref string) procurement.Delivery {
 }
 
 func TestProxySellerContract(t *testing.T) {
+	t.Parallel()
 	isp, traffic := ispIntent("", 3), gigabyte("")
 	t.Run("addresses", func(t *testing.T) {
 		contract.Seller(t, func(t *testing.T) contract.Selling {

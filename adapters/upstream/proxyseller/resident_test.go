@@ -12,6 +12,7 @@ import (
 )
 
 func TestProxySellerPackages(t *testing.T) {
+	t.Parallel()
 	s, p := openProxySellerResident(t)
 	d, err := p.Order(t.Context(), gigabyte("ord_1"))
 	if err != nil || d.State != procurement.Live || d.Access.User == "" || d.Access.Password == "" || d.Access.CapBytes != 1e9 {
@@ -50,6 +51,7 @@ func TestProxySellerPackages(t *testing.T) {
 }
 
 func TestProxySellerPackageWithoutCredential(t *testing.T) {
+	t.Parallel()
 	s, p := openProxySellerResident(t)
 	s.Next("/residentsubuser/list/tools", seller.Failed, seller.Failed, seller.Failed)
 	d, err := p.Order(t.Context(), gigabyte("ord_1"))
@@ -62,6 +64,7 @@ func TestProxySellerPackageWithoutCredential(t *testing.T) {
 }
 
 func TestProxySellerTariff(t *testing.T) {
+	t.Parallel()
 	s, p := openProxySellerResident(t)
 	for _, c := range []struct {
 		left  int64
@@ -96,6 +99,7 @@ func TestProxySellerTariff(t *testing.T) {
 }
 
 func TestProxySellerFindsAPackageByItsCap(t *testing.T) {
+	t.Parallel()
 	s, p := openProxySellerResident(t)
 	big := gigabyte("ord_1")
 	big.Bytes = 7e9
@@ -116,6 +120,7 @@ func TestProxySellerFindsAPackageByItsCap(t *testing.T) {
 }
 
 func TestProxySellerDoubtsStrangePackages(t *testing.T) {
+	t.Parallel()
 	const good = `{"package_key":"k","is_active":true,"rotation":0,"traffic_limit":"1000","traffic_usage":"0"}`
 	for claim, bad := range map[string]string{
 		"no key": `{"is_active":true,"traffic_limit":"1000","traffic_usage":"0"}`, "no limit": `{"package_key":"k","is_active":true,"traffic_usage":"0"}`,
@@ -156,6 +161,7 @@ func TestProxySellerDoubtsStrangePackages(t *testing.T) {
 }
 
 func TestProxySellerLogin(t *testing.T) {
+	t.Parallel()
 	s := proxyseller.New(t)
 	spec := proxySellerSpec(s, "resident")
 	spec.Options["host"], spec.Options["port"] = "us.res.proxy-seller.com", "10005"

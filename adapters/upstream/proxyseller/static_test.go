@@ -16,6 +16,7 @@ import (
 )
 
 func TestProxySellerDeliversAddresses(t *testing.T) {
+	t.Parallel()
 	s, p := openProxySellerStatic(t)
 	s.SetProxy("127.0.0.1", 3128, 1080)
 	d, err := p.Order(t.Context(), ispIntent("ord_1", 2))
@@ -44,6 +45,7 @@ func TestProxySellerDeliversAddresses(t *testing.T) {
 }
 
 func TestProxySellerOrdersThreeMonthsAnywhere(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		claim  string
 		change func(in *procurement.Intent)
@@ -84,6 +86,7 @@ func TestProxySellerOrdersThreeMonthsAnywhere(t *testing.T) {
 }
 
 func TestProxySellerRefusesBeforeMoneyMoves(t *testing.T) {
+	t.Parallel()
 	s, p := openProxySellerStatic(t)
 	s.SetBalance(domain.Dollar)
 	if _, err := p.Quote(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != procurement.InsufficientFunds {
@@ -103,6 +106,7 @@ func TestProxySellerRefusesBeforeMoneyMoves(t *testing.T) {
 }
 
 func TestProxySellerNeverLetsAnythingRenewItself(t *testing.T) {
+	t.Parallel()
 	s, p := openProxySellerStatic(t)
 	d, err := p.Order(t.Context(), ispIntent("ord_1", 3))
 	if err != nil {
@@ -154,6 +158,7 @@ func TestProxySellerNeverLetsAnythingRenewItself(t *testing.T) {
 }
 
 func TestProxySellerRenews(t *testing.T) {
+	t.Parallel()
 	s, p := openProxySellerStatic(t)
 	ordered, err := p.Order(t.Context(), ispIntent("ord_1", 2))
 	if err != nil {
@@ -184,6 +189,7 @@ func TestProxySellerRenews(t *testing.T) {
 }
 
 func TestProxySellerRenewalInDoubt(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		claim    string
 		spoil    func(s *proxyseller.Server)
@@ -251,6 +257,7 @@ func TestProxySellerRenewalInDoubt(t *testing.T) {
 }
 
 func TestProxySellerFindsWhatWasLost(t *testing.T) {
+	t.Parallel()
 	s, p := openProxySellerStatic(t)
 	old, err := p.Order(t.Context(), ispIntent("ord_1", 1))
 	if err != nil {
@@ -306,6 +313,7 @@ func TestProxySellerFindsWhatWasLost(t *testing.T) {
 }
 
 func TestProxySellerOrderWithoutAddresses(t *testing.T) {
+	t.Parallel()
 	s, p := openProxySellerStatic(t)
 	s.SetDelay(1000)
 	d, err := p.Order(t.Context(), ispIntent("ord_1", 1))
@@ -325,6 +333,7 @@ func TestProxySellerOrderWithoutAddresses(t *testing.T) {
 }
 
 func TestProxySellerKeepsAddressesToTheirEnd(t *testing.T) {
+	t.Parallel()
 	s, p := openProxySellerStatic(t)
 	d, err := p.Order(t.Context(), ispIntent("ord_1", 2))
 	if err != nil {
@@ -344,6 +353,7 @@ func TestProxySellerKeepsAddressesToTheirEnd(t *testing.T) {
 // TestProxySellerDoubtsStrangeLists changes one field of a delivered order at a
 // time: none is delivered as if it were known.
 func TestProxySellerDoubtsStrangeLists(t *testing.T) {
+	t.Parallel()
 	const good = `{"id":"a1","order_number":"7_7","base_order_number":"7_7","ip":"192.0.2.1","ip_only":"192.0.2.1","port_socks":1080,` +
 		`"port_http":3128,"login":"u","password":"p","country_alpha3":"USA","status_type":"ACTIVE","date_end":"26.07.2033","auto_renew":"N"}`
 	list := func(item string) string { return `{"status":"success","data":{"items":[` + item + `]},"errors":[]}` }
@@ -392,6 +402,7 @@ func TestProxySellerDoubtsStrangeLists(t *testing.T) {
 }
 
 func TestProxySellerDoubtsStrangeBills(t *testing.T) {
+	t.Parallel()
 	for claim, data := range map[string]string{
 		"no order": `{"total":2,"listBaseOrderNumbers":["7_7"]}`, "no number": `{"orderId":"a","total":2,"listBaseOrderNumbers":[]}`,
 		"two numbers": `{"orderId":"a","total":2,"listBaseOrderNumbers":["7_7","8_8"]}`, "no total": `{"orderId":"a","listBaseOrderNumbers":["7_7"]}`,
@@ -428,6 +439,7 @@ func TestProxySellerDoubtsStrangeBills(t *testing.T) {
 }
 
 func TestProxySellerTellsItsCountries(t *testing.T) {
+	t.Parallel()
 	s, p := openProxySellerStatic(t)
 	s.SetStock("DEU", 0)
 	offers, err := p.Offers(t.Context())
@@ -445,6 +457,7 @@ func TestProxySellerTellsItsCountries(t *testing.T) {
 
 // TestProxySellerNamesEveryPurchase looks at the requests themselves.
 func TestProxySellerNamesEveryPurchase(t *testing.T) {
+	t.Parallel()
 	var spent []string
 	record := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -480,6 +493,7 @@ func TestProxySellerNamesEveryPurchase(t *testing.T) {
 }
 
 func TestProxySellerConfiguration(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		claim  string
 		change func(s *upstream.Spec)

@@ -12,6 +12,7 @@ import (
 // connection that was used before breaks. A refusal of the second one would hide
 // what the first one bought.
 func TestTheTransportRepeatsNoOrder(t *testing.T) {
+	t.Parallel()
 	s := proxyssx.New(t)
 	p := openPoolKeys(t, poolKeySpec(s.Base()))
 	if _, err := p.Order(t.Context(), poolKeyIntent(1)); err != nil { // a connection to use again

@@ -51,6 +51,7 @@ func poolKeyIntent(n int) procurement.Intent {
 }
 
 func TestPoolKeyContract(t *testing.T) {
+	t.Parallel()
 	contract.Seller(t, func(t *testing.T) contract.Selling {
 		s, p := poolKeySeller(t)
 		const order = "POST /v1/reseller/pool-keys"
@@ -62,6 +63,7 @@ func TestPoolKeyContract(t *testing.T) {
 }
 
 func TestPoolKeyCapabilities(t *testing.T) {
+	t.Parallel()
 	_, p := poolKeySeller(t)
 	want := procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Cancels: true, Direct: true, CapUnit: 1e9}
 	if got := p.Capabilities(); got != want || p.Name() != "psx" {
@@ -73,6 +75,7 @@ func TestPoolKeyCapabilities(t *testing.T) {
 }
 
 func TestTrafficIsRoundedUpToWholeGB(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ bytes, gb int64 }{
 		{1, 1}, {1e8, 1}, {1e9, 1}, {1e9 + 1, 2}, {1_500_000_000, 2}, {1000 * 1e9, 1000},
 		{0, 0}, {-1, 0}, {1000*1e9 + 1, 0},
@@ -94,6 +97,7 @@ func TestTrafficIsRoundedUpToWholeGB(t *testing.T) {
 }
 
 func TestAnOrderSendsItsKeyAndTheTier(t *testing.T) {
+	t.Parallel()
 	var got http.Header
 	var body map[string]interface{}
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -119,6 +123,7 @@ func TestAnOrderSendsItsKeyAndTheTier(t *testing.T) {
 }
 
 func TestAnOrderInDoubtIsSentAgainUnderItsKey(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []seller.Fault{seller.DropAnswer, seller.Failed, seller.Garbage, seller.Cut, seller.Huge, seller.DropRequest, seller.Redirect} {
 		t.Run(string(fault), func(t *testing.T) {
 			s, p := poolKeySeller(t)
@@ -141,6 +146,7 @@ func TestAnOrderInDoubtIsSentAgainUnderItsKey(t *testing.T) {
 // The transport would repeat a request with an Idempotency-Key by itself, on a
 // connection that was used before.
 func TestTheRefusalOfARepetitionIsNotThatOfAnOrder(t *testing.T) {
+	t.Parallel()
 	s, p := poolKeySeller(t)
 	for i, fault := range []seller.Fault{seller.DropAnswer, seller.DropRequest} {
 		if _, err := p.Find(t.Context(), poolKeyIntent(0)); err != nil { // the connection is there
@@ -158,6 +164,7 @@ func TestTheRefusalOfARepetitionIsNotThatOfAnOrder(t *testing.T) {
 }
 
 func TestACampaignOfFaultsSellsEveryIntentOnce(t *testing.T) {
+	t.Parallel()
 	s, p := poolKeySeller(t)
 	s.Sometimes(7, 0.3, seller.Refuse, seller.RateLimited, seller.DropAnswer, seller.Failed, seller.Garbage, seller.Cut)
 	const n = 60
@@ -181,6 +188,7 @@ func TestACampaignOfFaultsSellsEveryIntentOnce(t *testing.T) {
 }
 
 func TestClassesOfPoolKeyErrors(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		fault       seller.Fault
 		order, read procurement.Class
@@ -235,6 +243,7 @@ func TestClassesOfPoolKeyErrors(t *testing.T) {
 
 // A shape that is not known is never taken for success, nor for absence.
 func TestUnknownShapesOfPoolKeysAreLoud(t *testing.T) {
+	t.Parallel()
 	const good = `"id":"65a1","key":"pak_01","label":"ord_00000001","trafficCapGB":2,"enabled":true,"trafficUsedMB":1`
 	for _, body := range []string{`{}`, `[]`, `null`, `""`, `{"data":{` + good + `}}`, `{"id":"","key":"pak_01","label":"ord_00000001"}`,
 		`{"id":"65a1","key":"pak_ab…yz","label":"ord_00000001"}`, `{"id":"65a1","key":"pak_01","label":"other"}`,
@@ -274,6 +283,7 @@ func TestUnknownShapesOfPoolKeysAreLoud(t *testing.T) {
 }
 
 func TestUsageSwitchAndEndOfAPoolKey(t *testing.T) {
+	t.Parallel()
 	s, p := poolKeySeller(t)
 	d, err := p.Order(t.Context(), poolKeyIntent(1))
 	if err != nil {
@@ -321,6 +331,7 @@ func TestUsageSwitchAndEndOfAPoolKey(t *testing.T) {
 }
 
 func TestAPoolKeyThatHasExpiredIsGone(t *testing.T) {
+	t.Parallel()
 	text := `{"id":"65a1","key":"pak_01","label":"ord_00000001","trafficCapGB":2,"isExpired":true}`
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
 	defer api.Close()
@@ -338,6 +349,7 @@ func TestAPoolKeyThatHasExpiredIsGone(t *testing.T) {
 }
 
 func TestFindListsTheKeysOfOneOrder(t *testing.T) {
+	t.Parallel()
 	s, p := poolKeySeller(t)
 	for n := range 3 {
 		if _, err := p.Order(t.Context(), poolKeyIntent(n)); err != nil {
@@ -354,6 +366,7 @@ func TestFindListsTheKeysOfOneOrder(t *testing.T) {
 }
 
 func TestStockOfPoolKeys(t *testing.T) {
+	t.Parallel()
 	s := proxyssx.New(t)
 	s.Stock("FR", 5, 0)
 	s.Stock("JP", 0, 0)
@@ -396,6 +409,7 @@ func TestStockOfPoolKeys(t *testing.T) {
 }
 
 func TestAPoolKeyOpensTheGateway(t *testing.T) {
+	t.Parallel()
 	gate := upstreamproxy.New(t, "proxies.sx", "psx_acme", "pak_main")
 	s := proxyssx.New(t)
 	s.Attach(gate, "psx_acme")
@@ -442,6 +456,7 @@ func TestAPoolKeyOpensTheGateway(t *testing.T) {
 }
 
 func TestPoolKeysTellNoSecret(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	l := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	status, pad := 400, 0
@@ -484,6 +499,7 @@ func TestPoolKeysTellNoSecret(t *testing.T) {
 }
 
 func TestPoolKeysAreNotMadeOfFaultySettings(t *testing.T) {
+	t.Parallel()
 	for want, change := range map[string]func(*upstream.Spec){
 		"secrets.api_key is missing":            func(s *upstream.Spec) { delete(s.Secrets, "api_key") },
 		"options.username is missing":           func(s *upstream.Spec) { delete(s.Options, "username") },

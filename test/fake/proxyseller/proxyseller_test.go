@@ -35,6 +35,7 @@ func call(t *testing.T, s *proxyseller.Server, key, method, path, body string) s
 }
 
 func TestAnswersHaveTheDocumentedShapes(t *testing.T) {
+	t.Parallel()
 	const order = `{"sectionCode":"isp","countryId":"usa","periodId":"1M","quantity":1,"customTargetName":"seo","paymentCode":"balance","generateAuth":"Y"}`
 	s := proxyseller.New(t)
 	today := time.Now().UTC()
@@ -67,6 +68,7 @@ func TestAnswersHaveTheDocumentedShapes(t *testing.T) {
 }
 
 func TestRenewalGivesNewIDsAndRunsForAWhile(t *testing.T) {
+	t.Parallel()
 	s := proxyseller.New(t)
 	s.SetDelay(0)
 	s.SetRenewing(2)

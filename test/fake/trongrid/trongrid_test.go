@@ -43,6 +43,7 @@ func get(t *testing.T, grid *trongrid.Server, query string, into any) int {
 
 // The index pages as the documented one does, its traps included.
 func TestTheIndexPages(t *testing.T) {
+	t.Parallel()
 	grid := trongrid.Start(t)
 	for range 450 {
 		grid.Send(trongrid.Address(1), trongrid.Address(2), 1)
@@ -74,6 +75,7 @@ func TestTheIndexPages(t *testing.T) {
 
 // A fork takes transactions of blocks that are not solid and no others.
 func TestAForkEndsAtTheSolidHead(t *testing.T) {
+	t.Parallel()
 	grid := trongrid.Start(t)
 	grid.Send(trongrid.Address(1), trongrid.Address(2), 1)
 	grid.Mine(1 + trongrid.Gap)
