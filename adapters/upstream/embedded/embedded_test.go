@@ -32,7 +32,7 @@ func addresses(texts ...string) []netip.Addr {
 
 func any(netip.Addr) bool { return true }
 
-// open returns a provider of addresses that are not tried.
+// open returns a provider that does not try to bind its addresses.
 func open(t testing.TB, texts ...string) *embedded.Provider {
 	t.Helper()
 	p, err := embedded.New(embedded.Config{Exits: addresses(texts...), Usable: any}, silent)

@@ -26,7 +26,7 @@ const (
 	maxAnswer      = 4 << 20 // bytes
 	maxAttempts    = 3       // of a call that is Safely repeated
 	maxBackoff     = 200 * time.Millisecond
-	breakerTrips   = 5       // consecutive failures
+	breakerTrips   = 5 // consecutive failures
 	breakerRests   = 30 * time.Second
 )
 
