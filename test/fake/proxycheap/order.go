@@ -12,7 +12,7 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-// asked is the body of a price and of an order.
+// orderBody is the body of a price and of an order.
 type asked struct {
 	Plan     string `json:"planId"`
 	Quantity int    `json:"quantity"`
@@ -46,7 +46,7 @@ func (s *Seller) postOptions(w http.ResponseWriter, r *http.Request) {
 		"periods": map[string]any{"months": []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, "days": []int{7}}})
 }
 
-// judge reads what was asked for; empty words say that it can be sold.
+// check returns the reason to refuse an order; it is empty for one that can be sold.
 func (s *Seller) judge(r *http.Request) (in asked, cost domain.Money, words string) {
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		return in, 0, "Malformed JSON"
@@ -113,8 +113,7 @@ func (s *Seller) getOrder(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// getProxies lists the addresses of an order; each few reads they come a step
-// nearer.
+// getProxies serves the addresses of an order. Its reads move them from status to status.
 func (s *Seller) getProxies(w http.ResponseWriter, r *http.Request) {
 	o := s.byID(w, r)
 	if o == nil {
@@ -146,8 +145,7 @@ func (s *Seller) list(w http.ResponseWriter, orders []*Order) {
 	answer(w, http.StatusOK, map[string]any{"proxies": list})
 }
 
-// show is an address as the API writes it. It has a place to connect to only when
-// it is there.
+// show returns an address as the API does. It has a host and ports once it is active.
 func (s *Seller) show(o *Order, p Proxy) map[string]any {
 	connection := map[string]any{"publicIp": nil, "connectIp": nil, "ipVersion": "IPv4", "httpPort": nil, "httpsPort": nil, "socks5Port": nil}
 	auth := map[string]any{"whitelistedIps": []any{}, "username": nil, "password": nil}

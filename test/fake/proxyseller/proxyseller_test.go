@@ -14,7 +14,7 @@ import (
 	"agentproxy/test/fake/proxyseller"
 )
 
-// call is one request, and what came with status 200.
+// call makes one request and returns the body of an answer with status 200.
 func call(t *testing.T, s *proxyseller.Server, key, method, path, body string) string {
 	t.Helper()
 	req, err := http.NewRequest(method, s.Base()+"/"+url.PathEscape(key)+"/"+path, strings.NewReader(body))

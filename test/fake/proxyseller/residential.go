@@ -10,7 +10,7 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-// parcel is a package of residential traffic that was cut out of the tariff.
+// trafficPackage is a package of residential traffic.
 type parcel struct {
 	key             string
 	active, linked  bool
@@ -18,10 +18,10 @@ type parcel struct {
 	limit, used     int64
 	ends            time.Time
 	login, password string
-	listed          bool // the list with the credential was made
+	listed          bool // the list with the credential was created
 }
 
-// view is a package as it is answered: bytes are texts, its end is an object.
+// view returns a package as the API does: bytes are texts, its end is an object.
 func (p *parcel) view() map[string]any {
 	return map[string]any{"package_key": p.key, "is_active": p.active, "is_link_date": p.linked, "rotation": p.rotation,
 		"traffic_limit": bytesText(p.limit), "traffic_usage": bytesText(p.used), "traffic_left": bytesText(p.limit - p.used),
@@ -36,7 +36,7 @@ var (
 	noPackage = fault{"not-found", 404}
 )
 
-// Use lets traffic pass through a package.
+// Use counts traffic of a package.
 func (s *Server) Use(key string, bytes int64) {
 	s.locked(func() {
 		if p := s.parcel(key); p != nil {
@@ -45,7 +45,7 @@ func (s *Server) Use(key string, bytes int64) {
 	})
 }
 
-// Active tells whether a package is switched on.
+// Active reports whether a package is enabled.
 func (s *Server) Active(key string) (on bool) {
 	s.locked(func() {
 		if p := s.parcel(key); p != nil {
@@ -64,7 +64,7 @@ func (s *Server) parcel(key string) *parcel {
 	return nil
 }
 
-// ends is when the tariff ends, and every package with it.
+// ends returns when the tariff and every package end.
 func (s *Server) ends() time.Time {
 	t := s.started.UTC().AddDate(0, 1, 0)
 	return time.Date(t.Year(), t.Month(), t.Day(), 23, 59, 59, 0, time.UTC)
@@ -97,7 +97,7 @@ type packageBody struct {
 	IsLinkDate   *bool  `json:"is_link_date"`
 }
 
-// limit reads a limit and takes it out of the tariff.
+// limit reads a limit and takes it from the tariff.
 func (s *Server) limit(r *http.Request, text string, had int64) (n int64, refused string) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
@@ -171,8 +171,8 @@ func (s *Server) updatePackage(r *http.Request) string {
 	return success(p.view())
 }
 
-// deletePackage answers a text with JSON inside, and success for what is not
-// there.
+// deletePackage answers with JSON inside a text, and with a success for an unknown
+// package.
 func (s *Server) deletePackage(r *http.Request) string {
 	var b packageBody
 	if !read(r, &b) {
@@ -187,8 +187,8 @@ func (s *Server) deletePackage(r *http.Request) string {
 	return success(`{"status":"delete"}`)
 }
 
-// tools answers the list that has the credential of the gateway. Repeated it is
-// the same one, as PUT promises.
+// tools serves the list with the credential of the gateway. A repeated PUT returns the
+// same list.
 func (s *Server) tools(r *http.Request) string {
 	var b packageBody
 	if !read(r, &b) {

@@ -34,7 +34,7 @@ func (p *Proxy) http(c net.Conn, br *bufio.Reader) {
 	}
 }
 
-// request answers one request, and reports whether the connection goes on.
+// request serves one request and reports whether the connection is kept.
 func (p *Proxy) request(c net.Conn, br *bufio.Reader, r *http.Request, fault Fault) bool {
 	protocol, target := "http", r.URL.Host
 	if r.Method == http.MethodConnect {
@@ -66,7 +66,7 @@ func (p *Proxy) request(c net.Conn, br *bufio.Reader, r *http.Request, fault Fau
 	return p.forward(c, r, to, a)
 }
 
-// forward sends one request on, without what was for this proxy.
+// forward sends a request on, without the header fields for this proxy.
 func (p *Proxy) forward(c net.Conn, r *http.Request, to net.Conn, a *account) bool {
 	for _, h := range []string{"Proxy-Authorization", "Proxy-Connection", "Connection", "Keep-Alive"} {
 		r.Header.Del(h)
@@ -91,7 +91,7 @@ func (p *Proxy) forward(c net.Conn, r *http.Request, to net.Conn, a *account) bo
 	return err == nil && !res.Close
 }
 
-// refuse answers in the seller's words, and ends the connection after CONNECT.
+// refuse answers with the seller's message and closes the connection after CONNECT.
 func (p *Proxy) refuse(c net.Conn, r *http.Request, f Fault, why string) bool {
 	status, words := p.words(f, why)
 	header := http.Header{"Content-Type": {"text/plain"}}
@@ -111,7 +111,7 @@ func (p *Proxy) refuse(c net.Conn, r *http.Request, f Fault, why string) bool {
 	return res.Write(c) == nil && !res.Close
 }
 
-// words are the status and the text of a refusal; those of proxies.sx and
+// message returns the status and the text of a refusal. Those of proxies.sx and
 // DataImpulse are documented.
 func (p *Proxy) words(f Fault, why string) (int, string) {
 	status := map[Fault]int{Unauthorized: 407, Exhausted: 407, PaymentRequired: 402, Forbidden: 403, TooMany: 429,

@@ -23,7 +23,7 @@ func newOxylabs(t *testing.T) *upstreamproxy.Proxy {
 	return upstreamproxy.New(t, "oxylabs", "acme", "pw")
 }
 
-// client goes through a proxy with connections that are not used again.
+// client returns a client of a proxy that does not reuse connections.
 func client(t *testing.T, p *upstreamproxy.Proxy, user, password string) *http.Client {
 	t.Helper()
 	to := &url.URL{Scheme: "http", Host: p.Addr().String(), User: url.UserPassword(user, password)}
