@@ -75,7 +75,7 @@ type Provider struct {
 	always map[Op]Step
 	next   map[Op][]Step
 	calls  map[Op]int
-	books  []*Purchase // in the order of the sales
+	sales  []*Purchase // in the order of the sales
 	spin   int         // number of the last dynamic exit
 	offers []procurement.Offer
 	ready  bool
@@ -148,7 +148,7 @@ func (p *Provider) Quote(ctx context.Context, in procurement.Intent) (q procurem
 func (p *Provider) Order(ctx context.Context, in procurement.Intent) (d procurement.Delivery, err error) {
 	err = p.play(ctx, Provision, func() error {
 		if p.caps.Idempotent || p.caps.InProcess {
-			for _, b := range p.books {
+			for _, b := range p.sales {
 				if b.Key == in.Key && !b.Released {
 					d = b.Delivery
 					return nil
@@ -160,7 +160,7 @@ func (p *Provider) Order(ctx context.Context, in procurement.Intent) (d procurem
 			return err
 		}
 		in.Taken = maps.Clone(in.Taken)
-		d = procurement.Delivery{Ref: "ref" + strconv.Itoa(len(p.books)+1), State: procurement.Live, SKU: in.SKU, Location: in.Location,
+		d = procurement.Delivery{Ref: "ref" + strconv.Itoa(len(p.sales)+1), State: procurement.Live, SKU: in.SKU, Location: in.Location,
 			Quantity: in.Quantity, CreatedAt: p.now(), IPs: ips}
 		if p.caps.KeepsOrderKey {
 			d.Label = in.Key
@@ -174,7 +174,7 @@ func (p *Provider) Order(ctx context.Context, in procurement.Intent) (d procurem
 		if p.slow > 0 {
 			d.State = procurement.Pending
 		}
-		p.books = append(p.books, &Purchase{Intent: in, Delivery: d})
+		p.sales = append(p.sales, &Purchase{Intent: in, Delivery: d})
 		return nil
 	})
 	if err != nil {
@@ -186,7 +186,7 @@ func (p *Provider) Order(ctx context.Context, in procurement.Intent) (d procurem
 // Find returns all purchases of the product.
 func (p *Provider) Find(ctx context.Context, in procurement.Intent) (list []procurement.Delivery, err error) {
 	err = p.play(ctx, Find, func() error {
-		for _, b := range p.books {
+		for _, b := range p.sales {
 			if b.Type == in.Type && b.SKU == in.SKU && !b.Released && !b.Gone {
 				list = append(list, b.Delivery)
 			}
@@ -341,7 +341,7 @@ func (p *Provider) step(op Op) Step {
 }
 
 func (p *Provider) byRef(ref string) *Purchase {
-	for _, b := range p.books {
+	for _, b := range p.sales {
 		if b.Delivery.Ref == ref && !b.Released && !b.Gone {
 			return b
 		}
@@ -358,7 +358,7 @@ func (p *Provider) pick(in procurement.Intent) ([]procurement.IP, error) {
 		return []procurement.IP{{Addr: p.dynamic()}}, nil
 	}
 	sold := map[netip.Addr]bool{}
-	for _, b := range p.books {
+	for _, b := range p.sales {
 		if b.Type == session.Static && !b.Released {
 			for _, ip := range b.Delivery.IPs {
 				sold[ip.Addr] = true

@@ -8,7 +8,7 @@ import (
 )
 
 // SetInProcess sets whether the provider is called inside the transaction.
-func (p *Provider) SetLocal(local bool) {
+func (p *Provider) SetInProcess(local bool) {
 	p.Can(func(c *procurement.Capabilities) { c.InProcess, c.KeepsOrderKey = local, !local })
 }
 
@@ -23,7 +23,7 @@ func (p *Provider) Can(change func(*procurement.Capabilities)) {
 func (p *Provider) SetClock(now func() time.Time) { p.now = now }
 
 // SetAsync delivers after the given number of reads; 0 delivers at once.
-func (p *Provider) SetSlow(reads int) {
+func (p *Provider) SetAsync(reads int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.slow, p.caps.Async = reads, reads > 0
@@ -72,11 +72,11 @@ func (p *Provider) Calls(op Op) int {
 }
 
 // Sales returns every purchase in the order of the sales, including released ones.
-func (p *Provider) Books() []Purchase {
+func (p *Provider) Sales() []Purchase {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []Purchase
-	for _, b := range p.books {
+	for _, b := range p.sales {
 		out = append(out, *b)
 	}
 	return out
@@ -84,7 +84,7 @@ func (p *Provider) Books() []Purchase {
 
 // Of returns the purchases of a session.
 func (p *Provider) Of(sessionID string) (list []Purchase) {
-	for _, b := range p.Books() {
+	for _, b := range p.Sales() {
 		if b.SessionID == sessionID {
 			list = append(list, b)
 		}
@@ -96,7 +96,7 @@ func (p *Provider) Of(sessionID string) (list []Purchase) {
 // listed once for each purchase.
 func (p *Provider) Live() []string {
 	var live []string
-	for _, b := range p.Books() {
+	for _, b := range p.Sales() {
 		if !b.Released && !b.Gone {
 			live = append(live, b.SessionID)
 		}
@@ -109,7 +109,7 @@ func (p *Provider) Live() []string {
 func (p *Provider) Change(sessionID string, change func(*Purchase)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, b := range p.books {
+	for _, b := range p.sales {
 		if b.SessionID == sessionID {
 			change(b)
 		}

@@ -59,12 +59,12 @@ func TestAnswersAreClassified(t *testing.T) {
 			t.Parallel()
 			s, p := openAddresses(t)
 			for range 3 { // a read is attempted three times
-				s.Say("balance/get", c.body)
+				s.Answer("balance/get", c.body)
 			}
 			if _, err := p.Balance(t.Context()); procurement.ClassOf(err) != c.read {
 				t.Errorf("a read: %v, want %s", err, c.read)
 			}
-			s.Say("order/make", c.body)
+			s.Answer("order/make", c.body)
 			if _, err := p.Order(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != c.money {
 				t.Errorf("an order: %v, want %s", err, c.money)
 			}
@@ -103,7 +103,7 @@ func TestWaitsAsLongAsItIsTold(t *testing.T) {
 	if e, ok := err.(*procurement.Error); !ok || e.RetryAfter != time.Second {
 		t.Errorf("the edge says one second: %+v", err)
 	}
-	s.Say("/order/make", proxyseller.Failure(proxyseller.TooMany...))
+	s.Answer("/order/make", proxyseller.Failure(proxyseller.TooMany...))
 	_, err = p.Order(t.Context(), ispIntent("ord_1", 1))
 	if e, ok := err.(*procurement.Error); !ok || e.RetryAfter != time.Minute {
 		t.Errorf("the limit is by the minute: %+v", err)

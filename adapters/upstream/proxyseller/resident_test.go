@@ -129,12 +129,12 @@ func TestDoubtsStrangePackages(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			s, p := openTraffic(t)
-			s.Say("/residentsubuser/create", `{"status":"success","data":`+bad+`,"errors":[]}`)
+			s.Answer("/residentsubuser/create", `{"status":"success","data":`+bad+`,"errors":[]}`)
 			if d, err := p.Order(t.Context(), gigabyte("ord_1")); procurement.ClassOf(err) != procurement.Ambiguous {
 				t.Errorf("ordered %+v, %v", d, err)
 			}
 			for range 3 {
-				s.Say("/residentsubuser/packages", `{"status":"success","data":[`+good+`,`+bad+`],"errors":[]}`)
+				s.Answer("/residentsubuser/packages", `{"status":"success","data":[`+good+`,`+bad+`],"errors":[]}`)
 			}
 			if found, err := p.Find(t.Context(), gigabyte("ord_1")); procurement.ClassOf(err) != procurement.Temporary {
 				t.Errorf("found %+v, %v", found, err)
@@ -147,7 +147,7 @@ func TestDoubtsStrangePackages(t *testing.T) {
 			`"later"`: procurement.Temporary, `null`: procurement.Temporary, `"{\"status\":\"busy\"}"`: procurement.Temporary, `[]`: procurement.Temporary,
 		} {
 			s, p := openTraffic(t)
-			s.Say("/residentsubuser/delete", `{"status":"success","data":`+data+`,"errors":[]}`)
+			s.Answer("/residentsubuser/delete", `{"status":"success","data":`+data+`,"errors":[]}`)
 			if err := p.Cancel(t.Context(), "k"); procurement.ClassOf(err) != want {
 				t.Errorf("%s: %v", data, err)
 			}

@@ -202,7 +202,7 @@ func TestRenewalInDoubt(t *testing.T) {
 		{"the answer is lost", func(s *proxyseller.Server) { s.Next("/prolong/make", seller.DropAnswer) }, procurement.Ambiguous, 1},
 		{"the answer is garbage", func(s *proxyseller.Server) { s.Next("/prolong/make", seller.Garbage) }, procurement.Ambiguous, 1},
 		{"it has no number", func(s *proxyseller.Server) {
-			s.Say("/prolong/make", `{"status":"success","data":{"total":2},"errors":[]}`)
+			s.Answer("/prolong/make", `{"status":"success","data":{"total":2},"errors":[]}`)
 		}, procurement.Ambiguous, 0},
 		{"its end is not told yet", func(s *proxyseller.Server) { s.SetRenewing(5) }, procurement.Ambiguous, 1},
 		{"it cannot be read afterwards", func(s *proxyseller.Server) {
@@ -372,12 +372,12 @@ func TestMalformedAddressesAreRefused(t *testing.T) {
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			s, p := openAddresses(t)
-			s.Say("/proxy/list", list(good))
+			s.Answer("/proxy/list", list(good))
 			if d, err := p.Read(t.Context(), "7_7"); err != nil || d.State != procurement.Live {
 				t.Fatalf("as it is documented: %+v, %v", d, err)
 			}
 			for range 3 {
-				s.Say("/proxy/list", list(strings.Replace(good, c.old, c.new, 1)))
+				s.Answer("/proxy/list", list(strings.Replace(good, c.old, c.new, 1)))
 			}
 			if d, err := p.Read(t.Context(), "7_7"); procurement.ClassOf(err) != procurement.Temporary {
 				t.Errorf("got %+v, %v", d, err)
@@ -386,15 +386,15 @@ func TestMalformedAddressesAreRefused(t *testing.T) {
 	}
 	t.Run("an order of another number is another order", func(t *testing.T) {
 		s, p := openAddresses(t)
-		s.Say("/proxy/list", list(good))
-		s.Say("/proxy/list", list(good))
+		s.Answer("/proxy/list", list(good))
+		s.Answer("/proxy/list", list(good))
 		if d, err := p.Read(t.Context(), "8_8"); procurement.ClassOf(err) != procurement.NotFound {
 			t.Errorf("got %+v, %v", d, err)
 		}
 	})
 	t.Run("a list without items is no empty list", func(t *testing.T) {
 		s, p := openAddresses(t)
-		s.Say("/proxy/list", `{"status":"success","data":{},"errors":[]}`)
+		s.Answer("/proxy/list", `{"status":"success","data":{},"errors":[]}`)
 		if found, err := p.Find(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != procurement.Temporary {
 			t.Errorf("got %+v, %v", found, err)
 		}
@@ -411,7 +411,7 @@ func TestDoubtsStrangeBills(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			s, p := openAddresses(t)
-			s.Say("/order/make", `{"status":"success","data":`+data+`,"errors":[]}`)
+			s.Answer("/order/make", `{"status":"success","data":`+data+`,"errors":[]}`)
 			if d, err := p.Order(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != procurement.Ambiguous {
 				t.Errorf("got %+v, %v", d, err)
 			}
@@ -423,7 +423,7 @@ func TestDoubtsStrangeBills(t *testing.T) {
 	} {
 		t.Run(claim, func(t *testing.T) {
 			s, p := openAddresses(t)
-			s.Say("/order/calc", `{"status":"success","data":`+data+`,"errors":[]}`)
+			s.Answer("/order/calc", `{"status":"success","data":`+data+`,"errors":[]}`)
 			if q, err := p.Quote(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != procurement.Temporary {
 				t.Errorf("got %+v, %v", q, err)
 			}
@@ -431,7 +431,7 @@ func TestDoubtsStrangeBills(t *testing.T) {
 	}
 	t.Run("binary fractions are rounded", func(t *testing.T) {
 		s, p := openAddresses(t)
-		s.Say("/balance/get", `{"status":"success","data":{"summ":35.099999999999994},"errors":[]}`)
+		s.Answer("/balance/get", `{"status":"success","data":{"summ":35.099999999999994},"errors":[]}`)
 		if f, err := p.Balance(t.Context()); err != nil || !f.Known || f.Amount != domain.MustMoney("35.1") {
 			t.Errorf("got %+v, %v", f, err)
 		}

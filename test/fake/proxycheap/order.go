@@ -13,7 +13,7 @@ import (
 )
 
 // orderBody is the body of a price and of an order.
-type asked struct {
+type orderBody struct {
 	Plan     string `json:"planId"`
 	Quantity int    `json:"quantity"`
 	Country  string `json:"country"`
@@ -47,7 +47,7 @@ func (s *Seller) postOptions(w http.ResponseWriter, r *http.Request) {
 }
 
 // check returns the reason to refuse an order; it is empty for one that can be sold.
-func (s *Seller) judge(r *http.Request) (in asked, cost domain.Money, words string) {
+func (s *Seller) check(r *http.Request) (in orderBody, cost domain.Money, words string) {
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		return in, 0, "Malformed JSON"
 	}
@@ -66,9 +66,9 @@ func (s *Seller) judge(r *http.Request) (in asked, cost domain.Money, words stri
 }
 
 func (s *Seller) postPrice(w http.ResponseWriter, r *http.Request) {
-	in, cost, words := s.judge(r)
+	in, cost, words := s.check(r)
 	if words != "" {
-		s.no(w, words)
+		s.refuse422(w, words)
 		return
 	}
 	n := func(m domain.Money) json.Number { return json.Number(m.String()) }
@@ -79,14 +79,14 @@ func (s *Seller) postPrice(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Seller) execute(w http.ResponseWriter, r *http.Request) {
-	in, cost, words := s.judge(r)
+	in, cost, words := s.check(r)
 	switch {
 	case words != "":
-		s.no(w, words)
+		s.refuse422(w, words)
 	case seller.FaultOf(r.Context()) == seller.OutOfStock || s.stock[in.Country] < in.Quantity:
-		s.no(w, "Not enough proxies in stock")
+		s.refuse422(w, "Not enough proxies in stock")
 	case seller.FaultOf(r.Context()) == seller.NoFunds || s.balance < cost:
-		s.no(w, "Insufficient balance")
+		s.refuse422(w, "Insufficient balance")
 	default:
 		s.Sold(r)
 		s.balance, s.spent = s.balance-cost, s.spent+cost
@@ -184,9 +184,9 @@ func (s *Seller) extend(w http.ResponseWriter, r *http.Request) {
 		cost := Unit * domain.Money(in.Months)
 		switch {
 		case in.Months < 1 || in.Months > 12 || p.Status != Active || s.refuse[id]:
-			s.no(w, "The proxy cannot be extended")
+			s.refuse422(w, "The proxy cannot be extended")
 		case seller.FaultOf(r.Context()) == seller.NoFunds || s.balance < cost:
-			s.no(w, "Insufficient balance")
+			s.refuse422(w, "Insufficient balance")
 		default:
 			s.Sold(r)
 			s.balance, s.spent = s.balance-cost, s.spent+cost

@@ -247,8 +247,8 @@ func (s *Seller) getBalance(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"balance": text})
 }
 
-// refuse answers 422. The messages are not documented.
-func (s *Seller) no(w http.ResponseWriter, words string) {
+// refuse422 answers 422. The messages are not documented.
+func (s *Seller) refuse422(w http.ResponseWriter, words string) {
 	if s.shape.Mute {
 		words = "Bad request"
 	}

@@ -75,7 +75,7 @@ type orderBody struct {
 
 // parseOrder reads an order. It returns the alpha-3 code of its country, or the body of a
 // refusal.
-func (s *Server) judge(r *http.Request) (b orderBody, country, refused string) {
+func (s *Server) parseOrder(r *http.Request) (b orderBody, country, refused string) {
 	if !read(r, &b) {
 		return b, "", unknownError()
 	}
@@ -132,7 +132,7 @@ func (s *Server) bill(r *http.Request, total domain.Money, n int) (data map[stri
 }
 
 func (s *Server) calculate(r *http.Request) string {
-	b, _, refused := s.judge(r)
+	b, _, refused := s.parseOrder(r)
 	if refused != "" {
 		return refused
 	}
@@ -144,7 +144,7 @@ func (s *Server) calculate(r *http.Request) string {
 }
 
 func (s *Server) order(r *http.Request) string {
-	b, country, refused := s.judge(r)
+	b, country, refused := s.parseOrder(r)
 	if refused != "" {
 		return refused
 	}
@@ -170,7 +170,7 @@ func (s *Server) order(r *http.Request) string {
 		}
 		o.proxies = append(o.proxies, p)
 	}
-	s.goods = append(s.goods, o)
+	s.orders = append(s.orders, o)
 	s.stock[country] -= b.Quantity
 	s.charge(total)
 	s.made++
@@ -187,10 +187,10 @@ func (s *Server) list(r *http.Request, section string) string {
 	}
 	q := r.URL.Query()
 	items := []any{}
-	for i, o := range s.goods {
+	for i, o := range s.orders {
 		if o.section != section || q.Get("orderId") != "" && q.Get("orderId") != o.id && q.Get("orderId") != o.number ||
 			q.Get("country") != "" && q.Get("country") != o.country ||
-			q.Get("latest") == "Y" && q.Get("orderId") == "" && i != len(s.goods)-1 {
+			q.Get("latest") == "Y" && q.Get("orderId") == "" && i != len(s.orders)-1 {
 			continue
 		}
 		if o.ended != (q.Get("ends") == "Y") {
@@ -232,7 +232,7 @@ func (s *Server) item(o *order, p *proxy) map[string]any {
 
 func (s *Server) auths() string {
 	list := []any{}
-	for _, o := range s.goods {
+	for _, o := range s.orders {
 		if o.auth != "" {
 			list = append(list, map[string]any{"id": o.auth, "active": true, "login": o.login, "password": o.password,
 				"orderNumber": o.number})

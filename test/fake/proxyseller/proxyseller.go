@@ -36,19 +36,19 @@ type Server struct {
 	renewing       int            // polls until a renewal is completed
 	host           string         // of delivered proxies; empty: the address itself
 	http, socks    uint16
-	planned        []said
-	goods          []*order // oldest first
+	planned        []scripted
+	orders         []*order // oldest first
 	made, renewed  int
 	ids, addrs     int
 	started        time.Time
 
 	tariff   int64 // unused bytes
-	packages []*parcel
+	packages []*trafficPackage
 	created  int
 }
 
 // scripted is an answer that a test sets for a later call.
-type said struct{ part, body string }
+type scripted struct{ part, body string }
 
 // New starts a seller with 1,000 USD, 1 TB of residential traffic, and 1,000 addresses in
 // each of the United States, Germany and Japan. An address costs 2 USD a month, 5 for
@@ -87,13 +87,13 @@ func (s *Server) SetProxy(host string, http, socks uint16) {
 
 // Answer answers the next request whose path contains a text with a body and status 200,
 // and does nothing else.
-func (s *Server) Say(part, body string) {
-	s.locked(func() { s.planned = append(s.planned, said{part, body}) })
+func (s *Server) Answer(part, body string) {
+	s.locked(func() { s.planned = append(s.planned, scripted{part, body}) })
 }
 
 // Refuse answers the next request whose path contains a text with one error.
 func (s *Server) Refuse(part string, code int, message string) {
-	s.Say(part, failure(fault{message, code}))
+	s.Answer(part, failure(fault{message, code}))
 }
 
 // Spent returns the money that was charged.
@@ -114,7 +114,7 @@ func (s *Server) Packages() (n int) { s.locked(func() { n = s.created }); return
 // SelfRenewing returns the number of addresses with automatic renewal.
 func (s *Server) SelfRenewing() (n int) {
 	s.locked(func() {
-		for _, o := range s.goods {
+		for _, o := range s.orders {
 			for _, p := range o.proxies {
 				if p.auto {
 					n++
@@ -128,7 +128,7 @@ func (s *Server) SelfRenewing() (n int) {
 // Refs returns the base numbers of orders and the keys of packages.
 func (s *Server) Refs() (refs []string) {
 	s.locked(func() {
-		for _, o := range s.goods {
+		for _, o := range s.orders {
 			refs = append(refs, o.number)
 		}
 		for _, p := range s.packages {
@@ -141,9 +141,9 @@ func (s *Server) Refs() (refs []string) {
 // Vanish removes an order or a package with everything that belongs to it.
 func (s *Server) Vanish(ref string) {
 	s.locked(func() {
-		for i, o := range s.goods {
+		for i, o := range s.orders {
 			if o.number == ref {
-				s.goods = append(s.goods[:i:i], s.goods[i+1:]...)
+				s.orders = append(s.orders[:i:i], s.orders[i+1:]...)
 				return
 			}
 		}
@@ -159,7 +159,7 @@ func (s *Server) Vanish(ref string) {
 // NearEnd lets an order end soon: its addresses work, and are listed only with ends=Y.
 func (s *Server) NearEnd(ref string) {
 	s.locked(func() {
-		for _, o := range s.goods {
+		for _, o := range s.orders {
 			o.ended = o.ended || o.number == ref
 		}
 	})
@@ -168,7 +168,7 @@ func (s *Server) NearEnd(ref string) {
 // Age makes everything that was sold older, by the seller's clock.
 func (s *Server) Age(d time.Duration) {
 	s.locked(func() {
-		for _, o := range s.goods {
+		for _, o := range s.orders {
 			o.at = o.at.Add(-d)
 			if o.auth != "" {
 				o.auth = objectID(o.at, s.next())

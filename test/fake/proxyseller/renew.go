@@ -60,7 +60,7 @@ func (s *Server) prolong(r *http.Request, section string, pay bool) string {
 
 // owner returns the order that has exactly these ids.
 func (s *Server) owner(section string, ids []string) *order {
-	for _, o := range s.goods {
+	for _, o := range s.orders {
 		var own []string
 		for _, p := range o.proxies {
 			own = append(own, p.id)
@@ -100,7 +100,7 @@ func (s *Server) autoProlong(r *http.Request, section string, on bool) string {
 		return unknownError()
 	}
 	found := 0
-	for _, o := range s.goods {
+	for _, o := range s.orders {
 		for _, p := range o.proxies {
 			if o.section == section && slices.Contains(b.IDs, p.id) {
 				p.auto = on

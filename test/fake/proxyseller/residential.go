@@ -11,7 +11,7 @@ import (
 )
 
 // trafficPackage is a package of residential traffic.
-type parcel struct {
+type trafficPackage struct {
 	key             string
 	active, linked  bool
 	rotation        int
@@ -22,7 +22,7 @@ type parcel struct {
 }
 
 // view returns a package as the API does: bytes are texts, its end is an object.
-func (p *parcel) view() map[string]any {
+func (p *trafficPackage) view() map[string]any {
 	return map[string]any{"package_key": p.key, "is_active": p.active, "is_link_date": p.linked, "rotation": p.rotation,
 		"traffic_limit": bytesText(p.limit), "traffic_usage": bytesText(p.used), "traffic_left": bytesText(p.limit - p.used),
 		"traffic_usage_sub": "0", "traffic_limit_sub": "0", "traffic_left_sub": "0",
@@ -39,7 +39,7 @@ var (
 // Use counts traffic of a package.
 func (s *Server) Use(key string, bytes int64) {
 	s.locked(func() {
-		if p := s.parcel(key); p != nil {
+		if p := s.packageOf(key); p != nil {
 			p.used += bytes
 		}
 	})
@@ -48,14 +48,14 @@ func (s *Server) Use(key string, bytes int64) {
 // Active reports whether a package is enabled.
 func (s *Server) Active(key string) (on bool) {
 	s.locked(func() {
-		if p := s.parcel(key); p != nil {
+		if p := s.packageOf(key); p != nil {
 			on = p.active
 		}
 	})
 	return on
 }
 
-func (s *Server) parcel(key string) *parcel {
+func (s *Server) packageOf(key string) *trafficPackage {
 	for _, p := range s.packages {
 		if p.key == key {
 			return p
@@ -127,7 +127,7 @@ func (s *Server) createPackage(r *http.Request) string {
 	}
 	s.Sold(r)
 	id := s.next()
-	p := &parcel{key: fmt.Sprintf("%020x", 0xbbfc4a2d00+id), active: true, linked: b.IsLinkDate != nil && *b.IsLinkDate,
+	p := &trafficPackage{key: fmt.Sprintf("%020x", 0xbbfc4a2d00+id), active: true, linked: b.IsLinkDate != nil && *b.IsLinkDate,
 		rotation: *b.Rotation, limit: n, ends: s.ends(), login: fmt.Sprintf("%016x", 0x3c8aa1d4000+id), password: fmt.Sprintf("AZT62Dx%d", id)}
 	s.packages = append(s.packages, p)
 	s.tariff -= n
@@ -140,7 +140,7 @@ func (s *Server) updatePackage(r *http.Request) string {
 	if !read(r, &b) {
 		return unknownError()
 	}
-	p := s.parcel(b.PackageKey)
+	p := s.packageOf(b.PackageKey)
 	if p == nil {
 		return failure(noPackage)
 	}
@@ -178,12 +178,12 @@ func (s *Server) deletePackage(r *http.Request) string {
 	if !read(r, &b) {
 		return unknownError()
 	}
-	p := s.parcel(b.PackageKey)
+	p := s.packageOf(b.PackageKey)
 	if p == nil {
 		return success(`{"status":"not-found"}`)
 	}
 	s.tariff += p.limit - p.used
-	s.packages = slices.DeleteFunc(s.packages, func(q *parcel) bool { return q == p })
+	s.packages = slices.DeleteFunc(s.packages, func(q *trafficPackage) bool { return q == p })
 	return success(`{"status":"delete"}`)
 }
 
@@ -194,7 +194,7 @@ func (s *Server) tools(r *http.Request) string {
 	if !read(r, &b) {
 		return unknownError()
 	}
-	p := s.parcel(b.PackageKey)
+	p := s.packageOf(b.PackageKey)
 	if p == nil {
 		return failure(noPackage)
 	}
@@ -202,13 +202,13 @@ func (s *Server) tools(r *http.Request) string {
 	return success(p.list())
 }
 
-func (p *parcel) list() map[string]any {
+func (p *trafficPackage) list() map[string]any {
 	return map[string]any{"id": 561, "title": "Tools", "login": p.login, "password": p.password, "whitelist": "",
 		"rotation": p.rotation, "geo": map[string]any{}, "export": map[string]any{"ports": 1000, "ext": "txt"}}
 }
 
 func (s *Server) lists(r *http.Request) string {
-	p := s.parcel(r.URL.Query().Get("package_key"))
+	p := s.packageOf(r.URL.Query().Get("package_key"))
 	if p == nil {
 		return failure(noPackage)
 	}

@@ -93,7 +93,7 @@ func (p *Proxy) forward(c net.Conn, r *http.Request, to net.Conn, a *account) bo
 
 // refuse answers with the seller's message and closes the connection after CONNECT.
 func (p *Proxy) refuse(c net.Conn, r *http.Request, f Fault, why string) bool {
-	status, words := p.words(f, why)
+	status, text := p.message(f, why)
 	header := http.Header{"Content-Type": {"text/plain"}}
 	switch f {
 	case Unauthorized, Exhausted:
@@ -103,17 +103,17 @@ func (p *Proxy) refuse(c net.Conn, r *http.Request, f Fault, why string) bool {
 	}
 	if p.profile == "brightdata" {
 		header.Set("x-brd-err-code", "client_1")
-		header.Set("x-brd-err-msg", words)
+		header.Set("x-brd-err-msg", text)
 	}
 	_, _ = io.Copy(io.Discard, r.Body)
 	res := http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: header, Request: r,
-		ContentLength: int64(len(words)), Body: io.NopCloser(strings.NewReader(words)), Close: r.Method == http.MethodConnect}
+		ContentLength: int64(len(text)), Body: io.NopCloser(strings.NewReader(text)), Close: r.Method == http.MethodConnect}
 	return res.Write(c) == nil && !res.Close
 }
 
 // message returns the status and the text of a refusal. Those of proxies.sx and
 // DataImpulse are documented.
-func (p *Proxy) words(f Fault, why string) (int, string) {
+func (p *Proxy) message(f Fault, why string) (int, string) {
 	status := map[Fault]int{Unauthorized: 407, Exhausted: 407, PaymentRequired: 402, Forbidden: 403, TooMany: 429,
 		Failed: 502, Unavailable: 503, NoStock: 502}[f]
 	var code string
