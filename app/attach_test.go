@@ -56,7 +56,7 @@ func TestDryRun(t *testing.T) {
 	ok(t, err)
 	same(t, "the quote of a renewal", *d.Quote, app.Quote{Cost: dollars("2.7"), BalanceAfter: dollars("6.3")})
 	same(t, "the database", w.dump(), before)
-	same(t, "sold", len(w.seller.Books()), 0)
+	same(t, "sold", len(w.seller.Sales()), 0)
 	t.Run("the key was not used up", func(t *testing.T) {
 		_, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: form(local), Call: call})
 		ok(t, err)

@@ -28,7 +28,7 @@ func (c *caller) Callback(h http.Header, body []byte, _ time.Time) ([]string, er
 
 func TestProviderCallback(t *testing.T) {
 	seller := &caller{Provider: fake.NewProvider("calls")}
-	seller.SetSlow(1)
+	seller.SetAsync(1)
 	w := newWorld(t, options{more: []ports.Provider{seller}, sell: []catalog.Product{product("sta_called", session.Static, false, "calls")}})
 	seller.SetClock(w.clock.Now)
 	a := w.register("Called")

@@ -68,7 +68,7 @@ func TestEveryErrorCode(t *testing.T) {
 		a.as).refused(409, "PRODUCT_OUT_OF_STOCK")
 
 	for _, local := range []bool{true, false} {
-		w.provider.SetLocal(local)
+		w.provider.SetInProcess(local)
 		for class, want := range map[procurement.Class]struct {
 			status int
 			code   string
@@ -89,7 +89,7 @@ func TestEveryErrorCode(t *testing.T) {
 			}
 		}
 	}
-	w.provider.SetLocal(true)
+	w.provider.SetInProcess(true)
 	w.provider.Always(fake.Provision, fake.Step{})
 	w.provider.Always(fake.Rotate, fake.Step{})
 	w.prober.err = nil
@@ -119,7 +119,7 @@ func TestEveryErrorCode(t *testing.T) {
 // TestProvisioning follows a session through each way its creation can end.
 func TestProvisioning(t *testing.T) {
 	w := newWorld(t, options{})
-	w.provider.SetLocal(false)
+	w.provider.SetInProcess(false)
 	a := w.register("Provisioning")
 	body := `{"type":"dynamic","config":{"product_no":"dyn_async"}}`
 
@@ -162,7 +162,7 @@ func TestProvisioning(t *testing.T) {
 
 func TestFaultsOfOurs(t *testing.T) {
 	w := newWorld(t, options{})
-	w.provider.SetLocal(false)
+	w.provider.SetInProcess(false)
 	a := w.register("Faults")
 	id := w.do("POST", "/v1/sessions", oneGB, a.as).want(201).str("data.session_id")
 	w.log.take()

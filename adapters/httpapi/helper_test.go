@@ -80,7 +80,7 @@ func newWorld(t testing.TB, o options) *world {
 	t.Helper()
 	w := &world{t: t, clock: fake.NewClock(), ids: &fake.IDs{}, provider: fake.NewProvider("fake"), prober: &prober{}, log: &logs{},
 		chain: fake.NewChain("tron-test", fake.Start)}
-	w.provider.SetLocal(true)
+	w.provider.SetInProcess(true)
 	var err error
 	w.store, err = storage.Open(context.Background(), database(t, w.clock.Now))
 	w.must(err)

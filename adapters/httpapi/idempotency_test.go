@@ -93,7 +93,7 @@ func TestIdempotency(t *testing.T) {
 
 func TestParallelCallsWithOneKey(t *testing.T) {
 	w := newWorld(t, options{})
-	w.provider.SetLocal(false)
+	w.provider.SetInProcess(false)
 	w.provider.Always(fake.Provision, fake.Step{Delay: 30 * time.Millisecond})
 	a := w.register("Parallel")
 	var created, conflicts, others atomic.Int32

@@ -202,7 +202,7 @@ func TestNoUpstreamCredentialIsAnswered(t *testing.T) {
 // A renewal at a seller answers what is known of it.
 func TestRenewAtASeller(t *testing.T) {
 	w := newWorld(t, options{more: []ports.Provider{fake.NewProvider("plain")}})
-	w.provider.SetLocal(false)
+	w.provider.SetInProcess(false)
 	w.provider.SetClock(w.clock.Now)
 	a := w.register("Renewals")
 	s := w.do("POST", "/v1/sessions", oneIP, a.as).want(201)
@@ -272,7 +272,7 @@ func TestSourcesOfAProduct(t *testing.T) {
 	t.Run("one that refuses is not heard of", func(t *testing.T) {
 		first.Next(fake.Provision, fake.Refuse(procurement.InsufficientFunds))
 		r := w.do("POST", "/v1/sessions", body("dyn_both"), a.as).want(201)
-		if r.at("data.failure") != nil || len(second.Of(r.str("data.session_id"))) != 1 || len(first.Books()) != 0 {
+		if r.at("data.failure") != nil || len(second.Of(r.str("data.session_id"))) != 1 || len(first.Sales()) != 0 {
 			t.Errorf("%s", r.body)
 		}
 	})
