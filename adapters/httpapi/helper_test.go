@@ -68,7 +68,7 @@ type world struct {
 	jobs []ports.Job
 }
 
-// database is a new one: SQLite, or PostgreSQL where TEST_STORE says so.
+// database returns a new database: PostgreSQL if TEST_STORE is postgres, else SQLite.
 func database(t testing.TB, now func() time.Time) storage.Config {
 	if os.Getenv("TEST_STORE") == "postgres" {
 		return storage.Config{URL: storage.URL(pg.Database(t)), MaxConns: 6, Now: now}
@@ -78,8 +78,15 @@ func database(t testing.TB, now func() time.Time) storage.Config {
 
 func newWorld(t testing.TB, o options) *world {
 	t.Helper()
-	w := &world{t: t, clock: fake.NewClock(), ids: &fake.IDs{}, provider: fake.NewProvider("fake"), prober: &prober{}, log: &logs{},
-		chain: fake.NewChain("tron-test", fake.Start)}
+	w := &world{
+		t:        t,
+		clock:    fake.NewClock(),
+		ids:      &fake.IDs{},
+		provider: fake.NewProvider("fake"),
+		prober:   &prober{},
+		log:      &logs{},
+		chain:    fake.NewChain("tron-test", fake.Start),
+	}
 	w.provider.SetInProcess(true)
 	var err error
 	w.store, err = storage.Open(context.Background(), database(t, w.clock.Now))
@@ -108,26 +115,54 @@ func newWorld(t testing.TB, o options) *world {
 		o.sessionLimit = 200
 	}
 	w.hub = app.NewHub(w.store, clock)
-	cat, err := app.NewCatalog(append([]ports.Provider{w.provider}, o.more...), append(w.provider.Products(), o.sell...), func(code string) string {
-		return map[string]string{"DE": "Germany", "FR": "France", "US": "United States"}[code]
-	})
+	cat, err := app.NewCatalog(
+		append([]ports.Provider{w.provider}, o.more...),
+		append(w.provider.Products(), o.sell...),
+		func(code string) string {
+			return map[string]string{"DE": "Germany", "FR": "France", "US": "United States"}[code]
+		},
+	)
 	w.must(err)
 	log := slog.New(slog.NewJSONHandler(w.log, nil))
-	w.accounts = app.NewAccounts(app.AccountConfig{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute},
-		w.store, clock, w.ids, secrets, system.NewTokens(real, w.ids), w.hub)
+	w.accounts = app.NewAccounts(
+		app.AccountConfig{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute},
+		w.store,
+		clock,
+		w.ids,
+		secrets,
+		system.NewTokens(real, w.ids),
+		w.hub,
+	)
 	w.sessions = app.NewSessions(app.SessionConfig{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, w.hub)
 	w.payments = app.NewPayments(w.store, clock, w.ids, w.chain, log)
 	w.sender = &sender{status: 204}
 	w.webhooks = app.NewWebhooks(w.store, clock, w.ids, secrets, w.sender, w.hub, log)
 	w.traffic = app.NewTraffic(w.store, clock, w.ids, w.sessions, w.hub)
-	w.server = httpapi.New(httpapi.Config{Addr: "127.0.0.1:0", GatewayHost: "proxy.test", GatewayPort: 8081, TrustedProxies: o.trusted, Version: "1.2.3"},
-		httpapi.Deps{Accounts: w.accounts, Catalog: cat, Sessions: w.sessions, Checks: app.NewChecks(w.sessions, w.prober),
-			Telemetry: app.NewTelemetry(w.store, clock, w.ids, w.traffic), Wallet: app.NewWallet(w.store, clock, w.ids),
+	w.server = httpapi.New(
+		httpapi.Config{
+			Addr:           "127.0.0.1:0",
+			GatewayHost:    "proxy.test",
+			GatewayPort:    8081,
+			TrustedProxies: o.trusted,
+			Version:        "1.2.3",
+		},
+		httpapi.Deps{
+			Accounts:  w.accounts,
+			Catalog:   cat,
+			Sessions:  w.sessions,
+			Checks:    app.NewChecks(w.sessions, w.prober),
+			Telemetry: app.NewTelemetry(w.store, clock, w.ids, w.traffic),
+			Wallet:    app.NewWallet(w.store, clock, w.ids),
 			Recharges: app.NewRecharges(w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
 			Webhooks:  w.webhooks,
 			Stats:     app.NewStats(w.store, clock),
 			Limits:    app.NewLimits(app.LimitConfig{RegistrationsPerMinute: o.registrations}, clock, nil, log),
-			Store:     w.store, Clock: clock, IDs: w.ids, Log: log})
+			Store:     w.store,
+			Clock:     clock,
+			IDs:       w.ids,
+			Log:       log,
+		},
+	)
 	if _, bench := t.(*testing.B); !bench {
 		w.doc = newDocument(t, w.server)
 	}
@@ -180,7 +215,7 @@ type countedSecrets struct {
 func (s *countedSecrets) NewKey() string    { return s.ids.New("ak_") + "zzzzzzzzzzzzzzzz" }
 func (s *countedSecrets) NewSecret() string { return s.ids.New("sk_") + "zzzzzzzzzzzzzzzzzzzzzzzz" }
 
-// prober answers checks as a test says.
+// prober answers checks as a test sets it.
 type prober struct{ err error }
 
 func (p *prober) Probe(context.Context, string) (ports.Probe, error) {
@@ -293,7 +328,16 @@ func (a *answer) want(status int) *answer {
 func (a *answer) refused(status int, code string) *answer {
 	a.t.Helper()
 	if a.status != status || a.str("error.code") != code {
-		a.t.Fatalf("%s %s: %d %s, want %d %s: %s", a.method, a.path, a.status, a.str("error.code"), status, code, a.body)
+		a.t.Fatalf(
+			"%s %s: %d %s, want %d %s: %s",
+			a.method,
+			a.path,
+			a.status,
+			a.str("error.code"),
+			status,
+			code,
+			a.body,
+		)
 	}
 	return a
 }
