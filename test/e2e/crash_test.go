@@ -19,6 +19,7 @@ type answered struct {
 	sessions   map[string]string // id -> the last status that was answered
 	rotations  map[string]int
 	terminated map[string]bool
+	answers    int
 }
 
 func TestKilledAtRandomMomentsNothingIsLost(t *testing.T) {
@@ -42,8 +43,7 @@ func killedAtRandomMomentsNothingIsLost(t *testing.T, store ...string) {
 		for i, key := range keys {
 			wg.Go(func() { s.trouble(ctx, key, fmt.Sprint(round, "-", i), told[i]) })
 		}
-		time.Sleep(time.Duration(50+moments.IntN(350)) * time.Millisecond)
-		s.kill()
+		killAfter(t, s, told, 8+moments.IntN(40))
 		cancel()
 		wg.Wait()
 		s.verify()
@@ -56,6 +56,25 @@ func killedAtRandomMomentsNothingIsLost(t *testing.T, store ...string) {
 			return
 		}
 	}
+}
+
+// killAfter kills a service after a number of answers: after a time, a slow machine
+// would have made none.
+func killAfter(t *testing.T, s *service, told []*answered, answers int) {
+	t.Helper()
+	count := func() (n int) {
+		for _, a := range told {
+			a.mu.Lock()
+			n += a.answers
+			a.mu.Unlock()
+		}
+		return n
+	}
+	until, deadline := count()+answers, time.Now().Add(soon)
+	for count() < until && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	s.kill()
 }
 
 // trouble creates, rotates and terminates until the service is gone.
@@ -75,11 +94,13 @@ func (s *service) trouble(ctx context.Context, key, name string, told *answered)
 		}
 		told.mu.Lock()
 		told.sessions[d.SessionID] = d.Status
+		told.answers++
 		told.mu.Unlock()
 		if n%3 == 0 && d.Status == "active" {
 			if r, err := s.call(ctx, "POST", "/sessions/"+d.SessionID+"/rotate", key, ""); err == nil && r.status == 200 {
 				told.mu.Lock()
 				told.rotations[d.SessionID]++
+				told.answers++
 				told.mu.Unlock()
 			}
 		}
@@ -87,6 +108,7 @@ func (s *service) trouble(ctx context.Context, key, name string, told *answered)
 			if r, err := s.call(ctx, "POST", "/sessions/"+d.SessionID+"/terminate", key, ""); err == nil && r.status == 200 {
 				told.mu.Lock()
 				told.terminated[d.SessionID] = true
+				told.answers++
 				told.mu.Unlock()
 			}
 		}

@@ -320,9 +320,8 @@ func TestReplicasThatDieLoseNothing(t *testing.T) {
 			wg.Go(func() { both[i%2].trouble(ctx, key, fmt.Sprint(round, "-", i), told[i]) })
 			wg.Go(func() { both[(i+1)%2].use(ctx, key, target) })
 		}
-		time.Sleep(time.Duration(50+moments.IntN(450)) * time.Millisecond)
 		victim := both[moments.IntN(2)]
-		victim.kill()
+		killAfter(t, victim, told, 8+moments.IntN(40))
 		cancel()
 		wg.Wait()
 		victim.start()
