@@ -226,7 +226,7 @@ func bubble(t *testing.T, test func(t *testing.T, grid *trongrid.Server, open fu
 }
 
 // In no window of a second are there more calls than the plan has, whichever
-// calls and whatever fails.
+// call is made and whatever fails.
 func TestTronKeepsToItsBudget(t *testing.T) {
 	for name, plan := range map[string]struct {
 		cfg func(*chain.TronConfig)
