@@ -68,9 +68,13 @@ func (u *Sessions) withDirect(ctx context.Context, v *SessionView) error {
 	return nil
 }
 
-// lastUsage asks once more what passed through a direct session that its agent
-// ends: what was used since the provider was asked last would be free otherwise. A
-// provider that does not answer keeps nobody from ending a session.
+// lastUsageFor bounds the call of lastUsage: the agent that ends a session waits
+// for it.
+const lastUsageFor = 2 * time.Second
+
+// lastUsage reads once more what passed through a direct session that its agent
+// ends: what was used since the last poll would be free otherwise. A provider
+// that does not answer within lastUsageFor does not keep the session from ending.
 func (u *Sessions) lastUsage(ctx context.Context, agentID, id string) error {
 	var s session.Session
 	var orders []procurement.Order
@@ -92,7 +96,9 @@ func (u *Sessions) lastUsage(ctx context.Context, agentID, id string) error {
 	if err != nil || !g.Direct {
 		return err
 	}
-	if err := u.pollUsage(ctx, p, s, o); err != nil {
+	bounded, cancel := context.WithTimeout(ctx, lastUsageFor)
+	defer cancel()
+	if err := u.pollUsage(bounded, p, s, o); err != nil {
 		u.log.Warn("a direct session ends without its last usage", "session_id", id, "provider", s.Provider, "err", err)
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
@@ -148,6 +148,38 @@ func TestDirectStaysDirect(t *testing.T) {
 	}
 }
 
+// timedUsage is a seller whose usage calls report how long their caller waits.
+type timedUsage struct {
+	*fake.Provider
+	waits time.Duration // of the last call; 0: it has no deadline
+}
+
+func (p *timedUsage) Usage(ctx context.Context, _ string) (procurement.Usage, error) {
+	p.waits = 0
+	if end, bounded := ctx.Deadline(); bounded {
+		p.waits = time.Until(end)
+	}
+	return procurement.Usage{}, procurement.Refuse(procurement.TimedOut, "no answer")
+}
+
+// The agent that ends a session waits two seconds for a provider that does not
+// answer, and no longer.
+func TestASilentProviderDoesNotDelayTheEnd(t *testing.T) {
+	seller := &timedUsage{Provider: fake.NewProvider("direct")}
+	seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream, c.Direct = true, true })
+	p := bothOf("dyn_straight", session.Dynamic, procurement.Source{Provider: "direct"})
+	p.Direct = true
+	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{p}})
+	agent := w.rich(100)
+	v := w.buy(agent, "dyn_straight")
+	ended, err := w.sessions.Terminate(t.Context(), agent, v.ID)
+	ok(t, err)
+	same(t, "status", ended.Status, session.Terminated)
+	if seller.waits <= 0 || seller.waits > 2*time.Second {
+		t.Errorf("the caller waits %s for the provider", seller.waits)
+	}
+}
+
 // What a provider counts is booked for a session that is used, by the hour.
 func TestTheUsageOfADirectSession(t *testing.T) {
 	w, seller, agent := directWorld(t)
@@ -165,11 +197,13 @@ func TestTheUsageOfADirectSession(t *testing.T) {
 		same(t, "counted", w.texts(`SELECT CAST(SUM(down) AS TEXT) FROM usage_hours WHERE session_id = ?`, v.ID)[0], "3000")
 	})
 	t.Run("what is counted when the session has ended is not booked", func(t *testing.T) {
+		w, seller, agent := directWorld(t)
 		v := w.buy(agent, "dyn_straight")
 		gate := make(chan struct{})
 		seller.Change(v.ID, func(p *fake.Purchase) { p.Used = 1000 })
 		calls := seller.Calls(fake.UsageOf)
-		seller.Always(fake.UsageOf, fake.Step{Gate: gate})
+		// The poll of the order waits at the gate; the one of Terminate is refused.
+		seller.Next(fake.UsageOf, fake.Step{Gate: gate}, fake.Refuse(procurement.Temporary))
 		w.clock.Advance(time.Minute)
 		done := make(chan error, 1)
 		go func() { done <- w.sessions.DriveOrders(context.Background()) }()
@@ -182,7 +216,7 @@ func TestTheUsageOfADirectSession(t *testing.T) {
 	})
 	t.Run("a place that the provider has no word for is no address", func(t *testing.T) {
 		f := form("dyn_straight")
-		f.City = "San-Jose"
+		f.Location.City = "San-Jose"
 		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		if d.View.Direct == nil || len(d.View.Direct) != 0 {
@@ -197,7 +231,7 @@ func TestASessionOfALocalProviderThatIsGone(t *testing.T) {
 	w := newWorld(t)
 	agent := w.register()
 	v := w.buy(agent, local)
-	c, err := app.NewCatalog([]ports.Provider{w.seller}, w.seller.Products(), upstream.CountryName)
+	c, err := app.NewCatalog([]ports.Provider{w.seller}, w.seller.Products(), country.Name)
 	ok(t, err)
 	w.sessions = app.NewSessions(app.SessionConfig{}, w.store, w.clock, w.ids, w.secrets, c, w.Hub)
 	if v := w.read(agent, v.ID); v.Direct != nil {

@@ -57,6 +57,13 @@ func (u *Sessions) expire(ctx context.Context, tx ports.Tx, s session.Session, w
 	return err
 }
 
+// endTypes are the types of the webhook events of a session's end.
+var endTypes = map[session.Status]webhook.Type{
+	session.Terminated: webhook.SessionTerminated,
+	session.Expired:    webhook.SessionExpired,
+	session.Failed:     webhook.SessionFailed,
+}
+
 // end stores a session that has just ended, with all that its end entails. What
 // was bought of a seller is given up by a job.
 func (u *Sessions) end(ctx context.Context, tx ports.Tx, s session.Session, what, code string, now time.Time) (session.Session, error) {
@@ -70,7 +77,7 @@ func (u *Sessions) end(ctx context.Context, tx ports.Tx, s session.Session, what
 	if err := note(ctx, tx, u.ids, s.ID, what, code, now); err != nil {
 		return s, err
 	}
-	if err := tellSession(ctx, tx, u.ids, now, webhook.Type("session."+string(s.Status)), s); err != nil {
+	if err := tellSession(ctx, tx, u.ids, now, endTypes[s.Status], s); err != nil {
 		return s, err
 	}
 	return s, tx.Sessions().Put(ctx, s)
@@ -78,7 +85,7 @@ func (u *Sessions) end(ctx context.Context, tx ports.Tx, s session.Session, what
 
 // note adds an event of the service to a session's feed.
 func note(ctx context.Context, tx ports.Tx, ids ports.IDs, sessionID, what, code string, now time.Time) error {
-	return tx.Events().Append(ctx, sessionID, []eventlog.Event{{ID: ids.New("evt_"), At: now, Source: eventlog.Service,
+	return tx.Events().Append(ctx, sessionID, []eventlog.Event{{ID: ids.New(eventlog.IDPrefix), At: now, Source: eventlog.Service,
 		Type: what, Code: code, LatencyMS: -1}})
 }
 

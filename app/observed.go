@@ -33,7 +33,7 @@ const (
 	feedAtOnce   = 256     // events a session keeps between two flushes
 	readyAtOnce  = 4096    // evidence a session keeps between two flushes
 	seenSessions = 100_000 // sessions between two flushes
-	keepEvents   = eventlog.Keep
+	keepEvents   = eventlog.Retention
 )
 
 func newObserved() *observed { return &observed{sessions: map[string]*seenOf{}} }
@@ -137,7 +137,7 @@ func (o *observed) restore(b batch) {
 
 // Observe takes what the gateway saw. It does not block on the store.
 func (t *Traffic) Observe(ob traffic.Observation) {
-	e := eventlog.Event{ID: t.ids.New("evt_"), At: ob.At, Source: eventlog.Gateway, Type: ob.Type, TargetHost: ob.Host,
+	e := eventlog.Event{ID: t.ids.New(eventlog.IDPrefix), At: ob.At, Source: eventlog.Gateway, Type: ob.Type, TargetHost: ob.Host,
 		StatusCode: ob.StatusCode, Code: ob.Code, Bytes: ob.Bytes, LatencyMS: int(ob.Latency.Milliseconds()),
 		ExitIP: ob.ExitIP, Retryable: ob.Retryable, HowToFix: ob.HowToFix}
 	t.seen.add(ob.SessionID, e, health.Event{Type: ob.Evidence, StatusCode: ob.StatusCode,

@@ -59,7 +59,7 @@ func (u *Sessions) seal(o procurement.Order, d procurement.Delivery, direct bool
 }
 
 func (u *Sessions) unseal(o procurement.Order) (g goods, err error) {
-	plain, err := u.secrets.Open(o.Goods, "order/"+o.ID)
+	plain, err := u.secrets.Open(o.SealedDelivery, "order/"+o.ID)
 	if err == nil {
 		err = json.Unmarshal(plain, &g)
 	}

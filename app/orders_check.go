@@ -22,7 +22,7 @@ func (u *Sessions) await(ctx context.Context, s session.Session, o procurement.O
 	defer cancel()
 	d, err := p.Read(bounded, o.Ref)
 	u.count(p, "read", err)
-	if procurement.ClassOf(err) == procurement.NotFound && u.clock.Now().Sub(o.SentAt) >= procurement.SettleFor {
+	if procurement.ClassOf(err) == procurement.NotFound && u.clock.Now().Sub(o.SentAt) >= procurement.ListingDelay {
 		d, err = procurement.Delivery{Ref: o.Ref, State: procurement.Gone}, nil
 	}
 	if err != nil {
@@ -32,7 +32,7 @@ func (u *Sessions) await(ctx context.Context, s session.Session, o procurement.O
 		if s.Status == session.Active {
 			return nil // of an active session somebody else has taken it meanwhile, and it is checked from now on
 		}
-		if o = o.Take(d, b.now); d.State == procurement.Pending && b.now.Sub(o.SentAt) >= procurement.FreezeAfter && o.FrozenAt.IsZero() {
+		if o = o.Record(d, b.now); d.State == procurement.Pending && b.now.Sub(o.SentAt) >= procurement.FreezeAfter && o.FrozenAt.IsZero() {
 			o.FrozenAt = b.now
 			u.log.Error("an upstream order is not delivered for a day", "order_id", o.ID, "session_id", o.SessionID, "provider", o.Provider)
 		}
@@ -131,11 +131,11 @@ func (u *Sessions) check(ctx context.Context, s session.Session, o procurement.O
 // new end, an address that it replaced.
 func (u *Sessions) refresh(ctx context.Context, b books, s session.Session, o procurement.Order, d procurement.Delivery, direct bool) (err error) {
 	if d.State == procurement.Live {
-		if o.Goods, err = u.seal(o, d, direct); err != nil {
+		if o.SealedDelivery, err = u.seal(o, d, direct); err != nil {
 			return err
 		}
 	}
-	o = o.Take(d, b.now)
+	o = o.Record(d, b.now)
 	o.LostAt, o.NextAt = time.Time{}, b.now.Add(checkAfter(direct))
 	exits := exitsOf(s, d)
 	if s.Type == session.Static && d.State == procurement.Live && len(exits) == s.Quantity && !sameExits(exits, s.Exits) {

@@ -123,10 +123,10 @@ func (u *Sessions) confirm(ctx context.Context, o procurement.Order, d procureme
 func (u *Sessions) taken(ctx context.Context, b books, s session.Session, o procurement.Order, d procurement.Delivery) (err error) {
 	if d.State == procurement.Live && s.Type == session.Static && len(d.IPs) < o.Intent.Quantity && b.now.Sub(o.SentAt) < completeFor {
 		d.State = procurement.Pending
-		o = o.Take(d, b.now)
+		o = o.Record(d, b.now)
 	}
 	direct := u.sellsDirect(s)
-	if o.Goods, err = u.seal(o, d, direct); err != nil {
+	if o.SealedDelivery, err = u.seal(o, d, direct); err != nil {
 		return err
 	}
 	switch {

@@ -227,7 +227,7 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o procurement.Ord
 		if err != nil {
 			return err
 		}
-		e.Rivals = like > 0
+		e.OthersUnknown = like > 0
 		if e.Known, err = b.tx.Orders().Known(ctx, o.Provider, refsOf(e.Found)); err != nil {
 			return err
 		}
@@ -257,7 +257,7 @@ func (u *Sessions) ask(ctx context.Context, s session.Session, o procurement.Ord
 	switch {
 	case err != nil:
 		return err
-	case verdict == procurement.Absent && repeatable && age < repeatFor+procurement.SettleFor:
+	case verdict == procurement.Absent && repeatable && age < repeatFor+procurement.ListingDelay:
 		return u.doubt(ctx, o, "") // the last repetition may be on its way
 	case verdict == procurement.Absent:
 		return u.refuse(ctx, o, procurement.Temporary, "the provider does not have it")

@@ -108,7 +108,7 @@ func (p *Passes) Settle(ctx context.Context) error {
 func (p *Passes) TakeBack(ctx context.Context) error {
 	var stale []traffic.Lease
 	err := p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		stale, err = tx.Traffic().Stale(ctx, p.clock.Now().Add(-traffic.TakeBack), passSize)
+		stale, err = tx.Traffic().Stale(ctx, p.clock.Now().Add(-traffic.ReclaimAfter), passSize)
 		return err
 	})
 	if err != nil {
@@ -132,7 +132,7 @@ func (p *Passes) takeBack(ctx context.Context, tx ports.Tx, sessionID, id string
 		return err
 	}
 	l, known, err := tx.Traffic().Lease(ctx, sessionID, id)
-	if err != nil || !known || now.Sub(l.RenewedAt) < traffic.TakeBack {
+	if err != nil || !known || now.Sub(l.RenewedAt) < traffic.ReclaimAfter {
 		return err
 	}
 	u, err := tx.Traffic().Usage(ctx, sessionID)

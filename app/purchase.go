@@ -23,7 +23,7 @@ var ErrPriceMismatch = &domain.Error{Kind: domain.Conflict, Code: "PRICE_MISMATC
 // Create asks for a session.
 type Create struct {
 	AgentID string
-	Form    session.Form
+	Form    session.CreateRequest
 	Call    Call
 	DryRun  bool
 }
@@ -44,7 +44,7 @@ func (u *Sessions) plan(in Create, spec session.Spec) (p purchase, err error) {
 	if p.product, err = u.catalog.product(spec.ProductNo); err != nil {
 		return p, err
 	}
-	if p.spec, err = p.product.Terms().Check(in.Form, spec); err != nil {
+	if p.spec, err = p.product.Terms().Check(spec); err != nil {
 		return p, err
 	}
 	p.price, p.cost = priceOf(p.product, p.spec)
@@ -80,7 +80,7 @@ func (u *Sessions) Create(ctx context.Context, in Create) (Done, error) {
 	if in.DryRun {
 		return u.quoteCreate(ctx, in, spec)
 	}
-	id := u.ids.New(traffic.IDPrefix)
+	id := u.ids.New(session.IDPrefix)
 	var done Done
 	var p purchase
 	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {

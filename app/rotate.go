@@ -96,7 +96,7 @@ func (u *Sessions) rotate(ctx context.Context, tx ports.Tx, r ports.SessionRead,
 	if err := tellSession(ctx, tx, u.ids, now, webhook.SessionRotated, s, "reason", string(reason)); err != nil {
 		return r, err
 	}
-	return r, tx.Events().Append(ctx, s.ID, []eventlog.Event{{ID: u.ids.New("evt_"), At: now, Source: by,
+	return r, tx.Events().Append(ctx, s.ID, []eventlog.Event{{ID: u.ids.New(eventlog.IDPrefix), At: now, Source: by,
 		Type: "rotated", Code: string(reason), ExitIP: exitText(exit), LatencyMS: -1}})
 }
 

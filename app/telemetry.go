@@ -117,7 +117,7 @@ func (t *Telemetry) take(ctx context.Context, agentID string, events []ReportedE
 		if count[e.SessionID]++; count[e.SessionID] == 1 {
 			order = append(order, e.SessionID)
 		}
-		out.ids[i] = t.ids.New("evt_")
+		out.ids[i] = t.ids.New(eventlog.IDPrefix)
 	}
 	// A unit may run again, but evidence is claimed once.
 	claims := make([]*health.Event, len(events))

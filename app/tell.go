@@ -99,7 +99,7 @@ func tellBalance(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Time,
 
 // tellBudget tells of every threshold of the budget that spending x more
 // reaches, each once a UTC day.
-func tellBudget(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Time, before billing.Wallet, c billing.Crossing) error {
+func tellBudget(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Time, before billing.Wallet, c billing.ReachedThreshold) error {
 	percent := strconv.Itoa(c.Percent)
 	_, err := tell(ctx, tx, ids, now, notice{agentID: before.AgentID, of: webhook.BudgetThreshold,
 		data: map[string]string{"agent_id": before.AgentID, "limit": c.Limit, "threshold": percent},

@@ -49,11 +49,11 @@ type Provider interface {
 // Dynamic sells traffic through exits that change.
 type Dynamic interface {
 	Provider
-	// Cap sets at how many bytes in all the access stops. It is absolute, so
-	// repeating it changes nothing.
-	Cap(ctx context.Context, ref string, bytes int64) error
-	// Enable switches an access off and on again. Repeating it changes nothing.
-	Enable(ctx context.Context, ref string, on bool) error
+	// Disable stops an access for good and keeps its counter, so that what passed
+	// through it can still be read by Usage and charged when a direct session ends.
+	// Repeating it changes nothing. It fails with Unsupported where the access has no
+	// credential of its own.
+	Disable(ctx context.Context, ref string) error
 	// Usage is what passed through an access since it was created.
 	Usage(ctx context.Context, ref string) (procurement.Usage, error)
 	// Endpoint is the proxy of an exit. It does no IO: the same arguments give the
@@ -72,9 +72,6 @@ type Static interface {
 	// names this renewal. The result says for each address what became of it; an
 	// error says that nothing was extended, or Ambiguous.
 	Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error)
-	// Replace exchanges one address of an order for another one, at once or later;
-	// Read tells it then.
-	Replace(ctx context.Context, ref string, ip procurement.IP) error
 }
 
 // Callbacks is a provider that calls back when an order has changed. A call says

@@ -54,7 +54,7 @@ var variable = regexp.MustCompile(`AGENTPROXY_[A-Z_]+`)
 // TestVariablesExist holds the files beside the program to its configuration.
 func TestVariablesExist(t *testing.T) {
 	known := map[string]bool{}
-	for _, file := range []string{"app/compose/config.go", "app/compose/payments.go"} {
+	for _, file := range []string{"adapters/configfile/config.go", "adapters/configfile/payments.go"} {
 		for _, m := range regexp.MustCompile(`env:"(AGENTPROXY_[A-Z_]+)"`).FindAllStringSubmatch(text(t, file), -1) {
 			known[m[1]] = true
 		}

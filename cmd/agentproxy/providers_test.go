@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/upstream"
-	"agentproxy/app/compose"
+	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -31,7 +31,7 @@ type remote struct {
 func (r remote) Name() string { return r.spec.Name }
 
 func (r remote) Capabilities() procurement.Capabilities {
-	return procurement.Capabilities{ViaUpstream: true, KeepsOrderKey: true, Direct: true, CapUnit: 1, Sticky: 2 * time.Hour}
+	return procurement.Capabilities{ViaUpstream: true, KeepsOrderKey: true, Direct: true, CapUnit: 1}
 }
 
 func (r remote) get(ctx context.Context, path string, out any) error {
@@ -141,7 +141,7 @@ func configure(t *testing.T, text string) {
 // command runs a command on the kinds of these tests.
 func command(args ...string) (status int, out, errOut string) {
 	var stdout, stderr bytes.Buffer
-	status = runWith(func() (compose.Settings, error) { return compose.LoadWith(makeRemote) }, args, &stdout, &stderr)
+	status = runWith(wire.Loader{New: makeRemote}, args, &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
 }
 
@@ -157,12 +157,12 @@ func rows(t *testing.T, out string) []map[string]any {
 func TestProvidersList(t *testing.T) {
 	s := started(t)
 	status, out, _ := command("providers", "list")
-	if status != 0 || !strings.Contains(out, "shop   remote  dynamic  chained labelled direct capped sticky:2h0m0s") || !strings.Contains(out, "quiet  silent  static") {
+	if status != 0 || !strings.Contains(out, "shop   remote  dynamic  chained labelled direct capped") || !strings.Contains(out, "quiet  silent  static") {
 		t.Errorf("%d:\n%s", status, out)
 	}
 	status, out, _ = command("--json", "providers", "list")
 	list := rows(t, out)
-	if status != 0 || len(list) != 2 || list[0]["name"] != "shop" || fmt.Sprint(list[0]["capabilities"]) != "[chained labelled direct capped sticky:2h0m0s]" ||
+	if status != 0 || len(list) != 2 || list[0]["name"] != "shop" || fmt.Sprint(list[0]["capabilities"]) != "[chained labelled direct capped]" ||
 		fmt.Sprint(list[1]["sells"]) != "[static]" {
 		t.Errorf("%d: %s", status, out)
 	}

@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app/compose"
+	"agentproxy/adapters/configfile"
 )
 
 func TestTheWelcomeNamesOnlyWhatIsSold(t *testing.T) {
 	var with, without bytes.Buffer
-	welcome(&with, compose.Settings{Dev: true})
-	s := compose.Settings{Dev: true, RegisterLimit: 5}
-	s.Shelf.WithoutEmbedded = true
+	welcome(&with, configfile.Settings{Dev: true})
+	s := configfile.Settings{Dev: true, RegisterLimit: 5}
+	s.Catalog.WithoutEmbedded = true
 	welcome(&without, s)
 	if got := with.String(); !strings.Contains(got, "dyn_fast_1") || !strings.Contains(got, "registration is unlimited") {
 		t.Errorf("with the embedded catalogue\n%s", got)
@@ -33,7 +33,7 @@ func TestATakenPortIsToldWithItsVariable(t *testing.T) {
 	}
 	defer l.Close()
 	_, err = net.Listen("tcp", l.Addr().String())
-	s := compose.Settings{HTTPAddr: "127.0.0.1:1", GatewayAddr: strings.Replace(l.Addr().String(), "127.0.0.1", "localhost", 1), AdminAddr: "127.0.0.1:2"}
+	s := configfile.Settings{HTTPAddr: "127.0.0.1:1", GatewayAddr: strings.Replace(l.Addr().String(), "127.0.0.1", "localhost", 1), AdminAddr: "127.0.0.1:2"}
 	if got := taken(fmt.Errorf("gateway: %w", err), s).Error(); !strings.HasSuffix(got, "choose another address with AGENTPROXY_GATEWAY_ADDR") {
 		t.Error(got)
 	}
@@ -45,7 +45,7 @@ func TestATakenPortIsToldWithItsVariable(t *testing.T) {
 
 func TestDurationsAreLoggedWithTheirUnit(t *testing.T) {
 	var out bytes.Buffer
-	logger(&out, compose.Settings{LogLevel: "info", LogFormat: "json"}).Info("request", "duration", 1500*time.Microsecond, "bytes", 7)
+	logger(&out, configfile.Settings{LogLevel: "info", LogFormat: "json"}).Info("request", "duration", 1500*time.Microsecond, "bytes", 7)
 	if got := out.String(); !strings.Contains(got, `"duration":"1.5ms","bytes":7`) {
 		t.Error(got)
 	}

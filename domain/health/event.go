@@ -1,6 +1,6 @@
 // Package health turns telemetry into a statement about a session's current
 // exit, now: a score, a risk level, a recommendation and the reason for it.
-// State holds all that a session needs for it, in constant size; HEALTH.md has
+// State holds all that a session needs for it, in constant size; docs/health.md has
 // the rules, rules.go their constants.
 package health
 
@@ -44,7 +44,7 @@ func (t Type) index() int {
 	return len(types) - 1
 }
 
-// The bounds of a telemetry event (CONTRACT.md section 8). Lengths are in
+// The bounds of a telemetry event of the public API. Lengths are in
 // characters.
 const (
 	MaxStatusCode   = 599

@@ -17,7 +17,7 @@ const (
 	lastMoment micros = 253_402_300_799 * second
 )
 
-// The constants of the score (HEALTH.md). They are all here.
+// The constants of the score (docs/health.md). They are all here.
 const (
 	halfLife      = 10 * minute // time in which evidence loses half its weight
 	streakSilence = 10 * minute // silence that clears a streak
@@ -32,7 +32,7 @@ const (
 	lowFrom    = 80 // risk_level: low from here,
 	mediumFrom = 60 // medium from here,
 	highFrom   = 35 // high from here, critical below
-	margin     = 5  // points past a border before a webhook speaks of it
+	hysteresis = 5  // points past a border before a webhook speaks of it
 
 	rotationKeeps    = 0.25        // what a rotation leaves of all weights
 	unhelpfulBelow   = 60          // a rotation at a lower score did not help
@@ -82,7 +82,7 @@ type evidence struct {
 	cause cause
 }
 
-// The table of costs (HEALTH.md), by kind of evidence.
+// The table of costs (docs/health.md), by kind of evidence.
 var (
 	exitWorked     = evidence{0, worked}
 	blocked        = evidence{1.0, causeBlock}

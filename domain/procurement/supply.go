@@ -29,17 +29,16 @@ type Capabilities struct {
 	KeepsTrafficOrderKey bool
 	// Slow: an order is accepted first and delivered later.
 	Async bool
-	// Renews, Replaces, Cancels: the calls of these names are not Unsupported.
-	Renews, Replaces, Cancels bool
+	// Renews and Cancels report whether the calls of these names are supported. An
+	// order that cannot be cancelled costs money until its end.
+	Renews, Cancels bool
 	// Direct: each order has a credential and a cap of its own, so that it may be
 	// given to an agent.
 	Direct bool
-	// CapUnit is what caps are whole multiples of, in bytes; 0: nothing is capped.
+	// CapUnit is the number of bytes that traffic caps are multiples of; it is 0 if
+	// the provider caps nothing. Only multiples of it can be sold to a direct session
+	// without giving traffic away.
 	CapUnit int64
-	// Sticky is the longest time that a session token keeps its exit; 0: unknown.
-	Sticky time.Duration
-	// Months: a term is counted in calendar months, not in days.
-	Months bool
 }
 
 // Labels reports whether orders of a type carry their key.

@@ -45,7 +45,7 @@ func Seller(t *testing.T, open func(t *testing.T) Selling) {
 		"a caller who has left buys nothing":                 sellerLeft,
 		"many may order at once":                             sellerParallel,
 		"a renewal moves the end of every address":           sellerRenews,
-		"an access has a cap, a switch and a meter":          sellerControls,
+		"an access has a meter, and a switch that keeps it":  sellerControls,
 		"an endpoint is computed, and a token is an exit":    sellerEndpoint,
 		"what it says it can do is what it can be asked for": sellerCapabilities,
 	} {
@@ -264,7 +264,7 @@ func sellerLostRequest(t *testing.T, s Selling, in procurement.Intent) {
 	if v, _ := procurement.Decide(o, s.Provider.Capabilities().Labels(o.Intent.Type), e, o.SentAt); v != procurement.Wait {
 		t.Errorf("at once: %s", v)
 	}
-	if v, _ := procurement.Decide(o, s.Provider.Capabilities().Labels(o.Intent.Type), e, o.SentAt.Add(procurement.SettleFor)); v != procurement.Absent {
+	if v, _ := procurement.Decide(o, s.Provider.Capabilities().Labels(o.Intent.Type), e, o.SentAt.Add(procurement.ListingDelay)); v != procurement.Absent {
 		t.Errorf("later: %s", v)
 	}
 	sellerSold(t, s, 1)
@@ -422,23 +422,16 @@ func sellerControls(t *testing.T, s Selling, in procurement.Intent) {
 		}
 		return true
 	}
-	unit := max(p.Capabilities().CapUnit, 1)
-	more := (in.Bytes+unit-1)/unit*unit + unit
-	for range 2 {
-		if !may("cap", p.Cap(t.Context(), d.Ref, more)) {
-			break
-		}
-		if read, err := p.Read(t.Context(), d.Ref); err != nil || read.Access.CapBytes != more {
-			t.Errorf("the cap is %d, want %d: %v", read.Access.CapBytes, more, err)
-		}
-	}
-	for _, on := range []bool{false, false, true, true} {
-		if !may("enable", p.Enable(t.Context(), d.Ref, on)) {
-			break
-		}
-	}
 	if u, err := p.Usage(t.Context(), d.Ref); may("usage", err) && (u.Bytes != 0 || u.Gone) {
 		t.Errorf("unused, the usage is %+v", u)
+	}
+	for range 2 {
+		if !may("disable", p.Disable(t.Context(), d.Ref)) {
+			return
+		}
+		if u, err := p.Usage(t.Context(), d.Ref); err != nil || u.Bytes != 0 || u.Gone {
+			t.Errorf("disabled, the usage is %+v, %v", u, err)
+		}
 	}
 }
 
@@ -488,10 +481,5 @@ func sellerCapabilities(t *testing.T, s Selling, in procurement.Intent) {
 	}
 	if _, err := p.Balance(t.Context()); err != nil {
 		t.Errorf("balance: %v", err)
-	}
-	if static && !caps.Replaces {
-		if err := p.(ports.Static).Replace(t.Context(), "1", procurement.IP{}); procurement.ClassOf(err) != procurement.Unsupported {
-			t.Errorf("replace: %v", err)
-		}
 	}
 }

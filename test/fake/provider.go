@@ -226,14 +226,14 @@ func (p *Provider) Cancel(ctx context.Context, ref string) error {
 	})
 }
 
-// Cap writes the cap into the books.
-func (p *Provider) Cap(_ context.Context, ref string, bytes int64) error {
-	return p.edit(ref, func(b *Purchase) { b.Delivery.Access.CapBytes = bytes })
-}
-
-// Enable does nothing.
-func (p *Provider) Enable(_ context.Context, ref string, _ bool) error {
-	return p.edit(ref, func(*Purchase) {})
+// Disable changes nothing. It fails with NotFound for an unknown ref.
+func (p *Provider) Disable(_ context.Context, ref string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byRef(ref) == nil {
+		return procurement.Refuse(procurement.NotFound, "")
+	}
+	return nil
 }
 
 // Usage is what a test wrote into the books.
@@ -297,11 +297,6 @@ func (p *Provider) Renew(ctx context.Context, ref string, in procurement.Intent)
 	return done, err
 }
 
-// Replace is Unsupported.
-func (p *Provider) Replace(context.Context, string, procurement.IP) error {
-	return procurement.Refuse(procurement.Unsupported, "")
-}
-
 // play follows the script of one call; work runs under the lock.
 func (p *Provider) play(ctx context.Context, op Op, work func() error) error {
 	s := p.step(op)
@@ -352,17 +347,6 @@ func (p *Provider) byRef(ref string) *Purchase {
 			return b
 		}
 	}
-	return nil
-}
-
-func (p *Provider) edit(ref string, change func(*Purchase)) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	b := p.byRef(ref)
-	if b == nil {
-		return procurement.Refuse(procurement.NotFound, "")
-	}
-	change(b)
 	return nil
 }
 

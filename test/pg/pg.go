@@ -1,11 +1,10 @@
-// Package pg gives tests a PostgreSQL: a server of their own from the binaries
-// of this machine, or the one that TEST_POSTGRES_DSN names, and a database for
-// each test.
+// Package pg gives each test a PostgreSQL database: on a server that the test
+// process starts from the binaries of this machine, or on the server that
+// TEST_POSTGRES_DSN names.
 package pg
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -15,71 +14,59 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"agentproxy/adapters/storage"
 )
 
-// Database is the URL of an empty database with the present schema, which is
-// dropped when the test ends. Without a server the test is skipped; where CI is
-// set it fails.
+// Database returns the URL of a database with the present schema and no more rows
+// than a migration leaves. The database is the test's alone until it ends. Without
+// a server the test is skipped, or fails if CI is set.
 func Database(t testing.TB) string {
 	t.Helper()
-	name, err := template()
-	return database(t, name, err)
+	p, err := shared()
+	require(t, err)
+	return p.take(t)
 }
 
-// Empty is Database without a schema.
+// Empty returns the URL of a database without a schema, which is dropped when the
+// test ends. Without a server the test is skipped, or fails if CI is set.
 func Empty(t testing.TB) string {
 	t.Helper()
-	_, err := shared()
-	return database(t, "template0", err)
-}
-
-// shared is the server of this process, and template a migrated database on it.
-var (
-	shared = sync.OnceValues(func() (string, error) {
-		if dsn := os.Getenv("TEST_POSTGRES_DSN"); dsn != "" {
-			return dsn, nil
-		}
-		s, err := run()
-		if err != nil {
-			return "", err
-		}
-		return s.URL("postgres"), nil
-	})
-	template = sync.OnceValues(func() (string, error) {
-		admin, err := shared()
-		if err != nil {
-			return "", err
-		}
-		// The name is a new one each time: the schema may be another.
-		name := "agentproxy_template_" + strings.ToLower(rand.Text()[:12])
-		return name, migrated(admin, name)
-	})
-)
-
-// migrated makes a database with the present schema.
-func migrated(admin, name string) error {
+	admin, err := server()
+	require(t, err)
+	name := newName()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := exec1(ctx, admin, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
-		return err
-	}
-	st, err := storage.Open(ctx, storage.Config{URL: storage.URL(rename(admin, name)), MaxConns: 4})
-	if err != nil {
-		return err
-	}
-	return errors.Join(st.Migrate(ctx), st.Close())
+	require(t, execute(ctx, admin, "CREATE DATABASE "+name+" TEMPLATE template0"))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := execute(ctx, admin, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	return rename(admin, name)
 }
 
-func database(t testing.TB, template string, err error) string {
+// server returns the URL of the server of this process.
+var server = sync.OnceValues(func() (string, error) {
+	if dsn := os.Getenv("TEST_POSTGRES_DSN"); dsn != "" {
+		return dsn, nil
+	}
+	s, err := run()
+	if err != nil {
+		return "", err
+	}
+	return s.URL("postgres"), nil
+})
+
+// require ends the test if err is not nil. A missing server skips it, unless CI is
+// set.
+func require(t testing.TB, err error) {
 	t.Helper()
 	if errors.Is(err, errMissing) && os.Getenv("CI") == "" {
 		t.Skip(err)
@@ -87,28 +74,10 @@ func database(t testing.TB, template string, err error) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	admin, err := shared()
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := "test_" + strings.ToLower(rand.Text()[:16])
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	if err := exec1(ctx, admin, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := exec1(ctx, admin, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
-			t.Error(err)
-		}
-	})
-	return rename(admin, name)
 }
 
-// exec1 runs one statement on a connection of its own.
-func exec1(ctx context.Context, dsn, statement string) error {
+// execute runs one statement on a connection of its own.
+func execute(ctx context.Context, dsn, statement string) error {
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return err
@@ -118,17 +87,17 @@ func exec1(ctx context.Context, dsn, statement string) error {
 	return err
 }
 
-// rename is a URL with another database.
+// rename returns the URL of another database of the same server.
 func rename(dsn, name string) string {
 	u, err := url.Parse(dsn)
 	if err != nil {
-		return dsn // Connect says what is wrong with it
+		return dsn // connecting reports what is wrong with it
 	}
 	u.Path = "/" + name
 	return u.String()
 }
 
-// errMissing says that there is nothing to run.
+// errMissing means that neither a server nor the binaries to start one were found.
 var errMissing = errors.New("no PostgreSQL: set TEST_POSTGRES_DSN, or install the server (on Debian: apt-get install postgresql)")
 
 // Server is a PostgreSQL server that a test may stop and start.
@@ -141,31 +110,24 @@ type Server struct {
 func Start(t testing.TB) *Server {
 	t.Helper()
 	s, err := run()
-	if errors.Is(err, errMissing) && os.Getenv("CI") == "" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require(t, err)
 	t.Cleanup(func() { _ = s.Stop("immediate") })
 	return s
 }
 
-// URL is that of a database on the server, as its owner.
+// URL returns the URL of a database on the server, as its owner.
 func (s *Server) URL(database string) string {
 	return "postgres:///" + database + "?host=" + url.QueryEscape(s.dir) + "&user=postgres"
 }
 
-// Socket is the server's Unix socket.
+// Socket returns the path of the server's Unix socket.
 func (s *Server) Socket() string { return filepath.Join(s.dir, ".s.PGSQL.5432") }
 
-// Database is the URL of a database with the present schema on this server.
+// Database returns the URL of a new database with the present schema on this server.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
-	name := "test_" + strings.ToLower(rand.Text()[:16])
-	if err := migrated(s.URL("postgres"), name); err != nil {
-		t.Fatal(err)
-	}
+	name := newName()
+	require(t, migrated(s.URL("postgres"), name))
 	return s.URL(name)
 }
 
@@ -287,7 +249,7 @@ func (s *Server) tool(name string, args ...string) error {
 	return nil
 }
 
-// binaries is the folder of the newest server.
+// binaries returns the folder of the newest server, or errMissing.
 func binaries() (string, error) {
 	var found []string
 	if path, err := exec.LookPath("initdb"); err == nil {

@@ -126,8 +126,7 @@ func New(t testing.TB) *Seller {
 	resi("POST /residential-subusers", s.postUser)
 	resi("GET /residential-subusers/{hash}", s.getUser)
 	resi("DELETE /residential-subusers/{hash}", s.deleteUser)
-	resi("POST /residential-subusers/{hash}/give-traffic", s.moveTraffic(1))
-	resi("POST /residential-subusers/{hash}/take-traffic", s.moveTraffic(-1))
+	resi("POST /residential-subusers/{hash}/take-traffic", s.takeTraffic)
 	s.Server = seller.New(t, mux)
 	return s
 }

@@ -96,27 +96,25 @@ func (s *Seller) deleteUser(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// moveTraffic gives traffic to a sub-user (1) or takes it (-1).
-func (s *Seller) moveTraffic(sign int64) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		u := s.byHash(w, r)
-		if u == nil {
-			return
-		}
-		var in struct {
-			Amount json.Number `json:"amount"`
-		}
-		_ = json.NewDecoder(r.Body).Decode(&in)
-		bytes, ok := bytesOf(in.Amount)
-		switch {
-		case !ok || bytes == 0:
-			s.refuse(w, "amount", "The amount is invalid.")
-		case sign > 0 && bytes > s.traffic, sign < 0 && bytes > u.Available:
-			s.refuse(w, "amount", "Not enough traffic.")
-		default:
-			u.Available += sign * bytes
-			s.traffic -= sign * bytes
-			s.one(w, showUser(u))
-		}
+// takeTraffic moves unused traffic of a sub-user back to the account.
+func (s *Seller) takeTraffic(w http.ResponseWriter, r *http.Request) {
+	u := s.byHash(w, r)
+	if u == nil {
+		return
+	}
+	var in struct {
+		Amount json.Number `json:"amount"`
+	}
+	_ = json.NewDecoder(r.Body).Decode(&in)
+	bytes, ok := bytesOf(in.Amount)
+	switch {
+	case !ok || bytes == 0:
+		s.refuse(w, "amount", "The amount is invalid.")
+	case bytes > u.Available:
+		s.refuse(w, "amount", "Not enough traffic.")
+	default:
+		u.Available -= bytes
+		s.traffic += bytes
+		s.one(w, showUser(u))
 	}
 }

@@ -35,7 +35,6 @@ type proxy struct {
 	socks      uint16
 	start, end time.Time
 	auto       bool
-	replacing  bool
 }
 
 // sections are the kinds of proxies that this stand-in sells.

@@ -242,7 +242,6 @@ func (s *Server) calls(r *http.Request) map[string]func(section string) string {
 		"POST prolong/calc/":             func(section string) string { return s.prolong(r, section, false) },
 		"POST prolong/make/":             func(section string) string { return s.prolong(r, section, true) },
 		"POST autoprolong/disable/":      func(section string) string { return s.selfRenewal(r, section, false) },
-		"POST proxy/replace":             func(string) string { return s.replace(r) },
 		"GET auth/list":                  func(string) string { return s.auths() },
 		"GET resident/package":           func(string) string { return s.mainPackage() },
 		"GET residentsubuser/packages":   func(string) string { return s.listPackages() },

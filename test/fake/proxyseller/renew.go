@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -74,18 +73,9 @@ func (s *Server) owner(section string, ids []string) *order {
 	return nil
 }
 
-// settle does what was promised for later: a renewal, whose order and proxies get
-// new ids, and replacements.
+// settle completes a paid renewal, which gives the order and its proxies new ids.
 func (s *Server) settle(o *order) {
 	now := time.Now().UTC()
-	for _, p := range o.proxies {
-		if p.replacing {
-			p.addr, p.replacing = s.address(), false
-			if s.host == "" {
-				p.host = p.addr.String()
-			}
-		}
-	}
 	if o.renewal == nil {
 		return
 	}
@@ -122,35 +112,4 @@ func (s *Server) selfRenewal(r *http.Request, section string, on bool) string {
 		return failure(fault{"IP not found", 0})
 	}
 	return success(map[string]any{"autoProlong": on}) // invented
-}
-
-// reasons are those that a replacement can have.
-var reasons = []string{"NOT_WORK", "INCORRECT_LOCATION", "CANT_CHANGE_NETWORK", "LOW_SPEED", "CUSTOM"}
-
-// replace accepts a replacement; the next poll after the accepted one shows it.
-func (s *Server) replace(r *http.Request) string {
-	var b struct {
-		IDs     []string `json:"ids"`
-		Type    string   `json:"type"`
-		Comment string   `json:"comment"`
-	}
-	if !read(r, &b) || !slices.Contains(reasons, strings.ToUpper(b.Type)) {
-		return unknownError()
-	}
-	if b.Type == "CUSTOM" && b.Comment == "" {
-		return failure(fault{"Set comment", 503})
-	}
-	found := 0
-	for _, o := range s.goods {
-		for _, p := range o.proxies {
-			if slices.Contains(b.IDs, p.id) {
-				p.replacing = true
-				found++
-			}
-		}
-	}
-	if found == 0 || found != len(b.IDs) {
-		return failure(fault{"IP not found", 0})
-	}
-	return success(nil)
 }

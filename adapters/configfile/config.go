@@ -1,0 +1,152 @@
+// Package configfile reads the configuration: AGENTPROXY_ variables, which win
+// over a YAML file, which wins over the defaults. It yields plain settings, and
+// lists every fault at once with its variable, or with its line in the file.
+package configfile
+
+import (
+	"net/netip"
+	"os"
+
+	"github.com/caarlos0/env/v11"
+
+	"agentproxy/domain"
+	"agentproxy/ports"
+)
+
+// Config holds the settings as the operator wrote them. The comments of its
+// fields become docs/configuration.md; the tag default describes a default that
+// depends on other settings.
+type Config struct {
+	// Address that the API listens on.
+	HTTPAddr string `yaml:"http_addr" env:"AGENTPROXY_HTTP_ADDR"`
+	// Address of the proxy port.
+	GatewayAddr string `yaml:"gateway_addr" env:"AGENTPROXY_GATEWAY_ADDR"`
+	// Address of the admin pages, for the operator alone: `/healthz`, `/readyz`, Prometheus' `/metrics`, and
+	// `/debug/pprof/` in development mode.
+	AdminAddr string `yaml:"admin_addr" env:"AGENTPROXY_ADMIN_ADDR"`
+	// `host:port` of the gateway as agents reach it, written into `full_url`. Required if the gateway listens on
+	// all addresses.
+	PublicGateway string `yaml:"public_gateway" env:"AGENTPROXY_PUBLIC_GATEWAY" default:"the gateway's address"`
+	// Base URL of the API as agents reach it, without `/v1`.
+	PublicURL string `yaml:"public_url" env:"AGENTPROXY_PUBLIC_URL" default:"http:// and the API's address"`
+	// `sqlite://` and a file, or `postgres://user:password@host/database` for PostgreSQL 13 or newer.
+	DatabaseURL string `yaml:"database_url" env:"AGENTPROXY_DATABASE_URL"`
+	// Connections of a replica to PostgreSQL, at least 4. Two more listen for notifications.
+	DatabaseConns int `yaml:"database_max_conns" env:"AGENTPROXY_DATABASE_MAX_CONNS"`
+	// Root secret that every other secret is derived from: at least 32 random characters, such as the output of
+	// `openssl rand -base64 32`. Required with PostgreSQL, and the same for every replica.
+	Secret string `yaml:"-" env:"AGENTPROXY_SECRET" default:"created and kept beside the SQLite file"`
+	// Requests per minute and agent; 0 is unlimited.
+	RateLimit int `yaml:"rate_limit_per_minute" env:"AGENTPROXY_RATE_LIMIT_PER_MINUTE"`
+	// Registrations per minute and client address; 0 is unlimited.
+	RegisterLimit *int `yaml:"register_limit_per_minute" env:"AGENTPROXY_REGISTER_LIMIT_PER_MINUTE" default:"120; 0 in development mode"`
+	// Development mode: the gateway and webhooks may reach loopback addresses, and registration is unlimited.
+	Dev *bool `yaml:"dev" env:"AGENTPROXY_DEV" default:"true if API and gateway listen on loopback and neither public_gateway nor trusted_proxies is set"`
+	// Networks of reverse proxies whose `X-Forwarded-For` header is believed.
+	TrustedProxies []string `yaml:"trusted_proxies" env:"AGENTPROXY_TRUSTED_PROXIES"`
+	// Networks that the gateway may reach besides public addresses.
+	AllowNetworks []string `yaml:"allow_networks" env:"AGENTPROXY_ALLOW_NETWORKS"`
+	// Networks that webhooks may reach besides public addresses.
+	WebhookAllow []string `yaml:"webhook_allow_networks" env:"AGENTPROXY_WEBHOOK_ALLOW_NETWORKS"`
+	// Addresses of this host that the embedded provider sells. Half of them serve dynamic sessions, half static ones.
+	Exits []string `yaml:"exits" env:"AGENTPROXY_EXITS" default:"this host's public addresses; without any, 127.0.0.2 to 127.0.3.254"`
+	// Live sessions per agent; 0 is unlimited.
+	SessionLimit int `yaml:"session_limit" env:"AGENTPROXY_SESSION_LIMIT"`
+	// Trial balance of a new agent in US dollars, with at most 6 decimals.
+	TrialBalance string `yaml:"trial_balance" env:"AGENTPROXY_TRIAL_BALANCE"`
+	// Days after which what is left of a trial balance expires, at least 1.
+	TrialDays int `yaml:"trial_days" env:"AGENTPROXY_TRIAL_DAYS"`
+	// `debug`, `info`, `warn` or `error`.
+	LogLevel string `yaml:"log_level" env:"AGENTPROXY_LOG_LEVEL"`
+	// `text`, `json`, or `auto`: text on a terminal and JSON otherwise.
+	LogFormat string `yaml:"log_format" env:"AGENTPROXY_LOG_FORMAT"`
+
+	PaymentConfig `yaml:",inline"`
+}
+
+// defaults returns a Config of what neither the file nor a variable sets.
+func defaults() Config {
+	return Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", AdminAddr: "127.0.0.1:8082",
+		DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20, RateLimit: 600, SessionLimit: 200,
+		TrialBalance: "10.00", TrialDays: 14, LogLevel: "info", LogFormat: "auto"}
+}
+
+// registerLimit is the default outside development mode, per minute and client
+// address.
+const registerLimit = 120
+
+// Settings is a Config that was checked as a whole.
+type Settings struct {
+	HTTPAddr, GatewayAddr string
+	AdminAddr             string
+	PublicHost            string // of the gateway, as written into full_url
+	PublicPort            int
+	PublicURL             string // of the API, without /v1
+	DatabasePath          string // of SQLite; empty with PostgreSQL
+	DatabaseURL           Secret // of PostgreSQL; empty with SQLite
+	DatabaseConns         int
+	RootSecret            Secret // empty if no variable sets it
+	RateLimit             int
+	RegisterLimit         int
+	Dev                   bool
+	TrustedProxies        []netip.Prefix
+	AllowNetworks         []netip.Prefix // of the gateway's targets
+	WebhookAllow          []netip.Prefix // of the receivers of webhooks
+	Exits                 []netip.Addr
+	SessionLimit          int
+	TrialBalance          domain.Money
+	TrialDays             int
+	LogLevel, LogFormat   string
+	Payments              PaymentSettings
+	Catalog               CatalogConfig
+	Warnings              []Fault // which do not keep the service from starting
+}
+
+// Rules are what the adapters that the settings are for accept. No error of
+// theirs repeats a secret.
+type Rules struct {
+	// NewProvider creates a provider. Its error lists every fault of the settings,
+	// each with its path ("options.zone is missing").
+	NewProvider func(Provider) (ports.Provider, error)
+	// Running are the providers since the start of the service, if the file is read
+	// again: products cannot be sold from any other. It is nil at the start.
+	Running          []ports.Provider
+	EmbeddedProvider string   // its name
+	EmbeddedCodes    []string // of its products
+	Countries        []string // sorted
+	DatabaseURL      func(text string) error
+	RootSecret       func(text string) error
+	AccountKey       func(text string) error
+	TronAddress      func(text string) bool
+}
+
+// Load reads the defaults, the file that AGENTPROXY_CONFIG names, and the
+// variables, and checks the whole. Its error lists every fault; FaultsOf splits
+// it.
+func Load(rules Rules) (Settings, error) {
+	config := defaults()
+	c := check{rules: rules}
+	var catalog CatalogConfig
+	var warnings []Fault
+	var secrets []string // variables that the file names
+	if file := os.Getenv("AGENTPROXY_CONFIG"); file != "" {
+		root, err := parse(file)
+		if err != nil {
+			c.faults = append(c.faults, err)
+		} else {
+			keys := root.fields(append(config.keys(), catalogKeys...))
+			c.places = config.read(keys)
+			l := loader{Rules: rules}
+			catalog, warnings, secrets = l.load(keys), l.warnings, root.doc.variables
+			for _, f := range root.doc.faults {
+				c.faults = append(c.faults, f)
+			}
+		}
+	}
+	if err := env.Parse(&config); err != nil {
+		c.faults = append(c.faults, variableFaults(err)...)
+	}
+	s, err := c.settings(config)
+	s.Catalog, s.Warnings = catalog, append(warnings, unknownVariables(os.Environ(), secrets)...)
+	return s, ordered(err)
+}

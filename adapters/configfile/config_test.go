@@ -1,0 +1,136 @@
+package configfile_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"agentproxy/adapters/configfile"
+	"agentproxy/domain"
+)
+
+// clean unsets every variable of the service for one test.
+func clean(t *testing.T) {
+	t.Helper()
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "AGENTPROXY_") {
+			t.Setenv(name, "") // restores it afterwards
+			os.Unsetenv(name)
+		}
+	}
+}
+
+func TestDefaultsAreDevelopmentMode(t *testing.T) {
+	clean(t)
+	s, err := configfile.Load(rules())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.Dev || s.RegisterLimit != 0 || s.RateLimit != 600 || s.TrialBalance != 10*domain.Dollar ||
+		s.PublicHost != "127.0.0.1" || s.PublicPort != 8081 || s.PublicURL != "http://127.0.0.1:8080" {
+		t.Errorf("defaults are %+v", s)
+	}
+}
+
+func TestDevelopmentModeEndsWhenAgentsComeFromElsewhere(t *testing.T) {
+	for name, env := range map[string][2]string{
+		"a public gateway":   {"AGENTPROXY_PUBLIC_GATEWAY", "proxy.example:8081"},
+		"a trusted proxy":    {"AGENTPROXY_TRUSTED_PROXIES", "10.0.0.0/8"},
+		"an API on a LAN":    {"AGENTPROXY_HTTP_ADDR", "192.168.1.2:8080"},
+		"a variable":         {"AGENTPROXY_DEV", "false"},
+		"a gateway on a LAN": {"AGENTPROXY_GATEWAY_ADDR", "192.168.1.2:8081"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clean(t)
+			t.Setenv(env[0], env[1])
+			s, err := configfile.Load(rules())
+			if err != nil || s.Dev || s.RegisterLimit != 120 {
+				t.Errorf("dev %v, %d registrations a minute, %v", s.Dev, s.RegisterLimit, err)
+			}
+		})
+	}
+}
+
+func TestVariablesWinOverTheFile(t *testing.T) {
+	clean(t)
+	file := filepath.Join(t.TempDir(), "agentproxy.yaml")
+	if err := os.WriteFile(file, []byte("session_limit: 7\ntrial_days: 3\nexits: [127.0.0.5]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AGENTPROXY_CONFIG", file)
+	t.Setenv("AGENTPROXY_TRIAL_DAYS", "4")
+	s, err := configfile.Load(rules())
+	if err != nil || s.SessionLimit != 7 || s.TrialDays != 4 || len(s.Exits) != 1 {
+		t.Errorf("got %+v, %v", s, err)
+	}
+}
+
+func TestEveryFaultIsListed(t *testing.T) {
+	clean(t)
+	for name, value := range map[string]string{
+		"AGENTPROXY_HTTP_ADDR": "nowhere", "AGENTPROXY_ADMIN_ADDR": "8082", "AGENTPROXY_GATEWAY_ADDR": "1.2.3.4", "AGENTPROXY_PUBLIC_GATEWAY": "host",
+		"AGENTPROXY_DATABASE_URL": "mysql://user:hunter2@host/db", "AGENTPROXY_EXITS": "127.0.0.2,elsewhere",
+		"AGENTPROXY_ALLOW_NETWORKS": "10.0.0.0/99", "AGENTPROXY_TRIAL_BALANCE": "ten", "AGENTPROXY_LOG_LEVEL": "loud",
+		"AGENTPROXY_WEBHOOK_ALLOW_NETWORKS": "10.0.0.0/8,hooks",
+		"AGENTPROXY_SECRET":                 "short", "AGENTPROXY_SESSION_LIMIT": "-1", "AGENTPROXY_PUBLIC_URL": "ftp://x",
+	} {
+		t.Setenv(name, value)
+	}
+	_, err := configfile.Load(rules())
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, name := range []string{"HTTP_ADDR", "ADMIN_ADDR", "GATEWAY_ADDR", "PUBLIC_GATEWAY", "DATABASE_URL", "EXITS", "ALLOW_NETWORKS", "WEBHOOK_ALLOW_NETWORKS",
+		"TRIAL_BALANCE", "LOG_LEVEL", "SECRET", "SESSION_LIMIT", "PUBLIC_URL"} {
+		if !strings.Contains(err.Error(), "AGENTPROXY_"+name+":") {
+			t.Errorf("the error does not name %s:\n%v", name, err)
+		}
+	}
+	if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "short") {
+		t.Errorf("the error shows a secret:\n%v", err)
+	}
+}
+
+func TestPostgresNeedsASecretAndHidesItsURL(t *testing.T) {
+	clean(t)
+	t.Setenv("AGENTPROXY_DATABASE_URL", "postgresql://eve:hunter2@db/agentproxy")
+	if _, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_SECRET") || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("without a secret: %v", err)
+	}
+	t.Setenv("AGENTPROXY_SECRET", "0123456789abcdefghijklmnopqrstuvwxyz")
+	s, err := configfile.Load(rules())
+	if err != nil || s.DatabaseURL == "" || s.DatabasePath != "" || s.DatabaseConns != 20 {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
+		if text := fmt.Sprintf(format, s); strings.Contains(text, "hunter2") {
+			t.Errorf("%s shows the password", format)
+		}
+	}
+	t.Setenv("AGENTPROXY_DATABASE_MAX_CONNS", "3")
+	if _, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_DATABASE_MAX_CONNS") {
+		t.Errorf("three connections: %v", err)
+	}
+}
+
+func TestTheFileIsReadStrictly(t *testing.T) {
+	clean(t)
+	file := filepath.Join(t.TempDir(), "agentproxy.yaml")
+	if err := os.WriteFile(file, []byte("sesion_limit: 7\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AGENTPROXY_CONFIG", file)
+	if _, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "sesion_limit") {
+		t.Errorf("a misspelt key: %v", err)
+	}
+}
+
+func TestAnUnspecifiedGatewayNeedsAPublicName(t *testing.T) {
+	clean(t)
+	t.Setenv("AGENTPROXY_GATEWAY_ADDR", "0.0.0.0:8081")
+	if _, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_PUBLIC_GATEWAY") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,101 @@
+package configfile
+
+import "time"
+
+// PaymentConfig holds the settings of payments: they come from TRON if there is
+// an account key, else from the development chain.
+type PaymentConfig struct {
+	// Extended public key of the TRON account `m/44'/195'/0'` that payment addresses are derived from; never a
+	// private key.
+	TronXPub string `yaml:"tron_xpub" env:"AGENTPROXY_TRON_XPUB" default:"none: payments come from the development chain"`
+	// `mainnet`, or `shasta` or `nile` for tests.
+	TronNetwork string `yaml:"tron_network" env:"AGENTPROXY_TRON_NETWORK" default:"mainnet"`
+	// Base URL of TronGrid, or of a node with the same API.
+	TronAPIURL string `yaml:"tron_api_url" env:"AGENTPROXY_TRON_API_URL" default:"TronGrid of the network"`
+	// Key of the TronGrid account.
+	TronAPIKey string `yaml:"-" env:"AGENTPROXY_TRON_API_KEY"`
+	// Contract of the token; on mainnet USDT alone is accepted.
+	TronContract string `yaml:"tron_contract" env:"AGENTPROXY_TRON_CONTRACT" default:"USDT of the network"`
+	// Milliseconds between blocks of the development chain, 10 to 60000; a payment is final after 5 blocks.
+	DevchainBlock *int `yaml:"devchain_block_ms" env:"AGENTPROXY_DEVCHAIN_BLOCK_MS" default:"1000"`
+}
+
+// PaymentSettings is a PaymentConfig that was checked.
+type PaymentSettings struct {
+	AccountKey    string // extended public key; empty on the development chain
+	Network       string // such as tron-mainnet
+	BaseURL       string
+	APIKey        Secret
+	Contract      string
+	DevchainBlock time.Duration
+}
+
+// tronNetwork is a public network of TRON.
+type tronNetwork struct{ url, contract string }
+
+// Hosts and USDT contracts (developers.tron.network, networks and TRC-20). Testnets have no one USDT; these
+// are the ones that the official examples use.
+var tronNetworks = map[string]tronNetwork{
+	"mainnet": {"https://api.trongrid.io", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"},
+	"shasta":  {"https://api.shasta.trongrid.io", "TG3XXyExBkPp9nzdajDZsozEu4BkaSJozs"},
+	"nile":    {"https://nile.trongrid.io", "TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf"},
+}
+
+const devchainBlock = time.Second
+
+// Bounds of AGENTPROXY_DEVCHAIN_BLOCK_MS.
+const minBlockMS, maxBlockMS = 10, 60_000
+
+// payments checks where payments come from.
+func (c *check) payments(p PaymentConfig) PaymentSettings {
+	if p.TronXPub == "" {
+		return c.devchain(p)
+	}
+	s := PaymentSettings{AccountKey: p.TronXPub, APIKey: Secret(p.TronAPIKey), DevchainBlock: devchainBlock}
+	if err := c.rules.AccountKey(p.TronXPub); err != nil {
+		c.fault("AGENTPROXY_TRON_XPUB", "%v", err)
+	}
+	if p.DevchainBlock != nil {
+		c.fault("AGENTPROXY_DEVCHAIN_BLOCK_MS", "must not be set together with AGENTPROXY_TRON_XPUB: the money of the development chain is not real")
+	}
+	if p.TronNetwork == "" {
+		p.TronNetwork = "mainnet"
+	}
+	network, known := tronNetworks[p.TronNetwork]
+	if !known {
+		c.fault("AGENTPROXY_TRON_NETWORK", "must be one of mainnet, shasta, nile")
+		return s
+	}
+	s.Network, s.BaseURL, s.Contract = "tron-"+p.TronNetwork, network.url, network.contract
+	if p.TronContract != "" {
+		s.Contract = p.TronContract
+	}
+	if p.TronNetwork == "mainnet" && s.Contract != network.contract {
+		c.fault("AGENTPROXY_TRON_CONTRACT", "must be %s on mainnet: that is USDT", network.contract)
+	}
+	if !c.rules.TronAddress(s.Contract) {
+		c.fault("AGENTPROXY_TRON_CONTRACT", "is not a TRON address")
+	}
+	if p.TronAPIURL != "" {
+		s.BaseURL = c.baseURL("AGENTPROXY_TRON_API_URL", p.TronAPIURL)
+	}
+	return s
+}
+
+// devchain checks the settings of the development chain.
+func (c *check) devchain(p PaymentConfig) PaymentSettings {
+	for name, value := range map[string]string{"AGENTPROXY_TRON_NETWORK": p.TronNetwork, "AGENTPROXY_TRON_API_URL": p.TronAPIURL,
+		"AGENTPROXY_TRON_API_KEY": p.TronAPIKey, "AGENTPROXY_TRON_CONTRACT": p.TronContract} {
+		if value != "" {
+			c.fault(name, "has no effect without AGENTPROXY_TRON_XPUB, the account's public key that addresses are derived from; set that too")
+		}
+	}
+	s := PaymentSettings{DevchainBlock: devchainBlock}
+	if p.DevchainBlock != nil {
+		if ms := *p.DevchainBlock; ms < minBlockMS || ms > maxBlockMS {
+			c.fault("AGENTPROXY_DEVCHAIN_BLOCK_MS", "must be %d to %d", minBlockMS, maxBlockMS)
+		}
+		s.DevchainBlock = time.Duration(*p.DevchainBlock) * time.Millisecond
+	}
+	return s
+}

@@ -1,0 +1,55 @@
+package refusal
+
+// Code is the public error code of a refusal. The zero value is none.
+type Code uint8
+
+// The codes. Their texts are part of the public API.
+const (
+	CodeProxyAuthRequired Code = iota + 1
+	CodeTooManyGuesses
+	CodeTrafficExhausted
+	CodeTargetRefused
+	CodeSessionExpired
+	CodeTooManyTunnels
+	CodeSessionNotReady
+	CodeNoCapacity
+	CodeTargetUnreachable
+	CodeTargetTimeout
+	CodeBadRequest
+	CodeHeadTooLarge
+	CodeUpstreamAuth
+	CodeUpstreamPayment
+	CodeUpstreamRefused
+	CodeUpstreamBusy
+	CodeUpstreamFailed
+	CodeUpstreamTimeout
+	CodeUpstreamUnreachable
+
+	// Codes is the number of codes, none included.
+	Codes = int(iota + 1)
+)
+
+var codeTexts = [Codes]string{
+	CodeProxyAuthRequired:   "PROXY_AUTH_REQUIRED",
+	CodeTooManyGuesses:      "TOO_MANY_GUESSES",
+	CodeTrafficExhausted:    "TRAFFIC_EXHAUSTED",
+	CodeTargetRefused:       "TARGET_REFUSED",
+	CodeSessionExpired:      "SESSION_EXPIRED",
+	CodeTooManyTunnels:      "TOO_MANY_TUNNELS",
+	CodeSessionNotReady:     "SESSION_NOT_READY",
+	CodeNoCapacity:          "NO_CAPACITY",
+	CodeTargetUnreachable:   "TARGET_UNREACHABLE",
+	CodeTargetTimeout:       "TARGET_TIMEOUT",
+	CodeBadRequest:          "BAD_REQUEST",
+	CodeHeadTooLarge:        "HEAD_TOO_LARGE",
+	CodeUpstreamAuth:        "UPSTREAM_AUTH",
+	CodeUpstreamPayment:     "UPSTREAM_PAYMENT",
+	CodeUpstreamRefused:     "UPSTREAM_REFUSED",
+	CodeUpstreamBusy:        "UPSTREAM_BUSY",
+	CodeUpstreamFailed:      "UPSTREAM_FAILED",
+	CodeUpstreamTimeout:     "UPSTREAM_TIMEOUT",
+	CodeUpstreamUnreachable: "UPSTREAM_UNREACHABLE",
+}
+
+// String returns the code as clients and events show it; empty for none.
+func (c Code) String() string { return codeTexts[c] }

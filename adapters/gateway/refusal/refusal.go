@@ -1,0 +1,147 @@
+package refusal
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/socks5"
+	"agentproxy/domain/health"
+)
+
+// Refusal is one answer of the gateway itself.
+type Refusal struct {
+	Status     int
+	Code       Code
+	Message    string
+	HowToFix   string
+	ProxyError string       // RFC 9209 section 2.3
+	SOCKS      socks5.Reply // the nearest reply of RFC 1928
+	RetryAfter time.Duration
+	Evidence   health.Type // what it indicates about the exit; empty: nothing
+	Unobserved bool        // no event is recorded: the client did not prove to own the session
+	Upstream   bool        // an upstream proxy caused it
+	Permanent  bool        // a retry will not help
+}
+
+// Error returns code and message.
+func (r *Refusal) Error() string { return "gateway: " + r.Code.String() + ": " + r.Message }
+
+// Retryable reports whether the same request may succeed later without a change.
+func (r *Refusal) Retryable() bool {
+	switch r.Status {
+	case http.StatusBadGateway:
+		return !r.Permanent
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// Failure reports whether the target, or the path to it, failed, as opposed to a
+// decision of the gateway.
+func (r *Refusal) Failure() bool {
+	return r.Upstream || r.Status == http.StatusBadGateway || r.Status == http.StatusGatewayTimeout
+}
+
+// Reply returns the answer in HTTP; head is set if the request was HEAD.
+func (r *Refusal) Reply(head bool) http1.Reply {
+	return http1.Reply{Status: r.Status, Code: r.Code.String(), Message: r.Message, HowToFix: r.HowToFix,
+		ProxyError: r.ProxyError, RetryAfter: r.RetryAfter, Head: head}
+}
+
+// Because returns a copy with another message.
+func (r *Refusal) Because(message string) *Refusal {
+	c := *r
+	c.Message = message
+	return &c
+}
+
+// Note returns a copy with more added to HowToFix.
+func (r *Refusal) Note(more string) *Refusal {
+	c := *r
+	c.HowToFix += "; " + more
+	return &c
+}
+
+// The refusals that no upstream proxy causes.
+var (
+	NoCredential = &Refusal{Status: 407, Code: CodeProxyAuthRequired, Unobserved: true, SOCKS: socks5.GeneralFailure,
+		Message:  "the proxy user name and password are missing or do not belong to a session",
+		HowToFix: "use proxy.full_url of an active session as your proxy; user name and password are part of it"}
+	TooManyAuthFailures = &Refusal{Status: 429, Code: CodeTooManyGuesses, Unobserved: true, SOCKS: socks5.GeneralFailure,
+		Message:    "too many wrong credentials from this address",
+		HowToFix:   "read proxy.full_url of the session again; a right password is accepted at any time",
+		RetryAfter: time.Minute}
+	TrafficExhausted = &Refusal{Status: 402, Code: CodeTrafficExhausted, ProxyError: "http_request_denied", SOCKS: socks5.GeneralFailure,
+		Message:  "the traffic of this session is used up",
+		HowToFix: "create a new session with POST /v1/sessions"}
+	TargetForbidden = &Refusal{Status: 403, Code: CodeTargetRefused, ProxyError: "destination_ip_prohibited", SOCKS: socks5.NotAllowed,
+		Message:  "this target cannot be reached through the gateway",
+		HowToFix: "use a public address or name, and a port other than 25, 465 and 587"}
+	SessionOver = &Refusal{Status: 410, Code: CodeSessionExpired, ProxyError: "http_request_denied", SOCKS: socks5.GeneralFailure,
+		Message:  "this session has ended",
+		HowToFix: "create a new session with POST /v1/sessions"}
+	TooManyTunnels = &Refusal{Status: 429, Code: CodeTooManyTunnels, ProxyError: "connection_limit_reached", SOCKS: socks5.GeneralFailure,
+		Message:    "this session has too many connections open at once",
+		HowToFix:   "close some or spread the work over more sessions",
+		RetryAfter: time.Second}
+	SessionNotReady = &Refusal{Status: 503, Code: CodeSessionNotReady, ProxyError: "destination_unavailable", SOCKS: socks5.GeneralFailure,
+		Message:    "this session is still being created",
+		HowToFix:   "wait until its status is active",
+		RetryAfter: time.Second}
+	NoCapacity = &Refusal{Status: 503, Code: CodeNoCapacity, ProxyError: "proxy_internal_response", SOCKS: socks5.GeneralFailure,
+		Message:    "no traffic can be given to this connection right now",
+		HowToFix:   "try again in a second",
+		RetryAfter: time.Second}
+	Unreachable = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "destination_ip_unroutable", SOCKS: socks5.HostUnreachable,
+		Message:  "the target cannot be reached from this exit",
+		HowToFix: "check the address; if it is right, rotate the session or try again later",
+		Evidence: health.HTTPError}
+	ConnectionRefused = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "connection_refused", SOCKS: socks5.ConnectionRefused,
+		Message:  "the target refused the connection",
+		HowToFix: "check host and port; if they are right, rotate the session or try again later",
+		Evidence: health.HTTPError}
+	ConnectTimeout = &Refusal{Status: 504, Code: CodeTargetTimeout, ProxyError: "connection_timeout", SOCKS: socks5.TTLExpired,
+		Message:  "the target did not answer in time",
+		HowToFix: "try again; if it stays silent, rotate the session",
+		Evidence: health.Timeout}
+	ConnectionReset = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "connection_terminated", SOCKS: socks5.GeneralFailure,
+		Message:  "the target ended the connection before it answered",
+		HowToFix: "try again; if it happens again, rotate the session",
+		Evidence: health.HTTPError}
+	ResponseTimeout = &Refusal{Status: 504, Code: CodeTargetTimeout, ProxyError: "http_response_timeout", SOCKS: socks5.GeneralFailure,
+		Message:  "the target received the request and did not answer in time",
+		HowToFix: "try again; if it stays silent, rotate the session",
+		Evidence: health.Timeout}
+	NameNotFound = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "dns_error", SOCKS: socks5.HostUnreachable,
+		Message: "the target's name has no address", HowToFix: "check the spelling of the host name"}
+	NameTimeout = &Refusal{Status: 504, Code: CodeTargetTimeout, ProxyError: "dns_timeout", SOCKS: socks5.TTLExpired,
+		Message: "the target's name could not be looked up in time", HowToFix: "try again"}
+	OutOfSockets = NoCapacity.Because("the gateway is out of sockets for this exit and target")
+)
+
+// MalformedRequest returns the refusal of a request that http1 rejected.
+func MalformedRequest(e *http1.Error) *Refusal {
+	r := &Refusal{Status: e.Status, Code: CodeBadRequest, Message: e.Reason, ProxyError: e.Type,
+		HowToFix: "send an HTTP/1.1 proxy request: CONNECT host:port, or an absolute http:// URI"}
+	if e.Status == http.StatusRequestHeaderFieldsTooLarge {
+		r.Code, r.HowToFix = CodeHeadTooLarge, "send at most 32 KiB and 128 header fields"
+	}
+	return r
+}
+
+// MalformedResponse returns the refusal of a target's response that http1 rejected.
+func MalformedResponse(e *http1.Error) *Refusal {
+	return &Refusal{Status: http.StatusBadGateway, Code: CodeTargetUnreachable, Message: e.Reason, ProxyError: e.Type,
+		HowToFix: "the target's HTTP response is malformed; use CONNECT or another target", Evidence: health.HTTPError}
+}
+
+// From returns the refusal in err, NoCapacity if there is none.
+func From(err error) *Refusal {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		return r
+	}
+	return NoCapacity
+}

@@ -1,0 +1,241 @@
+// Package wire connects the service: the fx graph, the periodic
+// tasks, and the reload of the configuration. It is the one package that names
+// every adapter.
+package wire
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/fx"
+	"go.uber.org/fx/fxevent"
+
+	"agentproxy/adapters/admin"
+	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/gateway"
+	"agentproxy/adapters/httpapi"
+	"agentproxy/adapters/queue"
+	"agentproxy/adapters/storage"
+	"agentproxy/adapters/system"
+	"agentproxy/adapters/upstream/embedded"
+	"agentproxy/adapters/webhook"
+	"agentproxy/app"
+	"agentproxy/domain/egress"
+	"agentproxy/domain/traffic"
+	"agentproxy/ports"
+)
+
+// Core returns the graph without listeners and periodic tasks, for the operator's
+// commands. They run beside a service that may be an older program, so they refuse
+// a database whose schema is not theirs.
+func Core(s configfile.Settings, log *slog.Logger) fx.Option {
+	return core(s, log, storage.MigratedModule)
+}
+
+// Migration returns Core on a database that it migrates.
+func Migration(s configfile.Settings, log *slog.Logger) fx.Option {
+	return core(s, log, storage.Module)
+}
+
+func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option {
+	return fx.Options(
+		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
+		fx.Supply(s, log, Loader{}),
+		system.Module,
+		database,
+		embedded.Module,
+		webhook.Module,
+		chainModule(s.Payments),
+		fx.Provide(
+			rootSecret, newQueue, newProof, webhookConfig,
+			func(s configfile.Settings) storage.Config {
+				return storage.Config{Path: s.DatabasePath, URL: storage.URL(s.DatabaseURL), MaxConns: s.DatabaseConns, Logger: log}
+			},
+			func(s configfile.Settings) embedded.Config { return embedded.Config{Exits: s.Exits} },
+			newCatalog,
+			func(l Loader, s configfile.Settings) (Providers, error) { return l.Providers(s.Catalog, log) },
+			func(s configfile.Settings) app.AccountConfig {
+				return app.AccountConfig{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, Dev: s.Dev, PerMinute: s.RateLimit}
+			},
+			sessionConfig,
+			func(s configfile.Settings) app.LimitConfig {
+				return app.LimitConfig{RegistrationsPerMinute: s.RegisterLimit}
+			},
+			(*storage.Store).RateLimits,
+			app.NewHub, app.NewAccounts, app.NewReferrers, app.NewSessions, app.NewTraffic, app.NewTelemetry,
+			app.NewWallet, app.NewStats, app.NewLimits, app.NewPasses, app.NewRecharges, app.NewPayments,
+			app.NewWebhooks,
+		),
+		fx.Invoke(insertJobs),
+	)
+}
+
+// Service returns the whole graph: Migration, the gateway, the API, the jobs and
+// the periodic tasks. Parts start in the order of the list and stop in reverse.
+func Service(s configfile.Settings, log *slog.Logger) fx.Option {
+	return fx.Options(
+		Migration(s, log),
+		admin.Module,
+		admin.ProvideChecks(checks),
+		admin.ProvideGauges(gauges),
+		fx.Provide(
+			func(s configfile.Settings) admin.Config { return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev} },
+			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, app.NewChecks,
+		),
+		// A module of its own, so that it starts before the listeners and stops
+		// after them: the last observations of the gateway are stored too.
+		fx.Module("background", fx.Invoke(
+			recoverFirst, startDevchain,
+			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
+			runTasks, reloadOnHangup,
+			func(hub *app.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },
+		)),
+		gateway.Module,
+		httpapi.Module,
+		admin.Announce,
+		fx.StartTimeout(time.Minute), fx.StopTimeout(time.Minute),
+	)
+}
+
+// rootSecret returns the configured root secret, or the one beside the SQLite
+// file, which it creates at the first start.
+func rootSecret(s configfile.Settings) (system.Root, error) {
+	if s.RootSecret != "" {
+		return system.ParseRoot(string(s.RootSecret))
+	}
+	return system.LoadOrCreateSecret(s.DatabasePath + ".secret")
+}
+
+func newQueue(st *storage.Store, sessions *app.Sessions, passes *app.Passes, payments *app.Payments, webhooks *app.Webhooks, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
+	handlers := queue.Handlers{Provision: sessions.Provision, Release: sessions.Release, Deliver: webhooks.Deliver, GiveUp: sessions.GiveUp,
+		ExpireSession: passes.ExpireSession, SettleSession: passes.SettleSession, ExpireTrial: passes.ExpireTrial,
+		Passes: jobTasks(passes, sessions, payments, webhooks, ledger)}
+	if pool := st.Pool(); pool != nil {
+		return queue.NewPostgres(pool, handlers, log)
+	}
+	return queue.New(st.Writer(), handlers, log)
+}
+
+// insertJobs lets transactions of the store insert jobs.
+func insertJobs(st *storage.Store, q *queue.Queue) {
+	st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
+		return q.Insert(ctx, tx.Conn, tx.Tx, j, now)
+	})
+}
+
+// webhookConfig returns which addresses webhooks reach. Development mode opens
+// loopback, where an agent's own receiver runs, but no listener of the service.
+func webhookConfig(s configfile.Settings) webhook.Config {
+	policy := egress.Policy{Allow: s.WebhookAllow, IsLocal: localAddresses()}
+	for _, text := range []string{s.HTTPAddr, s.GatewayAddr, s.AdminAddr} {
+		if own, err := configfile.ParseListener(text); err == nil {
+			policy.Refuse = append(policy.Refuse, own)
+		}
+	}
+	return webhook.Config{Policy: policy, Dev: s.Dev}
+}
+
+// authFailureLimit is how many wrong proxy credentials an address may try in a
+// minute.
+const authFailureLimit = 1000
+
+func gatewayConfig(s configfile.Settings, secrets *system.Secrets) gateway.Config {
+	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), Forbidden: ownListeners(s.AdminAddr),
+		AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: s.PublicURL + "/v1/ip"}
+	if s.Dev {
+		c.AuthFailureLimit = 0
+	}
+	return c
+}
+
+func gatewayDeps(s configfile.Settings, t *app.Traffic, registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
+	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses(),
+		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr)}
+	return gateway.Deps{Routes: t, Leases: t, Observer: t, Judge: policy, Metrics: registry, Log: log}
+}
+
+// ownListeners parses the addresses of listeners, which configfile has checked.
+func ownListeners(addrs ...string) []netip.AddrPort {
+	var own []netip.AddrPort
+	for _, text := range addrs {
+		addr, _ := configfile.ParseListener(text)
+		own = append(own, addr)
+	}
+	return own
+}
+
+// localAddresses returns a function that reports whether an address is this
+// host's, as of the start. It returns nil, which means every address, if they
+// cannot be listed.
+func localAddresses() func(netip.Addr) bool {
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	own := map[netip.Addr]bool{}
+	for _, a := range list {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			own[p.Addr().Unmap()] = true
+		}
+	}
+	return func(a netip.Addr) bool { a = a.Unmap(); return a.IsLoopback() || own[a] }
+}
+
+// echoURL returns the URL of this process's own /v1/ip.
+func echoURL(listen string) string {
+	addr, _ := configfile.ParseListener(listen) // Load has refused what is no address
+	return configfile.LocalURL(addr) + "/v1/ip"
+}
+
+func apiConfig(s configfile.Settings) httpapi.Config {
+	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
+		TrustedProxies: s.TrustedProxies, Version: Version}
+}
+
+// Version is the version of the program, as in GET /health.
+var Version = "0.1.0"
+
+// watcher passes changed sessions on to the gateway.
+type watcher struct{ gateway *gateway.Gateway }
+
+func (w watcher) SessionChanged(id string) { w.gateway.Changed(id) }
+
+func (w watcher) AgentChanged(string) {}
+
+// prober opens connections through the gateway's dialler.
+type prober struct {
+	gateway *gateway.Gateway
+	traffic *app.Traffic
+}
+
+func newProber(g *gateway.Gateway, t *app.Traffic) ports.Prober { return prober{g, t} }
+
+// Probe calls the service's echo through a session's exit.
+func (p prober) Probe(ctx context.Context, id string) (ports.Probe, error) {
+	var route traffic.Route
+	route, err := p.traffic.Route(ctx, id)
+	if err != nil {
+		return ports.Probe{}, err
+	}
+	r, err := p.gateway.Probe(ctx, route)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ports.Probe{}, ports.ErrTimeout
+		}
+		return ports.Probe{}, ports.ErrProvider.Msgf("the exit did not reach the service's echo; rotate and try again")
+	}
+	return ports.Probe{ExitIP: r.ExitIP, Latency: r.Latency}, nil
+}
+
+// recoverFirst stores new jobs for sessions and deliveries that a crash left
+// unfinished, before any job runs.
+func recoverFirst(lc fx.Lifecycle, sessions *app.Sessions, webhooks *app.Webhooks) {
+	lc.Append(fx.StartHook(func(ctx context.Context) error {
+		return errors.Join(sessions.Recover(ctx, 0), webhooks.Recover(ctx))
+	}))
+}

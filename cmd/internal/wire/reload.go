@@ -1,0 +1,103 @@
+package wire
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"reflect"
+	"slices"
+	"sync"
+	"syscall"
+
+	"go.uber.org/fx"
+
+	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/upstream/embedded"
+	"agentproxy/app"
+	"agentproxy/domain/catalog"
+)
+
+// Reloader replaces the products by those that the configuration file has now.
+type Reloader struct {
+	loader    Loader
+	start     configfile.Settings
+	providers Providers
+	embedded  []catalog.Product
+	catalog   *app.Catalog
+	log       *slog.Logger
+}
+
+// NewReloader creates a Reloader of a service that runs with the settings and
+// providers of its start, which change only by a restart. embedded are the
+// products of the embedded provider.
+func NewReloader(l Loader, start configfile.Settings, providers Providers, embedded []catalog.Product, c *app.Catalog,
+	log *slog.Logger) *Reloader {
+	return &Reloader{l, start, providers, embedded, c, log}
+}
+
+// Reload reads the file again and replaces the products as a whole; sessions go
+// on as they are. If the file has a fault it logs each, changes nothing, and
+// returns false.
+func (r *Reloader) Reload() bool {
+	now, err := r.loader.load(append(Providers{}, r.providers...)) // not nil, even if empty
+	if err == nil {
+		err = r.catalog.Replace(now.Catalog.All(r.embedded))
+	}
+	if err != nil {
+		for _, f := range configfile.FaultsOf(err) {
+			r.log.Error("configuration not reloaded: it has a fault", "fault", f.Error())
+		}
+		return false
+	}
+	r.log.Info("the products were reloaded", "products", len(now.Catalog.Products), "embedded", !now.Catalog.WithoutEmbedded)
+	r.warn(now)
+	if names := now.Catalog.ChangedProviders(r.start.Catalog); len(names) > 0 {
+		r.log.Warn("changed settings of providers take effect after a restart", "providers", names)
+	}
+	if !reflect.DeepEqual(withoutCatalog(r.start), withoutCatalog(now)) {
+		r.log.Warn("changed settings other than products take effect after a restart")
+	}
+	return true
+}
+
+func withoutCatalog(s configfile.Settings) configfile.Settings {
+	s.Catalog, s.Warnings = configfile.CatalogConfig{}, nil
+	return s
+}
+
+func (r *Reloader) warn(s configfile.Settings) {
+	for _, w := range s.Warnings {
+		r.log.Warn("doubtful configuration", "setting", w.Error())
+	}
+}
+
+func newReloader(l Loader, s configfile.Settings, providers Providers, embedded *embedded.Provider, c *app.Catalog,
+	log *slog.Logger) *Reloader {
+	return NewReloader(l, s, slices.Clone(providers), embedded.Products(), c, log)
+}
+
+// reloadOnHangup reloads at each SIGHUP for as long as the application runs.
+func reloadOnHangup(lc fx.Lifecycle, r *Reloader) {
+	hangups := make(chan os.Signal, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	lc.Append(fx.StartStopHook(func() {
+		r.warn(r.start)
+		signal.Notify(hangups, syscall.SIGHUP)
+		wg.Go(func() {
+			for {
+				select {
+				case <-hangups:
+					r.Reload()
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}, func() {
+		signal.Stop(hangups)
+		cancel()
+		wg.Wait()
+	}))
+}

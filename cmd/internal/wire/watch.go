@@ -1,0 +1,170 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/fx"
+
+	"agentproxy/adapters/admin"
+	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/queue"
+	"agentproxy/adapters/storage"
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/embedded"
+	"agentproxy/app"
+	"agentproxy/domain/procurement"
+	"agentproxy/ports"
+)
+
+// checks returns what must hold for this replica to receive requests.
+func checks(st *storage.Store, q *queue.Queue) []admin.Check {
+	started := time.Now()
+	return []admin.Check{
+		{Name: "database", Run: st.Ping},
+		{Name: "migrations", Run: func(ctx context.Context) error {
+			current, known, err := st.SchemaVersion(ctx)
+			if err == nil && current != known {
+				err = admin.Reason(fmt.Sprintf("the schema is version %d, this program needs %d", current, known))
+			}
+			return err
+		}},
+		{Name: "leader", Run: func(ctx context.Context) error {
+			s, err := q.Status(ctx)
+			if err != nil {
+				return err
+			}
+			if age := time.Since(s.LedAt); age > leaderLate && time.Since(started) > leaderLate {
+				return admin.Reason("no replica has led for more than " + leaderLate.String())
+			}
+			return nil
+		}},
+	}
+}
+
+// leaderLate is the most that the leader's last work may be ago: some is due each
+// minute, and a leader that was killed has a successor within seconds.
+const leaderLate = 5 * time.Minute
+
+// gauges returns the gauges that are read at each scrape.
+func gauges(sessions *app.Sessions, proof *proof, payments *app.Payments, webhooks *app.Webhooks, q *queue.Queue, clock ports.Clock) []admin.Gauge {
+	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) {
+			s, err := q.Status(ctx)
+			return of(s), err
+		}
+	}
+	status := func(of func(app.PaymentStatus) float64) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) {
+			s, err := payments.Status(ctx)
+			return of(s), err
+		}
+	}
+	return []admin.Gauge{
+		{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last verified.", Read: proof.faults},
+		{Name: "agentproxy_oldest_job_seconds", Help: "How long the oldest job that could run has waited.",
+			Read: jobs(func(s queue.Status) float64 { return s.Waiting.Seconds() })},
+		{Name: "agentproxy_parked_jobs", Help: "Jobs that failed every attempt and wait for the operator.",
+			Read: jobs(func(s queue.Status) float64 { return float64(s.Parked) })},
+		{Name: "agentproxy_outbox_age_seconds", Help: "How long the webhook delivery that is due longest has waited.",
+			Read: func(ctx context.Context) (float64, error) {
+				age, err := webhooks.Overdue(ctx)
+				return age.Seconds(), err
+			}},
+		{Name: "agentproxy_upstream_orders_open", Help: "Orders at providers whose outcome is not known yet.",
+			Read: func(ctx context.Context) (float64, error) {
+				open, _, err := sessions.OrderTally(ctx)
+				return float64(open), err
+			}},
+		{Name: "agentproxy_upstream_orders_frozen", Help: "Orders at providers that the operator has to decide.",
+			Read: func(ctx context.Context) (float64, error) {
+				_, frozen, err := sessions.OrderTally(ctx)
+				return float64(frozen), err
+			}},
+		{Name: "agentproxy_payments_lag_seconds", Help: "Time since the chain was last read completely.",
+			Read: status(func(s app.PaymentStatus) float64 {
+				if s.ReadAt.IsZero() {
+					return 0
+				}
+				return clock.Now().Sub(s.ReadAt).Seconds()
+			})},
+		{Name: "agentproxy_payments_seen", Help: "Transfers that wait to become final.",
+			Read: status(func(s app.PaymentStatus) float64 { return float64(s.Seen) })},
+		{Name: "agentproxy_payments_drifting", Help: "Addresses whose balance on the chain differs from the recorded one.",
+			Read: status(func(s app.PaymentStatus) float64 { return float64(s.Drifting) })},
+		{Name: "agentproxy_payments_drift_usd", Help: "The sum of the absolute differences.",
+			Read: status(func(s app.PaymentStatus) float64 { return float64(s.Drift) / 1e6 })},
+	}
+}
+
+// proof keeps the result of the last verification of the ledger, which reads all
+// of it: too much for a scrape.
+type proof struct {
+	audit ports.Audit
+	log   *slog.Logger
+	found atomic.Int64 // faults; -1 before the first verification
+}
+
+// proveEvery is the period of the verification of the ledger.
+const proveEvery = 15 * time.Minute
+
+func newProof(audit ports.Audit, log *slog.Logger) *proof {
+	p := &proof{audit: audit, log: log}
+	p.found.Store(-1)
+	return p
+}
+
+func (p *proof) run(ctx context.Context) error {
+	faults, _, err := p.audit.Verify(ctx)
+	if err != nil {
+		return err
+	}
+	if len(faults) > 0 {
+		p.log.Error("the ledger breaks a rule; run agentproxy verify", "rows", len(faults), "rule", faults[0].Rule)
+	}
+	p.found.Store(int64(len(faults)))
+	return nil
+}
+
+func (p *proof) faults(ctx context.Context) (float64, error) {
+	if p.found.Load() < 0 {
+		if err := p.run(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return float64(p.found.Load()), nil
+}
+
+// newCatalog returns the catalog of all products and the providers of each.
+func newCatalog(s configfile.Settings, embedded *embedded.Provider, providers Providers) (*app.Catalog, error) {
+	return app.NewCatalog(append([]ports.Provider{embedded}, providers...), s.Catalog.All(embedded.Products()), country.Name)
+}
+
+// sessionIn holds the parameters of sessionConfig; the operator's commands have no
+// registry.
+type sessionIn struct {
+	fx.In
+
+	Settings configfile.Settings
+	Log      *slog.Logger
+	Registry *prometheus.Registry `optional:"true"`
+}
+
+// sessionConfig counts the calls of providers if there is a registry.
+func sessionConfig(in sessionIn) (app.SessionConfig, error) {
+	c := app.SessionConfig{Limit: in.Settings.SessionLimit, Log: in.Log}
+	if in.Registry == nil {
+		return c, nil
+	}
+	calls := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_provider_calls_total",
+		Help: "Calls of providers by operation and result."}, []string{"provider", "operation", "result"})
+	c.Count = func(provider, operation string, result procurement.Class) {
+		calls.WithLabelValues(provider, operation, cmp.Or(string(result), "ok")).Inc()
+	}
+	return c, in.Registry.Register(calls)
+}
