@@ -100,10 +100,10 @@ func (r Report) Issues(now time.Time) []domain.FieldIssue {
 		refuse("event_type", "must be one of success, http_error, captcha, timeout, block, rate_limit, custom")
 	}
 	if r.StatusCode != nil && (*r.StatusCode < 0 || *r.StatusCode > MaxStatusCode) {
-		refuse("status_code", "must be from 0 to 599")
+		refuse("status_code", "must be a whole number from 0 to 599")
 	}
 	if r.LatencyMS != nil && (*r.LatencyMS < 0 || *r.LatencyMS > MaxLatencyMS) {
-		refuse("latency_ms", "must be from 0 to 600000")
+		refuse("latency_ms", "must be a number from 0 to 600000")
 	}
 	switch {
 	case utf8.RuneCountInString(r.TargetHost) > MaxHost:
