@@ -84,12 +84,7 @@ type Referrers interface {
 }
 
 // Posting is an entry and what else moves with it in the wallet.
-type Posting struct {
-	Entry billing.Entry
-	Spent domain.Money // added to what was spent on SpentDay; negative gives back
-	Day   time.Time    // the UTC day of Spent
-	Live  int          // added to the count of live sessions
-}
+type Posting = billing.Posting
 
 // LedgerFilter narrows a list of entries.
 type LedgerFilter struct {
@@ -222,8 +217,6 @@ type Traffic interface {
 	Record(ctx context.Context, agentID, sessionID string, hour time.Time, t Totals) error
 	PutLease(ctx context.Context, l traffic.Lease) error
 	DropLease(ctx context.Context, sessionID, lease string) error
-	// Leases counts the leases of a session.
-	Leases(ctx context.Context, sessionID string) (int, error)
 	// Stale lists leases that were last renewed before the time.
 	Stale(ctx context.Context, before time.Time, limit int) ([]traffic.Lease, error)
 	// SetSettleAt says when SettleDue names the session; zero: never.
