@@ -101,7 +101,7 @@ func (k *kit) complain(err error) {
 		message, code = e.Message, e.Code
 	}
 	if k.json {
-		writeJSON(k.errOut, map[string]any{"error": map[string]string{"code": code, "message": message}})
+		_ = writeJSON(k.errOut, map[string]any{"error": map[string]string{"code": code, "message": message}})
 		return
 	}
 	fmt.Fprintln(k.errOut, "agentproxy:", message)

@@ -69,8 +69,8 @@ func TestTypesOfAppHaveFewMethods(t *testing.T) {
 	compare(t, over, manyMethods)
 }
 
-// compare fails the test for what is over a limit and not listed, and for what is
-// listed and not over the limit.
+// compare fails the test for what is over a limit and not listed and, if CI is set, for
+// what is listed and not over the limit.
 func compare(t *testing.T, over map[string]string, listed map[string]bool) {
 	t.Helper()
 	for name, fault := range over {
@@ -79,7 +79,7 @@ func compare(t *testing.T, over map[string]string, listed map[string]bool) {
 		}
 	}
 	for name := range listed {
-		if over[name] == "" {
+		if over[name] == "" && os.Getenv("CI") != "" {
 			t.Errorf("%s keeps to the limit: remove it from the list in test/arch/shape_test.go", name)
 		}
 	}
