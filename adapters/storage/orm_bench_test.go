@@ -28,6 +28,8 @@ type ormAgent struct {
 	Referrer referrerRow `gorm:"foreignKey:ReferrerID"`
 }
 
+func (ormAgent) TableName() string { return "agents" }
+
 // ormCall is a row of idempotency_keys.
 type ormCall struct {
 	AgentID, Path, Key string
