@@ -311,7 +311,7 @@ type Change struct {
 	Session string // the session that changed
 }
 
-// Mark is a place in the changes, between what was committed and what was not
+// Cursor is a place in the changes, between what was committed and what was not
 // yet. Only the store that gave it can read it.
 type Cursor string
 
@@ -352,7 +352,7 @@ type Jobs interface {
 	Insert(ctx context.Context, j Job, now time.Time) error
 }
 
-// Later is the error of a job that cannot be done yet: it runs again after so
+// RequeueAfter is the error of a job that cannot be done yet: it runs again after so
 // long, and did not fail.
 type RequeueAfter time.Duration
 
