@@ -12,7 +12,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -29,6 +28,7 @@ import (
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 	"agentproxy/test/pg"
+	"agentproxy/test/sqlitetest"
 )
 
 // options are what a test may choose about its world.
@@ -73,7 +73,7 @@ func database(t testing.TB, now func() time.Time) storage.Config {
 	if os.Getenv("TEST_STORE") == "postgres" {
 		return storage.Config{URL: storage.URL(pg.Database(t)), MaxConns: 6, Now: now}
 	}
-	return storage.Config{Path: filepath.Join(t.TempDir(), "test.db"), Now: now}
+	return storage.Config{Path: sqlitetest.File(t), Now: now}
 }
 
 func newWorld(t testing.TB, o options) *world {
@@ -92,7 +92,6 @@ func newWorld(t testing.TB, o options) *world {
 	w.store, err = storage.Open(context.Background(), database(t, w.clock.Now))
 	w.must(err)
 	t.Cleanup(func() { _ = w.store.Close() })
-	w.must(w.store.Migrate(context.Background()))
 	w.store.SetJobInserter(func(_ context.Context, _ storage.JobTx, j ports.Job, _ time.Time) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()

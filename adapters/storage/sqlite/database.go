@@ -157,6 +157,7 @@ func retry(ctx context.Context, migrate func() error) error {
 
 // Migrated reports whether Migrate ever ran.
 func (d *Database) Migrated(ctx context.Context) (done bool, err error) {
-	err = d.writer.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'goose_db_version')").Scan(&done)
+	err = d.writer.QueryRowContext(ctx,
+		"SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'goose_db_version')").Scan(&done)
 	return done, err
 }
