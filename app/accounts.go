@@ -8,6 +8,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
@@ -23,7 +24,7 @@ type AccountConfig struct {
 	PerMinute    int  // default rate limit of an agent; 0: unlimited
 }
 
-// Accounts is registration, credentials and the account itself.
+// Accounts is the use cases of accounts and their credentials.
 type Accounts struct {
 	cfg     AccountConfig
 	store   ports.Store
@@ -31,15 +32,16 @@ type Accounts struct {
 	ids     ports.IDs
 	secrets ports.Secrets
 	tokens  ports.Tokens
+	life    *Transitions
 	hub     *Hub
 	cache   *agentCache
 }
 
-// NewAccounts wires the use cases. They hear of changed agents through the hub.
+// NewAccounts returns the use cases. Their cache follows the changes of the hub.
 func NewAccounts(cfg AccountConfig, store ports.Store, clock ports.Clock, ids ports.IDs,
-	secrets ports.Secrets, tokens ports.Tokens, hub *Hub) *Accounts {
+	secrets ports.Secrets, tokens ports.Tokens, life *Transitions, hub *Hub) *Accounts {
 	a := &Accounts{cfg: cfg, store: store, clock: clock, ids: ids, secrets: secrets, tokens: tokens,
-		hub: hub, cache: newAgentCache()}
+		life: life, hub: hub, cache: newAgentCache()}
 	hub.Watch(a.cache)
 	return a
 }
@@ -50,7 +52,7 @@ type Register struct {
 	ReferralCode string
 }
 
-// Registered is a new account with its credentials, which are shown once.
+// Registered is a new account with its credentials, which are returned only here.
 type Registered struct {
 	AccountInfo
 	APIKey        string
@@ -59,7 +61,7 @@ type Registered struct {
 	Referred      bool   // a valid code was given
 }
 
-// AccountInfo is an account as its owner sees it.
+// AccountInfo is an account as its agent sees it.
 type AccountInfo struct {
 	Agent     account.Agent
 	Wallet    billing.Wallet
@@ -68,7 +70,7 @@ type AccountInfo struct {
 }
 
 // Register opens an account: its wallet, its trial credit and its referring
-// agent, all in one unit.
+// agent, all in one transaction.
 func (a *Accounts) Register(ctx context.Context, in Register) (Registered, error) {
 	reg, err := in.Profile.Check(a.cfg.Dev)
 	if err != nil {
@@ -76,7 +78,7 @@ func (a *Accounts) Register(ctx context.Context, in Register) (Registered, error
 	}
 	out := Registered{APIKey: a.secrets.NewKey(), APISecret: a.secrets.NewSecret()}
 	keyHash, secretHash := a.secrets.Hash(out.APIKey), a.secrets.Hash(out.APISecret)
-	id, user, txn := a.ids.New("agt_"), a.ids.New("usr_"), a.ids.New("txn_")
+	id, user, txn := a.ids.New("agt_"), a.ids.New("usr_"), a.ids.New(billing.IDPrefix)
 	err = a.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := a.clock.Now()
 		referrer, referred, err := assign(ctx, tx, in.ReferralCode)
@@ -130,7 +132,7 @@ func (a *Accounts) openWallet(ctx context.Context, tx ports.Tx, agent account.Ag
 		return w, err
 	}
 	w.Available = e.Available
-	return w, tx.Jobs().Insert(ctx, ports.Job{Kind: ExpireTrialJob, AgentID: agent.ID, At: w.TrialExpiresAt}, now)
+	return w, tx.Jobs().Insert(ctx, ports.Job{Kind: ports.ExpireTrialJob, AgentID: agent.ID, At: w.TrialExpiresAt}, now)
 }
 
 func (a *Accounts) info(agent account.Agent, w billing.Wallet, now time.Time) AccountInfo {
@@ -144,7 +146,7 @@ func (a *Accounts) perMinute(agent account.Agent) int {
 	return a.cfg.PerMinute
 }
 
-// Info returns an account with its trial.
+// Info returns an account with its wallet.
 func (a *Accounts) Info(ctx context.Context, agentID string) (AccountInfo, error) {
 	var out AccountInfo
 	err := a.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
@@ -221,8 +223,8 @@ func setWebhook(ctx context.Context, tx ports.Tx, agent *account.Agent) (first b
 	return before.Version == 0 && after.Version > 0, tx.Webhooks().PutEndpoint(ctx, after)
 }
 
-// RotateSecret issues a new API secret, which is shown once, and makes every
-// token of the old one fail.
+// RotateSecret issues a new API secret, which is returned only here, and
+// invalidates every token of the old one.
 func (a *Accounts) RotateSecret(ctx context.Context, agentID string) (secret string, at time.Time, err error) {
 	secret = a.secrets.NewSecret()
 	hash := a.secrets.Hash(secret)
@@ -230,7 +232,7 @@ func (a *Accounts) RotateSecret(ctx context.Context, agentID string) (secret str
 		agent.SecretHash = hash
 		agent.TokenVersion++
 		at = now
-		_, err := tell(ctx, tx, a.ids, now, notice{agentID: agentID, of: webhook.AccountSecretRotated,
+		_, err := notify(ctx, tx, a.ids, now, notification{agentID: agentID, of: webhook.AccountSecretRotated,
 			data: map[string]string{"agent_id": agentID}})
 		return err
 	})
@@ -240,7 +242,7 @@ func (a *Accounts) RotateSecret(ctx context.Context, agentID string) (secret str
 	return secret, at, nil
 }
 
-// change is changeIn for an edit of the agent alone.
+// change edits an agent alone.
 func (a *Accounts) change(ctx context.Context, agentID string, edit func(*account.Agent, time.Time)) error {
 	return a.changeIn(ctx, agentID, func(_ context.Context, _ ports.Tx, agent *account.Agent, now time.Time) error {
 		edit(agent, now)
@@ -248,7 +250,7 @@ func (a *Accounts) change(ctx context.Context, agentID string, edit func(*accoun
 	})
 }
 
-// changeIn edits an agent in one unit and tells the hub.
+// changeIn edits an agent in one transaction and announces the change.
 func (a *Accounts) changeIn(ctx context.Context, agentID string,
 	edit func(context.Context, ports.Tx, *account.Agent, time.Time) error) error {
 	err := a.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
@@ -280,7 +282,35 @@ func (a *Accounts) SetRateLimit(ctx context.Context, agentID string, perMinute i
 // MaxPerMinute bounds a rate limit.
 const MaxPerMinute = 10_000_000
 
-// Enable lets a disabled account in again. It revives no session.
+// Disable shuts an agent out and ends its sessions; the unused part is refunded.
+func (a *Accounts) Disable(ctx context.Context, agentID, reason string) error {
+	var ids []string
+	err := a.changeIn(ctx, agentID, func(ctx context.Context, tx ports.Tx, agent *account.Agent, now time.Time) (err error) {
+		agent.Status, agent.DisabledFor = account.Disabled, reason
+		if ids, err = tx.Sessions().Live(ctx, agentID); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			s, err := tx.Sessions().Load(ctx, id)
+			if err != nil {
+				return err
+			}
+			if _, err := a.life.Terminate(ctx, tx, s, session.AccountDisabled, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		a.hub.SessionChanged(id)
+	}
+	return nil
+}
+
+// Enable lets a disabled account in again. Its sessions stay ended.
 func (a *Accounts) Enable(ctx context.Context, agentID string) error {
 	return a.change(ctx, agentID, func(agent *account.Agent, _ time.Time) {
 		agent.Status, agent.DisabledFor = account.Active, ""
@@ -296,7 +326,7 @@ func (a *Accounts) List(ctx context.Context, page domain.Page) (list domain.List
 	return list, err
 }
 
-// notFoundIs answers with another error where no agent was found.
+// notFoundIs returns another error in place of account.ErrNotFound.
 func notFoundIs(err, instead error) error {
 	if errors.Is(err, account.ErrNotFound) {
 		return instead

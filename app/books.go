@@ -11,8 +11,8 @@ import (
 	"agentproxy/ports"
 )
 
-// books makes the entries of one session in one unit of work, and keeps the
-// session's own account of them. The caller stores the session afterwards.
+// books posts the entries of sessions in one transaction, and keeps the session's
+// own account of them. The caller stores the session afterwards.
 type books struct {
 	tx  ports.Tx
 	ids ports.IDs
@@ -20,8 +20,8 @@ type books struct {
 }
 
 // wallet reads a wallet to spend from. Trial credit that is past its date is
-// not spendable: it is written off first, though the pass has not come to it
-// yet. A dry run only leaves it out.
+// not spendable: it is written off first, even if its job has not run yet. A dry
+// run only leaves it out.
 func (b books) wallet(ctx context.Context, agentID string, dry bool) (billing.Wallet, error) {
 	w, err := b.tx.Ledger().Wallet(ctx, agentID)
 	if err != nil || w.TrialExpired || w.TrialExpiresAt.IsZero() || b.now.Before(w.TrialExpiresAt) {
@@ -33,7 +33,7 @@ func (b books) wallet(ctx context.Context, agentID string, dry bool) (billing.Wa
 		return w, nil
 	}
 	if left {
-		e.ID, e.AgentID, e.Ref, e.At = b.ids.New("txn_"), agentID, "trial_expiry:"+agentID, b.now
+		e.ID, e.AgentID, e.Ref, e.At = b.ids.New(billing.IDPrefix), agentID, "trial_expiry:"+agentID, b.now
 		if err := b.book(ctx, ports.Posting{Entry: e}); err != nil {
 			return w, err
 		}
@@ -43,7 +43,7 @@ func (b books) wallet(ctx context.Context, agentID string, dry bool) (billing.Wa
 
 // post books one entry for a session.
 func (b books) post(ctx context.Context, s session.Session, e billing.Entry, ref, text string, p ports.Posting) error {
-	e.ID, e.AgentID, e.SessionID, e.Ref, e.At = b.ids.New("txn_"), s.AgentID, s.ID, ref, b.now
+	e.ID, e.AgentID, e.SessionID, e.Ref, e.At = b.ids.New(billing.IDPrefix), s.AgentID, s.ID, ref, b.now
 	if e.Description == "" {
 		e.Description = text
 	}
@@ -51,18 +51,18 @@ func (b books) post(ctx context.Context, s session.Session, e billing.Entry, ref
 	return b.book(ctx, p)
 }
 
-// book posts an entry, and tells when the balance becomes low by it.
+// book posts an entry, and notifies if the balance becomes low by it.
 func (b books) book(ctx context.Context, p ports.Posting) error {
 	booked, err := b.tx.Ledger().Post(ctx, p)
 	if err != nil {
 		return err
 	}
-	return tellBalance(ctx, b.tx, b.ids, b.now, booked)
+	return notifyBalance(ctx, b.tx, b.ids, b.now, booked)
 }
 
-// hold takes cost out of the wallet for a purchase. What tells this purchase of
-// the session from its others.
-func (b books) hold(ctx context.Context, w billing.Wallet, s *session.Session, cost domain.Money, what string, live int) error {
+// hold takes cost out of the wallet for a purchase. ref distinguishes repeated
+// purchases of one session; live is added to the agent's live sessions.
+func (b books) hold(ctx context.Context, w billing.Wallet, s *session.Session, cost domain.Money, ref string, live int) error {
 	if err := w.MaySpend(cost, b.now); err != nil {
 		return err
 	}
@@ -71,13 +71,13 @@ func (b books) hold(ctx context.Context, w billing.Wallet, s *session.Session, c
 		return err
 	}
 	s.Money.Held = s.Money.Held.Add(e.Held)
-	err = b.post(ctx, *s, e, "hold:"+s.ID+what, "held for "+s.ProductNo,
+	err = b.post(ctx, *s, e, "hold:"+s.ID+ref, "held for "+s.ProductNo,
 		ports.Posting{Spent: cost, Day: billing.Day(b.now), Live: live})
 	if err != nil {
 		return err
 	}
 	for _, c := range w.Crossings(cost, b.now) {
-		if err := tellBudget(ctx, b.tx, b.ids, b.now, w, c); err != nil {
+		if err := notifyBudget(ctx, b.tx, b.ids, b.now, w, c); err != nil {
 			return err
 		}
 	}
@@ -96,9 +96,9 @@ func (b books) charge(ctx context.Context, s *session.Session, x domain.Money) e
 	return b.post(ctx, *s, e, "charge:"+s.ID+":"+total, "charged for "+s.ProductNo, ports.Posting{})
 }
 
-// release gives back everything the session still holds. What tells this release
-// of the session from its others; held is when it was taken.
-func (b books) release(ctx context.Context, s *session.Session, what, why string, held time.Time) error {
+// release gives back everything that the session still holds. ref distinguishes
+// repeated releases of one session; held is when it was taken.
+func (b books) release(ctx context.Context, s *session.Session, ref, why string, held time.Time) error {
 	kept := s.Money.Held
 	if kept.Total() == 0 {
 		return nil
@@ -108,7 +108,7 @@ func (b books) release(ctx context.Context, s *session.Session, what, why string
 		return err
 	}
 	s.Money.Held = billing.Funds{}
-	return b.back(ctx, *s, w.GiveBack(kept, b.now), "release:"+s.ID+what, why,
+	return b.back(ctx, *s, w.GiveBack(kept, b.now), "release:"+s.ID+ref, why,
 		ports.Posting{Spent: -kept.Total(), Day: billing.Day(held)})
 }
 
@@ -153,9 +153,9 @@ func (b books) settle(ctx context.Context, s *session.Session, used int64, final
 }
 
 // finish does what the end of a session entails: its addresses are free, the
-// agent has one live session less, and its money is settled, at once when no
-// gateway can report more traffic, else when the last lease is closed or taken
-// back. The caller stores the session afterwards.
+// agent has one live session less, and its money is settled, at once if no gateway
+// can report more traffic, else when the last lease is closed or reclaimed. The
+// caller stores the session afterwards.
 func (b books) finish(ctx context.Context, s *session.Session) error {
 	if err := b.tx.Ledger().SetLive(ctx, s.AgentID, -1); err != nil {
 		return err
@@ -180,6 +180,25 @@ func (b books) finish(ctx context.Context, s *session.Session) error {
 	return b.settle(ctx, s, usage.Used(), true)
 }
 
-// settleLate is when a session that ended with a lease outstanding is looked at
-// again, should the gateway that held it have died.
+// settleLate is when a session that ended with a lease outstanding is settled,
+// should the gateway that holds the lease have died.
 const settleLate = 20 * time.Second
+
+// settleLater sets when a session is settled, and stores the job that does it.
+func settleLater(ctx context.Context, tx ports.Tx, id string, at, now time.Time) error {
+	if err := tx.Traffic().SetSettleAt(ctx, id, at); err != nil {
+		return err
+	}
+	return tx.Jobs().Insert(ctx, ports.Job{Kind: ports.SettleSessionJob, SessionID: id, At: at}, now)
+}
+
+// Quote is the answer to a dry run: what a call would cost and leave.
+type Quote struct {
+	Cost         domain.Money
+	BalanceAfter domain.Money
+}
+
+// QuoteOf returns the quote of a cost.
+func QuoteOf(w billing.Wallet, cost domain.Money) *Quote {
+	return &Quote{Cost: cost, BalanceAfter: w.Balance() - cost}
+}

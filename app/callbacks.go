@@ -3,58 +3,69 @@ package app
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
-	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
 
-// ErrNoCallback answers calls for a provider that calls nobody.
+// ErrNoCallback refuses a call for a provider that makes none.
 var ErrNoCallback = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND", Message: "no provider of this name calls back"}
 
-// Callback takes a provider's call that an order has changed. It is only a hint:
-// the orders that it may be about are read again, soon.
-func (u *Sessions) Callback(ctx context.Context, provider string, header http.Header, body []byte) error {
-	p, _ := u.catalog.provider(provider)
+// Callbacks takes the calls of providers whose orders have changed.
+type Callbacks struct {
+	store   ports.Store
+	clock   ports.Clock
+	catalog *Catalog
+	driver  *Driver
+}
+
+// NewCallbacks returns Callbacks.
+func NewCallbacks(store ports.Store, clock ports.Clock, catalog *Catalog, driver *Driver) *Callbacks {
+	return &Callbacks{store: store, clock: clock, catalog: catalog, driver: driver}
+}
+
+// Receive takes a provider's call that an order has changed. It is only a hint:
+// the orders that it may be about become due at once.
+func (u *Callbacks) Receive(ctx context.Context, provider string, header map[string][]string, body []byte) error {
+	p, _ := u.catalog.Provider(provider)
 	calls, ok := p.(ports.Callbacks)
 	if !ok {
 		return ErrNoCallback
 	}
 	refs, err := calls.Callback(header, body, u.clock.Now())
-	u.count(p, "callback", err)
+	u.driver.calls.count(p, "callback", err)
 	if err != nil {
 		return domain.ErrInvalid.Msgf("the signature of the call does not hold")
 	}
 	var orders []procurement.Order
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		orders, err = meant(ctx, tx, provider, refs)
+		orders, err = named(ctx, tx, provider, refs)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for _, o := range orders {
-		if err := u.mark(ctx, o, hurry); err != nil {
+		if err := u.driver.mark(ctx, o, makeDue); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// hurry lets an order be read before its time.
-func hurry(ctx context.Context, b books, _ session.Session, o procurement.Order) error {
-	if !o.NextAt.After(b.now) {
+// makeDue lets an order be read before its time.
+func makeDue(ctx context.Context, c *change) error {
+	if !c.order.NextAt.After(c.now) {
 		return nil
 	}
-	o.NextAt = b.now
-	return b.tx.Orders().Put(ctx, o)
+	c.order.NextAt = c.now
+	return c.put(ctx)
 }
 
-// meant are the orders that a call names; without a name, those of the provider
-// that are on their way.
-func meant(ctx context.Context, tx ports.Tx, provider string, refs []string) (orders []procurement.Order, err error) {
+// named returns the orders that a call names, or without a name those of the
+// provider that are unknown or not delivered yet.
+func named(ctx context.Context, tx ports.Tx, provider string, refs []string) (orders []procurement.Order, err error) {
 	for _, ref := range refs {
 		o, err := tx.Orders().ByRef(ctx, provider, ref)
 		if errors.Is(err, procurement.ErrOrderNotFound) {

@@ -15,7 +15,7 @@ import (
 	"agentproxy/ports"
 )
 
-// Catalog is what is sold, and by whom.
+// Catalog is what is sold, and the providers that deliver it.
 type Catalog struct {
 	providers map[string]ports.Provider
 	offer     atomic.Pointer[offer]
@@ -40,8 +40,8 @@ func NewCatalog(providers []ports.Provider, products []catalog.Product, nameOf f
 	return c, c.Replace(products)
 }
 
-// Replace sells other products from now on. What the check refuses changes
-// nothing. Sessions keep what they were sold.
+// Replace sells other products from now on. It changes nothing if it returns an
+// error. Sessions keep what they were sold.
 func (c *Catalog) Replace(products []catalog.Product) error {
 	if err := catalog.Check(products); err != nil {
 		return err
@@ -59,20 +59,20 @@ func (c *Catalog) Replace(products []catalog.Product) error {
 	return nil
 }
 
-// Products lists what fits the filter, in the order of the configuration.
+// Products lists the products that match a filter, in the order of the configuration.
 func (c *Catalog) Products(f catalog.Filter, page domain.Page) domain.List[catalog.Product] {
-	return paged(f.Apply(c.shown()), page)
+	return paged(f.Apply(c.visible()), page)
 }
 
-// shown are the products as they can be had at the moment.
-func (c *Catalog) shown() []catalog.Product {
+// visible returns the products with their availability at the moment.
+func (c *Catalog) visible() []catalog.Product {
 	products := c.offer.Load().products
 	if len(*c.stock.Load()) == 0 {
 		return products
 	}
 	products = slices.Clone(products)
 	for i, p := range products {
-		products[i].Available = p.Available && len(c.sources(p, session.Location{}, 0)) > 0
+		products[i].Available = p.Available && len(c.Sources(p, session.Location{}, 0)) > 0
 	}
 	return products
 }
@@ -82,13 +82,13 @@ func (c *Catalog) Regions() []catalog.Region {
 	return catalog.Regions(c.offer.Load().products, c.nameOf)
 }
 
-// Recommend ranks the products for a wish, best first.
+// Recommend ranks the products by criteria, the best first.
 func (c *Catalog) Recommend(w catalog.Criteria) ([]catalog.Recommendation, error) {
-	return catalog.Recommend(c.shown(), w)
+	return catalog.Recommend(c.visible(), w)
 }
 
-// product finds a product that is sold.
-func (c *Catalog) product(no string) (catalog.Product, error) {
+// Product returns a product that is sold, or catalog.ErrProductNotFound.
+func (c *Catalog) Product(no string) (catalog.Product, error) {
 	o := c.offer.Load()
 	i, ok := o.byNo[no]
 	if !ok {
@@ -97,20 +97,27 @@ func (c *Catalog) product(no string) (catalog.Product, error) {
 	return o.products[i], nil
 }
 
-// provider finds who delivered a session.
-func (c *Catalog) provider(name string) (ports.Provider, bool) {
+// Provider returns a provider by its name; false if it is not configured.
+func (c *Catalog) Provider(name string) (ports.Provider, bool) {
 	p, ok := c.providers[name]
 	return p, ok
 }
 
-// local finds a provider that does no IO.
-func (c *Catalog) local(name string) (ports.Provider, bool) {
+// InProcess returns a provider that does no IO; false if there is none of this name.
+func (c *Catalog) InProcess(name string) (ports.Provider, bool) {
 	p, ok := c.providers[name]
 	return p, ok && p.Capabilities().InProcess
 }
 
-// someDirect reports whether any provider gives agents its own proxies.
-func (c *Catalog) someDirect() bool {
+// SellsDirect reports whether sessions of a product get the provider's own proxy. It
+// is false for one that is not sold.
+func (c *Catalog) SellsDirect(no string) bool {
+	p, err := c.Product(no)
+	return err == nil && p.Direct
+}
+
+// AnyDirect reports whether any provider gives agents its own proxies.
+func (c *Catalog) AnyDirect() bool {
 	for _, p := range c.providers {
 		if p.Capabilities().Direct {
 			return true
@@ -119,8 +126,8 @@ func (c *Catalog) someDirect() bool {
 	return false
 }
 
-// sources are who may deliver a product in a place, the best first.
-func (c *Catalog) sources(p catalog.Product, l session.Location, days int) []procurement.Source {
+// Sources returns the sources that may deliver a product in a place, the best first.
+func (c *Catalog) Sources(p catalog.Product, l session.Location, days int) []procurement.Source {
 	stock := *c.stock.Load()
 	return procurement.Choose(p.Sources, l, days, func(s procurement.Source) procurement.Condition {
 		provider, ok := c.providers[s.Provider]
@@ -131,8 +138,8 @@ func (c *Catalog) sources(p catalog.Product, l session.Location, days int) []pro
 	})
 }
 
-// inStock is what a provider's offers tell about something in a country; empty:
-// in any.
+// inStock returns what a provider's offers have of an SKU in a country; of an empty
+// one in any.
 func inStock(offers []procurement.Offer, typ session.Type, sku, country string) procurement.Stock {
 	found := procurement.Stock("")
 	for _, o := range offers {
@@ -155,8 +162,8 @@ func inStock(offers []procurement.Offer, typ session.Type, sku, country string) 
 	return found
 }
 
-// RefreshStock asks every provider what it has. One that does not answer counts
-// as one that does not tell.
+// RefreshStock reads the offers of every provider. The stock of one that does not
+// answer is unknown.
 func (c *Catalog) RefreshStock(ctx context.Context) error {
 	stock := map[string][]procurement.Offer{}
 	var faults []error
@@ -178,7 +185,7 @@ func (c *Catalog) RefreshStock(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// paged cuts one page out of a list that is in memory.
+// paged returns one page of a list in memory.
 func paged[T any](all []T, page domain.Page) domain.List[T] {
 	from := min(page.Offset(), len(all))
 	to := min(from+page.Size, len(all))

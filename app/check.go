@@ -18,7 +18,7 @@ func NewChecks(sessions *Sessions, prober ports.Prober) *Checks {
 	return &Checks{sessions: sessions, prober: prober}
 }
 
-// Checked is what a check through the exit saw.
+// Checked is the result of a check.
 type Checked struct {
 	ports.Probe
 	Country  string

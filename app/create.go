@@ -16,7 +16,7 @@ import (
 	"agentproxy/ports"
 )
 
-// ErrPriceMismatch says that the cost is above what the caller would pay.
+// ErrPriceMismatch refuses a cost above the caller's max_cost.
 var ErrPriceMismatch = &domain.Error{Kind: domain.Conflict, Code: "PRICE_MISMATCH",
 	Message: "the cost is above max_cost; raise it, buy less, or choose another product"}
 
@@ -28,7 +28,8 @@ type Create struct {
 	DryRun  bool
 }
 
-// purchase is a create call that passed every check that needs no store.
+// purchase is a create call that passed every check that needs no store, and what
+// follows from it.
 type purchase struct {
 	Create
 	spec    session.Spec
@@ -38,10 +39,10 @@ type purchase struct {
 	cost    domain.Money
 }
 
-// plan judges a create call by the catalogue.
+// plan checks a create call against the catalogue.
 func (u *Sessions) plan(in Create, spec session.Spec) (p purchase, err error) {
 	p = purchase{Create: in, spec: spec}
-	if p.product, err = u.catalog.product(spec.ProductNo); err != nil {
+	if p.product, err = u.catalog.Product(spec.ProductNo); err != nil {
 		return p, err
 	}
 	if p.spec, err = p.product.Terms().Check(in.Form, spec); err != nil {
@@ -54,13 +55,13 @@ func (u *Sessions) plan(in Create, spec session.Spec) (p purchase, err error) {
 	if p.spec.Existing {
 		return p, nil
 	}
-	if p.sources = u.catalog.sources(p.product, p.spec.Location, p.spec.Days); !p.product.Available || len(p.sources) == 0 {
+	if p.sources = u.catalog.Sources(p.product, p.spec.Location, p.spec.Days); !p.product.Available || len(p.sources) == 0 {
 		return p, catalog.ErrOutOfStock
 	}
 	return p, nil
 }
 
-// priceOf is the unit price and the cost of a purchase.
+// priceOf returns the unit price and the cost of a purchase.
 func priceOf(p catalog.Product, s session.Spec) (price, cost domain.Money) {
 	if p.Type == session.Dynamic {
 		return p.Price, billing.TrafficHold(s.Bytes, p.Price)
@@ -80,7 +81,7 @@ func (u *Sessions) Create(ctx context.Context, in Create) (Done, error) {
 	if in.DryRun {
 		return u.quoteCreate(ctx, in, spec)
 	}
-	id := u.ids.New(traffic.IDPrefix)
+	id := u.ids.New(session.IDPrefix)
 	var done Done
 	var p purchase
 	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
@@ -103,10 +104,47 @@ func (u *Sessions) Create(ctx context.Context, in Create) (Done, error) {
 	if err != nil {
 		return Done{}, err
 	}
-	if done.Status == inFlight {
+	if done.Outcome == ports.InFlight {
 		return u.deliver(ctx, p, done)
 	}
-	return done, u.withDirect(ctx, &done.View)
+	done.View.Direct, err = u.access.Direct(ctx, done.View.Session)
+	return done, err
+}
+
+// deliver drives the order of a session, after the transaction that held the
+// money. A session that is still creating then is delivered in the background.
+func (u *Sessions) deliver(ctx context.Context, p purchase, held Done) (Done, error) {
+	v := held.View
+	state, unknown := u.driver.Drive(ctx, v.ID)
+	ctx = context.WithoutCancel(ctx)
+	var err error
+	if unknown != nil { // the answer is what is stored
+		v, err = u.Read(ctx, p.AgentID, v.ID)
+	} else {
+		v.Session = state.Session
+		v = u.view(v.SessionRead, u.clock.Now())
+		v.Direct, err = u.access.Direct(ctx, v.Session)
+	}
+	if err != nil {
+		return Done{}, errors.Join(err, unknown)
+	}
+	switch v.Status {
+	case session.Creating:
+		return Done{View: v, Outcome: ports.Pending}, u.answered(ctx, p.AgentID, p.Call, v.ID, ports.Pending)
+	case session.Failed:
+		return Done{}, failureError(v.Failure).With("session_id", v.ID)
+	}
+	return Done{View: v, Outcome: ports.Created}, nil
+}
+
+// failureError returns the refusal that a stored failure stands for.
+func failureError(f session.Failure) *domain.Error {
+	for _, e := range []*domain.Error{ports.ErrTimeout, catalog.ErrOutOfStock} {
+		if e.Code == f.Code {
+			return e
+		}
+	}
+	return ports.ErrProvider
 }
 
 // quoteCreate validates everything and changes nothing.
@@ -133,7 +171,7 @@ func (u *Sessions) quoteCreate(ctx context.Context, in Create, spec session.Spec
 	if err != nil {
 		return Done{}, err
 	}
-	return Done{Quote: quote(w, p.cost), Status: 200}, nil
+	return Done{Quote: QuoteOf(w, p.cost), Outcome: ports.Completed}, nil
 }
 
 // affordable refuses what a purchase would refuse.
@@ -155,7 +193,7 @@ func (u *Sessions) attach(ctx context.Context, tx ports.Tx, p purchase, now time
 		return Done{}, noneToAttach(err)
 	}
 	r, err := tx.Sessions().Read(ctx, p.AgentID, s.ID)
-	return Done{View: u.view(r, now), Status: 200}, err
+	return Done{View: u.view(r, now), Outcome: ports.Completed}, err
 }
 
 func noneToAttach(err error) error {
@@ -168,8 +206,8 @@ func noneToAttach(err error) error {
 // buy holds the cost and stores the session, active when the provider can
 // deliver inside this unit.
 func (u *Sessions) buy(ctx context.Context, tx ports.Tx, p purchase, id string, now time.Time) (Done, error) {
-	// Whoever let the caller in may not have heard yet that the operator shut it
-	// out: what it bought now, nobody would end.
+	// Another process may have disabled the account since the request was
+	// authenticated: a session that was bought now would never be ended.
 	agent, err := tx.Agents().Get(ctx, p.AgentID)
 	if err != nil {
 		return Done{}, err
@@ -186,7 +224,7 @@ func (u *Sessions) buy(ctx context.Context, tx ports.Tx, p purchase, id string, 
 		return Done{}, err
 	}
 	from := p.sources[0]
-	local, isLocal := u.catalog.local(from.Provider)
+	_, inProcess := u.catalog.InProcess(from.Provider)
 	s := session.Session{ID: id, AgentID: p.AgentID, Type: p.spec.Type, Status: session.Creating,
 		ProductNo: p.product.No, Provider: from.Provider, Quantity: p.spec.Quantity, Days: p.spec.Days,
 		Bytes: p.spec.Bytes, Price: p.price, Protocol: p.spec.Protocol, Location: p.spec.Location,
@@ -194,15 +232,15 @@ func (u *Sessions) buy(ctx context.Context, tx ports.Tx, p purchase, id string, 
 	if err := b.hold(ctx, w, &s, p.cost, "", +1); err != nil {
 		return Done{}, err
 	}
-	status := 202
+	outcome := ports.Pending
 	switch {
 	case p.product.Async:
-		err = tx.Jobs().Insert(ctx, ports.Job{Kind: ProvisionJob, SessionID: id}, now)
-	case isLocal:
-		status = 201
-		s, err = u.activateLocal(ctx, b, s, from, local)
+		err = tx.Jobs().Insert(ctx, ports.Job{Kind: ports.DriveOrdersJob, SessionID: id}, now)
+	case inProcess:
+		outcome = ports.Created
+		s, err = u.driver.Deliver(ctx, tx, s, from, now)
 	default:
-		status = inFlight // the order has a time of its own, should this process die
+		outcome = ports.InFlight // the order is driven when it is due, should this process die
 	}
 	if err != nil {
 		return Done{}, err
@@ -210,14 +248,14 @@ func (u *Sessions) buy(ctx context.Context, tx ports.Tx, p purchase, id string, 
 	if err := tx.Sessions().Insert(ctx, s); err != nil {
 		return Done{}, err
 	}
-	if !isLocal {
-		if err := u.planOrder(ctx, tx, s, from, now); err != nil {
+	if !inProcess {
+		if err := u.driver.Plan(ctx, tx, s, from, now); err != nil {
 			return Done{}, err
 		}
 	}
-	if err := u.keep(ctx, tx, p.AgentID, p.Call, id, status, now); err != nil {
+	if err := keepCall(ctx, tx, p.AgentID, p.Call, id, outcome, now); err != nil {
 		return Done{}, err
 	}
 	r := ports.SessionRead{Session: s, Usage: traffic.Usage{Limit: s.Bytes}, Health: new(health.State)}
-	return Done{View: u.view(r, now), Status: status}, nil
+	return Done{View: u.view(r, now), Outcome: outcome}, nil
 }

@@ -14,7 +14,7 @@ import (
 	"agentproxy/ports"
 )
 
-// AuthMode says which credential a request came with.
+// AuthMode is the credential that a request came with.
 type AuthMode string
 
 // The credentials of a request.
@@ -23,7 +23,7 @@ const (
 	ByToken  AuthMode = "token"
 )
 
-// Caller is who makes a request, and what it may do.
+// Caller is the agent that makes a request, and what it may do.
 type Caller struct {
 	AgentID   string
 	Mode      AuthMode
@@ -54,7 +54,7 @@ func (a *Accounts) AuthenticateKey(ctx context.Context, key string) (Caller, err
 	return a.caller(agent, ByAPIKey, account.Scopes)
 }
 
-// maxCredential bounds what is looked at; no credential of ours is longer.
+// maxCredential bounds the length of a credential; none that is issued is longer.
 const maxCredential = 4096
 
 // AuthenticateToken finds the caller of a Bearer token.
@@ -91,7 +91,7 @@ type IssueToken struct {
 	Scopes    []account.Scope // none: all
 }
 
-// IssuedToken is a Bearer token and whose it is.
+// IssuedToken is a Bearer token and its agent.
 type IssuedToken struct {
 	Text    string
 	Expires time.Duration
@@ -109,8 +109,8 @@ func (a *Accounts) IssueToken(ctx context.Context, in IssueToken) (IssuedToken, 
 	}
 	wrong := account.ErrInvalidKey.Msgf("the api_key and the api_secret do not belong together; check both")
 	c, err := a.AuthenticateKey(ctx, in.APIKey)
-	// The secret is compared even so, lest a disabled account tell a guesser
-	// that its key is right.
+	// The secret is compared for a disabled account too: without it the answer would
+	// confirm that the key is right.
 	if c.AgentID == "" {
 		if e, ok := err.(*domain.Error); ok && e.Is(account.ErrInvalidKey) {
 			return IssuedToken{}, wrong
@@ -143,16 +143,16 @@ func (a *Accounts) sign(c Caller, scopes []account.Scope) (IssuedToken, error) {
 
 // agentCache keeps the agents that called lately, so that a request costs no
 // query. Which agent a key belongs to never changes; the agent itself is
-// dropped when it changes, at once here and within a second elsewhere, and a
-// read that was under way meanwhile is discarded (otter's promise).
+// dropped when it changes, at once in this process and within a second in
+// others, and otter discards a load that was under way meanwhile.
 type agentCache struct {
 	keys   *otter.Cache[string, string]
 	agents *otter.Cache[cachedAgent, account.Agent]
 	since  atomic.Uint64 // raised when anything may have changed
 }
 
-// cachedAgent is the key of an agent: what was read before the last time that
-// anything may have changed is not found any more, nor is a read under way.
+// cachedAgent is the key of an agent. Raising since invalidates every entry that
+// was loaded, or is being loaded, before.
 type cachedAgent struct {
 	since uint64
 	id    string
@@ -171,7 +171,7 @@ func newAgentCache() *agentCache {
 	}
 }
 
-// agentByKey is the agent of a key's hash, from memory where possible.
+// agentByKey returns the agent of a key's hash, from memory where possible.
 func (a *Accounts) agentByKey(ctx context.Context, hash []byte) (account.Agent, error) {
 	id, err := a.cache.keys.Get(ctx, string(hash), otter.LoaderFunc[string, string](
 		func(ctx context.Context, _ string) (id string, err error) {
@@ -188,7 +188,7 @@ func (a *Accounts) agentByKey(ctx context.Context, hash []byte) (account.Agent, 
 	return a.agentByID(ctx, id)
 }
 
-// agentByID is the agent of an id, from memory where possible.
+// agentByID returns the agent of an id, from memory where possible.
 func (a *Accounts) agentByID(ctx context.Context, id string) (account.Agent, error) {
 	key := cachedAgent{a.cache.since.Load(), id}
 	return a.cache.agents.Get(ctx, key, otter.LoaderFunc[cachedAgent, account.Agent](

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 
 	"agentproxy/domain"
@@ -8,14 +9,23 @@ import (
 	"agentproxy/ports"
 )
 
+// Desk is what the operator may ask and decide about upstream orders.
+type Desk struct {
+	store  ports.Store
+	driver *Driver
+}
+
+// NewDesk returns a Desk.
+func NewDesk(store ports.Store, driver *Driver) *Desk { return &Desk{store: store, driver: driver} }
+
 // ListOrders asks for a page of upstream orders.
 type ListOrders struct {
 	Filter ports.OrderFilter
 	Page   domain.Page
 }
 
-// Orders lists upstream orders, the newest first, for the operator.
-func (u *Sessions) Orders(ctx context.Context, in ListOrders) (list domain.List[procurement.Order], err error) {
+// List returns a page of upstream orders, the newest first.
+func (u *Desk) List(ctx context.Context, in ListOrders) (list domain.List[procurement.Order], err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		list, err = tx.Orders().List(ctx, in.Filter, in.Page)
 		return err
@@ -23,48 +33,42 @@ func (u *Sessions) Orders(ctx context.Context, in ListOrders) (list domain.List[
 	return list, err
 }
 
-// AdoptOrder is the operator's word that a provider did make an unknown order,
-// under a ref; of a renewal, that it was made. The provider is asked for it.
-func (u *Sessions) AdoptOrder(ctx context.Context, id, ref string) (procurement.Order, error) {
+// Adopt decides that a provider did make an unknown order, under a ref; a renewal
+// has the ref of its purchase. The order is read there first.
+func (u *Desk) Adopt(ctx context.Context, id, ref string) (procurement.Order, error) {
 	o, err := u.undecided(ctx, id)
 	if err != nil {
 		return o, err
 	}
-	p, ok := u.catalog.provider(o.Provider)
+	p, ok := u.driver.catalog.Provider(o.Provider)
 	if !ok {
 		return o, ports.ErrProvider.Msgf("the provider %s is not configured", o.Provider)
 	}
-	if o.Kind == procurement.Renewal {
-		ref = o.Ref
-	}
+	ref = cmp.Or(o.Ref, ref)
 	d, err := p.Read(ctx, ref)
 	if err != nil {
 		return o, ports.Refusal(procurement.ClassOf(err)).Msgf("the provider does not show %s: %v", ref, err)
 	}
-	if o.Kind == procurement.Renewal {
-		err = u.renewalConfirmed(ctx, o, d.ExpiresAt)
-	} else {
-		err = u.confirm(ctx, o, d)
+	if err = u.driver.kind(o).confirm(ctx, o, d); err == nil {
+		err = u.driver.DriveSession(ctx, o.SessionID)
 	}
-	if err == nil {
-		err = u.drive(ctx, o.SessionID)
-	}
-	return u.orderNow(ctx, id, procurement.Confirmed, err)
+	return u.decided(ctx, id, procurement.Confirmed, err)
 }
 
-// ReleaseOrder is the operator's word that a provider did not make an unknown
-// order: the next source is tried, and without one the money is given back. The provider may be one that is not configured
-// any more.
-func (u *Sessions) ReleaseOrder(ctx context.Context, id string) (procurement.Order, error) {
+// Release decides that a provider did not make an unknown order: the next source
+// is tried, and without one the money is given back. The provider need not be
+// configured any more.
+func (u *Desk) Release(ctx context.Context, id string) (procurement.Order, error) {
 	o, err := u.undecided(ctx, id)
 	if err != nil {
 		return o, err
 	}
-	return u.orderNow(ctx, id, procurement.Refused, u.refuse(ctx, o, procurement.Temporary, "released by the operator"))
+	err = u.driver.refuse(ctx, o, procurement.Temporary, "released by the operator")
+	return u.decided(ctx, id, procurement.Refused, err)
 }
 
-// undecided is an order that the operator may decide.
-func (u *Sessions) undecided(ctx context.Context, id string) (o procurement.Order, err error) {
+// undecided returns an order that the operator may decide.
+func (u *Desk) undecided(ctx context.Context, id string) (o procurement.Order, err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		o, err = tx.Orders().Get(ctx, id)
 		return err
@@ -78,9 +82,9 @@ func (u *Sessions) undecided(ctx context.Context, id string) (o procurement.Orde
 	return o, nil
 }
 
-// orderNow is the order as the operator wanted it. Somebody else may have decided
-// it otherwise meanwhile.
-func (u *Sessions) orderNow(ctx context.Context, id string, want procurement.Status, failed error) (o procurement.Order, err error) {
+// decided returns the order after the operator's decision. It returns ErrDecided
+// if the order was decided otherwise meanwhile.
+func (u *Desk) decided(ctx context.Context, id string, want procurement.Status, failed error) (o procurement.Order, err error) {
 	if failed != nil {
 		return o, failed
 	}
@@ -94,9 +98,9 @@ func (u *Sessions) orderNow(ctx context.Context, id string, want procurement.Sta
 	return o, err
 }
 
-// OrderTally counts the orders whose outcome is still to come, and of these the
+// Tally counts the orders whose outcome is still to come, and of these the
 // ones that wait for the operator.
-func (u *Sessions) OrderTally(ctx context.Context) (open, frozen int, err error) {
+func (u *Desk) Tally(ctx context.Context) (open, frozen int, err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		open, frozen, err = tx.Orders().Tally(ctx)
 		return err

@@ -2,89 +2,94 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
-	"agentproxy/domain/billing"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
 
-// orderPrefix begins the ids of upstream orders.
-const orderPrefix = "ord_"
-
-// callFor bounds one call of a provider; all of an order's together stay below
-// procurement.SendFor from the moment it is sent.
-const callFor = 30 * time.Second
-
-// planOrder stores what is to be bought of a source for a session, in the unit
-// that holds the money.
-func (u *Sessions) planOrder(ctx context.Context, tx ports.Tx, s session.Session, from procurement.Source, now time.Time) error {
-	in := intentFor(s, from)
-	in.Key = u.ids.New(orderPrefix)
-	return tx.Orders().Insert(ctx, procurement.Order{ID: in.Key, Kind: procurement.Purchase, SessionID: s.ID, Provider: from.Provider,
-		Intent: in, Status: procurement.Planned, PlannedAt: now, NextAt: now.Add(inFlightFor)})
+// Lifecycle is what an order does to the session that it was made for. Each
+// method runs in the transaction of its caller.
+type Lifecycle interface {
+	// Activate gives a session its exits. It returns an error for which
+	// ports.NothingBought is true if they are not what was ordered.
+	Activate(ctx context.Context, tx ports.Tx, s session.Session, exits []session.Exit, now time.Time) (session.Session, error)
+	// Fail ends a session that is creating and gives everything back.
+	Fail(ctx context.Context, tx ports.Tx, s session.Session, cause error, now time.Time) error
+	// Terminate ends a session before its time.
+	Terminate(ctx context.Context, tx ports.Tx, s session.Session, why session.Reason, now time.Time) (session.Session, error)
+	// Renewed charges what is held for a renewal of a session that has its new end.
+	Renewed(ctx context.Context, tx ports.Tx, s session.Session, now time.Time) (session.Session, error)
+	// RecordUsage books that the session used that many bytes in all.
+	RecordUsage(ctx context.Context, tx ports.Tx, s session.Session, bytes int64, now time.Time) error
 }
 
-// intentFor is what a session needs of a source.
-func intentFor(s session.Session, from procurement.Source) procurement.Intent {
-	in := procurement.Intent{Key: s.ID, SessionID: s.ID, Type: s.Type, SKU: from.SKU, Location: s.Location, Quantity: s.Quantity,
-		Days: s.Days, Bytes: s.Bytes}
-	if s.Type == session.Static {
-		in.MaxCost = billing.IPCost(s.Quantity, from.CostFor(s.Days))
+// Counter counts a call of a provider by its result; the zero Class is success.
+type Counter func(provider, operation string, result procurement.Class)
+
+func (c Counter) count(p ports.Provider, operation string, err error) {
+	if c != nil {
+		c(p.Name(), operation, procurement.ClassOf(err))
 	}
-	return in
 }
 
-// goods is what of a delivery is sealed.
-type goods struct {
-	Access procurement.Access
-	IPs    []procurement.IP
-	// Direct: they are the agent's own to use, and not the gateway's. It is decided
-	// when they are delivered, so that no change of the catalogue changes a session.
-	Direct bool
+// Driver drives the orders of sessions at providers from planned to closed.
+// Every step is decided anew from what is stored, so any replica may take the
+// next one, and money is spent by one call that is stored before it is made.
+type Driver struct {
+	store   ports.Store
+	clock   ports.Clock
+	ids     ports.IDs
+	catalog *Catalog
+	hub     *Hub
+	life    Lifecycle
+	access  *Fulfilment
+	calls   Counter
+	log     *slog.Logger
 }
 
-// seal stores a delivery with an order.
-func (u *Sessions) seal(o procurement.Order, d procurement.Delivery, direct bool) ([]byte, error) {
-	plain, err := json.Marshal(goods{d.Access, d.IPs, direct})
-	if err != nil {
-		return nil, fmt.Errorf("seal the goods of %s: %w", o.ID, err)
-	}
-	return u.secrets.Seal(plain, "order/"+o.ID), nil
+// NewDriver returns a Driver. If calls is nil they are not counted.
+func NewDriver(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *Catalog, hub *Hub, life Lifecycle,
+	access *Fulfilment, calls Counter, log *slog.Logger) *Driver {
+	return &Driver{store: store, clock: clock, ids: ids, catalog: catalog, hub: hub, life: life, access: access,
+		calls: calls, log: log}
 }
 
-func (u *Sessions) unseal(o procurement.Order) (g goods, err error) {
-	plain, err := u.secrets.Open(o.Goods, "order/"+o.ID)
-	if err == nil {
-		err = json.Unmarshal(plain, &g)
-	}
-	if err != nil {
-		return g, fmt.Errorf("open the goods of %s: %w", o.ID, err)
-	}
-	return g, nil
+// callTimeout bounds one call of a provider; all calls of an order together stay
+// below procurement.SendFor from the moment it is sent.
+const callTimeout = 30 * time.Second
+
+func withCallTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, callTimeout)
 }
 
-// purchased is the confirmed purchase of a session; false: there is none.
-func purchased(orders []procurement.Order) (procurement.Order, bool) {
-	for _, o := range orders {
-		if o.Kind == procurement.Purchase && o.Status == procurement.Confirmed {
-			return o, true
+// State is a session with its orders, the newest first.
+type State struct {
+	Session session.Session
+	Orders  []procurement.Order
+}
+
+// Order returns the order with an id, or the zero Order.
+func (s State) Order(id string) procurement.Order {
+	for _, o := range s.Orders {
+		if o.ID == id {
+			return o
 		}
 	}
-	return procurement.Order{}, false
+	return procurement.Order{}
 }
 
-// DriveOrders goes on with every order that is due. One that fails does not keep
-// the others waiting.
-func (u *Sessions) DriveOrders(ctx context.Context) error {
+// DriveDue takes the next steps of every order that is due. An error of one does
+// not delay the others.
+func (u *Driver) DriveDue(ctx context.Context) error {
 	due := map[string]bool{}
 	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		ids, err := tx.Orders().Due(ctx, u.clock.Now(), passSize)
+		ids, err := tx.Orders().Due(ctx, u.clock.Now(), batchSize)
 		if err != nil {
 			return err
 		}
@@ -104,12 +109,12 @@ func (u *Sessions) DriveOrders(ctx context.Context) error {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var faults []error
-	turn := make(chan struct{}, 8)
+	slots := make(chan struct{}, driveAtOnce)
 	for id := range due {
-		turn <- struct{}{}
+		slots <- struct{}{}
 		wg.Go(func() {
-			defer func() { <-turn }()
-			if err := u.drive(ctx, id); err != nil {
+			defer func() { <-slots }()
+			if err := u.DriveSession(ctx, id); err != nil {
 				mu.Lock()
 				faults = append(faults, err)
 				mu.Unlock()
@@ -120,86 +125,117 @@ func (u *Sessions) DriveOrders(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// maxSteps bounds how much is done about one session in a row.
+const (
+	batchSize   = 500 // orders that one run of DriveDue or Recover takes on
+	driveAtOnce = 8   // sessions whose providers are called at once
+)
+
+// DriveSession is the job of a session that has orders or is creating. It may
+// run twice, and while the session ends.
+func (u *Driver) DriveSession(ctx context.Context, id string) error {
+	_, err := u.Drive(ctx, id)
+	return err
+}
+
+// maxSteps bounds the steps that Drive takes in a row.
 const maxSteps = 20
 
-// drive does what can be done now about a session that is creating, and about
-// its orders. What has to wait has its time in NextAt. A caller who leaves does
-// not stop it: what was asked of a seller is worth money.
-func (u *Sessions) drive(ctx context.Context, id string) error {
+// Drive takes all steps that are due now of a session and its orders, and returns
+// them as it leaves them. A step that must wait is due at NextAt of its order. A
+// cancelled context does not stop it: an order that was sent is worth money.
+func (u *Driver) Drive(ctx context.Context, id string) (State, error) {
 	ctx = context.WithoutCancel(ctx)
 	for range maxSteps {
-		more, err := u.driveOnce(ctx, id)
+		st, more, err := u.step(ctx, id)
 		if err != nil {
-			return fmt.Errorf("orders of %s: %w", id, err)
+			return st, fmt.Errorf("orders of %s: %w", id, err)
 		}
 		if !more {
-			return nil
+			return st, nil
 		}
 	}
-	return nil
+	return u.state(ctx, id)
 }
 
-// driveOnce takes one step; more says that another may follow.
-func (u *Sessions) driveOnce(ctx context.Context, id string) (more bool, err error) {
-	var s session.Session
-	var orders []procurement.Order
+func (u *Driver) state(ctx context.Context, id string) (st State, err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		if s, err = tx.Sessions().Load(ctx, id); err != nil {
+		if st.Session, err = tx.Sessions().Load(ctx, id); err != nil {
 			return err
 		}
-		orders, err = tx.Orders().Of(ctx, id)
+		st.Orders, err = tx.Orders().Of(ctx, id)
 		return err
 	})
-	if err != nil {
-		return false, err
-	}
-	if len(orders) == 0 {
-		return false, u.deliverLocal(ctx, s)
-	}
-	now := u.clock.Now()
-	for _, o := range orders {
-		step := u.step(s, o, now)
-		if step == nil {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(ctx, 3*callFor)
-		defer cancel()
-		return true, step(ctx, s, o)
-	}
-	return false, nil
+	return st, err
 }
 
-// step is what is to be done about an order now; nil: nothing.
-func (u *Sessions) step(s session.Session, o procurement.Order, now time.Time) func(context.Context, session.Session, procurement.Order) error {
+// step takes the first step that is due. It returns the state that it decided by,
+// and more if another step may follow.
+func (u *Driver) step(ctx context.Context, id string) (st State, more bool, err error) {
+	if st, err = u.state(ctx, id); err != nil {
+		return st, false, err
+	}
+	if len(st.Orders) == 0 {
+		if st.Session.Status != session.Creating {
+			return st, false, nil
+		}
+		return st, true, u.deliverInProcess(ctx, st.Session)
+	}
+	now := u.clock.Now()
+	for _, o := range st.Orders {
+		do := u.next(st.Session, o, now)
+		if do == nil {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, 3*callTimeout)
+		defer cancel()
+		return st, true, do(ctx, st.Session, o)
+	}
+	return st, false, nil
+}
+
+// next returns the step of an order that is due, or nil.
+func (u *Driver) next(s session.Session, o procurement.Order, now time.Time) func(context.Context, session.Session, procurement.Order) error {
 	due := !o.NextAt.IsZero() && !now.Before(o.NextAt)
 	switch {
 	case o.Status == procurement.Planned && (o.Class == "" || due):
-		return u.send
+		return u.kind(o).send
 	case o.Status == procurement.Sent && due:
 		return func(ctx context.Context, _ session.Session, o procurement.Order) error {
-			return u.doubt(ctx, o, "the process that sent it has died")
+			return u.markUnknown(ctx, o, "the process that sent it has died")
 		}
 	case o.Status == procurement.Unknown && due:
-		return u.ask
+		return u.kind(o).resolve
 	case o.Status != procurement.Confirmed || !due:
 		return nil
 	case s.Status.Over():
-		return u.closeOrder
-	case s.Status == session.Active: // whatever the provider says of it at the moment
-		return u.check
+		return deliveries{u}.cancel
+	case s.Status == session.Active: // whatever State the order has at the moment
+		return deliveries{u}.check
 	}
-	return u.await
+	return deliveries{u}.await
 }
 
-// call bounds a provider's call.
-func call(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, callFor)
+// kind is what purchases and renewals do in their own ways.
+type kind interface {
+	// send places a planned order.
+	send(ctx context.Context, s session.Session, o procurement.Order) error
+	// resolve asks the provider for the outcome of an unknown order.
+	resolve(ctx context.Context, s session.Session, o procurement.Order) error
+	// confirm takes what the provider has for an order.
+	confirm(ctx context.Context, o procurement.Order, d procurement.Delivery) error
+	// refused is the consequence of a refusal, in its transaction.
+	refused(ctx context.Context, tx ports.Tx, s session.Session, o procurement.Order, now time.Time) error
 }
 
-// change is a unit that changes an order and its session, and tells of it.
-func (u *Sessions) change(ctx context.Context, o procurement.Order,
-	fn func(ctx context.Context, b books, s session.Session, o procurement.Order) error) error {
+func (u *Driver) kind(o procurement.Order) kind {
+	if o.Kind == procurement.Renewal {
+		return renewals{u}
+	}
+	return purchases{u}
+}
+
+// change is mark for a change that concerns the session, which is announced.
+func (u *Driver) change(ctx context.Context, o procurement.Order, fn func(ctx context.Context, c *change) error) error {
 	err := u.mark(ctx, o, fn)
 	if err == nil {
 		u.hub.SessionChanged(o.SessionID)
@@ -207,11 +243,20 @@ func (u *Sessions) change(ctx context.Context, o procurement.Order,
 	return err
 }
 
-// mark is a unit that changes an order alone. The session is locked before the
-// order, as everywhere. An order that somebody else has decided meanwhile stays
-// as it is.
-func (u *Sessions) mark(ctx context.Context, o procurement.Order,
-	fn func(ctx context.Context, b books, s session.Session, o procurement.Order) error) error {
+// change is a transaction on an order and its session, as they are now.
+type change struct {
+	tx      ports.Tx
+	now     time.Time
+	session session.Session
+	order   procurement.Order
+}
+
+// put stores the order.
+func (c *change) put(ctx context.Context) error { return c.tx.Orders().Put(ctx, c.order) }
+
+// mark changes an order in one transaction. The session is locked before the
+// order, as everywhere. An order that is decided meanwhile stays as it is.
+func (u *Driver) mark(ctx context.Context, o procurement.Order, fn func(ctx context.Context, c *change) error) error {
 	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		s, err := tx.Sessions().Load(ctx, o.SessionID)
 		if err != nil {
@@ -221,10 +266,47 @@ func (u *Sessions) mark(ctx context.Context, o procurement.Order,
 		if err != nil {
 			return err
 		}
-		return fn(ctx, books{tx, u.ids, u.clock.Now()}, s, cur)
+		return fn(ctx, &change{tx: tx, now: u.clock.Now(), session: s, order: cur})
 	})
 	if errors.Is(err, procurement.ErrDecided) {
 		return nil
 	}
 	return err
+}
+
+// Recover stores a new job for every session that has been creating for that
+// long without an order: the process that had its job may have died. An order is
+// driven when it is due.
+func (u *Driver) Recover(ctx context.Context, olderThan time.Duration) error {
+	return u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := u.clock.Now()
+		ids, err := tx.Sessions().CreatingSince(ctx, now.Add(-olderThan), batchSize)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			orders, err := tx.Orders().Of(ctx, id)
+			if err != nil {
+				return err
+			}
+			if len(orders) > 0 {
+				continue
+			}
+			if err := tx.Jobs().Insert(ctx, ports.Job{Kind: ports.DriveOrdersJob, SessionID: id}, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// GiveUp fails a session whose job has failed every time, unless there is an
+// order: then something may have been bought, and the session keeps its hold
+// until the provider answers.
+func (u *Driver) GiveUp(ctx context.Context, id string) error {
+	st, err := u.state(ctx, id)
+	if err != nil || st.Session.Status != session.Creating || len(st.Orders) > 0 {
+		return err
+	}
+	return u.fail(ctx, id, ports.ErrProvider.Msgf("the session could not be delivered; try again"))
 }

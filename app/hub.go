@@ -1,6 +1,4 @@
-// Package app holds the use cases: what agents and operators may ask for, each
-// as one unit of work or as two around a remote call, and the passes that do in
-// the background what nobody asks for.
+// Package app holds the use cases.
 package app
 
 import (
@@ -12,8 +10,8 @@ import (
 	"agentproxy/ports"
 )
 
-// Hub tells everything that keeps agents or sessions in memory what changed: at
-// once for changes of this process, and by Poll for those of others.
+// Hub notifies watchers, which keep agents or sessions in memory, of changes: at
+// once of those of this process, and by Poll of those of others.
 type Hub struct {
 	store ports.Store
 	clock ports.Clock
@@ -22,11 +20,11 @@ type Hub struct {
 	watchers []ports.Watcher
 
 	polling sync.Mutex // one poll at a time; it guards what follows
-	heard   ports.Cursor
+	cursor  ports.Cursor
 	primed  bool
 }
 
-// NewHub makes a hub without watchers.
+// NewHub returns a hub without watchers.
 func NewHub(store ports.Store, clock ports.Clock) *Hub { return &Hub{store: store, clock: clock} }
 
 // Watch adds a watcher for the life of the process.
@@ -36,14 +34,14 @@ func (h *Hub) Watch(w ports.Watcher) {
 	h.watchers = append(h.watchers, w)
 }
 
-// AgentChanged tells the watchers that an agent changed; "" is any.
+// AgentChanged notifies the watchers that an agent changed; "" is any.
 func (h *Hub) AgentChanged(id string) {
 	for _, w := range h.all() {
 		w.AgentChanged(id)
 	}
 }
 
-// SessionChanged tells the watchers that a session changed; "" is any.
+// SessionChanged notifies the watchers that a session changed; "" is any.
 func (h *Hub) SessionChanged(id string) {
 	for _, w := range h.all() {
 		w.SessionChanged(id)
@@ -56,28 +54,27 @@ func (h *Hub) all() []ports.Watcher {
 	return h.watchers
 }
 
-// PollEvery is how often Poll is to be called, so that what another process
-// changes holds here within a second. A store that can tell of changes wakes it
-// before.
+// PollEvery is how often Poll is to be called, so that a change of another process
+// is seen within a second. A store that signals changes triggers it earlier.
 const PollEvery = 250 * time.Millisecond
 
 const (
-	changesAtOnce = 1000
-	keepChanges   = 10 * time.Minute
+	changesLimit = 1000
+	keepChanges  = 10 * time.Minute
 )
 
-// Poll tells the watchers what other processes changed since the last call. A
-// poll that fails tells them that anything may have changed when it works again.
+// Poll notifies the watchers of what other processes changed since the last call.
+// After one that failed it notifies them that anything may have changed.
 func (h *Hub) Poll(ctx context.Context) error {
 	h.polling.Lock()
 	defer h.polling.Unlock()
 	var changes []ports.Change
-	var heard ports.Cursor
+	var cursor ports.Cursor
 	err := h.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if h.primed {
-			changes, heard, err = tx.Changes().Since(ctx, h.heard, changesAtOnce)
+			changes, cursor, err = tx.Changes().Since(ctx, h.cursor, changesLimit)
 		} else {
-			heard, err = tx.Changes().Last(ctx)
+			cursor, err = tx.Changes().Last(ctx)
 		}
 		return err
 	})
@@ -86,7 +83,7 @@ func (h *Hub) Poll(ctx context.Context) error {
 		h.primed = false
 		return err
 	}
-	h.heard, h.primed = heard, true
+	h.cursor, h.primed = cursor, true
 	if missed {
 		h.AgentChanged("")
 		h.SessionChanged("")
@@ -103,7 +100,7 @@ func (h *Hub) Poll(ctx context.Context) error {
 	return nil
 }
 
-// Purge forgets changes that every process has heard of long ago.
+// Purge removes changes that every process has polled long ago.
 func (h *Hub) Purge(ctx context.Context) error {
 	return h.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Changes().Purge(ctx, h.clock.Now().Add(-keepChanges))

@@ -8,22 +8,14 @@ import (
 	"agentproxy/ports"
 )
 
-// The kinds of jobs that wait for a time. Each finds out anew whether it is due:
-// what it was stored for may have moved on.
-const (
-	ExpireSessionJob = "expire-session" // a static session whose time is up
-	SettleSessionJob = "settle-session" // a dynamic session at the end of an hour, or with a lease outstanding
-	ExpireTrialJob   = "expire-trial"   // an agent's trial credit
-)
-
-// early is by how much a job may come before its time, where clocks differ. It
-// is stored once more then. One that is earlier is of a time that was put off,
+// maxSkew is by how much a job may run before its time because clocks differ. It
+// is stored again then. One that is earlier belongs to a time that was put off,
 // and has a successor.
-const early = 10 * time.Second
+const maxSkew = 10 * time.Second
 
-// again stores a job that came too early once more.
-func again(ctx context.Context, tx ports.Tx, j ports.Job, now time.Time) error {
-	if j.At.Sub(now) > early {
+// requeue stores a job that ran too early once more.
+func requeue(ctx context.Context, tx ports.Tx, j ports.Job, now time.Time) error {
+	if j.At.Sub(now) > maxSkew {
 		return nil
 	}
 	return tx.Jobs().Insert(ctx, j, now)
@@ -44,9 +36,9 @@ func (p *Passes) expireSession(ctx context.Context, tx ports.Tx, id string, now 
 		return err
 	}
 	if now.Before(s.ExpiresAt) {
-		return again(ctx, tx, ports.Job{Kind: ExpireSessionJob, SessionID: id, At: s.ExpiresAt}, now)
+		return requeue(ctx, tx, ports.Job{Kind: ports.ExpireSessionJob, SessionID: id, At: s.ExpiresAt}, now)
 	}
-	return p.sessions.expire(ctx, tx, s, session.TimeExpired, now)
+	return p.life.Expire(ctx, tx, s, session.TimeExpired, now)
 }
 
 // ExpireTrial is the job of an agent's trial at its date.
@@ -59,7 +51,7 @@ func (p *Passes) expireTrial(ctx context.Context, tx ports.Tx, agentID string, n
 	if err != nil || w.TrialExpired || w.TrialExpiresAt.IsZero() {
 		return err
 	}
-	return again(ctx, tx, ports.Job{Kind: ExpireTrialJob, AgentID: agentID, At: w.TrialExpiresAt}, now)
+	return requeue(ctx, tx, ports.Job{Kind: ports.ExpireTrialJob, AgentID: agentID, At: w.TrialExpiresAt}, now)
 }
 
 // SettleSession is the job of a session that waits for a settlement.
@@ -77,7 +69,7 @@ func (p *Passes) settleSession(ctx context.Context, tx ports.Tx, id string, now 
 		return err
 	}
 	if now.Before(at) {
-		return again(ctx, tx, ports.Job{Kind: SettleSessionJob, SessionID: id, At: at}, now)
+		return requeue(ctx, tx, ports.Job{Kind: ports.SettleSessionJob, SessionID: id, At: at}, now)
 	}
 	u, err := tx.Traffic().Usage(ctx, id)
 	if err != nil {
@@ -93,17 +85,4 @@ func (p *Passes) settleSession(ctx context.Context, tx ports.Tx, id string, now 
 		return err
 	}
 	return tx.Sessions().Put(ctx, s)
-}
-
-// settleLater says when a session is settled, and stores the job that does it.
-func settleLater(ctx context.Context, tx ports.Tx, id string, at, now time.Time) error {
-	if err := tx.Traffic().SetSettleAt(ctx, id, at); err != nil {
-		return err
-	}
-	return tx.Jobs().Insert(ctx, ports.Job{Kind: SettleSessionJob, SessionID: id, At: at}, now)
-}
-
-// expireLater stores the job that ends a static session.
-func expireLater(ctx context.Context, tx ports.Tx, s session.Session, now time.Time) error {
-	return tx.Jobs().Insert(ctx, ports.Job{Kind: ExpireSessionJob, SessionID: s.ID, At: s.ExpiresAt}, now)
 }

@@ -13,17 +13,16 @@ import (
 	"agentproxy/ports"
 )
 
-// LimitConfig is how often something may be asked for. 0 is unlimited.
+// LimitConfig is how often something may be called; 0 is unlimited.
 type LimitConfig struct {
 	RegistrationsPerMinute int // of one client address
 }
 
-// checksPerMinute is how many checks through their exits an agent may ask for.
+// checksPerMinute is how many checks of exits an agent may make.
 const checksPerMinute = 10
 
-// Limits says whether a caller may call now. What it keeps in memory is bounded:
-// who has not called for a minute is forgotten, which changes nothing, because by
-// then the whole limit is free again.
+// Limits decides whether a caller may call now. Its memory is bounded: a caller is
+// dropped after a minute without a call, when its whole limit is free again.
 type Limits struct {
 	cfg           LimitConfig
 	shared        ports.RateLimits
@@ -32,8 +31,8 @@ type Limits struct {
 	registrations *limiter[netip.Addr]
 }
 
-// NewLimits makes the limits: of this process alone, or, where shared is not nil,
-// of all processes together.
+// NewLimits returns the limits: of all processes together, or of this process
+// alone if shared is nil.
 func NewLimits(cfg LimitConfig, clock ports.Clock, shared ports.RateLimits, log *slog.Logger) *Limits {
 	l := &Limits{cfg: cfg, shared: shared}
 	var store *sharedLimits
@@ -46,9 +45,9 @@ func NewLimits(cfg LimitConfig, clock ports.Clock, shared ports.RateLimits, log 
 	return l
 }
 
-// Take counts one call of an agent.
-func (l *Limits) Take(c Caller) ratelimit.Decision {
-	return l.agents.take(c.AgentID, ratelimit.Limit{PerMinute: c.PerMinute})
+// Take counts one call of an agent with a limit; 0 is unlimited.
+func (l *Limits) Take(agentID string, perMinute int) ratelimit.Decision {
+	return l.agents.take(agentID, ratelimit.Limit{PerMinute: perMinute})
 }
 
 // TakeRegistration counts one registration from a client address; of IPv6 the
@@ -67,25 +66,28 @@ func (l *Limits) TakeCheck(agentID string) ratelimit.Decision {
 	return l.checks.take(agentID, ratelimit.Limit{PerMinute: checksPerMinute})
 }
 
-// Purge forgets what shared limits need no more.
+// Purge removes states that shared limits no longer need.
 func (l *Limits) Purge(ctx context.Context) error {
 	for l.shared != nil {
-		n, err := l.shared.Purge(ctx, passSize)
+		n, err := l.shared.Purge(ctx, purgeLimit)
 		if err != nil {
 			return fmt.Errorf("purge rate limits: %w", err)
 		}
-		if n < passSize {
+		if n < purgeLimit {
 			break
 		}
 	}
 	return nil
 }
 
+// purgeLimit is how many states one call of Purge removes.
+const purgeLimit = 500
+
 // limiter limits callers of one kind.
 type limiter[K comparable] struct {
 	clock  ports.Clock
 	alone  *otter.Cache[K, ratelimit.State]
-	store  *sharedLimits // nil: there is nobody to share with
+	store  *sharedLimits // nil if the limits are not shared
 	shares *otter.Cache[K, *share]
 	name   func(K) string // of a shared state
 }

@@ -10,45 +10,46 @@ import (
 	"agentproxy/ports"
 )
 
-// How long an answer about a shared limit is waited for; how long nobody asks
-// after one that did not come; and how often that is logged.
+// The timeout of a request to the shared store, how long the store is left alone
+// after a failure, and how often a failure is logged.
 const (
-	askWithin = 2 * time.Second
-	askAgain  = time.Second
-	sayAgain  = time.Minute
+	askTimeout = 2 * time.Second
+	askBackoff = time.Second
+	logEvery   = time.Minute
 )
 
-// sharedLimits asks for tokens of shared limits. While nobody answers, the limits
-// hold for each process alone: they must not take the service down.
+// sharedLimits takes tokens of shared limits from the store. While the store
+// fails, the limits hold for each process alone: they must not take the service
+// down.
 type sharedLimits struct {
 	store ports.RateLimits
 	clock ports.Clock
 	log   *slog.Logger
 
 	mu       sync.Mutex
-	failed   time.Time // when nobody answered, zero after an answer
+	failed   time.Time // when the store failed last, zero after a success
 	reported time.Time
 }
 
-// silent reports whether it is too early to ask again. Of those who come when it
-// is not, one asks: it may have to wait, and the others need not.
-func (l *sharedLimits) silent(now time.Time) bool {
+// allowRequest reports whether the store may be asked. After a failure it admits
+// one caller per askBackoff, which may have to wait for the timeout.
+func (l *sharedLimits) allowRequest(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed.IsZero() {
-		return false
-	}
-	if since := now.Sub(l.failed); since >= 0 && since < askAgain {
 		return true
 	}
+	if since := now.Sub(l.failed); since >= 0 && since < askBackoff {
+		return false
+	}
 	l.failed = now
-	return false
+	return true
 }
 
-// ask asks once. Its context is not that of a request, because others wait for
-// the answer too.
+// ask makes one request. Its context is not that of a caller, because others wait
+// for the result too.
 func (l *sharedLimits) ask(key string, ask ratelimit.Ask) (ratelimit.Grant, bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
 	g, err := l.store.Take(ctx, key, ask)
 	now := l.clock.Now()
@@ -59,32 +60,32 @@ func (l *sharedLimits) ask(key string, ask ratelimit.Ask) (ratelimit.Grant, bool
 		return g, true
 	}
 	l.failed = now
-	if since := now.Sub(l.reported); since < 0 || since >= sayAgain {
+	if since := now.Sub(l.reported); since < 0 || since >= logEvery {
 		l.reported = now
 		l.log.Warn("rate limits hold for each process alone", "err", err)
 	}
 	return g, false
 }
 
-// share is what this process has of one caller's limit.
+// share is the part of one caller's limit that this process has taken.
 type share struct {
 	name string // of the shared state
 
 	mu      sync.Mutex
-	landed  sync.Cond // mu's; an answer has come
+	arrived sync.Cond // of mu; a request has ended
 	asking  bool
-	waiting int // callers that are not decided about
+	waiting int // callers without a decision
 	has     ratelimit.Share
 }
 
 func newShare(name string) *share {
 	s := &share{name: name}
-	s.landed.L = &s.mu
+	s.arrived.L = &s.mu
 	return s
 }
 
-// take decides about one call. Of the callers that need tokens at the same time
-// one asks, for all of them.
+// take decides one call. Of the callers that need tokens at the same time one
+// makes the request, for all of them.
 func (s *share) take(l *sharedLimits, limit ratelimit.Limit) (d ratelimit.Decision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,17 +98,17 @@ func (s *share) take(l *sharedLimits, limit ratelimit.Limit) (d ratelimit.Decisi
 			return d
 		}
 		if s.asking {
-			s.landed.Wait()
+			s.arrived.Wait()
 			continue
 		}
-		if l.silent(now) || !s.ask(l, limit, now) {
+		if !l.allowRequest(now) || !s.ask(l, limit, now) {
 			s.has, d = s.has.Alone(limit, now)
 			return d
 		}
 	}
 }
 
-// ask lets go of the lock while it waits for the answer.
+// ask releases the lock while it waits for the store.
 func (s *share) ask(l *sharedLimits, limit ratelimit.Limit, now time.Time) (answered bool) {
 	callers := s.waiting
 	ask := limit.Ask(callers)
@@ -120,7 +121,7 @@ func (s *share) ask(l *sharedLimits, limit ratelimit.Limit, now time.Time) (answ
 		if answered {
 			s.has = limit.Heard(ask, g, callers, now, l.clock.Now())
 		}
-		s.landed.Broadcast()
+		s.arrived.Broadcast()
 	}()
 	g, answered = l.ask(s.name, ask)
 	return answered

@@ -13,64 +13,70 @@ import (
 	"agentproxy/ports"
 )
 
-// observed is what the gateway of this process saw and nobody has stored yet:
-// entries for the event feed, and evidence that waits up to two seconds for the
-// report that tells the same.
-type observed struct {
+// Observer buffers what the gateway of this process observes and stores it in
+// batches: entries for the event feed, and evidence that waits up to two seconds
+// for the agent's report of the same request.
+type Observer struct {
+	store ports.Store
+	clock ports.Clock
+	ids   ports.IDs
+
 	mu       sync.Mutex
-	sessions map[string]*seenOf
+	sessions map[string]*observations
 }
 
-// seenOf is the part of one session. The feed keeps the last things only, so a
-// busy session costs a bounded row each flush.
-type seenOf struct {
+// NewObserver returns an empty Observer.
+func NewObserver(store ports.Store, clock ports.Clock, ids ports.IDs) *Observer {
+	return &Observer{store: store, clock: clock, ids: ids, sessions: map[string]*observations{}}
+}
+
+// observations are those of one session. The feed keeps the last events only, so
+// that a busy session costs a bounded row each flush.
+type observations struct {
 	feed  []eventlog.Event
 	ring  health.Ring
 	ready []health.Event // evidence that no report claimed in time
 }
 
 const (
-	feedAtOnce   = 256     // events a session keeps between two flushes
-	readyAtOnce  = 4096    // evidence a session keeps between two flushes
-	seenSessions = 100_000 // sessions between two flushes
-	keepEvents   = eventlog.Keep
+	feedLimit        = 256     // events a session keeps between two flushes
+	readyLimit       = 4096    // evidence a session keeps between two flushes
+	observedSessions = 100_000 // sessions between two flushes
 )
 
-func newObserved() *observed { return &observed{sessions: map[string]*seenOf{}} }
-
-// add takes one observation. It drops what no flush could keep up with.
-func (o *observed) add(id string, e eventlog.Event, evidence health.Event) {
+// add buffers one observation. It drops the oldest if no flush keeps up.
+func (o *Observer) add(id string, e eventlog.Event, evidence health.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := o.of(id)
 	if s == nil {
 		return
 	}
-	if len(s.feed) >= 2*feedAtOnce {
-		s.feed = append(s.feed[:0], s.feed[len(s.feed)-feedAtOnce:]...)
+	if len(s.feed) >= 2*feedLimit {
+		s.feed = append(s.feed[:0], s.feed[len(s.feed)-feedLimit:]...)
 	}
 	s.feed = append(s.feed, e)
 	if evidence.Type == "" {
 		return
 	}
-	if oldest, full := s.ring.Add(evidence); full && len(s.ready) < readyAtOnce {
+	if oldest, full := s.ring.Add(evidence); full && len(s.ready) < readyLimit {
 		s.ready = append(s.ready, oldest)
 	}
 }
 
-// of is the part of a session, made when it is new; nil when there are too many.
-// The caller holds mu.
-func (o *observed) of(id string) *seenOf {
+// of returns the observations of a session, or nil if there are too many
+// sessions. The caller holds mu.
+func (o *Observer) of(id string) *observations {
 	s := o.sessions[id]
-	if s == nil && len(o.sessions) < seenSessions {
-		s = &seenOf{}
+	if s == nil && len(o.sessions) < observedSessions {
+		s = &observations{}
 		o.sessions[id] = s
 	}
 	return s
 }
 
-// claim takes the evidence that a report matches, if any waits.
-func (o *observed) claim(id string, e health.Event) (health.Event, bool) {
+// claim removes and returns the evidence that a report matches; false if none waits.
+func (o *Observer) claim(id string, e health.Event) (health.Event, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := o.sessions[id]
@@ -80,12 +86,12 @@ func (o *observed) claim(id string, e health.Event) (health.Event, bool) {
 	return s.ring.Take(e.Host, e.At)
 }
 
-// giveBack returns evidence whose report was not stored after all.
-func (o *observed) giveBack(id string, e health.Event) {
+// unclaim puts back evidence whose report was not stored after all.
+func (o *Observer) unclaim(id string, e health.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if s := o.of(id); s != nil {
-		if oldest, full := s.ring.Add(e); full && len(s.ready) < readyAtOnce {
+		if oldest, full := s.ring.Add(e); full && len(s.ready) < readyLimit {
 			s.ready = append(s.ready, oldest)
 		}
 	}
@@ -98,8 +104,8 @@ type batch struct {
 	ready []health.Event
 }
 
-// take removes what is ready to be stored.
-func (o *observed) take(now time.Time) []batch {
+// drain removes and returns what is ready to be stored.
+func (o *Observer) drain(now time.Time) []batch {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var out []batch
@@ -112,8 +118,8 @@ func (o *observed) take(now time.Time) []batch {
 			continue
 		}
 		b := batch{id: id, feed: s.feed, ready: s.ready}
-		if len(b.feed) > feedAtOnce {
-			b.feed = b.feed[len(b.feed)-feedAtOnce:]
+		if len(b.feed) > feedLimit {
+			b.feed = b.feed[len(b.feed)-feedLimit:]
 		}
 		out = append(out, b)
 		s.feed, s.ready = nil, nil
@@ -122,7 +128,7 @@ func (o *observed) take(now time.Time) []batch {
 }
 
 // restore puts back what could not be stored.
-func (o *observed) restore(b batch) {
+func (o *Observer) restore(b batch) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := o.of(b.id)
@@ -130,47 +136,46 @@ func (o *observed) restore(b batch) {
 		return
 	}
 	s.feed = append(b.feed, s.feed...)
-	s.feed = s.feed[max(0, len(s.feed)-feedAtOnce):]
+	s.feed = s.feed[max(0, len(s.feed)-feedLimit):]
 	s.ready = append(b.ready, s.ready...)
-	s.ready = s.ready[:min(len(s.ready), readyAtOnce)]
+	s.ready = s.ready[:min(len(s.ready), readyLimit)]
 }
 
-// Observe takes what the gateway saw. It does not block on the store.
-func (t *Traffic) Observe(ob traffic.Observation) {
-	e := eventlog.Event{ID: t.ids.New("evt_"), At: ob.At, Source: eventlog.Gateway, Type: ob.Type, TargetHost: ob.Host,
+// Observe buffers an observation of the gateway. It does not block on the store.
+func (o *Observer) Observe(ob traffic.Observation) {
+	e := eventlog.Event{ID: o.ids.New(eventlog.IDPrefix), At: ob.At, Source: eventlog.Gateway, Type: ob.Type, TargetHost: ob.Host,
 		StatusCode: ob.StatusCode, Code: ob.Code, Bytes: ob.Bytes, LatencyMS: int(ob.Latency.Milliseconds()),
 		ExitIP: ob.ExitIP, Retryable: ob.Retryable, HowToFix: ob.HowToFix}
-	t.seen.add(ob.SessionID, e, health.Event{Type: ob.Evidence, StatusCode: ob.StatusCode,
+	o.add(ob.SessionID, e, health.Event{Type: ob.Evidence, StatusCode: ob.StatusCode,
 		Host: health.CanonicalHost(ob.Host), At: ob.At})
 }
 
-// FlushEvery is how often Flush is to be called: what the gateway saw can be
-// read within two seconds.
+// FlushEvery is how often Flush is to be called: an observation can be read within
+// two seconds.
 const FlushEvery = 500 * time.Millisecond
 
-// Flush stores what the gateway saw: the feed at once, evidence when it has
-// waited for its report.
-func (t *Traffic) Flush(ctx context.Context) error {
-	return t.flush(ctx, t.clock.Now())
+// Flush stores the feed, and the evidence that has waited for its report.
+func (o *Observer) Flush(ctx context.Context) error {
+	return o.flush(ctx, o.clock.Now())
 }
 
-// FlushAll stores everything, evidence that still waits included: the process
-// is going to stop.
-func (t *Traffic) FlushAll(ctx context.Context) error {
-	return t.flush(ctx, t.clock.Now().Add(time.Hour))
+// FlushAll stores everything, evidence that still waits included. It is called
+// before the process stops.
+func (o *Observer) FlushAll(ctx context.Context) error {
+	return o.flush(ctx, o.clock.Now().Add(time.Hour))
 }
 
-// flushAtOnce is how many sessions one unit stores.
-const flushAtOnce = 200
+// flushLimit is how many sessions one transaction stores.
+const flushLimit = 200
 
-func (t *Traffic) flush(ctx context.Context, upTo time.Time) error {
-	batches := t.seen.take(upTo)
+func (o *Observer) flush(ctx context.Context, upTo time.Time) error {
+	batches := o.drain(upTo)
 	for len(batches) > 0 {
-		part := batches[:min(flushAtOnce, len(batches))]
-		err := t.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		part := batches[:min(flushLimit, len(batches))]
+		err := o.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 			for _, b := range part {
-				// What was seen of a session that is not known is nobody's.
-				err := t.storeSeen(ctx, tx, b)
+				// Observations of a session that does not exist are dropped.
+				err := o.storeBatch(ctx, tx, b)
 				if err != nil && !errors.Is(err, session.ErrNotFound) {
 					return err
 				}
@@ -179,7 +184,7 @@ func (t *Traffic) flush(ctx context.Context, upTo time.Time) error {
 		})
 		if err != nil {
 			for _, b := range batches {
-				t.seen.restore(b)
+				o.restore(b)
 			}
 			return err
 		}
@@ -188,7 +193,7 @@ func (t *Traffic) flush(ctx context.Context, upTo time.Time) error {
 	return nil
 }
 
-func (t *Traffic) storeSeen(ctx context.Context, tx ports.Tx, b batch) error {
+func (o *Observer) storeBatch(ctx context.Context, tx ports.Tx, b batch) error {
 	if len(b.feed) > 0 {
 		if err := tx.Events().Append(ctx, b.id, b.feed); err != nil {
 			return err
@@ -214,7 +219,7 @@ func (t *Traffic) storeSeen(ctx context.Context, tx ports.Tx, b batch) error {
 		return err
 	}
 	if !read.Status.Over() {
-		if err := tellHealth(ctx, tx, t.ids, t.clock.Now(), read.AgentID, b.id, &read.State); err != nil {
+		if err := notifyHealth(ctx, tx, o.ids, o.clock.Now(), read.AgentID, b.id, &read.State); err != nil {
 			return err
 		}
 	}

@@ -7,41 +7,42 @@ import (
 	"sync"
 	"time"
 
+	"agentproxy/domain/eventlog"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
 
-// passSize is how much one run of a pass takes on; what is left waits for the
+// passSize is how many items one run of a task takes on; what is left waits for the
 // next run.
 const passSize = 500
 
-// Passes is what nobody asks for: endings that are due, and tidying up. Each
-// can be called once, and again, and on several replicas: every item is decided
-// anew in a unit of its own.
+// Passes is the periodic tasks and timed jobs of the service. Each may run at any
+// time and on several replicas: every item is decided anew in a transaction of
+// its own.
 type Passes struct {
-	store    ports.Store
-	clock    ports.Clock
-	ids      ports.IDs
-	sessions *Sessions
-	traffic  *Traffic
-	hub      *Hub
-	limits   *Limits
+	store   ports.Store
+	clock   ports.Clock
+	ids     ports.IDs
+	life    *Transitions
+	traffic *Traffic
+	hub     *Hub
+	limits  *Limits
 
-	tidying sync.Mutex
-	trimmed string // where the trimming of feeds got to
+	purging sync.Mutex
+	trimmed string // the last session whose feed was trimmed
 }
 
-// NewPasses wires the passes.
-func NewPasses(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *Sessions, traffic *Traffic, hub *Hub,
+// NewPasses returns the tasks.
+func NewPasses(store ports.Store, clock ports.Clock, ids ports.IDs, life *Transitions, traffic *Traffic, hub *Hub,
 	limits *Limits) *Passes {
-	return &Passes{store: store, clock: clock, ids: ids, sessions: sessions, traffic: traffic, hub: hub, limits: limits}
+	return &Passes{store: store, clock: clock, ids: ids, life: life, traffic: traffic, hub: hub, limits: limits}
 }
 
-// due lists ids in a view and treats each in a unit of its own. One that fails
-// does not keep the others waiting.
+// due lists ids and treats each in a transaction of its own. An error of one does
+// not delay the others.
 func (p *Passes) due(ctx context.Context, what string,
 	list func(context.Context, ports.Tx, time.Time) ([]string, error),
-	treat func(context.Context, ports.Tx, string, time.Time) error, told func(id string)) error {
+	treat func(context.Context, ports.Tx, string, time.Time) error, done func(id string)) error {
 	var ids []string
 	err := p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		ids, err = list(ctx, tx, p.clock.Now())
@@ -56,12 +57,12 @@ func (p *Passes) due(ctx context.Context, what string,
 			faults = append(faults, err)
 			continue
 		}
-		told(id)
+		done(id)
 	}
 	return errors.Join(faults...)
 }
 
-// one treats one item in a unit of its own.
+// one treats one item in a transaction of its own.
 func (p *Passes) one(ctx context.Context, what, id string, treat func(context.Context, ports.Tx, string, time.Time) error) error {
 	err := p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		return treat(ctx, tx, id, p.clock.Now())
@@ -94,8 +95,8 @@ func (p *Passes) ExpireTrials(ctx context.Context) error {
 		}, p.expireTrial, func(string) {})
 }
 
-// Settle charges what dynamic sessions used by the hour, and gives back the
-// rest of those that ended while a lease was out.
+// Settle charges what dynamic sessions used by the hour, and gives back the rest of
+// those that ended while a lease was outstanding.
 func (p *Passes) Settle(ctx context.Context) error {
 	return p.due(ctx, "settle",
 		func(ctx context.Context, tx ports.Tx, now time.Time) ([]string, error) {
@@ -103,30 +104,30 @@ func (p *Passes) Settle(ctx context.Context) error {
 		}, p.settleSession, func(string) {})
 }
 
-// TakeBack takes leases back that a gateway has not renewed in time: it stopped
+// Reclaim takes back leases that a gateway has not renewed in time: it stopped
 // relaying long before, by its own clock. What it did not report is not charged.
-func (p *Passes) TakeBack(ctx context.Context) error {
+func (p *Passes) Reclaim(ctx context.Context) error {
 	var stale []traffic.Lease
 	err := p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		stale, err = tx.Traffic().Stale(ctx, p.clock.Now().Add(-traffic.TakeBack), passSize)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("take back leases: %w", err)
+		return fmt.Errorf("reclaim leases: %w", err)
 	}
 	var faults []error
 	for _, l := range stale {
 		err := p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-			return p.takeBack(ctx, tx, l.SessionID, l.ID, p.clock.Now())
+			return p.reclaim(ctx, tx, l.SessionID, l.ID, p.clock.Now())
 		})
 		if err != nil {
-			faults = append(faults, fmt.Errorf("take back a lease of %s: %w", l.SessionID, err))
+			faults = append(faults, fmt.Errorf("reclaim a lease of %s: %w", l.SessionID, err))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-func (p *Passes) takeBack(ctx context.Context, tx ports.Tx, sessionID, id string, now time.Time) error {
+func (p *Passes) reclaim(ctx context.Context, tx ports.Tx, sessionID, id string, now time.Time) error {
 	s, err := tx.Sessions().Load(ctx, sessionID)
 	if err != nil {
 		return err
@@ -146,21 +147,20 @@ func (p *Passes) takeBack(ctx context.Context, tx ports.Tx, sessionID, id string
 		return err
 	}
 	u.Leased -= l.Unused()
-	return p.traffic.settleEnded(ctx, tx, s, u, now)
+	return p.traffic.SettleEnded(ctx, tx, s, u, now)
 }
 
 // keepOutbox is how long an event for webhooks is kept: the last retry of a
 // delivery is over in three days, and an operator may look back a month.
 const keepOutbox = 30 * 24 * time.Hour
 
-// Tidy forgets what nobody may ask for any more: old idempotency keys, changes
-// that everybody heard of, limits that are free again, and events past their
-// time, the feed's and the webhooks'.
-func (p *Passes) Tidy(ctx context.Context) error {
-	if !p.tidying.TryLock() {
-		return nil // an earlier one is still at it
+// Purge removes what is past its retention: idempotency keys, changes, rate limits
+// that are free again, and the events of feeds and of webhooks.
+func (p *Passes) Purge(ctx context.Context) error {
+	if !p.purging.TryLock() {
+		return nil // an earlier run has not ended
 	}
-	defer p.tidying.Unlock()
+	defer p.purging.Unlock()
 	now := p.clock.Now()
 	err := p.purge(ctx, func(ctx context.Context, tx ports.Tx) (int, error) {
 		return tx.Idempotency().Purge(ctx, now.Add(-keepCalls), passSize)
@@ -182,7 +182,7 @@ func (p *Passes) Tidy(ctx context.Context) error {
 	}
 	var last string
 	err = p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		last, err = tx.Events().Trim(ctx, now.Add(-keepEvents), p.trimmed, passSize)
+		last, err = tx.Events().Trim(ctx, now.Add(-eventlog.Keep), p.trimmed, passSize)
 		return err
 	})
 	if err != nil {
@@ -192,13 +192,13 @@ func (p *Passes) Tidy(ctx context.Context) error {
 	return nil
 }
 
-// purge removes all that some may name, passSize in a unit, so that others need
-// not wait for long.
-func (p *Passes) purge(ctx context.Context, some func(context.Context, ports.Tx) (int, error)) error {
+// purge calls batch, which removes up to passSize rows, until fewer are left. Each
+// batch is a transaction of its own, so that others do not wait for long.
+func (p *Passes) purge(ctx context.Context, batch func(context.Context, ports.Tx) (int, error)) error {
 	for {
 		var n int
 		err := p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-			n, err = some(ctx, tx)
+			n, err = batch(ctx, tx)
 			return err
 		})
 		if err != nil || n < passSize {

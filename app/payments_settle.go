@@ -136,7 +136,7 @@ func (s *settlement) match(ctx context.Context) error {
 		if err := s.tx.Recharges().PutOrder(ctx, o); err != nil {
 			return err
 		}
-		if err := s.tell(ctx, o, was[o.ID]); err != nil {
+		if err := s.notify(ctx, o, was[o.ID]); err != nil {
 			return err
 		}
 	}
@@ -179,7 +179,7 @@ func (s *settlement) through(ctx context.Context, orders []recharge.Order) (time
 func (s *settlement) book(ctx context.Context, t recharge.Transfer) error {
 	if t.State == recharge.Final {
 		e := billing.CreditRecharge(t.Amount)
-		e.ID, e.AgentID, e.OrderID, e.At = s.ids.New("txn_"), s.agentID, t.OrderID, s.now
+		e.ID, e.AgentID, e.OrderID, e.At = s.ids.New(billing.IDPrefix), s.agentID, t.OrderID, s.now
 		e.Ref = "usdt:" + t.Network + ":" + t.TxID + ":" + strconv.Itoa(t.LogIndex)
 		if _, err := s.tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {
 			if errors.Is(err, ports.ErrDuplicate) {
@@ -207,12 +207,12 @@ var orderEvents = map[recharge.Status]webhook.Type{
 	recharge.Failed:     webhook.RechargeFailed,
 }
 
-func (s *settlement) tell(ctx context.Context, o recharge.Order, was recharge.Status) error {
+func (s *settlement) notify(ctx context.Context, o recharge.Order, was recharge.Status) error {
 	of, news := orderEvents[o.Status]
 	if o.Status == was || !news {
 		return nil
 	}
-	_, err := tell(ctx, s.tx, s.ids, s.now, notice{agentID: o.AgentID, of: of,
+	_, err := notify(ctx, s.tx, s.ids, s.now, notification{agentID: o.AgentID, of: of,
 		data: map[string]string{"order_id": o.ID, "status": string(o.Status)}})
 	return err
 }

@@ -48,7 +48,7 @@ type RechargeView struct {
 type RechargeDone struct {
 	View     RechargeView
 	Quote    *Quote
-	Status   int
+	Outcome  ports.Outcome
 	Replayed bool
 }
 
@@ -98,14 +98,14 @@ func (u *Recharges) Create(ctx context.Context, in CreateRecharge) (done Recharg
 	return done, nil
 }
 
-// replay answers the first status, and the order as it stands now.
+// replay returns the outcome of the first call, with the order as it is now.
 func (u *Recharges) replay(ctx context.Context, tx ports.Tx, agentID string, prev ports.Call) (RechargeDone, error) {
 	o, err := tx.Recharges().Order(ctx, agentID, prev.Resource)
 	if err != nil {
 		return RechargeDone{}, err
 	}
 	v, _, err := u.view(ctx, tx, o)
-	return RechargeDone{View: v, Status: prev.Status, Replayed: true}, err
+	return RechargeDone{View: v, Outcome: prev.Outcome, Replayed: true}, err
 }
 
 // order stores a new order, and the key of the call that asked for it.
@@ -122,10 +122,10 @@ func (u *Recharges) order(ctx context.Context, tx ports.Tx, in CreateRecharge, t
 	if err := tx.Recharges().InsertOrder(ctx, o); err != nil {
 		return RechargeDone{}, err
 	}
-	if err := keepCall(ctx, tx, in.AgentID, in.Call, id, 201, now); err != nil {
+	if err := keepCall(ctx, tx, in.AgentID, in.Call, id, ports.Created, now); err != nil {
 		return RechargeDone{}, err
 	}
-	return RechargeDone{View: RechargeView{Order: o, Required: u.chain.Required()}, Status: 201}, nil
+	return RechargeDone{View: RechargeView{Order: o, Required: u.chain.Required()}, Outcome: ports.Created}, nil
 }
 
 // mayOrder refuses whom the operator shut out, and who has too many orders open.
@@ -182,7 +182,7 @@ func (u *Recharges) quote(ctx context.Context, in CreateRecharge) (done Recharge
 			return err
 		}
 		w, err := books{tx, u.ids, u.clock.Now()}.wallet(ctx, in.AgentID, true)
-		done = RechargeDone{Quote: &Quote{BalanceAfter: w.Balance() + in.Amount}, Status: 200}
+		done = RechargeDone{Quote: &Quote{BalanceAfter: w.Balance() + in.Amount}, Outcome: ports.Completed}
 		return err
 	})
 	if err != nil {

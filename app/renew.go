@@ -47,10 +47,11 @@ func (u *Sessions) Renew(ctx context.Context, in Renew) (Done, error) {
 	if !in.DryRun && !done.Replayed {
 		u.hub.SessionChanged(in.SessionID)
 	}
-	if done.Status == inFlight {
+	if done.Outcome == ports.InFlight {
 		return u.extend(ctx, in, order)
 	}
-	return done, u.withDirect(ctx, &done.View)
+	done.View.Direct, err = u.access.Direct(ctx, done.View.Session)
+	return done, err
 }
 
 // renewal is a renewal that the session, the product and the wallet allow.
@@ -72,49 +73,85 @@ func (u *Sessions) renew(ctx context.Context, tx ports.Tx, in Renew, now time.Ti
 		return Done{}, "", err
 	}
 	if in.DryRun {
-		return Done{Quote: quote(n.wallet, n.cost), Status: 200}, "", nil
+		return Done{Quote: QuoteOf(n.wallet, n.cost), Outcome: ports.Completed}, "", nil
 	}
 	if !n.provider.Capabilities().InProcess {
 		return u.planExtension(ctx, b, in, n)
 	}
-	again := intentFor(n.was, procurement.Source{})
-	again.Days = n.days
-	_, err = n.provider.Renew(ctx, n.ID, again)
-	u.count(n.provider, "renew", err)
-	if err != nil {
-		return Done{}, "", ports.Refusal(procurement.ClassOf(err))
+	if err := u.driver.Extend(ctx, n.provider, n.was, n.days); err != nil {
+		return Done{}, "", err
 	}
 	s := n.Session
-	if err := b.hold(ctx, n.wallet, &s, n.cost, renewalOf(n.was), 0); err != nil {
+	if err := b.hold(ctx, n.wallet, &s, n.cost, renewalRef(n.was), 0); err != nil {
 		return Done{}, "", err
 	}
-	if n.Session, err = u.renewed(ctx, b, s); err != nil {
+	if n.Session, err = u.life.Renewed(ctx, tx, s, now); err != nil {
 		return Done{}, "", err
 	}
-	return Done{View: u.view(n.SessionRead, now), Status: 200}, "", u.keep(ctx, tx, in.AgentID, in.Call, s.ID, 200, now)
+	return Done{View: u.view(n.SessionRead, now), Outcome: ports.Completed}, "",
+		keepCall(ctx, tx, in.AgentID, in.Call, s.ID, ports.Completed, now)
 }
 
-// renewalOf tells the hold of a renewal from the others of a session.
-func renewalOf(s session.Session) string {
+// planExtension holds the cost of a renewal and stores its order. The end of the
+// session moves when the provider has confirmed it.
+func (u *Sessions) planExtension(ctx context.Context, b books, in Renew, n renewal) (Done, string, error) {
+	s := n.was
+	o, err := u.driver.PlanRenewal(ctx, b.tx, s, n.days, b.now)
+	if err != nil {
+		return Done{}, "", err
+	}
+	if err := b.hold(ctx, n.wallet, &s, n.cost, ":"+o.ID, 0); err != nil {
+		return Done{}, "", err
+	}
+	if err := b.tx.Sessions().Put(ctx, s); err != nil {
+		return Done{}, "", err
+	}
+	n.Session = s
+	return Done{View: u.view(n.SessionRead, b.now), Outcome: ports.InFlight}, o.ID,
+		keepCall(ctx, b.tx, in.AgentID, in.Call, renewalResource(s.ID, o.ID), ports.InFlight, b.now)
+}
+
+// extend drives the order of a renewal, after the transaction that held the
+// money, and answers with what is known: Completed if the session is renewed,
+// Pending if the outcome is not known yet.
+func (u *Sessions) extend(ctx context.Context, in Renew, order string) (Done, error) {
+	state, unknown := u.driver.Drive(ctx, in.SessionID)
+	ctx = context.WithoutCancel(ctx)
+	o := state.Order(order)
+	if unknown != nil {
+		err := u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+			o, err = tx.Orders().Get(ctx, order)
+			return err
+		})
+		if err != nil {
+			return Done{}, err
+		}
+	}
+	outcome := ports.Pending
+	switch o.Status {
+	case procurement.Confirmed:
+		outcome = ports.Completed
+	case procurement.Refused:
+		return Done{}, ports.Refusal(o.Class)
+	default:
+		if unknown != nil {
+			u.log.Warn("a renewal is not known yet", "session_id", in.SessionID, "order_id", order, "err", unknown)
+		}
+	}
+	v, err := u.Read(ctx, in.AgentID, in.SessionID)
+	if err != nil {
+		return Done{}, err
+	}
+	return Done{View: v, Outcome: outcome}, u.answered(ctx, in.AgentID, in.Call, renewalResource(in.SessionID, order), outcome)
+}
+
+// renewalRef distinguishes the hold of a renewal from the others of a session.
+func renewalRef(s session.Session) string {
 	return ":renew:" + strconv.FormatInt(s.ExpiresAt.Unix(), 10)
 }
 
-// renewed charges what is held for a renewal of a session that has its new end.
-func (u *Sessions) renewed(ctx context.Context, b books, s session.Session) (session.Session, error) {
-	if err := b.charge(ctx, &s, s.Money.Held.Total()); err != nil {
-		return s, err
-	}
-	if err := b.tx.Sessions().Put(ctx, s); err != nil {
-		return s, err
-	}
-	if err := expireLater(ctx, b.tx, s, b.now); err != nil {
-		return s, err
-	}
-	return s, note(ctx, b.tx, u.ids, s.ID, "renewed", "", b.now)
-}
-
-// planRenewal judges everything that may refuse a renewal: the session before
-// its price, the price before the money.
+// planRenewal checks everything that may refuse a renewal: the session before its
+// price, the price before the money.
 func (u *Sessions) planRenewal(ctx context.Context, b books, in Renew) (n renewal, err error) {
 	if n.SessionRead, err = b.tx.Sessions().Read(ctx, in.AgentID, in.SessionID); err != nil {
 		return n, err
@@ -123,7 +160,7 @@ func (u *Sessions) planRenewal(ctx context.Context, b books, in Renew) (n renewa
 	if err := n.was.MayRenew(); err != nil {
 		return n, err
 	}
-	product, err := u.catalog.product(n.was.ProductNo)
+	product, err := u.catalog.Product(n.was.ProductNo)
 	if err != nil {
 		return n, err
 	}
@@ -134,7 +171,7 @@ func (u *Sessions) planRenewal(ctx context.Context, b books, in Renew) (n renewa
 	if n.Session, err = n.was.Renew(n.days, b.now); err != nil {
 		return n, err
 	}
-	known, _ := u.catalog.provider(n.was.Provider)
+	known, _ := u.catalog.Provider(n.was.Provider)
 	var ok bool
 	if n.provider, ok = known.(ports.Static); !ok || !n.provider.Capabilities().Renews {
 		return n, ports.ErrProvider.Msgf("this provider does not renew; buy a new session")
@@ -146,7 +183,7 @@ func (u *Sessions) planRenewal(ctx context.Context, b books, in Renew) (n renewa
 	if n.wallet, err = b.wallet(ctx, in.AgentID, in.DryRun); err != nil {
 		return n, err
 	}
-	// A renewal adds no live session, so their limit is not asked.
+	// A renewal adds no live session, so their limit does not apply.
 	if err := n.wallet.MaySpend(n.cost, b.now); err != nil {
 		return n, err
 	}

@@ -7,9 +7,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
-	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/traffic"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
@@ -42,11 +40,11 @@ func (u *Sessions) Rotate(ctx context.Context, in Rotate) (Done, error) {
 		if err != nil {
 			return err
 		}
-		if r, err = u.rotate(ctx, tx, r, in.Reason, eventlog.Agent, now); err != nil {
+		if r, err = u.RotateIn(ctx, tx, r, in.Reason, eventlog.Agent, now); err != nil {
 			return err
 		}
-		done = Done{View: u.view(r, now), Status: 200}
-		return u.keep(ctx, tx, in.AgentID, in.Call, r.ID, 200, now)
+		done = Done{View: u.view(r, now), Outcome: ports.Completed}
+		return keepCall(ctx, tx, in.AgentID, in.Call, r.ID, ports.Completed, now)
 	})
 	if err != nil {
 		return Done{}, err
@@ -54,27 +52,20 @@ func (u *Sessions) Rotate(ctx context.Context, in Rotate) (Done, error) {
 	if !done.Replayed {
 		u.hub.SessionChanged(in.SessionID)
 	}
-	return done, u.withDirect(ctx, &done.View)
+	done.View.Direct, err = u.access.Direct(ctx, done.View.Session)
+	return done, err
 }
 
-// rotate changes the exit in a unit: the session, its health, its feed. No seller
-// is asked: the next exit of an upstream is the one of the next token.
-func (u *Sessions) rotate(ctx context.Context, tx ports.Tx, r ports.SessionRead,
+// RotateIn rotates a session in a transaction: the session, its health and its
+// feed.
+func (u *Sessions) RotateIn(ctx context.Context, tx ports.Tx, r ports.SessionRead,
 	reason health.RotationReason, by eventlog.Source, now time.Time) (ports.SessionRead, error) {
 	if err := r.MayRotate(); err != nil {
 		return r, err
 	}
-	known, _ := u.catalog.provider(r.Provider)
-	provider, ok := known.(ports.Dynamic)
-	if !ok {
-		return r, ports.ErrProvider.Msgf("the provider of this session is not configured any more; create a new one")
-	}
-	product, _ := u.catalog.product(r.ProductNo)
-	from, _ := sourceOf(product, r.Provider)
-	exit, err := provider.NewExit(intentFor(r.Session, from), r.Exits[0])
-	u.count(provider, "rotate", err)
+	exit, err := u.driver.NewExit(r.Session)
 	if err != nil {
-		return r, ports.Refusal(procurement.ClassOf(err))
+		return r, err
 	}
 	s, err := r.Session.Rotate(exit, now)
 	if err != nil {
@@ -93,54 +84,14 @@ func (u *Sessions) rotate(ctx context.Context, tx ports.Tx, r ports.SessionRead,
 	if err := tx.Counters().Add(ctx, s.AgentID, ports.Tally{Rotations: 1}); err != nil {
 		return r, err
 	}
-	if err := tellSession(ctx, tx, u.ids, now, webhook.SessionRotated, s, "reason", string(reason)); err != nil {
+	if err := notifySession(ctx, tx, u.ids, now, webhook.SessionRotated, s, "reason", string(reason)); err != nil {
 		return r, err
 	}
-	return r, tx.Events().Append(ctx, s.ID, []eventlog.Event{{ID: u.ids.New("evt_"), At: now, Source: by,
-		Type: "rotated", Code: string(reason), ExitIP: exitText(exit), LatencyMS: -1}})
+	return r, tx.Events().Append(ctx, s.ID, []eventlog.Event{{ID: u.ids.New(eventlog.IDPrefix), At: now, Source: by,
+		Type: eventlog.Rotated, Code: string(reason), ExitIP: exitText(exit), LatencyMS: -1}})
 }
 
-// RotateDue rotates a timed session whose rotation is due, and returns its
-// route. When there is no other exit to give, the session keeps the one it has
-// until the next time.
-func (t *Traffic) RotateDue(ctx context.Context, id string) (traffic.Route, error) {
-	now := t.clock.Now()
-	var s session.Session
-	var changed bool
-	err := t.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		loaded, err := tx.Sessions().Load(ctx, id)
-		s, changed = loaded, false
-		if err != nil || !rotationDue(s, now) {
-			return err
-		}
-		changed = true
-		r, err := tx.Sessions().Read(ctx, s.AgentID, id)
-		if err != nil {
-			return err
-		}
-		r, err = t.sessions.rotate(ctx, tx, r, health.RotationScheduled, eventlog.Service, now)
-		if refusedHere(err) {
-			s.Rotation.NextAt = now.Add(s.Rotation.Interval)
-			return tx.Sessions().Put(ctx, s)
-		}
-		s = r.Session
-		return err
-	})
-	if err != nil {
-		return traffic.Route{}, err
-	}
-	if changed {
-		t.hub.SessionChanged(id)
-	}
-	return t.routed(ctx, s)
-}
-
-// rotationDue reports whether a timed rotation is due.
-func rotationDue(s session.Session, now time.Time) bool {
-	return s.Status == session.Active && !s.Rotation.NextAt.IsZero() && !now.Before(s.Rotation.NextAt)
-}
-
-// exitText is the address of an exit; empty when nobody knows it.
+// exitText returns the address of an exit; empty if it is unknown.
 func exitText(e session.Exit) string {
 	if !e.IP.IsValid() {
 		return ""

@@ -6,23 +6,18 @@ import (
 	"time"
 
 	"agentproxy/domain"
-	"agentproxy/domain/billing"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
-	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
 
-// SessionConfig is what the operator decides about sessions.
+// Config is what the operator decides about sessions.
 type SessionConfig struct {
-	Limit int // live sessions an agent
-	// Count is told of each call of a provider; nil: nobody counts.
-	Count func(provider, operation string, result procurement.Class)
-	Log   *slog.Logger // nil: nothing is logged
+	Limit int // live sessions of an agent; 0: unlimited
 }
 
-// Sessions is buying, using and ending proxy sessions.
+// Sessions is the use cases of proxy sessions: create, use and end.
 type Sessions struct {
 	cfg     SessionConfig
 	store   ports.Store
@@ -30,40 +25,41 @@ type Sessions struct {
 	ids     ports.IDs
 	secrets ports.Secrets
 	catalog *Catalog
+	life    *Transitions
+	driver  *Driver
+	access  *Fulfilment
 	hub     *Hub
 	log     *slog.Logger
 }
 
-// NewSessions wires the use cases.
+// NewSessions returns the use cases.
 func NewSessions(cfg SessionConfig, store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets,
-	catalog *Catalog, hub *Hub) *Sessions {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	catalog *Catalog, life *Transitions, driver *Driver, access *Fulfilment, hub *Hub, log *slog.Logger) *Sessions {
 	return &Sessions{cfg: cfg, store: store, clock: clock, ids: ids, secrets: secrets, catalog: catalog,
-		hub: hub, log: cfg.Log}
+		life: life, driver: driver, access: access, hub: hub, log: log}
 }
 
-// SessionView is a session as its owner sees it at one moment.
+// SessionView is a session as its agent sees it at one moment.
 type SessionView struct {
 	ports.SessionRead
 	Password string // of the proxy; derived, never stored
 	Verdict  health.Verdict
 	Cost     Cost
-	// Direct are the provider's own proxies of a session that does not go through
-	// the gateway, one for each exit; nil: it does; empty: nobody can tell them now.
+	// Direct holds the provider's own proxies of a direct session, one per exit. It
+	// is nil if the session goes through the gateway, and empty if the provider
+	// cannot resolve them at the moment.
 	Direct []DirectProxy
 	AsOf   time.Time
 }
 
-// Cost is what a session has cost so far, whether it is booked yet or not.
+// Cost is what a session has cost so far, booked or not.
 type Cost struct {
 	Charged  domain.Money
 	Held     domain.Money
 	Refunded domain.Money
 }
 
-// view computes what is not stored.
+// view adds what is not stored.
 func (u *Sessions) view(r ports.SessionRead, now time.Time) SessionView {
 	due := r.ChargeDue(r.Usage.Used())
 	return SessionView{
@@ -90,7 +86,8 @@ func (u *Sessions) Read(ctx context.Context, agentID, id string) (SessionView, e
 		return SessionView{}, err
 	}
 	v := u.view(r, u.clock.Now())
-	return v, u.withDirect(ctx, &v)
+	v.Direct, err = u.access.Direct(ctx, v.Session)
+	return v, err
 }
 
 // ListSessions asks for a page of an agent's sessions.
@@ -114,7 +111,7 @@ func (u *Sessions) List(ctx context.Context, in ListSessions) (domain.List[Sessi
 	}
 	for i, r := range reads.Items {
 		out.Items[i] = u.view(r, now)
-		if err := u.withDirect(ctx, &out.Items[i]); err != nil {
+		if out.Items[i].Direct, err = u.access.Direct(ctx, r.Session); err != nil {
 			return out, err
 		}
 	}
@@ -133,20 +130,10 @@ func (u *Sessions) Events(ctx context.Context, agentID, id string, page domain.P
 	return list, err
 }
 
-// Quote is the answer to a dry run: what a call would cost and leave.
-type Quote struct {
-	Cost         domain.Money
-	BalanceAfter domain.Money
-}
-
-func quote(w billing.Wallet, cost domain.Money) *Quote {
-	return &Quote{Cost: cost, BalanceAfter: w.Balance() - cost}
-}
-
 // Done is the answer to a call that buys or changes a session.
 type Done struct {
 	View     SessionView
-	Quote    *Quote // a dry run: nothing else is set
-	Status   int    // the HTTP status of the first answer: 200, 201 or 202
-	Replayed bool   // the Idempotency-Key was used before
+	Quote    *Quote        // a dry run: nothing else is set
+	Outcome  ports.Outcome // of the first call under the Idempotency-Key
+	Replayed bool          // the Idempotency-Key was used before
 }

@@ -15,19 +15,19 @@ import (
 // MaxBatch is how many events one call may report.
 const MaxBatch = 1000
 
-// Telemetry takes what agents report of their requests, and answers with the
-// health of the session.
+// Telemetry takes what agents report of their requests, and returns the health of
+// the session.
 type Telemetry struct {
-	store ports.Store
-	clock ports.Clock
-	ids   ports.IDs
-	seen  *observed
+	store    ports.Store
+	clock    ports.Clock
+	ids      ports.IDs
+	observer *Observer
 }
 
-// NewTelemetry wires the use cases. Reports are matched with what the gateway
-// of this process saw.
-func NewTelemetry(store ports.Store, clock ports.Clock, ids ports.IDs, t *Traffic) *Telemetry {
-	return &Telemetry{store: store, clock: clock, ids: ids, seen: t.seen}
+// NewTelemetry returns the use cases. Reports are matched with what the gateway
+// of this process observed.
+func NewTelemetry(store ports.Store, clock ports.Clock, ids ports.IDs, observer *Observer) *Telemetry {
+	return &Telemetry{store: store, clock: clock, ids: ids, observer: observer}
 }
 
 // ReportedEvent is one event as an agent sent it.
@@ -95,21 +95,21 @@ func (t *Telemetry) Batch(ctx context.Context, agentID string, events []Reported
 // maxIssues bounds how many faults one answer lists.
 const maxIssues = 50
 
-// heard is one session of a call: its health, and what its feed gets.
-type heard struct {
+// reportedOn is one session of a call: its health, and its new events.
+type reportedOn struct {
 	ports.HealthRead
 	feed []eventlog.Event
 }
 
-// taken is what came of the events of a call.
-type taken struct {
+// accepted is the result of the events of a call.
+type accepted struct {
 	ids      []string // of the events
 	results  []EventResult
-	sessions map[string]*heard
+	sessions map[string]*reportedOn
 }
 
-// take stores valid events in one unit.
-func (t *Telemetry) take(ctx context.Context, agentID string, events []ReportedEvent) (out taken, err error) {
+// take stores valid events in one transaction.
+func (t *Telemetry) take(ctx context.Context, agentID string, events []ReportedEvent) (out accepted, err error) {
 	order := make([]string, 0, 16)
 	count := make(map[string]int, 16)
 	out.ids = make([]string, len(events))
@@ -117,9 +117,9 @@ func (t *Telemetry) take(ctx context.Context, agentID string, events []ReportedE
 		if count[e.SessionID]++; count[e.SessionID] == 1 {
 			order = append(order, e.SessionID)
 		}
-		out.ids[i] = t.ids.New("evt_")
+		out.ids[i] = t.ids.New(eventlog.IDPrefix)
 	}
-	// A unit may run again, but evidence is claimed once.
+	// A transaction may run again, but evidence is claimed once.
 	claims := make([]*health.Event, len(events))
 	err = t.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := t.clock.Now()
@@ -127,9 +127,9 @@ func (t *Telemetry) take(ctx context.Context, agentID string, events []ReportedE
 		if err != nil {
 			return err
 		}
-		out.sessions = make(map[string]*heard, len(reads))
+		out.sessions = make(map[string]*reportedOn, len(reads))
 		for id, r := range reads {
-			out.sessions[id] = &heard{HealthRead: r, feed: make([]eventlog.Event, 0, count[id])}
+			out.sessions[id] = &reportedOn{HealthRead: r, feed: make([]eventlog.Event, 0, count[id])}
 		}
 		out.results = make([]EventResult, len(events))
 		var tally ports.Tally
@@ -138,24 +138,24 @@ func (t *Telemetry) take(ctx context.Context, agentID string, events []ReportedE
 			refusal := rejection(h)
 			out.results[i] = EventResult{SessionID: e.SessionID, Err: refusal}
 			if refusal == nil {
-				t.hear(h, e, out.ids[i], &claims[i], &tally, now)
+				t.record(h, e, out.ids[i], &claims[i], &tally, now)
 			}
 		}
-		return t.keepHeard(ctx, tx, agentID, order, out.sessions, tally, now)
+		return t.storeReported(ctx, tx, agentID, order, out.sessions, tally, now)
 	})
 	for i, c := range claims {
 		if c != nil && (err != nil || out.results[i].Err != nil) {
-			t.seen.giveBack(events[i].SessionID, *c)
+			t.observer.unclaim(events[i].SessionID, *c)
 		}
 	}
 	return out, err
 }
 
-// hear adds one event to a session. Evidence that waits for it is claimed.
-func (t *Telemetry) hear(h *heard, e ReportedEvent, id string, claim **health.Event, tally *ports.Tally, now time.Time) {
+// record adds one event to a session. Evidence that waits for it is claimed.
+func (t *Telemetry) record(h *reportedOn, e ReportedEvent, id string, claim **health.Event, tally *ports.Tally, now time.Time) {
 	event := e.Event(now)
 	if *claim == nil && event.Scored() {
-		if c, ok := t.seen.claim(e.SessionID, event); ok {
+		if c, ok := t.observer.claim(e.SessionID, event); ok {
 			*claim = &c
 		}
 	}
@@ -166,11 +166,11 @@ func (t *Telemetry) hear(h *heard, e ReportedEvent, id string, claim **health.Ev
 	if h.State.Report(event) {
 		countEvidence(tally, event)
 	}
-	h.feed = append(h.feed, feedOf(e, id, event))
+	h.feed = append(h.feed, eventOf(e, id, event))
 }
 
-// rejection says why an event for a session is not accepted; nil when it is.
-func rejection(h *heard) *domain.Error {
+// rejection returns why an event for a session is not accepted; nil if it is.
+func rejection(h *reportedOn) *domain.Error {
 	switch {
 	case h == nil:
 		return session.ErrNotFound
@@ -180,8 +180,8 @@ func rejection(h *heard) *domain.Error {
 	return nil
 }
 
-// keepHeard stores what the events changed.
-func (t *Telemetry) keepHeard(ctx context.Context, tx ports.Tx, agentID string, order []string, sessions map[string]*heard,
+// storeReported stores what the events changed.
+func (t *Telemetry) storeReported(ctx context.Context, tx ports.Tx, agentID string, order []string, sessions map[string]*reportedOn,
 	tally ports.Tally, now time.Time) error {
 	if tally.Reported == 0 {
 		return nil
@@ -191,7 +191,7 @@ func (t *Telemetry) keepHeard(ctx context.Context, tx ports.Tx, agentID string, 
 		if h == nil || len(h.feed) == 0 {
 			continue
 		}
-		if err := tellHealth(ctx, tx, t.ids, now, agentID, id, &h.State); err != nil {
+		if err := notifyHealth(ctx, tx, t.ids, now, agentID, id, &h.State); err != nil {
 			return err
 		}
 		if err := tx.Health().Put(ctx, id, h.State); err != nil {
@@ -204,8 +204,8 @@ func (t *Telemetry) keepHeard(ctx context.Context, tx ports.Tx, agentID string, 
 	return tx.Counters().Add(ctx, agentID, tally)
 }
 
-// feedOf is what the event feed shows of a report.
-func feedOf(e ReportedEvent, id string, event health.Event) eventlog.Event {
+// eventOf returns the entry of the event feed for a report.
+func eventOf(e ReportedEvent, id string, event health.Event) eventlog.Event {
 	f := eventlog.Event{ID: id, At: event.At, Source: eventlog.Agent, Type: e.Type, TargetHost: e.TargetHost,
 		StatusCode: event.StatusCode, LatencyMS: -1, Message: e.ErrorMessage}
 	if event.HasLatency {

@@ -14,22 +14,24 @@ import (
 	"agentproxy/ports"
 )
 
-// Traffic is what the gateway asks of the core.
+// Traffic routes and meters the traffic of sessions for the gateway.
 type Traffic struct {
 	store    ports.Store
 	clock    ports.Clock
 	ids      ports.IDs
 	sessions *Sessions
+	life     *Transitions
+	access   *Fulfilment
 	hub      *Hub
-	seen     *observed
 }
 
-// NewTraffic wires the use cases.
-func NewTraffic(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *Sessions, hub *Hub) *Traffic {
-	return &Traffic{store: store, clock: clock, ids: ids, sessions: sessions, hub: hub, seen: newObserved()}
+// NewTraffic returns the use cases.
+func NewTraffic(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *Sessions, life *Transitions,
+	access *Fulfilment, hub *Hub) *Traffic {
+	return &Traffic{store: store, clock: clock, ids: ids, sessions: sessions, life: life, access: access, hub: hub}
 }
 
-// KnowEnded is how long the credentials of an ended session are known.
+// KnowEnded is how long the credentials of an ended session are accepted.
 const KnowEnded = 30 * 24 * time.Hour
 
 // Route returns what a gateway needs to carry a session's traffic;
@@ -49,14 +51,14 @@ func (t *Traffic) Route(ctx context.Context, id string) (traffic.Route, error) {
 	return t.routed(ctx, s)
 }
 
-// routed is the route of a session, with the upstream proxies of its exits.
+// routed returns the route of a session, with the upstream proxies of its exits.
 func (t *Traffic) routed(ctx context.Context, s session.Session) (traffic.Route, error) {
 	r := routeOf(s)
 	if s.Status != session.Active {
 		return r, nil
 	}
 	var err error
-	r.Hops, err = t.sessions.hops(ctx, s)
+	r.Hops, err = t.access.Upstreams(ctx, s)
 	return r, err
 }
 
@@ -65,13 +67,13 @@ func routeOf(s session.Session) traffic.Route {
 		Exits: s.Exits, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt, ExpiresAt: s.ExpiresAt}
 }
 
-// Renew books what gateways report and grants what they ask for, all asks in
-// one unit. Repeating it after an error counts nothing twice.
+// Renew books what gateways report and grants what they ask for, all asks in one
+// transaction. Repeating it after an error counts nothing twice.
 func (t *Traffic) Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
 	var grants []traffic.Grant
 	var ended []string
-	// Replicas that renew at once take sessions and agents in one order, lest each
-	// wait for the other.
+	// Replicas that renew at once lock sessions and agents in one order, so that
+	// they do not deadlock.
 	asks = slices.SortedFunc(slices.Values(asks), func(a, b traffic.Ask) int {
 		return cmp.Or(cmp.Compare(a.SessionID, b.SessionID), cmp.Compare(a.Lease, b.Lease))
 	})
@@ -105,8 +107,8 @@ func (t *Traffic) Renew(ctx context.Context, replica string, asks []traffic.Ask)
 	return grants, nil
 }
 
-// renew is one ask. It reports whether the session ended by it, and adds what
-// passed to the bytes that its agent moved.
+// renew answers one ask. It reports whether the session ended by it, and adds the
+// bytes to those that its agent moved.
 func (t *Traffic) renew(ctx context.Context, tx ports.Tx, replica string, ask traffic.Ask, moved map[string]int64,
 	now time.Time) (traffic.Grant, bool, error) {
 	g := traffic.Grant{SessionID: ask.SessionID, Lease: ask.Lease}
@@ -134,8 +136,8 @@ func (t *Traffic) renew(ctx context.Context, tx ports.Tx, replica string, ask tr
 	}
 	over := s.Status.Over()
 	if over {
-		// The lease stays as it is until its gateway has cut the tunnels and
-		// closes it: what passes in between is charged too.
+		// The lease stays as it is until its gateway has closed the tunnels and then
+		// the lease: what passes in between is charged too.
 		ask.Want = lease.Granted - ask.Up - ask.Down
 		ask.Close = ask.Close || !known
 	}
@@ -148,7 +150,7 @@ func (t *Traffic) renew(ctx context.Context, tx ports.Tx, replica string, ask tr
 		moved[s.AgentID] += bytes
 	}
 	usage.Up, usage.Down, usage.Leased = usage.Up+delta.Up, usage.Down+delta.Down, usage.Leased+delta.Leased
-	if err := t.tellLow(ctx, tx, s, low, now); err != nil {
+	if err := t.notifyLow(ctx, tx, s, low, now); err != nil {
 		return g, false, err
 	}
 	if over {
@@ -156,22 +158,23 @@ func (t *Traffic) renew(ctx context.Context, tx ports.Tx, replica string, ask tr
 		if s.Reason == session.TrafficExhausted {
 			g.Outcome = traffic.Exhausted
 		}
-		return g, false, t.settleEnded(ctx, tx, s, usage, now)
+		return g, false, t.SettleEnded(ctx, tx, s, usage, now)
 	}
 	if s.Type == session.Dynamic && usage.Exhausted() {
 		g.Outcome = traffic.Exhausted
-		return g, true, t.sessions.expire(ctx, tx, s, session.TrafficExhausted, now)
+		return g, true, t.life.Expire(ctx, tx, s, session.TrafficExhausted, now)
 	}
 	return g, false, nil
 }
 
-// tellLow tells how much of the traffic is used, while that can still be helped.
-func (t *Traffic) tellLow(ctx context.Context, tx ports.Tx, s session.Session, percents []int, now time.Time) error {
+// notifyLow notifies of the share of the traffic that is used, while the session is
+// active.
+func (t *Traffic) notifyLow(ctx context.Context, tx ports.Tx, s session.Session, percents []int, now time.Time) error {
 	if s.Status != session.Active {
 		return nil
 	}
 	for _, p := range percents {
-		if err := tellSession(ctx, tx, t.ids, now, webhook.SessionTrafficLow, s, "percent", strconv.Itoa(p)); err != nil {
+		if err := notifySession(ctx, tx, t.ids, now, webhook.SessionTrafficLow, s, "percent", strconv.Itoa(p)); err != nil {
 			return err
 		}
 	}
@@ -203,7 +206,7 @@ func (t *Traffic) record(ctx context.Context, tx ports.Tx, s session.Session, be
 	return s, nil
 }
 
-// newHour is what the first bytes of an hour entail. A session is charged at
+// newHour schedules a settlement with the first bytes of an hour. A session is charged at
 // the end of an hour in which it moved bytes; on one that never pauses the next
 // hour begins before the pass comes, so what was used before is charged here.
 func (t *Traffic) newHour(ctx context.Context, tx ports.Tx, s session.Session, used int64, now time.Time) (session.Session, error) {
@@ -218,9 +221,9 @@ func (t *Traffic) newHour(ctx context.Context, tx ports.Tx, s session.Session, u
 	return s, settleLater(ctx, tx, s.ID, now.Truncate(time.Hour).Add(time.Hour), now)
 }
 
-// settleEnded settles a session that ended while leases were out, once the last
+// SettleEnded settles a session that ended while leases were out, once the last
 // of them has reported.
-func (t *Traffic) settleEnded(ctx context.Context, tx ports.Tx, s session.Session, u traffic.Usage, now time.Time) error {
+func (t *Traffic) SettleEnded(ctx context.Context, tx ports.Tx, s session.Session, u traffic.Usage, now time.Time) error {
 	if s.Type != session.Dynamic || u.Leased > 0 || s.Money.Held.Total() == 0 {
 		return nil
 	}

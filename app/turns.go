@@ -6,66 +6,66 @@ import (
 	"time"
 )
 
-// Bounds of the deliveries of one agent in one process, so that a receiver that
-// is slow delays its own events alone.
+// Bounds of the deliveries of one agent in one process, so that a slow receiver
+// delays its own events only.
 const (
-	atOnce   = 4  // are on their way
-	inLine   = 16 // wait here for one of these to end
-	patience = 500 * time.Millisecond
-	// aside is how long a delivery is put aside that got no turn; it grows with
-	// the number of those, up to longAside.
-	aside     = time.Second
-	longAside = time.Minute
+	slotsPerAgent   = 4  // deliveries on their way
+	waitersPerAgent = 16 // deliveries that wait for a slot
+	slotTimeout     = 500 * time.Millisecond
+	// requeueStep is how long a delivery without a slot is requeued for. It grows
+	// with the number of those, up to maxRequeue.
+	requeueStep = time.Second
+	maxRequeue  = time.Minute
 )
 
-// turns says which deliveries may begin.
-type turns struct {
-	mu    sync.Mutex
-	lanes map[string]*lane
+// slots is a semaphore per agent.
+type slots struct {
+	mu     sync.Mutex
+	agents map[string]*semaphore
 }
 
-// lane is the deliveries of one agent.
-type lane struct {
-	busy   chan struct{} // has an element for each that is on its way
-	users  int           // of the lane, those that wait included
-	behind int           // were put aside and have not been made up for
+// semaphore bounds the deliveries of one agent.
+type semaphore struct {
+	busy     chan struct{} // has an element for each slot in use
+	users    int           // of the semaphore, those that wait included
+	requeued int           // without a slot, less those that were released since
 }
 
-func newTurns() *turns { return &turns{lanes: map[string]*lane{}} }
+func newSlots() *slots { return &slots{agents: map[string]*semaphore{}} }
 
-// take waits a little for a turn of the agent. End is nil when it got none; then
-// later says when to try again.
-func (t *turns) take(ctx context.Context, agentID string) (end func(), later time.Duration) {
-	l, crowded := t.enter(agentID)
-	if !crowded && l.wait(ctx) {
-		return func() { t.leave(agentID, l, true) }, 0
+// acquire waits up to slotTimeout for a slot of the agent. If there is none,
+// release is nil and wait is how long the delivery should be requeued for.
+func (s *slots) acquire(ctx context.Context, agentID string) (release func(), wait time.Duration) {
+	sem, full := s.enter(agentID)
+	if !full && sem.acquire(ctx) {
+		return func() { s.leave(agentID, sem, true) }, 0
 	}
-	return nil, t.leave(agentID, l, false)
+	return nil, s.leave(agentID, sem, false)
 }
 
-func (t *turns) enter(agentID string) (l *lane, crowded bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	l = t.lanes[agentID]
-	if l == nil {
-		l = &lane{busy: make(chan struct{}, atOnce)}
-		t.lanes[agentID] = l
+func (s *slots) enter(agentID string) (sem *semaphore, full bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sem = s.agents[agentID]
+	if sem == nil {
+		sem = &semaphore{busy: make(chan struct{}, slotsPerAgent)}
+		s.agents[agentID] = sem
 	}
-	l.users++
-	return l, l.users > atOnce+inLine
+	sem.users++
+	return sem, sem.users > slotsPerAgent+waitersPerAgent
 }
 
-// wait is false when no turn came.
-func (l *lane) wait(ctx context.Context) bool {
+// acquire reports whether it got a slot within slotTimeout.
+func (sem *semaphore) acquire(ctx context.Context) bool {
 	select {
-	case l.busy <- struct{}{}:
+	case sem.busy <- struct{}{}:
 		return true
 	default:
 	}
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(slotTimeout)
 	defer timeout.Stop()
 	select {
-	case l.busy <- struct{}{}:
+	case sem.busy <- struct{}{}:
 		return true
 	case <-timeout.C:
 	case <-ctx.Done():
@@ -73,19 +73,19 @@ func (l *lane) wait(ctx context.Context) bool {
 	return false
 }
 
-// leave ends the use of a lane; one that had its turn makes up for one that had
-// none, which is told when to come again.
-func (t *turns) leave(agentID string, l *lane, had bool) time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if l.users--; l.users == 0 {
-		delete(t.lanes, agentID)
+// leave releases a slot, if the user had one. It returns how long a user without
+// one should be requeued for.
+func (s *slots) leave(agentID string, sem *semaphore, acquired bool) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sem.users--; sem.users == 0 {
+		delete(s.agents, agentID)
 	}
-	if had {
-		<-l.busy
-		l.behind = max(l.behind-1, 0)
+	if acquired {
+		<-sem.busy
+		sem.requeued = max(sem.requeued-1, 0)
 		return 0
 	}
-	l.behind = min(l.behind+1, atOnce*int(longAside/aside))
-	return min(aside*time.Duration(1+l.behind/atOnce), longAside)
+	sem.requeued = min(sem.requeued+1, slotsPerAgent*int(maxRequeue/requeueStep))
+	return min(requeueStep*time.Duration(1+sem.requeued/slotsPerAgent), maxRequeue)
 }

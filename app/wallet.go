@@ -157,12 +157,12 @@ func (u *Wallet) Adjust(ctx context.Context, agentID string, amount domain.Money
 		if err != nil {
 			return err
 		}
-		e.ID, e.AgentID, e.At = u.ids.New("txn_"), agentID, u.clock.Now()
+		e.ID, e.AgentID, e.At = u.ids.New(billing.IDPrefix), agentID, u.clock.Now()
 		e.Ref = "adjust:" + e.ID
 		if booked, err = tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {
 			return err
 		}
-		return tellBalance(ctx, tx, u.ids, e.At, booked)
+		return notifyBalance(ctx, tx, u.ids, e.At, booked)
 	})
 	return booked, err
 }

@@ -12,36 +12,38 @@ import (
 	"agentproxy/ports"
 )
 
-// How long before the end agents are told of it.
+// How long before the end agents are reminded of it, and how many rows one run
+// takes on.
 const (
-	tellExpiring = 24 * time.Hour
-	tellTrial    = 3 * 24 * time.Hour
+	remindSession = 24 * time.Hour
+	remindTrial   = 3 * 24 * time.Hour
+	remindLimit   = 500
 )
 
-// RemindSessions tells of static sessions that will end soon, each time that
+// RemindSessions notifies of static sessions that will end soon, each time that
 // their end is set.
 func (u *Webhooks) RemindSessions(ctx context.Context) error {
-	return u.remind(ctx, webhook.SessionExpiring, tellExpiring,
+	return u.remind(ctx, webhook.SessionExpiring, remindSession,
 		func(ctx context.Context, tx ports.Tx, from, to time.Time) ([]reminder, error) {
-			list, err := tx.Sessions().Expiring(ctx, from, to, passSize)
+			list, err := tx.Sessions().Expiring(ctx, from, to, remindLimit)
 			return remindersOf(list, func(s session.Session) reminder {
 				return reminder{s.ExpiresAt, s.AgentID, map[string]string{"session_id": s.ID, "status": string(s.Status)}}
 			}), err
 		})
 }
 
-// RemindTrials tells of trials that will end soon.
+// RemindTrials notifies of trials that will end soon.
 func (u *Webhooks) RemindTrials(ctx context.Context) error {
-	return u.remind(ctx, webhook.TrialExpiring, tellTrial,
+	return u.remind(ctx, webhook.TrialExpiring, remindTrial,
 		func(ctx context.Context, tx ports.Tx, from, to time.Time) ([]reminder, error) {
-			list, err := tx.Ledger().TrialsEnding(ctx, from, to, passSize)
+			list, err := tx.Ledger().TrialsEnding(ctx, from, to, remindLimit)
 			return remindersOf(list, func(w billing.Wallet) reminder {
 				return reminder{w.TrialExpiresAt, w.AgentID, map[string]string{"agent_id": w.AgentID}}
 			}), err
 		})
 }
 
-// reminder is an end that an agent is told of.
+// reminder is an end that an agent is notified of.
 type reminder struct {
 	at      time.Time
 	agentID string
@@ -56,18 +58,21 @@ func remindersOf[T any](list []T, one func(T) reminder) []reminder {
 	return found
 }
 
-// remind tells of every end within ahead that is after those told before. How
-// far it came is stored with what it told: nothing is told twice, and what a
-// run missed the next one tells.
+// remind notifies of every end within ahead that is after those of earlier runs.
+// How far it came is stored in the same transaction: no reminder is sent twice, and
+// the next run sends what one missed.
 func (u *Webhooks) remind(ctx context.Context, of webhook.Type, ahead time.Duration,
 	list func(ctx context.Context, tx ports.Tx, from, to time.Time) ([]reminder, error)) error {
 	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := u.clock.Now()
-		told, err := tx.Webhooks().NotifiedUpTo(ctx, "", string(of))
+		upTo, err := tx.Webhooks().NotifiedUpTo(ctx, "", string(of))
 		if err != nil {
 			return err
 		}
-		from, to := later(now, time.UnixMicro(told).UTC()), now.Add(ahead)
+		from, to := time.UnixMicro(upTo).UTC(), now.Add(ahead)
+		if from.Before(now) {
+			from = now
+		}
 		if !from.Before(to) {
 			return nil
 		}
@@ -75,10 +80,10 @@ func (u *Webhooks) remind(ctx context.Context, of webhook.Type, ahead time.Durat
 		if err != nil {
 			return err
 		}
-		found, to = whole(found, to)
+		found, to = complete(found, to)
 		for _, r := range found {
 			r.data["expires_at"] = r.at.Format(time.RFC3339)
-			if _, err := tell(ctx, tx, u.ids, now, notice{agentID: r.agentID, of: of, data: r.data}); err != nil {
+			if _, err := notify(ctx, tx, u.ids, now, notification{agentID: r.agentID, of: of, data: r.data}); err != nil {
 				return err
 			}
 		}
@@ -86,15 +91,15 @@ func (u *Webhooks) remind(ctx context.Context, of webhook.Type, ahead time.Durat
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("tell %s: %w", of, err)
+		return fmt.Errorf("remind of %s: %w", of, err)
 	}
 	return nil
 }
 
-// whole leaves the last moment of a list that was cut to the next run, because
+// complete leaves the last moment of a list that was cut to the next run, because
 // more may end then, and returns how far the rest goes.
-func whole(found []reminder, to time.Time) ([]reminder, time.Time) {
-	if len(found) < passSize {
+func complete(found []reminder, to time.Time) ([]reminder, time.Time) {
+	if len(found) < remindLimit {
 		return found, to
 	}
 	last := found[len(found)-1].at
@@ -104,16 +109,16 @@ func whole(found []reminder, to time.Time) ([]reminder, time.Time) {
 	return found, last
 }
 
-// overdueFor is how long a delivery waits beyond its time before its job is
-// taken for lost.
+// overdueFor is how long a delivery waits beyond its time before its job counts as
+// lost.
 const overdueFor = 5 * time.Minute
 
-// Sweep stores a job for every delivery that waits far beyond its time. One
-// whose job still waits gets no other.
+// Sweep stores a job for every delivery that waits far beyond its time, unless its
+// job still waits.
 func (u *Webhooks) Sweep(ctx context.Context) error {
 	return u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := u.clock.Now()
-		overdue, err := tx.Webhooks().Overdue(ctx, now.Add(-overdueFor), passSize)
+		overdue, err := tx.Webhooks().Overdue(ctx, now.Add(-overdueFor), remindLimit)
 		if err != nil {
 			return err
 		}
@@ -126,14 +131,13 @@ func (u *Webhooks) Sweep(ctx context.Context) error {
 	})
 }
 
-// Recover makes every delivery that is due begin anew: the process that was at
-// it may have died. It is for the start; what another process has at work may
-// be sent twice.
+// Recover restarts every delivery that is due: the process that attempted it may
+// have died. It is for the start; an attempt of another process may be sent twice.
 func (u *Webhooks) Recover(ctx context.Context) error {
 	now := u.clock.Now()
-	for n := passSize; n == passSize; {
+	for n := remindLimit; n == remindLimit; {
 		err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-			overdue, err := tx.Webhooks().Overdue(ctx, now, passSize)
+			overdue, err := tx.Webhooks().Overdue(ctx, now, remindLimit)
 			n = len(overdue)
 			if err != nil {
 				return err
@@ -156,7 +160,8 @@ func (u *Webhooks) Recover(ctx context.Context) error {
 	return nil
 }
 
-// Overdue is how long the delivery has waited that was due first; 0: none is.
+// Overdue returns how long the delivery that was due first has waited; 0 if none is
+// due.
 func (u *Webhooks) Overdue(ctx context.Context) (age time.Duration, err error) {
 	now := u.clock.Now()
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {

@@ -14,7 +14,8 @@ import (
 	"agentproxy/ports"
 )
 
-// Webhooks is how agents are told what happened, and what they may ask about it.
+// Webhooks is the use cases of webhooks: the endpoint, its deliveries, and their
+// attempts.
 type Webhooks struct {
 	store   ports.Store
 	clock   ports.Clock
@@ -23,27 +24,27 @@ type Webhooks struct {
 	sender  ports.Sender
 	hub     *Hub
 	log     *slog.Logger
-	turns   *turns
+	slots   *slots
 }
 
 // NewWebhooks wires the use cases.
 func NewWebhooks(store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets, sender ports.Sender,
 	hub *Hub, log *slog.Logger) *Webhooks {
 	return &Webhooks{store: store, clock: clock, ids: ids, secrets: secrets, sender: sender, hub: hub, log: log,
-		turns: newTurns()}
+		slots: newSlots()}
 }
 
-// EndpointView is an agent's endpoint as it may see it: of the secret only what
-// tells one from another.
+// EndpointView is an agent's endpoint with the end of its secret, which
+// distinguishes one secret from another.
 type EndpointView struct {
 	webhook.Endpoint
-	SecretHint string // empty: no secret was ever given out
+	SecretHint string // empty if no secret was ever issued
 }
 
 // hintLength is how many characters of a secret are shown.
 const hintLength = 4
 
-// Endpoint reads where an agent's events go.
+// Endpoint returns the endpoint of an agent.
 func (u *Webhooks) Endpoint(ctx context.Context, agentID string) (v EndpointView, err error) {
 	err = u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) error {
 		v.Endpoint, err = tx.Webhooks().Endpoint(ctx, agentID)
@@ -56,7 +57,8 @@ func (u *Webhooks) Endpoint(ctx context.Context, agentID string) (v EndpointView
 	return v, err
 }
 
-// RotateSecret makes the next secret, which is shown once. Both sign for a day.
+// RotateSecret makes the next secret, which is returned only here. Both sign for
+// a day.
 func (u *Webhooks) RotateSecret(ctx context.Context, agentID string) (secret string, at time.Time, err error) {
 	var e webhook.Endpoint
 	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
@@ -84,7 +86,7 @@ func (u *Webhooks) RotateSecret(ctx context.Context, agentID string) (secret str
 	return u.secrets.WebhookSecret(agentID, e.Version), e.RotatedAt, nil
 }
 
-// Test sends an event that says nothing, and returns its id.
+// Test sends an event without content, and returns its id.
 func (u *Webhooks) Test(ctx context.Context, agentID string) (eventID string, err error) {
 	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		e, err := tx.Webhooks().PeekEndpoint(ctx, agentID)
@@ -94,7 +96,7 @@ func (u *Webhooks) Test(ctx context.Context, agentID string) (eventID string, er
 		if err := e.Ready(); err != nil {
 			return err
 		}
-		eventID, err = tell(ctx, tx, u.ids, u.clock.Now(), notice{agentID: agentID, of: webhook.Test,
+		eventID, err = notify(ctx, tx, u.ids, u.clock.Now(), notification{agentID: agentID, of: webhook.Test,
 			data: map[string]string{"agent_id": agentID}})
 		return err
 	})
@@ -114,7 +116,7 @@ func (u *Webhooks) Deliveries(ctx context.Context, agentID string, of webhook.St
 	return list, err
 }
 
-// Redeliver tries a delivery again now, whatever came of it.
+// Redeliver schedules a delivery again now, whatever its outcome.
 func (u *Webhooks) Redeliver(ctx context.Context, agentID, id string) (d webhook.Delivery, err error) {
 	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := u.clock.Now()
@@ -137,12 +139,12 @@ func (u *Webhooks) Redeliver(ctx context.Context, agentID, id string) (d webhook
 	return d, err
 }
 
-// Deliver is the job that tries a delivery when it is due. Its job is no longer
-// needed when the delivery is over, or is due at another time: that was stored
-// with a job of its own.
+// Deliver is the job of one attempt. It does nothing if the delivery is over or due
+// at another time, which has a job of its own. It returns a ports.RequeueAfter if
+// the attempt has to wait.
 func (u *Webhooks) Deliver(ctx context.Context, id string, due time.Time) error {
 	err := u.deliver(ctx, id, due)
-	if _, later := errors.AsType[ports.RequeueAfter](err); err != nil && !later {
+	if _, requeued := errors.AsType[ports.RequeueAfter](err); err != nil && !requeued {
 		return fmt.Errorf("deliver %s: %w", id, err)
 	}
 	return err
@@ -160,16 +162,15 @@ func (u *Webhooks) deliver(ctx context.Context, id string, due time.Time) error 
 	if err != nil {
 		return err
 	}
-	if early := due.Sub(u.clock.Now()); early > 0 {
-		return ports.RequeueAfter(early)
+	if wait := due.Sub(u.clock.Now()); wait > 0 {
+		return ports.RequeueAfter(wait)
 	}
-	end, later := u.turns.take(ctx, d.AgentID)
-	if end == nil {
-		return ports.RequeueAfter(later)
+	release, wait := u.slots.acquire(ctx, d.AgentID)
+	if release == nil {
+		return ports.RequeueAfter(wait)
 	}
-	defer end()
-	// Read after the turn came: an agent that changes its URL is not called at
-	// the old one.
+	defer release()
+	// Read with the slot: an agent that changes its URL is not called at the old one.
 	m, err := u.message(ctx, d)
 	if err != nil {
 		return err
@@ -185,7 +186,7 @@ func (u *Webhooks) deliver(ctx context.Context, id string, due time.Time) error 
 	return u.record(context.WithoutCancel(ctx), id, out)
 }
 
-// message is what is sent of a delivery. Without a URL nothing is.
+// message returns what is sent of a delivery; its URL is empty if nothing is.
 func (u *Webhooks) message(ctx context.Context, d webhook.Delivery) (m ports.Message, err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		to, err := tx.Webhooks().Endpoint(ctx, d.AgentID)
@@ -205,8 +206,8 @@ func (u *Webhooks) message(ctx context.Context, d webhook.Delivery) (m ports.Mes
 	return m, err
 }
 
-// record stores what came of an attempt, and the job of the next one. Without an
-// outcome nothing was sent.
+// record stores the outcome of an attempt, and the job of the next one. A nil
+// outcome means that nothing was sent.
 func (u *Webhooks) record(ctx context.Context, id string, out *webhook.Outcome) error {
 	var off string
 	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {

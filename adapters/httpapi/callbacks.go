@@ -29,7 +29,7 @@ func (s *Server) declareCallbacks() {
 		Example: map[string]any{"event": "proxy.status.changed"},
 	}, func(ctx context.Context, in *callbackInput) (int, callbackReply, error) {
 		c := callIn(ctx)
-		err := s.Sessions.Callback(ctx, in.Provider, c.gin.Request.Header, c.body)
+		err := s.Callbacks.Receive(ctx, in.Provider, c.gin.Request.Header, c.body)
 		return ok, callbackReply{err == nil}, err
 	})
 }

@@ -19,7 +19,7 @@ type caller struct {
 	err error
 }
 
-func (c *caller) Callback(h http.Header, body []byte, _ time.Time) ([]string, error) {
+func (c *caller) Callback(h map[string][]string, body []byte, _ time.Time) ([]string, error) {
 	if h.Get("X-Signature") != "good" || len(body) == 0 {
 		return nil, domain.ErrInvalid
 	}

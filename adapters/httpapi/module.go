@@ -24,6 +24,7 @@ type params struct {
 	Accounts  *app.Accounts
 	Catalog   *app.Catalog
 	Sessions  *app.Sessions
+	Callbacks *app.Callbacks
 	Checks    *app.Checks
 	Telemetry *app.Telemetry
 	Wallet    *app.Wallet
@@ -39,7 +40,7 @@ type params struct {
 }
 
 func (p params) deps() Deps {
-	d := Deps{Accounts: p.Accounts, Catalog: p.Catalog, Sessions: p.Sessions, Checks: p.Checks,
+	d := Deps{Accounts: p.Accounts, Catalog: p.Catalog, Sessions: p.Sessions, Callbacks: p.Callbacks, Checks: p.Checks,
 		Telemetry: p.Telemetry, Wallet: p.Wallet, Recharges: p.Recharges, Webhooks: p.Webhooks, Stats: p.Stats, Limits: p.Limits,
 		Store: p.Store, Clock: p.Clock, IDs: p.IDs, Log: p.Log}
 	if p.Metrics != nil {

@@ -150,7 +150,7 @@ func (s *Server) createRecharge(ctx context.Context, in *rechargeInput) (int, an
 		return ok, toQuote(done.Quote), nil
 	}
 	replayed(ctx, done.Replayed)
-	return done.Status, toRecharge(done.View.Order), nil
+	return outcomeStatus[done.Outcome], toRecharge(done.View.Order), nil
 }
 
 func (s *Server) readOrder(ctx context.Context, in *orderPath) (app.RechargeView, error) {

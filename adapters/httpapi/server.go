@@ -37,6 +37,7 @@ type Deps struct {
 	Accounts  *app.Accounts
 	Catalog   *app.Catalog
 	Sessions  *app.Sessions
+	Callbacks *app.Callbacks
 	Checks    *app.Checks
 	Telemetry *app.Telemetry
 	Wallet    *app.Wallet

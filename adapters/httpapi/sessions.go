@@ -113,6 +113,9 @@ func (s *Server) createSession(ctx context.Context, in *createInput) (int, any, 
 	return s.bought(ctx, done, err)
 }
 
+// outcomeStatus is the HTTP status of an outcome.
+var outcomeStatus = map[ports.Outcome]int{ports.Completed: http.StatusOK, ports.Created: http.StatusCreated, ports.Pending: http.StatusAccepted}
+
 // bought answers a call that buys: a dry run, or the session with where to poll
 // it while it is not ready.
 func (s *Server) bought(ctx context.Context, d app.Done, err error) (int, any, error) {
@@ -123,8 +126,8 @@ func (s *Server) bought(ctx context.Context, d app.Done, err error) (int, any, e
 	if d.Quote != nil {
 		return ok, toQuote(d.Quote), nil
 	}
-	if d.Status == http.StatusAccepted {
+	if d.Outcome == ports.Pending {
 		callIn(ctx).gin.Header("Location", Prefix+"/sessions/"+d.View.ID)
 	}
-	return d.Status, s.toSession(d.View), nil
+	return outcomeStatus[d.Outcome], s.toSession(d.View), nil
 }

@@ -28,13 +28,12 @@ type Handler func(ctx context.Context, id string) error
 
 // Handlers do the jobs, by kind. One that answers ports.Later runs again then.
 type Handlers struct {
-	Provision     Handler
-	Release       Handler
+	DriveOrders   Handler
 	ExpireSession Handler
 	SettleSession Handler
 	ExpireTrial   Handler
 	Deliver       func(ctx context.Context, deliveryID string, due time.Time) error
-	// GiveUp is called for a session that Provision failed for every time.
+	// GiveUp is called for a session that DriveOrders failed for every time.
 	GiveUp Handler
 	Passes []Pass
 }
@@ -151,8 +150,7 @@ func newClient[T any](driver riverdriver.Driver[T], h Handlers, t *term, log *sl
 
 func addWorkers(all *river.Workers, h Handlers, log *slog.Logger) error {
 	return errors.Join(
-		addWorker(all, log, 0, func(ctx context.Context, a provision) error { return h.Provision(ctx, a.SessionID) }),
-		addWorker(all, log, 0, func(ctx context.Context, a release) error { return h.Release(ctx, a.SessionID) }),
+		addWorker(all, log, 0, func(ctx context.Context, a driveOrders) error { return h.DriveOrders(ctx, a.SessionID) }),
 		addWorker(all, log, 0, func(ctx context.Context, a expireSession) error { return h.ExpireSession(ctx, a.SessionID) }),
 		addWorker(all, log, 0, func(ctx context.Context, a settleSession) error { return h.SettleSession(ctx, a.SessionID) }),
 		addWorker(all, log, 0, func(ctx context.Context, a expireTrial) error { return h.ExpireTrial(ctx, a.AgentID) }),

@@ -25,7 +25,7 @@ const maxCallback = 64 << 10
 // body is not signed either, which is why only the signature is trusted, and
 // nothing that is said. Events are not sent again: one that is lost is replaced by
 // reading.
-func (p *proxyCheap) Callback(header http.Header, body []byte, _ time.Time) ([]string, error) {
+func (p *proxyCheap) Callback(headers map[string][]string, body []byte, _ time.Time) ([]string, error) {
 	secret := p.spec.Secrets["callback_secret"]
 	if secret == "" {
 		return nil, domain.ErrInvalid.Msgf("callbacks of %s are not configured", p.spec.Name)
@@ -33,6 +33,7 @@ func (p *proxyCheap) Callback(header http.Header, body []byte, _ time.Time) ([]s
 	if len(body) > maxCallback {
 		return nil, domain.ErrInvalid.Msgf("the callback is longer than %d bytes", maxCallback)
 	}
+	header := http.Header(headers)
 	sent, ok := strings.CutPrefix(header.Get("Webhook-Signature"), "sha256=")
 	given, err := hex.DecodeString(sent)
 	event, id := header.Get("Webhook-Event"), header.Get("Webhook-Id")

@@ -82,13 +82,13 @@ type agentDisableCmd struct {
 
 // Run disables an agent.
 func (c agentDisableCmd) Run(k *kit) error {
-	var sessions *app.Sessions
+	var accounts *app.Accounts
 	return k.core(func(ctx context.Context) error {
-		if err := sessions.Disable(ctx, c.AgentID, c.Reason); err != nil {
+		if err := accounts.Disable(ctx, c.AgentID, c.Reason); err != nil {
 			return err
 		}
 		return k.record("agent_id", c.AgentID, "status", account.Disabled)
-	}, &sessions)
+	}, &accounts)
 }
 
 type agentEnableCmd struct {

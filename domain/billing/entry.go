@@ -36,6 +36,9 @@ func (s Funds) ownFirst(x domain.Money) Funds {
 	return Funds{Trial: x - own, Own: own}
 }
 
+// IDPrefix begins the id of every entry.
+const IDPrefix = "txn_"
+
 // Type says what a ledger entry is for.
 type Type string
 

@@ -10,6 +10,9 @@ import (
 	"agentproxy/domain/billing"
 )
 
+// IDPrefix begins the id of every session.
+const IDPrefix = "sess_"
+
 // Type says how a session is billed.
 type Type string
 

@@ -7,11 +7,13 @@ import (
 	"encoding/base32"
 	"strconv"
 	"strings"
+
+	"agentproxy/domain/session"
 )
 
 // IDPrefix starts a session id; IDLength is how many characters follow it.
 const (
-	IDPrefix = "sess_"
+	IDPrefix = session.IDPrefix
 	IDLength = 20
 )
 

@@ -61,12 +61,15 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			func(s configfile.Settings) app.AccountConfig {
 				return app.AccountConfig{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, Dev: s.Dev, PerMinute: s.RateLimit}
 			},
-			sessionConfig,
+			func(s configfile.Settings) app.SessionConfig { return app.SessionConfig{Limit: s.SessionLimit} },
+			newCounter,
+			func(l *app.Transitions) app.Lifecycle { return l },
 			func(s configfile.Settings) app.LimitConfig {
 				return app.LimitConfig{RegistrationsPerMinute: s.RegisterLimit}
 			},
 			(*storage.Store).RateLimits,
-			app.NewHub, app.NewAccounts, app.NewReferrers, app.NewSessions, app.NewTraffic, app.NewTelemetry,
+			app.NewHub, app.NewAccounts, app.NewReferrers, app.NewTransitions, app.NewFulfilment, app.NewDriver,
+			app.NewDesk, app.NewCallbacks, app.NewSessions, app.NewTraffic, app.NewObserver, app.NewTelemetry,
 			app.NewWallet, app.NewStats, app.NewLimits, app.NewPasses, app.NewRecharges, app.NewPayments,
 			app.NewWebhooks,
 		),
@@ -85,7 +88,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		fx.Provide(
 			func(s configfile.Settings) admin.Config { return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev} },
 			gatewayConfig, apiConfig, newProber, newReloader, app.NewChecks,
-			func(t *app.Traffic) gateway.Backend { return t },
+			func(t *app.Traffic, o *app.Observer) gateway.Backend { return backend{t, o} },
 		),
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: what the gateway sees last is stored too.
@@ -110,10 +113,10 @@ func rootSecret(s configfile.Settings) (system.Root, error) {
 	return system.LoadOrCreateSecret(s.SecretFile())
 }
 
-func newQueue(st *storage.Store, sessions *app.Sessions, passes *app.Passes, payments *app.Payments, webhooks *app.Webhooks, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
-	handlers := queue.Handlers{Provision: sessions.Provision, Release: sessions.Release, Deliver: webhooks.Deliver, GiveUp: sessions.GiveUp,
+func newQueue(st *storage.Store, driver *app.Driver, passes *app.Passes, payments *app.Payments, webhooks *app.Webhooks, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
+	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
 		ExpireSession: passes.ExpireSession, SettleSession: passes.SettleSession, ExpireTrial: passes.ExpireTrial,
-		Passes: jobPasses(passes, sessions, payments, webhooks, ledger)}
+		Passes: jobPasses(passes, driver, payments, webhooks, ledger)}
 	if pool := st.Pool(); pool != nil {
 		return queue.NewPostgres(pool, handlers, log)
 	}
@@ -195,6 +198,12 @@ func (w watcher) SessionChanged(id string) { w.gateway.Changed(id) }
 
 func (w watcher) AgentChanged(string) {}
 
+// backend is what the gateway asks of the use cases.
+type backend struct {
+	*app.Traffic
+	*app.Observer
+}
+
 // prober opens connections through the gateway's dialler.
 type prober struct {
 	gateway *gateway.Gateway
@@ -222,8 +231,8 @@ func (p prober) Probe(ctx context.Context, id string) (ports.Probe, error) {
 
 // recoverFirst stores new jobs for what a crash left creating or undelivered,
 // before any job is worked.
-func recoverFirst(lc fx.Lifecycle, sessions *app.Sessions, webhooks *app.Webhooks) {
+func recoverFirst(lc fx.Lifecycle, driver *app.Driver, webhooks *app.Webhooks) {
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
-		return errors.Join(sessions.Recover(ctx, 0), webhooks.Recover(ctx))
+		return errors.Join(driver.Recover(ctx, 0), webhooks.Recover(ctx))
 	}))
 }

@@ -27,35 +27,35 @@ type pass struct {
 const stuckAfter = 5 * time.Minute
 
 // passes run on every replica; those that one alone need do, on the leader.
-func passes(told <-chan struct{}, leads func() bool, hub *app.Hub, t *app.Traffic, p *app.Passes,
-	sessions *app.Sessions, catalog *app.Catalog) []pass {
+func passes(told <-chan struct{}, leads func() bool, hub *app.Hub, o *app.Observer, p *app.Passes,
+	driver *app.Driver, catalog *app.Catalog) []pass {
 	return []pass{
 		{name: "poll changes", every: app.PollEvery, run: hub.Poll, wake: told},
-		{name: "flush observations", every: app.FlushEvery, run: t.Flush},
-		{name: "take back leases", every: time.Second, run: p.TakeBack, only: leads},
-		{name: "drive orders", every: time.Second, run: sessions.DriveOrders, only: leads},
+		{name: "flush observations", every: app.FlushEvery, run: o.Flush},
+		{name: "reclaim leases", every: time.Second, run: p.Reclaim, only: leads},
+		{name: "drive orders", every: time.Second, run: driver.DriveDue, only: leads},
 		{name: "refresh stock", every: time.Minute, run: catalog.RefreshStock},
 	}
 }
 
 // jobPasses are begun by the leader and done by any replica, as jobs.
-func jobPasses(p *app.Passes, sessions *app.Sessions, payments *app.Payments, webhooks *app.Webhooks, ledger *proof) []queue.Pass {
+func jobPasses(p *app.Passes, driver *app.Driver, payments *app.Payments, webhooks *app.Webhooks, ledger *proof) []queue.Pass {
 	return []queue.Pass{
 		{Name: "sweep", Every: time.Minute, AtStart: true, Run: p.Sweep},
-		{Name: "tidy", Every: time.Minute, Run: p.Tidy},
+		{Name: "tidy", Every: time.Minute, Run: p.Purge},
 		{Name: "audit-payments", Every: auditEvery, Run: func(ctx context.Context) error { return payments.Audit(ctx, auditAtOnce) }},
 		{Name: "remind-of-sessions", Every: time.Minute, Run: webhooks.RemindSessions},
 		{Name: "remind-of-trials", Every: time.Minute, Run: webhooks.RemindTrials},
 		{Name: "sweep-deliveries", Every: time.Minute, Run: webhooks.Sweep},
 		{Name: "prove-ledger", Every: proveEvery, Run: ledger.run},
-		{Name: "recover", Every: stuckAfter, Run: func(ctx context.Context) error { return sessions.Recover(ctx, stuckAfter) }},
+		{Name: "recover", Every: stuckAfter, Run: func(ctx context.Context) error { return driver.Recover(ctx, stuckAfter) }},
 	}
 }
 
 // runPasses runs every pass in a loop of its own for as long as the application
 // runs. What the gateway saw last is stored when all have ended.
-func runPasses(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *app.Hub, t *app.Traffic, p *app.Passes,
-	q *queue.Queue, payments *app.Payments, sessions *app.Sessions, catalog *app.Catalog) {
+func runPasses(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *app.Hub, o *app.Observer, p *app.Passes,
+	q *queue.Queue, payments *app.Payments, driver *app.Driver, catalog *app.Catalog) {
 	ctx, cancel := context.WithCancel(context.Background())
 	told := make(chan struct{}, 1)
 	tell := func() {
@@ -67,7 +67,7 @@ func runPasses(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, 
 	var wg sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			all := append(passes(told, q.Leads, hub, t, p, sessions, catalog), watchPayments(settings.Payments, payments, q.Leads))
+			all := append(passes(told, q.Leads, hub, o, p, driver, catalog), watchPayments(settings.Payments, payments, q.Leads))
 			for _, pass := range all {
 				wg.Go(func() { loop(ctx, pass, log) })
 			}
@@ -77,7 +77,7 @@ func runPasses(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, 
 		OnStop: func(stopping context.Context) error {
 			cancel()
 			wg.Wait()
-			return t.FlushAll(stopping)
+			return o.FlushAll(stopping)
 		},
 	})
 }

@@ -51,7 +51,7 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 const leaderLate = 5 * time.Minute
 
 // gauges are read when somebody scrapes.
-func gauges(sessions *app.Sessions, proof *proof, payments *app.Payments, webhooks *app.Webhooks, q *queue.Queue, clock ports.Clock) []admin.Gauge {
+func gauges(desk *app.Desk, proof *proof, payments *app.Payments, webhooks *app.Webhooks, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := q.Status(ctx)
@@ -77,12 +77,12 @@ func gauges(sessions *app.Sessions, proof *proof, payments *app.Payments, webhoo
 			}},
 		{Name: "agentproxy_upstream_orders_open", Help: "Orders at providers whose outcome is not known yet.",
 			Read: func(ctx context.Context) (float64, error) {
-				open, _, err := sessions.OrderTally(ctx)
+				open, _, err := desk.Tally(ctx)
 				return float64(open), err
 			}},
 		{Name: "agentproxy_upstream_orders_frozen", Help: "Orders at providers that the operator has to decide.",
 			Read: func(ctx context.Context) (float64, error) {
-				_, frozen, err := sessions.OrderTally(ctx)
+				_, frozen, err := desk.Tally(ctx)
 				return float64(frozen), err
 			}},
 		{Name: "agentproxy_payments_lag_seconds", Help: "Time since the chain was last read completely.",
@@ -144,25 +144,22 @@ func newCatalog(s configfile.Settings, embedded *upstream.Embedded, sellers conf
 	return app.NewCatalog(append([]ports.Provider{embedded}, sellers...), s.Shelf.Sold(embedded.Products()), upstream.CountryName)
 }
 
-// sessionIn is what sessionConfig needs; commands count nothing.
-type sessionIn struct {
+// counterIn is what newCounter needs; commands have no registry.
+type counterIn struct {
 	fx.In
 
-	Settings configfile.Settings
-	Log      *slog.Logger
 	Registry *prometheus.Registry `optional:"true"`
 }
 
-// sessionConfig counts the calls of providers where somebody scrapes.
-func sessionConfig(in sessionIn) (app.SessionConfig, error) {
-	c := app.SessionConfig{Limit: in.Settings.SessionLimit, Log: in.Log}
+// newCounter counts the calls of providers if there is a registry.
+func newCounter(in counterIn) (app.Counter, error) {
 	if in.Registry == nil {
-		return c, nil
+		return nil, nil
 	}
 	calls := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_provider_calls_total",
 		Help: "Calls of providers by operation and result."}, []string{"provider", "operation", "result"})
-	c.Count = func(provider, operation string, result procurement.Class) {
+	count := func(provider, operation string, result procurement.Class) {
 		calls.WithLabelValues(provider, operation, cmp.Or(string(result), "ok")).Inc()
 	}
-	return c, in.Registry.Register(calls)
+	return count, in.Registry.Register(calls)
 }
