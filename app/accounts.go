@@ -285,8 +285,16 @@ const MaxPerMinute = 10_000_000
 // Disable shuts an agent out and ends its sessions; the unused part is refunded.
 func (a *Accounts) Disable(ctx context.Context, agentID, reason string) error {
 	var ids []string
-	err := a.changeIn(ctx, agentID, func(ctx context.Context, tx ports.Tx, agent *account.Agent, now time.Time) (err error) {
-		agent.Status, agent.DisabledFor = account.Disabled, reason
+	err := a.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := a.clock.Now()
+		agent, err := tx.Agents().Get(ctx, agentID)
+		if err != nil {
+			return err
+		}
+		agent.Status, agent.DisabledFor, agent.UpdatedAt = account.Disabled, reason, now
+		if err := tx.Agents().Put(ctx, agent); err != nil {
+			return err
+		}
 		if ids, err = tx.Sessions().Live(ctx, agentID); err != nil {
 			return err
 		}
@@ -304,6 +312,7 @@ func (a *Accounts) Disable(ctx context.Context, agentID, reason string) error {
 	if err != nil {
 		return err
 	}
+	a.hub.AgentChanged(agentID)
 	for _, id := range ids {
 		a.hub.SessionChanged(id)
 	}

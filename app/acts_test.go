@@ -16,9 +16,9 @@ import (
 
 // pending lists the jobs that were inserted and not worked yet, waiting those
 // that wait for the time of a session or of a trial.
-func (w *world) pending() []ports.Job { return w.jobs("kind IN ('provision', 'release')") }
+func (w *world) pending() []ports.Job { return w.jobs("kind = 'drive-orders'") }
 func (w *world) waiting() []ports.Job {
-	return w.jobs("kind NOT IN ('provision', 'release', 'deliver')")
+	return w.jobs("kind NOT IN ('drive-orders', 'deliver')")
 }
 
 func (w *world) jobs(which string) (jobs []ports.Job) {
@@ -41,7 +41,7 @@ func (w *world) jobs(which string) (jobs []ports.Job) {
 // does so for those that it is given.
 func (w *world) work() error {
 	w.t.Helper()
-	return errors.Join(w.doAll(w.pending()), w.sessions.DriveOrders(context.Background()))
+	return errors.Join(w.doAll(w.pending()), w.driver.DriveDue(context.Background()))
 }
 
 func (w *world) doAll(jobs []ports.Job) error {
@@ -62,15 +62,13 @@ func (w *world) doAll(jobs []ports.Job) error {
 
 func (w *world) do(j ports.Job) error {
 	switch j.Kind {
-	case app.ProvisionJob:
-		return w.sessions.Provision(context.Background(), j.SessionID)
-	case app.ReleaseJob:
-		return w.sessions.Release(context.Background(), j.SessionID)
-	case app.ExpireSessionJob:
+	case ports.DriveOrdersJob:
+		return w.driver.DriveSession(context.Background(), j.SessionID)
+	case ports.ExpireSessionJob:
 		return w.passes.ExpireSession(context.Background(), j.SessionID)
-	case app.SettleSessionJob:
+	case ports.SettleSessionJob:
 		return w.passes.SettleSession(context.Background(), j.SessionID)
-	case app.ExpireTrialJob:
+	case ports.ExpireTrialJob:
 		return w.passes.ExpireTrial(context.Background(), j.SessionID)
 	}
 	return fmt.Errorf("no job of kind %q", j.Kind)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"agentproxy/app"
+	"agentproxy/ports"
 )
 
 func TestExisting(t *testing.T) {
@@ -20,8 +21,8 @@ func TestExisting(t *testing.T) {
 	before := w.dump()
 	d, err := attach()
 	ok(t, err)
-	if d.Status != 200 || d.View.ID != newer.ID || d.View.Verdict.HealthScore != 75 {
-		t.Errorf("attached to %s of %d, health %+v", d.View.ID, d.Status, d.View.Verdict)
+	if d.Outcome != ports.Completed || d.View.ID != newer.ID || d.View.Verdict.HealthScore != 75 {
+		t.Errorf("attached to %s of %d, health %+v", d.View.ID, d.Outcome, d.View.Verdict)
 	}
 	q, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f, DryRun: true})
 	ok(t, err)
@@ -48,7 +49,7 @@ func TestDryRun(t *testing.T) {
 	for product, cost := range map[string]string{local: "0.4", localLater: "0.25", static: "1", staticLater: "1.5", remote: "0.5", remoteStatic: "1"} {
 		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: form(product), Call: call, DryRun: true})
 		ok(t, err)
-		if d.Status != 200 || d.View.ID != "" || *d.Quote != (app.Quote{Cost: dollars(cost), BalanceAfter: dollars("9") - dollars(cost)}) {
+		if d.Outcome != ports.Completed || d.View.ID != "" || *d.Quote != (app.Quote{Cost: dollars(cost), BalanceAfter: dollars("9") - dollars(cost)}) {
 			t.Errorf("%s: quoted %+v", product, d.Quote)
 		}
 	}

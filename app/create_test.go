@@ -24,9 +24,9 @@ func TestCreateAtOnce(t *testing.T) {
 		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		v := d.View
-		if d.Status != 201 || d.Replayed || v.Status != session.Active || v.Bytes != 2_500_000_000 || v.Usage.Limit != v.Bytes ||
+		if d.Outcome != ports.Created || d.Replayed || v.Status != session.Active || v.Bytes != 2_500_000_000 || v.Usage.Limit != v.Bytes ||
 			len(v.Exits) != 1 || v.Protocol != session.SOCKS5 || v.Location.City != "Berlin" || !v.ExpiresAt.IsZero() {
-			t.Errorf("created %d %+v", d.Status, v)
+			t.Errorf("created %d %+v", d.Outcome, v)
 		}
 		same(t, "held", v.Cost, app.Cost{Held: dollars("1")})
 		same(t, "the health", v.Verdict.HealthScore, 100)
@@ -43,8 +43,8 @@ func TestCreateAtOnce(t *testing.T) {
 		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		v := d.View
-		if d.Status != 201 || len(v.Exits) != 3 || v.Location.Country != "FR" || !v.ExpiresAt.Equal(w.clock.Now().Add(90*session.Day)) {
-			t.Errorf("created %d %+v", d.Status, v)
+		if d.Outcome != ports.Created || len(v.Exits) != 3 || v.Location.Country != "FR" || !v.ExpiresAt.Equal(w.clock.Now().Add(90*session.Day)) {
+			t.Errorf("created %d %+v", d.Outcome, v)
 		}
 		same(t, "the cost", v.Cost, app.Cost{Charged: dollars("8.1")})
 		same(t, "the balance", w.balance(agent), before-dollars("8.1"))
@@ -97,10 +97,10 @@ func TestCreateLater(t *testing.T) {
 			agent := w.register()
 			d, err := w.create(agent, product)
 			ok(t, err)
-			if d.Status != 202 || d.View.Status != session.Creating || len(d.View.Exits) != 0 || d.View.Cost.Held == 0 {
-				t.Fatalf("created %d %+v", d.Status, d.View)
+			if d.Outcome != ports.Pending || d.View.Status != session.Creating || len(d.View.Exits) != 0 || d.View.Cost.Held == 0 {
+				t.Fatalf("created %d %+v", d.Outcome, d.View)
 			}
-			if jobs := w.pending(); len(jobs) != 1 || jobs[0].Kind != app.ProvisionJob || jobs[0].After > 0 {
+			if jobs := w.pending(); len(jobs) != 1 || jobs[0].Kind != ports.DriveOrdersJob || jobs[0].After > 0 {
 				t.Fatalf("the jobs are %+v", jobs)
 			}
 			told := &witness{}
@@ -115,7 +115,7 @@ func TestCreateLater(t *testing.T) {
 				t.Errorf("its time runs to %s, it was charged %s", v.ExpiresAt, v.Cost.Charged)
 			}
 			same(t, "told", told.take(), "session "+v.ID)
-			ok(t, w.sessions.Provision(t.Context(), v.ID))
+			ok(t, w.driver.DriveSession(t.Context(), v.ID))
 			if again := w.read(agent, v.ID); !again.ActivatedAt.Equal(v.ActivatedAt) || again.Exits[0] != v.Exits[0] || again.Cost != v.Cost {
 				t.Errorf("a second job made it %+v", again.Session)
 			}

@@ -206,7 +206,7 @@ func TestTheUsageOfADirectSession(t *testing.T) {
 		seller.Next(fake.UsageOf, fake.Step{Gate: gate}, fake.Refuse(procurement.Temporary))
 		w.clock.Advance(time.Minute)
 		done := make(chan error, 1)
-		go func() { done <- w.sessions.DriveOrders(context.Background()) }()
+		go func() { done <- w.driver.DriveDue(context.Background()) }()
 		until(t, "the usage is asked for", func() bool { return seller.Calls(fake.UsageOf) > calls })
 		_, err := w.sessions.Terminate(t.Context(), agent, v.ID)
 		ok(t, err)
@@ -233,7 +233,7 @@ func TestASessionOfALocalProviderThatIsGone(t *testing.T) {
 	v := w.buy(agent, local)
 	c, err := app.NewCatalog([]ports.Provider{w.seller}, w.seller.Products(), upstream.CountryName)
 	ok(t, err)
-	w.sessions = app.NewSessions(app.SessionConfig{}, w.store, w.clock, w.ids, w.secrets, c, w.Hub)
+	w.reconnect(c)
 	if v := w.read(agent, v.ID); v.Direct != nil {
 		t.Errorf("its address is %v", v.Direct)
 	}

@@ -60,8 +60,14 @@ type world struct {
 	accounts  *app.Accounts
 	referrers *app.Referrers
 	catalog   *app.Catalog
+	life      *app.Transitions
+	access    *app.Fulfilment
+	driver    *app.Driver
+	desk      *app.Desk
+	callbacks *app.Callbacks
 	sessions  *app.Sessions
 	traffic   *app.Traffic
+	observer  *app.Observer
 	telemetry *app.Telemetry
 	wallet    *app.Wallet
 	stats     *app.Stats
@@ -213,18 +219,36 @@ func (w *world) wire(s setup, clock ports.Clock, ids ports.IDs) {
 		slices.Concat(w.embedded.Products(), sold, s.sell), upstream.CountryName)
 	ok(w.t, err)
 	w.Hub = app.NewHub(w.store, clock)
+	w.limits = app.NewLimits(app.LimitConfig{RegistrationsPerMinute: 3}, clock, nil, slog.New(slog.DiscardHandler))
+	w.observer = app.NewObserver(w.store, clock, ids)
+	w.connect(s.limit, clock, nil, slog.New(slog.DiscardHandler))
 	w.accounts = app.NewAccounts(app.AccountConfig{TrialBalance: max(s.trial, 0), TrialDays: 14, PerMinute: s.perMinute},
-		w.store, clock, ids, w.secrets, system.NewTokens(w.secrets, ids), w.Hub)
+		w.store, clock, ids, w.secrets, system.NewTokens(w.secrets, ids), w.life, w.Hub)
 	w.referrers = app.NewReferrers(w.store, clock, ids)
-	w.sessions = app.NewSessions(app.SessionConfig{Limit: s.limit}, w.store, clock, ids, w.secrets, w.catalog, w.Hub)
-	w.traffic = app.NewTraffic(w.store, clock, ids, w.sessions, w.Hub)
-	w.telemetry = app.NewTelemetry(w.store, clock, ids, w.traffic)
+	w.telemetry = app.NewTelemetry(w.store, clock, ids, w.observer)
 	w.wallet = app.NewWallet(w.store, clock, ids)
 	w.stats = app.NewStats(w.store, clock)
-	w.limits = app.NewLimits(app.LimitConfig{RegistrationsPerMinute: 3}, clock, nil, slog.New(slog.DiscardHandler))
 	w.receiver = &receiver{clock: w.clock}
 	w.webhooks = app.NewWebhooks(w.store, clock, ids, w.secrets, w.receiver, w.Hub, slog.New(slog.DiscardHandler))
-	w.passes = app.NewPasses(w.store, clock, ids, w.sessions, w.traffic, w.Hub, w.limits)
+}
+
+// connect makes the use cases that depend on the catalogue.
+func (w *world) connect(limit int, clock ports.Clock, calls app.Counter, log *slog.Logger) {
+	w.life = app.NewTransitions(w.ids, w.catalog)
+	w.access = app.NewFulfilment(w.store, w.secrets, w.catalog, log)
+	w.driver = app.NewDriver(w.store, clock, w.ids, w.catalog, w.Hub, w.life, w.access, calls, log)
+	w.desk = app.NewDesk(w.store, w.driver)
+	w.callbacks = app.NewCallbacks(w.store, clock, w.catalog, w.driver)
+	w.sessions = app.NewSessions(app.SessionConfig{Limit: limit}, w.store, clock, w.ids, w.secrets, w.catalog, w.life, w.driver,
+		w.access, w.Hub, log)
+	w.traffic = app.NewTraffic(w.store, clock, w.ids, w.sessions, w.life, w.access, w.Hub)
+	w.passes = app.NewPasses(w.store, clock, w.ids, w.life, w.traffic, w.Hub, w.limits)
+}
+
+// reconnect is connect with another catalogue.
+func (w *world) reconnect(c *app.Catalog) {
+	w.catalog = c
+	w.connect(0, w.clock, nil, slog.New(slog.DiscardHandler))
 }
 
 // products are those of the seller: the usual ones, and one that is sold out.

@@ -13,6 +13,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
 
@@ -26,7 +27,7 @@ func TestIdempotencyKey(t *testing.T) {
 		before := w.dump()
 		d, err := w.createWith(agent, local, key("k"))
 		ok(t, err)
-		if d.Status != 201 || !d.Replayed || d.View.ID != first.View.ID || d.View.Usage.Used() != 1000 {
+		if d.Outcome != ports.Created || !d.Replayed || d.View.ID != first.View.ID || d.View.Usage.Used() != 1000 {
 			t.Errorf("replayed %+v", d)
 		}
 		same(t, "the database", w.dump(), before)
@@ -72,8 +73,8 @@ func TestIdempotencyKey(t *testing.T) {
 		ok(t, err)
 		d, err := w.createWith(agent, local, key("k"))
 		ok(t, err)
-		if d.Status != 201 || d.View.Status != session.Terminated {
-			t.Errorf("replayed %d %s", d.Status, d.View.Status)
+		if d.Outcome != ports.Created || d.View.Status != session.Terminated {
+			t.Errorf("replayed %d %s", d.Outcome, d.View.Status)
 		}
 	})
 	t.Run("an asynchronous call is replayed as accepted", func(t *testing.T) {
@@ -82,8 +83,8 @@ func TestIdempotencyKey(t *testing.T) {
 		ok(t, w.work())
 		again, err := w.createWith(agent, localLater, key("later"))
 		ok(t, err)
-		if again.Status != 202 || again.View.Status != session.Active || again.View.ID != d.View.ID {
-			t.Errorf("replayed %d %s", again.Status, again.View.Status)
+		if again.Outcome != ports.Pending || again.View.Status != session.Active || again.View.ID != d.View.ID {
+			t.Errorf("replayed %d %s", again.Outcome, again.View.Status)
 		}
 	})
 	t.Run("it is kept for 24 hours", func(t *testing.T) {
@@ -100,7 +101,7 @@ func TestIdempotencyKey(t *testing.T) {
 		d, err = w.createWith(agent, local, key("k2"))
 		ok(t, err)
 		same(t, "the session", d.View.ID, fresh.View.ID)
-		ok(t, w.passes.Tidy(t.Context()))
+		ok(t, w.passes.Purge(t.Context()))
 		same(t, "keys left", len(w.texts(`SELECT key FROM idempotency_keys`)), 1)
 	})
 }
@@ -130,16 +131,16 @@ func TestKeyInFlight(t *testing.T) {
 	w.clock.Advance(time.Minute)
 	d, err := w.createWith(agent, remote, key("k"))
 	ok(t, err)
-	if d.Status != 202 || d.View.Status != session.Creating || !d.Replayed {
-		t.Errorf("after a minute: %d %+v", d.Status, d.View.Session)
+	if d.Outcome != ports.Pending || d.View.Status != session.Creating || !d.Replayed {
+		t.Errorf("after a minute: %d %+v", d.Outcome, d.View.Session)
 	}
 	close(hold)
 	wg.Wait()
-	same(t, "the first answer", first.Status, 201)
+	same(t, "the first answer", first.Outcome, ports.Created)
 	d, err = w.createWith(agent, remote, key("k"))
 	ok(t, err)
-	if d.Status != 201 || d.View.ID != first.View.ID {
-		t.Errorf("replayed %d %s", d.Status, d.View.ID)
+	if d.Outcome != ports.Created || d.View.ID != first.View.ID {
+		t.Errorf("replayed %d %s", d.Outcome, d.View.ID)
 	}
 	w.reconciled()
 }

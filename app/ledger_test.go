@@ -99,7 +99,7 @@ func (m *market) steps() map[string]func(*rapid.T) {
 		},
 		"disable and enable": func(r *rapid.T) {
 			if agent, any := m.pick(m.agents); any && rapid.IntRange(0, 3).Draw(r, "seldom") == 0 {
-				m.may(m.sessions.Disable(ctx, agent, "for the test"))
+				m.may(m.accounts.Disable(ctx, agent, "for the test"))
 				m.may(m.accounts.Enable(ctx, agent))
 			}
 		},
@@ -121,7 +121,7 @@ func (m *market) steps() map[string]func(*rapid.T) {
 		"settle":  func(*rapid.T) { m.may(m.passes.Settle(ctx)) },
 		"expire":  func(*rapid.T) { m.may(m.passes.ExpireSessions(ctx)) },
 		"trials":  func(*rapid.T) { m.may(m.passes.ExpireTrials(ctx)) },
-		"go back": func(*rapid.T) { m.may(m.passes.TakeBack(ctx)) },
+		"go back": func(*rapid.T) { m.may(m.passes.Reclaim(ctx)) },
 		"":        func(*rapid.T) { m.check() },
 	}
 }
@@ -181,7 +181,7 @@ func (m *market) quiesce() {
 	for range 6 {
 		m.clock.Advance(time.Minute)
 		m.may(m.work())
-		m.may(m.passes.TakeBack(ctx))
+		m.may(m.passes.Reclaim(ctx))
 		m.may(m.passes.Settle(ctx))
 	}
 	m.reconciled()

@@ -18,10 +18,7 @@ func (w *world) onlyWith(products []catalog.Product, sellers ...ports.Provider) 
 	w.t.Helper()
 	c, err := app.NewCatalog(append([]ports.Provider{w.embedded}, sellers...), append(w.embedded.Products(), products...), upstream.CountryName)
 	ok(w.t, err)
-	w.catalog = c
-	w.sessions = app.NewSessions(app.SessionConfig{}, w.store, w.clock, w.ids, w.secrets, w.catalog, w.Hub)
-	w.traffic = app.NewTraffic(w.store, w.clock, w.ids, w.sessions, w.Hub)
-	w.passes = app.NewPasses(w.store, w.clock, w.ids, w.sessions, w.traffic, w.Hub, w.limits)
+	w.reconnect(c)
 }
 
 // While a provider is not configured its orders wait, and the money with them;
@@ -59,7 +56,7 @@ func TestAProviderThatIsNotConfiguredForAWhile(t *testing.T) {
 	if _, err := w.traffic.Route(t.Context(), kept.ID); err == nil {
 		t.Error("the gateway has a route to it")
 	}
-	_, err = w.sessions.AdoptOrder(t.Context(), w.order(lost.ID).ID, "ref1")
+	_, err = w.desk.Adopt(t.Context(), w.order(lost.ID).ID, "ref1")
 	refused(t, err, ports.ErrProvider)
 
 	w.wire(setup{}, w.clock, w.ids)
@@ -85,7 +82,7 @@ func TestAProviderThatIsGoneBeforeItIsAsked(t *testing.T) {
 			w.store.failUpdates(2) // 1 holds: the process dies then
 			d, err := w.createWith(agent, "sta_both", app.Call{})
 			ok(t, err)
-			same(t, "the status", d.Status, 202)
+			same(t, "the status", d.Outcome, ports.Pending)
 			var sold []catalog.Product
 			for _, p := range rest {
 				sold = append(sold, bothOf("sta_both", session.Static, procurement.Source{Provider: p.Name()}))
@@ -112,7 +109,7 @@ func TestReleaseWithoutTheProvider(t *testing.T) {
 	w.seller.Next(fake.Provision, fake.LoseRequest())
 	v := w.buy(agent, remoteStatic)
 	w.onlyWith(nil)
-	o, err := w.sessions.ReleaseOrder(t.Context(), w.order(v.ID).ID)
+	o, err := w.desk.Release(t.Context(), w.order(v.ID).ID)
 	ok(t, err)
 	same(t, "the order", o.Status, procurement.Refused)
 	same(t, "the session", w.read(agent, v.ID).Status, session.Failed)

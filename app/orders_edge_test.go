@@ -9,6 +9,7 @@ import (
 	"agentproxy/app"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
 
@@ -23,7 +24,7 @@ func TestARefusedRepetitionProvesNothing(t *testing.T) {
 				w.seller.Next(fake.Provision, first)
 				d, err := w.createWith(agent, "sta_both", app.Call{})
 				ok(t, err)
-				same(t, "the status", d.Status, 202)
+				same(t, "the status", d.Outcome, ports.Pending)
 				w.seller.Always(fake.Provision, fake.Refuse(procurement.RateLimited))
 				w.clock.Advance(10 * time.Second)
 				ok(t, w.work())
@@ -96,10 +97,10 @@ func TestADecidedOrderIsNotDue(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = w.sessions.Release(context.Background(), v.ID)
+		_ = w.driver.DriveSession(context.Background(), v.ID)
 	}()
 	reached()
-	ok(t, w.sessions.Release(t.Context(), v.ID)) // the other driver closes it
+	ok(t, w.driver.DriveSession(t.Context(), v.ID)) // the other driver closes it
 	on()
 	<-done
 	if o := w.order(v.ID); o.ClosedAt.IsZero() || !o.NextAt.IsZero() {
@@ -161,10 +162,10 @@ func TestAnOrderDoesNotWaitForEver(t *testing.T) {
 	before := w.balance(agent)
 	waiting, err := w.createWith(agent, "sta_both", key("k"))
 	ok(t, err)
-	same(t, "the status", waiting.Status, 202)
+	same(t, "the status", waiting.Outcome, ports.Pending)
 	d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: renewed.View.ID})
 	ok(t, err)
-	same(t, "the status of the renewal", d.Status, 202)
+	same(t, "the status of the renewal", d.Outcome, ports.Pending)
 	for range 19 {
 		w.clock.Advance(time.Minute)
 		ok(t, w.work())

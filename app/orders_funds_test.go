@@ -96,7 +96,7 @@ func TestMissingMoneyIsNoProofOfAbsence(t *testing.T) {
 		p.Next(fake.Extend, fake.LoseAnswer())
 		d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID})
 		ok(t, err)
-		same(t, "the status", d.Status, 202)
+		same(t, "the status", d.Outcome, ports.Pending)
 		w.pass(40)
 		same(t, "while it is hidden", w.read(agent, v.ID).Cost.Held, dollars("1"))
 		p.hides.Store(false)

@@ -130,12 +130,12 @@ func TestWhatTheOperatorHears(t *testing.T) {
 	var mu sync.Mutex
 	var text bytes.Buffer
 	calls := map[string]int{}
-	w.sessions = app.NewSessions(app.SessionConfig{Log: slog.New(slog.NewTextHandler(&text, nil)),
-		Count: func(provider, operation string, result procurement.Class) {
-			mu.Lock()
-			defer mu.Unlock()
-			calls[provider+" "+operation+" "+string(result)]++
-		}}, w.store, w.clock, w.ids, w.secrets, w.catalog, w.Hub)
+	count := func(provider, operation string, result procurement.Class) {
+		mu.Lock()
+		defer mu.Unlock()
+		calls[provider+" "+operation+" "+string(result)]++
+	}
+	w.connect(0, w.clock, count, slog.New(slog.NewTextHandler(&text, nil)))
 	agent := w.rich(10)
 	w.seller.Next(fake.Provision, fake.LoseAnswer())
 	w.seller.Always(fake.Find, fake.Refuse(procurement.Auth))
@@ -166,7 +166,7 @@ func TestWhatTheOperatorHears(t *testing.T) {
 	t.Run("an order that is adopted for a session that ended is given up at once", func(t *testing.T) {
 		_, err := w.sessions.Terminate(t.Context(), agent, lost.ID)
 		ok(t, err)
-		_, err = w.sessions.AdoptOrder(t.Context(), w.order(lost.ID).ID, w.seller.Of(lost.ID)[0].Delivery.Ref)
+		_, err = w.desk.Adopt(t.Context(), w.order(lost.ID).ID, w.seller.Of(lost.ID)[0].Delivery.Ref)
 		ok(t, err)
 		same(t, "released", w.seller.Of(lost.ID)[0].Released, true)
 	})
@@ -174,7 +174,7 @@ func TestWhatTheOperatorHears(t *testing.T) {
 		w.seller.SetSlow(0)
 		w.seller.Next(fake.Provision, fake.LoseAnswer())
 		third := w.buy(agent, remoteStatic)
-		if _, err := w.sessions.AdoptOrder(t.Context(), w.order(third.ID).ID, w.seller.Of(slow.ID)[0].Delivery.Ref); err == nil {
+		if _, err := w.desk.Adopt(t.Context(), w.order(third.ID).ID, w.seller.Of(slow.ID)[0].Delivery.Ref); err == nil {
 			t.Error("adopted")
 		}
 		same(t, "its order", w.order(third.ID).Status, procurement.Unknown)

@@ -58,7 +58,7 @@ func TestTerminateWhileTheProviderWorks(t *testing.T) {
 			_, err := w.sessions.Terminate(t.Context(), agent, v.ID)
 			ok(t, err)
 		}
-		ok(t, w.sessions.Provision(t.Context(), v.ID))
+		ok(t, w.driver.DriveSession(t.Context(), v.ID))
 		same(t, "the session", w.read(agent, v.ID).Status, session.Terminated)
 		w.reconciled()
 	})
@@ -130,7 +130,7 @@ func TestProvisionRacesWithTerminate(t *testing.T) {
 				var ended app.SessionView
 				for range 3 {
 					wg.Go(func() {
-						if err := w.sessions.Provision(context.Background(), v.ID); err != nil {
+						if err := w.driver.DriveSession(context.Background(), v.ID); err != nil {
 							t.Error(err)
 						}
 					})

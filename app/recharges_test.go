@@ -14,6 +14,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/recharge"
+	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
 
@@ -27,7 +28,7 @@ func TestCreateRecharge(t *testing.T) {
 	d, err := b.recharges.Create(t.Context(), app.CreateRecharge{AgentID: agent, Amount: dollars("12.50")})
 	ok(t, err)
 	o := d.View.Order
-	same(t, "status", d.Status, 201)
+	same(t, "status", d.Outcome, ports.Created)
 	if !regexp.MustCompile(`^PAY20260515120000[a-z0-9]{8,}$`).MatchString(o.ID) {
 		t.Errorf("the id is %s", o.ID)
 	}
@@ -56,7 +57,7 @@ func TestCreateRecharge(t *testing.T) {
 		before := b.dump()
 		d, err := b.recharges.Create(t.Context(), app.CreateRecharge{AgentID: agent, Amount: dollars("5"), DryRun: true, Call: call("dry", "")})
 		ok(t, err)
-		if d.Status != 200 || d.Quote == nil || *d.Quote != (app.Quote{BalanceAfter: dollars("15")}) {
+		if d.Outcome != ports.Completed || d.Quote == nil || *d.Quote != (app.Quote{BalanceAfter: dollars("15")}) {
 			t.Errorf("answered %+v", d.Quote)
 		}
 		same(t, "the database", b.dump(), before)
@@ -85,7 +86,7 @@ func TestCreateRecharge(t *testing.T) {
 	})
 	t.Run("a disabled agent gets none", func(t *testing.T) {
 		agent := b.register()
-		ok(t, b.sessions.Disable(t.Context(), agent, "test"))
+		ok(t, b.accounts.Disable(t.Context(), agent, "test"))
 		for _, dry := range []bool{false, true} {
 			_, err := b.recharges.Create(t.Context(), app.CreateRecharge{AgentID: agent, Amount: dollars("5"), DryRun: dry})
 			refused(t, err, account.ErrDisabled)
@@ -126,7 +127,7 @@ func TestRechargeIdempotency(t *testing.T) {
 	before := b.dump()
 	again, err := b.recharges.Create(t.Context(), in)
 	ok(t, err)
-	if !again.Replayed || again.Status != 201 || again.View.ID != first.View.ID || again.View.Status != recharge.Paid || again.View.TxID == "" {
+	if !again.Replayed || again.Outcome != ports.Created || again.View.ID != first.View.ID || again.View.Status != recharge.Paid || again.View.TxID == "" {
 		t.Errorf("replayed %+v", again)
 	}
 	in.Call.Hash = []byte("other")
@@ -245,9 +246,9 @@ func TestTidyForgetsWebhookEvents(t *testing.T) {
 	b.watch()
 	same(t, "told", b.told(agent), "expired")
 	b.clock.Advance(30 * 24 * time.Hour)
-	ok(t, b.passes.Tidy(t.Context()))
+	ok(t, b.passes.Purge(t.Context()))
 	same(t, "after 30 days", b.told(agent), "expired")
 	b.clock.Advance(time.Second)
-	ok(t, b.passes.Tidy(t.Context()))
+	ok(t, b.passes.Purge(t.Context()))
 	same(t, "after more", b.told(agent), "")
 }

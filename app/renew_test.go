@@ -37,7 +37,7 @@ func TestRenew(t *testing.T) {
 		d, err := renew("", key("k"))
 		ok(t, err)
 		ends = ends.Add(30 * session.Day)
-		if d.Status != 200 || !d.View.ExpiresAt.Equal(ends) || d.View.Cost.Charged != dollars("4") || d.View.Cost.Held != 0 {
+		if d.Outcome != ports.Completed || !d.View.ExpiresAt.Equal(ends) || d.View.Cost.Charged != dollars("4") || d.View.Cost.Held != 0 {
 			t.Errorf("renewed %+v", d.View)
 		}
 		same(t, "the balance", w.balance(agent), before-dollars("2"))
@@ -56,7 +56,7 @@ func TestRenew(t *testing.T) {
 		before := w.dump()
 		d, err := renew("", key("k"))
 		ok(t, err)
-		if !d.Replayed || d.Status != 200 || !d.View.ExpiresAt.Equal(ends) {
+		if !d.Replayed || d.Outcome != ports.Completed || !d.View.ExpiresAt.Equal(ends) {
 			t.Errorf("replayed %+v", d)
 		}
 		_, err = renew("90", app.Call{Key: "k", Path: "/v1/sessions", Hash: []byte("other")})

@@ -8,6 +8,7 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
 
@@ -33,7 +34,7 @@ func TestARefusedRenewalGivesTrialCreditBack(t *testing.T) {
 			w.seller.Next(fake.Extend, fake.LoseRequest())
 			d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("k")})
 			ok(t, err)
-			same(t, "the status", d.Status, 202)
+			same(t, "the status", d.Outcome, ports.Pending)
 			same(t, "held", d.View.Money.Held, billing.Funds{Trial: dollars("1")})
 			w.clock.Advance(20 * time.Minute)
 			ok(t, w.passes.ExpireTrials(t.Context()))
@@ -98,6 +99,6 @@ func TestAHundredAndTwentyRefusedRenewals(t *testing.T) {
 	w.seller.Always(fake.Extend, fake.Step{})
 	d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID})
 	ok(t, err)
-	same(t, "the status", d.Status, 200)
+	same(t, "the status", d.Outcome, ports.Completed)
 	same(t, "the end", d.View.ExpiresAt, v.ExpiresAt.Add(30*session.Day))
 }

@@ -41,15 +41,15 @@ func TestRenewalsOfManyAddresses(t *testing.T) {
 	for _, c := range []struct {
 		claim   string
 		answers []error
-		status  int    // 0: refused at once
-		then    string // what becomes of it: paid, back, frozen
+		outcome ports.Outcome // InFlight: refused at once
+		then    string        // what becomes of it: paid, back, frozen
 	}{
-		{"all are renewed", []error{nil, nil}, 200, "paid"},
-		{"none is renewed", []error{no(procurement.Temporary), no(procurement.Conflict)}, 0, "back"},
-		{"nobody knows of one, the others are refused", []error{no(procurement.Ambiguous), no(procurement.Temporary)}, 202, "back"},
-		{"nobody knows of the last", []error{no(procurement.Temporary), no(procurement.Ambiguous)}, 202, "back"},
-		{"some are renewed", []error{nil, no(procurement.Temporary)}, 202, "frozen"},
-		{"some are renewed, the last of them", []error{no(procurement.Temporary), nil}, 202, "frozen"},
+		{"all are renewed", []error{nil, nil}, ports.Completed, "paid"},
+		{"none is renewed", []error{no(procurement.Temporary), no(procurement.Conflict)}, ports.InFlight, "back"},
+		{"nobody knows of one, the others are refused", []error{no(procurement.Ambiguous), no(procurement.Temporary)}, ports.Pending, "back"},
+		{"nobody knows of the last", []error{no(procurement.Temporary), no(procurement.Ambiguous)}, ports.Pending, "back"},
+		{"some are renewed", []error{nil, no(procurement.Temporary)}, ports.Pending, "frozen"},
+		{"some are renewed, the last of them", []error{no(procurement.Temporary), nil}, ports.Pending, "frozen"},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			p := &partly{Provider: fake.NewProvider("partly"), answers: c.answers, uneven: time.Hour}
@@ -62,13 +62,13 @@ func TestRenewalsOfManyAddresses(t *testing.T) {
 			ok(t, err)
 			v, before := bought.View, w.balance(agent)
 			d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("k"), Days: "90"})
-			if c.status == 0 {
+			if c.outcome == ports.InFlight {
 				refused(t, err, ports.ErrProvider)
 			} else {
 				ok(t, err)
-				same(t, "the status", d.Status, c.status)
+				same(t, "the outcome", d.Outcome, c.outcome)
 			}
-			if c.status == 202 {
+			if c.outcome == ports.Pending {
 				w.pass(10)
 				same(t, "too early to tell, held", w.read(agent, v.ID).Cost.Held, dollars("5"))
 			}
@@ -92,7 +92,7 @@ func TestRenewalsOfManyAddresses(t *testing.T) {
 				if o.Status != procurement.Unknown || o.FrozenAt.IsZero() || o.Reason == "" {
 					t.Errorf("the order is %+v", o)
 				}
-				_, err := w.sessions.AdoptOrder(t.Context(), o.ID, "")
+				_, err := w.desk.Adopt(t.Context(), o.ID, "")
 				ok(t, err)
 				same(t, "adopted, the end", w.read(agent, v.ID).ExpiresAt, v.ExpiresAt.Add(90*session.Day))
 			}

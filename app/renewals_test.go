@@ -31,14 +31,14 @@ func TestRenewAtASeller(t *testing.T) {
 		before := w.balance(agent)
 		d, err := renew("k")
 		ok(t, err)
-		if d.Status != 200 || !d.View.ExpiresAt.Equal(later(v)) || d.View.Cost.Held != 0 || d.View.Cost.Charged != dollars("2") {
-			t.Errorf("renewed %d %s %+v", d.Status, d.View.ExpiresAt, d.View.Cost)
+		if d.Outcome != ports.Completed || !d.View.ExpiresAt.Equal(later(v)) || d.View.Cost.Held != 0 || d.View.Cost.Charged != dollars("2") {
+			t.Errorf("renewed %d %s %+v", d.Outcome, d.View.ExpiresAt, d.View.Cost)
 		}
 		same(t, "the balance", w.balance(agent), before-dollars("1"))
 		again, err := renew("k")
 		ok(t, err)
-		if again.Status != 200 || !again.Replayed || !again.View.ExpiresAt.Equal(later(v)) {
-			t.Errorf("replayed %d %+v", again.Status, again.View.ExpiresAt)
+		if again.Outcome != ports.Completed || !again.Replayed || !again.View.ExpiresAt.Equal(later(v)) {
+			t.Errorf("replayed %d %+v", again.Outcome, again.View.ExpiresAt)
 		}
 		same(t, "renewed at the seller", w.seller.Of(v.ID)[0].Renewals, 1)
 		_, err = renew("l")
@@ -85,15 +85,15 @@ func TestRenewAtASeller(t *testing.T) {
 			w.seller.Next(fake.Extend, step)
 			d, err := renew("k")
 			ok(t, err)
-			if d.Status != 202 || !d.View.ExpiresAt.Equal(v.ExpiresAt) || d.View.Cost.Held != dollars("1") {
-				t.Errorf("renewed %d %+v", d.Status, d.View.Cost)
+			if d.Outcome != ports.Pending || !d.View.ExpiresAt.Equal(v.ExpiresAt) || d.View.Cost.Held != dollars("1") {
+				t.Errorf("renewed %d %+v", d.Outcome, d.View.Cost)
 			}
 			_, err = renew("other")
 			refused(t, err, session.ErrNotReady)
 			again, err := renew("k")
 			ok(t, err)
-			if again.Status != 202 || !again.Replayed {
-				t.Errorf("replayed %d", again.Status)
+			if again.Outcome != ports.Pending || !again.Replayed {
+				t.Errorf("replayed %d", again.Outcome)
 			}
 			w.clock.Advance(20 * time.Minute)
 			w.reconciled()
@@ -109,7 +109,7 @@ func TestRenewAtASeller(t *testing.T) {
 			same(t, "the balance", w.balance(agent), before)
 			again, err = renew("k")
 			ok(t, err)
-			same(t, "tried again", again.Status, 200)
+			same(t, "tried again", again.Outcome, ports.Completed)
 		})
 	}
 	t.Run("an address that the seller exchanged meanwhile proves no renewal", func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestRenewAtASeller(t *testing.T) {
 		w.seller.Next(fake.Extend, fake.LoseRequest())
 		d, err = w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("two")})
 		ok(t, err)
-		same(t, "the status", d.Status, 202)
+		same(t, "the status", d.Outcome, ports.Pending)
 		w.seller.Change(v.ID, func(p *fake.Purchase) {
 			ips := slices.Clone(p.Delivery.IPs)
 			ips[0].Addr = fake.StaticExit(200)
@@ -172,7 +172,7 @@ func TestRenewAtASeller(t *testing.T) {
 			t.Fatalf("after a day it is %+v", o)
 		}
 		w.seller.Always(fake.Read, fake.Step{})
-		_, err = w.sessions.AdoptOrder(t.Context(), o.ID, "")
+		_, err = w.desk.Adopt(t.Context(), o.ID, "")
 		ok(t, err)
 		same(t, "the end", w.read(agent, v.ID).ExpiresAt, later(v))
 		same(t, "held", w.read(agent, v.ID).Cost.Held, 0)

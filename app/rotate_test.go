@@ -28,8 +28,8 @@ func TestRotate(t *testing.T) {
 			d, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: v.ID})
 			ok(t, err)
 			got := d.View
-			if d.Status != 200 || got.ID != v.ID || got.Exits[0] == v.Exits[0] || got.Rotation.Count != 1 || !got.Rotation.LastAt.Equal(w.clock.Now()) {
-				t.Errorf("rotated %d %+v", d.Status, got.Session)
+			if d.Outcome != ports.Completed || got.ID != v.ID || got.Exits[0] == v.Exits[0] || got.Rotation.Count != 1 || !got.Rotation.LastAt.Equal(w.clock.Now()) {
+				t.Errorf("rotated %d %+v", d.Outcome, got.Session)
 			}
 			if got.Password != v.Password || got.Cost != v.Cost {
 				t.Errorf("rotation changed the password or the cost: %+v", got.Cost)
@@ -55,7 +55,7 @@ func TestRotate(t *testing.T) {
 			before := w.dump()
 			again, err := w.sessions.Rotate(t.Context(), in)
 			ok(t, err)
-			if again.Status != 200 || !again.Replayed || again.View.Exits[0] != first.View.Exits[0] || again.View.Rotation.Count != 1 {
+			if again.Outcome != ports.Completed || !again.Replayed || again.View.Exits[0] != first.View.Exits[0] || again.View.Rotation.Count != 1 {
 				t.Errorf("replayed %+v", again)
 			}
 			same(t, "the database", w.dump(), before)

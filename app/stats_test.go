@@ -93,20 +93,20 @@ func TestLimits(t *testing.T) {
 		var allowed atomic.Int32
 		c := app.Caller{AgentID: "a", PerMinute: 100}
 		parallel(300, func(int) {
-			if w.limits.Take(c).Allowed {
+			if w.limits.Take(c.AgentID, c.PerMinute).Allowed {
 				allowed.Add(1)
 			}
 		})
 		same(t, "allowed", allowed.Load(), 100)
-		d := w.limits.Take(c)
+		d := w.limits.Take(c.AgentID, c.PerMinute)
 		if d.Allowed || d.RetryAfter != time.Second || d.Limit != 100 || d.Remaining != 0 || !d.ResetAt.Equal(w.clock.Now().Add(time.Minute)) {
 			t.Errorf("decided %+v", d)
 		}
 		w.clock.Advance(600 * time.Millisecond)
-		same(t, "one more", w.limits.Take(c).Allowed, true)
-		same(t, "and no more", w.limits.Take(c).Allowed, false)
-		same(t, "another agent", w.limits.Take(app.Caller{AgentID: "b", PerMinute: 100}).Allowed, true)
-		same(t, "without a limit", w.limits.Take(app.Caller{AgentID: "a"}).Allowed, true)
+		same(t, "one more", w.limits.Take(c.AgentID, c.PerMinute).Allowed, true)
+		same(t, "and no more", w.limits.Take(c.AgentID, c.PerMinute).Allowed, false)
+		same(t, "another agent", w.limits.Take("b", 100).Allowed, true)
+		same(t, "without a limit", w.limits.Take("a", 0).Allowed, true)
 	})
 	t.Run("registrations are counted by address, of IPv6 by network", func(t *testing.T) {
 		for want, addrs := range map[string][]string{

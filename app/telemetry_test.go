@@ -183,7 +183,7 @@ func TestBatch(t *testing.T) {
 
 // seen is what the gateway observes of a session.
 func (w *world) saw(id, host string, evidence health.Type) {
-	w.traffic.Observe(traffic.Observation{SessionID: id, At: w.clock.Now(), Type: "tunnel", Evidence: evidence, Host: host,
+	w.observer.Observe(traffic.Observation{SessionID: id, At: w.clock.Now(), Type: "tunnel", Evidence: evidence, Host: host,
 		Bytes: 10, ExitIP: "10.0.0.1", Latency: 5 * time.Millisecond})
 }
 

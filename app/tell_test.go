@@ -100,14 +100,14 @@ func TestWhatSessionsTell(t *testing.T) {
 			w.saw(other.ID, "example.com", health.Timeout)
 		}
 		w.clock.Advance(time.Minute)
-		ok(t, w.traffic.Flush(t.Context()))
+		ok(t, w.observer.Flush(t.Context()))
 		if w.heard(agent) == "" {
 			t.Error("nothing is told of what the gateway saw")
 		}
 		w.forget()
 	})
 	t.Run("whoever is shut out", func(t *testing.T) {
-		ok(t, w.sessions.Disable(t.Context(), agent, "abuse"))
+		ok(t, w.accounts.Disable(t.Context(), agent, "abuse"))
 		for _, e := range w.deliveries(agent) {
 			same(t, "the type", string(e.Type), "session.terminated")
 		}

@@ -292,7 +292,7 @@ func TestRedeliver(t *testing.T) {
 	})
 }
 
-func (w *world) forgetTries() { w.exec(`DELETE FROM test_jobs WHERE kind = ?`, app.DeliverJob) }
+func (w *world) forgetTries() { w.exec(`DELETE FROM test_jobs WHERE kind = ?`, ports.DeliverJob) }
 
 func TestLostJobsAreStoredAgain(t *testing.T) {
 	w := newWorld(t)

@@ -53,6 +53,8 @@ type world struct {
 	prober   *prober
 	store    *storage.Store
 	sessions *app.Sessions
+	driver   *app.Driver
+	observer *app.Observer
 	accounts *app.Accounts
 	traffic  *app.Traffic
 	payments *app.Payments
@@ -113,16 +115,19 @@ func newWorld(t testing.TB, o options) *world {
 	})
 	w.must(err)
 	log := slog.New(slog.NewJSONHandler(w.log, nil))
+	life, access := app.NewTransitions(w.ids, cat), app.NewFulfilment(w.store, secrets, cat, log)
+	w.driver = app.NewDriver(w.store, clock, w.ids, cat, w.hub, life, access, nil, log)
 	w.accounts = app.NewAccounts(app.AccountConfig{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute},
-		w.store, clock, w.ids, secrets, system.NewTokens(real, w.ids), w.hub)
-	w.sessions = app.NewSessions(app.SessionConfig{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, w.hub)
+		w.store, clock, w.ids, secrets, system.NewTokens(real, w.ids), life, w.hub)
+	w.sessions = app.NewSessions(app.SessionConfig{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, life, w.driver, access, w.hub, log)
 	w.payments = app.NewPayments(w.store, clock, w.ids, w.chain, log)
 	w.sender = &sender{status: 204}
 	w.webhooks = app.NewWebhooks(w.store, clock, w.ids, secrets, w.sender, w.hub, log)
-	w.traffic = app.NewTraffic(w.store, clock, w.ids, w.sessions, w.hub)
+	w.traffic = app.NewTraffic(w.store, clock, w.ids, w.sessions, life, access, w.hub)
+	w.observer = app.NewObserver(w.store, clock, w.ids)
 	w.server = httpapi.New(httpapi.Config{Addr: "127.0.0.1:0", GatewayHost: "proxy.test", GatewayPort: 8081, TrustedProxies: o.trusted, Version: "1.2.3"},
-		httpapi.Deps{Accounts: w.accounts, Catalog: cat, Sessions: w.sessions, Checks: app.NewChecks(w.sessions, w.prober),
-			Telemetry: app.NewTelemetry(w.store, clock, w.ids, w.traffic), Wallet: app.NewWallet(w.store, clock, w.ids),
+		httpapi.Deps{Accounts: w.accounts, Catalog: cat, Sessions: w.sessions, Callbacks: app.NewCallbacks(w.store, clock, cat, w.driver), Checks: app.NewChecks(w.sessions, w.prober),
+			Telemetry: app.NewTelemetry(w.store, clock, w.ids, w.observer), Wallet: app.NewWallet(w.store, clock, w.ids),
 			Recharges: app.NewRecharges(w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
 			Webhooks:  w.webhooks,
 			Stats:     app.NewStats(w.store, clock),
@@ -150,11 +155,9 @@ func (w *world) work() {
 	w.mu.Unlock()
 	for _, j := range jobs {
 		switch j.Kind {
-		case app.ProvisionJob:
-			w.must(w.sessions.Provision(context.Background(), j.SessionID))
-		case app.ReleaseJob:
-			w.must(w.sessions.Release(context.Background(), j.SessionID))
-		case app.DeliverJob:
+		case ports.DriveOrdersJob:
+			w.must(w.driver.DriveSession(context.Background(), j.SessionID))
+		case ports.DeliverJob:
 			w.must(w.webhooks.Deliver(context.Background(), j.DeliveryID, j.At))
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/fake/iproyal"
 	"agentproxy/test/fake/proxycheap"
 )
@@ -83,7 +84,7 @@ func (w *world) create(p catalog.Product) func() {
 				d, err := w.replicas[(at+n)%2].sessions.Create(context.Background(), in)
 				w.heard(err)
 				switch {
-				case err == nil && d.Status == 202:
+				case err == nil && d.Outcome == ports.Pending:
 					w.count("created later", 1)
 				case err == nil:
 					w.count("created", 1)
@@ -148,21 +149,19 @@ func (w *world) work(n int) func() {
 			_, err := w.db.Writer().Exec(`DELETE FROM test_jobs WHERE n = ?`, j[0])
 			w.heard(err)
 		}
-		w.heard(r.sessions.DriveOrders(context.Background()))
-		w.heard(r.sessions.Recover(context.Background(), time.Minute))
+		w.heard(r.driver.DriveDue(context.Background()))
+		w.heard(r.driver.Recover(context.Background(), time.Minute))
 	}
 }
 
 func (w *world) job(r *replica, kind, id string) error {
 	ctx := context.Background()
 	switch kind {
-	case app.ProvisionJob:
-		return r.sessions.Provision(ctx, id)
-	case app.ReleaseJob:
-		return r.sessions.Release(ctx, id)
-	case app.ExpireSessionJob:
+	case ports.DriveOrdersJob:
+		return r.driver.DriveSession(ctx, id)
+	case ports.ExpireSessionJob:
 		return r.passes.ExpireSession(ctx, id)
-	case app.SettleSessionJob:
+	case ports.SettleSessionJob:
 		return r.passes.SettleSession(ctx, id)
 	}
 	return nil
@@ -188,7 +187,7 @@ func (w *world) callbacks() {
 	w.cheap.SetWebhook([]proxycheap.Mode{proxycheap.Once, proxycheap.Duplicate, proxycheap.OutOfOrder, proxycheap.Unsigned,
 		proxycheap.Forged, proxycheap.Never}[w.rng.IntN(6)])
 	for _, c := range w.cheap.Callbacks() {
-		err := w.replicas[w.rng.IntN(2)].sessions.Callback(context.Background(), cheapName, c.Header, c.Body)
+		err := w.replicas[w.rng.IntN(2)].callbacks.Receive(context.Background(), cheapName, c.Header, c.Body)
 		w.heard(err)
 		switch {
 		case err == nil:

@@ -53,10 +53,13 @@ type world struct {
 
 // replica is one process of the service.
 type replica struct {
-	store    *store
-	sessions *app.Sessions
-	passes   *app.Passes
-	catalog  *app.Catalog
+	store     *store
+	sessions  *app.Sessions
+	driver    *app.Driver
+	desk      *app.Desk
+	callbacks *app.Callbacks
+	passes    *app.Passes
+	catalog   *app.Catalog
 }
 
 // record is the log of the service, and every error that a caller was told.
@@ -158,10 +161,14 @@ func (w *world) start(n int) {
 			w.count("order unknown", 1)
 		}
 	}
-	r.sessions = app.NewSessions(app.SessionConfig{Log: log, Count: counted}, r.store, w.clock, w.ids, w.secrets, r.catalog, hub)
-	traffic := app.NewTraffic(r.store, w.clock, w.ids, r.sessions, hub)
+	life, access := app.NewTransitions(w.ids, r.catalog), app.NewFulfilment(r.store, w.secrets, r.catalog, log)
+	r.driver = app.NewDriver(r.store, w.clock, w.ids, r.catalog, hub, life, access, counted, log)
+	r.desk = app.NewDesk(r.store, r.driver)
+	r.callbacks = app.NewCallbacks(r.store, w.clock, r.catalog, r.driver)
+	r.sessions = app.NewSessions(app.SessionConfig{}, r.store, w.clock, w.ids, w.secrets, r.catalog, life, r.driver, access, hub, log)
+	traffic := app.NewTraffic(r.store, w.clock, w.ids, r.sessions, life, access, hub)
 	limits := app.NewLimits(app.LimitConfig{RegistrationsPerMinute: 3}, w.clock, nil, log)
-	r.passes = app.NewPasses(r.store, w.clock, w.ids, r.sessions, traffic, hub, limits)
+	r.passes = app.NewPasses(r.store, w.clock, w.ids, life, traffic, hub, limits)
 	w.replicas[n] = r
 }
 
@@ -170,7 +177,7 @@ func (w *world) register(n int) {
 	w.t.Helper()
 	hub := app.NewHub(w.db, w.clock)
 	accounts := app.NewAccounts(app.AccountConfig{TrialBalance: 10 * domain.Dollar, TrialDays: 14}, w.db, w.clock, w.ids, w.secrets,
-		system.NewTokens(w.secrets, w.ids), hub)
+		system.NewTokens(w.secrets, w.ids), nil, hub)
 	wallet := app.NewWallet(w.db, w.clock, w.ids)
 	for range n {
 		r, err := accounts.Register(w.t.Context(), app.Register{Profile: account.Profile{Name: "agent"}})
