@@ -136,12 +136,21 @@ const (
 )
 
 // form is a create call for a product: one GB, or one IP for 30 days in Germany.
-func form(product string) session.Form {
-	f := session.Form{Nested: true, Type: "dynamic", ProductNo: product}
+func form(product string) session.CreateRequest {
+	f := session.CreateRequest{Type: "dynamic", ProductNo: product}
 	if product[:3] == "sta" {
-		f.Type, f.Quantity, f.Days, f.Country = "static", "1", "30", "DE"
+		f.Type, f.Quantity, f.Days, f.Location.Country = "static", new(1), new(30), "DE"
 	}
 	return f
+}
+
+// gigabytes returns the bytes of a number of GB.
+func gigabytes(text string) *int64 {
+	n, err := domain.ParseDecimal(text, 9)
+	if err != nil {
+		panic(err)
+	}
+	return &n
 }
 
 func (w *world) create(agent, product string) (app.Done, error) {

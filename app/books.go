@@ -76,7 +76,7 @@ func (b books) hold(ctx context.Context, w billing.Wallet, s *session.Session, c
 	if err != nil {
 		return err
 	}
-	for _, c := range w.Crossings(cost, b.now) {
+	for _, c := range w.ThresholdsReached(cost, b.now) {
 		if err := notifyBudget(ctx, b.tx, b.ids, b.now, w, c); err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ var ErrPriceMismatch = &domain.Error{Kind: domain.Conflict, Code: "PRICE_MISMATC
 // Create asks for a session.
 type Create struct {
 	AgentID string
-	Form    session.Form
+	Form    session.CreateRequest
 	Call    Call
 	DryRun  bool
 }
@@ -45,7 +45,7 @@ func (u *Sessions) plan(in Create, spec session.Spec) (p purchase, err error) {
 	if p.product, err = u.catalog.Product(spec.ProductNo); err != nil {
 		return p, err
 	}
-	if p.spec, err = p.product.Terms().Check(in.Form, spec); err != nil {
+	if p.spec, err = p.product.Terms().Check(spec); err != nil {
 		return p, err
 	}
 	p.price, p.cost = priceOf(p.product, p.spec)

@@ -20,7 +20,7 @@ func TestCreateAtOnce(t *testing.T) {
 	agent := w.rich(100)
 	t.Run("a dynamic session holds its traffic and is active", func(t *testing.T) {
 		f := form(local)
-		f.TrafficGB, f.Protocol, f.City = "2.5", "socks5", "Berlin"
+		f.Bytes, f.Protocol, f.Location.City = gigabytes("2.5"), "socks5", "Berlin"
 		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		v := d.View
@@ -39,7 +39,7 @@ func TestCreateAtOnce(t *testing.T) {
 	t.Run("a static session is charged and has addresses of its own", func(t *testing.T) {
 		before := w.balance(agent)
 		f := form(static)
-		f.Quantity, f.Days, f.Country = "3", "90", "fr"
+		f.Quantity, f.Days, f.Location.Country = new(3), new(90), "fr"
 		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		v := d.View
@@ -49,14 +49,15 @@ func TestCreateAtOnce(t *testing.T) {
 		same(t, "the cost", v.Cost, app.Cost{Charged: dollars("8.1")})
 		same(t, "the balance", w.balance(agent), before-dollars("8.1"))
 	})
-	t.Run("the flat form buys the same", func(t *testing.T) {
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: session.Form{Type: "static", ProductNo: static, Quantity: "1"}})
+	t.Run("a call with the defaults of the product buys the same", func(t *testing.T) {
+		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: session.CreateRequest{Type: "static", ProductNo: static,
+			Quantity: new(1), ProductDefaults: true}})
 		ok(t, err)
 		if d.View.Days != 30 || d.View.Location.Country == "" {
 			t.Errorf("created %+v", d.View.Session)
 		}
-		d, err = w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: session.Form{Type: "dynamic", ProductNo: local, Quantity: "2",
-			RotationMode: "timed", RotationInterval: "60"}})
+		d, err = w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: session.CreateRequest{Type: "dynamic", ProductNo: local, Bytes: gigabytes("2"),
+			RotationMode: "timed", RotationInterval: new(time.Minute)}})
 		ok(t, err)
 		if d.View.Bytes != 2*billing.GB || !d.View.Rotation.NextAt.Equal(w.clock.Now().Add(time.Minute)) {
 			t.Errorf("created %+v", d.View.Session)
@@ -126,21 +127,21 @@ func TestCreateLater(t *testing.T) {
 func TestCreateIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		claim   string
-		prepare func(w *world, agent string, f *session.Form)
+		prepare func(w *world, agent string, f *session.CreateRequest)
 		want    error
 	}{
-		{"an unknown product", func(_ *world, _ string, f *session.Form) { f.ProductNo = "none" }, catalog.ErrProductNotFound},
-		{"a product of the other type", func(_ *world, _ string, f *session.Form) { f.ProductNo = static }, domain.ErrInvalid},
-		{"too little traffic", func(_ *world, _ string, f *session.Form) { f.TrafficGB = "0.05" }, domain.ErrInvalid},
-		{"a country that is no country", func(_ *world, _ string, f *session.Form) { f.Country = "UK" }, domain.ErrInvalid},
-		{"no type", func(_ *world, _ string, f *session.Form) { f.Type = "" }, domain.ErrInvalid},
-		{"dearer than max_cost", func(_ *world, _ string, f *session.Form) { f.MaxCost = "0.399999" }, app.ErrPriceMismatch},
-		{"dearer than the balance", func(_ *world, _ string, f *session.Form) { f.TrafficGB = "25.001" }, billing.ErrInsufficientBalance},
-		{"a budget that is paused", func(w *world, a string, _ *session.Form) { w.budget(a, "", "", true) }, billing.ErrBudgetExceeded},
-		{"above the daily limit", func(w *world, a string, _ *session.Form) { w.budget(a, "0.399999", "", false) }, billing.ErrBudgetExceeded},
-		{"above the total limit", func(w *world, a string, _ *session.Form) { w.budget(a, "", "0.399999", false) }, billing.ErrBudgetExceeded},
-		{"nothing to attach to", func(_ *world, _ string, f *session.Form) { f.ProvisioningMode = "existing" }, catalog.ErrOutOfStock},
-		{"a product that is not available", func(_ *world, _ string, f *session.Form) { f.ProductNo = "gone" }, catalog.ErrOutOfStock},
+		{"an unknown product", func(_ *world, _ string, f *session.CreateRequest) { f.ProductNo = "none" }, catalog.ErrProductNotFound},
+		{"a product of the other type", func(_ *world, _ string, f *session.CreateRequest) { f.ProductNo = static }, domain.ErrInvalid},
+		{"too little traffic", func(_ *world, _ string, f *session.CreateRequest) { f.Bytes = gigabytes("0.05") }, domain.ErrInvalid},
+		{"a country that is no country", func(_ *world, _ string, f *session.CreateRequest) { f.Location.Country = "UK" }, domain.ErrInvalid},
+		{"no type", func(_ *world, _ string, f *session.CreateRequest) { f.Type = "" }, domain.ErrInvalid},
+		{"dearer than max_cost", func(_ *world, _ string, f *session.CreateRequest) { f.MaxCost = new(dollars("0.399999")) }, app.ErrPriceMismatch},
+		{"dearer than the balance", func(_ *world, _ string, f *session.CreateRequest) { f.Bytes = gigabytes("25.001") }, billing.ErrInsufficientBalance},
+		{"a budget that is paused", func(w *world, a string, _ *session.CreateRequest) { w.budget(a, "", "", true) }, billing.ErrBudgetExceeded},
+		{"above the daily limit", func(w *world, a string, _ *session.CreateRequest) { w.budget(a, "0.399999", "", false) }, billing.ErrBudgetExceeded},
+		{"above the total limit", func(w *world, a string, _ *session.CreateRequest) { w.budget(a, "", "0.399999", false) }, billing.ErrBudgetExceeded},
+		{"nothing to attach to", func(_ *world, _ string, f *session.CreateRequest) { f.ProvisioningMode = "existing" }, catalog.ErrOutOfStock},
+		{"a product that is not available", func(_ *world, _ string, f *session.CreateRequest) { f.ProductNo = "gone" }, catalog.ErrOutOfStock},
 		{"an unknown agent", nil, account.ErrNotFound},
 	} {
 		for _, dry := range []bool{false, true} {
@@ -165,14 +166,14 @@ func TestCreateDetails(t *testing.T) {
 	w := newWorld(t)
 	agent := w.register()
 	f := form(local)
-	f.TrafficGB = "100"
+	f.Bytes = gigabytes("100")
 	_, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 	refused(t, err, billing.ErrInsufficientBalance)
 	e := err.(*domain.Error)
 	if e.Details["required"] != dollars("40") || e.Details["available"] != dollars("10") || e.Details["currency"] != "USD" {
 		t.Errorf("the details are %v", e.Details)
 	}
-	f.TrafficGB, f.MaxCost = "1", "0.4"
+	f.Bytes, f.MaxCost = gigabytes("1"), new(dollars("0.4"))
 	_, err = w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 	ok(t, err)
 	w.budget(agent, "0.8", "", false)

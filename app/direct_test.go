@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
@@ -216,7 +216,7 @@ func TestTheUsageOfADirectSession(t *testing.T) {
 	})
 	t.Run("a place that the provider has no word for is no address", func(t *testing.T) {
 		f := form("dyn_straight")
-		f.City = "San-Jose"
+		f.Location.City = "San-Jose"
 		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		if d.View.Direct == nil || len(d.View.Direct) != 0 {
@@ -231,7 +231,7 @@ func TestASessionOfALocalProviderThatIsGone(t *testing.T) {
 	w := newWorld(t)
 	agent := w.register()
 	v := w.buy(agent, local)
-	c, err := app.NewCatalog([]ports.Provider{w.seller}, w.seller.Products(), upstream.CountryName)
+	c, err := app.NewCatalog([]ports.Provider{w.seller}, w.seller.Products(), country.Name)
 	ok(t, err)
 	w.reconnect(c)
 	if v := w.read(agent, v.ID); v.Direct != nil {

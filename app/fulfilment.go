@@ -45,7 +45,7 @@ func (f *Fulfilment) seal(o procurement.Order, d procurement.Delivery, direct bo
 }
 
 func (f *Fulfilment) open(o procurement.Order) (d delivered, err error) {
-	plain, err := f.secrets.Open(o.Goods, "order/"+o.ID)
+	plain, err := f.secrets.Open(o.SealedDelivery, "order/"+o.ID)
 	if err == nil {
 		err = json.Unmarshal(plain, &d)
 	}

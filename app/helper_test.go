@@ -19,7 +19,8 @@ import (
 
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
@@ -54,7 +55,7 @@ type world struct {
 	clock    *fake.Clock
 	ids      ports.IDs
 	seller   *fake.Provider
-	embedded *upstream.Embedded
+	embedded *embedded.Provider
 	secrets  *system.Secrets
 	*app.Hub
 	accounts  *app.Accounts
@@ -162,11 +163,11 @@ func build(t testing.TB, s setup) (*world, func()) {
 	w.db, w.store = db, &unruly{Store: db, twice: s.unruly}
 	w.secrets, err = system.NewSecrets(system.Root("0123456789abcdefghijklmnopqrstuvwxyz"))
 	ok(t, err)
-	w.embedded, err = upstream.NewEmbedded(upstream.Config{Exits: exits(max(s.exits, 2)),
+	w.embedded, err = embedded.New(embedded.Config{Exits: exits(max(s.exits, 2)),
 		Usable: func(netip.Addr) bool { return true }}, slog.New(slog.DiscardHandler))
 	ok(t, err)
 	if s.exits == 0 {
-		w.embedded, err = upstream.NewEmbedded(upstream.Config{Exits: exits(400),
+		w.embedded, err = embedded.New(embedded.Config{Exits: exits(400),
 			Usable: func(netip.Addr) bool { return true }}, slog.New(slog.DiscardHandler))
 		ok(t, err)
 	}
@@ -216,7 +217,7 @@ func (w *world) wire(s setup, clock ports.Clock, ids ports.IDs) {
 		}
 	}
 	w.catalog, err = app.NewCatalog(append([]ports.Provider{w.embedded, seller}, s.more...),
-		slices.Concat(w.embedded.Products(), sold, s.sell), upstream.CountryName)
+		slices.Concat(w.embedded.Products(), sold, s.sell), country.Name)
 	ok(w.t, err)
 	w.Hub = app.NewHub(w.store, clock)
 	w.limits = app.NewLimits(app.LimitConfig{RegistrationsPerMinute: 3}, clock, nil, slog.New(slog.DiscardHandler))

@@ -78,7 +78,7 @@ func TestNoHopIsNoRoute(t *testing.T) {
 	})
 	t.Run("a place that the provider has no word for", func(t *testing.T) {
 		f := form(remote)
-		f.City = "San-Jose"
+		f.Location.City = "San-Jose"
 		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		if r, err := w.traffic.Route(t.Context(), d.View.ID); err == nil {

@@ -59,7 +59,7 @@ func TestIdempotencyKey(t *testing.T) {
 	t.Run("after a refusal the key is free", func(t *testing.T) {
 		poor := w.register()
 		f := form(local)
-		f.TrafficGB = "30"
+		f.Bytes = gigabytes("30")
 		_, err := w.sessions.Create(t.Context(), app.Create{AgentID: poor, Form: f, Call: key("k")})
 		refused(t, err, billing.ErrInsufficientBalance)
 		_, err = w.wallet.Adjust(t.Context(), poor, dollars("2"), "topped up")
@@ -181,7 +181,7 @@ func TestParallelCreatesWithMoneyForTen(t *testing.T) {
 			agent := w.register() // 10.00
 			f := form(product)
 			if product == localLater {
-				f.TrafficGB = "4"
+				f.Bytes = gigabytes("4")
 			}
 			var won, poor atomic.Int32
 			parallel(100, func(i int) {

@@ -66,9 +66,9 @@ func (m *market) steps() map[string]func(*rapid.T) {
 				product := rapid.SampledFrom([]string{local, localLater, static, staticLater, remote, remoteLater, remoteStatic}).Draw(r, "product")
 				f := form(product)
 				if f.Type == "dynamic" {
-					f.TrafficGB = rapid.SampledFrom([]string{"0.1", "1", "7.123"}).Draw(r, "gb")
+					f.Bytes = gigabytes(rapid.SampledFrom([]string{"0.1", "1", "7.123"}).Draw(r, "gb"))
 				} else {
-					f.Quantity = rapid.SampledFrom([]string{"1", "2"}).Draw(r, "quantity")
+					f.Quantity = new(rapid.SampledFrom([]int{1, 2}).Draw(r, "quantity"))
 				}
 				m.n++
 				d, err := m.sessions.Create(ctx, app.Create{AgentID: agent, Form: f, Call: key(fmt.Sprint(m.n))})

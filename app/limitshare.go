@@ -102,7 +102,7 @@ func (s *share) take(l *sharedLimits, limit ratelimit.Limit) (d ratelimit.Decisi
 			continue
 		}
 		if !l.allowRequest(now) || !s.ask(l, limit, now) {
-			s.has, d = s.has.Alone(limit, now)
+			s.has, d = s.has.TakeLocal(limit, now)
 			return d
 		}
 	}
@@ -119,7 +119,7 @@ func (s *share) ask(l *sharedLimits, limit ratelimit.Limit, now time.Time) (answ
 		s.mu.Lock()
 		s.asking = false
 		if answered {
-			s.has = limit.Heard(ask, g, callers, now, l.clock.Now())
+			s.has = limit.NewShare(ask, g, callers, now, l.clock.Now())
 		}
 		s.arrived.Broadcast()
 	}()

@@ -20,7 +20,9 @@ type caller struct {
 	err  error
 }
 
-func (c *caller) Callback(map[string][]string, []byte, time.Time) ([]string, error) { return c.refs, c.err }
+func (c *caller) Callback(map[string][]string, []byte, time.Time) ([]string, error) {
+	return c.refs, c.err
+}
 
 // A provider's call lets its orders be read before their time, and nothing else.
 func TestCallbacks(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
 	"agentproxy/app"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -16,7 +16,7 @@ import (
 // onlyWith wires the world anew, with the embedded provider and these alone.
 func (w *world) onlyWith(products []catalog.Product, sellers ...ports.Provider) {
 	w.t.Helper()
-	c, err := app.NewCatalog(append([]ports.Provider{w.embedded}, sellers...), append(w.embedded.Products(), products...), upstream.CountryName)
+	c, err := app.NewCatalog(append([]ports.Provider{w.embedded}, sellers...), append(w.embedded.Products(), products...), country.Name)
 	ok(w.t, err)
 	w.reconnect(c)
 }

@@ -61,7 +61,7 @@ func TestManyGigabytesMayCostMoreThanOne(t *testing.T) {
 		procurement.Source{Provider: "remote", SKU: "d", Cost: domain.Dollar / 10})}})
 	w.seller.SetQuote("d", procurement.Quote{Cost: 3 * domain.Dollar / 10})
 	f := form("dyn_priced")
-	f.TrafficGB = "3"
+	f.Bytes = gigabytes("3")
 	d, err := w.sessions.Create(t.Context(), app.Create{AgentID: w.rich(10), Form: f})
 	ok(t, err)
 	same(t, "the status", d.Outcome, ports.Created)
@@ -74,7 +74,7 @@ func TestAnAcceptedOrderThatIsNotShownYetIsNotLost(t *testing.T) {
 	w.seller.SetSlow(1000)
 	v := w.buy(agent, remoteStatic)
 	w.seller.Always(fake.Read, fake.Refuse(procurement.NotFound))
-	w.clock.Advance(procurement.SettleFor - time.Second)
+	w.clock.Advance(procurement.ListingDelay - time.Second)
 	ok(t, w.work())
 	same(t, "at first", w.read(agent, v.ID).Status, session.Creating)
 	w.pass(2)
@@ -90,7 +90,7 @@ func TestWhatIsTakenBackIsNotDueAgain(t *testing.T) {
 	agent := w.register()
 	v := w.buy(agent, remoteStatic)
 	w.seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = true })
-	w.clock.Advance(procurement.SettleFor)
+	w.clock.Advance(procurement.ListingDelay)
 	reached, on := w.paused(fake.Read, fake.Step{})
 	late := make(chan error, 1)
 	go func() { late <- w.driver.DriveDue(context.Background()) }()
@@ -147,7 +147,7 @@ func TestNothingIsAdoptedUnread(t *testing.T) {
 	lose := func(country string, step fake.Step) string {
 		w.seller.Next(fake.Provision, step)
 		f := form(remoteStatic)
-		f.Country = country
+		f.Location.Country = country
 		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		return d.View.ID

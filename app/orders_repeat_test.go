@@ -76,7 +76,7 @@ func TestAListThatTellsNoPlaceProvesNoPlace(t *testing.T) {
 		t.Helper()
 		w.seller.Next(fake.Provision, step)
 		f := form(remoteStatic)
-		f.Country = country
+		f.Location.Country = country
 		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		same(t, "the status", d.Outcome, ports.Pending)

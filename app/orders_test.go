@@ -125,7 +125,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		agent := w.register()
 		f := form("sta_placed")
 		for country, provider := range map[string]string{"DE": "remote", "FR": "second"} {
-			f.Country = country
+			f.Location.Country = country
 			d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 			ok(t, err)
 			same(t, country, d.View.Provider, provider)

@@ -24,7 +24,7 @@ func TestALiveOrderIsKeptUpToDate(t *testing.T) {
 	w.seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream = true })
 	agent := w.rich(100)
 	f := form(remoteStatic)
-	f.Quantity = "2"
+	f.Quantity = new(2)
 	d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 	ok(t, err)
 	id := d.View.ID
@@ -87,7 +87,7 @@ func TestTrafficTakesTurnsWhateverItsCountry(t *testing.T) {
 	agent := w.rich(100)
 	in := func(country string) app.SessionView {
 		f := form(remote)
-		f.Country = country
+		f.Location.Country = country
 		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		return d.View

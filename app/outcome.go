@@ -66,10 +66,10 @@ func (u *Driver) confirmed(ctx context.Context, c *change, d procurement.Deliver
 	o, s := c.order, c.session
 	if d.State == procurement.Live && s.Type == session.Static && len(d.IPs) < o.Intent.Quantity && c.now.Sub(o.SentAt) < completeWithin {
 		d.State = procurement.Pending
-		o = o.Take(d, c.now)
+		o = o.Record(d, c.now)
 	}
 	direct := u.catalog.SellsDirect(s.ProductNo)
-	if o.Goods, err = u.access.seal(o, d, direct); err != nil {
+	if o.SealedDelivery, err = u.access.seal(o, d, direct); err != nil {
 		return err
 	}
 	switch {

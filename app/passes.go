@@ -109,7 +109,7 @@ func (p *Passes) Settle(ctx context.Context) error {
 func (p *Passes) Reclaim(ctx context.Context) error {
 	var stale []traffic.Lease
 	err := p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		stale, err = tx.Traffic().Stale(ctx, p.clock.Now().Add(-traffic.TakeBack), passSize)
+		stale, err = tx.Traffic().Stale(ctx, p.clock.Now().Add(-traffic.ReclaimAfter), passSize)
 		return err
 	})
 	if err != nil {
@@ -133,7 +133,7 @@ func (p *Passes) reclaim(ctx context.Context, tx ports.Tx, sessionID, id string,
 		return err
 	}
 	l, known, err := tx.Traffic().Lease(ctx, sessionID, id)
-	if err != nil || !known || now.Sub(l.RenewedAt) < traffic.TakeBack {
+	if err != nil || !known || now.Sub(l.RenewedAt) < traffic.ReclaimAfter {
 		return err
 	}
 	u, err := tx.Traffic().Usage(ctx, sessionID)
@@ -182,7 +182,7 @@ func (p *Passes) Purge(ctx context.Context) error {
 	}
 	var last string
 	err = p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		last, err = tx.Events().Trim(ctx, now.Add(-eventlog.Keep), p.trimmed, passSize)
+		last, err = tx.Events().Trim(ctx, now.Add(-eventlog.Retention), p.trimmed, passSize)
 		return err
 	})
 	if err != nil {

@@ -77,7 +77,7 @@ func TestTakeBack(t *testing.T) {
 	w.renew(traffic.Ask{SessionID: v.ID, Lease: "dead", Up: 1_000_000, Want: 10_000_000})
 	w.clock.Advance(5 * time.Second)
 	w.renew(traffic.Ask{SessionID: v.ID, Lease: "alive", Want: 5_000_000})
-	w.clock.Advance(traffic.TakeBack - 5*time.Second)
+	w.clock.Advance(traffic.ReclaimAfter - 5*time.Second)
 	ok(t, w.passes.Reclaim(t.Context()))
 	same(t, "leased", w.read(agent, v.ID).Usage.Leased, 15_000_000) // the last microsecond is the gateway's
 	w.clock.Advance(time.Microsecond)
@@ -126,7 +126,7 @@ func TestTidy(t *testing.T) {
 		return list.Total
 	}
 	same(t, "events left", events(), 2)
-	w.clock.Set(fake.Start.Add(eventlog.Keep + time.Second))
+	w.clock.Set(fake.Start.Add(eventlog.Retention + time.Second))
 	for range 2 {
 		ok(t, w.passes.Purge(t.Context()))
 	}

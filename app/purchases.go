@@ -144,7 +144,7 @@ func (u purchases) refused(ctx context.Context, tx ports.Tx, s session.Session, 
 }
 
 // repeatFor is how long after its first call an order is repeated if the provider
-// is idempotent. What is not found procurement.SettleFor after that does not come.
+// is idempotent. What is not found procurement.ListingDelay after that does not come.
 const repeatFor = 3 * time.Minute
 
 // resolve asks the provider for an unknown order. If the provider is idempotent
@@ -171,7 +171,7 @@ func (u purchases) resolve(ctx context.Context, s session.Session, o procurement
 	switch {
 	case err != nil:
 		return err
-	case verdict == procurement.Absent && idempotent && age < repeatFor+procurement.SettleFor:
+	case verdict == procurement.Absent && idempotent && age < repeatFor+procurement.ListingDelay:
 		return u.markUnknown(ctx, o, "") // the last repetition may be on its way
 	case verdict == procurement.Absent:
 		return u.refuse(ctx, o, procurement.Temporary, "the provider does not have it")
@@ -227,7 +227,7 @@ func (u purchases) decide(ctx context.Context, p ports.Provider, o procurement.O
 		if err != nil {
 			return err
 		}
-		e.Rivals = like > 0
+		e.OthersUnknown = like > 0
 		if e.Known, err = c.tx.Orders().Known(ctx, c.order.Provider, refsOf(e.Found)); err != nil {
 			return err
 		}

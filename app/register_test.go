@@ -45,7 +45,7 @@ func TestRegister(t *testing.T) {
 		for _, code := range []string{"", "   "} {
 			r, err := register(app.Register{ReferralCode: code})
 			ok(t, err)
-			same(t, "the referrer", r.Agent.Referrer.Name, account.DefaultReferrerName)
+			same(t, "the referrer", r.Agent.Referrer.Name, "openAgent")
 			same(t, "referred", r.Referred, false)
 		}
 	})

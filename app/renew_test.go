@@ -21,7 +21,7 @@ func TestRenew(t *testing.T) {
 	w := open(t, setup{unruly: true})
 	agent := w.rich(10)
 	f := form(static)
-	f.Quantity = "2"
+	f.Quantity = new(2)
 	d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 	ok(t, err)
 	v := d.View

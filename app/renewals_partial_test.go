@@ -57,7 +57,7 @@ func TestRenewalsOfManyAddresses(t *testing.T) {
 			p.SetClock(w.clock.Now)
 			agent := w.rich(100)
 			f := form("sta_partly")
-			f.Quantity = "2"
+			f.Quantity = new(2)
 			bought, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 			ok(t, err)
 			v, before := bought.View, w.balance(agent)

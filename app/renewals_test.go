@@ -115,7 +115,7 @@ func TestRenewAtASeller(t *testing.T) {
 	t.Run("an address that the seller exchanged meanwhile proves no renewal", func(t *testing.T) {
 		w, agent, v, _ := begin(t)
 		f := form(remoteStatic)
-		f.Quantity = "2"
+		f.Quantity = new(2)
 		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		v = d.View

@@ -131,10 +131,10 @@ func TestRotateIsRefused(t *testing.T) {
 	})
 }
 
-func (w *world) timed(agent, product, seconds string) app.SessionView {
+func (w *world) timed(agent, product string, interval time.Duration) app.SessionView {
 	w.t.Helper()
 	f := form(product)
-	f.RotationMode, f.RotationInterval = "timed", seconds
+	f.RotationMode, f.RotationInterval = session.Timed, &interval
 	d, err := w.sessions.Create(context.Background(), app.Create{AgentID: agent, Form: f})
 	ok(w.t, err)
 	return d.View
@@ -145,7 +145,7 @@ func TestRotateDue(t *testing.T) {
 		t.Run(product, func(t *testing.T) {
 			w := open(t, setup{unruly: true})
 			agent := w.register()
-			v := w.timed(agent, product, "60")
+			v := w.timed(agent, product, time.Minute)
 			told := &witness{}
 			w.Watch(told)
 			w.clock.Advance(time.Minute - time.Microsecond)
@@ -175,7 +175,7 @@ func TestRotateDue(t *testing.T) {
 		t.Run(product+" by many at once", func(t *testing.T) {
 			w := newWorld(t)
 			agent := w.register()
-			v := w.timed(agent, product, "10")
+			v := w.timed(agent, product, 10*time.Second)
 			w.clock.Advance(time.Minute)
 			parallel(10, func(int) {
 				if r, err := w.traffic.RotateDue(context.Background(), v.ID); err != nil || r.Rotation != 1 {
@@ -189,7 +189,7 @@ func TestRotateDue(t *testing.T) {
 		w := open(t, setup{exits: 2, unruly: true})
 		agent := w.register()
 		for _, product := range []string{local, remote} {
-			v := w.timed(agent, product, "60")
+			v := w.timed(agent, product, time.Minute)
 			w.seller.Always(fake.Rotate, fake.Refuse(procurement.OutOfStock))
 			w.clock.Advance(time.Hour)
 			r, err := w.traffic.RotateDue(t.Context(), v.ID)
@@ -202,7 +202,7 @@ func TestRotateDue(t *testing.T) {
 	t.Run("one that never rotates by itself, and one that ended, stay", func(t *testing.T) {
 		w := newWorld(t)
 		agent := w.register()
-		v, ended := w.buy(agent, local), w.timed(agent, local, "60")
+		v, ended := w.buy(agent, local), w.timed(agent, local, time.Minute)
 		_, err := w.sessions.Terminate(t.Context(), agent, ended.ID)
 		ok(t, err)
 		w.clock.Advance(time.Hour)

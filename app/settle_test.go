@@ -110,7 +110,7 @@ func TestHourlyCharges(t *testing.T) {
 func TestRoute(t *testing.T) {
 	w := newWorld(t)
 	agent := w.register()
-	v := w.timed(agent, local, "60")
+	v := w.timed(agent, local, time.Minute)
 	r, err := w.traffic.Route(t.Context(), v.ID)
 	ok(t, err)
 	if r.SessionID != v.ID || r.AgentID != agent || r.Type != session.Dynamic || r.Status != session.Active || r.Exits[0] != v.Exits[0] ||

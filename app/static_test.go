@@ -35,9 +35,9 @@ func TestStaticAddressesAreExclusive(t *testing.T) {
 		t.Run(product, func(t *testing.T) {
 			w := open(t, setup{exits: 6, unruly: true}) // three static ones
 			agent := w.rich(100)
-			buy := func(n string) (app.SessionView, error) {
+			buy := func(n int) (app.SessionView, error) {
 				f := form(product)
-				f.Quantity = n
+				f.Quantity = &n
 				d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 				if err != nil {
 					return d.View, err
@@ -45,35 +45,36 @@ func TestStaticAddressesAreExclusive(t *testing.T) {
 				ok(t, w.work())
 				v := w.read(agent, d.View.ID)
 				if v.Status == session.Failed {
-					return v, &domain.Error{Code: v.Failure.Code}
+					same(t, "the failure", v.Failure.Code, catalog.ErrOutOfStock.Code)
+					return v, catalog.ErrOutOfStock
 				}
 				return v, nil
 			}
-			two, err := buy("2")
+			two, err := buy(2)
 			ok(t, err)
 			before := w.balance(agent)
-			_, err = buy("2")
+			_, err = buy(2)
 			refused(t, err, catalog.ErrOutOfStock)
 			same(t, "the balance", w.balance(agent), before)
-			one, err := buy("1")
+			one, err := buy(1)
 			ok(t, err)
 			taken := map[string]bool{}
 			for _, e := range append(two.Exits, one.Exits...) {
 				taken[e.IP.String()] = true
 			}
 			same(t, "different addresses", len(taken), 3)
-			_, err = buy("1")
+			_, err = buy(1)
 			refused(t, err, catalog.ErrOutOfStock)
 			_, err = w.sessions.Terminate(t.Context(), agent, two.ID)
 			ok(t, err)
-			again, err := buy("1")
+			again, err := buy(1)
 			ok(t, err)
 			if !strings.Contains(two.Exits[0].IP.String()+" "+two.Exits[1].IP.String(), again.Exits[0].IP.String()) {
 				t.Errorf("got %v, free were %v", again.Exits, two.Exits)
 			}
 			w.clock.Advance(31 * session.Day)
 			ok(t, w.passes.ExpireSessions(t.Context()))
-			_, err = buy("3")
+			_, err = buy(3)
 			ok(t, err)
 		})
 	}

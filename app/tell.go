@@ -97,7 +97,7 @@ func notifyBalance(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Tim
 
 // notifyBudget notifies of a threshold of the budget that is crossed, each at most
 // once a UTC day.
-func notifyBudget(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Time, before billing.Wallet, c billing.Crossing) error {
+func notifyBudget(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Time, before billing.Wallet, c billing.ReachedThreshold) error {
 	percent := strconv.Itoa(c.Percent)
 	_, err := notify(ctx, tx, ids, now, notification{agentID: before.AgentID, of: webhook.BudgetThreshold,
 		data: map[string]string{"agent_id": before.AgentID, "limit": c.Limit, "threshold": percent},

@@ -50,7 +50,7 @@ func TestWhatSessionsTell(t *testing.T) {
 		w.hears(agent, "session.failed status=failed status_reason=provider_failed")
 	})
 	t.Run("a rotation by call and a timed one", func(t *testing.T) {
-		v := w.timed(agent, local, "60")
+		v := w.timed(agent, local, time.Minute)
 		w.forget()
 		_, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: v.ID, Reason: health.RotationCaptcha})
 		ok(t, err)
@@ -246,7 +246,7 @@ func TestWhatMoneyTells(t *testing.T) {
 func (w *world) buyGB(agent, gb string) app.SessionView {
 	w.t.Helper()
 	f := form(local)
-	f.TrafficGB = gb
+	f.Bytes = gigabytes(gb)
 	d, err := w.sessions.Create(context.Background(), app.Create{AgentID: agent, Form: f})
 	ok(w.t, err)
 	return d.View

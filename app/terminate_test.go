@@ -112,7 +112,7 @@ func TestTerminateWithALease(t *testing.T) {
 	})
 	t.Run("the leases of a gateway that died are taken back", func(t *testing.T) {
 		w, agent, v := lease(t)
-		w.clock.Advance(traffic.TakeBack - time.Millisecond)
+		w.clock.Advance(traffic.ReclaimAfter - time.Millisecond)
 		ok(t, w.passes.Reclaim(t.Context()))
 		same(t, "the balance", w.balance(agent), dollars("9.6"))
 		ok(t, w.passes.Settle(t.Context()))

@@ -142,7 +142,7 @@ func (t *Traffic) renew(ctx context.Context, tx ports.Tx, replica string, ask tr
 		ask.Close = ask.Close || !known
 	}
 	delta, lease, g := traffic.Renew(usage, lease, ask, now)
-	low := usage.Crossed(delta)
+	low := usage.ThresholdsReached(delta)
 	if s, err = t.record(ctx, tx, s, usage, delta, lease, ask.Close, now); err != nil {
 		return g, false, err
 	}

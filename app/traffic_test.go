@@ -17,7 +17,7 @@ import (
 func (w *world) small(agent string) app.SessionView {
 	w.t.Helper()
 	f := form(local)
-	f.TrafficGB = "0.1"
+	f.Bytes = gigabytes("0.1")
 	d, err := w.sessions.Create(context.Background(), app.Create{AgentID: agent, Form: f})
 	ok(w.t, err)
 	return d.View
@@ -127,7 +127,7 @@ func TestTheEndOfTheTraffic(t *testing.T) {
 		w := newWorld(t)
 		agent := w.register()
 		f := form(remote)
-		f.TrafficGB = "0.1"
+		f.Bytes = gigabytes("0.1")
 		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		w.drain(d.View.ID, "a", 1)

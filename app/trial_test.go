@@ -20,7 +20,7 @@ func TestTrialCredit(t *testing.T) {
 	}
 	big := func(w *world, agent string) app.SessionView { // holds 12.00
 		f := form(local)
-		f.TrafficGB = "30"
+		f.Bytes = gigabytes("30")
 		d, err := w.sessions.Create(context.Background(), app.Create{AgentID: agent, Form: f})
 		ok(w.t, err)
 		return d.View
@@ -79,7 +79,7 @@ func TestTrialCredit(t *testing.T) {
 		w.clock.Advance(14 * session.Day)
 		before := w.dump()
 		f := form(local)
-		f.TrafficGB = "7"
+		f.Bytes = gigabytes("7")
 		for _, dry := range []bool{true, false} {
 			_, err = w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f, DryRun: dry})
 			refused(t, err, billing.ErrInsufficientBalance)

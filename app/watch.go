@@ -34,7 +34,7 @@ func (u deliveries) await(ctx context.Context, _ session.Session, o procurement.
 		return u.postpone(ctx, o, notConfigured)
 	}
 	d, err := u.read(ctx, p, o.Ref)
-	if procurement.ClassOf(err) == procurement.NotFound && u.clock.Now().Sub(o.SentAt) >= procurement.SettleFor {
+	if procurement.ClassOf(err) == procurement.NotFound && u.clock.Now().Sub(o.SentAt) >= procurement.ListingDelay {
 		d, err = procurement.Delivery{Ref: o.Ref, State: procurement.Gone}, nil
 	}
 	if err != nil {
@@ -44,7 +44,7 @@ func (u deliveries) await(ctx context.Context, _ session.Session, o procurement.
 		if c.session.Status == session.Active {
 			return nil // another process has activated it meanwhile; from now on it is checked
 		}
-		c.order = c.order.Take(d, c.now)
+		c.order = c.order.Record(d, c.now)
 		late := c.now.Sub(c.order.SentAt) >= procurement.FreezeAfter
 		if d.State == procurement.Pending && late && c.order.FrozenAt.IsZero() {
 			c.order.FrozenAt = c.now
@@ -149,11 +149,11 @@ func (u deliveries) lost(ctx context.Context, c *change) error {
 func (u deliveries) refresh(ctx context.Context, c *change, d procurement.Delivery, direct bool) (err error) {
 	o, s := c.order, c.session
 	if d.State == procurement.Live {
-		if o.Goods, err = u.access.seal(o, d, direct); err != nil {
+		if o.SealedDelivery, err = u.access.seal(o, d, direct); err != nil {
 			return err
 		}
 	}
-	o = o.Take(d, c.now)
+	o = o.Record(d, c.now)
 	o.LostAt, o.NextAt = time.Time{}, c.now.Add(checkAfter(direct))
 	exits := exitsOf(s, d)
 	if s.Type == session.Static && d.State == procurement.Live && len(exits) == s.Quantity && !sameExits(exits, s.Exits) {

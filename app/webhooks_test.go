@@ -137,9 +137,9 @@ func TestAnEndpointThatIsGoneIsLeftAlone(t *testing.T) {
 		t.Fatalf("the endpoint is %+v", e)
 	}
 	_, err := w.webhooks.Test(t.Context(), agent)
-	refused(t, err, webhook.ErrOff)
+	refused(t, err, webhook.ErrDisabled)
 	_, err = w.webhooks.Redeliver(t.Context(), agent, w.deliveries(agent)[0].ID)
-	refused(t, err, webhook.ErrOff)
+	refused(t, err, webhook.ErrDisabled)
 	t.Run("what waits is given up, and what happens meanwhile is listed only", func(t *testing.T) {
 		w.receiver.take()
 		jobs := len(w.tries())
@@ -212,9 +212,9 @@ func TestTheURLIsTheOneOfTheMoment(t *testing.T) {
 	same(t, "calls without a URL", len(w.receiver.take()), 0)
 	same(t, "the status", w.deliveries(agent)[0].Status, webhook.Failed)
 	_, err := w.webhooks.Test(t.Context(), agent)
-	refused(t, err, webhook.ErrNone)
+	refused(t, err, webhook.ErrNoEndpoint)
 	_, _, err = w.webhooks.RotateSecret(t.Context(), agent)
-	refused(t, err, webhook.ErrNone)
+	refused(t, err, webhook.ErrNoEndpoint)
 }
 
 func TestASecretIsRotated(t *testing.T) {

@@ -28,6 +28,12 @@ func TestError(t *testing.T) {
 			t.Error("they are equal")
 		}
 	})
+	t.Run("two copies with one code are two errors", func(t *testing.T) {
+		a, b := errSample.Msgf("a"), errSample.Msgf("b")
+		if errors.Is(a, b) || errors.Is(b, a) || errors.Is(errSample, a) || !errors.Is(a.With("n", 1), a) {
+			t.Error("they are equal, or a copy of one is not")
+		}
+	})
 	t.Run("a copy leaves what it was made of alone", func(t *testing.T) {
 		first := errSample.With("a", 1)
 		second := first.With("b", 2)

@@ -11,8 +11,8 @@ import (
 // Kind sorts refusals for transports: each kind has one status on the wire.
 type Kind uint8
 
-// The kinds of refusal. Internal is the zero value, so that an Error somebody
-// forgot to classify is treated as our fault.
+// The kinds of refusal. Internal is the zero value, so that an unclassified
+// Error is treated as a fault of the service.
 const (
 	Internal Kind = iota
 	Invalid
@@ -38,41 +38,58 @@ type Error struct {
 	Message    string
 	Details    map[string]any
 	Retryable  bool
-	RetryAfter time.Duration // 0: the caller is told no time
+	RetryAfter time.Duration // 0 if no time is given
+
+	origin *Error // the error that this one is a copy of, nil for a sentinel
 }
 
 // Error returns the code and the message.
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// Is matches on Code, so a reworded copy still equals its sentinel.
+// Is reports whether e descends from target by Msgf, With or After. A copy
+// matches its sentinel and each error that the sentinel was copied from; two
+// sentinels that share a Code do not match.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
-	return ok && t.Code == e.Code
+	if !ok {
+		return false
+	}
+	for e != nil && e != t {
+		e = e.origin
+	}
+	return e != nil
+}
+
+// derive returns a copy of e that descends from e.
+func (e *Error) derive() *Error {
+	c := *e
+	c.origin = e
+	return &c
 }
 
 // Msgf returns a copy of e with another message.
 func (e *Error) Msgf(format string, args ...any) *Error {
-	c := *e
+	c := e.derive()
 	c.Message = fmt.Sprintf(format, args...)
-	return &c
+	return c
 }
 
 // With returns a copy of e with one more detail.
 func (e *Error) With(key string, value any) *Error {
-	c := *e
+	c := e.derive()
 	c.Details = make(map[string]any, len(e.Details)+1)
 	for k, v := range e.Details {
 		c.Details[k] = v
 	}
 	c.Details[key] = value
-	return &c
+	return c
 }
 
-// After returns a copy of e that tells the caller when to try again.
+// After returns a copy of e that asks the caller to try again after d.
 func (e *Error) After(d time.Duration) *Error {
-	c := *e
+	c := e.derive()
 	c.RetryAfter = d
-	return &c
+	return c
 }
 
 // Refusals that no single package owns.

@@ -7,14 +7,11 @@ type Page struct {
 	Size   int
 }
 
-// The size of a page when the caller names none, and the largest one served.
-const (
-	DefaultPageSize = 20
-	MaxPageSize     = 100
-)
+// MaxPageSize is the largest number of items on a page.
+const MaxPageSize = 100
 
-// Offset is how many items stand before the page. A page number so large that
-// the product would overflow stands past the end of every list.
+// Offset returns how many items precede the page. It returns a number past the
+// end of every list if the product of number and size would overflow.
 func (p Page) Offset() int {
 	const past = 1 << 40
 	if p.Number-1 > past/MaxPageSize {
@@ -23,12 +20,12 @@ func (p Page) Offset() int {
 	return (p.Number - 1) * p.Size
 }
 
-// List is one page of items and how many there are in all.
+// List is one page of items; Total counts the items of all pages.
 type List[T any] struct {
 	Items []T
 	Page  Page
 	Total int
 }
 
-// TotalPages is how many pages hold Total items; 0 for an empty list.
+// TotalPages returns how many pages hold Total items, 0 for an empty list.
 func (l List[T]) TotalPages() int { return (l.Total + l.Page.Size - 1) / l.Page.Size }

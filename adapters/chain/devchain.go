@@ -69,21 +69,21 @@ func NewDevchain(store ports.Store, clock ports.Clock, ids ports.IDs, config Dev
 
 // pace is where block 0 begins and how long a block takes, in microseconds: of
 // these a duration holds more years than of nanoseconds.
-type pace struct{ genesis, every int64 }
+type schedule struct{ genesis, every int64 }
 
-func paceAt(genesis time.Time, every time.Duration) pace {
-	return pace{genesis.UnixMicro(), every.Microseconds()}
+func scheduleAt(genesis time.Time, every time.Duration) schedule {
+	return schedule{genesis.UnixMicro(), every.Microseconds()}
 }
 
-func (p pace) latest(now time.Time) int64 {
+func (p schedule) latest(now time.Time) int64 {
 	return max((now.UnixMicro()-p.genesis)/p.every, devRequired)
 }
 
-func (p pace) head(number int64) recharge.Head {
+func (p schedule) head(number int64) recharge.Head {
 	return recharge.Head{Number: number, Time: time.UnixMicro(p.genesis + number*p.every).UTC()}
 }
 
-func (p pace) heads(now time.Time) recharge.Heads {
+func (p schedule) heads(now time.Time) recharge.Heads {
 	latest := p.latest(now)
 	return recharge.Heads{Latest: p.head(latest), Final: p.head(latest - devRequired)}
 }
@@ -116,7 +116,7 @@ func (c *Devchain) begin(ctx context.Context) error {
 			every = cmp.Or(c.every, devEvery)
 			return tx.Devchain().SetGenesis(ctx, genesisOf(now, devStart, every), every)
 		case c.every > 0 && c.every != every:
-			last := paceAt(at, every).latest(now)
+			last := scheduleAt(at, every).latest(now)
 			return tx.Devchain().SetGenesis(ctx, genesisOf(now, last+devRequired+1, c.every), c.every)
 		}
 		return nil
@@ -126,12 +126,12 @@ func (c *Devchain) begin(ctx context.Context) error {
 }
 
 // paceOf reads the pace of a chain that was begun.
-func paceOf(ctx context.Context, tx ports.Tx) (pace, error) {
+func scheduleOf(ctx context.Context, tx ports.Tx) (schedule, error) {
 	at, every, set, err := tx.Devchain().Genesis(ctx)
 	if err == nil && !set {
 		err = errors.New("it has no genesis")
 	}
-	return paceAt(at, every), err
+	return scheduleAt(at, every), err
 }
 
 // read runs fn on a snapshot, with the heads of this moment.
@@ -141,7 +141,7 @@ func (c *Devchain) read(
 	err := c.begin(ctx)
 	if err == nil {
 		err = c.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-			p, err := paceOf(ctx, tx)
+			p, err := scheduleOf(ctx, tx)
 			if err != nil {
 				return err
 			}
@@ -169,7 +169,7 @@ func (c *Devchain) Valid(address string) bool { return ValidAddress(address) }
 func (c *Devchain) Heads(ctx context.Context) (heads recharge.Heads, err error) {
 	if err = c.begin(ctx); err == nil {
 		err = c.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-			p, err := paceOf(ctx, tx)
+			p, err := scheduleOf(ctx, tx)
 			if err == nil {
 				heads = p.heads(c.clock.Now())
 			}
@@ -197,11 +197,11 @@ func onChain(list []recharge.Transfer, h recharge.Heads) []recharge.Transfer {
 
 // History lists transfers to or from an address.
 func (c *Devchain) History(ctx context.Context, address string, since time.Time) (list []recharge.Transfer, err error) {
-	list, err = c.touching(ctx, address)
+	list, err = c.transfersOf(ctx, address)
 	return slices.DeleteFunc(list, func(t recharge.Transfer) bool { return t.BlockTime.Before(since) }), err
 }
 
-func (c *Devchain) touching(ctx context.Context, address string) (list []recharge.Transfer, err error) {
+func (c *Devchain) transfersOf(ctx context.Context, address string) (list []recharge.Transfer, err error) {
 	if !c.Valid(address) {
 		return nil, fmt.Errorf("development chain: %q: %w", address, errAddress)
 	}
@@ -240,7 +240,7 @@ func (c *Devchain) Transaction(ctx context.Context, txID string) (list []recharg
 // Balance is what came to an address less what left it. The faucet's is below
 // zero.
 func (c *Devchain) Balance(ctx context.Context, address string) (sum domain.Money, err error) {
-	list, err := c.touching(ctx, address)
+	list, err := c.transfersOf(ctx, address)
 	for _, t := range list {
 		if t.State != recharge.Final {
 			continue
@@ -273,7 +273,7 @@ func (c *Devchain) send(ctx context.Context, from, to string, amount domain.Mone
 	id := sha256.Sum256([]byte(c.ids.New("tx_")))
 	key := recharge.Key{Network: devNetwork, TxID: hex.EncodeToString(id[:])}
 	err = c.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		p, err := paceOf(ctx, tx)
+		p, err := scheduleOf(ctx, tx)
 		if err != nil {
 			return err
 		}

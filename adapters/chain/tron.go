@@ -28,7 +28,7 @@ const (
 	// unsettled is how long after its block became final a listed transaction
 	// without a receipt is taken for a node that lags, and not for a block that
 	// was replaced.
-	unsettled = 10 * time.Minute
+	indexLag = 10 * time.Minute
 )
 
 // Tron reads USDT on TRON through the HTTP API of TronGrid. The index of an
@@ -157,7 +157,7 @@ func (t *Tron) History(ctx context.Context, address string, since time.Time) ([]
 	if err != nil {
 		return nil, err
 	}
-	hints, err := t.feed(ctx, address, since)
+	hints, err := t.list(ctx, address, since)
 	if err != nil {
 		return nil, fmt.Errorf("%s: history of %s: %w", t.network, address, err)
 	}
@@ -170,7 +170,7 @@ func (t *Tron) History(ctx context.Context, address string, since time.Time) ([]
 		// Listed, final by its time, and yet without a receipt: either a node
 		// lags, then to leave it out would be a gap below the head, or its block
 		// was replaced and the index has not noticed, then waiting must end.
-		if age := heads.Final.Time.Sub(h.at); !found && age >= 0 && age < unsettled {
+		if age := heads.Final.Time.Sub(h.at); !found && age >= 0 && age < indexLag {
 			return nil, fmt.Errorf("%s: transaction %s is listed and has no receipt yet", t.network, h.txID)
 		}
 		for _, tr := range all {

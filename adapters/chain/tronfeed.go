@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	feedRows  = 200 // a page; to ask for more is answered 400
-	feedPages = 500 // of one history
+	pageRows = 200 // a page; to ask for more is answered 400
+	maxPages = 500 // of one history
 )
 
 // hint is a transaction that the index lists for an address.
@@ -24,7 +24,7 @@ type hint struct {
 
 // feedRow is what is read of a row. It has neither block nor log index nor
 // success, so it is never more than a hint.
-type feedRow struct {
+type indexRow struct {
 	TxID  string `json:"transaction_id"`
 	Token struct {
 		Address string `json:"address"` // empty for some of those who spam
@@ -36,20 +36,20 @@ type feedRow struct {
 	Value string `json:"value"`
 }
 
-type feedPage struct {
+type indexPage struct {
 	rows        []json.RawMessage
 	fingerprint string
 }
 
 var (
 	errFingerprint = errors.New("the index repeats a page")
-	errPages       = fmt.Errorf("more than %d pages", feedPages)
+	errPages       = fmt.Errorf("more than %d pages", maxPages)
 	errFullPage    = errors.New("the index breaks off after a full page")
 )
 
 // feed lists the transactions of the token that touch an address in blocks from
 // since on, both directions, each once. It reads all pages or fails.
-func (t *Tron) feed(ctx context.Context, address string, since time.Time) ([]hint, error) {
+func (t *Tron) list(ctx context.Context, address string, since time.Time) ([]hint, error) {
 	// Whether the bound is inclusive is written nowhere, so it is one less.
 	from := max(since.UnixMilli()-1, 0)
 	var (
@@ -58,7 +58,7 @@ func (t *Tron) feed(ctx context.Context, address string, since time.Time) ([]hin
 		used   = map[string]bool{} // fingerprints
 		mark   string
 	)
-	for range feedPages {
+	for range maxPages {
 		page, err := t.page(ctx, address, from, mark)
 		if err != nil {
 			return nil, err
@@ -79,7 +79,7 @@ func (t *Tron) feed(ctx context.Context, address string, since time.Time) ([]hin
 		case page.fingerprint != "":
 			mark = page.fingerprint
 			used[mark] = true
-		case len(page.rows) < feedRows:
+		case len(page.rows) < pageRows:
 			return hints, nil
 		case !sorted || newest-1 <= from:
 			return nil, errFullPage
@@ -97,7 +97,7 @@ func (t *Tron) feed(ctx context.Context, address string, since time.Time) ([]hin
 // its transaction, and otherwise left out: one strange row must not hide the
 // rest.
 func (t *Tron) row(raw json.RawMessage, address string, since time.Time) (h hint, at int64, ok bool) {
-	var row feedRow
+	var row indexRow
 	if err := json.Unmarshal(raw, &row); err != nil {
 		id, named := normalTx(row.TxID)
 		t.log.Warn("a row of the index cannot be read", "network", t.network, "address", address, "tx", id, "err", err)
@@ -120,14 +120,14 @@ func (t *Tron) row(raw json.RawMessage, address string, since time.Time) (h hint
 
 // page reads one page. The next one is asked for by its fingerprint here: the
 // link that the index gives leads around our host and our key.
-func (t *Tron) page(ctx context.Context, address string, from int64, mark string) (feedPage, error) {
+func (t *Tron) page(ctx context.Context, address string, from int64, mark string) (indexPage, error) {
 	path := "/v1/accounts/" + address + "/transactions/trc20"
-	query := url.Values{"limit": {strconv.Itoa(feedRows)}, "order_by": {"block_timestamp,asc"},
+	query := url.Values{"limit": {strconv.Itoa(pageRows)}, "order_by": {"block_timestamp,asc"},
 		"contract_address": {t.address}, "min_timestamp": {strconv.FormatInt(from, 10)}}
 	if mark != "" {
 		query.Set("fingerprint", mark)
 	}
-	var page feedPage
+	var page indexPage
 	err := t.source.index(ctx, path, query, func(body []byte) error {
 		var out struct {
 			Success bool            `json:"success"`

@@ -15,7 +15,7 @@ const maxDoubled = 6
 // the pause; after it one call finds out how the source is while the others are
 // still refused. So an outage costs the source a call a minute, and its end
 // brings no storm.
-type gate struct {
+type breaker struct {
 	pause time.Duration // after the first failure
 	floor time.Duration // after a suspension, at least
 
@@ -28,13 +28,13 @@ type gate struct {
 var errProbing = errors.New("the source failed; another call is finding out how it is")
 
 // closed says why a call need not even wait for its turn.
-func (g *gate) closed() error {
+func (g *breaker) check() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.why()
+	return g.refusal()
 }
 
-func (g *gate) why() error {
+func (g *breaker) refusal() error {
 	if left := time.Until(g.until); left > 0 {
 		return fmt.Errorf("the source failed %d times and is left alone for another %s", g.failures, left.Round(time.Millisecond))
 	}
@@ -45,17 +45,17 @@ func (g *gate) why() error {
 }
 
 // enter admits a call, which ends in succeeded, failed or left.
-func (g *gate) enter() error {
+func (g *breaker) acquire() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err := g.why(); err != nil {
+	if err := g.refusal(); err != nil {
 		return err
 	}
 	g.probing = g.failures > 0
 	return nil
 }
 
-func (g *gate) succeeded() {
+func (g *breaker) succeeded() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	// An answer that was under way when another call was suspended does not end
@@ -65,14 +65,14 @@ func (g *gate) succeeded() {
 	}
 }
 
-func (g *gate) left() {
+func (g *breaker) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.probing = false
 }
 
 // failed closes the gate and returns for how long. Chance keeps replicas apart.
-func (g *gate) failed(suspended bool) time.Duration {
+func (g *breaker) failed(suspended bool) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()

@@ -18,7 +18,7 @@ import (
 
 const (
 	callTimeout = 20 * time.Second
-	maxAnswer   = 8 << 20
+	maxResponse = 8 << 20
 	maxBlock    = 64 << 20 // the receipts of a whole block
 )
 
@@ -31,7 +31,7 @@ type tronSource struct {
 	key     string
 	client  *http.Client
 	limit   *rate.Limiter
-	gate    *gate
+	breaker *breaker
 	log     *slog.Logger
 	hide    *strings.Replacer // what must not appear in a message
 }
@@ -54,13 +54,13 @@ func newTronSource(cfg TronConfig) *tronSource {
 	return &tronSource{network: cfg.Network, base: cfg.BaseURL, key: cfg.APIKey, client: client, log: cfg.Logger,
 		// A bucket of one: with a larger one a second could see the plan's calls
 		// and the bucket's on top.
-		limit: rate.NewLimiter(rate.Limit(cfg.PerSecond), 1),
-		gate:  &gate{pause: cfg.Pause, floor: cfg.Suspended}, hide: strings.NewReplacer(secrets...)}
+		limit:   rate.NewLimiter(rate.Limit(cfg.PerSecond), 1),
+		breaker: &breaker{pause: cfg.Pause, floor: cfg.Suspended}, hide: strings.NewReplacer(secrets...)}
 }
 
 // object posts a question whose answer is one object; true when it is {}.
 func (s *tronSource) object(ctx context.Context, path string, question, into any) (empty bool, err error) {
-	err = s.call(ctx, http.MethodPost, path, nil, question, maxAnswer, func(body []byte) error {
+	err = s.call(ctx, http.MethodPost, path, nil, question, maxResponse, func(body []byte) error {
 		var fields map[string]json.RawMessage
 		if err := json.Unmarshal(body, &fields); err != nil {
 			return err
@@ -87,7 +87,7 @@ func (s *tronSource) receipts(ctx context.Context, path string, number int64) (l
 
 // index gets a page of the index.
 func (s *tronSource) index(ctx context.Context, path string, query url.Values, judge func([]byte) error) error {
-	return s.call(ctx, http.MethodGet, path, query, nil, maxAnswer, judge)
+	return s.call(ctx, http.MethodGet, path, query, nil, maxResponse, judge)
 }
 
 // call makes one call. Judge reads the body; what it refuses counts against the
@@ -95,13 +95,13 @@ func (s *tronSource) index(ctx context.Context, path string, query url.Values, j
 func (s *tronSource) call(ctx context.Context, method, path string, query url.Values, question any, most int64,
 	judge func([]byte) error,
 ) error {
-	if err := s.gate.closed(); err != nil { // before waiting for a turn
+	if err := s.breaker.check(); err != nil { // before waiting for a turn
 		return fmt.Errorf("%s: %s: %w", s.network, path, err)
 	}
 	if err := s.limit.Wait(ctx); err != nil {
 		return fmt.Errorf("%s: %s: %w", s.network, path, err)
 	}
-	if err := s.gate.enter(); err != nil {
+	if err := s.breaker.acquire(); err != nil {
 		return fmt.Errorf("%s: %s: %w", s.network, path, err)
 	}
 	body, suspended, err := s.do(ctx, method, path, query, question, most)
@@ -112,12 +112,12 @@ func (s *tronSource) call(ctx context.Context, method, path string, query url.Va
 	}
 	switch {
 	case err == nil:
-		s.gate.succeeded()
+		s.breaker.succeeded()
 		return nil
 	case ctx.Err() != nil: // the caller left: nobody's fault
-		s.gate.left()
+		s.breaker.release()
 	default:
-		pause := s.gate.failed(suspended)
+		pause := s.breaker.failed(suspended)
 		s.log.Warn("the chain's source failed", "network", s.network, "path", path, "pause", pause, "err", err)
 	}
 	return fmt.Errorf("%s: %s %s: %w", s.network, method, path, err)

@@ -1,52 +1,79 @@
-// Package configfile reads the configuration: variables and the YAML file.
+// Package configfile reads the configuration: AGENTPROXY_ variables, which win
+// over a YAML file, which wins over the defaults. It yields plain settings, and
+// lists every fault at once with its variable, or with its line in the file.
 package configfile
 
 import (
-	"errors"
-	"fmt"
-	"net"
 	"net/netip"
-	"net/url"
 	"os"
-	"path/filepath"
-	"reflect"
-	"strconv"
-	"strings"
 
 	"github.com/caarlos0/env/v11"
 
-	"agentproxy/adapters/storage"
-	"agentproxy/adapters/system"
-	"agentproxy/adapters/upstream"
 	"agentproxy/domain"
+	"agentproxy/ports"
 )
 
-// Config is everything that an operator decides. Variables win over the file,
-// the file over the defaults.
+// Config holds the settings as the operator wrote them. The comments of its
+// fields become docs/configuration.md; the tag default describes a default that
+// depends on other settings.
 type Config struct {
-	HTTPAddr       string   `yaml:"http_addr" env:"AGENTPROXY_HTTP_ADDR"`
-	GatewayAddr    string   `yaml:"gateway_addr" env:"AGENTPROXY_GATEWAY_ADDR"`
-	AdminAddr      string   `yaml:"admin_addr" env:"AGENTPROXY_ADMIN_ADDR"`
-	PublicGateway  string   `yaml:"public_gateway" env:"AGENTPROXY_PUBLIC_GATEWAY"` // host:port in full_url
-	PublicURL      string   `yaml:"public_url" env:"AGENTPROXY_PUBLIC_URL"`
-	DatabaseURL    string   `yaml:"database_url" env:"AGENTPROXY_DATABASE_URL"`
-	DatabaseConns  int      `yaml:"database_max_conns" env:"AGENTPROXY_DATABASE_MAX_CONNS"` // PostgreSQL's
-	Secret         string   `yaml:"-" env:"AGENTPROXY_SECRET"`                              // never from the file
-	RateLimit      int      `yaml:"rate_limit_per_minute" env:"AGENTPROXY_RATE_LIMIT_PER_MINUTE"`
-	RegisterLimit  *int     `yaml:"register_limit_per_minute" env:"AGENTPROXY_REGISTER_LIMIT_PER_MINUTE"`
-	Dev            *bool    `yaml:"dev" env:"AGENTPROXY_DEV"`
+	// Address that the API listens on.
+	HTTPAddr string `yaml:"http_addr" env:"AGENTPROXY_HTTP_ADDR"`
+	// Address of the proxy port.
+	GatewayAddr string `yaml:"gateway_addr" env:"AGENTPROXY_GATEWAY_ADDR"`
+	// Address of the admin pages, for the operator alone: `/healthz`, `/readyz`, Prometheus' `/metrics`, and
+	// `/debug/pprof/` in development mode.
+	AdminAddr string `yaml:"admin_addr" env:"AGENTPROXY_ADMIN_ADDR"`
+	// `host:port` of the gateway as agents reach it, written into `full_url`. Required if the gateway listens on
+	// all addresses.
+	PublicGateway string `yaml:"public_gateway" env:"AGENTPROXY_PUBLIC_GATEWAY" default:"the gateway's address"`
+	// Base URL of the API as agents reach it, without `/v1`.
+	PublicURL string `yaml:"public_url" env:"AGENTPROXY_PUBLIC_URL" default:"http:// and the API's address"`
+	// `sqlite://` and a file, or `postgres://user:password@host/database` for PostgreSQL 13 or newer.
+	DatabaseURL string `yaml:"database_url" env:"AGENTPROXY_DATABASE_URL"`
+	// Connections of a replica to PostgreSQL, at least 4. Two more listen for notifications.
+	DatabaseConns int `yaml:"database_max_conns" env:"AGENTPROXY_DATABASE_MAX_CONNS"`
+	// Root secret that every other secret is derived from: at least 32 random characters, such as the output of
+	// `openssl rand -base64 32`. Required with PostgreSQL, and the same for every replica.
+	Secret string `yaml:"-" env:"AGENTPROXY_SECRET" default:"created and kept beside the SQLite file"`
+	// Requests per minute and agent; 0 is unlimited.
+	RateLimit int `yaml:"rate_limit_per_minute" env:"AGENTPROXY_RATE_LIMIT_PER_MINUTE"`
+	// Registrations per minute and client address; 0 is unlimited.
+	RegisterLimit *int `yaml:"register_limit_per_minute" env:"AGENTPROXY_REGISTER_LIMIT_PER_MINUTE" default:"120; 0 in development mode"`
+	// Development mode: the gateway and webhooks may reach loopback addresses, and registration is unlimited.
+	Dev *bool `yaml:"dev" env:"AGENTPROXY_DEV" default:"true if API and gateway listen on loopback and neither public_gateway nor trusted_proxies is set"`
+	// Networks of reverse proxies whose `X-Forwarded-For` header is believed.
 	TrustedProxies []string `yaml:"trusted_proxies" env:"AGENTPROXY_TRUSTED_PROXIES"`
-	AllowNetworks  []string `yaml:"allow_networks" env:"AGENTPROXY_ALLOW_NETWORKS"`
-	WebhookAllow   []string `yaml:"webhook_allow_networks" env:"AGENTPROXY_WEBHOOK_ALLOW_NETWORKS"`
-	Exits          []string `yaml:"exits" env:"AGENTPROXY_EXITS"`
-	SessionLimit   int      `yaml:"session_limit" env:"AGENTPROXY_SESSION_LIMIT"`
-	TrialBalance   string   `yaml:"trial_balance" env:"AGENTPROXY_TRIAL_BALANCE"`
-	TrialDays      int      `yaml:"trial_days" env:"AGENTPROXY_TRIAL_DAYS"`
-	LogLevel       string   `yaml:"log_level" env:"AGENTPROXY_LOG_LEVEL"`
-	LogFormat      string   `yaml:"log_format" env:"AGENTPROXY_LOG_FORMAT"`
+	// Networks that the gateway may reach besides public addresses.
+	AllowNetworks []string `yaml:"allow_networks" env:"AGENTPROXY_ALLOW_NETWORKS"`
+	// Networks that webhooks may reach besides public addresses.
+	WebhookAllow []string `yaml:"webhook_allow_networks" env:"AGENTPROXY_WEBHOOK_ALLOW_NETWORKS"`
+	// Addresses of this host that the embedded provider sells. Half of them serve dynamic sessions, half static ones.
+	Exits []string `yaml:"exits" env:"AGENTPROXY_EXITS" default:"this host's public addresses; without any, 127.0.0.2 to 127.0.3.254"`
+	// Live sessions per agent; 0 is unlimited.
+	SessionLimit int `yaml:"session_limit" env:"AGENTPROXY_SESSION_LIMIT"`
+	// Trial balance of a new agent in US dollars, with at most 6 decimals.
+	TrialBalance string `yaml:"trial_balance" env:"AGENTPROXY_TRIAL_BALANCE"`
+	// Days after which what is left of a trial balance expires, at least 1.
+	TrialDays int `yaml:"trial_days" env:"AGENTPROXY_TRIAL_DAYS"`
+	// `debug`, `info`, `warn` or `error`.
+	LogLevel string `yaml:"log_level" env:"AGENTPROXY_LOG_LEVEL"`
+	// `text`, `json`, or `auto`: text on a terminal and JSON otherwise.
+	LogFormat string `yaml:"log_format" env:"AGENTPROXY_LOG_FORMAT"`
 
 	PaymentConfig `yaml:",inline"`
 }
+
+// defaults returns a Config of what neither the file nor a variable sets.
+func defaults() Config {
+	return Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", AdminAddr: "127.0.0.1:8082",
+		DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20, RateLimit: 600, SessionLimit: 200,
+		TrialBalance: "10.00", TrialDays: 14, LogLevel: "info", LogFormat: "auto"}
+}
+
+// registerLimit is the default outside development mode, per minute and client
+// address.
+const registerLimit = 120
 
 // Settings is a Config that was checked as a whole.
 type Settings struct {
@@ -54,11 +81,11 @@ type Settings struct {
 	AdminAddr             string
 	PublicHost            string // of the gateway, as written into full_url
 	PublicPort            int
-	PublicURL             string      // of the API, without /v1
-	DatabasePath          string      // of SQLite, or
-	DatabaseURL           storage.URL // of PostgreSQL
+	PublicURL             string // of the API, without /v1
+	DatabasePath          string // of SQLite; empty with PostgreSQL
+	DatabaseURL           Secret // of PostgreSQL; empty with SQLite
 	DatabaseConns         int
-	Secret                system.Root
+	RootSecret            Secret // empty if no variable sets it
 	RateLimit             int
 	RegisterLimit         int
 	Dev                   bool
@@ -71,272 +98,55 @@ type Settings struct {
 	TrialDays             int
 	LogLevel, LogFormat   string
 	Payments              PaymentSettings
-	Shelf                 Shelf
+	Catalog               CatalogConfig
+	Warnings              []Fault // which do not keep the service from starting
 }
 
-const registerLimit = 120 // a minute and client address, outside development mode
+// Rules are what the adapters that the settings are for accept. No error of
+// theirs repeats a secret.
+type Rules struct {
+	// NewProvider creates a provider. Its error lists every fault of the settings,
+	// each with its path ("options.zone is missing").
+	NewProvider func(Provider) (ports.Provider, error)
+	// Running are the providers since the start of the service, if the file is read
+	// again: products cannot be sold from any other. It is nil at the start.
+	Running          []ports.Provider
+	EmbeddedProvider string   // its name
+	EmbeddedCodes    []string // of its products
+	Countries        []string // sorted
+	DatabaseURL      func(text string) error
+	RootSecret       func(text string) error
+	AccountKey       func(text string) error
+	TronAddress      func(text string) bool
+}
 
 // Load reads the defaults, the file that AGENTPROXY_CONFIG names, and the
-// variables, and checks the whole: every fault is in the error, which FaultsOf
-// takes apart.
-func Load() (Settings, error) { return LoadWith(upstream.New) }
-
-// LoadWith is Load with another way to make providers.
-func LoadWith(make MakeProvider) (Settings, error) { return load(&shelfReader{make: make}) }
-
-// LoadRunning is Load while the service runs, with the providers since its start.
-func LoadRunning(start Shelf, running Sellers) (Settings, error) {
-	return load(&shelfReader{make: start.make, running: running})
-}
-
-func load(r *shelfReader) (Settings, error) {
-	c := Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", AdminAddr: "127.0.0.1:8082", DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20,
-		RateLimit: 600, SessionLimit: 200, TrialBalance: "10.00", TrialDays: 14, LogLevel: "info", LogFormat: "auto"}
-	var ch check
-	shelf := Shelf{make: r.make}
+// variables, and checks the whole. Its error lists every fault; FaultsOf splits
+// it.
+func Load(rules Rules) (Settings, error) {
+	config := defaults()
+	c := check{rules: rules}
+	var catalog CatalogConfig
+	var warnings []Fault
 	var secrets []string // variables that the file names
 	if file := os.Getenv("AGENTPROXY_CONFIG"); file != "" {
 		root, err := parse(file)
 		if err != nil {
-			ch.faults = append(ch.faults, err)
+			c.faults = append(c.faults, err)
 		} else {
-			own := root.fields(append(c.keys(), "embedded", "providers", "products")...)
-			ch.places = c.take(own)
-			shelf = r.read(own)
-			secrets = root.doc.variables
+			keys := root.fields(append(config.keys(), catalogKeys...))
+			c.places = config.read(keys)
+			l := loader{Rules: rules}
+			catalog, warnings, secrets = l.load(keys), l.warnings, root.doc.variables
 			for _, f := range root.doc.faults {
-				ch.faults = append(ch.faults, f)
+				c.faults = append(c.faults, f)
 			}
 		}
 	}
-	if err := env.Parse(&c); err != nil {
-		ch.faults = append(ch.faults, named(err)...)
+	if err := env.Parse(&config); err != nil {
+		c.faults = append(c.faults, variableFaults(err)...)
 	}
-	shelf.Warnings = append(shelf.Warnings, unknownVariables(os.Environ(), secrets)...)
-	s, err := c.check(ch)
-	s.Shelf = shelf
+	s, err := c.settings(config)
+	s.Catalog, s.Warnings = catalog, append(warnings, unknownVariables(os.Environ(), secrets)...)
 	return s, ordered(err)
-}
-
-// named says which variables could not be read; the library names the fields.
-func named(err error) []error {
-	list, ok := errors.AsType[env.AggregateError](err)
-	if !ok {
-		return []error{err}
-	}
-	var ch check
-	for _, e := range list.Errors {
-		parse, ok := errors.AsType[env.ParseError](e)
-		field, found := reflect.TypeFor[Config]().FieldByName(parse.Name)
-		if !ok || !found {
-			return []error{err}
-		}
-		ch.fault(field.Tag.Get("env"), "must be %s", inWords(parse.Type))
-	}
-	return ch.faults
-}
-
-// inWords says what a value of a type looks like.
-func inWords(t reflect.Type) string {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch t.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int:
-		return "a whole number"
-	}
-	return "of type " + t.String()
-}
-
-// check collects faults by the name of the variable, or by the place in the file
-// where it stands.
-type check struct {
-	faults []error
-	places map[string]value // of what the file says, by the name of the variable
-}
-
-func (c *check) fault(name, format string, args ...any) {
-	f := Fault{Path: name, Text: fmt.Sprintf(format, args...)}
-	if v, ok := c.places[name]; ok && os.Getenv(name) == "" {
-		if v.faulty() {
-			return
-		}
-		f.File, f.Line, f.Path = v.doc.file, v.line, v.path
-	}
-	c.faults = append(c.faults, f)
-}
-
-// Check validates a configuration as a whole.
-func (c Config) Check() (Settings, error) { return c.check(check{}) }
-
-func (c Config) check(ch check) (Settings, error) {
-	s := Settings{HTTPAddr: c.HTTPAddr, GatewayAddr: c.GatewayAddr, AdminAddr: c.AdminAddr, PublicURL: strings.TrimSuffix(c.PublicURL, "/"),
-		SessionLimit: ch.atLeast("AGENTPROXY_SESSION_LIMIT", c.SessionLimit, 0),
-		RateLimit:    ch.atLeast("AGENTPROXY_RATE_LIMIT_PER_MINUTE", c.RateLimit, 0),
-		TrialDays:    ch.atLeast("AGENTPROXY_TRIAL_DAYS", c.TrialDays, 1),
-		LogLevel:     ch.oneOf("AGENTPROXY_LOG_LEVEL", c.LogLevel, "debug", "info", "warn", "error"),
-		LogFormat:    ch.oneOf("AGENTPROXY_LOG_FORMAT", c.LogFormat, "auto", "text", "json"),
-	}
-	api := ch.listener("AGENTPROXY_HTTP_ADDR", c.HTTPAddr)
-	gateway := ch.listener("AGENTPROXY_GATEWAY_ADDR", c.GatewayAddr)
-	ch.listener("AGENTPROXY_ADMIN_ADDR", c.AdminAddr)
-	s.Dev = api.Addr().IsLoopback() && gateway.Addr().IsLoopback() && c.PublicGateway == "" && len(c.TrustedProxies) == 0
-	if c.Dev != nil {
-		s.Dev = *c.Dev
-	}
-	s.RegisterLimit = registerLimit
-	if s.Dev {
-		s.RegisterLimit = 0
-	}
-	if c.RegisterLimit != nil {
-		s.RegisterLimit = ch.atLeast("AGENTPROXY_REGISTER_LIMIT_PER_MINUTE", *c.RegisterLimit, 0)
-	}
-	s.DatabasePath, s.DatabaseURL = ch.database(c.DatabaseURL)
-	s.DatabaseConns = ch.atLeast("AGENTPROXY_DATABASE_MAX_CONNS", c.DatabaseConns, 4)
-	if s.DatabaseURL != "" && c.Secret == "" {
-		ch.fault("AGENTPROXY_SECRET", "is required with PostgreSQL, the same for every replica; make one with: openssl rand -base64 32")
-	}
-	s.PublicHost, s.PublicPort = ch.public(c.PublicGateway, gateway)
-	s.PublicURL = ch.publicURL(c.PublicURL, api)
-	s.TrustedProxies = ch.networks("AGENTPROXY_TRUSTED_PROXIES", c.TrustedProxies)
-	s.AllowNetworks = ch.networks("AGENTPROXY_ALLOW_NETWORKS", c.AllowNetworks)
-	s.WebhookAllow = ch.networks("AGENTPROXY_WEBHOOK_ALLOW_NETWORKS", c.WebhookAllow)
-	s.Payments = ch.payments(c.PaymentConfig)
-	for _, text := range c.Exits {
-		ip, err := netip.ParseAddr(strings.TrimSpace(text))
-		if err != nil {
-			ch.fault("AGENTPROXY_EXITS", "%q is no IP address", text)
-		}
-		s.Exits = append(s.Exits, ip)
-	}
-	var err error
-	if s.TrialBalance, err = domain.ParseMoney(c.TrialBalance); err != nil || s.TrialBalance < 0 {
-		ch.fault("AGENTPROXY_TRIAL_BALANCE", "must be an amount of 0 or more with at most 6 decimals")
-	}
-	if c.Secret != "" {
-		if s.Secret, err = system.ParseRoot(c.Secret); err != nil {
-			ch.fault("AGENTPROXY_SECRET", "%v", err)
-		}
-	}
-	return s, errors.Join(ch.faults...)
-}
-
-func (c *check) atLeast(name string, n, least int) int {
-	if n < least {
-		c.fault(name, "must be %d or more", least)
-	}
-	return n
-}
-
-func (c *check) oneOf(name, value string, allowed ...string) string {
-	for _, a := range allowed {
-		if value == a {
-			return value
-		}
-	}
-	c.fault(name, "must be one of %s", strings.Join(allowed, ", "))
-	return value
-}
-
-func (c *check) listener(name, text string) netip.AddrPort {
-	addr, err := ParseListener(text)
-	if err != nil {
-		c.fault(name, "must be an IP address and a port, such as 127.0.0.1:8080")
-	}
-	return addr
-}
-
-// ParseListener parses the address of a listener: an IP address, localhost or
-// nothing, and a port.
-func ParseListener(text string) (netip.AddrPort, error) {
-	host, port, err := net.SplitHostPort(text)
-	if err == nil && host == "localhost" {
-		text = net.JoinHostPort("127.0.0.1", port)
-	}
-	if err == nil && host == "" {
-		text = net.JoinHostPort("0.0.0.0", port)
-	}
-	return netip.ParseAddrPort(text)
-}
-
-// database tells a file from the URL of a server. The text itself is never
-// printed: it may hold a password.
-func (c *check) database(text string) (path string, url storage.URL) {
-	scheme, rest, _ := strings.Cut(text, "://")
-	switch {
-	case scheme == "sqlite" && rest != "":
-		return rest, ""
-	case scheme == "postgres" || scheme == "postgresql":
-		url = storage.URL(text)
-		if err := url.Check(); err != nil {
-			c.fault("AGENTPROXY_DATABASE_URL", "%v", err)
-		}
-		return "", url
-	}
-	c.fault("AGENTPROXY_DATABASE_URL", "must be sqlite:// and a file, such as sqlite://agentproxy.db, or a postgres:// URL")
-	return "", ""
-}
-
-// public is what agents are told of the gateway's address.
-func (c *check) public(text string, gateway netip.AddrPort) (string, int) {
-	if text == "" {
-		if gateway.Addr().IsUnspecified() {
-			c.fault("AGENTPROXY_PUBLIC_GATEWAY", "is required when the gateway listens on all addresses: the host:port that agents reach")
-		}
-		return gateway.Addr().String(), int(gateway.Port())
-	}
-	host, port, err := net.SplitHostPort(text)
-	n, errPort := strconv.ParseUint(port, 10, 16)
-	if err != nil || errPort != nil || host == "" || n == 0 {
-		c.fault("AGENTPROXY_PUBLIC_GATEWAY", "must be host:port")
-	}
-	return host, int(n)
-}
-
-func (c *check) publicURL(text string, api netip.AddrPort) string {
-	if text == "" {
-		return LocalURL(api)
-	}
-	return c.baseURL("AGENTPROXY_PUBLIC_URL", text)
-}
-
-// LocalURL returns the URL of a listener as this host reaches it.
-func LocalURL(listener netip.AddrPort) string {
-	if listener.Addr().IsUnspecified() {
-		listener = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), listener.Port())
-	}
-	return "http://" + listener.String()
-}
-
-// baseURL is a URL that paths are appended to.
-func (c *check) baseURL(name, text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Scheme != "http" && u.Scheme != "https" {
-		c.fault(name, "must be an http or https URL without user info")
-	}
-	return strings.TrimSuffix(text, "/")
-}
-
-func (c *check) networks(name string, list []string) []netip.Prefix {
-	var nets []netip.Prefix
-	for _, text := range list {
-		text = strings.TrimSpace(text)
-		p, err := netip.ParsePrefix(text)
-		if ip, errIP := netip.ParseAddr(text); errIP == nil {
-			p, err = netip.PrefixFrom(ip, ip.BitLen()), nil
-		}
-		if err != nil {
-			c.fault(name, "%q is no network in CIDR form", text)
-		}
-		nets = append(nets, p.Masked())
-	}
-	return nets
-}
-
-// SecretFile is where the root secret is kept when no variable gives it.
-func (s Settings) SecretFile() string {
-	dir, name := filepath.Split(s.DatabasePath)
-	return filepath.Join(dir, name+".secret")
 }

@@ -11,7 +11,7 @@ import (
 	"agentproxy/domain"
 )
 
-// clean unsets every variable of ours for one test.
+// clean unsets every variable of the service for one test.
 func clean(t *testing.T) {
 	t.Helper()
 	for _, v := range os.Environ() {
@@ -24,7 +24,7 @@ func clean(t *testing.T) {
 
 func TestDefaultsAreDevelopmentMode(t *testing.T) {
 	clean(t)
-	s, err := configfile.Load()
+	s, err := configfile.Load(rules())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,13 +39,13 @@ func TestDevelopmentModeEndsWhenAgentsComeFromElsewhere(t *testing.T) {
 		"a public gateway":   {"AGENTPROXY_PUBLIC_GATEWAY", "proxy.example:8081"},
 		"a trusted proxy":    {"AGENTPROXY_TRUSTED_PROXIES", "10.0.0.0/8"},
 		"an API on a LAN":    {"AGENTPROXY_HTTP_ADDR", "192.168.1.2:8080"},
-		"told so":            {"AGENTPROXY_DEV", "false"},
+		"a variable":         {"AGENTPROXY_DEV", "false"},
 		"a gateway on a LAN": {"AGENTPROXY_GATEWAY_ADDR", "192.168.1.2:8081"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clean(t)
 			t.Setenv(env[0], env[1])
-			s, err := configfile.Load()
+			s, err := configfile.Load(rules())
 			if err != nil || s.Dev || s.RegisterLimit != 120 {
 				t.Errorf("dev %v, %d registrations a minute, %v", s.Dev, s.RegisterLimit, err)
 			}
@@ -61,7 +61,7 @@ func TestVariablesWinOverTheFile(t *testing.T) {
 	}
 	t.Setenv("AGENTPROXY_CONFIG", file)
 	t.Setenv("AGENTPROXY_TRIAL_DAYS", "4")
-	s, err := configfile.Load()
+	s, err := configfile.Load(rules())
 	if err != nil || s.SessionLimit != 7 || s.TrialDays != 4 || len(s.Exits) != 1 {
 		t.Errorf("got %+v, %v", s, err)
 	}
@@ -78,7 +78,7 @@ func TestEveryFaultIsListed(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	_, err := configfile.Load()
+	_, err := configfile.Load(rules())
 	if err == nil {
 		t.Fatal("accepted")
 	}
@@ -96,11 +96,11 @@ func TestEveryFaultIsListed(t *testing.T) {
 func TestPostgresNeedsASecretAndHidesItsURL(t *testing.T) {
 	clean(t)
 	t.Setenv("AGENTPROXY_DATABASE_URL", "postgresql://eve:hunter2@db/agentproxy")
-	if _, err := configfile.Load(); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_SECRET") || strings.Contains(err.Error(), "hunter2") {
+	if _, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_SECRET") || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("without a secret: %v", err)
 	}
 	t.Setenv("AGENTPROXY_SECRET", "0123456789abcdefghijklmnopqrstuvwxyz")
-	s, err := configfile.Load()
+	s, err := configfile.Load(rules())
 	if err != nil || s.DatabaseURL == "" || s.DatabasePath != "" || s.DatabaseConns != 20 {
 		t.Errorf("got %+v, %v", s, err)
 	}
@@ -110,7 +110,7 @@ func TestPostgresNeedsASecretAndHidesItsURL(t *testing.T) {
 		}
 	}
 	t.Setenv("AGENTPROXY_DATABASE_MAX_CONNS", "3")
-	if _, err := configfile.Load(); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_DATABASE_MAX_CONNS") {
+	if _, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_DATABASE_MAX_CONNS") {
 		t.Errorf("three connections: %v", err)
 	}
 }
@@ -122,7 +122,7 @@ func TestTheFileIsReadStrictly(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("AGENTPROXY_CONFIG", file)
-	if _, err := configfile.Load(); err == nil || !strings.Contains(err.Error(), "sesion_limit") {
+	if _, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "sesion_limit") {
 		t.Errorf("a misspelt key: %v", err)
 	}
 }
@@ -130,7 +130,7 @@ func TestTheFileIsReadStrictly(t *testing.T) {
 func TestAnUnspecifiedGatewayNeedsAPublicName(t *testing.T) {
 	clean(t)
 	t.Setenv("AGENTPROXY_GATEWAY_ADDR", "0.0.0.0:8081")
-	if _, err := configfile.Load(); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_PUBLIC_GATEWAY") {
+	if _, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_PUBLIC_GATEWAY") {
 		t.Errorf("got %v", err)
 	}
 }

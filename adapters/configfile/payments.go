@@ -1,31 +1,36 @@
 package configfile
 
-import (
-	"time"
+import "time"
 
-	"agentproxy/adapters/chain"
-)
-
-// PaymentConfig says where money comes from: from TRON when there is an account
-// key, else from the development chain.
+// PaymentConfig holds the settings of payments: they come from TRON if there is
+// an account key, else from the development chain.
 type PaymentConfig struct {
-	TronXPub      string `yaml:"tron_xpub" env:"AGENTPROXY_TRON_XPUB"`
-	TronNetwork   string `yaml:"tron_network" env:"AGENTPROXY_TRON_NETWORK"`
-	TronAPIURL    string `yaml:"tron_api_url" env:"AGENTPROXY_TRON_API_URL"`
-	TronAPIKey    string `yaml:"-" env:"AGENTPROXY_TRON_API_KEY"` // never from the file
-	TronContract  string `yaml:"tron_contract" env:"AGENTPROXY_TRON_CONTRACT"`
-	DevchainBlock *int   `yaml:"devchain_block_ms" env:"AGENTPROXY_DEVCHAIN_BLOCK_MS"`
+	// Extended public key of the TRON account `m/44'/195'/0'` that payment addresses are derived from; never a
+	// private key.
+	TronXPub string `yaml:"tron_xpub" env:"AGENTPROXY_TRON_XPUB" default:"none: payments come from the development chain"`
+	// `mainnet`, or `shasta` or `nile` for tests.
+	TronNetwork string `yaml:"tron_network" env:"AGENTPROXY_TRON_NETWORK" default:"mainnet"`
+	// Base URL of TronGrid, or of a node with the same API.
+	TronAPIURL string `yaml:"tron_api_url" env:"AGENTPROXY_TRON_API_URL" default:"TronGrid of the network"`
+	// Key of the TronGrid account.
+	TronAPIKey string `yaml:"-" env:"AGENTPROXY_TRON_API_KEY"`
+	// Contract of the token; on mainnet USDT alone is accepted.
+	TronContract string `yaml:"tron_contract" env:"AGENTPROXY_TRON_CONTRACT" default:"USDT of the network"`
+	// Milliseconds between blocks of the development chain, 10 to 60000; a payment is final after 5 blocks.
+	DevchainBlock *int `yaml:"devchain_block_ms" env:"AGENTPROXY_DEVCHAIN_BLOCK_MS" default:"1000"`
 }
 
-// PaymentSettings is a PaymentConfig that was checked. Account is nil on the
-// development chain.
+// PaymentSettings is a PaymentConfig that was checked.
 type PaymentSettings struct {
-	Account       *chain.Account
-	Tron          chain.TronConfig
+	AccountKey    string // extended public key; empty on the development chain
+	Network       string // such as tron-mainnet
+	BaseURL       string
+	APIKey        Secret
+	Contract      string
 	DevchainBlock time.Duration
 }
 
-// tronNetwork is what is known of a network of TRON.
+// tronNetwork is a public network of TRON.
 type tronNetwork struct{ url, contract string }
 
 // Hosts and USDT contracts (developers.tron.network, networks and TRC-20). Testnets have no one USDT; these
@@ -41,30 +46,17 @@ const devchainBlock = time.Second
 // Bounds of AGENTPROXY_DEVCHAIN_BLOCK_MS.
 const minBlockMS, maxBlockMS = 10, 60_000
 
-// payments checks where money comes from.
-func (c *check) payments(p PaymentConfig) (s PaymentSettings) {
-	s.DevchainBlock = devchainBlock
+// payments checks where payments come from.
+func (c *check) payments(p PaymentConfig) PaymentSettings {
 	if p.TronXPub == "" {
-		for name, value := range map[string]string{"AGENTPROXY_TRON_NETWORK": p.TronNetwork, "AGENTPROXY_TRON_API_URL": p.TronAPIURL,
-			"AGENTPROXY_TRON_API_KEY": p.TronAPIKey, "AGENTPROXY_TRON_CONTRACT": p.TronContract} {
-			if value != "" {
-				c.fault(name, "needs AGENTPROXY_TRON_XPUB, the account's public key that addresses are derived from")
-			}
-		}
-		if p.DevchainBlock != nil {
-			if ms := *p.DevchainBlock; ms < minBlockMS || ms > maxBlockMS {
-				c.fault("AGENTPROXY_DEVCHAIN_BLOCK_MS", "must be %d to %d", minBlockMS, maxBlockMS)
-			}
-			s.DevchainBlock = time.Duration(*p.DevchainBlock) * time.Millisecond
-		}
-		return s
+		return c.devchain(p)
 	}
-	var err error
-	if s.Account, err = chain.NewAccount(p.TronXPub); err != nil {
+	s := PaymentSettings{AccountKey: p.TronXPub, APIKey: Secret(p.TronAPIKey), DevchainBlock: devchainBlock}
+	if err := c.rules.AccountKey(p.TronXPub); err != nil {
 		c.fault("AGENTPROXY_TRON_XPUB", "%v", err)
 	}
 	if p.DevchainBlock != nil {
-		c.fault("AGENTPROXY_DEVCHAIN_BLOCK_MS", "the development chain cannot run beside AGENTPROXY_TRON_XPUB: its money is not real")
+		c.fault("AGENTPROXY_DEVCHAIN_BLOCK_MS", "must not be set together with AGENTPROXY_TRON_XPUB: the money of the development chain is not real")
 	}
 	if p.TronNetwork == "" {
 		p.TronNetwork = "mainnet"
@@ -74,19 +66,36 @@ func (c *check) payments(p PaymentConfig) (s PaymentSettings) {
 		c.fault("AGENTPROXY_TRON_NETWORK", "must be one of mainnet, shasta, nile")
 		return s
 	}
-	if p.TronContract == "" {
-		p.TronContract = network.contract
+	s.Network, s.BaseURL, s.Contract = "tron-"+p.TronNetwork, network.url, network.contract
+	if p.TronContract != "" {
+		s.Contract = p.TronContract
 	}
-	if p.TronNetwork == "mainnet" && p.TronContract != network.contract {
-		c.fault("AGENTPROXY_TRON_CONTRACT", "on mainnet USDT is %s and nothing else", network.contract)
+	if p.TronNetwork == "mainnet" && s.Contract != network.contract {
+		c.fault("AGENTPROXY_TRON_CONTRACT", "must be %s on mainnet: that is USDT", network.contract)
 	}
-	if !chain.ValidAddress(p.TronContract) {
-		c.fault("AGENTPROXY_TRON_CONTRACT", "is no TRON address")
+	if !c.rules.TronAddress(s.Contract) {
+		c.fault("AGENTPROXY_TRON_CONTRACT", "is not a TRON address")
 	}
-	url := network.url
 	if p.TronAPIURL != "" {
-		url = c.baseURL("AGENTPROXY_TRON_API_URL", p.TronAPIURL)
+		s.BaseURL = c.baseURL("AGENTPROXY_TRON_API_URL", p.TronAPIURL)
 	}
-	s.Tron = chain.TronConfig{Network: "tron-" + p.TronNetwork, BaseURL: url, APIKey: p.TronAPIKey, Contract: p.TronContract}
+	return s
+}
+
+// devchain checks the settings of the development chain.
+func (c *check) devchain(p PaymentConfig) PaymentSettings {
+	for name, value := range map[string]string{"AGENTPROXY_TRON_NETWORK": p.TronNetwork, "AGENTPROXY_TRON_API_URL": p.TronAPIURL,
+		"AGENTPROXY_TRON_API_KEY": p.TronAPIKey, "AGENTPROXY_TRON_CONTRACT": p.TronContract} {
+		if value != "" {
+			c.fault(name, "has no effect without AGENTPROXY_TRON_XPUB, the account's public key that addresses are derived from; set that too")
+		}
+	}
+	s := PaymentSettings{DevchainBlock: devchainBlock}
+	if p.DevchainBlock != nil {
+		if ms := *p.DevchainBlock; ms < minBlockMS || ms > maxBlockMS {
+			c.fault("AGENTPROXY_DEVCHAIN_BLOCK_MS", "must be %d to %d", minBlockMS, maxBlockMS)
+		}
+		s.DevchainBlock = time.Duration(*p.DevchainBlock) * time.Millisecond
+	}
 	return s
 }

@@ -13,12 +13,12 @@ const xpub = "xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoH
 
 func TestWithoutAnAccountKeyPaymentsComeFromTheDevelopmentChain(t *testing.T) {
 	clean(t)
-	s, err := configfile.Load()
-	if err != nil || s.Payments.Account != nil || s.Payments.DevchainBlock != time.Second {
+	s, err := configfile.Load(rules())
+	if err != nil || s.Payments.AccountKey != "" || s.Payments.DevchainBlock != time.Second {
 		t.Errorf("payments are %+v, %v", s.Payments, err)
 	}
 	t.Setenv("AGENTPROXY_DEVCHAIN_BLOCK_MS", "50")
-	if s, err = configfile.Load(); err != nil || s.Payments.DevchainBlock != 50*time.Millisecond {
+	if s, err = configfile.Load(rules()); err != nil || s.Payments.DevchainBlock != 50*time.Millisecond {
 		t.Errorf("payments are %+v, %v", s.Payments, err)
 	}
 }
@@ -26,15 +26,15 @@ func TestWithoutAnAccountKeyPaymentsComeFromTheDevelopmentChain(t *testing.T) {
 func TestAnAccountKeyMeansMainnetUnlessTold(t *testing.T) {
 	clean(t)
 	t.Setenv("AGENTPROXY_TRON_XPUB", xpub)
-	s, err := configfile.Load()
-	if err != nil || s.Payments.Account == nil || s.Payments.Tron.Network != "tron-mainnet" ||
-		s.Payments.Tron.BaseURL != "https://api.trongrid.io" || s.Payments.Tron.Contract != "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t" {
-		t.Errorf("payments are %+v, %v", s.Payments.Tron, err)
+	s, err := configfile.Load(rules())
+	if err != nil || s.Payments.AccountKey == "" || s.Payments.Network != "tron-mainnet" ||
+		s.Payments.BaseURL != "https://api.trongrid.io" || s.Payments.Contract != "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t" {
+		t.Errorf("payments are %+v, %v", s.Payments, err)
 	}
 	t.Setenv("AGENTPROXY_TRON_NETWORK", "nile")
 	t.Setenv("AGENTPROXY_TRON_CONTRACT", "TXLAQ63Xg1NAzckPwKHvzw7CSEmLMEqcdj")
-	if s, err = configfile.Load(); err != nil || s.Payments.Tron.Network != "tron-nile" || s.Payments.Tron.Contract != "TXLAQ63Xg1NAzckPwKHvzw7CSEmLMEqcdj" {
-		t.Errorf("payments are %+v, %v", s.Payments.Tron, err)
+	if s, err = configfile.Load(rules()); err != nil || s.Payments.Network != "tron-nile" || s.Payments.Contract != "TXLAQ63Xg1NAzckPwKHvzw7CSEmLMEqcdj" {
+		t.Errorf("payments are %+v, %v", s.Payments, err)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestPaymentsThatCannotBeAreRefused(t *testing.T) {
 				name, value, _ := strings.Cut(e, "=")
 				t.Setenv("AGENTPROXY_"+name, value)
 			}
-			_, err := configfile.Load()
+			_, err := configfile.Load(rules())
 			for _, want := range c.want {
 				if err == nil || !strings.Contains(err.Error(), "AGENTPROXY_"+want+":") {
 					t.Errorf("the error does not name %s: %v", want, err)

@@ -8,150 +8,161 @@ import (
 	"sync/atomic"
 	"time"
 
+	"agentproxy/adapters/gateway/client"
+	"agentproxy/adapters/gateway/dial"
+	"agentproxy/adapters/gateway/lease"
+	"agentproxy/adapters/gateway/monotime"
 	"agentproxy/adapters/gateway/refusal"
+	"agentproxy/adapters/gateway/route"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 )
 
-// authenticate checks a credential by computation alone: a wrong one costs
-// neither a look-up nor a place in the cache. A right one pins the session's
-// entry to the connection.
-func (g *Gateway) authenticate(c *conn, user, password []byte) (traffic.User, *refusal.Refusal) {
+// authenticate checks a credential by computation alone: a wrong one causes neither
+// a lookup nor a cache entry. A right one pins the session's entry to the
+// connection.
+func (g *Gateway) authenticate(c *client.Conn, user, password []byte) (traffic.User, *refusal.Refusal) {
 	u, ok := traffic.ParseUser(string(user))
 	if !ok {
-		return u, g.wrong(c)
+		return u, g.authFailed(c)
 	}
-	if e := c.entry.Load(); e != nil { // an earlier request on this connection
-		if e.id == u.SessionID && subtle.ConstantTimeCompare([]byte(e.password), password) == 1 {
+	if e := c.Entry(); e != nil { // of an earlier request on this connection
+		if e.ID == u.SessionID && matches(e, password) {
 			return u, nil
 		}
-		c.entry.Store(nil)
-		e.unpin()
+		c.SetEntry(nil)
+		e.Unpin()
 	}
-	e := g.routes.pin(u.SessionID)
+	e := g.routes.Pin(u.SessionID)
 	switch {
-	case e != nil && subtle.ConstantTimeCompare([]byte(e.password), password) == 1:
+	case e != nil && matches(e, password):
 	case e != nil:
-		e.unpin()
-		return u, g.wrong(c)
+		e.Unpin()
+		return u, g.authFailed(c)
 	case len(g.cfg.Key) > 0 && traffic.CheckPassword(g.cfg.Key, u.SessionID, string(password)):
-		e = g.routes.add(u.SessionID, string(password))
+		e = g.routes.Add(u.SessionID, string(password))
 	default:
-		return u, g.wrong(c)
+		return u, g.authFailed(c)
 	}
-	c.entry.Store(e)
+	c.SetEntry(e)
 	return u, nil
 }
 
-// wrong counts a wrong credential of the client's address.
-func (g *Gateway) wrong(c *conn) *refusal.Refusal {
-	if a, ok := c.client.RemoteAddr().(*net.TCPAddr); ok && g.guesses.wrong(a.AddrPort().Addr()) {
+// matches compares a password in constant time.
+func matches(e *route.Entry, password []byte) bool {
+	return subtle.ConstantTimeCompare([]byte(e.Password), password) == 1
+}
+
+// authFailed counts a wrong credential of the client's address.
+func (g *Gateway) authFailed(c *client.Conn) *refusal.Refusal {
+	if a, ok := c.RemoteAddr().(*net.TCPAddr); ok && g.failures.Record(a.AddrPort().Addr()) {
 		return refusal.TooManyAuthFailures
 	}
 	return refusal.NoCredential
 }
 
-// way is a session's route as one connection takes it.
-type way struct {
+// path is how one connection reaches its target.
+type path struct {
 	route *traffic.Route
 	exit  session.Exit
-	hop   *procurement.Endpoint // the upstream proxy that the exit is behind; nil: none
+	proxy *procurement.Endpoint // the upstream proxy of the exit; nil if the exit is an address of this host
 }
 
-// find decides by the session's state whether a user may connect now, and from
-// which exit. A timed rotation that is due happens here.
-func (g *Gateway) find(ctx context.Context, c *conn, u traffic.User) (way, *refusal.Refusal) {
-	e := c.entry.Load()
-	r, err := g.route(ctx, e)
+// find decides by the session's state whether a user may connect now, and from which
+// exit. It performs a timed rotation that is due.
+func (g *Gateway) find(ctx context.Context, c *client.Conn, u traffic.User) (path, *refusal.Refusal) {
+	e := c.Entry()
+	r, err := g.routes.Route(ctx, e)
 	if err == nil && !u.Static && u.Number > r.Rotation && r.Type == session.Dynamic {
-		// It may be newer than what is known here. Asking for that is a guess.
-		if ref := g.wrong(c); ref == refusal.TooManyAuthFailures {
-			return way{}, ref
+		// The user name may be newer than the cached route. Reading the route again
+		// counts as a failure, so that it cannot be caused without a limit.
+		if ref := g.authFailed(c); ref == refusal.TooManyAuthFailures {
+			return path{}, ref
 		}
-		e.version.Add(1)
-		r, err = g.route(ctx, e)
+		e.Invalidate()
+		r, err = g.routes.Route(ctx, e)
 	}
 	if err != nil {
-		return way{}, g.noRoute(c, err)
+		return path{}, g.noRoute(c, err)
 	}
-	if r.Status == session.Active && due(r, g.cfg.Now()) {
-		if r, err = g.rotated(ctx, e); err != nil {
-			return way{}, g.noRoute(c, err)
+	if r.Status == session.Active && route.Due(r, g.now()) {
+		if r, err = g.routes.Rotate(ctx, e); err != nil {
+			return path{}, g.noRoute(c, err)
 		}
 	}
-	if ref := standing(r, g); ref != nil {
-		return way{}, ref
+	if ref := refuseState(r, g.now()); ref != nil {
+		return path{}, ref
 	}
-	w := way{route: r}
+	p := path{route: r}
 	switch {
 	case u.Static != (r.Type == session.Static),
 		!u.Static && u.Number > r.Rotation,
 		u.Static && u.Number >= len(r.Exits):
-		return way{}, g.wrong(c)
+		return path{}, g.authFailed(c)
 	case u.Static:
-		w.exit, w.hop = r.Exits[u.Number], hopOf(r, u.Number)
+		p.exit, p.proxy = r.Exits[u.Number], dial.Upstream(r, u.Number)
 	default:
-		w.hop = hopOf(r, 0)
+		p.proxy = dial.Upstream(r, 0)
 		if len(r.Exits) > 0 {
-			w.exit = r.Exits[0]
+			p.exit = r.Exits[0]
 		}
 	}
-	return w, nil
+	return p, nil
 }
 
-// standing is what the session's state has against a new connection.
-func standing(r *traffic.Route, g *Gateway) *refusal.Refusal {
+// refuseState returns the refusal if the session's state allows no new connection,
+// else nil.
+func refuseState(r *traffic.Route, now time.Time) *refusal.Refusal {
 	switch {
 	case r.Status == session.Creating:
 		return refusal.SessionNotReady
 	case r.Status != session.Active && r.Reason == session.TrafficExhausted:
 		return refusal.TrafficExhausted
 	case r.Status != session.Active,
-		!r.ExpiresAt.IsZero() && !g.cfg.Now().Before(r.ExpiresAt):
+		!r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt):
 		return refusal.SessionOver
 	}
 	return nil
 }
 
-// warnEvery keeps an outage of the core or of a provider from filling the log.
+// warnEvery bounds how often an outage of the core or of a provider is logged.
 const warnEvery = 10 * time.Second
 
-// warn logs if the same was not logged lately; last is when, 0 for never.
+// warn logs unless the same was logged within warnEvery; last is when, 0 for never.
 func (g *Gateway) warn(last *atomic.Int64, msg string, args ...any) {
-	now, before := int64(mono()), last.Load()
+	now, before := int64(monotime.Now()), last.Load()
 	if (before == 0 || now-before > int64(warnEvery)) && last.CompareAndSwap(before, now) {
 		g.log.Warn(msg, args...)
 	}
 }
 
-// noRoute sorts what the core answered instead of a route. A session it does not
-// know is a wrong credential, even though the password fits.
-func (g *Gateway) noRoute(c *conn, err error) *refusal.Refusal {
-	var e *domain.Error
-	if errors.As(err, &e) {
+// noRoute returns the refusal for an error of the core. An unknown session is a wrong
+// credential, even though the password matches.
+func (g *Gateway) noRoute(c *client.Conn, err error) *refusal.Refusal {
+	if e, ok := errors.AsType[*domain.Error](err); ok {
 		switch e.Kind {
 		case domain.NotFound:
-			return g.wrong(c)
+			return g.authFailed(c)
 		case domain.Gone:
 			return refusal.SessionOver
 		}
 	}
-	g.warn(&g.warned, "the core does not answer about a session", "session_id", c.entry.Load().id, "err", err)
+	g.warn(&g.warnedCore, "the session's state cannot be read", "session_id", c.Entry().ID, "err", err)
 	return refusal.NoCapacity.Because("the session's state cannot be read right now")
 }
 
-// admitted turns a pool's verdict into an answer; nil lets the connection in.
-func admitted(v verdict) *refusal.Refusal {
+// admitted returns the refusal that a pool's verdict means; nil for lease.Granted.
+func admitted(v lease.Verdict) *refusal.Refusal {
 	switch v {
-	case flows:
+	case lease.Granted:
 		return nil
-	case spent:
+	case lease.Exhausted:
 		return refusal.TrafficExhausted
-	case over:
+	case lease.Closed:
 		return refusal.SessionOver
-	case crowded:
+	case lease.Limited:
 		return refusal.TooManyTunnels
 	}
 	return refusal.NoCapacity

@@ -6,8 +6,6 @@ import (
 	"net"
 	"net/http"
 	"testing"
-
-	"agentproxy/adapters/gateway"
 )
 
 // BenchmarkConnectTunnel is a whole tunnel: CONNECT, four bytes there and back,
@@ -42,7 +40,7 @@ func BenchmarkRelayBulk(b *testing.B) {
 		pipes int
 	}{{"splice", 0}, {"user", -1}} {
 		b.Run(how.name, func(b *testing.B) {
-			w, _ := metered(b, newBooks(b), func(c *gateway.Config) { c.Pipes = how.pipes })
+			w, _ := metered(b, newBooks(b), func(c *setup) { c.Pipes = how.pipes })
 			c := w.connect(w.add(1, 0), newCounting(b).addr())
 			const chunk = 1 << 20
 			_, _ = c.Write(order(0, int64(b.N)*chunk))

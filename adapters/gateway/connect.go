@@ -5,22 +5,22 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/netip"
 	"time"
 
+	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/hostport"
 	"agentproxy/adapters/gateway/http1"
 	"agentproxy/adapters/gateway/refusal"
+	"agentproxy/adapters/gateway/relay"
 	"agentproxy/domain/traffic"
 )
 
-// serveHTTP serves a client that speaks HTTP: one CONNECT, or plain requests one
-// after the other. A tunnel that it returns takes the connection over.
-func (g *Gateway) serveHTTP(c *conn, h *handshake) *tunnel {
+// serveHTTP serves an HTTP client: one CONNECT, or plain requests one after the
+// other. A tunnel that it returns takes the connection over.
+func (g *Gateway) serveHTTP(c *client.Conn, h *handshake) *relay.Tunnel {
 	for {
 		if err := http1.ReadRequest(&h.in, &h.request); err != nil {
-			var bad *http1.Error
-			if errors.As(err, &bad) {
+			if bad, ok := errors.AsType[*http1.Error](err); ok {
 				g.answer(c, h, viaHTTP, refusal.MalformedRequest(bad), false)
 			}
 			return nil
@@ -38,9 +38,9 @@ func (g *Gateway) serveHTTP(c *conn, h *handshake) *tunnel {
 	}
 }
 
-// connect opens a tunnel, or refuses and ends the connection: what a client sent
-// behind a refused CONNECT was meant for the tunnel (RFC 9931).
-func (g *Gateway) connect(c *conn, h *handshake) *tunnel {
+// connect opens a tunnel, or answers with a refusal and ends the connection: what a
+// client sent behind a refused CONNECT was meant for the tunnel (RFC 9931).
+func (g *Gateway) connect(c *client.Conn, h *handshake) *relay.Tunnel {
 	user, password, ok := h.request.Credentials()
 	if !ok {
 		g.answer(c, h, viaConnect, refusal.NoCredential, false)
@@ -56,87 +56,65 @@ func (g *Gateway) connect(c *conn, h *handshake) *tunnel {
 		g.answer(c, h, viaConnect, ref, false)
 		return nil
 	}
-	if _, err := io.WriteString(c.client, http1.Established); err != nil {
+	if _, err := io.WriteString(c, http1.Established); err != nil {
 		g.metrics.done(viaConnect, truncated)
-		t.abandon()
+		t.Abandon()
 		return nil
 	}
 	g.metrics.done(viaConnect, completed)
-	t.begin(h.in.Buffered())
+	t.Begin(h.in.Buffered())
 	return t
 }
 
-// open does what a tunnel needs whatever protocol asks for it: the session's
-// state, a place and a lease, and a connection to the target.
-func (g *Gateway) open(c *conn, u traffic.User, target hostport.Target) (*tunnel, *refusal.Refusal) {
-	w, ref := g.find(g.ctx, c, u)
+// open opens a tunnel for either protocol: it checks the session's state, takes a
+// place in its pool and connects to the target.
+func (g *Gateway) open(c *client.Conn, u traffic.User, target hostport.Target) (*relay.Tunnel, *refusal.Refusal) {
+	p, ref := g.find(g.ctx, c, u)
 	if ref != nil {
-		g.observeRefusal(c, w.exit.IP, target.Host, ref, 0)
+		g.observeRefusal(c, p.exit.IP, target.Host, ref, 0)
 		return nil, ref
 	}
-	e := c.entry.Load()
-	// The parts that follow have limits of their own.
-	c.quiet.Store(0)
-	if ref = admitted(e.pool.admit(c, g.cfg.Tunnels, g.cfg.Timing.Admit)); ref != nil {
-		g.observeRefusal(c, w.exit.IP, target.Host, ref, 0)
+	pool := &c.Entry().Pool
+	c.Allow(0) // the steps that follow have their own limits
+	if ref = admitted(pool.Admit(&c.Member, g.cfg.Tunnels, g.cfg.Timing.Admit)); ref != nil {
+		g.observeRefusal(c, p.exit.IP, target.Host, ref, 0)
 		return nil, ref
 	}
 	var (
 		tcp     *net.TCPConn
 		latency time.Duration
-		early   []byte // what the target has said already
+		early   []byte // what the target sent already
 	)
-	if w.hop == nil {
-		tcp, latency, ref = g.reach(c, target, w.exit.IP)
+	if p.proxy == nil {
+		tcp, latency, ref = g.direct(c, target, p.exit.IP)
 	} else {
 		in := http1.NewReader(nil)
-		tcp, latency, ref = g.chain(c, target, w.hop, in)
+		tcp, latency, ref = g.viaUpstream(c, target, p.proxy, in)
 		early = bytes.Clone(in.Buffered())
 		in.Free()
 	}
-	if ref == nil && !c.attach(tcp) {
+	if ref == nil && !c.Attach(tcp) {
 		_ = tcp.Close()
-		ref = interruption(cause(c.cause.Load()))
+		ref = interruption(c.Cause())
 	}
 	if ref != nil {
-		e.pool.leave(c)
-		g.observeRefusal(c, w.exit.IP, target.Host, ref, latency)
+		pool.Leave(&c.Member)
+		g.observeRefusal(c, p.exit.IP, target.Host, ref, latency)
 		return nil, ref
 	}
-	e.pool.opened()
-	g.tunnels.Add(1)
-	t := newTunnel(g, c, e, tcp, opening{host: target.Host, exit: w.exit.IP, latency: latency})
-	t.down.early = early
-	return t, nil
+	pool.Opened()
+	return g.relay.Tunnel(c, tcp, relay.Opening{Host: target.Host, Exit: p.exit.IP, Latency: latency}, early), nil
 }
 
-// opening is what the event of a tunnel tells besides its bytes.
-type opening struct {
-	host    string
-	exit    netip.Addr
-	latency time.Duration
-}
-
-// interruption is the answer to a request that was interrupted before it began.
-func interruption(why cause) *refusal.Refusal {
-	switch why {
-	case exhausted:
-		return refusal.TrafficExhausted
-	case ended:
-		return refusal.SessionOver
-	}
-	return refusal.NoCapacity.Because("the gateway is shutting down")
-}
-
-// answer writes an answer of our own and ends the connection. It is free.
-func (g *Gateway) answer(c *conn, h *handshake, via protocol, ref *refusal.Refusal, head bool) {
+// answer writes a refusal and ends the connection. It is not metered.
+func (g *Gateway) answer(c *client.Conn, h *handshake, via protocol, ref *refusal.Refusal, head bool) {
 	g.metrics.refused(via, ref)
 	h.out = ref.Reply(head).Append(h.out[:0])
-	c.allow(g.cfg.Timing.Header)
-	if c.interrupted() { // and its deadlines are past
-		_ = c.client.SetDeadline(time.Now().Add(g.cfg.Timing.Linger))
+	c.Allow(g.cfg.Timing.Header)
+	if c.Interrupted() { // and its deadlines are in the past
+		_ = c.SetDeadline(time.Now().Add(g.cfg.Timing.Linger))
 	}
-	if _, err := c.client.Write(h.out); err == nil {
+	if _, err := c.Write(h.out); err == nil {
 		g.linger(c)
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"agentproxy/adapters/gateway"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 )
@@ -37,7 +36,7 @@ func deaf(t *testing.T) string {
 }
 
 func TestConnectTimeout(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Connect = 300 * time.Millisecond })
+	w := begin(t, newBooks(t), func(c *setup) { c.Timing.Connect = 300 * time.Millisecond })
 	id := w.add(1, 0)
 	if got := w.connectAs(w.dial(), basic(user(id, 0), password(id)), deaf(t)); got != 504 {
 		t.Errorf("status %d, want 504", got)
@@ -48,7 +47,7 @@ func TestConnectTimeout(t *testing.T) {
 }
 
 func TestTerminateWhileDialling(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Connect = time.Hour })
+	w := begin(t, newBooks(t), func(c *setup) { c.Timing.Connect = time.Hour })
 	id := w.add(1, 0)
 	target := deaf(t)
 	time.AfterFunc(100*time.Millisecond, func() {

@@ -3,34 +3,37 @@ package gateway
 import (
 	"time"
 
+	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/http1"
 	"agentproxy/adapters/gateway/refusal"
+	"agentproxy/adapters/gateway/relay"
+	"agentproxy/adapters/gateway/route"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/traffic"
 )
 
-// exchange is one plain request and its answer.
+// exchange is one plain request and its response.
 type exchange struct {
 	g        *Gateway
-	c        *conn
+	c        *client.Conn
 	h        *handshake
-	entry    *entry
-	key      upstreamKey
-	hop      *procurement.Endpoint // nil: the target is dialled
+	entry    *route.Entry
+	key      targetKey
+	proxy    *procurement.Endpoint // nil if the target is dialled directly
 	ex       http1.Exchange
 	body     http1.Body
-	retry    bool // may be sent again if a kept connection turns out to be dead
+	retry    bool // may be sent again if an idle connection turns out to be closed
 	up, down meter
 	latency  time.Duration
-	sending  chan error // the body is sent by another goroutine; nil: it is not, or no more
+	sending  chan error // result of the goroutine that sends the body; nil if none runs
 	unsent   bool       // that goroutine failed
 }
 
-// send writes the request. A body that is not at hand goes its own way, because
-// the target may answer before it has read it.
-func (x *exchange) send(u *upstreamConn, head []byte) error {
+// send writes the request. A body that is not buffered in full is sent by another
+// goroutine, because the target may respond before it has read it.
+func (x *exchange) send(tc *targetConn, head []byte) error {
 	in := &x.h.in
-	dst := mover{u.tcp, x.c}
+	dst := toucher{tc.tcp, x.c}
 	whole := x.body.Kind == http1.NoBody ||
 		x.body.Kind == http1.Sized && x.body.Length <= int64(len(in.Buffered()))
 	if whole {
@@ -47,39 +50,39 @@ func (x *exchange) send(u *upstreamConn, head []byte) error {
 	return nil
 }
 
-// receive reads heads up to the final one, and passes the others on.
-func (x *exchange) receive(u *upstreamConn) error {
-	if len(u.in.Buffered()) > 0 { // the target spoke as soon as the upstream had opened the way
-		u.in.Switch(mover{u.tcp, x.c})
+// receive reads response heads up to the final one and forwards the others.
+func (x *exchange) receive(tc *targetConn) error {
+	if len(tc.in.Buffered()) > 0 { // the target sent bytes together with the upstream's answer
+		tc.in.Switch(toucher{tc.tcp, x.c})
 	} else {
-		u.in.Reset(mover{u.tcp, x.c})
+		tc.in.Reset(toucher{tc.tcp, x.c})
 	}
-	return http1.ReadFinal(&u.in, &x.h.answer, x.ex, func(interim *http1.ResponseHead) error {
+	return http1.ReadFinal(&tc.in, &x.h.answer, x.ex, func(interim *http1.ResponseHead) error {
 		x.h.reply = interim.Append(x.h.reply[:0], false)
-		_, err := http1.CopyResponse(mover{x.c.client, x.c}, x.h.reply, &u.in, http1.Body{}, &x.down)
+		_, err := http1.CopyResponse(toucher{x.c.TCPConn, x.c}, x.h.reply, &tc.in, http1.Body{}, &x.down)
 		return err
 	})
 }
 
-// finish passes the final answer on.
-func (x *exchange) finish(u *upstreamConn) (t *tunnel, again bool, ref *refusal.Refusal) {
+// finish forwards the final response.
+func (x *exchange) finish(tc *targetConn) (t *relay.Tunnel, again bool, ref *refusal.Refusal) {
 	g, c, h := x.g, x.c, x.h
 	answer := &h.answer
 	if answer.Status == 101 {
-		t, ok := x.upgrade(u)
+		t, ok := x.upgrade(tc)
 		if !ok {
 			g.metrics.done(viaHTTP, truncated)
-			x.abort(u)
+			x.abort(tc)
 		}
 		return t, false, nil
 	}
 	sent := x.sent(sentGrace)
 	closing := g.stopping.Load() || !sent
 	h.reply = answer.Append(h.reply[:0], closing)
-	moved, err := http1.CopyResponse(mover{c.client, c}, h.reply, &u.in, answer.Body, &x.down)
+	moved, err := http1.CopyResponse(toucher{c.TCPConn, c}, h.reply, &tc.in, answer.Body, &x.down)
 	if err != nil {
-		ref = x.sort(err)
-		x.abort(u)
+		ref = x.refusalFor(err)
+		x.abort(tc)
 		if moved.Out == 0 && x.down.total == 0 {
 			return nil, false, ref
 		}
@@ -91,9 +94,9 @@ func (x *exchange) finish(u *upstreamConn) (t *tunnel, again bool, ref *refusal.
 		return nil, false, nil
 	}
 	if !sent {
-		x.abort(u)
+		x.abort(tc)
 	} else {
-		x.release(u, answer.KeepUpstream && len(u.in.Buffered()) == 0)
+		x.release(tc, answer.KeepUpstream && len(tc.in.Buffered()) == 0)
 	}
 	x.observe(answer.Status, 0, completed)
 	return nil, answer.KeepClient && !closing && sent, nil
@@ -109,26 +112,25 @@ func (x *exchange) observe(status int, code refusal.Code, result outcome) {
 		Bytes: x.up.total + x.down.total, Latency: x.latency, ExitIP: text(x.key.exit)})
 }
 
-// upgrade makes a tunnel of an exchange whose target switched protocols.
-func (x *exchange) upgrade(u *upstreamConn) (*tunnel, bool) {
+// upgrade opens a tunnel for an exchange whose target switched protocols.
+func (x *exchange) upgrade(tc *targetConn) (*relay.Tunnel, bool) {
 	h := x.h
-	h.reply = append(h.answer.Append(h.reply[:0], false), u.in.Buffered()...)
-	if _, err := http1.CopyResponse(x.c.client, h.reply, &u.in, http1.Body{}, &x.down); err != nil {
+	h.reply = append(h.answer.Append(h.reply[:0], false), tc.in.Buffered()...)
+	if _, err := http1.CopyResponse(x.c.TCPConn, h.reply, &tc.in, http1.Body{}, &x.down); err != nil {
 		return nil, false
 	}
 	x.observe(h.answer.Status, 0, completed)
-	u.in.Free()
-	x.g.tunnels.Add(1)
-	t := newTunnel(x.g, x.c, x.entry, u.tcp, opening{x.key.target.Host, x.key.exit, x.latency})
-	t.begin(h.in.Buffered())
+	tc.in.Free()
+	t := x.g.relay.Tunnel(x.c, tc.tcp, relay.Opening{Host: x.key.target.Host, Exit: x.key.exit, Latency: x.latency}, nil)
+	t.Begin(h.in.Buffered())
 	return t, true
 }
 
-// sentGrace is how long an answer waits for its request to be through. Mostly it
-// is, and only its sender has not come to say so.
+// sentGrace is how long a response waits for its request's body. Usually the body has
+// been sent and only the goroutine's result is missing.
 const sentGrace = 10 * time.Millisecond
 
-// sent says whether the request's body is through.
+// sent reports whether the request was sent in full.
 func (x *exchange) sent(grace time.Duration) bool {
 	if x.sending == nil {
 		return !x.unsent
@@ -145,23 +147,23 @@ func (x *exchange) sent(grace time.Duration) bool {
 	return !x.unsent
 }
 
-// abort gives the target's connection up, and ends the sending of a body.
-func (x *exchange) abort(u *upstreamConn) {
+// abort closes the target's connection and ends the sending of a body.
+func (x *exchange) abort(tc *targetConn) {
 	if x.sending != nil {
-		x.c.interrupt(aborted) // wherever the sender waits, it gives up
+		x.c.Interrupt(client.Aborted) // the sender stops wherever it waits
 		<-x.sending
 		x.sending = nil
 	}
-	x.release(u, false)
+	x.release(tc, false)
 }
 
-// release keeps or closes the target's connection. One that an interruption may
-// have touched is not kept.
-func (x *exchange) release(u *upstreamConn, keep bool) {
-	x.c.target.Store(nil)
-	if keep && !x.c.interrupted() {
-		x.g.upstream.put(u)
+// release keeps or closes the target's connection. It is not kept after an
+// interruption, which may have set its deadline.
+func (x *exchange) release(tc *targetConn, keep bool) {
+	x.c.Detach()
+	if keep && !x.c.Interrupted() {
+		x.g.targets.put(tc)
 		return
 	}
-	u.close()
+	tc.close()
 }

@@ -4,26 +4,30 @@ import (
 	"errors"
 	"io"
 
+	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/monotime"
 	"agentproxy/adapters/gateway/refusal"
+	"agentproxy/adapters/gateway/relay"
 )
 
-// nextRequest waits for another request on a kept connection.
-func (g *Gateway) nextRequest(c *conn, h *handshake) bool {
-	c.allow(g.cfg.Timing.Keep)
-	c.idle.Store(true)
+// nextRequest waits for another request on a kept connection. It returns false if
+// none comes.
+func (g *Gateway) nextRequest(c *client.Conn, h *handshake) bool {
+	c.Allow(g.cfg.Timing.Keep)
+	c.SetIdle(true)
 	if g.stopping.Load() {
 		return false
 	}
 	_, err := h.in.Peek(1)
-	c.idle.Store(false)
-	c.allow(g.cfg.Timing.Header)
-	return err == nil && !c.interrupted()
+	c.SetIdle(false)
+	c.Allow(g.cfg.Timing.Header)
+	return err == nil && !c.Interrupted()
 }
 
 // forward serves one plain request. It returns a tunnel if the target switched
-// protocols, or whether the connection can serve another request.
-func (g *Gateway) forward(c *conn, h *handshake) (t *tunnel, again bool) {
+// protocols, else whether the connection can serve another request.
+func (g *Gateway) forward(c *client.Conn, h *handshake) (t *relay.Tunnel, again bool) {
 	x := &exchange{g: g, c: c, h: h, ex: h.request.Exchange(), body: h.request.Body}
 	ref := x.admit()
 	if ref != nil {
@@ -36,7 +40,7 @@ func (g *Gateway) forward(c *conn, h *handshake) (t *tunnel, again bool) {
 	if t != nil {
 		return t, false
 	}
-	x.entry.pool.leave(c)
+	x.entry.Pool.Leave(&c.Member)
 	if ref != nil {
 		g.observeRefusal(c, x.key.exit, x.key.target.Host, ref, x.latency)
 		g.answer(c, h, viaHTTP, ref, x.ex.Head)
@@ -48,117 +52,118 @@ func (g *Gateway) forward(c *conn, h *handshake) (t *tunnel, again bool) {
 	return nil, again
 }
 
-// admit checks credential and session, and takes a place in the pool.
+// admit checks the credential and the session, and takes a place in its pool.
 func (x *exchange) admit() *refusal.Refusal {
 	g, c, req := x.g, x.c, &x.h.request
 	user, password, ok := req.Credentials()
 	if !ok {
 		return refusal.NoCredential
 	}
-	before := c.entry.Load()
+	before := c.Entry()
 	u, ref := g.authenticate(c, user, password)
 	if ref != nil {
 		return ref
 	}
-	x.entry = c.entry.Load()
-	x.key = upstreamKey{session: x.entry.id, target: req.Target()}
-	w, ref := g.find(g.ctx, c, u)
+	x.entry = c.Entry()
+	x.key = targetKey{session: x.entry.ID, target: req.Target()}
+	p, ref := g.find(g.ctx, c, u)
 	if ref == nil {
-		x.key.exit = w.exit.IP
-		if x.hop = w.hop; w.hop != nil {
-			x.key.hop = hopName(w.hop, w.route.Rotation)
+		x.key.exit = p.exit.IP
+		if x.proxy = p.proxy; p.proxy != nil {
+			x.key.proxy = proxyKey(p.proxy, p.route.Rotation)
 		}
-		c.quiet.Store(0)
-		ref = admitted(x.entry.pool.admit(c, g.cfg.Tunnels, g.cfg.Timing.Admit))
+		c.Allow(0)
+		ref = admitted(x.entry.Pool.Admit(&c.Member, g.cfg.Tunnels, g.cfg.Timing.Admit))
 	}
 	if ref != nil {
 		g.observeRefusal(c, x.key.exit, x.key.target.Host, ref, 0)
 		return ref
 	}
 	if before != x.entry {
-		x.entry.pool.opened()
+		x.entry.Pool.Opened()
 	}
-	x.up = meter{c: c, pool: &x.entry.pool}
-	x.down = meter{c: c, pool: &x.entry.pool, down: true}
+	x.up = meter{c: c, pool: &x.entry.Pool}
+	x.down = meter{c: c, pool: &x.entry.Pool, down: true}
 	return nil
 }
 
-// run carries the exchange. A refusal is for a client that has not been written
-// to yet.
-func (x *exchange) run() (t *tunnel, again bool, ref *refusal.Refusal) {
+// run performs the exchange. It returns a refusal only if nothing was written to the
+// client.
+func (x *exchange) run() (t *relay.Tunnel, again bool, ref *refusal.Refusal) {
 	g, h := x.g, x.h
 	head := h.request.Append(h.out[:0])
 	h.out = head
 	x.retry = x.body.Kind == http1.NoBody && idempotent(h.request.Method())
 	metered := h.request.Metered()
-	x.c.allow(g.cfg.Timing.Answer)
-	u := g.upstream.get(x.key)
-	for kept := u != nil; ; kept = false {
-		began := mono()
-		if u == nil {
-			if u, ref = x.dial(); ref != nil {
+	x.c.Allow(g.cfg.Timing.Answer)
+	tc := g.targets.get(x.key)
+	for kept := tc != nil; ; kept = false {
+		began := monotime.Now()
+		if tc == nil {
+			if tc, ref = x.dial(); ref != nil {
 				return nil, false, ref
 			}
-			x.c.allow(g.cfg.Timing.Answer)
-		} else if !x.c.attach(u.tcp) {
-			u.close()
-			return nil, false, interruption(cause(x.c.cause.Load()))
+			x.c.Allow(g.cfg.Timing.Answer)
+		} else if !x.c.Attach(tc.tcp) {
+			tc.close()
+			return nil, false, interruption(x.c.Cause())
 		}
-		// Only what is really sent is charged, and once.
+		// The head is charged once, and only if it is sent.
 		if err := http1.TakeAll(&x.up, metered); err != nil {
-			x.abort(u)
+			x.abort(tc)
 			return nil, false, refusal.From(err)
 		}
 		metered = 0
-		err := x.send(u, head)
+		err := x.send(tc, head)
 		if err == nil {
-			err = x.receive(u)
+			err = x.receive(tc)
 		}
-		x.latency = mono() - began
+		x.latency = monotime.Now() - began
 		if err == nil {
 			break
 		}
-		ref = x.sort(err)
+		ref = x.refusalFor(err)
 		again := kept && x.retry && x.unanswered(err)
-		x.abort(u)
+		x.abort(tc)
 		if !again {
 			return nil, false, ref
 		}
-		u = nil
+		tc = nil
 	}
-	return x.finish(u)
+	return x.finish(tc)
 }
 
-func (x *exchange) dial() (*upstreamConn, *refusal.Refusal) {
-	x.c.quiet.Store(0) // resolving and connecting have limits of their own
-	u := &upstreamConn{key: x.key}
+// dial connects to the target.
+func (x *exchange) dial() (*targetConn, *refusal.Refusal) {
+	x.c.Allow(0) // resolving and connecting have their own limits
+	tc := &targetConn{key: x.key}
 	var ref *refusal.Refusal
-	if x.hop == nil {
-		u.tcp, x.latency, ref = x.g.reach(x.c, x.key.target, x.key.exit)
+	if x.proxy == nil {
+		tc.tcp, x.latency, ref = x.g.direct(x.c, x.key.target, x.key.exit)
 	} else {
-		u.tcp, x.latency, ref = x.g.chain(x.c, x.key.target, x.hop, &u.in)
+		tc.tcp, x.latency, ref = x.g.viaUpstream(x.c, x.key.target, x.proxy, &tc.in)
 	}
 	if ref != nil {
 		return nil, ref
 	}
-	if !x.c.attach(u.tcp) {
-		u.close()
-		return nil, interruption(cause(x.c.cause.Load()))
+	if !x.c.Attach(tc.tcp) {
+		tc.close()
+		return nil, interruption(x.c.Cause())
 	}
-	return u, nil
+	return tc, nil
 }
 
-// sort turns what went wrong before the answer began into our own.
-func (x *exchange) sort(err error) *refusal.Refusal {
+// refusalFor returns the refusal for a failure before the response began.
+func (x *exchange) refusalFor(err error) *refusal.Refusal {
 	var bad *http1.Error
 	var own *refusal.Refusal
 	switch {
 	case errors.As(err, &own):
 		return own
-	case cause(x.c.cause.Load()) == timedOut:
+	case x.c.Cause() == client.TimedOut:
 		return refusal.ResponseTimeout
-	case x.c.interrupted():
-		return interruption(cause(x.c.cause.Load()))
+	case x.c.Interrupted():
+		return interruption(x.c.Cause())
 	case errors.As(err, &bad):
 		return refusal.MalformedResponse(bad)
 	}
@@ -173,17 +178,16 @@ func codeOf(err error) refusal.Code {
 	return 0
 }
 
-// unanswered says whether it was the target that ended the connection, and
-// without a byte.
+// unanswered reports whether the target ended the connection without a byte.
 func (x *exchange) unanswered(err error) bool {
 	var bad *http1.Error
 	var own *refusal.Refusal
 	x.down.done()
-	return x.down.total == 0 && !x.c.interrupted() &&
+	return x.down.total == 0 && !x.c.Interrupted() &&
 		!errors.As(err, &bad) && !errors.As(err, &own) && !errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// idempotent says whether a method may be sent twice (RFC 9110 section 9.2.2).
+// idempotent reports whether a method may be sent twice (RFC 9110 section 9.2.2).
 func idempotent(method []byte) bool {
 	switch string(method) {
 	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":

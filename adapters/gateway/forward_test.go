@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/gateway"
 	"agentproxy/test/freeport"
 )
 
@@ -284,7 +283,7 @@ func TestUpstreamsAreNotShared(t *testing.T) {
 
 func TestTargetFailures(t *testing.T) {
 	w := begin(t, newBooks(t), nil)
-	hasty := begin(t, w.books, func(c *gateway.Config) { c.Timing.Answer = 300 * time.Millisecond })
+	hasty := begin(t, w.books, func(c *setup) { c.Timing.Answer = 300 * time.Millisecond })
 	id := w.add(1, 0)
 	silent, garbage, hangup := listen(t), listen(t), listen(t)
 	over := make(chan struct{})

@@ -1,13 +1,21 @@
-// Package gateway is the forward proxy that agents send their traffic through:
-// HTTP and SOCKS5 on one port, told apart by the first byte. It authenticates by
-// the session's derived password, dials from the session's exit, and counts what
-// passes against leases that the core grants.
+// Package gateway is the forward proxy through which agents send their traffic: HTTP
+// and SOCKS5 on one port, told apart by the first byte. It authenticates by the
+// session's derived password, dials from the session's exit, and meters what passes
+// against leases that the core grants.
 //
-// The way of a connection: listener.go accepts, auth.go checks the credential
-// and the session, target.go judges the target, dial.go connects to it or
-// hop.go asks an upstream proxy to, and connect.go, socks.go or forward.go speak
-// the protocol. tunnel.go and the relay
-// move the bytes of a tunnel; pool.go, lease.go and renew.go account for them.
+// A connection passes these files and packages in this order:
+//
+//	listener.go            accept, first byte
+//	connect.go, socks.go   a tunnel by CONNECT or SOCKS5
+//	forward.go             plain requests, each an exchange (exchange.go)
+//	auth.go, route/        the credential and the state of the session
+//	lease/                 a place and traffic in the session's pool
+//	reach.go, dial/        the judged address of the target, or an upstream proxy
+//	relay/                 the bytes of a tunnel
+//	refusal/, observe.go   the answer and the event if a step fails
+//
+// client/ represents connections and interrupts them, http1/ and socks5/ parse and
+// write the protocols.
 package gateway
 
 import (
@@ -19,57 +27,67 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"agentproxy/adapters/gateway/client"
+	"agentproxy/adapters/gateway/dial"
+	"agentproxy/adapters/gateway/lease"
+	"agentproxy/adapters/gateway/monotime"
+	"agentproxy/adapters/gateway/relay"
+	"agentproxy/adapters/gateway/route"
+	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
 )
 
-// Gateway is the forward proxy. Start makes it serve, Stop ends it; it does not
-// start twice.
+// Gateway is the forward proxy. Start makes it serve and Stop ends it; it cannot be
+// started again.
 type Gateway struct {
-	cfg     Config
-	backend Backend
-	log     *slog.Logger
+	cfg      Config
+	observer Observer
+	now      func() time.Time
+	log      *slog.Logger
+	deps     Deps
 
-	renewer  *renewer
-	routes   *routes
-	guesses  *guesses
-	pipes    *pipes
-	upstream *upstreams
-	refresh  *refresher
+	leases   *lease.Renewer
+	routes   *route.Cache
+	failures *route.AuthFailures
+	dialer   *dial.Dialer
+	relay    *relay.Relay
+	targets  *idleTargets
 	metrics  *metrics
-	conns    registry
+	conns    client.Registry
 
 	listener *net.TCPListener
-	own      []netip.AddrPort // never dialled
-	wildcard bool             // own listener on every address of this host
 
 	stopping  atomic.Bool
 	accepting sync.WaitGroup
 	serving   sync.WaitGroup // goroutines of connections
-	passes    sync.WaitGroup // background loops
+	loops     sync.WaitGroup // background loops
 
 	ctx        context.Context // of what is done for connections
 	cancel     context.CancelFunc
-	cancelPass context.CancelFunc
+	cancelLoop context.CancelFunc
 
-	tunnels   atomic.Int64
-	requests  atomic.Int64
-	warned    atomic.Int64 // last warning about the core, by mono
-	warnedHop atomic.Int64 // last warning about an upstream's address, by mono
+	requests       atomic.Int64
+	warnedCore     atomic.Int64 // last warning about the core, by monotime
+	warnedUpstream atomic.Int64 // last warning about an upstream's address, by monotime
 }
 
-// New makes a gateway that does not serve yet.
-func New(cfg Config, backend Backend, log *slog.Logger) *Gateway {
-	cfg = cfg.withDefaults()
-	g := &Gateway{cfg: cfg, backend: backend, log: log}
+// New returns a gateway that does not serve yet.
+func New(cfg Config, deps Deps) *Gateway {
+	cfg, deps = cfg.withDefaults(), deps.withDefaults()
+	t := cfg.Timing
+	g := &Gateway{cfg: cfg, deps: deps, observer: deps.Observer, now: deps.Now, log: deps.Log}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
-	g.renewer = newRenewer(backend, cfg, log)
-	g.renewer.ended = g.ended
-	g.routes = newRoutes(g.renewer, cfg.Sessions)
-	g.guesses = newGuesses(cfg.GuessLimit)
-	g.pipes = newPipes(cfg.Pipes)
-	g.upstream = newUpstreams(cfg.Timing.Upstream)
-	g.refresh = newRefresher(g.reread)
 	g.metrics = newMetrics(g)
-	g.renewer.metrics = g.metrics
+	leases := lease.Config{Replica: cfg.Replica, Report: t.Report, Heartbeat: t.Heartbeat, IdleGive: t.IdleGive,
+		StopAfter: t.StopAfter, Call: t.Call}
+	g.leases = lease.NewRenewer(deps.Leases, leases, g.metrics.bytes, func(id string, v lease.Verdict) { g.routes.Ended(id, v) }, g.log)
+	g.routes = route.NewCache(deps.Routes, g.leases, cfg.Sessions, t.Call, g.now)
+	g.failures = route.NewAuthFailures(cfg.AuthFailureLimit)
+	g.dialer = &dial.Dialer{Judge: deps.Judge, Resolver: deps.Resolver, Resolve: t.Resolve, Connect: t.Connect, Now: g.now}
+	g.relay = relay.New(relay.Config{Pipes: cfg.Pipes, Idle: t.Idle, HalfClosed: t.HalfClosed,
+		Goroutines: &g.serving, Ended: g.tunnelEnded})
+	g.targets = newIdleTargets(t.Upstream)
 	return g
 }
 
@@ -82,28 +100,28 @@ func (g *Gateway) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}
-	if g.cfg.Metrics != nil {
-		if err := g.cfg.Metrics.Register(g.metrics); err != nil {
+	if g.deps.Metrics != nil {
+		if err := g.deps.Metrics.Register(g.metrics); err != nil {
 			_ = l.Close()
 			return fmt.Errorf("gateway: register metrics: %w", err)
 		}
 	}
 	g.listener = l.(*net.TCPListener)
 	addr := g.listener.Addr().(*net.TCPAddr).AddrPort()
-	g.own = append(append(g.own, netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())), g.cfg.Forbidden...)
-	g.wildcard = addr.Addr().IsUnspecified()
-	passes, cancel := context.WithCancel(context.Background())
-	g.cancelPass = cancel
-	g.passes.Go(func() { g.renewer.run(passes) })
-	g.passes.Go(func() { g.refresh.run(passes) })
-	g.passes.Go(func() { g.sweep(passes) })
+	own := netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+	g.dialer.Own = append([]netip.AddrPort{own}, g.cfg.Forbidden...)
+	loops, cancel := context.WithCancel(context.Background())
+	g.cancelLoop = cancel
+	g.loops.Go(func() { g.leases.Run(loops) })
+	g.loops.Go(func() { g.routes.Run(loops) })
+	g.loops.Go(func() { g.sweep(loops) })
 	g.accepting.Go(g.accept)
 	g.log.Info("gateway listens", "addr", addr.String())
 	return nil
 }
 
-// Stop accepts no more, lets open tunnels finish for Timing.Drain or until ctx
-// ends, closes the rest, and gives all leases back.
+// Stop accepts no more connections, lets open tunnels finish for Timing.Drain or
+// until ctx ends, closes the rest, and returns all leases.
 func (g *Gateway) Stop(ctx context.Context) error {
 	g.stopping.Store(true)
 	if g.listener == nil {
@@ -112,24 +130,24 @@ func (g *Gateway) Stop(ctx context.Context) error {
 	}
 	_ = g.listener.Close()
 	g.accepting.Wait()
-	g.conns.interruptIdle()
+	g.conns.InterruptIdle()
 	g.drain(ctx)
-	g.cancelPass()
-	g.passes.Wait()
-	g.upstream.close()
-	g.pipes.close()
-	// The leases go back even when ctx has run out: else their rest would be
-	// out of the session's reach until the core takes them back.
+	g.cancelLoop()
+	g.loops.Wait()
+	g.targets.close()
+	g.relay.Close()
+	// The leases are returned even if ctx has ended: otherwise the rest of them would
+	// be unavailable to the session until the core reclaims them.
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.cfg.Timing.Call)
 	defer cancel()
-	g.renewer.close(closing)
-	if g.cfg.Metrics != nil {
-		g.cfg.Metrics.Unregister(g.metrics)
+	g.leases.Close(closing)
+	if g.deps.Metrics != nil {
+		g.deps.Metrics.Unregister(g.metrics)
 	}
 	return nil
 }
 
-// drain waits for the connections to end, and then sees to it.
+// drain waits for the connections to end and interrupts those that do not.
 func (g *Gateway) drain(ctx context.Context) {
 	drained := make(chan struct{})
 	go func() {
@@ -143,12 +161,53 @@ func (g *Gateway) drain(ctx context.Context) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	g.conns.interruptAll(stopped)
-	g.cancel() // looks up and dials no more
+	g.conns.InterruptAll(client.Stopped)
+	g.cancel() // ends lookups and connection attempts
 	<-drained
 }
 
-// Addr is where the gateway listens; nil before Start.
+// sweep enforces the time limits of all connections until ctx ends.
+func (g *Gateway) sweep(ctx context.Context) {
+	t := g.cfg.Timing
+	least := min(t.Header, t.Idle, t.HalfClosed, t.Keep, t.Linger, t.Connect, 8*time.Second)
+	ticker := time.NewTicker(max(least/8, time.Millisecond))
+	defer ticker.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now := monotime.Now()
+		g.conns.Sweep(now, g.now())
+		if n%10 == 0 {
+			g.relay.Trim()
+			g.targets.trim(now)
+		}
+	}
+}
+
+// Changed notifies the gateway that a commit touched a session; "" means that any
+// session may have changed. The next connection reads the new state, and open
+// tunnels of a session that has ended are cut soon after. It does not block.
+func (g *Gateway) Changed(sessionID string) { g.routes.Changed(sessionID) }
+
+// Probe requests the caller's address from the service's own echo (Config.EchoURL,
+// or PublicEchoURL through an upstream proxy), from the first exit of a route. It is
+// not metered. The error names the step that failed.
+func (g *Gateway) Probe(ctx context.Context, r traffic.Route) (dial.Result, error) {
+	echo, proxy := g.cfg.EchoURL, dial.Upstream(&r, 0)
+	if proxy != nil {
+		echo = g.cfg.PublicEchoURL
+	}
+	var exit session.Exit
+	if len(r.Exits) > 0 {
+		exit = r.Exits[0]
+	}
+	return g.dialer.Probe(ctx, echo, exit.IP, proxy)
+}
+
+// Addr returns where the gateway listens; nil before Start.
 func (g *Gateway) Addr() net.Addr {
 	if g.listener == nil {
 		return nil
@@ -156,24 +215,24 @@ func (g *Gateway) Addr() net.Addr {
 	return g.listener.Addr()
 }
 
-// Stats is a snapshot for metrics.
+// Stats is a snapshot of the gateway's counters.
 type Stats struct {
 	Connections int   // of clients, tunnels included
 	Tunnels     int64 // open
 	Requests    int64 // plain HTTP, answered by a target
 	Bytes       int64 // metered and reported to the core
-	LeaseWaits  int64 // times that somebody waited for a lease
-	Pipes       int   // held by the relay
+	LeaseWaits  int64 // times that a connection waited for a lease
+	Pipes       int   // of the relay
 }
 
-// Stats reads the counters.
+// Stats returns the current counters.
 func (g *Gateway) Stats() Stats {
 	return Stats{
-		Connections: g.conns.count(),
-		Tunnels:     g.tunnels.Load(),
+		Connections: g.conns.Len(),
+		Tunnels:     g.relay.Open(),
 		Requests:    g.requests.Load(),
-		Bytes:       g.renewer.bytes.Load(),
-		LeaseWaits:  g.renewer.starved.Load(),
-		Pipes:       g.pipes.count(),
+		Bytes:       g.leases.Bytes(),
+		LeaseWaits:  g.leases.Waits(),
+		Pipes:       g.relay.Pipes(),
 	}
 }

@@ -34,7 +34,13 @@ var discard = slog.New(slog.DiscardHandler)
 // open lets everything on loopback be a target.
 var open = egress.Policy{Loopback: true}
 
-// world is a gateway with its books.
+// setup is everything that a test may change before the gateway starts.
+type setup struct {
+	gateway.Config
+	gateway.Deps
+}
+
+// world is a gateway with its core.
 type world struct {
 	*books
 	*gateway.Gateway
@@ -42,22 +48,27 @@ type world struct {
 	addr string
 }
 
-// begin starts a gateway whose leases are returned quickly.
-func begin(t testing.TB, b *books, edit func(*gateway.Config)) *world {
+// begin starts a gateway that returns leases and ends lingering early.
+func begin(t testing.TB, b *books, edit func(*setup)) *world {
 	t.Helper()
-	cfg := gateway.Config{Addr: "127.0.0.1:0", Key: key, Judge: open}
-	cfg.Timing.IdleGive = 50 * time.Millisecond
-	cfg.Timing.Linger = 500 * time.Millisecond
-	cfg.Timing.Drain = 50 * time.Millisecond
+	s := setup{gateway.Config{Addr: "127.0.0.1:0", Key: key}, deps(b)}
+	s.Timing.IdleGive = 50 * time.Millisecond
+	s.Timing.Linger = 500 * time.Millisecond
+	s.Timing.Drain = 50 * time.Millisecond
 	if edit != nil {
-		edit(&cfg)
+		edit(&s)
 	}
-	g := gateway.New(cfg, b, discard)
+	g := gateway.New(s.Config, s.Deps)
 	if err := g.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = g.Stop(context.Background()) })
 	return &world{books: b, Gateway: g, t: t, addr: g.Addr().String()}
+}
+
+// deps are the dependencies of a gateway whose targets are on loopback.
+func deps(b *books) gateway.Deps {
+	return gateway.Deps{Routes: b, Leases: b, Observer: b, Judge: open, Log: discard}
 }
 
 func user(id string, n int) string { return traffic.User{SessionID: id, Number: n}.String() }

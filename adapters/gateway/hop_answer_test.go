@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/gateway"
 	"agentproxy/domain/session"
 	"agentproxy/test/freeport"
 )
@@ -50,7 +49,7 @@ func (w *world) refusedOver(t *testing.T, id, target string) (res *http.Response
 func TestAnswersOfUpstreamsBecomeOurs(t *testing.T) {
 	s := newSeller(t, "u5er-zone", "secret")
 	w := begin(t, newBooks(t), nil)
-	hasty := begin(t, w.books, func(c *gateway.Config) { c.Timing.Connect = 200 * time.Millisecond })
+	hasty := begin(t, w.books, func(c *setup) { c.Timing.Connect = 200 * time.Millisecond })
 	id := w.add(1, 0)
 	w.via(id, s.hop(session.HTTP))
 	const failed, final = "UPSTREAM_FAILED http_error true", "\r\n\r\n"
@@ -125,7 +124,7 @@ func TestAnswersOfUpstreamsBecomeOurs(t *testing.T) {
 func TestARefusalWithoutItsBodyIsOne(t *testing.T) {
 	s := newSeller(t, "u", "secret")
 	s.answers(silent("HTTP/1.1 402 Pay\r\nContent-Length: 100\r\n\r\nE_PAY: n"))
-	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Connect = time.Hour })
+	w := begin(t, newBooks(t), func(c *setup) { c.Timing.Connect = time.Hour })
 	id := w.add(1, 0)
 	w.via(id, s.hop(session.HTTP))
 	if _, howToFix, feed := w.refusedOver(t, id, "127.0.0.1:80"); feed != "UPSTREAM_PAYMENT  false" || !strings.HasSuffix(howToFix, "402 Pay") {
@@ -151,7 +150,7 @@ func TestAnyTwoHundredOpensTheTunnel(t *testing.T) {
 func TestRepliesOfSOCKSUpstreamsBecomeOurs(t *testing.T) {
 	s := newSeller(t, "u5er-zone", "secret")
 	w := begin(t, newBooks(t), nil)
-	hasty := begin(t, w.books, func(c *gateway.Config) { c.Timing.Connect = 200 * time.Millisecond })
+	hasty := begin(t, w.books, func(c *setup) { c.Timing.Connect = 200 * time.Millisecond })
 	id := w.add(1, 0)
 	w.via(id, s.hop(session.SOCKS5))
 	for _, tc := range []struct {
@@ -260,15 +259,10 @@ func TestCredentialsOfHopsAreNeverTold(t *testing.T) {
 	const name, secret = "Acct7-cc-US+x", "Pa55 w/rd%"
 	both := base64.StdEncoding.EncodeToString([]byte(name + ":" + secret))
 	s := newSeller(t, name, secret)
-	b, logged := newBooks(t), &log{}
-	w := begin(t, b, nil)
-	chatty := gateway.New(gateway.Config{Addr: "127.0.0.1:0", Key: key, Judge: open}, b,
-		slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug})))
-	if err := chatty.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = chatty.Stop(t.Context()) }()
-	w.Gateway, w.addr = chatty, chatty.Addr().String()
+	logged := &log{}
+	w := begin(t, newBooks(t), func(c *setup) {
+		c.Log = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
 	id := w.add(1, 0)
 	w.via(id, s.hop(session.HTTP))
 	for _, answer := range []string{

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/gateway"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -46,7 +45,7 @@ func TestTerminateStopsTheWayThroughAHop(t *testing.T) {
 				s := newSeller(t, "u", "secret")
 				s.set(func(m *manner) { m.http, m.socks = tc.http, tc.socks })
 				asked := make(chan struct{}, 2)
-				w := begin(t, newBooks(t), func(c *gateway.Config) {
+				w := begin(t, newBooks(t), func(c *setup) {
 					c.Resolver = watched{names, asked}
 					c.Timing.Connect, c.Timing.Resolve = time.Hour, time.Hour
 				})
@@ -121,7 +120,7 @@ func TestTerminateCutsATunnelThroughAHop(t *testing.T) {
 func TestStopEndsTheWayThroughAHop(t *testing.T) {
 	s := newSeller(t, "u", "secret")
 	s.answers(silent(""))
-	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Connect = time.Hour })
+	w := begin(t, newBooks(t), func(c *setup) { c.Timing.Connect = time.Hour })
 	id := w.add(1, 0)
 	w.via(id, s.hop(session.HTTP))
 	fmt.Fprintf(w.dial(), "CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: x\r\n%s\r\n", basic(user(id, 0), password(id)))
@@ -244,7 +243,7 @@ func TestEarlyBytesWaitForTheFence(t *testing.T) {
 		_, _ = io.Copy(io.Discard, c)
 	})
 	const fence = 200 * time.Millisecond
-	w := begin(t, newBooks(t), func(c *gateway.Config) {
+	w := begin(t, newBooks(t), func(c *setup) {
 		c.Timing.StopAfter, c.Timing.Heartbeat, c.Timing.IdleGive = fence, 50*time.Millisecond, 10*time.Second
 	})
 	id := w.add(1, 0)

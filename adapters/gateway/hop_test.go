@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/gateway"
 	"agentproxy/domain/egress"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -18,7 +17,7 @@ import (
 
 var names = resolver{"name.test": {"127.0.0.1"}, "inside.test": {"127.0.0.1", "10.0.0.1"}, "other.test": {"127.0.0.1"}}
 
-func named(c *gateway.Config) { c.Resolver = names }
+func named(c *setup) { c.Resolver = names }
 
 // Whatever the client and the upstream speak, the name is sent on, the target is
 // reached from the upstream, and what is charged is the client's wire.
@@ -118,7 +117,7 @@ func TestHopsAreJudgedUnlessTrusted(t *testing.T) {
 	s := newSeller(t, "u", "secret")
 	addr := s.l.Addr().(*net.TCPAddr).AddrPort()
 	b := newBooks(t)
-	w := begin(t, b, func(c *gateway.Config) {
+	w := begin(t, b, func(c *setup) {
 		c.Judge = egress.Policy{}
 		c.Resolver = resolver{"public.test": {"8.8.8.8"}, "hop.test": {"127.0.0.1"}, "mixed.test": {"8.8.8.8", "127.0.0.1"}}
 	})
@@ -253,7 +252,7 @@ func TestProbeThroughTheHop(t *testing.T) {
 	})
 	_, port, _ := net.SplitHostPort(site.Listener.Addr().String())
 	b := newBooks(t)
-	w := begin(t, b, func(c *gateway.Config) {
+	w := begin(t, b, func(c *setup) {
 		c.EchoURL, c.PublicEchoURL, c.Judge = site.URL+"/private", "http://echo.test:"+port+"/public", nil
 	})
 	for _, p := range []session.Protocol{session.HTTP, session.SOCKS5} {
@@ -279,7 +278,7 @@ func TestProbeThroughTheHop(t *testing.T) {
 	}
 	s := newSeller(t, "", "")
 	s.answers(func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
-	quick := begin(t, b, func(c *gateway.Config) { c.EchoURL, c.Timing.Connect = site.URL, 50*time.Millisecond })
+	quick := begin(t, b, func(c *setup) { c.EchoURL, c.Timing.Connect = site.URL, 50*time.Millisecond })
 	if _, err := quick.Probe(t.Context(), traffic.Route{Hops: []procurement.Endpoint{s.hop(session.HTTP)}}); err == nil {
 		t.Error("a probe through a silent proxy")
 	}

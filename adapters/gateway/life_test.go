@@ -58,7 +58,7 @@ func TestTimedRotation(t *testing.T) {
 func TestStopDrains(t *testing.T) {
 	b := newBooks(t)
 	const drain = 500 * time.Millisecond
-	w := begin(t, b, func(c *gateway.Config) { c.Timing.Drain = drain })
+	w := begin(t, b, func(c *setup) { c.Timing.Drain = drain })
 	id := b.add(1, 0)
 	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 	kept := w.client(id)
@@ -99,7 +99,7 @@ func TestStopDrains(t *testing.T) {
 }
 
 func TestStopWithoutConnectionsIsQuick(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *gateway.Config) {
+	w := begin(t, newBooks(t), func(c *setup) {
 		c.Timing.Drain, c.Timing.Header, c.Timing.Keep = time.Hour, time.Hour, time.Hour
 	})
 	w.dial() // says nothing
@@ -117,7 +117,7 @@ func TestStopWithoutConnectionsIsQuick(t *testing.T) {
 
 func TestStartReportsATakenPort(t *testing.T) {
 	l := listen(t)
-	g := gateway.New(gateway.Config{Addr: l.Addr().String()}, newBooks(t), discard)
+	g := gateway.New(gateway.Config{Addr: l.Addr().String()}, deps(newBooks(t)))
 	if err := g.Start(context.Background()); err == nil {
 		t.Error("started on a taken port")
 	}
@@ -130,7 +130,7 @@ func TestProbe(t *testing.T) {
 		fmt.Fprintf(w, `{"success":true,"data":{"ip":%q},"error":null}`, host)
 	})
 	b := newBooks(t)
-	w := begin(t, b, func(c *gateway.Config) { c.EchoURL, c.Judge = s.URL+"/v1/ip", nil })
+	w := begin(t, b, func(c *setup) { c.EchoURL, c.Judge = s.URL+"/v1/ip", nil })
 	id := b.add(1, 0, "127.0.0.8")
 	route, _ := b.Route(t.Context(), id)
 	got, err := w.Probe(t.Context(), route)

@@ -4,15 +4,13 @@ import (
 	"io"
 	"testing"
 	"time"
-
-	"agentproxy/adapters/gateway"
 )
 
 // A client that does not read holds the last bytes of its session. Whoever waits
 // for them does not keep the core busy, a new connection is told to come back, and
 // the bytes go where they were reserved once the client reads again.
 func TestAStalledTunnelKeepsNobodyBusy(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Admit = 500 * time.Millisecond })
+	w := begin(t, newBooks(t), func(c *setup) { c.Timing.Admit = 500 * time.Millisecond })
 	const limit = 64 << 20
 	id := w.add(1, limit)
 	target := newCounting(t)

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/gateway"
 	"agentproxy/domain/traffic"
 )
 
@@ -92,7 +91,7 @@ func TestLimitHalfCloses(t *testing.T) {
 func TestWaitsForAnotherReplica(t *testing.T) {
 	b := newBooks(t)
 	id := b.add(1, 1<<20)
-	w := begin(t, b, func(c *gateway.Config) { c.Timing.Admit = 500 * time.Millisecond })
+	w := begin(t, b, func(c *setup) { c.Timing.Admit = 500 * time.Millisecond })
 	_, _ = b.Renew(t.Context(), "other", []traffic.Ask{{SessionID: id, Lease: "theirs", Want: 256 << 10}})
 	for b.usage(id).Left() > 0 {
 		_, _ = b.Renew(t.Context(), "other", []traffic.Ask{{SessionID: id, Lease: "theirs", Want: 1 << 20}})
@@ -105,7 +104,7 @@ func TestWaitsForAnotherReplica(t *testing.T) {
 	if d := time.Since(began); d < 500*time.Millisecond {
 		t.Errorf("waited %v only", d)
 	}
-	patient := begin(t, b, func(c *gateway.Config) { c.Timing.Admit = 15 * time.Second })
+	patient := begin(t, b, func(c *setup) { c.Timing.Admit = 15 * time.Second })
 	time.AfterFunc(100*time.Millisecond, func() {
 		_, _ = b.Renew(t.Context(), "other", []traffic.Ask{{SessionID: id, Lease: "theirs", Close: true}})
 	})
@@ -116,7 +115,7 @@ func TestWaitsForAnotherReplica(t *testing.T) {
 // fence; nothing is lost or charged twice when the core is back.
 func TestOutage(t *testing.T) {
 	const fence = 1200 * time.Millisecond
-	w := begin(t, newBooks(t), func(c *gateway.Config) {
+	w := begin(t, newBooks(t), func(c *setup) {
 		c.Timing.StopAfter = fence
 		c.Timing.Heartbeat = 100 * time.Millisecond
 		c.Timing.IdleGive = 10 * time.Second
@@ -234,7 +233,7 @@ func TestLostLease(t *testing.T) {
 
 // An idle tunnel gives its lease back and keeps it alive; use is reported soon.
 func TestIdleGivesBack(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *gateway.Config) {
+	w := begin(t, newBooks(t), func(c *setup) {
 		c.Timing.Report = 100 * time.Millisecond
 		c.Timing.Heartbeat = 100 * time.Millisecond
 	})

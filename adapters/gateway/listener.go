@@ -6,7 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/relay"
 	"agentproxy/adapters/gateway/socks5"
 )
 
@@ -17,7 +19,7 @@ type handshake struct {
 	request http1.RequestHead
 	answer  http1.ResponseHead
 	socks   socks5.Server
-	out     []byte // a request head, or an answer of our own
+	out     []byte // a request head, or an answer of the gateway itself
 	reply   []byte // a response head
 }
 
@@ -31,41 +33,41 @@ func (h *handshake) free() {
 	handshakes.Put(h)
 }
 
-// accept serves every connection until the listener is closed. When descriptors
-// run out it waits for tunnels to end instead of giving up.
+// accept serves every connection until the listener is closed. When descriptors run
+// out it retries with backoff, because tunnels that end free some.
 func (g *Gateway) accept() {
-	const firstPause, lastPause = 5 * time.Millisecond, time.Second
-	var pause time.Duration
+	const minBackoff, maxBackoff = 5 * time.Millisecond, time.Second
+	var backoff time.Duration
 	for {
 		tcp, err := g.listener.AcceptTCP()
 		switch {
 		case err == nil:
-			pause = 0
+			backoff = 0
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
-			if pause == 0 {
+			if backoff == 0 {
 				g.log.Warn("gateway cannot accept", "err", err)
 			}
-			pause = min(max(2*pause, firstPause), lastPause)
-			time.Sleep(pause)
+			backoff = min(max(2*backoff, minBackoff), maxBackoff)
+			time.Sleep(backoff)
 			continue
 		}
-		c := &conn{client: tcp}
-		c.allow(g.cfg.Timing.Header)
-		g.conns.add(c)
+		c := client.New(tcp)
+		c.Allow(g.cfg.Timing.Header)
+		g.conns.Add(c)
 		g.serving.Add(1)
 		go g.serve(c)
 	}
 }
 
-// serve takes a connection to its end, or to the point where a tunnel takes over.
-func (g *Gateway) serve(c *conn) {
+// serve handles a connection to its end, or until a tunnel takes it over.
+func (g *Gateway) serve(c *client.Conn) {
 	h := handshakes.Get().(*handshake)
-	h.in.Reset(c.client)
-	var t *tunnel
-	switch first, begun := g.firstByte(c, h); {
-	case !begun:
+	h.in.Reset(c.TCPConn)
+	var t *relay.Tunnel
+	switch first, ok := g.firstByte(c, h); {
+	case !ok:
 	case first == socks5.Version:
 		t = g.serveSOCKS(c, h)
 	default:
@@ -73,17 +75,17 @@ func (g *Gateway) serve(c *conn) {
 	}
 	h.free()
 	if t != nil {
-		t.run() // and release
+		t.Run() // calls tunnelEnded, which releases c
 		return
 	}
 	g.release(c)
 }
 
-// firstByte waits for the client to say something; false: it will not. Until then
-// the connection is as idle as one between two requests, and Stop does not wait.
-func (g *Gateway) firstByte(c *conn, h *handshake) (b byte, ok bool) {
-	c.idle.Store(true)
-	defer c.idle.Store(false)
+// firstByte waits for the client's first byte; ok is false if none comes. Meanwhile
+// the connection is idle, so Stop does not wait for it.
+func (g *Gateway) firstByte(c *client.Conn, h *handshake) (b byte, ok bool) {
+	c.SetIdle(true)
+	defer c.SetIdle(false)
 	if g.stopping.Load() {
 		return 0, false
 	}
@@ -94,32 +96,45 @@ func (g *Gateway) firstByte(c *conn, h *handshake) (b byte, ok bool) {
 	return first[0], true
 }
 
-// release ends a connection for good.
-func (g *Gateway) release(c *conn) {
-	_ = c.client.Close()
-	g.conns.remove(c)
-	if e := c.entry.Load(); e != nil {
-		e.unpin()
+// tunnelEnded records the event of a tunnel and releases its connection.
+func (g *Gateway) tunnelEnded(t *relay.Tunnel) {
+	why := t.Conn.Cause()
+	g.observeTunnel(t, why)
+	if why == client.Exhausted || t.Unread() && why != client.Stopped && why != client.Ended {
+		g.linger(t.Conn)
+	}
+	g.release(t.Conn)
+}
+
+// release closes a connection and forgets it.
+func (g *Gateway) release(c *client.Conn) {
+	_ = c.Close()
+	g.conns.Remove(c)
+	if e := c.Entry(); e != nil {
+		e.Unpin()
 	}
 	g.serving.Done()
 }
 
-// linger ends what we have to say to a client and reads on for a moment: closing
-// a socket with unread bytes makes the kernel send a reset, which can destroy
-// our last words before the client has read them. What is read is never run.
-func (g *Gateway) linger(c *conn) {
+// discards are what linger reads into.
+var discards = sync.Pool{New: func() any { return new([16 << 10]byte) }}
+
+// linger closes the write half of a connection and reads for a moment what the
+// client still sends: closing a socket with unread bytes makes the kernel send a
+// reset, which can destroy the last answer before the client has read it.
+func (g *Gateway) linger(c *client.Conn) {
 	if g.stopping.Load() {
 		return
 	}
-	_ = c.client.SetDeadline(time.Now().Add(g.cfg.Timing.Linger))
-	c.quiet.Store(0)
-	if c.client.CloseWrite() != nil {
+	_ = c.SetDeadline(time.Now().Add(g.cfg.Timing.Linger))
+	c.Allow(0)
+	if c.CloseWrite() != nil {
 		return
 	}
-	b := buffers.Get().(*buffer)
-	defer buffers.Put(b)
+	b := discards.Get().(*[16 << 10]byte)
+	defer discards.Put(b)
 	for {
-		if _, err := c.client.Read(b[:]); err != nil {
+		if _, err := c.Read(b[:]); err != nil {
 			return
 		}
 	}

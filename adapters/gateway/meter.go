@@ -3,17 +3,20 @@ package gateway
 import (
 	"net"
 
+	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/lease"
 )
 
-// meter accounts for one direction of plain requests: wire takes bytes from it
-// before they move. What comes up is used when it is taken. What goes down is used
-// when it was written, so that what failed to move can be returned and no counter
-// ever goes back. Nothing stays reserved while the other direction, or the source,
-// is waited for: at the limit the rest would be kept from those that can use it.
+// meter accounts for one direction of plain requests: http1 takes bytes from it
+// before they move. Upload is used when it is taken. Download is used when it was
+// written, so that bytes that failed to move can be returned and no counter ever
+// decreases. Nothing stays reserved while the other direction or the source is
+// waited for: at the limit the reserved rest would be unavailable to other
+// connections.
 type meter struct {
-	c     *conn
-	pool  *pool
+	c     *client.Conn
+	pool  *lease.Pool
 	down  bool
 	held  int64
 	epoch uint32
@@ -22,33 +25,34 @@ type meter struct {
 
 var _ http1.Meter = (*meter)(nil)
 
-// Take reserves up to n bytes, waiting for the lease if need be.
+// Take reserves up to n bytes, waiting for the lease if necessary. The error is a
+// *refusal.Refusal.
 func (m *meter) Take(n int) (int, error) {
 	m.done()
 	for {
-		got, epoch, v := m.pool.reserve(int64(n))
-		if v == flows {
+		got, epoch, v := m.pool.Reserve(int64(n))
+		if v == lease.Granted {
 			m.held, m.epoch = got, epoch
 			if !m.down {
 				m.done()
 			}
 			return int(got), nil
 		}
-		if v == waits {
-			v = m.pool.await(m.c.interrupted)
+		if v == lease.Blocked {
+			v = m.pool.Await(m.c.Interrupted)
 		}
 		switch v {
-		case flows:
-		case waits:
-			return 0, interruption(cause(m.c.cause.Load()))
+		case lease.Granted:
+		case lease.Blocked:
+			return 0, interruption(m.c.Cause())
 		default:
 			return 0, admitted(v)
 		}
 	}
 }
 
-// Return says that what was taken last has moved, but for n bytes, which are
-// given back. What came up stays used.
+// Return counts what was taken last, but for n bytes that were not moved. Upload
+// stays used.
 func (m *meter) Return(n int) {
 	m.use(m.held - int64(n))
 }
@@ -61,29 +65,31 @@ func (m *meter) use(n int64) {
 		return
 	}
 	if m.down {
-		m.pool.settle(m.epoch, m.held, 0, n)
+		m.pool.Settle(m.epoch, m.held, 0, n)
 	} else {
-		m.pool.settle(m.epoch, m.held, n, 0)
+		m.pool.Settle(m.epoch, m.held, n, 0)
 	}
 	m.total += n
 	m.held = 0
 }
 
-// mover notes that something moves, so that the sweeper leaves the connection
-// alone.
-type mover struct {
+// toucher records each read and write, so that the connection does not count as
+// quiet.
+type toucher struct {
 	*net.TCPConn
-	c *conn
+	c *client.Conn
 }
 
-func (m mover) Read(p []byte) (int, error) {
-	n, err := m.TCPConn.Read(p)
-	m.c.moved.Store(int64(mono()))
+// Read reads from the connection.
+func (t toucher) Read(p []byte) (int, error) {
+	n, err := t.TCPConn.Read(p)
+	t.c.Touch()
 	return n, err
 }
 
-func (m mover) Write(p []byte) (int, error) {
-	n, err := m.TCPConn.Write(p)
-	m.c.moved.Store(int64(mono()))
+// Write writes to the connection.
+func (t toucher) Write(p []byte) (int, error) {
+	n, err := t.TCPConn.Write(p)
+	t.c.Touch()
 	return n, err
 }

@@ -6,10 +6,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"agentproxy/adapters/gateway/lease"
 	"agentproxy/adapters/gateway/refusal"
 )
 
-// protocol is how a request came.
+// protocol is how a request arrived.
 type protocol uint8
 
 const (
@@ -49,12 +50,12 @@ func (o outcome) label() string {
 	return strings.ToLower(refusal.Code(o - other).String())
 }
 
-// metrics counts what happens here. Its counters are found before the first
-// request, so that an event costs an atomic addition and no memory; what can be
-// read off the gateway itself is read when somebody asks.
+// metrics holds the gateway's series. The counters are looked up before the first
+// request, so that an event costs an atomic addition and no allocation; gauges read
+// the gateway's own state when they are collected.
 type metrics struct {
 	requests [len(protocols)][outcomes]prometheus.Counter
-	up, down prometheus.Counter
+	bytes    lease.Counters
 	dials    prometheus.Histogram
 	all      []prometheus.Collector
 }
@@ -68,54 +69,47 @@ func newMetrics(g *Gateway) *metrics {
 			m.requests[p][o] = requests.WithLabelValues(name, outcome(o).label())
 		}
 	}
-	bytes := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_gateway_bytes_total",
+	relayed := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_gateway_bytes_total",
 		Help: "Metered bytes that were relayed, up from clients and down to them."}, []string{"direction"})
-	m.up, m.down = bytes.WithLabelValues("up"), bytes.WithLabelValues("down")
+	m.bytes = lease.Counters{Up: relayed.WithLabelValues("up"), Down: relayed.WithLabelValues("down")}
 	m.dials = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "agentproxy_gateway_dial_seconds",
 		Help:    "Time until a target accepted the connection, without the lookup of its name; failures are outcomes.",
 		Buckets: []float64{.005, .02, .1, .5, 2, 10}})
 	gauge := func(name, help string, read func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
 	}
-	m.all = []prometheus.Collector{requests, bytes, m.dials,
-		gauge("agentproxy_gateway_tunnels", "Open tunnels.", func() float64 { return float64(g.tunnels.Load()) }),
+	m.all = []prometheus.Collector{requests, relayed, m.dials,
+		gauge("agentproxy_gateway_tunnels", "Open tunnels.", func() float64 { return float64(g.relay.Open()) }),
 		gauge("agentproxy_gateway_leases_open", "Sessions that hold a lease of traffic here.",
-			func() float64 { return float64(g.renewer.open()) }),
+			func() float64 { return float64(g.leases.Open()) }),
 		gauge("agentproxy_gateway_sessions_cached", "Sessions whose routes are kept in memory.",
-			func() float64 { return float64(g.routes.count()) }),
+			func() float64 { return float64(g.routes.Len()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "agentproxy_gateway_lease_waits_total",
-			Help: "Times that somebody waited for a lease of traffic."},
-			func() float64 { return float64(g.renewer.starved.Load()) }),
+			Help: "Times that a connection waited for a lease of traffic."},
+			func() float64 { return float64(g.leases.Waits()) }),
 	}
 	return m
 }
 
+// done counts a request.
 func (m *metrics) done(p protocol, o outcome) { m.requests[p][o].Inc() }
 
+// refused counts a request that got a refusal.
 func (m *metrics) refused(p protocol, ref *refusal.Refusal) { m.done(p, refused(ref.Code)) }
 
-// moved counts bytes that left one side, whatever became of their lease.
-func (m *metrics) moved(up, down int64) {
-	if up > 0 {
-		m.up.Add(float64(up))
-	}
-	if down > 0 {
-		m.down.Add(float64(down))
-	}
-}
-
+// dialled records the time until a target accepted a connection.
 func (m *metrics) dialled(took time.Duration) { m.dials.Observe(took.Seconds()) }
 
 var _ prometheus.Collector = (*metrics)(nil)
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range m.all {
 		c.Describe(ch)
 	}
 }
 
-// Collect is part of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	for _, c := range m.all {
 		c.Collect(ch)

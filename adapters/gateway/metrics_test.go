@@ -71,9 +71,9 @@ func (s scraped) requests(protocol string) map[string]int {
 }
 
 // metered is begin with a registry.
-func metered(t testing.TB, b *books, edit func(*gateway.Config)) (*world, *prometheus.Registry) {
+func metered(t testing.TB, b *books, edit func(*setup)) (*world, *prometheus.Registry) {
 	r := prometheus.NewPedanticRegistry()
-	return begin(t, b, func(c *gateway.Config) {
+	return begin(t, b, func(c *setup) {
 		c.Metrics = r
 		if edit != nil {
 			edit(c)
@@ -102,7 +102,7 @@ func counted(t *testing.T, r *prometheus.Registry, protocol string, want map[str
 }
 
 func TestRequestsAreCountedByOutcome(t *testing.T) {
-	w, r := metered(t, newBooks(t), func(c *gateway.Config) { c.Resolver = resolver{"name.test": {"127.0.0.1"}} })
+	w, r := metered(t, newBooks(t), func(c *setup) { c.Resolver = resolver{"name.test": {"127.0.0.1"}} })
 	id, target := w.add(1, 0), echo(t)
 	web := listen(t)
 	go func() {
@@ -256,7 +256,7 @@ func TestLabelsAreFixed(t *testing.T) {
 // Every code that a client can get is a label from the start.
 func TestEveryCodeIsAnOutcome(t *testing.T) {
 	r := prometheus.NewRegistry()
-	begin(t, newBooks(t), func(c *gateway.Config) { c.Metrics = r })
+	begin(t, newBooks(t), func(c *setup) { c.Metrics = r })
 	s := scrape(t, r)
 	for c := 1; c < refusal.Codes; c++ {
 		label := strings.ToLower(refusal.Code(c).String())
@@ -273,8 +273,9 @@ func TestEveryCodeIsAnOutcome(t *testing.T) {
 
 func TestMetricsLiveAsLongAsTheGateway(t *testing.T) {
 	r := prometheus.NewRegistry()
-	cfg := gateway.Config{Addr: "127.0.0.1:0", Key: key, Metrics: r}
-	g := gateway.New(cfg, newBooks(t), discard)
+	cfg, live := gateway.Config{Addr: "127.0.0.1:0", Key: key}, deps(newBooks(t))
+	live.Metrics = r
+	g := gateway.New(cfg, live)
 	if n := len(scrape(t, r)); n != 0 {
 		t.Errorf("%d series before the start", n)
 	}
@@ -282,7 +283,7 @@ func TestMetricsLiveAsLongAsTheGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	var taken prometheus.AlreadyRegisteredError
-	second := gateway.New(cfg, newBooks(t), discard)
+	second := gateway.New(cfg, live)
 	if err := second.Start(context.Background()); !errors.As(err, &taken) {
 		t.Errorf("a second gateway on the same registry: %v", err)
 	}

@@ -6,70 +6,74 @@ import (
 	"net/netip"
 	"time"
 
+	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/refusal"
+	"agentproxy/adapters/gateway/relay"
+	"agentproxy/adapters/gateway/route"
 	"agentproxy/domain/health"
 	"agentproxy/domain/traffic"
 )
 
-// The types of observations, in the words of the event feed.
+// The types of observations in the event log.
 const (
-	sawTunnel  = "tunnel"
-	sawRequest = "request"
-	sawRefused = "refused" // by us
-	sawFailed  = "failed"  // by the target, or on the way to it
+	eventTunnel  = "tunnel"
+	eventRequest = "request"
+	eventRefused = "refused" // by the gateway
+	eventFailed  = "failed"  // by the target, or on the path to it
 )
 
-// observeRefusal tells the session's feed why a connection was not made. What a
-// stranger did with a wrong password is not the session's affair.
-func (g *Gateway) observeRefusal(c *conn, exit netip.Addr, host string, ref *refusal.Refusal, latency time.Duration) {
-	e := c.entry.Load()
+// observeRefusal records why a connection was not made. A failed authentication is
+// not an event of the session.
+func (g *Gateway) observeRefusal(c *client.Conn, exit netip.Addr, host string, ref *refusal.Refusal, latency time.Duration) {
+	e := c.Entry()
 	if ref.Unobserved || e == nil {
 		return
 	}
-	o := traffic.Observation{SessionID: e.id, At: g.cfg.Now(), Type: sawRefused, Evidence: ref.Evidence, Host: host,
+	o := traffic.Observation{SessionID: e.ID, At: g.now(), Type: eventRefused, Evidence: ref.Evidence, Host: host,
 		StatusCode: ref.Status, Code: ref.Code.String(), Latency: latency, ExitIP: text(exit),
 		Retryable: ref.Retryable(), HowToFix: ref.HowToFix}
 	if ref.Failure() {
-		o.Type = sawFailed
+		o.Type = eventFailed
 	}
-	g.backend.Observe(o)
+	g.observer.Observe(o)
 	if g.log.Enabled(g.ctx, slog.LevelDebug) {
-		g.log.Debug("refused", "session_id", e.id, "code", ref.Code, "host", host)
+		g.log.Debug("refused", "session_id", e.ID, "code", o.Code, "host", host)
 	}
 }
 
-// observeTunnel tells of a tunnel that ended.
-func (g *Gateway) observeTunnel(t *tunnel, why cause) {
-	o := traffic.Observation{SessionID: t.entry.id, At: g.cfg.Now(), Type: sawTunnel, Host: t.opening.host,
-		StatusCode: http.StatusOK, Bytes: t.up.total + t.down.total, Latency: t.opening.latency, ExitIP: text(t.opening.exit)}
+// observeTunnel records a tunnel that ended.
+func (g *Gateway) observeTunnel(t *relay.Tunnel, why client.Cause) {
+	up, down := t.Bytes()
+	o := traffic.Observation{SessionID: t.Conn.Entry().ID, At: g.now(), Type: eventTunnel, Host: t.Opening.Host,
+		StatusCode: http.StatusOK, Bytes: up + down, Latency: t.Opening.Latency, ExitIP: text(t.Opening.Exit)}
 	var ref *refusal.Refusal
 	switch why {
-	case ended:
+	case client.Ended:
 		ref = refusal.SessionOver
-	case exhausted:
+	case client.Exhausted:
 		ref = refusal.TrafficExhausted
-	case targetGone:
+	case client.TargetGone:
 		ref = refusal.ConnectionReset
 		o.Evidence = health.HTTPError
 	}
 	if ref != nil {
 		o.Code, o.HowToFix, o.Retryable = ref.Code.String(), ref.HowToFix, ref.Retryable()
 	}
-	g.backend.Observe(o)
+	g.observer.Observe(o)
 	if g.log.Enabled(g.ctx, slog.LevelDebug) {
-		g.log.Debug("tunnel", "session_id", o.SessionID, "host", o.Host, "up", t.up.total, "down", t.down.total, "code", o.Code)
+		g.log.Debug("tunnel", "session_id", o.SessionID, "host", o.Host, "up", up, "down", down, "code", o.Code)
 	}
 }
 
-// observeRequest tells of a plain request that the target answered: its status
-// is evidence about the exit.
-func (g *Gateway) observeRequest(e *entry, o traffic.Observation) {
-	o.SessionID, o.At, o.Type = e.id, g.cfg.Now(), sawRequest
+// observeRequest records a plain request that the target answered. Its status is
+// evidence about the exit.
+func (g *Gateway) observeRequest(e *route.Entry, o traffic.Observation) {
+	o.SessionID, o.At, o.Type = e.ID, g.now(), eventRequest
 	o.Evidence = health.Success
 	if o.StatusCode >= 400 {
 		o.Evidence = health.HTTPError
 	}
-	g.backend.Observe(o)
+	g.observer.Observe(o)
 }
 
 func text(a netip.Addr) string {

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/gateway"
 	"agentproxy/domain/egress"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -135,7 +134,7 @@ func TestSessionStates(t *testing.T) {
 // A refused password costs no look-up, and past the limit another status; a right
 // one is never refused for them.
 func TestGuesses(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *gateway.Config) { c.GuessLimit = 5 })
+	w := begin(t, newBooks(t), func(c *setup) { c.AuthFailureLimit = 5 })
 	id := w.add(1, 0)
 	target := echo(t)
 	for i := range 10 {
@@ -181,7 +180,7 @@ func TestNothingRunsBehindARefusedConnect(t *testing.T) {
 }
 
 func TestHeadLimits(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Header = 200 * time.Millisecond })
+	w := begin(t, newBooks(t), func(c *setup) { c.Timing.Header = 200 * time.Millisecond })
 	id := w.add(1, 0)
 	head := "GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: x\r\n" + basic(user(id, 0), password(id))
 	t.Run("a long head", func(t *testing.T) {
@@ -230,7 +229,7 @@ func TestSpecialAddresses(t *testing.T) {
 	var caught atomic.Int64
 	go serve(trap, func(net.Conn) { caught.Add(1) })
 	port := trap.Addr().(*net.TCPAddr).Port
-	w := begin(t, newBooks(t), func(c *gateway.Config) {
+	w := begin(t, newBooks(t), func(c *setup) {
 		c.Judge = egress.Policy{}
 		c.Resolver = resolver{
 			"localhost":   {"127.0.0.1", "::1"},
@@ -269,7 +268,7 @@ func TestNames(t *testing.T) {
 	l := listen(t)
 	go serve(l, func(c net.Conn) { _, _ = io.Copy(c, c) })
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	w := begin(t, newBooks(t), func(c *gateway.Config) {
+	w := begin(t, newBooks(t), func(c *setup) {
 		c.Timing.Resolve = 100 * time.Millisecond
 		c.Resolver = resolver{"echo.test": {"127.0.0.1"}, "second.test": {"127.0.0.9", "127.0.0.1"}}
 	})
@@ -285,7 +284,7 @@ func TestNames(t *testing.T) {
 func TestOwnListeners(t *testing.T) {
 	admin := listen(t)
 	for _, addr := range []string{"127.0.0.1:0", ":0"} {
-		w := begin(t, newBooks(t), func(c *gateway.Config) {
+		w := begin(t, newBooks(t), func(c *setup) {
 			c.Addr = addr
 			c.Forbidden = append(c.Forbidden, admin.Addr().(*net.TCPAddr).AddrPort())
 		})

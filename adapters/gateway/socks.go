@@ -4,16 +4,18 @@ import (
 	"errors"
 	"net/netip"
 
+	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/refusal"
+	"agentproxy/adapters/gateway/relay"
 	"agentproxy/adapters/gateway/socks5"
 )
 
-// serveSOCKS serves a client that speaks SOCKS5. After a refusal the connection
-// ends (RFC 1928 section 6).
-func (g *Gateway) serveSOCKS(c *conn, h *handshake) *tunnel {
+// serveSOCKS serves a SOCKS5 client. After a refusal the connection ends (RFC 1928
+// section 6).
+func (g *Gateway) serveSOCKS(c *client.Conn, h *handshake) *relay.Tunnel {
 	s := &h.socks
-	if err := s.Greet(&h.in, c.client); err != nil {
-		if errors.Is(err, socks5.ErrNoMethod) { // no password on offer
+	if err := s.Greet(&h.in, c); err != nil {
+		if errors.Is(err, socks5.ErrNoMethod) {
 			g.metrics.refused(viaSOCKS, refusal.NoCredential)
 		}
 		g.linger(c)
@@ -27,14 +29,13 @@ func (g *Gateway) serveSOCKS(c *conn, h *handshake) *tunnel {
 	if ref != nil {
 		g.metrics.refused(viaSOCKS, ref)
 	}
-	if err := s.Status(c.client, ref == nil); err != nil || ref != nil {
+	if err := s.Status(c, ref == nil); err != nil || ref != nil {
 		g.linger(c)
 		return nil
 	}
 	target, err := s.Request(&h.in)
 	if err != nil {
-		var bad *socks5.RequestError
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*socks5.RequestError](err); ok {
 			g.metrics.done(viaSOCKS, refused(refusal.CodeBadRequest))
 			g.replySOCKS(c, s, bad.Reply)
 		}
@@ -46,20 +47,21 @@ func (g *Gateway) serveSOCKS(c *conn, h *handshake) *tunnel {
 		g.replySOCKS(c, s, ref.SOCKS)
 		return nil
 	}
-	// The exit's address and port are the target's to see, not the client's.
-	if err := s.Reply(c.client, socks5.Succeeded, netip.AddrPort{}); err != nil {
+	// The client is not shown the exit's address and port.
+	if err := s.Reply(c, socks5.Succeeded, netip.AddrPort{}); err != nil {
 		g.metrics.done(viaSOCKS, truncated)
-		t.abandon()
+		t.Abandon()
 		return nil
 	}
 	g.metrics.done(viaSOCKS, completed)
-	t.begin(h.in.Buffered())
+	t.Begin(h.in.Buffered())
 	return t
 }
 
-func (g *Gateway) replySOCKS(c *conn, s *socks5.Server, reply socks5.Reply) {
-	c.allow(g.cfg.Timing.Header)
-	if s.Reply(c.client, reply, netip.AddrPort{}) == nil {
+// replySOCKS answers a request that is refused, and ends the connection.
+func (g *Gateway) replySOCKS(c *client.Conn, s *socks5.Server, reply socks5.Reply) {
+	c.Allow(g.cfg.Timing.Header)
+	if s.Reply(c, reply, netip.AddrPort{}) == nil {
 		g.linger(c)
 	}
 }

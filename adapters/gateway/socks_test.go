@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"golang.org/x/net/proxy"
-
-	"agentproxy/adapters/gateway"
 )
 
 // socks is an ordinary SOCKS5 client.
@@ -24,7 +22,7 @@ func (w *world) socks(user, password string) proxy.Dialer {
 }
 
 func TestSOCKS5(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Resolver = resolver{"echo.test": {"127.0.0.1"}} })
+	w := begin(t, newBooks(t), func(c *setup) { c.Resolver = resolver{"echo.test": {"127.0.0.1"}} })
 	id := w.add(1, 0)
 	_, port, _ := net.SplitHostPort(echo(t))
 	for _, host := range []string{"127.0.0.1", "echo.test"} {
@@ -61,7 +59,7 @@ func TestSOCKS5OverIPv6(t *testing.T) {
 }
 
 func TestSOCKS5Refusals(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Resolver = resolver{} })
+	w := begin(t, newBooks(t), func(c *setup) { c.Resolver = resolver{} })
 	id := w.add(1, 0)
 	closed := listen(t)
 	_ = closed.Close()

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/gateway"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 )
@@ -57,7 +56,7 @@ func TestEarlyBytesBelongToTheTunnel(t *testing.T) {
 // sum is what the core knows in the end.
 func TestMetersToTheByte(t *testing.T) {
 	for _, pipes := range []int{0, -1} {
-		w := begin(t, newBooks(t), func(c *gateway.Config) { c.Pipes = pipes })
+		w := begin(t, newBooks(t), func(c *setup) { c.Pipes = pipes })
 		id := w.add(1, 0)
 		target := newCounting(t)
 		var wg sync.WaitGroup
@@ -132,7 +131,7 @@ func TestHalfClose(t *testing.T) {
 			_, _ = io.ReadAll(c)
 			<-over
 		})
-		hasty := begin(t, w.books, func(c *gateway.Config) { c.Timing.HalfClosed = 200 * time.Millisecond })
+		hasty := begin(t, w.books, func(c *setup) { c.Timing.HalfClosed = 200 * time.Millisecond })
 		c := hasty.connect(id, l.Addr().String())
 		_ = c.CloseWrite()
 		if _, err := io.ReadAll(c); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -143,7 +142,7 @@ func TestHalfClose(t *testing.T) {
 
 func TestIdleTunnelIsCut(t *testing.T) {
 	const idle = 300 * time.Millisecond
-	w := begin(t, newBooks(t), func(c *gateway.Config) { c.Timing.Idle = idle })
+	w := begin(t, newBooks(t), func(c *setup) { c.Timing.Idle = idle })
 	id := w.add(1, 0)
 	target := echo(t)
 	c, moved := w.connect(id, target), time.Now()
@@ -219,7 +218,7 @@ func TestResets(t *testing.T) {
 
 func TestTerminateCuts(t *testing.T) {
 	// A gateway that was not told would ask of the idle tunnel after an hour.
-	w := begin(t, newBooks(t), func(c *gateway.Config) {
+	w := begin(t, newBooks(t), func(c *setup) {
 		c.Timing.Heartbeat, c.Timing.Report = time.Hour, time.Hour
 	})
 	id, quiet, other := w.add(1, 0), w.add(2, 0), w.add(3, 0)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -227,4 +228,27 @@ func errorSchema(codes []any) *huma.Schema {
 			"details":   {Type: huma.TypeObject, AdditionalProperties: true, Description: "What a program can act on."},
 		},
 	}
+}
+
+// amend adds bounds and a description to a property of an object.
+func amend(s *huma.Schema, name string, bounds huma.Schema, doc string) {
+	p := s.Properties[name]
+	p.Description = cmp.Or(doc, p.Description)
+	p.Pattern, p.PatternDescription = cmp.Or(bounds.Pattern, p.Pattern), cmp.Or(bounds.PatternDescription, p.PatternDescription)
+	p.MaxLength = cmp.Or(bounds.MaxLength, p.MaxLength)
+	p.Minimum, p.Maximum = cmp.Or(bounds.Minimum, p.Minimum), cmp.Or(bounds.Maximum, p.Maximum)
+	p.ExclusiveMinimum = cmp.Or(bounds.ExclusiveMinimum, p.ExclusiveMinimum)
+	p.MultipleOf = cmp.Or(bounds.MultipleOf, p.MultipleOf)
+	if bounds.Enum != nil {
+		p.Enum = bounds.Enum
+	}
+}
+
+// oneOf returns the values of an enumeration of the domain for the document.
+func oneOf[T ~string](values ...T) []any {
+	enum := make([]any, len(values))
+	for i, v := range values {
+		enum[i] = string(v)
+	}
+	return enum
 }

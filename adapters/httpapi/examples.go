@@ -64,7 +64,7 @@ var (
 	exampleVerdict  = sessionHealthBrief{75, 0.9, "medium", "consider_rotate"}
 	exampleReported = reportedReply{"evt_" + exampleID, sessionHealthShort{exampleVerdict, "block_rate"}}
 	exampleBatch    = batchReply{1, 1, []resultReply{{0, exampleSession, "accepted", nil},
-		{1, "sess_unknown", "rejected", &resultErrorReply{"SESSION_NOT_FOUND", "no session has this id; list yours with GET /sessions"}}}}
+		{1, "sess_unknown", "rejected", &resultErrorReply{"SESSION_NOT_FOUND", "no session has this id; list your sessions to find it"}}}}
 	exampleFigures = figuresReply{10, byTypeReply{Success: 9, Block: 1}, map[string]int64{"200": 9, "403": 1}, 240.5, 812, maybeStamp(exampleTime)}
 	exampleSeen    = observedReply{1, byTypeReply{Timeout: 1}, map[string]int64{}, maybeStamp(exampleTime)}
 	exampleHealth  = sessionHealthReply{HealthFields: exampleVerdict, Reason: "block_rate", Confidence: 0.77, RetryAfterSeconds: -1,

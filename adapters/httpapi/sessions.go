@@ -105,12 +105,12 @@ func (s *Server) createSession(ctx context.Context, in *createInput) (int, any, 
 	if err != nil {
 		return 0, nil, err
 	}
-	form, err := in.Body.form()
+	request, err := in.Body.request()
 	if err != nil {
 		return 0, nil, err
 	}
-	done, err := s.Sessions.Create(ctx, app.Create{AgentID: caller(ctx), Form: form, Call: key, DryRun: dry})
-	return s.bought(ctx, done, err)
+	done, err := s.Sessions.Create(ctx, app.Create{AgentID: caller(ctx), Form: request, Call: key, DryRun: dry})
+	return s.bought(ctx, done, renamed(err, in.Body.path))
 }
 
 // outcomeStatus is the HTTP status of an outcome.

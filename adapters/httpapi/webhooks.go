@@ -71,7 +71,7 @@ func (s *Server) declareWebhooks() {
 			maybeStamp(v.LastDeliveryAt)}, err
 	})
 	op(s, operation{ID: "rotate-webhook-secret", Method: http.MethodPost, Path: "/account/webhook/rotate-secret", Tag: "webhooks",
-		Summary: "Replace the secret that signs events", Scope: account.AccountWrite, Refuses: refusals(webhook.ErrNone),
+		Summary: "Replace the secret that signs events", Scope: account.AccountWrite, Refuses: refusals(webhook.ErrNoEndpoint),
 		Doc: "For 24 hours every event is signed with both secrets, so a receiver can change over without losing one.",
 		OK:  []reply{{ok, "The new secret.", webhookSecretReply{"whsec_…", stamp(exampleTime)}, nil}},
 	}, func(ctx context.Context, _ *struct{}) (int, webhookSecretReply, error) {
@@ -79,7 +79,7 @@ func (s *Server) declareWebhooks() {
 		return ok, webhookSecretReply{secret, stamp(at)}, err
 	})
 	op(s, operation{ID: "test-webhook", Method: http.MethodPost, Path: "/account/webhook/test", Tag: "webhooks",
-		Summary: "Send an event of type webhook.test", Scope: account.AccountWrite, Refuses: refusals(webhook.ErrNone),
+		Summary: "Send an event of type webhook.test", Scope: account.AccountWrite, Refuses: refusals(webhook.ErrNoEndpoint),
 		Doc: "GET /account/webhook/deliveries says what came of it.",
 		OK:  []reply{{ok, "It is on its way.", webhookTestReply{"evt_" + exampleID}, nil}},
 	}, func(ctx context.Context, _ *struct{}) (int, webhookTestReply, error) {
@@ -104,7 +104,7 @@ func (s *Server) declareWebhooks() {
 	})
 	op(s, operation{ID: "redeliver-webhook", Method: http.MethodPost, Path: "/account/webhook/deliveries/{delivery_id}/redeliver",
 		Tag: "webhooks", Summary: "Send an event again now", Scope: account.AccountWrite,
-		Refuses: refusals(webhook.ErrNotFound, webhook.ErrNone),
+		Refuses: refusals(webhook.ErrNotFound, webhook.ErrNoEndpoint),
 		Doc:     "Whatever its status: it becomes pending and is sent at once, with its webhook-id, and with the retries of a new event.",
 		OK:      []reply{{ok, "The delivery.", examplePending, nil}},
 	}, func(ctx context.Context, in *deliveryPath) (int, deliveryReply, error) {

@@ -240,7 +240,7 @@ func TestASessionIsGivenUpAfterTheLastAttempt(t *testing.T) {
 		var given atomic.Pointer[string]
 		w.begun(queue.Handlers{
 			DriveOrders: func(context.Context, string) error { panic(errors.New("bug")) },
-			GiveUp:    func(_ context.Context, id string) error { given.Store(&id); return nil },
+			GiveUp:      func(_ context.Context, id string) error { given.Store(&id); return nil },
 		})
 		w.insert(ports.Job{Kind: ports.DriveOrdersJob, SessionID: "sess_patient"})
 		w.within(time.Minute, "it failed", func() bool { return strings.Contains(w.logged(), "sess_patient") })

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 )
@@ -64,7 +65,7 @@ func (r agents) List(ctx context.Context, page domain.Page) (domain.List[account
 	err := r.row("SELECT COUNT(*) FROM agents").Scan(&list.Total)
 	if err == nil {
 		err = r.rows(ctx, agentSelect+"ORDER BY a.seq DESC LIMIT ?1 OFFSET ?2", []any{page.Size, page.Offset()},
-			func(rows cursor) error {
+			func(rows engine.Row) error {
 				a, err := scanAgent(rows)
 				list.Items = append(list.Items, a)
 				return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/ports"
 )
 
@@ -102,10 +103,9 @@ const transferRef = `'usdt:' || x.network || ':' || x.tx_id || ':' || x.log_inde
 
 // Verify proves the ledger on one snapshot, while others write.
 func (s *Store) Verify(ctx context.Context) (faults []ports.Fault, entries int, err error) {
-	err = s.engine.audit(ctx, func(ctx context.Context, t *tx) error {
-		t.store, t.dialect = s, s.engine.dialect()
+	err = s.database.Audit(ctx, func(conn engine.Conn) error {
 		for _, rule := range rules {
-			err := t.rows(ctx, rule.broken, nil, func(rows cursor) error {
+			err := conn.Rows(ctx, rule.broken, nil, func(rows engine.Row) error {
 				f := ports.Fault{Rule: rule.name}
 				err := rows.Scan(&f.Where, &f.Detail)
 				faults = append(faults, f)
@@ -115,7 +115,7 @@ func (s *Store) Verify(ctx context.Context) (faults []ports.Fault, entries int, 
 				return fmt.Errorf("verify that %s: %w", rule.name, err)
 			}
 		}
-		return t.row("SELECT COUNT(*) FROM ledger_entries").Scan(&entries)
+		return conn.Row("SELECT COUNT(*) FROM ledger_entries", nil).Scan(&entries)
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("verify: %w", err)

@@ -54,12 +54,12 @@ func buy(ctx context.Context, tx ports.Tx) error {
 	for n, status := range []procurement.Status{procurement.Refused, procurement.Confirmed, procurement.Confirmed} {
 		id, sessionID := fmt.Sprint("ord_", n), "sess_00000000000000007919"
 		o := procurement.Order{ID: id, Kind: procurement.Purchase, SessionID: sessionID, Provider: fmt.Sprint("provider ", n), Status: status,
-			Intent: procurement.Intent{Key: id, SessionID: sessionID}, Goods: []byte("sealed"), PlannedAt: now}
+			Intent: procurement.Intent{Key: id, SessionID: sessionID}, SealedDelivery: []byte("sealed"), PlannedAt: now}
 		switch n {
 		case 0:
-			o.Goods = nil
+			o.SealedDelivery = nil
 		case 2:
-			o.Kind, o.Goods = procurement.Renewal, nil
+			o.Kind, o.SealedDelivery = procurement.Renewal, nil
 		}
 		if err := tx.Orders().Insert(ctx, o); err != nil {
 			return err

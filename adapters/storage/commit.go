@@ -2,49 +2,44 @@ package storage
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 )
 
-// committer is group commit: writers that wait share one transaction, because a
-// commit that survives a power failure costs more than the writing.
+// committer is group commit: writers that wait share one transaction, because a commit that survives a
+// power failure costs more than the writing.
 //
-// One goroutine owns the writing connection. It begins a transaction for the
-// first unit in the queue, gives each queued unit its turn, commits once, and
-// only then answers. A unit runs on its caller's goroutine: the committer hands
-// it the transaction and waits, so a panic, a runtime.Goexit and a stack trace
-// are the caller's own.
+// One goroutine begins a transaction for the first unit in the queue, runs each queued unit in it,
+// commits once, and only then answers. A unit runs on its caller's goroutine: the committer hands it
+// the transaction and waits, so a panic, a runtime.Goexit and a stack trace are the caller's own.
 //
-// A unit that fails before it wrote has left nothing to undo. When one fails
-// after that, the transaction is rolled back and its units run again, each
-// inside a savepoint: what the failing one writes is rolled back to it, and the
-// others never notice. Savepoints cost a quarter of a purchase, so they are not
-// set before they are needed, but then for a while.
+// A unit that fails before it wrote has left nothing to undo. When one fails after that, the
+// transaction is rolled back and its units run again, each inside a savepoint, so that only the
+// writes of the failing one are rolled back. Savepoints cost a quarter of a purchase, so they are
+// not set before they are needed, but then for guardFor transactions.
 //
-// When the shared transaction cannot be committed, every unit in it runs once
-// more in a transaction of its own, so that one that cannot be committed harms
-// itself alone; the caller gets the outcome of that run.
+// When the shared transaction cannot be committed, every unit in it runs once more in a transaction
+// of its own, so that one that cannot be committed fails alone; its caller gets the outcome of that
+// run.
 type committer struct {
-	db    *sql.DB
+	begin func() (*engine.Transaction, error)
 	queue chan *unit
-	stop  chan struct{} // closed: no more turns
+	stop  chan struct{} // closed: no unit begins any more
 	done  chan struct{} // closed: the goroutine has returned
 	once  sync.Once
-	// guarded is how many transactions more set savepoints. Only the goroutine
-	// touches it.
+	// guarded is the number of transactions that still set savepoints. It belongs to the goroutine.
 	guarded int
 	// commit is replaced by tests that need it to fail.
-	commit func(*sql.Tx) error
+	commit func(*engine.Transaction) error
 }
 
-// The bounds of one transaction: how many units, and for how long new ones may
-// join; both keep the first unit's wait short. And for how many transactions
-// savepoints are set after they were needed.
+// The bounds of one transaction: how many units it has, and for how long new ones may join; both keep
+// the first unit's wait short. And for how many transactions savepoints are set after a failure.
 const (
 	maxBatch = 64
 	maxJoin  = 5 * time.Millisecond
@@ -53,30 +48,30 @@ const (
 
 // unit is one call of do.
 type unit struct {
-	ctx   context.Context
-	taken atomic.Bool // by the committer, or by a caller who gave up
-	turn  chan *shared
-	back  chan error // ends the turn
-	// answer tells the outcome. It has room, so that the committer never waits
-	// for a caller that has left by panic.
+	ctx     context.Context
+	claimed atomic.Bool // by the committer, or by a caller that gave up
+	start   chan *engine.Transaction
+	end     chan error // receives the error of one run
+	// answer receives the outcome. It is buffered, so that the committer never waits for a caller that
+	// has left by panic.
 	answer chan error
 
-	// Kept by the committer: whether it had a turn, and the error of the last.
+	// These belong to the committer: whether it ran, and the error of the last run.
 	ran bool
 	err error
 }
 
-// errAbandoned ends the turn of a unit that panicked or left its goroutine. Its
-// caller is gone.
+// errAbandoned ends the run of a unit that panicked or left its goroutine, so that no caller waits
+// for it.
 var errAbandoned = errors.New("the unit did not return")
 
-func newCommitter(db *sql.DB) *committer {
+func newCommitter(begin func() (*engine.Transaction, error)) *committer {
 	c := &committer{
-		db:     db,
+		begin:  begin,
 		queue:  make(chan *unit, 4*maxBatch),
 		stop:   make(chan struct{}),
 		done:   make(chan struct{}),
-		commit: (*sql.Tx).Commit,
+		commit: func(tx *engine.Transaction) error { return tx.Commit() },
 	}
 	go c.run()
 	return c
@@ -88,14 +83,14 @@ func (c *committer) close() {
 	<-c.done
 }
 
-// do runs fn as one unit and returns when its effects are committed or undone.
-// fn may run twice. When ctx ends before its turn fn does not run at all; after
-// that the outcome is the transaction's.
-func (c *committer) do(ctx context.Context, fn func(*shared) error) error {
+// do runs fn as one unit and returns when its effects are committed or rolled back. fn may run twice.
+// If ctx ends before fn has started, it does not run at all; after that the outcome is that of the
+// transaction.
+func (c *committer) do(ctx context.Context, fn func(*engine.Transaction) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	u := &unit{ctx: ctx, turn: make(chan *shared), back: make(chan error, 1), answer: make(chan error, 1)}
+	u := &unit{ctx: ctx, start: make(chan *engine.Transaction), end: make(chan error, 1), answer: make(chan error, 1)}
 	select {
 	case c.queue <- u:
 	case <-ctx.Done():
@@ -106,36 +101,36 @@ func (c *committer) do(ctx context.Context, fn func(*shared) error) error {
 	cancelled, stopped := ctx.Done(), c.done
 	for {
 		select {
-		case s := <-u.turn:
-			u.run(s, fn)
+		case tx := <-u.start:
+			u.run(tx, fn)
 		case err := <-u.answer:
 			return err
 		case <-cancelled:
-			if u.take() {
+			if u.claim() {
 				return ctx.Err()
 			}
-			cancelled = nil // too late: it has its turn, or had it
+			cancelled = nil // too late: it runs, or ran
 		case <-stopped:
-			if u.take() {
+			if u.claim() {
 				return domain.ErrUnavailable
 			}
-			stopped = nil // the answer lies there already
+			stopped = nil // the answer is in its channel
 		}
 	}
 }
 
-// take is true for the first who asks.
-func (u *unit) take() bool { return u.taken.CompareAndSwap(false, true) }
+// claim returns true to the first caller.
+func (u *unit) claim() bool { return u.claimed.CompareAndSwap(false, true) }
 
-// run is one turn, on the caller's goroutine. The turn ends however fn ends.
-func (u *unit) run(s *shared, fn func(*shared) error) {
+// run runs fn once, on the caller's goroutine. It sends an error even if fn panics.
+func (u *unit) run(tx *engine.Transaction, fn func(*engine.Transaction) error) {
 	err := errAbandoned
-	defer func() { u.back <- err }()
+	defer func() { u.end <- err }()
 	if cancelled := u.ctx.Err(); cancelled != nil {
 		err = cancelled
 		return
 	}
-	err = fn(s)
+	err = fn(tx)
 }
 
 // run is the committer's goroutine.
@@ -158,19 +153,19 @@ func (c *committer) run() {
 	}
 }
 
-// refuse answers a unit that had no turn.
+// refuse answers a unit that did not run.
 func (u *unit) refuse(err error) {
-	if u.take() {
+	if u.claim() {
 		u.answer <- err
 	}
 }
 
-// batch runs the units that wait and answers them.
+// batch runs the waiting units and answers them.
 func (c *committer) batch(first *unit) {
 	guard := c.guarded > 0
 	c.guarded = max(c.guarded-1, 0)
 	units, err := c.share([]*unit{first}, guard)
-	if !guard && errors.Is(err, errSpoiled) {
+	if !guard && errors.Is(err, engine.ErrSpoiled) {
 		c.guarded = guardFor
 		units, err = c.share(units, true)
 	}
@@ -192,7 +187,7 @@ func (c *committer) batch(first *unit) {
 	}
 }
 
-// next is the next unit that may join, nil when none waits.
+// next returns the next unit that may join, nil if none waits.
 func (c *committer) next(n int, began time.Time) *unit {
 	if n >= maxBatch || time.Since(began) > maxJoin {
 		return nil
@@ -205,11 +200,10 @@ func (c *committer) next(n int, began time.Time) *unit {
 	}
 }
 
-// share runs units, and those that wait and may join, in one transaction. It
-// commits it, or rolls it back when there is nothing to commit, and returns all
-// of them.
+// share runs units, and those that wait and may join, in one transaction. It commits it, or rolls it
+// back if there is nothing to commit, and returns all of them.
 func (c *committer) share(units []*unit, guard bool) ([]*unit, error) {
-	s, err := c.begin()
+	tx, err := c.begin()
 	if err != nil {
 		return units, err
 	}
@@ -223,65 +217,64 @@ func (c *committer) share(units []*unit, guard bool) ([]*unit, error) {
 			units = append(units, u)
 		}
 		u := units[n]
-		if !u.ran && !u.take() || errors.Is(u.err, errAbandoned) {
+		if !u.ran && !u.claim() || errors.Is(u.err, errAbandoned) {
 			continue
 		}
-		err = turn(s, u, guard)
-		written = written || u.err == nil && s.wrote
+		err = runIn(tx, u, guard)
+		written = written || u.err == nil && tx.Wrote
 	}
 	if err != nil || !written {
-		s.rollback()
+		_ = tx.Rollback() // a transaction that cannot be rolled back has ended
 		return units, err
 	}
-	return units, s.commit(c.commit)
+	return units, c.commit(tx)
 }
 
-// turn runs one unit and keeps its error in u.err. An error of turn itself says
-// that the transaction is of no more use.
-func turn(s *shared, u *unit, guard bool) error {
-	ctx := context.Background()
-	s.wrote, u.ran = false, true
+// runIn runs one unit and keeps its error in u.err. An error of runIn itself means that the
+// transaction can no longer be used.
+func runIn(tx *engine.Transaction, u *unit, guard bool) error {
+	tx.Wrote, u.ran = false, true
 	if guard {
-		if _, err := s.conn.ExecContext(ctx, "SAVEPOINT unit"); err != nil {
+		if _, err := tx.Exec("SAVEPOINT unit", nil); err != nil {
 			u.err = err
 			return err
 		}
 	}
-	u.turn <- s
-	u.err = <-u.back
+	u.start <- tx
+	u.err = <-u.end
 	if !guard {
-		if u.err != nil && s.wrote || s.ended() {
-			return errSpoiled
+		if u.err != nil && tx.Wrote || !tx.Open() {
+			return engine.ErrSpoiled
 		}
 		return nil
 	}
 	if u.err != nil {
-		if _, err := s.conn.ExecContext(ctx, "ROLLBACK TO unit"); err != nil {
+		if _, err := tx.Exec("ROLLBACK TO unit", nil); err != nil {
 			return err
 		}
 	}
-	_, err := s.conn.ExecContext(ctx, "RELEASE unit")
+	_, err := tx.Exec("RELEASE unit", nil)
 	return err
 }
 
-// alone runs a unit once more, in a transaction of its own. Its second error
-// says that none can be begun.
+// alone runs a unit once more, in a transaction of its own. Its second error means that none can be
+// begun.
 func (c *committer) alone(u *unit) (outcome, down error) {
-	s, err := c.begin()
+	tx, err := c.begin()
 	if err != nil {
 		return err, err
 	}
-	err = turn(s, u, false)
+	err = runIn(tx, u, false)
 	switch {
 	case u.err != nil:
-		s.rollback()
+		_ = tx.Rollback()
 		return u.err, nil
 	case err != nil:
-		s.rollback()
-		return unavailable("write", err), nil
+		_ = tx.Rollback()
+		return engine.Unavailable("write", err), nil
 	}
-	if err := s.commit(c.commit); err != nil {
-		return unavailable("commit", err), nil
+	if err := c.commit(tx); err != nil {
+		return engine.Unavailable("commit", err), nil
 	}
 	return nil, nil
 }

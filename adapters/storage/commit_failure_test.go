@@ -2,7 +2,6 @@ package storage_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/storage"
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/ports"
 )
@@ -18,7 +18,7 @@ import (
 func TestWhenACommitFailsEachUnitRunsAgainAlone(t *testing.T) {
 	st := openStore(t)
 	var commits atomic.Int32
-	st.SetCommit(func(tx *sql.Tx) error {
+	st.SetCommit(func(tx *engine.Transaction) error {
 		if commits.Add(1) == 2 { // that of the three, after the gate's
 			return errors.Join(tx.Rollback(), errors.New("disk full"))
 		}
@@ -43,7 +43,7 @@ func TestWhenACommitFailsEachUnitRunsAgainAlone(t *testing.T) {
 
 func TestACommitThatAlwaysFailsIsUnavailableAndLeavesNothing(t *testing.T) {
 	st := openStore(t)
-	st.SetCommit(func(tx *sql.Tx) error { return errors.Join(tx.Rollback(), errors.New("disk full")) })
+	st.SetCommit(func(tx *engine.Transaction) error { return errors.Join(tx.Rollback(), errors.New("disk full")) })
 	err := st.Update(t.Context(), count("a", succeed))
 	if !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("the outcome is %v", err)
@@ -137,7 +137,7 @@ func TestACallerWhoGivesUpAfterItsTurnGetsTheTrueOutcome(t *testing.T) {
 func TestNobodyIsAnsweredBeforeTheCommit(t *testing.T) {
 	st := openStore(t)
 	committing, proceed := make(chan struct{}), make(chan struct{})
-	st.SetCommit(func(tx *sql.Tx) error {
+	st.SetCommit(func(tx *engine.Transaction) error {
 		close(committing)
 		<-proceed
 		return tx.Commit()

@@ -2,7 +2,6 @@ package storage_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"runtime"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/storage"
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/ports"
 )
 
@@ -108,7 +108,7 @@ func wantCounted(t *testing.T, st ports.Store, want map[string]int64) {
 // countCommits counts what reaches the disk.
 func countCommits(st *storage.Store) *atomic.Int32 {
 	var n atomic.Int32
-	st.SetCommit(func(tx *sql.Tx) error { n.Add(1); return tx.Commit() })
+	st.SetCommit(func(tx *engine.Transaction) error { n.Add(1); return tx.Commit() })
 	return &n
 }
 

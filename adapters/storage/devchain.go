@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/recharge"
 )
 
@@ -75,7 +76,7 @@ func (r devchain) list(ctx context.Context, query string, args ...any) ([]rechar
 	return list, nil
 }
 
-func scanBlockTransfer(row cursor) (t recharge.Transfer, err error) {
+func scanBlockTransfer(row engine.Row) (t recharge.Transfer, err error) {
 	var at int64
 	err = row.Scan(&t.Network, &t.TxID, &t.LogIndex, &t.From, &t.To, &t.Amount, &t.Block, &at)
 	t.BlockTime = fromMicros(at)

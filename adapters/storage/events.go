@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"agentproxy/adapters/storage/codec"
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
@@ -26,9 +28,9 @@ const appendEvents = `INSERT INTO event_chunks (session, last_no, n, last_at, bo
 func (r events) Append(_ context.Context, sessionID string, added []eventlog.Event) error {
 	// The numbers go on from the last one, so one unit at a time adds to a session.
 	r.hold(sessionID)
-	for chunk := range slices.Chunk(added, maxChunk) {
-		body := appendChunk(make([]byte, 0, 64+32*len(chunk)), chunk)
-		n, err := r.exec(appendEvents, sessionID, len(chunk), micros(newest(chunk)), body)
+	for chunk := range slices.Chunk(added, codec.MaxEvents) {
+		body := codec.AppendEvents(make([]byte, 0, 64+32*len(chunk)), chunk)
+		n, err := r.exec(appendEvents, sessionID, len(chunk), micros(codec.Newest(chunk)), body)
 		if err != nil {
 			return fmt.Errorf("append events to %s: %w", sessionID, err)
 		}
@@ -64,13 +66,13 @@ func (r events) Page(ctx context.Context, sessionID string, page domain.Page) (d
 	if top <= low {
 		return list, nil
 	}
-	err = r.rows(ctx, eventChunks, []any{seq, bottom, top, top + maxChunk}, func(rows cursor) error {
+	err = r.rows(ctx, eventChunks, []any{seq, bottom, top, top + codec.MaxEvents}, func(rows engine.Row) error {
 		var last int
 		var body sql.RawBytes
 		if err := rows.Scan(&last, &body); err != nil {
 			return err
 		}
-		chunk, err := readChunk(body)
+		chunk, err := codec.DecodeEvents(body)
 		if err != nil {
 			return err
 		}
@@ -99,7 +101,7 @@ func (r events) Trim(ctx context.Context, before time.Time, after string, sessio
 	}
 	var looked []found
 	err := r.rows(ctx, "SELECT id, seq FROM sessions WHERE id > ?1 ORDER BY id LIMIT ?2", []any{after, sessions},
-		func(rows cursor) error {
+		func(rows engine.Row) error {
 			var f found
 			err := rows.Scan(&f.id, &f.seq)
 			looked = append(looked, f)

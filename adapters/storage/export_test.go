@@ -4,28 +4,22 @@ import (
 	"context"
 	"database/sql"
 
-	"agentproxy/domain/eventlog"
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/recharge"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
 
 // SetCommit replaces how transactions are committed.
-func (s *Store) SetCommit(commit func(*sql.Tx) error) {
-	s.engine.(*sqliteEngine).commits.commit = commit
+func (s *Store) SetCommit(commit func(*engine.Transaction) error) { s.commits.commit = commit }
+
+// Waiting returns the number of queued units.
+func (s *Store) Waiting() int { return len(s.commits.queue) }
+
+// Reader runs fn on a connection that reads.
+func (s *Store) Reader(ctx context.Context, fn func(*sql.Conn) error) error {
+	return s.database.View(ctx, func(c engine.Conn) error { return fn(c.SQL()) })
 }
-
-// Waiting counts the units that wait for their turn.
-func (s *Store) Waiting() int { return len(s.engine.(*sqliteEngine).commits.queue) }
-
-// Lane hands out a connection that reads.
-func (s *Store) Lane(ctx context.Context, fn func(*sql.Conn) error) error {
-	return s.engine.(*sqliteEngine).lanes.view(ctx, func(l *lane) error { return fn(l.conn) })
-}
-
-// AppendChunk and ReadChunk are the encoding of events.
-func AppendChunk(b []byte, events []eventlog.Event) []byte { return appendChunk(b, events) }
-func ReadChunk(b []byte) ([]eventlog.Event, error)         { return readChunk(b) }
 
 // SessionColumns are the columns of sessions, id and agent first.
 var SessionColumns = sessionColumns

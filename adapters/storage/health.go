@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -37,7 +38,7 @@ func (r healths) get(ctx context.Context, agentID string, ids []string, found ma
 	}
 	return r.rows(ctx, `SELECT s.id, s.agent_id, s.type, s.status, h.state
 		FROM sessions s LEFT JOIN session_health h ON h.session = s.seq
-		WHERE s.id IN `+list+` AND (?1 = '' OR s.agent_id = ?1)`, args, func(rows cursor) error {
+		WHERE s.id IN `+list+` AND (?1 = '' OR s.agent_id = ?1)`, args, func(rows engine.Row) error {
 		var id, owner, kind, status string
 		var blob []byte
 		if err := rows.Scan(&id, &owner, &kind, &status, &blob); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
@@ -43,7 +44,7 @@ func (r ledger) Wallet(_ context.Context, agentID string) (billing.Wallet, error
 }
 
 // scanWallet takes a row of walletSelect.
-func scanWallet(row cursor) (billing.Wallet, error) {
+func scanWallet(row engine.Row) (billing.Wallet, error) {
 	var w walletRow
 	err := row.Scan(&w.AgentID, &w.Trial, &w.Own, &w.HeldTrial, &w.HeldOwn,
 		&w.TrialExpiresAt, &w.TrialExpired, &w.Funded, &w.Charged, &w.Refunded, &w.Recharged, &w.LiveSessions,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
@@ -56,7 +57,7 @@ func (r ledger) countEntries(agentID string) (n int, err error) {
 
 func (r ledger) entries(ctx context.Context, page domain.Page, query string, args ...any) ([]billing.Entry, error) {
 	items := make([]billing.Entry, 0, page.Size)
-	err := r.rows(ctx, query, args, func(rows cursor) error {
+	err := r.rows(ctx, query, args, func(rows engine.Row) error {
 		var e billing.Entry
 		var at int64
 		err := rows.Scan(&e.ID, &e.AgentID, &e.Type, &e.Available.Trial, &e.Available.Own, &e.Held.Trial,
@@ -79,7 +80,7 @@ func (r ledger) Hours(ctx context.Context, agentID string, from, to time.Time) (
 	var hours []ports.Hour
 	err := r.rows(ctx, `SELECT h.hour, `+sumColumns+` FROM usage_hours h
 		WHERE h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3 GROUP BY h.hour ORDER BY h.hour`,
-		[]any{agentID, micros(from), micros(to)}, func(rows cursor) error {
+		[]any{agentID, micros(from), micros(to)}, func(rows engine.Row) error {
 			var h ports.Hour
 			var start int64
 			err := rows.Scan(append([]any{&start}, sums(&h.Totals)...)...)
@@ -99,7 +100,7 @@ func (r ledger) SessionTotals(ctx context.Context, agentID string, from, to time
 		FROM usage_hours h JOIN sessions s ON s.id = h.session_id
 		WHERE h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3
 		GROUP BY s.ord, s.id, s.type, s.product_no ORDER BY s.ord DESC`,
-		[]any{agentID, micros(from), micros(to)}, func(rows cursor) error {
+		[]any{agentID, micros(from), micros(to)}, func(rows engine.Row) error {
 			var t ports.SessionTotal
 			var kind string
 			err := rows.Scan(append([]any{&t.SessionID, &kind, &t.ProductNo}, sums(&t.Totals)...)...)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/procurement"
 )
 
@@ -35,12 +36,12 @@ func upstreamValues(o procurement.Order) ([]any, error) {
 		o.ID, string(o.Kind), o.SessionID, o.Provider, string(in.Type), in.SKU, in.Location.Country, in.Location.City,
 		in.Quantity, in.Days, in.Bytes, int64(in.MaxCost), micros(o.PlannedAt),
 		string(o.Status), o.Ref, string(o.State), string(refs), int64(o.Before.Funds.Amount), flag(o.Before.Funds.Known), micros(o.Before.At),
-		bytesOf(o.Goods), int64(o.Cost), string(o.Class), o.Reason, micros(o.SentAt), micros(o.DecidedAt),
+		bytesOf(o.SealedDelivery), int64(o.Cost), string(o.Class), o.Reason, micros(o.SentAt), micros(o.DecidedAt),
 		micros(o.NextAt), micros(o.FrozenAt), micros(o.LostAt), micros(o.ClosedAt), micros(o.ExpiresAt),
 	}, nil
 }
 
-func scanUpstreamOrder(row cursor) (o procurement.Order, err error) {
+func scanUpstreamOrder(row engine.Row) (o procurement.Order, err error) {
 	var refs string
 	var before, planned, sent, decided, next, frozen, lost, closed, expires int64
 	in := &o.Intent
@@ -48,7 +49,7 @@ func scanUpstreamOrder(row cursor) (o procurement.Order, err error) {
 		&o.ID, &o.Kind, &o.SessionID, &o.Provider, &in.Type, &in.SKU, &in.Location.Country, &in.Location.City,
 		&in.Quantity, &in.Days, &in.Bytes, &in.MaxCost, &planned,
 		&o.Status, &o.Ref, &o.State, &refs, &o.Before.Funds.Amount, &o.Before.Funds.Known, &before,
-		&o.Goods, &o.Cost, &o.Class, &o.Reason, &sent, &decided,
+		&o.SealedDelivery, &o.Cost, &o.Class, &o.Reason, &sent, &decided,
 		&next, &frozen, &lost, &closed, &expires,
 	)
 	if err != nil {
@@ -58,8 +59,8 @@ func scanUpstreamOrder(row cursor) (o procurement.Order, err error) {
 	o.PlannedAt, o.SentAt, o.DecidedAt, o.NextAt = fromMicros(planned), fromMicros(sent), fromMicros(decided), fromMicros(next)
 	o.Before.At = fromMicros(before)
 	o.FrozenAt, o.LostAt, o.ClosedAt, o.ExpiresAt = fromMicros(frozen), fromMicros(lost), fromMicros(closed), fromMicros(expires)
-	if len(o.Goods) == 0 {
-		o.Goods = nil
+	if len(o.SealedDelivery) == 0 {
+		o.SealedDelivery = nil
 	}
 	if err := json.Unmarshal([]byte(refs), &o.Before.Refs); err != nil {
 		return o, fmt.Errorf("refs before order %s: %w", o.ID, err)

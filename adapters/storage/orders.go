@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
@@ -47,7 +48,7 @@ func (r orders) ByRef(_ context.Context, provider, ref string) (procurement.Orde
 	return oneUpstream(ref, r.row(byUpstreamRef+r.lock("upstream_orders"), provider, ref))
 }
 
-func oneUpstream(name string, row cursor) (procurement.Order, error) {
+func oneUpstream(name string, row engine.Row) (procurement.Order, error) {
 	o, err := scanUpstreamOrder(row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return procurement.Order{}, procurement.ErrOrderNotFound

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/domain/webhook"
 )
@@ -52,7 +53,7 @@ func (r outbox) Events(
 	return list, nil
 }
 
-func scanWebhookEvent(row cursor) (e webhook.Event, err error) {
+func scanWebhookEvent(row engine.Row) (e webhook.Event, err error) {
 	var at int64
 	var data string
 	if err := row.Scan(&e.ID, &e.AgentID, &e.Type, &at, &data); err != nil {

@@ -3,16 +3,16 @@ package storage
 import (
 	"context"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/recharge"
 )
 
-// cursor is one row, or the current one of many.
 // listed runs a query and returns what scan makes of its rows.
 func listed[T any](
-	ctx context.Context, t *tx, room int, scan func(cursor) (T, error), query string, args ...any,
+	ctx context.Context, t *tx, room int, scan func(engine.Row) (T, error), query string, args ...any,
 ) ([]T, error) {
 	items := make([]T, 0, room)
-	err := t.rows(ctx, query, args, func(rows cursor) error {
+	err := t.rows(ctx, query, args, func(rows engine.Row) error {
 		item, err := scan(rows)
 		items = append(items, item)
 		return err
@@ -27,7 +27,7 @@ func addressValues(a recharge.Address) []any {
 		micros(a.ReadThrough), micros(a.AuditedAt), int64(a.Drift)}
 }
 
-func scanAddress(row cursor) (a recharge.Address, err error) {
+func scanAddress(row engine.Row) (a recharge.Address, err error) {
 	var created, read, audited int64
 	err = row.Scan(&a.Network, &a.Fingerprint, &a.Index, &a.AgentID, &a.Address, &created, &read, &audited, &a.Drift)
 	a.CreatedAt, a.ReadThrough, a.AuditedAt = fromMicros(created), fromMicros(read), fromMicros(audited)
@@ -41,7 +41,7 @@ func orderValues(o recharge.Order) []any {
 		micros(o.CreatedAt), micros(o.ExpiresAt), micros(o.PaidAt)}
 }
 
-func scanOrder(row cursor) (o recharge.Order, err error) {
+func scanOrder(row engine.Row) (o recharge.Order, err error) {
 	var created, expires, paid int64
 	err = row.Scan(&o.ID, &o.AgentID, &o.Network, &o.Address, &o.Amount, &o.Received, &o.Status,
 		&created, &expires, &paid)
@@ -57,7 +57,7 @@ func transferValues(t recharge.Transfer) []any {
 		string(t.State), t.Note, t.AgentID, t.OrderID, micros(t.FirstSeen)}
 }
 
-func scanTransfer(row cursor) (t recharge.Transfer, err error) {
+func scanTransfer(row engine.Row) (t recharge.Transfer, err error) {
 	var at, seen int64
 	err = row.Scan(&t.Network, &t.TxID, &t.LogIndex, &t.From, &t.To, &t.Amount, &t.Block, &at, &t.State, &t.Note,
 		&t.AgentID, &t.OrderID, &seen)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
 	"agentproxy/ports"
@@ -169,7 +170,7 @@ func (r recharges) LoadOrder(_ context.Context, id string) (recharge.Order, erro
 	return r.order(id, r.row(loadOrder+r.lock("recharge_orders"), id))
 }
 
-func (r recharges) order(id string, row cursor) (recharge.Order, error) {
+func (r recharges) order(id string, row engine.Row) (recharge.Order, error) {
 	o, err := scanOrder(row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return recharge.Order{}, recharge.ErrNotFound

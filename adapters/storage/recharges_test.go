@@ -16,7 +16,7 @@ import (
 func plan(t testing.TB, st *storage.Store, query string) string {
 	t.Helper()
 	var b strings.Builder
-	err := st.Lane(t.Context(), func(conn *sql.Conn) error {
+	err := st.Reader(t.Context(), func(conn *sql.Conn) error {
 		rows, err := conn.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, make([]any, highest(query))...)
 		if err != nil {
 			return err

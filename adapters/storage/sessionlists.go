@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -53,7 +54,7 @@ func (r sessions) List(
 func (r sessions) reads(ctx context.Context, room int, where string, args ...any) ([]ports.SessionRead, error) {
 	found := make([]ports.SessionRead, 0, room)
 	err := r.rows(ctx, sessionReadFrom+"WHERE s.agent_id = ?1 AND "+where+" ORDER BY s.ord DESC"+r.lock("s"), args,
-		func(rows cursor) error {
+		func(rows engine.Row) error {
 			read, err := scanSessionRead(rows)
 			found = append(found, read)
 			return err
@@ -99,7 +100,7 @@ func (r sessions) Holding(ctx context.Context, agentID string) ([]ports.SessionR
 func (r sessions) Count(ctx context.Context, agentID string) (map[session.Status]int, error) {
 	counts := map[session.Status]int{}
 	err := r.rows(ctx, "SELECT status, COUNT(*) FROM sessions WHERE agent_id = ?1 GROUP BY status", []any{agentID},
-		func(rows cursor) error {
+		func(rows engine.Row) error {
 			var status string
 			var n int
 			err := rows.Scan(&status, &n)
@@ -118,7 +119,7 @@ var expiring = "SELECT " + sessionSelect + ` FROM sessions s JOIN agents a ON a.
 	ORDER BY s.expires_at LIMIT ?3`
 
 func (r sessions) Expiring(ctx context.Context, from, to time.Time, limit int) ([]session.Session, error) {
-	scan := func(row cursor) (session.Session, error) {
+	scan := func(row engine.Row) (session.Session, error) {
 		var s sessionRow
 		if err := row.Scan(s.fields()...); err != nil {
 			return session.Session{}, err
@@ -180,5 +181,5 @@ func (t *tx) hold(ids ...string) {
 		args = append(args, ids[min(i, len(ids)-1)])
 	}
 	query := "SELECT 1 FROM sessions s WHERE s.id IN " + list + " ORDER BY s.id" + t.lock("s")
-	t.wire.hold("lock sessions", query, args)
+	_ = t.Queue("lock sessions", query, args) // the next statement returns its error
 }

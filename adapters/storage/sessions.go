@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -63,7 +64,7 @@ func (r sessions) Load(_ context.Context, id string) (session.Session, error) {
 	return scanSession(id, r.row(loadSession+r.lock("s"), id))
 }
 
-func scanSession(id string, found cursor) (session.Session, error) {
+func scanSession(id string, found engine.Row) (session.Session, error) {
 	var row sessionRow
 	err := found.Scan(row.fields()...)
 	if errors.Is(err, sql.ErrNoRows) {

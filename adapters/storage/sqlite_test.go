@@ -45,7 +45,7 @@ func TestAReaderRefusesWrites(t *testing.T) {
 		t.Error("a reader wrote")
 	}
 	for range 20 { // every lane
-		err := st.Lane(t.Context(), func(conn *sql.Conn) error {
+		err := st.Reader(t.Context(), func(conn *sql.Conn) error {
 			_, err := conn.ExecContext(t.Context(), "DELETE FROM agents")
 			return err
 		})

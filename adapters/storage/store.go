@@ -1,5 +1,8 @@
-// Package storage keeps everything in one database: GORM and hand-written SQL
-// over SQLite or PostgreSQL. It implements ports.Store and ports.Audit.
+// Package storage keeps everything in one database, SQLite or PostgreSQL, by GORM and by
+// hand-written SQL on the hot paths. It implements ports.Store and ports.Audit.
+//
+// A unit of work is a tx, which hands out the repositories. Its statements run on an engine.Conn of
+// the package sqlite or postgres. On SQLite the committer lets units that wait share one commit.
 package storage
 
 import (
@@ -7,6 +10,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -16,7 +20,9 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
-	"agentproxy/domain"
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/postgres"
+	"agentproxy/adapters/storage/sqlite"
 	"agentproxy/ports"
 )
 
@@ -25,26 +31,28 @@ var (
 	_ ports.Audit = (*Store)(nil)
 )
 
-// Config says where the database is: a Path or a URL. The other zero values work.
+// URL is the connection URL of a PostgreSQL database.
+type URL = postgres.URL
+
+// Config locates the database by a Path or a URL. Its other fields may be zero.
 type Config struct {
-	// Path is the SQLite file. It is made when it does not exist.
+	// Path is the SQLite file, which is created if it does not exist.
 	Path string
 	// URL is that of a PostgreSQL database.
 	URL URL
-	// Readers is how many snapshots of SQLite are read at the same time; 0: eight.
+	// Readers is the number of SQLite snapshots that are read at the same time; 0 means eight.
 	Readers int
-	// MaxConns is how many connections to PostgreSQL are open at the same time;
-	// 0: twenty.
+	// MaxConns is the number of connections to PostgreSQL; 0 means twenty.
 	MaxConns int
-	// Now tells when a change was noted; nil: the system's clock.
+	// Now returns the time at which a change is noted; nil means the system's clock.
 	Now func() time.Time
-	// Logger is told of migrations, and of notices that do not come; nil: nobody is.
+	// Logger logs migrations and lost notifications; nil discards them.
 	Logger *slog.Logger
 }
 
 // JobTx is the transaction of a unit that inserts a job.
 type JobTx struct {
-	// Conn is the connection, and what runs on it is in the transaction.
+	// Conn is the connection. What runs on it is in the transaction.
 	Conn *sql.Conn
 	// Tx is the same on SQLite, and nil on PostgreSQL.
 	Tx *sql.Tx
@@ -53,17 +61,44 @@ type JobTx struct {
 // JobInserter inserts a job in the transaction of the running unit.
 type JobInserter func(ctx context.Context, tx JobTx, j ports.Job, now time.Time) error
 
-// Store is a database. It is safe for concurrent use.
-type Store struct {
-	config  Config
-	engine  engine
-	orm     *gorm.DB
-	jobs    atomic.Pointer[JobInserter]
-	closing sync.Once
+// database is an engine below the store.
+type database interface {
+	// Writer returns the connection of SQLite that writes, or PostgreSQL's pool.
+	Writer() *sql.DB
+	Dialector() gorm.Dialector
+	// View runs fn on a snapshot, Read without one, and Audit on one that may last long.
+	View(ctx context.Context, fn func(engine.Conn) error) error
+	Read(ctx context.Context, fn func(engine.Conn) error) error
+	Audit(ctx context.Context, fn func(engine.Conn) error) error
+	Ping(ctx context.Context) error
+	Backup(ctx context.Context, file string) error
+	// Migrations returns the files of the migrations, Migrate applies them, and Migrated reports
+	// whether it ever ran.
+	Migrations() (fs.FS, error)
+	Migrate(ctx context.Context, log *slog.Logger) error
+	Migrated(ctx context.Context) (bool, error)
+	// Classify marks failures of the database itself as unavailable.
+	Classify(ctx context.Context, err error) error
+	LastChange(c engine.Conn) (ports.Cursor, error)
+	ChangesSince(ctx context.Context, c engine.Conn, after ports.Cursor, limit int) ([]ports.Change, ports.Cursor, error)
+	PurgeChanges() string
+	Close() error
 }
 
-// Open opens the database, which may still need Migrate. It refuses with
-// ErrNewerSchema what a newer program has migrated.
+// Store is a database. It is safe for concurrent use.
+type Store struct {
+	config   Config
+	database database
+	update   func(ctx context.Context, fn func(*engine.Transaction) error) error
+	commits  *committer         // SQLite's, or nil
+	postgres *postgres.Database // the database, or nil
+	orm      *gorm.DB
+	jobs     atomic.Pointer[JobInserter]
+	closing  sync.Once
+}
+
+// Open opens the database, which may still need Migrate. It returns ErrNewerSchema for one that a
+// newer program has migrated.
 func Open(ctx context.Context, config Config) (*Store, error) {
 	if (config.Path == "") == (config.URL == "") {
 		return nil, errors.New("open database: give a path or a URL")
@@ -87,25 +122,31 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context) (err error) {
+func (s *Store) open(ctx context.Context) error {
 	if s.config.URL != "" {
-		s.engine, err = openPostgres(ctx, s.config)
+		db, err := postgres.Open(ctx, s.config.URL, s.config.MaxConns)
+		if err != nil {
+			return err
+		}
+		s.database, s.postgres, s.update = db, db, db.Update
 	} else {
-		s.engine, err = openSQLite(ctx, s.config)
-	}
-	if err != nil {
-		s.engine = nil
-		return err
+		db, err := sqlite.Open(ctx, s.config.Path, s.config.Readers)
+		if err != nil {
+			return err
+		}
+		s.commits = newCommitter(db.Begin)
+		s.database, s.update = db, s.commits.do
 	}
 	if err := s.checkSchema(ctx); err != nil {
 		return err
 	}
-	s.orm, err = openORM(s.engine.dialector())
+	orm, err := openORM(s.database.Dialector())
+	s.orm = orm
 	return err
 }
 
-// openORM gives GORM a database. The config is made anew for each: one that a
-// SQLite and a PostgreSQL database share loses the row locks of PostgreSQL.
+// openORM opens GORM on a database. Each needs a config of its own: one that a SQLite and a
+// PostgreSQL database share loses the row locks of PostgreSQL.
 func openORM(dialector gorm.Dialector) (*gorm.DB, error) {
 	orm, err := gorm.Open(dialector, &gorm.Config{
 		TranslateError:         true,
@@ -119,74 +160,90 @@ func openORM(dialector gorm.Dialector) (*gorm.DB, error) {
 	return orm, nil
 }
 
-// Close waits for the running units and closes the database. Units that wait
-// for their turn are refused.
+// Close waits for the running units and closes the database. Units that wait for the writer are
+// refused as unavailable.
 func (s *Store) Close() (err error) {
 	s.closing.Do(func() {
-		if s.engine != nil {
-			err = s.engine.close()
+		if s.commits != nil {
+			s.commits.close()
+		}
+		if s.database != nil {
+			err = s.database.Close()
 		}
 	})
 	return err
 }
 
-// Writer is what writes: on SQLite one connection, which River's client uses
-// too, so that database/sql makes it wait its turn instead of SQLite refusing it.
-func (s *Store) Writer() *sql.DB { return s.engine.handle() }
+// Writer returns the pool that writes. On SQLite it has one connection, which River's client uses
+// too, so that database/sql makes it wait instead of SQLite refusing it.
+func (s *Store) Writer() *sql.DB { return s.database.Writer() }
 
-// Pool is the pool of connections to PostgreSQL, nil on SQLite.
+// Pool returns the pool of connections to PostgreSQL, nil on SQLite.
 func (s *Store) Pool() *pgxpool.Pool {
-	if e, ok := s.engine.(*postgresEngine); ok {
-		return e.pool
+	if s.postgres == nil {
+		return nil
 	}
-	return nil
+	return s.postgres.Pool()
 }
 
-// SetJobInserter says who inserts jobs. Until then Insert of Jobs is an error.
+// RateLimits returns the limits that processes share, nil on SQLite, which serves one process.
+func (s *Store) RateLimits() ports.RateLimits {
+	if s.postgres == nil {
+		return nil
+	}
+	return s.postgres.RateLimits()
+}
+
+// Listen calls notify, which must not block, when another process may have committed a change, until
+// ctx ends. On SQLite it returns at once: changes are polled with Since.
+func (s *Store) Listen(ctx context.Context, notify func()) {
+	if s.postgres != nil {
+		s.postgres.Listen(ctx, s.config.Logger, notify)
+	}
+}
+
+// SetJobInserter sets what inserts jobs. Until then Insert of Jobs returns an error.
 func (s *Store) SetJobInserter(insert JobInserter) { s.jobs.Store(&insert) }
 
 // View runs fn on a consistent read-only snapshot.
 func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	return s.engine.fault(ctx, s.engine.view(ctx, s.unit(fn)))
+	return s.read(ctx, s.database.View, fn)
 }
 
-// Look runs fn without a snapshot around it: its one query is one.
+// Read runs fn without a snapshot around it: its one query is a snapshot.
 func (s *Store) Read(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	return s.engine.fault(ctx, s.engine.look(ctx, s.unit(fn)))
+	return s.read(ctx, s.database.Read, fn)
 }
 
-// Update runs fn in a transaction. A cancelled ctx refuses a unit that has not
-// started; one that has started is not disturbed.
+func (s *Store) read(
+	ctx context.Context, run func(context.Context, func(engine.Conn) error) error,
+	fn func(ctx context.Context, tx ports.Tx) error,
+) error {
+	return s.database.Classify(ctx, run(ctx, func(conn engine.Conn) error {
+		return fn(ctx, &tx{Conn: conn, store: s})
+	}))
+}
+
+// Update runs fn in a transaction. A cancelled ctx refuses a unit that has not started. It does not
+// interrupt one that has: SQLite answers an interrupted write by rolling back the whole transaction,
+// and with it the units of others.
 func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	return s.engine.fault(ctx, s.engine.update(ctx, s.unit(fn)))
-}
-
-// unit is fn with the tx of an engine, which learns whose it is.
-func (s *Store) unit(fn func(context.Context, ports.Tx) error) func(context.Context, *tx) error {
-	return func(ctx context.Context, t *tx) error {
-		t.store, t.dialect = s, s.engine.dialect()
-		return fn(ctx, t)
-	}
+	return s.database.Classify(ctx, s.update(ctx, func(in *engine.Transaction) error {
+		return fn(context.WithoutCancel(ctx), &tx{Conn: in.Conn, store: s, in: in})
+	}))
 }
 
 // Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.engine.ping(ctx); err != nil {
-		return unavailable("ping", err)
+	if err := s.database.Ping(ctx); err != nil {
+		return engine.Unavailable("ping", err)
 	}
 	return nil
 }
 
-// Backup writes a copy of the database to a new file while the service runs,
-// checks the copy, and brings it to the disk. It refuses a file that exists, and
-// on PostgreSQL always.
-func (s *Store) Backup(ctx context.Context, file string) error { return s.engine.backup(ctx, file) }
-
-// unavailable marks a failure of the database itself, so that the caller is
-// told to try again.
-func unavailable(doing string, err error) error {
-	return fmt.Errorf("%s: %w: %w", doing, domain.ErrUnavailable, err)
-}
+// Backup writes a checked copy of the database to a new file while the service runs. It refuses a
+// file that exists, and returns postgres.ErrBackup on PostgreSQL.
+func (s *Store) Backup(ctx context.Context, file string) error { return s.database.Backup(ctx, file) }
 
 // isDuplicate reports whether a unique index refused a row.
 func (s *Store) isDuplicate(err error) bool {

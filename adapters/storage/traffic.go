@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
@@ -95,7 +96,7 @@ func (r usages) Leases(_ context.Context, sessionID string) (n int, err error) {
 func (r usages) Stale(ctx context.Context, before time.Time, limit int) ([]traffic.Lease, error) {
 	var stale []traffic.Lease
 	err := r.rows(ctx, "SELECT "+leaseColumns+" FROM leases WHERE renewed_at < ?1 ORDER BY renewed_at LIMIT ?2",
-		[]any{micros(before), limit}, func(rows cursor) error {
+		[]any{micros(before), limit}, func(rows engine.Row) error {
 			l, err := scanLease(rows)
 			stale = append(stale, l)
 			return err

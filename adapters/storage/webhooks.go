@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/webhook"
@@ -64,7 +65,7 @@ func (r webhooks) PutEndpoint(_ context.Context, e webhook.Endpoint) error {
 const deliveryColumns = `id, agent_id, event_id, type, status, attempts, tries, last_status_code, last_error,
 	next_attempt_at, created_at`
 
-func scanDelivery(row cursor) (d webhook.Delivery, err error) {
+func scanDelivery(row engine.Row) (d webhook.Delivery, err error) {
 	var next, created int64
 	err = row.Scan(&d.ID, &d.AgentID, &d.EventID, &d.Type, &d.Status, &d.Attempts, &d.Tries, &d.LastStatusCode,
 		&d.LastError, &next, &created)
@@ -97,7 +98,7 @@ func (r webhooks) LoadDelivery(_ context.Context, id string) (webhook.Delivery, 
 	return oneDelivery(id, r.row(loadDelivery+r.lock("webhook_deliveries"), id))
 }
 
-func oneDelivery(id string, row cursor) (webhook.Delivery, error) {
+func oneDelivery(id string, row engine.Row) (webhook.Delivery, error) {
 	d, err := scanDelivery(row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return webhook.Delivery{}, webhook.ErrNotFound

@@ -7,7 +7,7 @@ import (
 )
 
 // Module provides the clock, the ids, the secrets and the tokens. It needs a
-// Root, which compose reads from AGENTPROXY_SECRET (ParseRoot) or from the file
+// Root, which wiring reads from AGENTPROXY_SECRET (ParseRoot) or from the file
 // beside the database (LoadOrCreateSecret). *Secrets is provided beside the
 // port, for the gateway's ProxyKey.
 var Module = fx.Module("system",

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/fx"
 
 	"agentproxy/adapters/system"
+	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
@@ -44,7 +45,7 @@ func TestIDs(t *testing.T) {
 	shape := regexp.MustCompile(`^sess_[a-z2-7]{20}$`)
 	var ids system.IDs
 	t.Run("an id has the shape of the contract, and a user name can be made of it", func(t *testing.T) {
-		id := ids.New(traffic.IDPrefix)
+		id := ids.New(session.IDPrefix)
 		if !shape.MatchString(id) {
 			t.Errorf("the id is %s", id)
 		}
@@ -61,7 +62,7 @@ func TestIDs(t *testing.T) {
 			wg.Go(func() {
 				mine := make([]string, 5000)
 				for i := range mine {
-					mine[i] = ids.New(traffic.IDPrefix)
+					mine[i] = ids.New(session.IDPrefix)
 				}
 				mu.Lock()
 				defer mu.Unlock()

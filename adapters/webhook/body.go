@@ -7,7 +7,7 @@ import (
 )
 
 // moment is RFC 3339 with milliseconds, as in every answer of the API.
-const moment = "2006-01-02T15:04:05.000Z07:00"
+const timestampFormat = "2006-01-02T15:04:05.000Z07:00"
 
 type body struct {
 	Type      webhook.Type      `json:"type"`
@@ -19,7 +19,7 @@ type body struct {
 // with the keys of data sorted, so that every attempt sends the same bytes. The
 // timestamp is when it happened, whenever it is sent.
 func Body(e webhook.Event) []byte {
-	b := body{Type: e.Type, Timestamp: e.At.UTC().Format(moment), Data: e.Data}
+	b := body{Type: e.Type, Timestamp: e.At.UTC().Format(timestampFormat), Data: e.Data}
 	if b.Data == nil {
 		b.Data = map[string]string{}
 	}

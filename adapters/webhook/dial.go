@@ -26,7 +26,7 @@ func newTransport(s *Sender) *http.Transport {
 		TLSHandshakeTimeout:    s.cfg.Timeout, // of a dial that outlives its request
 		Protocols:              protocols,
 		DisableCompression:     true,
-		MaxResponseHeaderBytes: maxAnswer,
+		MaxResponseHeaderBytes: maxResponse,
 		MaxIdleConns:           64,
 		MaxIdleConnsPerHost:    2,
 		IdleConnTimeout:        30 * time.Second,

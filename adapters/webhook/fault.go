@@ -47,14 +47,14 @@ func lookupFailed(err error) error {
 	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
 		return errNameUnknown
 	}
-	if errors.Is(err, context.Canceled) || isOurs(err) {
+	if errors.Is(err, context.Canceled) || isLocal(err) {
 		return err
 	}
 	return errNameFailed
 }
 
 // isOurs reports that this host is at fault: it is out of sockets or memory.
-func isOurs(err error) bool {
+func isLocal(err error) bool {
 	for _, number := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
 		if errors.Is(err, number) {
 			return true

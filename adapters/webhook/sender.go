@@ -24,7 +24,7 @@ import (
 
 const (
 	// maxAnswer is how much of an answer's body is read, and of its head.
-	maxAnswer = 64 << 10
+	maxResponse = 64 << 10
 	// maxAddresses is how many answers of a lookup are dialled; all are judged.
 	maxAddresses = 4
 	userAgent    = "agentproxy"
@@ -84,7 +84,7 @@ func (s *Sender) Body(e webhook.Event) []byte { return Body(e) }
 
 // Send posts a message once.
 func (s *Sender) Send(ctx context.Context, m ports.Message) (webhook.Outcome, error) {
-	header, err := head(m)
+	header, err := signedHeader(m)
 	if err != nil {
 		return webhook.Outcome{}, fmt.Errorf("sign webhook %s: %w", m.ID, err)
 	}
@@ -100,18 +100,18 @@ func (s *Sender) Send(ctx context.Context, m ports.Message) (webhook.Outcome, er
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return webhook.Outcome{}, fmt.Errorf("send webhook %s: %w", m.ID, context.Cause(ctx))
-	case err != nil && isOurs(err):
+	case err != nil && isLocal(err):
 		return webhook.Outcome{}, fmt.Errorf("send webhook %s: %w", m.ID, err)
 	case err != nil:
 		out.Err = explain(err, s.cfg.Timeout)
 		return out, nil
 	}
 	defer func() { _ = answer.Body.Close() }()
-	out.StatusCode, out.RetryAfter = answer.StatusCode, retryAfter(answer.Header.Get("Retry-After"), m.At)
+	out.StatusCode, out.RetryAfter = answer.StatusCode, parseRetryAfter(answer.Header.Get("Retry-After"), m.At)
 	if answer.StatusCode >= http.StatusOK { // the body of a 101 has no end, and no timeout
 		// The status is the answer. The rest is read so that the connection can
 		// be kept; what goes wrong here takes nothing back.
-		_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer)
+		_, _ = io.CopyN(io.Discard, answer.Body, maxResponse)
 	}
 	return out, nil
 }
@@ -132,7 +132,7 @@ const maxRetryAfter = 7 * 24 * time.Hour
 
 // retryAfter reads seconds or a date (RFC 9110, section 10.2.3); 0 for neither,
 // and for the past.
-func retryAfter(text string, now time.Time) time.Duration {
+func parseRetryAfter(text string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
 		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
 	}

@@ -112,6 +112,7 @@ func TestSlowReceiversAreCutOff(t *testing.T) {
 		}, 0},
 	} {
 		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
 			w := begin(t, c.handle, func(c *webhook.Config) { c.Timeout = timeout })
 			began := time.Now()
 			out := w.send(hook)

@@ -28,8 +28,8 @@ var (
 )
 
 // head is the header of a message, signed with each of its secrets.
-func head(m ports.Message) (http.Header, error) {
-	if !plain(m.ID) {
+func signedHeader(m ports.Message) (http.Header, error) {
+	if !validID(m.ID) {
 		return nil, errID
 	}
 	if len(m.Secrets) == 0 {
@@ -70,7 +70,7 @@ func decode(secret string) ([]byte, error) {
 	return key, nil
 }
 
-func plain(id string) bool {
+func validID(id string) bool {
 	for i := range len(id) {
 		c := id[i]
 		if !(c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '-' || c == '_') {

@@ -13,7 +13,7 @@ type configCmd struct {
 
 type configCheckCmd struct{}
 
-// problem is a fault as JSON has it.
+// problem is the JSON form of a Fault.
 type problem struct {
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
@@ -31,9 +31,9 @@ func problems(faults []configfile.Fault) []problem {
 
 // Run checks the configuration.
 func (configCheckCmd) Run(k *kit) error {
-	settings, err := k.load()
-	faults, warnings := configfile.FaultsOf(err), settings.Shelf.Warnings
-	providers, products := settings.Shelf.Providers(), len(settings.Shelf.Products)
+	settings, err := k.loader.Load()
+	faults, warnings := configfile.FaultsOf(err), settings.Warnings
+	providers, products := len(settings.Catalog.Providers), len(settings.Catalog.Products)
 	if k.json {
 		result := map[string]any{"ok": err == nil, "problems": problems(faults), "warnings": problems(warnings)}
 		if err == nil {
@@ -59,7 +59,7 @@ func (configCheckCmd) Run(k *kit) error {
 	return nil
 }
 
-// count is a number of things.
+// count returns a number of things in words.
 func count(n int, thing string) string {
 	if n != 1 {
 		thing += "s"

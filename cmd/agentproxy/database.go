@@ -37,7 +37,7 @@ func (c adjustCmd) Run(k *kit) error {
 
 type migrateCmd struct{}
 
-// Run brings the database to this program's schema.
+// Run migrates the database to this program's schema.
 func (migrateCmd) Run(k *kit) error {
 	var store *storage.Store
 	return k.on(wire.Migration, func(ctx context.Context) error {
@@ -51,9 +51,9 @@ func (migrateCmd) Run(k *kit) error {
 
 type verifyCmd struct{}
 
-var errFaults = errors.New("the ledger does not hold")
+var errFaults = errors.New("the ledger is inconsistent")
 
-// Run proves the ledger.
+// Run verifies the ledger.
 func (verifyCmd) Run(k *kit) error {
 	var audit ports.Audit
 	return k.core(func(ctx context.Context) error {

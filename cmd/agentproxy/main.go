@@ -27,17 +27,17 @@ type cli struct {
 	JSON bool `help:"Print JSON instead of text."`
 
 	Serve    serveCmd    `cmd:"" help:"Run the service."`
-	Config   configCmd   `cmd:"" help:"The configuration."`
-	Provider providerCmd `cmd:"" name:"providers" help:"Sellers that the configuration names."`
-	Referrer referrerCmd `cmd:"" help:"Referring agents."`
-	Agent    agentCmd    `cmd:"" help:"Agents."`
-	Recharge rechargeCmd `cmd:"" help:"Recharge orders and the chain that pays them."`
-	Devchain devchainCmd `cmd:"" help:"The development payment chain."`
-	Orders   ordersCmd   `cmd:"" help:"Orders at providers."`
-	Jobs     jobsCmd     `cmd:"" help:"Background work."`
-	Adjust   adjustCmd   `cmd:"" help:"Book a correction of an agent's balance."`
-	Migrate  migrateCmd  `cmd:"" help:"Bring the database to the schema of this program."`
-	Verify   verifyCmd   `cmd:"" help:"Prove the ledger; exits with 1 and the rows when it does not hold."`
+	Config   configCmd   `cmd:"" help:"Check the configuration."`
+	Provider providerCmd `cmd:"" name:"providers" help:"Show the configured providers."`
+	Referrer referrerCmd `cmd:"" help:"Manage referring agents."`
+	Agent    agentCmd    `cmd:"" help:"Manage agents."`
+	Recharge rechargeCmd `cmd:"" help:"Show recharge orders and compare them with the chain."`
+	Devchain devchainCmd `cmd:"" help:"Use the development payment chain."`
+	Orders   ordersCmd   `cmd:"" help:"Show and decide orders at providers."`
+	Jobs     jobsCmd     `cmd:"" help:"Manage background jobs."`
+	Adjust   adjustCmd   `cmd:"" help:"Correct an agent's balance."`
+	Migrate  migrateCmd  `cmd:"" help:"Migrate the database to the schema of this program."`
+	Verify   verifyCmd   `cmd:"" help:"Verify the ledger; if rows break a rule, lists them and exits with 1."`
 	Backup   backupCmd   `cmd:"" help:"Copy the database to a new file while the service runs."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 }
@@ -50,17 +50,17 @@ const (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run is main with its streams, and returns the exit status.
+// run runs a command and returns the exit status.
 func run(args []string, stdout, stderr io.Writer) int {
-	return runWith(configfile.Load, args, stdout, stderr)
+	return runWith(wire.Loader{}, args, stdout, stderr)
 }
 
-// runWith is run with another way to load the configuration.
-func runWith(load func() (configfile.Settings, error), args []string, stdout, stderr io.Writer) int {
+// runWith is run with another Loader of the configuration.
+func runWith(loader wire.Loader, args []string, stdout, stderr io.Writer) int {
 	var c cli
 	exited := -1
 	parser, err := kong.New(&c, kong.Name("agentproxy"), kong.Writers(stdout, stderr),
-		kong.Description("Sells proxy access to software agents. Configuration comes from AGENTPROXY_… variables; see the README."),
+		kong.Description("Sells proxy access to software agents. Configuration comes from AGENTPROXY_… variables; see docs/configuration.md."),
 		kong.WithHyphenPrefixedParameters(true), kong.UsageOnError(),
 		kong.Exit(func(code int) { exited = code }))
 	if err != nil {
@@ -77,7 +77,7 @@ func runWith(load func() (configfile.Settings, error), args []string, stdout, st
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	k := &kit{ctx: ctx, out: stdout, errOut: stderr, json: c.JSON, load: load}
+	k := &kit{ctx: ctx, out: stdout, errOut: stderr, json: c.JSON, loader: loader}
 	if err := parsed.Run(k); err != nil {
 		k.complain(err)
 		return exitFailed
@@ -85,16 +85,16 @@ func runWith(load func() (configfile.Settings, error), args []string, stdout, st
 	return 0
 }
 
-// kit is what every command gets.
+// kit holds what every command needs.
 type kit struct {
 	ctx    context.Context
 	out    io.Writer
 	errOut io.Writer
 	json   bool
-	load   func() (configfile.Settings, error)
+	loader wire.Loader
 }
 
-// complain prints an error as the caller reads it best.
+// complain prints an error, as JSON if the command prints JSON.
 func (k *kit) complain(err error) {
 	message, code := dig.RootCause(err).Error(), "FAILED"
 	if e, ok := errors.AsType[*domain.Error](err); ok {
@@ -107,24 +107,24 @@ func (k *kit) complain(err error) {
 	fmt.Fprintln(k.errOut, "agentproxy:", message)
 }
 
-// core runs fn on the use cases that it names in targets.
+// core runs fn on the graph of the operator's commands, from which it sets targets.
 func (k *kit) core(fn func(ctx context.Context) error, targets ...any) error {
-	settings, err := k.load()
+	settings, err := k.loader.Load()
 	if err != nil {
 		return err
 	}
-	// Most often the command is run in another folder than the service.
+	// The usual cause is that the command runs in another folder than the service.
 	if path := settings.DatabasePath; path != "" {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no database at %s: set AGENTPROXY_DATABASE_URL as the service has it, or start the service first", path)
+			return fmt.Errorf("there is no database at %s: set AGENTPROXY_DATABASE_URL to the value that the service has, or start the service first", path)
 		}
 	}
 	return k.with(settings, wire.Core, fn, targets...)
 }
 
-// on is core on a graph.
+// on is core on another graph, whose database may not exist yet.
 func (k *kit) on(graph func(configfile.Settings, *slog.Logger) fx.Option, fn func(ctx context.Context) error, targets ...any) error {
-	settings, err := k.load()
+	settings, err := k.loader.Load()
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (k *kit) on(graph func(configfile.Settings, *slog.Logger) fx.Option, fn fun
 }
 
 func (k *kit) with(settings configfile.Settings, graph func(configfile.Settings, *slog.Logger) fx.Option, fn func(ctx context.Context) error, targets ...any) error {
-	settings.Payments.DevchainBlock = 0 // the service alone decides how fast the development chain goes
+	settings.Payments.DevchainBlock = 0 // blocks of the development chain are made by the service alone
 	logger := slog.New(slog.NewTextHandler(k.errOut, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	app := fx.New(graph(settings, logger), fx.Populate(targets...))
 	if err := app.Err(); err != nil {

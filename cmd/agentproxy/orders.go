@@ -45,7 +45,7 @@ func (c ordersListCmd) Run(k *kit) error {
 	}, &desk)
 }
 
-// reasonOf is why an order is as it is.
+// reasonOf returns the class and the reason of a failed or unknown order.
 func reasonOf(o procurement.Order) string {
 	if o.Class == "" || o.Reason == "" {
 		return string(o.Class) + o.Reason

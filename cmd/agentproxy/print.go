@@ -16,7 +16,7 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// table is a list for people, or the same as JSON: an array of objects.
+// table is a list, printed as text or as a JSON array of objects.
 type table struct {
 	columns []string
 	rows    [][]any
@@ -24,7 +24,7 @@ type table struct {
 
 func (t *table) add(cells ...any) { t.rows = append(t.rows, cells) }
 
-// objects is the table as JSON has it.
+// objects returns the rows as JSON objects.
 func (t *table) objects() []map[string]any {
 	list := make([]map[string]any, len(t.rows))
 	for i, row := range t.rows {
@@ -36,7 +36,7 @@ func (t *table) objects() []map[string]any {
 	return list
 }
 
-// print writes the table in the form that was asked for.
+// print writes the table as text, or as JSON if the command prints JSON.
 func (t *table) print(k *kit) error {
 	if k.json {
 		return writeJSON(k.out, t.objects())
@@ -48,7 +48,7 @@ func (t *table) print(k *kit) error {
 			if j > 0 {
 				fmt.Fprint(w, "\t")
 			}
-			// Names come from agents: a control character must not reach the terminal.
+			// Agents choose names: a control character must not reach the terminal.
 			fmt.Fprint(w, strings.Map(printable, fmt.Sprint(cell)))
 		}
 		fmt.Fprintln(w)
@@ -63,7 +63,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// record is one thing: a line each for people, an object as JSON.
+// record prints fields: one per line as text, one object as JSON.
 func (k *kit) record(fields ...any) error {
 	object := map[string]any{}
 	w := tabwriter.NewWriter(k.out, 0, 0, 2, ' ', 0)

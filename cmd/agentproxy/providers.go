@@ -14,37 +14,38 @@ import (
 
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/upstream"
+	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
 type providerCmd struct {
 	Kinds     providerKindsCmd     `cmd:"" help:"List the kinds of providers and the settings of each."`
-	List      providerListCmd      `cmd:"" help:"List the providers and what they can do; calls nobody."`
-	Check     providerCheckCmd     `cmd:"" help:"Ask providers for balance and stock; exits with 1 when one fails."`
+	List      providerListCmd      `cmd:"" help:"List the providers and their capabilities; calls none of them."`
+	Check     providerCheckCmd     `cmd:"" help:"Ask providers for balance and stock; exits with 1 if one fails."`
 	Catalogue providerCatalogueCmd `cmd:"" help:"List what a provider sells at the moment."`
 }
 
-// sellers are the configured providers, all or the one of a name. No database
-// is touched.
-func (k *kit) sellers(name string) (configfile.Shelf, configfile.Sellers, error) {
-	settings, err := k.load()
+// providers returns the configured providers, or the one of a name. It needs no
+// database.
+func (k *kit) providers(name string) (configfile.CatalogConfig, wire.Providers, error) {
+	settings, err := k.loader.Load()
 	if err != nil {
-		return configfile.Shelf{}, nil, err
+		return configfile.CatalogConfig{}, nil, err
 	}
-	shelf := settings.Shelf
-	list, err := shelf.Sellers(slog.New(slog.DiscardHandler)) // what failed is in the table
+	config := settings.Catalog
+	list, err := k.loader.Providers(config, slog.New(slog.DiscardHandler)) // failures are in the table
 	if err != nil || name == "" {
-		return shelf, list, err
+		return config, list, err
 	}
 	list = slices.DeleteFunc(list, func(p ports.Provider) bool { return p.Name() != name })
 	if len(list) == 0 {
-		return shelf, nil, fmt.Errorf("the configuration has no provider %q", name)
+		return config, nil, fmt.Errorf("the configuration has no provider %q", name)
 	}
-	return shelf, list, nil
+	return config, list, nil
 }
 
-// words are shown as a list in JSON, and in one cell to people.
+// words are a list in JSON, and one cell of a text table.
 type words []string
 
 // String joins the words.
@@ -73,13 +74,13 @@ type providerListCmd struct{}
 
 // Run lists the providers.
 func (providerListCmd) Run(k *kit) error {
-	shelf, list, err := k.sellers("")
+	config, list, err := k.providers("")
 	if err != nil {
 		return err
 	}
 	t := table{columns: []string{"name", "kind", "sells", "capabilities"}}
 	for _, p := range list {
-		t.add(p.Name(), shelf.Kind(p.Name()), sells(p), capabilities(p.Capabilities()))
+		t.add(p.Name(), config.Kind(p.Name()), sells(p), capabilities(p.Capabilities()))
 	}
 	return t.print(k)
 }
@@ -116,16 +117,16 @@ type providerCheckCmd struct {
 	Timeout time.Duration `default:"20s" help:"How long each of the two calls may take."`
 }
 
-// asked is what a provider answered.
-type asked struct {
+// answer is the result of asking a provider.
+type answer struct {
 	funds   procurement.ProviderBalance
 	offers  int
 	latency time.Duration // of the first call
 	err     error
 }
 
-// reachable is yes, no, or unknown for a provider that has nothing to ask.
-func (a asked) reachable() string {
+// reachable returns yes, no, or unknown for a provider without balance and offers.
+func (a answer) reachable() string {
 	switch {
 	case a.err != nil:
 		return "no"
@@ -140,11 +141,11 @@ func (c providerCheckCmd) Run(k *kit) error {
 	if c.Timeout <= 0 {
 		return errors.New("timeout must be above 0")
 	}
-	shelf, list, err := k.sellers(c.Name)
+	config, list, err := k.providers(c.Name)
 	if err != nil {
 		return err
 	}
-	answers := make([]asked, len(list))
+	answers := make([]answer, len(list))
 	var wg sync.WaitGroup
 	for i, p := range list {
 		wg.Go(func() { answers[i] = ask(k.ctx, p, c.Timeout) })
@@ -161,7 +162,7 @@ func (c providerCheckCmd) Run(k *kit) error {
 		if a.err != nil {
 			failed++
 		}
-		t.add(p.Name(), shelf.Kind(p.Name()), a.reachable(), balance, a.offers, a.latency.Milliseconds(),
+		t.add(p.Name(), config.Kind(p.Name()), a.reachable(), balance, a.offers, a.latency.Milliseconds(),
 			string(procurement.ClassOf(a.err)), procurement.ReasonOf(a.err))
 	}
 	if err := t.print(k); err != nil || failed == 0 {
@@ -170,8 +171,9 @@ func (c providerCheckCmd) Run(k *kit) error {
 	return fmt.Errorf("%d of %s failed", failed, count(len(list), "provider"))
 }
 
-// ask calls what buys nothing. What the provider does not have is no failure.
-func ask(ctx context.Context, p ports.Provider, timeout time.Duration) (a asked) {
+// ask makes the calls that buy nothing. A call that the provider does not support
+// is no failure.
+func ask(ctx context.Context, p ports.Provider, timeout time.Duration) (a answer) {
 	call := func(f func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
@@ -204,7 +206,7 @@ type providerCatalogueCmd struct {
 
 // Run lists what a provider sells.
 func (c providerCatalogueCmd) Run(k *kit) error {
-	_, list, err := k.sellers(c.Name)
+	_, list, err := k.providers(c.Name)
 	if err != nil {
 		return err
 	}

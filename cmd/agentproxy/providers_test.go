@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/upstream"
+	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -141,7 +141,7 @@ func configure(t *testing.T, text string) {
 // command runs a command on the kinds of these tests.
 func command(args ...string) (status int, out, errOut string) {
 	var stdout, stderr bytes.Buffer
-	status = runWith(func() (configfile.Settings, error) { return configfile.LoadWith(makeRemote) }, args, &stdout, &stderr)
+	status = runWith(wire.Loader{New: makeRemote}, args, &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
 }
 

@@ -77,7 +77,7 @@ func (c rechargeShowCmd) Run(k *kit) error {
 	}, &recharges)
 }
 
-// timeText is a time for people; empty when there is none.
+// timeText formats a time, and returns "" for the zero time.
 func timeText(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -87,7 +87,7 @@ func timeText(t time.Time) string {
 
 type rechargeAuditCmd struct{}
 
-var errDrift = errors.New("the chain and the books differ")
+var errDrift = errors.New("the chain and the ledger differ")
 
 // Run compares every address with the chain.
 func (rechargeAuditCmd) Run(k *kit) error {

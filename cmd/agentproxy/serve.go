@@ -20,9 +20,9 @@ import (
 
 type serveCmd struct{}
 
-// Run serves until it is told to stop.
+// Run serves until SIGINT or SIGTERM.
 func (serveCmd) Run(k *kit) error {
-	settings, err := configfile.Load()
+	settings, err := k.loader.Load()
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (serveCmd) Run(k *kit) error {
 	return nil
 }
 
-// taken says which variable moves a listener whose port another program has.
+// taken adds to the error of a port in use the variable that sets the address.
 func taken(err error, s configfile.Settings) error {
 	op, ok := errors.AsType[*net.OpError](err)
 	if !ok || op.Addr == nil || !errors.Is(err, syscall.EADDRINUSE) {
@@ -62,18 +62,19 @@ func taken(err error, s configfile.Settings) error {
 	return err
 }
 
-// logger writes text to a terminal and JSON to everything else, unless told.
+// logger returns the service's logger: text on a terminal and JSON elsewhere,
+// unless the settings choose one.
 func logger(w io.Writer, s configfile.Settings) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(s.LogLevel)); err != nil {
-		level = slog.LevelInfo // Check has refused any other text
+		level = slog.LevelInfo // Load has refused any other text
 	}
 	options := &slog.HandlerOptions{Level: level}
 	if s.LogFormat == "text" || s.LogFormat == "auto" && terminal(w) {
 		return slog.New(slog.NewTextHandler(w, options))
 	}
 	options.ReplaceAttr = func(_ []string, a slog.Attr) slog.Attr {
-		if a.Value.Kind() == slog.KindDuration { // as the text has it; a bare number has no unit
+		if a.Value.Kind() == slog.KindDuration { // as in text: a number alone has no unit
 			a.Value = slog.StringValue(a.Value.Duration().String())
 		}
 		return a
@@ -113,7 +114,7 @@ const (
 `
 )
 
-// databaseOf names the database; the URL of a server may hold a password.
+// databaseOf names the database without its URL, which may hold a password.
 func databaseOf(s configfile.Settings) string {
 	if s.DatabasePath == "" {
 		return "PostgreSQL"
@@ -121,7 +122,7 @@ func databaseOf(s configfile.Settings) string {
 	return s.DatabasePath
 }
 
-// welcome prints what a newcomer needs, with commands that work as they stand.
+// welcome prints the first commands to run, ready to be pasted.
 func welcome(w io.Writer, s configfile.Settings) {
 	mode, target := "production: loopback and private targets are refused", "https://example.com/"
 	if s.Dev {
@@ -131,7 +132,7 @@ func welcome(w io.Writer, s configfile.Settings) {
 		mode += ", registration is unlimited"
 	}
 	text := hello + first + register + browse + "\n"
-	if s.Shelf.WithoutEmbedded { // what is sold is the operator's, and so is what an order of it needs
+	if s.Catalog.WithoutEmbedded { // the operator's own products need orders of their own
 		text = hello + "Register, and see what is sold:\n\n" + register + "\n"
 	}
 	fmt.Fprint(w, strings.NewReplacer("{version}", wire.Version, "{api}", s.PublicURL,
@@ -139,10 +140,10 @@ func welcome(w io.Writer, s configfile.Settings) {
 		"{payments}", paymentsText(s), "{mode}", mode, "{target}", target).Replace(text))
 }
 
-// paymentsText says where money comes from.
+// paymentsText describes where payments come from.
 func paymentsText(s configfile.Settings) string {
-	if s.Payments.Account == nil {
+	if s.Payments.AccountKey == "" {
 		return "development chain, no real money: agentproxy devchain send --to ADDRESS --amount 12.50"
 	}
-	return "USDT on " + s.Payments.Tron.Network
+	return "USDT on " + s.Payments.Network
 }

@@ -16,7 +16,7 @@ func TestTheWelcomeNamesOnlyWhatIsSold(t *testing.T) {
 	var with, without bytes.Buffer
 	welcome(&with, configfile.Settings{Dev: true})
 	s := configfile.Settings{Dev: true, RegisterLimit: 5}
-	s.Shelf.WithoutEmbedded = true
+	s.Catalog.WithoutEmbedded = true
 	welcome(&without, s)
 	if got := with.String(); !strings.Contains(got, "dyn_fast_1") || !strings.Contains(got, "registration is unlimited") {
 		t.Errorf("with the embedded catalogue\n%s", got)

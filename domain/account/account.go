@@ -23,7 +23,7 @@ var (
 	ErrInvalidKey = &domain.Error{Kind: domain.Unauthorized, Code: "AUTH_INVALID_KEY",
 		Message: "send a valid API key in the header X-API-Key, or a token as Authorization: Bearer"}
 	ErrExpiredToken = &domain.Error{Kind: domain.Unauthorized, Code: "AUTH_EXPIRED_TOKEN",
-		Message: "the token is expired or invalid; get a new one with POST /auth/token"}
+		Message: "the token is expired or invalid; get a new one with your API key and secret"}
 	ErrScope = &domain.Error{Kind: domain.Forbidden, Code: "AUTH_INSUFFICIENT_PERMISSION",
 		Message: "the token lacks the permission for this call; get one that has it"}
 	ErrDisabled = &domain.Error{Kind: domain.Forbidden, Code: "ACCOUNT_DISABLED",
@@ -68,9 +68,6 @@ type Referrer struct {
 	Default  bool // takes the accounts that named no code
 	Disabled bool
 }
-
-// DefaultReferrerName is the name of the default referring agent.
-const DefaultReferrerName = "openAgent"
 
 // Scope is a permission of a token. An API key holds all of them.
 type Scope string

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	openAgent = account.Referrer{ID: "ref_0", Name: account.DefaultReferrerName, Default: true}
+	openAgent = account.Referrer{ID: "ref_0", Name: "openAgent", Default: true}
 	partner   = account.Referrer{ID: "ref_1", Name: "Partner", Code: "Partner-1"}
 	gone      = account.Referrer{ID: "ref_2", Name: "Gone", Code: "gone", Disabled: true}
 )

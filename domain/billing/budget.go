@@ -9,7 +9,7 @@ import (
 
 // ErrBudgetExceeded says that the agent's own spending guard refuses.
 var ErrBudgetExceeded = &domain.Error{Kind: domain.PaymentRequired, Code: "BUDGET_EXCEEDED",
-	Message: "your own budget does not allow this purchase; raise it with PUT /billing/budget"}
+	Message: "your own budget does not allow this purchase; raise the budget and try again"}
 
 // Budget guards what an agent spends. A nil limit is none.
 type Budget struct {
@@ -57,14 +57,14 @@ func (w Wallet) SpentOn(now time.Time) domain.Money {
 func (w Wallet) SpentEver() domain.Money { return w.Charged + w.Held.Total() }
 
 // Crossing is a threshold of a limit that was reached.
-type Crossing struct {
+type ReachedThreshold struct {
 	Limit   string // daily or total
 	Percent int
 }
 
 // Crossings lists the thresholds that spending x more reaches and that were not
 // reached before.
-func (w Wallet) Crossings(x domain.Money, now time.Time) (reached []Crossing) {
+func (w Wallet) ThresholdsReached(x domain.Money, now time.Time) (reached []ReachedThreshold) {
 	for _, l := range []struct {
 		name  string
 		limit *domain.Money
@@ -76,7 +76,7 @@ func (w Wallet) Crossings(x domain.Money, now time.Time) (reached []Crossing) {
 		for _, p := range w.Budget.Thresholds {
 			at := share(*l.limit, p)
 			if l.spent < at && l.spent+x >= at {
-				reached = append(reached, Crossing{l.name, p})
+				reached = append(reached, ReachedThreshold{l.name, p})
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func (w Wallet) MaySpend(x domain.Money, now time.Time) error {
 	b := w.Budget
 	switch {
 	case b.Paused:
-		return ErrBudgetExceeded.Msgf("spending is paused; set paused to false with PUT /billing/budget")
+		return ErrBudgetExceeded.Msgf("your own budget pauses spending; set paused to false in it and try again")
 	case b.Daily != nil && x > *b.Daily-w.SpentOn(now):
 		return ErrBudgetExceeded.With("daily_limit", *b.Daily).With("spent_today", w.SpentOn(now)).With("required", x)
 	case b.Total != nil && x > *b.Total-w.SpentEver():

@@ -92,26 +92,26 @@ func TestCrossings(t *testing.T) {
 		today, ever  domain.Money
 		x            domain.Money
 		thresholds   []int
-		want         []billing.Crossing
+		want         []billing.ReachedThreshold
 	}{
 		{"no limit, no threshold", nil, nil, 0, 0, 100, []int{50}, nil},
 		{"below", limit(100), nil, 0, 0, 49, []int{50}, nil},
-		{"reached", limit(100), nil, 0, 0, 50, []int{50}, []billing.Crossing{{Limit: "daily", Percent: 50}}},
+		{"reached", limit(100), nil, 0, 0, 50, []int{50}, []billing.ReachedThreshold{{Limit: "daily", Percent: 50}}},
 		{"reached before", limit(100), nil, 50, 0, 10, []int{50}, nil},
 		{"both limits, several thresholds", limit(100), limit(200), 10, 90, 90, []int{50, 90, 100},
-			[]billing.Crossing{{"daily", 50}, {"daily", 90}, {"daily", 100}, {"total", 50}, {"total", 90}}},
+			[]billing.ReachedThreshold{{"daily", 50}, {"daily", 90}, {"daily", 100}, {"total", 50}, {"total", 90}}},
 		{"a share is rounded up", limit(3), nil, 0, 0, 1, []int{50}, nil},
-		{"and reached then", limit(3), nil, 0, 0, 2, []int{50}, []billing.Crossing{{"daily", 50}}},
-		{"nothing overflows", limit(1 << 62), nil, 0, 0, 1 << 61, []int{50, 51}, []billing.Crossing{{"daily", 50}}},
+		{"and reached then", limit(3), nil, 0, 0, 2, []int{50}, []billing.ReachedThreshold{{"daily", 50}}},
+		{"nothing overflows", limit(1 << 62), nil, 0, 0, 1 << 61, []int{50, 51}, []billing.ReachedThreshold{{"daily", 50}}},
 	} {
 		w := billing.Wallet{Budget: billing.Budget{Daily: c.daily, Total: c.total, Thresholds: c.thresholds},
 			SpentDay: day, SpentToday: c.today, Charged: c.ever}
-		if got := w.Crossings(c.x, day.Add(time.Hour)); !slices.Equal(got, c.want) {
+		if got := w.ThresholdsReached(c.x, day.Add(time.Hour)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.claim, got, c.want)
 		}
 	}
 	w := billing.Wallet{Budget: billing.Budget{Daily: limit(100), Thresholds: []int{50}}, SpentDay: day, SpentToday: 60}
-	if got := w.Crossings(50, day.Add(24*time.Hour)); len(got) != 1 {
+	if got := w.ThresholdsReached(50, day.Add(24*time.Hour)); len(got) != 1 {
 		t.Errorf("the day after: %v", got)
 	}
 }

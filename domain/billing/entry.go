@@ -102,11 +102,6 @@ func (e Entry) Charged() domain.Money {
 	return e.Counter
 }
 
-// Balanced reports whether the entry sums to zero.
-func (e Entry) Balanced() bool {
-	return e.Available.Total()+e.Held.Total()+e.Counter == 0 && (e.Account != NoAccount || e.Counter == 0)
-}
-
 // LowBalance is the balance below which agents are told to recharge.
 const LowBalance = domain.Dollar
 

@@ -12,7 +12,7 @@ import (
 
 // ErrProductNotFound says that no product has that code.
 var ErrProductNotFound = &domain.Error{Kind: domain.NotFound, Code: "PRODUCT_NOT_FOUND",
-	Message: "no product has this product_no; list them with GET /products"}
+	Message: "no product has this product_no; list the products to find the right one"}
 
 // ErrOutOfStock says that there is nothing left to give.
 var ErrOutOfStock = &domain.Error{Kind: domain.Conflict, Code: "PRODUCT_OUT_OF_STOCK", Retryable: true,

@@ -12,16 +12,8 @@ import (
 	"agentproxy/domain/session"
 )
 
-// maxBytes is the most traffic that a create call can ask for: a million GB.
-const maxBytes = 1_000_000 * billing.GB
-
-// milliGB is the step of traffic_gb: three decimals.
-const milliGB = billing.GB / 1000
-
-// maxDays is the longest duration that a create call can ask for.
-const maxDays = 3650
-
-var wellFormed = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+// maxBytes is the most traffic that a create call can ask for.
+const maxBytes = session.MaxGB * billing.GB
 
 var providerName = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
 
@@ -54,7 +46,7 @@ func Problems(products []Product) []Problem {
 		add := func(field, format string, args ...any) {
 			all = append(all, Problem{i, field, fmt.Sprintf(format, args...)})
 		}
-		if !wellFormed.MatchString(p.No) {
+		if !session.IsLabel(p.No) {
 			add("code", "the code must be 1 to 64 of A-Z, a-z, 0-9, _ and -")
 		}
 		if seen[p.No] {
@@ -91,7 +83,7 @@ func (p Product) checkPlaces(add adder) {
 		add("countries", "the countries must be sorted, each once")
 	}
 	for i, c := range p.Cities {
-		if !wellFormed.MatchString(c) {
+		if !session.IsLabel(c) {
 			add(fmt.Sprintf("cities[%d]", i), "the city %q must be 1 to 64 of A-Z, a-z, 0-9, _ and -", c)
 		}
 	}
@@ -130,7 +122,7 @@ func (p Product) checkTraffic(add adder) {
 	if p.MinBytes <= 0 || p.MaxBytes < p.MinBytes || p.MaxBytes > maxBytes {
 		add("min_traffic_gb", "the traffic must be bounded by 0 < min <= max <= %d GB, not %s and %s", maxBytes/billing.GB,
 			domain.FormatDecimal(p.MinBytes, 9), domain.FormatDecimal(p.MaxBytes, 9))
-	} else if p.MinBytes%milliGB != 0 || p.MaxBytes%milliGB != 0 {
+	} else if p.MinBytes%session.TrafficStep != 0 || p.MaxBytes%session.TrafficStep != 0 {
 		add("min_traffic_gb", "the bounds of the traffic must be GB with at most 3 decimals")
 	} else if p.Price > 0 && billing.TrafficHold(p.MaxBytes, p.Price) == math.MaxInt64 {
 		add("max_traffic_gb", "the most traffic costs more than can be counted")
@@ -148,8 +140,8 @@ func (p Product) checkDurations(add adder) {
 		add("countries", "the countries are missing: a static session needs one")
 	}
 	for i, d := range p.Durations {
-		if d.Days < 1 || d.Days > maxDays || i > 0 && d.Days <= p.Durations[i-1].Days {
-			add(fmt.Sprintf("durations[%d].days", i), "the durations must be 1 to %d days, shortest first, each once", maxDays)
+		if d.Days < 1 || d.Days > session.MaxDays || i > 0 && d.Days <= p.Durations[i-1].Days {
+			add(fmt.Sprintf("durations[%d].days", i), "the durations must be 1 to %d days, shortest first, each once", session.MaxDays)
 		}
 		if d.Price <= 0 {
 			add(fmt.Sprintf("durations[%d].price", i), "the price of %d days must be above 0, not %s", d.Days, d.Price)

@@ -10,10 +10,10 @@ import (
 // have meant: first the same letters and digits in another case or with other
 // separators, then the fewest letters to change, then the alphabet.
 func NearestCity(city string, offered []string) []string {
-	asked := plainCity(city)
+	asked := normalizeCity(city)
 	list := slices.Clone(offered)
 	slices.SortFunc(list, func(a, b string) int {
-		return cmp.Or(cmp.Compare(edits(asked, plainCity(a)), edits(asked, plainCity(b))), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(editDistance(asked, normalizeCity(a)), editDistance(asked, normalizeCity(b))), cmp.Compare(a, b))
 	})
 	list = slices.Compact(list)
 	return append([]string{}, list[:min(len(list), MaxNearest)]...)
@@ -21,13 +21,13 @@ func NearestCity(city string, offered []string) []string {
 
 // plainCity leaves the letters and digits of a code, in lower case: sellers
 // write one city as New-York, new_york and newyork.
-func plainCity(code string) string {
+func normalizeCity(code string) string {
 	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(code))
 }
 
 // edits is how many letters must be put in, left out or exchanged to make one
 // text of the other.
-func edits(a, b string) int {
+func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -65,19 +65,19 @@ func TestAPlaceIsNeverWidened(t *testing.T) {
 		{"a country", "FR", "", "", nil},
 		{"a city of a country", "us", "miami", "", nil},
 		{"a city alone", "", "berlin", "", nil},
-		{"a city of another country", "DE", "newyork", "config.city", []string{"berlin"}},
-		{"a city in a country whose source has none", "FR", "berlin", "config.city", []string{}},
-		{"a city that is listed nowhere", "US", "new_york", "config.city", []string{"newyork", "miami"}},
-		{"a city that is listed nowhere, without a country", "", "Berlin", "config.city", []string{"berlin", "miami", "newyork"}},
-		{"a country that is not sold", "ED", "berlin", "config.country", []string{"DE", "FR", "US"}},
+		{"a city of another country", "DE", "newyork", "city", []string{"berlin"}},
+		{"a city in a country whose source has none", "FR", "berlin", "city", []string{}},
+		{"a city that is listed nowhere", "US", "new_york", "city", []string{"newyork", "miami"}},
+		{"a city that is listed nowhere, without a country", "", "Berlin", "city", []string{"berlin", "miami", "newyork"}},
+		{"a country that is not sold", "ED", "berlin", "country", []string{"DE", "FR", "US"}},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
-			f := session.Form{Nested: true, Type: "dynamic", ProductNo: "dyn", Country: c.country, City: c.city}
+			f := session.CreateRequest{Type: "dynamic", ProductNo: "dyn", Location: session.Location{Country: c.country, City: c.city}}
 			s, err := f.Check()
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err = p.Terms().Check(f, s)
+			s, err = p.Terms().Check(s)
 			if c.field == "" {
 				if err != nil || s.Location != (session.Location{Country: strings.ToUpper(c.country), City: c.city}) {
 					t.Errorf("got %+v, %v", s.Location, err)
@@ -94,10 +94,10 @@ func TestAPlaceIsNeverWidened(t *testing.T) {
 	t.Run("a country that no source has is refused though the product lists it", func(t *testing.T) {
 		p := placed()
 		p.Sources = p.Sources[:2]
-		f := session.Form{Nested: true, Type: "dynamic", ProductNo: "dyn", Country: "FR"}
+		f := session.CreateRequest{Type: "dynamic", ProductNo: "dyn", Location: session.Location{Country: "FR"}}
 		s, _ := f.Check()
-		_, err := p.Terms().Check(f, s)
-		wantFields(t, err, "config.country")
+		_, err := p.Terms().Check(s)
+		wantFields(t, err, "country")
 	})
 }
 

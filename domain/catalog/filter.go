@@ -14,7 +14,7 @@ type Filter struct {
 	AvailableOnly bool
 }
 
-// NewFilter reads the query of GET /products: typ is dynamic, static, all or
+// NewFilter parses the filter of a product list: typ is dynamic, static, all or
 // empty, country has two letters in any case or none. Other values are
 // INVALID_REQUEST with every fault. A country that nothing is sold in is an
 // empty list, no fault.

@@ -104,15 +104,15 @@ type Create struct {
 	Country   string // empty: any, dynamic only
 }
 
-// Form is the call as its body would be bound, in the nested form.
-func (c Create) Form() session.Form {
-	f := session.Form{Nested: true, Type: string(c.Type), ProductNo: c.ProductNo, Country: c.Country}
+// Request returns the call as the domain checks it.
+func (c Create) Request() session.CreateRequest {
+	r := session.CreateRequest{Type: c.Type, ProductNo: c.ProductNo, Location: session.Location{Country: c.Country}}
 	if c.Type == session.Static {
-		f.Quantity, f.Days = fmt.Sprint(c.Quantity), fmt.Sprint(c.Days)
+		r.Quantity, r.Days = &c.Quantity, &c.Days
 	} else {
-		f.TrafficGB = domain.FormatDecimal(c.Bytes, 9)
+		r.Bytes = &c.Bytes
 	}
-	return f
+	return r
 }
 
 // Recommend ranks the available products that can serve a wish, best first;
@@ -166,7 +166,7 @@ func (w Criteria) check(products []Product) (Criteria, error) {
 	w.TargetRegion = strings.ToUpper(w.TargetRegion)
 	known := w.TargetRegion == "" || slices.ContainsFunc(products, func(p Product) bool { return p.Sells(w.TargetRegion) })
 	if !known {
-		add("target_region", "is not a region of GET /products/regions")
+		add("target_region", "is not a region that anything is sold in; use one from nearest")
 	}
 	if issues == nil {
 		return w, nil

@@ -166,15 +166,15 @@ func TestRecommendationsHold(t *testing.T) {
 
 // creatable holds the create call to what POST /sessions demands.
 func creatable(t *rapid.T, r catalog.Recommendation) {
-	form := r.Create.Form()
-	spec, err := form.Check()
+	request := r.Create.Request()
+	spec, err := request.Check()
 	if err == nil {
-		spec, err = r.Product.Terms().Check(form, spec)
+		spec, err = r.Product.Terms().Check(spec)
 	}
 	if err != nil {
 		t.Fatalf("%+v cannot be created: %v", r.Create, err)
 	}
 	if spec.Bytes != r.Create.Bytes || spec.Type == session.Static && spec.Quantity != r.Create.Quantity {
-		t.Errorf("the form says %+v, the recommendation %+v", spec, r.Create)
+		t.Errorf("the request is %+v, the recommendation %+v", spec, r.Create)
 	}
 }

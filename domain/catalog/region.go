@@ -76,7 +76,7 @@ const MaxNearest = 5
 
 // meant are codes that people write for a country, though ISO 3166-1 assigns
 // them to none: codes of languages, of domains and of cars.
-var meant = map[string]string{
+var commonMistakes = map[string]string{
 	"CS": "CZ", "DA": "DK", "EL": "GR", "EN": "GB", "FX": "FR", "HI": "IN", "JA": "JP", "KO": "KR", "SU": "RU",
 	"TP": "TL", "UK": "GB", "YU": "RS", "ZH": "CN",
 }
@@ -88,16 +88,16 @@ func Nearest(country string, offered []string) []string {
 	country = strings.ToUpper(country)
 	list := slices.Clone(offered)
 	slices.SortFunc(list, func(a, b string) int {
-		return cmp.Or(cmp.Compare(distance(country, a), distance(country, b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(mistakeRank(country, a), mistakeRank(country, b)), cmp.Compare(a, b))
 	})
 	list = slices.Compact(list)
 	return list[:min(len(list), MaxNearest)]
 }
 
 // distance ranks how likely somebody wrote asked and meant offered.
-func distance(asked, offered string) int {
+func mistakeRank(asked, offered string) int {
 	switch {
-	case meant[asked] == offered:
+	case commonMistakes[asked] == offered:
 		return 0
 	case len(asked) != 2 || len(offered) != 2:
 		return 4

@@ -4,6 +4,9 @@ package eventlog
 
 import "time"
 
+// IDPrefix begins the id of every event.
+const IDPrefix = "evt_"
+
 // Source says who saw an event.
 type Source uint8
 
@@ -18,7 +21,7 @@ const (
 func (s Source) String() string { return [...]string{"gateway", "agent", "service"}[s] }
 
 // Keep is how long events are kept.
-const Keep = 7 * 24 * time.Hour
+const Retention = 7 * 24 * time.Hour
 
 // Event is one entry of the feed.
 type Event struct {

@@ -1,8 +1,5 @@
 package eventlog
 
-// IDPrefix begins the id of every event.
-const IDPrefix = "evt_"
-
 // The types of events that the service itself adds.
 const (
 	Failed        = "failed"

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	hostsKept  = 16   // hosts whose bad weight is followed
-	hostsShown = 5    // of them reported
-	hostShows  = 0.01 // bad weight below which a host is no longer worth a word
+	hostsKept    = 16   // hosts whose bad weight is followed
+	hostsVisible = 5    // of them reported
+	visibleFrom  = 0.01 // bad weight below which a host is no longer worth a word
 )
 
 // HostWeight is how much of the bad weight a target host stands for.
@@ -73,12 +73,12 @@ func (s *State) WorstHosts(now time.Time) []HostWeight {
 	left := decay(microsOf(now) - s.lastAt)
 	var worst []HostWeight
 	for _, row := range s.hosts.rows[:s.hosts.n] {
-		if bad := row.bad * left; bad >= hostShows {
+		if bad := row.bad * left; bad >= visibleFrom {
 			worst = append(worst, HostWeight{Host: row.host, Events: int64(row.events), BadWeight: bad})
 		}
 	}
 	slices.SortFunc(worst, func(a, b HostWeight) int {
 		return cmp.Or(cmp.Compare(b.BadWeight, a.BadWeight), cmp.Compare(a.Host, b.Host))
 	})
-	return worst[:min(len(worst), hostsShown)]
+	return worst[:min(len(worst), hostsVisible)]
 }

@@ -11,8 +11,8 @@ const (
 // still come: two seconds. It is constant in size, empty when zero, and not safe
 // for concurrent use.
 type Ring struct {
-	seen [ringSize]Event // oldest first
-	n    int
+	observed [ringSize]Event // oldest first
+	n        int
 }
 
 // Add lets an observed event wait. When the ring is full the oldest gives way
@@ -21,7 +21,7 @@ func (r *Ring) Add(e Event) (oldest Event, full bool) {
 	if r.n == ringSize {
 		oldest, full = r.remove(0), true
 	}
-	r.seen[r.n] = e
+	r.observed[r.n] = e
 	r.n++
 	return oldest, full
 }
@@ -30,9 +30,9 @@ func (r *Ring) Add(e Event) (oldest Event, full bool) {
 // to a time, at most two seconds from it. Of two equally near the older is it.
 func (r *Ring) Take(host string, at time.Time) (Event, bool) {
 	nearest, least := -1, ringWait
-	for i := range r.seen[:r.n] {
-		gap := r.seen[i].At.Sub(at).Abs()
-		if r.seen[i].Host == host && (gap < least || gap == least && nearest < 0) {
+	for i := range r.observed[:r.n] {
+		gap := r.observed[i].At.Sub(at).Abs()
+		if r.observed[i].Host == host && (gap < least || gap == least && nearest < 0) {
 			nearest, least = i, gap
 		}
 	}
@@ -47,15 +47,15 @@ func (r *Ring) Take(host string, at time.Time) (Event, bool) {
 // end of a session, ask with a time past all of them.
 func (r *Ring) Expire(now time.Time, into []Event) []Event {
 	kept := 0
-	for _, e := range r.seen[:r.n] {
+	for _, e := range r.observed[:r.n] {
 		if now.Sub(e.At) > ringWait {
 			into = append(into, e)
 			continue
 		}
-		r.seen[kept] = e
+		r.observed[kept] = e
 		kept++
 	}
-	clear(r.seen[kept:r.n]) // lets go of the hosts
+	clear(r.observed[kept:r.n]) // lets go of the hosts
 	r.n = kept
 	return into
 }
@@ -64,9 +64,9 @@ func (r *Ring) Expire(now time.Time, into []Event) []Event {
 func (r *Ring) Len() int { return r.n }
 
 func (r *Ring) remove(i int) Event {
-	e := r.seen[i]
-	copy(r.seen[i:], r.seen[i+1:r.n])
+	e := r.observed[i]
+	copy(r.observed[i:], r.observed[i+1:r.n])
 	r.n--
-	r.seen[r.n] = Event{}
+	r.observed[r.n] = Event{}
 	return e
 }

@@ -32,7 +32,7 @@ const (
 	lowFrom    = 80 // risk_level: low from here,
 	mediumFrom = 60 // medium from here,
 	highFrom   = 35 // high from here, critical below
-	margin     = 5  // points past a border before a webhook speaks of it
+	hysteresis = 5  // points past a border before a webhook speaks of it
 
 	rotationKeeps    = 0.25        // what a rotation leaves of all weights
 	unhelpfulBelow   = 60          // a rotation at a lower score did not help

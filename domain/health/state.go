@@ -37,7 +37,7 @@ func (s *State) Report(e Event) bool {
 		s.exit.latency.add(e.LatencyMS)
 	}
 	found, ok := e.evidence()
-	return ok && s.hear(found, e.Host, at)
+	return ok && s.scoreReport(found, e.Host, at)
 }
 
 // Observe counts and scores what the gateway saw, once no report can claim it.
@@ -94,7 +94,7 @@ func (s *State) Rotate(reason RotationReason, now time.Time) {
 	at := s.moment(now)
 	if found, ok := reason.evidence(); ok {
 		if last := s.lastOf[found.cause]; last == 0 || at-last > rotationEchoes {
-			s.hear(found, "", at)
+			s.scoreReport(found, "", at)
 		}
 	}
 	if s.weightsAt(at).score() < unhelpfulBelow {
@@ -115,7 +115,7 @@ func (s *State) moment(t time.Time) micros { return max(microsOf(t), s.lastAt) }
 
 // hear scores the agent's word unless the minute has had its reports. What is
 // above the cap still came, so a rotation for it adds nothing either.
-func (s *State) hear(found evidence, host string, at micros) bool {
+func (s *State) scoreReport(found evidence, host string, at micros) bool {
 	if !s.recent.take(at) {
 		s.remember(found, at)
 		return false

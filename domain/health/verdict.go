@@ -38,10 +38,10 @@ func RiskOf(score int) Risk {
 // do not flap. A session of which nothing was announced (empty) was low.
 func Level(prev Risk, score int) Risk {
 	from := max(slices.Index(risks[:], prev), 0)
-	if worse := RiskOf(score + margin - 1); slices.Index(risks[:], worse) > from {
+	if worse := RiskOf(score + hysteresis - 1); slices.Index(risks[:], worse) > from {
 		return worse
 	}
-	if better := RiskOf(score - margin); slices.Index(risks[:], better) < from {
+	if better := RiskOf(score - hysteresis); slices.Index(risks[:], better) < from {
 		return better
 	}
 	return risks[from]

@@ -38,31 +38,31 @@ func TestDecide(t *testing.T) {
 	}{
 		{"what carries the key is it", true, procurement.Evidence{Found: list(old, procurement.Delivery{Ref: "x", Label: "ord_1"})}, 0, procurement.Adopt, "x"},
 		{"whatever else is listed", false, procurement.Evidence{Found: list(fresh, procurement.Delivery{Ref: "x", Label: "ord_1"})}, 0, procurement.Adopt, "x"},
-		{"also when others are unknown", true, procurement.Evidence{Found: list(procurement.Delivery{Ref: "x", Label: "ord_1"}), Rivals: true}, 0, procurement.Adopt, "x"},
-		{"another key is another order", true, procurement.Evidence{Found: list(procurement.Delivery{Ref: "x", Label: "ord_2"})}, procurement.SettleFor, procurement.Absent, ""},
-		{"also where keys are an exception", false, procurement.Evidence{Found: list(procurement.Delivery{Ref: "x", Label: "ord_2"})}, procurement.SettleFor, procurement.Absent, ""},
-		{"where there are keys, none is no key", true, procurement.Evidence{Found: list(fresh)}, procurement.SettleFor, procurement.Absent, ""},
-		{"with a key it may still come", true, procurement.Evidence{}, procurement.SettleFor - 1, procurement.Wait, ""},
-		{"with a key money proves nothing", true, procurement.Evidence{Funds: have(0)}, procurement.SettleFor, procurement.Absent, ""},
+		{"also when others are unknown", true, procurement.Evidence{Found: list(procurement.Delivery{Ref: "x", Label: "ord_1"}), OthersUnknown: true}, 0, procurement.Adopt, "x"},
+		{"another key is another order", true, procurement.Evidence{Found: list(procurement.Delivery{Ref: "x", Label: "ord_2"})}, procurement.ListingDelay, procurement.Absent, ""},
+		{"also where keys are an exception", false, procurement.Evidence{Found: list(procurement.Delivery{Ref: "x", Label: "ord_2"})}, procurement.ListingDelay, procurement.Absent, ""},
+		{"where there are keys, none is no key", true, procurement.Evidence{Found: list(fresh)}, procurement.ListingDelay, procurement.Absent, ""},
+		{"with a key it may still come", true, procurement.Evidence{}, procurement.ListingDelay - 1, procurement.Wait, ""},
+		{"with a key money proves nothing", true, procurement.Evidence{Funds: have(0)}, procurement.ListingDelay, procurement.Absent, ""},
 
 		{"the only new one is it", false, procurement.Evidence{Found: list(old, like)}, 0, procurement.Adopt, "new"},
 		{"also when the list tells nothing of it", false, procurement.Evidence{Found: list(old, fresh)}, 0, procurement.Adopt, "new"},
 		{"two new ones are nobody's", false, procurement.Evidence{Found: list(fresh, procurement.Delivery{Ref: "newer"})}, time.Hour, procurement.Wait, ""},
-		{"one new one for two orders is nobody's", false, procurement.Evidence{Found: list(fresh), Rivals: true}, time.Hour, procurement.Wait, ""},
-		{"what was there before is not it", false, procurement.Evidence{Found: list(old)}, procurement.SettleFor, procurement.Absent, ""},
-		{"what belongs to another order is not it", false, procurement.Evidence{Found: list(fresh), Known: map[string]bool{"new": true}}, procurement.SettleFor, procurement.Absent, ""},
-		{"another product is not it", false, procurement.Evidence{Found: list(procurement.Delivery{Ref: "new", SKU: "ipv4"})}, procurement.SettleFor, procurement.Absent, ""},
-		{"another quantity is not it", false, procurement.Evidence{Found: list(procurement.Delivery{Ref: "new", Quantity: 3})}, procurement.SettleFor, procurement.Absent, ""},
-		{"another country is not it", false, procurement.Evidence{Found: list(procurement.Delivery{Ref: "new", Location: session.Location{Country: "DE"}})}, procurement.SettleFor, procurement.Absent, ""},
-		{"what has ended is not it", false, procurement.Evidence{Found: list(procurement.Delivery{Ref: "new", State: procurement.Gone})}, procurement.SettleFor, procurement.Absent, ""},
+		{"one new one for two orders is nobody's", false, procurement.Evidence{Found: list(fresh), OthersUnknown: true}, time.Hour, procurement.Wait, ""},
+		{"what was there before is not it", false, procurement.Evidence{Found: list(old)}, procurement.ListingDelay, procurement.Absent, ""},
+		{"what belongs to another order is not it", false, procurement.Evidence{Found: list(fresh), Known: map[string]bool{"new": true}}, procurement.ListingDelay, procurement.Absent, ""},
+		{"another product is not it", false, procurement.Evidence{Found: list(procurement.Delivery{Ref: "new", SKU: "ipv4"})}, procurement.ListingDelay, procurement.Absent, ""},
+		{"another quantity is not it", false, procurement.Evidence{Found: list(procurement.Delivery{Ref: "new", Quantity: 3})}, procurement.ListingDelay, procurement.Absent, ""},
+		{"another country is not it", false, procurement.Evidence{Found: list(procurement.Delivery{Ref: "new", Location: session.Location{Country: "DE"}})}, procurement.ListingDelay, procurement.Absent, ""},
+		{"what has ended is not it", false, procurement.Evidence{Found: list(procurement.Delivery{Ref: "new", State: procurement.Gone})}, procurement.ListingDelay, procurement.Absent, ""},
 
-		{"it may still come", false, procurement.Evidence{Funds: have(10 * domain.Dollar)}, procurement.SettleFor - 1, procurement.Wait, ""},
-		{"nothing came and no money is missing", false, procurement.Evidence{Funds: have(10 * domain.Dollar)}, procurement.SettleFor, procurement.Absent, ""},
+		{"it may still come", false, procurement.Evidence{Funds: have(10 * domain.Dollar)}, procurement.ListingDelay - 1, procurement.Wait, ""},
+		{"nothing came and no money is missing", false, procurement.Evidence{Funds: have(10 * domain.Dollar)}, procurement.ListingDelay, procurement.Absent, ""},
 		{"somebody has our money", false, procurement.Evidence{Funds: have(10*domain.Dollar - 1)}, 23 * time.Hour, procurement.Wait, ""},
-		{"other orders have it", false, procurement.Evidence{Funds: have(7 * domain.Dollar), Spent: 3 * domain.Dollar}, procurement.SettleFor, procurement.Absent, ""},
-		{"other orders have not all of it", false, procurement.Evidence{Funds: have(7 * domain.Dollar), Spent: 3*domain.Dollar - 1}, procurement.SettleFor, procurement.Wait, ""},
-		{"the account was filled up", false, procurement.Evidence{Funds: have(50 * domain.Dollar)}, procurement.SettleFor, procurement.Absent, ""},
-		{"the balance is not told", false, procurement.Evidence{}, procurement.SettleFor, procurement.Absent, ""},
+		{"other orders have it", false, procurement.Evidence{Funds: have(7 * domain.Dollar), Spent: 3 * domain.Dollar}, procurement.ListingDelay, procurement.Absent, ""},
+		{"other orders have not all of it", false, procurement.Evidence{Funds: have(7 * domain.Dollar), Spent: 3*domain.Dollar - 1}, procurement.ListingDelay, procurement.Wait, ""},
+		{"the account was filled up", false, procurement.Evidence{Funds: have(50 * domain.Dollar)}, procurement.ListingDelay, procurement.Absent, ""},
+		{"the balance is not told", false, procurement.Evidence{}, procurement.ListingDelay, procurement.Absent, ""},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			verdict, d := procurement.Decide(lost(), c.labelled, c.evidence, sentAt.Add(c.age))
@@ -74,7 +74,7 @@ func TestDecide(t *testing.T) {
 	t.Run("a balance that was not told proves nothing", func(t *testing.T) {
 		o := lost()
 		o.Before.Funds.Known = false
-		if v, _ := procurement.Decide(o, false, procurement.Evidence{Funds: have(0)}, sentAt.Add(procurement.SettleFor)); v != procurement.Absent {
+		if v, _ := procurement.Decide(o, false, procurement.Evidence{Funds: have(0)}, sentAt.Add(procurement.ListingDelay)); v != procurement.Absent {
 			t.Errorf("got %s", v)
 		}
 	})
@@ -109,9 +109,9 @@ func TestDecideAdoptsNothingThatIsNotItsOwn(t *testing.T) {
 		o := lost()
 		o.Before = procurement.Snapshot{Refs: rapid.SliceOf(refs).Draw(t, "before"), Funds: funds.Draw(t, "had")}
 		e := procurement.Evidence{Found: rapid.SliceOf(delivery).Draw(t, "found"), Known: rapid.MapOf(refs, rapid.Bool()).Draw(t, "known"),
-			Funds: funds.Draw(t, "has"), Spent: domain.Money(rapid.IntRange(0, 5).Draw(t, "spent")), Rivals: rapid.Bool().Draw(t, "rivals")}
+			Funds: funds.Draw(t, "has"), Spent: domain.Money(rapid.IntRange(0, 5).Draw(t, "spent")), OthersUnknown: rapid.Bool().Draw(t, "rivals")}
 		labelled := rapid.Bool().Draw(t, "labelled")
-		age := rapid.SampledFrom([]time.Duration{0, procurement.SettleFor - 1, procurement.SettleFor, procurement.FreezeAfter}).Draw(t, "age")
+		age := rapid.SampledFrom([]time.Duration{0, procurement.ListingDelay - 1, procurement.ListingDelay, procurement.FreezeAfter}).Draw(t, "age")
 		verdict, d := procurement.Decide(o, labelled, e, sentAt.Add(age))
 
 		switch missing := !labelled && o.Before.Funds.Known && e.Funds.Known && e.Funds.Amount+e.Spent < o.Before.Funds.Amount; verdict {
@@ -129,11 +129,11 @@ func TestDecideAdoptsNothingThatIsNotItsOwn(t *testing.T) {
 				t.Fatal("it was there before")
 			case e.Known[d.Ref]:
 				t.Fatal("it belongs to another order")
-			case e.Rivals:
+			case e.OthersUnknown:
 				t.Fatal("it may be another's")
 			}
 		case procurement.Absent:
-			if age < procurement.SettleFor {
+			if age < procurement.ListingDelay {
 				t.Fatalf("absent after %v", age)
 			}
 			if missing {

@@ -52,10 +52,10 @@ type Order struct {
 	Ref    string // the provider's id, once it is known
 	State  State  // of a confirmed order
 	// Goods is the sealed Delivery of a confirmed order.
-	Goods  []byte
-	Cost   domain.Money // what the provider charged, or was to charge
-	Class  Class        // of a refused or unknown one
-	Reason string       // in the provider's words
+	SealedDelivery []byte
+	Cost           domain.Money // what the provider charged, or was to charge
+	Class          Class        // of a refused or unknown one
+	Reason         string       // in the provider's words
 
 	PlannedAt time.Time
 	SentAt    time.Time
@@ -71,10 +71,10 @@ type Order struct {
 const (
 	// SendFor is how long the one call may take; an order that is sent for longer
 	// belongs to a process that died.
-	SendFor = 45 * time.Second
+	SendTimeout = 45 * time.Second
 	// SettleFor is how long an order may be on its way into the provider's lists:
 	// what is not there before may still come.
-	SettleFor = 2 * time.Minute
+	ListingDelay = 2 * time.Minute
 	// FreezeAfter is when nobody is asked any more about an unknown order.
 	FreezeAfter = 24 * time.Hour
 	// LostAfter is how long a live order must be gone to be lost.
@@ -89,7 +89,7 @@ func (o Order) Send(before Snapshot, now time.Time) (Order, error) {
 	if o.Status != Planned {
 		return o, ErrDecided.Msgf("the order is %s", o.Status)
 	}
-	o.Status, o.Before, o.SentAt, o.NextAt = Sent, before, now, now.Add(SendFor)
+	o.Status, o.Before, o.SentAt, o.NextAt = Sent, before, now, now.Add(SendTimeout)
 	return o, nil
 }
 
@@ -99,11 +99,11 @@ func (o Order) Confirm(d Delivery, now time.Time) (Order, error) {
 		return o, ErrDecided.Msgf("the order is %s", o.Status)
 	}
 	o.Status, o.DecidedAt, o.Class, o.Reason, o.NextAt, o.FrozenAt = Confirmed, now, "", "", time.Time{}, time.Time{}
-	return o.Take(d, now), nil
+	return o.Record(d, now), nil
 }
 
 // Take notes how far a confirmed order has come, and when to look again.
-func (o Order) Take(d Delivery, now time.Time) Order {
+func (o Order) Record(d Delivery, now time.Time) Order {
 	if o.Ref == "" {
 		o.Ref = d.Ref
 	}
@@ -171,8 +171,8 @@ type Evidence struct {
 	Known map[string]bool // refs that belong to other orders of ours
 	Funds ProviderBalance
 	// Spent is what other orders of ours, sent since Before.At, cost there. Rivals: others like this one are unknown too.
-	Spent  domain.Money
-	Rivals bool
+	Spent         domain.Money
+	OthersUnknown bool
 }
 
 // Verdict is what the evidence proves.
@@ -200,14 +200,14 @@ func Decide(o Order, labelled bool, e Evidence, now time.Time) (Verdict, Deliver
 		if labelled || d.Label != "" {
 			continue
 		}
-		if !slices.Contains(o.Before.Refs, d.Ref) && !e.Known[d.Ref] && o.like(d) {
+		if !slices.Contains(o.Before.Refs, d.Ref) && !e.Known[d.Ref] && o.matches(d) {
 			fresh = append(fresh, d)
 		}
 	}
 	switch {
-	case len(fresh) == 1 && !e.Rivals:
+	case len(fresh) == 1 && !e.OthersUnknown:
 		return Adopt, fresh[0]
-	case len(fresh) > 0, now.Sub(o.SentAt) < SettleFor:
+	case len(fresh) > 0, now.Sub(o.SentAt) < ListingDelay:
 		return Wait, Delivery{}
 	case !labelled && o.missesMoney(e):
 		return Wait, Delivery{} // somebody has our money
@@ -216,7 +216,7 @@ func Decide(o Order, labelled bool, e Evidence, now time.Time) (Verdict, Deliver
 }
 
 // like reports whether a listed order may be this one, by what the list tells.
-func (o Order) like(d Delivery) bool {
+func (o Order) matches(d Delivery) bool {
 	in := o.Intent
 	return (d.SKU == "" || in.SKU == "" || d.SKU == in.SKU) &&
 		(d.Quantity == 0 || in.Type != session.Static || d.Quantity == in.Quantity) &&

@@ -80,7 +80,7 @@ func TestEveryStatusByEveryTransition(t *testing.T) {
 func TestSentOrderIsGivenTheTimeOfACall(t *testing.T) {
 	before := procurement.Snapshot{Refs: []string{"a", "b"}, Funds: procurement.ProviderBalance{Amount: domain.Dollar, Known: true}}
 	o, err := orderAt(procurement.Planned).Send(before, sentAt)
-	if err != nil || !o.SentAt.Equal(sentAt) || !o.NextAt.Equal(sentAt.Add(procurement.SendFor)) || len(o.Before.Refs) != 2 || o.Before.Funds != before.Funds {
+	if err != nil || !o.SentAt.Equal(sentAt) || !o.NextAt.Equal(sentAt.Add(procurement.SendTimeout)) || len(o.Before.Refs) != 2 || o.Before.Funds != before.Funds {
 		t.Errorf("got %+v, %v", o, err)
 	}
 }
@@ -96,11 +96,11 @@ func TestConfirmedOrderTakesTheDelivery(t *testing.T) {
 	if !pending.NextAt.Equal(now.Add(15 * time.Second)) {
 		t.Errorf("a minute after it was sent it is read again at %v", pending.NextAt)
 	}
-	live := pending.Take(procurement.Delivery{Ref: "another", State: procurement.Live, ExpiresAt: end}, now.Add(time.Minute))
+	live := pending.Record(procurement.Delivery{Ref: "another", State: procurement.Live, ExpiresAt: end}, now.Add(time.Minute))
 	if live.Ref != "r" || live.State != procurement.Live || live.Cost != 2*domain.Dollar || !live.ExpiresAt.Equal(end) || live.Status != procurement.Confirmed {
 		t.Errorf("delivered: %+v", live)
 	}
-	silent := live.Take(procurement.Delivery{Ref: "r", State: procurement.Live}, now.Add(time.Hour))
+	silent := live.Record(procurement.Delivery{Ref: "r", State: procurement.Live}, now.Add(time.Hour))
 	if silent.Cost != live.Cost || !silent.ExpiresAt.Equal(end) {
 		t.Errorf("what a provider does not tell is forgotten: %+v", silent)
 	}

@@ -58,16 +58,12 @@ func (l Limit) Ask(callers int) Ask {
 }
 
 // Of takes what there is out of a state.
-func (a Ask) Of(s State, now time.Time) (State, Grant) {
+func (a Ask) TakeFrom(s State, now time.Time) (State, Grant) {
 	ahead := min(max(s.TAT.Sub(now), 0), farthest)
 	n := max(min(a.Tokens, int((a.Burst-ahead)/a.Interval)), 0)
 	s.TAT = now.Add(ahead + time.Duration(n)*a.Interval)
 	return s, Grant{Tokens: n, TAT: s.TAT, Now: now}
 }
-
-// PastUse reports that a state may be forgotten: it has used nothing for so long
-// that no clock set back by less changes that.
-func (s State) PastUse(now time.Time) bool { return now.Sub(s.TAT) > farthest }
 
 // Share is one process's part of a shared limit, in the time of its own clock.
 // The zero Share has to ask.
@@ -115,7 +111,7 @@ func (s Share) Take(l Limit, now time.Time) (_ Share, d Decision, known bool) {
 // was asked between the times at which the process sent the Ask and got the Grant,
 // by its own clock. Tokens count from the first, so they end too early and not too
 // late; a refusal counts from the second, so nobody asks again too early.
-func (l Limit) Heard(a Ask, g Grant, callers int, sent, got time.Time) Share {
+func (l Limit) NewShare(a Ask, g Grant, callers int, sent, got time.Time) Share {
 	ahead := g.TAT.Sub(g.Now)
 	s := Share{perMinute: l.PerMinute, asked: sent, tat: sent.Add(ahead)}
 	s.due = min(g.Tokens, callers)
@@ -130,7 +126,7 @@ func (l Limit) Heard(a Ask, g Grant, callers int, sent, got time.Time) Share {
 
 // Alone counts one call without the state, which cannot be reached: the limit
 // then holds for each process by itself, on top of what was last heard.
-func (s Share) Alone(l Limit, now time.Time) (Share, Decision) {
+func (s Share) TakeLocal(l Limit, now time.Time) (Share, Decision) {
 	own, d := l.Take(State{TAT: s.tat}, now, 1)
 	s.tat = own.TAT
 	return s, d

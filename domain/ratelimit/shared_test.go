@@ -43,7 +43,7 @@ func TestAskOfAState(t *testing.T) {
 		{"what was used long ago counts no more", 10, in(-time.Hour), 1, 1, 6 * time.Second},
 		{"nobody asks for less than nothing", 10, in(time.Second), -4, 0, time.Second},
 	} {
-		s, g := ratelimit.Limit{PerMinute: c.perMinute}.Ask(c.callers).Of(c.state, start)
+		s, g := ratelimit.Limit{PerMinute: c.perMinute}.Ask(c.callers).TakeFrom(c.state, start)
 		if g.Tokens != c.tokens || g.TAT.Sub(start) != c.ahead || !s.TAT.Equal(g.TAT) || !g.Now.Equal(start) {
 			t.Errorf("%s: %+v, %v ahead", c.claim, g, g.TAT.Sub(start))
 		}
@@ -88,9 +88,9 @@ func (s *shop) send(i, callers int, latency time.Duration) {
 	ask, sent := s.limit.Ask(callers), s.now.Add(r.skew-latency)
 	var g ratelimit.Grant
 	s.asks++
-	s.state, g = ask.Of(s.state, s.now)
+	s.state, g = ask.TakeFrom(s.state, s.now)
 	r.flight = func() {
-		r.share, r.flight = s.limit.Heard(ask, g, callers, sent, s.now.Add(r.skew)), nil
+		r.share, r.flight = s.limit.NewShare(ask, g, callers, sent, s.now.Add(r.skew)), nil
 	}
 }
 
@@ -289,7 +289,7 @@ func TestAloneTheLimitGoesOn(t *testing.T) {
 	share, n := s.replicas[0].share, 0
 	for range 300 {
 		var d ratelimit.Decision
-		if share, d = share.Alone(limit, start); d.Allowed {
+		if share, d = share.TakeLocal(limit, start); d.Allowed {
 			n++
 		}
 	}

@@ -36,7 +36,7 @@ const IDPrefix = "PAY"
 // Refusals about recharges.
 var (
 	ErrNotFound = &domain.Error{Kind: domain.NotFound, Code: "ORDER_NOT_FOUND",
-		Message: "no recharge order has this id; list yours with GET /billing/recharge"}
+		Message: "no recharge order has this id; list your recharge orders to find it"}
 	ErrLimit = &domain.Error{Kind: domain.RateLimited, Code: "ORDER_LIMIT_REACHED",
 		RetryAfter: time.Minute, Message: "too many recharge orders are open; pay one or wait until one expires"}
 )
@@ -92,7 +92,7 @@ func NewOrder(id, agentID, network, address string, amount domain.Money, now tim
 func (o Order) Remainder() domain.Money { return max(o.Amount-o.Received, 0) }
 
 // takes reports whether money of this block time may still change the order.
-func (o Order) takes(at time.Time) bool {
+func (o Order) accepts(at time.Time) bool {
 	return o.Status != Paid && o.Status != Failed && !at.After(o.ExpiresAt.Add(Late))
 }
 
@@ -170,7 +170,7 @@ type Address struct {
 func match(orders []Order, t Transfer) int {
 	best, rank := -1, 0
 	for i, o := range orders {
-		if !o.takes(t.BlockTime) || o.Remainder() == 0 {
+		if !o.accepts(t.BlockTime) || o.Remainder() == 0 {
 			continue
 		}
 		r := 0
@@ -241,7 +241,7 @@ func Settle(orders []Order, final, seen []Transfer, through time.Time) Settlemen
 		}
 	}
 	for i := range after {
-		after[i].Status = after[i].standing(waiting[i], moved[after[i].ID], through)
+		after[i].Status = after[i].nextStatus(waiting[i], moved[after[i].ID], through)
 		if after[i] != before[i] {
 			out.Orders = append(out.Orders, after[i])
 		}
@@ -266,7 +266,7 @@ func (o Order) receive(t Transfer) Order {
 // something is seen that is not final yet, and from the window. Seen money that
 // went away leaves an order failed; money that stayed and is too little, or
 // moved to another order, leaves it expired.
-func (o Order) standing(waiting, moved bool, through time.Time) Status {
+func (o Order) nextStatus(waiting, moved bool, through time.Time) Status {
 	closed := through.After(o.ExpiresAt)
 	switch {
 	case o.Status == Paid || o.Status == Failed:

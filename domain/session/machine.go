@@ -11,7 +11,7 @@ import (
 // Refusals about sessions.
 var (
 	ErrNotFound = &domain.Error{Kind: domain.NotFound, Code: "SESSION_NOT_FOUND",
-		Message: "no session has this id; list yours with GET /sessions"}
+		Message: "no session has this id; list your sessions to find it"}
 	ErrNotReady = &domain.Error{Kind: domain.Conflict, Code: "SESSION_NOT_READY", Retryable: true,
 		RetryAfter: time.Second, Message: "the session is still being created; try again when its status is active"}
 	ErrOver = &domain.Error{Kind: domain.Gone, Code: "SESSION_EXPIRED",

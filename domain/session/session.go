@@ -10,10 +10,14 @@ import (
 	"agentproxy/domain/billing"
 )
 
-// IDPrefix begins the id of every session.
-const IDPrefix = "sess_"
+// IDPrefix begins the id of every session and IDLength is the number of
+// characters after it.
+const (
+	IDPrefix = "sess_"
+	IDLength = 20
+)
 
-// Type says how a session is billed.
+// Type is how a session is billed.
 type Type string
 
 // Dynamic sessions rotate their exit and are billed by traffic; static sessions

@@ -11,12 +11,6 @@ import (
 	"agentproxy/domain/session"
 )
 
-// IDPrefix starts a session id; IDLength is how many characters follow it.
-const (
-	IDPrefix = session.IDPrefix
-	IDLength = 20
-)
-
 // User is a proxy user name taken apart: the session, and either the rotation
 // number it was issued with (dynamic) or the index of an IP (static).
 type User struct {
@@ -38,22 +32,22 @@ func (u User) String() string {
 	if u.Static {
 		mark = ipMark
 	}
-	b := append(make([]byte, 0, IDLength+1+maxNumber), strings.TrimPrefix(u.SessionID, IDPrefix)...)
+	b := append(make([]byte, 0, session.IDLength+1+maxNumber), strings.TrimPrefix(u.SessionID, session.IDPrefix)...)
 	return string(strconv.AppendInt(append(b, mark), int64(u.Number), 10))
 }
 
 // ParseUser takes a user name apart. It is false for what String cannot have
 // written.
 func ParseUser(name string) (User, bool) {
-	if len(name) < IDLength+2 || len(name) > IDLength+1+maxNumber {
+	if len(name) < session.IDLength+2 || len(name) > session.IDLength+1+maxNumber {
 		return User{}, false
 	}
-	mark, digits := name[IDLength], name[IDLength+1:]
+	mark, digits := name[session.IDLength], name[session.IDLength+1:]
 	number, err := strconv.ParseUint(digits, 10, 31)
 	if err != nil || mark != rotationMark && mark != ipMark || len(digits) > 1 && digits[0] == '0' {
 		return User{}, false
 	}
-	return User{SessionID: IDPrefix + name[:IDLength], Static: mark == ipMark, Number: int(number)}, true
+	return User{SessionID: session.IDPrefix + name[:session.IDLength], Static: mark == ipMark, Number: int(number)}, true
 }
 
 var passwordText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)

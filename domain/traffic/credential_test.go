@@ -8,11 +8,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 )
 
 var (
-	sessionID = rapid.Map(rapid.StringMatching(`[a-z2-7]{20}`), func(s string) string { return traffic.IDPrefix + s })
+	sessionID = rapid.Map(rapid.StringMatching(`[a-z2-7]{20}`), func(s string) string { return session.IDPrefix + s })
 	plain     = regexp.MustCompile(`^[a-z0-9]+$`)
 )
 

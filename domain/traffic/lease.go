@@ -30,12 +30,12 @@ func (u Usage) Left() int64 {
 func (u Usage) Exhausted() bool { return u.Limit > 0 && u.Used() >= u.Limit }
 
 // Low lists the percents of the traffic at which agents are told that it ends.
-var Low = []int{80, 95}
+var LowThresholds = []int{80, 95}
 
 // Crossed lists those of Low that moving by d reaches. Usage never falls, so
 // each is crossed once in the life of a session.
-func (u Usage) Crossed(d Delta) (reached []int) {
-	for _, p := range Low {
+func (u Usage) ThresholdsReached(d Delta) (reached []int) {
+	for _, p := range LowThresholds {
 		at := u.Limit/100*int64(p) + (u.Limit%100*int64(p)+99)/100
 		if u.Limit > 0 && u.Used() < at && u.Used()+d.Up+d.Down >= at {
 			reached = append(reached, p)

@@ -238,7 +238,7 @@ func TestCrossed(t *testing.T) {
 		{0, 0, 100, 0, 0}, {3, 0, 2, 0, 0}, {3, 0, 3, 0, 2}, {math.MaxInt64, 0, math.MaxInt64 / 10 * 9, 0, 1},
 	} {
 		u := traffic.Usage{Limit: c.limit, Up: c.used}
-		if got := u.Crossed(traffic.Delta{Up: c.up, Down: c.down}); len(got) != c.want {
+		if got := u.ThresholdsReached(traffic.Delta{Up: c.up, Down: c.down}); len(got) != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
@@ -250,7 +250,7 @@ func TestEachPercentIsCrossedOnce(t *testing.T) {
 		u, seen := traffic.Usage{Limit: rapid.Int64Range(1, 1000).Draw(t, "limit")}, map[int]int{}
 		for u.Used() < u.Limit {
 			d := traffic.Delta{Up: rapid.Int64Range(1, u.Limit-u.Used()).Draw(t, "up")}
-			for _, p := range u.Crossed(d) {
+			for _, p := range u.ThresholdsReached(d) {
 				seen[p]++
 			}
 			u.Up += d.Up
@@ -260,7 +260,7 @@ func TestEachPercentIsCrossedOnce(t *testing.T) {
 				t.Fatalf("%d percent was crossed %d times", p, n)
 			}
 		}
-		if len(seen) != len(traffic.Low) {
+		if len(seen) != len(traffic.LowThresholds) {
 			t.Fatalf("crossed %v", seen)
 		}
 	})

@@ -66,11 +66,11 @@ type Grant struct {
 
 // The rule of leases (CONTRACT section 11).
 const (
-	MinLease  = 256 << 10        // bytes; less only near the end of the traffic
-	MaxLease  = 64 << 20         // bytes
-	StopAfter = 10 * time.Second // a gateway stops relaying so long after its last renewal, by its own clock
-	TakeBack  = 15 * time.Second // a lease not renewed for so long is taken back, by the database's clock
-	IdleGive  = time.Second      // a lease unused for so long is given back
+	MinLease        = 256 << 10        // bytes; less only near the end of the traffic
+	MaxLease        = 64 << 20         // bytes
+	StopAfter       = 10 * time.Second // a gateway stops relaying so long after its last renewal, by its own clock
+	ReclaimAfter    = 15 * time.Second // a lease not renewed for so long is taken back, by the database's clock
+	ReturnIdleAfter = time.Second      // a lease unused for so long is given back
 )
 
 // Observation is one thing that the gateway saw, for the event feed and, when

@@ -173,7 +173,7 @@ func TestRedeliver(t *testing.T) {
 		}
 		off := endpoint()
 		off.DisabledAt = now
-		for e, want := range map[webhook.Endpoint]error{off: webhook.ErrOff, {}: webhook.ErrNone} {
+		for e, want := range map[webhook.Endpoint]error{off: webhook.ErrDisabled, {}: webhook.ErrNoEndpoint} {
 			if got, err := d.Redeliver(e, now); err != want || got != d || !errors.Is(err, domain.ErrInvalid) {
 				t.Errorf("%s at an endpoint that is %s: %+v, %v", status, e.State(), got, err)
 			}

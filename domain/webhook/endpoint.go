@@ -15,11 +15,11 @@ const FailingFor = 5 * 24 * time.Hour
 
 // Refusals about webhooks.
 var (
-	ErrNone = domain.ErrInvalid.Msgf("the account has no webhook; set webhook_url with PUT /account/info first")
-	ErrOff  = domain.ErrInvalid.Msgf("the webhook is disabled; set webhook_url again with PUT /account/info to enable it")
+	ErrNoEndpoint = domain.ErrInvalid.Msgf("the account has no webhook; set webhook_url in the account's profile first")
+	ErrDisabled   = domain.ErrInvalid.Msgf("the webhook is disabled; set webhook_url again in the account's profile to enable it")
 	// ErrNotFound is for a delivery.
 	ErrNotFound = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND",
-		Message: "no delivery has this id; list yours with GET /account/webhook/deliveries"}
+		Message: "no delivery has this id; list your webhook deliveries to find it"}
 )
 
 // State says whether events are sent.
@@ -61,9 +61,9 @@ func (e Endpoint) State() State {
 func (e Endpoint) Ready() error {
 	switch e.State() {
 	case None:
-		return ErrNone
+		return ErrNoEndpoint
 	case Disabled:
-		return ErrOff
+		return ErrDisabled
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func (e Endpoint) SetURL(url string) Endpoint {
 // Rotate makes the next secret; ErrNone without a URL.
 func (e Endpoint) Rotate(now time.Time) (Endpoint, error) {
 	if e.URL == "" {
-		return e, ErrNone
+		return e, ErrNoEndpoint
 	}
 	e.Version, e.RotatedAt = e.Version+1, now
 	return e, nil

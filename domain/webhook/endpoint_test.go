@@ -124,7 +124,7 @@ func TestBothSecretsSignForADay(t *testing.T) {
 	if got := e.Signing(now.Add(2 * time.Hour)); !slices.Equal(got, []int64{3, 2}) {
 		t.Errorf("after two rotations: %v", got)
 	}
-	if e, err := (webhook.Endpoint{Version: 1}).Rotate(now); err != webhook.ErrNone || e.Version != 1 {
+	if e, err := (webhook.Endpoint{Version: 1}).Rotate(now); err != webhook.ErrNoEndpoint || e.Version != 1 {
 		t.Errorf("without a URL: %+v, %v", e, err)
 	}
 }

@@ -1,5 +1,6 @@
-// Package arch_test holds the shape of the code: imports point inward, and
-// every package says what it is.
+// Package arch_test checks the structure of the code: which package imports
+// which, the size of the packages and types of app, what the core may not use, and
+// the words of comments.
 package arch_test
 
 import (
@@ -15,7 +16,7 @@ const (
 	root   = "../.."
 )
 
-// packages parses every package of the module, by its path below the root.
+// packages returns every package of the module by its path below the root.
 func packages(t *testing.T) map[string]*build.Package {
 	t.Helper()
 	found := map[string]*build.Package{}
@@ -46,37 +47,12 @@ func packages(t *testing.T) map[string]*build.Package {
 	return found
 }
 
-// mayImport says which of our packages a package may import; those of others
-// (the second result) only outside domain and ports.
-func mayImport(from, to string) bool {
-	layer, _, _ := strings.Cut(from, "/")
-	target, rest, _ := strings.Cut(to, "/")
-	switch {
-	case layer == "domain":
-		return target == "domain"
-	case layer == "ports":
-		return target == "domain" || target == "ports"
-	case layer == "cmd", from == "adapters/configfile":
-		return true
-	case layer == "app":
-		return target == "domain" || target == "ports" || to == "app"
-	case layer == "adapters":
-		if target == "adapters" { // only within its own folder
-			own, _, _ := strings.Cut(strings.TrimPrefix(from, "adapters/"), "/")
-			its, _, _ := strings.Cut(rest, "/")
-			return own == its
-		}
-		return target == "domain" || target == "ports" || to == "app"
-	}
-	return true // test
-}
-
-func TestImportsPointInward(t *testing.T) {
+func TestImportsFollowTheMap(t *testing.T) {
 	for path, p := range packages(t) {
 		for _, imported := range p.Imports {
 			to, ours := strings.CutPrefix(imported, module+"/")
 			if ours && !mayImport(path, to) {
-				t.Errorf("%s imports %s", path, to)
+				t.Errorf("%s imports %s, which the map in test/arch/imports_test.go does not allow", path, to)
 			}
 			pure := strings.HasPrefix(path, "domain") || path == "ports"
 			if pure && !ours && strings.Contains(strings.Split(imported, "/")[0], ".") {

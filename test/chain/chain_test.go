@@ -164,8 +164,8 @@ func TestPlainRequestsThroughIndependentProxies(t *testing.T) {
 	}
 }
 
-// What independent proxies say when they refuse becomes our answer, and neither
-// it nor the feed tells their credential.
+// Refusals of independent proxies are mapped to the codes of the gateway. Neither the
+// answer nor the event has their credential.
 func TestRefusalsOfIndependentProxies(t *testing.T) {
 	closed := freeport.Address(t)
 	type refusal struct {
@@ -179,7 +179,7 @@ func TestRefusalsOfIndependentProxies(t *testing.T) {
 			"a closed port":  {502, "UPSTREAM_FAILED", "503 Service Unavailable"},
 			"no proxy":       {502, "UPSTREAM_UNREACHABLE", ""},
 		},
-		"tinyproxy": { // it tells a missing credential (407) from a wrong one
+		"tinyproxy": { // a missing credential is 407, a wrong one 401
 			"the credential": {502, "UPSTREAM_AUTH", "401 Unauthorized"},
 			"the target":     {403, "UPSTREAM_REFUSED", "403 Filtered"},
 			"a closed port":  {502, "UPSTREAM_FAILED", "500 Unable to connect"},
@@ -232,7 +232,7 @@ func TestRefusalsOfIndependentProxies(t *testing.T) {
 	}
 }
 
-// A proxy that dies takes its tunnels with it, and the feed tells so.
+// The death of a proxy ends its tunnels, and each has an event.
 func TestTunnelsEndWithTheirProxy(t *testing.T) {
 	for _, start := range proxies {
 		p := start(t)

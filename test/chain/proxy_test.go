@@ -34,7 +34,7 @@ type proxy struct {
 	done     chan struct{}
 }
 
-// hop is the proxy as an operator would name it.
+// hop returns the proxy as an operator would configure it.
 func (p *proxy) hop() procurement.Endpoint {
 	return procurement.Endpoint{Protocol: p.protocol, Host: p.addr.Addr().String(), Port: p.addr.Port(),
 		User: hopUser, Password: hopPassword, Trusted: true}

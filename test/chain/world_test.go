@@ -3,7 +3,6 @@ package chain
 import (
 	"context"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -44,9 +43,9 @@ func begin(t *testing.T, hop procurement.Endpoint) *world {
 	t.Helper()
 	w := &world{t: t, leases: map[string]traffic.Lease{}, route: traffic.Route{SessionID: sessionID, Type: session.Dynamic,
 		Status: session.Active, Exits: []session.Exit{{IP: netip.MustParseAddr("198.51.100.7")}}, Hops: []procurement.Endpoint{hop}}}
-	cfg := gateway.Config{Addr: "127.0.0.1:0", Key: key, Judge: egress.Policy{Loopback: true}, Resolver: names{}}
+	cfg := gateway.Config{Addr: "127.0.0.1:0", Key: key}
 	cfg.Timing.IdleGive, cfg.Timing.Drain = 50*time.Millisecond, 50*time.Millisecond
-	w.g = gateway.New(cfg, w, slog.New(slog.DiscardHandler))
+	w.g = gateway.New(cfg, gateway.Deps{Routes: w, Leases: w, Observer: w, Judge: egress.Policy{Loopback: true}, Resolver: names{}})
 	if err := w.g.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +54,7 @@ func begin(t *testing.T, hop procurement.Endpoint) *world {
 	return w
 }
 
-// names resolves what is on loopback, and what is refused by a proxy and by
-// nobody before it.
+// names resolves loopback names, and a name that only the proxies refuse.
 type names struct{}
 
 func (names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
@@ -69,7 +67,7 @@ func (names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error
 	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }
 
-// Route, RotateDue, Renew and Observe are gateway.Backend.
+// Route, RotateDue, Renew and Observe implement the interfaces of gateway.Deps.
 func (w *world) Route(context.Context, string) (traffic.Route, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -180,7 +178,7 @@ func user() string { return traffic.User{SessionID: sessionID}.String() }
 
 func password() string { return traffic.Password(key, sessionID) }
 
-// site answers with as many bytes as it was sent, and tells from where.
+// site starts a target that echoes the body, with the client's address in X-From.
 func site(t *testing.T, start func(*httptest.Server)) *httptest.Server {
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		host, _, _ := net.SplitHostPort(r.RemoteAddr)

@@ -13,14 +13,14 @@ import (
 	"agentproxy/ports"
 )
 
-// ChainFixture is a chain to which a test can add. A pays without end; B and
-// whoever else is named starts with nothing.
+// ChainFixture is a chain to which a test can add. A has unlimited money; B and
+// every other address starts with nothing.
 type ChainFixture struct {
 	Chain ports.Chain
 	// Send hands in one transfer. It is in a block after the next Advance, in the
 	// same one as what was handed in since the last.
 	Send func(from, to string, amount domain.Money) recharge.Key
-	// Advance lets the chain grow by so many blocks.
+	// Advance adds a number of blocks to the chain.
 	Advance func(blocks int)
 	A, B    string // valid addresses
 }
@@ -163,7 +163,7 @@ func chainHistory(t *testing.T, f ChainFixture) {
 	}
 }
 
-// chainLongHistory is longer than any source's page.
+// chainLongHistory reads a history that is longer than any source's page.
 func chainLongHistory(t *testing.T, f ChainFixture) {
 	sent := map[recharge.Key]bool{}
 	for range 9 {

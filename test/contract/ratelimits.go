@@ -59,7 +59,7 @@ func takesAsTheArithmetic(t *testing.T, w LimitWorld) {
 			s.TAT = s.TAT.Add(-by)
 		}
 		g := w.take(t, "agent:a", ask)
-		after, want := ask.Of(s, g.Now)
+		after, want := ask.TakeFrom(s, g.Now)
 		if g.Tokens != want.Tokens || !g.TAT.Equal(want.TAT) {
 			t.Fatalf("take %d of %+v from %v: %+v, want %+v", i, ask, s.TAT, g, want)
 		}

@@ -264,7 +264,7 @@ func sellerLostRequest(t *testing.T, s Selling, in procurement.Intent) {
 	if v, _ := procurement.Decide(o, s.Provider.Capabilities().Labels(o.Intent.Type), e, o.SentAt); v != procurement.Wait {
 		t.Errorf("at once: %s", v)
 	}
-	if v, _ := procurement.Decide(o, s.Provider.Capabilities().Labels(o.Intent.Type), e, o.SentAt.Add(procurement.SettleFor)); v != procurement.Absent {
+	if v, _ := procurement.Decide(o, s.Provider.Capabilities().Labels(o.Intent.Type), e, o.SentAt.Add(procurement.ListingDelay)); v != procurement.Absent {
 		t.Errorf("later: %s", v)
 	}
 	sellerSold(t, s, 1)

@@ -118,7 +118,7 @@ func agentList(t *testing.T, st ports.Store) {
 func referrerDefault(t *testing.T, st ports.Store) {
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
 		r, err := tx.Referrers().Default(ctx)
-		if r.Name != account.DefaultReferrerName || !r.Default || r.Disabled || r.ID == "" {
+		if r.Name != "openAgent" || !r.Default || r.Disabled || r.ID == "" {
 			t.Errorf("the default referrer is %+v", r)
 		}
 		return err

@@ -43,7 +43,7 @@ func upstreamOfSession(t *testing.T, st ports.Store) {
 	refused.Status, refused.SessionID, refused.Intent.SessionID = procurement.Refused, "sess_2", "sess_2"
 	bought = confirmed(bought, "R/1")
 	renewed := confirmed(renewalOf(bought, 4), "R/1")
-	renewed.Goods = nil
+	renewed.SealedDelivery = nil
 	addUpstream(t, st, refused, bought, upstreamOrder(3, "two"), renewed)
 	for name, unit := range map[string]func(context.Context, unit) error{"look": st.Read, "update": st.Update} {
 		for sessionID, want := range map[string][]procurement.Order{"sess_2": {renewed, bought, refused},

@@ -44,7 +44,7 @@ func renewalOf(o procurement.Order, n int) procurement.Order {
 
 // confirmed is an order as the provider made it.
 func confirmed(o procurement.Order, ref string) procurement.Order {
-	o.Status, o.Ref, o.State, o.Goods = procurement.Confirmed, ref, procurement.Live, []byte("sealed")
+	o.Status, o.Ref, o.State, o.SealedDelivery = procurement.Confirmed, ref, procurement.Live, []byte("sealed")
 	o.SentAt, o.DecidedAt = o.PlannedAt.Add(time.Second), o.PlannedAt.Add(2*time.Second)
 	return o
 }
@@ -99,7 +99,7 @@ func upstreamRoundTrip(t *testing.T, st ports.Store) {
 	}
 	full.Status, full.State, full.Class = procurement.Unknown, procurement.Pending, procurement.Ambiguous
 	full.Before = procurement.Snapshot{Refs: []string{"a", `"é"' <,>`, ""}, Funds: procurement.ProviderBalance{Amount: -7, Known: true}, At: storeNow.Add(-time.Minute)}
-	full.Ref, full.Goods, full.Cost, full.Reason = "R/1", []byte{0, 1, 255}, 8_123_456, "no answer; é\u2028'\\"
+	full.Ref, full.SealedDelivery, full.Cost, full.Reason = "R/1", []byte{0, 1, 255}, 8_123_456, "no answer; é\u2028'\\"
 	taken := upstreamOrder(2, "two")
 	taken.Intent.Taken = map[string]bool{"127.0.0.2": true}
 	none := procurement.Order{ID: "ord_3", Intent: procurement.Intent{Key: "ord_3"}, Before: procurement.Snapshot{Refs: []string{}}}
@@ -136,7 +136,7 @@ func upstreamPut(t *testing.T, st ports.Store) {
 	want := first
 	want.Status, want.Ref, want.State = procurement.Confirmed, "R/1", procurement.Gone
 	want.Before = procurement.Snapshot{Refs: []string{"x"}, Funds: procurement.ProviderBalance{Amount: 5, Known: true}, At: storeNow.Add(-time.Second)}
-	want.Goods, want.Cost, want.Class, want.Reason = []byte("sealed"), 3, procurement.Conflict, "why"
+	want.SealedDelivery, want.Cost, want.Class, want.Reason = []byte("sealed"), 3, procurement.Conflict, "why"
 	for i, at := range []*time.Time{&want.SentAt, &want.DecidedAt, &want.NextAt, &want.FrozenAt, &want.LostAt, &want.ClosedAt,
 		&want.ExpiresAt} {
 		*at = storeNow.Add(time.Duration(i+1) * time.Hour)

@@ -15,13 +15,15 @@ import (
 	"time"
 )
 
-// pour is a server that sends so many bytes to whoever connects.
+// pour starts a server that sends a number of bytes on each connection, and returns
+// its address.
 func pour(t *testing.T, bytes int64) string {
 	t.Helper()
 	return listen(t, func(w io.Writer) { _, _ = io.CopyN(w, zeros{}, bytes) })
 }
 
-// listen is a server that treats whoever connects so, and hangs up.
+// listen starts a server that calls serve for each connection and then closes it. It
+// returns its address.
 func listen(t *testing.T, serve func(io.Writer)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -67,6 +69,7 @@ func connect(proxy *url.URL, target string) (net.Conn, *bufio.Reader, int, error
 }
 
 func TestTwentyDownloadsNeverExceedTheTraffic(t *testing.T) {
+	t.Parallel()
 	const limit = 100_000_000
 	s := serve(t)
 	key, _ := s.register("cap")
@@ -117,6 +120,7 @@ func TestTwentyDownloadsNeverExceedTheTraffic(t *testing.T) {
 }
 
 func TestWhatIsChargedIsWhatWasDelivered(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	key, _ := s.register("exact")
 	var d sessionData

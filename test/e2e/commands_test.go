@@ -14,7 +14,7 @@ import (
 	_ "github.com/mattn/go-sqlite3"
 )
 
-// exit is the exit status of a command.
+// exit returns the exit status of a command, or -1 if it did not run.
 func exit(err error) int {
 	if e, ok := errors.AsType[*exec.ExitError](err); ok {
 		return e.ExitCode()
@@ -95,6 +95,7 @@ func operatorsWorkBesideTheService(t *testing.T, store ...string) {
 }
 
 func TestCommandsExitByKindOfFault(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	for _, c := range []struct {
 		args []string
@@ -122,6 +123,7 @@ func TestCommandsExitByKindOfFault(t *testing.T) {
 }
 
 func TestVerifyExitsNonZeroWithTheRows(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	_, id := s.register("tampered")
 	s.stop()
@@ -140,6 +142,7 @@ func TestVerifyExitsNonZeroWithTheRows(t *testing.T) {
 }
 
 func TestABackupIsAWholeDatabase(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	key, _ := s.register("kept")
 	s.must(201, "POST", "/sessions", key, `{"session_type":"static","product_no":"sta_isp_1","quantity":1}`)
@@ -162,6 +165,7 @@ func TestABackupIsAWholeDatabase(t *testing.T) {
 }
 
 func TestAWrongConfigurationIsOneClearLine(t *testing.T) {
+	t.Parallel()
 	s := &service{t: t, dir: t.TempDir(), api: "127.0.0.1:1", gateway: "127.0.0.1:1", admin: "127.0.0.1:1"}
 	for name, c := range map[string]struct{ env, want string }{
 		"a database of another kind": {"AGENTPROXY_DATABASE_URL=mysql://root:hunter2@db/x", "AGENTPROXY_DATABASE_URL"},

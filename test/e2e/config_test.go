@@ -11,7 +11,7 @@ import (
 	"agentproxy/test/freeport"
 )
 
-// configured is a service whose file has a text.
+// configured returns a service that is not started, whose configuration file has a text.
 func configured(t *testing.T, text string) (s *service, rewrite func(text string)) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
@@ -32,6 +32,7 @@ products:
 `
 
 func TestAHangupReloadsTheProductsAndNothingElse(t *testing.T) {
+	t.Parallel()
 	s, rewrite := configured(t, "trial_days: 3\n")
 	s.start()
 	t.Cleanup(s.stop)
@@ -73,6 +74,7 @@ func TestAHangupReloadsTheProductsAndNothingElse(t *testing.T) {
 }
 
 func TestAFaultyFileKeepsTheServiceFromStarting(t *testing.T) {
+	t.Parallel()
 	s, _ := configured(t, "providers:\n  - {name: x, kind: nothing}"+ownProduct+"  - {code: own_1, name: Own, type: static}\n")
 	out, err := s.run("serve")
 	for _, line := range []string{"config.yaml:2: providers[0].kind: must be one of", "config.yaml:5: products[1].code: is the code of the product of line 4 too",

@@ -4,18 +4,16 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
+
+	"agentproxy/test/campaign"
 )
 
-var (
-	rounds = flag.Int("crash.rounds", 6, "how often the service is killed (20 is the full size)")
-	seed   = flag.Uint64("crash.seed", 0, "seed of the moments; 0: by the clock")
-)
+var rounds = flag.Int("crash.rounds", campaign.Rounds(1, 20), "how often the service is killed")
 
-// answered is what the service told an agent before it was killed.
+// answered has the answers of the service to an agent before it was killed.
 type answered struct {
 	mu         sync.Mutex
 	sessions   map[string]string // id -> the last status that was answered
@@ -28,12 +26,7 @@ func TestKilledAtRandomMomentsNothingIsLost(t *testing.T) {
 }
 
 func killedAtRandomMomentsNothingIsLost(t *testing.T, store ...string) {
-	chosen := *seed
-	if chosen == 0 {
-		chosen = uint64(time.Now().UnixNano())
-	}
-	t.Logf("replay with -crash.seed=%d", chosen)
-	moments := rand.New(rand.NewPCG(chosen, 1))
+	moments := campaign.Rand(t, 1)
 	s := serve(t, append(store, "AGENTPROXY_TRIAL_BALANCE=10000", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
 	keys := make([]string, 4)
 	for i := range keys {

@@ -23,6 +23,7 @@ func need(t *testing.T, what string, err error) {
 }
 
 func TestExamplesFetchThroughASession(t *testing.T) {
+	t.Parallel()
 	const python, chromium, chromedriver = "/usr/bin/python3", "/usr/bin/chromium", "/usr/bin/chromedriver"
 	module := func(name string) func() error {
 		return func() error { return exec.Command(python, "-c", "import "+name).Run() }
@@ -67,6 +68,7 @@ func TestExamplesFetchThroughASession(t *testing.T) {
 }
 
 func TestExamplesReadmeNamesEachProgram(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(examples + "README.md")
 	if err != nil {
 		t.Fatal(err)

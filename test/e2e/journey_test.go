@@ -35,7 +35,7 @@ func through(t *testing.T, proxy, target string) (int, string) {
 	return resp.StatusCode, string(b)
 }
 
-// exitOf is the address that the API's echo sees through a proxy.
+// exitOf returns the address that the API's echo sees through a proxy.
 func (s *service) exitOf(proxy string) string {
 	s.t.Helper()
 	status, body := through(s.t, proxy, "http://"+s.api+"/v1/ip")
@@ -174,6 +174,7 @@ func rat(t *testing.T, n json.Number) *big.Rat {
 }
 
 func TestTerminateCutsOpenTunnels(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	key, _ := s.register("cut")
 	stalled := make(chan struct{})
@@ -198,7 +199,7 @@ func TestTerminateCutsOpenTunnels(t *testing.T) {
 		_, _ = io.Copy(io.Discard, resp.Body)
 		ended.Store(true)
 	}()
-	// An operator's command, from another process: the service hears of it.
+	// The operator's command runs in another process, which notifies the service.
 	if out, err := s.run("agent", "disable", s.agentOf(key), "--reason", "test"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -211,11 +212,12 @@ func TestTerminateCutsOpenTunnels(t *testing.T) {
 }
 
 func TestTerminateCutsIdleTunnelsAtOnce(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	key, _ := s.register("idle")
 	target := listenSilently(t)
-	// A second apart, so that their leases are not renewed together: a gateway
-	// that hears of the end by a renewal only keeps one of them too long.
+	// A second apart, so that their leases are not renewed together. A gateway that
+	// learned of the end by a renewal alone would keep one of them too long.
 	var ids []string
 	var ended atomic.Int32
 	for range 4 {
@@ -244,7 +246,8 @@ func TestTerminateCutsIdleTunnelsAtOnce(t *testing.T) {
 	s.verify()
 }
 
-// listenSilently is a server that keeps connections and says nothing.
+// listenSilently starts a server that keeps connections open and sends nothing, and
+// returns its address.
 func listenSilently(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

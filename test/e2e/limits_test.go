@@ -11,6 +11,7 @@ import (
 
 // A burst over two replicas is admitted once, and not at each of them.
 func TestReplicasShareTheirLimits(t *testing.T) {
+	t.Parallel()
 	both := replicas(t, "AGENTPROXY_REGISTER_LIMIT_PER_MINUTE=10")
 	began := time.Now()
 	key, id := both[0].register("busy")
@@ -23,7 +24,7 @@ func TestReplicasShareTheirLimits(t *testing.T) {
 	}
 	both[0].object("agent", "set-rate-limit", smallID, "--per-minute", "30")
 	both[0].object("agent", "set-rate-limit", id, "--per-minute", "600")
-	// What is changed after the limits tells when they hold at both.
+	// A later change holds at both replicas only after the limits do.
 	var last struct {
 		APIKey  string `json:"api_key"`
 		AgentID string `json:"agent_id"`
@@ -64,6 +65,7 @@ func TestReplicasShareTheirLimits(t *testing.T) {
 }
 
 func TestWithoutItsServerLimitsHoldAlone(t *testing.T) {
+	t.Parallel()
 	server := pg.Start(t)
 	s := serve(t, append(onPostgres(server.Database(t)), "AGENTPROXY_RATE_LIMIT_PER_MINUTE=20")...)
 	key, _ := s.register("patient")

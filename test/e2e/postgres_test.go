@@ -15,15 +15,16 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"agentproxy/test/campaign"
 	"agentproxy/test/pg"
 )
 
 var (
-	keys  = flag.Int("replicas.keys", 20, "how many Idempotency-Keys are sent to two replicas (200 is the full size)")
-	sends = flag.Int("replicas.sends", 20, "how often each is sent at once (50 is the full size)")
+	keys  = flag.Int("replicas.keys", campaign.Rounds(4, 200), "how many Idempotency-Keys are sent to two replicas")
+	sends = flag.Int("replicas.sends", campaign.Rounds(20, 50), "how often each is sent at once")
 )
 
-// replicas are two services on one database.
+// replicas starts two services on one database.
 func replicas(t *testing.T, env ...string) [2]*service {
 	t.Helper()
 	env = append(env, onPostgres(pg.Database(t))...)
@@ -31,6 +32,7 @@ func replicas(t *testing.T, env ...string) [2]*service {
 }
 
 func TestKeysSentToTwoReplicasTakeEffectOnce(t *testing.T) {
+	t.Parallel()
 	both := replicas(t, "AGENTPROXY_TRIAL_BALANCE=100000", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	key, _ := both[0].register("replicas")
 	products := []string{"dyn_fast_1", "dyn_global_1"} // delivered at once, and by a job
@@ -70,6 +72,7 @@ func TestKeysSentToTwoReplicasTakeEffectOnce(t *testing.T) {
 
 // What changes on one replica holds on the other within a second.
 func TestReplicasHearOfEachOther(t *testing.T) {
+	t.Parallel()
 	both := replicas(t)
 	key, id := both[0].register("heard")
 	var d sessionData
@@ -94,6 +97,7 @@ func TestReplicasHearOfEachOther(t *testing.T) {
 }
 
 func TestWithoutItsServerTheServiceSaysTryAgain(t *testing.T) {
+	t.Parallel()
 	server := pg.Start(t)
 	s := serve(t, onPostgres(server.Database(t))...)
 	key, _ := s.register("patient")
@@ -122,6 +126,7 @@ func TestWithoutItsServerTheServiceSaysTryAgain(t *testing.T) {
 }
 
 func TestAWrongDatabaseIsOneClearLine(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +209,7 @@ func run(t *testing.T, dsn, statement string) bool {
 	return found
 }
 
-// locked is a database as a user that needs a password, with a wrong one.
+// locked returns the URL of a database with a wrong password of a user who needs one.
 func locked(t *testing.T, dsn string) string {
 	t.Helper()
 	run(t, dsn, `DO $$ BEGIN CREATE ROLE locked LOGIN PASSWORD 'right'; EXCEPTION WHEN duplicate_object THEN NULL; END $$`)

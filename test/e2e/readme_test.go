@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// block is the fenced block that follows a line of the README.
+// block returns the fenced block that follows a line of the README.
 func block(t *testing.T, after string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../README.md")
@@ -25,6 +25,7 @@ func block(t *testing.T, after string) string {
 }
 
 func TestTheReadmesFirstSessionWorksAsItStands(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	script := strings.ReplaceAll(block(t, "## First session"), "127.0.0.1:8080", s.api)
 	cmd := exec.CommandContext(t.Context(), "bash", "-eu", "-o", "pipefail")
@@ -55,7 +56,7 @@ type answer struct {
 	Data    json.RawMessage
 }
 
-// answersIn reads the envelopes that stand one behind the other.
+// answersIn reads a sequence of envelopes.
 func answersIn(t *testing.T, out []byte) []answer {
 	t.Helper()
 	var list []answer
@@ -70,6 +71,7 @@ func answersIn(t *testing.T, out []byte) []answer {
 }
 
 func TestTheCommandsThatServePrintsWork(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	within(t, soon, "the welcome", func() bool { return strings.Contains(s.log.String(), "curl -s -x") })
 	var script strings.Builder
@@ -87,12 +89,14 @@ func TestTheCommandsThatServePrintsWork(t *testing.T) {
 }
 
 func TestTheReadmesTestCommandIsTheOneOfCI(t *testing.T) {
+	t.Parallel()
 	if got := strings.TrimSpace(block(t, "Test it:")); got != "go test ./..." {
 		t.Errorf("the README says %q; .ci/run looks for go test ./...", got)
 	}
 }
 
 func TestTheReadmesPaymentWorksAsItStands(t *testing.T) {
+	t.Parallel()
 	s := serve(t)
 	script := strings.NewReplacer("127.0.0.1:8080", s.api, "go run ./cmd/agentproxy", program).Replace(block(t, "### Paying in"))
 	cmd := exec.CommandContext(t.Context(), "bash", "-eu", "-o", "pipefail")

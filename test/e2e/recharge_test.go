@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/test/campaign"
 	"agentproxy/test/fake/trongrid"
 	"agentproxy/test/freeport"
 )
@@ -44,7 +45,7 @@ func (s *service) order(key, id string) orderData {
 	return o
 }
 
-// balance is the spendable balance, as the API writes it.
+// balance returns the spendable balance as the API writes it.
 func (s *service) balance(key string) string {
 	s.t.Helper()
 	var b struct{ Balance json.Number }
@@ -53,7 +54,7 @@ func (s *service) balance(key string) string {
 }
 
 func TestMoneyArrivesByTheDevelopmentChain(t *testing.T) {
-	onEachStoreAtOnce(t, moneyArrivesByTheDevelopmentChain)
+	onEachStore(t, moneyArrivesByTheDevelopmentChain)
 }
 
 func moneyArrivesByTheDevelopmentChain(t *testing.T, store ...string) {
@@ -71,7 +72,7 @@ func moneyArrivesByTheDevelopmentChain(t *testing.T, store ...string) {
 		now := s.order(key, o.OrderID)
 		seen[now.Status] = true
 		if now.Status == "confirming" {
-			// It may become final between the two, so only a third tells.
+			// It may become final between the two calls, so the status is read again.
 			if b := s.balance(key); b != "10" && s.order(key, o.OrderID).Status == "confirming" {
 				t.Errorf("the balance is %s with money that is not final", b)
 			}
@@ -132,7 +133,7 @@ func moneyArrivesByTheDevelopmentChain(t *testing.T, store ...string) {
 }
 
 func TestMoneyArrivesByTron(t *testing.T) {
-	onEachStoreAtOnce(t, moneyArrivesByTron)
+	onEachStore(t, moneyArrivesByTron)
 }
 
 func moneyArrivesByTron(t *testing.T, store ...string) {
@@ -146,7 +147,7 @@ func moneyArrivesByTron(t *testing.T, store ...string) {
 	if o.Wallet != "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH" { // the first address of this account, as wallets derive it
 		t.Fatalf("the address is %s", o.Wallet)
 	}
-	tron.Fail("/", trongrid.TooMany, 1)
+	tron.Fail("/", trongrid.TooMany, campaign.Rounds(0, 1)) // the pause that it asks for is half a minute
 	txid := tron.Send(trongrid.Address(7), o.Wallet, 25_000_000)
 	tron.Mine(1)
 	within(t, 2*soon, "the order is confirming", func() bool { return s.order(key, o.OrderID).Status == "confirming" })
@@ -189,6 +190,7 @@ func aKilledServiceCreditsEveryTransferOnce(t *testing.T, store ...string) {
 }
 
 func TestAChainThatCannotBeIsRefusedAtTheStart(t *testing.T) {
+	t.Parallel()
 	const xpub = testXPub
 	for name, c := range map[string]struct {
 		env  []string

@@ -7,22 +7,23 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"agentproxy/test/campaign"
 )
 
 var (
-	transfers = flag.Int("replicas.transfers", 40, "how many transfers two watchers credit")
-	downloads = flag.Int("replicas.downloads", 100, "how many downloads run over two gateways at once")
-	kills     = flag.Int("replicas.kills", 8, "how often a replica is killed (200 is the full size)")
+	transfers = flag.Int("replicas.transfers", campaign.Rounds(12, 40), "how many transfers two watchers credit")
+	downloads = flag.Int("replicas.downloads", campaign.Rounds(30, 100), "how many downloads run over two gateways at once")
+	kills     = flag.Int("replicas.kills", campaign.Rounds(1, 40), "how often a replica is killed")
 )
 
-// proxyAt is the proxy of a session at the gateway of a replica.
+// proxyAt returns the proxy of a session at the gateway of a replica.
 func (s *service) proxyAt(key, id string) *url.URL {
 	s.t.Helper()
 	proxy, err := url.Parse(s.session(key, id).Proxy.HTTPURL)
@@ -41,7 +42,8 @@ func (s *service) dynamic(key, gigabytes string) (id string) {
 	return d.SessionID
 }
 
-// tunnel opens a tunnel to a target that says nothing, and tells when it ends.
+// tunnel opens a tunnel to a silent target. The function that it returns reports
+// whether the tunnel has ended.
 func tunnel(t *testing.T, proxy *url.URL, target string) (ended func() bool) {
 	t.Helper()
 	c, r, status, err := connect(proxy, target)
@@ -57,7 +59,8 @@ func tunnel(t *testing.T, proxy *url.URL, target string) (ended func() bool) {
 	return over.Load
 }
 
-// quiet is a server that accepts, and neither speaks nor hangs up.
+// quiet starts a server that keeps connections open and sends nothing, and returns
+// its address.
 func quiet(t *testing.T) string {
 	t.Helper()
 	done := make(chan struct{})
@@ -66,6 +69,7 @@ func quiet(t *testing.T) string {
 }
 
 func TestWhatOneReplicaDoesHoldsAtTheOtherWithinASecond(t *testing.T) {
+	t.Parallel()
 	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	a, b := both[0], both[1]
 	var account struct {
@@ -134,10 +138,11 @@ type counted struct{ n *atomic.Int64 }
 
 func (c counted) Write(p []byte) (int, error) { c.n.Add(int64(len(p))); return len(p), nil }
 
-// micro is what so many bytes of the fast product cost, in millionths.
+// micro returns the price of a number of bytes of the fast product, in millionths.
 func micro(bytes int64) *big.Rat { return big.NewRat(bytes*400_000/1_000_000_000, 1_000_000) }
 
 func TestDownloadsOverTwoReplicasNeverExceedTheTraffic(t *testing.T) {
+	t.Parallel()
 	const limit, before, each = 100_000_000, 90_000_000, 1_000_000 // 100 MB is the least that is sold
 	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	key, _ := both[0].register("cap")
@@ -181,8 +186,8 @@ func TestDownloadsOverTwoReplicasNeverExceedTheTraffic(t *testing.T) {
 	both[0].verify()
 }
 
-// settled demands that an ended session holds nothing soon, and was charged for
-// so many bytes.
+// settled checks that an ended session soon holds nothing and was charged for between
+// least and most bytes.
 func (s *service) settled(key, id string, least, most int64) {
 	s.t.Helper()
 	within(s.t, 25*time.Second, "the settlement", func() bool { return s.session(key, id).Cost.Held == "0" })
@@ -197,6 +202,7 @@ func (s *service) settled(key, id string, least, most int64) {
 }
 
 func TestAReplicaThatDiesChargesNothingThatItDidNotDeliver(t *testing.T) {
+	t.Parallel()
 	const each = 4_000_000
 	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	key, _ := both[0].register("torn")
@@ -231,8 +237,8 @@ func TestAReplicaThatDiesChargesNothingThatItDidNotDeliver(t *testing.T) {
 	both[0].start()
 }
 
-// drip is a server that takes some time to send so many bytes to whoever
-// connects.
+// drip starts a server that sends a number of bytes over a duration on each
+// connection, and returns its address.
 func drip(t *testing.T, bytes int, over time.Duration) string {
 	t.Helper()
 	const parts = 30
@@ -250,6 +256,7 @@ func drip(t *testing.T, bytes int, over time.Duration) string {
 // TestReplicasCreditEveryTransferOnce lets two replicas watch one chain, and
 // kills one of them in the middle.
 func TestReplicasCreditEveryTransferOnce(t *testing.T) {
+	t.Parallel()
 	const payers = 4
 	both := replicas(t, "AGENTPROXY_DEVCHAIN_BLOCK_MS=200", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	each := *transfers / payers
@@ -296,12 +303,8 @@ func TestReplicasCreditEveryTransferOnce(t *testing.T) {
 // TestReplicasThatDieLoseNothing kills replicas while agents create, use, rotate
 // and terminate at both.
 func TestReplicasThatDieLoseNothing(t *testing.T) {
-	chosen := *seed
-	if chosen == 0 {
-		chosen = uint64(time.Now().UnixNano())
-	}
-	t.Logf("replay with -crash.seed=%d", chosen)
-	moments := rand.New(rand.NewPCG(chosen, 2))
+	t.Parallel()
+	moments := campaign.Rand(t, 3)
 	both := replicas(t, "AGENTPROXY_TRIAL_BALANCE=100000", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	target := pour(t, 300_000)
 	keys, told := make([]string, 4), make([]*answered, 4)
@@ -364,7 +367,7 @@ func (s *service) use(ctx context.Context, key, target string) {
 	}
 }
 
-// stuck are the sessions of an agent that are still creating, and those that
+// stuck returns the sessions of an agent that are still creating, and those that
 // ended and still hold money.
 func (s *service) stuck(key string) (ids []string) {
 	s.t.Helper()

@@ -39,9 +39,9 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		flag.Parse()
-		// The parallel tests wait more than they work, so more of them may run
-		// beside each other than there are cores.
-		if err := flag.Set("test.parallel", "8"); err != nil {
+		// The tests wait more than they compute, so more of them run in parallel
+		// than there are processors.
+		if err := flag.Set("test.parallel", "16"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -83,15 +83,8 @@ func (l *lockedBuffer) String() string {
 // secret is the root secret where there is no file to keep one beside.
 const secret = "AGENTPROXY_SECRET=for-tests-only-0123456789abcdefghijklmnop"
 
-// onEachStore runs a test on every database. The variables choose it.
+// onEachStore runs a test on every database, whose variables it passes.
 func onEachStore(t *testing.T, test func(t *testing.T, store ...string)) {
-	t.Run("sqlite", func(t *testing.T) { test(t) })
-	t.Run("postgres", func(t *testing.T) { test(t, onPostgres(pg.Database(t))...) })
-}
-
-// onEachStoreAtOnce is onEachStore for tests that mostly wait: they run beside
-// each other.
-func onEachStoreAtOnce(t *testing.T, test func(t *testing.T, store ...string)) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t) })
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, onPostgres(pg.Database(t))...) })
@@ -190,7 +183,7 @@ func (s *service) stop() {
 	s.cmd = nil
 }
 
-// run is an operator's command beside the service.
+// run runs an operator's command beside the service.
 func (s *service) run(args ...string) (string, error) {
 	out, err := s.command(args...).CombinedOutput()
 	return string(out), err
@@ -262,7 +255,7 @@ func (s *service) call(ctx context.Context, method, path, key, body string, head
 	return r, nil
 }
 
-// must is call with a status that is expected.
+// must is like call, and fails the test on another status.
 func (s *service) must(status int, method, path, key, body string, headers ...string) reply {
 	s.t.Helper()
 	r, err := s.call(s.t.Context(), method, path, key, body, headers...)
@@ -331,11 +324,10 @@ func (s *service) session(key, id string) sessionData {
 // soon is long enough for whatever is not promised by a time.
 const soon = time.Minute
 
-// within waits until ok, at most so long.
+// within waits until ok, and fails the test after limit.
 func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
-	// More and more slowly: what is asked may be a request, and those are limited
-	// to one a second.
+	// The interval grows: ok may send a request, and those are limited to one a second.
 	wait := 20 * time.Millisecond
 	for deadline := time.Now().Add(limit); ; time.Sleep(wait) {
 		if ok() {
@@ -348,9 +340,9 @@ func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	}
 }
 
-// promised waits for what is promised by a time. Other tests use this machine too:
-// whoever is late has once more the time that twenty requests take which wait for
-// nothing.
+// promised waits until ok and fails the test after limit, which is a documented bound.
+// Other processes use this machine too, so a late result has once more the time that
+// twenty requests take which wait for nothing.
 func (s *service) promised(limit time.Duration, what string, ok func() bool) {
 	s.t.Helper()
 	began, measured := time.Now(), false

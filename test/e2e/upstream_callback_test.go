@@ -26,9 +26,8 @@ func (m *market) database() *sql.DB {
 	return db
 }
 
-// putOff lets an order wait an hour more until its seller is asked about it, so
-// that what happens before is due to something else. It reports whether the order
-// waits.
+// putOff delays the next poll of an order by an hour, so that what happens before has
+// another cause.
 func putOff(t *testing.T, db *sql.DB, session string) {
 	t.Helper()
 	r, err := db.Exec(`UPDATE upstream_orders SET next_at = next_at + 3600000000 WHERE session_id = ? AND state = 'pending' AND next_at > 0`, session)
@@ -108,7 +107,7 @@ func TestASellersCallbackDeliversSooner(t *testing.T) {
 	if after := nextAt(t, db, d.SessionID); after < before && after <= time.Now().UnixMicro() {
 		t.Error("a callback that was refused had the order read sooner")
 	}
-	for range 2 { // the seller says it twice
+	for range 2 { // the seller calls twice
 		if got := m.post("cheap", call); got != 200 {
 			t.Errorf("the seller is answered %d", got)
 		}

@@ -16,7 +16,7 @@ var gates = []struct{ name, profile, protocol, user, provisioning, more string }
 	{"imp", "dataimpulse", "socks5", "login1", "sync", ""},
 }
 
-// gated is a configuration of gates, and their stand-ins.
+// gated returns a configuration of the gates, and their fakes.
 func gated(t *testing.T) (config string, proxies []*upstreamproxy.Proxy, env []string) {
 	var providers, products strings.Builder
 	for _, g := range gates {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,14 +13,14 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"agentproxy/test/campaign"
 	"agentproxy/test/fake/seller"
 	"agentproxy/test/pg"
 )
 
 var (
-	upstreamKills = flag.Int("upstream.kills", 4, "how often the service is killed while it buys of sellers (200 is the full size)")
-	upstreamSeed  = flag.Uint64("upstream.seed", 0, "seed of the moments and the faults; 0: by the clock")
-	upstreamAll   = flag.Bool("upstream.all", false, "buy of every kind of seller, and renew; what is lost there takes some 20 minutes to be proven")
+	upstreamKills = flag.Int("upstream.kills", campaign.Rounds(1, 40), "how often the service is killed while it orders of sellers")
+	upstreamAll   = flag.Bool("upstream.all", false, "order of every kind of seller, and renew; the loss of such an order takes some 20 minutes to be proven")
 	upstreamChaos = flag.Float64("upstream.faults", 0.3, "how many of the sellers' answers go wrong")
 )
 
@@ -39,12 +38,7 @@ func TestKilledWhileItBuysNothingIsLostOrBoughtTwice(t *testing.T) {
 }
 
 func killedWhileItBuys(t *testing.T, store string) {
-	chosen := *upstreamSeed
-	if chosen == 0 {
-		chosen = uint64(time.Now().UnixNano())
-	}
-	t.Logf("replay with -upstream.seed=%d", chosen)
-	moments := rand.New(rand.NewPCG(chosen, 1))
+	chosen, moments := campaign.Seed(t), campaign.Rand(t, 4)
 	sellers, config, env := stalls(t)
 	var database func() *sql.DB
 	if store == "postgres" {
@@ -91,7 +85,7 @@ func killedWhileItBuys(t *testing.T, store string) {
 		cancel()
 		wg.Wait()
 		if round == *upstreamKills-1 && !*upstreamAll {
-			// Whoever had these is dead, and nobody has to wait until that is certain.
+			// The process that had these is dead: their claims need not expire first.
 			if _, err := db.Exec(`UPDATE upstream_orders SET next_at = planned_at WHERE status IN ('planned', 'sent')`); err != nil {
 				t.Fatal(err)
 			}
@@ -115,9 +109,10 @@ func (n *tally) String() string {
 		n.failed.Load(), n.terminated.Load(), n.renewed.Load())
 }
 
-// agenda is what an agent buys of in a round: first of a seller of addresses, if
-// there is one, and then traffic. Only in the first quarter of the rounds addresses
-// are renewed: a lost renewal takes 15 minutes to be proven.
+// agenda returns the sellers that an agent orders of in a round: first a seller of
+// addresses, which is nil if there is none, then those of traffic. Addresses are
+// renewed in the first quarter of the rounds only: the loss of a renewal takes 15
+// minutes to be proven.
 func agenda(sellers []stall, round int) (first *stall, traffic []stall) {
 	var timed []stall
 	for _, s := range sellers {
@@ -137,8 +132,8 @@ func agenda(sellers []stall, round int) (first *stall, traffic []stall) {
 	return &chosen, traffic
 }
 
-// business buys, renews and terminates until the service is gone. Of the sellers of
-// addresses one is asked once: orders that are alike take turns there.
+// business orders, renews and terminates until the service is gone. It orders once of
+// a seller of addresses, which serializes equal orders.
 func (m *market) business(ctx context.Context, key, name string, sellers []stall, round int, done *tally) {
 	first, traffic := agenda(sellers, round)
 	if first != nil && !m.deal(ctx, key, name+"-first", *first, false, done) {
@@ -151,8 +146,8 @@ func (m *market) business(ctx context.Context, key, name string, sellers []stall
 	}
 }
 
-// deal buys once, and renews or terminates what is there. False: the service is
-// gone.
+// deal orders once, and renews or terminates sessions. It returns false if the service
+// is gone.
 func (m *market) deal(ctx context.Context, key, name string, of stall, terminate bool, done *tally) bool {
 	r, err := m.call(ctx, "POST", "/sessions", key, of.body, "Idempotency-Key", name)
 	if err != nil {
@@ -187,7 +182,7 @@ func (m *market) deal(ctx context.Context, key, name string, of stall, terminate
 	return true
 }
 
-// oldest is an active session of a product; empty: there is none.
+// oldest returns the oldest active session of a product, or "" if there is none.
 func (m *market) oldest(ctx context.Context, key, product string) string {
 	var list struct {
 		Items []struct {

@@ -33,7 +33,7 @@ func TestTheOperatorDecidesUnknownOrders(t *testing.T) {
 	done.Answers(proxycheap.Shape{Polls: 0})
 	for s, fault := range map[*proxycheap.Seller]seller.Fault{done: seller.DropAnswer, lost: seller.DropRequest} {
 		s.Next("/execute", fault)
-		// What is listed before the order is told, and then nothing more.
+		// The list before the order succeeds, and every later one fails.
 		s.Next("GET /proxies", append([]seller.Fault{seller.None}, slices.Repeat([]seller.Fault{seller.Failed}, 1000)...)...)
 	}
 	one, two := cheap(done), cheap(lost)

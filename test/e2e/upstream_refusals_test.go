@@ -9,8 +9,8 @@ import (
 	"agentproxy/test/fake/upstreamproxy"
 )
 
-// What a seller's proxy refuses is answered in our codes, and the session's events
-// tell the seller's own reason, without its credential.
+// Refusals of a seller's proxy are answered with the gateway's codes. The session's
+// events have the seller's own reason, without its credential.
 func TestRefusalsOfUpstreamProxiesAreReadable(t *testing.T) {
 	t.Parallel()
 	seller, gate, provider := ssx(t)
@@ -23,7 +23,7 @@ func TestRefusalsOfUpstreamProxiesAreReadable(t *testing.T) {
 		fault        upstreamproxy.Fault
 		status       int
 		code, reason string
-		overSOCKS    string // the code there, where the reply tells less
+		overSOCKS    string // the code there: the reply has less detail
 	}{
 		{upstreamproxy.Unauthorized, 502, "UPSTREAM_AUTH", "407 Proxy Authentication Required; E_AUTH_INVALID: as the test wants it", "UPSTREAM_AUTH"},
 		{upstreamproxy.Exhausted, 502, "UPSTREAM_AUTH", "E_CAP_EXCEEDED: as the test wants it", "UPSTREAM_AUTH"},

@@ -18,7 +18,7 @@ import (
 	"agentproxy/test/fake/upstreamproxy"
 )
 
-// ssx is a seller of pool keys and its gateway, and how it is configured.
+// ssx starts a seller of pool keys and its gateway, and returns their configuration.
 func ssx(t *testing.T) (s *proxyssx.Server, gate *upstreamproxy.Proxy, provider string) {
 	gate = upstreamproxy.New(t, "proxies.sx", "psx_acme", "pak_nobody")
 	s = proxyssx.New(t)
@@ -29,13 +29,13 @@ func ssx(t *testing.T) (s *proxyssx.Server, gate *upstreamproxy.Proxy, provider 
 
 const ssxKey = "SX_KEY=" + proxyssx.APIKey
 
-// traffic is a product of one provider that sells by the GB.
+// traffic returns the configuration of a product of one provider that sells by the GB.
 func traffic(provider, code, more string) string {
 	return fmt.Sprintf("  - {code: %s, name: Traffic, type: dynamic, price: \"3.00\", min_traffic_gb: 0.001%s, sources: [{provider: %s, cost: \"2.00\", countries: [DE, US]}]}\n",
 		code, more, provider)
 }
 
-// addresses is a product of one provider that sells addresses.
+// addresses returns the configuration of a product of one provider that sells addresses.
 func addresses(provider, code, sku string) string {
 	return fmt.Sprintf("  - {code: %s, name: Addresses, type: static, durations: [{days: 30, price: \"9.00\"}], sources: [{provider: %s, sku: %q, costs: [{days: 30, cost: \"4.00\"}], countries: [DE, US]}]}\n",
 		code, provider, sku)
@@ -129,7 +129,7 @@ func TestADirectProductGivesTheSellersOwnAddress(t *testing.T) {
 }
 
 // soldForATime buys addresses, sends traffic through each, renews them, and ends them.
-// Extended tells how often the seller renewed them.
+// Extended returns how often the seller renewed them.
 func (m *market) soldForATime(key, product string, quantity int, gate *upstreamproxy.Proxy, protocol string, extended func() int) (id string) {
 	m.t.Helper()
 	d := m.buy(key, static(product, quantity))
@@ -268,7 +268,7 @@ func TestAddressesOfProxyCheapAreSoldAsOurs(t *testing.T) {
 	m.verify()
 }
 
-// cheap is a configuration of a seller that calls back.
+// cheap returns the configuration of a seller that sends callbacks.
 func cheap(s *proxycheap.Seller) string {
 	return fmt.Sprintf("embedded: false\nproviders:\n  - {name: cheap, kind: proxycheap, base_url: %q, per_second: 1000, options: {balance_unit: cents}, "+
 		"secrets: {key: {env: CHEAP_KEY}, secret: {env: CHEAP_SECRET}, callback_secret: {env: CHEAP_CALLBACK}}}\nproducts:\n", s.URL) +

@@ -20,9 +20,9 @@ type stall struct {
 	renewals                func() int      // nil: it does not renew
 }
 
-// stalls are the sellers that are bought of, and how they are configured. Pool
-// keys have a name and may be asked for again, so that nothing of theirs takes long
-// to be proven.
+// stalls starts the sellers of the kill test and returns their configuration. By
+// default it is one of pool keys: those have a name, so that a lost order is found at
+// once.
 func stalls(t *testing.T) (list []stall, config string, env []string) {
 	keys, _, provider := ssx(t)
 	list = append(list, stall{provider: "sx", product: "dyn_sx", body: dynamic("dyn_sx", "1"), server: keys.Server, live: func() (refs []string) {

@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// market is the program with sellers of the test in its configuration. All that
-// it tells an agent is kept.
+// market is the program with fake sellers in its configuration. It keeps every answer
+// to an agent.
 type market struct {
 	*service
 	rewrite func(text string)
-	heard   bytes.Buffer
+	answers bytes.Buffer
 }
 
 // open starts the program with a configuration file, and more variables.
@@ -35,12 +35,12 @@ func open(t *testing.T, config string, env ...string) *market {
 	return &market{service: s, rewrite: rewrite}
 }
 
-// must is that of the service, with a memory.
+// must is like service.must, and keeps the answer.
 func (m *market) must(status int, method, path, key, body string, headers ...string) reply {
 	m.t.Helper()
 	r := m.service.must(status, method, path, key, body, headers...)
-	m.heard.Write(r.body)
-	fmt.Fprintln(&m.heard, r.header)
+	m.answers.Write(r.body)
+	fmt.Fprintln(&m.answers, r.header)
 	return r
 }
 
@@ -50,7 +50,7 @@ func (m *market) session(key, id string) (d sessionData) {
 	return d
 }
 
-// deliveries says for each product how it is delivered.
+// deliveries returns how each product is delivered.
 func (m *market) deliveries(key string) map[string]string {
 	m.t.Helper()
 	var list struct {
@@ -74,7 +74,7 @@ func (m *market) buy(key, body string) (d sessionData) {
 	if err != nil || r.status != 201 && r.status != 202 {
 		m.t.Fatalf("create: %d %s, %v", r.status, r.body, err)
 	}
-	m.heard.Write(r.body)
+	m.answers.Write(r.body)
 	r.into(m.t, &d)
 	within(m.t, soon, "activation of "+d.SessionID, func() bool {
 		d = m.session(key, d.SessionID)
@@ -83,18 +83,18 @@ func (m *market) buy(key, body string) (d sessionData) {
 	return d
 }
 
-// dynamic is the body of a create call for traffic.
+// dynamic returns the body of a create call for traffic.
 func dynamic(product, gb string) string {
 	return fmt.Sprintf(`{"type":"dynamic","config":{"product_no":%q,"traffic_gb":%s,"country":"US"}}`, product, gb)
 }
 
-// static is the body of a create call for addresses.
+// static returns the body of a create call for addresses.
 func static(product string, quantity int) string {
 	return fmt.Sprintf(`{"type":"static","config":{"product_no":%q,"quantity":%d,"duration_days":30,"country":"US"}}`, product, quantity)
 }
 
-// keepsSecret checks that nobody is told what belongs to the service at a seller:
-// not the agent by any answer, not the logs, and not who reads the database.
+// keepsSecret checks that the credentials of the service at a seller are in no answer
+// to the agent, not in the logs, not in the metrics, and not in the database.
 func (m *market) keepsSecret(key string, ids []string, secrets ...string) {
 	m.t.Helper()
 	for _, path := range []string{"/products", "/sessions", "/stats/overview", "/billing/transactions?page_size=100", "/billing/usage-report"} {
@@ -106,7 +106,7 @@ func (m *market) keepsSecret(key string, ids []string, secrets ...string) {
 		}
 	}
 	_, metrics := m.page("/metrics")
-	told := map[string]string{"an answer": m.heard.String(), "the log": m.log.String(), "the metrics": metrics}
+	told := map[string]string{"an answer": m.answers.String(), "the log": m.log.String(), "the metrics": metrics}
 	for _, name := range []string{"agentproxy.db", "agentproxy.db-wal"} {
 		if b, err := os.ReadFile(filepath.Join(m.dir, name)); err == nil {
 			told[name] = string(b)

@@ -22,8 +22,7 @@ import (
 	"agentproxy/test/fake/upstreamproxy"
 )
 
-// site is a target that repeats what it is sent, and tells where it was reached
-// from.
+// site starts a target that echoes the body and returns the client's address.
 func site(t *testing.T, start func(*httptest.Server)) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,8 +70,8 @@ type dialled struct{ c net.Conn }
 
 func (d dialled) Dial(string, string) (net.Conn, error) { return d.c, nil }
 
-// passage opens a tunnel through a session, by what the scheme of its address
-// says, and fails the test when it is refused. The handshake is not counted.
+// passage opens a tunnel through a session by the protocol of its address, and fails
+// the test if it is refused. The handshake is not counted.
 func passage(t *testing.T, address, target string) *wire {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -158,7 +157,7 @@ var paths = map[string]func(t *testing.T, d sessionData) (from string, up, down 
 	"SOCKS5 and TLS":  func(t *testing.T, d sessionData) (string, int64, int64) { return secured(t, d.Proxy.SOCKS5URL) },
 }
 
-// secured trades with a target that speaks TLS.
+// secured exchanges data with a target over TLS.
 func secured(t *testing.T, address string) (from string, up, down int64) {
 	t.Helper()
 	s := site(t, (*httptest.Server).StartTLS)
@@ -171,8 +170,8 @@ func secured(t *testing.T, address string) (from string, up, down int64) {
 	return from, c.up, c.down
 }
 
-// door lets proxies of a stand-in be reached at addresses of loopback, all on one
-// port, as sellers of addresses deliver them.
+// door serves the proxies of a fake at loopback addresses, all on one port, as sellers
+// of addresses deliver them.
 func door(t *testing.T, p *upstreamproxy.Proxy, addrs ...string) (list []netip.Addr, port uint16) {
 	t.Helper()
 	for _, a := range addrs {

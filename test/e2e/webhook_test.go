@@ -17,11 +17,13 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"agentproxy/test/campaign"
 )
 
 var (
-	hookEvents = flag.Int("hook.events", 400, "how many events are sent while the service is killed (1000 is the full size)")
-	hookKills  = flag.Int("hook.kills", 8, "how often it is killed (20 is the full size)")
+	hookEvents = flag.Int("hook.events", campaign.Rounds(20, 1000), "how many events are sent while the service is killed")
+	hookKills  = flag.Int("hook.kills", campaign.Rounds(1, 20), "how often it is killed")
 )
 
 // receiver is an agent's endpoint: it verifies whatever comes with the published
@@ -92,14 +94,14 @@ func (r *receiver) verify(header http.Header, body []byte) {
 	}
 }
 
-// use says which secret is valid.
+// use sets the secret that is valid.
 func (r *receiver) use(secret string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.secret = secret
 }
 
-// called is how often it was called.
+// called returns the number of calls.
 func (r *receiver) called() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,12 +154,8 @@ func (s *service) waits() bool {
 }
 
 func TestKilledAtRandomMomentsEveryEventArrives(t *testing.T) {
-	chosen := *seed
-	if chosen == 0 {
-		chosen = uint64(time.Now().UnixNano())
-	}
-	t.Logf("replay with -crash.seed=%d", chosen)
-	moments := rand.New(rand.NewPCG(chosen, 2))
+	t.Parallel()
+	moments := campaign.Rand(t, 2)
 	s := serve(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0", "AGENTPROXY_DEVCHAIN_BLOCK_MS=60000")
 	hook := receive(t, 0.3)
 	key, secret := s.listener("crash", hook.URL)
@@ -238,6 +236,7 @@ func (s *service) newest(key string) (d deliveryData) {
 // What happens to sessions and to money arrives, signed with both secrets while
 // two are valid, and other agents' receivers that hang delay nothing.
 func TestEventsArrive(t *testing.T) {
+	t.Parallel()
 	hang := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
 		select {
@@ -288,6 +287,7 @@ func TestEventsArrive(t *testing.T) {
 // Outside development mode no receiver on this host is reached unless the
 // operator allows its network, and a listener of the service never.
 func TestReceiversAreJudged(t *testing.T) {
+	t.Parallel()
 	hook := httptest.NewTLSServer(http.NotFoundHandler())
 	defer hook.Close()
 	for _, c := range []struct{ allow, at, want string }{

@@ -11,7 +11,6 @@ import (
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/traffic"
 	"agentproxy/test/contract"
 	"agentproxy/test/fake"
 )
@@ -70,8 +69,8 @@ func TestIDs(t *testing.T) {
 	shape := regexp.MustCompile(`^sess_[a-z2-7]{20}$`)
 	seen := map[string]bool{}
 	for n := range uint64(1000) {
-		id := ids.New(traffic.IDPrefix)
-		if again.New("txn_"); id != again.New(traffic.IDPrefix) || id != fake.ID(traffic.IDPrefix, n+1) {
+		id := ids.New(session.IDPrefix)
+		if again.New("txn_"); id != again.New(session.IDPrefix) || id != fake.ID(session.IDPrefix, n+1) {
 			t.Fatalf("%s is not the same on every run", id)
 		}
 		if !shape.MatchString(id) || seen[id] {

@@ -33,7 +33,7 @@ func (r *RateLimits) Take(_ context.Context, key string, ask ratelimit.Ask) (g r
 	if r.fault != nil {
 		return g, r.fault
 	}
-	r.states[key], g = ask.Of(r.states[key], r.clock.Now())
+	r.states[key], g = ask.TakeFrom(r.states[key], r.clock.Now())
 	return g, nil
 }
 
@@ -45,7 +45,7 @@ func (r *RateLimits) Purge(_ context.Context, limit int) (n int, err error) {
 		return 0, r.fault
 	}
 	for key, s := range r.states {
-		if n < limit && s.PastUse(r.clock.Now()) {
+		if n < limit && r.clock.Now().Sub(s.TAT) > 2*time.Minute {
 			delete(r.states, key)
 			n++
 		}

@@ -16,10 +16,10 @@ var last atomic.Int64
 
 func init() { last.Store(10_000 + rand.Int64N(15_000)) }
 
-// Address is a loopback address that nothing listens on. Its port lies below those
-// that systems give to connections and to listeners on port 0 (RFC 6335 has 49152
-// upward, Linux takes 32768 upward): one of those could be given away before the
-// program listens, or while it is down. No address is given twice.
+// Address returns a loopback address that nothing listens on. Its port is below those
+// that systems assign to connections and to listeners on port 0 (49152 and up in RFC
+// 6335, 32768 and up on Linux): one of those could be assigned before the program
+// listens, or while it is down. No address is returned twice.
 func Address(t testing.TB) string {
 	t.Helper()
 	for range 1000 {

@@ -97,7 +97,7 @@ func rename(dsn, name string) string {
 	return u.String()
 }
 
-// errMissing says that there is nothing to run.
+// errMissing means that neither a server nor the binaries to start one were found.
 var errMissing = errors.New("no PostgreSQL: set TEST_POSTGRES_DSN, or install the server (on Debian: apt-get install postgresql)")
 
 // Server is a PostgreSQL server that a test may stop and start.
@@ -115,15 +115,15 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// URL is that of a database on the server, as its owner.
+// URL returns the URL of a database on the server, as its owner.
 func (s *Server) URL(database string) string {
 	return "postgres:///" + database + "?host=" + url.QueryEscape(s.dir) + "&user=postgres"
 }
 
-// Socket is the server's Unix socket.
+// Socket returns the path of the server's Unix socket.
 func (s *Server) Socket() string { return filepath.Join(s.dir, ".s.PGSQL.5432") }
 
-// Database is the URL of a database with the present schema on this server.
+// Database returns the URL of a new database with the present schema on this server.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
 	name := newName()
@@ -249,7 +249,7 @@ func (s *Server) tool(name string, args ...string) error {
 	return nil
 }
 
-// binaries is the folder of the newest server.
+// binaries returns the folder of the newest server, or errMissing.
 func binaries() (string, error) {
 	var found []string
 	if path, err := exec.LookPath("initdb"); err == nil {

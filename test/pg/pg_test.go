@@ -49,6 +49,8 @@ func TestADatabaseIsReset(t *testing.T) {
 	}{
 		{"nothing", ``, true},
 		{"rows", `INSERT INTO changes (agent_id, session_id, at) VALUES ('a', 's', 1)`, true},
+		{"a migration", `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)`, true},
+		{"the same migration", `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)`, true},
 		{"a missing row", `DELETE FROM goose_db_version WHERE id = 1`, true},
 		{"a table", `CREATE TABLE left_over AS SELECT 1 AS n`, true},
 		{"a dropped trigger", `DROP TRIGGER ledger_entries_keep ON ledger_entries`, false},

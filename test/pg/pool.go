@@ -31,6 +31,7 @@ type pool struct {
 type state struct {
 	rows   map[string]string // JSON of the rows of each table that is not empty
 	tables string            // names of all tables, as a PostgreSQL array
+	next   string            // statements that set the sequences
 	schema string            // fingerprint of tables, columns, triggers, functions and constraints
 }
 
@@ -139,7 +140,7 @@ func (p *pool) reset(ctx context.Context, name string) error {
 			END LOOP;
 			IF filled IS NOT NULL THEN EXECUTE 'TRUNCATE ' || filled || ' CASCADE'; END IF;
 		END $$;
-		SELECT setval(seqrelid, seqstart, false) FROM pg_sequence;`
+		` + p.pristine.next
 	if _, err := conn.Exec(ctx, script, pgx.QueryExecModeSimpleProtocol); err != nil {
 		return err
 	}
@@ -178,6 +179,12 @@ func read(ctx context.Context, conn *pgx.Conn) (s state, err error) {
 	}
 	const list = `SELECT array_agg(relname)::text FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`
 	if err := conn.QueryRow(ctx, list).Scan(&s.tables); err != nil {
+		return s, err
+	}
+	const sequences = `SELECT string_agg(format('SELECT setval(%L, %s, %L);',
+			sequencename, COALESCE(last_value, start_value), last_value IS NOT NULL), ' ')
+		FROM pg_sequences WHERE schemaname = 'public'`
+	if err := conn.QueryRow(ctx, sequences).Scan(&s.next); err != nil {
 		return s, err
 	}
 	s.rows = map[string]string{}

@@ -122,7 +122,7 @@ var legal = map[recharge.Status][]recharge.Status{
 	recharge.Expired:    {recharge.Confirming, recharge.Paid},
 }
 
-// checkNow is what holds after every step, whatever failed in it.
+// checkNow checks what holds after every step, whatever failed in it.
 func (w *world) checkNow() {
 	b := w.read()
 	truth := map[string]recharge.Transfer{}
@@ -137,8 +137,8 @@ func (w *world) checkNow() {
 	w.checkKnown(b)
 }
 
-// checkCredits: what is credited is final on the chain, of that amount, and was
-// sent to that agent; once.
+// checkCredits checks that every credit is of a transfer to that agent, of that amount,
+// that is final on the chain, and is made once.
 func (w *world) checkCredits(b books, truth map[string]recharge.Transfer) {
 	seen, sums := map[string]bool{}, map[string]domain.Money{}
 	for _, c := range b.credits {
@@ -208,9 +208,9 @@ func (w *world) checkOrders(b books) {
 	}
 }
 
-// checkWindows: a window closes when the final head is past it and all that was
-// paid in it is known, whatever the clock says and however long nobody answers.
-// What an index hides is not known.
+// checkWindows checks that a window closes only when the final head is past it and
+// everything paid in it has been read, whatever the clock shows and however long
+// calls fail. What the index hides has not been read.
 func (w *world) checkWindows(b books) {
 	heads, err := w.heads()
 	if err != nil {
@@ -241,8 +241,8 @@ func (w *world) checkWindows(b books) {
 	}
 }
 
-// checkEvents: every transition that was committed is legal and was told once,
-// in the order of the transitions.
+// checkEvents checks that every committed transition is legal and has one event, in
+// the order of the transitions.
 func (w *world) checkEvents(b books) {
 	changes := w.store.changes()
 	for id, path := range changes {
@@ -267,8 +267,8 @@ func (w *world) checkEvents(b books) {
 	}
 }
 
-// checkMark: nothing is said to be known that is not final, and the mark goes
-// back for a rescan alone.
+// checkMark checks that the scan cursor is not ahead of the final head, and goes back
+// only for a rescan.
 func (w *world) checkMark(b books) {
 	var now recharge.ScanCursor
 	err := w.db.View(context.Background(), func(ctx context.Context, tx ports.Tx) (err error) {
@@ -292,8 +292,8 @@ func (w *world) checkMark(b books) {
 	}
 }
 
-// checkKnown: what is said to be known is stored, of each address through its
-// time and of all through the mark.
+// checkKnown checks that everything behind a cursor is stored: for each address up to
+// its time, and for all of them up to the scan cursor.
 func (w *world) checkKnown(b books) {
 	for _, t := range w.chain.Finals() {
 		through, ours := b.through[t.To]
@@ -322,7 +322,7 @@ func (w *world) finish() {
 	for _, key := range w.hidden { // the index catches up
 		w.chain.HideFromHistory(key, 0)
 	}
-	w.tell("all faults end")
+	w.logf("all faults end")
 	w.mine(1 + fake.FinalBehind)
 	b := w.read()
 	for _, o := range b.orders { // every window closes
@@ -368,7 +368,7 @@ func (w *world) settle() {
 			break
 		}
 	}
-	w.tell("the watchers are done")
+	w.logf("the watchers are done")
 	// What an index hid long enough, an audit finds.
 	for range 3 {
 		w.must("audit of all", func(ctx context.Context) error {
@@ -398,8 +398,7 @@ func (w *world) must(what string, do func(context.Context) error) {
 	}
 }
 
-// checkEnd is what holds when everything had time: no money is lost, and no
-// order waits.
+// checkEnd checks what holds after the last step: no money is lost, and no order waits.
 func (w *world) checkEnd(b books) {
 	want, got := map[string]domain.Money{}, map[string]domain.Money{}
 	credited := map[string]bool{}

@@ -3,7 +3,7 @@
 // whole life: who orders, who pays what, which blocks are replaced, which calls
 // and which units of work fail. A seed that ends badly can be played again:
 //
-//	go test ./test/sim -sim.seeds=2000 -timeout 30m
-//	go test ./test/sim -sim.seed=17 -v
-//	go test ./test/sim -run OnPostgres -sim.postgres=200 -timeout 30m
+//	go test ./test/sim -seeds=2000 -timeout 30m
+//	go test ./test/sim -seed=17 -seeds=1 -v
+//	go test ./test/sim -run OnPostgres -postgres=200 -timeout 30m
 package sim

@@ -4,58 +4,49 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"agentproxy/test/campaign"
 )
 
 var (
-	seeds    = flag.Int("sim.seeds", 40, "how many seeds to play")
-	first    = flag.Uint64("sim.first", 1, "the first of them")
-	only     = flag.Uint64("sim.seed", 0, "the one seed to play; 0: all")
-	onServer = flag.Int("sim.postgres", 10, "how many seeds to play on PostgreSQL too")
-	keepGoes = flag.Bool("sim.all", false, "play on after a seed failed")
+	seeds    = flag.Int("seeds", campaign.Rounds(5, 200), "how many seeds are run, from -seed on")
+	onServer = flag.Int("postgres", campaign.Rounds(2, 50), "how many seeds are run on PostgreSQL too")
+	keepGoes = flag.Bool("all", false, "go on after a seed failed")
 )
 
-// TestSimulation plays seeds, as many at a time as there are processors.
+// TestSimulation runs seeds on SQLite, as many at a time as there are processors.
 func TestSimulation(t *testing.T) { simulate(t, *seeds, newFile) }
 
-// TestSimulationOnPostgres plays some of them where units of work run side by
-// side, and not one after the other.
+// TestSimulationOnPostgres runs some of them where units of work run concurrently.
 func TestSimulationOnPostgres(t *testing.T) { simulate(t, *onServer, newServer) }
 
 func simulate(t *testing.T, seeds int, database databaseFunc) {
-	if *only != 0 {
-		w := play(t, *only, database)
-		t.Logf("seed %d:\n%s", *only, w.story())
-		report(t, w)
-		return
-	}
-	var next atomic.Uint64
 	var failed atomic.Bool
-	next.Store(*first)
 	seen := census{counts: map[string]int{}}
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for {
-				seed := next.Add(1) - 1
-				if seed >= *first+uint64(seeds) || failed.Load() && !*keepGoes {
-					return
+	first := campaign.Seed(t)
+	t.Run("seed", func(t *testing.T) {
+		for seed := first; seed < first+uint64(seeds); seed++ {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				if failed.Load() && !*keepGoes {
+					t.Skip("another seed failed")
 				}
 				w := play(t, seed, database)
 				seen.add(w)
 				if report(t, w) {
 					failed.Store(true)
+				} else if seeds == 1 {
+					t.Log(w.story())
 				}
-			}
-		})
-	}
-	wg.Wait()
-	t.Logf("played: %s", &seen)
+			})
+		}
+	})
+	t.Logf("counted: %s", &seen)
 	if seeds >= 50 && !failed.Load() {
 		seen.demand(t)
 	}
@@ -69,18 +60,15 @@ func report(t *testing.T, w *world) bool {
 	}
 	note := ""
 	if w.crowded {
-		note = " (watchers of this seed run side by side: play it several times, -count=20)"
+		note = " (the watchers of this seed run concurrently: repeat it several times, -count=20)"
 	}
-	story := ""
-	if *only == 0 {
-		story = "\nwhat happened:\n" + w.story()
-	}
-	t.Errorf("seed %d failed; play it again with\n\tgo test ./test/sim -run %s$ -sim.seed=%d -v%s\n%s%s",
-		w.seed, t.Name(), w.seed, note, strings.Join(faults, "\n"), story)
+	test, _, _ := strings.Cut(t.Name(), "/")
+	t.Errorf("seed %d failed; repeat it with\n\tgo test ./test/sim -run '^%s$' -seed=%d -seeds=1 -postgres=1 -v%s\n%s\nwhat happened:\n%s",
+		w.seed, test, w.seed, note, strings.Join(faults, "\n"), w.story())
 	return true
 }
 
-// census counts what the seeds came across, to know that they tried it.
+// census counts what happened in the seeds.
 type census struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -102,7 +90,7 @@ func (c *census) String() string {
 	return strings.TrimSuffix(b.String(), ", ")
 }
 
-// demand fails a campaign that never came across what it is for.
+// demand fails a campaign in which something that it tests never happened.
 func (c *census) demand(t *testing.T) {
 	for _, what := range []string{
 		"order paid", "order expired", "order failed", "went pending to confirming", "went confirming to pending",

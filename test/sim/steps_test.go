@@ -48,8 +48,8 @@ func (w *world) step() {
 	}
 }
 
-// create asks for an order and, when it hears of a failure, asks again with the
-// same key: it must not become two.
+// create creates an order and, after a failure, repeats the call with the same key. It
+// must not become two orders.
 func (w *world) create() {
 	agent := pick(w.rng, w.agents...)
 	amount := pick[domain.Money](w.rng, 1, 2, 5, 5, 10, 10, 25) * usdt
@@ -63,8 +63,8 @@ func (w *world) create() {
 		done, err := w.recharges.Create(context.Background(), in)
 		switch {
 		case err == nil:
-			w.tell("%s orders %s: %s to %s", agent, amount, done.View.ID, done.View.Address)
-			w.told(done.View.Order, in)
+			w.logf("%s orders %s: %s to %s", agent, amount, done.View.ID, done.View.Address)
+			w.recordOrder(done.View.Order, in)
 			return
 		case errors.Is(err, recharge.ErrLimit):
 			w.count("order limit")
@@ -73,12 +73,12 @@ func (w *world) create() {
 			w.fail("create for %s: %v", agent, err)
 			return
 		}
-		w.tell("%s orders %s and hears: %v", agent, amount, err)
+		w.logf("%s orders %s and hears: %v", agent, amount, err)
 	}
 }
 
-// told remembers what an agent heard of its order.
-func (w *world) told(o recharge.Order, in app.CreateRecharge) {
+// recordOrder records the order that an agent was answered with.
+func (w *world) recordOrder(o recharge.Order, in app.CreateRecharge) {
 	if o.AgentID != in.AgentID || o.Amount != in.Amount || o.Network != network || !w.chain.Valid(o.Address) ||
 		!o.ExpiresAt.Equal(o.CreatedAt.Add(recharge.Window)) {
 		w.fail("the order of %+v is %+v", in, o)
@@ -113,7 +113,7 @@ func (w *world) stranger() string { return fake.ChainAddress(w.rng.IntN(5)) }
 
 func (w *world) pay(o recharge.Order, amount domain.Money) {
 	key := w.chain.Send(w.stranger(), o.Address, amount)
-	w.tell("somebody pays %s of %s for %s, %.6s", amount, o.Amount, o.ID, key.TxID)
+	w.logf("somebody pays %s of %s for %s, %.6s", amount, o.Amount, o.ID, key.TxID)
 	if w.rng.IntN(2) == 0 {
 		w.wait(1)
 	}
@@ -179,11 +179,11 @@ func (w *world) payTogether() {
 		}
 	}
 	if len(moves) > 0 {
-		w.tell("one transaction of %d moves, %.6s", len(moves), w.chain.SendTx(moves...)[0].TxID)
+		w.logf("one transaction of %d moves, %.6s", len(moves), w.chain.SendTx(moves...)[0].TxID)
 	}
 }
 
-// junk is a move that is no money.
+// junk sends a transfer that is not of the token.
 func (w *world) junk(to string) fake.Move {
 	m := fake.Move{From: w.stranger(), To: to, Amount: 5 * usdt}
 	switch w.rng.IntN(4) {
@@ -203,7 +203,7 @@ func (w *world) payJunk() {
 	if o, found := w.some(); found {
 		m := w.junk(o.Address)
 		w.chain.SendTx(m)
-		w.tell("junk for %s: %+v", o.ID, m)
+		w.logf("junk for %s: %+v", o.ID, m)
 	}
 }
 
@@ -213,11 +213,11 @@ func (w *world) flood() {
 		for range 60 {
 			w.chain.Send(w.stranger(), o.Address, 1)
 		}
-		w.tell("60 transfers of nearly nothing to %s", o.Address)
+		w.logf("60 transfers of nearly nothing to %s", o.Address)
 	}
 }
 
-// rush has a payment in each of some blocks.
+// rush makes a payment in each of a number of blocks.
 func (w *world) rush() {
 	for range 10 {
 		w.payExact()
@@ -248,14 +248,14 @@ func (w *world) sweep() {
 	}
 	if held > 0 {
 		key := w.chain.Send(from.address, to, held)
-		w.tell("%s is swept to %s, %.6s", from.address, to, key.TxID)
-		w.wait(1 + fake.FinalBehind) // nobody spends it twice
+		w.logf("%s is swept to %s, %.6s", from.address, to, key.TxID)
+		w.wait(1 + fake.FinalBehind) // until the sweep is final, so that it is not spent twice
 	}
 }
 
 func (w *world) wait(blocks int) {
 	w.mine(blocks)
-	w.tell("%d blocks", blocks)
+	w.logf("%d blocks", blocks)
 }
 
 func (w *world) forkNow() { w.fork(1+w.rng.IntN(fake.FinalBehind+2), w.rng.IntN(2) == 0) }
@@ -267,16 +267,16 @@ func (w *world) fork(depth int, remine bool) {
 		w.gone[key] = true
 	}
 	w.mu.Unlock()
-	w.tell("%d blocks are replaced, %d transfers with them, remine %t", depth, len(gone), remine)
+	w.logf("%d blocks are replaced, %d transfers with them, remine %t", depth, len(gone), remine)
 }
 
-// hide makes the index lag behind for somebody's next money.
+// hide makes the index lag behind for the next transfer to an order.
 func (w *world) hide() {
 	if o, found := w.some(); found {
 		key, reads := w.chain.Send(w.stranger(), o.Address, o.Amount), 1+w.rng.IntN(12)
 		w.chain.HideFromHistory(key, reads)
 		w.hidden = append(w.hidden, key)
-		w.tell("somebody pays %s for %s, %.6s, and the index hides it %d times", o.Amount, o.ID, key.TxID, reads)
+		w.logf("somebody pays %s for %s, %.6s, and the index hides it %d times", o.Amount, o.ID, key.TxID, reads)
 	}
 }
 
@@ -292,9 +292,9 @@ func (w *world) run(what string, do func(ctx context.Context) error) {
 		w.fail("%s: %v", what, err)
 	}
 	if err != nil {
-		w.tell("%s: %v", what, err)
+		w.logf("%s: %v", what, err)
 	} else {
-		w.tell("%s", what)
+		w.logf("%s", what)
 	}
 }
 
@@ -302,8 +302,8 @@ func (w *world) watch(n int) {
 	w.run(fmt.Sprintf("watcher %d looks", n), w.watchers[n].Watch)
 }
 
-// watchTogether has both watchers look, and more, side by side when the seed is
-// crowded and in turn when it is not.
+// watchTogether runs both watchers, and more, concurrently if the seed is crowded and
+// one after the other otherwise.
 func (w *world) watchTogether() {
 	acts := []func(){func() { w.watch(0) }, func() { w.watch(1) }}
 	if w.rng.IntN(3) == 0 {
@@ -337,10 +337,10 @@ func (w *world) kill() {
 	w.dice.unit = was
 	w.dice.mu.Unlock()
 	w.restart(n)
-	w.tell("watcher %d is killed and starts again", n)
+	w.logf("watcher %d is killed and starts again", n)
 }
 
-// outage is a time without the chain, often longer than a window.
+// outage makes the chain fail for a time, which is often longer than a window.
 func (w *world) outage() {
 	w.dice.mu.Lock()
 	w.dice.outage = true
@@ -404,7 +404,7 @@ func (w *world) look() {
 
 func (w *world) newAccountKey() {
 	w.newKey()
-	w.tell("account key %d", w.keys)
+	w.logf("account key %d", w.keys)
 }
 
 // jump moves the clock of the service; the chain's goes on.
@@ -413,5 +413,5 @@ func (w *world) jump() {
 	w.skew = pick(w.rng, -time.Hour, -time.Minute, 0, 0, time.Minute, time.Hour)
 	w.mu.Unlock()
 	w.mine(1)
-	w.tell("the clock is %s off", w.skew)
+	w.logf("the clock is %s off", w.skew)
 }

@@ -20,7 +20,7 @@ const (
 	none       mishap = iota
 	notBegun          // it never ran
 	rolledBack        // it ran to its end and is undone
-	unheard           // it is committed and the caller hears of a failure
+	answerLost        // it is committed and the caller gets an error
 	twice             // it ran once for nothing before it counts
 	statement         // one of its statements fails
 )
@@ -113,13 +113,13 @@ func (s *store) Update(ctx context.Context, fn func(context.Context, ports.Tx) e
 		s.shown[in.OrderID] = append(s.shown[in.OrderID], in.Key)
 	}
 	s.mu.Unlock()
-	if fate == unheard {
+	if fate == answerLost {
 		return errStore
 	}
 	return nil
 }
 
-// changes are the committed changes of each order, in order.
+// changes returns the committed changes of each order, in order.
 func (s *store) changes() map[string][]recharge.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,8 +137,8 @@ func (s *store) changes() map[string][]recharge.Status {
 	return out
 }
 
-// noting is a unit of work that notes what becomes of orders and, when left is
-// not negative, fails after so many writes.
+// noting is a unit of work that records the transitions of orders. It fails after
+// left writes unless left is negative.
 type noting struct {
 	ports.Tx
 	w         *world

@@ -52,8 +52,8 @@ type world struct {
 	watchers  [2]*app.Payments
 
 	agents  []string
-	orders  []recharge.Order      // that somebody was told of
-	wallets []wallet              // addresses that somebody was told of
+	orders  []recharge.Order      // that an agent was answered with
+	wallets []wallet              // addresses that an agent was answered with
 	calls   int                   // Idempotency-Keys used
 	hidden  []recharge.Key        // from histories
 	gone    map[recharge.Key]bool // whose block was replaced
@@ -86,7 +86,7 @@ var template = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// tempDir is in memory where the system has such a place.
+// tempDir returns a new folder, in memory if the system has such a place.
 func tempDir() (string, error) {
 	if dir, err := os.MkdirTemp("/dev/shm", "agentproxy-sim"); err == nil {
 		return dir, nil
@@ -96,7 +96,7 @@ func tempDir() (string, error) {
 
 type databaseFunc func(*testing.T) (config storage.Config, drop func(), err error)
 
-// newFile is a new SQLite database, and newServer one of PostgreSQL. A seed has
+// newFile returns a new SQLite database, and newServer one of PostgreSQL. Each seed has
 // its own.
 func newFile(*testing.T) (config storage.Config, drop func(), err error) {
 	text, err := template()
@@ -168,7 +168,7 @@ func newWorld(seed uint64, config storage.Config) (w *world, err error) {
 	w.restart(1)
 	w.chain.OnCall(w.dice.onCall)
 	w.dice.set(true)
-	w.tell("%d agents, faults of calls %g, of units %g, of the chain's standing still %g, crowded %t, skewed %t, patient %t",
+	w.logf("%d agents, faults of calls %g, of units %g, of the chain's standing still %g, crowded %t, skewed %t, patient %t",
 		len(w.agents), w.dice.call, w.dice.unit, w.dice.move, w.crowded, w.skewed, w.patient)
 	return w, nil
 }
@@ -202,7 +202,7 @@ func (w *world) restart(n int) {
 	w.watchers[n] = app.NewPayments(w.store, w.clock, w.ids, w.chain, slog.New(slog.DiscardHandler))
 }
 
-// mine lets time pass, on the chain and for the service.
+// mine adds blocks to the chain and advances the clock of the service.
 func (w *world) mine(blocks int) {
 	w.chain.Mine(blocks)
 	w.mu.Lock()
@@ -210,7 +210,7 @@ func (w *world) mine(blocks int) {
 	w.clock.Set(w.chain.Now().Add(w.skew))
 }
 
-func (w *world) tell(format string, args ...any) {
+func (w *world) logf(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.log = append(w.log, fmt.Sprintf("%s  ", w.chain.Now().Sub(fake.Start))+fmt.Sprintf(format, args...))
@@ -247,7 +247,7 @@ func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))]
 type dice struct {
 	w          *world
 	call, unit float64 // how many calls of the chain and units of work fail
-	move       float64 // during how many calls of the chain it does not stand still
+	move       float64 // the share of calls during which the chain grows or forks
 
 	mu     sync.Mutex
 	rng    *rand.Rand
@@ -277,10 +277,10 @@ func (d *dice) storeFault() mishap {
 	if !d.on || d.rng.Float64() >= d.unit {
 		return none
 	}
-	return pick(d.rng, notBegun, rolledBack, unheard, unheard, twice, statement, statement)
+	return pick(d.rng, notBegun, rolledBack, answerLost, answerLost, twice, statement, statement)
 }
 
-// onCall is asked before every call of the chain.
+// onCall runs before every call of the chain and returns the error that it fails with.
 func (d *dice) onCall(call string) error {
 	switch call {
 	case "block", "history":
@@ -314,7 +314,7 @@ func (d *dice) onCall(call string) error {
 	return nil
 }
 
-// injected reports whether an error is one of ours: the service is not to blame.
+// injected reports whether the simulation caused an error.
 func injected(err error) bool {
 	return errors.Is(err, errStore) || errors.Is(err, errChain) || errors.Is(err, context.Canceled)
 }

@@ -1,5 +1,5 @@
-// Package wire connects the service: the fx graph, the loops of the background
-// passes, and the reload of the configuration. It is the one package that names
+// Package wire connects the service: the fx graph, the periodic
+// tasks, and the reload of the configuration. It is the one package that names
 // every adapter.
 package wire
 
@@ -22,7 +22,7 @@ import (
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/adapters/webhook"
 	"agentproxy/app"
 	"agentproxy/domain/egress"
@@ -30,14 +30,14 @@ import (
 	"agentproxy/ports"
 )
 
-// Core is the graph without listeners and without passes: what the operator's
-// commands run on, beside a running service, which may be an older program. So
-// they refuse a database whose schema is not theirs.
+// Core returns the graph without listeners and periodic tasks, for the operator's
+// commands. They run beside a service that may be an older program, so they refuse
+// a database whose schema is not theirs.
 func Core(s configfile.Settings, log *slog.Logger) fx.Option {
 	return core(s, log, storage.MigratedModule)
 }
 
-// Migration is Core on a database that it migrates.
+// Migration returns Core on a database that it migrates.
 func Migration(s configfile.Settings, log *slog.Logger) fx.Option {
 	return core(s, log, storage.Module)
 }
@@ -45,19 +45,20 @@ func Migration(s configfile.Settings, log *slog.Logger) fx.Option {
 func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option {
 	return fx.Options(
 		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
-		fx.Supply(s, log),
+		fx.Supply(s, log, Loader{}),
 		system.Module,
 		database,
-		upstream.EmbeddedModule,
+		embedded.Module,
 		webhook.Module,
 		chainModule(s.Payments),
 		fx.Provide(
 			rootSecret, newQueue, newProof, webhookConfig,
 			func(s configfile.Settings) storage.Config {
-				return storage.Config{Path: s.DatabasePath, URL: s.DatabaseURL, MaxConns: s.DatabaseConns, Logger: log}
+				return storage.Config{Path: s.DatabasePath, URL: storage.URL(s.DatabaseURL), MaxConns: s.DatabaseConns, Logger: log}
 			},
-			func(s configfile.Settings) upstream.Config { return upstream.Config{Exits: s.Exits} },
-			newCatalog, newSellers,
+			func(s configfile.Settings) embedded.Config { return embedded.Config{Exits: s.Exits} },
+			newCatalog,
+			func(l Loader, s configfile.Settings) (Providers, error) { return l.Providers(s.Catalog, log) },
 			func(s configfile.Settings) app.AccountConfig {
 				return app.AccountConfig{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, Dev: s.Dev, PerMinute: s.RateLimit}
 			},
@@ -77,8 +78,8 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 	)
 }
 
-// Service is the whole graph: Core, the gateway, the API, the jobs and the
-// passes. Parts start in the order of the list and stop in the other.
+// Service returns the whole graph: Migration, the gateway, the API, the jobs and
+// the periodic tasks. Parts start in the order of the list and stop in reverse.
 func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 	return fx.Options(
 		Migration(s, log),
@@ -87,15 +88,14 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		admin.ProvideGauges(gauges),
 		fx.Provide(
 			func(s configfile.Settings) admin.Config { return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev} },
-			gatewayConfig, apiConfig, newProber, newReloader, app.NewChecks,
-			func(t *app.Traffic, o *app.Observer) gateway.Backend { return backend{t, o} },
+			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, app.NewChecks,
 		),
 		// A module of its own, so that it starts before the listeners and stops
-		// after them: what the gateway sees last is stored too.
+		// after them: the last observations of the gateway are stored too.
 		fx.Module("background", fx.Invoke(
 			recoverFirst, startDevchain,
 			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
-			runPasses, reloadOnHangup,
+			runTasks, reloadOnHangup,
 			func(hub *app.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },
 		)),
 		gateway.Module,
@@ -105,33 +105,34 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 	)
 }
 
-// rootSecret is the configured one, or the one kept beside the database.
+// rootSecret returns the configured root secret, or the one beside the SQLite
+// file, which it creates at the first start.
 func rootSecret(s configfile.Settings) (system.Root, error) {
-	if s.Secret != nil {
-		return s.Secret, nil
+	if s.RootSecret != "" {
+		return system.ParseRoot(string(s.RootSecret))
 	}
-	return system.LoadOrCreateSecret(s.SecretFile())
+	return system.LoadOrCreateSecret(s.DatabasePath + ".secret")
 }
 
 func newQueue(st *storage.Store, driver *app.Driver, passes *app.Passes, payments *app.Payments, webhooks *app.Webhooks, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
 	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
 		ExpireSession: passes.ExpireSession, SettleSession: passes.SettleSession, ExpireTrial: passes.ExpireTrial,
-		Passes: jobPasses(passes, driver, payments, webhooks, ledger)}
+		Passes: jobTasks(passes, driver, payments, webhooks, ledger)}
 	if pool := st.Pool(); pool != nil {
 		return queue.NewPostgres(pool, handlers, log)
 	}
 	return queue.New(st.Writer(), handlers, log)
 }
 
-// insertJobs gives the store the queue.
+// insertJobs lets transactions of the store insert jobs.
 func insertJobs(st *storage.Store, q *queue.Queue) {
 	st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
 		return q.Insert(ctx, tx.Conn, tx.Tx, j, now)
 	})
 }
 
-// webhookConfig says which addresses webhooks reach. Development mode opens
-// loopback, where an agent's own receiver runs, but never a listener of ours.
+// webhookConfig returns which addresses webhooks reach. Development mode opens
+// loopback, where an agent's own receiver runs, but no listener of the service.
 func webhookConfig(s configfile.Settings) webhook.Config {
 	policy := egress.Policy{Allow: s.WebhookAllow, IsLocal: localAddresses()}
 	for _, text := range []string{s.HTTPAddr, s.GatewayAddr, s.AdminAddr} {
@@ -142,27 +143,38 @@ func webhookConfig(s configfile.Settings) webhook.Config {
 	return webhook.Config{Policy: policy, Dev: s.Dev}
 }
 
-// guesses is how many wrong proxy credentials an address may try in a minute.
-const guesses = 1000
+// authFailureLimit is how many wrong proxy credentials an address may try in a
+// minute.
+const authFailureLimit = 1000
 
-func gatewayConfig(s configfile.Settings, secrets *system.Secrets, registry *prometheus.Registry) (gateway.Config, error) {
-	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses()}
-	var closed []netip.AddrPort
-	for _, text := range []string{s.GatewayAddr, s.AdminAddr} {
-		own, _ := configfile.ParseListener(text) // Load has refused what is no address
-		closed = append(closed, own)
-	}
-	policy.Refuse = append(policy.Refuse, closed...)
-	c := gateway.Config{Metrics: registry, Forbidden: closed[1:], Addr: s.GatewayAddr, Key: secrets.ProxyKey(), Judge: policy, GuessLimit: guesses,
-		EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: s.PublicURL + "/v1/ip"}
+func gatewayConfig(s configfile.Settings, secrets *system.Secrets) gateway.Config {
+	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), Forbidden: ownListeners(s.AdminAddr),
+		AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: s.PublicURL + "/v1/ip"}
 	if s.Dev {
-		c.GuessLimit = 0
+		c.AuthFailureLimit = 0
 	}
-	return c, nil
+	return c
 }
 
-// localAddresses tells this host's addresses, as they are at the start. Without
-// the list every address is taken for this host's.
+func gatewayDeps(s configfile.Settings, t *app.Traffic, o *app.Observer, registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
+	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses(),
+		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr)}
+	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Metrics: registry, Log: log}
+}
+
+// ownListeners parses the addresses of listeners, which configfile has checked.
+func ownListeners(addrs ...string) []netip.AddrPort {
+	var own []netip.AddrPort
+	for _, text := range addrs {
+		addr, _ := configfile.ParseListener(text)
+		own = append(own, addr)
+	}
+	return own
+}
+
+// localAddresses returns a function that reports whether an address is this
+// host's, as of the start. It returns nil, which means every address, if they
+// cannot be listed.
 func localAddresses() func(netip.Addr) bool {
 	list, err := net.InterfaceAddrs()
 	if err != nil {
@@ -177,7 +189,7 @@ func localAddresses() func(netip.Addr) bool {
 	return func(a netip.Addr) bool { a = a.Unmap(); return a.IsLoopback() || own[a] }
 }
 
-// echoURL is this process's own /v1/ip.
+// echoURL returns the URL of this process's own /v1/ip.
 func echoURL(listen string) string {
 	addr, _ := configfile.ParseListener(listen) // Load has refused what is no address
 	return configfile.LocalURL(addr) + "/v1/ip"
@@ -188,21 +200,15 @@ func apiConfig(s configfile.Settings) httpapi.Config {
 		TrustedProxies: s.TrustedProxies, Version: Version}
 }
 
-// Version is the version of the program, shown by GET /health.
+// Version is the version of the program, as in GET /health.
 var Version = "0.1.0"
 
-// watcher tells the gateway which sessions changed.
+// watcher passes changed sessions on to the gateway.
 type watcher struct{ gateway *gateway.Gateway }
 
 func (w watcher) SessionChanged(id string) { w.gateway.Changed(id) }
 
 func (w watcher) AgentChanged(string) {}
-
-// backend is what the gateway asks of the use cases.
-type backend struct {
-	*app.Traffic
-	*app.Observer
-}
 
 // prober opens connections through the gateway's dialler.
 type prober struct {
@@ -212,7 +218,7 @@ type prober struct {
 
 func newProber(g *gateway.Gateway, t *app.Traffic) ports.Prober { return prober{g, t} }
 
-// Probe asks the echo through a session's exit.
+// Probe calls the service's echo through a session's exit.
 func (p prober) Probe(ctx context.Context, id string) (ports.Probe, error) {
 	var route traffic.Route
 	route, err := p.traffic.Route(ctx, id)
@@ -229,8 +235,8 @@ func (p prober) Probe(ctx context.Context, id string) (ports.Probe, error) {
 	return ports.Probe{ExitIP: r.ExitIP, Latency: r.Latency}, nil
 }
 
-// recoverFirst stores new jobs for what a crash left creating or undelivered,
-// before any job is worked.
+// recoverFirst stores new jobs for sessions and deliveries that a crash left
+// unfinished, before any job runs.
 func recoverFirst(lc fx.Lifecycle, driver *app.Driver, webhooks *app.Webhooks) {
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
 		return errors.Join(driver.Recover(ctx, 0), webhooks.Recover(ctx))

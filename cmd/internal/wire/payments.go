@@ -11,35 +11,40 @@ import (
 	"agentproxy/app"
 )
 
-// chainModule is the chain that the settings name.
+// chainModule returns the chain that payments come from.
 func chainModule(s configfile.PaymentSettings) fx.Option {
-	if s.Account != nil {
-		return fx.Options(chain.TronModule, fx.Supply(s.Account, s.Tron), fx.Provide(func() *chain.Devchain { return nil }))
+	if s.AccountKey != "" {
+		return fx.Options(chain.TronModule,
+			fx.Supply(chain.TronConfig{Network: s.Network, BaseURL: s.BaseURL, APIKey: string(s.APIKey), Contract: s.Contract}),
+			fx.Provide(
+				func() (*chain.Account, error) { return chain.NewAccount(s.AccountKey) },
+				func() *chain.Devchain { return nil },
+			))
 	}
 	return fx.Options(chain.DevModule, fx.Provide(func(secrets *system.Secrets) chain.DevchainConfig {
 		return chain.DevchainConfig{BlockEvery: s.DevchainBlock, Seed: secrets.DevchainSeed()}
 	}))
 }
 
-// startDevchain sets the pace of the development chain before anybody sends.
+// startDevchain sets the pace of the development chain before the first transfer.
 func startDevchain(lc fx.Lifecycle, dev *chain.Devchain) {
 	if dev != nil {
 		lc.Append(fx.StartHook(dev.Start))
 	}
 }
 
-// The turns of the watcher. A block of TRON takes 3 seconds; an audit reads a
-// few addresses a minute, so that all of them need no more calls than few.
+// Periods of the tasks. A block of TRON takes 3 seconds. An audit reads a few
+// addresses per minute, so that its calls do not grow with their number.
 const (
 	watchTron   = 5 * time.Second
 	auditEvery  = time.Minute
 	auditAtOnce = 5
 )
 
-func watchPayments(s configfile.PaymentSettings, p *app.Payments, leads func() bool) pass {
+func watchPayments(s configfile.PaymentSettings, p *app.Payments, leads func() bool) task {
 	every := watchTron
-	if s.Account == nil {
+	if s.AccountKey == "" {
 		every = min(max(s.DevchainBlock/4, 10*time.Millisecond), time.Second)
 	}
-	return pass{name: "watch payments", every: every, run: p.Watch, only: leads}
+	return task{name: "watch payments", every: every, run: p.Watch, only: leads}
 }

@@ -6,85 +6,89 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"sync"
 	"syscall"
 
 	"go.uber.org/fx"
 
 	"agentproxy/adapters/configfile"
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app"
 	"agentproxy/domain/catalog"
 )
 
-// newSellers makes the configured providers.
-func newSellers(s configfile.Settings, log *slog.Logger) (configfile.Sellers, error) {
-	return s.Shelf.Sellers(log)
-}
-
 // Reloader replaces the products by those that the configuration file has now.
 type Reloader struct {
-	start    configfile.Settings
-	sellers  configfile.Sellers
-	embedded []catalog.Product
-	catalog  *app.Catalog
-	log      *slog.Logger
+	loader    Loader
+	start     configfile.Settings
+	providers Providers
+	embedded  []catalog.Product
+	catalog   *app.Catalog
+	log       *slog.Logger
 }
 
-// NewReloader remembers what cannot be changed without a restart: the settings
-// and the providers of the start, and what the embedded one sells.
-func NewReloader(start configfile.Settings, sellers configfile.Sellers, embedded []catalog.Product, c *app.Catalog, log *slog.Logger) *Reloader {
-	return &Reloader{start, sellers, embedded, c, log}
+// NewReloader creates a Reloader of a service that runs with the settings and
+// providers of its start, which change only by a restart. embedded are the
+// products of the embedded provider.
+func NewReloader(l Loader, start configfile.Settings, providers Providers, embedded []catalog.Product, c *app.Catalog,
+	log *slog.Logger) *Reloader {
+	return &Reloader{l, start, providers, embedded, c, log}
 }
 
 // Reload reads the file again and replaces the products as a whole; sessions go
-// on as they are. A file with a fault changes nothing, and each fault is logged.
+// on as they are. If the file has a fault it logs each, changes nothing, and
+// returns false.
 func (r *Reloader) Reload() bool {
-	now, err := configfile.LoadRunning(r.start.Shelf, append(configfile.Sellers{}, r.sellers...))
+	now, err := r.loader.load(append(Providers{}, r.providers...)) // not nil, even if empty
 	if err == nil {
-		err = r.catalog.Replace(now.Shelf.Sold(r.embedded))
+		err = r.catalog.Replace(now.Catalog.All(r.embedded))
 	}
 	if err != nil {
 		for _, f := range configfile.FaultsOf(err) {
-			r.log.Error("the configuration has a fault, so nothing was reloaded", "fault", f.Error())
+			r.log.Error("configuration not reloaded: it has a fault", "fault", f.Error())
 		}
 		return false
 	}
-	r.log.Info("the products were reloaded", "products", len(now.Shelf.Products), "embedded", !now.Shelf.WithoutEmbedded)
-	r.warn(now.Shelf)
-	if names := now.Shelf.Changed(r.start.Shelf); len(names) > 0 {
-		r.log.Warn("settings of providers changed; they need a restart", "providers", names)
+	r.log.Info("the products were reloaded", "products", len(now.Catalog.Products), "embedded", !now.Catalog.WithoutEmbedded)
+	r.warn(now)
+	if names := now.Catalog.ChangedProviders(r.start.Catalog); len(names) > 0 {
+		r.log.Warn("changed settings of providers take effect after a restart", "providers", names)
 	}
-	was := r.start
-	was.Shelf, now.Shelf = configfile.Shelf{}, configfile.Shelf{}
-	if !reflect.DeepEqual(was, now) {
-		r.log.Warn("settings beside the products changed; they need a restart")
+	if !reflect.DeepEqual(withoutCatalog(r.start), withoutCatalog(now)) {
+		r.log.Warn("changed settings other than products take effect after a restart")
 	}
 	return true
 }
 
-func (r *Reloader) warn(s configfile.Shelf) {
+func withoutCatalog(s configfile.Settings) configfile.Settings {
+	s.Catalog, s.Warnings = configfile.CatalogConfig{}, nil
+	return s
+}
+
+func (r *Reloader) warn(s configfile.Settings) {
 	for _, w := range s.Warnings {
-		r.log.Warn("the configuration has a gap", "gap", w.Error())
+		r.log.Warn("doubtful configuration", "setting", w.Error())
 	}
 }
 
-func newReloader(s configfile.Settings, sellers configfile.Sellers, embedded *upstream.Embedded, c *app.Catalog, log *slog.Logger) *Reloader {
-	return NewReloader(s, sellers, embedded.Products(), c, log)
+func newReloader(l Loader, s configfile.Settings, providers Providers, embedded *embedded.Provider, c *app.Catalog,
+	log *slog.Logger) *Reloader {
+	return NewReloader(l, s, slices.Clone(providers), embedded.Products(), c, log)
 }
 
 // reloadOnHangup reloads at each SIGHUP for as long as the application runs.
 func reloadOnHangup(lc fx.Lifecycle, r *Reloader) {
-	told := make(chan os.Signal, 1)
+	hangups := make(chan os.Signal, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	lc.Append(fx.StartStopHook(func() {
-		r.warn(r.start.Shelf)
-		signal.Notify(told, syscall.SIGHUP)
+		r.warn(r.start)
+		signal.Notify(hangups, syscall.SIGHUP)
 		wg.Go(func() {
 			for {
 				select {
-				case <-told:
+				case <-hangups:
 					r.Reload()
 				case <-ctx.Done():
 					return
@@ -92,7 +96,7 @@ func reloadOnHangup(lc fx.Lifecycle, r *Reloader) {
 			}
 		})
 	}, func() {
-		signal.Stop(told)
+		signal.Stop(hangups)
 		cancel()
 		wg.Wait()
 	}))

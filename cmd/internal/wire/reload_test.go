@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app"
 	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain"
@@ -17,7 +18,7 @@ import (
 	"agentproxy/test/fake"
 )
 
-// reloading is a service that sells what its file says, and its log.
+// reloading is a service that sells the products of its file, and its log.
 type reloading struct {
 	*wire.Reloader
 	catalog *app.Catalog
@@ -26,27 +27,27 @@ type reloading struct {
 
 func startReloading(t *testing.T) reloading {
 	t.Helper()
-	s, err := configfile.LoadWith(makeSeller)
+	s, err := loader.Load()
 	if err != nil {
 		t.Fatalf("refused:\n%v", err)
 	}
-	sellers, err := s.Shelf.Sellers(slog.New(slog.DiscardHandler))
+	providers, err := loader.Providers(s.Catalog, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := fake.NewProvider(upstream.EmbeddedName, fake.Products()[:1]...)
-	c, err := app.NewCatalog(catalogOf(t, own), own.Products(), upstream.CountryName)
+	own := fake.NewProvider(embedded.Name, fake.Products()[:1]...)
+	c, err := app.NewCatalog(catalogOf(t, own), own.Products(), country.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Replace(s.Shelf.Sold(own.Products())); err != nil {
+	if err := c.Replace(s.Catalog.All(own.Products())); err != nil {
 		t.Fatal(err)
 	}
 	log := new(bytes.Buffer)
-	return reloading{wire.NewReloader(s, sellers, own.Products(), c, slog.New(slog.NewTextHandler(log, nil))), c, log}
+	return reloading{wire.NewReloader(loader, s, providers, own.Products(), c, slog.New(slog.NewTextHandler(log, nil))), c, log}
 }
 
-// sold are the codes of what is sold, with their prices.
+// sold returns the codes of the products, with their prices.
 func (r reloading) sold() string {
 	var out []string
 	for _, p := range r.catalog.Products(catalog.Filter{}, domain.Page{Number: 1, Size: 100}).Items {
@@ -83,7 +84,7 @@ func TestAReloadReplacesTheProductsAsAWhole(t *testing.T) {
 		t.Errorf("without the embedded catalogue %s is sold:\n%s", r.sold(), r.log)
 	}
 	rewrite(t, strings.Replace(before, ", cost: 1", "", 1))
-	if !r.Reload() || !strings.Contains(r.log.String(), "no cost is told") {
+	if !r.Reload() || !strings.Contains(r.log.String(), "has no cost") {
 		t.Errorf("the warning of a new file is not logged:\n%s", r.log)
 	}
 }
@@ -101,7 +102,7 @@ func TestAFaultyReloadChangesNothing(t *testing.T) {
 			[]string{"config.yaml:2: trial_days: "}},
 		"bad YAML": {before + "]", []string{"config.yaml:8: "}},
 		"a provider that is new": {strings.Replace(strings.Replace(before, "products:", "  - {name: late, kind: proxyssx}\nproducts:", 1), "provider: p", "provider: late", 1),
-			[]string{`config.yaml:7: products[0].sources[0].provider: the provider \"late\" was not there at the start: restart to sell it`}},
+			[]string{`config.yaml:7: products[0].sources[0].provider: the provider \"late\" was added after the start; restart agentproxy to sell from it`}},
 		"a provider that is gone": {strings.Replace(before, "name: p,", "name: r,", 1), []string{"config.yaml:6: ", "config.yaml:7: "}},
 	} {
 		t.Run(claim, func(t *testing.T) {
@@ -126,11 +127,11 @@ func TestAFaultyReloadChangesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatNeedsARestartIsSaid(t *testing.T) {
+func TestChangesThatNeedARestartAreLogged(t *testing.T) {
 	for claim, c := range map[string]struct{ text, want string }{
-		"an option of a provider": {strings.Replace(before, "zone: a", "zone: b", 1), `settings of providers changed; they need a restart" providers=[p]`},
+		"an option of a provider": {strings.Replace(before, "zone: a", "zone: b", 1), `changed settings of providers take effect after a restart" providers=[p]`},
 		"another provider":        {strings.Replace(before, "products:", "  - {name: late, kind: proxyssx}\nproducts:", 1), "providers=[late]"},
-		"another setting":         {strings.Replace(before, "trial_days: 3", "trial_days: 5", 1), "settings beside the products changed"},
+		"another setting":         {strings.Replace(before, "trial_days: 3", "trial_days: 5", 1), "changed settings other than products"},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			write(t, before)
@@ -159,16 +160,16 @@ func TestWithoutAFileAReloadKeepsTheEmbeddedCatalogue(t *testing.T) {
 	}
 }
 
-// catalogOf is the providers that products may name.
+// catalogOf returns the providers that products may name.
 func catalogOf(t *testing.T, own *fake.Provider) []ports.Provider {
 	t.Helper()
 	return []ports.Provider{own, fake.NewProvider("p")}
 }
 
-// makeSeller makes a provider that sells traffic.
-func makeSeller(s upstream.Spec, _ *slog.Logger) (ports.Provider, error) {
+// loader creates providers that sell traffic.
+var loader = wire.Loader{New: func(s upstream.Spec, _ *slog.Logger) (ports.Provider, error) {
 	return fake.NewProvider(s.Name), nil
-}
+}}
 
 // clean unsets every variable of the service for one test.
 func clean(t *testing.T) {

@@ -15,13 +15,14 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
-	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
-// checks must hold for this replica to be sent requests.
+// checks returns what must hold for this replica to receive requests.
 func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 	started := time.Now()
 	return []admin.Check{
@@ -29,7 +30,7 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 		{Name: "migrations", Run: func(ctx context.Context) error {
 			current, known, err := st.SchemaVersion(ctx)
 			if err == nil && current != known {
-				err = admin.Reason(fmt.Sprintf("the schema is %d and this program's %d", current, known))
+				err = admin.Reason(fmt.Sprintf("the schema is version %d, this program needs %d", current, known))
 			}
 			return err
 		}},
@@ -46,11 +47,11 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 	}
 }
 
-// leaderLate is how old the leader's last work may be: some of it is due each
+// leaderLate is the most that the leader's last work may be ago: some is due each
 // minute, and a leader that was killed has a successor within seconds.
 const leaderLate = 5 * time.Minute
 
-// gauges are read when somebody scrapes.
+// gauges returns the gauges that are read at each scrape.
 func gauges(desk *app.Desk, proof *proof, payments *app.Payments, webhooks *app.Webhooks, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
@@ -65,10 +66,10 @@ func gauges(desk *app.Desk, proof *proof, payments *app.Payments, webhooks *app.
 		}
 	}
 	return []admin.Gauge{
-		{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last proved.", Read: proof.faults},
+		{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last verified.", Read: proof.faults},
 		{Name: "agentproxy_oldest_job_seconds", Help: "How long the oldest job that could run has waited.",
 			Read: jobs(func(s queue.Status) float64 { return s.Waiting.Seconds() })},
-		{Name: "agentproxy_parked_jobs", Help: "Jobs that failed every time and wait for the operator.",
+		{Name: "agentproxy_parked_jobs", Help: "Jobs that failed every attempt and wait for the operator.",
 			Read: jobs(func(s queue.Status) float64 { return float64(s.Parked) })},
 		{Name: "agentproxy_outbox_age_seconds", Help: "How long the webhook delivery that is due longest has waited.",
 			Read: func(ctx context.Context) (float64, error) {
@@ -94,22 +95,22 @@ func gauges(desk *app.Desk, proof *proof, payments *app.Payments, webhooks *app.
 			})},
 		{Name: "agentproxy_payments_seen", Help: "Transfers that wait to become final.",
 			Read: status(func(s app.PaymentStatus) float64 { return float64(s.Seen) })},
-		{Name: "agentproxy_payments_drifting", Help: "Addresses whose balance on the chain is not what is known of them.",
+		{Name: "agentproxy_payments_drifting", Help: "Addresses whose balance on the chain differs from the recorded one.",
 			Read: status(func(s app.PaymentStatus) float64 { return float64(s.Drifting) })},
-		{Name: "agentproxy_payments_drift_usd", Help: "The sum of these differences, without their signs.",
+		{Name: "agentproxy_payments_drift_usd", Help: "The sum of the absolute differences.",
 			Read: status(func(s app.PaymentStatus) float64 { return float64(s.Drift) / 1e6 })},
 	}
 }
 
-// proof remembers what the last proof of the ledger found: a proof reads all of
-// it, which is too much for a scrape.
+// proof keeps the result of the last verification of the ledger, which reads all
+// of it: too much for a scrape.
 type proof struct {
 	audit ports.Audit
 	log   *slog.Logger
-	found atomic.Int64 // faults; -1 before the first proof
+	found atomic.Int64 // faults; -1 before the first verification
 }
 
-// proveEvery is how often the ledger is proved.
+// proveEvery is the period of the verification of the ledger.
 const proveEvery = 15 * time.Minute
 
 func newProof(audit ports.Audit, log *slog.Logger) *proof {
@@ -124,7 +125,7 @@ func (p *proof) run(ctx context.Context) error {
 		return err
 	}
 	if len(faults) > 0 {
-		p.log.Error("the ledger does not hold; see agentproxy verify", "rows", len(faults), "rule", faults[0].Rule)
+		p.log.Error("the ledger breaks a rule; run agentproxy verify", "rows", len(faults), "rule", faults[0].Rule)
 	}
 	p.found.Store(int64(len(faults)))
 	return nil
@@ -139,12 +140,13 @@ func (p *proof) faults(ctx context.Context) (float64, error) {
 	return float64(p.found.Load()), nil
 }
 
-// newCatalog is what is sold, and by whom.
-func newCatalog(s configfile.Settings, embedded *upstream.Embedded, sellers configfile.Sellers) (*app.Catalog, error) {
-	return app.NewCatalog(append([]ports.Provider{embedded}, sellers...), s.Shelf.Sold(embedded.Products()), upstream.CountryName)
+// newCatalog returns the catalog of all products and the providers of each.
+func newCatalog(s configfile.Settings, embedded *embedded.Provider, providers Providers) (*app.Catalog, error) {
+	return app.NewCatalog(append([]ports.Provider{embedded}, providers...), s.Catalog.All(embedded.Products()), country.Name)
 }
 
-// counterIn is what newCounter needs; commands have no registry.
+// counterIn holds the parameters of newCounter; the operator's commands have no
+// registry.
 type counterIn struct {
 	fx.In
 

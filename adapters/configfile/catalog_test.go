@@ -1,0 +1,184 @@
+package configfile_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+)
+
+// readmeExample is the file that the README shows.
+func readmeExample(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "```yaml\n")
+	example, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatal("the README has no example")
+	}
+	return example
+}
+
+func TestTheReadmesExampleLoads(t *testing.T) {
+	example := readmeExample(t)
+	write(t, example)
+	t.Setenv("BRD_PASSWORD", "password321")
+	if err := os.WriteFile("royal.key", []byte("key654\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := load(t)
+	if s.Catalog.WithoutEmbedded || len(s.Warnings) != 0 || len(s.Catalog.Providers) != 2 {
+		t.Errorf("got %+v", s.Catalog)
+	}
+	want := []catalog.Product{
+		{No: "dyn_us_1", Name: "Dynamic US", Description: "Residential exits in the United States and Germany.", Type: session.Dynamic,
+			Price: 3_500_000, Countries: []string{"DE", "US"}, Cities: []string{"miami", "newyork"}, MinQuantity: 1, MaxQuantity: 1,
+			MinBytes: billing.GB / 10, MaxBytes: 500 * billing.GB, Available: true,
+			Sources: []procurement.Source{
+				{Provider: "brd", Cost: 2_100_000, Countries: []string{"US"}, Cities: []string{"newyork", "miami"}},
+				{Provider: "brd", Cost: 2_600_000, Countries: []string{"DE"}, Cities: []string{}},
+			}},
+		{No: "sta_us_1", Name: "Static US", Type: session.Static, Countries: []string{"DE", "US"}, MinQuantity: 1, MaxQuantity: 20,
+			Durations: []catalog.Duration{{Days: 30, Price: 3 * domain.Dollar}, {Days: 90, Price: 8 * domain.Dollar}},
+			Async:     true, Available: true,
+			Sources: []procurement.Source{{Provider: "royal", SKU: "9", Costs: []procurement.Term{{Days: 30, Cost: 2_400_000}, {Days: 90, Cost: 7_200_000}}}}},
+	}
+	for i := range want {
+		got := s.Catalog.Products[i]
+		if !reflect.DeepEqual(got, want[i]) {
+			t.Errorf("product %d is\n%+v, want\n%+v", i, got, want[i])
+		}
+	}
+	brd, royal := s.Catalog.Providers[0], s.Catalog.Providers[1]
+	if brd.Secrets["password"] != "password321" || brd.Options["zone"] != "resi" || brd.Name != "brd" || brd.Timeout != 0 || brd.PerSecond != 0 {
+		t.Errorf("brd is %#v", brd)
+	}
+	if royal.Secrets["key"] != "key654" || royal.Locations["DE"] != "31" || royal.PerSecond != 2 || royal.Timeout != 30*time.Second || s.Catalog.Kind("royal") != "iproyal" {
+		t.Errorf("royal is %#v", royal)
+	}
+	embedded := []catalog.Product{{No: "own"}}
+	if all := s.Catalog.All(embedded); len(all) != 3 || all[0].No != "own" {
+		t.Errorf("sold are %d products", len(all))
+	}
+	rewrite(t, strings.Replace(example, "embedded: true", "embedded: false", 1))
+	if all := load(t).Catalog.All(embedded); len(all) != 2 || all[0].No != "dyn_us_1" {
+		t.Errorf("sold without the embedded catalogue are %d products", len(all))
+	}
+}
+
+func TestSecretsAreNeverPrinted(t *testing.T) {
+	example := readmeExample(t)
+	write(t, example)
+	t.Setenv("BRD_PASSWORD", "password321")
+	t.Setenv("AGENTPROXY_SECRET", "0123456789abcdefghijklmnopqrstuvwxyz")
+	t.Setenv("AGENTPROXY_DATABASE_URL", "postgres://eve:hunter2@db/agentproxy")
+	t.Setenv("AGENTPROXY_TRON_XPUB", xpub)
+	t.Setenv("AGENTPROXY_TRON_API_KEY", "tron987")
+	if err := os.WriteFile("royal.key", []byte("key654"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := load(t)
+	var printed bytes.Buffer
+	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
+		fmt.Fprintf(&printed, format, s)
+		fmt.Fprintf(&printed, format, &s)
+		fmt.Fprintf(&printed, format, s.Catalog)
+	}
+	_ = json.NewEncoder(&printed).Encode(s)
+	slog.New(slog.NewJSONHandler(&printed, nil)).Info("", "settings", s, "catalog", s.Catalog)
+	slog.New(slog.NewTextHandler(&printed, nil)).Info("", "settings", s, "catalog", s.Catalog)
+	for _, secret := range []string{"password321", "key654", "0123456789abcdef", "hunter2", "tron987"} {
+		if strings.Contains(printed.String(), secret) {
+			t.Errorf("%s is printed", secret)
+		}
+	}
+}
+
+const dynamicProduct = `
+embedded: false
+providers: [{name: p, kind: proxyssx}, {name: q, kind: proxyseller}]
+products:
+  - {code: dyn, name: Dynamic, type: dynamic, price: 2, countries: [NO], sources: [{provider: p}]}
+`
+
+func TestWhatAProductLeavesOut(t *testing.T) {
+	write(t, dynamicProduct)
+	s := load(t)
+	p := s.Catalog.Products[0]
+	if p.MinBytes != billing.GB/10 || p.MaxBytes != 1000*billing.GB || p.Async || p.Direct || p.Price != 2*domain.Dollar || p.Countries[0] != "NO" {
+		t.Errorf("a dynamic product is %+v", p)
+	}
+	if len(s.Warnings) != 1 || s.Warnings[0].Error() != "config.yaml:5: products[0].sources[0]: "+
+		"has no cost, so a price below the cost would not be noticed" {
+		t.Errorf("the warnings are %v", s.Warnings)
+	}
+	rewrite(t, `
+providers: [{name: q, kind: proxyseller}]
+products:
+  - code: sta
+    name: Static
+    type: static
+    durations: [{days: 7, price: 0.10}]
+    sources:
+      - {provider: q, countries: &eu [FR, DE], costs: [{days: 7, cost: 0.1}]}
+      - {provider: embedded, countries: *eu}
+`)
+	s = load(t)
+	p = s.Catalog.Products[0]
+	if !p.Async || p.MinQuantity != 1 || p.MaxQuantity != 100 || !reflect.DeepEqual(p.Countries, []string{"DE", "FR"}) ||
+		p.Durations[0].Price != domain.Dollar/10 || len(s.Warnings) != 0 {
+		t.Errorf("a static product of an async provider is %+v, %v", p, s.Warnings)
+	}
+	rewrite(t, strings.Replace(dynamicProduct, "countries: [NO]", "provisioning: async", 1))
+	if p = load(t).Catalog.Products[0]; !p.Async || p.Countries != nil {
+		t.Errorf("an async product without countries is %+v", p)
+	}
+}
+
+func TestAnEmptyFileIsTheDefaults(t *testing.T) {
+	for _, text := range []string{"", "# nothing\n", "\ufeffproviders:\nproducts: []\n"} {
+		write(t, text)
+		if s := load(t); s.Catalog.WithoutEmbedded || len(s.Catalog.Providers) != 0 || s.TrialDays != 14 {
+			t.Errorf("%q: %+v", text, s)
+		}
+	}
+}
+
+func TestSettingsOfTheFileAreReadAsTheyAreWritten(t *testing.T) {
+	write(t, "trial_balance: 10.10\nregister_limit_per_minute: 0\ndev: false\ndevchain_block_ms: 20\nexits:\n  - 127.0.0.5\n  - 127.0.0.6\n")
+	s := load(t)
+	if s.TrialBalance != 10_100_000 || s.RegisterLimit != 0 || s.Dev || s.Payments.DevchainBlock != 20*time.Millisecond || len(s.Exits) != 2 {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func TestAFileOfASecretIsLookedForBesideTheConfiguration(t *testing.T) {
+	write(t, "providers:\n  - {name: p, kind: proxyssx, secrets: {key: {file: p.key}}}\n")
+	if err := os.WriteFile("p.key", []byte("key654\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AGENTPROXY_CONFIG", filepath.Join(dir, "config.yaml"))
+	t.Chdir(t.TempDir())
+	if secret := load(t).Catalog.Providers[0].Secrets["key"]; secret != "key654" {
+		t.Errorf("got %q", string(secret))
+	}
+}

@@ -1,0 +1,206 @@
+package configfile
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"agentproxy/domain"
+)
+
+// check collects faults by the name of the variable, or by the place in the file
+// that sets the value.
+type check struct {
+	rules  Rules
+	faults []error
+	places map[string]value // of settings in the file, by the name of the variable
+}
+
+// fault adds a fault of a setting, at its place in the file unless its variable
+// is set.
+func (c *check) fault(name, format string, args ...any) {
+	f := Fault{Path: name, Text: fmt.Sprintf(format, args...)}
+	if v, ok := c.places[name]; ok && os.Getenv(name) == "" {
+		if v.faulty() {
+			return
+		}
+		f.File, f.Line, f.Path = v.doc.file, v.line, v.path
+	}
+	c.faults = append(c.faults, f)
+}
+
+// settings checks a Config as a whole.
+func (c *check) settings(config Config) (Settings, error) {
+	s := Settings{HTTPAddr: config.HTTPAddr, GatewayAddr: config.GatewayAddr, AdminAddr: config.AdminAddr,
+		RootSecret:   Secret(config.Secret),
+		SessionLimit: c.atLeast("AGENTPROXY_SESSION_LIMIT", config.SessionLimit, 0),
+		RateLimit:    c.atLeast("AGENTPROXY_RATE_LIMIT_PER_MINUTE", config.RateLimit, 0),
+		TrialDays:    c.atLeast("AGENTPROXY_TRIAL_DAYS", config.TrialDays, 1),
+		LogLevel:     c.oneOf("AGENTPROXY_LOG_LEVEL", config.LogLevel, "debug", "info", "warn", "error"),
+		LogFormat:    c.oneOf("AGENTPROXY_LOG_FORMAT", config.LogFormat, "auto", "text", "json"),
+	}
+	api := c.listener("AGENTPROXY_HTTP_ADDR", config.HTTPAddr)
+	gateway := c.listener("AGENTPROXY_GATEWAY_ADDR", config.GatewayAddr)
+	c.listener("AGENTPROXY_ADMIN_ADDR", config.AdminAddr)
+	c.mode(&s, config, api, gateway)
+	s.DatabasePath, s.DatabaseURL = c.database(config.DatabaseURL)
+	s.DatabaseConns = c.atLeast("AGENTPROXY_DATABASE_MAX_CONNS", config.DatabaseConns, 4)
+	if s.DatabaseURL != "" && config.Secret == "" {
+		c.fault("AGENTPROXY_SECRET", "is required with PostgreSQL, the same for every replica; make one with: openssl rand -base64 32")
+	}
+	s.PublicHost, s.PublicPort = c.publicGateway(config.PublicGateway, gateway)
+	s.PublicURL = c.publicURL(config.PublicURL, api)
+	s.TrustedProxies = c.networks("AGENTPROXY_TRUSTED_PROXIES", config.TrustedProxies)
+	s.AllowNetworks = c.networks("AGENTPROXY_ALLOW_NETWORKS", config.AllowNetworks)
+	s.WebhookAllow = c.networks("AGENTPROXY_WEBHOOK_ALLOW_NETWORKS", config.WebhookAllow)
+	s.Payments = c.payments(config.PaymentConfig)
+	for _, text := range config.Exits {
+		ip, err := netip.ParseAddr(strings.TrimSpace(text))
+		if err != nil {
+			c.fault("AGENTPROXY_EXITS", "%q is not an IP address", text)
+		}
+		s.Exits = append(s.Exits, ip)
+	}
+	var err error
+	if s.TrialBalance, err = domain.ParseMoney(config.TrialBalance); err != nil || s.TrialBalance < 0 {
+		c.fault("AGENTPROXY_TRIAL_BALANCE", "must be an amount of 0 or more with at most 6 decimals")
+	}
+	if config.Secret != "" {
+		if err := c.rules.RootSecret(config.Secret); err != nil {
+			c.fault("AGENTPROXY_SECRET", "%v", err)
+		}
+	}
+	return s, errors.Join(c.faults...)
+}
+
+// mode sets development mode and what depends on it.
+func (c *check) mode(s *Settings, config Config, api, gateway netip.AddrPort) {
+	s.Dev = api.Addr().IsLoopback() && gateway.Addr().IsLoopback() && config.PublicGateway == "" && len(config.TrustedProxies) == 0
+	if config.Dev != nil {
+		s.Dev = *config.Dev
+	}
+	s.RegisterLimit = registerLimit
+	if s.Dev {
+		s.RegisterLimit = 0
+	}
+	if config.RegisterLimit != nil {
+		s.RegisterLimit = c.atLeast("AGENTPROXY_REGISTER_LIMIT_PER_MINUTE", *config.RegisterLimit, 0)
+	}
+}
+
+func (c *check) atLeast(name string, n, least int) int {
+	if n < least {
+		c.fault(name, "must be %d or more", least)
+	}
+	return n
+}
+
+func (c *check) oneOf(name, value string, allowed ...string) string {
+	if !slices.Contains(allowed, value) {
+		c.fault(name, "must be one of %s", strings.Join(allowed, ", "))
+	}
+	return value
+}
+
+func (c *check) listener(name, text string) netip.AddrPort {
+	addr, err := ParseListener(text)
+	if err != nil {
+		c.fault(name, "must be an IP address and a port, such as 127.0.0.1:8080")
+	}
+	return addr
+}
+
+// ParseListener parses the address of a listener: an IP address, localhost or
+// nothing, and a port.
+func ParseListener(text string) (netip.AddrPort, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err == nil && host == "localhost" {
+		text = net.JoinHostPort("127.0.0.1", port)
+	}
+	if err == nil && host == "" {
+		text = net.JoinHostPort("0.0.0.0", port)
+	}
+	return netip.ParseAddrPort(text)
+}
+
+// database returns the path of a SQLite file, or the URL of a PostgreSQL
+// database. No fault repeats the text: it may hold a password.
+func (c *check) database(text string) (path string, url Secret) {
+	scheme, rest, _ := strings.Cut(text, "://")
+	switch {
+	case scheme == "sqlite" && rest != "":
+		return rest, ""
+	case scheme == "postgres" || scheme == "postgresql":
+		if err := c.rules.DatabaseURL(text); err != nil {
+			c.fault("AGENTPROXY_DATABASE_URL", "%v", err)
+		}
+		return "", Secret(text)
+	}
+	c.fault("AGENTPROXY_DATABASE_URL", "must be sqlite:// and a file, such as sqlite://agentproxy.db, or a postgres:// URL")
+	return "", ""
+}
+
+// publicGateway returns the host and the port that agents reach the gateway by.
+func (c *check) publicGateway(text string, gateway netip.AddrPort) (string, int) {
+	if text == "" {
+		if gateway.Addr().IsUnspecified() {
+			c.fault("AGENTPROXY_PUBLIC_GATEWAY", "is required if the gateway listens on all addresses: the host:port that agents reach")
+		}
+		return gateway.Addr().String(), int(gateway.Port())
+	}
+	host, port, err := net.SplitHostPort(text)
+	n, errPort := strconv.ParseUint(port, 10, 16)
+	if err != nil || errPort != nil || host == "" || n == 0 {
+		c.fault("AGENTPROXY_PUBLIC_GATEWAY", "must be host:port")
+	}
+	return host, int(n)
+}
+
+func (c *check) publicURL(text string, api netip.AddrPort) string {
+	if text == "" {
+		return LocalURL(api)
+	}
+	return c.baseURL("AGENTPROXY_PUBLIC_URL", text)
+}
+
+// LocalURL returns the URL of a listener as this host reaches it.
+func LocalURL(listener netip.AddrPort) string {
+	if listener.Addr().IsUnspecified() {
+		listener = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), listener.Port())
+	}
+	return "http://" + listener.String()
+}
+
+// baseURL checks a URL that paths are appended to.
+func (c *check) baseURL(name, text string) string {
+	if u, err := url.Parse(text); err != nil || !isBaseURL(u) {
+		c.fault(name, "must be an http or https URL without user info")
+	}
+	return strings.TrimSuffix(text, "/")
+}
+
+func isBaseURL(u *url.URL) bool {
+	return u.Host != "" && u.User == nil && u.RawQuery == "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+func (c *check) networks(name string, list []string) []netip.Prefix {
+	var nets []netip.Prefix
+	for _, text := range list {
+		text = strings.TrimSpace(text)
+		p, err := netip.ParsePrefix(text)
+		if ip, errIP := netip.ParseAddr(text); errIP == nil {
+			p, err = netip.PrefixFrom(ip, ip.BitLen()), nil
+		}
+		if err != nil {
+			c.fault(name, "%q is not a network in CIDR form, such as 10.0.0.0/8", text)
+		}
+		nets = append(nets, p.Masked())
+	}
+	return nets
+}

@@ -1,0 +1,70 @@
+package configfile
+
+// key is a key of a mapping in the file, with its entry in
+// docs/configuration.md.
+type key struct {
+	name    string
+	absent  string // what leaving it out means; empty if the key is required
+	meaning string
+}
+
+var catalogKeys = []key{
+	{"embedded", "`true`", "whether the products of this host's own addresses are sold too"},
+	{"providers", "none", "list of providers that products are bought from; a change needs a restart"},
+	{"products", "none", "list of products; `kill -HUP` reloads it"},
+}
+
+var providerKeys = []key{
+	{"name", "", "name that products refer to: 1 to 32 of a-z, 0-9, _ and -"},
+	{"kind", "", "kind of provider, such as gateway; `agentproxy providers kinds` lists all with their settings"},
+	{"base_url", "the provider's own", "address of the provider's API"},
+	{"secrets", "none", "secrets of the kind by name, each as `{env: VARIABLE}` or `{file: PATH}`"},
+	{"options", "none", "options of the kind by name"},
+	{"locations", "none", "the provider's ids of places, by country (`US`) or country and city (`US/newyork`)"},
+	{"per_second", "the kind's own", "calls of the provider's API per second, above 0 and at most 1000"},
+	{"timeout_seconds", "the kind's own", "timeout of a call, 1 to 40"},
+}
+
+var secretKeys = []key{
+	{"env", "`file` is given", "environment variable with the secret"},
+	{"file", "`env` is given", "file with the secret in one line; a relative path starts at the folder of the configuration file"},
+}
+
+var productKeys = []key{
+	{"code", "", "code that agents order the product by: 1 to 64 of A-Z, a-z, 0-9, _ and -"},
+	{"name", "", "name that agents read"},
+	{"description", "none", "description that agents read"},
+	{"type", "", "dynamic (sold by the GB) or static (IP addresses for a time)"},
+	{"price", "required if dynamic", "US dollars per GB, with at most 6 decimals"},
+	{"durations", "required if static", "list of durations in days, each with the price of an IP address"},
+	{"countries", "those of the sources", "countries (ISO 3166-1 alpha-2, upper case)"},
+	{"cities", "those of the sources", "cities"},
+	{"min_traffic_gb", "`0.1`", "least traffic of an order in GB, with at most 3 decimals; dynamic products only"},
+	{"max_traffic_gb", "`1000`", "most traffic of an order in GB; dynamic products only"},
+	{"min_quantity", "`1`", "least IP addresses of an order; static products only"},
+	{"max_quantity", "`100`", "most IP addresses of an order; static products only"},
+	{"provisioning", "`async` if a source delivers later", "`sync` or `async`: whether an order is answered before its session is active"},
+	{"direct", "`false`", "whether agents get the provider's own proxy in `full_url` instead of the gateway"},
+	{"allow_below_cost", "`false`", "whether a price below the cost of a source is accepted"},
+	{"sources", "", "list of the providers that the product is bought from"},
+}
+
+var durationKeys = []key{
+	{"days", "", "duration in days, 1 to 3650"},
+	{"price", "", "US dollars per IP address, with at most 6 decimals"},
+}
+
+var sourceKeys = []key{
+	{"provider", "", "name of a provider, or `embedded`"},
+	{"sku", "none", "the provider's code of the product"},
+	{"preference", "`0`", "rank among the sources, 0 to 1000; lower ranks are tried first"},
+	{"cost", "unknown", "cost of a GB in US dollars; dynamic products only"},
+	{"costs", "unknown", "list of the costs of an IP address by duration; static products only"},
+	{"countries", "those of the product", "countries that the source has"},
+	{"cities", "those of the product", "cities that the source has; `[]` is none. A source with cities has one country"},
+}
+
+var costKeys = []key{
+	{"days", "", "duration of the product, in days"},
+	{"cost", "", "US dollars per IP address"},
+}

@@ -1,0 +1,157 @@
+// Package client represents the connections of the gateway's clients and lets other
+// goroutines interrupt them.
+//
+// An interruption never closes a socket: it sets deadlines in the past, so that the
+// reads and writes on the connection and its target fail and the goroutines that
+// serve it clean up. The first cause is kept.
+package client
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"agentproxy/adapters/gateway/lease"
+	"agentproxy/adapters/gateway/monotime"
+	"agentproxy/adapters/gateway/route"
+)
+
+// Cause is why a connection was interrupted.
+type Cause uint32
+
+// The causes.
+const (
+	None       Cause = iota
+	TimedOut         // nothing was moved for too long
+	Ended            // the session is over
+	Exhausted        // its traffic is used up
+	Stopped          // the gateway stops
+	ClientGone       // the client's connection failed
+	TargetGone       // the target's connection failed
+	Aborted          // the exchange ended before its request was sent
+)
+
+// Conn is one client's connection.
+type Conn struct {
+	*net.TCPConn
+	Member lease.Member
+	index  int // in the Registry
+
+	entry  atomic.Pointer[route.Entry]
+	target atomic.Pointer[net.TCPConn]
+	dial   atomic.Pointer[dial]
+	cause  atomic.Uint32
+	moved  atomic.Int64 // when bytes were moved last, by monotime
+	quiet  atomic.Int64 // how long nothing may be moved; 0 is unlimited
+	idle   atomic.Bool  // before or between requests
+}
+
+// dial is a connection attempt under way.
+type dial struct {
+	until  time.Duration // by monotime
+	cancel context.CancelFunc
+}
+
+// past is a deadline that makes every read and write fail at once.
+var past = time.Unix(1, 0)
+
+// New returns the connection of a client.
+func New(tcp *net.TCPConn) *Conn {
+	c := &Conn{TCPConn: tcp}
+	c.Member = lease.MemberOf(c)
+	return c
+}
+
+// Allow begins a phase in which nothing may be moved for a time; 0 is unlimited.
+func (c *Conn) Allow(quiet time.Duration) {
+	c.Touch()
+	c.quiet.Store(int64(quiet))
+}
+
+// Touch records that bytes were moved.
+func (c *Conn) Touch() { c.moved.Store(int64(monotime.Now())) }
+
+// SetIdle sets whether the connection is between requests. Stopping interrupts
+// idle connections at once.
+func (c *Conn) SetIdle(idle bool) { c.idle.Store(idle) }
+
+// Interrupted reports whether the connection was interrupted.
+func (c *Conn) Interrupted() bool { return c.cause.Load() != uint32(None) }
+
+// Cause returns why the connection was interrupted.
+func (c *Conn) Cause() Cause { return Cause(c.cause.Load()) }
+
+// Interrupt makes the goroutines that serve the connection stop, wherever they
+// block. Only the first cause counts.
+func (c *Conn) Interrupt(why Cause) {
+	if !c.cause.CompareAndSwap(uint32(None), uint32(why)) {
+		return
+	}
+	_ = c.SetDeadline(past)
+	if t := c.target.Load(); t != nil {
+		_ = t.SetDeadline(past)
+	}
+	if d := c.dial.Load(); d != nil {
+		d.cancel()
+	}
+	if e := c.entry.Load(); e != nil {
+		e.Pool.Signal()
+	}
+}
+
+// SessionEnded implements lease.Conn.
+func (c *Conn) SessionEnded(v lease.Verdict) {
+	if v == lease.Exhausted {
+		c.Interrupt(Exhausted)
+		return
+	}
+	c.Interrupt(Ended)
+}
+
+// Attach makes the target's connection part of c, so that an interruption reaches
+// it. It returns false if c was interrupted meanwhile.
+func (c *Conn) Attach(target *net.TCPConn) bool {
+	c.target.Store(target)
+	if c.Interrupted() {
+		_ = target.SetDeadline(past)
+		return false
+	}
+	return true
+}
+
+// Detach undoes Attach.
+func (c *Conn) Detach() { c.target.Store(nil) }
+
+// BeginDial registers a connection attempt, which an interruption cancels. The
+// Registry cancels it after until, by monotime: its periodic check of all
+// connections costs less than a timer for each attempt.
+func (c *Conn) BeginDial(until time.Duration, cancel context.CancelFunc) {
+	c.dial.Store(&dial{until, cancel})
+}
+
+// EndDial undoes BeginDial.
+func (c *Conn) EndDial() { c.dial.Store(nil) }
+
+// Entry returns the session that the client authenticated for, or nil.
+func (c *Conn) Entry() *route.Entry { return c.entry.Load() }
+
+// SetEntry sets the session that the client authenticated for; nil for none.
+func (c *Conn) SetEntry(e *route.Entry) { c.entry.Store(e) }
+
+// late reports whether nothing was moved for longer than allowed.
+func (c *Conn) late(now time.Duration) bool {
+	quiet := time.Duration(c.quiet.Load())
+	return quiet > 0 && now-time.Duration(c.moved.Load()) > quiet && !c.Interrupted()
+}
+
+// expired reports whether the session's time has run out. The core's notification
+// may come later.
+func (c *Conn) expired(wall time.Time) bool {
+	e := c.entry.Load()
+	if e == nil || c.Interrupted() {
+		return false
+	}
+	r := e.Latest()
+	return r != nil && !r.ExpiresAt.IsZero() && !wall.Before(r.ExpiresAt)
+}

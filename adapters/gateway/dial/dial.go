@@ -1,0 +1,101 @@
+// Package dial connects the gateway to targets, directly from an exit or through an
+// upstream proxy.
+//
+// A target is resolved first, every address of the answer is judged, and only a
+// judged address is dialled: a name cannot resolve to another address between the
+// two steps. One forbidden address forbids the target. The addresses of this
+// service itself are forbidden before any configured rule. Through an upstream
+// proxy the same judgement is made here, then the name is sent on.
+//
+// No connection has keep-alive probes: a quiet tunnel is closed by its idle limit.
+package dial
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"agentproxy/adapters/gateway/refusal"
+)
+
+// Judge decides whether an address may be dialled; egress.Policy is the
+// implementation.
+type Judge interface {
+	// Judge returns a *domain.Error for an address that is forbidden. Its message
+	// is shown to clients.
+	Judge(netip.AddrPort) error
+}
+
+// Resolver resolves names; *net.Resolver is the implementation.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Dialer connects to targets. Its fields are set before its first use.
+type Dialer struct {
+	Judge    Judge // nil forbids every target
+	Resolver Resolver
+	Own      []netip.AddrPort // listeners of this service, never dialled
+	Resolve  time.Duration    // timeout of one lookup
+	Connect  time.Duration    // timeout of connecting, handshake of an upstream proxy included
+	Now      func() time.Time // compared with dates in Retry-After
+}
+
+// Dial connects to a judged address from an exit, the zero Addr being the host's
+// default address.
+func (d *Dialer) Dial(ctx context.Context, target netip.AddrPort, exit netip.Addr) (*net.TCPConn, *refusal.Refusal) {
+	from, ok := bindTo(exit, target.Addr())
+	if !ok {
+		return nil, refusal.Unreachable
+	}
+	nd := net.Dialer{KeepAlive: -1}
+	var local netip.AddrPort
+	if from.IsValid() {
+		local = netip.AddrPortFrom(from, 0)
+		nd.ControlContext = lateBind
+	}
+	tcp, err := nd.DialTCP(ctx, "tcp", local, target)
+	if err != nil {
+		return nil, dialFailed(err)
+	}
+	return tcp, nil
+}
+
+// bindTo returns the local address from which an exit reaches a target, the zero
+// Addr for the host's default one. ok is false if the exit cannot reach it. Exits on
+// loopback exist in development only and are used for targets on loopback only.
+func bindTo(exit, target netip.Addr) (from netip.Addr, ok bool) {
+	switch {
+	case !exit.IsValid():
+		return netip.Addr{}, true
+	case exit.IsLoopback() && (!target.IsLoopback() || exit.Is4() != target.Is4()):
+		return netip.Addr{}, true
+	case exit.Is4() != target.Is4():
+		return netip.Addr{}, false
+	}
+	return exit, true
+}
+
+// dialFailed returns the refusal that a failure to connect means.
+func dialFailed(err error) *refusal.Refusal {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return refusal.ConnectionRefused
+	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.EADDRINUSE),
+		errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE), errors.Is(err, syscall.ENOBUFS):
+		return refusal.OutOfSockets
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), isTimeout(err):
+		return refusal.ConnectTimeout
+	case errors.Is(err, syscall.ECONNRESET):
+		return refusal.ConnectionReset
+	}
+	return refusal.Unreachable
+}
+
+func isTimeout(err error) bool {
+	e, ok := errors.AsType[net.Error](err)
+	return ok && e.Timeout()
+}

@@ -1,0 +1,135 @@
+package dial
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+
+	"agentproxy/adapters/gateway/hostport"
+	"agentproxy/adapters/gateway/refusal"
+	"agentproxy/domain"
+	"agentproxy/domain/egress"
+)
+
+// maxAddresses is how many addresses of a lookup are dialled; all are judged.
+const maxAddresses = 4
+
+// LookUp returns the addresses of a target that may be dialled, those of the exit's
+// family first. One forbidden address forbids the target, because a name that
+// resolves to an internal address once may do so again. A trusted target, one that
+// the operator configured, is not judged.
+func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr, trusted bool) ([]netip.AddrPort, *refusal.Refusal) {
+	addr, err := egress.ParseHost(t.Host)
+	if err != nil {
+		return nil, forbidden(err)
+	}
+	if addr.IsValid() {
+		target := netip.AddrPortFrom(addr, t.Port)
+		if ref := d.judge(target, trusted); ref != nil {
+			return nil, ref
+		}
+		return []netip.AddrPort{netip.AddrPortFrom(addr.Unmap(), t.Port)}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.Resolve)
+	defer cancel()
+	answers, err := d.Resolver.LookupNetIP(ctx, "ip", t.Host)
+	if err != nil {
+		return nil, lookupFailed(err)
+	}
+	if len(answers) == 0 {
+		return nil, refusal.NameNotFound
+	}
+	var first, last []netip.AddrPort // of the exit's family, of the other
+	for _, a := range answers {
+		target := netip.AddrPortFrom(a, t.Port)
+		if ref := d.judge(target, trusted); ref != nil {
+			return nil, ref
+		}
+		target = netip.AddrPortFrom(a.Unmap(), t.Port)
+		if exit.IsValid() && exit.Is4() != target.Addr().Is4() {
+			last = append(last, target)
+		} else {
+			first = append(first, target)
+		}
+	}
+	first = append(first, last...)
+	return first[:min(len(first), maxAddresses)], nil
+}
+
+// judge applies the address rule. The service's own listeners come before it, so
+// that no configuration opens them.
+func (d *Dialer) judge(target netip.AddrPort, trusted bool) *refusal.Refusal {
+	if trusted {
+		return nil
+	}
+	if d.isOwn(target) {
+		return refusal.TargetForbidden.Because("the target is this service itself")
+	}
+	if d.Judge == nil {
+		return refusal.TargetForbidden
+	}
+	if err := d.Judge.Judge(target); err != nil {
+		return forbidden(err)
+	}
+	return nil
+}
+
+// isOwn reports whether a target is a listener of this service.
+func (d *Dialer) isOwn(target netip.AddrPort) bool {
+	addr := target.Addr().Unmap()
+	for _, own := range d.Own {
+		switch {
+		case own.Port() != target.Port():
+		case own.Addr() == addr, addr.IsUnspecified():
+			return true
+		case own.Addr().IsUnspecified() && isLocal(addr):
+			return true
+		}
+	}
+	return false
+}
+
+// isLocal reports whether a listener on every address of this host answers at addr.
+// It is asked only about targets with the port of such a listener. It returns true
+// if the host's addresses cannot be read.
+func isLocal(addr netip.Addr) bool {
+	if addr.IsLoopback() {
+		return true
+	}
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return true
+	}
+	for _, a := range list {
+		n, ok := a.(*net.IPNet)
+		if !ok {
+			continue
+		}
+		if ip, ok := netip.AddrFromSlice(n.IP); ok && ip.Unmap() == addr {
+			return true
+		}
+	}
+	return false
+}
+
+// forbidden returns the refusal that the address rule's error means. The message
+// names no address of this service.
+func forbidden(err error) *refusal.Refusal {
+	if e, ok := errors.AsType[*domain.Error](err); ok {
+		return refusal.TargetForbidden.Because(e.Message)
+	}
+	return refusal.TargetForbidden
+}
+
+// lookupFailed returns the refusal that a resolver's error means.
+func lookupFailed(err error) *refusal.Refusal {
+	e, isDNS := errors.AsType[*net.DNSError](err)
+	switch {
+	case isDNS && e.IsNotFound:
+		return refusal.NameNotFound
+	case isDNS && e.IsTimeout, errors.Is(err, context.DeadlineExceeded):
+		return refusal.NameTimeout
+	}
+	return refusal.NameNotFound.Because("the target's name cannot be looked up")
+}

@@ -1,0 +1,124 @@
+package lease
+
+import (
+	"time"
+
+	"agentproxy/adapters/gateway/monotime"
+	"agentproxy/domain/traffic"
+)
+
+// ask returns the pool's part of the next renewal; ok is false if none is due. A
+// lease that is not needed any more is closed: the pool forgets it at once, and the
+// renewer repeats the closing ask until the core has answered.
+func (p *Pool) ask(now time.Duration, stopping bool) (_ traffic.Ask, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := &p.renewer.cfg
+	if p.lease == "" || p.asking {
+		return traffic.Ask{}, false
+	}
+	quiet := now-p.touched >= t.IdleGive
+	ask := traffic.Ask{SessionID: p.session, Lease: p.lease, Up: p.up, Down: p.down, Connections: p.conns}
+	if len(p.members) == 0 && p.held == 0 && (quiet || stopping || p.end != Granted) {
+		ask.Close = true
+		p.report(ask)
+		p.forget()
+		return ask, true
+	}
+	since := now - p.asked
+	moved := p.up+p.down != p.reported || p.conns != p.counted
+	due := p.urgent && now >= p.retry ||
+		moved && since >= t.Report ||
+		quiet && p.unused() > p.held && since >= t.IdleGive ||
+		since >= t.Heartbeat
+	if !due {
+		return traffic.Ask{}, false
+	}
+	p.resize(now)
+	if !quiet {
+		ask.Want = p.size
+	}
+	// What is given up must be out of reach here before the core may grant it to
+	// another replica. What is reserved cannot be given up.
+	ask.Want = max(ask.Want, p.held)
+	p.granted = min(p.granted, p.up+p.down+ask.Want)
+	p.asked, p.asking, p.urgent = now, true, false
+	return ask, true
+}
+
+// resize adapts the lease to the rate of recent traffic: up to four times the size
+// at once, so that a bulk transfer does not wait, and down to half of it.
+func (p *Pool) resize(now time.Duration) {
+	used := p.up + p.down
+	elapsed := max(now-p.sizedAt, time.Millisecond)
+	rate := int64(float64(used-p.sized) / elapsed.Seconds())
+	target := min(max(rate, traffic.MinLease), traffic.MaxLease)
+	if target > p.size {
+		p.size = min(target, 4*p.size)
+	} else {
+		p.size = max(target, p.size/2)
+	}
+	p.sizedAt, p.sized = now, used
+}
+
+// apply records the core's answer to an ask; sent is when the renewal began.
+func (p *Pool) apply(ask traffic.Ask, grant traffic.Grant, sent time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lease != ask.Lease {
+		return
+	}
+	p.asking = false
+	switch grant.Outcome {
+	case traffic.Lost:
+		p.forget()
+	case traffic.Exhausted, traffic.Over:
+		// The reason for Over is part of the session's route, which the caller reads.
+		if p.end == Granted && grant.Outcome == traffic.Exhausted {
+			p.end = Exhausted
+		}
+		p.retry = monotime.Now() + p.renewer.tick
+		p.report(ask)
+	default:
+		p.granted = grant.Granted
+		p.report(ask)
+		p.renewed.Store(int64(sent))
+		p.answers++
+		// A tunnel whose client does not read may have reserved everything. Then
+		// nothing is left for the others, and an early retry would not help.
+		free := p.unused() > p.held
+		p.open = grant.Outcome == traffic.Open && ask.Want > 0 && free
+		p.low = min(p.size, p.unused()) / 2
+		if grant.Outcome == traffic.Waiting || !free {
+			p.retry = monotime.Now() + p.renewer.tick
+		}
+	}
+	p.signal()
+}
+
+// report records that the core has counted the ask.
+func (p *Pool) report(ask traffic.Ask) {
+	p.renewer.bytes.Add(ask.Up + ask.Down - p.reported)
+	p.reported, p.counted = ask.Up+ask.Down, ask.Connections
+}
+
+// failed records that an ask was not answered. What was granted stays usable unless
+// the ask gave it up; it makes no difference whether the core received the ask.
+func (p *Pool) failed(ask traffic.Ask) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lease == ask.Lease {
+		p.asking = false
+		p.urgent = true
+	}
+}
+
+// forget drops the lease. Reservations made from it become void.
+func (p *Pool) forget() {
+	p.epoch.Add(1)
+	p.lease, p.asking, p.urgent, p.open = "", false, false, false
+	p.granted, p.up, p.down, p.conns, p.held = 0, 0, 0, 0, 0
+	p.reported, p.counted = 0, 0
+	p.sized, p.low, p.retry = 0, 0, 0
+	p.renewer.remove(p)
+}

@@ -1,0 +1,292 @@
+package lease
+
+import (
+	"crypto/rand"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"agentproxy/adapters/gateway/monotime"
+	"agentproxy/domain/traffic"
+)
+
+// Verdict is a pool's answer to a request to relay.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Granted   Verdict = iota // relay
+	Blocked                  // nothing can be relayed now; the next answer of the core may change it
+	Exhausted                // the traffic is used up: half-close the connections
+	Closed                   // the session has ended: cut the connections
+	Limited                  // too many connections are open
+)
+
+// Pool is the traffic that this process may relay for one session. It is set up by
+// Renewer.Init. All methods are safe for concurrent use.
+type Pool struct {
+	renewer *Renewer
+	session string
+
+	// Written under mu, read without it before every write.
+	epoch   atomic.Uint32 // counts leases; a reservation of an older one is void
+	renewed atomic.Int64  // start of the last successful renewal, by monotime
+
+	mu       sync.Mutex
+	lease    string // empty while none is open
+	granted  int64  // like all counters below: cumulative, of this lease
+	up, down int64
+	conns    int64
+	held     int64 // reserved and not settled
+	reported int64 // up + down as last reported to the core
+	counted  int64 // conns as last reported to the core
+	end      Verdict
+	members  members
+
+	size    int64         // target size of the lease: about a second of recent traffic
+	low     int64         // renew when less than this is left
+	urgent  bool          // a direction waits, or soon will
+	asking  bool          // part of the renewal that is under way
+	open    bool          // the last answer granted something
+	answers uint64        // successful renewals
+	touched time.Duration // when bytes moved or a connection came last
+	asked   time.Duration
+	retry   time.Duration // earliest next renewal after an answer that granted nothing
+	sizedAt time.Duration
+	sized   int64         // up + down at sizedAt
+	change  chan struct{} // closed when waiting may be over; nil if nothing waits
+}
+
+func (p *Pool) unused() int64 { return p.granted - p.up - p.down }
+
+// expired reports whether the lease may no longer be used: the core may have
+// reclaimed it, as no renewal succeeded for StopAfter.
+func (p *Pool) expired(now time.Duration) bool {
+	return now-time.Duration(p.renewed.Load()) >= p.renewer.cfg.StopAfter
+}
+
+// Covers reports whether a reservation made in an epoch still allows writing.
+func (p *Pool) Covers(epoch uint32) bool {
+	return p.epoch.Load() == epoch && !p.expired(monotime.Now())
+}
+
+// Current reports whether epoch is that of the open lease.
+func (p *Pool) Current(epoch uint32) bool { return p.epoch.Load() == epoch }
+
+// state returns the verdict of this moment. It is called under mu.
+func (p *Pool) state(now time.Duration) Verdict {
+	switch {
+	case p.end != Granted:
+		return p.end
+	case p.unused() > p.held && !p.expired(now):
+		return Granted
+	}
+	return Blocked
+}
+
+// Reserve takes at most want bytes out of the pool for a direction that is about
+// to read. It never blocks. n is 0 unless v is Granted.
+func (p *Pool) Reserve(want int64) (n int64, epoch uint32, v Verdict) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if v = p.state(monotime.Now()); v != Granted {
+		return 0, 0, v
+	}
+	n = min(want, p.unused()-p.held)
+	p.held += n
+	return n, p.epoch.Load(), Granted
+}
+
+// Settle ends a reservation and counts the part of it that was used.
+func (p *Pool) Settle(epoch uint32, reserved, up, down int64) {
+	p.renewer.counters.add(up, down)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.epoch.Load() != epoch {
+		return // the lease is lost, and with it the account of its use
+	}
+	p.held -= reserved
+	p.up += up
+	p.down += down
+	if p.retry != 0 { // less is reserved, so the core may grant something now
+		p.retry = 0
+		if p.urgent {
+			p.renewer.signal(p)
+		}
+	}
+	if up+down > 0 {
+		p.touched = monotime.Now()
+		if p.unused() < p.low && !p.urgent {
+			p.need()
+		}
+	}
+	if reserved > up+down {
+		p.signal()
+	}
+}
+
+// Await blocks a direction that has bytes to relay until the pool grants some or
+// has ended. It returns Blocked only if interrupted returns true after a Signal.
+func (p *Pool) Await(interrupted func() bool) Verdict {
+	for {
+		p.mu.Lock()
+		v := p.state(monotime.Now())
+		if v != Blocked {
+			p.mu.Unlock()
+			return v
+		}
+		p.need()
+		change := p.changed()
+		p.mu.Unlock()
+		if interrupted() {
+			return Blocked
+		}
+		p.renewer.waits.Add(1)
+		<-change
+	}
+}
+
+// AwaitRenewal blocks a direction that holds a reservation of an expired lease
+// until the lease is renewed or lost. It returns Blocked only if interrupted
+// returns true after a Signal.
+func (p *Pool) AwaitRenewal(epoch uint32, interrupted func() bool) Verdict {
+	for {
+		p.mu.Lock()
+		if p.end != Granted || p.epoch.Load() != epoch || !p.expired(monotime.Now()) {
+			v := p.end
+			p.mu.Unlock()
+			return v
+		}
+		change := p.changed()
+		p.mu.Unlock()
+		if interrupted() {
+			return Blocked
+		}
+		<-change
+	}
+}
+
+// Admit adds a connection to the pool: at once if there is traffic to relay, else
+// after the core's next answer, at most limit later. It returns Blocked if there
+// is none by then, and Limited if most connections are open already. The
+// connection is a member only if the verdict is Granted.
+func (p *Pool) Admit(m *Member, most int, limit time.Duration) Verdict {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.end != Granted {
+		return p.end
+	}
+	if len(p.members) >= most {
+		return Limited
+	}
+	p.touched = monotime.Now()
+	p.members.add(m)
+	v := p.state(p.touched)
+	if v != Blocked {
+		return v
+	}
+	answers := p.answers
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for expired := false; v == Blocked && !expired; {
+		p.need()
+		change := p.changed()
+		p.renewer.waits.Add(1)
+		p.mu.Unlock()
+		select {
+		case <-change:
+		case <-timer.C:
+			expired = true
+		}
+		p.mu.Lock()
+		// The other connections may have used up the grant already. It is enough
+		// that the core granted something since.
+		if v = p.state(monotime.Now()); v == Blocked && p.answers != answers && p.open {
+			v = Granted
+		}
+	}
+	if v != Granted {
+		p.members.remove(m)
+	}
+	return v
+}
+
+// Opened counts a connection whose target answered.
+func (p *Pool) Opened() {
+	p.mu.Lock()
+	p.conns++
+	p.mu.Unlock()
+}
+
+// Leave removes a connection that was admitted.
+func (p *Pool) Leave(m *Member) {
+	p.mu.Lock()
+	p.members.remove(m)
+	p.touched = monotime.Now()
+	p.mu.Unlock()
+}
+
+// Busy reports whether connections are open.
+func (p *Pool) Busy() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.members) > 0
+}
+
+// Unused reports whether no connection is open and no lease is held.
+func (p *Pool) Unused() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.members) == 0 && p.lease == ""
+}
+
+// End ends the pool with Exhausted or Closed and interrupts its connections. The
+// first verdict stays the pool's.
+func (p *Pool) End(v Verdict) {
+	p.mu.Lock()
+	if p.end == Granted {
+		p.end = v
+	}
+	p.signal()
+	open := append(members(nil), p.members...)
+	p.mu.Unlock()
+	for _, m := range open {
+		m.conn.SessionEnded(v)
+	}
+}
+
+// need requests a renewal at once, opening a lease if there is none.
+func (p *Pool) need() {
+	if p.lease == "" {
+		p.lease = strings.ToLower(rand.Text())
+		p.size = traffic.MinLease
+		p.sizedAt = monotime.Now()
+		p.renewer.add(p)
+	}
+	p.urgent, p.touched = true, monotime.Now()
+	p.renewer.signal(p)
+}
+
+// changed returns a channel that the next signal closes.
+func (p *Pool) changed() <-chan struct{} {
+	if p.change == nil {
+		p.change = make(chan struct{})
+	}
+	return p.change
+}
+
+// signal makes waiting directions check the pool again. It is called under mu.
+func (p *Pool) signal() {
+	if p.change != nil {
+		close(p.change)
+		p.change = nil
+	}
+}
+
+// Signal makes waiting directions check whether they were interrupted.
+func (p *Pool) Signal() {
+	p.mu.Lock()
+	p.signal()
+	p.mu.Unlock()
+}

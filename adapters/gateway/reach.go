@@ -1,0 +1,85 @@
+package gateway
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"time"
+
+	"agentproxy/adapters/gateway/client"
+	"agentproxy/adapters/gateway/hostport"
+	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/monotime"
+	"agentproxy/adapters/gateway/refusal"
+	"agentproxy/domain/procurement"
+)
+
+// direct judges a target and connects a client to it from an exit. The latency is
+// that of the connection, without the lookup.
+func (g *Gateway) direct(c *client.Conn, t hostport.Target, exit netip.Addr) (*net.TCPConn, time.Duration, *refusal.Refusal) {
+	addrs, ref := g.dialer.LookUp(g.ctx, t, exit, false)
+	if ref != nil {
+		return nil, 0, ref
+	}
+	began := monotime.Now()
+	for _, addr := range addrs {
+		var tcp *net.TCPConn
+		if tcp, ref = g.dial(c, addr, exit, began+g.cfg.Timing.Connect); ref == nil {
+			took := monotime.Now() - began
+			g.metrics.dialled(took)
+			return tcp, took, nil
+		}
+	}
+	return nil, monotime.Now() - began, ref
+}
+
+// dial connects to a judged address until a time by monotime.
+func (g *Gateway) dial(c *client.Conn, addr netip.AddrPort, exit netip.Addr, until time.Duration) (*net.TCPConn, *refusal.Refusal) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c.BeginDial(until, cancel)
+	defer c.EndDial()
+	if c.Interrupted() {
+		return nil, interruption(c.Cause())
+	}
+	tcp, ref := g.dialer.Dial(ctx, addr, exit)
+	if ref != nil && c.Interrupted() {
+		ref = interruption(c.Cause())
+	}
+	return tcp, ref
+}
+
+// viaUpstream judges a target and connects a client to it through an upstream proxy.
+// What the target sent already is buffered in in, which reads from the connection.
+// The latency is that of connection and handshake, without the lookups.
+func (g *Gateway) viaUpstream(c *client.Conn, t hostport.Target, proxy *procurement.Endpoint, in *http1.Reader) (*net.TCPConn, time.Duration, *refusal.Refusal) {
+	ctx, cancel := context.WithCancel(g.ctx)
+	defer cancel()
+	// Only an interruption cancels it; the steps have their own limits.
+	c.BeginDial(1<<63-1, cancel)
+	defer c.EndDial()
+	if c.Interrupted() {
+		return nil, 0, interruption(c.Cause())
+	}
+	tcp, took, ref := g.dialer.Judged(ctx, t, proxy, in)
+	switch {
+	case ref == nil:
+		g.metrics.dialled(took)
+	case c.Interrupted():
+		ref = interruption(c.Cause())
+	case ref == refusal.UpstreamForbidden:
+		g.warn(&g.warnedUpstream, "a provider named a proxy that must not be dialled", "session_id", c.Entry().ID, "host", proxy.Host)
+	}
+	return tcp, took, ref
+}
+
+// interruption returns the answer to a request that was interrupted before it began.
+func interruption(why client.Cause) *refusal.Refusal {
+	switch why {
+	case client.Exhausted:
+		return refusal.TrafficExhausted
+	case client.Ended:
+		return refusal.SessionOver
+	}
+	return refusal.NoCapacity.Because("the gateway is shutting down")
+}

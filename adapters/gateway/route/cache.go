@@ -1,0 +1,214 @@
+// Package route caches what the gateway needs to serve a session: the password, the
+// route and the traffic pool. It also limits how often an address may fail to
+// authenticate.
+//
+// An entry is added only for a credential that was found to be right, so failed
+// attempts cannot fill the cache. Each session has at most one entry at a time,
+// because all of its connections must share one pool: entries in use are never
+// evicted, and Changed reaches every open connection of a session.
+package route
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"agentproxy/adapters/gateway/lease"
+	"agentproxy/domain/traffic"
+)
+
+// Source reads routes from the core; *app.Traffic is the implementation.
+type Source interface {
+	// Route returns what is needed to carry a session's traffic. It returns a
+	// *domain.Error of Kind NotFound for unknown ids and for sessions that ended
+	// more than 30 days ago.
+	Route(ctx context.Context, sessionID string) (traffic.Route, error)
+	// RotateDue performs a timed rotation that is due and returns the route after
+	// it, also if another replica performed it.
+	RotateDue(ctx context.Context, sessionID string) (traffic.Route, error)
+}
+
+// Entry is a session whose credential was right at least once.
+type Entry struct {
+	ID       string
+	Password string
+	Pool     lease.Pool
+
+	pins    atomic.Int32 // connections that use the entry
+	version atomic.Uint64
+	route   atomic.Pointer[versioned]
+	fetch   sync.Mutex    // held while the core is asked
+	place   *list.Element // in Cache.recent, under its lock
+}
+
+// versioned is a route and the version of the entry for which it was read.
+type versioned struct {
+	traffic.Route
+	version uint64
+}
+
+// Latest returns the route that was read last, even if it is outdated, or nil.
+func (e *Entry) Latest() *traffic.Route {
+	if v := e.route.Load(); v != nil {
+		return &v.Route
+	}
+	return nil
+}
+
+// Invalidate makes the next Cache.Route read the route again.
+func (e *Entry) Invalidate() { e.version.Add(1) }
+
+// Unpin undoes Cache.Pin or Cache.Add.
+func (e *Entry) Unpin() { e.pins.Add(-1) }
+
+// current returns the route, nil if it must be read again.
+func (e *Entry) current() *traffic.Route {
+	if v := e.route.Load(); v != nil && v.version == e.version.Load() {
+		return &v.Route
+	}
+	return nil
+}
+
+// store keeps a route that was read for a version. If the entry was invalidated
+// meanwhile the route is never current.
+func (e *Entry) store(r traffic.Route, version uint64) *traffic.Route {
+	v := &versioned{r, version}
+	e.route.Store(v)
+	return &v.Route
+}
+
+func (e *Entry) unused() bool { return e.pins.Load() == 0 && e.Pool.Unused() }
+
+// Cache is a bounded set of entries that evicts the least recently used. Entries in
+// use stay, so it may exceed its bound by their number.
+type Cache struct {
+	source  Source
+	leases  *lease.Renewer
+	call    time.Duration
+	now     func() time.Time
+	size    int
+	refresh refresher
+
+	mu     sync.Mutex
+	byID   map[string]*Entry
+	recent list.List
+}
+
+// NewCache returns an empty cache of size entries. call is the timeout of one call
+// of source, now the wall clock by which rotations are due.
+func NewCache(source Source, leases *lease.Renewer, size int, call time.Duration, now func() time.Time) *Cache {
+	return &Cache{source: source, leases: leases, call: call, now: now, size: size,
+		refresh: newRefresher(), byID: map[string]*Entry{}}
+}
+
+// Pin returns the entry of a session, nil if there is none. The caller must Unpin
+// it.
+func (c *Cache) Pin(id string) *Entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.byID[id]
+	if e != nil {
+		c.recent.MoveToFront(e.place)
+		e.pins.Add(1)
+	}
+	return e
+}
+
+// Add returns the entry of a session whose password was found to be right, making
+// it if necessary. The caller must Unpin it.
+func (c *Cache) Add(id, password string) *Entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.byID[id]
+	if e == nil {
+		e = &Entry{ID: id, Password: password}
+		c.leases.Init(&e.Pool, id)
+		e.version.Store(1)
+		e.place = c.recent.PushFront(e)
+		c.byID[id] = e
+		c.evict(e.place)
+	}
+	e.pins.Add(1)
+	return e
+}
+
+// evict removes the oldest entries beyond the bound, but not keep. It stops at the
+// first that is in use, because most of them may be.
+func (c *Cache) evict(keep *list.Element) {
+	for old := c.recent.Back(); len(c.byID) > c.size && old != keep; {
+		last := old.Value.(*Entry)
+		old = old.Prev()
+		if !last.unused() {
+			return
+		}
+		c.recent.Remove(last.place)
+		delete(c.byID, last.ID)
+	}
+}
+
+// find returns the entry of a session without pinning it, nil if there is none.
+func (c *Cache) find(id string) *Entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byID[id]
+}
+
+// all lists every entry.
+func (c *Cache) all() []*Entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	es := make([]*Entry, 0, len(c.byID))
+	for _, e := range c.byID {
+		es = append(es, e)
+	}
+	return es
+}
+
+// Len returns the number of entries.
+func (c *Cache) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.byID)
+}
+
+// Route returns the current route of a session. The core is asked at most once for
+// all connections that wait.
+func (c *Cache) Route(ctx context.Context, e *Entry) (*traffic.Route, error) {
+	if r := e.current(); r != nil {
+		return r, nil
+	}
+	e.fetch.Lock()
+	defer e.fetch.Unlock()
+	if r := e.current(); r != nil {
+		return r, nil
+	}
+	return c.read(ctx, e, c.source.Route)
+}
+
+// Rotate performs a timed rotation that is due and returns the route after it. If
+// another connection has performed it meanwhile its route is returned.
+func (c *Cache) Rotate(ctx context.Context, e *Entry) (*traffic.Route, error) {
+	e.fetch.Lock()
+	defer e.fetch.Unlock()
+	if r := e.current(); r != nil && !Due(r, c.now()) {
+		return r, nil
+	}
+	return c.read(ctx, e, c.source.RotateDue)
+}
+
+// Due reports whether the next new connection has to rotate first.
+func Due(r *traffic.Route, now time.Time) bool { return !r.NextAt.IsZero() && !now.Before(r.NextAt) }
+
+func (c *Cache) read(ctx context.Context, e *Entry,
+	from func(context.Context, string) (traffic.Route, error)) (*traffic.Route, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.call)
+	defer cancel()
+	version := e.version.Load()
+	r, err := from(ctx, e.ID)
+	if err != nil {
+		return nil, err
+	}
+	return e.store(r, version), nil
+}

@@ -1,0 +1,122 @@
+package gateway
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"agentproxy/adapters/gateway/hostport"
+	"agentproxy/adapters/gateway/http1"
+	"agentproxy/adapters/gateway/monotime"
+	"agentproxy/domain/procurement"
+)
+
+// The bounds of idle connections: for one session, exit and target, and in total.
+const (
+	maxIdleEach = 64
+	maxIdle     = 2048
+)
+
+// targetKey identifies what an idle connection may be used for. It is never shared
+// between sessions, and a rotation makes it unusable: the exit changes, or, behind an
+// upstream proxy, proxy does.
+type targetKey struct {
+	session string
+	exit    netip.Addr
+	target  hostport.Target
+	proxy   string // see proxyKey; maps store keys of more than 128 bytes indirectly
+}
+
+// proxyKey identifies the path through an upstream proxy. The same user name may
+// mean another exit after a rotation.
+func proxyKey(proxy *procurement.Endpoint, rotation int) string {
+	return fmt.Sprintf("%d %s %s %d %s", rotation, proxy.Protocol, proxy.Host, proxy.Port, proxy.User)
+}
+
+// targetConn is a connection to a target that answers plain requests.
+type targetConn struct {
+	key   targetKey
+	tcp   *net.TCPConn
+	in    http1.Reader
+	since time.Duration // idle since, by monotime
+}
+
+// close closes the connection and frees its buffer.
+func (t *targetConn) close() {
+	_ = t.tcp.Close()
+	t.in.Free()
+}
+
+// idleTargets is a pool of connections to targets between requests.
+type idleTargets struct {
+	keep  time.Duration
+	mu    sync.Mutex
+	free  map[targetKey][]*targetConn
+	count int
+	ended bool
+}
+
+func newIdleTargets(keep time.Duration) *idleTargets {
+	return &idleTargets{keep: keep, free: map[targetKey][]*targetConn{}}
+}
+
+// get removes and returns the connection that became idle last, nil if there is none.
+func (ts *idleTargets) get(key targetKey) *targetConn {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	list := ts.free[key]
+	if len(list) == 0 {
+		return nil
+	}
+	t := list[len(list)-1]
+	list[len(list)-1] = nil
+	if ts.free[key] = list[:len(list)-1]; len(list) == 1 {
+		delete(ts.free, key)
+	}
+	ts.count--
+	return t
+}
+
+// put adds a connection whose last response was read in full, or closes it if a bound
+// is reached.
+func (ts *idleTargets) put(t *targetConn) {
+	t.in.Free()
+	t.since = monotime.Now()
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.ended || ts.count >= maxIdle || len(ts.free[t.key]) >= maxIdleEach {
+		_ = t.tcp.Close()
+		return
+	}
+	ts.free[t.key] = append(ts.free[t.key], t)
+	ts.count++
+}
+
+// trim closes the connections that were idle for too long.
+func (ts *idleTargets) trim(now time.Duration) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for key, list := range ts.free {
+		old := 0 // the oldest come first
+		for old < len(list) && now-list[old].since > ts.keep {
+			list[old].close()
+			old++
+		}
+		ts.count -= old
+		if list = list[old:]; len(list) == 0 {
+			delete(ts.free, key)
+		} else if old > 0 {
+			ts.free[key] = list
+		}
+	}
+}
+
+// close closes all idle connections, and the others when they are put.
+func (ts *idleTargets) close() {
+	ts.mu.Lock()
+	ts.ended, ts.keep = true, -1
+	ts.mu.Unlock()
+	ts.trim(monotime.Now())
+}

@@ -1,0 +1,70 @@
+package httpapi
+
+import (
+	"testing"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
+)
+
+func TestTheFlatFormBuysTrafficByQuantity(t *testing.T) {
+	t.Parallel()
+	b := createBody{SessionType: "dynamic", ProductNo: "dyn", Quantity: "2.5"}
+	r, err := b.request()
+	if err != nil || r.Bytes == nil || *r.Bytes != 25*billing.GB/10 || !r.ProductDefaults {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if got := b.path("traffic_gb"); got != "quantity" {
+		t.Errorf("traffic_gb is %s", got)
+	}
+	b.TrafficGB = "1"
+	if r, _ = b.request(); *r.Bytes != billing.GB || b.path("traffic_gb") != "traffic_gb" {
+		t.Errorf("traffic_gb does not win: %+v", r)
+	}
+}
+
+func TestNumbersOfACreateCall(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[decimal]int{"2": 2, "2.0": 2, "1e2": 100, "1.5": -1, "null": -1, "1e400": -1} {
+		if got := text.whole(); got == nil || *got != want {
+			t.Errorf("%s is %v, want %d", text, got, want)
+		}
+	}
+	for text, want := range map[decimal]time.Duration{"10": 10 * time.Second, "9e17": 86401 * time.Second, "0.5": -time.Second} {
+		if got := text.seconds(); got == nil || *got != want {
+			t.Errorf("%s seconds are %v, want %v", text, got, want)
+		}
+	}
+	if decimal("").whole() != nil || decimal("").bytes() != nil || decimal("").money() != nil || decimal("null").seconds() != nil {
+		t.Error("an absent number is given")
+	}
+}
+
+func TestFaultsHaveThePathsOfTheForm(t *testing.T) {
+	t.Parallel()
+	nested := createBody{Config: &createConfig{}}
+	for field, paths := range map[string][2]string{ // nested, flat
+		"type":                      {"type", "session_type"},
+		"product_no":                {"config.product_no", "product_no"},
+		"duration_days":             {"config.duration_days", "duration"},
+		"country":                   {"config.country", "country_code"},
+		"rotation.interval_seconds": {"config.rotation.interval_seconds", "rotation_interval_seconds"},
+		"max_cost":                  {"max_cost", "max_cost"},
+	} {
+		if got := nested.path(field); got != paths[0] {
+			t.Errorf("nested: %s is %s, want %s", field, got, paths[0])
+		}
+		if got := (createBody{}).path(field); got != paths[1] {
+			t.Errorf("flat: %s is %s, want %s", field, got, paths[1])
+		}
+	}
+	e := renamed(domain.InvalidField("country", "is not sold").With("nearest", []string{"DE"}), nested.path).(*domain.Error)
+	if e.Message != "config.country is not sold" || e.Details["nearest"] == nil {
+		t.Errorf("%+v", e)
+	}
+	if err := renamed(session.ErrNotFound, nested.path); err != error(session.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,51 @@
+// Package engine holds what the databases below storage have in common: a connection on which a
+// unit of work runs its statements, the transaction around it, and the migration of the schema.
+package engine
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"agentproxy/domain"
+)
+
+// Row is the result of a query for one row, or the current row of a list.
+type Row interface{ Scan(into ...any) error }
+
+// Conn is a connection inside a transaction or a snapshot. Statements are written once for every
+// database, with parameters numbered ?1, ?2 as SQLite numbers them. A Conn is used by one
+// goroutine at a time.
+type Conn interface {
+	// Context returns the context of statements that the end of the caller's context must not
+	// interrupt. Row, Exec, Queue and Flush use it.
+	Context() context.Context
+	// Row returns a query for one row, which runs when it is scanned. Scan returns sql.ErrNoRows if
+	// there is none.
+	Row(query string, args []any) Row
+	// Rows runs a query and calls scan for each row.
+	Rows(ctx context.Context, query string, args []any, scan func(Row) error) error
+	// Exec runs a statement and returns how many rows it changed.
+	Exec(statement string, args []any) (int64, error)
+	// Queue runs a statement whose result is not needed, at once or in one round trip with the next
+	// statement. What it does is part of its error, which that next statement may return.
+	Queue(what, statement string, args []any) error
+	// Flush runs the queued statements.
+	Flush() error
+	// Concurrent reports whether other transactions write at the same time, so that rows must be
+	// locked when they are read.
+	Concurrent() bool
+	// Open reports whether the connection is inside a transaction.
+	Open() bool
+	// SQL returns the connection for database/sql. Queued statements must be flushed before.
+	SQL() *sql.Conn
+	// ORM returns the connection for GORM. Queued statements must be flushed before.
+	ORM() gorm.ConnPool
+}
+
+// Unavailable marks a failure of the database itself, so that the caller may try again.
+func Unavailable(doing string, err error) error {
+	return fmt.Errorf("%s: %w: %w", doing, domain.ErrUnavailable, err)
+}

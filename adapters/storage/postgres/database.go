@@ -1,0 +1,190 @@
+// Package postgres is the PostgreSQL engine of storage: a server that several processes share. A unit
+// of work has a transaction of its own and locks the rows that it reads.
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"gorm.io/driver/postgres"
+	"gorm.io/gorm"
+
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/domain"
+)
+
+// Database is a pool of connections to a server.
+type Database struct {
+	url   URL
+	pool  *pgxpool.Pool
+	db    *sql.DB // the same connections for database/sql
+	reset atomic.Int64
+}
+
+// Open connects to a server and checks its version.
+func Open(ctx context.Context, url URL, connections int) (*Database, error) {
+	c, err := poolConfig(url, connections)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := connect(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &Database{url: url, pool: pool, db: stdlib.OpenDBFromPool(pool)}, nil
+}
+
+// Writer returns the pool for database/sql.
+func (d *Database) Writer() *sql.DB { return d.db }
+
+// Pool returns the pool of connections.
+func (d *Database) Pool() *pgxpool.Pool { return d.pool }
+
+// Dialector returns GORM's dialect.
+func (d *Database) Dialector() gorm.Dialector { return postgres.New(postgres.Config{Conn: d.db}) }
+
+// Close waits for the units that run.
+func (d *Database) Close() error {
+	err := d.db.Close()
+	d.pool.Close()
+	return err
+}
+
+// resetEvery is the shortest time between two resets of the pool.
+const resetEvery = 200 * time.Millisecond
+
+// resetPool closes the idle connections after one was found broken: the server has most likely been
+// restarted, and the others are broken too.
+func (d *Database) resetPool() {
+	now, last := time.Now().UnixNano(), d.reset.Load()
+	if now-last > int64(resetEvery) && d.reset.CompareAndSwap(last, now) {
+		d.pool.Reset()
+	}
+}
+
+// acquired is a connection taken from the pool.
+type acquired struct {
+	conn *sql.Conn
+	pg   *pgx.Conn // the same
+}
+
+// acquire takes a connection from the pool and runs query on it, unless that is empty. A connection
+// that turns out to be broken is replaced by another: nothing was done on it yet.
+func (d *Database) acquire(ctx context.Context, query string) (a acquired, results []*pgconn.Result, err error) {
+	for try := 0; ; try++ {
+		if a, err = d.borrow(ctx); err != nil {
+			return a, nil, err
+		}
+		if query == "" {
+			return a, nil, nil
+		}
+		results, err = a.pg.PgConn().Exec(ctx, query).ReadAll()
+		if err == nil {
+			return a, results, nil
+		}
+		_ = a.conn.Close()
+		switch {
+		case ctx.Err() != nil:
+			return a, nil, ctx.Err()
+		case !lost(err) || try == 2:
+			return a, nil, engine.Unavailable("begin", err)
+		}
+		d.resetPool()
+	}
+}
+
+func (d *Database) borrow(ctx context.Context) (a acquired, err error) {
+	if err := ctx.Err(); err != nil {
+		return a, err
+	}
+	soon, cancel := context.WithTimeout(ctx, connWithin)
+	defer cancel()
+	if a.conn, err = d.db.Conn(soon); err != nil {
+		if ctx.Err() != nil {
+			return a, ctx.Err()
+		}
+		return a, engine.Unavailable("connect", err)
+	}
+	err = a.conn.Raw(func(c any) error {
+		a.pg = c.(*stdlib.Conn).Conn()
+		return nil
+	})
+	if err != nil {
+		return a, errors.Join(engine.Unavailable("connect", err), a.conn.Close())
+	}
+	return a, nil
+}
+
+// inTransaction reports whether the server has a transaction open on the connection.
+func inTransaction(c *pgx.Conn) bool { return c.PgConn().TxStatus() != 'I' }
+
+// end commits or rolls back and releases the connection. If that fails, the pool finds the
+// connection inside the transaction and closes it. Nothing is sent on a connection that was
+// released before, as database/sql does when the driver calls it bad: another unit may use it.
+func (a acquired) end(statement string) {
+	_ = a.conn.Raw(func(any) error {
+		if !a.pg.IsClosed() && inTransaction(a.pg) {
+			ctx, cancel := context.WithTimeout(context.Background(), connWithin)
+			defer cancel()
+			_, _ = a.pg.PgConn().Exec(ctx, statement).ReadAll()
+		}
+		return nil
+	})
+	_ = a.conn.Close()
+}
+
+// View runs fn on a snapshot.
+func (d *Database) View(ctx context.Context, fn func(engine.Conn) error) error {
+	return d.snapshot(ctx, unitWithin, "", fn)
+}
+
+// Audit is View without a limit for one statement: the ledger may be long.
+func (d *Database) Audit(ctx context.Context, fn func(engine.Conn) error) error {
+	return d.snapshot(ctx, auditWithin, "; SET LOCAL statement_timeout = 0", fn)
+}
+
+func (d *Database) snapshot(ctx context.Context, within time.Duration, set string, fn func(engine.Conn) error) error {
+	a, _, err := d.acquire(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"+set)
+	if err != nil {
+		return err
+	}
+	defer a.end("COMMIT")
+	return read(ctx, a, within, fn)
+}
+
+// Read runs fn on a connection without a snapshot, which is enough for one query.
+func (d *Database) Read(ctx context.Context, fn func(engine.Conn) error) error {
+	a, _, err := d.acquire(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer a.end("ROLLBACK")
+	return read(ctx, a, unitWithin, fn)
+}
+
+func read(ctx context.Context, a acquired, within time.Duration, fn func(engine.Conn) error) error {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	defer cancel()
+	return fn(&conn{acquired: a, ctx: bounded})
+}
+
+// Ping reports whether the server answers.
+func (d *Database) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, connWithin)
+	defer cancel()
+	return d.pool.Ping(ctx)
+}
+
+// ErrBackup refuses to copy what the server's own tools copy.
+var ErrBackup = &domain.Error{Kind: domain.Invalid, Code: "BACKUP_UNSUPPORTED",
+	Message: "backup copies SQLite only; copy a PostgreSQL database with pg_dump"}
+
+// Backup returns ErrBackup.
+func (d *Database) Backup(context.Context, string) error { return ErrBackup }

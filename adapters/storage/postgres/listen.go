@@ -1,0 +1,77 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// The bounds of the backoff after a lost connection, and the time without a notification after which
+// the connection is checked.
+const (
+	listenBackoff    = 100 * time.Millisecond
+	maxListenBackoff = 5 * time.Second
+	listenCheck      = 30 * time.Second
+)
+
+// Listen calls notify when another process may have committed a change, until ctx ends. It logs a
+// lost connection and opens another.
+func (d *Database) Listen(ctx context.Context, log *slog.Logger, notify func()) {
+	pause := listenBackoff
+	for ctx.Err() == nil {
+		err := d.listen(ctx, func() {
+			pause = listenBackoff
+			notify()
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		if pause == listenBackoff {
+			log.Warn("changes of other processes are noticed late", "err", err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+		pause = min(2*pause, maxListenBackoff)
+	}
+}
+
+// listen waits for notifications on a connection of its own until that fails.
+func (d *Database) listen(ctx context.Context, notify func()) error {
+	conn, err := pgx.ConnectConfig(ctx, d.pool.Config().ConnConfig)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), connWithin)
+		defer cancel()
+		_ = conn.Close(ctx)
+	}()
+	if _, err := conn.Exec(ctx, "LISTEN agentproxy_changes"); err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	notify() // of what was committed before
+	for {
+		soon, cancel := context.WithTimeout(ctx, listenCheck)
+		_, err := conn.WaitForNotification(soon)
+		cancel()
+		switch {
+		case err == nil:
+			notify()
+		case ctx.Err() != nil || !pgconn.Timeout(err):
+			return fmt.Errorf("listen: %w", err)
+		default: // no notification, or a lost connection
+			soon, cancel := context.WithTimeout(ctx, connWithin)
+			err := conn.Ping(soon)
+			cancel()
+			if err != nil {
+				return fmt.Errorf("listen: %w", err)
+			}
+		}
+	}
+}

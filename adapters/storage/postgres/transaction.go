@@ -1,0 +1,152 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/domain"
+)
+
+// How often a unit runs before its failure counts. Of units that insert the same row one finds it
+// when it runs again, unless it does not look for it.
+const (
+	maxTries       = 8
+	maxUniqueTries = 3
+)
+
+// Update runs fn in a transaction. It retries after a serialization failure, a deadlock, and a lost
+// connection whose transaction did not take effect.
+func (d *Database) Update(ctx context.Context, fn func(*engine.Transaction) error) error {
+	for try := 1; ; try++ {
+		err := d.once(ctx, fn)
+		if !retryable(err, try) || ctx.Err() != nil {
+			return err
+		}
+		// The backoff is random and doubles with each try.
+		pause := time.Duration(rand.Int64N(int64(2*time.Millisecond) << try))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func retryable(err error, try int) bool {
+	switch sqlState(err) {
+	case serializationFailure, deadlockDetected:
+		return try < maxTries
+	case uniqueViolation, planChanged:
+		return try < maxUniqueTries
+	}
+	return errors.Is(err, errUndone) && try < maxUniqueTries
+}
+
+// once runs fn in one transaction.
+func (d *Database) once(ctx context.Context, fn func(*engine.Transaction) error) error {
+	tx, err := d.begin(ctx)
+	if err != nil {
+		return err
+	}
+	// Also after a panic and runtime.Goexit.
+	defer func() { _ = tx.Rollback() }()
+	if err = fn(tx); err == nil {
+		err = tx.Flush()
+	}
+	if err == nil {
+		return tx.Commit()
+	}
+	// A unit that went on after a failed statement returns a later error than the one to retry.
+	fault := tx.Fault()
+	aborted := sqlState(err) == transactionAborted
+	if fault != nil && (aborted || sqlState(err) == "" && retryable(fault, 1)) {
+		return fmt.Errorf("%w, and then: %w", fault, err)
+	}
+	return err
+}
+
+// begin begins a transaction. BEGIN and pg_current_xact_id() share one round trip, so that the outcome
+// can be looked up when the connection is lost during the commit.
+func (d *Database) begin(ctx context.Context) (*engine.Transaction, error) {
+	a, results, err := d.acquire(ctx, "BEGIN; SELECT pg_current_xact_id()")
+	if err != nil {
+		return nil, err
+	}
+	if len(results) != 2 || len(results[1].Rows) != 1 {
+		a.end("ROLLBACK")
+		return nil, errors.New("begin: the server returned no transaction id")
+	}
+	xid := string(results[1].Rows[0][0])
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), unitWithin)
+	c := &conn{acquired: a, ctx: bounded}
+	tx := &engine.Transaction{Conn: c}
+	c.fail = tx.Fail
+	tx.Commit = func() error { return d.commit(bounded, a, xid, tx.Fault()) }
+	tx.Rollback = func() error {
+		cancel()
+		a.end("ROLLBACK")
+		return nil
+	}
+	return tx, nil
+}
+
+// commit commits and finds out whether that took effect. The fault is that of an earlier statement.
+func (d *Database) commit(ctx context.Context, a acquired, xid string, fault error) error {
+	tag, err := sendCommit(ctx, a.pg.PgConn())
+	switch {
+	case err == nil && tag == "COMMIT":
+		return nil
+	case err == nil:
+		return errors.Join(fmt.Errorf("commit: %w", engine.ErrSpoiled), fault)
+	case !a.pg.IsClosed() && sqlState(err) != "":
+		return fmt.Errorf("commit: %w", err) // refused, and so rolled back
+	}
+	d.resetPool()
+	return d.outcome(ctx, xid, err)
+}
+
+// sendCommit returns the command tag of the server, which is ROLLBACK for an aborted transaction.
+func sendCommit(ctx context.Context, c *pgconn.PgConn) (tag string, err error) {
+	results, err := c.Exec(ctx, "COMMIT").ReadAll()
+	if err != nil {
+		return "", err
+	}
+	if len(results) == 0 {
+		return "", pgconn.ErrConnClosed
+	}
+	return results[0].CommandTag.String(), nil
+}
+
+// errUndone says that a transaction whose commit was not answered did not take effect.
+var errUndone = errors.New("the connection was lost and the transaction rolled back")
+
+// outcomeWithin is how long the outcome of a commit is looked up; a restarted server is back by then.
+const outcomeWithin = 6 * time.Second
+
+// outcome looks up whether a transaction was committed when the answer to COMMIT was lost. Running
+// the unit again instead might do everything twice.
+func (d *Database) outcome(ctx context.Context, xid string, cause error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomeWithin)
+	defer cancel()
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
+		var status *string
+		err := d.pool.QueryRow(ctx, "SELECT pg_xact_status($1::text::xid8)", xid).Scan(&status)
+		switch {
+		case err == nil && status != nil && *status == "committed":
+			return nil
+		case err == nil && status != nil && *status == "aborted":
+			return fmt.Errorf("commit: %w: %w: %w", domain.ErrUnavailable, errUndone, cause)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return engine.Unavailable("commit, with unknown outcome", errors.Join(cause, err))
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"net/url"
+	"os"
+
+	"github.com/mattn/go-sqlite3"
+)
+
+// common are the parameters of both kinds of connection. The driver keeps statements prepared;
+// database/sql uses a connection from one goroutine at a time, so SQLite needs no lock of its own.
+var common = url.Values{
+	"_busy_timeout":    {"10000"},
+	"_foreign_keys":    {"on"},
+	"_stmt_cache_size": {"128"},
+	"_mutex":           {"no"},
+}
+
+// writing makes what was committed survive a power failure (FULL), takes the write lock when a
+// transaction begins, because a lock that is requested after a read is refused at once, and lets
+// the triggers of the ledger see rows that a REPLACE would remove.
+var writing = url.Values{
+	"_journal_mode":       {"WAL"},
+	"_synchronous":        {"FULL"},
+	"_txlock":             {"immediate"},
+	"_recursive_triggers": {"on"},
+	"_cache_size":         {"-65536"}, // KiB
+}
+
+// reading prevents writes. The pages come from the mapped file, which all readers share, so the
+// cache of each is small.
+var reading = url.Values{
+	"_query_only": {"true"},
+	"_cache_size": {"-4096"}, // KiB
+}
+
+// The pragmas for which the driver has no parameter. The pages that savepoints keep stay in memory:
+// past 64 KiB they would go to a file, at two system calls each. Readers map as much of the database
+// as SQLite is built to allow.
+const (
+	writerPragmas = "PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864"
+	readerPragmas = "PRAGMA mmap_size = 2147418112"
+)
+
+// connector opens connections to one file and sets their pragmas.
+type connector struct {
+	driver sqlite3.SQLiteDriver
+	dsn    string
+}
+
+func newConnector(pragmas, path string, kinds ...url.Values) *connector {
+	params := url.Values{}
+	for _, kind := range kinds {
+		for key, value := range kind {
+			params[key] = value
+		}
+	}
+	file := url.URL{Path: path}
+	return &connector{
+		dsn: "file:" + file.EscapedPath() + "?" + params.Encode(),
+		driver: sqlite3.SQLiteDriver{ConnectHook: func(c *sqlite3.SQLiteConn) error {
+			_, err := c.Exec(pragmas, nil)
+			return err
+		}},
+	}
+}
+
+func (c *connector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
+func (c *connector) Driver() driver.Driver                        { return &c.driver }
+
+// openWriter creates the file if it does not exist, readable for its owner alone; SQLite gives the
+// files beside it the same mode.
+func openWriter(ctx context.Context, path string) (*sql.DB, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(newConnector(writerPragmas, path, common, writing))
+	// The one connection is never closed for its age or for being idle.
+	db.SetMaxOpenConns(1)
+	db.SetMaxIdleConns(1)
+	if err := db.PingContext(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+func openReader(ctx context.Context, path string, connections int) (*sql.DB, error) {
+	db := sql.OpenDB(newConnector(readerPragmas, path, common, reading))
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	if err := db.PingContext(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}

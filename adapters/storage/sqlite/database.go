@@ -1,0 +1,155 @@
+// Package sqlite is the SQLite engine of storage: a file with one connection that writes and several
+// that read snapshots.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"github.com/mattn/go-sqlite3"
+	"github.com/pressly/goose/v3"
+	"github.com/riverqueue/river/riverdriver/riversqlite"
+	"gorm.io/driver/sqlite"
+	"gorm.io/gorm"
+
+	"agentproxy/adapters/storage/engine"
+)
+
+// Database is an open file.
+type Database struct {
+	path    string
+	writer  *sql.DB
+	readers *readers
+}
+
+// Open opens a file, which is created if it does not exist, with a number of connections that read.
+func Open(ctx context.Context, path string, connections int) (_ *Database, err error) {
+	d := &Database{path: path}
+	// The writer comes first: it creates the file and turns on its WAL.
+	if d.writer, err = openWriter(ctx, path); err != nil {
+		return nil, err
+	}
+	if d.readers, err = openReaders(ctx, path, connections); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// Writer returns the pool of the one connection that writes.
+func (d *Database) Writer() *sql.DB { return d.writer }
+
+// Dialector returns GORM's dialect.
+func (d *Database) Dialector() gorm.Dialector { return sqlite.New(sqlite.Config{Conn: d.writer}) }
+
+// View runs fn on a snapshot.
+func (d *Database) View(ctx context.Context, fn func(engine.Conn) error) error {
+	return d.readers.view(ctx, func(r *reader) error { return fn(conn{r.conn}) })
+}
+
+// Read runs fn on a connection without a snapshot, which is enough for one query.
+func (d *Database) Read(ctx context.Context, fn func(engine.Conn) error) error {
+	return d.readers.read(ctx, func(r *reader) error { return fn(conn{r.conn}) })
+}
+
+// Audit is View: a snapshot may last as long as it takes.
+func (d *Database) Audit(ctx context.Context, fn func(engine.Conn) error) error {
+	return d.View(ctx, fn)
+}
+
+// Begin takes the writing connection for one transaction. Between transactions River's client has
+// it.
+func (d *Database) Begin() (*engine.Transaction, error) {
+	ctx := context.Background()
+	c, err := d.writer.Conn(ctx)
+	if err != nil {
+		return nil, engine.Unavailable("begin", err)
+	}
+	tx, err := c.BeginTx(ctx, nil)
+	if err != nil {
+		_ = c.Close()
+		return nil, engine.Unavailable("begin", err)
+	}
+	return &engine.Transaction{
+		Conn:     conn{c},
+		Tx:       tx,
+		Commit:   func() error { defer c.Close(); return tx.Commit() },
+		Rollback: func() error { defer c.Close(); return tx.Rollback() },
+	}, nil
+}
+
+// Ping reports whether the file can be read.
+func (d *Database) Ping(ctx context.Context) error {
+	return d.readers.view(ctx, func(r *reader) error {
+		var n int
+		return r.conn.QueryRowContext(ctx, "SELECT COUNT(*) FROM sqlite_master").Scan(&n)
+	})
+}
+
+// Close waits for the snapshots in use and closes the file.
+func (d *Database) Close() error {
+	var errs []error
+	if d.readers != nil {
+		errs = append(errs, d.readers.close())
+	}
+	return errors.Join(append(errs, d.writer.Close())...)
+}
+
+// Classify marks failures of the database itself as unavailable and returns every other error as it
+// is.
+func (d *Database) Classify(_ context.Context, err error) error {
+	fault, ok := errors.AsType[sqlite3.Error](err)
+	if !ok {
+		return err
+	}
+	switch fault.Code {
+	case sqlite3.ErrBusy, sqlite3.ErrLocked, sqlite3.ErrFull, sqlite3.ErrIoErr, sqlite3.ErrCantOpen, sqlite3.ErrNomem:
+		return engine.Unavailable("database", err)
+	}
+	return err
+}
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Migrations returns the files of the migrations.
+func (d *Database) Migrations() (fs.FS, error) { return fs.Sub(migrations, "migrations") }
+
+// Migrate brings the schema up to date.
+func (d *Database) Migrate(ctx context.Context, log *slog.Logger) error {
+	files, err := d.Migrations()
+	if err != nil {
+		return err
+	}
+	provider, err := engine.Migrator(goose.DialectSQLite3, files, d.writer)
+	if err != nil {
+		return err
+	}
+	if err := retry(ctx, func() error { return engine.MigrateOwn(ctx, log, provider) }); err != nil {
+		return err
+	}
+	return retry(ctx, func() error { return engine.MigrateRiver(ctx, riversqlite.New(d.writer)) })
+}
+
+// retry repeats a migration for two seconds. Of two processes that start together the second waits
+// for the lock and then fails, because its tables exist, until the first has finished.
+func retry(ctx context.Context, migrate func() error) error {
+	const tries, pause = 20, 100 * time.Millisecond
+	for try := 1; ; try++ {
+		err := migrate()
+		if err == nil || try == tries || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(pause)
+	}
+}
+
+// Migrated reports whether Migrate ever ran.
+func (d *Database) Migrated(ctx context.Context) (done bool, err error) {
+	err = d.writer.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'goose_db_version')").Scan(&done)
+	return done, err
+}

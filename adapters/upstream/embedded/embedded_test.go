@@ -1,0 +1,314 @@
+package embedded_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/fx"
+
+	"agentproxy/adapters/upstream/embedded"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/test/contract"
+)
+
+var silent = slog.New(slog.DiscardHandler)
+
+func addresses(texts ...string) []netip.Addr {
+	var list []netip.Addr
+	for _, s := range texts {
+		list = append(list, netip.MustParseAddr(s))
+	}
+	return list
+}
+
+func any(netip.Addr) bool { return true }
+
+// open returns a provider of addresses that are not tried.
+func open(t testing.TB, texts ...string) *embedded.Provider {
+	t.Helper()
+	p, err := embedded.New(embedded.Config{Exits: addresses(texts...), Usable: any}, silent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func product(t testing.TB, p *embedded.Provider, no string) catalog.Product {
+	t.Helper()
+	for _, found := range p.Products() {
+		if found.No == no {
+			return found
+		}
+	}
+	t.Fatalf("no product %s", no)
+	return catalog.Product{}
+}
+
+func ips(d procurement.Delivery) string {
+	var out []string
+	for _, ip := range d.IPs {
+		out = append(out, ip.Addr.String())
+	}
+	return strings.Join(out, " ")
+}
+
+func TestContract(t *testing.T) {
+	for name, exits := range map[string]int{"loopback": 0, "a server's own addresses": 42} {
+		build := func(t *testing.T) *embedded.Provider {
+			cfg := embedded.Config{}
+			for ip := netip.MustParseAddr("203.0.113.1"); len(cfg.Exits) < exits; ip = ip.Next() {
+				cfg.Exits, cfg.Usable = append(cfg.Exits, ip), any
+			}
+			p, err := embedded.New(cfg, silent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		t.Run(name, func(t *testing.T) {
+			contract.Local(t, func(t *testing.T) contract.LocalProvider { return build(t) })
+			contract.Seller(t, func(t *testing.T) contract.Selling {
+				return contract.Selling{Provider: build(t), Dynamic: &procurement.Intent{Bytes: 1e9},
+					Static: &procurement.Intent{Quantity: 2, Days: 30, Taken: map[string]bool{}}}
+			})
+		})
+	}
+}
+
+func TestCatalogueIsTheOneOfTheContract(t *testing.T) {
+	p := open(t, "203.0.113.1", "203.0.113.2")
+	var lines []string
+	for _, x := range p.Products() {
+		line := fmt.Sprint(x.No, " ", x.Type, " ", x.Price, " async=", x.Async, " ", x.Available, " ", len(x.Countries))
+		if x.Type == session.Static {
+			line += fmt.Sprint(" ", x.Durations, " ", x.MinQuantity, "-", x.MaxQuantity)
+		} else {
+			line += fmt.Sprint(" ", x.MinBytes, "-", x.MaxBytes)
+		}
+		lines = append(lines, line)
+	}
+	want := []string{
+		"dyn_global_1 dynamic 0.25 async=true true 249 100000000-1000000000000",
+		"dyn_fast_1 dynamic 0.4 async=false true 249 100000000-1000000000000",
+		"sta_isp_1 static 0 async=false true 249 [{30 1} {90 2.7}] 1-100",
+		"sta_city_1 static 0 async=true true 249 [{30 1.5} {90 4}] 1-100",
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("got\n%s", strings.Join(lines, "\n"))
+	}
+	if p.Name() != "embedded" || !p.Capabilities().InProcess {
+		t.Errorf("it is called %s, local %v", p.Name(), p.Capabilities().InProcess)
+	}
+}
+
+func TestHalves(t *testing.T) {
+	for _, c := range []struct {
+		claim           string
+		exits           []string
+		broken          string
+		dynamic, static string // every exit of each half, sorted
+	}{
+		{"two addresses are one for each", []string{"203.0.113.1", "203.0.113.2"}, "", "203.0.113.1", "203.0.113.2"},
+		{"a single one is dynamic", []string{"203.0.113.1"}, "", "203.0.113.1", ""},
+		{"a repeated one counts once", []string{"203.0.113.1", "203.0.113.1", "::ffff:203.0.113.1"}, "", "203.0.113.1", ""},
+		{"one that fails moves no other", []string{"203.0.113.1", "203.0.113.2", "203.0.113.3", "203.0.113.4"}, "203.0.113.1", "203.0.113.3", "203.0.113.2 203.0.113.4"},
+		{"one that is added moves no other", []string{"203.0.113.1", "203.0.113.2", "203.0.113.3"}, "", "203.0.113.1 203.0.113.3", "203.0.113.2"},
+		{"IPv6 is sold too", []string{"2001:db8::1", "203.0.113.2"}, "", "2001:db8::1", "203.0.113.2"},
+	} {
+		t.Run(c.claim, func(t *testing.T) {
+			usable := func(ip netip.Addr) bool { return ip.String() != c.broken }
+			p, err := embedded.New(embedded.Config{Exits: addresses(c.exits...), Usable: usable}, silent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dynamic, static := map[string]bool{}, []string{}
+			for i := range 100 {
+				exits, err := p.Order(t.Context(), procurement.Intent{SessionID: fmt.Sprint(i), Type: session.Dynamic, Quantity: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				dynamic[ips(exits)] = true
+			}
+			n := len(strings.Fields(c.static))
+			if exits, err := p.Order(t.Context(), procurement.Intent{Type: session.Static, Quantity: max(n, 1)}); err == nil {
+				static = strings.Fields(ips(exits))
+				slices.Sort(static)
+			}
+			if got := strings.Join(sorted(dynamic), " "); got != c.dynamic {
+				t.Errorf("dynamic are %s, want %s", got, c.dynamic)
+			}
+			if got := strings.Join(static, " "); got != c.static {
+				t.Errorf("static are %s, want %s", got, c.static)
+			}
+			if got := product(t, p, "sta_isp_1").Available; got != (n > 0) {
+				t.Errorf("of %d static addresses, available is %v", n, got)
+			}
+			_, err = p.Order(t.Context(), procurement.Intent{Type: session.Static, Quantity: n + 1})
+			if procurement.ClassOf(err) != procurement.OutOfStock {
+				t.Errorf("%d of %d static addresses answer %v", n+1, n, err)
+			}
+		})
+	}
+}
+
+func sorted(set map[string]bool) []string {
+	var out []string
+	for k := range set {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestRotation(t *testing.T) {
+	t.Run("of one address there is no other", func(t *testing.T) {
+		p := open(t, "203.0.113.1")
+		_, err := p.NewExit(procurement.Intent{}, session.Exit{IP: netip.MustParseAddr("203.0.113.1")})
+		if procurement.ClassOf(err) != procurement.OutOfStock {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("of two it is the other", func(t *testing.T) {
+		p := open(t, "203.0.113.1", "203.0.113.2", "203.0.113.3")
+		for range 20 {
+			next, err := p.NewExit(procurement.Intent{}, session.Exit{IP: netip.MustParseAddr("203.0.113.1")})
+			if err != nil || next.IP.String() != "203.0.113.3" {
+				t.Fatalf("got %v, %v", next, err)
+			}
+		}
+	})
+	t.Run("a session whose exit is gone is given any", func(t *testing.T) {
+		p := open(t, "203.0.113.1")
+		if next, err := p.NewExit(procurement.Intent{}, session.Exit{IP: netip.MustParseAddr("192.0.2.1")}); err != nil || !next.IP.IsValid() {
+			t.Errorf("got %v, %v", next, err)
+		}
+	})
+	t.Run("an address that a session owns is never given, should the halves have been swapped", func(t *testing.T) {
+		p := open(t, "203.0.113.1", "203.0.113.2", "203.0.113.3")
+		o := procurement.Intent{Type: session.Dynamic, Quantity: 1, Taken: map[string]bool{"203.0.113.1": true}}
+		for i := range 20 {
+			o.SessionID = fmt.Sprint(i)
+			if exits, err := p.Order(t.Context(), o); err != nil || ips(exits) != "203.0.113.3" {
+				t.Fatalf("got %v, %v", exits, err)
+			}
+		}
+		if _, err := p.NewExit(o, session.Exit{IP: netip.MustParseAddr("203.0.113.3")}); procurement.ClassOf(err) != procurement.OutOfStock {
+			t.Errorf("rotate: %v", err)
+		}
+	})
+}
+
+func TestSessionsSpreadOverTheExits(t *testing.T) {
+	var list []string
+	for i := range 20 {
+		list = append(list, fmt.Sprint("203.0.113.", i))
+	}
+	p := open(t, list...)
+	count := map[string]int{}
+	for i := range 2000 {
+		exits, err := p.Order(t.Context(), procurement.Intent{SessionID: fmt.Sprintf("sess_%020d", i*7919), Type: session.Dynamic, Quantity: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		count[ips(exits)]++
+	}
+	for ip, n := range count { // 200 expected
+		if n < 120 || n > 280 {
+			t.Errorf("%s has %d of 2000 sessions", ip, n)
+		}
+	}
+	if len(count) != 10 {
+		t.Errorf("%d exits are used, want 10", len(count))
+	}
+}
+
+func TestLoopbackIsProbed(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	start := time.Now()
+	p, err := embedded.New(embedded.Config{}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took > 20*time.Second { // all of 127.0.0.0/8 would take hours
+		t.Errorf("probing took %s", took)
+	}
+	if strings.Count(out.String(), "\n") > 1 {
+		t.Errorf("more than one line was logged:\n%s", out.String())
+	}
+	for _, typ := range []session.Type{session.Dynamic, session.Static} {
+		exits, err := p.Order(t.Context(), procurement.Intent{SessionID: "sess_1", Type: typ, Quantity: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(exits.IPs[0].Addr, 0)))
+		if err != nil {
+			t.Errorf("what is sold cannot be bound: %v", err)
+			continue
+		}
+		conn.Close()
+	}
+}
+
+func TestWhatCannotBeBound(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	none := func(netip.Addr) bool { return false }
+	t.Run("one line says how many are left out", func(t *testing.T) {
+		out.Reset()
+		few := func(ip netip.Addr) bool { return ip.As4()[2] == 0 && ip.As4()[3] < 12 }
+		if _, err := embedded.New(embedded.Config{Usable: few}, log); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "left_out=1011 usable=10 first=127.0.0.12") {
+			t.Errorf("logged:\n%s", got)
+		}
+	})
+	t.Run("a host with one loopback address sells that, for dynamic sessions", func(t *testing.T) {
+		p, err := embedded.New(embedded.Config{Usable: none}, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exits, err := p.Order(t.Context(), procurement.Intent{SessionID: "sess_1", Type: session.Dynamic, Quantity: 1})
+		if err != nil || ips(exits) != "127.0.0.1" {
+			t.Errorf("got %v, %v", exits, err)
+		}
+	})
+	t.Run("a list of strangers' addresses does not start", func(t *testing.T) {
+		_, err := embedded.New(embedded.Config{Exits: addresses("192.0.2.1", "192.0.2.2"), Usable: none}, log)
+		if err == nil || !strings.Contains(err.Error(), "AGENTPROXY_EXITS") || !strings.Contains(err.Error(), "192.0.2.1") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestModule(t *testing.T) {
+	var p *embedded.Provider
+	app := fx.New(fx.NopLogger, embedded.Module, fx.Supply(embedded.Config{}, silent), fx.Populate(&p))
+	if app.Err() != nil || p.Name() != embedded.Name {
+		t.Errorf("got %v", app.Err())
+	}
+}
+
+func BenchmarkProvisionStatic(b *testing.B) {
+	p, err := embedded.New(embedded.Config{}, silent)
+	if err != nil {
+		b.Fatal(err)
+	}
+	o := procurement.Intent{SessionID: "sess_aaaaaaaaaaaaaaaaaaaa", Type: session.Static, Quantity: 5}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.Order(b.Context(), o); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+// Package gateway sells the traffic of accounts at gateways: proxies that read from
+// the user name or the password which exit is wanted. Its profiles hold the grammar
+// of each seller.
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Config is an account at a gateway as the operator writes it.
+type Config struct {
+	Name    string // of the provider
+	Profile string // one of Profiles
+	BaseURL string // must be empty: a gateway has no API
+	Login
+}
+
+// Validate returns an error that names every invalid setting.
+func (c Config) Validate() error {
+	_, err := c.account()
+	return err
+}
+
+func (c Config) account() (Account, error) {
+	p, ok := profiles[c.Profile]
+	if !ok {
+		return Account{}, fmt.Errorf("options.profile must be one of %v, not %q", Profiles(), c.Profile)
+	}
+	a, err := p.Account(c.Login)
+	if c.BaseURL != "" {
+		err = errors.Join(err, errors.New("a gateway has no API: use options.host for another address"))
+	}
+	return a, err
+}
+
+// Provider sells the traffic of one account. Nothing is ordered: an order is the
+// name of a session, and its credential is that of the account, which only the
+// configuration holds. So the credential is neither stored with orders nor given to
+// agents, and only the gateway's own meter caps the traffic.
+type Provider struct {
+	name    string
+	profile Profile
+	account Account
+}
+
+var _ ports.Dynamic = (*Provider)(nil)
+
+// New returns a provider, or the error of Validate.
+func New(c Config, log *slog.Logger) (*Provider, error) {
+	a, err := c.account()
+	if err != nil {
+		return nil, err
+	}
+	p := profiles[c.Profile]
+	if p.unverified {
+		log.Warn("the grammar of this gateway is unverified: check it with the seller", "provider", c.Name, "profile", c.Profile)
+	}
+	return &Provider{name: c.Name, profile: p, account: a}, nil
+}
+
+// Name returns the name that the operator chose.
+func (g *Provider) Name() string { return g.name }
+
+// Capabilities describes a provider that does no IO and is reached through the
+// seller's proxies.
+func (g *Provider) Capabilities() procurement.Capabilities {
+	return procurement.Capabilities{InProcess: true, ViaUpstream: true}
+}
+
+// Ready always returns true: no API is called.
+func (g *Provider) Ready() bool { return true }
+
+// Offers returns nil: the operator's catalogue lists what is sold.
+func (g *Provider) Offers(context.Context) ([]procurement.Offer, error) { return nil, nil }
+
+// Balance returns an unknown balance.
+func (g *Provider) Balance(context.Context) (procurement.ProviderBalance, error) {
+	return procurement.ProviderBalance{}, nil
+}
+
+// Quote returns a cost of 0, because the seller charges for traffic later. It fails
+// with Invalid if the grammar cannot express the place.
+func (g *Provider) Quote(_ context.Context, in procurement.Intent) (procurement.Quote, error) {
+	return procurement.Quote{Stock: procurement.StockUnknown}, g.check(in)
+}
+
+// Order returns the session's id as the ref if the grammar can express the place.
+func (g *Provider) Order(_ context.Context, in procurement.Intent) (procurement.Delivery, error) {
+	if err := g.check(in); err != nil {
+		return procurement.Delivery{}, err
+	}
+	return procurement.Delivery{Ref: in.SessionID, State: procurement.Live}, nil
+}
+
+func (g *Provider) check(in procurement.Intent) error {
+	if in.Type == session.Static {
+		return procurement.Refuse(procurement.Unsupported, "a gateway sells traffic, not addresses")
+	}
+	_, err := g.Endpoint(procurement.Access{}, procurement.Target{Location: in.Location})
+	return err
+}
+
+// Find returns nil: there is no list, and no order can be lost.
+func (g *Provider) Find(context.Context, procurement.Intent) ([]procurement.Delivery, error) {
+	return nil, nil
+}
+
+// Read returns what Order returned.
+func (g *Provider) Read(_ context.Context, ref string) (procurement.Delivery, error) {
+	return procurement.Delivery{Ref: ref, State: procurement.Live}, nil
+}
+
+// Cancel does nothing: an order costs nothing.
+func (g *Provider) Cancel(context.Context, string) error { return nil }
+
+// Disable always fails with Unsupported: one account serves all sessions.
+func (g *Provider) Disable(context.Context, string) error { return errShared }
+
+// Usage always fails with Unsupported, as Disable does.
+func (g *Provider) Usage(context.Context, string) (procurement.Usage, error) {
+	return procurement.Usage{}, errShared
+}
+
+var errShared = procurement.Refuse(procurement.Unsupported, "the sessions of a gateway share one account")
+
+// Endpoint writes the target into the credential of the account. It ignores the
+// Access, which is zero.
+func (g *Provider) Endpoint(_ procurement.Access, t procurement.Target) (procurement.Endpoint, error) {
+	return g.profile.Endpoint(g.account, t)
+}
+
+// NewExit returns the zero Exit: another token gets another exit.
+func (g *Provider) NewExit(procurement.Intent, session.Exit) (session.Exit, error) {
+	return session.Exit{}, nil
+}

@@ -1,0 +1,178 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/gateway"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// gatewayOptions are the options that a profile needs, beside its name.
+var gatewayOptions = map[string]map[string]string{
+	"brightdata":   {"username": "hl1", "zone": "z1"},
+	"oxylabs":      {"username": "USERNAME"},
+	"decodo":       {"username": "proxyuser"},
+	"dataimpulse":  {"username": "login"},
+	"soax":         {"package": "12345"},
+	"netnut":       {"username": "USERNAME"},
+	"webshare":     {"username": "myuser"},
+	"proxyseller":  {"username": "xxx"},
+	"proxies.sx":   {"username": "psx_acme"},
+	"iproyal":      {"username": "username123"},
+	"evomi":        {"username": "testuser"},
+	"packetstream": {"username": "someone"},
+	"rayobyte":     {"username": "someone_example_com"},
+}
+
+// gatewaySpec is a gateway of a profile; more are options beside those it needs.
+func gatewaySpec(profile string, more map[string]string) upstream.Spec {
+	s := upstream.Spec{Name: "gw", Kind: "gateway", Options: map[string]string{"profile": profile},
+		Secrets: map[string]string{"password": "password321"}, Locations: map[string]string{}}
+	if profile == "proxies.sx" {
+		s.Secrets["password"] = "pak_password321"
+	}
+	for _, m := range []map[string]string{gatewayOptions[profile], more} {
+		for k, v := range m {
+			s.Options[k] = v
+		}
+	}
+	return s
+}
+
+func openGateway(t testing.TB, s upstream.Spec) ports.Dynamic {
+	t.Helper()
+	p, err := upstream.New(s, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", s.Options["profile"], err)
+	}
+	return p.(ports.Dynamic)
+}
+
+// The user names and passwords are those of the sellers' documentation, with
+// sessions of ours where theirs have another length.
+func TestCredentialsAreThoseOfTheDocumentation(t *testing.T) {
+	const pw = "password321"
+	at := func(country, city string) session.Location { return session.Location{Country: country, City: city} }
+	for _, c := range []struct {
+		profile        string
+		more           map[string]string
+		place          session.Location
+		token          string
+		ttl            time.Duration
+		user, password string
+	}{
+		{"brightdata", nil, at("", ""), "", 0, "brd-customer-hl1-zone-z1", pw},
+		{"brightdata", nil, at("US", ""), "", 0, "brd-customer-hl1-zone-z1-country-us", pw},
+		{"brightdata", nil, at("US", "San Francisco"), "", 0, "brd-customer-hl1-zone-z1-country-us-city-sanfrancisco", pw},
+		{"brightdata", map[string]string{"network": "isp"}, at("US", ""), "abcd1234", 0, "brd-customer-hl1-zone-z1-country-us-session-abcd1234", pw},
+
+		{"oxylabs", nil, at("", ""), "", 0, "customer-USERNAME", pw},
+		{"oxylabs", nil, at("us", "los_angeles"), "", 0, "customer-USERNAME-cc-US-city-los_angeles", pw},
+		{"oxylabs", nil, at("DE", "Munich"), "", 0, "customer-USERNAME-cc-DE-city-munich", pw},
+		{"oxylabs", nil, at("US", ""), "abcde123", 5 * time.Minute, "customer-USERNAME-cc-US-sessid-abcde123-sesstime-5", pw},
+		{"oxylabs", nil, at("DE", ""), "abcd1234", 0, "customer-USERNAME-cc-DE-sessid-abcd1234-sesstime-1440", pw},
+
+		{"decodo", nil, at("US", "New York"), "account1", 30 * time.Minute, "user-proxyuser-country-us-city-new_york-session-account1-sessionduration-30", pw},
+		{"decodo", nil, at("", ""), "account1", 0, "user-proxyuser-session-account1-sessionduration-1440", pw},
+
+		{"dataimpulse", nil, at("", ""), "", 0, "login", pw},
+		{"dataimpulse", nil, at("DE", "berlin"), "", 0, "login__cr.de;city.berlin", pw},
+		{"dataimpulse", nil, at("FR", ""), "abcd1234", time.Hour, "login__cr.fr;sessid.abcd1234;sessttl.60", pw},
+		{"dataimpulse", nil, at("", ""), "abcd1234", 0, "login__sessid.abcd1234;sessttl.120", pw},
+
+		{"soax", nil, at("US", "New York"), "", 0, "package-12345-country-us-city-new+york", pw},
+		{"soax", nil, at("US", ""), "rand1234", 90 * time.Second, "package-12345-country-us-sessionid-rand1234-sessionlength-90", pw},
+		{"soax", nil, at("", ""), "rand1234", 0, "package-12345-sessionid-rand1234-sessionlength-86400", pw},
+
+		{"netnut", nil, at("", ""), "", 0, "USERNAME-res-any", pw},
+		{"netnut", nil, at("NL", ""), "", 0, "USERNAME-res-nl", pw},
+		{"netnut", nil, at("GB", ""), "", 0, "USERNAME-res-uk", pw},
+		{"netnut", nil, at("NL", "Amsterdam"), "", 0, "USERNAME-res_sc-nl_amsterdam", pw},
+		{"netnut", map[string]string{"network": "dc"}, at("NL", ""), "", 0, "USERNAME-dc-nl", pw},
+		{"netnut", map[string]string{"network": "stc"}, at("NL", "Amsterdam"), "", 0, "USERNAME-stc_sc-nl_amsterdam", pw},
+		{"netnut", nil, at("", ""), "abcd1234", 0, "USERNAME-res-any-sid-61322245", pw},
+
+		{"webshare", nil, at("US", ""), "", 0, "myuser-us-rotate", pw},
+		{"webshare", nil, at("", ""), "", 0, "myuser-rotate", pw},
+		{"webshare", nil, at("US", "Los Angeles"), "abcd1234", 0, "myuser-us-city_los_angeles-93159061", pw},
+		{"webshare", map[string]string{"numbers": "10"}, at("US", ""), "abcd1234", 0, "myuser-us-6", pw},
+
+		{"proxyseller", nil, at("", ""), "", 0, "xxx", pw},
+		{"proxyseller", nil, at("FR", "paris"), "", 0, "xxx_c_FR_city_Paris", pw},
+		{"proxyseller", nil, at("US", "New York"), "abcd1234", 30 * time.Second, "xxx_c_US_city_New-York_s_abcd1234_ttl_30s", pw},
+		{"proxyseller", nil, at("US", "new-york"), "", 0, "xxx_c_US_city_New-York", pw},
+
+		{"proxies.sx", nil, at("", ""), "", 0, "psx_acme-any-any", "pak_" + pw},
+		{"proxies.sx", map[string]string{"network": "peer"}, at("US", ""), "abcd1234", 12 * time.Hour, "psx_acme-peer-us-sid-abcd1234-rot-sticky-ttl-43200", "pak_" + pw},
+		{"proxies.sx", map[string]string{"network": "mbl"}, at("GB", ""), "abcd1234", 0, "psx_acme-mbl-gb-sid-abcd1234-rot-sticky-ttl-2592000", "pak_" + pw},
+
+		{"iproyal", nil, at("BR", ""), "sgn34f3e", 10 * time.Minute, "username123", "password321_country-br_session-sgn34f3e_lifetime-10m"},
+		{"iproyal", nil, at("PE", "lima"), "", 0, "username123", "password321_country-pe_city-lima"},
+		{"iproyal", nil, at("", ""), "sgn34f3e", 30 * time.Second, "username123", "password321_session-sgn34f3e_lifetime-30s"},
+		{"iproyal", nil, at("", ""), "sgn34f3e", 90 * time.Minute, "username123", "password321_session-sgn34f3e_lifetime-90m"},
+		{"iproyal", nil, at("", ""), "sgn34f3e", 0, "username123", "password321_session-sgn34f3e_lifetime-7d"},
+
+		{"evomi", nil, at("US", ""), "", 0, "testuser", "password321_country-US"},
+		{"evomi", nil, at("US", "New York"), "", 0, "testuser", "password321_country-US_city-new.york"},
+		{"evomi", nil, at("DE", "berlin"), "abcd1234", 30 * time.Minute, "testuser", "password321_country-DE_city-berlin_session-abcd1234_lifetime-30"},
+		{"evomi", nil, at("", ""), "abcd1234", 0, "testuser", "password321_session-abcd1234_lifetime-120"},
+
+		{"packetstream", nil, at("US", ""), "abcd1234", 0, "someone", "password321_country-UnitedStates_session-abcd1234"},
+		{"packetstream", nil, at("DE", ""), "", 0, "someone", "password321_country-Germany"},
+
+		{"rayobyte", nil, at("ES", "madrid"), "abcd1234", 0, "someone_example_com", "password321-country-ES-city-madrid-session-abcd1234"},
+	} {
+		e, err := openGateway(t, gatewaySpec(c.profile, c.more)).Endpoint(procurement.Access{}, procurement.Target{Location: c.place, Token: c.token, TTL: c.ttl})
+		if err != nil || e.User != c.user || e.Password != c.password || !e.Trusted {
+			t.Errorf("%s %v %q %v:\ngot  %s : %s, %v\nwant %s : %s", c.profile, c.place, c.token, c.ttl, e.User, e.Password, err, c.user, c.password)
+		}
+	}
+}
+
+func TestHostsAndPortsAreThoseOfTheDocumentation(t *testing.T) {
+	for profile, want := range map[string]string{
+		"brightdata":  "http brd.superproxy.io 33335, socks5 brd.superproxy.io 22228",
+		"oxylabs":     "http pr.oxylabs.io 7777, socks5 pr.oxylabs.io 7777",
+		"decodo":      "http gate.decodo.com 7000, socks5 gate.decodo.com 7000",
+		"dataimpulse": "http gw.dataimpulse.com 823, socks5 gw.dataimpulse.com 824",
+		"soax":        "http proxy.soax.com 5000, http proxy.soax.com 5000",
+		"netnut":      "http gw.netnut.net 5959, socks5 gw.netnut.net 5959",
+		"webshare":    "http p.webshare.io 80, http p.webshare.io 80",
+		"proxyseller": "http res.proxy-seller.com 10000, socks5 res.proxy-seller.com 10000",
+		"proxies.sx":  "http gw.proxies.sx 7000, socks5 gw.proxies.sx 7001",
+		"iproyal":     "http geo.iproyal.com 12321, socks5 geo.iproyal.com 12321",
+		"evomi":       "http rp.evomi.com 1000, socks5 rp.evomi.com 1002",
+
+		"packetstream": "http proxy.packetstream.io 31112, http proxy.packetstream.io 31112",
+		"rayobyte":     "http la.residential.rayobyte.com 8000, socks5 la.residential.rayobyte.com 1080",
+	} {
+		p := openGateway(t, gatewaySpec(profile, nil))
+		if got := reached(t, p, session.HTTP) + ", " + reached(t, p, session.SOCKS5); got != want {
+			t.Errorf("%s: %s, want %s", profile, got, want)
+		}
+	}
+	if len(gateway.Profiles()) != len(gatewayOptions) {
+		t.Errorf("%d profiles, %d are tested", len(gateway.Profiles()), len(gatewayOptions))
+	}
+	own := openGateway(t, gatewaySpec("soax", map[string]string{"host": "127.0.0.1", "port": "8", "protocol": "socks5"}))
+	if got := reached(t, own, ""); got != "socks5 127.0.0.1 8" {
+		t.Errorf("the operator's host: %s", got)
+	}
+	if got := reached(t, own, session.HTTP); got != "http 127.0.0.1 8" {
+		t.Errorf("the operator's host, by http: %s", got)
+	}
+}
+
+func reached(t *testing.T, p ports.Dynamic, protocol session.Protocol) string {
+	t.Helper()
+	e, err := p.Endpoint(procurement.Access{}, procurement.Target{Protocol: protocol})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join([]string{string(e.Protocol), e.Host, portText(e.Port)}, " ")
+}

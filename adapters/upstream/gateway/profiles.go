@@ -1,0 +1,101 @@
+package gateway
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"agentproxy/domain/session"
+)
+
+// Profile is the grammar of a seller's gateway: the parameters that name an exit, in
+// the user name or in the password of the proxy. It is data that Endpoint reads.
+//
+// Parameters are templates. {username}, {zone}, {package} and {network} are settings
+// of the operator, {country} and {city} the place in the seller's spelling, {token}
+// the session and {ttl} its time.
+type Profile struct {
+	host  string
+	ports map[session.Protocol]uint16
+
+	inPassword  bool   // the parameters follow the password, else the user name
+	user        string // the user name in front of the parameters
+	first, next string // in front of the first parameter; between parameters
+
+	anywhere        []string // for no place in particular
+	country, city   []string // for a place; nil if it cannot be asked for
+	session, rotate []string // with a token, and without one
+	ttl             lifetime
+	number          numberRange // of numeric tokens; zero if tokens are sent as they are
+
+	networks     []exitNetwork // the first is the default; nil if there is one only
+	upperCountry bool
+	countryNames bool              // English names without spaces instead of codes
+	countryCodes map[string]string // codes that differ from those of ISO 3166-1
+	cityGap      string            // between the words of a city, or cityGapUnknown
+	cityTitle    bool              // New-York instead of new-york
+	cityLetters  bool              // no digits
+
+	// separators are the characters of the grammar. A place from an agent that
+	// contains one is refused. The operator may write those in nested in locations.
+	separators, nested string
+	// strictUser is set if the gateway splits the whole user name, so that the
+	// account's part of it must not contain a separator either.
+	strictUser bool
+	unverified bool // known only from public code of customers
+}
+
+// cityGapUnknown is the cityGap of a seller that does not document how a name of two
+// words is written.
+const cityGapUnknown = "?"
+
+// lifetime is the parameter for how long a session keeps its exit. The zero value
+// stands for a gateway without such a parameter.
+type lifetime struct {
+	template string
+	units    []timeUnit // from the longest to the shortest
+	min, max time.Duration
+}
+
+// timeUnit is a length of time and the suffix of its count.
+type timeUnit struct {
+	length time.Duration
+	suffix string
+}
+
+// numberRange is a range of numbers with both ends.
+type numberRange struct{ min, max uint64 }
+
+// exitNetwork is one of several kinds of exits of one account.
+type exitNetwork struct {
+	name string
+	city bool // cities can be asked for
+}
+
+// profiles are the known gateways, by name.
+var profiles = func() map[string]Profile {
+	all := maps.Clone(userNameProfiles)
+	maps.Copy(all, passwordProfiles)
+	return all
+}()
+
+// Profiles returns the names of the known gateways, sorted.
+func Profiles() []string { return slices.Sorted(maps.Keys(profiles)) }
+
+// Named returns the profile of a name; it is zero for an unknown one.
+func Named(name string) Profile { return profiles[name] }
+
+// options returns the settings that the templates of the profile use.
+func (p Profile) options() map[string]bool {
+	used := map[string]bool{}
+	templates := slices.Concat([]string{p.user, p.ttl.template}, p.anywhere, p.country, p.city, p.session, p.rotate)
+	for _, t := range templates {
+		for _, m := range placeholder.FindAllString(t, -1) {
+			used[m[1:len(m)-1]] = true
+		}
+	}
+	if len(p.networks) > 0 {
+		used["network"] = true
+	}
+	return used
+}

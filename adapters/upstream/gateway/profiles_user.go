@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"time"
+
+	"agentproxy/domain/session"
+)
+
+var (
+	inMinutes = []timeUnit{{time.Minute, ""}}
+	inSeconds = []timeUnit{{time.Second, ""}}
+)
+
+// userNameProfiles have their parameters in the user name.
+var userNameProfiles = map[string]Profile{
+	// https://docs.brightdata.com/proxy-networks/config-options and
+	// https://docs.brightdata.com/api-reference/proxy/geolocation-targeting.
+	// How long a session lasts is not documented and cannot be asked for. Cities
+	// are for residential and mobile zones; names are lower case without spaces.
+	"brightdata": {
+		host: "brd.superproxy.io", ports: map[session.Protocol]uint16{session.HTTP: 33335, session.SOCKS5: 22228},
+		user: "brd-customer-{username}-zone-{zone}", first: "-", next: "-",
+		country: []string{"country-{country}"}, city: []string{"country-{country}", "city-{city}"},
+		session:    []string{"session-{token}"},
+		networks:   []exitNetwork{{"residential", true}, {"mobile", true}, {"isp", false}, {"datacenter", false}},
+		separators: "-",
+	},
+	// https://developers.oxylabs.io/products/proxies/residential-proxies/session-control:
+	// without sesstime a session lasts 10 minutes; it always ends after a minute
+	// of silence.
+	"oxylabs": {
+		host: "pr.oxylabs.io", ports: map[session.Protocol]uint16{session.HTTP: 7777, session.SOCKS5: 7777},
+		user: "customer-{username}", first: "-", next: "-",
+		country: []string{"cc-{country}"}, city: []string{"cc-{country}", "city-{city}"},
+		session:      []string{"sessid-{token}"},
+		ttl:          lifetime{"sesstime-{ttl}", inMinutes, time.Minute, 1440 * time.Minute},
+		upperCountry: true, cityGap: "_", separators: "-",
+	},
+	// https://help.decodo.com/docs/residential-proxy-custom-sticky-sessions.md
+	"decodo": {
+		host: "gate.decodo.com", ports: map[session.Protocol]uint16{session.HTTP: 7000, session.SOCKS5: 7000},
+		user: "user-{username}", first: "-", next: "-",
+		country: []string{"country-{country}"}, city: []string{"country-{country}", "city-{city}"},
+		session: []string{"session-{token}"},
+		ttl:     lifetime{"sessionduration-{ttl}", inMinutes, time.Minute, 1440 * time.Minute},
+		cityGap: "_", separators: "-",
+	},
+	// https://docs.dataimpulse.com/proxies/parameters/session-id.md and its
+	// neighbours city and session-interval. That sessttl counts beside sessid is
+	// unverified: the documentation has it with the sticky ports. A city doubles
+	// the price there.
+	"dataimpulse": {
+		host: "gw.dataimpulse.com", ports: map[session.Protocol]uint16{session.HTTP: 823, session.SOCKS5: 824},
+		user: "{username}", first: "__", next: ";",
+		country: []string{"cr.{country}"}, city: []string{"cr.{country}", "city.{city}"},
+		session: []string{"sessid.{token}"},
+		ttl:     lifetime{"sessttl.{ttl}", inMinutes, time.Minute, 120 * time.Minute},
+		cityGap: "", separators: "_.;,",
+	},
+	// https://helpcenter.soax.com/en/articles/6723733-sticky-sessions. Without
+	// sessionid every request has a new exit.
+	"soax": {
+		host: "proxy.soax.com", ports: map[session.Protocol]uint16{session.HTTP: 5000},
+		user: "package-{package}", first: "-", next: "-",
+		country: []string{"country-{country}"}, city: []string{"country-{country}", "city-{city}"},
+		session: []string{"sessionid-{token}"},
+		ttl:     lifetime{"sessionlength-{ttl}", inSeconds, time.Second, 86400 * time.Second},
+		cityGap: "+", separators: "-",
+	},
+	// https://help.netnut.io/netnut-documentation/netnut-proxies/residential-proxies/curl-request-parameters:
+	// a session is a number; the pages disagree about its range, this one is in
+	// both. The United Kingdom is uk. A city of the United States follows its
+	// state, us_alabama_birmingham, which the operator sets in locations.
+	"netnut": {
+		host: "gw.netnut.net", ports: map[session.Protocol]uint16{session.HTTP: 5959, session.SOCKS5: 5959},
+		user: "{username}", first: "-", next: "-",
+		anywhere: []string{"{network}-any"}, country: []string{"{network}-{country}"},
+		city:         []string{"{network}_sc-{country}_{city}"},
+		session:      []string{"sid-{token}"},
+		number:       numberRange{10000, 99999999},
+		networks:     []exitNetwork{{"res", true}, {"stc", true}, {"mob", false}, {"dc", false}},
+		countryCodes: map[string]string{"GB": "uk"},
+		cityGap:      cityGapUnknown, separators: "-_", nested: "_",
+	},
+	// https://apidocs.webshare.io/proxy-connection: the backbone. A session is a
+	// number, on a plan that lists proxies the place in that list, so that the
+	// option numbers tells how many there are. Cities are for residential plans.
+	"webshare": {
+		host: "p.webshare.io", ports: map[session.Protocol]uint16{session.HTTP: 80},
+		user: "{username}", first: "-", next: "-",
+		country: []string{"{country}"}, city: []string{"{country}", "city_{city}"},
+		session: []string{"{token}"}, rotate: []string{"rotate"},
+		number:   numberRange{1, 99999999},
+		networks: []exitNetwork{{"residential", true}, {"datacenter", false}},
+		cityGap:  "_", cityLetters: true, separators: "-",
+	},
+	// https://docs.proxy-seller.com/docs/proxy-seller/residential-proxy/api-tool.
+	// The longest time is unverified: an hour is what a package allows.
+	"proxyseller": {
+		host: "res.proxy-seller.com", ports: map[session.Protocol]uint16{session.HTTP: 10000, session.SOCKS5: 10000},
+		user: "{username}", first: "_", next: "_",
+		country: []string{"c_{country}"}, city: []string{"c_{country}", "city_{city}"},
+		session:      []string{"s_{token}"},
+		ttl:          lifetime{"ttl_{ttl}", []timeUnit{{time.Second, "s"}}, time.Second, time.Hour},
+		upperCountry: true, cityGap: "-", cityTitle: true, separators: "_",
+	},
+	// https://api.proxies.sx/docs/gateway and docs/USERNAME-DSL.md of
+	// https://github.com/bolivian-peru/proxy-reseller-kit. A session keeps its
+	// device only with rot-sticky; without sid every connection has its own. The
+	// time counts from the last use. A city is a preference there and never
+	// excludes another, so it cannot be asked for.
+	"proxies.sx": {
+		host: "gw.proxies.sx", ports: map[session.Protocol]uint16{session.HTTP: 7000, session.SOCKS5: 7001},
+		user: "{username}", first: "-", next: "-",
+		anywhere: []string{"{network}", "any"}, country: []string{"{network}", "{country}"},
+		session:    []string{"sid-{token}", "rot-sticky"},
+		ttl:        lifetime{"ttl-{ttl}", inSeconds, 60 * time.Second, 2592000 * time.Second},
+		networks:   []exitNetwork{{"any", false}, {"mbl", false}, {"peer", false}, {"best", false}},
+		separators: "-", strictUser: true,
+	},
+}

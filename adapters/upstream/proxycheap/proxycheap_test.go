@@ -1,0 +1,357 @@
+package proxycheap_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/upstream"
+	"agentproxy/domain"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+	"agentproxy/test/contract"
+	"agentproxy/test/fake/proxycheap"
+	"agentproxy/test/fake/seller"
+)
+
+// newProxyCheap makes the provider for a stand-in.
+func newProxyCheap(t *testing.T, s *proxycheap.Seller, edit func(*upstream.Spec)) ports.Static {
+	t.Helper()
+	spec := upstream.Spec{Name: "pc", Kind: "proxycheap", BaseURL: s.URL, PerSecond: 10_000, Options: map[string]string{},
+		Secrets: map[string]string{"key": proxycheap.Key, "secret": proxycheap.Secret, "callback_secret": proxycheap.CallbackSecret}}
+	if edit != nil {
+		edit(&spec)
+	}
+	p, err := upstream.New(spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.(ports.Static)
+}
+
+func inUnit(unit string) func(*upstream.Spec) {
+	return func(s *upstream.Spec) { s.Options["balance_unit"] = unit }
+}
+
+// pcAddresses is three addresses in the United States for 90 days.
+func pcAddresses(key string) procurement.Intent {
+	return procurement.Intent{Key: key, SessionID: "sess_1", Type: session.Static, SKU: proxycheap.Plan, Quantity: 3, Days: 90,
+		Location: session.Location{Country: "US"}}
+}
+
+// pcLive orders three addresses and reads until they are there.
+func pcLive(t *testing.T, p ports.Provider, key string) procurement.Delivery {
+	t.Helper()
+	d, err := p.Order(t.Context(), pcAddresses(key))
+	for range 10 {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.State == procurement.Live {
+			return d
+		}
+		d, err = p.Read(t.Context(), d.Ref)
+	}
+	t.Fatalf("it is still %s", d.State)
+	return d
+}
+
+func TestProxyCheapKeepsThePromisesOfAProvider(t *testing.T) {
+	static := pcAddresses("")
+	for _, bare := range []bool{false, true} {
+		t.Run(fmt.Sprintf("bare %v", bare), func(t *testing.T) {
+			contract.Seller(t, func(t *testing.T) contract.Selling {
+				s := proxycheap.New(t)
+				s.Answers(proxycheap.Shape{Bare: bare, Polls: 1})
+				return contract.Selling{Provider: newProxyCheap(t, s, inUnit("cents")), Static: &static, Sold: s.Sales, Vanish: s.Vanish,
+					LoseAnswer:  func() { s.Next("/execute", seller.DropAnswer) },
+					LoseRequest: func() { s.Next("/execute", seller.DropRequest) }}
+			})
+		})
+	}
+}
+
+func TestProxyCheapDeliversStepByStep(t *testing.T) {
+	for _, bare := range []bool{false, true} {
+		s := proxycheap.New(t)
+		s.Answers(proxycheap.Shape{Bare: bare})
+		p := newProxyCheap(t, s, func(s *upstream.Spec) { s.Options["isp"] = "e649eed7-ee2b-11ec-85c2-06902e647790" })
+		d, err := p.Order(t.Context(), pcAddresses("ord_1"))
+		if err != nil || d.State != procurement.Pending || d.Cost != domain.MustMoney("30.51") {
+			t.Fatalf("ordered: %+v, %v", d, err)
+		}
+		if d, err = p.Read(t.Context(), d.Ref); err != nil || d.State != procurement.Pending || len(d.IPs) != 0 { // INITIATING
+			t.Fatalf("on its way: %+v, %v", d, err)
+		}
+		d, err = p.Read(t.Context(), d.Ref)
+		if err != nil || d.State != procurement.Live || len(d.IPs) != 3 {
+			t.Fatalf("read: %+v, %v", d, err)
+		}
+		ip, o := d.IPs[0], s.Orders()[0]
+		if ip.Host != ip.Addr.String() || ip.HTTPPort != 10000 || ip.SOCKSPort != 10002 || ip.User == "" || ip.Password == "" || ip.Country != "US" || ip.ID != fmt.Sprint(o.Proxies[0].ID) {
+			t.Errorf("the address is %+v", ip)
+		}
+		if o.Renews || o.Months != 3 || o.Plan != proxycheap.Plan || o.Country != "US" || o.ISP == "" || !o.Proxies[0].ExpiresAt.Equal(d.ExpiresAt) {
+			t.Errorf("the seller has %+v", o)
+		}
+		if s.Spent() != domain.MustMoney("30.51") {
+			t.Errorf("spent %s", s.Spent())
+		}
+		s.Deliver([]netip.Addr{netip.MustParseAddr("127.0.0.1")}, 3128, 0)
+		if d = pcLive(t, p, "ord_2"); d.IPs[0].Host != "127.0.0.1" || d.IPs[0].HTTPPort != 3128 || d.IPs[0].SOCKSPort != 0 {
+			t.Errorf("delivered elsewhere than the test says: %+v", d.IPs[0])
+		}
+	}
+}
+
+func TestProxyCheapWhatCannotBeAskedForIsRefusedBeforehand(t *testing.T) {
+	s := proxycheap.New(t)
+	p := newProxyCheap(t, s, nil)
+	for name, edit := range map[string]func(*procurement.Intent){
+		"45 days":        func(in *procurement.Intent) { in.Days = 45 },
+		"13 months":      func(in *procurement.Intent) { in.Days = 390 },
+		"no country":     func(in *procurement.Intent) { in.Location.Country = "" },
+		"a city":         func(in *procurement.Intent) { in.Location.City = "boston" },
+		"no plan":        func(in *procurement.Intent) { in.SKU = "" },
+		"a hostile plan": func(in *procurement.Intent) { in.SKU = "static-residential-ipv4/../../account/balance" },
+		"none":           func(in *procurement.Intent) { in.Quantity = 0 },
+	} {
+		in := pcAddresses("ord_1")
+		edit(&in)
+		_, err := p.Order(t.Context(), in)
+		if procurement.ClassOf(err) != procurement.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	in := pcAddresses("ord_1")
+	in.Type = session.Dynamic
+	_, err := p.Order(t.Context(), in)
+	refusedAs(t, err, procurement.Unsupported)
+	if s.Calls("") != 0 {
+		t.Errorf("the seller was asked %d times", s.Calls(""))
+	}
+	_, err = upstream.New(upstream.Spec{Kind: "proxycheap", Secrets: map[string]string{"key": "k"}}, nil)
+	if err == nil || !strings.Contains(err.Error(), "secrets.secret") {
+		t.Errorf("a missing secret: %v", err)
+	}
+	_, err = upstream.New(upstream.Spec{Kind: "proxycheap", Secrets: map[string]string{"key": "k", "secret": "s"},
+		Options: map[string]string{"balance_unit": "euros", "plan": "a/b"}, Locations: map[string]string{"US": "1"}}, nil)
+	for _, fault := range []string{"balance_unit", "options.plan", "locations"} {
+		if err == nil || !strings.Contains(err.Error(), fault) {
+			t.Errorf("the fault of %s is not named: %v", fault, err)
+		}
+	}
+}
+
+func TestProxyCheapRefusalsGetTheirClass(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*proxycheap.Seller)
+		unit  string
+		class procurement.Class
+	}{
+		"out of stock":             {func(s *proxycheap.Seller) { s.SetStock("US", 2) }, "", procurement.OutOfStock},
+		"no money":                 {func(s *proxycheap.Seller) { s.SetBalance(domain.Dollar) }, "", procurement.InsufficientFunds},
+		"no money and no words":    {func(s *proxycheap.Seller) { s.Answers(proxycheap.Shape{Mute: true}); s.SetBalance(domain.Dollar) }, "cents", procurement.InsufficientFunds},
+		"no money, unit not known": {func(s *proxycheap.Seller) { s.Answers(proxycheap.Shape{Mute: true}); s.SetBalance(domain.Dollar) }, "", procurement.Invalid},
+		"another reason":           {func(s *proxycheap.Seller) { s.Next("/execute", seller.Refuse) }, "cents", procurement.Invalid},
+		"the key is not known":     {func(s *proxycheap.Seller) { s.Next("/execute", seller.Expired) }, "", procurement.Auth},
+		"forbidden":                {func(s *proxycheap.Seller) { s.Next("/execute", seller.Forbidden) }, "", procurement.Auth},
+		"too many calls":           {func(s *proxycheap.Seller) { s.Next("/execute", seller.RateLimited) }, "", procurement.RateLimited},
+		"a redirect":               {func(s *proxycheap.Seller) { s.Next("/execute", seller.Redirect) }, "", procurement.Ambiguous},
+		"done, and 502":            {func(s *proxycheap.Seller) { s.Next("/execute", seller.Failed) }, "", procurement.Ambiguous},
+		"done, and no JSON":        {func(s *proxycheap.Seller) { s.Next("/execute", seller.Garbage) }, "", procurement.Ambiguous},
+		"done, and cut off":        {func(s *proxycheap.Seller) { s.Next("/execute", seller.Cut) }, "", procurement.Ambiguous},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := proxycheap.New(t)
+			p := newProxyCheap(t, s, inUnit(c.unit))
+			c.spoil(s)
+			_, err := p.Order(t.Context(), pcAddresses("ord_1"))
+			refusedAs(t, err, c.class)
+			if n := s.Calls("/execute"); n != 1 {
+				t.Errorf("%d orders were sent", n)
+			}
+		})
+	}
+}
+
+func TestProxyCheapTheBalanceHasAUnitOrIsNotTold(t *testing.T) {
+	s := proxycheap.New(t)
+	s.SetBalance(domain.MustMoney("12.34"))
+	for unit, want := range map[string]procurement.ProviderBalance{"": {}, "cents": {Amount: domain.MustMoney("12.34"), Known: true}} {
+		if f, err := newProxyCheap(t, s, inUnit(unit)).Balance(t.Context()); err != nil || f != want {
+			t.Errorf("unit %q: %+v, %v", unit, f, err)
+		}
+	}
+	s.Answers(proxycheap.Shape{Dollars: true})
+	if f, err := newProxyCheap(t, s, inUnit("dollars")).Balance(t.Context()); err != nil || f.Amount != domain.MustMoney("12.34") {
+		t.Errorf("in dollars: %+v, %v", f, err)
+	}
+}
+
+func TestProxyCheapOffersAndQuotes(t *testing.T) {
+	s := proxycheap.New(t)
+	p := newProxyCheap(t, s, nil)
+	offers, err := p.Offers(t.Context())
+	if err != nil || len(offers) != 4 || offers[0].Days[0] != 30 || offers[0].Days[11] != 360 || offers[0].SKU != proxycheap.Service+"/basic" {
+		t.Fatalf("offers %+v, %v", offers, err)
+	}
+	in := pcAddresses("ord_1")
+	in.SKU = offers[2].SKU // with the service
+	if q, err := p.Quote(t.Context(), in); err != nil || q.Cost != domain.MustMoney("30.51") || q.Stock != procurement.StockUnknown {
+		t.Errorf("quote %+v, %v", q, err)
+	}
+	in.Location.Country = "FR"
+	if q, err := p.Quote(t.Context(), in); err != nil || q.Stock != procurement.StockNo {
+		t.Errorf("a country that is not sold: %+v, %v", q, err)
+	}
+}
+
+func TestProxyCheapAStrangeAnswerProvesNothing(t *testing.T) {
+	s := proxycheap.New(t)
+	p := newProxyCheap(t, s, nil)
+	d := pcLive(t, p, "ord_1")
+	s.SetStatus(d.Ref, "SUSPENDED")
+	_, err := p.Read(t.Context(), d.Ref)
+	refusedAs(t, err, procurement.Temporary)
+	if found, err := p.Find(t.Context(), pcAddresses("ord_2")); err != nil || len(found) != 1 || found[0].State != procurement.Pending {
+		t.Errorf("it is listed as %+v, %v", found, err)
+	}
+	for _, over := range []string{proxycheap.Expired, proxycheap.Canceled} {
+		s.SetStatus(d.Ref, over)
+		if d, err := p.Read(t.Context(), d.Ref); err != nil || d.State != procurement.Gone {
+			t.Errorf("%s: %s, %v", over, d.State, err)
+		}
+	}
+	s.Answers(proxycheap.Shape{Anonymous: true})
+	_, err = p.Find(t.Context(), pcAddresses("ord_2"))
+	refusedAs(t, err, procurement.Temporary)
+	s.Deliver(nil, 0, 0)
+	s.SetStatus(d.Ref, proxycheap.Active)
+	_, err = p.Read(t.Context(), d.Ref)
+	refusedAs(t, err, procurement.Temporary) // no port
+}
+
+// TestProxyCheapFewerAddressesMayBeTheOrder: a list that shows a part of an order
+// must not make it look absent.
+func TestProxyCheapFewerAddressesMayBeTheOrder(t *testing.T) {
+	s := proxycheap.New(t)
+	p := newProxyCheap(t, s, nil)
+	if _, err := p.Order(t.Context(), pcAddresses("ord_1")); err != nil {
+		t.Fatal(err)
+	}
+	more, less := pcAddresses("ord_2"), pcAddresses("ord_3")
+	more.Quantity, less.Quantity = 5, 2
+	for _, c := range []struct {
+		in       procurement.Intent
+		quantity int
+	}{{more, 0}, {pcAddresses("ord_4"), 3}, {less, 3}} {
+		if found, err := p.Find(t.Context(), c.in); err != nil || len(found) != 1 || found[0].Quantity != c.quantity || found[0].Location.Country != "US" {
+			t.Errorf("for %d: %+v, %v", c.in.Quantity, found, err)
+		}
+	}
+}
+
+func TestProxyCheapSecretsStayInside(t *testing.T) {
+	s := proxycheap.New(t)
+	var text bytes.Buffer
+	spec := upstream.Spec{Name: "pc", Kind: "proxycheap", BaseURL: s.URL, PerSecond: 10_000,
+		Secrets: map[string]string{"key": proxycheap.Key, "secret": proxycheap.Secret, "callback_secret": proxycheap.CallbackSecret}}
+	p, err := upstream.New(spec, slog.New(slog.NewTextHandler(&text, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := pcLive(t, p, "ord_0")
+	for n, fault := range []seller.Fault{seller.Refuse, seller.Expired, seller.DropAnswer, seller.Failed, seller.Garbage, seller.RateLimited} {
+		s.Next("/execute", fault)
+		s.Next("/orders/", fault)
+		_, err := p.Order(t.Context(), pcAddresses(fmt.Sprintf("ord_%d", n+1)))
+		fmt.Fprintln(&text, err)
+		_, err = p.Read(t.Context(), d.Ref)
+		fmt.Fprintln(&text, err)
+	}
+	_, err = p.(ports.Callbacks).Callback(http.Header{}, nil, time.Now())
+	fmt.Fprintln(&text, err, spec.LogValue(), d.IPs[0])
+	for _, secret := range []string{proxycheap.Key, proxycheap.Secret, proxycheap.CallbackSecret, d.IPs[0].Password} {
+		if strings.Contains(text.String(), secret) {
+			t.Errorf("the secret %s is shown", secret)
+		}
+	}
+}
+
+func TestProxyCheapCallbacksAreVerified(t *testing.T) {
+	s := proxycheap.New(t)
+	p := newProxyCheap(t, s, nil).(ports.Callbacks)
+	verify := func(c proxycheap.Call) error {
+		refs, err := p.Callback(c.Header, c.Body, time.Now())
+		if len(refs) != 0 {
+			t.Errorf("refs %v of an event that names none", refs)
+		}
+		return err
+	}
+	for _, mode := range []proxycheap.Mode{proxycheap.Once, proxycheap.Duplicate, proxycheap.OutOfOrder, proxycheap.Unsigned, proxycheap.Forged, proxycheap.Never} {
+		s.SetWebhook(mode)
+		pcLive(t, p.(ports.Static), "ord_"+string(mode))
+		calls := s.Callbacks()
+		n := 6 // three addresses of two steps
+		switch mode {
+		case proxycheap.Duplicate:
+			n = 12
+		case proxycheap.Never:
+			n = 0
+		}
+		if len(calls) != n {
+			t.Errorf("%s: %d calls, want %d", mode, len(calls), n)
+		}
+		for _, c := range calls {
+			err := verify(c)
+			bad := mode == proxycheap.Unsigned || mode == proxycheap.Forged
+			if bad && !errors.Is(err, domain.ErrInvalid) || !bad && err != nil {
+				t.Errorf("%s: %v", mode, err)
+			}
+		}
+	}
+	good := proxycheap.Sign("proxy.status.changed", "evt_1", []byte(`{"proxyId":1}`), proxycheap.CallbackSecret)
+	for name, spoil := range map[string]func(*proxycheap.Call){
+		"another body":     func(c *proxycheap.Call) { c.Body = []byte(`{"proxyId":2}`) },
+		"another event":    func(c *proxycheap.Call) { c.Header.Set("Webhook-Event", "proxy.bandwidth.added") },
+		"another id":       func(c *proxycheap.Call) { c.Header.Set("Webhook-Id", "evt_2") },
+		"no id":            func(c *proxycheap.Call) { c.Header.Del("Webhook-Id") },
+		"half a signature": func(c *proxycheap.Call) { c.Header.Set("Webhook-Signature", c.Header.Get("Webhook-Signature")[:39]) },
+		"an empty one":     func(c *proxycheap.Call) { c.Header.Set("Webhook-Signature", "sha256=") },
+		"another algorithm": func(c *proxycheap.Call) {
+			c.Header.Set("Webhook-Signature", strings.Replace(c.Header.Get("Webhook-Signature"), "sha256", "sha1", 1))
+		},
+		"no hexadecimal": func(c *proxycheap.Call) { c.Header.Set("Webhook-Signature", "sha256=zz") },
+		"no JSON": func(c *proxycheap.Call) {
+			*c = proxycheap.Sign("proxy.status.changed", "evt_1", []byte(`proxy 1`), proxycheap.CallbackSecret)
+		},
+		"signed without an id": func(c *proxycheap.Call) {
+			*c = proxycheap.Sign("proxy.status.changed", "", c.Body, proxycheap.CallbackSecret)
+		},
+		"a huge body": func(c *proxycheap.Call) {
+			*c = proxycheap.Sign("proxy.status.changed", "evt_1", []byte(`"`+strings.Repeat("x", 70_000)+`"`), proxycheap.CallbackSecret)
+		},
+	} {
+		c := proxycheap.Call{Header: good.Header.Clone(), Body: good.Body}
+		spoil(&c)
+		if err := verify(c); !errors.Is(err, domain.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := verify(good); err != nil {
+		t.Errorf("as it came: %v", err)
+	}
+	open := newProxyCheap(t, s, func(s *upstream.Spec) { delete(s.Secrets, "callback_secret") }).(ports.Callbacks)
+	empty := proxycheap.Sign("proxy.status.changed", "evt_1", good.Body, "")
+	if _, err := open.Callback(empty.Header, empty.Body, time.Now()); !errors.Is(err, domain.ErrInvalid) {
+		t.Errorf("without a secret everybody may call: %v", err)
+	}
+}

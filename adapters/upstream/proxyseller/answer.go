@@ -1,0 +1,172 @@
+package proxyseller
+
+import (
+	"encoding/json"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+
+	"agentproxy/adapters/upstream/rest"
+	"agentproxy/domain"
+	"agentproxy/domain/procurement"
+)
+
+// envelope is the frame of an answer that explain accepted as a success. Data points
+// to the value to decode into.
+type envelope struct {
+	Data any `json:"data"`
+}
+
+// apiError is an entry of errors[], or the whole body of an answer with status 400.
+type apiError struct {
+	Message string      `json:"message"`
+	Code    json.Number `json:"code"` // a number, or a text that is one
+}
+
+// explain classifies the envelope {status, data, errors[]}, whose HTTP status is almost
+// always 200. It returns nil for a success, and where the HTTP status decides: 429
+// comes from an edge in front of the API, so nothing was executed; 5xx is inconclusive.
+func explain(status int, body []byte, money bool, hide func(string) string) *procurement.Error {
+	refuse := func(c procurement.Class, text string) *procurement.Error {
+		// The key is hidden before the text is cut, because half a key is a secret too.
+		return procurement.Refuse(c, rest.OneLine(hide(text)))
+	}
+	unclear, odd := procurement.Invalid, procurement.Temporary
+	if money {
+		unclear, odd = procurement.Ambiguous, procurement.Ambiguous
+	}
+	switch {
+	case status == 400 || status == 422: // outside the envelope, and before anything was done
+		var e apiError
+		if json.Unmarshal(body, &e) != nil || e.Message == "" {
+			return nil
+		}
+		if f := classify([]apiError{e}, procurement.Invalid, refuse); f.Class != procurement.Ambiguous {
+			return f
+		}
+		return refuse(procurement.Invalid, e.Message)
+	case status < 200 || status > 299:
+		return nil
+	}
+	var e struct {
+		Status string
+		Data   json.RawMessage
+		Errors []apiError
+	}
+	if err := json.Unmarshal(body, &e); err != nil {
+		return refuse(odd, shapeReason)
+	}
+	switch {
+	case e.Status == "success" && len(e.Errors) == 0:
+		return nil
+	case e.Status == "error" && len(e.Errors) > 0:
+		return classify(e.Errors, unclear, refuse)
+	case e.Status == "error":
+		// The fault is a warning among the data.
+		var data struct{ Warning string }
+		if json.Unmarshal(e.Data, &data) == nil && data.Warning != "" {
+			return classify([]apiError{{Message: data.Warning, Code: "0"}}, unclear, refuse)
+		}
+	}
+	return refuse(odd, shapeReason)
+}
+
+// classify maps the errors of an answer to one error. The codes are from the README of
+// https://github.com/proxy-seller/userApiGolang ; unlisted ones get the class unclear.
+func classify(errs []apiError, unclear procurement.Class, refuse func(procurement.Class, string) *procurement.Error) *procurement.Error {
+	var texts []string
+	access, limited := 0, 0
+	for _, e := range errs {
+		texts = append(texts, e.Message+" ("+string(e.Code)+")")
+		switch e.Code {
+		case "2", "3", "503":
+			access++
+			if strings.Contains(strings.ToLower(e.Message), "limit") {
+				limited++
+			}
+		}
+	}
+	text, first := strings.Join(texts, ", "), strings.ToLower(errs[0].Message)
+	// 503 is a wrong key, an address that is not allowed, or too many requests,
+	// which only the text distinguishes. Version 2 sends all three at once: then it may
+	// be the key, which only the operator can mend.
+	if access > 0 {
+		if limited < access {
+			return refuse(procurement.Auth, text)
+		}
+		e := refuse(procurement.RateLimited, text)
+		e.RetryAfter = time.Minute // the limit is counted by the minute
+		return e
+	}
+	switch errs[0].Code {
+	case "57": // a renewal of this order runs already: perhaps ours
+		return refuse(procurement.Ambiguous, text)
+	case "13", "14": // the protocol, the purpose
+		return refuse(procurement.Invalid, text)
+	case "35": // "Unknown error"
+		if unclear == procurement.Ambiguous {
+			return refuse(procurement.Ambiguous, text)
+		}
+		return refuse(procurement.Temporary, text)
+	case "404":
+		return refuse(procurement.NotFound, text)
+	case "0", "":
+		switch {
+		case strings.HasPrefix(first, "insufficient funds"):
+			return refuse(procurement.InsufficientFunds, text)
+		case strings.HasPrefix(first, "tarif not found"), strings.HasPrefix(first, "set [ traffic_limit ] less than"):
+			// There is no residential tariff, or too little left of it.
+			return refuse(procurement.InsufficientFunds, text)
+		case strings.HasPrefix(first, "country not exists"), strings.HasPrefix(first, "set existed ["), strings.HasPrefix(first, "set exists ["):
+			return refuse(procurement.Invalid, text)
+		case unclear == procurement.Invalid && strings.Contains(first, "stock"):
+			return refuse(procurement.OutOfStock, text) // unverified: the words are not documented
+		}
+	}
+	return refuse(unclear, text)
+}
+
+// amount is an amount of dollars, sent as a number or a text. It is rounded to
+// millionths, because the seller computes in binary fractions.
+type amount domain.Money
+
+// UnmarshalJSON returns domain.ErrMoney for anything but a decimal number of at most
+// 40 characters.
+func (m *amount) UnmarshalJSON(text []byte) error {
+	var n json.Number
+	if err := json.Unmarshal(text, &n); err != nil {
+		return err
+	}
+	if len(n) > 40 || strings.ContainsAny(string(n), "eE/") {
+		return domain.ErrMoney
+	}
+	value, ok := new(big.Rat).SetString(string(n))
+	if !ok {
+		return domain.ErrMoney
+	}
+	parsed, err := domain.ParseMoney(value.FloatString(6))
+	*m = amount(parsed)
+	return err
+}
+
+// byteCount is a number of bytes, which the seller sends as a text.
+type byteCount int64
+
+// UnmarshalJSON accepts a text or a number that is not below 0.
+func (b *byteCount) UnmarshalJSON(text []byte) error {
+	n, err := strconv.ParseInt(strings.Trim(string(text), `"`), 10, 64)
+	if err == nil && n < 0 {
+		err = strconv.ErrRange
+	}
+	*b = byteCount(n)
+	return err
+}
+
+// parseDay reads "dd.mm.yyyy", with or without a time, as the beginning of that day in
+// UTC. This is the earliest interpretation: whether the day itself is paid for is
+// unverified.
+func parseDay(s string) (time.Time, error) {
+	day, _, _ := strings.Cut(s, " ")
+	return time.Parse("02.01.2006", day)
+}

@@ -1,0 +1,132 @@
+package proxyseller
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/domain/procurement"
+)
+
+// address is an entry of proxy/list. Every renewal changes its id and order_id; the
+// base number and the address stay.
+type address struct {
+	ID         string `json:"id"`
+	Number     string `json:"order_number"`
+	BaseNumber string `json:"base_order_number"`
+	Host       string `json:"ip"`
+	Addr       string `json:"ip_only"`
+	HTTP       uint16 `json:"port_http"`
+	SOCKS      uint16 `json:"port_socks"`
+	Login      string `json:"login"`
+	Password   string `json:"password"`
+	Country    string `json:"country_alpha3"`
+	Status     string `json:"status_type"`
+	CanProlong *bool  `json:"can_prolong"`
+	End        string `json:"date_end"`
+	AutoRenew  string `json:"auto_renew"`
+}
+
+// order returns the number that an order keeps through its renewals. That an order
+// without a base number keeps its own is unverified.
+func (i address) order() string { return cmp.Or(i.BaseNumber, i.Number) }
+
+// credential is an entry of auth/list. Its id begins with the second of its creation,
+// as ids of MongoDB do.
+type credential struct {
+	ID       string `json:"id"`
+	Active   bool   `json:"active"`
+	Login    string `json:"login"`
+	Password string `json:"password"`
+	Number   string `json:"orderNumber"`
+}
+
+// createdAt returns when the credential was created. It returns false if the id has
+// another form.
+func (a credential) createdAt() (time.Time, bool) {
+	if len(a.ID) != 24 {
+		return time.Time{}, false
+	}
+	s, err := strconv.ParseInt(a.ID[:8], 16, 64)
+	return time.Unix(s, 0).UTC(), err == nil
+}
+
+// deliveryTime is how long an order may be without addresses. The seller promises a
+// minute; a stock-out can take longer.
+const deliveryTime = time.Hour
+
+// undelivered reports whether the credential may belong to an order whose addresses
+// are still to come.
+func (p *addressProvider) undelivered(a credential) bool {
+	at, ok := a.createdAt()
+	return ok && a.Active && p.now().Sub(at) < deliveryTime
+}
+
+// list returns all of proxy/list. It does not ask for pages, because a page that is
+// shorter than expected would hide orders.
+func (p *addressProvider) list(ctx context.Context, query string) ([]address, error) {
+	var data struct{ Items *[]address }
+	if err := p.get(ctx, "/proxy/list/"+p.section+query, &data); err != nil {
+		return nil, err
+	}
+	if data.Items == nil {
+		return nil, unexpected(procurement.Temporary)
+	}
+	return *data.Items, nil
+}
+
+// items returns the addresses of an order, sorted. It returns none for an unknown one.
+// The seller lists addresses that end soon only on request.
+func (p *addressProvider) items(ctx context.Context, order string) ([]address, error) {
+	if order == "" {
+		return nil, nil
+	}
+	for _, ends := range []string{"", "&ends=Y"} {
+		items, err := p.list(ctx, "?orderId="+url.QueryEscape(order)+ends)
+		if err != nil {
+			return nil, err
+		}
+		// How the seller applies the filter is not documented.
+		items = slices.DeleteFunc(items, func(i address) bool { return i.order() != order })
+		if len(items) > 0 {
+			slices.SortStableFunc(items, func(a, b address) int { return cmp.Compare(a.Addr, b.Addr) })
+			return items, nil
+		}
+	}
+	return nil, nil
+}
+
+// credentials returns the credentials of all orders, the oldest first.
+func (p *addressProvider) credentials(ctx context.Context) ([]credential, error) {
+	var data *[]credential
+	if err := p.get(ctx, "/auth/list", &data); err != nil {
+		return nil, err
+	}
+	if data == nil {
+		return nil, unexpected(procurement.Temporary)
+	}
+	slices.SortStableFunc(*data, func(a, b credential) int { return cmp.Compare(a.ID, b.ID) })
+	return *data, nil
+}
+
+// ip converts an address, with the credential of its order: auth/list alone has one
+// that was created with the order. It returns false if a field is missing or unknown.
+func (i address) ip(credentials []credential) (procurement.IP, bool) {
+	addr, err := netip.ParseAddr(i.Addr)
+	end, late := parseDay(i.End)
+	ip := procurement.IP{ID: i.ID, Addr: addr, Host: i.Host, HTTPPort: i.HTTP, SOCKSPort: i.SOCKS, User: i.Login, Password: i.Password,
+		Country: country.Alpha2(i.Country), ExpiresAt: end}
+	for _, a := range credentials {
+		if a.Active && a.Login != "" && a.Password != "" && (a.Number == i.order() || a.Number == i.Number) {
+			ip.User, ip.Password = a.Login, a.Password
+			break
+		}
+	}
+	known := i.Status == "ACTIVE" || i.Status == "ENDED" // ended ones still work until their end
+	return ip, known && err == nil && late == nil && i.ID != "" && i.Host != "" && i.HTTP|i.SOCKS != 0 && ip.User != "" && ip.Password != ""
+}

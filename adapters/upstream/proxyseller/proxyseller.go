@@ -1,0 +1,215 @@
+// Package proxyseller sells addresses and residential traffic of Proxy-Seller.
+package proxyseller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/gateway"
+	"agentproxy/adapters/upstream/rest"
+	"agentproxy/domain/procurement"
+	"agentproxy/ports"
+)
+
+// defaultBase is the client API v2 of https://docs.proxy-seller.com/api-v2, without
+// the key.
+const defaultBase = "https://proxy-seller.com/personal/api/v2"
+
+// readsPerSecond is the rate of reads. Writes have a fifth of it and calls that spend
+// money a tenth, which is a second and two seconds between calls.
+const readsPerSecond = 5
+
+// sections are what can be sold: addresses for a time, and residential traffic. The
+// lists of other sections are not supported: IPv6 and mobile proxies share hosts, and
+// a MIX is many orders in one.
+var sections = []string{"isp", "ipv4", resident}
+
+const resident = "resident"
+
+// gatewayProfile is the grammar of the residential gateway.
+var gatewayProfile = gateway.Named("proxyseller")
+
+// Config is an account as the operator writes it.
+type Config struct {
+	Name    string // of the provider
+	BaseURL string // of the API without the key; empty: the seller's own
+	Key     string
+	Section string // one of sections; empty: isp
+	Purpose string // what addresses are for; the seller requires it with every order
+	Host    string // of the residential gateway; empty: that of its profile
+	Port    string // of the residential gateway; empty: that of its profile
+	// Locations are the seller's ids of places, by country ("US") or country and city
+	// ("US/newyork"); for residential traffic they are spellings.
+	Locations map[string]string
+	PerSecond float64       // reads; 0: readsPerSecond
+	Timeout   time.Duration // of a call; 0: the client's default
+}
+
+// Validate returns an error that names every invalid setting and no secret.
+func (c Config) Validate() error {
+	var faults []error
+	if c.Section != "" && !slices.Contains(sections, c.Section) {
+		faults = append(faults, fmt.Errorf("options.section must be one of %v, not %q", sections, c.Section))
+	}
+	if c.Section == resident {
+		return errors.Join(append(faults, c.checkTraffic()...)...)
+	}
+	return errors.Join(append(faults, c.checkAddresses()...)...)
+}
+
+// checkAddresses returns the faults of the settings for addresses.
+func (c Config) checkAddresses() (faults []error) {
+	if strings.TrimSpace(c.Purpose) == "" {
+		faults = append(faults, errors.New("options.purpose is missing: what the proxies are for, in words"))
+	}
+	for name, value := range map[string]string{"host": c.Host, "port": c.Port} {
+		if value != "" {
+			faults = append(faults, fmt.Errorf("options.%s is for the section resident only", name))
+		}
+	}
+	for _, place := range slices.Sorted(maps.Keys(c.Locations)) {
+		code, _, _ := strings.Cut(place, "/")
+		if !country.Known(code) || c.Locations[place] == "" {
+			faults = append(faults, fmt.Errorf("locations.%s must be a country (US) or a city of it (US/newyork), with an id", place))
+		}
+	}
+	return faults
+}
+
+// checkTraffic returns the faults of the settings for residential traffic.
+func (c Config) checkTraffic() (faults []error) {
+	if c.Host != "" && !gateway.ValidHost(c.Host) {
+		faults = append(faults, gateway.ErrHost)
+	}
+	if _, err := gateway.ParsePort(c.Port); err != nil {
+		faults = append(faults, err)
+	}
+	return append(faults, gatewayProfile.CheckPlaces(c.Locations)...)
+}
+
+// account is an account at Proxy-Seller. Its key is a part of every URL, so that no
+// URL is ever shown.
+type account struct {
+	name, section, purpose string
+	places                 map[string]string // the seller's ids, by "US" or "US/newyork"
+	log                    *slog.Logger
+	// The three clients share their connections and circuit breaker. An undocumented
+	// error is a refusal of a read or a write, and Ambiguous for money.
+	reads, writes, money *rest.Client
+	pace                 *pacer // of writes and money
+	now                  func() time.Time
+}
+
+// New returns a provider of addresses or, for the section resident, of traffic. It
+// fails with the error of Validate.
+func New(c Config, log *slog.Logger) (ports.Provider, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	a := &account{name: c.Name, section: c.Section, purpose: strings.TrimSpace(c.Purpose), places: c.Locations, log: log, now: time.Now}
+	if a.section == "" {
+		a.section = sections[0]
+	}
+	a.connect(c)
+	if a.section == resident {
+		port, _ := gateway.ParsePort(c.Port)
+		return &trafficProvider{account: a, host: c.Host, port: port}, nil
+	}
+	return &addressProvider{a}, nil
+}
+
+// connect creates the three clients of the API.
+func (a *account) connect(c Config) {
+	base, perSecond := strings.TrimRight(c.BaseURL, "/"), c.PerSecond
+	if base == "" {
+		base = defaultBase
+	}
+	if perSecond == 0 {
+		perSecond = readsPerSecond
+	}
+	escaped := url.PathEscape(c.Key)
+	a.reads = rest.New(rest.Config{Base: base + "/" + escaped, PerSecond: perSecond, Timeout: c.Timeout, Log: a.log, Name: c.Name,
+		Hide: []string{c.Key, lowerHex(escaped), lowerHex(url.QueryEscape(c.Key))}})
+	explained := func(money bool) func(int, http.Header, []byte) *procurement.Error {
+		return func(status int, _ http.Header, body []byte) *procurement.Error {
+			return explain(status, body, money, a.redact)
+		}
+	}
+	a.reads.Explain = explained(false)
+	a.writes = a.reads.Limited(rate.Limit(perSecond/5), nil) // for attempts of one write
+	a.money = a.reads.Limited(rate.Inf, explained(true))     // attempted once
+	a.pace = &pacer{write: seconds(5 / perSecond), money: seconds(10 / perSecond)}
+}
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+
+// redact hides the key in a text.
+func (a *account) redact(s string) string { return string(a.reads.Redact([]byte(s))) }
+
+// Name returns the name that the operator chose.
+func (a *account) Name() string { return a.name }
+
+// Ready returns false while the circuit breaker is open.
+func (a *account) Ready() bool { return a.reads.Ready() }
+
+// lowerHex writes %2F as %2f, as some servers do that repeat a URL.
+func lowerHex(escaped string) string {
+	b := []byte(escaped)
+	for i := range b {
+		if b[i] == '%' && i+2 < len(b) {
+			copy(b[i:], strings.ToLower(string(b[i:i+3])))
+		}
+	}
+	return string(b)
+}
+
+// get makes a read.
+func (a *account) get(ctx context.Context, path string, data any) error {
+	return a.reads.Call(ctx, rest.Safely, http.MethodGet, path, nil, &envelope{Data: data})
+}
+
+// query makes a read that the API requires as a POST.
+func (a *account) query(ctx context.Context, path string, in, data any) error {
+	return a.reads.Call(ctx, rest.Safely, http.MethodPost, path, in, &envelope{Data: data})
+}
+
+// change makes a write that may be repeated.
+func (a *account) change(ctx context.Context, method, path string, in, data any) error {
+	ctx, cancel := context.WithTimeout(ctx, a.writes.Timeout)
+	defer cancel()
+	if err := a.pace.wait(ctx, false); err != nil {
+		return err
+	}
+	return a.writes.Call(ctx, rest.Safely, method, path, in, &envelope{Data: data})
+}
+
+// spend makes a call that may spend money, which is sent once. The seller has no
+// idempotency key; the request id is for the logs of both sides.
+func (a *account) spend(ctx context.Context, key, path string, in, data any) error {
+	turn, cancel := context.WithTimeout(ctx, a.money.Timeout)
+	defer cancel()
+	if err := a.pace.wait(turn, true); err != nil {
+		return err
+	}
+	return a.money.CallWith(ctx, rest.Once, http.MethodPost, path, rest.RequestID(key), in, &envelope{Data: data})
+}
+
+const shapeReason = "the answer is not of a shape that is known"
+
+// unexpected returns the error for an answer of an unknown shape. Its class is
+// Ambiguous for a call that may have spent money.
+func unexpected(c procurement.Class) error { return procurement.Refuse(c, shapeReason) }

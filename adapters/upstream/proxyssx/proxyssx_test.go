@@ -1,0 +1,519 @@
+package proxyssx_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/upstream"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+	"agentproxy/test/contract"
+	"agentproxy/test/fake/proxyssx"
+	"agentproxy/test/fake/seller"
+	"agentproxy/test/fake/upstreamproxy"
+)
+
+func poolKeySpec(base string) upstream.Spec {
+	return upstream.Spec{Name: "psx", Kind: "proxyssx", BaseURL: base, PerSecond: 1e6, Timeout: 5 * time.Second,
+		Secrets: map[string]string{"api_key": proxyssx.APIKey}, Options: map[string]string{"username": "psx_acme"}}
+}
+
+func openPoolKeys(t testing.TB, s upstream.Spec) ports.Dynamic {
+	t.Helper()
+	p, err := upstream.New(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.(ports.Dynamic)
+}
+
+// poolKeySeller is a stand-in and the adapter at it.
+func poolKeySeller(t testing.TB) (*proxyssx.Server, ports.Dynamic) {
+	s := proxyssx.New(t)
+	return s, openPoolKeys(t, poolKeySpec(s.Base()))
+}
+
+func poolKeyIntent(n int) procurement.Intent {
+	return procurement.Intent{Key: fmt.Sprintf("ord_%08d", n), SessionID: fmt.Sprintf("sess_%d", n), Type: session.Dynamic,
+		Bytes: 1_500_000_000, Location: session.Location{Country: "US"}}
+}
+
+func TestPoolKeyContract(t *testing.T) {
+	contract.Seller(t, func(t *testing.T) contract.Selling {
+		s, p := poolKeySeller(t)
+		const order = "POST /v1/reseller/pool-keys"
+		return contract.Selling{Provider: p, Dynamic: &procurement.Intent{Bytes: 1_500_000_000, Location: session.Location{Country: "US"}},
+			Sold: s.Sales, Vanish: s.Vanish,
+			LoseAnswer:  func() { s.Next(order, seller.DropAnswer) },
+			LoseRequest: func() { s.Next(order, seller.DropRequest) }}
+	})
+}
+
+func TestPoolKeyCapabilities(t *testing.T) {
+	_, p := poolKeySeller(t)
+	want := procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Cancels: true, Direct: true, CapUnit: 1e9}
+	if got := p.Capabilities(); got != want || p.Name() != "psx" {
+		t.Errorf("%s can %+v", p.Name(), got)
+	}
+	if f, err := p.Balance(t.Context()); err != nil || f.Known {
+		t.Errorf("the balance is %+v, %v", f, err)
+	}
+}
+
+func TestTrafficIsRoundedUpToWholeGB(t *testing.T) {
+	for _, c := range []struct{ bytes, gb int64 }{
+		{1, 1}, {1e8, 1}, {1e9, 1}, {1e9 + 1, 2}, {1_500_000_000, 2}, {1000 * 1e9, 1000},
+		{0, 0}, {-1, 0}, {1000*1e9 + 1, 0},
+	} {
+		s, p := poolKeySeller(t)
+		in := poolKeyIntent(1)
+		in.Bytes = c.bytes
+		d, err := p.Order(t.Context(), in)
+		if c.gb == 0 {
+			if procurement.ClassOf(err) != procurement.Invalid || s.Calls("POST") != 0 {
+				t.Errorf("%d bytes: %v after %d calls", c.bytes, err, s.Calls("POST"))
+			}
+			continue
+		}
+		if err != nil || d.Access.CapBytes != c.gb*1e9 || *s.Keys()[0].TrafficCapGB != c.gb {
+			t.Errorf("%d bytes: %d, %v", c.bytes, d.Access.CapBytes, err)
+		}
+	}
+}
+
+func TestAnOrderSendsItsKeyAndTheTier(t *testing.T) {
+	var got http.Header
+	var body map[string]interface{}
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header.Clone()
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		_, _ = io.WriteString(w, `{"id":"65a1","key":"pak_01","label":"ord_00000001","trafficCapGB":2,"createdAt":1700000000000}`)
+	}))
+	defer api.Close()
+	s := poolKeySpec(api.URL)
+	s.Options["tier"] = "safe"
+	d, err := openPoolKeys(t, s).Order(t.Context(), poolKeyIntent(1))
+	if err != nil || d.Ref != "65a1" || d.CreatedAt.Unix() != 1700000000 || d.Access != (procurement.Access{User: "psx_acme", Password: "pak_01", CapBytes: 2e9}) {
+		t.Fatalf("delivered %s at %v, %v", d.Ref, d.CreatedAt, err)
+	}
+	for name, want := range map[string]string{"Idempotency-Key": "ord_00000001", "X-Request-Id": "ord_00000001", "X-Api-Key": proxyssx.APIKey} {
+		if got.Get(name) != want {
+			t.Errorf("%s is %q", name, got.Get(name))
+		}
+	}
+	if fmt.Sprint(body) != "map[label:ord_00000001 qualityTier:safe trafficCapGB:2]" {
+		t.Errorf("the body is %v", body)
+	}
+}
+
+func TestAnOrderInDoubtIsSentAgainUnderItsKey(t *testing.T) {
+	for _, fault := range []seller.Fault{seller.DropAnswer, seller.Failed, seller.Garbage, seller.Cut, seller.Huge, seller.DropRequest, seller.Redirect} {
+		t.Run(string(fault), func(t *testing.T) {
+			s, p := poolKeySeller(t)
+			s.Next("POST", fault)
+			_, err := p.Order(t.Context(), poolKeyIntent(1))
+			if procurement.ClassOf(err) != procurement.Ambiguous {
+				t.Fatalf("the order is %v", err)
+			}
+			d, err := p.Order(t.Context(), poolKeyIntent(1))
+			if found, err := p.Find(t.Context(), poolKeyIntent(1)); err != nil || len(found) != 1 || found[0].Access != d.Access {
+				t.Errorf("found %d, %v", len(found), err)
+			}
+			if err != nil || s.Sales() != 1 || len(s.Keys()) != 1 {
+				t.Errorf("%d sales, %d keys, %v", s.Sales(), len(s.Keys()), err)
+			}
+		})
+	}
+}
+
+// The transport would repeat a request with an Idempotency-Key by itself, on a
+// connection that was used before.
+func TestTheRefusalOfARepetitionIsNotThatOfAnOrder(t *testing.T) {
+	s, p := poolKeySeller(t)
+	for i, fault := range []seller.Fault{seller.DropAnswer, seller.DropRequest} {
+		if _, err := p.Find(t.Context(), poolKeyIntent(0)); err != nil { // the connection is there
+			t.Fatal(err)
+		}
+		before := s.Calls("POST")
+		s.Next("POST /v1/reseller/pool-keys", fault)
+		if _, err := p.Order(t.Context(), poolKeyIntent(i+1)); procurement.ClassOf(err) != procurement.Ambiguous {
+			t.Errorf("%s: %v, want ambiguous", fault, err)
+		}
+		if n := s.Calls("POST") - before; n != 1 {
+			t.Errorf("%s: the order was sent %d times", fault, n)
+		}
+	}
+}
+
+func TestACampaignOfFaultsSellsEveryIntentOnce(t *testing.T) {
+	s, p := poolKeySeller(t)
+	s.Sometimes(7, 0.3, seller.Refuse, seller.RateLimited, seller.DropAnswer, seller.Failed, seller.Garbage, seller.Cut)
+	const n = 60
+	ordered := 0
+	for i := range n {
+		for {
+			_, err := p.Order(t.Context(), poolKeyIntent(i))
+			class := procurement.ClassOf(err)
+			if err == nil {
+				ordered++
+				break
+			}
+			if class == procurement.Temporary { // left alone after failures in a row
+				p = openPoolKeys(t, poolKeySpec(s.Base()))
+			}
+		}
+	}
+	if s.Sales() != n || len(s.Keys()) != n || ordered != n {
+		t.Errorf("%d ordered, %d sold, %d keys, want %d", ordered, s.Sales(), len(s.Keys()), n)
+	}
+}
+
+func TestClassesOfPoolKeyErrors(t *testing.T) {
+	for _, c := range []struct {
+		fault       seller.Fault
+		order, read procurement.Class
+	}{
+		{seller.Refuse, procurement.Invalid, procurement.Invalid},
+		{seller.Expired, procurement.Auth, procurement.Auth},
+		{seller.Forbidden, procurement.Auth, procurement.Auth},
+		{seller.RateLimited, procurement.RateLimited, procurement.RateLimited},
+		{seller.NoFunds, procurement.InsufficientFunds, ""},
+		{seller.Failed, procurement.Ambiguous, procurement.Temporary},
+		{seller.Garbage, procurement.Ambiguous, procurement.Temporary},
+		{seller.Redirect, procurement.Ambiguous, procurement.Temporary},
+	} {
+		t.Run(string(c.fault), func(t *testing.T) {
+			s, p := poolKeySeller(t)
+			s.Next("POST", c.fault)
+			_, err := p.Order(t.Context(), poolKeyIntent(1))
+			if procurement.ClassOf(err) != c.order {
+				t.Errorf("order: %v", err)
+			}
+			d, err := p.Order(t.Context(), poolKeyIntent(2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Next("GET", c.fault, c.fault, c.fault)
+			if _, err = p.Read(t.Context(), d.Ref); procurement.ClassOf(err) != c.read {
+				t.Errorf("read: %v", err)
+			}
+		})
+	}
+	t.Run("when to come again", func(t *testing.T) {
+		s, p := poolKeySeller(t)
+		s.Next("POST", seller.RateLimited)
+		_, err := p.Order(t.Context(), poolKeyIntent(1))
+		if e, ok := err.(*procurement.Error); !ok || e.RetryAfter != time.Second {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("a key with another body", func(t *testing.T) {
+		s, p := poolKeySeller(t)
+		s.Strict(true)
+		in := poolKeyIntent(1)
+		if _, err := p.Order(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		in.Bytes *= 10
+		if _, err := p.Order(t.Context(), in); procurement.ClassOf(err) != procurement.Conflict {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A shape that is not known is never taken for success, nor for absence.
+func TestUnknownShapesOfPoolKeysAreLoud(t *testing.T) {
+	const good = `"id":"65a1","key":"pak_01","label":"ord_00000001","trafficCapGB":2,"enabled":true,"trafficUsedMB":1`
+	for _, body := range []string{`{}`, `[]`, `null`, `""`, `{"data":{` + good + `}}`, `{"id":"","key":"pak_01","label":"ord_00000001"}`,
+		`{"id":"65a1","key":"pak_ab…yz","label":"ord_00000001"}`, `{"id":"65a1","key":"pak_01","label":"other"}`,
+		`{"id":"../x","key":"pak_01","label":"ord_00000001"}`, `{"id":"65a1","key":"pak_01","label":"ord_00000001","trafficCapGB":-1}`} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+			defer api.Close()
+			p := openPoolKeys(t, poolKeySpec(api.URL))
+			if _, err := p.Order(t.Context(), poolKeyIntent(1)); procurement.ClassOf(err) != procurement.Ambiguous {
+				t.Errorf("order: %v", err)
+			}
+			if strings.Contains(body, `"other"`) {
+				return
+			}
+			if _, err := p.Read(t.Context(), "65a1"); procurement.ClassOf(err) != procurement.Temporary {
+				t.Errorf("read: %v", err)
+			}
+			if found, err := p.Find(t.Context(), poolKeyIntent(1)); body != `[]` && procurement.ClassOf(err) != procurement.Temporary || len(found) > 0 {
+				t.Errorf("found %d, %v", len(found), err)
+			}
+			p = openPoolKeys(t, poolKeySpec(api.URL)) // one that does not leave the seller alone yet
+			if err := p.Disable(t.Context(), "65a1"); procurement.ClassOf(err) != procurement.Temporary {
+				t.Errorf("disable: %v", err)
+			}
+			p = openPoolKeys(t, poolKeySpec(api.URL))
+			if _, err := p.Offers(t.Context()); procurement.ClassOf(err) != procurement.Temporary {
+				t.Errorf("offers: %v", err)
+			}
+		})
+	}
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "[{"+good+`},{"name":"x"}]`) }))
+	defer api.Close()
+	if found, err := openPoolKeys(t, poolKeySpec(api.URL)).Find(t.Context(), poolKeyIntent(2)); procurement.ClassOf(err) != procurement.Temporary || found != nil {
+		t.Errorf("a list with a stranger proves absence: %v", err)
+	}
+}
+
+func TestUsageSwitchAndEndOfAPoolKey(t *testing.T) {
+	s, p := poolKeySeller(t)
+	d, err := p.Order(t.Context(), poolKeyIntent(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.SetUsed(d.Ref, 1_234_567_891)
+	if u, err := p.Usage(t.Context(), d.Ref); err != nil || u.Bytes != 1_234_567_891 || u.Gone || u.AsOf.IsZero() {
+		t.Errorf("the usage is %+v, %v", u, err)
+	}
+	for range 2 {
+		if err := p.Disable(t.Context(), d.Ref); err != nil || s.Keys()[0].Enabled {
+			t.Errorf("disabled, it is enabled: %v, %v", s.Keys()[0].Enabled, err)
+		}
+		if read, err := p.Read(t.Context(), d.Ref); err != nil || read.State != procurement.Live {
+			t.Errorf("disabled, it is %s, %v", read.State, err)
+		}
+		if u, err := p.Usage(t.Context(), d.Ref); err != nil || u.Bytes != 1_234_567_891 {
+			t.Errorf("disabled, the usage is %+v, %v", u, err)
+		}
+	}
+	s.Next("DELETE", seller.DropAnswer)
+	for range 2 {
+		if err := p.Cancel(t.Context(), d.Ref); err != nil {
+			t.Errorf("cancel: %v", err)
+		}
+	}
+	if u, err := p.Usage(t.Context(), d.Ref); err != nil || !u.Gone {
+		t.Errorf("gone, the usage is %+v, %v", u, err)
+	}
+	if err := p.Disable(t.Context(), d.Ref); procurement.ClassOf(err) != procurement.NotFound {
+		t.Errorf("gone, disable: %v", err)
+	}
+	calls := s.Calls("")
+	for _, ref := range []string{"", "..", "a/b", "a?b", "a b"} {
+		if _, err := p.Read(t.Context(), ref); procurement.ClassOf(err) != procurement.NotFound {
+			t.Errorf("read %q: %v", ref, err)
+		}
+		if err := p.Cancel(t.Context(), ref); err != nil {
+			t.Errorf("cancel %q: %v", ref, err)
+		}
+	}
+	if s.Calls("") != calls {
+		t.Error("what is no id was sent")
+	}
+}
+
+func TestAPoolKeyThatHasExpiredIsGone(t *testing.T) {
+	text := `{"id":"65a1","key":"pak_01","label":"ord_00000001","trafficCapGB":2,"isExpired":true}`
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
+	defer api.Close()
+	p := openPoolKeys(t, poolKeySpec(api.URL))
+	if d, err := p.Read(t.Context(), "65a1"); err != nil || d.State != procurement.Gone {
+		t.Errorf("it is %s, %v", d.State, err)
+	}
+	if d, err := p.Read(t.Context(), "65a2"); procurement.ClassOf(err) != procurement.Temporary {
+		t.Errorf("another key was asked for: %s, %v", d.Ref, err)
+	}
+	text = strings.Replace(text, "pak_01", "pak_****", 1)
+	if d, err := p.Read(t.Context(), "65a1"); procurement.ClassOf(err) != procurement.Temporary {
+		t.Errorf("a masked key is %s, %v", d.State, err)
+	}
+}
+
+func TestFindListsTheKeysOfOneOrder(t *testing.T) {
+	s, p := poolKeySeller(t)
+	for n := range 3 {
+		if _, err := p.Order(t.Context(), poolKeyIntent(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := p.Find(t.Context(), poolKeyIntent(1))
+	if err != nil || len(found) != 1 || found[0].Label != "ord_00000001" || found[0].Access.Password != s.Keys()[1].Key {
+		t.Errorf("found %d, %v", len(found), err)
+	}
+	if found, err := p.Find(t.Context(), poolKeyIntent(9)); err != nil || len(found) != 0 {
+		t.Errorf("of no order %d are found, %v", len(found), err)
+	}
+}
+
+func TestStockOfPoolKeys(t *testing.T) {
+	s := proxyssx.New(t)
+	s.Stock("FR", 5, 0)
+	s.Stock("JP", 0, 0)
+	for _, c := range []struct{ network, tier, offers string }{
+		{"", "", "any DE yes 31, any FR yes 5, any GB yes 19, any JP no 0, any US yes 160"},
+		{"mbl", "", "mbl DE no 0, mbl FR yes 5, mbl GB yes 12, mbl JP no 0, mbl US yes 40"},
+		{"peer", "", "peer DE yes 31, peer FR no 0, peer GB yes 7, peer JP no 0, peer US yes 120"},
+		{"best", "safe", "best DE no 0, best FR yes 5, best GB yes 12, best JP no 0, best US yes 40"},
+	} {
+		spec := poolKeySpec(s.Base())
+		spec.Options["network"], spec.Options["tier"] = c.network, c.tier
+		p := openPoolKeys(t, spec)
+		offers, err := p.Offers(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lines []string
+		for _, o := range offers {
+			lines = append(lines, fmt.Sprint(o.SKU, " ", o.Location.Country, " ", o.Stock, " ", o.Count))
+		}
+		if got := strings.Join(lines, ", "); got != c.offers {
+			t.Errorf("%s: %s", c.network, got)
+		}
+	}
+	p := openPoolKeys(t, poolKeySpec(s.Base()))
+	for country, want := range map[string]procurement.Stock{"US": procurement.StockYes, "JP": procurement.StockNo, "IT": procurement.StockNo, "": procurement.StockYes} {
+		in := poolKeyIntent(1)
+		in.Location.Country = country
+		if q, err := p.Quote(t.Context(), in); err != nil || q.Stock != want || q.Cost != 0 {
+			t.Errorf("%s: %+v, %v", country, q, err)
+		}
+	}
+	in := poolKeyIntent(1)
+	in.Location.City = "nyc"
+	_, quote := p.Quote(t.Context(), in)
+	_, order := p.Order(t.Context(), in)
+	if procurement.ClassOf(quote) != procurement.Invalid || procurement.ClassOf(order) != procurement.Invalid || s.Sales() != 0 {
+		t.Errorf("a city: %v, %v", quote, order)
+	}
+}
+
+func TestAPoolKeyOpensTheGateway(t *testing.T) {
+	gate := upstreamproxy.New(t, "proxies.sx", "psx_acme", "pak_main")
+	s := proxyssx.New(t)
+	s.Attach(gate, "psx_acme")
+	spec := poolKeySpec(s.Base())
+	spec.Options["host"], spec.Options["port"] = "127.0.0.1", strconv.Itoa(int(gate.Addr().Port()))
+	p := openPoolKeys(t, spec)
+	d, err := p.Order(t.Context(), poolKeyIntent(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := func() int {
+		e, err := p.Endpoint(d.Access, procurement.Target{Location: session.Location{Country: "US"}, Token: "abcd1234"})
+		if err != nil || !e.Trusted {
+			t.Fatal(err)
+		}
+		to := &url.URL{Scheme: "http", Host: e.Host + ":" + strconv.Itoa(int(e.Port)), User: url.UserPassword(e.User, e.Password)}
+		tr := &http.Transport{Proxy: http.ProxyURL(to), DisableKeepAlives: true}
+		defer tr.CloseIdleConnections()
+		res, err := (&http.Client{Transport: tr, Timeout: 10 * time.Second}).Get(gate.Echo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		return res.StatusCode
+	}
+	if got := status(); got != 200 {
+		t.Fatalf("the gateway answers %d", got)
+	}
+	if u, err := p.Usage(t.Context(), d.Ref); err != nil || u.Bytes == 0 {
+		t.Errorf("the usage is %+v, %v", u, err)
+	}
+	if seen := gate.Sessions()[0]; seen.Password != d.Access.Password || seen.Session != "abcd1234" || seen.Country != "US" || !seen.Idle {
+		t.Errorf("seen %+v", seen)
+	}
+	if err := p.Cancel(t.Context(), d.Ref); err != nil {
+		t.Fatal(err)
+	}
+	if got := status(); got != 407 {
+		t.Errorf("cancelled, the gateway answers %d", got)
+	}
+	if _, err := p.Endpoint(procurement.Access{}, procurement.Target{}); procurement.ClassOf(err) != procurement.Invalid {
+		t.Errorf("without a pool key: %v", err)
+	}
+}
+
+func TestPoolKeysTellNoSecret(t *testing.T) {
+	var log bytes.Buffer
+	l := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	status, pad := 400, 0
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(status)
+		fmt.Fprintf(w, "%s key %s and pak_00112233445566778899aabb", strings.Repeat("x", pad), r.Header.Get("X-Api-Key"))
+	}))
+	defer api.Close()
+	spec := poolKeySpec(api.URL)
+	provider, err := upstream.New(spec, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := provider.(ports.Dynamic)
+	l.Info("made", "spec", spec)
+	var told strings.Builder
+	for _, status = range []int{200, 400, 403, 409, 429, 302} {
+		for pad = range 200 { // so that a reason may end in the middle of a secret
+			_, err := p.Order(t.Context(), poolKeyIntent(1))
+			fmt.Fprintln(&told, err)
+			if procurement.ClassOf(err) == procurement.Temporary { // left alone
+				provider, _ = upstream.New(spec, l)
+				p = provider.(ports.Dynamic)
+			}
+		}
+	}
+	_, err = p.Read(t.Context(), "65a1")
+	fmt.Fprintln(&told, err)
+	d, err := p.Order(t.Context(), procurement.Intent{Key: "short"})
+	fmt.Fprintln(&told, d, err)
+	text := told.String() + log.String()
+	for _, secret := range []string{proxyssx.APIKey[:8], "pak_0"} {
+		if i := strings.Index(text, secret); i >= 0 {
+			t.Errorf("%s is told: %s", secret, text[max(0, i-100):i+40])
+		}
+	}
+	if !strings.Contains(text, "[hidden]") {
+		t.Error("no reason was told at all")
+	}
+}
+
+func TestPoolKeysAreNotMadeOfFaultySettings(t *testing.T) {
+	for want, change := range map[string]func(*upstream.Spec){
+		"secrets.api_key is missing":            func(s *upstream.Spec) { delete(s.Secrets, "api_key") },
+		"options.username is missing":           func(s *upstream.Spec) { delete(s.Options, "username") },
+		"options.username holds":                func(s *upstream.Spec) { s.Options["username"] = "psx-acme" },
+		"options.network does not exist":        func(s *upstream.Spec) { s.Options["network"] = "dc" },
+		"options.tier must be":                  func(s *upstream.Spec) { s.Options["tier"] = "gold" },
+		"options.tier safe has no peers":        func(s *upstream.Spec) { s.Options["tier"], s.Options["network"] = "safe", "peer" },
+		"options.port must be":                  func(s *upstream.Spec) { s.Options["port"] = "0" },
+		"options.zone does not exist":           func(s *upstream.Spec) { s.Options["zone"] = "z" },
+		"does not begin with a country code":    func(s *upstream.Spec) { s.Locations = map[string]string{"XX": "x"} },
+		"cannot be written in the gateway's gr": func(s *upstream.Spec) { s.Locations = map[string]string{"US": "us-sid-x"} },
+	} {
+		s := poolKeySpec("http://127.0.0.1:1")
+		change(&s)
+		if _, err := upstream.New(s, nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), proxyssx.APIKey) {
+			t.Errorf("want %s, got %v", want, err)
+		}
+	}
+	p := openPoolKeys(t, poolKeySpec("http://127.0.0.1:1"))
+	for _, key := range []string{"", "short", "with space1", strings.Repeat("k", 129)} {
+		in := poolKeyIntent(1)
+		in.Key = key
+		if _, err := p.Order(context.Background(), in); procurement.ClassOf(err) != procurement.Invalid {
+			t.Errorf("the key %q: %v", key, err)
+		}
+	}
+	if _, err := p.Order(t.Context(), procurement.Intent{Key: "ord_00000001", Type: session.Static, Bytes: 1e9}); procurement.ClassOf(err) != procurement.Unsupported {
+		t.Errorf("static: %v", err)
+	}
+	if _, err := p.Order(t.Context(), poolKeyIntent(1)); procurement.ClassOf(err) != procurement.Temporary {
+		t.Errorf("nobody there: %v", err)
+	}
+}

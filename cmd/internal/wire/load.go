@@ -1,0 +1,78 @@
+package wire
+
+import (
+	"fmt"
+	"log/slog"
+
+	"agentproxy/adapters/chain"
+	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/storage"
+	"agentproxy/adapters/system"
+	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/embedded"
+	"agentproxy/ports"
+)
+
+// Providers are the configured providers, in the order of the file.
+type Providers []ports.Provider
+
+// Loader loads the configuration and creates the providers that it names.
+type Loader struct {
+	// New creates a provider; nil is upstream.New. Its error lists every fault of
+	// the settings and no secret.
+	New func(upstream.Spec, *slog.Logger) (ports.Provider, error)
+}
+
+// Load reads and checks the configuration.
+func (l Loader) Load() (configfile.Settings, error) { return l.load(nil) }
+
+// load is Load; running are the providers since the start of the service, and nil
+// before it.
+func (l Loader) load(running Providers) (configfile.Settings, error) {
+	return configfile.Load(configfile.Rules{
+		NewProvider: func(p configfile.Provider) (ports.Provider, error) {
+			return l.provider(p, slog.New(slog.DiscardHandler))
+		},
+		Running:          running,
+		EmbeddedProvider: embedded.Name,
+		EmbeddedCodes:    embedded.Codes(),
+		Countries:        country.Codes,
+		DatabaseURL:      func(text string) error { return storage.URL(text).Check() },
+		RootSecret: func(text string) error {
+			_, err := system.ParseRoot(text)
+			return err
+		},
+		AccountKey: func(text string) error {
+			_, err := chain.NewAccount(text)
+			return err
+		},
+		TronAddress: chain.ValidAddress,
+	})
+}
+
+// Providers creates the configured providers. Load has created each once, so it
+// does not fail for a fault of the file.
+func (l Loader) Providers(c configfile.CatalogConfig, log *slog.Logger) (Providers, error) {
+	list := make(Providers, len(c.Providers))
+	for i, p := range c.Providers {
+		created, err := l.provider(p, log)
+		if err != nil {
+			return nil, fmt.Errorf("provider %s: %w", p.Name, err)
+		}
+		list[i] = created
+	}
+	return list, nil
+}
+
+func (l Loader) provider(p configfile.Provider, log *slog.Logger) (ports.Provider, error) {
+	spec := upstream.Spec{Name: p.Name, Kind: p.Kind, BaseURL: p.BaseURL, Secrets: map[string]string{}, Options: p.Options,
+		Locations: p.Locations, PerSecond: p.PerSecond, Timeout: p.Timeout}
+	for name, secret := range p.Secrets {
+		spec.Secrets[name] = string(secret)
+	}
+	if l.New != nil {
+		return l.New(spec, log)
+	}
+	return upstream.New(spec, log)
+}

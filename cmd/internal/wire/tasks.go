@@ -1,0 +1,116 @@
+package wire
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.uber.org/fx"
+
+	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/queue"
+	"agentproxy/adapters/storage"
+	"agentproxy/app"
+)
+
+// task is work that is repeated periodically.
+type task struct {
+	name  string
+	every time.Duration
+	run   func(context.Context) error
+	wake  <-chan struct{} // runs it at once
+	only  func() bool     // reports whether this process runs it; nil if it always does
+}
+
+// stuckAfter is the age at which a session that is still creating gets a new job.
+const stuckAfter = 5 * time.Minute
+
+// tasks returns the tasks of every replica, and those of the leader alone.
+func tasks(changed <-chan struct{}, leads func() bool, hub *app.Hub, o *app.Observer, p *app.Passes,
+	driver *app.Driver, catalog *app.Catalog) []task {
+	return []task{
+		{name: "poll changes", every: app.PollEvery, run: hub.Poll, wake: changed},
+		{name: "flush observations", every: app.FlushEvery, run: o.Flush},
+		{name: "reclaim leases", every: time.Second, run: p.Reclaim, only: leads},
+		{name: "reconcile orders", every: time.Second, run: driver.DriveDue, only: leads},
+		{name: "refresh stock", every: time.Minute, run: catalog.RefreshStock},
+	}
+}
+
+// jobTasks returns the tasks that the leader inserts as jobs, which any replica
+// runs.
+func jobTasks(p *app.Passes, driver *app.Driver, payments *app.Payments, webhooks *app.Webhooks, ledger *proof) []queue.Pass {
+	return []queue.Pass{
+		{Name: "sweep", Every: time.Minute, AtStart: true, Run: p.Sweep},
+		{Name: "tidy", Every: time.Minute, Run: p.Purge},
+		{Name: "audit-payments", Every: auditEvery, Run: func(ctx context.Context) error { return payments.Audit(ctx, auditAtOnce) }},
+		{Name: "remind-of-sessions", Every: time.Minute, Run: webhooks.RemindSessions},
+		{Name: "remind-of-trials", Every: time.Minute, Run: webhooks.RemindTrials},
+		{Name: "sweep-deliveries", Every: time.Minute, Run: webhooks.Sweep},
+		{Name: "prove-ledger", Every: proveEvery, Run: ledger.run},
+		{Name: "recover", Every: stuckAfter, Run: func(ctx context.Context) error { return driver.Recover(ctx, stuckAfter) }},
+	}
+}
+
+// runTasks runs every task in a loop of its own for as long as the application
+// runs. It stores the last observations of the gateway when all have ended.
+func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *app.Hub, o *app.Observer, p *app.Passes,
+	q *queue.Queue, payments *app.Payments, driver *app.Driver, catalog *app.Catalog) {
+	ctx, cancel := context.WithCancel(context.Background())
+	changed := make(chan struct{}, 1)
+	signal := func() {
+		select {
+		case changed <- struct{}{}:
+		default: // the poll that is due covers this change too
+		}
+	}
+	var wg sync.WaitGroup
+	lc.Append(fx.Hook{
+		OnStart: func(context.Context) error {
+			all := append(tasks(changed, q.Leads, hub, o, p, driver, catalog), watchPayments(settings.Payments, payments, q.Leads))
+			for _, t := range all {
+				wg.Go(func() { loop(ctx, t, log) })
+			}
+			wg.Go(func() { st.Listen(ctx, signal) })
+			return nil
+		},
+		OnStop: func(stopping context.Context) error {
+			cancel()
+			wg.Wait()
+			return o.FlushAll(stopping)
+		},
+	})
+}
+
+// loop runs a task until the context ends. A task that fails runs again after its
+// period; of repeated failures the first, second, fourth, eighth and so on are
+// logged.
+func loop(ctx context.Context, t task, log *slog.Logger) {
+	tick := time.NewTicker(t.every)
+	defer tick.Stop()
+	failed := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-t.wake:
+		}
+		if t.only != nil && !t.only() {
+			failed = 0
+			continue
+		}
+		err := t.run(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			failed = 0
+		default:
+			if failed++; failed&(failed-1) == 0 {
+				log.Error("periodic task failed", "task", t.name, "times", failed, "err", err)
+			}
+		}
+	}
+}

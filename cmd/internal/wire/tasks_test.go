@@ -1,0 +1,95 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestALoopRunsUntilItsContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		runs := 0
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			loop(ctx, task{name: "count", every: time.Second, run: func(context.Context) error { runs++; return nil }}, slog.New(slog.DiscardHandler))
+		}()
+		time.Sleep(3500 * time.Millisecond)
+		cancel()
+		<-done
+		if runs != 3 {
+			t.Errorf("%d runs in 3.5 s, want 3", runs)
+		}
+	})
+}
+
+func TestALoopCanBeWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		runs, wake := 0, make(chan struct{})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			loop(ctx, task{name: "count", every: time.Hour, run: func(context.Context) error { runs++; return nil }, wake: wake},
+				slog.New(slog.DiscardHandler))
+		}()
+		wake <- struct{}{}
+		wake <- struct{}{}
+		cancel()
+		<-done
+		if runs < 1 || runs > 2 {
+			t.Errorf("%d runs after two wakes", runs)
+		}
+	})
+}
+
+func TestAFailingPassGoesOnAndIsLoggedSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var text strings.Builder
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			loop(ctx, task{name: "fail", every: time.Second, run: func(context.Context) error { return errors.New("no disk") }},
+				slog.New(slog.NewTextHandler(&text, nil)))
+		}()
+		time.Sleep(100*time.Second + time.Millisecond)
+		cancel()
+		<-done
+		if lines := strings.Count(text.String(), "no disk"); lines != 7 { // after 1, 2, 4 ... 64 failures
+			t.Errorf("%d lines for 100 failures, want 7", lines)
+		}
+	})
+}
+
+func TestALoopOfTheLeaderRunsWhileItLeads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		runs := 0
+		var leads atomic.Bool
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			loop(ctx, task{name: "count", every: time.Second, run: func(context.Context) error { runs++; return nil },
+				only: leads.Load}, slog.New(slog.DiscardHandler))
+		}()
+		for _, turn := range []struct {
+			leads bool
+			runs  int
+		}{{false, 0}, {true, 3}, {false, 3}, {true, 6}} {
+			leads.Store(turn.leads)
+			time.Sleep(3 * time.Second)
+			if synctest.Wait(); runs != turn.runs {
+				t.Errorf("%d runs, want %d", runs, turn.runs)
+			}
+		}
+		cancel()
+		<-done
+	})
+}

@@ -1,0 +1,51 @@
+package arch_test
+
+import (
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// figurative are words that comments use for code as if it were a person.
+var figurative = regexp.MustCompile(`\b(says?|said|nobody|somebody|whoever|told|tells?|hears?|heard|speaks?|spoken|` +
+	`wish(es)?|stands?|of ours|so many)\b`)
+
+// unedited are the folders whose comments still have such words. The list only
+// shrinks.
+var unedited = []string{"domain", "ports", "app", "adapters", "cmd", "test"}
+
+func TestCommentsUseTechnicalTerms(t *testing.T) {
+	for path, p := range packages(t) {
+		if isUnedited(path) {
+			continue
+		}
+		for _, names := range [][]string{p.GoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles} {
+			for _, name := range names {
+				fset := token.NewFileSet()
+				f, err := parser.ParseFile(fset, filepath.Join(root, path, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, group := range f.Comments {
+					for _, c := range group.List {
+						if word := figurative.FindString(c.Text); word != "" {
+							t.Errorf("%s: the comment has %q: use the technical term", fset.Position(c.Pos()), word)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func isUnedited(path string) bool {
+	for _, folder := range unedited {
+		if path == folder || strings.HasPrefix(path, folder+"/") {
+			return true
+		}
+	}
+	return false
+}

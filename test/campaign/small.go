@@ -1,0 +1,6 @@
+//go:build !campaign
+
+package campaign
+
+// tagged reports whether the build tag campaign is set.
+const tagged = false

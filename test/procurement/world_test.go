@@ -1,0 +1,240 @@
+package procurement_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/adapters/system"
+	"agentproxy/adapters/upstream"
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/app"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/procurement"
+	"agentproxy/ports"
+	"agentproxy/test/fake"
+)
+
+// world is one seed: one database, two replicas of the service and all sellers.
+type world struct {
+	census
+	t    *testing.T
+	seed uint64
+	rng  *rand.Rand // the script; used between batches only
+
+	*sellers
+	clock    *fake.Clock
+	ids      *fake.IDs
+	secrets  *system.Secrets
+	db       *storage.Store
+	path     string
+	log      *record
+	replicas [2]*replica
+	calm     bool
+
+	agents   []string
+	keys     int
+	vanished map[string]bool // "provider ref"
+	operated map[string]bool // orders that the operator decided
+
+	mu       sync.Mutex
+	answered map[string]map[string]bool // by key: the sessions that callers were answered with
+}
+
+// replica is one process of the service.
+type replica struct {
+	store     *store
+	sessions  *app.Sessions
+	driver    *app.Driver
+	desk      *app.Desk
+	callbacks *app.Callbacks
+	passes    *app.Passes
+	catalog   *app.Catalog
+}
+
+// record is the log of the service and the errors of its callers.
+type record struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (r *record) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Buffer.Write(b)
+}
+
+// template is a migrated database with a table of jobs, which are rows of the unit
+// that inserts them.
+var template = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "procurement")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "t.db")
+	st, err := storage.Open(context.Background(), storage.Config{Path: path})
+	if err != nil {
+		return nil, err
+	}
+	err = st.Migrate(context.Background())
+	if err == nil {
+		_, err = st.Writer().Exec(`CREATE TABLE test_jobs (n INTEGER PRIMARY KEY, kind TEXT, session TEXT, due INTEGER)`)
+	}
+	if err = errors.Join(err, st.Close()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+// tempDir returns a new folder, in memory if the system has such a place.
+func tempDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("/dev/shm", "agentproxy-procurement")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func open(t *testing.T, seed uint64) *world {
+	t.Helper()
+	w := &world{census: census{counts: map[string]int{}}, t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), clock: fake.NewClock(),
+		ids: new(fake.IDs), log: new(record), vanished: map[string]bool{}, operated: map[string]bool{}, answered: map[string]map[string]bool{}}
+	w.sellers = openSellers(t, seed)
+	text, err := template()
+	ok(t, err)
+	w.path = filepath.Join(tempDir(t), "procurement.db")
+	ok(t, os.WriteFile(w.path, text, 0o600))
+	w.db, err = storage.Open(t.Context(), storage.Config{Path: w.path, Readers: 4, Now: w.clock.Now})
+	ok(t, err)
+	t.Cleanup(func() { _ = w.db.Close() })
+	w.db.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
+		_, err := tx.Conn.ExecContext(ctx, `INSERT INTO test_jobs (kind, session, due) VALUES ($1, $2, $3)`, j.Kind,
+			j.SessionID+j.AgentID+j.DeliveryID, cmp.Or(j.At, now.Add(j.After)).UnixMicro())
+		return err
+	})
+	w.secrets, err = system.NewSecrets(system.Root("0123456789abcdefghijklmnopqrstuvwxyz"))
+	ok(t, err)
+	w.start(0)
+	w.start(1)
+	w.register(4)
+	w.spoil(seed, *chance)
+	return w
+}
+
+// start begins a process: new adapters, with closed breakers, and new use cases.
+func (w *world) start(n int) {
+	w.t.Helper()
+	log := slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	var providers []ports.Provider
+	for _, spec := range w.specs() {
+		log.Info("a provider is configured", "spec", spec)
+		p, err := upstream.New(spec, log)
+		ok(w.t, err)
+		providers = append(providers, p)
+	}
+	r := &replica{store: &store{Store: w.db, count: w.count, dice: rand.New(rand.NewPCG(w.seed, w.rng.Uint64())), odds: usual, lives: -1}}
+	if w.calm {
+		r.store.calm()
+	}
+	var err error
+	r.catalog, err = app.NewCatalog(providers, products(), country.Name)
+	ok(w.t, err)
+	hub := app.NewHub(r.store, w.clock)
+	counted := func(_, operation string, class procurement.Class) {
+		w.count("calls", 1)
+		if class != "" {
+			w.count("calls that failed", 1)
+		}
+		if operation == "order" && class == procurement.Ambiguous {
+			w.count("order unknown", 1)
+		}
+	}
+	life, access := app.NewTransitions(w.ids, r.catalog), app.NewFulfilment(r.store, w.secrets, r.catalog, log)
+	r.driver = app.NewDriver(r.store, w.clock, w.ids, r.catalog, hub, life, access, counted, log)
+	r.desk = app.NewDesk(r.store, r.driver)
+	r.callbacks = app.NewCallbacks(r.store, w.clock, r.catalog, r.driver)
+	r.sessions = app.NewSessions(app.SessionConfig{}, r.store, w.clock, w.ids, w.secrets, r.catalog, life, r.driver, access, hub, log)
+	traffic := app.NewTraffic(r.store, w.clock, w.ids, r.sessions, life, access, hub)
+	limits := app.NewLimits(app.LimitConfig{RegistrationsPerMinute: 3}, w.clock, nil, log)
+	r.passes = app.NewPasses(r.store, w.clock, w.ids, life, traffic, hub, limits)
+	w.replicas[n] = r
+}
+
+// register opens accounts with plenty of money.
+func (w *world) register(n int) {
+	w.t.Helper()
+	hub := app.NewHub(w.db, w.clock)
+	accounts := app.NewAccounts(app.AccountConfig{TrialBalance: 10 * domain.Dollar, TrialDays: 14}, w.db, w.clock, w.ids, w.secrets,
+		system.NewTokens(w.secrets, w.ids), nil, hub)
+	wallet := app.NewWallet(w.db, w.clock, w.ids)
+	for range n {
+		r, err := accounts.Register(w.t.Context(), app.Register{Profile: account.Profile{Name: "agent"}})
+		ok(w.t, err)
+		_, err = wallet.Adjust(w.t.Context(), r.Agent.ID, 9_000*domain.Dollar, "for the campaign")
+		ok(w.t, err)
+		for range 20 {
+			_, err = wallet.Adjust(w.t.Context(), r.Agent.ID, 9_000*domain.Dollar, "for the campaign")
+			ok(w.t, err)
+		}
+		w.agents = append(w.agents, r.Agent.ID)
+	}
+}
+
+// recordError records the error of a caller.
+func (w *world) recordError(err error) {
+	if err != nil {
+		_, _ = w.log.Write([]byte(err.Error() + "\n"))
+	}
+}
+
+// rows returns the result of a query as texts.
+func (w *world) rows(query string, args ...any) (all [][]string) {
+	w.t.Helper()
+	rows, err := w.db.Writer().Query(query, args...)
+	if err != nil {
+		w.t.Fatalf("%s: %v", query, err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	ok(w.t, err)
+	for rows.Next() {
+		line, into := make([]string, len(columns)), make([]any, len(columns))
+		for i := range line {
+			into[i] = &line[i]
+		}
+		ok(w.t, rows.Scan(into...))
+		all = append(all, line)
+	}
+	ok(w.t, rows.Err())
+	return all
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+func atoi(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
