@@ -1,3 +1,5 @@
+// Package accounts holds the use cases of accounts, their credentials and the
+// agents that referred them.
 package app
 
 import (
@@ -232,8 +234,8 @@ func (a *Accounts) RotateSecret(ctx context.Context, agentID string) (secret str
 		agent.SecretHash = hash
 		agent.TokenVersion++
 		at = now
-		_, err := notify(ctx, tx, a.ids, now, notification{agentID: agentID, of: webhook.AccountSecretRotated,
-			data: map[string]string{"agent_id": agentID}})
+		_, err := Enqueue(ctx, tx, a.ids, now, Notification{AgentID: agentID, Of: webhook.AccountSecretRotated,
+			Data: map[string]string{"agent_id": agentID}})
 		return err
 	})
 	if err != nil {

@@ -1,3 +1,4 @@
+// Package ledger posts the entries of sessions and reads an agent's money.
 package app
 
 import (
@@ -11,18 +12,21 @@ import (
 	"agentproxy/ports"
 )
 
-// books posts the entries of sessions in one transaction, and keeps the session's
+// Book posts the entries of sessions in one transaction, and keeps the session's
 // own account of them. The caller stores the session afterwards.
-type books struct {
+type Book struct {
 	tx  ports.Tx
 	ids ports.IDs
 	now time.Time
 }
 
-// wallet reads a wallet to spend from. Trial credit that is past its date is
+// NewBook returns a Book for one transaction.
+func NewBook(tx ports.Tx, ids ports.IDs, now time.Time) Book { return Book{tx: tx, ids: ids, now: now} }
+
+// Wallet reads a wallet to spend from. Trial credit that is past its date is
 // not spendable: it is written off first, even if its job has not run yet. A dry
 // run only leaves it out.
-func (b books) wallet(ctx context.Context, agentID string, dry bool) (billing.Wallet, error) {
+func (b Book) Wallet(ctx context.Context, agentID string, dry bool) (billing.Wallet, error) {
 	w, err := b.tx.Ledger().Wallet(ctx, agentID)
 	if err != nil || w.TrialExpired || w.TrialExpiresAt.IsZero() || b.now.Before(w.TrialExpiresAt) {
 		return w, err
@@ -41,8 +45,8 @@ func (b books) wallet(ctx context.Context, agentID string, dry bool) (billing.Wa
 	return w, b.tx.Ledger().ExpireTrial(ctx, agentID)
 }
 
-// post books one entry for a session.
-func (b books) post(ctx context.Context, s session.Session, e billing.Entry, ref, text string, p ports.Posting) error {
+// post Book one entry for a session.
+func (b Book) post(ctx context.Context, s session.Session, e billing.Entry, ref, text string, p ports.Posting) error {
 	e.ID, e.AgentID, e.SessionID, e.Ref, e.At = b.ids.New(billing.IDPrefix), s.AgentID, s.ID, ref, b.now
 	if e.Description == "" {
 		e.Description = text
@@ -52,17 +56,17 @@ func (b books) post(ctx context.Context, s session.Session, e billing.Entry, ref
 }
 
 // book posts an entry, and notifies if the balance becomes low by it.
-func (b books) book(ctx context.Context, p ports.Posting) error {
+func (b Book) book(ctx context.Context, p ports.Posting) error {
 	booked, err := b.tx.Ledger().Post(ctx, p)
 	if err != nil {
 		return err
 	}
-	return notifyBalance(ctx, b.tx, b.ids, b.now, booked)
+	return BalanceChanged(ctx, b.tx, b.ids, b.now, booked)
 }
 
-// hold takes cost out of the wallet for a purchase. ref distinguishes repeated
+// Hold takes cost out of the wallet for a purchase. ref distinguishes repeated
 // purchases of one session; live is added to the agent's live sessions.
-func (b books) hold(ctx context.Context, w billing.Wallet, s *session.Session, cost domain.Money, ref string, live int) error {
+func (b Book) Hold(ctx context.Context, w billing.Wallet, s *session.Session, cost domain.Money, ref string, live int) error {
 	if err := w.MaySpend(cost, b.now); err != nil {
 		return err
 	}
@@ -77,15 +81,15 @@ func (b books) hold(ctx context.Context, w billing.Wallet, s *session.Session, c
 		return err
 	}
 	for _, c := range w.ThresholdsReached(cost, b.now) {
-		if err := notifyBudget(ctx, b.tx, b.ids, b.now, w, c); err != nil {
+		if err := BudgetReached(ctx, b.tx, b.ids, b.now, w, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// charge takes x out of what the session holds.
-func (b books) charge(ctx context.Context, s *session.Session, x domain.Money) error {
+// Charge takes x out of what the session holds.
+func (b Book) Charge(ctx context.Context, s *session.Session, x domain.Money) error {
 	if x <= 0 {
 		return nil
 	}
@@ -96,9 +100,9 @@ func (b books) charge(ctx context.Context, s *session.Session, x domain.Money) e
 	return b.post(ctx, *s, e, "charge:"+s.ID+":"+total, "charged for "+s.ProductNo, ports.Posting{})
 }
 
-// release gives back everything that the session still holds. ref distinguishes
+// Release gives back everything that the session still holds. ref distinguishes
 // repeated releases of one session; held is when it was taken.
-func (b books) release(ctx context.Context, s *session.Session, ref, why string, held time.Time) error {
+func (b Book) Release(ctx context.Context, s *session.Session, ref, why string, held time.Time) error {
 	kept := s.Money.Held
 	if kept.Total() == 0 {
 		return nil
@@ -113,7 +117,7 @@ func (b books) release(ctx context.Context, s *session.Session, ref, why string,
 }
 
 // refund returns x of what the session was charged.
-func (b books) refund(ctx context.Context, s *session.Session, x domain.Money, why string) error {
+func (b Book) refund(ctx context.Context, s *session.Session, x domain.Money, why string) error {
 	if x <= 0 {
 		return nil
 	}
@@ -128,7 +132,7 @@ func (b books) refund(ctx context.Context, s *session.Session, x domain.Money, w
 
 // back posts what returns money, and the write-off of expired trial credit that
 // may follow it in the same unit.
-func (b books) back(ctx context.Context, s session.Session, entries []billing.Entry, ref, why string, first ports.Posting) error {
+func (b Book) back(ctx context.Context, s session.Session, entries []billing.Entry, ref, why string, first ports.Posting) error {
 	for i, e := range entries {
 		p := ports.Posting{}
 		if i == 0 {
@@ -143,20 +147,20 @@ func (b books) back(ctx context.Context, s session.Session, entries []billing.En
 	return nil
 }
 
-// settle charges the traffic used so far. Final also gives back the rest: the
+// Settle charges the traffic used so far. Final also gives back the rest: the
 // session has ended, and no lease can report more.
-func (b books) settle(ctx context.Context, s *session.Session, used int64, final bool) error {
-	if err := b.charge(ctx, s, s.ChargeDue(used)); err != nil || !final {
+func (b Book) Settle(ctx context.Context, s *session.Session, used int64, final bool) error {
+	if err := b.Charge(ctx, s, s.ChargeDue(used)); err != nil || !final {
 		return err
 	}
-	return b.release(ctx, s, "", "unused part of "+s.ProductNo, s.CreatedAt)
+	return b.Release(ctx, s, "", "unused part of "+s.ProductNo, s.CreatedAt)
 }
 
-// finish does what the end of a session entails: its addresses are free, the
+// Finish does what the end of a session entails: its addresses are free, the
 // agent has one live session less, and its money is settled, at once if no gateway
 // can report more traffic, else when the last lease is closed or reclaimed. The
 // caller stores the session afterwards.
-func (b books) finish(ctx context.Context, s *session.Session) error {
+func (b Book) Finish(ctx context.Context, s *session.Session) error {
 	if err := b.tx.Ledger().SetLive(ctx, s.AgentID, -1); err != nil {
 		return err
 	}
@@ -170,22 +174,22 @@ func (b books) finish(ctx context.Context, s *session.Session) error {
 		return err
 	}
 	if s.Type == session.Dynamic && usage.Leased > 0 {
-		return settleLater(ctx, b.tx, s.ID, b.now.Add(settleLate), b.now)
+		return SettleLater(ctx, b.tx, s.ID, b.now.Add(SettleLate), b.now)
 	}
 	if s.Reason == session.ProviderLost || s.Reason == session.AccountDisabled {
 		if err := b.refund(ctx, s, s.UnusedShare(b.now), "unused days of "+s.ProductNo); err != nil {
 			return err
 		}
 	}
-	return b.settle(ctx, s, usage.Used(), true)
+	return b.Settle(ctx, s, usage.Used(), true)
 }
 
-// settleLate is when a session that ended with a lease outstanding is settled,
+// SettleLate is when a session that ended with a lease outstanding is settled,
 // should the gateway that holds the lease have died.
-const settleLate = 20 * time.Second
+const SettleLate = 20 * time.Second
 
-// settleLater sets when a session is settled, and stores the job that does it.
-func settleLater(ctx context.Context, tx ports.Tx, id string, at, now time.Time) error {
+// SettleLater sets when a session is settled, and stores the job that does it.
+func SettleLater(ctx context.Context, tx ports.Tx, id string, at, now time.Time) error {
 	if err := tx.Traffic().SetSettleAt(ctx, id, at); err != nil {
 		return err
 	}

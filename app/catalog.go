@@ -1,3 +1,4 @@
+// Package catalog holds what is sold, and the providers that deliver it.
 package app
 
 import (

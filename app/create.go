@@ -162,7 +162,7 @@ func (u *Sessions) quoteCreate(ctx context.Context, in Create, spec session.Spec
 			}
 		}
 		now := u.clock.Now()
-		w, err = books{tx, u.ids, now}.wallet(ctx, in.AgentID, true)
+		w, err = NewBook(tx, u.ids, now).Wallet(ctx, in.AgentID, true)
 		if err != nil || p.spec.Existing {
 			return err
 		}
@@ -215,8 +215,8 @@ func (u *Sessions) buy(ctx context.Context, tx ports.Tx, p purchase, id string, 
 	if agent.Status != account.Active {
 		return Done{}, account.ErrDisabled
 	}
-	b := books{tx, u.ids, now}
-	w, err := b.wallet(ctx, p.AgentID, false)
+	b := NewBook(tx, u.ids, now)
+	w, err := b.Wallet(ctx, p.AgentID, false)
 	if err != nil {
 		return Done{}, err
 	}
@@ -229,7 +229,7 @@ func (u *Sessions) buy(ctx context.Context, tx ports.Tx, p purchase, id string, 
 		ProductNo: p.product.No, Provider: from.Provider, Quantity: p.spec.Quantity, Days: p.spec.Days,
 		Bytes: p.spec.Bytes, Price: p.price, Protocol: p.spec.Protocol, Location: p.spec.Location,
 		Rotation: p.spec.Rotation, CreatedAt: now}
-	if err := b.hold(ctx, w, &s, p.cost, "", +1); err != nil {
+	if err := b.Hold(ctx, w, &s, p.cost, "", +1); err != nil {
 		return Done{}, err
 	}
 	outcome := ports.Pending
@@ -253,7 +253,7 @@ func (u *Sessions) buy(ctx context.Context, tx ports.Tx, p purchase, id string, 
 			return Done{}, err
 		}
 	}
-	if err := keepCall(ctx, tx, p.AgentID, p.Call, id, outcome, now); err != nil {
+	if err := Keep(ctx, tx, p.AgentID, p.Call, id, outcome, now); err != nil {
 		return Done{}, err
 	}
 	r := ports.SessionRead{Session: s, Usage: traffic.Usage{Limit: s.Bytes}, Health: new(health.State)}

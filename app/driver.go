@@ -1,3 +1,5 @@
+// Package procurement drives the orders of sessions at providers: it plans, sends,
+// resolves and closes them, and opens what was delivered.
 package app
 
 import (
@@ -25,7 +27,7 @@ type Lifecycle interface {
 	Terminate(ctx context.Context, tx ports.Tx, s session.Session, why session.Reason, now time.Time) (session.Session, error)
 	// Renewed charges what is held for a renewal of a session that has its new end.
 	Renewed(ctx context.Context, tx ports.Tx, s session.Session, now time.Time) (session.Session, error)
-	// RecordUsage books that the session used that many bytes in all.
+	// RecordUsage Book that the session used that many bytes in all.
 	RecordUsage(ctx context.Context, tx ports.Tx, s session.Session, bytes int64, now time.Time) error
 }
 

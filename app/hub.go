@@ -1,4 +1,5 @@
-// Package app holds the use cases.
+// Package changes announces changes of agents and sessions to what keeps them in
+// memory, in this process and in others.
 package app
 
 import (

@@ -1,3 +1,5 @@
+// Package idempotency finds and keeps the calls that agents make under an
+// Idempotency-Key.
 package app
 
 import (
@@ -17,20 +19,20 @@ type Call struct {
 	Hash []byte // of the request's meaning: spacing and key order do not matter
 }
 
-// inFlightTimeout is how long a repeated call is refused while the first one is
-// in flight, and keepCalls how long a key is kept.
+// InFlightTimeout is how long a repeated call is refused while the first one is
+// in flight, and Retention how long a key is kept.
 const (
-	inFlightTimeout = 60 * time.Second
-	keepCalls       = 24 * time.Hour
+	InFlightTimeout = 60 * time.Second
+	Retention       = 24 * time.Hour
 )
 
-// firstRun returns the first run of a call, and false if there is none. It
+// FirstRun returns the first run of a call, and false if there is none. It
 // returns domain.ErrIdempotencyConflict if the key was used for another request.
-func firstRun(ctx context.Context, tx ports.Tx, agentID string, c Call, now time.Time) (prev ports.Call, found bool, err error) {
+func FirstRun(ctx context.Context, tx ports.Tx, agentID string, c Call, now time.Time) (prev ports.Call, found bool, err error) {
 	if c.Key == "" {
 		return prev, false, nil
 	}
-	prev, found, err = tx.Idempotency().Find(ctx, agentID, c.Path, c.Key, now.Add(-keepCalls))
+	prev, found, err = tx.Idempotency().Find(ctx, agentID, c.Path, c.Key, now.Add(-Retention))
 	if err != nil || !found {
 		return prev, false, err
 	}
@@ -40,8 +42,8 @@ func firstRun(ctx context.Context, tx ports.Tx, agentID string, c Call, now time
 	return prev, true, nil
 }
 
-// keepCall stores the key of a call in the transaction of its effect.
-func keepCall(ctx context.Context, tx ports.Tx, agentID string, c Call, resource string, outcome ports.Outcome, now time.Time) error {
+// Keep stores the key of a call in the transaction of its effect.
+func Keep(ctx context.Context, tx ports.Tx, agentID string, c Call, resource string, outcome ports.Outcome, now time.Time) error {
 	if c.Key == "" {
 		return nil
 	}
@@ -49,17 +51,17 @@ func keepCall(ctx context.Context, tx ports.Tx, agentID string, c Call, resource
 		Resource: resource, Outcome: outcome, CreatedAt: now})
 }
 
-// renewalResource returns what the key of a renewal names: the session and the
+// RenewalResource returns what the key of a renewal names: the session and the
 // order, so that a renewal that is refused frees its own key alone.
-func renewalResource(sessionID, orderID string) string {
+func RenewalResource(sessionID, orderID string) string {
 	return sessionID + resourceSeparator + orderID
 }
 
 const resourceSeparator = "#"
 
-// splitResource returns the session that a key names, and whether the call was a
+// SplitResource returns the session that a key names, and whether the call was a
 // renewal.
-func splitResource(resource string) (sessionID string, renewal bool) {
+func SplitResource(resource string) (sessionID string, renewal bool) {
 	sessionID, _, renewal = strings.Cut(resource, resourceSeparator)
 	return sessionID, renewal
 }

@@ -47,7 +47,7 @@ func (p *Passes) ExpireTrial(ctx context.Context, agentID string) error {
 }
 
 func (p *Passes) expireTrial(ctx context.Context, tx ports.Tx, agentID string, now time.Time) error {
-	w, err := books{tx, p.ids, now}.wallet(ctx, agentID, false)
+	w, err := NewBook(tx, p.ids, now).Wallet(ctx, agentID, false)
 	if err != nil || w.TrialExpired || w.TrialExpiresAt.IsZero() {
 		return err
 	}
@@ -76,9 +76,9 @@ func (p *Passes) settleSession(ctx context.Context, tx ports.Tx, id string, now 
 		return err
 	}
 	if s.Status.Over() && u.Leased > 0 {
-		return settleLater(ctx, tx, id, now.Add(settleLate), now)
+		return SettleLater(ctx, tx, id, now.Add(SettleLate), now)
 	}
-	if err := (books{tx, p.ids, now}).settle(ctx, &s, u.Used(), s.Status.Over()); err != nil {
+	if err := NewBook(tx, p.ids, now).Settle(ctx, &s, u.Used(), s.Status.Over()); err != nil {
 		return err
 	}
 	if err := tx.Traffic().SetSettleAt(ctx, id, time.Time{}); err != nil {

@@ -52,10 +52,10 @@ func (l *Transitions) Activate(ctx context.Context, tx ports.Tx, s session.Sessi
 	if err != nil {
 		return s, err
 	}
-	if err := notifySession(ctx, tx, l.ids, now, webhook.SessionActive, s); err != nil || s.Type == session.Dynamic {
+	if err := SessionChanged(ctx, tx, l.ids, now, webhook.SessionActive, s); err != nil || s.Type == session.Dynamic {
 		return s, err
 	}
-	if err := (books{tx, l.ids, now}).charge(ctx, &s, s.Money.Held.Total()); err != nil {
+	if err := NewBook(tx, l.ids, now).Charge(ctx, &s, s.Money.Held.Total()); err != nil {
 		return s, err
 	}
 	return s, expireLater(ctx, tx, s, now)
@@ -105,13 +105,13 @@ func (l *Transitions) end(ctx context.Context, tx ports.Tx, s session.Session, o
 	if err := EndOrders(ctx, tx, l.ids, l.catalog, &s, now); err != nil {
 		return s, err
 	}
-	if err := (books{tx, l.ids, now}).finish(ctx, &s); err != nil {
+	if err := NewBook(tx, l.ids, now).Finish(ctx, &s); err != nil {
 		return s, err
 	}
-	if err := note(ctx, tx, l.ids, s.ID, what, code, now); err != nil {
+	if err := LogEvent(ctx, tx, l.ids, s.ID, what, code, now); err != nil {
 		return s, err
 	}
-	if err := notifySession(ctx, tx, l.ids, now, of, s); err != nil {
+	if err := SessionChanged(ctx, tx, l.ids, now, of, s); err != nil {
 		return s, err
 	}
 	return s, tx.Sessions().Put(ctx, s)
@@ -120,7 +120,7 @@ func (l *Transitions) end(ctx context.Context, tx ports.Tx, s session.Session, o
 // Renewed charges what is held for a renewal of a session that has its new end,
 // and stores it.
 func (l *Transitions) Renewed(ctx context.Context, tx ports.Tx, s session.Session, now time.Time) (session.Session, error) {
-	if err := (books{tx, l.ids, now}).charge(ctx, &s, s.Money.Held.Total()); err != nil {
+	if err := NewBook(tx, l.ids, now).Charge(ctx, &s, s.Money.Held.Total()); err != nil {
 		return s, err
 	}
 	if err := tx.Sessions().Put(ctx, s); err != nil {
@@ -129,10 +129,10 @@ func (l *Transitions) Renewed(ctx context.Context, tx ports.Tx, s session.Sessio
 	if err := expireLater(ctx, tx, s, now); err != nil {
 		return s, err
 	}
-	return s, note(ctx, tx, l.ids, s.ID, eventlog.Renewed, "", now)
+	return s, LogEvent(ctx, tx, l.ids, s.ID, eventlog.Renewed, "", now)
 }
 
-// RecordUsage books that an active direct session used that many bytes in all.
+// RecordUsage Book that an active direct session used that many bytes in all.
 // What is beyond its limit is not charged.
 func (l *Transitions) RecordUsage(ctx context.Context, tx ports.Tx, s session.Session, bytes int64, now time.Time) error {
 	before, err := tx.Traffic().Usage(ctx, s.ID)
@@ -157,7 +157,7 @@ func (l *Transitions) RecordUsage(ctx context.Context, tx ports.Tx, s session.Se
 		return l.Expire(ctx, tx, s, session.TrafficExhausted, now)
 	}
 	if before.UpdatedAt.Before(hour) {
-		return settleLater(ctx, tx, s.ID, hour.Add(time.Hour), now)
+		return SettleLater(ctx, tx, s.ID, hour.Add(time.Hour), now)
 	}
 	return nil
 }

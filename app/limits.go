@@ -1,3 +1,5 @@
+// Package ratelimit decides whether a caller may call now, by limits of this process
+// or of all processes together.
 package app
 
 import (

@@ -219,7 +219,7 @@ func (o *Observer) storeBatch(ctx context.Context, tx ports.Tx, b batch) error {
 		return err
 	}
 	if !read.Status.Over() {
-		if err := notifyHealth(ctx, tx, o.ids, o.clock.Now(), read.AgentID, b.id, &read.State); err != nil {
+		if err := HealthChanged(ctx, tx, o.ids, o.clock.Now(), read.AgentID, b.id, &read.State); err != nil {
 			return err
 		}
 	}

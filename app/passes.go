@@ -1,3 +1,4 @@
+// Package maintenance holds the periodic tasks and timed jobs of the service.
 package app
 
 import (
@@ -163,7 +164,7 @@ func (p *Passes) Purge(ctx context.Context) error {
 	defer p.purging.Unlock()
 	now := p.clock.Now()
 	err := p.purge(ctx, func(ctx context.Context, tx ports.Tx) (int, error) {
-		return tx.Idempotency().Purge(ctx, now.Add(-keepCalls), passSize)
+		return tx.Idempotency().Purge(ctx, now.Add(-Retention), passSize)
 	})
 	if err != nil {
 		return fmt.Errorf("purge idempotency keys: %w", err)

@@ -1,3 +1,5 @@
+// Package payments holds recharge orders, and the watcher that credits what arrives
+// on the chain.
 package app
 
 import (
@@ -14,7 +16,7 @@ import (
 	"agentproxy/ports"
 )
 
-// Payments reads the chain and books what arrived. Each method can run on
+// Payments reads the chain and Book what arrived. Each method can run on
 // several replicas at once: uniqueness decides, not luck.
 //
 // What is known of an address rests on two promises, and everything else

@@ -49,7 +49,7 @@ func TestCrashAtEveryUnit(t *testing.T) {
 		for n := range 40 {
 			st := &lossy{Store: b.store, after: n / 2, lost: n%2 == 1}
 			p := b.watcher(st)
-			p.SetFew(b.payments.Few())
+			p.SetAddressLimit(b.payments.AddressLimit())
 			if n > 10 {
 				b.mine(1)
 			}
@@ -76,7 +76,7 @@ func TestTwoWatchers(t *testing.T) {
 			var watchers []*app.Payments
 			for _, few := range ways {
 				p := b.watcher(b.store)
-				p.SetFew(few)
+				p.SetAddressLimit(few)
 				watchers = append(watchers, p)
 			}
 			var orders []recharge.Order

@@ -136,7 +136,7 @@ func (s *settlement) match(ctx context.Context) error {
 		if err := s.tx.Recharges().PutOrder(ctx, o); err != nil {
 			return err
 		}
-		if err := s.notify(ctx, o, was[o.ID]); err != nil {
+		if err := s.Enqueue(ctx, o, was[o.ID]); err != nil {
 			return err
 		}
 	}
@@ -207,13 +207,13 @@ var orderEvents = map[recharge.Status]webhook.Type{
 	recharge.Failed:     webhook.RechargeFailed,
 }
 
-func (s *settlement) notify(ctx context.Context, o recharge.Order, was recharge.Status) error {
+func (s *settlement) Enqueue(ctx context.Context, o recharge.Order, was recharge.Status) error {
 	of, news := orderEvents[o.Status]
 	if o.Status == was || !news {
 		return nil
 	}
-	_, err := notify(ctx, s.tx, s.ids, s.now, notification{agentID: o.AgentID, of: of,
-		data: map[string]string{"order_id": o.ID, "status": string(o.Status)}})
+	_, err := Enqueue(ctx, s.tx, s.ids, s.now, Notification{AgentID: o.AgentID, Of: of,
+		Data: map[string]string{"order_id": o.ID, "status": string(o.Status)}})
 	return err
 }
 

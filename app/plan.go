@@ -17,7 +17,7 @@ const orderPrefix = "ord_"
 
 // sendWithin is when an order is sent by another process, should the one that
 // planned it die.
-const sendWithin = inFlightTimeout
+const sendWithin = InFlightTimeout
 
 // Plan stores what is to be bought of a source for a session, in the transaction
 // that holds the money.
@@ -187,7 +187,7 @@ func EndOrders(ctx context.Context, tx ports.Tx, ids ports.IDs, c *Catalog, s *s
 	}
 	for _, o := range orders {
 		if o.Kind == procurement.Renewal && o.Open() {
-			if err := releaseRenewal(ctx, books{tx, ids, now}, s, o, "was too late"); err != nil {
+			if err := releaseRenewal(ctx, NewBook(tx, ids, now), s, o, "was too late"); err != nil {
 				return err
 			}
 		}
@@ -196,7 +196,7 @@ func EndOrders(ctx context.Context, tx ports.Tx, ids ports.IDs, c *Catalog, s *s
 			if o, err = o.Refuse(procurement.Temporary, "the session ended first", now); err != nil {
 				return err
 			}
-			if err := tx.Idempotency().DropFor(ctx, s.AgentID, renewalResource(s.ID, o.ID)); err != nil {
+			if err := tx.Idempotency().DropFor(ctx, s.AgentID, RenewalResource(s.ID, o.ID)); err != nil {
 				return err
 			}
 		case o.Status == procurement.Confirmed && o.ClosedAt.IsZero():
@@ -213,6 +213,6 @@ func EndOrders(ctx context.Context, tx ports.Tx, ids ports.IDs, c *Catalog, s *s
 
 // releaseRenewal gives back what a session holds for a renewal, to the budget of
 // the day that it was held on.
-func releaseRenewal(ctx context.Context, b books, s *session.Session, o procurement.Order, why string) error {
-	return b.release(ctx, s, ":"+o.ID, "renewal of "+s.ProductNo+" "+why, o.PlannedAt)
+func releaseRenewal(ctx context.Context, b Book, s *session.Session, o procurement.Order, why string) error {
+	return b.Release(ctx, s, ":"+o.ID, "renewal of "+s.ProductNo+" "+why, o.PlannedAt)
 }

@@ -66,7 +66,7 @@ func (b *till) watcher(st ports.Store) *app.Payments {
 
 // few sets up to how many addresses are read one by one.
 func (b *till) few(n int) *till {
-	b.payments.SetFew(n)
+	b.payments.SetAddressLimit(n)
 	return b
 }
 

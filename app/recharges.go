@@ -81,7 +81,7 @@ func (u *Recharges) Create(ctx context.Context, in CreateRecharge) (done Recharg
 			return err
 		}
 		now := u.clock.Now()
-		prev, replay, err := firstRun(ctx, tx, in.AgentID, in.Call, now)
+		prev, replay, err := FirstRun(ctx, tx, in.AgentID, in.Call, now)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (u *Recharges) order(ctx context.Context, tx ports.Tx, in CreateRecharge, t
 	if err := tx.Recharges().InsertOrder(ctx, o); err != nil {
 		return RechargeDone{}, err
 	}
-	if err := keepCall(ctx, tx, in.AgentID, in.Call, id, ports.Created, now); err != nil {
+	if err := Keep(ctx, tx, in.AgentID, in.Call, id, ports.Created, now); err != nil {
 		return RechargeDone{}, err
 	}
 	return RechargeDone{View: RechargeView{Order: o, Required: u.chain.Required()}, Outcome: ports.Created}, nil
@@ -181,7 +181,7 @@ func (u *Recharges) quote(ctx context.Context, in CreateRecharge) (done Recharge
 		if err := mayOrder(ctx, tx, in.AgentID); err != nil {
 			return err
 		}
-		w, err := books{tx, u.ids, u.clock.Now()}.wallet(ctx, in.AgentID, true)
+		w, err := NewBook(tx, u.ids, u.clock.Now()).Wallet(ctx, in.AgentID, true)
 		done = RechargeDone{Quote: &Quote{BalanceAfter: w.Balance() + in.Amount}, Outcome: ports.Completed}
 		return err
 	})

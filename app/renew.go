@@ -67,8 +67,7 @@ type renewal struct {
 // renew is the unit of a renewal. At a seller it holds the money and stores the
 // order, whose id it returns; else all is done.
 func (u *Sessions) renew(ctx context.Context, tx ports.Tx, in Renew, now time.Time) (done Done, order string, err error) {
-	b := books{tx, u.ids, now}
-	n, err := u.planRenewal(ctx, b, in)
+	n, err := u.planRenewal(ctx, tx, in, now)
 	if err != nil {
 		return Done{}, "", err
 	}
@@ -76,39 +75,39 @@ func (u *Sessions) renew(ctx context.Context, tx ports.Tx, in Renew, now time.Ti
 		return Done{Quote: QuoteOf(n.wallet, n.cost), Outcome: ports.Completed}, "", nil
 	}
 	if !n.provider.Capabilities().InProcess {
-		return u.planExtension(ctx, b, in, n)
+		return u.planExtension(ctx, tx, in, n, now)
 	}
 	if err := u.driver.Extend(ctx, n.provider, n.was, n.days); err != nil {
 		return Done{}, "", err
 	}
 	s := n.Session
-	if err := b.hold(ctx, n.wallet, &s, n.cost, renewalRef(n.was), 0); err != nil {
+	if err := NewBook(tx, u.ids, now).Hold(ctx, n.wallet, &s, n.cost, renewalRef(n.was), 0); err != nil {
 		return Done{}, "", err
 	}
 	if n.Session, err = u.life.Renewed(ctx, tx, s, now); err != nil {
 		return Done{}, "", err
 	}
 	return Done{View: u.view(n.SessionRead, now), Outcome: ports.Completed}, "",
-		keepCall(ctx, tx, in.AgentID, in.Call, s.ID, ports.Completed, now)
+		Keep(ctx, tx, in.AgentID, in.Call, s.ID, ports.Completed, now)
 }
 
 // planExtension holds the cost of a renewal and stores its order. The end of the
 // session moves when the provider has confirmed it.
-func (u *Sessions) planExtension(ctx context.Context, b books, in Renew, n renewal) (Done, string, error) {
+func (u *Sessions) planExtension(ctx context.Context, tx ports.Tx, in Renew, n renewal, now time.Time) (Done, string, error) {
 	s := n.was
-	o, err := u.driver.PlanRenewal(ctx, b.tx, s, n.days, b.now)
+	o, err := u.driver.PlanRenewal(ctx, tx, s, n.days, now)
 	if err != nil {
 		return Done{}, "", err
 	}
-	if err := b.hold(ctx, n.wallet, &s, n.cost, ":"+o.ID, 0); err != nil {
+	if err := NewBook(tx, u.ids, now).Hold(ctx, n.wallet, &s, n.cost, ":"+o.ID, 0); err != nil {
 		return Done{}, "", err
 	}
-	if err := b.tx.Sessions().Put(ctx, s); err != nil {
+	if err := tx.Sessions().Put(ctx, s); err != nil {
 		return Done{}, "", err
 	}
 	n.Session = s
-	return Done{View: u.view(n.SessionRead, b.now), Outcome: ports.InFlight}, o.ID,
-		keepCall(ctx, b.tx, in.AgentID, in.Call, renewalResource(s.ID, o.ID), ports.InFlight, b.now)
+	return Done{View: u.view(n.SessionRead, now), Outcome: ports.InFlight}, o.ID,
+		Keep(ctx, tx, in.AgentID, in.Call, RenewalResource(s.ID, o.ID), ports.InFlight, now)
 }
 
 // extend drives the order of a renewal, after the transaction that held the
@@ -142,7 +141,7 @@ func (u *Sessions) extend(ctx context.Context, in Renew, order string) (Done, er
 	if err != nil {
 		return Done{}, err
 	}
-	return Done{View: v, Outcome: outcome}, u.answered(ctx, in.AgentID, in.Call, renewalResource(in.SessionID, order), outcome)
+	return Done{View: v, Outcome: outcome}, u.answered(ctx, in.AgentID, in.Call, RenewalResource(in.SessionID, order), outcome)
 }
 
 // renewalRef distinguishes the hold of a renewal from the others of a session.
@@ -152,8 +151,8 @@ func renewalRef(s session.Session) string {
 
 // planRenewal checks everything that may refuse a renewal: the session before its
 // price, the price before the money.
-func (u *Sessions) planRenewal(ctx context.Context, b books, in Renew) (n renewal, err error) {
-	if n.SessionRead, err = b.tx.Sessions().Read(ctx, in.AgentID, in.SessionID); err != nil {
+func (u *Sessions) planRenewal(ctx context.Context, tx ports.Tx, in Renew, now time.Time) (n renewal, err error) {
+	if n.SessionRead, err = tx.Sessions().Read(ctx, in.AgentID, in.SessionID); err != nil {
 		return n, err
 	}
 	n.was = n.Session
@@ -168,7 +167,7 @@ func (u *Sessions) planRenewal(ctx context.Context, b books, in Renew) (n renewa
 	if n.days, price, err = renewalDays(in.Days, n.was, product); err != nil {
 		return n, err
 	}
-	if n.Session, err = n.was.Renew(n.days, b.now); err != nil {
+	if n.Session, err = n.was.Renew(n.days, now); err != nil {
 		return n, err
 	}
 	known, _ := u.catalog.Provider(n.was.Provider)
@@ -180,11 +179,11 @@ func (u *Sessions) planRenewal(ctx context.Context, b books, in Renew) (n renewa
 		return n, errRenewing
 	}
 	n.cost = billing.IPCost(n.was.Quantity, price)
-	if n.wallet, err = b.wallet(ctx, in.AgentID, in.DryRun); err != nil {
+	if n.wallet, err = NewBook(tx, u.ids, now).Wallet(ctx, in.AgentID, in.DryRun); err != nil {
 		return n, err
 	}
 	// A renewal adds no live session, so their limit does not apply.
-	if err := n.wallet.MaySpend(n.cost, b.now); err != nil {
+	if err := n.wallet.MaySpend(n.cost, now); err != nil {
 		return n, err
 	}
 	_, err = n.wallet.Hold(n.cost)

@@ -134,13 +134,13 @@ func (u renewals) confirm(ctx context.Context, o procurement.Order, d procuremen
 
 // refused gives back what is held for a renewal, and frees its Idempotency-Key.
 func (u renewals) refused(ctx context.Context, tx ports.Tx, s session.Session, o procurement.Order, now time.Time) error {
-	if err := tx.Idempotency().DropFor(ctx, s.AgentID, renewalResource(s.ID, o.ID)); err != nil || s.Status != session.Active {
+	if err := tx.Idempotency().DropFor(ctx, s.AgentID, RenewalResource(s.ID, o.ID)); err != nil || s.Status != session.Active {
 		return err
 	}
-	if err := releaseRenewal(ctx, books{tx, u.ids, now}, &s, o, "was refused"); err != nil {
+	if err := releaseRenewal(ctx, NewBook(tx, u.ids, now), &s, o, "was refused"); err != nil {
 		return err
 	}
-	if err := note(ctx, tx, u.ids, s.ID, eventlog.RenewalFailed, ports.Refusal(o.Class).Code, now); err != nil {
+	if err := LogEvent(ctx, tx, u.ids, s.ID, eventlog.RenewalFailed, ports.Refusal(o.Class).Code, now); err != nil {
 		return err
 	}
 	return tx.Sessions().Put(ctx, s)

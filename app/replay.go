@@ -13,18 +13,18 @@ import (
 // the first run, with the session as it is now. It returns false if there was
 // none.
 func (u *Sessions) replayed(ctx context.Context, tx ports.Tx, agentID string, c Call, now time.Time) (Done, bool, error) {
-	prev, found, err := firstRun(ctx, tx, agentID, c, now)
+	prev, found, err := FirstRun(ctx, tx, agentID, c, now)
 	if err != nil || !found {
 		return Done{}, false, err
 	}
-	id, renewal := splitResource(prev.Resource)
+	id, renewal := SplitResource(prev.Resource)
 	r, err := tx.Sessions().Read(ctx, agentID, id)
 	if err != nil {
 		return Done{}, false, err
 	}
 	if prev.Outcome == ports.InFlight {
 		running := r.Status == session.Creating || renewal && r.Money.Held.Total() > 0
-		if running && now.Sub(prev.CreatedAt) < inFlightTimeout {
+		if running && now.Sub(prev.CreatedAt) < InFlightTimeout {
 			e := domain.ErrIdempotencyConflict.Msgf("the first call with this key is still running; repeat it shortly").
 				With("state", "in_progress").After(time.Second)
 			e.Retryable = true

@@ -44,7 +44,7 @@ func (u *Sessions) Rotate(ctx context.Context, in Rotate) (Done, error) {
 			return err
 		}
 		done = Done{View: u.view(r, now), Outcome: ports.Completed}
-		return keepCall(ctx, tx, in.AgentID, in.Call, r.ID, ports.Completed, now)
+		return Keep(ctx, tx, in.AgentID, in.Call, r.ID, ports.Completed, now)
 	})
 	if err != nil {
 		return Done{}, err
@@ -84,7 +84,7 @@ func (u *Sessions) RotateIn(ctx context.Context, tx ports.Tx, r ports.SessionRea
 	if err := tx.Counters().Add(ctx, s.AgentID, ports.Tally{Rotations: 1}); err != nil {
 		return r, err
 	}
-	if err := notifySession(ctx, tx, u.ids, now, webhook.SessionRotated, s, "reason", string(reason)); err != nil {
+	if err := SessionChanged(ctx, tx, u.ids, now, webhook.SessionRotated, s, "reason", string(reason)); err != nil {
 		return r, err
 	}
 	return r, tx.Events().Append(ctx, s.ID, []eventlog.Event{{ID: u.ids.New(eventlog.IDPrefix), At: now, Source: by,

@@ -1,3 +1,4 @@
+// Package sessions holds the use cases of proxy sessions, from create to their end.
 package app
 
 import (

@@ -1,3 +1,5 @@
+// Package telemetry takes what agents and the gateway report of requests, and
+// returns the health of sessions.
 package app
 
 import (
@@ -191,7 +193,7 @@ func (t *Telemetry) storeReported(ctx context.Context, tx ports.Tx, agentID stri
 		if h == nil || len(h.feed) == 0 {
 			continue
 		}
-		if err := notifyHealth(ctx, tx, t.ids, now, agentID, id, &h.State); err != nil {
+		if err := HealthChanged(ctx, tx, t.ids, now, agentID, id, &h.State); err != nil {
 			return err
 		}
 		if err := tx.Health().Put(ctx, id, h.State); err != nil {

@@ -1,3 +1,4 @@
+// Package traffic routes and meters the traffic of sessions for the gateway.
 package app
 
 import (
@@ -67,7 +68,7 @@ func routeOf(s session.Session) traffic.Route {
 		Exits: s.Exits, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt, ExpiresAt: s.ExpiresAt}
 }
 
-// Renew books what gateways report and grants what they ask for, all asks in one
+// Renew Book what gateways report and grants what they ask for, all asks in one
 // transaction. Repeating it after an error counts nothing twice.
 func (t *Traffic) Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
 	var grants []traffic.Grant
@@ -174,7 +175,7 @@ func (t *Traffic) notifyLow(ctx context.Context, tx ports.Tx, s session.Session,
 		return nil
 	}
 	for _, p := range percents {
-		if err := notifySession(ctx, tx, t.ids, now, webhook.SessionTrafficLow, s, "percent", strconv.Itoa(p)); err != nil {
+		if err := SessionChanged(ctx, tx, t.ids, now, webhook.SessionTrafficLow, s, "percent", strconv.Itoa(p)); err != nil {
 			return err
 		}
 	}
@@ -211,14 +212,14 @@ func (t *Traffic) record(ctx context.Context, tx ports.Tx, s session.Session, be
 // hour begins before the pass comes, so what was used before is charged here.
 func (t *Traffic) newHour(ctx context.Context, tx ports.Tx, s session.Session, used int64, now time.Time) (session.Session, error) {
 	if s.ChargeDue(used) > 0 {
-		if err := (books{tx, t.ids, now}).settle(ctx, &s, used, false); err != nil {
+		if err := NewBook(tx, t.ids, now).Settle(ctx, &s, used, false); err != nil {
 			return s, err
 		}
 		if err := tx.Sessions().Put(ctx, s); err != nil {
 			return s, err
 		}
 	}
-	return s, settleLater(ctx, tx, s.ID, now.Truncate(time.Hour).Add(time.Hour), now)
+	return s, SettleLater(ctx, tx, s.ID, now.Truncate(time.Hour).Add(time.Hour), now)
 }
 
 // SettleEnded settles a session that ended while leases were out, once the last
@@ -227,7 +228,7 @@ func (t *Traffic) SettleEnded(ctx context.Context, tx ports.Tx, s session.Sessio
 	if s.Type != session.Dynamic || u.Leased > 0 || s.Money.Held.Total() == 0 {
 		return nil
 	}
-	if err := (books{tx, t.ids, now}).settle(ctx, &s, u.Used(), true); err != nil {
+	if err := NewBook(tx, t.ids, now).Settle(ctx, &s, u.Used(), true); err != nil {
 		return err
 	}
 	if err := tx.Traffic().SetSettleAt(ctx, s.ID, time.Time{}); err != nil {

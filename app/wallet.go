@@ -140,7 +140,7 @@ func (u *Wallet) SetBudget(ctx context.Context, in SetBudget) (v BudgetView, err
 // MaxReason bounds the reason of an operator's correction, in characters.
 const MaxReason = 500
 
-// Adjust books an operator's correction of an agent's balance.
+// Adjust Book an operator's correction of an agent's balance.
 func (u *Wallet) Adjust(ctx context.Context, agentID string, amount domain.Money, reason string) (booked billing.Entry, err error) {
 	if amount == 0 {
 		return booked, domain.InvalidField("amount", "must not be 0")
@@ -162,7 +162,7 @@ func (u *Wallet) Adjust(ctx context.Context, agentID string, amount domain.Money
 		if booked, err = tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {
 			return err
 		}
-		return notifyBalance(ctx, tx, u.ids, e.At, booked)
+		return BalanceChanged(ctx, tx, u.ids, e.At, booked)
 	})
 	return booked, err
 }

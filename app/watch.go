@@ -168,7 +168,7 @@ func (u deliveries) refresh(ctx context.Context, c *change, d procurement.Delive
 			return err
 		}
 		s.Exits = exits
-		if err := note(ctx, c.tx, u.ids, s.ID, eventlog.Replaced, "", c.now); err != nil {
+		if err := LogEvent(ctx, c.tx, u.ids, s.ID, eventlog.Replaced, "", c.now); err != nil {
 			return err
 		}
 		if err := c.tx.Sessions().Put(ctx, s); err != nil {
@@ -192,7 +192,7 @@ func sameExits(a, b []session.Exit) bool {
 // waits for it.
 const LastUsageTimeout = 2 * time.Second
 
-// LastUsage books once more what passed through a direct session that its agent
+// LastUsage Book once more what passed through a direct session that its agent
 // ends: what was used since the last poll would be free otherwise. A provider
 // that does not answer within LastUsageTimeout does not keep the session from
 // ending.
@@ -227,7 +227,7 @@ func (u *Driver) LastUsage(ctx context.Context, agentID, id string) error {
 	return nil
 }
 
-// pollUsage books what a provider counted of a direct session.
+// pollUsage Book what a provider counted of a direct session.
 func (u deliveries) pollUsage(ctx context.Context, p ports.Provider, s session.Session, o procurement.Order) error {
 	d, ok := p.(ports.Dynamic)
 	if !ok || s.Type != session.Dynamic {

@@ -83,7 +83,7 @@ func (u *Webhooks) remind(ctx context.Context, of webhook.Type, ahead time.Durat
 		found, to = complete(found, to)
 		for _, r := range found {
 			r.data["expires_at"] = r.at.Format(time.RFC3339)
-			if _, err := notify(ctx, tx, u.ids, now, notification{agentID: r.agentID, of: of, data: r.data}); err != nil {
+			if _, err := Enqueue(ctx, tx, u.ids, now, Notification{AgentID: r.agentID, Of: of, Data: r.data}); err != nil {
 				return err
 			}
 		}
@@ -123,7 +123,7 @@ func (u *Webhooks) Sweep(ctx context.Context) error {
 			return err
 		}
 		for _, d := range overdue {
-			if err := schedule(ctx, tx, d, now); err != nil {
+			if err := Schedule(ctx, tx, d, now); err != nil {
 				return err
 			}
 		}
@@ -147,7 +147,7 @@ func (u *Webhooks) Recover(ctx context.Context) error {
 				if err := tx.Webhooks().PutDelivery(ctx, d); err != nil {
 					return err
 				}
-				if err := schedule(ctx, tx, d, now); err != nil {
+				if err := Schedule(ctx, tx, d, now); err != nil {
 					return err
 				}
 			}

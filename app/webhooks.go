@@ -1,3 +1,5 @@
+// Package webhooks holds the use cases of webhooks: endpoints, deliveries and
+// reminders.
 package app
 
 import (
@@ -96,8 +98,8 @@ func (u *Webhooks) Test(ctx context.Context, agentID string) (eventID string, er
 		if err := e.Ready(); err != nil {
 			return err
 		}
-		eventID, err = notify(ctx, tx, u.ids, u.clock.Now(), notification{agentID: agentID, of: webhook.Test,
-			data: map[string]string{"agent_id": agentID}})
+		eventID, err = Enqueue(ctx, tx, u.ids, u.clock.Now(), Notification{AgentID: agentID, Of: webhook.Test,
+			Data: map[string]string{"agent_id": agentID}})
 		return err
 	})
 	return eventID, err
@@ -134,7 +136,7 @@ func (u *Webhooks) Redeliver(ctx context.Context, agentID, id string) (d webhook
 		if err := tx.Webhooks().PutDelivery(ctx, d); err != nil {
 			return err
 		}
-		return schedule(ctx, tx, d, now)
+		return Schedule(ctx, tx, d, now)
 	})
 	return d, err
 }
@@ -236,7 +238,7 @@ func (u *Webhooks) record(ctx context.Context, id string, out *webhook.Outcome) 
 		if err := tx.Webhooks().PutDelivery(ctx, d); err != nil {
 			return err
 		}
-		return schedule(ctx, tx, d, now)
+		return Schedule(ctx, tx, d, now)
 	})
 	if err == nil && off != "" {
 		u.log.Warn("webhook disabled", "agent_id", off, "delivery_id", id)

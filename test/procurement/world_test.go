@@ -177,11 +177,11 @@ func (w *world) start(n int) {
 func (w *world) register(n int) {
 	w.t.Helper()
 	hub := app.NewHub(w.db, w.clock)
-	accounts := app.NewAccounts(app.AccountConfig{TrialBalance: 10 * domain.Dollar, TrialDays: 14}, w.db, w.clock, w.ids, w.secrets,
+	opened := app.NewAccounts(app.AccountConfig{TrialBalance: 10 * domain.Dollar, TrialDays: 14}, w.db, w.clock, w.ids, w.secrets,
 		system.NewTokens(w.secrets, w.ids), nil, hub)
 	wallet := app.NewWallet(w.db, w.clock, w.ids)
 	for range n {
-		r, err := accounts.Register(w.t.Context(), app.Register{Profile: account.Profile{Name: "agent"}})
+		r, err := opened.Register(w.t.Context(), app.Register{Profile: account.Profile{Name: "agent"}})
 		ok(w.t, err)
 		_, err = wallet.Adjust(w.t.Context(), r.Agent.ID, 9_000*domain.Dollar, "for the campaign")
 		ok(w.t, err)

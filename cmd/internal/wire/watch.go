@@ -52,7 +52,7 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 const leaderLate = 5 * time.Minute
 
 // gauges returns the gauges that are read at each scrape.
-func gauges(desk *app.Desk, proof *proof, payments *app.Payments, webhooks *app.Webhooks, q *queue.Queue, clock ports.Clock) []admin.Gauge {
+func gauges(desk *app.Desk, proof *proof, watcher *app.Payments, webhooks *app.Webhooks, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := q.Status(ctx)
@@ -61,7 +61,7 @@ func gauges(desk *app.Desk, proof *proof, payments *app.Payments, webhooks *app.
 	}
 	status := func(of func(app.PaymentStatus) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
-			s, err := payments.Status(ctx)
+			s, err := watcher.Status(ctx)
 			return of(s), err
 		}
 	}
