@@ -31,7 +31,7 @@ const (
 )
 
 // Error is a refusal that a caller can act on. Kind is for transports, Code is
-// public API, Message is for people and says what to do next.
+// public API, Message is for people and names the next step.
 type Error struct {
 	Kind       Kind
 	Code       string
@@ -92,7 +92,7 @@ func (e *Error) After(d time.Duration) *Error {
 	return c
 }
 
-// Refusals that no single package owns.
+// Refusals that are not specific to a package.
 var (
 	ErrInvalid = &Error{Kind: Invalid, Code: "INVALID_REQUEST",
 		Message: "the request is not valid; correct the fields named in details and send it again"}
@@ -108,8 +108,8 @@ type FieldIssue struct {
 	Issue string
 }
 
-// InvalidFields is ErrInvalid with the faults of a body. The message names the
-// first one, because that is what a person reads.
+// InvalidFields returns ErrInvalid with the faults of a body. The message names
+// the first one for human readers.
 func InvalidFields(issues ...FieldIssue) *Error {
 	e := ErrInvalid
 	if len(issues) > 0 {
@@ -118,7 +118,7 @@ func InvalidFields(issues ...FieldIssue) *Error {
 	return e.With("fields", issues)
 }
 
-// InvalidField is InvalidFields for a single fault.
+// InvalidField returns InvalidFields for a single fault.
 func InvalidField(field, format string, args ...any) *Error {
 	return InvalidFields(FieldIssue{Field: field, Issue: fmt.Sprintf(format, args...)})
 }

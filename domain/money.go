@@ -19,12 +19,13 @@ const Dollar Money = 1_000_000
 // Currency is the only currency of the service (ISO 4217).
 const Currency = "USD"
 
-// ErrMoney says that a text is not an amount: not a decimal number, more than
-// six decimals, or too large for an int64 of micro-dollars.
+// ErrMoney is returned for a text that is not an amount: not a decimal number,
+// more than six decimals, or too large for an int64 of micro-dollars.
 var ErrMoney = errors.New("not an amount with at most 6 decimals")
 
-// ParseMoney reads a decimal number such as "12", "-0.50" or "1e2". More than
-// six decimals and amounts above about 9.2e12 dollars are ErrMoney.
+// ParseMoney parses a decimal number such as "12", "-0.50" or "1e2". It returns
+// ErrMoney for more than six decimals and for amounts above about 9.2e12
+// dollars.
 func ParseMoney(s string) (Money, error) {
 	n, err := ParseDecimal(s, 6)
 	if err != nil {
@@ -33,7 +34,7 @@ func ParseMoney(s string) (Money, error) {
 	return Money(n), nil
 }
 
-// MustMoney is ParseMoney for constants; it panics on a fault.
+// MustMoney is ParseMoney for constants. It panics on an error.
 func MustMoney(s string) Money {
 	m, err := ParseMoney(s)
 	if err != nil {
@@ -42,13 +43,15 @@ func MustMoney(s string) Money {
 	return m
 }
 
-// String writes the shortest exact decimal form, such as "9.75" or "-0.000001".
+// String returns the shortest exact decimal form, such as "9.75" or
+// "-0.000001".
 func (m Money) String() string { return FormatDecimal(int64(m), 6) }
 
-// ErrDecimal says that a text is not a decimal number of the wanted precision.
+// ErrDecimal is returned for a text that is not a decimal number of the
+// required precision.
 var ErrDecimal = errors.New("not a decimal number in range")
 
-// ParseDecimal reads a JSON number (RFC 8259 section 6) as an integer of
+// ParseDecimal parses a JSON number (RFC 8259, section 6) as an integer of
 // 10^-places. Digits beyond places must be zero.
 func ParseDecimal(s string, places int) (int64, error) {
 	mantissa, exponent := s, 0
@@ -85,12 +88,13 @@ func ParseDecimal(s string, places int) (int64, error) {
 	return n.Int64(), nil
 }
 
-// FormatDecimal writes n units of 10^-places without trailing zeros.
+// FormatDecimal returns n units of 10^-places as a decimal number without
+// trailing zeros.
 func FormatDecimal(n int64, places int) string {
 	return string(AppendDecimal(make([]byte, 0, 24), n, places))
 }
 
-// AppendDecimal appends what FormatDecimal writes.
+// AppendDecimal appends the result of FormatDecimal to b.
 func AppendDecimal(b []byte, n int64, places int) []byte {
 	u := uint64(n)
 	if n < 0 {

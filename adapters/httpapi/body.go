@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain"
 )
 
@@ -25,8 +26,8 @@ func (h *humaContext) BodyReader() io.Reader {
 
 var emptyObject = []byte("{}")
 
-// readBody reads and judges the body of a request. A body that may be left out
-// reads as an empty object then.
+// readBody reads the body of a request and checks it, unless the handler binds it by
+// itself. A missing body that is optional is read as an empty object.
 func (s *Server) readBody(c *call) error {
 	r := c.gin.Request
 	limit := cmp.Or(c.op.BodyLimit, bodyLimit)
@@ -42,10 +43,42 @@ func (s *Server) readBody(c *call) error {
 		return nil
 	}
 	c.body = body
-	if c.op.Signed {
+	if c.op.OwnBody != nil {
 		return nil
 	}
-	return judge(body)
+	return checkBody(body)
+}
+
+// checkBody refuses a body that is not one JSON object, before anything is bound
+// from it.
+func checkBody(body []byte) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return domain.ErrInvalid.Msgf("the body is empty; send a JSON object")
+	}
+	if err := strictjson.Check(body); err != nil {
+		return invalidBody(err)
+	}
+	if bytes.TrimSpace(body)[0] != '{' {
+		return domain.ErrInvalid.Msgf("the body must be a JSON object")
+	}
+	return nil
+}
+
+// invalidBody returns the refusal of a body that is not valid JSON, with the field
+// that the fault is in, if there is one.
+func invalidBody(err error) error {
+	e, ok := errors.AsType[*strictjson.Error](err)
+	switch {
+	case !ok:
+		return err
+	case e.Duplicate:
+		return domain.InvalidField(e.Field, "%s", e.Issue)
+	}
+	refusal := domain.ErrInvalid.Msgf("the body is not valid JSON: %v", e)
+	if e.Field == "" {
+		return refusal
+	}
+	return refusal.With("fields", []domain.FieldIssue{{Field: e.Field, Issue: "is not valid JSON: " + e.Issue}})
 }
 
 // readAll reads a body of the size announced, or of any size up to the limit.
@@ -92,7 +125,7 @@ func judgeQuery(raw string) error {
 	for name, values := range query {
 		for _, v := range values {
 			if !utf8.ValidString(v) || strings.ContainsFunc(v, unicode.IsControl) {
-				if !utf8.ValidString(name) || len(name) > 64 || !plain([]byte(name)) {
+				if !utf8.ValidString(name) || len(name) > 64 || !strictjson.IsName(name) {
 					name = "query"
 				}
 				return domain.InvalidField(name, "must not contain control characters or invalid UTF-8")

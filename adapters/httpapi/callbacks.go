@@ -22,7 +22,7 @@ type callbackReply struct {
 // declareCallbacks declares what providers call.
 func (s *Server) declareCallbacks() {
 	op(s, operation{ID: "provider-callback", Method: http.MethodPost, Path: "/providers/{provider}/callback", Tag: "service",
-		Summary: "A provider tells that an order has changed", Open: true, Signed: true, OwnBody: map[string]any{}, BodyLimit: callbackLimit,
+		Summary: "A provider tells that an order has changed", Open: true, OwnBody: map[string]any{}, BodyLimit: callbackLimit,
 		Doc:     "For providers, not for agents. The call is signed by the provider, and says only that the order is to be read again.",
 		Refuses: []*domain.Error{domain.ErrInvalid, app.ErrNoCallback},
 		OK:      []reply{{ok, "The orders are read soon.", callbackReply{true}, nil}},

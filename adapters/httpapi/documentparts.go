@@ -1,13 +1,13 @@
 package httpapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
 )
@@ -41,11 +41,7 @@ const exampleID = "aaaabbbbccccddddeeee"
 
 // exampleEnvelope is an answer as an example shows it.
 func (s *Server) exampleEnvelope(success bool, data any, e *domain.Error) any {
-	buf := &buffer{}
 	errText := []byte("null")
-	if err := appendValue(buf, data); err != nil {
-		panic("httpapi: an example cannot be written: " + err.Error())
-	}
 	if e != nil {
 		errText = appendError(nil, e)
 	}
@@ -54,7 +50,7 @@ func (s *Server) exampleEnvelope(success bool, data any, e *domain.Error) any {
 		Data    json.RawMessage `json:"data"`
 		Error   json.RawMessage `json:"error"`
 		Meta    metaReply       `json:"meta"`
-	}{success, bytes.Clone(buf.b), errText, metaReply{"req_" + exampleID, stamp(exampleTime)}}
+	}{success, strictjson.Append(nil, data), errText, metaReply{"req_" + exampleID, stamp(exampleTime)}}
 	return out
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain"
 )
 
@@ -26,12 +27,6 @@ func (b *buffer) free() {
 	}
 }
 
-// Write lets encoding/json append to the buffer.
-func (b *buffer) Write(p []byte) (int, error) {
-	b.b = append(b.b, p...)
-	return len(p), nil
-}
-
 // header values that are the same for every answer; net/http only reads them.
 var (
 	contentJSON = []string{"application/json"}
@@ -44,11 +39,7 @@ func (s *Server) answer(c *call, status int, data any) {
 	buf := buffers.Get().(*buffer)
 	defer buf.free()
 	buf.b = append(buf.b, `{"success":true,"data":`...)
-	if err := appendValue(buf, data); err != nil {
-		buf.b = buf.b[:0]
-		s.refuse(c, err)
-		return
-	}
+	buf.b = strictjson.Append(buf.b, data)
 	buf.b = append(buf.b, `,"error":null,`...)
 	s.send(c, status, buf)
 }
@@ -66,9 +57,9 @@ func (s *Server) sendRefusal(c *call, status int, e *domain.Error) {
 // send finishes the envelope with its meta and writes it.
 func (s *Server) send(c *call, status int, buf *buffer) {
 	buf.b = append(buf.b, `"meta":{"request_id":`...)
-	buf.b = appendString(buf.b, c.id)
+	buf.b = strictjson.AppendString(buf.b, c.id)
 	buf.b = append(buf.b, `,"timestamp":`...)
-	buf.b = stamp(s.Clock.Now()).appendJSON(buf.b)
+	buf.b = stamp(s.Clock.Now()).AppendJSON(buf.b)
 	buf.b = append(buf.b, '}', '}', '\n')
 	w := c.gin.Writer
 	h := w.Header()
@@ -84,9 +75,9 @@ func (s *Server) send(c *call, status int, buf *buffer) {
 // appendError writes the error object.
 func appendError(b []byte, e *domain.Error) []byte {
 	b = append(b, `{"code":`...)
-	b = appendString(b, e.Code)
+	b = strictjson.AppendString(b, e.Code)
 	b = append(b, `,"message":`...)
-	b = appendString(b, e.Message)
+	b = strictjson.AppendString(b, e.Message)
 	b = append(b, `,"retryable":`...)
 	b = strconv.AppendBool(b, e.Retryable)
 	if len(e.Details) > 0 {
@@ -95,7 +86,7 @@ func appendError(b []byte, e *domain.Error) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendString(b, key)
+			b = strictjson.AppendString(b, key)
 			b = append(b, ':')
 			b = appendDetail(b, e.Details[key])
 		}
@@ -109,11 +100,11 @@ func appendError(b []byte, e *domain.Error) []byte {
 func appendDetail(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case domain.Money:
-		return money(v).appendJSON(b)
+		return money(v).AppendJSON(b)
 	case *domain.Money:
-		return limit{v}.appendJSON(b)
+		return limit{v}.AppendJSON(b)
 	case time.Time:
-		return stamp(v).appendJSON(b)
+		return stamp(v).AppendJSON(b)
 	case []domain.FieldIssue:
 		b = append(b, '[')
 		for i, f := range v {
@@ -121,9 +112,9 @@ func appendDetail(b []byte, v any) []byte {
 				b = append(b, ',')
 			}
 			b = append(b, `{"field":`...)
-			b = appendString(b, f.Field)
+			b = strictjson.AppendString(b, f.Field)
 			b = append(b, `,"issue":`...)
-			b = appendString(b, f.Issue)
+			b = strictjson.AppendString(b, f.Issue)
 			b = append(b, '}')
 		}
 		return append(b, ']')

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"agentproxy/adapters/httpapi/strictjson"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -23,17 +24,6 @@ func benchBatch() []byte {
 	return []byte(s.String())
 }
 
-func BenchmarkJudge(b *testing.B) {
-	body := benchBatch()
-	b.SetBytes(int64(len(body)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := judge(body); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 func BenchmarkDecodeBatch(b *testing.B) {
 	body := benchBatch()
 	b.SetBytes(int64(len(body)))
@@ -46,20 +36,43 @@ func BenchmarkDecodeBatch(b *testing.B) {
 }
 
 func BenchmarkEncodeSession(b *testing.B) {
-	buf := &buffer{}
+	var buf []byte
 	var v any = exampleDynamic
 	b.ReportAllocs()
 	for b.Loop() {
-		buf.b = buf.b[:0]
-		if err := appendValue(buf, v); err != nil {
-			b.Fatal(err)
-		}
+		buf = strictjson.Append(buf[:0], v)
 	}
 }
 
-// TestEncoder holds the encoder against encoding/json, for every reply that the
+// FuzzBatch proves that the decoder of batches refuses every body that other calls
+// refuse, and that every body that they accept has a canonical form.
+func FuzzBatch(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, ` `, `[1]`, `{"events":null}`, `{"events":[{"session_id":"x","event_type":"success","status_code":1.0,"latency_ms":1e2}]}`,
+		`{"events":[[],{},1,"x",{"event_type":"\u0062"}]}`, `{"events":[{"target_host":1,"occurred_at":"x","error_message":"\ud83d\ude00"}]}`,
+		`{"events":[],"events":[]}`, `{"events":[{"session_id":"a","Session_ID":"b"}]}`, `{"events":[{"status_code":tru}]}`, `{"events":[]}x`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		_, batchErr := decodeBatch(bytes.Clone(sent))
+		body := bytes.Clone(sent)
+		if err := checkBody(body); err != nil {
+			if batchErr == nil {
+				t.Fatalf("%q is taken as a batch: %v", sent, err)
+			}
+			return
+		}
+		if got := canonical(body); !json.Valid(got) {
+			t.Fatalf("%q is not canonical JSON", got)
+		}
+	})
+}
+
+// TestEncoder compares strictjson with encoding/json for every reply that the
 // document shows.
 func TestEncoder(t *testing.T) {
+	t.Parallel()
 	s := newBare()
 	for _, o := range s.ops {
 		for _, r := range o.OK {
@@ -67,16 +80,13 @@ func TestEncoder(t *testing.T) {
 				if _, is := v.(picture); is {
 					continue // nothing encodes it
 				}
-				buf := &buffer{}
-				if err := appendValue(buf, v); err != nil {
-					t.Fatal(err)
-				}
+				got := strictjson.Append(nil, v)
 				want, err := json.Marshal(v)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !bytes.Equal(buf.b, want) {
-					t.Errorf("%s:\n%s, encoding/json writes\n%s", o.ID, buf.b, want)
+				if !bytes.Equal(got, want) {
+					t.Errorf("%s:\n%s, encoding/json writes\n%s", o.ID, got, want)
 				}
 			}
 		}

@@ -30,8 +30,7 @@ type operation struct {
 	Example    any             // of the request body
 	Idempotent bool            // takes an Idempotency-Key
 	EmptyBody  bool            // the body may be left out
-	Signed     bool            // the body is signed byte by byte, so it is not judged here
-	OwnBody    any             // what the handler binds by itself, for the document; huma sees no body then
+	OwnBody    any             // what the handler checks and binds by itself, for the document; huma gets no body then
 	BodyLimit  int             // bytes; 0: 1 MiB
 
 	hasBody  bool

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain"
 )
 
@@ -15,10 +16,11 @@ import (
 // money is an amount of US dollars: a JSON number with at most 6 decimals.
 type money domain.Money
 
-func (m money) appendJSON(b []byte) []byte { return domain.AppendDecimal(b, int64(m), 6) }
+// AppendJSON appends the value.
+func (m money) AppendJSON(b []byte) []byte { return domain.AppendDecimal(b, int64(m), 6) }
 
 // MarshalJSON writes the exact decimal number.
-func (m money) MarshalJSON() ([]byte, error) { return m.appendJSON(nil), nil }
+func (m money) MarshalJSON() ([]byte, error) { return m.AppendJSON(nil), nil }
 
 // Schema describes the type in the document.
 func (money) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeNumber} }
@@ -26,15 +28,16 @@ func (money) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma
 // limit is an amount that may be none, which is null.
 type limit struct{ of *domain.Money }
 
-func (l limit) appendJSON(b []byte) []byte {
+// AppendJSON appends the value.
+func (l limit) AppendJSON(b []byte) []byte {
 	if l.of == nil {
 		return append(b, "null"...)
 	}
-	return money(*l.of).appendJSON(b)
+	return money(*l.of).AppendJSON(b)
 }
 
 // MarshalJSON writes the number, or null.
-func (l limit) MarshalJSON() ([]byte, error) { return l.appendJSON(nil), nil }
+func (l limit) MarshalJSON() ([]byte, error) { return l.AppendJSON(nil), nil }
 
 // Schema describes the type in the document.
 func (limit) Schema(huma.Registry) *huma.Schema {
@@ -45,10 +48,11 @@ func (limit) Schema(huma.Registry) *huma.Schema {
 // decimals.
 type gigabytes int64
 
-func (g gigabytes) appendJSON(b []byte) []byte { return domain.AppendDecimal(b, int64(g), 9) }
+// AppendJSON appends the value.
+func (g gigabytes) AppendJSON(b []byte) []byte { return domain.AppendDecimal(b, int64(g), 9) }
 
 // MarshalJSON writes the exact decimal number.
-func (g gigabytes) MarshalJSON() ([]byte, error) { return g.appendJSON(nil), nil }
+func (g gigabytes) MarshalJSON() ([]byte, error) { return g.AppendJSON(nil), nil }
 
 // Schema describes the type in the document.
 func (gigabytes) Schema(huma.Registry) *huma.Schema {
@@ -59,15 +63,16 @@ func (gigabytes) Schema(huma.Registry) *huma.Schema {
 // stands for null.
 type maybeGB int64
 
-func (g maybeGB) appendJSON(b []byte) []byte {
+// AppendJSON appends the value.
+func (g maybeGB) AppendJSON(b []byte) []byte {
 	if g < 0 {
 		return append(b, "null"...)
 	}
-	return gigabytes(g).appendJSON(b)
+	return gigabytes(g).AppendJSON(b)
 }
 
 // MarshalJSON writes the number, or null.
-func (g maybeGB) MarshalJSON() ([]byte, error) { return g.appendJSON(nil), nil }
+func (g maybeGB) MarshalJSON() ([]byte, error) { return g.AppendJSON(nil), nil }
 
 // Schema describes the type in the document.
 func (maybeGB) Schema(huma.Registry) *huma.Schema {
@@ -77,7 +82,8 @@ func (maybeGB) Schema(huma.Registry) *huma.Schema {
 // maybeInt is an integer that may be none: below zero stands for null.
 type maybeInt int64
 
-func (n maybeInt) appendJSON(b []byte) []byte {
+// AppendJSON appends the value.
+func (n maybeInt) AppendJSON(b []byte) []byte {
 	if n < 0 {
 		return append(b, "null"...)
 	}
@@ -85,7 +91,7 @@ func (n maybeInt) appendJSON(b []byte) []byte {
 }
 
 // MarshalJSON writes the number, or null.
-func (n maybeInt) MarshalJSON() ([]byte, error) { return n.appendJSON(nil), nil }
+func (n maybeInt) MarshalJSON() ([]byte, error) { return n.AppendJSON(nil), nil }
 
 // Schema describes the type in the document.
 func (maybeInt) Schema(huma.Registry) *huma.Schema {
@@ -95,14 +101,15 @@ func (maybeInt) Schema(huma.Registry) *huma.Schema {
 // stamp is a time: RFC 3339 in UTC with milliseconds.
 type stamp time.Time
 
-func (t stamp) appendJSON(b []byte) []byte {
+// AppendJSON appends the value.
+func (t stamp) AppendJSON(b []byte) []byte {
 	b = append(b, '"')
 	b = appendStamp(b, time.Time(t))
 	return append(b, '"')
 }
 
 // MarshalJSON writes the time.
-func (t stamp) MarshalJSON() ([]byte, error) { return t.appendJSON(nil), nil }
+func (t stamp) MarshalJSON() ([]byte, error) { return t.AppendJSON(nil), nil }
 
 // Schema describes the type in the document.
 func (stamp) Schema(huma.Registry) *huma.Schema {
@@ -112,15 +119,16 @@ func (stamp) Schema(huma.Registry) *huma.Schema {
 // maybeStamp is a time that may not have come: the zero time is null.
 type maybeStamp time.Time
 
-func (t maybeStamp) appendJSON(b []byte) []byte {
+// AppendJSON appends the value.
+func (t maybeStamp) AppendJSON(b []byte) []byte {
 	if time.Time(t).IsZero() {
 		return append(b, "null"...)
 	}
-	return stamp(t).appendJSON(b)
+	return stamp(t).AppendJSON(b)
 }
 
 // MarshalJSON writes the time, or null.
-func (t maybeStamp) MarshalJSON() ([]byte, error) { return t.appendJSON(nil), nil }
+func (t maybeStamp) MarshalJSON() ([]byte, error) { return t.AppendJSON(nil), nil }
 
 // Schema describes the type in the document.
 func (maybeStamp) Schema(huma.Registry) *huma.Schema {
@@ -130,15 +138,16 @@ func (maybeStamp) Schema(huma.Registry) *huma.Schema {
 // maybeText is a string that may be none: empty is null.
 type maybeText string
 
-func (s maybeText) appendJSON(b []byte) []byte {
+// AppendJSON appends the value.
+func (s maybeText) AppendJSON(b []byte) []byte {
 	if s == "" {
 		return append(b, "null"...)
 	}
-	return appendString(b, string(s))
+	return strictjson.AppendString(b, string(s))
 }
 
 // MarshalJSON writes the string, or null.
-func (s maybeText) MarshalJSON() ([]byte, error) { return s.appendJSON(nil), nil }
+func (s maybeText) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
 
 // Schema describes the type in the document.
 func (maybeText) Schema(huma.Registry) *huma.Schema {
@@ -148,10 +157,11 @@ func (maybeText) Schema(huma.Registry) *huma.Schema {
 // ratio is a number from 0 to 1 with at most 4 decimals.
 type ratio float64
 
-func (r ratio) appendJSON(b []byte) []byte { return appendRounded(b, float64(r), 1e4) }
+// AppendJSON appends the value.
+func (r ratio) AppendJSON(b []byte) []byte { return appendRounded(b, float64(r), 1e4) }
 
 // MarshalJSON writes the number.
-func (r ratio) MarshalJSON() ([]byte, error) { return r.appendJSON(nil), nil }
+func (r ratio) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil), nil }
 
 // Schema describes the type in the document.
 func (ratio) Schema(huma.Registry) *huma.Schema {
@@ -187,7 +197,8 @@ func (decimal) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: hu
 // percent is a share in hundredths of a percent; below zero stands for null.
 type percent int64
 
-func (p percent) appendJSON(b []byte) []byte {
+// AppendJSON appends the value.
+func (p percent) AppendJSON(b []byte) []byte {
 	if p < 0 {
 		return append(b, "null"...)
 	}
@@ -195,7 +206,7 @@ func (p percent) appendJSON(b []byte) []byte {
 }
 
 // MarshalJSON writes the number, or null.
-func (p percent) MarshalJSON() ([]byte, error) { return p.appendJSON(nil), nil }
+func (p percent) MarshalJSON() ([]byte, error) { return p.AppendJSON(nil), nil }
 
 // Schema describes the type in the document.
 func (percent) Schema(huma.Registry) *huma.Schema {
@@ -206,13 +217,44 @@ func (percent) Schema(huma.Registry) *huma.Schema {
 // hundreds is a number of 0 and more with at most 2 decimals.
 type hundreds float64
 
-func (h hundreds) appendJSON(b []byte) []byte { return appendRounded(b, float64(h), 100) }
+// AppendJSON appends the value.
+func (h hundreds) AppendJSON(b []byte) []byte { return appendRounded(b, float64(h), 100) }
 
 // MarshalJSON writes the number.
-func (h hundreds) MarshalJSON() ([]byte, error) { return h.appendJSON(nil), nil }
+func (h hundreds) MarshalJSON() ([]byte, error) { return h.AppendJSON(nil), nil }
 
 // Schema describes the type in the document.
 func (hundreds) Schema(huma.Registry) *huma.Schema {
 	zero := 0.0
 	return &huma.Schema{Type: huma.TypeNumber, Minimum: &zero}
+}
+
+// appendRounded appends x rounded to 1/unit without trailing zeros.
+func appendRounded(b []byte, x, unit float64) []byte {
+	places := len(strconv.Itoa(int(unit))) - 1
+	return domain.AppendDecimal(b, int64(x*unit+0.5), places)
+}
+
+// appendStamp appends a time as RFC 3339 in UTC with milliseconds. It takes a third
+// of the time of Format.
+func appendStamp(b []byte, t time.Time) []byte {
+	t = t.UTC()
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	b = appendPadded(b, year, 1000)
+	b = appendPadded(append(b, '-'), int(month), 10)
+	b = appendPadded(append(b, '-'), day, 10)
+	b = appendPadded(append(b, 'T'), hour, 10)
+	b = appendPadded(append(b, ':'), minute, 10)
+	b = appendPadded(append(b, ':'), second, 10)
+	b = appendPadded(append(b, '.'), t.Nanosecond()/1e6, 100)
+	return append(b, 'Z')
+}
+
+// appendPadded appends n with leading zeros; unit is the weight of the first digit.
+func appendPadded(b []byte, n, unit int) []byte {
+	for ; unit > 0; unit /= 10 {
+		b = append(b, byte('0'+n/unit%10))
+	}
+	return b
 }

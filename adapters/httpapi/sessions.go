@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/app"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
@@ -19,7 +20,7 @@ type sessionPath struct {
 
 // id is the session's id. What cannot be one is not looked for.
 func (p sessionPath) id() (string, error) {
-	if len(p.SessionID) > 64 || !plain([]byte(p.SessionID)) {
+	if len(p.SessionID) > 64 || !strictjson.IsName(p.SessionID) {
 		return "", session.ErrNotFound
 	}
 	return p.SessionID, nil

@@ -18,12 +18,23 @@ const batchBodyLimit = 2 << 20
 
 // eventFields are the fields that a single event and one of a batch share.
 type eventFields struct {
-	EventType    string  `json:"event_type" enum:"success,http_error,captcha,timeout,block,rate_limit,custom"`
-	StatusCode   decimal `json:"status_code,omitempty" nullable:"true" minimum:"0" maximum:"599" multipleOf:"1" doc:"0: no answer."`
-	LatencyMS    decimal `json:"latency_ms,omitempty" nullable:"true" minimum:"0" maximum:"600000" doc:"Rounded to milliseconds."`
-	TargetHost   string  `json:"target_host,omitempty" nullable:"true" maxLength:"253"`
-	ErrorMessage string  `json:"error_message,omitempty" nullable:"true" maxLength:"1000"`
-	OccurredAt   string  `json:"occurred_at,omitempty" nullable:"true" format:"date-time" doc:"Only shown. More than 5 minutes ahead is refused."`
+	EventType    string  `json:"event_type"`
+	StatusCode   decimal `json:"status_code,omitempty" nullable:"true" doc:"0: no answer."`
+	LatencyMS    decimal `json:"latency_ms,omitempty" nullable:"true" doc:"Rounded to milliseconds."`
+	TargetHost   string  `json:"target_host,omitempty" nullable:"true"`
+	ErrorMessage string  `json:"error_message,omitempty" nullable:"true"`
+	OccurredAt   string  `json:"occurred_at,omitempty" nullable:"true" format:"date-time"`
+}
+
+// TransformSchema sets the bounds of the domain.
+func (eventFields) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	amend(s, "event_type", huma.Schema{Enum: oneOf(health.Types()...)}, "")
+	amend(s, "status_code", huma.Schema{Minimum: new(0.0), Maximum: new(float64(health.MaxStatusCode)), MultipleOf: new(1.0)}, "")
+	amend(s, "latency_ms", huma.Schema{Minimum: new(0.0), Maximum: new(float64(health.MaxLatencyMS))}, "")
+	amend(s, "target_host", huma.Schema{MaxLength: new(health.MaxHost)}, "")
+	amend(s, "error_message", huma.Schema{MaxLength: new(health.MaxErrorMessage)}, "")
+	amend(s, "occurred_at", huma.Schema{}, "Only shown. More than 5 minutes ahead is refused.")
+	return s
 }
 
 type reportInput struct {
@@ -106,38 +117,31 @@ func (s *Server) report(ctx context.Context, in *reportInput) (int, reportedRepl
 	if in.Body.SessionID != "" && in.Body.SessionID != id {
 		return 0, reportedReply{}, domain.InvalidField("session_id", "differs from the session in the path; leave it out")
 	}
-	report, issues := in.Body.report()
-	if issues != nil {
-		return 0, reportedReply{}, domain.InvalidFields(issues...)
+	report, err := in.Body.report()
+	if err != nil {
+		return 0, reportedReply{}, err
 	}
 	out, err := s.Telemetry.Report(ctx, caller(ctx), app.ReportedEvent{SessionID: id, Report: report})
 	return ok, reportedReply{out.EventID, sessionHealthShort{toHealthBrief(out.Verdict), string(out.Verdict.Reason)}}, err
 }
 
-// report reads the fields that are more than text.
-func (e eventFields) report() (health.Report, []domain.FieldIssue) {
+// report converts the fields to what the domain checks.
+func (e eventFields) report() (health.Report, error) {
 	r := health.Report{Type: e.EventType, TargetHost: e.TargetHost, ErrorMessage: e.ErrorMessage}
-	var issues []domain.FieldIssue
-	refuse := func(field, issue string) { issues = append(issues, domain.FieldIssue{Field: field, Issue: issue}) }
 	if e.StatusCode.given() {
-		n, issue := statusCode([]byte(e.StatusCode))
-		if r.StatusCode = &n; issue != "" {
-			refuse("status_code", issue)
-		}
+		r.StatusCode = new(statusCode([]byte(e.StatusCode)))
 	}
 	if e.LatencyMS.given() {
-		n, issue := latency([]byte(e.LatencyMS))
-		if r.LatencyMS = &n; issue != "" {
-			refuse("latency_ms", issue)
-		}
+		r.LatencyMS = new(latency([]byte(e.LatencyMS)))
 	}
 	if e.OccurredAt != "" {
 		t, issue := occurredAt(e.OccurredAt)
-		if r.OccurredAt = &t; issue != "" {
-			refuse("occurred_at", issue)
+		if issue != "" {
+			return r, domain.InvalidField("occurred_at", "%s", issue)
 		}
+		r.OccurredAt = &t
 	}
-	return r, issues
+	return r, nil
 }
 
 func (s *Server) reportBatch(ctx context.Context, _ *struct{}) (int, batchReply, error) {

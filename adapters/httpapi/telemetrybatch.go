@@ -6,48 +6,51 @@ import (
 	"strconv"
 	"time"
 
+	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/app"
 	"agentproxy/domain"
 	"agentproxy/domain/health"
 )
 
-// decodeBatch binds a judged telemetry batch in one pass. Huma would build a
-// map of every event and check it against the schema, which costs more than
-// everything else about a batch; the rules here are the same ones.
+// decodeBatch checks and binds a telemetry batch in one pass. Huma would build a
+// map of every event and validate it against the schema, which takes longer than
+// all the rest of the call. Types are checked here, bounds by app.Telemetry.
 func decodeBatch(body []byte) ([]app.ReportedEvent, error) {
-	d := batchDecoder{scanner: scanner{b: body}}
+	d := batchDecoder{Reader: strictjson.NewReader(body)}
+	if d.Next() != '{' {
+		return nil, checkBody(body)
+	}
 	found := false
-	for key := range d.fields() {
+	for key := range d.Fields() {
 		if string(key) != "events" {
-			d.skip()
+			d.Skip()
 			continue
 		}
 		found = true
-		if d.next() != '[' {
+		if d.Next() != '[' {
 			d.refuse("events", "must be an array")
-			d.skip()
+			d.Skip()
 			continue
 		}
 		d.events()
 	}
-	if !found {
+	switch err := d.End(); {
+	case err != nil:
+		return nil, invalidBody(err)
+	case !found:
 		return nil, domain.InvalidField("events", "is required")
-	}
-	if d.issues != nil {
+	case d.issues != nil:
 		return nil, domain.InvalidFields(d.issues...)
-	}
-	if len(d.list) == 0 {
-		return nil, domain.InvalidField("events", "must have 1 to %d events", app.MaxBatch)
 	}
 	return d.list, nil
 }
 
 type batchDecoder struct {
-	scanner
+	*strictjson.Reader
 	list   []app.ReportedEvent
 	issues []domain.FieldIssue
-	at     int    // the event being read
-	ints   []int  // room for the numbers that events point to
+	at     int    // index of the event being read
+	ints   []int  // backing array of the numbers that events point to
 	id     string // the last texts, which mostly repeat
 	host   string
 }
@@ -58,35 +61,32 @@ func (d *batchDecoder) refuse(field, issue string) {
 	}
 }
 
-// refuseIn names a fault of the event being read.
+// refuseIn adds an issue of a field of the event being read.
 func (d *batchDecoder) refuseIn(field, issue string) {
 	d.refuse(fmt.Sprintf("events[%d].%s", d.at, field), issue)
 }
 
+// events reads up to one event more than a batch may have, which the core refuses.
 func (d *batchDecoder) events() {
-	for range d.elements() {
-		if d.at = len(d.list); d.at == app.MaxBatch {
-			d.refuse("events", fmt.Sprintf("must have 1 to %d events", app.MaxBatch))
-			d.rest()
-			return
-		}
-		d.list = append(d.list, app.ReportedEvent{})
-		if d.next() != '{' {
-			d.refuse(fmt.Sprintf("events[%d]", d.at), "must be an object")
-			d.skip()
+	for i := range d.Elements() {
+		if i > app.MaxBatch {
+			d.Skip()
 			continue
 		}
-		d.event(&d.list[d.at])
-		if d.list[d.at].SessionID == "" {
-			d.refuseIn("session_id", "is required")
+		d.at, d.list = i, append(d.list, app.ReportedEvent{})
+		if d.Next() != '{' {
+			d.refuse(fmt.Sprintf("events[%d]", i), "must be an object")
+			d.Skip()
+			continue
 		}
+		d.event(&d.list[i])
 	}
 }
 
 func (d *batchDecoder) event(e *app.ReportedEvent) {
-	for key := range d.fields() {
-		if d.next() == 'n' && string(key) != "session_id" && string(key) != "event_type" {
-			d.skip() // null in an optional field counts as absent
+	for key := range d.Fields() {
+		if d.Next() == 'n' && string(key) != "session_id" && string(key) != "event_type" {
+			d.Skip() // null in an optional field counts as absent
 			continue
 		}
 		switch string(key) {
@@ -110,102 +110,81 @@ func (d *batchDecoder) event(e *app.ReportedEvent) {
 				d.refuseIn("occurred_at", issue)
 			}
 		default:
-			d.skip()
+			d.Skip()
 		}
 	}
 }
 
-// text reads a string; one that repeats the last is not copied.
+// text reads a string. It returns last, without a copy, if the string equals it.
 func (d *batchDecoder) text(field, last string) string {
-	if d.next() != '"' {
+	if d.Next() != '"' {
 		d.refuseIn(field, "must be a string")
-		d.skip()
+		d.Skip()
 		return ""
 	}
-	raw, escaped := d.quoted()
-	switch {
-	case escaped:
-		return string(unescape(raw))
-	case string(raw) == last:
-		return last
+	if text := d.Text(); string(text) != last {
+		return string(text)
 	}
-	return string(raw)
+	return last
 }
 
 var eventTypes = health.Types()
 
-// eventType reads the type without a copy.
+// eventType reads the type, without a copy if it is a known one.
 func (d *batchDecoder) eventType() string {
-	if d.next() == '"' {
-		from := d.i
-		raw, _ := d.quoted()
-		for _, t := range eventTypes {
-			if string(raw) == string(t) {
-				return string(t)
-			}
-		}
-		d.i = from
+	if d.Next() != '"' {
+		return d.text("event_type", "")
 	}
-	return d.text("event_type", "")
+	text := d.Text()
+	for _, t := range eventTypes {
+		if string(text) == string(t) {
+			return string(t)
+		}
+	}
+	return string(text)
 }
 
-// number reads a number by its rule.
-func (d *batchDecoder) number(field string, read func([]byte) (int, string)) *int {
-	c := d.next()
-	from := d.i
-	d.skip()
-	if c != '-' && (c < '0' || c > '9') {
+// number reads a number that parse converts.
+func (d *batchDecoder) number(field string, parse func([]byte) int) *int {
+	if c := d.Next(); c != '-' && (c < '0' || c > '9') {
 		d.refuseIn(field, "must be a number")
-		return nil
-	}
-	n, issue := read(d.b[from:d.i])
-	if issue != "" {
-		d.refuseIn(field, issue)
+		d.Skip()
 		return nil
 	}
 	if len(d.ints) == cap(d.ints) {
 		d.ints = make([]int, 0, 256)
 	}
-	d.ints = append(d.ints, n)
+	d.ints = append(d.ints, parse(d.Number()))
 	return &d.ints[len(d.ints)-1]
 }
 
-const (
-	statusIssue  = "must be an integer from 0 to 599"
-	latencyIssue = "must be a number from 0 to 600000"
-)
-
-// statusCode reads an integer of 0 to 599; 403.0 is one.
-func statusCode(text []byte) (int, string) {
+// statusCode returns an integer; 403.0 is one. It returns -1, which health.Report
+// refuses, for any other number.
+func statusCode(text []byte) int {
 	if n, plain := digits(text); plain {
-		if n > health.MaxStatusCode {
-			return 0, statusIssue
-		}
-		return n, ""
+		return n
 	}
 	n, err := domain.ParseDecimal(string(text), 0)
-	if err != nil || n < 0 || n > health.MaxStatusCode {
-		return 0, statusIssue
+	if err != nil || n > health.MaxStatusCode {
+		return -1
 	}
-	return int(n), ""
+	return int(n)
 }
 
-// latency reads milliseconds of 0 to 600,000; fractions are rounded.
-func latency(text []byte) (int, string) {
+// latency returns milliseconds, rounded. It returns -1, which health.Report
+// refuses, if they are out of bounds before rounding.
+func latency(text []byte) int {
 	if n, plain := digits(text); plain {
-		if n > health.MaxLatencyMS {
-			return 0, latencyIssue
-		}
-		return n, ""
+		return n
 	}
 	x, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || !(x >= 0 && x <= health.MaxLatencyMS) {
-		return 0, latencyIssue
+		return -1
 	}
-	return int(math.Round(x)), ""
+	return int(math.Round(x))
 }
 
-// digits reads up to seven digits, which is all that is in bounds.
+// digits returns a number of up to seven digits, which every number in bounds is.
 func digits(text []byte) (n int, plain bool) {
 	if len(text) > 7 {
 		return 0, false
@@ -219,7 +198,7 @@ func digits(text []byte) (n int, plain bool) {
 	return n, true
 }
 
-// occurredAt reads a time.
+// occurredAt parses a time, and returns what is wrong with it.
 func occurredAt(text string) (time.Time, string) {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil || t.Year() < 1970 {

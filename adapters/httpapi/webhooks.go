@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain/account"
 	"agentproxy/domain/webhook"
 )
@@ -15,7 +16,7 @@ type deliveryPath struct {
 
 // id is the delivery's id. What cannot be one is not looked for.
 func (p deliveryPath) id() (string, error) {
-	if len(p.DeliveryID) > 64 || !plain([]byte(p.DeliveryID)) {
+	if len(p.DeliveryID) > 64 || !strictjson.IsName(p.DeliveryID) {
 		return "", webhook.ErrNotFound
 	}
 	return p.DeliveryID, nil

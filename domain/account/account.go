@@ -9,7 +9,7 @@ import (
 	"agentproxy/domain"
 )
 
-// Status says whether the operator lets the account in.
+// Status is whether the account may use the service.
 type Status string
 
 // The states of an account.
@@ -32,11 +32,12 @@ var (
 		Message: "the referral code is unknown or disabled; correct it or leave it out"}
 	ErrRateLimited = &domain.Error{Kind: domain.RateLimited, Code: "RATE_LIMIT_EXCEEDED", Retryable: true,
 		Message: "too many requests; wait for the seconds in Retry-After"}
-	// ErrNotFound never reaches an agent: it is what an operator's command answers.
+	// ErrNotFound is returned to operators only; the API has no route that
+	// names an agent.
 	ErrNotFound = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND", Message: "no such agent"}
 )
 
-// Agent is one account. Of its key and secret only keyed hashes are known.
+// Agent is one account. Of its key and secret only keyed hashes are stored.
 type Agent struct {
 	ID            string
 	BillingUserID string // the backend user that the account maps 1:1 to
@@ -48,12 +49,14 @@ type Agent struct {
 	DisabledFor   string // the operator's reason
 	KeyHash       []byte
 	SecretHash    []byte
-	// TokenVersion is raised by every secret rotation: older tokens fail.
+	// TokenVersion is incremented by every rotation of the secret, which
+	// invalidates older tokens.
 	TokenVersion int64
-	// WebhookVersion is raised by every rotation of the webhook secret, which
-	// is derived from it; 0: none was ever given out.
+	// WebhookVersion is incremented by every rotation of the webhook secret,
+	// which is derived from it. It is 0 if no secret was issued.
 	WebhookVersion int64
-	// PerMinute is the agent's own rate limit; nil: the service's default; 0: unlimited.
+	// PerMinute is the agent's own rate limit. Nil is the service's default and
+	// 0 is unlimited.
 	PerMinute *int
 	Referrer  Referrer
 	CreatedAt time.Time
@@ -65,7 +68,7 @@ type Referrer struct {
 	ID       string
 	Name     string
 	Code     string
-	Default  bool // takes the accounts that named no code
+	Default  bool // gets the accounts that registered without a code
 	Disabled bool
 }
 
@@ -89,8 +92,8 @@ const (
 var Scopes = []Scope{AccountRead, AccountWrite, ProductsRead, SessionsRead, SessionsWrite,
 	TelemetryWrite, BillingRead, BillingWrite, StatsRead}
 
-// CheckScopes validates what a token request asks for; none means all. The
-// answer has no repeats and the documented order.
+// CheckScopes validates the scopes of a token request and returns them without
+// repeats, in the documented order. None requests all of them.
 func CheckScopes(asked []Scope) ([]Scope, error) {
 	if len(asked) == 0 {
 		return Scopes, nil

@@ -13,7 +13,7 @@ import (
 	"agentproxy/domain"
 )
 
-// Bounds of what an agent says about itself. Names and descriptions are counted
+// Bounds of a profile. Names and descriptions are counted
 // in Unicode characters, addresses in bytes (RFC 5321 section 4.5.3.1.3).
 const (
 	MinName        = 2
@@ -23,27 +23,27 @@ const (
 	MaxURL         = 2048
 )
 
-// Profile is what an agent says about itself.
+// Profile is what an agent publishes about itself.
 type Profile struct {
 	Name         string
-	ContactEmail string // empty: none
-	WebhookURL   string // empty: none
-	Description  string // empty: none
+	ContactEmail string // empty if none
+	WebhookURL   string // empty if none
+	Description  string // empty if none
 }
 
 // Check returns the profile with its name trimmed, or INVALID_REQUEST with
-// every fault in it. Plain http is a webhook's scheme in development mode only.
+// every fault. The scheme http is valid for a webhook in development mode only.
 func (p Profile) Check(dev bool) (Profile, error) {
 	var issues []domain.FieldIssue
-	judge := func(field, issue string) {
+	check := func(field, issue string) {
 		if issue != "" {
 			issues = append(issues, domain.FieldIssue{Field: field, Issue: issue})
 		}
 	}
-	judge("name", nameIssue(p.Name))
-	judge("contact_email", emailIssue(p.ContactEmail))
-	judge("webhook_url", urlIssue(p.WebhookURL, dev))
-	judge("description", descriptionIssue(p.Description))
+	check("name", nameIssue(p.Name))
+	check("contact_email", emailIssue(p.ContactEmail))
+	check("webhook_url", urlIssue(p.WebhookURL, dev))
+	check("description", descriptionIssue(p.Description))
 	if issues != nil {
 		return p, domain.InvalidFields(issues...)
 	}
@@ -51,8 +51,8 @@ func (p Profile) Check(dev bool) (Profile, error) {
 	return p, nil
 }
 
-// Update changes a profile: nil leaves a field as it is, the empty string
-// clears it. JSON's null is the empty string.
+// Update is a change of a profile: nil leaves a field unchanged, the empty
+// string (and null in JSON) clears it.
 type Update struct {
 	Name         *string
 	ContactEmail *string
@@ -61,8 +61,8 @@ type Update struct {
 }
 
 // Apply returns the agent after an update, or INVALID_REQUEST with every fault
-// of the fields that were given. The name cannot be cleared. What is stored
-// already is not judged again.
+// of the fields that were given. The name cannot be cleared. Stored values are
+// not validated again.
 func (a Agent) Apply(u Update, dev bool, now time.Time) (Agent, error) {
 	p := Profile{Name: "valid"}
 	set := func(to *string, given *string) {
@@ -111,8 +111,9 @@ func descriptionIssue(s string) string {
 	return ""
 }
 
-// emailIssue takes a bare address only: what Go's parser (RFC 5322) would read
-// as a name, a comment or a quoted part does not come back as it was written.
+// emailIssue accepts a bare address only. The parser of net/mail (RFC 5322)
+// also accepts names, comments and quoted parts, which would not be stored as
+// written.
 func emailIssue(s string) string {
 	if s == "" {
 		return ""
@@ -127,8 +128,8 @@ func emailIssue(s string) string {
 	return ""
 }
 
-// urlIssue judges the text alone. Where the name leads is judged when a webhook
-// is sent, because it may lead elsewhere by then.
+// urlIssue validates the text only. The addresses that the host resolves to are
+// checked when a webhook is sent, because they may change.
 func urlIssue(s string, dev bool) string {
 	if s == "" {
 		return ""
@@ -165,9 +166,9 @@ const (
 	zeroWidthJoiner    = '\u200d'
 )
 
-// hasControl reports invalid UTF-8 and characters that change how text is read
-// or stored rather than what it says: controls (Cc), format controls such as
-// the bidirectional overrides (Cf), line and paragraph separators (Zl, Zp).
+// hasControl reports whether a text has invalid UTF-8 or characters that change
+// how it is displayed or stored: controls (Cc), format controls such as the
+// bidirectional overrides (Cf), line and paragraph separators (Zl, Zp).
 func hasControl(s, except string) bool {
 	bad := func(r rune) bool {
 		return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) &&

@@ -7,21 +7,20 @@ import (
 	"agentproxy/domain"
 )
 
-// MaxCode is how many characters a referral code may have.
+// MaxCode is the largest number of characters of a referral code.
 const MaxCode = 64
 
-// Assignment is which referring agent a new account goes to.
+// Assignment is the referring agent of a new account.
 type Assignment struct {
 	Referrer Referrer
 	Named    bool // by a valid code: the reply holds referral
 }
 
-// Assign decides on a new account's referring agent. Given says that the
-// request had a referral_code; one that is empty after trimming counts as left
-// out. A code is compared exactly, and one that is unknown, disabled or cannot
-// exist is ErrReferralCode. At most one of the two look-ups is called; byCode
-// answers ErrReferralCode for an unknown code, and other errors of either are
-// passed on.
+// Assign selects the referring agent of a new account. It calls fallback if
+// given is false or the trimmed code is empty, else byCode, whose error for an
+// unknown code is ErrReferralCode. It returns ErrReferralCode if the code is
+// malformed, unknown or disabled, or differs from the referrer's in case, and
+// passes on other errors of the two functions.
 func Assign(code string, given bool, byCode func(code string) (Referrer, error), fallback func() (Referrer, error)) (Assignment, error) {
 	code = strings.TrimSpace(code)
 	if !given || code == "" {
@@ -41,8 +40,8 @@ func Assign(code string, given bool, byCode func(code string) (Referrer, error),
 	return Assignment{Referrer: r, Named: true}, nil
 }
 
-// Check returns a referring agent that the operator adds, name and code
-// trimmed, or INVALID_REQUEST with every fault.
+// Check returns a referring agent with trimmed name and code, or
+// INVALID_REQUEST with every fault.
 func (r Referrer) Check() (Referrer, error) {
 	var issues []domain.FieldIssue
 	if issue := nameIssue(r.Name); issue != "" {
@@ -58,8 +57,8 @@ func (r Referrer) Check() (Referrer, error) {
 	return r, nil
 }
 
-// codeIssue judges a trimmed code. A control character could not be typed, and
-// no text column of PostgreSQL takes the character 0.
+// codeIssue validates a trimmed code. A control character cannot be typed, and
+// PostgreSQL text columns do not accept the character 0.
 func codeIssue(code string) string {
 	if code == "" || utf8.RuneCountInString(code) > MaxCode || hasControl(code, "") {
 		return "must have 1 to 64 characters and no control characters"

@@ -7,11 +7,12 @@ import (
 	"agentproxy/domain"
 )
 
-// ErrBudgetExceeded says that the agent's own spending guard refuses.
+// ErrBudgetExceeded is returned if the agent's own budget does not allow a
+// cost.
 var ErrBudgetExceeded = &domain.Error{Kind: domain.PaymentRequired, Code: "BUDGET_EXCEEDED",
 	Message: "your own budget does not allow this purchase; raise the budget and try again"}
 
-// Budget guards what an agent spends. A nil limit is none.
+// Budget limits what an agent spends. A nil limit is unlimited.
 type Budget struct {
 	Daily      *domain.Money // a UTC day
 	Total      *domain.Money // ever
@@ -19,7 +20,7 @@ type Budget struct {
 	Paused     bool
 }
 
-// MaxThresholds bounds the list of thresholds.
+// MaxThresholds is the largest number of thresholds.
 const MaxThresholds = 20
 
 // Check validates a budget that an agent sets.
@@ -41,11 +42,11 @@ func (b Budget) Check() error {
 	return nil
 }
 
-// Day is the UTC day of a time.
+// Day returns the beginning of the UTC day of t.
 func Day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// SpentOn is what was spent on the UTC day of now: the holds taken that day,
-// less what of them was released again.
+// SpentOn returns what was spent on the UTC day of now: the holds taken on that
+// day, less what was released of them.
 func (w Wallet) SpentOn(now time.Time) domain.Money {
 	if !w.SpentDay.Equal(Day(now)) {
 		return 0
@@ -53,17 +54,17 @@ func (w Wallet) SpentOn(now time.Time) domain.Money {
 	return w.SpentToday
 }
 
-// SpentEver is all charges and open holds.
+// SpentEver returns the sum of all charges and open holds.
 func (w Wallet) SpentEver() domain.Money { return w.Charged + w.Held.Total() }
 
-// Crossing is a threshold of a limit that was reached.
+// ReachedThreshold is a threshold of a limit that was reached.
 type ReachedThreshold struct {
 	Limit   string // daily or total
 	Percent int
 }
 
-// Crossings lists the thresholds that spending x more reaches and that were not
-// reached before.
+// ThresholdsReached lists the thresholds that spending x more reaches and that
+// were not reached before.
 func (w Wallet) ThresholdsReached(x domain.Money, now time.Time) (reached []ReachedThreshold) {
 	for _, l := range []struct {
 		name  string
@@ -83,15 +84,15 @@ func (w Wallet) ThresholdsReached(x domain.Money, now time.Time) (reached []Reac
 	return reached
 }
 
-// share is so many percent of a limit, rounded up, without a product that could
-// overflow.
+// share returns a percentage of a limit, rounded up, without a product that
+// could overflow.
 func share(limit domain.Money, percent int) domain.Money {
 	p := domain.Money(percent)
 	return limit/100*p + (limit%100*p+99)/100
 }
 
-// MaySpend refuses with ErrBudgetExceeded when x more would break the budget. It
-// subtracts, because a cost that was clamped would overflow a sum.
+// MaySpend returns ErrBudgetExceeded if spending x more would exceed the
+// budget. It subtracts, because a sum with a clamped cost could overflow.
 func (w Wallet) MaySpend(x domain.Money, now time.Time) error {
 	b := w.Budget
 	switch {

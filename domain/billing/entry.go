@@ -8,13 +8,13 @@ import (
 	"agentproxy/domain"
 )
 
-// Split is an amount by origin: trial credit, or the agent's own money.
+// Funds is an amount by origin: trial credit or the agent's own money.
 type Funds struct {
 	Trial domain.Money
 	Own   domain.Money
 }
 
-// Total is both parts together.
+// Total returns the sum of both parts.
 func (s Funds) Total() domain.Money { return s.Trial + s.Own }
 
 // Add returns s + o, part by part.
@@ -23,14 +23,15 @@ func (s Funds) Add(o Funds) Funds { return Funds{s.Trial + o.Trial, s.Own + o.Ow
 // Neg returns -s.
 func (s Funds) Neg() Funds { return Funds{-s.Trial, -s.Own} }
 
-// trialFirst takes x out of s, trial credit first. The caller has checked that
-// s holds x.
+// trialFirst returns the part of s that a payment of x takes, trial credit
+// first. s must hold at least x.
 func (s Funds) trialFirst(x domain.Money) Funds {
 	trial := min(s.Trial, x)
 	return Funds{Trial: trial, Own: x - trial}
 }
 
-// ownFirst takes x out of s, own money first: the way back of trialFirst.
+// ownFirst returns the part of s that a payment of x takes, own money first; it
+// reverses trialFirst.
 func (s Funds) ownFirst(x domain.Money) Funds {
 	own := min(s.Own, x)
 	return Funds{Trial: x - own, Own: own}
@@ -39,7 +40,7 @@ func (s Funds) ownFirst(x domain.Money) Funds {
 // IDPrefix begins the id of every entry.
 const IDPrefix = "txn_"
 
-// Type says what a ledger entry is for.
+// Type is the purpose of a ledger entry.
 type Type string
 
 // The types of entries, as agents see them in the list of transactions.
@@ -71,9 +72,9 @@ const (
 	Corrections  Account = "corrections"
 )
 
-// Entry is one balanced movement. The agent's side is the signed change of what
-// is available and of what is held; Counter is the signed change of Account.
-// The three sum to zero. Entries are never edited.
+// Entry is one balanced movement. The agent's side is the signed change of the
+// available and of the held funds; Counter is the signed change of Account. The
+// three sum to zero. Entries are never changed.
 type Entry struct {
 	ID          string
 	AgentID     string
@@ -82,7 +83,7 @@ type Entry struct {
 	Held        Funds
 	Account     Account
 	Counter     domain.Money
-	Ref         string // unique for ever: what this entry is the booking of
+	Ref         string // unique forever; identifies what the entry books
 	SessionID   string
 	OrderID     string
 	Description string
@@ -91,10 +92,11 @@ type Entry struct {
 	BalanceAfter domain.Money // the spendable balance after it; set by the store
 }
 
-// Amount is the signed change of the spendable balance.
+// Amount returns the signed change of the spendable balance.
 func (e Entry) Amount() domain.Money { return e.Available.Total() }
 
-// Charged is how much of the held money an entry of type charge took.
+// Charged returns the amount that an entry of type charge took, 0 for other
+// types.
 func (e Entry) Charged() domain.Money {
 	if e.Type != ChargeEntry {
 		return 0
@@ -102,7 +104,7 @@ func (e Entry) Charged() domain.Money {
 	return e.Counter
 }
 
-// LowBalance is the balance below which agents are told to recharge.
+// LowBalance is the balance below which agents are notified to recharge.
 const LowBalance = domain.Dollar
 
 // CrossesLow reports whether a booked entry brought the balance below LowBalance.

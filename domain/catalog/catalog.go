@@ -1,5 +1,5 @@
-// Package catalog holds what is sold: products, the regions they are sold in,
-// and which of them fits a use case.
+// Package catalog holds the products, the regions they are sold in, and the
+// recommendation of a product for a use case.
 package catalog
 
 import (
@@ -10,28 +10,28 @@ import (
 	"agentproxy/domain/session"
 )
 
-// ErrProductNotFound says that no product has that code.
+// ErrProductNotFound is returned for an unknown product code.
 var ErrProductNotFound = &domain.Error{Kind: domain.NotFound, Code: "PRODUCT_NOT_FOUND",
 	Message: "no product has this product_no; list the products to find the right one"}
 
-// ErrOutOfStock says that there is nothing left to give.
+// ErrOutOfStock is returned if no source can deliver.
 var ErrOutOfStock = &domain.Error{Kind: domain.Conflict, Code: "PRODUCT_OUT_OF_STOCK", Retryable: true,
 	Message: "nothing is in stock right now; try again later or choose another product"}
 
-// Product is one thing that is sold.
+// Product is an item of the catalogue.
 type Product struct {
 	No          string
 	Name        string
 	Description string
 	Type        session.Type
 	Sources     []procurement.Source // where it can be bought, in the order of the configuration
-	// Direct: the session's address is the provider's own proxy and not the
-	// gateway; what passes is counted by the provider.
+	// Direct is set if agents connect to the provider's own proxy instead of the
+	// gateway; the provider then counts the traffic.
 	Direct      bool
 	Price       domain.Money // dynamic: a GB
 	Durations   []Duration   // static: shortest first
 	Countries   []string     // ISO 3166-1 alpha-2, upper case, sorted
-	Cities      []string     // none listed: any city code is taken
+	Cities      []string     // empty if any city code is accepted
 	MinQuantity int          // static: IPs
 	MaxQuantity int
 	MinBytes    int64 // dynamic
@@ -40,14 +40,15 @@ type Product struct {
 	Available   bool
 }
 
-// Duration is one length a static product is sold for, and the price of one IP.
+// Duration is a duration that a static product is sold for, and the price of
+// one IP.
 type Duration struct {
 	Days  int
 	Price domain.Money
 }
 
-// ListPrice is the price that the product list shows: a GB, or one IP for the
-// shortest duration.
+// ListPrice returns the price in the product list: of a GB, or of one IP for
+// the shortest duration.
 func (p Product) ListPrice() domain.Money {
 	if p.Type == session.Static {
 		return p.Durations[0].Price
@@ -55,7 +56,8 @@ func (p Product) ListPrice() domain.Money {
 	return p.Price
 }
 
-// PriceFor is what one IP costs for so many days.
+// PriceFor returns the price of one IP for a duration in days. It returns false
+// if the product is not sold for that duration.
 func (p Product) PriceFor(days int) (domain.Money, bool) {
 	for _, d := range p.Durations {
 		if d.Days == days {
@@ -65,7 +67,8 @@ func (p Product) PriceFor(days int) (domain.Money, bool) {
 	return 0, false
 }
 
-// Sells reports whether the product is sold in a country, in any case.
+// Sells reports whether the product is sold in a country, in any case of
+// letters.
 func (p Product) Sells(country string) bool {
 	country = strings.ToUpper(country)
 	for _, c := range p.Countries {
@@ -76,7 +79,7 @@ func (p Product) Sells(country string) bool {
 	return false
 }
 
-// Region is a country that something is sold in.
+// Region is a country that products are sold in.
 type Region struct {
 	Code   string // ISO 3166-1 alpha-2
 	Name   string

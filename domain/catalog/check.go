@@ -12,7 +12,7 @@ import (
 	"agentproxy/domain/session"
 )
 
-// maxBytes is the most traffic that a create call can ask for.
+// maxBytes is the largest traffic of a create call: a million GB.
 const maxBytes = session.MaxGB * billing.GB
 
 var providerName = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
@@ -21,15 +21,15 @@ var providerName = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
 // of a-z, 0-9, _ and -.
 func IsProviderName(name string) bool { return providerName.MatchString(name) }
 
-// Problem is one thing that keeps a product from being sold.
+// Problem is a fault that prevents a product from being sold.
 type Problem struct {
 	Index int    // of the product in the list
 	Field string // such as price, durations[1].price or sources[0].provider
 	Text  string
 }
 
-// Check validates a catalogue before it is sold from: what it lets through can
-// be ordered and paid for. It returns every problem, one line each.
+// Check validates a catalogue and returns every problem, one on a line. What it
+// accepts can be ordered and paid for.
 func Check(products []Product) error {
 	var all []error
 	for _, p := range Problems(products) {
@@ -38,7 +38,7 @@ func Check(products []Product) error {
 	return errors.Join(all...)
 }
 
-// Problems is Check, with the field that each problem is about.
+// Problems returns the problems that Check reports, each with its field.
 func Problems(products []Product) []Problem {
 	var all []Problem
 	seen := map[string]bool{}
@@ -70,7 +70,7 @@ func Problems(products []Product) []Problem {
 	return all
 }
 
-// adder notes a problem of a field of a product.
+// adder records a problem of a field of a product.
 type adder func(field, format string, args ...any)
 
 func (p Product) checkPlaces(add adder) {
@@ -89,7 +89,7 @@ func (p Product) checkPlaces(add adder) {
 	}
 }
 
-// checkSources demands that whatever the product lists can be bought somewhere.
+// checkSources requires that every listed place can be bought from a source.
 func (p Product) checkSources(add adder) {
 	if len(p.Sources) == 0 {
 		add("sources", "the sources are missing")

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// NearestCity gives up to five of the offered cities that a refused code may
-// have meant: first the same letters and digits in another case or with other
-// separators, then the fewest letters to change, then the alphabet.
+// NearestCity returns up to five of the offered cities by edit distance to a
+// refused code, without regard to case and separators, then in alphabetical
+// order.
 func NearestCity(city string, offered []string) []string {
 	asked := normalizeCity(city)
 	list := slices.Clone(offered)
@@ -19,14 +19,13 @@ func NearestCity(city string, offered []string) []string {
 	return append([]string{}, list[:min(len(list), MaxNearest)]...)
 }
 
-// plainCity leaves the letters and digits of a code, in lower case: sellers
+// normalizeCity returns the letters and digits of a code in lower case: sellers
 // write one city as New-York, new_york and newyork.
 func normalizeCity(code string) string {
 	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(code))
 }
 
-// edits is how many letters must be put in, left out or exchanged to make one
-// text of the other.
+// editDistance returns the Levenshtein distance of two texts in bytes.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -15,9 +15,9 @@ type Filter struct {
 }
 
 // NewFilter parses the filter of a product list: typ is dynamic, static, all or
-// empty, country has two letters in any case or none. Other values are
-// INVALID_REQUEST with every fault. A country that nothing is sold in is an
-// empty list, no fault.
+// empty, country has two letters in any case or none. It returns
+// INVALID_REQUEST with every fault for other values. A country without products
+// is valid.
 func NewFilter(typ, country string, availableOnly bool) (Filter, error) {
 	var issues []domain.FieldIssue
 	switch typ {
@@ -37,7 +37,7 @@ func NewFilter(typ, country string, availableOnly bool) (Filter, error) {
 	return Filter{Type: session.Type(typ), Country: country, AvailableOnly: availableOnly}, nil
 }
 
-// Apply returns the products that pass, in their order.
+// Apply returns the products that match, in their order.
 func (f Filter) Apply(products []Product) []Product {
 	var out []Product
 	for _, p := range products {

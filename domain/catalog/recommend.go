@@ -11,7 +11,7 @@ import (
 	"agentproxy/domain/session"
 )
 
-// UseCase is what the exits are wanted for.
+// UseCase is the purpose that the exits are needed for.
 type UseCase string
 
 // The use cases of the public API.
@@ -28,7 +28,7 @@ const (
 // UseCases lists every use case, in the order of the documentation.
 var UseCases = []UseCase{WebScraping, DataCollection, AccountManagement, AdVerification, SEOMonitoring, MarketResearch, General}
 
-// words is the use case as a reason says it.
+// words returns the use case as text for a reason.
 func (u UseCase) words() string {
 	if u == General {
 		return "general use"
@@ -36,8 +36,8 @@ func (u UseCase) words() string {
 	return strings.ReplaceAll(string(u), "_", " ")
 }
 
-// fit says how well each type of product suits a use case, 0 to 100. Crawlers
-// want many exits; an account that is logged in wants one that stays.
+// fit rates how well each type of product suits a use case, 0 to 100. Crawlers
+// need many exits; an account that is logged in needs a stable one.
 var fit = map[UseCase]map[session.Type]int{
 	WebScraping:       {session.Dynamic: 100, session.Static: 30},
 	DataCollection:    {session.Dynamic: 95, session.Static: 35},
@@ -64,17 +64,17 @@ type Weights struct {
 // DefaultWeights let the use case decide, then the money.
 var DefaultWeights = Weights{Fit: 50, Budget: 25, Price: 15, Ready: 10}
 
-// Bounds of a wish.
+// MinSessions and MaxSessions bound Criteria.SessionCount.
 const (
 	MinSessions = 1
 	MaxSessions = 100
 )
 
-// defaultCountry is where a static session is suggested when the wish names no
+// defaultCountry is suggested for a static session if the criteria name no
 // region and the product is sold there.
 const defaultCountry = "US"
 
-// Wish is what a recommendation is asked for; every field may be left out.
+// Criteria are the inputs of a recommendation; every field is optional.
 type Criteria struct {
 	UseCase         UseCase       // empty: General
 	TargetRegion    string        // country code in any case; empty: any
@@ -93,8 +93,8 @@ type Recommendation struct {
 	Create        Create
 }
 
-// Create is a create call that the product accepts as it stands. A dynamic
-// session is created once for each of the wished ones.
+// Create is a create call that the product accepts. For several dynamic
+// sessions it is repeated.
 type Create struct {
 	Type      session.Type
 	ProductNo string
@@ -115,9 +115,9 @@ func (c Create) Request() session.CreateRequest {
 	return r
 }
 
-// Recommend ranks the available products that can serve a wish, best first;
-// what scores the same goes by cost, then by code. A wish out of bounds is
-// INVALID_REQUEST with every fault.
+// Recommend ranks the available products that meet the criteria, best first;
+// products with the same score are ordered by cost, then by code. It returns
+// INVALID_REQUEST with every fault if the criteria are out of bounds.
 func Recommend(products []Product, w Criteria) ([]Recommendation, error) {
 	w, err := w.check(products)
 	if err != nil {
@@ -143,7 +143,8 @@ func Recommend(products []Product, w Criteria) ([]Recommendation, error) {
 	return list, nil
 }
 
-// check fills in what was left out and refuses what is out of bounds.
+// check sets the defaults and returns INVALID_REQUEST for what is out of
+// bounds.
 func (w Criteria) check(products []Product) (Criteria, error) {
 	var issues []domain.FieldIssue
 	add := func(field, issue string) { issues = append(issues, domain.FieldIssue{Field: field, Issue: issue}) }
@@ -178,7 +179,7 @@ func (w Criteria) check(products []Product) (Criteria, error) {
 	return w, e
 }
 
-// estimate says what to create and what it would cost: a GB a session, or the
+// estimate returns the create call and its cost: a GB for each session, or the
 // IPs for the product's shortest duration, within the product's bounds.
 func (p Product) estimate(w Criteria) Recommendation {
 	n := *w.SessionCount
@@ -220,7 +221,8 @@ func (r *Recommendation) rate(w Criteria, cheapest domain.Money, weights Weights
 	r.explain(w)
 }
 
-// explain adds the reasons that are facts, and what to know before creating.
+// explain adds the facts and what to consider before the create call to the
+// reasons.
 func (r *Recommendation) explain(w Criteria) {
 	p, n := r.Product, *w.SessionCount
 	add := func(format string, args ...any) { r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...)) }
@@ -248,7 +250,7 @@ func (r *Recommendation) explain(w Criteria) {
 	}
 }
 
-// times is n times an amount, clamped like every cost.
+// times returns n times an amount, limited to math.MaxInt64 like every cost.
 func times(n int, x domain.Money) domain.Money { return billing.IPCost(n, x) }
 
 func codes(products []Product) []string {

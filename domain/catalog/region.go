@@ -10,9 +10,9 @@ import (
 	"agentproxy/domain/session"
 )
 
-// Regions lists the countries that the products are sold in, by code. The name
-// of a country is what name says of its code. Its cities are the codes that can
-// be ordered there; none listed: any city code can.
+// Regions lists the countries that the products are sold in, by code. It calls
+// name for the name of a code. Cities are the codes that can be ordered there;
+// if a country has none, any city code is accepted.
 func Regions(products []Product, name func(code string) string) []Region {
 	byCode := map[string]*Region{}
 	for _, p := range products {
@@ -39,7 +39,7 @@ func Regions(products []Product, name func(code string) string) []Region {
 	return regions
 }
 
-// Terms are the bounds that the product sets to a create call.
+// Terms returns the bounds that the product sets to a create call.
 func (p Product) Terms() session.Terms {
 	days := make([]int, len(p.Durations))
 	for i, d := range p.Durations {
@@ -59,7 +59,8 @@ func (p Product) SellsPlace(l session.Location) bool {
 }
 
 // CitiesIn lists the cities that the product is sold in within a country, each
-// once, sorted; all for an empty country. None where the product lists none.
+// once, sorted. An empty country selects all. It returns nil if the product
+// lists no cities.
 func (p Product) CitiesIn(country string) []string {
 	var in []string
 	for _, city := range p.Cities {
@@ -71,19 +72,19 @@ func (p Product) CitiesIn(country string) []string {
 	return slices.Compact(in)
 }
 
-// MaxNearest is how many alternatives Nearest gives.
+// MaxNearest is the largest number of alternatives that Nearest returns.
 const MaxNearest = 5
 
-// meant are codes that people write for a country, though ISO 3166-1 assigns
-// them to none: codes of languages, of domains and of cars.
+// commonMistakes maps codes that ISO 3166-1 assigns to no country, such as
+// codes of languages, domains and cars, to the country that is usually meant.
 var commonMistakes = map[string]string{
 	"CS": "CZ", "DA": "DK", "EL": "GR", "EN": "GB", "FX": "FR", "HI": "IN", "JA": "JP", "KO": "KR", "SU": "RU",
 	"TP": "TL", "UK": "GB", "YU": "RS", "ZH": "CN",
 }
 
-// Nearest gives up to five of the offered countries that a refused code may
-// have meant: first what people write it for, then the two letters swapped, then
-// the same first letter, the same second one, and what is left by the alphabet.
+// Nearest returns up to five of the offered countries, the likeliest first: the
+// usual meaning of a wrong code, the two letters swapped, the same first
+// letter, the same second letter, then the rest in alphabetical order.
 func Nearest(country string, offered []string) []string {
 	country = strings.ToUpper(country)
 	list := slices.Clone(offered)
@@ -94,7 +95,8 @@ func Nearest(country string, offered []string) []string {
 	return list[:min(len(list), MaxNearest)]
 }
 
-// distance ranks how likely somebody wrote asked and meant offered.
+// mistakeRank ranks how likely asked was written for offered; 0 is the
+// likeliest.
 func mistakeRank(asked, offered string) int {
 	switch {
 	case commonMistakes[asked] == offered:

@@ -1,5 +1,5 @@
-// Package eventlog holds the event feed of a session: the last things that happened
-// to it, seen by the gateway, told by the agent or done by the service.
+// Package eventlog holds the event log of a session: what the gateway observed,
+// the agent reported and the service did.
 package eventlog
 
 import "time"
@@ -7,34 +7,35 @@ import "time"
 // IDPrefix begins the id of every event.
 const IDPrefix = "evt_"
 
-// Source says who saw an event.
+// Source is the origin of an event.
 type Source uint8
 
-// The sources, in the words of the public API: gateway, agent, service.
+// The sources.
 const (
 	Gateway Source = iota
 	Agent
 	Service
 )
 
-// String is the source in the words of the public API.
+// String returns the name of the source in the public API: gateway, agent or
+// service.
 func (s Source) String() string { return [...]string{"gateway", "agent", "service"}[s] }
 
-// Keep is how long events are kept.
+// Retention is how long events are kept.
 const Retention = 7 * 24 * time.Hour
 
-// Event is one entry of the feed.
+// Event is one entry of the log.
 type Event struct {
 	ID         string
 	At         time.Time // of receipt
-	OccurredAt time.Time // as the agent says; zero: not said
+	OccurredAt time.Time // as reported by the agent; zero if not reported
 	Source     Source
 	Type       string
 	TargetHost string
-	StatusCode int // 0: none
+	StatusCode int // 0 if none
 	Code       string
 	Bytes      int64
-	LatencyMS  int // -1: not known
+	LatencyMS  int // -1 if unknown
 	ExitIP     string
 	Message    string // the agent's error_message
 	Retryable  bool

@@ -1,6 +1,6 @@
 // Package health turns telemetry into a statement about a session's current
 // exit, now: a score, a risk level, a recommendation and the reason for it.
-// State holds all that a session needs for it, in constant size; HEALTH.md has
+// State holds all that a session needs for it, in constant size; docs/health.md has
 // the rules, rules.go their constants.
 package health
 
@@ -44,7 +44,7 @@ func (t Type) index() int {
 	return len(types) - 1
 }
 
-// The bounds of a telemetry event (CONTRACT.md section 8). Lengths are in
+// The bounds of a telemetry event of the public API. Lengths are in
 // characters.
 const (
 	MaxStatusCode   = 599
@@ -100,10 +100,10 @@ func (r Report) Issues(now time.Time) []domain.FieldIssue {
 		refuse("event_type", "must be one of success, http_error, captcha, timeout, block, rate_limit, custom")
 	}
 	if r.StatusCode != nil && (*r.StatusCode < 0 || *r.StatusCode > MaxStatusCode) {
-		refuse("status_code", "must be from 0 to 599")
+		refuse("status_code", "must be a whole number from 0 to 599")
 	}
 	if r.LatencyMS != nil && (*r.LatencyMS < 0 || *r.LatencyMS > MaxLatencyMS) {
-		refuse("latency_ms", "must be from 0 to 600000")
+		refuse("latency_ms", "must be a number from 0 to 600000")
 	}
 	switch {
 	case utf8.RuneCountInString(r.TargetHost) > MaxHost:

@@ -17,7 +17,7 @@ const (
 	lastMoment micros = 253_402_300_799 * second
 )
 
-// The constants of the score (HEALTH.md). They are all here.
+// The constants of the score (docs/health.md). They are all here.
 const (
 	halfLife      = 10 * minute // time in which evidence loses half its weight
 	streakSilence = 10 * minute // silence that clears a streak
@@ -82,7 +82,7 @@ type evidence struct {
 	cause cause
 }
 
-// The table of costs (HEALTH.md), by kind of evidence.
+// The table of costs (docs/health.md), by kind of evidence.
 var (
 	exitWorked     = evidence{0, worked}
 	blocked        = evidence{1.0, causeBlock}

@@ -113,7 +113,7 @@ func (s *State) Verdict(now time.Time, static bool) Verdict {
 	return v
 }
 
-// recommend applies the rules of HEALTH.md; the first that fits decides.
+// recommend applies the rules of docs/health.md; the first that fits decides.
 func (s *State) recommend(at micros, static bool) (Recommendation, Reason) {
 	w := s.weightsAt(at)
 	score := w.score()

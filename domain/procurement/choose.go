@@ -9,24 +9,25 @@ import (
 	"agentproxy/domain/session"
 )
 
-// Source is one provider that a product can be bought of.
+// Source is a provider that a product can be bought from.
 type Source struct {
 	Provider   string
-	SKU        string // what the provider calls it
-	Preference int    // lower first
+	SKU        string // the provider's name of the product
+	Preference int    // the lowest is chosen first
 	Cost       domain.Money
-	Costs      []Term   // static: an IP by duration
-	Countries  []string // sorted; nil: all of the product's
-	Cities     []string // nil: all of the product's
+	Costs      []Term   // static: of one IP, by duration
+	Countries  []string // sorted; nil for all of the product's
+	Cities     []string // nil for all of the product's
 }
 
-// Term is what one IP costs for so many days.
+// Term is the cost of one IP for a duration in days.
 type Term struct {
 	Days int
 	Cost domain.Money
 }
 
-// CostFor is what a GB, or one IP for so many days, costs; 0: not told.
+// CostFor returns the cost of a GB, or of one IP for a duration in days. It
+// returns 0 if the cost is unknown.
 func (s Source) CostFor(days int) domain.Money {
 	for _, t := range s.Costs {
 		if t.Days == days {
@@ -36,23 +37,22 @@ func (s Source) CostFor(days int) domain.Money {
 	return s.Cost
 }
 
-// Sells reports whether the source has the place. It never widens: a place that
-// is not listed is not sold.
+// Sells reports whether the source sells the place. A place that is not listed
+// is not sold.
 func (s Source) Sells(l session.Location) bool {
 	return (l.Country == "" || s.Countries == nil || slices.Contains(s.Countries, l.Country)) &&
 		(l.City == "" || s.Cities == nil || slices.Contains(s.Cities, l.City))
 }
 
-// Condition is how a provider does at the moment.
+// Condition is the current state of a provider.
 type Condition struct {
-	Ready bool  // its breaker is closed
-	Stock Stock // of what is asked for; empty is StockUnknown
+	Ready bool  // its circuit breaker is closed
+	Stock Stock // of the requested product; empty is StockUnknown
 }
 
-// Choose orders the sources that may deliver: by preference, then health, then
-// stock, then cost, and as they stand in the catalogue where all are equal. One
-// that has nothing in stock is left out, one whose breaker is open only when
-// another is left.
+// Choose orders the sources that may deliver by preference, stock and cost,
+// then by their order in the catalogue. It leaves out sources without stock,
+// and sources whose circuit breaker is open if another one is left.
 func Choose(sources []Source, l session.Location, days int, of func(Source) Condition) []Source {
 	type candidate struct {
 		Source
@@ -71,20 +71,20 @@ func Choose(sources []Source, l session.Location, days int, of func(Source) Cond
 	if ready {
 		able = slices.DeleteFunc(able, func(c candidate) bool { return !c.Ready })
 	}
-	doubt := func(c candidate) int {
+	stockRank := func(c candidate) int {
 		if c.Stock == StockYes {
 			return 0
 		}
 		return 1
 	}
 	cost := func(c candidate) domain.Money {
-		if told := c.CostFor(days); told > 0 {
-			return told
+		if known := c.CostFor(days); known > 0 {
+			return known
 		}
-		return math.MaxInt64 // not told, so not taken for cheap
+		return math.MaxInt64 // an unknown cost is unbounded
 	}
 	slices.SortStableFunc(able, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.Preference, b.Preference), cmp.Compare(doubt(a), doubt(b)), cmp.Compare(cost(a), cost(b)))
+		return cmp.Or(cmp.Compare(a.Preference, b.Preference), cmp.Compare(stockRank(a), stockRank(b)), cmp.Compare(cost(a), cost(b)))
 	})
 	out := make([]Source, len(able))
 	for i, c := range able {

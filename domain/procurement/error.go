@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// Class says what a failed call of a provider means for what was asked.
+// Class classifies a failed call of a provider by what it proves about the
+// request.
 type Class string
 
-// All but Ambiguous prove that nothing was done.
+// The classes. All but Ambiguous prove that the request was not executed.
 const (
 	OutOfStock        Class = "out_of_stock"
-	InsufficientFunds Class = "insufficient_funds" // ours, at the provider
-	Auth              Class = "auth"               // the provider knows our credential no more
+	InsufficientFunds Class = "insufficient_funds" // the operator's, at the provider
+	Auth              Class = "auth"               // our credentials were rejected
 	RateLimited       Class = "rate_limited"
 	Temporary         Class = "temporary" // not executed; may work later
-	TimedOut          Class = "timed_out" // not executed, or only a read: no answer came
-	Ambiguous         Class = "ambiguous" // executed or not
-	Invalid           Class = "invalid"   // the provider does not take what we ask for
+	TimedOut          Class = "timed_out" // no response to a read, or to a call that was not executed
+	Ambiguous         Class = "ambiguous" // may have been executed
+	Invalid           Class = "invalid"   // the provider rejects the request
 	NotFound          Class = "not_found"
 	Conflict          Class = "conflict"
 	Unsupported       Class = "unsupported"
@@ -26,8 +27,8 @@ const (
 // Error is a failed call of a provider.
 type Error struct {
 	Class      Class
-	Reason     string        // in the provider's words, at most 200 characters, without secrets
-	RetryAfter time.Duration // RateLimited: not before
+	Reason     string        // the provider's message, at most 200 characters, without secrets
+	RetryAfter time.Duration // RateLimited: the least delay before a retry
 }
 
 func (e *Error) Error() string {
@@ -37,7 +38,8 @@ func (e *Error) Error() string {
 	return "provider: " + string(e.Class) + ": " + e.Reason
 }
 
-// Refuse is an error of a class and the provider's words for it.
+// Refuse returns an error of a class with the provider's message, shortened to
+// 200 characters.
 func Refuse(c Class, reason string) *Error {
 	if r := []rune(reason); len(r) > 200 {
 		reason = string(r[:200])
@@ -45,8 +47,8 @@ func Refuse(c Class, reason string) *Error {
 	return &Error{Class: c, Reason: reason}
 }
 
-// ClassOf is the class of a call's error; empty for nil. What nobody classified
-// is Ambiguous: it proves nothing.
+// ClassOf returns the class of a call's error, empty for nil. An error without
+// a class is Ambiguous: it proves nothing.
 func ClassOf(err error) Class {
 	if err == nil {
 		return ""
@@ -57,7 +59,8 @@ func ClassOf(err error) Class {
 	return Ambiguous
 }
 
-// ReasonOf is what a provider said, fit to be shown to the operator.
+// ReasonOf returns the provider's message, or the empty string. It may be shown
+// to the operator.
 func ReasonOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Reason

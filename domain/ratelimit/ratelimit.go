@@ -5,36 +5,37 @@ package ratelimit
 
 import "time"
 
-// Limit is how many calls a minute are allowed; the burst is the same number.
-// 0 and less is unlimited.
+// Limit is the number of calls allowed in a minute; the burst is the same
+// number. Zero and negative values are unlimited.
 type Limit struct {
 	PerMinute int
 }
 
-// perMinuteMax is the finest limit the microseconds of our clock can tell; a
-// larger one is taken as it.
+// perMinuteMax is the largest limit that a clock of microseconds can resolve.
+// Larger limits are treated as perMinuteMax.
 const perMinuteMax = int(time.Minute / time.Microsecond)
 
-// State is what one limited party has used: the theoretical arrival time, the
-// moment at which the whole burst is there again. The zero State has used
-// nothing. It is of whole microseconds if now is, so a database keeps it, and a
-// limit that changes meanwhile applies to it as it stands.
+// State is the usage of one limited party as the theoretical arrival time (TAT)
+// of GCRA, the time at which the whole burst is available again. The zero State
+// has used nothing. It stays on whole microseconds if now does, so a database
+// can store it, and it remains valid if the limit changes.
 type State struct {
 	TAT time.Time
 }
 
-// Decision is the answer to one call.
+// Decision is the result of one call.
 type Decision struct {
 	Allowed    bool
-	Limit      int           // calls a minute and the burst; 0: unlimited, and nothing below is set
+	Limit      int           // calls a minute and the burst; 0 if unlimited, then the rest is not set
 	Remaining  int           // calls that would be allowed at once
-	ResetAt    time.Time     // when Remaining is Limit again if nobody calls
+	ResetAt    time.Time     // when Remaining is Limit again without further calls
 	RetryAfter time.Duration // when refused: whole seconds, at least 1, that are enough to wait
 }
 
-// Take asks for n calls at once. If they are allowed the returned state has them
-// used; a refusal uses nothing. With n 0 it only looks. More calls than the
-// limit are never allowed: RetryAfter is then the wait for the whole burst.
+// Take requests n calls at once. It returns the state after them if they are
+// allowed, and the unchanged state otherwise. If n is 0 it only reports the
+// state. More calls than the limit are never allowed: RetryAfter is then the
+// time until the whole burst is available.
 func (l Limit) Take(s State, now time.Time, n int) (State, Decision) {
 	if l.PerMinute <= 0 {
 		return s, Decision{Allowed: true}
@@ -62,8 +63,8 @@ func (l Limit) Take(s State, now time.Time, n int) (State, Decision) {
 	return s, d
 }
 
-// intervalOf is the time one call takes up, in whole microseconds. It is rounded
-// up, so a minute never allows more calls than promised.
+// intervalOf returns the emission interval of GCRA in whole microseconds,
+// rounded up so that a minute never allows more calls than the limit.
 func intervalOf(perMinute int) time.Duration {
 	return time.Duration((perMinuteMax+perMinute-1)/perMinute) * time.Microsecond
 }

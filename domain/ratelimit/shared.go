@@ -2,28 +2,29 @@ package ratelimit
 
 import "time"
 
-// A limit that several processes share has one State in a place that all of them
-// reach. So that not every call goes there, a process asks for tokens in advance
-// from sharedFrom calls a minute up, and keeps those it has no caller for yet: its
-// Share. Each token is one interval of the state's time, and no two are the same
-// one. A token may be used until its interval begins; after that the state has
-// forgotten it, so whoever used it then would be admitted in excess.
+// A limit that several processes share has one State in a store that all of them
+// use. To save calls of the store, a process prefetches tokens for limits from
+// sharedFrom calls a minute on and keeps the unused ones in its Share. Each token
+// is one interval of the state's time, and no two overlap. A token may be used
+// until its interval begins; afterwards the state no longer accounts for it, so
+// its use would exceed the limit.
 
-// sharedFrom is the smallest limit that is shared in advance; of a smaller one
-// each call is counted where the state is, and exactly the limit is admitted.
+// sharedFrom is the smallest limit whose tokens are prefetched. For a smaller
+// one each call is counted in the store, and exactly the limit is admitted.
 const sharedFrom = 60
 
-// replicas is how many processes may hold spare tokens without anybody getting
-// less than the limit.
+// replicas is the number of processes that may hold spare tokens while every
+// agent still gets its limit.
 const replicas = 4
 
-// farthest is how far ahead a state is believed to be. A whole burst is a little
-// over a minute; what is beyond this was written before the clock was set back.
+// farthest is the largest lead of a state over the clock that is accepted. A
+// whole burst is a little over a minute; a larger lead was written before the
+// clock was set back.
 const farthest = 2 * time.Minute
 
-// Overdraft is how many calls more than the limit a burst may hold when the
-// limit is shared: one in twenty, at least five. It makes up for tokens that
-// processes hold and nobody asks them for.
+// Overdraft returns by how many calls a burst of a shared limit may exceed it:
+// one in twenty, at least five. It compensates for tokens that processes hold
+// without using them.
 func (l Limit) Overdraft() int {
 	if l.PerMinute < sharedFrom {
 		return 0
@@ -31,33 +32,35 @@ func (l Limit) Overdraft() int {
 	return max(l.known()/20, 5)
 }
 
-// Spare is how many tokens a process asks for beyond those it has callers for.
+// Spare returns the number of tokens that a process requests beyond those for
+// its waiting callers.
 func (l Limit) Spare() int { return l.Overdraft() / replicas }
 
-// known is the limit as the clock can tell it.
+// known returns the limit as far as the clock can resolve it.
 func (l Limit) known() int { return min(l.PerMinute, perMinuteMax) }
 
-// Ask is what a process wants of a shared State.
+// Ask is a request of a process for tokens of a shared State.
 type Ask struct {
-	Interval time.Duration // that one token takes up
-	Burst    time.Duration // as far as the state may be ahead
+	Interval time.Duration // of one token
+	Burst    time.Duration // the largest lead of the state
 	Tokens   int
 }
 
-// Grant is the answer to an Ask.
+// Grant is the response to an Ask.
 type Grant struct {
-	Tokens int       // as many of those asked for as there were, perhaps none
+	Tokens int       // granted, 0 to those requested
 	TAT    time.Time // of the state, after them
-	Now    time.Time // by the clock that the state goes by
+	Now    time.Time // by the clock of the store
 }
 
-// Ask asks for the tokens of so many callers, and some to spare.
+// Ask returns a request for the tokens of a number of callers and the spare
+// ones.
 func (l Limit) Ask(callers int) Ask {
 	interval := intervalOf(l.known())
 	return Ask{Interval: interval, Burst: time.Duration(l.known()+l.Overdraft()) * interval, Tokens: callers + l.Spare()}
 }
 
-// Of takes what there is out of a state.
+// TakeFrom takes the available tokens out of a state.
 func (a Ask) TakeFrom(s State, now time.Time) (State, Grant) {
 	ahead := min(max(s.TAT.Sub(now), 0), farthest)
 	n := max(min(a.Tokens, int((a.Burst-ahead)/a.Interval)), 0)
@@ -65,18 +68,19 @@ func (a Ask) TakeFrom(s State, now time.Time) (State, Grant) {
 	return s, Grant{Tokens: n, TAT: s.TAT, Now: now}
 }
 
-// Share is one process's part of a shared limit, in the time of its own clock.
-// The zero Share has to ask.
+// Share is one process's part of a shared limit, by its own clock. The zero
+// Share has no tokens.
 type Share struct {
 	perMinute int       // that it was asked for
 	asked     time.Time // when
-	tat       time.Time // of the state, as it was last heard of
+	tat       time.Time // of the state, as last reported
 	due       int       // tokens for callers that waited for the answer
 	from, to  time.Time // the intervals of the spare tokens
-	until     time.Time // before then the state has nothing to give
+	until     time.Time // before then the state has no tokens
 }
 
-// Take asks for one call. It does not know when the state must be asked first.
+// Take requests one call. It returns known false if the state must be asked
+// first.
 func (s Share) Take(l Limit, now time.Time) (_ Share, d Decision, known bool) {
 	if l.PerMinute <= 0 {
 		return s, Decision{Allowed: true}, true
@@ -107,10 +111,11 @@ func (s Share) Take(l Limit, now time.Time) (_ Share, d Decision, known bool) {
 	return s, d, true
 }
 
-// Heard is the share after the answer to an Ask of so many callers. The state
-// was asked between the times at which the process sent the Ask and got the Grant,
-// by its own clock. Tokens count from the first, so they end too early and not too
-// late; a refusal counts from the second, so nobody asks again too early.
+// NewShare returns the share after the response to an Ask for a number of
+// callers. The state was read between sent, when the process sent the Ask, and
+// got, when it received the Grant, both by its own clock. Tokens are counted
+// from sent, so they expire too early rather than too late; a refusal is
+// counted from got, so the state is not asked again too early.
 func (l Limit) NewShare(a Ask, g Grant, callers int, sent, got time.Time) Share {
 	ahead := g.TAT.Sub(g.Now)
 	s := Share{perMinute: l.PerMinute, asked: sent, tat: sent.Add(ahead)}
@@ -118,14 +123,15 @@ func (l Limit) NewShare(a Ask, g Grant, callers int, sent, got time.Time) Share 
 	s.to = s.tat
 	s.from = s.to.Add(-time.Duration(g.Tokens-s.due) * a.Interval)
 	if g.Tokens < a.Tokens {
-		// Not for one token at a time either.
+		// wait until more than a single token is available
 		s.until = got.Add(ahead + time.Duration(1+l.Spare())*a.Interval - a.Burst)
 	}
 	return s
 }
 
-// Alone counts one call without the state, which cannot be reached: the limit
-// then holds for each process by itself, on top of what was last heard.
+// TakeLocal counts one call without the state, which cannot be reached: the
+// limit then holds for each process alone, on top of what the state last
+// reported.
 func (s Share) TakeLocal(l Limit, now time.Time) (Share, Decision) {
 	own, d := l.Take(State{TAT: s.tat}, now, 1)
 	s.tat = own.TAT

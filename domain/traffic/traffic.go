@@ -64,7 +64,7 @@ type Grant struct {
 	Granted   int64
 }
 
-// The rule of leases (CONTRACT section 11).
+// The rule of leases .
 const (
 	MinLease        = 256 << 10        // bytes; less only near the end of the traffic
 	MaxLease        = 64 << 20         // bytes

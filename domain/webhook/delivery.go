@@ -5,36 +5,36 @@ import "time"
 // DeliveryPrefix begins the id of every delivery.
 const DeliveryPrefix = "dlv_"
 
-// Status is where a delivery stands.
+// Status is the state of a delivery.
 type Status string
 
 // The states of a delivery.
 const (
-	Pending   Status = "pending"   // NextAttemptAt says when it is tried
-	Delivered Status = "delivered" // the receiver took the event
-	Failed    Status = "failed"    // not tried again unless somebody asks
+	Pending   Status = "pending"   // the next attempt is due at NextAttemptAt
+	Delivered Status = "delivered" // the receiver accepted the event
+	Failed    Status = "failed"    // not tried again unless the agent asks for it
 )
 
 // Statuses lists every state.
 var Statuses = []Status{Pending, Delivered, Failed}
 
-// retries are the pauses before the second attempt and those after it; when they
-// are used up the delivery has failed. Together they are a little over two days.
+// retries are the delays before the second and later attempts, a little over
+// two days together. A delivery fails when they are used up.
 var retries = [...]time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute,
 	2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour,
 }
 
-// jitter spreads each pause by this part of it to both sides, so that what
-// failed together is not tried together. With maxPause it is chosen so that
-// only Retry-After is ever cut.
+// jitter is the part of a delay by which it is varied in both directions, so
+// that deliveries that failed together are not retried together. With the
+// longest delay it stays below maxPause.
 const jitter = 0.2
 
-// maxPause bounds what a receiver asks for with Retry-After.
+// maxPause is the longest Retry-After of a receiver that is honoured.
 const maxPause = 24 * time.Hour
 
-// Delivery is one event on its way to the agent. It is sent at least once: a
-// crash between an attempt and its record repeats the attempt.
+// Delivery is one event on its way to the agent. It is sent at least once: an
+// attempt whose result was not recorded is repeated.
 type Delivery struct {
 	ID             string
 	AgentID        string
@@ -42,21 +42,21 @@ type Delivery struct {
 	Type           Type
 	Status         Status
 	Attempts       int       // ever
-	Tries          int       // attempts of the schedule that is running
-	LastStatusCode int       // 0: the last attempt got no answer
+	Tries          int       // attempts of the current schedule
+	LastStatusCode int       // 0 if the last attempt got no response
 	LastError      string    // empty after a success
 	NextAttemptAt  time.Time // zero unless pending
 	CreatedAt      time.Time
 }
 
-// NewDelivery is a delivery of an event that is due at once.
+// NewDelivery returns a delivery of an event that is due at now.
 func NewDelivery(id string, e Event, now time.Time) Delivery {
 	return Delivery{ID: id, AgentID: e.AgentID, EventID: e.ID, Type: e.Type, Status: Pending, NextAttemptAt: now, CreatedAt: now}
 }
 
-// After is the delivery and its endpoint after an attempt; rnd is a random
-// number in [0,1). An attempt that overlapped with another one counts too, but
-// no failure takes back a success, and a success of a failed delivery stands.
+// After returns the delivery and its endpoint after an attempt; rnd is a random
+// number in [0,1). Attempts may overlap: a failure does not undo a success, and
+// a success completes a delivery that had failed.
 func (d Delivery) After(e Endpoint, o Outcome, now time.Time, rnd float64) (Delivery, Endpoint) {
 	e = e.after(o, now)
 	d.Attempts++
@@ -78,8 +78,8 @@ func (d Delivery) After(e Endpoint, o Outcome, now time.Time, rnd float64) (Deli
 	return d, e
 }
 
-// Abandon ends a pending delivery without an attempt, because its endpoint is
-// not Ready.
+// Abandon fails a pending delivery without an attempt if its endpoint is not
+// Ready.
 func (d Delivery) Abandon(e Endpoint) Delivery {
 	if err := e.Ready(); err != nil && d.Status == Pending {
 		d.LastStatusCode, d.LastError = 0, "the webhook was off when the delivery was due; set webhook_url and ask for it again"
@@ -88,9 +88,10 @@ func (d Delivery) Abandon(e Endpoint) Delivery {
 	return d
 }
 
-// Redeliver makes the delivery due now, whatever its status. One that was over
-// starts the schedule again under its old id and event id, so that receivers
-// can tell a repetition. It is ErrNone or ErrOff when nothing is sent at all.
+// Redeliver makes the delivery due at now, whatever its status. A completed one
+// starts the schedule again under the same ids, so that receivers can recognize
+// the repetition. It returns ErrNoEndpoint or ErrDisabled if the endpoint is
+// not Ready.
 func (d Delivery) Redeliver(e Endpoint, now time.Time) (Delivery, error) {
 	if err := e.Ready(); err != nil {
 		return d, err
@@ -109,8 +110,9 @@ func (d Delivery) end(s Status) Delivery {
 	return d
 }
 
-// pause is how long to wait after so many tries: never less than the schedule
-// says, and longer when the receiver asked for it. Stores keep microseconds.
+// pause returns the delay after a number of tries: the scheduled one, or
+// Retry-After if that is longer. It is a multiple of a microsecond, the
+// precision of the stores.
 func pause(tries int, retryAfter time.Duration, rnd float64) time.Duration {
 	scheduled := float64(retries[tries-1]) * (1 - jitter + 2*jitter*rnd)
 	return min(max(time.Duration(scheduled).Truncate(time.Microsecond), retryAfter), maxPause)

@@ -6,23 +6,23 @@ import (
 	"agentproxy/domain"
 )
 
-// Overlap is how long the secret before a rotation keeps signing beside the new
-// one, so that a receiver changes it without losing an event.
+// Overlap is how long the previous secret signs beside a new one after a
+// rotation, so that a receiver can change it without losing an event.
 const Overlap = 24 * time.Hour
 
-// FailingFor is how long nothing but failures turns a webhook off.
+// FailingFor is how long a webhook may only fail before it is disabled.
 const FailingFor = 5 * 24 * time.Hour
 
 // Refusals about webhooks.
 var (
 	ErrNoEndpoint = domain.ErrInvalid.Msgf("the account has no webhook; set webhook_url in the account's profile first")
 	ErrDisabled   = domain.ErrInvalid.Msgf("the webhook is disabled; set webhook_url again in the account's profile to enable it")
-	// ErrNotFound is for a delivery.
+	// ErrNotFound is returned for an unknown delivery.
 	ErrNotFound = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND",
 		Message: "no delivery has this id; list your webhook deliveries to find it"}
 )
 
-// State says whether events are sent.
+// State is whether events are sent to an endpoint.
 type State string
 
 // The states of an endpoint.
@@ -35,18 +35,18 @@ const (
 // States lists every state.
 var States = []State{Enabled, Disabled, None}
 
-// Endpoint is where an agent is told what happened.
+// Endpoint is the destination of an agent's webhooks.
 type Endpoint struct {
 	AgentID        string
 	URL            string    // empty: none
-	Version        int64     // of the secret; 0: none was ever given out
+	Version        int64     // of the secret; 0 if none was issued
 	RotatedAt      time.Time // zero: never
 	DisabledAt     time.Time // zero: not disabled
 	FailingSince   time.Time // the first failure after the last success; zero: none
 	LastDeliveryAt time.Time // of the last success; zero: none
 }
 
-// State tells whether events are sent to the endpoint.
+// State returns whether events are sent to the endpoint.
 func (e Endpoint) State() State {
 	switch {
 	case e.URL == "":
@@ -57,7 +57,7 @@ func (e Endpoint) State() State {
 	return Enabled
 }
 
-// Ready is nil when events are sent, else ErrNone or ErrOff.
+// Ready returns nil if events are sent, else ErrNoEndpoint or ErrDisabled.
 func (e Endpoint) Ready() error {
 	switch e.State() {
 	case None:
@@ -68,12 +68,12 @@ func (e Endpoint) Ready() error {
 	return nil
 }
 
-// SetURL changes where events go; an empty URL ends them. Whatever was disabled
-// is enabled again, by the same URL too. The first URL makes the first secret;
-// later ones keep it.
+// SetURL changes the destination; an empty URL removes it. A disabled endpoint
+// is enabled again, even by the same URL. The first URL creates the first
+// secret; later ones keep it.
 func (e Endpoint) SetURL(url string) Endpoint {
 	if url == e.URL && e.DisabledAt.IsZero() {
-		return e // a profile sent again does not hide that deliveries fail
+		return e // an unchanged profile must not reset FailingSince
 	}
 	if url != e.URL {
 		e.LastDeliveryAt = time.Time{}
@@ -85,7 +85,7 @@ func (e Endpoint) SetURL(url string) Endpoint {
 	return e
 }
 
-// Rotate makes the next secret; ErrNone without a URL.
+// Rotate creates the next secret. It returns ErrNoEndpoint if there is no URL.
 func (e Endpoint) Rotate(now time.Time) (Endpoint, error) {
 	if e.URL == "" {
 		return e, ErrNoEndpoint
@@ -94,9 +94,9 @@ func (e Endpoint) Rotate(now time.Time) (Endpoint, error) {
 	return e, nil
 }
 
-// Signing lists the versions of the secret that sign at now, the newest first.
-// There are never more than two: a second rotation within Overlap ends the
-// oldest at once, which is what one rotates for after a leak.
+// Signing lists the versions of the secret that sign at now, the newest first,
+// at most two: a second rotation within Overlap retires the oldest at once, as
+// after a leak.
 func (e Endpoint) Signing(now time.Time) []int64 {
 	if e.Version > 1 && now.Before(e.RotatedAt.Add(Overlap)) {
 		return []int64{e.Version, e.Version - 1}
@@ -104,8 +104,8 @@ func (e Endpoint) Signing(now time.Time) []int64 {
 	return []int64{e.Version}
 }
 
-// after is the endpoint after an attempt. What came of an attempt at another URL
-// says nothing about this one.
+// after returns the endpoint after an attempt. An attempt at another URL does
+// not change it.
 func (e Endpoint) after(o Outcome, now time.Time) Endpoint {
 	switch {
 	case e.URL == "" || o.URL != e.URL:

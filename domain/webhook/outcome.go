@@ -5,23 +5,25 @@ import (
 	"time"
 )
 
-// Outcome is what came of one attempt.
+// Outcome is the result of one attempt.
 type Outcome struct {
 	URL        string        // where the attempt went
-	StatusCode int           // 0: no answer came
-	RetryAfter time.Duration // asked for by the receiver; 0: nothing was
-	// Err says why no answer came. The agent reads it, so it names no address
-	// that the URL does not.
+	StatusCode int           // 0 if there was no response
+	RetryAfter time.Duration // of the response; 0 if absent
+	// Err is the reason why there is no response. It is shown to the agent, so it
+	// contains no address that the URL does not contain.
 	Err string
 }
 
-// OK reports whether the receiver took the event: any 2xx.
+// OK reports whether the receiver accepted the event with a 2xx status.
 func (o Outcome) OK() bool { return o.StatusCode >= 200 && o.StatusCode <= 299 }
 
-// gone reports whether the receiver wants no more events.
+// gone reports whether the receiver refuses further events with 410 (RFC 9110,
+// section 15.5.11).
 func (o Outcome) gone() bool { return o.StatusCode == 410 }
 
-// Problem says what an agent can do about the outcome; empty when it is OK.
+// Problem describes the failure and what the agent can do about it. It is empty
+// if the outcome is OK.
 func (o Outcome) Problem() string {
 	switch {
 	case o.OK():

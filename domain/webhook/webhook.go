@@ -1,6 +1,5 @@
-// Package webhook holds what agents are told by webhook: the types of events,
-// what one carries, when a delivery is tried again, and when an endpoint that
-// only fails is left alone.
+// Package webhook holds the events that are sent to agents, the schedule of
+// their deliveries, and the rule that disables an endpoint that only fails.
 package webhook
 
 import (
@@ -8,7 +7,7 @@ import (
 	"time"
 )
 
-// Type names what happened.
+// Type is the type of an event.
 type Type string
 
 // The types of events.
@@ -31,7 +30,7 @@ const (
 	BalanceLow           Type = "balance.low"
 	TrialExpiring        Type = "trial.expiring"
 	AccountSecretRotated Type = "account.secret_rotated"
-	Test                 Type = "webhook.test" // asked for by the agent
+	Test                 Type = "webhook.test" // requested by the agent
 )
 
 // Types lists every type.
@@ -47,8 +46,8 @@ func (t Type) Known() bool { return slices.Contains(Types, t) }
 // IDPrefix begins the id of every event.
 const IDPrefix = "evt_"
 
-// Event is one thing that happened. Data holds ids and the new status, never a
-// credential and never a balance.
+// Event is an event to be delivered. Data holds ids and the new status, never a
+// credential or a balance.
 type Event struct {
 	ID      string
 	AgentID string

@@ -16,12 +16,13 @@ import (
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/ports"
+	"agentproxy/test/campaign"
 )
 
 var ledgerClaims = []claim{
 	{"a wallet is read back as it was opened", walletRoundTrip},
 	{"an entry is read back as it was booked", entryRoundTrip},
-	{"of 10,000 debits decided on stale reads exactly those that are paid for succeed", debitsAreExact},
+	{"of debits decided on stale reads exactly those that are paid for succeed", debitsAreExact},
 	{"no part of a wallet goes below zero", partsStayPositive},
 	{"a reference is booked once, whatever the caller makes of the refusal", refsAreUnique},
 	{"nobody changes or removes an entry", entriesAreKept},
@@ -70,15 +71,20 @@ func entryRoundTrip(t *testing.T, st ports.Store) {
 // debitsAreExact is the test that catches a balance that is read and then
 // written: each debit is decided on a snapshot that others outdate.
 func debitsAreExact(t *testing.T, st ports.Store) {
-	const debits, callers, cent = 10_000, 64, domain.Dollar / 100
-	addAgent(t, st, "agt_1", debits/2*cent)
+	const callers, cent = 64, domain.Dollar / 100
+	debits := int64(campaign.Rounds(2_000, 10_000))
+	addAgent(t, st, "agt_1", domain.Money(debits/2)*cent)
 	var next, paid, refused atomic.Int64
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {
 			for n := next.Add(1); n <= debits; n = next.Add(1) {
-				switch err := debit(t, st, fmt.Sprintf("debit:%d", n), cent); {
-				case err == nil:
+				err := debit(t, st, fmt.Sprintf("debit:%d", n), cent)
+				for errors.Is(err, domain.ErrUnavailable) { // the machine is busy; a repeated reference is booked once
+					err = debit(t, st, fmt.Sprintf("debit:%d", n), cent)
+				}
+				switch {
+				case err == nil, errors.Is(err, ports.ErrDuplicate):
 					paid.Add(1)
 				case errors.Is(err, billing.ErrInsufficientBalance):
 					refused.Add(1)
@@ -94,12 +100,12 @@ func debitsAreExact(t *testing.T, st ports.Store) {
 		t.Errorf("%d debits were paid and %d refused, want %d each", paid.Load(), refused.Load(), debits/2)
 	}
 	w := wallet(t, st, "agt_1")
-	if w.Balance() != 0 || w.Held.Own != debits/2*cent || w.LiveSessions != debits/2 {
+	if w.Balance() != 0 || w.Held.Own != domain.Money(debits/2)*cent || w.LiveSessions != int(debits/2) {
 		t.Errorf("the wallet has %v, holds %v, counts %d", w.Balance(), w.Held, w.LiveSessions)
 	}
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
 		list, err := tx.Ledger().Entries(ctx, "agt_1", ports.LedgerFilter{Type: billing.HoldEntry}, domain.Page{Number: 1, Size: 1})
-		if list.Total != debits/2 {
+		if int64(list.Total) != debits/2 {
 			t.Errorf("%d debits are booked, want %d", list.Total, debits/2)
 		}
 		return err

@@ -1,4 +1,4 @@
-package httpapi
+package strictjson
 
 import (
 	"encoding/json"
@@ -10,31 +10,30 @@ import (
 	"sync"
 )
 
-// encoder appends the JSON of one type. It writes what encoding/json would,
-// without calls of MarshalJSON that each allocate and are checked again: a
-// record of a session has thirty amounts and times.
+// Appender is implemented by scalars that append themselves as JSON. It saves the
+// allocation and the validation of each call of MarshalJSON: a session has thirty
+// amounts and times.
+type Appender interface{ AppendJSON(b []byte) []byte }
+
+var appenderType = reflect.TypeFor[Appender]()
+
+// encoder appends the JSON of a value of one type.
 type encoder func(b []byte, v reflect.Value) []byte
 
-var encoders sync.Map // of reflect.Type: its encoder
+var encoders sync.Map // from reflect.Type to encoder
 
-// appendValue writes the data of an answer.
-func appendValue(buf *buffer, v any) error {
+// Append appends v as encoding/json would write it. It panics if
+// encoding/json would refuse v.
+func Append(b []byte, v any) []byte {
 	if v == nil {
-		buf.b = append(buf.b, "null"...)
-		return nil
+		return append(b, "null"...)
 	}
-	// A value behind an interface cannot be addressed, and copying its fields
-	// out would allocate; a pointer to a copy can.
+	// A value in an interface is not addressable, and copying its fields out would
+	// allocate; a pointer to a copy is.
 	p := reflect.New(reflect.TypeOf(v))
 	p.Elem().Set(reflect.ValueOf(v))
-	buf.b = encoderOf(p.Elem().Type())(buf.b, p.Elem())
-	return nil
+	return encoderOf(p.Elem().Type())(b, p.Elem())
 }
-
-// appendsJSON is implemented by the scalars of wire.go.
-type appendsJSON interface{ appendJSON(b []byte) []byte }
-
-var appendsJSONType = reflect.TypeFor[appendsJSON]()
 
 func encoderOf(t reflect.Type) encoder {
 	if e, ok := encoders.Load(t); ok {
@@ -46,9 +45,9 @@ func encoderOf(t reflect.Type) encoder {
 }
 
 func newEncoder(t reflect.Type) encoder {
-	if t.Kind() != reflect.Pointer && t.Implements(appendsJSONType) {
-		// Through a pointer into the answer, so that nothing is boxed.
-		return func(b []byte, v reflect.Value) []byte { return v.Addr().Interface().(appendsJSON).appendJSON(b) }
+	if t.Kind() != reflect.Pointer && t.Implements(appenderType) {
+		// Through a pointer into the answer, so that no interface is allocated.
+		return func(b []byte, v reflect.Value) []byte { return v.Addr().Interface().(Appender).AppendJSON(b) }
 	}
 	switch t.Kind() {
 	case reflect.Bool:
@@ -56,7 +55,7 @@ func newEncoder(t reflect.Type) encoder {
 	case reflect.Int, reflect.Int64:
 		return func(b []byte, v reflect.Value) []byte { return strconv.AppendInt(b, v.Int(), 10) }
 	case reflect.String:
-		return func(b []byte, v reflect.Value) []byte { return appendString(b, v.String()) }
+		return func(b []byte, v reflect.Value) []byte { return AppendString(b, v.String()) }
 	case reflect.Pointer:
 		return pointerEncoder(encoderOf(t.Elem()))
 	case reflect.Slice:
@@ -89,26 +88,26 @@ func sliceEncoder(elem encoder) encoder {
 	}
 }
 
-// anyEncoder leaves what no hot answer has to encoding/json.
+// anyEncoder leaves the types that only cold answers have to encoding/json.
 func anyEncoder(b []byte, v reflect.Value) []byte {
 	if counts, ok := v.Interface().(map[string]int64); ok {
 		return appendCounts(b, counts)
 	}
 	text, err := json.Marshal(v.Interface())
 	if err != nil {
-		panic(err) // a reply type that cannot be written is a fault of the program
+		panic(err) // a programming error
 	}
 	return append(b, text...)
 }
 
-// appendCounts writes a map with its keys in order.
+// appendCounts appends a map with its keys in order.
 func appendCounts(b []byte, counts map[string]int64) []byte {
 	b = append(b, '{')
 	for i, key := range slices.Sorted(maps.Keys(counts)) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, key), ':')
+		b = append(AppendString(b, key), ':')
 		b = strconv.AppendInt(b, counts[key], 10)
 	}
 	return append(b, '}')
@@ -122,8 +121,8 @@ type field struct {
 	encode    encoder
 }
 
-// structFields lists the members in the order of encoding/json: as declared,
-// with those of embedded structs in their place.
+// structFields returns the members in the order of encoding/json: as declared, with
+// those of embedded structs in their place.
 func structFields(t reflect.Type, at []int) []field {
 	var out []field
 	for i := range t.NumField() {
@@ -135,7 +134,7 @@ func structFields(t reflect.Type, at []int) []field {
 		case f.Anonymous && name == "":
 			out = append(out, structFields(f.Type, index)...)
 		case f.IsExported():
-			out = append(out, field{index, string(appendString(nil, name)) + ":", strings.Contains(options, "omitempty"), encoderOf(f.Type)})
+			out = append(out, field{index, string(AppendString(nil, name)) + ":", strings.Contains(options, "omitempty"), encoderOf(f.Type)})
 		}
 	}
 	return out
@@ -160,4 +159,30 @@ func structEncoder(fields []field) encoder {
 		}
 		return append(b, '}')
 	}
+}
+
+// plainText marks the bytes that a JSON string holds unescaped. Those of other
+// scripts are left out, because encoding/json escapes two of them.
+var plainText = func() (is [256]bool) {
+	for c := byte(' '); c < 0x7f; c++ {
+		is[c] = !strings.ContainsRune(`"\<>&`, rune(c))
+	}
+	return is
+}()
+
+// AppendString appends a JSON string. Plain text, which nearly all strings are,
+// is copied after one pass.
+func AppendString(b []byte, s string) []byte {
+	for i := range len(s) {
+		if !plainText[s[i]] {
+			quoted, err := json.Marshal(s)
+			if err != nil { // a string always marshals
+				return append(b, `""`...)
+			}
+			return append(b, quoted...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
 }

@@ -1,0 +1,21 @@
+// Package strictjson reads the bodies of requests and writes the data of answers.
+//
+// The Reader refuses what encoding/json accepts and a client cannot have meant:
+// duplicate keys (also keys that differ only in case), invalid UTF-8, lone
+// surrogates, NUL, numbers beyond float64, deep nesting and trailing data. Check
+// reads a whole body with it before huma binds the fields; a batch of telemetry
+// is bound from it directly. Append writes what encoding/json would.
+//
+// Both replace a general library on the calls that agents make most. Measured
+// against github.com/go-json-experiment/json (August 2026, Go 1.26, processor
+// time on a shared two-core machine, 100 events of 133 bytes and one session):
+//
+//	validate a batch            22 µs   75 µs with its tokens, 22 µs for its own checks alone
+//	validate and bind a batch   60 µs   84 µs into structs, without keys that differ in case
+//	write a session           2.6 µs  6.9 µs
+//
+// A batch costs 260 to 330 µs outside the store and GET session 37 to 46 µs in
+// all, so the library would make them 15 and 10 percent slower; 3 percent is
+// acceptable. Run go test -bench . in this directory and in its parent to repeat
+// the left column.
+package strictjson

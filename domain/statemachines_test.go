@@ -1,0 +1,126 @@
+package domain_test
+
+import (
+	"maps"
+	"net/netip"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/recharge"
+	"agentproxy/domain/session"
+)
+
+var machineStart = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// edges is a set of transitions, each written "from --> to".
+type edges map[string]bool
+
+func (e edges) add(from, to string) { e[from+" --> "+to] = true }
+
+// TestDrawingsShowTheStateMachines compares each drawing of the page with the
+// transitions that the code makes.
+func TestDrawingsShowTheStateMachines(t *testing.T) {
+	page, err := os.ReadFile("../docs/state-machines.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for heading, want := range map[string]edges{
+		"Session": sessionEdges(), "Recharge order": rechargeEdges(), "Provider order": providerEdges(),
+	} {
+		_, section, _ := strings.Cut(string(page), "\n## "+heading+"\n")
+		_, drawing, _ := strings.Cut(section, "```mermaid\n")
+		drawing, _, _ = strings.Cut(drawing, "```")
+		got := edges{}
+		for _, m := range regexp.MustCompile(`(?m)^ *(\w+) --> (\w+)`).FindAllStringSubmatch(drawing, -1) {
+			got.add(m[1], m[2])
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: drawn %q\nmade %q", heading, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+		}
+	}
+}
+
+func sessionEdges() edges {
+	now, made := machineStart.Add(time.Hour), edges{}
+	exit := session.Exit{IP: netip.MustParseAddr("127.0.0.2")}
+	for _, from := range []session.Status{session.Creating, session.Active, session.Terminated, session.Expired, session.Failed} {
+		for _, typ := range []session.Type{session.Dynamic, session.Static} {
+			s := session.Session{Type: typ, Status: from, Days: 30, ExpiresAt: now.Add(time.Hour)}
+			note := func(after session.Session, err error) {
+				if err == nil {
+					made.add(string(from), string(after.Status))
+				}
+			}
+			note(s.Activate([]session.Exit{exit}, now))
+			note(s.Fail(session.Failure{}, now))
+			note(s.Rotate(exit, now))
+			note(s.Renew(30, now))
+			note(s.Extend(30))
+			note(s.Expire(session.TimeExpired, now))
+			if after, changed := s.Terminate(session.AgentRequest, now); changed {
+				note(after, nil)
+			}
+		}
+	}
+	return made
+}
+
+// rechargeEdges settles an order in every state with every sort of transfer,
+// before and after its window closes.
+func rechargeEdges() edges {
+	made := edges{}
+	const amount = 10 * domain.Dollar
+	for _, from := range recharge.Statuses {
+		for _, received := range []domain.Money{0, amount / 2, amount} {
+			if (received == amount) != (from == recharge.Paid) || received > 0 && from == recharge.Pending {
+				continue // not a state that an order can have
+			}
+			o := recharge.NewOrder("PAY1", "agt_1", "net", "T", amount, machineStart)
+			o.Status, o.Received = from, received
+			for _, through := range []time.Time{machineStart.Add(time.Minute), o.ExpiresAt.Add(time.Minute)} {
+				for _, paid := range []domain.Money{0, amount / 4, amount} {
+					transfer := recharge.Transfer{Amount: paid, Block: 1, BlockTime: through}
+					var some []recharge.Transfer
+					if paid > 0 {
+						some = append(some, transfer)
+					}
+					for _, out := range []recharge.Settlement{
+						recharge.Settle([]recharge.Order{o}, some, nil, through),
+						recharge.Settle([]recharge.Order{o}, nil, some, through),
+					} {
+						for _, after := range out.Orders {
+							if after.Status != from {
+								made.add(string(from), string(after.Status))
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	return made
+}
+
+func providerEdges() edges {
+	now, made := machineStart, edges{}
+	for _, from := range []procurement.Status{procurement.Planned, procurement.Sent, procurement.Confirmed,
+		procurement.Refused, procurement.Unknown} {
+		o := procurement.Order{ID: "ord_1", Status: from, SentAt: now}
+		note := func(after procurement.Order, err error) {
+			if err == nil {
+				made.add(string(from), string(after.Status))
+			}
+		}
+		note(o.Send(procurement.Snapshot{}, now))
+		note(o.Confirm(procurement.Delivery{Ref: "r", State: procurement.Live}, now))
+		note(o.Refuse(procurement.OutOfStock, "", now))
+		note(o.MarkUnknown("", now))
+	}
+	return made
+}
