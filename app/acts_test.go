@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/accounts"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/session"
@@ -83,7 +84,7 @@ func (w *world) exec(statement string, args ...any) {
 // register opens an account and returns its id.
 func (w *world) register() string {
 	w.t.Helper()
-	r, err := w.accounts.Register(context.Background(), app.Register{Profile: account.Profile{Name: "agent"}})
+	r, err := w.accounts.Register(context.Background(), accounts.Register{Profile: account.Profile{Name: "agent"}})
 	ok(w.t, err)
 	return r.Agent.ID
 }
@@ -94,7 +95,7 @@ const hook = "https://example.com/hook"
 // hooked is register with a webhook.
 func (w *world) hooked() string {
 	w.t.Helper()
-	r, err := w.accounts.Register(context.Background(), app.Register{Profile: account.Profile{Name: "agent", WebhookURL: hook}})
+	r, err := w.accounts.Register(context.Background(), accounts.Register{Profile: account.Profile{Name: "agent", WebhookURL: hook}})
 	ok(w.t, err)
 	return r.Agent.ID
 }
@@ -153,19 +154,19 @@ func gigabytes(text string) *int64 {
 	return &n
 }
 
-func (w *world) create(agent, product string) (app.Done, error) {
-	return w.sessions.Create(context.Background(), app.Create{AgentID: agent, Form: form(product)})
+func (w *world) create(agent, product string) (sessions.Done, error) {
+	return w.sessions.Create(context.Background(), sessions.Create{AgentID: agent, Form: form(product)})
 }
 
 // buy is create for a product that must be had.
-func (w *world) buy(agent, product string) app.SessionView {
+func (w *world) buy(agent, product string) sessions.SessionView {
 	w.t.Helper()
 	d, err := w.create(agent, product)
 	ok(w.t, err)
 	return d.View
 }
 
-func (w *world) read(agent, id string) app.SessionView {
+func (w *world) read(agent, id string) sessions.SessionView {
 	w.t.Helper()
 	v, err := w.sessions.Read(context.Background(), agent, id)
 	ok(w.t, err)

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
@@ -87,7 +87,7 @@ func TestDisableAfterTheTrial(t *testing.T) {
 	agent := w.register() // 10.00 of trial credit
 	_, err := w.wallet.Adjust(t.Context(), agent, dollars("5"), "for the test")
 	ok(t, err)
-	d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: session.CreateRequest{Type: "static",
+	d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: session.CreateRequest{Type: "static",
 		ProductNo: static, Quantity: new(12), Days: new(30), Location: session.Location{Country: "DE"}}})
 	ok(t, err)
 	w.clock.Advance(15 * 24 * time.Hour)

@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
@@ -41,13 +42,13 @@ func TestIdempotencyKey(t *testing.T) {
 	})
 	t.Run("another body is a conflict", func(t *testing.T) {
 		before := w.dump()
-		_, err := w.createWith(agent, local, app.Call{Key: "k", Path: "/v1/sessions", Hash: []byte("other")})
+		_, err := w.createWith(agent, local, idempotency.Call{Key: "k", Path: "/v1/sessions", Hash: []byte("other")})
 		refused(t, err, domain.ErrIdempotencyConflict)
 		same(t, "retryable", err.(*domain.Error).Retryable, false)
 		same(t, "the database", w.dump(), before)
 	})
 	t.Run("another path, another agent and another key are other calls", func(t *testing.T) {
-		for _, c := range []app.Call{{Key: "k", Path: "/v1/other", Hash: []byte("body")}, key("k2"), key("K")} {
+		for _, c := range []idempotency.Call{{Key: "k", Path: "/v1/other", Hash: []byte("body")}, key("k2"), key("K")} {
 			d, err := w.createWith(agent, local, c)
 			ok(t, err)
 			same(t, "replayed", d.Replayed, false)
@@ -60,11 +61,11 @@ func TestIdempotencyKey(t *testing.T) {
 		poor := w.register()
 		f := form(local)
 		f.Bytes = gigabytes("30")
-		_, err := w.sessions.Create(t.Context(), app.Create{AgentID: poor, Form: f, Call: key("k")})
+		_, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: poor, Form: f, Call: key("k")})
 		refused(t, err, billing.ErrInsufficientBalance)
 		_, err = w.wallet.Adjust(t.Context(), poor, dollars("2"), "topped up")
 		ok(t, err)
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: poor, Form: f, Call: key("k")})
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: poor, Form: f, Call: key("k")})
 		ok(t, err)
 		same(t, "replayed", d.Replayed, false)
 	})
@@ -113,7 +114,7 @@ func TestKeyInFlight(t *testing.T) {
 	hold := make(chan struct{})
 	w.seller.Next(fake.Provision, fake.Step{Gate: hold})
 	var wg sync.WaitGroup
-	var first app.Done
+	var first sessions.Done
 	wg.Go(func() { first, _ = w.createWith(agent, remote, key("k")) })
 	w.called(fake.Provision, 1)
 	for range 2 {
@@ -125,7 +126,7 @@ func TestKeyInFlight(t *testing.T) {
 		w.clock.Advance(59 * time.Second)
 	}
 	w.clock.Advance(-58 * time.Second)
-	_, err := w.createWith(agent, remote, app.Call{Key: "k", Path: "/v1/sessions", Hash: []byte("other")})
+	_, err := w.createWith(agent, remote, idempotency.Call{Key: "k", Path: "/v1/sessions", Hash: []byte("other")})
 	refused(t, err, domain.ErrIdempotencyConflict)
 	same(t, "retryable", err.(*domain.Error).Retryable, false)
 	w.clock.Advance(time.Minute)
@@ -185,7 +186,7 @@ func TestParallelCreatesWithMoneyForTen(t *testing.T) {
 			}
 			var won, poor atomic.Int32
 			parallel(100, func(i int) {
-				_, err := w.sessions.Create(context.Background(), app.Create{AgentID: agent, Form: f, Call: key(fmt.Sprint(i))})
+				_, err := w.sessions.Create(context.Background(), sessions.Create{AgentID: agent, Form: f, Call: key(fmt.Sprint(i))})
 				switch {
 				case err == nil:
 					won.Add(1)

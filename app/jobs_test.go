@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
@@ -32,7 +32,7 @@ func TestAStaticSessionEndsByItsJob(t *testing.T) {
 	w := open(t, setup{unruly: true})
 	agent := w.rich(100)
 	v, renewed, gone := w.buy(agent, static), w.buy(agent, static), w.buy(agent, static)
-	_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: renewed.ID})
+	_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: renewed.ID})
 	ok(t, err)
 	_, err = w.sessions.Terminate(t.Context(), agent, gone.ID)
 	ok(t, err)

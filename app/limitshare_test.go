@@ -12,7 +12,9 @@ import (
 
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
-	"agentproxy/app"
+	"agentproxy/app/accounts"
+	"agentproxy/app/maintenance"
+	ratelimitapp "agentproxy/app/ratelimit"
 	"agentproxy/domain/ratelimit"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
@@ -21,9 +23,9 @@ import (
 
 var silentLog = slog.New(slog.DiscardHandler)
 
-func sharing(clock ports.Clock, store ports.RateLimits, n int) (list []*app.Limits) {
+func sharing(clock ports.Clock, store ports.RateLimits, n int) (list []*ratelimitapp.Limits) {
 	for range n {
-		list = append(list, app.NewLimits(app.LimitConfig{RegistrationsPerMinute: 120}, clock, store, silentLog))
+		list = append(list, ratelimitapp.NewLimits(ratelimitapp.LimitConfig{RegistrationsPerMinute: 120}, clock, store, silentLog))
 	}
 	return list
 }
@@ -44,7 +46,7 @@ func TestABurstOverReplicas(t *testing.T) {
 		clock := fake.NewClock()
 		store := fake.NewRateLimits(clock)
 		all := sharing(clock, store, 4)
-		caller := app.Caller{AgentID: "a", PerMinute: c.limit}
+		caller := accounts.Caller{AgentID: "a", PerMinute: c.limit}
 		n := admitted(2*c.limit+100, func(i int) ratelimit.Decision { return all[i%4].Take(caller.AgentID, caller.PerMinute) })
 		if n < c.limit || n > c.limit+c.over || store.Takes() > c.asks {
 			t.Errorf("%d a minute: %d admitted with %d takes", c.limit, n, store.Takes())
@@ -73,7 +75,7 @@ func TestABurstOverReplicasOnPostgreSQL(t *testing.T) {
 	began := time.Now()
 	all := sharing(system.Clock{}, st.RateLimits(), 2)
 	for _, limit := range []int{30, 600} {
-		caller, most := app.Caller{AgentID: "a", PerMinute: limit}, limit
+		caller, most := accounts.Caller{AgentID: "a", PerMinute: limit}, limit
 		if limit == 600 {
 			caller.AgentID, most = "b", 630
 		}
@@ -114,8 +116,8 @@ func TestWithoutAnAnswerEachReplicaGoesOnAlone(t *testing.T) {
 	clock := fake.NewClock()
 	store := fake.NewRateLimits(clock)
 	var text bytes.Buffer
-	limits := app.NewLimits(app.LimitConfig{}, clock, store, slog.New(slog.NewTextHandler(&text, nil)))
-	caller := app.Caller{AgentID: "a", PerMinute: 30}
+	limits := ratelimitapp.NewLimits(ratelimitapp.LimitConfig{}, clock, store, slog.New(slog.NewTextHandler(&text, nil)))
+	caller := accounts.Caller{AgentID: "a", PerMinute: 30}
 	store.Fail(errors.New("no server"))
 	same(t, "admitted", admitted(100, func(int) ratelimit.Decision { return limits.Take(caller.AgentID, caller.PerMinute) }), 30)
 	same(t, "takes", store.Takes(), 1)
@@ -140,7 +142,7 @@ func TestTidyForgetsLimits(t *testing.T) {
 	w := newWorld(t)
 	store := fake.NewRateLimits(w.clock)
 	limits := sharing(w.clock, store, 1)[0]
-	passes := app.NewPasses(w.store, w.clock, w.ids, w.life, w.traffic, w.Hub, limits)
+	passes := maintenance.NewPasses(w.store, w.clock, w.ids, w.life, w.traffic, w.Hub, limits)
 	parallel(1200, func(i int) { limits.TakeRegistration(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})) })
 	ok(t, passes.Purge(t.Context()))
 	same(t, "kept", store.Keys(), 1200)
@@ -152,7 +154,7 @@ func TestTidyForgetsLimits(t *testing.T) {
 
 func BenchmarkTake(b *testing.B) {
 	clock := system.Clock{}
-	caller := app.Caller{AgentID: "a", PerMinute: app.MaxPerMinute}
+	caller := accounts.Caller{AgentID: "a", PerMinute: accounts.MaxPerMinute}
 	for name, store := range map[string]ports.RateLimits{"alone": nil, "shared": fake.NewRateLimits(clock)} {
 		b.Run(name, func(b *testing.B) {
 			limits := sharing(clock, store, 1)[0]

@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/telemetry"
 	"agentproxy/domain"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 )
 
 // hosted is an event with a target.
-func hosted(id, kind, host string) app.ReportedEvent {
-	return app.ReportedEvent{SessionID: id, Report: health.Report{Type: kind, TargetHost: host}}
+func hosted(id, kind, host string) telemetry.ReportedEvent {
+	return telemetry.ReportedEvent{SessionID: id, Report: health.Report{Type: kind, TargetHost: host}}
 }
 
 func TestEvidence(t *testing.T) {
@@ -53,7 +53,7 @@ func TestEvidence(t *testing.T) {
 	t.Run("another host, another session, another agent and what says nothing claim none", func(t *testing.T) {
 		v, other := w.buy(agent, local), w.buy(agent, local)
 		w.saw(v.ID, "example.com", health.Timeout)
-		_, err := w.telemetry.Batch(t.Context(), agent, []app.ReportedEvent{hosted(v.ID, "block", "example.org"), hosted(v.ID, "block", ""),
+		_, err := w.telemetry.Batch(t.Context(), agent, []telemetry.ReportedEvent{hosted(v.ID, "block", "example.org"), hosted(v.ID, "block", ""),
 			hosted(v.ID, "custom", "example.com"), hosted(other.ID, "block", "example.com")})
 		ok(t, err)
 		_, err = w.telemetry.Report(t.Context(), w.register(), hosted(v.ID, "block", "example.com"))
@@ -66,7 +66,7 @@ func TestEvidence(t *testing.T) {
 	t.Run("one piece is claimed once", func(t *testing.T) {
 		v := w.buy(agent, local)
 		w.saw(v.ID, "example.com", health.Timeout)
-		_, err := w.telemetry.Batch(t.Context(), agent, []app.ReportedEvent{hosted(v.ID, "block", "example.com"), hosted(v.ID, "block", "example.com")})
+		_, err := w.telemetry.Batch(t.Context(), agent, []telemetry.ReportedEvent{hosted(v.ID, "block", "example.com"), hosted(v.ID, "block", "example.com")})
 		ok(t, err)
 		expect(t, v.ID, 2, 1, 55)
 	})

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"agentproxy/adapters/upstream/country"
-	"agentproxy/app"
+	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -16,7 +18,7 @@ import (
 // onlyWith wires the world anew, with the embedded provider and these alone.
 func (w *world) onlyWith(products []catalog.Product, sellers ...ports.Provider) {
 	w.t.Helper()
-	c, err := app.NewCatalog(append([]ports.Provider{w.embedded}, sellers...), append(w.embedded.Products(), products...), country.Name)
+	c, err := catalogapp.NewCatalog(append([]ports.Provider{w.embedded}, sellers...), append(w.embedded.Products(), products...), country.Name)
 	ok(w.t, err)
 	w.reconnect(c)
 }
@@ -30,7 +32,7 @@ func TestAProviderThatIsNotConfiguredForAWhile(t *testing.T) {
 	w.seller.Next(fake.Provision, fake.LoseAnswer())
 	lost := w.buy(agent, remoteStatic)
 	w.seller.Next(fake.Extend, fake.LoseAnswer())
-	_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: renewed.ID})
+	_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: renewed.ID})
 	ok(t, err)
 	w.seller.SetSlow(2)
 	slow := w.buy(agent, remoteStatic)
@@ -51,7 +53,7 @@ func TestAProviderThatIsNotConfiguredForAWhile(t *testing.T) {
 	same(t, "held for the purchase", w.read(agent, lost.ID).Cost.Held, dollars("1"))
 	same(t, "held for the renewal", w.read(agent, renewed.ID).Cost.Held, dollars("1"))
 	same(t, "the balance", w.balance(agent), before)
-	_, err = w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: kept.ID})
+	_, err = w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: kept.ID})
 	refused(t, err, catalog.ErrProductNotFound)
 	if _, err := w.traffic.Route(t.Context(), kept.ID); err == nil {
 		t.Error("the gateway has a route to it")
@@ -80,7 +82,7 @@ func TestAProviderThatIsGoneBeforeItIsAsked(t *testing.T) {
 			w, _ := pair(t)
 			agent := w.register()
 			w.store.failUpdates(2) // 1 holds: the process dies then
-			d, err := w.createWith(agent, "sta_both", app.Call{})
+			d, err := w.createWith(agent, "sta_both", idempotency.Call{})
 			ok(t, err)
 			same(t, "the status", d.Outcome, ports.Pending)
 			var sold []catalog.Product
@@ -163,10 +165,10 @@ func TestAProductThatIsNotSoldAnyMore(t *testing.T) {
 		agent := w.rich(10)
 		moving, fixed := w.buy(agent, remote), w.buy(agent, remoteStatic)
 		drop(w)
-		d, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: moving.ID})
+		d, err := w.sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: moving.ID})
 		ok(t, err)
 		same(t, "rotations", d.View.Rotation.Count, 1)
-		_, err = w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: fixed.ID})
+		_, err = w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: fixed.ID})
 		refused(t, err, catalog.ErrProductNotFound)
 		for _, id := range []string{moving.ID, fixed.ID} {
 			if r, err := w.traffic.Route(t.Context(), id); err != nil || len(r.Hops) != 1 {

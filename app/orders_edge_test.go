@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -22,7 +23,7 @@ func TestARefusedRepetitionProvesNothing(t *testing.T) {
 				w.seller.Can(func(c *procurement.Capabilities) { c.Idempotent, c.KeepsOrderKey = true, labelled })
 				agent := w.register()
 				w.seller.Next(fake.Provision, first)
-				d, err := w.createWith(agent, "sta_both", app.Call{})
+				d, err := w.createWith(agent, "sta_both", idempotency.Call{})
 				ok(t, err)
 				same(t, "the status", d.Outcome, ports.Pending)
 				w.seller.Always(fake.Provision, fake.Refuse(procurement.RateLimited))
@@ -151,10 +152,10 @@ func TestAnOrderDoesNotWaitForEver(t *testing.T) {
 	w, second := pair(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(100)
-	renewed, err := w.createWith(agent, "sta_both", app.Call{})
+	renewed, err := w.createWith(agent, "sta_both", idempotency.Call{})
 	ok(t, err)
 	w.seller.Next(fake.Provision, fake.LoseAnswer())
-	lost, err := w.createWith(agent, "sta_both", app.Call{})
+	lost, err := w.createWith(agent, "sta_both", idempotency.Call{})
 	ok(t, err)
 	_, err = w.seller.Order(t.Context(), procurement.Intent{Key: "foreign", SessionID: "foreign", SKU: "r", Type: session.Static, Quantity: 1,
 		Days: 30, Location: session.Location{Country: "DE"}})
@@ -163,7 +164,7 @@ func TestAnOrderDoesNotWaitForEver(t *testing.T) {
 	waiting, err := w.createWith(agent, "sta_both", key("k"))
 	ok(t, err)
 	same(t, "the status", waiting.Outcome, ports.Pending)
-	d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: renewed.View.ID})
+	d, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: renewed.View.ID})
 	ok(t, err)
 	same(t, "the status of the renewal", d.Outcome, ports.Pending)
 	for range 19 {

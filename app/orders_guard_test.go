@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -20,7 +20,7 @@ func TestAFreshOrderIsItsSendersAlone(t *testing.T) {
 	for op, ask := range map[fake.Op]func(w *world, agent, id string){
 		fake.Quote: func(w *world, agent, _ string) { _, _ = w.create(agent, remoteStatic) },
 		fake.Read: func(w *world, agent, id string) {
-			_, _ = w.sessions.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: id})
+			_, _ = w.sessions.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: id})
 		},
 	} {
 		t.Run(string(op), func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestManyGigabytesMayCostMoreThanOne(t *testing.T) {
 	w.seller.SetQuote("d", procurement.Quote{Cost: 3 * domain.Dollar / 10})
 	f := form("dyn_priced")
 	f.Bytes = gigabytes("3")
-	d, err := w.sessions.Create(t.Context(), app.Create{AgentID: w.rich(10), Form: f})
+	d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: w.rich(10), Form: f})
 	ok(t, err)
 	same(t, "the status", d.Outcome, ports.Created)
 }
@@ -148,7 +148,7 @@ func TestNothingIsAdoptedUnread(t *testing.T) {
 		w.seller.Next(fake.Provision, step)
 		f := form(remoteStatic)
 		f.Location.Country = country
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		return d.View.ID
 	}

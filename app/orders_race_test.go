@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -32,16 +33,16 @@ func TestARefusalBeforeTheCallDoesNotCountAfterIt(t *testing.T) {
 		t.Run(string(op), func(t *testing.T) {
 			w, second := pair(t)
 			agent := w.rich(10)
-			var d app.Done
+			var d sessions.Done
 			var err error
 			if op == fake.Quote {
-				d, err = w.createWith(agent, "sta_both", app.Call{})
+				d, err = w.createWith(agent, "sta_both", idempotency.Call{})
 				ok(t, err)
 				_, err = w.sessions.Terminate(t.Context(), agent, d.View.ID)
 				ok(t, err)
 				w.reconciled()
 			} else {
-				d, err = w.createWith(agent, "sta_both", app.Call{})
+				d, err = w.createWith(agent, "sta_both", idempotency.Call{})
 				ok(t, err)
 			}
 			before := len(w.seller.Live())
@@ -52,7 +53,7 @@ func TestARefusalBeforeTheCallDoesNotCountAfterIt(t *testing.T) {
 				if op == fake.Quote {
 					_, _ = w.createWith(agent, "sta_both", key("k"))
 				} else {
-					_, _ = w.sessions.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: d.View.ID, Call: key("k")})
+					_, _ = w.sessions.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: d.View.ID, Call: key("k")})
 				}
 			})
 			reached()
@@ -112,7 +113,7 @@ func TestManyDriveOneSession(t *testing.T) {
 			w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = labelled })
 			agent := w.rich(100)
 			reached, on := w.paused(fake.Provision, fake.Step{})
-			var d app.Done
+			var d sessions.Done
 			var wg sync.WaitGroup
 			wg.Go(func() { d, _ = w.createWith(agent, remoteStatic, key("k")) })
 			reached()
@@ -164,7 +165,7 @@ func TestWhoComesTooLateHasNoSay(t *testing.T) {
 			w, second := pair(t)
 			agent := w.register()
 			w.store.failUpdates(2) // 1 holds: the process dies then
-			d, err := w.createWith(agent, "sta_both", app.Call{})
+			d, err := w.createWith(agent, "sta_both", idempotency.Call{})
 			ok(t, err)
 			// The sooner one does its work and waits for its answer, which it does not
 			// get before another one has asked for the order.
@@ -332,7 +333,7 @@ func TestTheSessionEndsWhileItIsRenewed(t *testing.T) {
 				reached, on := w.paused(m.op, m.step)
 				var wg sync.WaitGroup
 				wg.Go(func() {
-					_, _ = w.sessions.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("k")})
+					_, _ = w.sessions.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: v.ID, Call: key("k")})
 				})
 				reached()
 				same(t, "while it is renewed", w.balance(agent), before-dollars("1"))

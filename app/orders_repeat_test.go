@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -77,7 +77,7 @@ func TestAListThatTellsNoPlaceProvesNoPlace(t *testing.T) {
 		w.seller.Next(fake.Provision, step)
 		f := form(remoteStatic)
 		f.Location.Country = country
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		same(t, "the status", d.Outcome, ports.Pending)
 		return d.View.ID

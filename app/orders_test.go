@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -43,7 +44,7 @@ func pair(t *testing.T) (*world, *fake.Provider) {
 // order is the newest upstream order of a session.
 func (w *world) order(id string) procurement.Order {
 	w.t.Helper()
-	list, err := w.desk.List(context.Background(), app.ListOrders{Page: domain.Page{Number: 1, Size: 100}})
+	list, err := w.desk.List(context.Background(), procurementapp.ListOrders{Page: domain.Page{Number: 1, Size: 100}})
 	ok(w.t, err)
 	for _, o := range list.Items {
 		if o.SessionID == id {
@@ -126,7 +127,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		f := form("sta_placed")
 		for country, provider := range map[string]string{"DE": "remote", "FR": "second"} {
 			f.Location.Country = country
-			d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+			d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 			ok(t, err)
 			same(t, country, d.View.Provider, provider)
 		}
@@ -234,7 +235,7 @@ func TestRepeatableOrders(t *testing.T) {
 
 // What stays unknown for a day is the operator's to decide.
 func TestFrozenOrders(t *testing.T) {
-	freeze := func(t *testing.T) (*world, string, app.SessionView) {
+	freeze := func(t *testing.T) (*world, string, sessions.SessionView) {
 		w := newWorld(t)
 		agent := w.register()
 		w.seller.Next(fake.Provision, fake.LoseAnswer())

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
@@ -18,7 +18,7 @@ func TestExpireSessions(t *testing.T) {
 	agent := w.rich(100)
 	v, far, dynamic := w.buy(agent, static), w.buy(agent, remoteStatic), w.buy(agent, local)
 	renewed := w.buy(agent, static)
-	_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: renewed.ID})
+	_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: renewed.ID})
 	ok(t, err)
 	told := &witness{}
 	w.Watch(told)
@@ -34,7 +34,7 @@ func TestExpireSessions(t *testing.T) {
 	})
 	for _, id := range []string{v.ID, far.ID} {
 		got := w.read(agent, id)
-		if got.Status != session.Expired || got.Reason != session.TimeExpired || got.Cost != (app.Cost{Charged: dollars("1")}) {
+		if got.Status != session.Expired || got.Reason != session.TimeExpired || got.Cost != (sessions.Cost{Charged: dollars("1")}) {
 			t.Errorf("it is %+v, %+v", got.Session, got.Cost)
 		}
 	}
@@ -176,7 +176,7 @@ func TestPassesLookAgain(t *testing.T) {
 	same(t, "leased", w.read(agent, v.ID).Usage.Leased, 1000)
 	w.store.before = func() {
 		w.clock.Advance(-time.Second)
-		_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: fixed.ID})
+		_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: fixed.ID})
 		ok(t, err)
 		w.clock.Advance(time.Second)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/payments"
 	"agentproxy/domain/recharge"
 	"agentproxy/ports"
 )
@@ -73,7 +73,7 @@ func TestTwoWatchers(t *testing.T) {
 	for name, ways := range map[string][2]int{"by address": {10, 10}, "by block": {0, 0}, "each its way": {10, 0}} {
 		t.Run(name, func(t *testing.T) {
 			b := tillOf(newWorld(t))
-			var watchers []*app.Payments
+			var watchers []*payments.Payments
 			for _, few := range ways {
 				p := b.watcher(b.store)
 				p.SetAddressLimit(few)

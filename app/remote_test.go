@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -18,12 +19,12 @@ import (
 )
 
 // key is a call under an Idempotency-Key.
-func key(k string) app.Call {
-	return app.Call{Key: k, Path: "/v1/sessions", Hash: []byte("body")}
+func key(k string) idempotency.Call {
+	return idempotency.Call{Key: k, Path: "/v1/sessions", Hash: []byte("body")}
 }
 
-func (w *world) createWith(agent, product string, c app.Call) (app.Done, error) {
-	return w.sessions.Create(context.Background(), app.Create{AgentID: agent, Form: form(product), Call: c})
+func (w *world) createWith(agent, product string, c idempotency.Call) (sessions.Done, error) {
+	return w.sessions.Create(context.Background(), sessions.Create{AgentID: agent, Form: form(product), Call: c})
 }
 
 // reconciled demands that the seller's books have what the sessions have: once
@@ -92,7 +93,7 @@ func TestRemoteRefusal(t *testing.T) {
 			refused(t, err, want)
 			id, _ := err.(*domain.Error).Details["session_id"].(string)
 			v := w.read(agent, id)
-			if v.Status != session.Failed || v.Reason != session.ProviderFailed || v.Failure.Code != want.Code || v.Cost != (app.Cost{}) {
+			if v.Status != session.Failed || v.Reason != session.ProviderFailed || v.Failure.Code != want.Code || v.Cost != (sessions.Cost{}) {
 				t.Errorf("the session is %+v", v.Session)
 			}
 			same(t, "the balance", w.balance(agent), dollars("10"))
@@ -201,9 +202,11 @@ func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
 		w := newWorld(t)
 		agent := w.register()
 		gate, open, ctx, cancel := leave(t, w)
-		var d app.Done
+		var d sessions.Done
 		var wg sync.WaitGroup
-		wg.Go(func() { d, _ = w.sessions.Create(ctx, app.Create{AgentID: agent, Form: form(remote), Call: key("k")}) })
+		wg.Go(func() {
+			d, _ = w.sessions.Create(ctx, sessions.Create{AgentID: agent, Form: form(remote), Call: key("k")})
+		})
 		gate()
 		cancel()
 		open()

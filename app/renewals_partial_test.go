@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -58,10 +59,10 @@ func TestRenewalsOfManyAddresses(t *testing.T) {
 			agent := w.rich(100)
 			f := form("sta_partly")
 			f.Quantity = new(2)
-			bought, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+			bought, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 			ok(t, err)
 			v, before := bought.View, w.balance(agent)
-			d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("k"), Days: "90"})
+			d, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID, Call: key("k"), Days: "90"})
 			if c.outcome == ports.InFlight {
 				refused(t, err, ports.ErrProvider)
 			} else {
@@ -108,7 +109,7 @@ func TestARenewalOfWhatIsGoneWaitsForTheSession(t *testing.T) {
 	v := w.buy(agent, remoteStatic)
 	before := w.balance(agent)
 	w.seller.Next(fake.Extend, fake.LoseAnswer())
-	_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID})
+	_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID})
 	ok(t, err)
 	w.seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = true })
 	w.pass(20)
@@ -151,7 +152,7 @@ func TestStockOfASource(t *testing.T) {
 			agent := w.register()
 			w.seller.SetOffers(c.offers...)
 			ok(t, w.catalog.RefreshStock(t.Context()))
-			d, err := w.createWith(agent, "sta_both", app.Call{})
+			d, err := w.createWith(agent, "sta_both", idempotency.Call{})
 			ok(t, err)
 			same(t, "bought of the first", d.View.Provider == "remote", c.asked)
 		})
@@ -162,7 +163,7 @@ func TestStockOfASource(t *testing.T) {
 			procurement.Source{Provider: "remote", SKU: "r"}, procurement.Source{Provider: "second", SKU: "s"})}})
 		second.SetOffers(offer(st, "s", "DE", procurement.StockYes), offer(st, "s", "DE", procurement.StockUnknown))
 		ok(t, w.catalog.RefreshStock(t.Context()))
-		d, err := w.createWith(w.register(), "sta_equal", app.Call{})
+		d, err := w.createWith(w.register(), "sta_equal", idempotency.Call{})
 		ok(t, err)
 		same(t, "bought of", d.View.Provider, "second")
 	})
@@ -171,7 +172,7 @@ func TestStockOfASource(t *testing.T) {
 		if err := w.catalog.Replace([]catalog.Product{bothOf("sta_new", session.Static, procurement.Source{Provider: "nobody"})}); err == nil {
 			t.Error("sold")
 		}
-		_, err := w.createWith(w.register(), "sta_both", app.Call{})
+		_, err := w.createWith(w.register(), "sta_both", idempotency.Call{})
 		ok(t, err)
 	})
 }

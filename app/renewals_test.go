@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -17,15 +17,15 @@ import (
 // A renewal at a seller is paid when the seller has confirmed, and moves the end
 // then.
 func TestRenewAtASeller(t *testing.T) {
-	begin := func(t *testing.T) (*world, string, app.SessionView, func(string) (app.Done, error)) {
+	begin := func(t *testing.T) (*world, string, sessions.SessionView, func(string) (sessions.Done, error)) {
 		w := open(t, setup{unruly: true})
 		agent := w.rich(10)
 		v := w.buy(agent, remoteStatic)
-		return w, agent, v, func(k string) (app.Done, error) {
-			return w.sessions.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key(k)})
+		return w, agent, v, func(k string) (sessions.Done, error) {
+			return w.sessions.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: v.ID, Call: key(k)})
 		}
 	}
-	later := func(v app.SessionView) time.Time { return v.ExpiresAt.Add(30 * session.Day) }
+	later := func(v sessions.SessionView) time.Time { return v.ExpiresAt.Add(30 * session.Day) }
 	t.Run("confirmed at once", func(t *testing.T) {
 		w, agent, v, renew := begin(t)
 		before := w.balance(agent)
@@ -49,7 +49,7 @@ func TestRenewAtASeller(t *testing.T) {
 	t.Run("a dry run asks nobody", func(t *testing.T) {
 		w, agent, v, _ := begin(t)
 		before := w.dump()
-		d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, DryRun: true})
+		d, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID, DryRun: true})
 		ok(t, err)
 		same(t, "the cost", d.Quote.Cost, dollars("1"))
 		same(t, "the database", w.dump(), before)
@@ -116,12 +116,12 @@ func TestRenewAtASeller(t *testing.T) {
 		w, agent, v, _ := begin(t)
 		f := form(remoteStatic)
 		f.Quantity = new(2)
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		v = d.View
 		before := w.balance(agent)
 		w.seller.Next(fake.Extend, fake.LoseRequest())
-		d, err = w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("two")})
+		d, err = w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID, Call: key("two")})
 		ok(t, err)
 		same(t, "the status", d.Outcome, ports.Pending)
 		w.seller.Change(v.ID, func(p *fake.Purchase) {

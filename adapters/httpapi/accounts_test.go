@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/accounts"
 )
 
 func TestReferrals(t *testing.T) {
 	w := newWorld(t, options{})
-	_, err := app.NewReferrers(w.store, w.clock, w.ids).Add(t.Context(), "Partner", "PARTNER-1")
+	_, err := accounts.NewReferrers(w.store, w.clock, w.ids).Add(t.Context(), "Partner", "PARTNER-1")
 	w.must(err)
 	r := w.do("POST", "/v1/account/register", `{"name":"Referred","referral_code":"  PARTNER-1 "}`).want(201).golden("register-referred")
 	if r.str("data.referral.name") != "Partner" || r.str("data.referral.code") != "PARTNER-1" {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"agentproxy/app"
+	"agentproxy/app/ledger"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 )
@@ -65,7 +65,7 @@ func (s *Server) declareBudget() {
 		OK:      []reply{{ok, "The budget after the change.", exampleBudget, nil}},
 		Example: map[string]any{"daily_limit": 5, "total_limit": nil, "alert_thresholds": []int{50, 90}, "paused": false},
 	}, func(ctx context.Context, in *struct{ Body budgetBody }) (int, budgetReply, error) {
-		b := app.SetBudget{AgentID: caller(ctx), Thresholds: in.Body.AlertThresholds.to, Paused: in.Body.Paused}
+		b := ledger.SetBudget{AgentID: caller(ctx), Thresholds: in.Body.AlertThresholds.to, Paused: in.Body.Paused}
 		var err error
 		if b.Daily, err = in.Body.DailyLimit.limit("daily_limit"); err != nil {
 			return 0, budgetReply{}, err
@@ -95,7 +95,7 @@ func (d decimal) limit(field string) (**domain.Money, error) {
 	return to, nil
 }
 
-func toBudget(v app.BudgetView) budgetReply {
+func toBudget(v ledger.BudgetView) budgetReply {
 	r := budgetReply{DailyLimit: limit{v.Daily}, TotalLimit: limit{v.Total}, AlertThresholds: v.Thresholds, Paused: v.Paused,
 		SpentToday: money(v.SpentToday), SpentTotal: money(v.SpentTotal), Currency: domain.Currency}
 	if r.AlertThresholds == nil {

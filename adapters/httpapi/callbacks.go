@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"agentproxy/app"
+	"agentproxy/app/procurement"
 	"agentproxy/domain"
 )
 
@@ -24,7 +24,7 @@ func (s *Server) declareCallbacks() {
 	op(s, operation{ID: "provider-callback", Method: http.MethodPost, Path: "/providers/{provider}/callback", Tag: "service",
 		Summary: "A provider tells that an order has changed", Open: true, OwnBody: map[string]any{}, BodyLimit: callbackLimit,
 		Doc:     "For providers, not for agents. The call is signed by the provider, and says only that the order is to be read again.",
-		Refuses: []*domain.Error{domain.ErrInvalid, app.ErrNoCallback},
+		Refuses: []*domain.Error{domain.ErrInvalid, procurement.ErrNoCallback},
 		OK:      []reply{{ok, "The orders are read soon.", callbackReply{true}, nil}},
 		Example: map[string]any{"event": "proxy.status.changed"},
 	}, func(ctx context.Context, in *callbackInput) (int, callbackReply, error) {

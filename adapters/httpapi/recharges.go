@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"agentproxy/app"
+	"agentproxy/app/payments"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/recharge"
@@ -142,7 +142,7 @@ func (s *Server) createRecharge(ctx context.Context, in *rechargeInput) (int, an
 	if err != nil {
 		return 0, nil, recharge.CheckAmount(0) // as wrong as nothing
 	}
-	done, err := s.Recharges.Create(ctx, app.CreateRecharge{AgentID: caller(ctx), Amount: amount, Call: key, DryRun: dry})
+	done, err := s.Recharges.Create(ctx, payments.CreateRecharge{AgentID: caller(ctx), Amount: amount, Call: key, DryRun: dry})
 	if err != nil {
 		return 0, nil, err
 	}
@@ -153,10 +153,10 @@ func (s *Server) createRecharge(ctx context.Context, in *rechargeInput) (int, an
 	return outcomeStatus[done.Outcome], toRecharge(done.View.Order), nil
 }
 
-func (s *Server) readOrder(ctx context.Context, in *orderPath) (app.RechargeView, error) {
+func (s *Server) readOrder(ctx context.Context, in *orderPath) (payments.RechargeView, error) {
 	id, err := in.id()
 	if err != nil {
-		return app.RechargeView{}, err
+		return payments.RechargeView{}, err
 	}
 	return s.Recharges.Get(ctx, caller(ctx), id)
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
@@ -65,7 +65,7 @@ func (s *Server) declareChanges() {
 		if err != nil {
 			return 0, rotateReply{}, err
 		}
-		done, err := s.Sessions.Rotate(ctx, app.Rotate{AgentID: caller(ctx), SessionID: id, Reason: health.RotationReason(in.Body.Reason), Call: key})
+		done, err := s.Sessions.Rotate(ctx, sessions.Rotate{AgentID: caller(ctx), SessionID: id, Reason: health.RotationReason(in.Body.Reason), Call: key})
 		if err != nil {
 			return 0, rotateReply{}, err
 		}
@@ -96,7 +96,7 @@ func (s *Server) declareChanges() {
 		if err != nil {
 			return 0, nil, err
 		}
-		done, err := s.Sessions.Renew(ctx, app.Renew{AgentID: caller(ctx), SessionID: id, Days: string(in.Body.DurationDays), Call: key, DryRun: dry})
+		done, err := s.Sessions.Renew(ctx, sessions.Renew{AgentID: caller(ctx), SessionID: id, Days: string(in.Body.DurationDays), Call: key, DryRun: dry})
 		return s.bought(ctx, done, err)
 	})
 	end := operation{ID: "terminate-session", Method: http.MethodPost, Path: "/sessions/{session_id}/terminate", Tag: "sessions",

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"agentproxy/adapters/httpapi/strictjson"
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
@@ -53,7 +53,7 @@ func (s *Server) declareSessions() {
 			{http.StatusCreated, "The session is active.", exampleDynamic, nil},
 			{http.StatusAccepted, "The session is being created; poll Location.", exampleCreating, nil},
 		},
-		Refuses: refusals(catalog.ErrProductNotFound, catalog.ErrOutOfStock, app.ErrPriceMismatch, billing.ErrInsufficientBalance,
+		Refuses: refusals(catalog.ErrProductNotFound, catalog.ErrOutOfStock, sessions.ErrPriceMismatch, billing.ErrInsufficientBalance,
 			billing.ErrBudgetExceeded, session.ErrLimit, ports.ErrProvider, ports.ErrTimeout),
 		Example: map[string]any{"type": "dynamic", "config": map[string]any{"product_no": "dyn_global_1", "traffic_gb": 1, "country": "US"}},
 	}, s.createSession)
@@ -65,7 +65,7 @@ func (s *Server) declareSessions() {
 		if err != nil {
 			return 0, sessionsReply{}, err
 		}
-		list, err := s.Sessions.List(ctx, app.ListSessions{AgentID: caller(ctx), Page: page, Filter: ports.SessionFilter{
+		list, err := s.Sessions.List(ctx, sessions.ListSessions{AgentID: caller(ctx), Page: page, Filter: ports.SessionFilter{
 			Status: session.Status(in.Status), Type: session.Type(in.Type), ProductNo: in.ProductNo}})
 		if err != nil {
 			return 0, sessionsReply{}, err
@@ -89,10 +89,10 @@ func (s *Server) declareSessions() {
 	})
 }
 
-func (s *Server) readSession(ctx context.Context, in *sessionPath) (app.SessionView, error) {
+func (s *Server) readSession(ctx context.Context, in *sessionPath) (sessions.SessionView, error) {
 	id, err := in.id()
 	if err != nil {
-		return app.SessionView{}, err
+		return sessions.SessionView{}, err
 	}
 	return s.Sessions.Read(ctx, caller(ctx), id)
 }
@@ -110,7 +110,7 @@ func (s *Server) createSession(ctx context.Context, in *createInput) (int, any, 
 	if err != nil {
 		return 0, nil, err
 	}
-	done, err := s.Sessions.Create(ctx, app.Create{AgentID: caller(ctx), Form: request, Call: key, DryRun: dry})
+	done, err := s.Sessions.Create(ctx, sessions.Create{AgentID: caller(ctx), Form: request, Call: key, DryRun: dry})
 	return s.bought(ctx, done, renamed(err, in.Body.path))
 }
 
@@ -119,7 +119,7 @@ var outcomeStatus = map[ports.Outcome]int{ports.Completed: http.StatusOK, ports.
 
 // bought answers a call that buys: a dry run, or the session with where to poll
 // it while it is not ready.
-func (s *Server) bought(ctx context.Context, d app.Done, err error) (int, any, error) {
+func (s *Server) bought(ctx context.Context, d sessions.Done, err error) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"agentproxy/app"
+	procurementapp "agentproxy/app/procurement"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
@@ -28,9 +28,9 @@ func (c ordersListCmd) Run(k *kit) error {
 	if c.Page < 1 || c.PageSize < 1 {
 		return domain.InvalidField("page", "and page-size must be 1 or more")
 	}
-	var desk *app.Desk
+	var desk *procurementapp.Desk
 	return k.core(func(ctx context.Context) error {
-		list, err := desk.List(ctx, app.ListOrders{
+		list, err := desk.List(ctx, procurementapp.ListOrders{
 			Filter: ports.OrderFilter{Status: procurement.Status(c.Status), Provider: c.Provider, Frozen: c.Frozen},
 			Page:   domain.Page{Number: c.Page, Size: min(c.PageSize, domain.MaxPageSize)}})
 		if err != nil {
@@ -60,7 +60,7 @@ type ordersAdoptCmd struct {
 
 // Run adopts an order.
 func (c ordersAdoptCmd) Run(k *kit) error {
-	var desk *app.Desk
+	var desk *procurementapp.Desk
 	return k.core(func(ctx context.Context) error {
 		o, err := desk.Adopt(ctx, c.OrderID, c.Ref)
 		if err != nil {
@@ -76,7 +76,7 @@ type ordersReleaseCmd struct {
 
 // Run releases an order.
 func (c ordersReleaseCmd) Run(k *kit) error {
-	var desk *app.Desk
+	var desk *procurementapp.Desk
 	return k.core(func(ctx context.Context) error {
 		o, err := desk.Release(ctx, c.OrderID)
 		if err != nil {

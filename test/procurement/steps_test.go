@@ -8,7 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
@@ -63,7 +64,7 @@ func together(acts []func()) {
 func (w *world) create(p catalog.Product) func() {
 	w.keys++
 	key := fmt.Sprintf("key-%d", w.keys)
-	in := app.Create{AgentID: w.agents[w.rng.IntN(len(w.agents))], Call: app.Call{Key: key, Path: "/v1/sessions", Hash: []byte(key)},
+	in := sessions.Create{AgentID: w.agents[w.rng.IntN(len(w.agents))], Call: idempotency.Call{Key: key, Path: "/v1/sessions", Hash: []byte(key)},
 		Form: session.CreateRequest{Type: p.Type, ProductNo: p.No, Location: session.Location{Country: p.Countries[w.rng.IntN(2)]}}}
 	if p.Type == session.Static {
 		in.Form.Quantity, in.Form.Days = new([]int{1, 1, 1, 2, 3}[w.rng.IntN(5)]), new([]int{30, 90}[w.rng.IntN(2)])
@@ -108,7 +109,7 @@ func (w *world) create(p catalog.Product) func() {
 func (w *world) touch(id, agent, typ, status string) func() {
 	u, dice := w.replicas[w.rng.IntN(2)].sessions, w.rng.IntN(10)
 	w.keys++
-	call := app.Call{Key: fmt.Sprintf("key-%d", w.keys), Path: "/v1/sessions/" + id, Hash: []byte(id)}
+	call := idempotency.Call{Key: fmt.Sprintf("key-%d", w.keys), Path: "/v1/sessions/" + id, Hash: []byte(id)}
 	days := []string{"", "30", "90"}[w.rng.IntN(3)]
 	return func() {
 		switch {
@@ -119,15 +120,15 @@ func (w *world) touch(id, agent, typ, status string) func() {
 				w.count(map[string]string{"creating": "terminated while creating", "active": "terminated"}[status], 1)
 			}
 		case typ == "static":
-			_, err := u.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: id, Days: days, Call: call})
+			_, err := u.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: id, Days: days, Call: call})
 			w.recordError(err)
 			w.count("renewal asked", 1)
 			if dice < 5 { // and the same again
-				_, err = u.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: id, Days: days, Call: call})
+				_, err = u.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: id, Days: days, Call: call})
 				w.recordError(err)
 			}
 		default:
-			_, err := u.Rotate(context.Background(), app.Rotate{AgentID: agent, SessionID: id, Call: call})
+			_, err := u.Rotate(context.Background(), sessions.Rotate{AgentID: agent, SessionID: id, Call: call})
 			w.recordError(err)
 			if err == nil {
 				w.count("rotated", 1)

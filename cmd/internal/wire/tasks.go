@@ -11,7 +11,13 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
-	"agentproxy/app"
+	"agentproxy/app/catalog"
+	"agentproxy/app/changes"
+	"agentproxy/app/maintenance"
+	"agentproxy/app/payments"
+	"agentproxy/app/procurement"
+	"agentproxy/app/telemetry"
+	"agentproxy/app/webhooks"
 )
 
 // task is work that is repeated periodically.
@@ -27,11 +33,11 @@ type task struct {
 const stuckAfter = 5 * time.Minute
 
 // tasks returns the tasks of every replica, and those of the leader alone.
-func tasks(changed <-chan struct{}, leads func() bool, hub *app.Hub, o *app.Observer, p *app.Passes,
-	driver *app.Driver, catalog *app.Catalog) []task {
+func tasks(changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Passes,
+	driver *procurement.Driver, catalog *catalog.Catalog) []task {
 	return []task{
-		{name: "poll changes", every: app.PollEvery, run: hub.Poll, wake: changed},
-		{name: "flush observations", every: app.FlushEvery, run: o.Flush},
+		{name: "poll changes", every: changes.PollEvery, run: hub.Poll, wake: changed},
+		{name: "flush observations", every: telemetry.FlushEvery, run: o.Flush},
 		{name: "reclaim leases", every: time.Second, run: p.Reclaim, only: leads},
 		{name: "reconcile orders", every: time.Second, run: driver.DriveDue, only: leads},
 		{name: "refresh stock", every: time.Minute, run: catalog.RefreshStock},
@@ -40,7 +46,7 @@ func tasks(changed <-chan struct{}, leads func() bool, hub *app.Hub, o *app.Obse
 
 // jobTasks returns the tasks that the leader inserts as jobs, which any replica
 // runs.
-func jobTasks(p *app.Passes, driver *app.Driver, payments *app.Payments, webhooks *app.Webhooks, ledger *proof) []queue.Pass {
+func jobTasks(p *maintenance.Passes, driver *procurement.Driver, payments *payments.Payments, webhooks *webhooks.Webhooks, ledger *proof) []queue.Pass {
 	return []queue.Pass{
 		{Name: "sweep", Every: time.Minute, AtStart: true, Run: p.Sweep},
 		{Name: "tidy", Every: time.Minute, Run: p.Purge},
@@ -55,8 +61,8 @@ func jobTasks(p *app.Passes, driver *app.Driver, payments *app.Payments, webhook
 
 // runTasks runs every task in a loop of its own for as long as the application
 // runs. It stores the last observations of the gateway when all have ended.
-func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *app.Hub, o *app.Observer, p *app.Passes,
-	q *queue.Queue, payments *app.Payments, driver *app.Driver, catalog *app.Catalog) {
+func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Passes,
+	q *queue.Queue, payments *payments.Payments, driver *procurement.Driver, catalog *catalog.Catalog) {
 	ctx, cancel := context.WithCancel(context.Background())
 	changed := make(chan struct{}, 1)
 	signal := func() {

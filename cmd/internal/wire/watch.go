@@ -17,7 +17,10 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/embedded"
-	"agentproxy/app"
+	"agentproxy/app/catalog"
+	"agentproxy/app/payments"
+	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/webhooks"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
@@ -52,14 +55,14 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 const leaderLate = 5 * time.Minute
 
 // gauges returns the gauges that are read at each scrape.
-func gauges(desk *app.Desk, proof *proof, watcher *app.Payments, webhooks *app.Webhooks, q *queue.Queue, clock ports.Clock) []admin.Gauge {
+func gauges(desk *procurementapp.Desk, proof *proof, watcher *payments.Payments, webhooks *webhooks.Webhooks, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := q.Status(ctx)
 			return of(s), err
 		}
 	}
-	status := func(of func(app.PaymentStatus) float64) func(context.Context) (float64, error) {
+	status := func(of func(payments.PaymentStatus) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := watcher.Status(ctx)
 			return of(s), err
@@ -87,18 +90,18 @@ func gauges(desk *app.Desk, proof *proof, watcher *app.Payments, webhooks *app.W
 				return float64(frozen), err
 			}},
 		{Name: "agentproxy_payments_lag_seconds", Help: "Time since the chain was last read completely.",
-			Read: status(func(s app.PaymentStatus) float64 {
+			Read: status(func(s payments.PaymentStatus) float64 {
 				if s.ReadAt.IsZero() {
 					return 0
 				}
 				return clock.Now().Sub(s.ReadAt).Seconds()
 			})},
 		{Name: "agentproxy_payments_seen", Help: "Transfers that wait to become final.",
-			Read: status(func(s app.PaymentStatus) float64 { return float64(s.Seen) })},
+			Read: status(func(s payments.PaymentStatus) float64 { return float64(s.Seen) })},
 		{Name: "agentproxy_payments_drifting", Help: "Addresses whose balance on the chain differs from the recorded one.",
-			Read: status(func(s app.PaymentStatus) float64 { return float64(s.Drifting) })},
+			Read: status(func(s payments.PaymentStatus) float64 { return float64(s.Drifting) })},
 		{Name: "agentproxy_payments_drift_usd", Help: "The sum of the absolute differences.",
-			Read: status(func(s app.PaymentStatus) float64 { return float64(s.Drift) / 1e6 })},
+			Read: status(func(s payments.PaymentStatus) float64 { return float64(s.Drift) / 1e6 })},
 	}
 }
 
@@ -141,8 +144,8 @@ func (p *proof) faults(ctx context.Context) (float64, error) {
 }
 
 // newCatalog returns the catalog of all products and the providers of each.
-func newCatalog(s configfile.Settings, embedded *embedded.Provider, providers Providers) (*app.Catalog, error) {
-	return app.NewCatalog(append([]ports.Provider{embedded}, providers...), s.Catalog.All(embedded.Products()), country.Name)
+func newCatalog(s configfile.Settings, embedded *embedded.Provider, providers Providers) (*catalog.Catalog, error) {
+	return catalog.NewCatalog(append([]ports.Provider{embedded}, providers...), s.Catalog.All(embedded.Products()), country.Name)
 }
 
 // counterIn holds the parameters of newCounter; the operator's commands have no
@@ -154,7 +157,7 @@ type counterIn struct {
 }
 
 // newCounter counts the calls of providers if there is a registry.
-func newCounter(in counterIn) (app.Counter, error) {
+func newCounter(in counterIn) (procurementapp.Counter, error) {
 	if in.Registry == nil {
 		return nil, nil
 	}
