@@ -11,7 +11,7 @@ import (
 // BenchmarkConnectTunnel is a whole tunnel: CONNECT, four bytes there and back,
 // closed by the client.
 func BenchmarkConnectTunnel(b *testing.B) {
-	w, _ := metered(b, newBooks(b), nil)
+	w, _ := metered(b, newCore(b), nil)
 	id, target := w.add(1, 0), echo(b)
 	auth := basic(user(id, 0), password(id))
 	b.ReportAllocs()
@@ -40,7 +40,7 @@ func BenchmarkRelayBulk(b *testing.B) {
 		pipes int
 	}{{"splice", 0}, {"user", -1}} {
 		b.Run(how.name, func(b *testing.B) {
-			w, _ := metered(b, newBooks(b), func(c *setup) { c.Pipes = how.pipes })
+			w, _ := metered(b, newCore(b), func(c *setup) { c.Pipes = how.pipes })
 			c := w.connect(w.add(1, 0), newCounting(b).addr())
 			const chunk = 1 << 20
 			_, _ = c.Write(order(0, int64(b.N)*chunk))
@@ -57,7 +57,7 @@ func BenchmarkRelayBulk(b *testing.B) {
 
 // BenchmarkForward is one plain request on kept connections.
 func BenchmarkForward(b *testing.B) {
-	w, _ := metered(b, newBooks(b), nil)
+	w, _ := metered(b, newCore(b), nil)
 	id := w.add(1, 0)
 	l := listen(b)
 	go serve(l, func(c net.Conn) {
@@ -92,7 +92,7 @@ func BenchmarkForward(b *testing.B) {
 
 // BenchmarkScrape is one scrape beside a hundred sessions.
 func BenchmarkScrape(b *testing.B) {
-	w, r := metered(b, newBooks(b), nil)
+	w, r := metered(b, newCore(b), nil)
 	for n := range 100 {
 		_ = w.connect(w.add(n, 0), echo(b)).Close()
 	}

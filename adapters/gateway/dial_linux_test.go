@@ -36,7 +36,8 @@ func deaf(t *testing.T) string {
 }
 
 func TestConnectTimeout(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *setup) { c.Timing.Connect = 300 * time.Millisecond })
+	t.Parallel()
+	w := begin(t, newCore(t), func(c *setup) { c.Timing.Connect = 300 * time.Millisecond })
 	id := w.add(1, 0)
 	if got := w.connectAs(w.dial(), basic(user(id, 0), password(id)), deaf(t)); got != 504 {
 		t.Errorf("status %d, want 504", got)
@@ -47,7 +48,8 @@ func TestConnectTimeout(t *testing.T) {
 }
 
 func TestTerminateWhileDialling(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *setup) { c.Timing.Connect = time.Hour })
+	t.Parallel()
+	w := begin(t, newCore(t), func(c *setup) { c.Timing.Connect = time.Hour })
 	id := w.add(1, 0)
 	target := deaf(t)
 	time.AfterFunc(100*time.Millisecond, func() {

@@ -14,22 +14,22 @@ import (
 	"agentproxy/domain/traffic"
 )
 
-// books is a Backend that keeps exact accounts by the rule of the core,
-// traffic.Renew, and fails the test when the gateway breaks a promise: counters
-// never go back, no lease uses more than it was granted, and no session more
-// than its limit.
-type books struct {
+// fakeCore implements the interfaces of gateway.Deps. It accounts by the rule of the
+// core, traffic.Renew, and fails the test if the gateway violates an invariant:
+// counters never decrease, no lease uses more than it was granted, and no session
+// more than its limit.
+type fakeCore struct {
 	t testing.TB
 
-	mu       sync.Mutex
-	sessions map[string]*account
-	seen     []traffic.Observation
-	down     bool          // every call fails
-	late     bool          // Renew takes effect, and then fails
-	delay    time.Duration // of every Renew
-	routes   int           // calls of Route
-	renewals int
-	rotated  int
+	mu           sync.Mutex
+	sessions     map[string]*account
+	observations []traffic.Observation
+	down         bool          // every call fails
+	late         bool          // Renew takes effect, and then fails
+	delay        time.Duration // of every Renew
+	routes       int           // calls of Route
+	renewals     int
+	rotated      int
 }
 
 type account struct {
@@ -39,13 +39,13 @@ type account struct {
 	lost   map[string]bool
 }
 
-func newBooks(t testing.TB) *books { return &books{t: t, sessions: map[string]*account{}} }
+func newCore(t testing.TB) *fakeCore { return &fakeCore{t: t, sessions: map[string]*account{}} }
 
-// errDown is what a store that is out of reach answers.
+// errDown is the error of an unreachable store.
 var errDown = errors.New("the store is down")
 
 // add makes an active dynamic session with a limit in bytes, 0 for none.
-func (b *books) add(n int, limit int64, exits ...string) string {
+func (b *fakeCore) add(n int, limit int64, exits ...string) string {
 	id := fmt.Sprintf("sess_%020d", n)
 	route := traffic.Route{SessionID: id, Type: session.Dynamic, Status: session.Active}
 	for _, e := range exits {
@@ -59,21 +59,21 @@ func (b *books) add(n int, limit int64, exits ...string) string {
 }
 
 // change edits a session's route.
-func (b *books) change(id string, edit func(*traffic.Route)) {
+func (b *fakeCore) change(id string, edit func(*traffic.Route)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	edit(&b.sessions[id].route)
 }
 
 // outage makes every call fail, or work again.
-func (b *books) outage(down bool) {
+func (b *fakeCore) outage(down bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.down = down
 }
 
-// takeBack loses every lease of a session, as the core does after 15 seconds.
-func (b *books) takeBack(id string) {
+// reclaim loses every lease of a session, as the core does after 15 seconds.
+func (b *fakeCore) reclaim(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.sessions[id]
@@ -84,15 +84,15 @@ func (b *books) takeBack(id string) {
 	}
 }
 
-// usage is what the core knows.
-func (b *books) usage(id string) traffic.Usage {
+// usage returns what was reported to the core.
+func (b *fakeCore) usage(id string) traffic.Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.sessions[id].usage
 }
 
 // settled waits until no lease of a session is open.
-func (b *books) settled(id string) traffic.Usage {
+func (b *fakeCore) settled(id string) traffic.Usage {
 	b.t.Helper()
 	waitFor(b.t, "leases to be given back", func() bool {
 		b.mu.Lock()
@@ -103,12 +103,12 @@ func (b *books) settled(id string) traffic.Usage {
 }
 
 // observed lists what was observed, without the given types.
-func (b *books) observed(without ...string) []traffic.Observation {
+func (b *fakeCore) observed(without ...string) []traffic.Observation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out []traffic.Observation
 next:
-	for _, o := range b.seen {
+	for _, o := range b.observations {
 		for _, w := range without {
 			if o.Type == w {
 				continue next
@@ -119,7 +119,7 @@ next:
 	return out
 }
 
-func (b *books) Route(_ context.Context, id string) (traffic.Route, error) {
+func (b *fakeCore) Route(_ context.Context, id string) (traffic.Route, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.routes++
@@ -133,7 +133,7 @@ func (b *books) Route(_ context.Context, id string) (traffic.Route, error) {
 	return a.route, nil
 }
 
-func (b *books) RotateDue(ctx context.Context, id string) (traffic.Route, error) {
+func (b *fakeCore) RotateDue(ctx context.Context, id string) (traffic.Route, error) {
 	b.mu.Lock()
 	a := b.sessions[id]
 	if b.down || a == nil {
@@ -150,7 +150,7 @@ func (b *books) RotateDue(ctx context.Context, id string) (traffic.Route, error)
 	return b.Route(ctx, id)
 }
 
-func (b *books) Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
+func (b *fakeCore) Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
 	b.mu.Lock()
 	delay := b.delay
 	b.mu.Unlock()
@@ -175,7 +175,7 @@ func (b *books) Renew(ctx context.Context, replica string, asks []traffic.Ask) (
 	return grants, nil
 }
 
-func (b *books) renew(ask traffic.Ask) traffic.Grant {
+func (b *fakeCore) renew(ask traffic.Ask) traffic.Grant {
 	a := b.sessions[ask.SessionID]
 	g := traffic.Grant{SessionID: ask.SessionID, Lease: ask.Lease}
 	l, known := a.leases[ask.Lease]
@@ -184,7 +184,7 @@ func (b *books) renew(ask traffic.Ask) traffic.Grant {
 		g.Outcome = traffic.Lost
 		return g
 	case !known && ask.Close:
-		return g // closed before; the answer was not heard
+		return g // closed before; the answer was lost
 	case a.route.Status.Over() && !known:
 		g.Outcome = traffic.Over
 		return g
@@ -221,14 +221,14 @@ func (b *books) renew(ask traffic.Ask) traffic.Grant {
 	return g
 }
 
-func (b *books) Observe(o traffic.Observation) {
+func (b *fakeCore) Observe(o traffic.Observation) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.seen = append(b.seen, o)
+	b.observations = append(b.observations, o)
 }
 
-// noted waits for so many observations: a tunnel's comes after its last byte.
-func (b *books) noted(n int) []traffic.Observation {
+// noted waits for n observations: a tunnel's comes after its last byte.
+func (b *fakeCore) noted(n int) []traffic.Observation {
 	b.t.Helper()
 	waitFor(b.t, fmt.Sprintf("%d observations", n), func() bool { return len(b.observed()) >= n })
 	return b.observed()

@@ -50,7 +50,8 @@ func (s *site) count() int {
 }
 
 func TestForward(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0, "127.0.0.2")
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -116,7 +117,8 @@ func TestForward(t *testing.T) {
 // The bytes of request and response on the client's wire, without the line of
 // the credential, are what is charged.
 func TestForwardMetersTheClientsWire(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -163,7 +165,8 @@ func (o oneByte) Read(p []byte) (int, error) { return o.r.Read(p[:1]) }
 
 // A request that reached no target is free.
 func TestRefusedRequestsAreFree(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	for _, target := range []string{"10.0.0.1", "127.0.0.1:1"} {
 		c := w.dial()
@@ -176,7 +179,8 @@ func TestRefusedRequestsAreFree(t *testing.T) {
 }
 
 func TestExpectContinue(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/no" {
@@ -211,7 +215,8 @@ func TestExpectContinue(t *testing.T) {
 }
 
 func TestUpgrade(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	l := listen(t)
 	go serve(l, func(c net.Conn) {
@@ -238,7 +243,8 @@ func TestUpgrade(t *testing.T) {
 // A kept connection that the target has closed meanwhile is replaced without the
 // client noticing, when the request can be sent twice.
 func TestStaleUpstream(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "ok") })
 	c := w.client(id)
@@ -255,7 +261,8 @@ func TestStaleUpstream(t *testing.T) {
 }
 
 func TestUpstreamsAreNotShared(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	one, two := w.add(1, 0), w.add(2, 0)
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.RemoteAddr) })
 	from := func(id string) string {
@@ -282,8 +289,9 @@ func TestUpstreamsAreNotShared(t *testing.T) {
 }
 
 func TestTargetFailures(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
-	hasty := begin(t, w.books, func(c *setup) { c.Timing.Answer = 300 * time.Millisecond })
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
+	hasty := begin(t, w.fakeCore, func(c *setup) { c.Timing.Answer = 300 * time.Millisecond })
 	id := w.add(1, 0)
 	silent, garbage, hangup := listen(t), listen(t), listen(t)
 	over := make(chan struct{})

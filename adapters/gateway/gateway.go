@@ -1,5 +1,5 @@
 // Package gateway is the forward proxy through which agents send their traffic: HTTP
-// and SOCKS5 on one port, told apart by the first byte. It authenticates by the
+// and SOCKS5 on one port, detected by the first byte. It authenticates by the
 // session's derived password, dials from the session's exit, and meters what passes
 // against leases that the core grants.
 //
@@ -81,7 +81,8 @@ func New(cfg Config, deps Deps) *Gateway {
 	g.metrics = newMetrics(g)
 	leases := lease.Config{Replica: cfg.Replica, Report: t.Report, Heartbeat: t.Heartbeat, IdleGive: t.IdleGive,
 		StopAfter: t.StopAfter, Call: t.Call}
-	g.leases = lease.NewRenewer(deps.Leases, leases, g.metrics.bytes, func(id string, v lease.Verdict) { g.routes.Ended(id, v) }, g.log)
+	ended := func(id string, v lease.Verdict) { g.routes.Ended(id, v) } // routes is set below
+	g.leases = lease.NewRenewer(deps.Leases, leases, g.metrics.bytes, ended, g.log)
 	g.routes = route.NewCache(deps.Routes, g.leases, cfg.Sessions, t.Call, g.now)
 	g.failures = route.NewAuthFailures(cfg.AuthFailureLimit)
 	g.dialer = &dial.Dialer{Judge: deps.Judge, Resolver: deps.Resolver, Resolve: t.Resolve, Connect: t.Connect, Now: g.now}

@@ -42,18 +42,18 @@ type setup struct {
 
 // world is a gateway with its core.
 type world struct {
-	*books
+	*fakeCore
 	*gateway.Gateway
 	t    testing.TB
 	addr string
 }
 
 // begin starts a gateway that returns leases and ends lingering early.
-func begin(t testing.TB, b *books, edit func(*setup)) *world {
+func begin(t testing.TB, b *fakeCore, edit func(*setup)) *world {
 	t.Helper()
 	s := setup{gateway.Config{Addr: "127.0.0.1:0", Key: key}, deps(b)}
 	s.Timing.IdleGive = 50 * time.Millisecond
-	s.Timing.Linger = 500 * time.Millisecond
+	s.Timing.Linger = 10 * time.Millisecond
 	s.Timing.Drain = 50 * time.Millisecond
 	if edit != nil {
 		edit(&s)
@@ -63,11 +63,15 @@ func begin(t testing.TB, b *books, edit func(*setup)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = g.Stop(context.Background()) })
-	return &world{books: b, Gateway: g, t: t, addr: g.Addr().String()}
+	return &world{fakeCore: b, Gateway: g, t: t, addr: g.Addr().String()}
 }
 
+// lingers makes a gateway read on after a refusal, for tests whose clients may still
+// be sending then.
+func lingers(s *setup) { s.Timing.Linger = 2 * time.Second }
+
 // deps are the dependencies of a gateway whose targets are on loopback.
-func deps(b *books) gateway.Deps {
+func deps(b *fakeCore) gateway.Deps {
 	return gateway.Deps{Routes: b, Leases: b, Observer: b, Judge: open, Log: discard}
 }
 

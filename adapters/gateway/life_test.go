@@ -19,7 +19,8 @@ import (
 // A timed rotation happens with the first new connection after it is due, once;
 // open tunnels finish on the old exit.
 func TestTimedRotation(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0, "127.0.0.5")
 	l := listen(t)
 	go serve(l, func(c net.Conn) {
@@ -56,7 +57,8 @@ func TestTimedRotation(t *testing.T) {
 }
 
 func TestStopDrains(t *testing.T) {
-	b := newBooks(t)
+	t.Parallel()
+	b := newCore(t)
 	const drain = 500 * time.Millisecond
 	w := begin(t, b, func(c *setup) { c.Timing.Drain = drain })
 	id := b.add(1, 0)
@@ -99,10 +101,11 @@ func TestStopDrains(t *testing.T) {
 }
 
 func TestStopWithoutConnectionsIsQuick(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *setup) {
+	t.Parallel()
+	w := begin(t, newCore(t), func(c *setup) {
 		c.Timing.Drain, c.Timing.Header, c.Timing.Keep = time.Hour, time.Hour, time.Hour
 	})
-	w.dial() // says nothing
+	w.dial() // sends nothing
 	idle := w.dial()
 	id := w.add(1, 0)
 	s := newSite(t, func(http.ResponseWriter, *http.Request) {})
@@ -116,8 +119,9 @@ func TestStopWithoutConnectionsIsQuick(t *testing.T) {
 }
 
 func TestStartReportsATakenPort(t *testing.T) {
+	t.Parallel()
 	l := listen(t)
-	g := gateway.New(gateway.Config{Addr: l.Addr().String()}, deps(newBooks(t)))
+	g := gateway.New(gateway.Config{Addr: l.Addr().String()}, deps(newCore(t)))
 	if err := g.Start(context.Background()); err == nil {
 		t.Error("started on a taken port")
 	}
@@ -125,11 +129,12 @@ func TestStartReportsATakenPort(t *testing.T) {
 }
 
 func TestProbe(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
 		host, _, _ := net.SplitHostPort(r.RemoteAddr)
 		fmt.Fprintf(w, `{"success":true,"data":{"ip":%q},"error":null}`, host)
 	})
-	b := newBooks(t)
+	b := newCore(t)
 	w := begin(t, b, func(c *setup) { c.EchoURL, c.Judge = s.URL+"/v1/ip", nil })
 	id := b.add(1, 0, "127.0.0.8")
 	route, _ := b.Route(t.Context(), id)
@@ -145,7 +150,8 @@ func TestProbe(t *testing.T) {
 
 // One look-up serves many connections, and a change makes one more.
 func TestRoutesAreCached(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	target := echo(t)
 	var wg sync.WaitGroup
@@ -160,4 +166,5 @@ func TestRoutesAreCached(t *testing.T) {
 	if got := w.connectAs(w.dial(), basic(user(w.add(2, 0), 0), password("sess_00000000000000000002")), target); got != 503 {
 		t.Errorf("without the core: %d, want 503", got)
 	}
+	w.outage(false) // so that stopping can return the leases
 }

@@ -11,13 +11,14 @@ import (
 	"time"
 )
 
-// A plain download that meets the limit gets all that is left and an end at once,
-// and so does every request after it: the bytes of the request itself, which are
-// the last ones on the books, are not kept from its own answer.
+// A plain download that reaches the limit gets all that is left and ends at once, and
+// so does every request after it: the bytes of the request itself, which are counted
+// last, do not delay its own response.
 func TestAPlainDownloadEndsAtTheLimit(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"GET", "POST"} {
 		t.Run(method, func(t *testing.T) {
-			w := begin(t, newBooks(t), nil)
+			w := begin(t, newCore(t), lingers)
 			const limit = 1_000_000
 			id := w.add(1, limit)
 			s := newSite(t, func(rw http.ResponseWriter, r *http.Request) {
@@ -45,10 +46,11 @@ func TestAPlainDownloadEndsAtTheLimit(t *testing.T) {
 	}
 }
 
-// What is written to a client is on the books while the target is silent, and
-// nothing of the rest is kept from other requests of the session.
-func TestASilentTargetKeepsNothingFromTheBooks(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+// Bytes written to a client are reported while the target sends nothing, and nothing
+// of the lease stays reserved for it meanwhile.
+func TestASilentTargetDelaysNoReport(t *testing.T) {
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 1_000_000)
 	silent := make(chan struct{})
 	s := newSite(t, func(rw http.ResponseWriter, _ *http.Request) {
@@ -67,5 +69,5 @@ func TestASilentTargetKeepsNothingFromTheBooks(t *testing.T) {
 	if _, err := io.ReadFull(res.Body, make([]byte, 5000)); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "the bytes on the books", func() bool { return w.usage(id).Down >= 5000 })
+	waitFor(t, "the report", func() bool { return w.usage(id).Down >= 5000 })
 }

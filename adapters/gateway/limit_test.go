@@ -27,8 +27,9 @@ func download(t *testing.T, c *net.TCPConn, size int64) int64 {
 // Twenty tunnels want more than there is. What they get is the limit, no byte
 // more and none less, and each ends without a reset.
 func TestLimitIsNeverExceeded(t *testing.T) {
+	t.Parallel()
 	for _, replicas := range []int{1, 2} {
-		b := newBooks(t)
+		b := newCore(t)
 		const limit = 10_000_000
 		id := b.add(1, limit)
 		target := newCounting(t)
@@ -64,7 +65,8 @@ func TestLimitIsNeverExceeded(t *testing.T) {
 
 // At the limit a client that still sends is drained, not reset.
 func TestLimitHalfCloses(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), lingers)
 	id := w.add(1, 100_000)
 	c := w.connect(id, newCounting(t).addr())
 	_, _ = c.Write(order(1<<30, 1<<30))
@@ -87,9 +89,10 @@ func TestLimitHalfCloses(t *testing.T) {
 }
 
 // While another replica holds the rest a new connection waits for it, and is
-// told to come back if it does not become free.
+// refused with 503 if it does not become free.
 func TestWaitsForAnotherReplica(t *testing.T) {
-	b := newBooks(t)
+	t.Parallel()
+	b := newCore(t)
 	id := b.add(1, 1<<20)
 	w := begin(t, b, func(c *setup) { c.Timing.Admit = 500 * time.Millisecond })
 	_, _ = b.Renew(t.Context(), "other", []traffic.Ask{{SessionID: id, Lease: "theirs", Want: 256 << 10}})
@@ -111,12 +114,13 @@ func TestWaitsForAnotherReplica(t *testing.T) {
 	patient.connect(id, target)
 }
 
-// Without the core the gateway relays what it was granted, at most until the
-// fence; nothing is lost or charged twice when the core is back.
+// Without the core the gateway relays what it was granted, at most until the lease
+// expires. Nothing is lost or charged twice when the core is back.
 func TestOutage(t *testing.T) {
-	const fence = 1200 * time.Millisecond
-	w := begin(t, newBooks(t), func(c *setup) {
-		c.Timing.StopAfter = fence
+	t.Parallel()
+	const expiry = 1200 * time.Millisecond
+	w := begin(t, newCore(t), func(c *setup) {
+		c.Timing.StopAfter = expiry
 		c.Timing.Heartbeat = 100 * time.Millisecond
 		c.Timing.IdleGive = 10 * time.Second
 		c.Timing.Admit = 200 * time.Millisecond
@@ -139,11 +143,11 @@ func TestOutage(t *testing.T) {
 	w.outage(true)
 	down, sent := time.Now(), 1
 	for ; ; sent++ {
-		written, err := ping(later(down.Add(fence), time.Now()).Add(200 * time.Millisecond))
-		if d := written.Sub(down); err == nil && d > fence {
-			t.Fatalf("relayed %v after the last renewal, the fence is at %v", d, fence)
+		written, err := ping(later(down.Add(expiry), time.Now()).Add(200 * time.Millisecond))
+		if d := written.Sub(down); err == nil && d > expiry {
+			t.Fatalf("relayed %v after the last renewal, the lease expires after %v", d, expiry)
 		} else if err != nil && d < 300*time.Millisecond {
-			t.Errorf("relaying stopped after %v, the fence is at %v", d, fence)
+			t.Errorf("relaying stopped after %v, the lease expires after %v", d, expiry)
 		}
 		if err != nil {
 			break
@@ -172,7 +176,8 @@ func later(a, b time.Time) time.Time {
 
 // A renewal that took effect and whose answer was lost counts nothing twice.
 func TestLostAnswers(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	target := newCounting(t)
 	var tunnels []*net.TCPConn
@@ -212,7 +217,8 @@ func TestLostAnswers(t *testing.T) {
 // A lease that was taken back takes its unreported use with it; the tunnel goes
 // on with a new one.
 func TestLostLease(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	c := w.connect(id, echo(t))
 	for range 20 {
@@ -222,7 +228,7 @@ func TestLostLease(t *testing.T) {
 		if _, err := io.ReadFull(c, make([]byte, 1000)); err != nil {
 			t.Fatal(err)
 		}
-		w.takeBack(id)
+		w.reclaim(id)
 		time.Sleep(5 * time.Millisecond)
 	}
 	_ = c.Close()
@@ -233,7 +239,8 @@ func TestLostLease(t *testing.T) {
 
 // An idle tunnel gives its lease back and keeps it alive; use is reported soon.
 func TestIdleGivesBack(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *setup) {
+	t.Parallel()
+	w := begin(t, newCore(t), func(c *setup) {
 		c.Timing.Report = 100 * time.Millisecond
 		c.Timing.Heartbeat = 100 * time.Millisecond
 	})
@@ -260,7 +267,8 @@ func TestIdleGivesBack(t *testing.T) {
 }
 
 func TestTunnelLimit(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	target := echo(t)
 	var all []*net.TCPConn
@@ -280,7 +288,8 @@ func TestTunnelLimit(t *testing.T) {
 // Slow renewals, failing ones, answers that are lost, two replicas and a limit:
 // what was delivered is what was charged, and never above the limit.
 func TestChaos(t *testing.T) {
-	b := newBooks(t)
+	t.Parallel()
+	b := newCore(t)
 	const limit = 30_000_000
 	id := b.add(1, limit)
 	target := newCounting(t)

@@ -71,7 +71,7 @@ func (s scraped) requests(protocol string) map[string]int {
 }
 
 // metered is begin with a registry.
-func metered(t testing.TB, b *books, edit func(*setup)) (*world, *prometheus.Registry) {
+func metered(t testing.TB, b *fakeCore, edit func(*setup)) (*world, *prometheus.Registry) {
 	r := prometheus.NewPedanticRegistry()
 	return begin(t, b, func(c *setup) {
 		c.Metrics = r
@@ -102,7 +102,11 @@ func counted(t *testing.T, r *prometheus.Registry, protocol string, want map[str
 }
 
 func TestRequestsAreCountedByOutcome(t *testing.T) {
-	w, r := metered(t, newBooks(t), func(c *setup) { c.Resolver = resolver{"name.test": {"127.0.0.1"}} })
+	t.Parallel()
+	w, r := metered(t, newCore(t), func(c *setup) {
+		lingers(c)
+		c.Resolver = resolver{"name.test": {"127.0.0.1"}}
+	})
 	id, target := w.add(1, 0), echo(t)
 	web := listen(t)
 	go func() {
@@ -153,8 +157,9 @@ func TestRequestsAreCountedByOutcome(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatBreaksOffIsCut(t *testing.T) {
-	w, r := metered(t, newBooks(t), nil)
+func TestTruncatedResponseIsCounted(t *testing.T) {
+	t.Parallel()
+	w, r := metered(t, newCore(t), nil)
 	l := listen(t)
 	go serve(l, func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 1<<10))
@@ -170,7 +175,8 @@ func TestAnAnswerThatBreaksOffIsCut(t *testing.T) {
 }
 
 func TestTunnelsBytesAndLeasesAreMeasured(t *testing.T) {
-	w, r := metered(t, newBooks(t), nil)
+	t.Parallel()
+	w, r := metered(t, newCore(t), nil)
 	id, target := w.add(1, 0), newCounting(t)
 	const up, down = 3 << 20, 5 << 20
 	c := w.connect(id, target.addr())
@@ -206,7 +212,8 @@ func TestTunnelsBytesAndLeasesAreMeasured(t *testing.T) {
 // TestLabelsAreFixed sends what a stranger and an agent can make up, and looks
 // for any of it in the labels.
 func TestLabelsAreFixed(t *testing.T) {
-	w, r := metered(t, newBooks(t), nil)
+	t.Parallel()
+	w, r := metered(t, newCore(t), func(c *setup) { c.Resolver = resolver{} })
 	before := scrape(t, r)
 	target := echo(t)
 	var ids []string
@@ -255,8 +262,9 @@ func TestLabelsAreFixed(t *testing.T) {
 
 // Every code that a client can get is a label from the start.
 func TestEveryCodeIsAnOutcome(t *testing.T) {
+	t.Parallel()
 	r := prometheus.NewRegistry()
-	begin(t, newBooks(t), func(c *setup) { c.Metrics = r })
+	begin(t, newCore(t), func(c *setup) { c.Metrics = r })
 	s := scrape(t, r)
 	for c := 1; c < refusal.Codes; c++ {
 		label := strings.ToLower(refusal.Code(c).String())
@@ -272,8 +280,9 @@ func TestEveryCodeIsAnOutcome(t *testing.T) {
 }
 
 func TestMetricsLiveAsLongAsTheGateway(t *testing.T) {
+	t.Parallel()
 	r := prometheus.NewRegistry()
-	cfg, live := gateway.Config{Addr: "127.0.0.1:0", Key: key}, deps(newBooks(t))
+	cfg, live := gateway.Config{Addr: "127.0.0.1:0", Key: key}, deps(newCore(t))
 	live.Metrics = r
 	g := gateway.New(cfg, live)
 	if n := len(scrape(t, r)); n != 0 {
@@ -298,7 +307,8 @@ func TestMetricsLiveAsLongAsTheGateway(t *testing.T) {
 }
 
 func TestSeriesAreReadableUnderLoad(t *testing.T) {
-	w, r := metered(t, newBooks(t), nil)
+	t.Parallel()
+	w, r := metered(t, newCore(t), nil)
 	target := echo(t)
 	stop := time.Now().Add(300 * time.Millisecond)
 	done := make(chan struct{})

@@ -24,7 +24,8 @@ const (
 
 // observeRefusal records why a connection was not made. A failed authentication is
 // not an event of the session.
-func (g *Gateway) observeRefusal(c *client.Conn, exit netip.Addr, host string, ref *refusal.Refusal, latency time.Duration) {
+func (g *Gateway) observeRefusal(c *client.Conn, exit netip.Addr, host string, ref *refusal.Refusal,
+	latency time.Duration) {
 	e := c.Entry()
 	if ref.Unobserved || e == nil {
 		return

@@ -16,7 +16,8 @@ import (
 
 // direct judges a target and connects a client to it from an exit. The latency is
 // that of the connection, without the lookup.
-func (g *Gateway) direct(c *client.Conn, t hostport.Target, exit netip.Addr) (*net.TCPConn, time.Duration, *refusal.Refusal) {
+func (g *Gateway) direct(c *client.Conn, t hostport.Target, exit netip.Addr) (
+	*net.TCPConn, time.Duration, *refusal.Refusal) {
 	addrs, ref := g.dialer.LookUp(g.ctx, t, exit, false)
 	if ref != nil {
 		return nil, 0, ref
@@ -34,7 +35,8 @@ func (g *Gateway) direct(c *client.Conn, t hostport.Target, exit netip.Addr) (*n
 }
 
 // dial connects to a judged address until a time by monotime.
-func (g *Gateway) dial(c *client.Conn, addr netip.AddrPort, exit netip.Addr, until time.Duration) (*net.TCPConn, *refusal.Refusal) {
+func (g *Gateway) dial(c *client.Conn, addr netip.AddrPort, exit netip.Addr, until time.Duration) (
+	*net.TCPConn, *refusal.Refusal) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c.BeginDial(until, cancel)
@@ -52,7 +54,8 @@ func (g *Gateway) dial(c *client.Conn, addr netip.AddrPort, exit netip.Addr, unt
 // viaUpstream judges a target and connects a client to it through an upstream proxy.
 // What the target sent already is buffered in in, which reads from the connection.
 // The latency is that of connection and handshake, without the lookups.
-func (g *Gateway) viaUpstream(c *client.Conn, t hostport.Target, proxy *procurement.Endpoint, in *http1.Reader) (*net.TCPConn, time.Duration, *refusal.Refusal) {
+func (g *Gateway) viaUpstream(c *client.Conn, t hostport.Target, proxy *procurement.Endpoint, in *http1.Reader) (
+	*net.TCPConn, time.Duration, *refusal.Refusal) {
 	ctx, cancel := context.WithCancel(g.ctx)
 	defer cancel()
 	// Only an interruption cancels it; the steps have their own limits.
@@ -68,7 +71,8 @@ func (g *Gateway) viaUpstream(c *client.Conn, t hostport.Target, proxy *procurem
 	case c.Interrupted():
 		ref = interruption(c.Cause())
 	case ref == refusal.UpstreamForbidden:
-		g.warn(&g.warnedUpstream, "a provider named a proxy that must not be dialled", "session_id", c.Entry().ID, "host", proxy.Host)
+		g.warn(&g.warnedUpstream, "a provider named a proxy that must not be dialled",
+			"session_id", c.Entry().ID, "host", proxy.Host)
 	}
 	return tcp, took, ref
 }

@@ -22,7 +22,8 @@ func (w *world) socks(user, password string) proxy.Dialer {
 }
 
 func TestSOCKS5(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *setup) { c.Resolver = resolver{"echo.test": {"127.0.0.1"}} })
+	t.Parallel()
+	w := begin(t, newCore(t), func(c *setup) { c.Resolver = resolver{"echo.test": {"127.0.0.1"}} })
 	id := w.add(1, 0)
 	_, port, _ := net.SplitHostPort(echo(t))
 	for _, host := range []string{"127.0.0.1", "echo.test"} {
@@ -43,13 +44,14 @@ func TestSOCKS5(t *testing.T) {
 }
 
 func TestSOCKS5OverIPv6(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {
 		t.Skip("no IPv6 on loopback:", err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
 	go serve(l, func(c net.Conn) { _, _ = io.Copy(c, c) })
-	w := begin(t, newBooks(t), nil)
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0, "127.0.0.2")
 	c, err := w.socks(user(id, 0), password(id)).Dial("tcp", l.Addr().String())
 	if err != nil {
@@ -59,7 +61,8 @@ func TestSOCKS5OverIPv6(t *testing.T) {
 }
 
 func TestSOCKS5Refusals(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *setup) { c.Resolver = resolver{} })
+	t.Parallel()
+	w := begin(t, newCore(t), func(c *setup) { c.Resolver = resolver{} })
 	id := w.add(1, 0)
 	closed := listen(t)
 	_ = closed.Close()
@@ -93,7 +96,8 @@ func portOf(l net.Listener) string {
 
 // A SOCKS5 client can be an HTTP client underneath.
 func TestHTTPThroughSOCKS5(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "ok") }))
 	defer s.Close()

@@ -15,7 +15,8 @@ import (
 )
 
 func TestTunnelCarriesBothWays(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0, "127.0.0.2")
 	c := w.connect(id, echo(t))
 	if _, err := c.Write([]byte("hello")); err != nil {
@@ -36,7 +37,8 @@ func TestTunnelCarriesBothWays(t *testing.T) {
 }
 
 func TestEarlyBytesBelongToTheTunnel(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	c := w.dial()
 	target := echo(t)
@@ -55,8 +57,9 @@ func TestEarlyBytesBelongToTheTunnel(t *testing.T) {
 // Every tunnel's bytes are counted at both ends, whatever their number, and the
 // sum is what the core knows in the end.
 func TestMetersToTheByte(t *testing.T) {
+	t.Parallel()
 	for _, pipes := range []int{0, -1} {
-		w := begin(t, newBooks(t), func(c *setup) { c.Pipes = pipes })
+		w := begin(t, newCore(t), func(c *setup) { c.Pipes = pipes })
 		id := w.add(1, 0)
 		target := newCounting(t)
 		var wg sync.WaitGroup
@@ -88,7 +91,8 @@ func TestMetersToTheByte(t *testing.T) {
 }
 
 func TestHalfClose(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 
 	t.Run("the other direction goes on", func(t *testing.T) {
@@ -131,7 +135,7 @@ func TestHalfClose(t *testing.T) {
 			_, _ = io.ReadAll(c)
 			<-over
 		})
-		hasty := begin(t, w.books, func(c *setup) { c.Timing.HalfClosed = 200 * time.Millisecond })
+		hasty := begin(t, w.fakeCore, func(c *setup) { c.Timing.HalfClosed = 200 * time.Millisecond })
 		c := hasty.connect(id, l.Addr().String())
 		_ = c.CloseWrite()
 		if _, err := io.ReadAll(c); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -141,8 +145,9 @@ func TestHalfClose(t *testing.T) {
 }
 
 func TestIdleTunnelIsCut(t *testing.T) {
+	t.Parallel()
 	const idle = 300 * time.Millisecond
-	w := begin(t, newBooks(t), func(c *setup) { c.Timing.Idle = idle })
+	w := begin(t, newCore(t), func(c *setup) { c.Timing.Idle = idle })
 	id := w.add(1, 0)
 	target := echo(t)
 	c, moved := w.connect(id, target), time.Now()
@@ -167,7 +172,8 @@ func TestIdleTunnelIsCut(t *testing.T) {
 
 // A client that reads slowly holds a pipe, but gets everything.
 func TestSlowReader(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	target := newCounting(t)
 	c := w.connect(id, target.addr())
@@ -184,7 +190,8 @@ func TestSlowReader(t *testing.T) {
 }
 
 func TestResets(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	t.Run("of the target", func(t *testing.T) {
 		l := listen(t)
@@ -217,8 +224,9 @@ func TestResets(t *testing.T) {
 }
 
 func TestTerminateCuts(t *testing.T) {
-	// A gateway that was not told would ask of the idle tunnel after an hour.
-	w := begin(t, newBooks(t), func(c *setup) {
+	t.Parallel()
+	// Without the notification the idle tunnel would be checked after an hour.
+	w := begin(t, newCore(t), func(c *setup) {
 		c.Timing.Heartbeat, c.Timing.Report = time.Hour, time.Hour
 	})
 	id, quiet, other := w.add(1, 0), w.add(2, 0), w.add(3, 0)

@@ -68,7 +68,8 @@ func (d *Dialer) Probe(ctx context.Context, echo string, exit netip.Addr, proxy 
 	return Result{ExitIP: body.Data.IP, Latency: monotime.Now() - began}, nil
 }
 
-func (d *Dialer) dialEcho(ctx context.Context, addr string, exit netip.Addr, proxy *procurement.Endpoint) (net.Conn, error) {
+func (d *Dialer) dialEcho(ctx context.Context, addr string, exit netip.Addr, proxy *procurement.Endpoint) (
+	net.Conn, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,8 @@ const maxAddresses = 4
 // family first. One forbidden address forbids the target, because a name that
 // resolves to an internal address once may do so again. A trusted target, one that
 // the operator configured, is not judged.
-func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr, trusted bool) ([]netip.AddrPort, *refusal.Refusal) {
+func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr, trusted bool) (
+	[]netip.AddrPort, *refusal.Refusal) {
 	addr, err := egress.ParseHost(t.Host)
 	if err != nil {
 		return nil, forbidden(err)

@@ -24,7 +24,7 @@ const bodyGrace = 500 * time.Millisecond
 // past is a deadline that makes every read and write fail at once.
 var past = time.Unix(1, 0)
 
-// unknownProxy stands for an upstream proxy that a route should name and does not.
+// unknownProxy replaces an upstream proxy that a route should name and does not.
 // It cannot be reached, so that traffic sold from another address never leaves from
 // an address of this host.
 var unknownProxy procurement.Endpoint
@@ -44,7 +44,8 @@ func Upstream(r *traffic.Route, exit int) *procurement.Endpoint {
 // Judged judges a target and connects to it through an upstream proxy. The name is
 // sent on, after all of its addresses were judged; an address is sent in the form in
 // which it was judged.
-func (d *Dialer) Judged(ctx context.Context, t hostport.Target, proxy *procurement.Endpoint, in *http1.Reader) (*net.TCPConn, time.Duration, *refusal.Refusal) {
+func (d *Dialer) Judged(ctx context.Context, t hostport.Target, proxy *procurement.Endpoint, in *http1.Reader) (
+	*net.TCPConn, time.Duration, *refusal.Refusal) {
 	if _, ref := d.LookUp(ctx, t, netip.Addr{}, false); ref != nil {
 		return nil, 0, ref
 	}
@@ -57,7 +58,8 @@ func (d *Dialer) Judged(ctx context.Context, t hostport.Target, proxy *procureme
 // Through connects to a target through an upstream proxy, within Connect and as long
 // as ctx lasts. What the target sent already is buffered in in, which reads from the
 // connection. The latency is that of connection and handshake, without the lookup.
-func (d *Dialer) Through(ctx context.Context, t hostport.Target, proxy *procurement.Endpoint, in *http1.Reader) (*net.TCPConn, time.Duration, *refusal.Refusal) {
+func (d *Dialer) Through(ctx context.Context, t hostport.Target, proxy *procurement.Endpoint, in *http1.Reader) (
+	*net.TCPConn, time.Duration, *refusal.Refusal) {
 	addrs, ref := d.LookUp(ctx, hostport.Target{Host: proxy.Host, Port: proxy.Port}, netip.Addr{}, proxy.Trusted)
 	if ref != nil {
 		return nil, 0, lookupOfUpstreamFailed(ref)
@@ -89,7 +91,8 @@ func (d *Dialer) Through(ctx context.Context, t hostport.Target, proxy *procurem
 }
 
 // handshake requests a tunnel in the upstream proxy's protocol.
-func (d *Dialer) handshake(ctx context.Context, tcp *net.TCPConn, in *http1.Reader, t hostport.Target, proxy *procurement.Endpoint) *refusal.Refusal {
+func (d *Dialer) handshake(ctx context.Context, tcp *net.TCPConn, in *http1.Reader, t hostport.Target,
+	proxy *procurement.Endpoint) *refusal.Refusal {
 	in.Reset(tcp)
 	if proxy.Protocol == session.SOCKS5 {
 		return refusal.FromSOCKS(socks5.Connect(tcp, t, proxy.User, proxy.Password))

@@ -5,19 +5,19 @@ import (
 	"io"
 )
 
-// BodyKind says how the end of a body is found (RFC 9112 section 6.3).
+// BodyKind is how the end of a body is found (RFC 9112 section 6.3).
 type BodyKind uint8
 
 // The kinds of framing.
 const (
-	NoBody     BodyKind = iota // the message is over with its head
+	NoBody     BodyKind = iota // the message ends with its head
 	Sized                      // Content-Length
-	Chunked                    // chunked, written anew as chunked
+	Chunked                    // chunked, rewritten as chunked
 	Unchunked                  // chunked, written to an HTTP/1.0 client without chunks
-	UntilClose                 // a response that lasts until its connection ends
+	UntilClose                 // a response that ends with its connection
 )
 
-// Body is the framing of one message. Length is that of a Sized one.
+// Body is the framing of one message. Length is valid if Kind is Sized.
 type Body struct {
 	Kind   BodyKind
 	Length int64
@@ -35,16 +35,16 @@ func framing(chunked bool, length int64) Body {
 
 // Meter grants the bytes that a copy moves. A nil Meter grants all.
 type Meter interface {
-	// Take asks to move n bytes, n > 0, and answers how many may move now: 1 to n
-	// and nil, or 0 and the error that ends the copy. It may wait.
+	// Take requests to move n bytes, n > 0, and returns how many may move now: 1 to n,
+	// or 0 and the error that ends the copy. It may block.
 	Take(n int) (int, error)
-	// Return ends what Take began for bytes to write: all of them were written, but
-	// for the last n, which are given back because writing failed.
+	// Return follows Take for bytes that are written: all of them were written except
+	// the last n, which are returned because writing failed.
 	Return(n int)
 }
 
-// TakeAll takes n bytes for something that moves whole or not at all, such as a
-// head. On an error nothing stays taken.
+// TakeAll takes n bytes for a unit that moves entirely or not at all, such as a head.
+// On an error nothing stays taken.
 func TakeAll(m Meter, n int) error {
 	if m == nil {
 		return nil
@@ -85,8 +85,8 @@ const (
 	Metering                 // the meter granted no more
 )
 
-// CopyError says why a copy stopped and at which step; Err is the error of that
-// step, io.ErrUnexpectedEOF for a source that ended within its body.
+// CopyError is the step at which a copy stopped and its error. Err is
+// io.ErrUnexpectedEOF if the source ended within its body.
 type CopyError struct {
 	Step Step
 	Err  error
@@ -111,7 +111,7 @@ type Moved struct {
 // counts bytes of the body as they are taken from src, chunk framing included;
 // the head is for TakeAll(m, h.Metered()). Chunks are parsed strictly (RFC 9112
 // section 7.1), at most 256 bytes of size and extensions each and 8 KiB of
-// trailers, and written anew without extensions and trailers, which a proxy may
+// trailers, and rewritten without extensions and trailers, which a proxy may
 // discard (RFC 9110 section 6.5.1). Errors are *CopyError.
 func CopyRequest(dst io.Writer, head []byte, src *Reader, body Body, m Meter) (Moved, error) {
 	c := copier{dst: dst, src: src, up: m}
@@ -122,7 +122,7 @@ func CopyRequest(dst io.Writer, head []byte, src *Reader, body Body, m Meter) (M
 // counts all bytes as they are written to dst, the head's too. Chunks are treated
 // as CopyRequest does, except that spaces may follow a size. If the source breaks
 // its framing before anything was written, Moved.Out is 0 and the caller can still
-// answer for itself. Errors are *CopyError.
+// send an answer of its own. Errors are *CopyError.
 func CopyResponse(dst io.Writer, head []byte, src *Reader, body Body, m Meter) (Moved, error) {
 	c := copier{dst: dst, src: src, down: m, lenient: true}
 	return c.run(head, body)

@@ -33,6 +33,7 @@ type copies func(io.Writer, []byte, *http1.Reader, http1.Body, http1.Meter) (htt
 const head = "HEAD\r\n\r\n"
 
 func TestBodiesAreMovedWhole(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("0123456789abcdef", 8<<10) // 128 KiB
 	for _, tc := range []struct {
 		name     string
@@ -88,6 +89,7 @@ func TestBodiesAreMovedWhole(t *testing.T) {
 }
 
 func TestALongChunkIsCutButKeepsItsData(t *testing.T) {
+	t.Parallel()
 	long := bytes.Repeat([]byte("0123456789abcdef"), 8<<10)
 	r := http1.NewReader(io.MultiReader(strings.NewReader("20000\r\n"), bytes.NewReader(long), strings.NewReader("\r\n0\r\n\r\n")))
 	var chunks, data bytes.Buffer
@@ -112,6 +114,7 @@ func (w *writes) Write(p []byte) (int, error) {
 }
 
 func TestWhatIsAtHandIsOneWrite(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		body http1.Body
 		in   string
@@ -131,6 +134,7 @@ func TestWhatIsAtHandIsOneWrite(t *testing.T) {
 }
 
 func TestNothingWaitsWithinAChunk(t *testing.T) {
+	t.Parallel()
 	in, feed := io.Pipe()
 	defer feed.Close()
 	got := make(chan string)
@@ -157,6 +161,7 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestBrokenChunksAreRefused(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ name, in string }{
 		{"no size", "\r\nhello\r\n0\r\n\r\n"},
 		{"no hexadecimal size", "g\r\nhello\r\n0\r\n\r\n"},
@@ -200,6 +205,7 @@ func TestBrokenChunksAreRefused(t *testing.T) {
 }
 
 func TestPaddedChunkSizesPassInResponsesOnly(t *testing.T) {
+	t.Parallel()
 	const padded = "5   \r\nhello\r\n0  \r\n\r\n"
 	for want, cp := range map[bool]copies{false: http1.CopyRequest, true: http1.CopyResponse} {
 		_, err := cp(io.Discard, nil, http1.NewReader(strings.NewReader(padded)), http1.Body{Kind: http1.Chunked}, nil)
@@ -210,6 +216,7 @@ func TestPaddedChunkSizesPassInResponsesOnly(t *testing.T) {
 }
 
 func TestAShortBodyIsUnexpected(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		in   string
 		body http1.Body
@@ -228,6 +235,7 @@ func TestAShortBodyIsUnexpected(t *testing.T) {
 }
 
 func TestAMessageSpoiledAtOnceIsWithheld(t *testing.T) {
+	t.Parallel()
 	r := http1.NewReader(strings.NewReader("nonsense\r\n"))
 	_, _ = r.Peek(1)
 	var out bytes.Buffer
@@ -238,6 +246,7 @@ func TestAMessageSpoiledAtOnceIsWithheld(t *testing.T) {
 }
 
 func TestACopyStopsAtItsAllowance(t *testing.T) {
+	t.Parallel()
 	const chunks = "5\r\nhello\r\n3\r\nabc\r\n0\r\n\r\n"
 	for name, tc := range map[string]struct {
 		body http1.Body
@@ -287,6 +296,7 @@ func stopsAtTheRead(t *testing.T, body http1.Body, in string, a *allowance) {
 }
 
 func TestBytesThatFailToBeWrittenAreGivenBack(t *testing.T) {
+	t.Parallel()
 	gone := errors.New("gone")
 	a := &allowance{1000, 1000}
 	w := writerFunc(func(p []byte) (int, error) { return 3, gone })
@@ -301,6 +311,7 @@ func TestBytesThatFailToBeWrittenAreGivenBack(t *testing.T) {
 }
 
 func TestAHeadIsTakenWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
 	a := &allowance{10, 3}
 	if err := http1.TakeAll(a, 11); err != errSpent || a.left != 10 {
 		t.Errorf("%v, %d left", err, a.left)
@@ -319,6 +330,7 @@ func (brokenMeter) Take(int) (int, error) { return 0, nil }
 func (brokenMeter) Return(int)            {}
 
 func TestAMeterThatGrantsNothingDoesNotHang(t *testing.T) {
+	t.Parallel()
 	r := http1.NewReader(strings.NewReader("hello"))
 	if _, err := http1.CopyRequest(io.Discard, nil, r, http1.Body{Kind: http1.Sized, Length: 5}, brokenMeter{}); err == nil {
 		t.Error("no error")

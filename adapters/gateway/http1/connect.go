@@ -28,17 +28,17 @@ func AppendConnect(dst []byte, t hostport.Target, user, password string) []byte 
 }
 
 // Answer is an upstream proxy's final answer to CONNECT. Its texts are the proxy's
-// own: they may hold any byte but control characters, and any secret.
+// own: they may contain any byte but control characters, and any secret.
 type Answer struct {
 	Status     int
-	Text       string   // of the status line, or what the status stands for
-	Why        []string // the fields in which proxies tell it: Proxy-Status (RFC 9209), x-brd-err-code, x-brd-err-msg
+	Text       string   // the reason phrase, or the standard text of the status
+	Why        []string // values of Proxy-Status (RFC 9209), x-brd-err-code and x-brd-err-msg
 	RetryAfter string   // Retry-After as it came
 
 	body Body
 }
 
-// Open says whether the tunnel is open: any 2xx means that (RFC 9110 section
+// Open reports whether the tunnel is open: any 2xx means that (RFC 9110 section
 // 9.3.6). What src holds then is the target's.
 func (a *Answer) Open() bool { return 200 <= a.Status && a.Status < 300 }
 
@@ -84,7 +84,7 @@ func (h *ResponseHead) answer() Answer {
 	return a
 }
 
-// errEnough ends the copy of a body of which the beginning is enough.
+// errEnough ends the copy of a body once the beginning was read.
 var errEnough = errors.New("http1: enough")
 
 // beginning keeps the first bytes that are written to it.
@@ -102,9 +102,9 @@ func (w *beginning) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Beginning reads at most n bytes of the answer's body. Cut says that there may be
-// more of it, because n were read or because src failed.
-func (a *Answer) Beginning(src *Reader, n int) (body []byte, cut bool) {
+// Beginning reads at most n bytes of the answer's body. truncated is true if there may
+// be more, because n were read or because src failed.
+func (a *Answer) Beginning(src *Reader, n int) (body []byte, truncated bool) {
 	if n <= 0 || a.body.Kind == NoBody {
 		return nil, false
 	}

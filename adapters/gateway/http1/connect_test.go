@@ -13,6 +13,7 @@ import (
 )
 
 func TestConnectIsAsked(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		target         hostport.Target
 		user, password string
@@ -30,6 +31,7 @@ func TestConnectIsAsked(t *testing.T) {
 }
 
 func TestAnswersToConnect(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, in, want, rest string
 	}{
@@ -65,6 +67,7 @@ func TestAnswersToConnect(t *testing.T) {
 }
 
 func TestAnswersThatAreNone(t *testing.T) {
+	t.Parallel()
 	for _, in := range []string{"x\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n", "HTTP/3.0 200 OK\r\n\r\n", "HTTP/1.1 101 Up\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", http1.MaxAnswer-23) + "\r\n\r\n",
 		strings.Repeat("x", http1.MaxAnswer), "HTTP/1.1 200 OK\r\n" + strings.Repeat("X: y\r\n", 129) + "\r\n",
@@ -82,6 +85,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 }
 
 func TestTheBeginningOfABodyIsRead(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		in, want string
 		cut      bool

@@ -2,9 +2,9 @@ package http1
 
 import "io"
 
-// copier moves one message. What is small is gathered in out, so that a head and
-// the beginning of its body, or many small chunks, are one write; nothing stays
-// gathered while the source makes us wait.
+// copier moves one message. Small parts are gathered in out, so that a head and the
+// beginning of its body, or many small chunks, are one write. Nothing stays gathered
+// while the source is waited for.
 type copier struct {
 	dst      io.Writer
 	src      *Reader
@@ -19,8 +19,8 @@ func (c *copier) run(head []byte, body Body) (Moved, error) {
 	if err == nil {
 		err = c.flush()
 	} else if c.moved.Out > 0 {
-		// What arrived before the fault is handed on. A message of which nothing
-		// was written is withheld, so that the caller can answer in its place.
+		// What arrived before the fault is forwarded. A message of which nothing was
+		// written is withheld, so that the caller can answer instead.
 		_ = c.flush()
 	}
 	c.drop()
@@ -30,7 +30,7 @@ func (c *copier) run(head []byte, body Body) (Moved, error) {
 	return c.moved, err
 }
 
-// atEnd says whether the source ended.
+// atEnd reports whether err is the end of the source.
 func atEnd(err error) bool {
 	e, ok := err.(*CopyError)
 	return ok && e.Step == Reading && e.Err == io.EOF

@@ -1,18 +1,17 @@
-// Package wire reads and writes what clients and targets of a forward proxy say
-// to each other: HTTP/1.x heads and bodies (RFC 9110, RFC 9112), the gateway's
-// own replies (RFC 9209) and the SOCKS5 handshake (RFC 1928, RFC 1929). It works
-// on io.Reader, io.Writer and bytes; it never dials, starts no goroutine, keeps
-// no time and decides nothing about who may go where.
+// Package http1 reads and writes the HTTP/1.x messages of a forward proxy: heads and
+// bodies (RFC 9110, RFC 9112), the proxy's own replies (RFC 9209) and CONNECT through
+// an upstream proxy. It works on io.Reader, io.Writer and bytes: it never dials, starts
+// no goroutine, sets no deadline and decides nothing about who may reach a target.
 //
-// Every message is taken apart and written anew, so a target never sees framing
-// that this package did not understand. A request is refused when two readers
-// could disagree about it; a response is read a little more generously, because
-// what is sent on is normalised anyway. No refusal repeats bytes of its sender.
+// Every message is parsed and rewritten, so a target never receives framing that this
+// package did not understand. A request that two parsers could read differently is
+// refused. A response is parsed a little more leniently, because what is forwarded is
+// normalised. No error repeats bytes of the sender.
 //
 // For a plain request on a kept connection the order is
 //
 //	in.Peek(1)                           // idle deadline, then the head's deadline
-//	http1.ReadRequest(in, &req)           // *Error: answer with Reply and close
+//	http1.ReadRequest(in, &req)          // *Error: write a Reply and close
 //	req.Credentials(), req.Target()
 //	head := req.Append(buf[:0])          // before in is read again
 //	ex := req.Exchange()                 // outlives the head's bytes
@@ -26,6 +25,6 @@
 // and for CONNECT: ReadRequest, Credentials, Target, dial, write Established,
 // then relay in.Buffered() before anything that is read from the socket itself.
 //
-// Through an upstream proxy a tunnel comes first: AppendConnect and ReadAnswer, or
-// SocksConnect. What the Reader of an answer holds then belongs to the tunnel.
+// Through an upstream proxy a tunnel is opened first by AppendConnect and ReadAnswer.
+// What the Reader of an answer holds then belongs to the tunnel.
 package http1

@@ -1,9 +1,9 @@
 package http1
 
-// Error is a message that this package refuses. All of it is constant text, so
-// it may be shown to whoever sent the message.
+// Error is a malformed message. Its texts are constant, so they may be shown to the
+// sender.
 type Error struct {
-	Status int    // what a gateway answers: 4xx or 505 for a request, 502 for a response
+	Status int    // the gateway's answer: 4xx or 505 for a request, 502 for a response
 	Type   string // the proxy error type of RFC 9209 section 2.3
 	Reason string
 }
@@ -69,7 +69,7 @@ var (
 	errUpgrade    = &Error{502, typeUpgrade, "the target switched protocols without being asked to"}
 )
 
-// inResponse is the same fault found in a response: the target's, hence 502.
+// inResponse returns the same fault as one of a response, with status 502.
 func inResponse(err error) error {
 	e, ok := err.(*Error)
 	if !ok || e.Status == 502 {

@@ -12,12 +12,12 @@ const (
 	maxOptions = 32
 )
 
-// kind says what becomes of a field when a head is written anew.
+// kind is how a field is treated when a head is rewritten.
 type kind uint8
 
 const (
 	plain              kind = iota // end to end, unless Connection names it
-	hop                            // for one connection only: dropped
+	hop                            // for one connection only; dropped
 	hostField                      // replaced by the target's authority
 	contentLength                  // replaced by the parsed framing
 	transferEncoding               // replaced by the parsed framing
@@ -25,10 +25,10 @@ const (
 	proxyAuthorization             // consumed
 	upgrade                        // passed on for WebSocket only
 	expect                         // passed on if there is a body to wait with
-	proxyStatus                    // dropped where it speaks in our name
+	proxyStatus                    // dropped if it names this gateway
 )
 
-// kindOf sorts a field name. The hop-by-hop names are those of RFC 9110 section
+// kindOf classifies a field name. The hop-by-hop names are those of RFC 9110 section
 // 7.6.1, of RFC 2616 section 13.5.1, and HTTP2-Settings. Trailer is among them
 // because trailers end here (see CopyResponse).
 func kindOf(name []byte) kind {
@@ -83,12 +83,12 @@ type field struct {
 	kind                    kind
 }
 
-// header is what request and response heads have in common. The bytes belong to
+// header is the common part of request and response heads. The bytes belong to
 // the Reader that the head was read from.
 type header struct {
 	raw     []byte
 	fields  []field
-	options [][]byte // what Connection names, but for close, keep-alive and upgrade
+	options [][]byte // what Connection lists, except close, keep-alive and upgrade
 
 	length    int64 // Content-Length, -1 if absent
 	hosts     int
@@ -165,7 +165,7 @@ func parseField(raw []byte, at, end int) (field, error) {
 	return field{uint16(at), uint16(at + colon), uint16(at + value), uint16(at + last), kindOf(line[:colon])}, nil
 }
 
-// note records what a field that is not plain means for the connection.
+// note records the meaning of a field that is not plain.
 func (h *header) note(f field) error {
 	v := h.value(f)
 	switch f.kind {
@@ -224,8 +224,8 @@ func (h *header) noteOptions(v []byte) error {
 
 var comma = []byte{','}
 
-// named says whether Connection makes a plain field one of this connection only.
-// Fields of the other kinds are written by us and cannot be named away.
+// named reports whether Connection lists a plain field, which is then dropped.
+// Fields of the other kinds are rewritten whatever Connection lists.
 func (h *header) named(f field) bool {
 	for _, o := range h.options {
 		if foldBytes(o, h.name(f)) {

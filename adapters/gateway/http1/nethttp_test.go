@@ -69,6 +69,7 @@ func sameHeader(t *rapid.T, got, want http.Header) {
 }
 
 func TestNetHTTPReadsTheSameRequestBeforeAndAfter(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		method := rapid.SampledFrom([]string{"GET", "POST", "PUT", "OPTIONS", "BREW"}).Draw(t, "method")
 		uri := rapid.StringMatching(`http://[a-z]{1,8}(\.[a-z]{2,3})?(:[1-9][0-9]{0,3})?/[a-z]{0,4}(\?[a-z=&]{0,6})?`).Draw(t, "uri")
@@ -103,6 +104,7 @@ func TestNetHTTPReadsTheSameRequestBeforeAndAfter(t *testing.T) {
 }
 
 func TestNetHTTPReadsTheSameResponseBeforeAndAfter(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		code := rapid.SampledFrom([]int{200, 204, 206, 301, 304, 404, 500, 999}).Draw(t, "status")
 		method := rapid.SampledFrom([]string{"GET", "HEAD"}).Draw(t, "method")

@@ -15,6 +15,7 @@ import (
 const socks5Version = 0x05
 
 func TestAReader(t *testing.T) {
+	t.Parallel()
 	t.Run("peeks without consuming", func(t *testing.T) {
 		r := http1.NewReader(strings.NewReader("\x05abc"))
 		first, err := r.Peek(1)

@@ -25,12 +25,6 @@ type Reply struct {
 	Head       bool          // the request was HEAD: the body is described, not sent
 }
 
-// Reply is the answer to a request that ReadRequest refused, or instead of a
-// response that a target spoiled.
-func (e *Error) Reply(code, howToFix string) Reply {
-	return Reply{Status: e.Status, Code: code, Message: e.Reason, HowToFix: howToFix, ProxyError: e.Type}
-}
-
 // Append appends the whole reply. Proxy-Status carries the message as its details
 // (RFC 9209 section 2.1), with everything but printable ASCII replaced.
 func (r Reply) Append(dst []byte) []byte {

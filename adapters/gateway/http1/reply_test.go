@@ -13,6 +13,7 @@ import (
 )
 
 func TestReplies(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		reply http1.Reply
@@ -42,6 +43,7 @@ func TestReplies(t *testing.T) {
 }
 
 func TestNoTextBreaksAReply(t *testing.T) {
+	t.Parallel()
 	const nasty = "a\"b\\c\r\nSet-Cookie: x\x00é"
 	b := http1.Reply{Status: 502, Code: nasty, Message: nasty, HowToFix: nasty}.Append(nil)
 	res, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b)), nil)
@@ -62,17 +64,5 @@ func TestNoTextBreaksAReply(t *testing.T) {
 	raw, err := io.ReadAll(res.Body)
 	if err != nil || json.Unmarshal(raw, &body) != nil || body.Code != nasty || body.Message != nasty || body.HowToFix != nasty {
 		t.Errorf("body %q, %v", raw, err)
-	}
-}
-
-func TestARefusalBecomesAReply(t *testing.T) {
-	_, _, err := readRequest("GET / HTTP/1.1\r\n\r\n")
-	e, ok := err.(*http1.Error)
-	if !ok {
-		t.Fatal(err)
-	}
-	r := e.Reply("INVALID_REQUEST", "use an absolute URI")
-	if r.Status != 400 || r.ProxyError != "http_request_error" || r.Message == "" {
-		t.Errorf("%+v", r)
 	}
 }

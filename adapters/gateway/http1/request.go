@@ -7,11 +7,11 @@ import (
 	"agentproxy/adapters/gateway/hostport"
 )
 
-// Exchange is what an answer has to respect of the request it answers. Unlike the
-// head it owns its data. A caller that speaks to an upstream proxy fills it in:
-// Exchange{Connect: true} makes a 2xx answer one without a body.
+// Exchange is what a response depends on of the request it answers. Unlike the
+// head it owns its data. For an upstream proxy the caller sets it:
+// with Exchange{Connect: true} a 2xx response has no body.
 type Exchange struct {
-	HTTP10  bool // the client speaks HTTP/1.0: no chunks, no interim responses
+	HTTP10  bool // the client uses HTTP/1.0: no chunks, no interim responses
 	Head    bool // the method is HEAD
 	Connect bool // the method is CONNECT
 	Close   bool // the client's connection ends with this exchange
@@ -133,7 +133,7 @@ func (h *RequestHead) parseURI(b []byte) (err error) {
 
 var schemeEnd = []byte("://")
 
-// check judges the fields as a whole and derives the framing (RFC 9112 section 6).
+// check validates the fields as a whole and derives the framing (RFC 9112 section 6).
 func (h *RequestHead) check() error {
 	switch {
 	case h.hosts > 1:
@@ -179,7 +179,7 @@ func (h *RequestHead) checkHost() error {
 	return nil
 }
 
-// Connect says whether the request asks for a tunnel.
+// Connect reports whether the request asks for a tunnel.
 func (h *RequestHead) Connect() bool { return string(h.method) == "CONNECT" }
 
 // Method returns the method as sent; methods are case-sensitive.
@@ -188,8 +188,8 @@ func (h *RequestHead) Method() []byte { return h.method }
 // Path returns path and query as sent, empty for CONNECT.
 func (h *RequestHead) Path() []byte { return h.path }
 
-// Target returns where the request goes; the Host field has no say in it. It
-// costs the allocation of the name.
+// Target returns where the request goes, which the Host field does not change. It
+// allocates the name.
 func (h *RequestHead) Target() hostport.Target {
 	host := h.host
 	if host[0] == '[' {
@@ -198,17 +198,17 @@ func (h *RequestHead) Target() hostport.Target {
 	return hostport.Target{Host: string(host), Port: h.port}
 }
 
-// ExpectContinue says whether the client may wait for 100 (Continue) before it
+// ExpectContinue reports whether the client may wait for 100 (Continue) before it
 // sends its body (RFC 9110 section 10.1.1).
 func (h *RequestHead) ExpectContinue() bool {
 	return h.expects && h.Minor == 1 && h.Body.Kind != NoBody && h.Body != Body{Sized, 0}
 }
 
-// Exchange returns what the answer must respect. An HTTP/1.0 connection always
+// Exchange returns what the response depends on. An HTTP/1.0 connection always
 // ends, because a proxy must not keep one (RFC 9112 section 9.3).
 func (h *RequestHead) Exchange() Exchange { return h.ex }
 
-// Metered is how many bytes of the head count as the client's traffic: all but
+// Metered returns how many bytes of the head count as the client's traffic: all but
 // the Proxy-Authorization line.
 func (h *RequestHead) Metered() int {
 	n := len(h.raw)

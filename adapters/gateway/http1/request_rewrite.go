@@ -2,16 +2,16 @@ package http1
 
 import "strconv"
 
-// upgradable says whether the request asks for WebSocket (RFC 6455 section 4.1),
-// the one protocol that is passed on. Asking for any other is dropped, which a
-// target may always ignore anyway (RFC 9110 section 7.8).
+// upgradable reports whether the request asks for WebSocket (RFC 6455 section 4.1),
+// the only upgrade that is forwarded. Any other is dropped, as a target may always
+// ignore it (RFC 9110 section 7.8).
 func (h *RequestHead) upgradable() bool {
 	return h.upgrading && h.websocket && h.Minor == 1 && h.Body.Kind == NoBody && string(h.method) == "GET"
 }
 
 // Append appends the head as it goes to the target: origin-form, HTTP/1.1, Host
 // from the URI, one framing, nothing that is hop-by-hop or named by Connection,
-// and nothing added that tells of a proxy. Order and spelling of the client's
+// and nothing added that reveals a proxy. Order and spelling of the client's
 // fields stay, because targets look at both. It is not for CONNECT.
 func (h *RequestHead) Append(dst []byte) []byte {
 	dst = append(append(dst, h.method...), ' ')

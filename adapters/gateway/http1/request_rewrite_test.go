@@ -6,6 +6,7 @@ import (
 )
 
 func TestARequestIsRewrittenForItsTarget(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ name, in, want string }{
 		{"origin-form and Host from the URI",
 			"GET http://a.example:8080/x?y HTTP/1.1|Host: evil.example|Accept: */*",

@@ -38,6 +38,7 @@ func status(err error) int {
 }
 
 func TestTheTargetIsReadFromTheRequestLine(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		line, host string
 		port       uint16
@@ -68,6 +69,7 @@ func TestTheTargetIsReadFromTheRequestLine(t *testing.T) {
 }
 
 func TestWhatFollowsTheHeadStaysAvailable(t *testing.T) {
+	t.Parallel()
 	for _, surplus := range []string{"", "\x16\x03\x01", strings.Repeat("GET / ", 500)} {
 		_, r, err := readRequest("CONNECT a:443 HTTP/1.1\r\n\r\n" + surplus)
 		if err != nil {
@@ -83,6 +85,7 @@ func TestWhatFollowsTheHeadStaysAvailable(t *testing.T) {
 }
 
 func TestAHeadMayArriveByteByByte(t *testing.T) {
+	t.Parallel()
 	head := "GET http://a/ HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("y", 20000) + "\r\n\r\n"
 	r := http1.NewReader(iotest.OneByteReader(strings.NewReader(head + head)))
 	for range 2 {
@@ -94,6 +97,7 @@ func TestAHeadMayArriveByteByByte(t *testing.T) {
 }
 
 func TestAConnectionThatEnds(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("broken")
 	for _, tc := range []struct {
 		name string
@@ -114,6 +118,7 @@ func TestAConnectionThatEnds(t *testing.T) {
 }
 
 func TestHeadsAreBounded(t *testing.T) {
+	t.Parallel()
 	const line = "GET http://a/ HTTP/1.1\r\nHost: a\r\n"
 	fill := func(total int) string {
 		return line + "X: " + strings.Repeat("y", total-len(line)-len("X: \r\n\r\n")) + "\r\n\r\n"
@@ -141,6 +146,7 @@ func TestHeadsAreBounded(t *testing.T) {
 }
 
 func TestCredentials(t *testing.T) {
+	t.Parallel()
 	b64 := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	for _, tc := range []struct {
 		name, field, user, password string
@@ -172,6 +178,7 @@ func TestCredentials(t *testing.T) {
 }
 
 func TestTheCredentialsLineIsNotMetered(t *testing.T) {
+	t.Parallel()
 	const before, after = "GET http://a/ HTTP/1.1\r\nHost: a\r\n", "X: y\r\n\r\n"
 	for _, line := range []string{"", "Proxy-Authorization: Basic dTpw\r\n", "PROXY-AUTHORIZATION:   Basic dTpw  \r\n"} {
 		h := mustRequest(t, before+line+after)
@@ -182,6 +189,7 @@ func TestTheCredentialsLineIsNotMetered(t *testing.T) {
 }
 
 func TestTheRequestSaysWhatItsAnswerMustRespect(t *testing.T) {
+	t.Parallel()
 	const ws = "Upgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
 	for _, tc := range []struct {
 		name, line, fields string
@@ -210,6 +218,7 @@ func TestTheRequestSaysWhatItsAnswerMustRespect(t *testing.T) {
 }
 
 func TestOnlyAClientThatHasABodyAndSpeaks11Waits(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		minor  int
 		fields string

@@ -36,8 +36,8 @@ func ReadResponse(src *Reader, h *ResponseHead, ex Exchange) error {
 }
 
 // ReadFinal reads response heads until a final one is in h. Each interim one is
-// handed to interim, unless the client speaks HTTP/1.0 and would take it for the
-// answer (RFC 9110 section 15.2); interim may be nil. More than MaxInterim are an
+// passed to interim, unless the client uses HTTP/1.0 and would take it for the
+// final one (RFC 9110 section 15.2); interim may be nil. More than MaxInterim are an
 // *Error; an error of interim is returned as it is.
 func ReadFinal(src *Reader, h *ResponseHead, ex Exchange, interim func(*ResponseHead) error) error {
 	for range MaxInterim + 1 {
@@ -57,7 +57,7 @@ func ReadFinal(src *Reader, h *ResponseHead, ex Exchange, interim func(*Response
 	return errInterims
 }
 
-// Interim says whether another head follows. 101 is final: a tunnel follows.
+// Interim reports whether another head follows. 101 is final: a tunnel follows.
 func (h *ResponseHead) Interim() bool { return h.Status < 200 && h.Status != 101 }
 
 func (h *ResponseHead) parse(raw []byte, ex Exchange) error {
@@ -133,10 +133,10 @@ func (h *ResponseHead) frame(ex Exchange) {
 }
 
 // Append appends the head as it goes to the client: HTTP/1.1, one framing,
-// nothing hop-by-hop. It says Connection: close if closing is set or if the
-// client's connection cannot go on, so that the client knows before it ends; an
-// interim head never does. A Proxy-Status in our name is dropped: only the
-// gateway itself speaks for the gateway.
+// nothing hop-by-hop. It has Connection: close if closing is set or if the
+// client's connection cannot go on, so that the client learns it before the end; an
+// interim head never does. A Proxy-Status that names this gateway is dropped, so that
+// a target cannot imitate its answers.
 func (h *ResponseHead) Append(dst []byte, closing bool) []byte {
 	dst = strconv.AppendInt(append(dst, "HTTP/1.1 "...), int64(h.Status), 10)
 	dst = append(append(append(dst, ' '), h.reason...), "\r\n"...)
@@ -171,7 +171,7 @@ func (h *ResponseHead) Append(dst []byte, closing bool) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// forged says whether a Proxy-Status of the target names this gateway.
+// forged reports whether a Proxy-Status of the target names this gateway.
 func (h *ResponseHead) forged(f field) bool {
 	return bytes.Contains(bytes.ToLower(h.value(f)), []byte(proxyName))
 }

@@ -17,6 +17,7 @@ func readResponse(s string, ex http1.Exchange) (*http1.ResponseHead, error) {
 func crlf(s string) string { return strings.ReplaceAll(s, "|", "\r\n") + "\r\n\r\n" }
 
 func TestAResponseIsFramedAndRewritten(t *testing.T) {
+	t.Parallel()
 	none := http1.Body{}
 	sized := http1.Body{Kind: http1.Sized, Length: 5}
 	chunked := http1.Body{Kind: http1.Chunked}
@@ -100,6 +101,7 @@ func TestAResponseIsFramedAndRewritten(t *testing.T) {
 }
 
 func TestTheCallerCanCloseTheClient(t *testing.T) {
+	t.Parallel()
 	h, err := readResponse("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", http1.Exchange{})
 	if err != nil {
 		t.Fatal(err)
@@ -110,6 +112,7 @@ func TestTheCallerCanCloseTheClient(t *testing.T) {
 }
 
 func TestAResponseWithBareLineFeedsIsRepaired(t *testing.T) {
+	t.Parallel()
 	h, err := readResponse("HTTP/1.1 200 OK\nA: b\r\nContent-Length: 5\n\n", http1.Exchange{})
 	if err != nil {
 		t.Fatal(err)
@@ -120,6 +123,7 @@ func TestAResponseWithBareLineFeedsIsRepaired(t *testing.T) {
 }
 
 func TestASpoiledResponseIs502(t *testing.T) {
+	t.Parallel()
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for _, tc := range []struct{ name, in, kind string }{
 		{"no status line", "hello\r\n\r\n", "http_protocol_error"},
@@ -163,6 +167,7 @@ func TestASpoiledResponseIs502(t *testing.T) {
 }
 
 func TestInterimResponses(t *testing.T) {
+	t.Parallel()
 	const interim, final = "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 	read := func(n int, ex http1.Exchange) (forwarded int, h http1.ResponseHead, err error) {
 		r := http1.NewReader(strings.NewReader(strings.Repeat(interim, n) + final))

@@ -113,6 +113,7 @@ var refused = []struct {
 }
 
 func TestWhatCouldBeReadTwoWaysIsRefused(t *testing.T) {
+	t.Parallel()
 	if len(refused) < 60 {
 		t.Fatalf("the corpus has %d heads", len(refused))
 	}
@@ -130,6 +131,7 @@ func TestWhatCouldBeReadTwoWaysIsRefused(t *testing.T) {
 }
 
 func TestWhatIsHarmlessIsNormalised(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ name, head, want string }{
 		{"one length, said twice", post + "Content-Length: 4\r\nContent-Length: 4\r\n\r\n", "Content-Length: 4\r\n"},
 		{"leading zeros", post + "Content-Length: 0004\r\n\r\n", "Content-Length: 4\r\n"},

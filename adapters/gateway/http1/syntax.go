@@ -6,7 +6,7 @@ import (
 	"agentproxy/adapters/gateway/hostport"
 )
 
-// What a byte may be part of. Lookups in one table keep the scans branch-free.
+// The classes of a byte. Lookups in one table keep the scans free of branches.
 const (
 	tokenByte  = 1 << iota // RFC 9110 section 5.6.2
 	valueByte              // field value: visible, SP, HTAB, obs-text (RFC 9110 section 5.5)
@@ -38,7 +38,7 @@ var class = func() (t [256]uint8) {
 	return t
 }()
 
-// all says whether every byte of b is of the class.
+// all reports whether every byte of b is of the class.
 func all(b []byte, bit uint8) bool {
 	for _, c := range b {
 		if class[c]&bit == 0 {
@@ -98,7 +98,7 @@ func trim(b []byte) []byte {
 // maxHost is what SOCKS5 can carry, two more than a name in the DNS can have.
 const maxHost = 255
 
-// splitAuthority takes host:port apart (RFC 3986 section 3.2). The host keeps the
+// splitAuthority splits host:port (RFC 3986 section 3.2). The host keeps the
 // brackets of an IPv6 address; the port is 0 if there is none. Zones are refused:
 // they name an interface of this machine.
 func splitAuthority(b []byte) (host []byte, port uint16, err error) {

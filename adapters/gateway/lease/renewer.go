@@ -81,7 +81,8 @@ type Renewer struct {
 // NewRenewer returns a Renewer that does nothing until Run. It calls ended, which
 // must not block, when an answer of the core shows that a session is exhausted or
 // closed.
-func NewRenewer(core Core, cfg Config, counters Counters, ended func(sessionID string, v Verdict), log *slog.Logger) *Renewer {
+func NewRenewer(core Core, cfg Config, counters Counters, ended func(sessionID string, v Verdict),
+	log *slog.Logger) *Renewer {
 	return &Renewer{
 		core: core, cfg: cfg, counters: counters, ended: ended, log: log,
 		tick:   max(min(cfg.Report, cfg.IdleGive)/8, time.Millisecond),

@@ -97,7 +97,8 @@ func secretsOf(proxy *procurement.Endpoint) secrets {
 	var all secrets
 	both := proxy.User + ":" + proxy.Password
 	for _, s := range []string{base64.StdEncoding.EncodeToString([]byte(both)), proxy.User, proxy.Password,
-		url.QueryEscape(proxy.User), url.QueryEscape(proxy.Password), url.PathEscape(proxy.User), url.PathEscape(proxy.Password)} {
+		url.QueryEscape(proxy.User), url.QueryEscape(proxy.Password),
+		url.PathEscape(proxy.User), url.PathEscape(proxy.Password)} {
 		if s = strings.ToLower(printable(s)); s != "" && both != ":" {
 			all = append(all, s)
 		}

@@ -67,57 +67,72 @@ func (r *Refusal) Note(more string) *Refusal {
 
 // The refusals that no upstream proxy causes.
 var (
-	NoCredential = &Refusal{Status: 407, Code: CodeProxyAuthRequired, Unobserved: true, SOCKS: socks5.GeneralFailure,
+	NoCredential = &Refusal{Status: 407, Code: CodeProxyAuthRequired, Unobserved: true,
+		SOCKS:    socks5.GeneralFailure,
 		Message:  "the proxy user name and password are missing or do not belong to a session",
 		HowToFix: "use proxy.full_url of an active session as your proxy; user name and password are part of it"}
-	TooManyAuthFailures = &Refusal{Status: 429, Code: CodeTooManyGuesses, Unobserved: true, SOCKS: socks5.GeneralFailure,
+	TooManyAuthFailures = &Refusal{Status: 429, Code: CodeTooManyGuesses, Unobserved: true,
+		SOCKS:      socks5.GeneralFailure,
 		Message:    "too many wrong credentials from this address",
 		HowToFix:   "read proxy.full_url of the session again; a right password is accepted at any time",
 		RetryAfter: time.Minute}
-	TrafficExhausted = &Refusal{Status: 402, Code: CodeTrafficExhausted, ProxyError: "http_request_denied", SOCKS: socks5.GeneralFailure,
+	TrafficExhausted = &Refusal{Status: 402, Code: CodeTrafficExhausted, ProxyError: "http_request_denied",
+		SOCKS:    socks5.GeneralFailure,
 		Message:  "the traffic of this session is used up",
 		HowToFix: "create a new session with POST /v1/sessions"}
-	TargetForbidden = &Refusal{Status: 403, Code: CodeTargetRefused, ProxyError: "destination_ip_prohibited", SOCKS: socks5.NotAllowed,
+	TargetForbidden = &Refusal{Status: 403, Code: CodeTargetRefused, ProxyError: "destination_ip_prohibited",
+		SOCKS:    socks5.NotAllowed,
 		Message:  "this target cannot be reached through the gateway",
 		HowToFix: "use a public address or name, and a port other than 25, 465 and 587"}
-	SessionOver = &Refusal{Status: 410, Code: CodeSessionExpired, ProxyError: "http_request_denied", SOCKS: socks5.GeneralFailure,
+	SessionOver = &Refusal{Status: 410, Code: CodeSessionExpired, ProxyError: "http_request_denied",
+		SOCKS:    socks5.GeneralFailure,
 		Message:  "this session has ended",
 		HowToFix: "create a new session with POST /v1/sessions"}
-	TooManyTunnels = &Refusal{Status: 429, Code: CodeTooManyTunnels, ProxyError: "connection_limit_reached", SOCKS: socks5.GeneralFailure,
+	TooManyTunnels = &Refusal{Status: 429, Code: CodeTooManyTunnels, ProxyError: "connection_limit_reached",
+		SOCKS:      socks5.GeneralFailure,
 		Message:    "this session has too many connections open at once",
 		HowToFix:   "close some or spread the work over more sessions",
 		RetryAfter: time.Second}
-	SessionNotReady = &Refusal{Status: 503, Code: CodeSessionNotReady, ProxyError: "destination_unavailable", SOCKS: socks5.GeneralFailure,
+	SessionNotReady = &Refusal{Status: 503, Code: CodeSessionNotReady, ProxyError: "destination_unavailable",
+		SOCKS:      socks5.GeneralFailure,
 		Message:    "this session is still being created",
 		HowToFix:   "wait until its status is active",
 		RetryAfter: time.Second}
-	NoCapacity = &Refusal{Status: 503, Code: CodeNoCapacity, ProxyError: "proxy_internal_response", SOCKS: socks5.GeneralFailure,
+	NoCapacity = &Refusal{Status: 503, Code: CodeNoCapacity, ProxyError: "proxy_internal_response",
+		SOCKS:      socks5.GeneralFailure,
 		Message:    "no traffic can be given to this connection right now",
 		HowToFix:   "try again in a second",
 		RetryAfter: time.Second}
-	Unreachable = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "destination_ip_unroutable", SOCKS: socks5.HostUnreachable,
+	Unreachable = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "destination_ip_unroutable",
+		SOCKS:    socks5.HostUnreachable,
 		Message:  "the target cannot be reached from this exit",
 		HowToFix: "check the address; if it is right, rotate the session or try again later",
 		Evidence: health.HTTPError}
-	ConnectionRefused = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "connection_refused", SOCKS: socks5.ConnectionRefused,
+	ConnectionRefused = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "connection_refused",
+		SOCKS:    socks5.ConnectionRefused,
 		Message:  "the target refused the connection",
 		HowToFix: "check host and port; if they are right, rotate the session or try again later",
 		Evidence: health.HTTPError}
-	ConnectTimeout = &Refusal{Status: 504, Code: CodeTargetTimeout, ProxyError: "connection_timeout", SOCKS: socks5.TTLExpired,
+	ConnectTimeout = &Refusal{Status: 504, Code: CodeTargetTimeout, ProxyError: "connection_timeout",
+		SOCKS:    socks5.TTLExpired,
 		Message:  "the target did not answer in time",
 		HowToFix: "try again; if it stays silent, rotate the session",
 		Evidence: health.Timeout}
-	ConnectionReset = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "connection_terminated", SOCKS: socks5.GeneralFailure,
+	ConnectionReset = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "connection_terminated",
+		SOCKS:    socks5.GeneralFailure,
 		Message:  "the target ended the connection before it answered",
 		HowToFix: "try again; if it happens again, rotate the session",
 		Evidence: health.HTTPError}
-	ResponseTimeout = &Refusal{Status: 504, Code: CodeTargetTimeout, ProxyError: "http_response_timeout", SOCKS: socks5.GeneralFailure,
+	ResponseTimeout = &Refusal{Status: 504, Code: CodeTargetTimeout, ProxyError: "http_response_timeout",
+		SOCKS:    socks5.GeneralFailure,
 		Message:  "the target received the request and did not answer in time",
 		HowToFix: "try again; if it stays silent, rotate the session",
 		Evidence: health.Timeout}
-	NameNotFound = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "dns_error", SOCKS: socks5.HostUnreachable,
+	NameNotFound = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "dns_error",
+		SOCKS:   socks5.HostUnreachable,
 		Message: "the target's name has no address", HowToFix: "check the spelling of the host name"}
-	NameTimeout = &Refusal{Status: 504, Code: CodeTargetTimeout, ProxyError: "dns_timeout", SOCKS: socks5.TTLExpired,
+	NameTimeout = &Refusal{Status: 504, Code: CodeTargetTimeout, ProxyError: "dns_timeout",
+		SOCKS:   socks5.TTLExpired,
 		Message: "the target's name could not be looked up in time", HowToFix: "try again"}
 	OutOfSockets = NoCapacity.Because("the gateway is out of sockets for this exit and target")
 )

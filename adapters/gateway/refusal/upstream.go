@@ -14,30 +14,37 @@ import (
 // The refusals that an upstream proxy causes. None is 407: the credential that an
 // upstream rejects is the operator's, not the client's.
 var (
-	UpstreamAuth = &Refusal{Status: 502, Code: CodeUpstreamAuth, ProxyError: "proxy_configuration_error", SOCKS: socks5.GeneralFailure,
+	UpstreamAuth = &Refusal{Status: 502, Code: CodeUpstreamAuth, ProxyError: "proxy_configuration_error",
+		SOCKS:    socks5.GeneralFailure,
 		Message:  "the provider's proxy rejected the service's credential",
 		HowToFix: "create a new session; if it happens again, contact the operator", Upstream: true, Permanent: true}
-	UpstreamPayment = &Refusal{Status: 502, Code: CodeUpstreamPayment, ProxyError: "proxy_configuration_error", SOCKS: socks5.GeneralFailure,
+	UpstreamPayment = &Refusal{Status: 502, Code: CodeUpstreamPayment, ProxyError: "proxy_configuration_error",
+		SOCKS:    socks5.GeneralFailure,
 		Message:  "the provider's proxy has no traffic left for the service",
 		HowToFix: "create a new session; if it happens again, contact the operator", Upstream: true, Permanent: true}
-	UpstreamRefused = &Refusal{Status: 403, Code: CodeUpstreamRefused, ProxyError: "http_request_denied", SOCKS: socks5.NotAllowed,
+	UpstreamRefused = &Refusal{Status: 403, Code: CodeUpstreamRefused, ProxyError: "http_request_denied",
+		SOCKS:    socks5.NotAllowed,
 		Message:  "the provider's proxy refuses this target",
 		HowToFix: "use another target, or another product for this one", Upstream: true}
-	UpstreamBusy = &Refusal{Status: 503, Code: CodeUpstreamBusy, ProxyError: "connection_limit_reached", SOCKS: socks5.GeneralFailure,
+	UpstreamBusy = &Refusal{Status: 503, Code: CodeUpstreamBusy, ProxyError: "connection_limit_reached",
+		SOCKS:    socks5.GeneralFailure,
 		Message:  "the provider's proxy accepts no more connections at the moment",
 		HowToFix: "try again after Retry-After, with fewer connections at once", Upstream: true,
 		RetryAfter: minRetryAfter}
-	UpstreamFailed = &Refusal{Status: 502, Code: CodeUpstreamFailed, ProxyError: "destination_unavailable", SOCKS: socks5.GeneralFailure,
+	UpstreamFailed = &Refusal{Status: 502, Code: CodeUpstreamFailed, ProxyError: "destination_unavailable",
+		SOCKS:    socks5.GeneralFailure,
 		Message:  "the provider's proxy did not open the connection",
 		HowToFix: "rotate the session or try again", Upstream: true,
 		Evidence: health.HTTPError}
 	UpstreamClosed    = UpstreamFailed.Because("the provider's proxy ended the connection before it answered")
 	UpstreamMalformed = UpstreamFailed.Because("the provider's proxy sent a malformed answer")
-	UpstreamTimeout   = &Refusal{Status: 504, Code: CodeUpstreamTimeout, ProxyError: "connection_timeout", SOCKS: socks5.TTLExpired,
+	UpstreamTimeout   = &Refusal{Status: 504, Code: CodeUpstreamTimeout, ProxyError: "connection_timeout",
+		SOCKS:    socks5.TTLExpired,
 		Message:  "the target was not reached through the provider's proxy in time",
 		HowToFix: "try again; if it stays silent, rotate the session", Upstream: true,
 		Evidence: health.Timeout}
-	UpstreamUnreachable = &Refusal{Status: 502, Code: CodeUpstreamUnreachable, ProxyError: "destination_unavailable", SOCKS: socks5.HostUnreachable,
+	UpstreamUnreachable = &Refusal{Status: 502, Code: CodeUpstreamUnreachable, ProxyError: "destination_unavailable",
+		SOCKS:    socks5.HostUnreachable,
 		Message:  "the provider's proxy cannot be reached",
 		HowToFix: "rotate the session or try again later", Upstream: true,
 		Evidence: health.HTTPError}

@@ -9,7 +9,7 @@ import (
 )
 
 // maxAddresses bounds the table of addresses. Beyond it an arbitrary entry is
-// replaced: a client that controls so many addresses evades this limit anyway.
+// replaced: a client with more addresses evades the limit in any case.
 const maxAddresses = 1 << 16
 
 // AuthFailures counts wrong credentials by client address and minute. It does not

@@ -22,6 +22,7 @@ type script struct {
 func (s *script) Write(p []byte) (int, error) { return s.written.Write(p) }
 
 func TestConnectSendsTheHandshake(t *testing.T) {
+	t.Parallel()
 	name := hostport.Target{Host: "example.com", Port: 443}
 	const open4 = "\x05\x00\x00\x01\x01\x02\x03\x04\x00\x50"
 	for _, tc := range []struct {
@@ -49,6 +50,7 @@ func TestConnectSendsTheHandshake(t *testing.T) {
 }
 
 func TestConnectReportsRefusals(t *testing.T) {
+	t.Parallel()
 	for answers, want := range map[string]error{
 		"\x05\xff":                          socks5.ErrRejected,
 		"\x05\x00":                          socks5.ErrMalformed, // a method that was not offered

@@ -13,6 +13,7 @@ import (
 )
 
 func TestGreeting(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, in, answer string
 		want             error
@@ -38,6 +39,7 @@ func TestGreeting(t *testing.T) {
 }
 
 func TestCredentials(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 255)
 	for _, tc := range []struct {
 		name, in, user, password string
@@ -61,6 +63,7 @@ func TestCredentials(t *testing.T) {
 }
 
 func TestStatus(t *testing.T) {
+	t.Parallel()
 	var s socks5.Server
 	var out bytes.Buffer
 	if err := errors.Join(s.Status(&out, true), s.Status(&out, false)); err != nil || out.String() != "\x01\x00\x01\x01" {
@@ -69,6 +72,7 @@ func TestStatus(t *testing.T) {
 }
 
 func TestRequest(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("n", 255)
 	for _, tc := range []struct {
 		name, in string
@@ -118,6 +122,7 @@ func TestRequest(t *testing.T) {
 }
 
 func TestReply(t *testing.T) {
+	t.Parallel()
 	for bound, want := range map[netip.AddrPort]string{
 		{}:                                       "\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00",
 		netip.MustParseAddrPort("192.0.2.1:258"): "\x05\x00\x00\x01\xc0\x00\x02\x01\x01\x02",

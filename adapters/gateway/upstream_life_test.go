@@ -21,40 +21,41 @@ import (
 	"agentproxy/domain/traffic"
 )
 
-// silent accepts and says no more than a beginning.
+// silent accepts and sends no more than a beginning.
 func silent(beginning string) func(net.Conn) {
 	return func(c net.Conn) { fmt.Fprint(c, beginning); _, _ = io.Copy(io.Discard, c) }
 }
 
-// Whatever a connection waits for on its way through an upstream, the end of its
-// session ends the waiting: here every time limit is an hour.
-func TestTerminateStopsTheWayThroughAHop(t *testing.T) {
+// The end of a session ends a connection attempt through an upstream at every step:
+// here every time limit is an hour.
+func TestTerminateStopsAnAttemptThroughAnUpstream(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, target string
-		hop          procurement.Endpoint
+		proxy        procurement.Endpoint
 		http, socks  func(net.Conn)
 	}{
 		{name: "the target's name", target: "slow.test:80"},
-		{name: "the proxy's name", hop: procurement.Endpoint{Host: "slow.test", Port: 80}},
+		{name: "the proxy's name", proxy: procurement.Endpoint{Host: "slow.test", Port: 80}},
 		{name: "the answer", http: silent("")},
 		{name: "the rest of the answer", http: silent("HTTP/1.1 200 OK\r\n")},
-		{name: "the reply", hop: procurement.Endpoint{Protocol: session.SOCKS5}, socks: silent("\x05")},
+		{name: "the reply", proxy: procurement.Endpoint{Protocol: session.SOCKS5}, socks: silent("\x05")},
 	} {
 		for _, plain := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, plain %v", tc.name, plain), func(t *testing.T) {
 				s := newSeller(t, "u", "secret")
 				s.set(func(m *manner) { m.http, m.socks = tc.http, tc.socks })
 				asked := make(chan struct{}, 2)
-				w := begin(t, newBooks(t), func(c *setup) {
+				w := begin(t, newCore(t), func(c *setup) {
 					c.Resolver = watched{names, asked}
 					c.Timing.Connect, c.Timing.Resolve = time.Hour, time.Hour
 				})
 				id := w.add(1, 0)
-				hop := s.hop(tc.hop.Protocol)
-				if tc.hop.Host != "" {
-					hop.Host, hop.Port = tc.hop.Host, tc.hop.Port
+				proxy := s.endpoint(tc.proxy.Protocol)
+				if tc.proxy.Host != "" {
+					proxy.Host, proxy.Port = tc.proxy.Host, tc.proxy.Port
 				}
-				w.via(id, hop)
+				w.via(id, proxy)
 				target := tc.target
 				if target == "" {
 					target = "127.0.0.1:80"
@@ -83,7 +84,7 @@ func TestTerminateStopsTheWayThroughAHop(t *testing.T) {
 	}
 }
 
-// watched tells when it is asked for the slow name.
+// watched is a resolver that signals when it is asked for the slow name.
 type watched struct {
 	resolver
 	asked chan struct{}
@@ -96,11 +97,12 @@ func (w watched) LookupNetIP(ctx context.Context, network, host string) ([]netip
 	return w.resolver.LookupNetIP(ctx, network, host)
 }
 
-func TestTerminateCutsATunnelThroughAHop(t *testing.T) {
+func TestTerminateCutsATunnelThroughAnUpstream(t *testing.T) {
+	t.Parallel()
 	s := newSeller(t, "u", "secret")
-	w := begin(t, newBooks(t), nil)
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
-	w.via(id, s.hop(session.HTTP))
+	w.via(id, s.endpoint(session.HTTP))
 	l, ended := listen(t), make(chan struct{})
 	go serve(l, func(c net.Conn) { _, _ = io.Copy(c, c); close(ended) })
 	c := w.connect(id, l.Addr().String())
@@ -117,28 +119,30 @@ func TestTerminateCutsATunnelThroughAHop(t *testing.T) {
 	}
 }
 
-func TestStopEndsTheWayThroughAHop(t *testing.T) {
+func TestStopEndsAnAttemptThroughAnUpstream(t *testing.T) {
+	t.Parallel()
 	s := newSeller(t, "u", "secret")
 	s.answers(silent(""))
-	w := begin(t, newBooks(t), func(c *setup) { c.Timing.Connect = time.Hour })
+	w := begin(t, newCore(t), func(c *setup) { c.Timing.Connect = time.Hour })
 	id := w.add(1, 0)
-	w.via(id, s.hop(session.HTTP))
+	w.via(id, s.endpoint(session.HTTP))
 	fmt.Fprintf(w.dial(), "CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: x\r\n%s\r\n", basic(user(id, 0), password(id)))
 	waitFor(t, "the upstream to be asked", func() bool { targets, _ := s.targets(); return len(targets) == 1 })
 	_ = w.Stop(context.Background()) // waits for every connection
 }
 
-// A kept connection serves the same session, hop and rotation alone: the exit
-// behind it is not known here, and may be the same user's.
-func TestKeptConnectionsEndWithTheirHop(t *testing.T) {
+// An idle connection serves the same session, upstream proxy and rotation only: the
+// exit behind it is unknown here, and another one may have the same user name.
+func TestKeptConnectionsEndWithTheirUpstream(t *testing.T) {
+	t.Parallel()
 	s := newSeller(t, "", "")
-	w := begin(t, newBooks(t), nil)
+	w := begin(t, newCore(t), nil)
 	site := newSite(t, func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, "ok") })
 	one, two := w.add(1, 0), w.add(2, 0)
-	hop := s.hop(session.HTTP)
-	hop.User = "u-1"
+	proxy := s.endpoint(session.HTTP)
+	proxy.User = "u-1"
 	for _, id := range []string{one, two} {
-		w.via(id, hop)
+		w.via(id, proxy)
 	}
 	requests := 0
 	get := func(id string, number int) {
@@ -182,25 +186,26 @@ func TestKeptConnectionsEndWithTheirHop(t *testing.T) {
 	rotate(func(*procurement.Endpoint) {})
 	get(one, 2)
 	opened(4, "after a rotation with the same user")
-	w.change(one, func(r *traffic.Route) { r.Hops = []procurement.Endpoint{hop} })
+	w.change(one, func(r *traffic.Route) { r.Hops = []procurement.Endpoint{proxy} })
 	w.Changed(one)
 	get(one, 2)
 	opened(5, "after another user without a rotation")
 	w.change(one, func(r *traffic.Route) { r.Hops = nil })
 	w.Changed(one)
 	get(one, 2)
-	opened(5, "without a hop")
+	opened(5, "without an upstream proxy")
 }
 
-// Metering and cap are those of a direct way.
-func TestLimitIsNeverExceededThroughAHop(t *testing.T) {
+// Metering and limit are those of a direct connection.
+func TestLimitIsNeverExceededThroughAnUpstream(t *testing.T) {
+	t.Parallel()
 	for _, p := range []session.Protocol{session.HTTP, session.SOCKS5} {
 		s := newSeller(t, "u", "secret")
 		const limit = 5_000_000
-		w := begin(t, newBooks(t), nil)
+		w := begin(t, newCore(t), nil)
 		id, free := w.add(1, limit), w.add(2, 0)
-		w.via(id, s.hop(p))
-		w.via(free, s.hop(p))
+		w.via(id, s.endpoint(p))
+		w.via(free, s.endpoint(p))
 		target := newCounting(t)
 		var delivered atomic.Int64
 		var wg sync.WaitGroup
@@ -232,8 +237,9 @@ func TestLimitIsNeverExceededThroughAHop(t *testing.T) {
 	}
 }
 
-// Early bytes of the target stop at a closed fence like all others.
-func TestEarlyBytesWaitForTheFence(t *testing.T) {
+// Early bytes of the target stop at an expired lease like all others.
+func TestEarlyBytesWaitForTheRenewal(t *testing.T) {
+	t.Parallel()
 	s := newSeller(t, "u", "secret")
 	hold, release := make(chan struct{}), make(chan struct{})
 	s.answers(func(c net.Conn) {
@@ -242,25 +248,25 @@ func TestEarlyBytesWaitForTheFence(t *testing.T) {
 		fmt.Fprint(c, "HTTP/1.1 200 OK\r\n\r\nbanner")
 		_, _ = io.Copy(io.Discard, c)
 	})
-	const fence = 200 * time.Millisecond
-	w := begin(t, newBooks(t), func(c *setup) {
-		c.Timing.StopAfter, c.Timing.Heartbeat, c.Timing.IdleGive = fence, 50*time.Millisecond, 10*time.Second
+	const expiry = 200 * time.Millisecond
+	w := begin(t, newCore(t), func(c *setup) {
+		c.Timing.StopAfter, c.Timing.Heartbeat, c.Timing.IdleGive = expiry, 50*time.Millisecond, 10*time.Second
 	})
 	id := w.add(1, 0)
-	w.via(id, s.hop(session.HTTP))
+	w.via(id, s.endpoint(session.HTTP))
 	c := w.dial()
 	fmt.Fprintf(c, "CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: x\r\n%s\r\n", basic(user(id, 0), password(id)))
 	<-hold
 	w.outage(true)
-	time.Sleep(2 * fence) // until the fence has closed
+	time.Sleep(2 * expiry) // until the lease has expired
 	close(release)
 	r := bufio.NewReader(c)
 	if res, err := http.ReadResponse(r, &http.Request{Method: "CONNECT"}); err != nil || res.StatusCode != 200 {
 		t.Fatal(res, err)
 	}
-	_ = c.SetReadDeadline(time.Now().Add(fence))
+	_ = c.SetReadDeadline(time.Now().Add(expiry))
 	if b, err := r.Peek(1); err == nil {
-		t.Errorf("%q came through a closed fence", b)
+		t.Errorf("%q was relayed on an expired lease", b)
 	}
 	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
 	w.outage(false)
@@ -272,8 +278,9 @@ func TestEarlyBytesWaitForTheFence(t *testing.T) {
 	waitFor(t, "the report", func() bool { return w.usage(id).Down == 6 })
 }
 
-// A way that was refused leaves no connection to the upstream behind.
-func TestARefusedWayThroughAHopIsClosed(t *testing.T) {
+// A refusal leaves no connection to the upstream open.
+func TestARefusedConnectionToAnUpstreamIsClosed(t *testing.T) {
+	t.Parallel()
 	s := newSeller(t, "u", "secret")
 	ended := make(chan error, 1)
 	s.answers(func(c net.Conn) {
@@ -281,9 +288,9 @@ func TestARefusedWayThroughAHopIsClosed(t *testing.T) {
 		_, err := io.Copy(io.Discard, c)
 		ended <- err
 	})
-	w := begin(t, newBooks(t), nil)
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
-	w.via(id, s.hop(session.HTTP))
+	w.via(id, s.endpoint(session.HTTP))
 	w.refusedOver(t, id, "127.0.0.1:80")
 	if err := <-ended; err != nil {
 		t.Error("still open:", err)

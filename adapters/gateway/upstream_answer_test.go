@@ -19,19 +19,19 @@ import (
 	"agentproxy/test/freeport"
 )
 
-// refusedOver asks for a tunnel that is refused, and returns the answer and what
-// the feed says.
+// refusedOver requests a tunnel that is refused, and returns the answer and the
+// recorded event.
 func (w *world) refusedOver(t *testing.T, id, target string) (res *http.Response, howToFix, feed string) {
 	t.Helper()
 	seen := len(w.observed())
 	c := w.dial()
 	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", target, target, basic(user(id, 0), password(id)))
 	res, body := response(t, c)
-	var told struct {
+	var shown struct {
 		Code     string `json:"code"`
 		HowToFix string `json:"how_to_fix"`
 	}
-	if err := json.Unmarshal([]byte(body), &told); err != nil {
+	if err := json.Unmarshal([]byte(body), &shown); err != nil {
 		t.Fatalf("%d %q: %v", res.StatusCode, body, err)
 	}
 	all := w.observed()
@@ -39,19 +39,20 @@ func (w *world) refusedOver(t *testing.T, id, target string) (res *http.Response
 		t.Fatalf("observed %d things, want 1", len(all)-seen)
 	}
 	o := all[seen]
-	if o.Code != told.Code || o.StatusCode != res.StatusCode || o.HowToFix != told.HowToFix || o.Type != "failed" || o.SessionID != id {
-		t.Errorf("the client was told %d %s, the feed %+v", res.StatusCode, body, o)
+	if o.Code != shown.Code || o.StatusCode != res.StatusCode || o.HowToFix != shown.HowToFix || o.Type != "failed" || o.SessionID != id {
+		t.Errorf("the client got %d %s, the event is %+v", res.StatusCode, shown, o)
 	}
-	return res, told.HowToFix, fmt.Sprint(o.Code, " ", o.Evidence, " ", o.Retryable)
+	return res, shown.HowToFix, fmt.Sprint(o.Code, " ", o.Evidence, " ", o.Retryable)
 }
 
-// Each answer of an upstream is one of ours, with the provider's reason.
-func TestAnswersOfUpstreamsBecomeOurs(t *testing.T) {
+// Each answer of an upstream becomes a refusal with the provider's reason.
+func TestAnswersOfUpstreamsAreMapped(t *testing.T) {
+	t.Parallel()
 	s := newSeller(t, "u5er-zone", "secret")
-	w := begin(t, newBooks(t), nil)
-	hasty := begin(t, w.books, func(c *setup) { c.Timing.Connect = 200 * time.Millisecond })
+	w := begin(t, newCore(t), nil)
+	hasty := begin(t, w.fakeCore, func(c *setup) { c.Timing.Connect = 200 * time.Millisecond })
 	id := w.add(1, 0)
-	w.via(id, s.hop(session.HTTP))
+	w.via(id, s.endpoint(session.HTTP))
 	const failed, final = "UPSTREAM_FAILED http_error true", "\r\n\r\n"
 	for _, tc := range []struct {
 		name, answer string
@@ -91,7 +92,7 @@ func TestAnswersOfUpstreamsBecomeOurs(t *testing.T) {
 		{"nothing", "", 502, failed, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s.answers(says("%s", tc.answer))
+			s.answers(writes("%s", tc.answer))
 			res, howToFix, feed := w.refusedOver(t, id, "127.0.0.1:80")
 			if res.StatusCode != tc.status || feed != tc.feed || !strings.HasSuffix(howToFix, tc.reason) || (tc.reason != "") != strings.Contains(howToFix, "the provider answered: ") {
 				t.Errorf("%d, %s, %q", res.StatusCode, feed, howToFix)
@@ -110,9 +111,9 @@ func TestAnswersOfUpstreamsBecomeOurs(t *testing.T) {
 		}
 	})
 	t.Run("a closed port", func(t *testing.T) {
-		nobody := s.hop(session.HTTP)
-		nobody.Port = netip.MustParseAddrPort(freeport.Address(t)).Port()
-		w.via(id, nobody)
+		unreachable := s.endpoint(session.HTTP)
+		unreachable.Port = netip.MustParseAddrPort(freeport.Address(t)).Port()
+		w.via(id, unreachable)
 		w.Changed(id)
 		if res, _, feed := w.refusedOver(t, id, "127.0.0.1:80"); res.StatusCode != 502 || feed != "UPSTREAM_UNREACHABLE http_error true" {
 			t.Errorf("%d, %s", res.StatusCode, feed)
@@ -122,11 +123,12 @@ func TestAnswersOfUpstreamsBecomeOurs(t *testing.T) {
 
 // A refusal does not wait for a body that never comes.
 func TestARefusalWithoutItsBodyIsOne(t *testing.T) {
+	t.Parallel()
 	s := newSeller(t, "u", "secret")
 	s.answers(silent("HTTP/1.1 402 Pay\r\nContent-Length: 100\r\n\r\nE_PAY: n"))
-	w := begin(t, newBooks(t), func(c *setup) { c.Timing.Connect = time.Hour })
+	w := begin(t, newCore(t), func(c *setup) { c.Timing.Connect = time.Hour })
 	id := w.add(1, 0)
-	w.via(id, s.hop(session.HTTP))
+	w.via(id, s.endpoint(session.HTTP))
 	if _, howToFix, feed := w.refusedOver(t, id, "127.0.0.1:80"); feed != "UPSTREAM_PAYMENT  false" || !strings.HasSuffix(howToFix, "402 Pay") {
 		t.Errorf("%s, %q", feed, howToFix)
 	}
@@ -134,25 +136,27 @@ func TestARefusalWithoutItsBodyIsOne(t *testing.T) {
 
 // A 2xx opens the tunnel, whatever length it claims to have.
 func TestAnyTwoHundredOpensTheTunnel(t *testing.T) {
+	t.Parallel()
 	s := newSeller(t, "", "")
-	w := begin(t, newBooks(t), nil)
+	w := begin(t, newCore(t), nil)
 	for n, head := range []string{"HTTP/1.0 200 Connection established\r\nProxy-agent: x\r\n\r\n", "HTTP/1.1 204\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n", "HTTP/1.1 299 \nTransfer-Encoding: chunked\n\n", "HTTP/1.1 100 Go\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"} {
 		s.answers(func(c net.Conn) { fmt.Fprint(c, head, "banner") })
 		id := w.add(n, 0)
-		w.via(id, s.hop(""))
+		w.via(id, s.endpoint(""))
 		if got, err := io.ReadAll(w.connect(id, "127.0.0.1:80")); err != nil || string(got) != "banner" {
 			t.Errorf("%q: %q, %v", head, got, err)
 		}
 	}
 }
 
-func TestRepliesOfSOCKSUpstreamsBecomeOurs(t *testing.T) {
+func TestRepliesOfSOCKSUpstreamsAreMapped(t *testing.T) {
+	t.Parallel()
 	s := newSeller(t, "u5er-zone", "secret")
-	w := begin(t, newBooks(t), nil)
-	hasty := begin(t, w.books, func(c *setup) { c.Timing.Connect = 200 * time.Millisecond })
+	w := begin(t, newCore(t), nil)
+	hasty := begin(t, w.fakeCore, func(c *setup) { c.Timing.Connect = 200 * time.Millisecond })
 	id := w.add(1, 0)
-	w.via(id, s.hop(session.SOCKS5))
+	w.via(id, s.endpoint(session.SOCKS5))
 	for _, tc := range []struct {
 		reply        string
 		status       int
@@ -172,7 +176,7 @@ func TestRepliesOfSOCKSUpstreamsBecomeOurs(t *testing.T) {
 		{"HTTP/1.1 200 OK\r\n\r\n", 502, "UPSTREAM_FAILED http_error true", ""},
 		{"", 502, "UPSTREAM_FAILED http_error true", ""},
 	} {
-		s.replies(says("%s", tc.reply))
+		s.replies(writes("%s", tc.reply))
 		res, howToFix, feed := w.refusedOver(t, id, "127.0.0.1:80")
 		if res.StatusCode != tc.status || feed != tc.feed || !strings.HasSuffix(howToFix, tc.reason) {
 			t.Errorf("%q: %d, %s, %q", tc.reply, res.StatusCode, feed, howToFix)
@@ -188,10 +192,10 @@ func TestRepliesOfSOCKSUpstreamsBecomeOurs(t *testing.T) {
 		func(u, _ *string) { *u = strings.Repeat("u", 256) },           // cannot be sent
 		func(_, p *string) { *p = strings.Repeat("secret", 50)[:256] }, // cannot be sent
 	} {
-		hop := s.hop(session.SOCKS5)
-		edit(&hop.User, &hop.Password)
+		proxy := s.endpoint(session.SOCKS5)
+		edit(&proxy.User, &proxy.Password)
 		id := w.add(10+n, 0)
-		w.via(id, hop)
+		w.via(id, proxy)
 		if res, _, feed := w.refusedOver(t, id, "127.0.0.1:80"); res.StatusCode != 502 || feed != "UPSTREAM_AUTH  false" {
 			t.Errorf("credential %d: %d, %s", n, res.StatusCode, feed)
 		}
@@ -200,11 +204,12 @@ func TestRepliesOfSOCKSUpstreamsBecomeOurs(t *testing.T) {
 
 // A client of SOCKS5 gets the nearest reply, one of plain HTTP our answer and
 // never its proxy's 407.
-func TestOtherClientsAreToldToo(t *testing.T) {
+func TestOtherProtocolsShowTheReason(t *testing.T) {
+	t.Parallel()
 	s := newSeller(t, "u", "secret")
-	w, r := metered(t, newBooks(t), nil)
+	w, r := metered(t, newCore(t), nil)
 	id := w.add(1, 0)
-	w.via(id, s.hop(session.HTTP))
+	w.via(id, s.endpoint(session.HTTP))
 	for n, tc := range []struct {
 		answer        string
 		plain         int
@@ -217,7 +222,7 @@ func TestOtherClientsAreToldToo(t *testing.T) {
 		{"500 No", 502, "general SOCKS server failure", "upstream_failed"},
 		{"504 No", 504, "TTL expired", "upstream_timeout"},
 	} {
-		s.answers(says("HTTP/1.1 %s\r\n\r\n", tc.answer))
+		s.answers(writes("HTTP/1.1 %s\r\n\r\n", tc.answer))
 		if _, err := w.socks(user(id, 0), password(id)).Dial("tcp", "127.0.0.1:80"); err == nil || !strings.HasSuffix(err.Error(), tc.socks) {
 			t.Errorf("%s: %v", tc.answer, err)
 		}
@@ -253,18 +258,19 @@ func (l *log) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); r
 
 func (l *log) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
 
-// A provider may repeat our credential in whatever it says. Nobody hears it, and
-// what a provider says is not logged.
-func TestCredentialsOfHopsAreNeverTold(t *testing.T) {
+// A provider may repeat the service's credential in its answers. It is neither sent
+// to clients nor recorded, and the provider's texts are not logged.
+func TestCredentialsOfUpstreamsAreNeverDisclosed(t *testing.T) {
+	t.Parallel()
 	const name, secret = "Acct7-cc-US+x", "Pa55 w/rd%"
 	both := base64.StdEncoding.EncodeToString([]byte(name + ":" + secret))
 	s := newSeller(t, name, secret)
 	logged := &log{}
-	w := begin(t, newBooks(t), func(c *setup) {
+	w := begin(t, newCore(t), func(c *setup) {
 		c.Log = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
 	id := w.add(1, 0)
-	w.via(id, s.hop(session.HTTP))
+	w.via(id, s.endpoint(session.HTTP))
 	for _, answer := range []string{
 		"HTTP/1.1 407 who is " + name + " with " + secret + "\r\n\r\n",
 		"HTTP/1.1 407 No\r\nProxy-Status: x; details=\"" + strings.ToLower(name) + "/" + strings.ToUpper(secret) + "\"\r\n\r\n",
@@ -276,16 +282,16 @@ func TestCredentialsOfHopsAreNeverTold(t *testing.T) {
 		"HTTP/1.1 407 " + strings.Repeat("-", 190) + name + secret + "\r\n\r\n",
 		"HTTP/1.1 407 No\r\n\r\nE_AUTH: " + name + "\xff" + secret + "\n",
 	} {
-		s.answers(says("%s", answer))
+		s.answers(writes("%s", answer))
 		res, howToFix, _ := w.refusedOver(t, id, "127.0.0.1:80")
 		_, reason, _ := strings.Cut(howToFix, "the provider answered: ")
 		if len(reason) > 200 || !strings.HasPrefix(reason, "407 ") || !strings.Contains(reason, "[hid") && !strings.Contains(reason, "---") {
-			t.Errorf("%q: told %q", answer, reason)
+			t.Errorf("%q: got %q", answer, reason)
 		}
 		everything := strings.ToLower(fmt.Sprint(res.Header, howToFix, w.observed()))
-		for _, told := range []string{name, "acct7", "us%2bx", secret, "pa55", "rd%", both, both[:12]} {
-			if strings.Contains(everything, strings.ToLower(told)) {
-				t.Errorf("%q: %q is told in %q", answer, told, howToFix)
+		for _, part := range []string{name, "acct7", "us%2bx", secret, "pa55", "rd%", both, both[:12]} {
+			if strings.Contains(everything, strings.ToLower(part)) {
+				t.Errorf("%q: %q is repeated in %q", answer, part, howToFix)
 			}
 		}
 	}

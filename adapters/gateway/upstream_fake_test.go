@@ -20,8 +20,8 @@ import (
 	"agentproxy/domain/traffic"
 )
 
-// seller is a stand-in of an upstream proxy: CONNECT and SOCKS5 on one port, told
-// apart by the first byte. Names under .test are on loopback.
+// seller is a fake upstream proxy: CONNECT and SOCKS5 on one port, detected by the
+// first byte. Names under .test are on loopback.
 type seller struct {
 	t testing.TB
 	l net.Listener
@@ -34,11 +34,11 @@ type seller struct {
 	accepted atomic.Int64
 }
 
-// manner is how a seller serves.
+// manner is how a seller answers.
 type manner struct {
 	user, password string
-	// http and socks answer instead of the stand-in: the connection, behind the
-	// head of CONNECT or behind the SOCKS5 request.
+	// http and socks serve the connection instead of the fake, after the head of
+	// CONNECT or the SOCKS5 request.
 	http, socks func(net.Conn)
 	// behind is written in one piece with the answer that opens a tunnel.
 	behind string
@@ -60,8 +60,8 @@ func newSeller(t testing.TB, user, password string) *seller {
 	return s
 }
 
-// hop is the endpoint of the stand-in, as an operator would name it.
-func (s *seller) hop(p session.Protocol) procurement.Endpoint {
+// endpoint is the fake as an operator would configure it.
+func (s *seller) endpoint(p session.Protocol) procurement.Endpoint {
 	addr := netip.MustParseAddrPort(s.l.Addr().String())
 	return procurement.Endpoint{Protocol: p, Host: addr.Addr().String(), Port: addr.Port(),
 		User: s.how().user, Password: s.how().password, Trusted: true}
@@ -86,7 +86,7 @@ func (s *seller) answers(f func(net.Conn)) { s.set(func(m *manner) { m.http = f 
 // replies makes a SOCKS5 request be answered by a script.
 func (s *seller) replies(f func(net.Conn)) { s.set(func(m *manner) { m.socks = f }) }
 
-// targets is what the stand-in was asked for, and by whom.
+// targets returns the requested targets and the user names.
 func (s *seller) targets() (targets, users []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,17 +197,17 @@ func (s *seller) relay(c net.Conn, r *bufio.Reader, target net.Conn) {
 	<-done
 }
 
-// via puts a session behind upstream proxies. What the exit's address is, nobody
-// tells.
-func (b *books) via(id string, hops ...procurement.Endpoint) {
+// via puts a session behind upstream proxies. The addresses of the exits are
+// unknown.
+func (b *fakeCore) via(id string, proxies ...procurement.Endpoint) {
 	b.change(id, func(r *traffic.Route) {
-		r.Hops = hops
-		r.Exits = make([]session.Exit, len(hops))
+		r.Hops = proxies
+		r.Exits = make([]session.Exit, len(proxies))
 	})
 }
 
-// says is a script that writes and ends the connection.
-func says(format string, args ...any) func(net.Conn) {
+// writes is a script that writes and ends the connection.
+func writes(format string, args ...any) func(net.Conn) {
 	return func(c net.Conn) {
 		fmt.Fprintf(c, format, args...)
 		_ = c.(*net.TCPConn).CloseWrite()

@@ -18,7 +18,8 @@ import (
 )
 
 func TestCredentials(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id, static := w.add(1, 0), w.add(2, 0, "127.0.0.3", "127.0.0.4")
 	w.change(id, func(r *traffic.Route) { r.Rotation = 2 })
 	w.change(static, func(r *traffic.Route) { r.Type = session.Static })
@@ -59,7 +60,8 @@ func TestCredentials(t *testing.T) {
 
 // The exit of a static session is the one that the user name's index names.
 func TestStaticExits(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0, "127.0.0.3", "127.0.0.4")
 	w.change(id, func(r *traffic.Route) { r.Type = session.Static })
 	l := listen(t)
@@ -77,7 +79,8 @@ func TestStaticExits(t *testing.T) {
 }
 
 func TestSessionStates(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	target := echo(t)
 	for i, c := range []struct {
 		status session.Status
@@ -104,7 +107,7 @@ func TestSessionStates(t *testing.T) {
 		if o := seen[len(seen)-1]; o.Code != c.code || o.Evidence != "" || o.Type != "refused" || o.SessionID != id {
 			t.Errorf("observed %+v", o)
 		}
-		// The core tells that the state has changed.
+		// The core notifies of the change.
 		w.change(id, func(r *traffic.Route) { r.Status, r.Reason = session.Active, "" })
 		w.Changed("")
 		if got := w.connectAs(w.dial(), basic(user(id, 0), password(id)), target); got != 200 {
@@ -133,8 +136,9 @@ func TestSessionStates(t *testing.T) {
 
 // A refused password costs no look-up, and past the limit another status; a right
 // one is never refused for them.
-func TestGuesses(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *setup) { c.AuthFailureLimit = 5 })
+func TestAuthFailureLimit(t *testing.T) {
+	t.Parallel()
+	w := begin(t, newCore(t), func(c *setup) { c.AuthFailureLimit = 5 })
 	id := w.add(1, 0)
 	target := echo(t)
 	for i := range 10 {
@@ -154,7 +158,8 @@ func TestGuesses(t *testing.T) {
 
 // What follows a refused CONNECT was meant for a tunnel: it is never run.
 func TestNothingRunsBehindARefusedConnect(t *testing.T) {
-	w := begin(t, newBooks(t), nil)
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	s := newSite(t, func(http.ResponseWriter, *http.Request) {})
 	second := "GET " + s.URL + "/second HTTP/1.1\r\nHost: x\r\n" + basic(user(id, 0), password(id)) + "\r\n"
@@ -180,7 +185,8 @@ func TestNothingRunsBehindARefusedConnect(t *testing.T) {
 }
 
 func TestHeadLimits(t *testing.T) {
-	w := begin(t, newBooks(t), func(c *setup) { c.Timing.Header = 200 * time.Millisecond })
+	t.Parallel()
+	w := begin(t, newCore(t), func(c *setup) { c.Timing.Header, c.Timing.Linger = 200*time.Millisecond, 2*time.Second })
 	id := w.add(1, 0)
 	head := "GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: x\r\n" + basic(user(id, 0), password(id))
 	t.Run("a long head", func(t *testing.T) {
@@ -211,7 +217,7 @@ func TestHeadLimits(t *testing.T) {
 	})
 }
 
-// special are targets that nobody may reach, in the forms that have fooled others.
+// special are forbidden targets, in spellings that bypass naive checks.
 var special = []string{
 	"0.0.0.0", "0.0.0.1", "10.0.0.1", "100.64.0.1", "127.0.0.1", "127.1", "2130706433", "0x7f.1", "0177.0.0.1",
 	"169.254.169.254", "172.16.0.1", "192.0.0.1", "192.0.2.1", "192.168.0.1", "198.18.0.1", "198.51.100.1",
@@ -221,6 +227,7 @@ var special = []string{
 }
 
 func TestSpecialAddresses(t *testing.T) {
+	t.Parallel()
 	trap, err := net.Listen("tcp", ":0")
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +236,7 @@ func TestSpecialAddresses(t *testing.T) {
 	var caught atomic.Int64
 	go serve(trap, func(net.Conn) { caught.Add(1) })
 	port := trap.Addr().(*net.TCPAddr).Port
-	w := begin(t, newBooks(t), func(c *setup) {
+	w := begin(t, newCore(t), func(c *setup) {
 		c.Judge = egress.Policy{}
 		c.Resolver = resolver{
 			"localhost":   {"127.0.0.1", "::1"},
@@ -265,10 +272,11 @@ func TestSpecialAddresses(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
+	t.Parallel()
 	l := listen(t)
 	go serve(l, func(c net.Conn) { _, _ = io.Copy(c, c) })
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	w := begin(t, newBooks(t), func(c *setup) {
+	w := begin(t, newCore(t), func(c *setup) {
 		c.Timing.Resolve = 100 * time.Millisecond
 		c.Resolver = resolver{"echo.test": {"127.0.0.1"}, "second.test": {"127.0.0.9", "127.0.0.1"}}
 	})
@@ -282,9 +290,10 @@ func TestNames(t *testing.T) {
 
 // Even where loopback is open our own listeners stay closed.
 func TestOwnListeners(t *testing.T) {
+	t.Parallel()
 	admin := listen(t)
 	for _, addr := range []string{"127.0.0.1:0", ":0"} {
-		w := begin(t, newBooks(t), func(c *setup) {
+		w := begin(t, newCore(t), func(c *setup) {
 			c.Addr = addr
 			c.Forbidden = append(c.Forbidden, admin.Addr().(*net.TCPAddr).AddrPort())
 		})

@@ -19,16 +19,17 @@ var names = resolver{"name.test": {"127.0.0.1"}, "inside.test": {"127.0.0.1", "1
 
 func named(c *setup) { c.Resolver = names }
 
-// Whatever the client and the upstream speak, the name is sent on, the target is
-// reached from the upstream, and what is charged is the client's wire.
-func TestTrafficGoesThroughTheHop(t *testing.T) {
+// Whatever protocols client and upstream use, the name is sent on, the target is
+// reached from the upstream, and the bytes on the client's connection are charged.
+func TestTrafficGoesThroughTheUpstream(t *testing.T) {
+	t.Parallel()
 	for _, p := range []session.Protocol{session.HTTP, session.SOCKS5} {
 		for _, name := range []string{"customer-1-session-abc", ""} {
 			t.Run(fmt.Sprintf("%s as %q", p, name), func(t *testing.T) {
 				s := newSeller(t, name, strings.Repeat("p", len(name)))
-				w := begin(t, newBooks(t), named)
+				w := begin(t, newCore(t), named)
 				id := w.add(1, 0)
-				w.via(id, s.hop(p))
+				w.via(id, s.endpoint(p))
 				_, port, _ := net.SplitHostPort(echo(t))
 				ping := func(c net.Conn) {
 					_, _ = io.WriteString(c, "hello")
@@ -61,12 +62,13 @@ func TestTrafficGoesThroughTheHop(t *testing.T) {
 	}
 }
 
-func TestPlainRequestsGoThroughTheHop(t *testing.T) {
+func TestPlainRequestsGoThroughTheUpstream(t *testing.T) {
+	t.Parallel()
 	for _, p := range []session.Protocol{session.HTTP, session.SOCKS5} {
 		s := newSeller(t, "u", "secret")
-		w := begin(t, newBooks(t), named)
+		w := begin(t, newCore(t), named)
 		id := w.add(1, 0)
-		w.via(id, s.hop(p))
+		w.via(id, s.endpoint(p))
 		site := newSite(t, func(rw http.ResponseWriter, r *http.Request) { fmt.Fprint(rw, r.Method, r.RequestURI, r.Host) })
 		_, port, _ := net.SplitHostPort(site.Listener.Addr().String())
 		c := w.dial()
@@ -87,13 +89,14 @@ func TestPlainRequestsGoThroughTheHop(t *testing.T) {
 	}
 }
 
-// A target is judged here before the upstream hears of it, and an address is sent
-// on in the form in which it was judged.
-func TestTargetsAreJudgedBeforeTheHop(t *testing.T) {
+// A target is judged before the upstream receives it, and an address is sent in the
+// form in which it was judged.
+func TestTargetsAreJudgedBeforeTheUpstream(t *testing.T) {
+	t.Parallel()
 	s := newSeller(t, "u", "secret")
-	w := begin(t, newBooks(t), named)
+	w := begin(t, newCore(t), named)
 	id := w.add(1, 0)
-	w.via(id, s.hop(session.HTTP))
+	w.via(id, s.endpoint(session.HTTP))
 	auth := basic(user(id, 0), password(id))
 	for target, want := range map[string]int{"inside.test:80": 403, "10.0.0.1:80": 403, "0x7f.1:80": 403, "name.test:25": 403,
 		"nowhere.test:80": 502, w.addr: 403, "[64:ff9b:1::1]:80": 403} {
@@ -113,13 +116,14 @@ func TestTargetsAreJudgedBeforeTheHop(t *testing.T) {
 
 // A proxy that a provider's answer named is judged like a target, one that the
 // operator named is not.
-func TestHopsAreJudgedUnlessTrusted(t *testing.T) {
+func TestUpstreamsAreJudgedUnlessTrusted(t *testing.T) {
+	t.Parallel()
 	s := newSeller(t, "u", "secret")
 	addr := s.l.Addr().(*net.TCPAddr).AddrPort()
-	b := newBooks(t)
+	b := newCore(t)
 	w := begin(t, b, func(c *setup) {
 		c.Judge = egress.Policy{}
-		c.Resolver = resolver{"public.test": {"8.8.8.8"}, "hop.test": {"127.0.0.1"}, "mixed.test": {"8.8.8.8", "127.0.0.1"}}
+		c.Resolver = resolver{"public.test": {"8.8.8.8"}, "proxy.test": {"127.0.0.1"}, "mixed.test": {"8.8.8.8", "127.0.0.1"}}
 	})
 	own := w.Gateway.Addr().(*net.TCPAddr).AddrPort()
 	_, port, _ := net.SplitHostPort(echo(t))
@@ -132,14 +136,14 @@ func TestHopsAreJudgedUnlessTrusted(t *testing.T) {
 		want    int
 	}{
 		{addr.Addr().String(), addr.Port(), false, 502},
-		{"hop.test", addr.Port(), false, 502},
+		{"proxy.test", addr.Port(), false, 502},
 		{"mixed.test", addr.Port(), false, 502},
 		{own.Addr().String(), own.Port(), false, 502},
 		{"nowhere.test", 80, true, 502},
 		{"0x7f.1", addr.Port(), true, 502},
 		{"", addr.Port(), true, 502},
 		{addr.Addr().String(), 0, true, 502},
-		{"hop.test", addr.Port(), true, 200},
+		{"proxy.test", addr.Port(), true, 200},
 		{addr.Addr().String(), addr.Port(), true, 200},
 	} {
 		before := s.accepted.Load()
@@ -169,12 +173,13 @@ func TestHopsAreJudgedUnlessTrusted(t *testing.T) {
 }
 
 // Traffic for an exit that should be behind a proxy never leaves from this host.
-func TestAMissingHopIsNoDirectWay(t *testing.T) {
+func TestAMissingUpstreamIsNotBypassed(t *testing.T) {
+	t.Parallel()
 	s := newSeller(t, "u", "secret")
-	w := begin(t, newBooks(t), nil)
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	w.change(id, func(r *traffic.Route) {
-		r.Type, r.Exits, r.Hops = session.Static, make([]session.Exit, 2), []procurement.Endpoint{s.hop(session.HTTP)}
+		r.Type, r.Exits, r.Hops = session.Static, make([]session.Exit, 2), []procurement.Endpoint{s.endpoint(session.HTTP)}
 	})
 	target := newCounting(t)
 	for n, want := range []int{200, 502} {
@@ -186,17 +191,18 @@ func TestAMissingHopIsNoDirectWay(t *testing.T) {
 	waitFor(t, "the one connection", func() bool { return target.accepted.Load() == 1 })
 }
 
-// What a target says first may come with the upstream's answer. It is the
-// client's, and charged like all the rest.
+// The first bytes of a target may come with the upstream's answer. They are relayed
+// and charged like all others.
 func TestEarlyBytesOfTheTargetReachTheClient(t *testing.T) {
+	t.Parallel()
 	for _, p := range []session.Protocol{session.HTTP, session.SOCKS5} {
 		for _, size := range []int{1, 3000, 30_000} {
 			s := newSeller(t, "u", "secret")
 			behind := strings.Repeat("0123456789", size/10+1)[:size]
 			s.set(func(m *manner) { m.behind = behind })
-			w := begin(t, newBooks(t), nil)
+			w := begin(t, newCore(t), nil)
 			id := w.add(1, 0)
-			w.via(id, s.hop(p))
+			w.via(id, s.endpoint(p))
 			c := w.connect(id, echo(t))
 			_, _ = io.WriteString(c, "and back")
 			_ = c.CloseWrite()
@@ -213,12 +219,13 @@ func TestEarlyBytesOfTheTargetReachTheClient(t *testing.T) {
 
 // Not even early bytes pass a limit.
 func TestEarlyBytesKeepToTheLimit(t *testing.T) {
+	t.Parallel()
 	s := newSeller(t, "u", "secret")
 	behind := strings.Repeat("x", 20_000)
 	s.set(func(m *manner) { m.behind = behind })
-	w := begin(t, newBooks(t), nil)
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 12_345)
-	w.via(id, s.hop(session.HTTP))
+	w.via(id, s.endpoint(session.HTTP))
 	c := w.connect(id, echo(t))
 	if got, err := io.ReadAll(c); err != nil || len(got) != 12_345 {
 		t.Errorf("read %d bytes, %v", len(got), err)
@@ -230,12 +237,13 @@ func TestEarlyBytesKeepToTheLimit(t *testing.T) {
 }
 
 func TestAnEarlyAnswerIsTheAnswer(t *testing.T) {
+	t.Parallel()
 	s := newSeller(t, "u", "secret")
 	behind := "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nearly"
 	s.set(func(m *manner) { m.behind = behind })
-	w := begin(t, newBooks(t), nil)
+	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
-	w.via(id, s.hop(session.HTTP))
+	w.via(id, s.endpoint(session.HTTP))
 	c := w.dial()
 	fmt.Fprintf(c, "GET http://%s/ HTTP/1.1\r\nHost: x\r\n%s\r\n", echo(t), basic(user(id, 0), password(id)))
 	if res, body := response(t, c); res.StatusCode != 200 || body != "early" {
@@ -243,7 +251,8 @@ func TestAnEarlyAnswerIsTheAnswer(t *testing.T) {
 	}
 }
 
-func TestProbeThroughTheHop(t *testing.T) {
+func TestProbeThroughTheUpstream(t *testing.T) {
+	t.Parallel()
 	site := newSite(t, func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/public" {
 			t.Errorf("the probe asked for %s", r.URL)
@@ -251,14 +260,14 @@ func TestProbeThroughTheHop(t *testing.T) {
 		fmt.Fprint(rw, `{"data":{"ip":"198.51.100.7"}}`)
 	})
 	_, port, _ := net.SplitHostPort(site.Listener.Addr().String())
-	b := newBooks(t)
+	b := newCore(t)
 	w := begin(t, b, func(c *setup) {
 		c.EchoURL, c.PublicEchoURL, c.Judge = site.URL+"/private", "http://echo.test:"+port+"/public", nil
 	})
 	for _, p := range []session.Protocol{session.HTTP, session.SOCKS5} {
 		s := newSeller(t, "u", "secret")
 		id := b.add(1, 0)
-		b.via(id, s.hop(p))
+		b.via(id, s.endpoint(p))
 		route, _ := b.Route(t.Context(), id)
 		got, err := w.Probe(t.Context(), route)
 		if err != nil || got.ExitIP != "198.51.100.7" || got.Latency <= 0 {
@@ -279,7 +288,7 @@ func TestProbeThroughTheHop(t *testing.T) {
 	s := newSeller(t, "", "")
 	s.answers(func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 	quick := begin(t, b, func(c *setup) { c.EchoURL, c.Timing.Connect = site.URL, 50*time.Millisecond })
-	if _, err := quick.Probe(t.Context(), traffic.Route{Hops: []procurement.Endpoint{s.hop(session.HTTP)}}); err == nil {
+	if _, err := quick.Probe(t.Context(), traffic.Route{Hops: []procurement.Endpoint{s.endpoint(session.HTTP)}}); err == nil {
 		t.Error("a probe through a silent proxy")
 	}
 }

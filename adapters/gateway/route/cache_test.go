@@ -1,0 +1,56 @@
+package route
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/gateway/lease"
+)
+
+func cacheOf(size int) *Cache {
+	leases := lease.NewRenewer(nil, lease.Config{Report: time.Second, IdleGive: time.Second}, lease.Counters{}, nil, nil)
+	return NewCache(nil, leases, size, time.Second, time.Now)
+}
+
+func sessionID(n int) string { return fmt.Sprintf("sess_%020d", n) }
+
+// The least recently used entry is evicted first, and none that is in use.
+func TestEviction(t *testing.T) {
+	t.Parallel()
+	c := cacheOf(2)
+	c.Add(sessionID(1), "p").Unpin()
+	c.Add(sessionID(2), "p").Unpin()
+	c.Pin(sessionID(1)).Unpin()
+	used := c.Add(sessionID(3), "p")
+	if c.Len() != 2 || c.find(sessionID(2)) != nil {
+		t.Errorf("%d entries are left, want 1 and 3", c.Len())
+	}
+	c.Pin(sessionID(1)) // stays pinned
+	c.Add(sessionID(4), "p").Unpin()
+	if c.find(sessionID(1)) == nil || c.find(sessionID(3)) != used {
+		t.Error("an entry in use was evicted")
+	}
+	used.Unpin()
+	c.Add(sessionID(5), "p").Unpin()
+	if c.find(sessionID(3)) != nil {
+		t.Error("an entry stays after its last use")
+	}
+}
+
+func BenchmarkPin(b *testing.B) {
+	const size = 100_000
+	c := cacheOf(size)
+	ids := make([]string, size)
+	for i := range ids {
+		ids[i] = sessionID(i)
+		c.Add(ids[i], "p").Unpin()
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for i := 0; pb.Next(); i += 7919 {
+			c.Pin(ids[i%size]).Unpin()
+		}
+	})
+}
