@@ -1,14 +1,14 @@
 # The image of agentproxy: docker build -t agentproxy .
-FROM golang:1.26-trixie AS build
+FROM golang:1.26.8-trixie AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY . .
-# SQLite is C: the compiler comes with this image, the C library with the next.
+# SQLite needs cgo: the compiler is in this image, the C library in the next.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=1 go build -trimpath -ldflags="-s -w" -o /agentproxy ./cmd/agentproxy
 
-FROM debian:trixie-slim
+FROM debian:13.2-slim
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates wget \
     && rm -rf /var/lib/apt/lists/* \

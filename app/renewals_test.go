@@ -113,12 +113,12 @@ func TestRenewAtASeller(t *testing.T) {
 		})
 	}
 	t.Run("an address that the seller exchanged meanwhile proves no renewal", func(t *testing.T) {
-		w, agent, v, _ := begin(t)
+		w, agent, _, _ := begin(t)
 		f := form(remoteStatic)
 		f.Quantity = new(2)
 		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 		ok(t, err)
-		v = d.View
+		v := d.View
 		before := w.balance(agent)
 		w.seller.Next(fake.Extend, fake.LoseRequest())
 		d, err = w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID, Call: key("two")})

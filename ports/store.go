@@ -84,12 +84,7 @@ type Referrers interface {
 }
 
 // Posting is an entry and what else moves with it in the wallet.
-type Posting struct {
-	Entry billing.Entry
-	Spent domain.Money // added to what was spent on SpentDay; negative gives back
-	Day   time.Time    // the UTC day of Spent
-	Live  int          // added to the count of live sessions
-}
+type Posting = billing.Posting
 
 // LedgerFilter narrows a list of entries.
 type LedgerFilter struct {
@@ -222,8 +217,6 @@ type Traffic interface {
 	Record(ctx context.Context, agentID, sessionID string, hour time.Time, t Totals) error
 	PutLease(ctx context.Context, l traffic.Lease) error
 	DropLease(ctx context.Context, sessionID, lease string) error
-	// Leases counts the leases of a session.
-	Leases(ctx context.Context, sessionID string) (int, error)
 	// Stale lists leases that were last renewed before the time.
 	Stale(ctx context.Context, before time.Time, limit int) ([]traffic.Lease, error)
 	// SetSettleAt says when SettleDue names the session; zero: never.
@@ -329,7 +322,7 @@ type Change struct {
 	Session string // the session that changed
 }
 
-// Mark is a place in the changes, between what was committed and what was not
+// Cursor is a place in the changes, between what was committed and what was not
 // yet. Only the store that gave it can read it.
 type Cursor string
 
@@ -380,7 +373,7 @@ type Jobs interface {
 	Insert(ctx context.Context, j Job, now time.Time) error
 }
 
-// Later is the error of a job that cannot be done yet: it runs again after so
+// RequeueAfter is the error of a job that cannot be done yet: it runs again after so
 // long, and did not fail.
 type RequeueAfter time.Duration
 

@@ -13,8 +13,6 @@ type Outbox interface {
 	Append(ctx context.Context, e webhook.Event) error
 	// Event is webhook.ErrNotFound for an unknown id.
 	Event(ctx context.Context, id string) (webhook.Event, error)
-	// Events lists an agent's events, newest first.
-	Events(ctx context.Context, agentID string, page domain.Page) (domain.List[webhook.Event], error)
 	// Purge removes events from before the time, and their deliveries.
 	Purge(ctx context.Context, before time.Time, limit int) (int, error)
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// work is what runs for the listener beside its requests: checks and reads that
-// may outlive the request that asked for them.
+// work is a group of background goroutines: checks and reads that may outlive the
+// request that started them.
 type work struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -37,7 +37,7 @@ func (w *work) start(f func(context.Context)) error {
 	return nil
 }
 
-// stop cancels everything and waits for it, at most until the context ends.
+// stop cancels all goroutines and waits for them, at most until the context ends.
 func (w *work) stop(ctx context.Context) error {
 	w.mu.Lock()
 	w.stopped = true
@@ -52,13 +52,12 @@ func (w *work) stop(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("admin: a check or a read does not end: %w", ctx.Err())
+		return fmt.Errorf("admin: a check or a read does not return: %w", ctx.Err())
 	}
 }
 
-// call is a function that runs once at a time: whoever asks meanwhile gets the
-// result of the run under way. So neither many askers nor a function that hangs
-// pile work up.
+// call runs a function once at a time: concurrent callers share the result of the
+// run. So neither many callers nor a function that hangs accumulate goroutines.
 type call[T any] struct {
 	work    *work
 	mu      sync.Mutex
@@ -71,11 +70,11 @@ type run[T any] struct {
 	err   error
 }
 
-// errSlow says that a run has not ended in time.
-var errSlow = errors.New("no answer in time")
+// errTimeout is the error of a run that exceeded its timeout.
+var errTimeout = errors.New("no answer in time")
 
-// do runs f with a timeout, and waits no longer than that or than ctx for it,
-// whether f minds its context or not.
+// do runs f and returns its result. It returns errTimeout after the timeout or when
+// ctx ends, even if f ignores its context.
 func (c *call[T]) do(ctx context.Context, timeout time.Duration, f func(context.Context) (T, error)) (value T, err error) {
 	c.mu.Lock()
 	r := c.current
@@ -102,17 +101,17 @@ func (c *call[T]) do(ctx context.Context, timeout time.Duration, f func(context.
 	select {
 	case <-r.done:
 		if errors.Is(r.err, context.DeadlineExceeded) {
-			return value, errSlow
+			return value, errTimeout
 		}
 		return r.value, r.err
 	case <-timer.C:
-		return value, errSlow
+		return value, errTimeout
 	case <-ctx.Done():
-		return value, errSlow
+		return value, errTimeout
 	}
 }
 
-// guarded turns a panic into an error: the process serves others, too.
+// guarded runs f and returns a panic as an error: the process has other work.
 func guarded[T any](ctx context.Context, f func(context.Context) (T, error)) (value T, err error) {
 	defer func() {
 		if p := recover(); p != nil {

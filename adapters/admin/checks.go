@@ -10,15 +10,14 @@ import (
 	"sync/atomic"
 )
 
-// Check is one thing that must hold for this process to be sent requests. What
-// Run returns is logged and not shown, because it may hold an address or a
-// password; a Reason in it is shown.
+// Check is a condition of readiness. The error of Run is logged and not shown,
+// because it may contain an address or a password; a Reason in it is shown.
 type Check struct {
 	Name string
 	Run  func(context.Context) error
 }
 
-// Reason is why a check failed, in words that anybody may read.
+// Reason is why a check failed, in a text that may be shown.
 type Reason string
 
 func (r Reason) Error() string { return string(r) }
@@ -26,32 +25,31 @@ func (r Reason) Error() string { return string(r) }
 // maxReason keeps a line of /readyz short.
 const maxReason = 120
 
-// probe is a check with what is known of its last run.
+// probe is a check with its state.
 type probe struct {
 	Check
 	call   call[struct{}]
 	failed atomic.Bool
 }
 
-// The phases of the service as the graph tells them; zero when nobody does.
+// Phases of the service, as set by Announce; 0 without it.
 const (
 	starting int32 = iota + 1
 	serving
 	stopping
 )
 
-// serviceLine is the name of the line that tells the phase.
+// serviceLine is the name of the line with the phase.
 const serviceLine = "service"
 
-// Serving says that everything has started: until then, once Hold was called,
-// the service is not ready.
+// Serving ends Hold: everything has started.
 func (s *Server) Serving() { s.phase.Store(serving) }
 
 // Hold makes the service not ready while its parts start.
 func (s *Server) Hold() { s.phase.Store(starting) }
 
-// Retire makes the service not ready because it is about to stop. It goes on to
-// answer, so that what it still does can be watched.
+// Retire makes the service not ready because it is about to stop. The pages are
+// still served, so that the stop can be watched.
 func (s *Server) Retire() { s.phase.Store(stopping) }
 
 // ready answers /readyz: a line for each check.
@@ -89,18 +87,18 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	plain(w, status, strings.Join(lines, ""))
 }
 
-// run runs a check and logs when it begins or ceases to fail; an orchestrator
-// asks every few seconds.
+// run runs a check. It logs changes of the result alone, as an orchestrator asks
+// every few seconds.
 func (s *Server) run(ctx context.Context, p *probe) error {
 	_, err := p.call.do(ctx, s.cfg.CheckTimeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Run(ctx) })
 	if ctx.Err() != nil {
-		return err // the asker has gone, which says nothing of the check
+		return err // the request was canceled, which is not the check's result
 	}
 	switch was := p.failed.Swap(err != nil); {
 	case err != nil && !was:
-		s.log.Warn("a readiness check fails", "check", p.Name, "err", err)
+		s.log.Warn("readiness check failed", "check", p.Name, "err", err)
 	case err == nil && was:
-		s.log.Info("a readiness check holds again", "check", p.Name)
+		s.log.Info("readiness check passes again", "check", p.Name)
 	}
 	return err
 }
@@ -109,14 +107,14 @@ func line(name string, err error) string {
 	if err == nil {
 		return name + " ok\n"
 	}
-	why := "error; the log tells more"
-	var told Reason
+	why := "error; see the log"
+	var reason Reason
 	switch {
-	case errors.As(err, &told):
-		why = strings.Join(strings.Fields(string(told)), " ")
+	case errors.As(err, &reason):
+		why = strings.Join(strings.Fields(string(reason)), " ")
 		why = strings.ToValidUTF8(why[:min(len(why), maxReason)], "")
-	case errors.Is(err, errSlow):
-		why = errSlow.Error()
+	case errors.Is(err, errTimeout):
+		why = errTimeout.Error()
 	}
 	return fmt.Sprintf("%s failed: %s\n", name, why)
 }

@@ -21,7 +21,7 @@ func text(t *testing.T, name string) string {
 	return string(b)
 }
 
-// composeFile is what the test reads of compose.yaml.
+// composeFile is the part of compose.yaml that the tests read.
 type composeFile struct {
 	Services map[string]struct {
 		Image       string
@@ -51,7 +51,7 @@ func compose(t *testing.T) composeFile {
 
 var variable = regexp.MustCompile(`AGENTPROXY_[A-Z_]+`)
 
-// TestVariablesExist holds the files beside the program to its configuration.
+// TestVariablesExist checks that the deployment files set variables that exist.
 func TestVariablesExist(t *testing.T) {
 	known := map[string]bool{}
 	for _, file := range []string{"adapters/configfile/config.go", "adapters/configfile/payments.go"} {
@@ -80,7 +80,7 @@ func TestReplicasShareWhatTheyMust(t *testing.T) {
 		e := r.Environment
 		if r.Build == nil || r.DependsOn["postgres"].Condition != "service_healthy" ||
 			r.DependsOn["migrate"].Condition != "service_completed_successfully" {
-			t.Errorf("%s is not built here, or does not wait: %+v", s, r)
+			t.Errorf("%s is not built here, or does not wait for its dependencies: %+v", s, r)
 		}
 		if !strings.HasPrefix(e["AGENTPROXY_DATABASE_URL"], "postgres://") || !strings.Contains(e["AGENTPROXY_DATABASE_URL"], "@postgres:5432/") {
 			t.Errorf("%s: database %q", s, e["AGENTPROXY_DATABASE_URL"])
@@ -105,7 +105,7 @@ func TestReplicasShareWhatTheyMust(t *testing.T) {
 				t.Errorf("%s: port %s is open to all, or taken", s, p)
 			}
 			if container == "8081" && e["AGENTPROXY_PUBLIC_GATEWAY"] != "${PUBLIC_HOST:-127.0.0.1}"+host[strings.LastIndex(host, ":"):] {
-				t.Errorf("%s tells agents of %s and publishes %s", s, e["AGENTPROXY_PUBLIC_GATEWAY"], p)
+				t.Errorf("%s advertises %s and publishes %s", s, e["AGENTPROXY_PUBLIC_GATEWAY"], p)
 			}
 			if container == "8080" && e["AGENTPROXY_PUBLIC_URL"] != "http://${PUBLIC_HOST:-127.0.0.1}"+host[strings.LastIndex(host, ":"):] {
 				t.Errorf("%s calls itself %s and publishes %s", s, e["AGENTPROXY_PUBLIC_URL"], p)
@@ -126,7 +126,7 @@ func TestReplicasShareWhatTheyMust(t *testing.T) {
 func TestPostgresIsWaitedForAndKept(t *testing.T) {
 	c := compose(t)
 	p := c.Services["postgres"]
-	if !strings.HasPrefix(p.Image, "postgres:16") || !strings.Contains(strings.Join(p.Healthcheck.Test, " "), "pg_isready") {
+	if !strings.HasPrefix(p.Image, "postgres:16.") || !strings.Contains(strings.Join(p.Healthcheck.Test, " "), "pg_isready") {
 		t.Errorf("%+v", p)
 	}
 	if _, ok := c.Volumes["postgres"]; !ok || len(p.Volumes) != 1 || !strings.HasPrefix(p.Volumes[0], "postgres:/var/lib/postgresql/data") {
@@ -170,16 +170,15 @@ func TestImage(t *testing.T) {
 	}
 	build, final := stages[1], stages[2]
 	module := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(text(t, "go.mod"))[1]
-	if !strings.HasPrefix(build, "golang:"+module+"-") {
+	if !strings.HasPrefix(build, "golang:"+module+".") {
 		t.Errorf("built by %.20q, the module wants Go %s", build, module)
 	}
 	if !strings.Contains(build, "CGO_ENABLED=1") || !strings.Contains(build, "./cmd/agentproxy") {
 		t.Error("the program is not built, or without SQLite")
 	}
 	// Both stages have the C library of the same release.
-	release := regexp.MustCompile(`^golang:[\d.]+-(\w+)`).FindStringSubmatch(build)[1]
-	if !strings.HasPrefix(final, "debian:"+release+"-slim") {
-		t.Errorf("built on %s, runs on %.20q", release, final)
+	if !regexp.MustCompile(`^golang:\d+\.\d+\.\d+-trixie `).MatchString(build) || !regexp.MustCompile(`^debian:13\.\d+-slim\n`).MatchString(final) {
+		t.Errorf("built on %.20q, runs on %.20q: want full versions of Debian 13 (trixie)", build, final)
 	}
 	user := strings.Index(final, "\nUSER 10001")
 	if user < 0 || user > strings.Index(final, "\nENTRYPOINT [") || strings.Count(final, "\nUSER ") != 1 {
@@ -192,7 +191,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestNothingSecretIsSentToTheBuild reads .dockerignore: it lists what is let in.
+// TestNothingSecretIsSentToTheBuild reads .dockerignore, which lists what is sent.
 func TestNothingSecretIsSentToTheBuild(t *testing.T) {
 	lines := strings.Fields(text(t, ".dockerignore"))
 	if lines[0] != "*" {
@@ -209,7 +208,7 @@ func TestNothingSecretIsSentToTheBuild(t *testing.T) {
 			let = append(let, in)
 		}
 	}
-	// What the program is made of.
+	// The sources of the program.
 	for _, dir := range []string{"go.mod", "go.sum", "adapters", "app", "cmd", "domain", "ports"} {
 		if !slices.Contains(let, dir) {
 			t.Errorf("%s is not sent", dir)

@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Gauge is a number that is read when somebody scrapes, mostly out of the
-// database. It has no labels, so no id can become one.
+// Gauge is a number that is read at a scrape, mostly out of the database. It has
+// no labels, so no id can become one.
 type Gauge struct {
 	Name string // begins with agentproxy_
 	Help string
@@ -23,12 +23,12 @@ type Gauge struct {
 // prefix begins the name of every series of the service.
 const prefix = "agentproxy_"
 
-// readers is how many gauges are read at once, those that hang included.
+// readers is the most gauges that are read at once, those that hang included.
 const readers = 4
 
-// gauges reads Gauges for a registry. A value is read at most once in
-// Config.ReadEvery, however many scrape; so is a failure, after which the gauge
-// is left out: an old value would look like a good one.
+// gauges is a collector of Gauges. Each is read at most once in Config.ReadEvery,
+// whatever the number of scrapes. A gauge that cannot be read is left out: an old
+// value would look current.
 type gauges struct {
 	cfg    Config
 	log    *slog.Logger
@@ -51,14 +51,15 @@ type reading struct {
 	err   error
 }
 
-// Register makes a registry show gauges, once. Their reads end with the server.
+// Register adds gauges to a registry. It is called once; Stop ends the reads.
 func (s *Server) Register(registry prometheus.Registerer, list []Gauge) error {
-	g := &gauges{cfg: s.cfg, log: s.log, work: s.work, slots: make(chan struct{}, readers), errors: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "agentproxy_scrape_errors_total", Help: "Gauges that were left out of a scrape because they could not be read."})}
+	g := &gauges{cfg: s.cfg, log: s.log, work: s.work, slots: make(chan struct{}, readers)}
+	g.errors = prometheus.NewCounter(prometheus.CounterOpts{Name: "agentproxy_scrape_errors_total",
+		Help: "Gauges that were left out of a scrape because they could not be read."})
 	names := map[string]bool{}
 	for _, one := range list {
 		if !strings.HasPrefix(one.Name, prefix) || one.Help == "" || one.Read == nil || names[one.Name] {
-			return fmt.Errorf("admin: the gauge %q needs a name of its own that begins with %s, a help text and a read function",
+			return fmt.Errorf("admin: the gauge %q needs a unique name with the prefix %s, a help text and a read function",
 				one.Name, prefix)
 		}
 		names[one.Name] = true
@@ -71,7 +72,7 @@ func (s *Server) Register(registry prometheus.Registerer, list []Gauge) error {
 	return nil
 }
 
-// Describe is part of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	g.errors.Describe(ch)
 	for _, r := range g.list {
@@ -79,7 +80,7 @@ func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect is part of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(g.work.ctx, g.cfg.ReadTimeout)
 	defer cancel()
@@ -98,7 +99,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	ch <- g.errors
 }
 
-// read is the value of a gauge, at most ReadEvery old.
+// read returns the value of a gauge, at most ReadEvery old.
 func (g *gauges) read(ctx context.Context, r *reading) (float64, error) {
 	r.mu.Lock()
 	if !r.at.IsZero() && time.Since(r.at) < g.cfg.ReadEvery {

@@ -10,21 +10,21 @@ import (
 
 // Module serves the admin pages for as long as the application runs, and
 // provides the *prometheus.Registry whose series they show. It needs a Config
-// and a logger. It stands before the parts that it watches, so that it starts
-// before and stops after them.
+// and a logger. It precedes the parts that it watches, so that it starts before
+// and stops after them.
 var Module = fx.Module("admin",
 	fx.Provide(NewRegistry, newServer),
 	fx.Invoke(func(lc fx.Lifecycle, s *Server) { lc.Append(fx.StartStopHook(s.Start, s.Stop)) }),
 )
 
-// Announce stands at the end of a graph with Module: the service is ready once
-// all before it has started, and no longer when the stop begins.
+// Announce is the last part of a graph with Module: the service becomes ready when
+// all parts before it have started, and unready when the stop begins.
 var Announce = fx.Invoke(func(lc fx.Lifecycle, s *Server) {
 	s.Hold()
 	lc.Append(fx.StartStopHook(s.Serving, s.Retire))
 })
 
-// NewRegistry makes a registry with the series of the Go runtime and of the
+// NewRegistry returns a registry with the series of the Go runtime and of the
 // process.
 func NewRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
@@ -44,7 +44,7 @@ func ProvideGauges(constructor any) fx.Option {
 	return fx.Provide(fx.Annotate(constructor, fx.ResultTags(gaugeGroup)))
 }
 
-// params is what New needs, as fx fills it.
+// params holds the parameters of New.
 type params struct {
 	fx.In
 

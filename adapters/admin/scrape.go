@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// scrapeErrors logs what goes wrong with a scrape. That the scraper went away is
-// told for debugging only: there is a line for each family that was left.
+// scrapeErrors logs errors of scrapes. That the scraper disconnected is logged for
+// debugging only: there is a line for each family that was left.
 type scrapeErrors struct{ log *slog.Logger }
 
-// Println is what promhttp calls with words and an error.
+// Println implements promhttp.Logger.
 func (l scrapeErrors) Println(v ...any) {
 	level := slog.LevelWarn
 	for _, part := range v {

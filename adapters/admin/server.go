@@ -1,5 +1,5 @@
-// Package admin is the operator's view: a listener of its own with the health
-// of the process, its readiness, and Prometheus metrics. It has no credential,
+// Package admin serves the operator's pages on a listener of its own: the health
+// of the process, its readiness, and Prometheus metrics. It has no authentication,
 // so it listens on loopback or on a network of the operator's.
 package admin
 
@@ -21,15 +21,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Config is what the operator decides. The zero value works.
+// Config holds the settings of the pages. The zero value works.
 type Config struct {
 	Addr  string // where to listen; default 127.0.0.1:8082
 	Pprof bool   // serve profiles below /debug/pprof/
-	// CheckTimeout is how long one check may take; default 2 s.
+	// CheckTimeout is the timeout of one check; default 2 s.
 	CheckTimeout time.Duration
-	// ReadTimeout is how long all gauges together may take; default 3 s.
+	// ReadTimeout is the timeout of all gauges together; default 3 s.
 	ReadTimeout time.Duration
-	// ReadEvery is how long a gauge's value is good; default 5 s.
+	// ReadEvery is how long a gauge's value is reused; default 5 s.
 	ReadEvery time.Duration
 }
 
@@ -41,7 +41,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// The limits of a connection. A CPU profile takes half a minute by default.
+// Limits of a connection. A CPU profile takes half a minute by default.
 const (
 	headerTimeout  = 5 * time.Second
 	writeTimeout   = 30 * time.Second
@@ -51,7 +51,7 @@ const (
 	maxScrapes     = 3 // at once; more get 503
 )
 
-// Server is the admin listener. It does not start twice.
+// Server is the admin listener. It cannot be started twice.
 type Server struct {
 	cfg      Config
 	log      *slog.Logger
@@ -62,14 +62,14 @@ type Server struct {
 	listener net.Listener
 }
 
-// New makes a server that does not serve yet. Checks have names of their own, by
-// which they are shown in order.
+// New returns a server that is not started. Checks have unique names and are shown
+// in the order of these.
 func New(cfg Config, checks []Check, registry *prometheus.Registry, log *slog.Logger) (*Server, error) {
 	s := &Server{cfg: cfg.withDefaults(), log: log, work: newWork()}
 	names := map[string]bool{}
 	for _, c := range checks {
 		if c.Name == "" || c.Name == serviceLine || c.Run == nil || names[c.Name] {
-			return nil, fmt.Errorf("admin: the check %q has no name of its own, or does nothing", c.Name)
+			return nil, fmt.Errorf("admin: the check %q needs a unique name and a Run function", c.Name)
 		}
 		names[c.Name] = true
 		s.checks = append(s.checks, &probe{Check: c, call: call[struct{}]{work: s.work}})
@@ -103,7 +103,7 @@ func New(cfg Config, checks []Check, registry *prometheus.Registry, log *slog.Lo
 	return s, nil
 }
 
-// Handler is everything that the listener serves, for tests.
+// Handler returns the handler of all pages, for tests.
 func (s *Server) Handler() http.Handler { return s.http.Handler }
 
 // Start binds the address before it returns, so that a taken port fails the
@@ -124,7 +124,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// Addr is where the server listens; nil before Start.
+// Addr returns the address that the server listens on, or nil before Start.
 func (s *Server) Addr() net.Addr {
 	if s.listener == nil {
 		return nil
@@ -132,8 +132,8 @@ func (s *Server) Addr() net.Addr {
 	return s.listener.Addr()
 }
 
-// Stop accepts nothing more, waits for requests and checks under way, and cuts
-// them when the context ends first.
+// Stop closes the listener and waits for running requests and checks; it aborts
+// them when the context ends.
 func (s *Server) Stop(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	if err != nil {

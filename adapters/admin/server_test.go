@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,12 +32,19 @@ var discard = slog.New(slog.DiscardHandler)
 func begin(t *testing.T, cfg admin.Config, log *slog.Logger, checks ...admin.Check) (*admin.Server, *prometheus.Registry) {
 	t.Helper()
 	cfg.Addr = "127.0.0.1:0"
+	s, r := create(t, cfg, log, checks...)
+	if err := s.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return s, r
+}
+
+// create returns a server without a listener, for tests whose clock is set.
+func create(t *testing.T, cfg admin.Config, log *slog.Logger, checks ...admin.Check) (*admin.Server, *prometheus.Registry) {
+	t.Helper()
 	r := admin.NewRegistry()
 	s, err := admin.New(cfg, checks, r, log)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -46,9 +55,15 @@ func begin(t *testing.T, cfg admin.Config, log *slog.Logger, checks ...admin.Che
 	return s, r
 }
 
-// get asks over a connection of its own.
+// get requests a page over a connection of its own, or of the handler if the server
+// does not listen.
 func get(t *testing.T, s *admin.Server, path string) (int, string) {
 	t.Helper()
+	if s.Addr() == nil {
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		return w.Code, w.Body.String()
+	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
 	res, err := client.Get("http://" + s.Addr().String() + path)
 	if err != nil {
@@ -75,6 +90,7 @@ func check(name string, err error) admin.Check {
 }
 
 func TestPages(t *testing.T) {
+	t.Parallel()
 	s, _ := begin(t, admin.Config{}, discard)
 	expect(t, s, "/healthz", 200, "ok\n")
 	expect(t, s, "/readyz", 200, "ok\n")
@@ -101,6 +117,7 @@ func TestPages(t *testing.T) {
 }
 
 func TestProfilesAreServedOnlyIfWanted(t *testing.T) {
+	t.Parallel()
 	s, _ := begin(t, admin.Config{Pprof: true}, discard)
 	if code, body := get(t, s, "/debug/pprof/"); code != 200 || !strings.Contains(body, "goroutine") {
 		t.Errorf("%d %q", code, body)
@@ -108,6 +125,7 @@ func TestProfilesAreServedOnlyIfWanted(t *testing.T) {
 }
 
 func TestATakenPortFailsTheStart(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -126,25 +144,8 @@ func TestATakenPortFailsTheStart(t *testing.T) {
 	_ = s.Stop(context.Background())
 }
 
-func TestASlowHeadIsCut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes 5 seconds")
-	}
-	t.Parallel()
-	s, _ := begin(t, admin.Config{}, discard)
-	c, err := net.Dial("tcp", s.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	_, _ = io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost:")
-	_ = c.SetDeadline(time.Now().Add(time.Minute))
-	if _, err := io.ReadAll(c); err != nil {
-		t.Errorf("not cut: %v", err)
-	}
-}
-
 func TestAHugeHeadIsRefused(t *testing.T) {
+	t.Parallel()
 	s, _ := begin(t, admin.Config{}, discard)
 	req, _ := http.NewRequest("GET", "http://"+s.Addr().String()+"/healthz", nil)
 	req.Header.Set("X", strings.Repeat("x", 64<<10))
@@ -160,6 +161,7 @@ func TestAHugeHeadIsRefused(t *testing.T) {
 }
 
 func TestReadiness(t *testing.T) {
+	t.Parallel()
 	secret := "postgres://agentproxy:hunter2@db.internal/agentproxy"
 	for _, c := range []struct {
 		name   string
@@ -169,13 +171,13 @@ func TestReadiness(t *testing.T) {
 	}{
 		{"all hold, by name", []admin.Check{check("migrations", nil), check("database", nil)}, 200, "database ok\nmigrations ok\n"},
 		{"one fails", []admin.Check{check("leader", errors.New("dial "+secret)), check("database", nil)}, 503,
-			"database ok\nleader failed: error; the log tells more\n"},
+			"database ok\nleader failed: error; see the log\n"},
 		{"a reason is shown", []admin.Check{check("leader", errors.Join(errors.New(secret), admin.Reason("no work for 2m\nforged ok")))},
 			503, "leader failed: no work for 2m forged ok\n"},
 		{"a reason is short", []admin.Check{check("leader", admin.Reason(strings.Repeat("€", 100)))}, 503,
 			"leader failed: " + strings.Repeat("€", 40) + "\n"},
 		{"a panic is an error", []admin.Check{{Name: "broken", Run: func(context.Context) error { panic(secret) }}}, 503,
-			"broken failed: error; the log tells more\n"},
+			"broken failed: error; see the log\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, _ := begin(t, admin.Config{}, discard, c.checks...)
@@ -185,7 +187,9 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-func TestChecksRunTogetherAndAreCut(t *testing.T) {
+func TestChecksRunTogetherAndAreCut(t *testing.T) { synctest.Test(t, checksRunTogetherAndAreCut) }
+
+func checksRunTogetherAndAreCut(t *testing.T) {
 	// Each waits for the other to begin: one after the other would not end in time.
 	var both sync.WaitGroup
 	both.Add(2)
@@ -194,35 +198,40 @@ func TestChecksRunTogetherAndAreCut(t *testing.T) {
 	release := make(chan struct{})
 	hangs := func(context.Context) error { <-release; return nil }
 	const limit = time.Second
-	s, _ := begin(t, admin.Config{CheckTimeout: limit}, discard,
+	s, _ := create(t, admin.Config{CheckTimeout: limit}, discard,
 		admin.Check{Name: "a", Run: meets}, admin.Check{Name: "b", Run: minds}, admin.Check{Name: "c", Run: hangs}, admin.Check{Name: "d", Run: meets})
 	began := time.Now()
 	expect(t, s, "/readyz", 503, "a ok\nb failed: no answer in time\nc failed: no answer in time\nd ok\n")
-	if took := time.Since(began); took < limit {
+	if took := time.Since(began); took != limit {
 		t.Errorf("cut after %v", took)
 	}
 	close(release)
 }
 
-func TestCheckTimeoutIsTwoSeconds(t *testing.T) {
-	t.Parallel()
+func TestCheckTimeoutIsTwoSeconds(t *testing.T) { synctest.Test(t, checkTimeoutIsTwoSeconds) }
+
+func checkTimeoutIsTwoSeconds(t *testing.T) {
 	deadline := make(chan time.Time, 1)
-	s, _ := begin(t, admin.Config{}, discard, admin.Check{Name: "a", Run: func(ctx context.Context) error {
+	s, _ := create(t, admin.Config{}, discard, admin.Check{Name: "a", Run: func(ctx context.Context) error {
 		d, _ := ctx.Deadline()
 		deadline <- d
 		return nil
 	}})
 	began := time.Now()
 	expect(t, s, "/readyz", 200, "a ok\n")
-	if d := <-deadline; d.Before(began.Add(2*time.Second)) || d.After(time.Now().Add(2*time.Second)) {
+	if d := <-deadline; d.Sub(began) != 2*time.Second {
 		t.Errorf("a check had %v from the request on", d.Sub(began))
 	}
 }
 
 func TestACheckThatHangsIsNotStartedAgain(t *testing.T) {
+	synctest.Test(t, aCheckThatHangsIsNotStartedAgain)
+}
+
+func aCheckThatHangsIsNotStartedAgain(t *testing.T) {
 	var runs atomic.Int32
 	release := make(chan struct{})
-	s, _ := begin(t, admin.Config{CheckTimeout: 20 * time.Millisecond}, discard,
+	s, _ := create(t, admin.Config{CheckTimeout: 20 * time.Millisecond}, discard,
 		admin.Check{Name: "stuck", Run: func(context.Context) error { runs.Add(1); <-release; return nil }})
 	var wg sync.WaitGroup
 	for range 20 {
@@ -230,20 +239,15 @@ func TestACheckThatHangsIsNotStartedAgain(t *testing.T) {
 	}
 	wg.Wait()
 	if n := runs.Load(); n != 1 {
-		t.Errorf("runs %d times at once", n)
+		t.Errorf("it runs %d times at once", n)
 	}
 	close(release)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if code, _ := get(t, s, "/readyz"); code == 200 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("does not recover")
-		}
-	}
+	synctest.Wait()
+	expect(t, s, "/readyz", 200, "stuck ok\n")
 }
 
 func TestOneLineIsLoggedForAnOutage(t *testing.T) {
+	t.Parallel()
 	var fails atomic.Bool
 	var out lockedBuffer
 	s, _ := begin(t, admin.Config{}, slog.New(slog.NewTextHandler(&out, nil)), admin.Check{Name: "database",
@@ -259,12 +263,13 @@ func TestOneLineIsLoggedForAnOutage(t *testing.T) {
 			get(t, s, "/readyz")
 		}
 	}
-	if text := out.String(); strings.Count(text, "10.0.0.7") != 3 || strings.Count(text, "holds again") != 3 {
+	if text := out.String(); strings.Count(text, "10.0.0.7") != 3 || strings.Count(text, "passes again") != 3 {
 		t.Errorf("3 outages are logged as\n%s", text)
 	}
 }
 
 func TestStopCancelsChecks(t *testing.T) {
+	t.Parallel()
 	began, gone := make(chan struct{}), make(chan struct{})
 	s, err := admin.New(admin.Config{CheckTimeout: time.Hour, Addr: "127.0.0.1:0"}, []admin.Check{{Name: "slow",
 		Run: func(ctx context.Context) error { close(began); <-ctx.Done(); close(gone); return ctx.Err() }}}, admin.NewRegistry(), discard)
@@ -292,6 +297,7 @@ func TestStopCancelsChecks(t *testing.T) {
 }
 
 func TestChecksHaveNames(t *testing.T) {
+	t.Parallel()
 	run := func(context.Context) error { return nil }
 	for _, checks := range [][]admin.Check{{{Run: run}}, {{Name: "a"}}, {check("a", nil), check("a", nil)}, {check("service", nil)}} {
 		if _, err := admin.New(admin.Config{}, checks, admin.NewRegistry(), discard); err == nil {
@@ -319,6 +325,7 @@ func (l *lockedBuffer) String() string {
 }
 
 func TestModule(t *testing.T) {
+	t.Parallel()
 	var s *admin.Server
 	var ready []string
 	ask := func(s *admin.Server) {
@@ -353,6 +360,7 @@ func TestModule(t *testing.T) {
 }
 
 func TestABadGaugeFailsTheStart(t *testing.T) {
+	t.Parallel()
 	app := fx.New(fx.NopLogger, fx.Supply(admin.Config{Addr: "127.0.0.1:0"}, discard), admin.Module,
 		admin.ProvideGauges(func() []admin.Gauge { return []admin.Gauge{{Name: "drift"}} }))
 	if app.Err() == nil {

@@ -56,7 +56,8 @@ func (c *check) payments(p PaymentConfig) PaymentSettings {
 		c.fault("AGENTPROXY_TRON_XPUB", "%v", err)
 	}
 	if p.DevchainBlock != nil {
-		c.fault("AGENTPROXY_DEVCHAIN_BLOCK_MS", "must not be set together with AGENTPROXY_TRON_XPUB: the money of the development chain is not real")
+		c.fault("AGENTPROXY_DEVCHAIN_BLOCK_MS",
+			"must not be set together with AGENTPROXY_TRON_XPUB: the money of the development chain is not real")
 	}
 	if p.TronNetwork == "" {
 		p.TronNetwork = "mainnet"
@@ -87,7 +88,8 @@ func (c *check) devchain(p PaymentConfig) PaymentSettings {
 	for name, value := range map[string]string{"AGENTPROXY_TRON_NETWORK": p.TronNetwork, "AGENTPROXY_TRON_API_URL": p.TronAPIURL,
 		"AGENTPROXY_TRON_API_KEY": p.TronAPIKey, "AGENTPROXY_TRON_CONTRACT": p.TronContract} {
 		if value != "" {
-			c.fault(name, "has no effect without AGENTPROXY_TRON_XPUB, the account's public key that addresses are derived from; set that too")
+			c.fault(name,
+				"has no effect without AGENTPROXY_TRON_XPUB, the account's public key that addresses are derived from; set that too")
 		}
 	}
 	s := PaymentSettings{DevchainBlock: devchainBlock}

@@ -219,7 +219,8 @@ func (l *loader) check(places []value) {
 		if problem.Field == "provider" { // that of the first source
 			continue
 		}
-		if place := strings.HasPrefix(problem.Field, "countries") || strings.HasPrefix(problem.Field, "cities"); place && entry(product, "sources").faulty() {
+		place := strings.HasPrefix(problem.Field, "countries") || strings.HasPrefix(problem.Field, "cities")
+		if place && entry(product, "sources").faulty() {
 			continue
 		}
 		if !at.faulty() {

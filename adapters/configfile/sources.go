@@ -96,7 +96,8 @@ func (l *loader) margins(m fields, p catalog.Product) {
 	allowed := m.get("allow_below_cost").truth(false)
 	compare := func(field string, price, cost domain.Money, source int) {
 		if price > 0 && cost > price && !allowed {
-			find(m.of, field).fault("%s USD is below the cost of %s USD of sources[%d]; set allow_below_cost: true to sell at a loss", price, cost, source)
+			find(m.of, field).fault("%s USD is below the cost of %s USD of sources[%d]; set allow_below_cost: true to sell at a loss",
+				price, cost, source)
 		}
 	}
 	for i, s := range p.Sources {

@@ -48,7 +48,7 @@ type deliver struct {
 // Kind names the job in the database.
 func (deliver) Kind() string { return ports.DeliverJob }
 
-// runPass is one run of a pass.
+// runPass is one run of a periodic task. Its kind is stored.
 type runPass struct {
 	Name string `json:"name"`
 }
@@ -56,7 +56,7 @@ type runPass struct {
 // Kind names the job in the database.
 func (runPass) Kind() string { return "pass" }
 
-// argsOf is a job as River keeps it.
+// argsOf returns the arguments of a job for River. It returns an error for an unknown kind.
 func argsOf(j ports.Job) (river.JobArgs, error) {
 	switch j.Kind {
 	case ports.DriveOrdersJob:
@@ -73,8 +73,8 @@ func argsOf(j ports.Job) (river.JobArgs, error) {
 	return nil, fmt.Errorf("no job of kind %q", j.Kind)
 }
 
-// subject is what a job is about, as far as its arguments tell: they may be the
-// reason why it fails.
+// subject returns the id that the arguments of a job name, or "". The arguments may be invalid,
+// which may be why the job fails.
 func subject(args []byte) string {
 	var fields map[string]any
 	if json.Unmarshal(args, &fields) != nil {

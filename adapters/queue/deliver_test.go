@@ -31,6 +31,7 @@ type courier struct {
 
 func newCourier(t *testing.T, does func(ran, int) error) *courier {
 	t.Helper()
+	t.Parallel()
 	w := &courier{t: t, does: does}
 	var err error
 	if w.store, err = storage.Open(t.Context(), storage.Config{Path: filepath.Join(t.TempDir(), "q.db")}); err != nil {
@@ -91,7 +92,7 @@ func (w *courier) insert(jobs ...ports.Job) {
 	}
 }
 
-// until waits for so many runs of an id, and returns them.
+// until waits for n runs of an id, and returns them.
 func (w *courier) until(id string, n int) (of []ran) {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {

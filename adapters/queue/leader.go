@@ -9,8 +9,8 @@ import (
 	"github.com/riverqueue/river/rivertype"
 )
 
-// Pass is work that nobody asks for: one replica begins it every so often, and
-// any does it. It does not begin while one is under way or fails.
+// Pass is a periodic task: the leading replica inserts its job, and any replica runs it. No job is
+// inserted while one is unfinished.
 type Pass struct {
 	Name    string
 	Every   time.Duration
@@ -18,20 +18,19 @@ type Pass struct {
 	Run     func(ctx context.Context) error
 }
 
-// River elects a leader, which alone calls what makes periodic jobs. A call that
-// makes none prolongs the term in which this process may lead, without writing
-// anything. A process that is dead or cut off leads no more after a term; a new
-// leader is elected about 15 seconds later, so two lead at once only in between
-// the loss of an election and the end of a term.
+// River elects a leader, which alone calls the constructors of periodic jobs. A constructor that
+// returns none extends the term in which this process may lead, without a write. A process that is
+// dead or disconnected stops leading after a term; a new leader is elected about 15 seconds later,
+// so two lead at once only between the loss of an election and the end of a term.
 const (
 	leadEvery = time.Second
 	leadFor   = 3 * time.Second
 )
 
-// term is until when this process leads.
+// term is the time until which this process leads.
 type term struct{ until atomic.Pointer[time.Time] }
 
-func (t *term) prolong(now time.Time) {
+func (t *term) extend(now time.Time) {
 	until := now.Add(leadFor)
 	t.until.Store(&until)
 }
@@ -43,18 +42,18 @@ func (t *term) holds(now time.Time) bool {
 	return until != nil && now.Before(*until)
 }
 
-// Leads reports whether this process is the one replica that does what one alone
-// need do. Nothing may go wrong when two do it.
+// Leads reports whether this process is the replica for work that one replica is enough for. The work
+// must be correct when two do it.
 func (q *Queue) Leads() bool { return q.term.holds(time.Now()) }
 
 // unfinished are the states of a job that will run.
 var unfinished = []rivertype.JobState{rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
 	rivertype.JobStateRetryable, rivertype.JobStateScheduled}
 
-// periodic is what River's leader does every so often.
+// periodic returns the periodic jobs of River's leader.
 func periodic(passes []Pass, t *term) []*river.PeriodicJob {
 	lead := func() (river.JobArgs, *river.InsertOpts) {
-		t.prolong(time.Now())
+		t.extend(time.Now())
 		return nil, nil
 	}
 	jobs := []*river.PeriodicJob{

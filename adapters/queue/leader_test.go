@@ -13,15 +13,15 @@ func TestATermEndsUnlessItIsProlonged(t *testing.T) {
 			t.Error("it leads before it was elected")
 		}
 		for range 10 {
-			q.term.prolong(time.Now())
+			q.term.extend(time.Now())
 			if time.Sleep(leadEvery); !q.Leads() {
-				t.Error("it does not lead though its term is prolonged")
+				t.Error("it does not lead though its term is extended")
 			}
 		}
 		if time.Sleep(leadFor - leadEvery); q.Leads() {
 			t.Error("it leads past its term")
 		}
-		q.term.prolong(time.Now())
+		q.term.extend(time.Now())
 		if q.term.end(); q.Leads() {
 			t.Error("it leads after it has stopped")
 		}

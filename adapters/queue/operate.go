@@ -13,18 +13,18 @@ import (
 	"agentproxy/domain"
 )
 
-// What the operator is refused.
+// The errors of Retry and Discard.
 var (
 	ErrNoJob   = &domain.Error{Kind: domain.NotFound, Code: "JOB_NOT_FOUND", Message: "no such job"}
 	ErrRunning = &domain.Error{Kind: domain.Conflict, Code: "JOB_RUNNING", Message: "the job is running"}
 )
 
-// Job is a job as the operator sees it.
+// Job is a job for the operator.
 type Job struct {
 	ID          int64
 	Kind        string
 	State       string
-	Subject     string // what it is about: a session, an agent, a pass
+	Subject     string // the id of a session, an agent or a delivery, or the name of a pass
 	Attempt     int
 	MaxAttempts int
 	CreatedAt   time.Time
@@ -68,8 +68,8 @@ func fromRow(r *rivertype.JobRow) Job {
 	return j
 }
 
-// Retry makes a job run again at once, once more if it has no attempt left. It
-// is ErrNoJob for an unknown id and ErrRunning for a job at work.
+// Retry runs a job again at once, also if it has no attempt left. It returns ErrNoJob for an unknown
+// id and ErrRunning for a running job.
 func (q *Queue) Retry(ctx context.Context, id int64) (Job, error) {
 	row, err := q.client.JobRetry(ctx, id)
 	if err != nil {
@@ -81,7 +81,7 @@ func (q *Queue) Retry(ctx context.Context, id int64) (Job, error) {
 	return fromRow(row), nil
 }
 
-// Discard removes a job for good; the errors are Retry's.
+// Discard removes a job. Its errors are those of Retry.
 func (q *Queue) Discard(ctx context.Context, id int64) (Job, error) {
 	row, err := q.client.JobDelete(ctx, id)
 	if err != nil {
@@ -100,15 +100,15 @@ func refusal(what string, id int64, err error) error {
 	return fmt.Errorf("%s job %d: %w", what, id, err)
 }
 
-// Status is how the work goes, for gauges.
+// Status is the state of the queue, for gauges.
 type Status struct {
 	Waiting time.Duration // how long the oldest job that could run has waited
-	Parked  int           // jobs that failed every time
-	LedAt   time.Time     // when a pass was last done, by whichever replica; zero: not within the hour
+	Parked  int           // jobs that failed in every attempt
+	LedAt   time.Time     // when a pass last ended, on any replica; zero if none did within keepDone
 	Leads   bool          // this process
 }
 
-// Status asks the database three short questions, each answered by an index.
+// Status runs three short queries, each of which uses an index.
 func (q *Queue) Status(ctx context.Context) (Status, error) {
 	s := Status{Leads: q.Leads()}
 	oldest, err := q.client.JobList(ctx, river.NewJobListParams().First(1).States(rivertype.JobStateAvailable).

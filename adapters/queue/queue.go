@@ -22,11 +22,11 @@ import (
 	"agentproxy/ports"
 )
 
-// Handler does one job, of a session or an agent. It may run twice, and again
-// after an error.
+// Handler runs one job, of a session or an agent. It may run twice, and again after an error.
 type Handler func(ctx context.Context, id string) error
 
-// Handlers do the jobs, by kind. One that answers ports.Later runs again then.
+// Handlers run the jobs, by kind. A job whose handler returns ports.RequeueAfter runs again after that
+// time.
 type Handlers struct {
 	DriveOrders   Handler
 	ExpireSession Handler
@@ -38,18 +38,17 @@ type Handlers struct {
 	Passes []Pass
 }
 
-// Queue inserts and works jobs.
+// Queue inserts and runs jobs.
 type Queue struct {
 	client client
 	insert inserter
 	count  func(context.Context, *riverdriver.JobCountByStateParams) (int, error)
-	// depose ends the term of whoever led before this process; nil where others
-	// may run beside it.
+	// depose removes the previous leader; nil where another process may be the leader.
 	depose func(context.Context) error
 	term   *term
 }
 
-// client is River's, whatever its transactions are.
+// client is River's client without the type of its transactions.
 type client interface {
 	Start(ctx context.Context) error
 	Stop(ctx context.Context) error
@@ -59,12 +58,11 @@ type client interface {
 	JobDelete(ctx context.Context, id int64) (*rivertype.JobRow, error)
 }
 
-// inserter stores a job in the transaction of a unit: tx on SQLite, and on
-// PostgreSQL what the connection is in.
+// inserter stores a job in the transaction of a unit, which is tx on SQLite, and on PostgreSQL the
+// one that is open on the connection.
 type inserter func(ctx context.Context, conn *sql.Conn, tx *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error
 
-// deliveries is the queue of webhooks: they wait for receivers, and nothing else
-// waits for them.
+// deliveries is the queue of webhooks, so that slow receivers do not delay other jobs.
 const deliveries = "webhooks"
 
 const (
@@ -81,8 +79,8 @@ const (
 	keepParked   = 30 * 24 * time.Hour
 )
 
-// New makes a queue over the writing handle of a SQLite database. The file is
-// one process's: whoever led before it is dead.
+// New returns a queue over the writing pool of a SQLite database. The file belongs to one process:
+// a previous leader is dead.
 func New(db *sql.DB, h Handlers, log *slog.Logger) (*Queue, error) {
 	driver, t := riversqlite.New(db), new(term)
 	client, err := newClient(driver, h, t, log)
@@ -100,8 +98,8 @@ func New(db *sql.DB, h Handlers, log *slog.Logger) (*Queue, error) {
 		}}, nil
 }
 
-// NewPostgres makes a queue over the pool of a PostgreSQL database. While it
-// works it has one connection more, to listen on.
+// NewPostgres returns a queue over the pool of a PostgreSQL database. While it runs it has one more
+// connection, which listens for jobs.
 func NewPostgres(pool *pgxpool.Pool, h Handlers, log *slog.Logger) (*Queue, error) {
 	driver, t := riverpgxv5.New(pool), new(term)
 	client, err := newClient(driver, h, t, log)
@@ -141,12 +139,17 @@ func newClient[T any](driver riverdriver.Driver[T], h Handlers, t *term, log *sl
 		CompletedJobRetentionPeriod: keepDone,
 		DiscardedJobRetentionPeriod: keepParked,
 		Logger:                      slog.New(quiet{log.Handler()}),
+		TestOnly:                    testOnly,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make the job queue: %w", err)
+		return nil, fmt.Errorf("create the job queue: %w", err)
 	}
 	return client, nil
 }
+
+// testOnly makes River start its maintenance without the random delay that spreads replicas. Tests
+// set it.
+var testOnly bool
 
 func addWorkers(all *river.Workers, h Handlers, log *slog.Logger) error {
 	return errors.Join(
@@ -155,7 +158,7 @@ func addWorkers(all *river.Workers, h Handlers, log *slog.Logger) error {
 		addWorker(all, log, 0, func(ctx context.Context, a settleSession) error { return h.SettleSession(ctx, a.SessionID) }),
 		addWorker(all, log, 0, func(ctx context.Context, a expireTrial) error { return h.ExpireTrial(ctx, a.AgentID) }),
 		addWorker(all, log, 0, func(ctx context.Context, a deliver) error {
-			return snoozed(h.Deliver(ctx, a.DeliveryID, time.UnixMicro(a.Due).UTC()))
+			return requeued(h.Deliver(ctx, a.DeliveryID, time.UnixMicro(a.Due).UTC()))
 		}),
 		addWorker(all, log, passTimeout, func(ctx context.Context, a runPass) error {
 			for _, p := range h.Passes {
@@ -168,12 +171,14 @@ func addWorkers(all *river.Workers, h Handlers, log *slog.Logger) error {
 	)
 }
 
-func addWorker[T river.JobArgs](all *river.Workers, log *slog.Logger, timeout time.Duration, do func(context.Context, T) error) error {
+func addWorker[T river.JobArgs](
+	all *river.Workers, log *slog.Logger, timeout time.Duration, do func(context.Context, T) error,
+) error {
 	return river.AddWorkerSafely(all, worker[T]{do: do, timeout: timeout, log: log})
 }
 
-// Insert stores a job in the transaction of a unit: it runs after the commit.
-// On PostgreSQL tx is nil.
+// Insert stores a job in the transaction of a unit, after whose commit it runs. On PostgreSQL tx is
+// nil.
 func (q *Queue) Insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, j ports.Job, now time.Time) error {
 	args, err := argsOf(j)
 	if err != nil {
@@ -184,7 +189,7 @@ func (q *Queue) Insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, j ports.
 		opts.Queue, opts.UniqueOpts = deliveries, river.UniqueOpts{ByArgs: true, ByState: unfinished}
 	}
 	if at := cmp.Or(j.At, now.Add(j.After)); at.After(now) {
-		// SQLite keeps milliseconds: rounded down, it would come too early.
+		// SQLite keeps milliseconds: rounded down, the job would run too early.
 		opts.ScheduledAt = at.Add(time.Millisecond - time.Nanosecond).Truncate(time.Millisecond)
 	}
 	if err := q.insert(ctx, conn, tx, args, opts); err != nil {
@@ -193,7 +198,7 @@ func (q *Queue) Insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, j ports.
 	return nil
 }
 
-// Start begins to work jobs and returns; they go on until Stop.
+// Start begins to run jobs, until Stop, and returns.
 func (q *Queue) Start(ctx context.Context) error {
 	if q.depose != nil {
 		if err := q.depose(ctx); err != nil {
@@ -203,7 +208,7 @@ func (q *Queue) Start(ctx context.Context) error {
 	return q.client.Start(context.Background())
 }
 
-// Stop waits for the jobs at work, then cancels them.
+// Stop waits for the running jobs for stopWithin, then cancels them.
 func (q *Queue) Stop(ctx context.Context) error {
 	defer q.term.end()
 	ctx, cancel := context.WithTimeout(ctx, stopWithin)

@@ -19,7 +19,7 @@ import (
 	"agentproxy/test/pg"
 )
 
-// world is a database and what is logged.
+// world is a database and a log.
 type world struct {
 	*testing.T
 	st  *storage.Store
@@ -41,6 +41,7 @@ func (w *world) logged() string {
 
 // onEachStore runs a test on every database.
 func onEachStore(t *testing.T, test func(w *world)) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		test(newWorld(t, storage.Config{Path: filepath.Join(t.TempDir(), "q.db"), Readers: 2}))
 	})
@@ -276,7 +277,7 @@ func TestAPassDoesNotOverlapItself(t *testing.T) {
 		var at, most, runs atomic.Int32
 		slow := func(context.Context) error {
 			most.Store(max(most.Load(), at.Add(1)))
-			time.Sleep(2500 * time.Millisecond)
+			time.Sleep(1200 * time.Millisecond)
 			at.Add(-1)
 			runs.Add(1)
 			return nil
@@ -301,7 +302,7 @@ func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
 	w.within(time.Minute, "the first leads", first.Leads)
 	ok(t, second.Start(t.Context()))
 	defer func() { ok(t, second.Stop(context.Background())) }()
-	for range 40 {
+	for range 12 { // longer than leadEvery
 		if time.Sleep(100 * time.Millisecond); !first.Leads() || second.Leads() {
 			t.Fatalf("they lead: %v, %v", first.Leads(), second.Leads())
 		}
@@ -313,7 +314,7 @@ func TestOneLeadsAndAnotherTakesOver(t *testing.T) {
 	w.within(time.Minute, "the second leads", second.Leads)
 }
 
-// A file is one process's, so that one that was killed keeps nobody waiting.
+// A file belongs to one process, so a killed one does not delay the next.
 func TestOnAFileTheDeadDoNotLead(t *testing.T) {
 	w := newWorld(t, storage.Config{Path: filepath.Join(t.TempDir(), "q.db"), Readers: 2})
 	w.exec(`INSERT INTO river_leader (leader_id, elected_at, expires_at)

@@ -10,25 +10,25 @@ import (
 
 var _ pgx.Tx = unitTx{}
 
-// unitTx is the transaction that a connection is in, as River wants to see it.
-// The unit of work begins it and ends it.
+// unitTx is the open transaction of a connection as a pgx.Tx, which River needs. The unit of work
+// begins and ends it.
 type unitTx struct{ conn *pgx.Conn }
 
-var errOwned = errors.New("the transaction is the unit's")
+var errOwned = errors.New("the unit of work owns the transaction")
 
-// Begin is refused.
+// Begin returns errOwned.
 func (t unitTx) Begin(context.Context) (pgx.Tx, error) { return nil, errOwned }
 
-// Commit is refused.
+// Commit returns errOwned: the unit of work owns the transaction.
 func (t unitTx) Commit(context.Context) error { return errOwned }
 
-// Rollback is refused.
+// Rollback returns errOwned.
 func (t unitTx) Rollback(context.Context) error { return errOwned }
 
-// Conn is the connection.
+// Conn returns the connection.
 func (t unitTx) Conn() *pgx.Conn { return t.conn }
 
-// LargeObjects gives access to large objects.
+// LargeObjects returns an unusable value: no job has large objects.
 func (t unitTx) LargeObjects() pgx.LargeObjects { return pgx.LargeObjects{} }
 
 // CopyFrom copies rows into a table.

@@ -17,22 +17,22 @@ import (
 	"agentproxy/ports"
 )
 
-// worker does the jobs of one kind.
+// worker runs the jobs of one kind.
 type worker[T river.JobArgs] struct {
 	river.WorkerDefaults[T]
 	do      func(ctx context.Context, args T) error
-	timeout time.Duration // 0: the usual one
+	timeout time.Duration // 0 means jobTimeout
 	log     *slog.Logger
 }
 
-// Timeout is how long a job may take.
+// Timeout returns how long a job may take.
 func (w worker[T]) Timeout(*river.Job[T]) time.Duration { return w.timeout }
 
-// errPanicked is what a job that panics fails with. What it panicked with may
-// hold a secret, and errors are kept with their jobs.
+// errPanicked is the error of a job that panics. It omits the panic's value, which may hold a secret:
+// errors are stored with their jobs.
 var errPanicked = errors.New("the job panicked")
 
-// Work does a job. A panic is a failure like any other.
+// Work runs a job. It returns an error if the job panics.
 func (w worker[T]) Work(ctx context.Context, j *river.Job[T]) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -43,8 +43,8 @@ func (w worker[T]) Work(ctx context.Context, j *river.Job[T]) (err error) {
 	return w.do(ctx, j.Args)
 }
 
-// kindOfPanic says what can be told of a panic: all of what Go itself panics
-// with, and the type of any other value.
+// kindOfPanic returns what may be logged of a panic: the error of the Go runtime, or the type of any
+// other value, which may hold a secret.
 func kindOfPanic(p any) string {
 	if e, ok := p.(runtime.Error); ok {
 		return e.Error()
@@ -52,7 +52,7 @@ func kindOfPanic(p any) string {
 	return fmt.Sprintf("%T", p)
 }
 
-// failures hears of every job that fails.
+// failures handles failed jobs.
 type failures struct {
 	log    *slog.Logger
 	giveUp Handler
@@ -94,31 +94,29 @@ func (f failures) HandlePanic(ctx context.Context, j *rivertype.JobRow, p any, _
 	return f.HandleError(ctx, j, fmt.Errorf("%w: %s", errPanicked, kindOfPanic(p)))
 }
 
-// snoozed says in River's words that a job runs again later.
-func snoozed(err error) error {
+// requeued maps ports.RequeueAfter to River's snooze.
+func requeued(err error) error {
 	if later, ok := errors.AsType[ports.RequeueAfter](err); ok {
 		return river.JobSnooze(max(time.Duration(later), time.Millisecond))
 	}
 	return err
 }
 
-// backoff tries again after 1, 2, 4 ... seconds, at most a minute.
+// backoff retries after 2, 4, 8 … seconds, at most longestRetry.
 type backoff struct{}
 
-// NextRetry is when a job that failed is tried again.
+// NextRetry returns when a failed job is retried.
 func (backoff) NextRetry(j *rivertype.JobRow) time.Time {
 	return time.Now().UTC().Add(min(time.Second<<min(len(j.Errors), 10), longestRetry))
 }
 
-// quiet passes on River's warnings and errors; what it says of its own life is
-// of no use to an operator.
+// quiet passes on River's warnings and errors and drops the rest.
 type quiet struct{ slog.Handler }
 
 // Enabled is true from warnings upwards.
 func (quiet) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
 
-// Handle drops what fails because the queue is being stopped; River tells errors
-// as text.
+// Handle drops failures that the stop of the queue causes. River logs errors as text.
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	stopped := false
 	r.Attrs(func(a slog.Attr) bool {

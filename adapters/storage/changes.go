@@ -9,10 +9,10 @@ import (
 	"agentproxy/ports"
 )
 
-// changes keeps what other processes must hear of.
+// changes keeps what other processes are notified of.
 type changes struct{ *tx }
 
-// noteChange is called by Put of agents, sessions and orders.
+// noteChange inserts a change. Put of agents, sessions and orders calls it.
 func (t *tx) noteChange(agentID, sessionID string) error {
 	return t.later("note change", "INSERT INTO changes (agent_id, session_id, at) VALUES (?1, ?2, ?3)",
 		agentID, sessionID, micros(t.store.config.Now()))

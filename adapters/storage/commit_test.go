@@ -16,9 +16,8 @@ import (
 
 var errUnit = errors.New("this unit fails")
 
-// gate is a unit that holds the writer until it is opened, and then for longer
-// than others may join its transaction, so that the units queued meanwhile share
-// the next one, in the order of queue.
+// gate is a unit that blocks the writer until it is opened, and then for longer than others may join
+// its transaction, so that the units queued meanwhile share the next one, in the order of queue.
 type gate struct {
 	t     *testing.T
 	st    *storage.Store
@@ -44,7 +43,7 @@ func closeGate(t *testing.T, st *storage.Store) *gate {
 	return g
 }
 
-// queue puts a unit behind those before it.
+// queue starts a unit and waits until it is queued.
 func (g *gate) queue(unit func()) {
 	g.t.Helper()
 	before := g.st.Waiting()
@@ -60,10 +59,10 @@ func (g *gate) until(ok func() bool) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	g.t.Fatal("waited in vain")
+	g.t.Fatal("the condition was not met within five seconds")
 }
 
-// pass opens the gate and waits for everybody.
+// pass opens the gate and waits for the queued units.
 func (g *gate) pass() {
 	g.t.Helper()
 	close(g.open)
@@ -73,7 +72,7 @@ func (g *gate) pass() {
 	g.units.Wait()
 }
 
-// count is a unit that counts for name and then ends as told.
+// count returns a unit that counts for name and then returns the error of end.
 func count(name string, end func() error) func(context.Context, ports.Tx) error {
 	return func(ctx context.Context, tx ports.Tx) error {
 		if err := tx.Counters().Add(ctx, name, ports.Tally{Reported: 1}); err != nil {
@@ -105,7 +104,7 @@ func wantCounted(t *testing.T, st ports.Store, want map[string]int64) {
 	}
 }
 
-// countCommits counts what reaches the disk.
+// countCommits counts the commits.
 func countCommits(st *storage.Store) *atomic.Int32 {
 	var n atomic.Int32
 	st.SetCommit(func(tx *engine.Transaction) error { n.Add(1); return tx.Commit() })

@@ -5,16 +5,16 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/ports"
 )
 
-// ledger keeps wallets and their entries. What it lists is in ledgerlists.go.
+// ledger keeps wallets and their entries. Its lists are in ledgerlists.go.
 type ledger struct{ *tx }
 
 func (r ledger) Open(ctx context.Context, w billing.Wallet) error {
@@ -25,40 +25,23 @@ func (r ledger) Open(ctx context.Context, w billing.Wallet) error {
 	return nil
 }
 
-const (
-	walletSelect = `SELECT w.agent_id, w.trial, w.own, w.held_trial, w.held_own, w.trial_expires_at, w.trial_expired, w.funded,
-	w.charged, w.refunded, w.recharged, w.live_sessions, w.budget_daily, w.budget_total, w.budget_thresholds, w.budget_paused,
-	w.spent_day, w.spent_today FROM wallets w `
-	walletQuery = walletSelect + `WHERE w.agent_id = ?1`
-)
+var walletQuery = "SELECT " + strings.Join(columnNames(new(walletRow)), ", ") + " FROM wallets WHERE agent_id = ?1"
 
 func (r ledger) Wallet(_ context.Context, agentID string) (billing.Wallet, error) {
-	w, err := scanWallet(r.row(walletQuery+r.lock("w"), agentID))
+	var row walletRow
+	err := r.row(walletQuery+r.lock("wallets"), agentID).Scan(scanTargets(&row)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return billing.Wallet{}, account.ErrNotFound
 	}
 	if err != nil {
 		return billing.Wallet{}, fmt.Errorf("read wallet of %s: %w", agentID, err)
 	}
-	return w, nil
+	return fromWalletRow(row)
 }
 
-// scanWallet takes a row of walletSelect.
-func scanWallet(row engine.Row) (billing.Wallet, error) {
-	var w walletRow
-	err := row.Scan(&w.AgentID, &w.Trial, &w.Own, &w.HeldTrial, &w.HeldOwn,
-		&w.TrialExpiresAt, &w.TrialExpired, &w.Funded, &w.Charged, &w.Refunded, &w.Recharged, &w.LiveSessions,
-		&w.BudgetDaily, &w.BudgetTotal, &w.BudgetThresholds, &w.BudgetPaused, &w.SpentDay, &w.SpentToday)
-	if err != nil {
-		return billing.Wallet{}, err
-	}
-	return fromWalletRow(w)
-}
-
-// postWallet moves a wallet if every part of it stays at zero or above and the
-// reference is new; where two units book one reference at once, the unique index
-// refuses the entry of the second, which is run again and finds it here. Spending on a later day than the last begins that day's
-// count; what is given back for an earlier day changes nothing.
+// postWallet is billing.Wallet.Apply as one conditional update, which moves the wallet if every part
+// of it stays at zero or above and the reference is new. Where two units post one reference at the
+// same time, the unique index refuses the entry of the second, which then runs again and finds it.
 const postWallet = `UPDATE wallets SET
 	trial = trial + ?2, own = own + ?3, held_trial = held_trial + ?4, held_own = held_own + ?5,
 	charged = charged + ?6, refunded = refunded + ?7, recharged = recharged + ?8,
@@ -76,13 +59,49 @@ const postWallet = `UPDATE wallets SET
 	AND NOT EXISTS (SELECT 1 FROM ledger_entries WHERE ref = ?13)
 	RETURNING trial + own, entries`
 
-const insertEntry = `INSERT INTO ledger_entries (id, agent_id, ord, type, trial, own, held_trial, held_own,
-	account, counter, ref, session_id, order_id, description, at, balance_after)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)`
+// entryRow is a row of ledger_entries.
+type entryRow struct {
+	ID           string
+	AgentID      string
+	Ord          int64
+	Type         billing.Type
+	Trial        domain.Money
+	Own          domain.Money
+	HeldTrial    domain.Money
+	HeldOwn      domain.Money
+	Account      billing.Account
+	Counter      domain.Money
+	Ref          string
+	SessionID    string
+	OrderID      string
+	Description  string
+	At           int64
+	BalanceAfter domain.Money
+}
+
+func (entryRow) TableName() string { return "ledger_entries" }
+
+func toEntryRow(e billing.Entry, ord int64) entryRow {
+	return entryRow{ID: e.ID, AgentID: e.AgentID, Ord: ord, Type: e.Type, Trial: e.Available.Trial, Own: e.Available.Own,
+		HeldTrial: e.Held.Trial, HeldOwn: e.Held.Own, Account: e.Account, Counter: e.Counter, Ref: e.Ref,
+		SessionID: e.SessionID, OrderID: e.OrderID, Description: e.Description, At: micros(e.At), BalanceAfter: e.BalanceAfter}
+}
+
+func fromEntryRow(r entryRow) billing.Entry {
+	return billing.Entry{ID: r.ID, AgentID: r.AgentID, Type: r.Type, Available: billing.Funds{Trial: r.Trial, Own: r.Own},
+		Held: billing.Funds{Trial: r.HeldTrial, Own: r.HeldOwn}, Account: r.Account, Counter: r.Counter, Ref: r.Ref,
+		SessionID: r.SessionID, OrderID: r.OrderID, Description: r.Description, At: fromMicros(r.At), BalanceAfter: r.BalanceAfter}
+}
+
+var (
+	entryColumns = columnNames(new(entryRow))
+	insertEntry  = "INSERT INTO ledger_entries (" + strings.Join(entryColumns, ", ") + ") VALUES (" +
+		placeholders(1, len(entryColumns)) + ")"
+)
 
 func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error) {
 	e := p.Entry
-	totals := entryTotals(e)
+	totals := ports.Totals{Charged: e.Charged(), Refunded: e.Refunded(), Recharged: e.Recharged()}
 	var ord int64
 	err := r.returning(postWallet, []any{e.AgentID,
 		int64(e.Available.Trial), int64(e.Available.Own), int64(e.Held.Trial), int64(e.Held.Own),
@@ -94,9 +113,8 @@ func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error
 	if err != nil {
 		return e, fmt.Errorf("move wallet of %s: %w", e.AgentID, err)
 	}
-	err = r.later("book "+e.Ref, insertEntry, e.ID, e.AgentID, ord, string(e.Type), int64(e.Available.Trial),
-		int64(e.Available.Own), int64(e.Held.Trial), int64(e.Held.Own), string(e.Account), int64(e.Counter),
-		e.Ref, e.SessionID, e.OrderID, e.Description, micros(e.At), int64(e.BalanceAfter))
+	row := toEntryRow(e, ord)
+	err = r.later("book "+e.Ref, insertEntry, columnValues(&row)...)
 	if err != nil {
 		return e, err
 	}
@@ -106,20 +124,7 @@ func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error
 	return e, r.addHour(e.AgentID, e.SessionID, e.At.Truncate(time.Hour), totals)
 }
 
-// entryTotals is what an entry adds to the money totals of its agent.
-func entryTotals(e billing.Entry) (t ports.Totals) {
-	switch e.Type {
-	case billing.ChargeEntry:
-		t.Charged = e.Charged()
-	case billing.RefundEntry:
-		t.Refunded = e.Amount()
-	case billing.Recharge:
-		t.Recharged = e.Amount()
-	}
-	return t
-}
-
-// refusal says why an entry moved nothing.
+// refusal returns the reason for which an entry moved nothing.
 func (r ledger) refusal(ctx context.Context, e billing.Entry) error {
 	var booked int
 	if err := r.row(`SELECT COUNT(*) FROM ledger_entries WHERE ref = ?1`, e.Ref).Scan(&booked); err != nil {
@@ -132,8 +137,7 @@ func (r ledger) refusal(ctx context.Context, e billing.Entry) error {
 	if err != nil {
 		return err
 	}
-	return billing.ErrInsufficientBalance.
-		With("required", -e.Amount()).With("available", w.Balance()).With("currency", domain.Currency)
+	return w.Insufficient(-e.Amount())
 }
 
 func (r ledger) SetLive(_ context.Context, agentID string, delta int) error {
@@ -141,16 +145,15 @@ func (r ledger) SetLive(_ context.Context, agentID string, delta int) error {
 	return changedWallet(agentID, n, err)
 }
 
-func (r ledger) PutBudget(_ context.Context, agentID string, b billing.Budget) error {
+func (r ledger) PutBudget(ctx context.Context, agentID string, b billing.Budget) error {
 	row := toWalletRow(billing.Wallet{Budget: b})
-	n, err := r.exec(`UPDATE wallets SET budget_daily = ?2, budget_total = ?3, budget_thresholds = ?4,
-		budget_paused = ?5 WHERE agent_id = ?1`,
-		agentID, row.BudgetDaily, row.BudgetTotal, row.BudgetThresholds, flag(row.BudgetPaused))
+	n, err := r.written(r.write(ctx).Model(&walletRow{}).Where("agent_id = ?", agentID).
+		Select("budget_daily", "budget_total", "budget_thresholds", "budget_paused").Updates(&row))
 	return changedWallet(agentID, n, err)
 }
 
-func (r ledger) ExpireTrial(_ context.Context, agentID string) error {
-	n, err := r.exec(`UPDATE wallets SET trial_expired = 1 WHERE agent_id = ?1`, agentID)
+func (r ledger) ExpireTrial(ctx context.Context, agentID string) error {
+	n, err := r.written(r.write(ctx).Model(&walletRow{}).Where("agent_id = ?", agentID).Update("trial_expired", true))
 	return changedWallet(agentID, n, err)
 }
 
@@ -164,25 +167,27 @@ func changedWallet(agentID string, n int64, err error) error {
 	return nil
 }
 
-func (r ledger) TrialsDue(ctx context.Context, now time.Time, limit int) ([]string, error) {
-	due, err := r.texts(ctx, `SELECT agent_id FROM wallets WHERE trial_expired = 0 AND trial_expires_at > 0
-		AND trial_expires_at <= ?1 ORDER BY trial_expires_at LIMIT ?2`, micros(now), limit)
-	if err != nil {
-		return nil, fmt.Errorf("list trials that are due: %w", err)
-	}
-	return due, nil
+// hasTrial repeats the text of the partial index, which is not used otherwise.
+const hasTrial = "trial_expired = 0 AND trial_expires_at > 0"
+
+func (r ledger) TrialsDue(ctx context.Context, now time.Time, limit int) (due []string, err error) {
+	err = r.orm(ctx).Model(&walletRow{}).Where(hasTrial+" AND trial_expires_at <= ?", micros(now)).
+		Order("trial_expires_at").Limit(limit).Pluck("agent_id", &due).Error
+	return due, wrap("list trials that are due", err)
 }
 
-const trialsEnding = walletSelect + `JOIN agents a ON a.id = w.agent_id
-	WHERE w.trial_expired = 0 AND w.trial_expires_at > 0 AND w.trial_expires_at > ?1 AND w.trial_expires_at <= ?2
-	AND w.funded = 0 AND a.webhook_url <> '' ORDER BY w.trial_expires_at LIMIT ?3`
-
 func (r ledger) TrialsEnding(ctx context.Context, from, to time.Time, limit int) ([]billing.Wallet, error) {
-	list, err := listed(ctx, r.tx, 0, scanWallet, trialsEnding, micros(from), micros(to), limit)
-	if err != nil {
-		return nil, fmt.Errorf("list trials that end: %w", err)
+	var rows []walletRow
+	err := r.orm(ctx).Joins("JOIN agents a ON a.id = wallets.agent_id").
+		Where(hasTrial+" AND trial_expires_at > ? AND trial_expires_at <= ?", micros(from), micros(to)).
+		Where("funded = 0 AND a.webhook_url <> ''").Order("trial_expires_at").Limit(limit).Find(&rows).Error
+	list := make([]billing.Wallet, len(rows))
+	for i, row := range rows {
+		if err == nil {
+			list[i], err = fromWalletRow(row)
+		}
 	}
-	return list, nil
+	return list, wrap("list trials that end", err)
 }
 
 const addHour = `INSERT INTO usage_hours (agent_id, hour, session_id, up, down, connections, charged, refunded, recharged)

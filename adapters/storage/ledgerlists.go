@@ -2,10 +2,10 @@ package storage
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
+
+	"gorm.io/gorm"
 
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
@@ -14,60 +14,42 @@ import (
 	"agentproxy/ports"
 )
 
-const entryColumns = `id, agent_id, type, trial, own, held_trial, held_own, account, counter, ref, session_id,
-	order_id, description, at, balance_after`
-
-// Entries finds the page of the whole list by number. A filter is counted and
-// walked within the index, which grows with this agent's entries only.
+// Entries finds a page of the whole list by number. A filter is counted and skipped through within
+// the index, which grows with the entries of this agent alone.
 func (r ledger) Entries(
 	ctx context.Context, agentID string, f ports.LedgerFilter, page domain.Page,
 ) (domain.List[billing.Entry], error) {
 	list := domain.List[billing.Entry]{Page: page}
 	var err error
 	if f.Type == "" {
-		list.Total, err = r.countEntries(agentID)
+		list.Total, err = r.countEntries(ctx, agentID)
 		top := list.Total - page.Offset()
 		if err == nil && top > 0 {
-			list.Items, err = r.entries(ctx, page, `SELECT `+entryColumns+` FROM ledger_entries
-				WHERE agent_id = ?1 AND ord <= ?2 AND ord > ?3 ORDER BY ord DESC`, agentID, top, top-page.Size)
+			list.Items, err = all(r.orm(ctx).Order("ord DESC").
+				Where("agent_id = ? AND ord <= ? AND ord > ?", agentID, top, top-page.Size), fromEntryRow)
 		}
 	} else {
-		err = r.row(`SELECT COUNT(*) FROM ledger_entries WHERE agent_id = ?1 AND type = ?2`, agentID,
-			string(f.Type)).Scan(&list.Total)
-		if err == nil && list.Total > page.Offset() {
-			list.Items, err = r.entries(ctx, page, `SELECT `+entryColumns+` FROM ledger_entries
-				WHERE agent_id = ?1 AND ord IN (SELECT ord FROM ledger_entries WHERE agent_id = ?1 AND type = ?2
-				ORDER BY ord DESC LIMIT ?3 OFFSET ?4) ORDER BY ord DESC`,
-				agentID, string(f.Type), page.Size, page.Offset())
+		ofType := func() *gorm.DB {
+			return r.orm(ctx).Model(&entryRow{}).Where("agent_id = ? AND type = ?", agentID, f.Type)
+		}
+		var total int64
+		err = ofType().Count(&total).Error
+		if list.Total = int(total); err == nil && list.Total > page.Offset() {
+			numbers := ofType().Select("ord").Order("ord DESC").Limit(page.Size).Offset(page.Offset())
+			list.Items, err = all(r.orm(ctx).Where("agent_id = ? AND ord IN (?)", agentID, numbers).Order("ord DESC"), fromEntryRow)
 		}
 	}
-	if err != nil {
-		return list, fmt.Errorf("list entries of %s: %w", agentID, err)
-	}
-	return list, nil
+	return list, wrap("list entries of "+agentID, err)
 }
 
-func (r ledger) countEntries(agentID string) (n int, err error) {
-	err = r.row(`SELECT entries FROM wallets WHERE agent_id = ?1`, agentID).Scan(&n)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
+// countEntries reads the number of the last entry. An unknown agent has none.
+func (r ledger) countEntries(ctx context.Context, agentID string) (int, error) {
+	var entries []int
+	err := r.orm(ctx).Model(&walletRow{}).Where("agent_id = ?", agentID).Pluck("entries", &entries).Error
+	if len(entries) == 0 {
+		return 0, err
 	}
-	return n, err
-}
-
-func (r ledger) entries(ctx context.Context, page domain.Page, query string, args ...any) ([]billing.Entry, error) {
-	items := make([]billing.Entry, 0, page.Size)
-	err := r.rows(ctx, query, args, func(rows engine.Row) error {
-		var e billing.Entry
-		var at int64
-		err := rows.Scan(&e.ID, &e.AgentID, &e.Type, &e.Available.Trial, &e.Available.Own, &e.Held.Trial,
-			&e.Held.Own, &e.Account, &e.Counter, &e.Ref, &e.SessionID, &e.OrderID, &e.Description, &at,
-			&e.BalanceAfter)
-		e.At = fromMicros(at)
-		items = append(items, e)
-		return err
-	})
-	return items, err
+	return entries[0], err
 }
 
 const sumColumns = `SUM(h.up), SUM(h.down), SUM(h.connections), SUM(h.charged), SUM(h.refunded), SUM(h.recharged)`

@@ -8,67 +8,107 @@ import (
 	"strings"
 	"time"
 
-	"agentproxy/adapters/storage/engine"
+	"agentproxy/domain"
 	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
 )
 
-// upstreamColumns are the columns of an order of a provider; the first
-// upstreamFixed of them are written once. Put counts on the id being the first of
-// them, and status and ref the first two of the others.
-var upstreamColumns = []string{
-	"id", "kind", "session_id", "provider", "type", "sku", "country", "city", "quantity", "days", "bytes", "max_cost",
-	"planned_at",
-	"status", "ref", "state", "before_refs", "before_amount", "before_known", "before_at", "goods", "cost", "class", "reason",
-	"sent_at", "decided_at", "next_at", "frozen_at", "lost_at", "closed_at", "expires_at",
+// orderRow is a row of upstream_orders.
+type orderRow struct {
+	Plan     orderPlan     `gorm:"embedded"`
+	Progress orderProgress `gorm:"embedded"`
 }
 
-const upstreamFixed = 13
+func (orderRow) TableName() string { return "upstream_orders" }
 
-var upstreamSelect = strings.Join(upstreamColumns, ", ")
+// orderPlan is what is written once.
+type orderPlan struct {
+	ID        string
+	Kind      procurement.Kind
+	SessionID string
+	Provider  string
+	Type      session.Type
+	SKU       string
+	Country   string
+	City      string
+	Quantity  int
+	Days      int
+	Bytes     int64
+	MaxCost   domain.Money
+	PlannedAt time.Time `gorm:"serializer:micros"`
+}
 
-func upstreamValues(o procurement.Order) ([]any, error) {
+// orderProgress is what Put writes.
+type orderProgress struct {
+	Status       procurement.Status
+	Ref          string
+	State        procurement.State
+	BeforeRefs   string // JSON
+	BeforeAmount domain.Money
+	BeforeKnown  bool
+	BeforeAt     time.Time `gorm:"serializer:micros"`
+	Goods        []byte
+	Cost         domain.Money
+	Class        procurement.Class
+	Reason       string
+	SentAt       time.Time `gorm:"serializer:micros"`
+	DecidedAt    time.Time `gorm:"serializer:micros"`
+	NextAt       time.Time `gorm:"serializer:micros"`
+	FrozenAt     time.Time `gorm:"serializer:micros"`
+	LostAt       time.Time `gorm:"serializer:micros"`
+	ClosedAt     time.Time `gorm:"serializer:micros"`
+	ExpiresAt    time.Time `gorm:"serializer:micros"`
+}
+
+func toOrderRow(o procurement.Order) (orderRow, error) {
 	refs, err := json.Marshal(listedBefore(o))
 	if err != nil {
-		return nil, err
+		return orderRow{}, err
 	}
 	in := o.Intent
-	return []any{
-		o.ID, string(o.Kind), o.SessionID, o.Provider, string(in.Type), in.SKU, in.Location.Country, in.Location.City,
-		in.Quantity, in.Days, in.Bytes, int64(in.MaxCost), micros(o.PlannedAt),
-		string(o.Status), o.Ref, string(o.State), string(refs), int64(o.Before.Funds.Amount), flag(o.Before.Funds.Known), micros(o.Before.At),
-		bytesOf(o.SealedDelivery), int64(o.Cost), string(o.Class), o.Reason, micros(o.SentAt), micros(o.DecidedAt),
-		micros(o.NextAt), micros(o.FrozenAt), micros(o.LostAt), micros(o.ClosedAt), micros(o.ExpiresAt),
+	return orderRow{
+		orderPlan{
+			ID: o.ID, Kind: o.Kind, SessionID: o.SessionID, Provider: o.Provider, Type: in.Type, SKU: in.SKU,
+			Country: in.Location.Country, City: in.Location.City, Quantity: in.Quantity, Days: in.Days, Bytes: in.Bytes,
+			MaxCost: in.MaxCost, PlannedAt: o.PlannedAt,
+		},
+		orderProgress{
+			Status: o.Status, Ref: o.Ref, State: o.State, BeforeRefs: string(refs), BeforeAmount: o.Before.Funds.Amount,
+			BeforeKnown: o.Before.Funds.Known, BeforeAt: o.Before.At, Goods: bytesOf(o.SealedDelivery), Cost: o.Cost,
+			Class: o.Class, Reason: o.Reason, SentAt: o.SentAt, DecidedAt: o.DecidedAt, NextAt: o.NextAt,
+			FrozenAt: o.FrozenAt, LostAt: o.LostAt, ClosedAt: o.ClosedAt, ExpiresAt: o.ExpiresAt,
+		},
 	}, nil
 }
 
-func scanUpstreamOrder(row engine.Row) (o procurement.Order, err error) {
-	var refs string
-	var before, planned, sent, decided, next, frozen, lost, closed, expires int64
-	in := &o.Intent
-	err = row.Scan(
-		&o.ID, &o.Kind, &o.SessionID, &o.Provider, &in.Type, &in.SKU, &in.Location.Country, &in.Location.City,
-		&in.Quantity, &in.Days, &in.Bytes, &in.MaxCost, &planned,
-		&o.Status, &o.Ref, &o.State, &refs, &o.Before.Funds.Amount, &o.Before.Funds.Known, &before,
-		&o.SealedDelivery, &o.Cost, &o.Class, &o.Reason, &sent, &decided,
-		&next, &frozen, &lost, &closed, &expires,
-	)
-	if err != nil {
-		return o, err
+func fromOrderRow(row orderRow) (procurement.Order, error) {
+	plan, r := row.Plan, row.Progress
+	o := procurement.Order{
+		ID: plan.ID, Kind: plan.Kind, SessionID: plan.SessionID, Provider: plan.Provider,
+		Intent: procurement.Intent{
+			Key: plan.ID, SessionID: plan.SessionID, Type: plan.Type, SKU: plan.SKU,
+			Location: session.Location{Country: plan.Country, City: plan.City},
+			Quantity: plan.Quantity, Days: plan.Days, Bytes: plan.Bytes, MaxCost: plan.MaxCost,
+		},
+		Status: r.Status,
+		Before: procurement.Snapshot{
+			Funds: procurement.ProviderBalance{Amount: r.BeforeAmount, Known: r.BeforeKnown}, At: r.BeforeAt,
+		},
+		Ref: r.Ref, State: r.State, Cost: r.Cost, Class: r.Class, Reason: r.Reason,
+		PlannedAt: plan.PlannedAt, SentAt: r.SentAt, DecidedAt: r.DecidedAt, NextAt: r.NextAt,
+		FrozenAt: r.FrozenAt, LostAt: r.LostAt, ClosedAt: r.ClosedAt, ExpiresAt: r.ExpiresAt,
 	}
-	in.Key, in.SessionID = o.ID, o.SessionID
-	o.PlannedAt, o.SentAt, o.DecidedAt, o.NextAt = fromMicros(planned), fromMicros(sent), fromMicros(decided), fromMicros(next)
-	o.Before.At = fromMicros(before)
-	o.FrozenAt, o.LostAt, o.ClosedAt, o.ExpiresAt = fromMicros(frozen), fromMicros(lost), fromMicros(closed), fromMicros(expires)
-	if len(o.SealedDelivery) == 0 {
-		o.SealedDelivery = nil
+	if len(r.Goods) > 0 {
+		o.SealedDelivery = r.Goods
 	}
-	if err := json.Unmarshal([]byte(refs), &o.Before.Refs); err != nil {
-		return o, fmt.Errorf("refs before order %s: %w", o.ID, err)
+	if err := json.Unmarshal([]byte(r.BeforeRefs), &o.Before.Refs); err != nil {
+		return o, fmt.Errorf("refs before order %s: %w", plan.ID, err)
 	}
-	if o.Kind == procurement.Renewal {
-		o.Before.Ends, err = endsBefore(o.Before.Refs)
-		o.Before.Refs = nil
+	if o.Kind != procurement.Renewal {
+		return o, nil
 	}
+	ends, err := endsBefore(o.Before.Refs)
+	o.Before.Refs, o.Before.Ends = nil, ends
 	return o, err
 }
 

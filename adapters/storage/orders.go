@@ -2,91 +2,79 @@ package storage
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
-	"strings"
 
-	"agentproxy/adapters/storage/engine"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
-// orders keeps what was bought of providers. What it lists and counts is in
-// orderlists.go.
+// orders keeps what was bought of providers. What it lists and counts is in orderlists.go.
 type orders struct{ *tx }
 
-var insertUpstream = `INSERT INTO upstream_orders (` + upstreamSelect + `)
-	VALUES (` + placeholders(1, len(upstreamColumns)) + `)`
-
-func (r orders) Insert(_ context.Context, o procurement.Order) error {
+func (r orders) Insert(ctx context.Context, o procurement.Order) error {
 	if o.Intent.Key != o.ID || o.Intent.SessionID != o.SessionID {
 		return fmt.Errorf("insert upstream order %s: its intent is of order %q and session %q, not %q",
 			o.ID, o.Intent.Key, o.Intent.SessionID, o.SessionID)
 	}
-	values, err := upstreamValues(o)
+	row, err := toOrderRow(o)
 	if err == nil {
-		_, err = r.exec(insertUpstream, values...)
+		_, err = r.written(r.write(ctx).Create(&row))
 	}
-	if err != nil {
-		return fmt.Errorf("insert upstream order %s: %w", o.ID, err)
-	}
-	return nil
+	return wrap("insert upstream order "+o.ID, err)
 }
 
-var loadUpstream = `SELECT ` + upstreamSelect + ` FROM upstream_orders WHERE id = ?1`
-
-func (r orders) Get(_ context.Context, id string) (procurement.Order, error) {
-	return oneUpstream(id, r.row(loadUpstream+r.lock("upstream_orders"), id))
+func (r orders) Get(ctx context.Context, id string) (procurement.Order, error) {
+	return r.one(id, r.read(ctx).Where("id = ?", id))
 }
 
-// byUpstreamRef finds what was bought before what extends it.
-var byUpstreamRef = `SELECT ` + upstreamSelect + ` FROM upstream_orders WHERE provider = ?1 AND ref = ?2 AND ref <> ''
-	AND status = 'confirmed' ORDER BY kind, seq DESC LIMIT 1`
-
-func (r orders) ByRef(_ context.Context, provider, ref string) (procurement.Order, error) {
-	return oneUpstream(ref, r.row(byUpstreamRef+r.lock("upstream_orders"), provider, ref))
+// ByRef sorts a purchase before the renewals that extend it.
+func (r orders) ByRef(ctx context.Context, provider, ref string) (procurement.Order, error) {
+	return r.one(ref, r.read(ctx).Where("provider = ? AND ref = ? AND ref <> '' AND status = 'confirmed'", provider, ref).
+		Order("kind, seq DESC"))
 }
 
-func oneUpstream(name string, row engine.Row) (procurement.Order, error) {
-	o, err := scanUpstreamOrder(row)
-	if errors.Is(err, sql.ErrNoRows) {
-		return procurement.Order{}, procurement.ErrOrderNotFound
-	}
+func (r orders) one(name string, query *gorm.DB) (procurement.Order, error) {
+	var row orderRow
+	found, err := one(query, &row)
 	if err != nil {
 		return procurement.Order{}, fmt.Errorf("read upstream order %s: %w", name, err)
 	}
-	return o, nil
+	if !found {
+		return procurement.Order{}, procurement.ErrOrderNotFound
+	}
+	return fromOrderRow(row)
 }
 
-// putUpstream changes nothing when the order is a confirmed purchase and another
-// one has its ref. Of two that are written at once the unique index refuses one,
-// which is run again.
-var putUpstream = `UPDATE upstream_orders SET (` + strings.Join(upstreamColumns[upstreamFixed:], ", ") + `) = (` +
-	placeholders(2, len(upstreamColumns)-upstreamFixed) + `) WHERE id = ?1
-	AND (kind <> 'purchase' OR ?2 <> 'confirmed' OR NOT EXISTS (SELECT 1 FROM upstream_orders other
-		WHERE other.provider = upstream_orders.provider AND other.ref = ?3 AND other.id <> ?1
-		AND other.kind = 'purchase' AND other.status = 'confirmed' AND other.ref <> ''))
-	RETURNING session_id`
+// refIsFree holds for an order that is no confirmed purchase, and for one whose ref no other confirmed
+// purchase has. Of two that are written at the same time the unique index refuses one, which then
+// runs again.
+const refIsFree = `(kind <> 'purchase' OR @status <> 'confirmed' OR NOT EXISTS (SELECT 1 FROM upstream_orders other
+	WHERE other.provider = upstream_orders.provider AND other.ref = @ref AND other.id <> @id
+	AND other.kind = 'purchase' AND other.status = 'confirmed' AND other.ref <> ''))`
 
 func (r orders) Put(ctx context.Context, o procurement.Order) error {
-	values, err := upstreamValues(o)
+	row, err := toOrderRow(o)
 	if err != nil {
 		return fmt.Errorf("write upstream order %s: %w", o.ID, err)
 	}
-	values = values[upstreamFixed-1:]
-	values[0] = o.ID
-	var sessionID string
-	switch err := r.returning(putUpstream, values, &sessionID); {
-	case errors.Is(err, sql.ErrNoRows):
+	var stored orderRow
+	n, err := r.written(r.write(ctx).Model(&stored).Clauses(clause.Returning{Columns: []clause.Column{{Name: "session_id"}}}).
+		Where("id = ?", o.ID).
+		Where(refIsFree, map[string]any{"status": string(o.Status), "ref": o.Ref, "id": o.ID}).
+		Select("*").Updates(&row.Progress))
+	switch {
+	case err != nil:
+		return fmt.Errorf("write upstream order %s: %w", o.ID, err)
+	case n == 0:
 		if _, err := r.Get(ctx, o.ID); err != nil {
 			return err
 		}
 		return ports.ErrDuplicate
-	case err != nil:
-		return fmt.Errorf("write upstream order %s: %w", o.ID, err)
-	case sessionID == "":
+	case stored.Plan.SessionID == "":
 		return nil
 	}
-	return r.noteChange("", sessionID)
+	return r.noteChange("", stored.Plan.SessionID)
 }

@@ -326,7 +326,7 @@ func TestADuplicateDoesNotSpoilTheUnit(t *testing.T) {
 	})
 }
 
-// Text that PostgreSQL cannot hold is not found; that is no fault of ours.
+// Text that PostgreSQL cannot store is not found, which is not an internal error.
 func TestTextThatCannotBeStoredIsNotFound(t *testing.T) {
 	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
 		st := open(t)

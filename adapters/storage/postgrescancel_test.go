@@ -14,7 +14,7 @@ import (
 	"agentproxy/test/pg"
 )
 
-// A client that left is told so, and is no failure of the database.
+// A cancelled caller gets context.Canceled, which is not a failure of the database.
 func TestWhoLeavesIsNoFailureOfPostgres(t *testing.T) {
 	st := openPostgres(t)
 	addAgent(t, st, "agt_1", domain.Dollar)
@@ -93,7 +93,7 @@ func TestWhoLeavesAUnitOfPostgres(t *testing.T) {
 }
 
 // The driver gives a connection back as soon as a statement's context has ended.
-// What then ends says nothing on it: it may be another unit's.
+// The end of the first unit sends nothing on it: another unit may use it.
 func TestALookThatEndsLeavesTheUnitsOfOthersAlone(t *testing.T) {
 	st, err := storage.Open(t.Context(), storage.Config{URL: storage.URL(pg.Database(t)), MaxConns: 1})
 	if err != nil {

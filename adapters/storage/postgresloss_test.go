@@ -28,7 +28,7 @@ type way struct {
 
 	mu    sync.Mutex
 	conns []net.Conn
-	// cut tells what becomes of the next commit.
+	// cut is what happens to the next commit.
 	cut atomic.Int32
 	// asked counts how often the client spoke after the server had.
 	asked atomic.Int32
@@ -36,8 +36,8 @@ type way struct {
 
 const (
 	letPass      = iota
-	beforeCommit // the server never hears of it
-	afterCommit  // the client never hears of its success
+	beforeCommit // the server does not receive it
+	afterCommit  // the client does not receive its success
 )
 
 func newWay(t *testing.T, dsn string) (*way, string) {
@@ -171,7 +171,7 @@ func TestAnUnknownOutcomeIsUnavailable(t *testing.T) {
 	var runs int
 	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 		runs++
-		_ = w.Close() // nobody can ask any more
+		_ = w.Close() // the outcome cannot be looked up any more
 		return count("unknown", succeed)(ctx, tx)
 	})
 	if !errors.Is(err, domain.ErrUnavailable) || runs != 1 {
@@ -210,7 +210,7 @@ func TestALostConnectionIsUnavailableAndSoonReplaced(t *testing.T) {
 	wantCounted(t, st, map[string]int64{"lost": 0, "next": 30})
 }
 
-// The server is restarted under load: meanwhile everybody is told to try again,
+// The server is restarted under load: meanwhile every caller gets ErrUnavailable,
 // soon after all is well, and nothing was done twice.
 func TestARestartUnderLoad(t *testing.T) {
 	server := pg.Start(t)
@@ -284,7 +284,7 @@ func TestARestartUnderLoad(t *testing.T) {
 	}
 }
 
-// What one process changes another hears at once, also after the server was
+// A process is notified of the changes of another at once, also after the server was
 // gone, and nothing that was rolled back.
 func TestAnotherProcessIsWoken(t *testing.T) {
 	url := pg.Database(t)

@@ -12,7 +12,7 @@ import (
 	"agentproxy/test/pg"
 )
 
-// A server is a round trip away for each time that it is waited for.
+// Each wait for the server costs a round trip.
 func TestAPurchaseWaitsForTheServerFewTimes(t *testing.T) {
 	w, url := newWay(t, pg.Database(t))
 	st := openURL(t, url)
@@ -28,15 +28,14 @@ func TestAPurchaseWaitsForTheServerFewTimes(t *testing.T) {
 	buy(1) // prepares its statements
 	before := w.asked.Load()
 	buy(2)
-	// The beginning, the key behind its lock, the wallet, its move, the three
-	// inserts together, the commit.
+	// BEGIN, the key with its lock, the wallet, the posting, the three inserts together, COMMIT.
 	if n := w.asked.Load() - before; n != 6 {
 		t.Errorf("the server was asked %d times, want 6", n)
 	}
 }
 
-// The failure of a statement that was held back is that of its unit, whoever
-// speaks next, and says what it was.
+// The failure of a queued statement is that of its unit, whatever the next statement is, and names
+// what the statement does.
 func TestWhatIsHeldBackFailsItsUnit(t *testing.T) {
 	for name, next := range map[string]func(context.Context, ports.Tx) error{
 		"the end":       func(context.Context, ports.Tx) error { return nil },

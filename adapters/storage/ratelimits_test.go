@@ -61,7 +61,7 @@ func TestATakeThatWaitedGivesNothingBack(t *testing.T) {
 		late <- g
 	}()
 	time.Sleep(500 * time.Millisecond)
-	// What has come back meanwhile is taken by somebody who did not wait.
+	// Tokens that were refilled meanwhile are taken by a caller that did not wait.
 	if _, err := tx.Exec(t.Context(), "UPDATE rate_limits SET tat = tat + 5 * 100000"); err != nil {
 		t.Fatal(err)
 	}

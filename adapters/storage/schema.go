@@ -9,10 +9,10 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// ErrNewerSchema says that a newer program has migrated the database.
+// ErrNewerSchema is returned for a database that a newer program has migrated.
 var ErrNewerSchema = errors.New("the database was migrated by a newer version of this program; use that version")
 
-// ErrOlderSchema says that the database was not migrated to the schema of this program.
+// ErrOlderSchema is returned for a database that was not migrated to the schema of this program.
 var ErrOlderSchema = errors.New("the database has an older schema; bring it up to date with: agentproxy migrate")
 
 // Migrate brings the schema up to date, the tables of River last. It may run in several processes at

@@ -119,14 +119,12 @@ var expiring = "SELECT " + sessionSelect + ` FROM sessions s JOIN agents a ON a.
 	ORDER BY s.expires_at LIMIT ?3`
 
 func (r sessions) Expiring(ctx context.Context, from, to time.Time, limit int) ([]session.Session, error) {
-	scan := func(row engine.Row) (session.Session, error) {
-		var s sessionRow
-		if err := row.Scan(s.fields()...); err != nil {
-			return session.Session{}, err
-		}
-		return fromSessionRow(&s)
-	}
-	list, err := listed(ctx, r.tx, 0, scan, expiring, micros(from), micros(to), limit)
+	list := []session.Session{}
+	err := r.rows(ctx, expiring, []any{micros(from), micros(to), limit}, func(row engine.Row) error {
+		s, err := scanSession("", row)
+		list = append(list, s)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list sessions (expiring): %w", err)
 	}

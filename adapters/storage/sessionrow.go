@@ -13,10 +13,18 @@ import (
 
 // sessionRow is a row of sessions, without its usage.
 type sessionRow struct {
-	// Written once.
+	sessionIdentity
+	sessionState
+}
+
+// sessionIdentity is what is written once.
+type sessionIdentity struct {
 	ID, AgentID, Type, ProductNo string
 	CreatedAt                    int64
-	// Written by Put.
+}
+
+// sessionState is what Put writes.
+type sessionState struct {
 	Status, Reason, Provider        string
 	Quantity, Days                  int
 	Bytes, Price                    int64
@@ -33,42 +41,10 @@ type sessionRow struct {
 	ActivatedAt, ExpiresAt, EndedAt int64
 }
 
-// sessionColumns are the columns of a sessionRow, in the order of values and
-// fields; the first sessionFixed of them are written once.
-var sessionColumns = []string{
-	"id", "agent_id", "type", "product_no", "created_at",
-	"status", "reason", "provider", "quantity", "days", "bytes", "price", "protocol", "country", "city",
-	"rotation_mode", "rotation_interval", "rotations", "rotated_at", "rotation_next_at", "exits",
-	"held_trial", "held_own", "charged_trial", "charged_own", "refunded_trial", "refunded_own",
-	"failure_code", "failure_message", "activated_at", "expires_at", "ended_at",
-}
-
-const sessionFixed = 5
-
-func (r *sessionRow) values() []any {
-	return []any{
-		r.ID, r.AgentID, r.Type, r.ProductNo, r.CreatedAt,
-		r.Status, r.Reason, r.Provider, r.Quantity, r.Days, r.Bytes, r.Price, r.Protocol, r.Country, r.City,
-		r.RotationMode, r.RotationInterval, r.Rotations, r.RotatedAt, r.RotationNextAt, r.Exits,
-		r.HeldTrial, r.HeldOwn, r.ChargedTrial, r.ChargedOwn, r.RefundedTrial, r.RefundedOwn,
-		r.FailureCode, r.FailureMessage, r.ActivatedAt, r.ExpiresAt, r.EndedAt,
-	}
-}
-
-// fields are where a query puts the columns, with room for those that follow.
-func (r *sessionRow) fields(more ...any) []any {
-	return append([]any{
-		&r.ID, &r.AgentID, &r.Type, &r.ProductNo, &r.CreatedAt,
-		&r.Status, &r.Reason, &r.Provider, &r.Quantity, &r.Days, &r.Bytes, &r.Price, &r.Protocol, &r.Country, &r.City,
-		&r.RotationMode, &r.RotationInterval, &r.Rotations, &r.RotatedAt, &r.RotationNextAt, &r.Exits,
-		&r.HeldTrial, &r.HeldOwn, &r.ChargedTrial, &r.ChargedOwn, &r.RefundedTrial, &r.RefundedOwn,
-		&r.FailureCode, &r.FailureMessage, &r.ActivatedAt, &r.ExpiresAt, &r.EndedAt,
-	}, more...)
-}
-
 func toSessionRow(s session.Session) sessionRow {
-	return sessionRow{
+	return sessionRow{sessionIdentity{
 		ID: s.ID, AgentID: s.AgentID, Type: string(s.Type), ProductNo: s.ProductNo, CreatedAt: micros(s.CreatedAt),
+	}, sessionState{
 		Status: string(s.Status), Reason: string(s.Reason), Provider: s.Provider,
 		Quantity: s.Quantity, Days: s.Days, Bytes: s.Bytes, Price: int64(s.Price),
 		Protocol: string(s.Protocol), Country: s.Location.Country, City: s.Location.City,
@@ -80,7 +56,7 @@ func toSessionRow(s session.Session) sessionRow {
 		RefundedTrial: int64(s.Money.Refunded.Trial), RefundedOwn: int64(s.Money.Refunded.Own),
 		FailureCode: s.Failure.Code, FailureMessage: s.Failure.Message,
 		ActivatedAt: micros(s.ActivatedAt), ExpiresAt: micros(s.ExpiresAt), EndedAt: micros(s.EndedAt),
-	}
+	}}
 }
 
 func fromSessionRow(r *sessionRow) (session.Session, error) {
@@ -100,9 +76,9 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 		},
 		Exits: exits,
 		Money: session.Money{
-			Held:     split(r.HeldTrial, r.HeldOwn),
-			Charged:  split(r.ChargedTrial, r.ChargedOwn),
-			Refunded: split(r.RefundedTrial, r.RefundedOwn),
+			Held:     funds(r.HeldTrial, r.HeldOwn),
+			Charged:  funds(r.ChargedTrial, r.ChargedOwn),
+			Refunded: funds(r.RefundedTrial, r.RefundedOwn),
 		},
 		Failure:   session.Failure{Code: r.FailureCode, Message: r.FailureMessage},
 		CreatedAt: fromMicros(r.CreatedAt), ActivatedAt: fromMicros(r.ActivatedAt),
@@ -110,23 +86,17 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 	}, nil
 }
 
-// usageRow is what sessions keeps of the usage; the limit is what was bought.
+// usageRow is what sessions keeps of the usage. Bytes is the limit, which is what was bought.
 type usageRow struct {
-	Limit, Up, Down, Connections, Leased, At int64
-}
-
-const usageColumns = "s.bytes, s.up, s.down, s.connections, s.leased, s.usage_at"
-
-func (r *usageRow) fields() []any {
-	return []any{&r.Limit, &r.Up, &r.Down, &r.Connections, &r.Leased, &r.At}
+	Bytes, Up, Down, Connections, Leased, UsageAt int64
 }
 
 func fromUsageRow(r usageRow) traffic.Usage {
-	return traffic.Usage{Limit: r.Limit, Up: r.Up, Down: r.Down, Connections: r.Connections,
-		Leased: r.Leased, UpdatedAt: fromMicros(r.At)}
+	return traffic.Usage{Limit: r.Bytes, Up: r.Up, Down: r.Down, Connections: r.Connections,
+		Leased: r.Leased, UpdatedAt: fromMicros(r.UsageAt)}
 }
 
-// noAddress stands for an exit whose address is not known: an upstream's.
+// noAddress is an exit whose address is unknown, as that of an upstream proxy may be.
 const noAddress = "-"
 
 func joinExits(exits []session.Exit) string {

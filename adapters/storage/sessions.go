@@ -13,19 +13,22 @@ import (
 	"agentproxy/ports"
 )
 
-// sessions keeps sessions. What it lists is in sessionlists.go.
+// sessions keeps sessions. Its lists are in sessionlists.go.
 type sessions struct{ *tx }
 
 var (
-	// insertSession numbers the session within its agent. Of two that get the
-	// same number, where writers do not take turns, the unique index refuses one,
-	// which is run again.
+	sessionColumns = columnNames(new(sessionRow))
+	stateColumns   = columnNames(new(sessionState))
+	usageColumns   = "s." + strings.Join(columnNames(new(usageRow)), ", s.")
+
+	// insertSession numbers the session within its agent. Of two that get the same number at the same
+	// time, the unique index refuses one, which is run again.
 	insertSession = "INSERT INTO sessions (" + strings.Join(sessionColumns, ", ") + ", ord) VALUES (" +
 		placeholders(1, len(sessionColumns)) +
 		", (SELECT COALESCE(MAX(ord), 0) + 1 FROM sessions WHERE agent_id = ?2))"
 
-	putSession = "UPDATE sessions SET (" + strings.Join(sessionColumns[sessionFixed:], ", ") + ") = (" +
-		placeholders(3, len(sessionColumns)-sessionFixed) + ") WHERE id = ?1 AND agent_id = ?2"
+	putSession = "UPDATE sessions SET (" + strings.Join(stateColumns, ", ") + ") = (" +
+		placeholders(3, len(stateColumns)) + ") WHERE id = ?1 AND agent_id = ?2"
 
 	sessionSelect = "s." + strings.Join(sessionColumns, ", s.")
 
@@ -39,14 +42,12 @@ var (
 
 func (r sessions) Insert(_ context.Context, s session.Session) error {
 	row := toSessionRow(s)
-	return r.later("insert session "+s.ID, insertSession, row.values()...)
+	return r.later("insert session "+s.ID, insertSession, columnValues(&row)...)
 }
 
 func (r sessions) Put(_ context.Context, s session.Session) error {
 	row := toSessionRow(s)
-	values := row.values()
-	values[sessionFixed-2], values[sessionFixed-1] = s.ID, s.AgentID
-	n, err := r.exec(putSession, values[sessionFixed-2:]...)
+	n, err := r.exec(putSession, append([]any{s.ID, s.AgentID}, columnValues(&row.sessionState)...)...)
 	if err != nil {
 		return fmt.Errorf("write session %s: %w", s.ID, err)
 	}
@@ -66,7 +67,7 @@ func (r sessions) Load(_ context.Context, id string) (session.Session, error) {
 
 func scanSession(id string, found engine.Row) (session.Session, error) {
 	var row sessionRow
-	err := found.Scan(row.fields()...)
+	err := found.Scan(scanTargets(&row)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return session.Session{}, session.ErrNotFound
 	}
@@ -88,12 +89,12 @@ func (r sessions) Read(_ context.Context, agentID, id string) (ports.SessionRead
 	return read, nil
 }
 
-// scanSessionRead takes a row of sessionReadFrom from *sql.Row or *sql.Rows.
-func scanSessionRead(found interface{ Scan(...any) error }) (read ports.SessionRead, err error) {
+// scanSessionRead scans a row of sessionReadFrom.
+func scanSessionRead(found engine.Row) (read ports.SessionRead, err error) {
 	var row sessionRow
 	var usage usageRow
 	var state []byte
-	if err := found.Scan(row.fields(append(usage.fields(), &state)...)...); err != nil {
+	if err := found.Scan(scanTargets(&row, scanTargets(&usage, &state)...)...); err != nil {
 		return read, err
 	}
 	if read.Session, err = fromSessionRow(&row); err != nil {
@@ -108,10 +109,10 @@ func scanSessionRead(found interface{ Scan(...any) error }) (read ports.SessionR
 	return read, err
 }
 
-// fresh is the state of sessions of which nothing was reported.
+// fresh is the state of sessions without reports.
 var fresh health.State
 
-// fromHealthBlob reads a state; without a row it is the zero state.
+// fromHealthBlob decodes a state. Without a row it is the zero state.
 func fromHealthBlob(blob []byte) (s health.State, err error) {
 	if len(blob) == 0 {
 		return s, nil

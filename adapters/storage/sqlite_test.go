@@ -38,7 +38,7 @@ func TestTheWriterIsDurableAndKeepsForeignKeys(t *testing.T) {
 
 func TestAReaderRefusesWrites(t *testing.T) {
 	st := openStore(t)
-	err := st.View(t.Context(), func(ctx context.Context, tx ports.Tx) error { // through GORM, which no check of ours stops
+	err := st.View(t.Context(), func(ctx context.Context, tx ports.Tx) error { // through GORM
 		return tx.Addresses().Take(ctx, "p", "sess_1", []string{"192.0.2.1"})
 	})
 	if err == nil {
@@ -168,7 +168,7 @@ func TestKilledWhileWriting(t *testing.T) {
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// It says when its first purchase is committed, however slow the machine is.
+		// The child writes one byte after its first purchase, however slow the machine is.
 		if _, err := io.ReadFull(begun, make([]byte, 1)); err != nil {
 			t.Fatalf("the child booked nothing: %v", err)
 		}
@@ -227,7 +227,7 @@ func TestABackupIsACheckedCopy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "copy.db")
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
-	wg.Go(func() { // while somebody writes
+	wg.Go(func() { // during writes
 		for n := int64(0); ; n++ {
 			select {
 			case <-stop:

@@ -149,7 +149,6 @@ func (s *Store) open(ctx context.Context) error {
 // PostgreSQL database share loses the row locks of PostgreSQL.
 func openORM(dialector gorm.Dialector) (*gorm.DB, error) {
 	orm, err := gorm.Open(dialector, &gorm.Config{
-		TranslateError:         true,
 		SkipDefaultTransaction: true,
 		DisableAutomaticPing:   true,
 		Logger:                 logger.Discard,
@@ -247,9 +246,6 @@ func (s *Store) Backup(ctx context.Context, file string) error { return s.databa
 
 // isDuplicate reports whether a unique index refused a row.
 func (s *Store) isDuplicate(err error) bool {
-	if errors.Is(err, gorm.ErrDuplicatedKey) {
-		return true
-	}
 	translator, ok := s.orm.Dialector.(gorm.ErrorTranslator)
 	return ok && errors.Is(translator.Translate(err), gorm.ErrDuplicatedKey)
 }

@@ -18,7 +18,7 @@ type usages struct{ *tx }
 
 func (r usages) Usage(_ context.Context, sessionID string) (traffic.Usage, error) {
 	var row usageRow
-	err := r.row("SELECT "+usageColumns+" FROM sessions s WHERE s.id = ?1"+r.lock("s"), sessionID).Scan(row.fields()...)
+	err := r.row("SELECT "+usageColumns+" FROM sessions s WHERE s.id = ?1"+r.lock("s"), sessionID).Scan(scanTargets(&row)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return traffic.Usage{}, session.ErrNotFound
 	}
@@ -82,14 +82,6 @@ func (r usages) PutLease(_ context.Context, l traffic.Lease) error {
 
 func (r usages) DropLease(_ context.Context, sessionID, lease string) error {
 	return r.later("drop lease "+lease+" of "+sessionID, "DELETE FROM leases WHERE session_id = ?1 AND id = ?2", sessionID, lease)
-}
-
-func (r usages) Leases(_ context.Context, sessionID string) (n int, err error) {
-	err = r.row("SELECT COUNT(*) FROM leases WHERE session_id = ?1", sessionID).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("count leases of %s: %w", sessionID, err)
-	}
-	return n, nil
 }
 
 // Stale reads the whole table, which holds only what is leased right now.

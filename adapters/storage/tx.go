@@ -8,9 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
-
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/ports"
 )
@@ -165,45 +162,6 @@ func (t *tx) returning(statement string, args []any, into ...any) error {
 		return t.failed(err)
 	}
 	return nil
-}
-
-// write returns GORM for a change.
-func (t *tx) write(ctx context.Context) *gorm.DB {
-	db := t.orm(ctx)
-	if err := t.mayWrite(); err != nil {
-		_ = db.AddError(err)
-		return db
-	}
-	t.in.Wrote = true
-	return db
-}
-
-// read returns GORM for rows that stay locked until the end of the unit.
-func (t *tx) read(ctx context.Context) *gorm.DB {
-	return t.locking(ctx, clause.LockingStrengthUpdate)
-}
-
-// share returns GORM for rows that the unit does not change: others may read them meanwhile.
-func (t *tx) share(ctx context.Context) *gorm.DB {
-	return t.locking(ctx, clause.LockingStrengthShare)
-}
-
-func (t *tx) locking(ctx context.Context, strength string) *gorm.DB {
-	db := t.orm(ctx)
-	if t.in == nil {
-		return db
-	}
-	return db.Clauses(clause.Locking{Strength: strength})
-}
-
-// orm returns GORM on the connection of the unit.
-func (t *tx) orm(ctx context.Context) *gorm.DB {
-	db := t.store.orm.Session(&gorm.Session{NewDB: true, Context: t.listContext(ctx)})
-	if err := t.Flush(); err != nil {
-		_ = db.AddError(t.failed(err))
-	}
-	db.Statement.ConnPool = t.ORM()
-	return db
 }
 
 // texts runs a query for one column of text.

@@ -63,8 +63,8 @@ func fromWalletRow(r walletRow) (billing.Wallet, error) {
 	}
 	return billing.Wallet{
 		AgentID:        r.AgentID,
-		Available:      split(r.Trial, r.Own),
-		Held:           split(r.HeldTrial, r.HeldOwn),
+		Available:      funds(r.Trial, r.Own),
+		Held:           funds(r.HeldTrial, r.HeldOwn),
 		TrialExpiresAt: fromMicros(r.TrialExpiresAt),
 		TrialExpired:   r.TrialExpired,
 		Funded:         r.Funded,
@@ -83,7 +83,7 @@ func fromWalletRow(r walletRow) (billing.Wallet, error) {
 	}, nil
 }
 
-func split(trial, own int64) billing.Funds {
+func funds(trial, own int64) billing.Funds {
 	return billing.Funds{Trial: domain.Money(trial), Own: domain.Money(own)}
 }
 

@@ -5,10 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
-	"agentproxy/adapters/storage/engine"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/webhook"
@@ -18,21 +19,17 @@ import (
 // webhooks keeps endpoints and deliveries.
 type webhooks struct{ *tx }
 
-// endpointOf begins with the agent: one whose events were never sent has no
-// state, which is the state of an endpoint that works.
+// endpointOf begins with the agent. One whose events were never sent has no state, which is the state
+// of an endpoint that works.
 const endpointOf = `SELECT a.webhook_url, a.webhook_version, COALESCE(s.rotated_at, 0), COALESCE(s.disabled_at, 0),
 	COALESCE(s.failing_since, 0), COALESCE(s.last_delivery_at, 0)
 	FROM agents a LEFT JOIN webhook_states s ON s.agent_id = a.id WHERE a.id = ?1`
 
-// Endpoint locks the agent first, because a joined row is not read anew after a
-// wait. The lock leaves those alone that only refer to the agent.
+// Endpoint locks the agent first, because a joined row is not read again after a wait. The lock does
+// not block rows that refer to the agent.
 func (r webhooks) Endpoint(ctx context.Context, agentID string) (webhook.Endpoint, error) {
 	if r.locks() {
-		var one int
-		err := r.row(`SELECT 1 FROM agents WHERE id = ?1 FOR NO KEY UPDATE`, agentID).Scan(&one)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return webhook.Endpoint{}, fmt.Errorf("lock webhook of %s: %w", agentID, err)
-		}
+		_ = r.Queue("lock webhook of "+agentID, `SELECT 1 FROM agents WHERE id = ?1 FOR NO KEY UPDATE`, []any{agentID})
 	}
 	return r.PeekEndpoint(ctx, agentID)
 }
@@ -52,33 +49,46 @@ func (r webhooks) PeekEndpoint(_ context.Context, agentID string) (webhook.Endpo
 	return e, nil
 }
 
-const putEndpoint = `INSERT INTO webhook_states (agent_id, rotated_at, disabled_at, failing_since, last_delivery_at)
-	VALUES (?1, ?2, ?3, ?4, ?5)
-	ON CONFLICT (agent_id) DO UPDATE SET rotated_at = excluded.rotated_at, disabled_at = excluded.disabled_at,
-	failing_since = excluded.failing_since, last_delivery_at = excluded.last_delivery_at`
-
-func (r webhooks) PutEndpoint(_ context.Context, e webhook.Endpoint) error {
-	return r.later("write webhook of "+e.AgentID, putEndpoint, e.AgentID, micros(e.RotatedAt), micros(e.DisabledAt),
-		micros(e.FailingSince), micros(e.LastDeliveryAt))
+// endpointRow is a row of webhook_states.
+type endpointRow struct {
+	AgentID        string    `gorm:"primaryKey"`
+	RotatedAt      time.Time `gorm:"serializer:micros"`
+	DisabledAt     time.Time `gorm:"serializer:micros"`
+	FailingSince   time.Time `gorm:"serializer:micros"`
+	LastDeliveryAt time.Time `gorm:"serializer:micros"`
 }
 
-const deliveryColumns = `id, agent_id, event_id, type, status, attempts, tries, last_status_code, last_error,
-	next_attempt_at, created_at`
+func (endpointRow) TableName() string { return "webhook_states" }
 
-func scanDelivery(row engine.Row) (d webhook.Delivery, err error) {
-	var next, created int64
-	err = row.Scan(&d.ID, &d.AgentID, &d.EventID, &d.Type, &d.Status, &d.Attempts, &d.Tries, &d.LastStatusCode,
-		&d.LastError, &next, &created)
-	d.NextAttemptAt, d.CreatedAt = fromMicros(next), fromMicros(created)
-	return d, err
+func (r webhooks) PutEndpoint(ctx context.Context, e webhook.Endpoint) error {
+	row := endpointRow{AgentID: e.AgentID, RotatedAt: e.RotatedAt, DisabledAt: e.DisabledAt,
+		FailingSince: e.FailingSince, LastDeliveryAt: e.LastDeliveryAt}
+	_, err := r.written(r.write(ctx).Clauses(clause.OnConflict{UpdateAll: true}).Create(&row))
+	return wrap("write webhook of "+e.AgentID, err)
 }
 
-const insertDelivery = `INSERT INTO webhook_deliveries (` + deliveryColumns + `)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING`
+// deliveryRow is a row of webhook_deliveries.
+type deliveryRow struct {
+	ID             string
+	AgentID        string
+	EventID        string
+	Type           webhook.Type
+	Status         webhook.Status
+	Attempts       int
+	Tries          int
+	LastStatusCode int
+	LastError      string
+	NextAttemptAt  time.Time `gorm:"serializer:micros"`
+	CreatedAt      time.Time `gorm:"serializer:micros;autoCreateTime:false"`
+}
 
-func (r webhooks) InsertDelivery(_ context.Context, d webhook.Delivery) error {
-	n, err := r.exec(insertDelivery, d.ID, d.AgentID, d.EventID, string(d.Type), string(d.Status), d.Attempts, d.Tries,
-		d.LastStatusCode, d.LastError, micros(d.NextAttemptAt), micros(d.CreatedAt))
+func (deliveryRow) TableName() string { return "webhook_deliveries" }
+
+func fromDeliveryRow(r deliveryRow) webhook.Delivery { return webhook.Delivery(r) }
+
+func (r webhooks) InsertDelivery(ctx context.Context, d webhook.Delivery) error {
+	row := deliveryRow(d)
+	n, err := r.written(r.write(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&row))
 	if err != nil {
 		return fmt.Errorf("insert delivery %s: %w", d.ID, err)
 	}
@@ -88,33 +98,30 @@ func (r webhooks) InsertDelivery(_ context.Context, d webhook.Delivery) error {
 	return nil
 }
 
-const loadDelivery = `SELECT ` + deliveryColumns + ` FROM webhook_deliveries WHERE id = ?1`
-
-func (r webhooks) Delivery(_ context.Context, agentID, id string) (webhook.Delivery, error) {
-	return oneDelivery(id, r.row(loadDelivery+` AND agent_id = ?2`+r.lock("webhook_deliveries"), id, agentID))
+func (r webhooks) Delivery(ctx context.Context, agentID, id string) (webhook.Delivery, error) {
+	return r.delivery(id, r.read(ctx).Where("id = ? AND agent_id = ?", id, agentID))
 }
 
-func (r webhooks) LoadDelivery(_ context.Context, id string) (webhook.Delivery, error) {
-	return oneDelivery(id, r.row(loadDelivery+r.lock("webhook_deliveries"), id))
+func (r webhooks) LoadDelivery(ctx context.Context, id string) (webhook.Delivery, error) {
+	return r.delivery(id, r.read(ctx).Where("id = ?", id))
 }
 
-func oneDelivery(id string, row engine.Row) (webhook.Delivery, error) {
-	d, err := scanDelivery(row)
-	if errors.Is(err, sql.ErrNoRows) {
-		return webhook.Delivery{}, webhook.ErrNotFound
-	}
+func (r webhooks) delivery(id string, query *gorm.DB) (webhook.Delivery, error) {
+	var row deliveryRow
+	found, err := one(query, &row)
 	if err != nil {
 		return webhook.Delivery{}, fmt.Errorf("read delivery %s: %w", id, err)
 	}
-	return d, nil
+	if !found {
+		return webhook.Delivery{}, webhook.ErrNotFound
+	}
+	return webhook.Delivery(row), nil
 }
 
-const putDelivery = `UPDATE webhook_deliveries SET status = ?2, attempts = ?3, tries = ?4, last_status_code = ?5,
-	last_error = ?6, next_attempt_at = ?7 WHERE id = ?1`
-
-func (r webhooks) PutDelivery(_ context.Context, d webhook.Delivery) error {
-	n, err := r.exec(putDelivery, d.ID, string(d.Status), d.Attempts, d.Tries, d.LastStatusCode, d.LastError,
-		micros(d.NextAttemptAt))
+func (r webhooks) PutDelivery(ctx context.Context, d webhook.Delivery) error {
+	row := deliveryRow(d)
+	n, err := r.written(r.write(ctx).Model(&deliveryRow{}).Where("id = ?", d.ID).
+		Select("status", "attempts", "tries", "last_status_code", "last_error", "next_attempt_at").Updates(&row))
 	if err != nil {
 		return fmt.Errorf("write delivery %s: %w", d.ID, err)
 	}
@@ -124,62 +131,43 @@ func (r webhooks) PutDelivery(_ context.Context, d webhook.Delivery) error {
 	return nil
 }
 
-// deliveriesWhere are the conditions of a list of deliveries, from parameter 1 on.
-func deliveriesWhere(agentID string, of webhook.Status) (string, []any) {
-	if of == "" {
-		return `agent_id = ?1`, []any{agentID}
-	}
-	return `agent_id = ?1 AND status = ?2`, []any{agentID, string(of)}
-}
-
-// pageOfDeliveries takes the limit and the offset as its last two parameters.
-func pageOfDeliveries(where string, args int) string {
-	return `SELECT ` + deliveryColumns + ` FROM webhook_deliveries WHERE ` + where + ` ORDER BY seq DESC LIMIT ?` +
-		strconv.Itoa(args+1) + ` OFFSET ?` + strconv.Itoa(args+2)
-}
-
 func (r webhooks) Deliveries(
 	ctx context.Context, agentID string, of webhook.Status, page domain.Page,
 ) (domain.List[webhook.Delivery], error) {
-	list := domain.List[webhook.Delivery]{Page: page}
-	where, args := deliveriesWhere(agentID, of)
-	err := r.row(`SELECT COUNT(*) FROM webhook_deliveries WHERE `+where, args...).Scan(&list.Total)
-	if err == nil && list.Total > page.Offset() {
-		list.Items, err = listed(ctx, r.tx, page.Size, scanDelivery, pageOfDeliveries(where, len(args)),
-			append(args, page.Size, page.Offset())...)
-	}
-	if err != nil {
-		return list, fmt.Errorf("list deliveries of %s: %w", agentID, err)
-	}
-	return list, nil
+	list, err := pageOf(ctx, r.tx, r.orm(ctx), page, fromDeliveryRow, func(db *gorm.DB) *gorm.DB {
+		// A struct of conditions leaves its zero fields out.
+		return db.Where("agent_id = ?", agentID).Where(&deliveryRow{Status: of})
+	})
+	return list, wrap("list deliveries of "+agentID, err)
 }
-
-const overdueDeliveries = `SELECT ` + deliveryColumns + ` FROM webhook_deliveries
-	WHERE status = 'pending' AND next_attempt_at < ?1 ORDER BY next_attempt_at LIMIT ?2`
 
 func (r webhooks) Overdue(ctx context.Context, before time.Time, limit int) ([]webhook.Delivery, error) {
-	overdue, err := listed(ctx, r.tx, 0, scanDelivery, overdueDeliveries, micros(before), limit)
-	if err != nil {
-		return nil, fmt.Errorf("list deliveries that are overdue: %w", err)
-	}
-	return overdue, nil
+	overdue, err := all(r.orm(ctx).Where("status = 'pending' AND next_attempt_at < ?", micros(before)).
+		Order("next_attempt_at").Limit(limit), fromDeliveryRow)
+	return overdue, wrap("list deliveries that are overdue", err)
 }
 
-const setMark = `INSERT INTO webhook_marks (agent_id, what, mark) VALUES (?1, ?2, ?3)
-	ON CONFLICT (agent_id, what) DO UPDATE SET mark = excluded.mark WHERE webhook_marks.mark <> excluded.mark`
-
-func (r webhooks) MarkNotified(_ context.Context, agentID, what string, to int64) (bool, error) {
-	n, err := r.exec(setMark, agentID, what, to)
-	if err != nil {
-		return false, fmt.Errorf("mark %s of %s: %w", what, agentID, err)
-	}
-	return n > 0, nil
+// noticeRow is a row of webhook_marks.
+type noticeRow struct {
+	AgentID string `gorm:"primaryKey"`
+	What    string `gorm:"primaryKey"`
+	Mark    int64
 }
 
-func (r webhooks) NotifiedUpTo(_ context.Context, agentID, what string) (mark int64, err error) {
-	err = r.row(`SELECT mark FROM webhook_marks WHERE agent_id = ?1 AND what = ?2`, agentID, what).Scan(&mark)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("read mark %s of %s: %w", what, agentID, err)
+func (noticeRow) TableName() string { return "webhook_marks" }
+
+func (r webhooks) MarkNotified(ctx context.Context, agentID, what string, to int64) (bool, error) {
+	onChange := clause.OnConflict{
+		Columns:   []clause.Column{{Name: "agent_id"}, {Name: "what"}},
+		DoUpdates: clause.AssignmentColumns([]string{"mark"}),
+		Where:     clause.Where{Exprs: []clause.Expression{gorm.Expr("webhook_marks.mark <> excluded.mark")}},
 	}
-	return mark, nil
+	n, err := r.written(r.write(ctx).Clauses(onChange).Create(&noticeRow{agentID, what, to}))
+	return n > 0, wrap("mark "+what+" of "+agentID, err)
+}
+
+func (r webhooks) NotifiedUpTo(ctx context.Context, agentID, what string) (int64, error) {
+	var row noticeRow
+	_, err := one(r.orm(ctx).Where("agent_id = ? AND what = ?", agentID, what), &row)
+	return row.Mark, wrap("read mark "+what+" of "+agentID, err)
 }

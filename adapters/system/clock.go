@@ -1,5 +1,5 @@
-// Package system is the service's own machinery behind the ports: the real
-// clock, random ids, the secrets derived from one root, and Bearer tokens.
+// Package system implements ports of the service itself: the real clock, random
+// ids, the secrets derived from one root, and Bearer tokens.
 package system
 
 import (
@@ -13,6 +13,6 @@ type Clock struct{}
 
 var _ ports.Clock = Clock{}
 
-// Now is the time in UTC, cut to microseconds: what both databases keep, so
-// that a time that was written equals the one read back.
+// Now returns the time in UTC, truncated to microseconds, which both databases
+// keep, so that a time reads back as it was written.
 func (Clock) Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

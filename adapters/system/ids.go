@@ -17,9 +17,9 @@ const (
 
 var idText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// IDs makes ids of 100 random bits. Its zero value is ready and may be used by
+// IDs generates ids of 100 random bits. Its zero value is ready and may be used by
 // many goroutines. It reads random bytes for 64 ids at a time, because one read
-// from the kernel costs more than making the id.
+// from the kernel costs more than generating the id.
 type IDs struct {
 	mu    sync.Mutex
 	block [64 * idBytes]byte

@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// Root is the root secret of the service: every other secret is derived from
-// it. It is the text that the operator sees, so that what stands in the file
-// can be moved to AGENTPROXY_SECRET as it is. It hides itself when printed.
+// Root is the root secret of the service: every other secret is derived from it.
+// It is the text of the file, so that this can be copied to AGENTPROXY_SECRET as
+// it is. It hides itself when printed.
 type Root []byte
 
 const hidden = "[hidden]"
@@ -37,9 +37,9 @@ const (
 	randomRoot  = 32   // bytes, when the service makes it
 )
 
-// ParseRoot takes a root secret that the operator gave. White space around it
-// does not count. It refuses what is shorter than 32 characters or longer than
-// 4,096, and what repeats so few characters that it is a placeholder.
+// ParseRoot returns the root secret of a text without the white space around it. It
+// returns an error if the text is shorter than 32 characters or longer than 4,096,
+// or has fewer than 8 different characters, as a placeholder has.
 func ParseRoot(text string) (Root, error) {
 	text = strings.TrimSpace(text)
 	if len(text) < minRoot || len(text) > maxRoot {
@@ -51,15 +51,16 @@ func ParseRoot(text string) (Root, error) {
 		seen[text[i]] = true
 	}
 	if len(seen) < minDistinct {
-		return nil, fmt.Errorf("the root secret has only %d different characters; make a random one, for example with: openssl rand -base64 32", len(seen))
+		return nil, fmt.Errorf("the root secret has only %d different characters; make a random one, for example with: openssl rand -base64 32",
+			len(seen))
 	}
 	return Root(text), nil
 }
 
-// LoadOrCreateSecret reads the root secret from a file, and makes the file with
-// 256 random bits when there is none. Of processes that start together all get
-// the same secret. It refuses a file that others may read or the group may
-// change, and what ParseRoot refuses.
+// LoadOrCreateSecret reads the root secret from a file, and creates the file with
+// 256 random bits if it does not exist. Processes that start at the same time get
+// the same secret. It returns an error if others may read the file or the group may
+// write it, or if ParseRoot does.
 func LoadOrCreateSecret(path string) (Root, error) {
 	root, err := loadRoot(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -98,8 +99,8 @@ func loadRoot(path string) (Root, error) {
 	return root, nil
 }
 
-// createRoot writes the secret beside its place and links it there: the link
-// fails when another process was first, and nobody ever sees half a file.
+// createRoot writes the secret to a temporary file and links that to its name: the
+// link fails if another process was first, and no process reads half a file.
 func createRoot(path string) error {
 	random := make([]byte, randomRoot)
 	rand.Read(random)
@@ -118,8 +119,8 @@ func createRoot(path string) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// syncDir makes the new name survive a power cut: a service that lost its root
-// secret has lost every key it gave out.
+// syncDir makes the new name survive a power failure: a service that lost its root
+// secret has lost every key that it issued.
 func syncDir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // The labels of the keys that are derived from the root. A key serves one
-// purpose, so a text that is valid for one is worth nothing for another. A
+// purpose, so a text that is valid for one is invalid for another. A
 // changed label invalidates everything made with its key.
 const (
 	labelHash    = "agentproxy/api-hash/v1"
@@ -30,7 +30,7 @@ const (
 	labelSeal    = "agentproxy/seal/v1"
 )
 
-// Prefixes of what agents are given, and how many letters and digits follow the
+// Prefixes of the secrets of agents, and the number of letters and digits after the
 // first two: 43 of 62 carry 256 bits.
 const (
 	keyPrefix     = "ak_"
@@ -48,7 +48,7 @@ type Secrets struct {
 
 var _ ports.Secrets = (*Secrets)(nil)
 
-// NewSecrets derives the keys. It refuses a root that ParseRoot would refuse.
+// NewSecrets derives the keys. It returns an error if ParseRoot does.
 func NewSecrets(root Root) (*Secrets, error) {
 	root, err := ParseRoot(string(root))
 	if err != nil {
@@ -83,26 +83,26 @@ func (*Secrets) String() string { return hidden }
 // GoString hides the keys from %#v.
 func (*Secrets) GoString() string { return hidden }
 
-// NewKey makes an API key: ak_ and 43 letters and digits.
+// NewKey generates an API key: ak_ and 43 letters and digits.
 func (*Secrets) NewKey() string { return keyPrefix + randomText(keyLength) }
 
-// NewSecret makes an API secret: sk_ and 43 letters and digits.
+// NewSecret generates an API secret: sk_ and 43 letters and digits.
 func (*Secrets) NewSecret() string { return secretPrefix + randomText(keyLength) }
 
-// Hash is the keyed hash (HMAC-SHA-256, 32 bytes) that is stored instead of an
-// API key or secret. A fast hash is enough: nobody guesses 256 random bits.
+// Hash returns the keyed hash (HMAC-SHA-256, 32 bytes) that is stored instead of an
+// API key or secret. A fast hash is enough for 256 random bits.
 func (s *Secrets) Hash(secret string) []byte { return sum(s.hash, secret) }
 
-// Same compares a secret with a hash in constant time.
+// Same reports whether a secret has the hash, in constant time.
 func (s *Secrets) Same(secret string, hash []byte) bool { return hmac.Equal(s.Hash(secret), hash) }
 
-// Seal encrypts with AES-256-GCM under a random nonce, which stands first. The
+// Seal encrypts with AES-256-GCM under a random nonce, which comes first. The
 // purpose is authenticated, not stored.
 func (s *Secrets) Seal(plain []byte, purpose string) []byte {
 	return s.seal.Seal(nil, nil, plain, []byte(purpose))
 }
 
-// Open decrypts what Seal made for the same purpose.
+// Open decrypts a text that Seal returned for the same purpose.
 func (s *Secrets) Open(sealed []byte, purpose string) ([]byte, error) {
 	plain, err := s.seal.Open(nil, nil, sealed, []byte(purpose))
 	if err != nil {
@@ -116,12 +116,12 @@ func (s *Secrets) ProxyPassword(sessionID string) string {
 	return traffic.Password(s.proxy, sessionID)
 }
 
-// ProxyKey is the key of ProxyPassword, for the gateway, which checks passwords
+// ProxyKey returns the key of ProxyPassword, for the gateway, which checks passwords
 // by itself (traffic.CheckPassword).
 func (s *Secrets) ProxyKey() []byte { return slices.Clone(s.proxy) }
 
-// DevchainSeed is what the addresses of the development chain are derived from,
-// so that two installations never share one.
+// DevchainSeed returns the seed of the addresses of the development chain, which
+// differs between installations.
 func (s *Secrets) DevchainSeed() []byte { return slices.Clone(s.chain) }
 
 // WebhookSecret derives the secret of an agent's webhook: whsec_ and the base64
@@ -140,8 +140,8 @@ func sum(key []byte, text string) []byte {
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// randomText makes n letters and digits, each equally likely: a byte of 248 or
-// more is thrown away, because 256 is no multiple of 62.
+// randomText returns n letters and digits of equal probability: a byte of 248 or
+// more is discarded, because 256 is not a multiple of 62.
 func randomText(n int) string {
 	const fair = 256 / len(alphabet) * len(alphabet)
 	text := make([]byte, 0, n)

@@ -18,16 +18,16 @@ const (
 	tokenAudience = "agentproxy-api"
 	tokenPrefix   = "tok_" // of jti
 	maxToken      = 4096   // characters; ours have about 500
-	// clockSkew is how far ahead of ours the clock of the replica that signed
-	// may be. It does not lengthen the life of a token.
+	// clockSkew is the most that the clock of the replica that signed may be ahead of
+	// this one's. It does not lengthen the life of a token.
 	clockSkew = 30 * time.Second
 )
 
-// tokenHeader is the one header that is ever signed. Read demands it letter by
-// letter, so no alg, kid, jku or crit of a stranger is even looked at.
+// tokenHeader is the header of every token. Read compares it byte by byte, so no
+// alg, kid, jku or crit of an attacker is parsed.
 var tokenHeader = base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "."
 
-// claims are what a token says. Scope is a list with spaces, as in RFC 8693.
+// claims are the claims of a token. Scope is a list with spaces, as in RFC 8693.
 type claims struct {
 	jwt.RegisteredClaims
 	Version int64  `json:"tv"`
@@ -44,7 +44,8 @@ type Tokens struct {
 
 var _ ports.Tokens = (*Tokens)(nil)
 
-// NewTokens signs with the token key of the secrets; ids makes each token's jti.
+// NewTokens returns Tokens that sign with the token key of the secrets and generate
+// each token's jti with ids.
 func NewTokens(s *Secrets, ids ports.IDs) *Tokens {
 	return &Tokens{key: s.token, ids: ids, rules: []jwt.ParserOption{
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
@@ -64,8 +65,8 @@ func (*Tokens) String() string { return hidden }
 // GoString hides the key from %#v.
 func (*Tokens) GoString() string { return hidden }
 
-// Sign returns the signed text. The expiry is kept in whole seconds, rounded
-// up, so that no token lives shorter than was said.
+// Sign returns the signed text. The expiry is rounded up to whole seconds, so that
+// no token expires early.
 func (t *Tokens) Sign(tok ports.Token, now time.Time) (string, error) {
 	words := make([]string, len(tok.Scopes))
 	for i, s := range tok.Scopes {
@@ -89,8 +90,8 @@ func (t *Tokens) Sign(tok ports.Token, now time.Time) (string, error) {
 	return text, nil
 }
 
-// Read is account.ErrExpiredToken for a text that Sign did not write with this
-// key, or that has expired at now.
+// Read returns account.ErrExpiredToken if Sign did not return the text with this
+// key, or if it has expired at now.
 func (t *Tokens) Read(text string, now time.Time) (ports.Token, error) {
 	// The base64 decoder skips line ends, strict or not; a header field has none.
 	if len(text) > maxToken || !strings.HasPrefix(text, tokenHeader) || strings.ContainsAny(text, "\r\n") {
@@ -110,7 +111,8 @@ func (t *Tokens) Read(text string, now time.Time) (ports.Token, error) {
 	return ports.Token{AgentID: c.Subject, Version: c.Version, Scopes: scopes, Expires: c.ExpiresAt.UTC()}, nil
 }
 
-// complete demands what Sign always writes and the library takes as optional.
+// complete reports whether the claims are present that Sign always writes and the
+// library treats as optional.
 func (c claims) complete(now time.Time) bool {
 	return c.Subject != "" && c.ID != "" && c.IssuedAt != nil && !c.IssuedAt.After(now.Add(clockSkew))
 }

@@ -101,11 +101,14 @@ func (k *kit) complain(err error) {
 		message, code = e.Message, e.Code
 	}
 	if k.json {
-		writeJSON(k.errOut, map[string]any{"error": map[string]string{"code": code, "message": message}})
+		_ = writeJSON(k.errOut, map[string]any{"error": map[string]string{"code": code, "message": message}})
 		return
 	}
 	fmt.Fprintln(k.errOut, "agentproxy:", message)
 }
+
+// graph is a function of wire that returns the graph of the service.
+type graph func(configfile.Settings, *slog.Logger) fx.Option
 
 // core runs fn on the graph of the operator's commands, from which it sets targets.
 func (k *kit) core(fn func(ctx context.Context) error, targets ...any) error {
@@ -123,7 +126,7 @@ func (k *kit) core(fn func(ctx context.Context) error, targets ...any) error {
 }
 
 // on is core on another graph, whose database may not exist yet.
-func (k *kit) on(graph func(configfile.Settings, *slog.Logger) fx.Option, fn func(ctx context.Context) error, targets ...any) error {
+func (k *kit) on(graph graph, fn func(ctx context.Context) error, targets ...any) error {
 	settings, err := k.loader.Load()
 	if err != nil {
 		return err
@@ -131,7 +134,7 @@ func (k *kit) on(graph func(configfile.Settings, *slog.Logger) fx.Option, fn fun
 	return k.with(settings, graph, fn, targets...)
 }
 
-func (k *kit) with(settings configfile.Settings, graph func(configfile.Settings, *slog.Logger) fx.Option, fn func(ctx context.Context) error, targets ...any) error {
+func (k *kit) with(settings configfile.Settings, graph graph, fn func(ctx context.Context) error, targets ...any) error {
 	settings.Payments.DevchainBlock = 0 // blocks of the development chain are made by the service alone
 	logger := slog.New(slog.NewTextHandler(k.errOut, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	app := fx.New(graph(settings, logger), fx.Populate(targets...))

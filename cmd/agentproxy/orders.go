@@ -36,7 +36,8 @@ func (c ordersListCmd) Run(k *kit) error {
 		if err != nil {
 			return err
 		}
-		t := table{columns: []string{"order_id", "kind", "session_id", "provider", "status", "state", "ref", "cost", "reason", "planned_at", "sent_at", "frozen_at"}}
+		t := table{columns: []string{"order_id", "kind", "session_id", "provider", "status", "state", "ref", "cost", "reason",
+			"planned_at", "sent_at", "frozen_at"}}
 		for _, o := range list.Items {
 			t.add(o.ID, o.Kind, o.SessionID, o.Provider, o.Status, o.State, o.Ref, o.Cost.String(), reasonOf(o), timeText(o.PlannedAt),
 				timeText(o.SentAt), timeText(o.FrozenAt))

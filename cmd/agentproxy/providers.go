@@ -102,7 +102,8 @@ func capabilities(c procurement.Capabilities) words {
 		has  bool
 		word string
 	}{
-		{c.InProcess, "local"}, {c.ViaUpstream, "chained"}, {c.Idempotent, "repeatable"}, {c.KeepsOrderKey || c.KeepsTrafficOrderKey, "labelled"}, {c.Async, "slow"},
+		{c.InProcess, "local"}, {c.ViaUpstream, "chained"}, {c.Idempotent, "repeatable"},
+		{c.KeepsOrderKey || c.KeepsTrafficOrderKey, "labelled"}, {c.Async, "slow"},
 		{c.Renews, "renews"}, {c.Cancels, "cancels"}, {c.Direct, "direct"}, {c.CapUnit > 0, "capped"},
 	} {
 		if f.has {

@@ -22,7 +22,7 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-// remote is a provider of the tests: it asks a stand-in over HTTP.
+// remote is a provider of the tests that calls a fake server over HTTP.
 type remote struct {
 	ports.Dynamic
 	spec upstream.Spec
@@ -74,7 +74,7 @@ func (r remote) Offers(ctx context.Context) ([]procurement.Offer, error) {
 	return list, err
 }
 
-// silent has nothing to ask.
+// silent is a provider without balance and offers.
 type silent struct {
 	ports.Static
 	name string
@@ -102,8 +102,8 @@ func makeRemote(s upstream.Spec, _ *slog.Logger) (ports.Provider, error) {
 	return nil, errors.New("kind must be remote or silent")
 }
 
-// started is a stand-in, and a configuration that names it. The database is in a
-// folder that does not exist: the commands must not need it.
+// started returns a fake server, and configures a provider that calls it. The
+// database is in a folder that does not exist: the commands must not need it.
 func started(t *testing.T) *seller.Server {
 	t.Helper()
 	s := seller.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

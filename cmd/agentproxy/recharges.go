@@ -154,6 +154,7 @@ func (c devchainSendCmd) Run(k *kit) error {
 		if err != nil {
 			return err
 		}
-		return k.record("tx_hash", t.TxID, "to", t.To, "amount", t.Amount.String(), "block", t.Block, "final_after_block", t.Block+int64(dev.Required()))
+		return k.record("tx_hash", t.TxID, "to", t.To, "amount", t.Amount.String(), "block", t.Block,
+			"final_after_block", t.Block+int64(dev.Required()))
 	}, &dev)
 }

@@ -51,7 +51,7 @@ func TestMaySpend(t *testing.T) {
 		budget billing.Budget
 		x      domain.Money
 		now    time.Time
-		refuse string // the detail or word that says why
+		refuse string // the detail or word that gives the reason
 	}{
 		{"no budget, no refusal", billing.Budget{}, 1 << 60, noon, ""},
 		{"up to the daily limit", billing.Budget{Daily: limit(15)}, 5, noon, ""},

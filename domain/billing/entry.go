@@ -95,13 +95,28 @@ type Entry struct {
 // Amount returns the signed change of the spendable balance.
 func (e Entry) Amount() domain.Money { return e.Available.Total() }
 
-// Charged returns the amount that an entry of type charge took, 0 for other
-// types.
-func (e Entry) Charged() domain.Money {
-	if e.Type != ChargeEntry {
+// Charged returns what an entry of type charge took of the held money, 0 for other types.
+func (e Entry) Charged() domain.Money { return e.ofType(ChargeEntry, e.Counter) }
+
+// Refunded returns what an entry of type refund gave back, 0 for other types.
+func (e Entry) Refunded() domain.Money { return e.ofType(RefundEntry, e.Amount()) }
+
+// Recharged returns what an entry of type recharge credited, 0 for other types.
+func (e Entry) Recharged() domain.Money { return e.ofType(Recharge, e.Amount()) }
+
+func (e Entry) ofType(t Type, x domain.Money) domain.Money {
+	if e.Type != t {
 		return 0
 	}
-	return e.Counter
+	return x
+}
+
+// Posting is an entry and what else moves with it in the wallet.
+type Posting struct {
+	Entry Entry
+	Spent domain.Money // added to what was spent on SpentDay; negative gives back
+	Day   time.Time    // the UTC day of Spent
+	Live  int          // added to the count of live sessions
 }
 
 // LowBalance is the balance below which agents are notified to recharge.

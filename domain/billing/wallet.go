@@ -33,6 +33,12 @@ type Wallet struct {
 // Balance returns the spendable amount.
 func (w Wallet) Balance() domain.Money { return w.Available.Total() }
 
+// Insufficient returns ErrInsufficientBalance with what is required and what the wallet has.
+func (w Wallet) Insufficient(required domain.Money) error {
+	return ErrInsufficientBalance.
+		With("required", required).With("available", w.Balance()).With("currency", domain.Currency)
+}
+
 // IsTrial reports whether the account is a trial at now.
 func (w Wallet) IsTrial(now time.Time) bool {
 	return !w.Funded && !w.TrialExpired && now.Before(w.TrialExpiresAt)
@@ -60,8 +66,7 @@ func CreditRecharge(x domain.Money) Entry {
 // balance is less than x.
 func (w Wallet) Hold(x domain.Money) (Entry, error) {
 	if w.Balance() < x {
-		return Entry{}, ErrInsufficientBalance.
-			With("required", x).With("available", w.Balance()).With("currency", domain.Currency)
+		return Entry{}, w.Insufficient(x)
 	}
 	part := w.Available.trialFirst(x)
 	return Entry{Type: HoldEntry, Available: part.Neg(), Held: part}, nil
@@ -119,10 +124,32 @@ func (w Wallet) Adjust(x domain.Money, reason string) (Entry, error) {
 	e := Entry{Type: Adjustment, Available: Funds{Own: x}, Account: Corrections, Counter: -x, Description: reason}
 	if x < 0 {
 		if w.Balance() < -x {
-			return Entry{}, ErrInsufficientBalance.
-				With("required", -x).With("available", w.Balance()).With("currency", domain.Currency)
+			return Entry{}, w.Insufficient(-x)
 		}
 		e.Available = w.Available.ownFirst(-x).Neg()
 	}
 	return e, nil
+}
+
+// Apply returns the wallet after a posting. It returns ErrInsufficientBalance if a part of the wallet
+// would become negative. The store moves the wallet by one conditional update with the same rules,
+// which the contract of ports.Ledger compares with Apply.
+func (w Wallet) Apply(p Posting) (Wallet, error) {
+	after, e := w, p.Entry
+	after.Available, after.Held = w.Available.Add(e.Available), w.Held.Add(e.Held)
+	if min(after.Available.Trial, after.Available.Own, after.Held.Trial, after.Held.Own) < 0 {
+		return w, w.Insufficient(-e.Amount())
+	}
+	after.Charged += e.Charged()
+	after.Refunded += e.Refunded()
+	after.Recharged += e.Recharged()
+	after.Funded = w.Funded || e.Type == Recharge
+	after.LiveSessions += p.Live
+	switch {
+	case p.Day.Equal(w.SpentDay):
+		after.SpentToday = max(0, w.SpentToday+p.Spent)
+	case p.Day.After(w.SpentDay) && p.Spent > 0: // the first spending of a later day
+		after.SpentDay, after.SpentToday = p.Day, p.Spent
+	}
+	return after, nil
 }

@@ -3,6 +3,7 @@ package billing_test
 import (
 	"errors"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -16,10 +17,9 @@ var noon = time.Date(2026, 5, 15, 12, 0, 0, 0, time.UTC)
 
 type split = billing.Funds
 
-// post moves a wallet by an entry, as a store does.
-func post(w billing.Wallet, e billing.Entry) billing.Wallet {
-	w.Available, w.Held = w.Available.Add(e.Available), w.Held.Add(e.Held)
-	return w
+// balanced reports whether an entry sums to zero.
+func balanced(e billing.Entry) bool {
+	return e.Available.Total()+e.Held.Total()+e.Counter == 0 && (e.Account != billing.NoAccount || e.Counter == 0)
 }
 
 func TestHold(t *testing.T) {
@@ -49,11 +49,6 @@ func TestHold(t *testing.T) {
 			}
 		})
 	}
-}
-
-// balanced reports whether an entry sums to zero.
-func balanced(e billing.Entry) bool {
-	return e.Available.Total()+e.Held.Total()+e.Counter == 0 && (e.Account != billing.NoAccount || e.Counter == 0)
 }
 
 func wantRefusal(t *testing.T, err error, required, available domain.Money) {
@@ -151,6 +146,46 @@ func TestTrial(t *testing.T) {
 	}
 }
 
+func TestApply(t *testing.T) {
+	today, tomorrow := billing.Day(noon), billing.Day(noon).Add(24*time.Hour)
+	w := billing.Wallet{Available: split{Trial: 5, Own: 5}, Held: split{Own: 3}, SpentDay: today, SpentToday: 8}
+	for _, c := range []struct {
+		claim string
+		p     billing.Posting
+		want  func(*billing.Wallet)
+	}{
+		{"a recharge funds the wallet", billing.Posting{Entry: billing.CreditRecharge(7)}, func(w *billing.Wallet) {
+			w.Available.Own, w.Recharged, w.Funded = 12, 7, true
+		}},
+		{"a charge takes what is held", billing.Posting{Entry: billing.Charge(w.Held, 2), Live: -1}, func(w *billing.Wallet) {
+			w.Held.Own, w.Charged, w.LiveSessions = 1, 2, -1
+		}},
+		{"a refund counts as one", billing.Posting{Entry: w.Refund(split{Own: 2}, 2, noon)[0]}, func(w *billing.Wallet) {
+			w.Available.Own, w.Refunded = 7, 2
+		}},
+		{"spending adds up within a day", billing.Posting{Spent: 2, Day: today}, func(w *billing.Wallet) { w.SpentToday = 10 }},
+		{"what is given back is not counted below zero", billing.Posting{Spent: -9, Day: today}, func(w *billing.Wallet) { w.SpentToday = 0 }},
+		{"a later day begins with spending", billing.Posting{Spent: 2, Day: tomorrow}, func(w *billing.Wallet) {
+			w.SpentDay, w.SpentToday = tomorrow, 2
+		}},
+		{"but not with what is given back", billing.Posting{Spent: -2, Day: tomorrow}, func(*billing.Wallet) {}},
+		{"an earlier day changes nothing", billing.Posting{Spent: 2, Day: today.Add(-24 * time.Hour)}, func(*billing.Wallet) {}},
+	} {
+		want := w
+		c.want(&want)
+		if got, err := w.Apply(c.p); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v; want %+v", c.claim, got, err, want)
+		}
+	}
+	for _, e := range []billing.Entry{
+		{Available: split{Trial: -6, Own: 6}}, {Available: split{Own: -6}}, {Held: split{Own: -4}}, {Held: split{Trial: -1}},
+	} {
+		if got, err := w.Apply(billing.Posting{Entry: e}); !errors.Is(err, billing.ErrInsufficientBalance) || !reflect.DeepEqual(got, w) {
+			t.Errorf("%+v: %+v, %v", e, got, err)
+		}
+	}
+}
+
 // purchase is what the model knows of one purchase.
 type purchase struct{ held, charged split }
 
@@ -168,7 +203,11 @@ func TestMoneyIsConserved(t *testing.T) {
 				if !balanced(e) {
 					t.Fatalf("%+v is not balanced", e)
 				}
-				w, sum, service = post(w, e), sum+e.Amount(), service+e.Counter
+				after, err := w.Apply(billing.Posting{Entry: e})
+				if err != nil {
+					t.Fatalf("%+v: %v", e, err)
+				}
+				w, sum, service = after, sum+e.Amount(), service+e.Counter
 			}
 		}
 		amount := func(most domain.Money) domain.Money {

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// ErrCorrupt says that bytes are not an encoded State.
+// ErrCorrupt is returned for bytes that are not an encoded State.
 var ErrCorrupt = errors.New("health: corrupt state")
 
 // UnmarshalBinary reads what MarshalBinary wrote. It keeps nothing of data. All

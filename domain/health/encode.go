@@ -21,7 +21,7 @@ func (s *State) MarshalBinary() ([]byte, error) {
 
 // AppendBinary appends what MarshalBinary returns. Integers are varints, weights
 // the eight bytes of a float64, little endian; tables hold what is not zero. The
-// names of the hosts stand at the end, so that decoding allocates once.
+// names of the hosts are at the end, so that decoding allocates once.
 func (s *State) AppendBinary(b []byte) ([]byte, error) {
 	b = append(b, encodingVersion, s.announced, s.streak)
 	for _, weight := range s.bad {

@@ -284,7 +284,7 @@ func (o Order) nextStatus(waiting, moved bool, through time.Time) Status {
 	}
 }
 
-// Mark is how far a chain was read.
+// ScanCursor is how far a chain was read.
 type ScanCursor struct {
 	Final  Head      // complete up to here, block by block; zero: never read by blocks
 	Latest int64     // the newest block that was heard of, for showing only

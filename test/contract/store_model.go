@@ -16,8 +16,7 @@ import (
 	"agentproxy/ports"
 )
 
-// model is what a wallet must be after a history of entries, kept in plain
-// integers.
+// model is the wallet after a history of postings, by billing.Wallet.Apply.
 type model struct {
 	t       *rapid.T
 	st      ports.Store
@@ -68,45 +67,37 @@ func ledgerModel(t *testing.T, st ports.Store) {
 	})
 }
 
-// post books an entry in the store and in the model, which must agree on
-// whether the wallet can bear it.
+// post books an entry in the store and in the model, which must agree on the wallet or its refusal.
+// The day and the counts are drawn.
 func (m *model) post(e billing.Entry, spent domain.Money) {
 	e.AgentID, e.At = m.wallet.AgentID, storeNow
 	e.Ref = fmt.Sprintf("%s:%d", e.AgentID, m.entries)
 	e.ID = "txn_" + e.Ref
-	after := m.wallet
-	after.Available, after.Held = after.Available.Add(e.Available), after.Held.Add(e.Held)
-	bears := min(after.Available.Trial, after.Available.Own, after.Held.Trial, after.Held.Own) >= 0
+	day := billing.Day(storeNow).AddDate(0, 0, rapid.IntRange(-1, 2).Draw(m.t, "day"))
+	p := billing.Posting{Entry: e, Spent: spent, Day: day, Live: rapid.IntRange(-1, 1).Draw(m.t, "live")}
+	after, refusal := m.wallet.Apply(p)
 	var booked billing.Entry
 	err := m.st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) (err error) {
-		booked, err = tx.Ledger().Post(ctx, ports.Posting{Entry: e, Spent: spent, Day: billing.Day(storeNow), Live: 1})
+		booked, err = tx.Ledger().Post(ctx, p)
 		return err
 	})
-	if !bears {
-		if !errors.Is(err, billing.ErrInsufficientBalance) {
-			m.t.Fatalf("%s of %+v and %+v: %v, want it refused", e.Type, e.Available, e.Held, err)
+	if refusal != nil {
+		if !errors.Is(err, billing.ErrInsufficientBalance) || fmt.Sprint(details(err)) != fmt.Sprint(details(refusal)) {
+			m.t.Fatalf("%s of %+v and %+v: %v, want %v", e.Type, e.Available, e.Held, err, refusal)
 		}
 		return
 	}
 	if err != nil || booked.BalanceAfter != after.Balance() {
 		m.t.Fatalf("%s: balance after %d, %v; want %d", e.Type, booked.BalanceAfter, err, after.Balance())
 	}
-	switch e.Type {
-	case billing.Recharge:
-		after.Recharged += e.Amount()
-		after.Funded = true
-	case billing.ChargeEntry:
-		after.Charged += e.Counter
-	case billing.RefundEntry:
-		after.Refunded += e.Amount()
-	}
-	if day := billing.Day(storeNow); spent > 0 || after.SpentDay.Equal(day) {
-		after.SpentDay = day
-		after.SpentToday = max(0, after.SpentToday+spent)
-	}
-	after.LiveSessions++
 	m.wallet = after
 	m.entries++
+}
+
+// details returns the details of a refusal.
+func details(err error) map[string]any {
+	e, _ := errors.AsType[*domain.Error](err)
+	return e.Details
 }
 
 func (m *model) check(*rapid.T) {

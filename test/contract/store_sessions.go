@@ -26,7 +26,7 @@ var sessionClaims = []claim{
 	{"sessions are counted by status", sessionCount},
 }
 
-// addresses compare by ==, which go-cmp must be told.
+// addresses compare by ==, which go-cmp needs as an option.
 var compareAddr = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 
 func sessionRoundTrip(t *testing.T, st ports.Store) {

@@ -63,7 +63,7 @@ func TestAHangupReloadsTheProductsAndNothingElse(t *testing.T) {
 
 	rewrite("embedded: false\nproducts:\n  - {code: own_2, name: Own, type: dynamic, price: free, sources: [{provider: embedded}]}\n  - {code: own_2}\n")
 	hangup("products[1].name: is missing")
-	if log := s.log.String(); !strings.Contains(log, "config.yaml:3: products[0].price: must be US dollars") || !strings.Contains(log, "config.yaml:4: products[1].code: is the code of") {
+	if log := s.log.String(); !strings.Contains(log, "config.yaml:3: products[0].price: must be US dollars") || !strings.Contains(log, "config.yaml:4: products[1].code: duplicate code") {
 		t.Errorf("not every fault is logged:\n%s", log)
 	}
 	if list := sold(); !strings.Contains(list, `"own_1"`) || strings.Contains(list, `"own_2"`) {
@@ -77,7 +77,7 @@ func TestAFaultyFileKeepsTheServiceFromStarting(t *testing.T) {
 	t.Parallel()
 	s, _ := configured(t, "providers:\n  - {name: x, kind: nothing}"+ownProduct+"  - {code: own_1, name: Own, type: static}\n")
 	out, err := s.run("serve")
-	for _, line := range []string{"config.yaml:2: providers[0].kind: must be one of", "config.yaml:5: products[1].code: is the code of the product of line 4 too",
+	for _, line := range []string{"config.yaml:2: providers[0].kind: must be one of", "config.yaml:5: products[1].code: duplicate code: the product on line 4 has it too",
 		"config.yaml:5: products[1].durations: is missing", "config.yaml:5: products[1].sources: is missing"} {
 		if !strings.Contains(out, line) {
 			t.Errorf("%q is not among the faults:\n%s", line, out)

@@ -42,7 +42,7 @@ func TestAHangupChangesWhatIsBoughtOfSellers(t *testing.T) {
 	works()
 
 	m.rewrite(head + traffic("sx", "dyn_sx_3", "") + traffic("nobody", "dyn_sx_4", ""))
-	hangup(`no provider has the name \"nobody\"`)
+	hangup(`no provider is named \"nobody\"`)
 	if how := m.deliveries(key); len(how) != 2 || how["dyn_sx_2"] != "direct" {
 		t.Errorf("after a faulty reload: %v", how)
 	}

@@ -10,19 +10,19 @@ import (
 	"agentproxy/domain/eventlog"
 )
 
-// A chunk of events is stored as one value:
+// A chunk of events is one value:
 //
 //	version, then for each event: flags, id, at, [occurred at], type, host,
 //	status, latency, [code, bytes, exit, message, how to fix]
 //
 // Integers are varints, times the distance from the event before. A string that
-// came before in the chunk is its number in the order of first appearance; 0
+// occurred before in the chunk is its number in the order of first appearance; 0
 // announces a new one, length first, and the empty one is number 1. An id as
 // ports.IDs makes it, evt_ and 20 letters and digits, takes its 104 bits. So an
 // event takes some 25 bytes, most of them the id.
 const chunkVersion = 1
 
-// MaxEvents is how many events one value holds.
+// MaxEvents is the largest number of events in a chunk.
 const MaxEvents = 1000
 
 // The flags of an event; the two lowest bits are the source.
@@ -30,7 +30,7 @@ const (
 	flagSource    = 0b11
 	flagRetryable = 1 << 2
 	flagPacked    = 1 << 3 // the id is packed
-	flagOccurred  = 1 << 4 // the agent said when it happened
+	flagOccurred  = 1 << 4 // the agent reported when it happened
 	flagMore      = 1 << 5 // code, bytes, exit, message and how to fix follow
 )
 
@@ -46,6 +46,7 @@ type chunkWriter struct {
 	numbers map[string]uint64
 }
 
+// AppendEvents appends a chunk of at most MaxEvents events to b.
 func AppendEvents(b []byte, events []eventlog.Event) []byte {
 	w := chunkWriter{b: append(b, chunkVersion), numbers: map[string]uint64{"": 1}}
 	last := int64(0)
@@ -109,7 +110,7 @@ func append48(b []byte, n uint64) []byte {
 	return append(b, byte(n>>40), byte(n>>32), byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
 }
 
-// packID reads the 20 characters of an id as two numbers of base 36.
+// packID returns the 20 characters of an id as two numbers of base 36, and false for another id.
 func packID(id string) (hi, lo uint64, ok bool) {
 	digits, found := strings.CutPrefix(id, eventPrefix)
 	if !found || len(digits) != 2*idHalf {
@@ -143,15 +144,15 @@ func unpackID(hi, lo uint64) string {
 	return string(b[:])
 }
 
-// chunkReader reads what chunkWriter wrote. After a fault it reads zeros.
+// chunkReader decodes a chunk. After a fault it reads zeros.
 type chunkReader struct {
 	b       []byte
 	texts   []string
 	damaged bool
 }
 
-// DecodeEvents returns the events of a chunk. It refuses what it cannot have
-// written with an error, and never panics.
+// DecodeEvents returns the events of a chunk. It returns an error for bytes that AppendEvents cannot
+// have written.
 func DecodeEvents(b []byte) ([]eventlog.Event, error) {
 	r := chunkReader{b: b, texts: []string{""}}
 	if r.byte() != chunkVersion {
@@ -253,7 +254,7 @@ func (r *chunkReader) text() string {
 	return r.texts[number-1]
 }
 
-// newest is the latest time among events.
+// Newest returns the latest time among events.
 func Newest(events []eventlog.Event) (at time.Time) {
 	for i := range events {
 		if events[i].At.After(at) {

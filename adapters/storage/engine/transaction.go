@@ -20,7 +20,7 @@ type Transaction struct {
 	ended bool
 }
 
-// ErrSpoiled says that a transaction holds what must not be committed, or ended under its units.
+// ErrSpoiled means that a transaction holds what must not be committed, or ended under its units.
 var ErrSpoiled = errors.New("the transaction cannot be committed")
 
 // Fail records a failed statement and returns its error. It looks whether the transaction is still

@@ -123,7 +123,7 @@ func sendCommit(ctx context.Context, c *pgconn.PgConn) (tag string, err error) {
 	return results[0].CommandTag.String(), nil
 }
 
-// errUndone says that a transaction whose commit was not answered did not take effect.
+// errUndone means that a transaction whose commit was not answered did not take effect.
 var errUndone = errors.New("the connection was lost and the transaction rolled back")
 
 // outcomeWithin is how long the outcome of a commit is looked up; a restarted server is back by then.

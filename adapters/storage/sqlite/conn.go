@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"agentproxy/adapters/storage/engine"
+	_ "agentproxy/adapters/storage/sqlite/needscgo"
 )
 
 // conn is a connection as units of work use it. A query on a *sql.Conn is inside the transaction

@@ -180,7 +180,7 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request, address string) {
 		case row.Raw != nil:
 		case row.From != address && row.To != address:
 			continue
-		case row.Token != nil && len(row.Token) > 0 && q.Get("contract_address") != "" && token != q.Get("contract_address"):
+		case len(row.Token) > 0 && q.Get("contract_address") != "" && token != q.Get("contract_address"):
 			continue
 		case row.Time <= number("min_timestamp", -1), row.Time > number("max_timestamp", 1<<62):
 			continue

@@ -61,7 +61,7 @@ func TestATargetSeesTheExitOfTheSession(t *testing.T) {
 	if exit("customer-acme-sessid-a2-sesstime-5") == first {
 		t.Error("another session has the same exit")
 	}
-	if exit("customer-acme") == exit("customer-acme") {
+	if first, second := exit("customer-acme"), exit("customer-acme"); first == second {
 		t.Error("without a session two requests have one exit")
 	}
 	mu.Lock()
