@@ -59,7 +59,7 @@ func TestDryRun(t *testing.T) {
 	ok(t, err)
 	same(t, "the quote of a renewal", *d.Quote, ledger.Quote{Cost: dollars("2.7"), BalanceAfter: dollars("6.3")})
 	same(t, "the database", w.dump(), before)
-	same(t, "sold", len(w.seller.Books()), 0)
+	same(t, "sold", len(w.seller.Sales()), 0)
 	t.Run("the key was not used up", func(t *testing.T) {
 		_, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: form(local), Call: call})
 		ok(t, err)

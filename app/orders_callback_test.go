@@ -27,7 +27,7 @@ func (c *caller) Callback(map[string][]string, []byte, time.Time) ([]string, err
 // A provider's call lets its orders be read before their time, and nothing else.
 func TestCallbacks(t *testing.T) {
 	seller := &caller{Provider: fake.NewProvider("calls")}
-	seller.SetSlow(1)
+	seller.SetAsync(1)
 	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{bothOf("sta_called", session.Static, procurement.Source{Provider: "calls"})}})
 	agent := w.rich(100)
 	call := func(name string) error { return w.callbacks.Receive(t.Context(), name, http.Header{}, nil) }
@@ -83,7 +83,7 @@ func TestACallbackHurriesWhatItNames(t *testing.T) {
 	same(t, "one that nobody knows of", lost.Status, session.Creating)
 	call()
 	same(t, "after a call without a name", w.read(agent, lost.ID).Status, session.Active)
-	seller.SetSlow(1)
+	seller.SetAsync(1)
 	one, other := w.buy(agent, "sta_called"), w.buy(agent, "sta_called")
 	call("ref4")
 	same(t, "the one that is named", w.read(agent, one.ID).Status, session.Active)

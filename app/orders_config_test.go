@@ -34,7 +34,7 @@ func TestAProviderThatIsNotConfiguredForAWhile(t *testing.T) {
 	w.seller.Next(fake.Extend, fake.LoseAnswer())
 	_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: renewed.ID})
 	ok(t, err)
-	w.seller.SetSlow(2)
+	w.seller.SetAsync(2)
 	slow := w.buy(agent, remoteStatic)
 	calls := w.seller.Calls(fake.Provision)
 	before := w.balance(agent)
@@ -99,7 +99,7 @@ func TestAProviderThatIsGoneBeforeItIsAsked(t *testing.T) {
 			if rest == nil {
 				same(t, "the balance", w.balance(agent), dollars("10"))
 			}
-			same(t, "sold by the first", len(w.seller.Books()), 0)
+			same(t, "sold by the first", len(w.seller.Sales()), 0)
 		})
 	}
 }
@@ -146,7 +146,7 @@ func TestAProductThatIsNotSoldAnyMore(t *testing.T) {
 			w.reconciled()
 			id := w.texts(`SELECT id FROM sessions`)[0]
 			same(t, "the session", w.read(agent, id).Status, c.want)
-			same(t, "sold by the second", len(second.Books()), 0)
+			same(t, "sold by the second", len(second.Sales()), 0)
 			same(t, "the balance", w.balance(agent), dollars("10")-w.read(agent, id).Cost.Charged)
 		})
 	}

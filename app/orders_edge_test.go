@@ -32,13 +32,13 @@ func TestARefusedRepetitionProvesNothing(t *testing.T) {
 				if first.Work {
 					w.reconciled()
 					same(t, "the session", w.read(agent, d.View.ID).Provider, "remote")
-					same(t, "sold by the second", len(second.Books()), 0)
+					same(t, "sold by the second", len(second.Sales()), 0)
 					return
 				}
 				same(t, "too early to tell", w.read(agent, d.View.ID).Status, session.Creating)
 				w.reconciled()
 				same(t, "the session", w.read(agent, d.View.ID).Provider, "second")
-				same(t, "sold by the first", len(w.seller.Books()), 0)
+				same(t, "sold by the first", len(w.seller.Sales()), 0)
 			})
 		}
 	}
@@ -74,10 +74,10 @@ func TestALiveOrderThatIsPendingOnceMore(t *testing.T) {
 		w.clock.Advance(time.Hour)
 		ok(t, w.work())
 	}
-	w.seller.SetSlow(100)
+	w.seller.SetAsync(100)
 	to(procurement.Pending)
 	same(t, "the order", w.order(v.ID).State, procurement.Pending)
-	w.seller.SetSlow(0)
+	w.seller.SetAsync(0)
 	to(procurement.Live)
 	w.seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = true })
 	w.clock.Advance(time.Hour)
@@ -115,7 +115,7 @@ func TestADeliveryThatCannotBeUsed(t *testing.T) {
 	w := newWorld(t)
 	agent := w.register()
 	own := w.buy(agent, remoteStatic)
-	w.seller.SetSlow(1)
+	w.seller.SetAsync(1)
 	v := w.buy(agent, remoteStatic)
 	taken := w.seller.Of(own.ID)[0].Delivery.IPs
 	w.seller.Change(v.ID, func(p *fake.Purchase) { p.Delivery.IPs = taken })

@@ -25,7 +25,7 @@ type purse struct {
 
 func (p *purse) Balance(context.Context) (procurement.ProviderBalance, error) {
 	spent := domain.Money(0)
-	for _, b := range p.Books() {
+	for _, b := range p.Sales() {
 		spent += domain.Dollar * domain.Money(1+b.Renewals)
 	}
 	return procurement.ProviderBalance{Amount: 100*domain.Dollar - spent, Known: true}, nil
@@ -115,7 +115,7 @@ func TestMoneySpentOtherwiseIsNotMissing(t *testing.T) {
 		w.buy(agent, "sta_other")
 		w.pass(10)
 		same(t, "the session", w.read(agent, v.ID).Status, session.Failed)
-		same(t, "bought", len(p.Books()), 1)
+		same(t, "bought", len(p.Sales()), 1)
 	})
 	t.Run("a renewal", func(t *testing.T) {
 		w, p, agent := purseWorld(t)

@@ -71,7 +71,7 @@ func TestManyGigabytesMayCostMoreThanOne(t *testing.T) {
 func TestAnAcceptedOrderThatIsNotShownYetIsNotLost(t *testing.T) {
 	w := newWorld(t)
 	agent := w.register()
-	w.seller.SetSlow(1000)
+	w.seller.SetAsync(1000)
 	v := w.buy(agent, remoteStatic)
 	w.seller.Always(fake.Read, fake.Refuse(procurement.NotFound))
 	w.clock.Advance(procurement.ListingDelay - time.Second)
@@ -86,7 +86,7 @@ func TestAnAcceptedOrderThatIsNotShownYetIsNotLost(t *testing.T) {
 // and asked about no more.
 func TestWhatIsTakenBackIsNotDueAgain(t *testing.T) {
 	w := newWorld(t)
-	w.seller.SetSlow(1000)
+	w.seller.SetAsync(1000)
 	agent := w.register()
 	v := w.buy(agent, remoteStatic)
 	w.seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = true })
@@ -125,14 +125,14 @@ func TestAnAddressThatIsOnItsWayIsNotTakenOver(t *testing.T) {
 	w := newWorld(t)
 	agent := w.register()
 	v := w.buy(agent, remoteStatic)
-	w.seller.SetSlow(1000)
+	w.seller.SetAsync(1000)
 	w.seller.Change(v.ID, func(p *fake.Purchase) {
 		p.Delivery.State, p.Delivery.IPs = procurement.Pending, []procurement.IP{{Addr: fake.StaticExit(200)}}
 	})
 	w.clock.Advance(time.Hour)
 	ok(t, w.work())
 	same(t, "on its way", w.read(agent, v.ID).Exits[0], v.Exits[0])
-	w.seller.SetSlow(0)
+	w.seller.SetAsync(0)
 	w.clock.Advance(time.Hour)
 	ok(t, w.work())
 	same(t, "live again", w.read(agent, v.ID).Exits[0].IP, fake.StaticExit(200))

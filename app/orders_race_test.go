@@ -70,7 +70,7 @@ func TestARefusalBeforeTheCallDoesNotCountAfterIt(t *testing.T) {
 			answer()
 			quick.Wait()
 			w.reconciled()
-			same(t, "bought of the second", len(second.Books()), 0)
+			same(t, "bought of the second", len(second.Sales()), 0)
 			if op == fake.Quote {
 				same(t, "bought of the first", len(w.seller.Live()), before+1)
 				return
@@ -176,7 +176,7 @@ func TestWhoComesTooLateHasNoSay(t *testing.T) {
 			first := make(chan error)
 			go func() { first <- w.driver.DriveDue(context.Background()) }()
 			w.called(fake.Provision, 1)
-			for len(w.seller.Books()) == 0 {
+			for len(w.seller.Sales()) == 0 {
 				time.Sleep(time.Millisecond)
 			}
 			for range 2 {
@@ -187,7 +187,7 @@ func TestWhoComesTooLateHasNoSay(t *testing.T) {
 			close(gate)
 			ok(t, <-first)
 			same(t, "the session after all", w.read(agent, d.View.ID).Status, session.Active)
-			same(t, "sold by the second", len(second.Books()), 0)
+			same(t, "sold by the second", len(second.Sales()), 0)
 			w.reconciled()
 		})
 	}
@@ -231,7 +231,7 @@ func TestTheSessionEndsWhileItIsBought(t *testing.T) {
 				w.clock.Advance(5 * time.Minute)
 				w.reconciled()
 				same(t, "sent", w.seller.Calls(fake.Provision), m.sent)
-				same(t, "sold by the second", len(second.Books()), 0)
+				same(t, "sold by the second", len(second.Sales()), 0)
 				v := w.read(agent, id)
 				if v.Status != session.Terminated || v.Cost.Charged != 0 || v.Cost.Held != 0 {
 					t.Errorf("the session is %s and costs %+v", v.Status, v.Cost)
@@ -256,7 +256,7 @@ func TestTheSessionEndsWhileItIsBought(t *testing.T) {
 			}
 			w.store.before = before
 			_, _ = w.createWith(agent, remoteStatic, key("k"))
-			same(t, "sold", len(w.seller.Books()), 1)
+			same(t, "sold", len(w.seller.Sales()), 1)
 			w.reconciled()
 			same(t, "the session", w.read(agent, id).Status, session.Terminated)
 			same(t, "the balance", w.balance(agent), dollars("10"))

@@ -41,7 +41,7 @@ func TestARefusalBeforeAnOrderIsSentRefusesNoSentOrder(t *testing.T) {
 	close(order)
 	ok(t, <-fast)
 	same(t, "the session", w.read(agent, id).Status, session.Active)
-	same(t, "sold by the next source", len(second.Books()), 0)
+	same(t, "sold by the next source", len(second.Sales()), 0)
 	w.reconciled()
 }
 
@@ -106,7 +106,7 @@ func TestALiveOrderThatIsSaidToBeOnItsWayIsStillChecked(t *testing.T) {
 			w.clock.Advance(2 * time.Hour)
 			ok(t, w.work())
 		}
-		w.seller.SetSlow(1 << 20)
+		w.seller.SetAsync(1 << 20)
 		state(procurement.Pending)
 		state(end)
 		state(procurement.Gone)
@@ -142,7 +142,7 @@ func TestAFrozenOrderKeepsNobodyWaiting(t *testing.T) {
 // so does not end the checks that the first one began.
 func TestAnOrderThatIsDeliveredTwiceIsStillChecked(t *testing.T) {
 	w := newWorld(t)
-	w.seller.SetSlow(2)
+	w.seller.SetAsync(2)
 	agent := w.register()
 	d, err := w.create(agent, remoteStatic)
 	ok(t, err)
@@ -154,7 +154,7 @@ func TestAnOrderThatIsDeliveredTwiceIsStillChecked(t *testing.T) {
 	before := w.seller.Calls(fake.Read)
 	go func() { late <- w.driver.DriveDue(t.Context()) }()
 	until(t, "the slow one reads", func() bool { return w.seller.Calls(fake.Read) == before+1 })
-	w.seller.SetSlow(0)
+	w.seller.SetAsync(0)
 	w.seller.Change(d.View.ID, func(p *fake.Purchase) { p.Delivery.State = procurement.Live })
 	ok(t, w.driver.DriveDue(t.Context()))
 	same(t, "the session", w.read(agent, d.View.ID).Status, session.Active)

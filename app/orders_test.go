@@ -73,7 +73,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 			if d.Outcome != ports.Created || d.View.Provider != "embedded" || !d.View.Exits[0].IP.IsValid() {
 				t.Errorf("created %d at %s", d.Outcome, d.View.Provider)
 			}
-			same(t, "sold by the first", len(w.seller.Books()), 0)
+			same(t, "sold by the first", len(w.seller.Sales()), 0)
 		})
 	}
 	t.Run("when all refuse it fails, whole", func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		ok(t, err)
 		same(t, "the status", d.Outcome, ports.Pending)
 		w.reconciled()
-		same(t, "sold by the second", len(second.Books()), 0)
+		same(t, "sold by the second", len(second.Sales()), 0)
 		same(t, "the session", w.read(agent, d.View.ID).Status, session.Active)
 	})
 	t.Run("one whose breaker is open, or that has nothing, is not asked", func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 			ok(t, err)
 			same(t, country, d.View.Provider, provider)
 		}
-		same(t, "sold by the second", len(second.Books()), 1)
+		same(t, "sold by the second", len(second.Sales()), 1)
 	})
 	t.Run("one that is dearer than it may be is not bought", func(t *testing.T) {
 		w, _ := pair(t)
@@ -139,7 +139,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		w.seller.SetQuote("r", procurement.Quote{Cost: domain.Dollar/2 + 1})
 		_, err := w.createWith(agent, "sta_priced", key("k"))
 		refused(t, err, ports.ErrProvider)
-		same(t, "sold", len(w.seller.Books()), 0)
+		same(t, "sold", len(w.seller.Sales()), 0)
 		w.seller.SetQuote("r", procurement.Quote{Cost: domain.Dollar / 2})
 		_, err = w.createWith(agent, "sta_priced", key("k"))
 		ok(t, err)
@@ -210,7 +210,7 @@ func TestRepeatableOrders(t *testing.T) {
 		}
 	})
 	t.Run("what is refused again and again and is not there is given back", func(t *testing.T) {
-		sold, before := len(w.seller.Books()), w.balance(agent)
+		sold, before := len(w.seller.Sales()), w.balance(agent)
 		w.seller.Next(fake.Provision, fake.LoseRequest())
 		w.seller.Always(fake.Provision, fake.Refuse(procurement.Auth))
 		d, err := w.create(agent, remote)
@@ -218,18 +218,18 @@ func TestRepeatableOrders(t *testing.T) {
 		w.reconciled()
 		same(t, "the session", w.read(agent, d.View.ID).Status, session.Failed)
 		same(t, "the balance", w.balance(agent), before)
-		same(t, "sold", len(w.seller.Books()), sold)
+		same(t, "sold", len(w.seller.Sales()), sold)
 		w.seller.Always(fake.Provision, fake.Step{})
 	})
 	t.Run("not for a session that nobody wants any more", func(t *testing.T) {
-		sold := len(w.seller.Books())
+		sold := len(w.seller.Sales())
 		w.seller.Next(fake.Provision, fake.LoseRequest())
 		d, err := w.create(agent, remote)
 		ok(t, err)
 		_, err = w.sessions.Terminate(t.Context(), agent, d.View.ID)
 		ok(t, err)
 		w.reconciled()
-		same(t, "sold", len(w.seller.Books()), sold)
+		same(t, "sold", len(w.seller.Sales()), sold)
 	})
 }
 
@@ -295,7 +295,7 @@ func TestFrozenOrders(t *testing.T) {
 // A seller that delivers later keeps the session creating until then.
 func TestSlowDelivery(t *testing.T) {
 	w := newWorld(t)
-	w.seller.SetSlow(3)
+	w.seller.SetAsync(3)
 	agent := w.rich(100)
 	v := w.buy(agent, remoteStatic)
 	same(t, "at first", v.Status, session.Creating)

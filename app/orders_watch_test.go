@@ -141,7 +141,7 @@ func TestWhatTheOperatorHears(t *testing.T) {
 	w.seller.Next(fake.Provision, fake.LoseAnswer())
 	w.seller.Always(fake.Find, fake.Refuse(procurement.Auth))
 	lost := w.buy(agent, remoteStatic)
-	w.seller.SetSlow(1000)
+	w.seller.SetAsync(1000)
 	slow := w.buy(agent, remoteStatic)
 	for range 300 {
 		w.clock.Advance(5 * time.Minute)
@@ -172,7 +172,7 @@ func TestWhatTheOperatorHears(t *testing.T) {
 		same(t, "released", w.seller.Of(lost.ID)[0].Released, true)
 	})
 	t.Run("the ref of another session is not taken", func(t *testing.T) {
-		w.seller.SetSlow(0)
+		w.seller.SetAsync(0)
 		w.seller.Next(fake.Provision, fake.LoseAnswer())
 		third := w.buy(agent, remoteStatic)
 		if _, err := w.desk.Adopt(t.Context(), w.order(third.ID).ID, w.seller.Of(slow.ID)[0].Delivery.Ref); err == nil {

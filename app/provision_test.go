@@ -43,7 +43,7 @@ func TestTerminateWhileTheProviderWorks(t *testing.T) {
 			close(hold)
 			wg.Wait()
 			ok(t, err)
-			same(t, "sold", len(w.seller.Books()), 1)
+			same(t, "sold", len(w.seller.Sales()), 1)
 			if product == remote {
 				same(t, "the answer", d.View.Status, session.Terminated)
 			}

@@ -196,7 +196,7 @@ func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
 		ok(t, err)
 		same(t, "the session", d.View.Status, session.Active)
 		w.reconciled()
-		same(t, "orders of it", len(w.seller.Books()), 1)
+		same(t, "orders of it", len(w.seller.Sales()), 1)
 	})
 	t.Run("the caller left while the provider worked", func(t *testing.T) {
 		w := newWorld(t)

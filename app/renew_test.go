@@ -132,7 +132,7 @@ func TestRenewIsRefused(t *testing.T) {
 func TestRenewAtTodaysPrice(t *testing.T) {
 	w := newWorld(t)
 	agent := w.rich(100)
-	w.seller.SetLocal(true)
+	w.seller.SetInProcess(true)
 	v := w.buy(agent, remoteStatic)
 	dearer := products()
 	for i := range dearer {

@@ -49,7 +49,7 @@ func tellerWorld(t *testing.T) (w *world, p *teller, v sessions.SessionView, ren
 func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
 	state := func(s procurement.State) func(p *teller, id string) {
 		return func(p *teller, id string) {
-			p.SetSlow(1000)
+			p.SetAsync(1000)
 			p.Change(id, func(b *fake.Purchase) { b.Delivery.State = s })
 		}
 	}
@@ -120,10 +120,10 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 		p.Next(fake.Extend, fake.LoseRequest())
 		_, err := renew()
 		ok(t, err)
-		p.SetSlow(1 << 20)
+		p.SetAsync(1 << 20)
 		p.Change(v.ID, func(b *fake.Purchase) { b.Delivery.State = procurement.Pending })
 		held(w, v, dollars("1"))
-		p.SetSlow(0)
+		p.SetAsync(0)
 		held(w, v, 0)
 	})
 	t.Run("nobody can say what money is left", func(t *testing.T) {

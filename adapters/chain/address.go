@@ -15,13 +15,13 @@ const (
 
 var errAddress = errors.New("not a TRON address")
 
-// encodeAddress writes an address as base58check.
+// encodeAddress returns an address as base58check.
 func encodeAddress(b [20]byte) string {
 	return base58.CheckEncode(b[:], addressPrefix)
 }
 
-// decodeAddress reads what encodeAddress writes and nothing else: not the
-// hexadecimal form, no other case, no space.
+// decodeAddress decodes the form that encodeAddress returns. It returns
+// errAddress for every other form.
 func decodeAddress(s string) (b [20]byte, err error) {
 	if len(s) != addressLength {
 		return b, errAddress
@@ -34,7 +34,7 @@ func decodeAddress(s string) (b [20]byte, err error) {
 	return b, nil
 }
 
-// ValidAddress reports whether a text is an address of TRON, byte by byte.
+// ValidAddress reports whether a text is a TRON address in base58check.
 func ValidAddress(s string) bool {
 	_, err := decodeAddress(s)
 	return err == nil

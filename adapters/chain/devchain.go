@@ -21,39 +21,39 @@ const (
 	devNetwork = "devchain"
 	// devRequired is how many blocks on top make a transfer final.
 	devRequired = 5
-	// devStart is how many blocks a new chain has already.
+	// devStart is the number of blocks of a new chain.
 	devStart = 100
-	// devEvery is how long a block takes when nothing else is said.
+	// devEvery is the default duration of a block.
 	devEvery = 3 * time.Second
 )
 
-// devFaucet is where the money of the development chain comes from. It is the
-// address of no key.
+// devFaucet is the sender of the money on the development chain. No key has
+// this address.
 var devFaucet = encodeAddress([20]byte([]byte("development's faucet")))
 
-// DevchainConfig is the development chain. Its zero value works, but for Seed.
+// DevchainConfig configures the development chain. Seed is required.
 type DevchainConfig struct {
-	BlockEvery time.Duration // how long a block takes; 0: as before, else 3 s
+	BlockEvery time.Duration // the duration of a block; 0 keeps the stored one, or 3 s
 	Seed       []byte        // of DevAccount
 }
 
-// LogValue leaves the seed out.
+// LogValue omits the seed.
 func (c DevchainConfig) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// GoString leaves it out of %#v.
+// GoString omits the seed from %#v.
 func (c DevchainConfig) GoString() string { return c.String() }
 
-// String leaves it out of text.
+// String omits the seed.
 func (c DevchainConfig) String() string { return "a block every " + c.BlockEvery.String() }
 
-// Devchain is a chain without money for development: it lives in the store, its
-// blocks come with the clock and are never replaced. It is safe for concurrent
+// Devchain is a simulated chain for development: it is kept in the store, its
+// blocks follow the clock and are never replaced. It is safe for concurrent
 // use.
 type Devchain struct {
 	store ports.Store
 	clock ports.Clock
 	ids   ports.IDs
-	every time.Duration // 0: as the store has it
+	every time.Duration // 0 for the stored one
 
 	starting sync.Mutex
 	begun    bool
@@ -67,8 +67,8 @@ func NewDevchain(store ports.Store, clock ports.Clock, ids ports.IDs, config Dev
 	return &Devchain{store: store, clock: clock, ids: ids, every: max(every, 0)}
 }
 
-// pace is where block 0 begins and how long a block takes, in microseconds: of
-// these a duration holds more years than of nanoseconds.
+// schedule is the time of block 0 and the duration of a block, in microseconds,
+// which cover more years than the nanoseconds of a Duration.
 type schedule struct{ genesis, every int64 }
 
 func scheduleAt(genesis time.Time, every time.Duration) schedule {
@@ -88,18 +88,19 @@ func (p schedule) heads(now time.Time) recharge.Heads {
 	return recharge.Heads{Latest: p.head(latest), Final: p.head(latest - devRequired)}
 }
 
-// genesisOf is where block 0 begins if a block begins now.
+// genesisOf returns the time of block 0 if block number begins at now.
 func genesisOf(now time.Time, number int64, every time.Duration) time.Time {
 	return time.UnixMicro(now.UnixMicro() - number*every.Microseconds()).UTC()
 }
 
-// Start begins the chain at the configured pace. Without it the first call does.
+// Start begins the chain with the configured duration of blocks. Without it the
+// first call does.
 func (c *Devchain) Start(ctx context.Context) error { return c.begin(ctx) }
 
-// begin sets the genesis of a new chain. On one that had another pace it moves
-// the genesis so that the numbers go on behind a jump that makes all blocks so
-// far final: their times are of the old pace, and the final head must not pass a
-// time whose transfers are not final.
+// begin sets the genesis of a new chain. If the duration of blocks has changed,
+// it moves the genesis so that the numbers continue after a gap that makes all
+// earlier blocks final: their times follow the old duration, and the final head
+// must not pass a time whose transfers are not final.
 func (c *Devchain) begin(ctx context.Context) error {
 	c.starting.Lock()
 	defer c.starting.Unlock()
@@ -125,7 +126,7 @@ func (c *Devchain) begin(ctx context.Context) error {
 	return err
 }
 
-// paceOf reads the pace of a chain that was begun.
+// scheduleOf reads the schedule of a chain that was begun.
 func scheduleOf(ctx context.Context, tx ports.Tx) (schedule, error) {
 	at, every, set, err := tx.Devchain().Genesis(ctx)
 	if err == nil && !set {
@@ -134,7 +135,7 @@ func scheduleOf(ctx context.Context, tx ports.Tx) (schedule, error) {
 	return scheduleAt(at, every), err
 }
 
-// read runs fn on a snapshot, with the heads of this moment.
+// read runs fn on a snapshot with the current heads.
 func (c *Devchain) read(
 	ctx context.Context, what string, fn func(ctx context.Context, blocks ports.Devchain, h recharge.Heads) error,
 ) error {
@@ -154,18 +155,19 @@ func (c *Devchain) read(
 	return nil
 }
 
-// Network is "devchain".
+// Network returns "devchain".
 func (c *Devchain) Network() string { return devNetwork }
 
-// Required is five blocks.
+// Required returns 5.
 func (c *Devchain) Required() int { return devRequired }
 
-// Valid reports whether a text is an address of TRON.
+// Valid reports whether a text is a TRON address.
 func (c *Devchain) Valid(address string) bool { return ValidAddress(address) }
 
-// Heads reads both ends. It reads the genesis in a unit of work, which holds it,
-// as every sender does: the block of a transfer that is on its way may be over
-// when it is stored, and then its sender, in whichever process, came before.
+// Heads returns both ends of the chain. It reads the genesis in a read-write
+// transaction, which locks it as every sender does: a transfer may be stored
+// after its block has ended, and then its sender, in whichever process, locked
+// the genesis before.
 func (c *Devchain) Heads(ctx context.Context) (heads recharge.Heads, err error) {
 	if err = c.begin(ctx); err == nil {
 		err = c.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
@@ -182,8 +184,8 @@ func (c *Devchain) Heads(ctx context.Context) (heads recharge.Heads, err error) 
 	return heads, nil
 }
 
-// onChain leaves out what is in a later block than the latest, and says where
-// the rest stands.
+// onChain removes transfers in blocks after the latest one and sets the state
+// of the rest.
 func onChain(list []recharge.Transfer, h recharge.Heads) []recharge.Transfer {
 	list = slices.DeleteFunc(list, func(t recharge.Transfer) bool { return t.Block > h.Latest.Number })
 	for i := range list {
@@ -195,7 +197,7 @@ func onChain(list []recharge.Transfer, h recharge.Heads) []recharge.Transfer {
 	return list
 }
 
-// History lists transfers to or from an address.
+// History lists transfers from or to an address.
 func (c *Devchain) History(ctx context.Context, address string, since time.Time) (list []recharge.Transfer, err error) {
 	list, err = c.transfersOf(ctx, address)
 	return slices.DeleteFunc(list, func(t recharge.Transfer) bool { return t.BlockTime.Before(since) }), err
@@ -213,8 +215,8 @@ func (c *Devchain) transfersOf(ctx context.Context, address string) (list []rech
 	return list, err
 }
 
-// Block lists the transfers of a block. One that is asked for as final and is
-// not, and one that is not there yet, are errors.
+// Block lists the transfers of a block. It returns an error for a block that
+// does not exist yet, and for one that is not final if final is set.
 func (c *Devchain) Block(ctx context.Context, number int64, final bool) (list []recharge.Transfer, err error) {
 	err = c.read(ctx, fmt.Sprint("block ", number), func(ctx context.Context, blocks ports.Devchain, h recharge.Heads) error {
 		if number < 0 || number > h.Latest.Number || final && number > h.Final.Number {
@@ -237,8 +239,8 @@ func (c *Devchain) Transaction(ctx context.Context, txID string) (list []recharg
 	return list, err
 }
 
-// Balance is what came to an address less what left it. The faucet's is below
-// zero.
+// Balance returns the final transfers to an address less those from it. It is
+// negative for the faucet.
 func (c *Devchain) Balance(ctx context.Context, address string) (sum domain.Money, err error) {
 	list, err := c.transfersOf(ctx, address)
 	for _, t := range list {

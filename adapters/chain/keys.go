@@ -61,8 +61,8 @@ func NewAccount(xpub string) (*Account, error) {
 	return newAccount(key)
 }
 
-// checkAccount refuses every key but one at the place of an account. From
-// another place the wallet of the operator would look elsewhere for the money.
+// checkAccount refuses a key that is not at the depth of an account (BIP-44),
+// because the operator's wallet would look for the money elsewhere.
 func checkAccount(key *hdkeychain.ExtendedKey) error {
 	switch depth := key.Depth(); {
 	case key.IsPrivate():
@@ -90,9 +90,9 @@ func newAccount(key *hdkeychain.ExtendedKey) (*Account, error) {
 	return &Account{fingerprint: hex.EncodeToString(sum[:8]), receiving: receiving}, nil
 }
 
-// DevAccount makes the account m/44'/195'/0' of a secret seed for the
-// development chain. The private keys on the way are forgotten: nothing on that
-// chain is worth spending.
+// DevAccount derives the account m/44'/195'/0' (BIP-32, BIP-44; 195 is TRON in
+// SLIP-44) of a seed for the development chain. The private keys on the path
+// are erased.
 func DevAccount(seed []byte) (*Account, error) {
 	key, err := hdkeychain.NewMaster(seed, &chaincfg.MainNetParams)
 	for _, index := range []uint32{44, 195, 0} {
@@ -115,7 +115,8 @@ func DevAccount(seed []byte) (*Account, error) {
 	return account, err
 }
 
-// Fingerprint is the beginning of the key's hash.
+// Fingerprint returns the first 8 bytes of the SHA-256 hash of the key, in
+// hexadecimal.
 func (a *Account) Fingerprint() string { return a.fingerprint }
 
 // Address derives m/44'/195'/0'/0/index.
@@ -133,8 +134,8 @@ func (a *Account) Address(index uint32) (string, error) {
 	return "", fmt.Errorf("derive address %d: %w", index, err)
 }
 
-// addressOf is the address of a public key: the last 20 bytes of the Keccak hash
-// of its coordinates.
+// addressOf returns the address of a public key: the last 20 bytes of the
+// Keccak-256 hash of its coordinates.
 func addressOf(key *hdkeychain.ExtendedKey) (string, error) {
 	public, err := key.ECPubKey()
 	if err != nil {
@@ -145,11 +146,12 @@ func addressOf(key *hdkeychain.ExtendedKey) (string, error) {
 	return encodeAddress([20]byte(hash.Sum(nil)[12:])), nil
 }
 
-// LogValue names the key and hides it: who knows it knows every address.
+// LogValue names the key and hides it, because all addresses can be derived
+// from it.
 func (a *Account) LogValue() slog.Value { return slog.StringValue(a.String()) }
 
-// String is the same in text.
+// String returns the same as text.
 func (a *Account) String() string { return "account " + a.fingerprint }
 
-// GoString is the same for %#v.
+// GoString returns the same for %#v.
 func (a *Account) GoString() string { return a.String() }

@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// tronRequired is how many producers build on a block before it is solid:
-	// more than 70 percent of 27.
+	// tronRequired is the number of super representatives that must build on a
+	// block until it is solidified: more than 70 percent of 27 (TRON developer
+	// documentation, "Consensus", confirmation of blocks).
 	tronRequired = 19
 	// receiptWeight bounds the cache of final receipts, in transfers and
 	// receipts: about 10 MB.
 	receiptWeight = 50_000
-	// unsettled is how long after its block became final a listed transaction
-	// without a receipt is taken for a node that lags, and not for a block that
-	// was replaced.
+	// indexLag is the time after finality during which a listed transaction without
+	// a receipt is attributed to a lagging node, and later to a replaced block.
 	indexLag = 10 * time.Minute
 )
 
 // Tron reads USDT on TRON through the HTTP API of TronGrid. The index of an
-// address only says which transactions to look at: what moved is read from the
-// logs of their receipts, and what is final from the solidified node.
+// address only names candidate transactions: amounts are read from the event
+// logs of their receipts, and finality from the solidified node.
 type Tron struct {
 	network  string
 	address  string   // of the token
@@ -48,7 +48,7 @@ type Tron struct {
 
 var _ ports.Chain = (*Tron)(nil)
 
-// NewTron checks the configuration; it calls nobody.
+// NewTron returns a Tron for a valid configuration. It makes no call.
 func NewTron(cfg TronConfig) (*Tron, error) {
 	cfg, contract, err := cfg.complete()
 	if err != nil {
@@ -59,30 +59,32 @@ func NewTron(cfg TronConfig) (*Tron, error) {
 			Weigher: func(_ string, list []recharge.Transfer) uint32 { return uint32(1 + len(list)) }})}, nil
 }
 
-// String hides what the source keeps, which has the key in it.
+// String omits the source, which contains the API key.
 func (t *Tron) String() string { return t.network }
 
-// GoString hides it from %#v.
+// GoString omits the source from %#v.
 func (t *Tron) GoString() string { return t.network }
 
-// LogValue hides it from logs.
+// LogValue omits the source from logs.
 func (t *Tron) LogValue() slog.Value { return slog.StringValue(t.network) }
 
-// Network is the configured one.
+// Network returns the configured network.
 func (t *Tron) Network() string { return t.network }
 
-// Required is 19; the wait is about a minute, longer when producers are missing.
+// Required returns 19, which takes about a minute, longer if producers are
+// missing.
 func (t *Tron) Required() int { return tronRequired }
 
-// Valid takes the 34 characters of base58check and no other form.
+// Valid accepts the 34 characters of base58check and no other form.
 func (t *Tron) Valid(address string) bool {
 	_, err := decodeAddress(address)
 	return err == nil
 }
 
 // Heads reads the final head first, so that it is never above the latest one.
-// Behind one address answer many nodes: one that lags a little does not move
-// the heads back, one that lags far is an error.
+// The host balances calls over many nodes: a node that lags a little does not
+// move the heads back, one that lags by more than tronRequired blocks is an
+// error.
 func (t *Tron) Heads(ctx context.Context) (recharge.Heads, error) {
 	final, err := t.head(ctx, "/walletsolidity/getnowblock")
 	if err != nil {
@@ -113,7 +115,8 @@ func higher(a, b recharge.Head) recharge.Head {
 	return a
 }
 
-// known are the highest heads that were read. When none ever were it reads them.
+// known returns the highest heads read so far, and reads them if there are
+// none.
 func (t *Tron) known(ctx context.Context) (recharge.Heads, error) {
 	t.mu.Lock()
 	heads := t.heads
@@ -124,7 +127,7 @@ func (t *Tron) known(ctx context.Context) (recharge.Heads, error) {
 	return t.Heads(ctx)
 }
 
-// tronBlock is what is read of a block.
+// tronBlock has the fields used of a block.
 type tronBlock struct {
 	Header struct {
 		Raw struct {
@@ -146,9 +149,9 @@ func (t *Tron) head(ctx context.Context, path string) (recharge.Head, error) {
 	return recharge.Head{Number: b.Header.Raw.Number, Time: time.UnixMilli(b.Header.Raw.Time).UTC()}, nil
 }
 
-// History asks the index which transactions touch the address and reads their
+// History reads from the index which transactions touch the address, and their
 // receipts. Final are those that are solidified and not above the final head
-// that Heads last returned, so that a pass sees one end of the chain.
+// that Heads last returned, so that one scan sees one end of the chain.
 func (t *Tron) History(ctx context.Context, address string, since time.Time) ([]recharge.Transfer, error) {
 	if !t.Valid(address) {
 		return nil, fmt.Errorf("%s: history of %q: %w", t.network, address, errAddress)
@@ -183,8 +186,8 @@ func (t *Tron) History(ctx context.Context, address string, since time.Time) ([]
 	return list, nil
 }
 
-// Block reads the receipts of a block. To ask for a final one that the source
-// does not show as such is an error, and so is any block above the latest.
+// Block reads the receipts of a block. It returns an error for a block above
+// the latest one, and for one that is not final yet if final is set.
 func (t *Tron) Block(ctx context.Context, number int64, final bool) ([]recharge.Transfer, error) {
 	heads, err := t.known(ctx)
 	if err != nil {
@@ -225,8 +228,8 @@ func (t *Tron) Block(ctx context.Context, number int64, final bool) ([]recharge.
 	return list, nil
 }
 
-// confirmEmpty makes sure that a final block without receipts has no
-// transactions: a node that does not have the block yet says the same.
+// confirmEmpty checks that a final block without receipts has no transactions:
+// a node that does not have the block yet also returns an empty list.
 func (t *Tron) confirmEmpty(ctx context.Context, number int64) error {
 	const path = "/walletsolidity/getblockbynum"
 	var b tronBlock
@@ -253,9 +256,9 @@ func (t *Tron) Transaction(ctx context.Context, txID string) ([]recharge.Transfe
 	return slices.Clone(list), err // the cache keeps its own
 }
 
-// receipt reads the transfers of a transaction; false when the chain has no
-// receipt of it. A young one is known not to be solidified. The caller does not
-// change the list.
+// receipt reads the transfers of a transaction. It returns false if the chain
+// has no receipt of it. A young transaction is known not to be solidified. The
+// caller must not change the list.
 func (t *Tron) receipt(ctx context.Context, txID string, final recharge.Head, young bool) ([]recharge.Transfer, bool, error) {
 	if list, ok := t.receipts.GetIfPresent(txID); ok {
 		return list, true, nil
@@ -281,7 +284,7 @@ func (t *Tron) receipt(ctx context.Context, txID string, final recharge.Head, yo
 	return t.appendTransfers(nil, r, recharge.Seen), true, nil
 }
 
-// ask reads one receipt; nil when the node has none, which it says with {}.
+// ask reads one receipt. It returns nil if the node has none and answers {}.
 func (t *Tron) ask(ctx context.Context, path, txID string) (*tronReceipt, error) {
 	var r tronReceipt
 	empty, err := t.source.object(ctx, path, map[string]string{"value": txID}, &r)
@@ -294,7 +297,8 @@ func (t *Tron) ask(ctx context.Context, path, txID string) (*tronReceipt, error)
 	return &r, nil
 }
 
-// Balance asks the token's contract at the final head.
+// Balance calls balanceOf of the token's contract (TIP-20, EIP-20) at the final
+// head.
 func (t *Tron) Balance(ctx context.Context, address string) (domain.Money, error) {
 	const path = "/walletsolidity/triggerconstantcontract"
 	owner, err := decodeAddress(address)
@@ -320,7 +324,7 @@ func (t *Tron) Balance(ctx context.Context, address string) (domain.Money, error
 		"function_selector": "balanceOf(address)", "parameter": strings.Repeat("0", 24) + hexOwner}, &out); err != nil {
 		return 0, err
 	}
-	// A call that reverted says "result": true as well.
+	// A reverted call also has "result": true.
 	failed := !out.Result.Result || out.Result.Code != "" || len(out.Constant) == 0
 	for _, r := range out.Transaction.Ret {
 		failed = failed || r.Ret == "FAILED" || r.Contract != "" && r.Contract != "SUCCESS"

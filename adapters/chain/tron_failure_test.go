@@ -225,8 +225,8 @@ func bubble(t *testing.T, test func(t *testing.T, grid *trongrid.Server, open fu
 	})
 }
 
-// In no window of a second are there more calls than the plan has, whoever
-// calls and whatever fails.
+// In no window of a second are there more calls than the plan has, whichever
+// call is made and whatever fails.
 func TestTronKeepsToItsBudget(t *testing.T) {
 	for name, plan := range map[string]struct {
 		cfg func(*chain.TronConfig)

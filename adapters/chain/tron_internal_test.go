@@ -13,7 +13,7 @@ import (
 	"agentproxy/domain/recharge"
 )
 
-// FuzzReceipt reads any receipt: whatever its logs say, what comes out is a
+// FuzzReceipt reads any receipt: whatever its logs contain, the result is a
 // transfer that can be stored.
 func FuzzReceipt(f *testing.F) {
 	whole, err := os.ReadFile("testdata/receipt.json")

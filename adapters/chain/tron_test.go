@@ -161,7 +161,7 @@ func TestTronTakesOnlyWhatMovedTheToken(t *testing.T) {
 	}
 }
 
-// A stranger's transfers are in the blocks and in nobody else's history.
+// A stranger's transfers are in the blocks and in no other history.
 func TestTronHistoryIsOfOneAddress(t *testing.T) {
 	grid := trongrid.Start(t)
 	c := tron(t, grid)

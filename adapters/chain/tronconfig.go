@@ -14,35 +14,34 @@ import (
 	"time"
 )
 
-// TronConfig says which network is read, and where. What is empty has a default.
+// TronConfig selects the network and its source. Empty fields have defaults.
 type TronConfig struct {
 	Network   string        // tron-mainnet, tron-shasta or tron-nile
-	BaseURL   string        // of TronGrid or of a node that speaks as it does
+	BaseURL   string        // of TronGrid or of a node with the same API
 	APIKey    string        // of TronGrid
 	Contract  string        // of the token, base58check; of 6 decimals
-	Client    *http.Client  // follows no redirect, whatever it says
+	Client    *http.Client  // redirects are never followed
 	PerSecond float64       // calls; 8 with a key and 2 without
 	Pause     time.Duration // after a first failure, 1 s; doubles up to a minute
 	Suspended time.Duration // after 403 and 429, at least; 30 s
 	Logger    *slog.Logger
 }
 
-// tronNetworks are the public networks, their hosts and what counts as USDT
-// there.
+// tronNetworks are the public networks, their hosts and their USDT contracts.
 var tronNetworks = map[string]struct{ host, contract string }{
 	"tron-mainnet": {"api.trongrid.io", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"},
 	"tron-shasta":  {"api.shasta.trongrid.io", "TG3XXyExBkPp9nzdajDZsozEu4BkaSJozs"},
 	"tron-nile":    {"nile.trongrid.io", "TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf"},
 }
 
-// LogValue leaves the key out, and the path of the URL, where some sellers of
-// nodes put one.
+// LogValue omits the key, and the path of the URL, in which some node vendors
+// put a key.
 func (c TronConfig) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// GoString hides the same from %#v.
+// GoString omits the same from %#v.
 func (c TronConfig) GoString() string { return c.String() }
 
-// String hides the same from text.
+// String omits the same.
 func (c TronConfig) String() string {
 	host := ""
 	if u, err := url.Parse(c.BaseURL); err == nil {
@@ -51,9 +50,9 @@ func (c TronConfig) String() string {
 	return fmt.Sprintf("%s at %q, contract %s, key set: %t", c.Network, host, c.Contract, c.APIKey != "")
 }
 
-// complete fills in defaults, and refuses what would read other money than it
-// says: on the main network there is one USDT, and no network is read from
-// another's host. No message repeats the URL or the key.
+// complete sets the defaults and refuses a configuration that would read other
+// money than intended: the main network has one USDT, and no network is read
+// from another's host. No message repeats the URL or the key.
 func (c TronConfig) complete() (TronConfig, [20]byte, error) {
 	known, ok := tronNetworks[c.Network]
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"agentproxy/domain/recharge"
 )
 
-// tronReceipt is what is read of a transaction's receipt.
+// tronReceipt has the fields used of a transaction's receipt.
 type tronReceipt struct {
 	ID    string `json:"id"`
 	Block int64  `json:"blockNumber"`
@@ -24,7 +24,8 @@ type tronReceipt struct {
 	Log []tronLog `json:"log"`
 }
 
-// tronLog is an event. Any contract writes what it likes into its own.
+// tronLog is an event. A contract can emit any event, so only those of the
+// token count.
 type tronLog struct {
 	Address string   `json:"address"` // 20 bytes, without the prefix
 	Topics  []string `json:"topics"`
@@ -49,8 +50,8 @@ func (r *tronReceipt) check() error {
 	return nil
 }
 
-// appendTransfers appends what the token's Transfer events of a receipt moved. A
-// call that failed moved nothing, whatever else the receipt says.
+// appendTransfers appends the token's Transfer events of a receipt. A call that
+// failed moved nothing, whatever its other fields are.
 func (t *Tron) appendTransfers(list []recharge.Transfer, r *tronReceipt, state recharge.State) []recharge.Transfer {
 	if r.Receipt.Result != "SUCCESS" || r.Result == "FAILED" {
 		return list
@@ -85,8 +86,8 @@ func (t *Tron) appendTransfers(list []recharge.Transfer, r *tronReceipt, state r
 	return list
 }
 
-// isTransfer reports whether an event is the token's own Transfer: the contract
-// is the token, names and symbols are anybody's.
+// isTransfer reports whether an event is the token's own Transfer (TIP-20). It
+// compares the contract, because any token may have the name and the symbol.
 func (t *Tron) isTransfer(l *tronLog) bool {
 	if len(l.Topics) != 3 || !strings.EqualFold(l.Topics[0], transferTopic) {
 		return false
@@ -99,8 +100,8 @@ func (t *Tron) isTransfer(l *tronLog) bool {
 	return decodeHex(contract[:], text) && contract == t.contract
 }
 
-// topicAddress reads an address padded to 32 bytes, with or without the prefix
-// in its place.
+// topicAddress decodes an address padded to 32 bytes, with or without the
+// prefix 0x41.
 func topicAddress(topic string) (b [20]byte, ok bool) {
 	var word [32]byte
 	if !decodeHex(word[:], topic) || [11]byte(word[:11]) != [11]byte{} || word[11] != 0 && word[11] != addressPrefix {
@@ -109,7 +110,7 @@ func topicAddress(topic string) (b [20]byte, ok bool) {
 	return [20]byte(word[12:]), true
 }
 
-// smallAmount reads a uint256; false when it is above what domain.Money holds.
+// smallAmount decodes a uint256. It returns false if it exceeds domain.Money.
 func smallAmount(word *[32]byte) (domain.Money, bool) {
 	low := binary.BigEndian.Uint64(word[24:])
 	if [24]byte(word[:24]) != [24]byte{} || low > math.MaxInt64 {
@@ -118,7 +119,7 @@ func smallAmount(word *[32]byte) (domain.Money, bool) {
 	return domain.Money(low), true
 }
 
-// normalTx writes the id of a transaction as 64 lower case digits.
+// normalTx returns a transaction id as 64 lower case digits, or false.
 func normalTx(id string) (string, bool) {
 	var b [32]byte
 	if !decodeHex(b[:], id) {
@@ -127,8 +128,8 @@ func normalTx(id string) (string, bool) {
 	return strings.ToLower(id), true
 }
 
-// decodeHex fills dst and reports whether text was exactly that. It keeps off
-// the heap: a block has thousands of these.
+// decodeHex decodes text into dst and reports whether it had exactly that
+// length. It does not allocate: a block has thousands of these.
 func decodeHex(dst []byte, text string) bool {
 	if len(text) != 2*len(dst) {
 		return false
@@ -143,7 +144,7 @@ func decodeHex(dst []byte, text string) bool {
 	return true
 }
 
-// nibble is the value of a digit; above 15 when it is none.
+// nibble returns the value of a hexadecimal digit, or a number above 15.
 func nibble(c byte) byte {
 	switch {
 	case '0' <= c && c <= '9':

@@ -22,9 +22,8 @@ const (
 	maxBlock    = 64 << 20 // the receipts of a whole block
 )
 
-// tronSource calls the API: one call after the other as fast as the plan allows,
-// none while the source asks to be left alone, and no call twice. An answer
-// counts only when it is 200 and what was asked for.
+// tronSource calls the API, at the rate of the plan, not while the breaker is
+// open, and without retries. Only a 200 with the expected body is accepted.
 type tronSource struct {
 	network string
 	base    string
@@ -58,7 +57,8 @@ func newTronSource(cfg TronConfig) *tronSource {
 		breaker: &breaker{pause: cfg.Pause, floor: cfg.Suspended}, hide: strings.NewReplacer(secrets...)}
 }
 
-// object posts a question whose answer is one object; true when it is {}.
+// object posts a request whose response is one object. It returns true if that
+// is {}.
 func (s *tronSource) object(ctx context.Context, path string, question, into any) (empty bool, err error) {
 	err = s.call(ctx, http.MethodPost, path, nil, question, maxResponse, func(body []byte) error {
 		var fields map[string]json.RawMessage
@@ -74,7 +74,7 @@ func (s *tronSource) object(ctx context.Context, path string, question, into any
 	return empty, err
 }
 
-// receipts posts the question for those of a block; the answer is an array.
+// receipts posts the request for the receipts of a block.
 func (s *tronSource) receipts(ctx context.Context, path string, number int64) (list []tronReceipt, err error) {
 	err = s.call(ctx, http.MethodPost, path, nil, map[string]int64{"num": number}, maxBlock, func(body []byte) error {
 		if !bytes.HasPrefix(body, []byte("[")) {
@@ -86,16 +86,16 @@ func (s *tronSource) receipts(ctx context.Context, path string, number int64) (l
 }
 
 // index gets a page of the index.
-func (s *tronSource) index(ctx context.Context, path string, query url.Values, judge func([]byte) error) error {
-	return s.call(ctx, http.MethodGet, path, query, nil, maxResponse, judge)
+func (s *tronSource) index(ctx context.Context, path string, query url.Values, decode func([]byte) error) error {
+	return s.call(ctx, http.MethodGet, path, query, nil, maxResponse, decode)
 }
 
-// call makes one call. Judge reads the body; what it refuses counts against the
-// source as what went wrong on the way does.
+// call makes one call. It passes the body to decode, whose error counts as a
+// failure of the source.
 func (s *tronSource) call(ctx context.Context, method, path string, query url.Values, question any, most int64,
-	judge func([]byte) error,
+	decode func([]byte) error,
 ) error {
-	if err := s.breaker.check(); err != nil { // before waiting for a turn
+	if err := s.breaker.check(); err != nil { // before waiting for the rate limiter
 		return fmt.Errorf("%s: %s: %w", s.network, path, err)
 	}
 	if err := s.limit.Wait(ctx); err != nil {
@@ -106,7 +106,7 @@ func (s *tronSource) call(ctx context.Context, method, path string, query url.Va
 	}
 	body, suspended, err := s.do(ctx, method, path, query, question, most)
 	if err == nil {
-		if err = judge(body); err != nil {
+		if err = decode(body); err != nil {
 			err = fmt.Errorf("%w: %s", err, excerpt(s.hide.Replace(string(body[:min(len(body), 4096)]))))
 		}
 	}
@@ -114,7 +114,7 @@ func (s *tronSource) call(ctx context.Context, method, path string, query url.Va
 	case err == nil:
 		s.breaker.succeeded()
 		return nil
-	case ctx.Err() != nil: // the caller left: nobody's fault
+	case ctx.Err() != nil: // cancelled by the caller, not a failure of the source
 		s.breaker.release()
 	default:
 		pause := s.breaker.failed(suspended)
@@ -123,8 +123,8 @@ func (s *tronSource) call(ctx context.Context, method, path string, query url.Va
 	return fmt.Errorf("%s: %s %s: %w", s.network, method, path, err)
 }
 
-// do sends the request and reads the body whole. Suspended says that the source
-// asks for a pause.
+// do sends the request and reads the whole body. Suspended is true if the
+// source answers 403 or 429.
 func (s *tronSource) do(ctx context.Context, method, path string, query url.Values, question any, most int64,
 ) (body []byte, suspended bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -178,7 +178,8 @@ func (s *tronSource) do(ctx context.Context, method, path string, query url.Valu
 	return bytes.TrimSpace(buf.Bytes()), false, nil
 }
 
-// excerpt is the beginning of a foreign text, on one line.
+// excerpt returns the beginning of a foreign text on one line, in printable
+// ASCII.
 func excerpt(s string) string {
 	const most = 160
 	s = strings.Map(func(r rune) rune {

@@ -19,23 +19,23 @@ import (
 	"agentproxy/domain/session"
 )
 
-// readmeExample is the file that the README shows.
-func readmeExample(t *testing.T) string {
+// documentedExample returns the file that docs/providers.md shows.
+func documentedExample(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile("../../docs/providers.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, rest, found := strings.Cut(string(text), "```yaml\n")
 	example, _, closed := strings.Cut(rest, "```")
 	if !found || !closed {
-		t.Fatal("the README has no example")
+		t.Fatal("docs/providers.md has no example")
 	}
 	return example
 }
 
-func TestTheReadmesExampleLoads(t *testing.T) {
-	example := readmeExample(t)
+func TestTheDocumentedExampleLoads(t *testing.T) {
+	example := documentedExample(t)
 	write(t, example)
 	t.Setenv("BRD_PASSWORD", "password321")
 	if err := os.WriteFile("royal.key", []byte("key654\r\n"), 0o600); err != nil {
@@ -82,7 +82,7 @@ func TestTheReadmesExampleLoads(t *testing.T) {
 }
 
 func TestSecretsAreNeverPrinted(t *testing.T) {
-	example := readmeExample(t)
+	example := documentedExample(t)
 	write(t, example)
 	t.Setenv("BRD_PASSWORD", "password321")
 	t.Setenv("AGENTPROXY_SECRET", "0123456789abcdefghijklmnopqrstuvwxyz")

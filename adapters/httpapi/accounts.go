@@ -103,23 +103,48 @@ func (s *Server) declareAccounts() {
 		{"register", "/account/register", ""},
 		{"register-alias", "/auth/register", "The same operation as POST /account/register."},
 	} {
-		op(s, operation{ID: at.id, Method: http.MethodPost, Path: at.path, Tag: "account", Open: true, Doc: at.doc,
+		op(s, operation{
+			ID:      at.id,
+			Method:  http.MethodPost,
+			Path:    at.path,
+			Tag:     "account",
+			Open:    true,
+			Doc:     at.doc,
 			Summary: "Open an account with trial credit",
-			OK:      []reply{{http.StatusCreated, "The account and its credentials, which are shown once.", exampleRegistered, nil}},
+			OK: []reply{
+				{
+					Status: http.StatusCreated,
+					Doc:    "The account and its credentials, which are shown once.",
+					Data:   exampleRegistered,
+				},
+			},
 			Refuses: []*domain.Error{account.ErrReferralCode, account.ErrRateLimited},
 			Example: map[string]any{"name": "Price watcher", "contact_email": "ops@example.com"},
 		}, s.register)
 	}
-	op(s, operation{ID: "get-account", Method: http.MethodGet, Path: "/account/info", Tag: "account",
-		Summary: "The account", Scope: account.AccountRead,
-		OK: []reply{{ok, "The account.", exampleAccount, nil}},
+	op(s, operation{
+		ID:      "get-account",
+		Method:  http.MethodGet,
+		Path:    "/account/info",
+		Tag:     "account",
+		Summary: "The account",
+		Scope:   account.AccountRead,
+		OK:      []reply{{Status: ok, Doc: "The account.", Data: exampleAccount}},
 	}, func(ctx context.Context, _ *struct{}) (int, accountReply, error) {
 		info, err := s.Accounts.Info(ctx, caller(ctx))
 		return ok, toAccount(ctx, info), err
 	})
-	op(s, operation{ID: "update-account", Method: http.MethodPut, Path: "/account/info", Tag: "account",
-		Summary: "Change the account", Scope: account.AccountWrite, EmptyBody: true,
-		OK:      []reply{{ok, "The account after the change.", updatedReply{AccountFields: exampleAccount}, nil}},
+	op(s, operation{
+		ID:        "update-account",
+		Method:    http.MethodPut,
+		Path:      "/account/info",
+		Tag:       "account",
+		Summary:   "Change the account",
+		Scope:     account.AccountWrite,
+		EmptyBody: true,
+		OK: []reply{
+			{Status: ok, Doc: "The account after the change.", Data: updatedReply{AccountFields: exampleAccount}},
+		},
 		Example: map[string]any{"name": "Price watcher 2", "webhook_url": nil},
 	}, func(ctx context.Context, in *struct{ Body accountBody }) (int, updatedReply, error) {
 		b := in.Body
@@ -133,7 +158,11 @@ func (s *Server) declareAccounts() {
 // register opens an account, unless too many came from the same address.
 func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) (int, registeredReply, error) {
 	if d := s.Limits.TakeRegistration(s.clientAddr(callIn(ctx).gin.Request)); !d.Allowed {
-		return 0, registeredReply{}, account.ErrRateLimited.Msgf("too many registrations from this address; wait for the seconds in Retry-After").After(d.RetryAfter)
+		return 0, registeredReply{}, account.ErrRateLimited.Msgf(
+			"too many registrations from this address; wait for the seconds in Retry-After",
+		).After(
+			d.RetryAfter,
+		)
 	}
 	b := in.Body
 	out, err := s.Accounts.Register(ctx, accounts.Register{ReferralCode: b.ReferralCode, Profile: account.Profile{

@@ -14,7 +14,9 @@ func (s *Server) authenticate(c *call) (err error) {
 	if authorization := first(header, "Authorization"); authorization != "" {
 		scheme, token, _ := strings.Cut(authorization, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
-			return account.ErrInvalidKey.Msgf("the only Authorization scheme is Bearer; send Authorization: Bearer, or the header X-API-Key")
+			return account.ErrInvalidKey.Msgf(
+				"the only Authorization scheme is Bearer; send Authorization: Bearer, or the header X-API-Key",
+			)
 		}
 		c.caller, err = s.Accounts.AuthenticateToken(c, strings.TrimSpace(token))
 		return err

@@ -74,19 +74,29 @@ type reportItemReply struct {
 
 // declareBilling declares what shows and guards the agent's money.
 func (s *Server) declareBilling() {
-	op(s, operation{ID: "get-balance", Method: http.MethodGet, Path: "/billing/balance", Tag: "billing",
-		Summary: "The balance", Scope: account.BillingRead,
-		OK: []reply{{ok, "The balance.", exampleBalance, nil}},
+	op(s, operation{
+		ID:      "get-balance",
+		Method:  http.MethodGet,
+		Path:    "/billing/balance",
+		Tag:     "billing",
+		Summary: "The balance",
+		Scope:   account.BillingRead,
+		OK:      []reply{{Status: ok, Doc: "The balance.", Data: exampleBalance}},
 	}, func(ctx context.Context, _ *struct{}) (int, balanceReply, error) {
 		b, err := s.Wallet.Balance(ctx, caller(ctx))
 		w := b.Wallet
 		return ok, balanceReply{money(w.Balance()), domain.Currency, money(b.Held),
 			toTrial(accounts.AccountInfo{Wallet: w, IsTrial: b.IsTrial})}, err
 	})
-	op(s, operation{ID: "list-transactions", Method: http.MethodGet, Path: "/billing/transactions", Tag: "billing",
-		Summary: "Every movement of the balance, newest first", Scope: account.BillingRead,
-		Doc: "The sum of all amounts is the balance. A purchase is a hold, charges, and the release of the rest.",
-		OK:  []reply{{ok, "A page of transactions.", exampleTransactions, nil}},
+	op(s, operation{
+		ID:      "list-transactions",
+		Method:  http.MethodGet,
+		Path:    "/billing/transactions",
+		Tag:     "billing",
+		Summary: "Every movement of the balance, newest first",
+		Scope:   account.BillingRead,
+		Doc:     "The sum of all amounts is the balance. A purchase is a hold, charges, and the release of the rest.",
+		OK:      []reply{{Status: ok, Doc: "A page of transactions.", Data: exampleTransactions}},
 	}, func(ctx context.Context, in *transactionsInput) (int, transactionsReply, error) {
 		page, err := in.page(ctx)
 		if err != nil {
@@ -99,9 +109,14 @@ func (s *Server) declareBilling() {
 		items, pagination := toItems(list, toTransaction)
 		return ok, transactionsReply{items, pagination}, nil
 	})
-	op(s, operation{ID: "get-usage-report", Method: http.MethodGet, Path: "/billing/usage-report", Tag: "billing",
-		Summary: "What each session used and cost in a period", Scope: account.BillingRead,
-		OK: []reply{{ok, "The report.", exampleReport, nil}},
+	op(s, operation{
+		ID:      "get-usage-report",
+		Method:  http.MethodGet,
+		Path:    "/billing/usage-report",
+		Tag:     "billing",
+		Summary: "What each session used and cost in a period",
+		Scope:   account.BillingRead,
+		OK:      []reply{{Status: ok, Doc: "The report.", Data: exampleReport}},
 	}, func(ctx context.Context, in *reportQuery) (int, reportReply, error) {
 		r, err := s.Wallet.UsageReport(ctx, caller(ctx), in.Period)
 		return ok, toReport(r), err
@@ -110,9 +125,18 @@ func (s *Server) declareBilling() {
 }
 
 func toTransaction(e billing.Entry) transactionReply {
-	return transactionReply{TransactionID: e.ID, Type: string(e.Type), Amount: money(e.Amount()), BalanceAfter: money(e.BalanceAfter),
-		ChargedAmount: money(e.Charged()), Currency: domain.Currency, Description: e.Description,
-		SessionID: maybeText(e.SessionID), OrderID: maybeText(e.OrderID), CreatedAt: stamp(e.At)}
+	return transactionReply{
+		TransactionID: e.ID,
+		Type:          string(e.Type),
+		Amount:        money(e.Amount()),
+		BalanceAfter:  money(e.BalanceAfter),
+		ChargedAmount: money(e.Charged()),
+		Currency:      domain.Currency,
+		Description:   e.Description,
+		SessionID:     maybeText(e.SessionID),
+		OrderID:       maybeText(e.OrderID),
+		CreatedAt:     stamp(e.At),
+	}
 }
 
 func toReport(r ledger.UsageReport) reportReply {

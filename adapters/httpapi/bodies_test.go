@@ -12,6 +12,7 @@ import (
 )
 
 func TestBodiesThatAreRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
 	a := w.register("Bodies")
 	deep := strings.Repeat(`{"x":`, 40) + "1" + strings.Repeat("}", 40)
@@ -47,6 +48,7 @@ func TestBodiesThatAreRefused(t *testing.T) {
 }
 
 func TestBodiesThatAreTaken(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
 	for _, body := range []string{
 		" \t\r\n{ \"name\" : \"ab\" } \n", `{"n\u0061me":"ab"}`, `{"name":"\u00e9\ud83d\ude00"}`, `{"name":"é😀"}`, `{"name":"ab","x":[1,-0,0.5,1e5,1E-5,true,false,null,{},[],"\"\\\/\b\f\n\r\t"]}`,
@@ -97,6 +99,7 @@ func TestBodiesThatAreTaken(t *testing.T) {
 }
 
 func TestBodySizes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
 	a := w.register("Sizes")
 	pad := func(n int) string { return `{"name":"ab","x":"` + strings.Repeat("a", n-20) + `"}` }

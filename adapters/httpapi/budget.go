@@ -52,18 +52,34 @@ func (thresholds) Schema(huma.Registry) *huma.Schema {
 }
 
 func (s *Server) declareBudget() {
-	op(s, operation{ID: "get-budget", Method: http.MethodGet, Path: "/billing/budget", Tag: "billing",
-		Summary: "The agent's own spending guard", Scope: account.BillingRead,
-		OK: []reply{{ok, "The budget.", exampleBudget, nil}},
+	op(s, operation{
+		ID:      "get-budget",
+		Method:  http.MethodGet,
+		Path:    "/billing/budget",
+		Tag:     "billing",
+		Summary: "The agent's own spending guard",
+		Scope:   account.BillingRead,
+		OK:      []reply{{Status: ok, Doc: "The budget.", Data: exampleBudget}},
 	}, func(ctx context.Context, _ *struct{}) (int, budgetReply, error) {
 		v, err := s.Wallet.Budget(ctx, caller(ctx))
 		return ok, toBudget(v), err
 	})
-	op(s, operation{ID: "set-budget", Method: http.MethodPut, Path: "/billing/budget", Tag: "billing",
-		Summary: "Change the spending guard", Scope: account.BillingWrite, EmptyBody: true,
-		Doc:     "Replaces the given fields.",
-		OK:      []reply{{ok, "The budget after the change.", exampleBudget, nil}},
-		Example: map[string]any{"daily_limit": 5, "total_limit": nil, "alert_thresholds": []int{50, 90}, "paused": false},
+	op(s, operation{
+		ID:        "set-budget",
+		Method:    http.MethodPut,
+		Path:      "/billing/budget",
+		Tag:       "billing",
+		Summary:   "Change the spending guard",
+		Scope:     account.BillingWrite,
+		EmptyBody: true,
+		Doc:       "Replaces the given fields.",
+		OK:        []reply{{Status: ok, Doc: "The budget after the change.", Data: exampleBudget}},
+		Example: map[string]any{
+			"daily_limit":      5,
+			"total_limit":      nil,
+			"alert_thresholds": []int{50, 90},
+			"paused":           false,
+		},
 	}, func(ctx context.Context, in *struct{ Body budgetBody }) (int, budgetReply, error) {
 		b := ledger.SetBudget{AgentID: caller(ctx), Thresholds: in.Body.AlertThresholds.to, Paused: in.Body.Paused}
 		var err error
@@ -96,8 +112,15 @@ func (d decimal) limit(field string) (**domain.Money, error) {
 }
 
 func toBudget(v ledger.BudgetView) budgetReply {
-	r := budgetReply{DailyLimit: limit{v.Daily}, TotalLimit: limit{v.Total}, AlertThresholds: v.Thresholds, Paused: v.Paused,
-		SpentToday: money(v.SpentToday), SpentTotal: money(v.SpentTotal), Currency: domain.Currency}
+	r := budgetReply{
+		DailyLimit:      limit{v.Daily},
+		TotalLimit:      limit{v.Total},
+		AlertThresholds: v.Thresholds,
+		Paused:          v.Paused,
+		SpentToday:      money(v.SpentToday),
+		SpentTotal:      money(v.SpentTotal),
+		Currency:        domain.Currency,
+	}
 	if r.AlertThresholds == nil {
 		r.AlertThresholds = []int{}
 	}

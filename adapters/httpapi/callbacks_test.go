@@ -27,9 +27,16 @@ func (c *caller) Callback(h map[string][]string, body []byte, _ time.Time) ([]st
 }
 
 func TestProviderCallback(t *testing.T) {
+	t.Parallel()
 	seller := &caller{Provider: fake.NewProvider("calls")}
-	seller.SetSlow(1)
-	w := newWorld(t, options{more: []ports.Provider{seller}, sell: []catalog.Product{product("sta_called", session.Static, false, "calls")}})
+	seller.SetAsync(1)
+	w := newWorld(
+		t,
+		options{
+			more: []ports.Provider{seller},
+			sell: []catalog.Product{product("sta_called", session.Static, false, "calls")},
+		},
+	)
 	seller.SetClock(w.clock.Now)
 	a := w.register("Called")
 	const path = "/v1/providers/calls/callback"

@@ -72,8 +72,11 @@ var createBounds = map[string]huma.Schema{
 		PatternDescription: fmt.Sprintf("at most %d of A-Z, a-z, 0-9, _ and -", session.MaxLabel)},
 	"protocol":      {Enum: oneOf(session.HTTP, session.SOCKS5)},
 	"rotation.mode": {Enum: oneOf(session.OnDemand, session.Timed, session.Fixed)},
-	"rotation.interval_seconds": {Minimum: new(session.MinInterval.Seconds()), Maximum: new(session.MaxInterval.Seconds()),
-		MultipleOf: new(1.0)},
+	"rotation.interval_seconds": {
+		Minimum:    new(session.MinInterval.Seconds()),
+		Maximum:    new(session.MaxInterval.Seconds()),
+		MultipleOf: new(1.0),
+	},
 	"provisioning_mode": {Enum: oneOf(session.Purchase, session.Existing)},
 	"max_cost":          {ExclusiveMinimum: new(0.0)},
 }

@@ -37,7 +37,8 @@ func TestNumbersOfACreateCall(t *testing.T) {
 			t.Errorf("%s seconds are %v, want %v", text, got, want)
 		}
 	}
-	if decimal("").whole() != nil || decimal("").bytes() != nil || decimal("").money() != nil || decimal("null").seconds() != nil {
+	if decimal("").whole() != nil || decimal("").bytes() != nil || decimal("").money() != nil ||
+		decimal("null").seconds() != nil {
 		t.Error("an absent number is given")
 	}
 }

@@ -36,9 +36,14 @@ type secretReply struct {
 
 // declareCredentials declares what issues tokens and secrets.
 func (s *Server) declareCredentials() {
-	op(s, operation{ID: "issue-token", Method: http.MethodPost, Path: "/auth/token", Tag: "account", Open: true,
+	op(s, operation{
+		ID:      "issue-token",
+		Method:  http.MethodPost,
+		Path:    "/auth/token",
+		Tag:     "account",
+		Open:    true,
 		Summary: "Exchange the key and the secret for a Bearer token",
-		OK:      []reply{{ok, "A token.", exampleToken, nil}},
+		OK:      []reply{{Status: ok, Doc: "A token.", Data: exampleToken}},
 		Refuses: refusals(account.ErrInvalidKey, account.ErrDisabled),
 		Example: map[string]any{"api_key": "ak_…", "api_secret": "sk_…", "permissions": []string{"sessions:read"}},
 	}, func(ctx context.Context, in *struct{ Body tokenBody }) (int, tokenReply, error) {
@@ -46,17 +51,27 @@ func (s *Server) declareCredentials() {
 			Scopes: each(in.Body.Permissions, func(p string) account.Scope { return account.Scope(p) })})
 		return ok, toToken(t), err
 	})
-	op(s, operation{ID: "refresh-token", Method: http.MethodPost, Path: "/auth/refresh", Tag: "account",
-		Summary: "Exchange a live token for a new one", Doc: "The new token has the permissions of the one that is sent.",
-		OK: []reply{{ok, "A token.", exampleToken, nil}},
+	op(s, operation{
+		ID:      "refresh-token",
+		Method:  http.MethodPost,
+		Path:    "/auth/refresh",
+		Tag:     "account",
+		Summary: "Exchange a live token for a new one",
+		Doc:     "The new token has the permissions of the one that is sent.",
+		OK:      []reply{{Status: ok, Doc: "A token.", Data: exampleToken}},
 	}, func(ctx context.Context, _ *struct{}) (int, tokenReply, error) {
 		t, err := s.Accounts.RefreshToken(callIn(ctx).caller)
 		return ok, toToken(t), err
 	})
-	op(s, operation{ID: "rotate-secret", Method: http.MethodPost, Path: "/account/rotate-secret", Tag: "account",
-		Summary: "Replace the api_secret", Scope: account.AccountWrite,
-		Doc: "Every token issued with the old secret fails at once. The api_key stays.",
-		OK:  []reply{{ok, "The new secret.", secretReply{"sk_…", stamp(exampleTime)}, nil}},
+	op(s, operation{
+		ID:      "rotate-secret",
+		Method:  http.MethodPost,
+		Path:    "/account/rotate-secret",
+		Tag:     "account",
+		Summary: "Replace the api_secret",
+		Scope:   account.AccountWrite,
+		Doc:     "Every token issued with the old secret fails at once. The api_key stays.",
+		OK:      []reply{{Status: ok, Doc: "The new secret.", Data: secretReply{"sk_…", stamp(exampleTime)}}},
 	}, func(ctx context.Context, _ *struct{}) (int, secretReply, error) {
 		secret, at, err := s.Accounts.RotateSecret(ctx, caller(ctx))
 		return ok, secretReply{secret, stamp(at)}, err

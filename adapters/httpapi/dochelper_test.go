@@ -19,14 +19,17 @@ import (
 )
 
 func init() {
-	openapi3filter.RegisterBodyDecoder("image/png", func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
-		b, err := io.ReadAll(body)
-		if err != nil {
-			return nil, err
-		}
-		_, err = png.Decode(bytes.NewReader(b))
-		return string(b), err
-	})
+	openapi3filter.RegisterBodyDecoder(
+		"image/png",
+		func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
+			b, err := io.ReadAll(body)
+			if err != nil {
+				return nil, err
+			}
+			_, err = png.Decode(bytes.NewReader(b))
+			return string(b), err
+		},
+	)
 }
 
 // document is the service's own OpenAPI document, which every answer is held
@@ -78,12 +81,14 @@ func matches(template, path string) bool {
 // request; a request that the document does not know must answer 404 or 405.
 func (d *document) check(t testing.TB, r *http.Request, a *answer) {
 	t.Helper()
-	if a.header.Get("X-Request-ID") == "" && strings.HasPrefix(a.path, "/v1/") && !strings.HasPrefix(a.path, "/v1/openapi") {
+	if a.header.Get("X-Request-ID") == "" && strings.HasPrefix(a.path, "/v1/") &&
+		!strings.HasPrefix(a.path, "/v1/openapi") {
 		t.Errorf("%s %s: no X-Request-ID", a.method, a.path)
 	}
 	route := d.route(r.Method, r.URL.Path)
 	if route == nil {
-		if strings.HasPrefix(a.path, "/v1") && a.status != http.StatusNotFound && a.status != http.StatusMethodNotAllowed {
+		if strings.HasPrefix(a.path, "/v1") && a.status != http.StatusNotFound &&
+			a.status != http.StatusMethodNotAllowed {
 			t.Errorf("%s %s: %d, but the document has no such route", a.method, a.path, a.status)
 		}
 		return

@@ -11,6 +11,7 @@ import (
 )
 
 func TestDocsPage(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
 	get := func(path string) *httptest.ResponseRecorder {
 		rec := httptest.NewRecorder()
@@ -23,7 +24,9 @@ func TestDocsPage(t *testing.T) {
 	}
 	t.Run("loads nothing from elsewhere", func(t *testing.T) {
 		csp := page.Header().Get("Content-Security-Policy")
-		if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "http") || strings.Contains(csp, "*") || strings.Contains(csp, "unsafe") {
+		if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "http") ||
+			strings.Contains(csp, "*") ||
+			strings.Contains(csp, "unsafe") {
 			t.Errorf("policy %s", csp)
 		}
 		for _, m := range regexp.MustCompile(`(?:src|href)="([^"#]+)"`).FindAllStringSubmatch(page.Body.String(), -1) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -18,8 +19,15 @@ import (
 
 const jsonType = "application/json"
 
+// configureHuma sets the options that huma has for all APIs of a process only.
+var configureHuma = sync.OnceFunc(func() {
+	huma.DefaultArrayNullable = false
+	huma.ValidateStrictCasing = true
+})
+
 // newAPI prepares the document that the operations are added to.
 func (s *Server) newAPI() {
+	configureHuma()
 	group := s.engine.Group(Prefix)
 	s.api = huma.NewAPI(huma.Config{
 		OpenAPI: &huma.OpenAPI{
@@ -38,27 +46,31 @@ func (s *Server) newAPI() {
 				},
 			},
 		},
-		Formats: map[string]huma.Format{jsonType: {
-			Marshal:   s.marshalForHuma,
-			Unmarshal: json.Unmarshal,
-		}},
+		Formats: map[string]huma.Format{
+			jsonType: {Marshal: s.marshalForHuma, Unmarshal: json.Unmarshal},
+			"json":   {Marshal: s.marshalForHuma}, // the suffix of application/problem+json
+		},
 		DefaultFormat: jsonType,
 	}, adapter{s, group})
 }
 
-// marshalForHuma writes what huma answers by itself, the faults it found in what
-// was sent, as refusals of ours.
+// marshalForHuma writes what huma answers by itself: the issues of an input that
+// it found invalid, as a refusal.
 func (s *Server) marshalForHuma(w io.Writer, v any) error {
-	if r, ok := v.(*rejected); ok {
-		if c, ok := w.(*callWriter); ok {
-			s.refuse(c.call, r.err)
-			return nil
-		}
+	e, isError := v.(*huma.ErrorModel)
+	c, isCall := w.(*callWriter)
+	switch {
+	case !isError || !isCall:
+		return json.NewEncoder(w).Encode(v)
+	case e.Status >= http.StatusInternalServerError:
+		s.refuse(c.call, errInternal)
+	default:
+		s.refuse(c.call, s.invalidInput(c.call.op, e.Errors))
 	}
-	return json.NewEncoder(w).Encode(v)
+	return nil
 }
 
-// callWriter is where huma writes its own answers: it carries the call.
+// callWriter is the writer of huma's own answers; it carries the call.
 type callWriter struct {
 	io.Writer
 	call *call
@@ -96,7 +108,13 @@ func (s *Server) declare(o *operation) huma.Operation {
 			h.Extensions = map[string]any{"x-required-permission": string(o.Scope)}
 		}
 		h.Security = []map[string][]string{{"ApiKey": {}}, {"Bearer": scopes}}
-		refuses = append(refuses, account.ErrInvalidKey, account.ErrExpiredToken, account.ErrDisabled, account.ErrRateLimited)
+		refuses = append(
+			refuses,
+			account.ErrInvalidKey,
+			account.ErrExpiredToken,
+			account.ErrDisabled,
+			account.ErrRateLimited,
+		)
 	}
 	if o.Idempotent {
 		refuses = append(refuses, domain.ErrIdempotencyConflict)
@@ -183,7 +201,10 @@ func (s *Server) errorResponse(o *operation, status int, errs []*domain.Error) *
 	for i, e := range errs {
 		codes[i] = e.Code
 		descriptions[i] = e.Code
-		examples[e.Code] = &huma.Example{Summary: e.Message, Value: s.exampleEnvelope(false, nil, withExampleDetails(e))}
+		examples[e.Code] = &huma.Example{
+			Summary: e.Message,
+			Value:   s.exampleEnvelope(false, nil, withExampleDetails(e)),
+		}
 	}
 	return &huma.Response{
 		Description: strings.Join(descriptions, ", "),
@@ -234,7 +255,13 @@ func errorSchema(codes []any) *huma.Schema {
 func amend(s *huma.Schema, name string, bounds huma.Schema, doc string) {
 	p := s.Properties[name]
 	p.Description = cmp.Or(doc, p.Description)
-	p.Pattern, p.PatternDescription = cmp.Or(bounds.Pattern, p.Pattern), cmp.Or(bounds.PatternDescription, p.PatternDescription)
+	p.Pattern, p.PatternDescription = cmp.Or(
+		bounds.Pattern,
+		p.Pattern,
+	), cmp.Or(
+		bounds.PatternDescription,
+		p.PatternDescription,
+	)
 	p.MaxLength = cmp.Or(bounds.MaxLength, p.MaxLength)
 	p.Minimum, p.Maximum = cmp.Or(bounds.Minimum, p.Minimum), cmp.Or(bounds.Maximum, p.Maximum)
 	p.ExclusiveMinimum = cmp.Or(bounds.ExclusiveMinimum, p.ExclusiveMinimum)

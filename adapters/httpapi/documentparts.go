@@ -34,7 +34,7 @@ var apiTags = []*huma.Tag{
 	{Name: "stats", Description: "Figures over all sessions and over time."},
 }
 
-// exampleTime and exampleID stand in examples where a real answer has its own.
+// exampleTime and exampleID are the times and ids of examples.
 var exampleTime = time.Date(2026, 5, 15, 12, 0, 0, 0, time.UTC)
 
 const exampleID = "aaaabbbbccccddddeeee"
@@ -56,7 +56,9 @@ func (s *Server) exampleEnvelope(success bool, data any, e *domain.Error) any {
 
 // exampleDetails are the details that some refusals always have.
 var exampleDetails = map[string]map[string]any{
-	"INVALID_REQUEST": {"fields": []domain.FieldIssue{{Field: "config.quantity", Issue: "must be a whole number from 1 to 100"}}},
+	"INVALID_REQUEST": {
+		"fields": []domain.FieldIssue{{Field: "config.quantity", Issue: "must be a whole number from 1 to 100"}},
+	},
 	"INSUFFICIENT_BALANCE": {"required": domain.MustMoney("25"), "available": domain.MustMoney("9.75"),
 		"currency": domain.Currency},
 	"PRICE_MISMATCH":               {"cost": domain.MustMoney("2"), "max_cost": domain.MustMoney("1.5")},
@@ -78,9 +80,15 @@ func responseHeaders(o *operation, status int) map[string]*huma.Param {
 		"X-Request-ID": {Description: "meta.request_id again.", Schema: text},
 	}
 	if !o.Open && status != http.StatusUnauthorized {
-		h["X-RateLimit-Limit"] = &huma.Param{Description: "Requests a minute, and the burst. Absent when unlimited, like the next four.", Schema: number}
+		h["X-RateLimit-Limit"] = &huma.Param{
+			Description: "Requests a minute, and the burst. Absent when unlimited, like the next four.",
+			Schema:      number,
+		}
 		h["X-RateLimit-Remaining"] = &huma.Param{Description: "Requests that may be sent at once.", Schema: number}
-		h["X-RateLimit-Reset"] = &huma.Param{Description: "When the whole limit is free again, in Unix seconds.", Schema: number}
+		h["X-RateLimit-Reset"] = &huma.Param{
+			Description: "When the whole limit is free again, in Unix seconds.",
+			Schema:      number,
+		}
 		h["RateLimit"] = &huma.Param{Description: "The same in the form of the IETF draft.", Schema: text}
 		h["RateLimit-Policy"] = &huma.Param{Description: "The same in the form of the IETF draft.", Schema: text}
 	}
@@ -91,7 +99,10 @@ func responseHeaders(o *operation, status int) map[string]*huma.Param {
 		h["Location"] = &huma.Param{Description: "Where to poll the session.", Schema: text}
 	}
 	if o.Idempotent && status < 300 {
-		h["Idempotency-Replayed"] = &huma.Param{Description: "true when the Idempotency-Key was used before.", Schema: text}
+		h["Idempotency-Replayed"] = &huma.Param{
+			Description: "true when the Idempotency-Key was used before.",
+			Schema:      text,
+		}
 	}
 	return h
 }
@@ -99,8 +110,11 @@ func responseHeaders(o *operation, status int) map[string]*huma.Param {
 // finishDocument freezes the document.
 func (s *Server) finishDocument() {
 	doc := s.api.OpenAPI()
-	for _, schema := range doc.Components.Schemas.Map() {
-		standard(schema)
+	schemas := doc.Components.Schemas.Map()
+	delete(schemas, "ErrorModel") // huma's own errors, which are never answered
+	delete(schemas, "ErrorDetail")
+	for _, schema := range schemas {
+		s.standard(schema)
 	}
 	for _, item := range doc.Paths {
 		for _, h := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
@@ -108,7 +122,7 @@ func (s *Server) finishDocument() {
 				continue
 			}
 			for _, p := range h.Parameters {
-				standard(p.Schema)
+				s.standard(p.Schema)
 			}
 		}
 	}
@@ -119,14 +133,17 @@ func (s *Server) finishDocument() {
 	s.document = append(text, '\n')
 }
 
-// standard drops what huma writes beyond the standard. Its messages were made
-// from it already.
-func standard(schema *huma.Schema) {
+// standard removes the descriptions of patterns, which the standard does not have,
+// and keeps them for the wording of issues.
+func (s *Server) standard(schema *huma.Schema) {
+	if schema.PatternDescription != "" {
+		s.patterns[schema.Pattern] = schema.PatternDescription
+	}
 	schema.PatternDescription = ""
 	if schema.Items != nil {
-		standard(schema.Items)
+		s.standard(schema.Items)
 	}
 	for _, p := range schema.Properties {
-		standard(p)
+		s.standard(p)
 	}
 }

@@ -69,7 +69,7 @@ func (s *Server) send(c *call, status int, buf *buffer) {
 	c.headers[1] = strconv.Itoa(len(buf.b))
 	h["Content-Length"] = c.headers[1:2:2]
 	w.WriteHeader(status)
-	_, _ = w.Write(buf.b) // a client that went away is no fault of ours
+	_, _ = w.Write(buf.b) // an error means that the client is gone
 }
 
 // appendError writes the error object.

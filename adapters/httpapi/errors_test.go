@@ -18,26 +18,61 @@ import (
 
 const oneIP = `{"type":"static","config":{"product_no":"sta_sync","quantity":1,"duration_days":30,"country":"US"}}`
 
-// TestEveryErrorCode provokes each row of CONTRACT section 2 that this API has.
+// TestEveryErrorCode provokes each error code that this API has.
 func TestEveryErrorCode(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{sessionLimit: 5})
 	a := w.register("Errors")
 	dynamic := w.do("POST", "/v1/sessions", oneGB, a.as).want(201).str("data.session_id")
 	static := w.do("POST", "/v1/sessions", oneIP, a.as).want(201).str("data.session_id")
-	creating := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_async"}}`, a.as).want(202).str("data.session_id")
+	creating := w.do(
+		"POST",
+		"/v1/sessions",
+		`{"type":"dynamic","config":{"product_no":"dyn_async"}}`,
+		a.as,
+	).want(
+		202,
+	).str(
+		"data.session_id",
+	)
 	ended := w.do("POST", "/v1/sessions", oneGB, a.as).want(201).str("data.session_id")
 	w.do("DELETE", "/v1/sessions/"+ended, "", a.as).want(200)
 	balance := func() float64 { return w.do("GET", "/v1/billing/balance", "", a.as).num("data.balance") }
 	start := balance()
 
 	w.do("POST", "/v1/account/register", `{"name":"ab","referral_code":"NOPE"}`).refused(400, "INVALID_REFERRAL_CODE")
-	w.do("POST", "/v1/account/register", `{"name":"ab","referral_code":"`+strings.Repeat("x", 65)+`"}`).refused(400, "INVALID_REFERRAL_CODE")
+	w.do(
+		"POST",
+		"/v1/account/register",
+		`{"name":"ab","referral_code":"`+strings.Repeat("x", 65)+`"}`,
+	).refused(
+		400,
+		"INVALID_REFERRAL_CODE",
+	)
 
-	r := w.do("POST", "/v1/sessions", strings.Replace(oneGB, ":1}", ":900}", 1), a.as).refused(402, "INSUFFICIENT_BALANCE")
-	if r.num("error.details.required") != 450 || r.num("error.details.available") != start || r.str("error.details.currency") != "USD" || r.at("error.retryable") != false {
+	r := w.do(
+		"POST",
+		"/v1/sessions",
+		strings.Replace(oneGB, ":1}", ":900}", 1),
+		a.as,
+	).refused(
+		402,
+		"INSUFFICIENT_BALANCE",
+	)
+	if r.num("error.details.required") != 450 || r.num("error.details.available") != start ||
+		r.str("error.details.currency") != "USD" ||
+		r.at("error.retryable") != false {
 		t.Errorf("%s", r.body)
 	}
-	w.do("POST", "/v1/sessions?dry_run=true", strings.Replace(oneGB, ":1}", ":900}", 1), a.as).refused(402, "INSUFFICIENT_BALANCE")
+	w.do(
+		"POST",
+		"/v1/sessions?dry_run=true",
+		strings.Replace(oneGB, ":1}", ":900}", 1),
+		a.as,
+	).refused(
+		402,
+		"INSUFFICIENT_BALANCE",
+	)
 	w.do("PUT", "/v1/billing/budget", `{"paused":true}`, a.as).want(200)
 	w.do("POST", "/v1/sessions", oneGB, a.as).refused(402, "BUDGET_EXCEEDED")
 	w.do("POST", "/v1/sessions/"+static+"/renew", "", a.as).refused(402, "BUDGET_EXCEEDED")
@@ -46,12 +81,22 @@ func TestEveryErrorCode(t *testing.T) {
 	w.do("PUT", "/v1/billing/budget", `{"total_limit":null}`, a.as).want(200)
 
 	for _, action := range []string{"rotate", "check"} {
-		if r := w.do("POST", "/v1/sessions/"+creating+"/"+action, "", a.as).refused(409, "SESSION_NOT_READY"); r.at("error.retryable") != true {
+		if r := w.do("POST", "/v1/sessions/"+creating+"/"+action, "", a.as).refused(409, "SESSION_NOT_READY"); r.at(
+			"error.retryable",
+		) != true {
 			t.Errorf("%s", r.body)
 		}
 		w.do("POST", "/v1/sessions/"+ended+"/"+action, "", a.as).refused(410, "SESSION_EXPIRED")
 	}
-	w.do("POST", "/v1/sessions/"+ended+"/report-event", `{"event_type":"success"}`, a.as).refused(410, "SESSION_EXPIRED")
+	w.do(
+		"POST",
+		"/v1/sessions/"+ended+"/report-event",
+		`{"event_type":"success"}`,
+		a.as,
+	).refused(
+		410,
+		"SESSION_EXPIRED",
+	)
 	w.do("POST", "/v1/sessions/"+creating+"/report-event", `{"event_type":"success"}`, a.as).want(200)
 	for range 2 {
 		if got := w.do("POST", "/v1/sessions/"+ended+"/terminate", "", a.as).want(200).str("data.status"); got != "terminated" {
@@ -60,15 +105,46 @@ func TestEveryErrorCode(t *testing.T) {
 	}
 	w.do("POST", "/v1/sessions/"+static+"/rotate", "", a.as).refused(400, "INVALID_REQUEST")
 	w.do("POST", "/v1/sessions/"+dynamic+"/renew", "", a.as).refused(400, "INVALID_REQUEST")
-	w.do("POST", "/v1/sessions/"+ended+"/renew", "", a.as).refused(400, "INVALID_REQUEST") // the type is judged before the state
+	w.do(
+		"POST",
+		"/v1/sessions/"+ended+"/renew",
+		"",
+		a.as,
+	).refused(
+		400,
+		"INVALID_REQUEST",
+	) // the type is judged before the state
 
-	w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"nope"}}`, a.as).refused(404, "PRODUCT_NOT_FOUND")
-	w.do("POST", "/v1/sessions", strings.Replace(oneGB, "}}", `,"max_cost":0.1}}`, 1), a.as).refused(409, "PRICE_MISMATCH")
-	w.do("POST", "/v1/sessions", `{"type":"static","config":{"product_no":"sta_async","quantity":1,"duration_days":30,"country":"US","provisioning_mode":"existing"}}`,
-		a.as).refused(409, "PRODUCT_OUT_OF_STOCK")
+	w.do(
+		"POST",
+		"/v1/sessions",
+		`{"type":"dynamic","config":{"product_no":"nope"}}`,
+		a.as,
+	).refused(
+		404,
+		"PRODUCT_NOT_FOUND",
+	)
+	w.do(
+		"POST",
+		"/v1/sessions",
+		strings.Replace(oneGB, "}}", `,"max_cost":0.1}}`, 1),
+		a.as,
+	).refused(
+		409,
+		"PRICE_MISMATCH",
+	)
+	w.do(
+		"POST",
+		"/v1/sessions",
+		`{"type":"static","config":{"product_no":"sta_async","quantity":1,"duration_days":30,"country":"US","provisioning_mode":"existing"}}`,
+		a.as,
+	).refused(
+		409,
+		"PRODUCT_OUT_OF_STOCK",
+	)
 
 	for _, local := range []bool{true, false} {
-		w.provider.SetLocal(local)
+		w.provider.SetInProcess(local)
 		for class, want := range map[procurement.Class]struct {
 			status int
 			code   string
@@ -89,7 +165,7 @@ func TestEveryErrorCode(t *testing.T) {
 			}
 		}
 	}
-	w.provider.SetLocal(true)
+	w.provider.SetInProcess(true)
 	w.provider.Always(fake.Provision, fake.Step{})
 	w.provider.Always(fake.Rotate, fake.Step{})
 	w.prober.err = nil
@@ -118,14 +194,16 @@ func TestEveryErrorCode(t *testing.T) {
 
 // TestProvisioning follows a session through each way its creation can end.
 func TestProvisioning(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
-	w.provider.SetLocal(false)
+	w.provider.SetInProcess(false)
 	a := w.register("Provisioning")
 	body := `{"type":"dynamic","config":{"product_no":"dyn_async"}}`
 
 	r := w.do("POST", "/v1/sessions", body, a.as).want(202)
 	id := r.str("data.session_id")
-	if r.header.Get("Location") != "/v1/sessions/"+id || r.at("data.proxy") != nil || r.str("data.status") != "creating" {
+	if r.header.Get("Location") != "/v1/sessions/"+id || r.at("data.proxy") != nil ||
+		r.str("data.status") != "creating" {
 		t.Errorf("%v %s", r.header, r.body)
 	}
 	w.work()
@@ -138,7 +216,9 @@ func TestProvisioning(t *testing.T) {
 	id = w.do("POST", "/v1/sessions", body, a.as).want(202).str("data.session_id")
 	w.work()
 	r = w.do("GET", "/v1/sessions/"+id, "", a.as).want(200)
-	if r.str("data.status") != "failed" || r.str("data.failure.code") != "PROVIDER_ERROR" || r.str("data.status_reason") != "provider_failed" || r.at("data.proxy") != nil {
+	if r.str("data.status") != "failed" || r.str("data.failure.code") != "PROVIDER_ERROR" ||
+		r.str("data.status_reason") != "provider_failed" ||
+		r.at("data.proxy") != nil {
 		t.Errorf("%s", r.body)
 	}
 	w.do("POST", "/v1/sessions/"+id+"/rotate", "", a.as).refused(410, "SESSION_EXPIRED")
@@ -161,8 +241,9 @@ func TestProvisioning(t *testing.T) {
 }
 
 func TestFaultsOfOurs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
-	w.provider.SetLocal(false)
+	w.provider.SetInProcess(false)
 	a := w.register("Faults")
 	id := w.do("POST", "/v1/sessions", oneGB, a.as).want(201).str("data.session_id")
 	w.log.take()
@@ -185,7 +266,8 @@ func TestFaultsOfOurs(t *testing.T) {
 	t.Run("a panic is INTERNAL_ERROR", func(t *testing.T) {
 		w.prober.err = panics{}
 		r := w.do("POST", "/v1/sessions/"+id+"/check", "", a.as).refused(500, "INTERNAL_ERROR")
-		if log := w.log.take(); !strings.Contains(log, "a handler panicked") || strings.Contains(string(r.body), "goroutine") {
+		if log := w.log.take(); !strings.Contains(log, "a handler panicked") ||
+			strings.Contains(string(r.body), "goroutine") {
 			t.Errorf("%s\n%s", r.body, log)
 		}
 	})
@@ -202,7 +284,15 @@ func TestFaultsOfOurs(t *testing.T) {
 		w.do("GET", "/v1/sessions", "", a.as).refused(503, "SERVICE_UNAVAILABLE")
 		w.do("POST", "/v1/sessions", oneGB, a.as).refused(503, "SERVICE_UNAVAILABLE")
 		w.do("POST", "/v1/account/register", `{"name":"ab"}`).refused(503, "SERVICE_UNAVAILABLE")
-		w.do("GET", "/v1/sessions", "", header("X-API-Key", "ak_"+strings.Repeat("a", 40))).refused(503, "SERVICE_UNAVAILABLE")
+		w.do(
+			"GET",
+			"/v1/sessions",
+			"",
+			header("X-API-Key", "ak_"+strings.Repeat("a", 40)),
+		).refused(
+			503,
+			"SERVICE_UNAVAILABLE",
+		)
 	})
 }
 
@@ -214,11 +304,19 @@ func (panics) Is(error) bool { panic("boom") }
 func (panics) As(any) bool   { panic("boom") }
 
 func TestRequestIDsAndLogs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
 	a := w.register("Logs")
 	token := w.token(a, account.SessionsRead)
 	w.log.take()
-	r := w.do("GET", "/v1/sessions?product_no=s3cret&x=hunter2", "", a.as, header("X-Request-ID", "evil\" injected"), header("Cookie", "c00kie"))
+	r := w.do(
+		"GET",
+		"/v1/sessions?product_no=s3cret&x=hunter2",
+		"",
+		a.as,
+		header("X-Request-ID", "evil\" injected"),
+		header("Cookie", "c00kie"),
+	)
 	if id := r.header.Get("X-Request-ID"); id != r.str("meta.request_id") || !strings.HasPrefix(id, "req_") {
 		t.Errorf("request id %q", id)
 	}
@@ -240,7 +338,8 @@ func TestRequestIDsAndLogs(t *testing.T) {
 	if n := strings.Count(log, "\n"); n != 5 {
 		t.Errorf("%d lines for 5 requests: %s", n, log)
 	}
-	if at, err := time.Parse("2006-01-02T15:04:05.000Z", r.str("meta.timestamp")); err != nil || !at.Equal(w.clock.Now()) {
+	if at, err := time.Parse("2006-01-02T15:04:05.000Z", r.str("meta.timestamp")); err != nil ||
+		!at.Equal(w.clock.Now()) {
 		t.Errorf("timestamp %s", r.str("meta.timestamp"))
 	}
 }

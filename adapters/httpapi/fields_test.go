@@ -55,6 +55,7 @@ func with(body any, path []string, value json.RawMessage) any {
 }
 
 func TestHostileFields(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
 	a := w.register("Hostile")
 	mine := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync"}}`, a.as).want(201).str("data.session_id")
@@ -107,6 +108,7 @@ type bound struct {
 }
 
 func TestBounds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{trial: 1_000_000_000_000})
 	a := w.register("Bounds")
 	mine := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync"}}`, a.as).want(201).str("data.session_id")
@@ -224,6 +226,7 @@ func TestBounds(t *testing.T) {
 }
 
 func TestQueries(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
 	a := w.register("Queries")
 	lists := []string{"/v1/products", "/v1/public/products", "/v1/sessions", "/v1/billing/transactions"}

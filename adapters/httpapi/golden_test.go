@@ -19,7 +19,7 @@ import (
 
 var updateGolden = flag.Bool("update", false, "rewrite testdata")
 
-// golden compares an answer, status and headers of ours included, with a file.
+// golden compares an answer, with its status and our own headers, with a file.
 func (a *answer) golden(name string) *answer {
 	a.t.Helper()
 	var b bytes.Buffer
@@ -56,6 +56,7 @@ func (a *answer) golden(name string) *answer {
 
 // TestGolden answers every operation once, byte for byte.
 func TestGolden(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{perMinute: 600})
 	w.do("GET", "/v1/health", "").want(200).golden("get-health")
 	w.do("GET", "/v1/ip", "").want(200).golden("get-ip")
@@ -63,17 +64,43 @@ func TestGolden(t *testing.T) {
 	r := w.do("POST", "/v1/account/register", `{"name":"Price watcher","contact_email":"ops@example.com",
 		"webhook_url":"https://example.com/hook","description":"watches prices"}`).want(201).golden("register")
 	a := agent{r.str("data.agent_id"), r.str("data.api_key"), r.str("data.api_secret")}
-	token := w.do("POST", "/v1/auth/token", fmt.Sprintf(`{"api_key":%q,"api_secret":%q}`, a.Key, a.Secret)).want(200).golden("issue-token")
+	token := w.do(
+		"POST",
+		"/v1/auth/token",
+		fmt.Sprintf(`{"api_key":%q,"api_secret":%q}`, a.Key, a.Secret),
+	).want(
+		200,
+	).golden(
+		"issue-token",
+	)
 	w.do("POST", "/v1/auth/refresh", "", bearer(token.str("data.access_token"))).want(200).golden("refresh-token")
 	w.do("GET", "/v1/account/info", "", a.as).want(200).golden("get-account")
-	w.do("PUT", "/v1/account/info", `{"name":"Price watcher 2","contact_email":null}`, a.as).want(200).golden("update-account")
+	w.do(
+		"PUT",
+		"/v1/account/info",
+		`{"name":"Price watcher 2","contact_email":null}`,
+		a.as,
+	).want(
+		200,
+	).golden(
+		"update-account",
+	)
 	w.do("POST", "/v1/account/rotate-secret", "", a.as).want(200).golden("rotate-secret")
 
 	w.do("GET", "/v1/products?page_size=1", "", a.as).want(200).golden("list-products")
 	w.do("GET", "/v1/public/products?type=static", "").want(200).golden("list-public-products")
 	w.do("GET", "/v1/products/regions", "", a.as).want(200).golden("list-regions")
-	w.do("POST", "/v1/products/recommend", `{"use_case":"web_scraping","target_region":"us","budget":5,"session_count":2}`, a.as).
-		want(200).golden("recommend-products")
+	w.do(
+		"POST",
+		"/v1/products/recommend",
+		`{"use_case":"web_scraping","target_region":"us","budget":5,"session_count":2}`,
+		a.as,
+	).
+		want(
+			200,
+		).golden(
+		"recommend-products",
+	)
 
 	goldenSessions(w, a)
 	goldenMoney(w, a)
@@ -88,7 +115,16 @@ func goldenWebhooks(t *testing.T) {
 	a := w.register("Listener")
 	w.do("GET", "/v1/account/webhook", "", a.as).want(200).golden("get-webhook-none")
 	w.do("POST", "/v1/account/webhook/test", "", a.as).refused(400, "INVALID_REQUEST").golden("test-webhook-none")
-	w.do("PUT", "/v1/account/info", `{"webhook_url":"https://example.com/hook"}`, a.as).want(200).golden("update-account-webhook")
+	w.do(
+		"PUT",
+		"/v1/account/info",
+		`{"webhook_url":"https://example.com/hook"}`,
+		a.as,
+	).want(
+		200,
+	).golden(
+		"update-account-webhook",
+	)
 	w.do("POST", "/v1/account/webhook/test", "", a.as).want(200).golden("test-webhook")
 	w.work()
 	w.sender.status = 410
@@ -102,40 +138,123 @@ func goldenWebhooks(t *testing.T) {
 	w.do("POST", again, "", a.as).refused(400, "INVALID_REQUEST").golden("redeliver-webhook-disabled")
 	w.do("PUT", "/v1/account/info", `{"webhook_url":"https://example.com/hook"}`, a.as).want(200)
 	w.do("POST", again, "", a.as).want(200).golden("redeliver-webhook")
-	w.do("GET", "/v1/account/webhook/deliveries?status=failed", "", a.as).want(200).golden("list-webhook-deliveries-failed")
+	w.do(
+		"GET",
+		"/v1/account/webhook/deliveries?status=failed",
+		"",
+		a.as,
+	).want(
+		200,
+	).golden(
+		"list-webhook-deliveries-failed",
+	)
 	w.do("GET", "/v1/account/webhook/deliveries?status=lost", "", a.as).refused(400, "INVALID_REQUEST")
 	w.do("GET", "/v1/account/webhook/deliveries?page=0", "", a.as).refused(400, "INVALID_REQUEST")
 }
 
 func goldenCallback(t *testing.T) {
 	w := newWorld(t, options{more: []ports.Provider{&caller{Provider: fake.NewProvider("calls")}}})
-	w.do("POST", "/v1/providers/calls/callback", `{"event":"x"}`, header("X-Signature", "good")).want(200).golden("provider-callback")
-	w.do("POST", "/v1/providers/calls/callback", `{"event":"x"}`).refused(400, "INVALID_REQUEST").golden("provider-callback-forged")
+	w.do(
+		"POST",
+		"/v1/providers/calls/callback",
+		`{"event":"x"}`,
+		header("X-Signature", "good"),
+	).want(
+		200,
+	).golden(
+		"provider-callback",
+	)
+	w.do(
+		"POST",
+		"/v1/providers/calls/callback",
+		`{"event":"x"}`,
+	).refused(
+		400,
+		"INVALID_REQUEST",
+	).golden(
+		"provider-callback-forged",
+	)
 }
 
 func goldenSessions(w *world, a agent) {
-	w.do("POST", "/v1/sessions?dry_run=true", `{"type":"dynamic","config":{"product_no":"dyn_sync","traffic_gb":1.5}}`, a.as).
-		want(200).golden("create-session-dry-run")
+	w.do(
+		"POST",
+		"/v1/sessions?dry_run=true",
+		`{"type":"dynamic","config":{"product_no":"dyn_sync","traffic_gb":1.5}}`,
+		a.as,
+	).
+		want(
+			200,
+		).golden(
+		"create-session-dry-run",
+	)
 	key := header("Idempotency-Key", "one")
-	dynamic := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync","traffic_gb":1.5,"country":"us",
-		"rotation":{"mode":"timed","interval_seconds":60}}}`, a.as, key).want(201).golden("create-session").str("data.session_id")
-	w.do("POST", "/v1/sessions", `{"session_type":"static","product_no":"sta_sync","quantity":2,"duration":30,"country_code":"DE","city":"BER",
-		"protocol":"socks5"}`, a.as).want(201).golden("create-session-flat")
+	dynamic := w.do(
+		"POST",
+		"/v1/sessions",
+		`{"type":"dynamic","config":{"product_no":"dyn_sync","traffic_gb":1.5,"country":"us",
+		"rotation":{"mode":"timed","interval_seconds":60}}}`,
+		a.as,
+		key,
+	).want(
+		201,
+	).golden(
+		"create-session",
+	).str(
+		"data.session_id",
+	)
+	w.do(
+		"POST",
+		"/v1/sessions",
+		`{"session_type":"static","product_no":"sta_sync","quantity":2,"duration":30,"country_code":"DE","city":"BER",
+		"protocol":"socks5"}`,
+		a.as,
+	).want(
+		201,
+	).golden(
+		"create-session-flat",
+	)
 	static := "sess_aaaaaaaaaaaaaaaaaaac"
 	creating := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_async"}}`, a.as).
 		want(202).golden("create-session-async").str("data.session_id")
-	w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync","provisioning_mode":"existing"}}`, a.as).
-		want(200).golden("create-session-existing")
+	w.do(
+		"POST",
+		"/v1/sessions",
+		`{"type":"dynamic","config":{"product_no":"dyn_sync","provisioning_mode":"existing"}}`,
+		a.as,
+	).
+		want(
+			200,
+		).golden(
+		"create-session-existing",
+	)
 	w.clock.Advance(time.Minute)
 	w.do("GET", "/v1/sessions/"+static, "", a.as).want(200).golden("get-session-static")
 	w.do("GET", "/v1/sessions/"+creating, "", a.as).want(200).golden("get-session")
 	w.do("GET", "/v1/sessions?type=static", "", a.as).want(200).golden("list-sessions")
 	w.do("GET", "/v1/sessions/"+dynamic+"/usage", "", a.as).want(200).golden("get-session-usage")
 
-	w.do("POST", "/v1/sessions/"+dynamic+"/report-event", `{"event_type":"http_error","status_code":403,"latency_ms":812.4,"target_host":"shop.example"}`,
-		a.as).want(200).golden("report-event")
-	w.do("POST", "/v1/telemetry/batch", `{"events":[{"session_id":"`+dynamic+`","event_type":"success","status_code":200,"latency_ms":40},
-		{"session_id":"sess_unknown","event_type":"block"}]}`, a.as).want(200).golden("report-batch")
+	w.do(
+		"POST",
+		"/v1/sessions/"+dynamic+"/report-event",
+		`{"event_type":"http_error","status_code":403,"latency_ms":812.4,"target_host":"shop.example"}`,
+		a.as,
+	).want(
+		200,
+	).golden(
+		"report-event",
+	)
+	w.do(
+		"POST",
+		"/v1/telemetry/batch",
+		`{"events":[{"session_id":"`+dynamic+`","event_type":"success","status_code":200,"latency_ms":40},
+		{"session_id":"sess_unknown","event_type":"block"}]}`,
+		a.as,
+	).want(
+		200,
+	).golden(
+		"report-batch",
+	)
 	w.do("GET", "/v1/sessions/"+dynamic+"/health", "", a.as).want(200).golden("get-session-health")
 	w.do("GET", "/v1/sessions/"+dynamic+"/events", "", a.as).want(200).golden("list-session-events")
 	w.do("POST", "/v1/sessions/"+dynamic+"/check", "", a.as).want(200).golden("check-session")
@@ -150,23 +269,69 @@ func goldenMoney(w *world, a agent) {
 	w.do("GET", "/v1/billing/balance", "", a.as).want(200).golden("get-balance")
 	w.do("GET", "/v1/billing/transactions?page_size=4", "", a.as).want(200).golden("list-transactions")
 	w.do("GET", "/v1/billing/usage-report?period=week", "", a.as).want(200).golden("get-usage-report")
-	w.do("PUT", "/v1/billing/budget", `{"daily_limit":5.5,"total_limit":100,"alert_thresholds":[90,50]}`, a.as).want(200).golden("set-budget")
+	w.do(
+		"PUT",
+		"/v1/billing/budget",
+		`{"daily_limit":5.5,"total_limit":100,"alert_thresholds":[90,50]}`,
+		a.as,
+	).want(
+		200,
+	).golden(
+		"set-budget",
+	)
 	w.do("PUT", "/v1/billing/budget", `{"total_limit":null}`, a.as).want(200)
 	w.do("GET", "/v1/billing/budget", "", a.as).want(200).golden("get-budget")
 	w.do("GET", "/v1/stats/overview", "", a.as).want(200).golden("get-overview")
-	w.do("GET", "/v1/stats/traffic?granularity=day&start_date=2026-05-14&end_date=2026-05-16", "", a.as).want(200).golden("get-traffic-stats")
-	w.do("GET", "/v1/stats/cost?granularity=hour&start_date=2026-05-15T11:00:00Z&end_date=2026-05-15T13:00:00Z", "", a.as).want(200).golden("get-cost-stats")
+	w.do(
+		"GET",
+		"/v1/stats/traffic?granularity=day&start_date=2026-05-14&end_date=2026-05-16",
+		"",
+		a.as,
+	).want(
+		200,
+	).golden(
+		"get-traffic-stats",
+	)
+	w.do(
+		"GET",
+		"/v1/stats/cost?granularity=hour&start_date=2026-05-15T11:00:00Z&end_date=2026-05-15T13:00:00Z",
+		"",
+		a.as,
+	).want(
+		200,
+	).golden(
+		"get-cost-stats",
+	)
 }
 
 func goldenRecharges(w *world, a agent) {
 	w.clock.Advance(time.Minute)
-	w.do("POST", "/v1/billing/recharge?dry_run=true", `{"amount":25.5}`, a.as).want(200).golden("create-recharge-dry-run")
-	r := w.do("POST", "/v1/billing/recharge", `{"amount":25.5,"payment_method":"usdt"}`, a.as, header("Idempotency-Key", "one")).
-		want(201).golden("create-recharge")
+	w.do(
+		"POST",
+		"/v1/billing/recharge?dry_run=true",
+		`{"amount":25.5}`,
+		a.as,
+	).want(
+		200,
+	).golden(
+		"create-recharge-dry-run",
+	)
+	r := w.do(
+		"POST",
+		"/v1/billing/recharge",
+		`{"amount":25.5,"payment_method":"usdt"}`,
+		a.as,
+		header("Idempotency-Key", "one"),
+	).
+		want(
+			201,
+		).golden(
+		"create-recharge",
+	)
 	order := "/v1/billing/recharge/" + r.str("data.order_id")
 	w.do("GET", order+"/status", "", a.as).want(200).golden("get-recharge-status-pending")
 	w.do("GET", order+"/qr", "", a.as).want(200).golden("get-recharge-qr")
-	w.chain.Mine(41) // the order stands before its money
+	w.chain.Mine(41) // the order is older than its transfer
 	w.chain.Send(fake.ChainAddress(1), r.str("data.wallet_address"), domain.MustMoney("25.5"))
 	w.mine(3)
 	w.do("GET", order+"/status", "", a.as).want(200).golden("get-recharge-status-confirming")
@@ -175,10 +340,30 @@ func goldenRecharges(w *world, a agent) {
 	w.do("POST", "/v1/billing/recharge", `{"amount":1}`, a.as).want(201)
 	w.do("GET", "/v1/billing/recharge", "", a.as).want(200).golden("list-recharges")
 	w.do("GET", "/v1/billing/transactions?type=recharge", "", a.as).want(200).golden("list-transactions-recharge")
-	w.do("POST", "/v1/billing/recharge", `{"amount":25.5,"payment_method":"usdt"}`, a.as, header("Idempotency-Key", "one")).
-		want(201).golden("create-recharge-replayed")
+	w.do(
+		"POST",
+		"/v1/billing/recharge",
+		`{"amount":25.5,"payment_method":"usdt"}`,
+		a.as,
+		header("Idempotency-Key", "one"),
+	).
+		want(
+			201,
+		).golden(
+		"create-recharge-replayed",
+	)
 	w.do("GET", order+"0/status", "", a.as).refused(404, "ORDER_NOT_FOUND").golden("get-recharge-status-unknown")
-	w.do("POST", "/v1/billing/recharge", `{"amount":0.5,"payment_method":"card"}`, a.as).refused(400, "INVALID_REQUEST").golden("create-recharge-refused")
+	w.do(
+		"POST",
+		"/v1/billing/recharge",
+		`{"amount":0.5,"payment_method":"card"}`,
+		a.as,
+	).refused(
+		400,
+		"INVALID_REQUEST",
+	).golden(
+		"create-recharge-refused",
+	)
 }
 
 // everyOperation wants a golden answer of each documented operation.
@@ -190,7 +375,10 @@ func everyOperation(t *testing.T, w *world) {
 	}
 	for _, item := range w.doc.doc.Paths.Map() {
 		for _, op := range item.Operations() {
-			has := slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasPrefix(f.Name(), op.OperationID) })
+			has := slices.ContainsFunc(
+				files,
+				func(f os.DirEntry) bool { return strings.HasPrefix(f.Name(), op.OperationID) },
+			)
 			if !has && op.OperationID != "get-openapi" {
 				t.Errorf("%s has no golden answer", op.OperationID)
 			}

@@ -7,7 +7,7 @@ import (
 	"agentproxy/domain/health"
 )
 
-// sessionHealthReply is the health of a session (CONTRACT section 8).
+// sessionHealthReply is the health of a session.
 type sessionHealthReply struct {
 	HealthFields
 	Reason            string           `json:"reason" enum:"block_rate,rate_limited,network_errors,target_errors,fresh_exit,rotation_not_helping,healthy"`

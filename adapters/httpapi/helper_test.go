@@ -12,7 +12,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +39,7 @@ import (
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 	"agentproxy/test/pg"
+	"agentproxy/test/sqlitetest"
 )
 
 // options are what a test may choose about its world.
@@ -81,24 +81,30 @@ type world struct {
 	jobs []ports.Job
 }
 
-// database is a new one: SQLite, or PostgreSQL where TEST_STORE says so.
+// database returns a new database: PostgreSQL if TEST_STORE is postgres, else SQLite.
 func database(t testing.TB, now func() time.Time) storage.Config {
 	if os.Getenv("TEST_STORE") == "postgres" {
 		return storage.Config{URL: storage.URL(pg.Database(t)), MaxConns: 6, Now: now}
 	}
-	return storage.Config{Path: filepath.Join(t.TempDir(), "test.db"), Now: now}
+	return storage.Config{Path: sqlitetest.File(t), Now: now}
 }
 
 func newWorld(t testing.TB, o options) *world {
 	t.Helper()
-	w := &world{t: t, clock: fake.NewClock(), ids: &fake.IDs{}, provider: fake.NewProvider("fake"), prober: &prober{}, log: &logs{},
-		chain: fake.NewChain("tron-test", fake.Start)}
-	w.provider.SetLocal(true)
+	w := &world{
+		t:        t,
+		clock:    fake.NewClock(),
+		ids:      &fake.IDs{},
+		provider: fake.NewProvider("fake"),
+		prober:   &prober{},
+		log:      &logs{},
+		chain:    fake.NewChain("tron-test", fake.Start),
+	}
+	w.provider.SetInProcess(true)
 	var err error
 	w.store, err = storage.Open(context.Background(), database(t, w.clock.Now))
 	w.must(err)
 	t.Cleanup(func() { _ = w.store.Close() })
-	w.must(w.store.Migrate(context.Background()))
 	w.store.SetJobInserter(func(_ context.Context, _ storage.JobTx, j ports.Job, _ time.Time) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -121,29 +127,60 @@ func newWorld(t testing.TB, o options) *world {
 		o.sessionLimit = 200
 	}
 	w.hub = changes.NewHub(w.store, clock)
-	cat, err := catalogapp.NewCatalog(append([]ports.Provider{w.provider}, o.more...), append(w.provider.Products(), o.sell...), func(code string) string {
-		return map[string]string{"DE": "Germany", "FR": "France", "US": "United States"}[code]
-	})
+	cat, err := catalogapp.NewCatalog(
+		append([]ports.Provider{w.provider}, o.more...),
+		append(w.provider.Products(), o.sell...),
+		func(code string) string {
+			return map[string]string{"DE": "Germany", "FR": "France", "US": "United States"}[code]
+		},
+	)
 	w.must(err)
 	log := slog.New(slog.NewJSONHandler(w.log, nil))
 	life, access := sessions.NewTransitions(w.ids, cat), fulfilment.New(w.store, secrets, cat, log)
 	w.driver = procurement.NewDriver(w.store, clock, w.ids, cat, w.hub, life, access, nil, log)
-	w.accounts = accounts.NewAccounts(accounts.AccountConfig{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute},
-		w.store, clock, w.ids, secrets, system.NewTokens(real, w.ids), life, w.hub)
-	w.sessions = sessions.NewSessions(sessions.SessionConfig{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, life, w.driver, access, w.hub, log)
+	w.accounts = accounts.NewAccounts(
+		accounts.AccountConfig{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute},
+		w.store,
+		clock,
+		w.ids,
+		secrets,
+		system.NewTokens(real, w.ids),
+		life,
+		w.hub,
+	)
+	w.sessions = sessions.NewSessions(sessions.SessionConfig{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, life,
+		w.driver, access, w.hub, log)
 	w.payments = payments.NewPayments(w.store, clock, w.ids, w.chain, log)
 	w.sender = &sender{status: 204}
 	w.webhooks = webhooks.NewWebhooks(w.store, clock, w.ids, secrets, w.sender, w.hub, log)
 	w.traffic = traffic.NewTraffic(w.store, clock, w.ids, w.sessions, life, access, w.hub)
 	w.observer = telemetry.NewObserver(w.store, clock, w.ids)
-	w.server = httpapi.New(httpapi.Config{Addr: "127.0.0.1:0", GatewayHost: "proxy.test", GatewayPort: 8081, TrustedProxies: o.trusted, Version: "1.2.3"},
-		httpapi.Deps{Accounts: w.accounts, Catalog: cat, Sessions: w.sessions, Callbacks: procurement.NewCallbacks(w.store, clock, cat, w.driver), Checks: sessions.NewChecks(w.sessions, w.prober),
-			Telemetry: telemetry.NewTelemetry(w.store, clock, w.ids, w.observer), Wallet: ledger.NewWallet(w.store, clock, w.ids),
+	w.server = httpapi.New(
+		httpapi.Config{
+			Addr:           "127.0.0.1:0",
+			GatewayHost:    "proxy.test",
+			GatewayPort:    8081,
+			TrustedProxies: o.trusted,
+			Version:        "1.2.3",
+		},
+		httpapi.Deps{
+			Accounts:  w.accounts,
+			Catalog:   cat,
+			Sessions:  w.sessions,
+			Callbacks: procurement.NewCallbacks(w.store, clock, cat, w.driver),
+			Checks:    sessions.NewChecks(w.sessions, w.prober),
+			Telemetry: telemetry.NewTelemetry(w.store, clock, w.ids, w.observer),
+			Wallet:    ledger.NewWallet(w.store, clock, w.ids),
 			Recharges: payments.NewRecharges(w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
 			Webhooks:  w.webhooks,
 			Stats:     ledger.NewStats(w.store, clock),
 			Limits:    ratelimit.NewLimits(ratelimit.LimitConfig{RegistrationsPerMinute: o.registrations}, clock, nil, log),
-			Store:     w.store, Clock: clock, IDs: w.ids, Log: log})
+			Store:     w.store,
+			Clock:     clock,
+			IDs:       w.ids,
+			Log:       log,
+		},
+	)
 	if _, bench := t.(*testing.B); !bench {
 		w.doc = newDocument(t, w.server)
 	}
@@ -194,7 +231,7 @@ type countedSecrets struct {
 func (s *countedSecrets) NewKey() string    { return s.ids.New("ak_") + "zzzzzzzzzzzzzzzz" }
 func (s *countedSecrets) NewSecret() string { return s.ids.New("sk_") + "zzzzzzzzzzzzzzzzzzzzzzzz" }
 
-// prober answers checks as a test says.
+// prober answers checks as a test sets it.
 type prober struct{ err error }
 
 func (p *prober) Probe(context.Context, string) (ports.Probe, error) {
@@ -307,7 +344,16 @@ func (a *answer) want(status int) *answer {
 func (a *answer) refused(status int, code string) *answer {
 	a.t.Helper()
 	if a.status != status || a.str("error.code") != code {
-		a.t.Fatalf("%s %s: %d %s, want %d %s: %s", a.method, a.path, a.status, a.str("error.code"), status, code, a.body)
+		a.t.Fatalf(
+			"%s %s: %d %s, want %d %s: %s",
+			a.method,
+			a.path,
+			a.status,
+			a.str("error.code"),
+			status,
+			code,
+			a.body,
+		)
 	}
 	return a
 }

@@ -24,7 +24,10 @@ func (i idempotent) call(ctx context.Context) (idempotency.Call, error) {
 		return idempotency.Call{}, nil
 	}
 	if len(values) > 1 || values[0] == "" {
-		return idempotency.Call{}, domain.InvalidField("Idempotency-Key", "must be one value of 1 to 255 printable ASCII characters")
+		return idempotency.Call{}, domain.InvalidField(
+			"Idempotency-Key",
+			"must be one value of 1 to 255 printable ASCII characters",
+		)
 	}
 	path := c.gin.Request.URL.Path
 	h := sha256.New()
@@ -47,11 +50,4 @@ func canonical(body []byte) []byte {
 		return body
 	}
 	return text
-}
-
-// replayed marks an answer as a repetition.
-func replayed(ctx context.Context, again bool) {
-	if again {
-		callIn(ctx).gin.Header("Idempotency-Replayed", "true")
-	}
 }

@@ -16,6 +16,7 @@ const oneGB = `{"type":"dynamic","config":{"product_no":"dyn_sync","traffic_gb":
 func key(k string) func(r *http.Request) { return header("Idempotency-Key", k) }
 
 func TestIdempotency(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
 	a, b := w.register("First"), w.register("Second")
 	first := w.do("POST", "/v1/sessions", oneGB, a.as, key("k1")).want(201)
@@ -27,7 +28,8 @@ func TestIdempotency(t *testing.T) {
 			`{"t\u0079pe":"dynamic","config":{"product_no":"dyn_sync","traffic_gb":1}}`,
 		} {
 			r := w.do("POST", "/v1/sessions", same, a.as, key("k1")).want(201)
-			if r.str("data.session_id") != id || r.header.Get("Idempotency-Replayed") != "true" || r.str("meta.request_id") == first.str("meta.request_id") {
+			if r.str("data.session_id") != id || r.header.Get("Idempotency-Replayed") != "true" ||
+				r.str("meta.request_id") == first.str("meta.request_id") {
 				t.Errorf("%s: %s %v", same, r.body, r.header)
 			}
 		}
@@ -42,7 +44,9 @@ func TestIdempotency(t *testing.T) {
 		for _, other := range []string{
 			strings.Replace(oneGB, ":1}", ":2}", 1), strings.Replace(oneGB, "dyn_sync", "dyn_async", 1), `{"type":"dynamic","config":{"product_no":"dyn_sync"}}`,
 		} {
-			if r := w.do("POST", "/v1/sessions", other, a.as, key("k1")).refused(409, "IDEMPOTENCY_CONFLICT"); r.at("error.retryable") != false {
+			if r := w.do("POST", "/v1/sessions", other, a.as, key("k1")).refused(409, "IDEMPOTENCY_CONFLICT"); r.at(
+				"error.retryable",
+			) != false {
 				t.Error("retryable")
 			}
 		}
@@ -76,7 +80,8 @@ func TestIdempotency(t *testing.T) {
 	})
 	t.Run("a key lasts 24 hours", func(t *testing.T) {
 		w.clock.Advance(24*time.Hour + time.Second)
-		if got := w.do("POST", "/v1/sessions", oneGB, a.as, key("k1")).want(201); got.str("data.session_id") == id || got.header.Get("Idempotency-Replayed") != "" {
+		if got := w.do("POST", "/v1/sessions", oneGB, a.as, key("k1")).want(201); got.str("data.session_id") == id ||
+			got.header.Get("Idempotency-Replayed") != "" {
 			t.Errorf("%s", got.body)
 		}
 	})
@@ -84,7 +89,16 @@ func TestIdempotency(t *testing.T) {
 		for _, bad := range []string{"", strings.Repeat("k", 256), "a\tb", "é", "a\x7f"} {
 			w.do("POST", "/v1/sessions", oneGB, a.as, key(bad)).refused(400, "INVALID_REQUEST")
 		}
-		w.do("POST", "/v1/sessions", oneGB, a.as, func(r *http.Request) { r.Header["Idempotency-Key"] = []string{"a", "b"} }).refused(400, "INVALID_REQUEST")
+		w.do(
+			"POST",
+			"/v1/sessions",
+			oneGB,
+			a.as,
+			func(r *http.Request) { r.Header["Idempotency-Key"] = []string{"a", "b"} },
+		).refused(
+			400,
+			"INVALID_REQUEST",
+		)
 		for _, good := range []string{"k", strings.Repeat("k", 255), `"quoted"`, "a b~!"} {
 			w.do("POST", "/v1/sessions", oneGB, b.as, key(good)).want(201)
 		}
@@ -92,8 +106,9 @@ func TestIdempotency(t *testing.T) {
 }
 
 func TestParallelCallsWithOneKey(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
-	w.provider.SetLocal(false)
+	w.provider.SetInProcess(false)
 	w.provider.Always(fake.Provision, fake.Step{Delay: 30 * time.Millisecond})
 	a := w.register("Parallel")
 	var created, conflicts, others atomic.Int32
@@ -118,7 +133,13 @@ func TestParallelCallsWithOneKey(t *testing.T) {
 	n := 0
 	ids.Range(func(any, any) bool { n++; return true })
 	if n != 1 || w.provider.Calls(fake.Provision) != 1 {
-		t.Errorf("%d sessions, %d provisioned, %d created, %d conflicts", n, w.provider.Calls(fake.Provision), created.Load(), conflicts.Load())
+		t.Errorf(
+			"%d sessions, %d provisioned, %d created, %d conflicts",
+			n,
+			w.provider.Calls(fake.Provision),
+			created.Load(),
+			conflicts.Load(),
+		)
 	}
 	if got := w.do("GET", "/v1/billing/balance", "", a.as).num("data.balance"); got != 9.5 {
 		t.Errorf("balance %v, want 9.5", got)

@@ -34,7 +34,7 @@ func (m *metrics) count(c *call, start time.Time) {
 }
 
 // register shows the series while the server runs.
-func (m *metrics) register(r prometheus.Registerer) error {
+func (m *metrics) register(r *prometheus.Registry) error {
 	if r == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	return nil
 }
 
-func (m *metrics) unregister(r prometheus.Registerer) {
+func (m *metrics) unregister(r *prometheus.Registry) {
 	if r != nil {
 		r.Unregister(m.requests)
 		r.Unregister(m.seconds)

@@ -14,14 +14,15 @@ import (
 	"agentproxy/domain/account"
 )
 
-// operation declares one route: what the document says of it is what is done.
+// operation declares one route. The document, the validation and the refusals are
+// made from it.
 type operation struct {
 	ID      string
 	Method  string
 	Path    string // relative to Prefix
 	Tag     string
 	Summary string
-	Doc     string // more than the summary can say
+	Doc     string // details beyond the summary
 
 	Open       bool          // takes no credential
 	Scope      account.Scope // that a token needs; empty: any token does
@@ -49,21 +50,44 @@ type reply struct {
 
 const bodyLimit = 1 << 20
 
-// op declares an operation and its handler. The handler is given what was sent,
-// bound and judged, and returns the status and the data, or an error; op alone
-// writes the envelope.
+// result is what a handler answers with.
+type result[O any] struct {
+	Status   int
+	Data     O
+	Location string // where to poll; empty if nowhere
+	Replayed bool   // the call repeats an earlier one
+}
+
+// op declares an operation and its handler, which is called with valid input and
+// returns the status and the data, or an error. op alone writes the envelope.
 func op[I, O any](s *Server, o operation, handle func(context.Context, *I) (int, O, error)) {
+	opResult(s, o, func(ctx context.Context, in *I) (result[O], error) {
+		status, data, err := handle(ctx, in)
+		return result[O]{Status: status, Data: data}, err
+	})
+}
+
+// opResult is op for a handler that decides about headers too.
+func opResult[I, O any](s *Server, o operation, handle func(context.Context, *I) (result[O], error)) {
 	h := s.declare(&o)
 	h.RequestBody = &huma.RequestBody{}
 	huma.Register(s.api, h, func(ctx context.Context, in *I) (*struct{}, error) {
 		c := callIn(ctx)
-		status, data, err := handle(ctx, in)
+		r, err := handle(ctx, in)
 		if err != nil {
 			s.refuse(c, err)
-		} else if p, is := any(data).(picture); is {
-			s.show(c, status, p)
+			return nil, nil
+		}
+		if r.Location != "" {
+			c.gin.Header("Location", r.Location)
+		}
+		if r.Replayed {
+			c.gin.Header("Idempotency-Replayed", "true")
+		}
+		if p, is := any(r.Data).(picture); is {
+			s.show(c, r.Status, p)
 		} else {
-			s.answer(c, status, data)
+			s.answer(c, r.Status, r.Data)
 		}
 		return nil, nil
 	})

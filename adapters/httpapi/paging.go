@@ -24,7 +24,7 @@ func (p paging) page(ctx context.Context) (domain.Page, error) {
 	return domain.Page{Number: p.Page, Size: min(p.PageSize, domain.MaxPageSize)}, nil
 }
 
-// paginationReply is where a page stands in its list.
+// paginationReply is the position of a page in its list.
 type paginationReply struct {
 	Page       int `json:"page" minimum:"1"`
 	PageSize   int `json:"page_size" minimum:"1" maximum:"100"`

@@ -60,22 +60,43 @@ type regionsReply struct {
 }
 
 func (s *Server) declareProducts() {
-	list := operation{Method: http.MethodGet, Tag: "products", OK: []reply{{ok, "A page of products.", exampleProducts, nil}}}
+	list := operation{
+		Method: http.MethodGet,
+		Tag:    "products",
+		OK:     []reply{{Status: ok, Doc: "A page of products.", Data: exampleProducts}},
+	}
 	list.ID, list.Path, list.Scope, list.Summary = "list-products", "/products", account.ProductsRead, "What is sold"
 	op(s, list, s.listProducts)
 	list.ID, list.Path, list.Scope, list.Open, list.Summary = "list-public-products", "/public/products", "", true, "What is sold, without a credential"
 	op(s, list, s.listProducts)
 
-	op(s, operation{ID: "list-regions", Method: http.MethodGet, Path: "/products/regions", Tag: "products",
-		Summary: "Where something is sold", Scope: account.ProductsRead,
-		OK: []reply{{ok, "Every region, by code.", exampleRegions, nil}},
+	op(s, operation{
+		ID:      "list-regions",
+		Method:  http.MethodGet,
+		Path:    "/products/regions",
+		Tag:     "products",
+		Summary: "Where something is sold",
+		Scope:   account.ProductsRead,
+		OK:      []reply{{Status: ok, Doc: "Every region, by code.", Data: exampleRegions}},
 	}, func(context.Context, *struct{}) (int, regionsReply, error) {
 		return ok, regionsReply{each(s.Catalog.Regions(), toRegion)}, nil
 	})
-	op(s, operation{ID: "recommend-products", Method: http.MethodPost, Path: "/products/recommend", Tag: "products",
-		Summary: "Which products fit a use case", Scope: account.ProductsRead, EmptyBody: true,
-		OK:      []reply{{ok, "What fits, best first.", exampleRecommendations, nil}},
-		Example: map[string]any{"use_case": "web_scraping", "target_region": "US", "budget": 5, "session_count": 2, "require_sticky_ip": false},
+	op(s, operation{
+		ID:        "recommend-products",
+		Method:    http.MethodPost,
+		Path:      "/products/recommend",
+		Tag:       "products",
+		Summary:   "Which products fit a use case",
+		Scope:     account.ProductsRead,
+		EmptyBody: true,
+		OK:        []reply{{Status: ok, Doc: "What fits, best first.", Data: exampleRecommendations}},
+		Example: map[string]any{
+			"use_case":          "web_scraping",
+			"target_region":     "US",
+			"budget":            5,
+			"session_count":     2,
+			"require_sticky_ip": false,
+		},
 	}, s.recommend)
 }
 
@@ -106,7 +127,10 @@ func toProduct(p catalog.Product) productReply {
 	}
 	if p.Type == session.Static {
 		r.Unit, r.MinTrafficGB, r.MaxTrafficGB = "IP", -1, -1
-		r.Durations = each(p.Durations, func(d catalog.Duration) durationReply { return durationReply{d.Days, money(d.Price)} })
+		r.Durations = each(
+			p.Durations,
+			func(d catalog.Duration) durationReply { return durationReply{d.Days, money(d.Price)} },
+		)
 	}
 	return r
 }
@@ -120,5 +144,10 @@ func listOf(list []string) []string {
 }
 
 func toRegion(r catalog.Region) regionReply {
-	return regionReply{r.Code, r.Name, listOf(r.Cities), each(r.Types, func(t session.Type) string { return string(t) })}
+	return regionReply{
+		r.Code,
+		r.Name,
+		listOf(r.Cities),
+		each(r.Types, func(t session.Type) string { return string(t) }),
+	}
 }

@@ -20,7 +20,7 @@ const secretOf = "pass"
 // odd is a chained seller whose credentials need care in a URL.
 type odd struct {
 	*fake.Provider
-	only session.Protocol // empty: it speaks both
+	only session.Protocol // empty means both
 }
 
 const oddUser, oddPassword = "cust-a@b:c/d+e_token-", "p%40ss /?#[]é"
@@ -62,6 +62,7 @@ func body(no string) string {
 }
 
 func TestDirectProducts(t *testing.T) {
+	t.Parallel()
 	both, socks := odd{chained("both"), ""}, odd{chained("socks"), session.SOCKS5}
 	w := newWorld(t, options{more: []ports.Provider{both, socks}, sell: []catalog.Product{
 		product("dyn_direct", session.Dynamic, true, "both"), product("dyn_socks", session.Dynamic, true, "socks"),
@@ -69,7 +70,12 @@ func TestDirectProducts(t *testing.T) {
 	a := w.register("Direct")
 
 	t.Run("the catalogue says so", func(t *testing.T) {
-		want := map[string]string{"dyn_direct": "direct", "sta_direct": "direct", "dyn_through": "gateway", "dyn_sync": "gateway"}
+		want := map[string]string{
+			"dyn_direct":  "direct",
+			"sta_direct":  "direct",
+			"dyn_through": "gateway",
+			"dyn_sync":    "gateway",
+		}
 		for _, path := range []string{"/v1/products?page_size=100", "/v1/public/products?page_size=100"} {
 			seen := 0
 			for _, item := range w.do("GET", path, "", a.as).want(200).at("data.items").([]any) {
@@ -88,12 +94,20 @@ func TestDirectProducts(t *testing.T) {
 	})
 	t.Run("the address is the upstream's, and a URL library reads the credential back", func(t *testing.T) {
 		for _, protocol := range []string{"http", "socks5"} {
-			r := w.do("POST", "/v1/sessions", strings.Replace(body("dyn_direct"), `}}`, `,"protocol":"`+protocol+`"}}`, 1), a.as).want(201)
+			r := w.do(
+				"POST",
+				"/v1/sessions",
+				strings.Replace(body("dyn_direct"), `}}`, `,"protocol":"`+protocol+`"}}`, 1),
+				a.as,
+			).want(
+				201,
+			)
 			id := r.str("data.session_id")
 			user := oddUser + procurement.Token(id, 0)
 			for _, r := range []*answer{r, w.do("GET", "/v1/sessions/"+id, "", a.as).want(200)} {
 				if r.str("data.proxy.host") != "both.test" || r.num("data.proxy.port") != 7000 || r.str("data.proxy.protocol") != protocol ||
-					r.str("data.proxy.username") != user || r.str("data.proxy.password") != oddPassword {
+					r.str("data.proxy.username") != user ||
+					r.str("data.proxy.password") != oddPassword {
 					t.Errorf("%s", r.body)
 				}
 				if r.str("data.proxy.full_url") != r.str("data.proxy."+protocol+"_url") {
@@ -101,7 +115,8 @@ func TestDirectProducts(t *testing.T) {
 				}
 				for _, scheme := range []string{"http", "socks5"} {
 					u, err := url.Parse(r.str("data.proxy." + scheme + "_url"))
-					if err != nil || u.Scheme != scheme || u.Host != "both.test:7000" || u.User.Username() != user || u.Path != "" {
+					if err != nil || u.Scheme != scheme || u.Host != "both.test:7000" || u.User.Username() != user ||
+						u.Path != "" {
 						t.Fatalf("%s_url: %v, %v", scheme, u, err)
 					}
 					if p, _ := u.User.Password(); p != oddPassword {
@@ -110,36 +125,55 @@ func TestDirectProducts(t *testing.T) {
 				}
 			}
 			rotated := w.do("POST", "/v1/sessions/"+id+"/rotate", "", a.as).want(200)
-			if next := oddUser + procurement.Token(id, 1); rotated.str("data.new_proxy.username") != next || rotated.str("data.proxy.username") != next {
+			if next := oddUser + procurement.Token(id, 1); rotated.str("data.new_proxy.username") != next ||
+				rotated.str("data.proxy.username") != next {
 				t.Errorf("rotated, the user is %s, want %s", rotated.str("data.new_proxy.username"), next)
 			}
 			w.do("DELETE", "/v1/sessions/"+id, "", a.as).want(200)
-			if r := w.do("GET", "/v1/sessions/"+id, "", a.as); r.at("data.proxy") != nil || strings.Contains(string(r.body), "both.test") {
+			if r := w.do("GET", "/v1/sessions/"+id, "", a.as); r.at("data.proxy") != nil ||
+				strings.Contains(string(r.body), "both.test") {
 				t.Errorf("ended: %s", r.body)
 			}
 		}
 	})
 	t.Run("a protocol that the upstream does not speak has no URL", func(t *testing.T) {
 		for _, protocol := range []string{"http", "socks5"} {
-			r := w.do("POST", "/v1/sessions", strings.Replace(body("dyn_socks"), `}}`, `,"protocol":"`+protocol+`"}}`, 1), a.as).want(201)
+			r := w.do(
+				"POST",
+				"/v1/sessions",
+				strings.Replace(body("dyn_socks"), `}}`, `,"protocol":"`+protocol+`"}}`, 1),
+				a.as,
+			).want(
+				201,
+			)
 			if r.at("data.proxy.http_url") != "" || r.str("data.proxy.protocol") != "socks5" || r.str("data.proxy.host") != "socks.test" ||
-				r.str("data.proxy.full_url") != r.str("data.proxy.socks5_url") || !strings.HasPrefix(r.str("data.proxy.full_url"), "socks5://") {
+				r.str("data.proxy.full_url") != r.str("data.proxy.socks5_url") ||
+				!strings.HasPrefix(r.str("data.proxy.full_url"), "socks5://") {
 				t.Errorf("%s", r.body)
 			}
 		}
 	})
 	t.Run("each address of a static session has the upstream's own", func(t *testing.T) {
-		two := strings.NewReplacer(`"quantity":1`, `"quantity":2`, `}}`, `,"protocol":"socks5"}}`).Replace(body("sta_direct"))
+		two := strings.NewReplacer(
+			`"quantity":1`,
+			`"quantity":2`,
+			`}}`,
+			`,"protocol":"socks5"}}`,
+		).Replace(
+			body("sta_direct"),
+		)
 		r := w.do("POST", "/v1/sessions", two, a.as).want(201)
 		ips := both.Of(r.str("data.session_id"))[0].Delivery.IPs
 		for i, at := range []string{"data.ip_list.0.", "data.ip_list.1."} {
 			host := ips[i].Host
 			if r.str(at+"ip") != ips[i].Addr.String() || r.str(at+"host") != host || r.num(at+"port") != 8080 || r.str(at+"protocol") != "http" ||
-				r.str(at+"full_url") != "http://user:pass@"+host+":8080" || r.at(at+"socks5_url") != "" || r.str(at+"country") != "US" {
+				r.str(at+"full_url") != "http://user:pass@"+host+":8080" || r.at(at+"socks5_url") != "" ||
+				r.str(at+"country") != "US" {
 				t.Errorf("%s %s", at, r.body)
 			}
 		}
-		if r.num("data.quantity") != 2 || text(r.at("data.proxy")) == "null" || r.str("data.proxy.host") != ips[0].Host {
+		if r.num("data.quantity") != 2 || text(r.at("data.proxy")) == "null" ||
+			r.str("data.proxy.host") != ips[0].Host {
 			t.Errorf("its proxy is %s", text(r.at("data.proxy")))
 		}
 	})
@@ -156,9 +190,15 @@ func TestDirectProducts(t *testing.T) {
 
 // An agent never sees how the gateway reaches an upstream.
 func TestNoUpstreamCredentialIsAnswered(t *testing.T) {
+	t.Parallel()
 	seller := chained("hidden")
 	w := newWorld(t, options{more: []ports.Provider{seller}, sell: []catalog.Product{
-		product("dyn_hidden", session.Dynamic, false, "hidden"), product("sta_hidden", session.Static, false, "hidden")}})
+		product(
+			"dyn_hidden",
+			session.Dynamic,
+			false,
+			"hidden",
+		), product("sta_hidden", session.Static, false, "hidden")}})
 	a := w.register("Curious")
 	var answers []*answer
 	add := func(method, path, body string) *answer {
@@ -177,7 +217,10 @@ func TestNoUpstreamCredentialIsAnswered(t *testing.T) {
 		"/v1/sessions", "/v1/products", "/v1/billing/transactions", "/v1/stats/overview", "/v1/billing/usage-report?period=day"} {
 		add("GET", path, "")
 	}
-	seller.Next(fake.Provision, fake.Step{Err: procurement.Refuse(procurement.Auth, "the key "+secretOf+"ref9 at hidden.test is wrong")})
+	seller.Next(
+		fake.Provision,
+		fake.Step{Err: procurement.Refuse(procurement.Auth, "the key "+secretOf+"ref9 at hidden.test is wrong")},
+	)
 	failed := w.do("POST", "/v1/sessions", body("dyn_hidden"), a.as).refused(502, "PROVIDER_ERROR")
 	answers = append(answers, failed)
 	gone := "/v1/sessions/" + failed.str("error.details.session_id")
@@ -193,7 +236,8 @@ func TestNoUpstreamCredentialIsAnswered(t *testing.T) {
 		}
 	}
 	for _, p := range []string{moving, fixed} {
-		if r := w.do("GET", p, "", a.as).want(200); r.str("data.status") == "active" && r.str("data.proxy.host") != "proxy.test" {
+		if r := w.do("GET", p, "", a.as).want(200); r.str("data.status") == "active" &&
+			r.str("data.proxy.host") != "proxy.test" {
 			t.Errorf("the proxy is %s", text(r.at("data.proxy")))
 		}
 	}
@@ -201,8 +245,9 @@ func TestNoUpstreamCredentialIsAnswered(t *testing.T) {
 
 // A renewal at a seller answers what is known of it.
 func TestRenewAtASeller(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{more: []ports.Provider{fake.NewProvider("plain")}})
-	w.provider.SetLocal(false)
+	w.provider.SetInProcess(false)
 	w.provider.SetClock(w.clock.Now)
 	a := w.register("Renewals")
 	s := w.do("POST", "/v1/sessions", oneIP, a.as).want(201)
@@ -222,7 +267,8 @@ func TestRenewAtASeller(t *testing.T) {
 	}
 	t.Run("confirmed is 200 with the later end", func(t *testing.T) {
 		r := w.do("POST", at+"/renew", "", a.as, key("one")).want(200)
-		if r.str("data.expires_at") != later(1) || r.num("data.cost.charged") != 2 || r.num("data.cost.held") != 0 || r.header.Get("Location") != "" {
+		if r.str("data.expires_at") != later(1) || r.num("data.cost.charged") != 2 || r.num("data.cost.held") != 0 ||
+			r.header.Get("Location") != "" {
 			t.Errorf("%v %s", r.header, r.body)
 		}
 		replay("one", 200, later(1))
@@ -230,14 +276,16 @@ func TestRenewAtASeller(t *testing.T) {
 	t.Run("unknown is 202 with the end as it was, and 200 or 202 for ever when it is replayed", func(t *testing.T) {
 		w.provider.Next(fake.Extend, fake.LoseAnswer())
 		r := w.do("POST", at+"/renew", "", a.as, key("two")).want(202)
-		if r.str("data.expires_at") != later(1) || r.num("data.cost.held") != 1 || r.str("data.status") != "active" || r.header.Get("Location") != at {
+		if r.str("data.expires_at") != later(1) || r.num("data.cost.held") != 1 || r.str("data.status") != "active" ||
+			r.header.Get("Location") != at {
 			t.Errorf("%v %s", r.header, r.body)
 		}
 		replay("two", 202, later(1))
 		w.do("POST", at+"/renew", "", a.as, key("three")).refused(409, "SESSION_NOT_READY")
 		w.clock.Advance(time.Minute)
 		w.must(w.driver.DriveDue(t.Context()))
-		if r := w.do("GET", at, "", a.as).want(200); r.str("data.expires_at") != later(2) || r.num("data.cost.held") != 0 {
+		if r := w.do("GET", at, "", a.as).want(200); r.str("data.expires_at") != later(2) ||
+			r.num("data.cost.held") != 0 {
 			t.Errorf("%s", r.body)
 		}
 		replay("two", 202, later(2))
@@ -249,7 +297,9 @@ func TestRenewAtASeller(t *testing.T) {
 			code   string
 		}{procurement.Temporary: {502, "PROVIDER_ERROR"}, procurement.TimedOut: {504, "PROVIDER_TIMEOUT"}, procurement.OutOfStock: {409, "PRODUCT_OUT_OF_STOCK"}} {
 			w.provider.Next(fake.Extend, fake.Refuse(class))
-			if r := w.do("POST", at+"/renew", "", a.as, key("four")).refused(want.status, want.code); r.at("error.retryable") != true {
+			if r := w.do("POST", at+"/renew", "", a.as, key("four")).refused(want.status, want.code); r.at(
+				"error.retryable",
+			) != true {
 				t.Errorf("%s", r.body)
 			}
 		}
@@ -261,6 +311,7 @@ func TestRenewAtASeller(t *testing.T) {
 }
 
 func TestSourcesOfAProduct(t *testing.T) {
+	t.Parallel()
 	first, second := fake.NewProvider("first"), fake.NewProvider("second")
 	placed := product("sta_placed", session.Static, false, "first", "second")
 	placed.Sources[0].Countries, placed.Sources[0].Cities = []string{"DE"}, []string{"BER"}
@@ -272,7 +323,7 @@ func TestSourcesOfAProduct(t *testing.T) {
 	t.Run("one that refuses is not heard of", func(t *testing.T) {
 		first.Next(fake.Provision, fake.Refuse(procurement.InsufficientFunds))
 		r := w.do("POST", "/v1/sessions", body("dyn_both"), a.as).want(201)
-		if r.at("data.failure") != nil || len(second.Of(r.str("data.session_id"))) != 1 || len(first.Books()) != 0 {
+		if r.at("data.failure") != nil || len(second.Of(r.str("data.session_id"))) != 1 || len(first.Sales()) != 0 {
 			t.Errorf("%s", r.body)
 		}
 	})
@@ -292,7 +343,12 @@ func TestSourcesOfAProduct(t *testing.T) {
 			{"DE", "NYC", "config.city", `["BER"]`},
 			{"US", "BRE", "config.city", `["NYC"]`},
 		} {
-			b := strings.Replace(body("sta_placed"), `"country":"US"`, `"country":"`+c.country+`","city":"`+c.city+`"`, 1)
+			b := strings.Replace(
+				body("sta_placed"),
+				`"country":"US"`,
+				`"country":"`+c.country+`","city":"`+c.city+`"`,
+				1,
+			)
 			if c.city == "" {
 				b = strings.Replace(b, `,"city":""`, "", 1)
 			}

@@ -43,11 +43,13 @@ func (s *Server) show(c *call, status int, p picture) {
 	h["X-Content-Type-Options"] = noSniff
 	h["Content-Length"] = []string{strconv.Itoa(len(p))}
 	w.WriteHeader(status)
-	_, _ = w.Write(p) // a client that went away is no fault of ours
+	_, _ = w.Write(p) // an error means that the client is gone
 }
 
 // pictureResponse documents an answer that is a picture.
 func pictureResponse(o *operation, r reply) *huma.Response {
 	return &huma.Response{Description: r.Doc, Headers: responseHeaders(o, r.Status),
-		Content: map[string]*huma.MediaType{pictureType: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}
+		Content: map[string]*huma.MediaType{
+			pictureType: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
+		}}
 }

@@ -13,9 +13,16 @@ import (
 	"time"
 )
 
-var rateLimitHeaders = []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy"}
+var rateLimitHeaders = []string{
+	"X-RateLimit-Limit",
+	"X-RateLimit-Remaining",
+	"X-RateLimit-Reset",
+	"RateLimit",
+	"RateLimit-Policy",
+}
 
 func TestRateLimit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{perMinute: 6})
 	a := w.register("Limited")
 
@@ -26,7 +33,8 @@ func TestRateLimit(t *testing.T) {
 			if got := r.header.Get("X-RateLimit-Remaining"); got != strconv.Itoa(5-i) {
 				t.Errorf("%s: remaining %s", path, got)
 			}
-			if m := form.FindStringSubmatch(r.header.Get("RateLimit")); m == nil || m[1] != strconv.Itoa(5-i) || m[2] != strconv.Itoa(10*(i+1)) {
+			if m := form.FindStringSubmatch(r.header.Get("RateLimit")); m == nil || m[1] != strconv.Itoa(5-i) ||
+				m[2] != strconv.Itoa(10*(i+1)) {
 				t.Errorf("%s: RateLimit %s", path, r.header.Get("RateLimit"))
 			}
 			if got := r.header.Get("RateLimit-Policy"); got != `"default";q=6;w=60` {
@@ -42,7 +50,8 @@ func TestRateLimit(t *testing.T) {
 			w.do("GET", "/v1/account/info", "", a.as).want(200)
 		}
 		r := w.do("GET", "/v1/account/info", "", a.as).refused(429, "RATE_LIMIT_EXCEEDED")
-		if r.at("error.retryable") != true || r.header.Get("Retry-After") != "10" || r.header.Get("RateLimit") != `"default";r=0;t=10` {
+		if r.at("error.retryable") != true || r.header.Get("Retry-After") != "10" ||
+			r.header.Get("RateLimit") != `"default";r=0;t=10` {
 			t.Errorf("%s %v", r.body, r.header)
 		}
 		w.clock.Advance(9 * time.Second)
@@ -89,6 +98,7 @@ func TestRateLimit(t *testing.T) {
 func from(addr string) func(*http.Request) { return func(r *http.Request) { r.RemoteAddr = addr } }
 
 func TestRegistrationLimit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{registrations: 2})
 	try := func(with ...func(*http.Request)) *answer {
 		return w.do("POST", "/v1/auth/register", `{"name":"ab"}`, with...)
@@ -96,7 +106,13 @@ func TestRegistrationLimit(t *testing.T) {
 	try(from("192.0.2.7:1")).want(201)
 	w.do("POST", "/v1/account/register", `{"name":"ab"}`, from("192.0.2.7:2")).want(201)
 	for i := range 5 { // a forged header changes nothing
-		r := try(from("192.0.2.7:3"), header("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i))).refused(429, "RATE_LIMIT_EXCEEDED")
+		r := try(
+			from("192.0.2.7:3"),
+			header("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i)),
+		).refused(
+			429,
+			"RATE_LIMIT_EXCEEDED",
+		)
 		if s, err := strconv.Atoi(r.header.Get("Retry-After")); err != nil || s < 1 {
 			t.Errorf("Retry-After %q", r.header.Get("Retry-After"))
 		}
@@ -112,6 +128,7 @@ func TestRegistrationLimit(t *testing.T) {
 }
 
 func TestClientAddress(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 	for _, c := range []struct{ socket, forwarded, want string }{
 		{"192.0.2.7:1", "", "192.0.2.7"},
@@ -127,7 +144,14 @@ func TestClientAddress(t *testing.T) {
 		{"[::ffff:192.0.2.7]:1", "", "192.0.2.7"},
 		{"[fe80::1%eth0]:1", "", "fe80::1"},
 	} {
-		r := w.do("GET", "/v1/ip", "", from(c.socket), header("X-Forwarded-For", c.forwarded), header("X-Real-IP", "1.2.3.4"))
+		r := w.do(
+			"GET",
+			"/v1/ip",
+			"",
+			from(c.socket),
+			header("X-Forwarded-For", c.forwarded),
+			header("X-Real-IP", "1.2.3.4"),
+		)
 		if got := r.want(200).str("data.ip"); got != c.want {
 			t.Errorf("%s forwarded for %q: %s, want %s", c.socket, c.forwarded, got, c.want)
 		}

@@ -80,18 +80,36 @@ credited once, whatever the orders say. At most 10 orders are open at a time. dr
 
 // declareRecharges declares how money comes in.
 func (s *Server) declareRecharges() {
-	op(s, operation{ID: "create-recharge", Method: http.MethodPost, Path: "/billing/recharge", Tag: "billing",
-		Summary: "Order a recharge in USDT", Scope: account.BillingWrite, Idempotent: true, Doc: rechargeDoc,
+	opResult(s, operation{
+		ID:         "create-recharge",
+		Method:     http.MethodPost,
+		Path:       "/billing/recharge",
+		Tag:        "billing",
+		Summary:    "Order a recharge in USDT",
+		Scope:      account.BillingWrite,
+		Idempotent: true,
+		Doc:        rechargeDoc,
 		OK: []reply{
-			{ok, "A dry run. It costs nothing and adds to the balance.", exampleRechargeQuote, nil},
-			{http.StatusCreated, "The order waits for its money.", exampleRecharge, nil},
+			{Status: ok, Doc: "A dry run. It costs nothing and adds to the balance.", Data: exampleRechargeQuote},
+			{Status: http.StatusCreated, Doc: "The order waits for its money.", Data: exampleRecharge},
 		},
 		Refuses: refusals(recharge.ErrLimit),
 		Example: map[string]any{"amount": 25.5, "payment_method": "usdt"},
 	}, s.createRecharge)
-	op(s, operation{ID: "list-recharges", Method: http.MethodGet, Path: "/billing/recharge", Tag: "billing",
-		Summary: "The agent's recharge orders, newest first", Scope: account.BillingRead,
-		OK: []reply{{ok, "A page of orders.", rechargesReply{[]rechargeReply{exampleRecharge}, paginationReply{1, 20, 1, 1}}, nil}},
+	op(s, operation{
+		ID:      "list-recharges",
+		Method:  http.MethodGet,
+		Path:    "/billing/recharge",
+		Tag:     "billing",
+		Summary: "The agent's recharge orders, newest first",
+		Scope:   account.BillingRead,
+		OK: []reply{
+			{
+				Status: ok,
+				Doc:    "A page of orders.",
+				Data:   rechargesReply{[]rechargeReply{exampleRecharge}, paginationReply{1, 20, 1, 1}},
+			},
+		},
 	}, func(ctx context.Context, in *rechargesInput) (int, rechargesReply, error) {
 		page, err := in.page(ctx)
 		if err != nil {
@@ -104,19 +122,37 @@ func (s *Server) declareRecharges() {
 		items, pagination := toItems(list, toRecharge)
 		return ok, rechargesReply{items, pagination}, nil
 	})
-	op(s, operation{ID: "get-recharge-status", Method: http.MethodGet, Path: "/billing/recharge/{order_id}/status", Tag: "billing",
-		Summary: "How far a recharge order is", Scope: account.BillingRead, Refuses: ofOrder,
+	op(s, operation{
+		ID:      "get-recharge-status",
+		Method:  http.MethodGet,
+		Path:    "/billing/recharge/{order_id}/status",
+		Tag:     "billing",
+		Summary: "How far a recharge order is",
+		Scope:   account.BillingRead,
+		Refuses: ofOrder,
 		Doc: `Poll every few seconds until paid. An order that expired is still paid by money that comes within 72 hours;
 later money is credited without the order.`,
-		OK: []reply{{ok, "The order.", exampleRechargeStatus, nil}},
+		OK: []reply{{Status: ok, Doc: "The order.", Data: exampleRechargeStatus}},
 	}, func(ctx context.Context, in *orderPath) (int, rechargeStatusReply, error) {
 		v, err := s.readOrder(ctx, in)
-		return ok, rechargeStatusReply{toRecharge(v.Order), v.Confirmations, v.Required, maybeText(v.TxID), maybeStamp(v.PaidAt)}, err
+		return ok, rechargeStatusReply{
+			toRecharge(v.Order),
+			v.Confirmations,
+			v.Required,
+			maybeText(v.TxID),
+			maybeStamp(v.PaidAt),
+		}, err
 	})
-	op(s, operation{ID: "get-recharge-qr", Method: http.MethodGet, Path: "/billing/recharge/{order_id}/qr", Tag: "billing",
-		Summary: "The wallet address of an order as a QR code", Scope: account.BillingRead, Refuses: ofOrder,
-		Doc: "The code holds wallet_address and nothing else: wallets take no address with an amount. Enter amount_usdt by hand.",
-		OK:  []reply{{ok, "A PNG of at least 256 by 256 pixels, without envelope.", picture{}, nil}},
+	op(s, operation{
+		ID:      "get-recharge-qr",
+		Method:  http.MethodGet,
+		Path:    "/billing/recharge/{order_id}/qr",
+		Tag:     "billing",
+		Summary: "The wallet address of an order as a QR code",
+		Scope:   account.BillingRead,
+		Refuses: ofOrder,
+		Doc:     "The code holds wallet_address and nothing else: wallets take no address with an amount. Enter amount_usdt by hand.",
+		OK:      []reply{{Status: ok, Doc: "A PNG of at least 256 by 256 pixels, without envelope.", Data: picture{}}},
 	}, func(ctx context.Context, in *orderPath) (int, picture, error) {
 		v, err := s.readOrder(ctx, in)
 		if err != nil {
@@ -129,28 +165,30 @@ later money is credited without the order.`,
 
 // createRecharge is refused for an amount by the text that was sent, so that no
 // digit is lost on the way.
-func (s *Server) createRecharge(ctx context.Context, in *rechargeInput) (int, any, error) {
+func (s *Server) createRecharge(ctx context.Context, in *rechargeInput) (result[any], error) {
 	key, err := in.call(ctx)
 	if err != nil {
-		return 0, nil, err
+		return result[any]{}, err
 	}
 	dry, err := in.asked(ctx)
 	if err != nil {
-		return 0, nil, err
+		return result[any]{}, err
 	}
 	amount, err := domain.ParseMoney(string(in.Body.Amount))
 	if err != nil {
-		return 0, nil, recharge.CheckAmount(0) // as wrong as nothing
+		return result[any]{}, recharge.CheckAmount(0) // which is out of bounds too
 	}
-	done, err := s.Recharges.Create(ctx, payments.CreateRecharge{AgentID: caller(ctx), Amount: amount, Call: key, DryRun: dry})
+	done, err := s.Recharges.Create(
+		ctx,
+		payments.CreateRecharge{AgentID: caller(ctx), Amount: amount, Call: key, DryRun: dry},
+	)
 	if err != nil {
-		return 0, nil, err
+		return result[any]{}, err
 	}
 	if done.Quote != nil {
-		return ok, toQuote(done.Quote), nil
+		return result[any]{Status: ok, Data: toQuote(done.Quote)}, nil
 	}
-	replayed(ctx, done.Replayed)
-	return outcomeStatus[done.Outcome], toRecharge(done.View.Order), nil
+	return result[any]{Status: outcomeStatus[done.Outcome], Data: toRecharge(done.View.Order), Replayed: done.Replayed}, nil
 }
 
 func (s *Server) readOrder(ctx context.Context, in *orderPath) (payments.RechargeView, error) {

@@ -44,15 +44,24 @@ func readCode(t testing.TB, body []byte) code {
 	}
 	result, err := qrcode.NewQRCodeReader().Decode(bitmap, nil)
 	if err != nil { // this reader takes a few of a thousand perfect pictures for a tilted photograph
-		result, err = qrcode.NewQRCodeReader().Decode(bitmap, map[gozxing.DecodeHintType]any{gozxing.DecodeHintType_PURE_BARCODE: true})
+		result, err = qrcode.NewQRCodeReader().Decode(
+			bitmap,
+			map[gozxing.DecodeHintType]any{gozxing.DecodeHintType_PURE_BARCODE: true},
+		)
 	}
 	if err != nil {
 		t.Fatalf("the picture is no QR code: %v", err)
 	}
-	return code{result.GetText(), fmt.Sprint(result.GetResultMetadata()[gozxing.ResultMetadataType_ERROR_CORRECTION_LEVEL]), img.Bounds().Dx(), img.Bounds().Dy()}
+	return code{
+		result.GetText(),
+		fmt.Sprint(result.GetResultMetadata()[gozxing.ResultMetadataType_ERROR_CORRECTION_LEVEL]),
+		img.Bounds().Dx(),
+		img.Bounds().Dy(),
+	}
 }
 
 func TestRecharge(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
 	a := w.register("Recharge")
 	status := func(order string) *answer {
@@ -64,8 +73,10 @@ func TestRecharge(t *testing.T) {
 	order, wallet := r.str("data.order_id"), r.str("data.wallet_address")
 	t.Run("an order says where to send what until when", func(t *testing.T) {
 		if !strings.HasPrefix(order, "PAY20260515120000") || len(order) < 25 || len(wallet) != 34 || !w.chain.Valid(wallet) ||
-			r.str("data.status") != "pending" || r.str("data.currency") != "USD" || r.str("data.network") != "TRC20" ||
-			r.str("data.created_at") != "2026-05-15T12:00:00.000Z" || r.str("data.expire_time") != "2026-05-15T12:30:00.000Z" {
+			r.str("data.status") != "pending" || r.str("data.currency") != "USD" ||
+			r.str("data.network") != "TRC20" ||
+			r.str("data.created_at") != "2026-05-15T12:00:00.000Z" ||
+			r.str("data.expire_time") != "2026-05-15T12:30:00.000Z" {
 			t.Errorf("%s", r.body)
 		}
 		if !strings.Contains(string(r.body), `"amount":25.5,"amount_usdt":25.5,"received_usdt":0,`) {
@@ -87,7 +98,8 @@ func TestRecharge(t *testing.T) {
 				t.Errorf("%s: %v %v", null, v, there)
 			}
 		}
-		if s.num("data.confirmations") != 0 || s.num("data.required_confirmations") != fake.FinalBehind || balance() != 10 {
+		if s.num("data.confirmations") != 0 || s.num("data.required_confirmations") != fake.FinalBehind ||
+			balance() != 10 {
 			t.Errorf("%s", s.body)
 		}
 	})
@@ -97,7 +109,9 @@ func TestRecharge(t *testing.T) {
 		tx = w.chain.Send(fake.ChainAddress(1), wallet, domain.MustMoney("26")).TxID
 		w.mine(4)
 		s := status(order)
-		if s.str("data.status") != "confirming" || s.str("data.tx_hash") != tx || s.num("data.received_usdt") != 0 || s.at("data.paid_at") != nil || balance() != 10 {
+		if s.str("data.status") != "confirming" || s.str("data.tx_hash") != tx || s.num("data.received_usdt") != 0 ||
+			s.at("data.paid_at") != nil ||
+			balance() != 10 {
 			t.Errorf("%s", s.body)
 		}
 		if n := s.num("data.confirmations"); n < 3 || n > 4 {
@@ -108,17 +122,22 @@ func TestRecharge(t *testing.T) {
 		w.mine(40)
 		s := status(order)
 		if s.str("data.status") != "paid" || s.str("data.tx_hash") != tx || s.num("data.received_usdt") != 26 || s.num("data.amount") != 25.5 ||
-			s.num("data.confirmations") != fake.FinalBehind || s.str("data.paid_at") != "2026-05-15T12:00:06.000Z" || balance() != 36 {
+			s.num("data.confirmations") != fake.FinalBehind ||
+			s.str("data.paid_at") != "2026-05-15T12:00:06.000Z" ||
+			balance() != 36 {
 			t.Errorf("%s, balance %v", s.body, balance())
 		}
 	})
 	t.Run("the books show it", func(t *testing.T) {
 		list := w.do("GET", "/v1/billing/transactions?type=recharge", "", a.as).want(200)
 		if list.num("data.pagination.total") != 1 || list.num("data.items.0.amount") != 26 || list.num("data.items.0.balance_after") != 36 ||
-			list.str("data.items.0.order_id") != order || list.str("data.items.0.description") == "" || list.at("data.items.0.session_id") != nil {
+			list.str("data.items.0.order_id") != order ||
+			list.str("data.items.0.description") == "" ||
+			list.at("data.items.0.session_id") != nil {
 			t.Errorf("%s", list.body)
 		}
-		if got := w.do("GET", "/v1/stats/overview", "", a.as).want(200); got.num("data.total_recharged") != 26 || got.num("data.total_spent") != 0 {
+		if got := w.do("GET", "/v1/stats/overview", "", a.as).want(200); got.num("data.total_recharged") != 26 ||
+			got.num("data.total_spent") != 0 {
 			t.Errorf("%s", got.body)
 		}
 		cost := w.do("GET", "/v1/stats/cost?start_date=2026-05-15&end_date=2026-05-16", "", a.as).want(200)
@@ -133,29 +152,42 @@ func TestRecharge(t *testing.T) {
 		w.chain.Send(fake.ChainAddress(2), wallet, domain.MustMoney("3.000001"))
 		w.mine(40)
 		list := w.do("GET", "/v1/billing/transactions?type=recharge&page_size=1", "", a.as).want(200)
-		if list.num("data.items.0.amount") != 3.000001 || list.at("data.items.0.order_id") != nil || balance() != 39.000001 {
+		if list.num("data.items.0.amount") != 3.000001 || list.at("data.items.0.order_id") != nil ||
+			balance() != 39.000001 {
 			t.Errorf("%s", list.body)
 		}
 	})
 	t.Run("no request of a client marks an order paid", func(t *testing.T) {
-		r := w.do("POST", "/v1/billing/recharge", `{"amount":10,"status":"paid","received_usdt":10,"tx_hash":"`+tx+`","paid_at":"2026-05-15T12:00:00Z"}`, a.as).want(201)
-		if s := status(r.str("data.order_id")); s.str("data.status") != "pending" || s.num("data.received_usdt") != 0 || s.at("data.tx_hash") != nil {
+		r := w.do(
+			"POST",
+			"/v1/billing/recharge",
+			`{"amount":10,"status":"paid","received_usdt":10,"tx_hash":"`+tx+`","paid_at":"2026-05-15T12:00:00Z"}`,
+			a.as,
+		).want(
+			201,
+		)
+		if s := status(r.str("data.order_id")); s.str("data.status") != "pending" || s.num("data.received_usdt") != 0 ||
+			s.at("data.tx_hash") != nil {
 			t.Errorf("%s", s.body)
 		}
 		if r.str("data.wallet_address") != wallet {
 			t.Errorf("another address: %s", r.body)
 		}
-		if other := w.do("POST", "/v1/billing/recharge", tenUSDT, w.register("Another").as).want(201); other.str("data.wallet_address") == wallet {
+		if other := w.do("POST", "/v1/billing/recharge", tenUSDT, w.register("Another").as).want(201); other.str(
+			"data.wallet_address",
+		) == wallet {
 			t.Error("two agents share an address")
 		}
 	})
 }
 
 func TestRechargeDryRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
 	a := w.register("Dry run")
 	r := w.do("POST", "/v1/billing/recharge?dry_run=true", `{"amount":25.5}`, a.as, key("k")).want(200)
-	if got := text(r.at("data")); got != `{"balance_after":35.5,"cost":0,"currency":"USD","dry_run":true}` || r.header.Get("Idempotency-Replayed") != "" {
+	if got := text(r.at("data")); got != `{"balance_after":35.5,"cost":0,"currency":"USD","dry_run":true}` ||
+		r.header.Get("Idempotency-Replayed") != "" {
 		t.Errorf("%s", got)
 	}
 	for _, bad := range []string{"yes", "1", "", "TRUE"} {
@@ -168,6 +200,7 @@ func TestRechargeDryRun(t *testing.T) {
 }
 
 func TestRechargeReplay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
 	a, b := w.register("First"), w.register("Second")
 	first := w.do("POST", "/v1/billing/recharge", tenUSDT, a.as, key("k1")).want(201)
@@ -191,7 +224,9 @@ func TestRechargeReplay(t *testing.T) {
 		}
 	})
 	t.Run("another agent has keys of its own", func(t *testing.T) {
-		if r := w.do("POST", "/v1/billing/recharge", tenUSDT, b.as, key("k1")).want(201); r.str("data.order_id") == order {
+		if r := w.do("POST", "/v1/billing/recharge", tenUSDT, b.as, key("k1")).want(201); r.str(
+			"data.order_id",
+		) == order {
 			t.Error("two agents share an order")
 		}
 	})
@@ -218,19 +253,22 @@ func TestRechargeReplay(t *testing.T) {
 		w.chain.Mine(1)
 		w.chain.Send(fake.ChainAddress(1), first.str("data.wallet_address"), domain.MustMoney("10"))
 		w.mine(40)
-		if r := again(tenUSDT).want(201); r.str("data.status") != "paid" || r.num("data.received_usdt") != 10 || r.str("data.order_id") != order {
+		if r := again(tenUSDT).want(201); r.str("data.status") != "paid" || r.num("data.received_usdt") != 10 ||
+			r.str("data.order_id") != order {
 			t.Errorf("%s", r.body)
 		}
 	})
 	t.Run("a key lasts 24 hours", func(t *testing.T) {
 		w.clock.Advance(25 * time.Hour)
-		if r := again(tenUSDT).want(201); r.str("data.order_id") == order || r.header.Get("Idempotency-Replayed") != "" {
+		if r := again(tenUSDT).want(201); r.str("data.order_id") == order ||
+			r.header.Get("Idempotency-Replayed") != "" {
 			t.Errorf("%s", r.body)
 		}
 	})
 }
 
 func TestRechargeLimit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
 	a := w.register("Limit")
 	for i := range 10 {
@@ -251,6 +289,7 @@ func TestRechargeLimit(t *testing.T) {
 }
 
 func TestRechargeList(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
 	a := w.register("List")
 	var orders []string
@@ -262,14 +301,16 @@ func TestRechargeList(t *testing.T) {
 		return w.do("GET", "/v1/billing/recharge"+query, "", a.as).want(200)
 	}
 	r := list("?page_size=2")
-	if r.str("data.items.0.order_id") != orders[2] || r.str("data.items.1.order_id") != orders[1] || r.at("data.items.2") != nil ||
+	if r.str("data.items.0.order_id") != orders[2] || r.str("data.items.1.order_id") != orders[1] ||
+		r.at("data.items.2") != nil ||
 		text(r.at("data.pagination")) != `{"page":1,"page_size":2,"total":3,"total_pages":2}` {
 		t.Errorf("%s", r.body)
 	}
 	if r := list("?page_size=2&page=2"); r.str("data.items.0.order_id") != orders[0] || r.at("data.items.1") != nil {
 		t.Errorf("%s", r.body)
 	}
-	if r := list("?page=999999999&page_size=100001"); text(r.at("data.items")) != "[]" || r.num("data.pagination.page_size") != 100 {
+	if r := list("?page=999999999&page_size=100001"); text(r.at("data.items")) != "[]" ||
+		r.num("data.pagination.page_size") != 100 {
 		t.Errorf("%s", r.body)
 	}
 	for status, want := range map[string]float64{"pending": 3, "confirming": 0, "paid": 0, "expired": 0, "failed": 0} {
@@ -288,6 +329,7 @@ func TestRechargeList(t *testing.T) {
 
 // TestRechargeQR reads the code over a real connection, as curl -o would.
 func TestRechargeQR(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{perMinute: 100})
 	a := w.register("QR")
 	r := w.do("POST", "/v1/billing/recharge", tenUSDT, a.as).want(201)
@@ -295,7 +337,12 @@ func TestRechargeQR(t *testing.T) {
 	t.Cleanup(func() { _ = w.server.Stop(context.Background()) })
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	get := func(order, apiKey string) (*http.Response, []byte) {
-		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+w.server.Addr().String()+"/v1/billing/recharge/"+order+"/qr", nil)
+		req, err := http.NewRequestWithContext(
+			t.Context(),
+			"GET",
+			"http://"+w.server.Addr().String()+"/v1/billing/recharge/"+order+"/qr",
+			nil,
+		)
 		w.must(err)
 		req.Header.Set("X-API-Key", apiKey)
 		req.Header.Set("Accept", "image/webp")
@@ -309,7 +356,9 @@ func TestRechargeQR(t *testing.T) {
 	res, body := get(r.str("data.order_id"), a.Key)
 	h := res.Header
 	if res.StatusCode != 200 || h.Get("Content-Type") != "image/png" || h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" ||
-		!strings.HasPrefix(h.Get("X-Request-ID"), "req_") || h.Get("X-RateLimit-Limit") != "100" || res.ContentLength != int64(len(body)) {
+		!strings.HasPrefix(h.Get("X-Request-ID"), "req_") ||
+		h.Get("X-RateLimit-Limit") != "100" ||
+		res.ContentLength != int64(len(body)) {
 		t.Errorf("%d %v, %d bytes", res.StatusCode, h, len(body))
 	}
 	got := readCode(t, body)
@@ -327,7 +376,8 @@ func TestRechargeQR(t *testing.T) {
 		{r.str("data.order_id"), "ak_wrong", 401, "AUTH_INVALID_KEY"}, {"PAY0", a.Key, 404, "ORDER_NOT_FOUND"}, {"..%5cx", a.Key, 404, "ORDER_NOT_FOUND"},
 	} {
 		res, body := get(c.order, c.apiKey)
-		if res.StatusCode != c.status || res.Header.Get("Content-Type") != "application/json" || !strings.Contains(string(body), `"error":{"code":"`+c.code+`"`) {
+		if res.StatusCode != c.status || res.Header.Get("Content-Type") != "application/json" ||
+			!strings.Contains(string(body), `"error":{"code":"`+c.code+`"`) {
 			t.Errorf("%s: %d %s", c.order, res.StatusCode, body)
 		}
 	}
@@ -336,7 +386,9 @@ func TestRechargeQR(t *testing.T) {
 		for i := range 40 {
 			b := w.register("QR " + strconv.Itoa(i))
 			r := w.do("POST", "/v1/billing/recharge", tenUSDT, b.as).want(201)
-			if got := readCode(t, w.do("GET", "/v1/billing/recharge/"+r.str("data.order_id")+"/qr", "", b.as).want(200).body); got.text != r.str("data.wallet_address") {
+			if got := readCode(t, w.do("GET", "/v1/billing/recharge/"+r.str("data.order_id")+"/qr", "", b.as).want(200).body); got.text != r.str(
+				"data.wallet_address",
+			) {
 				t.Errorf("%s, want %s", got, r.str("data.wallet_address"))
 			}
 		}
@@ -344,6 +396,7 @@ func TestRechargeQR(t *testing.T) {
 }
 
 func TestRechargeOfADisabledAccount(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, options{})
 	a := w.register("Disabled")
 	order := w.do("POST", "/v1/billing/recharge", tenUSDT, a.as).want(201).str("data.order_id")

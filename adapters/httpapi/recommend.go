@@ -50,11 +50,18 @@ type recommendationsReply struct {
 
 func (s *Server) recommend(_ context.Context, in *struct{ Body recommendBody }) (int, recommendationsReply, error) {
 	b := in.Body
-	w := catalog.Criteria{UseCase: catalog.UseCase(b.UseCase), TargetRegion: strings.TrimSpace(b.TargetRegion), RequireStickyIP: b.RequireStickyIP}
+	w := catalog.Criteria{
+		UseCase:         catalog.UseCase(b.UseCase),
+		TargetRegion:    strings.TrimSpace(b.TargetRegion),
+		RequireStickyIP: b.RequireStickyIP,
+	}
 	if b.Budget.given() {
 		budget, err := domain.ParseMoney(string(b.Budget))
 		if err != nil {
-			return 0, recommendationsReply{}, domain.InvalidField("budget", "must be an amount above 0 with at most 6 decimals")
+			return 0, recommendationsReply{}, domain.InvalidField(
+				"budget",
+				"must be an amount above 0 with at most 6 decimals",
+			)
 		}
 		w.Budget = &budget
 	}

@@ -59,8 +59,8 @@ func (gigabytes) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeNumber}
 }
 
-// maybeGB is a number of bytes that a static session does not have: below zero
-// stands for null.
+// maybeGB is a number of bytes that a static session does not have: a negative one
+// is null.
 type maybeGB int64
 
 // AppendJSON appends the value.
@@ -79,7 +79,7 @@ func (maybeGB) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeNumber, Nullable: true}
 }
 
-// maybeInt is an integer that may be none: below zero stands for null.
+// maybeInt is an integer that may be missing: a negative one is null.
 type maybeInt int64
 
 // AppendJSON appends the value.
@@ -194,7 +194,7 @@ func (d decimal) given() bool { return d != "" && d != "null" }
 // Schema describes the type in the document.
 func (decimal) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeNumber} }
 
-// percent is a share in hundredths of a percent; below zero stands for null.
+// percent is a share in hundredths of a percent; a negative one is null.
 type percent int64
 
 // AppendJSON appends the value.

@@ -17,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/fx"
 
 	"agentproxy/app/accounts"
 	"agentproxy/app/catalog"
@@ -42,6 +43,8 @@ type Config struct {
 
 // Deps are the use cases that the API offers and what it needs besides.
 type Deps struct {
+	fx.In
+
 	Accounts  *accounts.Accounts
 	Catalog   *catalog.Catalog
 	Sessions  *sessions.Sessions
@@ -57,8 +60,8 @@ type Deps struct {
 	Clock     ports.Clock
 	IDs       ports.IDs
 	Log       *slog.Logger
-	// Metrics is where the API registers its series while it runs; nil: nowhere.
-	Metrics prometheus.Registerer
+	// Metrics is the registry of the API's series while it runs. Nil means none.
+	Metrics *prometheus.Registry `optional:"true"`
 }
 
 // Server is the public API.
@@ -72,6 +75,7 @@ type Server struct {
 	listener net.Listener
 	document []byte // of GET /openapi.json
 	fixed    limitHeaderCache
+	patterns map[string]string // descriptions of the patterns of the document
 	metrics  *metrics
 }
 
@@ -95,7 +99,8 @@ func New(cfg Config, deps Deps) *Server {
 	cfg.GatewayHost = cmp.Or(cfg.GatewayHost, "127.0.0.1")
 	cfg.GatewayPort = cmp.Or(cfg.GatewayPort, 8081)
 	cfg.Version = cmp.Or(cfg.Version, "dev")
-	s := &Server{Deps: deps, cfg: cfg, ops: map[string]*operation{}, metrics: newMetrics()}
+	s := &Server{Deps: deps, cfg: cfg, ops: map[string]*operation{}, patterns: map[string]string{},
+		metrics: newMetrics()}
 	s.newEngine()
 	s.newAPI()
 	s.declareService()

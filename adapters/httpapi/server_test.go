@@ -20,7 +20,10 @@ import (
 
 func startServer(t *testing.T, addr string) *httpapi.Server {
 	t.Helper()
-	s := httpapi.New(httpapi.Config{Addr: addr}, httpapi.Deps{Log: slog.New(slog.DiscardHandler), IDs: &fake.IDs{}, Clock: fake.NewClock()})
+	s := httpapi.New(
+		httpapi.Config{Addr: addr},
+		httpapi.Deps{Log: slog.New(slog.DiscardHandler), IDs: &fake.IDs{}, Clock: fake.NewClock()},
+	)
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +31,7 @@ func startServer(t *testing.T, addr string) *httpapi.Server {
 	return s
 }
 
-func TestServer(t *testing.T) {
+func TestServer(t *testing.T) { // not parallel: goleak reads every goroutine of the process
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	s := startServer(t, "127.0.0.1:0")
@@ -41,7 +44,8 @@ func TestServer(t *testing.T) {
 		}
 		defer res.Body.Close()
 		body, _ := io.ReadAll(res.Body)
-		if res.StatusCode != 200 || !strings.Contains(string(body), `"ip":"127.0.0.1"`) || res.ContentLength != int64(len(body)) {
+		if res.StatusCode != 200 || !strings.Contains(string(body), `"ip":"127.0.0.1"`) ||
+			res.ContentLength != int64(len(body)) {
 			t.Errorf("%d %s", res.StatusCode, body)
 		}
 	})
@@ -73,6 +77,7 @@ func TestServer(t *testing.T) {
 }
 
 func TestOddRequestLines(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "127.0.0.1:0")
 	for _, line := range []string{
 		"CONNECT example.com:443 HTTP/1.1", "GET http://example.com HTTP/1.1", "GET http://example.com/v1/nothing HTTP/1.1", "GET /v1/sessions/..%2f..%2faccount HTTP/1.1",

@@ -21,18 +21,28 @@ type ipReply struct {
 
 // declareService declares what needs no credential and sells nothing.
 func (s *Server) declareService() {
-	op(s, operation{ID: "get-health", Method: http.MethodGet, Path: "/health", Tag: "service", Open: true,
+	op(s, operation{
+		ID:      "get-health",
+		Method:  http.MethodGet,
+		Path:    "/health",
+		Tag:     "service",
+		Open:    true,
 		Summary: "Whether the service can answer",
-		OK:      []reply{{http.StatusOK, "It can.", healthReply{"ok", "1.0.0"}, nil}},
+		OK:      []reply{{Status: http.StatusOK, Doc: "It can.", Data: healthReply{"ok", "1.0.0"}}},
 	}, func(ctx context.Context, _ *struct{}) (int, healthReply, error) {
 		if err := s.Store.Ping(ctx); err != nil {
 			return 0, healthReply{}, domain.ErrUnavailable.Msgf("the store does not answer; try again shortly")
 		}
 		return http.StatusOK, healthReply{"ok", s.cfg.Version}, nil
 	})
-	op(s, operation{ID: "get-ip", Method: http.MethodGet, Path: "/ip", Tag: "service", Open: true,
+	op(s, operation{
+		ID:      "get-ip",
+		Method:  http.MethodGet,
+		Path:    "/ip",
+		Tag:     "service",
+		Open:    true,
 		Summary: "The address that the request came from",
-		OK:      []reply{{http.StatusOK, "The caller's address.", ipReply{"203.0.113.7"}, nil}},
+		OK:      []reply{{Status: http.StatusOK, Doc: "The caller's address.", Data: ipReply{"203.0.113.7"}}},
 	}, func(ctx context.Context, _ *struct{}) (int, ipReply, error) {
 		addr := s.clientAddr(callIn(ctx).gin.Request)
 		return http.StatusOK, ipReply{addr.String()}, nil
@@ -48,7 +58,11 @@ func (s *Server) declareDocument() {
 		Responses: map[string]*huma.Response{"200": {
 			Description: "The OpenAPI 3.1 document, without envelope.",
 			Content: map[string]*huma.MediaType{jsonType: {
-				Schema:  &huma.Schema{Type: huma.TypeObject, Required: []string{"openapi", "info", "paths"}, AdditionalProperties: true},
+				Schema: &huma.Schema{
+					Type:                 huma.TypeObject,
+					Required:             []string{"openapi", "info", "paths"},
+					AdditionalProperties: true,
+				},
 				Example: map[string]any{"openapi": "3.1.0", "info": map[string]any{}, "paths": map[string]any{}},
 			}},
 		}}})

@@ -50,59 +50,102 @@ type renewBody struct {
 
 // declareChanges declares what changes a session.
 func (s *Server) declareChanges() {
-	op(s, operation{ID: "rotate-session", Method: http.MethodPost, Path: "/sessions/{session_id}/rotate", Tag: "sessions",
-		Summary: "Give a dynamic session a new exit", Scope: account.SessionsWrite, Idempotent: true, EmptyBody: true,
-		Doc:     "The session_id stays. The older proxy address means the new exit too; open tunnels finish on the old one.",
-		OK:      []reply{{ok, "The session with its new exit.", rotateReply{exampleDynamic, exampleDynamic.Proxy, maybeStamp(exampleTime)}, nil}},
+	opResult(s, operation{
+		ID:         "rotate-session",
+		Method:     http.MethodPost,
+		Path:       "/sessions/{session_id}/rotate",
+		Tag:        "sessions",
+		Summary:    "Give a dynamic session a new exit",
+		Scope:      account.SessionsWrite,
+		Idempotent: true,
+		EmptyBody:  true,
+		Doc:        "The session_id stays. The older proxy address means the new exit too; open tunnels finish on the old one.",
+		OK: []reply{
+			{
+				Status: ok,
+				Doc:    "The session with its new exit.",
+				Data:   rotateReply{exampleDynamic, exampleDynamic.Proxy, maybeStamp(exampleTime)},
+			},
+		},
 		Refuses: and(ofLive, catalog.ErrOutOfStock, ports.ErrProvider, ports.ErrTimeout),
 		Example: map[string]any{"reason": "http_403"},
-	}, func(ctx context.Context, in *rotateInput) (int, rotateReply, error) {
+	}, func(ctx context.Context, in *rotateInput) (result[rotateReply], error) {
 		id, err := in.id()
 		if err != nil {
-			return 0, rotateReply{}, err
+			return result[rotateReply]{}, err
 		}
 		key, err := in.call(ctx)
 		if err != nil {
-			return 0, rotateReply{}, err
+			return result[rotateReply]{}, err
 		}
-		done, err := s.Sessions.Rotate(ctx, sessions.Rotate{AgentID: caller(ctx), SessionID: id, Reason: health.RotationReason(in.Body.Reason), Call: key})
+		done, err := s.Sessions.Rotate(
+			ctx,
+			sessions.Rotate{AgentID: caller(ctx), SessionID: id, Reason: health.RotationReason(in.Body.Reason), Call: key},
+		)
 		if err != nil {
-			return 0, rotateReply{}, err
+			return result[rotateReply]{}, err
 		}
-		replayed(ctx, done.Replayed)
 		r := s.toSession(done.View)
-		return ok, rotateReply{r, r.Proxy, r.Rotation.LastRotatedAt}, nil
+		data := rotateReply{r, r.Proxy, r.Rotation.LastRotatedAt}
+		return result[rotateReply]{Status: ok, Data: data, Replayed: done.Replayed}, nil
 	})
-	op(s, operation{ID: "renew-session", Method: http.MethodPost, Path: "/sessions/{session_id}/renew", Tag: "sessions",
-		Summary: "Extend a static session", Scope: account.SessionsWrite, Idempotent: true, EmptyBody: true,
-		Doc: "Charged at today's price; extends from expires_at.",
+	opResult(s, operation{
+		ID:         "renew-session",
+		Method:     http.MethodPost,
+		Path:       "/sessions/{session_id}/renew",
+		Tag:        "sessions",
+		Summary:    "Extend a static session",
+		Scope:      account.SessionsWrite,
+		Idempotent: true,
+		EmptyBody:  true,
+		Doc:        "Charged at today's price; extends from expires_at.",
 		OK: []reply{
-			{ok, "The session with its later end, or a dry run.", exampleStatic, exampleDryRun},
-			{http.StatusAccepted, "The outcome is not known yet; expires_at is unchanged. Poll Location.", exampleStatic, nil},
+			{Status: ok, Doc: "The session with its later end, or a dry run.", Data: exampleStatic, Or: exampleDryRun},
+			{
+				Status: http.StatusAccepted,
+				Doc:    "The outcome is not known yet; expires_at is unchanged. Poll Location.",
+				Data:   exampleStatic,
+			},
 		},
-		Refuses: and(ofLive, catalog.ErrProductNotFound, catalog.ErrOutOfStock, billing.ErrInsufficientBalance, billing.ErrBudgetExceeded,
-			ports.ErrProvider, ports.ErrTimeout),
+		Refuses: and(
+			ofLive,
+			catalog.ErrProductNotFound,
+			catalog.ErrOutOfStock,
+			billing.ErrInsufficientBalance,
+			billing.ErrBudgetExceeded,
+			ports.ErrProvider,
+			ports.ErrTimeout,
+		),
 		Example: map[string]any{"duration_days": 30},
-	}, func(ctx context.Context, in *renewInput) (int, any, error) {
+	}, func(ctx context.Context, in *renewInput) (result[any], error) {
 		id, err := in.id()
 		if err != nil {
-			return 0, nil, err
+			return result[any]{}, err
 		}
 		key, err := in.call(ctx)
 		if err != nil {
-			return 0, nil, err
+			return result[any]{}, err
 		}
 		dry, err := in.asked(ctx)
 		if err != nil {
-			return 0, nil, err
+			return result[any]{}, err
 		}
-		done, err := s.Sessions.Renew(ctx, sessions.Renew{AgentID: caller(ctx), SessionID: id, Days: string(in.Body.DurationDays), Call: key, DryRun: dry})
-		return s.bought(ctx, done, err)
+		done, err := s.Sessions.Renew(
+			ctx,
+			sessions.Renew{AgentID: caller(ctx), SessionID: id, Days: string(in.Body.DurationDays), Call: key, DryRun: dry},
+		)
+		return s.bought(done, err)
 	})
-	end := operation{ID: "terminate-session", Method: http.MethodPost, Path: "/sessions/{session_id}/terminate", Tag: "sessions",
-		Summary: "End a session", Scope: account.SessionsWrite, Refuses: ofSession,
-		Doc: "Repeating it answers 200 with the same state. What a dynamic session did not use is refunded.",
-		OK:  []reply{{ok, "The session as it ended.", exampleEnded, nil}}}
+	end := operation{
+		ID:      "terminate-session",
+		Method:  http.MethodPost,
+		Path:    "/sessions/{session_id}/terminate",
+		Tag:     "sessions",
+		Summary: "End a session",
+		Scope:   account.SessionsWrite,
+		Refuses: ofSession,
+		Doc:     "Repeating it answers 200 with the same state. What a dynamic session did not use is refunded.",
+		OK:      []reply{{Status: ok, Doc: "The session as it ended.", Data: exampleEnded}}}
 	op(s, end, s.terminate)
 	end.ID, end.Method, end.Path, end.Doc = "delete-session", http.MethodDelete, "/sessions/{session_id}", "The same as terminate."
 	op(s, end, s.terminate)

@@ -46,9 +46,15 @@ type checkReply struct {
 
 // declareSessionViews declares what shows how a session fares.
 func (s *Server) declareSessionViews() {
-	op(s, operation{ID: "get-session-health", Method: http.MethodGet, Path: "/sessions/{session_id}/health", Tag: "sessions",
-		Summary: "How the current exit fares, and what to do", Scope: account.SessionsRead, Refuses: ofSession,
-		OK: []reply{{ok, "The health at this moment.", exampleHealth, nil}},
+	op(s, operation{
+		ID:      "get-session-health",
+		Method:  http.MethodGet,
+		Path:    "/sessions/{session_id}/health",
+		Tag:     "sessions",
+		Summary: "How the current exit fares, and what to do",
+		Scope:   account.SessionsRead,
+		Refuses: ofSession,
+		OK:      []reply{{Status: ok, Doc: "The health at this moment.", Data: exampleHealth}},
 	}, func(ctx context.Context, in *sessionPath) (int, sessionHealthReply, error) {
 		id, err := in.id()
 		if err != nil {
@@ -60,10 +66,16 @@ func (s *Server) declareSessionViews() {
 		}
 		return ok, toHealth(v), nil
 	})
-	op(s, operation{ID: "list-session-events", Method: http.MethodGet, Path: "/sessions/{session_id}/events", Tag: "sessions",
-		Summary: "The last things that happened to a session", Scope: account.SessionsRead, Refuses: ofSession,
-		Doc: "Newest first, kept 7 days. What an HTTP client hides about a failed CONNECT is readable here.",
-		OK:  []reply{{ok, "A page of events.", exampleEvents, nil}},
+	op(s, operation{
+		ID:      "list-session-events",
+		Method:  http.MethodGet,
+		Path:    "/sessions/{session_id}/events",
+		Tag:     "sessions",
+		Summary: "The last things that happened to a session",
+		Scope:   account.SessionsRead,
+		Refuses: ofSession,
+		Doc:     "Newest first, kept 7 days. What an HTTP client hides about a failed CONNECT is readable here.",
+		OK:      []reply{{Status: ok, Doc: "A page of events.", Data: exampleEvents}},
 	}, func(ctx context.Context, in *eventsInput) (int, eventsReply, error) {
 		id, err := in.id()
 		if err != nil {
@@ -80,11 +92,16 @@ func (s *Server) declareSessionViews() {
 		items, pagination := toItems(list, toEvent)
 		return ok, eventsReply{items, pagination}, nil
 	})
-	op(s, operation{ID: "check-session", Method: http.MethodPost, Path: "/sessions/{session_id}/check", Tag: "sessions",
-		Summary: "Try one connection through the exit", Scope: account.SessionsWrite,
+	op(s, operation{
+		ID:      "check-session",
+		Method:  http.MethodPost,
+		Path:    "/sessions/{session_id}/check",
+		Tag:     "sessions",
+		Summary: "Try one connection through the exit",
+		Scope:   account.SessionsWrite,
 		Doc:     "To the service's own echo. Free; 10 a minute.",
 		Refuses: and(ofLive, account.ErrRateLimited, ports.ErrProvider, ports.ErrTimeout),
-		OK:      []reply{{ok, "The exit works.", checkReply{true, "203.0.113.7", "US", 42, "http"}, nil}},
+		OK:      []reply{{Status: ok, Doc: "The exit works.", Data: checkReply{true, "203.0.113.7", "US", 42, "http"}}},
 	}, s.checkSession)
 }
 
@@ -94,7 +111,11 @@ func (s *Server) checkSession(ctx context.Context, in *sessionPath) (int, checkR
 		return 0, checkReply{}, err
 	}
 	if d := s.Limits.TakeCheck(caller(ctx)); !d.Allowed {
-		return 0, checkReply{}, account.ErrRateLimited.Msgf("at most 10 checks a minute; wait for the seconds in Retry-After").After(d.RetryAfter)
+		return 0, checkReply{}, account.ErrRateLimited.Msgf(
+			"at most 10 checks a minute; wait for the seconds in Retry-After",
+		).After(
+			d.RetryAfter,
+		)
 	}
 	v, err := s.Checks.Check(ctx, caller(ctx), id)
 	if err != nil {

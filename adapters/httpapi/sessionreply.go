@@ -17,7 +17,7 @@ import (
 	"agentproxy/domain/traffic"
 )
 
-// sessionReply is the record of a session (CONTRACT section 6).
+// sessionReply is the record of a session.
 type sessionReply struct {
 	SessionID    string             `json:"session_id" doc:"Never changes, whatever is rotated."`
 	Type         string             `json:"type" enum:"dynamic,static"`
@@ -139,7 +139,9 @@ func (s *Server) toSession(v sessions.SessionView) sessionReply {
 		ProductNo: v.ProductNo, Quantity: v.Quantity, DurationDays: -1, TrafficGB: -1,
 		Location: locationReply{maybeText(v.Location.Country), maybeText(v.Location.City)},
 		Rotation: rotationReply{Mode: string(v.Rotation.Mode), IntervalSeconds: -1,
-			NextRotationAt: maybeStamp(v.Rotation.NextAt), LastRotatedAt: maybeStamp(v.Rotation.LastAt), Count: v.Rotation.Count},
+			NextRotationAt: maybeStamp(
+				v.Rotation.NextAt,
+			), LastRotatedAt: maybeStamp(v.Rotation.LastAt), Count: v.Rotation.Count},
 		Health: toHealthBrief(v.Verdict), Usage: toUsage(v), Cost: toCost(v.Cost),
 		ExpiresAt: maybeStamp(v.ExpiresAt), IPList: []ipListReply{},
 		CreatedAt: stamp(v.CreatedAt), ActivatedAt: maybeStamp(v.ActivatedAt), EndedAt: maybeStamp(v.EndedAt),
@@ -165,7 +167,7 @@ func (s *Server) toSession(v sessions.SessionView) sessionReply {
 }
 
 // showProxy fills in the credentials of an active session. A direct one whose
-// provider cannot tell them has none: the gateway would not take its own.
+// provider does not return them has none, because the gateway would refuse its own.
 func (s *Server) showProxy(r *sessionReply, v sessions.SessionView) {
 	if v.Direct != nil && len(v.Direct) < len(v.Exits) {
 		return
@@ -177,8 +179,12 @@ func (s *Server) showProxy(r *sessionReply, v sessions.SessionView) {
 	}
 	r.IPList = make([]ipListReply, len(v.Exits))
 	for i, exit := range v.Exits {
-		r.IPList[i] = ipListReply{IP: exit.IP.String(), Country: maybeText(v.Location.Country), City: maybeText(v.Location.City),
-			ProxyFields: s.toProxy(v, i, traffic.User{SessionID: v.ID, Static: true, Number: i})}
+		r.IPList[i] = ipListReply{
+			IP:          exit.IP.String(),
+			Country:     maybeText(v.Location.Country),
+			City:        maybeText(v.Location.City),
+			ProxyFields: s.toProxy(v, i, traffic.User{SessionID: v.ID, Static: true, Number: i}),
+		}
 	}
 	if len(r.IPList) > 0 {
 		r.Proxy = &r.IPList[0].ProxyFields
@@ -201,14 +207,18 @@ func (s *Server) toProxy(v sessions.SessionView, i int, user traffic.User) proxy
 	return p
 }
 
-// toDirect is an upstream's own proxy. A protocol that it does not speak has no
+// toDirect returns an upstream's own proxy. A protocol that it does not offer has no
 // URL.
 func toDirect(d fulfilment.DirectProxy, wanted session.Protocol) proxyReply {
 	urlOf := func(scheme string, e procurement.Endpoint) string {
 		if e.Host == "" {
 			return ""
 		}
-		u := url.URL{Scheme: scheme, User: url.UserPassword(e.User, e.Password), Host: net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))}
+		u := url.URL{
+			Scheme: scheme,
+			User:   url.UserPassword(e.User, e.Password),
+			Host:   net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))),
+		}
 		return u.String()
 	}
 	p := proxyReply{HTTPURL: urlOf("http", d.HTTP), SOCKS5URL: urlOf("socks5", d.SOCKS5)}

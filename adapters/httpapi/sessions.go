@@ -46,43 +46,92 @@ type sessionsReply struct {
 
 // declareSessions declares buying and reading sessions.
 func (s *Server) declareSessions() {
-	op(s, operation{ID: "create-session", Method: http.MethodPost, Path: "/sessions", Tag: "sessions",
-		Summary: "Buy a proxy session", Scope: account.SessionsWrite, Idempotent: true, Doc: createDoc,
+	opResult(s, operation{
+		ID:         "create-session",
+		Method:     http.MethodPost,
+		Path:       "/sessions",
+		Tag:        "sessions",
+		Summary:    "Buy a proxy session",
+		Scope:      account.SessionsWrite,
+		Idempotent: true,
+		Doc:        createDoc,
 		OK: []reply{
-			{http.StatusOK, "A dry run, or the session attached to by provisioning_mode existing.", exampleDryRun, exampleDynamic},
-			{http.StatusCreated, "The session is active.", exampleDynamic, nil},
-			{http.StatusAccepted, "The session is being created; poll Location.", exampleCreating, nil},
+			{
+				Status: http.StatusOK,
+				Doc:    "A dry run, or the session attached to by provisioning_mode existing.",
+				Data:   exampleDryRun,
+				Or:     exampleDynamic,
+			},
+			{Status: http.StatusCreated, Doc: "The session is active.", Data: exampleDynamic},
+			{Status: http.StatusAccepted, Doc: "The session is being created; poll Location.", Data: exampleCreating},
 		},
-		Refuses: refusals(catalog.ErrProductNotFound, catalog.ErrOutOfStock, sessions.ErrPriceMismatch, billing.ErrInsufficientBalance,
-			billing.ErrBudgetExceeded, session.ErrLimit, ports.ErrProvider, ports.ErrTimeout),
-		Example: map[string]any{"type": "dynamic", "config": map[string]any{"product_no": "dyn_global_1", "traffic_gb": 1, "country": "US"}},
+		Refuses: refusals(
+			catalog.ErrProductNotFound,
+			catalog.ErrOutOfStock,
+			sessions.ErrPriceMismatch,
+			billing.ErrInsufficientBalance,
+			billing.ErrBudgetExceeded,
+			session.ErrLimit,
+			ports.ErrProvider,
+			ports.ErrTimeout,
+		),
+		Example: map[string]any{
+			"type":   "dynamic",
+			"config": map[string]any{"product_no": "dyn_global_1", "traffic_gb": 1, "country": "US"},
+		},
 	}, s.createSession)
-	op(s, operation{ID: "list-sessions", Method: http.MethodGet, Path: "/sessions", Tag: "sessions",
-		Summary: "The agent's sessions, newest first", Scope: account.SessionsRead,
-		OK: []reply{{ok, "A page of sessions.", sessionsReply{[]sessionReply{exampleDynamic}, paginationReply{1, 20, 1, 1}}, nil}},
+	op(s, operation{
+		ID:      "list-sessions",
+		Method:  http.MethodGet,
+		Path:    "/sessions",
+		Tag:     "sessions",
+		Summary: "The agent's sessions, newest first",
+		Scope:   account.SessionsRead,
+		OK: []reply{
+			{
+				Status: ok,
+				Doc:    "A page of sessions.",
+				Data:   sessionsReply{[]sessionReply{exampleDynamic}, paginationReply{1, 20, 1, 1}},
+			},
+		},
 	}, func(ctx context.Context, in *sessionsInput) (int, sessionsReply, error) {
 		page, err := in.page(ctx)
 		if err != nil {
 			return 0, sessionsReply{}, err
 		}
-		list, err := s.Sessions.List(ctx, sessions.ListSessions{AgentID: caller(ctx), Page: page, Filter: ports.SessionFilter{
-			Status: session.Status(in.Status), Type: session.Type(in.Type), ProductNo: in.ProductNo}})
+		list, err := s.Sessions.List(
+			ctx,
+			sessions.ListSessions{AgentID: caller(ctx), Page: page, Filter: ports.SessionFilter{
+				Status: session.Status(in.Status), Type: session.Type(in.Type), ProductNo: in.ProductNo}},
+		)
 		if err != nil {
 			return 0, sessionsReply{}, err
 		}
 		items, pagination := toItems(list, s.toSession)
 		return ok, sessionsReply{items, pagination}, nil
 	})
-	op(s, operation{ID: "get-session", Method: http.MethodGet, Path: "/sessions/{session_id}", Tag: "sessions",
-		Summary: "One session", Scope: account.SessionsRead, Refuses: ofSession,
-		OK: []reply{{ok, "The session.", exampleStatic, nil}},
+	op(s, operation{
+		ID:      "get-session",
+		Method:  http.MethodGet,
+		Path:    "/sessions/{session_id}",
+		Tag:     "sessions",
+		Summary: "One session",
+		Scope:   account.SessionsRead,
+		Refuses: ofSession,
+		OK:      []reply{{Status: ok, Doc: "The session.", Data: exampleStatic}},
 	}, func(ctx context.Context, in *sessionPath) (int, sessionReply, error) {
 		v, err := s.readSession(ctx, in)
 		return ok, s.toSession(v), err
 	})
-	op(s, operation{ID: "get-session-usage", Method: http.MethodGet, Path: "/sessions/{session_id}/usage", Tag: "sessions",
-		Summary: "What a session used and has left", Scope: account.SessionsRead, Refuses: ofSession,
-		OK: []reply{{ok, "The usage.", exampleDynamic.Usage, nil}},
+	op(s, operation{
+		ID:      "get-session-usage",
+		Method:  http.MethodGet,
+		Path:    "/sessions/{session_id}/usage",
+		Tag:     "sessions",
+		Summary: "What a session used and has left",
+		Scope:   account.SessionsRead,
+		Refuses: ofSession,
+		OK:      []reply{{Status: ok, Doc: "The usage.", Data: exampleDynamic.Usage}},
 	}, func(ctx context.Context, in *sessionPath) (int, usageReply, error) {
 		v, err := s.readSession(ctx, in)
 		return ok, toUsage(v), err
@@ -97,38 +146,42 @@ func (s *Server) readSession(ctx context.Context, in *sessionPath) (sessions.Ses
 	return s.Sessions.Read(ctx, caller(ctx), id)
 }
 
-func (s *Server) createSession(ctx context.Context, in *createInput) (int, any, error) {
+func (s *Server) createSession(ctx context.Context, in *createInput) (result[any], error) {
 	key, err := in.call(ctx)
 	if err != nil {
-		return 0, nil, err
+		return result[any]{}, err
 	}
 	dry, err := in.asked(ctx)
 	if err != nil {
-		return 0, nil, err
+		return result[any]{}, err
 	}
 	request, err := in.Body.request()
 	if err != nil {
-		return 0, nil, err
+		return result[any]{}, err
 	}
 	done, err := s.Sessions.Create(ctx, sessions.Create{AgentID: caller(ctx), Form: request, Call: key, DryRun: dry})
-	return s.bought(ctx, done, renamed(err, in.Body.path))
+	return s.bought(done, renamed(err, in.Body.path))
 }
 
 // outcomeStatus is the HTTP status of an outcome.
-var outcomeStatus = map[ports.Outcome]int{ports.Completed: http.StatusOK, ports.Created: http.StatusCreated, ports.Pending: http.StatusAccepted}
+var outcomeStatus = map[ports.Outcome]int{
+	ports.Completed: http.StatusOK,
+	ports.Created:   http.StatusCreated,
+	ports.Pending:   http.StatusAccepted,
+}
 
-// bought answers a call that buys: a dry run, or the session with where to poll
-// it while it is not ready.
-func (s *Server) bought(ctx context.Context, d sessions.Done, err error) (int, any, error) {
-	if err != nil {
-		return 0, nil, err
+// bought returns the result of a call that buys: a dry run, or the session with
+// where to poll it while it is not ready.
+func (s *Server) bought(d sessions.Done, err error) (result[any], error) {
+	switch {
+	case err != nil:
+		return result[any]{}, err
+	case d.Quote != nil:
+		return result[any]{Status: ok, Data: toQuote(d.Quote), Replayed: d.Replayed}, nil
 	}
-	replayed(ctx, d.Replayed)
-	if d.Quote != nil {
-		return ok, toQuote(d.Quote), nil
-	}
+	r := result[any]{Status: outcomeStatus[d.Outcome], Data: s.toSession(d.View), Replayed: d.Replayed}
 	if d.Outcome == ports.Pending {
-		callIn(ctx).gin.Header("Location", Prefix+"/sessions/"+d.View.ID)
+		r.Location = Prefix + "/sessions/" + d.View.ID
 	}
-	return outcomeStatus[d.Outcome], s.toSession(d.View), nil
+	return r, nil
 }

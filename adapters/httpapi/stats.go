@@ -60,30 +60,62 @@ type costStatsReply struct {
 
 // declareStats declares the figures over all sessions.
 func (s *Server) declareStats() {
-	op(s, operation{ID: "get-overview", Method: http.MethodGet, Path: "/stats/overview", Tag: "stats",
-		Summary: "One look at the account", Scope: account.StatsRead,
-		OK: []reply{{ok, "The figures.", exampleOverview, nil}},
+	op(s, operation{
+		ID:      "get-overview",
+		Method:  http.MethodGet,
+		Path:    "/stats/overview",
+		Tag:     "stats",
+		Summary: "One look at the account",
+		Scope:   account.StatsRead,
+		OK:      []reply{{Status: ok, Doc: "The figures.", Data: exampleOverview}},
 	}, func(ctx context.Context, _ *struct{}) (int, overviewReply, error) {
 		o, err := s.Stats.Overview(ctx, caller(ctx))
 		return ok, overviewReply{money(o.Balance), domain.Currency, money(o.Held), o.Active, o.Creating, o.Total,
-			money(o.TotalSpent), money(o.TotalRecharged), gigabytes(o.UsedBytes), o.EventsReported, ratio(o.SuccessRate), o.Rotations}, err
+			money(
+				o.TotalSpent,
+			), money(o.TotalRecharged), gigabytes(o.UsedBytes), o.EventsReported, ratio(o.SuccessRate), o.Rotations}, err
 	})
-	op(s, operation{ID: "get-traffic-stats", Method: http.MethodGet, Path: "/stats/traffic", Tag: "stats",
-		Summary: "Traffic over time", Scope: account.StatsRead, Doc: "At most 92 days.",
-		OK: []reply{{ok, "Traffic by bucket.", exampleTraffic, nil}},
+	op(s, operation{
+		ID:      "get-traffic-stats",
+		Method:  http.MethodGet,
+		Path:    "/stats/traffic",
+		Tag:     "stats",
+		Summary: "Traffic over time",
+		Scope:   account.StatsRead,
+		Doc:     "At most 92 days.",
+		OK:      []reply{{Status: ok, Doc: "Traffic by bucket.", Data: exampleTraffic}},
 	}, func(ctx context.Context, in *rangeQuery) (int, trafficStatsReply, error) {
 		step, hours, err := s.series(ctx, in)
 		return ok, trafficStatsReply{step, each(hours, func(h ports.Hour) trafficBucketReply {
-			return trafficBucketReply{stamp(h.Start), gigabytes(h.Up + h.Down), h.Up + h.Down, h.Up, h.Down, h.Connections}
+			return trafficBucketReply{
+				stamp(h.Start),
+				gigabytes(h.Up + h.Down),
+				h.Up + h.Down,
+				h.Up,
+				h.Down,
+				h.Connections,
+			}
 		})}, err
 	})
-	op(s, operation{ID: "get-cost-stats", Method: http.MethodGet, Path: "/stats/cost", Tag: "stats",
-		Summary: "Money over time", Scope: account.StatsRead, Doc: "At most 92 days.",
-		OK: []reply{{ok, "Money by bucket.", exampleCosts, nil}},
+	op(s, operation{
+		ID:      "get-cost-stats",
+		Method:  http.MethodGet,
+		Path:    "/stats/cost",
+		Tag:     "stats",
+		Summary: "Money over time",
+		Scope:   account.StatsRead,
+		Doc:     "At most 92 days.",
+		OK:      []reply{{Status: ok, Doc: "Money by bucket.", Data: exampleCosts}},
 	}, func(ctx context.Context, in *rangeQuery) (int, costStatsReply, error) {
 		step, hours, err := s.series(ctx, in)
 		return ok, costStatsReply{step, each(hours, func(h ports.Hour) costBucketReply {
-			return costBucketReply{stamp(h.Start), money(h.Charged), money(h.Refunded), money(h.Recharged), domain.Currency}
+			return costBucketReply{
+				stamp(h.Start),
+				money(h.Charged),
+				money(h.Refunded),
+				money(h.Recharged),
+				domain.Currency,
+			}
 		})}, err
 	})
 }

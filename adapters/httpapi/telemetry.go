@@ -29,7 +29,12 @@ type eventFields struct {
 // TransformSchema sets the bounds of the domain.
 func (eventFields) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	amend(s, "event_type", huma.Schema{Enum: oneOf(health.Types()...)}, "")
-	amend(s, "status_code", huma.Schema{Minimum: new(0.0), Maximum: new(float64(health.MaxStatusCode)), MultipleOf: new(1.0)}, "")
+	amend(
+		s,
+		"status_code",
+		huma.Schema{Minimum: new(0.0), Maximum: new(float64(health.MaxStatusCode)), MultipleOf: new(1.0)},
+		"",
+	)
 	amend(s, "latency_ms", huma.Schema{Minimum: new(0.0), Maximum: new(float64(health.MaxLatencyMS))}, "")
 	amend(s, "target_host", huma.Schema{MaxLength: new(health.MaxHost)}, "")
 	amend(s, "error_message", huma.Schema{MaxLength: new(health.MaxErrorMessage)}, "")
@@ -94,18 +99,37 @@ type resultErrorReply struct {
 
 // declareTelemetry declares what agents report.
 func (s *Server) declareTelemetry() {
-	op(s, operation{ID: "report-event", Method: http.MethodPost, Path: "/sessions/{session_id}/report-event", Tag: "telemetry",
-		Summary: "Report what came of one request", Scope: account.TelemetryWrite,
+	op(s, operation{
+		ID:      "report-event",
+		Method:  http.MethodPost,
+		Path:    "/sessions/{session_id}/report-event",
+		Tag:     "telemetry",
+		Summary: "Report what came of one request",
+		Scope:   account.TelemetryWrite,
 		Refuses: and(ofSession, session.ErrOver),
-		OK:      []reply{{ok, "Counted, and what follows from it.", exampleReported, nil}},
-		Example: map[string]any{"event_type": "http_error", "status_code": 403, "latency_ms": 812, "target_host": "shop.example"},
+		OK:      []reply{{Status: ok, Doc: "Counted, and what follows from it.", Data: exampleReported}},
+		Example: map[string]any{
+			"event_type":  "http_error",
+			"status_code": 403,
+			"latency_ms":  812,
+			"target_host": "shop.example",
+		},
 	}, s.report)
-	op(s, operation{ID: "report-batch", Method: http.MethodPost, Path: "/telemetry/batch", Tag: "telemetry",
-		Summary: "Report up to 1,000 events", Scope: account.TelemetryWrite, OwnBody: batchBody{}, BodyLimit: batchBodyLimit,
-		Doc: "A malformed event refuses the whole call. One for a session that is unknown or over is rejected alone. At most 2 MiB.",
-		OK:  []reply{{ok, "What was accepted.", exampleBatch, nil}},
-		Example: map[string]any{"events": []any{map[string]any{"session_id": "sess_" + exampleID, "event_type": "success",
-			"status_code": 200, "latency_ms": 240, "target_host": "shop.example"}}},
+	op(s, operation{
+		ID:        "report-batch",
+		Method:    http.MethodPost,
+		Path:      "/telemetry/batch",
+		Tag:       "telemetry",
+		Summary:   "Report up to 1,000 events",
+		Scope:     account.TelemetryWrite,
+		OwnBody:   batchBody{},
+		BodyLimit: batchBodyLimit,
+		Doc:       "A malformed event refuses the whole call. One for a session that is unknown or over is rejected alone. At most 2 MiB.",
+		OK:        []reply{{Status: ok, Doc: "What was accepted.", Data: exampleBatch}},
+		Example: map[string]any{
+			"events": []any{map[string]any{"session_id": "sess_" + exampleID, "event_type": "success",
+				"status_code": 200, "latency_ms": 240, "target_host": "shop.example"}},
+		},
 	}, s.reportBatch)
 }
 
@@ -115,14 +139,20 @@ func (s *Server) report(ctx context.Context, in *reportInput) (int, reportedRepl
 		return 0, reportedReply{}, err
 	}
 	if in.Body.SessionID != "" && in.Body.SessionID != id {
-		return 0, reportedReply{}, domain.InvalidField("session_id", "differs from the session in the path; leave it out")
+		return 0, reportedReply{}, domain.InvalidField(
+			"session_id",
+			"differs from the session in the path; leave it out",
+		)
 	}
 	report, err := in.Body.report()
 	if err != nil {
 		return 0, reportedReply{}, err
 	}
 	out, err := s.Telemetry.Report(ctx, caller(ctx), telemetry.ReportedEvent{SessionID: id, Report: report})
-	return ok, reportedReply{out.EventID, sessionHealthShort{toHealthBrief(out.Verdict), string(out.Verdict.Reason)}}, err
+	return ok, reportedReply{
+		out.EventID,
+		sessionHealthShort{toHealthBrief(out.Verdict), string(out.Verdict.Reason)},
+	}, err
 }
 
 // report converts the fields to what the domain checks.

@@ -14,7 +14,7 @@ import (
 
 // decodeBatch checks and binds a telemetry batch in one pass. Huma would build a
 // map of every event and validate it against the schema, which takes longer than
-// all the rest of the call. Types are checked here, bounds by app.Telemetry.
+// all the rest of the call. Types are checked here, bounds by telemetry.Telemetry.
 func decodeBatch(body []byte) ([]telemetry.ReportedEvent, error) {
 	d := batchDecoder{Reader: strictjson.NewReader(body)}
 	if d.Next() != '{' {

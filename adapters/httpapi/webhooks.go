@@ -61,36 +61,64 @@ type deliveriesReply struct {
 	Pagination paginationReply `json:"pagination"`
 }
 
-// declareWebhooks declares how agents see to what they are told.
+// declareWebhooks declares the operations on webhooks and their deliveries.
 func (s *Server) declareWebhooks() {
-	op(s, operation{ID: "get-webhook", Method: http.MethodGet, Path: "/account/webhook", Tag: "webhooks",
-		Summary: "Where events go, and whether they arrive", Scope: account.AccountRead,
-		OK: []reply{{ok, "The webhook.", exampleWebhook, nil}},
+	op(s, operation{
+		ID:      "get-webhook",
+		Method:  http.MethodGet,
+		Path:    "/account/webhook",
+		Tag:     "webhooks",
+		Summary: "Where events go, and whether they arrive",
+		Scope:   account.AccountRead,
+		OK:      []reply{{Status: ok, Doc: "The webhook.", Data: exampleWebhook}},
 	}, func(ctx context.Context, _ *struct{}) (int, webhookReply, error) {
 		v, err := s.Webhooks.Endpoint(ctx, caller(ctx))
 		return ok, webhookReply{maybeText(v.URL), maybeText(v.SecretHint), string(v.State()), maybeStamp(v.DisabledAt),
 			maybeStamp(v.LastDeliveryAt)}, err
 	})
-	op(s, operation{ID: "rotate-webhook-secret", Method: http.MethodPost, Path: "/account/webhook/rotate-secret", Tag: "webhooks",
-		Summary: "Replace the secret that signs events", Scope: account.AccountWrite, Refuses: refusals(webhook.ErrNoEndpoint),
-		Doc: "For 24 hours every event is signed with both secrets, so a receiver can change over without losing one.",
-		OK:  []reply{{ok, "The new secret.", webhookSecretReply{"whsec_…", stamp(exampleTime)}, nil}},
+	op(s, operation{
+		ID:      "rotate-webhook-secret",
+		Method:  http.MethodPost,
+		Path:    "/account/webhook/rotate-secret",
+		Tag:     "webhooks",
+		Summary: "Replace the secret that signs events",
+		Scope:   account.AccountWrite,
+		Refuses: refusals(webhook.ErrNoEndpoint),
+		Doc:     "For 24 hours every event is signed with both secrets, so a receiver can change over without losing one.",
+		OK:      []reply{{Status: ok, Doc: "The new secret.", Data: webhookSecretReply{"whsec_…", stamp(exampleTime)}}},
 	}, func(ctx context.Context, _ *struct{}) (int, webhookSecretReply, error) {
 		secret, at, err := s.Webhooks.RotateSecret(ctx, caller(ctx))
 		return ok, webhookSecretReply{secret, stamp(at)}, err
 	})
-	op(s, operation{ID: "test-webhook", Method: http.MethodPost, Path: "/account/webhook/test", Tag: "webhooks",
-		Summary: "Send an event of type webhook.test", Scope: account.AccountWrite, Refuses: refusals(webhook.ErrNoEndpoint),
-		Doc: "GET /account/webhook/deliveries says what came of it.",
-		OK:  []reply{{ok, "It is on its way.", webhookTestReply{"evt_" + exampleID}, nil}},
+	op(s, operation{
+		ID:      "test-webhook",
+		Method:  http.MethodPost,
+		Path:    "/account/webhook/test",
+		Tag:     "webhooks",
+		Summary: "Send an event of type webhook.test",
+		Scope:   account.AccountWrite,
+		Refuses: refusals(webhook.ErrNoEndpoint),
+		Doc:     "GET /account/webhook/deliveries says what came of it.",
+		OK:      []reply{{Status: ok, Doc: "It is on its way.", Data: webhookTestReply{"evt_" + exampleID}}},
 	}, func(ctx context.Context, _ *struct{}) (int, webhookTestReply, error) {
 		id, err := s.Webhooks.Test(ctx, caller(ctx))
 		return ok, webhookTestReply{id}, err
 	})
-	op(s, operation{ID: "list-webhook-deliveries", Method: http.MethodGet, Path: "/account/webhook/deliveries", Tag: "webhooks",
-		Summary: "What was sent and what came of it, newest first", Scope: account.AccountRead,
-		Doc: "Kept for 30 days. Events of a time when the webhook was disabled are listed as failed; redeliver those you need.",
-		OK:  []reply{{ok, "A page of deliveries.", deliveriesReply{[]deliveryReply{exampleDelivery}, paginationReply{1, 20, 1, 1}}, nil}},
+	op(s, operation{
+		ID:      "list-webhook-deliveries",
+		Method:  http.MethodGet,
+		Path:    "/account/webhook/deliveries",
+		Tag:     "webhooks",
+		Summary: "What was sent and what came of it, newest first",
+		Scope:   account.AccountRead,
+		Doc:     "Kept for 30 days. Events of a time when the webhook was disabled are listed as failed; redeliver those you need.",
+		OK: []reply{
+			{
+				Status: ok,
+				Doc:    "A page of deliveries.",
+				Data:   deliveriesReply{[]deliveryReply{exampleDelivery}, paginationReply{1, 20, 1, 1}},
+			},
+		},
 	}, func(ctx context.Context, in *deliveriesInput) (int, deliveriesReply, error) {
 		page, err := in.page(ctx)
 		if err != nil {
@@ -103,11 +131,16 @@ func (s *Server) declareWebhooks() {
 		items, pagination := toItems(list, toDelivery)
 		return ok, deliveriesReply{items, pagination}, nil
 	})
-	op(s, operation{ID: "redeliver-webhook", Method: http.MethodPost, Path: "/account/webhook/deliveries/{delivery_id}/redeliver",
-		Tag: "webhooks", Summary: "Send an event again now", Scope: account.AccountWrite,
+	op(s, operation{
+		ID:      "redeliver-webhook",
+		Method:  http.MethodPost,
+		Path:    "/account/webhook/deliveries/{delivery_id}/redeliver",
+		Tag:     "webhooks",
+		Summary: "Send an event again now",
+		Scope:   account.AccountWrite,
 		Refuses: refusals(webhook.ErrNotFound, webhook.ErrNoEndpoint),
 		Doc:     "Whatever its status: it becomes pending and is sent at once, with its webhook-id, and with the retries of a new event.",
-		OK:      []reply{{ok, "The delivery.", examplePending, nil}},
+		OK:      []reply{{Status: ok, Doc: "The delivery.", Data: examplePending}},
 	}, func(ctx context.Context, in *deliveryPath) (int, deliveryReply, error) {
 		id, err := in.id()
 		if err != nil {
@@ -124,6 +157,15 @@ func toDelivery(d webhook.Delivery) deliveryReply {
 	if code == 0 {
 		code = -1
 	}
-	return deliveryReply{DeliveryID: d.ID, EventID: d.EventID, Type: string(d.Type), Status: string(d.Status), Attempts: d.Attempts,
-		LastStatusCode: code, LastError: maybeText(d.LastError), NextAttemptAt: maybeStamp(d.NextAttemptAt), CreatedAt: stamp(d.CreatedAt)}
+	return deliveryReply{
+		DeliveryID:     d.ID,
+		EventID:        d.EventID,
+		Type:           string(d.Type),
+		Status:         string(d.Status),
+		Attempts:       d.Attempts,
+		LastStatusCode: code,
+		LastError:      maybeText(d.LastError),
+		NextAttemptAt:  maybeStamp(d.NextAttemptAt),
+		CreatedAt:      stamp(d.CreatedAt),
+	}
 }

@@ -36,15 +36,33 @@ func (s *Server) documentWebhooks() {
 	body := s.schemaOf(webhookEvent{})
 	s.api.OpenAPI().Components.Schemas.SchemaFromRef(body.Ref).Properties["type"].Enum = types
 	header := func(name, doc string) *huma.Param {
-		return &huma.Param{Name: name, In: "header", Required: true, Description: doc, Schema: &huma.Schema{Type: huma.TypeString}}
+		return &huma.Param{
+			Name:        name,
+			In:          "header",
+			Required:    true,
+			Description: doc,
+			Schema:      &huma.Schema{Type: huma.TypeString},
+		}
 	}
 	s.api.OpenAPI().Webhooks = map[string]*huma.PathItem{"event": {Post: &huma.Operation{
 		OperationID: "receive-event", Tags: []string{"webhooks"}, Summary: "An event, sent to webhook_url", Description: webhookDoc,
-		Parameters: []*huma.Param{header("webhook-id", "The event's id."), header("webhook-timestamp", "When this attempt was made, in Unix seconds."),
-			header("webhook-signature", "v1, and base64; several with spaces between them while two secrets are valid.")},
+		Parameters: []*huma.Param{
+			header("webhook-id", "The event's id."),
+			header("webhook-timestamp", "When this attempt was made, in Unix seconds."),
+			header(
+				"webhook-signature",
+				"v1, and base64; several with spaces between them while two secrets are valid.",
+			),
+		},
 		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{jsonType: {Schema: body,
 			Example: map[string]any{"type": webhook.SessionTerminated, "timestamp": "2026-05-15T12:00:00.000Z",
-				"data": map[string]string{"session_id": exampleSession, "status": "terminated", "status_reason": "agent_request"}}}}},
-		Responses: map[string]*huma.Response{"204": {Description: http.StatusText(http.StatusNoContent) + ": accepted, as by any 2xx."}},
+				"data": map[string]string{
+					"session_id":    exampleSession,
+					"status":        "terminated",
+					"status_reason": "agent_request",
+				}}}}},
+		Responses: map[string]*huma.Response{
+			"204": {Description: http.StatusText(http.StatusNoContent) + ": accepted, as by any 2xx."},
+		},
 	}}}
 }

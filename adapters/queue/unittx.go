@@ -32,7 +32,9 @@ func (t unitTx) Conn() *pgx.Conn { return t.conn }
 func (t unitTx) LargeObjects() pgx.LargeObjects { return pgx.LargeObjects{} }
 
 // CopyFrom copies rows into a table.
-func (t unitTx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource) (int64, error) {
+func (t unitTx) CopyFrom(
+	ctx context.Context, table pgx.Identifier, columns []string, rows pgx.CopyFromSource,
+) (int64, error) {
 	return t.conn.CopyFrom(ctx, table, columns, rows)
 }
 

@@ -21,7 +21,9 @@ func columnNames(row any) (names []string) {
 // columnValues returns the values of the columns of a row.
 func columnValues(row any) []any {
 	values := make([]any, 0, 40)
-	eachField(reflect.ValueOf(row).Elem(), func(_ reflect.StructField, v reflect.Value) { values = append(values, v.Interface()) })
+	eachField(reflect.ValueOf(row).Elem(), func(_ reflect.StructField, v reflect.Value) {
+		values = append(values, v.Interface())
+	})
 	return values
 }
 

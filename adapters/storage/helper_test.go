@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 	"agentproxy/test/pg"
+	"agentproxy/test/sqlitetest"
 )
 
 var now = time.Date(2026, 3, 14, 9, 26, 53, 589793000, time.UTC)
@@ -38,10 +38,10 @@ func openAt(t testing.TB, path string) *storage.Store {
 
 func openStore(t testing.TB) *storage.Store {
 	t.Helper()
-	return openAt(t, filepath.Join(t.TempDir(), "test.db"))
+	return openAt(t, sqlitetest.File(t))
 }
 
-// openPostgres opens a new database of the server that the tests share.
+// openPostgres opens a database of the shared server.
 func openPostgres(t testing.TB) *storage.Store {
 	t.Helper()
 	return openURL(t, pg.Database(t))

@@ -58,7 +58,8 @@ func (r calls) Put(_ context.Context, c ports.Call) error {
 
 // DropFor walks the agent's keys of the last day.
 func (r calls) DropFor(_ context.Context, agentID, resource string) error {
-	return r.later("drop keys of "+resource, "DELETE FROM idempotency_keys WHERE agent_id = ?1 AND resource = ?2", agentID, resource)
+	return r.later("drop keys of "+resource, "DELETE FROM idempotency_keys WHERE agent_id = ?1 AND resource = ?2",
+		agentID, resource)
 }
 
 func (r calls) Purge(_ context.Context, before time.Time, limit int) (int, error) {

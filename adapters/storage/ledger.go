@@ -84,13 +84,15 @@ func (entryRow) TableName() string { return "ledger_entries" }
 func toEntryRow(e billing.Entry, ord int64) entryRow {
 	return entryRow{ID: e.ID, AgentID: e.AgentID, Ord: ord, Type: e.Type, Trial: e.Available.Trial, Own: e.Available.Own,
 		HeldTrial: e.Held.Trial, HeldOwn: e.Held.Own, Account: e.Account, Counter: e.Counter, Ref: e.Ref,
-		SessionID: e.SessionID, OrderID: e.OrderID, Description: e.Description, At: micros(e.At), BalanceAfter: e.BalanceAfter}
+		SessionID: e.SessionID, OrderID: e.OrderID, Description: e.Description, At: micros(e.At),
+		BalanceAfter: e.BalanceAfter}
 }
 
 func fromEntryRow(r entryRow) billing.Entry {
 	return billing.Entry{ID: r.ID, AgentID: r.AgentID, Type: r.Type, Available: billing.Funds{Trial: r.Trial, Own: r.Own},
 		Held: billing.Funds{Trial: r.HeldTrial, Own: r.HeldOwn}, Account: r.Account, Counter: r.Counter, Ref: r.Ref,
-		SessionID: r.SessionID, OrderID: r.OrderID, Description: r.Description, At: fromMicros(r.At), BalanceAfter: r.BalanceAfter}
+		SessionID: r.SessionID, OrderID: r.OrderID, Description: r.Description, At: fromMicros(r.At),
+		BalanceAfter: r.BalanceAfter}
 }
 
 var (
@@ -200,6 +202,7 @@ const addHour = `INSERT INTO usage_hours (agent_id, hour, session_id, up, down, 
 
 // addHour adds to the totals of one session in one hour.
 func (t *tx) addHour(agentID, sessionID string, hour time.Time, add ports.Totals) error {
-	return t.later("add to the hour of "+sessionID, addHour, agentID, micros(hour), sessionID, add.Up, add.Down, add.Connections,
+	return t.later("add to the hour of "+sessionID, addHour, agentID, micros(hour), sessionID, add.Up, add.Down,
+		add.Connections,
 		int64(add.Charged), int64(add.Refunded), int64(add.Recharged))
 }

@@ -36,7 +36,8 @@ func (r ledger) Entries(
 		err = ofType().Count(&total).Error
 		if list.Total = int(total); err == nil && list.Total > page.Offset() {
 			numbers := ofType().Select("ord").Order("ord DESC").Limit(page.Size).Offset(page.Offset())
-			list.Items, err = all(r.orm(ctx).Where("agent_id = ? AND ord IN (?)", agentID, numbers).Order("ord DESC"), fromEntryRow)
+			list.Items, err = all(r.orm(ctx).Where("agent_id = ? AND ord IN (?)", agentID, numbers).Order("ord DESC"),
+				fromEntryRow)
 		}
 	}
 	return list, wrap("list entries of "+agentID, err)

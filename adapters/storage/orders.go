@@ -61,7 +61,8 @@ func (r orders) Put(ctx context.Context, o procurement.Order) error {
 		return fmt.Errorf("write upstream order %s: %w", o.ID, err)
 	}
 	var stored orderRow
-	n, err := r.written(r.write(ctx).Model(&stored).Clauses(clause.Returning{Columns: []clause.Column{{Name: "session_id"}}}).
+	sessionID := clause.Returning{Columns: []clause.Column{{Name: "session_id"}}}
+	n, err := r.written(r.write(ctx).Model(&stored).Clauses(sessionID).
 		Where("id = ?", o.ID).
 		Where(refIsFree, map[string]any{"status": string(o.Status), "ref": o.Ref, "id": o.ID}).
 		Select("*").Updates(&row.Progress))

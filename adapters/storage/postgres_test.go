@@ -72,6 +72,7 @@ func TestRowsThatAUnitReadsAreLocked(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			st := openPostgres(t)
 			addAgent(t, st, "agt_1", domain.Dollar)
 			update(t, st, func(ctx context.Context, tx ports.Tx) error {
@@ -140,7 +141,10 @@ func TestWhatIsReadOfRechargesIsLocked(t *testing.T) {
 			return errors.Join(readGenesis(ctx, tx), tx.Devchain().SetGenesis(ctx, now, time.Second))
 		}},
 	} {
-		t.Run(name, func(t *testing.T) { waitsFor(t, openBooks(t, openPostgres), c.read, c.write) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			waitsFor(t, openBooks(t, openPostgres), c.read, c.write)
+		})
 	}
 }
 

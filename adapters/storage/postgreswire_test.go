@@ -45,6 +45,7 @@ func TestWhatIsHeldBackFailsItsUnit(t *testing.T) {
 		"a row by GORM": func(ctx context.Context, tx ports.Tx) error { _, err := tx.Referrers().Default(ctx); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			st := openPostgres(t)
 			addAgent(t, st, "agt_1", 100)
 			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {

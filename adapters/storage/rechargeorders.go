@@ -117,7 +117,9 @@ func (r recharges) Payable(
 	return orders, nil
 }
 
-func (r recharges) Overdue(ctx context.Context, network string, before time.Time, limit int) (agents []string, err error) {
+func (r recharges) Overdue(
+	ctx context.Context, network string, before time.Time, limit int,
+) (agents []string, err error) {
 	err = r.orm(ctx).Model(&rechargeOrderRow{}).
 		Where("network = ? AND expires_at < ? AND "+isOpen, network, micros(before)).
 		Group("agent_id").Order("MIN(expires_at), agent_id").Limit(limit).Pluck("agent_id", &agents).Error

@@ -59,9 +59,12 @@ func (r recharges) InsertAddress(ctx context.Context, a recharge.Address) error 
 	return nil
 }
 
-func (r recharges) AddressOf(ctx context.Context, network, fingerprint, agentID string) (recharge.Address, bool, error) {
+func (r recharges) AddressOf(
+	ctx context.Context, network, fingerprint, agentID string,
+) (recharge.Address, bool, error) {
 	var row rechargeAddressRow
-	found, err := one(r.read(ctx).Where("network = ? AND fingerprint = ? AND agent_id = ?", network, fingerprint, agentID), &row)
+	found, err := one(r.read(ctx).Where("network = ? AND fingerprint = ? AND agent_id = ?",
+		network, fingerprint, agentID), &row)
 	if err != nil {
 		return recharge.Address{}, false, fmt.Errorf("read address of %s: %w", agentID, err)
 	}
@@ -91,7 +94,9 @@ func (r recharges) Owned(ctx context.Context, network string, addresses []string
 	return owned, nil
 }
 
-func (r recharges) Watched(ctx context.Context, network string, after time.Time, limit int) ([]recharge.Address, error) {
+func (r recharges) Watched(
+	ctx context.Context, network string, after time.Time, limit int,
+) ([]recharge.Address, error) {
 	query := r.orm(ctx).Where(`network = @network AND address IN (
 		SELECT address FROM recharge_orders WHERE network = @network AND `+isOpen+`
 		UNION SELECT address FROM recharge_orders WHERE network = @network AND expires_at > @after)`,

@@ -81,8 +81,9 @@ func sessionWhere(agentID string, f ports.SessionFilter) (string, []any) {
 const live = "status IN ('creating', 'active')"
 
 func (r sessions) Newest(_ context.Context, agentID, productNo string) (session.Session, error) {
-	return scanSession("the newest", r.row("SELECT "+sessionSelect+" FROM sessions s WHERE agent_id = ?1 AND product_no = ?2"+
-		" AND "+live+" ORDER BY ord DESC LIMIT 1"+r.lock("s"), agentID, productNo))
+	return scanSession("the newest",
+		r.row("SELECT "+sessionSelect+" FROM sessions s WHERE agent_id = ?1 AND product_no = ?2"+
+			" AND "+live+" ORDER BY ord DESC LIMIT 1"+r.lock("s"), agentID, productNo))
 }
 
 func (r sessions) Live(ctx context.Context, agentID string) ([]string, error) {

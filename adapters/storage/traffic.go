@@ -18,7 +18,8 @@ type usages struct{ *tx }
 
 func (r usages) Usage(_ context.Context, sessionID string) (traffic.Usage, error) {
 	var row usageRow
-	err := r.row("SELECT "+usageColumns+" FROM sessions s WHERE s.id = ?1"+r.lock("s"), sessionID).Scan(scanTargets(&row)...)
+	err := r.row("SELECT "+usageColumns+" FROM sessions s WHERE s.id = ?1"+r.lock("s"),
+		sessionID).Scan(scanTargets(&row)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return traffic.Usage{}, session.ErrNotFound
 	}
@@ -61,7 +62,8 @@ func scanLease(found interface{ Scan(...any) error }) (l traffic.Lease, err erro
 }
 
 func (r usages) Lease(_ context.Context, sessionID, lease string) (traffic.Lease, bool, error) {
-	l, err := scanLease(r.row("SELECT "+leaseColumns+" FROM leases WHERE session_id = ?1 AND id = ?2"+r.lock("leases"), sessionID, lease))
+	query := "SELECT " + leaseColumns + " FROM leases WHERE session_id = ?1 AND id = ?2" + r.lock("leases")
+	l, err := scanLease(r.row(query, sessionID, lease))
 	if errors.Is(err, sql.ErrNoRows) {
 		return traffic.Lease{}, false, nil
 	}
@@ -81,7 +83,8 @@ func (r usages) PutLease(_ context.Context, l traffic.Lease) error {
 }
 
 func (r usages) DropLease(_ context.Context, sessionID, lease string) error {
-	return r.later("drop lease "+lease+" of "+sessionID, "DELETE FROM leases WHERE session_id = ?1 AND id = ?2", sessionID, lease)
+	return r.later("drop lease "+lease+" of "+sessionID, "DELETE FROM leases WHERE session_id = ?1 AND id = ?2",
+		sessionID, lease)
 }
 
 // Stale reads the whole table, which holds only what is leased right now.

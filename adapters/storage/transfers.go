@@ -41,7 +41,8 @@ func fromTransferRow(r transferRow) recharge.Transfer {
 
 func (r recharges) Transfer(ctx context.Context, k recharge.Key) (recharge.Transfer, bool, error) {
 	var row transferRow
-	found, err := one(r.read(ctx).Where("network = ? AND tx_id = ? AND log_index = ?", k.Network, k.TxID, k.LogIndex), &row)
+	found, err := one(r.read(ctx).Where("network = ? AND tx_id = ? AND log_index = ?",
+		k.Network, k.TxID, k.LogIndex), &row)
 	if err != nil {
 		return recharge.Transfer{}, false, fmt.Errorf("read transfer %s: %w", k.TxID, err)
 	}

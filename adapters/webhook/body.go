@@ -6,7 +6,8 @@ import (
 	"agentproxy/domain/webhook"
 )
 
-// moment is RFC 3339 with milliseconds, as in every answer of the API.
+// timestampFormat is RFC 3339 with milliseconds, as in every response of the
+// API.
 const timestampFormat = "2006-01-02T15:04:05.000Z07:00"
 
 type body struct {
@@ -15,9 +16,9 @@ type body struct {
 	Data      map[string]string `json:"data"`
 }
 
-// Body is what is sent of an event: {type, timestamp, data}, in this order and
+// Body returns the body of an event: {type, timestamp, data}, in this order and
 // with the keys of data sorted, so that every attempt sends the same bytes. The
-// timestamp is when it happened, whenever it is sent.
+// timestamp is the time of the event.
 func Body(e webhook.Event) []byte {
 	b := body{Type: e.Type, Timestamp: e.At.UTC().Format(timestampFormat), Data: e.Data}
 	if b.Data == nil {

@@ -12,10 +12,10 @@ import (
 	"agentproxy/domain/egress"
 )
 
-// newTransport speaks HTTP/1.1 through s.dial alone. A proxy of the environment
-// would connect for us to what was never judged; HTTP/2 would let a receiver
-// send megabytes that nobody asked for; decompression would grow what was
-// counted.
+// newTransport returns a transport for HTTP/1.1 that dials through s.dial only.
+// A proxy of the environment would connect to addresses that were not checked,
+// HTTP/2 would allow a receiver to send megabytes unrequested, and
+// decompression would grow the counted bytes.
 func newTransport(s *Sender) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -33,9 +33,9 @@ func newTransport(s *Sender) *http.Transport {
 	}
 }
 
-// dial makes one connection: it resolves the host, judges every answer, and
-// connects to a judged address. The context has no deadline, because the
-// transport may keep what was dialled for another request.
+// dial makes one connection: it resolves the host, checks every address, and
+// connects to a checked one. The context has no deadline, because the transport
+// may keep the connection for another request.
 func (s *Sender) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	until := time.Now().Add(s.cfg.Timeout)
 	ctx, cancel := context.WithDeadline(ctx, until)
@@ -61,7 +61,7 @@ func (s *Sender) dialWithin(ctx context.Context, target netip.AddrPort, d time.D
 	return s.cfg.Dial(ctx, target)
 }
 
-// resolve turns a host and port into addresses that may be dialled.
+// resolve returns the addresses of a host and port that may be dialled.
 func (s *Sender) resolve(ctx context.Context, address string) ([]netip.AddrPort, error) {
 	host, port, err := splitPort(address)
 	if err != nil {

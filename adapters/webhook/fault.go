@@ -15,8 +15,8 @@ import (
 	"agentproxy/domain/egress"
 )
 
-// fault is a failure in words for the agent. The words are ours: those of the
-// standard library name addresses.
+// fault is a failure described for the agent. It has its own text because the
+// standard library's errors contain addresses.
 type fault string
 
 func (f fault) Error() string { return string(f) }
@@ -35,7 +35,7 @@ const (
 	errNoAnswer    fault = "the endpoint's answer is not HTTP/1.1 or its head is too large"
 )
 
-// refused is the address rule's refusal; its messages name no address.
+// refused returns the egress policy's refusal; its messages contain no address.
 func refused(err error) fault {
 	if e, ok := errors.AsType[*domain.Error](err); ok {
 		return fault(e.Message)
@@ -53,7 +53,8 @@ func lookupFailed(err error) error {
 	return errNameFailed
 }
 
-// isOurs reports that this host is at fault: it is out of sockets or memory.
+// isLocal reports whether this host is at fault: it is out of sockets or
+// memory.
 func isLocal(err error) bool {
 	for _, number := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
 		if errors.Is(err, number) {
@@ -63,7 +64,7 @@ func isLocal(err error) bool {
 	return false
 }
 
-// explain puts a failed attempt in words for the agent.
+// explain describes a failed attempt for the agent.
 func explain(err error, timeout time.Duration) string {
 	if f, ok := errors.AsType[fault](err); ok {
 		return string(f)
@@ -88,8 +89,8 @@ func explain(err error, timeout time.Duration) string {
 	return string(errNoAnswer)
 }
 
-// isTLS reports a failed handshake. Alerts have no exported type; the operation
-// tells them.
+// isTLS reports a failed handshake. TLS alerts have no exported type and are
+// recognized by the operation.
 func isTLS(err error) bool {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return true

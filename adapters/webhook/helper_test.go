@@ -117,7 +117,7 @@ func message(url string) ports.Message {
 	return ports.Message{URL: url, ID: event.ID, At: now, Body: webhook.Body(event), Secrets: []string{secret}}
 }
 
-// send posts the event; an error of ours fails the test.
+// send posts the event; a local error fails the test.
 func (w *world) send(url string) domain.Outcome {
 	w.t.Helper()
 	out, err := w.Send(context.Background(), message(url))

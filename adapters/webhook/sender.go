@@ -1,6 +1,6 @@
-// Package webhook signs webhooks as the Standard Webhooks specification says and
-// posts them. Their URLs are chosen by agents, so every connection is made to
-// an address that was judged for it.
+// Package webhook signs webhooks by the Standard Webhooks specification
+// (standardwebhooks.com) and posts them. Agents choose the URLs, so every
+// connection is made to an address that the egress policy allowed.
 package webhook
 
 import (
@@ -30,8 +30,8 @@ const (
 	userAgent    = "agentproxy"
 )
 
-// Config is what a Sender needs to know. With the zero value it reaches public
-// addresses by https.
+// Config configures a Sender. The zero value reaches public addresses over
+// https.
 type Config struct {
 	// Policy judges every address: Allow has the operator's networks and Refuse
 	// the listeners of this service. Loopback is set from Dev.
@@ -69,17 +69,17 @@ type Sender struct {
 
 var _ ports.Sender = (*Sender)(nil)
 
-// New is a Sender; Close it in the end.
+// New returns a Sender. The caller must Close it.
 func New(cfg Config) *Sender {
 	s := &Sender{cfg: cfg.withDefaults()}
 	s.transport = newTransport(s)
 	return s
 }
 
-// Close closes the connections that were kept.
+// Close closes idle connections.
 func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 
-// Body is what is sent of an event.
+// Body returns the body of an event.
 func (s *Sender) Body(e webhook.Event) []byte { return Body(e) }
 
 // Send posts a message once.
@@ -116,8 +116,8 @@ func (s *Sender) Send(ctx context.Context, m ports.Message) (webhook.Outcome, er
 	return out, nil
 }
 
-// request is made by hand, and no http.Client is above it: that would follow
-// redirects, keep cookies and write the URL, which may hold a secret of the
+// request builds the request for the transport. An http.Client would follow
+// redirects, keep cookies and put the URL, which may hold a secret of the
 // agent, into its errors.
 func request(ctx context.Context, target *url.URL, header http.Header, body []byte) *http.Request {
 	again := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
@@ -127,11 +127,11 @@ func request(ctx context.Context, target *url.URL, header http.Header, body []by
 	return r.WithContext(ctx)
 }
 
-// maxRetryAfter is more than anybody honours; a longer pause is this one.
+// maxRetryAfter is the upper bound of Retry-After.
 const maxRetryAfter = 7 * 24 * time.Hour
 
-// retryAfter reads seconds or a date (RFC 9110, section 10.2.3); 0 for neither,
-// and for the past.
+// parseRetryAfter parses seconds or a date (RFC 9110, section 10.2.3). It
+// returns 0 for neither, and for the past.
 func parseRetryAfter(text string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
 		return min(time.Duration(seconds)*time.Second, maxRetryAfter)

@@ -27,7 +27,8 @@ var (
 	errNoKey  = errors.New("there is no secret")
 )
 
-// head is the header of a message, signed with each of its secrets.
+// signedHeader returns the header of a message, signed with each of its
+// secrets.
 func signedHeader(m ports.Message) (http.Header, error) {
 	if !validID(m.ID) {
 		return nil, errID
@@ -52,8 +53,9 @@ func signedHeader(m ports.Message) (http.Header, error) {
 	return h, nil
 }
 
-// sign is "v1," and the base64 of the HMAC-SHA-256 of "id.seconds.body". An id
-// with a full stop in it could move the borders between the three.
+// sign returns "v1," and the base64 of the HMAC-SHA-256 of "id.seconds.body"
+// (Standard Webhooks, signature scheme). An id must not contain a full stop,
+// which would move the borders between the three.
 func sign(key []byte, id string, at time.Time, body []byte) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + "."))

@@ -8,8 +8,8 @@ import (
 	"agentproxy/domain/egress"
 )
 
-// parseURL reads where a webhook goes. What can be refused by the text alone is
-// refused here, before anything is looked up; the port is in the result.
+// parseURL parses the URL of a webhook and refuses what its text alone makes
+// invalid, before a lookup.
 func parseURL(text string, dev bool) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {

@@ -9,10 +9,11 @@ import (
 // final dot.
 const maxHost = 253
 
-// ParseHost tells an address from a name. The host comes without port and
-// brackets. Addr is valid for an IP address in its usual form and invalid for a
-// name, which is then to be resolved. What only looks like an address is
-// ErrRefused: resolvers and upstreams read 127.1 or 0x7f.1 as they please.
+// ParseHost distinguishes an address from a name in a host without port and
+// brackets. It returns a valid Addr for an IP address in its usual form and an
+// invalid one for a name that must be resolved. It returns ErrRefused for other
+// numeric forms, which resolvers and upstream proxies interpret differently
+// (127.1, 0x7f.1).
 func ParseHost(host string) (netip.Addr, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return addr, nil

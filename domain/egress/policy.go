@@ -21,8 +21,9 @@ var (
 		"nor an IP address in its usual form; write it in one of these forms")
 )
 
-// Policy says what may be reached beside the public internet, and what never.
-// The zero Policy reaches public addresses only. It is safe for concurrent use.
+// Policy defines what may be reached beside the public internet, and what may
+// never be reached. The zero Policy allows public addresses only. It is safe
+// for concurrent use.
 type Policy struct {
 	// Allow opens networks that are refused by themselves. An address that
 	// carries an IPv4 address is looked up here by that.
@@ -32,8 +33,9 @@ type Policy struct {
 	// Refuse lists our own listeners, which nothing opens. One on an unspecified
 	// address (0.0.0.0 or ::) is refused on each address that is this host's.
 	Refuse []netip.AddrPort
-	// IsLocal tells this host's addresses. Nil: each is taken as local, so a
-	// listener on an unspecified address closes its port on all of them.
+	// IsLocal reports whether an address is this host's. If it is nil, every address
+	// is taken as local, so a listener on an unspecified address refuses its port on
+	// all of them.
 	IsLocal func(netip.Addr) bool
 }
 

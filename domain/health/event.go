@@ -14,7 +14,7 @@ import (
 	"agentproxy/domain"
 )
 
-// Type says what came of a request, in the words of the public API.
+// Type is the outcome of a request, as named in the public API.
 type Type string
 
 // The event types.
@@ -64,7 +64,7 @@ type Event struct {
 	At         time.Time // of receipt: a report's occurred_at is only shown
 }
 
-// Scored reports whether e says anything about the exit. Only such a report may
+// Scored reports whether e is evidence about the exit. Only such a report may
 // take an observed event from a Ring, or a custom event would hide evidence.
 func (e Event) Scored() bool {
 	_, ok := e.evidence()

@@ -12,7 +12,7 @@ const (
 	visibleFrom  = 0.01 // bad weight below which a host is no longer worth a word
 )
 
-// HostWeight is how much of the bad weight a target host stands for.
+// HostWeight is the share of a target host in the bad weight.
 type HostWeight struct {
 	Host      string
 	Events    int64 // scored events that named it, since it was first followed

@@ -115,7 +115,7 @@ func TestPageHasTheCosts(t *testing.T) {
 }
 
 // expand returns the events that a cell such as "http_error 500 to 519, 528"
-// stands for.
+// describes.
 func expand(cell string) []string {
 	name, codes, _ := strings.Cut(cell, " ")
 	if codes == "" {

@@ -32,11 +32,11 @@ const (
 	lowFrom    = 80 // risk_level: low from here,
 	mediumFrom = 60 // medium from here,
 	highFrom   = 35 // high from here, critical below
-	hysteresis = 5  // points past a border before a webhook speaks of it
+	hysteresis = 5  // points past a border before a webhook is sent
 
 	rotationKeeps    = 0.25        // what a rotation leaves of all weights
 	unhelpfulBelow   = 60          // a rotation at a lower score did not help
-	unhelpfulMax     = 3           // so many of those
+	unhelpfulMax     = 3           // number of those
 	unhelpfulWindow  = 10 * minute // within this time ask for a pause
 	rotationEchoes   = 10 * second // a reason adds nothing to evidence this recent
 	rateLimitedShare = 0.5         // share of the bad weight from which rate limiting asks for a pause
@@ -51,7 +51,7 @@ const (
 const maxWeight = 1/(1-fade) + 1e-6
 
 // negligible weights are taken as 0: below it floating point gets slow, and far
-// below it no score can tell.
+// below it no score changes.
 const negligible = 1e-12
 
 // scaled is a weight times what is left of it.
@@ -62,7 +62,7 @@ func scaled(weight, by float64) float64 {
 	return weight
 }
 
-// cause says whose fault a bad event can be.
+// cause is whose fault a bad event can be.
 type cause uint8
 
 // The causes, in the order in which the first of equals is named. worked is the
@@ -75,8 +75,7 @@ const (
 	worked
 )
 
-// evidence is what one event says about the exit: its cost, 0 (the exit worked)
-// to 1, and whom it speaks against.
+// evidence is the cost of one event, 0 (the exit worked) to 1, and its cause.
 type evidence struct {
 	cost  float64
 	cause cause
@@ -95,7 +94,7 @@ var (
 	unauthorized   = evidence{0.3, causeTarget}
 )
 
-// evidence returns what e says about the exit; false when it is not scored.
+// evidence returns the evidence of e, or false if e is not scored.
 func (e Event) evidence() (evidence, bool) {
 	switch e.Type {
 	case Success:
@@ -114,8 +113,8 @@ func (e Event) evidence() (evidence, bool) {
 	return evidence{}, false
 }
 
-// statusEvidence is the evidence of an http_error. A status below 400 came from
-// the target all the same, so the exit worked; 407 is our own gateway's.
+// statusEvidence returns the evidence of an http_error. A status below 400 came
+// from the target, so the exit worked; 407 is sent by the gateway itself.
 func statusEvidence(code int) (evidence, bool) {
 	switch {
 	case code <= 0:

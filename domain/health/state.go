@@ -27,9 +27,9 @@ type weights struct {
 	streak uint8           // bad events in a row, at most streakMax
 }
 
-// Report counts and scores what the agent says. It is false when e only
-// counted: its type is not scored, or the session had its 120 reports in the
-// last minute.
+// Report counts and scores an event that the agent reported. It returns false
+// if e was only counted: its type is not scored, or reportsPerMinute were
+// scored in the last minute.
 func (s *State) Report(e Event) bool {
 	at := s.moment(e.At)
 	s.exit.reported.add(e, at)
@@ -40,7 +40,8 @@ func (s *State) Report(e Event) bool {
 	return ok && s.scoreReport(found, e.Host, at)
 }
 
-// Observe counts and scores what the gateway saw, once no report can claim it.
+// Observe counts and scores an event of the gateway that no report can match
+// any more.
 func (s *State) Observe(e Event) {
 	at := s.moment(e.At)
 	s.exit.observed.add(e, at)
@@ -49,12 +50,12 @@ func (s *State) Observe(e Event) {
 	}
 }
 
-// ObserveMatched counts what the gateway saw when a report told the same. The
-// two are one piece of evidence and the report's cost counts, so this scores
+// ObserveMatched counts an event of the gateway that a report matched. The two
+// are one piece of evidence and the cost of the report counts, so it scores
 // nothing.
 func (s *State) ObserveMatched(e Event) { s.exit.observed.add(e, s.moment(e.At)) }
 
-// RotationReason says why an exit was changed, in the words of the public API.
+// RotationReason is why an exit was changed, as named in the public API.
 type RotationReason string
 
 // The rotation reasons.
@@ -70,11 +71,12 @@ const (
 
 // Valid reports whether r is a reason that the public API knows.
 func (r RotationReason) Valid() bool {
-	_, says := r.evidence()
-	return says || r == RotationScheduled || r == RotationManual
+	_, scored := r.evidence()
+	return scored || r == RotationScheduled || r == RotationManual
 }
 
-// evidence is the event that a reason stands for; false when it stands for none.
+// evidence returns the evidence that a reason is equal to, or false if it is
+// none.
 func (r RotationReason) evidence() (evidence, bool) {
 	switch r {
 	case RotationBlock, RotationHTTP403, RotationCaptcha:
@@ -88,8 +90,8 @@ func (r RotationReason) evidence() (evidence, bool) {
 }
 
 // Rotate records that the session got another exit. The reason is evidence
-// against the old one, unless its kind was heard in the last ten seconds; it is
-// the agent's word, so it counts against the cap of reports.
+// against the old one, unless evidence of its cause was recorded in the last
+// ten seconds. It counts against the limit of reports.
 func (s *State) Rotate(reason RotationReason, now time.Time) {
 	at := s.moment(now)
 	if found, ok := reason.evidence(); ok {
@@ -109,12 +111,13 @@ func (s *State) Rotate(reason RotationReason, now time.Time) {
 	s.exit = tally{}
 }
 
-// moment is a time of receipt as the state takes it: never before the last
-// scored event, whatever the clocks of two replicas say.
+// moment returns a time of receipt that is not before the last scored event,
+// whatever the difference between the clocks of two replicas.
 func (s *State) moment(t time.Time) micros { return max(microsOf(t), s.lastAt) }
 
-// hear scores the agent's word unless the minute has had its reports. What is
-// above the cap still came, so a rotation for it adds nothing either.
+// scoreReport scores reported evidence within the limit of reports in a minute.
+// Evidence above the limit is remembered, so that a rotation for it adds
+// nothing either.
 func (s *State) scoreReport(found evidence, host string, at micros) bool {
 	if !s.recent.take(at) {
 		s.remember(found, at)

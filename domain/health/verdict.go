@@ -68,7 +68,7 @@ const (
 	Pause          Recommendation = "pause"
 )
 
-// Reason says what a recommendation rests on, in the words of the public API.
+// Reason is the basis of a recommendation, as named in the public API.
 type Reason string
 
 // The reasons. The first four name the cause that weighs most.
@@ -84,7 +84,7 @@ const (
 
 var reasonOf = [worked]Reason{BlockRate, RateLimited, NetworkErrors, TargetErrors}
 
-// Verdict is what a State says at one moment.
+// Verdict is the evaluation of a State at one moment.
 type Verdict struct {
 	HealthScore       int     // 0 to 100
 	SuccessRate       float64 // 0 to 1, since the session began
@@ -95,8 +95,9 @@ type Verdict struct {
 	RetryAfterSeconds int     // until the pause ends if nothing more happens; 0 unless Pause
 }
 
-// Verdict judges the session at a moment; a moment before the last scored event
-// reads as that event's. A static session cannot rotate and is never told to.
+// Verdict evaluates the session at a moment; a moment before the last scored
+// event is taken as that event's. A static session cannot rotate, so a rotation
+// is not recommended for it.
 func (s *State) Verdict(now time.Time, static bool) Verdict {
 	at := microsOf(now)
 	w := s.weightsAt(at)

@@ -124,8 +124,8 @@ func TestCostIsThatOfTheTerm(t *testing.T) {
 	}
 }
 
-// TestChooseIsAPermutationOfWhoCanDeliver draws catalogues: nobody is invented,
-// nobody who could deliver is forgotten, and no place is widened.
+// TestChooseIsAPermutationOfWhoCanDeliver draws catalogues: no source is added,
+// none that can deliver is lost, and no place is widened.
 func TestChooseIsAPermutationOfWhoCanDeliver(t *testing.T) {
 	countries := rapid.SampledFrom([][]string{nil, {}, {"US"}, {"DE", "US"}, {"JP"}})
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,7 +9,7 @@ import (
 	"agentproxy/domain/session"
 )
 
-// Status is how much is known of an order of ours.
+// Status is how much is known about an order.
 type Status string
 
 // planned → sent → confirmed | refused | unknown; unknown → confirmed | refused.
@@ -23,7 +23,7 @@ const (
 	Unknown   Status = "unknown"
 )
 
-// Kind says what an order is for.
+// Kind is the purpose of an order.
 type Kind string
 
 // A purchase begins a session, a renewal extends a static one.
@@ -75,7 +75,7 @@ const (
 	// SettleFor is how long an order may be on its way into the provider's lists:
 	// what is not there before may still come.
 	ListingDelay = 2 * time.Minute
-	// FreezeAfter is when nobody is asked any more about an unknown order.
+	// FreezeAfter is the age at which polling for an unknown order ends.
 	FreezeAfter = 24 * time.Hour
 	// LostAfter is how long a live order must be gone to be lost.
 	LostAfter = 5 * time.Minute
@@ -84,7 +84,8 @@ const (
 // Open reports whether the outcome of the order is still to come.
 func (o Order) Open() bool { return o.Status == Planned || o.Status == Sent || o.Status == Unknown }
 
-// Send marks the order as sent. What was listed before is for Decide.
+// Send marks the order as sent. Decide compares before with what the provider
+// lists later.
 func (o Order) Send(before Snapshot, now time.Time) (Order, error) {
 	if o.Status != Planned {
 		return o, ErrDecided.Msgf("the order is %s", o.Status)
@@ -93,7 +94,7 @@ func (o Order) Send(before Snapshot, now time.Time) (Order, error) {
 	return o, nil
 }
 
-// Confirm takes what the provider has for the order.
+// Confirm records what the provider delivers for the order.
 func (o Order) Confirm(d Delivery, now time.Time) (Order, error) {
 	if o.Status != Sent && o.Status != Unknown {
 		return o, ErrDecided.Msgf("the order is %s", o.Status)
@@ -102,7 +103,8 @@ func (o Order) Confirm(d Delivery, now time.Time) (Order, error) {
 	return o.Record(d, now), nil
 }
 
-// Take notes how far a confirmed order has come, and when to look again.
+// Record stores the progress of a confirmed order and when to ask the provider
+// again.
 func (o Order) Record(d Delivery, now time.Time) Order {
 	if o.Ref == "" {
 		o.Ref = d.Ref
@@ -120,7 +122,7 @@ func (o Order) Record(d Delivery, now time.Time) Order {
 	return o
 }
 
-// Refuse notes that provably nothing was bought.
+// Refuse records that provably nothing was bought.
 func (o Order) Refuse(why Class, reason string, now time.Time) (Order, error) {
 	if !o.Open() {
 		return o, ErrDecided.Msgf("the order is %s", o.Status)
@@ -129,8 +131,8 @@ func (o Order) Refuse(why Class, reason string, now time.Time) (Order, error) {
 	return o, nil
 }
 
-// Doubt notes that nobody knows the outcome, and when to ask. After FreezeAfter
-// the order is frozen.
+// MarkUnknown records that the outcome is unknown and when to ask the provider.
+// After FreezeAfter the order is frozen.
 func (o Order) MarkUnknown(reason string, now time.Time) (Order, error) {
 	if o.Status != Sent && o.Status != Unknown {
 		return o, ErrDecided.Msgf("the order is %s", o.Status)
@@ -151,8 +153,8 @@ func (o Order) MarkUnknown(reason string, now time.Time) (Order, error) {
 	return o, nil
 }
 
-// Patience is how long to wait before a provider is asked again about something
-// of an age: a quarter of it, from two seconds to ten minutes.
+// Backoff returns the delay before a provider is asked again about something of
+// an age: a quarter of the age, from two seconds to ten minutes.
 func Backoff(age time.Duration) time.Duration {
 	return min(max(age/4, 2*time.Second), 10*time.Minute)
 }
@@ -165,12 +167,13 @@ type Snapshot struct {
 	At    time.Time // just before Funds were read
 }
 
-// Evidence is what a provider tells about an unknown order.
+// Evidence is what a provider reports about an unknown order.
 type Evidence struct {
 	Found []Delivery      // what may be the order
-	Known map[string]bool // refs that belong to other orders of ours
+	Known map[string]bool // refs that belong to other orders of the service
 	Funds ProviderBalance
-	// Spent is what other orders of ours, sent since Before.At, cost there. Rivals: others like this one are unknown too.
+	// Spent is the cost there of other orders of the service since Before.At.
+	// OthersUnknown is set if similar orders are unknown too.
 	Spent         domain.Money
 	OthersUnknown bool
 }
@@ -185,12 +188,11 @@ const (
 	Wait   Verdict = "wait"
 )
 
-// Decide weighs the evidence about an unknown order. A delivery that carries the
-// order's key is the order. Without keys it is the one that was not there
-// before, is nobody else's and is like it; when another order like it is unknown
-// too, or several are new, nobody can tell which is whose. Absent needs that the
-// time to appear is over and, where the provider tells it, that no money is
-// missing.
+// Decide weighs the evidence about an unknown order. A delivery with the
+// order's key is the order. Without keys it is the one that is new, belongs to
+// no other order and matches; if a similar order is unknown too, or several are
+// new, the outcome stays open. Absent requires that ListingDelay is over and,
+// if the provider reports its balance, that no money is missing.
 func Decide(o Order, labelled bool, e Evidence, now time.Time) (Verdict, Delivery) {
 	var fresh []Delivery
 	for _, d := range e.Found {
@@ -210,12 +212,13 @@ func Decide(o Order, labelled bool, e Evidence, now time.Time) (Verdict, Deliver
 	case len(fresh) > 0, now.Sub(o.SentAt) < ListingDelay:
 		return Wait, Delivery{}
 	case !labelled && o.missesMoney(e):
-		return Wait, Delivery{} // somebody has our money
+		return Wait, Delivery{} // money is missing
 	}
 	return Absent, Delivery{}
 }
 
-// like reports whether a listed order may be this one, by what the list tells.
+// matches reports whether a listed order may be this one, as far as the list
+// describes it.
 func (o Order) matches(d Delivery) bool {
 	in := o.Intent
 	return (d.SKU == "" || in.SKU == "" || d.SKU == in.SKU) &&

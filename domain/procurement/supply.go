@@ -11,23 +11,23 @@ import (
 	"agentproxy/domain/session"
 )
 
-// Capabilities are what a provider can do, so that nobody asks for the rest.
+// Capabilities are the features of a provider.
 type Capabilities struct {
-	// Local: orders do no IO, cost nothing and cannot be lost, so they are placed
+	// InProcess: orders do no IO, cost nothing and cannot be lost, so they are placed
 	// inside the unit of work and are not written down.
 	InProcess bool
-	// Chained: exits are reached through the provider's own proxies. Else they are
+	// ViaUpstream: exits are reached through the provider's own proxies. Else they are
 	// addresses of this host, which the gateway binds to.
 	ViaUpstream bool
-	// Repeatable: the provider documents an idempotency key, so that an order
+	// Idempotent: the provider documents an idempotency key, so that an order
 	// whose outcome is unknown may be sent again under its own key.
 	Idempotent bool
-	// Labelled: the provider keeps the key of an order and Find tells it. Else an
-	// unknown order is looked for among those that were not there before.
+	// KeepsOrderKey is set if Find returns the key of an order. Otherwise an unknown
+	// order is searched for among those that were not listed before.
 	KeepsOrderKey bool
-	// LabelledTraffic: the same of traffic alone, where addresses carry no key.
+	// KeepsTrafficOrderKey: the same of traffic alone, where addresses carry no key.
 	KeepsTrafficOrderKey bool
-	// Slow: an order is accepted first and delivered later.
+	// Async: an order is accepted first and delivered later.
 	Async bool
 	// Renews and Cancels report whether the calls of these names are supported. An
 	// order that cannot be cancelled costs money until its end.
@@ -79,12 +79,12 @@ type Delivery struct {
 	Ref       string // the provider's id of it
 	Label     string // the key of the intent, where the provider keeps it
 	State     State
-	SKU       string           // as far as a list tells these
-	Location  session.Location // as far as a list tells these
-	Quantity  int              // as far as a list tells these
-	CreatedAt time.Time        // by the provider's clock; zero: not told
+	SKU       string           // if the list reports it
+	Location  session.Location // if the list reports it
+	Quantity  int              // if the list reports it
+	CreatedAt time.Time        // by the provider's clock; zero if unknown
 	ExpiresAt time.Time        // the provider's own end, never computed here; zero: none
-	Cost      domain.Money     // what the provider says that it charged; 0: not told
+	Cost      domain.Money     // charged by the provider; 0 if unknown
 	Access    Access           // dynamic
 	IPs       []IP             // static; dynamic of a local provider: the first exit
 }
@@ -106,10 +106,10 @@ type IP struct {
 	ID             string     // the provider's id of it, which may change
 	Addr           netip.Addr // the exit
 	Host           string     // where its proxy listens; empty: the address is this host's
-	HTTPPort       uint16     // 0: not spoken
-	SOCKSPort      uint16     // 0: not spoken
+	HTTPPort       uint16     // 0 if not supported
+	SOCKSPort      uint16     // 0 if not supported
 	User, Password string
-	Country        string // ISO 3166-1 alpha-2; empty: not told
+	Country        string // ISO 3166-1 alpha-2; empty if unknown
 	ExpiresAt      time.Time
 }
 
@@ -119,8 +119,8 @@ func (ip IP) String() string { return ip.Addr.String() }
 // GoString hides it from %#v.
 func (ip IP) GoString() string { return ip.String() }
 
-// Endpoint is the proxy of an address for a protocol, or for the other one if it
-// does not speak that. False: it speaks neither.
+// Endpoint returns the proxy of an address for a protocol, or for the other one
+// if that is not supported. It returns false if neither is.
 func (ip IP) Endpoint(p session.Protocol) (Endpoint, bool) {
 	e := Endpoint{Protocol: p, Host: ip.Host, Port: ip.HTTPPort, User: ip.User, Password: ip.Password}
 	if p == session.SOCKS5 && ip.SOCKSPort != 0 || ip.HTTPPort == 0 {
@@ -174,7 +174,7 @@ type Quote struct {
 // Stock is whether something can be delivered.
 type Stock string
 
-// StockUnknown: the provider does not tell.
+// StockUnknown is used if the provider does not report its stock.
 const (
 	StockYes     Stock = "yes"
 	StockNo      Stock = "no"
@@ -189,11 +189,12 @@ type Offer struct {
 	Location session.Location // empty: everywhere
 	Days     []int            // static
 	Stock    Stock
-	Count    int          // 0: not told
-	Cost     domain.Money // a GB, or an IP for the first of Days; 0: not told
+	Count    int          // 0 if unknown
+	Cost     domain.Money // a GB, or an IP for the first of Days; 0 if unknown
 }
 
-// Funds is what the service has at a provider. False: it is not told.
+// ProviderBalance is the operator's balance at a provider. Known is false if
+// the provider does not report it.
 type ProviderBalance struct {
 	Amount domain.Money
 	Known  bool

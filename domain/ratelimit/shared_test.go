@@ -199,7 +199,7 @@ func TestOverMinutesTheRateIsKept(t *testing.T) {
 	})
 }
 
-// Spare tokens that nobody asks for must not use up the limit of a caller who
+// Unused spare tokens must not use up the limit of a caller who
 // keeps to it.
 func TestWhoStaysBelowTheLimitIsNeverRefused(t *testing.T) {
 	for _, limit := range []int{10, 59, 60, 120, 600, 6000} {

@@ -167,7 +167,7 @@ func upTo(chain []recharge.Transfer, at time.Time) (before, after []recharge.Tra
 	return before, after
 }
 
-// Whoever looks often and whoever looks once, come to the same end. What is seen
+// Scanning often and scanning once lead to the same result. What is seen
 // between shows, and decides nothing.
 func TestSplitsSettleTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

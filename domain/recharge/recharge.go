@@ -1,7 +1,7 @@
 // Package recharge holds the rules of money that comes in as USDT on TRON: the
 // order's states, which transfer pays which order, and what a transfer is
 // worth. Money follows transfers, not orders: every final transfer to an
-// agent's address is credited once, whatever the orders say.
+// agent's address is credited once, independent of the orders.
 package recharge
 
 import (
@@ -50,7 +50,7 @@ func CheckAmount(m domain.Money) error {
 	return nil
 }
 
-// Status is where an order stands.
+// Status is the state of an order.
 type Status string
 
 // The states of an order.
@@ -88,15 +88,15 @@ func NewOrder(id, agentID, network, address string, amount domain.Money, now tim
 		CreatedAt: now, ExpiresAt: now.Add(Window)}
 }
 
-// Remainder is what the order still waits for; 0 when it is reached.
+// Remainder returns what the order still waits for, 0 when it is reached.
 func (o Order) Remainder() domain.Money { return max(o.Amount-o.Received, 0) }
 
-// takes reports whether money of this block time may still change the order.
+// accepts reports whether money of this block time may still change the order.
 func (o Order) accepts(at time.Time) bool {
 	return o.Status != Paid && o.Status != Failed && !at.After(o.ExpiresAt.Add(Late))
 }
 
-// State is where a transfer stands.
+// State is the state of a transfer.
 type State string
 
 // The states of a transfer. Final never changes; what is orphaned may come back
@@ -115,7 +115,7 @@ type Key struct {
 	LogIndex int    // position in the logs of the transaction
 }
 
-// Transfer is one USDT Transfer event that touches an address of ours.
+// Transfer is one USDT Transfer event from or to an address of the service.
 type Transfer struct {
 	Key
 	From, To  string       // base58check
@@ -162,11 +162,11 @@ type Address struct {
 	Drift       domain.Money // chain balance less known transfers, at AuditedAt
 }
 
-// match finds the order that a transfer pays, as an index, or -1: the oldest
+// match returns the index of the order that a transfer pays, or -1: the oldest
 // whose remainder it equals, else the oldest that was created before its block.
-// Of orders that may still be paid, those whose window is open at the block time
-// come before those that are paid late, so that money never goes to an
-// abandoned order while one of the same sum waits.
+// Orders whose window is open at the block time come before those that are paid
+// late, so that money does not go to an abandoned order while one of the same
+// sum waits.
 func match(orders []Order, t Transfer) int {
 	best, rank := -1, 0
 	for i, o := range orders {
@@ -262,10 +262,10 @@ func (o Order) receive(t Transfer) Order {
 	return o
 }
 
-// standing is the state that follows from what the order received, from whether
-// something is seen that is not final yet, and from the window. Seen money that
-// went away leaves an order failed; money that stayed and is too little, or
-// moved to another order, leaves it expired.
+// nextStatus returns the state that follows from what the order received, from
+// whether a transfer is seen that is not final yet, and from the window. If the
+// seen money disappears the order has failed; if it stayed and is too little,
+// or moved to another order, the order has expired.
 func (o Order) nextStatus(waiting, moved bool, through time.Time) Status {
 	closed := through.After(o.ExpiresAt)
 	switch {
@@ -287,6 +287,6 @@ func (o Order) nextStatus(waiting, moved bool, through time.Time) Status {
 // ScanCursor is how far a chain was read.
 type ScanCursor struct {
 	Final  Head      // complete up to here, block by block; zero: never read by blocks
-	Latest int64     // the newest block that was heard of, for showing only
+	Latest int64     // the newest known block, for display only
 	ReadAt time.Time // when the chain last answered
 }

@@ -46,8 +46,8 @@ func (s Session) move(to Status, why Reason, now time.Time) (Session, error) {
 	return s, nil
 }
 
-// Activate takes the exits that the provider delivered. The time of a static
-// session runs from here.
+// Activate records the exits that the provider delivered. The time of a static
+// session starts here.
 func (s Session) Activate(exits []Exit, now time.Time) (Session, error) {
 	if s.Status == Active {
 		return s, domain.ErrUnavailable.Msgf("the session is active already")
@@ -64,7 +64,7 @@ func (s Session) Activate(exits []Exit, now time.Time) (Session, error) {
 	return s, nil
 }
 
-// Fail ends a session whose provisioning failed, and says why.
+// Fail ends a session whose provisioning failed, and records why.
 func (s Session) Fail(f Failure, now time.Time) (Session, error) {
 	s, err := s.move(Failed, ProviderFailed, now)
 	if err == nil {
@@ -73,8 +73,8 @@ func (s Session) Fail(f Failure, now time.Time) (Session, error) {
 	return s, err
 }
 
-// MayRotate refuses what Rotate would refuse. The type is judged before the
-// state.
+// MayRotate returns the error that Rotate would return. The type is checked
+// before the state.
 func (s Session) MayRotate() error {
 	if s.Type != Dynamic {
 		return ErrNotDynamic
@@ -111,7 +111,7 @@ func (r Rotation) after(now time.Time) Rotation {
 	return r
 }
 
-// MayRenew refuses what Renew would refuse.
+// MayRenew returns the error that Renew would return.
 func (s Session) MayRenew() error {
 	if s.Type != Static {
 		return ErrNotStatic
@@ -141,8 +141,8 @@ func (s Session) Extend(days int) (Session, error) {
 	return s, nil
 }
 
-// Terminate ends a creating or active session for the reason given. Repeating
-// it is no error: changed is false and the session is as it was.
+// Terminate ends a creating or active session for a reason. It is idempotent:
+// changed is false if the session had ended before.
 func (s Session) Terminate(why Reason, now time.Time) (after Session, changed bool) {
 	after, err := s.move(Terminated, why, now)
 	return after, err == nil
@@ -153,8 +153,9 @@ func (s Session) Expire(why Reason, now time.Time) (Session, error) {
 	return s.move(Expired, why, now)
 }
 
-// UnusedShare is the refund of a static session that ends at a time through no
-// fault of the agent: of all that was charged, the part of the whole days left.
+// UnusedShare returns the refund of a static session that ends at a time
+// through no fault of the agent: of all that was charged, the part of the whole
+// days left.
 func (s Session) UnusedShare(at time.Time) domain.Money {
 	if s.Type != Static || s.ExpiresAt.IsZero() || !at.Before(s.ExpiresAt) {
 		return 0
@@ -163,8 +164,8 @@ func (s Session) UnusedShare(at time.Time) domain.Money {
 	return billing.UnusedDays(s.Money.Charged.Total()-s.Money.Refunded.Total(), int(days), int(left))
 }
 
-// ChargeDue is what of the traffic used is not charged yet, while the session
-// still holds money.
+// ChargeDue returns the price of the traffic used that is not charged yet, at
+// most what the session still holds.
 func (s Session) ChargeDue(used int64) domain.Money {
 	if s.Type != Dynamic {
 		return 0

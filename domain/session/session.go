@@ -43,7 +43,7 @@ const (
 // Over reports whether the session has ended for good.
 func (s Status) Over() bool { return s == Terminated || s == Expired || s == Failed }
 
-// Reason says why a session ended; it is empty while it lives.
+// Reason is why a session ended. It is empty while the session is live.
 type Reason string
 
 // The reasons a session can end for.
@@ -56,7 +56,8 @@ const (
 	AccountDisabled  Reason = "account_disabled"
 )
 
-// Protocol shapes full_url; the gateway speaks both on one port.
+// Protocol is the proxy protocol of full_url; the gateway serves both on one
+// port.
 type Protocol string
 
 // The proxy protocols.
@@ -65,7 +66,7 @@ const (
 	SOCKS5 Protocol = "socks5"
 )
 
-// RotationMode says who changes the exit of a dynamic session.
+// RotationMode is what changes the exit of a dynamic session.
 type RotationMode string
 
 // On demand: only the rotate call. Timed: the first new connection after each
@@ -98,7 +99,7 @@ type Rotation struct {
 	NextAt   time.Time // zero unless Timed
 }
 
-// Failure says why provisioning failed, in the words of the public API.
+// Failure is why provisioning failed, with code and message of the public API.
 type Failure struct {
 	Code    string
 	Message string

@@ -15,10 +15,10 @@ type Usage struct {
 	UpdatedAt   time.Time
 }
 
-// Used is both directions together.
+// Used returns the bytes of both directions.
 func (u Usage) Used() int64 { return u.Up + u.Down }
 
-// Left is what is neither used nor leased.
+// Left returns the bytes that are neither used nor leased.
 func (u Usage) Left() int64 {
 	if u.Limit == 0 {
 		return math.MaxInt64 - u.Used() - u.Leased
@@ -29,11 +29,12 @@ func (u Usage) Left() int64 {
 // Exhausted reports whether the session has used all that was bought.
 func (u Usage) Exhausted() bool { return u.Limit > 0 && u.Used() >= u.Limit }
 
-// Low lists the percents of the traffic at which agents are told that it ends.
+// LowThresholds are the percentages of the traffic at which agents are
+// notified.
 var LowThresholds = []int{80, 95}
 
-// Crossed lists those of Low that moving by d reaches. Usage never falls, so
-// each is crossed once in the life of a session.
+// ThresholdsReached lists the LowThresholds that adding d reaches. Usage never
+// decreases, so each is reached once in the life of a session.
 func (u Usage) ThresholdsReached(d Delta) (reached []int) {
 	for _, p := range LowThresholds {
 		at := u.Limit/100*int64(p) + (u.Limit%100*int64(p)+99)/100
@@ -118,8 +119,8 @@ const (
 	lastBytes = 64 << 10
 )
 
-// Size is how much of what is left an ask gets: what it wants while there is
-// plenty, less near the end, at most MaxLease.
+// Size returns how many of the bytes left are granted: the bytes wanted while
+// there are plenty, fewer near the end, at most MaxLease.
 func Size(want, left int64) int64 {
 	want = min(want, MaxLease, max(left, 0))
 	return max(min(want, left/nearEnd), min(want, lastBytes))

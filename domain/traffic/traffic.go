@@ -40,12 +40,12 @@ type Ask struct {
 	Close       bool  // the last ask of the lease: everything unused goes back
 }
 
-// Outcome says what a gateway may do with a session after an ask.
+// Outcome is what a gateway may do with a session after an ask.
 type Outcome uint8
 
 // Open: relay within Granted. Waiting: nothing more can be granted now, because
 // the rest is leased elsewhere; ask again. Exhausted: used equals the limit, so
-// half-close. Over: the session has ended; cut. Lost: the lease was taken back,
+// half-close. Over: the session has ended; cut. Lost: the lease was reclaimed,
 // its unreported use is not charged; open a new one.
 const (
 	Open Outcome = iota
@@ -68,9 +68,9 @@ type Grant struct {
 const (
 	MinLease        = 256 << 10        // bytes; less only near the end of the traffic
 	MaxLease        = 64 << 20         // bytes
-	StopAfter       = 10 * time.Second // a gateway stops relaying so long after its last renewal, by its own clock
-	ReclaimAfter    = 15 * time.Second // a lease not renewed for so long is taken back, by the database's clock
-	ReturnIdleAfter = time.Second      // a lease unused for so long is given back
+	StopAfter       = 10 * time.Second // a gateway stops relaying this long after its last renewal, by its own clock
+	ReclaimAfter    = 15 * time.Second // a lease not renewed for this long is reclaimed, by the database's clock
+	ReturnIdleAfter = time.Second      // a lease unused for this long is returned
 )
 
 // Observation is one thing that the gateway saw, for the event feed and, when

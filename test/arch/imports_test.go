@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -13,9 +14,43 @@ import (
 // is a package with those below it, "..." is every package.
 type rule struct{ from, may string }
 
-// imports is the map of the packages: one rule for each, from the core outwards. A
-// rule that allows more than its package imports fails the test, too.
-var imports = []rule{}
+// imports is the map of the packages, from the core outwards. The first rule that
+// matches a package is its own. A rule of one package that allows more than it imports
+// fails the test, too. Tests and examples may import everything, and nothing else may
+// import them.
+var imports = []rule{
+	{"domain", ""},
+	{"domain/account", "domain"},
+	{"domain/billing", "domain"},
+	{"domain/catalog", "domain domain/billing domain/procurement domain/session"},
+	{"domain/egress", "domain"},
+	{"domain/eventlog", ""},
+	{"domain/health", "domain"},
+	{"domain/procurement", "domain domain/session"},
+	{"domain/ratelimit", ""},
+	{"domain/recharge", "domain"},
+	{"domain/session", "domain domain/billing"},
+	{"domain/traffic", "domain/health domain/procurement domain/session"},
+	{"domain/webhook", "domain"},
+
+	{"ports", "domain/..."},
+
+	{"app/...", "domain/... ports app/..."},
+
+	{"adapters/admin", ""},
+	{"adapters/chain", "domain/... ports"},
+	{"adapters/configfile/...", "domain/... ports adapters/configfile/..."},
+	{"adapters/gateway/...", "domain/... adapters/gateway/..."},
+	{"adapters/httpapi/...", "domain/... ports app/... adapters/httpapi/..."},
+	{"adapters/queue", "domain/... ports"},
+	{"adapters/storage/...", "domain/... ports adapters/storage/..."},
+	{"adapters/system", "domain/... ports"},
+	{"adapters/upstream/...", "domain/... ports adapters/upstream/..."},
+	{"adapters/webhook", "domain/... ports"},
+
+	{"cmd/agentproxy", "domain/... ports app/... adapters/... cmd/internal/..."},
+	{"cmd/internal/...", "..."},
+}
 
 // covers reports whether a rule allows a package.
 func covers(may, to string) bool {
@@ -28,32 +63,70 @@ func covers(may, to string) bool {
 	return false
 }
 
-// mayImport reports whether a package may import another one of this module.
-func mayImport(from, to string) bool {
-	if strings.HasPrefix(from, "test/") || strings.HasPrefix(from, "examples/") {
-		return true
-	}
+// ruleOf returns the rule of a package.
+func ruleOf(path string) (found rule, known bool) {
 	for _, r := range imports {
-		if r.from == from {
-			return covers(r.may, to)
+		if covers(r.from, path) {
+			return r, true
 		}
 	}
-	// Packages without a rule of their own follow that of their layer.
-	layer, _, _ := strings.Cut(from, "/")
-	switch {
-	case layer == "domain":
-		return covers("domain/...", to)
-	case layer == "ports":
-		return covers("domain/... ports", to)
-	case layer == "cmd":
-		return !strings.HasPrefix(to, "test/")
-	case layer == "app":
-		return covers("domain/... ports app/...", to)
-	case layer == "adapters":
-		own, _, _ := strings.Cut(strings.TrimPrefix(from, "adapters/"), "/")
-		return covers("domain/... ports app/... adapters/"+own+"/...", to)
+	return rule{}, false
+}
+
+func TestImportsFollowTheMap(t *testing.T) {
+	found := packages(t)
+	for _, r := range imports {
+		exists := false
+		for path := range found {
+			exists = exists || covers(r.from, path)
+		}
+		if !exists {
+			t.Errorf("the map has a rule for %s, which does not exist", r.from)
+		}
 	}
-	return false
+	for path, p := range found {
+		if strings.HasPrefix(path, "test/") || strings.HasPrefix(path, "examples/") || len(p.GoFiles) == 0 {
+			continue
+		}
+		var own []string
+		for _, imported := range p.Imports {
+			if to, ok := strings.CutPrefix(imported, module+"/"); ok {
+				own = append(own, to)
+			}
+		}
+		r, known := ruleOf(path)
+		if !known {
+			t.Errorf("the map in imports_test.go has no rule for %s: add\n\t{%q, %q},\nand run go test ./test/arch -update", path, path, suggest(path, own))
+			continue
+		}
+		for _, to := range own {
+			if !covers(r.may, to) {
+				t.Errorf("%s imports %s, which its rule does not allow", path, to)
+			}
+			if strings.HasPrefix(to, "test/") {
+				t.Errorf("%s imports %s, which is for tests", path, to)
+			}
+		}
+		for pattern := range strings.FieldsSeq(r.may) {
+			if r.from == path && !slices.ContainsFunc(own, func(to string) bool { return covers(pattern, to) }) {
+				t.Errorf("the rule of %s allows %s, which it does not import", path, pattern)
+			}
+		}
+	}
+}
+
+// suggest returns the rule of a package as it is.
+func suggest(path string, imports []string) string {
+	var may []string
+	for _, to := range imports {
+		if strings.HasPrefix(to+"/", "domain/") && !strings.HasPrefix(path+"/", "domain/") {
+			to = "domain/..."
+		}
+		if !slices.Contains(may, to) {
+			may = append(may, to)
+		}
+	}
+	return strings.Join(may, " ")
 }
 
 const page = root + "/docs/architecture.md"

@@ -221,7 +221,7 @@ func TestRefusalsOfIndependentProxies(t *testing.T) {
 				if !strings.Contains(o.HowToFix, r.reason) {
 					t.Errorf("the feed says %q, want %q", o.HowToFix, r.reason)
 				}
-				if told := body + o.HowToFix; strings.Contains(told, hopUser) || strings.Contains(told, hopPassword) {
+				if shown := body + o.HowToFix; strings.Contains(shown, hopUser) || strings.Contains(shown, hopPassword) {
 					t.Errorf("the credential is told: %s %s", body, o.HowToFix)
 				}
 			})

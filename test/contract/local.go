@@ -10,24 +10,23 @@ import (
 	"agentproxy/ports"
 )
 
-// LocalProvider sells both kinds without IO.
+// LocalProvider sells both types without IO.
 type LocalProvider interface {
 	ports.Dynamic
 	ports.Static
 }
 
-// Local holds a provider that sells addresses of this host to what it promises
-// beyond Seller. Open returns one with 20 static addresses and two dynamic ones,
-// all free.
+// Local tests a provider of addresses of this host for its contract beyond Seller. Open
+// returns one with 20 static addresses and two dynamic ones, all free.
 func Local(t *testing.T, open func(t *testing.T) LocalProvider) {
-	t.Run("a static session gets different addresses that nobody has", func(t *testing.T) { localStatic(t, open(t)) })
+	t.Run("a static session gets different addresses that no other session has", func(t *testing.T) { localStatic(t, open(t)) })
 	t.Run("an order of a session is answered as before", func(t *testing.T) { localRepeat(t, open(t)) })
 	t.Run("a rotation gives another exit", func(t *testing.T) { localRotate(t, open(t)) })
 	t.Run("a static address is never a dynamic exit", func(t *testing.T) { localDisjoint(t, open(t)) })
-	t.Run("what is out of stock is refused whole", func(t *testing.T) { localStock(t, open(t)) })
+	t.Run("an order beyond the stock delivers nothing", func(t *testing.T) { localStock(t, open(t)) })
 }
 
-// localIntent is the order of a session by its number.
+// localIntent returns the intent of the n-th session.
 func localIntent(typ session.Type, n, quantity int) procurement.Intent {
 	return procurement.Intent{Key: fmt.Sprint(n), SessionID: fmt.Sprintf("sess_%020d", n), Type: typ, Quantity: quantity, Days: 30}
 }
@@ -61,7 +60,7 @@ func localStatic(t *testing.T, p ports.Provider) {
 		if len(taken) != (n+1)*5 {
 			t.Fatalf("after %d orders of 5 there are %d different addresses", n+1, len(taken))
 		}
-		// What is given up, but a session still owns, stays out.
+		// An address of a cancelled order stays taken while a session owns it.
 		if err := p.Cancel(t.Context(), in.SessionID); err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,5 @@
-// Package contract holds one suite per port: the promises of its comments, run
-// against every adapter of that port.
+// Package contract has one suite per port, which tests the contract in its comments for
+// every adapter of that port.
 package contract
 
 import (
@@ -15,39 +15,38 @@ import (
 	"agentproxy/ports"
 )
 
-// Selling is a provider at a seller that a test can look into.
+// Selling is a provider at a fake seller, with the test's controls of that seller.
 type Selling struct {
 	Provider ports.Provider
-	// Dynamic and Static are what it can be asked for; nil: that is not sold. The
-	// suite sets the Key.
+	// Dynamic and Static are intents without a Key; nil if that type is not sold.
 	Dynamic, Static *procurement.Intent
-	// Sold counts what the seller really sold; nil: it keeps no books.
+	// Sold returns the number of sales; nil if the seller does not record them.
 	Sold func() int
-	// LoseAnswer lets the seller execute the next order and say nothing;
-	// LoseRequest lets the next order never arrive. Nil: no such thing can happen.
+	// LoseAnswer makes the seller execute the next order without an answer. LoseRequest
+	// drops the next order before it arrives. Both are nil if no order can be lost.
 	LoseAnswer, LoseRequest func()
-	// Vanish takes an order away at the seller; nil: it cannot.
+	// Vanish removes an order at the seller; nil if that is not possible.
 	Vanish func(ref string)
 }
 
-// Seller holds a ports.Provider to its promises. Open returns one of a seller
-// with stock and funds for 40 orders of each kind.
+// Seller tests the contract of a ports.Provider. Open returns one at a seller with stock
+// and funds for 40 orders of each type.
 func Seller(t *testing.T, open func(t *testing.T) Selling) {
 	for name, test := range map[string]func(t *testing.T, s Selling, in procurement.Intent){
-		"an order is delivered as it was asked for":          sellerDelivers,
-		"reading changes nothing":                            sellerReads,
-		"an order whose answer is lost is found, and alone":  sellerLostAnswer,
-		"an order whose request is lost is proven absent":    sellerLostRequest,
-		"an order of a known key is answered as before":      sellerRepeats,
-		"an order can be given up more than once":            sellerCancels,
-		"a quote buys nothing":                               sellerQuotes,
-		"what the seller took away is gone":                  sellerVanishes,
-		"a caller who has left buys nothing":                 sellerLeft,
-		"many may order at once":                             sellerParallel,
-		"a renewal moves the end of every address":           sellerRenews,
-		"an access has a meter, and a switch that keeps it":  sellerControls,
-		"an endpoint is computed, and a token is an exit":    sellerEndpoint,
-		"what it says it can do is what it can be asked for": sellerCapabilities,
+		"an order is delivered as requested":                sellerDelivers,
+		"reading changes nothing":                           sellerReads,
+		"an order whose answer is lost is found, and alone": sellerLostAnswer,
+		"an order whose request is lost is proven absent":   sellerLostRequest,
+		"an order of a known key is answered as before":     sellerRepeats,
+		"an order can be cancelled repeatedly":              sellerCancels,
+		"a quote buys nothing":                              sellerQuotes,
+		"an order that the seller removed is gone":          sellerVanishes,
+		"a cancelled context buys nothing":                  sellerLeft,
+		"many may order at once":                            sellerParallel,
+		"a renewal moves the end of every address":          sellerRenews,
+		"an access has a meter, and a switch that keeps it": sellerControls,
+		"an endpoint is computed, and a token is an exit":   sellerEndpoint,
+		"capabilities match the methods":                    sellerCapabilities,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, typ := range []session.Type{session.Dynamic, session.Static} {
@@ -68,13 +67,13 @@ func Seller(t *testing.T, open func(t *testing.T) Selling) {
 	}
 }
 
-// sellerIntent is the n-th intent of its kind.
+// sellerIntent returns the n-th intent of its type.
 func sellerIntent(in procurement.Intent, n int) procurement.Intent {
 	in.Key, in.SessionID = fmt.Sprintf("ord_%024d", n), fmt.Sprintf("sess_%020d", n)
 	return in
 }
 
-// sellerBuy orders, and reads until it is delivered.
+// sellerBuy orders, and reads the order until it is delivered.
 func sellerBuy(t *testing.T, p ports.Provider, in procurement.Intent) procurement.Delivery {
 	t.Helper()
 	d, err := p.Order(t.Context(), in)
@@ -85,7 +84,7 @@ func sellerBuy(t *testing.T, p ports.Provider, in procurement.Intent) procuremen
 		t.Fatalf("the order %s has no ref", in.Key)
 	}
 	if d.State == procurement.Pending && !p.Capabilities().Async {
-		t.Errorf("a seller that is not slow delivers later")
+		t.Errorf("a seller that is not Async delivers later")
 	}
 	return sellerLive(t, p, d)
 }
@@ -162,7 +161,7 @@ func sellerDelivers(t *testing.T, s Selling, in procurement.Intent) {
 	sellerSold(t, s, 3)
 }
 
-// mapWith is Taken after a delivery.
+// mapWith returns Taken after a delivery.
 func mapWith(taken map[string]bool, d procurement.Delivery) map[string]bool {
 	out := map[string]bool{}
 	for ip := range taken {
@@ -191,7 +190,7 @@ func sellerReads(t *testing.T, s Selling, in procurement.Intent) {
 	sellerSold(t, s, 1)
 }
 
-// sellerUnknown orders into a fault and returns the order as the core has it.
+// sellerUnknown orders during a fault and returns the order as the core stores it.
 func sellerUnknown(t *testing.T, s Selling, in procurement.Intent, fault func()) (procurement.Order, error) {
 	t.Helper()
 	now := time.Now()
@@ -333,12 +332,12 @@ func sellerLeft(t *testing.T, s Selling, in procurement.Intent) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Provider.Order(ctx, in); err == nil {
-		t.Error("bought by nobody")
+		t.Error("bought with a cancelled context")
 	}
 	sellerSold(t, s, 0)
 }
 
-// sellerParallel is for the race detector as much as for the answers.
+// sellerParallel is for the race detector as well.
 func sellerParallel(t *testing.T, s Selling, in procurement.Intent) {
 	const n = 8
 	var wg sync.WaitGroup

@@ -19,6 +19,7 @@ type answered struct {
 	sessions   map[string]string // id -> the last status that was answered
 	rotations  map[string]int
 	terminated map[string]bool
+	answers    int
 }
 
 func TestKilledAtRandomMomentsNothingIsLost(t *testing.T) {
@@ -32,24 +33,23 @@ func killedAtRandomMomentsNothingIsLost(t *testing.T, store ...string) {
 	for i := range keys {
 		keys[i], _ = s.register(fmt.Sprint("crash ", i))
 	}
-	told := make([]*answered, len(keys))
-	for i := range told {
-		told[i] = &answered{sessions: map[string]string{}, rotations: map[string]int{}, terminated: map[string]bool{}}
+	seen := make([]*answered, len(keys))
+	for i := range seen {
+		seen[i] = &answered{sessions: map[string]string{}, rotations: map[string]int{}, terminated: map[string]bool{}}
 	}
 	for round := range *rounds {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for i, key := range keys {
-			wg.Go(func() { s.trouble(ctx, key, fmt.Sprint(round, "-", i), told[i]) })
+			wg.Go(func() { s.trouble(ctx, key, fmt.Sprint(round, "-", i), seen[i]) })
 		}
-		time.Sleep(time.Duration(50+moments.IntN(350)) * time.Millisecond)
-		s.kill()
+		killAfter(t, s, seen, 8+moments.IntN(40))
 		cancel()
 		wg.Wait()
 		s.verify()
 		s.start()
 		for i, key := range keys {
-			s.holdsTrue(key, told[i], round)
+			s.holdsTrue(key, seen[i], round)
 		}
 		s.verify()
 		if t.Failed() {
@@ -58,8 +58,27 @@ func killedAtRandomMomentsNothingIsLost(t *testing.T, store ...string) {
 	}
 }
 
+// killAfter kills a service after a number of answers: after a time, a slow machine
+// would have made none.
+func killAfter(t *testing.T, s *service, seen []*answered, answers int) {
+	t.Helper()
+	count := func() (n int) {
+		for _, a := range seen {
+			a.mu.Lock()
+			n += a.answers
+			a.mu.Unlock()
+		}
+		return n
+	}
+	until, deadline := count()+answers, time.Now().Add(soon)
+	for count() < until && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	s.kill()
+}
+
 // trouble creates, rotates and terminates until the service is gone.
-func (s *service) trouble(ctx context.Context, key, name string, told *answered) {
+func (s *service) trouble(ctx context.Context, key, name string, seen *answered) {
 	products := []string{"dyn_fast_1", "dyn_global_1"}
 	for n := 0; ctx.Err() == nil; n++ {
 		r, err := s.call(ctx, "POST", "/sessions", key,
@@ -73,21 +92,24 @@ func (s *service) trouble(ctx context.Context, key, name string, told *answered)
 			s.t.Errorf("an answer without a session: %s", r.body)
 			return
 		}
-		told.mu.Lock()
-		told.sessions[d.SessionID] = d.Status
-		told.mu.Unlock()
+		seen.mu.Lock()
+		seen.sessions[d.SessionID] = d.Status
+		seen.answers++
+		seen.mu.Unlock()
 		if n%3 == 0 && d.Status == "active" {
 			if r, err := s.call(ctx, "POST", "/sessions/"+d.SessionID+"/rotate", key, ""); err == nil && r.status == 200 {
-				told.mu.Lock()
-				told.rotations[d.SessionID]++
-				told.mu.Unlock()
+				seen.mu.Lock()
+				seen.rotations[d.SessionID]++
+				seen.answers++
+				seen.mu.Unlock()
 			}
 		}
 		if n%2 == 0 {
 			if r, err := s.call(ctx, "POST", "/sessions/"+d.SessionID+"/terminate", key, ""); err == nil && r.status == 200 {
-				told.mu.Lock()
-				told.terminated[d.SessionID] = true
-				told.mu.Unlock()
+				seen.mu.Lock()
+				seen.terminated[d.SessionID] = true
+				seen.answers++
+				seen.mu.Unlock()
 			}
 		}
 	}
@@ -95,27 +117,27 @@ func (s *service) trouble(ctx context.Context, key, name string, told *answered)
 
 // holdsTrue checks that what was answered is so after the restart, and that
 // nothing stays creating. The books of each agent are read once more at its end.
-func (s *service) holdsTrue(key string, told *answered, round int) {
+func (s *service) holdsTrue(key string, seen *answered, round int) {
 	s.t.Helper()
 	within(s.t, soon, fmt.Sprintf("round %d: sessions still creating", round), func() bool {
 		var list struct{ Pagination struct{ Total int } }
 		s.must(200, "GET", "/sessions?status=creating", key, "").into(s.t, &list)
 		return list.Pagination.Total == 0
 	})
-	for id, status := range told.sessions {
+	for id, status := range seen.sessions {
 		var d struct {
 			sessionData
 			Rotation struct{ Count int }
 		}
 		s.must(200, "GET", "/sessions/"+id, key, "").into(s.t, &d)
 		switch {
-		case told.terminated[id] && d.Status != "terminated":
+		case seen.terminated[id] && d.Status != "terminated":
 			s.t.Errorf("round %d: %s was answered terminated and is %s", round, id, d.Status)
 		case status == "active" && d.Status != "active" && d.Status != "terminated":
 			s.t.Errorf("round %d: %s was answered active and is %s", round, id, d.Status)
-		case d.Rotation.Count < told.rotations[id]:
-			s.t.Errorf("round %d: %s was rotated %d times and knows of %d", round, id, told.rotations[id], d.Rotation.Count)
+		case d.Rotation.Count < seen.rotations[id]:
+			s.t.Errorf("round %d: %s was rotated %d times and knows of %d", round, id, seen.rotations[id], d.Rotation.Count)
 		}
 	}
-	clear(told.sessions)
+	clear(seen.sessions)
 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// block returns the fenced block that follows a line of the README.
-func block(t *testing.T, after string) string {
+// block returns the fenced block that follows a line of a page.
+func block(t *testing.T, page, after string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile("../../" + page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +19,7 @@ func block(t *testing.T, after string) string {
 	_, rest, opened := strings.Cut(rest, "```sh\n")
 	code, _, closed := strings.Cut(rest, "```")
 	if !found || !opened || !closed {
-		t.Fatalf("the README has no block after %q", after)
+		t.Fatalf("%s has no block after %q", page, after)
 	}
 	return code
 }
@@ -27,7 +27,7 @@ func block(t *testing.T, after string) string {
 func TestTheReadmesFirstSessionWorksAsItStands(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	script := strings.ReplaceAll(block(t, "## First session"), "127.0.0.1:8080", s.api)
+	script := strings.ReplaceAll(block(t, "README.md", "## First session"), "127.0.0.1:8080", s.api)
 	cmd := exec.CommandContext(t.Context(), "bash", "-eu", "-o", "pipefail")
 	cmd.Stdin = strings.NewReader(script)
 	out, err := cmd.CombinedOutput()
@@ -90,15 +90,15 @@ func TestTheCommandsThatServePrintsWork(t *testing.T) {
 
 func TestTheReadmesTestCommandIsTheOneOfCI(t *testing.T) {
 	t.Parallel()
-	if got := strings.TrimSpace(block(t, "Test it:")); got != "go test ./..." {
+	if got := strings.TrimSpace(block(t, "README.md", "Test it:")); got != "go test ./..." {
 		t.Errorf("the README says %q; .ci/run looks for go test ./...", got)
 	}
 }
 
-func TestTheReadmesPaymentWorksAsItStands(t *testing.T) {
+func TestTheDocumentedPaymentWorksAsItStands(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	script := strings.NewReplacer("127.0.0.1:8080", s.api, "go run ./cmd/agentproxy", program).Replace(block(t, "### Paying in"))
+	script := strings.NewReplacer("127.0.0.1:8080", s.api, "go run ./cmd/agentproxy", program).Replace(block(t, "docs/money.md", "## Paying in"))
 	cmd := exec.CommandContext(t.Context(), "bash", "-eu", "-o", "pipefail")
 	cmd.Dir, cmd.Env, cmd.Stdin = s.dir, s.command().Env, strings.NewReader(script)
 	out, err := cmd.CombinedOutput()

@@ -307,29 +307,28 @@ func TestReplicasThatDieLoseNothing(t *testing.T) {
 	moments := campaign.Rand(t, 3)
 	both := replicas(t, "AGENTPROXY_TRIAL_BALANCE=100000", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	target := pour(t, 300_000)
-	keys, told := make([]string, 4), make([]*answered, 4)
+	keys, seen := make([]string, 4), make([]*answered, 4)
 	for i := range keys {
 		keys[i], _ = both[0].register(fmt.Sprint("replica ", i))
-		told[i] = &answered{sessions: map[string]string{}, rotations: map[string]int{}, terminated: map[string]bool{}}
+		seen[i] = &answered{sessions: map[string]string{}, rotations: map[string]int{}, terminated: map[string]bool{}}
 	}
 	sessions := 0
 	for round := range *kills {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for i, key := range keys {
-			wg.Go(func() { both[i%2].trouble(ctx, key, fmt.Sprint(round, "-", i), told[i]) })
+			wg.Go(func() { both[i%2].trouble(ctx, key, fmt.Sprint(round, "-", i), seen[i]) })
 			wg.Go(func() { both[(i+1)%2].use(ctx, key, target) })
 		}
-		time.Sleep(time.Duration(50+moments.IntN(450)) * time.Millisecond)
 		victim := both[moments.IntN(2)]
-		victim.kill()
+		killAfter(t, victim, seen, 8+moments.IntN(40))
 		cancel()
 		wg.Wait()
 		victim.start()
 		if round%10 == 9 || round == *kills-1 {
 			for i, key := range keys {
-				sessions += len(told[i].sessions)
-				both[round%2].holdsTrue(key, told[i], round)
+				sessions += len(seen[i].sessions)
+				both[round%2].holdsTrue(key, seen[i], round)
 			}
 			both[round%2].verify()
 		}

@@ -82,11 +82,11 @@ func TestASellersCallbackDeliversSooner(t *testing.T) {
 	})
 	putOff(t, db, d.SessionID)
 	seller.SetStatus(seller.Orders()[0].ID, proxycheap.Active)
-	told := seller.Callbacks()
-	if len(told) == 0 {
+	callbacks := seller.Callbacks()
+	if len(callbacks) == 0 {
 		t.Fatal("the seller tells nothing")
 	}
-	call := told[len(told)-1]
+	call := callbacks[len(callbacks)-1]
 
 	before := nextAt(t, db, d.SessionID)
 	forged := proxycheap.Sign("proxy.status.changed", "1", call.Body, "another secret")

@@ -80,7 +80,10 @@ func killedWhileItBuys(t *testing.T, store string) {
 		for i, key := range keys {
 			wg.Go(func() { m.business(ctx, key, fmt.Sprint(round, "-", i), sellers, round, &done) })
 		}
-		time.Sleep(time.Duration(50+moments.IntN(1200)) * time.Millisecond)
+		// The moment is a number of calls: a slow machine would be killed before it
+		// has answered any.
+		until := done.calls() + 1 + moments.Int64N(16)
+		within(t, soon, "calls to kill it in", func() bool { return done.calls() >= until })
 		m.kill()
 		cancel()
 		wg.Wait()
@@ -103,6 +106,11 @@ func killedWhileItBuys(t *testing.T, store string) {
 
 // tally is what the agents asked for, and were answered.
 type tally struct{ created, later, failed, terminated, renewed atomic.Int64 }
+
+// calls returns the number of answered calls.
+func (n *tally) calls() int64 {
+	return n.created.Load() + n.later.Load() + n.failed.Load() + n.terminated.Load() + n.renewed.Load()
+}
 
 func (n *tally) String() string {
 	return fmt.Sprintf("%d sessions created, %d later, %d failed, %d terminated, %d renewed", n.created.Load(), n.later.Load(),

@@ -106,13 +106,13 @@ func (m *market) keepsSecret(key string, ids []string, secrets ...string) {
 		}
 	}
 	_, metrics := m.page("/metrics")
-	told := map[string]string{"an answer": m.answers.String(), "the log": m.log.String(), "the metrics": metrics}
+	texts := map[string]string{"an answer": m.answers.String(), "the log": m.log.String(), "the metrics": metrics}
 	for _, name := range []string{"agentproxy.db", "agentproxy.db-wal"} {
 		if b, err := os.ReadFile(filepath.Join(m.dir, name)); err == nil {
-			told[name] = string(b)
+			texts[name] = string(b)
 		}
 	}
-	for where, text := range told {
+	for where, text := range texts {
 		for _, secret := range secrets {
 			if secret == "" {
 				m.t.Error("an empty secret was looked for")

@@ -19,23 +19,23 @@ import (
 	"agentproxy/ports"
 )
 
-// How the simulated chain looks: TRON makes a block every 3 s, and 19 of its 27
-// producers built on a block that is final.
+// The simulated chain has TRON's parameters: a block every 3 s, which is final once 19 of
+// the 27 producers have built on it.
 const (
 	BlockEvery  = 3 * time.Second
 	FinalBehind = 19
 
-	firstHead   = 1000 // number of the block that NewChain ends with
+	firstHead   = 1000 // number of the latest block of NewChain
 	tronVersion = 0x41 // first byte of every address of TRON
 )
 
 // Move is one transfer of a transaction.
 type Move struct {
 	From, To string
-	Amount   domain.Money // zero: it is on the chain and no money
+	Amount   domain.Money // 0: a transfer of nothing
 	Foreign  bool         // of another token
-	Failed   bool         // the chain refused it
-	Absurd   bool         // its amount is none that USDT can have
+	Failed   bool         // reverted by the chain
+	Absurd   bool         // an amount that USDT cannot have
 }
 
 // counts reports whether the chain's only token moved.
@@ -46,9 +46,8 @@ type transaction struct {
 	moves []Move
 }
 
-// Chain is a simulated TRON: it mines when it is told to, replaces blocks that
-// are not final, and loses answers. It may be used by many goroutines; the same
-// calls make the same chain.
+// Chain is a simulated TRON. It mines on demand, replaces blocks that are not final, and
+// loses answers. It may be used by many goroutines; the same calls create the same chain.
 type Chain struct {
 	network string
 	start   time.Time
@@ -65,21 +64,21 @@ type Chain struct {
 
 var _ ports.Chain = (*Chain)(nil)
 
-// NewChain is an empty chain whose latest block has the given time; earlier
-// blocks reach back from there.
+// NewChain returns an empty chain whose latest block has the given time; earlier blocks
+// reach back from there.
 func NewChain(network string, start time.Time) *Chain {
 	return &Chain{network: network, start: start.UTC().Truncate(time.Microsecond), latest: firstHead,
 		blocks: map[int64][]transaction{}, hidden: map[recharge.Key]int{}, calls: map[string]int{}}
 }
 
-// Now is the time of the latest block.
+// Now returns the time of the latest block.
 func (c *Chain) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.head(c.latest).Time
 }
 
-// Mine adds n blocks; the first takes everything that waits.
+// Mine adds n blocks; the first contains everything that is pending.
 func (c *Chain) Mine(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,8 +95,8 @@ func (c *Chain) Send(from, to string, amount domain.Money) recharge.Key {
 	return c.SendTx(Move{From: from, To: to, Amount: amount})[0]
 }
 
-// SendTx makes several transfers in one transaction of the next block. The keys
-// are those of the moves, whether they count or not.
+// SendTx makes several transfers in one transaction of the next block. It returns the keys
+// of all moves, including those that do not count.
 func (c *Chain) SendTx(moves ...Move) []recharge.Key {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,9 +107,8 @@ func (c *Chain) SendTx(moves ...Move) []recharge.Key {
 	return c.keys(tx)
 }
 
-// Fork replaces the last blocks, as far as they are not final, by empty ones.
-// Their transactions are gone for ever or, with remine, wait for the next block.
-// It returns the transfers that it took away.
+// Fork replaces the last blocks that are not final by empty ones and returns the transfers
+// that it removed. Their transactions are lost or, with remine, pending again.
 func (c *Chain) Fork(depth int, remine bool) []recharge.Key {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,44 +127,44 @@ func (c *Chain) Fork(depth int, remine bool) []recharge.Key {
 	return gone
 }
 
-// OnCall sets what is asked before each call, by the name of the method: an
-// error is what the caller gets. It runs on the caller's goroutine and may use
-// the chain. Nil asks nobody.
+// OnCall sets a function that is called before each method with its name. Its error is
+// returned to the caller. It runs on the caller's goroutine and may use the chain; nil
+// removes it.
 func (c *Chain) OnCall(f func(call string) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.onCall = f
 }
 
-// HideFromHistory leaves a transfer out of so many reads of a history that it
-// belongs to: the index lags behind, and says that it is complete.
+// HideFromHistory omits a transfer from the given number of reads of a history that
+// contains it, as an index does that lags behind but claims to be complete.
 func (c *Chain) HideFromHistory(k recharge.Key, reads int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.hidden[k] = reads
 }
 
-// Calls counts the calls by the name of the method, refused ones included.
+// Calls returns the number of calls by the name of the method, including failed ones.
 func (c *Chain) Calls() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.calls)
 }
 
-// Finals is the truth: every transfer that counts and is final, in chain order.
+// Finals returns every transfer that counts and is final, in chain order.
 func (c *Chain) Finals() []recharge.Transfer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.transfers(0, func(_ transaction, m Move) bool { return m.counts() }, c.final())
 }
 
-// Network is the name given to NewChain.
+// Network returns the name given to NewChain.
 func (c *Chain) Network() string { return c.network }
 
-// Required is FinalBehind.
+// Required returns FinalBehind.
 func (c *Chain) Required() int { return FinalBehind }
 
-// Heads are both ends.
+// Heads returns the latest block and the latest final one.
 func (c *Chain) Heads(ctx context.Context) (h recharge.Heads, err error) {
 	err = c.call(ctx, "heads", func() error {
 		h = recharge.Heads{Latest: c.head(c.latest), Final: c.head(c.final())}
@@ -175,7 +173,7 @@ func (c *Chain) Heads(ctx context.Context) (h recharge.Heads, err error) {
 	return h, err
 }
 
-// History lists transfers to or from an address, but for hidden ones.
+// History returns the transfers to or from an address, without hidden ones.
 func (c *Chain) History(ctx context.Context, address string, since time.Time) (list []recharge.Transfer, err error) {
 	err = c.call(ctx, "history", func() error {
 		list = c.transfers(0, func(_ transaction, m Move) bool { return m.To == address || m.From == address }, c.latest)
@@ -196,8 +194,8 @@ func (c *Chain) History(ctx context.Context, address string, since time.Time) (l
 
 var errNoBlock = errors.New("the chain has no such block")
 
-// Block lists the transfers of a block. One that is asked for as final and is
-// not, and one that was not mined, are errors.
+// Block returns the transfers of a block. It fails for a block that was not mined, and for
+// one that is requested as final and is not.
 func (c *Chain) Block(ctx context.Context, number int64, final bool) (list []recharge.Transfer, err error) {
 	err = c.call(ctx, "block", func() error {
 		if number < 0 || number > c.latest || final && number > c.final() {
@@ -209,7 +207,7 @@ func (c *Chain) Block(ctx context.Context, number int64, final bool) (list []rec
 	return list, err
 }
 
-// Transaction lists the transfers of a transaction in a block.
+// Transaction returns the transfers of a transaction in a block.
 func (c *Chain) Transaction(ctx context.Context, txID string) (list []recharge.Transfer, err error) {
 	err = c.call(ctx, "transaction", func() error {
 		list = c.transfers(0, func(tx transaction, _ Move) bool { return tx.id == txID }, c.latest)
@@ -218,8 +216,8 @@ func (c *Chain) Transaction(ctx context.Context, txID string) (list []recharge.T
 	return list, err
 }
 
-// Balance is what came to an address less what left it. Strangers spend what
-// nobody gave them: theirs is below zero.
+// Balance returns what an address received less what it sent. It is below zero for
+// addresses that send more than they received.
 func (c *Chain) Balance(ctx context.Context, address string) (sum domain.Money, err error) {
 	err = c.call(ctx, "balance", func() error {
 		for _, t := range c.transfers(0, func(_ transaction, m Move) bool { return m.counts() }, c.final()) {
@@ -241,7 +239,7 @@ func (c *Chain) Valid(address string) bool {
 	return err == nil && version == tronVersion && len(raw) == 20
 }
 
-// call counts a call, asks OnCall and runs work under the lock.
+// call counts a call, calls the function of OnCall and runs work under the lock.
 func (c *Chain) call(ctx context.Context, name string, work func() error) error {
 	c.mu.Lock()
 	c.calls[name]++
@@ -274,7 +272,8 @@ func (c *Chain) keys(tx transaction) []recharge.Key {
 	return keys
 }
 
-// transfers lists what an adapter shows of blocks first to last, in chain order.
+// transfers returns the transfers of blocks first to last as an adapter does, in chain
+// order.
 func (c *Chain) transfers(first int64, want func(transaction, Move) bool, last int64) []recharge.Transfer {
 	var list []recharge.Transfer
 	for n, txs := range c.blocks {
@@ -306,7 +305,7 @@ func (c *Chain) show(k recharge.Key, m Move, block int64) recharge.Transfer {
 	return t
 }
 
-// ChainAddress is the n-th valid address that belongs to nobody.
+// ChainAddress returns the n-th of a series of valid addresses without a key.
 func ChainAddress(n int) string { return address("stranger", uint32(n)) }
 
 // Keys derives addresses that are valid and the same on every run.
@@ -314,13 +313,13 @@ type Keys struct{ fingerprint string }
 
 var _ ports.Deriver = (*Keys)(nil)
 
-// NewKeys is an account key with the given name.
+// NewKeys returns an account key with the given name.
 func NewKeys(fingerprint string) *Keys { return &Keys{fingerprint} }
 
-// Fingerprint is the name given to NewKeys.
+// Fingerprint returns the name given to NewKeys.
 func (k *Keys) Fingerprint() string { return k.fingerprint }
 
-// Address derives the address of an index.
+// Address returns the address of an index.
 func (k *Keys) Address(index uint32) (string, error) {
 	if index >= 1<<31 {
 		return "", fmt.Errorf("index %d cannot be derived", index)

@@ -33,6 +33,7 @@ func keysOf(list []recharge.Transfer) []recharge.Key {
 }
 
 func TestChainMinesAndBecomesFinal(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	c := fake.NewChain("tron-test", fake.Start)
 	from, to := fake.ChainAddress(1), fake.ChainAddress(2)
@@ -82,6 +83,7 @@ func TestChainMinesAndBecomesFinal(t *testing.T) {
 }
 
 func TestChainShowsOnlyWhatCounts(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	c := fake.NewChain("tron-test", fake.Start)
 	from, to := fake.ChainAddress(1), fake.ChainAddress(2)
@@ -117,6 +119,7 @@ func TestChainShowsOnlyWhatCounts(t *testing.T) {
 }
 
 func TestChainForks(t *testing.T) {
+	t.Parallel()
 	c := fake.NewChain("tron-test", fake.Start)
 	to := fake.ChainAddress(2)
 	first := c.Send(fake.ChainAddress(1), to, usdt)
@@ -141,6 +144,7 @@ func TestChainForks(t *testing.T) {
 }
 
 func TestChainLies(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
 	c := fake.NewChain("tron-test", fake.Start)
 	to := fake.ChainAddress(2)
@@ -177,6 +181,7 @@ func TestChainLies(t *testing.T) {
 }
 
 func TestChainAddresses(t *testing.T) {
+	t.Parallel()
 	c := fake.NewChain("tron-test", fake.Start)
 	keys := fake.NewKeys("aaaa")
 	one, err := keys.Address(1)
@@ -204,6 +209,7 @@ func TestChainAddresses(t *testing.T) {
 }
 
 func TestChainMayBeShared(t *testing.T) {
+	t.Parallel()
 	c := fake.NewChain("tron-test", fake.Start)
 	var wg sync.WaitGroup
 	for range 4 {

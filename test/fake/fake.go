@@ -1,5 +1,5 @@
-// Package fake holds stand-ins for tests: a clock to set, ids that are the same
-// on every run, and a seller of exits that follows a script.
+// Package fake holds fakes for tests: a clock to set, ids that are the same on every run,
+// and a seller of exits that follows a script.
 package fake
 
 import (
@@ -11,11 +11,12 @@ import (
 	"agentproxy/ports"
 )
 
-// Start is where a Clock begins: a Friday noon far from every change of day,
-// month and year.
+// Start is the initial time of a Clock: a Friday noon far from every change of day, month
+// and year.
 var Start = time.Date(2026, 5, 15, 12, 0, 0, 0, time.UTC)
 
-// Clock stands still until it is moved. It may be used by many goroutines.
+// Clock is a ports.Clock that only moves by Set and Advance. It may be used by many
+// goroutines.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -23,17 +24,17 @@ type Clock struct {
 
 var _ ports.Clock = (*Clock)(nil)
 
-// NewClock returns a clock that shows Start.
+// NewClock returns a clock that is set to Start.
 func NewClock() *Clock { return &Clock{now: Start} }
 
-// Now is the time that was set.
+// Now returns the time that was set.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Set moves the clock to a time, kept as the real clock keeps it: UTC,
+// Set moves the clock to a time, which is stored as the real clock returns it: in UTC with
 // microseconds.
 func (c *Clock) Set(t time.Time) {
 	c.mu.Lock()
@@ -51,8 +52,8 @@ func (c *Clock) Advance(d time.Duration) time.Time {
 
 var idText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// IDs counts from 1 for each prefix, so that a test that makes one more session
-// changes no other id. Its zero value is ready.
+// IDs counts from 1 for each prefix, so that a test that creates one more session changes
+// no other id. Its zero value is ready to use.
 type IDs struct {
 	mu   sync.Mutex
 	last map[string]uint64
@@ -72,7 +73,7 @@ func (g *IDs) New(prefix string) string {
 	return ID(prefix, g.last[prefix])
 }
 
-// ID is the id that New gives at its n-th call for a prefix.
+// ID returns the id that New returns at its n-th call for a prefix.
 func ID(prefix string, n uint64) string {
 	var b [15]byte // 120 bits are 24 characters; the last 20 of them hold n
 	binary.BigEndian.PutUint64(b[7:], n)

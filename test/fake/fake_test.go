@@ -16,6 +16,7 @@ import (
 )
 
 func TestContract(t *testing.T) {
+	t.Parallel()
 	build := func(change func(*procurement.Capabilities)) func(t *testing.T) contract.Selling {
 		return func(t *testing.T) contract.Selling {
 			p := fake.NewProvider("fake")
@@ -26,11 +27,11 @@ func TestContract(t *testing.T) {
 			if p.Capabilities().InProcess {
 				return s
 			}
-			s.Sold = func() int { return len(p.Books()) }
+			s.Sold = func() int { return len(p.Sales()) }
 			s.LoseAnswer = func() { p.Next(fake.Provision, fake.LoseAnswer()) }
 			s.LoseRequest = func() { p.Next(fake.Provision, fake.LoseRequest()) }
 			s.Vanish = func(ref string) {
-				for _, b := range p.Books() {
+				for _, b := range p.Sales() {
 					if b.Delivery.Ref == ref {
 						p.Change(b.SessionID, func(b *fake.Purchase) { b.Gone = true })
 					}
@@ -51,6 +52,7 @@ func TestContract(t *testing.T) {
 }
 
 func TestClock(t *testing.T) {
+	t.Parallel()
 	c := fake.NewClock()
 	if !c.Now().Equal(fake.Start) || !c.Now().Equal(c.Now()) {
 		t.Error("it does not stand still")
@@ -65,6 +67,7 @@ func TestClock(t *testing.T) {
 }
 
 func TestIDs(t *testing.T) {
+	t.Parallel()
 	var ids, again fake.IDs
 	shape := regexp.MustCompile(`^sess_[a-z2-7]{20}$`)
 	seen := map[string]bool{}
@@ -84,6 +87,7 @@ func TestIDs(t *testing.T) {
 }
 
 func TestProductsAreACatalogue(t *testing.T) {
+	t.Parallel()
 	if err := catalog.Check(fake.NewProvider("x").Products()); err != nil {
 		t.Error(err)
 	}
@@ -94,6 +98,7 @@ func intent(n string) procurement.Intent {
 }
 
 func TestProviderFollowsItsScript(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	for _, class := range []procurement.Class{procurement.OutOfStock, procurement.Temporary, procurement.TimedOut, procurement.Ambiguous} {
 		p := fake.NewProvider("fake")
@@ -103,12 +108,12 @@ func TestProviderFollowsItsScript(t *testing.T) {
 				t.Errorf("got %v, want %v", err, class)
 			}
 		}
-		if len(p.Books()) != 0 || p.Calls(fake.Provision) != 2 {
-			t.Errorf("after %d calls the books hold %v", p.Calls(fake.Provision), p.Books())
+		if len(p.Sales()) != 0 || p.Calls(fake.Provision) != 2 {
+			t.Errorf("after %d calls the sales are %v", p.Calls(fake.Provision), p.Sales())
 		}
 	}
 	p := fake.NewProvider("fake")
-	p.SetSlow(2)
+	p.SetAsync(2)
 	d, err := p.Order(ctx, intent("1"))
 	if err != nil || d.State != procurement.Pending {
 		t.Fatalf("ordered: %s, %v", d.State, err)
@@ -122,7 +127,7 @@ func TestProviderFollowsItsScript(t *testing.T) {
 		t.Errorf("live are %v", live)
 	}
 	if err := p.Cancel(ctx, d.Ref); err != nil || len(p.Live()) != 0 || !p.Of("sess_1")[0].Released {
-		t.Errorf("cancelled: %v, %v", err, p.Books())
+		t.Errorf("cancelled: %v, %v", err, p.Sales())
 	}
 	if again, err := p.Order(ctx, intent("2")); err != nil || again.IPs[0] != d.IPs[0] {
 		t.Errorf("a released address is sold again: %v, %v", again.IPs, err)
@@ -139,8 +144,8 @@ func TestProviderWaits(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := p.Order(ctx, intent("2")); procurement.ClassOf(err) != procurement.TimedOut || len(p.Books()) != 1 {
-			t.Errorf("a caller who went away got %v, the books hold %v", err, p.Books())
+		if _, err := p.Order(ctx, intent("2")); procurement.ClassOf(err) != procurement.TimedOut || len(p.Sales()) != 1 {
+			t.Errorf("a caller who went away got %v, the sales are %v", err, p.Sales())
 		}
 		gate := make(chan struct{})
 		p.Next(fake.Provision, fake.Step{Gate: gate})
@@ -150,11 +155,11 @@ func TestProviderWaits(t *testing.T) {
 			done <- err
 		}()
 		synctest.Wait()
-		if len(p.Books()) != 1 {
+		if len(p.Sales()) != 1 {
 			t.Error("it did not wait at the gate")
 		}
 		close(gate)
-		if err := <-done; err != nil || len(p.Books()) != 2 {
+		if err := <-done; err != nil || len(p.Sales()) != 2 {
 			t.Errorf("behind the gate: %v", err)
 		}
 	})

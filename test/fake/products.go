@@ -7,9 +7,9 @@ import (
 	"agentproxy/domain/session"
 )
 
-// Products is a small catalogue with one product of each kind: dynamic and
-// static, delivered at once ("dyn_sync", "sta_sync") or later ("dyn_async",
-// "sta_async"). A GB costs 0.50, an IP 1.00 for 30 days and 2.50 for 90.
+// Products returns a small catalogue with one product of each kind: dynamic and static,
+// delivered at once ("dyn_sync", "sta_sync") or later ("dyn_async", "sta_async"). A GB
+// costs 0.50, an IP 1.00 for 30 days and 2.50 for 90.
 func Products() []catalog.Product {
 	dynamic := catalog.Product{No: "dyn_sync", Name: "Dynamic", Type: session.Dynamic, Price: domain.Dollar / 2,
 		Countries: []string{"DE", "FR", "US"}, MinQuantity: 1, MaxQuantity: 1,

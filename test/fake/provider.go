@@ -15,10 +15,10 @@ import (
 	"agentproxy/ports"
 )
 
-// Op is a call of a provider.
+// Op is a method of a provider.
 type Op string
 
-// The calls that can be scripted.
+// The methods that can be scripted.
 const (
 	Quote     Op = "quote"
 	Provision Op = "order"
@@ -30,41 +30,40 @@ const (
 	UsageOf   Op = "usage"
 )
 
-// Step says how a provider behaves in one call: it waits, does the work or does
-// not, and answers. The zero Step does the work at once and says so.
+// Step defines one call of a provider: it waits, does the work or does not, and returns
+// Err. The zero Step does the work at once and succeeds.
 type Step struct {
-	Delay time.Duration   // before anything happens
-	Gate  <-chan struct{} // closed or sent to: the call goes on
-	Err   error           // the answer
-	Work  bool            // with Err: the work is done all the same
+	Delay time.Duration   // before the call
+	Gate  <-chan struct{} // the call continues once it is closed or sent to
+	Err   error           // the result
+	Work  bool            // do the work although Err is set
 }
 
-// Refuse answers an error of a class and does nothing.
+// Refuse returns a Step that does nothing and fails with an error of a class.
 func Refuse(c procurement.Class) Step { return Step{Err: procurement.Refuse(c, "the seller says no")} }
 
-// LoseAnswer does the work, and the caller learns nothing.
+// LoseAnswer returns a Step that does the work and fails with Ambiguous.
 func LoseAnswer() Step {
 	return Step{Err: procurement.Refuse(procurement.Ambiguous, "no answer"), Work: true}
 }
 
-// LoseRequest does nothing, and the caller learns nothing either.
+// LoseRequest returns a Step that does nothing and fails with Ambiguous.
 func LoseRequest() Step { return Step{Err: procurement.Refuse(procurement.Ambiguous, "no answer")} }
 
-// Purchase is one line of the provider's own books.
+// Purchase is a sale as the provider recorded it.
 type Purchase struct {
 	procurement.Intent
 	Delivery procurement.Delivery
 	Renewals int
 	Released bool
-	Gone     bool // the seller took it away
+	Gone     bool // removed by the seller
 	Used     int64
 	reads    int
 }
 
-// Provider is a seller of exits: 254 dynamic and 254 static addresses of the
-// networks for documentation (RFC 5737). It keeps its own books, so a test can
-// compare what the service believes it bought with what was sold. It may be
-// used by many goroutines.
+// Provider is a seller of exits: 254 dynamic and 254 static addresses of the networks for
+// documentation (RFC 5737). It records its sales, so that a test can compare them with the
+// orders of the service. It may be used by many goroutines.
 type Provider struct {
 	name     string
 	products []catalog.Product
@@ -76,8 +75,8 @@ type Provider struct {
 	always map[Op]Step
 	next   map[Op][]Step
 	calls  map[Op]int
-	books  []*Purchase // in the order of the sales
-	spin   int         // where the next dynamic exit is taken
+	sales  []*Purchase // in the order of the sales
+	spin   int         // number of the last dynamic exit
 	offers []procurement.Offer
 	ready  bool
 	price  map[string]procurement.Quote // by SKU
@@ -88,8 +87,8 @@ var (
 	_ ports.Static  = (*Provider)(nil)
 )
 
-// NewProvider returns a remote seller of the given products; none: Products.
-// Each product is set to be delivered by it.
+// NewProvider returns a remote seller of the given products, or of Products without any.
+// It becomes the only source of each product.
 func NewProvider(name string, products ...catalog.Product) *Provider {
 	if len(products) == 0 {
 		products = Products()
@@ -103,39 +102,39 @@ func NewProvider(name string, products ...catalog.Product) *Provider {
 		always: map[Op]Step{}, next: map[Op][]Step{}, calls: map[Op]int{}, price: map[string]procurement.Quote{}}
 }
 
-// Name is the name given to NewProvider.
+// Name returns the name given to NewProvider.
 func (p *Provider) Name() string { return p.name }
 
-// Products lists what it sells.
+// Products returns the products that it sells.
 func (p *Provider) Products() []catalog.Product { return p.products }
 
-// Capabilities are what Can and the others set.
+// Capabilities returns what Can and the setters set.
 func (p *Provider) Capabilities() procurement.Capabilities {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.caps
 }
 
-// Ready is what SetReady said; true at first.
+// Ready returns what SetReady set; it is true at first.
 func (p *Provider) Ready() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.ready
 }
 
-// Offers are what SetOffers said; none at first.
+// Offers returns what SetOffers set; there are none at first.
 func (p *Provider) Offers(context.Context) ([]procurement.Offer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.offers, nil
 }
 
-// Balance is unknown.
+// Balance returns an unknown balance.
 func (p *Provider) Balance(context.Context) (procurement.ProviderBalance, error) {
 	return procurement.ProviderBalance{}, nil
 }
 
-// Quote is what SetQuote said; unknown at first.
+// Quote returns what SetQuote set; it is unknown at first.
 func (p *Provider) Quote(ctx context.Context, in procurement.Intent) (q procurement.Quote, err error) {
 	err = p.play(ctx, Quote, func() error {
 		q = p.price[in.SKU]
@@ -144,12 +143,12 @@ func (p *Provider) Quote(ctx context.Context, in procurement.Intent) (q procurem
 	return q, err
 }
 
-// Order delivers; a Key that is known is answered as before when the provider is
-// Repeatable or Local, and sold once more when it is not.
+// Order delivers. It returns the first delivery again for a known Key if the provider is
+// Idempotent or InProcess, and sells once more if it is not.
 func (p *Provider) Order(ctx context.Context, in procurement.Intent) (d procurement.Delivery, err error) {
 	err = p.play(ctx, Provision, func() error {
 		if p.caps.Idempotent || p.caps.InProcess {
-			for _, b := range p.books {
+			for _, b := range p.sales {
 				if b.Key == in.Key && !b.Released {
 					d = b.Delivery
 					return nil
@@ -161,7 +160,7 @@ func (p *Provider) Order(ctx context.Context, in procurement.Intent) (d procurem
 			return err
 		}
 		in.Taken = maps.Clone(in.Taken)
-		d = procurement.Delivery{Ref: "ref" + strconv.Itoa(len(p.books)+1), State: procurement.Live, SKU: in.SKU, Location: in.Location,
+		d = procurement.Delivery{Ref: "ref" + strconv.Itoa(len(p.sales)+1), State: procurement.Live, SKU: in.SKU, Location: in.Location,
 			Quantity: in.Quantity, CreatedAt: p.now(), IPs: ips}
 		if p.caps.KeepsOrderKey {
 			d.Label = in.Key
@@ -175,7 +174,7 @@ func (p *Provider) Order(ctx context.Context, in procurement.Intent) (d procurem
 		if p.slow > 0 {
 			d.State = procurement.Pending
 		}
-		p.books = append(p.books, &Purchase{Intent: in, Delivery: d})
+		p.sales = append(p.sales, &Purchase{Intent: in, Delivery: d})
 		return nil
 	})
 	if err != nil {
@@ -184,10 +183,10 @@ func (p *Provider) Order(ctx context.Context, in procurement.Intent) (d procurem
 	return d, nil
 }
 
-// Find lists all purchases of the product.
+// Find returns all purchases of the product.
 func (p *Provider) Find(ctx context.Context, in procurement.Intent) (list []procurement.Delivery, err error) {
 	err = p.play(ctx, Find, func() error {
-		for _, b := range p.books {
+		for _, b := range p.sales {
 			if b.Type == in.Type && b.SKU == in.SKU && !b.Released && !b.Gone {
 				list = append(list, b.Delivery)
 			}
@@ -197,7 +196,7 @@ func (p *Provider) Find(ctx context.Context, in procurement.Intent) (list []proc
 	return list, err
 }
 
-// Read tells how a purchase stands.
+// Read returns a purchase.
 func (p *Provider) Read(ctx context.Context, ref string) (d procurement.Delivery, err error) {
 	err = p.play(ctx, Read, func() error {
 		b := p.byRef(ref)
@@ -213,7 +212,7 @@ func (p *Provider) Read(ctx context.Context, ref string) (d procurement.Delivery
 	return d, err
 }
 
-// Cancel closes a purchase; one that is not known is no error.
+// Cancel releases a purchase. An unknown one is no error.
 func (p *Provider) Cancel(ctx context.Context, ref string) error {
 	return p.play(ctx, Release, func() error {
 		if !p.caps.Cancels {
@@ -236,7 +235,7 @@ func (p *Provider) Disable(_ context.Context, ref string) error {
 	return nil
 }
 
-// Usage is what a test wrote into the books.
+// Usage returns the field Used of a purchase.
 func (p *Provider) Usage(ctx context.Context, ref string) (u procurement.Usage, err error) {
 	err = p.play(ctx, UsageOf, func() error {
 		b := p.byRef(ref)
@@ -250,7 +249,7 @@ func (p *Provider) Usage(ctx context.Context, ref string) (u procurement.Usage, 
 	return u, err
 }
 
-// Endpoint is a host of this provider, with the token in the user name.
+// Endpoint returns a host of this provider, with the token in the user name.
 func (p *Provider) Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error) {
 	if t.Protocol == "" {
 		t.Protocol = session.HTTP
@@ -263,7 +262,7 @@ func (p *Provider) Endpoint(a procurement.Access, t procurement.Target) (procure
 	return procurement.Endpoint{Protocol: t.Protocol, Host: p.name + ".test", Port: 7000, User: a.User + "-" + t.Token, Password: a.Password}, nil
 }
 
-// NewExit gives another dynamic exit; a chained provider leaves it to the token.
+// NewExit returns another dynamic exit, or the zero Exit if the provider is ViaUpstream.
 func (p *Provider) NewExit(in procurement.Intent, current session.Exit) (exit session.Exit, err error) {
 	err = p.play(context.Background(), Rotate, func() error {
 		if p.caps.ViaUpstream {
@@ -297,7 +296,7 @@ func (p *Provider) Renew(ctx context.Context, ref string, in procurement.Intent)
 	return done, err
 }
 
-// play follows the script of one call; work runs under the lock.
+// play follows the script of one call and runs work under the lock.
 func (p *Provider) play(ctx context.Context, op Op, work func() error) error {
 	s := p.step(op)
 	if s.Delay > 0 {
@@ -342,7 +341,7 @@ func (p *Provider) step(op Op) Step {
 }
 
 func (p *Provider) byRef(ref string) *Purchase {
-	for _, b := range p.books {
+	for _, b := range p.sales {
 		if b.Delivery.Ref == ref && !b.Released && !b.Gone {
 			return b
 		}
@@ -350,7 +349,7 @@ func (p *Provider) byRef(ref string) *Purchase {
 	return nil
 }
 
-// pick takes exits for an order: a static address is sold once.
+// pick returns exits for an order. A static address is sold once.
 func (p *Provider) pick(in procurement.Intent) ([]procurement.IP, error) {
 	if in.Type == session.Dynamic {
 		if p.caps.ViaUpstream {
@@ -359,7 +358,7 @@ func (p *Provider) pick(in procurement.Intent) ([]procurement.IP, error) {
 		return []procurement.IP{{Addr: p.dynamic()}}, nil
 	}
 	sold := map[netip.Addr]bool{}
-	for _, b := range p.books {
+	for _, b := range p.sales {
 		if b.Type == session.Static && !b.Released {
 			for _, ip := range b.Delivery.IPs {
 				sold[ip.Addr] = true
@@ -387,8 +386,8 @@ func (p *Provider) dynamic() netip.Addr {
 	return DynamicExit(p.spin)
 }
 
-// DynamicExit is the n-th dynamic address, 1 to 254: 203.0.113.n.
+// DynamicExit returns the n-th dynamic address, 1 to 254: 203.0.113.n.
 func DynamicExit(n int) netip.Addr { return netip.AddrFrom4([4]byte{203, 0, 113, byte(n)}) }
 
-// StaticExit is the n-th static address, 1 to 254: 198.51.100.n.
+// StaticExit returns the n-th static address, 1 to 254: 198.51.100.n.
 func StaticExit(n int) netip.Addr { return netip.AddrFrom4([4]byte{198, 51, 100, byte(n)}) }

@@ -7,12 +7,12 @@ import (
 	"agentproxy/domain/procurement"
 )
 
-// SetLocal says whether the provider is called inside the unit of work.
-func (p *Provider) SetLocal(local bool) {
+// SetInProcess sets whether the provider is called inside the transaction.
+func (p *Provider) SetInProcess(local bool) {
 	p.Can(func(c *procurement.Capabilities) { c.InProcess, c.KeepsOrderKey = local, !local })
 }
 
-// Can changes what the provider can do.
+// Can changes the capabilities of the provider.
 func (p *Provider) Can(change func(*procurement.Capabilities)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -22,69 +22,69 @@ func (p *Provider) Can(change func(*procurement.Capabilities)) {
 // SetClock sets the seller's clock.
 func (p *Provider) SetClock(now func() time.Time) { p.now = now }
 
-// SetSlow delivers after so many reads.
-func (p *Provider) SetSlow(reads int) {
+// SetAsync delivers after the given number of reads; 0 delivers at once.
+func (p *Provider) SetAsync(reads int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.slow, p.caps.Async = reads, reads > 0
 }
 
-// SetReady says whether the provider's breaker is closed.
+// SetReady sets whether the provider's circuit breaker is closed.
 func (p *Provider) SetReady(ready bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ready = ready
 }
 
-// SetOffers sets what the provider says that it has.
+// SetOffers sets the offers of the provider.
 func (p *Provider) SetOffers(offers ...procurement.Offer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.offers = offers
 }
 
-// SetQuote sets what something costs at the seller.
+// SetQuote sets the quote for an SKU.
 func (p *Provider) SetQuote(sku string, q procurement.Quote) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.price[sku] = q
 }
 
-// Always sets how the provider behaves in every call that has no Next.
+// Always sets the Step of every call for which Next has none.
 func (p *Provider) Always(op Op, s Step) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.always[op] = s
 }
 
-// Next adds how the provider behaves in the next calls, one Step each.
+// Next adds the Steps of the next calls.
 func (p *Provider) Next(op Op, steps ...Step) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.next[op] = append(p.next[op], steps...)
 }
 
-// Calls is how often an operation was called, refused calls included.
+// Calls returns the number of calls of an operation, including failed ones.
 func (p *Provider) Calls(op Op) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.calls[op]
 }
 
-// Books returns every purchase in the order of the sales, released ones included.
-func (p *Provider) Books() []Purchase {
+// Sales returns every purchase in the order of the sales, including released ones.
+func (p *Provider) Sales() []Purchase {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []Purchase
-	for _, b := range p.books {
+	for _, b := range p.sales {
 		out = append(out, *b)
 	}
 	return out
 }
 
-// Of returns the purchases for a session.
+// Of returns the purchases of a session.
 func (p *Provider) Of(sessionID string) (list []Purchase) {
-	for _, b := range p.Books() {
+	for _, b := range p.Sales() {
 		if b.SessionID == sessionID {
 			list = append(list, b)
 		}
@@ -92,11 +92,11 @@ func (p *Provider) Of(sessionID string) (list []Purchase) {
 	return list
 }
 
-// Live lists the sessions of purchases that were not released, sorted: one that
-// was bought for twice is there twice.
+// Live returns the sessions of purchases that were not released, sorted. A session is
+// listed once for each purchase.
 func (p *Provider) Live() []string {
 	var live []string
-	for _, b := range p.Books() {
+	for _, b := range p.Sales() {
 		if !b.Released && !b.Gone {
 			live = append(live, b.SessionID)
 		}
@@ -105,11 +105,11 @@ func (p *Provider) Live() []string {
 	return live
 }
 
-// Change alters the books of a session's purchases.
+// Change changes the purchases of a session.
 func (p *Provider) Change(sessionID string, change func(*Purchase)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, b := range p.books {
+	for _, b := range p.sales {
 		if b.SessionID == sessionID {
 			change(b)
 		}

@@ -20,12 +20,12 @@ type RateLimits struct {
 
 var _ ports.RateLimits = (*RateLimits)(nil)
 
-// NewRateLimits goes by a clock.
+// NewRateLimits returns limits that are timed by a clock.
 func NewRateLimits(clock ports.Clock) *RateLimits {
 	return &RateLimits{clock: clock, states: map[string]ratelimit.State{}}
 }
 
-// Take takes tokens, unless it is to fail.
+// Take takes tokens, or returns the error that Fail set.
 func (r *RateLimits) Take(_ context.Context, key string, ask ratelimit.Ask) (g ratelimit.Grant, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,7 +37,7 @@ func (r *RateLimits) Take(_ context.Context, key string, ask ratelimit.Ask) (g r
 	return g, nil
 }
 
-// Purge removes what is past its use.
+// Purge removes expired states.
 func (r *RateLimits) Purge(_ context.Context, limit int) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,21 +53,21 @@ func (r *RateLimits) Purge(_ context.Context, limit int) (n int, err error) {
 	return n, nil
 }
 
-// Fail makes every call fail, until it is called with nil.
+// Fail makes every call fail with an error; nil ends that.
 func (r *RateLimits) Fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.fault = err
 }
 
-// Takes is how often Take was called.
+// Takes returns the number of calls of Take.
 func (r *RateLimits) Takes() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.takes
 }
 
-// Age makes the state of a key older by so much.
+// Age makes the state of a key older by a duration.
 func (r *RateLimits) Age(key string, by time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +76,7 @@ func (r *RateLimits) Age(key string, by time.Duration) {
 	r.states[key] = s
 }
 
-// Keys counts the states.
+// Keys returns the number of states.
 func (r *RateLimits) Keys() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,7 +1,11 @@
 package codec_test
 
 import (
+	"bytes"
+	"compress/flate"
+	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -124,4 +128,77 @@ func BenchmarkChunk(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkAlternative compares a chunk with encoding/json and compress/flate.
+// docs/adr/0006-stored-encodings.md has the figures.
+func BenchmarkAlternative(b *testing.B) {
+	w, err := flate.NewWriter(nil, flate.BestSpeed)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, n := range []int{1, 10, 100} {
+		events := randomEvents(n)
+		encode := func() []byte {
+			text, err := json.Marshal(events)
+			if err != nil {
+				b.Fatal(err)
+			}
+			var out bytes.Buffer
+			w.Reset(&out)
+			_, _ = w.Write(text)
+			_ = w.Close()
+			return out.Bytes()
+		}
+		b.Run(fmt.Sprintf("json+flate/write/events=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			var size int
+			for b.Loop() {
+				size = len(encode())
+			}
+			b.ReportMetric(float64(size)/float64(n), "bytes/event")
+		})
+		b.Run(fmt.Sprintf("json+flate/read/events=%d", n), func(b *testing.B) {
+			body := encode()
+			b.ReportAllocs()
+			for b.Loop() {
+				var got []eventlog.Event
+				if err := json.NewDecoder(flate.NewReader(bytes.NewReader(body))).Decode(&got); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("chunk/write/events=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			var size int
+			for b.Loop() {
+				size = len(codec.AppendEvents(make([]byte, 0, 64+32*n), events))
+			}
+			b.ReportMetric(float64(size)/float64(n), "bytes/event")
+		})
+		b.Run(fmt.Sprintf("chunk/read/events=%d", n), func(b *testing.B) {
+			body := codec.AppendEvents(nil, events)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := codec.DecodeEvents(body); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// randomEvents returns events with random ids and latencies, which someEvents has not.
+func randomEvents(n int) []eventlog.Event {
+	chance := rand.New(rand.NewPCG(1, 2))
+	list := someEvents(n)
+	for i := range list {
+		id := []byte("evt_00000000000000000000")
+		for j := 4; j < len(id); j++ {
+			id[j] = "0123456789abcdefghijklmnopqrstuvwxyz"[chance.IntN(36)]
+		}
+		list[i].ID, list[i].LatencyMS = string(id), 20+chance.IntN(2000)
+		list[i].At = now.Add(time.Duration(i)*time.Second + time.Duration(chance.IntN(1e9)))
+	}
+	return list
 }

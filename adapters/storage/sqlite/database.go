@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/mattn/go-sqlite3"
@@ -18,6 +19,7 @@ import (
 	"gorm.io/gorm"
 
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/domain"
 )
 
 // Database is an open file.
@@ -25,6 +27,7 @@ type Database struct {
 	path    string
 	writer  *sql.DB
 	readers *readers
+	closed  atomic.Bool
 }
 
 // Open opens a file, which is created if it does not exist, with a number of connections that read.
@@ -92,6 +95,7 @@ func (d *Database) Ping(ctx context.Context) error {
 
 // Close waits for the snapshots in use and closes the file.
 func (d *Database) Close() error {
+	d.closed.Store(true)
 	var errs []error
 	if d.readers != nil {
 		errs = append(errs, d.readers.close())
@@ -99,9 +103,12 @@ func (d *Database) Close() error {
 	return errors.Join(append(errs, d.writer.Close())...)
 }
 
-// Classify marks failures of the database itself as unavailable and returns every other error as it
-// is.
+// Classify marks failures of the database itself as unavailable, among them those of a closed one,
+// and returns every other error as it is. database/sql has no sentinel for a closed pool.
 func (d *Database) Classify(_ context.Context, err error) error {
+	if _, refusal := errors.AsType[*domain.Error](err); err != nil && !refusal && d.closed.Load() {
+		return engine.Unavailable("closed database", err)
+	}
 	fault, ok := errors.AsType[sqlite3.Error](err)
 	if !ok {
 		return err
@@ -150,6 +157,7 @@ func retry(ctx context.Context, migrate func() error) error {
 
 // Migrated reports whether Migrate ever ran.
 func (d *Database) Migrated(ctx context.Context) (done bool, err error) {
-	err = d.writer.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'goose_db_version')").Scan(&done)
+	err = d.writer.QueryRowContext(ctx,
+		"SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'goose_db_version')").Scan(&done)
 	return done, err
 }

@@ -19,6 +19,7 @@ SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ
 UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW`
 
 func TestCountriesAreThoseOfISO3166(t *testing.T) {
+	t.Parallel()
 	want := strings.Fields(assigned)
 	if len(want) != 249 || !slices.IsSorted(want) {
 		t.Fatalf("the test lists %d codes", len(want))
@@ -38,6 +39,7 @@ func TestCountriesAreThoseOfISO3166(t *testing.T) {
 }
 
 func TestCountryName(t *testing.T) {
+	t.Parallel()
 	seen := map[string]string{}
 	for _, code := range country.Codes {
 		name := country.Name(code)

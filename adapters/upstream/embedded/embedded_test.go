@@ -32,7 +32,7 @@ func addresses(texts ...string) []netip.Addr {
 
 func any(netip.Addr) bool { return true }
 
-// open returns a provider of addresses that are not tried.
+// open returns a provider that does not try to bind its addresses.
 func open(t testing.TB, texts ...string) *embedded.Provider {
 	t.Helper()
 	p, err := embedded.New(embedded.Config{Exits: addresses(texts...), Usable: any}, silent)
@@ -62,6 +62,7 @@ func ips(d procurement.Delivery) string {
 }
 
 func TestContract(t *testing.T) {
+	t.Parallel()
 	for name, exits := range map[string]int{"loopback": 0, "a server's own addresses": 42} {
 		build := func(t *testing.T) *embedded.Provider {
 			cfg := embedded.Config{}
@@ -85,6 +86,7 @@ func TestContract(t *testing.T) {
 }
 
 func TestCatalogueIsTheOneOfTheContract(t *testing.T) {
+	t.Parallel()
 	p := open(t, "203.0.113.1", "203.0.113.2")
 	var lines []string
 	for _, x := range p.Products() {
@@ -111,6 +113,7 @@ func TestCatalogueIsTheOneOfTheContract(t *testing.T) {
 }
 
 func TestHalves(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		claim           string
 		exits           []string
@@ -170,6 +173,7 @@ func sorted(set map[string]bool) []string {
 }
 
 func TestRotation(t *testing.T) {
+	t.Parallel()
 	t.Run("of one address there is no other", func(t *testing.T) {
 		p := open(t, "203.0.113.1")
 		_, err := p.NewExit(procurement.Intent{}, session.Exit{IP: netip.MustParseAddr("203.0.113.1")})
@@ -208,6 +212,7 @@ func TestRotation(t *testing.T) {
 }
 
 func TestSessionsSpreadOverTheExits(t *testing.T) {
+	t.Parallel()
 	var list []string
 	for i := range 20 {
 		list = append(list, fmt.Sprint("203.0.113.", i))
@@ -232,6 +237,7 @@ func TestSessionsSpreadOverTheExits(t *testing.T) {
 }
 
 func TestLoopbackIsProbed(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
 	start := time.Now()
@@ -260,6 +266,7 @@ func TestLoopbackIsProbed(t *testing.T) {
 }
 
 func TestWhatCannotBeBound(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
 	none := func(netip.Addr) bool { return false }
@@ -292,6 +299,7 @@ func TestWhatCannotBeBound(t *testing.T) {
 }
 
 func TestModule(t *testing.T) {
+	t.Parallel()
 	var p *embedded.Provider
 	app := fx.New(fx.NopLogger, embedded.Module, fx.Supply(embedded.Config{}, silent), fx.Populate(&p))
 	if app.Err() != nil || p.Name() != embedded.Name {

@@ -20,6 +20,7 @@ import (
 func portText(port uint16) string { return strconv.Itoa(int(port)) }
 
 func TestGatewayContract(t *testing.T) {
+	t.Parallel()
 	for _, profile := range gateway.Profiles() {
 		t.Run(profile, func(t *testing.T) {
 			contract.Seller(t, func(t *testing.T) contract.Selling {
@@ -31,6 +32,7 @@ func TestGatewayContract(t *testing.T) {
 }
 
 func TestGatewayCapabilities(t *testing.T) {
+	t.Parallel()
 	for _, profile := range gateway.Profiles() {
 		p := openGateway(t, gatewaySpec(profile, nil))
 		if got, want := p.Capabilities(), (procurement.Capabilities{InProcess: true, ViaUpstream: true}); got != want {
@@ -40,6 +42,7 @@ func TestGatewayCapabilities(t *testing.T) {
 }
 
 func TestAnOrderAtAGatewayIsANameAndCarriesNoCredential(t *testing.T) {
+	t.Parallel()
 	p := openGateway(t, gatewaySpec("oxylabs", nil))
 	in := procurement.Intent{Key: "ord_1", SessionID: "sess_1", Type: session.Dynamic, Bytes: 1e9}
 	d, err := p.Order(t.Context(), in)
@@ -65,6 +68,7 @@ func TestAnOrderAtAGatewayIsANameAndCarriesNoCredential(t *testing.T) {
 }
 
 func TestWhatAGatewayCannotBeAskedForIsRefused(t *testing.T) {
+	t.Parallel()
 	type target struct {
 		country, city, token string
 		ttl                  time.Duration
@@ -120,6 +124,7 @@ func TestWhatAGatewayCannotBeAskedForIsRefused(t *testing.T) {
 }
 
 func TestTheOperatorCanTellTheSellersSpelling(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ profile, place, spelled, country, city, want string }{
 		{"netnut", "US/birmingham", "alabama_birmingham", "US", "birmingham", "USERNAME-res_sc-us_alabama_birmingham"},
 		{"packetstream", "US", "US", "US", "", "password321_country-US"},
@@ -136,6 +141,7 @@ func TestTheOperatorCanTellTheSellersSpelling(t *testing.T) {
 }
 
 func TestAGatewayIsNotMadeOfFaultySettings(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		claim, profile string
 		change         func(*upstream.Spec)
@@ -186,6 +192,7 @@ func TestAGatewayIsNotMadeOfFaultySettings(t *testing.T) {
 }
 
 func TestAGatewayKeepsItsPasswordToItself(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	l := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s := gatewaySpec("iproyal", nil)
@@ -212,6 +219,7 @@ func TestAGatewayKeepsItsPasswordToItself(t *testing.T) {
 }
 
 func TestAGrammarThatIsUnverifiedSaysSo(t *testing.T) {
+	t.Parallel()
 	for _, profile := range gateway.Profiles() {
 		var log bytes.Buffer
 		if _, err := upstream.New(gatewaySpec(profile, nil), slog.New(slog.NewTextHandler(&log, nil))); err != nil {

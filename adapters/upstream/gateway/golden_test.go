@@ -12,7 +12,7 @@ import (
 	"agentproxy/ports"
 )
 
-// gatewayOptions are the options that a profile needs, beside its name.
+// gatewayOptions are the options that each profile requires.
 var gatewayOptions = map[string]map[string]string{
 	"brightdata":   {"username": "hl1", "zone": "z1"},
 	"oxylabs":      {"username": "USERNAME"},
@@ -29,7 +29,7 @@ var gatewayOptions = map[string]map[string]string{
 	"rayobyte":     {"username": "someone_example_com"},
 }
 
-// gatewaySpec is a gateway of a profile; more are options beside those it needs.
+// gatewaySpec returns the spec of a gateway with the options in more.
 func gatewaySpec(profile string, more map[string]string) upstream.Spec {
 	s := upstream.Spec{Name: "gw", Kind: "gateway", Options: map[string]string{"profile": profile},
 		Secrets: map[string]string{"password": "password321"}, Locations: map[string]string{}}
@@ -53,9 +53,10 @@ func openGateway(t testing.TB, s upstream.Spec) ports.Dynamic {
 	return p.(ports.Dynamic)
 }
 
-// The user names and passwords are those of the sellers' documentation, with
-// sessions of ours where theirs have another length.
+// The user names and passwords are those of the sellers' documentation, except for
+// session tokens of another length.
 func TestCredentialsAreThoseOfTheDocumentation(t *testing.T) {
+	t.Parallel()
 	const pw = "password321"
 	at := func(country, city string) session.Location { return session.Location{Country: country, City: city} }
 	for _, c := range []struct {
@@ -135,6 +136,7 @@ func TestCredentialsAreThoseOfTheDocumentation(t *testing.T) {
 }
 
 func TestHostsAndPortsAreThoseOfTheDocumentation(t *testing.T) {
+	t.Parallel()
 	for profile, want := range map[string]string{
 		"brightdata":  "http brd.superproxy.io 33335, socks5 brd.superproxy.io 22228",
 		"oxylabs":     "http pr.oxylabs.io 7777, socks5 pr.oxylabs.io 7777",

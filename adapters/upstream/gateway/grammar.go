@@ -215,8 +215,8 @@ func (p Profile) token(a Account, token string) (string, error) {
 	return strconv.FormatUint(n.min+h.Sum64()%(n.max-n.min+1), 10), nil
 }
 
-// format returns a time in the longest unit of which it is a multiple; 0 stands for
-// the longest time. It fails with Invalid instead of rounding.
+// format returns a time in the longest unit of which it is a multiple. It returns the
+// longest time for 0. It fails with Invalid instead of rounding.
 func (l lifetime) format(d time.Duration) (string, error) {
 	switch {
 	case l.template == "" && d != 0:

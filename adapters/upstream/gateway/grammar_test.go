@@ -19,12 +19,12 @@ import (
 	"agentproxy/test/fake/upstreamproxy"
 )
 
-// squashCity is a city without what sellers write between its words.
+// squashCity returns a city without the separators of its words.
 func squashCity(city string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "_", "", "+", "", "-", "", ".", "").Replace(city))
 }
 
-// gateways are one of each profile.
+// gateways returns a provider of each profile.
 func gateways(t *testing.T) map[string]ports.Dynamic {
 	all := map[string]ports.Dynamic{}
 	for _, profile := range gateway.Profiles() {
@@ -33,11 +33,11 @@ func gateways(t *testing.T) map[string]ports.Dynamic {
 	return all
 }
 
-// ttlStep is the unit of a profile's times; 0: it has none.
+// ttlStep is the unit of a profile's times; it is 0 if it has none.
 var ttlStep = map[string]time.Duration{"oxylabs": time.Minute, "decodo": time.Minute, "dataimpulse": time.Minute, "evomi": time.Minute,
 	"soax": time.Second, "proxyseller": time.Second, "proxies.sx": time.Second, "iproyal": time.Second}
 
-// longestTTL is the longest time that a profile can be asked for. It is written when none is asked for.
+// longestTTL is the longest time of a profile. It is written for a target without a time.
 var longestTTL = map[string]time.Duration{"oxylabs": 24 * time.Hour, "decodo": 24 * time.Hour, "dataimpulse": 2 * time.Hour,
 	"soax": 24 * time.Hour, "proxyseller": time.Hour, "proxies.sx": 720 * time.Hour, "iproyal": 168 * time.Hour, "evomi": 2 * time.Hour}
 
@@ -82,7 +82,7 @@ func TestWhatIsWrittenIsWhatTheGatewayReads(t *testing.T) {
 	})
 }
 
-// What an agent or a mistake writes into a field never becomes another field.
+// Text of an agent in one field never becomes another field.
 func TestNoFieldCanWriteAnother(t *testing.T) {
 	all := gateways(t)
 	bit := rapid.OneOf(rapid.SampledFrom([]string{"-", "_", "__", ";", ".", ",", ":", "+", " ", "@", "%2d", "\x00", "\n", "é",
@@ -120,6 +120,7 @@ func TestNoFieldCanWriteAnother(t *testing.T) {
 }
 
 func TestACityWithAParameterInsideIsRefusedByEveryGateway(t *testing.T) {
+	t.Parallel()
 	for profile, p := range gateways(t) {
 		for _, city := range []string{"x-session-y_z;w", "x_session_y-z", "x;sessid.y", "x:y", "x@y", "x\r\ny"} {
 			if profile == "proxyseller" && city == "x-session-y_z;w" {
@@ -134,6 +135,7 @@ func TestACityWithAParameterInsideIsRefusedByEveryGateway(t *testing.T) {
 }
 
 func TestNumbersAreComputedOfTokensAndStayInRange(t *testing.T) {
+	t.Parallel()
 	for profile, longest := range map[string]int{"netnut": 99999999, "webshare": 99999999} {
 		p := openGateway(t, gatewaySpec(profile, nil))
 		seen := map[string]bool{}
@@ -167,9 +169,9 @@ func TestNumbersAreComputedOfTokensAndStayInRange(t *testing.T) {
 	}
 }
 
-// Every profile reaches its stand-in by HTTP and SOCKS5, and a new token is a new
-// exit.
+// Every profile reaches its fake by HTTP and SOCKS5, and a new token gets a new exit.
 func TestTheStandInsLetEveryProfileThrough(t *testing.T) {
+	t.Parallel()
 	for _, profile := range gateway.Profiles() {
 		for _, protocol := range []session.Protocol{session.HTTP, session.SOCKS5} {
 			t.Run(profile+" "+string(protocol), func(t *testing.T) {

@@ -49,8 +49,8 @@ type Profile struct {
 // words is written.
 const cityGapUnknown = "?"
 
-// lifetime is the parameter for how long a session keeps its exit. The zero value
-// stands for a gateway without such a parameter.
+// lifetime is the parameter for how long a session keeps its exit. It is zero
+// for a gateway without such a parameter.
 type lifetime struct {
 	template string
 	units    []timeUnit // from the longest to the shortest

@@ -32,8 +32,8 @@ var passwordProfiles = map[string]Profile{
 		upperCountry: true, cityGap: ".", separators: "_-",
 	},
 	// https://github.com/packetstream/packetstream-examples. Unverified: newer
-	// code of customers has codes (US) where this has names (UnitedStates), which
-	// locations of the operator can tell.
+	// code of customers has codes (US) where this has names (UnitedStates), which the
+	// operator can set in locations.
 	"packetstream": {
 		host: "proxy.packetstream.io", ports: map[session.Protocol]uint16{session.HTTP: 31112},
 		inPassword: true, user: "{username}", first: "_", next: "_",

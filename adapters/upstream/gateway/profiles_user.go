@@ -83,8 +83,8 @@ var userNameProfiles = map[string]Profile{
 		cityGap:      cityGapUnknown, separators: "-_", nested: "_",
 	},
 	// https://apidocs.webshare.io/proxy-connection: the backbone. A session is a
-	// number, on a plan that lists proxies the place in that list, so that the
-	// option numbers tells how many there are. Cities are for residential plans.
+	// number. On a plan that lists proxies it is the position in that list, whose length is
+	// the option numbers. Cities are for residential plans.
 	"webshare": {
 		host: "p.webshare.io", ports: map[session.Protocol]uint16{session.HTTP: 80},
 		user: "{username}", first: "-", next: "-",

@@ -58,7 +58,7 @@ func (p plan) days() int {
 	return n
 }
 
-// stock returns whether so many addresses are available. A flag without a count
+// stock returns whether that number of addresses is available. A flag without a count
 // promises one address.
 func (l place) stock(quantity int) procurement.Stock {
 	switch {

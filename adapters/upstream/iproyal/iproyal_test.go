@@ -19,8 +19,8 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-// newIPRoyal makes the provider for a stand-in, with the keys that are named.
-func newIPRoyal(t *testing.T, s *iproyal.Seller, edit func(*upstream.Spec)) ports.Provider {
+// newProvider returns a provider at a fake.
+func newProvider(t *testing.T, s *iproyal.Seller, edit func(*upstream.Spec)) ports.Provider {
 	t.Helper()
 	spec := upstream.Spec{Name: "ipr", Kind: "iproyal", BaseURL: s.URL, PerSecond: 10_000,
 		Secrets: map[string]string{"key": iproyal.Key, "residential_key": iproyal.ResidentialKey}}
@@ -34,18 +34,18 @@ func newIPRoyal(t *testing.T, s *iproyal.Seller, edit func(*upstream.Spec)) port
 	return p
 }
 
-func iprWithout(secret string) func(*upstream.Spec) {
+func without(secret string) func(*upstream.Spec) {
 	return func(s *upstream.Spec) { delete(s.Secrets, secret) }
 }
 
-// iprAddresses is two addresses in Germany for 30 days.
-func iprAddresses(key string) procurement.Intent {
+// addresses returns an intent for two addresses in Germany for 30 days.
+func addresses(key string) procurement.Intent {
 	return procurement.Intent{Key: key, SessionID: "sess_1", Type: session.Static, SKU: iproyal.SKU, Quantity: 2, Days: 30,
 		Location: session.Location{Country: "DE"}}
 }
 
-// iprTraffic is 1.5 GB.
-func iprTraffic(key string) procurement.Intent {
+// traffic returns an intent for 1.5 GB.
+func traffic(key string) procurement.Intent {
 	return procurement.Intent{Key: key, SessionID: "sess_1", Type: session.Dynamic, SKU: "residential", Bytes: 1_500_000_000,
 		Location: session.Location{Country: "DE"}}
 }
@@ -57,11 +57,12 @@ func refusedAs(t *testing.T, err error, class procurement.Class) {
 	}
 }
 
-func TestIPRoyalKeepsThePromisesOfAProvider(t *testing.T) {
-	static, dynamic := iprAddresses(""), iprTraffic("")
+func TestKeepsThePromisesOfAProvider(t *testing.T) {
+	t.Parallel()
+	static, dynamic := addresses(""), traffic("")
 	selling := func(t *testing.T, edit func(*upstream.Spec)) contract.Selling {
 		s := iproyal.New(t)
-		return contract.Selling{Provider: newIPRoyal(t, s, edit), Sold: s.Sales, Vanish: s.Vanish,
+		return contract.Selling{Provider: newProvider(t, s, edit), Sold: s.Sales, Vanish: s.Vanish,
 			LoseAnswer: func() {
 				s.Next("POST /v1/reseller/orders", seller.DropAnswer)
 				s.Next("POST /v1/residential-subusers", seller.DropAnswer)
@@ -73,14 +74,14 @@ func TestIPRoyalKeepsThePromisesOfAProvider(t *testing.T) {
 	}
 	t.Run("addresses", func(t *testing.T) {
 		contract.Seller(t, func(t *testing.T) contract.Selling {
-			s := selling(t, iprWithout("residential_key"))
+			s := selling(t, without("residential_key"))
 			s.Static = &static
 			return s
 		})
 	})
 	t.Run("traffic", func(t *testing.T) {
 		contract.Seller(t, func(t *testing.T) contract.Selling {
-			s := selling(t, iprWithout("key"))
+			s := selling(t, without("key"))
 			s.Dynamic = &dynamic
 			return s
 		})
@@ -94,7 +95,8 @@ func TestIPRoyalKeepsThePromisesOfAProvider(t *testing.T) {
 	})
 }
 
-func TestIPRoyalNeedsAKeyAndTheOneOfItsType(t *testing.T) {
+func TestNeedsAKeyAndTheOneOfItsType(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	_, err := upstream.New(upstream.Spec{Name: "ipr", Kind: "iproyal", Options: map[string]string{"gateway": "nowhere", "answers": "["},
 		Locations: map[string]string{"US": "the states"}}, nil)
@@ -103,14 +105,14 @@ func TestIPRoyalNeedsAKeyAndTheOneOfItsType(t *testing.T) {
 			t.Errorf("the fault of %s is not named: %v", fault, err)
 		}
 	}
-	static, dynamic := newIPRoyal(t, s, iprWithout("residential_key")), newIPRoyal(t, s, iprWithout("key"))
-	_, err = static.Order(t.Context(), iprTraffic("ord_1"))
+	static, dynamic := newProvider(t, s, without("residential_key")), newProvider(t, s, without("key"))
+	_, err = static.Order(t.Context(), traffic("ord_1"))
 	refusedAs(t, err, procurement.Unsupported)
-	_, err = static.Find(t.Context(), iprTraffic("ord_1"))
+	_, err = static.Find(t.Context(), traffic("ord_1"))
 	refusedAs(t, err, procurement.Unsupported)
-	_, err = dynamic.Order(t.Context(), iprAddresses("ord_1"))
+	_, err = dynamic.Order(t.Context(), addresses("ord_1"))
 	refusedAs(t, err, procurement.Unsupported)
-	_, err = dynamic.Quote(t.Context(), iprAddresses("ord_1"))
+	_, err = dynamic.Quote(t.Context(), addresses("ord_1"))
 	refusedAs(t, err, procurement.Unsupported)
 	if _, err := static.(ports.Dynamic).Endpoint(procurement.Access{}, procurement.Target{}); procurement.ClassOf(err) != procurement.Unsupported {
 		t.Errorf("an endpoint without a residential key: %v", err)
@@ -120,15 +122,16 @@ func TestIPRoyalNeedsAKeyAndTheOneOfItsType(t *testing.T) {
 	}
 }
 
-func TestIPRoyalDeliversInEveryShapeItMayAnswerIn(t *testing.T) {
+func TestDeliversInEveryShapeItMayAnswerIn(t *testing.T) {
+	t.Parallel()
 	for n, shape := range []iproyal.Shape{
 		{}, {Polls: 3, Wrapped: true}, {NullCounts: true, TextBalance: true}, {OldestFirst: true, Wrapped: true, Polls: 1},
 	} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			s := iproyal.New(t)
 			s.Answers(shape)
-			p := newIPRoyal(t, s, nil)
-			in := iprAddresses("ord_1")
+			p := newProvider(t, s, nil)
+			in := addresses("ord_1")
 			in.Days, in.Location.City = 90, ""
 			d, err := p.Order(t.Context(), in)
 			if err != nil || d.State != procurement.Pending || len(d.IPs) != 0 {
@@ -165,12 +168,13 @@ func TestIPRoyalDeliversInEveryShapeItMayAnswerIn(t *testing.T) {
 	}
 }
 
-func TestIPRoyalStandInDeliversWhereTheTestSays(t *testing.T) {
+func TestStandInDeliversWhereTheTestSays(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	s.Answers(iproyal.Shape{})
 	s.Deliver([]netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")}, 0, 1080)
-	p := newIPRoyal(t, s, nil)
-	d, err := p.Order(t.Context(), iprAddresses("ord_1"))
+	p := newProvider(t, s, nil)
+	d, err := p.Order(t.Context(), addresses("ord_1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,11 +184,12 @@ func TestIPRoyalStandInDeliversWhereTheTestSays(t *testing.T) {
 	}
 }
 
-func TestIPRoyalPlacesAreNeverWidened(t *testing.T) {
+func TestPlacesAreNeverWidened(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
-	p := newIPRoyal(t, s, func(s *upstream.Spec) { s.Locations = map[string]string{"US/la": "12", "FR": "2", "ES": "99"} })
+	p := newProvider(t, s, func(s *upstream.Spec) { s.Locations = map[string]string{"US/la": "12", "FR": "2", "ES": "99"} })
 	at := func(country, city string) error {
-		in := iprAddresses("ord_" + country + city)
+		in := addresses("ord_" + country + city)
 		in.Location = session.Location{Country: country, City: city}
 		_, err := p.Order(t.Context(), in)
 		return err
@@ -211,8 +216,9 @@ func TestIPRoyalPlacesAreNeverWidened(t *testing.T) {
 	}
 }
 
-func TestIPRoyalRefusalsGetTheirClass(t *testing.T) {
-	in := iprAddresses("ord_1")
+func TestRefusalsGetTheirClass(t *testing.T) {
+	t.Parallel()
+	in := addresses("ord_1")
 	for name, c := range map[string]struct {
 		spoil func(*iproyal.Seller)
 		class procurement.Class
@@ -241,7 +247,7 @@ func TestIPRoyalRefusalsGetTheirClass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := iproyal.New(t)
-			p := newIPRoyal(t, s, nil)
+			p := newProvider(t, s, nil)
 			c.spoil(s)
 			_, err := p.Order(t.Context(), in)
 			refusedAs(t, err, c.class)
@@ -252,34 +258,36 @@ func TestIPRoyalRefusalsGetTheirClass(t *testing.T) {
 	}
 }
 
-func TestIPRoyalOrdersWithAQuestionNeedTheAnswer(t *testing.T) {
+func TestOrdersWithAQuestionNeedTheAnswer(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
-	in := iprAddresses("ord_1")
+	in := addresses("ord_1")
 	in.SKU = iproyal.QuestionSKU
-	_, err := newIPRoyal(t, s, nil).Order(t.Context(), in)
+	_, err := newProvider(t, s, nil).Order(t.Context(), in)
 	refusedAs(t, err, procurement.Invalid)
 	if s.Calls("POST") != 0 {
 		t.Error("an order was sent without the answer")
 	}
-	p := newIPRoyal(t, s, func(s *upstream.Spec) { s.Options = map[string]string{"answers": `{"12":"scraping"}`} })
+	p := newProvider(t, s, func(s *upstream.Spec) { s.Options = map[string]string{"answers": `{"12":"scraping"}`} })
 	if _, err := p.Order(t.Context(), in); err != nil || s.Sales() != 1 {
 		t.Errorf("answered: %v, sold %d", err, s.Sales())
 	}
 }
 
-func TestIPRoyalFindsEveryOrderOfAPlaceTheNewestFirst(t *testing.T) {
+func TestFindsEveryOrderOfAPlaceTheNewestFirst(t *testing.T) {
+	t.Parallel()
 	for _, oldest := range []bool{false, true} {
 		s := iproyal.New(t)
 		s.Answers(iproyal.Shape{OldestFirst: oldest})
-		p := newIPRoyal(t, s, nil)
-		elsewhere := iprAddresses("ord_us")
+		p := newProvider(t, s, nil)
+		elsewhere := addresses("ord_us")
 		elsewhere.Location.Country = "US"
 		if _, err := p.Order(t.Context(), elsewhere); err != nil {
 			t.Fatal(err)
 		}
 		var refs []string
 		for n := range 105 {
-			in := iprAddresses(fmt.Sprintf("ord_%d", n))
+			in := addresses(fmt.Sprintf("ord_%d", n))
 			in.Quantity = 1
 			d, err := p.Order(t.Context(), in)
 			if err != nil {
@@ -287,7 +295,7 @@ func TestIPRoyalFindsEveryOrderOfAPlaceTheNewestFirst(t *testing.T) {
 			}
 			refs = append(refs, d.Ref)
 		}
-		found, err := p.Find(t.Context(), iprAddresses("ord_x"))
+		found, err := p.Find(t.Context(), addresses("ord_x"))
 		if err != nil || len(found) != 105 || found[0].Ref != refs[104] || found[104].Ref != refs[0] {
 			t.Fatalf("oldest first %v: found %d, %v", oldest, len(found), err)
 		}
@@ -297,10 +305,11 @@ func TestIPRoyalFindsEveryOrderOfAPlaceTheNewestFirst(t *testing.T) {
 	}
 }
 
-func TestIPRoyalAStatusThatIsNotKnownIsLoud(t *testing.T) {
+func TestAStatusThatIsNotKnownIsLoud(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
-	p := newIPRoyal(t, s, nil)
-	d, err := p.Order(t.Context(), iprAddresses("ord_1"))
+	p := newProvider(t, s, nil)
+	d, err := p.Order(t.Context(), addresses("ord_1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +319,7 @@ func TestIPRoyalAStatusThatIsNotKnownIsLoud(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(err), "on-hold") {
 		t.Errorf("the status is not named: %v", err)
 	}
-	if found, err := p.Find(t.Context(), iprAddresses("ord_1")); err != nil || len(found) != 1 || found[0].State != procurement.Pending {
+	if found, err := p.Find(t.Context(), addresses("ord_1")); err != nil || len(found) != 1 || found[0].State != procurement.Pending {
 		t.Errorf("it is listed as %+v, %v", found, err)
 	}
 	for _, over := range []string{"refunded", "expired"} {
@@ -321,14 +330,15 @@ func TestIPRoyalAStatusThatIsNotKnownIsLoud(t *testing.T) {
 	}
 }
 
-func TestIPRoyalRenewsOnce(t *testing.T) {
+func TestRenewsOnce(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
-	p := newIPRoyal(t, s, nil).(ports.Static)
-	d, err := p.Order(t.Context(), iprAddresses("ord_1"))
+	p := newProvider(t, s, nil).(ports.Static)
+	d, err := p.Order(t.Context(), addresses("ord_1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = p.Renew(t.Context(), d.Ref, iprAddresses("ord_2"))
+	_, err = p.Renew(t.Context(), d.Ref, addresses("ord_2"))
 	refusedAs(t, err, procurement.Invalid) // it is not delivered yet
 	for d.State != procurement.Live {
 		if d, err = p.Read(t.Context(), d.Ref); err != nil {
@@ -336,31 +346,32 @@ func TestIPRoyalRenewsOnce(t *testing.T) {
 		}
 	}
 	s.SetBalance(domain.Dollar)
-	_, err = p.Renew(t.Context(), d.Ref, iprAddresses("ord_3"))
+	_, err = p.Renew(t.Context(), d.Ref, addresses("ord_3"))
 	refusedAs(t, err, procurement.InsufficientFunds)
 	s.SetBalance(100 * domain.Dollar)
 	s.Next("/extend", seller.DropAnswer)
-	_, err = p.Renew(t.Context(), d.Ref, iprAddresses("ord_4"))
+	_, err = p.Renew(t.Context(), d.Ref, addresses("ord_4"))
 	refusedAs(t, err, procurement.Ambiguous)
 	read, err := p.Read(t.Context(), d.Ref)
 	if err != nil || !read.ExpiresAt.Equal(d.ExpiresAt.AddDate(0, 0, 30)) || s.Orders()[0].Extended != 1 {
 		t.Errorf("read, it ends at %v: %v", read.ExpiresAt, err)
 	}
-	long := iprAddresses("ord_5")
+	long := addresses("ord_5")
 	long.Days = 90
 	done, err := p.Renew(t.Context(), d.Ref, long)
 	if err != nil || len(done) != 2 || !done[1].ExpiresAt.Equal(read.ExpiresAt.AddDate(0, 0, 90)) || done[0].Addr != d.IPs[0].Addr {
 		t.Errorf("renewed %+v, %v", done, err)
 	}
-	_, err = p.Renew(t.Context(), "77", iprAddresses("ord_6"))
+	_, err = p.Renew(t.Context(), "77", addresses("ord_6"))
 	refusedAs(t, err, procurement.NotFound)
 	refusedAs(t, p.Cancel(t.Context(), d.Ref), procurement.Unsupported)
 }
 
-func TestIPRoyalOffersWhatTheCatalogueHas(t *testing.T) {
+func TestOffersWhatTheCatalogueHas(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	s.SetStock(iproyal.NewYork, 0)
-	offers, err := newIPRoyal(t, s, nil).Offers(t.Context())
+	offers, err := newProvider(t, s, nil).Offers(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -380,7 +391,8 @@ func TestIPRoyalOffersWhatTheCatalogueHas(t *testing.T) {
 	}
 }
 
-func TestIPRoyalSecretsStayInside(t *testing.T) {
+func TestSecretsStayInside(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	var text bytes.Buffer
 	p, err := upstream.New(upstream.Spec{Name: "ipr", Kind: "iproyal", BaseURL: s.URL, PerSecond: 10_000,
@@ -389,7 +401,7 @@ func TestIPRoyalSecretsStayInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sub, err := p.Order(t.Context(), iprTraffic("ord_1"))
+	sub, err := p.Order(t.Context(), traffic("ord_1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -397,7 +409,7 @@ func TestIPRoyalSecretsStayInside(t *testing.T) {
 	for n, fault := range []seller.Fault{seller.Refuse, seller.Expired, seller.DropAnswer, seller.Failed, seller.Garbage, seller.NoFunds, seller.RateLimited} {
 		s.Next("/v1/reseller/orders", fault)
 		s.Next("/v1/residential-subusers", fault)
-		for _, in := range []procurement.Intent{iprAddresses(fmt.Sprintf("ord_a%d", n)), iprTraffic(fmt.Sprintf("ord_b%d", n))} {
+		for _, in := range []procurement.Intent{addresses(fmt.Sprintf("ord_a%d", n)), traffic(fmt.Sprintf("ord_b%d", n))} {
 			if _, err := p.Order(t.Context(), in); err != nil {
 				text.WriteString(err.Error() + "\n")
 			}
@@ -418,13 +430,14 @@ func TestIPRoyalSecretsStayInside(t *testing.T) {
 	}
 }
 
-func TestIPRoyalALateSellerIsLeftAlone(t *testing.T) {
+func TestALateSellerIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
 	s.Late = time.Second
-	p := newIPRoyal(t, s, func(s *upstream.Spec) { s.Timeout = 50 * time.Millisecond })
+	p := newProvider(t, s, func(s *upstream.Spec) { s.Timeout = 50 * time.Millisecond })
 	for n := range 6 {
 		s.Next("POST /v1/residential-subusers", seller.Delay)
-		_, err := p.Order(t.Context(), iprTraffic(fmt.Sprintf("ord_%d", n)))
+		_, err := p.Order(t.Context(), traffic(fmt.Sprintf("ord_%d", n)))
 		if class := procurement.ClassOf(err); class != procurement.Ambiguous && class != procurement.Temporary {
 			t.Errorf("late: %v", err)
 		}

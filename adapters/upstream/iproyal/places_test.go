@@ -7,6 +7,7 @@ import (
 )
 
 func TestNamesOfPlacesAreUnderstood(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]string{"United States": "US", "USA": "US", "United Kingdom": "GB", "South Korea": "KR", "Turkey": "TR",
 		"Türkiye": "TR", "Czech Republic": "CZ", "Hong Kong": "HK", "Vietnam": "VN", "Germany": "DE", "Atlantis": ""} {
 		if got := countryOf(name); got != want {

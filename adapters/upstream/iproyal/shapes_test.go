@@ -26,13 +26,13 @@ func play(t *testing.T, script seller.Script) ports.Provider {
 	return p
 }
 
-// catalogueOf is GET /products with one place, in stock or not.
+// catalogueOf returns the answer of GET /products with one place, in stock or not.
 func catalogueOf(empty bool) string {
 	return fmt.Sprintf(`200 {"data":[{"id":9,"name":"ISP","plans":[{"id":22,"name":"30 Days","price":2.4,"min_quantity":null,"max_quantity":null}],
 		"locations":[{"id":2,"name":"Germany","out_of_stock":%v,"available_proxies_count":null,"child_locations":[]}],"questions":[]}]}`, empty)
 }
 
-// orderOf is an order of two addresses.
+// orderOf returns the answer for an order of two addresses.
 func orderOf(status, expires, proxies string) string {
 	return fmt.Sprintf(`200 {"id":421,"status":%q,"expire_date":%q,"location":"Germany","quantity":2,"proxy_data":%s}`, status, expires, proxies)
 }
@@ -42,22 +42,24 @@ const (
 	oneProxy   = `{"ports":{"socks5":12324,"http|https":12323},"proxies":[{"ip":"203.0.113.1","username":"u","password":"p"}]}`
 )
 
-func TestIPRoyalAnOrderWithoutItsNumberMayHaveBeenMade(t *testing.T) {
+func TestAnOrderWithoutItsNumberMayHaveBeenMade(t *testing.T) {
+	t.Parallel()
 	for _, body := range []string{`{}`, `{"data":{}}`, `{"id":null}`, `{"id":"x7"}`, `{"id":-1}`, `[]`, `"ok"`, ``, `{"success":true}`} {
 		p := play(t, seller.Script{"GET /products": {catalogueOf(false)}, "POST /orders": {"201 " + body}})
-		_, err := p.Order(t.Context(), iprAddresses("ord_1"))
+		_, err := p.Order(t.Context(), addresses("ord_1"))
 		if procurement.ClassOf(err) != procurement.Ambiguous {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
-	// With its number it was made, whatever else is strange.
+	// An order with a number was made, whatever its other fields are.
 	p := play(t, seller.Script{"GET /products": {catalogueOf(false)}, "POST /orders": {`200 {"data":{"id":421,"status":"queued"}}`}})
-	if d, err := p.Order(t.Context(), iprAddresses("ord_1")); err != nil || d.Ref != "421" || d.State != procurement.Pending {
+	if d, err := p.Order(t.Context(), addresses("ord_1")); err != nil || d.Ref != "421" || d.State != procurement.Pending {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
 
-func TestIPRoyalReadsNoShapeThatIsNotKnown(t *testing.T) {
+func TestReadsNoShapeThatIsNotKnown(t *testing.T) {
+	t.Parallel()
 	const end = "2031-04-20 10:25:12"
 	for name, c := range map[string]struct {
 		answer string
@@ -99,44 +101,47 @@ func TestIPRoyalReadsNoShapeThatIsNotKnown(t *testing.T) {
 	for name, body := range map[string]string{"without data": `{}`, "of what has no number": `{"data":[{"status":"confirmed"}]}`} {
 		t.Run("a list "+name, func(t *testing.T) {
 			t.Parallel()
-			_, err := play(t, seller.Script{"GET /products": {catalogueOf(false)}, "GET /orders": {"200 " + body}}).Find(t.Context(), iprAddresses("ord_1"))
+			_, err := play(t, seller.Script{"GET /products": {catalogueOf(false)}, "GET /orders": {"200 " + body}}).Find(t.Context(), addresses("ord_1"))
 			refusedAs(t, err, procurement.Temporary)
 		})
 	}
 }
 
-func TestIPRoyalAMuteRefusalIsLookedInto(t *testing.T) {
+func TestAMuteRefusalIsLookedInto(t *testing.T) {
+	t.Parallel()
 	p := play(t, seller.Script{"GET /products": {catalogueOf(false), catalogueOf(true)}, "GET /balance": {"200 100"},
 		"POST /orders": {`422 {"message":"The given data was invalid."}`}, "GET /orders/calculate-pricing": {`200 {"price":"4.80"}`}})
-	_, err := p.Order(t.Context(), iprAddresses("ord_1"))
+	_, err := p.Order(t.Context(), addresses("ord_1"))
 	refusedAs(t, err, procurement.OutOfStock)
 }
 
-func TestIPRoyalARenewalThatMovesNothingIsNotBelieved(t *testing.T) {
+func TestARenewalThatMovesNothingIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	old := orderOf("confirmed", "2031-04-20 10:25:12", twoProxies)
 	p := play(t, seller.Script{"GET /products": {catalogueOf(false)}, "GET /orders/421": {old}, "POST /orders/421/extend": {old}}).(ports.Static)
-	_, err := p.Renew(t.Context(), "421", iprAddresses("ord_2"))
+	_, err := p.Renew(t.Context(), "421", addresses("ord_2"))
 	refusedAs(t, err, procurement.Ambiguous)
 }
 
-func TestIPRoyalASubUserThatIsNotOursIsNotBelieved(t *testing.T) {
+func TestASubUserThatIsNotOursIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	const other = `200 {"hash":"01A","username":"acct_ord_1","password":"x","traffic_available":1.5,"traffic_used":0}`
 	p := play(t, seller.Script{"POST /v1/residential-subusers": {other}, "GET /v1/residential-subusers/01A": {other},
 		"POST /v1/residential-subusers/01A/take-traffic": {other}}).(ports.Dynamic)
-	_, err := p.Order(t.Context(), iprTraffic("ord_1"))
+	_, err := p.Order(t.Context(), traffic("ord_1"))
 	refusedAs(t, err, procurement.Ambiguous)
 	refusedAs(t, p.Disable(t.Context(), "01A"), procurement.Conflict) // taken, and it has not less
 	for _, body := range []string{`{"hash":"01A"}`, `{"hash":"","username":"ord_1","traffic_available":1,"traffic_used":0}`,
 		`{"hash":"01A","username":"ord_1","traffic_available":null,"traffic_used":0}`} {
 		p := play(t, seller.Script{"POST /v1/residential-subusers": {"200 " + body}})
-		_, err := p.Order(t.Context(), iprTraffic("ord_1"))
+		_, err := p.Order(t.Context(), traffic("ord_1"))
 		refusedAs(t, err, procurement.Ambiguous)
 	}
 }
 
-// TestIPRoyalASellerThatRepeatsARequestShowsNoPassword: a refusal may quote what
-// was sent.
-func TestIPRoyalASellerThatRepeatsARequestShowsNoPassword(t *testing.T) {
+// A refusal may quote the request.
+func TestASellerThatRepeatsARequestShowsNoPassword(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{422, 400, 500, 503} {
 		var sent struct{ Password string }
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -152,7 +157,7 @@ func TestIPRoyalASellerThatRepeatsARequestShowsNoPassword(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = p.Order(t.Context(), iprTraffic("ord_1"))
+		_, err = p.Order(t.Context(), traffic("ord_1"))
 		server.Close()
 		if err == nil || sent.Password == "" || strings.Contains(err.Error(), sent.Password) {
 			t.Errorf("%d: %v", status, err)

@@ -12,42 +12,44 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-func TestIPRoyalASubUserIsFoundByItsKeyAlone(t *testing.T) {
+func TestASubUserIsFoundByItsKeyAlone(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
-	p := newIPRoyal(t, s, nil)
+	p := newProvider(t, s, nil)
 	for _, key := range []string{"ord_111", "ord_11", "ord_1"} {
-		if _, err := p.Order(t.Context(), iprTraffic(key)); err != nil {
+		if _, err := p.Order(t.Context(), traffic(key)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	found, err := p.Find(t.Context(), iprTraffic("ord_1"))
+	found, err := p.Find(t.Context(), traffic("ord_1"))
 	if err != nil || len(found) != 1 || found[0].Label != "ord_1" {
 		t.Fatalf("found %+v, %v", found, err)
 	}
-	if found, err := p.Find(t.Context(), iprTraffic("ord_2")); err != nil || len(found) != 0 {
+	if found, err := p.Find(t.Context(), traffic("ord_2")); err != nil || len(found) != 0 {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	// The name is taken by the order itself: nothing is sold twice.
-	again, err := p.Order(t.Context(), iprTraffic("ord_1"))
+	// The order itself has taken the name, so nothing is sold twice.
+	again, err := p.Order(t.Context(), traffic("ord_1"))
 	if err != nil || again.Ref != found[0].Ref || s.Sales() != 3 {
 		t.Errorf("again: %+v, %v, sold %d", again, err, s.Sales())
 	}
 }
 
-// TestIPRoyalRivalsDoNotHideASubUser: with addresses beside it the provider is
-// Labelled in its traffic alone, and two sub-users are told apart.
-func TestIPRoyalRivalsDoNotHideASubUser(t *testing.T) {
+// Of a provider that also sells addresses only traffic keeps its order key. Two
+// sub-users are distinguished by it.
+func TestRivalsDoNotHideASubUser(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
-	p := newIPRoyal(t, s, nil)
+	p := newProvider(t, s, nil)
 	s.Next("POST /v1/residential-subusers", seller.DropAnswer, seller.Failed)
 	for _, key := range []string{"ord_1", "ord_2"} {
-		_, err := p.Order(t.Context(), iprTraffic(key))
+		_, err := p.Order(t.Context(), traffic(key))
 		refusedAs(t, err, procurement.Ambiguous)
-		found, err := p.Find(t.Context(), iprTraffic(key))
+		found, err := p.Find(t.Context(), traffic(key))
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := procurement.Order{ID: key, Intent: iprTraffic(key), Status: procurement.Unknown, SentAt: time.Now()}
+		o := procurement.Order{ID: key, Intent: traffic(key), Status: procurement.Unknown, SentAt: time.Now()}
 		verdict, d := procurement.Decide(o, p.Capabilities().Labels(session.Dynamic), procurement.Evidence{Found: found, OthersUnknown: true}, time.Now())
 		if verdict != procurement.Adopt || d.Access.User != key || d.Access.Password == "" {
 			t.Errorf("%s: %s %+v", key, verdict, d.Access.User)
@@ -58,11 +60,12 @@ func TestIPRoyalRivalsDoNotHideASubUser(t *testing.T) {
 	}
 }
 
-func TestIPRoyalPasswordsAreTheirOwn(t *testing.T) {
+func TestPasswordsAreTheirOwn(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
-	p := newIPRoyal(t, s, nil)
+	p := newProvider(t, s, nil)
 	for _, key := range []string{"ord_1", "ord_2"} {
-		if _, err := p.Order(t.Context(), iprTraffic(key)); err != nil {
+		if _, err := p.Order(t.Context(), traffic(key)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,11 +75,12 @@ func TestIPRoyalPasswordsAreTheirOwn(t *testing.T) {
 	}
 }
 
-func TestIPRoyalDisableTakesTheUnusedTraffic(t *testing.T) {
+func TestDisableTakesTheUnusedTraffic(t *testing.T) {
+	t.Parallel()
 	const mb = 1_000_000
 	s := iproyal.New(t)
-	p := newIPRoyal(t, s, nil).(ports.Dynamic)
-	in := iprTraffic("ord_1")
+	p := newProvider(t, s, nil).(ports.Dynamic)
+	in := traffic("ord_1")
 	in.Bytes = 1_500_000_001 // rounded up to the unit
 	d, err := p.Order(t.Context(), in)
 	if err != nil || d.Access.CapBytes != 1501*mb {
@@ -102,12 +106,13 @@ func TestIPRoyalDisableTakesTheUnusedTraffic(t *testing.T) {
 	refusedAs(t, p.Disable(t.Context(), "01NOBODY"), procurement.NotFound)
 }
 
-func TestIPRoyalDisableWhoseAnswerIsLostTakesNothingTwice(t *testing.T) {
+func TestDisableWhoseAnswerIsLostTakesNothingTwice(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []seller.Fault{seller.DropAnswer, seller.Failed, seller.Garbage, seller.Cut} {
 		s := iproyal.New(t)
-		p := newIPRoyal(t, s, nil).(ports.Dynamic)
+		p := newProvider(t, s, nil).(ports.Dynamic)
 		account := s.Traffic()
-		d, err := p.Order(t.Context(), iprTraffic("ord_1"))
+		d, err := p.Order(t.Context(), traffic("ord_1"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,11 +130,12 @@ func TestIPRoyalDisableWhoseAnswerIsLostTakesNothingTwice(t *testing.T) {
 	}
 }
 
-func TestIPRoyalADeletedSubUserIsGone(t *testing.T) {
+func TestADeletedSubUserIsGone(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
-	p := newIPRoyal(t, s, nil).(ports.Dynamic)
+	p := newProvider(t, s, nil).(ports.Dynamic)
 	account := s.Traffic()
-	d, err := p.Order(t.Context(), iprTraffic("ord_1"))
+	d, err := p.Order(t.Context(), traffic("ord_1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,17 +149,18 @@ func TestIPRoyalADeletedSubUserIsGone(t *testing.T) {
 	if u, err := p.Usage(t.Context(), d.Ref); err != nil || !u.Gone {
 		t.Errorf("the usage is %+v, %v", u, err)
 	}
-	if f, err := newIPRoyal(t, s, iprWithout("key")).Balance(t.Context()); err != nil || f.Known {
+	if f, err := newProvider(t, s, without("key")).Balance(t.Context()); err != nil || f.Known {
 		t.Errorf("traffic has no balance: %+v, %v", f, err)
 	}
-	in := iprTraffic("ord 2") // no user name
+	in := traffic("ord 2") // no user name
 	_, err = p.Order(t.Context(), in)
 	refusedAs(t, err, procurement.Invalid)
 }
 
-func TestIPRoyalExitsAreWordsBehindThePassword(t *testing.T) {
+func TestExitsAreWordsBehindThePassword(t *testing.T) {
+	t.Parallel()
 	s := iproyal.New(t)
-	p := newIPRoyal(t, s, nil).(ports.Dynamic)
+	p := newProvider(t, s, nil).(ports.Dynamic)
 	access := procurement.Access{User: "subuser_231", Password: "pass"}
 	for name, c := range map[string]struct {
 		t    procurement.Target

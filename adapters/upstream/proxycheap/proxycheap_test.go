@@ -21,8 +21,8 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-// newProxyCheap makes the provider for a stand-in.
-func newProxyCheap(t *testing.T, s *proxycheap.Seller, edit func(*upstream.Spec)) ports.Static {
+// newProvider returns a provider at a fake.
+func newProvider(t *testing.T, s *proxycheap.Seller, edit func(*upstream.Spec)) ports.Static {
 	t.Helper()
 	spec := upstream.Spec{Name: "pc", Kind: "proxycheap", BaseURL: s.URL, PerSecond: 10_000, Options: map[string]string{},
 		Secrets: map[string]string{"key": proxycheap.Key, "secret": proxycheap.Secret, "callback_secret": proxycheap.CallbackSecret}}
@@ -40,16 +40,16 @@ func inUnit(unit string) func(*upstream.Spec) {
 	return func(s *upstream.Spec) { s.Options["balance_unit"] = unit }
 }
 
-// pcAddresses is three addresses in the United States for 90 days.
-func pcAddresses(key string) procurement.Intent {
+// addresses returns an intent for three addresses in the United States for 90 days.
+func addresses(key string) procurement.Intent {
 	return procurement.Intent{Key: key, SessionID: "sess_1", Type: session.Static, SKU: proxycheap.Plan, Quantity: 3, Days: 90,
 		Location: session.Location{Country: "US"}}
 }
 
-// pcLive orders three addresses and reads until they are there.
-func pcLive(t *testing.T, p ports.Provider, key string) procurement.Delivery {
+// orderLive orders three addresses and reads the order until they are delivered.
+func orderLive(t *testing.T, p ports.Provider, key string) procurement.Delivery {
 	t.Helper()
-	d, err := p.Order(t.Context(), pcAddresses(key))
+	d, err := p.Order(t.Context(), addresses(key))
 	for range 10 {
 		if err != nil {
 			t.Fatal(err)
@@ -63,14 +63,15 @@ func pcLive(t *testing.T, p ports.Provider, key string) procurement.Delivery {
 	return d
 }
 
-func TestProxyCheapKeepsThePromisesOfAProvider(t *testing.T) {
-	static := pcAddresses("")
+func TestKeepsThePromisesOfAProvider(t *testing.T) {
+	t.Parallel()
+	static := addresses("")
 	for _, bare := range []bool{false, true} {
 		t.Run(fmt.Sprintf("bare %v", bare), func(t *testing.T) {
 			contract.Seller(t, func(t *testing.T) contract.Selling {
 				s := proxycheap.New(t)
 				s.Answers(proxycheap.Shape{Bare: bare, Polls: 1})
-				return contract.Selling{Provider: newProxyCheap(t, s, inUnit("cents")), Static: &static, Sold: s.Sales, Vanish: s.Vanish,
+				return contract.Selling{Provider: newProvider(t, s, inUnit("cents")), Static: &static, Sold: s.Sales, Vanish: s.Vanish,
 					LoseAnswer:  func() { s.Next("/execute", seller.DropAnswer) },
 					LoseRequest: func() { s.Next("/execute", seller.DropRequest) }}
 			})
@@ -78,12 +79,13 @@ func TestProxyCheapKeepsThePromisesOfAProvider(t *testing.T) {
 	}
 }
 
-func TestProxyCheapDeliversStepByStep(t *testing.T) {
+func TestDeliversStepByStep(t *testing.T) {
+	t.Parallel()
 	for _, bare := range []bool{false, true} {
 		s := proxycheap.New(t)
 		s.Answers(proxycheap.Shape{Bare: bare})
-		p := newProxyCheap(t, s, func(s *upstream.Spec) { s.Options["isp"] = "e649eed7-ee2b-11ec-85c2-06902e647790" })
-		d, err := p.Order(t.Context(), pcAddresses("ord_1"))
+		p := newProvider(t, s, func(s *upstream.Spec) { s.Options["isp"] = "e649eed7-ee2b-11ec-85c2-06902e647790" })
+		d, err := p.Order(t.Context(), addresses("ord_1"))
 		if err != nil || d.State != procurement.Pending || d.Cost != domain.MustMoney("30.51") {
 			t.Fatalf("ordered: %+v, %v", d, err)
 		}
@@ -105,15 +107,16 @@ func TestProxyCheapDeliversStepByStep(t *testing.T) {
 			t.Errorf("spent %s", s.Spent())
 		}
 		s.Deliver([]netip.Addr{netip.MustParseAddr("127.0.0.1")}, 3128, 0)
-		if d = pcLive(t, p, "ord_2"); d.IPs[0].Host != "127.0.0.1" || d.IPs[0].HTTPPort != 3128 || d.IPs[0].SOCKSPort != 0 {
+		if d = orderLive(t, p, "ord_2"); d.IPs[0].Host != "127.0.0.1" || d.IPs[0].HTTPPort != 3128 || d.IPs[0].SOCKSPort != 0 {
 			t.Errorf("delivered elsewhere than the test says: %+v", d.IPs[0])
 		}
 	}
 }
 
-func TestProxyCheapWhatCannotBeAskedForIsRefusedBeforehand(t *testing.T) {
+func TestWhatCannotBeAskedForIsRefusedBeforehand(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
-	p := newProxyCheap(t, s, nil)
+	p := newProvider(t, s, nil)
 	for name, edit := range map[string]func(*procurement.Intent){
 		"45 days":        func(in *procurement.Intent) { in.Days = 45 },
 		"13 months":      func(in *procurement.Intent) { in.Days = 390 },
@@ -123,14 +126,14 @@ func TestProxyCheapWhatCannotBeAskedForIsRefusedBeforehand(t *testing.T) {
 		"a hostile plan": func(in *procurement.Intent) { in.SKU = "static-residential-ipv4/../../account/balance" },
 		"none":           func(in *procurement.Intent) { in.Quantity = 0 },
 	} {
-		in := pcAddresses("ord_1")
+		in := addresses("ord_1")
 		edit(&in)
 		_, err := p.Order(t.Context(), in)
 		if procurement.ClassOf(err) != procurement.Invalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	in := pcAddresses("ord_1")
+	in := addresses("ord_1")
 	in.Type = session.Dynamic
 	_, err := p.Order(t.Context(), in)
 	refusedAs(t, err, procurement.Unsupported)
@@ -150,7 +153,8 @@ func TestProxyCheapWhatCannotBeAskedForIsRefusedBeforehand(t *testing.T) {
 	}
 }
 
-func TestProxyCheapRefusalsGetTheirClass(t *testing.T) {
+func TestRefusalsGetTheirClass(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil func(*proxycheap.Seller)
 		unit  string
@@ -171,9 +175,9 @@ func TestProxyCheapRefusalsGetTheirClass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := proxycheap.New(t)
-			p := newProxyCheap(t, s, inUnit(c.unit))
+			p := newProvider(t, s, inUnit(c.unit))
 			c.spoil(s)
-			_, err := p.Order(t.Context(), pcAddresses("ord_1"))
+			_, err := p.Order(t.Context(), addresses("ord_1"))
 			refusedAs(t, err, c.class)
 			if n := s.Calls("/execute"); n != 1 {
 				t.Errorf("%d orders were sent", n)
@@ -182,28 +186,30 @@ func TestProxyCheapRefusalsGetTheirClass(t *testing.T) {
 	}
 }
 
-func TestProxyCheapTheBalanceHasAUnitOrIsNotTold(t *testing.T) {
+func TestTheBalanceHasAUnitOrIsNotTold(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
 	s.SetBalance(domain.MustMoney("12.34"))
 	for unit, want := range map[string]procurement.ProviderBalance{"": {}, "cents": {Amount: domain.MustMoney("12.34"), Known: true}} {
-		if f, err := newProxyCheap(t, s, inUnit(unit)).Balance(t.Context()); err != nil || f != want {
+		if f, err := newProvider(t, s, inUnit(unit)).Balance(t.Context()); err != nil || f != want {
 			t.Errorf("unit %q: %+v, %v", unit, f, err)
 		}
 	}
 	s.Answers(proxycheap.Shape{Dollars: true})
-	if f, err := newProxyCheap(t, s, inUnit("dollars")).Balance(t.Context()); err != nil || f.Amount != domain.MustMoney("12.34") {
+	if f, err := newProvider(t, s, inUnit("dollars")).Balance(t.Context()); err != nil || f.Amount != domain.MustMoney("12.34") {
 		t.Errorf("in dollars: %+v, %v", f, err)
 	}
 }
 
-func TestProxyCheapOffersAndQuotes(t *testing.T) {
+func TestOffersAndQuotes(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
-	p := newProxyCheap(t, s, nil)
+	p := newProvider(t, s, nil)
 	offers, err := p.Offers(t.Context())
 	if err != nil || len(offers) != 4 || offers[0].Days[0] != 30 || offers[0].Days[11] != 360 || offers[0].SKU != proxycheap.Service+"/basic" {
 		t.Fatalf("offers %+v, %v", offers, err)
 	}
-	in := pcAddresses("ord_1")
+	in := addresses("ord_1")
 	in.SKU = offers[2].SKU // with the service
 	if q, err := p.Quote(t.Context(), in); err != nil || q.Cost != domain.MustMoney("30.51") || q.Stock != procurement.StockUnknown {
 		t.Errorf("quote %+v, %v", q, err)
@@ -214,14 +220,15 @@ func TestProxyCheapOffersAndQuotes(t *testing.T) {
 	}
 }
 
-func TestProxyCheapAStrangeAnswerProvesNothing(t *testing.T) {
+func TestAStrangeAnswerProvesNothing(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
-	p := newProxyCheap(t, s, nil)
-	d := pcLive(t, p, "ord_1")
+	p := newProvider(t, s, nil)
+	d := orderLive(t, p, "ord_1")
 	s.SetStatus(d.Ref, "SUSPENDED")
 	_, err := p.Read(t.Context(), d.Ref)
 	refusedAs(t, err, procurement.Temporary)
-	if found, err := p.Find(t.Context(), pcAddresses("ord_2")); err != nil || len(found) != 1 || found[0].State != procurement.Pending {
+	if found, err := p.Find(t.Context(), addresses("ord_2")); err != nil || len(found) != 1 || found[0].State != procurement.Pending {
 		t.Errorf("it is listed as %+v, %v", found, err)
 	}
 	for _, over := range []string{proxycheap.Expired, proxycheap.Canceled} {
@@ -231,7 +238,7 @@ func TestProxyCheapAStrangeAnswerProvesNothing(t *testing.T) {
 		}
 	}
 	s.Answers(proxycheap.Shape{Anonymous: true})
-	_, err = p.Find(t.Context(), pcAddresses("ord_2"))
+	_, err = p.Find(t.Context(), addresses("ord_2"))
 	refusedAs(t, err, procurement.Temporary)
 	s.Deliver(nil, 0, 0)
 	s.SetStatus(d.Ref, proxycheap.Active)
@@ -239,27 +246,28 @@ func TestProxyCheapAStrangeAnswerProvesNothing(t *testing.T) {
 	refusedAs(t, err, procurement.Temporary) // no port
 }
 
-// TestProxyCheapFewerAddressesMayBeTheOrder: a list that shows a part of an order
-// must not make it look absent.
-func TestProxyCheapFewerAddressesMayBeTheOrder(t *testing.T) {
+// A list with a part of an order's addresses does not prove the order absent.
+func TestFewerAddressesMayBeTheOrder(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
-	p := newProxyCheap(t, s, nil)
-	if _, err := p.Order(t.Context(), pcAddresses("ord_1")); err != nil {
+	p := newProvider(t, s, nil)
+	if _, err := p.Order(t.Context(), addresses("ord_1")); err != nil {
 		t.Fatal(err)
 	}
-	more, less := pcAddresses("ord_2"), pcAddresses("ord_3")
+	more, less := addresses("ord_2"), addresses("ord_3")
 	more.Quantity, less.Quantity = 5, 2
 	for _, c := range []struct {
 		in       procurement.Intent
 		quantity int
-	}{{more, 0}, {pcAddresses("ord_4"), 3}, {less, 3}} {
+	}{{more, 0}, {addresses("ord_4"), 3}, {less, 3}} {
 		if found, err := p.Find(t.Context(), c.in); err != nil || len(found) != 1 || found[0].Quantity != c.quantity || found[0].Location.Country != "US" {
 			t.Errorf("for %d: %+v, %v", c.in.Quantity, found, err)
 		}
 	}
 }
 
-func TestProxyCheapSecretsStayInside(t *testing.T) {
+func TestSecretsStayInside(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
 	var text bytes.Buffer
 	spec := upstream.Spec{Name: "pc", Kind: "proxycheap", BaseURL: s.URL, PerSecond: 10_000,
@@ -268,11 +276,11 @@ func TestProxyCheapSecretsStayInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := pcLive(t, p, "ord_0")
+	d := orderLive(t, p, "ord_0")
 	for n, fault := range []seller.Fault{seller.Refuse, seller.Expired, seller.DropAnswer, seller.Failed, seller.Garbage, seller.RateLimited} {
 		s.Next("/execute", fault)
 		s.Next("/orders/", fault)
-		_, err := p.Order(t.Context(), pcAddresses(fmt.Sprintf("ord_%d", n+1)))
+		_, err := p.Order(t.Context(), addresses(fmt.Sprintf("ord_%d", n+1)))
 		fmt.Fprintln(&text, err)
 		_, err = p.Read(t.Context(), d.Ref)
 		fmt.Fprintln(&text, err)
@@ -286,9 +294,10 @@ func TestProxyCheapSecretsStayInside(t *testing.T) {
 	}
 }
 
-func TestProxyCheapCallbacksAreVerified(t *testing.T) {
+func TestCallbacksAreVerified(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
-	p := newProxyCheap(t, s, nil).(ports.Callbacks)
+	p := newProvider(t, s, nil).(ports.Callbacks)
 	verify := func(c proxycheap.Call) error {
 		refs, err := p.Callback(c.Header, c.Body, time.Now())
 		if len(refs) != 0 {
@@ -298,9 +307,9 @@ func TestProxyCheapCallbacksAreVerified(t *testing.T) {
 	}
 	for _, mode := range []proxycheap.Mode{proxycheap.Once, proxycheap.Duplicate, proxycheap.OutOfOrder, proxycheap.Unsigned, proxycheap.Forged, proxycheap.Never} {
 		s.SetWebhook(mode)
-		pcLive(t, p.(ports.Static), "ord_"+string(mode))
+		orderLive(t, p.(ports.Static), "ord_"+string(mode))
 		calls := s.Callbacks()
-		n := 6 // three addresses of two steps
+		n := 6 // three addresses, two steps each
 		switch mode {
 		case proxycheap.Duplicate:
 			n = 12
@@ -349,7 +358,7 @@ func TestProxyCheapCallbacksAreVerified(t *testing.T) {
 	if err := verify(good); err != nil {
 		t.Errorf("as it came: %v", err)
 	}
-	open := newProxyCheap(t, s, func(s *upstream.Spec) { delete(s.Secrets, "callback_secret") }).(ports.Callbacks)
+	open := newProvider(t, s, func(s *upstream.Spec) { delete(s.Secrets, "callback_secret") }).(ports.Callbacks)
 	empty := proxycheap.Sign("proxy.status.changed", "evt_1", good.Body, "")
 	if _, err := open.Callback(empty.Header, empty.Body, time.Now()); !errors.Is(err, domain.ErrInvalid) {
 		t.Errorf("without a secret everybody may call: %v", err)

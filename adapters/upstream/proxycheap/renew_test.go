@@ -11,7 +11,7 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-// month is a renewal by one month.
+// month returns an intent to renew by one month.
 func month(key string) procurement.Intent {
 	return procurement.Intent{Key: key, Type: session.Static, SKU: proxycheap.Plan, Quantity: 3, Days: 30, Location: session.Location{Country: "US"}}
 }
@@ -23,7 +23,8 @@ func classes(done []procurement.Renewed) (out [3]procurement.Class) {
 	return out
 }
 
-func TestProxyCheapARenewalIsToldForEachAddress(t *testing.T) {
+func TestARenewalIsToldForEachAddress(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		spoil    func(*proxycheap.Seller, []proxycheap.Proxy)
 		want     [3]procurement.Class
@@ -41,12 +42,12 @@ func TestProxyCheapARenewalIsToldForEachAddress(t *testing.T) {
 		"an answer is lost": {func(s *proxycheap.Seller, _ []proxycheap.Proxy) {
 			s.Next("extend-period", seller.None, seller.DropAnswer)
 		},
-			[3]procurement.Class{"", "", procurement.Temporary}, [3]int{1, 1, 0}}, // read, it shows
+			[3]procurement.Class{"", "", procurement.Temporary}, [3]int{1, 1, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := proxycheap.New(t)
-			p := newProxyCheap(t, s, nil)
-			d := pcLive(t, p, "ord_1")
+			p := newProvider(t, s, nil)
+			d := orderLive(t, p, "ord_1")
 			c.spoil(s, s.Orders()[0].Proxies)
 			done, err := p.Renew(t.Context(), d.Ref, month("ord_2"))
 			if err != nil || len(done) != 3 || classes(done) != c.want {
@@ -64,11 +65,12 @@ func TestProxyCheapARenewalIsToldForEachAddress(t *testing.T) {
 	}
 }
 
-// TestProxyCheapARepeatedRenewalDoesTheRest: what the first one reached is ahead.
-func TestProxyCheapARepeatedRenewalDoesTheRest(t *testing.T) {
+// The addresses that the first renewal reached are skipped by the second.
+func TestARepeatedRenewalDoesTheRest(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
-	p := newProxyCheap(t, s, nil)
-	d := pcLive(t, p, "ord_1")
+	p := newProvider(t, s, nil)
+	d := orderLive(t, p, "ord_1")
 	s.Next("extend-period", seller.None, seller.DropRequest)
 	if done, err := p.Renew(t.Context(), d.Ref, month("ord_2")); err != nil || classes(done) != [3]procurement.Class{"", procurement.Ambiguous, procurement.Temporary} {
 		t.Fatalf("renewed %v, %v", classes(done), err)
@@ -94,16 +96,17 @@ func TestProxyCheapARepeatedRenewalDoesTheRest(t *testing.T) {
 	}
 }
 
-func TestProxyCheapARenewalOfNothingIsAnError(t *testing.T) {
+func TestARenewalOfNothingIsAnError(t *testing.T) {
+	t.Parallel()
 	s := proxycheap.New(t)
-	p := newProxyCheap(t, s, nil)
-	early, err := p.Order(t.Context(), pcAddresses("ord_0"))
+	p := newProvider(t, s, nil)
+	early, err := p.Order(t.Context(), addresses("ord_0"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = p.Renew(t.Context(), early.Ref, month("ord_9"))
 	refusedAs(t, err, procurement.Conflict)
-	d := pcLive(t, p, "ord_1")
+	d := orderLive(t, p, "ord_1")
 	s.SetBalance(0)
 	_, err = p.Renew(t.Context(), d.Ref, month("ord_2"))
 	refusedAs(t, err, procurement.InsufficientFunds)

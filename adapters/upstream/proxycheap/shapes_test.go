@@ -30,24 +30,26 @@ func refusedAs(t *testing.T, err error, class procurement.Class) {
 	}
 }
 
-// proxyOf is an address of the order 0198-a.
+// proxyOf returns an address of the order 0198-a.
 func proxyOf(id int, status, expires string) string {
 	return fmt.Sprintf(`{"id":"%d","status":%q,"countryCode":"US","authentication":{"username":"u","password":"p"},
 		"connection":{"publicIp":"203.0.113.%d","connectIp":"203.0.113.%d","httpPort":"10000","socks5Port":null},
 		"metadata":{"orderId":"0198-a"},"createdAt":"2030-01-01T00:00:00Z","expiresAt":%q}`, id, status, id, id, expires)
 }
 
-func TestProxyCheapAnOrderWithoutItsIDMayHaveBeenMade(t *testing.T) {
+func TestAnOrderWithoutItsIDMayHaveBeenMade(t *testing.T) {
+	t.Parallel()
 	for _, body := range []string{`{}`, `{"id":""}`, `{"id":"a/b"}`, `{"id":7}`, `[]`, `{"id":"0198-a","totalPrice":"free"}`, ``} {
 		p := play(t, seller.Script{"POST /v2/order/static-residential-ipv4/execute": {"200 " + body}})
-		_, err := p.Order(t.Context(), pcAddresses("ord_1"))
+		_, err := p.Order(t.Context(), addresses("ord_1"))
 		if procurement.ClassOf(err) != procurement.Ambiguous {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
 }
 
-func TestProxyCheapAnOrderWithoutAddressesIsLookedUp(t *testing.T) {
+func TestAnOrderWithoutAddressesIsLookedUp(t *testing.T) {
+	t.Parallel()
 	empty := seller.Script{"GET /orders/0198-a/proxies": {`200 {"proxies":[]}`}}
 	_, err := play(t, empty).Read(t.Context(), "0198-a")
 	refusedAs(t, err, procurement.NotFound)
@@ -57,7 +59,8 @@ func TestProxyCheapAnOrderWithoutAddressesIsLookedUp(t *testing.T) {
 	}
 }
 
-func TestProxyCheapReadsNoShapeThatIsNotKnown(t *testing.T) {
+func TestReadsNoShapeThatIsNotKnown(t *testing.T) {
+	t.Parallel()
 	const soon, late = "2031-01-01T00:00:00Z", "2031-02-01T00:00:00Z"
 	good := proxyOf(1, "ACTIVE", soon)
 	for name, c := range map[string]struct {
@@ -92,7 +95,8 @@ func TestProxyCheapReadsNoShapeThatIsNotKnown(t *testing.T) {
 	}
 }
 
-func TestProxyCheapAnOrderEndsWithItsFirstAddress(t *testing.T) {
+func TestAnOrderEndsWithItsFirstAddress(t *testing.T) {
+	t.Parallel()
 	list := `[` + proxyOf(1, "ACTIVE", "2031-01-01T01:00:00+01:00") + `,` + proxyOf(2, "ACTIVE", "2031-02-01T00:00:00Z") + `]`
 	d, err := play(t, seller.Script{"GET /orders/0198-a/proxies": {"200 " + list}}).Read(t.Context(), "0198-a")
 	if want := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC); err != nil || !d.ExpiresAt.Equal(want) {
@@ -100,7 +104,8 @@ func TestProxyCheapAnOrderEndsWithItsFirstAddress(t *testing.T) {
 	}
 }
 
-func TestProxyCheapARenewalThatMovesNothingIsNotBelieved(t *testing.T) {
+func TestARenewalThatMovesNothingIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	p := play(t, seller.Script{"GET /orders/0198-a/proxies": {`200 [` + proxyOf(1, "ACTIVE", "2031-01-01T00:00:00Z") + `]`},
 		"POST /proxies/1/extend-period": {"204 "}}).(ports.Static)
 	done, err := p.Renew(t.Context(), "0198-a", month("ord_2"))

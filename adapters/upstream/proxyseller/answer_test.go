@@ -18,7 +18,8 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-func TestProxySellerAnswersAreClassified(t *testing.T) {
+func TestAnswersAreClassified(t *testing.T) {
+	t.Parallel()
 	body := func(code int, message string) string {
 		return fmt.Sprintf(`{"status":"error","data":null,"errors":[{"message":%q,"code":%d,"customData":null}]}`, message, code)
 	}
@@ -55,15 +56,15 @@ func TestProxySellerAnswersAreClassified(t *testing.T) {
 		{"errors of another shape", `{"status":"error","data":null,"errors":"no"}`, procurement.Temporary, procurement.Ambiguous},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
-			t.Parallel() // reads are tried again, with pauses
-			s, p := openProxySellerStatic(t)
-			for range 3 { // a read is tried three times
-				s.Say("balance/get", c.body)
+			t.Parallel()
+			s, p := openAddresses(t)
+			for range 3 { // a read is attempted three times
+				s.Answer("balance/get", c.body)
 			}
 			if _, err := p.Balance(t.Context()); procurement.ClassOf(err) != c.read {
 				t.Errorf("a read: %v, want %s", err, c.read)
 			}
-			s.Say("order/make", c.body)
+			s.Answer("order/make", c.body)
 			if _, err := p.Order(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != c.money {
 				t.Errorf("an order: %v, want %s", err, c.money)
 			}
@@ -74,14 +75,15 @@ func TestProxySellerAnswersAreClassified(t *testing.T) {
 	}
 }
 
-func TestProxySellerStatusIsRead(t *testing.T) {
+func TestStatusIsRead(t *testing.T) {
+	t.Parallel()
 	for fault, want := range map[seller.Fault]procurement.Class{
 		seller.RateLimited: procurement.RateLimited, seller.Refuse: procurement.Invalid, seller.Expired: procurement.Auth, seller.Forbidden: procurement.Auth,
 		seller.Redirect: procurement.Ambiguous, seller.Failed: procurement.Ambiguous, seller.Garbage: procurement.Ambiguous,
 		seller.DropAnswer: procurement.Ambiguous, seller.DropRequest: procurement.Ambiguous, seller.Cut: procurement.Ambiguous, seller.Huge: procurement.Ambiguous,
 	} {
 		t.Run(string(fault), func(t *testing.T) {
-			s, p := openProxySellerStatic(t)
+			s, p := openAddresses(t)
 			s.Next("/order/make", fault)
 			if _, err := p.Order(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != want {
 				t.Errorf("got %v, want %s", err, want)
@@ -93,23 +95,25 @@ func TestProxySellerStatusIsRead(t *testing.T) {
 	}
 }
 
-func TestProxySellerWaitsAsLongAsItIsTold(t *testing.T) {
-	s, p := openProxySellerStatic(t)
+func TestWaitsAsLongAsItIsTold(t *testing.T) {
+	t.Parallel()
+	s, p := openAddresses(t)
 	s.Next("/order/make", seller.RateLimited)
 	_, err := p.Order(t.Context(), ispIntent("ord_1", 1))
 	if e, ok := err.(*procurement.Error); !ok || e.RetryAfter != time.Second {
 		t.Errorf("the edge says one second: %+v", err)
 	}
-	s.Say("/order/make", proxyseller.Failure(proxyseller.TooMany...))
+	s.Answer("/order/make", proxyseller.Failure(proxyseller.TooMany...))
 	_, err = p.Order(t.Context(), ispIntent("ord_1", 1))
 	if e, ok := err.(*procurement.Error); !ok || e.RetryAfter != time.Minute {
 		t.Errorf("the limit is by the minute: %+v", err)
 	}
 }
 
-// TestProxySellerNeverShowsTheKey lets every answer repeat the URL that was asked
-// for, whole and cut off, and every call fail.
-func TestProxySellerNeverShowsTheKey(t *testing.T) {
+// TestTheKeyIsNeverShown makes every call fail with an answer that repeats the requested
+// URL, complete or cut off.
+func TestTheKeyIsNeverShown(t *testing.T) {
+	t.Parallel()
 	const key = "S3CR3T/k ey+%~Zz"
 	escaped := url.PathEscape(key)
 	forms := []string{key, escaped, url.QueryEscape(key), strings.ReplaceAll(strings.ReplaceAll(escaped, "%2F", "%2f"), "%2B", "%2b")}
@@ -118,13 +122,13 @@ func TestProxySellerNeverShowsTheKey(t *testing.T) {
 		for _, form := range forms {
 			for _, before := range []int{0, 150, 170, 180, 185, 190, 195, 1005, 1015, 1020} {
 				for _, status := range []int{200, 400, 404, 500} {
-					// A read is tried again after these, and the tries are slow.
+					// Reads are retried after these.
 					again := status == 500 || status == 200 && !strings.Contains(shape, "status")
 					srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 						w.WriteHeader(status)
 						fill := strings.Repeat("x", min(before, 195))
 						if before > 1000 {
-							fill = strings.Repeat(" ", before) // blanks are folded after the first cut
+							fill = strings.Repeat(" ", before) // blanks are collapsed after the first cut
 						}
 						fmt.Fprintf(w, shape, fill+form)
 					}))
@@ -171,7 +175,7 @@ func TestProxySellerNeverShowsTheKey(t *testing.T) {
 	})
 }
 
-// failingCalls makes calls that spend, read and write, once each.
+// failingCalls makes one call each that spends, reads and writes.
 func failingCalls(t *testing.T, p ports.Provider, reads bool) (errs []error) {
 	in := ispIntent("ord_1", 1)
 	if _, ok := p.(ports.Dynamic); ok {

@@ -13,13 +13,13 @@ import (
 	"agentproxy/domain/session"
 )
 
-// begun answers every request at once and notes when it began.
-type begun struct {
+// recorder answers every request at once and records its start.
+type recorder struct {
 	mu sync.Mutex
 	at map[string][]time.Time // by "spend", "write" and "read"
 }
 
-func (b *begun) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b *recorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	kind := "read"
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/order/make"):
@@ -34,7 +34,7 @@ func (b *begun) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(body)), Header: http.Header{}}, nil
 }
 
-// gap is the shortest time between two of them.
+// gap returns the shortest time between two of them.
 func gap(times []time.Time) time.Duration {
 	least := time.Hour
 	for i, t := range times {
@@ -45,14 +45,14 @@ func gap(times []time.Time) time.Duration {
 	return least
 }
 
-func TestProxySellerKeepsThePaceOfTheOfficialClient(t *testing.T) {
+func TestKeepsThePaceOfTheOfficialClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		made, err := New(Config{Name: "ps", Key: "k", Purpose: "x"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := made.(*addressProvider)
-		seen := &begun{at: map[string][]time.Time{}}
+		seen := &recorder{at: map[string][]time.Time{}}
 		p.reads.HTTP.Transport = seen
 		in := procurement.Intent{Key: "ord_1", Type: session.Static, Quantity: 1, Days: 30, Location: session.Location{Country: "US"}}
 		var wg sync.WaitGroup
@@ -86,14 +86,14 @@ func TestProxySellerKeepsThePaceOfTheOfficialClient(t *testing.T) {
 	})
 }
 
-func TestProxySellerGivesUpItsTurnUnsent(t *testing.T) {
+func TestGivesUpItsTurnUnsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		made, err := New(Config{Name: "ps", Key: "k", Purpose: "x"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := made.(*addressProvider)
-		seen := &begun{at: map[string][]time.Time{}}
+		seen := &recorder{at: map[string][]time.Time{}}
 		p.reads.HTTP.Transport = seen
 		in := procurement.Intent{Key: "ord_1", Type: session.Static, Quantity: 1, Days: 30, Location: session.Location{Country: "US"}}
 		var wg sync.WaitGroup

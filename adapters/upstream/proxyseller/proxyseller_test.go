@@ -13,8 +13,8 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-// proxySellerSpec is a provider of a section at a stand-in, without its pauses.
-func proxySellerSpec(s *proxyseller.Server, section string) upstream.Spec {
+// specOf returns the spec of a provider at a fake, without pauses between calls.
+func specOf(s *proxyseller.Server, section string) upstream.Spec {
 	spec := upstream.Spec{Name: "ps", Kind: "proxyseller", BaseURL: s.Base(), PerSecond: 10000, Timeout: 5 * time.Second,
 		Secrets: map[string]string{"key": proxyseller.Key}, Options: map[string]string{"section": section}}
 	if section != "resident" {
@@ -23,7 +23,7 @@ func proxySellerSpec(s *proxyseller.Server, section string) upstream.Spec {
 	return spec
 }
 
-func openProxySeller(t *testing.T, spec upstream.Spec) ports.Provider {
+func open(t *testing.T, spec upstream.Spec) ports.Provider {
 	t.Helper()
 	p, err := upstream.New(spec, nil)
 	if err != nil {
@@ -32,29 +32,29 @@ func openProxySeller(t *testing.T, spec upstream.Spec) ports.Provider {
 	return p
 }
 
-func openProxySellerStatic(t *testing.T) (*proxyseller.Server, ports.Static) {
+func openAddresses(t *testing.T) (*proxyseller.Server, ports.Static) {
 	s := proxyseller.New(t)
-	return s, openProxySeller(t, proxySellerSpec(s, "isp")).(ports.Static)
+	return s, open(t, specOf(s, "isp")).(ports.Static)
 }
 
-func openProxySellerResident(t *testing.T) (*proxyseller.Server, ports.Dynamic) {
+func openTraffic(t *testing.T) (*proxyseller.Server, ports.Dynamic) {
 	s := proxyseller.New(t)
-	return s, openProxySeller(t, proxySellerSpec(s, "resident")).(ports.Dynamic)
+	return s, open(t, specOf(s, "resident")).(ports.Dynamic)
 }
 
-// ispIntent asks for n addresses in the United States for a month.
+// ispIntent returns an intent for n addresses in the United States for a month.
 func ispIntent(key string, n int) procurement.Intent {
 	return procurement.Intent{Key: key, SessionID: "sess_1", Type: session.Static, SKU: "isp", Quantity: n, Days: 30,
 		Location: session.Location{Country: "US"}}
 }
 
-// gigabyte asks for residential traffic.
+// gigabyte returns an intent for residential traffic.
 func gigabyte(key string) procurement.Intent {
 	return procurement.Intent{Key: key, SessionID: "sess_1", Type: session.Dynamic, SKU: "resident", Bytes: 1e9, Quantity: 1,
 		Location: session.Location{Country: "US"}}
 }
 
-// readLive reads until an order is delivered.
+// readLive reads an order until it is delivered.
 func readLive(t *testing.T, p ports.Provider, ref string) procurement.Delivery {
 	t.Helper()
 	for range 10 {
@@ -70,11 +70,12 @@ func readLive(t *testing.T, p ports.Provider, ref string) procurement.Delivery {
 	return procurement.Delivery{}
 }
 
-func TestProxySellerContract(t *testing.T) {
+func TestContract(t *testing.T) {
+	t.Parallel()
 	isp, traffic := ispIntent("", 3), gigabyte("")
 	t.Run("addresses", func(t *testing.T) {
 		contract.Seller(t, func(t *testing.T) contract.Selling {
-			s, p := openProxySellerStatic(t)
+			s, p := openAddresses(t)
 			return contract.Selling{Provider: p, Static: &isp, Sold: s.Sales, Vanish: s.Vanish,
 				LoseAnswer:  func() { s.Next("/order/make", seller.DropAnswer) },
 				LoseRequest: func() { s.Next("/order/make", seller.DropRequest) }}
@@ -82,7 +83,7 @@ func TestProxySellerContract(t *testing.T) {
 	})
 	t.Run("residential traffic", func(t *testing.T) {
 		contract.Seller(t, func(t *testing.T) contract.Selling {
-			s, p := openProxySellerResident(t)
+			s, p := openTraffic(t)
 			return contract.Selling{Provider: p, Dynamic: &traffic, Sold: s.Sales, Vanish: s.Vanish,
 				LoseAnswer:  func() { s.Next("/residentsubuser/create", seller.DropAnswer) },
 				LoseRequest: func() { s.Next("/residentsubuser/create", seller.DropRequest) }}

@@ -11,8 +11,9 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-func TestProxySellerPackages(t *testing.T) {
-	s, p := openProxySellerResident(t)
+func TestPackages(t *testing.T) {
+	t.Parallel()
+	s, p := openTraffic(t)
 	d, err := p.Order(t.Context(), gigabyte("ord_1"))
 	if err != nil || d.State != procurement.Live || d.Access.User == "" || d.Access.Password == "" || d.Access.CapBytes != 1e9 {
 		t.Fatalf("ordered %s, cap %d, %v", d.State, d.Access.CapBytes, err)
@@ -49,8 +50,9 @@ func TestProxySellerPackages(t *testing.T) {
 	}
 }
 
-func TestProxySellerPackageWithoutCredential(t *testing.T) {
-	s, p := openProxySellerResident(t)
+func TestPackageWithoutCredential(t *testing.T) {
+	t.Parallel()
+	s, p := openTraffic(t)
 	s.Next("/residentsubuser/list/tools", seller.Failed, seller.Failed, seller.Failed)
 	d, err := p.Order(t.Context(), gigabyte("ord_1"))
 	if err != nil || d.State != procurement.Pending || d.Ref == "" || s.Packages() != 1 {
@@ -61,8 +63,9 @@ func TestProxySellerPackageWithoutCredential(t *testing.T) {
 	}
 }
 
-func TestProxySellerTariff(t *testing.T) {
-	s, p := openProxySellerResident(t)
+func TestTariff(t *testing.T) {
+	t.Parallel()
+	s, p := openTraffic(t)
 	for _, c := range []struct {
 		left  int64
 		class procurement.Class
@@ -95,8 +98,9 @@ func TestProxySellerTariff(t *testing.T) {
 	}
 }
 
-func TestProxySellerFindsAPackageByItsCap(t *testing.T) {
-	s, p := openProxySellerResident(t)
+func TestFindsAPackageByItsCap(t *testing.T) {
+	t.Parallel()
+	s, p := openTraffic(t)
 	big := gigabyte("ord_1")
 	big.Bytes = 7e9
 	if _, err := p.Order(t.Context(), big); err != nil {
@@ -115,7 +119,8 @@ func TestProxySellerFindsAPackageByItsCap(t *testing.T) {
 	}
 }
 
-func TestProxySellerDoubtsStrangePackages(t *testing.T) {
+func TestDoubtsStrangePackages(t *testing.T) {
+	t.Parallel()
 	const good = `{"package_key":"k","is_active":true,"rotation":0,"traffic_limit":"1000","traffic_usage":"0"}`
 	for claim, bad := range map[string]string{
 		"no key": `{"is_active":true,"traffic_limit":"1000","traffic_usage":"0"}`, "no limit": `{"package_key":"k","is_active":true,"traffic_usage":"0"}`,
@@ -123,13 +128,13 @@ func TestProxySellerDoubtsStrangePackages(t *testing.T) {
 		"no state": strings.Replace(good, `"is_active":true,`, ``, 1),
 	} {
 		t.Run(claim, func(t *testing.T) {
-			s, p := openProxySellerResident(t)
-			s.Say("/residentsubuser/create", `{"status":"success","data":`+bad+`,"errors":[]}`)
+			s, p := openTraffic(t)
+			s.Answer("/residentsubuser/create", `{"status":"success","data":`+bad+`,"errors":[]}`)
 			if d, err := p.Order(t.Context(), gigabyte("ord_1")); procurement.ClassOf(err) != procurement.Ambiguous {
 				t.Errorf("ordered %+v, %v", d, err)
 			}
 			for range 3 {
-				s.Say("/residentsubuser/packages", `{"status":"success","data":[`+good+`,`+bad+`],"errors":[]}`)
+				s.Answer("/residentsubuser/packages", `{"status":"success","data":[`+good+`,`+bad+`],"errors":[]}`)
 			}
 			if found, err := p.Find(t.Context(), gigabyte("ord_1")); procurement.ClassOf(err) != procurement.Temporary {
 				t.Errorf("found %+v, %v", found, err)
@@ -141,13 +146,13 @@ func TestProxySellerDoubtsStrangePackages(t *testing.T) {
 			`"{\"status\":\"delete\"}"`: "", `"{\"status\":\"not-found\"}"`: "", `"delete"`: "", `{"status":"delete"}`: "",
 			`"later"`: procurement.Temporary, `null`: procurement.Temporary, `"{\"status\":\"busy\"}"`: procurement.Temporary, `[]`: procurement.Temporary,
 		} {
-			s, p := openProxySellerResident(t)
-			s.Say("/residentsubuser/delete", `{"status":"success","data":`+data+`,"errors":[]}`)
+			s, p := openTraffic(t)
+			s.Answer("/residentsubuser/delete", `{"status":"success","data":`+data+`,"errors":[]}`)
 			if err := p.Cancel(t.Context(), "k"); procurement.ClassOf(err) != want {
 				t.Errorf("%s: %v", data, err)
 			}
 		}
-		s, p := openProxySellerResident(t)
+		s, p := openTraffic(t)
 		s.Refuse("/residentsubuser/delete", 404, "not-found")
 		if err := p.Cancel(t.Context(), "k"); err != nil {
 			t.Errorf("not found: %v", err)
@@ -155,12 +160,13 @@ func TestProxySellerDoubtsStrangePackages(t *testing.T) {
 	})
 }
 
-func TestProxySellerLogin(t *testing.T) {
+func TestLogin(t *testing.T) {
+	t.Parallel()
 	s := proxyseller.New(t)
-	spec := proxySellerSpec(s, "resident")
+	spec := specOf(s, "resident")
 	spec.Options["host"], spec.Options["port"] = "us.res.proxy-seller.com", "10005"
 	spec.Locations = map[string]string{"US/newyork": "New-York"}
-	p := openProxySeller(t, spec).(interface {
+	p := open(t, spec).(interface {
 		Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error)
 	})
 	access := procurement.Access{User: "xxx", Password: "pass"}

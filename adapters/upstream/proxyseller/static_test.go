@@ -15,8 +15,9 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-func TestProxySellerDeliversAddresses(t *testing.T) {
-	s, p := openProxySellerStatic(t)
+func TestDeliversAddresses(t *testing.T) {
+	t.Parallel()
+	s, p := openAddresses(t)
 	s.SetProxy("127.0.0.1", 3128, 1080)
 	d, err := p.Order(t.Context(), ispIntent("ord_1", 2))
 	if err != nil || d.State != procurement.Pending || d.Cost != 4*domain.Dollar {
@@ -43,7 +44,8 @@ func TestProxySellerDeliversAddresses(t *testing.T) {
 	}
 }
 
-func TestProxySellerOrdersThreeMonthsAnywhere(t *testing.T) {
+func TestOrdersThreeMonthsAnywhere(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		claim  string
 		change func(in *procurement.Intent)
@@ -66,9 +68,9 @@ func TestProxySellerOrdersThreeMonthsAnywhere(t *testing.T) {
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			s := proxyseller.New(t)
-			spec := proxySellerSpec(s, "isp")
+			spec := specOf(s, "isp")
 			spec.Locations = map[string]string{"JP": proxyseller.CountryID("JPN"), "US/newyork": proxyseller.CountryID("USA")}
-			p := openProxySeller(t, spec)
+			p := open(t, spec)
 			in := ispIntent("ord_1", 1)
 			c.change(&in)
 			q, err := p.Quote(t.Context(), in)
@@ -83,8 +85,9 @@ func TestProxySellerOrdersThreeMonthsAnywhere(t *testing.T) {
 	}
 }
 
-func TestProxySellerRefusesBeforeMoneyMoves(t *testing.T) {
-	s, p := openProxySellerStatic(t)
+func TestRefusesBeforeMoneyMoves(t *testing.T) {
+	t.Parallel()
+	s, p := openAddresses(t)
 	s.SetBalance(domain.Dollar)
 	if _, err := p.Quote(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != procurement.InsufficientFunds {
 		t.Errorf("quoted without money: %v", err)
@@ -102,8 +105,9 @@ func TestProxySellerRefusesBeforeMoneyMoves(t *testing.T) {
 	}
 }
 
-func TestProxySellerNeverLetsAnythingRenewItself(t *testing.T) {
-	s, p := openProxySellerStatic(t)
+func TestNeverLetsAnythingRenewItself(t *testing.T) {
+	t.Parallel()
+	s, p := openAddresses(t)
 	d, err := p.Order(t.Context(), ispIntent("ord_1", 3))
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +127,7 @@ func TestProxySellerNeverLetsAnythingRenewItself(t *testing.T) {
 		t.Errorf("renewed, %d addresses renew themselves, %v", s.SelfRenewing(), err)
 	}
 	t.Run("nor what is given up before it is there", func(t *testing.T) {
-		s, p := openProxySellerStatic(t)
+		s, p := openAddresses(t)
 		d, err := p.Order(t.Context(), ispIntent("ord_1", 2))
 		if err != nil {
 			t.Fatal(err)
@@ -139,7 +143,7 @@ func TestProxySellerNeverLetsAnythingRenewItself(t *testing.T) {
 		}
 	})
 	t.Run("or does not deliver them", func(t *testing.T) {
-		s, p := openProxySellerStatic(t)
+		s, p := openAddresses(t)
 		d, err := p.Order(t.Context(), ispIntent("ord_1", 1))
 		if err != nil {
 			t.Fatal(err)
@@ -153,8 +157,9 @@ func TestProxySellerNeverLetsAnythingRenewItself(t *testing.T) {
 	})
 }
 
-func TestProxySellerRenews(t *testing.T) {
-	s, p := openProxySellerStatic(t)
+func TestRenews(t *testing.T) {
+	t.Parallel()
+	s, p := openAddresses(t)
 	ordered, err := p.Order(t.Context(), ispIntent("ord_1", 2))
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +188,8 @@ func TestProxySellerRenews(t *testing.T) {
 	}
 }
 
-func TestProxySellerRenewalInDoubt(t *testing.T) {
+func TestRenewalInDoubt(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		claim    string
 		spoil    func(s *proxyseller.Server)
@@ -196,7 +202,7 @@ func TestProxySellerRenewalInDoubt(t *testing.T) {
 		{"the answer is lost", func(s *proxyseller.Server) { s.Next("/prolong/make", seller.DropAnswer) }, procurement.Ambiguous, 1},
 		{"the answer is garbage", func(s *proxyseller.Server) { s.Next("/prolong/make", seller.Garbage) }, procurement.Ambiguous, 1},
 		{"it has no number", func(s *proxyseller.Server) {
-			s.Say("/prolong/make", `{"status":"success","data":{"total":2},"errors":[]}`)
+			s.Answer("/prolong/make", `{"status":"success","data":{"total":2},"errors":[]}`)
 		}, procurement.Ambiguous, 0},
 		{"its end is not told yet", func(s *proxyseller.Server) { s.SetRenewing(5) }, procurement.Ambiguous, 1},
 		{"it cannot be read afterwards", func(s *proxyseller.Server) {
@@ -209,7 +215,7 @@ func TestProxySellerRenewalInDoubt(t *testing.T) {
 		{"the order is gone", func(s *proxyseller.Server) { s.Vanish(s.Refs()[0]) }, procurement.NotFound, 0},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
-			s, p := openProxySellerStatic(t)
+			s, p := openAddresses(t)
 			d, err := p.Order(t.Context(), ispIntent("ord_1", 1))
 			if err != nil {
 				t.Fatal(err)
@@ -235,7 +241,7 @@ func TestProxySellerRenewalInDoubt(t *testing.T) {
 		})
 	}
 	t.Run("it is dearer than it may be", func(t *testing.T) {
-		s, p := openProxySellerStatic(t)
+		s, p := openAddresses(t)
 		d, _ := p.Order(t.Context(), ispIntent("ord_1", 1))
 		readLive(t, p, d.Ref)
 		in := ispIntent("ord_2", 1)
@@ -250,8 +256,9 @@ func TestProxySellerRenewalInDoubt(t *testing.T) {
 	})
 }
 
-func TestProxySellerFindsWhatWasLost(t *testing.T) {
-	s, p := openProxySellerStatic(t)
+func TestFindsWhatWasLost(t *testing.T) {
+	t.Parallel()
+	s, p := openAddresses(t)
 	old, err := p.Order(t.Context(), ispIntent("ord_1", 1))
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +268,7 @@ func TestProxySellerFindsWhatWasLost(t *testing.T) {
 	if _, err := p.Order(t.Context(), ispIntent("ord_2", 3)); procurement.ClassOf(err) != procurement.Ambiguous {
 		t.Fatal(err)
 	}
-	// Somebody orders after it, so that it is not the latest any more.
+	// Another order follows, so that it is not the latest any more.
 	later, err := p.Order(t.Context(), ispIntent("ord_3", 2))
 	if err != nil {
 		t.Fatal(err)
@@ -305,8 +312,9 @@ func TestProxySellerFindsWhatWasLost(t *testing.T) {
 	})
 }
 
-func TestProxySellerOrderWithoutAddresses(t *testing.T) {
-	s, p := openProxySellerStatic(t)
+func TestOrderWithoutAddresses(t *testing.T) {
+	t.Parallel()
+	s, p := openAddresses(t)
 	s.SetDelay(1000)
 	d, err := p.Order(t.Context(), ispIntent("ord_1", 1))
 	if err != nil {
@@ -324,8 +332,9 @@ func TestProxySellerOrderWithoutAddresses(t *testing.T) {
 	}
 }
 
-func TestProxySellerKeepsAddressesToTheirEnd(t *testing.T) {
-	s, p := openProxySellerStatic(t)
+func TestKeepsAddressesToTheirEnd(t *testing.T) {
+	t.Parallel()
+	s, p := openAddresses(t)
 	d, err := p.Order(t.Context(), ispIntent("ord_1", 2))
 	if err != nil {
 		t.Fatal(err)
@@ -341,9 +350,10 @@ func TestProxySellerKeepsAddressesToTheirEnd(t *testing.T) {
 	}
 }
 
-// TestProxySellerDoubtsStrangeLists changes one field of a delivered order at a
-// time: none is delivered as if it were known.
-func TestProxySellerDoubtsStrangeLists(t *testing.T) {
+// TestMalformedAddressesAreRefused changes one field of a delivered order at a time. None
+// of the orders is delivered.
+func TestMalformedAddressesAreRefused(t *testing.T) {
+	t.Parallel()
 	const good = `{"id":"a1","order_number":"7_7","base_order_number":"7_7","ip":"192.0.2.1","ip_only":"192.0.2.1","port_socks":1080,` +
 		`"port_http":3128,"login":"u","password":"p","country_alpha3":"USA","status_type":"ACTIVE","date_end":"26.07.2033","auto_renew":"N"}`
 	list := func(item string) string { return `{"status":"success","data":{"items":[` + item + `]},"errors":[]}` }
@@ -361,13 +371,13 @@ func TestProxySellerDoubtsStrangeLists(t *testing.T) {
 		{"no date", `26.07.2033`, ``},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
-			s, p := openProxySellerStatic(t)
-			s.Say("/proxy/list", list(good))
+			s, p := openAddresses(t)
+			s.Answer("/proxy/list", list(good))
 			if d, err := p.Read(t.Context(), "7_7"); err != nil || d.State != procurement.Live {
 				t.Fatalf("as it is documented: %+v, %v", d, err)
 			}
 			for range 3 {
-				s.Say("/proxy/list", list(strings.Replace(good, c.old, c.new, 1)))
+				s.Answer("/proxy/list", list(strings.Replace(good, c.old, c.new, 1)))
 			}
 			if d, err := p.Read(t.Context(), "7_7"); procurement.ClassOf(err) != procurement.Temporary {
 				t.Errorf("got %+v, %v", d, err)
@@ -375,23 +385,24 @@ func TestProxySellerDoubtsStrangeLists(t *testing.T) {
 		})
 	}
 	t.Run("an order of another number is another order", func(t *testing.T) {
-		s, p := openProxySellerStatic(t)
-		s.Say("/proxy/list", list(good))
-		s.Say("/proxy/list", list(good))
+		s, p := openAddresses(t)
+		s.Answer("/proxy/list", list(good))
+		s.Answer("/proxy/list", list(good))
 		if d, err := p.Read(t.Context(), "8_8"); procurement.ClassOf(err) != procurement.NotFound {
 			t.Errorf("got %+v, %v", d, err)
 		}
 	})
 	t.Run("a list without items is no empty list", func(t *testing.T) {
-		s, p := openProxySellerStatic(t)
-		s.Say("/proxy/list", `{"status":"success","data":{},"errors":[]}`)
+		s, p := openAddresses(t)
+		s.Answer("/proxy/list", `{"status":"success","data":{},"errors":[]}`)
 		if found, err := p.Find(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != procurement.Temporary {
 			t.Errorf("got %+v, %v", found, err)
 		}
 	})
 }
 
-func TestProxySellerDoubtsStrangeBills(t *testing.T) {
+func TestDoubtsStrangeBills(t *testing.T) {
+	t.Parallel()
 	for claim, data := range map[string]string{
 		"no order": `{"total":2,"listBaseOrderNumbers":["7_7"]}`, "no number": `{"orderId":"a","total":2,"listBaseOrderNumbers":[]}`,
 		"two numbers": `{"orderId":"a","total":2,"listBaseOrderNumbers":["7_7","8_8"]}`, "no total": `{"orderId":"a","listBaseOrderNumbers":["7_7"]}`,
@@ -399,8 +410,8 @@ func TestProxySellerDoubtsStrangeBills(t *testing.T) {
 		"a negative total": `{"orderId":"a","total":-2,"listBaseOrderNumbers":["7_7"]}`,
 	} {
 		t.Run(claim, func(t *testing.T) {
-			s, p := openProxySellerStatic(t)
-			s.Say("/order/make", `{"status":"success","data":`+data+`,"errors":[]}`)
+			s, p := openAddresses(t)
+			s.Answer("/order/make", `{"status":"success","data":`+data+`,"errors":[]}`)
 			if d, err := p.Order(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != procurement.Ambiguous {
 				t.Errorf("got %+v, %v", d, err)
 			}
@@ -411,24 +422,25 @@ func TestProxySellerDoubtsStrangeBills(t *testing.T) {
 		"no total in a quote": `{"quantity":1,"currency":"USD"}`,
 	} {
 		t.Run(claim, func(t *testing.T) {
-			s, p := openProxySellerStatic(t)
-			s.Say("/order/calc", `{"status":"success","data":`+data+`,"errors":[]}`)
+			s, p := openAddresses(t)
+			s.Answer("/order/calc", `{"status":"success","data":`+data+`,"errors":[]}`)
 			if q, err := p.Quote(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != procurement.Temporary {
 				t.Errorf("got %+v, %v", q, err)
 			}
 		})
 	}
 	t.Run("binary fractions are rounded", func(t *testing.T) {
-		s, p := openProxySellerStatic(t)
-		s.Say("/balance/get", `{"status":"success","data":{"summ":35.099999999999994},"errors":[]}`)
+		s, p := openAddresses(t)
+		s.Answer("/balance/get", `{"status":"success","data":{"summ":35.099999999999994},"errors":[]}`)
 		if f, err := p.Balance(t.Context()); err != nil || !f.Known || f.Amount != domain.MustMoney("35.1") {
 			t.Errorf("got %+v, %v", f, err)
 		}
 	})
 }
 
-func TestProxySellerTellsItsCountries(t *testing.T) {
-	s, p := openProxySellerStatic(t)
+func TestTellsItsCountries(t *testing.T) {
+	t.Parallel()
+	s, p := openAddresses(t)
 	s.SetStock("DEU", 0)
 	offers, err := p.Offers(t.Context())
 	if err != nil {
@@ -443,8 +455,9 @@ func TestProxySellerTellsItsCountries(t *testing.T) {
 	}
 }
 
-// TestProxySellerNamesEveryPurchase looks at the requests themselves.
-func TestProxySellerNamesEveryPurchase(t *testing.T) {
+// TestEveryPurchaseHasItsRequestID inspects the requests.
+func TestEveryPurchaseHasItsRequestID(t *testing.T) {
+	t.Parallel()
 	var spent []string
 	record := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -458,7 +471,7 @@ func TestProxySellerNamesEveryPurchase(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	}
-	s, p := openProxySellerStatic(t)
+	s, p := openAddresses(t)
 	s.Config.Handler = record(s.Config.Handler)
 	d, err := p.Order(t.Context(), ispIntent("ord_1", 1))
 	if err != nil {
@@ -468,7 +481,7 @@ func TestProxySellerNamesEveryPurchase(t *testing.T) {
 	if _, err := p.Renew(t.Context(), d.Ref, ispIntent("ord_2", 1)); err != nil {
 		t.Fatal(err)
 	}
-	s, r := openProxySellerResident(t)
+	s, r := openTraffic(t)
 	s.Config.Handler = record(s.Config.Handler)
 	if _, err := r.Order(t.Context(), gigabyte("ord_3")); err != nil {
 		t.Fatal(err)
@@ -479,7 +492,8 @@ func TestProxySellerNamesEveryPurchase(t *testing.T) {
 	}
 }
 
-func TestProxySellerConfiguration(t *testing.T) {
+func TestConfiguration(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		claim  string
 		change func(s *upstream.Spec)

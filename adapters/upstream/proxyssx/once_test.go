@@ -8,17 +8,17 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-// With an Idempotency-Key the transport sends a request again by itself when a
-// connection that was used before breaks. A refusal of the second one would hide
-// what the first one bought.
+// With an Idempotency-Key, http.Transport repeats a request after a reused connection
+// breaks. A refusal of the repetition would hide what the first request bought.
 func TestTheTransportRepeatsNoOrder(t *testing.T) {
+	t.Parallel()
 	s := proxyssx.New(t)
-	p := openPoolKeys(t, poolKeySpec(s.Base()))
-	if _, err := p.Order(t.Context(), poolKeyIntent(1)); err != nil { // a connection to use again
+	p := open(t, specOf(s.Base()))
+	if _, err := p.Order(t.Context(), intent(1)); err != nil { // a connection to use again
 		t.Fatal(err)
 	}
 	s.Next("POST", seller.DropAnswer, seller.Refuse)
-	if _, err := p.Order(t.Context(), poolKeyIntent(2)); procurement.ClassOf(err) != procurement.Ambiguous {
+	if _, err := p.Order(t.Context(), intent(2)); procurement.ClassOf(err) != procurement.Ambiguous {
 		t.Errorf("sold %d, and told %v", s.Sales(), err)
 	}
 	if n := s.Calls("POST"); n != 2 {

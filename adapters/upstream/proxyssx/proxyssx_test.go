@@ -25,12 +25,12 @@ import (
 	"agentproxy/test/fake/upstreamproxy"
 )
 
-func poolKeySpec(base string) upstream.Spec {
+func specOf(base string) upstream.Spec {
 	return upstream.Spec{Name: "psx", Kind: "proxyssx", BaseURL: base, PerSecond: 1e6, Timeout: 5 * time.Second,
 		Secrets: map[string]string{"api_key": proxyssx.APIKey}, Options: map[string]string{"username": "psx_acme"}}
 }
 
-func openPoolKeys(t testing.TB, s upstream.Spec) ports.Dynamic {
+func open(t testing.TB, s upstream.Spec) ports.Dynamic {
 	t.Helper()
 	p, err := upstream.New(s, nil)
 	if err != nil {
@@ -39,20 +39,21 @@ func openPoolKeys(t testing.TB, s upstream.Spec) ports.Dynamic {
 	return p.(ports.Dynamic)
 }
 
-// poolKeySeller is a stand-in and the adapter at it.
-func poolKeySeller(t testing.TB) (*proxyssx.Server, ports.Dynamic) {
+// openFake returns a fake and a provider at it.
+func openFake(t testing.TB) (*proxyssx.Server, ports.Dynamic) {
 	s := proxyssx.New(t)
-	return s, openPoolKeys(t, poolKeySpec(s.Base()))
+	return s, open(t, specOf(s.Base()))
 }
 
-func poolKeyIntent(n int) procurement.Intent {
+func intent(n int) procurement.Intent {
 	return procurement.Intent{Key: fmt.Sprintf("ord_%08d", n), SessionID: fmt.Sprintf("sess_%d", n), Type: session.Dynamic,
 		Bytes: 1_500_000_000, Location: session.Location{Country: "US"}}
 }
 
 func TestPoolKeyContract(t *testing.T) {
+	t.Parallel()
 	contract.Seller(t, func(t *testing.T) contract.Selling {
-		s, p := poolKeySeller(t)
+		s, p := openFake(t)
 		const order = "POST /v1/reseller/pool-keys"
 		return contract.Selling{Provider: p, Dynamic: &procurement.Intent{Bytes: 1_500_000_000, Location: session.Location{Country: "US"}},
 			Sold: s.Sales, Vanish: s.Vanish,
@@ -62,7 +63,8 @@ func TestPoolKeyContract(t *testing.T) {
 }
 
 func TestPoolKeyCapabilities(t *testing.T) {
-	_, p := poolKeySeller(t)
+	t.Parallel()
+	_, p := openFake(t)
 	want := procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Cancels: true, Direct: true, CapUnit: 1e9}
 	if got := p.Capabilities(); got != want || p.Name() != "psx" {
 		t.Errorf("%s can %+v", p.Name(), got)
@@ -73,12 +75,13 @@ func TestPoolKeyCapabilities(t *testing.T) {
 }
 
 func TestTrafficIsRoundedUpToWholeGB(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ bytes, gb int64 }{
 		{1, 1}, {1e8, 1}, {1e9, 1}, {1e9 + 1, 2}, {1_500_000_000, 2}, {1000 * 1e9, 1000},
 		{0, 0}, {-1, 0}, {1000*1e9 + 1, 0},
 	} {
-		s, p := poolKeySeller(t)
-		in := poolKeyIntent(1)
+		s, p := openFake(t)
+		in := intent(1)
 		in.Bytes = c.bytes
 		d, err := p.Order(t.Context(), in)
 		if c.gb == 0 {
@@ -94,6 +97,7 @@ func TestTrafficIsRoundedUpToWholeGB(t *testing.T) {
 }
 
 func TestAnOrderSendsItsKeyAndTheTier(t *testing.T) {
+	t.Parallel()
 	var got http.Header
 	var body map[string]interface{}
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -102,9 +106,9 @@ func TestAnOrderSendsItsKeyAndTheTier(t *testing.T) {
 		_, _ = io.WriteString(w, `{"id":"65a1","key":"pak_01","label":"ord_00000001","trafficCapGB":2,"createdAt":1700000000000}`)
 	}))
 	defer api.Close()
-	s := poolKeySpec(api.URL)
+	s := specOf(api.URL)
 	s.Options["tier"] = "safe"
-	d, err := openPoolKeys(t, s).Order(t.Context(), poolKeyIntent(1))
+	d, err := open(t, s).Order(t.Context(), intent(1))
 	if err != nil || d.Ref != "65a1" || d.CreatedAt.Unix() != 1700000000 || d.Access != (procurement.Access{User: "psx_acme", Password: "pak_01", CapBytes: 2e9}) {
 		t.Fatalf("delivered %s at %v, %v", d.Ref, d.CreatedAt, err)
 	}
@@ -119,16 +123,17 @@ func TestAnOrderSendsItsKeyAndTheTier(t *testing.T) {
 }
 
 func TestAnOrderInDoubtIsSentAgainUnderItsKey(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []seller.Fault{seller.DropAnswer, seller.Failed, seller.Garbage, seller.Cut, seller.Huge, seller.DropRequest, seller.Redirect} {
 		t.Run(string(fault), func(t *testing.T) {
-			s, p := poolKeySeller(t)
+			s, p := openFake(t)
 			s.Next("POST", fault)
-			_, err := p.Order(t.Context(), poolKeyIntent(1))
+			_, err := p.Order(t.Context(), intent(1))
 			if procurement.ClassOf(err) != procurement.Ambiguous {
 				t.Fatalf("the order is %v", err)
 			}
-			d, err := p.Order(t.Context(), poolKeyIntent(1))
-			if found, err := p.Find(t.Context(), poolKeyIntent(1)); err != nil || len(found) != 1 || found[0].Access != d.Access {
+			d, err := p.Order(t.Context(), intent(1))
+			if found, err := p.Find(t.Context(), intent(1)); err != nil || len(found) != 1 || found[0].Access != d.Access {
 				t.Errorf("found %d, %v", len(found), err)
 			}
 			if err != nil || s.Sales() != 1 || len(s.Keys()) != 1 {
@@ -138,17 +143,17 @@ func TestAnOrderInDoubtIsSentAgainUnderItsKey(t *testing.T) {
 	}
 }
 
-// The transport would repeat a request with an Idempotency-Key by itself, on a
-// connection that was used before.
+// http.Transport would repeat a request with an Idempotency-Key on a reused connection.
 func TestTheRefusalOfARepetitionIsNotThatOfAnOrder(t *testing.T) {
-	s, p := poolKeySeller(t)
+	t.Parallel()
+	s, p := openFake(t)
 	for i, fault := range []seller.Fault{seller.DropAnswer, seller.DropRequest} {
-		if _, err := p.Find(t.Context(), poolKeyIntent(0)); err != nil { // the connection is there
+		if _, err := p.Find(t.Context(), intent(0)); err != nil { // opens the connection
 			t.Fatal(err)
 		}
 		before := s.Calls("POST")
 		s.Next("POST /v1/reseller/pool-keys", fault)
-		if _, err := p.Order(t.Context(), poolKeyIntent(i+1)); procurement.ClassOf(err) != procurement.Ambiguous {
+		if _, err := p.Order(t.Context(), intent(i+1)); procurement.ClassOf(err) != procurement.Ambiguous {
 			t.Errorf("%s: %v, want ambiguous", fault, err)
 		}
 		if n := s.Calls("POST") - before; n != 1 {
@@ -158,20 +163,21 @@ func TestTheRefusalOfARepetitionIsNotThatOfAnOrder(t *testing.T) {
 }
 
 func TestACampaignOfFaultsSellsEveryIntentOnce(t *testing.T) {
-	s, p := poolKeySeller(t)
+	t.Parallel()
+	s, p := openFake(t)
 	s.Sometimes(7, 0.3, seller.Refuse, seller.RateLimited, seller.DropAnswer, seller.Failed, seller.Garbage, seller.Cut)
 	const n = 60
 	ordered := 0
 	for i := range n {
 		for {
-			_, err := p.Order(t.Context(), poolKeyIntent(i))
+			_, err := p.Order(t.Context(), intent(i))
 			class := procurement.ClassOf(err)
 			if err == nil {
 				ordered++
 				break
 			}
-			if class == procurement.Temporary { // left alone after failures in a row
-				p = openPoolKeys(t, poolKeySpec(s.Base()))
+			if class == procurement.Temporary { // the circuit breaker is open
+				p = open(t, specOf(s.Base()))
 			}
 		}
 	}
@@ -181,6 +187,7 @@ func TestACampaignOfFaultsSellsEveryIntentOnce(t *testing.T) {
 }
 
 func TestClassesOfPoolKeyErrors(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		fault       seller.Fault
 		order, read procurement.Class
@@ -195,13 +202,13 @@ func TestClassesOfPoolKeyErrors(t *testing.T) {
 		{seller.Redirect, procurement.Ambiguous, procurement.Temporary},
 	} {
 		t.Run(string(c.fault), func(t *testing.T) {
-			s, p := poolKeySeller(t)
+			s, p := openFake(t)
 			s.Next("POST", c.fault)
-			_, err := p.Order(t.Context(), poolKeyIntent(1))
+			_, err := p.Order(t.Context(), intent(1))
 			if procurement.ClassOf(err) != c.order {
 				t.Errorf("order: %v", err)
 			}
-			d, err := p.Order(t.Context(), poolKeyIntent(2))
+			d, err := p.Order(t.Context(), intent(2))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -212,17 +219,17 @@ func TestClassesOfPoolKeyErrors(t *testing.T) {
 		})
 	}
 	t.Run("when to come again", func(t *testing.T) {
-		s, p := poolKeySeller(t)
+		s, p := openFake(t)
 		s.Next("POST", seller.RateLimited)
-		_, err := p.Order(t.Context(), poolKeyIntent(1))
+		_, err := p.Order(t.Context(), intent(1))
 		if e, ok := err.(*procurement.Error); !ok || e.RetryAfter != time.Second {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("a key with another body", func(t *testing.T) {
-		s, p := poolKeySeller(t)
+		s, p := openFake(t)
 		s.Strict(true)
-		in := poolKeyIntent(1)
+		in := intent(1)
 		if _, err := p.Order(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
@@ -233,8 +240,9 @@ func TestClassesOfPoolKeyErrors(t *testing.T) {
 	})
 }
 
-// A shape that is not known is never taken for success, nor for absence.
+// An answer of an unknown shape is never a success, and never proves absence.
 func TestUnknownShapesOfPoolKeysAreLoud(t *testing.T) {
+	t.Parallel()
 	const good = `"id":"65a1","key":"pak_01","label":"ord_00000001","trafficCapGB":2,"enabled":true,"trafficUsedMB":1`
 	for _, body := range []string{`{}`, `[]`, `null`, `""`, `{"data":{` + good + `}}`, `{"id":"","key":"pak_01","label":"ord_00000001"}`,
 		`{"id":"65a1","key":"pak_ab…yz","label":"ord_00000001"}`, `{"id":"65a1","key":"pak_01","label":"other"}`,
@@ -243,8 +251,8 @@ func TestUnknownShapesOfPoolKeysAreLoud(t *testing.T) {
 			t.Parallel()
 			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 			defer api.Close()
-			p := openPoolKeys(t, poolKeySpec(api.URL))
-			if _, err := p.Order(t.Context(), poolKeyIntent(1)); procurement.ClassOf(err) != procurement.Ambiguous {
+			p := open(t, specOf(api.URL))
+			if _, err := p.Order(t.Context(), intent(1)); procurement.ClassOf(err) != procurement.Ambiguous {
 				t.Errorf("order: %v", err)
 			}
 			if strings.Contains(body, `"other"`) {
@@ -253,14 +261,14 @@ func TestUnknownShapesOfPoolKeysAreLoud(t *testing.T) {
 			if _, err := p.Read(t.Context(), "65a1"); procurement.ClassOf(err) != procurement.Temporary {
 				t.Errorf("read: %v", err)
 			}
-			if found, err := p.Find(t.Context(), poolKeyIntent(1)); body != `[]` && procurement.ClassOf(err) != procurement.Temporary || len(found) > 0 {
+			if found, err := p.Find(t.Context(), intent(1)); body != `[]` && procurement.ClassOf(err) != procurement.Temporary || len(found) > 0 {
 				t.Errorf("found %d, %v", len(found), err)
 			}
-			p = openPoolKeys(t, poolKeySpec(api.URL)) // one that does not leave the seller alone yet
+			p = open(t, specOf(api.URL)) // with a closed circuit breaker
 			if err := p.Disable(t.Context(), "65a1"); procurement.ClassOf(err) != procurement.Temporary {
 				t.Errorf("disable: %v", err)
 			}
-			p = openPoolKeys(t, poolKeySpec(api.URL))
+			p = open(t, specOf(api.URL))
 			if _, err := p.Offers(t.Context()); procurement.ClassOf(err) != procurement.Temporary {
 				t.Errorf("offers: %v", err)
 			}
@@ -268,14 +276,15 @@ func TestUnknownShapesOfPoolKeysAreLoud(t *testing.T) {
 	}
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "[{"+good+`},{"name":"x"}]`) }))
 	defer api.Close()
-	if found, err := openPoolKeys(t, poolKeySpec(api.URL)).Find(t.Context(), poolKeyIntent(2)); procurement.ClassOf(err) != procurement.Temporary || found != nil {
+	if found, err := open(t, specOf(api.URL)).Find(t.Context(), intent(2)); procurement.ClassOf(err) != procurement.Temporary || found != nil {
 		t.Errorf("a list with a stranger proves absence: %v", err)
 	}
 }
 
 func TestUsageSwitchAndEndOfAPoolKey(t *testing.T) {
-	s, p := poolKeySeller(t)
-	d, err := p.Order(t.Context(), poolKeyIntent(1))
+	t.Parallel()
+	s, p := openFake(t)
+	d, err := p.Order(t.Context(), intent(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,10 +330,11 @@ func TestUsageSwitchAndEndOfAPoolKey(t *testing.T) {
 }
 
 func TestAPoolKeyThatHasExpiredIsGone(t *testing.T) {
+	t.Parallel()
 	text := `{"id":"65a1","key":"pak_01","label":"ord_00000001","trafficCapGB":2,"isExpired":true}`
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
 	defer api.Close()
-	p := openPoolKeys(t, poolKeySpec(api.URL))
+	p := open(t, specOf(api.URL))
 	if d, err := p.Read(t.Context(), "65a1"); err != nil || d.State != procurement.Gone {
 		t.Errorf("it is %s, %v", d.State, err)
 	}
@@ -338,22 +348,24 @@ func TestAPoolKeyThatHasExpiredIsGone(t *testing.T) {
 }
 
 func TestFindListsTheKeysOfOneOrder(t *testing.T) {
-	s, p := poolKeySeller(t)
+	t.Parallel()
+	s, p := openFake(t)
 	for n := range 3 {
-		if _, err := p.Order(t.Context(), poolKeyIntent(n)); err != nil {
+		if _, err := p.Order(t.Context(), intent(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	found, err := p.Find(t.Context(), poolKeyIntent(1))
+	found, err := p.Find(t.Context(), intent(1))
 	if err != nil || len(found) != 1 || found[0].Label != "ord_00000001" || found[0].Access.Password != s.Keys()[1].Key {
 		t.Errorf("found %d, %v", len(found), err)
 	}
-	if found, err := p.Find(t.Context(), poolKeyIntent(9)); err != nil || len(found) != 0 {
+	if found, err := p.Find(t.Context(), intent(9)); err != nil || len(found) != 0 {
 		t.Errorf("of no order %d are found, %v", len(found), err)
 	}
 }
 
 func TestStockOfPoolKeys(t *testing.T) {
+	t.Parallel()
 	s := proxyssx.New(t)
 	s.Stock("FR", 5, 0)
 	s.Stock("JP", 0, 0)
@@ -363,9 +375,9 @@ func TestStockOfPoolKeys(t *testing.T) {
 		{"peer", "", "peer DE yes 31, peer FR no 0, peer GB yes 7, peer JP no 0, peer US yes 120"},
 		{"best", "safe", "best DE no 0, best FR yes 5, best GB yes 12, best JP no 0, best US yes 40"},
 	} {
-		spec := poolKeySpec(s.Base())
+		spec := specOf(s.Base())
 		spec.Options["network"], spec.Options["tier"] = c.network, c.tier
-		p := openPoolKeys(t, spec)
+		p := open(t, spec)
 		offers, err := p.Offers(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -378,15 +390,15 @@ func TestStockOfPoolKeys(t *testing.T) {
 			t.Errorf("%s: %s", c.network, got)
 		}
 	}
-	p := openPoolKeys(t, poolKeySpec(s.Base()))
+	p := open(t, specOf(s.Base()))
 	for country, want := range map[string]procurement.Stock{"US": procurement.StockYes, "JP": procurement.StockNo, "IT": procurement.StockNo, "": procurement.StockYes} {
-		in := poolKeyIntent(1)
+		in := intent(1)
 		in.Location.Country = country
 		if q, err := p.Quote(t.Context(), in); err != nil || q.Stock != want || q.Cost != 0 {
 			t.Errorf("%s: %+v, %v", country, q, err)
 		}
 	}
-	in := poolKeyIntent(1)
+	in := intent(1)
 	in.Location.City = "nyc"
 	_, quote := p.Quote(t.Context(), in)
 	_, order := p.Order(t.Context(), in)
@@ -396,13 +408,14 @@ func TestStockOfPoolKeys(t *testing.T) {
 }
 
 func TestAPoolKeyOpensTheGateway(t *testing.T) {
+	t.Parallel()
 	gate := upstreamproxy.New(t, "proxies.sx", "psx_acme", "pak_main")
 	s := proxyssx.New(t)
 	s.Attach(gate, "psx_acme")
-	spec := poolKeySpec(s.Base())
+	spec := specOf(s.Base())
 	spec.Options["host"], spec.Options["port"] = "127.0.0.1", strconv.Itoa(int(gate.Addr().Port()))
-	p := openPoolKeys(t, spec)
-	d, err := p.Order(t.Context(), poolKeyIntent(1))
+	p := open(t, spec)
+	d, err := p.Order(t.Context(), intent(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -442,6 +455,7 @@ func TestAPoolKeyOpensTheGateway(t *testing.T) {
 }
 
 func TestPoolKeysTellNoSecret(t *testing.T) {
+	t.Parallel()
 	var log bytes.Buffer
 	l := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	status, pad := 400, 0
@@ -450,7 +464,7 @@ func TestPoolKeysTellNoSecret(t *testing.T) {
 		fmt.Fprintf(w, "%s key %s and pak_00112233445566778899aabb", strings.Repeat("x", pad), r.Header.Get("X-Api-Key"))
 	}))
 	defer api.Close()
-	spec := poolKeySpec(api.URL)
+	spec := specOf(api.URL)
 	provider, err := upstream.New(spec, l)
 	if err != nil {
 		t.Fatal(err)
@@ -459,10 +473,10 @@ func TestPoolKeysTellNoSecret(t *testing.T) {
 	l.Info("made", "spec", spec)
 	var told strings.Builder
 	for _, status = range []int{200, 400, 403, 409, 429, 302} {
-		for pad = range 200 { // so that a reason may end in the middle of a secret
-			_, err := p.Order(t.Context(), poolKeyIntent(1))
+		for pad = range 200 { // so that a reason may be cut in the middle of a secret
+			_, err := p.Order(t.Context(), intent(1))
 			fmt.Fprintln(&told, err)
-			if procurement.ClassOf(err) == procurement.Temporary { // left alone
+			if procurement.ClassOf(err) == procurement.Temporary { // the circuit breaker is open
 				provider, _ = upstream.New(spec, l)
 				p = provider.(ports.Dynamic)
 			}
@@ -484,6 +498,7 @@ func TestPoolKeysTellNoSecret(t *testing.T) {
 }
 
 func TestPoolKeysAreNotMadeOfFaultySettings(t *testing.T) {
+	t.Parallel()
 	for want, change := range map[string]func(*upstream.Spec){
 		"secrets.api_key is missing":            func(s *upstream.Spec) { delete(s.Secrets, "api_key") },
 		"options.username is missing":           func(s *upstream.Spec) { delete(s.Options, "username") },
@@ -496,15 +511,15 @@ func TestPoolKeysAreNotMadeOfFaultySettings(t *testing.T) {
 		"does not begin with a country code":    func(s *upstream.Spec) { s.Locations = map[string]string{"XX": "x"} },
 		"cannot be written in the gateway's gr": func(s *upstream.Spec) { s.Locations = map[string]string{"US": "us-sid-x"} },
 	} {
-		s := poolKeySpec("http://127.0.0.1:1")
+		s := specOf("http://127.0.0.1:1")
 		change(&s)
 		if _, err := upstream.New(s, nil); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), proxyssx.APIKey) {
 			t.Errorf("want %s, got %v", want, err)
 		}
 	}
-	p := openPoolKeys(t, poolKeySpec("http://127.0.0.1:1"))
+	p := open(t, specOf("http://127.0.0.1:1"))
 	for _, key := range []string{"", "short", "with space1", strings.Repeat("k", 129)} {
-		in := poolKeyIntent(1)
+		in := intent(1)
 		in.Key = key
 		if _, err := p.Order(context.Background(), in); procurement.ClassOf(err) != procurement.Invalid {
 			t.Errorf("the key %q: %v", key, err)
@@ -513,7 +528,7 @@ func TestPoolKeysAreNotMadeOfFaultySettings(t *testing.T) {
 	if _, err := p.Order(t.Context(), procurement.Intent{Key: "ord_00000001", Type: session.Static, Bytes: 1e9}); procurement.ClassOf(err) != procurement.Unsupported {
 		t.Errorf("static: %v", err)
 	}
-	if _, err := p.Order(t.Context(), poolKeyIntent(1)); procurement.ClassOf(err) != procurement.Temporary {
+	if _, err := p.Order(t.Context(), intent(1)); procurement.ClassOf(err) != procurement.Temporary {
 		t.Errorf("nobody there: %v", err)
 	}
 }

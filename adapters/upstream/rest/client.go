@@ -25,7 +25,8 @@ const (
 	defaultTimeout = 20 * time.Second
 	maxAnswer      = 4 << 20 // bytes
 	maxAttempts    = 3       // of a call that is Safely repeated
-	breakerTrips   = 5       // consecutive failures
+	maxBackoff     = 200 * time.Millisecond
+	breakerTrips   = 5 // consecutive failures
 	breakerRests   = 30 * time.Second
 )
 
@@ -137,12 +138,18 @@ func (c *Client) CallWith(ctx context.Context, how Repeat, method, path string, 
 			return nil
 		}
 		again := err.Class == procurement.Temporary || err.Class == procurement.TimedOut
-		if !again || n == attempts-1 || !Sleep(ctx, time.Duration(n+1)*200*time.Millisecond) {
+		if !again || n == attempts-1 || !Sleep(ctx, time.Duration(n+1)*c.backoff()) {
 			break
 		}
 	}
 	c.Log.Warn("a provider's call failed", "provider", c.Name, "method", method, "class", string(err.Class), "err", err.Reason)
 	return err
+}
+
+// backoff returns the pause before the second attempt: the interval of the rate limit,
+// but at most maxBackoff.
+func (c *Client) backoff() time.Duration {
+	return min(time.Duration(float64(time.Second)/c.PerSecond), maxBackoff)
 }
 
 // Sleep blocks for d. It returns false if ctx ends first.

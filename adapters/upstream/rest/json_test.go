@@ -8,6 +8,7 @@ import (
 )
 
 func TestNumbersAreReadInEveryFormAndNoOther(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]int64{`2.40`: 2_400_000, `"2.40"`: 2_400_000, `3`: 3_000_000, `0.30000000000000004`: 300_000,
 		`2.5e1`: 25_000_000, `-1.5`: -1_500_000} {
 		var f rest.Number

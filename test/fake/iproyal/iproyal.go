@@ -1,8 +1,8 @@
-// Package iproyal is a stand-in of the seller IPRoyal, written from its public
-// documentation: the reseller API for addresses
-// (https://docs.iproyal.com/proxies/isp/api) and the residential API for
-// sub-users (https://docs.iproyal.com/proxies/residential/api/sub-users). It
-// counts what it really sold and takes the money for it.
+// Package iproyal is a fake of the seller IPRoyal, written from its public documentation:
+// the reseller API for addresses (https://docs.iproyal.com/proxies/isp/api) and the
+// residential API for sub-users
+// (https://docs.iproyal.com/proxies/residential/api/sub-users). It counts its sales and
+// charges for them.
 package iproyal
 
 import (
@@ -20,20 +20,20 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-// The credentials that the stand-in knows.
+// The credentials of the account.
 const (
 	Key            = "reseller-token-of-the-test"
 	ResidentialKey = "residential-token-of-the-test"
 )
 
-// SKU is the product that has plans of 30, 60 and 90 days; QuestionSKU is one that
-// asks a required question, number 12.
+// SKU is the product that has plans of 30, 60 and 90 days; QuestionSKU is one with a
+// required question, number 12.
 const (
 	SKU         = "9"
 	QuestionSKU = "2"
 )
 
-// Numbers of locations.
+// The numbers of locations.
 const (
 	UnitedStates  = 1
 	Germany       = 2
@@ -43,7 +43,7 @@ const (
 	London        = 13
 )
 
-// Seller is the stand-in. Its address is URL; both APIs are behind it.
+// Seller is the fake. Both APIs are below its URL.
 type Seller struct {
 	*seller.Server
 
@@ -63,17 +63,17 @@ type Seller struct {
 	nextAddr netip.Addr
 }
 
-// Shape is how the stand-in answers where the documentation leaves room.
+// Shape selects between answers that the documentation allows.
 type Shape struct {
 	Polls       int  // reads of an order until it is confirmed
 	Wrapped     bool // single orders and sub-users are inside "data"
 	NullCounts  bool // available_proxies_count is null
 	TextBalance bool // the balance is a text
 	OldestFirst bool // the list of orders begins with the oldest
-	Mute        bool // a refusal tells no reason
+	Mute        bool // refusals have no reason
 }
 
-// Order is an order as a test sees it.
+// Order is an order as the seller recorded it.
 type Order struct {
 	ID         int64
 	Status     string
@@ -86,7 +86,7 @@ type Order struct {
 	IPs        []netip.Addr
 }
 
-// SubUser is a sub-user as a test sees it. Both figures are bytes.
+// SubUser is a sub-user as the seller recorded it. Both amounts are bytes.
 type SubUser struct {
 	Hash, User, Password string
 	Available, Used      int64
@@ -97,8 +97,8 @@ type order struct {
 	days, polls int
 }
 
-// New starts a seller with 1,000 addresses in each place, 10,000 dollars and
-// 10,000 GB of the account.
+// New starts a seller with 1,000 addresses in each place, and an account with 10,000
+// dollars and 10,000 GB.
 func New(t testing.TB) *Seller {
 	s := &Seller{orders: map[int64]*order{}, next: 420, users: map[string]*SubUser{}, stock: map[int64]int{},
 		balance: 10_000 * domain.Dollar, traffic: 10_000 * gigabyte, http: 12323, socks: 12324,
@@ -144,14 +144,14 @@ func (s *Seller) locked(header, want string, h http.HandlerFunc) http.HandlerFun
 	}
 }
 
-// Answers sets how the seller answers from now on.
+// Answers sets the shape of the answers.
 func (s *Seller) Answers(shape Shape) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shape = shape
 }
 
-// SetStock sets how many addresses a location has.
+// SetStock sets the number of addresses of a location.
 func (s *Seller) SetStock(location int64, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,15 +172,15 @@ func (s *Seller) SetTraffic(bytes int64) {
 	s.traffic = bytes
 }
 
-// Deliver lets orders be delivered as proxies at these addresses, in turn, that
-// listen on two ports; 0: it does not speak that.
+// Deliver sets the addresses and ports of the proxies that orders get in turn; a port of 0
+// leaves its protocol out.
 func (s *Seller) Deliver(addrs []netip.Addr, http, socks uint16) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.addrs, s.http, s.socks = addrs, http, socks
 }
 
-// Use lets traffic pass through a sub-user.
+// Use counts traffic of a sub-user.
 func (s *Seller) Use(hash string, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,7 +188,7 @@ func (s *Seller) Use(hash string, bytes int64) {
 	u.Available, u.Used = u.Available-bytes, u.Used+bytes
 }
 
-// Vanish takes an order or a sub-user away.
+// Vanish removes an order or a sub-user.
 func (s *Seller) Vanish(ref string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +197,7 @@ func (s *Seller) Vanish(ref string) {
 	delete(s.users, ref)
 }
 
-// SetStatus gives an order a status, known or not, and lets it keep it.
+// SetStatus sets the status of an order, documented or not, for all later reads.
 func (s *Seller) SetStatus(ref, status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,7 +205,7 @@ func (s *Seller) SetStatus(ref, status string) {
 	s.orders[id].Status, s.orders[id].polls = status, -1
 }
 
-// Orders are the orders that exist, the oldest first.
+// Orders returns the orders, the oldest first.
 func (s *Seller) Orders() []Order {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +216,7 @@ func (s *Seller) Orders() []Order {
 	return out
 }
 
-// SubUsers are the sub-users that exist, by name.
+// SubUsers returns the sub-users by name.
 func (s *Seller) SubUsers() []SubUser {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,14 +228,14 @@ func (s *Seller) SubUsers() []SubUser {
 	return out
 }
 
-// Spent is the money that was really taken.
+// Spent returns the money that was charged.
 func (s *Seller) Spent() domain.Money {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.spent
 }
 
-// Traffic is what the account can still give, in bytes.
+// Traffic returns the bytes that the account can still give to sub-users.
 func (s *Seller) Traffic() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,7 +251,7 @@ func (s *Seller) sorted() []*order {
 	return list
 }
 
-// one answers a single thing, wrapped or not.
+// one answers with a single object, wrapped or not.
 func (s *Seller) one(w http.ResponseWriter, v any) {
 	if s.shape.Wrapped {
 		v = map[string]any{"data": v}
@@ -259,7 +259,7 @@ func (s *Seller) one(w http.ResponseWriter, v any) {
 	answer(w, http.StatusOK, v)
 }
 
-// refuse answers 422 as a Laravel application does. The texts are not documented.
+// refuse answers 422 as a Laravel application does. The messages are not documented.
 func (s *Seller) refuse(w http.ResponseWriter, field, words string) {
 	body := map[string]any{"message": words, "errors": map[string]any{field: []string{words}}}
 	if s.shape.Mute {
@@ -274,7 +274,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// pageOf cuts a page out of a list and describes it.
+// pageOf returns a page of a list with its metadata.
 func pageOf[T any](r *http.Request, list []T, byDefault int) map[string]any {
 	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 	per, _ := strconv.Atoi(r.URL.Query().Get("per_page"))

@@ -13,7 +13,7 @@ import (
 
 const gigabyte = 1_000_000_000
 
-// bytesOf reads a number of GB.
+// bytesOf converts a number of GB to bytes.
 func bytesOf(n json.Number) (int64, bool) {
 	b, err := domain.ParseDecimal(n.String(), 9)
 	return b, err == nil && b >= 0
@@ -72,7 +72,7 @@ func (s *Seller) listUsers(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, pageOf(r, list, 20))
 }
 
-// byHash is the sub-user of a request, else it answers 404.
+// byHash returns the sub-user of a request, or answers 404.
 func (s *Seller) byHash(w http.ResponseWriter, r *http.Request) *SubUser {
 	u := s.users[r.PathValue("hash")]
 	if u == nil {
@@ -87,7 +87,7 @@ func (s *Seller) getUser(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// deleteUser gives the rest of the traffic back to the account.
+// deleteUser returns the unused traffic to the account.
 func (s *Seller) deleteUser(w http.ResponseWriter, r *http.Request) {
 	if u := s.byHash(w, r); u != nil {
 		s.traffic += u.Available

@@ -73,7 +73,7 @@ func (s *Seller) places(list []place) []any {
 	return out
 }
 
-// named is the name of a location, with the country's for a city.
+// named returns the name of a location, with the country's for a city.
 func named(id int64) (string, bool) {
 	for _, c := range places {
 		if c.id == id {
@@ -168,7 +168,7 @@ func (s *Seller) address() netip.Addr {
 	return s.nextAddr
 }
 
-// show is an order as the API writes it. Until it is confirmed it has no proxies.
+// show returns an order as the API does. It has no proxies until it is confirmed.
 func (s *Seller) show(o *order) map[string]any {
 	p, _ := planByID(o.PlanID)
 	name, _ := named(o.LocationID)
@@ -214,7 +214,7 @@ func (s *Seller) listOrders(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, pageOf(r, list, 10))
 }
 
-// byID is the order of a request, else it answers 404.
+// byID returns the order of a request, or answers 404.
 func (s *Seller) byID(w http.ResponseWriter, r *http.Request) *order {
 	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	o := s.orders[id]

@@ -12,8 +12,8 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-// asked is the body of a price and of an order.
-type asked struct {
+// orderBody is the body of a price and of an order.
+type orderBody struct {
 	Plan     string `json:"planId"`
 	Quantity int    `json:"quantity"`
 	Country  string `json:"country"`
@@ -46,8 +46,8 @@ func (s *Seller) postOptions(w http.ResponseWriter, r *http.Request) {
 		"periods": map[string]any{"months": []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, "days": []int{7}}})
 }
 
-// judge reads what was asked for; empty words say that it can be sold.
-func (s *Seller) judge(r *http.Request) (in asked, cost domain.Money, words string) {
+// check returns the reason to refuse an order; it is empty for one that can be sold.
+func (s *Seller) check(r *http.Request) (in orderBody, cost domain.Money, words string) {
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		return in, 0, "Malformed JSON"
 	}
@@ -66,9 +66,9 @@ func (s *Seller) judge(r *http.Request) (in asked, cost domain.Money, words stri
 }
 
 func (s *Seller) postPrice(w http.ResponseWriter, r *http.Request) {
-	in, cost, words := s.judge(r)
+	in, cost, words := s.check(r)
 	if words != "" {
-		s.no(w, words)
+		s.refuse422(w, words)
 		return
 	}
 	n := func(m domain.Money) json.Number { return json.Number(m.String()) }
@@ -79,14 +79,14 @@ func (s *Seller) postPrice(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Seller) execute(w http.ResponseWriter, r *http.Request) {
-	in, cost, words := s.judge(r)
+	in, cost, words := s.check(r)
 	switch {
 	case words != "":
-		s.no(w, words)
+		s.refuse422(w, words)
 	case seller.FaultOf(r.Context()) == seller.OutOfStock || s.stock[in.Country] < in.Quantity:
-		s.no(w, "Not enough proxies in stock")
+		s.refuse422(w, "Not enough proxies in stock")
 	case seller.FaultOf(r.Context()) == seller.NoFunds || s.balance < cost:
-		s.no(w, "Insufficient balance")
+		s.refuse422(w, "Insufficient balance")
 	default:
 		s.Sold(r)
 		s.balance, s.spent = s.balance-cost, s.spent+cost
@@ -113,8 +113,7 @@ func (s *Seller) getOrder(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// getProxies lists the addresses of an order; each few reads they come a step
-// nearer.
+// getProxies serves the addresses of an order. Its reads move them from status to status.
 func (s *Seller) getProxies(w http.ResponseWriter, r *http.Request) {
 	o := s.byID(w, r)
 	if o == nil {
@@ -146,8 +145,7 @@ func (s *Seller) list(w http.ResponseWriter, orders []*Order) {
 	answer(w, http.StatusOK, map[string]any{"proxies": list})
 }
 
-// show is an address as the API writes it. It has a place to connect to only when
-// it is there.
+// show returns an address as the API does. It has a host and ports once it is active.
 func (s *Seller) show(o *Order, p Proxy) map[string]any {
 	connection := map[string]any{"publicIp": nil, "connectIp": nil, "ipVersion": "IPv4", "httpPort": nil, "httpsPort": nil, "socks5Port": nil}
 	auth := map[string]any{"whitelistedIps": []any{}, "username": nil, "password": nil}
@@ -186,9 +184,9 @@ func (s *Seller) extend(w http.ResponseWriter, r *http.Request) {
 		cost := Unit * domain.Money(in.Months)
 		switch {
 		case in.Months < 1 || in.Months > 12 || p.Status != Active || s.refuse[id]:
-			s.no(w, "The proxy cannot be extended")
+			s.refuse422(w, "The proxy cannot be extended")
 		case seller.FaultOf(r.Context()) == seller.NoFunds || s.balance < cost:
-			s.no(w, "Insufficient balance")
+			s.refuse422(w, "Insufficient balance")
 		default:
 			s.Sold(r)
 			s.balance, s.spent = s.balance-cost, s.spent+cost

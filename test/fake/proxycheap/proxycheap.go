@@ -1,6 +1,5 @@
-// Package proxycheap is a stand-in of the seller Proxy-Cheap, written from its
-// public documentation (https://docs.proxy-cheap.com). It counts what it really
-// sold and takes the money for it.
+// Package proxycheap is a fake of the seller Proxy-Cheap, written from its public
+// documentation (https://docs.proxy-cheap.com). It counts its sales and charges for them.
 package proxycheap
 
 import (
@@ -19,20 +18,20 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-// The credentials that the stand-in knows, and what its webhook is signed with.
+// The credentials of the account, and the secret of its webhook.
 const (
 	Key            = "api-key-of-the-test"
 	Secret         = "api-secret-of-the-test"
 	CallbackSecret = "webhook-secret-of-the-test"
 )
 
-// Service and Plan are what sells addresses in the United States and Germany.
+// Service and Plan are sold in the United States and Germany.
 const (
 	Service = "static-residential-ipv4"
 	Plan    = "standard"
 )
 
-// Unit is what an address costs a month.
+// Unit is the price of an address a month.
 var Unit = domain.MustMoney("3.39")
 
 // The states of an address.
@@ -44,7 +43,7 @@ const (
 	Canceled   = "CANCELED"
 )
 
-// Seller is the stand-in. Its address is URL.
+// Seller is the fake.
 type Seller struct {
 	*seller.Server
 
@@ -64,16 +63,16 @@ type Seller struct {
 	hook     hook
 }
 
-// Shape is how the stand-in answers where the documentation leaves room.
+// Shape selects between answers that the documentation allows.
 type Shape struct {
 	Polls     int  // reads of an order for each step to ACTIVE
 	Bare      bool // lists of addresses are bare arrays, as the documentation shows them
 	Dollars   bool // the balance is in dollars, else in cents
-	Mute      bool // a refusal tells no reason
-	Anonymous bool // addresses do not tell their order
+	Mute      bool // refusals have no reason
+	Anonymous bool // addresses do not name their order
 }
 
-// Order is an order as a test sees it.
+// Order is an order as the seller recorded it.
 type Order struct {
 	ID      string
 	Plan    string
@@ -135,14 +134,14 @@ func (s *Seller) locked(h http.HandlerFunc) http.HandlerFunc {
 	})
 }
 
-// Answers sets how the seller answers from now on.
+// Answers sets the shape of the answers.
 func (s *Seller) Answers(shape Shape) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shape = shape
 }
 
-// SetStock sets how many addresses a country has.
+// SetStock sets the number of addresses of a country.
 func (s *Seller) SetStock(country string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,22 +155,22 @@ func (s *Seller) SetBalance(m domain.Money) {
 	s.balance = m
 }
 
-// Deliver lets orders be delivered as proxies at these addresses, in turn, that
-// listen on two ports; 0: it does not speak that.
+// Deliver sets the addresses and ports of the proxies that orders get in turn; a port of 0
+// leaves its protocol out.
 func (s *Seller) Deliver(addrs []netip.Addr, http, socks uint16) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.addrs, s.http, s.socks = addrs, http, socks
 }
 
-// RefuseRenewal lets every renewal of an address be refused, or no more.
+// RefuseRenewal sets whether renewals of an address are refused.
 func (s *Seller) RefuseRenewal(id int64, on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refuse[id] = on
 }
 
-// SetStatus gives all addresses of an order a status, known or not.
+// SetStatus sets the status of all addresses of an order, documented or not.
 func (s *Seller) SetStatus(ref, status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,14 +181,14 @@ func (s *Seller) SetStatus(ref, status string) {
 	}
 }
 
-// Vanish takes an order away.
+// Vanish removes an order.
 func (s *Seller) Vanish(ref string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.orders = slices.DeleteFunc(s.orders, func(o *Order) bool { return o.ID == ref })
 }
 
-// Orders are the orders that exist, the oldest first.
+// Orders returns the orders, the oldest first.
 func (s *Seller) Orders() []Order {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,14 +201,14 @@ func (s *Seller) Orders() []Order {
 	return out
 }
 
-// Spent is the money that was really taken.
+// Spent returns the money that was charged.
 func (s *Seller) Spent() domain.Money {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.spent
 }
 
-// move gives all addresses of an order a status and tells it.
+// move sets the status of all addresses of an order and records the events.
 func (s *Seller) move(o *Order, status string) {
 	for i := range o.Proxies {
 		old := o.Proxies[i].Status
@@ -229,7 +228,7 @@ func (s *Seller) address() netip.Addr {
 	return s.nextAddr
 }
 
-// byID is the order of a request, else it answers 404.
+// byID returns the order of a request, or answers 404.
 func (s *Seller) byID(w http.ResponseWriter, r *http.Request) *Order {
 	for _, o := range s.orders {
 		if o.ID == r.PathValue("id") {
@@ -248,8 +247,8 @@ func (s *Seller) getBalance(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, map[string]any{"balance": text})
 }
 
-// no refuses what was asked for. The texts are not documented.
-func (s *Seller) no(w http.ResponseWriter, words string) {
+// refuse422 answers 422. The messages are not documented.
+func (s *Seller) refuse422(w http.ResponseWriter, words string) {
 	if s.shape.Mute {
 		words = "Bad request"
 	}
@@ -262,5 +261,5 @@ func answer(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// uuid is the n-th one.
+// uuid returns the n-th UUID.
 func uuid(n int) string { return fmt.Sprintf("0198%04x-312c-7072-90e1-%s", n, strings.Repeat("a", 12)) }

@@ -12,11 +12,10 @@ import (
 	"slices"
 )
 
-// Mode is how the webhook behaves.
+// Mode is a behaviour of the webhook.
 type Mode string
 
-// The seller is said not to send an event again, so Never and a lost one look
-// alike.
+// The seller does not resend events, so Never looks like a lost event.
 const (
 	Once       Mode = ""
 	Duplicate  Mode = "duplicate"    // each event twice, with the same id
@@ -26,19 +25,19 @@ const (
 	Never      Mode = "never"
 )
 
-// Call is one callback.
+// Call is a callback.
 type Call struct {
 	Header http.Header
 	Body   []byte
 }
 
-// event is a change of an address's status, before it is sent.
+// event is a recorded change of an address's status.
 type event struct {
 	id   string
 	body []byte
 }
 
-// hook collects the events; the Seller's lock guards it.
+// hook collects the events. The lock of the Seller guards it.
 type hook struct {
 	mode    Mode
 	made    int
@@ -51,15 +50,15 @@ func (h *hook) changed(proxy int64, old, status string) {
 	h.waiting = append(h.waiting, event{fmt.Sprintf("01985631-312c-7072-90e1-%012x", h.made), body})
 }
 
-// SetWebhook sets how events are sent.
+// SetWebhook sets the mode of the webhook.
 func (s *Seller) SetWebhook(m Mode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hook.mode = m
 }
 
-// Callbacks are the calls for what happened since the last time, as the mode has
-// them.
+// Callbacks returns the calls for the events since its last call, as the mode orders and
+// signs them.
 func (s *Seller) Callbacks() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +87,7 @@ func (s *Seller) Callbacks() []Call {
 	return calls
 }
 
-// Post sends the callbacks to an address and returns what was answered.
+// Post sends the callbacks to a URL and returns the statuses of the answers.
 func (s *Seller) Post(ctx context.Context, url string) (statuses []int, err error) {
 	for _, c := range s.Callbacks() {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(c.Body))
@@ -106,7 +105,7 @@ func (s *Seller) Post(ctx context.Context, url string) (statuses []int, err erro
 	return statuses, nil
 }
 
-// Sign is a callback as the seller signs it: HMAC-SHA-256 keyed with the secret
+// Sign returns a callback with the seller's signature: HMAC-SHA-256 keyed with the secret
 // of "sha256", the event, its id, the body and the secret.
 func Sign(event, id string, body []byte, secret string) Call {
 	mac := hmac.New(sha256.New, []byte(secret))

@@ -9,32 +9,32 @@ import (
 	"agentproxy/domain"
 )
 
-// fault is one entry of errors[].
+// fault is an entry of errors[].
 type fault struct {
 	Message string
 	Code    int
 }
 
-// Denied is how every refusal of access is answered in v2: a wrong key, an
-// address that is not allowed and too many requests look the same.
+// Denied is the answer of v2 to every refusal of access: a wrong key, an address that is
+// not allowed and too many requests are not distinguished.
 var Denied = []fault{{"Error api key", 503}, {"IP not allowed 192.0.2.1", 503}, {"Request limit reached", 503}}
 
-// The three texts alone, as v1 answers them.
+// The three messages of v1.
 var (
 	WrongKey   = []fault{{"Error api key", 503}}
 	NotAllowed = []fault{{"IP not allowed", 503}}
 	TooMany    = []fault{{"Request limit reached", 503}}
 )
 
-// Failure is the body of a refusal.
+// Failure returns the body of a refusal.
 func Failure(faults ...fault) string { return failure(faults...) }
 
-// success is the envelope of a call that worked.
+// success returns the envelope of a success.
 func success(data any) string {
 	return envelope("success", data, []any{})
 }
 
-// failure is the envelope of one that did not. The status is 200 all the same.
+// failure returns the envelope of a refusal, which is sent with status 200.
 func failure(faults ...fault) string {
 	var list []any
 	for _, f := range faults {
@@ -43,7 +43,7 @@ func failure(faults ...fault) string {
 	return envelope("error", nil, list)
 }
 
-// warning is an error without an entry in errors[]: what is wrong is in the data.
+// warning returns an error without an entry in errors[]; the fault is in the data.
 func warning(data any) string { return envelope("error", data, []any{}) }
 
 func envelope(status string, data any, faults []any) string {
@@ -59,18 +59,18 @@ func write(w http.ResponseWriter, body string) {
 	_, _ = io.WriteString(w, body)
 }
 
-// number is an amount as a JSON number.
+// number returns an amount as a JSON number.
 func number(m domain.Money) json.Number { return json.Number(m.String()) }
 
-// day is a date without a time.
+// day returns a date without a time.
 func day(t time.Time) string { return t.Format("02.01.2006") }
 
-// read decodes a request; what it does not know is refused as unknown.
+// read decodes a request. It returns false for unknown fields.
 func read(r *http.Request, into any) bool {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	return d.Decode(into) == nil
 }
 
-// unknownError is what the seller says when it stumbles over a value.
+// unknownError returns the answer to a value of the wrong form.
 func unknownError() string { return failure(fault{"Unknown error", 35}) }

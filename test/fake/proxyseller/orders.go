@@ -12,21 +12,21 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-// order is one order of addresses. Its number is that of the first order of its
-// line: a renewal is a new order with new ids and the old number.
+// order is an order of addresses. A renewal gives it new ids; its number stays that of the
+// first order.
 type order struct {
 	id, number, part string
 	section, country string
-	auth             string // the id of the credential; empty: it is in the list
+	auth             string // the id of the credential; empty if proxy/list has it
 	login, password  string
 	at               time.Time
 	polls            int // until it is delivered
 	proxies          []*proxy
 	renewal          *renewal
-	ended            bool // about to end: listed only with ends=Y
+	ended            bool // ends soon: listed only with ends=Y
 }
 
-// proxy is one address.
+// proxy is an address.
 type proxy struct {
 	id         string
 	addr       netip.Addr
@@ -37,13 +37,13 @@ type proxy struct {
 	auto       bool
 }
 
-// sections are the kinds of proxies that this stand-in sells.
+// sections are the sections of addresses that are sold.
 var sections = []string{"isp", "ipv4"}
 
-// countries are the names and ids of the reference.
+// countries are the names and ids of the reference list.
 var countries = map[string]string{"USA": "United States", "DEU": "Germany", "JPN": "Japan", "FRA": "France"}
 
-// CountryID is the id of a country by its alpha-3 code.
+// CountryID returns the id of a country by its alpha-3 code.
 func CountryID(alpha3 string) string { return fmt.Sprintf("68b1f0c4e13a4c0f1a%06x", alpha3) }
 
 func (s *Server) reference(section string) string {
@@ -73,8 +73,9 @@ type orderBody struct {
 	GenerateAuth     string `json:"generateAuth"`
 }
 
-// judge reads an order and tells its country, or the answer that refuses it.
-func (s *Server) judge(r *http.Request) (b orderBody, country, refused string) {
+// parseOrder reads an order. It returns the alpha-3 code of its country, or the body of a
+// refusal.
+func (s *Server) parseOrder(r *http.Request) (b orderBody, country, refused string) {
 	if !read(r, &b) {
 		return b, "", unknownError()
 	}
@@ -106,7 +107,7 @@ func months(period string) int {
 	return map[string]int{"1m": 1, "3m": 3}[strings.ToLower(period)]
 }
 
-// price is what so many addresses cost for a period.
+// price returns the cost of n addresses for a period.
 func price(period string, n int) domain.Money {
 	each := 2 * domain.Dollar
 	if months(period) == 3 {
@@ -115,7 +116,8 @@ func price(period string, n int) domain.Money {
 	return each * domain.Money(n)
 }
 
-// bill is the answer of a calculation; enough is false with a warning in it.
+// bill returns the answer of a calculation. It returns false with a warning in it if the
+// balance is too low.
 func (s *Server) bill(r *http.Request, total domain.Money, n int) (data map[string]any, enough bool) {
 	has := s.balance
 	if seller.FaultOf(r.Context()) == seller.NoFunds {
@@ -130,7 +132,7 @@ func (s *Server) bill(r *http.Request, total domain.Money, n int) (data map[stri
 }
 
 func (s *Server) calculate(r *http.Request) string {
-	b, _, refused := s.judge(r)
+	b, _, refused := s.parseOrder(r)
 	if refused != "" {
 		return refused
 	}
@@ -142,7 +144,7 @@ func (s *Server) calculate(r *http.Request) string {
 }
 
 func (s *Server) order(r *http.Request) string {
-	b, country, refused := s.judge(r)
+	b, country, refused := s.parseOrder(r)
 	if refused != "" {
 		return refused
 	}
@@ -168,7 +170,7 @@ func (s *Server) order(r *http.Request) string {
 		}
 		o.proxies = append(o.proxies, p)
 	}
-	s.goods = append(s.goods, o)
+	s.orders = append(s.orders, o)
 	s.stock[country] -= b.Quantity
 	s.charge(total)
 	s.made++
@@ -178,17 +180,17 @@ func (s *Server) order(r *http.Request) string {
 
 func (s *Server) charge(m domain.Money) { s.balance -= m; s.spent += m }
 
-// list is proxy/list: every call of it brings deliveries and renewals nearer.
+// list serves proxy/list. Every call counts as a poll for deliveries and renewals.
 func (s *Server) list(r *http.Request, section string) string {
 	if !slices.Contains(sections, section) {
 		return unknownError()
 	}
 	q := r.URL.Query()
 	items := []any{}
-	for i, o := range s.goods {
+	for i, o := range s.orders {
 		if o.section != section || q.Get("orderId") != "" && q.Get("orderId") != o.id && q.Get("orderId") != o.number ||
 			q.Get("country") != "" && q.Get("country") != o.country ||
-			q.Get("latest") == "Y" && q.Get("orderId") == "" && i != len(s.goods)-1 {
+			q.Get("latest") == "Y" && q.Get("orderId") == "" && i != len(s.orders)-1 {
 			continue
 		}
 		if o.ended != (q.Get("ends") == "Y") {
@@ -211,7 +213,7 @@ func (s *Server) list(r *http.Request, section string) string {
 func (s *Server) item(o *order, p *proxy) map[string]any {
 	login, password := o.login, o.password
 	if o.auth != "" {
-		login, password = "", "" // they are in auth/list alone
+		login, password = "", "" // only auth/list has them
 	}
 	auto, status := "N", "ACTIVE"
 	if o.ended {
@@ -230,7 +232,7 @@ func (s *Server) item(o *order, p *proxy) map[string]any {
 
 func (s *Server) auths() string {
 	list := []any{}
-	for _, o := range s.goods {
+	for _, o := range s.orders {
 		if o.auth != "" {
 			list = append(list, map[string]any{"id": o.auth, "active": true, "login": o.login, "password": o.password,
 				"orderNumber": o.number})

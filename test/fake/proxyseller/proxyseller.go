@@ -1,7 +1,7 @@
-// Package proxyseller is a stand-in of Proxy-Seller's client API v2, written
-// from https://docs.proxy-seller.com/api-v2 and the README of the official
-// client https://github.com/proxy-seller/userApiGolang. What these do not tell
-// is marked "invented".
+// Package proxyseller is a fake of Proxy-Seller's client API v2, written from
+// https://docs.proxy-seller.com/api-v2 and the README of the official client
+// https://github.com/proxy-seller/userApiGolang . What these do not document is marked
+// "invented".
 package proxyseller
 
 import (
@@ -18,8 +18,8 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-// Key is the credential of the account, which is part of every path. It has
-// characters that look different in a URL.
+// Key is the credential of the account, which is part of every path. It has characters
+// that are escaped in a URL.
 const Key = "fj4948/ffhg 58gh+843gh"
 
 // Root is the path of the API before the key.
@@ -31,28 +31,28 @@ type Server struct {
 	mu sync.Mutex
 
 	balance, spent domain.Money
-	stock          map[string]int // by alpha-3; a country that is not there is not sold
-	delay          int            // polls before an order is delivered
-	renewing       int            // polls before a renewal is done
+	stock          map[string]int // by alpha-3; other countries are not sold
+	delay          int            // polls until an order is delivered
+	renewing       int            // polls until a renewal is completed
 	host           string         // of delivered proxies; empty: the address itself
 	http, socks    uint16
-	planned        []said
-	goods          []*order // oldest first
+	planned        []scripted
+	orders         []*order // oldest first
 	made, renewed  int
 	ids, addrs     int
 	started        time.Time
 
-	tariff   int64 // bytes that are left of it
-	packages []*parcel
+	tariff   int64 // unused bytes
+	packages []*trafficPackage
 	created  int
 }
 
-// said is one answer that was ordered in advance.
-type said struct{ part, body string }
+// scripted is an answer that a test sets for a later call.
+type scripted struct{ part, body string }
 
-// New starts a seller with 1,000 USD, 1 TB of residential traffic, and 1,000
-// addresses in each of the United States, Germany and Japan. An address costs 2
-// USD a month, 5 for three. Orders are delivered after one poll.
+// New starts a seller with 1,000 USD, 1 TB of residential traffic, and 1,000 addresses in
+// each of the United States, Germany and Japan. An address costs 2 USD a month, 5 for
+// three. Orders are delivered after one poll.
 func New(t testing.TB) *Server {
 	s := &Server{balance: 1000 * domain.Dollar, delay: 1, http: 50100, socks: 50101, tariff: 1e12, started: time.Now(),
 		stock: map[string]int{"USA": 1000, "DEU": 1000, "JPN": 1000}}
@@ -60,62 +60,61 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Base is the address of the API, as a client is configured with it.
+// Base returns the URL of the API for the configuration of a client.
 func (s *Server) Base() string { return s.URL + Root }
 
-// SetBalance sets what the account has.
+// SetBalance sets the balance of the account.
 func (s *Server) SetBalance(m domain.Money) { s.locked(func() { s.balance = m }) }
 
-// SetStock sets how many addresses a country has, by its alpha-3 code.
+// SetStock sets the number of addresses of a country, by its alpha-3 code.
 func (s *Server) SetStock(alpha3 string, n int) { s.locked(func() { s.stock[alpha3] = n }) }
 
-// SetTariff sets how many bytes the residential tariff has left; below 0 there is
-// no tariff.
+// SetTariff sets the unused bytes of the residential tariff; there is no tariff if it is
+// below 0.
 func (s *Server) SetTariff(bytes int64) { s.locked(func() { s.tariff = bytes }) }
 
-// SetDelay sets how many polls an order takes to be delivered.
+// SetDelay sets the number of polls until an order is delivered.
 func (s *Server) SetDelay(polls int) { s.locked(func() { s.delay = polls }) }
 
-// SetRenewing sets how many polls a renewal takes; 0: it is done at once.
+// SetRenewing sets the number of polls until a renewal is completed.
 func (s *Server) SetRenewing(polls int) { s.locked(func() { s.renewing = polls }) }
 
-// SetProxy sets where the proxies of later orders listen, for tests that connect
-// through them.
+// SetProxy sets where the proxies of later orders listen, for tests that connect through
+// them.
 func (s *Server) SetProxy(host string, http, socks uint16) {
 	s.locked(func() { s.host, s.http, s.socks = host, http, socks })
 }
 
-// Say answers the next request whose path contains a text with a body and status
-// 200, and does nothing else.
-func (s *Server) Say(part, body string) {
-	s.locked(func() { s.planned = append(s.planned, said{part, body}) })
+// Answer answers the next request whose path contains a text with a body and status 200,
+// and does nothing else.
+func (s *Server) Answer(part, body string) {
+	s.locked(func() { s.planned = append(s.planned, scripted{part, body}) })
 }
 
-// Refuse is Say with one error.
+// Refuse answers the next request whose path contains a text with one error.
 func (s *Server) Refuse(part string, code int, message string) {
-	s.Say(part, failure(fault{message, code}))
+	s.Answer(part, failure(fault{message, code}))
 }
 
-// Spent is what was really charged.
+// Spent returns the money that was charged.
 func (s *Server) Spent() (m domain.Money) { s.locked(func() { m = s.spent }); return m }
 
-// Balance is what the account has left.
+// Balance returns the balance of the account.
 func (s *Server) Balance() (m domain.Money) { s.locked(func() { m = s.balance }); return m }
 
-// Orders counts orders of addresses that were really made; Renewals the same of
-// renewals, Packages of residential packages.
+// Orders returns the number of orders of addresses.
 func (s *Server) Orders() (n int) { s.locked(func() { n = s.made }); return n }
 
-// Renewals counts renewals that were really made.
+// Renewals returns the number of renewals.
 func (s *Server) Renewals() (n int) { s.locked(func() { n = s.renewed }); return n }
 
-// Packages counts residential packages that were really made.
+// Packages returns the number of residential packages.
 func (s *Server) Packages() (n int) { s.locked(func() { n = s.created }); return n }
 
-// SelfRenewing counts addresses that would be renewed without being asked for.
+// SelfRenewing returns the number of addresses with automatic renewal.
 func (s *Server) SelfRenewing() (n int) {
 	s.locked(func() {
-		for _, o := range s.goods {
+		for _, o := range s.orders {
 			for _, p := range o.proxies {
 				if p.auto {
 					n++
@@ -126,10 +125,10 @@ func (s *Server) SelfRenewing() (n int) {
 	return n
 }
 
-// Refs lists what is live: the base numbers of orders and the keys of packages.
+// Refs returns the base numbers of orders and the keys of packages.
 func (s *Server) Refs() (refs []string) {
 	s.locked(func() {
-		for _, o := range s.goods {
+		for _, o := range s.orders {
 			refs = append(refs, o.number)
 		}
 		for _, p := range s.packages {
@@ -139,12 +138,12 @@ func (s *Server) Refs() (refs []string) {
 	return refs
 }
 
-// Vanish takes an order or a package away, with all that belongs to it.
+// Vanish removes an order or a package with everything that belongs to it.
 func (s *Server) Vanish(ref string) {
 	s.locked(func() {
-		for i, o := range s.goods {
+		for i, o := range s.orders {
 			if o.number == ref {
-				s.goods = append(s.goods[:i:i], s.goods[i+1:]...)
+				s.orders = append(s.orders[:i:i], s.orders[i+1:]...)
 				return
 			}
 		}
@@ -157,20 +156,19 @@ func (s *Server) Vanish(ref string) {
 	})
 }
 
-// NearEnd lets an order be about to end: its addresses work, and are listed only
-// with ends=Y.
+// NearEnd lets an order end soon: its addresses work, and are listed only with ends=Y.
 func (s *Server) NearEnd(ref string) {
 	s.locked(func() {
-		for _, o := range s.goods {
+		for _, o := range s.orders {
 			o.ended = o.ended || o.number == ref
 		}
 	})
 }
 
-// Age makes everything that was sold so far older, by the seller's clock.
+// Age makes everything that was sold older, by the seller's clock.
 func (s *Server) Age(d time.Duration) {
 	s.locked(func() {
-		for _, o := range s.goods {
+		for _, o := range s.orders {
 			o.at = o.at.Add(-d)
 			if o.auth != "" {
 				o.auth = objectID(o.at, s.next())
@@ -185,19 +183,19 @@ func (s *Server) locked(f func()) {
 	f()
 }
 
-// next numbers ids.
+// next returns a new number for ids.
 func (s *Server) next() int { s.ids++; return s.ids }
 
-// objectID is an id of MongoDB: the seconds of its making, then a number.
+// objectID returns an id as of MongoDB: the second of its creation, then a number.
 func objectID(at time.Time, n int) string { return fmt.Sprintf("%08x%016x", at.Unix(), n) }
 
-// address is one that was not sold before, of the range for benchmarks.
+// address returns an address of the range for benchmarks that was not sold before.
 func (s *Server) address() netip.Addr {
 	s.addrs++
 	return netip.AddrFrom4([4]byte{198, 18 + byte(s.addrs>>16), byte(s.addrs >> 8), byte(s.addrs)})
 }
 
-// serve finds the call behind the key.
+// serve dispatches a call by the path after the key.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), Root+"/")
 	key, call, cut := strings.Cut(rest, "/")
@@ -230,8 +228,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	write(w, h(section))
 }
 
-// calls are those of the API; a name that ends in a slash is followed by the kind
-// of proxies.
+// calls returns the handlers of the API by path. A path that ends in a slash is followed
+// by the section.
 func (s *Server) calls(r *http.Request) map[string]func(section string) string {
 	return map[string]func(section string) string{
 		"GET balance/get":                func(string) string { return success(map[string]any{"summ": number(s.balance)}) },
@@ -241,7 +239,7 @@ func (s *Server) calls(r *http.Request) map[string]func(section string) string {
 		"GET proxy/list/":                func(section string) string { return s.list(r, section) },
 		"POST prolong/calc/":             func(section string) string { return s.prolong(r, section, false) },
 		"POST prolong/make/":             func(section string) string { return s.prolong(r, section, true) },
-		"POST autoprolong/disable/":      func(section string) string { return s.selfRenewal(r, section, false) },
+		"POST autoprolong/disable/":      func(section string) string { return s.autoProlong(r, section, false) },
 		"GET auth/list":                  func(string) string { return s.auths() },
 		"GET resident/package":           func(string) string { return s.mainPackage() },
 		"GET residentsubuser/packages":   func(string) string { return s.listPackages() },

@@ -14,7 +14,7 @@ import (
 	"agentproxy/test/fake/proxyseller"
 )
 
-// call is one request, and what came with status 200.
+// call makes one request and returns the body of an answer with status 200.
 func call(t *testing.T, s *proxyseller.Server, key, method, path, body string) string {
 	t.Helper()
 	req, err := http.NewRequest(method, s.Base()+"/"+url.PathEscape(key)+"/"+path, strings.NewReader(body))
@@ -35,6 +35,7 @@ func call(t *testing.T, s *proxyseller.Server, key, method, path, body string) s
 }
 
 func TestAnswersHaveTheDocumentedShapes(t *testing.T) {
+	t.Parallel()
 	const order = `{"sectionCode":"isp","countryId":"usa","periodId":"1M","quantity":1,"customTargetName":"seo","paymentCode":"balance","generateAuth":"Y"}`
 	s := proxyseller.New(t)
 	today := time.Now().UTC()
@@ -67,6 +68,7 @@ func TestAnswersHaveTheDocumentedShapes(t *testing.T) {
 }
 
 func TestRenewalGivesNewIDsAndRunsForAWhile(t *testing.T) {
+	t.Parallel()
 	s := proxyseller.New(t)
 	s.SetDelay(0)
 	s.SetRenewing(2)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// renewal is one that is paid and not done yet.
+// renewal is a renewal that is paid and not completed.
 type renewal struct {
 	months, polls int
 }
@@ -20,8 +20,8 @@ type prolongBody struct {
 	PaymentCode string   `json:"paymentCode"`
 }
 
-// prolong calculates a renewal, or makes it. It takes all addresses of one order
-// only, which is how the service renews.
+// prolong calculates a renewal, or makes it. It accepts all addresses of one order only,
+// which is how the service renews.
 func (s *Server) prolong(r *http.Request, section string, pay bool) string {
 	var b prolongBody
 	if !read(r, &b) || len(b.IDs) == 0 {
@@ -41,7 +41,7 @@ func (s *Server) prolong(r *http.Request, section string, pay bool) string {
 	total := price(b.PeriodID, len(b.IDs))
 	data, enough := s.bill(r, total, len(b.IDs))
 	if !enough {
-		return warning(data) // prolong/make too: there is no entry in errors[]
+		return warning(data) // prolong/make too, without an entry in errors[]
 	}
 	if !pay {
 		data["orders"] = 1
@@ -58,9 +58,9 @@ func (s *Server) prolong(r *http.Request, section string, pay bool) string {
 		"listBaseOrderNumbers": []string{o.number}})
 }
 
-// owner is the order that has exactly these ids.
+// owner returns the order that has exactly these ids.
 func (s *Server) owner(section string, ids []string) *order {
-	for _, o := range s.goods {
+	for _, o := range s.orders {
 		var own []string
 		for _, p := range o.proxies {
 			own = append(own, p.id)
@@ -91,8 +91,8 @@ func (s *Server) settle(o *order) {
 	o.renewal, o.ended = nil, false
 }
 
-// selfRenewal switches renewal without being asked for on or off.
-func (s *Server) selfRenewal(r *http.Request, section string, on bool) string {
+// autoProlong switches automatic renewal on or off.
+func (s *Server) autoProlong(r *http.Request, section string, on bool) string {
 	var b struct {
 		IDs []string `json:"ids"`
 	}
@@ -100,7 +100,7 @@ func (s *Server) selfRenewal(r *http.Request, section string, on bool) string {
 		return unknownError()
 	}
 	found := 0
-	for _, o := range s.goods {
+	for _, o := range s.orders {
 		for _, p := range o.proxies {
 			if o.section == section && slices.Contains(b.IDs, p.id) {
 				p.auto = on

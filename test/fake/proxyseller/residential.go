@@ -10,19 +10,19 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-// parcel is a package of residential traffic that was cut out of the tariff.
-type parcel struct {
+// trafficPackage is a package of residential traffic.
+type trafficPackage struct {
 	key             string
 	active, linked  bool
 	rotation        int
 	limit, used     int64
 	ends            time.Time
 	login, password string
-	listed          bool // the list with the credential was made
+	listed          bool // the list with the credential was created
 }
 
-// view is a package as it is answered: bytes are texts, its end is an object.
-func (p *parcel) view() map[string]any {
+// view returns a package as the API does: bytes are texts, its end is an object.
+func (p *trafficPackage) view() map[string]any {
 	return map[string]any{"package_key": p.key, "is_active": p.active, "is_link_date": p.linked, "rotation": p.rotation,
 		"traffic_limit": bytesText(p.limit), "traffic_usage": bytesText(p.used), "traffic_left": bytesText(p.limit - p.used),
 		"traffic_usage_sub": "0", "traffic_limit_sub": "0", "traffic_left_sub": "0",
@@ -36,26 +36,26 @@ var (
 	noPackage = fault{"not-found", 404}
 )
 
-// Use lets traffic pass through a package.
+// Use counts traffic of a package.
 func (s *Server) Use(key string, bytes int64) {
 	s.locked(func() {
-		if p := s.parcel(key); p != nil {
+		if p := s.packageOf(key); p != nil {
 			p.used += bytes
 		}
 	})
 }
 
-// Active tells whether a package is switched on.
+// Active reports whether a package is enabled.
 func (s *Server) Active(key string) (on bool) {
 	s.locked(func() {
-		if p := s.parcel(key); p != nil {
+		if p := s.packageOf(key); p != nil {
 			on = p.active
 		}
 	})
 	return on
 }
 
-func (s *Server) parcel(key string) *parcel {
+func (s *Server) packageOf(key string) *trafficPackage {
 	for _, p := range s.packages {
 		if p.key == key {
 			return p
@@ -64,7 +64,7 @@ func (s *Server) parcel(key string) *parcel {
 	return nil
 }
 
-// ends is when the tariff ends, and every package with it.
+// ends returns when the tariff and every package end.
 func (s *Server) ends() time.Time {
 	t := s.started.UTC().AddDate(0, 1, 0)
 	return time.Date(t.Year(), t.Month(), t.Day(), 23, 59, 59, 0, time.UTC)
@@ -97,7 +97,7 @@ type packageBody struct {
 	IsLinkDate   *bool  `json:"is_link_date"`
 }
 
-// limit reads a limit and takes it out of the tariff.
+// limit reads a limit and takes it from the tariff.
 func (s *Server) limit(r *http.Request, text string, had int64) (n int64, refused string) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
@@ -127,7 +127,7 @@ func (s *Server) createPackage(r *http.Request) string {
 	}
 	s.Sold(r)
 	id := s.next()
-	p := &parcel{key: fmt.Sprintf("%020x", 0xbbfc4a2d00+id), active: true, linked: b.IsLinkDate != nil && *b.IsLinkDate,
+	p := &trafficPackage{key: fmt.Sprintf("%020x", 0xbbfc4a2d00+id), active: true, linked: b.IsLinkDate != nil && *b.IsLinkDate,
 		rotation: *b.Rotation, limit: n, ends: s.ends(), login: fmt.Sprintf("%016x", 0x3c8aa1d4000+id), password: fmt.Sprintf("AZT62Dx%d", id)}
 	s.packages = append(s.packages, p)
 	s.tariff -= n
@@ -140,7 +140,7 @@ func (s *Server) updatePackage(r *http.Request) string {
 	if !read(r, &b) {
 		return unknownError()
 	}
-	p := s.parcel(b.PackageKey)
+	p := s.packageOf(b.PackageKey)
 	if p == nil {
 		return failure(noPackage)
 	}
@@ -171,30 +171,30 @@ func (s *Server) updatePackage(r *http.Request) string {
 	return success(p.view())
 }
 
-// deletePackage answers a text with JSON inside, and success for what is not
-// there.
+// deletePackage answers with JSON inside a text, and with a success for an unknown
+// package.
 func (s *Server) deletePackage(r *http.Request) string {
 	var b packageBody
 	if !read(r, &b) {
 		return unknownError()
 	}
-	p := s.parcel(b.PackageKey)
+	p := s.packageOf(b.PackageKey)
 	if p == nil {
 		return success(`{"status":"not-found"}`)
 	}
 	s.tariff += p.limit - p.used
-	s.packages = slices.DeleteFunc(s.packages, func(q *parcel) bool { return q == p })
+	s.packages = slices.DeleteFunc(s.packages, func(q *trafficPackage) bool { return q == p })
 	return success(`{"status":"delete"}`)
 }
 
-// tools answers the list that has the credential of the gateway. Repeated it is
-// the same one, as PUT promises.
+// tools serves the list with the credential of the gateway. A repeated PUT returns the
+// same list.
 func (s *Server) tools(r *http.Request) string {
 	var b packageBody
 	if !read(r, &b) {
 		return unknownError()
 	}
-	p := s.parcel(b.PackageKey)
+	p := s.packageOf(b.PackageKey)
 	if p == nil {
 		return failure(noPackage)
 	}
@@ -202,13 +202,13 @@ func (s *Server) tools(r *http.Request) string {
 	return success(p.list())
 }
 
-func (p *parcel) list() map[string]any {
+func (p *trafficPackage) list() map[string]any {
 	return map[string]any{"id": 561, "title": "Tools", "login": p.login, "password": p.password, "whitelist": "",
 		"rotation": p.rotation, "geo": map[string]any{}, "export": map[string]any{"ports": 1000, "ext": "txt"}}
 }
 
 func (s *Server) lists(r *http.Request) string {
-	p := s.parcel(r.URL.Query().Get("package_key"))
+	p := s.packageOf(r.URL.Query().Get("package_key"))
 	if p == nil {
 		return failure(noPackage)
 	}

@@ -1,5 +1,5 @@
-// Package proxyssx is a stand-in of the reseller API of proxies.sx, written from
-// docs and the SDK of https://github.com/bolivian-peru/proxy-reseller-kit.
+// Package proxyssx is a fake of the reseller API of proxies.sx, written from the docs and
+// the SDK of https://github.com/bolivian-peru/proxy-reseller-kit .
 package proxyssx
 
 import (
@@ -17,13 +17,13 @@ import (
 	"agentproxy/test/fake/seller"
 )
 
-// APIKey is the only key of a reseller that the API knows.
+// APIKey is the only valid API key.
 const APIKey = "psx_0123456789abcdef"
 
-// megabyte is the seller's: 1024 of them are its GB.
+// megabyte is the seller's MB, of which its GB has 1024.
 const megabyte = 1 << 20
 
-// Key is a pool key as the API tells it.
+// Key is a pool key as the API returns it.
 type Key struct {
 	ID            string  `json:"id"`
 	Key           string  `json:"key"`
@@ -39,15 +39,14 @@ type Key struct {
 	UpdatedAt     int64   `json:"updatedAt"`
 }
 
-// Gateway is told of pool keys, and asked what passed through them; an
-// *upstreamproxy.Proxy is one.
+// Gateway accepts pool keys and counts their traffic. *upstreamproxy.Proxy implements it.
 type Gateway interface {
 	Account(user, password string, capBytes int64)
 	Enable(user, password string, on bool)
 	Bytes(user, password string) (up, down int64)
 }
 
-// Server is the API.
+// Server is the fake.
 type Server struct {
 	*seller.Server
 
@@ -78,18 +77,18 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Base is the address of the API.
+// Base returns the URL of the API.
 func (s *Server) Base() string { return s.URL + "/v1" }
 
-// Attach gives every pool key, as a password, to a gateway under a user name.
-// What passes through it there is used here.
+// Attach registers every pool key, as a password, at a gateway under a user name. Its
+// traffic there counts as used.
 func (s *Server) Attach(g Gateway, username string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gateway, s.username = g, username
 }
 
-// Keys lists the pool keys, the oldest first.
+// Keys returns the pool keys, the oldest first.
 func (s *Server) Keys() []Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +100,7 @@ func (s *Server) Keys() []Key {
 	return out
 }
 
-// SetUsed sets what passed through a key. At its cap the key switches itself off.
+// SetUsed sets the counter of a key, which disables itself at its cap.
 func (s *Server) SetUsed(id string, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +109,7 @@ func (s *Server) SetUsed(id string, bytes int64) {
 	}
 }
 
-// Vanish takes a key away.
+// Vanish removes a key.
 func (s *Server) Vanish(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,15 +118,15 @@ func (s *Server) Vanish(id string) {
 	}
 }
 
-// Stock sets how many exits of a country there are.
+// Stock sets the number of exits of a country.
 func (s *Server) Stock(country string, modem, peer int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stock[country] = map[string]int{"modem": modem, "peer": peer}
 }
 
-// Strict lets an Idempotency-Key with another body be a conflict. What the seller
-// does is not documented; else the first answer is repeated.
+// Strict makes a repeated Idempotency-Key with another body a conflict; else the first
+// answer is repeated. The seller documents neither.
 func (s *Server) Strict(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +141,7 @@ func (k *Key) use(bytes int64) {
 	}
 }
 
-// meter asks the gateway what a key has used.
+// meter reads the counter of a key at the gateway.
 func (s *Server) meter(k *Key) {
 	if s.gateway != nil {
 		up, down := s.gateway.Bytes(s.username, k.Key)
@@ -150,8 +149,8 @@ func (s *Server) meter(k *Key) {
 	}
 }
 
-// tell lets the gateway know a key.
-func (s *Server) tell(k *Key) {
+// register registers a key at the gateway.
+func (s *Server) register(k *Key) {
 	if s.gateway != nil {
 		s.gateway.Account(s.username, k.Key, *k.TrafficCapGB<<30)
 		s.gateway.Enable(s.username, k.Key, k.Enabled)
@@ -225,7 +224,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 	k := &Key{ID: fmt.Sprintf("65a1%020x", s.made), Key: fmt.Sprintf("pak_c0ffee%018x", s.made), Label: in.Label, Enabled: true,
 		TrafficCapGB: &limit, CreatedAt: now, UpdatedAt: now}
 	s.keys = append(s.keys, k)
-	s.tell(k)
+	s.register(k)
 	text, _ := json.Marshal(k)
 	if once != "" {
 		s.answers[once] = answer{body, text}
@@ -233,7 +232,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 	say(w, 201, json.RawMessage(text))
 }
 
-// checkCap is the guard of caps: a whole number of GB, 1 to 1000.
+// checkCap accepts a cap that is an integer from 1 to 1000 GB.
 func checkCap(w http.ResponseWriter, gb *float64) (int64, bool) {
 	switch {
 	case gb == nil:
@@ -257,7 +256,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	say(w, 200, all)
 }
 
-// of finds the key that a request is about.
+// of calls a handler with the key of the request, or answers 404.
 func (s *Server) of(f func(http.ResponseWriter, *http.Request, *Key)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
@@ -297,7 +296,7 @@ func (s *Server) update(w http.ResponseWriter, r *http.Request, k *Key) {
 		k.Label = *in.Label
 	}
 	k.UpdatedAt = time.Now().UnixMilli()
-	s.tell(k)
+	s.register(k)
 	say(w, 200, k)
 }
 
@@ -306,7 +305,7 @@ func (s *Server) remove(w http.ResponseWriter, _ *http.Request, k *Key) {
 	say(w, 200, map[string]string{"message": "Pool access key deleted"})
 }
 
-// availability is public.
+// availability needs no API key.
 func (s *Server) availability(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,6 +34,7 @@ func send(t *testing.T, s *proxyssx.Server, method, path, once, body string) (in
 }
 
 func TestAKeyIsMadeOnceForAnIdempotencyKey(t *testing.T) {
+	t.Parallel()
 	s := proxyssx.New(t)
 	const body = `{"label":"a","trafficCapGB":1}`
 	status, first := send(t, s, "POST", "/reseller/pool-keys", "key_00000001", body)
@@ -56,6 +57,7 @@ func TestAKeyIsMadeOnceForAnIdempotencyKey(t *testing.T) {
 }
 
 func TestCapsAreWholeAndEndTheKey(t *testing.T) {
+	t.Parallel()
 	s := proxyssx.New(t)
 	for _, gb := range []string{"0", "-1", "1.5", "1001", "null", `"1"`} {
 		if status, _ := send(t, s, "POST", "/reseller/pool-keys", "", `{"label":"a","trafficCapGB":`+gb+`}`); status != 400 {

@@ -4,13 +4,13 @@ import "context"
 
 type faultKey struct{}
 
-// WithFault tells a handler which fault was drawn: OutOfStock and NoFunds are
-// answered in the seller's own words.
+// WithFault returns a context with the fault of a request. Handlers answer OutOfStock and
+// NoFunds with the seller's own message.
 func WithFault(ctx context.Context, f Fault) context.Context {
 	return context.WithValue(ctx, faultKey{}, f)
 }
 
-// FaultOf is what WithFault told.
+// FaultOf returns the fault that WithFault stored.
 func FaultOf(ctx context.Context) Fault {
 	f, _ := ctx.Value(faultKey{}).(Fault)
 	return f

@@ -1,5 +1,5 @@
-// Package seller is what the stand-ins of proxy sellers share: a server whose
-// answers can be spoiled, and a ledger of what was really sold.
+// Package seller has what the fakes of proxy sellers share: a server whose answers can be
+// made to fail, and a record of its sales.
 package seller
 
 import (
@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// Fault is what goes wrong with one request.
+// Fault is a failure of one request.
 type Fault string
 
-// Those before the work do nothing at the seller; the others do the work first.
+// A failure before the work does nothing at the seller; the others do the work first.
 const (
 	None        Fault = ""
 	Refuse      Fault = "refuse"       // before the work: 400
-	Expired     Fault = "expired"      // before the work: 401, the credential is not known
+	Expired     Fault = "expired"      // before the work: 401
 	Forbidden   Fault = "forbidden"    // before the work: 403
 	RateLimited Fault = "rate_limited" // before the work: 429 with Retry-After
 	DropRequest Fault = "drop_request" // before the work: the connection ends
@@ -34,20 +34,20 @@ const (
 	Delay       Fault = "delay"        // the answer comes late
 	DropAnswer  Fault = "drop_answer"  // done, and the connection ends
 	Failed      Fault = "failed"       // done, and 502
-	Garbage     Fault = "garbage"      // done, and 200 with what is no JSON
+	Garbage     Fault = "garbage"      // done, and 200 without JSON
 	Cut         Fault = "cut"          // done, and the answer breaks off
 	Huge        Fault = "huge"         // done, and 50 MB
 )
 
-// Mixed are the faults that a campaign draws from: each leaves a caller in doubt,
-// or refuses.
+// Mixed are the faults for random tests: each refuses, or leaves the outcome unknown to
+// the caller.
 var Mixed = []Fault{Refuse, RateLimited, DropRequest, Redirect, Delay, DropAnswer, Failed, Garbage, Cut}
 
-// Server is the HTTP side of a stand-in.
+// Server is the HTTP side of a fake.
 type Server struct {
 	*httptest.Server
 	t testing.TB
-	// Late is how long Delay waits; 0: 50 ms.
+	// Late is the delay of Delay; 0: 50 ms.
 	Late time.Duration
 
 	mu     sync.Mutex
@@ -61,8 +61,8 @@ type Server struct {
 	stray  int // requests that followed a redirect
 }
 
-// New starts a server in front of a handler. The test fails when one intent is
-// sold twice, or a redirect is followed.
+// New starts a server in front of a handler. The test fails if an intent is sold twice, or
+// a redirect is followed.
 func New(t testing.TB, h http.Handler) *Server {
 	s := &Server{t: t, next: map[string][]Fault{}, orders: map[string]int{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, h) }))
@@ -75,22 +75,22 @@ func New(t testing.TB, h http.Handler) *Server {
 	return s
 }
 
-// Next sets what goes wrong with the next requests whose "METHOD /path" contains
-// a text, one fault each.
+// Next sets the failures of the next requests whose "METHOD /path" contains a text, one
+// each.
 func (s *Server) Next(part string, faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next[part] = append(s.next[part], faults...)
 }
 
-// Sometimes lets requests go wrong by chance: chance 0.3 is 30 percent.
+// Sometimes makes requests fail at random: chance 0.3 is 30 percent.
 func (s *Server) Sometimes(seed uint64, chance float64, faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.random, s.chance, s.mixed = rand.New(rand.NewPCG(seed, seed)), chance, faults
 }
 
-// Calls counts the requests whose "METHOD /path" contains a text.
+// Calls returns the number of requests whose "METHOD /path" contains a text.
 func (s *Server) Calls(part string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,9 +102,8 @@ func (s *Server) Calls(part string) (n int) {
 	return n
 }
 
-// Sold counts a sale, for a handler to call in the moment of it. The intent is
-// told by the X-Request-Id of the request; an intent that is sold twice fails
-// the test.
+// Sold records a sale. The handler calls it at that moment. The X-Request-Id of the
+// request names the intent; the test fails if an intent is sold twice.
 func (s *Server) Sold(r *http.Request) {
 	key := r.Header.Get("X-Request-Id")
 	s.mu.Lock()
@@ -119,14 +118,14 @@ func (s *Server) Sold(r *http.Request) {
 	}
 }
 
-// Sales is how much was sold.
+// Sales returns the number of sales.
 func (s *Server) Sales() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sold
 }
 
-// Intents are the keys of what was sold.
+// Intents returns the keys of the intents that were sold.
 func (s *Server) Intents() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

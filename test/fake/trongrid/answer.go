@@ -21,7 +21,7 @@ type Row struct {
 	To    string         `json:"to"`
 	Type  string         `json:"type"`
 	Value string         `json:"value"`
-	// Raw is what is shown instead, as it is, when it is set.
+	// Raw replaces the row in the answer if it is set.
 	Raw json.RawMessage `json:"-"`
 }
 
@@ -32,7 +32,7 @@ func (s *Server) List(rows ...Row) {
 	s.rows = append(s.rows, rows...)
 }
 
-// ServeHTTP answers a call, or does to it what Fail asked for.
+// ServeHTTP answers a call, or lets a fault of Fail answer it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.calls = append(s.calls, Call{At: time.Now(), Path: r.URL.Path, Query: r.URL.RawQuery, Key: r.Header.Get("TRON-PRO-API-KEY")})
@@ -95,7 +95,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 				}
 			}
 		}
-		reply(w, http.StatusOK, struct{}{}) // unknown, or not there yet: nobody can tell
+		reply(w, http.StatusOK, struct{}{}) // unknown, or not mined yet: the answer is the same
 	case call == "gettransactioninfobyblocknum":
 		list := []any{}
 		if in.Num >= s.blocks[0].number && in.Num <= head {
@@ -138,11 +138,11 @@ func receipt(tx *transaction) any {
 	out := map[string]any{"id": tx.ID, "blockNumber": tx.block, "blockTimeStamp": tx.time.UnixMilli(), "fee": 345000,
 		"contractResult": []string{""},
 		"receipt":        map[string]any{"energy_usage_total": 64285, "net_usage": 345, "result": result(tx)}}
-	if tx.Failed { // on success the field is left out
+	if tx.Failed { // the field is absent on success
 		out["result"] = "FAILED"
 	}
 	logs := []any{}
-	for _, l := range tx.Logs { // empty fields are left out, as the node does
+	for _, l := range tx.Logs { // the node omits empty fields
 		shown := map[string]any{"address": l.Address}
 		if len(l.Topics) > 0 {
 			shown["topics"] = l.Topics
@@ -158,8 +158,8 @@ func receipt(tx *transaction) any {
 	return out
 }
 
-// index answers /v1/accounts/{address}/transactions/trc20. Its lower bound is
-// exclusive: nothing documents that it is not.
+// index serves /v1/accounts/{address}/transactions/trc20. Its lower bound is exclusive:
+// nothing documents that it is not.
 func (s *Server) index(w http.ResponseWriter, r *http.Request, address string) {
 	q := r.URL.Query()
 	number := func(name string, otherwise int64) int64 {
@@ -218,7 +218,7 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request, address string) {
 	reply(w, http.StatusOK, map[string]any{"data": data, "success": true, "meta": meta})
 }
 
-// listed are the rows of what was mined: every Transfer and Approval of every
+// listed returns the rows of mined transactions: every Transfer and Approval of every
 // token, of failed calls too.
 func (s *Server) listed() []Row {
 	var rows []Row
@@ -254,8 +254,8 @@ func (s *Server) listed() []Row {
 	return rows
 }
 
-// balance answers balanceOf up to a head. Who spends what nobody gave him has
-// nothing.
+// balance serves balanceOf up to a head. It is 0 for an address that sent more than it
+// received.
 func (s *Server) balance(w http.ResponseWriter, contract, selector, parameter string, head int64) {
 	address := textAddress(parameter)
 	if contract != "41"+hexAddress(s.token) || selector != "balanceOf(address)" || len(parameter) != 64 {

@@ -18,30 +18,29 @@ type fault struct {
 	times  int // below zero: for ever
 }
 
-// Fail does something to the next calls whose path begins with a prefix, so
-// many; below zero, to all until Heal. Of several faults for a call the first
-// one that is not used up acts.
+// Fail applies a fault to the next calls whose path begins with a prefix; below zero
+// times, to all until Heal. Of several faults for a call the first one with times left
+// applies.
 func (s *Server) Fail(prefix string, what Fault, times int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = append(s.faults, &fault{prefix, what, times})
 }
 
-// Heal ends every fault.
+// Heal removes every fault.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = nil
 }
 
-// TooMany is 429 with the documented body.
+// TooMany answers 429 with the documented body.
 func TooMany(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 	reply(w, http.StatusTooManyRequests, map[string]string{
 		"Error": "The key exceeds the frequency limit(15), and the query server is suspended for 27 s"})
 }
 
-// Forbidden is 403 with the documented body, which the index writes in its own
-// way.
+// Forbidden answers 403 with the documented body, which differs for the index.
 func Forbidden(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 	if strings.HasPrefix(r.URL.Path, "/v1/") {
 		reply(w, http.StatusForbidden, map[string]any{"success": false, "statusCode": 403,
@@ -52,47 +51,47 @@ func Forbidden(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		"Error": "The key exceeds the frequency limit(15), and the query server is suspended for 30 s"})
 }
 
-// Unavailable is 503 with a page of HTML.
+// Unavailable answers 503 with a page of HTML.
 func Unavailable(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	Text(http.StatusServiceUnavailable, "<html><head><title>503 Service Temporarily Unavailable</title></head></html>")(w, r, next)
 }
 
-// Empty400 is what a limit above 200 gets.
+// Empty400 answers as for a limit above 200.
 func Empty400(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 	w.WriteHeader(http.StatusBadRequest)
 }
 
-// NotFound is what a node says of a call that it does not serve.
+// NotFound answers as a node does for a call that it does not serve.
 func NotFound(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 	reply(w, http.StatusNotFound, map[string]string{"Error": "this API is unavailable due to config"})
 }
 
-// ErrorText is the node's own limiter: an error that says 200.
+// ErrorText answers as the node's own rate limiter does: an error with status 200.
 func ErrorText(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 	reply(w, http.StatusOK, map[string]string{"Error": "class java.lang.IllegalAccessException : lack of computing resources"})
 }
 
-// BareText is 200 and no JSON.
+// BareText answers 200 without JSON.
 func BareText(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	Text(http.StatusOK, "this API is closed because this node is a lite fullnode")(w, r, next)
 }
 
-// HTML is 200 and a page.
+// HTML answers 200 with a page.
 func HTML(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	Text(http.StatusOK, "<html><body>Checking your browser</body></html>")(w, r, next)
 }
 
-// NoSuccess is 200 with success false and no rows.
+// NoSuccess answers 200 with success false and no rows.
 func NoSuccess(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 	reply(w, http.StatusOK, map[string]any{"success": false, "data": []any{}, "meta": map[string]any{}})
 }
 
-// NoData is 200 with success and without data.
+// NoData answers 200 with success and without data.
 func NoData(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 	reply(w, http.StatusOK, map[string]any{"success": true, "meta": map[string]any{}})
 }
 
-// Nothing is what a node that does not have it yet says of anything: {} or [].
+// Nothing answers as a node does for anything that it does not have yet: {} or [].
 func Nothing(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 	if strings.HasSuffix(r.URL.Path, "gettransactioninfobyblocknum") {
 		reply(w, http.StatusOK, []any{})
@@ -109,7 +108,7 @@ func Text(status int, body string) Fault {
 	}
 }
 
-// Slow begins an answer and sends no more of it until the caller leaves.
+// Slow sends the beginning of an answer and waits until the caller leaves.
 func Slow(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprint(w, `{"`)
@@ -117,14 +116,14 @@ func Slow(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 	<-r.Context().Done()
 }
 
-// Cut promises the whole answer and sends half.
+// Cut announces the whole answer and sends half.
 func Cut(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	whole := record(r, next).Bytes()
 	w.Header().Set("Content-Length", fmt.Sprint(len(whole)))
 	w.Write(whole[:len(whole)/2])
 }
 
-// Redirect sends the caller elsewhere, where it would be answered.
+// Redirect answers with a redirect to a place that would serve the call.
 func Redirect(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 	http.Redirect(w, r, "/elsewhere"+r.URL.RequestURI(), http.StatusTemporaryRedirect)
 }
@@ -142,8 +141,8 @@ func DropFingerprint(w http.ResponseWriter, r *http.Request, next http.Handler) 
 	})
 }
 
-// IgnoreFilters answers as if no filter had been given, as the index does with
-// parameters it does not know.
+// IgnoreFilters answers as if no filter had been given, as the index does for unknown
+// parameters.
 func IgnoreFilters(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	q := r.URL.Query()
 	for _, name := range []string{"contract_address", "min_timestamp", "order_by"} {

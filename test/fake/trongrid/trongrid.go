@@ -1,10 +1,9 @@
-// Package trongrid is a TronGrid to test against: the documented calls over a
-// chain that is scripted by the test, and every known way in which the real one
-// goes wrong.
+// Package trongrid is a fake of TronGrid: it serves the documented calls for a chain
+// that the test scripts, and has every known failure of the real one.
 //
 //	grid := trongrid.Start(t)                  // or New, which is an http.Handler without a socket
 //	tx := grid.Send(from, to, 10_000_000)      // waits for the next block
-//	grid.Mine(1)                               // now it is seen: in a block, in the index, not final
+//	grid.Mine(1)                               // now it is in a block and in the index, but not final
 //	grid.Mine(trongrid.Gap)                    // now it is final
 //	grid.Fail("/v1/", trongrid.TooMany, 1)     // the next call of that prefix is refused
 //
@@ -29,35 +28,35 @@ import (
 	"github.com/btcsuite/btcd/btcutil/base58"
 )
 
-// Gap is how many blocks the solid head is behind.
+// Gap is the number of blocks that the solid head is behind.
 const Gap = 19
 
 const (
 	// USDT is the token of the main network.
 	USDT = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"
-	// Every is how long a block takes.
+	// Every is the time between blocks.
 	Every = 3 * time.Second
 
 	first         = 60_000_000 // number of the first block
-	history       = Gap + 1    // blocks that New makes
+	history       = Gap + 1    // number of blocks of New
 	prefix        = 0x41
 	transferTopic = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 	approvalTopic = "8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7b925b3"
 )
 
-// Log is an event of a transaction, as a receipt shows it: hexadecimal, the
-// address without its prefix. Nothing checks it.
+// Log is an event of a transaction in the form of a receipt: hexadecimal, with an address
+// without its prefix. It is not checked.
 type Log struct {
 	Address string
 	Topics  []string
 	Data    string
-	// NoTokenInfo shows it in the index with token_info {}.
+	// NoTokenInfo lists it in the index with token_info {}.
 	NoTokenInfo bool
 }
 
 // Tx is a transaction.
 type Tx struct {
-	ID     string // empty: made up
+	ID     string // empty: generated
 	Logs   []Log
 	Result string // of the contract call; empty: SUCCESS
 	Failed bool   // also marks the whole transaction as failed
@@ -76,7 +75,7 @@ type block struct {
 	txs    []*transaction
 }
 
-// Call is one request that was made.
+// Call is a request that was made.
 type Call struct {
 	At    time.Time
 	Path  string
@@ -86,7 +85,7 @@ type Call struct {
 
 // Server is the fake. It may be used by many goroutines.
 type Server struct {
-	// URL is where it listens; empty unless Start made it.
+	// URL is set by Start.
 	URL string
 
 	mu      sync.Mutex
@@ -110,13 +109,12 @@ func Start(t testing.TB) *Server {
 	s := New()
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)
-	t.Cleanup(s.Heal) // lets slow answers go
+	t.Cleanup(s.Heal) // ends slow answers
 	s.URL = h.URL
 	return s
 }
 
-// New is a chain of some empty blocks that ends about now. It is an
-// http.Handler.
+// New returns a chain of some empty blocks that ends about now. It is an http.Handler.
 func New() *Server {
 	s := &Server{token: USDT, skew: map[string]int64{}, marks: map[string]int{}}
 	s.next = time.Now().UTC().Truncate(Every).Add(-history * Every)
@@ -127,15 +125,15 @@ func New() *Server {
 	return s
 }
 
-// SetToken makes another contract the one that Send and balances are about.
+// SetToken sets the contract of Send and of balances.
 func (s *Server) SetToken(address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.token = address
 }
 
-// Send moves the token in the next block and returns the transaction's id; the
-// transfer is its log 0.
+// Send moves the token in the next block and returns the id of the transaction, whose log
+// 0 is the transfer.
 func (s *Server) Send(from, to string, amount int64) string {
 	s.mu.Lock()
 	token := s.token
@@ -143,7 +141,7 @@ func (s *Server) Send(from, to string, amount int64) string {
 	return s.Submit(Tx{Logs: []Log{Transfer(token, from, to, big.NewInt(amount))}})
 }
 
-// Submit puts a transaction into the next block and returns its id.
+// Submit adds a transaction to the next block and returns its id.
 func (s *Server) Submit(tx Tx) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +154,7 @@ func (s *Server) Submit(tx Tx) string {
 	return tx.ID
 }
 
-// Mine adds n blocks; what waits goes into the first.
+// Mine adds n blocks; the first contains what is pending.
 func (s *Server) Mine(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +188,7 @@ func (s *Server) Solidify() {
 	s.solid = s.latest().number
 }
 
-// Stall holds the solid head where it is, or lets it follow again.
+// Stall sets whether the solid head stays where it is.
 func (s *Server) Stall(hold bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,9 +198,8 @@ func (s *Server) Stall(hold bool) {
 	}
 }
 
-// Reorg replaces the last n blocks by n+1 empty ones and returns the
-// transactions that were in them, to be submitted again or not. Solid blocks
-// stay.
+// Reorg replaces the last n blocks that are not solid by n+1 empty ones. It returns their
+// transactions, which may be submitted again.
 func (s *Server) Reorg(n int) []Tx {
 	s.mu.Lock()
 	var gone []Tx
@@ -224,15 +221,15 @@ func (s *Server) Reorg(n int) []Tx {
 	return gone
 }
 
-// HoldIndex keeps transactions that are mined from now on out of the index
-// until ReleaseIndex. Receipts and blocks show them.
+// HoldIndex omits transactions that are mined from now on from the index until
+// ReleaseIndex. Receipts and blocks have them.
 func (s *Server) HoldIndex() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.late = true
 }
 
-// ReleaseIndex lets the index catch up.
+// ReleaseIndex adds all held transactions to the index.
 func (s *Server) ReleaseIndex() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,35 +241,35 @@ func (s *Server) ReleaseIndex() {
 	}
 }
 
-// Skew adds to the balance of an address what no transfer explains.
+// Skew adds an amount without a transfer to the balance of an address.
 func (s *Server) Skew(address string, amount int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.skew[address] += amount
 }
 
-// Head is the number and the time of the latest block.
+// Head returns the number and the time of the latest block.
 func (s *Server) Head() (int64, time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.latest().number, s.latest().time
 }
 
-// Solid is the number of the solid head.
+// Solid returns the number of the solid head.
 func (s *Server) Solid() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.solid
 }
 
-// Calls are the calls so far, refused ones included.
+// Calls returns the calls so far, including refused ones.
 func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.calls)
 }
 
-// Forget forgets the calls so far.
+// Forget deletes the calls so far.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,12 +292,12 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// Transfer is the event of a token that moves.
+// Transfer returns the event of a transfer of a token.
 func Transfer(token, from, to string, amount *big.Int) Log {
 	return event(transferTopic, token, from, to, amount)
 }
 
-// Approval is an event that looks like a transfer and moves nothing.
+// Approval returns an event that looks like a transfer and moves nothing.
 func Approval(token, owner, spender string, amount *big.Int) Log {
 	return event(approvalTopic, token, owner, spender, amount)
 }
@@ -310,7 +307,7 @@ func event(topic, token, from, to string, amount *big.Int) Log {
 		Data: word(amount.Text(16))}
 }
 
-// Address is the n-th of endless valid addresses.
+// Address returns the n-th of an endless series of valid addresses.
 func Address(n int) string {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("address"), uint64(n)))
 	return base58.CheckEncode(sum[:20], prefix)
@@ -318,7 +315,7 @@ func Address(n int) string {
 
 func (s *Server) latest() *block { return &s.blocks[len(s.blocks)-1] }
 
-// hexAddress is an address in hexadecimal without the prefix.
+// hexAddress returns an address in hexadecimal without the prefix.
 func hexAddress(address string) string {
 	b, version, err := base58.CheckDecode(address)
 	if err != nil || version != prefix || len(b) != 20 {

@@ -41,8 +41,9 @@ func get(t *testing.T, grid *trongrid.Server, query string, into any) int {
 	return res.StatusCode
 }
 
-// The index pages as the documented one does, its traps included.
+// The index has the pages of the documented one, with its traps.
 func TestTheIndexPages(t *testing.T) {
+	t.Parallel()
 	grid := trongrid.Start(t)
 	for range 450 {
 		grid.Send(trongrid.Address(1), trongrid.Address(2), 1)
@@ -72,8 +73,9 @@ func TestTheIndexPages(t *testing.T) {
 	}
 }
 
-// A fork takes transactions of blocks that are not solid and no others.
+// A fork removes the transactions of blocks that are not solid and no others.
 func TestAForkEndsAtTheSolidHead(t *testing.T) {
+	t.Parallel()
 	grid := trongrid.Start(t)
 	grid.Send(trongrid.Address(1), trongrid.Address(2), 1)
 	grid.Mine(1 + trongrid.Gap)

@@ -8,25 +8,24 @@ import (
 	"time"
 )
 
-// Wanted is what a credential asks for.
+// Wanted is the exit that a credential names.
 type Wanted struct {
-	Account  string // the user name, customer id or package, without anything else
-	Password string // without anything else
+	Account  string // the user name, customer id or package alone
+	Password string // the password alone
 	Zone     string // brightdata
 	Network  string // netnut, proxies.sx
 	Country  string // ISO 3166-1, upper case; empty: any
-	City     string // as the seller spells it
+	City     string // in the seller's spelling
 	Session  string // empty: every connection has its own exit
-	// Keep is how long a session has its exit, told or by default; 0: for ever.
-	// From its last use when Idle, else from its first.
+	// Keep is how long a session has its exit, given or by default; 0: for ever. It counts
+	// from its last use if Idle is set, else from its first.
 	Keep time.Duration
 	Idle bool
 }
 
-// parsers read the user name and the password of each gateway. They are written
-// from what the sellers document, and are stricter than the sellers: what they
-// do not know is refused, where some sellers would drop it and sell something
-// else.
+// parsers read the user name and the password of each gateway. They are written from the
+// sellers' documentation and stricter than the sellers: unknown parameters are refused,
+// where some sellers ignore them and sell another exit.
 var parsers = map[string]func(user, password string) (Wanted, error){
 	"brightdata":   brightData,
 	"oxylabs":      oxylabs,
@@ -59,7 +58,7 @@ func Parse(profile, user, password string) (Wanted, error) {
 	return w, err
 }
 
-// scan walks over keys and values. What is unknown, twice or empty is an error.
+// scan reads keys and values. An unknown, repeated or empty one is an error.
 type scan struct {
 	got map[string]string
 	err error
@@ -77,7 +76,7 @@ func flat(parts []string, keys string) *scan {
 	return s
 }
 
-// joined reads parts that are a key and a value with a sign between them.
+// joined reads parts that are a key and a value with a separator between them.
 func joined(parts []string, sign, keys string) *scan {
 	s := &scan{got: map[string]string{}}
 	for _, p := range parts {
@@ -109,7 +108,7 @@ func (s *scan) fail(format string, args ...any) {
 	}
 }
 
-// lower and upper read a country code that has to be in one case.
+// lower and upper read a country code of one case.
 func (s *scan) lower(key string) string { return s.code(key, 'a', 'z') }
 func (s *scan) upper(key string) string { return s.code(key, 'A', 'Z') }
 
@@ -136,7 +135,7 @@ func (s *scan) id(key string, least, most int) string {
 	return v
 }
 
-// number reads a count from least to most; absent is std.
+// number reads a count from least to most; it is std if absent.
 func (s *scan) number(key string, least, most, std int) int {
 	v, ok := s.got[key]
 	if !ok {
@@ -149,7 +148,7 @@ func (s *scan) number(key string, least, most, std int) int {
 	return n
 }
 
-// needs refuses a key that is there without its companion.
+// needs returns an error for a key without its companion.
 func (s *scan) needs(key, companion string) {
 	_, ok := s.got[key]
 	if _, with := s.got[companion]; ok && !with {

@@ -38,12 +38,11 @@ func evomi(user, password string) (Wanted, error) {
 	return w, s.err
 }
 
-// names are how PacketStream calls countries, unverified; others stay as they
-// are.
+// names are PacketStream's names of countries, unverified; other codes are unchanged.
 var names = map[string]string{"UnitedStates": "US", "UnitedKingdom": "GB", "Germany": "DE", "France": "FR",
 	"Japan": "JP", "Brazil": "BR", "Netherlands": "NL", "SouthKorea": "KR"}
 
-// Unverified: read from what customers publish.
+// Unverified: from public code of customers.
 func packetStream(user, password string) (Wanted, error) {
 	p := strings.Split(password, "_")
 	s := joined(p[1:], "-", "country session")
@@ -54,7 +53,7 @@ func packetStream(user, password string) (Wanted, error) {
 	return w, s.err
 }
 
-// Unverified: read from what customers publish.
+// Unverified: from public code of customers.
 func rayobyte(user, password string) (Wanted, error) {
 	p := strings.Split(password, "-")
 	s := flat(p[1:], "country region city session")

@@ -13,6 +13,7 @@ var profiles = []string{"brightdata", "oxylabs", "decodo", "dataimpulse", "soax"
 	"proxies.sx", "iproyal", "evomi", "packetstream", "rayobyte"}
 
 func TestDocumentedCredentialsAreRead(t *testing.T) {
+	t.Parallel()
 	type wanted = upstreamproxy.Wanted
 	for _, c := range []struct {
 		profile, user, password string
@@ -43,6 +44,7 @@ func TestDocumentedCredentialsAreRead(t *testing.T) {
 }
 
 func TestWhatIsNotOfTheGrammarIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ profile, user, password string }{
 		{"brightdata", "brd-customer-hl1-zone-z1-country-US", "pw"},
 		{"brightdata", "brd-customer-hl1-zone-z1-session-a_b", "pw"},

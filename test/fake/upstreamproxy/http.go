@@ -34,7 +34,7 @@ func (p *Proxy) http(c net.Conn, br *bufio.Reader) {
 	}
 }
 
-// request answers one request, and reports whether the connection goes on.
+// request serves one request and reports whether the connection is kept.
 func (p *Proxy) request(c net.Conn, br *bufio.Reader, r *http.Request, fault Fault) bool {
 	protocol, target := "http", r.URL.Host
 	if r.Method == http.MethodConnect {
@@ -66,7 +66,7 @@ func (p *Proxy) request(c net.Conn, br *bufio.Reader, r *http.Request, fault Fau
 	return p.forward(c, r, to, a)
 }
 
-// forward sends one request on, without what was for this proxy.
+// forward sends a request on, without the header fields for this proxy.
 func (p *Proxy) forward(c net.Conn, r *http.Request, to net.Conn, a *account) bool {
 	for _, h := range []string{"Proxy-Authorization", "Proxy-Connection", "Connection", "Keep-Alive"} {
 		r.Header.Del(h)
@@ -91,9 +91,9 @@ func (p *Proxy) forward(c net.Conn, r *http.Request, to net.Conn, a *account) bo
 	return err == nil && !res.Close
 }
 
-// refuse answers in the seller's words, and ends the connection after CONNECT.
+// refuse answers with the seller's message and closes the connection after CONNECT.
 func (p *Proxy) refuse(c net.Conn, r *http.Request, f Fault, why string) bool {
-	status, words := p.words(f, why)
+	status, text := p.message(f, why)
 	header := http.Header{"Content-Type": {"text/plain"}}
 	switch f {
 	case Unauthorized, Exhausted:
@@ -103,17 +103,17 @@ func (p *Proxy) refuse(c net.Conn, r *http.Request, f Fault, why string) bool {
 	}
 	if p.profile == "brightdata" {
 		header.Set("x-brd-err-code", "client_1")
-		header.Set("x-brd-err-msg", words)
+		header.Set("x-brd-err-msg", text)
 	}
 	_, _ = io.Copy(io.Discard, r.Body)
 	res := http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: header, Request: r,
-		ContentLength: int64(len(words)), Body: io.NopCloser(strings.NewReader(words)), Close: r.Method == http.MethodConnect}
+		ContentLength: int64(len(text)), Body: io.NopCloser(strings.NewReader(text)), Close: r.Method == http.MethodConnect}
 	return res.Write(c) == nil && !res.Close
 }
 
-// words are the status and the text of a refusal; those of proxies.sx and
+// message returns the status and the text of a refusal. Those of proxies.sx and
 // DataImpulse are documented.
-func (p *Proxy) words(f Fault, why string) (int, string) {
+func (p *Proxy) message(f Fault, why string) (int, string) {
 	status := map[Fault]int{Unauthorized: 407, Exhausted: 407, PaymentRequired: 402, Forbidden: 403, TooMany: 429,
 		Failed: 502, Unavailable: 503, NoStock: 502}[f]
 	var code string

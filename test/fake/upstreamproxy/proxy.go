@@ -1,7 +1,7 @@
-// Package upstreamproxy is a stand-in of the gateways of proxy sellers: a proxy
-// on loopback that reads the exit from the credential, as each seller documents
-// it, and really relays, to loopback alone. The exit is the address that it
-// dials from, so that a target sees what a seller's target would see.
+// Package upstreamproxy is a fake of the gateways of proxy sellers: a proxy on loopback
+// that reads the exit from the credential, as each seller documents it, and relays to
+// loopback alone. The exit is the address that it dials from, so that a target observes
+// what a seller's target would.
 package upstreamproxy
 
 import (
@@ -20,36 +20,36 @@ import (
 	"time"
 )
 
-// Fault is what goes wrong with one connection or request.
+// Fault is a failure of one connection or request.
 type Fault string
 
-// What a client sees; SOCKS5 has the nearest of its replies.
+// The failures as a client observes them; SOCKS5 has the nearest of its replies.
 const (
 	None            Fault = ""
 	Unauthorized    Fault = "unauthorized"     // 407
-	Exhausted       Fault = "exhausted"        // 407, in the seller's words for used up traffic
+	Exhausted       Fault = "exhausted"        // 407, with the seller's message for exhausted traffic
 	PaymentRequired Fault = "payment_required" // 402
 	Forbidden       Fault = "forbidden"        // 403
 	TooMany         Fault = "too_many"         // 429 with Retry-After
 	Failed          Fault = "failed"           // 502
 	Unavailable     Fault = "unavailable"      // 503
-	NoStock         Fault = "no_stock"         // 502 or 503, in the seller's words
-	Garbage         Fault = "garbage"          // what is neither HTTP nor SOCKS5
+	NoStock         Fault = "no_stock"         // 502 or 503, with the seller's message
+	Garbage         Fault = "garbage"          // neither HTTP nor SOCKS5
 	Drop            Fault = "drop"             // the connection ends
 	Slow            Fault = "slow"             // the answer comes late
 )
 
-// Seen is one request that was let through.
+// Seen is a request that was admitted.
 type Seen struct {
 	Wanted
 	Protocol string // http, connect or socks5
-	Target   string // host and port as the client told it
+	Target   string // host and port of the request
 	Exit     netip.Addr
 }
 
-// Proxy is one gateway. All methods may be called at any time.
+// Proxy is a gateway. All methods may be called at any time.
 type Proxy struct {
-	// Echo is the URL of a target that answers the address it was reached from.
+	// Echo is the URL of a target that answers with the address it was reached from.
 	Echo string
 
 	t       testing.TB
@@ -90,8 +90,7 @@ type sticky struct {
 	generation  int
 }
 
-// New starts the gateway of a seller, by the name of its profile, that knows one
-// account.
+// New starts the gateway of a seller, by the name of its profile, with one account.
 func New(t testing.TB, profile, user, password string) *Proxy {
 	t.Helper()
 	if parsers[profile] == nil {
@@ -122,10 +121,10 @@ func New(t testing.TB, profile, user, password string) *Proxy {
 	return p
 }
 
-// Addr is where it listens, for HTTP and SOCKS5.
+// Addr returns the address that it listens on, for HTTP and SOCKS5.
 func (p *Proxy) Addr() netip.AddrPort { return p.ln.Addr().(*net.TCPAddr).AddrPort() }
 
-// Account adds an account or a sub-user, or gives it another cap; 0: none.
+// Account adds an account or a sub-user, or sets the cap of a known one; 0 is no cap.
 func (p *Proxy) Account(user, password string, capBytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,7 +135,7 @@ func (p *Proxy) Account(user, password string, capBytes int64) {
 	p.accounts[k].cap = capBytes
 }
 
-// Enable switches an account off and on.
+// Enable sets whether an account is enabled.
 func (p *Proxy) Enable(user, password string, on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,8 +144,8 @@ func (p *Proxy) Enable(user, password string, on bool) {
 	}
 }
 
-// Bytes is what passed through an account towards the target and back, without
-// what the gateway itself answered.
+// Bytes returns the bytes that an account relayed towards the target and back, without
+// answers of the gateway itself.
 func (p *Proxy) Bytes(user, password string) (up, down int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,56 +155,56 @@ func (p *Proxy) Bytes(user, password string) (up, down int64) {
 	return 0, 0
 }
 
-// Sessions lists what was let through, the oldest first.
+// Sessions returns the admitted requests, the oldest first.
 func (p *Proxy) Sessions() []Seen {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.seen)
 }
 
-// Fail sets what goes wrong with the next requests, one fault each.
+// Fail sets the failures of the next requests, one each.
 func (p *Proxy) Fail(faults ...Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults = append(p.faults, faults...)
 }
 
-// Always sets what goes wrong with every request that Fail has nothing for.
+// Always sets the failure of every request for which Fail has none.
 func (p *Proxy) Always(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.always = f
 }
 
-// Late sets how long Slow waits; 200 ms unless set.
+// Late sets the delay of Slow, which is 200 ms at first.
 func (p *Proxy) Late(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.late = d
 }
 
-// Stock tells whether there are exits in a country, by its code of ISO 3166-1.
+// Stock sets whether there are exits in a country, by its code of ISO 3166-1.
 func (p *Proxy) Stock(country string, there bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stockout[country] = !there
 }
 
-// Route sends a target, "host:port" or "host", to an address of loopback.
+// Route maps a target, "host:port" or "host", to an address of loopback.
 func (p *Proxy) Route(target, address string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.routes[target] = address
 }
 
-// Clock sets the clock that times of sessions are measured by.
+// Clock sets the clock for the times of sessions.
 func (p *Proxy) Clock(now func() time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now = now
 }
 
-// Cut ends every connection at once.
+// Cut closes every connection.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	open := slices.Collect(maps.Keys(p.conns))
@@ -215,7 +214,7 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// admit judges a credential. A refusal is a fault.
+// admit checks a credential. It returns a fault if that is refused.
 func (p *Proxy) admit(user, password string) (*account, Wanted, Fault, error) {
 	w, err := Parse(p.profile, user, password)
 	if err != nil {
@@ -235,7 +234,7 @@ func (p *Proxy) admit(user, password string) (*account, Wanted, Fault, error) {
 	return a, w, None, nil
 }
 
-// enter judges a credential and gives it an exit.
+// enter checks a credential and assigns an exit.
 func (p *Proxy) enter(protocol, user, password, target string) (*account, netip.Addr, Fault, error) {
 	a, w, fault, err := p.admit(user, password)
 	if err != nil {
@@ -248,8 +247,8 @@ func (p *Proxy) enter(protocol, user, password, target string) (*account, netip.
 	return a, exit, None, nil
 }
 
-// exit is an address of 127.128.0.0/9 that depends on the account, the session
-// and how often the session has lost its exit.
+// exit returns an address of 127.128.0.0/9 that depends on the account, the session and
+// how often the session has lost its exit.
 func (p *Proxy) exit(k credential, w Wanted) netip.Addr {
 	h := fnv.New32a()
 	if w.Session == "" {

@@ -23,7 +23,7 @@ func newOxylabs(t *testing.T) *upstreamproxy.Proxy {
 	return upstreamproxy.New(t, "oxylabs", "acme", "pw")
 }
 
-// client goes through a proxy with connections that are not used again.
+// client returns a client of a proxy that does not reuse connections.
 func client(t *testing.T, p *upstreamproxy.Proxy, user, password string) *http.Client {
 	t.Helper()
 	to := &url.URL{Scheme: "http", Host: p.Addr().String(), User: url.UserPassword(user, password)}
@@ -47,6 +47,7 @@ func get(t *testing.T, c *http.Client, url string) (int, string) {
 }
 
 func TestATargetSeesTheExitOfTheSession(t *testing.T) {
+	t.Parallel()
 	p := newOxylabs(t)
 	now, mu := time.Unix(1e9, 0), sync.Mutex{}
 	p.Clock(func() time.Time { mu.Lock(); defer mu.Unlock(); return now })
@@ -77,6 +78,7 @@ func TestATargetSeesTheExitOfTheSession(t *testing.T) {
 }
 
 func TestTunnelsAreRelayedAndCounted(t *testing.T) {
+	t.Parallel()
 	target := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(bytes.Repeat([]byte("x"), 100_000))
 	}))
@@ -115,6 +117,7 @@ func TestTunnelsAreRelayedAndCounted(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		claim  string
 		set    func(*upstreamproxy.Proxy)
@@ -151,6 +154,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestACapEndsAnAccountInTheSellersWords(t *testing.T) {
+	t.Parallel()
 	p := upstreamproxy.New(t, "proxies.sx", "psx_acme", "pak_one")
 	p.Account("psx_acme", "pak_two", 1)
 	for i, want := range []int{200, 407} {
@@ -168,6 +172,7 @@ func TestACapEndsAnAccountInTheSellersWords(t *testing.T) {
 }
 
 func TestCONNECTIsRefusedAndSOCKSToo(t *testing.T) {
+	t.Parallel()
 	p := newOxylabs(t)
 	p.Always(upstreamproxy.Unauthorized)
 	c, err := net.Dial("tcp", p.Addr().String())
@@ -194,6 +199,7 @@ func TestCONNECTIsRefusedAndSOCKSToo(t *testing.T) {
 }
 
 func TestCutEndsTunnels(t *testing.T) {
+	t.Parallel()
 	p := newOxylabs(t)
 	target, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -52,8 +52,8 @@ func (p *Proxy) drop(c net.Conn) {
 	delete(p.conns, c)
 }
 
-// dial reaches a target from an exit. Only loopback is reached; other names need
-// a Route.
+// dial connects to a target from an exit. It reaches only loopback; other names need a
+// Route.
 func (p *Proxy) dial(target string, exit netip.Addr) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(target)
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *Proxy) dial(target string, exit netip.Addr) (net.Conn, error) {
 		to = net.JoinHostPort(host, port)
 	}
 	d := net.Dialer{Timeout: 5 * time.Second}
-	if !strings.HasPrefix(to, "[") { // an exit reaches IPv4 alone
+	if !strings.HasPrefix(to, "[") { // an exit has an IPv4 address
 		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(exit, 0))
 	}
 	c, err := d.Dial("tcp", to)
@@ -102,7 +102,7 @@ func (p *Proxy) relay(client net.Conn, br io.Reader, target net.Conn, a *account
 	wg.Wait()
 }
 
-// counter counts what is written, before the other side can see it.
+// counter counts what is written, before the other side can receive it.
 type counter struct {
 	io.Writer
 	p *Proxy
@@ -122,7 +122,7 @@ func (c counter) add(n int) {
 	c.p.mu.Unlock()
 }
 
-// wait is a Slow answer, shorter when the test ends.
+// wait blocks for the delay of Slow, or until the test ends.
 func (p *Proxy) wait(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -10,8 +10,7 @@ import (
 	"strconv"
 )
 
-// socks serves one SOCKS5 CONNECT with a user name and a password (RFC 1928 and
-// RFC 1929).
+// socks serves one SOCKS5 CONNECT with a user name and a password (RFC 1928 and RFC 1929).
 func (p *Proxy) socks(c net.Conn, br *bufio.Reader) {
 	say := func(b ...byte) { _, _ = c.Write(b) }
 	head := make([]byte, 2)
@@ -81,7 +80,7 @@ func (p *Proxy) socks(c net.Conn, br *bufio.Reader) {
 	p.relay(c, br, to, a)
 }
 
-// reply is the nearest code for a fault.
+// reply returns the nearest code for a fault.
 func reply(f Fault) byte {
 	switch f {
 	case Forbidden, Unauthorized, Exhausted, PaymentRequired:
@@ -92,7 +91,7 @@ func reply(f Fault) byte {
 	return 1
 }
 
-// text is a length and so many bytes.
+// text reads a text behind the byte of its length.
 func text(br *bufio.Reader) (string, error) {
 	n, err := br.ReadByte()
 	if err != nil {

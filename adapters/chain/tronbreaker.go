@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// maxDoubled bounds how often a pause doubles: 64 times the first.
+// maxDoubled bounds how often a pause doubles, to 64 times the first.
 const maxDoubled = 6
 
-// gate keeps calls away from a source that fails. Each failure in a row doubles
-// the pause; after it one call finds out how the source is while the others are
-// still refused. So an outage costs the source a call a minute, and its end
-// brings no storm.
+// breaker is a circuit breaker for a source. Each failure in a row doubles the
+// pause; after the pause one call probes the source while the others are still
+// refused. During an outage the source gets about one call a minute, and its
+// end causes no burst of calls.
 type breaker struct {
 	pause time.Duration // after the first failure
 	floor time.Duration // after a suspension, at least
@@ -27,7 +27,7 @@ type breaker struct {
 
 var errProbing = errors.New("the source failed; another call is finding out how it is")
 
-// closed says why a call need not even wait for its turn.
+// check returns the reason why calls are refused, or nil.
 func (g *breaker) check() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -44,7 +44,7 @@ func (g *breaker) refusal() error {
 	return nil
 }
 
-// enter admits a call, which ends in succeeded, failed or left.
+// acquire admits a call, which must end in succeeded, failed or release.
 func (g *breaker) acquire() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -58,8 +58,7 @@ func (g *breaker) acquire() error {
 func (g *breaker) succeeded() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	// An answer that was under way when another call was suspended does not end
-	// the suspension.
+	// A response to a call that began before a suspension does not end it.
 	if time.Until(g.until) <= 0 {
 		g.failures, g.probing = 0, false
 	}
@@ -71,12 +70,13 @@ func (g *breaker) release() {
 	g.probing = false
 }
 
-// failed closes the gate and returns for how long. Chance keeps replicas apart.
+// failed opens the breaker and returns for how long. Random jitter keeps
+// replicas apart.
 func (g *breaker) failed(suspended bool) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	if !g.until.After(now) { // those that fail together count once
+	if !g.until.After(now) { // concurrent failures count once
 		g.failures++
 	}
 	pause := g.pause << min(g.failures-1, maxDoubled)

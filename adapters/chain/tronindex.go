@@ -47,10 +47,10 @@ var (
 	errFullPage    = errors.New("the index breaks off after a full page")
 )
 
-// feed lists the transactions of the token that touch an address in blocks from
-// since on, both directions, each once. It reads all pages or fails.
+// list returns the transactions of the token that touch an address in blocks
+// from since on, both directions, each once. It reads all pages or fails.
 func (t *Tron) list(ctx context.Context, address string, since time.Time) ([]hint, error) {
-	// Whether the bound is inclusive is written nowhere, so it is one less.
+	// It is undocumented whether the bound is inclusive, so it is one less.
 	from := max(since.UnixMilli()-1, 0)
 	var (
 		hints  []hint
@@ -92,10 +92,10 @@ func (t *Tron) list(ctx context.Context, address string, since time.Time) ([]hin
 	return nil, errPages
 }
 
-// row judges a row again, whatever the index was asked: it ignores parameters
-// that it does not know. What cannot be read is looked up when it at least names
-// its transaction, and otherwise left out: one strange row must not hide the
-// rest.
+// row checks a row again, because the index ignores parameters that it does not
+// support. A row that cannot be decoded is looked up if it names its
+// transaction and otherwise skipped, so that one malformed row does not hide
+// the rest.
 func (t *Tron) row(raw json.RawMessage, address string, since time.Time) (h hint, at int64, ok bool) {
 	var row indexRow
 	if err := json.Unmarshal(raw, &row); err != nil {
@@ -118,8 +118,8 @@ func (t *Tron) row(raw json.RawMessage, address string, since time.Time) (h hint
 	return h, row.Time, ok
 }
 
-// page reads one page. The next one is asked for by its fingerprint here: the
-// link that the index gives leads around our host and our key.
+// page reads one page. The next one is requested by its fingerprint on the
+// configured host: the link in the response leads around that host and the key.
 func (t *Tron) page(ctx context.Context, address string, from int64, mark string) (indexPage, error) {
 	path := "/v1/accounts/" + address + "/transactions/trc20"
 	query := url.Values{"limit": {strconv.Itoa(pageRows)}, "order_by": {"block_timestamp,asc"},
