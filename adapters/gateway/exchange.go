@@ -151,7 +151,7 @@ func (x *exchange) sent(grace time.Duration) bool {
 func (x *exchange) abort(tc *targetConn) {
 	if x.sending != nil {
 		x.c.Interrupt(client.Aborted) // the sender stops wherever it waits
-		_ = <-x.sending
+		<-x.sending
 		x.sending = nil
 	}
 	x.release(tc, false)

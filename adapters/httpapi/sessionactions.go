@@ -45,7 +45,14 @@ type renewInput struct {
 
 type renewBody struct {
 	_            struct{} `json:"-" additionalProperties:"true"`
-	DurationDays decimal  `json:"duration_days,omitempty" minimum:"1" maximum:"3650" multipleOf:"1" doc:"One that the product lists. The session's own is the default."`
+	DurationDays decimal  `json:"duration_days,omitempty"`
+}
+
+// TransformSchema sets the bounds and the description.
+func (renewBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	amend(s, "duration_days", createBounds["duration_days"],
+		"One that the product lists. The session's own is the default.")
+	return s
 }
 
 // declareChanges declares what changes a session.
