@@ -149,9 +149,9 @@ func (s *Server) order(r *http.Request) string {
 		return refused
 	}
 	total := price(b.PeriodID, b.Quantity)
-	data, enough := s.bill(r, total, b.Quantity)
+	_, enough := s.bill(r, total, b.Quantity)
 	if !enough {
-		return failure(fault{data["warning"].(string), 0})
+		return failure(fault{"Insufficient funds on balance", 16})
 	}
 	s.Sold(r)
 	now := time.Now().UTC()
