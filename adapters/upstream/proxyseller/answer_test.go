@@ -143,6 +143,54 @@ func TestWaitsAsLongAsItIsTold(t *testing.T) {
 	}
 }
 
+// TestAKeyThatWorkedIsNotWrong answers with the refusal that stands for a wrong key and for
+// too many requests.
+func TestAKeyThatWorkedIsNotWrong(t *testing.T) {
+	t.Parallel()
+	s, p := openAddresses(t)
+	denied := func() error {
+		s.Answer("/balance/get", proxyseller.Failure(proxyseller.Denied...))
+		_, err := p.Balance(t.Context())
+		return err
+	}
+	s.Next("/balance/get", seller.Expired)
+	if _, err := p.Balance(t.Context()); procurement.ClassOf(err) != procurement.Auth {
+		t.Errorf("refused by the edge: %v", err)
+	}
+	if err := denied(); procurement.ClassOf(err) != procurement.Auth {
+		t.Errorf("a key that never worked: %v", err)
+	}
+	if _, err := p.Balance(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err := denied()
+	if e, ok := err.(*procurement.Error); !ok || e.Class != procurement.RateLimited || e.RetryAfter != time.Minute {
+		t.Errorf("a key that has just worked: %+v", err)
+	}
+	s.Answer("/order/make", proxyseller.Failure(proxyseller.Denied...))
+	if _, err := p.Order(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != procurement.RateLimited {
+		t.Errorf("an order: %v", err)
+	}
+}
+
+// TestMoneyCallsOutlastReads answers an order later than the timeout of other calls.
+func TestMoneyCallsOutlastReads(t *testing.T) {
+	t.Parallel()
+	s := proxyseller.New(t)
+	spec := specOf(s, "isp")
+	spec.Timeout = 200 * time.Millisecond
+	p := open(t, spec)
+	s.Late = 600 * time.Millisecond
+	s.Next("/order/make", seller.Delay)
+	if d, err := p.Order(t.Context(), ispIntent("ord_1", 1)); err != nil || d.Cost == 0 {
+		t.Errorf("ordered %+v, %v", d, err)
+	}
+	s.Next("/balance/get", seller.Delay, seller.Delay, seller.Delay)
+	if _, err := p.Balance(t.Context()); procurement.ClassOf(err) != procurement.TimedOut {
+		t.Errorf("read: %v", err)
+	}
+}
+
 // TestTheKeyIsNeverShown makes every call fail with an answer that repeats the requested
 // URL, complete or cut off.
 func TestTheKeyIsNeverShown(t *testing.T) {
