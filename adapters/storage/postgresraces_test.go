@@ -39,7 +39,7 @@ func TestThePurgeKeepsAKeyThatIsStoredAnew(t *testing.T) {
 	put := func(at time.Time) func(context.Context, ports.Tx) error {
 		return func(ctx context.Context, tx ports.Tx) error {
 			return tx.Idempotency().Put(ctx, ports.Call{AgentID: "agt_1", Path: "/v1/sessions", Key: "k",
-				Request: []byte{1}, Resource: "sess_1", Status: 201, CreatedAt: at})
+				Request: []byte{1}, Resource: "sess_1", CreatedAt: at})
 		}
 	}
 	update(t, st, put(since.Add(-time.Hour)))
