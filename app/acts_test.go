@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/accounts"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/session"
@@ -16,9 +17,9 @@ import (
 
 // pending lists the jobs that were inserted and not worked yet, waiting those
 // that wait for the time of a session or of a trial.
-func (w *world) pending() []ports.Job { return w.jobs("kind IN ('provision', 'release')") }
+func (w *world) pending() []ports.Job { return w.jobs("kind = 'drive-orders'") }
 func (w *world) waiting() []ports.Job {
-	return w.jobs("kind NOT IN ('provision', 'release', 'deliver')")
+	return w.jobs("kind NOT IN ('drive-orders', 'deliver')")
 }
 
 func (w *world) jobs(which string) (jobs []ports.Job) {
@@ -41,7 +42,7 @@ func (w *world) jobs(which string) (jobs []ports.Job) {
 // does so for those that it is given.
 func (w *world) work() error {
 	w.t.Helper()
-	return errors.Join(w.doAll(w.pending()), w.sessions.DriveOrders(context.Background()))
+	return errors.Join(w.doAll(w.pending()), w.driver.DriveDue(context.Background()))
 }
 
 func (w *world) doAll(jobs []ports.Job) error {
@@ -62,15 +63,13 @@ func (w *world) doAll(jobs []ports.Job) error {
 
 func (w *world) do(j ports.Job) error {
 	switch j.Kind {
-	case app.ProvisionJob:
-		return w.sessions.Provision(context.Background(), j.SessionID)
-	case app.ReleaseJob:
-		return w.sessions.Release(context.Background(), j.SessionID)
-	case app.ExpireSessionJob:
+	case ports.DriveOrdersJob:
+		return w.driver.DriveSession(context.Background(), j.SessionID)
+	case ports.ExpireSessionJob:
 		return w.passes.ExpireSession(context.Background(), j.SessionID)
-	case app.SettleSessionJob:
+	case ports.SettleSessionJob:
 		return w.passes.SettleSession(context.Background(), j.SessionID)
-	case app.ExpireTrialJob:
+	case ports.ExpireTrialJob:
 		return w.passes.ExpireTrial(context.Background(), j.SessionID)
 	}
 	return fmt.Errorf("no job of kind %q", j.Kind)
@@ -85,7 +84,7 @@ func (w *world) exec(statement string, args ...any) {
 // register opens an account and returns its id.
 func (w *world) register() string {
 	w.t.Helper()
-	r, err := w.accounts.Register(context.Background(), app.Register{Profile: account.Profile{Name: "agent"}})
+	r, err := w.accounts.Register(context.Background(), accounts.Register{Profile: account.Profile{Name: "agent"}})
 	ok(w.t, err)
 	return r.Agent.ID
 }
@@ -96,7 +95,7 @@ const hook = "https://example.com/hook"
 // hooked is register with a webhook.
 func (w *world) hooked() string {
 	w.t.Helper()
-	r, err := w.accounts.Register(context.Background(), app.Register{Profile: account.Profile{Name: "agent", WebhookURL: hook}})
+	r, err := w.accounts.Register(context.Background(), accounts.Register{Profile: account.Profile{Name: "agent", WebhookURL: hook}})
 	ok(w.t, err)
 	return r.Agent.ID
 }
@@ -155,19 +154,19 @@ func gigabytes(text string) *int64 {
 	return &n
 }
 
-func (w *world) create(agent, product string) (app.Done, error) {
-	return w.sessions.Create(context.Background(), app.Create{AgentID: agent, Form: form(product)})
+func (w *world) create(agent, product string) (sessions.Done, error) {
+	return w.sessions.Create(context.Background(), sessions.Create{AgentID: agent, Form: form(product)})
 }
 
 // buy is create for a product that must be had.
-func (w *world) buy(agent, product string) app.SessionView {
+func (w *world) buy(agent, product string) sessions.SessionView {
 	w.t.Helper()
 	d, err := w.create(agent, product)
 	ok(w.t, err)
 	return d.View
 }
 
-func (w *world) read(agent, id string) app.SessionView {
+func (w *world) read(agent, id string) sessions.SessionView {
 	w.t.Helper()
 	v, err := w.sessions.Read(context.Background(), agent, id)
 	ok(w.t, err)

@@ -3,7 +3,10 @@ package app_test
 import (
 	"testing"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/ledger"
+	"agentproxy/app/sessions"
+	"agentproxy/ports"
 )
 
 func TestExisting(t *testing.T) {
@@ -14,18 +17,18 @@ func TestExisting(t *testing.T) {
 	w.report(agent, newer.ID, "block")
 	f := form(local)
 	f.ProvisioningMode = "existing"
-	attach := func() (app.Done, error) {
-		return w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f, Call: app.Call{Key: "k", Path: "/sessions", Hash: []byte("h")}})
+	attach := func() (sessions.Done, error) {
+		return w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f, Call: idempotency.Call{Key: "k", Path: "/sessions", Hash: []byte("h")}})
 	}
 	before := w.dump()
 	d, err := attach()
 	ok(t, err)
-	if d.Status != 200 || d.View.ID != newer.ID || d.View.Verdict.HealthScore != 75 {
-		t.Errorf("attached to %s of %d, health %+v", d.View.ID, d.Status, d.View.Verdict)
+	if d.Outcome != ports.Completed || d.View.ID != newer.ID || d.View.Verdict.HealthScore != 75 {
+		t.Errorf("attached to %s of %d, health %+v", d.View.ID, d.Outcome, d.View.Verdict)
 	}
-	q, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f, DryRun: true})
+	q, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f, DryRun: true})
 	ok(t, err)
-	same(t, "the quote", *q.Quote, app.Quote{BalanceAfter: w.balance(agent)})
+	same(t, "the quote", *q.Quote, ledger.Quote{BalanceAfter: w.balance(agent)})
 	same(t, "the database", w.dump(), before)
 	_, err = w.sessions.Terminate(t.Context(), agent, newer.ID)
 	ok(t, err)
@@ -43,24 +46,24 @@ func TestDryRun(t *testing.T) {
 	w := newWorld(t)
 	agent := w.register()
 	fixed := w.buy(agent, static)
-	call := app.Call{Key: "k", Path: "/sessions", Hash: []byte("h")}
+	call := idempotency.Call{Key: "k", Path: "/sessions", Hash: []byte("h")}
 	before := w.dump()
 	for product, cost := range map[string]string{local: "0.4", localLater: "0.25", static: "1", staticLater: "1.5", remote: "0.5", remoteStatic: "1"} {
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: form(product), Call: call, DryRun: true})
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: form(product), Call: call, DryRun: true})
 		ok(t, err)
-		if d.Status != 200 || d.View.ID != "" || *d.Quote != (app.Quote{Cost: dollars(cost), BalanceAfter: dollars("9") - dollars(cost)}) {
+		if d.Outcome != ports.Completed || d.View.ID != "" || *d.Quote != (ledger.Quote{Cost: dollars(cost), BalanceAfter: dollars("9") - dollars(cost)}) {
 			t.Errorf("%s: quoted %+v", product, d.Quote)
 		}
 	}
-	d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: fixed.ID, Days: "90", Call: call, DryRun: true})
+	d, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: fixed.ID, Days: "90", Call: call, DryRun: true})
 	ok(t, err)
-	same(t, "the quote of a renewal", *d.Quote, app.Quote{Cost: dollars("2.7"), BalanceAfter: dollars("6.3")})
+	same(t, "the quote of a renewal", *d.Quote, ledger.Quote{Cost: dollars("2.7"), BalanceAfter: dollars("6.3")})
 	same(t, "the database", w.dump(), before)
 	same(t, "sold", len(w.seller.Sales()), 0)
 	t.Run("the key was not used up", func(t *testing.T) {
-		_, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: form(local), Call: call})
+		_, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: form(local), Call: call})
 		ok(t, err)
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: form(static), Call: call, DryRun: true})
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: form(static), Call: call, DryRun: true})
 		ok(t, err)
 		same(t, "replayed", d.Replayed, false)
 	})

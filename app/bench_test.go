@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
+	"agentproxy/app/telemetry"
 	"agentproxy/domain"
 	"agentproxy/domain/health"
 )
@@ -68,8 +70,8 @@ func BenchmarkCreate(b *testing.B) {
 			w, agents := benchWorld(b)
 			f := form(local)
 			each(b, callers, func(n int64) error {
-				_, err := w.sessions.Create(context.Background(), app.Create{AgentID: agents[n%benchAgents], Form: f,
-					Call: app.Call{Key: fmt.Sprint(n), Path: "/v1/sessions", Hash: make([]byte, 32)}})
+				_, err := w.sessions.Create(context.Background(), sessions.Create{AgentID: agents[n%benchAgents], Form: f,
+					Call: idempotency.Call{Key: fmt.Sprint(n), Path: "/v1/sessions", Hash: make([]byte, 32)}})
 				return err
 			})
 		})
@@ -80,16 +82,16 @@ func BenchmarkBatch(b *testing.B) {
 	for _, callers := range []int{1, 8} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
 			w, agents := benchWorld(b)
-			batches := make([][]app.ReportedEvent, benchAgents)
+			batches := make([][]telemetry.ReportedEvent, benchAgents)
 			status, latency := 200, 180
 			for i, agent := range agents {
 				for range 10 {
 					w.buy(agent, local)
 				}
-				list, err := w.sessions.List(context.Background(), app.ListSessions{AgentID: agent, Page: domain.Page{Number: 1, Size: 10}})
+				list, err := w.sessions.List(context.Background(), sessions.ListSessions{AgentID: agent, Page: domain.Page{Number: 1, Size: 10}})
 				ok(b, err)
 				for n := range 100 {
-					batches[i] = append(batches[i], app.ReportedEvent{SessionID: list.Items[n%10].ID, Report: health.Report{Type: "success",
+					batches[i] = append(batches[i], telemetry.ReportedEvent{SessionID: list.Items[n%10].ID, Report: health.Report{Type: "success",
 						StatusCode: &status, LatencyMS: &latency, TargetHost: fmt.Sprintf("host%d.example.com", n%7)}})
 				}
 			}

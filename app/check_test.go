@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
@@ -22,15 +23,15 @@ func TestCheck(t *testing.T) {
 	w := newWorld(t)
 	agent := w.register()
 	v, later := w.buy(agent, local), w.buy(agent, localLater)
-	checks := app.NewChecks(w.sessions, echo{})
+	checks := sessions.NewChecks(w.sessions, echo{})
 	got, err := checks.Check(t.Context(), agent, v.ID)
 	ok(t, err)
-	same(t, "seen", got, app.Checked{Probe: ports.Probe{ExitIP: "10.0.0.1", Latency: time.Millisecond}, Country: v.Location.Country, Protocol: session.HTTP})
+	same(t, "seen", got, sessions.Checked{Probe: ports.Probe{ExitIP: "10.0.0.1", Latency: time.Millisecond}, Country: v.Location.Country, Protocol: session.HTTP})
 	_, err = checks.Check(t.Context(), agent, later.ID)
 	refused(t, err, session.ErrNotReady)
 	_, err = checks.Check(t.Context(), w.register(), v.ID)
 	refused(t, err, session.ErrNotFound)
-	_, err = app.NewChecks(w.sessions, echo{ports.ErrProvider}).Check(t.Context(), agent, v.ID)
+	_, err = sessions.NewChecks(w.sessions, echo{ports.ErrProvider}).Check(t.Context(), agent, v.ID)
 	refused(t, err, ports.ErrProvider)
 	_, err = w.sessions.Terminate(t.Context(), agent, v.ID)
 	ok(t, err)
@@ -59,7 +60,7 @@ func TestCatalog(t *testing.T) {
 	if len(best) == 0 {
 		t.Error("nothing is recommended")
 	}
-	if _, err := app.NewCatalog([]ports.Provider{w.seller}, append(w.seller.Products(), w.seller.Products()...), nil); err == nil {
+	if _, err := catalogapp.NewCatalog([]ports.Provider{w.seller}, append(w.seller.Products(), w.seller.Products()...), nil); err == nil {
 		t.Error("a catalogue that sells a code twice is taken")
 	}
 }

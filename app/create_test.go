@@ -5,7 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/ledger"
+	"agentproxy/app/sessions"
+	"agentproxy/app/telemetry"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
@@ -21,14 +24,14 @@ func TestCreateAtOnce(t *testing.T) {
 	t.Run("a dynamic session holds its traffic and is active", func(t *testing.T) {
 		f := form(local)
 		f.Bytes, f.Protocol, f.Location.City = gigabytes("2.5"), "socks5", "Berlin"
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		v := d.View
-		if d.Status != 201 || d.Replayed || v.Status != session.Active || v.Bytes != 2_500_000_000 || v.Usage.Limit != v.Bytes ||
+		if d.Outcome != ports.Created || d.Replayed || v.Status != session.Active || v.Bytes != 2_500_000_000 || v.Usage.Limit != v.Bytes ||
 			len(v.Exits) != 1 || v.Protocol != session.SOCKS5 || v.Location.City != "Berlin" || !v.ExpiresAt.IsZero() {
-			t.Errorf("created %d %+v", d.Status, v)
+			t.Errorf("created %d %+v", d.Outcome, v)
 		}
-		same(t, "held", v.Cost, app.Cost{Held: dollars("1")})
+		same(t, "held", v.Cost, sessions.Cost{Held: dollars("1")})
 		same(t, "the health", v.Verdict.HealthScore, 100)
 		same(t, "the password", v.Password, w.secrets.ProxyPassword(v.ID))
 		same(t, "the balance", w.balance(agent), dollars("109"))
@@ -40,23 +43,23 @@ func TestCreateAtOnce(t *testing.T) {
 		before := w.balance(agent)
 		f := form(static)
 		f.Quantity, f.Days, f.Location.Country = new(3), new(90), "fr"
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		v := d.View
-		if d.Status != 201 || len(v.Exits) != 3 || v.Location.Country != "FR" || !v.ExpiresAt.Equal(w.clock.Now().Add(90*session.Day)) {
-			t.Errorf("created %d %+v", d.Status, v)
+		if d.Outcome != ports.Created || len(v.Exits) != 3 || v.Location.Country != "FR" || !v.ExpiresAt.Equal(w.clock.Now().Add(90*session.Day)) {
+			t.Errorf("created %d %+v", d.Outcome, v)
 		}
-		same(t, "the cost", v.Cost, app.Cost{Charged: dollars("8.1")})
+		same(t, "the cost", v.Cost, sessions.Cost{Charged: dollars("8.1")})
 		same(t, "the balance", w.balance(agent), before-dollars("8.1"))
 	})
 	t.Run("a call with the defaults of the product buys the same", func(t *testing.T) {
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: session.CreateRequest{Type: "static", ProductNo: static,
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: session.CreateRequest{Type: "static", ProductNo: static,
 			Quantity: new(1), ProductDefaults: true}})
 		ok(t, err)
 		if d.View.Days != 30 || d.View.Location.Country == "" {
 			t.Errorf("created %+v", d.View.Session)
 		}
-		d, err = w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: session.CreateRequest{Type: "dynamic", ProductNo: local, Bytes: gigabytes("2"),
+		d, err = w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: session.CreateRequest{Type: "dynamic", ProductNo: local, Bytes: gigabytes("2"),
 			RotationMode: "timed", RotationInterval: new(time.Minute)}})
 		ok(t, err)
 		if d.View.Bytes != 2*billing.GB || !d.View.Rotation.NextAt.Equal(w.clock.Now().Add(time.Minute)) {
@@ -69,21 +72,21 @@ func TestCreateAtOnce(t *testing.T) {
 		refused(t, err, session.ErrNotFound)
 		_, err = w.sessions.Terminate(t.Context(), other, v.ID)
 		refused(t, err, session.ErrNotFound)
-		_, err = w.sessions.Rotate(t.Context(), app.Rotate{AgentID: other, SessionID: v.ID})
+		_, err = w.sessions.Rotate(t.Context(), sessions.Rotate{AgentID: other, SessionID: v.ID})
 		refused(t, err, session.ErrNotFound)
-		_, err = w.sessions.Renew(t.Context(), app.Renew{AgentID: other, SessionID: v.ID})
+		_, err = w.sessions.Renew(t.Context(), sessions.Renew{AgentID: other, SessionID: v.ID})
 		refused(t, err, session.ErrNotFound)
 		_, err = w.sessions.Events(t.Context(), other, v.ID, domain.Page{Number: 1, Size: 20})
 		refused(t, err, session.ErrNotFound)
 		_, err = w.telemetry.Health(t.Context(), other, v.ID)
 		refused(t, err, session.ErrNotFound)
-		list, err := w.sessions.List(t.Context(), app.ListSessions{AgentID: other, Page: domain.Page{Number: 1, Size: 20}})
+		list, err := w.sessions.List(t.Context(), sessions.ListSessions{AgentID: other, Page: domain.Page{Number: 1, Size: 20}})
 		ok(t, err)
 		same(t, "listed", list.Total, 0)
 	})
 	t.Run("sessions are listed newest first, by what is asked for", func(t *testing.T) {
 		page := domain.Page{Number: 1, Size: 2}
-		list, err := w.sessions.List(t.Context(), app.ListSessions{AgentID: agent, Page: page, Filter: ports.SessionFilter{Type: session.Dynamic}})
+		list, err := w.sessions.List(t.Context(), sessions.ListSessions{AgentID: agent, Page: page, Filter: ports.SessionFilter{Type: session.Dynamic}})
 		ok(t, err)
 		if list.Total != 3 || len(list.Items) != 2 || list.Items[0].Type != session.Dynamic || list.Items[0].Password == "" {
 			t.Errorf("listed %+v", list)
@@ -98,10 +101,10 @@ func TestCreateLater(t *testing.T) {
 			agent := w.register()
 			d, err := w.create(agent, product)
 			ok(t, err)
-			if d.Status != 202 || d.View.Status != session.Creating || len(d.View.Exits) != 0 || d.View.Cost.Held == 0 {
-				t.Fatalf("created %d %+v", d.Status, d.View)
+			if d.Outcome != ports.Pending || d.View.Status != session.Creating || len(d.View.Exits) != 0 || d.View.Cost.Held == 0 {
+				t.Fatalf("created %d %+v", d.Outcome, d.View)
 			}
-			if jobs := w.pending(); len(jobs) != 1 || jobs[0].Kind != app.ProvisionJob || jobs[0].After > 0 {
+			if jobs := w.pending(); len(jobs) != 1 || jobs[0].Kind != ports.DriveOrdersJob || jobs[0].After > 0 {
 				t.Fatalf("the jobs are %+v", jobs)
 			}
 			told := &witness{}
@@ -116,7 +119,7 @@ func TestCreateLater(t *testing.T) {
 				t.Errorf("its time runs to %s, it was charged %s", v.ExpiresAt, v.Cost.Charged)
 			}
 			same(t, "told", told.take(), "session "+v.ID)
-			ok(t, w.sessions.Provision(t.Context(), v.ID))
+			ok(t, w.driver.DriveSession(t.Context(), v.ID))
 			if again := w.read(agent, v.ID); !again.ActivatedAt.Equal(v.ActivatedAt) || again.Exits[0] != v.Exits[0] || again.Cost != v.Cost {
 				t.Errorf("a second job made it %+v", again.Session)
 			}
@@ -135,7 +138,7 @@ func TestCreateIsRefused(t *testing.T) {
 		{"too little traffic", func(_ *world, _ string, f *session.CreateRequest) { f.Bytes = gigabytes("0.05") }, domain.ErrInvalid},
 		{"a country that is no country", func(_ *world, _ string, f *session.CreateRequest) { f.Location.Country = "UK" }, domain.ErrInvalid},
 		{"no type", func(_ *world, _ string, f *session.CreateRequest) { f.Type = "" }, domain.ErrInvalid},
-		{"dearer than max_cost", func(_ *world, _ string, f *session.CreateRequest) { f.MaxCost = new(dollars("0.399999")) }, app.ErrPriceMismatch},
+		{"dearer than max_cost", func(_ *world, _ string, f *session.CreateRequest) { f.MaxCost = new(dollars("0.399999")) }, sessions.ErrPriceMismatch},
 		{"dearer than the balance", func(_ *world, _ string, f *session.CreateRequest) { f.Bytes = gigabytes("25.001") }, billing.ErrInsufficientBalance},
 		{"a budget that is paused", func(w *world, a string, _ *session.CreateRequest) { w.budget(a, "", "", true) }, billing.ErrBudgetExceeded},
 		{"above the daily limit", func(w *world, a string, _ *session.CreateRequest) { w.budget(a, "0.399999", "", false) }, billing.ErrBudgetExceeded},
@@ -153,8 +156,8 @@ func TestCreateIsRefused(t *testing.T) {
 					c.prepare(w, agent, &f)
 				}
 				before := w.dump()
-				_, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f, DryRun: dry,
-					Call: app.Call{Key: "k", Path: "/sessions", Hash: []byte("h")}})
+				_, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f, DryRun: dry,
+					Call: idempotency.Call{Key: "k", Path: "/sessions", Hash: []byte("h")}})
 				refused(t, err, c.want)
 				same(t, "the database", w.dump(), before)
 			})
@@ -167,14 +170,14 @@ func TestCreateDetails(t *testing.T) {
 	agent := w.register()
 	f := form(local)
 	f.Bytes = gigabytes("100")
-	_, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+	_, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 	refused(t, err, billing.ErrInsufficientBalance)
 	e := err.(*domain.Error)
 	if e.Details["required"] != dollars("40") || e.Details["available"] != dollars("10") || e.Details["currency"] != "USD" {
 		t.Errorf("the details are %v", e.Details)
 	}
 	f.Bytes, f.MaxCost = gigabytes("1"), new(dollars("0.4"))
-	_, err = w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+	_, err = w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 	ok(t, err)
 	w.budget(agent, "0.8", "", false)
 	_, err = w.create(agent, local)
@@ -197,14 +200,14 @@ func (w *world) budget(agent, daily, total string, paused bool) {
 		}
 		return &p
 	}
-	_, err := w.wallet.SetBudget(context.Background(), app.SetBudget{AgentID: agent, Daily: limit(daily), Total: limit(total), Paused: &paused})
+	_, err := w.wallet.SetBudget(context.Background(), ledger.SetBudget{AgentID: agent, Daily: limit(daily), Total: limit(total), Paused: &paused})
 	ok(w.t, err)
 }
 
 // report reports one event of a type.
-func (w *world) report(agent, id, kind string) app.Reported {
+func (w *world) report(agent, id, kind string) telemetry.Reported {
 	w.t.Helper()
-	r, err := w.telemetry.Report(context.Background(), agent, app.ReportedEvent{SessionID: id, Report: health.Report{Type: kind}})
+	r, err := w.telemetry.Report(context.Background(), agent, telemetry.ReportedEvent{SessionID: id, Report: health.Report{Type: kind}})
 	ok(w.t, err)
 	return r
 }

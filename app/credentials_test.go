@@ -7,20 +7,20 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/accounts"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 )
 
-func (w *world) credentials() app.Registered {
+func (w *world) credentials() accounts.Registered {
 	w.t.Helper()
-	r, err := w.accounts.Register(context.Background(), app.Register{Profile: account.Profile{Name: "agent"}})
+	r, err := w.accounts.Register(context.Background(), accounts.Register{Profile: account.Profile{Name: "agent"}})
 	ok(w.t, err)
 	return r
 }
 
-func (w *world) token(r app.Registered, scopes ...account.Scope) (app.IssuedToken, error) {
-	return w.accounts.IssueToken(context.Background(), app.IssueToken{APIKey: r.APIKey, APISecret: r.APISecret, Scopes: scopes})
+func (w *world) token(r accounts.Registered, scopes ...account.Scope) (accounts.IssuedToken, error) {
+	return w.accounts.IssueToken(context.Background(), accounts.IssueToken{APIKey: r.APIKey, APISecret: r.APISecret, Scopes: scopes})
 }
 
 func TestAuthenticate(t *testing.T) {
@@ -29,7 +29,7 @@ func TestAuthenticate(t *testing.T) {
 	t.Run("a key holds every scope", func(t *testing.T) {
 		c, err := w.accounts.AuthenticateKey(t.Context(), r.APIKey)
 		ok(t, err)
-		if c.AgentID != r.Agent.ID || c.Mode != app.ByAPIKey || c.PerMinute != 600 {
+		if c.AgentID != r.Agent.ID || c.Mode != accounts.ByAPIKey || c.PerMinute != 600 {
 			t.Errorf("the caller is %+v", c)
 		}
 		for _, s := range account.Scopes {
@@ -78,7 +78,7 @@ func TestAuthenticate(t *testing.T) {
 		other := w.credentials()
 		for _, p := range [][2]string{{r.APIKey, other.APISecret}, {other.APIKey, r.APISecret}, {r.APIKey, ""}, {"", r.APISecret},
 			{r.APISecret, r.APISecret}, {r.APIKey, strings.Repeat("x", 5000)}} {
-			_, err := w.accounts.IssueToken(t.Context(), app.IssueToken{APIKey: p[0], APISecret: p[1]})
+			_, err := w.accounts.IssueToken(t.Context(), accounts.IssueToken{APIKey: p[0], APISecret: p[1]})
 			refused(t, err, account.ErrInvalidKey)
 		}
 	})
@@ -142,14 +142,14 @@ func TestRateLimitOfAnAgent(t *testing.T) {
 		return c.PerMinute
 	}
 	same(t, "the limit", limit(), 600)
-	for _, n := range []int{5, 0, app.MaxPerMinute} {
+	for _, n := range []int{5, 0, accounts.MaxPerMinute} {
 		ok(t, w.accounts.SetRateLimit(t.Context(), r.Agent.ID, n))
 		same(t, "the limit", limit(), n)
 		info, err := w.accounts.Info(t.Context(), r.Agent.ID)
 		ok(t, err)
 		same(t, "the limit shown", info.PerMinute, n)
 	}
-	for _, n := range []int{-1, app.MaxPerMinute + 1} {
+	for _, n := range []int{-1, accounts.MaxPerMinute + 1} {
 		refused(t, w.accounts.SetRateLimit(t.Context(), r.Agent.ID, n), domain.ErrInvalid)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"agentproxy/adapters/upstream/country"
-	"agentproxy/app"
+	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -39,7 +40,7 @@ func TestDirectSessions(t *testing.T) {
 	if _, err := w.traffic.Route(t.Context(), v.ID); !errors.Is(err, session.ErrNotFound) {
 		t.Errorf("the gateway is told of it: %v", err)
 	}
-	used := func(bytes int64) app.SessionView {
+	used := func(bytes int64) sessions.SessionView {
 		seller.Change(v.ID, func(p *fake.Purchase) { p.Used = bytes })
 		w.clock.Advance(time.Minute)
 		ok(t, w.work())
@@ -142,7 +143,7 @@ func TestDirectStaysDirect(t *testing.T) {
 	if _, err := w.traffic.Route(t.Context(), straight.ID); err == nil {
 		t.Error("without its provider the gateway has a route to it")
 	}
-	list, err := w.sessions.List(context.Background(), app.ListSessions{AgentID: agent, Page: domain.Page{Number: 1, Size: 20}})
+	list, err := w.sessions.List(context.Background(), sessions.ListSessions{AgentID: agent, Page: domain.Page{Number: 1, Size: 20}})
 	if err != nil || len(list.Items) != 2 {
 		t.Errorf("the list has %d, %v", len(list.Items), err)
 	}
@@ -183,7 +184,7 @@ func TestASilentProviderDoesNotDelayTheEnd(t *testing.T) {
 // What a provider counts is booked for a session that is used, by the hour.
 func TestTheUsageOfADirectSession(t *testing.T) {
 	w, seller, agent := directWorld(t)
-	used := func(v app.SessionView, bytes int64) {
+	used := func(v sessions.SessionView, bytes int64) {
 		seller.Change(v.ID, func(p *fake.Purchase) { p.Used = bytes })
 		w.clock.Advance(time.Minute)
 		ok(t, w.work())
@@ -206,7 +207,7 @@ func TestTheUsageOfADirectSession(t *testing.T) {
 		seller.Next(fake.UsageOf, fake.Step{Gate: gate}, fake.Refuse(procurement.Temporary))
 		w.clock.Advance(time.Minute)
 		done := make(chan error, 1)
-		go func() { done <- w.sessions.DriveOrders(context.Background()) }()
+		go func() { done <- w.driver.DriveDue(context.Background()) }()
 		until(t, "the usage is asked for", func() bool { return seller.Calls(fake.UsageOf) > calls })
 		_, err := w.sessions.Terminate(t.Context(), agent, v.ID)
 		ok(t, err)
@@ -217,7 +218,7 @@ func TestTheUsageOfADirectSession(t *testing.T) {
 	t.Run("a place that the provider has no word for is no address", func(t *testing.T) {
 		f := form("dyn_straight")
 		f.Location.City = "San-Jose"
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		if d.View.Direct == nil || len(d.View.Direct) != 0 {
 			t.Errorf("its address is %v", d.View.Direct)
@@ -231,9 +232,9 @@ func TestASessionOfALocalProviderThatIsGone(t *testing.T) {
 	w := newWorld(t)
 	agent := w.register()
 	v := w.buy(agent, local)
-	c, err := app.NewCatalog([]ports.Provider{w.seller}, w.seller.Products(), country.Name)
+	c, err := catalogapp.NewCatalog([]ports.Provider{w.seller}, w.seller.Products(), country.Name)
 	ok(t, err)
-	w.sessions = app.NewSessions(app.SessionConfig{}, w.store, w.clock, w.ids, w.secrets, c, w.Hub)
+	w.reconnect(c)
 	if v := w.read(agent, v.ID); v.Direct != nil {
 		t.Errorf("its address is %v", v.Direct)
 	}

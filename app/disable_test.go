@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
@@ -26,7 +26,7 @@ func TestDisable(t *testing.T) {
 	w.clock.Advance(10*24*time.Hour + time.Hour)
 	w.use(dynamic.ID, "l", 400_000_000)
 
-	ok(t, w.sessions.Disable(t.Context(), agent, "abuse"))
+	ok(t, w.accounts.Disable(t.Context(), agent, "abuse"))
 	t.Run("its key and its tokens are refused", func(t *testing.T) {
 		_, err = w.accounts.AuthenticateKey(t.Context(), r.APIKey)
 		refused(t, err, account.ErrDisabled)
@@ -75,7 +75,7 @@ func TestDisable(t *testing.T) {
 		w.buy(agent, local)
 	})
 	t.Run("an unknown agent is not found", func(t *testing.T) {
-		refused(t, w.sessions.Disable(t.Context(), "agt_none", ""), account.ErrNotFound)
+		refused(t, w.accounts.Disable(t.Context(), "agt_none", ""), account.ErrNotFound)
 		refused(t, w.accounts.Enable(t.Context(), "agt_none"), account.ErrNotFound)
 	})
 }
@@ -87,12 +87,12 @@ func TestDisableAfterTheTrial(t *testing.T) {
 	agent := w.register() // 10.00 of trial credit
 	_, err := w.wallet.Adjust(t.Context(), agent, dollars("5"), "for the test")
 	ok(t, err)
-	d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: session.CreateRequest{Type: "static",
+	d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: session.CreateRequest{Type: "static",
 		ProductNo: static, Quantity: new(12), Days: new(30), Location: session.Location{Country: "DE"}}})
 	ok(t, err)
 	w.clock.Advance(15 * 24 * time.Hour)
 	ok(t, w.passes.ExpireTrials(t.Context()))
-	ok(t, w.sessions.Disable(t.Context(), agent, "abuse"))
+	ok(t, w.accounts.Disable(t.Context(), agent, "abuse"))
 	v := w.read(agent, d.View.ID)
 	same(t, "refunded", v.Money.Refunded, billing.Funds{Trial: dollars("4"), Own: dollars("2")})
 	same(t, "the balance", w.balance(agent), dollars("5"))

@@ -21,7 +21,18 @@ import (
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/embedded"
-	"agentproxy/app"
+	"agentproxy/app/accounts"
+	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/changes"
+	"agentproxy/app/fulfilment"
+	"agentproxy/app/ledger"
+	"agentproxy/app/maintenance"
+	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/ratelimit"
+	"agentproxy/app/sessions"
+	"agentproxy/app/telemetry"
+	"agentproxy/app/traffic"
+	"agentproxy/app/webhooks"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -57,18 +68,24 @@ type world struct {
 	seller   *fake.Provider
 	embedded *embedded.Provider
 	secrets  *system.Secrets
-	*app.Hub
-	accounts  *app.Accounts
-	referrers *app.Referrers
-	catalog   *app.Catalog
-	sessions  *app.Sessions
-	traffic   *app.Traffic
-	telemetry *app.Telemetry
-	wallet    *app.Wallet
-	stats     *app.Stats
-	limits    *app.Limits
-	passes    *app.Passes
-	webhooks  *app.Webhooks
+	*changes.Hub
+	accounts  *accounts.Accounts
+	referrers *accounts.Referrers
+	catalog   *catalogapp.Catalog
+	life      *sessions.Transitions
+	access    *fulfilment.Service
+	driver    *procurementapp.Driver
+	desk      *procurementapp.Desk
+	callbacks *procurementapp.Callbacks
+	sessions  *sessions.Sessions
+	traffic   *traffic.Traffic
+	observer  *telemetry.Observer
+	telemetry *telemetry.Telemetry
+	wallet    *ledger.Wallet
+	stats     *ledger.Stats
+	limits    *ratelimit.Limits
+	passes    *maintenance.Passes
+	webhooks  *webhooks.Webhooks
 	receiver  *receiver
 }
 
@@ -210,22 +227,40 @@ func (w *world) wire(s setup, clock ports.Clock, ids ports.IDs) {
 			sold[i].Sources = []procurement.Source{{Provider: w.seller.Name()}}
 		}
 	}
-	w.catalog, err = app.NewCatalog(append([]ports.Provider{w.embedded, seller}, s.more...),
+	w.catalog, err = catalogapp.NewCatalog(append([]ports.Provider{w.embedded, seller}, s.more...),
 		slices.Concat(w.embedded.Products(), sold, s.sell), country.Name)
 	ok(w.t, err)
-	w.Hub = app.NewHub(w.store, clock)
-	w.accounts = app.NewAccounts(app.AccountConfig{TrialBalance: max(s.trial, 0), TrialDays: 14, PerMinute: s.perMinute},
-		w.store, clock, ids, w.secrets, system.NewTokens(w.secrets, ids), w.Hub)
-	w.referrers = app.NewReferrers(w.store, clock, ids)
-	w.sessions = app.NewSessions(app.SessionConfig{Limit: s.limit}, w.store, clock, ids, w.secrets, w.catalog, w.Hub)
-	w.traffic = app.NewTraffic(w.store, clock, ids, w.sessions, w.Hub)
-	w.telemetry = app.NewTelemetry(w.store, clock, ids, w.traffic)
-	w.wallet = app.NewWallet(w.store, clock, ids)
-	w.stats = app.NewStats(w.store, clock)
-	w.limits = app.NewLimits(app.LimitConfig{RegistrationsPerMinute: 3}, clock, nil, slog.New(slog.DiscardHandler))
+	w.Hub = changes.NewHub(w.store, clock)
+	w.limits = ratelimit.NewLimits(ratelimit.LimitConfig{RegistrationsPerMinute: 3}, clock, nil, slog.New(slog.DiscardHandler))
+	w.observer = telemetry.NewObserver(w.store, clock, ids)
+	w.connect(s.limit, clock, nil, slog.New(slog.DiscardHandler))
+	w.accounts = accounts.NewAccounts(accounts.AccountConfig{TrialBalance: max(s.trial, 0), TrialDays: 14, PerMinute: s.perMinute},
+		w.store, clock, ids, w.secrets, system.NewTokens(w.secrets, ids), w.life, w.Hub)
+	w.referrers = accounts.NewReferrers(w.store, clock, ids)
+	w.telemetry = telemetry.NewTelemetry(w.store, clock, ids, w.observer)
+	w.wallet = ledger.NewWallet(w.store, clock, ids)
+	w.stats = ledger.NewStats(w.store, clock)
 	w.receiver = &receiver{clock: w.clock}
-	w.webhooks = app.NewWebhooks(w.store, clock, ids, w.secrets, w.receiver, w.Hub, slog.New(slog.DiscardHandler))
-	w.passes = app.NewPasses(w.store, clock, ids, w.sessions, w.traffic, w.Hub, w.limits)
+	w.webhooks = webhooks.NewWebhooks(w.store, clock, ids, w.secrets, w.receiver, w.Hub, slog.New(slog.DiscardHandler))
+}
+
+// connect makes the use cases that depend on the catalogue.
+func (w *world) connect(limit int, clock ports.Clock, calls procurementapp.Counter, log *slog.Logger) {
+	w.life = sessions.NewTransitions(w.ids, w.catalog)
+	w.access = fulfilment.New(w.store, w.secrets, w.catalog, log)
+	w.driver = procurementapp.NewDriver(w.store, clock, w.ids, w.catalog, w.Hub, w.life, w.access, calls, log)
+	w.desk = procurementapp.NewDesk(w.store, w.driver)
+	w.callbacks = procurementapp.NewCallbacks(w.store, clock, w.catalog, w.driver)
+	w.sessions = sessions.NewSessions(sessions.SessionConfig{Limit: limit}, w.store, clock, w.ids, w.secrets, w.catalog, w.life, w.driver,
+		w.access, w.Hub, log)
+	w.traffic = traffic.NewTraffic(w.store, clock, w.ids, w.sessions, w.life, w.access, w.Hub)
+	w.passes = maintenance.NewPasses(w.store, clock, w.ids, w.life, w.traffic, w.Hub, w.limits)
+}
+
+// reconnect is connect with another catalogue.
+func (w *world) reconnect(c *catalogapp.Catalog) {
+	w.catalog = c
+	w.connect(0, w.clock, nil, slog.New(slog.DiscardHandler))
 }
 
 // products are those of the seller: the usual ones, and one that is sold out.

@@ -4,7 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
@@ -32,7 +33,7 @@ func TestHops(t *testing.T) {
 	if first.Host != "remote.test" || first.Password != w.seller.Of(moving.ID)[0].Delivery.Access.Password || !strings.HasSuffix(first.User, procurement.Token(moving.ID, 0)) {
 		t.Errorf("the hop is %s %s", first.Host, first.User)
 	}
-	d, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: moving.ID})
+	d, err := w.sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: moving.ID})
 	ok(t, err)
 	second := route(moving.ID)
 	if d.View.Rotation.Count != 1 || second == first || second.Host != first.Host {
@@ -54,7 +55,7 @@ func TestHopsOfTheNextSource(t *testing.T) {
 	w, second := pair(t)
 	second.Can(func(c *procurement.Capabilities) { c.ViaUpstream = true })
 	w.seller.Next(fake.Provision, fake.Refuse(procurement.OutOfStock))
-	d, err := w.createWith(w.register(), "sta_both", app.Call{})
+	d, err := w.createWith(w.register(), "sta_both", idempotency.Call{})
 	ok(t, err)
 	r, err := w.traffic.Route(t.Context(), d.View.ID)
 	ok(t, err)
@@ -79,7 +80,7 @@ func TestNoHopIsNoRoute(t *testing.T) {
 	t.Run("a place that the provider has no word for", func(t *testing.T) {
 		f := form(remote)
 		f.Location.City = "San-Jose"
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		if r, err := w.traffic.Route(t.Context(), d.View.ID); err == nil {
 			t.Errorf("the route has %d hops", len(r.Hops))

@@ -28,7 +28,7 @@ func TestChangesOfAnotherProcess(t *testing.T) {
 	v := w.buy(r.Agent.ID, local)
 	_, err = w.accounts.AuthenticateKey(t.Context(), r.APIKey)
 	ok(t, err)
-	ok(t, other.sessions.Disable(t.Context(), r.Agent.ID, "abuse"))
+	ok(t, other.accounts.Disable(t.Context(), r.Agent.ID, "abuse"))
 	_, err = w.accounts.AuthenticateKey(t.Context(), r.APIKey)
 	ok(t, err) // not heard yet
 	ok(t, w.Poll(t.Context()))
@@ -96,7 +96,7 @@ func TestAReadUnderWayIsNotCached(t *testing.T) {
 		wg.Go(func() { _, _ = w.accounts.AuthenticateKey(t.Context(), r.APIKey) })
 		<-began // it has read the agent as active
 		w.store.Store = w.db
-		ok(t, w.sessions.Disable(t.Context(), r.Agent.ID, "abuse"))
+		ok(t, w.accounts.Disable(t.Context(), r.Agent.ID, "abuse"))
 		if any {
 			w.AgentChanged("")
 		}

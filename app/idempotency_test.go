@@ -9,10 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
 
@@ -26,7 +28,7 @@ func TestIdempotencyKey(t *testing.T) {
 		before := w.dump()
 		d, err := w.createWith(agent, local, key("k"))
 		ok(t, err)
-		if d.Status != 201 || !d.Replayed || d.View.ID != first.View.ID || d.View.Usage.Used() != 1000 {
+		if d.Outcome != ports.Created || !d.Replayed || d.View.ID != first.View.ID || d.View.Usage.Used() != 1000 {
 			t.Errorf("replayed %+v", d)
 		}
 		same(t, "the database", w.dump(), before)
@@ -40,13 +42,13 @@ func TestIdempotencyKey(t *testing.T) {
 	})
 	t.Run("another body is a conflict", func(t *testing.T) {
 		before := w.dump()
-		_, err := w.createWith(agent, local, app.Call{Key: "k", Path: "/v1/sessions", Hash: []byte("other")})
+		_, err := w.createWith(agent, local, idempotency.Call{Key: "k", Path: "/v1/sessions", Hash: []byte("other")})
 		refused(t, err, domain.ErrIdempotencyConflict)
 		same(t, "retryable", err.(*domain.Error).Retryable, false)
 		same(t, "the database", w.dump(), before)
 	})
 	t.Run("another path, another agent and another key are other calls", func(t *testing.T) {
-		for _, c := range []app.Call{{Key: "k", Path: "/v1/other", Hash: []byte("body")}, key("k2"), key("K")} {
+		for _, c := range []idempotency.Call{{Key: "k", Path: "/v1/other", Hash: []byte("body")}, key("k2"), key("K")} {
 			d, err := w.createWith(agent, local, c)
 			ok(t, err)
 			same(t, "replayed", d.Replayed, false)
@@ -59,11 +61,11 @@ func TestIdempotencyKey(t *testing.T) {
 		poor := w.register()
 		f := form(local)
 		f.Bytes = gigabytes("30")
-		_, err := w.sessions.Create(t.Context(), app.Create{AgentID: poor, Form: f, Call: key("k")})
+		_, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: poor, Form: f, Call: key("k")})
 		refused(t, err, billing.ErrInsufficientBalance)
 		_, err = w.wallet.Adjust(t.Context(), poor, dollars("2"), "topped up")
 		ok(t, err)
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: poor, Form: f, Call: key("k")})
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: poor, Form: f, Call: key("k")})
 		ok(t, err)
 		same(t, "replayed", d.Replayed, false)
 	})
@@ -72,8 +74,8 @@ func TestIdempotencyKey(t *testing.T) {
 		ok(t, err)
 		d, err := w.createWith(agent, local, key("k"))
 		ok(t, err)
-		if d.Status != 201 || d.View.Status != session.Terminated {
-			t.Errorf("replayed %d %s", d.Status, d.View.Status)
+		if d.Outcome != ports.Created || d.View.Status != session.Terminated {
+			t.Errorf("replayed %d %s", d.Outcome, d.View.Status)
 		}
 	})
 	t.Run("an asynchronous call is replayed as accepted", func(t *testing.T) {
@@ -82,8 +84,8 @@ func TestIdempotencyKey(t *testing.T) {
 		ok(t, w.work())
 		again, err := w.createWith(agent, localLater, key("later"))
 		ok(t, err)
-		if again.Status != 202 || again.View.Status != session.Active || again.View.ID != d.View.ID {
-			t.Errorf("replayed %d %s", again.Status, again.View.Status)
+		if again.Outcome != ports.Pending || again.View.Status != session.Active || again.View.ID != d.View.ID {
+			t.Errorf("replayed %d %s", again.Outcome, again.View.Status)
 		}
 	})
 	t.Run("it is kept for 24 hours", func(t *testing.T) {
@@ -100,7 +102,7 @@ func TestIdempotencyKey(t *testing.T) {
 		d, err = w.createWith(agent, local, key("k2"))
 		ok(t, err)
 		same(t, "the session", d.View.ID, fresh.View.ID)
-		ok(t, w.passes.Tidy(t.Context()))
+		ok(t, w.passes.Purge(t.Context()))
 		same(t, "keys left", len(w.texts(`SELECT key FROM idempotency_keys`)), 1)
 	})
 }
@@ -112,7 +114,7 @@ func TestKeyInFlight(t *testing.T) {
 	hold := make(chan struct{})
 	w.seller.Next(fake.Provision, fake.Step{Gate: hold})
 	var wg sync.WaitGroup
-	var first app.Done
+	var first sessions.Done
 	wg.Go(func() { first, _ = w.createWith(agent, remote, key("k")) })
 	w.called(fake.Provision, 1)
 	for range 2 {
@@ -124,22 +126,22 @@ func TestKeyInFlight(t *testing.T) {
 		w.clock.Advance(59 * time.Second)
 	}
 	w.clock.Advance(-58 * time.Second)
-	_, err := w.createWith(agent, remote, app.Call{Key: "k", Path: "/v1/sessions", Hash: []byte("other")})
+	_, err := w.createWith(agent, remote, idempotency.Call{Key: "k", Path: "/v1/sessions", Hash: []byte("other")})
 	refused(t, err, domain.ErrIdempotencyConflict)
 	same(t, "retryable", err.(*domain.Error).Retryable, false)
 	w.clock.Advance(time.Minute)
 	d, err := w.createWith(agent, remote, key("k"))
 	ok(t, err)
-	if d.Status != 202 || d.View.Status != session.Creating || !d.Replayed {
-		t.Errorf("after a minute: %d %+v", d.Status, d.View.Session)
+	if d.Outcome != ports.Pending || d.View.Status != session.Creating || !d.Replayed {
+		t.Errorf("after a minute: %d %+v", d.Outcome, d.View.Session)
 	}
 	close(hold)
 	wg.Wait()
-	same(t, "the first answer", first.Status, 201)
+	same(t, "the first answer", first.Outcome, ports.Created)
 	d, err = w.createWith(agent, remote, key("k"))
 	ok(t, err)
-	if d.Status != 201 || d.View.ID != first.View.ID {
-		t.Errorf("replayed %d %s", d.Status, d.View.ID)
+	if d.Outcome != ports.Created || d.View.ID != first.View.ID {
+		t.Errorf("replayed %d %s", d.Outcome, d.View.ID)
 	}
 	w.reconciled()
 }
@@ -184,7 +186,7 @@ func TestParallelCreatesWithMoneyForTen(t *testing.T) {
 			}
 			var won, poor atomic.Int32
 			parallel(100, func(i int) {
-				_, err := w.sessions.Create(context.Background(), app.Create{AgentID: agent, Form: f, Call: key(fmt.Sprint(i))})
+				_, err := w.sessions.Create(context.Background(), sessions.Create{AgentID: agent, Form: f, Call: key(fmt.Sprint(i))})
 				switch {
 				case err == nil:
 					won.Add(1)

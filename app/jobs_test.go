@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
@@ -32,14 +32,14 @@ func TestAStaticSessionEndsByItsJob(t *testing.T) {
 	w := open(t, setup{unruly: true})
 	agent := w.rich(100)
 	v, renewed, gone := w.buy(agent, static), w.buy(agent, static), w.buy(agent, static)
-	_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: renewed.ID})
+	_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: renewed.ID})
 	ok(t, err)
 	_, err = w.sessions.Terminate(t.Context(), agent, gone.ID)
 	ok(t, err)
-	if at := w.waitingOf(app.ExpireSessionJob, v.ID); len(at) != 1 || !at[0].Equal(v.ExpiresAt) {
+	if at := w.waitingOf(ports.ExpireSessionJob, v.ID); len(at) != 1 || !at[0].Equal(v.ExpiresAt) {
 		t.Fatalf("jobs wait for %v, it expires at %v", at, v.ExpiresAt)
 	}
-	if at := w.waitingOf(app.ExpireSessionJob, renewed.ID); len(at) != 2 || at[1].Sub(at[0]) != 30*session.Day {
+	if at := w.waitingOf(ports.ExpireSessionJob, renewed.ID); len(at) != 2 || at[1].Sub(at[0]) != 30*session.Day {
 		t.Fatalf("after a renewal jobs wait for %v", at)
 	}
 	w.clock.Advance(30 * session.Day)
@@ -47,7 +47,7 @@ func TestAStaticSessionEndsByItsJob(t *testing.T) {
 	same(t, "it", w.read(agent, v.ID).Status, session.Expired)
 	same(t, "the renewed one", w.read(agent, renewed.ID).Status, session.Active)
 	same(t, "the one that ended before", w.read(agent, gone.ID).Status, session.Terminated)
-	same(t, "jobs of the renewed one", len(w.waitingOf(app.ExpireSessionJob, renewed.ID)), 1)
+	same(t, "jobs of the renewed one", len(w.waitingOf(ports.ExpireSessionJob, renewed.ID)), 1)
 	w.clock.Advance(30 * session.Day)
 	w.due()
 	same(t, "the renewed one", w.read(agent, renewed.ID).Status, session.Expired)
@@ -64,10 +64,10 @@ func TestAJobThatComesTooEarlyComesAgain(t *testing.T) {
 	agent := w.rich(100)
 	v := w.buy(agent, static)
 	w.clock.Advance(30*session.Day - time.Second)
-	w.exec(`DELETE FROM test_jobs WHERE kind = ?`, app.ExpireSessionJob)
+	w.exec(`DELETE FROM test_jobs WHERE kind = ?`, ports.ExpireSessionJob)
 	ok(t, w.passes.ExpireSession(t.Context(), v.ID))
 	same(t, "it", w.read(agent, v.ID).Status, session.Active)
-	if at := w.waitingOf(app.ExpireSessionJob, v.ID); len(at) != 1 || !at[0].Equal(v.ExpiresAt) {
+	if at := w.waitingOf(ports.ExpireSessionJob, v.ID); len(at) != 1 || !at[0].Equal(v.ExpiresAt) {
 		t.Errorf("jobs wait for %v", at)
 	}
 	w.clock.Advance(time.Second)
@@ -91,7 +91,7 @@ func TestALostJobIsFoundByTheSweep(t *testing.T) {
 func TestATrialEndsByItsJob(t *testing.T) {
 	w := open(t, setup{unruly: true})
 	agent := w.rich(5)
-	if at := w.waitingOf(app.ExpireTrialJob, agent); len(at) != 1 || at[0].Sub(w.clock.Now()) != 14*session.Day {
+	if at := w.waitingOf(ports.ExpireTrialJob, agent); len(at) != 1 || at[0].Sub(w.clock.Now()) != 14*session.Day {
 		t.Fatalf("jobs wait for %v", at)
 	}
 	ok(t, w.passes.ExpireTrial(t.Context(), agent))
@@ -112,10 +112,10 @@ func TestAnHourIsChargedByItsJob(t *testing.T) {
 	w := open(t, setup{unruly: true})
 	agent := w.register()
 	v := w.buy(agent, local)
-	same(t, "jobs of a purchase", len(w.waitingOf(app.SettleSessionJob, v.ID)), 0)
+	same(t, "jobs of a purchase", len(w.waitingOf(ports.SettleSessionJob, v.ID)), 0)
 	w.renew(traffic.Ask{SessionID: v.ID, Lease: "l", Want: 500_000_000})
 	w.renew(traffic.Ask{SessionID: v.ID, Lease: "l", Up: 50_000_000, Want: 50_000_000})
-	at := w.waitingOf(app.SettleSessionJob, v.ID)
+	at := w.waitingOf(ports.SettleSessionJob, v.ID)
 	if len(at) != 1 || !at[0].Equal(w.clock.Now().Truncate(time.Hour).Add(time.Hour)) {
 		t.Fatalf("jobs wait for %v", at)
 	}
@@ -136,13 +136,13 @@ func TestASessionThatEndsWithALeaseIsSettledByItsJob(t *testing.T) {
 	w.renew(traffic.Ask{SessionID: v.ID, Lease: "dead", Want: 10_000_000})
 	_, err := w.sessions.Terminate(t.Context(), agent, v.ID)
 	ok(t, err)
-	same(t, "jobs", len(w.waitingOf(app.SettleSessionJob, v.ID)), 1)
+	same(t, "jobs", len(w.waitingOf(ports.SettleSessionJob, v.ID)), 1)
 	w.clock.Advance(20 * time.Second)
 	w.due() // the lease is still out
-	if held := w.read(agent, v.ID).Money.Held.Total(); held == 0 || len(w.waitingOf(app.SettleSessionJob, v.ID)) != 1 {
+	if held := w.read(agent, v.ID).Money.Held.Total(); held == 0 || len(w.waitingOf(ports.SettleSessionJob, v.ID)) != 1 {
 		t.Errorf("held are %s, jobs are %+v", held, w.waiting())
 	}
-	ok(t, w.passes.TakeBack(t.Context()))
+	ok(t, w.passes.Reclaim(t.Context()))
 	w.clock.Advance(20 * time.Second)
 	w.due()
 	same(t, "the balance", w.balance(agent), dollars("10"))
@@ -155,7 +155,7 @@ func TestGiveUp(t *testing.T) {
 		w := newWorld(t)
 		agent := w.register()
 		v := w.buy(agent, product)
-		ok(t, w.sessions.GiveUp(context.Background(), v.ID))
+		ok(t, w.driver.GiveUp(context.Background(), v.ID))
 		got := w.read(agent, v.ID)
 		same(t, product, got.Status, want)
 		if want == session.Failed && (w.balance(agent) != dollars("10") || got.Failure.Code != ports.ErrProvider.Code) {
@@ -165,6 +165,6 @@ func TestGiveUp(t *testing.T) {
 		if want == session.Creating {
 			same(t, product, w.read(agent, v.ID).Status, session.Active)
 		}
-		ok(t, w.sessions.GiveUp(context.Background(), v.ID)) // later: nothing
+		ok(t, w.driver.GiveUp(context.Background(), v.ID)) // later: nothing
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
@@ -71,7 +71,7 @@ func (m *market) steps() map[string]func(*rapid.T) {
 					f.Quantity = new(rapid.SampledFrom([]int{1, 2}).Draw(r, "quantity"))
 				}
 				m.n++
-				d, err := m.sessions.Create(ctx, app.Create{AgentID: agent, Form: f, Call: key(fmt.Sprint(m.n))})
+				d, err := m.sessions.Create(ctx, sessions.Create{AgentID: agent, Form: f, Call: key(fmt.Sprint(m.n))})
 				m.may(err)
 				if err == nil {
 					m.ids, m.owner[d.View.ID] = append(m.ids, d.View.ID), agent
@@ -81,13 +81,13 @@ func (m *market) steps() map[string]func(*rapid.T) {
 		"relay": func(r *rapid.T) { m.relay(r) },
 		"rotate": func(r *rapid.T) {
 			if id, any := m.pick(m.ids); any {
-				_, err := m.sessions.Rotate(ctx, app.Rotate{AgentID: m.owner[id], SessionID: id})
+				_, err := m.sessions.Rotate(ctx, sessions.Rotate{AgentID: m.owner[id], SessionID: id})
 				m.may(err)
 			}
 		},
 		"renew": func(r *rapid.T) {
 			if id, any := m.pick(m.ids); any {
-				_, err := m.sessions.Renew(ctx, app.Renew{AgentID: m.owner[id], SessionID: id, Days: rapid.SampledFrom([]string{"", "90"}).Draw(r, "days")})
+				_, err := m.sessions.Renew(ctx, sessions.Renew{AgentID: m.owner[id], SessionID: id, Days: rapid.SampledFrom([]string{"", "90"}).Draw(r, "days")})
 				m.may(err)
 			}
 		},
@@ -99,7 +99,7 @@ func (m *market) steps() map[string]func(*rapid.T) {
 		},
 		"disable and enable": func(r *rapid.T) {
 			if agent, any := m.pick(m.agents); any && rapid.IntRange(0, 3).Draw(r, "seldom") == 0 {
-				m.may(m.sessions.Disable(ctx, agent, "for the test"))
+				m.may(m.accounts.Disable(ctx, agent, "for the test"))
 				m.may(m.accounts.Enable(ctx, agent))
 			}
 		},
@@ -121,7 +121,7 @@ func (m *market) steps() map[string]func(*rapid.T) {
 		"settle":  func(*rapid.T) { m.may(m.passes.Settle(ctx)) },
 		"expire":  func(*rapid.T) { m.may(m.passes.ExpireSessions(ctx)) },
 		"trials":  func(*rapid.T) { m.may(m.passes.ExpireTrials(ctx)) },
-		"go back": func(*rapid.T) { m.may(m.passes.TakeBack(ctx)) },
+		"go back": func(*rapid.T) { m.may(m.passes.Reclaim(ctx)) },
 		"":        func(*rapid.T) { m.check() },
 	}
 }
@@ -181,7 +181,7 @@ func (m *market) quiesce() {
 	for range 6 {
 		m.clock.Advance(time.Minute)
 		m.may(m.work())
-		m.may(m.passes.TakeBack(ctx))
+		m.may(m.passes.Reclaim(ctx))
 		m.may(m.passes.Settle(ctx))
 	}
 	m.reconciled()

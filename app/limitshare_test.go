@@ -12,7 +12,9 @@ import (
 
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
-	"agentproxy/app"
+	"agentproxy/app/accounts"
+	"agentproxy/app/maintenance"
+	ratelimitapp "agentproxy/app/ratelimit"
 	"agentproxy/domain/ratelimit"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
@@ -21,9 +23,9 @@ import (
 
 var silentLog = slog.New(slog.DiscardHandler)
 
-func sharing(clock ports.Clock, store ports.RateLimits, n int) (list []*app.Limits) {
+func sharing(clock ports.Clock, store ports.RateLimits, n int) (list []*ratelimitapp.Limits) {
 	for range n {
-		list = append(list, app.NewLimits(app.LimitConfig{RegistrationsPerMinute: 120}, clock, store, silentLog))
+		list = append(list, ratelimitapp.NewLimits(ratelimitapp.LimitConfig{RegistrationsPerMinute: 120}, clock, store, silentLog))
 	}
 	return list
 }
@@ -44,14 +46,14 @@ func TestABurstOverReplicas(t *testing.T) {
 		clock := fake.NewClock()
 		store := fake.NewRateLimits(clock)
 		all := sharing(clock, store, 4)
-		caller := app.Caller{AgentID: "a", PerMinute: c.limit}
-		n := admitted(2*c.limit+100, func(i int) ratelimit.Decision { return all[i%4].Take(caller) })
+		caller := accounts.Caller{AgentID: "a", PerMinute: c.limit}
+		n := admitted(2*c.limit+100, func(i int) ratelimit.Decision { return all[i%4].Take(caller.AgentID, caller.PerMinute) })
 		if n < c.limit || n > c.limit+c.over || store.Takes() > c.asks {
 			t.Errorf("%d a minute: %d admitted with %d takes", c.limit, n, store.Takes())
 		}
 		asks := store.Takes()
 		for i := range 1000 {
-			d := all[i%4].Take(caller)
+			d := all[i%4].Take(caller.AgentID, caller.PerMinute)
 			if d.Allowed && n < c.limit+c.over {
 				n++ // a share that came after its last caller was refused
 				continue
@@ -73,11 +75,11 @@ func TestABurstOverReplicasOnPostgreSQL(t *testing.T) {
 	began := time.Now()
 	all := sharing(system.Clock{}, st.RateLimits(), 2)
 	for _, limit := range []int{30, 600} {
-		caller, most := app.Caller{AgentID: "a", PerMinute: limit}, limit
+		caller, most := accounts.Caller{AgentID: "a", PerMinute: limit}, limit
 		if limit == 600 {
 			caller.AgentID, most = "b", 630
 		}
-		n := admitted(limit+300, func(i int) ratelimit.Decision { return all[i%2].Take(caller) })
+		n := admitted(limit+300, func(i int) ratelimit.Decision { return all[i%2].Take(caller.AgentID, caller.PerMinute) })
 		if late := int(time.Since(began).Seconds() * float64(limit) / 60); n < limit || n > most+late {
 			t.Errorf("%d a minute: %d admitted, %d for the time it took", limit, n, late)
 		}
@@ -97,13 +99,13 @@ func TestRegistrationsAndChecksOverReplicas(t *testing.T) {
 		t.Errorf("%d registrations", n)
 	}
 	same(t, "another address", all[0].TakeRegistration(netip.MustParseAddr("192.0.2.1")).Allowed, true)
-	same(t, "an unlimited agent", all[0].Take(app.Caller{AgentID: "a"}), ratelimit.Decision{Allowed: true})
+	same(t, "an unlimited agent", all[0].Take("a", 0), ratelimit.Decision{Allowed: true})
 }
 
 func TestAChangedLimitHoldsAtOnce(t *testing.T) {
 	clock := fake.NewClock()
 	all := sharing(clock, fake.NewRateLimits(clock), 2)
-	take := func(limit int) bool { return all[0].Take(app.Caller{AgentID: "a", PerMinute: limit}).Allowed }
+	take := func(limit int) bool { return all[0].Take("a", limit).Allowed }
 	for take(30) {
 	}
 	same(t, "raised", take(600), true)
@@ -114,24 +116,24 @@ func TestWithoutAnAnswerEachReplicaGoesOnAlone(t *testing.T) {
 	clock := fake.NewClock()
 	store := fake.NewRateLimits(clock)
 	var text bytes.Buffer
-	limits := app.NewLimits(app.LimitConfig{}, clock, store, slog.New(slog.NewTextHandler(&text, nil)))
-	caller := app.Caller{AgentID: "a", PerMinute: 30}
+	limits := ratelimitapp.NewLimits(ratelimitapp.LimitConfig{}, clock, store, slog.New(slog.NewTextHandler(&text, nil)))
+	caller := accounts.Caller{AgentID: "a", PerMinute: 30}
 	store.Fail(errors.New("no server"))
-	same(t, "admitted", admitted(100, func(int) ratelimit.Decision { return limits.Take(caller) }), 30)
+	same(t, "admitted", admitted(100, func(int) ratelimit.Decision { return limits.Take(caller.AgentID, caller.PerMinute) }), 30)
 	same(t, "takes", store.Takes(), 1)
 	clock.Advance(time.Second)
-	limits.Take(caller)
-	limits.Take(app.Caller{AgentID: "b", PerMinute: 30})
+	limits.Take(caller.AgentID, caller.PerMinute)
+	limits.Take("b", 30)
 	same(t, "takes a second later", store.Takes(), 2)
 	same(t, "lines", strings.Count(text.String(), "each process alone"), 1)
 	clock.Advance(time.Minute)
-	limits.Take(caller)
+	limits.Take(caller.AgentID, caller.PerMinute)
 	same(t, "lines a minute later", strings.Count(text.String(), "each process alone"), 2)
 	store.Fail(nil)
 	clock.Advance(time.Second)
 	asks := store.Takes()
 	for range 3 {
-		limits.Take(caller)
+		limits.Take(caller.AgentID, caller.PerMinute)
 	}
 	same(t, "takes when it is back", store.Takes(), asks+3)
 }
@@ -140,25 +142,25 @@ func TestTidyForgetsLimits(t *testing.T) {
 	w := newWorld(t)
 	store := fake.NewRateLimits(w.clock)
 	limits := sharing(w.clock, store, 1)[0]
-	passes := app.NewPasses(w.store, w.clock, w.ids, w.sessions, w.traffic, w.Hub, limits)
+	passes := maintenance.NewPasses(w.store, w.clock, w.ids, w.life, w.traffic, w.Hub, limits)
 	parallel(1200, func(i int) { limits.TakeRegistration(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})) })
-	ok(t, passes.Tidy(t.Context()))
+	ok(t, passes.Purge(t.Context()))
 	same(t, "kept", store.Keys(), 1200)
 	w.clock.Advance(5 * time.Minute)
 	limits.TakeCheck("a")
-	ok(t, passes.Tidy(t.Context()))
+	ok(t, passes.Purge(t.Context()))
 	same(t, "kept in the end", store.Keys(), 1)
 }
 
 func BenchmarkTake(b *testing.B) {
 	clock := system.Clock{}
-	caller := app.Caller{AgentID: "a", PerMinute: app.MaxPerMinute}
+	caller := accounts.Caller{AgentID: "a", PerMinute: accounts.MaxPerMinute}
 	for name, store := range map[string]ports.RateLimits{"alone": nil, "shared": fake.NewRateLimits(clock)} {
 		b.Run(name, func(b *testing.B) {
 			limits := sharing(clock, store, 1)[0]
 			b.ReportAllocs()
 			for b.Loop() {
-				limits.Take(caller)
+				limits.Take(caller.AgentID, caller.PerMinute)
 			}
 		})
 	}

@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/telemetry"
 	"agentproxy/domain"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 )
 
 // hosted is an event with a target.
-func hosted(id, kind, host string) app.ReportedEvent {
-	return app.ReportedEvent{SessionID: id, Report: health.Report{Type: kind, TargetHost: host}}
+func hosted(id, kind, host string) telemetry.ReportedEvent {
+	return telemetry.ReportedEvent{SessionID: id, Report: health.Report{Type: kind, TargetHost: host}}
 }
 
 func TestEvidence(t *testing.T) {
@@ -34,17 +34,17 @@ func TestEvidence(t *testing.T) {
 		ok(t, err)
 		expect(t, v.ID, 1, 1, 75)
 		w.clock.Advance(3 * time.Second)
-		ok(t, w.traffic.Flush(t.Context()))
+		ok(t, w.observer.Flush(t.Context()))
 		expect(t, v.ID, 1, 1, 75)
 	})
 	t.Run("seen alone it counts when it has waited", func(t *testing.T) {
 		v := w.buy(agent, local)
 		w.saw(v.ID, "example.com", health.Timeout)
 		w.clock.Advance(2 * time.Second)
-		ok(t, w.traffic.Flush(t.Context()))
+		ok(t, w.observer.Flush(t.Context()))
 		expect(t, v.ID, 0, 0, 100)
 		w.clock.Advance(time.Microsecond)
-		ok(t, w.traffic.Flush(t.Context()))
+		ok(t, w.observer.Flush(t.Context()))
 		expect(t, v.ID, 0, 1, 88)
 		_, err := w.telemetry.Report(t.Context(), agent, hosted(v.ID, "timeout", "example.com"))
 		ok(t, err) // too late: two pieces
@@ -53,32 +53,32 @@ func TestEvidence(t *testing.T) {
 	t.Run("another host, another session, another agent and what says nothing claim none", func(t *testing.T) {
 		v, other := w.buy(agent, local), w.buy(agent, local)
 		w.saw(v.ID, "example.com", health.Timeout)
-		_, err := w.telemetry.Batch(t.Context(), agent, []app.ReportedEvent{hosted(v.ID, "block", "example.org"), hosted(v.ID, "block", ""),
+		_, err := w.telemetry.Batch(t.Context(), agent, []telemetry.ReportedEvent{hosted(v.ID, "block", "example.org"), hosted(v.ID, "block", ""),
 			hosted(v.ID, "custom", "example.com"), hosted(other.ID, "block", "example.com")})
 		ok(t, err)
 		_, err = w.telemetry.Report(t.Context(), w.register(), hosted(v.ID, "block", "example.com"))
 		refused(t, err, session.ErrNotFound)
 		expect(t, v.ID, 3, 0, 55)
-		ok(t, w.traffic.FlushAll(t.Context()))
+		ok(t, w.observer.FlushAll(t.Context()))
 		expect(t, v.ID, 3, 1, 54)
 		expect(t, other.ID, 1, 0, 75)
 	})
 	t.Run("one piece is claimed once", func(t *testing.T) {
 		v := w.buy(agent, local)
 		w.saw(v.ID, "example.com", health.Timeout)
-		_, err := w.telemetry.Batch(t.Context(), agent, []app.ReportedEvent{hosted(v.ID, "block", "example.com"), hosted(v.ID, "block", "example.com")})
+		_, err := w.telemetry.Batch(t.Context(), agent, []telemetry.ReportedEvent{hosted(v.ID, "block", "example.com"), hosted(v.ID, "block", "example.com")})
 		ok(t, err)
 		expect(t, v.ID, 2, 1, 55)
 	})
 	t.Run("a claim that the store lost waits again", func(t *testing.T) {
 		v := w.buy(agent, local)
 		w.saw(v.ID, "example.com", health.Timeout)
-		ok(t, w.traffic.Flush(t.Context())) // the feed is stored, the evidence waits alone
+		ok(t, w.observer.Flush(t.Context())) // the feed is stored, the evidence waits alone
 		w.store.failUpdates(1)
 		_, err := w.telemetry.Report(t.Context(), agent, hosted(v.ID, "block", "example.com"))
 		refused(t, err, errStore)
 		expect(t, v.ID, 0, 0, 100)
-		ok(t, w.traffic.Flush(t.Context()))
+		ok(t, w.observer.Flush(t.Context()))
 		_, err = w.telemetry.Report(t.Context(), agent, hosted(v.ID, "block", "example.com"))
 		ok(t, err)
 		expect(t, v.ID, 1, 1, 75)
@@ -86,12 +86,12 @@ func TestEvidence(t *testing.T) {
 	t.Run("while a claim is under way the session is forgotten, and it waits again", func(t *testing.T) {
 		v := w.buy(agent, local)
 		w.saw(v.ID, "example.com", health.Timeout)
-		ok(t, w.traffic.Flush(t.Context()))
+		ok(t, w.observer.Flush(t.Context()))
 		w.store.failUpdates(1)
-		w.store.onFail = func() { ok(t, w.traffic.Flush(context.Background())) }
+		w.store.onFail = func() { ok(t, w.observer.Flush(context.Background())) }
 		_, err := w.telemetry.Report(t.Context(), agent, hosted(v.ID, "block", "example.com"))
 		refused(t, err, errStore)
-		ok(t, w.traffic.FlushAll(t.Context()))
+		ok(t, w.observer.FlushAll(t.Context()))
 		expect(t, v.ID, 0, 1, 88)
 	})
 	t.Run("more than the ring holds is observed at once", func(t *testing.T) {
@@ -99,9 +99,9 @@ func TestEvidence(t *testing.T) {
 		for range 40 {
 			w.saw(v.ID, "example.com", health.Success)
 		}
-		ok(t, w.traffic.Flush(t.Context()))
+		ok(t, w.observer.Flush(t.Context()))
 		expect(t, v.ID, 0, 8, 100)
-		ok(t, w.traffic.FlushAll(t.Context()))
+		ok(t, w.observer.FlushAll(t.Context()))
 		expect(t, v.ID, 0, 40, 100)
 	})
 }
@@ -112,7 +112,7 @@ func TestFlush(t *testing.T) {
 		agent := w.register()
 		v := w.buy(agent, local)
 		w.saw(v.ID, "example.com", "")
-		ok(t, w.traffic.Flush(t.Context()))
+		ok(t, w.observer.Flush(t.Context()))
 		list, err := w.sessions.Events(t.Context(), agent, v.ID, domain.Page{Number: 1, Size: 20})
 		ok(t, err)
 		e := list.Items[0]
@@ -121,8 +121,8 @@ func TestFlush(t *testing.T) {
 			t.Errorf("the feed has %+v", e)
 		}
 		before := w.dump()
-		ok(t, w.traffic.Flush(t.Context()))
-		ok(t, w.traffic.FlushAll(t.Context()))
+		ok(t, w.observer.Flush(t.Context()))
+		ok(t, w.observer.FlushAll(t.Context()))
 		same(t, "the database", w.dump(), before)
 	})
 	t.Run("a store that fails loses nothing", func(t *testing.T) {
@@ -136,14 +136,14 @@ func TestFlush(t *testing.T) {
 		}
 		w.clock.Advance(3 * time.Second)
 		w.store.failUpdates(2) // the first unit is stored, the second is not
-		refused(t, w.traffic.Flush(t.Context()), errStore)
+		refused(t, w.observer.Flush(t.Context()), errStore)
 		w.store.failUpdates(1)
 		for _, id := range ids[:100] {
 			w.saw(id, "example.org", health.Timeout)
 		}
-		refused(t, w.traffic.Flush(t.Context()), errStore)
+		refused(t, w.observer.Flush(t.Context()), errStore)
 		w.clock.Advance(3 * time.Second)
-		ok(t, w.traffic.Flush(t.Context()))
+		ok(t, w.observer.Flush(t.Context()))
 		for i, id := range ids {
 			want := int64(1)
 			if i < 100 {
@@ -164,12 +164,12 @@ func TestFlush(t *testing.T) {
 			w.saw(v.ID, fmt.Sprint("host", n), health.Timeout)
 		}
 		w.store.failUpdates(1, 2)
-		refused(t, w.traffic.FlushAll(t.Context()), errStore)
+		refused(t, w.observer.FlushAll(t.Context()), errStore)
 		for n := range 10 {
 			w.saw(v.ID, fmt.Sprint("late", n), health.Timeout)
 		}
-		refused(t, w.traffic.FlushAll(t.Context()), errStore)
-		ok(t, w.traffic.FlushAll(t.Context()))
+		refused(t, w.observer.FlushAll(t.Context()), errStore)
+		ok(t, w.observer.FlushAll(t.Context()))
 		list, err := w.sessions.Events(t.Context(), agent, v.ID, domain.Page{Number: 1, Size: 20})
 		ok(t, err)
 		if list.Total != 256 || list.Items[0].TargetHost != "late9" || list.Items[10].TargetHost != "host9999" {
@@ -185,7 +185,7 @@ func TestFlush(t *testing.T) {
 		v := w.buy(agent, local)
 		w.saw("sess_none", "example.com", health.Timeout)
 		w.saw(v.ID, "example.com", health.Timeout)
-		ok(t, w.traffic.FlushAll(t.Context()))
+		ok(t, w.observer.FlushAll(t.Context()))
 		if _, observed, _ := w.figures(agent, v.ID); observed != 1 {
 			t.Errorf("%d observed", observed)
 		}

@@ -20,7 +20,9 @@ type caller struct {
 	err  error
 }
 
-func (c *caller) Callback(http.Header, []byte, time.Time) ([]string, error) { return c.refs, c.err }
+func (c *caller) Callback(map[string][]string, []byte, time.Time) ([]string, error) {
+	return c.refs, c.err
+}
 
 // A provider's call lets its orders be read before their time, and nothing else.
 func TestCallbacks(t *testing.T) {
@@ -28,7 +30,7 @@ func TestCallbacks(t *testing.T) {
 	seller.SetAsync(1)
 	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{bothOf("sta_called", session.Static, procurement.Source{Provider: "calls"})}})
 	agent := w.rich(100)
-	call := func(name string) error { return w.sessions.Callback(t.Context(), name, http.Header{}, nil) }
+	call := func(name string) error { return w.callbacks.Receive(t.Context(), name, http.Header{}, nil) }
 	for _, refs := range [][]string{nil, {"ref2", "unknown"}} {
 		v := w.buy(agent, "sta_called")
 		same(t, "before", v.Status, session.Creating)
@@ -60,7 +62,7 @@ func TestACallbackHurriesWhatItNames(t *testing.T) {
 	call := func(refs ...string) {
 		t.Helper()
 		seller.refs = refs
-		ok(t, w.sessions.Callback(t.Context(), "calls", nil, nil))
+		ok(t, w.callbacks.Receive(t.Context(), "calls", nil, nil))
 		ok(t, w.work())
 	}
 	live, ended := w.buy(agent, "sta_called"), w.buy(agent, "sta_called")

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"agentproxy/adapters/upstream/country"
-	"agentproxy/app"
+	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -16,12 +18,9 @@ import (
 // onlyWith wires the world anew, with the embedded provider and these alone.
 func (w *world) onlyWith(products []catalog.Product, sellers ...ports.Provider) {
 	w.t.Helper()
-	c, err := app.NewCatalog(append([]ports.Provider{w.embedded}, sellers...), append(w.embedded.Products(), products...), country.Name)
+	c, err := catalogapp.NewCatalog(append([]ports.Provider{w.embedded}, sellers...), append(w.embedded.Products(), products...), country.Name)
 	ok(w.t, err)
-	w.catalog = c
-	w.sessions = app.NewSessions(app.SessionConfig{}, w.store, w.clock, w.ids, w.secrets, w.catalog, w.Hub)
-	w.traffic = app.NewTraffic(w.store, w.clock, w.ids, w.sessions, w.Hub)
-	w.passes = app.NewPasses(w.store, w.clock, w.ids, w.sessions, w.traffic, w.Hub, w.limits)
+	w.reconnect(c)
 }
 
 // While a provider is not configured its orders wait, and the money with them;
@@ -33,7 +32,7 @@ func TestAProviderThatIsNotConfiguredForAWhile(t *testing.T) {
 	w.seller.Next(fake.Provision, fake.LoseAnswer())
 	lost := w.buy(agent, remoteStatic)
 	w.seller.Next(fake.Extend, fake.LoseAnswer())
-	_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: renewed.ID})
+	_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: renewed.ID})
 	ok(t, err)
 	w.seller.SetAsync(2)
 	slow := w.buy(agent, remoteStatic)
@@ -54,12 +53,12 @@ func TestAProviderThatIsNotConfiguredForAWhile(t *testing.T) {
 	same(t, "held for the purchase", w.read(agent, lost.ID).Cost.Held, dollars("1"))
 	same(t, "held for the renewal", w.read(agent, renewed.ID).Cost.Held, dollars("1"))
 	same(t, "the balance", w.balance(agent), before)
-	_, err = w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: kept.ID})
+	_, err = w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: kept.ID})
 	refused(t, err, catalog.ErrProductNotFound)
 	if _, err := w.traffic.Route(t.Context(), kept.ID); err == nil {
 		t.Error("the gateway has a route to it")
 	}
-	_, err = w.sessions.AdoptOrder(t.Context(), w.order(lost.ID).ID, "ref1")
+	_, err = w.desk.Adopt(t.Context(), w.order(lost.ID).ID, "ref1")
 	refused(t, err, ports.ErrProvider)
 
 	w.wire(setup{}, w.clock, w.ids)
@@ -83,9 +82,9 @@ func TestAProviderThatIsGoneBeforeItIsAsked(t *testing.T) {
 			w, _ := pair(t)
 			agent := w.register()
 			w.store.failUpdates(2) // 1 holds: the process dies then
-			d, err := w.createWith(agent, "sta_both", app.Call{})
+			d, err := w.createWith(agent, "sta_both", idempotency.Call{})
 			ok(t, err)
-			same(t, "the status", d.Status, 202)
+			same(t, "the status", d.Outcome, ports.Pending)
 			var sold []catalog.Product
 			for _, p := range rest {
 				sold = append(sold, bothOf("sta_both", session.Static, procurement.Source{Provider: p.Name()}))
@@ -112,7 +111,7 @@ func TestReleaseWithoutTheProvider(t *testing.T) {
 	w.seller.Next(fake.Provision, fake.LoseRequest())
 	v := w.buy(agent, remoteStatic)
 	w.onlyWith(nil)
-	o, err := w.sessions.ReleaseOrder(t.Context(), w.order(v.ID).ID)
+	o, err := w.desk.Release(t.Context(), w.order(v.ID).ID)
 	ok(t, err)
 	same(t, "the order", o.Status, procurement.Refused)
 	same(t, "the session", w.read(agent, v.ID).Status, session.Failed)
@@ -166,10 +165,10 @@ func TestAProductThatIsNotSoldAnyMore(t *testing.T) {
 		agent := w.rich(10)
 		moving, fixed := w.buy(agent, remote), w.buy(agent, remoteStatic)
 		drop(w)
-		d, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: moving.ID})
+		d, err := w.sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: moving.ID})
 		ok(t, err)
 		same(t, "rotations", d.View.Rotation.Count, 1)
-		_, err = w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: fixed.ID})
+		_, err = w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: fixed.ID})
 		refused(t, err, catalog.ErrProductNotFound)
 		for _, id := range []string{moving.ID, fixed.ID} {
 			if r, err := w.traffic.Route(t.Context(), id); err != nil || len(r.Hops) != 1 {

@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
 
@@ -21,9 +23,9 @@ func TestARefusedRepetitionProvesNothing(t *testing.T) {
 				w.seller.Can(func(c *procurement.Capabilities) { c.Idempotent, c.KeepsOrderKey = true, labelled })
 				agent := w.register()
 				w.seller.Next(fake.Provision, first)
-				d, err := w.createWith(agent, "sta_both", app.Call{})
+				d, err := w.createWith(agent, "sta_both", idempotency.Call{})
 				ok(t, err)
-				same(t, "the status", d.Status, 202)
+				same(t, "the status", d.Outcome, ports.Pending)
 				w.seller.Always(fake.Provision, fake.Refuse(procurement.RateLimited))
 				w.clock.Advance(10 * time.Second)
 				ok(t, w.work())
@@ -96,10 +98,10 @@ func TestADecidedOrderIsNotDue(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = w.sessions.Release(context.Background(), v.ID)
+		_ = w.driver.DriveSession(context.Background(), v.ID)
 	}()
 	reached()
-	ok(t, w.sessions.Release(t.Context(), v.ID)) // the other driver closes it
+	ok(t, w.driver.DriveSession(t.Context(), v.ID)) // the other driver closes it
 	on()
 	<-done
 	if o := w.order(v.ID); o.ClosedAt.IsZero() || !o.NextAt.IsZero() {
@@ -150,10 +152,10 @@ func TestAnOrderDoesNotWaitForEver(t *testing.T) {
 	w, second := pair(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(100)
-	renewed, err := w.createWith(agent, "sta_both", app.Call{})
+	renewed, err := w.createWith(agent, "sta_both", idempotency.Call{})
 	ok(t, err)
 	w.seller.Next(fake.Provision, fake.LoseAnswer())
-	lost, err := w.createWith(agent, "sta_both", app.Call{})
+	lost, err := w.createWith(agent, "sta_both", idempotency.Call{})
 	ok(t, err)
 	_, err = w.seller.Order(t.Context(), procurement.Intent{Key: "foreign", SessionID: "foreign", SKU: "r", Type: session.Static, Quantity: 1,
 		Days: 30, Location: session.Location{Country: "DE"}})
@@ -161,10 +163,10 @@ func TestAnOrderDoesNotWaitForEver(t *testing.T) {
 	before := w.balance(agent)
 	waiting, err := w.createWith(agent, "sta_both", key("k"))
 	ok(t, err)
-	same(t, "the status", waiting.Status, 202)
-	d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: renewed.View.ID})
+	same(t, "the status", waiting.Outcome, ports.Pending)
+	d, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: renewed.View.ID})
 	ok(t, err)
-	same(t, "the status of the renewal", d.Status, 202)
+	same(t, "the status of the renewal", d.Outcome, ports.Pending)
 	for range 19 {
 		w.clock.Advance(time.Minute)
 		ok(t, w.work())

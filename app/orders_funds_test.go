@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -94,9 +94,9 @@ func TestMissingMoneyIsNoProofOfAbsence(t *testing.T) {
 		p.shown = v.ExpiresAt
 		p.hides.Store(true)
 		p.Next(fake.Extend, fake.LoseAnswer())
-		d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID})
+		d, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID})
 		ok(t, err)
-		same(t, "the status", d.Status, 202)
+		same(t, "the status", d.Outcome, ports.Pending)
 		w.pass(40)
 		same(t, "while it is hidden", w.read(agent, v.ID).Cost.Held, dollars("1"))
 		p.hides.Store(false)
@@ -121,7 +121,7 @@ func TestMoneySpentOtherwiseIsNotMissing(t *testing.T) {
 		w, p, agent := purseWorld(t)
 		v := w.buy(agent, "sta_purse")
 		p.Next(fake.Extend, fake.LoseRequest())
-		_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID})
+		_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID})
 		ok(t, err)
 		w.clock.Advance(time.Second)
 		w.buy(agent, "sta_other")

@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
 
@@ -19,7 +20,7 @@ func TestAFreshOrderIsItsSendersAlone(t *testing.T) {
 	for op, ask := range map[fake.Op]func(w *world, agent, id string){
 		fake.Quote: func(w *world, agent, _ string) { _, _ = w.create(agent, remoteStatic) },
 		fake.Read: func(w *world, agent, id string) {
-			_, _ = w.sessions.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: id})
+			_, _ = w.sessions.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: id})
 		},
 	} {
 		t.Run(string(op), func(t *testing.T) {
@@ -31,7 +32,7 @@ func TestAFreshOrderIsItsSendersAlone(t *testing.T) {
 			var wg sync.WaitGroup
 			wg.Go(func() { ask(w, agent, v.ID) })
 			reached()
-			ok(t, w.sessions.DriveOrders(t.Context()))
+			ok(t, w.driver.DriveDue(t.Context()))
 			same(t, "asked", w.seller.Calls(op), calls+1)
 			on()
 			wg.Wait()
@@ -49,7 +50,7 @@ func TestWhoWaitsForItsTurnDoesNotAsk(t *testing.T) {
 	w.buy(agent, remoteStatic)
 	waiting := w.buy(agent, remoteStatic)
 	calls := w.seller.Calls(fake.Quote)
-	ok(t, w.sessions.Provision(t.Context(), waiting.ID))
+	ok(t, w.driver.DriveSession(t.Context(), waiting.ID))
 	same(t, "asked", w.seller.Calls(fake.Quote), calls)
 	w.reconciled()
 }
@@ -61,9 +62,9 @@ func TestManyGigabytesMayCostMoreThanOne(t *testing.T) {
 	w.seller.SetQuote("d", procurement.Quote{Cost: 3 * domain.Dollar / 10})
 	f := form("dyn_priced")
 	f.Bytes = gigabytes("3")
-	d, err := w.sessions.Create(t.Context(), app.Create{AgentID: w.rich(10), Form: f})
+	d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: w.rich(10), Form: f})
 	ok(t, err)
-	same(t, "the status", d.Status, 201)
+	same(t, "the status", d.Outcome, ports.Created)
 }
 
 // A seller that has just accepted an order may not show it yet.
@@ -92,9 +93,9 @@ func TestWhatIsTakenBackIsNotDueAgain(t *testing.T) {
 	w.clock.Advance(procurement.ListingDelay)
 	reached, on := w.paused(fake.Read, fake.Step{})
 	late := make(chan error, 1)
-	go func() { late <- w.sessions.DriveOrders(context.Background()) }()
+	go func() { late <- w.driver.DriveDue(context.Background()) }()
 	reached()
-	ok(t, w.sessions.DriveOrders(t.Context()))
+	ok(t, w.driver.DriveDue(t.Context()))
 	same(t, "the session", w.read(agent, v.ID).Status, session.Failed)
 	on()
 	ok(t, <-late)
@@ -147,7 +148,7 @@ func TestNothingIsAdoptedUnread(t *testing.T) {
 		w.seller.Next(fake.Provision, step)
 		f := form(remoteStatic)
 		f.Location.Country = country
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		return d.View.ID
 	}
@@ -157,10 +158,10 @@ func TestNothingIsAdoptedUnread(t *testing.T) {
 	ok(t, err) // now two are new, and either may be the German one
 	w.clock.Advance(10 * time.Second)
 	w.store.before = func() {
-		_, err := w.sessions.AdoptOrder(t.Context(), w.order(french).ID, d.Ref)
+		_, err := w.desk.Adopt(t.Context(), w.order(french).ID, d.Ref)
 		ok(t, err)
 	}
-	ok(t, w.sessions.Provision(t.Context(), german))
+	ok(t, w.driver.DriveSession(t.Context(), german))
 	w.pass(2)
 	for _, id := range []string{french, german} {
 		same(t, id, w.read(agent, id).Status, session.Active)

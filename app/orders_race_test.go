@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -32,16 +33,16 @@ func TestARefusalBeforeTheCallDoesNotCountAfterIt(t *testing.T) {
 		t.Run(string(op), func(t *testing.T) {
 			w, second := pair(t)
 			agent := w.rich(10)
-			var d app.Done
+			var d sessions.Done
 			var err error
 			if op == fake.Quote {
-				d, err = w.createWith(agent, "sta_both", app.Call{})
+				d, err = w.createWith(agent, "sta_both", idempotency.Call{})
 				ok(t, err)
 				_, err = w.sessions.Terminate(t.Context(), agent, d.View.ID)
 				ok(t, err)
 				w.reconciled()
 			} else {
-				d, err = w.createWith(agent, "sta_both", app.Call{})
+				d, err = w.createWith(agent, "sta_both", idempotency.Call{})
 				ok(t, err)
 			}
 			before := len(w.seller.Live())
@@ -52,14 +53,14 @@ func TestARefusalBeforeTheCallDoesNotCountAfterIt(t *testing.T) {
 				if op == fake.Quote {
 					_, _ = w.createWith(agent, "sta_both", key("k"))
 				} else {
-					_, _ = w.sessions.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: d.View.ID, Call: key("k")})
+					_, _ = w.sessions.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: d.View.ID, Call: key("k")})
 				}
 			})
 			reached()
 			buying, answer := w.paused(map[fake.Op]fake.Op{fake.Quote: fake.Provision, fake.Read: fake.Extend}[op], fake.Step{})
 			w.clock.Advance(2 * time.Minute)
 			quick.Go(func() {
-				if err := w.sessions.DriveOrders(context.Background()); err != nil {
+				if err := w.driver.DriveDue(context.Background()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -93,7 +94,7 @@ func TestWhoeverComesSecondDoesNotSendTheOrder(t *testing.T) {
 	id := w.texts(`SELECT id FROM sessions`)[0]
 	buying, answer := w.paused(fake.Provision, fake.Step{})
 	fast := make(chan error, 1)
-	go func() { fast <- w.sessions.Provision(context.Background(), id) }()
+	go func() { fast <- w.driver.DriveSession(context.Background(), id) }()
 	buying()
 	on()
 	ok(t, <-slow)
@@ -112,7 +113,7 @@ func TestManyDriveOneSession(t *testing.T) {
 			w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = labelled })
 			agent := w.rich(100)
 			reached, on := w.paused(fake.Provision, fake.Step{})
-			var d app.Done
+			var d sessions.Done
 			var wg sync.WaitGroup
 			wg.Go(func() { d, _ = w.createWith(agent, remoteStatic, key("k")) })
 			reached()
@@ -121,7 +122,7 @@ func TestManyDriveOneSession(t *testing.T) {
 				var others sync.WaitGroup
 				for range 4 {
 					others.Go(func() {
-						if err := errors.Join(w.sessions.Provision(context.Background(), id), w.sessions.DriveOrders(context.Background())); err != nil {
+						if err := errors.Join(w.driver.DriveSession(context.Background(), id), w.driver.DriveDue(context.Background())); err != nil {
 							t.Error(err)
 						}
 					})
@@ -164,7 +165,7 @@ func TestWhoComesTooLateHasNoSay(t *testing.T) {
 			w, second := pair(t)
 			agent := w.register()
 			w.store.failUpdates(2) // 1 holds: the process dies then
-			d, err := w.createWith(agent, "sta_both", app.Call{})
+			d, err := w.createWith(agent, "sta_both", idempotency.Call{})
 			ok(t, err)
 			// The sooner one does its work and waits for its answer, which it does not
 			// get before another one has asked for the order.
@@ -173,14 +174,14 @@ func TestWhoComesTooLateHasNoSay(t *testing.T) {
 				procurement.Source{Provider: "second", Preference: 1})}, &late{w.seller, gate, step.Err}, second)
 			w.clock.Advance(time.Minute)
 			first := make(chan error)
-			go func() { first <- w.sessions.DriveOrders(context.Background()) }()
+			go func() { first <- w.driver.DriveDue(context.Background()) }()
 			w.called(fake.Provision, 1)
 			for len(w.seller.Sales()) == 0 {
 				time.Sleep(time.Millisecond)
 			}
 			for range 2 {
 				w.clock.Advance(2 * time.Minute)
-				ok(t, w.sessions.DriveOrders(t.Context()))
+				ok(t, w.driver.DriveDue(t.Context()))
 			}
 			same(t, "the session", w.read(agent, d.View.ID).Status, session.Active)
 			close(gate)
@@ -200,7 +201,7 @@ func TestTheSessionEndsWhileItIsBought(t *testing.T) {
 			_, err := w.sessions.Terminate(context.Background(), agent, id)
 			return err
 		},
-		"disable": func(w *world, agent, _ string) error { return w.sessions.Disable(context.Background(), agent, "abuse") },
+		"disable": func(w *world, agent, _ string) error { return w.accounts.Disable(context.Background(), agent, "abuse") },
 	}
 	moments := []struct {
 		name string
@@ -272,11 +273,11 @@ func TestTheSecondDecisionIsRefused(t *testing.T) {
 		v := w.buy(agent, remoteStatic)
 		o := w.order(v.ID)
 		adopt := func() error {
-			_, err := w.sessions.AdoptOrder(t.Context(), o.ID, w.seller.Of(v.ID)[0].Delivery.Ref)
+			_, err := w.desk.Adopt(t.Context(), o.ID, w.seller.Of(v.ID)[0].Delivery.Ref)
 			return err
 		}
 		release := func() error {
-			_, err := w.sessions.ReleaseOrder(t.Context(), o.ID)
+			_, err := w.desk.Release(t.Context(), o.ID)
 			return err
 		}
 		first, second, want := release, adopt, session.Failed
@@ -297,7 +298,7 @@ func TestTheSessionEndsWhileItIsRenewed(t *testing.T) {
 			_, err := w.sessions.Terminate(context.Background(), agent, id)
 			return err
 		},
-		"disabled": func(w *world, agent, _ string) error { return w.sessions.Disable(context.Background(), agent, "abuse") },
+		"disabled": func(w *world, agent, _ string) error { return w.accounts.Disable(context.Background(), agent, "abuse") },
 		"expired": func(w *world, _, _ string) error {
 			w.clock.Advance(time.Hour + time.Minute)
 			return w.passes.ExpireSessions(context.Background())
@@ -332,7 +333,7 @@ func TestTheSessionEndsWhileItIsRenewed(t *testing.T) {
 				reached, on := w.paused(m.op, m.step)
 				var wg sync.WaitGroup
 				wg.Go(func() {
-					_, _ = w.sessions.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("k")})
+					_, _ = w.sessions.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: v.ID, Call: key("k")})
 				})
 				reached()
 				same(t, "while it is renewed", w.balance(agent), before-dollars("1"))

@@ -4,9 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
 
@@ -33,7 +34,7 @@ func TestARefusalBeforeAnOrderIsSentRefusesNoSentOrder(t *testing.T) {
 	go func() { _, err := w.createWith(agent, "sta_both", key("k")); slow <- err }()
 	until(t, "the slow one asks for the price", func() bool { return w.seller.Calls(fake.Quote) == 1 })
 	id := w.texts(`SELECT id FROM sessions`)[0]
-	go func() { fast <- w.sessions.Provision(t.Context(), id) }()
+	go func() { fast <- w.driver.DriveSession(t.Context(), id) }()
 	until(t, "the fast one has sent the order", func() bool { return w.seller.Calls(fake.Provision) == 1 })
 	close(price)
 	ok(t, <-slow)
@@ -76,9 +77,9 @@ func TestAListThatTellsNoPlaceProvesNoPlace(t *testing.T) {
 		w.seller.Next(fake.Provision, step)
 		f := form(remoteStatic)
 		f.Location.Country = country
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 		ok(t, err)
-		same(t, "the status", d.Status, 202)
+		same(t, "the status", d.Outcome, ports.Pending)
 		return d.View.ID
 	}
 	german, french := lose("DE", fake.LoseRequest()), lose("FR", fake.LoseAnswer())
@@ -133,7 +134,7 @@ func TestAFrozenOrderKeepsNobodyWaiting(t *testing.T) {
 	w.seller.Always(fake.Find, fake.Step{})
 	d, err := w.create(agent, remoteStatic)
 	ok(t, err)
-	same(t, "the status", d.Status, 201)
+	same(t, "the status", d.Outcome, ports.Created)
 	same(t, "bought for it", len(w.seller.Of(d.View.ID)), 1)
 }
 
@@ -145,17 +146,17 @@ func TestAnOrderThatIsDeliveredTwiceIsStillChecked(t *testing.T) {
 	agent := w.register()
 	d, err := w.create(agent, remoteStatic)
 	ok(t, err)
-	same(t, "the status", d.Status, 202)
+	same(t, "the status", d.Outcome, ports.Pending)
 	w.clock.Advance(time.Minute)
 	answer := make(chan struct{})
 	w.seller.Next(fake.Read, fake.Step{Gate: answer}, fake.Step{})
 	late := make(chan error, 1)
 	before := w.seller.Calls(fake.Read)
-	go func() { late <- w.sessions.DriveOrders(t.Context()) }()
+	go func() { late <- w.driver.DriveDue(t.Context()) }()
 	until(t, "the slow one reads", func() bool { return w.seller.Calls(fake.Read) == before+1 })
 	w.seller.SetAsync(0)
 	w.seller.Change(d.View.ID, func(p *fake.Purchase) { p.Delivery.State = procurement.Live })
-	ok(t, w.sessions.DriveOrders(t.Context()))
+	ok(t, w.driver.DriveDue(t.Context()))
 	same(t, "the session", w.read(agent, d.View.ID).Status, session.Active)
 	close(answer)
 	ok(t, <-late)

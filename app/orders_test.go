@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -43,7 +44,7 @@ func pair(t *testing.T) (*world, *fake.Provider) {
 // order is the newest upstream order of a session.
 func (w *world) order(id string) procurement.Order {
 	w.t.Helper()
-	list, err := w.sessions.Orders(context.Background(), app.ListOrders{Page: domain.Page{Number: 1, Size: 100}})
+	list, err := w.desk.List(context.Background(), procurementapp.ListOrders{Page: domain.Page{Number: 1, Size: 100}})
 	ok(w.t, err)
 	for _, o := range list.Items {
 		if o.SessionID == id {
@@ -64,13 +65,13 @@ func TestTheNextSourceIsTried(t *testing.T) {
 			w.seller.Always(fake.Provision, fake.Refuse(class))
 			d, err := w.createWith(agent, "sta_both", key("k"))
 			ok(t, err)
-			if d.Status != 201 || d.View.Provider != "second" || len(second.Of(d.View.ID)) != 1 {
-				t.Errorf("created %d at %s", d.Status, d.View.Provider)
+			if d.Outcome != ports.Created || d.View.Provider != "second" || len(second.Of(d.View.ID)) != 1 {
+				t.Errorf("created %d at %s", d.Outcome, d.View.Provider)
 			}
 			d, err = w.createWith(agent, "dyn_mixed", key("m"))
 			ok(t, err)
-			if d.Status != 201 || d.View.Provider != "embedded" || !d.View.Exits[0].IP.IsValid() {
-				t.Errorf("created %d at %s", d.Status, d.View.Provider)
+			if d.Outcome != ports.Created || d.View.Provider != "embedded" || !d.View.Exits[0].IP.IsValid() {
+				t.Errorf("created %d at %s", d.Outcome, d.View.Provider)
 			}
 			same(t, "sold by the first", len(w.seller.Sales()), 0)
 		})
@@ -90,7 +91,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		w.seller.Next(fake.Provision, fake.LoseAnswer())
 		d, err := w.createWith(agent, "sta_both", key("k"))
 		ok(t, err)
-		same(t, "the status", d.Status, 202)
+		same(t, "the status", d.Outcome, ports.Pending)
 		w.reconciled()
 		same(t, "sold by the second", len(second.Sales()), 0)
 		same(t, "the session", w.read(agent, d.View.ID).Status, session.Active)
@@ -126,7 +127,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		f := form("sta_placed")
 		for country, provider := range map[string]string{"DE": "remote", "FR": "second"} {
 			f.Location.Country = country
-			d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+			d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 			ok(t, err)
 			same(t, country, d.View.Provider, provider)
 		}
@@ -159,11 +160,11 @@ func TestNamelessOrders(t *testing.T) {
 	w.seller.Next(fake.Provision, fake.LoseAnswer())
 	lost, err := w.create(agent, remoteStatic)
 	ok(t, err)
-	same(t, "the status", lost.Status, 202)
+	same(t, "the status", lost.Outcome, ports.Pending)
 	t.Run("one like it waits for its outcome", func(t *testing.T) {
 		next, err := w.create(agent, remoteStatic)
 		ok(t, err)
-		same(t, "the status", next.Status, 202)
+		same(t, "the status", next.Outcome, ports.Pending)
 		same(t, "its order", w.order(next.View.ID).Status, procurement.Planned)
 		same(t, "sent", w.seller.Calls(fake.Provision), 2)
 		w.reconciled()
@@ -193,7 +194,7 @@ func TestRepeatableOrders(t *testing.T) {
 		w.seller.Next(fake.Provision, step, step)
 		d, err := w.create(agent, remote)
 		ok(t, err)
-		same(t, "the status", d.Status, 202)
+		same(t, "the status", d.Outcome, ports.Pending)
 		w.reconciled()
 		same(t, "the session", w.read(agent, d.View.ID).Status, session.Active)
 		same(t, "bought", len(w.seller.Of(d.View.ID)), 1)
@@ -234,7 +235,7 @@ func TestRepeatableOrders(t *testing.T) {
 
 // What stays unknown for a day is the operator's to decide.
 func TestFrozenOrders(t *testing.T) {
-	freeze := func(t *testing.T) (*world, string, app.SessionView) {
+	freeze := func(t *testing.T) (*world, string, sessions.SessionView) {
 		w := newWorld(t)
 		agent := w.register()
 		w.seller.Next(fake.Provision, fake.LoseAnswer())
@@ -249,7 +250,7 @@ func TestFrozenOrders(t *testing.T) {
 		if o.Status != procurement.Unknown || o.FrozenAt.IsZero() || !o.NextAt.IsZero() {
 			t.Fatalf("after a day the order is %+v", o)
 		}
-		open, frozen, err := w.sessions.OrderTally(t.Context())
+		open, frozen, err := w.desk.Tally(t.Context())
 		ok(t, err)
 		same(t, "open", open, 1)
 		same(t, "frozen", frozen, 1)
@@ -265,27 +266,27 @@ func TestFrozenOrders(t *testing.T) {
 	t.Run("adopted", func(t *testing.T) {
 		w, agent, v := freeze(t)
 		o := w.order(v.ID)
-		_, err := w.sessions.AdoptOrder(t.Context(), o.ID, "nothing")
+		_, err := w.desk.Adopt(t.Context(), o.ID, "nothing")
 		refused(t, err, ports.ErrProvider)
-		_, err = w.sessions.AdoptOrder(t.Context(), "ord_none", "ref1")
+		_, err = w.desk.Adopt(t.Context(), "ord_none", "ref1")
 		refused(t, err, procurement.ErrOrderNotFound)
-		o, err = w.sessions.AdoptOrder(t.Context(), o.ID, w.seller.Of(v.ID)[0].Delivery.Ref)
+		o, err = w.desk.Adopt(t.Context(), o.ID, w.seller.Of(v.ID)[0].Delivery.Ref)
 		ok(t, err)
 		same(t, "the order", o.Status, procurement.Confirmed)
 		same(t, "the session", w.read(agent, v.ID).Status, session.Active)
-		_, err = w.sessions.ReleaseOrder(t.Context(), o.ID)
+		_, err = w.desk.Release(t.Context(), o.ID)
 		refused(t, err, procurement.ErrDecided)
 		w.reconciled()
 	})
 	t.Run("released", func(t *testing.T) {
 		w, agent, v := freeze(t)
 		w.seller.Change(v.ID, func(p *fake.Purchase) { p.Released = true })
-		o, err := w.sessions.ReleaseOrder(t.Context(), w.order(v.ID).ID)
+		o, err := w.desk.Release(t.Context(), w.order(v.ID).ID)
 		ok(t, err)
 		same(t, "the order", o.Status, procurement.Refused)
 		same(t, "the session", w.read(agent, v.ID).Status, session.Failed)
 		same(t, "the balance", w.balance(agent), dollars("10"))
-		_, err = w.sessions.AdoptOrder(t.Context(), o.ID, "ref1")
+		_, err = w.desk.Adopt(t.Context(), o.ID, "ref1")
 		refused(t, err, procurement.ErrDecided)
 		w.reconciled()
 	})

@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -25,7 +26,7 @@ func TestALiveOrderIsKeptUpToDate(t *testing.T) {
 	agent := w.rich(100)
 	f := form(remoteStatic)
 	f.Quantity = new(2)
-	d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+	d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 	ok(t, err)
 	id := d.View.ID
 	edit := func(change func(ips []procurement.IP) []procurement.IP) {
@@ -43,12 +44,12 @@ func TestALiveOrderIsKeptUpToDate(t *testing.T) {
 		t.Errorf("the route has %d hops", len(r.Hops))
 	}
 	t.Run("after a renewal too", func(t *testing.T) {
-		_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: id})
+		_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: id})
 		ok(t, err)
 		if r, err := w.traffic.Route(t.Context(), id); err != nil || len(r.Hops) != 2 {
 			t.Errorf("renewed, the route has %d hops, %v", len(r.Hops), err)
 		}
-		_, err = w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: id})
+		_, err = w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: id})
 		ok(t, err)
 		same(t, "renewed at the seller", w.seller.Of(id)[0].Renewals, 2)
 	})
@@ -85,10 +86,10 @@ func TestTrafficTakesTurnsWhateverItsCountry(t *testing.T) {
 	w := newWorld(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(100)
-	in := func(country string) app.SessionView {
+	in := func(country string) sessions.SessionView {
 		f := form(remote)
 		f.Location.Country = country
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		return d.View
 	}
@@ -115,12 +116,12 @@ func TestSourcesThatHaveNone(t *testing.T) {
 			break // the embedded provider has no address left
 		}
 	}
-	d, err := w.createWith(agent, "sta_three", app.Call{})
+	d, err := w.createWith(agent, "sta_three", idempotency.Call{})
 	ok(t, err)
 	same(t, "bought of", d.View.Provider, "second")
 	same(t, "asked of the first", w.seller.Calls(fake.Provision), 0)
 	second.Always(fake.Provision, fake.Refuse(procurement.TimedOut))
-	_, err = w.createWith(agent, "sta_three", app.Call{})
+	_, err = w.createWith(agent, "sta_three", idempotency.Call{})
 	refused(t, err, ports.ErrTimeout)
 }
 
@@ -130,12 +131,12 @@ func TestWhatTheOperatorHears(t *testing.T) {
 	var mu sync.Mutex
 	var text bytes.Buffer
 	calls := map[string]int{}
-	w.sessions = app.NewSessions(app.SessionConfig{Log: slog.New(slog.NewTextHandler(&text, nil)),
-		Count: func(provider, operation string, result procurement.Class) {
-			mu.Lock()
-			defer mu.Unlock()
-			calls[provider+" "+operation+" "+string(result)]++
-		}}, w.store, w.clock, w.ids, w.secrets, w.catalog, w.Hub)
+	count := func(provider, operation string, result procurement.Class) {
+		mu.Lock()
+		defer mu.Unlock()
+		calls[provider+" "+operation+" "+string(result)]++
+	}
+	w.connect(0, w.clock, count, slog.New(slog.NewTextHandler(&text, nil)))
 	agent := w.rich(10)
 	w.seller.Next(fake.Provision, fake.LoseAnswer())
 	w.seller.Always(fake.Find, fake.Refuse(procurement.Auth))
@@ -166,7 +167,7 @@ func TestWhatTheOperatorHears(t *testing.T) {
 	t.Run("an order that is adopted for a session that ended is given up at once", func(t *testing.T) {
 		_, err := w.sessions.Terminate(t.Context(), agent, lost.ID)
 		ok(t, err)
-		_, err = w.sessions.AdoptOrder(t.Context(), w.order(lost.ID).ID, w.seller.Of(lost.ID)[0].Delivery.Ref)
+		_, err = w.desk.Adopt(t.Context(), w.order(lost.ID).ID, w.seller.Of(lost.ID)[0].Delivery.Ref)
 		ok(t, err)
 		same(t, "released", w.seller.Of(lost.ID)[0].Released, true)
 	})
@@ -174,7 +175,7 @@ func TestWhatTheOperatorHears(t *testing.T) {
 		w.seller.SetAsync(0)
 		w.seller.Next(fake.Provision, fake.LoseAnswer())
 		third := w.buy(agent, remoteStatic)
-		if _, err := w.sessions.AdoptOrder(t.Context(), w.order(third.ID).ID, w.seller.Of(slow.ID)[0].Delivery.Ref); err == nil {
+		if _, err := w.desk.Adopt(t.Context(), w.order(third.ID).ID, w.seller.Of(slow.ID)[0].Delivery.Ref); err == nil {
 			t.Error("adopted")
 		}
 		same(t, "its order", w.order(third.ID).Status, procurement.Unknown)

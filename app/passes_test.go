@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
@@ -18,7 +18,7 @@ func TestExpireSessions(t *testing.T) {
 	agent := w.rich(100)
 	v, far, dynamic := w.buy(agent, static), w.buy(agent, remoteStatic), w.buy(agent, local)
 	renewed := w.buy(agent, static)
-	_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: renewed.ID})
+	_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: renewed.ID})
 	ok(t, err)
 	told := &witness{}
 	w.Watch(told)
@@ -34,7 +34,7 @@ func TestExpireSessions(t *testing.T) {
 	})
 	for _, id := range []string{v.ID, far.ID} {
 		got := w.read(agent, id)
-		if got.Status != session.Expired || got.Reason != session.TimeExpired || got.Cost != (app.Cost{Charged: dollars("1")}) {
+		if got.Status != session.Expired || got.Reason != session.TimeExpired || got.Cost != (sessions.Cost{Charged: dollars("1")}) {
 			t.Errorf("it is %+v, %+v", got.Session, got.Cost)
 		}
 	}
@@ -78,11 +78,11 @@ func TestTakeBack(t *testing.T) {
 	w.clock.Advance(5 * time.Second)
 	w.renew(traffic.Ask{SessionID: v.ID, Lease: "alive", Want: 5_000_000})
 	w.clock.Advance(traffic.ReclaimAfter - 5*time.Second)
-	ok(t, w.passes.TakeBack(t.Context()))
+	ok(t, w.passes.Reclaim(t.Context()))
 	same(t, "leased", w.read(agent, v.ID).Usage.Leased, 15_000_000) // the last microsecond is the gateway's
 	w.clock.Advance(time.Microsecond)
 	parallel(4, func(int) {
-		if err := w.passes.TakeBack(t.Context()); err != nil {
+		if err := w.passes.Reclaim(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -113,7 +113,7 @@ func TestTidy(t *testing.T) {
 	ok(t, w.accounts.SetRateLimit(t.Context(), agent, 5))
 	w.clock.Advance(11 * time.Minute)
 	ok(t, w.accounts.SetRateLimit(t.Context(), agent, 6))
-	ok(t, w.passes.Tidy(t.Context()))
+	ok(t, w.passes.Purge(t.Context()))
 	same(t, "keys left", len(w.texts(`SELECT key FROM idempotency_keys`)), 1)
 	left := 1
 	if w.postgres() {
@@ -128,12 +128,12 @@ func TestTidy(t *testing.T) {
 	same(t, "events left", events(), 2)
 	w.clock.Set(fake.Start.Add(eventlog.Retention + time.Second))
 	for range 2 {
-		ok(t, w.passes.Tidy(t.Context()))
+		ok(t, w.passes.Purge(t.Context()))
 	}
 	same(t, "events left", events(), 1)
 	w.clock.Advance(25 * time.Hour)
 	for range 2 {
-		ok(t, w.passes.Tidy(t.Context()))
+		ok(t, w.passes.Purge(t.Context()))
 	}
 	same(t, "events left", events(), 0)
 }
@@ -149,8 +149,8 @@ func TestPassesReportTheStore(t *testing.T) {
 	for name, pass := range map[string]func() error{
 		"trials":    func() error { return w.passes.ExpireTrials(t.Context()) },
 		"settle":    func() error { return w.passes.Settle(t.Context()) },
-		"take back": func() error { return w.passes.TakeBack(t.Context()) },
-		"tidy":      func() error { return w.passes.Tidy(t.Context()) },
+		"take back": func() error { return w.passes.Reclaim(t.Context()) },
+		"tidy":      func() error { return w.passes.Purge(t.Context()) },
 	} {
 		before := w.dump()
 		w.store.failUpdates(1)
@@ -172,11 +172,11 @@ func TestPassesLookAgain(t *testing.T) {
 	w.renew(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 1000})
 	w.clock.Advance(30 * session.Day)
 	w.store.before = func() { w.renew(traffic.Ask{SessionID: v.ID, Lease: "a", Up: 500, Want: 1000}) }
-	ok(t, w.passes.TakeBack(t.Context()))
+	ok(t, w.passes.Reclaim(t.Context()))
 	same(t, "leased", w.read(agent, v.ID).Usage.Leased, 1000)
 	w.store.before = func() {
 		w.clock.Advance(-time.Second)
-		_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: fixed.ID})
+		_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: fixed.ID})
 		ok(t, err)
 		w.clock.Advance(time.Second)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/payments"
 	"agentproxy/domain/recharge"
 	"agentproxy/ports"
 )
@@ -49,7 +49,7 @@ func TestCrashAtEveryUnit(t *testing.T) {
 		for n := range 40 {
 			st := &lossy{Store: b.store, after: n / 2, lost: n%2 == 1}
 			p := b.watcher(st)
-			p.SetFew(b.payments.Few())
+			p.SetAddressLimit(b.payments.AddressLimit())
 			if n > 10 {
 				b.mine(1)
 			}
@@ -73,10 +73,10 @@ func TestTwoWatchers(t *testing.T) {
 	for name, ways := range map[string][2]int{"by address": {10, 10}, "by block": {0, 0}, "each its way": {10, 0}} {
 		t.Run(name, func(t *testing.T) {
 			b := tillOf(newWorld(t))
-			var watchers []*app.Payments
+			var watchers []*payments.Payments
 			for _, few := range ways {
 				p := b.watcher(b.store)
-				p.SetFew(few)
+				p.SetAddressLimit(few)
 				watchers = append(watchers, p)
 			}
 			var orders []recharge.Order

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -23,7 +24,7 @@ func TestTerminateWhileTheProviderWorks(t *testing.T) {
 			agent := w.register()
 			hold := make(chan struct{})
 			w.seller.Next(fake.Provision, fake.Step{Gate: hold})
-			var d app.Done
+			var d sessions.Done
 			var err error
 			var wg sync.WaitGroup
 			wg.Go(func() {
@@ -35,7 +36,7 @@ func TestTerminateWhileTheProviderWorks(t *testing.T) {
 			id := w.texts(`SELECT id FROM sessions`)[0]
 			v, ended := w.sessions.Terminate(t.Context(), agent, id)
 			ok(t, ended)
-			if v.Status != session.Terminated || v.Cost != (app.Cost{}) || w.balance(agent) != dollars("10") {
+			if v.Status != session.Terminated || v.Cost != (sessions.Cost{}) || w.balance(agent) != dollars("10") {
 				t.Errorf("terminated %+v, the balance is %s", v.Session, w.balance(agent))
 			}
 			ok(t, w.work()) // the seller is told before it has sold anything
@@ -58,7 +59,7 @@ func TestTerminateWhileTheProviderWorks(t *testing.T) {
 			_, err := w.sessions.Terminate(t.Context(), agent, v.ID)
 			ok(t, err)
 		}
-		ok(t, w.sessions.Provision(t.Context(), v.ID))
+		ok(t, w.driver.DriveSession(t.Context(), v.ID))
 		same(t, "the session", w.read(agent, v.ID).Status, session.Terminated)
 		w.reconciled()
 	})
@@ -127,10 +128,10 @@ func TestProvisionRacesWithTerminate(t *testing.T) {
 			for range 20 {
 				v := w.buy(agent, product)
 				var wg sync.WaitGroup
-				var ended app.SessionView
+				var ended sessions.SessionView
 				for range 3 {
 					wg.Go(func() {
-						if err := w.sessions.Provision(context.Background(), v.ID); err != nil {
+						if err := w.driver.DriveSession(context.Background(), v.ID); err != nil {
 							t.Error(err)
 						}
 					})
@@ -167,7 +168,7 @@ func TestFaultyProvider(t *testing.T) {
 			w.seller.Next(fake.Provision, steps[i%len(steps)])
 		}
 		product := []string{remote, remoteLater, remoteStatic}[i%3]
-		d, err := w.createWith(agent, product, app.Call{Key: w.secrets.ProxyPassword(string(rune(i))), Path: "/s", Hash: []byte{1}})
+		d, err := w.createWith(agent, product, idempotency.Call{Key: w.secrets.ProxyPassword(string(rune(i))), Path: "/s", Hash: []byte{1}})
 		if err == nil && i%4 == 0 {
 			_, err = w.sessions.Terminate(t.Context(), agent, d.View.ID)
 			ok(t, err)

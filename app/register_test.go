@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/accounts"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/test/fake"
@@ -13,7 +13,7 @@ import (
 
 func TestRegister(t *testing.T) {
 	w := open(t, setup{unruly: true})
-	register := func(in app.Register) (app.Registered, error) {
+	register := func(in accounts.Register) (accounts.Registered, error) {
 		if in.Name == "" {
 			in.Name = "  An agent  "
 		}
@@ -23,7 +23,7 @@ func TestRegister(t *testing.T) {
 	ok(t, err)
 
 	t.Run("a trial is granted for 14 days", func(t *testing.T) {
-		r, err := register(app.Register{})
+		r, err := register(accounts.Register{})
 		ok(t, err)
 		same(t, "the balance", r.Wallet.Balance(), 10*domain.Dollar)
 		same(t, "the trial part", r.Wallet.Available.Trial, 10*domain.Dollar)
@@ -43,14 +43,14 @@ func TestRegister(t *testing.T) {
 	})
 	t.Run("without a code it goes to the default agent, and no referral is named", func(t *testing.T) {
 		for _, code := range []string{"", "   "} {
-			r, err := register(app.Register{ReferralCode: code})
+			r, err := register(accounts.Register{ReferralCode: code})
 			ok(t, err)
 			same(t, "the referrer", r.Agent.Referrer.Name, "openAgent")
 			same(t, "referred", r.Referred, false)
 		}
 	})
 	t.Run("a valid code names the referring agent", func(t *testing.T) {
-		r, err := register(app.Register{ReferralCode: " CODE-1 "})
+		r, err := register(accounts.Register{ReferralCode: " CODE-1 "})
 		ok(t, err)
 		same(t, "the referrer", r.Agent.Referrer.ID, partner.ID)
 		same(t, "referred", r.Referred, true)
@@ -58,16 +58,16 @@ func TestRegister(t *testing.T) {
 	t.Run("another code is refused and opens nothing", func(t *testing.T) {
 		before := w.dump()
 		for _, code := range []string{"code-1", "CODE-2", strings.Repeat("x", 65), "CODE\x00"} {
-			_, err := register(app.Register{ReferralCode: code})
+			_, err := register(accounts.Register{ReferralCode: code})
 			refused(t, err, account.ErrReferralCode)
 		}
 		same(t, "the database", w.dump(), before)
 	})
 	t.Run("a disabled code is refused, and those who came by it keep it", func(t *testing.T) {
-		r, err := register(app.Register{ReferralCode: "CODE-1"})
+		r, err := register(accounts.Register{ReferralCode: "CODE-1"})
 		ok(t, err)
 		ok(t, w.referrers.Disable(t.Context(), "CODE-1"))
-		_, err = register(app.Register{ReferralCode: "CODE-1"})
+		_, err = register(accounts.Register{ReferralCode: "CODE-1"})
 		refused(t, err, account.ErrReferralCode)
 		info, err := w.accounts.Info(t.Context(), r.Agent.ID)
 		ok(t, err)
@@ -80,7 +80,7 @@ func TestRegister(t *testing.T) {
 		refused(t, w.referrers.Disable(t.Context(), "none"), account.ErrReferralCode)
 	})
 	t.Run("a webhook secret comes with a URL only", func(t *testing.T) {
-		r, err := register(app.Register{Profile: account.Profile{WebhookURL: "https://example.com/hook"}})
+		r, err := register(accounts.Register{Profile: account.Profile{WebhookURL: "https://example.com/hook"}})
 		ok(t, err)
 		if !strings.HasPrefix(r.WebhookSecret, "whsec_") || r.WebhookSecret != w.secrets.WebhookSecret(r.Agent.ID, 1) {
 			t.Errorf("the secret is %q", r.WebhookSecret)
@@ -88,7 +88,7 @@ func TestRegister(t *testing.T) {
 	})
 	t.Run("a bad profile is refused with its fields", func(t *testing.T) {
 		before := w.dump()
-		_, err := register(app.Register{Profile: account.Profile{Name: "x", ContactEmail: "no", WebhookURL: "http://plain.example"}})
+		_, err := register(accounts.Register{Profile: account.Profile{Name: "x", ContactEmail: "no", WebhookURL: "http://plain.example"}})
 		refused(t, err, domain.ErrInvalid)
 		same(t, "the number of faults", len(err.(*domain.Error).Details["fields"].([]domain.FieldIssue)), 3)
 		same(t, "the database", w.dump(), before)
@@ -97,7 +97,7 @@ func TestRegister(t *testing.T) {
 
 func TestRegisterWithoutTrial(t *testing.T) {
 	w := open(t, setup{trial: -1})
-	r, err := w.accounts.Register(t.Context(), app.Register{Profile: account.Profile{Name: "agent"}})
+	r, err := w.accounts.Register(t.Context(), accounts.Register{Profile: account.Profile{Name: "agent"}})
 	ok(t, err)
 	if r.IsTrial || r.Wallet.Balance() != 0 || !r.Wallet.TrialExpiresAt.IsZero() || w.entries(r.Agent.ID) != "" {
 		t.Errorf("registered %+v", r)
@@ -107,11 +107,11 @@ func TestRegisterWithoutTrial(t *testing.T) {
 func TestUpdateAccount(t *testing.T) {
 	w := open(t, setup{unruly: true})
 	text := func(s string) *string { return &s }
-	r, err := w.accounts.Register(t.Context(), app.Register{Profile: account.Profile{Name: "agent",
+	r, err := w.accounts.Register(t.Context(), accounts.Register{Profile: account.Profile{Name: "agent",
 		ContactEmail: "a@example.com", Description: "about"}})
 	ok(t, err)
-	update := func(u account.Update) (app.Updated, error) {
-		return w.accounts.Update(t.Context(), app.UpdateAccount{AgentID: r.Agent.ID, Update: u})
+	update := func(u account.Update) (accounts.Updated, error) {
+		return w.accounts.Update(t.Context(), accounts.UpdateAccount{AgentID: r.Agent.ID, Update: u})
 	}
 	t.Run("what is not given stays", func(t *testing.T) {
 		w.clock.Advance(time.Minute)
@@ -149,7 +149,7 @@ func TestUpdateAccount(t *testing.T) {
 		same(t, "the database", w.dump(), before)
 	})
 	t.Run("an unknown agent is not found", func(t *testing.T) {
-		_, err := w.accounts.Update(t.Context(), app.UpdateAccount{AgentID: "agt_none"})
+		_, err := w.accounts.Update(t.Context(), accounts.UpdateAccount{AgentID: "agt_none"})
 		refused(t, err, account.ErrNotFound)
 		_, err = w.accounts.Info(t.Context(), "agt_none")
 		refused(t, err, account.ErrNotFound)

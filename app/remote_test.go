@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -18,12 +19,12 @@ import (
 )
 
 // key is a call under an Idempotency-Key.
-func key(k string) app.Call {
-	return app.Call{Key: k, Path: "/v1/sessions", Hash: []byte("body")}
+func key(k string) idempotency.Call {
+	return idempotency.Call{Key: k, Path: "/v1/sessions", Hash: []byte("body")}
 }
 
-func (w *world) createWith(agent, product string, c app.Call) (app.Done, error) {
-	return w.sessions.Create(context.Background(), app.Create{AgentID: agent, Form: form(product), Call: c})
+func (w *world) createWith(agent, product string, c idempotency.Call) (sessions.Done, error) {
+	return w.sessions.Create(context.Background(), sessions.Create{AgentID: agent, Form: form(product), Call: c})
 }
 
 // reconciled demands that the seller's books have what the sessions have: once
@@ -61,8 +62,8 @@ func TestRemoteCreate(t *testing.T) {
 			agent := w.register()
 			d, err := w.createWith(agent, product, key("k"))
 			ok(t, err)
-			if d.Status != 201 || d.View.Status != session.Active || len(d.View.Exits) != 1 {
-				t.Errorf("created %d %+v", d.Status, d.View.Session)
+			if d.Outcome != ports.Created || d.View.Status != session.Active || len(d.View.Exits) != 1 {
+				t.Errorf("created %d %+v", d.Outcome, d.View.Session)
 			}
 			bought := w.seller.Of(d.View.ID)[0]
 			if bought.Delivery.IPs[0].Addr != d.View.Exits[0].IP || bought.Location != d.View.Location || bought.Type != d.View.Type {
@@ -70,7 +71,7 @@ func TestRemoteCreate(t *testing.T) {
 			}
 			again, err := w.createWith(agent, product, key("k"))
 			ok(t, err)
-			if again.Status != 201 || !again.Replayed || again.View.ID != d.View.ID {
+			if again.Outcome != ports.Created || !again.Replayed || again.View.ID != d.View.ID {
 				t.Errorf("replayed %+v", again)
 			}
 			w.reconciled()
@@ -92,14 +93,14 @@ func TestRemoteRefusal(t *testing.T) {
 			refused(t, err, want)
 			id, _ := err.(*domain.Error).Details["session_id"].(string)
 			v := w.read(agent, id)
-			if v.Status != session.Failed || v.Reason != session.ProviderFailed || v.Failure.Code != want.Code || v.Cost != (app.Cost{}) {
+			if v.Status != session.Failed || v.Reason != session.ProviderFailed || v.Failure.Code != want.Code || v.Cost != (sessions.Cost{}) {
 				t.Errorf("the session is %+v", v.Session)
 			}
 			same(t, "the balance", w.balance(agent), dollars("10"))
 			same(t, "the ledger", w.entries(agent), "trial_grant 10000000, hold -500000, release 500000")
 			d, err := w.createWith(agent, remote, key("k"))
 			ok(t, err)
-			if d.Replayed || d.View.ID == id || d.Status != 201 {
+			if d.Replayed || d.View.ID == id || d.Outcome != ports.Created {
 				t.Errorf("the key bought %+v", d)
 			}
 			w.reconciled()
@@ -136,13 +137,13 @@ func TestAmbiguousCreate(t *testing.T) {
 			w.seller.Next(fake.Provision, step)
 			d, err := w.createWith(agent, remoteStatic, key("k"))
 			ok(t, err)
-			if d.Status != 202 || d.View.Status != session.Creating || d.View.Cost.Held != dollars("1") {
-				t.Fatalf("created %d %+v", d.Status, d.View)
+			if d.Outcome != ports.Pending || d.View.Status != session.Creating || d.View.Cost.Held != dollars("1") {
+				t.Fatalf("created %d %+v", d.Outcome, d.View)
 			}
 			// The first call has been answered: a retry need not wait.
 			again, err := w.createWith(agent, remoteStatic, key("k"))
 			ok(t, err)
-			if again.Status != 202 || !again.Replayed || again.View.ID != d.View.ID {
+			if again.Outcome != ports.Pending || !again.Replayed || again.View.ID != d.View.ID {
 				t.Errorf("replayed %+v", again)
 			}
 			w.clock.Advance(time.Minute)
@@ -160,7 +161,7 @@ func TestAmbiguousCreate(t *testing.T) {
 			same(t, "the session", w.read(agent, d.View.ID).Status, session.Active)
 			again, err = w.createWith(agent, remoteStatic, key("k"))
 			ok(t, err)
-			same(t, "the first status", again.Status, 202)
+			same(t, "the first status", again.Outcome, ports.Pending)
 			same(t, "the balance", w.balance(agent), dollars("9"))
 			same(t, "sent", w.seller.Calls(fake.Provision), 1)
 			w.reconciled()
@@ -185,8 +186,8 @@ func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
 		w.clock.Advance(time.Minute)
 		d, err := w.createWith(agent, remote, key("k"))
 		ok(t, err)
-		if d.Status != 202 || !d.Replayed || d.View.Status != session.Creating {
-			t.Errorf("after a minute: %d %+v", d.Status, d.View.Session)
+		if d.Outcome != ports.Pending || !d.Replayed || d.View.Status != session.Creating {
+			t.Errorf("after a minute: %d %+v", d.Outcome, d.View.Session)
 		}
 		ok(t, w.work()) // whoever sent it is dead
 		w.clock.Advance(time.Minute)
@@ -201,9 +202,11 @@ func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
 		w := newWorld(t)
 		agent := w.register()
 		gate, open, ctx, cancel := leave(t, w)
-		var d app.Done
+		var d sessions.Done
 		var wg sync.WaitGroup
-		wg.Go(func() { d, _ = w.sessions.Create(ctx, app.Create{AgentID: agent, Form: form(remote), Call: key("k")}) })
+		wg.Go(func() {
+			d, _ = w.sessions.Create(ctx, sessions.Create{AgentID: agent, Form: form(remote), Call: key("k")})
+		})
 		gate()
 		cancel()
 		open()
@@ -216,11 +219,11 @@ func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
 		agent := w.register()
 		v := w.buy(agent, localLater)
 		w.exec(`DELETE FROM test_jobs`)
-		ok(t, w.sessions.Recover(t.Context(), 5*time.Minute))
+		ok(t, w.driver.Recover(t.Context(), 5*time.Minute))
 		same(t, "jobs", len(w.pending()), 0)
 		w.clock.Advance(5*time.Minute + time.Second)
-		ok(t, w.sessions.Recover(t.Context(), 5*time.Minute))
-		ok(t, w.sessions.Recover(t.Context(), 0))
+		ok(t, w.driver.Recover(t.Context(), 5*time.Minute))
+		ok(t, w.driver.Recover(t.Context(), 0))
 		same(t, "jobs", len(w.pending()), 2)
 		ok(t, w.work())
 		same(t, "the session", w.read(agent, v.ID).Status, session.Active)

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
@@ -22,12 +23,12 @@ func TestRenew(t *testing.T) {
 	agent := w.rich(10)
 	f := form(static)
 	f.Quantity = new(2)
-	d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+	d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 	ok(t, err)
 	v := d.View
 	ends := v.ExpiresAt
-	renew := func(days string, c app.Call) (app.Done, error) {
-		return w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, Days: days, Call: c})
+	renew := func(days string, c idempotency.Call) (sessions.Done, error) {
+		return w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID, Days: days, Call: c})
 	}
 	t.Run("it extends from where it would have ended, at the price of the days", func(t *testing.T) {
 		told := &witness{}
@@ -37,12 +38,12 @@ func TestRenew(t *testing.T) {
 		d, err := renew("", key("k"))
 		ok(t, err)
 		ends = ends.Add(30 * session.Day)
-		if d.Status != 200 || !d.View.ExpiresAt.Equal(ends) || d.View.Cost.Charged != dollars("4") || d.View.Cost.Held != 0 {
+		if d.Outcome != ports.Completed || !d.View.ExpiresAt.Equal(ends) || d.View.Cost.Charged != dollars("4") || d.View.Cost.Held != 0 {
 			t.Errorf("renewed %+v", d.View)
 		}
 		same(t, "the balance", w.balance(agent), before-dollars("2"))
 		same(t, "told", told.take(), "session "+v.ID)
-		d, err = renew("90", app.Call{})
+		d, err = renew("90", idempotency.Call{})
 		ok(t, err)
 		ends = ends.Add(90 * session.Day)
 		if !d.View.ExpiresAt.Equal(ends) || d.View.Cost.Charged != dollars("9.4") || !w.read(agent, v.ID).ExpiresAt.Equal(ends) {
@@ -56,10 +57,10 @@ func TestRenew(t *testing.T) {
 		before := w.dump()
 		d, err := renew("", key("k"))
 		ok(t, err)
-		if !d.Replayed || d.Status != 200 || !d.View.ExpiresAt.Equal(ends) {
+		if !d.Replayed || d.Outcome != ports.Completed || !d.View.ExpiresAt.Equal(ends) {
 			t.Errorf("replayed %+v", d)
 		}
-		_, err = renew("90", app.Call{Key: "k", Path: "/v1/sessions", Hash: []byte("other")})
+		_, err = renew("90", idempotency.Call{Key: "k", Path: "/v1/sessions", Hash: []byte("other")})
 		refused(t, err, domain.ErrIdempotencyConflict)
 		same(t, "the database", w.dump(), before)
 	})
@@ -68,7 +69,7 @@ func TestRenew(t *testing.T) {
 			_, err := renew(days, key("bad"))
 			refused(t, err, domain.ErrInvalid)
 		}
-		d, err := renew("3e1", app.Call{})
+		d, err := renew("3e1", idempotency.Call{})
 		ok(t, err)
 		ends = ends.Add(30 * session.Day)
 		same(t, "its end", d.View.ExpiresAt, ends)
@@ -79,7 +80,7 @@ func TestRenew(t *testing.T) {
 		ok(t, err)
 		before := w.dump()
 		for _, dry := range []bool{false, true} {
-			_, err = w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("poor"), DryRun: dry})
+			_, err = w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID, Call: key("poor"), DryRun: dry})
 			refused(t, err, billing.ErrInsufficientBalance)
 		}
 		same(t, "the database", w.dump(), before)
@@ -97,12 +98,12 @@ func TestRenew(t *testing.T) {
 		w.clock.Set(ends)
 		before := w.dump()
 		for _, dry := range []bool{false, true} {
-			_, err = w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, DryRun: dry})
+			_, err = w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID, DryRun: dry})
 			refused(t, err, session.ErrOver)
 		}
 		same(t, "the database", w.dump(), before)
 		ok(t, w.passes.ExpireSessions(t.Context()))
-		_, err = renew("", app.Call{})
+		_, err = renew("", idempotency.Call{})
 		refused(t, err, session.ErrOver)
 	})
 }
@@ -118,7 +119,7 @@ func TestRenewIsRefused(t *testing.T) {
 	for id, want := range map[string]error{dynamic.ID: domain.ErrInvalid, over.ID: domain.ErrInvalid, creating.ID: session.ErrNotReady,
 		"sess_none": session.ErrNotFound} {
 		for _, dry := range []bool{false, true} {
-			_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: id, Call: key("k"), DryRun: dry})
+			_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: id, Call: key("k"), DryRun: dry})
 			refused(t, err, want)
 		}
 	}
@@ -140,13 +141,13 @@ func TestRenewAtTodaysPrice(t *testing.T) {
 		}
 	}
 	w.reprice(dearer)
-	d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID})
+	d, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID})
 	ok(t, err)
 	same(t, "charged", d.View.Cost.Charged, dollars("4"))
 	t.Run("a seller that refuses to extend is not paid", func(t *testing.T) {
 		before := w.dump()
 		w.seller.Always(fake.Extend, fake.Refuse(procurement.Temporary))
-		_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("k")})
+		_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID, Call: key("k")})
 		refused(t, err, ports.ErrProvider)
 		same(t, "the database", w.dump(), before)
 	})
@@ -157,7 +158,7 @@ func TestParallelRenewals(t *testing.T) {
 	agent := w.register()
 	v := w.buy(agent, static)
 	parallel(20, func(i int) {
-		_, err := w.sessions.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("k")})
+		_, err := w.sessions.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: v.ID, Call: key("k")})
 		if err != nil {
 			t.Error(err)
 		}
@@ -165,7 +166,7 @@ func TestParallelRenewals(t *testing.T) {
 	same(t, "its end", w.read(agent, v.ID).ExpiresAt, v.ExpiresAt.Add(30*session.Day))
 	var won atomic.Int32
 	parallel(20, func(i int) {
-		_, err := w.sessions.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key(fmt.Sprint(i))})
+		_, err := w.sessions.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: v.ID, Call: key(fmt.Sprint(i))})
 		if err == nil {
 			won.Add(1)
 		}

@@ -4,10 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/fake"
 )
 
@@ -31,9 +32,9 @@ func TestARefusedRenewalGivesTrialCreditBack(t *testing.T) {
 				w.clock.Advance(-time.Hour)
 			}
 			w.seller.Next(fake.Extend, fake.LoseRequest())
-			d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("k")})
+			d, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID, Call: key("k")})
 			ok(t, err)
-			same(t, "the status", d.Status, 202)
+			same(t, "the status", d.Outcome, ports.Pending)
 			same(t, "held", d.View.Money.Held, billing.Funds{Trial: dollars("1")})
 			w.clock.Advance(20 * time.Minute)
 			ok(t, w.passes.ExpireTrials(t.Context()))
@@ -60,7 +61,7 @@ func TestARefusedRenewalFreesTheBudgetOfItsDay(t *testing.T) {
 		v := w.buy(agent, remoteStatic)
 		w.clock.Advance(session.Day)
 		w.seller.Next(fake.Extend, fake.Refuse(procurement.Temporary))
-		_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID})
+		_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID})
 		if err == nil {
 			t.Fatal("renewed")
 		}
@@ -72,7 +73,7 @@ func TestARefusedRenewalFreesTheBudgetOfItsDay(t *testing.T) {
 		v := w.buy(agent, remoteStatic)
 		w.clock.Advance(session.Day - 12*time.Hour - 10*time.Minute) // ten to midnight
 		w.seller.Next(fake.Extend, fake.LoseRequest())
-		_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID})
+		_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID})
 		ok(t, err)
 		w.clock.Advance(12 * time.Minute)
 		w.buy(agent, static)
@@ -91,13 +92,13 @@ func TestAHundredAndTwentyRefusedRenewals(t *testing.T) {
 	v := w.buy(agent, remoteStatic)
 	w.seller.Always(fake.Extend, fake.Refuse(procurement.OutOfStock))
 	for i := range 120 {
-		if _, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID}); err == nil {
+		if _, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID}); err == nil {
 			t.Fatalf("the %d. is renewed", i)
 		}
 	}
 	w.seller.Always(fake.Extend, fake.Step{})
-	d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID})
+	d, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID})
 	ok(t, err)
-	same(t, "the status", d.Status, 200)
+	same(t, "the status", d.Outcome, ports.Completed)
 	same(t, "the end", d.View.ExpiresAt, v.ExpiresAt.Add(30*session.Day))
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -41,15 +42,15 @@ func TestRenewalsOfManyAddresses(t *testing.T) {
 	for _, c := range []struct {
 		claim   string
 		answers []error
-		status  int    // 0: refused at once
-		then    string // what becomes of it: paid, back, frozen
+		outcome ports.Outcome // InFlight: refused at once
+		then    string        // what becomes of it: paid, back, frozen
 	}{
-		{"all are renewed", []error{nil, nil}, 200, "paid"},
-		{"none is renewed", []error{no(procurement.Temporary), no(procurement.Conflict)}, 0, "back"},
-		{"nobody knows of one, the others are refused", []error{no(procurement.Ambiguous), no(procurement.Temporary)}, 202, "back"},
-		{"nobody knows of the last", []error{no(procurement.Temporary), no(procurement.Ambiguous)}, 202, "back"},
-		{"some are renewed", []error{nil, no(procurement.Temporary)}, 202, "frozen"},
-		{"some are renewed, the last of them", []error{no(procurement.Temporary), nil}, 202, "frozen"},
+		{"all are renewed", []error{nil, nil}, ports.Completed, "paid"},
+		{"none is renewed", []error{no(procurement.Temporary), no(procurement.Conflict)}, ports.InFlight, "back"},
+		{"nobody knows of one, the others are refused", []error{no(procurement.Ambiguous), no(procurement.Temporary)}, ports.Pending, "back"},
+		{"nobody knows of the last", []error{no(procurement.Temporary), no(procurement.Ambiguous)}, ports.Pending, "back"},
+		{"some are renewed", []error{nil, no(procurement.Temporary)}, ports.Pending, "frozen"},
+		{"some are renewed, the last of them", []error{no(procurement.Temporary), nil}, ports.Pending, "frozen"},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			p := &partly{Provider: fake.NewProvider("partly"), answers: c.answers, uneven: time.Hour}
@@ -58,17 +59,17 @@ func TestRenewalsOfManyAddresses(t *testing.T) {
 			agent := w.rich(100)
 			f := form("sta_partly")
 			f.Quantity = new(2)
-			bought, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+			bought, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 			ok(t, err)
 			v, before := bought.View, w.balance(agent)
-			d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("k"), Days: "90"})
-			if c.status == 0 {
+			d, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID, Call: key("k"), Days: "90"})
+			if c.outcome == ports.InFlight {
 				refused(t, err, ports.ErrProvider)
 			} else {
 				ok(t, err)
-				same(t, "the status", d.Status, c.status)
+				same(t, "the outcome", d.Outcome, c.outcome)
 			}
-			if c.status == 202 {
+			if c.outcome == ports.Pending {
 				w.pass(10)
 				same(t, "too early to tell, held", w.read(agent, v.ID).Cost.Held, dollars("5"))
 			}
@@ -92,7 +93,7 @@ func TestRenewalsOfManyAddresses(t *testing.T) {
 				if o.Status != procurement.Unknown || o.FrozenAt.IsZero() || o.Reason == "" {
 					t.Errorf("the order is %+v", o)
 				}
-				_, err := w.sessions.AdoptOrder(t.Context(), o.ID, "")
+				_, err := w.desk.Adopt(t.Context(), o.ID, "")
 				ok(t, err)
 				same(t, "adopted, the end", w.read(agent, v.ID).ExpiresAt, v.ExpiresAt.Add(90*session.Day))
 			}
@@ -108,7 +109,7 @@ func TestARenewalOfWhatIsGoneWaitsForTheSession(t *testing.T) {
 	v := w.buy(agent, remoteStatic)
 	before := w.balance(agent)
 	w.seller.Next(fake.Extend, fake.LoseAnswer())
-	_, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID})
+	_, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID})
 	ok(t, err)
 	w.seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = true })
 	w.pass(20)
@@ -151,7 +152,7 @@ func TestStockOfASource(t *testing.T) {
 			agent := w.register()
 			w.seller.SetOffers(c.offers...)
 			ok(t, w.catalog.RefreshStock(t.Context()))
-			d, err := w.createWith(agent, "sta_both", app.Call{})
+			d, err := w.createWith(agent, "sta_both", idempotency.Call{})
 			ok(t, err)
 			same(t, "bought of the first", d.View.Provider == "remote", c.asked)
 		})
@@ -162,7 +163,7 @@ func TestStockOfASource(t *testing.T) {
 			procurement.Source{Provider: "remote", SKU: "r"}, procurement.Source{Provider: "second", SKU: "s"})}})
 		second.SetOffers(offer(st, "s", "DE", procurement.StockYes), offer(st, "s", "DE", procurement.StockUnknown))
 		ok(t, w.catalog.RefreshStock(t.Context()))
-		d, err := w.createWith(w.register(), "sta_equal", app.Call{})
+		d, err := w.createWith(w.register(), "sta_equal", idempotency.Call{})
 		ok(t, err)
 		same(t, "bought of", d.View.Provider, "second")
 	})
@@ -171,7 +172,7 @@ func TestStockOfASource(t *testing.T) {
 		if err := w.catalog.Replace([]catalog.Product{bothOf("sta_new", session.Static, procurement.Source{Provider: "nobody"})}); err == nil {
 			t.Error("sold")
 		}
-		_, err := w.createWith(w.register(), "sta_both", app.Call{})
+		_, err := w.createWith(w.register(), "sta_both", idempotency.Call{})
 		ok(t, err)
 	})
 }

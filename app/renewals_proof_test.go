@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -35,13 +35,13 @@ func (p *teller) Renew(ctx context.Context, ref string, in procurement.Intent) (
 }
 
 // tellerWorld has a session of a teller, and renews it.
-func tellerWorld(t *testing.T) (w *world, p *teller, v app.SessionView, renew func() (app.Done, error)) {
+func tellerWorld(t *testing.T) (w *world, p *teller, v sessions.SessionView, renew func() (sessions.Done, error)) {
 	p = &teller{Provider: fake.NewProvider("teller")}
 	w = open(t, setup{more: []ports.Provider{p}, sell: []catalog.Product{bothOf("sta_teller", session.Static, procurement.Source{Provider: "teller"})}})
 	p.SetClock(w.clock.Now)
 	v = w.buy(w.rich(10), "sta_teller")
-	return w, p, v, func() (app.Done, error) {
-		return w.sessions.Renew(context.Background(), app.Renew{AgentID: v.AgentID, SessionID: v.ID})
+	return w, p, v, func() (sessions.Done, error) {
+		return w.sessions.Renew(context.Background(), sessions.Renew{AgentID: v.AgentID, SessionID: v.ID})
 	}
 }
 
@@ -100,7 +100,7 @@ func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
 // What proves neither that a renewal was made nor that it was not leaves the money
 // held.
 func TestWhatProvesNoRenewal(t *testing.T) {
-	held := func(w *world, v app.SessionView, want domain.Money) {
+	held := func(w *world, v sessions.SessionView, want domain.Money) {
 		w.t.Helper()
 		w.pass(40)
 		now := w.read(v.AgentID, v.ID)
@@ -151,7 +151,7 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 		p.silent = true
 		d, err := renew()
 		ok(t, err)
-		same(t, "the status", d.Status, 202)
+		same(t, "the status", d.Outcome, ports.Pending)
 		w.pass(1)
 		same(t, "the end", w.read(v.AgentID, v.ID).ExpiresAt, v.ExpiresAt.Add(30*session.Day))
 	})

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -17,28 +17,28 @@ import (
 // A renewal at a seller is paid when the seller has confirmed, and moves the end
 // then.
 func TestRenewAtASeller(t *testing.T) {
-	begin := func(t *testing.T) (*world, string, app.SessionView, func(string) (app.Done, error)) {
+	begin := func(t *testing.T) (*world, string, sessions.SessionView, func(string) (sessions.Done, error)) {
 		w := open(t, setup{unruly: true})
 		agent := w.rich(10)
 		v := w.buy(agent, remoteStatic)
-		return w, agent, v, func(k string) (app.Done, error) {
-			return w.sessions.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key(k)})
+		return w, agent, v, func(k string) (sessions.Done, error) {
+			return w.sessions.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: v.ID, Call: key(k)})
 		}
 	}
-	later := func(v app.SessionView) time.Time { return v.ExpiresAt.Add(30 * session.Day) }
+	later := func(v sessions.SessionView) time.Time { return v.ExpiresAt.Add(30 * session.Day) }
 	t.Run("confirmed at once", func(t *testing.T) {
 		w, agent, v, renew := begin(t)
 		before := w.balance(agent)
 		d, err := renew("k")
 		ok(t, err)
-		if d.Status != 200 || !d.View.ExpiresAt.Equal(later(v)) || d.View.Cost.Held != 0 || d.View.Cost.Charged != dollars("2") {
-			t.Errorf("renewed %d %s %+v", d.Status, d.View.ExpiresAt, d.View.Cost)
+		if d.Outcome != ports.Completed || !d.View.ExpiresAt.Equal(later(v)) || d.View.Cost.Held != 0 || d.View.Cost.Charged != dollars("2") {
+			t.Errorf("renewed %d %s %+v", d.Outcome, d.View.ExpiresAt, d.View.Cost)
 		}
 		same(t, "the balance", w.balance(agent), before-dollars("1"))
 		again, err := renew("k")
 		ok(t, err)
-		if again.Status != 200 || !again.Replayed || !again.View.ExpiresAt.Equal(later(v)) {
-			t.Errorf("replayed %d %+v", again.Status, again.View.ExpiresAt)
+		if again.Outcome != ports.Completed || !again.Replayed || !again.View.ExpiresAt.Equal(later(v)) {
+			t.Errorf("replayed %d %+v", again.Outcome, again.View.ExpiresAt)
 		}
 		same(t, "renewed at the seller", w.seller.Of(v.ID)[0].Renewals, 1)
 		_, err = renew("l")
@@ -49,7 +49,7 @@ func TestRenewAtASeller(t *testing.T) {
 	t.Run("a dry run asks nobody", func(t *testing.T) {
 		w, agent, v, _ := begin(t)
 		before := w.dump()
-		d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, DryRun: true})
+		d, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID, DryRun: true})
 		ok(t, err)
 		same(t, "the cost", d.Quote.Cost, dollars("1"))
 		same(t, "the database", w.dump(), before)
@@ -85,15 +85,15 @@ func TestRenewAtASeller(t *testing.T) {
 			w.seller.Next(fake.Extend, step)
 			d, err := renew("k")
 			ok(t, err)
-			if d.Status != 202 || !d.View.ExpiresAt.Equal(v.ExpiresAt) || d.View.Cost.Held != dollars("1") {
-				t.Errorf("renewed %d %+v", d.Status, d.View.Cost)
+			if d.Outcome != ports.Pending || !d.View.ExpiresAt.Equal(v.ExpiresAt) || d.View.Cost.Held != dollars("1") {
+				t.Errorf("renewed %d %+v", d.Outcome, d.View.Cost)
 			}
 			_, err = renew("other")
 			refused(t, err, session.ErrNotReady)
 			again, err := renew("k")
 			ok(t, err)
-			if again.Status != 202 || !again.Replayed {
-				t.Errorf("replayed %d", again.Status)
+			if again.Outcome != ports.Pending || !again.Replayed {
+				t.Errorf("replayed %d", again.Outcome)
 			}
 			w.clock.Advance(20 * time.Minute)
 			w.reconciled()
@@ -109,21 +109,21 @@ func TestRenewAtASeller(t *testing.T) {
 			same(t, "the balance", w.balance(agent), before)
 			again, err = renew("k")
 			ok(t, err)
-			same(t, "tried again", again.Status, 200)
+			same(t, "tried again", again.Outcome, ports.Completed)
 		})
 	}
 	t.Run("an address that the seller exchanged meanwhile proves no renewal", func(t *testing.T) {
 		w, agent, _, _ := begin(t)
 		f := form(remoteStatic)
 		f.Quantity = new(2)
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		v := d.View
 		before := w.balance(agent)
 		w.seller.Next(fake.Extend, fake.LoseRequest())
-		d, err = w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID, Call: key("two")})
+		d, err = w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID, Call: key("two")})
 		ok(t, err)
-		same(t, "the status", d.Status, 202)
+		same(t, "the status", d.Outcome, ports.Pending)
 		w.seller.Change(v.ID, func(p *fake.Purchase) {
 			ips := slices.Clone(p.Delivery.IPs)
 			ips[0].Addr = fake.StaticExit(200)
@@ -172,7 +172,7 @@ func TestRenewAtASeller(t *testing.T) {
 			t.Fatalf("after a day it is %+v", o)
 		}
 		w.seller.Always(fake.Read, fake.Step{})
-		_, err = w.sessions.AdoptOrder(t.Context(), o.ID, "")
+		_, err = w.desk.Adopt(t.Context(), o.ID, "")
 		ok(t, err)
 		same(t, "the end", w.read(agent, v.ID).ExpiresAt, later(v))
 		same(t, "held", w.read(agent, v.ID).Cost.Held, 0)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/health"
@@ -25,11 +25,11 @@ func TestRotate(t *testing.T) {
 			told := &witness{}
 			w.Watch(told)
 			w.clock.Advance(time.Minute)
-			d, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: v.ID})
+			d, err := w.sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: v.ID})
 			ok(t, err)
 			got := d.View
-			if d.Status != 200 || got.ID != v.ID || got.Exits[0] == v.Exits[0] || got.Rotation.Count != 1 || !got.Rotation.LastAt.Equal(w.clock.Now()) {
-				t.Errorf("rotated %d %+v", d.Status, got.Session)
+			if d.Outcome != ports.Completed || got.ID != v.ID || got.Exits[0] == v.Exits[0] || got.Rotation.Count != 1 || !got.Rotation.LastAt.Equal(w.clock.Now()) {
+				t.Errorf("rotated %d %+v", d.Outcome, got.Session)
 			}
 			if got.Password != v.Password || got.Cost != v.Cost {
 				t.Errorf("rotation changed the password or the cost: %+v", got.Cost)
@@ -49,13 +49,13 @@ func TestRotate(t *testing.T) {
 			w := open(t, setup{unruly: true})
 			agent := w.register()
 			v := w.buy(agent, product)
-			in := app.Rotate{AgentID: agent, SessionID: v.ID, Reason: health.RotationBlock, Call: key("k")}
+			in := sessions.Rotate{AgentID: agent, SessionID: v.ID, Reason: health.RotationBlock, Call: key("k")}
 			first, err := w.sessions.Rotate(t.Context(), in)
 			ok(t, err)
 			before := w.dump()
 			again, err := w.sessions.Rotate(t.Context(), in)
 			ok(t, err)
-			if again.Status != 200 || !again.Replayed || again.View.Exits[0] != first.View.Exits[0] || again.View.Rotation.Count != 1 {
+			if again.Outcome != ports.Completed || !again.Replayed || again.View.Exits[0] != first.View.Exits[0] || again.View.Rotation.Count != 1 {
 				t.Errorf("replayed %+v", again)
 			}
 			same(t, "the database", w.dump(), before)
@@ -78,7 +78,7 @@ func TestRotationReasons(t *testing.T) {
 		w := newWorld(t)
 		agent := w.register()
 		v := w.buy(agent, local)
-		d, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: v.ID, Reason: reason})
+		d, err := w.sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: v.ID, Reason: reason})
 		ok(t, err)
 		same(t, "the score after "+string(reason), d.View.Verdict.HealthScore, score)
 		same(t, "the reason", d.View.Verdict.Reason, health.FreshExit)
@@ -86,7 +86,7 @@ func TestRotationReasons(t *testing.T) {
 	w := newWorld(t)
 	agent := w.register()
 	v := w.buy(agent, local)
-	_, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: v.ID, Reason: "bored"})
+	_, err := w.sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: v.ID, Reason: "bored"})
 	refused(t, err, domain.ErrInvalid)
 }
 
@@ -114,7 +114,7 @@ func TestRotateIsRefused(t *testing.T) {
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			before := w.dump()
-			_, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: c.id, Call: key("k")})
+			_, err := w.sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: c.id, Call: key("k")})
 			refused(t, err, c.want)
 			same(t, "the database", w.dump(), before)
 		})
@@ -124,18 +124,18 @@ func TestRotateIsRefused(t *testing.T) {
 		for class, want := range map[procurement.Class]error{procurement.Temporary: ports.ErrProvider, procurement.TimedOut: ports.ErrTimeout,
 			procurement.Ambiguous: ports.ErrProvider, procurement.OutOfStock: catalog.ErrOutOfStock} {
 			w.seller.Always(fake.Rotate, fake.Refuse(class))
-			_, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: v.ID})
+			_, err := w.sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: v.ID})
 			refused(t, err, want)
 		}
 		same(t, "rotations", w.read(agent, v.ID).Rotation.Count, 0)
 	})
 }
 
-func (w *world) timed(agent, product string, interval time.Duration) app.SessionView {
+func (w *world) timed(agent, product string, interval time.Duration) sessions.SessionView {
 	w.t.Helper()
 	f := form(product)
 	f.RotationMode, f.RotationInterval = session.Timed, &interval
-	d, err := w.sessions.Create(context.Background(), app.Create{AgentID: agent, Form: f})
+	d, err := w.sessions.Create(context.Background(), sessions.Create{AgentID: agent, Form: f})
 	ok(w.t, err)
 	return d.View
 }
@@ -223,7 +223,7 @@ func TestParallelRotationsWithOneKey(t *testing.T) {
 	v := w.buy(agent, local)
 	var rotated atomic.Int32
 	parallel(20, func(int) {
-		d, err := w.sessions.Rotate(context.Background(), app.Rotate{AgentID: agent, SessionID: v.ID, Call: key("k")})
+		d, err := w.sessions.Rotate(context.Background(), sessions.Rotate{AgentID: agent, SessionID: v.ID, Call: key("k")})
 		if err != nil {
 			t.Error(err)
 		} else if !d.Replayed {

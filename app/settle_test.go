@@ -7,7 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
+	trafficapp "agentproxy/app/traffic"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
@@ -51,7 +52,7 @@ func TestChargeIsTheFloorOfTheTotal(t *testing.T) {
 		w.renew(traffic.Ask{SessionID: v.ID, Lease: fmt.Sprint(lease), Up: used, Close: true})
 		got, err := w.sessions.Terminate(t.Context(), agent, v.ID)
 		ok(t, err)
-		if got.Usage.Used() != total || got.Cost != (app.Cost{Charged: billing.TrafficCharge(total, v.Price)}) {
+		if got.Usage.Used() != total || got.Cost != (sessions.Cost{Charged: billing.TrafficCharge(total, v.Price)}) {
 			r.Fatalf("used %d of %d, cost %+v", got.Usage.Used(), total, got.Cost)
 		}
 	})
@@ -103,7 +104,7 @@ func TestHourlyCharges(t *testing.T) {
 			ok(t, w.passes.Settle(t.Context()))
 		}
 		same(t, "the ledger", w.entries(agent), "trial_grant 10000000, hold -400000, charge 0 of 4000")
-		same(t, "the cost", w.read(agent, v.ID).Cost, app.Cost{Charged: dollars("0.004"), Held: dollars("0.396")})
+		same(t, "the cost", w.read(agent, v.ID).Cost, sessions.Cost{Charged: dollars("0.004"), Held: dollars("0.396")})
 	})
 }
 
@@ -123,7 +124,7 @@ func TestRoute(t *testing.T) {
 	same(t, "its end", r.ExpiresAt, fixed.ExpiresAt)
 	_, err = w.sessions.Terminate(t.Context(), agent, v.ID)
 	ok(t, err)
-	w.clock.Advance(app.KnowEnded)
+	w.clock.Advance(trafficapp.KnowEnded)
 	r, err = w.traffic.Route(t.Context(), v.ID)
 	ok(t, err)
 	if r.Status != session.Terminated || r.Reason != session.AgentRequest {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
@@ -21,7 +21,7 @@ func TestSessionLimit(t *testing.T) {
 	if e := err.(*domain.Error); !e.Retryable || e.RetryAfter < time.Second || e.Details["limit"] != 2 {
 		t.Errorf("the refusal is %+v", e)
 	}
-	_, err = w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: form(local), DryRun: true})
+	_, err = w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: form(local), DryRun: true})
 	refused(t, err, session.ErrLimit)
 	w.buy(w.register(), local) // another agent
 	_, err = w.sessions.Terminate(t.Context(), agent, first.ID)
@@ -35,10 +35,10 @@ func TestStaticAddressesAreExclusive(t *testing.T) {
 		t.Run(product, func(t *testing.T) {
 			w := open(t, setup{exits: 6, unruly: true}) // three static ones
 			agent := w.rich(100)
-			buy := func(n int) (app.SessionView, error) {
+			buy := func(n int) (sessions.SessionView, error) {
 				f := form(product)
 				f.Quantity = &n
-				d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+				d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 				if err != nil {
 					return d.View, err
 				}

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/accounts"
+	"agentproxy/app/ledger"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
@@ -31,7 +32,7 @@ func TestParseRange(t *testing.T) {
 		{"day", "", "2026-05-08", session.Day, day(1), day(8)},
 		{"day", "2026-02-12", "2026-05-15", session.Day, day(15).Add(-92 * session.Day), day(15)},
 	} {
-		r, err := app.ParseRange(c.granularity, c.start, c.end, now)
+		r, err := ledger.ParseRange(c.granularity, c.start, c.end, now)
 		if err != nil || r.Step != c.step || !r.From.Equal(c.from) || !r.To.Equal(c.to) {
 			t.Errorf("%+v is %+v, %v", c, r, err)
 		}
@@ -41,7 +42,7 @@ func TestParseRange(t *testing.T) {
 		"start_date ": {"", "2026-05-04", "2026-05-03"}, "start_date  ": {"", "2026-02-11", "2026-05-15"},
 		"start_date   ": {"", "2026-13-01", ""}, "start_date    ": {"", "2026-06-01", ""}, "end_date ": {"", "", "1969-01-01"},
 	} {
-		_, err := app.ParseRange(c[0], c[1], c[2], now)
+		_, err := ledger.ParseRange(c[0], c[1], c[2], now)
 		refused(t, err, domain.ErrInvalid)
 		same(t, "the field", fieldsOf(err), field[:len(fieldsOf(err))])
 	}
@@ -58,7 +59,7 @@ func TestSeries(t *testing.T) {
 	w.use(fixed.ID, "c", 1_000)
 	series := func(granularity string) []ports.Hour {
 		t.Helper()
-		r, err := app.ParseRange(granularity, "", "", w.clock.Now())
+		r, err := ledger.ParseRange(granularity, "", "", w.clock.Now())
 		ok(t, err)
 		buckets, err := w.stats.Series(t.Context(), agent, r)
 		ok(t, err)
@@ -80,7 +81,7 @@ func TestSeries(t *testing.T) {
 	same(t, "days", len(days), 7)
 	same(t, "charged today", days[6].Charged, dollars("1.16"))
 	same(t, "charged yesterday", days[5].Totals, ports.Totals{})
-	past, err := w.stats.Series(t.Context(), agent, app.Range{Step: session.Day, From: billing.Day(fake.Start).Add(-2 * session.Day), To: billing.Day(fake.Start)})
+	past, err := w.stats.Series(t.Context(), agent, ledger.Range{Step: session.Day, From: billing.Day(fake.Start).Add(-2 * session.Day), To: billing.Day(fake.Start)})
 	ok(t, err)
 	if len(past) != 2 || past[0].Totals != (ports.Totals{}) || past[1].Totals != (ports.Totals{}) {
 		t.Errorf("the past has %+v", past)
@@ -91,22 +92,22 @@ func TestLimits(t *testing.T) {
 	w := newWorld(t)
 	t.Run("of a burst exactly the limit is allowed", func(t *testing.T) {
 		var allowed atomic.Int32
-		c := app.Caller{AgentID: "a", PerMinute: 100}
+		c := accounts.Caller{AgentID: "a", PerMinute: 100}
 		parallel(300, func(int) {
-			if w.limits.Take(c).Allowed {
+			if w.limits.Take(c.AgentID, c.PerMinute).Allowed {
 				allowed.Add(1)
 			}
 		})
 		same(t, "allowed", allowed.Load(), 100)
-		d := w.limits.Take(c)
+		d := w.limits.Take(c.AgentID, c.PerMinute)
 		if d.Allowed || d.RetryAfter != time.Second || d.Limit != 100 || d.Remaining != 0 || !d.ResetAt.Equal(w.clock.Now().Add(time.Minute)) {
 			t.Errorf("decided %+v", d)
 		}
 		w.clock.Advance(600 * time.Millisecond)
-		same(t, "one more", w.limits.Take(c).Allowed, true)
-		same(t, "and no more", w.limits.Take(c).Allowed, false)
-		same(t, "another agent", w.limits.Take(app.Caller{AgentID: "b", PerMinute: 100}).Allowed, true)
-		same(t, "without a limit", w.limits.Take(app.Caller{AgentID: "a"}).Allowed, true)
+		same(t, "one more", w.limits.Take(c.AgentID, c.PerMinute).Allowed, true)
+		same(t, "and no more", w.limits.Take(c.AgentID, c.PerMinute).Allowed, false)
+		same(t, "another agent", w.limits.Take("b", 100).Allowed, true)
+		same(t, "without a limit", w.limits.Take("a", 0).Allowed, true)
 	})
 	t.Run("registrations are counted by address, of IPv6 by network", func(t *testing.T) {
 		for want, addrs := range map[string][]string{

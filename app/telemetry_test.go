@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/telemetry"
 	"agentproxy/domain"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 )
 
-func event(id, kind string) app.ReportedEvent {
-	return app.ReportedEvent{SessionID: id, Report: health.Report{Type: kind}}
+func event(id, kind string) telemetry.ReportedEvent {
+	return telemetry.ReportedEvent{SessionID: id, Report: health.Report{Type: kind}}
 }
 
 func TestReport(t *testing.T) {
@@ -24,7 +24,7 @@ func TestReport(t *testing.T) {
 	v := w.buy(agent, local)
 	t.Run("the answer is the health after it", func(t *testing.T) {
 		latency, status, before := 120, 403, w.clock.Now().Add(-time.Hour)
-		r, err := w.telemetry.Report(t.Context(), agent, app.ReportedEvent{SessionID: v.ID, Report: health.Report{Type: "http_error",
+		r, err := w.telemetry.Report(t.Context(), agent, telemetry.ReportedEvent{SessionID: v.ID, Report: health.Report{Type: "http_error",
 			StatusCode: &status, LatencyMS: &latency, TargetHost: "Example.com:443", ErrorMessage: "<b>no</b>", OccurredAt: &before}})
 		ok(t, err)
 		if !strings.HasPrefix(r.EventID, "evt_") || r.Verdict.HealthScore != 78 || r.Verdict.SuccessRate != 0 {
@@ -70,7 +70,7 @@ func TestReport(t *testing.T) {
 	t.Run("a malformed one is refused with its fields", func(t *testing.T) {
 		bad := -1
 		before := w.dump()
-		_, err := w.telemetry.Report(t.Context(), agent, app.ReportedEvent{SessionID: v.ID, Report: health.Report{Type: "fine", LatencyMS: &bad}})
+		_, err := w.telemetry.Report(t.Context(), agent, telemetry.ReportedEvent{SessionID: v.ID, Report: health.Report{Type: "fine", LatencyMS: &bad}})
 		refused(t, err, domain.ErrInvalid)
 		same(t, "fields", fieldsOf(err), "event_type, latency_ms")
 		same(t, "the database", w.dump(), before)
@@ -117,7 +117,7 @@ func TestBatch(t *testing.T) {
 	_, err := w.sessions.Terminate(t.Context(), agent, over.ID)
 	ok(t, err)
 	t.Run("what is well-formed is judged alone", func(t *testing.T) {
-		results, err := w.telemetry.Batch(t.Context(), agent, []app.ReportedEvent{event(a.ID, "success"), event(alien.ID, "success"),
+		results, err := w.telemetry.Batch(t.Context(), agent, []telemetry.ReportedEvent{event(a.ID, "success"), event(alien.ID, "success"),
 			event("sess_none", "success"), event(over.ID, "success"), event(b.ID, "block"), event(a.ID, "success")})
 		ok(t, err)
 		want := []error{nil, session.ErrNotFound, session.ErrNotFound, session.ErrOver, nil, nil}
@@ -142,7 +142,7 @@ func TestBatch(t *testing.T) {
 	t.Run("one that is malformed refuses all, and names itself", func(t *testing.T) {
 		status := 600
 		before := w.dump()
-		_, err := w.telemetry.Batch(t.Context(), agent, []app.ReportedEvent{event(a.ID, "success"), event("", "success"), event(a.ID, ""),
+		_, err := w.telemetry.Batch(t.Context(), agent, []telemetry.ReportedEvent{event(a.ID, "success"), event("", "success"), event(a.ID, ""),
 			{SessionID: a.ID, Report: health.Report{Type: "success", StatusCode: &status}}})
 		refused(t, err, domain.ErrInvalid)
 		same(t, "fields", fieldsOf(err), "events[1].session_id, events[2].event_type, events[3].status_code")
@@ -150,11 +150,11 @@ func TestBatch(t *testing.T) {
 	})
 	t.Run("it has 1 to 1000 events", func(t *testing.T) {
 		for _, n := range []int{0, 1001} {
-			_, err := w.telemetry.Batch(t.Context(), agent, make([]app.ReportedEvent, n))
+			_, err := w.telemetry.Batch(t.Context(), agent, make([]telemetry.ReportedEvent, n))
 			refused(t, err, domain.ErrInvalid)
 			same(t, "fields", fieldsOf(err), "events")
 		}
-		many := make([]app.ReportedEvent, app.MaxBatch)
+		many := make([]telemetry.ReportedEvent, telemetry.MaxBatch)
 		for i := range many {
 			many[i] = event(b.ID, "custom")
 		}
@@ -166,7 +166,7 @@ func TestBatch(t *testing.T) {
 		same(t, "in the feed", list.Total, 1001)
 	})
 	t.Run("the list of faults is bounded", func(t *testing.T) {
-		_, err := w.telemetry.Batch(t.Context(), agent, make([]app.ReportedEvent, 1000))
+		_, err := w.telemetry.Batch(t.Context(), agent, make([]telemetry.ReportedEvent, 1000))
 		refused(t, err, domain.ErrInvalid)
 		if n := len(strings.Split(fieldsOf(err), ", ")); n < 50 || n > 60 {
 			t.Errorf("%d faults are listed", n)
@@ -175,7 +175,7 @@ func TestBatch(t *testing.T) {
 	t.Run("a store that fails records nothing", func(t *testing.T) {
 		before := w.dump()
 		w.store.failUpdates(1)
-		_, err := w.telemetry.Batch(t.Context(), agent, []app.ReportedEvent{event(a.ID, "block")})
+		_, err := w.telemetry.Batch(t.Context(), agent, []telemetry.ReportedEvent{event(a.ID, "block")})
 		refused(t, err, errStore)
 		same(t, "the database", w.dump(), before)
 	})
@@ -183,7 +183,7 @@ func TestBatch(t *testing.T) {
 
 // seen is what the gateway observes of a session.
 func (w *world) saw(id, host string, evidence health.Type) {
-	w.traffic.Observe(traffic.Observation{SessionID: id, At: w.clock.Now(), Type: "tunnel", Evidence: evidence, Host: host,
+	w.observer.Observe(traffic.Observation{SessionID: id, At: w.clock.Now(), Type: "tunnel", Evidence: evidence, Host: host,
 		Bytes: 10, ExitIP: "10.0.0.1", Latency: 5 * time.Millisecond})
 }
 

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/accounts"
+	"agentproxy/app/ledger"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/health"
@@ -52,7 +54,7 @@ func TestWhatSessionsTell(t *testing.T) {
 	t.Run("a rotation by call and a timed one", func(t *testing.T) {
 		v := w.timed(agent, local, time.Minute)
 		w.forget()
-		_, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: v.ID, Reason: health.RotationCaptcha})
+		_, err := w.sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: v.ID, Reason: health.RotationCaptcha})
 		ok(t, err)
 		w.hears(agent, "session.rotated reason=captcha status=active")
 		w.clock.Advance(time.Minute)
@@ -100,14 +102,14 @@ func TestWhatSessionsTell(t *testing.T) {
 			w.saw(other.ID, "example.com", health.Timeout)
 		}
 		w.clock.Advance(time.Minute)
-		ok(t, w.traffic.Flush(t.Context()))
+		ok(t, w.observer.Flush(t.Context()))
 		if w.heard(agent) == "" {
 			t.Error("nothing is told of what the gateway saw")
 		}
 		w.forget()
 	})
 	t.Run("whoever is shut out", func(t *testing.T) {
-		ok(t, w.sessions.Disable(t.Context(), agent, "abuse"))
+		ok(t, w.accounts.Disable(t.Context(), agent, "abuse"))
 		for _, e := range w.deliveries(agent) {
 			same(t, "the type", string(e.Type), "session.terminated")
 		}
@@ -148,7 +150,7 @@ func TestSessionsThatWillEndSoonAreToldOnce(t *testing.T) {
 	remind("")
 	w.clock.Advance(time.Hour)
 	remind("")
-	_, err = w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: v.ID})
+	_, err = w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID})
 	ok(t, err)
 	w.forget()
 	remind("")
@@ -220,9 +222,9 @@ func TestWhatMoneyTells(t *testing.T) {
 	t.Run("each threshold of a budget, once a day", func(t *testing.T) {
 		agent := w.hooked()
 		w.budget(agent, "4", "8", false)
-		_, err := w.wallet.SetBudget(t.Context(), app.SetBudget{AgentID: agent, Thresholds: &[]int{50, 90, 100}})
+		_, err := w.wallet.SetBudget(t.Context(), ledger.SetBudget{AgentID: agent, Thresholds: &[]int{50, 90, 100}})
 		ok(t, err)
-		buy := func(gb, want string) app.SessionView {
+		buy := func(gb, want string) sessions.SessionView {
 			v := w.buyGB(agent, gb)
 			if want != "" {
 				want += "; "
@@ -243,11 +245,11 @@ func TestWhatMoneyTells(t *testing.T) {
 }
 
 // buyGB buys so much traffic at 0.40.
-func (w *world) buyGB(agent, gb string) app.SessionView {
+func (w *world) buyGB(agent, gb string) sessions.SessionView {
 	w.t.Helper()
 	f := form(local)
 	f.Bytes = gigabytes(gb)
-	d, err := w.sessions.Create(context.Background(), app.Create{AgentID: agent, Form: f})
+	d, err := w.sessions.Create(context.Background(), sessions.Create{AgentID: agent, Form: f})
 	ok(w.t, err)
 	return d.View
 }
@@ -282,11 +284,11 @@ func TestWithoutAWebhookNothingIsStored(t *testing.T) {
 	agent := w.register()
 	v := w.small(agent)
 	w.useAll(v.ID, 96_000_000)
-	_, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: v.ID})
+	_, err := w.sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: v.ID})
 	ok(t, err)
 	_, _, err = w.accounts.RotateSecret(t.Context(), agent)
 	ok(t, err)
-	_, err = w.accounts.Update(t.Context(), app.UpdateAccount{AgentID: agent, Update: account.Update{Name: new("other")}})
+	_, err = w.accounts.Update(t.Context(), accounts.UpdateAccount{AgentID: agent, Update: account.Update{Name: new("other")}})
 	ok(t, err)
 	for _, table := range []string{"outbox", "webhook_deliveries", "webhook_states", "webhook_marks"} {
 		same(t, table, w.texts(`SELECT COUNT(*) FROM "` + table + `"`)[0], "0")

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -15,7 +15,7 @@ import (
 func TestTerminate(t *testing.T) {
 	w := open(t, setup{unruly: true})
 	agent := w.rich(90)
-	end := func(id string) app.SessionView {
+	end := func(id string) sessions.SessionView {
 		t.Helper()
 		v, err := w.sessions.Terminate(t.Context(), agent, id)
 		ok(t, err)
@@ -27,7 +27,7 @@ func TestTerminate(t *testing.T) {
 	t.Run("while creating everything comes back", func(t *testing.T) {
 		for _, product := range []string{localLater, staticLater, remoteLater} {
 			v := w.buy(agent, product)
-			same(t, "the cost", end(v.ID).Cost, app.Cost{})
+			same(t, "the cost", end(v.ID).Cost, sessions.Cost{})
 			same(t, "the balance", w.balance(agent), dollars("100"))
 		}
 		ok(t, w.work())
@@ -35,7 +35,7 @@ func TestTerminate(t *testing.T) {
 	t.Run("a dynamic one pays what it used, to the floor, and gets back the rest", func(t *testing.T) {
 		v := w.buy(agent, local) // 0.40 a GB
 		w.use(v.ID, "l", 123_456_789)
-		same(t, "the cost", end(v.ID).Cost, app.Cost{Charged: dollars("0.049382")})
+		same(t, "the cost", end(v.ID).Cost, sessions.Cost{Charged: dollars("0.049382")})
 		same(t, "the balance", w.balance(agent), dollars("100")-dollars("0.049382"))
 		if all := w.entries(agent); !strings.HasSuffix(all, "hold -400000, charge 0 of 49382, release 350618") {
 			t.Errorf("the ledger is %s", all)
@@ -44,7 +44,7 @@ func TestTerminate(t *testing.T) {
 	t.Run("a static one gets nothing back", func(t *testing.T) {
 		before := w.balance(agent)
 		v := w.buy(agent, static)
-		same(t, "the cost", end(v.ID).Cost, app.Cost{Charged: dollars("1")})
+		same(t, "the cost", end(v.ID).Cost, sessions.Cost{Charged: dollars("1")})
 		same(t, "the balance", w.balance(agent), before-dollars("1"))
 	})
 	t.Run("repeated it stays as it was", func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestTerminate(t *testing.T) {
 
 // With a lease out the money waits for the gateway's last word.
 func TestTerminateWithALease(t *testing.T) {
-	lease := func(t *testing.T) (*world, string, app.SessionView) {
+	lease := func(t *testing.T) (*world, string, sessions.SessionView) {
 		w := open(t, setup{unruly: true})
 		agent := w.register()
 		v := w.buy(agent, local)
@@ -85,7 +85,7 @@ func TestTerminateWithALease(t *testing.T) {
 		w.renew(traffic.Ask{SessionID: v.ID, Lease: "b", Want: 1_000_000})
 		ended, err := w.sessions.Terminate(t.Context(), agent, v.ID)
 		ok(t, err)
-		same(t, "the cost", ended.Cost, app.Cost{Charged: dollars("0.00016"), Held: dollars("0.39984")})
+		same(t, "the cost", ended.Cost, sessions.Cost{Charged: dollars("0.00016"), Held: dollars("0.39984")})
 		same(t, "the balance", w.balance(agent), dollars("9.6"))
 		return w, agent, ended
 	}
@@ -99,7 +99,7 @@ func TestTerminateWithALease(t *testing.T) {
 		same(t, "the balance", w.balance(agent), dollars("9.6")) // lease b is out
 		g = w.renew(traffic.Ask{SessionID: v.ID, Lease: "b", Up: 50_000, Close: true})
 		same(t, "the outcome", g.Outcome, traffic.Over)
-		same(t, "the cost", w.read(agent, v.ID).Cost, app.Cost{Charged: dollars("0.0003")})
+		same(t, "the cost", w.read(agent, v.ID).Cost, sessions.Cost{Charged: dollars("0.0003")})
 		same(t, "the balance", w.balance(agent), dollars("9.9997"))
 		before := w.dump()
 		same(t, "the outcome", w.renew(traffic.Ask{SessionID: v.ID, Lease: "b", Up: 50_000, Close: true}).Outcome, traffic.Lost)
@@ -107,18 +107,18 @@ func TestTerminateWithALease(t *testing.T) {
 		same(t, "the database", w.dump(), before)
 		w.clock.Advance(time.Hour)
 		ok(t, w.passes.Settle(t.Context()))
-		ok(t, w.passes.TakeBack(t.Context()))
+		ok(t, w.passes.Reclaim(t.Context()))
 		same(t, "the balance", w.balance(agent), dollars("9.9997"))
 	})
 	t.Run("the leases of a gateway that died are taken back", func(t *testing.T) {
 		w, agent, v := lease(t)
 		w.clock.Advance(traffic.ReclaimAfter - time.Millisecond)
-		ok(t, w.passes.TakeBack(t.Context()))
+		ok(t, w.passes.Reclaim(t.Context()))
 		same(t, "the balance", w.balance(agent), dollars("9.6"))
 		ok(t, w.passes.Settle(t.Context()))
 		w.clock.Advance(2 * time.Millisecond)
-		ok(t, w.passes.TakeBack(t.Context()))
-		same(t, "the cost", w.read(agent, v.ID).Cost, app.Cost{Charged: dollars("0.00016")})
+		ok(t, w.passes.Reclaim(t.Context()))
+		same(t, "the cost", w.read(agent, v.ID).Cost, sessions.Cost{Charged: dollars("0.00016")})
 		same(t, "the balance", w.balance(agent), dollars("9.99984"))
 		same(t, "what comes late", w.renew(traffic.Ask{SessionID: v.ID, Lease: "a", Down: 900_000, Connections: 1}).Outcome, traffic.Lost)
 		same(t, "the balance", w.balance(agent), dollars("9.99984"))
@@ -158,7 +158,7 @@ func TestTerminateRaces(t *testing.T) {
 			case 2:
 				err = w.passes.Settle(context.Background())
 			case 3:
-				_, err = w.sessions.Rotate(context.Background(), app.Rotate{AgentID: agent, SessionID: v.ID})
+				_, err = w.sessions.Rotate(context.Background(), sessions.Rotate{AgentID: agent, SessionID: v.ID})
 				if err != nil {
 					refusedOver(t, err)
 					err = nil

@@ -8,17 +8,17 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 )
 
 // small buys a dynamic session of 0.1 GB at 0.40.
-func (w *world) small(agent string) app.SessionView {
+func (w *world) small(agent string) sessions.SessionView {
 	w.t.Helper()
 	f := form(local)
 	f.Bytes = gigabytes("0.1")
-	d, err := w.sessions.Create(context.Background(), app.Create{AgentID: agent, Form: f})
+	d, err := w.sessions.Create(context.Background(), sessions.Create{AgentID: agent, Form: f})
 	ok(w.t, err)
 	return d.View
 }
@@ -103,10 +103,10 @@ func TestTheEndOfTheTraffic(t *testing.T) {
 			if got.Status != session.Expired || got.Reason != session.TrafficExhausted || got.Usage.Used() != 100_000_000 {
 				t.Errorf("it is %s %s, used %d", got.Status, got.Reason, got.Usage.Used())
 			}
-			same(t, "the cost", got.Cost, app.Cost{Charged: dollars("0.04")})
+			same(t, "the cost", got.Cost, sessions.Cost{Charged: dollars("0.04")})
 			same(t, "told", told.take(), "session "+v.ID)
 			same(t, "asked again", w.renew(traffic.Ask{SessionID: v.ID, Lease: "b", Want: 1}).Outcome, traffic.Exhausted)
-			_, err := w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: v.ID})
+			_, err := w.sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: v.ID})
 			refused(t, err, session.ErrOver)
 		}
 	})
@@ -128,7 +128,7 @@ func TestTheEndOfTheTraffic(t *testing.T) {
 		agent := w.register()
 		f := form(remote)
 		f.Bytes = gigabytes("0.1")
-		d, err := w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f})
+		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 		ok(t, err)
 		w.drain(d.View.ID, "a", 1)
 		w.reconciled()

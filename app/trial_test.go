@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
@@ -18,10 +18,10 @@ func TestTrialCredit(t *testing.T) {
 		ok(w.t, err)
 		return b.Wallet.Available
 	}
-	big := func(w *world, agent string) app.SessionView { // holds 12.00
+	big := func(w *world, agent string) sessions.SessionView { // holds 12.00
 		f := form(local)
 		f.Bytes = gigabytes("30")
-		d, err := w.sessions.Create(context.Background(), app.Create{AgentID: agent, Form: f})
+		d, err := w.sessions.Create(context.Background(), sessions.Create{AgentID: agent, Form: f})
 		ok(w.t, err)
 		return d.View
 	}
@@ -81,14 +81,14 @@ func TestTrialCredit(t *testing.T) {
 		f := form(local)
 		f.Bytes = gigabytes("7")
 		for _, dry := range []bool{true, false} {
-			_, err = w.sessions.Create(t.Context(), app.Create{AgentID: agent, Form: f, DryRun: dry})
+			_, err = w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f, DryRun: dry})
 			refused(t, err, billing.ErrInsufficientBalance)
 			same(t, "available", err.(*domain.Error).Details["available"], any(dollars("2.5")))
 		}
 		same(t, "the database", w.dump(), before)
 		v := w.buy(agent, local)
 		same(t, "held", v.Money.Held, split("0", "0.4"))
-		d, err := w.sessions.Renew(t.Context(), app.Renew{AgentID: agent, SessionID: fixed.ID})
+		d, err := w.sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: fixed.ID})
 		ok(t, err)
 		same(t, "charged", d.View.Money.Charged, split("1", "1"))
 		ok(t, w.passes.ExpireTrials(t.Context()))

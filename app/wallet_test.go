@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/ledger"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
@@ -29,7 +30,7 @@ func TestBalance(t *testing.T) {
 			t.Errorf("%s the booking: %s, held %s, spent %s", when, b.Wallet.Balance(), b.Held, b.Spent)
 		}
 		c := w.read(agent, v.ID).Cost
-		same(t, "the cost", c, app.Cost{Charged: dollars("0.2"), Held: dollars("0.2")})
+		same(t, "the cost", c, sessions.Cost{Charged: dollars("0.2"), Held: dollars("0.2")})
 		w.clock.Advance(time.Hour)
 		ok(t, w.passes.Settle(t.Context()))
 	}
@@ -62,19 +63,19 @@ func TestBudget(t *testing.T) {
 	v := w.buy(agent, local)
 	money := func(text string) **domain.Money { m := dollars(text); p := &m; return &p }
 	var none *domain.Money
-	b, err := w.wallet.SetBudget(t.Context(), app.SetBudget{AgentID: agent, Daily: money("1"), Thresholds: &[]int{90, 50, 90}})
+	b, err := w.wallet.SetBudget(t.Context(), ledger.SetBudget{AgentID: agent, Daily: money("1"), Thresholds: &[]int{90, 50, 90}})
 	ok(t, err)
 	if *b.Daily != dollars("1") || b.Total != nil || !slices.Equal(b.Thresholds, []int{50, 90}) || b.Paused ||
 		b.SpentToday != dollars("0.4") || b.SpentTotal != dollars("0.4") {
 		t.Errorf("set to %+v", b)
 	}
 	paused := true
-	b, err = w.wallet.SetBudget(t.Context(), app.SetBudget{AgentID: agent, Total: money("9"), Paused: &paused})
+	b, err = w.wallet.SetBudget(t.Context(), ledger.SetBudget{AgentID: agent, Total: money("9"), Paused: &paused})
 	ok(t, err)
 	if *b.Daily != dollars("1") || *b.Total != dollars("9") || !b.Paused || len(b.Thresholds) != 2 {
 		t.Errorf("what was not given has changed: %+v", b)
 	}
-	b, err = w.wallet.SetBudget(t.Context(), app.SetBudget{AgentID: agent, Daily: &none, Total: &none})
+	b, err = w.wallet.SetBudget(t.Context(), ledger.SetBudget{AgentID: agent, Daily: &none, Total: &none})
 	ok(t, err)
 	if b.Daily != nil || b.Total != nil {
 		t.Errorf("the limits are not lifted: %+v", b)
@@ -97,13 +98,13 @@ func TestBudget(t *testing.T) {
 	})
 	t.Run("what cannot be is refused and changes nothing", func(t *testing.T) {
 		before := w.dump()
-		for _, in := range []app.SetBudget{{Daily: money("-1")}, {Total: money("-0.000001")}, {Thresholds: &[]int{0}}, {Thresholds: &[]int{101}}} {
+		for _, in := range []ledger.SetBudget{{Daily: money("-1")}, {Total: money("-0.000001")}, {Thresholds: &[]int{0}}, {Thresholds: &[]int{101}}} {
 			in.AgentID = agent
 			_, err := w.wallet.SetBudget(t.Context(), in)
 			refused(t, err, domain.ErrInvalid)
 		}
 		same(t, "the database", w.dump(), before)
-		_, err := w.wallet.SetBudget(t.Context(), app.SetBudget{AgentID: "agt_none"})
+		_, err := w.wallet.SetBudget(t.Context(), ledger.SetBudget{AgentID: "agt_none"})
 		refused(t, err, account.ErrNotFound)
 	})
 }
@@ -123,7 +124,7 @@ func TestAdjust(t *testing.T) {
 	}
 	_, err = w.wallet.Adjust(t.Context(), agent, 0, "nothing")
 	refused(t, err, domain.ErrInvalid)
-	for _, reason := range []string{"", strings.Repeat("x", app.MaxReason+1)} {
+	for _, reason := range []string{"", strings.Repeat("x", ledger.MaxReason+1)} {
 		_, err = w.wallet.Adjust(t.Context(), agent, 1, reason)
 		refused(t, err, domain.ErrInvalid)
 	}
@@ -165,7 +166,7 @@ func TestOverview(t *testing.T) {
 	agent := w.rich(90)
 	o, err := w.stats.Overview(t.Context(), agent)
 	ok(t, err)
-	if o != (app.Overview{Balance: dollars("100"), SuccessRate: 1}) {
+	if o != (ledger.Overview{Balance: dollars("100"), SuccessRate: 1}) {
 		t.Errorf("of nothing: %+v", o)
 	}
 	v, fixed := w.buy(agent, local), w.buy(agent, static)
@@ -175,7 +176,7 @@ func TestOverview(t *testing.T) {
 	w.use(over.ID, "l", 100_000_000)
 	_, err = w.sessions.Terminate(t.Context(), agent, over.ID)
 	ok(t, err)
-	_, err = w.sessions.Rotate(t.Context(), app.Rotate{AgentID: agent, SessionID: v.ID})
+	_, err = w.sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: v.ID})
 	ok(t, err)
 	w.report(agent, v.ID, "success")
 	w.report(agent, fixed.ID, "block")
@@ -183,7 +184,7 @@ func TestOverview(t *testing.T) {
 	w.renew(traffic.Ask{SessionID: v.ID, Lease: "open", Want: 1000})
 	o, err = w.stats.Overview(t.Context(), agent)
 	ok(t, err)
-	want := app.Overview{Balance: dollars("98.31"), Held: dollars("0.45"), TotalSpent: dollars("1.24"), Active: 2, Creating: 1, Total: 4,
+	want := ledger.Overview{Balance: dollars("98.31"), Held: dollars("0.45"), TotalSpent: dollars("1.24"), Active: 2, Creating: 1, Total: 4,
 		UsedBytes: 600_000_000, EventsReported: 3, SuccessRate: 0.5, Rotations: 1}
 	same(t, "the overview", o, want)
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"agentproxy/adapters/webhook"
-	"agentproxy/app"
 	"agentproxy/domain"
 	hooks "agentproxy/domain/webhook"
 	"agentproxy/ports"
@@ -84,7 +83,7 @@ type try struct {
 // tries lists the jobs of deliveries that are not done yet.
 func (w *world) tries() (list []try) {
 	w.t.Helper()
-	rows, err := w.db.Writer().Query(`SELECT n, session, due FROM test_jobs WHERE kind = $1 ORDER BY due, n`, app.DeliverJob)
+	rows, err := w.db.Writer().Query(`SELECT n, session, due FROM test_jobs WHERE kind = $1 ORDER BY due, n`, ports.DeliverJob)
 	ok(w.t, err)
 	defer rows.Close()
 	for rows.Next() {

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/accounts"
+	"agentproxy/app/webhooks"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/session"
@@ -23,14 +24,14 @@ func (w *world) event(agent string) webhook.Delivery {
 	return w.deliveries(agent)[0]
 }
 
-func (w *world) setURL(agent, url string) app.Updated {
+func (w *world) setURL(agent, url string) accounts.Updated {
 	w.t.Helper()
-	u, err := w.accounts.Update(w.t.Context(), app.UpdateAccount{AgentID: agent, Update: account.Update{WebhookURL: &url}})
+	u, err := w.accounts.Update(w.t.Context(), accounts.UpdateAccount{AgentID: agent, Update: account.Update{WebhookURL: &url}})
 	ok(w.t, err)
 	return u
 }
 
-func (w *world) endpoint(agent string) app.EndpointView {
+func (w *world) endpoint(agent string) webhooks.EndpointView {
 	w.t.Helper()
 	e, err := w.webhooks.Endpoint(w.t.Context(), agent)
 	ok(w.t, err)
@@ -160,7 +161,7 @@ func TestAnEndpointThatIsGoneIsLeftAlone(t *testing.T) {
 		same(t, "the newest", list[0].Type, webhook.SessionActive)
 	})
 	t.Run("another name enables nothing, the URL does, the same too", func(t *testing.T) {
-		_, err := w.accounts.Update(t.Context(), app.UpdateAccount{AgentID: agent, Update: account.Update{Name: new("other")}})
+		_, err := w.accounts.Update(t.Context(), accounts.UpdateAccount{AgentID: agent, Update: account.Update{Name: new("other")}})
 		ok(t, err)
 		same(t, "the state", w.endpoint(agent).State(), webhook.Disabled)
 		same(t, "the secret", w.setURL(agent, hook).WebhookSecret, "")
@@ -292,7 +293,7 @@ func TestRedeliver(t *testing.T) {
 	})
 }
 
-func (w *world) forgetTries() { w.exec(`DELETE FROM test_jobs WHERE kind = ?`, app.DeliverJob) }
+func (w *world) forgetTries() { w.exec(`DELETE FROM test_jobs WHERE kind = ?`, ports.DeliverJob) }
 
 func TestLostJobsAreStoredAgain(t *testing.T) {
 	w := newWorld(t)

@@ -2,7 +2,6 @@ package ports
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"agentproxy/domain"
@@ -80,7 +79,7 @@ type Callbacks interface {
 	// Callback verifies the signature of a call and returns the refs that it is
 	// about, or domain.ErrInvalid. None: it may be about any order that is open or
 	// pending.
-	Callback(header http.Header, body []byte, now time.Time) (refs []string, err error)
+	Callback(header map[string][]string, body []byte, now time.Time) (refs []string, err error)
 }
 
 // OrderFilter narrows a list of orders; empty fields do not.

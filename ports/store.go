@@ -272,14 +272,25 @@ type Counters interface {
 	Get(ctx context.Context, agentID string) (Tally, error)
 }
 
+// Outcome is how a call was answered.
+type Outcome int
+
+// The outcomes. InFlight is that of a call whose answer is not known yet.
+const (
+	InFlight  Outcome = iota
+	Completed         // what was asked for is done, or there was nothing to do
+	Created           // there is something new
+	Pending           // it is accepted; what comes of it is not known yet
+)
+
 // Call is one call under an Idempotency-Key.
 type Call struct {
 	AgentID   string
 	Path      string
 	Key       string
-	Request   []byte // hash of the request's meaning
-	Resource  string // the session it made or changed
-	Status    int    // the first answer; 0 while the call is in flight
+	Request   []byte  // hash of the request's meaning
+	Resource  string  // the session it made or changed
+	Outcome   Outcome // of the first call
 	CreatedAt time.Time
 }
 
@@ -331,6 +342,16 @@ type Changes interface {
 	// Purge removes changes older than the time.
 	Purge(ctx context.Context, before time.Time) error
 }
+
+// The kinds of jobs. Each decides anew whether its work is due: what it was stored
+// for may have been put off.
+const (
+	DriveOrdersJob   = "drive-orders"   // the orders of a session, or the delivery of one that has none
+	ExpireSessionJob = "expire-session" // a static session whose time is up
+	SettleSessionJob = "settle-session" // a dynamic session at the end of an hour, or with a lease outstanding
+	ExpireTrialJob   = "expire-trial"   // an agent's trial credit
+	DeliverJob       = "deliver"        // one attempt of a webhook delivery
+)
 
 // Job is work that must survive a crash. It is about a session, an agent or a
 // delivery.

@@ -56,7 +56,7 @@ type Deps struct {
 	Log      *slog.Logger          // default discards
 }
 
-// Observer receives the events of sessions; *app.Traffic is the implementation.
+// Observer receives the events of sessions; *app.Observer is the implementation.
 type Observer interface {
 	// Observe records an observation. It never blocks.
 	Observe(traffic.Observation)

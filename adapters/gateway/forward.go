@@ -123,9 +123,12 @@ func (x *exchange) run() (t *relay.Tunnel, again bool, ref *refusal.Refusal) {
 			break
 		}
 		ref = x.refusalFor(err)
-		again := kept && x.retry && x.unanswered(err)
+		closed := kept && x.unanswered(err)
 		x.abort(tc)
-		if !again {
+		if closed && !x.retry {
+			ref = ref.WithoutEvidence() // targets close kept connections at any time
+		}
+		if !closed || !x.retry {
 			return nil, false, ref
 		}
 		tc = nil

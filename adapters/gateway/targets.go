@@ -62,8 +62,20 @@ func newIdleTargets(keep time.Duration) *idleTargets {
 	return &idleTargets{keep: keep, free: map[targetKey][]*targetConn{}}
 }
 
-// get removes and returns the connection that became idle last, nil if there is none.
+// get removes and returns the connection that became idle last and can still be used,
+// nil if there is none. It closes those that cannot.
 func (ts *idleTargets) get(key targetKey) *targetConn {
+	for {
+		t := ts.take(key)
+		if t == nil || quiet(t.tcp) {
+			return t
+		}
+		t.close()
+	}
+}
+
+// take removes and returns the connection that became idle last, nil if there is none.
+func (ts *idleTargets) take(key targetKey) *targetConn {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	list := ts.free[key]

@@ -8,7 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"agentproxy/app"
+	"agentproxy/app/accounts"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 )
@@ -148,7 +148,7 @@ func (s *Server) declareAccounts() {
 		Example: map[string]any{"name": "Price watcher 2", "webhook_url": nil},
 	}, func(ctx context.Context, in *struct{ Body accountBody }) (int, updatedReply, error) {
 		b := in.Body
-		out, err := s.Accounts.Update(ctx, app.UpdateAccount{AgentID: caller(ctx), Update: account.Update{
+		out, err := s.Accounts.Update(ctx, accounts.UpdateAccount{AgentID: caller(ctx), Update: account.Update{
 			Name: b.Name.to, ContactEmail: b.ContactEmail.to, WebhookURL: b.WebhookURL.to, Description: b.Description.to}})
 		return ok, updatedReply{toAccount(ctx, out.AccountInfo), out.WebhookSecret}, err
 	})
@@ -165,7 +165,7 @@ func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) 
 		)
 	}
 	b := in.Body
-	out, err := s.Accounts.Register(ctx, app.Register{ReferralCode: b.ReferralCode, Profile: account.Profile{
+	out, err := s.Accounts.Register(ctx, accounts.Register{ReferralCode: b.ReferralCode, Profile: account.Profile{
 		Name: b.Name, ContactEmail: b.ContactEmail, WebhookURL: b.WebhookURL, Description: b.Description}})
 	if err != nil {
 		return 0, registeredReply{}, err
@@ -180,7 +180,7 @@ func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) 
 	return http.StatusCreated, r, nil
 }
 
-func toTrial(i app.AccountInfo) trialReply {
+func toTrial(i accounts.AccountInfo) trialReply {
 	return trialReply{i.IsTrial, money(i.Wallet.Available.Trial), domain.Currency, maybeStamp(i.Wallet.TrialExpiresAt)}
 }
 
@@ -188,7 +188,7 @@ func toReferral(r account.Referrer) referralReply {
 	return referralReply{r.ID, r.Name, maybeText(r.Code)}
 }
 
-func toAccount(ctx context.Context, i app.AccountInfo) accountReply {
+func toAccount(ctx context.Context, i accounts.AccountInfo) accountReply {
 	a := i.Agent
 	return accountReply{AgentID: a.ID, Name: a.Name, ContactEmail: maybeText(a.ContactEmail),
 		WebhookURL: maybeText(a.WebhookURL), Description: maybeText(a.Description), Status: string(a.Status),

@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/accounts"
 )
 
 func TestReferrals(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{})
-	_, err := app.NewReferrers(w.store, w.clock, w.ids).Add(t.Context(), "Partner", "PARTNER-1")
+	_, err := accounts.NewReferrers(w.store, w.clock, w.ids).Add(t.Context(), "Partner", "PARTNER-1")
 	w.must(err)
 	r := w.do(
 		"POST",

@@ -99,7 +99,7 @@ func TestCredentials(t *testing.T) {
 	})
 	t.Run("a disabled account is 403", func(t *testing.T) {
 		token := w.token(a)
-		w.must(w.sessions.Disable(context.Background(), a.ID, "abuse"))
+		w.must(w.accounts.Disable(context.Background(), a.ID, "abuse"))
 		w.do("GET", path, "", a.as).refused(403, "ACCOUNT_DISABLED")
 		w.do("GET", path, "", bearer(token)).refused(403, "ACCOUNT_DISABLED")
 		w.do(

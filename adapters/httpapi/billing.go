@@ -4,7 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"agentproxy/app"
+	"agentproxy/app/accounts"
+	"agentproxy/app/ledger"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
@@ -85,7 +86,7 @@ func (s *Server) declareBilling() {
 		b, err := s.Wallet.Balance(ctx, caller(ctx))
 		w := b.Wallet
 		return ok, balanceReply{money(w.Balance()), domain.Currency, money(b.Held),
-			toTrial(app.AccountInfo{Wallet: w, IsTrial: b.IsTrial})}, err
+			toTrial(accounts.AccountInfo{Wallet: w, IsTrial: b.IsTrial})}, err
 	})
 	op(s, operation{
 		ID:      "list-transactions",
@@ -138,7 +139,7 @@ func toTransaction(e billing.Entry) transactionReply {
 	}
 }
 
-func toReport(r app.UsageReport) reportReply {
+func toReport(r ledger.UsageReport) reportReply {
 	return reportReply{Period: r.Period, From: stamp(r.From), To: stamp(r.To), Currency: domain.Currency,
 		Totals: reportTotalsReply{money(r.Totals.Charged), gigabytes(r.Totals.Up + r.Totals.Down), len(r.Items)},
 		Items: each(r.Items, func(t ports.SessionTotal) reportItemReply {

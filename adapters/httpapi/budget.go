@@ -8,7 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"agentproxy/app"
+	"agentproxy/app/ledger"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 )
@@ -81,7 +81,7 @@ func (s *Server) declareBudget() {
 			"paused":           false,
 		},
 	}, func(ctx context.Context, in *struct{ Body budgetBody }) (int, budgetReply, error) {
-		b := app.SetBudget{AgentID: caller(ctx), Thresholds: in.Body.AlertThresholds.to, Paused: in.Body.Paused}
+		b := ledger.SetBudget{AgentID: caller(ctx), Thresholds: in.Body.AlertThresholds.to, Paused: in.Body.Paused}
 		var err error
 		if b.Daily, err = in.Body.DailyLimit.limit("daily_limit"); err != nil {
 			return 0, budgetReply{}, err
@@ -111,7 +111,7 @@ func (d decimal) limit(field string) (**domain.Money, error) {
 	return to, nil
 }
 
-func toBudget(v app.BudgetView) budgetReply {
+func toBudget(v ledger.BudgetView) budgetReply {
 	r := budgetReply{
 		DailyLimit:      limit{v.Daily},
 		TotalLimit:      limit{v.Total},

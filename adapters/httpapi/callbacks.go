@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"agentproxy/app"
+	"agentproxy/app/procurement"
 	"agentproxy/domain"
 )
 
@@ -31,12 +31,12 @@ func (s *Server) declareCallbacks() {
 		OwnBody:   map[string]any{},
 		BodyLimit: callbackLimit,
 		Doc:       "For providers, not for agents. The call is signed by the provider, and says only that the order is to be read again.",
-		Refuses:   []*domain.Error{domain.ErrInvalid, app.ErrNoCallback},
+		Refuses:   []*domain.Error{domain.ErrInvalid, procurement.ErrNoCallback},
 		OK:        []reply{{Status: ok, Doc: "The orders are read soon.", Data: callbackReply{true}}},
 		Example:   map[string]any{"event": "proxy.status.changed"},
 	}, func(ctx context.Context, in *callbackInput) (int, callbackReply, error) {
 		c := callIn(ctx)
-		err := s.Sessions.Callback(ctx, in.Provider, c.gin.Request.Header, c.body)
+		err := s.Callbacks.Receive(ctx, in.Provider, c.gin.Request.Header, c.body)
 		return ok, callbackReply{err == nil}, err
 	})
 }

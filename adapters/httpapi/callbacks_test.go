@@ -19,8 +19,8 @@ type caller struct {
 	err error
 }
 
-func (c *caller) Callback(h http.Header, body []byte, _ time.Time) ([]string, error) {
-	if h.Get("X-Signature") != "good" || len(body) == 0 {
+func (c *caller) Callback(h map[string][]string, body []byte, _ time.Time) ([]string, error) {
+	if http.Header(h).Get("X-Signature") != "good" || len(body) == 0 {
 		return nil, domain.ErrInvalid
 	}
 	return nil, c.err
@@ -43,7 +43,7 @@ func TestProviderCallback(t *testing.T) {
 	signed := header("X-Signature", "good")
 	id := w.do("POST", "/v1/sessions", body("sta_called"), a.as).want(202).str("data.session_id")
 	status := func() string {
-		w.must(w.sessions.DriveOrders(t.Context()))
+		w.must(w.driver.DriveDue(t.Context()))
 		return w.do("GET", "/v1/sessions/"+id, "", a.as).str("data.status")
 	}
 	if got := status(); got != "creating" {

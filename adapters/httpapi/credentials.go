@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/accounts"
 	"agentproxy/domain/account"
 )
 
@@ -47,7 +47,7 @@ func (s *Server) declareCredentials() {
 		Refuses: refusals(account.ErrInvalidKey, account.ErrDisabled),
 		Example: map[string]any{"api_key": "ak_…", "api_secret": "sk_…", "permissions": []string{"sessions:read"}},
 	}, func(ctx context.Context, in *struct{ Body tokenBody }) (int, tokenReply, error) {
-		t, err := s.Accounts.IssueToken(ctx, app.IssueToken{APIKey: in.Body.APIKey, APISecret: in.Body.APISecret,
+		t, err := s.Accounts.IssueToken(ctx, accounts.IssueToken{APIKey: in.Body.APIKey, APISecret: in.Body.APISecret,
 			Scopes: each(in.Body.Permissions, func(p string) account.Scope { return account.Scope(p) })})
 		return ok, toToken(t), err
 	})
@@ -78,7 +78,7 @@ func (s *Server) declareCredentials() {
 	})
 }
 
-func toToken(t app.IssuedToken) tokenReply {
+func toToken(t accounts.IssuedToken) tokenReply {
 	return tokenReply{t.Text, "Bearer", int(t.Expires / time.Second), tokenAgentReply{t.AgentID, t.Name,
 		each(t.Scopes, func(s account.Scope) string { return string(s) })}}
 }

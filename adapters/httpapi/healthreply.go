@@ -3,7 +3,7 @@ package httpapi
 import (
 	"strconv"
 
-	"agentproxy/app"
+	"agentproxy/app/telemetry"
 	"agentproxy/domain/health"
 )
 
@@ -63,7 +63,7 @@ type exitReply struct {
 	Observed observedReply `json:"observed"`
 }
 
-func toHealth(v app.HealthView) sessionHealthReply {
+func toHealth(v telemetry.HealthView) sessionHealthReply {
 	stats := v.State.Stats()
 	r := sessionHealthReply{HealthFields: toHealthBrief(v.Verdict), Reason: string(v.Verdict.Reason),
 		Confidence: ratio(v.Verdict.Confidence), RetryAfterSeconds: -1,

@@ -20,7 +20,18 @@ import (
 	"agentproxy/adapters/httpapi"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
-	"agentproxy/app"
+	"agentproxy/app/accounts"
+	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/changes"
+	"agentproxy/app/fulfilment"
+	"agentproxy/app/ledger"
+	"agentproxy/app/payments"
+	"agentproxy/app/procurement"
+	"agentproxy/app/ratelimit"
+	"agentproxy/app/sessions"
+	"agentproxy/app/telemetry"
+	"agentproxy/app/traffic"
+	"agentproxy/app/webhooks"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/catalog"
@@ -52,14 +63,16 @@ type world struct {
 	provider *fake.Provider
 	prober   *prober
 	store    *storage.Store
-	sessions *app.Sessions
-	accounts *app.Accounts
-	traffic  *app.Traffic
-	payments *app.Payments
-	webhooks *app.Webhooks
+	sessions *sessions.Sessions
+	driver   *procurement.Driver
+	observer *telemetry.Observer
+	accounts *accounts.Accounts
+	traffic  *traffic.Traffic
+	payments *payments.Payments
+	webhooks *webhooks.Webhooks
 	sender   *sender
 	chain    *fake.Chain
-	hub      *app.Hub
+	hub      *changes.Hub
 	server   *httpapi.Server
 	log      *logs
 	doc      *document
@@ -113,8 +126,8 @@ func newWorld(t testing.TB, o options) *world {
 	if o.sessionLimit == 0 {
 		o.sessionLimit = 200
 	}
-	w.hub = app.NewHub(w.store, clock)
-	cat, err := app.NewCatalog(
+	w.hub = changes.NewHub(w.store, clock)
+	cat, err := catalogapp.NewCatalog(
 		append([]ports.Provider{w.provider}, o.more...),
 		append(w.provider.Products(), o.sell...),
 		func(code string) string {
@@ -123,20 +136,25 @@ func newWorld(t testing.TB, o options) *world {
 	)
 	w.must(err)
 	log := slog.New(slog.NewJSONHandler(w.log, nil))
-	w.accounts = app.NewAccounts(
-		app.AccountConfig{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute},
+	life, access := sessions.NewTransitions(w.ids, cat), fulfilment.New(w.store, secrets, cat, log)
+	w.driver = procurement.NewDriver(w.store, clock, w.ids, cat, w.hub, life, access, nil, log)
+	w.accounts = accounts.NewAccounts(
+		accounts.AccountConfig{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute},
 		w.store,
 		clock,
 		w.ids,
 		secrets,
 		system.NewTokens(real, w.ids),
+		life,
 		w.hub,
 	)
-	w.sessions = app.NewSessions(app.SessionConfig{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, w.hub)
-	w.payments = app.NewPayments(w.store, clock, w.ids, w.chain, log)
+	w.sessions = sessions.NewSessions(sessions.SessionConfig{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, life,
+		w.driver, access, w.hub, log)
+	w.payments = payments.NewPayments(w.store, clock, w.ids, w.chain, log)
 	w.sender = &sender{status: 204}
-	w.webhooks = app.NewWebhooks(w.store, clock, w.ids, secrets, w.sender, w.hub, log)
-	w.traffic = app.NewTraffic(w.store, clock, w.ids, w.sessions, w.hub)
+	w.webhooks = webhooks.NewWebhooks(w.store, clock, w.ids, secrets, w.sender, w.hub, log)
+	w.traffic = traffic.NewTraffic(w.store, clock, w.ids, w.sessions, life, access, w.hub)
+	w.observer = telemetry.NewObserver(w.store, clock, w.ids)
 	w.server = httpapi.New(
 		httpapi.Config{
 			Addr:           "127.0.0.1:0",
@@ -149,13 +167,14 @@ func newWorld(t testing.TB, o options) *world {
 			Accounts:  w.accounts,
 			Catalog:   cat,
 			Sessions:  w.sessions,
-			Checks:    app.NewChecks(w.sessions, w.prober),
-			Telemetry: app.NewTelemetry(w.store, clock, w.ids, w.traffic),
-			Wallet:    app.NewWallet(w.store, clock, w.ids),
-			Recharges: app.NewRecharges(w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
+			Callbacks: procurement.NewCallbacks(w.store, clock, cat, w.driver),
+			Checks:    sessions.NewChecks(w.sessions, w.prober),
+			Telemetry: telemetry.NewTelemetry(w.store, clock, w.ids, w.observer),
+			Wallet:    ledger.NewWallet(w.store, clock, w.ids),
+			Recharges: payments.NewRecharges(w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
 			Webhooks:  w.webhooks,
-			Stats:     app.NewStats(w.store, clock),
-			Limits:    app.NewLimits(app.LimitConfig{RegistrationsPerMinute: o.registrations}, clock, nil, log),
+			Stats:     ledger.NewStats(w.store, clock),
+			Limits:    ratelimit.NewLimits(ratelimit.LimitConfig{RegistrationsPerMinute: o.registrations}, clock, nil, log),
 			Store:     w.store,
 			Clock:     clock,
 			IDs:       w.ids,
@@ -184,11 +203,9 @@ func (w *world) work() {
 	w.mu.Unlock()
 	for _, j := range jobs {
 		switch j.Kind {
-		case app.ProvisionJob:
-			w.must(w.sessions.Provision(context.Background(), j.SessionID))
-		case app.ReleaseJob:
-			w.must(w.sessions.Release(context.Background(), j.SessionID))
-		case app.DeliverJob:
+		case ports.DriveOrdersJob:
+			w.must(w.driver.DriveSession(context.Background(), j.SessionID))
+		case ports.DeliverJob:
 			w.must(w.webhooks.Deliver(context.Background(), j.DeliveryID, j.At))
 		}
 	}

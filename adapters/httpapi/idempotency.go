@@ -6,7 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
 	"agentproxy/domain"
 )
 
@@ -17,14 +17,14 @@ type idempotent struct {
 
 // call reads the key of a call and hashes what the call means: spacing and the
 // order of keys in the body do not matter.
-func (i idempotent) call(ctx context.Context) (app.Call, error) {
+func (i idempotent) call(ctx context.Context) (idempotency.Call, error) {
 	c := callIn(ctx)
 	values := c.gin.Request.Header["Idempotency-Key"]
 	if len(values) == 0 {
-		return app.Call{}, nil
+		return idempotency.Call{}, nil
 	}
 	if len(values) > 1 || values[0] == "" {
-		return app.Call{}, domain.InvalidField(
+		return idempotency.Call{}, domain.InvalidField(
 			"Idempotency-Key",
 			"must be one value of 1 to 255 printable ASCII characters",
 		)
@@ -33,7 +33,7 @@ func (i idempotent) call(ctx context.Context) (app.Call, error) {
 	h := sha256.New()
 	h.Write([]byte(c.op.Method + "\n" + path + "\n"))
 	h.Write(canonical(c.body))
-	return app.Call{Key: i.Key, Path: path, Hash: h.Sum(nil)}, nil
+	return idempotency.Call{Key: i.Key, Path: path, Hash: h.Sum(nil)}, nil
 }
 
 // canonical writes a judged body without insignificant space and with sorted

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"agentproxy/app"
+	"agentproxy/app/ledger"
 	"agentproxy/domain"
 )
 
@@ -70,7 +70,7 @@ type dryRunReply struct {
 	BalanceAfter money  `json:"balance_after"`
 }
 
-func toQuote(q *app.Quote) dryRunReply {
+func toQuote(q *ledger.Quote) dryRunReply {
 	return dryRunReply{true, money(q.Cost), domain.Currency, money(q.BalanceAfter)}
 }
 

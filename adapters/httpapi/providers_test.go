@@ -283,7 +283,7 @@ func TestRenewAtASeller(t *testing.T) {
 		replay("two", 202, later(1))
 		w.do("POST", at+"/renew", "", a.as, key("three")).refused(409, "SESSION_NOT_READY")
 		w.clock.Advance(time.Minute)
-		w.must(w.sessions.DriveOrders(t.Context()))
+		w.must(w.driver.DriveDue(t.Context()))
 		if r := w.do("GET", at, "", a.as).want(200); r.str("data.expires_at") != later(2) ||
 			r.num("data.cost.held") != 0 {
 			t.Errorf("%s", r.body)

@@ -12,7 +12,7 @@ import (
 // takeRate counts the request against the agent's limit and sets the headers that
 // describe what is left of it. An unlimited agent gets no such headers.
 func (s *Server) takeRate(c *call) error {
-	d := s.Limits.Take(c.caller)
+	d := s.Limits.Take(c.caller.AgentID, c.caller.PerMinute)
 	if d.Limit > 0 {
 		s.limitHeaders(c, d)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"agentproxy/app"
+	"agentproxy/app/payments"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/recharge"
@@ -180,7 +180,7 @@ func (s *Server) createRecharge(ctx context.Context, in *rechargeInput) (result[
 	}
 	done, err := s.Recharges.Create(
 		ctx,
-		app.CreateRecharge{AgentID: caller(ctx), Amount: amount, Call: key, DryRun: dry},
+		payments.CreateRecharge{AgentID: caller(ctx), Amount: amount, Call: key, DryRun: dry},
 	)
 	if err != nil {
 		return result[any]{}, err
@@ -188,13 +188,13 @@ func (s *Server) createRecharge(ctx context.Context, in *rechargeInput) (result[
 	if done.Quote != nil {
 		return result[any]{Status: ok, Data: toQuote(done.Quote)}, nil
 	}
-	return result[any]{Status: done.Status, Data: toRecharge(done.View.Order), Replayed: done.Replayed}, nil
+	return result[any]{Status: outcomeStatus[done.Outcome], Data: toRecharge(done.View.Order), Replayed: done.Replayed}, nil
 }
 
-func (s *Server) readOrder(ctx context.Context, in *orderPath) (app.RechargeView, error) {
+func (s *Server) readOrder(ctx context.Context, in *orderPath) (payments.RechargeView, error) {
 	id, err := in.id()
 	if err != nil {
-		return app.RechargeView{}, err
+		return payments.RechargeView{}, err
 	}
 	return s.Recharges.Get(ctx, caller(ctx), id)
 }

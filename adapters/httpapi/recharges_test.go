@@ -400,7 +400,7 @@ func TestRechargeOfADisabledAccount(t *testing.T) {
 	w := newWorld(t, options{})
 	a := w.register("Disabled")
 	order := w.do("POST", "/v1/billing/recharge", tenUSDT, a.as).want(201).str("data.order_id")
-	w.must(w.sessions.Disable(context.Background(), a.ID, "test"))
+	w.must(w.accounts.Disable(context.Background(), a.ID, "test"))
 	w.clock.Advance(2 * time.Second)
 	w.do("POST", "/v1/billing/recharge", tenUSDT, a.as).refused(403, "ACCOUNT_DISABLED")
 	w.do("GET", "/v1/billing/recharge/"+order+"/qr", "", a.as).refused(403, "ACCOUNT_DISABLED")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"agentproxy/app"
+	"agentproxy/app/accounts"
 )
 
 // call is one request under way. It is the context of its handler, so that the
@@ -19,7 +19,7 @@ type call struct {
 	gin             *gin.Context
 	op              *operation // nil: no route
 	id              string     // meta.request_id
-	caller          app.Caller
+	caller          accounts.Caller
 	body            []byte // judged; of operations that have one
 	headers         [6]string
 }

@@ -19,7 +19,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
 
-	"agentproxy/app"
+	"agentproxy/app/accounts"
+	"agentproxy/app/catalog"
+	"agentproxy/app/ledger"
+	"agentproxy/app/payments"
+	"agentproxy/app/procurement"
+	"agentproxy/app/ratelimit"
+	"agentproxy/app/sessions"
+	"agentproxy/app/telemetry"
+	"agentproxy/app/webhooks"
 	"agentproxy/ports"
 )
 
@@ -37,16 +45,17 @@ type Config struct {
 type Deps struct {
 	fx.In
 
-	Accounts  *app.Accounts
-	Catalog   *app.Catalog
-	Sessions  *app.Sessions
-	Checks    *app.Checks
-	Telemetry *app.Telemetry
-	Wallet    *app.Wallet
-	Recharges *app.Recharges
-	Webhooks  *app.Webhooks
-	Stats     *app.Stats
-	Limits    *app.Limits
+	Accounts  *accounts.Accounts
+	Catalog   *catalog.Catalog
+	Sessions  *sessions.Sessions
+	Callbacks *procurement.Callbacks
+	Checks    *sessions.Checks
+	Telemetry *telemetry.Telemetry
+	Wallet    *ledger.Wallet
+	Recharges *payments.Recharges
+	Webhooks  *webhooks.Webhooks
+	Stats     *ledger.Stats
+	Limits    *ratelimit.Limits
 	Store     ports.Store // for the health check
 	Clock     ports.Clock
 	IDs       ports.IDs

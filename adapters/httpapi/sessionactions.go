@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
@@ -87,7 +87,7 @@ func (s *Server) declareChanges() {
 		}
 		done, err := s.Sessions.Rotate(
 			ctx,
-			app.Rotate{AgentID: caller(ctx), SessionID: id, Reason: health.RotationReason(in.Body.Reason), Call: key},
+			sessions.Rotate{AgentID: caller(ctx), SessionID: id, Reason: health.RotationReason(in.Body.Reason), Call: key},
 		)
 		if err != nil {
 			return result[rotateReply]{}, err
@@ -139,7 +139,7 @@ func (s *Server) declareChanges() {
 		}
 		done, err := s.Sessions.Renew(
 			ctx,
-			app.Renew{AgentID: caller(ctx), SessionID: id, Days: string(in.Body.DurationDays), Call: key, DryRun: dry},
+			sessions.Renew{AgentID: caller(ctx), SessionID: id, Days: string(in.Body.DurationDays), Call: key, DryRun: dry},
 		)
 		return s.bought(done, err)
 	})

@@ -8,7 +8,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"agentproxy/app"
+	"agentproxy/app/fulfilment"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/health"
 	"agentproxy/domain/procurement"
@@ -132,7 +133,7 @@ type failureReply struct {
 }
 
 // toSession writes a session as its owner sees it.
-func (s *Server) toSession(v app.SessionView) sessionReply {
+func (s *Server) toSession(v sessions.SessionView) sessionReply {
 	r := sessionReply{
 		SessionID: v.ID, Type: string(v.Type), Status: string(v.Status), StatusReason: maybeText(v.Reason),
 		ProductNo: v.ProductNo, Quantity: v.Quantity, DurationDays: -1, TrafficGB: -1,
@@ -167,7 +168,7 @@ func (s *Server) toSession(v app.SessionView) sessionReply {
 
 // showProxy fills in the credentials of an active session. A direct one whose
 // provider does not return them has none, because the gateway would refuse its own.
-func (s *Server) showProxy(r *sessionReply, v app.SessionView) {
+func (s *Server) showProxy(r *sessionReply, v sessions.SessionView) {
 	if v.Direct != nil && len(v.Direct) < len(v.Exits) {
 		return
 	}
@@ -191,7 +192,7 @@ func (s *Server) showProxy(r *sessionReply, v app.SessionView) {
 }
 
 // toProxy is the proxy of the i-th exit: the gateway, or an upstream itself.
-func (s *Server) toProxy(v app.SessionView, i int, user traffic.User) proxyReply {
+func (s *Server) toProxy(v sessions.SessionView, i int, user traffic.User) proxyReply {
 	if i < len(v.Direct) {
 		return toDirect(v.Direct[i], v.Protocol)
 	}
@@ -208,7 +209,7 @@ func (s *Server) toProxy(v app.SessionView, i int, user traffic.User) proxyReply
 
 // toDirect returns an upstream's own proxy. A protocol that it does not offer has no
 // URL.
-func toDirect(d app.DirectProxy, wanted session.Protocol) proxyReply {
+func toDirect(d fulfilment.DirectProxy, wanted session.Protocol) proxyReply {
 	urlOf := func(scheme string, e procurement.Endpoint) string {
 		if e.Host == "" {
 			return ""
@@ -234,11 +235,11 @@ func toHealthBrief(v health.Verdict) sessionHealthBrief {
 	return sessionHealthBrief{v.HealthScore, ratio(v.SuccessRate), string(v.RiskLevel), string(v.Recommendation)}
 }
 
-func toCost(c app.Cost) costReply {
+func toCost(c sessions.Cost) costReply {
 	return costReply{money(c.Charged), money(c.Held), money(c.Refunded), domain.Currency}
 }
 
-func toUsage(v app.SessionView) usageReply {
+func toUsage(v sessions.SessionView) usageReply {
 	u := v.Usage
 	r := usageReply{
 		Traffic: trafficReply{LimitGB: -1, UsedGB: gigabytes(u.Used()), RemainingGB: -1, LimitBytes: -1,

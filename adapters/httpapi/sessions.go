@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"agentproxy/adapters/httpapi/strictjson"
-	"agentproxy/app"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
@@ -68,7 +68,7 @@ func (s *Server) declareSessions() {
 		Refuses: refusals(
 			catalog.ErrProductNotFound,
 			catalog.ErrOutOfStock,
-			app.ErrPriceMismatch,
+			sessions.ErrPriceMismatch,
 			billing.ErrInsufficientBalance,
 			billing.ErrBudgetExceeded,
 			session.ErrLimit,
@@ -101,7 +101,7 @@ func (s *Server) declareSessions() {
 		}
 		list, err := s.Sessions.List(
 			ctx,
-			app.ListSessions{AgentID: caller(ctx), Page: page, Filter: ports.SessionFilter{
+			sessions.ListSessions{AgentID: caller(ctx), Page: page, Filter: ports.SessionFilter{
 				Status: session.Status(in.Status), Type: session.Type(in.Type), ProductNo: in.ProductNo}},
 		)
 		if err != nil {
@@ -138,10 +138,10 @@ func (s *Server) declareSessions() {
 	})
 }
 
-func (s *Server) readSession(ctx context.Context, in *sessionPath) (app.SessionView, error) {
+func (s *Server) readSession(ctx context.Context, in *sessionPath) (sessions.SessionView, error) {
 	id, err := in.id()
 	if err != nil {
-		return app.SessionView{}, err
+		return sessions.SessionView{}, err
 	}
 	return s.Sessions.Read(ctx, caller(ctx), id)
 }
@@ -159,21 +159,28 @@ func (s *Server) createSession(ctx context.Context, in *createInput) (result[any
 	if err != nil {
 		return result[any]{}, err
 	}
-	done, err := s.Sessions.Create(ctx, app.Create{AgentID: caller(ctx), Form: request, Call: key, DryRun: dry})
+	done, err := s.Sessions.Create(ctx, sessions.Create{AgentID: caller(ctx), Form: request, Call: key, DryRun: dry})
 	return s.bought(done, renamed(err, in.Body.path))
+}
+
+// outcomeStatus is the HTTP status of an outcome.
+var outcomeStatus = map[ports.Outcome]int{
+	ports.Completed: http.StatusOK,
+	ports.Created:   http.StatusCreated,
+	ports.Pending:   http.StatusAccepted,
 }
 
 // bought returns the result of a call that buys: a dry run, or the session with
 // where to poll it while it is not ready.
-func (s *Server) bought(d app.Done, err error) (result[any], error) {
+func (s *Server) bought(d sessions.Done, err error) (result[any], error) {
 	switch {
 	case err != nil:
 		return result[any]{}, err
 	case d.Quote != nil:
 		return result[any]{Status: ok, Data: toQuote(d.Quote), Replayed: d.Replayed}, nil
 	}
-	r := result[any]{Status: d.Status, Data: s.toSession(d.View), Replayed: d.Replayed}
-	if d.Status == http.StatusAccepted {
+	r := result[any]{Status: outcomeStatus[d.Outcome], Data: s.toSession(d.View), Replayed: d.Replayed}
+	if d.Outcome == ports.Pending {
 		r.Location = Prefix + "/sessions/" + d.View.ID
 	}
 	return r, nil

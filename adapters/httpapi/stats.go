@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"agentproxy/app"
+	"agentproxy/app/ledger"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/ports"
@@ -128,7 +128,7 @@ func (s *Server) series(ctx context.Context, in *rangeQuery) (string, []ports.Ho
 			return "", nil, domain.InvalidField(name, "must be YYYY-MM-DD or RFC 3339")
 		}
 	}
-	r, err := app.ParseRange(in.Granularity, in.StartDate, in.EndDate, s.Clock.Now())
+	r, err := ledger.ParseRange(in.Granularity, in.StartDate, in.EndDate, s.Clock.Now())
 	if err != nil {
 		return "", nil, err
 	}

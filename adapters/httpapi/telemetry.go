@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"agentproxy/app"
+	"agentproxy/app/telemetry"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/health"
@@ -148,7 +148,7 @@ func (s *Server) report(ctx context.Context, in *reportInput) (int, reportedRepl
 	if err != nil {
 		return 0, reportedReply{}, err
 	}
-	out, err := s.Telemetry.Report(ctx, caller(ctx), app.ReportedEvent{SessionID: id, Report: report})
+	out, err := s.Telemetry.Report(ctx, caller(ctx), telemetry.ReportedEvent{SessionID: id, Report: report})
 	return ok, reportedReply{
 		out.EventID,
 		sessionHealthShort{toHealthBrief(out.Verdict), string(out.Verdict.Reason)},

@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"agentproxy/adapters/httpapi/strictjson"
-	"agentproxy/app"
+	"agentproxy/app/telemetry"
 	"agentproxy/domain"
 	"agentproxy/domain/health"
 )
 
 // decodeBatch checks and binds a telemetry batch in one pass. Huma would build a
 // map of every event and validate it against the schema, which takes longer than
-// all the rest of the call. Types are checked here, bounds by app.Telemetry.
-func decodeBatch(body []byte) ([]app.ReportedEvent, error) {
+// all the rest of the call. Types are checked here, bounds by telemetry.Telemetry.
+func decodeBatch(body []byte) ([]telemetry.ReportedEvent, error) {
 	d := batchDecoder{Reader: strictjson.NewReader(body)}
 	if d.Next() != '{' {
 		return nil, checkBody(body)
@@ -47,7 +47,7 @@ func decodeBatch(body []byte) ([]app.ReportedEvent, error) {
 
 type batchDecoder struct {
 	*strictjson.Reader
-	list   []app.ReportedEvent
+	list   []telemetry.ReportedEvent
 	issues []domain.FieldIssue
 	at     int    // index of the event being read
 	ints   []int  // backing array of the numbers that events point to
@@ -69,11 +69,11 @@ func (d *batchDecoder) refuseIn(field, issue string) {
 // events reads up to one event more than a batch may have, which the core refuses.
 func (d *batchDecoder) events() {
 	for i := range d.Elements() {
-		if i > app.MaxBatch {
+		if i > telemetry.MaxBatch {
 			d.Skip()
 			continue
 		}
-		d.at, d.list = i, append(d.list, app.ReportedEvent{})
+		d.at, d.list = i, append(d.list, telemetry.ReportedEvent{})
 		if d.Next() != '{' {
 			d.refuse(fmt.Sprintf("events[%d]", i), "must be an object")
 			d.Skip()
@@ -83,7 +83,7 @@ func (d *batchDecoder) events() {
 	}
 }
 
-func (d *batchDecoder) event(e *app.ReportedEvent) {
+func (d *batchDecoder) event(e *telemetry.ReportedEvent) {
 	for key := range d.Fields() {
 		if d.Next() == 'n' && string(key) != "session_id" && string(key) != "event_type" {
 			d.Skip() // null in an optional field counts as absent

@@ -9,40 +9,36 @@ import (
 	"agentproxy/ports"
 )
 
-type provision struct {
+type driveOrders struct {
 	SessionID string `json:"session_id"`
 }
 
 // Kind names the job in the database.
-func (provision) Kind() string { return "provision" }
+func (driveOrders) Kind() string { return ports.DriveOrdersJob }
 
-type release struct {
-	SessionID string `json:"session_id"`
-}
-
-// Kind names the job in the database.
-func (release) Kind() string { return "release" }
+// KindAliases returns the kinds under which earlier versions stored the same job.
+func (driveOrders) KindAliases() []string { return []string{"provision", "release"} }
 
 type expireSession struct {
 	SessionID string `json:"session_id"`
 }
 
 // Kind names the job in the database.
-func (expireSession) Kind() string { return "expire-session" }
+func (expireSession) Kind() string { return ports.ExpireSessionJob }
 
 type settleSession struct {
 	SessionID string `json:"session_id"`
 }
 
 // Kind names the job in the database.
-func (settleSession) Kind() string { return "settle-session" }
+func (settleSession) Kind() string { return ports.SettleSessionJob }
 
 type expireTrial struct {
 	AgentID string `json:"agent_id"`
 }
 
 // Kind names the job in the database.
-func (expireTrial) Kind() string { return "expire-trial" }
+func (expireTrial) Kind() string { return ports.ExpireTrialJob }
 
 type deliver struct {
 	DeliveryID string `json:"delivery_id"`
@@ -50,7 +46,7 @@ type deliver struct {
 }
 
 // Kind names the job in the database.
-func (deliver) Kind() string { return "deliver" }
+func (deliver) Kind() string { return ports.DeliverJob }
 
 // runPass is one run of a periodic task. Its kind is stored.
 type runPass struct {
@@ -63,17 +59,15 @@ func (runPass) Kind() string { return "pass" }
 // argsOf returns the arguments of a job for River. It returns an error for an unknown kind.
 func argsOf(j ports.Job) (river.JobArgs, error) {
 	switch j.Kind {
-	case provision{}.Kind():
-		return provision{j.SessionID}, nil
-	case release{}.Kind():
-		return release{j.SessionID}, nil
-	case expireSession{}.Kind():
+	case ports.DriveOrdersJob:
+		return driveOrders{j.SessionID}, nil
+	case ports.ExpireSessionJob:
 		return expireSession{j.SessionID}, nil
-	case settleSession{}.Kind():
+	case ports.SettleSessionJob:
 		return settleSession{j.SessionID}, nil
-	case expireTrial{}.Kind():
+	case ports.ExpireTrialJob:
 		return expireTrial{j.AgentID}, nil
-	case deliver{}.Kind():
+	case ports.DeliverJob:
 		return deliver{j.DeliveryID, j.At.UnixMicro()}, nil
 	}
 	return nil, fmt.Errorf("no job of kind %q", j.Kind)

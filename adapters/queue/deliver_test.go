@@ -43,7 +43,7 @@ func newCourier(t *testing.T, does func(ran, int) error) *courier {
 	plain := func(kind string) queue.Handler {
 		return func(_ context.Context, id string) error { return w.run(kind, id, time.Time{}) }
 	}
-	q, err := queue.New(w.store.Writer(), queue.Handlers{Provision: plain("provision"), Release: plain("release"),
+	q, err := queue.New(w.store.Writer(), queue.Handlers{DriveOrders: plain("drive-orders"),
 		Deliver: func(_ context.Context, id string, due time.Time) error { return w.run("deliver", id, due) }}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -189,6 +189,6 @@ func TestDeliveriesDelayNoOtherJob(t *testing.T) {
 	}
 	w.insert(jobs...)
 	w.until("dlv", 100)
-	w.insert(ports.Job{Kind: "provision", SessionID: "sess_1"})
+	w.insert(ports.Job{Kind: ports.DriveOrdersJob, SessionID: "sess_1"})
 	w.until("sess_1", 1) // those before it are held until it has run
 }

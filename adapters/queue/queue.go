@@ -28,13 +28,12 @@ type Handler func(ctx context.Context, id string) error
 // Handlers run the jobs, by kind. A job whose handler returns ports.RequeueAfter runs again after that
 // time.
 type Handlers struct {
-	Provision     Handler
-	Release       Handler
+	DriveOrders   Handler
 	ExpireSession Handler
 	SettleSession Handler
 	ExpireTrial   Handler
 	Deliver       func(ctx context.Context, deliveryID string, due time.Time) error
-	// GiveUp is called for a session after the last attempt of Provision.
+	// GiveUp is called for a session that DriveOrders failed for every time.
 	GiveUp Handler
 	Passes []Pass
 }
@@ -154,8 +153,7 @@ var testOnly bool
 
 func addWorkers(all *river.Workers, h Handlers, log *slog.Logger) error {
 	return errors.Join(
-		addWorker(all, log, 0, func(ctx context.Context, a provision) error { return h.Provision(ctx, a.SessionID) }),
-		addWorker(all, log, 0, func(ctx context.Context, a release) error { return h.Release(ctx, a.SessionID) }),
+		addWorker(all, log, 0, func(ctx context.Context, a driveOrders) error { return h.DriveOrders(ctx, a.SessionID) }),
 		addWorker(all, log, 0, func(ctx context.Context, a expireSession) error { return h.ExpireSession(ctx, a.SessionID) }),
 		addWorker(all, log, 0, func(ctx context.Context, a settleSession) error { return h.SettleSession(ctx, a.SessionID) }),
 		addWorker(all, log, 0, func(ctx context.Context, a expireTrial) error { return h.ExpireTrial(ctx, a.AgentID) }),

@@ -217,14 +217,14 @@ func TestAParkedJobIsKeptAndReplayed(t *testing.T) {
 func TestAJobAtWorkIsLeftAlone(t *testing.T) {
 	onEachStore(t, func(w *world) {
 		at, finish := make(chan struct{}), make(chan struct{})
-		q := w.begun(queue.Handlers{Release: func(context.Context, string) error {
+		q := w.begun(queue.Handlers{DriveOrders: func(context.Context, string) error {
 			close(at)
 			<-finish
 			return nil
 		}})
-		w.insert(ports.Job{Kind: "release", SessionID: "sess_1"})
+		w.insert(ports.Job{Kind: ports.DriveOrdersJob, SessionID: "sess_1"})
 		<-at
-		id := w.list(q, queue.Filter{State: "running", Kind: "release"})[0].ID
+		id := w.list(q, queue.Filter{State: "running", Kind: ports.DriveOrdersJob})[0].ID
 		if _, err := q.Retry(w.Context(), id); !errors.Is(err, queue.ErrRunning) {
 			w.Errorf("retry: %v", err)
 		}
@@ -232,7 +232,7 @@ func TestAJobAtWorkIsLeftAlone(t *testing.T) {
 			w.Errorf("discard: %v", err)
 		}
 		close(finish)
-		w.within(time.Minute, "it is done", func() bool { return len(w.list(q, queue.Filter{State: "completed", Kind: "release"})) == 1 })
+		w.within(time.Minute, "it is done", func() bool { return len(w.list(q, queue.Filter{State: "completed", Kind: ports.DriveOrdersJob})) == 1 })
 	})
 }
 
@@ -240,14 +240,15 @@ func TestASessionIsGivenUpAfterTheLastAttempt(t *testing.T) {
 	onEachStore(t, func(w *world) {
 		var given atomic.Pointer[string]
 		w.begun(queue.Handlers{
-			Provision: func(context.Context, string) error { panic(errors.New("bug")) },
-			GiveUp:    func(_ context.Context, id string) error { given.Store(&id); return nil },
+			DriveOrders: func(context.Context, string) error { panic(errors.New("bug")) },
+			GiveUp:      func(_ context.Context, id string) error { given.Store(&id); return nil },
 		})
-		w.insert(ports.Job{Kind: "provision", SessionID: "sess_patient"})
+		w.insert(ports.Job{Kind: ports.DriveOrdersJob, SessionID: "sess_patient"})
 		w.within(time.Minute, "it failed", func() bool { return strings.Contains(w.logged(), "sess_patient") })
 		if id := given.Load(); id != nil {
 			w.Errorf("%s was given up after its first attempt", *id)
 		}
+		// A job that an earlier version stored.
 		w.exec(`INSERT INTO river_job (kind, args, max_attempts) VALUES ('provision', '{"session_id":"sess_1"}', 1)`)
 		w.within(time.Minute, "it is given up", func() bool { id := given.Load(); return id != nil && *id == "sess_1" })
 	})

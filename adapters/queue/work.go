@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,7 +61,7 @@ type failures struct {
 var _ river.ErrorHandler = failures{}
 
 // HandleError logs the first failure of a job and the last, after which it is
-// parked until the operator decides. A session that cannot be provisioned is
+// parked until the operator decides. A session that cannot be delivered is
 // given up then.
 func (f failures) HandleError(ctx context.Context, j *rivertype.JobRow, err error) *river.ErrorHandlerResult {
 	parked := j.Attempt >= j.MaxAttempts
@@ -72,15 +73,20 @@ func (f failures) HandleError(ctx context.Context, j *rivertype.JobRow, err erro
 		f.log.Warn("job failed", attrs...)
 	}
 	id := subject(j.EncodedArgs)
-	if !parked || j.Kind != (provision{}).Kind() || f.giveUp == nil || id == "" {
+	if !parked || !drives(j.Kind) || f.giveUp == nil || id == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), jobTimeout)
 	defer cancel()
 	if err := f.giveUp(ctx, id); err != nil {
-		f.log.Error("a session that cannot be provisioned was not given up", "session_id", id, "err", err)
+		f.log.Error("a session that cannot be delivered was not given up", "session_id", id, "err", err)
 	}
 	return nil
+}
+
+// drives reports whether a job of a kind drives the orders of a session.
+func drives(kind string) bool {
+	return kind == driveOrders{}.Kind() || slices.Contains(driveOrders{}.KindAliases(), kind)
 }
 
 // HandlePanic is for panics outside a handler; those of handlers are errors.

@@ -134,5 +134,5 @@ func purchase(ctx context.Context, tx ports.Tx, agentID string, n int64) error {
 		return err
 	}
 	return tx.Idempotency().Put(ctx, ports.Call{AgentID: agentID, Path: "/v1/sessions", Key: id,
-		Request: make([]byte, 32), Resource: id, Status: 201, CreatedAt: now.Add(time.Duration(n) * time.Microsecond)})
+		Request: make([]byte, 32), Resource: id, Outcome: ports.Created, CreatedAt: now.Add(time.Duration(n) * time.Microsecond)})
 }

@@ -19,17 +19,31 @@ func (r calls) Find(_ context.Context, agentID, path, key string, since time.Tim
 	// Of two calls with a key that is not stored yet the second must find it.
 	r.serialize("call", agentID, path, key)
 	var at int64
+	var status int
 	err := r.row(`SELECT request, resource, status, created_at FROM idempotency_keys
 		WHERE agent_id = ?1 AND path = ?2 AND key = ?3 AND created_at >= ?4`, agentID, path, key, micros(since)).
-		Scan(&c.Request, &c.Resource, &c.Status, &at)
+		Scan(&c.Request, &c.Resource, &status, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ports.Call{}, false, nil
 	}
 	if err != nil {
 		return ports.Call{}, false, fmt.Errorf("find key of %s: %w", agentID, err)
 	}
-	c.CreatedAt = fromMicros(at)
+	c.Outcome, c.CreatedAt = storedOutcomes[status], fromMicros(at)
 	return c, true, nil
+}
+
+// storedOutcomes are outcomes as the column status has them: the HTTP status of the
+// first answer, or 0 while the call is in flight.
+var storedOutcomes = map[int]ports.Outcome{0: ports.InFlight, 200: ports.Completed, 201: ports.Created, 202: ports.Pending}
+
+func outcomeStatus(o ports.Outcome) int {
+	for status, stored := range storedOutcomes {
+		if stored == o {
+			return status
+		}
+	}
+	return 0
 }
 
 const putCall = `INSERT INTO idempotency_keys (agent_id, path, key, request, resource, status, created_at)
@@ -39,7 +53,7 @@ const putCall = `INSERT INTO idempotency_keys (agent_id, path, key, request, res
 
 func (r calls) Put(_ context.Context, c ports.Call) error {
 	return r.later("keep key of "+c.AgentID, putCall,
-		c.AgentID, c.Path, c.Key, bytesOf(c.Request), c.Resource, c.Status, micros(c.CreatedAt))
+		c.AgentID, c.Path, c.Key, bytesOf(c.Request), c.Resource, outcomeStatus(c.Outcome), micros(c.CreatedAt))
 }
 
 // DropFor walks the agent's keys of the last day.
@@ -48,9 +62,12 @@ func (r calls) DropFor(_ context.Context, agentID, resource string) error {
 		agentID, resource)
 }
 
+// Purge repeats its condition outside of the subquery. Where the DELETE waits for a unit that stores an
+// old key anew, PostgreSQL evaluates only the outer one on the new version of the row.
 func (r calls) Purge(_ context.Context, before time.Time, limit int) (int, error) {
-	n, err := r.exec(`DELETE FROM idempotency_keys WHERE (agent_id, path, key) IN (SELECT agent_id, path, key
-		FROM idempotency_keys WHERE created_at < ?1 ORDER BY created_at LIMIT ?2)`, micros(before), limit)
+	n, err := r.exec(`DELETE FROM idempotency_keys WHERE created_at < ?1 AND (agent_id, path, key) IN (
+		SELECT agent_id, path, key FROM idempotency_keys WHERE created_at < ?1 ORDER BY created_at LIMIT ?2)`,
+		micros(before), limit)
 	if err != nil {
 		return 0, fmt.Errorf("purge keys: %w", err)
 	}

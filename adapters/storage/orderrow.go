@@ -3,6 +3,9 @@ package storage
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"agentproxy/domain"
@@ -58,7 +61,7 @@ type orderProgress struct {
 }
 
 func toOrderRow(o procurement.Order) (orderRow, error) {
-	refs, err := json.Marshal(o.Before.Refs)
+	refs, err := json.Marshal(listedBefore(o))
 	if err != nil {
 		return orderRow{}, err
 	}
@@ -101,5 +104,43 @@ func fromOrderRow(row orderRow) (procurement.Order, error) {
 	if err := json.Unmarshal([]byte(r.BeforeRefs), &o.Before.Refs); err != nil {
 		return o, fmt.Errorf("refs before order %s: %w", plan.ID, err)
 	}
-	return o, nil
+	if o.Kind != procurement.Renewal {
+		return o, nil
+	}
+	ends, err := endsBefore(o.Before.Refs)
+	o.Before.Refs, o.Before.Ends = nil, ends
+	return o, err
+}
+
+// listedBefore returns what before_refs holds of an order: the refs of a
+// purchase, or "address end" for each address of a renewal.
+func listedBefore(o procurement.Order) []string {
+	if o.Kind != procurement.Renewal {
+		return o.Before.Refs
+	}
+	var list []string
+	for addr, at := range o.Before.Ends {
+		list = append(list, addr.String()+" "+at.UTC().Format(time.RFC3339))
+	}
+	slices.Sort(list)
+	return list
+}
+
+func endsBefore(list []string) (map[netip.Addr]time.Time, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	ends := make(map[netip.Addr]time.Time, len(list))
+	for _, line := range list {
+		addr, end, _ := strings.Cut(line, " ")
+		ip, err := netip.ParseAddr(addr)
+		if err != nil {
+			return nil, fmt.Errorf("the address in %q: %w", line, err)
+		}
+		if ends[ip], err = time.Parse(time.RFC3339, end); err != nil {
+			return nil, fmt.Errorf("the end in %q: %w", line, err)
+		}
+		ends[ip] = ends[ip].UTC()
+	}
+	return ends, nil
 }

@@ -5,7 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/accounts"
+	"agentproxy/app/ledger"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 )
@@ -28,7 +29,7 @@ func (c agentListCmd) Run(k *kit) error {
 	if c.Page < 1 || c.PageSize < 1 {
 		return domain.InvalidField("page", "and page-size must be 1 or more")
 	}
-	var accounts *app.Accounts
+	var accounts *accounts.Accounts
 	return k.core(func(ctx context.Context) error {
 		list, err := accounts.List(ctx, domain.Page{Number: c.Page, Size: min(c.PageSize, domain.MaxPageSize)})
 		if err != nil {
@@ -48,8 +49,8 @@ type agentShowCmd struct {
 
 // Run shows one agent.
 func (c agentShowCmd) Run(k *kit) error {
-	var accounts *app.Accounts
-	var wallet *app.Wallet
+	var accounts *accounts.Accounts
+	var wallet *ledger.Wallet
 	return k.core(func(ctx context.Context) error {
 		info, err := accounts.Info(ctx, c.AgentID)
 		if err != nil {
@@ -68,7 +69,7 @@ func (c agentShowCmd) Run(k *kit) error {
 	}, &accounts, &wallet)
 }
 
-func limitText(info app.AccountInfo) string {
+func limitText(info accounts.AccountInfo) string {
 	if info.PerMinute == 0 {
 		return "unlimited"
 	}
@@ -82,13 +83,13 @@ type agentDisableCmd struct {
 
 // Run disables an agent.
 func (c agentDisableCmd) Run(k *kit) error {
-	var sessions *app.Sessions
+	var accounts *accounts.Accounts
 	return k.core(func(ctx context.Context) error {
-		if err := sessions.Disable(ctx, c.AgentID, c.Reason); err != nil {
+		if err := accounts.Disable(ctx, c.AgentID, c.Reason); err != nil {
 			return err
 		}
 		return k.record("agent_id", c.AgentID, "status", account.Disabled)
-	}, &sessions)
+	}, &accounts)
 }
 
 type agentEnableCmd struct {
@@ -97,7 +98,7 @@ type agentEnableCmd struct {
 
 // Run enables an agent.
 func (c agentEnableCmd) Run(k *kit) error {
-	var accounts *app.Accounts
+	var accounts *accounts.Accounts
 	return k.core(func(ctx context.Context) error {
 		if err := accounts.Enable(ctx, c.AgentID); err != nil {
 			return err
@@ -113,7 +114,7 @@ type agentLimitCmd struct {
 
 // Run sets an agent's own rate limit.
 func (c agentLimitCmd) Run(k *kit) error {
-	var accounts *app.Accounts
+	var accounts *accounts.Accounts
 	return k.core(func(ctx context.Context) error {
 		if err := accounts.SetRateLimit(ctx, c.AgentID, c.PerMinute); err != nil {
 			return err

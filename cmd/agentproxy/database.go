@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"agentproxy/adapters/storage"
-	"agentproxy/app"
+	"agentproxy/app/ledger"
 	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain"
 	"agentproxy/ports"
@@ -24,7 +24,7 @@ func (c adjustCmd) Run(k *kit) error {
 	if err != nil {
 		return domain.InvalidField("amount", "must be US dollars with at most 6 decimals")
 	}
-	var wallet *app.Wallet
+	var wallet *ledger.Wallet
 	return k.core(func(ctx context.Context) error {
 		e, err := wallet.Adjust(ctx, c.AgentID, amount, c.Reason)
 		if err != nil {

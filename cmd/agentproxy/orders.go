@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"agentproxy/app"
+	procurementapp "agentproxy/app/procurement"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
@@ -28,9 +28,9 @@ func (c ordersListCmd) Run(k *kit) error {
 	if c.Page < 1 || c.PageSize < 1 {
 		return domain.InvalidField("page", "and page-size must be 1 or more")
 	}
-	var sessions *app.Sessions
+	var desk *procurementapp.Desk
 	return k.core(func(ctx context.Context) error {
-		list, err := sessions.Orders(ctx, app.ListOrders{
+		list, err := desk.List(ctx, procurementapp.ListOrders{
 			Filter: ports.OrderFilter{Status: procurement.Status(c.Status), Provider: c.Provider, Frozen: c.Frozen},
 			Page:   domain.Page{Number: c.Page, Size: min(c.PageSize, domain.MaxPageSize)}})
 		if err != nil {
@@ -43,7 +43,7 @@ func (c ordersListCmd) Run(k *kit) error {
 				timeText(o.SentAt), timeText(o.FrozenAt))
 		}
 		return t.print(k)
-	}, &sessions)
+	}, &desk)
 }
 
 // reasonOf returns the class and the reason of a failed or unknown order.
@@ -61,14 +61,14 @@ type ordersAdoptCmd struct {
 
 // Run adopts an order.
 func (c ordersAdoptCmd) Run(k *kit) error {
-	var sessions *app.Sessions
+	var desk *procurementapp.Desk
 	return k.core(func(ctx context.Context) error {
-		o, err := sessions.AdoptOrder(ctx, c.OrderID, c.Ref)
+		o, err := desk.Adopt(ctx, c.OrderID, c.Ref)
 		if err != nil {
 			return err
 		}
 		return k.record("order_id", o.ID, "status", o.Status, "ref", o.Ref)
-	}, &sessions)
+	}, &desk)
 }
 
 type ordersReleaseCmd struct {
@@ -77,12 +77,12 @@ type ordersReleaseCmd struct {
 
 // Run releases an order.
 func (c ordersReleaseCmd) Run(k *kit) error {
-	var sessions *app.Sessions
+	var desk *procurementapp.Desk
 	return k.core(func(ctx context.Context) error {
-		o, err := sessions.ReleaseOrder(ctx, c.OrderID)
+		o, err := desk.Release(ctx, c.OrderID)
 		if err != nil {
 			return err
 		}
 		return k.record("order_id", o.ID, "status", o.Status)
-	}, &sessions)
+	}, &desk)
 }

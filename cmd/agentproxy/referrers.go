@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"agentproxy/app"
+	"agentproxy/app/accounts"
 )
 
 type referrerCmd struct {
@@ -19,7 +19,7 @@ type referrerAddCmd struct {
 
 // Run adds a referring agent.
 func (c referrerAddCmd) Run(k *kit) error {
-	var referrers *app.Referrers
+	var referrers *accounts.Referrers
 	return k.core(func(ctx context.Context) error {
 		r, err := referrers.Add(ctx, c.Name, c.Code)
 		if err != nil {
@@ -33,7 +33,7 @@ type referrerListCmd struct{}
 
 // Run lists referring agents.
 func (referrerListCmd) Run(k *kit) error {
-	var referrers *app.Referrers
+	var referrers *accounts.Referrers
 	return k.core(func(ctx context.Context) error {
 		list, err := referrers.List(ctx)
 		if err != nil {
@@ -53,7 +53,7 @@ type referrerDisableCmd struct {
 
 // Run disables a code.
 func (c referrerDisableCmd) Run(k *kit) error {
-	var referrers *app.Referrers
+	var referrers *accounts.Referrers
 	return k.core(func(ctx context.Context) error {
 		if err := referrers.Disable(ctx, c.Code); err != nil {
 			return err

@@ -37,6 +37,9 @@ func (s Funds) ownFirst(x domain.Money) Funds {
 	return Funds{Trial: x - own, Own: own}
 }
 
+// IDPrefix begins the id of every entry.
+const IDPrefix = "txn_"
+
 // Type is the purpose of a ledger entry.
 type Type string
 

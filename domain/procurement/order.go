@@ -1,6 +1,7 @@
 package procurement
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 
@@ -160,7 +161,8 @@ func Backoff(age time.Duration) time.Duration {
 
 // Snapshot is what a provider listed, and had of our money, at one moment.
 type Snapshot struct {
-	Refs  []string
+	Refs  []string                 // of a purchase: the orders in its list
+	Ends  map[netip.Addr]time.Time // of a renewal: when each address ends, to the second
 	Funds ProviderBalance
 	At    time.Time // just before Funds were read
 }
@@ -209,7 +211,7 @@ func Decide(o Order, labelled bool, e Evidence, now time.Time) (Verdict, Deliver
 		return Adopt, fresh[0]
 	case len(fresh) > 0, now.Sub(o.SentAt) < ListingDelay:
 		return Wait, Delivery{}
-	case !labelled && o.Before.Funds.Known && e.Funds.Known && e.Funds.Amount+e.Spent < o.Before.Funds.Amount:
+	case !labelled && o.missesMoney(e):
 		return Wait, Delivery{} // money is missing
 	}
 	return Absent, Delivery{}

@@ -51,16 +51,16 @@ func putCalls(t *testing.T, st ports.Store, calls ...ports.Call) {
 
 func callFound(t *testing.T, st ports.Store) {
 	want := ports.Call{AgentID: "agt_1", Path: "/v1/sessions", Key: "k", Request: []byte{1, 0, 255}, Resource: "sess_1",
-		Status: 0, CreatedAt: storeNow}
+		CreatedAt: storeNow}
 	putCalls(t, st, want)
 	got, found := findCall(t, st, "agt_1", "/v1/sessions", "k", storeNow)
 	if diff := cmp.Diff(want, got); diff != "" || !found {
 		t.Errorf("found %v (-want +got):\n%s", found, diff)
 	}
-	want.Status = 201
+	want.Outcome = ports.Created
 	putCalls(t, st, want)
-	if got, _ = findCall(t, st, "agt_1", "/v1/sessions", "k", storeNow); got.Status != 201 {
-		t.Errorf("the status is %d", got.Status)
+	if got, _ = findCall(t, st, "agt_1", "/v1/sessions", "k", storeNow); got.Outcome != ports.Created {
+		t.Errorf("the outcome is %d", got.Outcome)
 	}
 	for _, c := range [][3]string{{"agt_2", "/v1/sessions", "k"}, {"agt_1", "/v1/sessions/x", "k"}, {"agt_1", "/v1/sessions", "K"}} {
 		if _, found := findCall(t, st, c[0], c[1], c[2], time.Time{}); found {
@@ -97,7 +97,7 @@ func callsWithOneKey(t *testing.T, st ports.Store) {
 }
 
 func callTooOld(t *testing.T, st ports.Store) {
-	old := ports.Call{AgentID: "agt_1", Path: "/p", Key: "k", Request: []byte{1}, Resource: "sess_1", Status: 201, CreatedAt: storeNow}
+	old := ports.Call{AgentID: "agt_1", Path: "/p", Key: "k", Request: []byte{1}, Resource: "sess_1", Outcome: ports.Created, CreatedAt: storeNow}
 	putCalls(t, st, old)
 	if _, found := findCall(t, st, "agt_1", "/p", "k", storeNow.Add(time.Microsecond)); found {
 		t.Error("a call from before since is found")

@@ -15,7 +15,7 @@ const unfinished = `SELECT 'order', id, provider, kind, status || ' ' || state, 
 	ON s.id = o.session_id WHERE o.status = 'confirmed' AND o.closed_at = 0 AND s.status NOT IN ('creating', 'active')
 	UNION ALL SELECT 'creating', id, provider, type, status, '' FROM sessions WHERE status = 'creating'
 	AND NOT EXISTS (SELECT 1 FROM upstream_orders o WHERE o.session_id = sessions.id AND o.frozen_at > 0)
-	UNION ALL SELECT 'job', kind, session, '', '', '' FROM test_jobs WHERE kind IN ('provision', 'release')`
+	UNION ALL SELECT 'job', kind, session, '', '', '' FROM test_jobs WHERE kind = 'drive-orders'`
 
 // finish ends the faults and runs the service until nothing changes. Orders that are
 // still unknown then are decided by the operator from the sellers' lists.
@@ -59,23 +59,23 @@ func (w *world) turn() { together([]func(){w.work(0), w.work(1)}) }
 // pages.
 func (w *world) operate(id, kind, provider string) {
 	w.operated[id] = true
-	u := w.replicas[0].sessions
+	u := w.replicas[0].desk
 	var err error
 	sold := w.intents()[id]
 	switch {
 	case !sold:
 		w.count("released by the operator", 1)
-		_, err = u.ReleaseOrder(context.Background(), id)
+		_, err = u.Release(context.Background(), id)
 	case kind == "renewal":
 		w.count("renewal adopted by the operator", 1)
-		if _, err = u.AdoptOrder(context.Background(), id, ""); err != nil { // what it was for is not there any more
-			_, err = u.ReleaseOrder(context.Background(), id)
+		if _, err = u.Adopt(context.Background(), id, ""); err != nil { // what it was for is not there any more
+			_, err = u.Release(context.Background(), id)
 		}
 	default:
 		w.count("purchase adopted by the operator", 1)
 		for ref := range w.there(provider) {
 			if len(w.rows(`SELECT 1 FROM upstream_orders WHERE provider = ? AND ref = ?`, provider, ref)) == 0 {
-				_, err = u.AdoptOrder(context.Background(), id, ref)
+				_, err = u.Adopt(context.Background(), id, ref)
 				break
 			}
 		}

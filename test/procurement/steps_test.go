@@ -8,11 +8,13 @@ import (
 	"sync"
 	"time"
 
-	"agentproxy/app"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/fake/iproyal"
 	"agentproxy/test/fake/proxycheap"
 )
@@ -62,7 +64,7 @@ func together(acts []func()) {
 func (w *world) create(p catalog.Product) func() {
 	w.keys++
 	key := fmt.Sprintf("key-%d", w.keys)
-	in := app.Create{AgentID: w.agents[w.rng.IntN(len(w.agents))], Call: app.Call{Key: key, Path: "/v1/sessions", Hash: []byte(key)},
+	in := sessions.Create{AgentID: w.agents[w.rng.IntN(len(w.agents))], Call: idempotency.Call{Key: key, Path: "/v1/sessions", Hash: []byte(key)},
 		Form: session.CreateRequest{Type: p.Type, ProductNo: p.No, Location: session.Location{Country: p.Countries[w.rng.IntN(2)]}}}
 	if p.Type == session.Static {
 		in.Form.Quantity, in.Form.Days = new([]int{1, 1, 1, 2, 3}[w.rng.IntN(5)]), new([]int{30, 90}[w.rng.IntN(2)])
@@ -82,7 +84,7 @@ func (w *world) create(p catalog.Product) func() {
 				d, err := w.replicas[(at+n)%2].sessions.Create(context.Background(), in)
 				w.recordError(err)
 				switch {
-				case err == nil && d.Status == 202:
+				case err == nil && d.Outcome == ports.Pending:
 					w.count("created later", 1)
 				case err == nil:
 					w.count("created", 1)
@@ -107,7 +109,7 @@ func (w *world) create(p catalog.Product) func() {
 func (w *world) touch(id, agent, typ, status string) func() {
 	u, dice := w.replicas[w.rng.IntN(2)].sessions, w.rng.IntN(10)
 	w.keys++
-	call := app.Call{Key: fmt.Sprintf("key-%d", w.keys), Path: "/v1/sessions/" + id, Hash: []byte(id)}
+	call := idempotency.Call{Key: fmt.Sprintf("key-%d", w.keys), Path: "/v1/sessions/" + id, Hash: []byte(id)}
 	days := []string{"", "30", "90"}[w.rng.IntN(3)]
 	return func() {
 		switch {
@@ -118,15 +120,15 @@ func (w *world) touch(id, agent, typ, status string) func() {
 				w.count(map[string]string{"creating": "terminated while creating", "active": "terminated"}[status], 1)
 			}
 		case typ == "static":
-			_, err := u.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: id, Days: days, Call: call})
+			_, err := u.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: id, Days: days, Call: call})
 			w.recordError(err)
 			w.count("renewal asked", 1)
 			if dice < 5 { // and the same again
-				_, err = u.Renew(context.Background(), app.Renew{AgentID: agent, SessionID: id, Days: days, Call: call})
+				_, err = u.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: id, Days: days, Call: call})
 				w.recordError(err)
 			}
 		default:
-			_, err := u.Rotate(context.Background(), app.Rotate{AgentID: agent, SessionID: id, Call: call})
+			_, err := u.Rotate(context.Background(), sessions.Rotate{AgentID: agent, SessionID: id, Call: call})
 			w.recordError(err)
 			if err == nil {
 				w.count("rotated", 1)
@@ -147,21 +149,19 @@ func (w *world) work(n int) func() {
 			_, err := w.db.Writer().Exec(`DELETE FROM test_jobs WHERE n = ?`, j[0])
 			w.recordError(err)
 		}
-		w.recordError(r.sessions.DriveOrders(context.Background()))
-		w.recordError(r.sessions.Recover(context.Background(), time.Minute))
+		w.recordError(r.driver.DriveDue(context.Background()))
+		w.recordError(r.driver.Recover(context.Background(), time.Minute))
 	}
 }
 
 func (w *world) job(r *replica, kind, id string) error {
 	ctx := context.Background()
 	switch kind {
-	case app.ProvisionJob:
-		return r.sessions.Provision(ctx, id)
-	case app.ReleaseJob:
-		return r.sessions.Release(ctx, id)
-	case app.ExpireSessionJob:
+	case ports.DriveOrdersJob:
+		return r.driver.DriveSession(ctx, id)
+	case ports.ExpireSessionJob:
 		return r.passes.ExpireSession(ctx, id)
-	case app.SettleSessionJob:
+	case ports.SettleSessionJob:
 		return r.passes.SettleSession(ctx, id)
 	}
 	return nil
@@ -187,7 +187,7 @@ func (w *world) callbacks() {
 	w.cheap.SetWebhook([]proxycheap.Mode{proxycheap.Once, proxycheap.Duplicate, proxycheap.OutOfOrder, proxycheap.Unsigned,
 		proxycheap.Forged, proxycheap.Never}[w.rng.IntN(6)])
 	for _, c := range w.cheap.Callbacks() {
-		err := w.replicas[w.rng.IntN(2)].sessions.Callback(context.Background(), cheapName, c.Header, c.Body)
+		err := w.replicas[w.rng.IntN(2)].callbacks.Receive(context.Background(), cheapName, c.Header, c.Body)
 		w.recordError(err)
 		switch {
 		case err == nil:

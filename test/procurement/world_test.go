@@ -18,7 +18,16 @@ import (
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream"
 	"agentproxy/adapters/upstream/country"
-	"agentproxy/app"
+	"agentproxy/app/accounts"
+	"agentproxy/app/catalog"
+	"agentproxy/app/changes"
+	"agentproxy/app/fulfilment"
+	"agentproxy/app/ledger"
+	"agentproxy/app/maintenance"
+	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/ratelimit"
+	"agentproxy/app/sessions"
+	"agentproxy/app/traffic"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/procurement"
@@ -54,10 +63,13 @@ type world struct {
 
 // replica is one process of the service.
 type replica struct {
-	store    *store
-	sessions *app.Sessions
-	passes   *app.Passes
-	catalog  *app.Catalog
+	store     *store
+	sessions  *sessions.Sessions
+	driver    *procurementapp.Driver
+	desk      *procurementapp.Desk
+	callbacks *procurementapp.Callbacks
+	passes    *maintenance.Passes
+	catalog   *catalog.Catalog
 }
 
 // record is the log of the service and the errors of its callers.
@@ -147,9 +159,9 @@ func (w *world) start(n int) {
 		r.store.calm()
 	}
 	var err error
-	r.catalog, err = app.NewCatalog(providers, products(), country.Name)
+	r.catalog, err = catalog.NewCatalog(providers, products(), country.Name)
 	ok(w.t, err)
-	hub := app.NewHub(r.store, w.clock)
+	hub := changes.NewHub(r.store, w.clock)
 	counted := func(_, operation string, class procurement.Class) {
 		w.count("calls", 1)
 		if class != "" {
@@ -159,22 +171,26 @@ func (w *world) start(n int) {
 			w.count("order unknown", 1)
 		}
 	}
-	r.sessions = app.NewSessions(app.SessionConfig{Log: log, Count: counted}, r.store, w.clock, w.ids, w.secrets, r.catalog, hub)
-	traffic := app.NewTraffic(r.store, w.clock, w.ids, r.sessions, hub)
-	limits := app.NewLimits(app.LimitConfig{RegistrationsPerMinute: 3}, w.clock, nil, log)
-	r.passes = app.NewPasses(r.store, w.clock, w.ids, r.sessions, traffic, hub, limits)
+	life, access := sessions.NewTransitions(w.ids, r.catalog), fulfilment.New(r.store, w.secrets, r.catalog, log)
+	r.driver = procurementapp.NewDriver(r.store, w.clock, w.ids, r.catalog, hub, life, access, counted, log)
+	r.desk = procurementapp.NewDesk(r.store, r.driver)
+	r.callbacks = procurementapp.NewCallbacks(r.store, w.clock, r.catalog, r.driver)
+	r.sessions = sessions.NewSessions(sessions.SessionConfig{}, r.store, w.clock, w.ids, w.secrets, r.catalog, life, r.driver, access, hub, log)
+	traffic := traffic.NewTraffic(r.store, w.clock, w.ids, r.sessions, life, access, hub)
+	limits := ratelimit.NewLimits(ratelimit.LimitConfig{RegistrationsPerMinute: 3}, w.clock, nil, log)
+	r.passes = maintenance.NewPasses(r.store, w.clock, w.ids, life, traffic, hub, limits)
 	w.replicas[n] = r
 }
 
 // register opens accounts with plenty of money.
 func (w *world) register(n int) {
 	w.t.Helper()
-	hub := app.NewHub(w.db, w.clock)
-	accounts := app.NewAccounts(app.AccountConfig{TrialBalance: 10 * domain.Dollar, TrialDays: 14}, w.db, w.clock, w.ids, w.secrets,
-		system.NewTokens(w.secrets, w.ids), hub)
-	wallet := app.NewWallet(w.db, w.clock, w.ids)
+	hub := changes.NewHub(w.db, w.clock)
+	opened := accounts.NewAccounts(accounts.AccountConfig{TrialBalance: 10 * domain.Dollar, TrialDays: 14}, w.db, w.clock, w.ids, w.secrets,
+		system.NewTokens(w.secrets, w.ids), nil, hub)
+	wallet := ledger.NewWallet(w.db, w.clock, w.ids)
 	for range n {
-		r, err := accounts.Register(w.t.Context(), app.Register{Profile: account.Profile{Name: "agent"}})
+		r, err := opened.Register(w.t.Context(), accounts.Register{Profile: account.Profile{Name: "agent"}})
 		ok(w.t, err)
 		_, err = wallet.Adjust(w.t.Context(), r.Agent.ID, 9_000*domain.Dollar, "for the campaign")
 		ok(w.t, err)

@@ -65,6 +65,13 @@ func (r *Refusal) Note(more string) *Refusal {
 	return &c
 }
 
+// WithoutEvidence returns a copy that indicates nothing about the exit.
+func (r *Refusal) WithoutEvidence() *Refusal {
+	c := *r
+	c.Evidence = ""
+	return &c
+}
+
 // The refusals that no upstream proxy causes.
 var (
 	NoCredential = &Refusal{Status: 407, Code: CodeProxyAuthRequired, Unobserved: true,

@@ -74,7 +74,7 @@ func (d *Database) once(ctx context.Context, fn func(*engine.Transaction) error)
 // begin begins a transaction. BEGIN and pg_current_xact_id() share one round trip, so that the outcome
 // can be looked up when the connection is lost during the commit.
 func (d *Database) begin(ctx context.Context) (*engine.Transaction, error) {
-	a, results, err := d.acquire(ctx, "BEGIN; SELECT pg_current_xact_id()")
+	a, results, err := d.acquire(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_current_xact_id()")
 	if err != nil {
 		return nil, err
 	}

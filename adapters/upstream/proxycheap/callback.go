@@ -24,7 +24,7 @@ const maxCallback = 64 << 10
 // call causes another read and nothing else. It does not cover the boundaries between
 // event, id and body either, so no content of a call is used. The seller does not
 // resend events; polling covers lost ones.
-func (p *Provider) Callback(header http.Header, body []byte, _ time.Time) ([]string, error) {
+func (p *Provider) Callback(headers map[string][]string, body []byte, _ time.Time) ([]string, error) {
 	secret := p.config.CallbackSecret
 	if secret == "" {
 		return nil, domain.ErrInvalid.Msgf("callbacks of %s are not configured", p.config.Name)
@@ -32,6 +32,7 @@ func (p *Provider) Callback(header http.Header, body []byte, _ time.Time) ([]str
 	if len(body) > maxCallback {
 		return nil, domain.ErrInvalid.Msgf("the callback is longer than %d bytes", maxCallback)
 	}
+	header := http.Header(headers)
 	sent, ok := strings.CutPrefix(header.Get("Webhook-Signature"), "sha256=")
 	given, err := hex.DecodeString(sent)
 	event, id := header.Get("Webhook-Event"), header.Get("Webhook-Id")

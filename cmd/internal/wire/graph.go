@@ -24,7 +24,18 @@ import (
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/adapters/webhook"
-	"agentproxy/app"
+	"agentproxy/app/accounts"
+	"agentproxy/app/changes"
+	"agentproxy/app/fulfilment"
+	"agentproxy/app/ledger"
+	"agentproxy/app/maintenance"
+	"agentproxy/app/payments"
+	"agentproxy/app/procurement"
+	"agentproxy/app/ratelimit"
+	"agentproxy/app/sessions"
+	"agentproxy/app/telemetry"
+	trafficapp "agentproxy/app/traffic"
+	"agentproxy/app/webhooks"
 	"agentproxy/domain/egress"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
@@ -59,17 +70,22 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			func(s configfile.Settings) embedded.Config { return embedded.Config{Exits: s.Exits} },
 			newCatalog,
 			func(l Loader, s configfile.Settings) (Providers, error) { return l.Providers(s.Catalog, log) },
-			func(s configfile.Settings) app.AccountConfig {
-				return app.AccountConfig{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, Dev: s.Dev, PerMinute: s.RateLimit}
+			func(s configfile.Settings) accounts.AccountConfig {
+				return accounts.AccountConfig{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, Dev: s.Dev, PerMinute: s.RateLimit}
 			},
-			sessionConfig,
-			func(s configfile.Settings) app.LimitConfig {
-				return app.LimitConfig{RegistrationsPerMinute: s.RegisterLimit}
+			func(s configfile.Settings) sessions.SessionConfig {
+				return sessions.SessionConfig{Limit: s.SessionLimit}
+			},
+			newCounter,
+			func(l *sessions.Transitions) procurement.Lifecycle { return l },
+			func(s configfile.Settings) ratelimit.LimitConfig {
+				return ratelimit.LimitConfig{RegistrationsPerMinute: s.RegisterLimit}
 			},
 			(*storage.Store).RateLimits,
-			app.NewHub, app.NewAccounts, app.NewReferrers, app.NewSessions, app.NewTraffic, app.NewTelemetry,
-			app.NewWallet, app.NewStats, app.NewLimits, app.NewPasses, app.NewRecharges, app.NewPayments,
-			app.NewWebhooks,
+			changes.NewHub, accounts.NewAccounts, accounts.NewReferrers, sessions.NewTransitions, fulfilment.New, procurement.NewDriver,
+			procurement.NewDesk, procurement.NewCallbacks, sessions.NewSessions, trafficapp.NewTraffic, telemetry.NewObserver, telemetry.NewTelemetry,
+			ledger.NewWallet, ledger.NewStats, ratelimit.NewLimits, maintenance.NewPasses, payments.NewRecharges, payments.NewPayments,
+			webhooks.NewWebhooks,
 		),
 		fx.Invoke(insertJobs),
 	)
@@ -85,7 +101,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		admin.ProvideGauges(gauges),
 		fx.Provide(
 			func(s configfile.Settings) admin.Config { return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev} },
-			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, app.NewChecks,
+			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, sessions.NewChecks,
 		),
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: the last observations of the gateway are stored too.
@@ -93,7 +109,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			recoverFirst, startDevchain,
 			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
 			runTasks, reloadOnHangup,
-			func(hub *app.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },
+			func(hub *changes.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },
 		)),
 		gateway.Module,
 		httpapi.Module,
@@ -111,10 +127,10 @@ func rootSecret(s configfile.Settings) (system.Root, error) {
 	return system.LoadOrCreateSecret(s.DatabasePath + ".secret")
 }
 
-func newQueue(st *storage.Store, sessions *app.Sessions, passes *app.Passes, payments *app.Payments, webhooks *app.Webhooks, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
-	handlers := queue.Handlers{Provision: sessions.Provision, Release: sessions.Release, Deliver: webhooks.Deliver, GiveUp: sessions.GiveUp,
+func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Passes, payments *payments.Payments, webhooks *webhooks.Webhooks, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
+	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
 		ExpireSession: passes.ExpireSession, SettleSession: passes.SettleSession, ExpireTrial: passes.ExpireTrial,
-		Passes: jobTasks(passes, sessions, payments, webhooks, ledger)}
+		Passes: jobTasks(passes, driver, payments, webhooks, ledger)}
 	if pool := st.Pool(); pool != nil {
 		return queue.NewPostgres(pool, handlers, log)
 	}
@@ -153,10 +169,10 @@ func gatewayConfig(s configfile.Settings, secrets *system.Secrets) gateway.Confi
 	return c
 }
 
-func gatewayDeps(s configfile.Settings, t *app.Traffic, registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
+func gatewayDeps(s configfile.Settings, t *trafficapp.Traffic, o *telemetry.Observer, registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
 	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses(),
 		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr)}
-	return gateway.Deps{Routes: t, Leases: t, Observer: t, Judge: policy, Metrics: registry, Log: log}
+	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Metrics: registry, Log: log}
 }
 
 // ownListeners parses the addresses of listeners, which configfile has checked.
@@ -210,10 +226,10 @@ func (w watcher) AgentChanged(string) {}
 // prober opens connections through the gateway's dialler.
 type prober struct {
 	gateway *gateway.Gateway
-	traffic *app.Traffic
+	traffic *trafficapp.Traffic
 }
 
-func newProber(g *gateway.Gateway, t *app.Traffic) ports.Prober { return prober{g, t} }
+func newProber(g *gateway.Gateway, t *trafficapp.Traffic) ports.Prober { return prober{g, t} }
 
 // Probe calls the service's echo through a session's exit.
 func (p prober) Probe(ctx context.Context, id string) (ports.Probe, error) {
@@ -234,8 +250,8 @@ func (p prober) Probe(ctx context.Context, id string) (ports.Probe, error) {
 
 // recoverFirst stores new jobs for sessions and deliveries that a crash left
 // unfinished, before any job runs.
-func recoverFirst(lc fx.Lifecycle, sessions *app.Sessions, webhooks *app.Webhooks) {
+func recoverFirst(lc fx.Lifecycle, driver *procurement.Driver, webhooks *webhooks.Webhooks) {
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
-		return errors.Join(sessions.Recover(ctx, 0), webhooks.Recover(ctx))
+		return errors.Join(driver.Recover(ctx, 0), webhooks.Recover(ctx))
 	}))
 }

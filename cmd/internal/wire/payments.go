@@ -8,7 +8,7 @@ import (
 	"agentproxy/adapters/chain"
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/system"
-	"agentproxy/app"
+	"agentproxy/app/payments"
 )
 
 // chainModule returns the chain that payments come from.
@@ -41,7 +41,7 @@ const (
 	auditAtOnce = 5
 )
 
-func watchPayments(s configfile.PaymentSettings, p *app.Payments, leads func() bool) task {
+func watchPayments(s configfile.PaymentSettings, p *payments.Payments, leads func() bool) task {
 	every := watchTron
 	if s.AccountKey == "" {
 		every = min(max(s.DevchainBlock/4, 10*time.Millisecond), time.Second)

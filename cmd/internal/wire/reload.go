@@ -14,7 +14,7 @@ import (
 
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/upstream/embedded"
-	"agentproxy/app"
+	catalogapp "agentproxy/app/catalog"
 	"agentproxy/domain/catalog"
 )
 
@@ -24,14 +24,14 @@ type Reloader struct {
 	start     configfile.Settings
 	providers Providers
 	embedded  []catalog.Product
-	catalog   *app.Catalog
+	catalog   *catalogapp.Catalog
 	log       *slog.Logger
 }
 
 // NewReloader creates a Reloader of a service that runs with the settings and
 // providers of its start, which change only by a restart. embedded are the
 // products of the embedded provider.
-func NewReloader(l Loader, start configfile.Settings, providers Providers, embedded []catalog.Product, c *app.Catalog,
+func NewReloader(l Loader, start configfile.Settings, providers Providers, embedded []catalog.Product, c *catalogapp.Catalog,
 	log *slog.Logger) *Reloader {
 	return &Reloader{l, start, providers, embedded, c, log}
 }
@@ -72,7 +72,7 @@ func (r *Reloader) warn(s configfile.Settings) {
 	}
 }
 
-func newReloader(l Loader, s configfile.Settings, providers Providers, embedded *embedded.Provider, c *app.Catalog,
+func newReloader(l Loader, s configfile.Settings, providers Providers, embedded *embedded.Provider, c *catalogapp.Catalog,
 	log *slog.Logger) *Reloader {
 	return NewReloader(l, s, slices.Clone(providers), embedded.Products(), c, log)
 }

@@ -10,7 +10,7 @@ import (
 	"agentproxy/adapters/upstream"
 	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/embedded"
-	"agentproxy/app"
+	catalogapp "agentproxy/app/catalog"
 	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
@@ -21,7 +21,7 @@ import (
 // reloading is a service that sells the products of its file, and its log.
 type reloading struct {
 	*wire.Reloader
-	catalog *app.Catalog
+	catalog *catalogapp.Catalog
 	log     *bytes.Buffer
 }
 
@@ -36,7 +36,7 @@ func startReloading(t *testing.T) reloading {
 		t.Fatal(err)
 	}
 	own := fake.NewProvider(embedded.Name, fake.Products()[:1]...)
-	c, err := app.NewCatalog(catalogOf(t, own), own.Products(), country.Name)
+	c, err := catalogapp.NewCatalog(catalogOf(t, own), own.Products(), country.Name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,13 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
-	"agentproxy/app"
+	"agentproxy/app/catalog"
+	"agentproxy/app/changes"
+	"agentproxy/app/maintenance"
+	"agentproxy/app/payments"
+	"agentproxy/app/procurement"
+	"agentproxy/app/telemetry"
+	"agentproxy/app/webhooks"
 )
 
 // task is work that is repeated periodically.
@@ -27,36 +33,36 @@ type task struct {
 const stuckAfter = 5 * time.Minute
 
 // tasks returns the tasks of every replica, and those of the leader alone.
-func tasks(changed <-chan struct{}, leads func() bool, hub *app.Hub, t *app.Traffic, p *app.Passes,
-	sessions *app.Sessions, catalog *app.Catalog) []task {
+func tasks(changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Passes,
+	driver *procurement.Driver, catalog *catalog.Catalog) []task {
 	return []task{
-		{name: "poll changes", every: app.PollEvery, run: hub.Poll, wake: changed},
-		{name: "flush observations", every: app.FlushEvery, run: t.Flush},
-		{name: "reclaim leases", every: time.Second, run: p.TakeBack, only: leads},
-		{name: "reconcile orders", every: time.Second, run: sessions.DriveOrders, only: leads},
+		{name: "poll changes", every: changes.PollEvery, run: hub.Poll, wake: changed},
+		{name: "flush observations", every: telemetry.FlushEvery, run: o.Flush},
+		{name: "reclaim leases", every: time.Second, run: p.Reclaim, only: leads},
+		{name: "reconcile orders", every: time.Second, run: driver.DriveDue, only: leads},
 		{name: "refresh stock", every: time.Minute, run: catalog.RefreshStock},
 	}
 }
 
 // jobTasks returns the tasks that the leader inserts as jobs, which any replica
 // runs.
-func jobTasks(p *app.Passes, sessions *app.Sessions, payments *app.Payments, webhooks *app.Webhooks, ledger *proof) []queue.Pass {
+func jobTasks(p *maintenance.Passes, driver *procurement.Driver, payments *payments.Payments, webhooks *webhooks.Webhooks, ledger *proof) []queue.Pass {
 	return []queue.Pass{
 		{Name: "sweep", Every: time.Minute, AtStart: true, Run: p.Sweep},
-		{Name: "tidy", Every: time.Minute, Run: p.Tidy},
+		{Name: "tidy", Every: time.Minute, Run: p.Purge},
 		{Name: "audit-payments", Every: auditEvery, Run: func(ctx context.Context) error { return payments.Audit(ctx, auditAtOnce) }},
 		{Name: "remind-of-sessions", Every: time.Minute, Run: webhooks.RemindSessions},
 		{Name: "remind-of-trials", Every: time.Minute, Run: webhooks.RemindTrials},
 		{Name: "sweep-deliveries", Every: time.Minute, Run: webhooks.Sweep},
 		{Name: "prove-ledger", Every: proveEvery, Run: ledger.run},
-		{Name: "recover", Every: stuckAfter, Run: func(ctx context.Context) error { return sessions.Recover(ctx, stuckAfter) }},
+		{Name: "recover", Every: stuckAfter, Run: func(ctx context.Context) error { return driver.Recover(ctx, stuckAfter) }},
 	}
 }
 
 // runTasks runs every task in a loop of its own for as long as the application
 // runs. It stores the last observations of the gateway when all have ended.
-func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *app.Hub, t *app.Traffic, p *app.Passes,
-	q *queue.Queue, payments *app.Payments, sessions *app.Sessions, catalog *app.Catalog) {
+func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Passes,
+	q *queue.Queue, payments *payments.Payments, driver *procurement.Driver, catalog *catalog.Catalog) {
 	ctx, cancel := context.WithCancel(context.Background())
 	changed := make(chan struct{}, 1)
 	signal := func() {
@@ -68,7 +74,7 @@ func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, s
 	var wg sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			all := append(tasks(changed, q.Leads, hub, t, p, sessions, catalog), watchPayments(settings.Payments, payments, q.Leads))
+			all := append(tasks(changed, q.Leads, hub, o, p, driver, catalog), watchPayments(settings.Payments, payments, q.Leads))
 			for _, t := range all {
 				wg.Go(func() { loop(ctx, t, log) })
 			}
@@ -78,7 +84,7 @@ func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, s
 		OnStop: func(stopping context.Context) error {
 			cancel()
 			wg.Wait()
-			return t.FlushAll(stopping)
+			return o.FlushAll(stopping)
 		},
 	})
 }

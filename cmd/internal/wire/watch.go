@@ -17,7 +17,10 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/embedded"
-	"agentproxy/app"
+	"agentproxy/app/catalog"
+	"agentproxy/app/payments"
+	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/webhooks"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
@@ -52,16 +55,16 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 const leaderLate = 5 * time.Minute
 
 // gauges returns the gauges that are read at each scrape.
-func gauges(sessions *app.Sessions, proof *proof, payments *app.Payments, webhooks *app.Webhooks, q *queue.Queue, clock ports.Clock) []admin.Gauge {
+func gauges(desk *procurementapp.Desk, proof *proof, watcher *payments.Payments, webhooks *webhooks.Webhooks, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := q.Status(ctx)
 			return of(s), err
 		}
 	}
-	status := func(of func(app.PaymentStatus) float64) func(context.Context) (float64, error) {
+	status := func(of func(payments.PaymentStatus) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
-			s, err := payments.Status(ctx)
+			s, err := watcher.Status(ctx)
 			return of(s), err
 		}
 	}
@@ -78,27 +81,27 @@ func gauges(sessions *app.Sessions, proof *proof, payments *app.Payments, webhoo
 			}},
 		{Name: "agentproxy_upstream_orders_open", Help: "Orders at providers whose outcome is not known yet.",
 			Read: func(ctx context.Context) (float64, error) {
-				open, _, err := sessions.OrderTally(ctx)
+				open, _, err := desk.Tally(ctx)
 				return float64(open), err
 			}},
 		{Name: "agentproxy_upstream_orders_frozen", Help: "Orders at providers that the operator has to decide.",
 			Read: func(ctx context.Context) (float64, error) {
-				_, frozen, err := sessions.OrderTally(ctx)
+				_, frozen, err := desk.Tally(ctx)
 				return float64(frozen), err
 			}},
 		{Name: "agentproxy_payments_lag_seconds", Help: "Time since the chain was last read completely.",
-			Read: status(func(s app.PaymentStatus) float64 {
+			Read: status(func(s payments.PaymentStatus) float64 {
 				if s.ReadAt.IsZero() {
 					return 0
 				}
 				return clock.Now().Sub(s.ReadAt).Seconds()
 			})},
 		{Name: "agentproxy_payments_seen", Help: "Transfers that wait to become final.",
-			Read: status(func(s app.PaymentStatus) float64 { return float64(s.Seen) })},
+			Read: status(func(s payments.PaymentStatus) float64 { return float64(s.Seen) })},
 		{Name: "agentproxy_payments_drifting", Help: "Addresses whose balance on the chain differs from the recorded one.",
-			Read: status(func(s app.PaymentStatus) float64 { return float64(s.Drifting) })},
+			Read: status(func(s payments.PaymentStatus) float64 { return float64(s.Drifting) })},
 		{Name: "agentproxy_payments_drift_usd", Help: "The sum of the absolute differences.",
-			Read: status(func(s app.PaymentStatus) float64 { return float64(s.Drift) / 1e6 })},
+			Read: status(func(s payments.PaymentStatus) float64 { return float64(s.Drift) / 1e6 })},
 	}
 }
 
@@ -141,30 +144,27 @@ func (p *proof) faults(ctx context.Context) (float64, error) {
 }
 
 // newCatalog returns the catalog of all products and the providers of each.
-func newCatalog(s configfile.Settings, embedded *embedded.Provider, providers Providers) (*app.Catalog, error) {
-	return app.NewCatalog(append([]ports.Provider{embedded}, providers...), s.Catalog.All(embedded.Products()), country.Name)
+func newCatalog(s configfile.Settings, embedded *embedded.Provider, providers Providers) (*catalog.Catalog, error) {
+	return catalog.NewCatalog(append([]ports.Provider{embedded}, providers...), s.Catalog.All(embedded.Products()), country.Name)
 }
 
-// sessionIn holds the parameters of sessionConfig; the operator's commands have no
+// counterIn holds the parameters of newCounter; the operator's commands have no
 // registry.
-type sessionIn struct {
+type counterIn struct {
 	fx.In
 
-	Settings configfile.Settings
-	Log      *slog.Logger
 	Registry *prometheus.Registry `optional:"true"`
 }
 
-// sessionConfig counts the calls of providers if there is a registry.
-func sessionConfig(in sessionIn) (app.SessionConfig, error) {
-	c := app.SessionConfig{Limit: in.Settings.SessionLimit, Log: in.Log}
+// newCounter counts the calls of providers if there is a registry.
+func newCounter(in counterIn) (procurementapp.Counter, error) {
 	if in.Registry == nil {
-		return c, nil
+		return nil, nil
 	}
 	calls := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_provider_calls_total",
 		Help: "Calls of providers by operation and result."}, []string{"provider", "operation", "result"})
-	c.Count = func(provider, operation string, result procurement.Class) {
+	count := func(provider, operation string, result procurement.Class) {
 		calls.WithLabelValues(provider, operation, cmp.Or(string(result), "ok")).Inc()
 	}
-	return c, in.Registry.Register(calls)
+	return count, in.Registry.Register(calls)
 }

@@ -1,0 +1,349 @@
+// Package accounts holds the use cases of accounts, their credentials and the
+// agents that referred them.
+package accounts
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"agentproxy/app/changes"
+	"agentproxy/app/notify"
+	"agentproxy/app/sessions"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
+	"agentproxy/domain/webhook"
+	"agentproxy/ports"
+)
+
+// TokenLife is how long a Bearer token lives.
+const TokenLife = time.Hour
+
+// AccountConfig is what the operator decides about accounts.
+type AccountConfig struct {
+	TrialBalance domain.Money
+	TrialDays    int
+	Dev          bool // development mode: webhooks may use http
+	PerMinute    int  // default rate limit of an agent; 0: unlimited
+}
+
+// Accounts is the use cases of accounts and their credentials.
+type Accounts struct {
+	cfg     AccountConfig
+	store   ports.Store
+	clock   ports.Clock
+	ids     ports.IDs
+	secrets ports.Secrets
+	tokens  ports.Tokens
+	life    *sessions.Transitions
+	hub     *changes.Hub
+	cache   *agentCache
+}
+
+// NewAccounts returns the use cases. Their cache follows the changes of the hub.
+func NewAccounts(cfg AccountConfig, store ports.Store, clock ports.Clock, ids ports.IDs,
+	secrets ports.Secrets, tokens ports.Tokens, life *sessions.Transitions, hub *changes.Hub) *Accounts {
+	a := &Accounts{cfg: cfg, store: store, clock: clock, ids: ids, secrets: secrets, tokens: tokens,
+		life: life, hub: hub, cache: newAgentCache()}
+	hub.Watch(a.cache)
+	return a
+}
+
+// Register is a request for a new account.
+type Register struct {
+	account.Profile
+	ReferralCode string
+}
+
+// Registered is a new account with its credentials, which are returned only here.
+type Registered struct {
+	AccountInfo
+	APIKey        string
+	APISecret     string
+	WebhookSecret string // empty without a webhook URL
+	Referred      bool   // a valid code was given
+}
+
+// AccountInfo is an account as its agent sees it.
+type AccountInfo struct {
+	Agent     account.Agent
+	Wallet    billing.Wallet
+	IsTrial   bool
+	PerMinute int // the rate limit in force; 0: unlimited
+}
+
+// Register opens an account: its wallet, its trial credit and its referring
+// agent, all in one transaction.
+func (a *Accounts) Register(ctx context.Context, in Register) (Registered, error) {
+	reg, err := in.Profile.Check(a.cfg.Dev)
+	if err != nil {
+		return Registered{}, err
+	}
+	out := Registered{APIKey: a.secrets.NewKey(), APISecret: a.secrets.NewSecret()}
+	keyHash, secretHash := a.secrets.Hash(out.APIKey), a.secrets.Hash(out.APISecret)
+	id, user, txn := a.ids.New("agt_"), a.ids.New("usr_"), a.ids.New(billing.IDPrefix)
+	err = a.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := a.clock.Now()
+		referrer, referred, err := assign(ctx, tx, in.ReferralCode)
+		if err != nil {
+			return err
+		}
+		agent := account.Agent{ID: id, BillingUserID: user, Name: reg.Name, ContactEmail: reg.ContactEmail,
+			WebhookURL: reg.WebhookURL, Description: reg.Description, Status: account.Active,
+			KeyHash: keyHash, SecretHash: secretHash, TokenVersion: 1, Referrer: referrer, CreatedAt: now, UpdatedAt: now}
+		if agent.WebhookURL != "" {
+			agent.WebhookVersion = 1
+		}
+		if err := tx.Agents().Insert(ctx, agent); err != nil {
+			return err
+		}
+		wallet, err := a.openWallet(ctx, tx, agent, txn, now)
+		if err != nil {
+			return err
+		}
+		out.AccountInfo, out.Referred = a.info(agent, wallet, now), referred
+		return nil
+	})
+	if err != nil {
+		return Registered{}, err
+	}
+	if out.Agent.WebhookVersion > 0 {
+		out.WebhookSecret = a.secrets.WebhookSecret(id, out.Agent.WebhookVersion)
+	}
+	return out, nil
+}
+
+// assign finds the referring agent of a registration.
+func assign(ctx context.Context, tx ports.Tx, code string) (account.Referrer, bool, error) {
+	a, err := account.Assign(code, code != "",
+		func(code string) (account.Referrer, error) { return tx.Referrers().ByCode(ctx, code) },
+		func() (account.Referrer, error) { return tx.Referrers().Default(ctx) })
+	return a.Referrer, a.Named, err
+}
+
+func (a *Accounts) openWallet(ctx context.Context, tx ports.Tx, agent account.Agent, txn string, now time.Time) (billing.Wallet, error) {
+	w := billing.Wallet{AgentID: agent.ID}
+	if a.cfg.TrialBalance > 0 {
+		w.TrialExpiresAt = now.AddDate(0, 0, a.cfg.TrialDays)
+	}
+	if err := tx.Ledger().Open(ctx, w); err != nil || a.cfg.TrialBalance <= 0 {
+		return w, err
+	}
+	e := billing.GrantTrial(a.cfg.TrialBalance)
+	e.ID, e.AgentID, e.Ref, e.At = txn, agent.ID, "trial:"+agent.ID, now
+	if _, err := tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {
+		return w, err
+	}
+	w.Available = e.Available
+	return w, tx.Jobs().Insert(ctx, ports.Job{Kind: ports.ExpireTrialJob, AgentID: agent.ID, At: w.TrialExpiresAt}, now)
+}
+
+func (a *Accounts) info(agent account.Agent, w billing.Wallet, now time.Time) AccountInfo {
+	return AccountInfo{Agent: agent, Wallet: w, IsTrial: w.IsTrial(now), PerMinute: a.perMinute(agent)}
+}
+
+func (a *Accounts) perMinute(agent account.Agent) int {
+	if agent.PerMinute != nil {
+		return *agent.PerMinute
+	}
+	return a.cfg.PerMinute
+}
+
+// Info returns an account with its wallet.
+func (a *Accounts) Info(ctx context.Context, agentID string) (AccountInfo, error) {
+	var out AccountInfo
+	err := a.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		agent, err := tx.Agents().Get(ctx, agentID)
+		if err != nil {
+			return err
+		}
+		w, err := tx.Ledger().Wallet(ctx, agentID)
+		out = a.info(agent, w, a.clock.Now())
+		return err
+	})
+	return out, err
+}
+
+// UpdateAccount changes what its fields name; nil leaves a field alone.
+type UpdateAccount struct {
+	AgentID string
+	account.Update
+}
+
+// Updated is an account after a change. WebhookSecret is set when the change
+// gave the account its first webhook URL.
+type Updated struct {
+	AccountInfo
+	WebhookSecret string
+}
+
+// Update changes an account.
+func (a *Accounts) Update(ctx context.Context, in UpdateAccount) (Updated, error) {
+	var out Updated
+	err := a.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := a.clock.Now()
+		agent, err := tx.Agents().Get(ctx, in.AgentID)
+		if err != nil {
+			return err
+		}
+		if agent, err = agent.Apply(in.Update, a.cfg.Dev, now); err != nil {
+			return err
+		}
+		first := false
+		if in.WebhookURL != nil {
+			if first, err = setWebhook(ctx, tx, &agent); err != nil {
+				return err
+			}
+		}
+		if err := tx.Agents().Put(ctx, agent); err != nil {
+			return err
+		}
+		w, err := tx.Ledger().Wallet(ctx, agent.ID)
+		out = Updated{AccountInfo: a.info(agent, w, now)}
+		if first {
+			out.WebhookSecret = a.secrets.WebhookSecret(agent.ID, agent.WebhookVersion)
+		}
+		return err
+	})
+	if err == nil {
+		a.hub.AgentChanged(in.AgentID)
+	}
+	return out, err
+}
+
+// setWebhook makes events go to the agent's URL, also when the webhook was off,
+// and reports whether the agent has its first secret by that.
+func setWebhook(ctx context.Context, tx ports.Tx, agent *account.Agent) (first bool, err error) {
+	before, err := tx.Webhooks().Endpoint(ctx, agent.ID)
+	if err != nil {
+		return false, err
+	}
+	after := before.SetURL(agent.WebhookURL)
+	agent.WebhookVersion = after.Version
+	if after == before {
+		return false, nil
+	}
+	return before.Version == 0 && after.Version > 0, tx.Webhooks().PutEndpoint(ctx, after)
+}
+
+// RotateSecret issues a new API secret, which is returned only here, and
+// invalidates every token of the old one.
+func (a *Accounts) RotateSecret(ctx context.Context, agentID string) (secret string, at time.Time, err error) {
+	secret = a.secrets.NewSecret()
+	hash := a.secrets.Hash(secret)
+	err = a.changeIn(ctx, agentID, func(ctx context.Context, tx ports.Tx, agent *account.Agent, now time.Time) error {
+		agent.SecretHash = hash
+		agent.TokenVersion++
+		at = now
+		_, err := notify.Enqueue(ctx, tx, a.ids, now, notify.Notification{AgentID: agentID, Of: webhook.AccountSecretRotated,
+			Data: map[string]string{"agent_id": agentID}})
+		return err
+	})
+	if err != nil {
+		return "", at, err
+	}
+	return secret, at, nil
+}
+
+// change edits an agent alone.
+func (a *Accounts) change(ctx context.Context, agentID string, edit func(*account.Agent, time.Time)) error {
+	return a.changeIn(ctx, agentID, func(_ context.Context, _ ports.Tx, agent *account.Agent, now time.Time) error {
+		edit(agent, now)
+		return nil
+	})
+}
+
+// changeIn edits an agent in one transaction and announces the change.
+func (a *Accounts) changeIn(ctx context.Context, agentID string,
+	edit func(context.Context, ports.Tx, *account.Agent, time.Time) error) error {
+	err := a.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := a.clock.Now()
+		agent, err := tx.Agents().Get(ctx, agentID)
+		if err != nil {
+			return err
+		}
+		if err := edit(ctx, tx, &agent, now); err != nil {
+			return err
+		}
+		agent.UpdatedAt = now
+		return tx.Agents().Put(ctx, agent)
+	})
+	if err == nil {
+		a.hub.AgentChanged(agentID)
+	}
+	return err
+}
+
+// SetRateLimit gives an agent a rate limit of its own; 0 is unlimited.
+func (a *Accounts) SetRateLimit(ctx context.Context, agentID string, perMinute int) error {
+	if perMinute < 0 || perMinute > MaxPerMinute {
+		return domain.InvalidField("per_minute", "must be 0 to %d", MaxPerMinute)
+	}
+	return a.change(ctx, agentID, func(agent *account.Agent, _ time.Time) { agent.PerMinute = &perMinute })
+}
+
+// MaxPerMinute bounds a rate limit.
+const MaxPerMinute = 10_000_000
+
+// Disable shuts an agent out and ends its sessions; the unused part is refunded.
+func (a *Accounts) Disable(ctx context.Context, agentID, reason string) error {
+	var ids []string
+	err := a.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := a.clock.Now()
+		agent, err := tx.Agents().Get(ctx, agentID)
+		if err != nil {
+			return err
+		}
+		agent.Status, agent.DisabledFor, agent.UpdatedAt = account.Disabled, reason, now
+		if err := tx.Agents().Put(ctx, agent); err != nil {
+			return err
+		}
+		if ids, err = tx.Sessions().Live(ctx, agentID); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			s, err := tx.Sessions().Load(ctx, id)
+			if err != nil {
+				return err
+			}
+			if _, err := a.life.Terminate(ctx, tx, s, session.AccountDisabled, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	a.hub.AgentChanged(agentID)
+	for _, id := range ids {
+		a.hub.SessionChanged(id)
+	}
+	return nil
+}
+
+// Enable lets a disabled account in again. Its sessions stay ended.
+func (a *Accounts) Enable(ctx context.Context, agentID string) error {
+	return a.change(ctx, agentID, func(agent *account.Agent, _ time.Time) {
+		agent.Status, agent.DisabledFor = account.Active, ""
+	})
+}
+
+// List lists accounts, newest first.
+func (a *Accounts) List(ctx context.Context, page domain.Page) (list domain.List[account.Agent], err error) {
+	err = a.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Agents().List(ctx, page)
+		return err
+	})
+	return list, err
+}
+
+// notFoundIs returns another error in place of account.ErrNotFound.
+func notFoundIs(err, instead error) error {
+	if errors.Is(err, account.ErrNotFound) {
+		return instead
+	}
+	return err
+}

@@ -1,0 +1,194 @@
+// Package catalog holds what is sold, and the providers that deliver it.
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"agentproxy/domain"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Catalog is what is sold, and the providers that deliver it.
+type Catalog struct {
+	providers map[string]ports.Provider
+	offer     atomic.Pointer[offer]
+	stock     atomic.Pointer[map[string][]procurement.Offer] // by provider
+	nameOf    func(country string) string
+}
+
+// offer is one state of the catalogue, replaced as a whole.
+type offer struct {
+	products []catalog.Product
+	byNo     map[string]int
+}
+
+// NewCatalog checks the products as a whole. nameOf is the English name of an
+// ISO 3166-1 alpha-2 code.
+func NewCatalog(providers []ports.Provider, products []catalog.Product, nameOf func(country string) string) (*Catalog, error) {
+	c := &Catalog{providers: map[string]ports.Provider{}, nameOf: nameOf}
+	for _, p := range providers {
+		c.providers[p.Name()] = p
+	}
+	c.stock.Store(&map[string][]procurement.Offer{})
+	return c, c.Replace(products)
+}
+
+// Replace sells other products from now on. It changes nothing if it returns an
+// error. Sessions keep what they were sold.
+func (c *Catalog) Replace(products []catalog.Product) error {
+	if err := catalog.Check(products); err != nil {
+		return err
+	}
+	o := &offer{products: products, byNo: make(map[string]int, len(products))}
+	for i, p := range products {
+		o.byNo[p.No] = i
+		for _, s := range p.Sources {
+			if c.providers[s.Provider] == nil {
+				return fmt.Errorf("product %d (%s): there is no provider %q; a new one needs a restart", i+1, p.No, s.Provider)
+			}
+		}
+	}
+	c.offer.Store(o)
+	return nil
+}
+
+// Products lists the products that match a filter, in the order of the configuration.
+func (c *Catalog) Products(f catalog.Filter, page domain.Page) domain.List[catalog.Product] {
+	return paged(f.Apply(c.visible()), page)
+}
+
+// visible returns the products with their availability at the moment.
+func (c *Catalog) visible() []catalog.Product {
+	products := c.offer.Load().products
+	if len(*c.stock.Load()) == 0 {
+		return products
+	}
+	products = slices.Clone(products)
+	for i, p := range products {
+		products[i].Available = p.Available && len(c.Sources(p, session.Location{}, 0)) > 0
+	}
+	return products
+}
+
+// Regions lists the countries that something is sold in, by code.
+func (c *Catalog) Regions() []catalog.Region {
+	return catalog.Regions(c.offer.Load().products, c.nameOf)
+}
+
+// Recommend ranks the products by criteria, the best first.
+func (c *Catalog) Recommend(w catalog.Criteria) ([]catalog.Recommendation, error) {
+	return catalog.Recommend(c.visible(), w)
+}
+
+// Product returns a product that is sold, or catalog.ErrProductNotFound.
+func (c *Catalog) Product(no string) (catalog.Product, error) {
+	o := c.offer.Load()
+	i, ok := o.byNo[no]
+	if !ok {
+		return catalog.Product{}, catalog.ErrProductNotFound
+	}
+	return o.products[i], nil
+}
+
+// Provider returns a provider by its name; false if it is not configured.
+func (c *Catalog) Provider(name string) (ports.Provider, bool) {
+	p, ok := c.providers[name]
+	return p, ok
+}
+
+// InProcess returns a provider that does no IO; false if there is none of this name.
+func (c *Catalog) InProcess(name string) (ports.Provider, bool) {
+	p, ok := c.providers[name]
+	return p, ok && p.Capabilities().InProcess
+}
+
+// SellsDirect reports whether sessions of a product get the provider's own proxy. It
+// is false for one that is not sold.
+func (c *Catalog) SellsDirect(no string) bool {
+	p, err := c.Product(no)
+	return err == nil && p.Direct
+}
+
+// AnyDirect reports whether any provider gives agents its own proxies.
+func (c *Catalog) AnyDirect() bool {
+	for _, p := range c.providers {
+		if p.Capabilities().Direct {
+			return true
+		}
+	}
+	return false
+}
+
+// Sources returns the sources that may deliver a product in a place, the best first.
+func (c *Catalog) Sources(p catalog.Product, l session.Location, days int) []procurement.Source {
+	stock := *c.stock.Load()
+	return procurement.Choose(p.Sources, l, days, func(s procurement.Source) procurement.Condition {
+		provider, ok := c.providers[s.Provider]
+		if !ok {
+			return procurement.Condition{Stock: procurement.StockNo}
+		}
+		return procurement.Condition{Ready: provider.Ready(), Stock: inStock(stock[s.Provider], p.Type, s.SKU, l.Country)}
+	})
+}
+
+// inStock returns what a provider's offers have of an SKU in a country; of an empty
+// one in any.
+func inStock(offers []procurement.Offer, typ session.Type, sku, country string) procurement.Stock {
+	found := procurement.Stock("")
+	for _, o := range offers {
+		if o.Type != typ || sku != "" && o.SKU != "" && o.SKU != sku ||
+			country != "" && o.Location.Country != "" && o.Location.Country != country {
+			continue
+		}
+		switch {
+		case o.Stock == procurement.StockYes:
+			return procurement.StockYes
+		case o.Stock == procurement.StockNo && found == "":
+			found = procurement.StockNo
+		case o.Stock != procurement.StockNo:
+			found = procurement.StockUnknown
+		}
+	}
+	if found == "" {
+		return procurement.StockUnknown
+	}
+	return found
+}
+
+// RefreshStock reads the offers of every provider. The stock of one that does not
+// answer is unknown.
+func (c *Catalog) RefreshStock(ctx context.Context) error {
+	stock := map[string][]procurement.Offer{}
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(c.providers)) {
+		p := c.providers[name]
+		if p.Capabilities().InProcess {
+			continue
+		}
+		offers, err := p.Offers(ctx)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("stock of %s: %w", name, err))
+			continue
+		}
+		if len(offers) > 0 {
+			stock[name] = offers
+		}
+	}
+	c.stock.Store(&stock)
+	return errors.Join(faults...)
+}
+
+// paged returns one page of a list in memory.
+func paged[T any](all []T, page domain.Page) domain.List[T] {
+	from := min(page.Offset(), len(all))
+	to := min(from+page.Size, len(all))
+	return domain.List[T]{Items: all[from:to], Page: page, Total: len(all)}
+}

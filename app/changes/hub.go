@@ -1,0 +1,109 @@
+// Package changes announces changes of agents and sessions to what keeps them in
+// memory, in this process and in others.
+package changes
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"agentproxy/ports"
+)
+
+// Hub notifies watchers, which keep agents or sessions in memory, of changes: at
+// once of those of this process, and by Poll of those of others.
+type Hub struct {
+	store ports.Store
+	clock ports.Clock
+
+	mu       sync.RWMutex
+	watchers []ports.Watcher
+
+	polling sync.Mutex // one poll at a time; it guards what follows
+	cursor  ports.Cursor
+	primed  bool
+}
+
+// NewHub returns a hub without watchers.
+func NewHub(store ports.Store, clock ports.Clock) *Hub { return &Hub{store: store, clock: clock} }
+
+// Watch adds a watcher for the life of the process.
+func (h *Hub) Watch(w ports.Watcher) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.watchers = append(h.watchers, w)
+}
+
+// AgentChanged notifies the watchers that an agent changed; "" is any.
+func (h *Hub) AgentChanged(id string) {
+	for _, w := range h.all() {
+		w.AgentChanged(id)
+	}
+}
+
+// SessionChanged notifies the watchers that a session changed; "" is any.
+func (h *Hub) SessionChanged(id string) {
+	for _, w := range h.all() {
+		w.SessionChanged(id)
+	}
+}
+
+func (h *Hub) all() []ports.Watcher {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.watchers
+}
+
+// PollEvery is how often Poll is to be called, so that a change of another process
+// is seen within a second. A store that signals changes triggers it earlier.
+const PollEvery = 250 * time.Millisecond
+
+const (
+	changesLimit = 1000
+	keepChanges  = 10 * time.Minute
+)
+
+// Poll notifies the watchers of what other processes changed since the last call.
+// After one that failed it notifies them that anything may have changed.
+func (h *Hub) Poll(ctx context.Context) error {
+	h.polling.Lock()
+	defer h.polling.Unlock()
+	var changes []ports.Change
+	var cursor ports.Cursor
+	err := h.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if h.primed {
+			changes, cursor, err = tx.Changes().Since(ctx, h.cursor, changesLimit)
+		} else {
+			cursor, err = tx.Changes().Last(ctx)
+		}
+		return err
+	})
+	missed := errors.Is(err, ports.ErrMissed) || err == nil && !h.primed
+	if err != nil && !missed {
+		h.primed = false
+		return err
+	}
+	h.cursor, h.primed = cursor, true
+	if missed {
+		h.AgentChanged("")
+		h.SessionChanged("")
+		return nil
+	}
+	for _, c := range changes {
+		if c.Agent != "" {
+			h.AgentChanged(c.Agent)
+		}
+		if c.Session != "" {
+			h.SessionChanged(c.Session)
+		}
+	}
+	return nil
+}
+
+// Purge removes changes that every process has polled long ago.
+func (h *Hub) Purge(ctx context.Context) error {
+	return h.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Changes().Purge(ctx, h.clock.Now().Add(-keepChanges))
+	})
+}

@@ -1,0 +1,67 @@
+// Package idempotency finds and keeps the calls that agents make under an
+// Idempotency-Key.
+package idempotency
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/ports"
+)
+
+// Call is a call under an Idempotency-Key; without a Key there is none.
+type Call struct {
+	Key  string
+	Path string // the concrete path of the resource
+	Hash []byte // of the request's meaning: spacing and key order do not matter
+}
+
+// InFlightTimeout is how long a repeated call is refused while the first one is
+// in flight, and Retention how long a key is kept.
+const (
+	InFlightTimeout = 60 * time.Second
+	Retention       = 24 * time.Hour
+)
+
+// FirstRun returns the first run of a call, and false if there is none. It
+// returns domain.ErrIdempotencyConflict if the key was used for another request.
+func FirstRun(ctx context.Context, tx ports.Tx, agentID string, c Call, now time.Time) (prev ports.Call, found bool, err error) {
+	if c.Key == "" {
+		return prev, false, nil
+	}
+	prev, found, err = tx.Idempotency().Find(ctx, agentID, c.Path, c.Key, now.Add(-Retention))
+	if err != nil || !found {
+		return prev, false, err
+	}
+	if !bytes.Equal(prev.Request, c.Hash) {
+		return prev, false, domain.ErrIdempotencyConflict
+	}
+	return prev, true, nil
+}
+
+// Keep stores the key of a call in the transaction of its effect.
+func Keep(ctx context.Context, tx ports.Tx, agentID string, c Call, resource string, outcome ports.Outcome, now time.Time) error {
+	if c.Key == "" {
+		return nil
+	}
+	return tx.Idempotency().Put(ctx, ports.Call{AgentID: agentID, Path: c.Path, Key: c.Key, Request: c.Hash,
+		Resource: resource, Outcome: outcome, CreatedAt: now})
+}
+
+// RenewalResource returns what the key of a renewal names: the session and the
+// order, so that a renewal that is refused frees its own key alone.
+func RenewalResource(sessionID, orderID string) string {
+	return sessionID + resourceSeparator + orderID
+}
+
+const resourceSeparator = "#"
+
+// SplitResource returns the session that a key names, and whether the call was a
+// renewal.
+func SplitResource(resource string) (sessionID string, renewal bool) {
+	sessionID, _, renewal = strings.Cut(resource, resourceSeparator)
+	return sessionID, renewal
+}

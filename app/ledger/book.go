@@ -1,0 +1,209 @@
+// Package ledger posts the entries of sessions and reads an agent's money.
+package ledger
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"agentproxy/app/notify"
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Book posts the entries of sessions in one transaction, and keeps the session's
+// own account of them. The caller stores the session afterwards.
+type Book struct {
+	tx  ports.Tx
+	ids ports.IDs
+	now time.Time
+}
+
+// NewBook returns a Book for one transaction.
+func NewBook(tx ports.Tx, ids ports.IDs, now time.Time) Book { return Book{tx: tx, ids: ids, now: now} }
+
+// Wallet reads a wallet to spend from. Trial credit that is past its date is
+// not spendable: it is written off first, even if its job has not run yet. A dry
+// run only leaves it out.
+func (b Book) Wallet(ctx context.Context, agentID string, dry bool) (billing.Wallet, error) {
+	w, err := b.tx.Ledger().Wallet(ctx, agentID)
+	if err != nil || w.TrialExpired || w.TrialExpiresAt.IsZero() || b.now.Before(w.TrialExpiresAt) {
+		return w, err
+	}
+	e, left := w.ExpireTrial()
+	w.TrialExpired, w.Available.Trial = true, 0
+	if dry {
+		return w, nil
+	}
+	if left {
+		e.ID, e.AgentID, e.Ref, e.At = b.ids.New(billing.IDPrefix), agentID, "trial_expiry:"+agentID, b.now
+		if err := b.book(ctx, ports.Posting{Entry: e}); err != nil {
+			return w, err
+		}
+	}
+	return w, b.tx.Ledger().ExpireTrial(ctx, agentID)
+}
+
+// post Book one entry for a session.
+func (b Book) post(ctx context.Context, s session.Session, e billing.Entry, ref, text string, p ports.Posting) error {
+	e.ID, e.AgentID, e.SessionID, e.Ref, e.At = b.ids.New(billing.IDPrefix), s.AgentID, s.ID, ref, b.now
+	if e.Description == "" {
+		e.Description = text
+	}
+	p.Entry = e
+	return b.book(ctx, p)
+}
+
+// book posts an entry, and notifies if the balance becomes low by it.
+func (b Book) book(ctx context.Context, p ports.Posting) error {
+	booked, err := b.tx.Ledger().Post(ctx, p)
+	if err != nil {
+		return err
+	}
+	return notify.BalanceChanged(ctx, b.tx, b.ids, b.now, booked)
+}
+
+// Hold takes cost out of the wallet for a purchase. ref distinguishes repeated
+// purchases of one session; live is added to the agent's live sessions.
+func (b Book) Hold(ctx context.Context, w billing.Wallet, s *session.Session, cost domain.Money, ref string, live int) error {
+	if err := w.MaySpend(cost, b.now); err != nil {
+		return err
+	}
+	e, err := w.Hold(cost)
+	if err != nil {
+		return err
+	}
+	s.Money.Held = s.Money.Held.Add(e.Held)
+	err = b.post(ctx, *s, e, "hold:"+s.ID+ref, "held for "+s.ProductNo,
+		ports.Posting{Spent: cost, Day: billing.Day(b.now), Live: live})
+	if err != nil {
+		return err
+	}
+	for _, c := range w.ThresholdsReached(cost, b.now) {
+		if err := notify.BudgetReached(ctx, b.tx, b.ids, b.now, w, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Charge takes x out of what the session holds.
+func (b Book) Charge(ctx context.Context, s *session.Session, x domain.Money) error {
+	if x <= 0 {
+		return nil
+	}
+	e := billing.Charge(s.Money.Held, x)
+	s.Money.Held = s.Money.Held.Add(e.Held)
+	s.Money.Charged = s.Money.Charged.Add(e.Held.Neg())
+	total := strconv.FormatInt(int64(s.Money.Charged.Total()), 10)
+	return b.post(ctx, *s, e, "charge:"+s.ID+":"+total, "charged for "+s.ProductNo, ports.Posting{})
+}
+
+// Release gives back everything that the session still holds. ref distinguishes
+// repeated releases of one session; held is when it was taken.
+func (b Book) Release(ctx context.Context, s *session.Session, ref, why string, held time.Time) error {
+	kept := s.Money.Held
+	if kept.Total() == 0 {
+		return nil
+	}
+	w, err := b.tx.Ledger().Wallet(ctx, s.AgentID)
+	if err != nil {
+		return err
+	}
+	s.Money.Held = billing.Funds{}
+	return b.back(ctx, *s, w.GiveBack(kept, b.now), "release:"+s.ID+ref, why,
+		ports.Posting{Spent: -kept.Total(), Day: billing.Day(held)})
+}
+
+// refund returns x of what the session was charged.
+func (b Book) refund(ctx context.Context, s *session.Session, x domain.Money, why string) error {
+	if x <= 0 {
+		return nil
+	}
+	w, err := b.tx.Ledger().Wallet(ctx, s.AgentID)
+	if err != nil {
+		return err
+	}
+	entries := w.Refund(s.Money.Charged.Add(s.Money.Refunded.Neg()), x, b.now)
+	s.Money.Refunded = s.Money.Refunded.Add(entries[0].Available)
+	return b.back(ctx, *s, entries, "refund:"+s.ID, why, ports.Posting{})
+}
+
+// back posts what returns money, and the write-off of expired trial credit that
+// may follow it in the same unit.
+func (b Book) back(ctx context.Context, s session.Session, entries []billing.Entry, ref, why string, first ports.Posting) error {
+	for i, e := range entries {
+		p := ports.Posting{}
+		if i == 0 {
+			p = first
+		} else {
+			ref = "trial_expiry:" + ref
+		}
+		if err := b.post(ctx, s, e, ref, why, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Settle charges the traffic used so far. Final also gives back the rest: the
+// session has ended, and no lease can report more.
+func (b Book) Settle(ctx context.Context, s *session.Session, used int64, final bool) error {
+	if err := b.Charge(ctx, s, s.ChargeDue(used)); err != nil || !final {
+		return err
+	}
+	return b.Release(ctx, s, "", "unused part of "+s.ProductNo, s.CreatedAt)
+}
+
+// Finish does what the end of a session entails: its addresses are free, the
+// agent has one live session less, and its money is settled, at once if no gateway
+// can report more traffic, else when the last lease is closed or reclaimed. The
+// caller stores the session afterwards.
+func (b Book) Finish(ctx context.Context, s *session.Session) error {
+	if err := b.tx.Ledger().SetLive(ctx, s.AgentID, -1); err != nil {
+		return err
+	}
+	if s.Type == session.Static {
+		if err := b.tx.Addresses().Free(ctx, s.ID); err != nil {
+			return err
+		}
+	}
+	usage, err := b.tx.Traffic().Usage(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	if s.Type == session.Dynamic && usage.Leased > 0 {
+		return SettleLater(ctx, b.tx, s.ID, b.now.Add(SettleLate), b.now)
+	}
+	if s.Reason == session.ProviderLost || s.Reason == session.AccountDisabled {
+		if err := b.refund(ctx, s, s.UnusedShare(b.now), "unused days of "+s.ProductNo); err != nil {
+			return err
+		}
+	}
+	return b.Settle(ctx, s, usage.Used(), true)
+}
+
+// SettleLate is when a session that ended with a lease outstanding is settled,
+// should the gateway that holds the lease have died.
+const SettleLate = 20 * time.Second
+
+// SettleLater sets when a session is settled, and stores the job that does it.
+func SettleLater(ctx context.Context, tx ports.Tx, id string, at, now time.Time) error {
+	if err := tx.Traffic().SetSettleAt(ctx, id, at); err != nil {
+		return err
+	}
+	return tx.Jobs().Insert(ctx, ports.Job{Kind: ports.SettleSessionJob, SessionID: id, At: at}, now)
+}
+
+// Quote is the answer to a dry run: what a call would cost and leave.
+type Quote struct {
+	Cost         domain.Money
+	BalanceAfter domain.Money
+}
+
+// QuoteOf returns the quote of a cost.
+func QuoteOf(w billing.Wallet, cost domain.Money) *Quote {
+	return &Quote{Cost: cost, BalanceAfter: w.Balance() - cost}
+}

@@ -1,0 +1,159 @@
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Stats is what an agent's sessions did, over all and in time.
+type Stats struct {
+	store ports.Store
+	clock ports.Clock
+}
+
+// NewStats wires the use cases.
+func NewStats(store ports.Store, clock ports.Clock) *Stats { return &Stats{store: store, clock: clock} }
+
+// Overview is one look at an account.
+type Overview struct {
+	Balance        domain.Money
+	Held           domain.Money
+	TotalSpent     domain.Money // charges less refunds
+	TotalRecharged domain.Money
+	Active         int
+	Creating       int
+	Total          int
+	UsedBytes      int64
+	EventsReported int64
+	SuccessRate    float64 // 1 when nothing was scored
+	Rotations      int64
+}
+
+// Overview reads the counters of an account.
+func (u *Stats) Overview(ctx context.Context, agentID string) (Overview, error) {
+	var o Overview
+	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		b, err := balance(ctx, tx, agentID, u.clock.Now())
+		if err != nil {
+			return err
+		}
+		counts, err := tx.Sessions().Count(ctx, agentID)
+		if err != nil {
+			return err
+		}
+		tally, err := tx.Counters().Get(ctx, agentID)
+		if err != nil {
+			return err
+		}
+		o = Overview{Balance: b.Wallet.Balance(), Held: b.Held, TotalSpent: b.Spent, TotalRecharged: b.Wallet.Recharged,
+			Active: counts[session.Active], Creating: counts[session.Creating], UsedBytes: tally.Bytes,
+			EventsReported: tally.Reported, SuccessRate: 1, Rotations: tally.Rotations}
+		for _, n := range counts {
+			o.Total += n
+		}
+		if tally.Scored > 0 {
+			o.SuccessRate = float64(tally.Good) / float64(tally.Scored)
+		}
+		return nil
+	})
+	return o, err
+}
+
+// Range is the time that a series covers, in buckets of Step.
+type Range struct {
+	Step time.Duration // an hour or a day
+	From time.Time     // inclusive, a full bucket
+	To   time.Time     // exclusive
+}
+
+// The bounds of a range.
+const (
+	maxRange     = 92 * session.Day
+	defaultRange = 7 * session.Day
+)
+
+// ParseRange reads the queries of a series: granularity hour or day, and dates
+// as YYYY-MM-DD or RFC 3339, the end exclusive. The default is the last 7 days,
+// the bucket of now included.
+// The range is widened to full buckets.
+func ParseRange(granularity, start, end string, now time.Time) (Range, error) {
+	r := Range{Step: session.Day}
+	switch granularity {
+	case "", "day":
+	case "hour":
+		r.Step = time.Hour
+	default:
+		return r, domain.InvalidField("granularity", "must be hour or day")
+	}
+	var err error
+	if r.To, err = parseDate("end_date", end, now.Truncate(r.Step).Add(r.Step)); err != nil {
+		return r, err
+	}
+	if r.From, err = parseDate("start_date", start, r.To.Add(-defaultRange)); err != nil {
+		return r, err
+	}
+	if !r.From.Before(r.To) {
+		return r, domain.InvalidField("start_date", "must be before end_date")
+	}
+	if r.To.Sub(r.From) > maxRange {
+		return r, domain.InvalidField("start_date", "must be at most 92 days before end_date")
+	}
+	r.From, r.To = r.From.Truncate(r.Step), ceil(r.To, r.Step)
+	return r, nil
+}
+
+func ceil(t time.Time, step time.Duration) time.Time {
+	if down := t.Truncate(step); !down.Equal(t) {
+		return down.Add(step)
+	}
+	return t
+}
+
+func parseDate(field, text string, otherwise time.Time) (time.Time, error) {
+	if text == "" {
+		return otherwise, nil
+	}
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if t, err := time.Parse(layout, text); err == nil && t.Year() >= 1970 && t.Year() < 10000 {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, domain.InvalidField(field, "must be YYYY-MM-DD or RFC 3339")
+}
+
+// Series sums an agent's traffic and money in buckets, oldest first, empty ones
+// included. What is used up and not charged yet counts in the bucket of now.
+func (u *Stats) Series(ctx context.Context, agentID string, r Range) ([]ports.Hour, error) {
+	var hours []ports.Hour
+	var due domain.Money
+	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if hours, err = tx.Ledger().Hours(ctx, agentID, r.From, r.To); err != nil {
+			return err
+		}
+		w, err := tx.Ledger().Wallet(ctx, agentID)
+		if err != nil {
+			return err
+		}
+		due, err = unbooked(ctx, tx, agentID, w)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	buckets := make([]ports.Hour, r.To.Sub(r.From)/r.Step)
+	for i := range buckets {
+		buckets[i].Start = r.From.Add(time.Duration(i) * r.Step)
+	}
+	for _, h := range hours {
+		b := &buckets[h.Start.Sub(r.From)/r.Step]
+		b.Totals = b.Totals.Plus(h.Totals)
+	}
+	if now := u.clock.Now(); !now.Before(r.From) && now.Before(r.To) {
+		buckets[now.Sub(r.From)/r.Step].Charged += due
+	}
+	return buckets, nil
+}

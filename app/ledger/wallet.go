@@ -1,0 +1,215 @@
+package ledger
+
+import (
+	"context"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"agentproxy/app/notify"
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Wallet is an agent's money: what there is, what moved, what may be spent.
+type Wallet struct {
+	store ports.Store
+	clock ports.Clock
+	ids   ports.IDs
+}
+
+// NewWallet wires the use cases.
+func NewWallet(store ports.Store, clock ports.Clock, ids ports.IDs) *Wallet {
+	return &Wallet{store: store, clock: clock, ids: ids}
+}
+
+// Balance is an agent's money at one moment.
+type Balance struct {
+	Wallet  billing.Wallet
+	Held    domain.Money // what open purchases hold and have not used
+	Spent   domain.Money // ever, booked or not
+	IsTrial bool
+}
+
+// Balance reads an agent's money.
+func (u *Wallet) Balance(ctx context.Context, agentID string) (Balance, error) {
+	var b Balance
+	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		b, err = balance(ctx, tx, agentID, u.clock.Now())
+		return err
+	})
+	return b, err
+}
+
+func balance(ctx context.Context, tx ports.Tx, agentID string, now time.Time) (Balance, error) {
+	w, err := tx.Ledger().Wallet(ctx, agentID)
+	if err != nil {
+		return Balance{}, err
+	}
+	unbooked, err := unbooked(ctx, tx, agentID, w)
+	return Balance{Wallet: w, Held: w.Held.Total() - unbooked, Spent: w.Charged - w.Refunded + unbooked,
+		IsTrial: w.IsTrial(now)}, err
+}
+
+// unbooked is what sessions have used up of what they hold since the last
+// charge was booked: charges are booked by the hour.
+func unbooked(ctx context.Context, tx ports.Tx, agentID string, w billing.Wallet) (domain.Money, error) {
+	if w.Held.Total() == 0 {
+		return 0, nil
+	}
+	var sum domain.Money
+	holding, err := tx.Sessions().Holding(ctx, agentID)
+	for _, r := range holding {
+		sum += r.ChargeDue(r.Usage.Used())
+	}
+	return sum, err
+}
+
+// Transactions lists an agent's entries, newest first; an empty type lists all.
+func (u *Wallet) Transactions(ctx context.Context, agentID string, of billing.Type, page domain.Page) (list domain.List[billing.Entry], err error) {
+	if of != "" && !slices.Contains(billing.Types, of) {
+		return list, domain.InvalidField("type", "must be a transaction type")
+	}
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Ledger().Entries(ctx, agentID, ports.LedgerFilter{Type: of}, page)
+		return err
+	})
+	return list, err
+}
+
+// BudgetView is a budget and what of it is spent.
+type BudgetView struct {
+	billing.Budget
+	SpentToday domain.Money
+	SpentTotal domain.Money
+}
+
+func budgetView(w billing.Wallet, now time.Time) BudgetView {
+	return BudgetView{Budget: w.Budget, SpentToday: w.SpentOn(now), SpentTotal: w.SpentEver()}
+}
+
+// Budget reads an agent's own spending guard.
+func (u *Wallet) Budget(ctx context.Context, agentID string) (v BudgetView, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		w, err := tx.Ledger().Wallet(ctx, agentID)
+		v = budgetView(w, u.clock.Now())
+		return err
+	})
+	return v, err
+}
+
+// SetBudget replaces the given fields of a budget. A limit that is given as nil
+// is lifted.
+type SetBudget struct {
+	AgentID    string
+	Daily      **domain.Money
+	Total      **domain.Money
+	Thresholds *[]int
+	Paused     *bool
+}
+
+// SetBudget changes an agent's own spending guard.
+func (u *Wallet) SetBudget(ctx context.Context, in SetBudget) (v BudgetView, err error) {
+	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		w, err := tx.Ledger().Wallet(ctx, in.AgentID)
+		if err != nil {
+			return err
+		}
+		if in.Daily != nil {
+			w.Budget.Daily = *in.Daily
+		}
+		if in.Total != nil {
+			w.Budget.Total = *in.Total
+		}
+		if in.Thresholds != nil {
+			w.Budget.Thresholds = slices.Compact(slices.Sorted(slices.Values(*in.Thresholds)))
+		}
+		if in.Paused != nil {
+			w.Budget.Paused = *in.Paused
+		}
+		if err := w.Budget.Check(); err != nil {
+			return err
+		}
+		v = budgetView(w, u.clock.Now())
+		return tx.Ledger().PutBudget(ctx, in.AgentID, w.Budget)
+	})
+	return v, err
+}
+
+// MaxReason bounds the reason of an operator's correction, in characters.
+const MaxReason = 500
+
+// Adjust Book an operator's correction of an agent's balance.
+func (u *Wallet) Adjust(ctx context.Context, agentID string, amount domain.Money, reason string) (booked billing.Entry, err error) {
+	if amount == 0 {
+		return booked, domain.InvalidField("amount", "must not be 0")
+	}
+	if reason == "" || utf8.RuneCountInString(reason) > MaxReason {
+		return booked, domain.InvalidField("reason", "must have 1 to %d characters", MaxReason)
+	}
+	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		w, err := tx.Ledger().Wallet(ctx, agentID)
+		if err != nil {
+			return err
+		}
+		e, err := w.Adjust(amount, reason)
+		if err != nil {
+			return err
+		}
+		e.ID, e.AgentID, e.At = u.ids.New(billing.IDPrefix), agentID, u.clock.Now()
+		e.Ref = "adjust:" + e.ID
+		if booked, err = tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {
+			return err
+		}
+		return notify.BalanceChanged(ctx, tx, u.ids, e.At, booked)
+	})
+	return booked, err
+}
+
+// UsageReport is what an agent's sessions used and cost in a period.
+type UsageReport struct {
+	Period string
+	From   time.Time
+	To     time.Time
+	Totals ports.Totals
+	Items  []ports.SessionTotal
+}
+
+// UsageReport sums a period that ends with the current UTC day: that day, the
+// last 7 or the last 30. An empty period is a day.
+func (u *Wallet) UsageReport(ctx context.Context, agentID, period string) (UsageReport, error) {
+	days, ok := map[string]int{"": 1, "day": 1, "week": 7, "month": 30}[period]
+	if !ok {
+		return UsageReport{}, domain.InvalidField("period", "must be day, week or month")
+	}
+	if period == "" {
+		period = "day"
+	}
+	now := u.clock.Now()
+	r := UsageReport{Period: period, To: billing.Day(now).Add(session.Day)}
+	r.From = r.To.AddDate(0, 0, -days)
+	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if r.Items, err = tx.Ledger().SessionTotals(ctx, agentID, r.From, r.To); err != nil {
+			return err
+		}
+		return addUnbooked(ctx, tx, agentID, r.Items)
+	})
+	for _, item := range r.Items {
+		r.Totals = r.Totals.Plus(item.Totals)
+	}
+	return r, err
+}
+
+// addUnbooked adds to each session what it used up since its last charge.
+func addUnbooked(ctx context.Context, tx ports.Tx, agentID string, items []ports.SessionTotal) error {
+	holding, err := tx.Sessions().Holding(ctx, agentID)
+	for _, r := range holding {
+		i := slices.IndexFunc(items, func(t ports.SessionTotal) bool { return t.SessionID == r.ID })
+		if i >= 0 {
+			items[i].Charged += r.ChargeDue(r.Usage.Used())
+		}
+	}
+	return err
+}

@@ -1,0 +1,267 @@
+package payments
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"agentproxy/app/idempotency"
+	"agentproxy/app/ledger"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/recharge"
+	"agentproxy/ports"
+)
+
+// Recharges is how agents bring in money: orders, and what became of them. No
+// call of it pays an order: Payments alone does, by what it reads of the chain.
+type Recharges struct {
+	store ports.Store
+	clock ports.Clock
+	ids   ports.IDs
+	chain ports.Chain
+	keys  ports.Deriver
+}
+
+// NewRecharges wires the use cases.
+func NewRecharges(store ports.Store, clock ports.Clock, ids ports.IDs, chain ports.Chain, keys ports.Deriver) *Recharges {
+	return &Recharges{store: store, clock: clock, ids: ids, chain: chain, keys: keys}
+}
+
+// CreateRecharge asks for an order.
+type CreateRecharge struct {
+	AgentID string
+	Amount  domain.Money
+	Call    idempotency.Call
+	DryRun  bool
+}
+
+// RechargeView is an order and how far its newest transfer is.
+type RechargeView struct {
+	recharge.Order
+	TxID          string // of the newest transfer, seen or final; empty: none
+	Confirmations int    // of that transfer, at most Required
+	Required      int
+}
+
+// RechargeDone is the outcome of CreateRecharge: a view, or the quote of a dry
+// run.
+type RechargeDone struct {
+	View     RechargeView
+	Quote    *ledger.Quote
+	Outcome  ports.Outcome
+	Replayed bool
+}
+
+// RechargeDetail is what the operator sees of an order.
+type RechargeDetail struct {
+	RechargeView
+	Wallet    recharge.Address
+	Transfers []recharge.Transfer
+}
+
+// clockDoubt is how long before it was made an address is read: nothing can have
+// arrived then, but it is the chain's clock that counts, and ours may be ahead.
+// An address without transfers costs the same call whatever is asked for.
+const clockDoubt = 24 * time.Hour
+
+// Create makes an order on the agent's own address. The address is derived when
+// the agent has none under the current account key.
+func (u *Recharges) Create(ctx context.Context, in CreateRecharge) (done RechargeDone, err error) {
+	if err := recharge.CheckAmount(in.Amount); err != nil {
+		return RechargeDone{}, err
+	}
+	if in.DryRun {
+		return u.quote(ctx, in)
+	}
+	tail := u.ids.New("")
+	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		// The wallet is locked before anything is read, so that of two calls one
+		// comes after the other: with one key, or for the first address.
+		if _, err := tx.Ledger().Wallet(ctx, in.AgentID); err != nil {
+			return err
+		}
+		now := u.clock.Now()
+		prev, replay, err := idempotency.FirstRun(ctx, tx, in.AgentID, in.Call, now)
+		if err != nil {
+			return err
+		}
+		if replay {
+			done, err = u.replay(ctx, tx, in.AgentID, prev)
+			return err
+		}
+		done, err = u.order(ctx, tx, in, tail, now)
+		return err
+	})
+	if err != nil {
+		return RechargeDone{}, err
+	}
+	return done, nil
+}
+
+// replay returns the outcome of the first call, with the order as it is now.
+func (u *Recharges) replay(ctx context.Context, tx ports.Tx, agentID string, prev ports.Call) (RechargeDone, error) {
+	o, err := tx.Recharges().Order(ctx, agentID, prev.Resource)
+	if err != nil {
+		return RechargeDone{}, err
+	}
+	v, _, err := u.view(ctx, tx, o)
+	return RechargeDone{View: v, Outcome: prev.Outcome, Replayed: true}, err
+}
+
+// order stores a new order, and the key of the call that asked for it.
+func (u *Recharges) order(ctx context.Context, tx ports.Tx, in CreateRecharge, tail string, now time.Time) (RechargeDone, error) {
+	if err := mayOrder(ctx, tx, in.AgentID); err != nil {
+		return RechargeDone{}, err
+	}
+	a, err := u.address(ctx, tx, in.AgentID, now)
+	if err != nil {
+		return RechargeDone{}, err
+	}
+	id := recharge.IDPrefix + now.UTC().Format("20060102150405") + tail
+	o := recharge.NewOrder(id, in.AgentID, a.Network, a.Address, in.Amount, now)
+	if err := tx.Recharges().InsertOrder(ctx, o); err != nil {
+		return RechargeDone{}, err
+	}
+	if err := idempotency.Keep(ctx, tx, in.AgentID, in.Call, id, ports.Created, now); err != nil {
+		return RechargeDone{}, err
+	}
+	return RechargeDone{View: RechargeView{Order: o, Required: u.chain.Required()}, Outcome: ports.Created}, nil
+}
+
+// mayOrder refuses whom the operator shut out, and who has too many orders open.
+func mayOrder(ctx context.Context, tx ports.Tx, agentID string) error {
+	agent, err := tx.Agents().Get(ctx, agentID)
+	if err != nil {
+		return err
+	}
+	if agent.Status != account.Active {
+		return account.ErrDisabled
+	}
+	open, err := tx.Recharges().OpenOrders(ctx, agentID)
+	if err != nil {
+		return err
+	}
+	if open >= recharge.MaxOpen {
+		return recharge.ErrLimit.With("limit", recharge.MaxOpen)
+	}
+	return nil
+}
+
+// address is where the agent pays under the current account key. Money that is
+// sent to a wrong address is gone: one that the chain does not know as valid is
+// never stored and never shown.
+func (u *Recharges) address(ctx context.Context, tx ports.Tx, agentID string, now time.Time) (recharge.Address, error) {
+	network, key := u.chain.Network(), u.keys.Fingerprint()
+	a, found, err := tx.Recharges().AddressOf(ctx, network, key, agentID)
+	if err != nil {
+		return a, err
+	}
+	if !found {
+		a = recharge.Address{Network: network, Fingerprint: key, AgentID: agentID, CreatedAt: now,
+			ReadThrough: now.Add(-clockDoubt)}
+		if a.Index, err = tx.Recharges().NextIndex(ctx, network, key); err != nil {
+			return a, err
+		}
+		if a.Address, err = u.keys.Address(a.Index); err != nil {
+			return a, fmt.Errorf("derive address %d: %w", a.Index, err)
+		}
+	}
+	if !u.chain.Valid(a.Address) {
+		return a, fmt.Errorf("address %d of %s: %q is not an address of %s", a.Index, agentID, a.Address, network)
+	}
+	if !found {
+		err = tx.Recharges().InsertAddress(ctx, a)
+	}
+	return a, err
+}
+
+// quote validates everything and changes nothing. A recharge costs nothing.
+func (u *Recharges) quote(ctx context.Context, in CreateRecharge) (done RechargeDone, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if err := mayOrder(ctx, tx, in.AgentID); err != nil {
+			return err
+		}
+		w, err := ledger.NewBook(tx, u.ids, u.clock.Now()).Wallet(ctx, in.AgentID, true)
+		done = RechargeDone{Quote: &ledger.Quote{BalanceAfter: w.Balance() + in.Amount}, Outcome: ports.Completed}
+		return err
+	})
+	if err != nil {
+		return RechargeDone{}, err
+	}
+	return done, nil
+}
+
+// view adds how far the newest transfer of an order is, and returns all of them.
+func (u *Recharges) view(ctx context.Context, tx ports.Tx, o recharge.Order) (RechargeView, []recharge.Transfer, error) {
+	v := RechargeView{Order: o, Required: u.chain.Required()}
+	all, err := tx.Recharges().OfOrder(ctx, o.ID)
+	if err != nil || len(all) == 0 {
+		return v, all, err
+	}
+	newest := all[len(all)-1]
+	v.TxID, v.Confirmations = newest.TxID, v.Required
+	if newest.State != recharge.Final {
+		mark, _, err := tx.Recharges().ScanCursor(ctx, o.Network)
+		if err != nil {
+			return v, all, err
+		}
+		v.Confirmations = int(min(max(mark.Latest-newest.Block, 0), int64(v.Required)))
+	}
+	return v, all, nil
+}
+
+// Get reads one order.
+func (u *Recharges) Get(ctx context.Context, agentID, id string) (v RechargeView, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		o, err := tx.Recharges().Order(ctx, agentID, id)
+		if err != nil {
+			return err
+		}
+		v, _, err = u.view(ctx, tx, o)
+		return err
+	})
+	return v, err
+}
+
+// List lists an agent's orders, newest first; an empty status lists all.
+func (u *Recharges) List(ctx context.Context, agentID string, of recharge.Status, page domain.Page) (domain.List[recharge.Order], error) {
+	if agentID == "" { // the store would list everybody's
+		return domain.List[recharge.Order]{}, account.ErrNotFound
+	}
+	return u.list(ctx, agentID, of, page)
+}
+
+// All lists every agent's orders, for the operator.
+func (u *Recharges) All(ctx context.Context, of recharge.Status, page domain.Page) (domain.List[recharge.Order], error) {
+	return u.list(ctx, "", of, page)
+}
+
+func (u *Recharges) list(ctx context.Context, agentID string, of recharge.Status, page domain.Page) (list domain.List[recharge.Order], err error) {
+	if of != "" && !slices.Contains(recharge.Statuses, of) {
+		return list, domain.InvalidField("status", "must be the status of a recharge order")
+	}
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Recharges().Orders(ctx, agentID, of, page)
+		return err
+	})
+	return list, err
+}
+
+// Show reads an order with its transfers, for the operator.
+func (u *Recharges) Show(ctx context.Context, id string) (d RechargeDetail, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		o, err := tx.Recharges().LoadOrder(ctx, id)
+		if err != nil {
+			return err
+		}
+		if d.RechargeView, d.Transfers, err = u.view(ctx, tx, o); err != nil {
+			return err
+		}
+		ours, err := tx.Recharges().Owned(ctx, o.Network, []string{o.Address})
+		d.Wallet = ours[o.Address]
+		return err
+	})
+	return d, err
+}

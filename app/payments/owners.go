@@ -1,0 +1,68 @@
+package payments
+
+import (
+	"context"
+	"fmt"
+
+	"agentproxy/domain/recharge"
+	"agentproxy/ports"
+)
+
+// owners finds those of the addresses that transfers touch which are ours.
+func (p *Payments) owners(ctx context.Context, transfers []recharge.Transfer) (ours map[string]recharge.Address, err error) {
+	if len(transfers) == 0 {
+		return nil, nil
+	}
+	asked := map[string]bool{}
+	var list []string
+	for _, t := range transfers {
+		for _, address := range []string{t.From, t.To} {
+			if !asked[address] {
+				asked[address] = true
+				list = append(list, address)
+			}
+		}
+	}
+	err = p.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		ours, err = tx.Recharges().Owned(ctx, p.chain.Network(), list)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for our addresses: %w", err)
+	}
+	return ours, nil
+}
+
+// sorted makes one reading an agent of transfers: who receives is credited, what
+// only leaves is stored beside whom it left. Strangers' are dropped, and so is
+// what comes with an amount that is no money.
+func (p *Payments) sorted(transfers []recharge.Transfer, ours map[string]recharge.Address) []reading {
+	var readings []reading
+	of := map[string]int{}
+	twice := map[recharge.Key]bool{}
+	for _, t := range transfers {
+		to, in := ours[t.To]
+		from, out := ours[t.From]
+		if !in && !out || twice[t.Key] {
+			continue
+		}
+		if t.State != recharge.Ignored && t.Amount <= 0 {
+			p.log.Error("a transfer without money is not booked", "tx_id", t.TxID, "log_index", t.LogIndex)
+			continue
+		}
+		twice[t.Key] = true
+		agent := from.AgentID
+		t.AgentID = ""
+		if in {
+			agent, t.AgentID = to.AgentID, to.AgentID
+		}
+		i, known := of[agent]
+		if !known {
+			i = len(readings)
+			of[agent] = i
+			readings = append(readings, reading{agentID: agent})
+		}
+		readings[i].transfers = append(readings[i].transfers, t)
+	}
+	return readings
+}

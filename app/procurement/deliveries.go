@@ -1,0 +1,251 @@
+package procurement
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"agentproxy/app/fulfilment"
+	"agentproxy/app/notify"
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+const notConfigured = "the provider is not configured"
+
+// deliveries takes the steps of confirmed orders.
+type deliveries struct{ *Driver }
+
+// read reads an order at its provider.
+func (u *Driver) read(ctx context.Context, p ports.Provider, ref string) (procurement.Delivery, error) {
+	ctx, cancel := withCallTimeout(ctx)
+	defer cancel()
+	d, err := p.Read(ctx, ref)
+	u.calls.count(p, "read", err)
+	return d, err
+}
+
+// await reads an order that the provider has accepted and not delivered
+// yet. After procurement.FreezeAfter it is logged and marked as frozen.
+func (u deliveries) await(ctx context.Context, _ session.Session, o procurement.Order) error {
+	p, ok := u.catalog.Provider(o.Provider)
+	if !ok {
+		return u.postpone(ctx, o, notConfigured)
+	}
+	d, err := u.read(ctx, p, o.Ref)
+	if procurement.ClassOf(err) == procurement.NotFound && u.clock.Now().Sub(o.SentAt) >= procurement.ListingDelay {
+		d, err = procurement.Delivery{Ref: o.Ref, State: procurement.Gone}, nil
+	}
+	if err != nil {
+		return u.postpone(ctx, o, procurement.ReasonOf(err))
+	}
+	return u.change(ctx, o, func(ctx context.Context, c *change) error {
+		if c.session.Status == session.Active {
+			return nil // another process has activated it meanwhile; from now on it is checked
+		}
+		c.order = c.order.Record(d, c.now)
+		late := c.now.Sub(c.order.SentAt) >= procurement.FreezeAfter
+		if d.State == procurement.Pending && late && c.order.FrozenAt.IsZero() {
+			c.order.FrozenAt = c.now
+			u.log.Error("an upstream order is not delivered for a day", "order_id", o.ID, "session_id", o.SessionID, "provider", o.Provider)
+		}
+		return u.confirmed(ctx, c, d)
+	})
+}
+
+// postpone moves the next step of an order by its backoff.
+func (u *Driver) postpone(ctx context.Context, o procurement.Order, reason string) error {
+	return u.mark(ctx, o, func(ctx context.Context, c *change) error {
+		if !c.order.ClosedAt.IsZero() {
+			return nil // another process has closed it meanwhile
+		}
+		c.order.Reason, c.order.NextAt = reason, c.now.Add(procurement.Backoff(c.now.Sub(c.order.DecidedAt)))
+		return c.put(ctx)
+	})
+}
+
+// cancel cancels the order of a session that has ended. One that cannot be
+// cancelled runs to its end.
+func (u deliveries) cancel(ctx context.Context, _ session.Session, o procurement.Order) error {
+	p, ok := u.catalog.Provider(o.Provider)
+	if !ok {
+		return u.postpone(ctx, o, notConfigured)
+	}
+	bounded, stop := withCallTimeout(ctx)
+	defer stop()
+	err := p.Cancel(bounded, o.Ref)
+	u.calls.count(p, "cancel", err)
+	reason := ""
+	switch procurement.ClassOf(err) {
+	case "", procurement.NotFound:
+	case procurement.Unsupported:
+		reason = "it runs to its end at the provider"
+	default:
+		return u.postpone(ctx, o, procurement.ReasonOf(err))
+	}
+	return u.mark(ctx, o, func(ctx context.Context, c *change) error {
+		c.order.ClosedAt, c.order.NextAt, c.order.Reason = c.now, time.Time{}, reason
+		return c.put(ctx)
+	})
+}
+
+// check reads a live order and takes over what has changed. One that is not found
+// for procurement.LostAfter ends the session, and the unused part is refunded.
+func (u deliveries) check(ctx context.Context, s session.Session, o procurement.Order) error {
+	p, ok := u.catalog.Provider(o.Provider)
+	if !ok {
+		return u.postpone(ctx, o, notConfigured)
+	}
+	g, err := u.access.Open(o)
+	if err != nil {
+		return err
+	}
+	if g.Direct {
+		if err := u.pollUsage(ctx, p, s, o); err != nil {
+			return u.postpone(ctx, o, procurement.ReasonOf(err))
+		}
+	}
+	d, err := u.read(ctx, p, o.Ref)
+	gone := procurement.ClassOf(err) == procurement.NotFound || err == nil && d.State == procurement.Gone
+	if err != nil && !gone {
+		return u.postpone(ctx, o, procurement.ReasonOf(err))
+	}
+	err = u.change(ctx, o, func(ctx context.Context, c *change) error {
+		switch {
+		case c.session.Status != session.Active:
+			return nil
+		case gone:
+			return u.lost(ctx, c)
+		}
+		return u.refresh(ctx, c, d, g.Direct)
+	})
+	if errors.Is(err, ports.ErrDuplicate) { // the session that has the address may have to lose it first
+		return u.postpone(ctx, o, "another session has an address of it")
+	}
+	return err
+}
+
+// lost notes that a live order is not found, and ends its session after
+// procurement.LostAfter.
+func (u deliveries) lost(ctx context.Context, c *change) error {
+	if c.order.LostAt.IsZero() {
+		c.order.LostAt = c.now
+	}
+	if c.now.Sub(c.order.LostAt) < procurement.LostAfter {
+		c.order.NextAt = c.order.LostAt.Add(procurement.LostAfter)
+		return c.put(ctx)
+	}
+	c.order.State, c.order.ClosedAt, c.order.NextAt = procurement.Gone, c.now, time.Time{}
+	if err := c.put(ctx); err != nil {
+		return err
+	}
+	_, err := u.life.Terminate(ctx, c.tx, c.session, session.ProviderLost, c.now)
+	return err
+}
+
+// refresh takes over what a provider changed of a live order: new credentials, a
+// new end, an address that it replaced.
+func (u deliveries) refresh(ctx context.Context, c *change, d procurement.Delivery, direct bool) (err error) {
+	o, s := c.order, c.session
+	if d.State == procurement.Live {
+		if o.SealedDelivery, err = u.access.Seal(o, d, direct); err != nil {
+			return err
+		}
+	}
+	o = o.Record(d, c.now)
+	o.LostAt, o.NextAt = time.Time{}, c.now.Add(checkAfter(direct))
+	exits := exitsOf(s, d)
+	if s.Type == session.Static && d.State == procurement.Live && len(exits) == s.Quantity && !sameExits(exits, s.Exits) {
+		ips := make([]string, len(exits))
+		for i, e := range exits {
+			ips[i] = e.IP.String()
+		}
+		if err := c.tx.Addresses().Free(ctx, s.ID); err != nil {
+			return err
+		}
+		if err := c.tx.Addresses().Take(ctx, s.Provider, s.ID, ips); err != nil {
+			return err
+		}
+		s.Exits = exits
+		if err := notify.LogEvent(ctx, c.tx, u.ids, s.ID, eventlog.Replaced, "", c.now); err != nil {
+			return err
+		}
+		if err := c.tx.Sessions().Put(ctx, s); err != nil {
+			return err
+		}
+	}
+	return c.tx.Orders().Put(ctx, o)
+}
+
+// sameExits compares without regard to the order.
+func sameExits(a, b []session.Exit) bool {
+	for _, e := range a {
+		if !slices.Contains(b, e) {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// LastUsageTimeout bounds the call of LastUsage: the agent that ends a session
+// waits for it.
+const LastUsageTimeout = 2 * time.Second
+
+// LastUsage Book once more what passed through a direct session that its agent
+// ends: what was used since the last poll would be free otherwise. A provider
+// that does not answer within LastUsageTimeout does not keep the session from
+// ending.
+func (u *Driver) LastUsage(ctx context.Context, agentID, id string) error {
+	if !u.catalog.AnyDirect() {
+		return nil
+	}
+	var st State
+	err := u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if st.Session, err = tx.Sessions().Get(ctx, agentID, id); err == nil && st.Session.Status == session.Active {
+			st.Orders, err = tx.Orders().Of(ctx, id)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p, known := u.catalog.Provider(st.Session.Provider)
+	o, bought := fulfilment.Purchased(st.Orders)
+	if !known || !bought {
+		return nil
+	}
+	g, err := u.access.Open(o)
+	if err != nil || !g.Direct {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, LastUsageTimeout)
+	defer cancel()
+	if err := (deliveries{u}).pollUsage(bounded, p, st.Session, o); err != nil {
+		u.log.Warn("a direct session ends without its last usage", "session_id", id, "provider", p.Name(), "err", err)
+	}
+	return nil
+}
+
+// pollUsage Book what a provider counted of a direct session.
+func (u deliveries) pollUsage(ctx context.Context, p ports.Provider, s session.Session, o procurement.Order) error {
+	d, ok := p.(ports.Dynamic)
+	if !ok || s.Type != session.Dynamic {
+		return nil
+	}
+	bounded, cancel := withCallTimeout(ctx)
+	defer cancel()
+	used, err := d.Usage(bounded, o.Ref)
+	u.calls.count(p, "usage", err)
+	if err != nil {
+		return err
+	}
+	return u.change(ctx, o, func(ctx context.Context, c *change) error {
+		if c.session.Status != session.Active {
+			return nil
+		}
+		return u.life.RecordUsage(ctx, c.tx, c.session, used.Bytes, c.now)
+	})
+}

@@ -1,0 +1,317 @@
+// Package procurement drives the orders of sessions at providers: it plans, sends,
+// resolves and closes them, and opens what was delivered.
+package procurement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"agentproxy/app/catalog"
+	"agentproxy/app/changes"
+	"agentproxy/app/fulfilment"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Lifecycle is what an order does to the session that it was made for. Each
+// method runs in the transaction of its caller.
+type Lifecycle interface {
+	// Activate gives a session its exits. It returns an error for which
+	// ports.NothingBought is true if they are not what was ordered.
+	Activate(ctx context.Context, tx ports.Tx, s session.Session, exits []session.Exit, now time.Time) (session.Session, error)
+	// Fail ends a session that is creating and gives everything back.
+	Fail(ctx context.Context, tx ports.Tx, s session.Session, cause error, now time.Time) error
+	// Terminate ends a session before its time.
+	Terminate(ctx context.Context, tx ports.Tx, s session.Session, why session.Reason, now time.Time) (session.Session, error)
+	// Renewed charges what is held for a renewal of a session that has its new end.
+	Renewed(ctx context.Context, tx ports.Tx, s session.Session, now time.Time) (session.Session, error)
+	// RecordUsage Book that the session used that many bytes in all.
+	RecordUsage(ctx context.Context, tx ports.Tx, s session.Session, bytes int64, now time.Time) error
+}
+
+// Counter counts a call of a provider by its result; the zero Class is success.
+type Counter func(provider, operation string, result procurement.Class)
+
+func (c Counter) count(p ports.Provider, operation string, err error) {
+	if c != nil {
+		c(p.Name(), operation, procurement.ClassOf(err))
+	}
+}
+
+// Driver drives the orders of sessions at providers from planned to closed.
+// Every step is decided anew from what is stored, so any replica may take the
+// next one, and money is spent by one call that is stored before it is made.
+type Driver struct {
+	store   ports.Store
+	clock   ports.Clock
+	ids     ports.IDs
+	catalog *catalog.Catalog
+	hub     *changes.Hub
+	life    Lifecycle
+	access  *fulfilment.Service
+	calls   Counter
+	log     *slog.Logger
+}
+
+// NewDriver returns a Driver. If calls is nil they are not counted.
+func NewDriver(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, hub *changes.Hub, life Lifecycle,
+	access *fulfilment.Service, calls Counter, log *slog.Logger) *Driver {
+	return &Driver{store: store, clock: clock, ids: ids, catalog: catalog, hub: hub, life: life, access: access,
+		calls: calls, log: log}
+}
+
+// callTimeout bounds one call of a provider; all calls of an order together stay
+// below procurement.SendFor from the moment it is sent.
+const callTimeout = 30 * time.Second
+
+func withCallTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, callTimeout)
+}
+
+// State is a session with its orders, the newest first.
+type State struct {
+	Session session.Session
+	Orders  []procurement.Order
+}
+
+// Order returns the order with an id, or the zero Order.
+func (s State) Order(id string) procurement.Order {
+	for _, o := range s.Orders {
+		if o.ID == id {
+			return o
+		}
+	}
+	return procurement.Order{}
+}
+
+// DriveDue takes the next steps of every order that is due. An error of one does
+// not delay the others.
+func (u *Driver) DriveDue(ctx context.Context) error {
+	due := map[string]bool{}
+	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		ids, err := tx.Orders().Due(ctx, u.clock.Now(), batchSize)
+		if err != nil {
+			return err
+		}
+		clear(due)
+		for _, id := range ids {
+			o, err := tx.Orders().Get(ctx, id)
+			if err != nil {
+				return err
+			}
+			due[o.SessionID] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("orders that are due: %w", err)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var faults []error
+	slots := make(chan struct{}, driveAtOnce)
+	for id := range due {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if err := u.DriveSession(ctx, id); err != nil {
+				mu.Lock()
+				faults = append(faults, err)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(faults...)
+}
+
+const (
+	batchSize   = 500 // orders that one run of DriveDue or Recover takes on
+	driveAtOnce = 8   // sessions whose providers are called at once
+)
+
+// DriveSession is the job of a session that has orders or is creating. It may
+// run twice, and while the session ends.
+func (u *Driver) DriveSession(ctx context.Context, id string) error {
+	_, err := u.Drive(ctx, id)
+	return err
+}
+
+// maxSteps bounds the steps that Drive takes in a row.
+const maxSteps = 20
+
+// Drive takes all steps that are due now of a session and its orders, and returns
+// them as it leaves them. A step that must wait is due at NextAt of its order. A
+// cancelled context does not stop it: an order that was sent is worth money.
+func (u *Driver) Drive(ctx context.Context, id string) (State, error) {
+	ctx = context.WithoutCancel(ctx)
+	for range maxSteps {
+		st, more, err := u.step(ctx, id)
+		if err != nil {
+			return st, fmt.Errorf("orders of %s: %w", id, err)
+		}
+		if !more {
+			return st, nil
+		}
+	}
+	return u.state(ctx, id)
+}
+
+func (u *Driver) state(ctx context.Context, id string) (st State, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if st.Session, err = tx.Sessions().Load(ctx, id); err != nil {
+			return err
+		}
+		st.Orders, err = tx.Orders().Of(ctx, id)
+		return err
+	})
+	return st, err
+}
+
+// step takes the first step that is due. It returns the state that it decided by,
+// and more if another step may follow.
+func (u *Driver) step(ctx context.Context, id string) (st State, more bool, err error) {
+	if st, err = u.state(ctx, id); err != nil {
+		return st, false, err
+	}
+	if len(st.Orders) == 0 {
+		if st.Session.Status != session.Creating {
+			return st, false, nil
+		}
+		return st, true, u.deliverInProcess(ctx, st.Session)
+	}
+	now := u.clock.Now()
+	for _, o := range st.Orders {
+		do := u.next(st.Session, o, now)
+		if do == nil {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, 3*callTimeout)
+		defer cancel()
+		return st, true, do(ctx, st.Session, o)
+	}
+	return st, false, nil
+}
+
+// next returns the step of an order that is due, or nil.
+func (u *Driver) next(s session.Session, o procurement.Order, now time.Time) func(context.Context, session.Session, procurement.Order) error {
+	due := !o.NextAt.IsZero() && !now.Before(o.NextAt)
+	switch {
+	case o.Status == procurement.Planned && (o.Class == "" || due):
+		return u.kind(o).send
+	case o.Status == procurement.Sent && due:
+		return func(ctx context.Context, _ session.Session, o procurement.Order) error {
+			return u.markUnknown(ctx, o, "the process that sent it has died")
+		}
+	case o.Status == procurement.Unknown && due:
+		return u.kind(o).resolve
+	case o.Status != procurement.Confirmed || !due:
+		return nil
+	case s.Status.Over():
+		return deliveries{u}.cancel
+	case s.Status == session.Active: // whatever State the order has at the moment
+		return deliveries{u}.check
+	}
+	return deliveries{u}.await
+}
+
+// kind is what purchases and renewals do in their own ways.
+type kind interface {
+	// send places a planned order.
+	send(ctx context.Context, s session.Session, o procurement.Order) error
+	// resolve asks the provider for the outcome of an unknown order.
+	resolve(ctx context.Context, s session.Session, o procurement.Order) error
+	// confirm takes what the provider has for an order.
+	confirm(ctx context.Context, o procurement.Order, d procurement.Delivery) error
+	// refused is the consequence of a refusal, in its transaction.
+	refused(ctx context.Context, tx ports.Tx, s session.Session, o procurement.Order, now time.Time) error
+}
+
+func (u *Driver) kind(o procurement.Order) kind {
+	if o.Kind == procurement.Renewal {
+		return renewals{u}
+	}
+	return purchases{u}
+}
+
+// change is mark for a change that concerns the session, which is announced.
+func (u *Driver) change(ctx context.Context, o procurement.Order, fn func(ctx context.Context, c *change) error) error {
+	err := u.mark(ctx, o, fn)
+	if err == nil {
+		u.hub.SessionChanged(o.SessionID)
+	}
+	return err
+}
+
+// change is a transaction on an order and its session, as they are now.
+type change struct {
+	tx      ports.Tx
+	now     time.Time
+	session session.Session
+	order   procurement.Order
+}
+
+// put stores the order.
+func (c *change) put(ctx context.Context) error { return c.tx.Orders().Put(ctx, c.order) }
+
+// mark changes an order in one transaction. The session is locked before the
+// order, as everywhere. An order that is decided meanwhile stays as it is.
+func (u *Driver) mark(ctx context.Context, o procurement.Order, fn func(ctx context.Context, c *change) error) error {
+	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		s, err := tx.Sessions().Load(ctx, o.SessionID)
+		if err != nil {
+			return err
+		}
+		cur, err := tx.Orders().Get(ctx, o.ID)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, &change{tx: tx, now: u.clock.Now(), session: s, order: cur})
+	})
+	if errors.Is(err, procurement.ErrDecided) {
+		return nil
+	}
+	return err
+}
+
+// Recover stores a new job for every session that has been creating for that
+// long without an order: the process that had its job may have died. An order is
+// driven when it is due.
+func (u *Driver) Recover(ctx context.Context, olderThan time.Duration) error {
+	return u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := u.clock.Now()
+		ids, err := tx.Sessions().CreatingSince(ctx, now.Add(-olderThan), batchSize)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			orders, err := tx.Orders().Of(ctx, id)
+			if err != nil {
+				return err
+			}
+			if len(orders) > 0 {
+				continue
+			}
+			if err := tx.Jobs().Insert(ctx, ports.Job{Kind: ports.DriveOrdersJob, SessionID: id}, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// GiveUp fails a session whose job has failed every time, unless there is an
+// order: then something may have been bought, and the session keeps its hold
+// until the provider answers.
+func (u *Driver) GiveUp(ctx context.Context, id string) error {
+	st, err := u.state(ctx, id)
+	if err != nil || st.Session.Status != session.Creating || len(st.Orders) > 0 {
+		return err
+	}
+	return u.fail(ctx, id, ports.ErrProvider.Msgf("the session could not be delivered; try again"))
+}

@@ -1,0 +1,116 @@
+package procurement
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// completeWithin is how long a provider may take to deliver addresses one after
+// the other.
+const completeWithin = 10 * time.Minute
+
+// How often a provider is asked about a live order, and what passed through a
+// direct session.
+const (
+	checkEvery     = time.Hour
+	pollUsageEvery = 30 * time.Second
+)
+
+// markUnknown stores that the outcome of an order is not known.
+func (u *Driver) markUnknown(ctx context.Context, o procurement.Order, reason string) error {
+	var frozen bool
+	err := u.mark(ctx, o, func(ctx context.Context, c *change) (err error) {
+		before := c.order.FrozenAt
+		if c.order, err = c.order.MarkUnknown(reason, c.now); err != nil {
+			return err
+		}
+		frozen = before.IsZero() && !c.order.FrozenAt.IsZero()
+		return c.put(ctx)
+	})
+	if err == nil && frozen {
+		u.log.Error("the outcome of an upstream order is unknown for a day; the operator has to adopt or release it",
+			"order_id", o.ID, "session_id", o.SessionID, "provider", o.Provider)
+	}
+	return err
+}
+
+// refuse stores that an order provably bought nothing, and what follows from it.
+// A proof from before the order was sent is void if another process has sent it
+// meanwhile.
+func (u *Driver) refuse(ctx context.Context, o procurement.Order, class procurement.Class, reason string) error {
+	u.log.Warn("a provider refused an order", "order_id", o.ID, "session_id", o.SessionID, "provider", o.Provider,
+		"class", string(class), "reason", reason)
+	proven := o.Status
+	return u.change(ctx, o, func(ctx context.Context, c *change) (err error) {
+		if proven == procurement.Planned && c.order.Status != procurement.Planned {
+			return procurement.ErrDecided
+		}
+		if c.order, err = c.order.Refuse(class, reason, c.now); err != nil {
+			return err
+		}
+		if err := c.put(ctx); err != nil {
+			return err
+		}
+		return u.kind(c.order).refused(ctx, c.tx, c.session, c.order, c.now)
+	})
+}
+
+// confirmed stores a confirmed purchase as the provider has it, and activates the
+// session as soon as it is delivered. If the session has ended meanwhile the
+// order is cancelled next.
+func (u *Driver) confirmed(ctx context.Context, c *change, d procurement.Delivery) (err error) {
+	o, s := c.order, c.session
+	if d.State == procurement.Live && s.Type == session.Static && len(d.IPs) < o.Intent.Quantity && c.now.Sub(o.SentAt) < completeWithin {
+		d.State = procurement.Pending
+		o = o.Record(d, c.now)
+	}
+	direct := u.catalog.SellsDirect(s.ProductNo)
+	if o.SealedDelivery, err = u.access.Seal(o, d, direct); err != nil {
+		return err
+	}
+	switch {
+	case s.Status.Over():
+		o.NextAt = c.now
+	case d.State == procurement.Gone:
+		o.ClosedAt, o.NextAt, o.Reason = c.now, time.Time{}, "the provider took it back"
+		err = u.life.Fail(ctx, c.tx, s, ports.ErrProvider, c.now)
+	case d.State == procurement.Live:
+		o.NextAt = c.now.Add(checkAfter(direct))
+		var active session.Session
+		if active, err = u.life.Activate(ctx, c.tx, s, exitsOf(s, d), c.now); NothingBought(err) {
+			o.NextAt = c.now
+			err = u.life.Fail(ctx, c.tx, s, err, c.now)
+		} else if err == nil {
+			err = c.tx.Sessions().Put(ctx, active)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return c.tx.Orders().Put(ctx, o)
+}
+
+// exitsOf returns the exits of a delivery. A dynamic session at an upstream has
+// one, of unknown address.
+func exitsOf(s session.Session, d procurement.Delivery) []session.Exit {
+	if s.Type == session.Dynamic && len(d.IPs) == 0 {
+		return []session.Exit{{}}
+	}
+	exits := make([]session.Exit, len(d.IPs))
+	for i, ip := range d.IPs {
+		exits[i].IP = ip.Addr
+	}
+	return exits
+}
+
+// checkAfter returns how long a live order is left alone.
+func checkAfter(direct bool) time.Duration {
+	if direct {
+		return pollUsageEvery
+	}
+	return checkEvery
+}

@@ -1,0 +1,211 @@
+package procurement
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/fulfilment"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/ledger"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// orderPrefix begins the ids of upstream orders.
+const orderPrefix = "ord_"
+
+// sendWithin is when an order is sent by another process, should the one that
+// planned it die.
+const sendWithin = idempotency.InFlightTimeout
+
+// Plan stores what is to be bought of a source for a session, in the transaction
+// that holds the money.
+func (u *Driver) Plan(ctx context.Context, tx ports.Tx, s session.Session, from procurement.Source, now time.Time) error {
+	in := intentOf(s, from)
+	in.Key = u.ids.New(orderPrefix)
+	return tx.Orders().Insert(ctx, procurement.Order{ID: in.Key, Kind: procurement.Purchase, SessionID: s.ID,
+		Provider: from.Provider, Intent: in, Status: procurement.Planned, PlannedAt: now, NextAt: now.Add(sendWithin)})
+}
+
+// PlanRenewal stores a renewal of that many days of what was bought for a
+// session, in the transaction that holds the money for it under the order's id.
+func (u *Driver) PlanRenewal(ctx context.Context, tx ports.Tx, s session.Session, days int, now time.Time) (o procurement.Order, err error) {
+	orders, err := tx.Orders().Of(ctx, s.ID)
+	if err != nil {
+		return o, err
+	}
+	bought, ok := fulfilment.Purchased(orders)
+	if !ok {
+		return o, ports.ErrProvider.Msgf("the provider does not know this session; buy a new one")
+	}
+	o = procurement.Order{ID: u.ids.New(orderPrefix), Kind: procurement.Renewal, SessionID: s.ID, Provider: s.Provider,
+		Intent: bought.Intent, Status: procurement.Planned, Ref: bought.Ref, PlannedAt: now, NextAt: now.Add(sendWithin)}
+	o.Intent.Key, o.Intent.Days, o.Intent.MaxCost = o.ID, days, 0
+	return o, tx.Orders().Insert(ctx, o)
+}
+
+// intentOf returns what a session needs of a source.
+func intentOf(s session.Session, from procurement.Source) procurement.Intent {
+	in := procurement.Intent{Key: s.ID, SessionID: s.ID, Type: s.Type, SKU: from.SKU, Location: s.Location,
+		Quantity: s.Quantity, Days: s.Days, Bytes: s.Bytes}
+	if s.Type == session.Static {
+		in.MaxCost = billing.IPCost(s.Quantity, from.CostFor(s.Days))
+	}
+	return in
+}
+
+// sourceOf returns how a product is bought of a provider.
+func sourceOf(p catalog.Product, provider string) procurement.Source {
+	for _, from := range p.Sources {
+		if from.Provider == provider {
+			return from
+		}
+	}
+	return procurement.Source{Provider: provider}
+}
+
+// Deliver buys the exits of a session of a provider in this process and activates
+// it, all in one transaction.
+func (u *Driver) Deliver(ctx context.Context, tx ports.Tx, s session.Session, from procurement.Source, now time.Time) (session.Session, error) {
+	provider, ok := u.catalog.InProcess(from.Provider)
+	if !ok {
+		return s, ports.ErrProvider
+	}
+	in := intentOf(s, from)
+	if s.Type == session.Static {
+		var err error
+		if in.Taken, err = tx.Addresses().Taken(ctx, provider.Name()); err != nil {
+			return s, err
+		}
+	}
+	d, err := provider.Order(ctx, in)
+	u.calls.count(provider, "order", err)
+	if err != nil {
+		return s, ports.Refusal(procurement.ClassOf(err))
+	}
+	return u.life.Activate(ctx, tx, s, exitsOf(s, d), now)
+}
+
+// deliverInProcess delivers a session that is creating and has no order, or fails
+// it. After any other error neither is known yet.
+func (u *Driver) deliverInProcess(ctx context.Context, s session.Session) error {
+	product, err := u.catalog.Product(s.ProductNo)
+	if _, known := u.catalog.InProcess(s.Provider); err != nil || !known {
+		return u.fail(ctx, s.ID, ports.ErrProvider.Msgf("the product is no longer sold"))
+	}
+	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		s, err := tx.Sessions().Load(ctx, s.ID)
+		if err != nil || s.Status != session.Creating {
+			return err
+		}
+		if s, err = u.Deliver(ctx, tx, s, sourceOf(product, s.Provider), u.clock.Now()); err != nil {
+			return err
+		}
+		return tx.Sessions().Put(ctx, s)
+	})
+	if NothingBought(err) {
+		return u.fail(ctx, s.ID, err)
+	}
+	if err == nil {
+		u.hub.SessionChanged(s.ID)
+	}
+	return err
+}
+
+// NothingBought reports whether an error is the refusal of a provider, after
+// which provably nothing was bought.
+func NothingBought(err error) bool {
+	return errors.Is(err, ports.ErrProvider) || errors.Is(err, ports.ErrTimeout) || errors.Is(err, catalog.ErrOutOfStock)
+}
+
+// fail ends a session that is still creating and gives everything back.
+func (u *Driver) fail(ctx context.Context, id string, cause error) error {
+	err := u.store.Update(context.WithoutCancel(ctx), func(ctx context.Context, tx ports.Tx) error {
+		s, err := tx.Sessions().Load(ctx, id)
+		if err != nil || s.Status != session.Creating {
+			return err
+		}
+		return u.life.Fail(ctx, tx, s, cause, u.clock.Now())
+	})
+	if err == nil {
+		u.hub.SessionChanged(id)
+	}
+	return err
+}
+
+// NewExit returns the exit of a dynamic session after the one it has. It makes no
+// call: the next exit of an upstream is the one of the next token.
+func (u *Driver) NewExit(s session.Session) (session.Exit, error) {
+	known, _ := u.catalog.Provider(s.Provider)
+	provider, ok := known.(ports.Dynamic)
+	if !ok {
+		return session.Exit{}, ports.ErrProvider.Msgf("the provider of this session is not configured any more; create a new one")
+	}
+	product, _ := u.catalog.Product(s.ProductNo)
+	exit, err := provider.NewExit(intentOf(s, sourceOf(product, s.Provider)), s.Exits[0])
+	u.calls.count(provider, "rotate", err)
+	if err != nil {
+		return exit, ports.Refusal(procurement.ClassOf(err))
+	}
+	return exit, nil
+}
+
+// Extend renews a session by that many days at a provider in this process.
+func (u *Driver) Extend(ctx context.Context, p ports.Static, s session.Session, days int) error {
+	in := intentOf(s, procurement.Source{})
+	in.Days = days
+	_, err := p.Renew(ctx, s.ID, in)
+	u.calls.count(p, "renew", err)
+	if err != nil {
+		return ports.Refusal(procurement.ClassOf(err))
+	}
+	return nil
+}
+
+// EndOrders ends the orders of a session that ends, in its transaction: planned
+// ones are refused, money that is held for a renewal is given back, and a job
+// cancels what is live. The caller stores the session afterwards.
+func EndOrders(ctx context.Context, tx ports.Tx, ids ports.IDs, c *catalogapp.Catalog, s *session.Session, now time.Time) error {
+	if _, local := c.InProcess(s.Provider); local {
+		return nil // what was tried before at sellers was refused
+	}
+	orders, err := tx.Orders().Of(ctx, s.ID)
+	if err != nil || len(orders) == 0 {
+		return err
+	}
+	for _, o := range orders {
+		if o.Kind == procurement.Renewal && o.Open() {
+			if err := releaseRenewal(ctx, ledger.NewBook(tx, ids, now), s, o, "was too late"); err != nil {
+				return err
+			}
+		}
+		switch {
+		case o.Status == procurement.Planned:
+			if o, err = o.Refuse(procurement.Temporary, "the session ended first", now); err != nil {
+				return err
+			}
+			if err := tx.Idempotency().DropFor(ctx, s.AgentID, idempotency.RenewalResource(s.ID, o.ID)); err != nil {
+				return err
+			}
+		case o.Status == procurement.Confirmed && o.ClosedAt.IsZero():
+			o.NextAt = now
+		default:
+			continue
+		}
+		if err := tx.Orders().Put(ctx, o); err != nil {
+			return err
+		}
+	}
+	return tx.Jobs().Insert(ctx, ports.Job{Kind: ports.DriveOrdersJob, SessionID: s.ID}, now)
+}
+
+// releaseRenewal gives back what a session holds for a renewal, to the budget of
+// the day that it was held on.
+func releaseRenewal(ctx context.Context, b ledger.Book, s *session.Session, o procurement.Order, why string) error {
+	return b.Release(ctx, s, ":"+o.ID, "renewal of "+s.ProductNo+" "+why, o.PlannedAt)
+}

@@ -1,0 +1,357 @@
+package procurement
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// purchases takes the steps of orders that deliver a new session.
+type purchases struct{ *Driver }
+
+// send places a planned order: everything that may be read is read first, then
+// the order is marked as sent, and then one call may spend money.
+func (u purchases) send(ctx context.Context, _ session.Session, o procurement.Order) error {
+	p, ok := u.catalog.Provider(o.Provider)
+	if !ok {
+		return u.refuse(ctx, o, procurement.Invalid, notConfigured)
+	}
+	before, cost, err := u.preflight(ctx, p, o)
+	if err != nil {
+		return u.refuse(ctx, o, provenClass(err), procurement.ReasonOf(err))
+	}
+	o, err = u.markSent(ctx, p, o, before, cost)
+	if err != nil || o.Status != procurement.Sent {
+		return err
+	}
+	d, err := u.order(ctx, p, o)
+	switch c := procurement.ClassOf(err); c {
+	case "":
+		return u.confirm(ctx, o, d)
+	case procurement.Ambiguous:
+		return u.markUnknown(ctx, o, procurement.ReasonOf(err))
+	default:
+		return u.refuse(ctx, o, c, procurement.ReasonOf(err))
+	}
+}
+
+// provenClass returns the class of a failed call that buys nothing.
+func provenClass(err error) procurement.Class {
+	if c := procurement.ClassOf(err); c != procurement.Ambiguous {
+		return c
+	}
+	return procurement.Temporary
+}
+
+// preflight returns the provider's cost of an order and, if the provider does not
+// keep order keys, a snapshot of its existing orders.
+func (u purchases) preflight(ctx context.Context, p ports.Provider, o procurement.Order) (before procurement.Snapshot, cost domain.Money, err error) {
+	ctx, cancel := withCallTimeout(ctx)
+	defer cancel()
+	q, err := p.Quote(ctx, o.Intent)
+	u.calls.count(p, "quote", err)
+	if err != nil {
+		return before, 0, err
+	}
+	if q.Stock == procurement.StockNo {
+		return before, 0, procurement.Refuse(procurement.OutOfStock, "the provider has none")
+	}
+	if o.Intent.MaxCost > 0 && q.Cost > o.Intent.MaxCost {
+		return before, 0, procurement.Refuse(procurement.Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
+	}
+	if p.Capabilities().Labels(o.Intent.Type) {
+		return before, q.Cost, nil
+	}
+	found, err := p.Find(ctx, o.Intent)
+	u.calls.count(p, "find", err)
+	if err != nil {
+		return before, 0, err
+	}
+	before.Refs = refsOf(found)
+	before.At = u.clock.Now()
+	before.Funds, err = u.fundsBefore(ctx, p)
+	return before, q.Cost, err
+}
+
+// order makes the call that buys.
+func (u purchases) order(ctx context.Context, p ports.Provider, o procurement.Order) (procurement.Delivery, error) {
+	ctx, cancel := withCallTimeout(ctx)
+	defer cancel()
+	d, err := p.Order(ctx, o.Intent)
+	u.calls.count(p, "order", err)
+	return d, err
+}
+
+// confirm stores what a provider has for an order.
+func (u purchases) confirm(ctx context.Context, o procurement.Order, d procurement.Delivery) error {
+	return u.change(ctx, o, func(ctx context.Context, c *change) (err error) {
+		if c.order.Status == procurement.Refused {
+			u.log.Error("a provider made an order that was refused before; cancel it there",
+				"order_id", o.ID, "session_id", o.SessionID, "provider", o.Provider, "ref", d.Ref)
+		}
+		if c.order, err = c.order.Confirm(d, c.now); err != nil {
+			return err
+		}
+		return u.confirmed(ctx, c, d)
+	})
+}
+
+// refused goes to the next source of a session whose order was refused. Without
+// one the session fails.
+func (u purchases) refused(ctx context.Context, tx ports.Tx, s session.Session, o procurement.Order, now time.Time) error {
+	if s.Status != session.Creating {
+		return nil
+	}
+	product, err := u.catalog.Product(s.ProductNo)
+	if err != nil {
+		return u.life.Fail(ctx, tx, s, ports.Refusal(o.Class), now)
+	}
+	orders, err := tx.Orders().Of(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	tried := map[[2]string]bool{}
+	for _, o := range orders {
+		tried[[2]string{o.Provider, o.Intent.SKU}] = true
+	}
+	for _, from := range u.catalog.Sources(product, s.Location, s.Days) {
+		if tried[[2]string{from.Provider, from.SKU}] {
+			continue
+		}
+		s.Provider = from.Provider
+		if _, local := u.catalog.InProcess(from.Provider); local {
+			active, err := u.Deliver(ctx, tx, s, from, now)
+			if NothingBought(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			return tx.Sessions().Put(ctx, active)
+		}
+		if err := u.Plan(ctx, tx, s, from, now); err != nil {
+			return err
+		}
+		return tx.Sessions().Put(ctx, s)
+	}
+	s.Provider = o.Provider
+	return u.life.Fail(ctx, tx, s, ports.Refusal(o.Class), now)
+}
+
+// repeatFor is how long after its first call an order is repeated if the provider
+// is idempotent. What is not found procurement.ListingDelay after that does not come.
+const repeatFor = 3 * time.Minute
+
+// resolve asks the provider for an unknown order. If the provider is idempotent
+// and the session still waits, the order is repeated under its key instead: a
+// result is then the outcome, and a refusal is that of the repetition only.
+func (u purchases) resolve(ctx context.Context, s session.Session, o procurement.Order) error {
+	p, ok := u.catalog.Provider(o.Provider)
+	if !ok {
+		return u.markUnknown(ctx, o, notConfigured)
+	}
+	age, idempotent := u.clock.Now().Sub(o.SentAt), p.Capabilities().Idempotent
+	if idempotent && s.Status == session.Creating && age < repeatFor {
+		d, err := u.order(ctx, p, o)
+		if err == nil {
+			return u.confirm(ctx, o, d)
+		}
+		return u.markUnknown(ctx, o, procurement.ReasonOf(err))
+	}
+	e, d, err := u.evidence(ctx, p, o)
+	if err != nil {
+		return u.markUnknown(ctx, o, procurement.ReasonOf(err))
+	}
+	verdict, err := u.decide(ctx, p, o, e, d)
+	switch {
+	case err != nil:
+		return err
+	case verdict == procurement.Absent && idempotent && age < repeatFor+procurement.ListingDelay:
+		return u.markUnknown(ctx, o, "") // the last repetition may be on its way
+	case verdict == procurement.Absent:
+		return u.refuse(ctx, o, procurement.Temporary, "the provider does not have it")
+	case verdict == procurement.Wait:
+		return u.markUnknown(ctx, o, "")
+	}
+	return nil
+}
+
+// evidence reads what the provider has of an unknown order, and the whole
+// delivery if that proves to be the order.
+func (u purchases) evidence(ctx context.Context, p ports.Provider, o procurement.Order) (e procurement.Evidence, d procurement.Delivery, err error) {
+	ctx, cancel := withCallTimeout(ctx)
+	defer cancel()
+	e.Found, err = p.Find(ctx, o.Intent)
+	u.calls.count(p, "find", err)
+	if err != nil {
+		return e, d, err
+	}
+	labelled := p.Capabilities().Labels(o.Intent.Type)
+	if !labelled {
+		e.Funds, err = p.Balance(ctx)
+		u.calls.count(p, "balance", err)
+		if err != nil {
+			return e, d, err
+		}
+	}
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		e.Known, err = tx.Orders().Known(ctx, o.Provider, refsOf(e.Found))
+		return err
+	})
+	if err != nil {
+		return e, d, err
+	}
+	verdict, found := procurement.Decide(o, labelled, e, u.clock.Now())
+	if verdict != procurement.Adopt {
+		return e, d, nil
+	}
+	d, err = p.Read(ctx, found.Ref)
+	u.calls.count(p, "read", err)
+	return e, d, err
+}
+
+// decide weighs the evidence in the transaction that adopts the order, in which
+// no order of the provider changes. d is the delivery that it was read for.
+func (u purchases) decide(ctx context.Context, p ports.Provider, o procurement.Order, e procurement.Evidence, d procurement.Delivery) (verdict procurement.Verdict, err error) {
+	labelled := p.Capabilities().Labels(o.Intent.Type)
+	err = u.change(ctx, o, func(ctx context.Context, c *change) error {
+		if verdict = procurement.Wait; c.order.Status != procurement.Unknown {
+			return nil
+		}
+		like, err := rivals(ctx, c.tx, c.order)
+		if err != nil {
+			return err
+		}
+		e.OthersUnknown = like > 0
+		if e.Known, err = c.tx.Orders().Known(ctx, c.order.Provider, refsOf(e.Found)); err != nil {
+			return err
+		}
+		if e.Spent, err = c.tx.Orders().Spent(ctx, c.order.Provider, c.order.Before.At); err != nil {
+			return err
+		}
+		var found procurement.Delivery
+		verdict, found = procurement.Decide(c.order, labelled, e, c.now)
+		if verdict == procurement.Adopt && found.Label == "" {
+			others, err := mistakable(ctx, c.tx, c.order, found)
+			if err != nil {
+				return err
+			}
+			if others > 0 {
+				verdict = procurement.Wait
+			}
+		}
+		if verdict != procurement.Adopt || found.Ref != d.Ref {
+			return nil
+		}
+		if c.order, err = c.order.Confirm(d, c.now); err != nil {
+			return err
+		}
+		return u.confirmed(ctx, c, d)
+	})
+	return verdict, err
+}
+
+func refsOf(list []procurement.Delivery) []string {
+	var refs []string
+	for _, d := range list {
+		refs = append(refs, d.Ref)
+	}
+	return refs
+}
+
+// An order waits for another one like it and looks again after retryAfter. One
+// that has waited longer than waitLimit is refused as RateLimited. That is
+// longer than a provider takes to show what it made: an order still undecided
+// after it is left to the operator.
+const (
+	retryAfter = 2 * time.Second
+	waitLimit  = 20 * time.Minute
+)
+
+var errWaitedTooLong = procurement.Refuse(procurement.RateLimited, "an order like it is undecided at the provider")
+
+// markSent stores that an order is about to be sent, and returns it as it is
+// then; one that is still Planned is not to be sent, or not yet. If the provider
+// does not keep order keys, orders that are alike are sent one after the other:
+// a new one in the provider's list then has one possible cause.
+func (u *Driver) markSent(ctx context.Context, p ports.Provider, o procurement.Order, before procurement.Snapshot, cost domain.Money) (procurement.Order, error) {
+	planned, labelled := o, p.Capabilities().Labels(o.Intent.Type)
+	err := u.mark(ctx, o, func(ctx context.Context, c *change) error {
+		o = planned
+		if c.order.Status != procurement.Planned {
+			return nil // another process has sent it, or the session has ended
+		}
+		if !labelled {
+			like, err := rivals(ctx, c.tx, c.order)
+			if err != nil {
+				return err
+			}
+			if like > 0 && c.now.Sub(c.order.PlannedAt) >= waitLimit {
+				return errWaitedTooLong
+			}
+			if like > 0 {
+				c.order.Class, c.order.NextAt = procurement.RateLimited, c.now.Add(retryAfter)
+				return c.put(ctx)
+			}
+		}
+		c.order.Class, c.order.Cost = "", cost // until the provider returns what it charged
+		sent, err := c.order.Send(before, c.now)
+		if err != nil {
+			return err
+		}
+		o = sent
+		return c.tx.Orders().Put(ctx, o)
+	})
+	if errors.Is(err, errWaitedTooLong) {
+		return planned, u.refuse(ctx, planned, errWaitedTooLong.Class, errWaitedTooLong.Reason)
+	}
+	return o, err
+}
+
+// fundsBefore returns the operator's balance at a provider before an order. It is
+// not Known while another order of the provider is on its way: whether the
+// balance has paid for that one cannot be told apart from the cost of this one.
+func (u *Driver) fundsBefore(ctx context.Context, p ports.Provider) (procurement.ProviderBalance, error) {
+	busy := false
+	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		open, _, err := tx.Orders().Rivals(ctx, procurement.Order{Provider: p.Name()})
+		busy = open > 0
+		return err
+	})
+	if err != nil {
+		busy = true // it may be
+	}
+	funds, err := p.Balance(ctx)
+	u.calls.count(p, "balance", err)
+	if busy {
+		funds = procurement.ProviderBalance{}
+	}
+	return funds, err
+}
+
+// rivals counts the other orders whose outcome is open and that a provider's list
+// could not tell from this one. A list of traffic has no country.
+func rivals(ctx context.Context, tx ports.Tx, o procurement.Order) (int, error) {
+	if o.Intent.Type == session.Dynamic {
+		o.Intent.Location = session.Location{}
+	}
+	_, like, err := tx.Orders().Rivals(ctx, o)
+	return like, err
+}
+
+// mistakable counts the other orders whose outcome is open and that a listed one
+// may be as well, by what the list has of it.
+func mistakable(ctx context.Context, tx ports.Tx, o procurement.Order, listed procurement.Delivery) (int, error) {
+	if listed.SKU == "" {
+		o.Intent.SKU = ""
+	}
+	if listed.Location.Country == "" {
+		o.Intent.Location = session.Location{}
+	}
+	return rivals(ctx, tx, o)
+}

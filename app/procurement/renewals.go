@@ -1,0 +1,150 @@
+package procurement
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/app/idempotency"
+	"agentproxy/app/ledger"
+	"agentproxy/app/notify"
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// renewals takes the steps of orders that extend a static session.
+type renewals struct{ *Driver }
+
+// send reads when the addresses end, marks the renewal as sent, and makes the one
+// call that may spend money.
+func (u renewals) send(ctx context.Context, _ session.Session, o procurement.Order) error {
+	known, _ := u.catalog.Provider(o.Provider)
+	p, ok := known.(ports.Static)
+	if !ok {
+		return u.refuse(ctx, o, procurement.Invalid, notConfigured)
+	}
+	bounded, cancel := withCallTimeout(ctx)
+	defer cancel()
+	d, err := u.read(bounded, p, o.Ref)
+	if err != nil {
+		return u.refuse(ctx, o, provenClass(err), procurement.ReasonOf(err))
+	}
+	switch d.State {
+	case procurement.Gone:
+		return u.refuse(ctx, o, procurement.NotFound, "the order has ended")
+	case procurement.Pending: // without its ends it could not be proven later that they moved
+		return u.refuse(ctx, o, procurement.Temporary, "the addresses are not there at the moment")
+	}
+	before := procurement.Snapshot{Ends: d.Ends(), At: u.clock.Now()}
+	before.Funds, err = u.fundsBefore(bounded, p)
+	if err != nil {
+		return u.refuse(ctx, o, provenClass(err), procurement.ReasonOf(err))
+	}
+	// No provider returns the cost of a renewal beforehand: it is about that of a
+	// new order of its term, whether that can be had or not.
+	q, err := p.Quote(bounded, o.Intent)
+	u.calls.count(p, "quote", err)
+	if c := procurement.ClassOf(err); c != "" && c != procurement.OutOfStock && c != procurement.Unsupported {
+		return u.refuse(ctx, o, provenClass(err), procurement.ReasonOf(err))
+	}
+	o, err = u.markSent(ctx, p, o, before, q.Cost)
+	if err != nil || o.Status != procurement.Sent {
+		return err
+	}
+	return u.place(ctx, p, o)
+}
+
+// place makes the call and stores its outcome.
+func (u renewals) place(ctx context.Context, p ports.Static, o procurement.Order) error {
+	bounded, cancel := withCallTimeout(ctx)
+	defer cancel()
+	list, err := p.Renew(bounded, o.Ref, o.Intent)
+	u.calls.count(p, "renew", err)
+	var end time.Time
+	if err == nil {
+		end, err = procurement.CheckRenewed(list, o.Intent.Quantity)
+	}
+	switch c := procurement.ClassOf(err); c {
+	case "":
+		return u.confirm(ctx, o, procurement.Delivery{ExpiresAt: end})
+	case procurement.Ambiguous:
+		return u.markUnknown(ctx, o, procurement.ReasonOf(err))
+	default:
+		return u.refuse(ctx, o, c, procurement.ReasonOf(err))
+	}
+}
+
+// resolve reads the ends of the addresses again and lets the domain decide. If
+// the session has ended and the addresses with it, the renewal is refused.
+func (u renewals) resolve(ctx context.Context, s session.Session, o procurement.Order) error {
+	p, ok := u.catalog.Provider(o.Provider)
+	if !ok {
+		return u.markUnknown(ctx, o, notConfigured)
+	}
+	bounded, cancel := withCallTimeout(ctx)
+	defer cancel()
+	d, err := u.read(bounded, p, o.Ref)
+	gone := err == nil && d.State == procurement.Gone || procurement.ClassOf(err) == procurement.NotFound
+	if gone && s.Status.Over() {
+		return u.refuse(ctx, o, procurement.NotFound, "the session has ended, and what was bought for it")
+	}
+	if err != nil {
+		return u.markUnknown(ctx, o, procurement.ReasonOf(err))
+	}
+	var e procurement.Evidence
+	e.Funds, err = p.Balance(bounded)
+	u.calls.count(p, "balance", err)
+	if err != nil {
+		return u.markUnknown(ctx, o, procurement.ReasonOf(err))
+	}
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		e.Spent, err = tx.Orders().Spent(ctx, o.Provider, o.Before.At)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	switch verdict, reason := procurement.DecideRenewal(o, d, e, u.clock.Now()); verdict {
+	case procurement.Adopt:
+		return u.confirm(ctx, o, d)
+	case procurement.Absent:
+		return u.refuse(ctx, o, procurement.Temporary, reason)
+	default:
+		return u.markUnknown(ctx, o, reason)
+	}
+}
+
+// confirm extends the session and charges what is held for it.
+func (u renewals) confirm(ctx context.Context, o procurement.Order, d procurement.Delivery) error {
+	return u.change(ctx, o, func(ctx context.Context, c *change) (err error) {
+		made := procurement.Delivery{Ref: c.order.Ref, State: procurement.Live, ExpiresAt: d.ExpiresAt}
+		if c.order, err = c.order.Confirm(made, c.now); err != nil {
+			return err
+		}
+		c.order.ClosedAt = c.now
+		if err := c.put(ctx); err != nil || c.session.Status != session.Active {
+			return err
+		}
+		s, err := c.session.Extend(c.order.Intent.Days)
+		if err != nil {
+			return err
+		}
+		_, err = u.life.Renewed(ctx, c.tx, s, c.now)
+		return err
+	})
+}
+
+// refused gives back what is held for a renewal, and frees its Idempotency-Key.
+func (u renewals) refused(ctx context.Context, tx ports.Tx, s session.Session, o procurement.Order, now time.Time) error {
+	if err := tx.Idempotency().DropFor(ctx, s.AgentID, idempotency.RenewalResource(s.ID, o.ID)); err != nil || s.Status != session.Active {
+		return err
+	}
+	if err := releaseRenewal(ctx, ledger.NewBook(tx, u.ids, now), &s, o, "was refused"); err != nil {
+		return err
+	}
+	if err := notify.LogEvent(ctx, tx, u.ids, s.ID, eventlog.RenewalFailed, ports.Refusal(o.Class).Code, now); err != nil {
+		return err
+	}
+	return tx.Sessions().Put(ctx, s)
+}

@@ -1,0 +1,132 @@
+// Package ratelimit decides whether a caller may call now, by limits of this process
+// or of all processes together.
+package ratelimit
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+
+	"agentproxy/domain/ratelimit"
+	"agentproxy/ports"
+)
+
+// LimitConfig is how often something may be called; 0 is unlimited.
+type LimitConfig struct {
+	RegistrationsPerMinute int // of one client address
+}
+
+// checksPerMinute is how many checks of exits an agent may make.
+const checksPerMinute = 10
+
+// Limits decides whether a caller may call now. Its memory is bounded: a caller is
+// dropped after a minute without a call, when its whole limit is free again.
+type Limits struct {
+	cfg           LimitConfig
+	shared        ports.RateLimits
+	agents        *limiter[string]
+	checks        *limiter[string]
+	registrations *limiter[netip.Addr]
+}
+
+// NewLimits returns the limits: of all processes together, or of this process
+// alone if shared is nil.
+func NewLimits(cfg LimitConfig, clock ports.Clock, shared ports.RateLimits, log *slog.Logger) *Limits {
+	l := &Limits{cfg: cfg, shared: shared}
+	var store *sharedLimits
+	if shared != nil {
+		store = &sharedLimits{store: shared, clock: clock, log: log}
+	}
+	l.agents = newLimiter(clock, store, func(id string) string { return "agent:" + id })
+	l.checks = newLimiter(clock, store, func(id string) string { return "check:" + id })
+	l.registrations = newLimiter(clock, store, func(a netip.Addr) string { return "registration:" + a.String() })
+	return l
+}
+
+// Take counts one call of an agent with a limit; 0 is unlimited.
+func (l *Limits) Take(agentID string, perMinute int) ratelimit.Decision {
+	return l.agents.take(agentID, ratelimit.Limit{PerMinute: perMinute})
+}
+
+// TakeRegistration counts one registration from a client address; of IPv6 the
+// network of 64 bits counts, because one host has all of it.
+func (l *Limits) TakeRegistration(addr netip.Addr) ratelimit.Decision {
+	if addr = addr.Unmap(); addr.Is6() {
+		if net, err := addr.Prefix(64); err == nil {
+			addr = net.Addr()
+		}
+	}
+	return l.registrations.take(addr, ratelimit.Limit{PerMinute: l.cfg.RegistrationsPerMinute})
+}
+
+// TakeCheck counts one check of an agent.
+func (l *Limits) TakeCheck(agentID string) ratelimit.Decision {
+	return l.checks.take(agentID, ratelimit.Limit{PerMinute: checksPerMinute})
+}
+
+// Purge removes states that shared limits no longer need.
+func (l *Limits) Purge(ctx context.Context) error {
+	for l.shared != nil {
+		n, err := l.shared.Purge(ctx, purgeLimit)
+		if err != nil {
+			return fmt.Errorf("purge rate limits: %w", err)
+		}
+		if n < purgeLimit {
+			break
+		}
+	}
+	return nil
+}
+
+// purgeLimit is how many states one call of Purge removes.
+const purgeLimit = 500
+
+// limiter limits callers of one kind.
+type limiter[K comparable] struct {
+	clock  ports.Clock
+	alone  *otter.Cache[K, ratelimit.State]
+	store  *sharedLimits // nil if the limits are not shared
+	shares *otter.Cache[K, *share]
+	name   func(K) string // of a shared state
+}
+
+const limitedCallers = 100_000
+
+func newLimiter[K comparable](clock ports.Clock, store *sharedLimits, name func(K) string) *limiter[K] {
+	l := &limiter[K]{clock: clock, store: store, name: name}
+	if store == nil {
+		l.alone = otter.Must(&otter.Options[K, ratelimit.State]{MaximumSize: limitedCallers,
+			ExpiryCalculator: otter.ExpiryWriting[K, ratelimit.State](2 * time.Minute)})
+	} else {
+		l.shares = otter.Must(&otter.Options[K, *share]{MaximumSize: limitedCallers,
+			ExpiryCalculator: otter.ExpiryAccessing[K, *share](2 * time.Minute)})
+	}
+	return l
+}
+
+func (l *limiter[K]) take(key K, limit ratelimit.Limit) (d ratelimit.Decision) {
+	if l.store != nil {
+		return l.takeShared(key, limit)
+	}
+	now := l.clock.Now()
+	l.alone.Compute(key, func(old ratelimit.State, _ bool) (ratelimit.State, otter.ComputeOp) {
+		old, d = limit.Take(old, now, 1)
+		return old, otter.WriteOp
+	})
+	return d
+}
+
+func (l *limiter[K]) takeShared(key K, limit ratelimit.Limit) ratelimit.Decision {
+	if limit.PerMinute <= 0 {
+		return ratelimit.Decision{Allowed: true}
+	}
+	s, ok := l.shares.GetIfPresent(key)
+	if !ok {
+		s, _ = l.shares.SetIfAbsent(key, newShare(l.name(key)))
+	}
+	return s.take(l.store, limit)
+}

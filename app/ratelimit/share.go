@@ -1,0 +1,128 @@
+package ratelimit
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"agentproxy/domain/ratelimit"
+	"agentproxy/ports"
+)
+
+// The timeout of a request to the shared store, how long the store is left alone
+// after a failure, and how often a failure is logged.
+const (
+	askTimeout = 2 * time.Second
+	askBackoff = time.Second
+	logEvery   = time.Minute
+)
+
+// sharedLimits takes tokens of shared limits from the store. While the store
+// fails, the limits hold for each process alone: they must not take the service
+// down.
+type sharedLimits struct {
+	store ports.RateLimits
+	clock ports.Clock
+	log   *slog.Logger
+
+	mu       sync.Mutex
+	failed   time.Time // when the store failed last, zero after a success
+	reported time.Time
+}
+
+// allowRequest reports whether the store may be asked. After a failure it admits
+// one caller per askBackoff, which may have to wait for the timeout.
+func (l *sharedLimits) allowRequest(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed.IsZero() {
+		return true
+	}
+	if since := now.Sub(l.failed); since >= 0 && since < askBackoff {
+		return false
+	}
+	l.failed = now
+	return true
+}
+
+// ask makes one request. Its context is not that of a caller, because others wait
+// for the result too.
+func (l *sharedLimits) ask(key string, ask ratelimit.Ask) (ratelimit.Grant, bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	g, err := l.store.Take(ctx, key, ask)
+	now := l.clock.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		l.failed = time.Time{}
+		return g, true
+	}
+	l.failed = now
+	if since := now.Sub(l.reported); since < 0 || since >= logEvery {
+		l.reported = now
+		l.log.Warn("rate limits hold for each process alone", "err", err)
+	}
+	return g, false
+}
+
+// share is the part of one caller's limit that this process has taken.
+type share struct {
+	name string // of the shared state
+
+	mu      sync.Mutex
+	arrived sync.Cond // of mu; a request has ended
+	asking  bool
+	waiting int // callers without a decision
+	has     ratelimit.Share
+}
+
+func newShare(name string) *share {
+	s := &share{name: name}
+	s.arrived.L = &s.mu
+	return s
+}
+
+// take decides one call. Of the callers that need tokens at the same time one
+// makes the request, for all of them.
+func (s *share) take(l *sharedLimits, limit ratelimit.Limit) (d ratelimit.Decision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting++
+	defer func() { s.waiting-- }()
+	for {
+		var known bool
+		now := l.clock.Now() // inside the lock, so that it does not run backwards
+		if s.has, d, known = s.has.Take(limit, now); known {
+			return d
+		}
+		if s.asking {
+			s.arrived.Wait()
+			continue
+		}
+		if !l.allowRequest(now) || !s.ask(l, limit, now) {
+			s.has, d = s.has.TakeLocal(limit, now)
+			return d
+		}
+	}
+}
+
+// ask releases the lock while it waits for the store.
+func (s *share) ask(l *sharedLimits, limit ratelimit.Limit, now time.Time) (answered bool) {
+	callers := s.waiting
+	ask := limit.Ask(callers)
+	var g ratelimit.Grant
+	s.asking = true
+	s.mu.Unlock()
+	defer func() { // after a panic too
+		s.mu.Lock()
+		s.asking = false
+		if answered {
+			s.has = limit.NewShare(ask, g, callers, now, l.clock.Now())
+		}
+		s.arrived.Broadcast()
+	}()
+	g, answered = l.ask(s.name, ask)
+	return answered
+}

@@ -1,0 +1,43 @@
+package sessions
+
+import (
+	"context"
+
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Checks opens connections through exits to see whether they work.
+type Checks struct {
+	sessions *Sessions
+	prober   ports.Prober
+}
+
+// NewChecks wires the use case.
+func NewChecks(sessions *Sessions, prober ports.Prober) *Checks {
+	return &Checks{sessions: sessions, prober: prober}
+}
+
+// Checked is the result of a check.
+type Checked struct {
+	ports.Probe
+	Country  string
+	Protocol session.Protocol
+}
+
+// Check opens one connection through the exit of an active session to the
+// service's own echo. It is free.
+func (u *Checks) Check(ctx context.Context, agentID, id string) (Checked, error) {
+	v, err := u.sessions.Read(ctx, agentID, id)
+	if err != nil {
+		return Checked{}, err
+	}
+	switch {
+	case v.Status == session.Creating:
+		return Checked{}, session.ErrNotReady
+	case v.Status.Over():
+		return Checked{}, session.ErrOver.Msgf("the session is %s; create a new one", v.Status)
+	}
+	probe, err := u.prober.Probe(ctx, id)
+	return Checked{Probe: probe, Country: v.Location.Country, Protocol: v.Protocol}, err
+}

@@ -1,0 +1,102 @@
+package sessions
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/app/idempotency"
+	"agentproxy/app/notify"
+	"agentproxy/domain"
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+	"agentproxy/domain/webhook"
+	"agentproxy/ports"
+)
+
+// Rotate asks for a new exit of a dynamic session.
+type Rotate struct {
+	AgentID   string
+	SessionID string
+	Reason    health.RotationReason // empty: manual
+	Call      idempotency.Call
+}
+
+// Rotate gives a dynamic session a new exit. The session id stays.
+func (u *Sessions) Rotate(ctx context.Context, in Rotate) (Done, error) {
+	if in.Reason == "" {
+		in.Reason = health.RotationManual
+	}
+	if !in.Reason.Valid() {
+		return Done{}, domain.InvalidField("reason", "must be http_403, http_429, captcha, timeout, block, scheduled or manual")
+	}
+	var done Done
+	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := u.clock.Now()
+		prev, replay, err := u.replayed(ctx, tx, in.AgentID, in.Call, now)
+		if err != nil || replay {
+			done = prev
+			return err
+		}
+		r, err := tx.Sessions().Read(ctx, in.AgentID, in.SessionID)
+		if err != nil {
+			return err
+		}
+		if r, err = u.RotateIn(ctx, tx, r, in.Reason, eventlog.Agent, now); err != nil {
+			return err
+		}
+		done = Done{View: u.view(r, now), Outcome: ports.Completed}
+		return idempotency.Keep(ctx, tx, in.AgentID, in.Call, r.ID, ports.Completed, now)
+	})
+	if err != nil {
+		return Done{}, err
+	}
+	if !done.Replayed {
+		u.hub.SessionChanged(in.SessionID)
+	}
+	done.View.Direct, err = u.access.Direct(ctx, done.View.Session)
+	return done, err
+}
+
+// RotateIn rotates a session in a transaction: the session, its health and its
+// feed.
+func (u *Sessions) RotateIn(ctx context.Context, tx ports.Tx, r ports.SessionRead,
+	reason health.RotationReason, by eventlog.Source, now time.Time) (ports.SessionRead, error) {
+	if err := r.MayRotate(); err != nil {
+		return r, err
+	}
+	exit, err := u.driver.NewExit(r.Session)
+	if err != nil {
+		return r, err
+	}
+	s, err := r.Session.Rotate(exit, now)
+	if err != nil {
+		return r, err
+	}
+	r.Session = s
+	state := *r.Health
+	state.Rotate(reason, now)
+	r.Health = &state
+	if err := tx.Sessions().Put(ctx, s); err != nil {
+		return r, err
+	}
+	if err := tx.Health().Put(ctx, s.ID, state); err != nil {
+		return r, err
+	}
+	if err := tx.Counters().Add(ctx, s.AgentID, ports.Tally{Rotations: 1}); err != nil {
+		return r, err
+	}
+	if err := notify.SessionChanged(ctx, tx, u.ids, now, webhook.SessionRotated, s, "reason", string(reason)); err != nil {
+		return r, err
+	}
+	return r, tx.Events().Append(ctx, s.ID, []eventlog.Event{{ID: u.ids.New(eventlog.IDPrefix), At: now, Source: by,
+		Type: eventlog.Rotated, Code: string(reason), ExitIP: exitText(exit), LatencyMS: -1}})
+}
+
+// exitText returns the address of an exit; empty if it is unknown.
+func exitText(e session.Exit) string {
+	if !e.IP.IsValid() {
+		return ""
+	}
+	return e.IP.String()
+}

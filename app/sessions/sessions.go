@@ -1,0 +1,145 @@
+// Package sessions holds the use cases of proxy sessions, from create to their end.
+package sessions
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"agentproxy/app/catalog"
+	"agentproxy/app/changes"
+	"agentproxy/app/fulfilment"
+	"agentproxy/app/ledger"
+	"agentproxy/app/procurement"
+	"agentproxy/domain"
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Config is what the operator decides about sessions.
+type SessionConfig struct {
+	Limit int // live sessions of an agent; 0: unlimited
+}
+
+// Sessions is the use cases of proxy sessions: create, use and end.
+type Sessions struct {
+	cfg     SessionConfig
+	store   ports.Store
+	clock   ports.Clock
+	ids     ports.IDs
+	secrets ports.Secrets
+	catalog *catalog.Catalog
+	life    *Transitions
+	driver  *procurement.Driver
+	access  *fulfilment.Service
+	hub     *changes.Hub
+	log     *slog.Logger
+}
+
+// NewSessions returns the use cases.
+func NewSessions(cfg SessionConfig, store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets,
+	catalog *catalog.Catalog, life *Transitions, driver *procurement.Driver, access *fulfilment.Service, hub *changes.Hub, log *slog.Logger) *Sessions {
+	return &Sessions{cfg: cfg, store: store, clock: clock, ids: ids, secrets: secrets, catalog: catalog,
+		life: life, driver: driver, access: access, hub: hub, log: log}
+}
+
+// SessionView is a session as its agent sees it at one moment.
+type SessionView struct {
+	ports.SessionRead
+	Password string // of the proxy; derived, never stored
+	Verdict  health.Verdict
+	Cost     Cost
+	// Direct holds the provider's own proxies of a direct session, one per exit. It
+	// is nil if the session goes through the gateway, and empty if the provider
+	// cannot resolve them at the moment.
+	Direct []fulfilment.DirectProxy
+	AsOf   time.Time
+}
+
+// Cost is what a session has cost so far, booked or not.
+type Cost struct {
+	Charged  domain.Money
+	Held     domain.Money
+	Refunded domain.Money
+}
+
+// view adds what is not stored.
+func (u *Sessions) view(r ports.SessionRead, now time.Time) SessionView {
+	due := r.ChargeDue(r.Usage.Used())
+	return SessionView{
+		SessionRead: r,
+		Password:    u.secrets.ProxyPassword(r.ID),
+		Verdict:     r.Health.Verdict(now, r.Type == session.Static),
+		Cost: Cost{
+			Charged:  r.Money.Charged.Total() + due,
+			Held:     r.Money.Held.Total() - due,
+			Refunded: r.Money.Refunded.Total(),
+		},
+		AsOf: now,
+	}
+}
+
+// Read returns one session of an agent.
+func (u *Sessions) Read(ctx context.Context, agentID, id string) (SessionView, error) {
+	var r ports.SessionRead
+	err := u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		r, err = tx.Sessions().Read(ctx, agentID, id)
+		return err
+	})
+	if err != nil {
+		return SessionView{}, err
+	}
+	v := u.view(r, u.clock.Now())
+	v.Direct, err = u.access.Direct(ctx, v.Session)
+	return v, err
+}
+
+// ListSessions asks for a page of an agent's sessions.
+type ListSessions struct {
+	AgentID string
+	Filter  ports.SessionFilter
+	Page    domain.Page
+}
+
+// List returns a page of an agent's sessions, newest first.
+func (u *Sessions) List(ctx context.Context, in ListSessions) (domain.List[SessionView], error) {
+	var reads domain.List[ports.SessionRead]
+	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		reads, err = tx.Sessions().List(ctx, in.AgentID, in.Filter, in.Page)
+		return err
+	})
+	out := domain.List[SessionView]{Page: reads.Page, Total: reads.Total, Items: make([]SessionView, len(reads.Items))}
+	now := u.clock.Now()
+	if err != nil {
+		return out, err
+	}
+	for i, r := range reads.Items {
+		out.Items[i] = u.view(r, now)
+		if out.Items[i].Direct, err = u.access.Direct(ctx, r.Session); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// Events returns a page of a session's event feed, newest first.
+func (u *Sessions) Events(ctx context.Context, agentID, id string, page domain.Page) (list domain.List[eventlog.Event], err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if _, err := tx.Sessions().Get(ctx, agentID, id); err != nil {
+			return err
+		}
+		list, err = tx.Events().Page(ctx, id, page)
+		return err
+	})
+	return list, err
+}
+
+// Done is the answer to a call that buys or changes a session.
+type Done struct {
+	View     SessionView
+	Quote    *ledger.Quote // a dry run: nothing else is set
+	Outcome  ports.Outcome // of the first call under the Idempotency-Key
+	Replayed bool          // the Idempotency-Key was used before
+}

@@ -1,0 +1,33 @@
+package sessions
+
+import (
+	"context"
+
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Terminate ends a session on the agent's request. Repeating it changes nothing.
+func (u *Sessions) Terminate(ctx context.Context, agentID, id string) (SessionView, error) {
+	if err := u.driver.LastUsage(ctx, agentID, id); err != nil {
+		return SessionView{}, err
+	}
+	var v SessionView
+	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := u.clock.Now()
+		r, err := tx.Sessions().Read(ctx, agentID, id)
+		if err != nil {
+			return err
+		}
+		if r.Session, err = u.life.Terminate(ctx, tx, r.Session, session.AgentRequest, now); err != nil {
+			return err
+		}
+		v = u.view(r, now)
+		return nil
+	})
+	if err != nil {
+		return SessionView{}, err
+	}
+	u.hub.SessionChanged(id)
+	return v, nil
+}

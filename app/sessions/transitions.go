@@ -1,0 +1,172 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"agentproxy/app/catalog"
+	"agentproxy/app/ledger"
+	"agentproxy/app/notify"
+	"agentproxy/app/procurement"
+	"agentproxy/domain"
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+	"agentproxy/domain/webhook"
+	"agentproxy/ports"
+)
+
+// Transitions moves sessions from one status to the next, each in the transaction
+// of its caller, with all that the change entails: money, events, notifications
+// and jobs.
+type Transitions struct {
+	ids     ports.IDs
+	catalog *catalog.Catalog
+}
+
+// NewTransitions returns Transitions.
+func NewTransitions(ids ports.IDs, catalog *catalog.Catalog) *Transitions {
+	return &Transitions{ids: ids, catalog: catalog}
+}
+
+var _ procurement.Lifecycle = (*Transitions)(nil)
+
+// Activate gives a session its exits and charges a static one. Exits that are not
+// what was ordered, or that another session has, are ports.ErrProvider. The
+// caller stores the session.
+func (l *Transitions) Activate(ctx context.Context, tx ports.Tx, s session.Session, exits []session.Exit, now time.Time) (session.Session, error) {
+	if len(exits) != s.Quantity {
+		return s, ports.ErrProvider.Msgf("the upstream delivered %d addresses and not %d; try again", len(exits), s.Quantity)
+	}
+	if s.Type == session.Static {
+		ips := make([]string, len(exits))
+		for i, e := range exits {
+			ips[i] = e.IP.String()
+		}
+		err := tx.Addresses().Take(ctx, s.Provider, s.ID, ips)
+		if errors.Is(err, ports.ErrDuplicate) {
+			return s, ports.ErrProvider.Msgf("the upstream delivered an address that is taken; try again")
+		}
+		if err != nil {
+			return s, err
+		}
+	}
+	s, err := s.Activate(exits, now)
+	if err != nil {
+		return s, err
+	}
+	if err := notify.SessionChanged(ctx, tx, l.ids, now, webhook.SessionActive, s); err != nil || s.Type == session.Dynamic {
+		return s, err
+	}
+	if err := ledger.NewBook(tx, l.ids, now).Charge(ctx, &s, s.Money.Held.Total()); err != nil {
+		return s, err
+	}
+	return s, expireLater(ctx, tx, s, now)
+}
+
+// Fail ends a session whose delivery was refused and gives everything back. The
+// Idempotency-Key of the call is freed, so that the agent may repeat it.
+func (l *Transitions) Fail(ctx context.Context, tx ports.Tx, s session.Session, cause error, now time.Time) error {
+	failure := session.Failure{Code: ports.ErrProvider.Code, Message: ports.ErrProvider.Message}
+	if e, ok := errors.AsType[*domain.Error](cause); ok {
+		failure = session.Failure{Code: e.Code, Message: e.Message}
+	}
+	s, err := s.Fail(failure, now)
+	if err != nil {
+		return err
+	}
+	if err := tx.Idempotency().DropFor(ctx, s.AgentID, s.ID); err != nil {
+		return err
+	}
+	_, err = l.end(ctx, tx, s, webhook.SessionFailed, eventlog.Failed, failure.Code, now)
+	return err
+}
+
+// Terminate ends a session before its time. It changes nothing if the session is
+// over.
+func (l *Transitions) Terminate(ctx context.Context, tx ports.Tx, s session.Session, why session.Reason, now time.Time) (session.Session, error) {
+	s, changed := s.Terminate(why, now)
+	if !changed {
+		return s, nil
+	}
+	return l.end(ctx, tx, s, webhook.SessionTerminated, eventlog.Terminated, string(why), now)
+}
+
+// Expire ends a session because its time or its traffic is used up.
+func (l *Transitions) Expire(ctx context.Context, tx ports.Tx, s session.Session, why session.Reason, now time.Time) error {
+	s, err := s.Expire(why, now)
+	if err != nil {
+		return err
+	}
+	_, err = l.end(ctx, tx, s, webhook.SessionExpired, eventlog.Expired, string(why), now)
+	return err
+}
+
+// end stores a session that has just ended, with all that its end entails.
+func (l *Transitions) end(ctx context.Context, tx ports.Tx, s session.Session, of webhook.Type,
+	what, code string, now time.Time) (session.Session, error) {
+	if err := procurement.EndOrders(ctx, tx, l.ids, l.catalog, &s, now); err != nil {
+		return s, err
+	}
+	if err := ledger.NewBook(tx, l.ids, now).Finish(ctx, &s); err != nil {
+		return s, err
+	}
+	if err := notify.LogEvent(ctx, tx, l.ids, s.ID, what, code, now); err != nil {
+		return s, err
+	}
+	if err := notify.SessionChanged(ctx, tx, l.ids, now, of, s); err != nil {
+		return s, err
+	}
+	return s, tx.Sessions().Put(ctx, s)
+}
+
+// Renewed charges what is held for a renewal of a session that has its new end,
+// and stores it.
+func (l *Transitions) Renewed(ctx context.Context, tx ports.Tx, s session.Session, now time.Time) (session.Session, error) {
+	if err := ledger.NewBook(tx, l.ids, now).Charge(ctx, &s, s.Money.Held.Total()); err != nil {
+		return s, err
+	}
+	if err := tx.Sessions().Put(ctx, s); err != nil {
+		return s, err
+	}
+	if err := expireLater(ctx, tx, s, now); err != nil {
+		return s, err
+	}
+	return s, notify.LogEvent(ctx, tx, l.ids, s.ID, eventlog.Renewed, "", now)
+}
+
+// RecordUsage Book that an active direct session used that many bytes in all.
+// What is beyond its limit is not charged.
+func (l *Transitions) RecordUsage(ctx context.Context, tx ports.Tx, s session.Session, bytes int64, now time.Time) error {
+	before, err := tx.Traffic().Usage(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	more := min(bytes, s.Bytes) - before.Used()
+	if more <= 0 {
+		return nil
+	}
+	if err := tx.Traffic().PutUsage(ctx, s.ID, traffic.Delta{Down: more, At: now}); err != nil {
+		return err
+	}
+	hour := now.Truncate(time.Hour)
+	if err := tx.Traffic().Record(ctx, s.AgentID, s.ID, hour, ports.Totals{Down: more}); err != nil {
+		return err
+	}
+	if err := tx.Counters().Add(ctx, s.AgentID, ports.Tally{Bytes: more}); err != nil {
+		return err
+	}
+	if before.Used()+more >= s.Bytes {
+		return l.Expire(ctx, tx, s, session.TrafficExhausted, now)
+	}
+	if before.UpdatedAt.Before(hour) {
+		return ledger.SettleLater(ctx, tx, s.ID, hour.Add(time.Hour), now)
+	}
+	return nil
+}
+
+// expireLater stores the job that ends a static session.
+func expireLater(ctx context.Context, tx ports.Tx, s session.Session, now time.Time) error {
+	return tx.Jobs().Insert(ctx, ports.Job{Kind: ports.ExpireSessionJob, SessionID: s.ID, At: s.ExpiresAt}, now)
+}

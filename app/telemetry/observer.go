@@ -1,0 +1,238 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"agentproxy/app/notify"
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+	"agentproxy/ports"
+)
+
+// Observer buffers what the gateway of this process observes and stores it in
+// batches: entries for the event feed, and evidence that waits up to two seconds
+// for the agent's report of the same request.
+type Observer struct {
+	store ports.Store
+	clock ports.Clock
+	ids   ports.IDs
+
+	mu       sync.Mutex
+	sessions map[string]*observations
+}
+
+// NewObserver returns an empty Observer.
+func NewObserver(store ports.Store, clock ports.Clock, ids ports.IDs) *Observer {
+	return &Observer{store: store, clock: clock, ids: ids, sessions: map[string]*observations{}}
+}
+
+// observations are those of one session. The feed keeps the last events only, so
+// that a busy session costs a bounded row each flush.
+type observations struct {
+	feed  []eventlog.Event
+	ring  health.Ring
+	ready []health.Event // evidence that no report claimed in time
+}
+
+const (
+	feedLimit        = 256     // events a session keeps between two flushes
+	readyLimit       = 4096    // evidence a session keeps between two flushes
+	observedSessions = 100_000 // sessions between two flushes
+)
+
+// add buffers one observation. It drops the oldest if no flush keeps up.
+func (o *Observer) add(id string, e eventlog.Event, evidence health.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := o.of(id)
+	if s == nil {
+		return
+	}
+	if len(s.feed) >= 2*feedLimit {
+		s.feed = append(s.feed[:0], s.feed[len(s.feed)-feedLimit:]...)
+	}
+	s.feed = append(s.feed, e)
+	if evidence.Type == "" {
+		return
+	}
+	if oldest, full := s.ring.Add(evidence); full && len(s.ready) < readyLimit {
+		s.ready = append(s.ready, oldest)
+	}
+}
+
+// of returns the observations of a session, or nil if there are too many
+// sessions. The caller holds mu.
+func (o *Observer) of(id string) *observations {
+	s := o.sessions[id]
+	if s == nil && len(o.sessions) < observedSessions {
+		s = &observations{}
+		o.sessions[id] = s
+	}
+	return s
+}
+
+// claim removes and returns the evidence that a report matches; false if none waits.
+func (o *Observer) claim(id string, e health.Event) (health.Event, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := o.sessions[id]
+	if s == nil {
+		return health.Event{}, false
+	}
+	return s.ring.Take(e.Host, e.At)
+}
+
+// unclaim puts back evidence whose report was not stored after all.
+func (o *Observer) unclaim(id string, e health.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if s := o.of(id); s != nil {
+		if oldest, full := s.ring.Add(e); full && len(s.ready) < readyLimit {
+			s.ready = append(s.ready, oldest)
+		}
+	}
+}
+
+// batch is what one session has ready for the store.
+type batch struct {
+	id    string
+	feed  []eventlog.Event
+	ready []health.Event
+}
+
+// drain removes and returns what is ready to be stored.
+func (o *Observer) drain(now time.Time) []batch {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var out []batch
+	for id, s := range o.sessions {
+		s.ready = s.ring.Expire(now, s.ready)
+		if len(s.feed) == 0 && len(s.ready) == 0 {
+			if s.ring.Len() == 0 {
+				delete(o.sessions, id)
+			}
+			continue
+		}
+		b := batch{id: id, feed: s.feed, ready: s.ready}
+		if len(b.feed) > feedLimit {
+			b.feed = b.feed[len(b.feed)-feedLimit:]
+		}
+		out = append(out, b)
+		s.feed, s.ready = nil, nil
+	}
+	return out
+}
+
+// restore puts back what could not be stored.
+func (o *Observer) restore(b batch) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := o.of(b.id)
+	if s == nil {
+		return
+	}
+	s.feed = append(b.feed, s.feed...)
+	s.feed = s.feed[max(0, len(s.feed)-feedLimit):]
+	s.ready = append(b.ready, s.ready...)
+	s.ready = s.ready[:min(len(s.ready), readyLimit)]
+}
+
+// Observe buffers an observation of the gateway. It does not block on the store.
+func (o *Observer) Observe(ob traffic.Observation) {
+	e := eventlog.Event{ID: o.ids.New(eventlog.IDPrefix), At: ob.At, Source: eventlog.Gateway, Type: ob.Type, TargetHost: ob.Host,
+		StatusCode: ob.StatusCode, Code: ob.Code, Bytes: ob.Bytes, LatencyMS: int(ob.Latency.Milliseconds()),
+		ExitIP: ob.ExitIP, Retryable: ob.Retryable, HowToFix: ob.HowToFix}
+	o.add(ob.SessionID, e, health.Event{Type: ob.Evidence, StatusCode: ob.StatusCode,
+		Host: health.CanonicalHost(ob.Host), At: ob.At})
+}
+
+// FlushEvery is how often Flush is to be called: an observation can be read within
+// two seconds.
+const FlushEvery = 500 * time.Millisecond
+
+// Flush stores the feed, and the evidence that has waited for its report.
+func (o *Observer) Flush(ctx context.Context) error {
+	return o.flush(ctx, o.clock.Now())
+}
+
+// FlushAll stores everything, evidence that still waits included. It is called
+// before the process stops.
+func (o *Observer) FlushAll(ctx context.Context) error {
+	return o.flush(ctx, o.clock.Now().Add(time.Hour))
+}
+
+// flushLimit is how many sessions one transaction stores.
+const flushLimit = 200
+
+func (o *Observer) flush(ctx context.Context, upTo time.Time) error {
+	batches := o.drain(upTo)
+	for len(batches) > 0 {
+		part := batches[:min(flushLimit, len(batches))]
+		err := o.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+			for _, b := range part {
+				// Observations of a session that does not exist are dropped.
+				err := o.storeBatch(ctx, tx, b)
+				if err != nil && !errors.Is(err, session.ErrNotFound) {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			for _, b := range batches {
+				o.restore(b)
+			}
+			return err
+		}
+		batches = batches[len(part):]
+	}
+	return nil
+}
+
+func (o *Observer) storeBatch(ctx context.Context, tx ports.Tx, b batch) error {
+	if len(b.feed) > 0 {
+		if err := tx.Events().Append(ctx, b.id, b.feed); err != nil {
+			return err
+		}
+	}
+	if len(b.ready) == 0 {
+		return nil
+	}
+	found, err := tx.Health().Get(ctx, "", []string{b.id})
+	if err != nil {
+		return err
+	}
+	read, ok := found[b.id]
+	if !ok {
+		return nil
+	}
+	var tally ports.Tally
+	for _, e := range b.ready {
+		read.State.Observe(e)
+		countEvidence(&tally, e)
+	}
+	if err := tx.Counters().Add(ctx, read.AgentID, tally); err != nil {
+		return err
+	}
+	if !read.Status.Over() {
+		if err := notify.HealthChanged(ctx, tx, o.ids, o.clock.Now(), read.AgentID, b.id, &read.State); err != nil {
+			return err
+		}
+	}
+	return tx.Health().Put(ctx, b.id, read.State)
+}
+
+// countEvidence counts one event that may say something about an exit.
+func countEvidence(t *ports.Tally, e health.Event) {
+	if e.Scored() {
+		t.Scored++
+		if e.Good() {
+			t.Good++
+		}
+	}
+}

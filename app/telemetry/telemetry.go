@@ -1,0 +1,246 @@
+// Package telemetry takes what agents and the gateway report of requests, and
+// returns the health of sessions.
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"agentproxy/app/notify"
+	"agentproxy/domain"
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// MaxBatch is how many events one call may report.
+const MaxBatch = 1000
+
+// Telemetry takes what agents report of their requests, and returns the health of
+// the session.
+type Telemetry struct {
+	store    ports.Store
+	clock    ports.Clock
+	ids      ports.IDs
+	observer *Observer
+}
+
+// NewTelemetry returns the use cases. Reports are matched with what the gateway
+// of this process observed.
+func NewTelemetry(store ports.Store, clock ports.Clock, ids ports.IDs, observer *Observer) *Telemetry {
+	return &Telemetry{store: store, clock: clock, ids: ids, observer: observer}
+}
+
+// ReportedEvent is one event as an agent sent it.
+type ReportedEvent struct {
+	SessionID string
+	health.Report
+}
+
+// Reported answers one event.
+type Reported struct {
+	EventID string
+	Verdict health.Verdict
+}
+
+// EventResult answers one event of a batch. Err is nil when it was accepted.
+type EventResult struct {
+	SessionID string
+	Err       *domain.Error
+}
+
+// Report takes one event. While the session is creating it is accepted; on a
+// session that ended it is session.ErrOver.
+func (t *Telemetry) Report(ctx context.Context, agentID string, e ReportedEvent) (Reported, error) {
+	if issues := e.Issues(t.clock.Now()); issues != nil {
+		return Reported{}, domain.InvalidFields(issues...)
+	}
+	out, err := t.take(ctx, agentID, []ReportedEvent{e})
+	if err != nil {
+		return Reported{}, err
+	}
+	if refusal := out.results[0].Err; refusal != nil {
+		return Reported{}, refusal
+	}
+	h := out.sessions[e.SessionID]
+	return Reported{EventID: out.ids[0], Verdict: h.State.Verdict(t.clock.Now(), h.Type == session.Static)}, nil
+}
+
+// Batch takes 1 to MaxBatch events. A malformed one refuses the whole call; one
+// for a session that is unknown, another agent's or over is rejected alone.
+func (t *Telemetry) Batch(ctx context.Context, agentID string, events []ReportedEvent) ([]EventResult, error) {
+	if len(events) < 1 || len(events) > MaxBatch {
+		return nil, domain.InvalidField("events", "must have 1 to %d events", MaxBatch)
+	}
+	now := t.clock.Now()
+	var issues []domain.FieldIssue
+	for i, e := range events {
+		if e.SessionID == "" {
+			issues = append(issues, domain.FieldIssue{Field: fmt.Sprintf("events[%d].session_id", i), Issue: "is required"})
+		}
+		for _, issue := range e.Issues(now) {
+			issue.Field = fmt.Sprintf("events[%d].%s", i, issue.Field)
+			issues = append(issues, issue)
+		}
+		if len(issues) > maxIssues {
+			break
+		}
+	}
+	if issues != nil {
+		return nil, domain.InvalidFields(issues...)
+	}
+	out, err := t.take(ctx, agentID, events)
+	return out.results, err
+}
+
+// maxIssues bounds how many faults one answer lists.
+const maxIssues = 50
+
+// reportedOn is one session of a call: its health, and its new events.
+type reportedOn struct {
+	ports.HealthRead
+	feed []eventlog.Event
+}
+
+// accepted is the result of the events of a call.
+type accepted struct {
+	ids      []string // of the events
+	results  []EventResult
+	sessions map[string]*reportedOn
+}
+
+// take stores valid events in one transaction.
+func (t *Telemetry) take(ctx context.Context, agentID string, events []ReportedEvent) (out accepted, err error) {
+	order := make([]string, 0, 16)
+	count := make(map[string]int, 16)
+	out.ids = make([]string, len(events))
+	for i, e := range events {
+		if count[e.SessionID]++; count[e.SessionID] == 1 {
+			order = append(order, e.SessionID)
+		}
+		out.ids[i] = t.ids.New(eventlog.IDPrefix)
+	}
+	// A transaction may run again, but evidence is claimed once.
+	claims := make([]*health.Event, len(events))
+	err = t.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := t.clock.Now()
+		reads, err := tx.Health().Get(ctx, agentID, order)
+		if err != nil {
+			return err
+		}
+		out.sessions = make(map[string]*reportedOn, len(reads))
+		for id, r := range reads {
+			out.sessions[id] = &reportedOn{HealthRead: r, feed: make([]eventlog.Event, 0, count[id])}
+		}
+		out.results = make([]EventResult, len(events))
+		var tally ports.Tally
+		for i, e := range events {
+			h := out.sessions[e.SessionID]
+			refusal := rejection(h)
+			out.results[i] = EventResult{SessionID: e.SessionID, Err: refusal}
+			if refusal == nil {
+				t.record(h, e, out.ids[i], &claims[i], &tally, now)
+			}
+		}
+		return t.storeReported(ctx, tx, agentID, order, out.sessions, tally, now)
+	})
+	for i, c := range claims {
+		if c != nil && (err != nil || out.results[i].Err != nil) {
+			t.observer.unclaim(events[i].SessionID, *c)
+		}
+	}
+	return out, err
+}
+
+// record adds one event to a session. Evidence that waits for it is claimed.
+func (t *Telemetry) record(h *reportedOn, e ReportedEvent, id string, claim **health.Event, tally *ports.Tally, now time.Time) {
+	event := e.Event(now)
+	if *claim == nil && event.Scored() {
+		if c, ok := t.observer.claim(e.SessionID, event); ok {
+			*claim = &c
+		}
+	}
+	if *claim != nil {
+		h.State.ObserveMatched(**claim)
+	}
+	tally.Reported++
+	if h.State.Report(event) {
+		countEvidence(tally, event)
+	}
+	h.feed = append(h.feed, eventOf(e, id, event))
+}
+
+// rejection returns why an event for a session is not accepted; nil if it is.
+func rejection(h *reportedOn) *domain.Error {
+	switch {
+	case h == nil:
+		return session.ErrNotFound
+	case h.Status.Over():
+		return session.ErrOver.Msgf("the session is %s; it takes no more events", h.Status)
+	}
+	return nil
+}
+
+// storeReported stores what the events changed.
+func (t *Telemetry) storeReported(ctx context.Context, tx ports.Tx, agentID string, order []string, sessions map[string]*reportedOn,
+	tally ports.Tally, now time.Time) error {
+	if tally.Reported == 0 {
+		return nil
+	}
+	for _, id := range order {
+		h := sessions[id]
+		if h == nil || len(h.feed) == 0 {
+			continue
+		}
+		if err := notify.HealthChanged(ctx, tx, t.ids, now, agentID, id, &h.State); err != nil {
+			return err
+		}
+		if err := tx.Health().Put(ctx, id, h.State); err != nil {
+			return err
+		}
+		if err := tx.Events().Append(ctx, id, h.feed); err != nil {
+			return err
+		}
+	}
+	return tx.Counters().Add(ctx, agentID, tally)
+}
+
+// eventOf returns the entry of the event feed for a report.
+func eventOf(e ReportedEvent, id string, event health.Event) eventlog.Event {
+	f := eventlog.Event{ID: id, At: event.At, Source: eventlog.Agent, Type: e.Type, TargetHost: e.TargetHost,
+		StatusCode: event.StatusCode, LatencyMS: -1, Message: e.ErrorMessage}
+	if event.HasLatency {
+		f.LatencyMS = event.LatencyMS
+	}
+	if e.OccurredAt != nil {
+		f.OccurredAt = *e.OccurredAt
+	}
+	return f
+}
+
+// HealthView is the health of a session at one moment.
+type HealthView struct {
+	Verdict health.Verdict
+	State   health.State
+	At      time.Time
+}
+
+// Health reads the health of a session, whatever its status.
+func (t *Telemetry) Health(ctx context.Context, agentID, id string) (HealthView, error) {
+	var r ports.HealthRead
+	err := t.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		reads, err := tx.Health().Get(ctx, agentID, []string{id})
+		if err != nil {
+			return err
+		}
+		var ok bool
+		if r, ok = reads[id]; !ok {
+			return session.ErrNotFound
+		}
+		return nil
+	})
+	now := t.clock.Now()
+	return HealthView{Verdict: r.State.Verdict(now, r.Type == session.Static), State: r.State, At: now}, err
+}

@@ -1,0 +1,53 @@
+package traffic
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/app/procurement"
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+	"agentproxy/ports"
+)
+
+// RotateDue rotates a timed session whose rotation is due, and returns its
+// route. When there is no other exit to give, the session keeps the one it has
+// until the next time.
+func (t *Traffic) RotateDue(ctx context.Context, id string) (traffic.Route, error) {
+	now := t.clock.Now()
+	var s session.Session
+	var changed bool
+	err := t.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		loaded, err := tx.Sessions().Load(ctx, id)
+		s, changed = loaded, false
+		if err != nil || !rotationDue(s, now) {
+			return err
+		}
+		changed = true
+		r, err := tx.Sessions().Read(ctx, s.AgentID, id)
+		if err != nil {
+			return err
+		}
+		r, err = t.sessions.RotateIn(ctx, tx, r, health.RotationScheduled, eventlog.Service, now)
+		if procurement.NothingBought(err) {
+			s.Rotation.NextAt = now.Add(s.Rotation.Interval)
+			return tx.Sessions().Put(ctx, s)
+		}
+		s = r.Session
+		return err
+	})
+	if err != nil {
+		return traffic.Route{}, err
+	}
+	if changed {
+		t.hub.SessionChanged(id)
+	}
+	return t.routed(ctx, s)
+}
+
+// rotationDue reports whether a timed rotation is due.
+func rotationDue(s session.Session, now time.Time) bool {
+	return s.Status == session.Active && !s.Rotation.NextAt.IsZero() && !now.Before(s.Rotation.NextAt)
+}

@@ -1,0 +1,243 @@
+// Package traffic routes and meters the traffic of sessions for the gateway.
+package traffic
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"agentproxy/app/changes"
+	"agentproxy/app/fulfilment"
+	"agentproxy/app/ledger"
+	"agentproxy/app/notify"
+	"agentproxy/app/sessions"
+	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+	"agentproxy/domain/webhook"
+	"agentproxy/ports"
+)
+
+// Traffic routes and meters the traffic of sessions for the gateway.
+type Traffic struct {
+	store    ports.Store
+	clock    ports.Clock
+	ids      ports.IDs
+	sessions *sessions.Sessions
+	life     *sessions.Transitions
+	access   *fulfilment.Service
+	hub      *changes.Hub
+}
+
+// NewTraffic returns the use cases.
+func NewTraffic(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *sessions.Sessions, life *sessions.Transitions,
+	access *fulfilment.Service, hub *changes.Hub) *Traffic {
+	return &Traffic{store: store, clock: clock, ids: ids, sessions: sessions, life: life, access: access, hub: hub}
+}
+
+// KnowEnded is how long the credentials of an ended session are accepted.
+const KnowEnded = 30 * 24 * time.Hour
+
+// Route returns what a gateway needs to carry a session's traffic;
+// session.ErrNotFound for an unknown id and for a session that ended long ago.
+func (t *Traffic) Route(ctx context.Context, id string) (traffic.Route, error) {
+	var s session.Session
+	err := t.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		s, err = tx.Sessions().Load(ctx, id)
+		return err
+	})
+	if err == nil && s.Status.Over() && t.clock.Now().Sub(s.EndedAt) > KnowEnded {
+		err = session.ErrNotFound
+	}
+	if err != nil {
+		return traffic.Route{}, err
+	}
+	return t.routed(ctx, s)
+}
+
+// routed returns the route of a session, with the upstream proxies of its exits.
+func (t *Traffic) routed(ctx context.Context, s session.Session) (traffic.Route, error) {
+	r := routeOf(s)
+	if s.Status != session.Active {
+		return r, nil
+	}
+	var err error
+	r.Hops, err = t.access.Upstreams(ctx, s)
+	return r, err
+}
+
+func routeOf(s session.Session) traffic.Route {
+	return traffic.Route{SessionID: s.ID, AgentID: s.AgentID, Type: s.Type, Status: s.Status, Reason: s.Reason,
+		Exits: s.Exits, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt, ExpiresAt: s.ExpiresAt}
+}
+
+// Renew Book what gateways report and grants what they ask for, all asks in one
+// transaction. Repeating it after an error counts nothing twice.
+func (t *Traffic) Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
+	var grants []traffic.Grant
+	var ended []string
+	// Replicas that renew at once lock sessions and agents in one order, so that
+	// they do not deadlock.
+	asks = slices.SortedFunc(slices.Values(asks), func(a, b traffic.Ask) int {
+		return cmp.Or(cmp.Compare(a.SessionID, b.SessionID), cmp.Compare(a.Lease, b.Lease))
+	})
+	err := t.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := t.clock.Now()
+		grants, ended = make([]traffic.Grant, 0, len(asks)), nil
+		moved := map[string]int64{}
+		for _, ask := range asks {
+			g, over, err := t.renew(ctx, tx, replica, ask, moved, now)
+			if err != nil {
+				return err
+			}
+			grants = append(grants, g)
+			if over {
+				ended = append(ended, ask.SessionID)
+			}
+		}
+		for _, agentID := range slices.Sorted(maps.Keys(moved)) {
+			if err := tx.Counters().Add(ctx, agentID, ports.Tally{Bytes: moved[agentID]}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ended {
+		t.hub.SessionChanged(id)
+	}
+	return grants, nil
+}
+
+// renew answers one ask. It reports whether the session ended by it, and adds the
+// bytes to those that its agent moved.
+func (t *Traffic) renew(ctx context.Context, tx ports.Tx, replica string, ask traffic.Ask, moved map[string]int64,
+	now time.Time) (traffic.Grant, bool, error) {
+	g := traffic.Grant{SessionID: ask.SessionID, Lease: ask.Lease}
+	s, err := tx.Sessions().Load(ctx, ask.SessionID)
+	if err != nil {
+		return g, false, err
+	}
+	usage, err := tx.Traffic().Usage(ctx, s.ID)
+	if err != nil {
+		return g, false, err
+	}
+	lease, known, err := tx.Traffic().Lease(ctx, s.ID, ask.Lease)
+	if err != nil {
+		return g, false, err
+	}
+	switch {
+	case !known && ask.Up+ask.Down+ask.Connections > 0:
+		g.Outcome = traffic.Lost
+		return g, false, nil
+	case s.Status == session.Creating:
+		g.Outcome = traffic.Waiting
+		return g, false, nil
+	case !known:
+		lease = traffic.Lease{SessionID: s.ID, ID: ask.Lease, Replica: replica}
+	}
+	over := s.Status.Over()
+	if over {
+		// The lease stays as it is until its gateway has closed the tunnels and then
+		// the lease: what passes in between is charged too.
+		ask.Want = lease.Granted - ask.Up - ask.Down
+		ask.Close = ask.Close || !known
+	}
+	delta, lease, g := traffic.Renew(usage, lease, ask, now)
+	low := usage.ThresholdsReached(delta)
+	if s, err = t.record(ctx, tx, s, usage, delta, lease, ask.Close, now); err != nil {
+		return g, false, err
+	}
+	if bytes := delta.Up + delta.Down; bytes > 0 {
+		moved[s.AgentID] += bytes
+	}
+	usage.Up, usage.Down, usage.Leased = usage.Up+delta.Up, usage.Down+delta.Down, usage.Leased+delta.Leased
+	if err := t.notifyLow(ctx, tx, s, low, now); err != nil {
+		return g, false, err
+	}
+	if over {
+		g.Outcome = traffic.Over
+		if s.Reason == session.TrafficExhausted {
+			g.Outcome = traffic.Exhausted
+		}
+		return g, false, t.SettleEnded(ctx, tx, s, usage, now)
+	}
+	if s.Type == session.Dynamic && usage.Exhausted() {
+		g.Outcome = traffic.Exhausted
+		return g, true, t.life.Expire(ctx, tx, s, session.TrafficExhausted, now)
+	}
+	return g, false, nil
+}
+
+// notifyLow notifies of the share of the traffic that is used, while the session is
+// active.
+func (t *Traffic) notifyLow(ctx context.Context, tx ports.Tx, s session.Session, percents []int, now time.Time) error {
+	if s.Status != session.Active {
+		return nil
+	}
+	for _, p := range percents {
+		if err := notify.SessionChanged(ctx, tx, t.ids, now, webhook.SessionTrafficLow, s, "percent", strconv.Itoa(p)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record stores what an ask moved, and returns the session after it.
+func (t *Traffic) record(ctx context.Context, tx ports.Tx, s session.Session, before traffic.Usage, d traffic.Delta,
+	l traffic.Lease, closed bool, now time.Time) (session.Session, error) {
+	if err := tx.Traffic().PutUsage(ctx, s.ID, d); err != nil {
+		return s, err
+	}
+	var err error
+	if closed {
+		err = tx.Traffic().DropLease(ctx, s.ID, l.ID)
+	} else {
+		err = tx.Traffic().PutLease(ctx, l)
+	}
+	if err != nil || d.Up+d.Down+d.Connections == 0 {
+		return s, err
+	}
+	hour := now.Truncate(time.Hour)
+	if err := tx.Traffic().Record(ctx, s.AgentID, s.ID, hour, ports.Totals{Up: d.Up, Down: d.Down, Connections: d.Connections}); err != nil {
+		return s, err
+	}
+	if s.Type == session.Dynamic && s.Status == session.Active && before.UpdatedAt.Before(hour) {
+		return t.newHour(ctx, tx, s, before.Used(), now)
+	}
+	return s, nil
+}
+
+// newHour schedules a settlement with the first bytes of an hour. A session is charged at
+// the end of an hour in which it moved bytes; on one that never pauses the next
+// hour begins before the pass comes, so what was used before is charged here.
+func (t *Traffic) newHour(ctx context.Context, tx ports.Tx, s session.Session, used int64, now time.Time) (session.Session, error) {
+	if s.ChargeDue(used) > 0 {
+		if err := ledger.NewBook(tx, t.ids, now).Settle(ctx, &s, used, false); err != nil {
+			return s, err
+		}
+		if err := tx.Sessions().Put(ctx, s); err != nil {
+			return s, err
+		}
+	}
+	return s, ledger.SettleLater(ctx, tx, s.ID, now.Truncate(time.Hour).Add(time.Hour), now)
+}
+
+// SettleEnded settles a session that ended while leases were out, once the last
+// of them has reported.
+func (t *Traffic) SettleEnded(ctx context.Context, tx ports.Tx, s session.Session, u traffic.Usage, now time.Time) error {
+	if s.Type != session.Dynamic || u.Leased > 0 || s.Money.Held.Total() == 0 {
+		return nil
+	}
+	if err := ledger.NewBook(tx, t.ids, now).Settle(ctx, &s, u.Used(), true); err != nil {
+		return err
+	}
+	if err := tx.Traffic().SetSettleAt(ctx, s.ID, time.Time{}); err != nil {
+		return err
+	}
+	return tx.Sessions().Put(ctx, s)
+}

@@ -1,0 +1,249 @@
+// Package webhooks holds the use cases of webhooks: endpoints, deliveries and
+// reminders.
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"agentproxy/app/changes"
+	"agentproxy/app/notify"
+	"agentproxy/domain"
+	"agentproxy/domain/webhook"
+	"agentproxy/ports"
+)
+
+// Webhooks is the use cases of webhooks: the endpoint, its deliveries, and their
+// attempts.
+type Webhooks struct {
+	store   ports.Store
+	clock   ports.Clock
+	ids     ports.IDs
+	secrets ports.Secrets
+	sender  ports.Sender
+	hub     *changes.Hub
+	log     *slog.Logger
+	slots   *slots
+}
+
+// NewWebhooks wires the use cases.
+func NewWebhooks(store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets, sender ports.Sender,
+	hub *changes.Hub, log *slog.Logger) *Webhooks {
+	return &Webhooks{store: store, clock: clock, ids: ids, secrets: secrets, sender: sender, hub: hub, log: log,
+		slots: newSlots()}
+}
+
+// EndpointView is an agent's endpoint with the end of its secret, which
+// distinguishes one secret from another.
+type EndpointView struct {
+	webhook.Endpoint
+	SecretHint string // empty if no secret was ever issued
+}
+
+// hintLength is how many characters of a secret are shown.
+const hintLength = 4
+
+// Endpoint returns the endpoint of an agent.
+func (u *Webhooks) Endpoint(ctx context.Context, agentID string) (v EndpointView, err error) {
+	err = u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) error {
+		v.Endpoint, err = tx.Webhooks().Endpoint(ctx, agentID)
+		return err
+	})
+	if err == nil && v.Version > 0 {
+		secret := u.secrets.WebhookSecret(agentID, v.Version)
+		v.SecretHint = secret[len(secret)-hintLength:]
+	}
+	return v, err
+}
+
+// RotateSecret makes the next secret, which is returned only here. Both sign for
+// a day.
+func (u *Webhooks) RotateSecret(ctx context.Context, agentID string) (secret string, at time.Time, err error) {
+	var e webhook.Endpoint
+	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := u.clock.Now()
+		agent, err := tx.Agents().Get(ctx, agentID)
+		if err != nil {
+			return err
+		}
+		if e, err = tx.Webhooks().Endpoint(ctx, agentID); err != nil {
+			return err
+		}
+		if e, err = e.Rotate(now); err != nil {
+			return err
+		}
+		agent.WebhookVersion, agent.UpdatedAt = e.Version, now
+		if err := tx.Agents().Put(ctx, agent); err != nil {
+			return err
+		}
+		return tx.Webhooks().PutEndpoint(ctx, e)
+	})
+	if err != nil {
+		return "", at, err
+	}
+	u.hub.AgentChanged(agentID)
+	return u.secrets.WebhookSecret(agentID, e.Version), e.RotatedAt, nil
+}
+
+// Test sends an event without content, and returns its id.
+func (u *Webhooks) Test(ctx context.Context, agentID string) (eventID string, err error) {
+	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		e, err := tx.Webhooks().PeekEndpoint(ctx, agentID)
+		if err != nil {
+			return err
+		}
+		if err := e.Ready(); err != nil {
+			return err
+		}
+		eventID, err = notify.Enqueue(ctx, tx, u.ids, u.clock.Now(), notify.Notification{AgentID: agentID, Of: webhook.Test,
+			Data: map[string]string{"agent_id": agentID}})
+		return err
+	})
+	return eventID, err
+}
+
+// Deliveries lists an agent's deliveries, newest first; an empty status lists
+// all.
+func (u *Webhooks) Deliveries(ctx context.Context, agentID string, of webhook.Status, page domain.Page) (list domain.List[webhook.Delivery], err error) {
+	if of != "" && !slices.Contains(webhook.Statuses, of) {
+		return list, domain.InvalidField("status", "must be pending, delivered or failed")
+	}
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list, err = tx.Webhooks().Deliveries(ctx, agentID, of, page)
+		return err
+	})
+	return list, err
+}
+
+// Redeliver schedules a delivery again now, whatever its outcome.
+func (u *Webhooks) Redeliver(ctx context.Context, agentID, id string) (d webhook.Delivery, err error) {
+	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := u.clock.Now()
+		was, err := tx.Webhooks().Delivery(ctx, agentID, id)
+		if err != nil {
+			return err
+		}
+		e, err := tx.Webhooks().Endpoint(ctx, agentID)
+		if err != nil {
+			return err
+		}
+		if d, err = was.Redeliver(e, now); err != nil || d == was {
+			return err
+		}
+		if err := tx.Webhooks().PutDelivery(ctx, d); err != nil {
+			return err
+		}
+		return notify.Schedule(ctx, tx, d, now)
+	})
+	return d, err
+}
+
+// Deliver is the job of one attempt. It does nothing if the delivery is over or due
+// at another time, which has a job of its own. It returns a ports.RequeueAfter if
+// the attempt has to wait.
+func (u *Webhooks) Deliver(ctx context.Context, id string, due time.Time) error {
+	err := u.deliver(ctx, id, due)
+	if _, requeued := errors.AsType[ports.RequeueAfter](err); err != nil && !requeued {
+		return fmt.Errorf("deliver %s: %w", id, err)
+	}
+	return err
+}
+
+func (u *Webhooks) deliver(ctx context.Context, id string, due time.Time) error {
+	var d webhook.Delivery
+	err := u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		d, err = tx.Webhooks().LoadDelivery(ctx, id)
+		return err
+	})
+	if errors.Is(err, webhook.ErrNotFound) || err == nil && (d.Status != webhook.Pending || !d.NextAttemptAt.Equal(due)) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if wait := due.Sub(u.clock.Now()); wait > 0 {
+		return ports.RequeueAfter(wait)
+	}
+	release, wait := u.slots.acquire(ctx, d.AgentID)
+	if release == nil {
+		return ports.RequeueAfter(wait)
+	}
+	defer release()
+	// Read with the slot: an agent that changes its URL is not called at the old one.
+	m, err := u.message(ctx, d)
+	if err != nil {
+		return err
+	}
+	var out *webhook.Outcome
+	if m.URL != "" {
+		sent, err := u.sender.Send(ctx, m)
+		if err != nil {
+			return err
+		}
+		out = &sent
+	}
+	return u.record(context.WithoutCancel(ctx), id, out)
+}
+
+// message returns what is sent of a delivery; its URL is empty if nothing is.
+func (u *Webhooks) message(ctx context.Context, d webhook.Delivery) (m ports.Message, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		to, err := tx.Webhooks().Endpoint(ctx, d.AgentID)
+		if err != nil || to.Ready() != nil {
+			return err
+		}
+		e, err := tx.Outbox().Event(ctx, d.EventID)
+		if err != nil {
+			return err
+		}
+		m = ports.Message{URL: to.URL, ID: e.ID, At: u.clock.Now(), Body: u.sender.Body(e)}
+		for _, version := range to.Signing(m.At) {
+			m.Secrets = append(m.Secrets, u.secrets.WebhookSecret(d.AgentID, version))
+		}
+		return nil
+	})
+	return m, err
+}
+
+// record stores the outcome of an attempt, and the job of the next one. A nil
+// outcome means that nothing was sent.
+func (u *Webhooks) record(ctx context.Context, id string, out *webhook.Outcome) error {
+	var off string
+	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		now := u.clock.Now()
+		off = ""
+		was, err := tx.Webhooks().LoadDelivery(ctx, id)
+		if err != nil {
+			return err
+		}
+		before, err := tx.Webhooks().Endpoint(ctx, was.AgentID)
+		if err != nil {
+			return err
+		}
+		d, e := was.Abandon(before), before
+		if out != nil {
+			d, e = was.After(before, *out, now, rand.Float64())
+		}
+		if e != before {
+			if err := tx.Webhooks().PutEndpoint(ctx, e); err != nil {
+				return err
+			}
+		}
+		if before.State() == webhook.Enabled && e.State() == webhook.Disabled {
+			off = e.AgentID
+		}
+		if err := tx.Webhooks().PutDelivery(ctx, d); err != nil {
+			return err
+		}
+		return notify.Schedule(ctx, tx, d, now)
+	})
+	if err == nil && off != "" {
+		u.log.Warn("webhook disabled", "agent_id", off, "delivery_id", id)
+	}
+	return err
+}

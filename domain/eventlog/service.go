@@ -1,0 +1,12 @@
+package eventlog
+
+// The types of events that the service itself adds.
+const (
+	Failed        = "failed"
+	Terminated    = "terminated"
+	Expired       = "expired"
+	Rotated       = "rotated"
+	Renewed       = "renewed"
+	RenewalFailed = "renewal_failed"
+	Replaced      = "replaced" // the provider exchanged an address
+)

@@ -1,0 +1,88 @@
+package procurement
+
+import (
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// RenewalSettleFor is how long a renewal may take to appear at a provider:
+// addresses that end as before after that were not renewed.
+const RenewalSettleFor = 15 * time.Minute
+
+// Ends returns when each address of the delivery ends, to the second.
+func (d Delivery) Ends() map[netip.Addr]time.Time {
+	ends := make(map[netip.Addr]time.Time, len(d.IPs))
+	for _, ip := range d.IPs {
+		at := ip.ExpiresAt
+		if at.IsZero() {
+			at = d.ExpiresAt
+		}
+		ends[ip.Addr] = at.UTC().Truncate(time.Second)
+	}
+	return ends
+}
+
+// CheckRenewed returns the earliest end of the addresses of a renewal of that
+// many. It returns an *Error unless all of them are renewed: Ambiguous if some
+// are or may be, else the class of a refusal.
+func CheckRenewed(list []Renewed, quantity int) (end time.Time, err error) {
+	renewed, class, reason := 0, Class(""), ""
+	for _, r := range list {
+		if r.Err == nil {
+			renewed++
+			if end.IsZero() || r.ExpiresAt.Before(end) {
+				end = r.ExpiresAt
+			}
+			continue
+		}
+		if class != Ambiguous {
+			class, reason = ClassOf(r.Err), ReasonOf(r.Err)
+		}
+	}
+	switch {
+	case renewed == quantity:
+		return end, nil
+	case renewed == 0 && class != Ambiguous && class != "":
+		return end, Refuse(class, reason)
+	}
+	return end, Refuse(Ambiguous, progress(renewed, quantity)+": "+reason)
+}
+
+// DecideRenewal weighs the evidence about an unknown renewal, of which d is the
+// order as the provider has it now. Adopt needs that every address ends
+// otherwise than before. Absent needs that none does, that RenewalSettleFor is
+// over and that no money is missing. If only some do, the operator decides. An
+// address that the provider exchanged meanwhile proves nothing. The reason is
+// for the operator.
+func DecideRenewal(o Order, d Delivery, e Evidence, now time.Time) (v Verdict, reason string) {
+	moved, known := 0, 0
+	for addr, at := range d.Ends() {
+		before, ok := o.Before.Ends[addr]
+		if !ok {
+			continue
+		}
+		known++
+		if !at.Equal(before) {
+			moved++
+		}
+	}
+	settled := now.Sub(o.SentAt) >= RenewalSettleFor
+	switch {
+	case moved > 0 && moved == known:
+		return Adopt, ""
+	case moved == 0 && known > 0 && settled && d.State == Live && !o.missesMoney(e):
+		return Absent, "the addresses end as before"
+	}
+	return Wait, progress(moved, known)
+}
+
+func progress(n, of int) string {
+	return strconv.Itoa(n) + " of " + strconv.Itoa(of) + " addresses are renewed"
+}
+
+// missesMoney reports whether the provider has less of the operator's money than
+// before the order and what other orders cost since.
+func (o Order) missesMoney(e Evidence) bool {
+	return o.Before.Funds.Known && e.Funds.Known && e.Funds.Amount+e.Spent < o.Before.Funds.Amount
+}
