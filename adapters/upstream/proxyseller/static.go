@@ -2,7 +2,9 @@ package proxyseller
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
 
 	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/rest"
@@ -44,23 +46,48 @@ func (p *addressProvider) Balance(ctx context.Context) (procurement.ProviderBala
 
 // Offers returns the countries of the section. Only a quote has their stock and price.
 func (p *addressProvider) Offers(ctx context.Context) ([]procurement.Offer, error) {
+	type reference struct {
+		Country *[]soldCountry
+	}
 	var data struct {
-		Country *[]struct{ Name, Alpha3 string }
+		reference
+		Items *reference // version 2 and newer answers of version 1
 	}
 	if err := p.get(ctx, "/reference/list/"+p.section, &data); err != nil {
 		return nil, err
 	}
-	if data.Country == nil {
+	list := data.Country
+	if data.Items != nil {
+		list = data.Items.Country
+	}
+	if list == nil {
 		return nil, unexpected(procurement.Temporary)
 	}
 	var offers []procurement.Offer
-	for _, c := range *data.Country {
-		if code := country.Alpha2(c.Alpha3); code != "" {
-			offers = append(offers, procurement.Offer{SKU: p.section, Type: session.Static, Name: c.Name,
-				Location: session.Location{Country: code}, Days: []int{30, 90}, Stock: procurement.StockUnknown})
+	for _, c := range *list {
+		if code := c.alpha2(); code != "" {
+			offers = append(offers, procurement.Offer{SKU: p.section, Type: session.Static,
+				Name: strings.TrimPrefix(c.Name, "Proxy of "), Location: session.Location{Country: code}, Days: []int{30, 90},
+				Stock: procurement.StockUnknown})
 		}
 	}
 	return offers, nil
+}
+
+// soldCountry is a country of the reference list. Its id is the alpha-3 code in version
+// 2, and a number beside the code in version 1.
+type soldCountry struct {
+	ID           json.RawMessage
+	Name, Alpha3 string
+}
+
+// alpha2 returns the code of the country. It is empty for an unknown one.
+func (c soldCountry) alpha2() string {
+	code := c.Alpha3
+	if code == "" {
+		_ = json.Unmarshal(c.ID, &code) // a number is no code
+	}
+	return country.Alpha2(strings.ToUpper(code))
 }
 
 // orderBody is the body of order/calc and order/make.

@@ -41,6 +41,7 @@ type Server struct {
 	made, renewed  int
 	ids, addrs     int
 	started        time.Time
+	reference1     bool // countries as in version 1
 
 	tariff   int64 // unused bytes
 	packages []*trafficPackage
@@ -68,6 +69,10 @@ func (s *Server) SetBalance(m domain.Money) { s.locked(func() { s.balance = m })
 
 // SetStock sets the number of addresses of a country, by its alpha-3 code.
 func (s *Server) SetStock(alpha3 string, n int) { s.locked(func() { s.stock[alpha3] = n }) }
+
+// NumberCountries writes countries as version 1 does: with a number as id, their alpha-3
+// code beside it, and "Proxy of" before the name.
+func (s *Server) NumberCountries() { s.locked(func() { s.reference1 = true }) }
 
 // SetTariff sets the unused bytes of the residential tariff; there is no tariff if it is
 // below 0.
