@@ -22,7 +22,7 @@ var providerKeys = []key{
 	{"options", "none", "options of the kind by name"},
 	{"locations", "none", "the provider's ids of places, by country (`US`) or country and city (`US/newyork`)"},
 	{"per_second", "the kind's own", "calls of the provider's API per second, above 0 and at most 1000"},
-	{"timeout_seconds", "the kind's own", "timeout of a call, 1 to 40"},
+	{"timeout_seconds", "the kind's own", "timeout of a call, 1 to 150"},
 }
 
 var secretKeys = []key{

@@ -16,9 +16,9 @@ import (
 // Bounds of a provider's settings.
 const (
 	maxPerSecond = 1000.0
-	// The only call of an order must have ended before procurement.SendFor has
-	// passed, after which the order is given up.
-	maxTimeoutSeconds = 40
+	// Some sellers work for up to two minutes before they answer an order. The caller
+	// of a provider bounds its calls too.
+	maxTimeoutSeconds = 150
 )
 
 // Provider holds the settings of a provider. Their meaning is the kind's.

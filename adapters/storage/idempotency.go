@@ -62,9 +62,12 @@ func (r calls) DropFor(_ context.Context, agentID, resource string) error {
 		agentID, resource)
 }
 
+// Purge repeats its condition outside of the subquery. Where the DELETE waits for a unit that stores an
+// old key anew, PostgreSQL evaluates only the outer one on the new version of the row.
 func (r calls) Purge(_ context.Context, before time.Time, limit int) (int, error) {
-	n, err := r.exec(`DELETE FROM idempotency_keys WHERE (agent_id, path, key) IN (SELECT agent_id, path, key
-		FROM idempotency_keys WHERE created_at < ?1 ORDER BY created_at LIMIT ?2)`, micros(before), limit)
+	n, err := r.exec(`DELETE FROM idempotency_keys WHERE created_at < ?1 AND (agent_id, path, key) IN (
+		SELECT agent_id, path, key FROM idempotency_keys WHERE created_at < ?1 ORDER BY created_at LIMIT ?2)`,
+		micros(before), limit)
 	if err != nil {
 		return 0, fmt.Errorf("purge keys: %w", err)
 	}

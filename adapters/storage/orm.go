@@ -66,7 +66,7 @@ func (t *tx) written(done *gorm.DB) (int64, error) {
 
 // read returns GORM for rows that stay locked until the end of the unit.
 func (t *tx) read(ctx context.Context) *gorm.DB {
-	return t.locking(ctx, clause.LockingStrengthUpdate)
+	return t.locking(ctx, rowLock)
 }
 
 // share returns GORM for rows that the unit does not change: others may read them meanwhile.

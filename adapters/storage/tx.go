@@ -57,13 +57,17 @@ func (t *tx) locks() bool { return t.in != nil && t.Concurrent() }
 // row returns a query for one row. One of a row that the unit may change ends with t.lock.
 func (t *tx) row(query string, args ...any) engine.Row { return t.Row(query, args) }
 
+// rowLock is the strength of the locks on rows that a unit reads and may change.
+const rowLock = "NO KEY UPDATE"
+
 // lock returns the end of a query whose rows of a table, by its name in the query, stay locked until
-// the end of the unit.
+// the end of the unit. The lock is that of an UPDATE which changes no key: FOR UPDATE would block the
+// foreign key checks of other units too, which lock rows in an order of their own, and so deadlock.
 func (t *tx) lock(table string) string {
 	if !t.locks() {
 		return ""
 	}
-	return " FOR UPDATE OF " + table
+	return " FOR " + rowLock + " OF " + table
 }
 
 // serialize takes an advisory lock on a name until the end of the unit, for what has no row yet. The

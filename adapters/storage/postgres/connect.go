@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"strings"
 	"time"
@@ -71,6 +72,14 @@ var limits = map[string]string{
 	"application_name":                    "agentproxy",
 }
 
+// required are the settings that the service depends on, whatever the defaults of the server, the
+// database, the role or the URL: units lock rows and read them again, which a snapshot of the whole
+// transaction would not show, and a commit that was reported must survive a crash of the server.
+var required = map[string]string{
+	"default_transaction_isolation": "read committed",
+	"synchronous_commit":            "on",
+}
+
 // poolConfig returns the configuration of the pool. Limits that the URL sets take precedence.
 func poolConfig(u URL, conns int) (*pgxpool.Config, error) {
 	c, err := u.parse()
@@ -82,6 +91,7 @@ func poolConfig(u URL, conns int) (*pgxpool.Config, error) {
 			c.ConnConfig.RuntimeParams[name] = value
 		}
 	}
+	maps.Copy(c.ConnConfig.RuntimeParams, required)
 	c.MaxConns = int32(conns)
 	c.MaxConnLifetime, c.MaxConnLifetimeJitter = connectionLives, connectionLives/10
 	c.ConnConfig.ConnectTimeout = dialWithin

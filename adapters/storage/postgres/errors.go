@@ -30,6 +30,7 @@ func sqlState(err error) string {
 const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
+	lockNotAvailable     = "55P03"
 	uniqueViolation      = "23505"
 	transactionAborted   = "25P02"
 	// A table was changed since the statement was prepared; it is prepared again the next time.
@@ -62,7 +63,7 @@ func lost(err error) bool {
 // statement took too long, or it is a standby.
 func temporary(err error) bool {
 	switch code := sqlState(err); code {
-	case "55P03", "57014", "25006", serializationFailure, deadlockDetected, planChanged:
+	case lockNotAvailable, "57014", "25006", serializationFailure, deadlockDetected, planChanged:
 		return true
 	default:
 		return strings.HasPrefix(code, "53") || strings.HasPrefix(code, "58")

@@ -20,12 +20,19 @@ const (
 	maxUniqueTries = 3
 )
 
-// Update runs fn in a transaction. It retries after a serialization failure, a deadlock, and a lost
-// connection whose transaction did not take effect.
+// retryLockWithin is how long after the first try a unit that a lock timed out is tried again.
+const retryLockWithin = 5 * time.Second
+
+// Update runs fn in a transaction. It retries after a serialization failure, a deadlock, a lock
+// timeout, and a lost connection whose transaction did not take effect.
 func (d *Database) Update(ctx context.Context, fn func(*engine.Transaction) error) error {
+	began := time.Now()
 	for try := 1; ; try++ {
 		err := d.once(ctx, fn)
 		if !retryable(err, try) || ctx.Err() != nil {
+			return err
+		}
+		if sqlState(err) == lockNotAvailable && time.Since(began) > retryLockWithin {
 			return err
 		}
 		// The backoff is random and doubles with each try.
@@ -40,7 +47,7 @@ func (d *Database) Update(ctx context.Context, fn func(*engine.Transaction) erro
 
 func retryable(err error, try int) bool {
 	switch sqlState(err) {
-	case serializationFailure, deadlockDetected:
+	case serializationFailure, deadlockDetected, lockNotAvailable:
 		return try < maxTries
 	case uniqueViolation, planChanged:
 		return try < maxUniqueTries
@@ -74,7 +81,7 @@ func (d *Database) once(ctx context.Context, fn func(*engine.Transaction) error)
 // begin begins a transaction. BEGIN and pg_current_xact_id() share one round trip, so that the outcome
 // can be looked up when the connection is lost during the commit.
 func (d *Database) begin(ctx context.Context) (*engine.Transaction, error) {
-	a, results, err := d.acquire(ctx, "BEGIN; SELECT pg_current_xact_id()")
+	a, results, err := d.acquire(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_current_xact_id()")
 	if err != nil {
 		return nil, err
 	}

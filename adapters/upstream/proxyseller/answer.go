@@ -3,6 +3,7 @@ package proxyseller
 import (
 	"encoding/json"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,8 @@ type apiError struct {
 
 // explain classifies the envelope {status, data, errors[]}, whose HTTP status is almost
 // always 200. It returns nil for a success, and where the HTTP status decides: 429
-// comes from an edge in front of the API, so nothing was executed; 5xx is inconclusive.
+// comes from an edge in front of the API before anything is executed; 5xx is
+// inconclusive, and so is any other page of the edge after a call that spends money.
 func explain(status int, body []byte, money bool, hide func(string) string) *procurement.Error {
 	refuse := func(c procurement.Class, text string) *procurement.Error {
 		// The key is hidden before the text is cut, because half a key is a secret too.
@@ -37,6 +39,9 @@ func explain(status int, body []byte, money bool, hide func(string) string) *pro
 		unclear, odd = procurement.Ambiguous, procurement.Ambiguous
 	}
 	switch {
+	case money && status != 429 && (status < 200 || status > 299) && !ofApplication(body):
+		// A page of the edge shows nothing of what the application did.
+		return refuse(procurement.Ambiguous, "status "+strconv.Itoa(status)+", and the answer is not of the application")
 	case status == 400 || status == 422: // outside the envelope, and before anything was done
 		var e apiError
 		if json.Unmarshal(body, &e) != nil || e.Message == "" {
@@ -72,6 +77,13 @@ func explain(status int, body []byte, money bool, hide func(string) string) *pro
 	return refuse(odd, shapeReason)
 }
 
+// ofApplication reports whether a refusal is a JSON object with a status or a message,
+// which an edge in front of the application does not send.
+func ofApplication(body []byte) bool {
+	var e struct{ Status, Message string }
+	return json.Unmarshal(body, &e) == nil && e.Status+e.Message != ""
+}
+
 // classify maps the errors of an answer to one error. The codes are from the README of
 // https://github.com/proxy-seller/userApiGolang ; unlisted ones get the class unclear.
 func classify(errs []apiError, unclear procurement.Class, refuse func(procurement.Class, string) *procurement.Error) *procurement.Error {
@@ -99,11 +111,27 @@ func classify(errs []apiError, unclear procurement.Class, refuse func(procuremen
 		e.RetryAfter = time.Minute // the limit is counted by the minute
 		return e
 	}
+	// Words win over codes, because one code has several meanings.
+	switch {
+	case slices.ContainsFunc(errs, func(e apiError) bool { return strings.Contains(strings.ToLower(e.Message), "insufficient funds") }):
+		return refuse(procurement.InsufficientFunds, text)
+	case strings.HasPrefix(first, "tarif not found"), strings.HasPrefix(first, "set [ traffic_limit ] less than"):
+		// There is no residential tariff, or too little left of it.
+		return refuse(procurement.InsufficientFunds, text)
+	case strings.HasPrefix(first, "country not exists"), strings.HasPrefix(first, "set existed ["), strings.HasPrefix(first, "set exists ["):
+		return refuse(procurement.Invalid, text)
+	case unclear == procurement.Invalid && strings.Contains(first, "stock"):
+		return refuse(procurement.OutOfStock, text) // unverified: the words are not documented
+	}
 	switch errs[0].Code {
 	case "57": // a renewal of this order runs already: perhaps ours
 		return refuse(procurement.Ambiguous, text)
 	case "13", "14": // the protocol, the purpose
 		return refuse(procurement.Invalid, text)
+	case "16": // "Insufficient funds on balance"
+		return refuse(procurement.InsufficientFunds, text)
+	case "29": // order ids that do not exist
+		return refuse(procurement.NotFound, text)
 	case "35": // "Unknown error"
 		if unclear == procurement.Ambiguous {
 			return refuse(procurement.Ambiguous, text)
@@ -111,18 +139,6 @@ func classify(errs []apiError, unclear procurement.Class, refuse func(procuremen
 		return refuse(procurement.Temporary, text)
 	case "404":
 		return refuse(procurement.NotFound, text)
-	case "0", "":
-		switch {
-		case strings.HasPrefix(first, "insufficient funds"):
-			return refuse(procurement.InsufficientFunds, text)
-		case strings.HasPrefix(first, "tarif not found"), strings.HasPrefix(first, "set [ traffic_limit ] less than"):
-			// There is no residential tariff, or too little left of it.
-			return refuse(procurement.InsufficientFunds, text)
-		case strings.HasPrefix(first, "country not exists"), strings.HasPrefix(first, "set existed ["), strings.HasPrefix(first, "set exists ["):
-			return refuse(procurement.Invalid, text)
-		case unclear == procurement.Invalid && strings.Contains(first, "stock"):
-			return refuse(procurement.OutOfStock, text) // unverified: the words are not documented
-		}
 	}
 	return refuse(unclear, text)
 }

@@ -41,6 +41,11 @@ func TestAnswersAreClassified(t *testing.T) {
 		{"too little money", body(0, "Insufficient funds. Total $2. Not enough $33.10"), procurement.InsufficientFunds, procurement.InsufficientFunds},
 		{"too little money, as a warning", `{"status":"error","data":{"warning":"Insufficient funds. Total $2. Not enough $3"},"errors":[]}`,
 			procurement.InsufficientFunds, procurement.InsufficientFunds},
+		{"too little money, by its own code", body(16, "Insufficient funds on balance"), procurement.InsufficientFunds, procurement.InsufficientFunds},
+		{"too little money, by the code alone", body(16, "Refill it"), procurement.InsufficientFunds, procurement.InsufficientFunds},
+		{"too little money, under another code", body(99, "Insufficient funds. Total $2. Not enough $1"), procurement.InsufficientFunds, procurement.InsufficientFunds},
+		{"orders that do not exist", body(29, "Incorrect orderIds"), procurement.NotFound, procurement.NotFound},
+		{"an automatic top-up that failed", body(51, "Auto top-up failed"), procurement.Invalid, procurement.Ambiguous},
 		{"another warning", `{"status":"error","data":{"warning":"Something"},"errors":[]}`, procurement.Invalid, procurement.Ambiguous},
 		{"a country that is not sold", body(0, "Country not exists"), procurement.Invalid, procurement.Invalid},
 		{"a code that is not known", body(99, "New rule"), procurement.Invalid, procurement.Ambiguous},
@@ -95,6 +100,34 @@ func TestStatusIsRead(t *testing.T) {
 	}
 }
 
+// TestPagesOfTheEdgeProveNothing answers a call that spends money without the application.
+func TestPagesOfTheEdgeProveNothing(t *testing.T) {
+	t.Parallel()
+	const page = "<html><head><title>404 Not Found</title></head><body>nginx</body></html>"
+	for _, c := range []struct {
+		status int
+		body   string
+		want   procurement.Class
+	}{
+		{404, page, procurement.Ambiguous}, {502, page, procurement.Ambiguous}, {403, page, procurement.Ambiguous},
+		{400, page, procurement.Ambiguous}, {404, "", procurement.Ambiguous}, {404, `[]`, procurement.Ambiguous},
+		{429, `{"error":"Too many requests"}`, procurement.RateLimited}, {429, page, procurement.RateLimited},
+		{404, `{"message":"no such call","code":404}`, procurement.NotFound},
+		{400, `{"code":400,"message":"Bad request","customData":null}`, procurement.Invalid},
+	} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(c.status)
+			fmt.Fprint(w, c.body)
+		}))
+		p := open(t, upstream.Spec{Name: "ps", Kind: "proxyseller", BaseURL: srv.URL, PerSecond: 1e5,
+			Secrets: map[string]string{"key": "k"}, Options: map[string]string{"purpose": "x"}})
+		if _, err := p.Order(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != c.want {
+			t.Errorf("%d %.20s: got %v, want %s", c.status, c.body, err, c.want)
+		}
+		srv.Close()
+	}
+}
+
 func TestWaitsAsLongAsItIsTold(t *testing.T) {
 	t.Parallel()
 	s, p := openAddresses(t)
@@ -107,6 +140,54 @@ func TestWaitsAsLongAsItIsTold(t *testing.T) {
 	_, err = p.Order(t.Context(), ispIntent("ord_1", 1))
 	if e, ok := err.(*procurement.Error); !ok || e.RetryAfter != time.Minute {
 		t.Errorf("the limit is by the minute: %+v", err)
+	}
+}
+
+// TestAKeyThatWorkedIsNotWrong answers with the refusal that stands for a wrong key and for
+// too many requests.
+func TestAKeyThatWorkedIsNotWrong(t *testing.T) {
+	t.Parallel()
+	s, p := openAddresses(t)
+	denied := func() error {
+		s.Answer("/balance/get", proxyseller.Failure(proxyseller.Denied...))
+		_, err := p.Balance(t.Context())
+		return err
+	}
+	s.Next("/balance/get", seller.Expired)
+	if _, err := p.Balance(t.Context()); procurement.ClassOf(err) != procurement.Auth {
+		t.Errorf("refused by the edge: %v", err)
+	}
+	if err := denied(); procurement.ClassOf(err) != procurement.Auth {
+		t.Errorf("a key that never worked: %v", err)
+	}
+	if _, err := p.Balance(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err := denied()
+	if e, ok := err.(*procurement.Error); !ok || e.Class != procurement.RateLimited || e.RetryAfter != time.Minute {
+		t.Errorf("a key that has just worked: %+v", err)
+	}
+	s.Answer("/order/make", proxyseller.Failure(proxyseller.Denied...))
+	if _, err := p.Order(t.Context(), ispIntent("ord_1", 1)); procurement.ClassOf(err) != procurement.RateLimited {
+		t.Errorf("an order: %v", err)
+	}
+}
+
+// TestMoneyCallsOutlastReads answers an order later than the timeout of other calls.
+func TestMoneyCallsOutlastReads(t *testing.T) {
+	t.Parallel()
+	s := proxyseller.New(t)
+	spec := specOf(s, "isp")
+	spec.Timeout = 200 * time.Millisecond
+	p := open(t, spec)
+	s.Late = 600 * time.Millisecond
+	s.Next("/order/make", seller.Delay)
+	if d, err := p.Order(t.Context(), ispIntent("ord_1", 1)); err != nil || d.Cost == 0 {
+		t.Errorf("ordered %+v, %v", d, err)
+	}
+	s.Next("/balance/get", seller.Delay, seller.Delay, seller.Delay)
+	if _, err := p.Balance(t.Context()); procurement.ClassOf(err) != procurement.TimedOut {
+		t.Errorf("read: %v", err)
 	}
 }
 

@@ -26,9 +26,15 @@ import (
 // the key.
 const defaultBase = "https://proxy-seller.com/personal/api/v2"
 
-// readsPerSecond is the rate of reads. Writes have a fifth of it and calls that spend
-// money a tenth, which is a second and two seconds between calls.
-const readsPerSecond = 5
+// readsPerSecond is the rate of reads, which is below both documented limits: 60 calls
+// a minute for one key, and 1000. Calls that spend money have half of it, which is two
+// seconds between calls.
+const readsPerSecond = 1
+
+// moneyTimeout is the timeout of calls that spend money, as in the official clients: the
+// seller executes an order and a renewal before it answers, whether or not the client
+// still waits.
+const moneyTimeout = 120 * time.Second
 
 // sections are what can be sold: addresses for a time, and residential traffic. The
 // lists of other sections are not supported: IPv6 and mobile proxies share hosts, and
@@ -52,8 +58,8 @@ type Config struct {
 	// Locations are the seller's ids of places, by country ("US") or country and city
 	// ("US/newyork"); for residential traffic they are spellings.
 	Locations map[string]string
-	PerSecond float64       // reads; 0: readsPerSecond
-	Timeout   time.Duration // of a call; 0: the client's default
+	PerSecond float64       // reads and writes; 0: readsPerSecond
+	Timeout   time.Duration // of a call; 0: the client's default; calls that spend money have at least moneyTimeout
 }
 
 // Validate returns an error that names every invalid setting and no secret.
@@ -142,17 +148,19 @@ func (a *account) connect(c Config) {
 		perSecond = readsPerSecond
 	}
 	escaped := url.PathEscape(c.Key)
-	a.reads = rest.New(rest.Config{Base: base + "/" + escaped, PerSecond: perSecond, Timeout: c.Timeout, Log: a.log, Name: c.Name,
+	a.reads = rest.New(rest.Config{Base: base + "/" + escaped, PerSecond: perSecond, Timeout: c.Timeout,
+		MoneyTimeout: max(c.Timeout, moneyTimeout), Log: a.log, Name: c.Name,
 		Hide: []string{c.Key, lowerHex(escaped), lowerHex(url.QueryEscape(c.Key))}})
+	access := &accessMemory{now: a.now}
 	explained := func(money bool) func(int, http.Header, []byte) *procurement.Error {
 		return func(status int, _ http.Header, body []byte) *procurement.Error {
-			return explain(status, body, money, a.redact)
+			return access.explained(status, explain(status, body, money, a.redact))
 		}
 	}
 	a.reads.Explain = explained(false)
-	a.writes = a.reads.Limited(rate.Limit(perSecond/5), nil) // for attempts of one write
-	a.money = a.reads.Limited(rate.Inf, explained(true))     // attempted once
-	a.pace = &pacer{write: seconds(5 / perSecond), money: seconds(10 / perSecond)}
+	a.writes = a.reads.Limited(rate.Limit(perSecond), nil) // for attempts of one write
+	a.money = a.reads.Limited(rate.Inf, explained(true))   // attempted once
+	a.pace = &pacer{write: seconds(1 / perSecond), money: seconds(2 / perSecond)}
 }
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

@@ -2,7 +2,9 @@ package proxyseller
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
 
 	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/rest"
@@ -17,9 +19,9 @@ import (
 // because ids of orders and addresses change with every renewal.
 //
 // Orders carry no order key. A lost one is found among the orders that were not listed
-// before: in proxy/list after its delivery, and in auth/list until then, because every
-// order is made with its own credential. The parameter latest=Y is not used: it would
-// hide an order behind a later one.
+// before: in proxy/list after its delivery, which has its addresses, and in order/list
+// until then. The parameter latest=Y is not used: it would hide an order behind a later
+// one.
 type addressProvider struct{ *account }
 
 var _ ports.Static = (*addressProvider)(nil)
@@ -44,23 +46,48 @@ func (p *addressProvider) Balance(ctx context.Context) (procurement.ProviderBala
 
 // Offers returns the countries of the section. Only a quote has their stock and price.
 func (p *addressProvider) Offers(ctx context.Context) ([]procurement.Offer, error) {
+	type reference struct {
+		Country *[]soldCountry
+	}
 	var data struct {
-		Country *[]struct{ Name, Alpha3 string }
+		reference
+		Items *reference // version 2 and newer answers of version 1
 	}
 	if err := p.get(ctx, "/reference/list/"+p.section, &data); err != nil {
 		return nil, err
 	}
-	if data.Country == nil {
+	list := data.Country
+	if data.Items != nil {
+		list = data.Items.Country
+	}
+	if list == nil {
 		return nil, unexpected(procurement.Temporary)
 	}
 	var offers []procurement.Offer
-	for _, c := range *data.Country {
-		if code := country.Alpha2(c.Alpha3); code != "" {
-			offers = append(offers, procurement.Offer{SKU: p.section, Type: session.Static, Name: c.Name,
-				Location: session.Location{Country: code}, Days: []int{30, 90}, Stock: procurement.StockUnknown})
+	for _, c := range *list {
+		if code := c.alpha2(); code != "" {
+			offers = append(offers, procurement.Offer{SKU: p.section, Type: session.Static,
+				Name: strings.TrimPrefix(c.Name, "Proxy of "), Location: session.Location{Country: code}, Days: []int{30, 90},
+				Stock: procurement.StockUnknown})
 		}
 	}
 	return offers, nil
+}
+
+// soldCountry is a country of the reference list. Its id is the alpha-3 code in version
+// 2, and a number beside the code in version 1.
+type soldCountry struct {
+	ID           json.RawMessage
+	Name, Alpha3 string
+}
+
+// alpha2 returns the code of the country. It is empty for an unknown one.
+func (c soldCountry) alpha2() string {
+	code := c.Alpha3
+	if code == "" {
+		_ = json.Unmarshal(c.ID, &code) // a number is no code
+	}
+	return country.Alpha2(strings.ToUpper(code))
 }
 
 // orderBody is the body of order/calc and order/make.
@@ -185,7 +212,7 @@ func (p *addressProvider) Find(ctx context.Context, in procurement.Intent) ([]pr
 	if err != nil {
 		return nil, err
 	}
-	credentials, err := p.credentials(ctx)
+	orders, err := p.recent(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -209,31 +236,28 @@ func (p *addressProvider) Find(ctx context.Context, in procurement.Intent) ([]pr
 		}
 		add(procurement.Delivery{Ref: number, State: procurement.Pending, SKU: p.section, Quantity: 1, Location: session.Location{Country: code}})
 	}
-	for _, a := range credentials {
-		known := slices.ContainsFunc(items, func(i address) bool { return i.Number == a.Number })
-		if _, ok := at[a.Number]; !ok && !known && a.Number != "" && p.undelivered(a) {
-			add(procurement.Delivery{Ref: a.Number, State: procurement.Pending})
+	for _, o := range orders {
+		known := slices.ContainsFunc(items, func(i address) bool { return i.Number == o.Number })
+		if _, ok := at[o.order()]; !ok && !known && o.Status != notPaid && o.Status != returned {
+			add(procurement.Delivery{Ref: o.order(), State: procurement.Pending, CreatedAt: o.at(), Cost: o.cost()})
 		}
 	}
 	return found, nil
 }
 
-// Read returns an order. One without addresses is Pending while its credential is
-// recent; after that Read fails with NotFound.
+// Read returns an order. One without addresses is Pending while it is paid and recent, and
+// Gone if its money was returned; after that Read fails with NotFound.
 func (p *addressProvider) Read(ctx context.Context, ref string) (procurement.Delivery, error) {
 	items, err := p.items(ctx, ref)
 	if err != nil {
 		return procurement.Delivery{}, err
 	}
+	if len(items) == 0 {
+		return p.undelivered(ctx, ref)
+	}
 	credentials, err := p.credentials(ctx)
 	if err != nil {
 		return procurement.Delivery{}, err
-	}
-	if len(items) == 0 {
-		if slices.ContainsFunc(credentials, func(a credential) bool { return ref != "" && a.Number == ref && p.undelivered(a) }) {
-			return procurement.Delivery{Ref: ref, State: procurement.Pending}, nil
-		}
-		return procurement.Delivery{}, procurement.Refuse(procurement.NotFound, "no such order")
 	}
 	d := procurement.Delivery{Ref: ref, State: procurement.Live, SKU: p.section, Quantity: len(items)}
 	for _, i := range items {

@@ -11,6 +11,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/fake/proxyseller"
 	"agentproxy/test/fake/seller"
 )
@@ -312,26 +313,6 @@ func TestFindsWhatWasLost(t *testing.T) {
 	})
 }
 
-func TestOrderWithoutAddresses(t *testing.T) {
-	t.Parallel()
-	s, p := openAddresses(t)
-	s.SetDelay(1000)
-	d, err := p.Order(t.Context(), ispIntent("ord_1", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if read, err := p.Read(t.Context(), d.Ref); err != nil || read.State != procurement.Pending {
-		t.Errorf("new, it is %+v, %v", read, err)
-	}
-	s.Age(2 * time.Hour)
-	if read, err := p.Read(t.Context(), d.Ref); procurement.ClassOf(err) != procurement.NotFound {
-		t.Errorf("old, it is %+v, %v", read, err)
-	}
-	if found, err := p.Find(t.Context(), ispIntent("ord_2", 1)); err != nil || len(found) != 0 {
-		t.Errorf("old, it is found: %+v, %v", found, err)
-	}
-}
-
 func TestKeepsAddressesToTheirEnd(t *testing.T) {
 	t.Parallel()
 	s, p := openAddresses(t)
@@ -440,18 +421,33 @@ func TestDoubtsStrangeBills(t *testing.T) {
 
 func TestTellsItsCountries(t *testing.T) {
 	t.Parallel()
-	s, p := openAddresses(t)
-	s.SetStock("DEU", 0)
-	offers, err := p.Offers(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]bool{}
-	for _, o := range offers {
-		got[o.Location.Country] = o.SKU == "isp" && o.Type == session.Static && len(o.Days) == 2 && o.Stock == procurement.StockUnknown
-	}
-	if len(got) != 2 || !got["US"] || !got["JP"] {
-		t.Errorf("it offers %+v", offers)
+	names := map[string]string{"US": "United States", "JP": "Japan"}
+	for claim, set := range map[string]func(s *proxyseller.Server, p ports.Static){
+		"ids that are codes":   func(*proxyseller.Server, ports.Static) {},
+		"ids that are numbers": func(s *proxyseller.Server, _ ports.Static) { s.NumberCountries() },
+		"no items": func(s *proxyseller.Server, _ ports.Static) {
+			s.Answer("/reference/list", `{"status":"success","data":{"country":[{"id":7,"name":"United States","alpha3":"USA"},`+
+				`{"id":"jpn","name":"Japan"},{"id":9,"name":"Elsewhere"},{"id":"MIX","name":"Mix"}],"period":[]},"errors":[]}`)
+		},
+	} {
+		t.Run(claim, func(t *testing.T) {
+			s, p := openAddresses(t)
+			s.SetStock("DEU", 0)
+			set(s, p)
+			offers, err := p.Offers(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range offers {
+				if o.SKU != "isp" || o.Type != session.Static || len(o.Days) != 2 || o.Stock != procurement.StockUnknown ||
+					names[o.Location.Country] != o.Name {
+					t.Errorf("it offers %+v", o)
+				}
+			}
+			if len(offers) != 2 {
+				t.Errorf("it offers %+v", offers)
+			}
+		})
 	}
 }
 

@@ -52,7 +52,10 @@ type Config struct {
 	HideLike  *regexp.Regexp
 	PerSecond float64       // calls; 0: 5
 	Timeout   time.Duration // of a call with all its attempts; 0: 20 s
-	Log       *slog.Logger  // may be nil
+	// MoneyTimeout is the timeout of calls that are sent Once; 0: Timeout. A seller that
+	// works while the caller waits executes a call that was given up too.
+	MoneyTimeout time.Duration
+	Log          *slog.Logger // may be nil
 	// Explain classifies an answer that is a failure although its status may be a
 	// success. It returns nil if the status decides; the function itself may be nil.
 	Explain func(status int, header http.Header, body []byte) *procurement.Error
@@ -74,6 +77,9 @@ func New(c Config) *Client {
 	}
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
+	}
+	if c.MoneyTimeout == 0 {
+		c.MoneyTimeout = c.Timeout
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -119,7 +125,11 @@ func (c *Client) Call(ctx context.Context, how Repeat, method, path string, in, 
 
 // CallWith is Call with additional header fields.
 func (c *Client) CallWith(ctx context.Context, how Repeat, method, path string, header http.Header, in, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	timeout := c.Timeout
+	if how == Once {
+		timeout = c.MoneyTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var body []byte
 	if in != nil {

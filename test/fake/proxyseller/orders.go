@@ -24,6 +24,9 @@ type order struct {
 	proxies          []*proxy
 	renewal          *renewal
 	ended            bool // ends soon: listed only with ends=Y
+	total            domain.Money
+	status           string  // in order/list
+	renewals         []order // paid ones
 }
 
 // proxy is an address.
@@ -53,11 +56,15 @@ func (s *Server) reference(section string) string {
 	list := []any{}
 	for code, name := range countries {
 		if s.stock[code] > 0 {
-			list = append(list, map[string]any{"id": CountryID(code), "name": name, "alpha3": code})
+			c := map[string]any{"id": code, "name": name}
+			if s.reference1 {
+				c = map[string]any{"id": len(list) + 1, "name": "Proxy of " + name, "alpha3": code}
+			}
+			list = append(list, c)
 		}
 	}
-	return success(map[string]any{"country": list,
-		"period": []any{map[string]any{"id": "1m", "name": "1 month"}, map[string]any{"id": "3m", "name": "3 months"}}})
+	return success(map[string]any{"items": map[string]any{"country": list,
+		"period": []any{map[string]any{"id": "1m", "name": "1 month"}, map[string]any{"id": "3m", "name": "3 months"}}}})
 }
 
 // orderBody is the request of order/calc and order/make.
@@ -149,14 +156,15 @@ func (s *Server) order(r *http.Request) string {
 		return refused
 	}
 	total := price(b.PeriodID, b.Quantity)
-	data, enough := s.bill(r, total, b.Quantity)
+	_, enough := s.bill(r, total, b.Quantity)
 	if !enough {
-		return failure(fault{data["warning"].(string), 0})
+		return failure(fault{"Insufficient funds on balance", 16})
 	}
 	s.Sold(r)
 	now := time.Now().UTC()
 	n := s.next()
-	o := &order{id: objectID(now, n), number: fmt.Sprintf("%d_%08d", 1000000+n, n), section: b.SectionCode, country: country,
+	o := &order{id: objectID(now, n), number: fmt.Sprintf("%d_%08d", 1000000+n, n), total: total,
+		status: "PAYED", section: b.SectionCode, country: country,
 		login: fmt.Sprintf("user%d", n), password: fmt.Sprintf("pass%d", n), at: now, polls: s.delay}
 	o.part = o.number
 	if b.GenerateAuth == "Y" {

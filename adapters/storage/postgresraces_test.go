@@ -1,0 +1,201 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+	"agentproxy/test/pg"
+)
+
+// awaitLock blocks until a statement on the store's database waits for a lock.
+func awaitLock(t *testing.T, st *storage.Store) {
+	t.Helper()
+	const waiting = `SELECT EXISTS (SELECT 1 FROM pg_stat_activity
+		WHERE datname = current_database() AND wait_event_type = 'Lock')`
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		var found bool
+		if err := st.Pool().QueryRow(context.Background(), waiting).Scan(&found); err != nil {
+			t.Error(err)
+			return
+		}
+		if found {
+			return
+		}
+		if time.Now().After(end) {
+			t.Error("no statement waits for a lock")
+			return
+		}
+	}
+}
+
+// An old key that is stored anew while the purge waits for its row is not purged.
+func TestThePurgeKeepsAKeyThatIsStoredAnew(t *testing.T) {
+	st := openPostgres(t)
+	addAgent(t, st, "agt_1", domain.Dollar)
+	since := now.Add(-24 * time.Hour)
+	put := func(at time.Time) func(context.Context, ports.Tx) error {
+		return func(ctx context.Context, tx ports.Tx) error {
+			return tx.Idempotency().Put(ctx, ports.Call{AgentID: "agt_1", Path: "/v1/sessions", Key: "k",
+				Request: []byte{1}, Resource: "sess_1", CreatedAt: at})
+		}
+	}
+	update(t, st, put(since.Add(-time.Hour)))
+	written, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+			if err := put(now)(ctx, tx); err != nil {
+				return err
+			}
+			_, err := tx.Ledger().Wallet(ctx, "agt_1") // sends what is queued
+			close(written)
+			awaitLock(t, st)
+			return err
+		})
+	}()
+	<-written
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		n, err := tx.Idempotency().Purge(ctx, since, 500)
+		if n != 0 {
+			t.Errorf("%d keys were purged", n)
+		}
+		return err
+	})
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		_, found, err := tx.Idempotency().Find(ctx, "agt_1", "/v1/sessions", "k", since)
+		if !found {
+			t.Error("the key of a purchase that was just made is gone")
+		}
+		return err
+	})
+}
+
+// A lock that is released after one lock timeout costs the unit a second try, and does not fail it.
+func TestALockTimeoutIsRetried(t *testing.T) {
+	url := pg.Database(t)
+	st := openURL(t, url)
+	addAgent(t, st, "agt_1", domain.Dollar)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), "BEGIN; SELECT * FROM wallets FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	tries := 0
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		if tries++; tries == 2 {
+			if _, err := conn.Exec(ctx, "ROLLBACK"); err != nil {
+				return err
+			}
+		}
+		return tx.Ledger().SetLive(ctx, "agt_1", 1)
+	})
+	if tries != 2 {
+		t.Errorf("the unit ran %d times", tries)
+	}
+}
+
+// Purchases and terminations of one agent at the same time lock its agent, its wallet and its
+// sessions in different orders, and the second update of a wallet checks its foreign key to the agent.
+func TestPurchasesAndTerminationsOfOneAgentDoNotDeadlock(t *testing.T) {
+	const callers, each = 24, 4
+	url := pg.Database(t)
+	st, err := storage.Open(t.Context(), storage.Config{URL: storage.URL(url), Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	addAgent(t, st, "agt_1", 1000*domain.Dollar)
+	var wg sync.WaitGroup
+	for caller := range callers {
+		wg.Go(func() {
+			for n := range each {
+				number := int64(caller*each + n)
+				err := errors.Join(
+					st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+						if _, err := tx.Agents().Get(ctx, "agt_1"); err != nil {
+							return err
+						}
+						return purchase(ctx, tx, "agt_1", number)
+					}),
+					st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+						return terminate(ctx, tx, "agt_1", sessionID(number))
+					}))
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	verify(t, st)
+	if err := st.Close(); err != nil { // its connections report what they counted when they end
+		t.Fatal(err)
+	}
+	if n := deadlocks(t, url); n != 0 {
+		t.Errorf("%d deadlocks", n)
+	}
+}
+
+func sessionID(n int64) string { return fmt.Sprintf("sess_%020d", n*7919%100_000_000_000_000_000) }
+
+// terminate is the unit that ends a session without traffic.
+func terminate(ctx context.Context, tx ports.Tx, agentID, id string) error {
+	r, err := tx.Sessions().Read(ctx, agentID, id)
+	if err != nil {
+		return err
+	}
+	s, _ := r.Session.Terminate(session.AgentRequest, now)
+	if err := tx.Ledger().SetLive(ctx, agentID, -1); err != nil {
+		return err
+	}
+	release := billing.Entry{ID: "txn_end_" + id, AgentID: agentID, Type: billing.Release, Available: s.Money.Held,
+		Held: s.Money.Held.Neg(), Ref: "release:" + id, SessionID: id, At: now}
+	if _, err := tx.Ledger().Post(ctx, ports.Posting{Entry: release}); err != nil {
+		return err
+	}
+	s.Money.Held = billing.Funds{}
+	return tx.Sessions().Put(ctx, s)
+}
+
+// deadlocks returns the number of deadlocks in a database to which no other connection is open, or is
+// about to be closed.
+func deadlocks(t *testing.T, url string) (n int64) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		var others int
+		err := conn.QueryRow(t.Context(), `SELECT COUNT(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid()`).Scan(&others)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if others == 0 {
+			err := conn.QueryRow(t.Context(), "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatal("the store's connections are still open")
+	return 0
+}
