@@ -20,7 +20,7 @@ import (
 	"agentproxy/ports"
 )
 
-// Traffic routes and meters the traffic of sessions for the gateway.
+// Service routes and meters the traffic of sessions for the gateway.
 type Service struct {
 	store    ports.Store
 	clock    ports.Clock
@@ -31,7 +31,7 @@ type Service struct {
 	hub      *changes.Hub
 }
 
-// NewTraffic returns the use cases.
+// New returns the use cases.
 func New(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *sessions.Service, life *sessions.Transitions,
 	access *fulfilment.Service, hub *changes.Hub) *Service {
 	return &Service{store: store, clock: clock, ids: ids, sessions: sessions, life: life, access: access, hub: hub}
