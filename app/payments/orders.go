@@ -45,7 +45,7 @@ type OrderView struct {
 	Required      int
 }
 
-// OrderDone is the outcome of CreateRecharge: a view, or the quote of a dry
+// OrderDone is the outcome of CreateOrder: a view, or the quote of a dry
 // run.
 type OrderDone struct {
 	View     OrderView

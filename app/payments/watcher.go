@@ -16,7 +16,7 @@ import (
 	"agentproxy/ports"
 )
 
-// Watcher reads the chain and Book what arrived. Each method can run on
+// Watcher reads the chain and credits what arrived. Each method can run on
 // several replicas at once: uniqueness decides, not luck.
 //
 // What is known of an address rests on two promises, and everything else
