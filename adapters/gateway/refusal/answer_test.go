@@ -33,7 +33,7 @@ func TestAnswersAreClassified(t *testing.T) {
 		{407, "No", nil, "E_BALANCE_EXHAUSTED", CodeUpstreamPayment, false},
 		{407, "No", nil, "E_AUTH_INVALID: captcha capacity", CodeUpstreamAuth, false},
 		{407, "unknown user traffic-threads:s3cret-limit", nil, "", CodeUpstreamAuth, false}, // its credential is no reason
-		{407, "No", nil, "<html>no traffic left</html>", CodeUpstreamAuth, false},       // a page is no reason
+		{407, "No", nil, "<html>no traffic left</html>", CodeUpstreamAuth, false},            // a page is no reason
 		{401, "Auth Failed", []string{"client_10050", "ip_blacklisted: 192.0.2.1"}, "", CodeUpstreamAuth, false},
 		{402, "Payment Required", nil, "", CodeUpstreamPayment, false},
 		{402, "Residential Failed (bad_endpoint)", nil, "", CodeUpstreamRefused, false},
