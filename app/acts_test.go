@@ -159,14 +159,14 @@ func (w *world) create(agent, product string) (sessions.Done, error) {
 }
 
 // buy is create for a product that must be had.
-func (w *world) buy(agent, product string) sessions.SessionView {
+func (w *world) buy(agent, product string) sessions.View {
 	w.t.Helper()
 	d, err := w.create(agent, product)
 	ok(w.t, err)
 	return d.View
 }
 
-func (w *world) read(agent, id string) sessions.SessionView {
+func (w *world) read(agent, id string) sessions.View {
 	w.t.Helper()
 	v, err := w.sessions.Read(context.Background(), agent, id)
 	ok(w.t, err)

@@ -88,7 +88,7 @@ func BenchmarkBatch(b *testing.B) {
 				for range 10 {
 					w.buy(agent, local)
 				}
-				list, err := w.sessions.List(context.Background(), sessions.ListSessions{AgentID: agent, Page: domain.Page{Number: 1, Size: 10}})
+				list, err := w.sessions.List(context.Background(), sessions.List{AgentID: agent, Page: domain.Page{Number: 1, Size: 10}})
 				ok(b, err)
 				for n := range 100 {
 					batches[i] = append(batches[i], telemetry.ReportedEvent{SessionID: list.Items[n%10].ID, Report: health.Report{Type: "success",

@@ -60,7 +60,7 @@ func TestCatalog(t *testing.T) {
 	if len(best) == 0 {
 		t.Error("nothing is recommended")
 	}
-	if _, err := catalogapp.NewCatalog([]ports.Provider{w.seller}, append(w.seller.Products(), w.seller.Products()...), nil); err == nil {
+	if _, err := catalogapp.New([]ports.Provider{w.seller}, append(w.seller.Products(), w.seller.Products()...), nil); err == nil {
 		t.Error("a catalogue that sells a code twice is taken")
 	}
 }

@@ -80,13 +80,13 @@ func TestCreateAtOnce(t *testing.T) {
 		refused(t, err, session.ErrNotFound)
 		_, err = w.telemetry.Health(t.Context(), other, v.ID)
 		refused(t, err, session.ErrNotFound)
-		list, err := w.sessions.List(t.Context(), sessions.ListSessions{AgentID: other, Page: domain.Page{Number: 1, Size: 20}})
+		list, err := w.sessions.List(t.Context(), sessions.List{AgentID: other, Page: domain.Page{Number: 1, Size: 20}})
 		ok(t, err)
 		same(t, "listed", list.Total, 0)
 	})
 	t.Run("sessions are listed newest first, by what is asked for", func(t *testing.T) {
 		page := domain.Page{Number: 1, Size: 2}
-		list, err := w.sessions.List(t.Context(), sessions.ListSessions{AgentID: agent, Page: page, Filter: ports.SessionFilter{Type: session.Dynamic}})
+		list, err := w.sessions.List(t.Context(), sessions.List{AgentID: agent, Page: page, Filter: ports.SessionFilter{Type: session.Dynamic}})
 		ok(t, err)
 		if list.Total != 3 || len(list.Items) != 2 || list.Items[0].Type != session.Dynamic || list.Items[0].Password == "" {
 			t.Errorf("listed %+v", list)

@@ -40,7 +40,7 @@ func TestDirectSessions(t *testing.T) {
 	if _, err := w.traffic.Route(t.Context(), v.ID); !errors.Is(err, session.ErrNotFound) {
 		t.Errorf("the gateway is told of it: %v", err)
 	}
-	used := func(bytes int64) sessions.SessionView {
+	used := func(bytes int64) sessions.View {
 		seller.Change(v.ID, func(p *fake.Purchase) { p.Used = bytes })
 		w.clock.Advance(time.Minute)
 		ok(t, w.work())
@@ -143,7 +143,7 @@ func TestDirectStaysDirect(t *testing.T) {
 	if _, err := w.traffic.Route(t.Context(), straight.ID); err == nil {
 		t.Error("without its provider the gateway has a route to it")
 	}
-	list, err := w.sessions.List(context.Background(), sessions.ListSessions{AgentID: agent, Page: domain.Page{Number: 1, Size: 20}})
+	list, err := w.sessions.List(context.Background(), sessions.List{AgentID: agent, Page: domain.Page{Number: 1, Size: 20}})
 	if err != nil || len(list.Items) != 2 {
 		t.Errorf("the list has %d, %v", len(list.Items), err)
 	}
@@ -184,7 +184,7 @@ func TestASilentProviderDoesNotDelayTheEnd(t *testing.T) {
 // What a provider counts is booked for a session that is used, by the hour.
 func TestTheUsageOfADirectSession(t *testing.T) {
 	w, seller, agent := directWorld(t)
-	used := func(v sessions.SessionView, bytes int64) {
+	used := func(v sessions.View, bytes int64) {
 		seller.Change(v.ID, func(p *fake.Purchase) { p.Used = bytes })
 		w.clock.Advance(time.Minute)
 		ok(t, w.work())
@@ -232,7 +232,7 @@ func TestASessionOfALocalProviderThatIsGone(t *testing.T) {
 	w := newWorld(t)
 	agent := w.register()
 	v := w.buy(agent, local)
-	c, err := catalogapp.NewCatalog([]ports.Provider{w.seller}, w.seller.Products(), country.Name)
+	c, err := catalogapp.New([]ports.Provider{w.seller}, w.seller.Products(), country.Name)
 	ok(t, err)
 	w.reconnect(c)
 	if v := w.read(agent, v.ID); v.Direct != nil {

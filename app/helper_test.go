@@ -69,7 +69,7 @@ type world struct {
 	embedded *embedded.Provider
 	secrets  *system.Secrets
 	*changes.Hub
-	accounts  *accounts.Accounts
+	accounts  *accounts.Service
 	referrers *accounts.Referrers
 	catalog   *catalogapp.Catalog
 	life      *sessions.Transitions
@@ -77,15 +77,15 @@ type world struct {
 	driver    *procurementapp.Driver
 	desk      *procurementapp.Desk
 	callbacks *procurementapp.Callbacks
-	sessions  *sessions.Sessions
-	traffic   *traffic.Traffic
+	sessions  *sessions.Service
+	traffic   *traffic.Service
 	observer  *telemetry.Observer
-	telemetry *telemetry.Telemetry
+	telemetry *telemetry.Service
 	wallet    *ledger.Wallet
 	stats     *ledger.Stats
 	limits    *ratelimit.Limits
-	passes    *maintenance.Passes
-	webhooks  *webhooks.Webhooks
+	passes    *maintenance.Tasks
+	webhooks  *webhooks.Service
 	receiver  *receiver
 }
 
@@ -227,21 +227,21 @@ func (w *world) wire(s setup, clock ports.Clock, ids ports.IDs) {
 			sold[i].Sources = []procurement.Source{{Provider: w.seller.Name()}}
 		}
 	}
-	w.catalog, err = catalogapp.NewCatalog(append([]ports.Provider{w.embedded, seller}, s.more...),
+	w.catalog, err = catalogapp.New(append([]ports.Provider{w.embedded, seller}, s.more...),
 		slices.Concat(w.embedded.Products(), sold, s.sell), country.Name)
 	ok(w.t, err)
-	w.Hub = changes.NewHub(w.store, clock)
-	w.limits = ratelimit.NewLimits(ratelimit.LimitConfig{RegistrationsPerMinute: 3}, clock, nil, slog.New(slog.DiscardHandler))
+	w.Hub = changes.New(w.store, clock)
+	w.limits = ratelimit.New(ratelimit.Config{RegistrationsPerMinute: 3}, clock, nil, slog.New(slog.DiscardHandler))
 	w.observer = telemetry.NewObserver(w.store, clock, ids)
 	w.connect(s.limit, clock, nil, slog.New(slog.DiscardHandler))
-	w.accounts = accounts.NewAccounts(accounts.AccountConfig{TrialBalance: max(s.trial, 0), TrialDays: 14, PerMinute: s.perMinute},
+	w.accounts = accounts.New(accounts.Config{TrialBalance: max(s.trial, 0), TrialDays: 14, PerMinute: s.perMinute},
 		w.store, clock, ids, w.secrets, system.NewTokens(w.secrets, ids), w.life, w.Hub)
 	w.referrers = accounts.NewReferrers(w.store, clock, ids)
-	w.telemetry = telemetry.NewTelemetry(w.store, clock, ids, w.observer)
+	w.telemetry = telemetry.New(w.store, clock, ids, w.observer)
 	w.wallet = ledger.NewWallet(w.store, clock, ids)
 	w.stats = ledger.NewStats(w.store, clock)
 	w.receiver = &receiver{clock: w.clock}
-	w.webhooks = webhooks.NewWebhooks(w.store, clock, ids, w.secrets, w.receiver, w.Hub, slog.New(slog.DiscardHandler))
+	w.webhooks = webhooks.New(w.store, clock, ids, w.secrets, w.receiver, w.Hub, slog.New(slog.DiscardHandler))
 }
 
 // connect makes the use cases that depend on the catalogue.
@@ -251,10 +251,10 @@ func (w *world) connect(limit int, clock ports.Clock, calls procurementapp.Count
 	w.driver = procurementapp.NewDriver(w.store, clock, w.ids, w.catalog, w.Hub, w.life, w.access, calls, log)
 	w.desk = procurementapp.NewDesk(w.store, w.driver)
 	w.callbacks = procurementapp.NewCallbacks(w.store, clock, w.catalog, w.driver)
-	w.sessions = sessions.NewSessions(sessions.SessionConfig{Limit: limit}, w.store, clock, w.ids, w.secrets, w.catalog, w.life, w.driver,
+	w.sessions = sessions.New(sessions.Config{Limit: limit}, w.store, clock, w.ids, w.secrets, w.catalog, w.life, w.driver,
 		w.access, w.Hub, log)
-	w.traffic = traffic.NewTraffic(w.store, clock, w.ids, w.sessions, w.life, w.access, w.Hub)
-	w.passes = maintenance.NewPasses(w.store, clock, w.ids, w.life, w.traffic, w.Hub, w.limits)
+	w.traffic = traffic.New(w.store, clock, w.ids, w.sessions, w.life, w.access, w.Hub)
+	w.passes = maintenance.New(w.store, clock, w.ids, w.life, w.traffic, w.Hub, w.limits)
 }
 
 // reconnect is connect with another catalogue.

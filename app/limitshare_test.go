@@ -25,7 +25,7 @@ var silentLog = slog.New(slog.DiscardHandler)
 
 func sharing(clock ports.Clock, store ports.RateLimits, n int) (list []*ratelimitapp.Limits) {
 	for range n {
-		list = append(list, ratelimitapp.NewLimits(ratelimitapp.LimitConfig{RegistrationsPerMinute: 120}, clock, store, silentLog))
+		list = append(list, ratelimitapp.New(ratelimitapp.Config{RegistrationsPerMinute: 120}, clock, store, silentLog))
 	}
 	return list
 }
@@ -116,7 +116,7 @@ func TestWithoutAnAnswerEachReplicaGoesOnAlone(t *testing.T) {
 	clock := fake.NewClock()
 	store := fake.NewRateLimits(clock)
 	var text bytes.Buffer
-	limits := ratelimitapp.NewLimits(ratelimitapp.LimitConfig{}, clock, store, slog.New(slog.NewTextHandler(&text, nil)))
+	limits := ratelimitapp.New(ratelimitapp.Config{}, clock, store, slog.New(slog.NewTextHandler(&text, nil)))
 	caller := accounts.Caller{AgentID: "a", PerMinute: 30}
 	store.Fail(errors.New("no server"))
 	same(t, "admitted", admitted(100, func(int) ratelimit.Decision { return limits.Take(caller.AgentID, caller.PerMinute) }), 30)
@@ -142,7 +142,7 @@ func TestTidyForgetsLimits(t *testing.T) {
 	w := newWorld(t)
 	store := fake.NewRateLimits(w.clock)
 	limits := sharing(w.clock, store, 1)[0]
-	passes := maintenance.NewPasses(w.store, w.clock, w.ids, w.life, w.traffic, w.Hub, limits)
+	passes := maintenance.New(w.store, w.clock, w.ids, w.life, w.traffic, w.Hub, limits)
 	parallel(1200, func(i int) { limits.TakeRegistration(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})) })
 	ok(t, passes.Purge(t.Context()))
 	same(t, "kept", store.Keys(), 1200)

@@ -18,7 +18,7 @@ import (
 // onlyWith wires the world anew, with the embedded provider and these alone.
 func (w *world) onlyWith(products []catalog.Product, sellers ...ports.Provider) {
 	w.t.Helper()
-	c, err := catalogapp.NewCatalog(append([]ports.Provider{w.embedded}, sellers...), append(w.embedded.Products(), products...), country.Name)
+	c, err := catalogapp.New(append([]ports.Provider{w.embedded}, sellers...), append(w.embedded.Products(), products...), country.Name)
 	ok(w.t, err)
 	w.reconnect(c)
 }

@@ -235,7 +235,7 @@ func TestRepeatableOrders(t *testing.T) {
 
 // What stays unknown for a day is the operator's to decide.
 func TestFrozenOrders(t *testing.T) {
-	freeze := func(t *testing.T) (*world, string, sessions.SessionView) {
+	freeze := func(t *testing.T) (*world, string, sessions.View) {
 		w := newWorld(t)
 		agent := w.register()
 		w.seller.Next(fake.Provision, fake.LoseAnswer())

@@ -86,7 +86,7 @@ func TestTrafficTakesTurnsWhateverItsCountry(t *testing.T) {
 	w := newWorld(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(100)
-	in := func(country string) sessions.SessionView {
+	in := func(country string) sessions.View {
 		f := form(remote)
 		f.Location.Country = country
 		d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})

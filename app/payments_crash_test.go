@@ -73,7 +73,7 @@ func TestTwoWatchers(t *testing.T) {
 	for name, ways := range map[string][2]int{"by address": {10, 10}, "by block": {0, 0}, "each its way": {10, 0}} {
 		t.Run(name, func(t *testing.T) {
 			b := tillOf(newWorld(t))
-			var watchers []*payments.Payments
+			var watchers []*payments.Watcher
 			for _, few := range ways {
 				p := b.watcher(b.store)
 				p.SetAddressLimit(few)

@@ -128,7 +128,7 @@ func TestProvisionRacesWithTerminate(t *testing.T) {
 			for range 20 {
 				v := w.buy(agent, product)
 				var wg sync.WaitGroup
-				var ended sessions.SessionView
+				var ended sessions.View
 				for range 3 {
 					wg.Go(func() {
 						if err := w.driver.DriveSession(context.Background(), v.ID); err != nil {

@@ -23,8 +23,8 @@ type till struct {
 	*world
 	chain     *fake.Chain
 	keys      *fake.Keys
-	recharges *payments.Recharges
-	payments  *payments.Payments
+	recharges *payments.Orders
+	payments  *payments.Watcher
 	logs      *logged
 }
 
@@ -56,12 +56,12 @@ func tillOf(w *world) *till {
 
 // restart forgets what processes remember.
 func (b *till) restart() {
-	b.recharges = payments.NewRecharges(b.store, b.clock, b.ids, b.chain, b.keys)
+	b.recharges = payments.NewOrders(b.store, b.clock, b.ids, b.chain, b.keys)
 	b.payments = b.watcher(b.store)
 }
 
-func (b *till) watcher(st ports.Store) *payments.Payments {
-	return payments.NewPayments(st, b.clock, b.ids, b.chain, slog.New(slog.NewTextHandler(b.logs, nil)))
+func (b *till) watcher(st ports.Store) *payments.Watcher {
+	return payments.NewWatcher(st, b.clock, b.ids, b.chain, slog.New(slog.NewTextHandler(b.logs, nil)))
 }
 
 // few sets up to how many addresses are read one by one.
@@ -73,7 +73,7 @@ func (b *till) few(n int) *till {
 // order makes an order of so many dollars.
 func (b *till) order(agent, amount string) recharge.Order {
 	b.t.Helper()
-	d, err := b.recharges.Create(b.t.Context(), payments.CreateRecharge{AgentID: agent, Amount: dollars(amount)})
+	d, err := b.recharges.Create(b.t.Context(), payments.CreateOrder{AgentID: agent, Amount: dollars(amount)})
 	ok(b.t, err)
 	return d.View.Order
 }
@@ -110,7 +110,7 @@ func (b *till) watch() {
 }
 
 // stands demands status and sum of an order.
-func (b *till) stands(o recharge.Order, status recharge.Status, received string) payments.RechargeView {
+func (b *till) stands(o recharge.Order, status recharge.Status, received string) payments.OrderView {
 	b.t.Helper()
 	v, err := b.recharges.Get(context.Background(), o.AgentID, o.ID)
 	ok(b.t, err)

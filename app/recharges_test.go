@@ -27,7 +27,7 @@ func call(key, body string) idempotency.Call {
 func TestCreateRecharge(t *testing.T) {
 	b := newTill(t)
 	agent := b.register()
-	d, err := b.recharges.Create(t.Context(), payments.CreateRecharge{AgentID: agent, Amount: dollars("12.50")})
+	d, err := b.recharges.Create(t.Context(), payments.CreateOrder{AgentID: agent, Amount: dollars("12.50")})
 	ok(t, err)
 	o := d.View.Order
 	same(t, "status", d.Outcome, ports.Created)
@@ -49,7 +49,7 @@ func TestCreateRecharge(t *testing.T) {
 		before := b.dump()
 		for _, amount := range []string{"0.99", "10000.01", "1.001", "0", "-1"} {
 			for _, dry := range []bool{false, true} {
-				_, err := b.recharges.Create(t.Context(), payments.CreateRecharge{AgentID: agent, Amount: dollars(amount), DryRun: dry})
+				_, err := b.recharges.Create(t.Context(), payments.CreateOrder{AgentID: agent, Amount: dollars(amount), DryRun: dry})
 				refused(t, err, domain.ErrInvalid)
 			}
 		}
@@ -57,7 +57,7 @@ func TestCreateRecharge(t *testing.T) {
 	})
 	t.Run("a dry run answers what would be and stores nothing", func(t *testing.T) {
 		before := b.dump()
-		d, err := b.recharges.Create(t.Context(), payments.CreateRecharge{AgentID: agent, Amount: dollars("5"), DryRun: true, Call: call("dry", "")})
+		d, err := b.recharges.Create(t.Context(), payments.CreateOrder{AgentID: agent, Amount: dollars("5"), DryRun: true, Call: call("dry", "")})
 		ok(t, err)
 		if d.Outcome != ports.Completed || d.Quote == nil || *d.Quote != (ledger.Quote{BalanceAfter: dollars("15")}) {
 			t.Errorf("answered %+v", d.Quote)
@@ -90,7 +90,7 @@ func TestCreateRecharge(t *testing.T) {
 		agent := b.register()
 		ok(t, b.accounts.Disable(t.Context(), agent, "test"))
 		for _, dry := range []bool{false, true} {
-			_, err := b.recharges.Create(t.Context(), payments.CreateRecharge{AgentID: agent, Amount: dollars("5"), DryRun: dry})
+			_, err := b.recharges.Create(t.Context(), payments.CreateOrder{AgentID: agent, Amount: dollars("5"), DryRun: dry})
 			refused(t, err, account.ErrDisabled)
 		}
 	})
@@ -104,14 +104,14 @@ func TestTenOpenOrders(t *testing.T) {
 	}
 	before := b.dump()
 	for _, dry := range []bool{false, true} {
-		_, err := b.recharges.Create(t.Context(), payments.CreateRecharge{AgentID: agent, Amount: dollars("5"), DryRun: dry, Call: call("k", "")})
+		_, err := b.recharges.Create(t.Context(), payments.CreateOrder{AgentID: agent, Amount: dollars("5"), DryRun: dry, Call: call("k", "")})
 		refused(t, err, recharge.ErrLimit)
 	}
 	same(t, "the database", b.dump(), before)
 	b.pass(31 * time.Minute)
 	b.settle()
 	b.watch()
-	d, err := b.recharges.Create(t.Context(), payments.CreateRecharge{AgentID: agent, Amount: dollars("5"), Call: call("k", "")})
+	d, err := b.recharges.Create(t.Context(), payments.CreateOrder{AgentID: agent, Amount: dollars("5"), Call: call("k", "")})
 	ok(t, err)
 	same(t, "replayed", d.Replayed, false)
 	same(t, "the old ones are told of", strings.Count(b.told(agent), "expired"), recharge.MaxOpen)
@@ -120,7 +120,7 @@ func TestTenOpenOrders(t *testing.T) {
 func TestRechargeIdempotency(t *testing.T) {
 	b := newTill(t)
 	agent := b.register()
-	in := payments.CreateRecharge{AgentID: agent, Amount: dollars("5"), Call: call("k", "body")}
+	in := payments.CreateOrder{AgentID: agent, Amount: dollars("5"), Call: call("k", "body")}
 	first, err := b.recharges.Create(t.Context(), in)
 	ok(t, err)
 	b.pay(first.View.Address, "5")
@@ -154,7 +154,7 @@ func TestParallelRecharges(t *testing.T) {
 			agent := b.register()
 			var made, replayed, limited atomic.Int32
 			parallel(200, func(i int) {
-				d, err := b.recharges.Create(context.Background(), payments.CreateRecharge{AgentID: agent, Amount: dollars("5"),
+				d, err := b.recharges.Create(context.Background(), payments.CreateOrder{AgentID: agent, Amount: dollars("5"),
 					Call: call(fmt.Sprint(i%keys), "body")})
 				switch {
 				case errors.Is(err, recharge.ErrLimit):
@@ -184,15 +184,15 @@ func (wrongKeys) Address(uint32) (string, error) { return "", nil }
 func TestAnInvalidAddressIsNeverShown(t *testing.T) {
 	b := newTill(t)
 	agent := b.register()
-	u := payments.NewRecharges(b.store, b.clock, b.ids, b.chain, wrongKeys{b.keys})
+	u := payments.NewOrders(b.store, b.clock, b.ids, b.chain, wrongKeys{b.keys})
 	before := b.dump()
-	if _, err := u.Create(t.Context(), payments.CreateRecharge{AgentID: agent, Amount: dollars("5")}); err == nil {
+	if _, err := u.Create(t.Context(), payments.CreateOrder{AgentID: agent, Amount: dollars("5")}); err == nil {
 		t.Error("an order without an address was made")
 	}
 	same(t, "the database", b.dump(), before)
 	o := b.order(agent, "5")
 	b.exec(`UPDATE recharge_addresses SET address = LOWER(address)`)
-	if _, err := b.recharges.Create(t.Context(), payments.CreateRecharge{AgentID: agent, Amount: dollars("5")}); err == nil {
+	if _, err := b.recharges.Create(t.Context(), payments.CreateOrder{AgentID: agent, Amount: dollars("5")}); err == nil {
 		t.Error("an address that was damaged was shown")
 	}
 	b.exec(`UPDATE recharge_addresses SET address = ?`, o.Address)

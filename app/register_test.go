@@ -111,7 +111,7 @@ func TestUpdateAccount(t *testing.T) {
 		ContactEmail: "a@example.com", Description: "about"}})
 	ok(t, err)
 	update := func(u account.Update) (accounts.Updated, error) {
-		return w.accounts.Update(t.Context(), accounts.UpdateAccount{AgentID: r.Agent.ID, Update: u})
+		return w.accounts.Update(t.Context(), accounts.Update{AgentID: r.Agent.ID, Update: u})
 	}
 	t.Run("what is not given stays", func(t *testing.T) {
 		w.clock.Advance(time.Minute)
@@ -149,7 +149,7 @@ func TestUpdateAccount(t *testing.T) {
 		same(t, "the database", w.dump(), before)
 	})
 	t.Run("an unknown agent is not found", func(t *testing.T) {
-		_, err := w.accounts.Update(t.Context(), accounts.UpdateAccount{AgentID: "agt_none"})
+		_, err := w.accounts.Update(t.Context(), accounts.Update{AgentID: "agt_none"})
 		refused(t, err, account.ErrNotFound)
 		_, err = w.accounts.Info(t.Context(), "agt_none")
 		refused(t, err, account.ErrNotFound)

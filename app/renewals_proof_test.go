@@ -35,7 +35,7 @@ func (p *teller) Renew(ctx context.Context, ref string, in procurement.Intent) (
 }
 
 // tellerWorld has a session of a teller, and renews it.
-func tellerWorld(t *testing.T) (w *world, p *teller, v sessions.SessionView, renew func() (sessions.Done, error)) {
+func tellerWorld(t *testing.T) (w *world, p *teller, v sessions.View, renew func() (sessions.Done, error)) {
 	p = &teller{Provider: fake.NewProvider("teller")}
 	w = open(t, setup{more: []ports.Provider{p}, sell: []catalog.Product{bothOf("sta_teller", session.Static, procurement.Source{Provider: "teller"})}})
 	p.SetClock(w.clock.Now)
@@ -100,7 +100,7 @@ func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
 // What proves neither that a renewal was made nor that it was not leaves the money
 // held.
 func TestWhatProvesNoRenewal(t *testing.T) {
-	held := func(w *world, v sessions.SessionView, want domain.Money) {
+	held := func(w *world, v sessions.View, want domain.Money) {
 		w.t.Helper()
 		w.pass(40)
 		now := w.read(v.AgentID, v.ID)

@@ -17,7 +17,7 @@ import (
 // A renewal at a seller is paid when the seller has confirmed, and moves the end
 // then.
 func TestRenewAtASeller(t *testing.T) {
-	begin := func(t *testing.T) (*world, string, sessions.SessionView, func(string) (sessions.Done, error)) {
+	begin := func(t *testing.T) (*world, string, sessions.View, func(string) (sessions.Done, error)) {
 		w := open(t, setup{unruly: true})
 		agent := w.rich(10)
 		v := w.buy(agent, remoteStatic)
@@ -25,7 +25,7 @@ func TestRenewAtASeller(t *testing.T) {
 			return w.sessions.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: v.ID, Call: key(k)})
 		}
 	}
-	later := func(v sessions.SessionView) time.Time { return v.ExpiresAt.Add(30 * session.Day) }
+	later := func(v sessions.View) time.Time { return v.ExpiresAt.Add(30 * session.Day) }
 	t.Run("confirmed at once", func(t *testing.T) {
 		w, agent, v, renew := begin(t)
 		before := w.balance(agent)

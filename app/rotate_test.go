@@ -131,7 +131,7 @@ func TestRotateIsRefused(t *testing.T) {
 	})
 }
 
-func (w *world) timed(agent, product string, interval time.Duration) sessions.SessionView {
+func (w *world) timed(agent, product string, interval time.Duration) sessions.View {
 	w.t.Helper()
 	f := form(product)
 	f.RotationMode, f.RotationInterval = session.Timed, &interval

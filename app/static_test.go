@@ -35,7 +35,7 @@ func TestStaticAddressesAreExclusive(t *testing.T) {
 		t.Run(product, func(t *testing.T) {
 			w := open(t, setup{exits: 6, unruly: true}) // three static ones
 			agent := w.rich(100)
-			buy := func(n int) (sessions.SessionView, error) {
+			buy := func(n int) (sessions.View, error) {
 				f := form(product)
 				f.Quantity = &n
 				d, err := w.sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})

@@ -224,7 +224,7 @@ func TestWhatMoneyTells(t *testing.T) {
 		w.budget(agent, "4", "8", false)
 		_, err := w.wallet.SetBudget(t.Context(), ledger.SetBudget{AgentID: agent, Thresholds: &[]int{50, 90, 100}})
 		ok(t, err)
-		buy := func(gb, want string) sessions.SessionView {
+		buy := func(gb, want string) sessions.View {
 			v := w.buyGB(agent, gb)
 			if want != "" {
 				want += "; "
@@ -245,7 +245,7 @@ func TestWhatMoneyTells(t *testing.T) {
 }
 
 // buyGB buys so much traffic at 0.40.
-func (w *world) buyGB(agent, gb string) sessions.SessionView {
+func (w *world) buyGB(agent, gb string) sessions.View {
 	w.t.Helper()
 	f := form(local)
 	f.Bytes = gigabytes(gb)
@@ -288,7 +288,7 @@ func TestWithoutAWebhookNothingIsStored(t *testing.T) {
 	ok(t, err)
 	_, _, err = w.accounts.RotateSecret(t.Context(), agent)
 	ok(t, err)
-	_, err = w.accounts.Update(t.Context(), accounts.UpdateAccount{AgentID: agent, Update: account.Update{Name: new("other")}})
+	_, err = w.accounts.Update(t.Context(), accounts.Update{AgentID: agent, Update: account.Update{Name: new("other")}})
 	ok(t, err)
 	for _, table := range []string{"outbox", "webhook_deliveries", "webhook_states", "webhook_marks"} {
 		same(t, table, w.texts(`SELECT COUNT(*) FROM "` + table + `"`)[0], "0")

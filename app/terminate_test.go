@@ -15,7 +15,7 @@ import (
 func TestTerminate(t *testing.T) {
 	w := open(t, setup{unruly: true})
 	agent := w.rich(90)
-	end := func(id string) sessions.SessionView {
+	end := func(id string) sessions.View {
 		t.Helper()
 		v, err := w.sessions.Terminate(t.Context(), agent, id)
 		ok(t, err)
@@ -75,7 +75,7 @@ func TestTerminate(t *testing.T) {
 
 // With a lease out the money waits for the gateway's last word.
 func TestTerminateWithALease(t *testing.T) {
-	lease := func(t *testing.T) (*world, string, sessions.SessionView) {
+	lease := func(t *testing.T) (*world, string, sessions.View) {
 		w := open(t, setup{unruly: true})
 		agent := w.register()
 		v := w.buy(agent, local)

@@ -14,7 +14,7 @@ import (
 )
 
 // small buys a dynamic session of 0.1 GB at 0.40.
-func (w *world) small(agent string) sessions.SessionView {
+func (w *world) small(agent string) sessions.View {
 	w.t.Helper()
 	f := form(local)
 	f.Bytes = gigabytes("0.1")

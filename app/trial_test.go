@@ -18,7 +18,7 @@ func TestTrialCredit(t *testing.T) {
 		ok(w.t, err)
 		return b.Wallet.Available
 	}
-	big := func(w *world, agent string) sessions.SessionView { // holds 12.00
+	big := func(w *world, agent string) sessions.View { // holds 12.00
 		f := form(local)
 		f.Bytes = gigabytes("30")
 		d, err := w.sessions.Create(context.Background(), sessions.Create{AgentID: agent, Form: f})

@@ -26,7 +26,7 @@ func (w *world) event(agent string) webhook.Delivery {
 
 func (w *world) setURL(agent, url string) accounts.Updated {
 	w.t.Helper()
-	u, err := w.accounts.Update(w.t.Context(), accounts.UpdateAccount{AgentID: agent, Update: account.Update{WebhookURL: &url}})
+	u, err := w.accounts.Update(w.t.Context(), accounts.Update{AgentID: agent, Update: account.Update{WebhookURL: &url}})
 	ok(w.t, err)
 	return u
 }
@@ -161,7 +161,7 @@ func TestAnEndpointThatIsGoneIsLeftAlone(t *testing.T) {
 		same(t, "the newest", list[0].Type, webhook.SessionActive)
 	})
 	t.Run("another name enables nothing, the URL does, the same too", func(t *testing.T) {
-		_, err := w.accounts.Update(t.Context(), accounts.UpdateAccount{AgentID: agent, Update: account.Update{Name: new("other")}})
+		_, err := w.accounts.Update(t.Context(), accounts.Update{AgentID: agent, Update: account.Update{Name: new("other")}})
 		ok(t, err)
 		same(t, "the state", w.endpoint(agent).State(), webhook.Disabled)
 		same(t, "the secret", w.setURL(agent, hook).WebhookSecret, "")

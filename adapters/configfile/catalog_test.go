@@ -42,7 +42,7 @@ func TestTheDocumentedExampleLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := load(t)
-	if s.Catalog.WithoutEmbedded || len(s.Warnings) != 0 || len(s.Catalog.Providers) != 2 {
+	if s.Dev || s.Catalog.WithoutEmbedded || len(s.Warnings) != 0 || len(s.Catalog.Providers) != 2 {
 		t.Errorf("got %+v", s.Catalog)
 	}
 	want := []catalog.Product{

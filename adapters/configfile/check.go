@@ -36,7 +36,7 @@ func (c *check) fault(name, format string, args ...any) {
 }
 
 // settings checks a Config as a whole.
-func (c *check) settings(config Config) (Settings, error) {
+func (c *check) settings(config Config, providers int) (Settings, error) {
 	s := Settings{HTTPAddr: config.HTTPAddr, GatewayAddr: config.GatewayAddr, AdminAddr: config.AdminAddr,
 		RootSecret:   Secret(config.Secret),
 		SessionLimit: c.atLeast("AGENTPROXY_SESSION_LIMIT", config.SessionLimit, 0),
@@ -48,8 +48,8 @@ func (c *check) settings(config Config) (Settings, error) {
 	api := c.listener("AGENTPROXY_HTTP_ADDR", config.HTTPAddr)
 	gateway := c.listener("AGENTPROXY_GATEWAY_ADDR", config.GatewayAddr)
 	c.listener("AGENTPROXY_ADMIN_ADDR", config.AdminAddr)
-	c.mode(&s, config, api, gateway)
 	s.DatabasePath, s.DatabaseURL = c.database(config.DatabaseURL)
+	c.mode(&s, config, api, gateway, providers)
 	s.DatabaseConns = c.atLeast("AGENTPROXY_DATABASE_MAX_CONNS", config.DatabaseConns, 4)
 	if s.DatabaseURL != "" && config.Secret == "" {
 		c.fault("AGENTPROXY_SECRET", "is required with PostgreSQL, the same for every replica; make one with: openssl rand -base64 32")
@@ -79,9 +79,12 @@ func (c *check) settings(config Config) (Settings, error) {
 	return s, errors.Join(c.faults...)
 }
 
-// mode sets development mode and what depends on it.
-func (c *check) mode(s *Settings, config Config, api, gateway netip.AddrPort) {
-	s.Dev = api.Addr().IsLoopback() && gateway.Addr().IsLoopback() && config.PublicGateway == "" && len(config.TrustedProxies) == 0
+// mode sets development mode and what depends on it. The mode is never implied
+// where a setting shows that the service is meant for others: behind a reverse
+// proxy both listeners are on loopback too.
+func (c *check) mode(s *Settings, config Config, api, gateway netip.AddrPort, providers int) {
+	s.Dev = api.Addr().IsLoopback() && gateway.Addr().IsLoopback() && config.PublicGateway == "" && config.PublicURL == "" &&
+		len(config.TrustedProxies) == 0 && s.DatabaseURL == "" && config.TronXPub == "" && providers == 0
 	if config.Dev != nil {
 		s.Dev = *config.Dev
 	}

@@ -41,7 +41,7 @@ type Config struct {
 	// Registrations per minute and client address; 0 is unlimited.
 	RegisterLimit *int `yaml:"register_limit_per_minute" env:"AGENTPROXY_REGISTER_LIMIT_PER_MINUTE" default:"120; 0 in development mode"`
 	// Development mode: the gateway and webhooks may reach loopback addresses, and registration is unlimited.
-	Dev *bool `yaml:"dev" env:"AGENTPROXY_DEV" default:"true if API and gateway listen on loopback and neither public_gateway nor trusted_proxies is set"`
+	Dev *bool `yaml:"dev" env:"AGENTPROXY_DEV" default:"true if API and gateway listen on loopback and no public address, trusted proxy, PostgreSQL, account key or provider is set"`
 	// Networks of reverse proxies whose `X-Forwarded-For` header is believed.
 	TrustedProxies []string `yaml:"trusted_proxies" env:"AGENTPROXY_TRUSTED_PROXIES"`
 	// Networks that the gateway may reach besides public addresses.
@@ -146,7 +146,7 @@ func Load(rules Rules) (Settings, error) {
 	if err := env.Parse(&config); err != nil {
 		c.faults = append(c.faults, variableFaults(err)...)
 	}
-	s, err := c.settings(config)
+	s, err := c.settings(config, len(catalog.Providers))
 	s.Catalog, s.Warnings = catalog, append(warnings, unknownVariables(os.Environ(), secrets)...)
 	return s, ordered(err)
 }

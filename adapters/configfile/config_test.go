@@ -39,17 +39,30 @@ func TestDevelopmentModeEndsWhenAgentsComeFromElsewhere(t *testing.T) {
 		"a public gateway":   {"AGENTPROXY_PUBLIC_GATEWAY", "proxy.example:8081"},
 		"a trusted proxy":    {"AGENTPROXY_TRUSTED_PROXIES", "10.0.0.0/8"},
 		"an API on a LAN":    {"AGENTPROXY_HTTP_ADDR", "192.168.1.2:8080"},
+		"a public API":       {"AGENTPROXY_PUBLIC_URL", "https://api.example"},
+		"real payments":      {"AGENTPROXY_TRON_XPUB", xpub},
+		"PostgreSQL":         {"AGENTPROXY_DATABASE_URL", "postgres://db/agentproxy"},
 		"a variable":         {"AGENTPROXY_DEV", "false"},
 		"a gateway on a LAN": {"AGENTPROXY_GATEWAY_ADDR", "192.168.1.2:8081"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clean(t)
 			t.Setenv(env[0], env[1])
+			t.Setenv("AGENTPROXY_SECRET", "for-tests-only-0123456789abcdefghijklmnop")
 			s, err := configfile.Load(rules())
 			if err != nil || s.Dev || s.RegisterLimit != 120 {
 				t.Errorf("dev %v, %d registrations a minute, %v", s.Dev, s.RegisterLimit, err)
 			}
 		})
+	}
+}
+
+func TestDevelopmentModeIsKeptByAVariable(t *testing.T) {
+	clean(t)
+	t.Setenv("AGENTPROXY_DEV", "true")
+	t.Setenv("AGENTPROXY_PUBLIC_URL", "https://api.example")
+	if s, err := configfile.Load(rules()); err != nil || !s.Dev {
+		t.Errorf("dev %v, %v", s.Dev, err)
 	}
 }
 

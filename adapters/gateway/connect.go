@@ -103,7 +103,8 @@ func (g *Gateway) open(c *client.Conn, u traffic.User, target hostport.Target) (
 		return nil, ref
 	}
 	pool.Opened()
-	return g.relay.Tunnel(c, tcp, relay.Opening{Host: target.Host, Exit: p.exit.IP, Latency: latency}, early), nil
+	return g.relay.Tunnel(c, tcp, relay.Opening{Host: target.Host, Exit: p.exit.IP, Latency: latency,
+		ChargeRead: p.proxy != nil}, early), nil
 }
 
 // answer writes a refusal and ends the connection. It is not metered.

@@ -8,6 +8,7 @@ import (
 	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/adapters/gateway/relay"
 	"agentproxy/adapters/gateway/route"
+	"agentproxy/adapters/gateway/socket"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/traffic"
 )
@@ -24,6 +25,8 @@ type exchange struct {
 	body     http1.Body
 	retry    bool // may be sent again if an idle connection turns out to be closed
 	up, down meter
+	read     int64 // bytes read of the target since the request was sent
+	received bool  // a final response head was read
 	latency  time.Duration
 	sending  chan error // result of the goroutine that sends the body; nil if none runs
 	unsent   bool       // that goroutine failed
@@ -52,16 +55,39 @@ func (x *exchange) send(tc *targetConn, head []byte) error {
 
 // receive reads response heads up to the final one and forwards the others.
 func (x *exchange) receive(tc *targetConn) error {
-	if len(tc.in.Buffered()) > 0 { // the target sent bytes together with the upstream's answer
-		tc.in.Switch(toucher{tc.tcp, x.c})
+	src := source{toucher{tc.tcp, x.c}, &x.read}
+	if early := len(tc.in.Buffered()); early > 0 { // the target sent bytes together with the upstream's answer
+		x.read = int64(early)
+		tc.in.Switch(src)
 	} else {
-		tc.in.Reset(toucher{tc.tcp, x.c})
+		x.read = 0
+		tc.in.Reset(src)
 	}
-	return http1.ReadFinal(&tc.in, &x.h.answer, x.ex, func(interim *http1.ResponseHead) error {
+	err := http1.ReadFinal(&tc.in, &x.h.answer, x.ex, func(interim *http1.ResponseHead) error {
 		x.h.reply = interim.Append(x.h.reply[:0], false)
 		_, err := http1.CopyResponse(toucher{x.c.TCPConn, x.c}, x.h.reply, &tc.in, http1.Body{}, &x.down)
 		return err
 	})
+	x.received = err == nil
+	return err
+}
+
+// chargeRead charges what was read of the target and does not reach the client: interim
+// responses withheld from it and a head that is refused. Behind an upstream proxy,
+// whose provider counts them, it charges all bytes by which reading exceeds writing.
+// closing is set if the connection does not serve another request; then bytes that
+// arrived and were not read count too.
+func (x *exchange) chargeRead(tc *targetConn, closing bool) {
+	x.down.done()
+	if x.received && x.proxy == nil {
+		x.down.charge(int64(x.h.answer.Withheld))
+		return
+	}
+	read := x.read
+	if closing {
+		read += socket.Pending(tc.tcp)
+	}
+	x.down.charge(read - x.down.total)
 }
 
 // finish forwards the final response.
@@ -82,8 +108,10 @@ func (x *exchange) finish(tc *targetConn) (t *relay.Tunnel, again bool, ref *ref
 	moved, err := http1.CopyResponse(toucher{c.TCPConn, c}, h.reply, &tc.in, answer.Body, &x.down)
 	if err != nil {
 		ref = x.refusalFor(err)
+		x.down.done()
+		unanswered := moved.Out == 0 && x.down.total == 0
 		x.abort(tc)
-		if moved.Out == 0 && x.down.total == 0 {
+		if unanswered {
 			return nil, false, ref
 		}
 		code, result := codeOf(err), truncated
@@ -119,9 +147,11 @@ func (x *exchange) upgrade(tc *targetConn) (*relay.Tunnel, bool) {
 	if _, err := http1.CopyResponse(x.c.TCPConn, h.reply, &tc.in, http1.Body{}, &x.down); err != nil {
 		return nil, false
 	}
+	x.chargeRead(tc, false)
 	x.observe(h.answer.Status, 0, completed)
 	tc.in.Free()
-	t := x.g.relay.Tunnel(x.c, tc.tcp, relay.Opening{Host: x.key.target.Host, Exit: x.key.exit, Latency: x.latency}, nil)
+	t := x.g.relay.Tunnel(x.c, tc.tcp, relay.Opening{Host: x.key.target.Host, Exit: x.key.exit,
+		Latency: x.latency, ChargeRead: x.proxy != nil}, nil)
 	t.Begin(h.in.Buffered())
 	return t, true
 }
@@ -160,6 +190,8 @@ func (x *exchange) abort(tc *targetConn) {
 // release keeps or closes the target's connection. It is not kept after an
 // interruption, which may have set its deadline.
 func (x *exchange) release(tc *targetConn, keep bool) {
+	keep = keep && !x.c.Interrupted()
+	x.chargeRead(tc, !keep)
 	x.c.Detach()
 	if keep && !x.c.Interrupted() {
 		x.g.targets.put(tc)

@@ -73,6 +73,33 @@ func (m *meter) use(n int64) {
 	m.held = 0
 }
 
+// charge counts n bytes that have moved already, as far as the pool grants them. It
+// waits for the lease if necessary.
+func (m *meter) charge(n int64) {
+	m.done()
+	for n > 0 {
+		got, err := m.Take(int(n))
+		if err != nil {
+			return
+		}
+		m.done()
+		n -= int64(got)
+	}
+}
+
+// source reads a target and counts what was read.
+type source struct {
+	toucher
+	read *int64
+}
+
+// Read reads from the connection.
+func (s source) Read(p []byte) (int, error) {
+	n, err := s.toucher.Read(p)
+	*s.read += int64(n)
+	return n, err
+}
+
 // toucher records each read and write, so that the connection does not count as
 // quiet.
 type toucher struct {

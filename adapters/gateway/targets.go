@@ -10,6 +10,7 @@ import (
 	"agentproxy/adapters/gateway/hostport"
 	"agentproxy/adapters/gateway/http1"
 	"agentproxy/adapters/gateway/monotime"
+	"agentproxy/adapters/gateway/socket"
 	"agentproxy/domain/procurement"
 )
 
@@ -67,7 +68,7 @@ func newIdleTargets(keep time.Duration) *idleTargets {
 func (ts *idleTargets) get(key targetKey) *targetConn {
 	for {
 		t := ts.take(key)
-		if t == nil || quiet(t.tcp) {
+		if t == nil || socket.Quiet(t.tcp) {
 			return t
 		}
 		t.close()

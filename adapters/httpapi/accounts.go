@@ -148,9 +148,9 @@ func (s *Server) declareAccounts() {
 		Example: map[string]any{"name": "Price watcher 2", "webhook_url": nil},
 	}, func(ctx context.Context, in *struct{ Body accountBody }) (int, updatedReply, error) {
 		b := in.Body
-		out, err := s.Accounts.Update(ctx, accounts.UpdateAccount{AgentID: caller(ctx), Update: account.Update{
+		out, err := s.Accounts.Update(ctx, accounts.Update{AgentID: caller(ctx), Update: account.Update{
 			Name: b.Name.to, ContactEmail: b.ContactEmail.to, WebhookURL: b.WebhookURL.to, Description: b.Description.to}})
-		return ok, updatedReply{toAccount(ctx, out.AccountInfo), out.WebhookSecret}, err
+		return ok, updatedReply{toAccount(ctx, out.Info), out.WebhookSecret}, err
 	})
 	s.declareCredentials()
 }
@@ -171,7 +171,7 @@ func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) 
 		return 0, registeredReply{}, err
 	}
 	r := registeredReply{AgentID: out.Agent.ID, Name: out.Agent.Name, Status: string(out.Agent.Status),
-		APIKey: out.APIKey, APISecret: out.APISecret, Trial: toTrial(out.AccountInfo),
+		APIKey: out.APIKey, APISecret: out.APISecret, Trial: toTrial(out.Info),
 		CreatedAt: stamp(out.Agent.CreatedAt), WebhookSecret: out.WebhookSecret}
 	if out.Referred {
 		referral := toReferral(out.Agent.Referrer)
@@ -180,7 +180,7 @@ func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) 
 	return http.StatusCreated, r, nil
 }
 
-func toTrial(i accounts.AccountInfo) trialReply {
+func toTrial(i accounts.Info) trialReply {
 	return trialReply{i.IsTrial, money(i.Wallet.Available.Trial), domain.Currency, maybeStamp(i.Wallet.TrialExpiresAt)}
 }
 
@@ -188,7 +188,7 @@ func toReferral(r account.Referrer) referralReply {
 	return referralReply{r.ID, r.Name, maybeText(r.Code)}
 }
 
-func toAccount(ctx context.Context, i accounts.AccountInfo) accountReply {
+func toAccount(ctx context.Context, i accounts.Info) accountReply {
 	a := i.Agent
 	return accountReply{AgentID: a.ID, Name: a.Name, ContactEmail: maybeText(a.ContactEmail),
 		WebhookURL: maybeText(a.WebhookURL), Description: maybeText(a.Description), Status: string(a.Status),

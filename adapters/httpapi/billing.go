@@ -86,7 +86,7 @@ func (s *Server) declareBilling() {
 		b, err := s.Wallet.Balance(ctx, caller(ctx))
 		w := b.Wallet
 		return ok, balanceReply{money(w.Balance()), domain.Currency, money(b.Held),
-			toTrial(accounts.AccountInfo{Wallet: w, IsTrial: b.IsTrial})}, err
+			toTrial(accounts.Info{Wallet: w, IsTrial: b.IsTrial})}, err
 	})
 	op(s, operation{
 		ID:      "list-transactions",

@@ -63,13 +63,13 @@ type world struct {
 	provider *fake.Provider
 	prober   *prober
 	store    *storage.Store
-	sessions *sessions.Sessions
+	sessions *sessions.Service
 	driver   *procurement.Driver
 	observer *telemetry.Observer
-	accounts *accounts.Accounts
-	traffic  *traffic.Traffic
-	payments *payments.Payments
-	webhooks *webhooks.Webhooks
+	accounts *accounts.Service
+	traffic  *traffic.Service
+	payments *payments.Watcher
+	webhooks *webhooks.Service
 	sender   *sender
 	chain    *fake.Chain
 	hub      *changes.Hub
@@ -126,8 +126,8 @@ func newWorld(t testing.TB, o options) *world {
 	if o.sessionLimit == 0 {
 		o.sessionLimit = 200
 	}
-	w.hub = changes.NewHub(w.store, clock)
-	cat, err := catalogapp.NewCatalog(
+	w.hub = changes.New(w.store, clock)
+	cat, err := catalogapp.New(
 		append([]ports.Provider{w.provider}, o.more...),
 		append(w.provider.Products(), o.sell...),
 		func(code string) string {
@@ -138,8 +138,8 @@ func newWorld(t testing.TB, o options) *world {
 	log := slog.New(slog.NewJSONHandler(w.log, nil))
 	life, access := sessions.NewTransitions(w.ids, cat), fulfilment.New(w.store, secrets, cat, log)
 	w.driver = procurement.NewDriver(w.store, clock, w.ids, cat, w.hub, life, access, nil, log)
-	w.accounts = accounts.NewAccounts(
-		accounts.AccountConfig{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute},
+	w.accounts = accounts.New(
+		accounts.Config{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute},
 		w.store,
 		clock,
 		w.ids,
@@ -148,12 +148,12 @@ func newWorld(t testing.TB, o options) *world {
 		life,
 		w.hub,
 	)
-	w.sessions = sessions.NewSessions(sessions.SessionConfig{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, life,
+	w.sessions = sessions.New(sessions.Config{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, life,
 		w.driver, access, w.hub, log)
-	w.payments = payments.NewPayments(w.store, clock, w.ids, w.chain, log)
+	w.payments = payments.NewWatcher(w.store, clock, w.ids, w.chain, log)
 	w.sender = &sender{status: 204}
-	w.webhooks = webhooks.NewWebhooks(w.store, clock, w.ids, secrets, w.sender, w.hub, log)
-	w.traffic = traffic.NewTraffic(w.store, clock, w.ids, w.sessions, life, access, w.hub)
+	w.webhooks = webhooks.New(w.store, clock, w.ids, secrets, w.sender, w.hub, log)
+	w.traffic = traffic.New(w.store, clock, w.ids, w.sessions, life, access, w.hub)
 	w.observer = telemetry.NewObserver(w.store, clock, w.ids)
 	w.server = httpapi.New(
 		httpapi.Config{
@@ -169,12 +169,12 @@ func newWorld(t testing.TB, o options) *world {
 			Sessions:  w.sessions,
 			Callbacks: procurement.NewCallbacks(w.store, clock, cat, w.driver),
 			Checks:    sessions.NewChecks(w.sessions, w.prober),
-			Telemetry: telemetry.NewTelemetry(w.store, clock, w.ids, w.observer),
+			Telemetry: telemetry.New(w.store, clock, w.ids, w.observer),
 			Wallet:    ledger.NewWallet(w.store, clock, w.ids),
-			Recharges: payments.NewRecharges(w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
+			Recharges: payments.NewOrders(w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
 			Webhooks:  w.webhooks,
 			Stats:     ledger.NewStats(w.store, clock),
-			Limits:    ratelimit.NewLimits(ratelimit.LimitConfig{RegistrationsPerMinute: o.registrations}, clock, nil, log),
+			Limits:    ratelimit.New(ratelimit.Config{RegistrationsPerMinute: o.registrations}, clock, nil, log),
 			Store:     w.store,
 			Clock:     clock,
 			IDs:       w.ids,

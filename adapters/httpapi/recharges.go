@@ -180,7 +180,7 @@ func (s *Server) createRecharge(ctx context.Context, in *rechargeInput) (result[
 	}
 	done, err := s.Recharges.Create(
 		ctx,
-		payments.CreateRecharge{AgentID: caller(ctx), Amount: amount, Call: key, DryRun: dry},
+		payments.CreateOrder{AgentID: caller(ctx), Amount: amount, Call: key, DryRun: dry},
 	)
 	if err != nil {
 		return result[any]{}, err
@@ -191,10 +191,10 @@ func (s *Server) createRecharge(ctx context.Context, in *rechargeInput) (result[
 	return result[any]{Status: outcomeStatus[done.Outcome], Data: toRecharge(done.View.Order), Replayed: done.Replayed}, nil
 }
 
-func (s *Server) readOrder(ctx context.Context, in *orderPath) (payments.RechargeView, error) {
+func (s *Server) readOrder(ctx context.Context, in *orderPath) (payments.OrderView, error) {
 	id, err := in.id()
 	if err != nil {
-		return payments.RechargeView{}, err
+		return payments.OrderView{}, err
 	}
 	return s.Recharges.Get(ctx, caller(ctx), id)
 }

@@ -45,15 +45,15 @@ type Config struct {
 type Deps struct {
 	fx.In
 
-	Accounts  *accounts.Accounts
+	Accounts  *accounts.Service
 	Catalog   *catalog.Catalog
-	Sessions  *sessions.Sessions
+	Sessions  *sessions.Service
 	Callbacks *procurement.Callbacks
 	Checks    *sessions.Checks
-	Telemetry *telemetry.Telemetry
+	Telemetry *telemetry.Service
 	Wallet    *ledger.Wallet
-	Recharges *payments.Recharges
-	Webhooks  *webhooks.Webhooks
+	Recharges *payments.Orders
+	Webhooks  *webhooks.Service
 	Stats     *ledger.Stats
 	Limits    *ratelimit.Limits
 	Store     ports.Store // for the health check
@@ -66,7 +66,7 @@ type Deps struct {
 
 // Server is the public API.
 type Server struct {
-	Deps
+	*Deps    // a pointer, since fx refuses results that embed fx.In
 	cfg      Config
 	engine   *gin.Engine
 	api      huma.API
@@ -99,7 +99,7 @@ func New(cfg Config, deps Deps) *Server {
 	cfg.GatewayHost = cmp.Or(cfg.GatewayHost, "127.0.0.1")
 	cfg.GatewayPort = cmp.Or(cfg.GatewayPort, 8081)
 	cfg.Version = cmp.Or(cfg.Version, "dev")
-	s := &Server{Deps: deps, cfg: cfg, ops: map[string]*operation{}, patterns: map[string]string{},
+	s := &Server{Deps: &deps, cfg: cfg, ops: map[string]*operation{}, patterns: map[string]string{},
 		metrics: newMetrics()}
 	s.newEngine()
 	s.newAPI()

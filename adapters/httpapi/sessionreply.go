@@ -133,7 +133,7 @@ type failureReply struct {
 }
 
 // toSession writes a session as its owner sees it.
-func (s *Server) toSession(v sessions.SessionView) sessionReply {
+func (s *Server) toSession(v sessions.View) sessionReply {
 	r := sessionReply{
 		SessionID: v.ID, Type: string(v.Type), Status: string(v.Status), StatusReason: maybeText(v.Reason),
 		ProductNo: v.ProductNo, Quantity: v.Quantity, DurationDays: -1, TrafficGB: -1,
@@ -168,7 +168,7 @@ func (s *Server) toSession(v sessions.SessionView) sessionReply {
 
 // showProxy fills in the credentials of an active session. A direct one whose
 // provider does not return them has none, because the gateway would refuse its own.
-func (s *Server) showProxy(r *sessionReply, v sessions.SessionView) {
+func (s *Server) showProxy(r *sessionReply, v sessions.View) {
 	if v.Direct != nil && len(v.Direct) < len(v.Exits) {
 		return
 	}
@@ -192,7 +192,7 @@ func (s *Server) showProxy(r *sessionReply, v sessions.SessionView) {
 }
 
 // toProxy is the proxy of the i-th exit: the gateway, or an upstream itself.
-func (s *Server) toProxy(v sessions.SessionView, i int, user traffic.User) proxyReply {
+func (s *Server) toProxy(v sessions.View, i int, user traffic.User) proxyReply {
 	if i < len(v.Direct) {
 		return toDirect(v.Direct[i], v.Protocol)
 	}
@@ -239,7 +239,7 @@ func toCost(c sessions.Cost) costReply {
 	return costReply{money(c.Charged), money(c.Held), money(c.Refunded), domain.Currency}
 }
 
-func toUsage(v sessions.SessionView) usageReply {
+func toUsage(v sessions.View) usageReply {
 	u := v.Usage
 	r := usageReply{
 		Traffic: trafficReply{LimitGB: -1, UsedGB: gigabytes(u.Used()), RemainingGB: -1, LimitBytes: -1,

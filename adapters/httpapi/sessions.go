@@ -101,7 +101,7 @@ func (s *Server) declareSessions() {
 		}
 		list, err := s.Sessions.List(
 			ctx,
-			sessions.ListSessions{AgentID: caller(ctx), Page: page, Filter: ports.SessionFilter{
+			sessions.List{AgentID: caller(ctx), Page: page, Filter: ports.SessionFilter{
 				Status: session.Status(in.Status), Type: session.Type(in.Type), ProductNo: in.ProductNo}},
 		)
 		if err != nil {
@@ -138,10 +138,10 @@ func (s *Server) declareSessions() {
 	})
 }
 
-func (s *Server) readSession(ctx context.Context, in *sessionPath) (sessions.SessionView, error) {
+func (s *Server) readSession(ctx context.Context, in *sessionPath) (sessions.View, error) {
 	id, err := in.id()
 	if err != nil {
-		return sessions.SessionView{}, err
+		return sessions.View{}, err
 	}
 	return s.Sessions.Read(ctx, caller(ctx), id)
 }

@@ -22,7 +22,7 @@ import (
 const TokenLife = time.Hour
 
 // AccountConfig is what the operator decides about accounts.
-type AccountConfig struct {
+type Config struct {
 	TrialBalance domain.Money
 	TrialDays    int
 	Dev          bool // development mode: webhooks may use http
@@ -30,8 +30,8 @@ type AccountConfig struct {
 }
 
 // Accounts is the use cases of accounts and their credentials.
-type Accounts struct {
-	cfg     AccountConfig
+type Service struct {
+	cfg     Config
 	store   ports.Store
 	clock   ports.Clock
 	ids     ports.IDs
@@ -43,9 +43,9 @@ type Accounts struct {
 }
 
 // NewAccounts returns the use cases. Their cache follows the changes of the hub.
-func NewAccounts(cfg AccountConfig, store ports.Store, clock ports.Clock, ids ports.IDs,
-	secrets ports.Secrets, tokens ports.Tokens, life *sessions.Transitions, hub *changes.Hub) *Accounts {
-	a := &Accounts{cfg: cfg, store: store, clock: clock, ids: ids, secrets: secrets, tokens: tokens,
+func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs,
+	secrets ports.Secrets, tokens ports.Tokens, life *sessions.Transitions, hub *changes.Hub) *Service {
+	a := &Service{cfg: cfg, store: store, clock: clock, ids: ids, secrets: secrets, tokens: tokens,
 		life: life, hub: hub, cache: newAgentCache()}
 	hub.Watch(a.cache)
 	return a
@@ -59,7 +59,7 @@ type Register struct {
 
 // Registered is a new account with its credentials, which are returned only here.
 type Registered struct {
-	AccountInfo
+	Info
 	APIKey        string
 	APISecret     string
 	WebhookSecret string // empty without a webhook URL
@@ -67,7 +67,7 @@ type Registered struct {
 }
 
 // AccountInfo is an account as its agent sees it.
-type AccountInfo struct {
+type Info struct {
 	Agent     account.Agent
 	Wallet    billing.Wallet
 	IsTrial   bool
@@ -76,7 +76,7 @@ type AccountInfo struct {
 
 // Register opens an account: its wallet, its trial credit and its referring
 // agent, all in one transaction.
-func (a *Accounts) Register(ctx context.Context, in Register) (Registered, error) {
+func (a *Service) Register(ctx context.Context, in Register) (Registered, error) {
 	reg, err := in.Profile.Check(a.cfg.Dev)
 	if err != nil {
 		return Registered{}, err
@@ -103,7 +103,7 @@ func (a *Accounts) Register(ctx context.Context, in Register) (Registered, error
 		if err != nil {
 			return err
 		}
-		out.AccountInfo, out.Referred = a.info(agent, wallet, now), referred
+		out.Info, out.Referred = a.info(agent, wallet, now), referred
 		return nil
 	})
 	if err != nil {
@@ -123,7 +123,7 @@ func assign(ctx context.Context, tx ports.Tx, code string) (account.Referrer, bo
 	return a.Referrer, a.Named, err
 }
 
-func (a *Accounts) openWallet(ctx context.Context, tx ports.Tx, agent account.Agent, txn string, now time.Time) (billing.Wallet, error) {
+func (a *Service) openWallet(ctx context.Context, tx ports.Tx, agent account.Agent, txn string, now time.Time) (billing.Wallet, error) {
 	w := billing.Wallet{AgentID: agent.ID}
 	if a.cfg.TrialBalance > 0 {
 		w.TrialExpiresAt = now.AddDate(0, 0, a.cfg.TrialDays)
@@ -140,11 +140,11 @@ func (a *Accounts) openWallet(ctx context.Context, tx ports.Tx, agent account.Ag
 	return w, tx.Jobs().Insert(ctx, ports.Job{Kind: ports.ExpireTrialJob, AgentID: agent.ID, At: w.TrialExpiresAt}, now)
 }
 
-func (a *Accounts) info(agent account.Agent, w billing.Wallet, now time.Time) AccountInfo {
-	return AccountInfo{Agent: agent, Wallet: w, IsTrial: w.IsTrial(now), PerMinute: a.perMinute(agent)}
+func (a *Service) info(agent account.Agent, w billing.Wallet, now time.Time) Info {
+	return Info{Agent: agent, Wallet: w, IsTrial: w.IsTrial(now), PerMinute: a.perMinute(agent)}
 }
 
-func (a *Accounts) perMinute(agent account.Agent) int {
+func (a *Service) perMinute(agent account.Agent) int {
 	if agent.PerMinute != nil {
 		return *agent.PerMinute
 	}
@@ -152,8 +152,8 @@ func (a *Accounts) perMinute(agent account.Agent) int {
 }
 
 // Info returns an account with its wallet.
-func (a *Accounts) Info(ctx context.Context, agentID string) (AccountInfo, error) {
-	var out AccountInfo
+func (a *Service) Info(ctx context.Context, agentID string) (Info, error) {
+	var out Info
 	err := a.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {
@@ -167,7 +167,7 @@ func (a *Accounts) Info(ctx context.Context, agentID string) (AccountInfo, error
 }
 
 // UpdateAccount changes what its fields name; nil leaves a field alone.
-type UpdateAccount struct {
+type Update struct {
 	AgentID string
 	account.Update
 }
@@ -175,12 +175,12 @@ type UpdateAccount struct {
 // Updated is an account after a change. WebhookSecret is set when the change
 // gave the account its first webhook URL.
 type Updated struct {
-	AccountInfo
+	Info
 	WebhookSecret string
 }
 
 // Update changes an account.
-func (a *Accounts) Update(ctx context.Context, in UpdateAccount) (Updated, error) {
+func (a *Service) Update(ctx context.Context, in Update) (Updated, error) {
 	var out Updated
 	err := a.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := a.clock.Now()
@@ -201,7 +201,7 @@ func (a *Accounts) Update(ctx context.Context, in UpdateAccount) (Updated, error
 			return err
 		}
 		w, err := tx.Ledger().Wallet(ctx, agent.ID)
-		out = Updated{AccountInfo: a.info(agent, w, now)}
+		out = Updated{Info: a.info(agent, w, now)}
 		if first {
 			out.WebhookSecret = a.secrets.WebhookSecret(agent.ID, agent.WebhookVersion)
 		}
@@ -230,7 +230,7 @@ func setWebhook(ctx context.Context, tx ports.Tx, agent *account.Agent) (first b
 
 // RotateSecret issues a new API secret, which is returned only here, and
 // invalidates every token of the old one.
-func (a *Accounts) RotateSecret(ctx context.Context, agentID string) (secret string, at time.Time, err error) {
+func (a *Service) RotateSecret(ctx context.Context, agentID string) (secret string, at time.Time, err error) {
 	secret = a.secrets.NewSecret()
 	hash := a.secrets.Hash(secret)
 	err = a.changeIn(ctx, agentID, func(ctx context.Context, tx ports.Tx, agent *account.Agent, now time.Time) error {
@@ -248,7 +248,7 @@ func (a *Accounts) RotateSecret(ctx context.Context, agentID string) (secret str
 }
 
 // change edits an agent alone.
-func (a *Accounts) change(ctx context.Context, agentID string, edit func(*account.Agent, time.Time)) error {
+func (a *Service) change(ctx context.Context, agentID string, edit func(*account.Agent, time.Time)) error {
 	return a.changeIn(ctx, agentID, func(_ context.Context, _ ports.Tx, agent *account.Agent, now time.Time) error {
 		edit(agent, now)
 		return nil
@@ -256,7 +256,7 @@ func (a *Accounts) change(ctx context.Context, agentID string, edit func(*accoun
 }
 
 // changeIn edits an agent in one transaction and announces the change.
-func (a *Accounts) changeIn(ctx context.Context, agentID string,
+func (a *Service) changeIn(ctx context.Context, agentID string,
 	edit func(context.Context, ports.Tx, *account.Agent, time.Time) error) error {
 	err := a.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := a.clock.Now()
@@ -277,7 +277,7 @@ func (a *Accounts) changeIn(ctx context.Context, agentID string,
 }
 
 // SetRateLimit gives an agent a rate limit of its own; 0 is unlimited.
-func (a *Accounts) SetRateLimit(ctx context.Context, agentID string, perMinute int) error {
+func (a *Service) SetRateLimit(ctx context.Context, agentID string, perMinute int) error {
 	if perMinute < 0 || perMinute > MaxPerMinute {
 		return domain.InvalidField("per_minute", "must be 0 to %d", MaxPerMinute)
 	}
@@ -288,7 +288,7 @@ func (a *Accounts) SetRateLimit(ctx context.Context, agentID string, perMinute i
 const MaxPerMinute = 10_000_000
 
 // Disable shuts an agent out and ends its sessions; the unused part is refunded.
-func (a *Accounts) Disable(ctx context.Context, agentID, reason string) error {
+func (a *Service) Disable(ctx context.Context, agentID, reason string) error {
 	var ids []string
 	err := a.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := a.clock.Now()
@@ -325,14 +325,14 @@ func (a *Accounts) Disable(ctx context.Context, agentID, reason string) error {
 }
 
 // Enable lets a disabled account in again. Its sessions stay ended.
-func (a *Accounts) Enable(ctx context.Context, agentID string) error {
+func (a *Service) Enable(ctx context.Context, agentID string) error {
 	return a.change(ctx, agentID, func(agent *account.Agent, _ time.Time) {
 		agent.Status, agent.DisabledFor = account.Active, ""
 	})
 }
 
 // List lists accounts, newest first.
-func (a *Accounts) List(ctx context.Context, page domain.Page) (list domain.List[account.Agent], err error) {
+func (a *Service) List(ctx context.Context, page domain.Page) (list domain.List[account.Agent], err error) {
 	err = a.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		list, err = tx.Agents().List(ctx, page)
 		return err

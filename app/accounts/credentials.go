@@ -43,7 +43,7 @@ func (c Caller) May(s account.Scope) error {
 // AuthenticateKey finds the caller of an API key. It reads memory only, unless
 // the key was not seen lately. The caller of a disabled account comes with
 // account.ErrDisabled.
-func (a *Accounts) AuthenticateKey(ctx context.Context, key string) (Caller, error) {
+func (a *Service) AuthenticateKey(ctx context.Context, key string) (Caller, error) {
 	if !strings.HasPrefix(key, "ak_") || len(key) > maxCredential {
 		return Caller{}, account.ErrInvalidKey
 	}
@@ -58,7 +58,7 @@ func (a *Accounts) AuthenticateKey(ctx context.Context, key string) (Caller, err
 const maxCredential = 4096
 
 // AuthenticateToken finds the caller of a Bearer token.
-func (a *Accounts) AuthenticateToken(ctx context.Context, text string) (Caller, error) {
+func (a *Service) AuthenticateToken(ctx context.Context, text string) (Caller, error) {
 	if len(text) > maxCredential {
 		return Caller{}, account.ErrExpiredToken
 	}
@@ -76,7 +76,7 @@ func (a *Accounts) AuthenticateToken(ctx context.Context, text string) (Caller, 
 	return a.caller(agent, ByToken, token.Scopes)
 }
 
-func (a *Accounts) caller(agent account.Agent, mode AuthMode, scopes []account.Scope) (Caller, error) {
+func (a *Service) caller(agent account.Agent, mode AuthMode, scopes []account.Scope) (Caller, error) {
 	c := Caller{AgentID: agent.ID, Mode: mode, Scopes: scopes, PerMinute: a.perMinute(agent), agent: agent}
 	if agent.Status != account.Active {
 		return c, account.ErrDisabled
@@ -102,7 +102,7 @@ type IssuedToken struct {
 
 // IssueToken checks the pair and signs a token. A wrong pair is
 // account.ErrInvalidKey.
-func (a *Accounts) IssueToken(ctx context.Context, in IssueToken) (IssuedToken, error) {
+func (a *Service) IssueToken(ctx context.Context, in IssueToken) (IssuedToken, error) {
 	scopes, err := account.CheckScopes(in.Scopes)
 	if err != nil {
 		return IssuedToken{}, err
@@ -127,14 +127,14 @@ func (a *Accounts) IssueToken(ctx context.Context, in IssueToken) (IssuedToken, 
 }
 
 // RefreshToken signs a new token with the permissions of the caller's.
-func (a *Accounts) RefreshToken(c Caller) (IssuedToken, error) {
+func (a *Service) RefreshToken(c Caller) (IssuedToken, error) {
 	if c.Mode != ByToken {
 		return IssuedToken{}, account.ErrExpiredToken.Msgf("only a live token can be refreshed; send it as Authorization: Bearer")
 	}
 	return a.sign(c, c.Scopes)
 }
 
-func (a *Accounts) sign(c Caller, scopes []account.Scope) (IssuedToken, error) {
+func (a *Service) sign(c Caller, scopes []account.Scope) (IssuedToken, error) {
 	now := a.clock.Now()
 	text, err := a.tokens.Sign(ports.Token{AgentID: c.AgentID, Version: c.agent.TokenVersion,
 		Scopes: scopes, Expires: now.Add(TokenLife)}, now)
@@ -172,7 +172,7 @@ func newAgentCache() *agentCache {
 }
 
 // agentByKey returns the agent of a key's hash, from memory where possible.
-func (a *Accounts) agentByKey(ctx context.Context, hash []byte) (account.Agent, error) {
+func (a *Service) agentByKey(ctx context.Context, hash []byte) (account.Agent, error) {
 	id, err := a.cache.keys.Get(ctx, string(hash), otter.LoaderFunc[string, string](
 		func(ctx context.Context, _ string) (id string, err error) {
 			err = a.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
@@ -189,7 +189,7 @@ func (a *Accounts) agentByKey(ctx context.Context, hash []byte) (account.Agent, 
 }
 
 // agentByID returns the agent of an id, from memory where possible.
-func (a *Accounts) agentByID(ctx context.Context, id string) (account.Agent, error) {
+func (a *Service) agentByID(ctx context.Context, id string) (account.Agent, error) {
 	key := cachedAgent{a.cache.since.Load(), id}
 	return a.cache.agents.Get(ctx, key, otter.LoaderFunc[cachedAgent, account.Agent](
 		func(ctx context.Context, key cachedAgent) (agent account.Agent, err error) {

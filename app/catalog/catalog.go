@@ -32,7 +32,7 @@ type offer struct {
 
 // NewCatalog checks the products as a whole. nameOf is the English name of an
 // ISO 3166-1 alpha-2 code.
-func NewCatalog(providers []ports.Provider, products []catalog.Product, nameOf func(country string) string) (*Catalog, error) {
+func New(providers []ports.Provider, products []catalog.Product, nameOf func(country string) string) (*Catalog, error) {
 	c := &Catalog{providers: map[string]ports.Provider{}, nameOf: nameOf}
 	for _, p := range providers {
 		c.providers[p.Name()] = p

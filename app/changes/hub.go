@@ -26,7 +26,7 @@ type Hub struct {
 }
 
 // NewHub returns a hub without watchers.
-func NewHub(store ports.Store, clock ports.Clock) *Hub { return &Hub{store: store, clock: clock} }
+func New(store ports.Store, clock ports.Clock) *Hub { return &Hub{store: store, clock: clock} }
 
 // Watch adds a watcher for the life of the process.
 func (h *Hub) Watch(w ports.Watcher) {

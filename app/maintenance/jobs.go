@@ -23,7 +23,7 @@ func requeue(ctx context.Context, tx ports.Tx, j ports.Job, now time.Time) error
 }
 
 // ExpireSession is the job of a static session whose time is up.
-func (p *Passes) ExpireSession(ctx context.Context, id string) error {
+func (p *Tasks) ExpireSession(ctx context.Context, id string) error {
 	err := p.one(ctx, "expire session", id, p.expireSession)
 	if err == nil {
 		p.hub.SessionChanged(id)
@@ -31,7 +31,7 @@ func (p *Passes) ExpireSession(ctx context.Context, id string) error {
 	return err
 }
 
-func (p *Passes) expireSession(ctx context.Context, tx ports.Tx, id string, now time.Time) error {
+func (p *Tasks) expireSession(ctx context.Context, tx ports.Tx, id string, now time.Time) error {
 	s, err := tx.Sessions().Load(ctx, id)
 	if err != nil || s.Status != session.Active || s.ExpiresAt.IsZero() {
 		return err
@@ -43,11 +43,11 @@ func (p *Passes) expireSession(ctx context.Context, tx ports.Tx, id string, now 
 }
 
 // ExpireTrial is the job of an agent's trial at its date.
-func (p *Passes) ExpireTrial(ctx context.Context, agentID string) error {
+func (p *Tasks) ExpireTrial(ctx context.Context, agentID string) error {
 	return p.one(ctx, "expire trial", agentID, p.expireTrial)
 }
 
-func (p *Passes) expireTrial(ctx context.Context, tx ports.Tx, agentID string, now time.Time) error {
+func (p *Tasks) expireTrial(ctx context.Context, tx ports.Tx, agentID string, now time.Time) error {
 	w, err := ledger.NewBook(tx, p.ids, now).Wallet(ctx, agentID, false)
 	if err != nil || w.TrialExpired || w.TrialExpiresAt.IsZero() {
 		return err
@@ -56,11 +56,11 @@ func (p *Passes) expireTrial(ctx context.Context, tx ports.Tx, agentID string, n
 }
 
 // SettleSession is the job of a session that waits for a settlement.
-func (p *Passes) SettleSession(ctx context.Context, id string) error {
+func (p *Tasks) SettleSession(ctx context.Context, id string) error {
 	return p.one(ctx, "settle", id, p.settleSession)
 }
 
-func (p *Passes) settleSession(ctx context.Context, tx ports.Tx, id string, now time.Time) error {
+func (p *Tasks) settleSession(ctx context.Context, tx ports.Tx, id string, now time.Time) error {
 	s, err := tx.Sessions().Load(ctx, id)
 	if err != nil {
 		return err

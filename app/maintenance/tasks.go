@@ -25,12 +25,12 @@ const passSize = 500
 // Passes is the periodic tasks and timed jobs of the service. Each may run at any
 // time and on several replicas: every item is decided anew in a transaction of
 // its own.
-type Passes struct {
+type Tasks struct {
 	store   ports.Store
 	clock   ports.Clock
 	ids     ports.IDs
 	life    *sessions.Transitions
-	traffic *trafficapp.Traffic
+	traffic *trafficapp.Service
 	hub     *changes.Hub
 	limits  *ratelimit.Limits
 
@@ -39,14 +39,14 @@ type Passes struct {
 }
 
 // NewPasses returns the tasks.
-func NewPasses(store ports.Store, clock ports.Clock, ids ports.IDs, life *sessions.Transitions, traffic *trafficapp.Traffic, hub *changes.Hub,
-	limits *ratelimit.Limits) *Passes {
-	return &Passes{store: store, clock: clock, ids: ids, life: life, traffic: traffic, hub: hub, limits: limits}
+func New(store ports.Store, clock ports.Clock, ids ports.IDs, life *sessions.Transitions, traffic *trafficapp.Service, hub *changes.Hub,
+	limits *ratelimit.Limits) *Tasks {
+	return &Tasks{store: store, clock: clock, ids: ids, life: life, traffic: traffic, hub: hub, limits: limits}
 }
 
 // due lists ids and treats each in a transaction of its own. An error of one does
 // not delay the others.
-func (p *Passes) due(ctx context.Context, what string,
+func (p *Tasks) due(ctx context.Context, what string,
 	list func(context.Context, ports.Tx, time.Time) ([]string, error),
 	treat func(context.Context, ports.Tx, string, time.Time) error, done func(id string)) error {
 	var ids []string
@@ -69,7 +69,7 @@ func (p *Passes) due(ctx context.Context, what string,
 }
 
 // one treats one item in a transaction of its own.
-func (p *Passes) one(ctx context.Context, what, id string, treat func(context.Context, ports.Tx, string, time.Time) error) error {
+func (p *Tasks) one(ctx context.Context, what, id string, treat func(context.Context, ports.Tx, string, time.Time) error) error {
 	err := p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		return treat(ctx, tx, id, p.clock.Now())
 	})
@@ -81,12 +81,12 @@ func (p *Passes) one(ctx context.Context, what, id string, treat func(context.Co
 
 // Sweep does what the jobs of sessions and trials do, for those whose job was
 // lost or has failed every time.
-func (p *Passes) Sweep(ctx context.Context) error {
+func (p *Tasks) Sweep(ctx context.Context) error {
 	return errors.Join(p.ExpireSessions(ctx), p.Settle(ctx), p.ExpireTrials(ctx))
 }
 
 // ExpireSessions ends static sessions whose time is up.
-func (p *Passes) ExpireSessions(ctx context.Context) error {
+func (p *Tasks) ExpireSessions(ctx context.Context) error {
 	return p.due(ctx, "expire session",
 		func(ctx context.Context, tx ports.Tx, now time.Time) ([]string, error) {
 			return tx.Sessions().TimeDue(ctx, now, passSize)
@@ -94,7 +94,7 @@ func (p *Passes) ExpireSessions(ctx context.Context) error {
 }
 
 // ExpireTrials writes off trial credit at its date.
-func (p *Passes) ExpireTrials(ctx context.Context) error {
+func (p *Tasks) ExpireTrials(ctx context.Context) error {
 	return p.due(ctx, "expire trial",
 		func(ctx context.Context, tx ports.Tx, now time.Time) ([]string, error) {
 			return tx.Ledger().TrialsDue(ctx, now, passSize)
@@ -103,7 +103,7 @@ func (p *Passes) ExpireTrials(ctx context.Context) error {
 
 // Settle charges what dynamic sessions used by the hour, and gives back the rest of
 // those that ended while a lease was outstanding.
-func (p *Passes) Settle(ctx context.Context) error {
+func (p *Tasks) Settle(ctx context.Context) error {
 	return p.due(ctx, "settle",
 		func(ctx context.Context, tx ports.Tx, now time.Time) ([]string, error) {
 			return tx.Sessions().SettleDue(ctx, now, passSize)
@@ -112,7 +112,7 @@ func (p *Passes) Settle(ctx context.Context) error {
 
 // Reclaim takes back leases that a gateway has not renewed in time: it stopped
 // relaying long before, by its own clock. What it did not report is not charged.
-func (p *Passes) Reclaim(ctx context.Context) error {
+func (p *Tasks) Reclaim(ctx context.Context) error {
 	var stale []traffic.Lease
 	err := p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		stale, err = tx.Traffic().Stale(ctx, p.clock.Now().Add(-traffic.ReclaimAfter), passSize)
@@ -133,7 +133,7 @@ func (p *Passes) Reclaim(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-func (p *Passes) reclaim(ctx context.Context, tx ports.Tx, sessionID, id string, now time.Time) error {
+func (p *Tasks) reclaim(ctx context.Context, tx ports.Tx, sessionID, id string, now time.Time) error {
 	s, err := tx.Sessions().Load(ctx, sessionID)
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ const keepOutbox = 30 * 24 * time.Hour
 
 // Purge removes what is past its retention: idempotency keys, changes, rate limits
 // that are free again, and the events of feeds and of webhooks.
-func (p *Passes) Purge(ctx context.Context) error {
+func (p *Tasks) Purge(ctx context.Context) error {
 	if !p.purging.TryLock() {
 		return nil // an earlier run has not ended
 	}
@@ -200,7 +200,7 @@ func (p *Passes) Purge(ctx context.Context) error {
 
 // purge calls batch, which removes up to passSize rows, until fewer are left. Each
 // batch is a transaction of its own, so that others do not wait for long.
-func (p *Passes) purge(ctx context.Context, batch func(context.Context, ports.Tx) (int, error)) error {
+func (p *Tasks) purge(ctx context.Context, batch func(context.Context, ports.Tx) (int, error)) error {
 	for {
 		var n int
 		err := p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {

@@ -17,7 +17,7 @@ import (
 type settledFunc func(t recharge.Transfer) bool
 
 // readWatched reads the addresses that may be paid, one by one.
-func (p *Payments) readWatched(ctx context.Context, l *look, watched []recharge.Address) (settledFunc, error) {
+func (p *Watcher) readWatched(ctx context.Context, l *look, watched []recharge.Address) (settledFunc, error) {
 	from := func(a recharge.Address) time.Time { return l.known(a).Add(-overlap) }
 	mine := make(map[string]bool, len(watched))
 	for _, a := range watched {
@@ -44,7 +44,7 @@ const historiesAtOnce = 20
 // goes to them from others of ours waits for it, because there it stands in the
 // order of the chain. It returns which addresses were read and stored, and how
 // many transfers were credited.
-func (p *Payments) readAll(ctx context.Context, l *look, list []recharge.Address, turn func(address string) bool,
+func (p *Watcher) readAll(ctx context.Context, l *look, list []recharge.Address, turn func(address string) bool,
 	from func(recharge.Address) time.Time) (done map[string]bool, credited int, err error) {
 	done = map[string]bool{}
 	var faults []error
@@ -59,7 +59,7 @@ func (p *Payments) readAll(ctx context.Context, l *look, list []recharge.Address
 	return done, credited, errors.Join(faults...)
 }
 
-func (p *Payments) readSome(ctx context.Context, l *look, list []recharge.Address, turn func(string) bool,
+func (p *Watcher) readSome(ctx context.Context, l *look, list []recharge.Address, turn func(string) bool,
 	done map[string]bool, from func(recharge.Address) time.Time) (credited int, err error) {
 	var faults []error
 	var all []recharge.Transfer
@@ -141,7 +141,7 @@ type jump struct {
 // contiguous reports whether reading by blocks can go on at the mark. If the
 // mark is so far behind that reading the addresses costs less than reading the
 // blocks, it jumps, so many addresses a pass; meanwhile it is false.
-func (p *Payments) contiguous(ctx context.Context, l *look) (bool, error) {
+func (p *Watcher) contiguous(ctx context.Context, l *look) (bool, error) {
 	behind := l.heads.Final.Number - l.mark.Final.Number
 	unread := l.mark.Final.Number == 0 && l.mark.Final.Time.IsZero()
 	if p.jump == nil || !unread && l.mark.Final.Number >= p.jump.to.Number {
@@ -171,7 +171,7 @@ func (p *Payments) contiguous(ctx context.Context, l *look) (bool, error) {
 // land reads some of the addresses that are not known through the goal, and
 // reports whether all are. An address that is listed twice, because one was made
 // before it, is known by then.
-func (p *Payments) land(ctx context.Context, l *look) (bool, error) {
+func (p *Watcher) land(ctx context.Context, l *look) (bool, error) {
 	from := func(a recharge.Address) time.Time { return l.known(a).Add(-overlap) }
 	for budget := addressesAtOnce; budget > 0; {
 		all, err := p.page(ctx, p.jump.page, domain.MaxPageSize)
@@ -196,7 +196,7 @@ func (p *Payments) land(ctx context.Context, l *look) (bool, error) {
 	return false, nil
 }
 
-func (p *Payments) page(ctx context.Context, number, size int) (list domain.List[recharge.Address], err error) {
+func (p *Watcher) page(ctx context.Context, number, size int) (list domain.List[recharge.Address], err error) {
 	err = p.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		list, err = tx.Recharges().AllAddresses(ctx, p.chain.Network(), domain.Page{Number: number, Size: size})
 		return err

@@ -23,12 +23,12 @@ type Drift struct {
 }
 
 // auditor compares addresses with the chain.
-type auditor struct{ *Payments }
+type auditor struct{ *Watcher }
 
 // Audit reads what is new of the addresses that were audited longest ago, so many,
 // compares them with the chain, reads the whole history of those that differ, and
 // keeps what difference is left.
-func (p *Payments) Audit(ctx context.Context, limit int) error {
+func (p *Watcher) Audit(ctx context.Context, limit int) error {
 	skip := int(p.skip.Load())
 	var list []recharge.Address
 	err := p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
@@ -51,7 +51,7 @@ func (p *Payments) Audit(ctx context.Context, limit int) error {
 
 // AuditAll compares every address, changes nothing but what Audit does, and
 // returns those that differ.
-func (p *Payments) AuditAll(ctx context.Context) (checked int, drifts []Drift, err error) {
+func (p *Watcher) AuditAll(ctx context.Context) (checked int, drifts []Drift, err error) {
 	err = auditor{p}.everyPage(ctx, func(list []recharge.Address) error {
 		n, some, _, err := auditor{p}.auditEach(ctx, list)
 		checked, drifts = checked+n, append(drifts, some...)
@@ -279,7 +279,7 @@ func (p auditor) gone(ctx context.Context, address string, upTo recharge.Head, h
 // Rescan reads the history of every address from a time on again and credits
 // what was missed. It returns how many addresses were read and how many
 // transfers were credited.
-func (p *Payments) Rescan(ctx context.Context, from time.Time) (addresses, credited int, err error) {
+func (p *Watcher) Rescan(ctx context.Context, from time.Time) (addresses, credited int, err error) {
 	from = later(from, epoch)
 	all := func(string) bool { return true }
 	err = auditor{p}.everyPage(ctx, func(list []recharge.Address) error {
@@ -308,7 +308,7 @@ func (p auditor) remember(address string, drift domain.Money) {
 	}
 }
 
-func (p auditor) drifting(s *PaymentStatus) {
+func (p auditor) drifting(s *Status) {
 	p.found.Lock()
 	defer p.found.Unlock()
 	s.Drifting = len(p.drifts)

@@ -12,7 +12,7 @@ import (
 
 // scan reads the final blocks after the mark, so many a pass. It needs the same
 // calls however many addresses there are.
-func (p *Payments) scan(ctx context.Context, l *look) error {
+func (p *Watcher) scan(ctx context.Context, l *look) error {
 	if err := p.scanAgain(ctx, l); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (p *Payments) scan(ctx context.Context, l *look) error {
 
 // scanAgain reads the last blocks before the mark once more when the process
 // begins: whoever answered then may have left something out.
-func (p *Payments) scanAgain(ctx context.Context, l *look) error {
+func (p *Watcher) scanAgain(ctx context.Context, l *look) error {
 	if p.again {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (p *Payments) scanAgain(ctx context.Context, l *look) error {
 }
 
 // finalBlock reads a block that the chain says is final.
-func (p *Payments) finalBlock(ctx context.Context, n int64) ([]recharge.Transfer, error) {
+func (p *Watcher) finalBlock(ctx context.Context, n int64) ([]recharge.Transfer, error) {
 	transfers, err := p.chain.Block(ctx, n, true)
 	if err != nil {
 		return nil, fmt.Errorf("read block %d: %w", n, err)
@@ -89,7 +89,7 @@ func (p *Payments) finalBlock(ctx context.Context, n int64) ([]recharge.Transfer
 // show reads the blocks above the final head once each: what is in them is seen,
 // and nothing is credited by it. If one of them is replaced, its transfers are
 // found again in a final block, or resolve asks for them.
-func (p *Payments) show(ctx context.Context, l *look) error {
+func (p *Watcher) show(ctx context.Context, l *look) error {
 	first := max(l.heads.Final.Number, p.shown, l.heads.Latest.Number-blocksAtOnce) + 1
 	for n := first; n <= l.heads.Latest.Number; n++ {
 		transfers, err := p.chain.Block(ctx, n, false)
@@ -107,7 +107,7 @@ func (p *Payments) show(ctx context.Context, l *look) error {
 // settleAll settles what concerns us of some transfers, one unit an agent, but
 // for agents that failed before. Through is the chain time up to which every
 // address is known with them.
-func (p *Payments) settleAll(ctx context.Context, transfers []recharge.Transfer, l *look, through time.Time, failed map[string]bool) error {
+func (p *Watcher) settleAll(ctx context.Context, transfers []recharge.Transfer, l *look, through time.Time, failed map[string]bool) error {
 	ours, err := p.owners(ctx, transfers)
 	if err != nil {
 		failed[""] = true
@@ -136,7 +136,7 @@ const grace = 40
 // resolve asks what became of transfers that were seen and are not final though
 // they should be. None stays seen for ever. One that is final after all is
 // settled if its turn in the order of the chain has come.
-func (p *Payments) resolve(ctx context.Context, l *look, settled settledFunc) error {
+func (p *Watcher) resolve(ctx context.Context, l *look, settled settledFunc) error {
 	var rows []recharge.Transfer
 	err := p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		rows, err = tx.Recharges().SeenUpTo(ctx, p.chain.Network(), l.upTo-grace, seenAtOnce)
@@ -178,7 +178,7 @@ func (p *Payments) resolve(ctx context.Context, l *look, settled settledFunc) er
 
 // closeWindows settles agents with an order whose window closed before the mark.
 // Where addresses are read one by one, that is done with each of them.
-func (p *Payments) closeWindows(ctx context.Context, l *look) error {
+func (p *Watcher) closeWindows(ctx context.Context, l *look) error {
 	var agents []string
 	err := p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		agents, err = tx.Recharges().Overdue(ctx, p.chain.Network(), l.mark.Final.Time, overdueAtOnce)

@@ -2,10 +2,10 @@ package payments
 
 // SetAddressLimit sets how many watched addresses are read one by one at most. If
 // more are watched, the chain is read by blocks.
-func (p *Payments) SetAddressLimit(n int) { p.few = n }
+func (p *Watcher) SetAddressLimit(n int) { p.few = n }
 
 // AddressLimit returns how many watched addresses are read one by one at most.
-func (p *Payments) AddressLimit() int { return p.few }
+func (p *Watcher) AddressLimit() int { return p.few }
 
 // ByBlocks reports whether the last scan read the chain by blocks.
-func (p *Payments) ByBlocks() bool { return p.byBlocks }
+func (p *Watcher) ByBlocks() bool { return p.byBlocks }

@@ -16,7 +16,7 @@ import (
 
 // Recharges is how agents bring in money: orders, and what became of them. No
 // call of it pays an order: Payments alone does, by what it reads of the chain.
-type Recharges struct {
+type Orders struct {
 	store ports.Store
 	clock ports.Clock
 	ids   ports.IDs
@@ -25,12 +25,12 @@ type Recharges struct {
 }
 
 // NewRecharges wires the use cases.
-func NewRecharges(store ports.Store, clock ports.Clock, ids ports.IDs, chain ports.Chain, keys ports.Deriver) *Recharges {
-	return &Recharges{store: store, clock: clock, ids: ids, chain: chain, keys: keys}
+func NewOrders(store ports.Store, clock ports.Clock, ids ports.IDs, chain ports.Chain, keys ports.Deriver) *Orders {
+	return &Orders{store: store, clock: clock, ids: ids, chain: chain, keys: keys}
 }
 
 // CreateRecharge asks for an order.
-type CreateRecharge struct {
+type CreateOrder struct {
 	AgentID string
 	Amount  domain.Money
 	Call    idempotency.Call
@@ -38,7 +38,7 @@ type CreateRecharge struct {
 }
 
 // RechargeView is an order and how far its newest transfer is.
-type RechargeView struct {
+type OrderView struct {
 	recharge.Order
 	TxID          string // of the newest transfer, seen or final; empty: none
 	Confirmations int    // of that transfer, at most Required
@@ -47,16 +47,16 @@ type RechargeView struct {
 
 // RechargeDone is the outcome of CreateRecharge: a view, or the quote of a dry
 // run.
-type RechargeDone struct {
-	View     RechargeView
+type OrderDone struct {
+	View     OrderView
 	Quote    *ledger.Quote
 	Outcome  ports.Outcome
 	Replayed bool
 }
 
 // RechargeDetail is what the operator sees of an order.
-type RechargeDetail struct {
-	RechargeView
+type OrderDetail struct {
+	OrderView
 	Wallet    recharge.Address
 	Transfers []recharge.Transfer
 }
@@ -68,9 +68,9 @@ const clockDoubt = 24 * time.Hour
 
 // Create makes an order on the agent's own address. The address is derived when
 // the agent has none under the current account key.
-func (u *Recharges) Create(ctx context.Context, in CreateRecharge) (done RechargeDone, err error) {
+func (u *Orders) Create(ctx context.Context, in CreateOrder) (done OrderDone, err error) {
 	if err := recharge.CheckAmount(in.Amount); err != nil {
-		return RechargeDone{}, err
+		return OrderDone{}, err
 	}
 	if in.DryRun {
 		return u.quote(ctx, in)
@@ -95,39 +95,39 @@ func (u *Recharges) Create(ctx context.Context, in CreateRecharge) (done Recharg
 		return err
 	})
 	if err != nil {
-		return RechargeDone{}, err
+		return OrderDone{}, err
 	}
 	return done, nil
 }
 
 // replay returns the outcome of the first call, with the order as it is now.
-func (u *Recharges) replay(ctx context.Context, tx ports.Tx, agentID string, prev ports.Call) (RechargeDone, error) {
+func (u *Orders) replay(ctx context.Context, tx ports.Tx, agentID string, prev ports.Call) (OrderDone, error) {
 	o, err := tx.Recharges().Order(ctx, agentID, prev.Resource)
 	if err != nil {
-		return RechargeDone{}, err
+		return OrderDone{}, err
 	}
 	v, _, err := u.view(ctx, tx, o)
-	return RechargeDone{View: v, Outcome: prev.Outcome, Replayed: true}, err
+	return OrderDone{View: v, Outcome: prev.Outcome, Replayed: true}, err
 }
 
 // order stores a new order, and the key of the call that asked for it.
-func (u *Recharges) order(ctx context.Context, tx ports.Tx, in CreateRecharge, tail string, now time.Time) (RechargeDone, error) {
+func (u *Orders) order(ctx context.Context, tx ports.Tx, in CreateOrder, tail string, now time.Time) (OrderDone, error) {
 	if err := mayOrder(ctx, tx, in.AgentID); err != nil {
-		return RechargeDone{}, err
+		return OrderDone{}, err
 	}
 	a, err := u.address(ctx, tx, in.AgentID, now)
 	if err != nil {
-		return RechargeDone{}, err
+		return OrderDone{}, err
 	}
 	id := recharge.IDPrefix + now.UTC().Format("20060102150405") + tail
 	o := recharge.NewOrder(id, in.AgentID, a.Network, a.Address, in.Amount, now)
 	if err := tx.Recharges().InsertOrder(ctx, o); err != nil {
-		return RechargeDone{}, err
+		return OrderDone{}, err
 	}
 	if err := idempotency.Keep(ctx, tx, in.AgentID, in.Call, id, ports.Created, now); err != nil {
-		return RechargeDone{}, err
+		return OrderDone{}, err
 	}
-	return RechargeDone{View: RechargeView{Order: o, Required: u.chain.Required()}, Outcome: ports.Created}, nil
+	return OrderDone{View: OrderView{Order: o, Required: u.chain.Required()}, Outcome: ports.Created}, nil
 }
 
 // mayOrder refuses whom the operator shut out, and who has too many orders open.
@@ -152,7 +152,7 @@ func mayOrder(ctx context.Context, tx ports.Tx, agentID string) error {
 // address is where the agent pays under the current account key. Money that is
 // sent to a wrong address is gone: one that the chain does not know as valid is
 // never stored and never shown.
-func (u *Recharges) address(ctx context.Context, tx ports.Tx, agentID string, now time.Time) (recharge.Address, error) {
+func (u *Orders) address(ctx context.Context, tx ports.Tx, agentID string, now time.Time) (recharge.Address, error) {
 	network, key := u.chain.Network(), u.keys.Fingerprint()
 	a, found, err := tx.Recharges().AddressOf(ctx, network, key, agentID)
 	if err != nil {
@@ -178,24 +178,24 @@ func (u *Recharges) address(ctx context.Context, tx ports.Tx, agentID string, no
 }
 
 // quote validates everything and changes nothing. A recharge costs nothing.
-func (u *Recharges) quote(ctx context.Context, in CreateRecharge) (done RechargeDone, err error) {
+func (u *Orders) quote(ctx context.Context, in CreateOrder) (done OrderDone, err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if err := mayOrder(ctx, tx, in.AgentID); err != nil {
 			return err
 		}
 		w, err := ledger.NewBook(tx, u.ids, u.clock.Now()).Wallet(ctx, in.AgentID, true)
-		done = RechargeDone{Quote: &ledger.Quote{BalanceAfter: w.Balance() + in.Amount}, Outcome: ports.Completed}
+		done = OrderDone{Quote: &ledger.Quote{BalanceAfter: w.Balance() + in.Amount}, Outcome: ports.Completed}
 		return err
 	})
 	if err != nil {
-		return RechargeDone{}, err
+		return OrderDone{}, err
 	}
 	return done, nil
 }
 
 // view adds how far the newest transfer of an order is, and returns all of them.
-func (u *Recharges) view(ctx context.Context, tx ports.Tx, o recharge.Order) (RechargeView, []recharge.Transfer, error) {
-	v := RechargeView{Order: o, Required: u.chain.Required()}
+func (u *Orders) view(ctx context.Context, tx ports.Tx, o recharge.Order) (OrderView, []recharge.Transfer, error) {
+	v := OrderView{Order: o, Required: u.chain.Required()}
 	all, err := tx.Recharges().OfOrder(ctx, o.ID)
 	if err != nil || len(all) == 0 {
 		return v, all, err
@@ -213,7 +213,7 @@ func (u *Recharges) view(ctx context.Context, tx ports.Tx, o recharge.Order) (Re
 }
 
 // Get reads one order.
-func (u *Recharges) Get(ctx context.Context, agentID, id string) (v RechargeView, err error) {
+func (u *Orders) Get(ctx context.Context, agentID, id string) (v OrderView, err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		o, err := tx.Recharges().Order(ctx, agentID, id)
 		if err != nil {
@@ -226,7 +226,7 @@ func (u *Recharges) Get(ctx context.Context, agentID, id string) (v RechargeView
 }
 
 // List lists an agent's orders, newest first; an empty status lists all.
-func (u *Recharges) List(ctx context.Context, agentID string, of recharge.Status, page domain.Page) (domain.List[recharge.Order], error) {
+func (u *Orders) List(ctx context.Context, agentID string, of recharge.Status, page domain.Page) (domain.List[recharge.Order], error) {
 	if agentID == "" { // the store would list everybody's
 		return domain.List[recharge.Order]{}, account.ErrNotFound
 	}
@@ -234,11 +234,11 @@ func (u *Recharges) List(ctx context.Context, agentID string, of recharge.Status
 }
 
 // All lists every agent's orders, for the operator.
-func (u *Recharges) All(ctx context.Context, of recharge.Status, page domain.Page) (domain.List[recharge.Order], error) {
+func (u *Orders) All(ctx context.Context, of recharge.Status, page domain.Page) (domain.List[recharge.Order], error) {
 	return u.list(ctx, "", of, page)
 }
 
-func (u *Recharges) list(ctx context.Context, agentID string, of recharge.Status, page domain.Page) (list domain.List[recharge.Order], err error) {
+func (u *Orders) list(ctx context.Context, agentID string, of recharge.Status, page domain.Page) (list domain.List[recharge.Order], err error) {
 	if of != "" && !slices.Contains(recharge.Statuses, of) {
 		return list, domain.InvalidField("status", "must be the status of a recharge order")
 	}
@@ -250,13 +250,13 @@ func (u *Recharges) list(ctx context.Context, agentID string, of recharge.Status
 }
 
 // Show reads an order with its transfers, for the operator.
-func (u *Recharges) Show(ctx context.Context, id string) (d RechargeDetail, err error) {
+func (u *Orders) Show(ctx context.Context, id string) (d OrderDetail, err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		o, err := tx.Recharges().LoadOrder(ctx, id)
 		if err != nil {
 			return err
 		}
-		if d.RechargeView, d.Transfers, err = u.view(ctx, tx, o); err != nil {
+		if d.OrderView, d.Transfers, err = u.view(ctx, tx, o); err != nil {
 			return err
 		}
 		ours, err := tx.Recharges().Owned(ctx, o.Network, []string{o.Address})

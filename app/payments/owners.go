@@ -9,7 +9,7 @@ import (
 )
 
 // owners finds those of the addresses that transfers touch which are ours.
-func (p *Payments) owners(ctx context.Context, transfers []recharge.Transfer) (ours map[string]recharge.Address, err error) {
+func (p *Watcher) owners(ctx context.Context, transfers []recharge.Transfer) (ours map[string]recharge.Address, err error) {
 	if len(transfers) == 0 {
 		return nil, nil
 	}
@@ -36,7 +36,7 @@ func (p *Payments) owners(ctx context.Context, transfers []recharge.Transfer) (o
 // sorted makes one reading an agent of transfers: who receives is credited, what
 // only leaves is stored beside whom it left. Strangers' are dropped, and so is
 // what comes with an amount that is no money.
-func (p *Payments) sorted(transfers []recharge.Transfer, ours map[string]recharge.Address) []reading {
+func (p *Watcher) sorted(transfers []recharge.Transfer, ours map[string]recharge.Address) []reading {
 	var readings []reading
 	of := map[string]int{}
 	twice := map[recharge.Key]bool{}

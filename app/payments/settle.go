@@ -34,7 +34,7 @@ var errBookedBefore = errors.New("the ledger has a booking of a transfer that wa
 // settle stores what a reading told and does all that follows from it in one
 // unit: transfers, credits, orders, events, and how far the addresses are known.
 // It returns how many transfers were credited.
-func (p *Payments) settle(ctx context.Context, r reading) (credited int, err error) {
+func (p *Watcher) settle(ctx context.Context, r reading) (credited int, err error) {
 	var s *settlement
 	err = p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		s = &settlement{tx: tx, network: p.chain.Network(), ids: p.ids, now: p.clock.Now(), reading: r}

@@ -35,7 +35,7 @@ import (
 //
 // While addresses are read one by one, only those with an order are; the audit
 // reads each of the others in its turn.
-type Payments struct {
+type Watcher struct {
 	store ports.Store
 	clock ports.Clock
 	ids   ports.IDs
@@ -57,8 +57,8 @@ type Payments struct {
 }
 
 // NewPayments wires the watcher.
-func NewPayments(store ports.Store, clock ports.Clock, ids ports.IDs, chain ports.Chain, log *slog.Logger) *Payments {
-	return &Payments{store: store, clock: clock, ids: ids, chain: chain, log: log, few: 10,
+func NewWatcher(store ports.Store, clock ports.Clock, ids ports.IDs, chain ports.Chain, log *slog.Logger) *Watcher {
+	return &Watcher{store: store, clock: clock, ids: ids, chain: chain, log: log, few: 10,
 		drifts: map[string]domain.Money{}}
 }
 
@@ -92,7 +92,7 @@ type look struct {
 // Watch takes one look at the chain: what is new is stored, what became final
 // is credited, what went away is withdrawn, and windows that are over close. An
 // error of the chain says nothing: what could not be read stays as it is.
-func (p *Payments) Watch(ctx context.Context) error {
+func (p *Watcher) Watch(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	heads, err := p.chain.Heads(ctx)
@@ -119,7 +119,7 @@ func (p *Payments) Watch(ctx context.Context) error {
 // begin reads where the last pass ended, and decides how to read. Watched are
 // addresses with an order that money may still pay. It is measured from the last
 // complete pass, so that nobody is forgotten in an outage.
-func (p *Payments) begin(ctx context.Context, l *look) (watched []recharge.Address, err error) {
+func (p *Watcher) begin(ctx context.Context, l *look) (watched []recharge.Address, err error) {
 	err = p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if l.mark, _, err = tx.Recharges().ScanCursor(ctx, p.chain.Network()); err != nil {
 			return err
@@ -143,7 +143,7 @@ func (p *Payments) begin(ctx context.Context, l *look) (watched []recharge.Addre
 
 // read reads what is new, by blocks when many addresses are watched. It returns
 // which transfers resolve may settle.
-func (p *Payments) read(ctx context.Context, l *look, watched []recharge.Address) (settled settledFunc, err error) {
+func (p *Watcher) read(ctx context.Context, l *look, watched []recharge.Address) (settled settledFunc, err error) {
 	l.upTo = l.heads.Final.Number
 	if p.byBlocks {
 		ready, err := p.contiguous(ctx, l)
@@ -160,10 +160,10 @@ func (p *Payments) read(ctx context.Context, l *look, watched []recharge.Address
 }
 
 // atOnce is how many watched addresses a pass takes on.
-func (p *Payments) atOnce() int { return max(addressesAtOnce, p.few+1) }
+func (p *Watcher) atOnce() int { return max(addressesAtOnce, p.few+1) }
 
 // putMark stores how far this pass came. Complete says that all of it was read.
-func (p *Payments) putMark(ctx context.Context, l *look, complete bool) error {
+func (p *Watcher) putMark(ctx context.Context, l *look, complete bool) error {
 	err := p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		cur, _, err := tx.Recharges().ScanCursor(ctx, p.chain.Network())
 		if err != nil {
@@ -211,7 +211,7 @@ const (
 
 // warnOfSkew tells the operator of a clock that is wrong, or of a chain that
 // stands still. Nothing is decided by it: windows close by block time.
-func (p *Payments) warnOfSkew(heads recharge.Heads) {
+func (p *Watcher) warnOfSkew(heads recharge.Heads) {
 	now := p.clock.Now()
 	skew := heads.Latest.Time.Sub(now)
 	if skew.Abs() <= doubtful || !p.warned.IsZero() && now.Sub(p.warned).Abs() < warnEvery {
@@ -223,7 +223,7 @@ func (p *Payments) warnOfSkew(heads recharge.Heads) {
 }
 
 // PaymentStatus is how the watcher stands.
-type PaymentStatus struct {
+type Status struct {
 	ReadAt   time.Time    // when a pass last read all it had to; zero: never
 	Final    int64        // blocks are known completely up to here; 0: not read by blocks
 	Latest   int64        // the newest block that was heard of
@@ -233,14 +233,14 @@ type PaymentStatus struct {
 }
 
 // Status says how the watcher stands, without asking the chain.
-func (p *Payments) Status(ctx context.Context) (s PaymentStatus, err error) {
+func (p *Watcher) Status(ctx context.Context) (s Status, err error) {
 	err = p.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		mark, _, err := tx.Recharges().ScanCursor(ctx, p.chain.Network())
 		if err != nil {
 			return err
 		}
 		seen, err := tx.Recharges().SeenUpTo(ctx, p.chain.Network(), 1<<62, 1000)
-		s = PaymentStatus{ReadAt: mark.ReadAt, Final: mark.Final.Number, Latest: mark.Latest, Seen: len(seen)}
+		s = Status{ReadAt: mark.ReadAt, Final: mark.Final.Number, Latest: mark.Latest, Seen: len(seen)}
 		return err
 	})
 	auditor{p}.drifting(&s)

@@ -16,7 +16,7 @@ import (
 )
 
 // LimitConfig is how often something may be called; 0 is unlimited.
-type LimitConfig struct {
+type Config struct {
 	RegistrationsPerMinute int // of one client address
 }
 
@@ -26,7 +26,7 @@ const checksPerMinute = 10
 // Limits decides whether a caller may call now. Its memory is bounded: a caller is
 // dropped after a minute without a call, when its whole limit is free again.
 type Limits struct {
-	cfg           LimitConfig
+	cfg           Config
 	shared        ports.RateLimits
 	agents        *limiter[string]
 	checks        *limiter[string]
@@ -35,7 +35,7 @@ type Limits struct {
 
 // NewLimits returns the limits: of all processes together, or of this process
 // alone if shared is nil.
-func NewLimits(cfg LimitConfig, clock ports.Clock, shared ports.RateLimits, log *slog.Logger) *Limits {
+func New(cfg Config, clock ports.Clock, shared ports.RateLimits, log *slog.Logger) *Limits {
 	l := &Limits{cfg: cfg, shared: shared}
 	var store *sharedLimits
 	if shared != nil {

@@ -9,12 +9,12 @@ import (
 
 // Checks opens connections through exits to see whether they work.
 type Checks struct {
-	sessions *Sessions
+	sessions *Service
 	prober   ports.Prober
 }
 
 // NewChecks wires the use case.
-func NewChecks(sessions *Sessions, prober ports.Prober) *Checks {
+func NewChecks(sessions *Service, prober ports.Prober) *Checks {
 	return &Checks{sessions: sessions, prober: prober}
 }
 

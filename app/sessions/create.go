@@ -42,7 +42,7 @@ type purchase struct {
 }
 
 // plan checks a create call against the catalogue.
-func (u *Sessions) plan(in Create, spec session.Spec) (p purchase, err error) {
+func (u *Service) plan(in Create, spec session.Spec) (p purchase, err error) {
 	p = purchase{Create: in, spec: spec}
 	if p.product, err = u.catalog.Product(spec.ProductNo); err != nil {
 		return p, err
@@ -75,7 +75,7 @@ func priceOf(p catalog.Product, s session.Spec) (price, cost domain.Money) {
 // Create buys a session, or attaches to a live one. A product that is delivered
 // at once is active in the answer; any other is creating, and a job stored in
 // the same unit goes on with it.
-func (u *Sessions) Create(ctx context.Context, in Create) (Done, error) {
+func (u *Service) Create(ctx context.Context, in Create) (Done, error) {
 	spec, err := in.Form.Check()
 	if err != nil {
 		return Done{}, err
@@ -115,7 +115,7 @@ func (u *Sessions) Create(ctx context.Context, in Create) (Done, error) {
 
 // deliver drives the order of a session, after the transaction that held the
 // money. A session that is still creating then is delivered in the background.
-func (u *Sessions) deliver(ctx context.Context, p purchase, held Done) (Done, error) {
+func (u *Service) deliver(ctx context.Context, p purchase, held Done) (Done, error) {
 	v := held.View
 	state, unknown := u.driver.Drive(ctx, v.ID)
 	ctx = context.WithoutCancel(ctx)
@@ -150,7 +150,7 @@ func failureError(f session.Failure) *domain.Error {
 }
 
 // quoteCreate validates everything and changes nothing.
-func (u *Sessions) quoteCreate(ctx context.Context, in Create, spec session.Spec) (Done, error) {
+func (u *Service) quoteCreate(ctx context.Context, in Create, spec session.Spec) (Done, error) {
 	p, err := u.plan(in, spec)
 	if err != nil {
 		return Done{}, err
@@ -177,7 +177,7 @@ func (u *Sessions) quoteCreate(ctx context.Context, in Create, spec session.Spec
 }
 
 // affordable refuses what a purchase would refuse.
-func (u *Sessions) affordable(w billing.Wallet, cost domain.Money, now time.Time) error {
+func (u *Service) affordable(w billing.Wallet, cost domain.Money, now time.Time) error {
 	if u.cfg.Limit > 0 && w.LiveSessions >= u.cfg.Limit {
 		return session.ErrLimit.With("limit", u.cfg.Limit)
 	}
@@ -189,7 +189,7 @@ func (u *Sessions) affordable(w billing.Wallet, cost domain.Money, now time.Time
 }
 
 // attach answers with the agent's newest live session of the product.
-func (u *Sessions) attach(ctx context.Context, tx ports.Tx, p purchase, now time.Time) (Done, error) {
+func (u *Service) attach(ctx context.Context, tx ports.Tx, p purchase, now time.Time) (Done, error) {
 	s, err := tx.Sessions().Newest(ctx, p.AgentID, p.product.No)
 	if err != nil {
 		return Done{}, noneToAttach(err)
@@ -207,7 +207,7 @@ func noneToAttach(err error) error {
 
 // buy holds the cost and stores the session, active when the provider can
 // deliver inside this unit.
-func (u *Sessions) buy(ctx context.Context, tx ports.Tx, p purchase, id string, now time.Time) (Done, error) {
+func (u *Service) buy(ctx context.Context, tx ports.Tx, p purchase, id string, now time.Time) (Done, error) {
 	// Another process may have disabled the account since the request was
 	// authenticated: a session that was bought now would never be ended.
 	agent, err := tx.Agents().Get(ctx, p.AgentID)

@@ -26,7 +26,7 @@ type Renew struct {
 
 // Renew extends a static session from the moment it would have ended, at
 // today's price.
-func (u *Sessions) Renew(ctx context.Context, in Renew) (Done, error) {
+func (u *Service) Renew(ctx context.Context, in Renew) (Done, error) {
 	var done Done
 	var order string // of a seller
 	unit := u.store.Update
@@ -68,7 +68,7 @@ type renewal struct {
 
 // renew is the unit of a renewal. At a seller it holds the money and stores the
 // order, whose id it returns; else all is done.
-func (u *Sessions) renew(ctx context.Context, tx ports.Tx, in Renew, now time.Time) (done Done, order string, err error) {
+func (u *Service) renew(ctx context.Context, tx ports.Tx, in Renew, now time.Time) (done Done, order string, err error) {
 	n, err := u.planRenewal(ctx, tx, in, now)
 	if err != nil {
 		return Done{}, "", err
@@ -95,7 +95,7 @@ func (u *Sessions) renew(ctx context.Context, tx ports.Tx, in Renew, now time.Ti
 
 // planExtension holds the cost of a renewal and stores its order. The end of the
 // session moves when the provider has confirmed it.
-func (u *Sessions) planExtension(ctx context.Context, tx ports.Tx, in Renew, n renewal, now time.Time) (Done, string, error) {
+func (u *Service) planExtension(ctx context.Context, tx ports.Tx, in Renew, n renewal, now time.Time) (Done, string, error) {
 	s := n.was
 	o, err := u.driver.PlanRenewal(ctx, tx, s, n.days, now)
 	if err != nil {
@@ -115,7 +115,7 @@ func (u *Sessions) planExtension(ctx context.Context, tx ports.Tx, in Renew, n r
 // extend drives the order of a renewal, after the transaction that held the
 // money, and answers with what is known: Completed if the session is renewed,
 // Pending if the outcome is not known yet.
-func (u *Sessions) extend(ctx context.Context, in Renew, order string) (Done, error) {
+func (u *Service) extend(ctx context.Context, in Renew, order string) (Done, error) {
 	state, unknown := u.driver.Drive(ctx, in.SessionID)
 	ctx = context.WithoutCancel(ctx)
 	o := state.Order(order)
@@ -153,7 +153,7 @@ func renewalRef(s session.Session) string {
 
 // planRenewal checks everything that may refuse a renewal: the session before its
 // price, the price before the money.
-func (u *Sessions) planRenewal(ctx context.Context, tx ports.Tx, in Renew, now time.Time) (n renewal, err error) {
+func (u *Service) planRenewal(ctx context.Context, tx ports.Tx, in Renew, now time.Time) (n renewal, err error) {
 	if n.SessionRead, err = tx.Sessions().Read(ctx, in.AgentID, in.SessionID); err != nil {
 		return n, err
 	}

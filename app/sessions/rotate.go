@@ -23,7 +23,7 @@ type Rotate struct {
 }
 
 // Rotate gives a dynamic session a new exit. The session id stays.
-func (u *Sessions) Rotate(ctx context.Context, in Rotate) (Done, error) {
+func (u *Service) Rotate(ctx context.Context, in Rotate) (Done, error) {
 	if in.Reason == "" {
 		in.Reason = health.RotationManual
 	}
@@ -60,7 +60,7 @@ func (u *Sessions) Rotate(ctx context.Context, in Rotate) (Done, error) {
 
 // RotateIn rotates a session in a transaction: the session, its health and its
 // feed.
-func (u *Sessions) RotateIn(ctx context.Context, tx ports.Tx, r ports.SessionRead,
+func (u *Service) RotateIn(ctx context.Context, tx ports.Tx, r ports.SessionRead,
 	reason health.RotationReason, by eventlog.Source, now time.Time) (ports.SessionRead, error) {
 	if err := r.MayRotate(); err != nil {
 		return r, err

@@ -19,13 +19,13 @@ import (
 )
 
 // Config is what the operator decides about sessions.
-type SessionConfig struct {
+type Config struct {
 	Limit int // live sessions of an agent; 0: unlimited
 }
 
 // Sessions is the use cases of proxy sessions: create, use and end.
-type Sessions struct {
-	cfg     SessionConfig
+type Service struct {
+	cfg     Config
 	store   ports.Store
 	clock   ports.Clock
 	ids     ports.IDs
@@ -39,14 +39,14 @@ type Sessions struct {
 }
 
 // NewSessions returns the use cases.
-func NewSessions(cfg SessionConfig, store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets,
-	catalog *catalog.Catalog, life *Transitions, driver *procurement.Driver, access *fulfilment.Service, hub *changes.Hub, log *slog.Logger) *Sessions {
-	return &Sessions{cfg: cfg, store: store, clock: clock, ids: ids, secrets: secrets, catalog: catalog,
+func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets,
+	catalog *catalog.Catalog, life *Transitions, driver *procurement.Driver, access *fulfilment.Service, hub *changes.Hub, log *slog.Logger) *Service {
+	return &Service{cfg: cfg, store: store, clock: clock, ids: ids, secrets: secrets, catalog: catalog,
 		life: life, driver: driver, access: access, hub: hub, log: log}
 }
 
 // SessionView is a session as its agent sees it at one moment.
-type SessionView struct {
+type View struct {
 	ports.SessionRead
 	Password string // of the proxy; derived, never stored
 	Verdict  health.Verdict
@@ -66,9 +66,9 @@ type Cost struct {
 }
 
 // view adds what is not stored.
-func (u *Sessions) view(r ports.SessionRead, now time.Time) SessionView {
+func (u *Service) view(r ports.SessionRead, now time.Time) View {
 	due := r.ChargeDue(r.Usage.Used())
-	return SessionView{
+	return View{
 		SessionRead: r,
 		Password:    u.secrets.ProxyPassword(r.ID),
 		Verdict:     r.Health.Verdict(now, r.Type == session.Static),
@@ -82,14 +82,14 @@ func (u *Sessions) view(r ports.SessionRead, now time.Time) SessionView {
 }
 
 // Read returns one session of an agent.
-func (u *Sessions) Read(ctx context.Context, agentID, id string) (SessionView, error) {
+func (u *Service) Read(ctx context.Context, agentID, id string) (View, error) {
 	var r ports.SessionRead
 	err := u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		r, err = tx.Sessions().Read(ctx, agentID, id)
 		return err
 	})
 	if err != nil {
-		return SessionView{}, err
+		return View{}, err
 	}
 	v := u.view(r, u.clock.Now())
 	v.Direct, err = u.access.Direct(ctx, v.Session)
@@ -97,20 +97,20 @@ func (u *Sessions) Read(ctx context.Context, agentID, id string) (SessionView, e
 }
 
 // ListSessions asks for a page of an agent's sessions.
-type ListSessions struct {
+type List struct {
 	AgentID string
 	Filter  ports.SessionFilter
 	Page    domain.Page
 }
 
 // List returns a page of an agent's sessions, newest first.
-func (u *Sessions) List(ctx context.Context, in ListSessions) (domain.List[SessionView], error) {
+func (u *Service) List(ctx context.Context, in List) (domain.List[View], error) {
 	var reads domain.List[ports.SessionRead]
 	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		reads, err = tx.Sessions().List(ctx, in.AgentID, in.Filter, in.Page)
 		return err
 	})
-	out := domain.List[SessionView]{Page: reads.Page, Total: reads.Total, Items: make([]SessionView, len(reads.Items))}
+	out := domain.List[View]{Page: reads.Page, Total: reads.Total, Items: make([]View, len(reads.Items))}
 	now := u.clock.Now()
 	if err != nil {
 		return out, err
@@ -125,7 +125,7 @@ func (u *Sessions) List(ctx context.Context, in ListSessions) (domain.List[Sessi
 }
 
 // Events returns a page of a session's event feed, newest first.
-func (u *Sessions) Events(ctx context.Context, agentID, id string, page domain.Page) (list domain.List[eventlog.Event], err error) {
+func (u *Service) Events(ctx context.Context, agentID, id string, page domain.Page) (list domain.List[eventlog.Event], err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if _, err := tx.Sessions().Get(ctx, agentID, id); err != nil {
 			return err
@@ -138,7 +138,7 @@ func (u *Sessions) Events(ctx context.Context, agentID, id string, page domain.P
 
 // Done is the answer to a call that buys or changes a session.
 type Done struct {
-	View     SessionView
+	View     View
 	Quote    *ledger.Quote // a dry run: nothing else is set
 	Outcome  ports.Outcome // of the first call under the Idempotency-Key
 	Replayed bool          // the Idempotency-Key was used before

@@ -8,11 +8,11 @@ import (
 )
 
 // Terminate ends a session on the agent's request. Repeating it changes nothing.
-func (u *Sessions) Terminate(ctx context.Context, agentID, id string) (SessionView, error) {
+func (u *Service) Terminate(ctx context.Context, agentID, id string) (View, error) {
 	if err := u.driver.LastUsage(ctx, agentID, id); err != nil {
-		return SessionView{}, err
+		return View{}, err
 	}
-	var v SessionView
+	var v View
 	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := u.clock.Now()
 		r, err := tx.Sessions().Read(ctx, agentID, id)
@@ -26,7 +26,7 @@ func (u *Sessions) Terminate(ctx context.Context, agentID, id string) (SessionVi
 		return nil
 	})
 	if err != nil {
-		return SessionView{}, err
+		return View{}, err
 	}
 	u.hub.SessionChanged(id)
 	return v, nil

@@ -20,7 +20,7 @@ const MaxBatch = 1000
 
 // Telemetry takes what agents report of their requests, and returns the health of
 // the session.
-type Telemetry struct {
+type Service struct {
 	store    ports.Store
 	clock    ports.Clock
 	ids      ports.IDs
@@ -29,8 +29,8 @@ type Telemetry struct {
 
 // NewTelemetry returns the use cases. Reports are matched with what the gateway
 // of this process observed.
-func NewTelemetry(store ports.Store, clock ports.Clock, ids ports.IDs, observer *Observer) *Telemetry {
-	return &Telemetry{store: store, clock: clock, ids: ids, observer: observer}
+func New(store ports.Store, clock ports.Clock, ids ports.IDs, observer *Observer) *Service {
+	return &Service{store: store, clock: clock, ids: ids, observer: observer}
 }
 
 // ReportedEvent is one event as an agent sent it.
@@ -53,7 +53,7 @@ type EventResult struct {
 
 // Report takes one event. While the session is creating it is accepted; on a
 // session that ended it is session.ErrOver.
-func (t *Telemetry) Report(ctx context.Context, agentID string, e ReportedEvent) (Reported, error) {
+func (t *Service) Report(ctx context.Context, agentID string, e ReportedEvent) (Reported, error) {
 	if issues := e.Issues(t.clock.Now()); issues != nil {
 		return Reported{}, domain.InvalidFields(issues...)
 	}
@@ -70,7 +70,7 @@ func (t *Telemetry) Report(ctx context.Context, agentID string, e ReportedEvent)
 
 // Batch takes 1 to MaxBatch events. A malformed one refuses the whole call; one
 // for a session that is unknown, another agent's or over is rejected alone.
-func (t *Telemetry) Batch(ctx context.Context, agentID string, events []ReportedEvent) ([]EventResult, error) {
+func (t *Service) Batch(ctx context.Context, agentID string, events []ReportedEvent) ([]EventResult, error) {
 	if len(events) < 1 || len(events) > MaxBatch {
 		return nil, domain.InvalidField("events", "must have 1 to %d events", MaxBatch)
 	}
@@ -112,7 +112,7 @@ type accepted struct {
 }
 
 // take stores valid events in one transaction.
-func (t *Telemetry) take(ctx context.Context, agentID string, events []ReportedEvent) (out accepted, err error) {
+func (t *Service) take(ctx context.Context, agentID string, events []ReportedEvent) (out accepted, err error) {
 	order := make([]string, 0, 16)
 	count := make(map[string]int, 16)
 	out.ids = make([]string, len(events))
@@ -155,7 +155,7 @@ func (t *Telemetry) take(ctx context.Context, agentID string, events []ReportedE
 }
 
 // record adds one event to a session. Evidence that waits for it is claimed.
-func (t *Telemetry) record(h *reportedOn, e ReportedEvent, id string, claim **health.Event, tally *ports.Tally, now time.Time) {
+func (t *Service) record(h *reportedOn, e ReportedEvent, id string, claim **health.Event, tally *ports.Tally, now time.Time) {
 	event := e.Event(now)
 	if *claim == nil && event.Scored() {
 		if c, ok := t.observer.claim(e.SessionID, event); ok {
@@ -184,7 +184,7 @@ func rejection(h *reportedOn) *domain.Error {
 }
 
 // storeReported stores what the events changed.
-func (t *Telemetry) storeReported(ctx context.Context, tx ports.Tx, agentID string, order []string, sessions map[string]*reportedOn,
+func (t *Service) storeReported(ctx context.Context, tx ports.Tx, agentID string, order []string, sessions map[string]*reportedOn,
 	tally ports.Tally, now time.Time) error {
 	if tally.Reported == 0 {
 		return nil
@@ -228,7 +228,7 @@ type HealthView struct {
 }
 
 // Health reads the health of a session, whatever its status.
-func (t *Telemetry) Health(ctx context.Context, agentID, id string) (HealthView, error) {
+func (t *Service) Health(ctx context.Context, agentID, id string) (HealthView, error) {
 	var r ports.HealthRead
 	err := t.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		reads, err := tx.Health().Get(ctx, agentID, []string{id})

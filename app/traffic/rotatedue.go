@@ -15,7 +15,7 @@ import (
 // RotateDue rotates a timed session whose rotation is due, and returns its
 // route. When there is no other exit to give, the session keeps the one it has
 // until the next time.
-func (t *Traffic) RotateDue(ctx context.Context, id string) (traffic.Route, error) {
+func (t *Service) RotateDue(ctx context.Context, id string) (traffic.Route, error) {
 	now := t.clock.Now()
 	var s session.Session
 	var changed bool

@@ -21,20 +21,20 @@ import (
 )
 
 // Traffic routes and meters the traffic of sessions for the gateway.
-type Traffic struct {
+type Service struct {
 	store    ports.Store
 	clock    ports.Clock
 	ids      ports.IDs
-	sessions *sessions.Sessions
+	sessions *sessions.Service
 	life     *sessions.Transitions
 	access   *fulfilment.Service
 	hub      *changes.Hub
 }
 
 // NewTraffic returns the use cases.
-func NewTraffic(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *sessions.Sessions, life *sessions.Transitions,
-	access *fulfilment.Service, hub *changes.Hub) *Traffic {
-	return &Traffic{store: store, clock: clock, ids: ids, sessions: sessions, life: life, access: access, hub: hub}
+func New(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *sessions.Service, life *sessions.Transitions,
+	access *fulfilment.Service, hub *changes.Hub) *Service {
+	return &Service{store: store, clock: clock, ids: ids, sessions: sessions, life: life, access: access, hub: hub}
 }
 
 // KnowEnded is how long the credentials of an ended session are accepted.
@@ -42,7 +42,7 @@ const KnowEnded = 30 * 24 * time.Hour
 
 // Route returns what a gateway needs to carry a session's traffic;
 // session.ErrNotFound for an unknown id and for a session that ended long ago.
-func (t *Traffic) Route(ctx context.Context, id string) (traffic.Route, error) {
+func (t *Service) Route(ctx context.Context, id string) (traffic.Route, error) {
 	var s session.Session
 	err := t.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		s, err = tx.Sessions().Load(ctx, id)
@@ -58,7 +58,7 @@ func (t *Traffic) Route(ctx context.Context, id string) (traffic.Route, error) {
 }
 
 // routed returns the route of a session, with the upstream proxies of its exits.
-func (t *Traffic) routed(ctx context.Context, s session.Session) (traffic.Route, error) {
+func (t *Service) routed(ctx context.Context, s session.Session) (traffic.Route, error) {
 	r := routeOf(s)
 	if s.Status != session.Active {
 		return r, nil
@@ -75,7 +75,7 @@ func routeOf(s session.Session) traffic.Route {
 
 // Renew Book what gateways report and grants what they ask for, all asks in one
 // transaction. Repeating it after an error counts nothing twice.
-func (t *Traffic) Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
+func (t *Service) Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
 	var grants []traffic.Grant
 	var ended []string
 	// Replicas that renew at once lock sessions and agents in one order, so that
@@ -115,7 +115,7 @@ func (t *Traffic) Renew(ctx context.Context, replica string, asks []traffic.Ask)
 
 // renew answers one ask. It reports whether the session ended by it, and adds the
 // bytes to those that its agent moved.
-func (t *Traffic) renew(ctx context.Context, tx ports.Tx, replica string, ask traffic.Ask, moved map[string]int64,
+func (t *Service) renew(ctx context.Context, tx ports.Tx, replica string, ask traffic.Ask, moved map[string]int64,
 	now time.Time) (traffic.Grant, bool, error) {
 	g := traffic.Grant{SessionID: ask.SessionID, Lease: ask.Lease}
 	s, err := tx.Sessions().Load(ctx, ask.SessionID)
@@ -175,7 +175,7 @@ func (t *Traffic) renew(ctx context.Context, tx ports.Tx, replica string, ask tr
 
 // notifyLow notifies of the share of the traffic that is used, while the session is
 // active.
-func (t *Traffic) notifyLow(ctx context.Context, tx ports.Tx, s session.Session, percents []int, now time.Time) error {
+func (t *Service) notifyLow(ctx context.Context, tx ports.Tx, s session.Session, percents []int, now time.Time) error {
 	if s.Status != session.Active {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (t *Traffic) notifyLow(ctx context.Context, tx ports.Tx, s session.Session,
 }
 
 // record stores what an ask moved, and returns the session after it.
-func (t *Traffic) record(ctx context.Context, tx ports.Tx, s session.Session, before traffic.Usage, d traffic.Delta,
+func (t *Service) record(ctx context.Context, tx ports.Tx, s session.Session, before traffic.Usage, d traffic.Delta,
 	l traffic.Lease, closed bool, now time.Time) (session.Session, error) {
 	if err := tx.Traffic().PutUsage(ctx, s.ID, d); err != nil {
 		return s, err
@@ -215,7 +215,7 @@ func (t *Traffic) record(ctx context.Context, tx ports.Tx, s session.Session, be
 // newHour schedules a settlement with the first bytes of an hour. A session is charged at
 // the end of an hour in which it moved bytes; on one that never pauses the next
 // hour begins before the pass comes, so what was used before is charged here.
-func (t *Traffic) newHour(ctx context.Context, tx ports.Tx, s session.Session, used int64, now time.Time) (session.Session, error) {
+func (t *Service) newHour(ctx context.Context, tx ports.Tx, s session.Session, used int64, now time.Time) (session.Session, error) {
 	if s.ChargeDue(used) > 0 {
 		if err := ledger.NewBook(tx, t.ids, now).Settle(ctx, &s, used, false); err != nil {
 			return s, err
@@ -229,7 +229,7 @@ func (t *Traffic) newHour(ctx context.Context, tx ports.Tx, s session.Session, u
 
 // SettleEnded settles a session that ended while leases were out, once the last
 // of them has reported.
-func (t *Traffic) SettleEnded(ctx context.Context, tx ports.Tx, s session.Session, u traffic.Usage, now time.Time) error {
+func (t *Service) SettleEnded(ctx context.Context, tx ports.Tx, s session.Session, u traffic.Usage, now time.Time) error {
 	if s.Type != session.Dynamic || u.Leased > 0 || s.Money.Held.Total() == 0 {
 		return nil
 	}

@@ -23,7 +23,7 @@ const (
 
 // RemindSessions notifies of static sessions that will end soon, each time that
 // their end is set.
-func (u *Webhooks) RemindSessions(ctx context.Context) error {
+func (u *Service) RemindSessions(ctx context.Context) error {
 	return u.remind(ctx, webhook.SessionExpiring, remindSession,
 		func(ctx context.Context, tx ports.Tx, from, to time.Time) ([]reminder, error) {
 			list, err := tx.Sessions().Expiring(ctx, from, to, remindLimit)
@@ -34,7 +34,7 @@ func (u *Webhooks) RemindSessions(ctx context.Context) error {
 }
 
 // RemindTrials notifies of trials that will end soon.
-func (u *Webhooks) RemindTrials(ctx context.Context) error {
+func (u *Service) RemindTrials(ctx context.Context) error {
 	return u.remind(ctx, webhook.TrialExpiring, remindTrial,
 		func(ctx context.Context, tx ports.Tx, from, to time.Time) ([]reminder, error) {
 			list, err := tx.Ledger().TrialsEnding(ctx, from, to, remindLimit)
@@ -62,7 +62,7 @@ func remindersOf[T any](list []T, one func(T) reminder) []reminder {
 // remind notifies of every end within ahead that is after those of earlier runs.
 // How far it came is stored in the same transaction: no reminder is sent twice, and
 // the next run sends what one missed.
-func (u *Webhooks) remind(ctx context.Context, of webhook.Type, ahead time.Duration,
+func (u *Service) remind(ctx context.Context, of webhook.Type, ahead time.Duration,
 	list func(ctx context.Context, tx ports.Tx, from, to time.Time) ([]reminder, error)) error {
 	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := u.clock.Now()
@@ -116,7 +116,7 @@ const overdueFor = 5 * time.Minute
 
 // Sweep stores a job for every delivery that waits far beyond its time, unless its
 // job still waits.
-func (u *Webhooks) Sweep(ctx context.Context) error {
+func (u *Service) Sweep(ctx context.Context) error {
 	return u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := u.clock.Now()
 		overdue, err := tx.Webhooks().Overdue(ctx, now.Add(-overdueFor), remindLimit)
@@ -134,7 +134,7 @@ func (u *Webhooks) Sweep(ctx context.Context) error {
 
 // Recover restarts every delivery that is due: the process that attempted it may
 // have died. It is for the start; an attempt of another process may be sent twice.
-func (u *Webhooks) Recover(ctx context.Context) error {
+func (u *Service) Recover(ctx context.Context) error {
 	now := u.clock.Now()
 	for n := remindLimit; n == remindLimit; {
 		err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
@@ -163,7 +163,7 @@ func (u *Webhooks) Recover(ctx context.Context) error {
 
 // Overdue returns how long the delivery that was due first has waited; 0 if none is
 // due.
-func (u *Webhooks) Overdue(ctx context.Context) (age time.Duration, err error) {
+func (u *Service) Overdue(ctx context.Context) (age time.Duration, err error) {
 	now := u.clock.Now()
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		first, err := tx.Webhooks().Overdue(ctx, now, 1)

@@ -20,7 +20,7 @@ import (
 
 // Webhooks is the use cases of webhooks: the endpoint, its deliveries, and their
 // attempts.
-type Webhooks struct {
+type Service struct {
 	store   ports.Store
 	clock   ports.Clock
 	ids     ports.IDs
@@ -32,9 +32,9 @@ type Webhooks struct {
 }
 
 // NewWebhooks wires the use cases.
-func NewWebhooks(store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets, sender ports.Sender,
-	hub *changes.Hub, log *slog.Logger) *Webhooks {
-	return &Webhooks{store: store, clock: clock, ids: ids, secrets: secrets, sender: sender, hub: hub, log: log,
+func New(store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets, sender ports.Sender,
+	hub *changes.Hub, log *slog.Logger) *Service {
+	return &Service{store: store, clock: clock, ids: ids, secrets: secrets, sender: sender, hub: hub, log: log,
 		slots: newSlots()}
 }
 
@@ -49,7 +49,7 @@ type EndpointView struct {
 const hintLength = 4
 
 // Endpoint returns the endpoint of an agent.
-func (u *Webhooks) Endpoint(ctx context.Context, agentID string) (v EndpointView, err error) {
+func (u *Service) Endpoint(ctx context.Context, agentID string) (v EndpointView, err error) {
 	err = u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) error {
 		v.Endpoint, err = tx.Webhooks().Endpoint(ctx, agentID)
 		return err
@@ -63,7 +63,7 @@ func (u *Webhooks) Endpoint(ctx context.Context, agentID string) (v EndpointView
 
 // RotateSecret makes the next secret, which is returned only here. Both sign for
 // a day.
-func (u *Webhooks) RotateSecret(ctx context.Context, agentID string) (secret string, at time.Time, err error) {
+func (u *Service) RotateSecret(ctx context.Context, agentID string) (secret string, at time.Time, err error) {
 	var e webhook.Endpoint
 	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := u.clock.Now()
@@ -91,7 +91,7 @@ func (u *Webhooks) RotateSecret(ctx context.Context, agentID string) (secret str
 }
 
 // Test sends an event without content, and returns its id.
-func (u *Webhooks) Test(ctx context.Context, agentID string) (eventID string, err error) {
+func (u *Service) Test(ctx context.Context, agentID string) (eventID string, err error) {
 	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		e, err := tx.Webhooks().PeekEndpoint(ctx, agentID)
 		if err != nil {
@@ -109,7 +109,7 @@ func (u *Webhooks) Test(ctx context.Context, agentID string) (eventID string, er
 
 // Deliveries lists an agent's deliveries, newest first; an empty status lists
 // all.
-func (u *Webhooks) Deliveries(ctx context.Context, agentID string, of webhook.Status, page domain.Page) (list domain.List[webhook.Delivery], err error) {
+func (u *Service) Deliveries(ctx context.Context, agentID string, of webhook.Status, page domain.Page) (list domain.List[webhook.Delivery], err error) {
 	if of != "" && !slices.Contains(webhook.Statuses, of) {
 		return list, domain.InvalidField("status", "must be pending, delivered or failed")
 	}
@@ -121,7 +121,7 @@ func (u *Webhooks) Deliveries(ctx context.Context, agentID string, of webhook.St
 }
 
 // Redeliver schedules a delivery again now, whatever its outcome.
-func (u *Webhooks) Redeliver(ctx context.Context, agentID, id string) (d webhook.Delivery, err error) {
+func (u *Service) Redeliver(ctx context.Context, agentID, id string) (d webhook.Delivery, err error) {
 	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := u.clock.Now()
 		was, err := tx.Webhooks().Delivery(ctx, agentID, id)
@@ -146,7 +146,7 @@ func (u *Webhooks) Redeliver(ctx context.Context, agentID, id string) (d webhook
 // Deliver is the job of one attempt. It does nothing if the delivery is over or due
 // at another time, which has a job of its own. It returns a ports.RequeueAfter if
 // the attempt has to wait.
-func (u *Webhooks) Deliver(ctx context.Context, id string, due time.Time) error {
+func (u *Service) Deliver(ctx context.Context, id string, due time.Time) error {
 	err := u.deliver(ctx, id, due)
 	if _, requeued := errors.AsType[ports.RequeueAfter](err); err != nil && !requeued {
 		return fmt.Errorf("deliver %s: %w", id, err)
@@ -154,7 +154,7 @@ func (u *Webhooks) Deliver(ctx context.Context, id string, due time.Time) error 
 	return err
 }
 
-func (u *Webhooks) deliver(ctx context.Context, id string, due time.Time) error {
+func (u *Service) deliver(ctx context.Context, id string, due time.Time) error {
 	var d webhook.Delivery
 	err := u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		d, err = tx.Webhooks().LoadDelivery(ctx, id)
@@ -191,7 +191,7 @@ func (u *Webhooks) deliver(ctx context.Context, id string, due time.Time) error 
 }
 
 // message returns what is sent of a delivery; its URL is empty if nothing is.
-func (u *Webhooks) message(ctx context.Context, d webhook.Delivery) (m ports.Message, err error) {
+func (u *Service) message(ctx context.Context, d webhook.Delivery) (m ports.Message, err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		to, err := tx.Webhooks().Endpoint(ctx, d.AgentID)
 		if err != nil || to.Ready() != nil {
@@ -212,7 +212,7 @@ func (u *Webhooks) message(ctx context.Context, d webhook.Delivery) (m ports.Mes
 
 // record stores the outcome of an attempt, and the job of the next one. A nil
 // outcome means that nothing was sent.
-func (u *Webhooks) record(ctx context.Context, id string, out *webhook.Outcome) error {
+func (u *Service) record(ctx context.Context, id string, out *webhook.Outcome) error {
 	var off string
 	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		now := u.clock.Now()

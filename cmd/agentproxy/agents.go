@@ -29,7 +29,7 @@ func (c agentListCmd) Run(k *kit) error {
 	if c.Page < 1 || c.PageSize < 1 {
 		return domain.InvalidField("page", "and page-size must be 1 or more")
 	}
-	var accounts *accounts.Accounts
+	var accounts *accounts.Service
 	return k.core(func(ctx context.Context) error {
 		list, err := accounts.List(ctx, domain.Page{Number: c.Page, Size: min(c.PageSize, domain.MaxPageSize)})
 		if err != nil {
@@ -49,7 +49,7 @@ type agentShowCmd struct {
 
 // Run shows one agent.
 func (c agentShowCmd) Run(k *kit) error {
-	var accounts *accounts.Accounts
+	var accounts *accounts.Service
 	var wallet *ledger.Wallet
 	return k.core(func(ctx context.Context) error {
 		info, err := accounts.Info(ctx, c.AgentID)
@@ -69,7 +69,7 @@ func (c agentShowCmd) Run(k *kit) error {
 	}, &accounts, &wallet)
 }
 
-func limitText(info accounts.AccountInfo) string {
+func limitText(info accounts.Info) string {
 	if info.PerMinute == 0 {
 		return "unlimited"
 	}
@@ -83,7 +83,7 @@ type agentDisableCmd struct {
 
 // Run disables an agent.
 func (c agentDisableCmd) Run(k *kit) error {
-	var accounts *accounts.Accounts
+	var accounts *accounts.Service
 	return k.core(func(ctx context.Context) error {
 		if err := accounts.Disable(ctx, c.AgentID, c.Reason); err != nil {
 			return err
@@ -98,7 +98,7 @@ type agentEnableCmd struct {
 
 // Run enables an agent.
 func (c agentEnableCmd) Run(k *kit) error {
-	var accounts *accounts.Accounts
+	var accounts *accounts.Service
 	return k.core(func(ctx context.Context) error {
 		if err := accounts.Enable(ctx, c.AgentID); err != nil {
 			return err
@@ -114,7 +114,7 @@ type agentLimitCmd struct {
 
 // Run sets an agent's own rate limit.
 func (c agentLimitCmd) Run(k *kit) error {
-	var accounts *accounts.Accounts
+	var accounts *accounts.Service
 	return k.core(func(ctx context.Context) error {
 		if err := accounts.SetRateLimit(ctx, c.AgentID, c.PerMinute); err != nil {
 			return err

@@ -30,7 +30,7 @@ func (c rechargeListCmd) Run(k *kit) error {
 	if c.Page < 1 || c.PageSize < 1 {
 		return domain.InvalidField("page", "and page-size must be 1 or more")
 	}
-	var recharges *payments.Recharges
+	var recharges *payments.Orders
 	return k.core(func(ctx context.Context) error {
 		list, err := recharges.All(ctx, recharge.Status(c.Status), domain.Page{Number: c.Page, Size: min(c.PageSize, domain.MaxPageSize)})
 		if err != nil {
@@ -50,7 +50,7 @@ type rechargeShowCmd struct {
 
 // Run shows one order.
 func (c rechargeShowCmd) Run(k *kit) error {
-	var recharges *payments.Recharges
+	var recharges *payments.Orders
 	return k.core(func(ctx context.Context) error {
 		d, err := recharges.Show(ctx, c.OrderID)
 		if err != nil {
@@ -91,7 +91,7 @@ var errDrift = errors.New("the chain and the ledger differ")
 
 // Run compares every address with the chain.
 func (rechargeAuditCmd) Run(k *kit) error {
-	var payments *payments.Payments
+	var payments *payments.Watcher
 	return k.core(func(ctx context.Context) error {
 		checked, drifts, err := payments.AuditAll(ctx)
 		if err != nil {
@@ -120,7 +120,7 @@ func (c rechargeRescanCmd) Run(k *kit) error {
 			return domain.InvalidField("from", "must be a day such as 2026-11-01 or a time such as 2026-11-01T12:00:00Z")
 		}
 	}
-	var payments *payments.Payments
+	var payments *payments.Watcher
 	return k.core(func(ctx context.Context) error {
 		addresses, credited, err := payments.Rescan(ctx, from)
 		if err != nil {

@@ -23,7 +23,7 @@ func configured(t *testing.T, text string) (s *service, rewrite func(text string
 	}
 	rewrite(text)
 	return &service{t: t, dir: t.TempDir(), api: freeport.Address(t), gateway: freeport.Address(t), admin: freeport.Address(t),
-		env: []string{"AGENTPROXY_CONFIG=" + file}}, rewrite
+		env: []string{"AGENTPROXY_CONFIG=" + file, "AGENTPROXY_DEV=true"}}, rewrite
 }
 
 const ownProduct = `

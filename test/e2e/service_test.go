@@ -90,8 +90,10 @@ func onEachStore(t *testing.T, test func(t *testing.T, store ...string)) {
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, onPostgres(pg.Database(t))...) })
 }
 
+// onPostgres returns the variables for a database. It asks for development mode,
+// which PostgreSQL does not imply, because targets and receivers are on loopback.
 func onPostgres(url string) []string {
-	return []string{"AGENTPROXY_DATABASE_URL=" + url, secret}
+	return []string{"AGENTPROXY_DATABASE_URL=" + url, secret, "AGENTPROXY_DEV=true"}
 }
 
 // serve starts the program on a new database, with more variables if given, and

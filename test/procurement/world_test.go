@@ -64,11 +64,11 @@ type world struct {
 // replica is one process of the service.
 type replica struct {
 	store     *store
-	sessions  *sessions.Sessions
+	sessions  *sessions.Service
 	driver    *procurementapp.Driver
 	desk      *procurementapp.Desk
 	callbacks *procurementapp.Callbacks
-	passes    *maintenance.Passes
+	passes    *maintenance.Tasks
 	catalog   *catalog.Catalog
 }
 
@@ -159,9 +159,9 @@ func (w *world) start(n int) {
 		r.store.calm()
 	}
 	var err error
-	r.catalog, err = catalog.NewCatalog(providers, products(), country.Name)
+	r.catalog, err = catalog.New(providers, products(), country.Name)
 	ok(w.t, err)
-	hub := changes.NewHub(r.store, w.clock)
+	hub := changes.New(r.store, w.clock)
 	counted := func(_, operation string, class procurement.Class) {
 		w.count("calls", 1)
 		if class != "" {
@@ -175,18 +175,18 @@ func (w *world) start(n int) {
 	r.driver = procurementapp.NewDriver(r.store, w.clock, w.ids, r.catalog, hub, life, access, counted, log)
 	r.desk = procurementapp.NewDesk(r.store, r.driver)
 	r.callbacks = procurementapp.NewCallbacks(r.store, w.clock, r.catalog, r.driver)
-	r.sessions = sessions.NewSessions(sessions.SessionConfig{}, r.store, w.clock, w.ids, w.secrets, r.catalog, life, r.driver, access, hub, log)
-	traffic := traffic.NewTraffic(r.store, w.clock, w.ids, r.sessions, life, access, hub)
-	limits := ratelimit.NewLimits(ratelimit.LimitConfig{RegistrationsPerMinute: 3}, w.clock, nil, log)
-	r.passes = maintenance.NewPasses(r.store, w.clock, w.ids, life, traffic, hub, limits)
+	r.sessions = sessions.New(sessions.Config{}, r.store, w.clock, w.ids, w.secrets, r.catalog, life, r.driver, access, hub, log)
+	traffic := traffic.New(r.store, w.clock, w.ids, r.sessions, life, access, hub)
+	limits := ratelimit.New(ratelimit.Config{RegistrationsPerMinute: 3}, w.clock, nil, log)
+	r.passes = maintenance.New(r.store, w.clock, w.ids, life, traffic, hub, limits)
 	w.replicas[n] = r
 }
 
 // register opens accounts with plenty of money.
 func (w *world) register(n int) {
 	w.t.Helper()
-	hub := changes.NewHub(w.db, w.clock)
-	opened := accounts.NewAccounts(accounts.AccountConfig{TrialBalance: 10 * domain.Dollar, TrialDays: 14}, w.db, w.clock, w.ids, w.secrets,
+	hub := changes.New(w.db, w.clock)
+	opened := accounts.New(accounts.Config{TrialBalance: 10 * domain.Dollar, TrialDays: 14}, w.db, w.clock, w.ids, w.secrets,
 		system.NewTokens(w.secrets, w.ids), nil, hub)
 	wallet := ledger.NewWallet(w.db, w.clock, w.ids)
 	for range n {

@@ -58,7 +58,7 @@ func (w *world) create() {
 		amount += pick(w.rng, domain.Money(10_000), 990_000)
 	}
 	w.calls++
-	in := payments.CreateRecharge{AgentID: agent, Amount: amount, Call: idempotency.Call{Key: fmt.Sprintf("key-%d", w.calls),
+	in := payments.CreateOrder{AgentID: agent, Amount: amount, Call: idempotency.Call{Key: fmt.Sprintf("key-%d", w.calls),
 		Path: "/billing/recharge", Hash: []byte(amount.String())}}
 	for range 1 + w.rng.IntN(4) {
 		done, err := w.recharges.Create(context.Background(), in)
@@ -79,7 +79,7 @@ func (w *world) create() {
 }
 
 // recordOrder records the order that an agent was answered with.
-func (w *world) recordOrder(o recharge.Order, in payments.CreateRecharge) {
+func (w *world) recordOrder(o recharge.Order, in payments.CreateOrder) {
 	if o.AgentID != in.AgentID || o.Amount != in.Amount || o.Network != network || !w.chain.Valid(o.Address) ||
 		!o.ExpiresAt.Equal(o.CreatedAt.Add(recharge.Window)) {
 		w.fail("the order of %+v is %+v", in, o)

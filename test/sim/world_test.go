@@ -48,8 +48,8 @@ type world struct {
 	ids   *fake.IDs
 	keys  int // number of account keys so far
 
-	recharges *payments.Recharges
-	watchers  [2]*payments.Payments
+	recharges *payments.Orders
+	watchers  [2]*payments.Watcher
 
 	agents  []string
 	orders  []recharge.Order      // that an agent was answered with
@@ -194,12 +194,12 @@ func (w *world) addAgent(n int) error {
 // newKey gives the service another account key: agents get new addresses.
 func (w *world) newKey() {
 	w.keys++
-	w.recharges = payments.NewRecharges(w.store, w.clock, w.ids, w.chain, fake.NewKeys(fmt.Sprintf("key%d", w.keys)))
+	w.recharges = payments.NewOrders(w.store, w.clock, w.ids, w.chain, fake.NewKeys(fmt.Sprintf("key%d", w.keys)))
 }
 
 // restart replaces a watcher by one that remembers nothing.
 func (w *world) restart(n int) {
-	w.watchers[n] = payments.NewPayments(w.store, w.clock, w.ids, w.chain, slog.New(slog.DiscardHandler))
+	w.watchers[n] = payments.NewWatcher(w.store, w.clock, w.ids, w.chain, slog.New(slog.DiscardHandler))
 }
 
 // mine adds blocks to the chain and advances the clock of the service.

@@ -34,6 +34,10 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
+// receiveBuffer bounds what the kernel accepts from a target whose bytes are not read,
+// because the client does not read them. A seller of traffic counts them.
+const receiveBuffer = 256 << 10
+
 // Dialer connects to targets. Its fields are set before its first use.
 type Dialer struct {
 	Judge    Judge // nil forbids every target
@@ -61,6 +65,7 @@ func (d *Dialer) Dial(ctx context.Context, target netip.AddrPort, exit netip.Add
 	if err != nil {
 		return nil, dialFailed(err)
 	}
+	_ = tcp.SetReadBuffer(receiveBuffer)
 	return tcp, nil
 }
 

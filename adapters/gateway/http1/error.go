@@ -63,10 +63,11 @@ var (
 
 // Faults that only a response can have.
 var (
-	errStatusLine = badResponse("the answer does not begin with an HTTP/1.x status line")
-	errAnswerSize = &Error{502, typeResponseSize, "the answer's head is longer than 16 KiB"}
-	errInterims   = badResponse("more than 16 interim responses")
-	errUpgrade    = &Error{502, typeUpgrade, "the target switched protocols without being asked to"}
+	errStatusLine  = badResponse("the answer does not begin with an HTTP/1.x status line")
+	errAnswerSize  = &Error{502, typeResponseSize, "the answer's head is longer than 16 KiB"}
+	errInterims    = badResponse("more than 16 interim responses")
+	errInterimSize = &Error{502, typeResponseSize, "interim responses have more than 16 KiB"}
+	errUpgrade     = &Error{502, typeUpgrade, "the target switched protocols without being asked to"}
 )
 
 // inResponse returns the same fault as one of a response, with status 502.

@@ -5,8 +5,12 @@ import (
 	"strconv"
 )
 
-// MaxInterim is how many 1xx responses may precede a final one.
-const MaxInterim = 16
+// MaxInterim is how many 1xx responses may precede a final one, and MaxInterimBytes
+// how many bytes they may have together.
+const (
+	MaxInterim      = 16
+	MaxInterimBytes = 16 << 10
+)
 
 // ResponseHead is a parsed response head of a target. The zero value is ready,
 // and reusing one spares its allocations. Append is valid until the Reader is
@@ -17,6 +21,7 @@ type ResponseHead struct {
 	Body         Body // how the body is framed, and whether chunks are taken off
 	KeepUpstream bool // after the body the target's connection can serve again, if nothing is buffered
 	KeepClient   bool // after the body the client's connection can serve again
+	Withheld     int  // bytes of interim responses that ReadFinal did not pass on
 
 	minor  int
 	reason []byte
@@ -37,9 +42,11 @@ func ReadResponse(src *Reader, h *ResponseHead, ex Exchange) error {
 
 // ReadFinal reads response heads until a final one is in h. Each interim one is
 // passed to interim, unless the client uses HTTP/1.0 and would take it for the
-// final one (RFC 9110 section 15.2); interim may be nil. More than MaxInterim are an
-// *Error; an error of interim is returned as it is.
+// final one (RFC 9110 section 15.2); interim may be nil. More than MaxInterim or
+// MaxInterimBytes are an *Error; an error of interim is returned as it is.
 func ReadFinal(src *Reader, h *ResponseHead, ex Exchange, interim func(*ResponseHead) error) error {
+	h.Withheld = 0
+	size := 0
 	for range MaxInterim + 1 {
 		if err := ReadResponse(src, h, ex); err != nil {
 			return err
@@ -47,7 +54,11 @@ func ReadFinal(src *Reader, h *ResponseHead, ex Exchange, interim func(*Response
 		if !h.Interim() {
 			return nil
 		}
+		if size += len(h.raw); size > MaxInterimBytes {
+			return errInterimSize
+		}
 		if ex.HTTP10 || interim == nil {
+			h.Withheld += len(h.raw)
 			continue
 		}
 		if err := interim(h); err != nil {

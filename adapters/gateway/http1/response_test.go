@@ -189,6 +189,18 @@ func TestInterimResponses(t *testing.T) {
 			t.Errorf("%d handed on, %v", n, err)
 		}
 	})
+	t.Run("are bounded in bytes", func(t *testing.T) {
+		hint := "HTTP/1.1 103 Early Hints\r\nLink: " + strings.Repeat("x", http1.MaxInterimBytes/4) + "\r\n\r\n"
+		for _, ex := range []http1.Exchange{{}, {HTTP10: true}} {
+			var h http1.ResponseHead
+			n := 0
+			r := http1.NewReader(strings.NewReader(strings.Repeat(hint, 4) + final))
+			err := http1.ReadFinal(r, &h, ex, func(*http1.ResponseHead) error { n++; return nil })
+			if status(err) != 502 || n > 3 || ex.HTTP10 && h.Withheld != 3*len(hint) {
+				t.Errorf("%+v: %d handed on, %d withheld, %v", ex, n, h.Withheld, err)
+			}
+		}
+	})
 	t.Run("stop when they cannot be handed on", func(t *testing.T) {
 		var h http1.ResponseHead
 		gone := errors.New("gone")

@@ -285,7 +285,8 @@ func (d *direction) put(fd, n int) (m int, err error) {
 	return m, err
 }
 
-// drop releases buffer, pipe and reservation.
+// drop releases buffer, pipe and reservation. What was read and not written is charged
+// behind an upstream proxy.
 func (d *direction) drop() {
 	if d.pipe != nil {
 		d.t.relay.pipes.put(d.pipe, d.n == 0)
@@ -296,7 +297,12 @@ func (d *direction) drop() {
 		d.buf = nil
 	}
 	if d.res > 0 {
-		d.t.pool.Settle(d.epoch, d.res, 0, 0)
+		var lost int64
+		if d.t.Opening.ChargeRead {
+			lost = d.res
+		}
+		d.t.pool.Settle(d.epoch, d.res, 0, lost)
+		d.total += lost
 	}
 	d.n, d.res = 0, 0
 }

@@ -66,10 +66,11 @@ func (d *direction) deliver(rest []byte) (ending, bool) {
 		m, err := d.dst.Write(rest[:d.res])
 		d.count(int64(m))
 		d.t.Conn.Touch()
+		rest = rest[m:]
 		if err != nil {
+			d.charge(int64(len(rest)))
 			return d.failed(sinkFailed), false
 		}
-		rest = rest[m:]
 	}
 	return 0, true
 }
@@ -86,6 +87,17 @@ func (d *direction) count(written int64) {
 		d.total += d.res
 	}
 	d.res = 0
+}
+
+// charge counts n bytes that were read and not written, behind an upstream proxy.
+func (d *direction) charge(n int64) {
+	if !d.down || !d.t.Opening.ChargeRead || n == 0 {
+		return
+	}
+	if got, epoch, v := d.t.pool.Reserve(n); v == lease.Granted {
+		d.t.pool.Settle(epoch, got, 0, got)
+		d.total += got
+	}
 }
 
 func (d *direction) drop() {}

@@ -10,6 +10,7 @@ import (
 
 	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/lease"
+	"agentproxy/adapters/gateway/socket"
 )
 
 // buffer is what a direction copies through in user space. It is held only while
@@ -52,11 +53,14 @@ func (r *Relay) Trim() { r.pipes.trim() }
 // Close closes the pipes. All tunnels must have ended.
 func (r *Relay) Close() { r.pipes.close() }
 
-// Opening describes how a tunnel was opened, for its event.
+// Opening describes how a tunnel was opened. Host, Exit and Latency are for its event.
 type Opening struct {
 	Host    string
 	Exit    netip.Addr
 	Latency time.Duration
+	// ChargeRead makes a tunnel through an upstream proxy charge what was read of the
+	// target and not written to the client, because the provider counts it.
+	ChargeRead bool
 }
 
 // ending is why a direction stopped.
@@ -166,10 +170,26 @@ func (t *Tunnel) after(d *direction, e ending) {
 
 // finish runs when both directions have ended.
 func (t *Tunnel) finish() {
+	if t.Opening.ChargeRead {
+		t.chargePending()
+	}
 	_ = t.target.Close()
 	t.pool.Leave(&t.Conn.Member)
 	t.relay.open.Add(-1)
 	t.relay.cfg.Ended(t)
+}
+
+// chargePending charges what arrived from the target and was not read, as far as the
+// pool grants it at once.
+func (t *Tunnel) chargePending() {
+	want := socket.Pending(t.target)
+	if want == 0 {
+		return
+	}
+	if n, epoch, v := t.pool.Reserve(want); v == lease.Granted {
+		t.pool.Settle(epoch, n, 0, n)
+		t.down.total += n
+	}
 }
 
 // direction moves bytes one way, client to target or back. Only its goroutine uses

@@ -6,8 +6,6 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"strconv"
-	"time"
 
 	"agentproxy/adapters/upstream/country"
 	"agentproxy/domain/procurement"
@@ -36,8 +34,7 @@ type address struct {
 // without a base number keeps its own is unverified.
 func (i address) order() string { return cmp.Or(i.BaseNumber, i.Number) }
 
-// credential is an entry of auth/list. Its id begins with the second of its creation,
-// as ids of MongoDB do.
+// credential is an entry of auth/list.
 type credential struct {
 	ID       string `json:"id"`
 	Active   bool   `json:"active"`
@@ -46,29 +43,8 @@ type credential struct {
 	Number   string `json:"orderNumber"`
 }
 
-// createdAt returns when the credential was created. It returns false if the id has
-// another form.
-func (a credential) createdAt() (time.Time, bool) {
-	if len(a.ID) != 24 {
-		return time.Time{}, false
-	}
-	s, err := strconv.ParseInt(a.ID[:8], 16, 64)
-	return time.Unix(s, 0).UTC(), err == nil
-}
-
-// deliveryTime is how long an order may be without addresses. The seller promises a
-// minute; a stock-out can take longer.
-const deliveryTime = time.Hour
-
-// undelivered reports whether the credential may belong to an order whose addresses
-// are still to come.
-func (p *addressProvider) undelivered(a credential) bool {
-	at, ok := a.createdAt()
-	return ok && a.Active && p.now().Sub(at) < deliveryTime
-}
-
-// list returns all of proxy/list. It does not ask for pages, because a page that is
-// shorter than expected would hide orders.
+// list returns all of proxy/list. It does not ask for pages: without the parameter page
+// the whole list comes, and a page that is shorter than expected would hide orders.
 func (p *addressProvider) list(ctx context.Context, query string) ([]address, error) {
 	var data struct{ Items *[]address }
 	if err := p.get(ctx, "/proxy/list/"+p.section+query, &data); err != nil {

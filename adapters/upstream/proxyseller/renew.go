@@ -35,7 +35,8 @@ type renewalBody struct {
 	Payment string   `json:"paymentCode"`
 }
 
-// Renew extends all addresses of an order by one call and reads their new ends. It
+// Renew extends all addresses of an order by one call and reads their new ends, because
+// the answer may be a success without an order. It
 // fails with Ambiguous if none has moved, or they cannot be read; Read returns them
 // later.
 func (p *addressProvider) Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error) {
@@ -78,9 +79,6 @@ func (p *addressProvider) Renew(ctx context.Context, ref string, in procurement.
 	b = bill{}
 	if err := p.spend(ctx, in.Key, "/prolong/make/"+p.section, body, &b); err != nil {
 		return nil, err
-	}
-	if b.OrderID == "" {
-		return nil, unexpected(procurement.Ambiguous)
 	}
 	return p.renewed(ctx, ref, before)
 }

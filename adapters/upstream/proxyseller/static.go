@@ -19,9 +19,9 @@ import (
 // because ids of orders and addresses change with every renewal.
 //
 // Orders carry no order key. A lost one is found among the orders that were not listed
-// before: in proxy/list after its delivery, and in auth/list until then, because every
-// order is made with its own credential. The parameter latest=Y is not used: it would
-// hide an order behind a later one.
+// before: in proxy/list after its delivery, which has its addresses, and in order/list
+// until then. The parameter latest=Y is not used: it would hide an order behind a later
+// one.
 type addressProvider struct{ *account }
 
 var _ ports.Static = (*addressProvider)(nil)
@@ -212,7 +212,7 @@ func (p *addressProvider) Find(ctx context.Context, in procurement.Intent) ([]pr
 	if err != nil {
 		return nil, err
 	}
-	credentials, err := p.credentials(ctx)
+	orders, err := p.recent(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -236,31 +236,28 @@ func (p *addressProvider) Find(ctx context.Context, in procurement.Intent) ([]pr
 		}
 		add(procurement.Delivery{Ref: number, State: procurement.Pending, SKU: p.section, Quantity: 1, Location: session.Location{Country: code}})
 	}
-	for _, a := range credentials {
-		known := slices.ContainsFunc(items, func(i address) bool { return i.Number == a.Number })
-		if _, ok := at[a.Number]; !ok && !known && a.Number != "" && p.undelivered(a) {
-			add(procurement.Delivery{Ref: a.Number, State: procurement.Pending})
+	for _, o := range orders {
+		known := slices.ContainsFunc(items, func(i address) bool { return i.Number == o.Number })
+		if _, ok := at[o.order()]; !ok && !known && o.Status != notPaid && o.Status != returned {
+			add(procurement.Delivery{Ref: o.order(), State: procurement.Pending, CreatedAt: o.at(), Cost: o.cost()})
 		}
 	}
 	return found, nil
 }
 
-// Read returns an order. One without addresses is Pending while its credential is
-// recent; after that Read fails with NotFound.
+// Read returns an order. One without addresses is Pending while it is paid and recent, and
+// Gone if its money was returned; after that Read fails with NotFound.
 func (p *addressProvider) Read(ctx context.Context, ref string) (procurement.Delivery, error) {
 	items, err := p.items(ctx, ref)
 	if err != nil {
 		return procurement.Delivery{}, err
 	}
+	if len(items) == 0 {
+		return p.undelivered(ctx, ref)
+	}
 	credentials, err := p.credentials(ctx)
 	if err != nil {
 		return procurement.Delivery{}, err
-	}
-	if len(items) == 0 {
-		if slices.ContainsFunc(credentials, func(a credential) bool { return ref != "" && a.Number == ref && p.undelivered(a) }) {
-			return procurement.Delivery{Ref: ref, State: procurement.Pending}, nil
-		}
-		return procurement.Delivery{}, procurement.Refuse(procurement.NotFound, "no such order")
 	}
 	d := procurement.Delivery{Ref: ref, State: procurement.Live, SKU: p.section, Quantity: len(items)}
 	for _, i := range items {

@@ -313,26 +313,6 @@ func TestFindsWhatWasLost(t *testing.T) {
 	})
 }
 
-func TestOrderWithoutAddresses(t *testing.T) {
-	t.Parallel()
-	s, p := openAddresses(t)
-	s.SetDelay(1000)
-	d, err := p.Order(t.Context(), ispIntent("ord_1", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if read, err := p.Read(t.Context(), d.Ref); err != nil || read.State != procurement.Pending {
-		t.Errorf("new, it is %+v, %v", read, err)
-	}
-	s.Age(2 * time.Hour)
-	if read, err := p.Read(t.Context(), d.Ref); procurement.ClassOf(err) != procurement.NotFound {
-		t.Errorf("old, it is %+v, %v", read, err)
-	}
-	if found, err := p.Find(t.Context(), ispIntent("ord_2", 1)); err != nil || len(found) != 0 {
-		t.Errorf("old, it is found: %+v, %v", found, err)
-	}
-}
-
 func TestKeepsAddressesToTheirEnd(t *testing.T) {
 	t.Parallel()
 	s, p := openAddresses(t)

@@ -70,22 +70,22 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			func(s configfile.Settings) embedded.Config { return embedded.Config{Exits: s.Exits} },
 			newCatalog,
 			func(l Loader, s configfile.Settings) (Providers, error) { return l.Providers(s.Catalog, log) },
-			func(s configfile.Settings) accounts.AccountConfig {
-				return accounts.AccountConfig{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, Dev: s.Dev, PerMinute: s.RateLimit}
+			func(s configfile.Settings) accounts.Config {
+				return accounts.Config{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, Dev: s.Dev, PerMinute: s.RateLimit}
 			},
-			func(s configfile.Settings) sessions.SessionConfig {
-				return sessions.SessionConfig{Limit: s.SessionLimit}
+			func(s configfile.Settings) sessions.Config {
+				return sessions.Config{Limit: s.SessionLimit}
 			},
 			newCounter,
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
-			func(s configfile.Settings) ratelimit.LimitConfig {
-				return ratelimit.LimitConfig{RegistrationsPerMinute: s.RegisterLimit}
+			func(s configfile.Settings) ratelimit.Config {
+				return ratelimit.Config{RegistrationsPerMinute: s.RegisterLimit}
 			},
 			(*storage.Store).RateLimits,
-			changes.NewHub, accounts.NewAccounts, accounts.NewReferrers, sessions.NewTransitions, fulfilment.New, procurement.NewDriver,
-			procurement.NewDesk, procurement.NewCallbacks, sessions.NewSessions, trafficapp.NewTraffic, telemetry.NewObserver, telemetry.NewTelemetry,
-			ledger.NewWallet, ledger.NewStats, ratelimit.NewLimits, maintenance.NewPasses, payments.NewRecharges, payments.NewPayments,
-			webhooks.NewWebhooks,
+			changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions, fulfilment.New, procurement.NewDriver,
+			procurement.NewDesk, procurement.NewCallbacks, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
+			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders, payments.NewWatcher,
+			webhooks.New,
 		),
 		fx.Invoke(insertJobs),
 	)
@@ -127,7 +127,7 @@ func rootSecret(s configfile.Settings) (system.Root, error) {
 	return system.LoadOrCreateSecret(s.DatabasePath + ".secret")
 }
 
-func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Passes, payments *payments.Payments, webhooks *webhooks.Webhooks, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
+func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher, webhooks *webhooks.Service, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
 	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
 		ExpireSession: passes.ExpireSession, SettleSession: passes.SettleSession, ExpireTrial: passes.ExpireTrial,
 		Passes: jobTasks(passes, driver, payments, webhooks, ledger)}
@@ -169,7 +169,7 @@ func gatewayConfig(s configfile.Settings, secrets *system.Secrets) gateway.Confi
 	return c
 }
 
-func gatewayDeps(s configfile.Settings, t *trafficapp.Traffic, o *telemetry.Observer, registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
+func gatewayDeps(s configfile.Settings, t *trafficapp.Service, o *telemetry.Observer, registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
 	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses(),
 		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr)}
 	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Metrics: registry, Log: log}
@@ -226,10 +226,10 @@ func (w watcher) AgentChanged(string) {}
 // prober opens connections through the gateway's dialler.
 type prober struct {
 	gateway *gateway.Gateway
-	traffic *trafficapp.Traffic
+	traffic *trafficapp.Service
 }
 
-func newProber(g *gateway.Gateway, t *trafficapp.Traffic) ports.Prober { return prober{g, t} }
+func newProber(g *gateway.Gateway, t *trafficapp.Service) ports.Prober { return prober{g, t} }
 
 // Probe calls the service's echo through a session's exit.
 func (p prober) Probe(ctx context.Context, id string) (ports.Probe, error) {
@@ -250,7 +250,7 @@ func (p prober) Probe(ctx context.Context, id string) (ports.Probe, error) {
 
 // recoverFirst stores new jobs for sessions and deliveries that a crash left
 // unfinished, before any job runs.
-func recoverFirst(lc fx.Lifecycle, driver *procurement.Driver, webhooks *webhooks.Webhooks) {
+func recoverFirst(lc fx.Lifecycle, driver *procurement.Driver, webhooks *webhooks.Service) {
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
 		return errors.Join(driver.Recover(ctx, 0), webhooks.Recover(ctx))
 	}))

@@ -41,7 +41,7 @@ const (
 	auditAtOnce = 5
 )
 
-func watchPayments(s configfile.PaymentSettings, p *payments.Payments, leads func() bool) task {
+func watchPayments(s configfile.PaymentSettings, p *payments.Watcher, leads func() bool) task {
 	every := watchTron
 	if s.AccountKey == "" {
 		every = min(max(s.DevchainBlock/4, 10*time.Millisecond), time.Second)

@@ -36,7 +36,7 @@ func startReloading(t *testing.T) reloading {
 		t.Fatal(err)
 	}
 	own := fake.NewProvider(embedded.Name, fake.Products()[:1]...)
-	c, err := catalogapp.NewCatalog(catalogOf(t, own), own.Products(), country.Name)
+	c, err := catalogapp.New(catalogOf(t, own), own.Products(), country.Name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ type task struct {
 const stuckAfter = 5 * time.Minute
 
 // tasks returns the tasks of every replica, and those of the leader alone.
-func tasks(changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Passes,
+func tasks(changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Tasks,
 	driver *procurement.Driver, catalog *catalog.Catalog) []task {
 	return []task{
 		{name: "poll changes", every: changes.PollEvery, run: hub.Poll, wake: changed},
@@ -46,7 +46,7 @@ func tasks(changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *tele
 
 // jobTasks returns the tasks that the leader inserts as jobs, which any replica
 // runs.
-func jobTasks(p *maintenance.Passes, driver *procurement.Driver, payments *payments.Payments, webhooks *webhooks.Webhooks, ledger *proof) []queue.Pass {
+func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *payments.Watcher, webhooks *webhooks.Service, ledger *proof) []queue.Pass {
 	return []queue.Pass{
 		{Name: "sweep", Every: time.Minute, AtStart: true, Run: p.Sweep},
 		{Name: "tidy", Every: time.Minute, Run: p.Purge},
@@ -61,8 +61,8 @@ func jobTasks(p *maintenance.Passes, driver *procurement.Driver, payments *payme
 
 // runTasks runs every task in a loop of its own for as long as the application
 // runs. It stores the last observations of the gateway when all have ended.
-func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Passes,
-	q *queue.Queue, payments *payments.Payments, driver *procurement.Driver, catalog *catalog.Catalog) {
+func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Tasks,
+	q *queue.Queue, payments *payments.Watcher, driver *procurement.Driver, catalog *catalog.Catalog) {
 	ctx, cancel := context.WithCancel(context.Background())
 	changed := make(chan struct{}, 1)
 	signal := func() {

@@ -55,14 +55,14 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 const leaderLate = 5 * time.Minute
 
 // gauges returns the gauges that are read at each scrape.
-func gauges(desk *procurementapp.Desk, proof *proof, watcher *payments.Payments, webhooks *webhooks.Webhooks, q *queue.Queue, clock ports.Clock) []admin.Gauge {
+func gauges(desk *procurementapp.Desk, proof *proof, watcher *payments.Watcher, webhooks *webhooks.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := q.Status(ctx)
 			return of(s), err
 		}
 	}
-	status := func(of func(payments.PaymentStatus) float64) func(context.Context) (float64, error) {
+	status := func(of func(payments.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := watcher.Status(ctx)
 			return of(s), err
@@ -90,18 +90,18 @@ func gauges(desk *procurementapp.Desk, proof *proof, watcher *payments.Payments,
 				return float64(frozen), err
 			}},
 		{Name: "agentproxy_payments_lag_seconds", Help: "Time since the chain was last read completely.",
-			Read: status(func(s payments.PaymentStatus) float64 {
+			Read: status(func(s payments.Status) float64 {
 				if s.ReadAt.IsZero() {
 					return 0
 				}
 				return clock.Now().Sub(s.ReadAt).Seconds()
 			})},
 		{Name: "agentproxy_payments_seen", Help: "Transfers that wait to become final.",
-			Read: status(func(s payments.PaymentStatus) float64 { return float64(s.Seen) })},
+			Read: status(func(s payments.Status) float64 { return float64(s.Seen) })},
 		{Name: "agentproxy_payments_drifting", Help: "Addresses whose balance on the chain differs from the recorded one.",
-			Read: status(func(s payments.PaymentStatus) float64 { return float64(s.Drifting) })},
+			Read: status(func(s payments.Status) float64 { return float64(s.Drifting) })},
 		{Name: "agentproxy_payments_drift_usd", Help: "The sum of the absolute differences.",
-			Read: status(func(s payments.PaymentStatus) float64 { return float64(s.Drift) / 1e6 })},
+			Read: status(func(s payments.Status) float64 { return float64(s.Drift) / 1e6 })},
 	}
 }
 
@@ -145,7 +145,7 @@ func (p *proof) faults(ctx context.Context) (float64, error) {
 
 // newCatalog returns the catalog of all products and the providers of each.
 func newCatalog(s configfile.Settings, embedded *embedded.Provider, providers Providers) (*catalog.Catalog, error) {
-	return catalog.NewCatalog(append([]ports.Provider{embedded}, providers...), s.Catalog.All(embedded.Products()), country.Name)
+	return catalog.New(append([]ports.Provider{embedded}, providers...), s.Catalog.All(embedded.Products()), country.Name)
 }
 
 // counterIn holds the parameters of newCounter; the operator's commands have no

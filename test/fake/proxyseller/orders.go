@@ -24,6 +24,9 @@ type order struct {
 	proxies          []*proxy
 	renewal          *renewal
 	ended            bool // ends soon: listed only with ends=Y
+	total            domain.Money
+	status           string  // in order/list
+	renewals         []order // paid ones
 }
 
 // proxy is an address.
@@ -160,7 +163,8 @@ func (s *Server) order(r *http.Request) string {
 	s.Sold(r)
 	now := time.Now().UTC()
 	n := s.next()
-	o := &order{id: objectID(now, n), number: fmt.Sprintf("%d_%08d", 1000000+n, n), section: b.SectionCode, country: country,
+	o := &order{id: objectID(now, n), number: fmt.Sprintf("%d_%08d", 1000000+n, n), total: total,
+		status: "PAYED", section: b.SectionCode, country: country,
 		login: fmt.Sprintf("user%d", n), password: fmt.Sprintf("pass%d", n), at: now, polls: s.delay}
 	o.part = o.number
 	if b.GenerateAuth == "Y" {

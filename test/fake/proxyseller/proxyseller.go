@@ -41,6 +41,8 @@ type Server struct {
 	made, renewed  int
 	ids, addrs     int
 	started        time.Time
+	pageLimit      int  // the most orders of a page; 0: 100
+	hideRenewals   bool // the answer to a renewal names no order
 	reference1     bool // countries as in version 1
 
 	tariff   int64 // unused bytes
@@ -69,6 +71,12 @@ func (s *Server) SetBalance(m domain.Money) { s.locked(func() { s.balance = m })
 
 // SetStock sets the number of addresses of a country, by its alpha-3 code.
 func (s *Server) SetStock(alpha3 string, n int) { s.locked(func() { s.stock[alpha3] = n }) }
+
+// SetPageLimit sets the most orders of a page of order/list.
+func (s *Server) SetPageLimit(n int) { s.locked(func() { s.pageLimit = n }) }
+
+// HideRenewals answers renewals with an empty orderId, which is a success.
+func (s *Server) HideRenewals() { s.locked(func() { s.hideRenewals = true }) }
 
 // NumberCountries writes countries as version 1 does: with a number as id, their alpha-3
 // code beside it, and "Proxy of" before the name.
@@ -161,6 +169,17 @@ func (s *Server) Vanish(ref string) {
 	})
 }
 
+// SetStatus sets the status of an order in order/list: PAYED, NOT_PAYED or RETURN.
+func (s *Server) SetStatus(ref, status string) {
+	s.locked(func() {
+		for _, o := range s.orders {
+			if o.number == ref {
+				o.status = status
+			}
+		}
+	})
+}
+
 // NearEnd lets an order end soon: its addresses work, and are listed only with ends=Y.
 func (s *Server) NearEnd(ref string) {
 	s.locked(func() {
@@ -175,9 +194,6 @@ func (s *Server) Age(d time.Duration) {
 	s.locked(func() {
 		for _, o := range s.orders {
 			o.at = o.at.Add(-d)
-			if o.auth != "" {
-				o.auth = objectID(o.at, s.next())
-			}
 		}
 	})
 }
@@ -241,6 +257,7 @@ func (s *Server) calls(r *http.Request) map[string]func(section string) string {
 		"GET reference/list/":            s.reference,
 		"POST order/calc":                func(string) string { return s.calculate(r) },
 		"POST order/make":                func(string) string { return s.order(r) },
+		"GET order/list":                 func(string) string { return s.orderList(r) },
 		"GET proxy/list/":                func(section string) string { return s.list(r, section) },
 		"POST prolong/calc/":             func(section string) string { return s.prolong(r, section, false) },
 		"POST prolong/make/":             func(section string) string { return s.prolong(r, section, true) },

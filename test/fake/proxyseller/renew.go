@@ -50,11 +50,18 @@ func (s *Server) prolong(r *http.Request, section string, pay bool) string {
 	s.Sold(r)
 	s.charge(total)
 	s.renewed++
+	now, n := time.Now().UTC(), s.next()
+	o.renewals = append(o.renewals, order{id: objectID(now, n), number: fmt.Sprintf("%d_%08d", 1000000+n, n), at: now, total: total,
+		status: "PAYED"})
 	o.renewal = &renewal{months: months(b.PeriodID), polls: s.renewing}
 	if s.renewing == 0 {
 		s.settle(o)
 	}
-	return success(map[string]any{"orderId": o.id, "total": number(total), "balance": number(s.balance),
+	id := o.id
+	if s.hideRenewals {
+		id = ""
+	}
+	return success(map[string]any{"orderId": id, "total": number(total), "balance": number(s.balance),
 		"listBaseOrderNumbers": []string{o.number}})
 }
 

@@ -1,6 +1,8 @@
 //go:build !linux
 
-package gateway
+// Package socket asks the kernel about connections to targets without reading from
+// them.
+package socket
 
 import (
 	"errors"
@@ -9,13 +11,13 @@ import (
 	"time"
 )
 
-// quietFor is how long quiet waits for bytes or the end of a connection.
+// quietFor is how long Quiet waits for bytes or the end of a connection.
 const quietFor = time.Millisecond
 
-// quiet reports whether a connection between two requests is open and has nothing to
+// Quiet reports whether a connection between two requests is open and has nothing to
 // read. A connection that the target closed, or on which it sent bytes that were not
 // requested, is not. It blocks for at most quietFor.
-func quiet(tcp *net.TCPConn) bool {
+func Quiet(tcp *net.TCPConn) bool {
 	if tcp.SetReadDeadline(time.Now().Add(quietFor)) != nil {
 		return false
 	}
@@ -23,3 +25,6 @@ func quiet(tcp *net.TCPConn) bool {
 	_, err := tcp.Read(b[:])
 	return errors.Is(err, os.ErrDeadlineExceeded) && tcp.SetReadDeadline(time.Time{}) == nil
 }
+
+// Pending returns 0: outside Linux the kernel is not asked for what was not read.
+func Pending(*net.TCPConn) int64 { return 0 }
