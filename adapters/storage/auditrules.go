@@ -158,7 +158,6 @@ var sessionRules = []rule{
 // transferRef is the reference by which the ledger books the transfer x.
 const transferRef = `'usdt:' || x.network || ':' || x.tx_id || ':' || x.log_index`
 
-
 // rechargeRules are those of received money.
 var rechargeRules = []rule{
 	{"every recharge is a final transfer of that amount, agent and order", `SELECT e.id, e.ref || ' of ' ||
