@@ -113,7 +113,7 @@ var kinds = map[string]Kind{
 			{"service", false, "what addresses are ordered as; empty: " + proxycheap.DefaultService},
 			{"plan", false, "basic, standard or premium, where the SKU of a product names none"},
 			{"isp", false, "id of the internet provider of the addresses; empty: any"},
-			{"balance_unit", false, "cents or dollars; empty: the balance that the seller returns is not used"},
+			{"balance_unit", false, "the unit of the balance that the seller returns, dollars (default) or cents"},
 		},
 		make: makeProxyCheap,
 	},

@@ -270,7 +270,7 @@ func TestAddressesOfProxyCheapAreSoldAsOurs(t *testing.T) {
 
 // cheap returns the configuration of a seller that sends callbacks.
 func cheap(s *proxycheap.Seller) string {
-	return fmt.Sprintf("embedded: false\nproviders:\n  - {name: cheap, kind: proxycheap, base_url: %q, per_second: 1000, options: {balance_unit: cents}, "+
+	return fmt.Sprintf("embedded: false\nproviders:\n  - {name: cheap, kind: proxycheap, base_url: %q, per_second: 1000, options: {balance_unit: dollars}, "+
 		"secrets: {key: {env: CHEAP_KEY}, secret: {env: CHEAP_SECRET}, callback_secret: {env: CHEAP_CALLBACK}}}\nproducts:\n", s.URL) +
 		addresses("cheap", "sta_cheap", proxycheap.Plan)
 }

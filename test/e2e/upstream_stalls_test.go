@@ -47,7 +47,7 @@ func stalls(t *testing.T) (list []stall, config string, env []string) {
 		providers += fmt.Sprintf("  - {name: royal, kind: iproyal, base_url: %q, per_second: 1000, secrets: {key: {env: ROYAL_KEY}}}\n"+
 			"  - {name: resi, kind: iproyal, base_url: %q, per_second: 1000, secrets: {residential_key: {env: ROYAL_RESI}}, options: {gateway: \"%s\"}}\n"+
 			"  - {name: ps, kind: proxyseller, base_url: %q, per_second: 1000, secrets: {key: {env: PS_KEY}}, options: {purpose: tests}}\n"+
-			"  - {name: cheap, kind: proxycheap, base_url: %q, per_second: 1000, options: {balance_unit: cents}, secrets: {key: {env: CHEAP_KEY}, secret: {env: CHEAP_SECRET}}}\n",
+			"  - {name: cheap, kind: proxycheap, base_url: %q, per_second: 1000, options: {balance_unit: dollars}, secrets: {key: {env: CHEAP_KEY}, secret: {env: CHEAP_SECRET}}}\n",
 			royal.URL, resi.URL, residential.Addr(), ps.Base(), cheapest.URL)
 		products += addresses("royal", "sta_royal", iproyal.SKU) + traffic("resi", "dyn_resi", "") + addresses("ps", "sta_ps", "") +
 			addresses("cheap", "sta_cheap", proxycheap.Plan)

@@ -98,7 +98,7 @@ func (s *sellers) specs() []upstream.Spec {
 		{Name: ispName, Kind: "proxyseller", BaseURL: s.ps.Base(), Secrets: key,
 			Options: map[string]string{"section": "isp", "purpose": "market research"}},
 		{Name: residentName, Kind: "proxyseller", BaseURL: s.ps.Base(), Secrets: key, Options: map[string]string{"section": "resident"}},
-		{Name: cheapName, Kind: "proxycheap", BaseURL: s.cheap.URL, Options: map[string]string{"balance_unit": "cents"},
+		{Name: cheapName, Kind: "proxycheap", BaseURL: s.cheap.URL, Options: map[string]string{"balance_unit": "dollars"},
 			Secrets: map[string]string{"key": proxycheap.Key, "secret": proxycheap.Secret, "callback_secret": proxycheap.CallbackSecret}},
 	}
 	for i := range specs {

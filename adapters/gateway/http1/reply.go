@@ -25,7 +25,11 @@ type Reply struct {
 	Head       bool          // the request was HEAD: the body is described, not sent
 }
 
-// Append appends the whole reply. Proxy-Status carries the message as its details
+// maxReasonPhrase is how many characters a reason phrase may have.
+const maxReasonPhrase = 120
+
+// Append appends the whole reply. Its reason phrase is CODE: message, because most
+// clients print nothing else of a refused CONNECT. Proxy-Status carries the message as its details
 // (RFC 9209 section 2.1), with everything but printable ASCII replaced.
 func (r Reply) Append(dst []byte) []byte {
 	body, _ := json.Marshal(struct { // strings cannot fail
@@ -34,7 +38,7 @@ func (r Reply) Append(dst []byte) []byte {
 		HowToFix string `json:"how_to_fix"`
 	}{r.Code, r.Message, r.HowToFix})
 	dst = strconv.AppendInt(append(dst, "HTTP/1.1 "...), int64(r.Status), 10)
-	dst = append(append(dst, ' '), http.StatusText(r.Status)...)
+	dst = appendReason(append(dst, ' '), r.Code, r.Message)
 	dst = append(dst, "\r\nContent-Type: application/json\r\nContent-Length: "...)
 	dst = strconv.AppendInt(dst, int64(len(body)), 10)
 	dst = append(dst, "\r\nProxy-Status: "+proxyName...)
@@ -54,6 +58,22 @@ func (r Reply) Append(dst []byte) []byte {
 		return dst
 	}
 	return append(dst, body...)
+}
+
+// appendReason writes CODE: message as a reason phrase (RFC 9112 section 4), with
+// everything but printable ASCII replaced.
+func appendReason(dst []byte, code, message string) []byte {
+	start := len(dst)
+	for _, c := range code + ": " + message {
+		if len(dst)-start == maxReasonPhrase {
+			break
+		}
+		if c < 0x20 || c > 0x7e {
+			c = '?'
+		}
+		dst = append(dst, byte(c))
+	}
+	return dst
 }
 
 // appendString writes a quoted sf-string (RFC 8941 section 3.3.3), which is ASCII.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,16 +22,16 @@ func TestReplies(t *testing.T) {
 	}{
 		{"407 asks for credentials",
 			http1.Reply{Status: 407, Code: "A", Message: "m", HowToFix: "h", ProxyError: "http_request_denied"},
-			"HTTP/1.1 407 Proxy Authentication Required|Content-Type: application/json|Content-Length: 43|" +
+			"HTTP/1.1 407 A: m|Content-Type: application/json|Content-Length: 43|" +
 				"Proxy-Status: agentproxy; error=http_request_denied; details=\"m\"|" +
 				"Proxy-Authenticate: Basic realm=\"agentproxy\"|Connection: close||{\"code\":\"A\",\"message\":\"m\",\"how_to_fix\":\"h\"}"},
 		{"a time is rounded up",
 			http1.Reply{Status: 503, Code: "A", Message: "m", HowToFix: "h", RetryAfter: 1001 * time.Millisecond},
-			"HTTP/1.1 503 Service Unavailable|Content-Type: application/json|Content-Length: 43|" +
+			"HTTP/1.1 503 A: m|Content-Type: application/json|Content-Length: 43|" +
 				"Proxy-Status: agentproxy; details=\"m\"|Retry-After: 2|Connection: close||{\"code\":\"A\",\"message\":\"m\",\"how_to_fix\":\"h\"}"},
 		{"HEAD has no body",
 			http1.Reply{Status: 403, Code: "A", Message: "m", HowToFix: "h", Head: true},
-			"HTTP/1.1 403 Forbidden|Content-Type: application/json|Content-Length: 43|" +
+			"HTTP/1.1 403 A: m|Content-Type: application/json|Content-Length: 43|" +
 				"Proxy-Status: agentproxy; details=\"m\"|Connection: close||"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -50,6 +51,9 @@ func TestNoTextBreaksAReply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if got, want := res.Status, `502 a"b\c??Set-Cookie: x??: a"b\c??Set-Cookie: x??`; got != want {
+		t.Errorf("status %s, want %s", got, want)
+	}
 	if got, want := res.Header.Get("Proxy-Status"), `agentproxy; details="a\"b\\c??Set-Cookie: x??"`; got != want {
 		t.Errorf("Proxy-Status %s, want %s", got, want)
 	}
@@ -64,5 +68,14 @@ func TestNoTextBreaksAReply(t *testing.T) {
 	raw, err := io.ReadAll(res.Body)
 	if err != nil || json.Unmarshal(raw, &body) != nil || body.Code != nasty || body.Message != nasty || body.HowToFix != nasty {
 		t.Errorf("body %q, %v", raw, err)
+	}
+}
+
+func TestReasonPhrasesAreBounded(t *testing.T) {
+	t.Parallel()
+	b := http1.Reply{Status: 502, Code: "CODE", Message: strings.Repeat("é", 200)}.Append(nil)
+	line, _, _ := bytes.Cut(b, []byte("\r\n"))
+	if want := "HTTP/1.1 502 CODE: " + strings.Repeat("?", 114); string(line) != want {
+		t.Errorf("%s, want %s", line, want)
 	}
 }

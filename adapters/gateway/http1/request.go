@@ -95,12 +95,16 @@ func parseVersion(v []byte) (minor int, err error) {
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // parseAuthority reads the target of CONNECT, which always names a port (RFC
-// 9110 section 9.3.6).
+// 9110 section 9.3.6). Some clients send an IPv6 address without brackets.
 func (h *RequestHead) parseAuthority(b []byte) (err error) {
 	if bytes.IndexByte(b, '@') >= 0 {
 		return errUserInfo
 	}
 	h.path = nil
+	var ok bool
+	if h.host, h.port, ok = splitBareIPv6(b); ok {
+		return nil
+	}
 	if h.host, h.port, err = splitAuthority(b); err == nil && h.port == 0 {
 		err = errPort
 	}
@@ -173,7 +177,9 @@ func (h *RequestHead) checkHost() error {
 			continue
 		}
 		if _, _, err := splitAuthority(h.value(f)); err != nil {
-			return errHost
+			if _, _, bare := splitBareIPv6(h.value(f)); !bare || !h.Connect() {
+				return errHost
+			}
 		}
 	}
 	return nil

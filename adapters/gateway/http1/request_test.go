@@ -46,6 +46,10 @@ func TestTheTargetIsReadFromTheRequestLine(t *testing.T) {
 	}{
 		{"CONNECT example.com:443 HTTP/1.1", "example.com", 443, ""},
 		{"CONNECT [2001:db8::1]:8443 HTTP/1.1", "2001:db8::1", 8443, ""},
+		{"CONNECT 2001:db8::1:443 HTTP/1.1", "2001:db8::1", 443, ""},
+		{"CONNECT 2001:db8:0:1:2:3:4:5:443 HTTP/1.1", "2001:db8:0:1:2:3:4:5", 443, ""},
+		{"CONNECT ::1:80 HTTP/1.1", "::1", 80, ""},
+		{"CONNECT ::ffff:192.0.2.1:80 HTTP/1.1", "::ffff:192.0.2.1", 80, ""},
 		{"CONNECT 192.0.2.1:1 HTTP/1.0", "192.0.2.1", 1, ""},
 		{"CONNECT under_score.example.:65535 HTTP/1.1", "under_score.example.", 65535, ""},
 		{"GET http://example.com/ HTTP/1.1", "example.com", 80, "/"},
@@ -65,6 +69,14 @@ func TestTheTargetIsReadFromTheRequestLine(t *testing.T) {
 				t.Errorf("path %q, want %q", got, tc.path)
 			}
 		})
+	}
+}
+
+func TestHostOfConnectMayLackBrackets(t *testing.T) {
+	t.Parallel()
+	h := mustRequest(t, "CONNECT 2001:db8::1:443 HTTP/1.1\r\nHost: 2001:db8::1:443\r\n\r\n")
+	if got, want := h.Target(), (hostport.Target{Host: "2001:db8::1", Port: 443}); got != want {
+		t.Errorf("target %v, want %v", got, want)
 	}
 }
 

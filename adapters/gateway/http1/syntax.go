@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"bytes"
 	"net/netip"
 
 	"agentproxy/adapters/gateway/hostport"
@@ -134,6 +135,22 @@ func splitAuthority(b []byte) (host []byte, port uint16, err error) {
 		return nil, 0, errPort
 	}
 	return b[:end], port, nil
+}
+
+// splitBareIPv6 splits an IPv6 address without brackets from the port behind the last
+// colon. ok is false unless what precedes that colon is a whole address and what
+// follows it is a port.
+func splitBareIPv6(b []byte) (host []byte, port uint16, ok bool) {
+	last := bytes.LastIndexByte(b, ':')
+	if last < 0 || b[0] == '[' || bytes.IndexByte(b, ':') == last {
+		return nil, 0, false
+	}
+	addr, err := netip.ParseAddr(string(b[:last]))
+	if err != nil || !addr.Is6() || addr.Zone() != "" {
+		return nil, 0, false
+	}
+	port, ok = parsePort(b[last+1:])
+	return b[:last], port, ok
 }
 
 func parsePort(b []byte) (uint16, bool) {

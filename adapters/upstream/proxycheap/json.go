@@ -30,10 +30,24 @@ type address struct {
 		SOCKS   rest.Number `json:"socks5Port"`
 	} `json:"connection"`
 	Metadata struct {
-		Order string `json:"orderId"`
+		Order orderRef `json:"orderId"`
 	} `json:"metadata"`
 	Created string `json:"createdAt"`
 	Expires string `json:"expiresAt"`
+}
+
+// orderRef is the id of an order: a UUID, a number for old ones, or missing. It is empty
+// for null and for any other value.
+type orderRef string
+
+// UnmarshalJSON never fails, because one strange address must not hide the others.
+func (r *orderRef) UnmarshalJSON(b []byte) error {
+	text := string(b)
+	_ = json.Unmarshal(b, &text)
+	if *r = orderRef(text); text == "null" || !orderForm.MatchString(text) {
+		*r = ""
+	}
+	return nil
 }
 
 // addressList is a list of addresses: {"proxies":[…]} on the live system, a
@@ -147,6 +161,15 @@ func parseTime(s string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, s)
 	return t.UTC(), err
+}
+
+// explainBalance is explain for the balance, where 403 is a key without the right to read
+// it. A wrong key is 401.
+func explainBalance(status int, header http.Header, body []byte) *procurement.Error {
+	if status == http.StatusForbidden {
+		return procurement.Refuse(procurement.Unsupported, "the key has no right to read the balance")
+	}
+	return explain(status, header, body)
 }
 
 // explain classifies a refusal. The words for an empty stock and an empty account are

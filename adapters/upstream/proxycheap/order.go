@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain/procurement"
@@ -72,9 +73,10 @@ func (p *Provider) refusal(ctx context.Context, refused error, service string, b
 	return refused
 }
 
-// Find returns the orders of all addresses of the account, the newest first. It fails
-// with Temporary if an address names no order, because then no order is provably
-// absent.
+// Find returns the orders of all addresses of the account, the newest first. Addresses
+// that name no order are left out: an order among them is shown by the missing money,
+// and found by its id. If the balance is not told either, Find fails with Temporary
+// while such addresses may be the order, because then it is not provably absent.
 func (p *Provider) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
 	if in.Type != session.Static {
 		return nil, procurement.Refuse(procurement.Unsupported, "only addresses are sold")
@@ -84,11 +86,19 @@ func (p *Provider) Find(ctx context.Context, in procurement.Intent) ([]procureme
 		return nil, err
 	}
 	groups := map[string][]address{}
+	candidates := 0
 	for _, x := range list {
-		if !orderForm.MatchString(x.Metadata.Order) {
-			return nil, procurement.Refuse(procurement.Temporary, "an address is listed without its order")
+		ref := string(x.Metadata.Order)
+		if ref != "" {
+			groups[ref] = append(groups[ref], x)
+		} else if x.mayBe(in, time.Now()) {
+			candidates++
 		}
-		groups[x.Metadata.Order] = append(groups[x.Metadata.Order], x)
+	}
+	if candidates > 0 {
+		if funds, err := p.Balance(ctx); err != nil || !funds.Known {
+			return nil, procurement.Refuse(procurement.Temporary, "addresses that may be the order are listed without their order, and the balance is not known")
+		}
 	}
 	var found []procurement.Delivery
 	for ref, proxies := range groups {
@@ -106,6 +116,14 @@ func (p *Provider) Find(ctx context.Context, in procurement.Intent) ([]procureme
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(a.Ref, b.Ref))
 	})
 	return found, nil
+}
+
+// mayBe reports whether an address that names no order may be of an intent: it is in its
+// country, and was created in the time in which an unknown order is asked for.
+func (x address) mayBe(in procurement.Intent, now time.Time) bool {
+	created, err := parseTime(x.Created)
+	recent := err != nil || created.IsZero() || now.Sub(created) < procurement.FreezeAfter
+	return recent && (in.Location.Country == "" || x.Country == "" || x.Country == in.Location.Country)
 }
 
 // Read returns the addresses of an order. The API does not return how many were

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain"
@@ -36,7 +38,7 @@ type Config struct {
 	Service        string // empty: DefaultService
 	Plan           string // for products whose SKU names none
 	ISP            string // id of the internet provider of the addresses; empty: any
-	BalanceUnit    string // cents or dollars; empty: the balance is not used
+	BalanceUnit    string // cents or dollars; empty: dollars
 	// Locations must be empty: the seller takes country codes.
 	Locations map[string]string
 	PerSecond float64       // calls; 0: the client's default
@@ -67,14 +69,17 @@ func (c Config) Validate() error {
 // The SKU of a product is a plan ("standard"), or a service and a plan
 // ("static-datacenter-ipv4/standard").
 //
-// Unverified: the unit of the balance, which is therefore unknown without the option
-// balance_unit; whether GET /proxies lists addresses while they are PENDING, which the
+// Unverified: whether every listed address names its order, as the documentation shows;
+// whether GET /proxies lists addresses while they are PENDING, which the
 // search for a lost order relies on; the answers for an empty stock and an empty
 // account; the answer to a renewal, whose result is therefore read from the addresses;
 // the signature of the webhook.
 type Provider struct {
 	config Config
 	api    *rest.Client
+	// balance reads the balance, which a key may lack the right for. That is no failure
+	// of the seller for the circuit breaker, which it shares with api.
+	balance *rest.Client
 }
 
 var (
@@ -91,10 +96,12 @@ func New(c Config, log *slog.Logger) (*Provider, error) {
 	if base == "" {
 		base = defaultBase
 	}
-	return &Provider{config: c, api: rest.New(rest.Config{Base: strings.TrimSuffix(base, "/"),
+	p := &Provider{config: c, api: rest.New(rest.Config{Base: strings.TrimSuffix(base, "/"),
 		Header:    http.Header{"X-Api-Key": {c.Key}, "X-Api-Secret": {c.Secret}},
 		Hide:      []string{c.Key, c.Secret, c.CallbackSecret},
-		PerSecond: c.PerSecond, Timeout: c.Timeout, Log: log, Name: c.Name, Explain: explain})}, nil
+		PerSecond: c.PerSecond, Timeout: c.Timeout, Log: log, Name: c.Name, Explain: explain})}
+	p.balance = p.api.Limited(rate.Limit(p.api.PerSecond), explainBalance)
+	return p, nil
 }
 
 // Name returns the name that the operator chose.
@@ -108,18 +115,22 @@ func (p *Provider) Capabilities() procurement.Capabilities {
 // Ready returns false while the circuit breaker is open.
 func (p *Provider) Ready() bool { return p.api.Ready() }
 
-// Balance returns the balance of the account. It is unknown if its unit is not
-// configured.
+// Balance returns the balance of the account. It is unknown if the key has no right to
+// read it.
 func (p *Provider) Balance(ctx context.Context) (procurement.ProviderBalance, error) {
 	var out struct {
 		Balance rest.Number `json:"balance"`
 	}
-	if err := p.api.Call(ctx, rest.Safely, http.MethodGet, "/account/balance", nil, &out); err != nil {
+	err := p.balance.Call(ctx, rest.Safely, http.MethodGet, "/account/balance", nil, &out)
+	if procurement.ClassOf(err) == procurement.Unsupported {
+		return procurement.ProviderBalance{}, nil
+	}
+	if err != nil {
 		return procurement.ProviderBalance{}, err
 	}
-	places := map[string]int{"dollars": 6, "cents": 4}[p.config.BalanceUnit]
-	if places == 0 {
-		return procurement.ProviderBalance{}, nil
+	places := 6
+	if p.config.BalanceUnit == "cents" {
+		places = 4
 	}
 	n, ok := out.Balance.Decimal(places, rest.Down)
 	if !ok {

@@ -71,7 +71,7 @@ func TestKeepsThePromisesOfAProvider(t *testing.T) {
 			contract.Seller(t, func(t *testing.T) contract.Selling {
 				s := proxycheap.New(t)
 				s.Answers(proxycheap.Shape{Bare: bare, Polls: 1})
-				return contract.Selling{Provider: newProvider(t, s, inUnit("cents")), Static: &static, Sold: s.Sales, Vanish: s.Vanish,
+				return contract.Selling{Provider: newProvider(t, s, nil), Static: &static, Sold: s.Sales, Vanish: s.Vanish,
 					LoseAnswer:  func() { s.Next("/execute", seller.DropAnswer) },
 					LoseRequest: func() { s.Next("/execute", seller.DropRequest) }}
 			})
@@ -160,18 +160,26 @@ func TestRefusalsGetTheirClass(t *testing.T) {
 		unit  string
 		class procurement.Class
 	}{
-		"out of stock":             {func(s *proxycheap.Seller) { s.SetStock("US", 2) }, "", procurement.OutOfStock},
-		"no money":                 {func(s *proxycheap.Seller) { s.SetBalance(domain.Dollar) }, "", procurement.InsufficientFunds},
-		"no money and no words":    {func(s *proxycheap.Seller) { s.Answers(proxycheap.Shape{Mute: true}); s.SetBalance(domain.Dollar) }, "cents", procurement.InsufficientFunds},
-		"no money, unit not known": {func(s *proxycheap.Seller) { s.Answers(proxycheap.Shape{Mute: true}); s.SetBalance(domain.Dollar) }, "", procurement.Invalid},
-		"another reason":           {func(s *proxycheap.Seller) { s.Next("/execute", seller.Refuse) }, "cents", procurement.Invalid},
-		"the key is not known":     {func(s *proxycheap.Seller) { s.Next("/execute", seller.Expired) }, "", procurement.Auth},
-		"forbidden":                {func(s *proxycheap.Seller) { s.Next("/execute", seller.Forbidden) }, "", procurement.Auth},
-		"too many calls":           {func(s *proxycheap.Seller) { s.Next("/execute", seller.RateLimited) }, "", procurement.RateLimited},
-		"a redirect":               {func(s *proxycheap.Seller) { s.Next("/execute", seller.Redirect) }, "", procurement.Ambiguous},
-		"done, and 502":            {func(s *proxycheap.Seller) { s.Next("/execute", seller.Failed) }, "", procurement.Ambiguous},
-		"done, and no JSON":        {func(s *proxycheap.Seller) { s.Next("/execute", seller.Garbage) }, "", procurement.Ambiguous},
-		"done, and cut off":        {func(s *proxycheap.Seller) { s.Next("/execute", seller.Cut) }, "", procurement.Ambiguous},
+		"out of stock":          {func(s *proxycheap.Seller) { s.SetStock("US", 2) }, "", procurement.OutOfStock},
+		"no money":              {func(s *proxycheap.Seller) { s.SetBalance(domain.Dollar) }, "", procurement.InsufficientFunds},
+		"no money and no words": {func(s *proxycheap.Seller) { s.Answers(proxycheap.Shape{Mute: true}); s.SetBalance(domain.Dollar) }, "", procurement.InsufficientFunds},
+		"no money, in cents": {func(s *proxycheap.Seller) {
+			s.Answers(proxycheap.Shape{Mute: true, Cents: true})
+			s.SetBalance(domain.Dollar)
+		}, "cents", procurement.InsufficientFunds},
+		"no right to the balance": {func(s *proxycheap.Seller) {
+			s.Answers(proxycheap.Shape{Mute: true})
+			s.SetBalance(domain.Dollar)
+			s.Next("/account/balance", seller.Forbidden)
+		}, "", procurement.Invalid},
+		"another reason":       {func(s *proxycheap.Seller) { s.Next("/execute", seller.Refuse) }, "", procurement.Invalid},
+		"the key is not known": {func(s *proxycheap.Seller) { s.Next("/execute", seller.Expired) }, "", procurement.Auth},
+		"forbidden":            {func(s *proxycheap.Seller) { s.Next("/execute", seller.Forbidden) }, "", procurement.Auth},
+		"too many calls":       {func(s *proxycheap.Seller) { s.Next("/execute", seller.RateLimited) }, "", procurement.RateLimited},
+		"a redirect":           {func(s *proxycheap.Seller) { s.Next("/execute", seller.Redirect) }, "", procurement.Ambiguous},
+		"done, and 502":        {func(s *proxycheap.Seller) { s.Next("/execute", seller.Failed) }, "", procurement.Ambiguous},
+		"done, and no JSON":    {func(s *proxycheap.Seller) { s.Next("/execute", seller.Garbage) }, "", procurement.Ambiguous},
+		"done, and cut off":    {func(s *proxycheap.Seller) { s.Next("/execute", seller.Cut) }, "", procurement.Ambiguous},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := proxycheap.New(t)
@@ -186,18 +194,31 @@ func TestRefusalsGetTheirClass(t *testing.T) {
 	}
 }
 
-func TestTheBalanceHasAUnitOrIsNotTold(t *testing.T) {
+func TestTheBalanceIsInDollars(t *testing.T) {
 	t.Parallel()
 	s := proxycheap.New(t)
 	s.SetBalance(domain.MustMoney("12.34"))
-	for unit, want := range map[string]procurement.ProviderBalance{"": {}, "cents": {Amount: domain.MustMoney("12.34"), Known: true}} {
-		if f, err := newProvider(t, s, inUnit(unit)).Balance(t.Context()); err != nil || f != want {
-			t.Errorf("unit %q: %+v, %v", unit, f, err)
+	known := procurement.ProviderBalance{Amount: domain.MustMoney("12.34"), Known: true}
+	p := newProvider(t, s, nil)
+	if f, err := p.Balance(t.Context()); err != nil || f != known {
+		t.Errorf("%+v, %v", f, err)
+	}
+	for range 6 { // more often than the circuit breaker takes
+		s.Next("/account/balance", seller.Forbidden)
+		if f, err := p.Balance(t.Context()); err != nil || f.Known {
+			t.Errorf("without the right to read it: %+v, %v", f, err)
 		}
 	}
-	s.Answers(proxycheap.Shape{Dollars: true})
-	if f, err := newProvider(t, s, inUnit("dollars")).Balance(t.Context()); err != nil || f.Amount != domain.MustMoney("12.34") {
-		t.Errorf("in dollars: %+v, %v", f, err)
+	if _, err := p.Quote(t.Context(), addresses("ord_1")); err != nil || !p.Ready() {
+		t.Errorf("a key without that right stops the provider: %v", err)
+	}
+	s.Next("/account/balance", seller.Expired)
+	if _, err := p.Balance(t.Context()); procurement.ClassOf(err) != procurement.Auth {
+		t.Errorf("a wrong key: %v", err)
+	}
+	s.Answers(proxycheap.Shape{Cents: true})
+	if f, err := newProvider(t, s, inUnit("cents")).Balance(t.Context()); err != nil || f != known {
+		t.Errorf("in cents: %+v, %v", f, err)
 	}
 }
 
@@ -237,13 +258,77 @@ func TestAStrangeAnswerProvesNothing(t *testing.T) {
 			t.Errorf("%s: %s, %v", over, d.State, err)
 		}
 	}
-	s.Answers(proxycheap.Shape{Anonymous: true})
-	_, err = p.Find(t.Context(), addresses("ord_2"))
-	refusedAs(t, err, procurement.Temporary)
 	s.Deliver(nil, 0, 0)
 	s.SetStatus(d.Ref, proxycheap.Active)
 	_, err = p.Read(t.Context(), d.Ref)
 	refusedAs(t, err, procurement.Temporary) // no port
+}
+
+func TestAddressesWithoutAnOrderAreLeftOut(t *testing.T) {
+	t.Parallel()
+	s := proxycheap.New(t)
+	p := newProvider(t, s, nil)
+	d := orderLive(t, p, "ord_1")
+	s.Answers(proxycheap.Shape{Numbers: true})
+	if found, err := p.Find(t.Context(), addresses("ord_2")); err != nil || len(found) != 1 || found[0].Ref != "662154" {
+		t.Errorf("numbered: %+v, %v", found, err)
+	}
+	s.Answers(proxycheap.Shape{Anonymous: true})
+	if found, err := p.Find(t.Context(), addresses("ord_2")); err != nil || len(found) != 0 {
+		t.Errorf("anonymous: %+v, %v", found, err)
+	}
+	if read, err := p.Read(t.Context(), d.Ref); err != nil || len(read.IPs) != 3 {
+		t.Errorf("by its id: %+v, %v", read, err)
+	}
+	// Neither the list nor the balance shows whether the order was made.
+	s.Next("/account/balance", seller.Forbidden)
+	_, err := p.Find(t.Context(), addresses("ord_2"))
+	refusedAs(t, err, procurement.Temporary)
+	elsewhere := addresses("ord_2")
+	elsewhere.Location.Country = "DE"
+	s.Next("/account/balance", seller.Forbidden)
+	if found, err := p.Find(t.Context(), elsewhere); err != nil || len(found) != 0 {
+		t.Errorf("in another country: %+v, %v", found, err)
+	}
+}
+
+// TestALostOrderWithoutANameIsNeverAbsent loses an order whose addresses name no order.
+func TestALostOrderWithoutANameIsNeverAbsent(t *testing.T) {
+	t.Parallel()
+	s := proxycheap.New(t)
+	s.Answers(proxycheap.Shape{Anonymous: true, Polls: 1})
+	p := newProvider(t, s, nil)
+	orderLive(t, p, "ord_1")
+	before, err := p.Balance(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := time.Now()
+	o := procurement.Order{ID: "ord_2", Kind: procurement.Purchase, Intent: addresses("ord_2"), Status: procurement.Unknown,
+		SentAt: sent, Before: procurement.Snapshot{Funds: before}}
+	decide := func() procurement.Verdict {
+		t.Helper()
+		found, err := p.Find(t.Context(), o.Intent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		funds, err := p.Balance(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, _ := procurement.Decide(o, false, procurement.Evidence{Found: found, Funds: funds}, sent.Add(procurement.ListingDelay))
+		return v
+	}
+	if v := decide(); v != procurement.Absent {
+		t.Errorf("before anything is bought: %s", v)
+	}
+	s.Next("/execute", seller.DropAnswer)
+	if _, err := p.Order(t.Context(), o.Intent); procurement.ClassOf(err) != procurement.Ambiguous {
+		t.Fatal(err)
+	}
+	if v := decide(); v != procurement.Wait {
+		t.Errorf("bought: %s", v)
+	}
 }
 
 // A list with a part of an order's addresses does not prove the order absent.

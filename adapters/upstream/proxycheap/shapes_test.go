@@ -68,6 +68,8 @@ func TestReadsNoShapeThatIsNotKnown(t *testing.T) {
 		state procurement.State // empty: Temporary
 	}{
 		"numbers as texts":      {`[` + good + `]`, procurement.Live},
+		"SOCKS5 alone":          {`[` + strings.Replace(good, `"httpPort":"10000","socks5Port":null`, `"httpPort":null,"socks5Port":10002`, 1) + `]`, procurement.Live},
+		"no order, or another":  {`[` + strings.Replace(good, `"orderId":"0198-a"`, `"orderId":{"id":1}`, 1) + `,` + strings.Replace(good, `,`+"\n\t\t"+`"metadata":{"orderId":"0198-a"}`, ``, 1) + `]`, procurement.Live},
 		"one is on its way":     {`[` + good + `,` + proxyOf(2, "PENDING", late) + `]`, procurement.Pending},
 		"one has ended":         {`[` + good + `,` + proxyOf(2, "EXPIRED", soon) + `]`, procurement.Live},
 		"all have ended":        {`[` + proxyOf(1, "CANCELED", soon) + `]`, procurement.Gone},

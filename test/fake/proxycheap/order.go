@@ -160,8 +160,11 @@ func (s *Seller) show(o *Order, p Proxy) map[string]any {
 		auth["username"], auth["password"] = fmt.Sprintf("pcu%d", p.ID), fmt.Sprintf("pcsecret%d", p.ID)
 	}
 	metadata := map[string]any{"ispName": "AT&T", "orderId": o.ID}
-	if s.shape.Anonymous {
+	switch {
+	case s.shape.Anonymous:
 		delete(metadata, "orderId")
+	case s.shape.Numbers:
+		metadata["orderId"] = 662154
 	}
 	return map[string]any{"id": p.ID, "status": p.Status, "networkType": "RESIDENTIAL_STATIC", "countryCode": o.Country,
 		"proxyType": "HTTP", "authentication": auth, "connection": connection, "metadata": metadata,

@@ -67,9 +67,10 @@ type Seller struct {
 type Shape struct {
 	Polls     int  // reads of an order for each step to ACTIVE
 	Bare      bool // lists of addresses are bare arrays, as the documentation shows them
-	Dollars   bool // the balance is in dollars, else in cents
+	Cents     bool // the balance is in cents, as in one transcription; else in dollars
 	Mute      bool // refusals have no reason
 	Anonymous bool // addresses do not name their order
+	Numbers   bool // addresses name their order by a number, as old ones do
 }
 
 // Order is an order as the seller recorded it.
@@ -241,10 +242,10 @@ func (s *Seller) byID(w http.ResponseWriter, r *http.Request) *Order {
 
 func (s *Seller) getBalance(w http.ResponseWriter, _ *http.Request) {
 	text := s.balance.String()
-	if !s.shape.Dollars {
+	if s.shape.Cents {
 		text = strconv.FormatInt(int64(s.balance/(domain.Dollar/100)), 10)
 	}
-	answer(w, http.StatusOK, map[string]any{"balance": text})
+	answer(w, http.StatusOK, map[string]any{"balance": json.Number(text)})
 }
 
 // refuse422 answers 422. The messages are not documented.

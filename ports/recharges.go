@@ -8,44 +8,6 @@ import (
 	"agentproxy/domain/recharge"
 )
 
-// Chain reads the USDT transfers of one network. Every error says nothing about
-// the chain: the caller changes nothing and asks again. A transfer is returned
-// only when it moved more than nothing of the one token that counts; its State
-// is recharge.Final when the chain can no longer take it back, recharge.Seen
-// before that, and recharge.Ignored, with a Note, when its amount is none that
-// USDT can have.
-type Chain interface {
-	// Network names the chain for ever, such as "tron-mainnet".
-	Network() string
-	// Required is how many blocks on top make a transfer final, about.
-	Required() int
-	// Heads reads both ends of the chain. What is read after it, is complete up
-	// to them.
-	Heads(ctx context.Context) (recharge.Heads, error)
-	// History is every transfer to or from an address in blocks from since on.
-	// It is complete or an error.
-	History(ctx context.Context, address string, since time.Time) ([]recharge.Transfer, error)
-	// Block is every transfer in a block, whoever's. Of a block above the final
-	// head they are only seen.
-	Block(ctx context.Context, number int64, final bool) ([]recharge.Transfer, error)
-	// Transaction is every transfer of a transaction; none when the chain does
-	// not have it, or no longer.
-	Transaction(ctx context.Context, txID string) ([]recharge.Transfer, error)
-	// Balance is what an address holds at the final head.
-	Balance(ctx context.Context, address string) (domain.Money, error)
-	// Valid reports whether a text is an address of the chain, byte by byte.
-	Valid(address string) bool
-}
-
-// Deriver makes receiving addresses from the operator's account key, which
-// holds no private key.
-type Deriver interface {
-	// Fingerprint names the account key; it tells nothing of it.
-	Fingerprint() string
-	// Address derives the address of an index below 2^31.
-	Address(index uint32) (string, error)
-}
-
 // Recharges keeps orders, the addresses they are paid to, and the transfers that
 // arrived there.
 type Recharges interface {
@@ -112,20 +74,4 @@ type Recharges interface {
 	ScanCursor(ctx context.Context, network string) (recharge.ScanCursor, bool, error)
 	// PutMark stores a mark. Final never goes back unless rescan is set.
 	PutScanCursor(ctx context.Context, network string, m recharge.ScanCursor, rescan bool) error
-}
-
-// Devchain keeps the blocks of the development chain, which has no forks.
-type Devchain interface {
-	// Genesis is where block 0 begins and how long a block takes; false before
-	// SetGenesis.
-	Genesis(ctx context.Context) (time.Time, time.Duration, bool, error)
-	SetGenesis(ctx context.Context, at time.Time, every time.Duration) error
-	// Append adds a transfer to its block; the log index is the caller's.
-	Append(ctx context.Context, t recharge.Transfer) error
-	// Block lists the transfers of a block; of none: an empty list.
-	Block(ctx context.Context, number int64) ([]recharge.Transfer, error)
-	// Transaction lists the transfers of a transaction.
-	Transaction(ctx context.Context, txID string) ([]recharge.Transfer, error)
-	// Touching lists transfers to or from an address in blocks from a number on.
-	Touching(ctx context.Context, address string, from int64) ([]recharge.Transfer, error)
 }

@@ -8,15 +8,6 @@ import (
 	"agentproxy/domain/webhook"
 )
 
-// Outbox keeps what webhooks are told, in the unit of work of the change.
-type Outbox interface {
-	Append(ctx context.Context, e webhook.Event) error
-	// Event is webhook.ErrNotFound for an unknown id.
-	Event(ctx context.Context, id string) (webhook.Event, error)
-	// Purge removes events from before the time, and their deliveries.
-	Purge(ctx context.Context, before time.Time, limit int) (int, error)
-}
-
 // Webhooks keeps what came of sending to agents: the state of their endpoints,
 // the deliveries, and marks of what was told once.
 type Webhooks interface {

@@ -1,0 +1,13 @@
+package ports
+
+import "context"
+
+// Addresses keeps which static addresses are taken: each is one session's alone.
+type Addresses interface {
+	// Taken lists the addresses of a provider that are taken.
+	Taken(ctx context.Context, provider string) (map[string]bool, error)
+	// Take is ErrDuplicate when one of them is taken.
+	Take(ctx context.Context, provider, sessionID string, ips []string) error
+	// Free gives back all addresses of a session.
+	Free(ctx context.Context, sessionID string) error
+}

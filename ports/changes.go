@@ -1,0 +1,34 @@
+package ports
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Change says that something which processes keep in memory is not as it was.
+type Change struct {
+	Agent   string // the agent that changed, or
+	Session string // the session that changed
+}
+
+// Cursor is a place in the changes, between what was committed and what was not
+// yet. Only the store that gave it can read it.
+type Cursor string
+
+// ErrMissed says that more has changed than can be listed.
+var ErrMissed = errors.New("changes were missed")
+
+// Changes is how replicas and the operator's commands reach each other. Put of
+// Agents, Sessions and Orders note changes by themselves. A reader hears of each
+// one that is committed, in whatever order units that run at once commit.
+type Changes interface {
+	// Last is the place behind everything that is committed.
+	Last(ctx context.Context) (Cursor, error)
+	// Since lists what was committed after a place, and returns the place behind
+	// it. It is ErrMissed, with that place, when there is more than limit of it or
+	// some of it may have been purged.
+	Since(ctx context.Context, after Cursor, limit int) ([]Change, Cursor, error)
+	// Purge removes changes older than the time.
+	Purge(ctx context.Context, before time.Time) error
+}

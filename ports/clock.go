@@ -1,0 +1,9 @@
+package ports
+
+import "time"
+
+// Clock tells the time, in UTC at microsecond precision, which every store
+// keeps: what is written is what is read back.
+type Clock interface {
+	Now() time.Time
+}

@@ -1,0 +1,19 @@
+package ports
+
+import "context"
+
+// Tally counts what an agent's sessions went through, ever.
+type Tally struct {
+	Reported  int64 // events that the agent reported
+	Scored    int64 // events that say something about an exit, both sources
+	Good      int64 // of these, the successes
+	Rotations int64
+	Bytes     int64 // both directions
+}
+
+// Counters keeps one tally an agent, so that an overview reads no history.
+type Counters interface {
+	Add(ctx context.Context, agentID string, t Tally) error
+	// Get is the zero tally for an agent that did nothing yet.
+	Get(ctx context.Context, agentID string) (Tally, error)
+}

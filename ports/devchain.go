@@ -1,0 +1,24 @@
+package ports
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/domain/recharge"
+)
+
+// Devchain keeps the blocks of the development chain, which has no forks.
+type Devchain interface {
+	// Genesis is where block 0 begins and how long a block takes; false before
+	// SetGenesis.
+	Genesis(ctx context.Context) (time.Time, time.Duration, bool, error)
+	SetGenesis(ctx context.Context, at time.Time, every time.Duration) error
+	// Append adds a transfer to its block; the log index is the caller's.
+	Append(ctx context.Context, t recharge.Transfer) error
+	// Block lists the transfers of a block; of none: an empty list.
+	Block(ctx context.Context, number int64) ([]recharge.Transfer, error)
+	// Transaction lists the transfers of a transaction.
+	Transaction(ctx context.Context, txID string) ([]recharge.Transfer, error)
+	// Touching lists transfers to or from an address in blocks from a number on.
+	Touching(ctx context.Context, address string, from int64) ([]recharge.Transfer, error)
+}

@@ -1,0 +1,40 @@
+package ports
+
+import (
+	"context"
+	"time"
+)
+
+// Outcome is how a call was answered.
+type Outcome int
+
+// The outcomes. InFlight is that of a call whose answer is not known yet.
+const (
+	InFlight  Outcome = iota
+	Completed         // what was asked for is done, or there was nothing to do
+	Created           // there is something new
+	Pending           // it is accepted; what comes of it is not known yet
+)
+
+// Call is one call under an Idempotency-Key.
+type Call struct {
+	AgentID   string
+	Path      string
+	Key       string
+	Request   []byte  // hash of the request's meaning
+	Resource  string  // the session it made or changed
+	Outcome   Outcome // of the first call
+	CreatedAt time.Time
+}
+
+// Idempotency keeps the keys of calls that took effect.
+type Idempotency interface {
+	// Find is false when the key was not used since.
+	Find(ctx context.Context, agentID, path, key string, since time.Time) (Call, bool, error)
+	// Put stores a call, in place of one that is older than since.
+	Put(ctx context.Context, c Call) error
+	// DropFor removes the keys that name a resource.
+	DropFor(ctx context.Context, agentID, resource string) error
+	// Purge removes keys older than the time.
+	Purge(ctx context.Context, before time.Time, limit int) (int, error)
+}

@@ -1,0 +1,78 @@
+package ports
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
+)
+
+// Posting is an entry and what else moves with it in the wallet.
+type Posting = billing.Posting
+
+// LedgerFilter narrows a list of entries.
+type LedgerFilter struct {
+	Type billing.Type // empty: all
+}
+
+// Ledger keeps wallets and the entries that moved them. An entry is never
+// changed or removed, whoever tries.
+type Ledger interface {
+	// Open makes the empty wallet of a new agent.
+	Open(ctx context.Context, w billing.Wallet) error
+	// Wallet is account.ErrNotFound for an unknown agent.
+	Wallet(ctx context.Context, agentID string) (billing.Wallet, error)
+	// Post books an entry and moves the wallet by it, in one conditional update
+	// with the affected rows checked: no part of the wallet goes below zero,
+	// else billing.ErrInsufficientBalance, whatever was read before. It returns
+	// the entry with its balance after. A Ref that exists is ErrDuplicate.
+	Post(ctx context.Context, p Posting) (billing.Entry, error)
+	// SetLive changes the count of live sessions without moving money.
+	SetLive(ctx context.Context, agentID string, delta int) error
+	PutBudget(ctx context.Context, agentID string, b billing.Budget) error
+	// ExpireTrial marks the trial of a wallet as over.
+	ExpireTrial(ctx context.Context, agentID string) error
+	// TrialsDue lists agents whose trial ended at or before now and is not yet
+	// marked as over.
+	TrialsDue(ctx context.Context, now time.Time, limit int) ([]string, error)
+	// TrialsEnding lists wallets of agents with a webhook that are trials until a
+	// time after from and until to, the first to end first.
+	TrialsEnding(ctx context.Context, from, to time.Time, limit int) ([]billing.Wallet, error)
+	// Entries lists an agent's entries, newest first.
+	Entries(ctx context.Context, agentID string, f LedgerFilter, page domain.Page) (domain.List[billing.Entry], error)
+	// Hours sums money and traffic by hour, for the hours that have any, oldest
+	// first. From is inclusive, to is exclusive; both are full hours.
+	Hours(ctx context.Context, agentID string, from, to time.Time) ([]Hour, error)
+	// SessionTotals sums the same by session, the most recently created first.
+	SessionTotals(ctx context.Context, agentID string, from, to time.Time) ([]SessionTotal, error)
+}
+
+// Totals are what one agent did in some time.
+type Totals struct {
+	Up, Down, Connections int64
+	Charged               domain.Money
+	Refunded              domain.Money
+	Recharged             domain.Money
+}
+
+// Plus adds two totals.
+func (t Totals) Plus(o Totals) Totals {
+	return Totals{Up: t.Up + o.Up, Down: t.Down + o.Down, Connections: t.Connections + o.Connections,
+		Charged: t.Charged + o.Charged, Refunded: t.Refunded + o.Refunded, Recharged: t.Recharged + o.Recharged}
+}
+
+// Hour is the totals of one hour.
+type Hour struct {
+	Start time.Time
+	Totals
+}
+
+// SessionTotal is the totals of one session.
+type SessionTotal struct {
+	SessionID string
+	Type      session.Type
+	ProductNo string
+	Totals
+}

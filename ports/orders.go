@@ -1,0 +1,52 @@
+package ports
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/procurement"
+)
+
+// OrderFilter narrows a list of orders; empty fields do not.
+type OrderFilter struct {
+	Status   procurement.Status
+	Provider string
+	Frozen   bool // only those that wait for the operator
+}
+
+// Orders keeps what was bought of providers, or may have been.
+type Orders interface {
+	// Insert stores a planned order. It refuses one whose intent has another key or
+	// another session.
+	Insert(ctx context.Context, o procurement.Order) error
+	// Get is procurement.ErrOrderNotFound for an unknown id.
+	Get(ctx context.Context, id string) (procurement.Order, error)
+	// Put writes everything but id, kind, session, provider, intent and PlannedAt,
+	// and notes a change of the session. A purchase that is confirmed with the ref
+	// of another confirmed purchase is ErrDuplicate, whatever was read before; an
+	// unknown id is procurement.ErrOrderNotFound.
+	Put(ctx context.Context, o procurement.Order) error
+	// Of lists the orders of a session, the newest first: of purchases and of
+	// renewals the last 100 each.
+	Of(ctx context.Context, sessionID string) ([]procurement.Order, error)
+	// ByRef is the confirmed order that a provider knows by a ref, the purchase
+	// before renewals of it, else procurement.ErrOrderNotFound.
+	ByRef(ctx context.Context, provider, ref string) (procurement.Order, error)
+	// List lists orders, the newest first.
+	List(ctx context.Context, f OrderFilter, page domain.Page) (domain.List[procurement.Order], error)
+	// Due lists orders whose NextAt has come, the longest due first.
+	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
+	// Rivals counts the other orders of a provider that are sent, or unknown and
+	// not frozen, and of these the ones like o: the same SKU and country, where an
+	// empty one is like any. What a frozen one did was done long ago. It takes turns with every other unit that asks about the provider,
+	// until the unit ends.
+	Rivals(ctx context.Context, o procurement.Order) (open, like int, err error)
+	// Known tells which of a provider's refs belong to an order.
+	Known(ctx context.Context, provider string, refs []string) (map[string]bool, error)
+	// Spent is what confirmed orders of a provider that were sent at or after a time
+	// cost in all. What was sent before may be in that time's balance already.
+	Spent(ctx context.Context, provider string, since time.Time) (domain.Money, error)
+	// Tally counts open orders, and those that are frozen.
+	Tally(ctx context.Context) (open, frozen int, err error)
+}

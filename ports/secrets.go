@@ -1,0 +1,22 @@
+package ports
+
+// Secrets makes, hashes and derives secrets under the root secret of the
+// service. None of them is stored.
+type Secrets interface {
+	// NewKey and NewSecret make an API key (ak_) and an API secret (sk_).
+	NewKey() string
+	NewSecret() string
+	// Hash is the keyed hash of an API key or secret that is stored instead.
+	Hash(secret string) []byte
+	// Same compares a secret with a hash in constant time.
+	Same(secret string, hash []byte) bool
+	// ProxyPassword derives the password of a session.
+	ProxyPassword(sessionID string) string
+	// WebhookSecret derives the whsec_ secret of an agent's webhook.
+	WebhookSecret(agentID string, version int64) string
+	// Seal encrypts what is kept in the database. What it is for is part of the
+	// seal: opened for anything else, it is an error.
+	Seal(plain []byte, purpose string) []byte
+	// Open decrypts what Seal made, under the same AGENTPROXY_SECRET.
+	Open(sealed []byte, purpose string) ([]byte, error)
+}

@@ -1,0 +1,60 @@
+package ports
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+)
+
+// SessionFilter narrows a list of sessions; empty fields do not.
+type SessionFilter struct {
+	Status    session.Status
+	Type      session.Type
+	ProductNo string
+}
+
+// Sessions keeps sessions. Every query carries the owner.
+type Sessions interface {
+	Insert(ctx context.Context, s session.Session) error
+	// Get is session.ErrNotFound for an unknown id and for another agent's.
+	Get(ctx context.Context, agentID, id string) (session.Session, error)
+	// Load is Get for the service itself, whoever owns the session.
+	Load(ctx context.Context, id string) (session.Session, error)
+	// Put writes everything but id, owner, product and creation, and notes a
+	// change of the session. Usage is written by Traffic alone.
+	Put(ctx context.Context, s session.Session) error
+	// Read is Get with the usage and the health state: what one look at a
+	// session needs, in one query.
+	Read(ctx context.Context, agentID, id string) (SessionRead, error)
+	// List returns sessions, newest first.
+	List(ctx context.Context, agentID string, f SessionFilter, page domain.Page) (domain.List[SessionRead], error)
+	// Newest is the agent's newest creating or active session of a product,
+	// else session.ErrNotFound.
+	Newest(ctx context.Context, agentID, productNo string) (session.Session, error)
+	// Live lists the ids of the agent's creating and active sessions.
+	Live(ctx context.Context, agentID string) ([]string, error)
+	// Holding lists the agent's sessions that hold money.
+	Holding(ctx context.Context, agentID string) ([]SessionRead, error)
+	// Count counts the agent's sessions by status.
+	Count(ctx context.Context, agentID string) (map[session.Status]int, error)
+	// Expiring lists active static sessions of agents with a webhook whose time
+	// is up after from and until to, the first to end first.
+	Expiring(ctx context.Context, from, to time.Time, limit int) ([]session.Session, error)
+	// TimeDue lists active static sessions whose time is up at now.
+	TimeDue(ctx context.Context, now time.Time, limit int) ([]string, error)
+	// SettleDue lists sessions that wait for a settlement at now.
+	SettleDue(ctx context.Context, now time.Time, limit int) ([]string, error)
+	// CreatingSince lists sessions that are creating since before the time.
+	CreatingSince(ctx context.Context, before time.Time, limit int) ([]string, error)
+}
+
+// SessionRead is a session and what is kept beside it.
+type SessionRead struct {
+	session.Session
+	Usage  traffic.Usage
+	Health *health.State // shared and not to be changed; never nil
+}

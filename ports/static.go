@@ -1,0 +1,16 @@
+package ports
+
+import (
+	"context"
+
+	"agentproxy/domain/procurement"
+)
+
+// Static sells addresses for a time.
+type Static interface {
+	Provider
+	// Renew extends all addresses of an order by the term of the intent, whose Key
+	// names this renewal. The result says for each address what became of it; an
+	// error says that nothing was extended, or Ambiguous.
+	Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error)
+}

@@ -1,0 +1,24 @@
+package ports
+
+import (
+	"time"
+
+	"agentproxy/domain/account"
+)
+
+// Token is what a Bearer token says.
+type Token struct {
+	AgentID string
+	Version int64 // of the secret it was issued for
+	Scopes  []account.Scope
+	Expires time.Time
+}
+
+// Tokens signs and reads Bearer tokens.
+type Tokens interface {
+	// Sign returns the signed text.
+	Sign(t Token, now time.Time) (string, error)
+	// Read is account.ErrExpiredToken for a text that is malformed, forged or
+	// expired at now.
+	Read(text string, now time.Time) (Token, error)
+}

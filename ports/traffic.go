@@ -1,0 +1,34 @@
+package ports
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/traffic"
+)
+
+// Traffic keeps the usage and the leases of sessions.
+type Traffic interface {
+	// Usage is session.ErrNotFound for an unknown session.
+	Usage(ctx context.Context, sessionID string) (traffic.Usage, error)
+	// Lease is false when there is no such lease.
+	Lease(ctx context.Context, sessionID, lease string) (traffic.Lease, bool, error)
+	// PutUsage moves the usage of a session by a delta. It refuses with
+	// ErrOverspent, whatever was read before, when used and leased together
+	// would exceed a limit.
+	PutUsage(ctx context.Context, sessionID string, d traffic.Delta) error
+	// Record adds to the hourly totals of a session.
+	Record(ctx context.Context, agentID, sessionID string, hour time.Time, t Totals) error
+	PutLease(ctx context.Context, l traffic.Lease) error
+	DropLease(ctx context.Context, sessionID, lease string) error
+	// Stale lists leases that were last renewed before the time.
+	Stale(ctx context.Context, before time.Time, limit int) ([]traffic.Lease, error)
+	// SetSettleAt says when SettleDue names the session; zero: never.
+	SetSettleAt(ctx context.Context, sessionID string, at time.Time) error
+	// SettleAt is what SetSettleAt said last.
+	SettleAt(ctx context.Context, sessionID string) (time.Time, error)
+}
+
+// ErrOverspent says that a session's traffic does not allow it.
+var ErrOverspent = &domain.Error{Kind: domain.Conflict, Code: "OVERSPENT", Message: "the traffic does not allow it"}
