@@ -73,7 +73,7 @@ func routeOf(s session.Session) traffic.Route {
 		Exits: s.Exits, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt, ExpiresAt: s.ExpiresAt}
 }
 
-// Renew Book what gateways report and grants what they ask for, all asks in one
+// Renew books what gateways report and grants what they ask for, all asks in one
 // transaction. Repeating it after an error counts nothing twice.
 func (t *Service) Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
 	var grants []traffic.Grant
