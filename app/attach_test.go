@@ -10,6 +10,7 @@ import (
 )
 
 func TestExisting(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	old, newer := w.buy(agent, local), w.buy(agent, local)
@@ -43,6 +44,7 @@ func TestExisting(t *testing.T) {
 }
 
 func TestDryRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	fixed := w.buy(agent, static)

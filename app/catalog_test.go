@@ -22,6 +22,7 @@ func (w *world) available(no string) (available, listed bool) {
 // What a seller has changes what is shown for as long as it says so, and makes
 // nothing available that the operator does not sell.
 func TestStockIsShown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, stock := range []procurement.Stock{procurement.StockYes, procurement.StockNo, procurement.StockYes} {
 		w.seller.SetOffers(procurement.Offer{Type: session.Static, Stock: stock})
@@ -36,6 +37,7 @@ func TestStockIsShown(t *testing.T) {
 
 // A catalogue that the check refuses replaces nothing.
 func TestABrokenCatalogueIsNotSold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.seller.Products()[0]
 	if err := w.catalog.Replace([]catalog.Product{p, p}); err == nil {

@@ -20,6 +20,7 @@ func (e echo) Probe(context.Context, string) (ports.Probe, error) {
 }
 
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	v, later := w.buy(agent, local), w.buy(agent, localLater)
@@ -40,6 +41,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestCatalog(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	all := w.catalog.Products(catalog.Filter{}, domain.Page{Number: 1, Size: 20})
 	if all.Total != 9 || all.Items[0].No != localLater || all.Items[8].No != "gone" {

@@ -19,6 +19,7 @@ import (
 )
 
 func TestCreateAtOnce(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.rich(100)
 	t.Run("a dynamic session holds its traffic and is active", func(t *testing.T) {
@@ -95,8 +96,10 @@ func TestCreateAtOnce(t *testing.T) {
 }
 
 func TestCreateLater(t *testing.T) {
+	t.Parallel()
 	for _, product := range []string{localLater, staticLater, remoteLater} {
 		t.Run(product, func(t *testing.T) {
+			t.Parallel()
 			w := open(t, setup{unruly: true})
 			agent := w.register()
 			d, err := w.create(agent, product)
@@ -128,6 +131,7 @@ func TestCreateLater(t *testing.T) {
 }
 
 func TestCreateIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		claim   string
 		prepare func(w *world, agent string, f *session.CreateRequest)
@@ -149,6 +153,7 @@ func TestCreateIsRefused(t *testing.T) {
 	} {
 		for _, dry := range []bool{false, true} {
 			t.Run(c.claim+map[bool]string{true: ", dry"}[dry], func(t *testing.T) {
+				t.Parallel()
 				w := newWorld(t)
 				agent, f := "agt_none", form(local)
 				if c.prepare != nil {
@@ -166,6 +171,7 @@ func TestCreateIsRefused(t *testing.T) {
 }
 
 func TestCreateDetails(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	f := form(local)

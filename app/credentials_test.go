@@ -24,6 +24,7 @@ func (w *world) token(r accounts.Registered, scopes ...account.Scope) (accounts.
 }
 
 func TestAuthenticate(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{perMinute: 600})
 	r := w.credentials()
 	t.Run("a key holds every scope", func(t *testing.T) {
@@ -97,6 +98,7 @@ func TestAuthenticate(t *testing.T) {
 }
 
 func TestRotateSecret(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.credentials()
 	old, err := w.token(r)
@@ -134,6 +136,7 @@ func TestRotateSecret(t *testing.T) {
 }
 
 func TestRateLimitOfAnAgent(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{perMinute: 600})
 	r := w.credentials()
 	limit := func() int {

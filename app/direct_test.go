@@ -31,6 +31,7 @@ func directWorld(t *testing.T) (*world, *fake.Provider, string) {
 // A direct session has the upstream's own address, and pays what the upstream
 // counts.
 func TestDirectSessions(t *testing.T) {
+	t.Parallel()
 	w, seller, agent := directWorld(t)
 	v := w.buy(agent, "dyn_straight")
 	read := w.read(agent, v.ID)
@@ -64,6 +65,7 @@ func TestDirectSessions(t *testing.T) {
 
 // What was used since the provider was asked last is paid by who ends the session.
 func TestADirectSessionPaysToItsEnd(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		used   int64 // of a GB
 		fails  bool
@@ -76,6 +78,7 @@ func TestADirectSessionPaysToItsEnd(t *testing.T) {
 		"nothing was used": {0, false, session.Terminated, "0"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w, seller, agent := directWorld(t)
 			v := w.buy(agent, "dyn_straight")
 			seller.Change(v.ID, func(p *fake.Purchase) { p.Used = c.used })
@@ -94,6 +97,7 @@ func TestADirectSessionPaysToItsEnd(t *testing.T) {
 // Whether a session goes through the gateway is decided when it is delivered. No
 // change of the catalogue changes it.
 func TestDirectStaysDirect(t *testing.T) {
+	t.Parallel()
 	seller := fake.NewProvider("direct")
 	seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream, c.Direct = true, true })
 	sells := func(direct bool) []catalog.Product {
@@ -166,6 +170,7 @@ func (p *timedUsage) Usage(ctx context.Context, _ string) (procurement.Usage, er
 // The agent that ends a session waits two seconds for a provider that does not
 // answer, and no longer.
 func TestASilentProviderDoesNotDelayTheEnd(t *testing.T) {
+	t.Parallel()
 	seller := &timedUsage{Provider: fake.NewProvider("direct")}
 	seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream, c.Direct = true, true })
 	p := bothOf("dyn_straight", session.Dynamic, procurement.Source{Provider: "direct"})
@@ -183,6 +188,7 @@ func TestASilentProviderDoesNotDelayTheEnd(t *testing.T) {
 
 // What a provider counts is booked for a session that is used, by the hour.
 func TestTheUsageOfADirectSession(t *testing.T) {
+	t.Parallel()
 	w, seller, agent := directWorld(t)
 	used := func(v sessions.View, bytes int64) {
 		seller.Change(v.ID, func(p *fake.Purchase) { p.Used = bytes })
@@ -198,6 +204,7 @@ func TestTheUsageOfADirectSession(t *testing.T) {
 		same(t, "counted", w.texts(`SELECT CAST(SUM(down) AS TEXT) FROM usage_hours WHERE session_id = ?`, v.ID)[0], "3000")
 	})
 	t.Run("what is counted when the session has ended is not booked", func(t *testing.T) {
+		t.Parallel()
 		w, seller, agent := directWorld(t)
 		v := w.buy(agent, "dyn_straight")
 		gate := make(chan struct{})
@@ -229,6 +236,7 @@ func TestTheUsageOfADirectSession(t *testing.T) {
 // A session of a provider that is not configured and took no orders is read all
 // the same.
 func TestASessionOfALocalProviderThatIsGone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	v := w.buy(agent, local)
@@ -258,6 +266,7 @@ func (p *oneProxy) Endpoint(a procurement.Access, t procurement.Target) (procure
 
 // An agent is told of no proxy that the provider does not have.
 func TestTheProxiesOfADirectSession(t *testing.T) {
+	t.Parallel()
 	p := &oneProxy{Provider: fake.NewProvider("one")}
 	p.Can(func(c *procurement.Capabilities) { c.ViaUpstream, c.Direct = true, true })
 	product := bothOf("dyn_one", session.Dynamic, procurement.Source{Provider: "one"})

@@ -11,6 +11,7 @@ import (
 )
 
 func TestDisable(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	r := w.credentials()
 	agent := r.Agent.ID
@@ -83,6 +84,7 @@ func TestDisable(t *testing.T) {
 // A static session that was paid partly with trial credit is refunded own money
 // first; trial credit that expired meanwhile is written off in the same unit.
 func TestDisableAfterTheTrial(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register() // 10.00 of trial credit
 	_, err := w.wallet.Adjust(t.Context(), agent, dollars("5"), "for the test")

@@ -13,6 +13,7 @@ import (
 
 // The gateway is given the upstream's proxy, and the agent never.
 func TestHops(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream = true })
 	agent := w.rich(100)
@@ -52,6 +53,7 @@ func TestHops(t *testing.T) {
 
 // The gateway is told of what was bought in the end, not of what was refused.
 func TestHopsOfTheNextSource(t *testing.T) {
+	t.Parallel()
 	w, second := pair(t)
 	second.Can(func(c *procurement.Capabilities) { c.ViaUpstream = true })
 	w.seller.Next(fake.Provision, fake.Refuse(procurement.OutOfStock))
@@ -67,6 +69,7 @@ func TestHopsOfTheNextSource(t *testing.T) {
 // Without the upstream's proxy there is no route: this host's own address is not
 // what was sold.
 func TestNoHopIsNoRoute(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream = true })
 	agent := w.rich(100)

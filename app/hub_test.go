@@ -13,6 +13,7 @@ import (
 
 // What another process does to the same file holds here after the next poll.
 func TestChangesOfAnotherProcess(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	other := open(t, setup{path: w.path})
 	r := w.credentials()
@@ -83,6 +84,7 @@ func TestChangesOfAnotherProcess(t *testing.T) {
 
 // A read that was under way when the agent changed is not what later callers get.
 func TestAReadUnderWayIsNotCached(t *testing.T) {
+	t.Parallel()
 	for _, any := range []bool{false, true} {
 		w := newWorld(t)
 		r := w.credentials()

@@ -19,6 +19,7 @@ import (
 )
 
 func TestIdempotencyKey(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.rich(100)
 	first, err := w.createWith(agent, local, key("k"))
@@ -109,6 +110,7 @@ func TestIdempotencyKey(t *testing.T) {
 
 // While the first call is with the provider, a second one is told to wait.
 func TestKeyInFlight(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	hold := make(chan struct{})
@@ -147,8 +149,10 @@ func TestKeyInFlight(t *testing.T) {
 }
 
 func TestParallelCreatesWithOneKey(t *testing.T) {
+	t.Parallel()
 	for _, product := range []string{local, localLater, remote, static} {
 		t.Run(product, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			agent := w.register()
 			var made, replayed, waiting atomic.Int32
@@ -176,8 +180,10 @@ func TestParallelCreatesWithOneKey(t *testing.T) {
 }
 
 func TestParallelCreatesWithMoneyForTen(t *testing.T) {
+	t.Parallel()
 	for _, product := range []string{static, remoteStatic, localLater} {
 		t.Run(product, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			agent := w.register() // 10.00
 			f := form(product)

@@ -29,6 +29,7 @@ func (w *world) due() {
 }
 
 func TestAStaticSessionEndsByItsJob(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.rich(100)
 	v, renewed, gone := w.buy(agent, static), w.buy(agent, static), w.buy(agent, static)
@@ -60,6 +61,7 @@ func TestAStaticSessionEndsByItsJob(t *testing.T) {
 
 // The clock that runs jobs may be ahead of the one that judges them.
 func TestAJobThatComesTooEarlyComesAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.rich(100)
 	v := w.buy(agent, static)
@@ -76,6 +78,7 @@ func TestAJobThatComesTooEarlyComesAgain(t *testing.T) {
 }
 
 func TestALostJobIsFoundByTheSweep(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.rich(100)
 	v := w.buy(agent, static)
@@ -89,6 +92,7 @@ func TestALostJobIsFoundByTheSweep(t *testing.T) {
 }
 
 func TestATrialEndsByItsJob(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.rich(5)
 	if at := w.waitingOf(ports.ExpireTrialJob, agent); len(at) != 1 || at[0].Sub(w.clock.Now()) != 14*session.Day {
@@ -109,6 +113,7 @@ func TestATrialEndsByItsJob(t *testing.T) {
 }
 
 func TestAnHourIsChargedByItsJob(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.register()
 	v := w.buy(agent, local)
@@ -130,6 +135,7 @@ func TestAnHourIsChargedByItsJob(t *testing.T) {
 }
 
 func TestASessionThatEndsWithALeaseIsSettledByItsJob(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	v := w.buy(agent, local)
@@ -151,6 +157,7 @@ func TestASessionThatEndsWithALeaseIsSettledByItsJob(t *testing.T) {
 // A session that cannot be delivered gives its money back, unless something may
 // have been bought for it.
 func TestGiveUp(t *testing.T) {
+	t.Parallel()
 	for product, want := range map[string]session.Status{localLater: session.Failed, remoteLater: session.Creating} {
 		w := newWorld(t)
 		agent := w.register()

@@ -209,6 +209,7 @@ func (d drawn) Fatal(args ...any)                 { d.r.Fatal(args...) }
 
 // Whatever agents, gateways, sellers and clocks do, the books are right.
 func TestBooks(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
 		w, done := build(drawn{t, r}, setup{limit: 12, exits: 20})
 		defer done()

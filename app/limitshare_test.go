@@ -42,6 +42,7 @@ func admitted(calls int, take func(i int) ratelimit.Decision) int {
 }
 
 func TestABurstOverReplicas(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ limit, over, asks int }{{30, 0, 70}, {59, 0, 120}, {60, 5, 120}, {600, 30, 160}} {
 		clock := fake.NewClock()
 		store := fake.NewRateLimits(clock)
@@ -69,6 +70,7 @@ func TestABurstOverReplicas(t *testing.T) {
 }
 
 func TestABurstOverReplicasOnPostgreSQL(t *testing.T) {
+	t.Parallel()
 	st, err := storage.Open(t.Context(), storage.Config{URL: storage.URL(pg.Database(t)), MaxConns: 6})
 	ok(t, err)
 	defer st.Close()
@@ -87,6 +89,7 @@ func TestABurstOverReplicasOnPostgreSQL(t *testing.T) {
 }
 
 func TestRegistrationsAndChecksOverReplicas(t *testing.T) {
+	t.Parallel()
 	clock := fake.NewClock()
 	all := sharing(clock, fake.NewRateLimits(clock), 2)
 	n := admitted(30, func(i int) ratelimit.Decision { return all[i%2].TakeCheck("a") })
@@ -103,6 +106,7 @@ func TestRegistrationsAndChecksOverReplicas(t *testing.T) {
 }
 
 func TestAChangedLimitHoldsAtOnce(t *testing.T) {
+	t.Parallel()
 	clock := fake.NewClock()
 	all := sharing(clock, fake.NewRateLimits(clock), 2)
 	take := func(limit int) bool { return all[0].Take("a", limit).Allowed }
@@ -113,6 +117,7 @@ func TestAChangedLimitHoldsAtOnce(t *testing.T) {
 }
 
 func TestWithoutAnAnswerEachReplicaGoesOnAlone(t *testing.T) {
+	t.Parallel()
 	clock := fake.NewClock()
 	store := fake.NewRateLimits(clock)
 	var text bytes.Buffer
@@ -139,6 +144,7 @@ func TestWithoutAnAnswerEachReplicaGoesOnAlone(t *testing.T) {
 }
 
 func TestTidyForgetsLimits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	store := fake.NewRateLimits(w.clock)
 	limits := sharing(w.clock, store, 1)[0]

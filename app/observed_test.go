@@ -18,6 +18,7 @@ func hosted(id, kind, host string) telemetry.ReportedEvent {
 }
 
 func TestEvidence(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.register()
 	expect := func(t *testing.T, id string, reported, observed int64, score int) {
@@ -107,7 +108,9 @@ func TestEvidence(t *testing.T) {
 }
 
 func TestFlush(t *testing.T) {
+	t.Parallel()
 	t.Run("what the gateway saw can be read", func(t *testing.T) {
+		t.Parallel()
 		w := open(t, setup{unruly: true})
 		agent := w.register()
 		v := w.buy(agent, local)
@@ -126,6 +129,7 @@ func TestFlush(t *testing.T) {
 		same(t, "the database", w.dump(), before)
 	})
 	t.Run("a store that fails loses nothing", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		agent := w.rich(1000)
 		var ids []string
@@ -157,6 +161,7 @@ func TestFlush(t *testing.T) {
 		same(t, "scored", w.texts(`SELECT scored FROM counters`)[0], "400")
 	})
 	t.Run("the feed of a busy session keeps the last things", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		agent := w.register()
 		v := w.buy(agent, local)
@@ -180,6 +185,7 @@ func TestFlush(t *testing.T) {
 		}
 	})
 	t.Run("what was seen of no session does not hold up the others", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		agent := w.register()
 		v := w.buy(agent, local)

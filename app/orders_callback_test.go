@@ -26,6 +26,7 @@ func (c *caller) Callback(map[string][]string, []byte, time.Time) ([]string, err
 
 // A provider's call lets its orders be read before their time, and nothing else.
 func TestCallbacks(t *testing.T) {
+	t.Parallel()
 	seller := &caller{Provider: fake.NewProvider("calls")}
 	seller.SetAsync(1)
 	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{bothOf("sta_called", session.Static, procurement.Source{Provider: "calls"})}})
@@ -55,6 +56,7 @@ func TestCallbacks(t *testing.T) {
 
 // A call that names an order hurries that one alone, and none that needs no look.
 func TestACallbackHurriesWhatItNames(t *testing.T) {
+	t.Parallel()
 	seller := &caller{Provider: fake.NewProvider("calls")}
 	w := open(t, setup{more: []ports.Provider{seller}, sell: []catalog.Product{bothOf("sta_called", session.Static, procurement.Source{Provider: "calls"})}})
 	seller.SetClock(w.clock.Now)

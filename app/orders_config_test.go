@@ -26,6 +26,7 @@ func (w *world) onlyWith(products []catalog.Product, sellers ...ports.Provider) 
 // While a provider is not configured its orders wait, and the money with them;
 // when it is back they go on.
 func TestAProviderThatIsNotConfiguredForAWhile(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.rich(100)
 	kept, renewed, ended := w.buy(agent, remoteStatic), w.buy(agent, remoteStatic), w.buy(agent, remoteStatic)
@@ -77,8 +78,10 @@ func TestAProviderThatIsNotConfiguredForAWhile(t *testing.T) {
 // What was not sent yet to a provider that is gone is bought of the next one,
 // or given back.
 func TestAProviderThatIsGoneBeforeItIsAsked(t *testing.T) {
+	t.Parallel()
 	for name, rest := range map[string][]ports.Provider{"another is left": {fake.NewProvider("second")}, "none is left": nil} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w, _ := pair(t)
 			agent := w.register()
 			w.store.failUpdates(2) // 1 holds: the process dies then
@@ -106,6 +109,7 @@ func TestAProviderThatIsGoneBeforeItIsAsked(t *testing.T) {
 
 // The operator may release what a provider that is gone for ever was sent.
 func TestReleaseWithoutTheProvider(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	w.seller.Next(fake.Provision, fake.LoseRequest())
@@ -121,6 +125,7 @@ func TestReleaseWithoutTheProvider(t *testing.T) {
 // A session whose product is not sold any more is delivered, or refunded, and
 // keeps what it was sold.
 func TestAProductThatIsNotSoldAnyMore(t *testing.T) {
+	t.Parallel()
 	drop := func(w *world) { ok(w.t, w.catalog.Replace(w.embedded.Products()[:1])) }
 	for name, c := range map[string]struct {
 		step fake.Step

@@ -16,9 +16,11 @@ import (
 
 // A repetition that is refused says nothing about the order that it repeats.
 func TestARefusedRepetitionProvesNothing(t *testing.T) {
+	t.Parallel()
 	for name, first := range map[string]fake.Step{"bought": fake.LoseAnswer(), "not bought": fake.LoseRequest()} {
 		for _, labelled := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				w, second := pair(t)
 				w.seller.Can(func(c *procurement.Capabilities) { c.Idempotent, c.KeepsOrderKey = true, labelled })
 				agent := w.register()
@@ -46,6 +48,7 @@ func TestARefusedRepetitionProvesNothing(t *testing.T) {
 
 // What stood in a seller's list before is not ours, whatever the seller can do.
 func TestAForeignPurchaseIsNotAdopted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.Idempotent, c.KeepsOrderKey = true, false })
 	agent := w.register()
@@ -66,6 +69,7 @@ func TestAForeignPurchaseIsNotAdopted(t *testing.T) {
 
 // A live order that is read as pending, and live again, is checked as before.
 func TestALiveOrderThatIsPendingOnceMore(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	v := w.buy(agent, remoteStatic)
@@ -89,6 +93,7 @@ func TestALiveOrderThatIsPendingOnceMore(t *testing.T) {
 
 // Nothing is due for ever: an order without a next step has no time.
 func TestADecidedOrderIsNotDue(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.rich(10)
 	v := w.buy(agent, remoteStatic)
@@ -112,6 +117,7 @@ func TestADecidedOrderIsNotDue(t *testing.T) {
 // A seller that delivers what another session owns, or too little, is paid
 // nothing, and what it delivered is given up.
 func TestADeliveryThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	own := w.buy(agent, remoteStatic)
@@ -128,6 +134,7 @@ func TestADeliveryThatCannotBeUsed(t *testing.T) {
 // An address that another session has is not taken over; the seller is asked
 // again when some time has passed, and not in every pass.
 func TestAnAddressOfAnotherSessionIsNotTakenOver(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	own, v := w.buy(agent, remoteStatic), w.buy(agent, remoteStatic)
@@ -149,6 +156,7 @@ func TestAnAddressOfAnotherSessionIsNotTakenOver(t *testing.T) {
 // Of sellers whose orders cannot be told apart an order waits for one like it,
 // but not for the operator's word.
 func TestAnOrderDoesNotWaitForEver(t *testing.T) {
+	t.Parallel()
 	w, second := pair(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(100)

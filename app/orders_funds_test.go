@@ -73,7 +73,9 @@ func (w *world) pass(minutes int) {
 
 // What is in no list and was paid for was bought all the same.
 func TestMissingMoneyIsNoProofOfAbsence(t *testing.T) {
+	t.Parallel()
 	t.Run("a purchase", func(t *testing.T) {
+		t.Parallel()
 		w, p, agent := purseWorld(t)
 		w.buy(agent, "sta_other") // what it cost is not in the balance any more
 		w.clock.Advance(time.Minute)
@@ -88,6 +90,7 @@ func TestMissingMoneyIsNoProofOfAbsence(t *testing.T) {
 		same(t, "bought", len(p.Of(v.ID)), 1)
 	})
 	t.Run("a renewal", func(t *testing.T) {
+		t.Parallel()
 		w, p, agent := purseWorld(t)
 		v := w.buy(agent, "sta_purse")
 		w.clock.Advance(time.Second) // what was sent before is in the balance already
@@ -107,7 +110,9 @@ func TestMissingMoneyIsNoProofOfAbsence(t *testing.T) {
 
 // Money that other orders of ours took is not missing.
 func TestMoneySpentOtherwiseIsNotMissing(t *testing.T) {
+	t.Parallel()
 	t.Run("a purchase", func(t *testing.T) {
+		t.Parallel()
 		w, p, agent := purseWorld(t)
 		p.Next(fake.Provision, fake.LoseRequest())
 		v := w.buy(agent, "sta_purse")
@@ -118,6 +123,7 @@ func TestMoneySpentOtherwiseIsNotMissing(t *testing.T) {
 		same(t, "bought", len(p.Sales()), 1)
 	})
 	t.Run("a renewal", func(t *testing.T) {
+		t.Parallel()
 		w, p, agent := purseWorld(t)
 		v := w.buy(agent, "sta_purse")
 		p.Next(fake.Extend, fake.LoseRequest())

@@ -17,6 +17,7 @@ import (
 
 // What was planned a moment ago is its sender's: the pass leaves it alone.
 func TestAFreshOrderIsItsSendersAlone(t *testing.T) {
+	t.Parallel()
 	for op, ask := range map[fake.Op]func(w *world, agent, id string){
 		fake.Quote: func(w *world, agent, _ string) { _, _ = w.create(agent, remoteStatic) },
 		fake.Read: func(w *world, agent, id string) {
@@ -24,6 +25,7 @@ func TestAFreshOrderIsItsSendersAlone(t *testing.T) {
 		},
 	} {
 		t.Run(string(op), func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			agent := w.rich(10)
 			v := w.buy(agent, remoteStatic)
@@ -43,6 +45,7 @@ func TestAFreshOrderIsItsSendersAlone(t *testing.T) {
 
 // Who waits for its turn does not ask the seller before that has come.
 func TestWhoWaitsForItsTurnDoesNotAsk(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(10)
@@ -57,6 +60,7 @@ func TestWhoWaitsForItsTurnDoesNotAsk(t *testing.T) {
 
 // A source's cost is that of a GB: it does not bound what all of an order costs.
 func TestManyGigabytesMayCostMoreThanOne(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{sell: []catalog.Product{bothOf("dyn_priced", session.Dynamic,
 		procurement.Source{Provider: "remote", SKU: "d", Cost: domain.Dollar / 10})}})
 	w.seller.SetQuote("d", procurement.Quote{Cost: 3 * domain.Dollar / 10})
@@ -69,6 +73,7 @@ func TestManyGigabytesMayCostMoreThanOne(t *testing.T) {
 
 // A seller that has just accepted an order may not show it yet.
 func TestAnAcceptedOrderThatIsNotShownYetIsNotLost(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	w.seller.SetAsync(1000)
@@ -85,6 +90,7 @@ func TestAnAcceptedOrderThatIsNotShownYetIsNotLost(t *testing.T) {
 // Two processes read an order that the seller has taken back: it is closed once,
 // and asked about no more.
 func TestWhatIsTakenBackIsNotDueAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.seller.SetAsync(1000)
 	agent := w.register()
@@ -107,6 +113,7 @@ func TestWhatIsTakenBackIsNotDueAgain(t *testing.T) {
 
 // What a seller cannot take back is left to its end there, and says so.
 func TestWhatCannotBeGivenUpRunsToItsEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.Cancels = false })
 	agent := w.register()
@@ -122,6 +129,7 @@ func TestWhatCannotBeGivenUpRunsToItsEnd(t *testing.T) {
 
 // Of an order that is on its way once more no address is taken over.
 func TestAnAddressThatIsOnItsWayIsNotTakenOver(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	v := w.buy(agent, remoteStatic)
@@ -141,6 +149,7 @@ func TestAnAddressThatIsOnItsWayIsNotTakenOver(t *testing.T) {
 // An order that is told by what is new can turn out, when it is to be adopted, to
 // be another one than was read: nothing is adopted unread.
 func TestNothingIsAdoptedUnread(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(10)

@@ -29,8 +29,10 @@ func (w *world) paused(op fake.Op, s fake.Step) (reached, on func()) {
 // Whoever asked a seller before another one sent the order knows nothing of what
 // became of it: what it heard refuses nothing.
 func TestARefusalBeforeTheCallDoesNotCountAfterIt(t *testing.T) {
+	t.Parallel()
 	for _, op := range []fake.Op{fake.Quote, fake.Read} {
 		t.Run(string(op), func(t *testing.T) {
+			t.Parallel()
 			w, second := pair(t)
 			agent := w.rich(10)
 			var d sessions.Done
@@ -85,6 +87,7 @@ func TestARefusalBeforeTheCallDoesNotCountAfterIt(t *testing.T) {
 
 // Two processes have asked for the price of one order: one of them buys.
 func TestWhoeverComesSecondDoesNotSendTheOrder(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	reached, on := w.paused(fake.Quote, fake.Step{})
@@ -107,8 +110,10 @@ func TestWhoeverComesSecondDoesNotSendTheOrder(t *testing.T) {
 
 // Of the job, the pass and the request that drive one session one buys.
 func TestManyDriveOneSession(t *testing.T) {
+	t.Parallel()
 	for name, labelled := range map[string]bool{"labelled": true, "nameless": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = labelled })
 			agent := w.rich(100)
@@ -160,8 +165,10 @@ func (l *late) Order(ctx context.Context, in procurement.Intent) (procurement.De
 // Whoever hears of an order that somebody else has decided has no say, and no
 // fault.
 func TestWhoComesTooLateHasNoSay(t *testing.T) {
+	t.Parallel()
 	for name, step := range map[string]fake.Step{"bought": {}, "refused": fake.Refuse(procurement.Temporary), "unknown": fake.LoseAnswer()} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w, second := pair(t)
 			agent := w.register()
 			w.store.failUpdates(2) // 1 holds: the process dies then
@@ -196,6 +203,7 @@ func TestWhoComesTooLateHasNoSay(t *testing.T) {
 // An end at any moment of a purchase gives everything back, and what was bought
 // is given up.
 func TestTheSessionEndsWhileItIsBought(t *testing.T) {
+	t.Parallel()
 	ends := map[string]func(w *world, agent, id string) error{
 		"terminate": func(w *world, agent, id string) error {
 			_, err := w.sessions.Terminate(context.Background(), agent, id)
@@ -218,6 +226,7 @@ func TestTheSessionEndsWhileItIsBought(t *testing.T) {
 	for how, end := range ends {
 		for _, m := range moments {
 			t.Run(how+" "+m.name, func(t *testing.T) {
+				t.Parallel()
 				w, second := pair(t)
 				agent := w.register() // trial money
 				reached, on := w.paused(m.op, m.step)
@@ -240,6 +249,7 @@ func TestTheSessionEndsWhileItIsBought(t *testing.T) {
 			})
 		}
 		t.Run(how+" between the answer and its unit", func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			agent := w.register()
 			// The third update is the one that takes the answer.
@@ -266,6 +276,7 @@ func TestTheSessionEndsWhileItIsBought(t *testing.T) {
 
 // Who decides an order that somebody else has decided otherwise meanwhile is told.
 func TestTheSecondDecisionIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, adopted := range []bool{true, false} {
 		w := newWorld(t)
 		agent := w.register()
@@ -293,6 +304,7 @@ func TestTheSecondDecisionIsRefused(t *testing.T) {
 // A renewal whose session ends takes nothing, whatever becomes of it, and the
 // budget of the day is free again.
 func TestTheSessionEndsWhileItIsRenewed(t *testing.T) {
+	t.Parallel()
 	ends := map[string]func(w *world, agent, id string) error{
 		"terminated": func(w *world, agent, id string) error {
 			_, err := w.sessions.Terminate(context.Background(), agent, id)
@@ -319,6 +331,7 @@ func TestTheSessionEndsWhileItIsRenewed(t *testing.T) {
 	for how, end := range ends {
 		for _, m := range moments {
 			t.Run(how+" "+m.name, func(t *testing.T) {
+				t.Parallel()
 				w := newWorld(t)
 				agent := w.register()
 				v := w.buy(agent, remoteStatic)

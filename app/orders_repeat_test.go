@@ -25,6 +25,7 @@ func until(t *testing.T, what string, done func() bool) {
 // it still asks for the price proves nothing about the order that the other one
 // has sent meanwhile.
 func TestARefusalBeforeAnOrderIsSentRefusesNoSentOrder(t *testing.T) {
+	t.Parallel()
 	w, second := pair(t)
 	agent := w.register()
 	price, order := make(chan struct{}), make(chan struct{})
@@ -48,6 +49,7 @@ func TestARefusalBeforeAnOrderIsSentRefusesNoSentOrder(t *testing.T) {
 // A repetition that is refused does not prove that the first time nothing was
 // bought.
 func TestARefusedRepetitionRefusesNoOrder(t *testing.T) {
+	t.Parallel()
 	for _, class := range []procurement.Class{procurement.RateLimited, procurement.Invalid, procurement.Auth, procurement.InsufficientFunds} {
 		w := newWorld(t)
 		w.seller.Can(func(c *procurement.Capabilities) { c.Idempotent = true })
@@ -69,6 +71,7 @@ func TestARefusedRepetitionRefusesNoOrder(t *testing.T) {
 // An order that is on its way may be listed without its place. It is nobody's as
 // long as another order, for another place, may be it as well.
 func TestAListThatTellsNoPlaceProvesNoPlace(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(100)
@@ -97,6 +100,7 @@ func TestAListThatTellsNoPlaceProvesNoPlace(t *testing.T) {
 
 // What is not live for a moment is looked after all the same.
 func TestALiveOrderThatIsSaidToBeOnItsWayIsStillChecked(t *testing.T) {
+	t.Parallel()
 	for _, end := range []procurement.State{procurement.Live, procurement.Gone} {
 		w := newWorld(t)
 		agent := w.register()
@@ -120,6 +124,7 @@ func TestALiveOrderThatIsSaidToBeOnItsWayIsStillChecked(t *testing.T) {
 
 // A frozen order is the operator's, and keeps nobody waiting.
 func TestAFrozenOrderKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(100)
@@ -141,6 +146,7 @@ func TestAFrozenOrderKeepsNobodyWaiting(t *testing.T) {
 // Two processes read an order that has just been delivered. The second one to say
 // so does not end the checks that the first one began.
 func TestAnOrderThatIsDeliveredTwiceIsStillChecked(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.seller.SetAsync(2)
 	agent := w.register()

@@ -57,9 +57,11 @@ func (w *world) order(id string) procurement.Order {
 
 // A seller that refuses before money moved costs nothing: the next one is tried.
 func TestTheNextSourceIsTried(t *testing.T) {
+	t.Parallel()
 	for _, class := range []procurement.Class{procurement.OutOfStock, procurement.InsufficientFunds, procurement.Auth, procurement.RateLimited, procurement.Temporary,
 		procurement.TimedOut, procurement.Invalid} {
 		t.Run(string(class), func(t *testing.T) {
+			t.Parallel()
 			w, second := pair(t)
 			agent := w.register()
 			w.seller.Always(fake.Provision, fake.Refuse(class))
@@ -77,6 +79,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		})
 	}
 	t.Run("when all refuse it fails, whole", func(t *testing.T) {
+		t.Parallel()
 		w, second := pair(t)
 		agent := w.register()
 		w.seller.Always(fake.Provision, fake.Refuse(procurement.Temporary))
@@ -86,6 +89,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		same(t, "the balance", w.balance(agent), dollars("10"))
 	})
 	t.Run("not when nobody knows what the first one did", func(t *testing.T) {
+		t.Parallel()
 		w, second := pair(t)
 		agent := w.register()
 		w.seller.Next(fake.Provision, fake.LoseAnswer())
@@ -97,6 +101,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		same(t, "the session", w.read(agent, d.View.ID).Status, session.Active)
 	})
 	t.Run("one whose breaker is open, or that has nothing, is not asked", func(t *testing.T) {
+		t.Parallel()
 		w, second := pair(t)
 		agent := w.register()
 		w.seller.SetReady(false)
@@ -122,6 +127,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		}
 	})
 	t.Run("the one that has the country delivers", func(t *testing.T) {
+		t.Parallel()
 		w, second := pair(t)
 		agent := w.register()
 		f := form("sta_placed")
@@ -134,6 +140,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		same(t, "sold by the second", len(second.Sales()), 1)
 	})
 	t.Run("one that is dearer than it may be is not bought", func(t *testing.T) {
+		t.Parallel()
 		w, _ := pair(t)
 		agent := w.register()
 		w.seller.SetQuote("r", procurement.Quote{Cost: domain.Dollar/2 + 1})
@@ -153,6 +160,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 // Without keys of ours at the seller an order is the one that was not there
 // before.
 func TestNamelessOrders(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(100)
@@ -187,6 +195,7 @@ func TestNamelessOrders(t *testing.T) {
 
 // A documented idempotency key allows to send again, and nothing else does.
 func TestRepeatableOrders(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.Idempotent = true })
 	agent := w.rich(100)
@@ -235,6 +244,7 @@ func TestRepeatableOrders(t *testing.T) {
 
 // What stays unknown for a day is the operator's to decide.
 func TestFrozenOrders(t *testing.T) {
+	t.Parallel()
 	freeze := func(t *testing.T) (*world, string, sessions.View) {
 		w := newWorld(t)
 		agent := w.register()
@@ -294,6 +304,7 @@ func TestFrozenOrders(t *testing.T) {
 
 // A seller that delivers later keeps the session creating until then.
 func TestSlowDelivery(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.seller.SetAsync(3)
 	agent := w.rich(100)
@@ -317,6 +328,7 @@ func TestSlowDelivery(t *testing.T) {
 // A resource that disappears at the seller ends the session, and the unused part
 // is refunded.
 func TestLostSessions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.rich(100)
 	fixed, moving, kept := w.buy(agent, remoteStatic), w.buy(agent, remote), w.buy(agent, remoteStatic)

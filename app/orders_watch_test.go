@@ -21,6 +21,7 @@ import (
 
 // What a seller changes of a live order is what the gateway uses next.
 func TestALiveOrderIsKeptUpToDate(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream = true })
 	agent := w.rich(100)
@@ -83,6 +84,7 @@ func TestALiveOrderIsKeptUpToDate(t *testing.T) {
 
 // Traffic of one country cannot be told from another's in a list: it takes turns.
 func TestTrafficTakesTurnsWhateverItsCountry(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	agent := w.rich(100)
@@ -104,6 +106,7 @@ func TestTrafficTakesTurnsWhateverItsCountry(t *testing.T) {
 
 // A source that has none is passed over, a local one that has no address left too.
 func TestSourcesThatHaveNone(t *testing.T) {
+	t.Parallel()
 	second := fake.NewProvider("second")
 	w := open(t, setup{exits: 2, more: []ports.Provider{second}, sell: []catalog.Product{
 		bothOf("sta_three", session.Static, procurement.Source{Provider: "remote", SKU: "r"}, procurement.Source{Provider: "embedded", Preference: 1},
@@ -127,6 +130,7 @@ func TestSourcesThatHaveNone(t *testing.T) {
 
 // The operator hears of what waits for a word, once, and the metrics of each call.
 func TestWhatTheOperatorHears(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var mu sync.Mutex
 	var text bytes.Buffer

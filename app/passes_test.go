@@ -14,6 +14,7 @@ import (
 )
 
 func TestExpireSessions(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.rich(100)
 	v, far, dynamic := w.buy(agent, static), w.buy(agent, remoteStatic), w.buy(agent, local)
@@ -54,6 +55,7 @@ func TestExpireSessions(t *testing.T) {
 
 // One that fails does not keep the others waiting, and is tried again.
 func TestAPassGoesOnAfterAFault(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.rich(100)
 	first, second := w.buy(agent, static), w.buy(agent, static)
@@ -70,6 +72,7 @@ func TestAPassGoesOnAfterAFault(t *testing.T) {
 }
 
 func TestTakeBack(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.register()
 	v := w.buy(agent, local)
@@ -99,6 +102,7 @@ func TestTakeBack(t *testing.T) {
 }
 
 func TestTidy(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.register()
 	v := w.buy(agent, local)
@@ -140,6 +144,7 @@ func TestTidy(t *testing.T) {
 
 // A failing store leaves every pass to be called again.
 func TestPassesReportTheStore(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	v := w.buy(agent, local)
@@ -166,6 +171,7 @@ func TestPassesReportTheStore(t *testing.T) {
 
 // Between the list of what is due and its unit the world moves.
 func TestPassesLookAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.rich(100)
 	v, fixed := w.buy(agent, local), w.buy(agent, static)

@@ -16,6 +16,7 @@ func (b *till) drift() string {
 
 // An audit finds what no reading found, credits it and leaves no difference.
 func TestAuditRepairs(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	agent, o := b.payer("10")
 	b.pass(recharge.Window + recharge.Late + time.Hour)
@@ -37,6 +38,7 @@ func TestAuditRepairs(t *testing.T) {
 // What left no trace in a balance is found too, although nobody watches the
 // address any more.
 func TestAuditFindsWhatLeavesNoDifference(t *testing.T) {
+	t.Parallel()
 	for name, pay := range map[string]func(b *till, to string){
 		"it came and left again": func(b *till, to string) {
 			b.pay(to, "7")
@@ -46,6 +48,7 @@ func TestAuditFindsWhatLeavesNoDifference(t *testing.T) {
 		"it went from the address to itself": func(b *till, to string) { b.chain.Send(to, to, dollars("7")) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newTill(t)
 			agent, o := b.payer("10")
 			b.pay(o.Address, "10")
@@ -70,6 +73,7 @@ func TestAuditFindsWhatLeavesNoDifference(t *testing.T) {
 
 // Without an answer of the chain no address is passed over.
 func TestAuditInAnOutage(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	b.payer("10")
 	b.failing("heads")
@@ -81,8 +85,10 @@ func TestAuditInAnOutage(t *testing.T) {
 
 // What becomes final while it looks is no difference.
 func TestAuditWhileTheChainMoves(t *testing.T) {
+	t.Parallel()
 	for _, call := range []string{"balance", "heads", "history"} {
 		t.Run(call, func(t *testing.T) {
+			t.Parallel()
 			b := newTill(t)
 			agent, o := b.payer("10")
 			b.pay(o.Address, "10")
@@ -116,6 +122,7 @@ func TestAuditWhileTheChainMoves(t *testing.T) {
 // What another watcher credits meanwhile, above the head that the balance was
 // read at, is no difference either.
 func TestAuditBesideAWatcher(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	agent, o := b.payer("10")
 	b.chain.HideFromHistory(b.pay(o.Address, "10"), 1) // so that the balance differs
@@ -139,7 +146,9 @@ func TestAuditBesideAWatcher(t *testing.T) {
 }
 
 func TestAuditReports(t *testing.T) {
+	t.Parallel()
 	t.Run("money that left, and no history says so", func(t *testing.T) {
+		t.Parallel()
 		b := newTill(t)
 		agent, o := b.payer("10")
 		b.pay(o.Address, "10")
@@ -169,6 +178,7 @@ func TestAuditReports(t *testing.T) {
 		same(t, "drifting", st.Drifting, 0)
 	})
 	t.Run("money that left and is told of is no drift", func(t *testing.T) {
+		t.Parallel()
 		b := newTill(t)
 		_, o := b.payer("10")
 		b.pay(o.Address, "10")
@@ -181,6 +191,7 @@ func TestAuditReports(t *testing.T) {
 		b.watch()
 	})
 	t.Run("a final transfer that is gone, or another one, is a fault and stays credited", func(t *testing.T) {
+		t.Parallel()
 		b := newTill(t)
 		agent, o := b.payer("10")
 		k := b.pay(o.Address, "10")
@@ -216,6 +227,7 @@ func TestAuditReports(t *testing.T) {
 // An error is no finding, and an address that cannot be read does not keep the
 // others waiting.
 func TestAuditThatFails(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	for range 4 {
 		b.payer("10")
@@ -246,6 +258,7 @@ func TestAuditThatFails(t *testing.T) {
 }
 
 func TestRescan(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	var agents []string
 	var orders []recharge.Order

@@ -37,6 +37,7 @@ func (s *lossy) Update(ctx context.Context, fn func(context.Context, ports.Tx) e
 // A crash before or after any unit loses nothing and credits nothing twice (F11,
 // F20).
 func TestCrashAtEveryUnit(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, b *till) {
 		one, first := b.payer("10")
 		two, second := b.payer("5")
@@ -70,8 +71,10 @@ func TestCrashAtEveryUnit(t *testing.T) {
 
 // Two watchers on one store: uniqueness decides.
 func TestTwoWatchers(t *testing.T) {
+	t.Parallel()
 	for name, ways := range map[string][2]int{"by address": {10, 10}, "by block": {0, 0}, "each its way": {10, 0}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := tillOf(newWorld(t))
 			var watchers []*payments.Watcher
 			for _, few := range ways {
@@ -115,6 +118,7 @@ func TestTwoWatchers(t *testing.T) {
 // A booking that was there before its transfer is somebody else's: an error, and
 // nothing is stored.
 func TestBookedBefore(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, b *till) {
 		agent, o := b.payer("10")
 		_, other := b.payer("4")

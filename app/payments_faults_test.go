@@ -26,6 +26,7 @@ func (b *till) failing(calls ...string) {
 
 // An error of the chain says nothing: nothing moves (F15).
 func TestAnErrorMovesNothing(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, b *till) {
 		_, o := b.payer("10")
 		b.watch()
@@ -50,6 +51,7 @@ func TestAnErrorMovesNothing(t *testing.T) {
 // One address that cannot be read does not stop the others, and nothing of it
 // moves (F16).
 func TestOneAddressFails(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	_, bad := b.payer("5")
 	_, good := b.payer("6")
@@ -87,6 +89,7 @@ func TestOneAddressFails(t *testing.T) {
 // What became final after the heads were read waits: what stands before it may
 // not be known yet.
 func TestFinalAboveTheHeads(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	agent, o := b.payer("10")
 	b.pay(o.Address, "10")
@@ -106,6 +109,7 @@ func TestFinalAboveTheHeads(t *testing.T) {
 
 // What one address says of another that cannot be read waits for its own turn.
 func TestItsOwnTurn(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	_, one := b.payer("5")
 	_, two := b.payer("6")
@@ -136,6 +140,7 @@ func TestItsOwnTurn(t *testing.T) {
 // A transfer that is known to be final by itself waits too while its address
 // cannot be read.
 func TestSeenWaitsForItsAddress(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	agent, o := b.payer("10")
 	k := b.pay(o.Address, "10")
@@ -153,6 +158,7 @@ func TestSeenWaitsForItsAddress(t *testing.T) {
 
 // Blocks are read without a gap, whichever of them fails.
 func TestFlakyBlocks(t *testing.T) {
+	t.Parallel()
 	b := newTill(t).few(0)
 	_, o := b.payer("100")
 	b.watch()
@@ -183,6 +189,7 @@ func TestFlakyBlocks(t *testing.T) {
 // In an outage no window closes, however late it gets; after it the chain
 // decides, by block time.
 func TestOutageAcrossAnExpiry(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, b *till) {
 		_, paid := b.payer("10")
 		_, unpaid := b.payer("10")
@@ -210,6 +217,7 @@ func TestOutageAcrossAnExpiry(t *testing.T) {
 
 // A process that was down longer than money may be late reads what was late.
 func TestDownForDays(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, b *till) {
 		agent, o := b.payer("10")
 		b.watch()
@@ -228,8 +236,10 @@ func TestDownForDays(t *testing.T) {
 
 // The clock of the server decides nothing of the money (F17).
 func TestClockSkew(t *testing.T) {
+	t.Parallel()
 	for name, skew := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour, "far ahead": 20 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			eachWay(t, func(t *testing.T, b *till) {
 				b.clock.Advance(skew)
 				agent, o := b.payer("10")
@@ -244,6 +254,7 @@ func TestClockSkew(t *testing.T) {
 		})
 	}
 	t.Run("no warning without", func(t *testing.T) {
+		t.Parallel()
 		b := newTill(t)
 		b.watch()
 		same(t, "a warning", b.logs.has("clock"), false)
@@ -253,6 +264,7 @@ func TestClockSkew(t *testing.T) {
 // An index that lags behind while it says that it is complete (F3): the overlap
 // finds what it left out.
 func TestLaggingIndex(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	agent, o := b.payer("10")
 	k := b.pay(o.Address, "10")
@@ -280,6 +292,7 @@ func TestLaggingIndex(t *testing.T) {
 
 // Of a transaction that nobody can be asked about, nothing is decided.
 func TestSeenWhileTheChainIsSilent(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, b *till) {
 		_, o := b.payer("10")
 		k := b.pay(o.Address, "10")
@@ -300,6 +313,7 @@ func TestSeenWhileTheChainIsSilent(t *testing.T) {
 // What another watcher found in a later block while the chain was asked is not
 // given up.
 func TestItCameBackMeanwhile(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	_, o := b.payer("10")
 	k := b.pay(o.Address, "10")

@@ -9,7 +9,9 @@ import (
 )
 
 func TestOrphans(t *testing.T) {
+	t.Parallel()
 	t.Run("while the window is open the order waits again", func(t *testing.T) {
+		t.Parallel()
 		eachWay(t, func(t *testing.T, b *till) {
 			agent, o := b.payer("10")
 			k := b.pay(o.Address, "10")
@@ -33,6 +35,7 @@ func TestOrphans(t *testing.T) {
 		})
 	})
 	t.Run("when it is closed the order failed", func(t *testing.T) {
+		t.Parallel()
 		eachWay(t, func(t *testing.T, b *till) {
 			agent, o := b.payer("10")
 			b.pass(recharge.Window - time.Minute)
@@ -53,6 +56,7 @@ func TestOrphans(t *testing.T) {
 		})
 	})
 	t.Run("what comes back in another block is credited once", func(t *testing.T) {
+		t.Parallel()
 		eachWay(t, func(t *testing.T, b *till) {
 			agent, o := b.payer("10")
 			b.pay(o.Address, "10")
@@ -69,6 +73,7 @@ func TestOrphans(t *testing.T) {
 		})
 	})
 	t.Run("and even when it was given up", func(t *testing.T) {
+		t.Parallel()
 		eachWay(t, func(t *testing.T, b *till) {
 			agent, o := b.payer("10")
 			b.pay(o.Address, "10")

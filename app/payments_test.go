@@ -27,6 +27,7 @@ func eachWay(t *testing.T, fn func(t *testing.T, b *till)) {
 }
 
 func TestAnExactPayment(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, b *till) {
 		agent, o := b.payer("12.50")
 		b.watch()
@@ -64,6 +65,7 @@ func TestAnExactPayment(t *testing.T) {
 }
 
 func TestSums(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		claim    string
 		pay      []string
@@ -81,6 +83,7 @@ func TestSums(t *testing.T) {
 		{"dust counts", []string{"0.000001", "9.999999"}, recharge.Paid, "10", "10", "confirming paid"},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
+			t.Parallel()
 			eachWay(t, func(t *testing.T, b *till) {
 				agent, o := b.payer("10")
 				for _, amount := range c.pay {
@@ -95,6 +98,7 @@ func TestSums(t *testing.T) {
 		})
 	}
 	t.Run("too little when the window closes is expired, and what is late pays it", func(t *testing.T) {
+		t.Parallel()
 		eachWay(t, func(t *testing.T, b *till) {
 			agent, o := b.payer("10")
 			b.pay(o.Address, "4")
@@ -114,6 +118,7 @@ func TestSums(t *testing.T) {
 		})
 	})
 	t.Run("after 72 hours money is credited and the order stays", func(t *testing.T) {
+		t.Parallel()
 		eachWay(t, func(t *testing.T, b *till) {
 			agent, o := b.payer("10")
 			b.pass(recharge.Window + recharge.Late + time.Minute)
@@ -127,6 +132,7 @@ func TestSums(t *testing.T) {
 }
 
 func TestMatching(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, b *till) {
 		agent := b.register()
 		five, seven := b.order(agent, "5"), b.order(agent, "7")
@@ -145,11 +151,13 @@ func TestMatching(t *testing.T) {
 }
 
 func TestWindows(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		claim  string
 		blocks int // after the window closed, the block of the payment has this distance
 	}{{"in the last block before it closes", 0}, {"one block after", 1}} {
 		t.Run(c.claim, func(t *testing.T) {
+			t.Parallel()
 			eachWay(t, func(t *testing.T, b *till) {
 				agent, o := b.payer("10")
 				b.mine(int(recharge.Window/fake.BlockEvery) - 1 + c.blocks)
@@ -165,6 +173,7 @@ func TestWindows(t *testing.T) {
 		})
 	}
 	t.Run("a window closes when the final head is past it", func(t *testing.T) {
+		t.Parallel()
 		eachWay(t, func(t *testing.T, b *till) {
 			_, o := b.payer("10")
 			b.mine(int(recharge.Window/fake.BlockEvery) + fake.FinalBehind)
@@ -186,6 +195,7 @@ func TestWindows(t *testing.T) {
 		})
 	})
 	t.Run("what was seen and is final is not waited for any more", func(t *testing.T) {
+		t.Parallel()
 		eachWay(t, func(t *testing.T, b *till) {
 			_, o := b.payer("10")
 			b.pass(recharge.Window - time.Minute)
@@ -202,6 +212,7 @@ func TestWindows(t *testing.T) {
 }
 
 func TestSeveralTransfersInOneTransaction(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, b *till) {
 		one, first := b.payer("10")
 		two, second := b.payer("5")
@@ -221,6 +232,7 @@ func TestSeveralTransfersInOneTransaction(t *testing.T) {
 // Money that goes from one of ours to another credits who receives, and what is
 // known of both follows.
 func TestBetweenOurs(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, b *till) {
 		one, first := b.payer("10")
 		two, second := b.payer("4")
@@ -246,6 +258,7 @@ func TestBetweenOurs(t *testing.T) {
 
 // What is no money leaves no credit: F5, F8, F9, and amounts beyond counting.
 func TestWhatIsNoMoney(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, b *till) {
 		agent, o := b.payer("10")
 		ten := fake.Move{From: stranger, To: o.Address, Amount: dollars("10")}
@@ -269,6 +282,7 @@ func TestWhatIsNoMoney(t *testing.T) {
 
 // A transfer that is final is never changed, whatever the chain says later.
 func TestFinalIsNeverReversed(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, b *till) {
 		agent, o := b.payer("10")
 		k := b.pay(o.Address, "10")
@@ -286,6 +300,7 @@ func TestFinalIsNeverReversed(t *testing.T) {
 
 // The result does not depend on how often the chain is read (F1, F19).
 func TestLateDetection(t *testing.T) {
+	t.Parallel()
 	eachWay(t, func(t *testing.T, b *till) {
 		agent := b.register()
 		orders := []recharge.Order{b.order(agent, "5"), b.order(agent, "6"), b.order(agent, "5")}

@@ -21,8 +21,10 @@ func (b *till) way(byBlocks bool) {
 // ended, and nothing is lost in between, not even at addresses that nobody
 // watched meanwhile.
 func TestSwitchingTheWay(t *testing.T) {
+	t.Parallel()
 	for name, pause := range map[string]time.Duration{"soon": 0, "after long": 4 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newTill(t)
 			var orders []recharge.Order
 			more := func(n int) {
@@ -96,6 +98,7 @@ func TestSwitchingTheWay(t *testing.T) {
 // A jump that is cut short goes on where it was, or begins again, and until it
 // has landed what is watched is read one by one.
 func TestAJumpInParts(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	var orders []recharge.Order
 	for range 15 {
@@ -135,6 +138,7 @@ func TestAJumpInParts(t *testing.T) {
 // A gap in the blocks is read block by block or jumped over, so many a pass; the
 // mark never passes what was not read.
 func TestCatchingUp(t *testing.T) {
+	t.Parallel()
 	b := newTill(t).few(0)
 	agent, o := b.payer("10")
 	for range 30 { // so many addresses that blocks are cheaper
@@ -166,6 +170,7 @@ func TestCatchingUp(t *testing.T) {
 // Blocks that were read before the process began are read again: what was left
 // out of them then is found.
 func TestOverlapAtTheStart(t *testing.T) {
+	t.Parallel()
 	b := newTill(t).few(0)
 	agent, o := b.payer("10")
 	b.watch()
@@ -205,6 +210,7 @@ func firstOf(errs ...error) error {
 
 // However many addresses there are, a pass needs the same calls.
 func TestCallsDoNotGrowWithAddresses(t *testing.T) {
+	t.Parallel()
 	steady := func(n int) map[string]int {
 		b := tillOf(newWorld(t))
 		var last recharge.Order
@@ -236,6 +242,7 @@ func TestCallsDoNotGrowWithAddresses(t *testing.T) {
 
 // With few addresses a pass reads the watched ones, and no others.
 func TestOnlyTheWatchedAreRead(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	for range 8 {
 		b.payer("10")

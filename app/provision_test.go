@@ -18,8 +18,10 @@ import (
 // A session that ends while its provider works gives everything back at once,
 // and the provider is told.
 func TestTerminateWhileTheProviderWorks(t *testing.T) {
+	t.Parallel()
 	for name, product := range map[string]string{"in the call": remote, "in the job": remoteLater} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			agent := w.register()
 			hold := make(chan struct{})
@@ -51,6 +53,7 @@ func TestTerminateWhileTheProviderWorks(t *testing.T) {
 		})
 	}
 	t.Run("and the provider refuses then", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		agent := w.register()
 		v := w.buy(agent, remoteLater)
@@ -64,6 +67,7 @@ func TestTerminateWhileTheProviderWorks(t *testing.T) {
 		w.reconciled()
 	})
 	t.Run("and the process dies then", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		agent := w.register()
 		w.seller.Next(fake.Provision, fake.LoseRequest())
@@ -82,8 +86,10 @@ func TestTerminateWhileTheProviderWorks(t *testing.T) {
 
 // Whatever the provider answers, one order is one session.
 func TestProviderDeliversWhatCannotBe(t *testing.T) {
+	t.Parallel()
 	for name, product := range map[string]string{"in the call": remoteStatic, "in the job": "sta_async"} {
 		t.Run("an address of another session, "+name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			agent := w.register()
 			first := w.buy(agent, remoteStatic)
@@ -101,6 +107,7 @@ func TestProviderDeliversWhatCannotBe(t *testing.T) {
 			w.reconciled()
 		})
 		t.Run("too few addresses, "+name, func(t *testing.T) {
+			t.Parallel()
 			w := open(t, setup{stingy: true})
 			agent := w.register()
 			d, err := w.create(agent, product)
@@ -121,8 +128,10 @@ func TestProviderDeliversWhatCannotBe(t *testing.T) {
 
 // Jobs run twice, at once, and while the session ends: there is one outcome.
 func TestProvisionRacesWithTerminate(t *testing.T) {
+	t.Parallel()
 	for _, product := range []string{localLater, staticLater, remoteLater} {
 		t.Run(product, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			agent := w.rich(100)
 			for range 20 {
@@ -158,6 +167,7 @@ func TestProvisionRacesWithTerminate(t *testing.T) {
 
 // 30 percent of a thousand calls go wrong in every way there is.
 func TestFaultyProvider(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.rich(10_000)
 	steps := []fake.Step{fake.LoseAnswer(), fake.LoseRequest(), fake.Refuse(procurement.Temporary), fake.Refuse(procurement.TimedOut),

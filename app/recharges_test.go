@@ -25,6 +25,7 @@ func call(key, body string) idempotency.Call {
 }
 
 func TestCreateRecharge(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	agent := b.register()
 	d, err := b.recharges.Create(t.Context(), payments.CreateOrder{AgentID: agent, Amount: dollars("12.50")})
@@ -97,6 +98,7 @@ func TestCreateRecharge(t *testing.T) {
 }
 
 func TestTenOpenOrders(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	agent := b.hooked()
 	for range recharge.MaxOpen {
@@ -118,6 +120,7 @@ func TestTenOpenOrders(t *testing.T) {
 }
 
 func TestRechargeIdempotency(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	agent := b.register()
 	in := payments.CreateOrder{AgentID: agent, Amount: dollars("5"), Call: call("k", "body")}
@@ -148,8 +151,10 @@ func TestRechargeIdempotency(t *testing.T) {
 }
 
 func TestParallelRecharges(t *testing.T) {
+	t.Parallel()
 	for _, keys := range []int{1, 200} {
 		t.Run(fmt.Sprintf("%d keys", keys), func(t *testing.T) {
+			t.Parallel()
 			b := tillOf(newWorld(t))
 			agent := b.register()
 			var made, replayed, limited atomic.Int32
@@ -182,6 +187,7 @@ type wrongKeys struct{ *fake.Keys }
 func (wrongKeys) Address(uint32) (string, error) { return "", nil }
 
 func TestAnInvalidAddressIsNeverShown(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	agent := b.register()
 	u := payments.NewOrders(b.store, b.clock, b.ids, b.chain, wrongKeys{b.keys})
@@ -201,8 +207,10 @@ func TestAnInvalidAddressIsNeverShown(t *testing.T) {
 // A new account key brings a new address; the old one is credited as before and
 // given to nobody else.
 func TestAccountKeyChanges(t *testing.T) {
+	t.Parallel()
 	for _, few := range []int{10, 0} {
 		t.Run(fmt.Sprintf("few %d", few), func(t *testing.T) {
+			t.Parallel()
 			b := newTill(t).few(few)
 			agent, old := b.payer("5")
 			b.keys = fake.NewKeys("b")
@@ -242,6 +250,7 @@ func TestAccountKeyChanges(t *testing.T) {
 }
 
 func TestTidyForgetsWebhookEvents(t *testing.T) {
+	t.Parallel()
 	b := newTill(t)
 	agent, _ := b.payer("10")
 	b.pass(recharge.Window + 2*time.Minute)

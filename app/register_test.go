@@ -12,6 +12,7 @@ import (
 )
 
 func TestRegister(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	register := func(in accounts.Register) (accounts.Registered, error) {
 		if in.Name == "" {
@@ -96,6 +97,7 @@ func TestRegister(t *testing.T) {
 }
 
 func TestRegisterWithoutTrial(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{trial: -1})
 	r, err := w.accounts.Register(t.Context(), accounts.Register{Profile: account.Profile{Name: "agent"}})
 	ok(t, err)
@@ -105,6 +107,7 @@ func TestRegisterWithoutTrial(t *testing.T) {
 }
 
 func TestUpdateAccount(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	text := func(s string) *string { return &s }
 	r, err := w.accounts.Register(t.Context(), accounts.Register{Profile: account.Profile{Name: "agent",

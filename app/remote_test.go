@@ -56,8 +56,10 @@ func (w *world) reconciled() {
 }
 
 func TestRemoteCreate(t *testing.T) {
+	t.Parallel()
 	for _, product := range []string{remote, remoteStatic} {
 		t.Run(product, func(t *testing.T) {
+			t.Parallel()
 			w := open(t, setup{unruly: true})
 			agent := w.register()
 			d, err := w.createWith(agent, product, key("k"))
@@ -83,9 +85,11 @@ func TestRemoteCreate(t *testing.T) {
 // A provider that proves that nothing was bought ends the session as failed and
 // gives back the money and the key.
 func TestRemoteRefusal(t *testing.T) {
+	t.Parallel()
 	for class, want := range map[procurement.Class]*domain.Error{procurement.Temporary: ports.ErrProvider, procurement.TimedOut: ports.ErrTimeout,
 		procurement.OutOfStock: catalog.ErrOutOfStock, procurement.Auth: ports.ErrProvider, procurement.InsufficientFunds: ports.ErrProvider} {
 		t.Run(string(class), func(t *testing.T) {
+			t.Parallel()
 			w := open(t, setup{unruly: true})
 			agent := w.register()
 			w.seller.Next(fake.Provision, fake.Refuse(class))
@@ -106,6 +110,7 @@ func TestRemoteRefusal(t *testing.T) {
 			w.reconciled()
 		})
 		t.Run(string(class)+" later", func(t *testing.T) {
+			t.Parallel()
 			w := open(t, setup{unruly: true})
 			agent := w.register()
 			d, err := w.createWith(agent, remoteLater, key("k"))
@@ -127,11 +132,13 @@ func TestRemoteRefusal(t *testing.T) {
 // until the provider was asked: what it has is adopted, what it has not is given
 // back, and nothing is ever sent again.
 func TestAmbiguousCreate(t *testing.T) {
+	t.Parallel()
 	for name, step := range map[string]fake.Step{
 		"the answer was lost": fake.LoseAnswer(), "the request was lost": fake.LoseRequest(),
 		"a fault that nobody knows": {Err: errors.New("connection reset"), Work: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := open(t, setup{unruly: true})
 			agent := w.register()
 			w.seller.Next(fake.Provision, step)
@@ -171,7 +178,9 @@ func TestAmbiguousCreate(t *testing.T) {
 
 // The process dies somewhere: its context ends, or its second unit is not stored.
 func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
+	t.Parallel()
 	t.Run("the activation was not stored", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		agent := w.register()
 		w.store.failUpdates(3, 4) // 1 holds, 2 says that it is sent
@@ -199,6 +208,7 @@ func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
 		same(t, "orders of it", len(w.seller.Sales()), 1)
 	})
 	t.Run("the caller left while the provider worked", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		agent := w.register()
 		gate, open, ctx, cancel := leave(t, w)
@@ -215,6 +225,7 @@ func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
 		w.reconciled()
 	})
 	t.Run("a lost job is stored again", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		agent := w.register()
 		v := w.buy(agent, localLater)

@@ -19,6 +19,7 @@ import (
 )
 
 func TestRenew(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.rich(10)
 	f := form(static)
@@ -109,6 +110,7 @@ func TestRenew(t *testing.T) {
 }
 
 func TestRenewIsRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.rich(100)
 	dynamic, over := w.buy(agent, local), w.buy(agent, local)
@@ -130,6 +132,7 @@ func TestRenewIsRefused(t *testing.T) {
 // A renewal is charged at the price of the day, whatever the session was bought
 // for.
 func TestRenewAtTodaysPrice(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.rich(100)
 	w.seller.SetInProcess(true)
@@ -154,6 +157,7 @@ func TestRenewAtTodaysPrice(t *testing.T) {
 }
 
 func TestParallelRenewals(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	v := w.buy(agent, static)

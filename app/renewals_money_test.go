@@ -22,8 +22,10 @@ func (w *world) spentToday(agent string) string {
 // Trial credit that a renewal held comes back as trial credit: what is past its
 // date is written off.
 func TestARefusedRenewalGivesTrialCreditBack(t *testing.T) {
+	t.Parallel()
 	for name, expired := range map[string]bool{"in time": false, "after the trial": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			agent := w.register()
 			v := w.buy(agent, remoteStatic)
@@ -55,7 +57,9 @@ func TestARefusedRenewalGivesTrialCreditBack(t *testing.T) {
 // The budget of the day that a renewal was held on is free again when it is
 // refused, and no other day's.
 func TestARefusedRenewalFreesTheBudgetOfItsDay(t *testing.T) {
+	t.Parallel()
 	t.Run("on the same day", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		agent := w.rich(10)
 		v := w.buy(agent, remoteStatic)
@@ -68,6 +72,7 @@ func TestARefusedRenewalFreesTheBudgetOfItsDay(t *testing.T) {
 		same(t, "spent today", w.spentToday(agent), "0")
 	})
 	t.Run("on the next day", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		agent := w.rich(10)
 		v := w.buy(agent, remoteStatic)
@@ -87,6 +92,7 @@ func TestARefusedRenewalFreesTheBudgetOfItsDay(t *testing.T) {
 
 // However often a seller refuses, the next renewal is one of its own.
 func TestAHundredAndTwentyRefusedRenewals(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.rich(10)
 	v := w.buy(agent, remoteStatic)

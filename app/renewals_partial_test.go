@@ -38,6 +38,7 @@ func (p *partly) Renew(_ context.Context, ref string, in procurement.Intent) (do
 }
 
 func TestRenewalsOfManyAddresses(t *testing.T) {
+	t.Parallel()
 	no := func(c procurement.Class) error { return procurement.Refuse(c, "not this one") }
 	for _, c := range []struct {
 		claim   string
@@ -53,6 +54,7 @@ func TestRenewalsOfManyAddresses(t *testing.T) {
 		{"some are renewed, the last of them", []error{no(procurement.Temporary), nil}, ports.Pending, "frozen"},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
+			t.Parallel()
 			p := &partly{Provider: fake.NewProvider("partly"), answers: c.answers, uneven: time.Hour}
 			w := open(t, setup{more: []ports.Provider{p}, sell: []catalog.Product{bothOf("sta_partly", session.Static, procurement.Source{Provider: "partly"})}})
 			p.SetClock(w.clock.Now)
@@ -104,6 +106,7 @@ func TestRenewalsOfManyAddresses(t *testing.T) {
 // A renewal of what the seller lost goes on being asked about while the session
 // lives.
 func TestARenewalOfWhatIsGoneWaitsForTheSession(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.rich(100)
 	v := w.buy(agent, remoteStatic)
@@ -126,6 +129,7 @@ func TestARenewalOfWhatIsGoneWaitsForTheSession(t *testing.T) {
 
 // What a provider says that it has decides who is asked.
 func TestStockOfASource(t *testing.T) {
+	t.Parallel()
 	offer := func(typ session.Type, sku, country string, s procurement.Stock) procurement.Offer {
 		return procurement.Offer{Type: typ, SKU: sku, Location: session.Location{Country: country}, Stock: s}
 	}
@@ -148,6 +152,7 @@ func TestStockOfASource(t *testing.T) {
 		{"none here and not told there", []procurement.Offer{offer(st, "r", "DE", procurement.StockNo), offer(st, "r", "DE", procurement.StockUnknown)}, true},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
+			t.Parallel()
 			w, _ := pair(t)
 			agent := w.register()
 			w.seller.SetOffers(c.offers...)
@@ -168,6 +173,7 @@ func TestStockOfASource(t *testing.T) {
 		same(t, "bought of", d.View.Provider, "second")
 	})
 	t.Run("a product is refused whose provider nobody knows", func(t *testing.T) {
+		t.Parallel()
 		w, _ := pair(t)
 		if err := w.catalog.Replace([]catalog.Product{bothOf("sta_new", session.Static, procurement.Source{Provider: "nobody"})}); err == nil {
 			t.Error("sold")

@@ -47,6 +47,7 @@ func tellerWorld(t *testing.T) (w *world, p *teller, v sessions.View, renew func
 
 // A renewal whose outcome nobody could prove later is not sent.
 func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
+	t.Parallel()
 	state := func(s procurement.State) func(p *teller, id string) {
 		return func(p *teller, id string) {
 			p.SetAsync(1000)
@@ -70,6 +71,7 @@ func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
 		"new orders are not taken":      {no(fake.Quote, procurement.Unsupported), 1},
 	} {
 		t.Run(claim, func(t *testing.T) {
+			t.Parallel()
 			w, p, v, renew := tellerWorld(t)
 			before := w.balance(v.AgentID)
 			c.prepare(p, v.ID)
@@ -88,6 +90,7 @@ func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
 		})
 	}
 	t.Run("what was bought is not known", func(t *testing.T) {
+		t.Parallel()
 		w, p, v, renew := tellerWorld(t)
 		w.exec(`DELETE FROM upstream_orders`)
 		_, err := renew()
@@ -100,6 +103,7 @@ func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
 // What proves neither that a renewal was made nor that it was not leaves the money
 // held.
 func TestWhatProvesNoRenewal(t *testing.T) {
+	t.Parallel()
 	held := func(w *world, v sessions.View, want domain.Money) {
 		w.t.Helper()
 		w.pass(40)
@@ -146,6 +150,7 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 		held(w, v, 0) // it was never said to be there, so none is missing
 	})
 	t.Run("the seller names no address that it renewed", func(t *testing.T) {
+		t.Parallel()
 		w, p, v, renew := tellerWorld(t)
 		w.clock.Advance(time.Hour)
 		p.silent = true
@@ -159,6 +164,7 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 
 // A renewal has nothing of its own to give up when its session ends.
 func TestARenewedSessionIsGivenUpOnce(t *testing.T) {
+	t.Parallel()
 	w, p, v, renew := tellerWorld(t)
 	_, err := renew()
 	ok(t, err)

@@ -17,6 +17,7 @@ import (
 // A renewal at a seller is paid when the seller has confirmed, and moves the end
 // then.
 func TestRenewAtASeller(t *testing.T) {
+	t.Parallel()
 	begin := func(t *testing.T) (*world, string, sessions.View, func(string) (sessions.Done, error)) {
 		w := open(t, setup{unruly: true})
 		agent := w.rich(10)

@@ -17,8 +17,10 @@ import (
 )
 
 func TestRotate(t *testing.T) {
+	t.Parallel()
 	for _, product := range []string{local, remote} {
 		t.Run(product, func(t *testing.T) {
+			t.Parallel()
 			w := open(t, setup{unruly: true})
 			agent := w.register()
 			v := w.buy(agent, product)
@@ -46,6 +48,7 @@ func TestRotate(t *testing.T) {
 			same(t, "rotations", o.Rotations, 1)
 		})
 		t.Run(product+" again under its key", func(t *testing.T) {
+			t.Parallel()
 			w := open(t, setup{unruly: true})
 			agent := w.register()
 			v := w.buy(agent, product)
@@ -73,6 +76,7 @@ func TestRotate(t *testing.T) {
 }
 
 func TestRotationReasons(t *testing.T) {
+	t.Parallel()
 	for reason, score := range map[health.RotationReason]int{"": 100, health.RotationManual: 100, health.RotationScheduled: 100,
 		health.RotationBlock: 92, health.RotationCaptcha: 92, health.RotationHTTP403: 92, health.RotationHTTP429: 95, health.RotationTimeout: 96} {
 		w := newWorld(t)
@@ -91,6 +95,7 @@ func TestRotationReasons(t *testing.T) {
 }
 
 func TestRotateIsRefused(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{exits: 2}) // one dynamic exit
 	agent := w.rich(100)
 	terminated, fixed := w.buy(agent, local), w.buy(agent, static)
@@ -141,8 +146,10 @@ func (w *world) timed(agent, product string, interval time.Duration) sessions.Vi
 }
 
 func TestRotateDue(t *testing.T) {
+	t.Parallel()
 	for _, product := range []string{local, remote} {
 		t.Run(product, func(t *testing.T) {
+			t.Parallel()
 			w := open(t, setup{unruly: true})
 			agent := w.register()
 			v := w.timed(agent, product, time.Minute)
@@ -173,6 +180,7 @@ func TestRotateDue(t *testing.T) {
 			}
 		})
 		t.Run(product+" by many at once", func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			agent := w.register()
 			v := w.timed(agent, product, 10*time.Second)
@@ -186,6 +194,7 @@ func TestRotateDue(t *testing.T) {
 		})
 	}
 	t.Run("without another exit it keeps the one it has until the next time", func(t *testing.T) {
+		t.Parallel()
 		w := open(t, setup{exits: 2, unruly: true})
 		agent := w.register()
 		for _, product := range []string{local, remote} {
@@ -200,6 +209,7 @@ func TestRotateDue(t *testing.T) {
 		}
 	})
 	t.Run("one that never rotates by itself, and one that ended, stay", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		agent := w.register()
 		v, ended := w.buy(agent, local), w.timed(agent, local, time.Minute)
@@ -218,6 +228,7 @@ func TestRotateDue(t *testing.T) {
 
 // Under one key a session is rotated once, whoever calls.
 func TestParallelRotationsWithOneKey(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	v := w.buy(agent, local)

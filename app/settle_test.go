@@ -17,6 +17,7 @@ import (
 
 // Whatever the split, the charge is the floor of the total at the price.
 func TestChargeIsTheFloorOfTheTotal(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.rich(100_000)
 	n := 0
@@ -61,8 +62,10 @@ func TestChargeIsTheFloorOfTheTotal(t *testing.T) {
 // A session that never pauses is charged once an hour all the same, though each
 // hour begins before the pass comes.
 func TestHourlyCharges(t *testing.T) {
+	t.Parallel()
 	for name, passFirst := range map[string]bool{"the pass is first": true, "the gateway is first": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := open(t, setup{unruly: true})
 			agent := w.rich(100)
 			v := w.buy(agent, local)
@@ -95,6 +98,7 @@ func TestHourlyCharges(t *testing.T) {
 		})
 	}
 	t.Run("a quiet session is charged by the pass, and no more", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		agent := w.register()
 		v := w.buy(agent, local)
@@ -109,6 +113,7 @@ func TestHourlyCharges(t *testing.T) {
 }
 
 func TestRoute(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	v := w.timed(agent, local, time.Minute)

@@ -12,6 +12,7 @@ import (
 )
 
 func TestSessionLimit(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{limit: 2})
 	agent := w.register()
 	first := w.buy(agent, local)
@@ -31,8 +32,10 @@ func TestSessionLimit(t *testing.T) {
 
 // A static address is one session's alone while it lives.
 func TestStaticAddressesAreExclusive(t *testing.T) {
+	t.Parallel()
 	for _, product := range []string{static, staticLater} {
 		t.Run(product, func(t *testing.T) {
+			t.Parallel()
 			w := open(t, setup{exits: 6, unruly: true}) // three static ones
 			agent := w.rich(100)
 			buy := func(n int) (sessions.View, error) {

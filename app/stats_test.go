@@ -16,6 +16,7 @@ import (
 )
 
 func TestParseRange(t *testing.T) {
+	t.Parallel()
 	now := fake.Start.Add(20 * time.Minute) // 12:20 of 15 May
 	day := func(n int) time.Time { return time.Date(2026, 5, n, 0, 0, 0, 0, time.UTC) }
 	for _, c := range []struct {
@@ -49,6 +50,7 @@ func TestParseRange(t *testing.T) {
 }
 
 func TestSeries(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	v, fixed := w.buy(agent, local), w.buy(agent, static)
@@ -89,6 +91,7 @@ func TestSeries(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	t.Run("of a burst exactly the limit is allowed", func(t *testing.T) {
 		var allowed atomic.Int32

@@ -19,6 +19,7 @@ func event(id, kind string) telemetry.ReportedEvent {
 }
 
 func TestReport(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.register()
 	v := w.buy(agent, local)
@@ -110,6 +111,7 @@ func fieldsOf(err error) string {
 }
 
 func TestBatch(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent, foreign := w.register(), w.register()
 	a, b, over := w.buy(agent, local), w.buy(agent, local), w.buy(agent, local)

@@ -25,6 +25,7 @@ func (w *world) hears(agent, want string) {
 }
 
 func TestWhatSessionsTell(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.hooked()
 	_, err := w.wallet.Adjust(t.Context(), agent, 100*domain.Dollar, "for the test")
@@ -129,6 +130,7 @@ func (w *world) useAll(id string, bytes int64) {
 }
 
 func TestSessionsThatWillEndSoonAreToldOnce(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent, quiet := w.hooked(), w.rich(10)
 	_, err := w.wallet.Adjust(t.Context(), agent, 100*domain.Dollar, "for the test")
@@ -164,6 +166,7 @@ func TestSessionsThatWillEndSoonAreToldOnce(t *testing.T) {
 
 // Many sessions that end at one moment are told of by as many runs as it takes.
 func TestRemindersAreToldInParts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if w.postgres() {
 		t.Skip("its rows are made by SQL of SQLite")
@@ -183,6 +186,7 @@ func TestRemindersAreToldInParts(t *testing.T) {
 }
 
 func TestATrialThatWillEndIsToldOnce(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent, funded := w.hooked(), w.hooked()
 	w.register()
@@ -199,6 +203,7 @@ func TestATrialThatWillEndIsToldOnce(t *testing.T) {
 }
 
 func TestWhatMoneyTells(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.hooked()
 	low := "balance.low threshold=1"
@@ -255,6 +260,7 @@ func (w *world) buyGB(agent, gb string) sessions.View {
 }
 
 func TestARotatedSecretIsTold(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.hooked()
 	_, _, err := w.accounts.RotateSecret(t.Context(), agent)
@@ -265,6 +271,7 @@ func TestARotatedSecretIsTold(t *testing.T) {
 // An event is stored with its change or not at all, and so are its delivery and
 // its job.
 func TestEventsFollowTheirUnit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.hooked()
 	v := w.buy(agent, local)
@@ -280,6 +287,7 @@ func TestEventsFollowTheirUnit(t *testing.T) {
 }
 
 func TestWithoutAWebhookNothingIsStored(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	v := w.small(agent)

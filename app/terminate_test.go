@@ -13,6 +13,7 @@ import (
 )
 
 func TestTerminate(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.rich(90)
 	end := func(id string) sessions.View {
@@ -75,6 +76,7 @@ func TestTerminate(t *testing.T) {
 
 // With a lease out the money waits for the gateway's last word.
 func TestTerminateWithALease(t *testing.T) {
+	t.Parallel()
 	lease := func(t *testing.T) (*world, string, sessions.View) {
 		w := open(t, setup{unruly: true})
 		agent := w.register()
@@ -143,6 +145,7 @@ func (w *world) renewAlive(id string) {
 }
 
 func TestTerminateRaces(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.rich(100)
 	for range 10 {

@@ -24,6 +24,7 @@ func (w *world) small(agent string) sessions.View {
 }
 
 func TestRenewTraffic(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.register()
 	t.Run("a repeated ask counts nothing twice", func(t *testing.T) {
@@ -90,7 +91,9 @@ func TestRenewTraffic(t *testing.T) {
 }
 
 func TestTheEndOfTheTraffic(t *testing.T) {
+	t.Parallel()
 	t.Run("used equals the limit: expired, settled, and the watchers hear of it", func(t *testing.T) {
+		t.Parallel()
 		for _, want := range []int64{0, 1000} {
 			w := open(t, setup{unruly: true})
 			agent := w.register()
@@ -111,6 +114,7 @@ func TestTheEndOfTheTraffic(t *testing.T) {
 		}
 	})
 	t.Run("while the rest is leased elsewhere one waits", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		v := w.small(w.register())
 		for i := range 40 {
@@ -124,6 +128,7 @@ func TestTheEndOfTheTraffic(t *testing.T) {
 		t.Error("nobody ever waited")
 	})
 	t.Run("a remote seller is told", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		agent := w.register()
 		f := form(remote)
@@ -155,6 +160,7 @@ func (w *world) drain(id, lease string, want int64) traffic.Grant {
 
 // Two replicas that relay all that they are granted use exactly the limit.
 func TestReplicasNeverExceedTheLimit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	v := w.small(agent)

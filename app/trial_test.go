@@ -12,6 +12,7 @@ import (
 )
 
 func TestTrialCredit(t *testing.T) {
+	t.Parallel()
 	split := func(trial, own string) billing.Funds { return billing.Funds{Trial: dollars(trial), Own: dollars(own)} }
 	available := func(w *world, agent string) billing.Funds {
 		b, err := w.wallet.Balance(context.Background(), agent)

@@ -17,6 +17,7 @@ import (
 )
 
 func TestBalance(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.rich(5)
 	v := w.buy(agent, local)
@@ -39,6 +40,7 @@ func TestBalance(t *testing.T) {
 }
 
 func TestTransactions(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.rich(5)
 	w.buy(agent, static)
@@ -58,6 +60,7 @@ func TestTransactions(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.register()
 	v := w.buy(agent, local)
@@ -110,6 +113,7 @@ func TestBudget(t *testing.T) {
 }
 
 func TestAdjust(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.register()
 	e, err := w.wallet.Adjust(t.Context(), agent, dollars("-1.5"), "a correction")
@@ -137,6 +141,7 @@ func TestAdjust(t *testing.T) {
 }
 
 func TestUsageReport(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.register()
 	old, v := w.buy(agent, local), w.buy(agent, local)
@@ -162,6 +167,7 @@ func TestUsageReport(t *testing.T) {
 }
 
 func TestOverview(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.rich(90)
 	o, err := w.stats.Overview(t.Context(), agent)

@@ -39,6 +39,7 @@ func (w *world) endpoint(agent string) webhooks.EndpointView {
 }
 
 func TestAnEventIsDelivered(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.hooked()
 	id, err := w.webhooks.Test(t.Context(), agent)
@@ -70,6 +71,7 @@ func TestAnEventIsDelivered(t *testing.T) {
 }
 
 func TestAFailureIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.hooked()
 	w.event(agent)
@@ -105,6 +107,7 @@ func TestAFailureIsTriedAgain(t *testing.T) {
 
 // A fault of ours leaves the delivery as it is: the job fails and runs again.
 func TestAFaultOfOursIsNoAttempt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.hooked()
 	d := w.event(agent)
@@ -126,6 +129,7 @@ func TestAFaultOfOursIsNoAttempt(t *testing.T) {
 }
 
 func TestAnEndpointThatIsGoneIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.hooked()
 	w.receiver.answer(500)
@@ -183,6 +187,7 @@ func TestAnEndpointThatIsGoneIsLeftAlone(t *testing.T) {
 }
 
 func TestFiveDaysOfFailuresDisable(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.hooked()
 	start := w.clock.Now()
@@ -201,6 +206,7 @@ func TestFiveDaysOfFailuresDisable(t *testing.T) {
 }
 
 func TestTheURLIsTheOneOfTheMoment(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.hooked()
 	w.event(agent)
@@ -219,6 +225,7 @@ func TestTheURLIsTheOneOfTheMoment(t *testing.T) {
 }
 
 func TestASecretIsRotated(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent := w.register()
 	same(t, "the hint", w.endpoint(agent).SecretHint, "")
@@ -252,6 +259,7 @@ func TestASecretIsRotated(t *testing.T) {
 }
 
 func TestRedeliver(t *testing.T) {
+	t.Parallel()
 	w := open(t, setup{unruly: true})
 	agent, other := w.hooked(), w.hooked()
 	d := w.event(agent)
@@ -296,6 +304,7 @@ func TestRedeliver(t *testing.T) {
 func (w *world) forgetTries() { w.exec(`DELETE FROM test_jobs WHERE kind = ?`, ports.DeliverJob) }
 
 func TestLostJobsAreStoredAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.hooked()
 	for range 3 {
@@ -324,6 +333,7 @@ func TestLostJobsAreStoredAgain(t *testing.T) {
 // One receiver that never answers has four deliveries on their way; the others
 // are put aside, and another agent's is not late.
 func TestASlowReceiverDelaysNobodyElse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	slow, agent := w.hooked(), w.hooked()
 	w.setURL(slow, slowHook)
@@ -370,6 +380,7 @@ func TestASlowReceiverDelaysNobodyElse(t *testing.T) {
 
 // A receiver that is quick takes all that there is, four at a time.
 func TestAQuickReceiverIsNotHeldUp(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	agent := w.hooked()
 	for range 20 {

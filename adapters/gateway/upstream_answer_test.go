@@ -60,10 +60,16 @@ func TestAnswersOfUpstreamsAreMapped(t *testing.T) {
 		feed, reason string
 	}{
 		{"407", "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0" + final, 502, "UPSTREAM_AUTH  false", "407 Proxy Authentication Required"},
-		{"a code in the body", "HTTP/1.1 407 No\r\nContent-Length: 44" + final + "E_CAP_EXCEEDED: cap reached (req: 12-34-56)\n", 502, "UPSTREAM_AUTH  false",
+		{"a code in the body", "HTTP/1.1 407 No\r\nContent-Length: 44" + final + "E_CAP_EXCEEDED: cap reached (req: 12-34-56)\n", 502, "UPSTREAM_PAYMENT  false",
 			"407 No; E_CAP_EXCEEDED: cap reached (req: 12-34-56)"},
-		{"a code alone", "HTTP/1.1 407 No\r\nTransfer-Encoding: chunked" + final + "8\r\nTRAFFIC_\r\n9\r\nEXHAUSTED\r\n0\r\n\r\n", 502, "UPSTREAM_AUTH  false",
+		{"a code alone", "HTTP/1.1 407 No\r\nTransfer-Encoding: chunked" + final + "8\r\nTRAFFIC_\r\n9\r\nEXHAUSTED\r\n0\r\n\r\n", 502, "UPSTREAM_PAYMENT  false",
 			"407 No; TRAFFIC_EXHAUSTED"},
+		{"x-error-description", "HTTP/1.1 407 No\r\nX-Error-Description: Traffic limit reached\r\nContent-Length: 0" + final, 502, "UPSTREAM_PAYMENT  false",
+			"407 No; Traffic limit reached"},
+		{"threads", "HTTP/1.1 407 THREADS_EXHAUSTED\r\nRetry-After: 7\r\nContent-Length: 0" + final, 503, "UPSTREAM_BUSY  true", "407 THREADS_EXHAUSTED"},
+		{"a forbidden target by 402", "HTTP/1.1 402 Residential Failed (bad_endpoint)" + final, 403, "UPSTREAM_REFUSED  false", "402 Residential Failed (bad_endpoint)"},
+		{"an address that is not listed", "HTTP/1.1 401 Auth Failed\r\nX-Brd-Err-Code: client_10050\r\nContent-Length: 0" + final, 502, "UPSTREAM_AUTH  false",
+			"add this host to the zone's allow list; the provider answered: 401 Auth Failed; client_10050"},
 		{"401", "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0" + final, 502, "UPSTREAM_AUTH  false", "401 Unauthorized"},
 		{"402", "HTTP/1.1 402 Payment Required" + final, 502, "UPSTREAM_PAYMENT  false", "402 Payment Required"},
 		{"403", "HTTP/1.1 403" + final, 403, "UPSTREAM_REFUSED  false", "403 Forbidden"},

@@ -108,6 +108,7 @@ type IP struct {
 	Host           string     // where its proxy listens; empty: the address is this host's
 	HTTPPort       uint16     // 0 if not supported
 	SOCKSPort      uint16     // 0 if not supported
+	PrefersSOCKS   bool       // the SOCKS5 port is the better one
 	User, Password string
 	Country        string // ISO 3166-1 alpha-2; empty if unknown
 	ExpiresAt      time.Time
@@ -120,8 +121,12 @@ func (ip IP) String() string { return ip.Addr.String() }
 func (ip IP) GoString() string { return ip.String() }
 
 // Endpoint returns the proxy of an address for a protocol, or for the other one
-// if that is not supported. It returns false if neither is.
+// if that is not supported. An empty protocol is the one that the address prefers.
+// It returns false if neither is supported.
 func (ip IP) Endpoint(p session.Protocol) (Endpoint, bool) {
+	if p == "" && ip.PrefersSOCKS {
+		p = session.SOCKS5
+	}
 	e := Endpoint{Protocol: p, Host: ip.Host, Port: ip.HTTPPort, User: ip.User, Password: ip.Password}
 	if p == session.SOCKS5 && ip.SOCKSPort != 0 || ip.HTTPPort == 0 {
 		e.Protocol, e.Port = session.SOCKS5, ip.SOCKSPort

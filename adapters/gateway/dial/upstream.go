@@ -115,7 +115,7 @@ func (d *Dialer) handshake(ctx context.Context, tcp *net.TCPConn, in *http1.Read
 		return refusal.UpstreamClosed
 	}
 	body, truncated := a.Beginning(in, refusal.MaxBody)
-	return refusal.FromAnswer(&a, d.Now()).ProviderAnswer(refusal.UpstreamReason(&a, body, truncated, proxy))
+	return refusal.FromAnswer(&a, body, truncated, proxy, d.Now())
 }
 
 // lookupOfUpstreamFailed returns the refusal that the failed lookup of an upstream's

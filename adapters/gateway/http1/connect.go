@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"agentproxy/adapters/gateway/hostport"
@@ -32,7 +33,7 @@ func AppendConnect(dst []byte, t hostport.Target, user, password string) []byte 
 type Answer struct {
 	Status     int
 	Text       string   // the reason phrase, or the standard text of the status
-	Why        []string // values of Proxy-Status (RFC 9209), x-brd-err-code and x-brd-err-msg
+	Why        []string // values of the fields in which proxies explain a refusal
 	RetryAfter string   // Retry-After as it came
 
 	body Body
@@ -76,12 +77,20 @@ func (h *ResponseHead) answer() Answer {
 		switch {
 		case fold(name, "retry-after"):
 			a.RetryAfter = value
-		case value == "":
-		case fold(name, "proxy-status"), fold(name, "x-brd-err-code"), fold(name, "x-brd-err-msg"):
+		case value != "" && explains(name):
 			a.Why = append(a.Why, value)
 		}
 	}
 	return a
+}
+
+// explanations are the fields in which proxies explain a refusal: that of RFC 9209, and
+// those of providers.
+var explanations = []string{"proxy-status", "x-error", "x-error-code", "x-error-description", "x-proxy-error",
+	"x-brd-err-code", "x-brd-err-msg", "x-luminati-error", "x-luminati-error-code"}
+
+func explains(name []byte) bool {
+	return slices.ContainsFunc(explanations, func(e string) bool { return fold(name, e) })
 }
 
 // errEnough ends the copy of a body once the beginning was read.

@@ -19,7 +19,7 @@ const (
 	maxSecret   = 512 // bytes
 )
 
-// MaxBody is how many bytes of an answer's body UpstreamReason needs: enough that
+// MaxBody is how many bytes of an answer's body FromAnswer needs: enough that
 // no credential is truncated before it is replaced.
 const MaxBody = maxBodyText + 2*maxSecret
 
@@ -28,12 +28,11 @@ func (r *Refusal) ProviderAnswer(reason string) *Refusal {
 	return r.Note("the provider answered: " + reason)
 }
 
-// UpstreamReason composes why an upstream refused: the status, the fields in which
+// upstreamReason composes why an upstream refused: the status, the fields in which
 // proxies explain it, and the first line of the body in the form CODE: message. The
-// text is untrusted input, so the result is printable ASCII of at most 200
-// characters in which the credential of the upstream proxy is replaced. truncated
-// is set if body is not the whole body.
-func UpstreamReason(a *http1.Answer, body []byte, truncated bool, proxy *procurement.Endpoint) string {
+// text is untrusted input, so the result is printable ASCII in which the credential of
+// the upstream proxy is replaced. truncated is set if body is not the whole body.
+func upstreamReason(a *http1.Answer, body []byte, truncated bool, proxy *procurement.Endpoint) string {
 	hide := secretsOf(proxy)
 	parts := append([]string{strconv.Itoa(a.Status) + " " + a.Text}, a.Why...)
 	for i, p := range parts {
@@ -42,8 +41,7 @@ func UpstreamReason(a *http1.Answer, body []byte, truncated bool, proxy *procure
 	if line := codeLine(hide.replace(printableLines(body)), truncated); line != "" {
 		parts = append(parts, line)
 	}
-	reason := hide.replace(strings.Join(parts, "; "))
-	return reason[:min(len(reason), maxReason)]
+	return hide.replace(strings.Join(parts, "; "))
 }
 
 // printable replaces every rune but printable ASCII by a space, and trims spaces.

@@ -57,7 +57,8 @@ func FuzzReason(f *testing.F) {
 			return
 		}
 		a := http1.Answer{Status: 502, Text: text, Why: []string{why}}
-		got := UpstreamReason(&a, body, false, &procurement.Endpoint{User: user, Password: password})
+		got := FromAnswer(&a, body, false, &procurement.Endpoint{User: user, Password: password}, time.Time{}).HowToFix
+		_, got, _ = strings.Cut(got, "the provider answered: ")
 		if len(got) > maxReason || !strings.HasPrefix(got, "502") && user == "" && password == "" {
 			t.Fatalf("%q", got)
 		}

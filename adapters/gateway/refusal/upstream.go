@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"agentproxy/adapters/gateway/http1"
 	"agentproxy/adapters/gateway/socks5"
 	"agentproxy/domain/health"
 )
@@ -56,26 +55,6 @@ const (
 	minRetryAfter = time.Second
 	maxRetryAfter = time.Minute
 )
-
-// FromAnswer returns the refusal that an upstream's answer to CONNECT means. now
-// is what a date in Retry-After is compared with.
-func FromAnswer(a *http1.Answer, now time.Time) *Refusal {
-	switch a.Status {
-	case http.StatusProxyAuthRequired, http.StatusUnauthorized: // tinyproxy answers 401 to a wrong proxy credential
-		return UpstreamAuth
-	case http.StatusPaymentRequired:
-		return UpstreamPayment
-	case http.StatusForbidden:
-		return UpstreamRefused
-	case http.StatusTooManyRequests:
-		r := *UpstreamBusy
-		r.RetryAfter = retryAfter(a.RetryAfter, now)
-		return &r
-	case http.StatusGatewayTimeout:
-		return UpstreamTimeout
-	}
-	return UpstreamFailed
-}
 
 // retryAfter parses seconds or a date (RFC 9110 section 10.2.3). Anything else is
 // minRetryAfter.

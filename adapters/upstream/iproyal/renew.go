@@ -11,12 +11,17 @@ import (
 )
 
 // Renew extends an order, whose addresses all have one end. It fails with Ambiguous
-// if the call was accepted and the end did not move.
+// if the call was accepted and the end did not move, or the history of the order shows
+// no extension.
 func (p *Provider) Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error) {
 	if err := p.sells(session.Static); err != nil {
 		return nil, err
 	}
-	before, err := p.readOrder(ctx, ref)
+	old, err := p.getOrder(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	before, err := old.delivery()
 	if err != nil {
 		return nil, err
 	}
@@ -40,13 +45,28 @@ func (p *Provider) Renew(ctx context.Context, ref string, in procurement.Intent)
 	if err != nil {
 		return nil, p.refusal(ctx, err, in, false)
 	}
-	after, err := p.readOrder(ctx, ref)
-	if err != nil || after.State != procurement.Live || !after.ExpiresAt.After(before.ExpiresAt) {
-		return nil, procurement.Refuse(procurement.Ambiguous, "the renewal was accepted, and the order shows no new end")
+	noEnd := procurement.Refuse(procurement.Ambiguous, "the renewal was accepted, and the order shows no new end")
+	extended, err := p.getOrder(ctx, ref)
+	if err != nil {
+		return nil, noEnd
+	}
+	after, err := extended.delivery()
+	if err != nil || !after.ExpiresAt.After(before.ExpiresAt) {
+		return nil, noEnd
+	}
+	switch {
+	case old.Extensions == nil || extended.Extensions == nil: // the end alone proves it
+	case len(*extended.Extensions) <= len(*old.Extensions):
+		return nil, procurement.Refuse(procurement.Ambiguous, "the renewal was accepted, and the history of the order does not show it")
+	case after.State == procurement.Pending: // its addresses are not listed at the moment
+		after.State, after.IPs = procurement.Live, before.IPs
+	}
+	if after.State != procurement.Live {
+		return nil, noEnd
 	}
 	done := make([]procurement.Renewed, len(after.IPs))
 	for i, ip := range after.IPs {
-		done[i] = procurement.Renewed{Addr: ip.Addr, ExpiresAt: ip.ExpiresAt}
+		done[i] = procurement.Renewed{Addr: ip.Addr, ExpiresAt: after.ExpiresAt}
 	}
 	return done, nil
 }

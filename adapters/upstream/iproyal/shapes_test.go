@@ -8,9 +8,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"agentproxy/adapters/upstream"
 	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
 	"agentproxy/ports"
 	"agentproxy/test/fake/seller"
 )
@@ -121,6 +123,56 @@ func TestARenewalThatMovesNothingIsNotBelieved(t *testing.T) {
 	p := play(t, seller.Script{"GET /products": {catalogueOf(false)}, "GET /orders/421": {old}, "POST /orders/421/extend": {old}}).(ports.Static)
 	_, err := p.Renew(t.Context(), "421", addresses("ord_2"))
 	refusedAs(t, err, procurement.Ambiguous)
+}
+
+func TestTheHistoryProvesARenewal(t *testing.T) {
+	t.Parallel()
+	withHistory := func(answer, history string) string {
+		return strings.Replace(answer, `"quantity"`, `"extended_history":`+history+`,"quantity"`, 1)
+	}
+	const early, late = "2031-04-20 10:25:12", "2031-05-20 10:25:12"
+	for name, c := range map[string]struct {
+		before, after string
+		class         procurement.Class
+	}{
+		"it is in the history": {withHistory(orderOf("confirmed", early, twoProxies), `[]`), withHistory(orderOf("confirmed", late, twoProxies), `[{}]`), ""},
+		"it is not":            {withHistory(orderOf("confirmed", early, twoProxies), `[{}]`), withHistory(orderOf("confirmed", late, twoProxies), `[{}]`), procurement.Ambiguous},
+		"there is no history":  {orderOf("confirmed", early, twoProxies), orderOf("confirmed", late, twoProxies), ""},
+		"its addresses are not listed at the moment": {withHistory(orderOf("confirmed", early, twoProxies), `[]`),
+			withHistory(orderOf("in-progress", late, `[]`), `[{}]`), ""},
+		"the end has not moved":                          {withHistory(orderOf("confirmed", early, twoProxies), `[]`), withHistory(orderOf("confirmed", early, twoProxies), `[{}]`), procurement.Ambiguous},
+		"nor, without history, are its addresses listed": {orderOf("confirmed", early, twoProxies), orderOf("in-progress", late, `[]`), procurement.Ambiguous},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := play(t, seller.Script{"GET /products": {catalogueOf(false)}, "GET /orders/421": {c.before, c.after},
+				"POST /orders/421/extend": {c.after}}).(ports.Static)
+			done, err := p.Renew(t.Context(), "421", addresses("ord_2"))
+			if procurement.ClassOf(err) != c.class {
+				t.Fatalf("renewed %+v, %v", done, err)
+			}
+			if err == nil && (len(done) != 2 || done[1].ExpiresAt.Month() != time.May) {
+				t.Errorf("renewed %+v", done)
+			}
+		})
+	}
+}
+
+func TestTheSOCKS5PortIsPreferred(t *testing.T) {
+	t.Parallel()
+	for proxies, want := range map[string]session.Protocol{twoProxies: session.SOCKS5,
+		strings.Replace(twoProxies, `"socks5":12324,`, ``, 1): session.HTTP} {
+		d, err := play(t, seller.Script{"GET /orders/421": {orderOf("confirmed", "2031-04-20 10:25:12", proxies)}}).Read(t.Context(), "421")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := d.IPs[0].Endpoint(""); !ok || e.Protocol != want {
+			t.Errorf("it is reached by %s, want %s", e.Protocol, want)
+		}
+		if e, ok := d.IPs[0].Endpoint(session.HTTP); !ok || e.Protocol != session.HTTP {
+			t.Errorf("asked for HTTP, it is reached by %s", e.Protocol)
+		}
+	}
 }
 
 func TestASubUserThatIsNotOursIsNotBelieved(t *testing.T) {

@@ -30,6 +30,8 @@ type order struct {
 	Location json.RawMessage `json:"location"`
 	Quantity int             `json:"quantity"`
 	Proxies  json.RawMessage `json:"proxy_data"`
+	// Extensions are the renewals of the order; nil if the answer has none.
+	Extensions *[]json.RawMessage `json:"extended_history"`
 }
 
 // Check returns an error for an order without a number.
@@ -96,7 +98,8 @@ func (o order) addresses(d procurement.Delivery) (procurement.Delivery, error) {
 		if err != nil || x.User == "" || x.Password == "" {
 			return d, unknown
 		}
-		d.IPs = append(d.IPs, procurement.IP{ID: ip.String(), Addr: ip, Host: ip.String(), HTTPPort: ports["http|https"],
+		// The HTTP port is known to reset connections that the SOCKS5 port serves.
+		d.IPs = append(d.IPs, procurement.IP{PrefersSOCKS: ports["socks5"] != 0, ID: ip.String(), Addr: ip, Host: ip.String(), HTTPPort: ports["http|https"],
 			SOCKSPort: ports["socks5"], User: x.User, Password: x.Password, Country: d.Location.Country, ExpiresAt: d.ExpiresAt})
 	}
 	if d.ExpiresAt.IsZero() {
@@ -117,7 +120,10 @@ func (p *Provider) orderAddresses(ctx context.Context, in procurement.Intent) (p
 		return procurement.Delivery{}, procurement.Refuse(procurement.OutOfStock, "out of stock by the catalogue")
 	}
 	body := map[string]any{"product_id": g.product.ID, "product_plan_id": g.plan.ID, "product_location_id": g.place.ID,
-		"quantity": in.Quantity, "auto_extend": false, "product_question_answers": p.answers}
+		"quantity": in.Quantity, "auto_extend": false}
+	if len(p.answers) > 0 { // clients that work leave out an empty object
+		body["product_question_answers"] = p.answers
+	}
 	var out rest.Unwrapped[order]
 	err = p.reseller.CallWith(ctx, rest.Once, http.MethodPost, "/orders", rest.RequestID(in.Key), body, &out)
 	if err != nil {
@@ -206,17 +212,25 @@ func (p *Provider) findAddresses(ctx context.Context, in procurement.Intent) ([]
 }
 
 func (p *Provider) readOrder(ctx context.Context, ref string) (procurement.Delivery, error) {
+	o, err := p.getOrder(ctx, ref)
+	if err != nil {
+		return procurement.Delivery{}, err
+	}
+	return o.delivery()
+}
+
+func (p *Provider) getOrder(ctx context.Context, ref string) (order, error) {
 	if _, ok := rest.Number(ref).Positive(); !ok {
-		return procurement.Delivery{}, procurement.Refuse(procurement.NotFound, "an order is known by a number")
+		return order{}, procurement.Refuse(procurement.NotFound, "an order is known by a number")
 	}
 	var out rest.Unwrapped[order]
 	if err := p.reseller.Call(ctx, rest.Safely, http.MethodGet, "/orders/"+ref, nil, &out); err != nil {
-		return procurement.Delivery{}, err
+		return order{}, err
 	}
 	if string(out.Value.ID) != ref {
-		return procurement.Delivery{}, procurement.Refuse(procurement.Temporary, "another order came than was asked for")
+		return order{}, procurement.Refuse(procurement.Temporary, "another order came than was asked for")
 	}
-	return out.Value.delivery()
+	return out.Value, nil
 }
 
 // quoteAddresses returns the price of GET /orders/calculate-pricing and the stock of

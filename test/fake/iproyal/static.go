@@ -1,7 +1,9 @@
 package iproyal
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -109,15 +111,32 @@ func (s *Seller) getPrice(w http.ResponseWriter, r *http.Request) {
 		"price_per_item": json.Number(p.price.String()), "plan_discount_percent": 0})
 }
 
+// answers are the answers to the questions of a product. Clients that work send none, or
+// an empty list; that an empty object is refused is invented.
+type answers map[string]any
+
+func (a *answers) UnmarshalJSON(b []byte) error {
+	switch text := string(bytes.TrimSpace(b)); text {
+	case "[]", "null":
+		return nil
+	case "{}":
+		return errors.New("an object without answers")
+	}
+	var given map[string]any
+	err := json.Unmarshal(b, &given)
+	*a = given
+	return err
+}
+
 func (s *Seller) postOrder(w http.ResponseWriter, r *http.Request) {
 	var in struct {
-		Product    int64          `json:"product_id"`
-		Plan       int64          `json:"product_plan_id"`
-		Location   int64          `json:"product_location_id"`
-		Quantity   int            `json:"quantity"`
-		AutoExtend *bool          `json:"auto_extend"`
-		Answers    map[string]any `json:"product_question_answers"`
-		Card       any            `json:"card_id"`
+		Product    int64   `json:"product_id"`
+		Plan       int64   `json:"product_plan_id"`
+		Location   int64   `json:"product_location_id"`
+		Quantity   int     `json:"quantity"`
+		AutoExtend *bool   `json:"auto_extend"`
+		Answers    answers `json:"product_question_answers"`
+		Card       any     `json:"card_id"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
 		answer(w, http.StatusBadRequest, map[string]any{"message": "Malformed JSON."})
