@@ -32,6 +32,7 @@ func (g *Gateway) authenticate(c *client.Conn, user, password []byte) (traffic.U
 		if e.ID == u.SessionID && matches(e, password) {
 			return u, nil
 		}
+		e.Pool.Leave(&c.Member)
 		c.SetEntry(nil)
 		e.Unpin()
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"time"
 
 	"agentproxy/adapters/gateway/client"
@@ -32,6 +33,9 @@ type exchange struct {
 	unsent   bool       // that goroutine failed
 }
 
+// errPanicked is the result of a goroutine that panicked.
+var errPanicked = errors.New("gateway: panic while sending a request")
+
 // send writes the request. A body that is not buffered in full is sent by another
 // goroutine, because the target may respond before it has read it.
 func (x *exchange) send(tc *targetConn, head []byte) error {
@@ -43,12 +47,19 @@ func (x *exchange) send(tc *targetConn, head []byte) error {
 		_, err := http1.CopyRequest(dst, head, in, x.body, &x.up)
 		return err
 	}
-	x.sending = make(chan error, 1)
+	sending := make(chan error, 1)
+	x.sending = sending
 	x.g.serving.Add(1)
 	go func() {
 		defer x.g.serving.Done()
-		_, err := http1.CopyRequest(dst, head, in, x.body, &x.up)
-		x.sending <- err
+		err := errPanicked
+		defer func() {
+			if cause := recover(); cause != nil {
+				x.g.panicked(cause)
+			}
+			sending <- err
+		}()
+		_, err = http1.CopyRequest(dst, head, in, x.body, &x.up)
 	}()
 	return nil
 }

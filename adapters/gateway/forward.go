@@ -40,7 +40,11 @@ func (g *Gateway) forward(c *client.Conn, h *handshake) (t *relay.Tunnel, again 
 	if t != nil {
 		return t, false
 	}
-	x.entry.Pool.Leave(&c.Member)
+	if ref == nil && again {
+		x.entry.Pool.Park(&c.Member) // a kept connection counts as a tunnel
+	} else {
+		x.entry.Pool.Leave(&c.Member)
+	}
 	if ref != nil {
 		g.observeRefusal(c, x.key.exit, x.key.target.Host, ref, x.latency)
 		g.answer(c, h, viaHTTP, ref, x.ex.Head)

@@ -87,7 +87,7 @@ func New(cfg Config, deps Deps) *Gateway {
 	g.failures = route.NewAuthFailures(cfg.AuthFailureLimit)
 	g.dialer = &dial.Dialer{Judge: deps.Judge, Resolver: deps.Resolver, Resolve: t.Resolve, Connect: t.Connect, Now: g.now}
 	g.relay = relay.New(relay.Config{Pipes: cfg.Pipes, Idle: t.Idle, HalfClosed: t.HalfClosed,
-		Goroutines: &g.serving, Ended: g.tunnelEnded})
+		Goroutines: &g.serving, Ended: g.tunnelEnded, Panicked: g.panicked})
 	g.targets = newIdleTargets(t.Upstream)
 	return g
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"net"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -63,9 +64,26 @@ func (g *Gateway) accept() {
 
 // serve handles a connection to its end, or until a tunnel takes it over.
 func (g *Gateway) serve(c *client.Conn) {
-	h := handshakes.Get().(*handshake)
+	if t := g.handshake(c); t != nil {
+		t.Run() // calls tunnelEnded, which releases c
+		return
+	}
+	g.release(c)
+}
+
+// handshake serves a connection until its tunnel is open, and returns nil if it ends
+// before. A panic ends this connection alone.
+func (g *Gateway) handshake(c *client.Conn) (t *relay.Tunnel) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			g.panicked(cause)
+			c.Interrupt(client.Aborted) // ends what other goroutines do for it
+			c.CloseTarget()
+			t = nil
+		}
+	}()
+	h := handshakes.Get().(*handshake) // not reused after a panic
 	h.in.Reset(c.TCPConn)
-	var t *relay.Tunnel
 	switch first, ok := g.firstByte(c, h); {
 	case !ok:
 	case first == socks5.Version:
@@ -74,11 +92,14 @@ func (g *Gateway) serve(c *client.Conn) {
 		t = g.serveHTTP(c, h)
 	}
 	h.free()
-	if t != nil {
-		t.Run() // calls tunnelEnded, which releases c
-		return
-	}
-	g.release(c)
+	return t
+}
+
+// panicked counts and logs a panic of a goroutine that serves a connection.
+func (g *Gateway) panicked(cause any) {
+	g.metrics.panics.Inc()
+	g.log.Error("panic while serving a connection; only that connection ends", "panic", cause,
+		"stack", string(debug.Stack()))
 }
 
 // firstByte waits for the client's first byte; ok is false if none comes. Meanwhile
@@ -98,12 +119,17 @@ func (g *Gateway) firstByte(c *client.Conn, h *handshake) (b byte, ok bool) {
 
 // tunnelEnded records the event of a tunnel and releases its connection.
 func (g *Gateway) tunnelEnded(t *relay.Tunnel) {
+	defer g.release(t.Conn)
+	defer func() {
+		if cause := recover(); cause != nil {
+			g.panicked(cause)
+		}
+	}()
 	why := t.Conn.Cause()
 	g.observeTunnel(t, why)
 	if why == client.Exhausted || t.Unread() && why != client.Stopped && why != client.Ended {
 		g.linger(t.Conn)
 	}
-	g.release(t.Conn)
 }
 
 // release closes a connection and forgets it.
@@ -111,6 +137,7 @@ func (g *Gateway) release(c *client.Conn) {
 	_ = c.Close()
 	g.conns.Remove(c)
 	if e := c.Entry(); e != nil {
+		e.Pool.Leave(&c.Member)
 		e.Unpin()
 	}
 	g.serving.Done()

@@ -57,6 +57,7 @@ type metrics struct {
 	requests [len(protocols)][outcomes]prometheus.Counter
 	bytes    lease.Counters
 	dials    prometheus.Histogram
+	panics   prometheus.Counter
 	all      []prometheus.Collector
 }
 
@@ -75,10 +76,12 @@ func newMetrics(g *Gateway) *metrics {
 	m.dials = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "agentproxy_gateway_dial_seconds",
 		Help:    "Time until a target accepted the connection, without the lookup of its name; failures are outcomes.",
 		Buckets: []float64{.005, .02, .1, .5, 2, 10}})
+	m.panics = prometheus.NewCounter(prometheus.CounterOpts{Name: "agentproxy_gateway_panics_total",
+		Help: "Panics while serving a connection; each ended that connection alone."})
 	gauge := func(name, help string, read func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
 	}
-	m.all = []prometheus.Collector{requests, relayed, m.dials,
+	m.all = []prometheus.Collector{requests, relayed, m.dials, m.panics,
 		gauge("agentproxy_gateway_tunnels", "Open tunnels.", func() float64 { return float64(g.relay.Open()) }),
 		gauge("agentproxy_gateway_leases_open", "Sessions that hold a lease of traffic here.",
 			func() float64 { return float64(g.leases.Open()) }),

@@ -18,6 +18,7 @@ import (
 
 // openBooks is a store in which everything happened once, and rightly.
 func openBooks(t *testing.T, open func(testing.TB) *storage.Store) *storage.Store {
+	const used = 2_500_000 // bytes, which cost 1000
 	st := open(t)
 	addAgent(t, st, "agt_1", 5*domain.Dollar)
 	addAgent(t, st, "agt_2", 5*domain.Dollar)
@@ -38,10 +39,12 @@ func openBooks(t *testing.T, open func(testing.TB) *storage.Store) *storage.Stor
 		if err := tx.Sessions().Put(ctx, s); err != nil {
 			return err
 		}
-		if err := tx.Traffic().PutLease(ctx, traffic.Lease{SessionID: id, ID: "l", Granted: 70, Up: 20, RenewedAt: now}); err != nil {
+		if err := tx.Traffic().PutLease(ctx, traffic.Lease{SessionID: id, ID: "l", Granted: used + 50, Up: used, RenewedAt: now}); err != nil {
 			return err
 		}
-		return tx.Traffic().PutUsage(ctx, id, traffic.Delta{Up: 20, Leased: 50, At: now})
+		return errors.Join(tx.Traffic().PutUsage(ctx, id, traffic.Delta{Up: used, Leased: 50, At: now}),
+			tx.Traffic().Record(ctx, "agt_1", id, now, ports.Totals{Up: used}),
+			tx.Counters().Add(ctx, "agt_1", ports.Tally{Bytes: used}))
 	})
 	update(t, st, receive)
 	update(t, st, buy)
@@ -118,14 +121,13 @@ func TestRightBooksHaveNoFault(t *testing.T) {
 // unguarded are books in a store without what keeps its tables from being
 // broken. PostgreSQL empties one database again and again, which is sooner done
 // than a new one is made.
-func unguarded(t *testing.T, open func(testing.TB) *storage.Store) func(*testing.T) *storage.Store {
+func unguarded(t *testing.T, first *storage.Store, open func(testing.TB) *storage.Store) func(*testing.T) *storage.Store {
 	run := func(st *storage.Store, statement string) *storage.Store {
 		if _, err := st.Writer().ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
 		return st
 	}
-	first := open(t)
 	if first.Pool() == nil {
 		return func(t *testing.T) *storage.Store {
 			return run(openBooks(t, open), `PRAGMA ignore_check_constraints = on;
@@ -145,7 +147,7 @@ func unguarded(t *testing.T, open func(testing.TB) *storage.Store) func(*testing
 		return openBooks(t, func(testing.TB) *storage.Store {
 			return run(first, `TRUNCATE agents, wallets, ledger_entries, usage_hours, sessions, leases, changes,
 				idempotency_keys, recharge_addresses, recharge_orders, recharge_transfers, webhook_states,
-				upstream_orders`)
+				upstream_orders, counters, static_addresses`)
 		})
 	}
 }
@@ -153,7 +155,8 @@ func unguarded(t *testing.T, open func(testing.TB) *storage.Store) func(*testing
 func TestVerifyNamesWhatWasBroken(t *testing.T) { onEachStore(t, verifyNamesWhatWasBroken) }
 
 func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store) {
-	books := unguarded(t, open)
+	first := open(t)
+	books := unguarded(t, first, open)
 	covered := map[string]bool{}
 	for breaking, rule := range map[string]string{
 		"UPDATE ledger_entries SET counter = counter + 1 WHERE ref = 'charge:1'":   "every entry sums to zero",
@@ -164,21 +167,21 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		"UPDATE wallets SET own = own - 1, trial = 1 WHERE agent_id = 'agt_2'":     "every wallet equals its entries",
 		"UPDATE wallets SET charged = 0 WHERE agent_id = 'agt_1'":                  "what a wallet was charged, refunded and recharged equals its entries",
 		"DELETE FROM ledger_entries WHERE ref = 'charge:1'":                        "no entry is missing",
-		"UPDATE ledger_entries SET balance_after = 1 WHERE ref = 'usdt:tron:aa:2'": "the balance after the last entry is the balance",
+		"UPDATE ledger_entries SET balance_after = 1 WHERE ref = 'usdt:tron:aa:2'": "the balance after an entry is the sum up to it",
 		"UPDATE sessions SET held_own = held_own + 1":                              "what a wallet holds its sessions hold",
 		"UPDATE sessions SET held_own = held_own - 1, held_trial = 1":              "what a wallet holds its sessions hold",
 		"UPDATE sessions SET status = 'terminated'":                                "a wallet counts its live sessions",
 		"UPDATE sessions SET up = bytes":                                           "no session used more than it bought",
 		"UPDATE leases SET granted = granted + 1":                                  "what a session leased its leases have left",
 		"DELETE FROM leases":                                                                           "what a session leased its leases have left",
-		"UPDATE sessions SET charged_own = 0":                                                          "what a session was charged and refunded equals its entries",
-		"UPDATE sessions SET refunded_own = 1":                                                         "what a session was charged and refunded equals its entries",
-		"DELETE FROM recharge_transfers WHERE tx_id = 'aa' AND log_index = 2":                          "every credited transfer is final, of that amount and of that agent",
-		"UPDATE recharge_transfers SET state = 'seen' WHERE tx_id = 'aa' AND log_index = 2":            "every credited transfer is final, of that amount and of that agent",
-		"UPDATE recharge_transfers SET amount = 1 WHERE tx_id = 'aa' AND log_index = 2":                "every credited transfer is final, of that amount and of that agent",
-		"UPDATE recharge_transfers SET agent_id = 'agt_2' WHERE tx_id = 'aa' AND log_index = 2":        "every credited transfer is final, of that amount and of that agent",
-		"UPDATE recharge_transfers SET network = 'other' WHERE tx_id = 'aa' AND log_index = 2":         "every credited transfer is final, of that amount and of that agent",
-		"UPDATE ledger_entries SET type = 'adjustment' WHERE ref = 'usdt:tron:aa:2'":                   "every credited transfer is final, of that amount and of that agent",
+		"UPDATE sessions SET charged_own = 0":                                                          "what a session holds, was charged and refunded equals its entries",
+		"UPDATE sessions SET refunded_own = 1":                                                         "what a session holds, was charged and refunded equals its entries",
+		"DELETE FROM recharge_transfers WHERE tx_id = 'aa' AND log_index = 2":                          "every recharge is a final transfer of that amount, agent and order",
+		"UPDATE recharge_transfers SET state = 'seen' WHERE tx_id = 'aa' AND log_index = 2":            "every recharge is a final transfer of that amount, agent and order",
+		"UPDATE recharge_transfers SET amount = 1 WHERE tx_id = 'aa' AND log_index = 2":                "every recharge is a final transfer of that amount, agent and order",
+		"UPDATE recharge_transfers SET agent_id = 'agt_2' WHERE tx_id = 'aa' AND log_index = 2":        "every recharge is a final transfer of that amount, agent and order",
+		"UPDATE recharge_transfers SET network = 'other' WHERE tx_id = 'aa' AND log_index = 2":         "every recharge is a final transfer of that amount, agent and order",
+		"UPDATE ledger_entries SET type = 'adjustment' WHERE ref = 'usdt:tron:aa:2'":                   "every recharge is a final transfer of that amount, agent and order",
 		"UPDATE ledger_entries SET ref = 'fund:tron:aa:2' WHERE ref = 'usdt:tron:aa:2'":                "every final transfer is credited to its agent",
 		"UPDATE ledger_entries SET agent_id = 'agt_2' WHERE ref = 'usdt:tron:aa:2'":                    "every final transfer is credited to its agent",
 		"UPDATE ledger_entries SET own = 1 WHERE ref = 'usdt:tron:aa:2'":                               "every final transfer is credited to its agent",
@@ -200,6 +203,41 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		"UPDATE upstream_orders SET goods = substr(goods, 1, 0) WHERE id = 'ord_1'":                    "what was bought is kept, and nothing else",
 		"UPDATE upstream_orders SET status = 'unknown' WHERE id = 'ord_1'":                             "what was bought is kept, and nothing else",
 		"UPDATE upstream_orders SET kind = 'renewal' WHERE id = 'ord_1'":                               "what was bought is kept, and nothing else",
+
+		"UPDATE ledger_entries SET account = 'corrections' WHERE ref = 'charge:1'":  "every entry moves what its type moves",
+		"UPDATE ledger_entries SET type = 'bonus' WHERE ref = 'charge:1'":           "every entry moves what its type moves",
+		"UPDATE ledger_entries SET balance_after = balance_after + 1 WHERE ord = 1": "the balance after an entry is the sum up to it",
+		"UPDATE wallets SET trial = 1, trial_expired = 1":                           "expired trial credit is not spendable",
+		"UPDATE usage_hours SET recharged = recharged + 1":                          "what the hours of an agent were charged, refunded and recharged equals its wallet",
+		"UPDATE counters SET bytes = bytes + 1":                                     "the traffic and the rotations of an agent are those of its sessions",
+		"UPDATE sessions SET rotations = 1":                                         "the traffic and the rotations of an agent are those of its sessions",
+		"UPDATE sessions SET charged_own = 0, charged_trial = charged_own":          "what a session holds, was charged and refunded equals its entries",
+		"UPDATE ledger_entries SET session_id = 'sess_9' WHERE ref = 'charge:1'":    "every entry of a session is of its agent",
+		"UPDATE ledger_entries SET agent_id = 'agt_2' WHERE ref = 'charge:1'":       "every entry of a session is of its agent",
+		"UPDATE sessions SET refunded_own = charged_own + 1":                        "no session is refunded more than it was charged",
+		"UPDATE sessions SET price = price * 1000":                                  "what was held for a session is its price",
+		"UPDATE sessions SET price = 9223372036854775807":                           "what was held for a session is its price",
+		"UPDATE sessions SET bytes = 2 * bytes":                                     "what was held for a session is its price",
+		"UPDATE sessions SET type = 'static', quantity = 2":                         "what was held for a session is its price",
+		"UPDATE sessions SET up = up - 100000":                                      "traffic is charged to its price once settled, and never beyond",
+		"UPDATE sessions SET up = up + 100000, held_own = 0, status = 'expired'":    "traffic is charged to its price once settled, and never beyond",
+		"UPDATE sessions SET status = 'expired', ended_at = 1, reason = 'x'":        "an ended session that holds money waits for something",
+		"UPDATE sessions SET up = up + 100000":                                      "an active session with traffic that is not charged is settled later",
+		"UPDATE sessions SET status = 'expired', ended_at = 1":                      "a session has an end and a reason once it ended, and not before",
+		"UPDATE sessions SET reason = 'x', ended_at = 1":                            "a session has an end and a reason once it ended, and not before",
+		"UPDATE sessions SET exits = ''":                                            "an active session has its exits",
+		"UPDATE sessions SET quantity = 2":                                          "an active session has its exits",
+		"INSERT INTO static_addresses VALUES ('p', '192.0.2.1', 'sess_9')":          "only a live session has addresses",
+		"UPDATE sessions SET type = 'static'":                                       "an active static session has its addresses",
+		"UPDATE sessions SET status = 'failed'":                                     "a failed session has no idempotency key",
+		"UPDATE usage_hours SET up = up + 777":                                      "the hours of a session add up to it",
+		"UPDATE usage_hours SET charged = charged + 1":                              "the hours of a session add up to it",
+		"UPDATE ledger_entries SET ref = 'bonus:1' WHERE ref = 'usdt:tron:aa:2'":    "every recharge is a final transfer of that amount, agent and order",
+		"UPDATE ledger_entries SET order_id = 'PAY9' WHERE ref = 'usdt:tron:aa:1'":  "every recharge is a final transfer of that amount, agent and order",
+		"UPDATE recharge_orders SET paid_at = 0":                                    "a paid order has the time of its payment",
+		"UPDATE recharge_orders SET paid_at = 1":                                    "a paid order has the time of its payment",
+		"UPDATE upstream_orders SET cost = 1 WHERE id = 'ord_0'":                    "an order that was not sent has no cost",
+		"SELECT 1": "the ledger cannot be changed",
 	} {
 		t.Run(breaking, func(t *testing.T) {
 			st := books(t)
@@ -219,7 +257,7 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		})
 		covered[rule] = true
 	}
-	for _, rule := range storage.Rules() {
+	for _, rule := range first.Rules() {
 		if !covered[rule] {
 			t.Errorf("nothing shows that %s", rule)
 		}

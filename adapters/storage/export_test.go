@@ -32,8 +32,8 @@ func (s *Store) NewerSchema() error {
 }
 
 // Rules are the names of the rules that Verify checks.
-func Rules() (names []string) {
-	for _, r := range rules {
+func (s *Store) Rules() (names []string) {
+	for _, r := range s.rules() {
 		names = append(names, r.name)
 	}
 	return names

@@ -98,8 +98,8 @@ func addAgent(t testing.TB, st ports.Store, id string, balance domain.Money) {
 			return err
 		}
 		_, err = tx.Ledger().Post(ctx, ports.Posting{Day: billing.Day(now), Entry: billing.Entry{
-			ID: "txn_fund_" + id, AgentID: id, Type: billing.Recharge, Available: billing.Funds{Own: balance},
-			Account: billing.USDT, Counter: -balance, Ref: "fund:" + id, At: now}})
+			ID: "txn_fund_" + id, AgentID: id, Type: billing.Adjustment, Available: billing.Funds{Own: balance},
+			Account: billing.Corrections, Counter: -balance, Ref: "fund:" + id, At: now}})
 		return err
 	})
 }

@@ -440,6 +440,6 @@ func verify(t *testing.T, st *storage.Store) (entries int) {
 func deposit(agentID, ref string, amount domain.Money, n int) ports.Posting {
 	p := ports.Posting{Day: now.Truncate(24 * time.Hour)}
 	p.Entry.ID, p.Entry.AgentID, p.Entry.Ref, p.Entry.At = fmt.Sprint("txn_", ref, "_", n), agentID, ref, now
-	p.Entry.Type, p.Entry.Available.Own, p.Entry.Account, p.Entry.Counter = billing.Recharge, amount, billing.USDT, -amount
+	p.Entry.Type, p.Entry.Available.Own, p.Entry.Account, p.Entry.Counter = billing.Adjustment, amount, billing.Corrections, -amount
 	return p
 }

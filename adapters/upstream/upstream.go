@@ -64,7 +64,7 @@ var kinds = map[string]Kind{
 			{"protocol", false, "http or socks5, for sessions without a protocol"},
 			{"zone", false, "brightdata: the zone"},
 			{"package", false, "soax: the number of the package"},
-			{"network", false, "brightdata: residential, mobile, isp, datacenter; netnut: res, stc, mob, dc; " +
+			{"network", false, "brightdata: residential, mobile, isp, datacenter; anyip: residential, mobile; " +
 				"webshare: residential, datacenter; proxies.sx: any, mbl, peer, best"},
 			{"numbers", false, "webshare: how many proxies the plan lists"},
 		},

@@ -32,7 +32,7 @@ type Config struct {
 // Accounts is the use cases of accounts and their credentials.
 type Service struct {
 	cfg     Config
-	store   ports.Store
+	store   ports.Unit[repos]
 	clock   ports.Clock
 	ids     ports.IDs
 	secrets ports.Secrets
@@ -45,7 +45,7 @@ type Service struct {
 // NewAccounts returns the use cases. Their cache follows the changes of the hub.
 func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs,
 	secrets ports.Secrets, tokens ports.Tokens, life *sessions.Transitions, hub *changes.Hub) *Service {
-	a := &Service{cfg: cfg, store: store, clock: clock, ids: ids, secrets: secrets, tokens: tokens,
+	a := &Service{cfg: cfg, store: narrow(store), clock: clock, ids: ids, secrets: secrets, tokens: tokens,
 		life: life, hub: hub, cache: newAgentCache()}
 	hub.Watch(a.cache)
 	return a
@@ -84,7 +84,7 @@ func (a *Service) Register(ctx context.Context, in Register) (Registered, error)
 	out := Registered{APIKey: a.secrets.NewKey(), APISecret: a.secrets.NewSecret()}
 	keyHash, secretHash := a.secrets.Hash(out.APIKey), a.secrets.Hash(out.APISecret)
 	id, user, txn := a.ids.New("agt_"), a.ids.New("usr_"), a.ids.New(billing.IDPrefix)
-	err = a.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = a.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		now := a.clock.Now()
 		referrer, referred, err := assign(ctx, tx, in.ReferralCode)
 		if err != nil {
@@ -116,14 +116,14 @@ func (a *Service) Register(ctx context.Context, in Register) (Registered, error)
 }
 
 // assign finds the referring agent of a registration.
-func assign(ctx context.Context, tx ports.Tx, code string) (account.Referrer, bool, error) {
+func assign(ctx context.Context, tx repos, code string) (account.Referrer, bool, error) {
 	a, err := account.Assign(code, code != "",
 		func(code string) (account.Referrer, error) { return tx.Referrers().ByCode(ctx, code) },
 		func() (account.Referrer, error) { return tx.Referrers().Default(ctx) })
 	return a.Referrer, a.Named, err
 }
 
-func (a *Service) openWallet(ctx context.Context, tx ports.Tx, agent account.Agent, txn string, now time.Time) (billing.Wallet, error) {
+func (a *Service) openWallet(ctx context.Context, tx repos, agent account.Agent, txn string, now time.Time) (billing.Wallet, error) {
 	w := billing.Wallet{AgentID: agent.ID}
 	if a.cfg.TrialBalance > 0 {
 		w.TrialExpiresAt = now.AddDate(0, 0, a.cfg.TrialDays)
@@ -154,7 +154,7 @@ func (a *Service) perMinute(agent account.Agent) int {
 // Info returns an account with its wallet.
 func (a *Service) Info(ctx context.Context, agentID string) (Info, error) {
 	var out Info
-	err := a.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := a.store.View(ctx, func(ctx context.Context, tx repos) error {
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {
 			return err
@@ -182,7 +182,7 @@ type Updated struct {
 // Update changes an account.
 func (a *Service) Update(ctx context.Context, in Update) (Updated, error) {
 	var out Updated
-	err := a.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := a.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		now := a.clock.Now()
 		agent, err := tx.Agents().Get(ctx, in.AgentID)
 		if err != nil {
@@ -215,7 +215,7 @@ func (a *Service) Update(ctx context.Context, in Update) (Updated, error) {
 
 // setWebhook makes events go to the agent's URL, also when the webhook was off,
 // and reports whether the agent has its first secret by that.
-func setWebhook(ctx context.Context, tx ports.Tx, agent *account.Agent) (first bool, err error) {
+func setWebhook(ctx context.Context, tx repos, agent *account.Agent) (first bool, err error) {
 	before, err := tx.Webhooks().Endpoint(ctx, agent.ID)
 	if err != nil {
 		return false, err
@@ -233,7 +233,7 @@ func setWebhook(ctx context.Context, tx ports.Tx, agent *account.Agent) (first b
 func (a *Service) RotateSecret(ctx context.Context, agentID string) (secret string, at time.Time, err error) {
 	secret = a.secrets.NewSecret()
 	hash := a.secrets.Hash(secret)
-	err = a.changeIn(ctx, agentID, func(ctx context.Context, tx ports.Tx, agent *account.Agent, now time.Time) error {
+	err = a.changeIn(ctx, agentID, func(ctx context.Context, tx repos, agent *account.Agent, now time.Time) error {
 		agent.SecretHash = hash
 		agent.TokenVersion++
 		at = now
@@ -249,7 +249,7 @@ func (a *Service) RotateSecret(ctx context.Context, agentID string) (secret stri
 
 // change edits an agent alone.
 func (a *Service) change(ctx context.Context, agentID string, edit func(*account.Agent, time.Time)) error {
-	return a.changeIn(ctx, agentID, func(_ context.Context, _ ports.Tx, agent *account.Agent, now time.Time) error {
+	return a.changeIn(ctx, agentID, func(_ context.Context, _ repos, agent *account.Agent, now time.Time) error {
 		edit(agent, now)
 		return nil
 	})
@@ -257,8 +257,8 @@ func (a *Service) change(ctx context.Context, agentID string, edit func(*account
 
 // changeIn edits an agent in one transaction and announces the change.
 func (a *Service) changeIn(ctx context.Context, agentID string,
-	edit func(context.Context, ports.Tx, *account.Agent, time.Time) error) error {
-	err := a.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	edit func(context.Context, repos, *account.Agent, time.Time) error) error {
+	err := a.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		now := a.clock.Now()
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {
@@ -290,7 +290,7 @@ const MaxPerMinute = 10_000_000
 // Disable shuts an agent out and ends its sessions; the unused part is refunded.
 func (a *Service) Disable(ctx context.Context, agentID, reason string) error {
 	var ids []string
-	err := a.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := a.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		now := a.clock.Now()
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {
@@ -333,7 +333,7 @@ func (a *Service) Enable(ctx context.Context, agentID string) error {
 
 // List lists accounts, newest first.
 func (a *Service) List(ctx context.Context, page domain.Page) (list domain.List[account.Agent], err error) {
-	err = a.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = a.store.View(ctx, func(ctx context.Context, tx repos) error {
 		list, err = tx.Agents().List(ctx, page)
 		return err
 	})

@@ -175,7 +175,7 @@ func newAgentCache() *agentCache {
 func (a *Service) agentByKey(ctx context.Context, hash []byte) (account.Agent, error) {
 	id, err := a.cache.keys.Get(ctx, string(hash), otter.LoaderFunc[string, string](
 		func(ctx context.Context, _ string) (id string, err error) {
-			err = a.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+			err = a.store.View(ctx, func(ctx context.Context, tx repos) error {
 				agent, err := tx.Agents().ByKey(ctx, hash)
 				id = agent.ID
 				return err
@@ -193,7 +193,7 @@ func (a *Service) agentByID(ctx context.Context, id string) (account.Agent, erro
 	key := cachedAgent{a.cache.since.Load(), id}
 	return a.cache.agents.Get(ctx, key, otter.LoaderFunc[cachedAgent, account.Agent](
 		func(ctx context.Context, key cachedAgent) (agent account.Agent, err error) {
-			err = a.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+			err = a.store.View(ctx, func(ctx context.Context, tx repos) error {
 				agent, err = tx.Agents().Get(ctx, key.id)
 				return err
 			})

@@ -9,14 +9,14 @@ import (
 
 // Referrers is the operator's list of referring agents.
 type Referrers struct {
-	store ports.Store
+	store ports.Unit[repos]
 	clock ports.Clock
 	ids   ports.IDs
 }
 
 // NewReferrers wires the use cases.
 func NewReferrers(store ports.Store, clock ports.Clock, ids ports.IDs) *Referrers {
-	return &Referrers{store: store, clock: clock, ids: ids}
+	return &Referrers{store: narrow(store), clock: clock, ids: ids}
 }
 
 // Add makes a referring agent with a code of its own.
@@ -25,7 +25,7 @@ func (u *Referrers) Add(ctx context.Context, name, code string) (account.Referre
 	if err != nil {
 		return r, err
 	}
-	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		return tx.Referrers().Insert(ctx, r, u.clock.Now())
 	})
 	return r, err
@@ -33,7 +33,7 @@ func (u *Referrers) Add(ctx context.Context, name, code string) (account.Referre
 
 // List lists the referring agents, the default one first.
 func (u *Referrers) List(ctx context.Context) (list []account.Referrer, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		list, err = tx.Referrers().List(ctx)
 		return err
 	})
@@ -42,7 +42,7 @@ func (u *Referrers) List(ctx context.Context) (list []account.Referrer, err erro
 
 // Disable refuses a code from now on. Accounts that came by it keep it.
 func (u *Referrers) Disable(ctx context.Context, code string) error {
-	return u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		return tx.Referrers().Disable(ctx, code, u.clock.Now())
 	})
 }

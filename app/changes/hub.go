@@ -14,7 +14,7 @@ import (
 // Hub notifies watchers, which keep agents or sessions in memory, of changes: at
 // once of those of this process, and by Poll of those of others.
 type Hub struct {
-	store ports.Store
+	store ports.Unit[repos]
 	clock ports.Clock
 
 	mu       sync.RWMutex
@@ -26,7 +26,7 @@ type Hub struct {
 }
 
 // NewHub returns a hub without watchers.
-func New(store ports.Store, clock ports.Clock) *Hub { return &Hub{store: store, clock: clock} }
+func New(store ports.Store, clock ports.Clock) *Hub { return &Hub{store: narrow(store), clock: clock} }
 
 // Watch adds a watcher for the life of the process.
 func (h *Hub) Watch(w ports.Watcher) {
@@ -71,7 +71,7 @@ func (h *Hub) Poll(ctx context.Context) error {
 	defer h.polling.Unlock()
 	var changes []ports.Change
 	var cursor ports.Cursor
-	err := h.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := h.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		if h.primed {
 			changes, cursor, err = tx.Changes().Since(ctx, h.cursor, changesLimit)
 		} else {
@@ -103,7 +103,7 @@ func (h *Hub) Poll(ctx context.Context) error {
 
 // Purge removes changes that every process has polled long ago.
 func (h *Hub) Purge(ctx context.Context) error {
-	return h.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return h.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		return tx.Changes().Purge(ctx, h.clock.Now().Add(-keepChanges))
 	})
 }

@@ -18,7 +18,7 @@ import (
 // Service opens what providers delivered for sessions: the upstream proxies
 // and the credentials for them, which are stored encrypted.
 type Service struct {
-	store   ports.Store
+	store   ports.Unit[repos]
 	secrets ports.Secrets
 	catalog *catalog.Catalog
 	log     *slog.Logger
@@ -26,7 +26,7 @@ type Service struct {
 
 // New returns a Service.
 func New(store ports.Store, secrets ports.Secrets, catalog *catalog.Catalog, log *slog.Logger) *Service {
-	return &Service{store: store, secrets: secrets, catalog: catalog, log: log}
+	return &Service{store: narrow(store), secrets: secrets, catalog: catalog, log: log}
 }
 
 // Delivered is the part of a delivery that is stored encrypted, as JSON.
@@ -63,7 +63,7 @@ func (f *Service) Open(o procurement.Order) (d Delivered, err error) {
 // nothing was bought.
 func (f *Service) of(ctx context.Context, s session.Session) (d Delivered, err error) {
 	var orders []procurement.Order
-	err = f.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = f.store.Read(ctx, func(ctx context.Context, tx repos) (err error) {
 		orders, err = tx.Orders().Of(ctx, s.ID)
 		return err
 	})

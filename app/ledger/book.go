@@ -13,16 +13,24 @@ import (
 	"agentproxy/ports"
 )
 
+// Repos is the repositories that a Book uses.
+type Repos interface {
+	notify.Repos
+	Ledger() ports.Ledger
+	Traffic() ports.Traffic
+	Addresses() ports.Addresses
+}
+
 // Book posts the entries of sessions in one transaction, and keeps the session's
 // own account of them. The caller stores the session afterwards.
 type Book struct {
-	tx  ports.Tx
+	tx  Repos
 	ids ports.IDs
 	now time.Time
 }
 
 // NewBook returns a Book for one transaction.
-func NewBook(tx ports.Tx, ids ports.IDs, now time.Time) Book { return Book{tx: tx, ids: ids, now: now} }
+func NewBook(tx Repos, ids ports.IDs, now time.Time) Book { return Book{tx: tx, ids: ids, now: now} }
 
 // Wallet reads a wallet to spend from. Trial credit that is past its date is
 // not spendable: it is written off first, even if its job has not run yet. A dry
@@ -190,7 +198,7 @@ func (b Book) Finish(ctx context.Context, s *session.Session) error {
 const SettleLate = 20 * time.Second
 
 // SettleLater sets when a session is settled, and stores the job that does it.
-func SettleLater(ctx context.Context, tx ports.Tx, id string, at, now time.Time) error {
+func SettleLater(ctx context.Context, tx Repos, id string, at, now time.Time) error {
 	if err := tx.Traffic().SetSettleAt(ctx, id, at); err != nil {
 		return err
 	}

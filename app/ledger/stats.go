@@ -11,12 +11,14 @@ import (
 
 // Stats is what an agent's sessions did, over all and in time.
 type Stats struct {
-	store ports.Store
+	store ports.Unit[repos]
 	clock ports.Clock
 }
 
 // NewStats wires the use cases.
-func NewStats(store ports.Store, clock ports.Clock) *Stats { return &Stats{store: store, clock: clock} }
+func NewStats(store ports.Store, clock ports.Clock) *Stats {
+	return &Stats{store: narrow(store), clock: clock}
+}
 
 // Overview is one look at an account.
 type Overview struct {
@@ -36,7 +38,7 @@ type Overview struct {
 // Overview reads the counters of an account.
 func (u *Stats) Overview(ctx context.Context, agentID string) (Overview, error) {
 	var o Overview
-	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		b, err := balance(ctx, tx, agentID, u.clock.Now())
 		if err != nil {
 			return err
@@ -130,7 +132,7 @@ func parseDate(field, text string, otherwise time.Time) (time.Time, error) {
 func (u *Stats) Series(ctx context.Context, agentID string, r Range) ([]ports.Hour, error) {
 	var hours []ports.Hour
 	var due domain.Money
-	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		if hours, err = tx.Ledger().Hours(ctx, agentID, r.From, r.To); err != nil {
 			return err
 		}

@@ -15,14 +15,14 @@ import (
 
 // Wallet is an agent's money: what there is, what moved, what may be spent.
 type Wallet struct {
-	store ports.Store
+	store ports.Unit[repos]
 	clock ports.Clock
 	ids   ports.IDs
 }
 
 // NewWallet wires the use cases.
 func NewWallet(store ports.Store, clock ports.Clock, ids ports.IDs) *Wallet {
-	return &Wallet{store: store, clock: clock, ids: ids}
+	return &Wallet{store: narrow(store), clock: clock, ids: ids}
 }
 
 // Balance is an agent's money at one moment.
@@ -36,14 +36,14 @@ type Balance struct {
 // Balance reads an agent's money.
 func (u *Wallet) Balance(ctx context.Context, agentID string) (Balance, error) {
 	var b Balance
-	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		b, err = balance(ctx, tx, agentID, u.clock.Now())
 		return err
 	})
 	return b, err
 }
 
-func balance(ctx context.Context, tx ports.Tx, agentID string, now time.Time) (Balance, error) {
+func balance(ctx context.Context, tx repos, agentID string, now time.Time) (Balance, error) {
 	w, err := tx.Ledger().Wallet(ctx, agentID)
 	if err != nil {
 		return Balance{}, err
@@ -55,7 +55,7 @@ func balance(ctx context.Context, tx ports.Tx, agentID string, now time.Time) (B
 
 // unbooked is what sessions have used up of what they hold since the last
 // charge was booked: charges are booked by the hour.
-func unbooked(ctx context.Context, tx ports.Tx, agentID string, w billing.Wallet) (domain.Money, error) {
+func unbooked(ctx context.Context, tx repos, agentID string, w billing.Wallet) (domain.Money, error) {
 	if w.Held.Total() == 0 {
 		return 0, nil
 	}
@@ -72,7 +72,7 @@ func (u *Wallet) Transactions(ctx context.Context, agentID string, of billing.Ty
 	if of != "" && !slices.Contains(billing.Types, of) {
 		return list, domain.InvalidField("type", "must be a transaction type")
 	}
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		list, err = tx.Ledger().Entries(ctx, agentID, ports.LedgerFilter{Type: of}, page)
 		return err
 	})
@@ -92,7 +92,7 @@ func budgetView(w billing.Wallet, now time.Time) BudgetView {
 
 // Budget reads an agent's own spending guard.
 func (u *Wallet) Budget(ctx context.Context, agentID string) (v BudgetView, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		w, err := tx.Ledger().Wallet(ctx, agentID)
 		v = budgetView(w, u.clock.Now())
 		return err
@@ -112,7 +112,7 @@ type SetBudget struct {
 
 // SetBudget changes an agent's own spending guard.
 func (u *Wallet) SetBudget(ctx context.Context, in SetBudget) (v BudgetView, err error) {
-	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		w, err := tx.Ledger().Wallet(ctx, in.AgentID)
 		if err != nil {
 			return err
@@ -149,7 +149,7 @@ func (u *Wallet) Adjust(ctx context.Context, agentID string, amount domain.Money
 	if reason == "" || utf8.RuneCountInString(reason) > MaxReason {
 		return booked, domain.InvalidField("reason", "must have 1 to %d characters", MaxReason)
 	}
-	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		w, err := tx.Ledger().Wallet(ctx, agentID)
 		if err != nil {
 			return err
@@ -190,7 +190,7 @@ func (u *Wallet) UsageReport(ctx context.Context, agentID, period string) (Usage
 	now := u.clock.Now()
 	r := UsageReport{Period: period, To: billing.Day(now).Add(session.Day)}
 	r.From = r.To.AddDate(0, 0, -days)
-	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		if r.Items, err = tx.Ledger().SessionTotals(ctx, agentID, r.From, r.To); err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (u *Wallet) UsageReport(ctx context.Context, agentID, period string) (Usage
 }
 
 // addUnbooked adds to each session what it used up since its last charge.
-func addUnbooked(ctx context.Context, tx ports.Tx, agentID string, items []ports.SessionTotal) error {
+func addUnbooked(ctx context.Context, tx repos, agentID string, items []ports.SessionTotal) error {
 	holding, err := tx.Sessions().Holding(ctx, agentID)
 	for _, r := range holding {
 		i := slices.IndexFunc(items, func(t ports.SessionTotal) bool { return t.SessionID == r.ID })

@@ -15,7 +15,7 @@ import (
 const maxSkew = 10 * time.Second
 
 // requeue stores a job that ran too early once more.
-func requeue(ctx context.Context, tx ports.Tx, j ports.Job, now time.Time) error {
+func requeue(ctx context.Context, tx repos, j ports.Job, now time.Time) error {
 	if j.At.Sub(now) > maxSkew {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (p *Tasks) ExpireSession(ctx context.Context, id string) error {
 	return err
 }
 
-func (p *Tasks) expireSession(ctx context.Context, tx ports.Tx, id string, now time.Time) error {
+func (p *Tasks) expireSession(ctx context.Context, tx repos, id string, now time.Time) error {
 	s, err := tx.Sessions().Load(ctx, id)
 	if err != nil || s.Status != session.Active || s.ExpiresAt.IsZero() {
 		return err
@@ -47,7 +47,7 @@ func (p *Tasks) ExpireTrial(ctx context.Context, agentID string) error {
 	return p.one(ctx, "expire trial", agentID, p.expireTrial)
 }
 
-func (p *Tasks) expireTrial(ctx context.Context, tx ports.Tx, agentID string, now time.Time) error {
+func (p *Tasks) expireTrial(ctx context.Context, tx repos, agentID string, now time.Time) error {
 	w, err := ledger.NewBook(tx, p.ids, now).Wallet(ctx, agentID, false)
 	if err != nil || w.TrialExpired || w.TrialExpiresAt.IsZero() {
 		return err
@@ -60,7 +60,7 @@ func (p *Tasks) SettleSession(ctx context.Context, id string) error {
 	return p.one(ctx, "settle", id, p.settleSession)
 }
 
-func (p *Tasks) settleSession(ctx context.Context, tx ports.Tx, id string, now time.Time) error {
+func (p *Tasks) settleSession(ctx context.Context, tx repos, id string, now time.Time) error {
 	s, err := tx.Sessions().Load(ctx, id)
 	if err != nil {
 		return err

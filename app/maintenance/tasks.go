@@ -26,7 +26,7 @@ const passSize = 500
 // time and on several replicas: every item is decided anew in a transaction of
 // its own.
 type Tasks struct {
-	store   ports.Store
+	store   ports.Unit[repos]
 	clock   ports.Clock
 	ids     ports.IDs
 	life    *sessions.Transitions
@@ -41,16 +41,16 @@ type Tasks struct {
 // NewPasses returns the tasks.
 func New(store ports.Store, clock ports.Clock, ids ports.IDs, life *sessions.Transitions, traffic *trafficapp.Service, hub *changes.Hub,
 	limits *ratelimit.Limits) *Tasks {
-	return &Tasks{store: store, clock: clock, ids: ids, life: life, traffic: traffic, hub: hub, limits: limits}
+	return &Tasks{store: narrow(store), clock: clock, ids: ids, life: life, traffic: traffic, hub: hub, limits: limits}
 }
 
 // due lists ids and treats each in a transaction of its own. An error of one does
 // not delay the others.
 func (p *Tasks) due(ctx context.Context, what string,
-	list func(context.Context, ports.Tx, time.Time) ([]string, error),
-	treat func(context.Context, ports.Tx, string, time.Time) error, done func(id string)) error {
+	list func(context.Context, repos, time.Time) ([]string, error),
+	treat func(context.Context, repos, string, time.Time) error, done func(id string)) error {
 	var ids []string
-	err := p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		ids, err = list(ctx, tx, p.clock.Now())
 		return err
 	})
@@ -69,8 +69,8 @@ func (p *Tasks) due(ctx context.Context, what string,
 }
 
 // one treats one item in a transaction of its own.
-func (p *Tasks) one(ctx context.Context, what, id string, treat func(context.Context, ports.Tx, string, time.Time) error) error {
-	err := p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+func (p *Tasks) one(ctx context.Context, what, id string, treat func(context.Context, repos, string, time.Time) error) error {
+	err := p.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		return treat(ctx, tx, id, p.clock.Now())
 	})
 	if err != nil {
@@ -88,7 +88,7 @@ func (p *Tasks) Sweep(ctx context.Context) error {
 // ExpireSessions ends static sessions whose time is up.
 func (p *Tasks) ExpireSessions(ctx context.Context) error {
 	return p.due(ctx, "expire session",
-		func(ctx context.Context, tx ports.Tx, now time.Time) ([]string, error) {
+		func(ctx context.Context, tx repos, now time.Time) ([]string, error) {
 			return tx.Sessions().TimeDue(ctx, now, passSize)
 		}, p.expireSession, p.hub.SessionChanged)
 }
@@ -96,7 +96,7 @@ func (p *Tasks) ExpireSessions(ctx context.Context) error {
 // ExpireTrials writes off trial credit at its date.
 func (p *Tasks) ExpireTrials(ctx context.Context) error {
 	return p.due(ctx, "expire trial",
-		func(ctx context.Context, tx ports.Tx, now time.Time) ([]string, error) {
+		func(ctx context.Context, tx repos, now time.Time) ([]string, error) {
 			return tx.Ledger().TrialsDue(ctx, now, passSize)
 		}, p.expireTrial, func(string) {})
 }
@@ -105,7 +105,7 @@ func (p *Tasks) ExpireTrials(ctx context.Context) error {
 // those that ended while a lease was outstanding.
 func (p *Tasks) Settle(ctx context.Context) error {
 	return p.due(ctx, "settle",
-		func(ctx context.Context, tx ports.Tx, now time.Time) ([]string, error) {
+		func(ctx context.Context, tx repos, now time.Time) ([]string, error) {
 			return tx.Sessions().SettleDue(ctx, now, passSize)
 		}, p.settleSession, func(string) {})
 }
@@ -114,7 +114,7 @@ func (p *Tasks) Settle(ctx context.Context) error {
 // relaying long before, by its own clock. What it did not report is not charged.
 func (p *Tasks) Reclaim(ctx context.Context) error {
 	var stale []traffic.Lease
-	err := p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		stale, err = tx.Traffic().Stale(ctx, p.clock.Now().Add(-traffic.ReclaimAfter), passSize)
 		return err
 	})
@@ -123,7 +123,7 @@ func (p *Tasks) Reclaim(ctx context.Context) error {
 	}
 	var faults []error
 	for _, l := range stale {
-		err := p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		err := p.store.Update(ctx, func(ctx context.Context, tx repos) error {
 			return p.reclaim(ctx, tx, l.SessionID, l.ID, p.clock.Now())
 		})
 		if err != nil {
@@ -133,7 +133,7 @@ func (p *Tasks) Reclaim(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-func (p *Tasks) reclaim(ctx context.Context, tx ports.Tx, sessionID, id string, now time.Time) error {
+func (p *Tasks) reclaim(ctx context.Context, tx repos, sessionID, id string, now time.Time) error {
 	s, err := tx.Sessions().Load(ctx, sessionID)
 	if err != nil {
 		return err
@@ -168,13 +168,13 @@ func (p *Tasks) Purge(ctx context.Context) error {
 	}
 	defer p.purging.Unlock()
 	now := p.clock.Now()
-	err := p.purge(ctx, func(ctx context.Context, tx ports.Tx) (int, error) {
+	err := p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
 		return tx.Idempotency().Purge(ctx, now.Add(-idempotency.Retention), passSize)
 	})
 	if err != nil {
 		return fmt.Errorf("purge idempotency keys: %w", err)
 	}
-	err = p.purge(ctx, func(ctx context.Context, tx ports.Tx) (int, error) {
+	err = p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
 		return tx.Outbox().Purge(ctx, now.Add(-keepOutbox), passSize)
 	})
 	if err != nil {
@@ -187,7 +187,7 @@ func (p *Tasks) Purge(ctx context.Context) error {
 		return err
 	}
 	var last string
-	err = p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = p.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
 		last, err = tx.Events().Trim(ctx, now.Add(-eventlog.Retention), p.trimmed, passSize)
 		return err
 	})
@@ -200,10 +200,10 @@ func (p *Tasks) Purge(ctx context.Context) error {
 
 // purge calls batch, which removes up to passSize rows, until fewer are left. Each
 // batch is a transaction of its own, so that others do not wait for long.
-func (p *Tasks) purge(ctx context.Context, batch func(context.Context, ports.Tx) (int, error)) error {
+func (p *Tasks) purge(ctx context.Context, batch func(context.Context, repos) (int, error)) error {
 	for {
 		var n int
-		err := p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		err := p.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
 			n, err = batch(ctx, tx)
 			return err
 		})

@@ -27,11 +27,18 @@ type Notification struct {
 	Mark int64
 }
 
+// Repos is the repositories of a notification.
+type Repos interface {
+	Webhooks() ports.Webhooks
+	Outbox() ports.Outbox
+	Jobs() ports.Jobs
+}
+
 // Enqueue stores an event in the transaction of its change, with the delivery and
 // the job that send it, and returns its id. It does nothing but one query for an
 // agent without a webhook. While the webhook is off, the delivery is failed at
 // once: the agent finds it in the list and can have it redelivered.
-func Enqueue(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Time, n Notification) (string, error) {
+func Enqueue(ctx context.Context, tx Repos, ids ports.IDs, now time.Time, n Notification) (string, error) {
 	to, err := tx.Webhooks().PeekEndpoint(ctx, n.AgentID)
 	if err != nil || to.State() == webhook.None {
 		return "", err
@@ -53,7 +60,7 @@ func Enqueue(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Time, n N
 }
 
 // Schedule stores the job of a delivery's next attempt, if there is one.
-func Schedule(ctx context.Context, tx ports.Tx, d webhook.Delivery, now time.Time) error {
+func Schedule(ctx context.Context, tx interface{ Jobs() ports.Jobs }, d webhook.Delivery, now time.Time) error {
 	if d.Status != webhook.Pending {
 		return nil
 	}
@@ -62,7 +69,7 @@ func Schedule(ctx context.Context, tx ports.Tx, d webhook.Delivery, now time.Tim
 
 // SessionChanged notifies of a change of a session: its id and its status, and more
 // fields as pairs of name and value.
-func SessionChanged(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Time, of webhook.Type, s session.Session, more ...string) error {
+func SessionChanged(ctx context.Context, tx Repos, ids ports.IDs, now time.Time, of webhook.Type, s session.Session, more ...string) error {
 	data := map[string]string{"session_id": s.ID, "status": string(s.Status)}
 	if s.Reason != "" {
 		data["status_reason"] = string(s.Reason)
@@ -76,7 +83,7 @@ func SessionChanged(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Ti
 
 // HealthChanged notifies of a risk level that has changed for good, and records it
 // in the state as announced. The caller stores the state.
-func HealthChanged(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Time, agentID, sessionID string, s *health.State) error {
+func HealthChanged(ctx context.Context, tx Repos, ids ports.IDs, now time.Time, agentID, sessionID string, s *health.State) error {
 	from, to, changed := s.Announce(now)
 	if !changed {
 		return nil
@@ -88,7 +95,7 @@ func HealthChanged(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Tim
 
 // BalanceChanged notifies, at most once a UTC day, of an entry that brought the
 // balance below billing.LowBalance.
-func BalanceChanged(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Time, booked billing.Entry) error {
+func BalanceChanged(ctx context.Context, tx Repos, ids ports.IDs, now time.Time, booked billing.Entry) error {
 	if !booked.CrossesLow() {
 		return nil
 	}
@@ -100,7 +107,7 @@ func BalanceChanged(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Ti
 
 // BudgetReached notifies of a threshold of the budget that is crossed, each at most
 // once a UTC day.
-func BudgetReached(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Time, before billing.Wallet, c billing.ReachedThreshold) error {
+func BudgetReached(ctx context.Context, tx Repos, ids ports.IDs, now time.Time, before billing.Wallet, c billing.ReachedThreshold) error {
 	percent := strconv.Itoa(c.Percent)
 	_, err := Enqueue(ctx, tx, ids, now, Notification{AgentID: before.AgentID, Of: webhook.BudgetThreshold,
 		Data: map[string]string{"agent_id": before.AgentID, "limit": c.Limit, "threshold": percent},
@@ -109,7 +116,7 @@ func BudgetReached(ctx context.Context, tx ports.Tx, ids ports.IDs, now time.Tim
 }
 
 // LogEvent adds an event of the service to a session's feed.
-func LogEvent(ctx context.Context, tx ports.Tx, ids ports.IDs, sessionID, what, code string, now time.Time) error {
+func LogEvent(ctx context.Context, tx interface{ Events() ports.Events }, ids ports.IDs, sessionID, what, code string, now time.Time) error {
 	return tx.Events().Append(ctx, sessionID, []eventlog.Event{{ID: ids.New(eventlog.IDPrefix), At: now,
 		Source: eventlog.Service, Type: what, Code: code, LatencyMS: -1}})
 }

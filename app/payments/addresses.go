@@ -9,7 +9,6 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
-	"agentproxy/ports"
 )
 
 // settledFunc says of a final transfer that was looked up by itself whether it
@@ -197,7 +196,7 @@ func (p *Watcher) land(ctx context.Context, l *look) (bool, error) {
 }
 
 func (p *Watcher) page(ctx context.Context, number, size int) (list domain.List[recharge.Address], err error) {
-	err = p.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
 		list, err = tx.Recharges().AllAddresses(ctx, p.chain.Network(), domain.Page{Number: number, Size: size})
 		return err
 	})

@@ -10,7 +10,6 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
-	"agentproxy/ports"
 )
 
 // Drift is an address whose balance on the chain is not what is known of it.
@@ -31,7 +30,7 @@ type auditor struct{ *Watcher }
 func (p *Watcher) Audit(ctx context.Context, limit int) error {
 	skip := int(p.skip.Load())
 	var list []recharge.Address
-	err := p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		list, err = tx.Recharges().Addresses(ctx, p.chain.Network(), skip+limit)
 		return err
 	})
@@ -122,7 +121,7 @@ func (p auditor) audit(ctx context.Context, l *look, a recharge.Address) (Drift,
 		}
 	}
 	drift := d.Chain - d.Known
-	err = p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = p.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		if _, err := tx.Ledger().Wallet(ctx, a.AgentID); err != nil {
 			return err
 		}
@@ -148,7 +147,7 @@ func (p auditor) audit(ctx context.Context, l *look, a recharge.Address) (Drift,
 // knownOf is the sum of the final transfers of an address, of blocks up to a
 // head unless that is zero.
 func (p auditor) knownOf(ctx context.Context, address string, upTo recharge.Head) (sum domain.Money, err error) {
-	err = p.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
 		if sum, err = tx.Recharges().Known(ctx, p.chain.Network(), address); err != nil || upTo == (recharge.Head{}) {
 			return err
 		}
@@ -230,7 +229,7 @@ func (p auditor) lookNow(ctx context.Context) (*look, error) {
 		return nil, fmt.Errorf("read the heads of the chain: %w", err)
 	}
 	l := &look{heads: heads}
-	err = p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		l.mark, _, err = tx.Recharges().ScanCursor(ctx, p.chain.Network())
 		return err
 	})
@@ -250,7 +249,7 @@ func (p auditor) readOne(ctx context.Context, l *look, a recharge.Address, since
 // it by itself.
 func (p auditor) gone(ctx context.Context, address string, upTo recharge.Head, history []recharge.Transfer) (string, error) {
 	var final []recharge.Transfer
-	err := p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		final, err = tx.Recharges().FinalOf(ctx, p.chain.Network(), address, epoch)
 		return err
 	})

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"agentproxy/domain/recharge"
-	"agentproxy/ports"
 )
 
 // scan reads the final blocks after the mark, so many a pass. It needs the same
@@ -138,7 +137,7 @@ const grace = 40
 // settled if its turn in the order of the chain has come.
 func (p *Watcher) resolve(ctx context.Context, l *look, settled settledFunc) error {
 	var rows []recharge.Transfer
-	err := p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		rows, err = tx.Recharges().SeenUpTo(ctx, p.chain.Network(), l.upTo-grace, seenAtOnce)
 		return err
 	})
@@ -180,7 +179,7 @@ func (p *Watcher) resolve(ctx context.Context, l *look, settled settledFunc) err
 // Where addresses are read one by one, that is done with each of them.
 func (p *Watcher) closeWindows(ctx context.Context, l *look) error {
 	var agents []string
-	err := p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		agents, err = tx.Recharges().Overdue(ctx, p.chain.Network(), l.mark.Final.Time, overdueAtOnce)
 		return err
 	})

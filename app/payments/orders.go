@@ -17,7 +17,7 @@ import (
 // Recharges is how agents bring in money: orders, and what became of them. No
 // call of it pays an order: Payments alone does, by what it reads of the chain.
 type Orders struct {
-	store ports.Store
+	store ports.Unit[repos]
 	clock ports.Clock
 	ids   ports.IDs
 	chain ports.Chain
@@ -26,7 +26,7 @@ type Orders struct {
 
 // NewRecharges wires the use cases.
 func NewOrders(store ports.Store, clock ports.Clock, ids ports.IDs, chain ports.Chain, keys ports.Deriver) *Orders {
-	return &Orders{store: store, clock: clock, ids: ids, chain: chain, keys: keys}
+	return &Orders{store: narrow(store), clock: clock, ids: ids, chain: chain, keys: keys}
 }
 
 // CreateRecharge asks for an order.
@@ -76,7 +76,7 @@ func (u *Orders) Create(ctx context.Context, in CreateOrder) (done OrderDone, er
 		return u.quote(ctx, in)
 	}
 	tail := u.ids.New("")
-	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		// The wallet is locked before anything is read, so that of two calls one
 		// comes after the other: with one key, or for the first address.
 		if _, err := tx.Ledger().Wallet(ctx, in.AgentID); err != nil {
@@ -101,7 +101,7 @@ func (u *Orders) Create(ctx context.Context, in CreateOrder) (done OrderDone, er
 }
 
 // replay returns the outcome of the first call, with the order as it is now.
-func (u *Orders) replay(ctx context.Context, tx ports.Tx, agentID string, prev ports.Call) (OrderDone, error) {
+func (u *Orders) replay(ctx context.Context, tx repos, agentID string, prev ports.Call) (OrderDone, error) {
 	o, err := tx.Recharges().Order(ctx, agentID, prev.Resource)
 	if err != nil {
 		return OrderDone{}, err
@@ -111,7 +111,7 @@ func (u *Orders) replay(ctx context.Context, tx ports.Tx, agentID string, prev p
 }
 
 // order stores a new order, and the key of the call that asked for it.
-func (u *Orders) order(ctx context.Context, tx ports.Tx, in CreateOrder, tail string, now time.Time) (OrderDone, error) {
+func (u *Orders) order(ctx context.Context, tx repos, in CreateOrder, tail string, now time.Time) (OrderDone, error) {
 	if err := mayOrder(ctx, tx, in.AgentID); err != nil {
 		return OrderDone{}, err
 	}
@@ -131,7 +131,7 @@ func (u *Orders) order(ctx context.Context, tx ports.Tx, in CreateOrder, tail st
 }
 
 // mayOrder refuses whom the operator shut out, and who has too many orders open.
-func mayOrder(ctx context.Context, tx ports.Tx, agentID string) error {
+func mayOrder(ctx context.Context, tx repos, agentID string) error {
 	agent, err := tx.Agents().Get(ctx, agentID)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func mayOrder(ctx context.Context, tx ports.Tx, agentID string) error {
 // address is where the agent pays under the current account key. Money that is
 // sent to a wrong address is gone: one that the chain does not know as valid is
 // never stored and never shown.
-func (u *Orders) address(ctx context.Context, tx ports.Tx, agentID string, now time.Time) (recharge.Address, error) {
+func (u *Orders) address(ctx context.Context, tx repos, agentID string, now time.Time) (recharge.Address, error) {
 	network, key := u.chain.Network(), u.keys.Fingerprint()
 	a, found, err := tx.Recharges().AddressOf(ctx, network, key, agentID)
 	if err != nil {
@@ -179,7 +179,7 @@ func (u *Orders) address(ctx context.Context, tx ports.Tx, agentID string, now t
 
 // quote validates everything and changes nothing. A recharge costs nothing.
 func (u *Orders) quote(ctx context.Context, in CreateOrder) (done OrderDone, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		if err := mayOrder(ctx, tx, in.AgentID); err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (u *Orders) quote(ctx context.Context, in CreateOrder) (done OrderDone, err
 }
 
 // view adds how far the newest transfer of an order is, and returns all of them.
-func (u *Orders) view(ctx context.Context, tx ports.Tx, o recharge.Order) (OrderView, []recharge.Transfer, error) {
+func (u *Orders) view(ctx context.Context, tx repos, o recharge.Order) (OrderView, []recharge.Transfer, error) {
 	v := OrderView{Order: o, Required: u.chain.Required()}
 	all, err := tx.Recharges().OfOrder(ctx, o.ID)
 	if err != nil || len(all) == 0 {
@@ -214,7 +214,7 @@ func (u *Orders) view(ctx context.Context, tx ports.Tx, o recharge.Order) (Order
 
 // Get reads one order.
 func (u *Orders) Get(ctx context.Context, agentID, id string) (v OrderView, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		o, err := tx.Recharges().Order(ctx, agentID, id)
 		if err != nil {
 			return err
@@ -242,7 +242,7 @@ func (u *Orders) list(ctx context.Context, agentID string, of recharge.Status, p
 	if of != "" && !slices.Contains(recharge.Statuses, of) {
 		return list, domain.InvalidField("status", "must be the status of a recharge order")
 	}
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		list, err = tx.Recharges().Orders(ctx, agentID, of, page)
 		return err
 	})
@@ -251,7 +251,7 @@ func (u *Orders) list(ctx context.Context, agentID string, of recharge.Status, p
 
 // Show reads an order with its transfers, for the operator.
 func (u *Orders) Show(ctx context.Context, id string) (d OrderDetail, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		o, err := tx.Recharges().LoadOrder(ctx, id)
 		if err != nil {
 			return err

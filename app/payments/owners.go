@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"agentproxy/domain/recharge"
-	"agentproxy/ports"
 )
 
 // owners finds those of the addresses that transfers touch which are ours.
@@ -23,7 +22,7 @@ func (p *Watcher) owners(ctx context.Context, transfers []recharge.Transfer) (ou
 			}
 		}
 	}
-	err = p.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
 		ours, err = tx.Recharges().Owned(ctx, p.chain.Network(), list)
 		return err
 	})

@@ -36,7 +36,7 @@ var errBookedBefore = errors.New("the ledger has a booking of a transfer that wa
 // It returns how many transfers were credited.
 func (p *Watcher) settle(ctx context.Context, r reading) (credited int, err error) {
 	var s *settlement
-	err = p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = p.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		s = &settlement{tx: tx, network: p.chain.Network(), ids: p.ids, now: p.clock.Now(), reading: r}
 		return s.run(ctx)
 	})
@@ -52,7 +52,7 @@ func (p *Watcher) settle(ctx context.Context, r reading) (credited int, err erro
 
 // settlement is one run of that unit.
 type settlement struct {
-	tx      ports.Tx
+	tx      repos
 	network string
 	ids     ports.IDs
 	now     time.Time

@@ -36,7 +36,7 @@ import (
 // While addresses are read one by one, only those with an order are; the audit
 // reads each of the others in its turn.
 type Watcher struct {
-	store ports.Store
+	store ports.Unit[repos]
 	clock ports.Clock
 	ids   ports.IDs
 	chain ports.Chain
@@ -58,7 +58,7 @@ type Watcher struct {
 
 // NewPayments wires the watcher.
 func NewWatcher(store ports.Store, clock ports.Clock, ids ports.IDs, chain ports.Chain, log *slog.Logger) *Watcher {
-	return &Watcher{store: store, clock: clock, ids: ids, chain: chain, log: log, few: 10,
+	return &Watcher{store: narrow(store), clock: clock, ids: ids, chain: chain, log: log, few: 10,
 		drifts: map[string]domain.Money{}}
 }
 
@@ -120,7 +120,7 @@ func (p *Watcher) Watch(ctx context.Context) error {
 // addresses with an order that money may still pay. It is measured from the last
 // complete pass, so that nobody is forgotten in an outage.
 func (p *Watcher) begin(ctx context.Context, l *look) (watched []recharge.Address, err error) {
-	err = p.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		if l.mark, _, err = tx.Recharges().ScanCursor(ctx, p.chain.Network()); err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (p *Watcher) atOnce() int { return max(addressesAtOnce, p.few+1) }
 
 // putMark stores how far this pass came. Complete says that all of it was read.
 func (p *Watcher) putMark(ctx context.Context, l *look, complete bool) error {
-	err := p.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := p.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		cur, _, err := tx.Recharges().ScanCursor(ctx, p.chain.Network())
 		if err != nil {
 			return err
@@ -234,7 +234,7 @@ type Status struct {
 
 // Status says how the watcher stands, without asking the chain.
 func (p *Watcher) Status(ctx context.Context) (s Status, err error) {
-	err = p.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
 		mark, _, err := tx.Recharges().ScanCursor(ctx, p.chain.Network())
 		if err != nil {
 			return err

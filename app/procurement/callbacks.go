@@ -15,7 +15,7 @@ var ErrNoCallback = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND", Mess
 
 // Callbacks takes the calls of providers whose orders have changed.
 type Callbacks struct {
-	store   ports.Store
+	store   ports.Unit[Repos]
 	clock   ports.Clock
 	catalog *catalog.Catalog
 	driver  *Driver
@@ -23,7 +23,7 @@ type Callbacks struct {
 
 // NewCallbacks returns Callbacks.
 func NewCallbacks(store ports.Store, clock ports.Clock, catalog *catalog.Catalog, driver *Driver) *Callbacks {
-	return &Callbacks{store: store, clock: clock, catalog: catalog, driver: driver}
+	return &Callbacks{store: narrow(store), clock: clock, catalog: catalog, driver: driver}
 }
 
 // Receive takes a provider's call that an order has changed. It is only a hint:
@@ -40,7 +40,7 @@ func (u *Callbacks) Receive(ctx context.Context, provider string, header map[str
 		return domain.ErrInvalid.Msgf("the signature of the call does not hold")
 	}
 	var orders []procurement.Order
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
 		orders, err = named(ctx, tx, provider, refs)
 		return err
 	})
@@ -66,7 +66,7 @@ func makeDue(ctx context.Context, c *change) error {
 
 // named returns the orders that a call names, or without a name those of the
 // provider that are unknown or not delivered yet.
-func named(ctx context.Context, tx ports.Tx, provider string, refs []string) (orders []procurement.Order, err error) {
+func named(ctx context.Context, tx Repos, provider string, refs []string) (orders []procurement.Order, err error) {
 	for _, ref := range refs {
 		o, err := tx.Orders().ByRef(ctx, provider, ref)
 		if errors.Is(err, procurement.ErrOrderNotFound) {

@@ -203,7 +203,7 @@ func (u *Driver) LastUsage(ctx context.Context, agentID, id string) error {
 		return nil
 	}
 	var st State
-	err := u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := u.store.Read(ctx, func(ctx context.Context, tx Repos) (err error) {
 		if st.Session, err = tx.Sessions().Get(ctx, agentID, id); err == nil && st.Session.Status == session.Active {
 			st.Orders, err = tx.Orders().Of(ctx, id)
 		}

@@ -11,12 +11,14 @@ import (
 
 // Desk is what the operator may ask and decide about upstream orders.
 type Desk struct {
-	store  ports.Store
+	store  ports.Unit[Repos]
 	driver *Driver
 }
 
 // NewDesk returns a Desk.
-func NewDesk(store ports.Store, driver *Driver) *Desk { return &Desk{store: store, driver: driver} }
+func NewDesk(store ports.Store, driver *Driver) *Desk {
+	return &Desk{store: narrow(store), driver: driver}
+}
 
 // ListOrders asks for a page of upstream orders.
 type ListOrders struct {
@@ -26,7 +28,7 @@ type ListOrders struct {
 
 // List returns a page of upstream orders, the newest first.
 func (u *Desk) List(ctx context.Context, in ListOrders) (list domain.List[procurement.Order], err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
 		list, err = tx.Orders().List(ctx, in.Filter, in.Page)
 		return err
 	})
@@ -69,7 +71,7 @@ func (u *Desk) Release(ctx context.Context, id string) (procurement.Order, error
 
 // undecided returns an order that the operator may decide.
 func (u *Desk) undecided(ctx context.Context, id string) (o procurement.Order, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
 		o, err = tx.Orders().Get(ctx, id)
 		return err
 	})
@@ -88,7 +90,7 @@ func (u *Desk) decided(ctx context.Context, id string, want procurement.Status, 
 	if failed != nil {
 		return o, failed
 	}
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
 		o, err = tx.Orders().Get(ctx, id)
 		return err
 	})
@@ -101,7 +103,7 @@ func (u *Desk) decided(ctx context.Context, id string, want procurement.Status, 
 // Tally counts the orders whose outcome is still to come, and of these the
 // ones that wait for the operator.
 func (u *Desk) Tally(ctx context.Context) (open, frozen int, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
 		open, frozen, err = tx.Orders().Tally(ctx)
 		return err
 	})

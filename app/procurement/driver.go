@@ -23,15 +23,15 @@ import (
 type Lifecycle interface {
 	// Activate gives a session its exits. It returns an error for which
 	// ports.NothingBought is true if they are not what was ordered.
-	Activate(ctx context.Context, tx ports.Tx, s session.Session, exits []session.Exit, now time.Time) (session.Session, error)
+	Activate(ctx context.Context, tx Repos, s session.Session, exits []session.Exit, now time.Time) (session.Session, error)
 	// Fail ends a session that is creating and gives everything back.
-	Fail(ctx context.Context, tx ports.Tx, s session.Session, cause error, now time.Time) error
+	Fail(ctx context.Context, tx Repos, s session.Session, cause error, now time.Time) error
 	// Terminate ends a session before its time.
-	Terminate(ctx context.Context, tx ports.Tx, s session.Session, why session.Reason, now time.Time) (session.Session, error)
+	Terminate(ctx context.Context, tx Repos, s session.Session, why session.Reason, now time.Time) (session.Session, error)
 	// Renewed charges what is held for a renewal of a session that has its new end.
-	Renewed(ctx context.Context, tx ports.Tx, s session.Session, now time.Time) (session.Session, error)
+	Renewed(ctx context.Context, tx Repos, s session.Session, now time.Time) (session.Session, error)
 	// RecordUsage Book that the session used that many bytes in all.
-	RecordUsage(ctx context.Context, tx ports.Tx, s session.Session, bytes int64, now time.Time) error
+	RecordUsage(ctx context.Context, tx Repos, s session.Session, bytes int64, now time.Time) error
 }
 
 // Counter counts a call of a provider by its result; the zero Class is success.
@@ -47,7 +47,7 @@ func (c Counter) count(p ports.Provider, operation string, err error) {
 // Every step is decided anew from what is stored, so any replica may take the
 // next one, and money is spent by one call that is stored before it is made.
 type Driver struct {
-	store   ports.Store
+	store   ports.Unit[Repos]
 	clock   ports.Clock
 	ids     ports.IDs
 	catalog *catalog.Catalog
@@ -61,7 +61,7 @@ type Driver struct {
 // NewDriver returns a Driver. If calls is nil they are not counted.
 func NewDriver(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, hub *changes.Hub, life Lifecycle,
 	access *fulfilment.Service, calls Counter, log *slog.Logger) *Driver {
-	return &Driver{store: store, clock: clock, ids: ids, catalog: catalog, hub: hub, life: life, access: access,
+	return &Driver{store: narrow(store), clock: clock, ids: ids, catalog: catalog, hub: hub, life: life, access: access,
 		calls: calls, log: log}
 }
 
@@ -93,7 +93,7 @@ func (s State) Order(id string) procurement.Order {
 // not delay the others.
 func (u *Driver) DriveDue(ctx context.Context) error {
 	due := map[string]bool{}
-	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := u.store.View(ctx, func(ctx context.Context, tx Repos) error {
 		ids, err := tx.Orders().Due(ctx, u.clock.Now(), batchSize)
 		if err != nil {
 			return err
@@ -163,7 +163,7 @@ func (u *Driver) Drive(ctx context.Context, id string) (State, error) {
 }
 
 func (u *Driver) state(ctx context.Context, id string) (st State, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
 		if st.Session, err = tx.Sessions().Load(ctx, id); err != nil {
 			return err
 		}
@@ -229,7 +229,7 @@ type kind interface {
 	// confirm takes what the provider has for an order.
 	confirm(ctx context.Context, o procurement.Order, d procurement.Delivery) error
 	// refused is the consequence of a refusal, in its transaction.
-	refused(ctx context.Context, tx ports.Tx, s session.Session, o procurement.Order, now time.Time) error
+	refused(ctx context.Context, tx Repos, s session.Session, o procurement.Order, now time.Time) error
 }
 
 func (u *Driver) kind(o procurement.Order) kind {
@@ -250,7 +250,7 @@ func (u *Driver) change(ctx context.Context, o procurement.Order, fn func(ctx co
 
 // change is a transaction on an order and its session, as they are now.
 type change struct {
-	tx      ports.Tx
+	tx      Repos
 	now     time.Time
 	session session.Session
 	order   procurement.Order
@@ -262,7 +262,7 @@ func (c *change) put(ctx context.Context) error { return c.tx.Orders().Put(ctx, 
 // mark changes an order in one transaction. The session is locked before the
 // order, as everywhere. An order that is decided meanwhile stays as it is.
 func (u *Driver) mark(ctx context.Context, o procurement.Order, fn func(ctx context.Context, c *change) error) error {
-	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		s, err := tx.Sessions().Load(ctx, o.SessionID)
 		if err != nil {
 			return err
@@ -283,7 +283,7 @@ func (u *Driver) mark(ctx context.Context, o procurement.Order, fn func(ctx cont
 // long without an order: the process that had its job may have died. An order is
 // driven when it is due.
 func (u *Driver) Recover(ctx context.Context, olderThan time.Duration) error {
-	return u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		ids, err := tx.Sessions().CreatingSince(ctx, now.Add(-olderThan), batchSize)
 		if err != nil {

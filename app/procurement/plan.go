@@ -25,7 +25,7 @@ const sendWithin = idempotency.InFlightTimeout
 
 // Plan stores what is to be bought of a source for a session, in the transaction
 // that holds the money.
-func (u *Driver) Plan(ctx context.Context, tx ports.Tx, s session.Session, from procurement.Source, now time.Time) error {
+func (u *Driver) Plan(ctx context.Context, tx Repos, s session.Session, from procurement.Source, now time.Time) error {
 	in := intentOf(s, from)
 	in.Key = u.ids.New(orderPrefix)
 	return tx.Orders().Insert(ctx, procurement.Order{ID: in.Key, Kind: procurement.Purchase, SessionID: s.ID,
@@ -34,7 +34,7 @@ func (u *Driver) Plan(ctx context.Context, tx ports.Tx, s session.Session, from 
 
 // PlanRenewal stores a renewal of that many days of what was bought for a
 // session, in the transaction that holds the money for it under the order's id.
-func (u *Driver) PlanRenewal(ctx context.Context, tx ports.Tx, s session.Session, days int, now time.Time) (o procurement.Order, err error) {
+func (u *Driver) PlanRenewal(ctx context.Context, tx Repos, s session.Session, days int, now time.Time) (o procurement.Order, err error) {
 	orders, err := tx.Orders().Of(ctx, s.ID)
 	if err != nil {
 		return o, err
@@ -71,7 +71,7 @@ func sourceOf(p catalog.Product, provider string) procurement.Source {
 
 // Deliver buys the exits of a session of a provider in this process and activates
 // it, all in one transaction.
-func (u *Driver) Deliver(ctx context.Context, tx ports.Tx, s session.Session, from procurement.Source, now time.Time) (session.Session, error) {
+func (u *Driver) Deliver(ctx context.Context, tx Repos, s session.Session, from procurement.Source, now time.Time) (session.Session, error) {
 	provider, ok := u.catalog.InProcess(from.Provider)
 	if !ok {
 		return s, ports.ErrProvider
@@ -98,7 +98,7 @@ func (u *Driver) deliverInProcess(ctx context.Context, s session.Session) error 
 	if _, known := u.catalog.InProcess(s.Provider); err != nil || !known {
 		return u.fail(ctx, s.ID, ports.ErrProvider.Msgf("the product is no longer sold"))
 	}
-	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		s, err := tx.Sessions().Load(ctx, s.ID)
 		if err != nil || s.Status != session.Creating {
 			return err
@@ -125,7 +125,7 @@ func NothingBought(err error) bool {
 
 // fail ends a session that is still creating and gives everything back.
 func (u *Driver) fail(ctx context.Context, id string, cause error) error {
-	err := u.store.Update(context.WithoutCancel(ctx), func(ctx context.Context, tx ports.Tx) error {
+	err := u.store.Update(context.WithoutCancel(ctx), func(ctx context.Context, tx Repos) error {
 		s, err := tx.Sessions().Load(ctx, id)
 		if err != nil || s.Status != session.Creating {
 			return err
@@ -170,7 +170,7 @@ func (u *Driver) Extend(ctx context.Context, p ports.Static, s session.Session, 
 // EndOrders ends the orders of a session that ends, in its transaction: planned
 // ones are refused, money that is held for a renewal is given back, and a job
 // cancels what is live. The caller stores the session afterwards.
-func EndOrders(ctx context.Context, tx ports.Tx, ids ports.IDs, c *catalogapp.Catalog, s *session.Session, now time.Time) error {
+func EndOrders(ctx context.Context, tx Repos, ids ports.IDs, c *catalogapp.Catalog, s *session.Session, now time.Time) error {
 	if _, local := c.InProcess(s.Provider); local {
 		return nil // what was tried before at sellers was refused
 	}

@@ -103,7 +103,7 @@ func (u purchases) confirm(ctx context.Context, o procurement.Order, d procureme
 
 // refused goes to the next source of a session whose order was refused. Without
 // one the session fails.
-func (u purchases) refused(ctx context.Context, tx ports.Tx, s session.Session, o procurement.Order, now time.Time) error {
+func (u purchases) refused(ctx context.Context, tx Repos, s session.Session, o procurement.Order, now time.Time) error {
 	if s.Status != session.Creating {
 		return nil
 	}
@@ -199,7 +199,7 @@ func (u purchases) evidence(ctx context.Context, p ports.Provider, o procurement
 			return e, d, err
 		}
 	}
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
 		e.Known, err = tx.Orders().Known(ctx, o.Provider, refsOf(e.Found))
 		return err
 	})
@@ -318,7 +318,7 @@ func (u *Driver) markSent(ctx context.Context, p ports.Provider, o procurement.O
 // balance has paid for that one cannot be told apart from the cost of this one.
 func (u *Driver) fundsBefore(ctx context.Context, p ports.Provider) (procurement.ProviderBalance, error) {
 	busy := false
-	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := u.store.View(ctx, func(ctx context.Context, tx Repos) error {
 		open, _, err := tx.Orders().Rivals(ctx, procurement.Order{Provider: p.Name()})
 		busy = open > 0
 		return err
@@ -336,7 +336,7 @@ func (u *Driver) fundsBefore(ctx context.Context, p ports.Provider) (procurement
 
 // rivals counts the other orders whose outcome is open and that a provider's list
 // could not tell from this one. A list of traffic has no country.
-func rivals(ctx context.Context, tx ports.Tx, o procurement.Order) (int, error) {
+func rivals(ctx context.Context, tx Repos, o procurement.Order) (int, error) {
 	if o.Intent.Type == session.Dynamic {
 		o.Intent.Location = session.Location{}
 	}
@@ -346,7 +346,7 @@ func rivals(ctx context.Context, tx ports.Tx, o procurement.Order) (int, error) 
 
 // mistakable counts the other orders whose outcome is open and that a listed one
 // may be as well, by what the list has of it.
-func mistakable(ctx context.Context, tx ports.Tx, o procurement.Order, listed procurement.Delivery) (int, error) {
+func mistakable(ctx context.Context, tx Repos, o procurement.Order, listed procurement.Delivery) (int, error) {
 	if listed.SKU == "" {
 		o.Intent.SKU = ""
 	}

@@ -98,7 +98,7 @@ func (u renewals) resolve(ctx context.Context, s session.Session, o procurement.
 	if err != nil {
 		return u.markUnknown(ctx, o, procurement.ReasonOf(err))
 	}
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
 		e.Spent, err = tx.Orders().Spent(ctx, o.Provider, o.Before.At)
 		return err
 	})
@@ -136,7 +136,7 @@ func (u renewals) confirm(ctx context.Context, o procurement.Order, d procuremen
 }
 
 // refused gives back what is held for a renewal, and frees its Idempotency-Key.
-func (u renewals) refused(ctx context.Context, tx ports.Tx, s session.Session, o procurement.Order, now time.Time) error {
+func (u renewals) refused(ctx context.Context, tx Repos, s session.Session, o procurement.Order, now time.Time) error {
 	if err := tx.Idempotency().DropFor(ctx, s.AgentID, idempotency.RenewalResource(s.ID, o.ID)); err != nil || s.Status != session.Active {
 		return err
 	}

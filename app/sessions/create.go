@@ -86,7 +86,7 @@ func (u *Service) Create(ctx context.Context, in Create) (Done, error) {
 	id := u.ids.New(session.IDPrefix)
 	var done Done
 	var p purchase
-	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		prev, replay, err := u.replayed(ctx, tx, in.AgentID, in.Call, now)
 		if err != nil || replay {
@@ -156,7 +156,7 @@ func (u *Service) quoteCreate(ctx context.Context, in Create, spec session.Spec)
 		return Done{}, err
 	}
 	var w billing.Wallet
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
 		if p.spec.Existing {
 			p.cost = 0
 			if _, err := tx.Sessions().Newest(ctx, in.AgentID, p.product.No); err != nil {
@@ -189,7 +189,7 @@ func (u *Service) affordable(w billing.Wallet, cost domain.Money, now time.Time)
 }
 
 // attach answers with the agent's newest live session of the product.
-func (u *Service) attach(ctx context.Context, tx ports.Tx, p purchase, now time.Time) (Done, error) {
+func (u *Service) attach(ctx context.Context, tx Repos, p purchase, now time.Time) (Done, error) {
 	s, err := tx.Sessions().Newest(ctx, p.AgentID, p.product.No)
 	if err != nil {
 		return Done{}, noneToAttach(err)
@@ -207,7 +207,7 @@ func noneToAttach(err error) error {
 
 // buy holds the cost and stores the session, active when the provider can
 // deliver inside this unit.
-func (u *Service) buy(ctx context.Context, tx ports.Tx, p purchase, id string, now time.Time) (Done, error) {
+func (u *Service) buy(ctx context.Context, tx Repos, p purchase, id string, now time.Time) (Done, error) {
 	// Another process may have disabled the account since the request was
 	// authenticated: a session that was bought now would never be ended.
 	agent, err := tx.Agents().Get(ctx, p.AgentID)

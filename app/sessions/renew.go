@@ -33,7 +33,7 @@ func (u *Service) Renew(ctx context.Context, in Renew) (Done, error) {
 	if in.DryRun {
 		unit, in.Call = u.store.View, idempotency.Call{}
 	}
-	err := unit(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := unit(ctx, func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		prev, replay, err := u.replayed(ctx, tx, in.AgentID, in.Call, now)
 		if err != nil || replay {
@@ -68,7 +68,7 @@ type renewal struct {
 
 // renew is the unit of a renewal. At a seller it holds the money and stores the
 // order, whose id it returns; else all is done.
-func (u *Service) renew(ctx context.Context, tx ports.Tx, in Renew, now time.Time) (done Done, order string, err error) {
+func (u *Service) renew(ctx context.Context, tx Repos, in Renew, now time.Time) (done Done, order string, err error) {
 	n, err := u.planRenewal(ctx, tx, in, now)
 	if err != nil {
 		return Done{}, "", err
@@ -95,7 +95,7 @@ func (u *Service) renew(ctx context.Context, tx ports.Tx, in Renew, now time.Tim
 
 // planExtension holds the cost of a renewal and stores its order. The end of the
 // session moves when the provider has confirmed it.
-func (u *Service) planExtension(ctx context.Context, tx ports.Tx, in Renew, n renewal, now time.Time) (Done, string, error) {
+func (u *Service) planExtension(ctx context.Context, tx Repos, in Renew, n renewal, now time.Time) (Done, string, error) {
 	s := n.was
 	o, err := u.driver.PlanRenewal(ctx, tx, s, n.days, now)
 	if err != nil {
@@ -120,7 +120,7 @@ func (u *Service) extend(ctx context.Context, in Renew, order string) (Done, err
 	ctx = context.WithoutCancel(ctx)
 	o := state.Order(order)
 	if unknown != nil {
-		err := u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		err := u.store.Read(ctx, func(ctx context.Context, tx Repos) (err error) {
 			o, err = tx.Orders().Get(ctx, order)
 			return err
 		})
@@ -153,7 +153,7 @@ func renewalRef(s session.Session) string {
 
 // planRenewal checks everything that may refuse a renewal: the session before its
 // price, the price before the money.
-func (u *Service) planRenewal(ctx context.Context, tx ports.Tx, in Renew, now time.Time) (n renewal, err error) {
+func (u *Service) planRenewal(ctx context.Context, tx Repos, in Renew, now time.Time) (n renewal, err error) {
 	if n.SessionRead, err = tx.Sessions().Read(ctx, in.AgentID, in.SessionID); err != nil {
 		return n, err
 	}

@@ -13,7 +13,7 @@ import (
 // replayed answers a call whose Idempotency-Key was used before: the outcome of
 // the first run, with the session as it is now. It returns false if there was
 // none.
-func (u *Service) replayed(ctx context.Context, tx ports.Tx, agentID string, c idempotency.Call, now time.Time) (Done, bool, error) {
+func (u *Service) replayed(ctx context.Context, tx Repos, agentID string, c idempotency.Call, now time.Time) (Done, bool, error) {
 	prev, found, err := idempotency.FirstRun(ctx, tx, agentID, c, now)
 	if err != nil || !found {
 		return Done{}, false, err
@@ -45,7 +45,7 @@ func (u *Service) answered(ctx context.Context, agentID string, call idempotency
 	if call.Key == "" {
 		return nil
 	}
-	return u.store.Update(context.WithoutCancel(ctx), func(ctx context.Context, tx ports.Tx) error {
+	return u.store.Update(context.WithoutCancel(ctx), func(ctx context.Context, tx Repos) error {
 		c, found, err := tx.Idempotency().Find(ctx, agentID, call.Path, call.Key, time.Time{})
 		if err != nil || !found || c.Resource != resource {
 			return err

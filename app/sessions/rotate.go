@@ -31,7 +31,7 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (Done, error) {
 		return Done{}, domain.InvalidField("reason", "must be http_403, http_429, captcha, timeout, block, scheduled or manual")
 	}
 	var done Done
-	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		prev, replay, err := u.replayed(ctx, tx, in.AgentID, in.Call, now)
 		if err != nil || replay {
@@ -60,7 +60,7 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (Done, error) {
 
 // RotateIn rotates a session in a transaction: the session, its health and its
 // feed.
-func (u *Service) RotateIn(ctx context.Context, tx ports.Tx, r ports.SessionRead,
+func (u *Service) RotateIn(ctx context.Context, tx Repos, r ports.SessionRead,
 	reason health.RotationReason, by eventlog.Source, now time.Time) (ports.SessionRead, error) {
 	if err := r.MayRotate(); err != nil {
 		return r, err

@@ -26,7 +26,7 @@ type Config struct {
 // Sessions is the use cases of proxy sessions: create, use and end.
 type Service struct {
 	cfg     Config
-	store   ports.Store
+	store   ports.Unit[Repos]
 	clock   ports.Clock
 	ids     ports.IDs
 	secrets ports.Secrets
@@ -41,7 +41,7 @@ type Service struct {
 // NewSessions returns the use cases.
 func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets,
 	catalog *catalog.Catalog, life *Transitions, driver *procurement.Driver, access *fulfilment.Service, hub *changes.Hub, log *slog.Logger) *Service {
-	return &Service{cfg: cfg, store: store, clock: clock, ids: ids, secrets: secrets, catalog: catalog,
+	return &Service{cfg: cfg, store: narrow(store), clock: clock, ids: ids, secrets: secrets, catalog: catalog,
 		life: life, driver: driver, access: access, hub: hub, log: log}
 }
 
@@ -84,7 +84,7 @@ func (u *Service) view(r ports.SessionRead, now time.Time) View {
 // Read returns one session of an agent.
 func (u *Service) Read(ctx context.Context, agentID, id string) (View, error) {
 	var r ports.SessionRead
-	err := u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := u.store.Read(ctx, func(ctx context.Context, tx Repos) (err error) {
 		r, err = tx.Sessions().Read(ctx, agentID, id)
 		return err
 	})
@@ -106,7 +106,7 @@ type List struct {
 // List returns a page of an agent's sessions, newest first.
 func (u *Service) List(ctx context.Context, in List) (domain.List[View], error) {
 	var reads domain.List[ports.SessionRead]
-	err := u.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
 		reads, err = tx.Sessions().List(ctx, in.AgentID, in.Filter, in.Page)
 		return err
 	})
@@ -126,7 +126,7 @@ func (u *Service) List(ctx context.Context, in List) (domain.List[View], error) 
 
 // Events returns a page of a session's event feed, newest first.
 func (u *Service) Events(ctx context.Context, agentID, id string, page domain.Page) (list domain.List[eventlog.Event], err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
 		if _, err := tx.Sessions().Get(ctx, agentID, id); err != nil {
 			return err
 		}

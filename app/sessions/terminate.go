@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"agentproxy/domain/session"
-	"agentproxy/ports"
 )
 
 // Terminate ends a session on the agent's request. Repeating it changes nothing.
@@ -13,7 +12,7 @@ func (u *Service) Terminate(ctx context.Context, agentID, id string) (View, erro
 		return View{}, err
 	}
 	var v View
-	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		r, err := tx.Sessions().Read(ctx, agentID, id)
 		if err != nil {

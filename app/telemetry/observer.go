@@ -18,7 +18,7 @@ import (
 // batches: entries for the event feed, and evidence that waits up to two seconds
 // for the agent's report of the same request.
 type Observer struct {
-	store ports.Store
+	store ports.Unit[repos]
 	clock ports.Clock
 	ids   ports.IDs
 
@@ -28,7 +28,7 @@ type Observer struct {
 
 // NewObserver returns an empty Observer.
 func NewObserver(store ports.Store, clock ports.Clock, ids ports.IDs) *Observer {
-	return &Observer{store: store, clock: clock, ids: ids, sessions: map[string]*observations{}}
+	return &Observer{store: narrow(store), clock: clock, ids: ids, sessions: map[string]*observations{}}
 }
 
 // observations are those of one session. The feed keeps the last events only, so
@@ -173,7 +173,7 @@ func (o *Observer) flush(ctx context.Context, upTo time.Time) error {
 	batches := o.drain(upTo)
 	for len(batches) > 0 {
 		part := batches[:min(flushLimit, len(batches))]
-		err := o.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		err := o.store.Update(ctx, func(ctx context.Context, tx repos) error {
 			for _, b := range part {
 				// Observations of a session that does not exist are dropped.
 				err := o.storeBatch(ctx, tx, b)
@@ -194,7 +194,7 @@ func (o *Observer) flush(ctx context.Context, upTo time.Time) error {
 	return nil
 }
 
-func (o *Observer) storeBatch(ctx context.Context, tx ports.Tx, b batch) error {
+func (o *Observer) storeBatch(ctx context.Context, tx repos, b batch) error {
 	if len(b.feed) > 0 {
 		if err := tx.Events().Append(ctx, b.id, b.feed); err != nil {
 			return err

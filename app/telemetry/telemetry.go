@@ -21,7 +21,7 @@ const MaxBatch = 1000
 // Telemetry takes what agents report of their requests, and returns the health of
 // the session.
 type Service struct {
-	store    ports.Store
+	store    ports.Unit[repos]
 	clock    ports.Clock
 	ids      ports.IDs
 	observer *Observer
@@ -30,7 +30,7 @@ type Service struct {
 // NewTelemetry returns the use cases. Reports are matched with what the gateway
 // of this process observed.
 func New(store ports.Store, clock ports.Clock, ids ports.IDs, observer *Observer) *Service {
-	return &Service{store: store, clock: clock, ids: ids, observer: observer}
+	return &Service{store: narrow(store), clock: clock, ids: ids, observer: observer}
 }
 
 // ReportedEvent is one event as an agent sent it.
@@ -124,7 +124,7 @@ func (t *Service) take(ctx context.Context, agentID string, events []ReportedEve
 	}
 	// A transaction may run again, but evidence is claimed once.
 	claims := make([]*health.Event, len(events))
-	err = t.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = t.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		now := t.clock.Now()
 		reads, err := tx.Health().Get(ctx, agentID, order)
 		if err != nil {
@@ -184,7 +184,7 @@ func rejection(h *reportedOn) *domain.Error {
 }
 
 // storeReported stores what the events changed.
-func (t *Service) storeReported(ctx context.Context, tx ports.Tx, agentID string, order []string, sessions map[string]*reportedOn,
+func (t *Service) storeReported(ctx context.Context, tx repos, agentID string, order []string, sessions map[string]*reportedOn,
 	tally ports.Tally, now time.Time) error {
 	if tally.Reported == 0 {
 		return nil
@@ -230,7 +230,7 @@ type HealthView struct {
 // Health reads the health of a session, whatever its status.
 func (t *Service) Health(ctx context.Context, agentID, id string) (HealthView, error) {
 	var r ports.HealthRead
-	err := t.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := t.store.View(ctx, func(ctx context.Context, tx repos) error {
 		reads, err := tx.Health().Get(ctx, agentID, []string{id})
 		if err != nil {
 			return err

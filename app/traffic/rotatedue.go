@@ -9,7 +9,6 @@ import (
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
-	"agentproxy/ports"
 )
 
 // RotateDue rotates a timed session whose rotation is due, and returns its
@@ -19,7 +18,7 @@ func (t *Service) RotateDue(ctx context.Context, id string) (traffic.Route, erro
 	now := t.clock.Now()
 	var s session.Session
 	var changed bool
-	err := t.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := t.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		loaded, err := tx.Sessions().Load(ctx, id)
 		s, changed = loaded, false
 		if err != nil || !rotationDue(s, now) {

@@ -22,7 +22,7 @@ import (
 
 // Traffic routes and meters the traffic of sessions for the gateway.
 type Service struct {
-	store    ports.Store
+	store    ports.Unit[Repos]
 	clock    ports.Clock
 	ids      ports.IDs
 	sessions *sessions.Service
@@ -34,7 +34,7 @@ type Service struct {
 // NewTraffic returns the use cases.
 func New(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *sessions.Service, life *sessions.Transitions,
 	access *fulfilment.Service, hub *changes.Hub) *Service {
-	return &Service{store: store, clock: clock, ids: ids, sessions: sessions, life: life, access: access, hub: hub}
+	return &Service{store: narrow(store), clock: clock, ids: ids, sessions: sessions, life: life, access: access, hub: hub}
 }
 
 // KnowEnded is how long the credentials of an ended session are accepted.
@@ -44,7 +44,7 @@ const KnowEnded = 30 * 24 * time.Hour
 // session.ErrNotFound for an unknown id and for a session that ended long ago.
 func (t *Service) Route(ctx context.Context, id string) (traffic.Route, error) {
 	var s session.Session
-	err := t.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := t.store.Read(ctx, func(ctx context.Context, tx Repos) (err error) {
 		s, err = tx.Sessions().Load(ctx, id)
 		return err
 	})
@@ -83,7 +83,7 @@ func (t *Service) Renew(ctx context.Context, replica string, asks []traffic.Ask)
 	asks = slices.SortedFunc(slices.Values(asks), func(a, b traffic.Ask) int {
 		return cmp.Or(cmp.Compare(a.SessionID, b.SessionID), cmp.Compare(a.Lease, b.Lease))
 	})
-	err := t.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := t.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		now := t.clock.Now()
 		grants, ended = make([]traffic.Grant, 0, len(asks)), nil
 		moved := map[string]int64{}
@@ -115,7 +115,7 @@ func (t *Service) Renew(ctx context.Context, replica string, asks []traffic.Ask)
 
 // renew answers one ask. It reports whether the session ended by it, and adds the
 // bytes to those that its agent moved.
-func (t *Service) renew(ctx context.Context, tx ports.Tx, replica string, ask traffic.Ask, moved map[string]int64,
+func (t *Service) renew(ctx context.Context, tx Repos, replica string, ask traffic.Ask, moved map[string]int64,
 	now time.Time) (traffic.Grant, bool, error) {
 	g := traffic.Grant{SessionID: ask.SessionID, Lease: ask.Lease}
 	s, err := tx.Sessions().Load(ctx, ask.SessionID)
@@ -175,7 +175,7 @@ func (t *Service) renew(ctx context.Context, tx ports.Tx, replica string, ask tr
 
 // notifyLow notifies of the share of the traffic that is used, while the session is
 // active.
-func (t *Service) notifyLow(ctx context.Context, tx ports.Tx, s session.Session, percents []int, now time.Time) error {
+func (t *Service) notifyLow(ctx context.Context, tx Repos, s session.Session, percents []int, now time.Time) error {
 	if s.Status != session.Active {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (t *Service) notifyLow(ctx context.Context, tx ports.Tx, s session.Session,
 }
 
 // record stores what an ask moved, and returns the session after it.
-func (t *Service) record(ctx context.Context, tx ports.Tx, s session.Session, before traffic.Usage, d traffic.Delta,
+func (t *Service) record(ctx context.Context, tx Repos, s session.Session, before traffic.Usage, d traffic.Delta,
 	l traffic.Lease, closed bool, now time.Time) (session.Session, error) {
 	if err := tx.Traffic().PutUsage(ctx, s.ID, d); err != nil {
 		return s, err
@@ -215,7 +215,7 @@ func (t *Service) record(ctx context.Context, tx ports.Tx, s session.Session, be
 // newHour schedules a settlement with the first bytes of an hour. A session is charged at
 // the end of an hour in which it moved bytes; on one that never pauses the next
 // hour begins before the pass comes, so what was used before is charged here.
-func (t *Service) newHour(ctx context.Context, tx ports.Tx, s session.Session, used int64, now time.Time) (session.Session, error) {
+func (t *Service) newHour(ctx context.Context, tx Repos, s session.Session, used int64, now time.Time) (session.Session, error) {
 	if s.ChargeDue(used) > 0 {
 		if err := ledger.NewBook(tx, t.ids, now).Settle(ctx, &s, used, false); err != nil {
 			return s, err
@@ -229,7 +229,7 @@ func (t *Service) newHour(ctx context.Context, tx ports.Tx, s session.Session, u
 
 // SettleEnded settles a session that ended while leases were out, once the last
 // of them has reported.
-func (t *Service) SettleEnded(ctx context.Context, tx ports.Tx, s session.Session, u traffic.Usage, now time.Time) error {
+func (t *Service) SettleEnded(ctx context.Context, tx Repos, s session.Session, u traffic.Usage, now time.Time) error {
 	if s.Type != session.Dynamic || u.Leased > 0 || s.Money.Held.Total() == 0 {
 		return nil
 	}

@@ -10,7 +10,6 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
 	"agentproxy/domain/webhook"
-	"agentproxy/ports"
 )
 
 // How long before the end agents are reminded of it, and how many rows one run
@@ -25,7 +24,7 @@ const (
 // their end is set.
 func (u *Service) RemindSessions(ctx context.Context) error {
 	return u.remind(ctx, webhook.SessionExpiring, remindSession,
-		func(ctx context.Context, tx ports.Tx, from, to time.Time) ([]reminder, error) {
+		func(ctx context.Context, tx repos, from, to time.Time) ([]reminder, error) {
 			list, err := tx.Sessions().Expiring(ctx, from, to, remindLimit)
 			return remindersOf(list, func(s session.Session) reminder {
 				return reminder{s.ExpiresAt, s.AgentID, map[string]string{"session_id": s.ID, "status": string(s.Status)}}
@@ -36,7 +35,7 @@ func (u *Service) RemindSessions(ctx context.Context) error {
 // RemindTrials notifies of trials that will end soon.
 func (u *Service) RemindTrials(ctx context.Context) error {
 	return u.remind(ctx, webhook.TrialExpiring, remindTrial,
-		func(ctx context.Context, tx ports.Tx, from, to time.Time) ([]reminder, error) {
+		func(ctx context.Context, tx repos, from, to time.Time) ([]reminder, error) {
 			list, err := tx.Ledger().TrialsEnding(ctx, from, to, remindLimit)
 			return remindersOf(list, func(w billing.Wallet) reminder {
 				return reminder{w.TrialExpiresAt, w.AgentID, map[string]string{"agent_id": w.AgentID}}
@@ -63,8 +62,8 @@ func remindersOf[T any](list []T, one func(T) reminder) []reminder {
 // How far it came is stored in the same transaction: no reminder is sent twice, and
 // the next run sends what one missed.
 func (u *Service) remind(ctx context.Context, of webhook.Type, ahead time.Duration,
-	list func(ctx context.Context, tx ports.Tx, from, to time.Time) ([]reminder, error)) error {
-	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	list func(ctx context.Context, tx repos, from, to time.Time) ([]reminder, error)) error {
+	err := u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		now := u.clock.Now()
 		upTo, err := tx.Webhooks().NotifiedUpTo(ctx, "", string(of))
 		if err != nil {
@@ -117,7 +116,7 @@ const overdueFor = 5 * time.Minute
 // Sweep stores a job for every delivery that waits far beyond its time, unless its
 // job still waits.
 func (u *Service) Sweep(ctx context.Context) error {
-	return u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		now := u.clock.Now()
 		overdue, err := tx.Webhooks().Overdue(ctx, now.Add(-overdueFor), remindLimit)
 		if err != nil {
@@ -137,7 +136,7 @@ func (u *Service) Sweep(ctx context.Context) error {
 func (u *Service) Recover(ctx context.Context) error {
 	now := u.clock.Now()
 	for n := remindLimit; n == remindLimit; {
-		err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		err := u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 			overdue, err := tx.Webhooks().Overdue(ctx, now, remindLimit)
 			n = len(overdue)
 			if err != nil {
@@ -165,7 +164,7 @@ func (u *Service) Recover(ctx context.Context) error {
 // due.
 func (u *Service) Overdue(ctx context.Context) (age time.Duration, err error) {
 	now := u.clock.Now()
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		first, err := tx.Webhooks().Overdue(ctx, now, 1)
 		if err == nil && len(first) > 0 {
 			age = now.Sub(first[0].NextAttemptAt)

@@ -21,7 +21,7 @@ import (
 // Webhooks is the use cases of webhooks: the endpoint, its deliveries, and their
 // attempts.
 type Service struct {
-	store   ports.Store
+	store   ports.Unit[repos]
 	clock   ports.Clock
 	ids     ports.IDs
 	secrets ports.Secrets
@@ -34,7 +34,7 @@ type Service struct {
 // NewWebhooks wires the use cases.
 func New(store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets, sender ports.Sender,
 	hub *changes.Hub, log *slog.Logger) *Service {
-	return &Service{store: store, clock: clock, ids: ids, secrets: secrets, sender: sender, hub: hub, log: log,
+	return &Service{store: narrow(store), clock: clock, ids: ids, secrets: secrets, sender: sender, hub: hub, log: log,
 		slots: newSlots()}
 }
 
@@ -50,7 +50,7 @@ const hintLength = 4
 
 // Endpoint returns the endpoint of an agent.
 func (u *Service) Endpoint(ctx context.Context, agentID string) (v EndpointView, err error) {
-	err = u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.Read(ctx, func(ctx context.Context, tx repos) error {
 		v.Endpoint, err = tx.Webhooks().Endpoint(ctx, agentID)
 		return err
 	})
@@ -65,7 +65,7 @@ func (u *Service) Endpoint(ctx context.Context, agentID string) (v EndpointView,
 // a day.
 func (u *Service) RotateSecret(ctx context.Context, agentID string) (secret string, at time.Time, err error) {
 	var e webhook.Endpoint
-	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		now := u.clock.Now()
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {
@@ -92,7 +92,7 @@ func (u *Service) RotateSecret(ctx context.Context, agentID string) (secret stri
 
 // Test sends an event without content, and returns its id.
 func (u *Service) Test(ctx context.Context, agentID string) (eventID string, err error) {
-	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		e, err := tx.Webhooks().PeekEndpoint(ctx, agentID)
 		if err != nil {
 			return err
@@ -113,7 +113,7 @@ func (u *Service) Deliveries(ctx context.Context, agentID string, of webhook.Sta
 	if of != "" && !slices.Contains(webhook.Statuses, of) {
 		return list, domain.InvalidField("status", "must be pending, delivered or failed")
 	}
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		list, err = tx.Webhooks().Deliveries(ctx, agentID, of, page)
 		return err
 	})
@@ -122,7 +122,7 @@ func (u *Service) Deliveries(ctx context.Context, agentID string, of webhook.Sta
 
 // Redeliver schedules a delivery again now, whatever its outcome.
 func (u *Service) Redeliver(ctx context.Context, agentID, id string) (d webhook.Delivery, err error) {
-	err = u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		now := u.clock.Now()
 		was, err := tx.Webhooks().Delivery(ctx, agentID, id)
 		if err != nil {
@@ -156,7 +156,7 @@ func (u *Service) Deliver(ctx context.Context, id string, due time.Time) error {
 
 func (u *Service) deliver(ctx context.Context, id string, due time.Time) error {
 	var d webhook.Delivery
-	err := u.store.Read(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := u.store.Read(ctx, func(ctx context.Context, tx repos) (err error) {
 		d, err = tx.Webhooks().LoadDelivery(ctx, id)
 		return err
 	})
@@ -192,7 +192,7 @@ func (u *Service) deliver(ctx context.Context, id string, due time.Time) error {
 
 // message returns what is sent of a delivery; its URL is empty if nothing is.
 func (u *Service) message(ctx context.Context, d webhook.Delivery) (m ports.Message, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		to, err := tx.Webhooks().Endpoint(ctx, d.AgentID)
 		if err != nil || to.Ready() != nil {
 			return err
@@ -214,7 +214,7 @@ func (u *Service) message(ctx context.Context, d webhook.Delivery) (m ports.Mess
 // outcome means that nothing was sent.
 func (u *Service) record(ctx context.Context, id string, out *webhook.Outcome) error {
 	var off string
-	err := u.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		now := u.clock.Now()
 		off = ""
 		was, err := tx.Webhooks().LoadDelivery(ctx, id)

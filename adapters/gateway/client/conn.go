@@ -123,6 +123,13 @@ func (c *Conn) Attach(target *net.TCPConn) bool {
 // Detach undoes Attach.
 func (c *Conn) Detach() { c.target.Store(nil) }
 
+// CloseTarget closes the attached connection, if any.
+func (c *Conn) CloseTarget() {
+	if t := c.target.Swap(nil); t != nil {
+		_ = t.Close()
+	}
+}
+
 // BeginDial registers a connection attempt, which an interruption cancels. The
 // Registry cancels it after until, by monotime: its periodic check of all
 // connections costs less than a timer for each attempt.

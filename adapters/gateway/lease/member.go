@@ -11,8 +11,18 @@ type Conn interface {
 // admitting it allocates nothing.
 type Member struct {
 	conn  Conn
+	state place
 	index int // in members
 }
+
+// place is what a connection takes up in its pool.
+type place uint8
+
+const (
+	outside place = iota
+	open          // relays, or may relay
+	parked        // is kept between two requests
+)
 
 // MemberOf returns the member for a connection.
 func MemberOf(c Conn) Member { return Member{conn: c} }

@@ -43,6 +43,7 @@ type Pool struct {
 	counted  int64 // conns as last reported to the core
 	end      Verdict
 	members  members
+	parked   int // kept connections between two requests
 
 	size    int64         // target size of the lease: about a second of recent traffic
 	low     int64         // renew when less than this is left
@@ -170,18 +171,21 @@ func (p *Pool) AwaitRenewal(epoch uint32, interrupted func() bool) Verdict {
 // Admit adds a connection to the pool: at once if there is traffic to relay, else
 // after the core's next answer, at most limit later. It returns Blocked if there
 // is none by then, and Limited if most connections are open already. The
-// connection is a member only if the verdict is Granted.
+// connection is a member only if the verdict is Granted. One that was parked has its
+// place already.
 func (p *Pool) Admit(m *Member, most int, limit time.Duration) Verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.remove(m)
 	if p.end != Granted {
 		return p.end
 	}
-	if len(p.members) >= most {
+	if len(p.members)+p.parked >= most {
 		return Limited
 	}
 	p.touched = monotime.Now()
 	p.members.add(m)
+	m.state = open
 	v := p.state(p.touched)
 	if v != Blocked {
 		return v
@@ -207,7 +211,7 @@ func (p *Pool) Admit(m *Member, most int, limit time.Duration) Verdict {
 		}
 	}
 	if v != Granted {
-		p.members.remove(m)
+		p.remove(m)
 	}
 	return v
 }
@@ -219,12 +223,36 @@ func (p *Pool) Opened() {
 	p.mu.Unlock()
 }
 
-// Leave removes a connection that was admitted.
-func (p *Pool) Leave(m *Member) {
+// Park keeps the place of a connection between two requests. Meanwhile it holds no
+// lease, and End does not interrupt it.
+func (p *Pool) Park(m *Member) {
 	p.mu.Lock()
-	p.members.remove(m)
+	p.remove(m)
+	m.state = parked
+	p.parked++
 	p.touched = monotime.Now()
 	p.mu.Unlock()
+}
+
+// Leave removes a connection that was admitted. It does nothing if it has left.
+func (p *Pool) Leave(m *Member) {
+	p.mu.Lock()
+	if m.state != outside {
+		p.remove(m)
+		p.touched = monotime.Now()
+	}
+	p.mu.Unlock()
+}
+
+// remove takes a connection's place away. It is called under mu.
+func (p *Pool) remove(m *Member) {
+	switch m.state {
+	case open:
+		p.members.remove(m)
+	case parked:
+		p.parked--
+	}
+	m.state = outside
 }
 
 // Busy reports whether connections are open.

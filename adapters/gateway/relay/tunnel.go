@@ -29,6 +29,8 @@ type Config struct {
 	// Ended is called when both directions of a tunnel have ended; it takes over
 	// the client's connection.
 	Ended func(*Tunnel)
+	// Panicked is called with what a direction panicked with. Its tunnel ends.
+	Panicked func(cause any)
 }
 
 // Relay opens tunnels.
@@ -131,12 +133,24 @@ func (t *Tunnel) Run() {
 }
 
 func (t *Tunnel) half(d *direction) {
-	e := d.run()
-	d.drop()
-	t.after(d, e)
+	t.after(d, t.guard(d))
 	if t.left.Add(-1) == 0 {
 		t.finish()
 	}
+}
+
+// guard runs a direction. A panic in it interrupts the connection.
+func (t *Tunnel) guard(d *direction) (e ending) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			t.relay.cfg.Panicked(cause)
+			t.Conn.Interrupt(client.Aborted)
+			e = interrupted
+		}
+	}()
+	e = d.run()
+	d.drop()
+	return e
 }
 
 // after applies the consequences that the end of one direction has for the other.

@@ -124,13 +124,12 @@ func (p Profile) checkOptions(options map[string]string) (faults []error) {
 
 // CheckPlaces returns the faults of the operator's spellings.
 func (p Profile) CheckPlaces(places map[string]string) (faults []error) {
-	own := func(c rune) bool { return strings.ContainsRune(p.separators, c) && !strings.ContainsRune(p.nested, c) }
 	for _, place := range slices.Sorted(maps.Keys(places)) {
 		code, _, _ := strings.Cut(place, "/")
 		if !country.Known(code) {
 			faults = append(faults, fmt.Errorf("locations: %q does not begin with a country code", place))
 		}
-		if text := places[place]; !spellingForm.MatchString(text) || strings.ContainsFunc(text, own) {
+		if text := places[place]; !spellingForm.MatchString(text) || strings.ContainsAny(text, p.separators) {
 			faults = append(faults, fmt.Errorf("locations: %q at %q cannot be written in the gateway's grammar", text, place))
 		}
 	}

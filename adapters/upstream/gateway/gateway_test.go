@@ -84,13 +84,12 @@ func TestWhatAGatewayCannotBeAskedForIsRefused(t *testing.T) {
 		{"a city in an ISP zone", "brightdata", map[string]string{"network": "isp"}, target{"US", "newyork", "", 0}},
 		{"a city in a datacenter zone", "brightdata", map[string]string{"network": "datacenter"}, target{"US", "newyork", "", 0}},
 		{"a city on a plan of proxies", "webshare", map[string]string{"network": "datacenter"}, target{"US", "dallas", "", 0}},
-		{"a city of mobile exits", "netnut", map[string]string{"network": "mob"}, target{"NL", "amsterdam", "", 0}},
 		{"a city that is a wish", "proxies.sx", nil, target{"US", "nyc", "", 0}},
 		{"a city that has no key", "packetstream", nil, target{"US", "nyc", "", 0}},
 		{"a city with a digit", "webshare", nil, target{"US", "city17", "", 0}},
-		{"a city of two words where one is known", "netnut", nil, target{"NL", "den haag", "", 0}},
+		{"a city of two words where one is known", "rayobyte", nil, target{"NL", "den haag", "", 0}},
 		{"a city that is no word", "decodo", nil, target{"NL", " _ ", "", 0}},
-		{"a city with a question mark", "netnut", nil, target{"NL", "haag?", "", 0}},
+		{"a city with a question mark", "rayobyte", nil, target{"NL", "haag?", "", 0}},
 		{"a city in other letters", "decodo", nil, target{"BR", "são paulo", "", 0}},
 		{"a country whose name is not known", "packetstream", nil, target{country: "TR"}},
 		{"a token that is too short", "iproyal", nil, target{token: "abc1234"}},
@@ -126,7 +125,6 @@ func TestWhatAGatewayCannotBeAskedForIsRefused(t *testing.T) {
 func TestTheOperatorCanTellTheSellersSpelling(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ profile, place, spelled, country, city, want string }{
-		{"netnut", "US/birmingham", "alabama_birmingham", "US", "birmingham", "USERNAME-res_sc-us_alabama_birmingham"},
 		{"packetstream", "US", "US", "US", "", "password321_country-US"},
 		{"packetstream", "TR", "Turkey", "tr", "", "password321_country-Turkey"},
 		{"iproyal", "US/new-york", "newyork", "US", "new-york", "password321_country-us_city-newyork"},
@@ -159,7 +157,7 @@ func TestAGatewayIsNotMadeOfFaultySettings(t *testing.T) {
 		{"no numbers", "webshare", func(s *upstream.Spec) { s.Options["numbers"] = "0" }, "options.numbers must be 1 to"},
 		{"a user name with a colon", "oxylabs", func(s *upstream.Spec) { s.Options["username"] = "a:b" }, "options.username holds"},
 		{"a user name that its gateway would split", "proxies.sx", func(s *upstream.Spec) { s.Options["username"] = "psx_a-b" }, "options.username holds"},
-		{"a network that does not exist", "netnut", func(s *upstream.Spec) { s.Options["network"] = "sat" }, "options.network does not exist"},
+		{"a network that does not exist", "brightdata", func(s *upstream.Spec) { s.Options["network"] = "sat" }, "options.network does not exist"},
 		{"a port that does not exist", "oxylabs", func(s *upstream.Spec) { s.Options["port"] = "65536" }, "options.port must be"},
 		{"a host that is a URL", "oxylabs", func(s *upstream.Spec) { s.Options["host"] = "http://a" }, "options.host must be"},
 		{"a protocol that nobody speaks", "oxylabs", func(s *upstream.Spec) { s.Options["protocol"] = "socks4" }, "options.protocol must be"},
@@ -211,7 +209,7 @@ func TestAGatewayKeepsItsPasswordToItself(t *testing.T) {
 	if text := log.String() + refused.Error() + fmt.Sprint(d); strings.Contains(text, "password321") {
 		t.Errorf("the password is in %s", text)
 	}
-	s = gatewaySpec("netnut", nil)
+	s = gatewaySpec("brightdata", nil)
 	kept := maps.Clone(s.Options)
 	if openGateway(t, s); !maps.Equal(kept, s.Options) {
 		t.Error("the operator's settings were changed")

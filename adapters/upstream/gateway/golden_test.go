@@ -19,7 +19,9 @@ var gatewayOptions = map[string]map[string]string{
 	"decodo":       {"username": "proxyuser"},
 	"dataimpulse":  {"username": "login"},
 	"soax":         {"package": "12345"},
-	"netnut":       {"username": "USERNAME"},
+	"anyip":        {"username": "user_ID"},
+	"nodemaven":    {"username": "login"},
+	"geonode":      {"username": "geonode_x"},
 	"webshare":     {"username": "myuser"},
 	"proxyseller":  {"username": "xxx"},
 	"proxies.sx":   {"username": "psx_acme"},
@@ -90,13 +92,15 @@ func TestCredentialsAreThoseOfTheDocumentation(t *testing.T) {
 		{"soax", nil, at("US", ""), "rand1234", 90 * time.Second, "package-12345-country-us-sessionid-rand1234-sessionlength-90", pw},
 		{"soax", nil, at("", ""), "rand1234", 0, "package-12345-sessionid-rand1234-sessionlength-86400", pw},
 
-		{"netnut", nil, at("", ""), "", 0, "USERNAME-res-any", pw},
-		{"netnut", nil, at("NL", ""), "", 0, "USERNAME-res-nl", pw},
-		{"netnut", nil, at("GB", ""), "", 0, "USERNAME-res-uk", pw},
-		{"netnut", nil, at("NL", "Amsterdam"), "", 0, "USERNAME-res_sc-nl_amsterdam", pw},
-		{"netnut", map[string]string{"network": "dc"}, at("NL", ""), "", 0, "USERNAME-dc-nl", pw},
-		{"netnut", map[string]string{"network": "stc"}, at("NL", "Amsterdam"), "", 0, "USERNAME-stc_sc-nl_amsterdam", pw},
-		{"netnut", nil, at("", ""), "abcd1234", 0, "USERNAME-res-any-sid-61322245", pw},
+		{"anyip", nil, at("FR", ""), "abcd1234", 30 * time.Minute, "user_ID,type_residential,country_FR,session_abcd1234,sesstime_30", pw},
+		{"anyip", map[string]string{"network": "mobile"}, at("", ""), "abcd1234", 0, "user_ID,type_mobile,session_abcd1234,sesstime_10080", pw},
+
+		{"nodemaven", nil, at("US", ""), "abcd1234", 10 * time.Minute, "login-country-us-sid-abcd1234-ttl-10m", pw},
+		{"nodemaven", nil, at("", ""), "abcd1234", 0, "login-sid-abcd1234-ttl-24h", pw},
+		{"nodemaven", nil, at("", ""), "abcd1234", time.Hour, "login-sid-abcd1234-ttl-1h", pw},
+
+		{"geonode", nil, at("US", ""), "abcd1234", 0, "geonode_x-type-residential-country-us-session-abcd1234", pw},
+		{"geonode", nil, at("", ""), "", 0, "geonode_x-type-residential", pw},
 
 		{"webshare", nil, at("US", ""), "", 0, "myuser-us-rotate", pw},
 		{"webshare", nil, at("", ""), "", 0, "myuser-rotate", pw},
@@ -138,12 +142,14 @@ func TestCredentialsAreThoseOfTheDocumentation(t *testing.T) {
 func TestHostsAndPortsAreThoseOfTheDocumentation(t *testing.T) {
 	t.Parallel()
 	for profile, want := range map[string]string{
-		"brightdata":  "http brd.superproxy.io 33335, socks5 brd.superproxy.io 22228",
+		"brightdata":  "http brd.superproxy.io 44445, socks5 brd.superproxy.io 22228",
 		"oxylabs":     "http pr.oxylabs.io 7777, socks5 pr.oxylabs.io 7777",
 		"decodo":      "http gate.decodo.com 7000, socks5 gate.decodo.com 7000",
 		"dataimpulse": "http gw.dataimpulse.com 823, socks5 gw.dataimpulse.com 824",
 		"soax":        "http proxy.soax.com 5000, http proxy.soax.com 5000",
-		"netnut":      "http gw.netnut.net 5959, socks5 gw.netnut.net 5959",
+		"anyip":       "http portal.anyip.io 1080, socks5 portal.anyip.io 1080",
+		"nodemaven":   "http gate.nodemaven.com 8080, socks5 gate.nodemaven.com 1080",
+		"geonode":     "http proxy.geonode.io 10000, socks5 proxy.geonode.io 12000",
 		"webshare":    "http p.webshare.io 80, http p.webshare.io 80",
 		"proxyseller": "http res.proxy-seller.com 10000, socks5 res.proxy-seller.com 10000",
 		"proxies.sx":  "http gw.proxies.sx 7000, socks5 gw.proxies.sx 7001",

@@ -150,9 +150,6 @@ func (p Profile) spellCountry(a Account, code string) (string, error) {
 	if s := a.Places[code]; s != "" {
 		return s, nil
 	}
-	if s := p.countryCodes[code]; s != "" {
-		return s, nil
-	}
 	switch {
 	case p.countryNames:
 		name := strings.ReplaceAll(country.Name(code), " ", "")

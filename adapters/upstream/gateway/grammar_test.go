@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,11 +36,13 @@ func gateways(t *testing.T) map[string]ports.Dynamic {
 
 // ttlStep is the unit of a profile's times; it is 0 if it has none.
 var ttlStep = map[string]time.Duration{"oxylabs": time.Minute, "decodo": time.Minute, "dataimpulse": time.Minute, "evomi": time.Minute,
-	"soax": time.Second, "proxyseller": time.Second, "proxies.sx": time.Second, "iproyal": time.Second}
+	"soax": time.Second, "proxyseller": time.Second, "proxies.sx": time.Second, "iproyal": time.Second,
+	"anyip": time.Minute, "nodemaven": time.Minute}
 
 // longestTTL is the longest time of a profile. It is written for a target without a time.
 var longestTTL = map[string]time.Duration{"oxylabs": 24 * time.Hour, "decodo": 24 * time.Hour, "dataimpulse": 2 * time.Hour,
-	"soax": 24 * time.Hour, "proxyseller": time.Hour, "proxies.sx": 720 * time.Hour, "iproyal": 168 * time.Hour, "evomi": 2 * time.Hour}
+	"soax": 24 * time.Hour, "proxyseller": time.Hour, "proxies.sx": 720 * time.Hour, "iproyal": 168 * time.Hour, "evomi": 2 * time.Hour,
+	"anyip": 168 * time.Hour, "nodemaven": 24 * time.Hour}
 
 func TestWhatIsWrittenIsWhatTheGatewayReads(t *testing.T) {
 	all := gateways(t)
@@ -48,9 +51,9 @@ func TestWhatIsWrittenIsWhatTheGatewayReads(t *testing.T) {
 		profile := rapid.SampledFrom(gateway.Profiles()).Draw(t, "profile")
 		country := rapid.SampledFrom([]string{"", "US", "GB", "DE", "FR", "JP", "BR", "NL", "KR"}).Draw(t, "country")
 		var city string
-		if country != "" && profile != "proxies.sx" && profile != "packetstream" && rapid.Bool().Draw(t, "with city") {
+		if country != "" && !slices.Contains([]string{"proxies.sx", "packetstream", "anyip", "nodemaven", "geonode"}, profile) && rapid.Bool().Draw(t, "with city") {
 			n := rapid.IntRange(1, 3).Draw(t, "words")
-			if profile == "netnut" || profile == "rayobyte" {
+			if profile == "rayobyte" {
 				n = 1
 			}
 			city = strings.Join(rapid.SliceOfN(words, n, n).Draw(t, "city"), " ")
@@ -76,7 +79,7 @@ func TestWhatIsWrittenIsWhatTheGatewayReads(t *testing.T) {
 			ttl = longestTTL[profile]
 		}
 		if w.Country != country || squashCity(w.City) != squashCity(city) || (w.Session == "") != (token == "") ||
-			token != "" && w.Keep != ttl || w.Session != token && profile != "netnut" && profile != "webshare" {
+			token != "" && w.Keep != ttl || w.Session != token && profile != "webshare" {
 			t.Fatalf("%s reads %s : %s as %+v", profile, e.User, e.Password, w)
 		}
 	})
@@ -113,7 +116,7 @@ func TestNoFieldCanWriteAnother(t *testing.T) {
 		}
 		name := strings.ReplaceAll(country.Name(target.Location.Country), " ", "")
 		if !strings.EqualFold(w.Country, target.Location.Country) && (profile != "packetstream" || w.Country != name) || squashCity(w.City) != squashCity(target.Location.City) ||
-			(w.Session == "") != (target.Token == "") || w.Session != target.Token && profile != "netnut" && profile != "webshare" {
+			(w.Session == "") != (target.Token == "") || w.Session != target.Token && profile != "webshare" {
 			t.Fatalf("%s %+v: %s : %s is read as %+v", profile, target, e.User, e.Password, w)
 		}
 	})
@@ -136,7 +139,7 @@ func TestACityWithAParameterInsideIsRefusedByEveryGateway(t *testing.T) {
 
 func TestNumbersAreComputedOfTokensAndStayInRange(t *testing.T) {
 	t.Parallel()
-	for profile, longest := range map[string]int{"netnut": 99999999, "webshare": 99999999} {
+	for profile, longest := range map[string]int{"webshare": 99999999} {
 		p := openGateway(t, gatewaySpec(profile, nil))
 		seen := map[string]bool{}
 		for i := range 1000 {

@@ -30,15 +30,14 @@ type Profile struct {
 
 	networks     []exitNetwork // the first is the default; nil if there is one only
 	upperCountry bool
-	countryNames bool              // English names without spaces instead of codes
-	countryCodes map[string]string // codes that differ from those of ISO 3166-1
-	cityGap      string            // between the words of a city, or cityGapUnknown
-	cityTitle    bool              // New-York instead of new-york
-	cityLetters  bool              // no digits
+	countryNames bool   // English names without spaces instead of codes
+	cityGap      string // between the words of a city, or cityGapUnknown
+	cityTitle    bool   // New-York instead of new-york
+	cityLetters  bool   // no digits
 
-	// separators are the characters of the grammar. A place from an agent that
-	// contains one is refused. The operator may write those in nested in locations.
-	separators, nested string
+	// separators are the characters of the grammar. A place that contains one is
+	// refused.
+	separators string
 	// strictUser is set if the gateway splits the whole user name, so that the
 	// account's part of it must not contain a separator either.
 	strictUser bool

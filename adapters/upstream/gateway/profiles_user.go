@@ -15,10 +15,11 @@ var (
 var userNameProfiles = map[string]Profile{
 	// https://docs.brightdata.com/proxy-networks/config-options and
 	// https://docs.brightdata.com/api-reference/proxy/geolocation-targeting.
-	// How long a session lasts is not documented and cannot be asked for. Cities
-	// are for residential and mobile zones; names are lower case without spaces.
+	// The certificates of the older port 33335 have expired. How long a session lasts is
+	// not documented and cannot be asked for. Cities are for
+	// residential and mobile zones; names are lower case without spaces.
 	"brightdata": {
-		host: "brd.superproxy.io", ports: map[session.Protocol]uint16{session.HTTP: 33335, session.SOCKS5: 22228},
+		host: "brd.superproxy.io", ports: map[session.Protocol]uint16{session.HTTP: 44445, session.SOCKS5: 22228},
 		user: "brd-customer-{username}-zone-{zone}", first: "-", next: "-",
 		country: []string{"country-{country}"}, city: []string{"country-{country}", "city-{city}"},
 		session:    []string{"session-{token}"},
@@ -67,20 +68,36 @@ var userNameProfiles = map[string]Profile{
 		ttl:     lifetime{"sessionlength-{ttl}", inSeconds, time.Second, 86400 * time.Second},
 		cityGap: "+", separators: "-",
 	},
-	// https://help.netnut.io/netnut-documentation/netnut-proxies/residential-proxies/curl-request-parameters:
-	// a session is a number; the pages disagree about its range, this one is in
-	// both. The United Kingdom is uk. A city of the United States follows its
-	// state, us_alabama_birmingham, which the operator sets in locations.
-	"netnut": {
-		host: "gw.netnut.net", ports: map[session.Protocol]uint16{session.HTTP: 5959, session.SOCKS5: 5959},
+	// https://anyip.io/docs/guides/configuration: the user name is user_ID. A city needs
+	// its region there, which a place does not have, so it cannot be asked for. Seven days
+	// are the default; that they are the longest time is unverified.
+	"anyip": {
+		host: "portal.anyip.io", ports: map[session.Protocol]uint16{session.HTTP: 1080, session.SOCKS5: 1080},
+		user: "{username}", first: ",", next: ",",
+		anywhere: []string{"type_{network}"}, country: []string{"type_{network}", "country_{country}"},
+		session:      []string{"session_{token}"},
+		ttl:          lifetime{"sesstime_{ttl}", inMinutes, time.Minute, 7 * 24 * time.Hour},
+		networks:     []exitNetwork{{"residential", false}, {"mobile", false}},
+		upperCountry: true, separators: ",|_",
+	},
+	// https://pypi.org/project/nodemaven: the gateway ignores what it does not know, so
+	// cities, whose spelling is not documented without their region, cannot be asked for.
+	"nodemaven": {
+		host: "gate.nodemaven.com", ports: map[session.Protocol]uint16{session.HTTP: 8080, session.SOCKS5: 1080},
 		user: "{username}", first: "-", next: "-",
-		anywhere: []string{"{network}-any"}, country: []string{"{network}-{country}"},
-		city:         []string{"{network}_sc-{country}_{city}"},
-		session:      []string{"sid-{token}"},
-		number:       numberRange{10000, 99999999},
-		networks:     []exitNetwork{{"res", true}, {"stc", true}, {"mob", false}, {"dc", false}},
-		countryCodes: map[string]string{"GB": "uk"},
-		cityGap:      cityGapUnknown, separators: "-_", nested: "_",
+		country:    []string{"country-{country}"},
+		session:    []string{"sid-{token}"},
+		ttl:        lifetime{"ttl-{ttl}", []timeUnit{{time.Hour, "h"}, {time.Minute, "m"}}, time.Minute, 24 * time.Hour},
+		separators: "-", strictUser: true,
+	},
+	// https://docs.geonode.com: the sticky ports, on which one port serves many sessions.
+	// The bounds of lifetime are not documented, so that no time can be asked for.
+	"geonode": {
+		host: "proxy.geonode.io", ports: map[session.Protocol]uint16{session.HTTP: 10000, session.SOCKS5: 12000},
+		user: "{username}", first: "-", next: "-",
+		anywhere: []string{"type-residential"}, country: []string{"type-residential", "country-{country}"},
+		session:    []string{"session-{token}"},
+		separators: "-", strictUser: true,
 	},
 	// https://apidocs.webshare.io/proxy-connection: the backbone. A session is a
 	// number. On a plan that lists proxies it is the position in that list, whose length is

@@ -13,7 +13,7 @@ type Wanted struct {
 	Account  string // the user name, customer id or package alone
 	Password string // the password alone
 	Zone     string // brightdata
-	Network  string // netnut, proxies.sx
+	Network  string // anyip, proxies.sx
 	Country  string // ISO 3166-1, upper case; empty: any
 	City     string // in the seller's spelling
 	Session  string // empty: every connection has its own exit
@@ -32,7 +32,9 @@ var parsers = map[string]func(user, password string) (Wanted, error){
 	"decodo":       decodo,
 	"dataimpulse":  dataImpulse,
 	"soax":         soax,
-	"netnut":       netNut,
+	"anyip":        anyIP,
+	"nodemaven":    nodeMaven,
+	"geonode":      geonode,
 	"webshare":     webshare,
 	"proxyseller":  proxySeller,
 	"proxies.sx":   proxiesSX,

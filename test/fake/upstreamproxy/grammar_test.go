@@ -9,7 +9,7 @@ import (
 	"agentproxy/test/fake/upstreamproxy"
 )
 
-var profiles = []string{"brightdata", "oxylabs", "decodo", "dataimpulse", "soax", "netnut", "webshare", "proxyseller",
+var profiles = []string{"brightdata", "oxylabs", "decodo", "dataimpulse", "soax", "anyip", "nodemaven", "geonode", "webshare", "proxyseller",
 	"proxies.sx", "iproyal", "evomi", "packetstream", "rayobyte"}
 
 func TestDocumentedCredentialsAreRead(t *testing.T) {
@@ -24,8 +24,9 @@ func TestDocumentedCredentialsAreRead(t *testing.T) {
 		{"decodo", "user-me-country-us-city-new_york-session-a1-sessionduration-30", "pw", wanted{Account: "me", Country: "US", City: "new_york", Session: "a1", Keep: 30 * time.Minute}},
 		{"dataimpulse", "login__cr.au;sessid.123", "pw", wanted{Account: "login", Country: "AU", Session: "123", Keep: 30 * time.Minute}},
 		{"soax", "package-123-country-us-sessionid-rand123456-sessionlength-90", "pw", wanted{Account: "123", Country: "US", Session: "rand123456", Keep: 90 * time.Second}},
-		{"netnut", "USERNAME-dc-nl-sid-917244575", "pw", wanted{Account: "USERNAME", Network: "dc", Country: "NL", Session: "917244575"}},
-		{"netnut", "USERNAME-res_sc-us_alabama_birmingham", "pw", wanted{Account: "USERNAME", Network: "res", Country: "US", City: "alabama_birmingham"}},
+		{"anyip", "user_ID,type_residential,country_FR,session_a1", "pw", wanted{Account: "user_ID", Network: "residential", Country: "FR", Session: "a1", Keep: 168 * time.Hour}},
+		{"nodemaven", "login-country-us-sid-a1-ttl-10m-filter-medium", "pw", wanted{Account: "login", Country: "US", Session: "a1", Keep: 10 * time.Minute}},
+		{"geonode", "geonode_x-type-residential-country-us-session-a1", "pw", wanted{Account: "geonode_x", Country: "US", Session: "a1"}},
 		{"webshare", "myuser-us-1234", "pw", wanted{Account: "myuser", Country: "US", Session: "1234"}},
 		{"webshare", "myuser-us-city_los_angeles-rotate", "pw", wanted{Account: "myuser", Country: "US", City: "los_angeles"}},
 		{"proxyseller", "xxx_c_US_city_New-York_s_100_ttl_30s", "pw", wanted{Account: "xxx", Country: "US", City: "New-York", Session: "100", Keep: 30 * time.Second}},
@@ -55,9 +56,10 @@ func TestWhatIsNotOfTheGrammarIsRefused(t *testing.T) {
 		{"dataimpulse", "login__city.berlin", "pw"},
 		{"dataimpulse", "login__cr.us;sessid.a;sessttl.0", "pw"},
 		{"soax", "package-1-sessionid-a-sessionlength-86401", "pw"},
-		{"netnut", "me-res-gb", "pw"},
-		{"netnut", "me-res-nl_amsterdam", "pw"},
-		{"netnut", "me-res-any-sid-9999", "pw"},
+		{"anyip", "me,type_residential", "pw"},
+		{"anyip", "user_me,type_residential,country_fr", "pw"},
+		{"nodemaven", "me-ttl-10m", "pw"},
+		{"geonode", "me-country-us", "pw"},
 		{"webshare", "me-us", "pw"},
 		{"webshare", "me-us-city_a1-rotate", "pw"},
 		{"proxyseller", "me_c_us", "pw"},

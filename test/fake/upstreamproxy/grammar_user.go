@@ -91,38 +91,52 @@ func soax(user, password string) (Wanted, error) {
 	return w, s.err
 }
 
-// https://help.netnut.io/netnut-documentation/netnut-proxies/residential-proxies/curl-request-parameters
-func netNut(user, password string) (Wanted, error) {
+// https://anyip.io/docs/guides/configuration
+func anyIP(user, password string) (Wanted, error) {
+	p := strings.FieldsFunc(user, func(c rune) bool { return c == ',' || c == '|' })
+	if len(p) == 0 || !strings.HasPrefix(p[0], "user_") {
+		return Wanted{}, fmt.Errorf("not user_…")
+	}
+	s := joined(p[1:], "_", "type country region city asn session sesstime sessreplace sessasn")
+	s.needs("city", "region")
+	s.needs("region", "country")
+	s.needs("sesstime", "session")
+	if t := s.got["type"]; t != "residential" && t != "mobile" {
+		s.fail("%q is no type", t)
+	}
+	minutes := s.number("sesstime", 1, 10080, 10080)
+	return Wanted{Account: p[0], Network: s.got["type"], Password: password, Country: s.upper("country"), City: s.got["city"],
+		Session: s.id("session", 1, 64), Keep: time.Duration(minutes) * time.Minute}, s.err
+}
+
+// https://pypi.org/project/nodemaven
+func nodeMaven(user, password string) (Wanted, error) {
 	p := strings.Split(user, "-")
-	if len(p) != 3 && len(p) != 5 {
-		return Wanted{}, fmt.Errorf("%d parts, want a user, a network, a place and perhaps sid and a number", len(p))
-	}
-	w := Wanted{Account: p[0], Password: password}
-	network, byCity := strings.CutSuffix(p[1], "_sc")
-	if !strings.Contains(" res stc mob dc ", " "+network+" ") {
-		return w, fmt.Errorf("%q is no network", network)
-	}
-	w.Network = network
-	country, city, deep := strings.Cut(p[2], "_")
-	if deep != byCity || deep && city == "" {
-		return w, fmt.Errorf("%q does not fit %q", p[2], p[1])
-	}
-	s := flat(p[3:], "sid")
-	w.City = city
-	if country != "any" {
-		s.got["country"] = country
-		w.Country = s.lower("country")
-	}
-	switch w.Country {
-	case "UK":
-		w.Country = "GB"
-	case "GB":
-		s.fail("the United Kingdom is uk here")
-	}
-	if n := s.number("sid", 10000, 999999999, 0); n > 0 {
-		w.Session = strconv.Itoa(n)
+	s := flat(p[1:], "country region city isp type ipv4 sid ttl filter")
+	s.needs("city", "country")
+	s.needs("ttl", "sid")
+	w := Wanted{Account: p[0], Password: password, Country: s.lower("country"), City: s.got["city"], Session: s.id("sid", 1, 64)}
+	if text, ok := s.got["ttl"]; ok {
+		n, err := strconv.Atoi(strings.TrimRight(text, "mh"))
+		w.Keep = time.Duration(n) * time.Minute
+		if strings.HasSuffix(text, "h") {
+			w.Keep *= 60
+		}
+		if err != nil || n < 1 || text[len(text)-1] != 'm' && text[len(text)-1] != 'h' {
+			s.fail("%q is no time", text)
+		}
 	}
 	return w, s.err
+}
+
+// https://docs.geonode.com
+func geonode(user, password string) (Wanted, error) {
+	p := strings.Split(user, "-")
+	s := flat(p[1:], "type country session lifetime")
+	if s.got["type"] != "residential" {
+		s.fail("%q is no type", s.got["type"])
+	}
+	return Wanted{Account: p[0], Password: password, Country: s.lower("country"), Session: s.id("session", 1, 25)}, s.err
 }
 
 // https://apidocs.webshare.io/proxy-connection

@@ -1,0 +1,17 @@
+package accounts
+
+import (
+	"agentproxy/app/procurement"
+	"agentproxy/ports"
+)
+
+// repos is the repositories that the use cases of accounts use.
+type repos interface {
+	procurement.Repos
+	Agents() ports.Agents
+	Referrers() ports.Referrers
+}
+
+func narrow(store ports.Store) ports.Unit[repos] {
+	return ports.Narrow(store, func(tx ports.Tx) repos { return tx })
+}

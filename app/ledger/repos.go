@@ -1,0 +1,14 @@
+package ledger
+
+import "agentproxy/ports"
+
+// repos is the repositories that the reads of an agent's money use.
+type repos interface {
+	Repos
+	Counters() ports.Counters
+	Sessions() ports.Sessions
+}
+
+func narrow(store ports.Store) ports.Unit[repos] {
+	return ports.Narrow(store, func(tx ports.Tx) repos { return tx })
+}

@@ -1,0 +1,17 @@
+package sessions
+
+import (
+	"agentproxy/app/procurement"
+	"agentproxy/ports"
+)
+
+// Repos is the repositories that the use cases of sessions use.
+type Repos interface {
+	procurement.Repos
+	Agents() ports.Agents
+	Health() ports.Health
+}
+
+func narrow(store ports.Store) ports.Unit[Repos] {
+	return ports.Narrow(store, func(tx ports.Tx) Repos { return tx })
+}
