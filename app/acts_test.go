@@ -100,9 +100,9 @@ func (w *world) hooked() string {
 	return r.Agent.ID
 }
 
-// heard lists what an agent's webhook was told, oldest first: the type and the
+// receivedEvents lists the webhook events of an agent, oldest first: the type and the
 // data but for the ids.
-func (w *world) heard(agent string) string {
+func (w *world) receivedEvents(agent string) string {
 	w.t.Helper()
 	query := `SELECT o.type || COALESCE((SELECT group_concat(' ' || key || '=' || value, '') FROM json_each(o.data)
 		WHERE key NOT LIKE '%_id'), '') FROM outbox o JOIN webhook_deliveries d ON d.event_id = o.id
@@ -113,13 +113,13 @@ func (w *world) heard(agent string) string {
 	return strings.Join(w.texts(query, agent), "; ")
 }
 
-// forget makes heard begin anew.
+// forget deletes the events that receivedEvents lists.
 func (w *world) forget() {
 	w.exec(`DELETE FROM outbox`)
 	w.exec(`DELETE FROM webhook_deliveries`)
 }
 
-// rich is register with so many dollars of own money beside the trial.
+// rich registers an agent and credits it with own money beside the trial.
 func (w *world) rich(dollars domain.Money) string {
 	w.t.Helper()
 	id := w.register()

@@ -32,7 +32,7 @@ func cpu(b *testing.B) func() {
 	}
 }
 
-// each runs fn with so many callers at once, on two processors.
+// each runs fn with concurrent callers on two processors.
 func each(b *testing.B, callers int, fn func(n int64) error) {
 	var n atomic.Int64
 	defer cpu(b)()

@@ -9,7 +9,7 @@ import (
 	"agentproxy/domain/session"
 )
 
-// available is what the catalogue says of a product; false: it is not listed.
+// available returns a product's availability in the catalogue; listed is false if it is absent.
 func (w *world) available(no string) (available, listed bool) {
 	for _, p := range w.catalog.Products(catalog.Filter{}, domain.Page{Number: 1, Size: 100}).Items {
 		if p.No == no {
@@ -19,7 +19,7 @@ func (w *world) available(no string) (available, listed bool) {
 	return false, false
 }
 
-// What a seller has changes what is shown for as long as it says so, and makes
+// A seller's stock changes what is shown while the seller reports it, and makes
 // nothing available that the operator does not sell.
 func TestStockIsShown(t *testing.T) {
 	t.Parallel()

@@ -112,7 +112,7 @@ func TestRotateSecret(t *testing.T) {
 	t.Run("older tokens fail at once, refreshed ones too", func(t *testing.T) {
 		_, err = w.accounts.AuthenticateToken(t.Context(), old.Text)
 		refused(t, err, account.ErrExpiredToken)
-		// Whoever was let in before the rotation gets a token of before.
+		// A caller authenticated before the rotation gets a token of before.
 		late, err := w.accounts.RefreshToken(caller)
 		ok(t, err)
 		_, err = w.accounts.AuthenticateToken(t.Context(), late.Text)

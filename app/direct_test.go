@@ -248,7 +248,7 @@ func TestASessionOfALocalProviderThatIsGone(t *testing.T) {
 	}
 }
 
-// oneProxy is a seller that speaks one protocol, whatever it is asked for, or has
+// oneProxy is a seller that has one protocol, whatever it is asked for, or has
 // no word for the other one.
 type oneProxy struct {
 	*fake.Provider
@@ -264,7 +264,7 @@ func (p *oneProxy) Endpoint(a procurement.Access, t procurement.Target) (procure
 	return p.Provider.Endpoint(a, t)
 }
 
-// An agent is told of no proxy that the provider does not have.
+// An agent gets no proxy that the provider does not have.
 func TestTheProxiesOfADirectSession(t *testing.T) {
 	t.Parallel()
 	p := &oneProxy{Provider: fake.NewProvider("one")}

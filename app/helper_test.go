@@ -41,7 +41,7 @@ import (
 	"agentproxy/test/pg"
 )
 
-// setup says how a world differs from the usual one.
+// setup represents how a world differs from the usual one.
 type setup struct {
 	limit     int // live sessions an agent
 	trial     domain.Money
@@ -53,7 +53,7 @@ type setup struct {
 	reprice   []catalog.Product
 	more      []ports.Provider  // further sellers
 	sell      []catalog.Product // further products
-	stingy    bool              // the seller delivers nothing and says that all is well
+	stingy    bool              // the seller delivers nothing and reports success
 }
 
 // world is the whole core on a store in a file, with a seller on the other side
@@ -113,7 +113,7 @@ var template = sync.OnceValues(func() ([]byte, error) {
 })
 
 // database is a new one with a table of jobs: a SQLite file, or PostgreSQL where
-// TEST_STORE says so.
+// TEST_STORE is postgres.
 func database(t testing.TB, disk bool) (path string) {
 	if os.Getenv("TEST_STORE") == "postgres" {
 		path = pg.Database(t)

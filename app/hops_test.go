@@ -51,7 +51,7 @@ func TestHops(t *testing.T) {
 	}
 }
 
-// The gateway is told of what was bought in the end, not of what was refused.
+// The gateway gets the route of what was bought in the end, not of what was refused.
 func TestHopsOfTheNextSource(t *testing.T) {
 	t.Parallel()
 	w, second := pair(t)

@@ -31,7 +31,7 @@ func TestChangesOfAnotherProcess(t *testing.T) {
 	ok(t, err)
 	ok(t, other.accounts.Disable(t.Context(), r.Agent.ID, "abuse"))
 	_, err = w.accounts.AuthenticateKey(t.Context(), r.APIKey)
-	ok(t, err) // not heard yet
+	ok(t, err) // not polled yet
 	ok(t, w.Poll(t.Context()))
 	same(t, "told", told.take(), "agent "+r.Agent.ID+", session "+v.ID)
 	_, err = w.accounts.AuthenticateKey(t.Context(), r.APIKey)
@@ -124,7 +124,7 @@ func (s *slowView) View(ctx context.Context, fn func(context.Context, ports.Tx) 
 	return err
 }
 
-// witness notes what the hub tells.
+// witness records what the hub notifies.
 type witness struct {
 	mu   sync.Mutex
 	told []string

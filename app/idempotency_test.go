@@ -108,7 +108,7 @@ func TestIdempotencyKey(t *testing.T) {
 	})
 }
 
-// While the first call is with the provider, a second one is told to wait.
+// While the first call is with the provider, a second one is refused as in progress.
 func TestKeyInFlight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -26,7 +26,7 @@ type market struct {
 	*world
 	t      *rapid.T
 	agents []string
-	ids    []string // sessions, whoever's
+	ids    []string // sessions of all agents
 	owner  map[string]string
 	used   map[string]int64 // by session and lease, as its gateway counts
 	grant  map[string]int64

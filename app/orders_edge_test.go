@@ -14,7 +14,7 @@ import (
 	"agentproxy/test/fake"
 )
 
-// A repetition that is refused says nothing about the order that it repeats.
+// A retry that is refused proves nothing about the order that it repeats.
 func TestARefusedRepetitionProvesNothing(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]fake.Step{"bought": fake.LoseAnswer(), "not bought": fake.LoseRequest()} {
@@ -153,8 +153,8 @@ func TestAnAddressOfAnotherSessionIsNotTakenOver(t *testing.T) {
 	same(t, "when the other one has lost it", w.read(agent, v.ID).Exits[0].IP, taken[0].Addr)
 }
 
-// Of sellers whose orders cannot be told apart an order waits for one like it,
-// but not for the operator's word.
+// At sellers whose orders cannot be distinguished, an order waits for one like it,
+// but not for one that waits for the operator.
 func TestAnOrderDoesNotWaitForEver(t *testing.T) {
 	t.Parallel()
 	w, second := pair(t)
@@ -167,7 +167,7 @@ func TestAnOrderDoesNotWaitForEver(t *testing.T) {
 	ok(t, err)
 	_, err = w.seller.Order(t.Context(), procurement.Intent{Key: "foreign", SessionID: "foreign", SKU: "r", Type: session.Static, Quantity: 1,
 		Days: 30, Location: session.Location{Country: "DE"}})
-	ok(t, err) // now two are new, and nobody can tell which is whose
+	ok(t, err) // now two are new, and which belongs to which is unknown
 	before := w.balance(agent)
 	waiting, err := w.createWith(agent, "sta_both", key("k"))
 	ok(t, err)

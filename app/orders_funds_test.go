@@ -15,7 +15,7 @@ import (
 	"agentproxy/test/fake"
 )
 
-// purse is a seller without labels that tells what is left of 100 dollars, and
+// purse is a seller without labels that returns what is left of 100 dollars, and
 // what each purchase cost. While it hides, it shows no change that it made.
 type purse struct {
 	*fake.Provider
@@ -108,7 +108,7 @@ func TestMissingMoneyIsNoProofOfAbsence(t *testing.T) {
 	})
 }
 
-// Money that other orders of ours took is not missing.
+// Money that other orders of the service took is not missing.
 func TestMoneySpentOtherwiseIsNotMissing(t *testing.T) {
 	t.Parallel()
 	t.Run("a purchase", func(t *testing.T) {

@@ -111,7 +111,7 @@ func TestWhatIsTakenBackIsNotDueAgain(t *testing.T) {
 	w.reconciled()
 }
 
-// What a seller cannot take back is left to its end there, and says so.
+// What a seller cannot cancel is left to its end there, and the order shows it.
 func TestWhatCannotBeGivenUpRunsToItsEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -146,7 +146,7 @@ func TestAnAddressThatIsOnItsWayIsNotTakenOver(t *testing.T) {
 	same(t, "live again", w.read(agent, v.ID).Exits[0].IP, fake.StaticExit(200))
 }
 
-// An order that is told by what is new can turn out, when it is to be adopted, to
+// An order that is found by what is new can turn out, when it is to be adopted, to
 // be another one than was read: nothing is adopted unread.
 func TestNothingIsAdoptedUnread(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,7 @@ func (w *world) paused(op fake.Op, s fake.Step) (reached, on func()) {
 }
 
 // Whoever asked a seller before another one sent the order knows nothing of what
-// became of it: what it heard refuses nothing.
+// became of it: the refusal that it got refuses nothing.
 func TestARefusalBeforeTheCallDoesNotCountAfterIt(t *testing.T) {
 	t.Parallel()
 	for _, op := range []fake.Op{fake.Quote, fake.Read} {
@@ -136,7 +136,7 @@ func TestManyDriveOneSession(t *testing.T) {
 			}
 			drive()
 			same(t, "while it is sent", w.order(id).Status, procurement.Sent)
-			w.clock.Advance(2 * time.Minute) // whoever has sent it counts as dead
+			w.clock.Advance(2 * time.Minute) // the process that sent it counts as dead
 			drive()
 			on()
 			wg.Wait()
@@ -162,8 +162,8 @@ func (l *late) Order(ctx context.Context, in procurement.Intent) (procurement.De
 	return d, cmp.Or(l.err, err)
 }
 
-// Whoever hears of an order that somebody else has decided has no say, and no
-// fault.
+// A process whose order was decided meanwhile by another changes nothing and
+// returns no error.
 func TestWhoComesTooLateHasNoSay(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]fake.Step{"bought": {}, "refused": fake.Refuse(procurement.Temporary), "unknown": fake.LoseAnswer()} {
@@ -274,7 +274,7 @@ func TestTheSessionEndsWhileItIsBought(t *testing.T) {
 	}
 }
 
-// Who decides an order that somebody else has decided otherwise meanwhile is told.
+// A decision about an order that was decided otherwise meanwhile is refused.
 func TestTheSecondDecisionIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, adopted := range []bool{true, false} {

@@ -68,8 +68,8 @@ func TestARefusedRepetitionRefusesNoOrder(t *testing.T) {
 	}
 }
 
-// An order that is on its way may be listed without its place. It is nobody's as
-// long as another order, for another place, may be it as well.
+// An order in preparation may be listed without its location. It is not adopted
+// while an order for another location may be the same one.
 func TestAListThatTellsNoPlaceProvesNoPlace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -122,7 +122,7 @@ func TestALiveOrderThatIsSaidToBeOnItsWayIsStillChecked(t *testing.T) {
 	}
 }
 
-// A frozen order is the operator's, and keeps nobody waiting.
+// A frozen order is the operator's, and no other order waits for it.
 func TestAFrozenOrderKeepsNobodyWaiting(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -143,8 +143,8 @@ func TestAFrozenOrderKeepsNobodyWaiting(t *testing.T) {
 	same(t, "bought for it", len(w.seller.Of(d.View.ID)), 1)
 }
 
-// Two processes read an order that has just been delivered. The second one to say
-// so does not end the checks that the first one began.
+// Two processes read an order that has just been delivered. The second one to
+// record it does not end the checks that the first one began.
 func TestAnOrderThatIsDeliveredTwiceIsStillChecked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

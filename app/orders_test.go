@@ -151,13 +151,13 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		_, err = w.createWith(agent, "sta_priced", key("k"))
 		ok(t, err)
 		w.seller.SetQuote("r", procurement.Quote{Cost: 5 * domain.Dollar})
-		d, err := w.createWith(agent, "sta_both", key("l")) // whose cost the operator did not tell
+		d, err := w.createWith(agent, "sta_both", key("l")) // whose cost the operator did not configure
 		ok(t, err)
 		same(t, "bought of", d.View.Provider, "remote")
 	})
 }
 
-// Without keys of ours at the seller an order is the one that was not there
+// Without the service's keys at the seller an order is the one that was not there
 // before.
 func TestNamelessOrders(t *testing.T) {
 	t.Parallel()

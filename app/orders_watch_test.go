@@ -82,7 +82,7 @@ func TestALiveOrderIsKeptUpToDate(t *testing.T) {
 	})
 }
 
-// Traffic of one country cannot be told from another's in a list: it takes turns.
+// Orders of traffic have no country in a list, so those of two countries wait for each other.
 func TestTrafficTakesTurnsWhateverItsCountry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -128,7 +128,7 @@ func TestSourcesThatHaveNone(t *testing.T) {
 	refused(t, err, ports.ErrTimeout)
 }
 
-// The operator hears of what waits for a word, once, and the metrics of each call.
+// What waits for the operator is logged once, and the metrics count each call.
 func TestWhatTheOperatorHears(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

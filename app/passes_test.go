@@ -121,7 +121,7 @@ func TestTidy(t *testing.T) {
 	same(t, "keys left", len(w.texts(`SELECT key FROM idempotency_keys`)), 1)
 	left := 1
 	if w.postgres() {
-		left++ // the newest of the old ones says from where on none is missing
+		left++ // the newest of the old ones marks where the complete log begins
 	}
 	same(t, "changes left", len(w.texts(`SELECT seq FROM changes`)), left)
 	events := func() int {

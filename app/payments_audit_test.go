@@ -21,7 +21,7 @@ func TestAuditRepairs(t *testing.T) {
 	agent, o := b.payer("10")
 	b.pass(recharge.Window + recharge.Late + time.Hour)
 	b.watch()
-	b.pay(o.Address, "10") // nobody watches it any more
+	b.pay(o.Address, "10") // it is not watched any more
 	b.pass(time.Hour)
 	b.watch()
 	b.credited(agent, "0")
@@ -35,7 +35,7 @@ func TestAuditRepairs(t *testing.T) {
 	same(t, "histories of an address that agrees", b.chain.Calls()["history"], calls)
 }
 
-// What left no trace in a balance is found too, although nobody watches the
+// What left no trace in a balance is found too, although nothing watches the
 // address any more.
 func TestAuditFindsWhatLeavesNoDifference(t *testing.T) {
 	t.Parallel()
@@ -197,7 +197,7 @@ func TestAuditReports(t *testing.T) {
 		k := b.pay(o.Address, "10")
 		b.settle()
 		b.watch()
-		// Another chain under the same name: it never heard of the transfer.
+		// Another chain under the same name does not have the transfer.
 		b.chain = fake.NewChain("tron-test", fake.Start.Add(time.Hour))
 		b.restart()
 		b.mine(100)
@@ -219,7 +219,7 @@ func TestAuditReports(t *testing.T) {
 			t.Errorf("there differ %+v", drifts)
 		}
 		b.credited(agent, "10")
-		b.stands(o, recharge.Paid, "10")
+		b.expectOrder(o, recharge.Paid, "10")
 		same(t, "it is logged as an error", b.logs.has("is gone"), true)
 	})
 }

@@ -16,7 +16,7 @@ import (
 type lossy struct {
 	ports.Store
 	mu    sync.Mutex
-	after int  // so many updates are answered
+	after int  // number of updates that are answered
 	lost  bool // the next one is committed all the same
 }
 
@@ -59,13 +59,13 @@ func TestCrashAtEveryUnit(t *testing.T) {
 			}
 		}
 		b.watch()
-		b.stands(first, recharge.Paid, "10")
-		b.stands(second, recharge.Paid, "5")
-		b.stands(third, recharge.Expired, "0")
+		b.expectOrder(first, recharge.Paid, "10")
+		b.expectOrder(second, recharge.Paid, "5")
+		b.expectOrder(third, recharge.Expired, "0")
 		b.credited(one, "10")
 		b.credited(two, "5")
-		same(t, "told", b.told(one), "paid")
-		same(t, "told", b.told(third.AgentID), "expired")
+		same(t, "told", b.rechargeEvents(one), "paid")
+		same(t, "told", b.rechargeEvents(third.AgentID), "expired")
 	})
 }
 
@@ -108,14 +108,14 @@ func TestTwoWatchers(t *testing.T) {
 			}
 			b.complete()
 			for _, o := range orders[:3] {
-				b.stands(o, recharge.Paid, "10")
+				b.expectOrder(o, recharge.Paid, "10")
 			}
-			b.stands(orders[3], recharge.Confirming, "7.5")
+			b.expectOrder(orders[3], recharge.Confirming, "7.5")
 		})
 	}
 }
 
-// A booking that was there before its transfer is somebody else's: an error, and
+// A ledger entry that existed before its transfer belongs to another: an error, and
 // nothing is stored.
 func TestBookedBefore(t *testing.T) {
 	t.Parallel()
@@ -135,10 +135,10 @@ func TestBookedBefore(t *testing.T) {
 		}
 		b.credited(agent, "0")
 		same(t, "the row", strings.HasPrefix(b.row(k), "final"), false)
-		b.stands(other, recharge.Paid, "4") // the others go on
+		b.expectOrder(other, recharge.Paid, "4") // the others go on
 		b.forge(w.ID, "adjust:"+w.ID)
 		b.watch()
-		b.stands(o, recharge.Paid, "10")
+		b.expectOrder(o, recharge.Paid, "10")
 	})
 }
 

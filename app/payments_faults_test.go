@@ -24,7 +24,7 @@ func (b *till) failing(calls ...string) {
 	})
 }
 
-// An error of the chain says nothing: nothing moves (F15).
+// An error of the chain proves nothing and changes nothing (F15).
 func TestAnErrorMovesNothing(t *testing.T) {
 	t.Parallel()
 	eachWay(t, func(t *testing.T, b *till) {
@@ -44,7 +44,7 @@ func TestAnErrorMovesNothing(t *testing.T) {
 			same(t, "the database after "+call, b.dump(), before)
 		}
 		b.watch()
-		b.stands(o, recharge.Paid, "10")
+		b.expectOrder(o, recharge.Paid, "10")
 	})
 }
 
@@ -74,10 +74,10 @@ func TestOneAddressFails(t *testing.T) {
 	read := func(o recharge.Order) string {
 		return strings.Join(b.texts(`SELECT read_through FROM recharge_addresses WHERE address = ?`, o.Address), "")
 	}
-	before, status := read(bad), b.stands(bad, recharge.Pending, "0").Status
+	before, status := read(bad), b.expectOrder(bad, recharge.Pending, "0").Status
 	refused(t, b.payments.Watch(t.Context()), errChain)
 	same(t, "the failed one", read(bad), before)
-	b.stands(bad, status, "0")
+	b.expectOrder(bad, status, "0")
 	if read(good) == before {
 		t.Error("the other one was not read")
 	}
@@ -86,7 +86,7 @@ func TestOneAddressFails(t *testing.T) {
 	b.complete()
 }
 
-// What became final after the heads were read waits: what stands before it may
+// What became final after the heads were read waits: what is before it may
 // not be known yet.
 func TestFinalAboveTheHeads(t *testing.T) {
 	t.Parallel()
@@ -101,13 +101,13 @@ func TestFinalAboveTheHeads(t *testing.T) {
 		return nil
 	})
 	b.watch()
-	b.stands(o, recharge.Confirming, "0")
+	b.expectOrder(o, recharge.Confirming, "0")
 	b.credited(agent, "0")
 	b.watch()
-	b.stands(o, recharge.Paid, "10")
+	b.expectOrder(o, recharge.Paid, "10")
 }
 
-// What one address says of another that cannot be read waits for its own turn.
+// A transfer listed at one address for another that cannot be read waits for the other.
 func TestItsOwnTurn(t *testing.T) {
 	t.Parallel()
 	b := newTill(t)
@@ -130,7 +130,7 @@ func TestItsOwnTurn(t *testing.T) {
 		return nil
 	})
 	refused(t, b.payments.Watch(t.Context()), errChain)
-	b.stands(two, recharge.Pending, "0")
+	b.expectOrder(two, recharge.Pending, "0")
 	b.chain.OnCall(nil)
 	b.watch()
 	b.credited(two.AgentID, "7")
@@ -153,7 +153,7 @@ func TestSeenWaitsForItsAddress(t *testing.T) {
 	b.credited(agent, "0")
 	b.failing()
 	b.watch()
-	b.stands(o, recharge.Paid, "10")
+	b.expectOrder(o, recharge.Paid, "10")
 }
 
 // Blocks are read without a gap, whichever of them fails.
@@ -163,7 +163,7 @@ func TestFlakyBlocks(t *testing.T) {
 	_, o := b.payer("100")
 	b.watch()
 	for round := range 20 {
-		for range 50 { // so many that nobody sees most of them before they are final
+		for range 50 { // most of them are final before they are seen
 			b.pay(o.Address, "0.1")
 			b.mine(1)
 		}
@@ -182,7 +182,7 @@ func TestFlakyBlocks(t *testing.T) {
 	}
 	b.settle()
 	b.watch()
-	b.stands(o, recharge.Paid, "100")
+	b.expectOrder(o, recharge.Paid, "100")
 	b.complete()
 }
 
@@ -203,15 +203,15 @@ func TestOutageAcrossAnExpiry(t *testing.T) {
 		}
 		b.failing("history", "block")
 		refused(t, b.payments.Watch(t.Context()), errChain)
-		b.stands(paid, recharge.Pending, "0")
-		b.stands(unpaid, recharge.Pending, "0")
+		b.expectOrder(paid, recharge.Pending, "0")
+		b.expectOrder(unpaid, recharge.Pending, "0")
 		b.failing()
 		for range 25 { // by blocks it comes in parts
 			b.watch()
 		}
-		b.stands(paid, recharge.Paid, "10")
-		b.stands(unpaid, recharge.Expired, "0")
-		same(t, "told", b.told(paid.AgentID), "paid")
+		b.expectOrder(paid, recharge.Paid, "10")
+		b.expectOrder(unpaid, recharge.Expired, "0")
+		same(t, "told", b.rechargeEvents(paid.AgentID), "paid")
 	})
 }
 
@@ -223,13 +223,13 @@ func TestDownForDays(t *testing.T) {
 		b.watch()
 		b.pass(time.Hour)
 		b.watch()
-		b.stands(o, recharge.Expired, "0")
+		b.expectOrder(o, recharge.Expired, "0")
 		b.pass(24 * time.Hour)
 		b.pay(o.Address, "10")
 		b.pass(120 * time.Hour)
 		b.restart()
 		b.watch()
-		b.stands(o, recharge.Paid, "10")
+		b.expectOrder(o, recharge.Paid, "10")
 		b.credited(agent, "10")
 	})
 }
@@ -247,7 +247,7 @@ func TestClockSkew(t *testing.T) {
 				b.pay(o.Address, "10")
 				b.settle()
 				b.watch()
-				b.stands(o, recharge.Paid, "10")
+				b.expectOrder(o, recharge.Paid, "10")
 				b.credited(agent, "10")
 				same(t, "a warning", b.logs.has("clock"), true)
 			})
@@ -261,7 +261,7 @@ func TestClockSkew(t *testing.T) {
 	})
 }
 
-// An index that lags behind while it says that it is complete (F3): the overlap
+// An index that lags behind while it claims to be complete (F3): the overlap
 // finds what it left out.
 func TestLaggingIndex(t *testing.T) {
 	t.Parallel()
@@ -274,7 +274,7 @@ func TestLaggingIndex(t *testing.T) {
 		b.watch()
 		b.mine(20)
 	}
-	b.stands(o, recharge.Paid, "10")
+	b.expectOrder(o, recharge.Paid, "10")
 	b.credited(agent, "10")
 	t.Run("what was seen and is then left out is asked for by itself", func(t *testing.T) {
 		agent, o := b.payer("10")
@@ -284,13 +284,13 @@ func TestLaggingIndex(t *testing.T) {
 		b.chain.HideFromHistory(k, 1000)
 		b.mine(100)
 		b.watch()
-		b.stands(o, recharge.Paid, "10")
+		b.expectOrder(o, recharge.Paid, "10")
 		b.credited(agent, "10")
 	})
 	b.complete()
 }
 
-// Of a transaction that nobody can be asked about, nothing is decided.
+// A transaction that cannot be looked up stays undecided.
 func TestSeenWhileTheChainIsSilent(t *testing.T) {
 	t.Parallel()
 	eachWay(t, func(t *testing.T, b *till) {
@@ -303,10 +303,10 @@ func TestSeenWhileTheChainIsSilent(t *testing.T) {
 		b.failing("transaction")
 		refused(t, b.payments.Watch(t.Context()), errChain)
 		same(t, "the row", b.row(k), "seen "+o.ID)
-		b.stands(o, recharge.Confirming, "0")
+		b.expectOrder(o, recharge.Confirming, "0")
 		b.failing()
 		b.watch()
-		b.stands(o, recharge.Failed, "0")
+		b.expectOrder(o, recharge.Failed, "0")
 	})
 }
 
@@ -329,5 +329,5 @@ func TestItCameBackMeanwhile(t *testing.T) {
 	})
 	b.watch()
 	same(t, "the row", b.row(k), "seen "+o.ID)
-	b.stands(o, recharge.Confirming, "0")
+	b.expectOrder(o, recharge.Confirming, "0")
 }

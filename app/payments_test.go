@@ -31,32 +31,32 @@ func TestAnExactPayment(t *testing.T) {
 	eachWay(t, func(t *testing.T, b *till) {
 		agent, o := b.payer("12.50")
 		b.watch()
-		b.stands(o, recharge.Pending, "0")
+		b.expectOrder(o, recharge.Pending, "0")
 		k := b.pay(o.Address, "12.50")
 		b.mine(1)
 		b.watch()
-		v := b.stands(o, recharge.Confirming, "0")
+		v := b.expectOrder(o, recharge.Confirming, "0")
 		if v.TxID != k.TxID || v.Confirmations != 0 || v.Required != fake.FinalBehind {
 			t.Errorf("it shows %+v", v)
 		}
 		b.mine(7)
 		b.watch()
-		same(t, "confirmations", b.stands(o, recharge.Confirming, "0").Confirmations, 7)
+		same(t, "confirmations", b.expectOrder(o, recharge.Confirming, "0").Confirmations, 7)
 		b.mine(fake.FinalBehind - 8)
 		b.watch()
-		same(t, "confirmations", b.stands(o, recharge.Confirming, "0").Confirmations, fake.FinalBehind-1)
+		same(t, "confirmations", b.expectOrder(o, recharge.Confirming, "0").Confirmations, fake.FinalBehind-1)
 		b.credited(agent, "0")
 		b.mine(1)
 		b.watch()
-		v = b.stands(o, recharge.Paid, "12.50")
+		v = b.expectOrder(o, recharge.Paid, "12.50")
 		same(t, "confirmations", v.Confirmations, fake.FinalBehind)
 		same(t, "paid at", v.PaidAt, b.chain.Finals()[0].BlockTime)
 		b.mine(100)
 		b.watch()
-		same(t, "confirmations", b.stands(o, recharge.Paid, "12.50").Confirmations, fake.FinalBehind)
+		same(t, "confirmations", b.expectOrder(o, recharge.Paid, "12.50").Confirmations, fake.FinalBehind)
 		b.credited(agent, "12.50")
 		same(t, "the balance", b.balance(agent), dollars("22.50"))
-		same(t, "told", b.told(agent), "confirming paid")
+		same(t, "told", b.rechargeEvents(agent), "confirming paid")
 		same(t, "the ledger", b.entries(agent), "trial_grant 10000000, recharge 12500000")
 		money, err := b.wallet.Balance(t.Context(), agent)
 		ok(t, err)
@@ -91,9 +91,9 @@ func TestSums(t *testing.T) {
 					b.settle()
 					b.watch()
 				}
-				b.stands(o, c.status, c.received)
+				b.expectOrder(o, c.status, c.received)
 				b.credited(agent, c.credited)
-				same(t, "told", b.told(agent), c.told)
+				same(t, "told", b.rechargeEvents(agent), c.told)
 			})
 		})
 	}
@@ -104,17 +104,17 @@ func TestSums(t *testing.T) {
 			b.pay(o.Address, "4")
 			b.pass(recharge.Window + 2*time.Minute)
 			b.watch()
-			b.stands(o, recharge.Expired, "4")
+			b.expectOrder(o, recharge.Expired, "4")
 			b.pass(recharge.Late - 10*time.Minute)
 			b.watch()
 			b.pay(o.Address, "6")
 			b.mine(1)
 			b.watch()
-			b.stands(o, recharge.Confirming, "4")
+			b.expectOrder(o, recharge.Confirming, "4")
 			b.settle()
 			b.watch()
-			b.stands(o, recharge.Paid, "10")
-			same(t, "told", b.told(agent), "expired confirming paid")
+			b.expectOrder(o, recharge.Paid, "10")
+			same(t, "told", b.rechargeEvents(agent), "expired confirming paid")
 		})
 	})
 	t.Run("after 72 hours money is credited and the order stays", func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestSums(t *testing.T) {
 			b.pay(o.Address, "10")
 			b.settle()
 			b.watch()
-			b.stands(o, recharge.Expired, "0")
+			b.expectOrder(o, recharge.Expired, "0")
 			b.credited(agent, "10")
 		})
 	})
@@ -140,12 +140,12 @@ func TestMatching(t *testing.T) {
 		b.pay(seven.Address, "7")
 		b.settle()
 		b.watch()
-		b.stands(seven, recharge.Paid, "7")
-		b.stands(five, recharge.Pending, "0")
+		b.expectOrder(seven, recharge.Paid, "7")
+		b.expectOrder(five, recharge.Pending, "0")
 		b.pay(five.Address, "5")
 		b.settle()
 		b.watch()
-		b.stands(five, recharge.Paid, "5")
+		b.expectOrder(five, recharge.Paid, "5")
 		b.credited(agent, "12")
 	})
 }
@@ -167,8 +167,8 @@ func TestWindows(t *testing.T) {
 				same(t, "late", b.chain.Now().After(o.ExpiresAt), c.blocks > 0)
 				b.mine(40) // it is detected two minutes later
 				b.watch()
-				b.stands(o, recharge.Paid, "10")
-				same(t, "told", b.told(agent), "paid")
+				b.expectOrder(o, recharge.Paid, "10")
+				same(t, "told", b.rechargeEvents(agent), "paid")
 			})
 		})
 	}
@@ -178,20 +178,20 @@ func TestWindows(t *testing.T) {
 			_, o := b.payer("10")
 			b.mine(int(recharge.Window/fake.BlockEvery) + fake.FinalBehind)
 			b.watch()
-			b.stands(o, recharge.Pending, "0")
+			b.expectOrder(o, recharge.Pending, "0")
 			b.mine(1)
 			b.watch()
-			b.stands(o, recharge.Expired, "0")
+			b.expectOrder(o, recharge.Expired, "0")
 			_, o = b.payer("10") // and the same, followed block by block
 			left := int(recharge.Window/fake.BlockEvery) + fake.FinalBehind
 			for ; left > 0; left -= 19 {
 				b.mine(min(left, 19))
 				b.watch()
 			}
-			b.stands(o, recharge.Pending, "0")
+			b.expectOrder(o, recharge.Pending, "0")
 			b.mine(1)
 			b.watch()
-			b.stands(o, recharge.Expired, "0")
+			b.expectOrder(o, recharge.Expired, "0")
 		})
 	})
 	t.Run("what was seen and is final is not waited for any more", func(t *testing.T) {
@@ -203,10 +203,10 @@ func TestWindows(t *testing.T) {
 			b.pay(o.Address, "4")
 			b.mine(1)
 			b.watch()
-			b.stands(o, recharge.Confirming, "0")
+			b.expectOrder(o, recharge.Confirming, "0")
 			b.pass(5 * time.Minute)
 			b.watch()
-			b.stands(o, recharge.Expired, "4")
+			b.expectOrder(o, recharge.Expired, "4")
 		})
 	})
 }
@@ -222,14 +222,14 @@ func TestSeveralTransfersInOneTransaction(t *testing.T) {
 		b.chain.SendTx(move(first.Address, "5"), move(first.Address, "5"), move(second.Address, "5"), move(fake.ChainAddress(7), "9"))
 		b.settle()
 		b.watch()
-		b.stands(first, recharge.Paid, "10")
-		b.stands(second, recharge.Paid, "5")
+		b.expectOrder(first, recharge.Paid, "10")
+		b.expectOrder(second, recharge.Paid, "5")
 		b.credited(one, "10")
 		b.credited(two, "5")
 	})
 }
 
-// Money that goes from one of ours to another credits who receives, and what is
+// Money from one recharge address to another credits the recipient, and what is
 // known of both follows.
 func TestBetweenOurs(t *testing.T) {
 	t.Parallel()
@@ -247,7 +247,7 @@ func TestBetweenOurs(t *testing.T) {
 		b.watch()
 		b.credited(one, "10")
 		b.credited(two, "4")
-		b.stands(second, recharge.Paid, "4")
+		b.expectOrder(second, recharge.Paid, "4")
 		checked, drifts, err := b.payments.AuditAll(t.Context())
 		ok(t, err)
 		if checked != 2 || len(drifts) != 0 {
@@ -269,18 +269,18 @@ func TestWhatIsNoMoney(t *testing.T) {
 		keys := b.chain.SendTx(absurd, none)
 		b.settle()
 		b.watch()
-		b.stands(o, recharge.Pending, "0")
+		b.expectOrder(o, recharge.Pending, "0")
 		b.credited(agent, "0")
 		same(t, "the row", b.row(keys[0]), "ignored ")
 		same(t, "rows", len(b.texts(`SELECT tx_id FROM recharge_transfers`)), 1)
 		b.pay(o.Address, "10")
 		b.settle()
 		b.watch()
-		b.stands(o, recharge.Paid, "10")
+		b.expectOrder(o, recharge.Paid, "10")
 	})
 }
 
-// A transfer that is final is never changed, whatever the chain says later.
+// A final transfer is never changed, whatever the chain returns later.
 func TestFinalIsNeverReversed(t *testing.T) {
 	t.Parallel()
 	eachWay(t, func(t *testing.T, b *till) {
@@ -311,7 +311,7 @@ func TestLateDetection(t *testing.T) {
 		b.pass(time.Hour)
 		b.watch()
 		for i, o := range slices.Backward(orders) {
-			b.stands(o, recharge.Paid, fmt.Sprint([]int{5, 6, 5}[i]))
+			b.expectOrder(o, recharge.Paid, fmt.Sprint([]int{5, 6, 5}[i]))
 		}
 		b.credited(agent, "17")
 	})

@@ -18,7 +18,7 @@ func (b *till) way(byBlocks bool) {
 }
 
 // Many addresses, few again and many again: each way takes over where the other
-// ended, and nothing is lost in between, not even at addresses that nobody
+// ended, and nothing is lost in between, not even at addresses that were not
 // watched meanwhile.
 func TestSwitchingTheWay(t *testing.T) {
 	t.Parallel()
@@ -127,7 +127,7 @@ func TestAJumpInParts(t *testing.T) {
 		b.watch()
 	}
 	for _, o := range orders {
-		b.stands(o, recharge.Paid, "10")
+		b.expectOrder(o, recharge.Paid, "10")
 	}
 	if b.chain.Calls()["block"] == 0 {
 		t.Error("it never landed")
@@ -135,13 +135,13 @@ func TestAJumpInParts(t *testing.T) {
 	b.complete()
 }
 
-// A gap in the blocks is read block by block or jumped over, so many a pass; the
+// A gap in the blocks is read block by block or skipped, a bounded number a pass; the
 // mark never passes what was not read.
 func TestCatchingUp(t *testing.T) {
 	t.Parallel()
 	b := newTill(t).few(0)
 	agent, o := b.payer("10")
-	for range 30 { // so many addresses that blocks are cheaper
+	for range 30 { // with more addresses blocks are cheaper
 		for range 10 {
 			b.payer("1")
 		}
@@ -159,11 +159,11 @@ func TestCatchingUp(t *testing.T) {
 	}
 	same(t, "histories", b.chain.Calls()["history"]-calls["history"], 0)
 	b.credited(agent, "0")
-	b.stands(o, recharge.Pending, "0")
+	b.expectOrder(o, recharge.Pending, "0")
 	for range 3 {
 		b.watch()
 	}
-	b.stands(o, recharge.Paid, "10")
+	b.expectOrder(o, recharge.Paid, "10")
 	b.complete()
 }
 
@@ -193,7 +193,7 @@ func TestOverlapAtTheStart(t *testing.T) {
 	b.few(0)
 	b.watch()
 	b.credited(agent, "10")
-	b.stands(o, recharge.Paid, "10")
+	b.expectOrder(o, recharge.Paid, "10")
 	calls := b.chain.Calls()["block"]
 	b.watch()
 	same(t, "blocks read when nothing is new", b.chain.Calls()["block"], calls)
@@ -257,5 +257,5 @@ func TestOnlyTheWatchedAreRead(t *testing.T) {
 	b.mine(1)
 	b.watch()
 	same(t, "histories", b.chain.Calls()["history"]-calls, 1)
-	b.stands(o, recharge.Paid, "10")
+	b.expectOrder(o, recharge.Paid, "10")
 }

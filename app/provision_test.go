@@ -16,7 +16,7 @@ import (
 )
 
 // A session that ends while its provider works gives everything back at once,
-// and the provider is told.
+// and the order is released at the provider.
 func TestTerminateWhileTheProviderWorks(t *testing.T) {
 	t.Parallel()
 	for name, product := range map[string]string{"in the call": remote, "in the job": remoteLater} {
@@ -41,7 +41,7 @@ func TestTerminateWhileTheProviderWorks(t *testing.T) {
 			if v.Status != session.Terminated || v.Cost != (sessions.Cost{}) || w.balance(agent) != dollars("10") {
 				t.Errorf("terminated %+v, the balance is %s", v.Session, w.balance(agent))
 			}
-			ok(t, w.work()) // the seller is told before it has sold anything
+			ok(t, w.work()) // the release is sent before the seller has sold anything
 			close(hold)
 			wg.Wait()
 			ok(t, err)

@@ -70,7 +70,7 @@ func (b *till) few(n int) *till {
 	return b
 }
 
-// order makes an order of so many dollars.
+// order creates a recharge order over an amount of dollars.
 func (b *till) order(agent, amount string) recharge.Order {
 	b.t.Helper()
 	d, err := b.recharges.Create(b.t.Context(), payments.CreateOrder{AgentID: agent, Amount: dollars(amount)})
@@ -78,7 +78,7 @@ func (b *till) order(agent, amount string) recharge.Order {
 	return d.View.Order
 }
 
-// agent registers an agent that has no trial credit left to count, and orders.
+// payer registers an agent with a webhook, and creates an order for it.
 func (b *till) payer(amount string) (agent string, o recharge.Order) {
 	b.t.Helper()
 	agent = b.hooked()
@@ -92,7 +92,7 @@ func (b *till) pay(address, amount string) recharge.Key {
 	return b.chain.Send(stranger, address, dollars(amount))
 }
 
-// mine lets so many blocks and their time pass.
+// mine mines n blocks and advances the clock by their time.
 func (b *till) mine(n int) {
 	b.chain.Mine(n)
 	b.clock.Advance(time.Duration(n) * fake.BlockEvery)
@@ -109,8 +109,8 @@ func (b *till) watch() {
 	ok(b.t, b.payments.Watch(context.Background()))
 }
 
-// stands demands status and sum of an order.
-func (b *till) stands(o recharge.Order, status recharge.Status, received string) payments.OrderView {
+// expectOrder checks the status of an order and the sum that it received.
+func (b *till) expectOrder(o recharge.Order, status recharge.Status, received string) payments.OrderView {
 	b.t.Helper()
 	v, err := b.recharges.Get(context.Background(), o.AgentID, o.ID)
 	ok(b.t, err)
@@ -120,7 +120,7 @@ func (b *till) stands(o recharge.Order, status recharge.Status, received string)
 	return v
 }
 
-// own demands what recharges added to the balance.
+// credited checks the sum that recharges added to the balance.
 func (b *till) credited(agent, amount string) {
 	b.t.Helper()
 	got := strings.Join(b.texts(`SELECT CAST(COALESCE(SUM(own), 0) AS TEXT) FROM ledger_entries WHERE agent_id = ? AND type = 'recharge'`, agent), "")
@@ -129,8 +129,8 @@ func (b *till) credited(agent, amount string) {
 	}
 }
 
-// told lists the webhook events of an agent about orders, oldest first.
-func (b *till) told(agent string) string {
+// rechargeEvents lists the webhook events of an agent about orders, oldest first.
+func (b *till) rechargeEvents(agent string) string {
 	return strings.Join(b.texts(`SELECT SUBSTR(type, 10) FROM outbox WHERE agent_id = ? AND type LIKE 'recharge.%' ORDER BY seq`, agent), " ")
 }
 
@@ -139,7 +139,7 @@ func (b *till) row(k recharge.Key) string {
 	return strings.Join(b.texts(`SELECT state || ' ' || order_id FROM recharge_transfers WHERE tx_id = ? AND log_index = ?`, k.TxID, k.LogIndex), ",")
 }
 
-// complete demands that everything final on the chain that went to one of ours
+// complete checks that each final transfer to an address of the service
 // is credited once, and nothing else is.
 func (b *till) complete() {
 	b.t.Helper()

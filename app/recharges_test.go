@@ -116,7 +116,7 @@ func TestTenOpenOrders(t *testing.T) {
 	d, err := b.recharges.Create(t.Context(), payments.CreateOrder{AgentID: agent, Amount: dollars("5"), Call: call("k", "")})
 	ok(t, err)
 	same(t, "replayed", d.Replayed, false)
-	same(t, "the old ones are told of", strings.Count(b.told(agent), "expired"), recharge.MaxOpen)
+	same(t, "the old ones are told of", strings.Count(b.rechargeEvents(agent), "expired"), recharge.MaxOpen)
 }
 
 func TestRechargeIdempotency(t *testing.T) {
@@ -205,7 +205,7 @@ func TestAnInvalidAddressIsNeverShown(t *testing.T) {
 }
 
 // A new account key brings a new address; the old one is credited as before and
-// given to nobody else.
+// given to no other agent.
 func TestAccountKeyChanges(t *testing.T) {
 	t.Parallel()
 	for _, few := range []int{10, 0} {
@@ -224,8 +224,8 @@ func TestAccountKeyChanges(t *testing.T) {
 			b.pay(o.Address, "7")
 			b.settle()
 			b.watch()
-			b.stands(old, recharge.Paid, "5")
-			b.stands(o, recharge.Paid, "7")
+			b.expectOrder(old, recharge.Paid, "5")
+			b.expectOrder(o, recharge.Paid, "7")
 			b.pass(recharge.Late / 10)
 			b.pay(old.Address, "3")
 			b.settle()
@@ -255,11 +255,11 @@ func TestTidyForgetsWebhookEvents(t *testing.T) {
 	agent, _ := b.payer("10")
 	b.pass(recharge.Window + 2*time.Minute)
 	b.watch()
-	same(t, "told", b.told(agent), "expired")
+	same(t, "told", b.rechargeEvents(agent), "expired")
 	b.clock.Advance(30 * 24 * time.Hour)
 	ok(t, b.passes.Purge(t.Context()))
-	same(t, "after 30 days", b.told(agent), "expired")
+	same(t, "after 30 days", b.rechargeEvents(agent), "expired")
 	b.clock.Advance(time.Second)
 	ok(t, b.passes.Purge(t.Context()))
-	same(t, "after more", b.told(agent), "")
+	same(t, "after more", b.rechargeEvents(agent), "")
 }

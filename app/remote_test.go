@@ -128,7 +128,7 @@ func TestRemoteRefusal(t *testing.T) {
 	}
 }
 
-// What the provider did and could not tell stays creating and holds its money,
+// A session whose purchase has no known outcome stays creating and holds its money,
 // until the provider was asked: what it has is adopted, what it has not is given
 // back, and nothing is ever sent again.
 func TestAmbiguousCreate(t *testing.T) {
@@ -183,7 +183,7 @@ func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		agent := w.register()
-		w.store.failUpdates(3, 4) // 1 holds, 2 says that it is sent
+		w.store.failUpdates(3, 4) // 1 holds, 2 records that it is sent
 		_, err := w.createWith(agent, remote, key("k"))
 		refused(t, err, errStore)
 		_, err = w.createWith(agent, remote, key("k"))
@@ -198,7 +198,7 @@ func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
 		if d.Outcome != ports.Pending || !d.Replayed || d.View.Status != session.Creating {
 			t.Errorf("after a minute: %d %+v", d.Outcome, d.View.Session)
 		}
-		ok(t, w.work()) // whoever sent it is dead
+		ok(t, w.work()) // the process that sent it counts as dead
 		w.clock.Advance(time.Minute)
 		ok(t, w.work()) // the provider is asked
 		d, err = w.createWith(agent, remote, key("k"))

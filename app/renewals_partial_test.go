@@ -127,7 +127,7 @@ func TestARenewalOfWhatIsGoneWaitsForTheSession(t *testing.T) {
 	same(t, "the order after all", w.order(v.ID).Status, procurement.Refused)
 }
 
-// What a provider says that it has decides who is asked.
+// A provider's offers decide which provider is asked.
 func TestStockOfASource(t *testing.T) {
 	t.Parallel()
 	offer := func(typ session.Type, sku, country string, s procurement.Stock) procurement.Offer {

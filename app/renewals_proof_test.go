@@ -45,7 +45,7 @@ func tellerWorld(t *testing.T) (w *world, p *teller, v sessions.View, renew func
 	}
 }
 
-// A renewal whose outcome nobody could prove later is not sent.
+// A renewal whose outcome could not be proved later is not sent.
 func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
 	t.Parallel()
 	state := func(s procurement.State) func(p *teller, id string) {
@@ -147,7 +147,7 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 		_, err := renew()
 		ok(t, err)
 		p.funds = procurement.ProviderBalance{}
-		held(w, v, 0) // it was never said to be there, so none is missing
+		held(w, v, 0) // it was never listed, so none is missing
 	})
 	t.Run("the seller names no address that it renewed", func(t *testing.T) {
 		t.Parallel()

@@ -150,7 +150,7 @@ func TestRenewAtASeller(t *testing.T) {
 	})
 	t.Run("the process dies after it was sent", func(t *testing.T) {
 		w, agent, v, renew := begin(t)
-		w.store.failUpdates(3, 4) // 1 holds, 2 says that it is sent
+		w.store.failUpdates(3, 4) // 1 holds, 2 records that it is sent
 		_, err := renew("k")
 		refused(t, err, errStore)
 		w.reconciled()

@@ -226,7 +226,7 @@ func TestRotateDue(t *testing.T) {
 	})
 }
 
-// Under one key a session is rotated once, whoever calls.
+// Under one key a session is rotated once, by any number of calls.
 func TestParallelRotationsWithOneKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -17,10 +17,10 @@ import (
 	"agentproxy/test/fake"
 )
 
-// hears demands what an agent's webhook was told since the last time.
-func (w *world) hears(agent, want string) {
+// expectEvents checks the webhook events of an agent since the last call.
+func (w *world) expectEvents(agent, want string) {
 	w.t.Helper()
-	same(w.t, "told", w.heard(agent), want)
+	same(w.t, "told", w.receivedEvents(agent), want)
 	w.forget()
 }
 
@@ -32,39 +32,39 @@ func TestWhatSessionsTell(t *testing.T) {
 	ok(t, err)
 	t.Run("one that is delivered at once is active", func(t *testing.T) {
 		v := w.buy(agent, local)
-		w.hears(agent, "session.active status=active")
+		w.expectEvents(agent, "session.active status=active")
 		_, err := w.sessions.Terminate(t.Context(), agent, v.ID)
 		ok(t, err)
-		w.hears(agent, "session.terminated status=terminated status_reason=agent_request")
+		w.expectEvents(agent, "session.terminated status=terminated status_reason=agent_request")
 		_, err = w.sessions.Terminate(t.Context(), agent, v.ID)
 		ok(t, err)
-		w.hears(agent, "")
+		w.expectEvents(agent, "")
 	})
 	t.Run("one that is delivered later is active then", func(t *testing.T) {
 		w.buy(agent, staticLater)
-		w.hears(agent, "")
+		w.expectEvents(agent, "")
 		ok(t, w.work())
-		w.hears(agent, "session.active status=active")
+		w.expectEvents(agent, "session.active status=active")
 	})
 	t.Run("one that cannot be delivered failed", func(t *testing.T) {
 		w.buy(agent, remoteLater)
 		w.seller.Next(fake.Provision, fake.Refuse(procurement.Temporary))
 		ok(t, w.work())
-		w.hears(agent, "session.failed status=failed status_reason=provider_failed")
+		w.expectEvents(agent, "session.failed status=failed status_reason=provider_failed")
 	})
 	t.Run("a rotation by call and a timed one", func(t *testing.T) {
 		v := w.timed(agent, local, time.Minute)
 		w.forget()
 		_, err := w.sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: v.ID, Reason: health.RotationCaptcha})
 		ok(t, err)
-		w.hears(agent, "session.rotated reason=captcha status=active")
+		w.expectEvents(agent, "session.rotated reason=captcha status=active")
 		w.clock.Advance(time.Minute)
 		_, err = w.traffic.RotateDue(t.Context(), v.ID)
 		ok(t, err)
-		w.hears(agent, "session.rotated reason=scheduled status=active")
+		w.expectEvents(agent, "session.rotated reason=scheduled status=active")
 		_, err = w.traffic.RotateDue(t.Context(), v.ID)
 		ok(t, err)
-		w.hears(agent, "")
+		w.expectEvents(agent, "")
 	})
 	t.Run("traffic at 80 and at 95 percent, once each, and its end", func(t *testing.T) {
 		v := w.small(agent)
@@ -78,25 +78,25 @@ func TestWhatSessionsTell(t *testing.T) {
 			{1, "session.expired status=expired status_reason=traffic_exhausted"},
 		} {
 			w.useAll(v.ID, c.bytes)
-			w.hears(agent, c.want)
+			w.expectEvents(agent, c.want)
 		}
 		v = w.small(agent)
 		w.forget()
 		w.useAll(v.ID, 96_000_000)
-		w.hears(agent, "session.traffic_low percent=80 status=active; session.traffic_low percent=95 status=active")
+		w.expectEvents(agent, "session.traffic_low percent=80 status=active; session.traffic_low percent=95 status=active")
 	})
 	t.Run("a risk level that changed for good, whoever saw it", func(t *testing.T) {
 		v := w.buy(agent, local)
 		w.forget()
 		w.report(agent, v.ID, "success")
-		w.hears(agent, "")
+		w.expectEvents(agent, "")
 		for range 5 {
 			w.report(agent, v.ID, "block")
 		}
-		same(t, "the first change", w.heard(agent)[:len("session.health_changed previous_risk_level=low")], "session.health_changed previous_risk_level=low")
+		same(t, "the first change", w.receivedEvents(agent)[:len("session.health_changed previous_risk_level=low")], "session.health_changed previous_risk_level=low")
 		w.forget()
 		w.report(agent, v.ID, "block")
-		w.hears(agent, "")
+		w.expectEvents(agent, "")
 		other := w.buy(agent, local)
 		w.forget()
 		for range 6 {
@@ -104,7 +104,7 @@ func TestWhatSessionsTell(t *testing.T) {
 		}
 		w.clock.Advance(time.Minute)
 		ok(t, w.observer.Flush(t.Context()))
-		if w.heard(agent) == "" {
+		if w.receivedEvents(agent) == "" {
 			t.Error("nothing is told of what the gateway saw")
 		}
 		w.forget()
@@ -141,8 +141,8 @@ func TestSessionsThatWillEndSoonAreToldOnce(t *testing.T) {
 	remind := func(want string) {
 		t.Helper()
 		ok(t, w.webhooks.RemindSessions(t.Context()))
-		w.hears(agent, want)
-		same(t, "told another", w.heard(quiet), "")
+		w.expectEvents(agent, want)
+		same(t, "told another", w.receivedEvents(quiet), "")
 	}
 	remind("")
 	w.clock.Advance(29*session.Day - time.Microsecond)
@@ -160,11 +160,11 @@ func TestSessionsThatWillEndSoonAreToldOnce(t *testing.T) {
 	remind("session.expiring expires_at=" + v.ExpiresAt.Add(30*session.Day).Format(time.RFC3339) + " status=active")
 	w.clock.Advance(session.Day)
 	ok(t, w.passes.ExpireSessions(t.Context()))
-	w.hears(agent, "session.expired status=expired status_reason=time_expired")
+	w.expectEvents(agent, "session.expired status=expired status_reason=time_expired")
 	remind("")
 }
 
-// Many sessions that end at one moment are told of by as many runs as it takes.
+// Events of many sessions that end at one moment take as many runs as needed.
 func TestRemindersAreToldInParts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -193,13 +193,13 @@ func TestATrialThatWillEndIsToldOnce(t *testing.T) {
 	w.exec(`UPDATE wallets SET funded = 1 WHERE agent_id = ?`, funded)
 	w.clock.Advance(11*session.Day - time.Microsecond)
 	ok(t, w.webhooks.RemindTrials(t.Context()))
-	w.hears(agent, "")
+	w.expectEvents(agent, "")
 	w.clock.Advance(time.Microsecond)
 	for _, want := range []string{"trial.expiring expires_at=" + w.clock.Now().Add(3*session.Day).Format(time.RFC3339), ""} {
 		ok(t, w.webhooks.RemindTrials(t.Context()))
-		w.hears(agent, want)
+		w.expectEvents(agent, want)
 	}
-	same(t, "told one with money of its own", w.heard(funded), "")
+	same(t, "told one with money of its own", w.receivedEvents(funded), "")
 }
 
 func TestWhatMoneyTells(t *testing.T) {
@@ -213,11 +213,11 @@ func TestWhatMoneyTells(t *testing.T) {
 		} {
 			_, err := w.wallet.Adjust(t.Context(), agent, dollars(c.amount), "test")
 			ok(t, err)
-			w.hears(agent, c.want)
+			w.expectEvents(agent, c.want)
 		}
 		w.clock.Advance(session.Day)
 		v := w.buyGB(agent, "24")
-		w.hears(agent, low+"; session.active status=active")
+		w.expectEvents(agent, low+"; session.active status=active")
 		_, err := w.sessions.Terminate(t.Context(), agent, v.ID)
 		ok(t, err)
 		w.clock.Advance(14 * session.Day)
@@ -234,7 +234,7 @@ func TestWhatMoneyTells(t *testing.T) {
 			if want != "" {
 				want += "; "
 			}
-			w.hears(agent, want+"session.active status=active")
+			w.expectEvents(agent, want+"session.active status=active")
 			return v
 		}
 		buy("4.9", "")
@@ -265,7 +265,7 @@ func TestARotatedSecretIsTold(t *testing.T) {
 	agent := w.hooked()
 	_, _, err := w.accounts.RotateSecret(t.Context(), agent)
 	ok(t, err)
-	w.hears(agent, "account.secret_rotated")
+	w.expectEvents(agent, "account.secret_rotated")
 }
 
 // An event is stored with its change or not at all, and so are its delivery and
@@ -282,7 +282,7 @@ func TestEventsFollowTheirUnit(t *testing.T) {
 	same(t, "the database", w.dump(), before)
 	_, err = w.sessions.Terminate(t.Context(), agent, v.ID)
 	ok(t, err)
-	same(t, "told", w.heard(agent), "session.active status=active; session.terminated status=terminated status_reason=agent_request")
+	same(t, "told", w.receivedEvents(agent), "session.active status=active; session.terminated status=terminated status_reason=agent_request")
 	same(t, "jobs", len(w.tries()), 2)
 }
 

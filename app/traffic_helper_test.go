@@ -17,7 +17,7 @@ func (w *world) renew(ask traffic.Ask) traffic.Grant {
 	return grants[0]
 }
 
-// use lets so many bytes pass through a session, on a lease that is opened for
+// use lets bytes pass through a session, on a lease that is opened for
 // them and closed behind them.
 func (w *world) use(id, lease string, bytes int64) traffic.Grant {
 	w.t.Helper()

@@ -11,7 +11,7 @@ import (
 	"agentproxy/test/fake"
 )
 
-// stingy is a seller that delivers nothing and says that all is well.
+// stingy is a seller that delivers nothing and reports success.
 type stingy struct{ *fake.Provider }
 
 func (s stingy) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {

@@ -105,7 +105,7 @@ func TestAFailureIsTriedAgain(t *testing.T) {
 	same(t, "the status", w.deliveries(agent)[0].Status, webhook.Delivered)
 }
 
-// A fault of ours leaves the delivery as it is: the job fails and runs again.
+// An internal error leaves the delivery as it is: the job fails and runs again.
 func TestAFaultOfOursIsNoAttempt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
