@@ -15,7 +15,7 @@ var UpstreamNotAllowed = UpstreamAuth.Note("the operator must add this host to t
 
 // rule maps what an upstream proxy answers to a refusal. It applies if the status is one
 // of statuses and a word is one of words; an empty list applies to all. A word that ends
-// in "*" stands for all that begin so.
+// in "*" matches all that begin so.
 type rule struct {
 	statuses []int
 	words    []string
