@@ -184,7 +184,7 @@ func transfer(ctx context.Context, st *storage.Store, from, to string, amount do
 				amount domain.Money
 			}{{from, -amount}, {to, amount}} {
 				e := billing.Entry{AgentID: part.id, Type: billing.Adjustment, Available: billing.Funds{Own: part.amount},
-					Account: billing.USDT, Counter: -part.amount, At: now, Ref: fmt.Sprint("transfer:", n, ":", part.id)}
+					Account: billing.Corrections, Counter: -part.amount, At: now, Ref: fmt.Sprint("transfer:", n, ":", part.id)}
 				e.ID = "txn_" + e.Ref
 				if _, err := tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {
 					return err

@@ -34,8 +34,9 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// receiveBuffer bounds what the kernel accepts from a target whose bytes are not read,
-// because the client does not read them. A seller of traffic counts them.
+// receiveBuffer bounds what the kernel accepts from an upstream proxy while the client
+// does not read, because the provider counts it. Direct connections keep the kernel's
+// own size, with which a splice moves more at once.
 const receiveBuffer = 256 << 10
 
 // Dialer connects to targets. Its fields are set before its first use.
@@ -65,7 +66,6 @@ func (d *Dialer) Dial(ctx context.Context, target netip.AddrPort, exit netip.Add
 	if err != nil {
 		return nil, dialFailed(err)
 	}
-	_ = tcp.SetReadBuffer(receiveBuffer)
 	return tcp, nil
 }
 

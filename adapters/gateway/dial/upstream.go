@@ -77,6 +77,7 @@ func (d *Dialer) Through(ctx context.Context, t hostport.Target, proxy *procurem
 	if ref != nil {
 		return nil, monotime.Now() - began, dialOfUpstreamFailed(ref)
 	}
+	_ = tcp.SetReadBuffer(receiveBuffer)
 	stop := context.AfterFunc(ctx, func() { _ = tcp.SetDeadline(past) })
 	ref = d.handshake(ctx, tcp, in, t, proxy)
 	if !stop() && (ref == nil || ref == refusal.UpstreamClosed) {
