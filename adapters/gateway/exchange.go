@@ -192,7 +192,7 @@ func (x *exchange) sent(grace time.Duration) bool {
 func (x *exchange) abort(tc *targetConn) {
 	if x.sending != nil {
 		x.c.Interrupt(client.Aborted) // the sender stops wherever it waits
-		<-x.sending
+		<-x.sending                   //nolint:errcheck // of a body that is aborted
 		x.sending = nil
 	}
 	x.release(tc, false)

@@ -115,7 +115,7 @@ func fromOrderRow(row orderRow) (procurement.Order, error) {
 // listedBefore returns what before_refs holds of an order: the refs of a
 // purchase, or "address end" for each address of a renewal.
 func listedBefore(o procurement.Order) []string {
-	if o.Kind != procurement.Renewal {
+	if len(o.Before.Ends) == 0 {
 		return o.Before.Refs
 	}
 	var list []string

@@ -21,7 +21,7 @@ import (
 // TokenLife is how long a Bearer token lives.
 const TokenLife = time.Hour
 
-// AccountConfig is what the operator decides about accounts.
+// Config is what the operator decides about accounts.
 type Config struct {
 	TrialBalance domain.Money
 	TrialDays    int
@@ -29,7 +29,7 @@ type Config struct {
 	PerMinute    int  // default rate limit of an agent; 0: unlimited
 }
 
-// Accounts is the use cases of accounts and their credentials.
+// Service is the use cases of accounts and their credentials.
 type Service struct {
 	cfg     Config
 	store   ports.Unit[repos]
@@ -42,7 +42,7 @@ type Service struct {
 	cache   *agentCache
 }
 
-// NewAccounts returns the use cases. Their cache follows the changes of the hub.
+// New returns the use cases. Their cache follows the changes of the hub.
 func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs,
 	secrets ports.Secrets, tokens ports.Tokens, life *sessions.Transitions, hub *changes.Hub) *Service {
 	a := &Service{cfg: cfg, store: narrow(store), clock: clock, ids: ids, secrets: secrets, tokens: tokens,
@@ -66,7 +66,7 @@ type Registered struct {
 	Referred      bool   // a valid code was given
 }
 
-// AccountInfo is an account as its agent sees it.
+// Info is an account as its agent sees it.
 type Info struct {
 	Agent     account.Agent
 	Wallet    billing.Wallet
@@ -168,7 +168,7 @@ func (a *Service) Info(ctx context.Context, agentID string) (Info, error) {
 	return out, err
 }
 
-// UpdateAccount changes what its fields name; nil leaves a field alone.
+// Update changes what its fields name; nil leaves a field alone.
 type Update struct {
 	AgentID string
 	account.Update

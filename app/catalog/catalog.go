@@ -30,7 +30,7 @@ type offer struct {
 	byNo     map[string]int
 }
 
-// NewCatalog checks the products as a whole. nameOf is the English name of an
+// New checks the products as a whole. nameOf is the English name of an
 // ISO 3166-1 alpha-2 code.
 func New(providers []ports.Provider, products []catalog.Product, nameOf func(country string) string) (*Catalog, error) {
 	c := &Catalog{providers: map[string]ports.Provider{}, nameOf: nameOf}

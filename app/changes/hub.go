@@ -25,7 +25,7 @@ type Hub struct {
 	primed  bool
 }
 
-// NewHub returns a hub without watchers.
+// New returns a hub without watchers.
 func New(store ports.Store, clock ports.Clock) *Hub { return &Hub{store: narrow(store), clock: clock} }
 
 // Watch adds a watcher for the life of the process.

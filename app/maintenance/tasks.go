@@ -22,7 +22,7 @@ import (
 // next run.
 const passSize = 500
 
-// Passes is the periodic tasks and timed jobs of the service. Each may run at any
+// Tasks is the periodic tasks and timed jobs of the service. Each may run at any
 // time and on several replicas: every item is decided anew in a transaction of
 // its own.
 type Tasks struct {
@@ -38,7 +38,7 @@ type Tasks struct {
 	trimmed string // the last session whose feed was trimmed
 }
 
-// NewPasses returns the tasks.
+// New returns the tasks.
 func New(store ports.Store, clock ports.Clock, ids ports.IDs, life *sessions.Transitions, traffic *trafficapp.Service, hub *changes.Hub,
 	limits *ratelimit.Limits) *Tasks {
 	return &Tasks{store: narrow(store), clock: clock, ids: ids, life: life, traffic: traffic, hub: hub, limits: limits}

@@ -14,7 +14,7 @@ import (
 	"agentproxy/ports"
 )
 
-// Recharges is how agents bring in money: orders, and what became of them. No
+// Orders is how agents bring in money: orders, and what became of them. No
 // call of it pays an order: Payments alone does, by what it reads of the chain.
 type Orders struct {
 	store ports.Unit[repos]
@@ -24,12 +24,12 @@ type Orders struct {
 	keys  ports.Deriver
 }
 
-// NewRecharges wires the use cases.
+// NewOrders wires the use cases.
 func NewOrders(store ports.Store, clock ports.Clock, ids ports.IDs, chain ports.Chain, keys ports.Deriver) *Orders {
 	return &Orders{store: narrow(store), clock: clock, ids: ids, chain: chain, keys: keys}
 }
 
-// CreateRecharge asks for an order.
+// CreateOrder asks for an order.
 type CreateOrder struct {
 	AgentID string
 	Amount  domain.Money
@@ -37,7 +37,7 @@ type CreateOrder struct {
 	DryRun  bool
 }
 
-// RechargeView is an order and how far its newest transfer is.
+// OrderView is an order and how far its newest transfer is.
 type OrderView struct {
 	recharge.Order
 	TxID          string // of the newest transfer, seen or final; empty: none
@@ -45,7 +45,7 @@ type OrderView struct {
 	Required      int
 }
 
-// RechargeDone is the outcome of CreateRecharge: a view, or the quote of a dry
+// OrderDone is the outcome of CreateOrder: a view, or the quote of a dry
 // run.
 type OrderDone struct {
 	View     OrderView
@@ -54,7 +54,7 @@ type OrderDone struct {
 	Replayed bool
 }
 
-// RechargeDetail is what the operator sees of an order.
+// OrderDetail is what the operator sees of an order.
 type OrderDetail struct {
 	OrderView
 	Wallet    recharge.Address

@@ -16,7 +16,7 @@ import (
 	"agentproxy/ports"
 )
 
-// Payments reads the chain and Book what arrived. Each method can run on
+// Watcher reads the chain and credits what arrived. Each method can run on
 // several replicas at once: uniqueness decides, not luck.
 //
 // What is known of an address rests on two promises, and everything else
@@ -56,7 +56,7 @@ type Watcher struct {
 	drifts map[string]domain.Money // by address, as this process last saw them
 }
 
-// NewPayments wires the watcher.
+// NewWatcher wires the watcher.
 func NewWatcher(store ports.Store, clock ports.Clock, ids ports.IDs, chain ports.Chain, log *slog.Logger) *Watcher {
 	return &Watcher{store: narrow(store), clock: clock, ids: ids, chain: chain, log: log, few: 10,
 		drifts: map[string]domain.Money{}}
@@ -222,7 +222,7 @@ func (p *Watcher) warnOfSkew(heads recharge.Heads) {
 		"network", p.chain.Network(), "ahead", skew.String(), "block", heads.Latest.Number)
 }
 
-// PaymentStatus is how the watcher stands.
+// Status is how the watcher stands.
 type Status struct {
 	ReadAt   time.Time    // when a pass last read all it had to; zero: never
 	Final    int64        // blocks are known completely up to here; 0: not read by blocks

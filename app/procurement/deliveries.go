@@ -229,7 +229,7 @@ func (u *Driver) LastUsage(ctx context.Context, agentID, id string) error {
 	return nil
 }
 
-// pollUsage Book what a provider counted of a direct session.
+// pollUsage books what a provider counted of a direct session.
 func (u deliveries) pollUsage(ctx context.Context, p ports.Provider, s session.Session, o procurement.Order) error {
 	d, ok := p.(ports.Dynamic)
 	if !ok || s.Type != session.Dynamic {

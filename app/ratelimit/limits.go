@@ -15,7 +15,7 @@ import (
 	"agentproxy/ports"
 )
 
-// LimitConfig is how often something may be called; 0 is unlimited.
+// Config is how often something may be called; 0 is unlimited.
 type Config struct {
 	RegistrationsPerMinute int // of one client address
 }
@@ -33,7 +33,7 @@ type Limits struct {
 	registrations *limiter[netip.Addr]
 }
 
-// NewLimits returns the limits: of all processes together, or of this process
+// New returns the limits: of all processes together, or of this process
 // alone if shared is nil.
 func New(cfg Config, clock ports.Clock, shared ports.RateLimits, log *slog.Logger) *Limits {
 	l := &Limits{cfg: cfg, shared: shared}

@@ -23,7 +23,7 @@ type Config struct {
 	Limit int // live sessions of an agent; 0: unlimited
 }
 
-// Sessions is the use cases of proxy sessions: create, use and end.
+// Service is the use cases of proxy sessions: create, use and end.
 type Service struct {
 	cfg     Config
 	store   ports.Unit[Repos]
@@ -38,14 +38,14 @@ type Service struct {
 	log     *slog.Logger
 }
 
-// NewSessions returns the use cases.
+// New returns the use cases.
 func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets,
 	catalog *catalog.Catalog, life *Transitions, driver *procurement.Driver, access *fulfilment.Service, hub *changes.Hub, log *slog.Logger) *Service {
 	return &Service{cfg: cfg, store: narrow(store), clock: clock, ids: ids, secrets: secrets, catalog: catalog,
 		life: life, driver: driver, access: access, hub: hub, log: log}
 }
 
-// SessionView is a session as its agent sees it at one moment.
+// View is a session as its agent sees it at one moment.
 type View struct {
 	ports.SessionRead
 	Password string // of the proxy; derived, never stored
@@ -96,7 +96,7 @@ func (u *Service) Read(ctx context.Context, agentID, id string) (View, error) {
 	return v, err
 }
 
-// ListSessions asks for a page of an agent's sessions.
+// List asks for a page of an agent's sessions.
 type List struct {
 	AgentID string
 	Filter  ports.SessionFilter

@@ -18,7 +18,7 @@ import (
 // MaxBatch is how many events one call may report.
 const MaxBatch = 1000
 
-// Telemetry takes what agents report of their requests, and returns the health of
+// Service takes what agents report of their requests, and returns the health of
 // the session.
 type Service struct {
 	store    ports.Unit[repos]
@@ -27,7 +27,7 @@ type Service struct {
 	observer *Observer
 }
 
-// NewTelemetry returns the use cases. Reports are matched with what the gateway
+// New returns the use cases. Reports are matched with what the gateway
 // of this process observed.
 func New(store ports.Store, clock ports.Clock, ids ports.IDs, observer *Observer) *Service {
 	return &Service{store: narrow(store), clock: clock, ids: ids, observer: observer}

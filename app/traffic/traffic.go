@@ -20,7 +20,7 @@ import (
 	"agentproxy/ports"
 )
 
-// Traffic routes and meters the traffic of sessions for the gateway.
+// Service routes and meters the traffic of sessions for the gateway.
 type Service struct {
 	store    ports.Unit[Repos]
 	clock    ports.Clock
@@ -31,7 +31,7 @@ type Service struct {
 	hub      *changes.Hub
 }
 
-// NewTraffic returns the use cases.
+// New returns the use cases.
 func New(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *sessions.Service, life *sessions.Transitions,
 	access *fulfilment.Service, hub *changes.Hub) *Service {
 	return &Service{store: narrow(store), clock: clock, ids: ids, sessions: sessions, life: life, access: access, hub: hub}
@@ -73,7 +73,7 @@ func routeOf(s session.Session) traffic.Route {
 		Exits: s.Exits, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt, ExpiresAt: s.ExpiresAt}
 }
 
-// Renew Book what gateways report and grants what they ask for, all asks in one
+// Renew books what gateways report and grants what they ask for, all asks in one
 // transaction. Repeating it after an error counts nothing twice.
 func (t *Service) Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
 	var grants []traffic.Grant

@@ -18,7 +18,7 @@ import (
 	"agentproxy/ports"
 )
 
-// Webhooks is the use cases of webhooks: the endpoint, its deliveries, and their
+// Service is the use cases of webhooks: the endpoint, its deliveries, and their
 // attempts.
 type Service struct {
 	store   ports.Unit[repos]
@@ -31,7 +31,7 @@ type Service struct {
 	slots   *slots
 }
 
-// NewWebhooks wires the use cases.
+// New wires the use cases.
 func New(store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets, sender ports.Sender,
 	hub *changes.Hub, log *slog.Logger) *Service {
 	return &Service{store: narrow(store), clock: clock, ids: ids, secrets: secrets, sender: sender, hub: hub, log: log,
