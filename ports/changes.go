@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Change says that something which processes keep in memory is not as it was.
+// Change is a change of something that processes keep in memory.
 type Change struct {
 	Agent   string // the agent that changed, or
 	Session string // the session that changed
@@ -16,11 +16,11 @@ type Change struct {
 // yet. Only the store that gave it can read it.
 type Cursor string
 
-// ErrMissed says that more has changed than can be listed.
+// ErrMissed reports that more has changed than can be listed.
 var ErrMissed = errors.New("changes were missed")
 
 // Changes is how replicas and the operator's commands reach each other. Put of
-// Agents, Sessions and Orders note changes by themselves. A reader hears of each
+// Agents, Sessions and Orders note changes by themselves. A reader gets each
 // one that is committed, in whatever order units that run at once commit.
 type Changes interface {
 	// Last is the place behind everything that is committed.

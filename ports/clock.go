@@ -2,7 +2,7 @@ package ports
 
 import "time"
 
-// Clock tells the time, in UTC at microsecond precision, which every store
+// Clock returns the time, in UTC at microsecond precision, which every store
 // keeps: what is written is what is read back.
 type Clock interface {
 	Now() time.Time

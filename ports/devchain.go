@@ -7,15 +7,16 @@ import (
 	"agentproxy/domain/recharge"
 )
 
-// Devchain keeps the blocks of the development chain, which has no forks.
+// Devchain keeps the blocks of the development chain, which has no forks. adapters/chain alone uses
+// it: no use case does, and it is a port because the blocks are in the service's database.
 type Devchain interface {
-	// Genesis is where block 0 begins and how long a block takes; false before
+	// Genesis returns when block 0 begins and how long a block takes, and false before
 	// SetGenesis.
 	Genesis(ctx context.Context) (time.Time, time.Duration, bool, error)
 	SetGenesis(ctx context.Context, at time.Time, every time.Duration) error
 	// Append adds a transfer to its block; the log index is the caller's.
 	Append(ctx context.Context, t recharge.Transfer) error
-	// Block lists the transfers of a block; of none: an empty list.
+	// Block lists the transfers of a block. The list is empty if it has none.
 	Block(ctx context.Context, number int64) ([]recharge.Transfer, error)
 	// Transaction lists the transfers of a transaction.
 	Transaction(ctx context.Context, txID string) ([]recharge.Transfer, error)

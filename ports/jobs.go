@@ -22,7 +22,7 @@ type Job struct {
 	SessionID string
 	AgentID   string
 	After     time.Duration
-	At        time.Time // not before this; zero: After says when
+	At        time.Time // not before this; if zero, After counts
 
 	// DeliveryID is of a delivery. A job for the same one and the same At that is
 	// not done yet is not inserted again.

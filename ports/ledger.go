@@ -18,7 +18,7 @@ type LedgerFilter struct {
 }
 
 // Ledger keeps wallets and the entries that moved them. An entry is never
-// changed or removed, whoever tries.
+// changed or removed: the database refuses it.
 type Ledger interface {
 	// Open makes the empty wallet of a new agent.
 	Open(ctx context.Context, w billing.Wallet) error

@@ -39,10 +39,11 @@ type Orders interface {
 	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
 	// Rivals counts the other orders of a provider that are sent, or unknown and
 	// not frozen, and of these the ones like o: the same SKU and country, where an
-	// empty one is like any. What a frozen one did was done long ago. It takes turns with every other unit that asks about the provider,
-	// until the unit ends.
+	// empty one is like any. What a frozen one did was done long ago. It
+	// holds a lock on the provider until the unit ends, which every other unit that
+	// calls it for that provider waits for.
 	Rivals(ctx context.Context, o procurement.Order) (open, like int, err error)
-	// Known tells which of a provider's refs belong to an order.
+	// Known returns which of a provider's refs belong to an order.
 	Known(ctx context.Context, provider string, refs []string) (map[string]bool, error)
 	// Spent is what confirmed orders of a provider that were sent at or after a time
 	// cost in all. What was sent before may be in that time's balance already.

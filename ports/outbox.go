@@ -7,7 +7,7 @@ import (
 	"agentproxy/domain/webhook"
 )
 
-// Outbox keeps what webhooks are told, in the unit of work of the change.
+// Outbox keeps the events for webhooks, in the unit of work of the change.
 type Outbox interface {
 	Append(ctx context.Context, e webhook.Event) error
 	// Event is webhook.ErrNotFound for an unknown id.

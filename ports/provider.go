@@ -22,7 +22,7 @@ type Provider interface {
 	// Balance is what the service has there.
 	Balance(ctx context.Context) (procurement.ProviderBalance, error)
 	// Quote is what an order would cost, and whether it can be delivered. It buys
-	// nothing. One that cannot tell returns a zero cost and procurement.StockUnknown.
+	// nothing. One that cannot determine it returns a zero cost and procurement.StockUnknown.
 	Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error)
 	// Order buys, by one request that is sent once. Automatic renewal is off. It
 	// is Ambiguous whenever the request may have been executed: the answer did not
@@ -33,7 +33,7 @@ type Provider interface {
 	// Labelled what has its Key, else the newest orders of its product. Nothing
 	// is no error.
 	Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error)
-	// Read tells how an order stands; NotFound when there is no such order.
+	// Read returns the state of an order; NotFound when there is no such order.
 	// Reading a second time gives the same, as long as nothing happens there.
 	Read(ctx context.Context, ref string) (procurement.Delivery, error)
 	// Cancel gives an order up, so that it cannot be used and costs no more.

@@ -13,7 +13,6 @@ type RateLimits interface {
 	// Take does ratelimit.Ask.Of on the state of a key; one that is not there has
 	// used nothing. Calls for one key follow each other.
 	Take(ctx context.Context, key string, ask ratelimit.Ask) (ratelimit.Grant, error)
-	// Purge removes states that have meant nothing for two minutes, and says how
-	// many.
+	// Purge removes states that have been free for two minutes, and returns how many.
 	Purge(ctx context.Context, limit int) (int, error)
 }

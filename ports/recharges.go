@@ -36,7 +36,7 @@ type Recharges interface {
 	InsertOrder(ctx context.Context, o recharge.Order) error
 	// Order is recharge.ErrNotFound for an unknown id and for another agent's.
 	Order(ctx context.Context, agentID, id string) (recharge.Order, error)
-	// LoadOrder is Order for the operator, whoever owns it.
+	// LoadOrder is Order for the operator, for an order of any agent.
 	LoadOrder(ctx context.Context, id string) (recharge.Order, error)
 	// PutOrder writes status, what was received and when it was paid.
 	PutOrder(ctx context.Context, o recharge.Order) error
@@ -69,9 +69,9 @@ type Recharges interface {
 	// since on, in chain order.
 	FinalOf(ctx context.Context, network, address string, since time.Time) ([]recharge.Transfer, error)
 
-	// Mark is how far the blocks of a network were read completely; false before
+	// ScanCursor is how far the blocks of a network were read completely; false before
 	// the first.
 	ScanCursor(ctx context.Context, network string) (recharge.ScanCursor, bool, error)
-	// PutMark stores a mark. Final never goes back unless rescan is set.
+	// PutScanCursor stores a cursor. Final never goes back unless rescan is set.
 	PutScanCursor(ctx context.Context, network string, m recharge.ScanCursor, rescan bool) error
 }

@@ -6,7 +6,7 @@ import (
 	"agentproxy/domain/procurement"
 )
 
-// What an agent hears when a provider failed and provably nothing was bought.
+// The errors that an agent gets when a provider failed and provably nothing was bought.
 var (
 	ErrProvider = &domain.Error{Kind: domain.BadGateway, Code: "PROVIDER_ERROR", Retryable: true,
 		Message: "the upstream failed and nothing was bought; try again"}
@@ -14,7 +14,7 @@ var (
 		Message: "the upstream did not answer and nothing was bought; try again"}
 )
 
-// Refusal is what an agent hears of a provider's refusal. Which provider it was,
+// Refusal returns the error that an agent gets for a provider's refusal. Which provider it was,
 // and in what words, is the operator's to know.
 func Refusal(c procurement.Class) *domain.Error {
 	switch c {

@@ -22,13 +22,13 @@ type Sessions interface {
 	Insert(ctx context.Context, s session.Session) error
 	// Get is session.ErrNotFound for an unknown id and for another agent's.
 	Get(ctx context.Context, agentID, id string) (session.Session, error)
-	// Load is Get for the service itself, whoever owns the session.
+	// Load is Get for the service itself, for a session of any agent.
 	Load(ctx context.Context, id string) (session.Session, error)
 	// Put writes everything but id, owner, product and creation, and notes a
 	// change of the session. Usage is written by Traffic alone.
 	Put(ctx context.Context, s session.Session) error
-	// Read is Get with the usage and the health state: what one look at a
-	// session needs, in one query.
+	// Read is Get with the usage and the health state: everything
+	// that a session shows, in one query.
 	Read(ctx context.Context, agentID, id string) (SessionRead, error)
 	// List returns sessions, newest first.
 	List(ctx context.Context, agentID string, f SessionFilter, page domain.Page) (domain.List[SessionRead], error)

@@ -10,7 +10,7 @@ import (
 type Static interface {
 	Provider
 	// Renew extends all addresses of an order by the term of the intent, whose Key
-	// names this renewal. The result says for each address what became of it; an
-	// error says that nothing was extended, or Ambiguous.
+	// names this renewal. The result has the outcome for each address. An
+	// error means that nothing was extended, unless it is Ambiguous.
 	Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error)
 }

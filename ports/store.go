@@ -12,15 +12,15 @@ import (
 type Store interface {
 	// View runs fn on a consistent read-only snapshot.
 	View(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
-	// Look is View for a single query, which is a snapshot by itself.
+	// Read is View for a single query, which is a snapshot by itself.
 	Read(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 	// Update commits if fn returns nil and rolls back otherwise. Rows that fn
 	// reads stay locked until then, and so does an Idempotency-Key that it looks
 	// for, found or not. It may run as a savepoint of a transaction that other
 	// units share, and again if that transaction fails or cannot be serialized,
 	// so fn changes only tx and variables it assigns anew, and nothing leaves
-	// before Update returns. After domain.ErrUnavailable nobody may know whether
-	// it was committed: the caller repeats it under the same reference.
+	// before Update returns. After domain.ErrUnavailable it may have been
+	// committed or not: the caller repeats it under the same reference.
 	Update(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
@@ -47,5 +47,5 @@ type Tx interface {
 	Orders() Orders
 }
 
-// ErrDuplicate says that a row with the same unique reference exists.
+// ErrDuplicate reports that a row with the same unique reference exists.
 var ErrDuplicate = &domain.Error{Kind: domain.Conflict, Code: "DUPLICATE", Message: "this was booked before"}

@@ -6,7 +6,7 @@ import (
 	"agentproxy/domain/account"
 )
 
-// Token is what a Bearer token says.
+// Token is the content of a Bearer token.
 type Token struct {
 	AgentID string
 	Version int64 // of the secret it was issued for

@@ -24,11 +24,11 @@ type Traffic interface {
 	DropLease(ctx context.Context, sessionID, lease string) error
 	// Stale lists leases that were last renewed before the time.
 	Stale(ctx context.Context, before time.Time, limit int) ([]traffic.Lease, error)
-	// SetSettleAt says when SettleDue names the session; zero: never.
+	// SetSettleAt sets when SettleDue lists the session. The zero time means never.
 	SetSettleAt(ctx context.Context, sessionID string, at time.Time) error
-	// SettleAt is what SetSettleAt said last.
+	// SettleAt returns what SetSettleAt set last.
 	SettleAt(ctx context.Context, sessionID string) (time.Time, error)
 }
 
-// ErrOverspent says that a session's traffic does not allow it.
+// ErrOverspent reports that a session's traffic does not allow it.
 var ErrOverspent = &domain.Error{Kind: domain.Conflict, Code: "OVERSPENT", Message: "the traffic does not allow it"}

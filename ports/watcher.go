@@ -1,6 +1,6 @@
 package ports
 
-// Watcher is told of changes after they were committed, by this process at once
+// Watcher is notified of changes after they were committed, by this process at once
 // and by others within a second. It must not block. An empty id means that
 // anything may have changed.
 type Watcher interface {

@@ -9,12 +9,12 @@ import (
 )
 
 // Webhooks keeps what came of sending to agents: the state of their endpoints,
-// the deliveries, and marks of what was told once.
+// the deliveries, and marks of what was notified once.
 type Webhooks interface {
 	// Endpoint is account.ErrNotFound for an unknown agent. The URL and the
 	// version of the secret are the account's.
 	Endpoint(ctx context.Context, agentID string) (webhook.Endpoint, error)
-	// PeekEndpoint is Endpoint without a lock, for units that only tell of an
+	// PeekEndpoint is Endpoint without a lock, for units that only append an
 	// event: they hold other rows already, in any order.
 	PeekEndpoint(ctx context.Context, agentID string) (webhook.Endpoint, error)
 	// PutEndpoint writes all but the URL and the version of the secret.
@@ -24,20 +24,22 @@ type Webhooks interface {
 	InsertDelivery(ctx context.Context, d webhook.Delivery) error
 	// Delivery is webhook.ErrNotFound for an unknown id and for another agent's.
 	Delivery(ctx context.Context, agentID, id string) (webhook.Delivery, error)
-	// LoadDelivery is Delivery for the service itself, whoever owns it.
+	// LoadDelivery is Delivery for the service itself, for a delivery of any agent.
 	LoadDelivery(ctx context.Context, id string) (webhook.Delivery, error)
 	// PutDelivery writes status, attempts and what came of the last one.
 	PutDelivery(ctx context.Context, d webhook.Delivery) error
 	// Deliveries lists an agent's deliveries, newest first; an empty status
 	// lists all.
-	Deliveries(ctx context.Context, agentID string, of webhook.Status, page domain.Page) (domain.List[webhook.Delivery], error)
+	Deliveries(
+		ctx context.Context, agentID string, of webhook.Status, page domain.Page,
+	) (domain.List[webhook.Delivery], error)
 	// Overdue lists pending deliveries that were due before the time, the
 	// longest overdue first.
 	Overdue(ctx context.Context, before time.Time, limit int) ([]webhook.Delivery, error)
 
-	// Mark sets a mark and reports whether it differs from what it was; a mark
+	// MarkNotified sets a mark and reports whether it differs from what it was; a mark
 	// that was never set is 0. An empty agent id is the service's own.
 	MarkNotified(ctx context.Context, agentID, what string, to int64) (changed bool, err error)
-	// Marked is a mark as it was set last.
+	// NotifiedUpTo returns a mark as it was set last.
 	NotifiedUpTo(ctx context.Context, agentID, what string) (int64, error)
 }

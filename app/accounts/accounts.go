@@ -123,7 +123,9 @@ func assign(ctx context.Context, tx repos, code string) (account.Referrer, bool,
 	return a.Referrer, a.Named, err
 }
 
-func (a *Service) openWallet(ctx context.Context, tx repos, agent account.Agent, txn string, now time.Time) (billing.Wallet, error) {
+func (a *Service) openWallet(
+	ctx context.Context, tx repos, agent account.Agent, txn string, now time.Time,
+) (billing.Wallet, error) {
 	w := billing.Wallet{AgentID: agent.ID}
 	if a.cfg.TrialBalance > 0 {
 		w.TrialExpiresAt = now.AddDate(0, 0, a.cfg.TrialDays)

@@ -31,7 +31,9 @@ type Repos interface{ Idempotency() ports.Idempotency }
 
 // FirstRun returns the first run of a call, and false if there is none. It
 // returns domain.ErrIdempotencyConflict if the key was used for another request.
-func FirstRun(ctx context.Context, tx Repos, agentID string, c Call, now time.Time) (prev ports.Call, found bool, err error) {
+func FirstRun(
+	ctx context.Context, tx Repos, agentID string, c Call, now time.Time,
+) (prev ports.Call, found bool, err error) {
 	if c.Key == "" {
 		return prev, false, nil
 	}
@@ -46,7 +48,9 @@ func FirstRun(ctx context.Context, tx Repos, agentID string, c Call, now time.Ti
 }
 
 // Keep stores the key of a call in the transaction of its effect.
-func Keep(ctx context.Context, tx Repos, agentID string, c Call, resource string, outcome ports.Outcome, now time.Time) error {
+func Keep(
+	ctx context.Context, tx Repos, agentID string, c Call, resource string, outcome ports.Outcome, now time.Time,
+) error {
 	if c.Key == "" {
 		return nil
 	}

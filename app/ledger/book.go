@@ -75,7 +75,9 @@ func (b Book) book(ctx context.Context, p ports.Posting) error {
 
 // Hold takes cost out of the wallet for a purchase. ref distinguishes repeated
 // purchases of one session; live is added to the agent's live sessions.
-func (b Book) Hold(ctx context.Context, w billing.Wallet, s *session.Session, cost domain.Money, ref string, live int) error {
+func (b Book) Hold(
+	ctx context.Context, w billing.Wallet, s *session.Session, cost domain.Money, ref string, live int,
+) error {
 	if err := w.MaySpend(cost, b.now); err != nil {
 		return err
 	}
@@ -141,7 +143,9 @@ func (b Book) refund(ctx context.Context, s *session.Session, x domain.Money, wh
 
 // back posts what returns money, and the write-off of expired trial credit that
 // may follow it in the same unit.
-func (b Book) back(ctx context.Context, s session.Session, entries []billing.Entry, ref, why string, first ports.Posting) error {
+func (b Book) back(
+	ctx context.Context, s session.Session, entries []billing.Entry, ref, why string, first ports.Posting,
+) error {
 	for i, e := range entries {
 		p := ports.Posting{}
 		if i == 0 {

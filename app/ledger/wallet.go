@@ -68,7 +68,9 @@ func unbooked(ctx context.Context, tx repos, agentID string, w billing.Wallet) (
 }
 
 // Transactions lists an agent's entries, newest first; an empty type lists all.
-func (u *Wallet) Transactions(ctx context.Context, agentID string, of billing.Type, page domain.Page) (list domain.List[billing.Entry], err error) {
+func (u *Wallet) Transactions(
+	ctx context.Context, agentID string, of billing.Type, page domain.Page,
+) (list domain.List[billing.Entry], err error) {
 	if of != "" && !slices.Contains(billing.Types, of) {
 		return list, domain.InvalidField("type", "must be a transaction type")
 	}
@@ -142,7 +144,9 @@ func (u *Wallet) SetBudget(ctx context.Context, in SetBudget) (v BudgetView, err
 const MaxReason = 500
 
 // Adjust Book an operator's correction of an agent's balance.
-func (u *Wallet) Adjust(ctx context.Context, agentID string, amount domain.Money, reason string) (booked billing.Entry, err error) {
+func (u *Wallet) Adjust(
+	ctx context.Context, agentID string, amount domain.Money, reason string,
+) (booked billing.Entry, err error) {
 	if amount == 0 {
 		return booked, domain.InvalidField("amount", "must not be 0")
 	}

@@ -69,7 +69,9 @@ func (p *Tasks) due(ctx context.Context, what string,
 }
 
 // one treats one item in a transaction of its own.
-func (p *Tasks) one(ctx context.Context, what, id string, treat func(context.Context, repos, string, time.Time) error) error {
+func (p *Tasks) one(
+	ctx context.Context, what, id string, treat func(context.Context, repos, string, time.Time) error,
+) error {
 	err := p.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		return treat(ctx, tx, id, p.clock.Now())
 	})
@@ -80,7 +82,9 @@ func (p *Tasks) one(ctx context.Context, what, id string, treat func(context.Con
 }
 
 // Sweep does what the jobs of sessions and trials do, for those whose job was
-// lost or has failed every time.
+// lost or has failed every time. The job owns the schedule and is on time; the sweep
+// reads the due columns each minute and is what makes a settlement or an expiry
+// certain. Both take the same function, which decides by what is stored.
 func (p *Tasks) Sweep(ctx context.Context) error {
 	return errors.Join(p.ExpireSessions(ctx), p.Settle(ctx), p.ExpireTrials(ctx))
 }

@@ -69,7 +69,9 @@ func Schedule(ctx context.Context, tx interface{ Jobs() ports.Jobs }, d webhook.
 
 // SessionChanged notifies of a change of a session: its id and its status, and more
 // fields as pairs of name and value.
-func SessionChanged(ctx context.Context, tx Repos, ids ports.IDs, now time.Time, of webhook.Type, s session.Session, more ...string) error {
+func SessionChanged(
+	ctx context.Context, tx Repos, ids ports.IDs, now time.Time, of webhook.Type, s session.Session, more ...string,
+) error {
 	data := map[string]string{"session_id": s.ID, "status": string(s.Status)}
 	if s.Reason != "" {
 		data["status_reason"] = string(s.Reason)
@@ -83,7 +85,9 @@ func SessionChanged(ctx context.Context, tx Repos, ids ports.IDs, now time.Time,
 
 // HealthChanged notifies of a risk level that has changed for good, and records it
 // in the state as announced. The caller stores the state.
-func HealthChanged(ctx context.Context, tx Repos, ids ports.IDs, now time.Time, agentID, sessionID string, s *health.State) error {
+func HealthChanged(
+	ctx context.Context, tx Repos, ids ports.IDs, now time.Time, agentID, sessionID string, s *health.State,
+) error {
 	from, to, changed := s.Announce(now)
 	if !changed {
 		return nil
@@ -107,7 +111,9 @@ func BalanceChanged(ctx context.Context, tx Repos, ids ports.IDs, now time.Time,
 
 // BudgetReached notifies of a threshold of the budget that is crossed, each at most
 // once a UTC day.
-func BudgetReached(ctx context.Context, tx Repos, ids ports.IDs, now time.Time, before billing.Wallet, c billing.ReachedThreshold) error {
+func BudgetReached(
+	ctx context.Context, tx Repos, ids ports.IDs, now time.Time, before billing.Wallet, c billing.ReachedThreshold,
+) error {
 	percent := strconv.Itoa(c.Percent)
 	_, err := Enqueue(ctx, tx, ids, now, Notification{AgentID: before.AgentID, Of: webhook.BudgetThreshold,
 		Data: map[string]string{"agent_id": before.AgentID, "limit": c.Limit, "threshold": percent},

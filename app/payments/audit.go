@@ -73,7 +73,9 @@ func (p auditor) everyPage(ctx context.Context, fn func([]recharge.Address) erro
 	return errors.Join(append(faults, ctx.Err())...)
 }
 
-func (p auditor) auditEach(ctx context.Context, list []recharge.Address) (checked int, drifts []Drift, failed int, err error) {
+func (p auditor) auditEach(
+	ctx context.Context, list []recharge.Address,
+) (checked int, drifts []Drift, failed int, err error) {
 	if len(list) == 0 {
 		return 0, nil, 0, nil
 	}
@@ -247,7 +249,9 @@ func (p auditor) readOne(ctx context.Context, l *look, a recharge.Address, since
 // gone says which transfers of an address that were final the chain does not
 // have, or has otherwise. An index may leave one out, so the chain is asked for
 // it by itself.
-func (p auditor) gone(ctx context.Context, address string, upTo recharge.Head, history []recharge.Transfer) (string, error) {
+func (p auditor) gone(
+	ctx context.Context, address string, upTo recharge.Head, history []recharge.Transfer,
+) (string, error) {
 	var final []recharge.Transfer
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		final, err = tx.Recharges().FinalOf(ctx, p.chain.Network(), address, epoch)

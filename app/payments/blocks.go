@@ -106,7 +106,9 @@ func (p *Watcher) show(ctx context.Context, l *look) error {
 // settleAll settles what concerns us of some transfers, one unit an agent, but
 // for agents that failed before. Through is the chain time up to which every
 // address is known with them.
-func (p *Watcher) settleAll(ctx context.Context, transfers []recharge.Transfer, l *look, through time.Time, failed map[string]bool) error {
+func (p *Watcher) settleAll(
+	ctx context.Context, transfers []recharge.Transfer, l *look, through time.Time, failed map[string]bool,
+) error {
 	ours, err := p.owners(ctx, transfers)
 	if err != nil {
 		failed[""] = true

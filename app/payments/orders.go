@@ -226,7 +226,9 @@ func (u *Orders) Get(ctx context.Context, agentID, id string) (v OrderView, err 
 }
 
 // List lists an agent's orders, newest first; an empty status lists all.
-func (u *Orders) List(ctx context.Context, agentID string, of recharge.Status, page domain.Page) (domain.List[recharge.Order], error) {
+func (u *Orders) List(
+	ctx context.Context, agentID string, of recharge.Status, page domain.Page,
+) (domain.List[recharge.Order], error) {
 	if agentID == "" { // the store would list everybody's
 		return domain.List[recharge.Order]{}, account.ErrNotFound
 	}
@@ -238,7 +240,9 @@ func (u *Orders) All(ctx context.Context, of recharge.Status, page domain.Page) 
 	return u.list(ctx, "", of, page)
 }
 
-func (u *Orders) list(ctx context.Context, agentID string, of recharge.Status, page domain.Page) (list domain.List[recharge.Order], err error) {
+func (u *Orders) list(
+	ctx context.Context, agentID string, of recharge.Status, page domain.Page,
+) (list domain.List[recharge.Order], err error) {
 	if of != "" && !slices.Contains(recharge.Statuses, of) {
 		return list, domain.InvalidField("status", "must be the status of a recharge order")
 	}

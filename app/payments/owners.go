@@ -8,7 +8,9 @@ import (
 )
 
 // owners finds those of the addresses that transfers touch which are ours.
-func (p *Watcher) owners(ctx context.Context, transfers []recharge.Transfer) (ours map[string]recharge.Address, err error) {
+func (p *Watcher) owners(
+	ctx context.Context, transfers []recharge.Transfer,
+) (ours map[string]recharge.Address, err error) {
 	if len(transfers) == 0 {
 		return nil, nil
 	}

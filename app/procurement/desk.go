@@ -86,7 +86,9 @@ func (u *Desk) undecided(ctx context.Context, id string) (o procurement.Order, e
 
 // decided returns the order after the operator's decision. It returns ErrDecided
 // if the order was decided otherwise meanwhile.
-func (u *Desk) decided(ctx context.Context, id string, want procurement.Status, failed error) (o procurement.Order, err error) {
+func (u *Desk) decided(
+	ctx context.Context, id string, want procurement.Status, failed error,
+) (o procurement.Order, err error) {
 	if failed != nil {
 		return o, failed
 	}

@@ -23,11 +23,15 @@ import (
 type Lifecycle interface {
 	// Activate gives a session its exits. It returns an error for which
 	// ports.NothingBought is true if they are not what was ordered.
-	Activate(ctx context.Context, tx Repos, s session.Session, exits []session.Exit, now time.Time) (session.Session, error)
+	Activate(
+		ctx context.Context, tx Repos, s session.Session, exits []session.Exit, now time.Time,
+	) (session.Session, error)
 	// Fail ends a session that is creating and gives everything back.
 	Fail(ctx context.Context, tx Repos, s session.Session, cause error, now time.Time) error
 	// Terminate ends a session before its time.
-	Terminate(ctx context.Context, tx Repos, s session.Session, why session.Reason, now time.Time) (session.Session, error)
+	Terminate(
+		ctx context.Context, tx Repos, s session.Session, why session.Reason, now time.Time,
+	) (session.Session, error)
 	// Renewed charges what is held for a renewal of a session that has its new end.
 	Renewed(ctx context.Context, tx Repos, s session.Session, now time.Time) (session.Session, error)
 	// RecordUsage Book that the session used that many bytes in all.

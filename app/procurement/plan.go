@@ -34,7 +34,9 @@ func (u *Driver) Plan(ctx context.Context, tx Repos, s session.Session, from pro
 
 // PlanRenewal stores a renewal of that many days of what was bought for a
 // session, in the transaction that holds the money for it under the order's id.
-func (u *Driver) PlanRenewal(ctx context.Context, tx Repos, s session.Session, days int, now time.Time) (o procurement.Order, err error) {
+func (u *Driver) PlanRenewal(
+	ctx context.Context, tx Repos, s session.Session, days int, now time.Time,
+) (o procurement.Order, err error) {
 	orders, err := tx.Orders().Of(ctx, s.ID)
 	if err != nil {
 		return o, err
@@ -71,7 +73,9 @@ func sourceOf(p catalog.Product, provider string) procurement.Source {
 
 // Deliver buys the exits of a session of a provider in this process and activates
 // it, all in one transaction.
-func (u *Driver) Deliver(ctx context.Context, tx Repos, s session.Session, from procurement.Source, now time.Time) (session.Session, error) {
+func (u *Driver) Deliver(
+	ctx context.Context, tx Repos, s session.Session, from procurement.Source, now time.Time,
+) (session.Session, error) {
 	provider, ok := u.catalog.InProcess(from.Provider)
 	if !ok {
 		return s, ports.ErrProvider
@@ -170,7 +174,9 @@ func (u *Driver) Extend(ctx context.Context, p ports.Static, s session.Session, 
 // EndOrders ends the orders of a session that ends, in its transaction: planned
 // ones are refused, money that is held for a renewal is given back, and a job
 // cancels what is live. The caller stores the session afterwards.
-func EndOrders(ctx context.Context, tx Repos, ids ports.IDs, c *catalogapp.Catalog, s *session.Session, now time.Time) error {
+func EndOrders(
+	ctx context.Context, tx Repos, ids ports.IDs, c *catalogapp.Catalog, s *session.Session, now time.Time,
+) error {
 	if _, local := c.InProcess(s.Provider); local {
 		return nil // what was tried before at sellers was refused
 	}

@@ -50,7 +50,9 @@ func provenClass(err error) procurement.Class {
 
 // preflight returns the provider's cost of an order and, if the provider does not
 // keep order keys, a snapshot of its existing orders.
-func (u purchases) preflight(ctx context.Context, p ports.Provider, o procurement.Order) (before procurement.Snapshot, cost domain.Money, err error) {
+func (u purchases) preflight(
+	ctx context.Context, p ports.Provider, o procurement.Order,
+) (before procurement.Snapshot, cost domain.Money, err error) {
 	ctx, cancel := withCallTimeout(ctx)
 	defer cancel()
 	q, err := p.Quote(ctx, o.Intent)
@@ -183,7 +185,9 @@ func (u purchases) resolve(ctx context.Context, s session.Session, o procurement
 
 // evidence reads what the provider has of an unknown order, and the whole
 // delivery if that proves to be the order.
-func (u purchases) evidence(ctx context.Context, p ports.Provider, o procurement.Order) (e procurement.Evidence, d procurement.Delivery, err error) {
+func (u purchases) evidence(
+	ctx context.Context, p ports.Provider, o procurement.Order,
+) (e procurement.Evidence, d procurement.Delivery, err error) {
 	ctx, cancel := withCallTimeout(ctx)
 	defer cancel()
 	e.Found, err = p.Find(ctx, o.Intent)
@@ -217,7 +221,9 @@ func (u purchases) evidence(ctx context.Context, p ports.Provider, o procurement
 
 // decide weighs the evidence in the transaction that adopts the order, in which
 // no order of the provider changes. d is the delivery that it was read for.
-func (u purchases) decide(ctx context.Context, p ports.Provider, o procurement.Order, e procurement.Evidence, d procurement.Delivery) (verdict procurement.Verdict, err error) {
+func (u purchases) decide(
+	ctx context.Context, p ports.Provider, o procurement.Order, e procurement.Evidence, d procurement.Delivery,
+) (verdict procurement.Verdict, err error) {
 	labelled := p.Capabilities().Labels(o.Intent.Type)
 	err = u.change(ctx, o, func(ctx context.Context, c *change) error {
 		if verdict = procurement.Wait; c.order.Status != procurement.Unknown {
@@ -279,7 +285,9 @@ var errWaitedTooLong = procurement.Refuse(procurement.RateLimited, "an order lik
 // then; one that is still Planned is not to be sent, or not yet. If the provider
 // does not keep order keys, orders that are alike are sent one after the other:
 // a new one in the provider's list then has one possible cause.
-func (u *Driver) markSent(ctx context.Context, p ports.Provider, o procurement.Order, before procurement.Snapshot, cost domain.Money) (procurement.Order, error) {
+func (u *Driver) markSent(
+	ctx context.Context, p ports.Provider, o procurement.Order, before procurement.Snapshot, cost domain.Money,
+) (procurement.Order, error) {
 	planned, labelled := o, p.Capabilities().Labels(o.Intent.Type)
 	err := u.mark(ctx, o, func(ctx context.Context, c *change) error {
 		o = planned

@@ -95,7 +95,9 @@ func (u *Service) renew(ctx context.Context, tx Repos, in Renew, now time.Time) 
 
 // planExtension holds the cost of a renewal and stores its order. The end of the
 // session moves when the provider has confirmed it.
-func (u *Service) planExtension(ctx context.Context, tx Repos, in Renew, n renewal, now time.Time) (Done, string, error) {
+func (u *Service) planExtension(
+	ctx context.Context, tx Repos, in Renew, n renewal, now time.Time,
+) (Done, string, error) {
 	s := n.was
 	o, err := u.driver.PlanRenewal(ctx, tx, s, n.days, now)
 	if err != nil {

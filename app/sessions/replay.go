@@ -13,7 +13,9 @@ import (
 // replayed answers a call whose Idempotency-Key was used before: the outcome of
 // the first run, with the session as it is now. It returns false if there was
 // none.
-func (u *Service) replayed(ctx context.Context, tx Repos, agentID string, c idempotency.Call, now time.Time) (Done, bool, error) {
+func (u *Service) replayed(
+	ctx context.Context, tx Repos, agentID string, c idempotency.Call, now time.Time,
+) (Done, bool, error) {
 	prev, found, err := idempotency.FirstRun(ctx, tx, agentID, c, now)
 	if err != nil || !found {
 		return Done{}, false, err
@@ -41,7 +43,9 @@ func (u *Service) replayed(ctx context.Context, tx Repos, agentID string, c idem
 
 // answered stores how the first call under a key was answered while what it asked
 // for was on its way: a repeated call then gets the same outcome at once.
-func (u *Service) answered(ctx context.Context, agentID string, call idempotency.Call, resource string, outcome ports.Outcome) error {
+func (u *Service) answered(
+	ctx context.Context, agentID string, call idempotency.Call, resource string, outcome ports.Outcome,
+) error {
 	if call.Key == "" {
 		return nil
 	}

@@ -125,7 +125,9 @@ func (u *Service) List(ctx context.Context, in List) (domain.List[View], error) 
 }
 
 // Events returns a page of a session's event feed, newest first.
-func (u *Service) Events(ctx context.Context, agentID, id string, page domain.Page) (list domain.List[eventlog.Event], err error) {
+func (u *Service) Events(
+	ctx context.Context, agentID, id string, page domain.Page,
+) (list domain.List[eventlog.Event], err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
 		if _, err := tx.Sessions().Get(ctx, agentID, id); err != nil {
 			return err

@@ -35,7 +35,9 @@ var _ procurement.Lifecycle = (*Transitions)(nil)
 // Activate gives a session its exits and charges a static one. Exits that are not
 // what was ordered, or that another session has, are ports.ErrProvider. The
 // caller stores the session.
-func (l *Transitions) Activate(ctx context.Context, tx procurement.Repos, s session.Session, exits []session.Exit, now time.Time) (session.Session, error) {
+func (l *Transitions) Activate(
+	ctx context.Context, tx procurement.Repos, s session.Session, exits []session.Exit, now time.Time,
+) (session.Session, error) {
 	if len(exits) != s.Quantity {
 		return s, ports.ErrProvider.Msgf("the upstream delivered %d addresses and not %d; try again", len(exits), s.Quantity)
 	}
@@ -67,7 +69,9 @@ func (l *Transitions) Activate(ctx context.Context, tx procurement.Repos, s sess
 
 // Fail ends a session whose delivery was refused and gives everything back. The
 // Idempotency-Key of the call is freed, so that the agent may repeat it.
-func (l *Transitions) Fail(ctx context.Context, tx procurement.Repos, s session.Session, cause error, now time.Time) error {
+func (l *Transitions) Fail(
+	ctx context.Context, tx procurement.Repos, s session.Session, cause error, now time.Time,
+) error {
 	failure := session.Failure{Code: ports.ErrProvider.Code, Message: ports.ErrProvider.Message}
 	if e, ok := errors.AsType[*domain.Error](cause); ok {
 		failure = session.Failure{Code: e.Code, Message: e.Message}
@@ -85,7 +89,9 @@ func (l *Transitions) Fail(ctx context.Context, tx procurement.Repos, s session.
 
 // Terminate ends a session before its time. It changes nothing if the session is
 // over.
-func (l *Transitions) Terminate(ctx context.Context, tx procurement.Repos, s session.Session, why session.Reason, now time.Time) (session.Session, error) {
+func (l *Transitions) Terminate(
+	ctx context.Context, tx procurement.Repos, s session.Session, why session.Reason, now time.Time,
+) (session.Session, error) {
 	s, changed := s.Terminate(why, now)
 	if !changed {
 		return s, nil
@@ -94,7 +100,9 @@ func (l *Transitions) Terminate(ctx context.Context, tx procurement.Repos, s ses
 }
 
 // Expire ends a session because its time or its traffic is used up.
-func (l *Transitions) Expire(ctx context.Context, tx procurement.Repos, s session.Session, why session.Reason, now time.Time) error {
+func (l *Transitions) Expire(
+	ctx context.Context, tx procurement.Repos, s session.Session, why session.Reason, now time.Time,
+) error {
 	s, err := s.Expire(why, now)
 	if err != nil {
 		return err
@@ -123,7 +131,9 @@ func (l *Transitions) end(ctx context.Context, tx procurement.Repos, s session.S
 
 // Renewed charges what is held for a renewal of a session that has its new end,
 // and stores it.
-func (l *Transitions) Renewed(ctx context.Context, tx procurement.Repos, s session.Session, now time.Time) (session.Session, error) {
+func (l *Transitions) Renewed(
+	ctx context.Context, tx procurement.Repos, s session.Session, now time.Time,
+) (session.Session, error) {
 	if err := ledger.NewBook(tx, l.ids, now).Charge(ctx, &s, s.Money.Held.Total()); err != nil {
 		return s, err
 	}
@@ -138,7 +148,9 @@ func (l *Transitions) Renewed(ctx context.Context, tx procurement.Repos, s sessi
 
 // RecordUsage Book that an active direct session used that many bytes in all.
 // What is beyond its limit is not charged.
-func (l *Transitions) RecordUsage(ctx context.Context, tx procurement.Repos, s session.Session, bytes int64, now time.Time) error {
+func (l *Transitions) RecordUsage(
+	ctx context.Context, tx procurement.Repos, s session.Session, bytes int64, now time.Time,
+) error {
 	before, err := tx.Traffic().Usage(ctx, s.ID)
 	if err != nil {
 		return err

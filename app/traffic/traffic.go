@@ -215,7 +215,9 @@ func (t *Service) record(ctx context.Context, tx Repos, s session.Session, befor
 // newHour schedules a settlement with the first bytes of an hour. A session is charged at
 // the end of an hour in which it moved bytes; on one that never pauses the next
 // hour begins before the pass comes, so what was used before is charged here.
-func (t *Service) newHour(ctx context.Context, tx Repos, s session.Session, used int64, now time.Time) (session.Session, error) {
+func (t *Service) newHour(
+	ctx context.Context, tx Repos, s session.Session, used int64, now time.Time,
+) (session.Session, error) {
 	if s.ChargeDue(used) > 0 {
 		if err := ledger.NewBook(tx, t.ids, now).Settle(ctx, &s, used, false); err != nil {
 			return s, err

@@ -114,7 +114,8 @@ func complete(found []reminder, to time.Time) ([]reminder, time.Time) {
 const overdueFor = 5 * time.Minute
 
 // Sweep stores a job for every delivery that waits far beyond its time, unless its
-// job still waits.
+// job still waits. The job owns the schedule; the sweep replaces one that was lost or
+// has failed every time.
 func (u *Service) Sweep(ctx context.Context) error {
 	return u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		now := u.clock.Now()

@@ -109,7 +109,9 @@ func (u *Service) Test(ctx context.Context, agentID string) (eventID string, err
 
 // Deliveries lists an agent's deliveries, newest first; an empty status lists
 // all.
-func (u *Service) Deliveries(ctx context.Context, agentID string, of webhook.Status, page domain.Page) (list domain.List[webhook.Delivery], err error) {
+func (u *Service) Deliveries(
+	ctx context.Context, agentID string, of webhook.Status, page domain.Page,
+) (list domain.List[webhook.Delivery], err error) {
 	if of != "" && !slices.Contains(webhook.Statuses, of) {
 		return list, domain.InvalidField("status", "must be pending, delivered or failed")
 	}
