@@ -2,8 +2,8 @@ package ports
 
 import "time"
 
-// Callbacks is a provider that calls back when an order has changed. A call says
-// only that the order should be read.
+// Callbacks is a provider that calls back when an order has changed. A call
+// proves nothing: the order is read again.
 type Callbacks interface {
 	// Callback verifies the signature of a call and returns the refs that it is
 	// about, or domain.ErrInvalid. None: it may be about any order that is open or

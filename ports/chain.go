@@ -8,8 +8,8 @@ import (
 	"agentproxy/domain/recharge"
 )
 
-// Chain reads the USDT transfers of one network. Every error says nothing about
-// the chain: the caller changes nothing and asks again. A transfer is returned
+// Chain reads the USDT transfers of one network. An error proves nothing about
+// the chain: the caller changes nothing and retries. A transfer is returned
 // only when it moved more than nothing of the one token that counts; its State
 // is recharge.Final when the chain can no longer take it back, recharge.Seen
 // before that, and recharge.Ignored, with a Note, when its amount is none that
@@ -25,10 +25,10 @@ type Chain interface {
 	// History is every transfer to or from an address in blocks from since on.
 	// It is complete or an error.
 	History(ctx context.Context, address string, since time.Time) ([]recharge.Transfer, error)
-	// Block is every transfer in a block, whoever's. Of a block above the final
-	// head they are only seen.
+	// Block returns every transfer in a block, of any address. Those of a block above
+	// the final head are only Seen.
 	Block(ctx context.Context, number int64, final bool) ([]recharge.Transfer, error)
-	// Transaction is every transfer of a transaction; none when the chain does
+	// Transaction returns every transfer of a transaction; none when the chain does
 	// not have it, or no longer.
 	Transaction(ctx context.Context, txID string) ([]recharge.Transfer, error)
 	// Balance is what an address holds at the final head.

@@ -5,7 +5,7 @@ import "context"
 // Tally counts what an agent's sessions went through, ever.
 type Tally struct {
 	Reported  int64 // events that the agent reported
-	Scored    int64 // events that say something about an exit, both sources
+	Scored    int64 // events that are evidence about an exit, both sources
 	Good      int64 // of these, the successes
 	Rotations int64
 	Bytes     int64 // both directions

@@ -22,6 +22,6 @@ type Dynamic interface {
 	// cannot be asked for.
 	Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error)
 	// NewExit is the exit after the current one, else OutOfStock. It does no IO.
-	// The zero Exit says that the next Token is the next exit.
+	// The zero Exit means that the next Token is the next exit.
 	NewExit(in procurement.Intent, current session.Exit) (session.Exit, error)
 }

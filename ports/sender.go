@@ -8,7 +8,7 @@ import (
 	"agentproxy/domain/webhook"
 )
 
-// Message is one attempt to tell an agent about an event. It hides all but its
+// Message is one attempt to deliver an event to an agent. It hides all but its
 // id when logged.
 type Message struct {
 	URL     string
@@ -29,7 +29,7 @@ type Sender interface {
 	// operator lets agents reach, judged when it connects, follows no redirect,
 	// and takes at most 10 s. Every answer, and every failure that is the
 	// receiver's or its network's, is an outcome. An error is ours or the
-	// context's: it says nothing about the endpoint, and the attempt does not
+	// context's: it is no evidence about the endpoint, and the attempt does not
 	// count.
 	Send(ctx context.Context, m Message) (webhook.Outcome, error)
 }

@@ -54,7 +54,7 @@ func (b Book) Wallet(ctx context.Context, agentID string, dry bool) (billing.Wal
 	return w, b.tx.Ledger().ExpireTrial(ctx, agentID)
 }
 
-// post Book one entry for a session.
+// post books one entry for a session.
 func (b Book) post(ctx context.Context, s session.Session, e billing.Entry, ref, text string, p ports.Posting) error {
 	e.ID, e.AgentID, e.SessionID, e.Ref, e.At = b.ids.New(billing.IDPrefix), s.AgentID, s.ID, ref, b.now
 	if e.Description == "" {

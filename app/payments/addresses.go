@@ -11,8 +11,8 @@ import (
 	"agentproxy/domain/recharge"
 )
 
-// settledFunc says of a final transfer that was looked up by itself whether it
-// may be settled: all that is final before it is known, or nobody else reads it.
+// settledFunc reports whether a final transfer that was looked up by itself may be
+// settled: all that is final before it is known, or no other scan reads it.
 type settledFunc func(t recharge.Transfer) bool
 
 // readWatched reads the addresses that may be paid, one by one.
@@ -25,7 +25,7 @@ func (p *Watcher) readWatched(ctx context.Context, l *look, watched []recharge.A
 	done, _, err := p.readAll(ctx, l, watched, func(address string) bool { return mine[address] }, from)
 	l.whole = err == nil && len(watched) < p.atOnce() && !p.byBlocks
 	return func(t recharge.Transfer) bool {
-		// Of an address that nobody watches no order waits, so the order in which
+		// No order waits for an address that is not watched, so the order in which
 		// its money is found does not matter.
 		return done[t.To] || !mine[t.To]
 	}, err
@@ -39,8 +39,8 @@ const historiesAtOnce = 20
 
 // readAll reads the history of each address from a time on, and settles one unit
 // an agent. One that cannot be read does not stop the others: nothing of it
-// moves. Turn says which addresses have a turn, now or in another call: what
-// goes to them from others of ours waits for it, because there it stands in the
+// moves. Turn reports which addresses have a turn, now or in another call: what
+// goes to them from our other addresses waits for it, because there it is in the
 // order of the chain. It returns which addresses were read and stored, and how
 // many transfers were credited.
 func (p *Watcher) readAll(ctx context.Context, l *look, list []recharge.Address, turn func(address string) bool,
@@ -72,8 +72,8 @@ func (p *Watcher) readSome(ctx context.Context, l *look, list []recharge.Address
 			continue
 		}
 		read[a.Address] = true
-		if l.heard != nil {
-			l.heard[a.Address] = history
+		if l.histories != nil {
+			l.histories[a.Address] = history
 		}
 		all = append(all, l.upToFinal(history)...)
 		if covered[a.AgentID] == nil {
@@ -139,7 +139,7 @@ type jump struct {
 
 // contiguous reports whether reading by blocks can go on at the mark. If the
 // mark is so far behind that reading the addresses costs less than reading the
-// blocks, it jumps, so many addresses a pass; meanwhile it is false.
+// blocks, it jumps, a batch of addresses per pass; meanwhile it is false.
 func (p *Watcher) contiguous(ctx context.Context, l *look) (bool, error) {
 	behind := l.heads.Final.Number - l.mark.Final.Number
 	unread := l.mark.Final.Number == 0 && l.mark.Final.Time.IsZero()

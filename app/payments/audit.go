@@ -24,7 +24,7 @@ type Drift struct {
 // auditor compares addresses with the chain.
 type auditor struct{ *Watcher }
 
-// Audit reads what is new of the addresses that were audited longest ago, so many,
+// Audit reads what is new of the addresses that were audited longest ago, at most limit,
 // compares them with the chain, reads the whole history of those that differ, and
 // keeps what difference is left.
 func (p *Watcher) Audit(ctx context.Context, limit int) error {
@@ -100,9 +100,9 @@ func (p auditor) auditEach(
 }
 
 // audit compares one address and keeps the outcome. Whatever it finds, it
-// reverses nothing: what is wrong is for the operator to judge. A balance says
+// reverses nothing: what is wrong is for the operator to judge. A balance shows
 // nothing of money that came and left again, or went from an address to itself, so
-// what is not known yet is read first: nobody else may read this address.
+// what is not known yet is read first: no other scan may read this address.
 func (p auditor) audit(ctx context.Context, l *look, a recharge.Address) (Drift, error) {
 	d := Drift{AgentID: a.AgentID, Address: a.Address}
 	var err error
@@ -175,7 +175,7 @@ func moved(t recharge.Transfer, address string) (sum domain.Money) {
 	return sum
 }
 
-// stillTries is how often a balance is read until the final head stands still
+// stillTries is how often a balance is read until the final head does not move
 // around it.
 const stillTries = 5
 
@@ -192,11 +192,11 @@ func (p auditor) reread(ctx context.Context, a recharge.Address, d *Drift) error
 	if err != nil {
 		return err
 	}
-	l.heard = map[string][]recharge.Transfer{}
+	l.histories = map[string][]recharge.Transfer{}
 	if err := p.readOne(ctx, l, a, epoch); err != nil {
 		return err
 	}
-	if d.Fault, err = p.gone(ctx, a.Address, l.heads.Final, l.heard[a.Address]); err != nil {
+	if d.Fault, err = p.gone(ctx, a.Address, l.heads.Final, l.histories[a.Address]); err != nil {
 		return err
 	}
 	since := l.heads.Final.Time.Add(-overlap)
@@ -238,7 +238,7 @@ func (p auditor) lookNow(ctx context.Context) (*look, error) {
 	return l, err
 }
 
-// readOne reads an address and settles all that it tells, of others of ours too:
+// readOne reads an address and settles all that it returns, for our other addresses too:
 // what left it is known only then.
 func (p auditor) readOne(ctx context.Context, l *look, a recharge.Address, since time.Time) error {
 	only := func(address string) bool { return address == a.Address }
@@ -246,7 +246,7 @@ func (p auditor) readOne(ctx context.Context, l *look, a recharge.Address, since
 	return err
 }
 
-// gone says which transfers of an address that were final the chain does not
+// gone returns which transfers of an address that were final the chain does not
 // have, or has otherwise. An index may leave one out, so the chain is asked for
 // it by itself.
 func (p auditor) gone(

@@ -9,7 +9,7 @@ import (
 	"agentproxy/domain/recharge"
 )
 
-// scan reads the final blocks after the mark, so many a pass. It needs the same
+// scan reads the final blocks after the cursor, a batch per pass. It needs the same
 // calls however many addresses there are.
 func (p *Watcher) scan(ctx context.Context, l *look) error {
 	if err := p.scanAgain(ctx, l); err != nil {
@@ -26,8 +26,8 @@ func (p *Watcher) scan(ctx context.Context, l *look) error {
 			faults = append(faults, err)
 			break
 		}
-		// A block tells its time by what is in it; an empty one by the head it is,
-		// or not at all. The times of blocks grow, so the last that was told is
+		// The time of a block is known from its content, that of an empty one from the head it is,
+		// or not at all. The times of blocks grow, so the last that is known is
 		// never too late.
 		for _, t := range transfers {
 			if t.Block == n && t.BlockTime.Before(final.Time) {
@@ -38,7 +38,7 @@ func (p *Watcher) scan(ctx context.Context, l *look) error {
 			at = final.Time
 		}
 		// What fails for one agent does not stop the others: only the mark stays,
-		// and whoever failed waits for the next pass, to be settled in order.
+		// and those that failed wait for the next pass, to be settled in order.
 		faults = append(faults, p.settleAll(ctx, transfers, l, at, failed))
 		if len(failed) == 0 {
 			l.mark.Final = recharge.Head{Number: n, Time: at}
@@ -53,7 +53,7 @@ func (p *Watcher) scan(ctx context.Context, l *look) error {
 }
 
 // scanAgain reads the last blocks before the mark once more when the process
-// begins: whoever answered then may have left something out.
+// begins: the node that answered then may have left something out.
 func (p *Watcher) scanAgain(ctx context.Context, l *look) error {
 	if p.again {
 		return nil
@@ -71,7 +71,7 @@ func (p *Watcher) scanAgain(ctx context.Context, l *look) error {
 	return nil
 }
 
-// finalBlock reads a block that the chain says is final.
+// finalBlock reads a block that the chain reports as final.
 func (p *Watcher) finalBlock(ctx context.Context, n int64) ([]recharge.Transfer, error) {
 	transfers, err := p.chain.Block(ctx, n, true)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"agentproxy/ports"
 )
 
-// reading is what one look at the chain told of one agent.
+// reading is what one read of the chain returned for one agent.
 type reading struct {
 	agentID string
 	// transfers touch an address of the agent. Those that only leave one have no
@@ -27,11 +27,11 @@ type reading struct {
 	blocks time.Time
 }
 
-// errBookedBefore says that the ledger has a booking of a transfer which was
-// never stored as final. One unit writes both: somebody else wrote one of them.
+// errBookedBefore means that the ledger has an entry for a transfer that was never
+// stored as final. One unit writes both, so another program wrote one of them.
 var errBookedBefore = errors.New("the ledger has a booking of a transfer that was never final")
 
-// settle stores what a reading told and does all that follows from it in one
+// settle stores a reading and does all that follows from it in one
 // unit: transfers, credits, orders, events, and how far the addresses are known.
 // It returns how many transfers were credited.
 func (p *Watcher) settle(ctx context.Context, r reading) (credited int, err error) {
@@ -106,7 +106,7 @@ func (s *settlement) take(ctx context.Context, t recharge.Transfer) error {
 	return err
 }
 
-// match lets the domain decide which orders change, and writes what it said.
+// match lets the domain decide which orders change, and stores the result.
 func (s *settlement) match(ctx context.Context) error {
 	seen, err := s.tx.Recharges().SeenOf(ctx, s.network, s.agentID)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *settlement) book(ctx context.Context, t recharge.Transfer) error {
 	return err
 }
 
-// events are what agents are told of an order. That one waits again, because
+// events are the webhook events of an order. That one waits again, because
 // all that was seen is gone, is no news: the agent has still to pay.
 var orderEvents = map[recharge.Status]webhook.Type{
 	recharge.Confirming: webhook.RechargeConfirming,

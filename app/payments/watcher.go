@@ -31,7 +31,7 @@ import (
 // to the final head that was read before that history. Mark.Final moves by one
 // block, after all of that block is stored, or jumps, after the history of every
 // address that was not known through its goal is stored. An address that is made
-// after the goal was read needs no history: nobody could have paid to it.
+// after the goal was read needs no history: no transfer can have been sent to it.
 //
 // While addresses are read one by one, only those with an order are; the audit
 // reads each of the others in its turn.
@@ -44,7 +44,7 @@ type Watcher struct {
 
 	// What a process remembers may be lost: it saves calls and promises nothing.
 	mu       sync.Mutex
-	few      int   // so many watched addresses are read one by one
+	few      int   // up to this many watched addresses are read one by one
 	byBlocks bool  // the way of reading
 	again    bool  // the last final blocks were read again
 	shown    int64 // the last block above the final head that was read
@@ -71,7 +71,7 @@ const (
 )
 
 // overlap is how much of what is known is read again, by time and in blocks: an
-// index may lag behind what it says it is complete up to.
+// index may lag behind the block that it reports to be complete.
 const (
 	overlap       = 10 * time.Minute
 	overlapBlocks = 200
@@ -85,13 +85,13 @@ type look struct {
 	upTo   int64               // the block up to which seen transfers should be final by now
 	whole  bool                // nothing is left for the next pass
 	stored int                 // answers of the chain that were stored
-	// heard keeps the histories by address, when it is not nil.
-	heard map[string][]recharge.Transfer
+	// histories caches the histories by address, when it is not nil.
+	histories map[string][]recharge.Transfer
 }
 
 // Watch takes one look at the chain: what is new is stored, what became final
 // is credited, what went away is withdrawn, and windows that are over close. An
-// error of the chain says nothing: what could not be read stays as it is.
+// error of the chain proves nothing: what could not be read stays as it is.
 func (p *Watcher) Watch(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +118,7 @@ func (p *Watcher) Watch(ctx context.Context) error {
 
 // begin reads where the last pass ended, and decides how to read. Watched are
 // addresses with an order that money may still pay. It is measured from the last
-// complete pass, so that nobody is forgotten in an outage.
+// complete pass, so that no address is forgotten in an outage.
 func (p *Watcher) begin(ctx context.Context, l *look) (watched []recharge.Address, err error) {
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		if l.mark, _, err = tx.Recharges().ScanCursor(ctx, p.chain.Network()); err != nil {
@@ -135,7 +135,7 @@ func (p *Watcher) begin(ctx context.Context, l *look) (watched []recharge.Addres
 		return nil, fmt.Errorf("read how far the chain is known: %w", err)
 	}
 	l.began = l.mark
-	// Between half as many and so many, the way stays as it is: each change costs
+	// Between half of few and few, the method of reading stays as it is: each change costs
 	// calls.
 	p.byBlocks = len(watched) > p.few || p.byBlocks && len(watched) > p.few/2
 	return watched, nil
@@ -162,7 +162,7 @@ func (p *Watcher) read(ctx context.Context, l *look, watched []recharge.Address)
 // atOnce is how many watched addresses a pass takes on.
 func (p *Watcher) atOnce() int { return max(addressesAtOnce, p.few+1) }
 
-// putMark stores how far this pass came. Complete says that all of it was read.
+// putMark stores how far this pass came. Complete means that all of it was read.
 func (p *Watcher) putMark(ctx context.Context, l *look, complete bool) error {
 	err := p.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		cur, _, err := tx.Recharges().ScanCursor(ctx, p.chain.Network())
@@ -209,8 +209,8 @@ const (
 	warnEvery = time.Hour
 )
 
-// warnOfSkew tells the operator of a clock that is wrong, or of a chain that
-// stands still. Nothing is decided by it: windows close by block time.
+// warnOfSkew logs a warning about a clock that is wrong, or a chain that has
+// stopped. Nothing is decided by it: windows close by block time.
 func (p *Watcher) warnOfSkew(heads recharge.Heads) {
 	now := p.clock.Now()
 	skew := heads.Latest.Time.Sub(now)
@@ -222,17 +222,17 @@ func (p *Watcher) warnOfSkew(heads recharge.Heads) {
 		"network", p.chain.Network(), "ahead", skew.String(), "block", heads.Latest.Number)
 }
 
-// Status is how the watcher stands.
+// Status is the state of the watcher.
 type Status struct {
 	ReadAt   time.Time    // when a pass last read all it had to; zero: never
 	Final    int64        // blocks are known completely up to here; 0: not read by blocks
-	Latest   int64        // the newest block that was heard of
+	Latest   int64        // the newest block that was seen
 	Seen     int          // transfers that wait to become final, at most a thousand are counted
 	Drifting int          // addresses whose balance this process found wrong
 	Drift    domain.Money // the sum of these differences, without their signs
 }
 
-// Status says how the watcher stands, without asking the chain.
+// Status returns the state of the watcher without reading the chain.
 func (p *Watcher) Status(ctx context.Context) (s Status, err error) {
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
 		mark, _, err := tx.Recharges().ScanCursor(ctx, p.chain.Network())

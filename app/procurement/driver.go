@@ -34,7 +34,7 @@ type Lifecycle interface {
 	) (session.Session, error)
 	// Renewed charges what is held for a renewal of a session that has its new end.
 	Renewed(ctx context.Context, tx Repos, s session.Session, now time.Time) (session.Session, error)
-	// RecordUsage Book that the session used that many bytes in all.
+	// RecordUsage books that the session used that many bytes in all.
 	RecordUsage(ctx context.Context, tx Repos, s session.Session, bytes int64, now time.Time) error
 }
 

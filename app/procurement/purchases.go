@@ -323,7 +323,7 @@ func (u *Driver) markSent(
 
 // fundsBefore returns the operator's balance at a provider before an order. It is
 // not Known while another order of the provider is on its way: whether the
-// balance has paid for that one cannot be told apart from the cost of this one.
+// balance has paid for that one cannot be distinguished from the cost of this one.
 func (u *Driver) fundsBefore(ctx context.Context, p ports.Provider) (procurement.ProviderBalance, error) {
 	busy := false
 	err := u.store.View(ctx, func(ctx context.Context, tx Repos) error {
@@ -343,7 +343,7 @@ func (u *Driver) fundsBefore(ctx context.Context, p ports.Provider) (procurement
 }
 
 // rivals counts the other orders whose outcome is open and that a provider's list
-// could not tell from this one. A list of traffic has no country.
+// could not distinguish from this one. A list of traffic has no country.
 func rivals(ctx context.Context, tx Repos, o procurement.Order) (int, error) {
 	if o.Intent.Type == session.Dynamic {
 		o.Intent.Location = session.Location{}

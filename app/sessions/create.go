@@ -139,7 +139,7 @@ func (u *Service) deliver(ctx context.Context, p purchase, held Done) (Done, err
 	return Done{View: v, Outcome: ports.Created}, nil
 }
 
-// failureError returns the refusal that a stored failure stands for.
+// failureError returns the refusal that a stored failure represents.
 func failureError(f session.Failure) *domain.Error {
 	for _, e := range []*domain.Error{ports.ErrTimeout, catalog.ErrOutOfStock} {
 		if e.Code == f.Code {

@@ -146,7 +146,7 @@ func (l *Transitions) Renewed(
 	return s, notify.LogEvent(ctx, tx, l.ids, s.ID, eventlog.Renewed, "", now)
 }
 
-// RecordUsage Book that an active direct session used that many bytes in all.
+// RecordUsage books that an active direct session used that many bytes in all.
 // What is beyond its limit is not charged.
 func (l *Transitions) RecordUsage(
 	ctx context.Context, tx procurement.Repos, s session.Session, bytes int64, now time.Time,

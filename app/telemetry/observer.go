@@ -227,7 +227,7 @@ func (o *Observer) storeBatch(ctx context.Context, tx repos, b batch) error {
 	return tx.Health().Put(ctx, b.id, read.State)
 }
 
-// countEvidence counts one event that may say something about an exit.
+// countEvidence counts one event that may be evidence about an exit.
 func countEvidence(t *ports.Tally, e health.Event) {
 	if e.Scored() {
 		t.Scored++

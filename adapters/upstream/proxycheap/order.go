@@ -75,7 +75,7 @@ func (p *Provider) refusal(ctx context.Context, refused error, service string, b
 
 // Find returns the orders of all addresses of the account, the newest first. Addresses
 // that name no order are left out: an order among them is shown by the missing money,
-// and found by its id. If the balance is not told either, Find fails with Temporary
+// and found by its id. If the balance is unknown too, Find fails with Temporary
 // while such addresses may be the order, because then it is not provably absent.
 func (p *Provider) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
 	if in.Type != session.Static {

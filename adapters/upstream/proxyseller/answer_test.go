@@ -143,7 +143,7 @@ func TestWaitsAsLongAsItIsTold(t *testing.T) {
 	}
 }
 
-// TestAKeyThatWorkedIsNotWrong answers with the refusal that stands for a wrong key and for
+// TestAKeyThatWorkedIsNotWrong answers with the refusal that means a wrong key and for
 // too many requests.
 func TestAKeyThatWorkedIsNotWrong(t *testing.T) {
 	t.Parallel()
