@@ -78,10 +78,19 @@ func (d *Database) once(ctx context.Context, fn func(*engine.Transaction) error)
 	return err
 }
 
-// begin begins a transaction. BEGIN and pg_current_xact_id() share one round trip, so that the outcome
+// transactionID identifies a transaction after its connection was lost. A server that crashed hands out
+// again the ids of transactions whose log it had not written, so the id alone may be that of another.
+type transactionID struct {
+	xid     string
+	started string // when the server started, in seconds since 1970
+}
+
+const serverStarted = "extract(epoch from pg_postmaster_start_time())::text"
+
+// begin begins a transaction. BEGIN and the transaction's id share one round trip, so that the outcome
 // can be looked up when the connection is lost during the commit.
 func (d *Database) begin(ctx context.Context) (*engine.Transaction, error) {
-	a, results, err := d.acquire(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_current_xact_id()")
+	a, results, err := d.acquire(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_current_xact_id(), "+serverStarted)
 	if err != nil {
 		return nil, err
 	}
@@ -89,12 +98,13 @@ func (d *Database) begin(ctx context.Context) (*engine.Transaction, error) {
 		a.end("ROLLBACK")
 		return nil, errors.New("begin: the server returned no transaction id")
 	}
-	xid := string(results[1].Rows[0][0])
+	row := results[1].Rows[0]
+	id := transactionID{xid: string(row[0]), started: string(row[1])}
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), unitWithin)
 	c := &conn{acquired: a, ctx: bounded}
 	tx := &engine.Transaction{Conn: c}
 	c.fail = tx.Fail
-	tx.Commit = func() error { return d.commit(bounded, a, xid, tx.Fault()) }
+	tx.Commit = func() error { return d.commit(bounded, a, id, tx.Fault()) }
 	tx.Rollback = func() error {
 		cancel()
 		a.end("ROLLBACK")
@@ -104,7 +114,7 @@ func (d *Database) begin(ctx context.Context) (*engine.Transaction, error) {
 }
 
 // commit commits and finds out whether that took effect. The fault is that of an earlier statement.
-func (d *Database) commit(ctx context.Context, a acquired, xid string, fault error) error {
+func (d *Database) commit(ctx context.Context, a acquired, id transactionID, fault error) error {
 	tag, err := sendCommit(ctx, a.pg.PgConn())
 	switch {
 	case err == nil && tag == "COMMIT":
@@ -115,7 +125,7 @@ func (d *Database) commit(ctx context.Context, a acquired, xid string, fault err
 		return fmt.Errorf("commit: %w", err) // refused, and so rolled back
 	}
 	d.resetPool()
-	return d.outcome(ctx, xid, err)
+	return d.outcome(ctx, id, err)
 }
 
 // sendCommit returns the command tag of the server, which is ROLLBACK for an aborted transaction.
@@ -137,14 +147,18 @@ var errUndone = errors.New("the connection was lost and the transaction rolled b
 const outcomeWithin = 6 * time.Second
 
 // outcome looks up whether a transaction was committed when the answer to COMMIT was lost. Running
-// the unit again instead might do everything twice.
-func (d *Database) outcome(ctx context.Context, xid string, cause error) error {
+// the unit again instead might do everything twice. It returns ErrUnavailable, with the outcome unknown,
+// if the server was started again since and has the id as committed: that may be another transaction.
+func (d *Database) outcome(ctx context.Context, id transactionID, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomeWithin)
 	defer cancel()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
 		var status *string
-		err := d.pool.QueryRow(ctx, "SELECT pg_xact_status($1::text::xid8)", xid).Scan(&status)
+		var started string
+		err := d.pool.QueryRow(ctx, "SELECT pg_xact_status($1::text::xid8), "+serverStarted, id.xid).Scan(&status, &started)
 		switch {
+		case err == nil && status != nil && *status == "committed" && started != id.started:
+			return engine.Unavailable("commit, with unknown outcome", cause)
 		case err == nil && status != nil && *status == "committed":
 			return nil
 		case err == nil && status != nil && *status == "aborted":
