@@ -125,7 +125,7 @@ func TestAReplicaWithAWrongClockNeverExceedsTheLimit(t *testing.T) {
 	}
 }
 
-// buyForm buys what a form says.
+// buyForm buys what a form asks for.
 func (w *world) buyForm(agent string, f session.CreateRequest) sessions.View {
 	w.t.Helper()
 	d, err := w.sessions.Create(context.Background(), sessions.Create{AgentID: agent, Form: f})

@@ -111,7 +111,7 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 
 const dynamicProduct = `
 embedded: false
-providers: [{name: p, kind: proxyssx}, {name: q, kind: proxyseller}]
+providers: [{name: p, kind: proxyssx, ` + sourced + `}, {name: q, kind: proxyseller, ` + sourced + `}]
 products:
   - {code: dyn, name: Dynamic, type: dynamic, price: 2, countries: [NO], sources: [{provider: p}]}
 `
@@ -128,7 +128,7 @@ func TestWhatAProductLeavesOut(t *testing.T) {
 		t.Errorf("the warnings are %v", s.Warnings)
 	}
 	rewrite(t, `
-providers: [{name: q, kind: proxyseller}]
+providers: [{name: q, kind: proxyseller, `+sourced+`}]
 products:
   - code: sta
     name: Static
@@ -181,4 +181,22 @@ func TestAFileOfASecretIsLookedForBesideTheConfiguration(t *testing.T) {
 	if secret := load(t).Catalog.Providers[0].Secrets["key"]; secret != "key654" {
 		t.Errorf("got %q", string(secret))
 	}
+}
+
+// A direct product is sold in the units of its providers' caps from the start.
+func TestTheBoundsOfADirectProduct(t *testing.T) {
+	write(t, strings.Replace(dynamicProduct, "price: 2,", "price: 2, direct: true,", 1))
+	p := load(t).Catalog.Products[0]
+	if p.StepBytes != billing.GB || p.MinBytes != billing.GB || p.MaxBytes != 1000*billing.GB {
+		t.Errorf("it has %d to %d bytes in steps of %d", p.MinBytes, p.MaxBytes, p.StepBytes)
+	}
+	if p := catalogOf(t, dynamicProduct); p.StepBytes != 0 {
+		t.Errorf("behind the gateway it has steps of %d", p.StepBytes)
+	}
+}
+
+func catalogOf(t *testing.T, text string) catalog.Product {
+	t.Helper()
+	rewrite(t, text)
+	return load(t).Catalog.Products[0]
 }

@@ -16,12 +16,12 @@ import (
 const MostSkew = 2 * time.Second
 
 // clock is the clock that all replicas of a database share. On PostgreSQL it is an estimate of the
-// server's: the time that the server told last, and what has passed since by this process' monotonic
+// server's: the time that it returned last, and what has passed since by this process' monotonic
 // clock. So neither an error nor a step of the host's wall clock moves it. On SQLite, which one
 // process serves, it is the host's clock.
 type clock struct {
 	host func() time.Time
-	told atomic.Pointer[reading] // nil on SQLite
+	last atomic.Pointer[reading] // nil on SQLite
 	skew atomic.Int64            // of the host's clock, in nanoseconds
 	far  atomic.Bool             // the skew was more than MostSkew
 	log  *slog.Logger
@@ -38,8 +38,8 @@ var _ ports.Clock = (*clock)(nil)
 // Now returns the time in UTC, truncated to microseconds, which both databases keep.
 func (c *clock) Now() time.Time {
 	now := c.host()
-	if told := c.told.Load(); told != nil {
-		now = told.server.Add(time.Since(told.at))
+	if last := c.last.Load(); last != nil {
+		now = last.server.Add(time.Since(last.at))
 	}
 	return now.UTC().Truncate(time.Microsecond)
 }
@@ -48,9 +48,9 @@ func (c *clock) Now() time.Time {
 // estimate changes nothing, so that the estimate does not jitter.
 func (c *clock) correct(r reading, within time.Duration) {
 	const tolerance = time.Millisecond // by which the two monotonic clocks may have drifted apart
-	last := c.told.Load()
+	last := c.last.Load()
 	if last == nil || r.server.Sub(last.server.Add(r.at.Sub(last.at))).Abs() > within+tolerance {
-		c.told.Store(&r)
+		c.last.Store(&r)
 	}
 	skew := c.host().Sub(c.Now())
 	c.skew.Store(int64(skew))
