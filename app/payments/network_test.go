@@ -1,4 +1,4 @@
-package app_test
+package payments_test
 
 import (
 	"testing"
@@ -12,11 +12,11 @@ import (
 func TestOrdersOfAnotherNetworkAreNotCounted(t *testing.T) {
 	t.Parallel()
 	b := newTill(t)
-	agent := b.hooked()
+	agent := b.RegisterWithWebhook()
 	for range recharge.MaxOpen {
 		b.order(agent, "5")
 	}
-	b.chain, b.keys = fake.NewChain("tron-mainnet", b.clock.Now()), fake.NewKeys("b")
+	b.chain, b.keys = fake.NewChain("tron-mainnet", b.Clock.Now()), fake.NewKeys("b")
 	b.restart()
 	o := b.order(agent, "7")
 	b.watch() // reads the chain that is empty so far

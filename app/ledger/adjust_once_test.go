@@ -1,4 +1,4 @@
-package app_test
+package ledger_test
 
 import (
 	"strings"
@@ -8,34 +8,35 @@ import (
 	"agentproxy/app/ledger"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
+	"agentproxy/test/apptest"
 )
 
 func TestAnAdjustmentWithAReferenceIsBookedOnce(t *testing.T) {
 	t.Parallel()
-	w := open(t, setup{unruly: true})
-	agent, other := w.register(), w.register()
+	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
+	agent, other := w.Register(), w.Register()
 	adjust := func(agent, amount, ref string) (billing.Entry, error) {
-		return w.wallet.AdjustOnce(t.Context(), agent, dollars(amount), "goodwill", ref)
+		return w.Wallet.AdjustOnce(t.Context(), agent, apptest.Dollars(amount), "goodwill", ref)
 	}
 	first, err := adjust(agent, "5", "ticket 7")
-	ok(t, err)
-	before := w.dump()
+	apptest.OK(t, err)
+	before := w.Dump()
 	again, err := adjust(agent, "5", "ticket 7")
-	ok(t, err)
-	same(t, "the second answer", again, first)
+	apptest.OK(t, err)
+	apptest.Equal(t, "the second answer", again, first)
 	for _, c := range []struct{ agent, amount, ref string }{
 		{agent, "6", "ticket 7"}, {agent, "-5", "ticket 7"}, {other, "5", "ticket 7"},
 		{agent, "5", strings.Repeat("x", ledger.MaxAdjustRef+1)},
 	} {
 		_, err := adjust(c.agent, c.amount, c.ref)
-		refused(t, err, domain.ErrInvalid)
+		apptest.ErrorIs(t, err, domain.ErrInvalid)
 	}
-	same(t, "the database", w.dump(), before)
+	apptest.Equal(t, "the database", w.Dump(), before)
 	// An id of another entry is no reference of it.
 	if _, err = adjust(agent, "1", first.ID); err != nil {
 		t.Error(err)
 	}
-	same(t, "the balance", w.balance(agent), dollars("16"))
+	apptest.Equal(t, "the balance", w.Balance(agent), apptest.Dollars("16"))
 
 	var wg sync.WaitGroup
 	for range 8 {
@@ -46,5 +47,5 @@ func TestAnAdjustmentWithAReferenceIsBookedOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	same(t, "the balance after eight calls at once", w.balance(agent), dollars("17"))
+	apptest.Equal(t, "the balance after eight calls at once", w.Balance(agent), apptest.Dollars("17"))
 }
