@@ -1,4 +1,4 @@
-package app_test
+package traffic_test
 
 import (
 	"context"
@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"agentproxy/app/sessions"
-	"agentproxy/app/traffic"
+	trafficapp "agentproxy/app/traffic"
 	"agentproxy/domain/session"
-	lease "agentproxy/domain/traffic"
+	"agentproxy/domain/traffic"
+	"agentproxy/test/apptest"
 	"agentproxy/test/fake"
 )
 
 // edge is the gateway of a replica whose own clock is wrong. It relays what it is granted.
 type edge struct {
-	w         *world
-	traffic   *traffic.Service
+	t         *testing.T
+	traffic   *trafficapp.Service
 	clock     *fake.Clock
 	name, id  string
 	n, lost   int
@@ -24,10 +25,10 @@ type edge struct {
 	used, all int64 // by this lease, and by all
 }
 
-func (w *world) edge(name, id string, skew time.Duration) *edge {
-	e := &edge{w: w, clock: fake.NewClock(), name: name, id: id}
-	e.clock.Set(w.clock.Now().Add(skew))
-	e.traffic = traffic.New(w.store, e.clock, w.ids, w.sessions, w.life, w.access, w.Hub)
+func newEdge(t *testing.T, w *apptest.World, name, id string, skew time.Duration) *edge {
+	e := &edge{t: t, clock: fake.NewClock(), name: name, id: id}
+	e.clock.Set(w.Clock.Now().Add(skew))
+	e.traffic = trafficapp.New(w.Store, e.clock, w.IDs, w.Sessions, w.Transitions, w.Fulfilment, w.Hub)
 	return e
 }
 
@@ -38,13 +39,13 @@ func (e *edge) relay(most int64) {
 }
 
 // report renews the lease, and opens another one if it is lost.
-func (e *edge) report(want int64) lease.Outcome {
-	e.w.t.Helper()
-	grants, err := e.traffic.Renew(context.Background(), e.name, []lease.Ask{{SessionID: e.id,
+func (e *edge) report(want int64) traffic.Outcome {
+	e.t.Helper()
+	grants, err := e.traffic.Renew(context.Background(), e.name, []traffic.Ask{{SessionID: e.id,
 		Lease: fmt.Sprint(e.name, e.n), Down: e.used, Want: want}})
-	ok(e.w.t, err)
+	apptest.OK(e.t, err)
 	e.granted = grants[0].Granted
-	if grants[0].Outcome == lease.Lost {
+	if grants[0].Outcome == traffic.Lost {
 		e.n, e.lost, e.granted, e.used = e.n+1, e.lost+1, 0, 0
 		return e.report(want)
 	}
@@ -60,20 +61,20 @@ func TestAReplicaWithAWrongClockMetersEverything(t *testing.T) {
 	for _, skew := range skews {
 		t.Run(skew.String(), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			agent := w.rich(100)
-			f := form(local)
-			f.Bytes = gigabytes("10")
-			id := w.buyForm(agent, f).ID
-			e := w.edge("edge", id, skew)
+			w := apptest.New(t)
+			agent := w.RegisterFunded(100)
+			f := apptest.Form(apptest.Local)
+			f.Bytes = apptest.Gigabytes("10")
+			id := buyForm(t, w, agent, f).ID
+			e := newEdge(t, w, "edge", id, skew)
 			for range 60 {
-				w.clock.Advance(time.Second)
+				w.Clock.Advance(time.Second)
 				e.clock.Advance(time.Second)
 				e.relay(4 << 20)
-				ok(t, w.passes.Reclaim(t.Context()))
+				apptest.OK(t, w.Tasks.Reclaim(t.Context()))
 				e.report(8 << 20)
 			}
-			if used := w.read(agent, id).Usage.Used(); used != e.all || used != 59*(4<<20) || e.lost != 0 {
+			if used := w.Read(agent, id).Usage.Used(); used != e.all || used != 59*(4<<20) || e.lost != 0 {
 				t.Errorf("relayed %d bytes, metered %d, lost %d leases", e.all, used, e.lost)
 			}
 		})
@@ -87,38 +88,38 @@ func TestAReplicaWithAWrongClockNeverExceedsTheLimit(t *testing.T) {
 	for _, skew := range skews {
 		t.Run(skew.String(), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			agent := w.register()
-			id := w.small(agent).ID
-			wrong, right := w.edge("wrong", id, skew), w.edge("right", id, 0)
-			wrong.report(lease.MaxLease)
+			w := apptest.New(t)
+			agent := w.Register()
+			id := w.BuySmall(agent).ID
+			wrong, right := newEdge(t, w, "wrong", id, skew), newEdge(t, w, "right", id, 0)
+			wrong.report(traffic.MaxLease)
 			pass := func(d time.Duration) {
 				t.Helper()
-				w.clock.Advance(d)
+				w.Clock.Advance(d)
 				wrong.clock.Advance(d)
 				right.clock.Advance(d)
-				ok(t, w.passes.Reclaim(t.Context()))
+				apptest.OK(t, w.Tasks.Reclaim(t.Context()))
 			}
 			// The wrong one cannot report for as long as it may relay.
-			for range int(lease.StopAfter / time.Second) {
+			for range int(traffic.StopAfter / time.Second) {
 				pass(time.Second)
 				right.relay(1 << 20)
-				right.report(lease.MaxLease)
+				right.report(traffic.MaxLease)
 			}
-			wrong.relay(lease.MaxLease)
-			if u := w.read(agent, id).Usage; u.Leased == 0 {
+			wrong.relay(traffic.MaxLease)
+			if u := w.Read(agent, id).Usage; u.Leased == 0 {
 				t.Error("its lease was taken while it relayed")
 			}
 			for range 1000 {
 				pass(100 * time.Millisecond)
-				right.relay(lease.MaxLease)
-				wrong.relay(lease.MaxLease)
-				a, b := wrong.report(lease.MaxLease), right.report(lease.MaxLease)
-				if a == lease.Exhausted && b == lease.Exhausted {
+				right.relay(traffic.MaxLease)
+				wrong.relay(traffic.MaxLease)
+				a, b := wrong.report(traffic.MaxLease), right.report(traffic.MaxLease)
+				if a == traffic.Exhausted && b == traffic.Exhausted {
 					break
 				}
 			}
-			if used := w.read(agent, id).Usage.Used(); used != 100_000_000 || wrong.all+right.all != used || wrong.lost+right.lost != 0 {
+			if used := w.Read(agent, id).Usage.Used(); used != 100_000_000 || wrong.all+right.all != used || wrong.lost+right.lost != 0 {
 				t.Errorf("relayed %d and %d bytes, metered %d, lost %d leases", wrong.all, right.all, used, wrong.lost+right.lost)
 			}
 		})
@@ -126,9 +127,9 @@ func TestAReplicaWithAWrongClockNeverExceedsTheLimit(t *testing.T) {
 }
 
 // buyForm buys what a form asks for.
-func (w *world) buyForm(agent string, f session.CreateRequest) sessions.View {
-	w.t.Helper()
-	d, err := w.sessions.Create(context.Background(), sessions.Create{AgentID: agent, Form: f})
-	ok(w.t, err)
+func buyForm(t *testing.T, w *apptest.World, agent string, f session.CreateRequest) sessions.View {
+	t.Helper()
+	d, err := w.Sessions.Create(context.Background(), sessions.Create{AgentID: agent, Form: f})
+	apptest.OK(t, err)
 	return d.View
 }
