@@ -166,16 +166,17 @@ func (l *Transitions) RecordUsage(
 	if err := tx.Traffic().Record(ctx, s.AgentID, s.ID, hour, ports.Totals{Down: more}); err != nil {
 		return err
 	}
-	if err := tx.Counters().Add(ctx, s.AgentID, ports.Tally{Bytes: more}); err != nil {
+	switch {
+	case before.Used()+more >= s.Bytes:
+		err = l.Expire(ctx, tx, s, session.TrafficExhausted, now)
+	case before.UpdatedAt.Before(hour):
+		err = ledger.SettleLater(ctx, tx, s.ID, hour.Add(time.Hour), now)
+	}
+	if err != nil {
 		return err
 	}
-	if before.Used()+more >= s.Bytes {
-		return l.Expire(ctx, tx, s, session.TrafficExhausted, now)
-	}
-	if before.UpdatedAt.Before(hour) {
-		return ledger.SettleLater(ctx, tx, s.ID, hour.Add(time.Hour), now)
-	}
-	return nil
+	// The counters are locked after the wallet, as in a renewal of leases.
+	return tx.Counters().Add(ctx, s.AgentID, ports.Tally{Bytes: more})
 }
 
 // expireLater stores the job that ends a static session.
