@@ -60,7 +60,7 @@ func (s *Store) KnowsRoot(ctx context.Context, checks [][]byte) (known bool, err
 func (s *Store) HasAgents(ctx context.Context) (has bool, err error) {
 	err = s.View(ctx, func(ctx context.Context, unit ports.Tx) error {
 		var n int64
-		err := unit.(*tx).row("SELECT COUNT(*) FROM (SELECT 1 FROM agents LIMIT 1) some").Scan(&n)
+		err := unit.(*tx).row("SELECT COUNT(*) FROM (SELECT 1 FROM agents LIMIT 1) AS found").Scan(&n)
 		has = n > 0
 		return err
 	})
