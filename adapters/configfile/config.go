@@ -38,7 +38,7 @@ type Config struct {
 	// `openssl rand -base64 32`. Required with PostgreSQL, and the same for every replica.
 	Secret string `yaml:"-" env:"AGENTPROXY_SECRET" default:"created and kept beside the SQLite file"`
 	// Root secrets that `AGENTPROXY_SECRET` replaced, at most 8: what they made still works. Beside a SQLite file
-	// they may also stand in `agentproxy.db.secret.previous`, one in a line.
+	// they may also be in `agentproxy.db.secret.previous`, one in a line.
 	PreviousSecrets []string `yaml:"-" env:"AGENTPROXY_SECRET_PREVIOUS"`
 	// Requests per minute and agent; 0 is unlimited.
 	RateLimit int `yaml:"rate_limit_per_minute" env:"AGENTPROXY_RATE_LIMIT_PER_MINUTE"`

@@ -6,8 +6,8 @@ import (
 	"agentproxy/domain/traffic"
 )
 
-// A password of a previous key is right like that of the current one, in any order, and nobody
-// else's is.
+// A password of a previous key is right like that of the current one, in any order, and that of
+// another key is wrong.
 func TestPasswordsOfPreviousKeys(t *testing.T) {
 	older, foreign := []byte("a key of before"), []byte("a key of nobody")
 	core := newCore(t)

@@ -207,12 +207,11 @@ func TestSecretsHideThemselves(t *testing.T) {
 }
 
 func TestModule(t *testing.T) {
-	var clock ports.Clock
 	var ids ports.IDs
 	var secrets ports.Secrets
 	var tokens ports.Tokens
 	var own *system.Secrets
-	app := fx.New(fx.NopLogger, system.Module, fx.Supply(system.Roots{Current: system.Root(rootText)}), fx.Populate(&clock, &ids, &secrets, &tokens, &own))
+	app := fx.New(fx.NopLogger, system.Module, fx.Supply(system.Roots{Current: system.Root(rootText)}), fx.Populate(&ids, &secrets, &tokens, &own))
 	if err := app.Err(); err != nil {
 		t.Fatal(err)
 	}

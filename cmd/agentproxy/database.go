@@ -79,7 +79,7 @@ type backupCmd struct {
 	WithSecret bool   `help:"Write the root secret to FILE.secret too. Whoever has both files has every credential."`
 }
 
-// noSecret tells what a backup lacks.
+// noSecret is printed for a backup without the root secret.
 const noSecret = "not included, and without it the backup is of no use: keep AGENTPROXY_SECRET or the .secret file " +
 	"in another safe place, or use --with-secret"
 
