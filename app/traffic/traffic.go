@@ -63,7 +63,14 @@ func (t *Service) routed(ctx context.Context, s session.Session) (traffic.Route,
 	if s.Status != session.Active {
 		return r, nil
 	}
-	var err error
+	err := t.store.Read(ctx, func(ctx context.Context, tx Repos) error {
+		w, err := tx.Ledger().Wallet(ctx, s.AgentID)
+		r.Trial = !w.Funded
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
 	r.Hops, err = t.access.Upstreams(ctx, s)
 	return r, err
 }

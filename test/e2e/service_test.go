@@ -57,6 +57,7 @@ type service struct {
 	gateway string
 	admin   string
 	env     []string
+	wrap    func(*exec.Cmd) // changes how the program is started; nil for nothing
 
 	cmd *exec.Cmd
 	log *lockedBuffer
@@ -137,6 +138,9 @@ func (s *service) start() {
 	s.t.Helper()
 	s.log = &lockedBuffer{}
 	s.cmd = s.command("serve")
+	if s.wrap != nil {
+		s.wrap(s.cmd)
+	}
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
