@@ -213,3 +213,21 @@ func TestAFileOfASecretIsLookedForBesideTheConfiguration(t *testing.T) {
 		t.Errorf("got %q", string(secret))
 	}
 }
+
+// A direct product is sold in the units of its providers' caps from the start.
+func TestTheBoundsOfADirectProduct(t *testing.T) {
+	write(t, strings.Replace(dynamicProduct, "price: 2,", "price: 2, direct: true,", 1))
+	p := load(t).Catalog.Products[0]
+	if p.StepBytes != billing.GB || p.MinBytes != billing.GB || p.MaxBytes != 1000*billing.GB {
+		t.Errorf("it has %d to %d bytes in steps of %d", p.MinBytes, p.MaxBytes, p.StepBytes)
+	}
+	if p := catalogOf(t, dynamicProduct); p.StepBytes != 0 {
+		t.Errorf("behind the gateway it has steps of %d", p.StepBytes)
+	}
+}
+
+func catalogOf(t *testing.T, text string) catalog.Product {
+	t.Helper()
+	rewrite(t, text)
+	return load(t).Catalog.Products[0]
+}

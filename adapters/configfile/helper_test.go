@@ -28,7 +28,11 @@ type trafficSeller struct {
 func (s trafficSeller) Name() string { return s.spec.Name }
 
 func (s trafficSeller) Capabilities() procurement.Capabilities {
-	return procurement.Capabilities{ViaUpstream: true, Direct: s.spec.Kind == "proxyssx"}
+	c := procurement.Capabilities{ViaUpstream: true, Direct: s.spec.Kind == "proxyssx"}
+	if c.Direct {
+		c.CapUnit = 1_000_000_000
+	}
+	return c
 }
 
 type addressSeller struct {

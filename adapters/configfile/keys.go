@@ -39,7 +39,7 @@ var productKeys = []key{
 	{"durations", "required if static", "list of durations in days, each with the price of an IP address"},
 	{"countries", "those of the sources", "countries (ISO 3166-1 alpha-2, upper case)"},
 	{"cities", "those of the sources", "cities"},
-	{"min_traffic_gb", "`0.1`", "least traffic of an order in GB, with at most 3 decimals; dynamic products only"},
+	{"min_traffic_gb", "`0.1`", "least traffic of an order in GB, with at most 3 decimals; dynamic products only; of a direct one a multiple of the provider's unit, which is the default where it is more"},
 	{"max_traffic_gb", "`1000`", "most traffic of an order in GB; dynamic products only"},
 	{"min_quantity", "`1`", "least IP addresses of an order; static products only"},
 	{"max_quantity", "`100`", "most IP addresses of an order; static products only"},

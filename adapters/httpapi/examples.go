@@ -73,6 +73,7 @@ var (
 		MaxQuantity:  1,
 		MinTrafficGB: 100_000_000,
 		MaxTrafficGB: 1_000_000_000_000,
+		TrafficStep:  1_000_000,
 		Provisioning: "async",
 		Delivery:     "gateway",
 		MinTier:      "trial",
