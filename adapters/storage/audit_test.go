@@ -39,7 +39,7 @@ func openBooks(t *testing.T, open func(testing.TB) *storage.Store) *storage.Stor
 		if err := tx.Sessions().Put(ctx, s); err != nil {
 			return err
 		}
-		if err := tx.Traffic().PutLease(ctx, traffic.Lease{SessionID: id, ID: "l", Granted: used + 50, Up: used, RenewedAt: now}); err != nil {
+		if err := tx.Traffic().PutLease(ctx, traffic.Lease{SessionID: id, ID: "l", Granted: used + 50, Up: used}); err != nil {
 			return err
 		}
 		return errors.Join(tx.Traffic().PutUsage(ctx, id, traffic.Delta{Up: used, Leased: 50, At: now}),
