@@ -32,8 +32,29 @@ func (l *loader) sources(m fields, p *catalog.Product) {
 		}
 		p.Sources = append(p.Sources, s)
 	}
+	if p.Direct && p.Type == session.Dynamic {
+		l.steps(m, p)
+	}
 	if at.given() && len(p.Sources) == 0 && !at.faulty() {
 		at.fault("must not be empty")
+	}
+}
+
+// steps sets the step of a direct product to the unit of its providers' caps. Bounds
+// that the file leaves out are the nearest within the usual ones.
+func (l *loader) steps(m fields, p *catalog.Product) {
+	var units []int64
+	for _, s := range p.Sources {
+		if made := l.sellers[s.Provider]; made != nil {
+			units = append(units, made.Capabilities().CapUnit)
+		}
+	}
+	p.StepBytes = catalog.StepOf(units...)
+	if !m.get("min_traffic_gb").given() {
+		p.MinBytes = (p.MinBytes + p.StepBytes - 1) / p.StepBytes * p.StepBytes
+	}
+	if !m.get("max_traffic_gb").given() {
+		p.MaxBytes = max(p.MaxBytes/p.StepBytes*p.StepBytes, p.MinBytes)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"agentproxy/app/ledger"
 	"agentproxy/app/notify"
 	"agentproxy/app/sessions"
+	"agentproxy/domain/account"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/webhook"
@@ -64,8 +65,12 @@ func (t *Service) routed(ctx context.Context, s session.Session) (traffic.Route,
 		return r, nil
 	}
 	err := t.store.Read(ctx, func(ctx context.Context, tx Repos) error {
+		agent, err := tx.Agents().Get(ctx, s.AgentID)
+		if err != nil {
+			return err
+		}
 		w, err := tx.Ledger().Wallet(ctx, s.AgentID)
-		r.Trial = !w.Funded
+		r.Trial = agent.Tier(w.Credited) == account.TrialTier
 		return err
 	})
 	if err != nil {

@@ -3,9 +3,12 @@
 package catalog
 
 import (
+	"slices"
 	"strings"
 
 	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 )
@@ -36,8 +39,27 @@ type Product struct {
 	MaxQuantity int
 	MinBytes    int64 // dynamic
 	MaxBytes    int64
-	Async       bool
-	Available   bool
+	// StepBytes is what the traffic must be a multiple of; 0 means session.TrafficStep.
+	// A direct product has the unit of its providers' caps: of anything else they would
+	// let more through than is paid for.
+	StepBytes int64
+	// OwnMoneyOnly is set if trial credit does not pay for the product: a delivery costs
+	// the operator money at a provider.
+	OwnMoneyOnly bool
+	MinTier      account.Tier // the least tier that may buy it; empty: any
+	FairUse      int64        // static: bytes that an IP may carry in 30 days; 0 if none is stated
+	Async        bool
+	Available    bool
+}
+
+// Means returns what may pay for a delivery of a provider. A session may have been sold by a provider
+// that the product no longer names; costly is whether that one asks for money.
+func (p Product) Means(provider string, costly bool) billing.Means {
+	named := slices.ContainsFunc(p.Sources, func(s procurement.Source) bool { return s.Provider == provider })
+	if p.OwnMoneyOnly || costly && !named {
+		return billing.OwnMoney
+	}
+	return billing.AnyFunds
 }
 
 // Duration is a duration that a static product is sold for, and the price of
@@ -54,6 +76,29 @@ func (p Product) ListPrice() domain.Money {
 		return p.Durations[0].Price
 	}
 	return p.Price
+}
+
+// Step returns the number of bytes that the traffic of a dynamic product must be a
+// multiple of.
+func (p Product) Step() int64 { return max(p.StepBytes, session.TrafficStep) }
+
+// StepOf returns the smallest traffic that is a multiple of every unit, and can be
+// asked for. A unit of 0 is no cap, and does not count.
+func StepOf(units ...int64) int64 {
+	step := int64(session.TrafficStep)
+	for _, unit := range units {
+		if unit > 0 {
+			step = step / gcd(step, unit) * unit
+		}
+	}
+	return step
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // PriceFor returns the price of one IP for a duration in days. It returns false

@@ -173,6 +173,7 @@ func TestCheck(t *testing.T) {
 		{"least above most", "bounded", changed(dyn, func(p *catalog.Product) { p.MaxBytes = p.MinBytes - 1 })},
 		{"more than can be asked for", "bounded", changed(dyn, func(p *catalog.Product) { p.MaxBytes = math.MaxInt64 })},
 		{"a bound with four decimals", "3 decimals", changed(dyn, func(p *catalog.Product) { p.MinBytes = 100_100_000 })},
+		{"a bound between two caps", "multiples of 1 GB", changed(dyn, func(p *catalog.Product) { p.StepBytes = billing.GB })},
 		{"a dynamic product with durations", "no durations", changed(dyn, func(p *catalog.Product) { p.Durations = sta.Durations })},
 		{"a lower case country", "alpha-2", changed(dyn, func(p *catalog.Product) { p.Countries = []string{"de"} })},
 		{"countries in disorder", "sorted", changed(dyn, func(p *catalog.Product) { p.Countries = []string{"US", "DE"} })},
@@ -189,6 +190,9 @@ func TestCheck(t *testing.T) {
 			p.Durations = []catalog.Duration{{Days: 30, Price: math.MaxInt64 / 2}}
 		})},
 		{"no least quantity", "quantity", changed(sta, func(p *catalog.Product) { p.MinQuantity = 0 })},
+		{"an unknown tier", "least tier", changed(dyn, func(p *catalog.Product) { p.MinTier = "gold" })},
+		{"fair use of traffic", "fair use", changed(dyn, func(p *catalog.Product) { p.FairUse = 1 })},
+		{"fair use below nothing", "fair use", changed(sta, func(p *catalog.Product) { p.FairUse = -1 })},
 		{"a quantity of 101", "quantity", changed(sta, func(p *catalog.Product) { p.MaxQuantity = 101 })},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
@@ -224,5 +228,36 @@ func TestProblemsNameTheirField(t *testing.T) {
 	want := []string{"cities[0]", "sources[1].provider", "durations[0].price", "durations[1].days", "durations[1].price", "min_quantity"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A product of several providers is sold in what is whole for each of them.
+func TestStepOf(t *testing.T) {
+	for _, c := range []struct {
+		units []int64
+		want  int64
+	}{
+		{nil, session.TrafficStep},
+		{[]int64{0}, session.TrafficStep},
+		{[]int64{1, 1_000}, session.TrafficStep},
+		{[]int64{billing.GB}, billing.GB},
+		{[]int64{session.TrafficStep, billing.GB, 0}, billing.GB},
+		{[]int64{billing.GB * 2, billing.GB * 3}, billing.GB * 6},
+		{[]int64{1 << 20}, 15_625 << 20}, // the first that has three decimals of a GB
+	} {
+		if got := catalog.StepOf(c.units...); got != c.want {
+			t.Errorf("of %v it is %d, want %d", c.units, got, c.want)
+		}
+	}
+}
+
+// A recommended call can be sent as it is.
+func TestARecommendedTrafficIsWhole(t *testing.T) {
+	p := changed(dynamic("dyn", domain.Dollar, "US"), func(p *catalog.Product) {
+		p.StepBytes, p.MinBytes, p.MaxBytes = 750_000_000, 750_000_000, 750_000_000*1000
+	})
+	list, err := catalog.Recommend([]catalog.Product{p}, catalog.Criteria{})
+	if err != nil || len(list) != 1 || list[0].Create.Bytes != 1_500_000_000 {
+		t.Errorf("recommended %+v, %v", list, err)
 	}
 }

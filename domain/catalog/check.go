@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
 )
@@ -55,6 +56,12 @@ func Problems(products []Product) []Problem {
 		seen[p.No] = true
 		if p.Name == "" {
 			add("name", "the name is missing")
+		}
+		if p.MinTier != "" && !slices.Contains(account.Tiers, p.MinTier) {
+			add("min_tier", "the least tier must be trial, funded or verified, not %q", p.MinTier)
+		}
+		if p.FairUse < 0 || p.FairUse > maxBytes || p.FairUse > 0 && p.Type != session.Static {
+			add("fair_use_gb", "the fair use must be up to %d GB, of a static product", maxBytes/billing.GB)
 		}
 		p.checkPlaces(add)
 		p.checkSources(add)
@@ -124,6 +131,13 @@ func (p Product) checkTraffic(add adder) {
 			domain.FormatDecimal(p.MinBytes, 9), domain.FormatDecimal(p.MaxBytes, 9))
 	} else if p.MinBytes%session.TrafficStep != 0 || p.MaxBytes%session.TrafficStep != 0 {
 		add("min_traffic_gb", "the bounds of the traffic must be GB with at most 3 decimals")
+	} else if p.MinBytes%p.Step() != 0 || p.MaxBytes%p.Step() != 0 {
+		field := "min_traffic_gb"
+		if p.MinBytes%p.Step() == 0 {
+			field = "max_traffic_gb"
+		}
+		add(field, "agents use the providers' own caps, which are multiples of %s GB: %s to %s GB must be too",
+			domain.FormatDecimal(p.Step(), 9), domain.FormatDecimal(p.MinBytes, 9), domain.FormatDecimal(p.MaxBytes, 9))
 	} else if p.Price > 0 && billing.TrafficHold(p.MaxBytes, p.Price) == math.MaxInt64 {
 		add("max_traffic_gb", "the most traffic costs more than can be counted")
 	}

@@ -185,7 +185,8 @@ func (p Product) estimate(w Criteria) Recommendation {
 	n := *w.SessionCount
 	r := Recommendation{Product: p, Create: Create{Type: p.Type, ProductNo: p.No, Country: w.TargetRegion}}
 	if p.Type == session.Dynamic {
-		r.Create.Bytes = min(max(billing.GB, p.MinBytes), p.MaxBytes)
+		whole := (billing.GB + p.Step() - 1) / p.Step() * p.Step()
+		r.Create.Bytes = min(max(whole, p.MinBytes), p.MaxBytes)
 		r.EstimatedCost = times(n, billing.TrafficHold(r.Create.Bytes, p.Price))
 	} else {
 		r.Create.Quantity = min(max(n, p.MinQuantity), p.MaxQuantity)

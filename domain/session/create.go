@@ -52,6 +52,7 @@ type Terms struct {
 	MaxQuantity int
 	MinBytes    int64
 	MaxBytes    int64
+	StepBytes   int64 // the traffic is a multiple of it; 0 means TrafficStep
 	// Sells reports whether a country and a city, either may be empty, are sold
 	// together. Nil means that all that is listed is sold.
 	Sells       func(Location) bool
@@ -250,6 +251,9 @@ func (t Terms) Check(s Spec) (Spec, error) {
 	} else if s.Bytes < t.MinBytes || s.Bytes > t.MaxBytes {
 		c.add("traffic_gb", "must be %s to %s GB for this product",
 			domain.FormatDecimal(t.MinBytes, 9), domain.FormatDecimal(t.MaxBytes, 9))
+	} else if t.StepBytes > 0 && s.Bytes%t.StepBytes != 0 {
+		c.add("traffic_gb", "must be a multiple of %s GB: this product is sold in whole units of it",
+			domain.FormatDecimal(t.StepBytes, 9))
 	}
 	return s, t.checkPlace(&c, s.Location)
 }

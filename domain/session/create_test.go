@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
 )
 
@@ -68,6 +69,32 @@ func TestDefaultsOfARequest(t *testing.T) {
 	}
 }
 
+// wholeTerms are those of a product that is sold in whole GB.
+func wholeTerms() session.Terms {
+	t := dynamicTerms()
+	t.MinBytes, t.StepBytes = billing.GB, billing.GB
+	return t
+}
+
+// The message names the unit, so that the next call can be right.
+func TestTheUnitOfTrafficIsNamed(t *testing.T) {
+	f := dynamicRequest()
+	f.Bytes = gb("1.5")
+	spec, err := f.Check()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = wholeTerms().Check(spec)
+	var e *domain.Error
+	if !errors.As(err, &e) || !errors.Is(err, domain.ErrInvalid) {
+		t.Fatalf("refused with %v", err)
+	}
+	issues := e.Details["fields"].([]domain.FieldIssue)
+	if len(issues) != 1 || issues[0].Field != "traffic_gb" || !strings.Contains(issues[0].Issue, "multiple of 1 GB") {
+		t.Errorf("the fields are %v", issues)
+	}
+}
+
 func TestFieldsOutOfBounds(t *testing.T) {
 	edit := func(f session.CreateRequest, change func(*session.CreateRequest)) session.CreateRequest {
 		change(&f)
@@ -87,6 +114,8 @@ func TestFieldsOutOfBounds(t *testing.T) {
 		"traffic 1000":                {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Bytes = gb("1e3") }), dynamicTerms(), ""},
 		"traffic 1000.001":            {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Bytes = gb("1000.001") }), dynamicTerms(), "traffic_gb"},
 		"traffic of four decimals":    {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Bytes = gb("0.1001") }), dynamicTerms(), "traffic_gb"},
+		"traffic of half a unit":      {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Bytes = gb("2.5") }), wholeTerms(), "traffic_gb"},
+		"traffic of two units":        {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Bytes = gb("2") }), wholeTerms(), ""},
 		"traffic 0":                   {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Bytes = gb("0") }), dynamicTerms(), "traffic_gb"},
 		"traffic below 0":             {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Bytes = gb("-1") }), dynamicTerms(), "traffic_gb"},
 		"days on a dynamic session":   {edit(dynamicRequest(), func(f *session.CreateRequest) { f.Days = new(30) }), dynamicTerms(), "duration_days"},

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -58,6 +59,7 @@ type service struct {
 	admin   string
 	env     []string
 	wrap    func(*exec.Cmd) // changes how the program is started; nil for nothing
+	program string          // if it is not the usual one
 
 	cmd *exec.Cmd
 	log *lockedBuffer
@@ -120,7 +122,7 @@ var lookAtSources = sync.OnceFunc(func() {
 
 func (s *service) command(args ...string) *exec.Cmd {
 	lookAtSources()
-	cmd := exec.Command(program, args...)
+	cmd := exec.Command(cmp.Or(s.program, program), args...)
 	cmd.Dir = s.dir
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "AGENTPROXY_") {
