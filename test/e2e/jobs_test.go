@@ -47,11 +47,11 @@ func TestAPoisonedJobIsParkedAndReplayed(t *testing.T) {
 
 func aPoisonedJobIsParkedAndReplayed(t *testing.T, store ...string) {
 	s := serve(t, store...)
-	key, agent := s.register("poisoned")
+	key, _ := s.register("poisoned")
 	poison := func() (id string) {
-		s.sqlRun(`INSERT INTO river_job (kind, args, max_attempts) VALUES ('expire-trial', '{"agent_id":7}', 1)`)
+		s.sqlRun(`INSERT INTO river_job (kind, args, max_attempts) VALUES ('drive-orders', '{"session_id":7}', 1)`)
 		within(t, soon, "it is parked", func() bool {
-			list := s.jobs("--state", "discarded", "--kind", "expire-trial")
+			list := s.jobs("--state", "discarded", "--kind", "drive-orders")
 			if len(list) == 1 {
 				id = fmt.Sprintf("%.0f", list[0]["job_id"])
 			}
@@ -60,12 +60,14 @@ func aPoisonedJobIsParkedAndReplayed(t *testing.T, store ...string) {
 		return id
 	}
 	id := poison()
-	if list := s.jobs("--state", "scheduled"); len(list) != 1 || list[0]["subject"] != agent {
-		t.Errorf("the job of the trial is not listed: %v", list)
+	s.sqlRun(`INSERT INTO river_job (kind, args, max_attempts, state, scheduled_at)
+		VALUES ('drive-orders', '{"session_id":"sess_later"}', 8, 'scheduled', '2099-01-01 00:00:00')`)
+	if list := s.jobs("--state", "scheduled"); len(list) != 1 || list[0]["subject"] != "sess_later" {
+		t.Errorf("the job that waits is not listed: %v", list)
 	}
-	s.sqlRun(`UPDATE river_job SET args = '{"agent_id":"` + agent + `"}' WHERE id = ` + id)
+	s.sqlRun(`UPDATE river_job SET args = '{"session_id":"sess_none"}' WHERE id = ` + id)
 	s.object("jobs", "retry", id)
-	within(t, soon, "it is done", func() bool { return len(s.jobs("--state", "completed", "--kind", "expire-trial")) == 1 })
+	within(t, soon, "it is done", func() bool { return len(s.jobs("--state", "completed", "--kind", "drive-orders")) == 1 })
 	id = poison()
 	s.object("jobs", "discard", id)
 	if list := s.jobs("--state", "discarded"); len(list) != 0 {
@@ -89,12 +91,11 @@ func aPoisonedJobIsParkedAndReplayed(t *testing.T, store ...string) {
 
 // soon makes the time of every static session come.
 func (s *service) soon(after time.Duration) {
-	at := time.Now().Add(after).UTC()
+	at := time.Now().Add(after)
 	s.sqlRun(fmt.Sprintf("UPDATE sessions SET expires_at = %d WHERE type = 'static'", at.UnixMicro()))
-	s.sqlRun(fmt.Sprintf("UPDATE river_job SET scheduled_at = '%s' WHERE kind = 'expire-session'", at.Format("2006-01-02 15:04:05.000")))
 }
 
-func TestAStaticSessionExpiresByItsJob(t *testing.T) {
+func TestAStaticSessionExpires(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store ...string) {
 		s := serve(t, append(store, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
 		key, _ := s.register("static")

@@ -159,10 +159,6 @@ func (w *world) job(r *replica, kind, id string) error {
 	switch kind {
 	case ports.DriveOrdersJob:
 		return r.driver.DriveSession(ctx, id)
-	case ports.ExpireSessionJob:
-		return r.passes.ExpireSession(ctx, id)
-	case ports.SettleSessionJob:
-		return r.passes.SettleSession(ctx, id)
 	}
 	return nil
 }
