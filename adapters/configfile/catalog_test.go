@@ -111,7 +111,7 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 
 const dynamicProduct = `
 embedded: false
-providers: [{name: p, kind: proxyssx}, {name: q, kind: proxyseller}]
+providers: [{name: p, kind: proxyssx, ` + sourced + `}, {name: q, kind: proxyseller, ` + sourced + `}]
 products:
   - {code: dyn, name: Dynamic, type: dynamic, price: 2, countries: [NO], sources: [{provider: p}]}
 `
@@ -128,7 +128,7 @@ func TestWhatAProductLeavesOut(t *testing.T) {
 		t.Errorf("the warnings are %v", s.Warnings)
 	}
 	rewrite(t, `
-providers: [{name: q, kind: proxyseller}]
+providers: [{name: q, kind: proxyseller, `+sourced+`}]
 products:
   - code: sta
     name: Static

@@ -23,6 +23,13 @@ var providerKeys = []key{
 	{"locations", "none", "the provider's ids of places, by country (`US`) or country and city (`US/newyork`)"},
 	{"per_second", "the kind's own", "calls of the provider's API per second, above 0 and at most 1000"},
 	{"timeout_seconds", "the kind's own", "timeout of a call, 1 to 150"},
+	{"sourcing", "a warning", "how the provider gets the consent of those whose addresses it sells, as you have looked it up"},
+}
+
+var sourcingKeys = []key{
+	{"statement", "", "what the provider states, in your words"},
+	{"url", "", "https address of the provider's statement"},
+	{"reviewed", "", "day on which you read it, as YYYY-MM-DD; a warning after a year"},
 }
 
 var secretKeys = []key{

@@ -101,6 +101,15 @@ var (
 		placeholders(1, len(entryColumns)) + ")"
 )
 
+func (r ledger) EntryOf(ctx context.Context, ref string) (billing.Entry, bool, error) {
+	var row entryRow
+	found, err := one(r.orm(ctx).Where("ref = ?", ref), &row)
+	if err != nil {
+		return billing.Entry{}, false, fmt.Errorf("read entry %s: %w", ref, err)
+	}
+	return fromEntryRow(row), found, nil
+}
+
 func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error) {
 	e := p.Entry
 	totals := ports.Totals{Charged: e.Charged(), Refunded: e.Refunded(), Recharged: e.Recharged()}

@@ -171,6 +171,16 @@ func refsAreUnique(t *testing.T, st ports.Store) {
 			return nil // the unit goes on without it
 		})
 	}
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		e, found, err := tx.Ledger().EntryOf(ctx, "transfer:1")
+		if !found || err != nil || e.AgentID != "agt_1" || e.Amount() != 5 || e.BalanceAfter != 15 {
+			t.Errorf("the entry of the reference is %+v, %t, %v", e, found, err)
+		}
+		if e, found, err = tx.Ledger().EntryOf(ctx, "transfer:2"); found || err != nil {
+			t.Errorf("a reference that was not booked has %+v, %v", e, err)
+		}
+		return nil
+	})
 	if a, b := wallet(t, st, "agt_1").Balance(), wallet(t, st, "agt_2").Balance(); a != 15 || b != 10 {
 		t.Errorf("the balances are %d and %d, want 15 and 10", a, b)
 	}
