@@ -238,7 +238,7 @@ func (t *Service) newHour(
 			return s, err
 		}
 	}
-	return s, ledger.SettleLater(ctx, tx, s.ID, now.Truncate(time.Hour).Add(time.Hour), now)
+	return s, tx.Traffic().SetSettleAt(ctx, s.ID, now.Truncate(time.Hour).Add(time.Hour))
 }
 
 // SettleEnded settles a session that ended while leases were out, once the last
