@@ -38,6 +38,7 @@ func (c *check) fault(name, format string, args ...any) {
 // settings checks a Config as a whole.
 func (c *check) settings(config Config, providers int) (Settings, error) {
 	s := Settings{HTTPAddr: config.HTTPAddr, GatewayAddr: config.GatewayAddr, AdminAddr: config.AdminAddr,
+		AdminHosts:   config.AdminHosts,
 		RootSecret:   Secret(config.Secret),
 		SessionLimit: c.atLeast("AGENTPROXY_SESSION_LIMIT", config.SessionLimit, 0),
 		RateLimit:    c.atLeast("AGENTPROXY_RATE_LIMIT_PER_MINUTE", config.RateLimit, 0),
@@ -88,13 +89,20 @@ func (c *check) mode(s *Settings, config Config, api, gateway netip.AddrPort, pr
 	if config.Dev != nil {
 		s.Dev = *config.Dev
 	}
-	s.RegisterLimit = registerLimit
-	if s.Dev {
-		s.RegisterLimit = 0
+	limit := func(name string, configured *int, usual int) int {
+		switch {
+		case configured != nil:
+			return c.atLeast(name, *configured, 0)
+		case s.Dev:
+			return 0
+		}
+		return usual
 	}
-	if config.RegisterLimit != nil {
-		s.RegisterLimit = c.atLeast("AGENTPROXY_REGISTER_LIMIT_PER_MINUTE", *config.RegisterLimit, 0)
-	}
+	s.RegisterLimit = limit("AGENTPROXY_REGISTER_LIMIT_PER_MINUTE", config.RegisterLimit, registerLimit)
+	s.AgentConnections = limit("AGENTPROXY_AGENT_CONNECTIONS", config.AgentConnections, agentConnections)
+	s.TrialConnections = limit("AGENTPROXY_AGENT_CONNECTIONS_TRIAL", config.TrialConnections, trialConnections)
+	s.TargetRate = limit("AGENTPROXY_TARGET_RATE_PER_MINUTE", config.TargetRate, targetRate)
+	s.TrialTargetRate = limit("AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL", config.TrialTargetRate, trialTargetRate)
 }
 
 func (c *check) atLeast(name string, n, least int) int {
