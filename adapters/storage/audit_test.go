@@ -145,7 +145,7 @@ func unguarded(t *testing.T, first *storage.Store, open func(testing.TB) *storag
 		END $$`)
 	return func(t *testing.T) *storage.Store {
 		return openBooks(t, func(testing.TB) *storage.Store {
-			return run(first, `TRUNCATE agents, wallets, ledger_entries, usage_hours, sessions, leases, changes,
+			return run(first, `TRUNCATE agents, api_keys, trial_grants, wallets, ledger_entries, usage_hours, sessions, leases, changes,
 				idempotency_keys, recharge_addresses, recharge_orders, recharge_transfers, webhook_states,
 				upstream_orders, counters, static_addresses`)
 		})

@@ -64,7 +64,7 @@ func (l *Transitions) Activate(
 	if err := ledger.NewBook(tx, l.ids, now).Charge(ctx, &s, s.Money.Held.Total()); err != nil {
 		return s, err
 	}
-	return s, expireLater(ctx, tx, s, now)
+	return s, nil
 }
 
 // Fail ends a session whose delivery was refused and gives everything back. The
@@ -140,9 +140,6 @@ func (l *Transitions) Renewed(
 	if err := tx.Sessions().Put(ctx, s); err != nil {
 		return s, err
 	}
-	if err := expireLater(ctx, tx, s, now); err != nil {
-		return s, err
-	}
 	return s, notify.LogEvent(ctx, tx, l.ids, s.ID, eventlog.Renewed, "", now)
 }
 
@@ -170,16 +167,11 @@ func (l *Transitions) RecordUsage(
 	case before.Used()+more >= s.Bytes:
 		err = l.Expire(ctx, tx, s, session.TrafficExhausted, now)
 	case before.UpdatedAt.Before(hour):
-		err = ledger.SettleLater(ctx, tx, s.ID, hour.Add(time.Hour), now)
+		err = tx.Traffic().SetSettleAt(ctx, s.ID, hour.Add(time.Hour))
 	}
 	if err != nil {
 		return err
 	}
 	// The counters are locked after the wallet, as in a renewal of leases.
 	return tx.Counters().Add(ctx, s.AgentID, ports.Tally{Bytes: more})
-}
-
-// expireLater stores the job that ends a static session.
-func expireLater(ctx context.Context, tx procurement.Repos, s session.Session, now time.Time) error {
-	return tx.Jobs().Insert(ctx, ports.Job{Kind: ports.ExpireSessionJob, SessionID: s.ID, At: s.ExpiresAt}, now)
 }
