@@ -26,7 +26,7 @@ type Sessions interface {
 	Load(ctx context.Context, id string) (session.Session, error)
 	// Lock locks sessions in the order of their ids until the end of the unit. A unit that
 	// changes several locks all of them first, and their agent before them and its wallet
-	// after them: whoever locks in this order deadlocks with no other.
+	// after them: units that all lock in this order do not deadlock.
 	Lock(ctx context.Context, ids []string) error
 	// Put writes everything but id, owner, product and creation, and notes a
 	// change of the session. Usage is written by Traffic alone.
