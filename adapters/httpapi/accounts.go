@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"net/netip"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -119,7 +121,7 @@ func (s *Server) declareAccounts() {
 					Data:   exampleRegistered,
 				},
 			},
-			Refuses: []*domain.Error{account.ErrReferralCode, account.ErrRateLimited},
+			Refuses: []*domain.Error{account.ErrReferralCode, account.ErrRegistrationClosed, account.ErrRateLimited},
 			Example: map[string]any{"name": "Price watcher", "contact_email": "ops@example.com"},
 		}, s.register)
 	}
@@ -156,21 +158,41 @@ func (s *Server) declareAccounts() {
 	s.declareCredentials()
 }
 
-// register opens an account, unless too many came from the same address.
+// register opens an account, unless too many came from the same address. The exits of the service count
+// as one address, because an agent with a session can use each of them.
 func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) (int, registeredReply, error) {
-	if d := s.Limits.TakeRegistration(s.clientAddr(callIn(ctx).gin.Request)); !d.Allowed {
-		return 0, registeredReply{}, account.ErrRateLimited.Msgf(
-			"too many registrations from this address; wait for the seconds in Retry-After",
-		).After(
-			d.RetryAfter,
-		)
-	}
-	b := in.Body
-	out, err := s.Accounts.Register(ctx, accounts.Register{ReferralCode: b.ReferralCode, Profile: account.Profile{
-		Name: b.Name, ContactEmail: b.ContactEmail, WebhookURL: b.WebhookURL, Description: b.Description}})
+	r := callIn(ctx).gin.Request
+	addr := s.clientAddr(r)
+	fromExit, err := s.Accounts.IsExit(ctx, addr, peerAddr(r))
 	if err != nil {
 		return 0, registeredReply{}, err
 	}
+	counted := addr
+	if fromExit {
+		counted = netip.Addr{}
+	}
+	if d := s.Limits.TakeRegistration(counted); !d.Allowed {
+		return 0, registeredReply{}, account.ErrRateLimited.
+			Msgf("too many registrations from this address; wait for the seconds in Retry-After").After(d.RetryAfter)
+	}
+	if d := s.Limits.WrongCodes().Left(counted); !d.Allowed && in.Body.ReferralCode != "" {
+		return 0, registeredReply{}, account.ErrRateLimited.
+			Msgf("too many wrong referral codes from this address; wait for the seconds in Retry-After").After(d.RetryAfter)
+	}
+	b := in.Body
+	out, err := s.Accounts.Register(ctx, accounts.Register{ReferralCode: b.ReferralCode,
+		Origin: account.Origin{Addr: addr, UserAgent: first(r.Header, "User-Agent")}, FromExit: fromExit,
+		Profile: account.Profile{Name: b.Name, ContactEmail: b.ContactEmail, WebhookURL: b.WebhookURL, Description: b.Description}})
+	if errors.Is(err, account.ErrReferralCode) && b.ReferralCode != "" {
+		s.Limits.WrongCodes().Missed(counted)
+	}
+	if err != nil {
+		return 0, registeredReply{}, err
+	}
+	return http.StatusCreated, toRegistered(out), nil
+}
+
+func toRegistered(out accounts.Registered) registeredReply {
 	r := registeredReply{AgentID: out.Agent.ID, Name: out.Agent.Name, Status: string(out.Agent.Status),
 		APIKey: out.APIKey, APISecret: out.APISecret, Trial: toTrial(out.Info),
 		CreatedAt: stamp(out.Agent.CreatedAt), WebhookSecret: out.WebhookSecret}
@@ -178,7 +200,7 @@ func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) 
 		referral := toReferral(out.Agent.Referrer)
 		r.Referral = &referral
 	}
-	return http.StatusCreated, r, nil
+	return r
 }
 
 func toTrial(i accounts.Info) trialReply {

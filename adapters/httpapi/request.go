@@ -106,6 +106,7 @@ func (s *Server) logRequest(c *call, start time.Time) {
 		slog.Duration("duration", time.Since(start)),
 		slog.String("request_id", c.id),
 		slog.String("agent_id", c.caller.AgentID),
+		slog.String("client", s.clientAddr(c.gin.Request).String()),
 		slog.Int("bytes", max(c.gin.Writer.Size(), 0)))
 }
 
