@@ -112,6 +112,7 @@ func (s *Server) declareAccounts() {
 			Path:    at.path,
 			Tag:     "account",
 			Open:    true,
+			Before:  s.countRegistration,
 			Doc:     at.doc,
 			Summary: "Open an account with trial credit",
 			OK: []reply{
@@ -158,33 +159,47 @@ func (s *Server) declareAccounts() {
 	s.declareCredentials()
 }
 
-// register opens an account, unless too many came from the same address. The exits of the service count
-// as one address, because an agent with a session can use each of them.
+// registration is where a call that opens an account comes from.
+type registration struct {
+	addr     netip.Addr // of the client
+	fromExit bool
+	counted  netip.Addr // what limits count it as
+}
+
+// countRegistration refuses a registration if too many came from the same address. The exits of the
+// service count as one address, because an agent with a session can use each of them.
+func (s *Server) countRegistration(c *call) (err error) {
+	r := &registration{addr: s.clientAddr(c.gin.Request)}
+	if r.fromExit, err = s.Accounts.IsExit(c, r.addr, peerAddr(c.gin.Request)); err != nil {
+		return err
+	}
+	if !r.fromExit {
+		r.counted = r.addr
+	}
+	if d := s.Limits.TakeRegistration(r.counted); !d.Allowed {
+		return account.ErrRateLimited.Msgf(
+			"too many registrations from this address; wait for the seconds in Retry-After",
+		).After(d.RetryAfter)
+	}
+	c.registration = r
+	return nil
+}
+
+// register opens an account.
 func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) (int, registeredReply, error) {
-	r := callIn(ctx).gin.Request
-	addr := s.clientAddr(r)
-	fromExit, err := s.Accounts.IsExit(ctx, addr, peerAddr(r))
-	if err != nil {
-		return 0, registeredReply{}, err
-	}
-	counted := addr
-	if fromExit {
-		counted = netip.Addr{}
-	}
-	if d := s.Limits.TakeRegistration(counted); !d.Allowed {
-		return 0, registeredReply{}, account.ErrRateLimited.
-			Msgf("too many registrations from this address; wait for the seconds in Retry-After").After(d.RetryAfter)
-	}
-	if d := s.Limits.WrongCodes().Left(counted); !d.Allowed && in.Body.ReferralCode != "" {
-		return 0, registeredReply{}, account.ErrRateLimited.
-			Msgf("too many wrong referral codes from this address; wait for the seconds in Retry-After").After(d.RetryAfter)
+	c := callIn(ctx)
+	r := c.registration
+	if d := s.Limits.WrongCodes().Left(r.counted); !d.Allowed && in.Body.ReferralCode != "" {
+		return 0, registeredReply{}, account.ErrRateLimited.Msgf(
+			"too many wrong referral codes from this address; wait for the seconds in Retry-After",
+		).After(d.RetryAfter)
 	}
 	b := in.Body
 	out, err := s.Accounts.Register(ctx, accounts.Register{ReferralCode: b.ReferralCode,
-		Origin: account.Origin{Addr: addr, UserAgent: first(r.Header, "User-Agent")}, FromExit: fromExit,
+		Origin: account.Origin{Addr: r.addr, UserAgent: first(c.gin.Request.Header, "User-Agent")}, FromExit: r.fromExit,
 		Profile: account.Profile{Name: b.Name, ContactEmail: b.ContactEmail, WebhookURL: b.WebhookURL, Description: b.Description}})
 	if errors.Is(err, account.ErrReferralCode) && b.ReferralCode != "" {
-		s.Limits.WrongCodes().Missed(counted)
+		s.Limits.WrongCodes().Missed(r.counted)
 	}
 	if err != nil {
 		return 0, registeredReply{}, err
