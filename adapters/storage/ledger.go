@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -142,7 +143,7 @@ func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error
 	if totals == (ports.Totals{}) {
 		return e, nil
 	}
-	return e, r.addHour(e.AgentID, e.SessionID, e.At.Truncate(time.Hour), totals)
+	return e, r.addHour(e.AgentID, e.SessionID, cmp.Or(p.Hour, e.At).Truncate(time.Hour), totals)
 }
 
 // refusal returns the reason for which an entry moved nothing.

@@ -10,6 +10,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
 
@@ -101,6 +102,11 @@ func (b Book) Hold(
 
 // Charge takes x out of what the session holds.
 func (b Book) Charge(ctx context.Context, s *session.Session, x domain.Money) error {
+	return b.chargeFor(ctx, s, x, b.now)
+}
+
+// chargeFor is Charge for traffic of an hour, in which it is summed.
+func (b Book) chargeFor(ctx context.Context, s *session.Session, x domain.Money, hour time.Time) error {
 	if x <= 0 {
 		return nil
 	}
@@ -108,7 +114,7 @@ func (b Book) Charge(ctx context.Context, s *session.Session, x domain.Money) er
 	s.Money.Held = s.Money.Held.Add(e.Held)
 	s.Money.Charged = s.Money.Charged.Add(e.Held.Neg())
 	total := strconv.FormatInt(int64(s.Money.Charged.Total()), 10)
-	return b.post(ctx, *s, e, "charge:"+s.ID+":"+total, "charged for "+s.ProductNo, ports.Posting{})
+	return b.post(ctx, *s, e, "charge:"+s.ID+":"+total, "charged for "+s.ProductNo, ports.Posting{Hour: hour})
 }
 
 // Release gives back everything that the session still holds. ref distinguishes
@@ -160,10 +166,11 @@ func (b Book) back(
 	return nil
 }
 
-// Settle charges the traffic used so far. Final also gives back the rest: the
-// session has ended, and no lease can report more.
-func (b Book) Settle(ctx context.Context, s *session.Session, used int64, final bool) error {
-	if err := b.Charge(ctx, s, s.ChargeDue(used)); err != nil || !final {
+// Settle charges the traffic used so far, in the hour of the last of it, so that cost and traffic
+// stand in the same hour. Final also gives back the rest: the session has ended, and no lease can
+// report more.
+func (b Book) Settle(ctx context.Context, s *session.Session, u traffic.Usage, final bool) error {
+	if err := b.chargeFor(ctx, s, s.ChargeDue(u.Used()), u.UpdatedAt); err != nil || !final {
 		return err
 	}
 	return b.Release(ctx, s, "", "unused part of "+s.ProductNo, s.CreatedAt)
@@ -198,7 +205,7 @@ func (b Book) Finish(ctx context.Context, s *session.Session, keeps bool) error 
 	if keeps {
 		return nil
 	}
-	return b.Settle(ctx, s, usage.Used(), true)
+	return b.Settle(ctx, s, usage, true)
 }
 
 // SettleLate is when a session that ended with a lease outstanding is settled,

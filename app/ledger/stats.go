@@ -128,19 +128,22 @@ func parseDate(field, text string, otherwise time.Time) (time.Time, error) {
 }
 
 // Series sums an agent's traffic and money in buckets, oldest first, empty ones
-// included. What is used up and not charged yet counts in the bucket of now.
+// included. What is used up and not charged yet counts in the bucket of its traffic.
 func (u *Stats) Series(ctx context.Context, agentID string, r Range) ([]ports.Hour, error) {
 	var hours []ports.Hour
-	var due domain.Money
 	err := u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		if hours, err = tx.Ledger().Hours(ctx, agentID, r.From, r.To); err != nil {
 			return err
 		}
 		w, err := tx.Ledger().Wallet(ctx, agentID)
-		if err != nil {
+		if err != nil || w.Held.Total() == 0 {
 			return err
 		}
-		due, err = unbooked(ctx, tx, agentID, w)
+		holding, err := tx.Sessions().Holding(ctx, agentID)
+		for _, s := range holding {
+			due := ports.Totals{Charged: s.ChargeDue(s.Usage.Used())}
+			hours = append(hours, ports.Hour{Start: s.Usage.UpdatedAt, Totals: due})
+		}
 		return err
 	})
 	if err != nil {
@@ -151,11 +154,10 @@ func (u *Stats) Series(ctx context.Context, agentID string, r Range) ([]ports.Ho
 		buckets[i].Start = r.From.Add(time.Duration(i) * r.Step)
 	}
 	for _, h := range hours {
-		b := &buckets[h.Start.Sub(r.From)/r.Step]
-		b.Totals = b.Totals.Plus(h.Totals)
-	}
-	if now := u.clock.Now(); !now.Before(r.From) && now.Before(r.To) {
-		buckets[now.Sub(r.From)/r.Step].Charged += due
+		if !h.Start.Before(r.From) && h.Start.Before(r.To) {
+			b := &buckets[h.Start.Sub(r.From)/r.Step]
+			b.Totals = b.Totals.Plus(h.Totals)
+		}
 	}
 	return buckets, nil
 }

@@ -57,7 +57,7 @@ func TestSeries(t *testing.T) {
 	v, fixed := w.Buy(agent, apptest.Local), w.Buy(agent, apptest.Static)
 	w.UseBytes(v.ID, "a", 100_000_000)
 	w.Clock.Advance(3 * time.Hour)
-	apptest.OK(t, w.Tasks.Settle(t.Context())) // books 0.04 in this hour
+	apptest.OK(t, w.Tasks.Settle(t.Context())) // books 0.04 in the hour of the traffic
 	w.UseBytes(v.ID, "b", 300_000_000)
 	w.UseBytes(fixed.ID, "c", 1_000)
 	series := func(granularity string) []ports.Hour {
@@ -76,7 +76,7 @@ func TestSeries(t *testing.T) {
 	hours := series("hour")
 	apptest.Equal(t, "hours", len(hours), 168)
 	then, now := hours[164], hours[167]
-	if then.Up+then.Down != 100_000_000 || then.Charged != apptest.Dollars("1") || now.Up+now.Down != 300_001_000 || now.Charged != apptest.Dollars("0.16") {
+	if then.Up+then.Down != 100_000_000 || then.Charged != apptest.Dollars("1.04") || now.Up+now.Down != 300_001_000 || now.Charged != apptest.Dollars("0.12") {
 		t.Errorf("then %+v, now %+v", then, now)
 	}
 	apptest.Equal(t, "an empty hour", hours[165].Totals, ports.Totals{})

@@ -43,8 +43,10 @@ func (u *Wallet) Balance(ctx context.Context, agentID string) (Balance, error) {
 	return b, err
 }
 
+// balance reads what an agent has at a time. Trial credit that is past its date is left out, as a
+// purchase does, even if it is not written off yet.
 func balance(ctx context.Context, tx repos, agentID string, now time.Time) (Balance, error) {
-	w, err := tx.Ledger().Wallet(ctx, agentID)
+	w, err := NewBook(tx, nil, now).Wallet(ctx, agentID, true)
 	if err != nil {
 		return Balance{}, err
 	}
@@ -227,7 +229,7 @@ func (u *Wallet) UsageReport(ctx context.Context, agentID, period string) (Usage
 		if r.Items, err = tx.Ledger().SessionTotals(ctx, agentID, r.From, r.To); err != nil {
 			return err
 		}
-		return addUnbooked(ctx, tx, agentID, r.Items)
+		return addUnbooked(ctx, tx, agentID, r.Items, r.From, r.To)
 	})
 	for _, item := range r.Items {
 		r.Totals = r.Totals.Plus(item.Totals)
@@ -235,10 +237,13 @@ func (u *Wallet) UsageReport(ctx context.Context, agentID, period string) (Usage
 	return r, err
 }
 
-// addUnbooked adds to each session what it used up since its last charge.
-func addUnbooked(ctx context.Context, tx repos, agentID string, items []ports.SessionTotal) error {
+// addUnbooked adds to each session what it used up since its last charge, if that was in a period.
+func addUnbooked(ctx context.Context, tx repos, agentID string, items []ports.SessionTotal, from, to time.Time) error {
 	holding, err := tx.Sessions().Holding(ctx, agentID)
 	for _, r := range holding {
+		if at := r.Usage.UpdatedAt; at.Before(from) || !at.Before(to) {
+			continue
+		}
 		i := slices.IndexFunc(items, func(t ports.SessionTotal) bool { return t.SessionID == r.ID })
 		if i >= 0 {
 			items[i].Charged += r.ChargeDue(r.Usage.Used())

@@ -155,7 +155,7 @@ func TestUsageReport(t *testing.T) {
 		days, items int
 		used        int64
 		charged     string
-	}{"": {1, 3, 500_000_000, "1.32"}, "day": {1, 3, 500_000_000, "1.32"}, "week": {7, 3, 800_000_000, "1.32"}, "month": {30, 3, 800_000_000, "1.32"}} {
+	}{"": {1, 2, 500_000_000, "1.2"}, "day": {1, 2, 500_000_000, "1.2"}, "week": {7, 3, 800_000_000, "1.32"}, "month": {30, 3, 800_000_000, "1.32"}} {
 		r, err := w.Wallet.UsageReport(t.Context(), agent, period)
 		apptest.OK(t, err)
 		if r.To.Sub(r.From) != time.Duration(want.days)*session.Day || !r.To.Equal(billing.Day(w.Clock.Now()).Add(session.Day)) ||

@@ -82,7 +82,7 @@ func (p *Tasks) settleSession(ctx context.Context, tx repos, id string, now time
 	if s.Status.Over() && u.Leased > 0 {
 		return tx.Traffic().SetSettleAt(ctx, id, now.Add(ledger.SettleLate))
 	}
-	if err := ledger.NewBook(tx, p.ids, now).Settle(ctx, &s, u.Used(), s.Status.Over()); err != nil {
+	if err := ledger.NewBook(tx, p.ids, now).Settle(ctx, &s, u, s.Status.Over()); err != nil {
 		return err
 	}
 	if err := tx.Traffic().SetSettleAt(ctx, id, time.Time{}); err != nil {

@@ -125,7 +125,7 @@ func (t *Service) record(ctx context.Context, tx Repos, s session.Session, befor
 		return s, err
 	}
 	if s.Type == session.Dynamic && s.Status == session.Active && before.UpdatedAt.Before(hour) {
-		return t.newHour(ctx, tx, s, before.Used(), now)
+		return t.newHour(ctx, tx, s, before, now)
 	}
 	return s, nil
 }
@@ -134,10 +134,10 @@ func (t *Service) record(ctx context.Context, tx Repos, s session.Session, befor
 // the end of an hour in which it moved bytes; on one that never pauses the next
 // hour begins before the pass comes, so what was used before is charged here.
 func (t *Service) newHour(
-	ctx context.Context, tx Repos, s session.Session, used int64, now time.Time,
+	ctx context.Context, tx Repos, s session.Session, before traffic.Usage, now time.Time,
 ) (session.Session, error) {
-	if s.ChargeDue(used) > 0 {
-		if err := ledger.NewBook(tx, t.ids, now).Settle(ctx, &s, used, false); err != nil {
+	if s.ChargeDue(before.Used()) > 0 {
+		if err := ledger.NewBook(tx, t.ids, now).Settle(ctx, &s, before, false); err != nil {
 			return s, err
 		}
 		if err := tx.Sessions().Put(ctx, s); err != nil {
@@ -153,7 +153,7 @@ func (t *Service) SettleEnded(ctx context.Context, tx Repos, s session.Session, 
 	if s.Type != session.Dynamic || u.Leased > 0 || s.Money.Held.Total() == 0 {
 		return nil
 	}
-	if err := ledger.NewBook(tx, t.ids, now).Settle(ctx, &s, u.Used(), true); err != nil {
+	if err := ledger.NewBook(tx, t.ids, now).Settle(ctx, &s, u, true); err != nil {
 		return err
 	}
 	if err := tx.Traffic().SetSettleAt(ctx, s.ID, time.Time{}); err != nil {

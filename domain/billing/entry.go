@@ -122,6 +122,7 @@ type Posting struct {
 	Spent domain.Money // added to what was spent on SpentDay; negative gives back
 	Day   time.Time    // the UTC day of Spent
 	Live  int          // added to the count of live sessions
+	Hour  time.Time    // in which the entry is summed; zero for that of the entry
 }
 
 // LowBalance is the balance below which agents are notified to recharge.
