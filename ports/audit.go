@@ -1,6 +1,9 @@
 package ports
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Fault is one row that breaks a rule of the ledger.
 type Fault struct {
@@ -9,11 +12,26 @@ type Fault struct {
 	Detail string
 }
 
+// Proof is what the background proof of the ledger found.
+type Proof struct {
+	At        time.Time // when the last complete proof ended; zero before the first
+	Entries   int64     // that it read
+	Faults    int       // rows that broke a rule, or do in the proof that runs
+	Rule      string    // of the first of them
+	StartedAt time.Time // of the proof that runs; zero if none does
+}
+
 // Audit proves the ledger.
 type Audit interface {
 	// Verify checks that every entry is balanced, every wallet equals its
 	// entries, no balance is negative, what wallets hold equals what sessions
 	// hold, and no session used more than it bought. It returns the rows that
-	// do not, and how many entries it read.
+	// do not, at most a thousand for each rule, and how many entries it read.
 	Verify(ctx context.Context) (faults []Fault, entries int, err error)
+	// ProveNext checks the same in parts, and stores how far it came: each call
+	// proves the next part, in whatever process. After the last part the proof
+	// is complete, and the next call begins another.
+	ProveNext(ctx context.Context) (Proof, error)
+	// Proof returns what ProveNext stored last, in whatever process.
+	Proof(ctx context.Context) (Proof, error)
 }

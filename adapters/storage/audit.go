@@ -16,28 +16,141 @@ type rule struct {
 	name, broken string
 }
 
-// rules returns the rules of the ledger and of what it is about.
-func (s *Store) rules() []rule {
+// check is a rule as it is proved: of a range of agents, or of everything at once.
+type check struct {
+	rule
+	byAgents bool
+}
+
+// checks returns the rules of the ledger and of what it is about. Those of the tables that grow with
+// every entry are proved by ranges of agents, in which the database sorts and sums a bounded number of
+// rows; what they compare never belongs to two agents.
+func (s *Store) checks() []check {
 	guards := sqliteGuards
 	if s.postgres != nil {
 		guards = postgresGuards
 	}
-	return slices.Concat(ledgerRules, sessionRules, rechargeRules, orderRules, []rule{{guarded, guards}})
+	var all []check
+	for _, r := range slices.Concat(ledgerRules, sessionRules) {
+		all = append(all, check{r, true})
+	}
+	for _, r := range slices.Concat(placeRules, rechargeRules, orderRules, []rule{{guarded, guards}}) {
+		all = append(all, check{r, false})
+	}
+	return all
+}
+
+// The bounds of a range of agents: it ends with the agent that reaches one of them.
+var (
+	rangeEntries int64 = 50_000
+	rangeAgents        = 5_000
+)
+
+// lastAgent is beyond the id of every agent.
+const lastAgent = "\U0010FFFF"
+
+// nextRange returns where the range of agents ends that begins at an agent, lastAgent for the last
+// range, and how many entries it has.
+func nextRange(ctx context.Context, conn engine.Conn, from string) (to string, entries int64, err error) {
+	to = lastAgent
+	agents := 0
+	err = conn.Rows(ctx, "SELECT agent_id, entries FROM wallets WHERE agent_id >= ?1 ORDER BY agent_id LIMIT ?2",
+		[]any{from, rangeAgents + 1}, func(row engine.Row) error {
+			var id string
+			var n int64
+			if err := row.Scan(&id, &n); err != nil || to != lastAgent {
+				return err
+			}
+			if agents > 0 && entries+n > rangeEntries || agents == rangeAgents {
+				to = id
+				return nil
+			}
+			agents, entries = agents+1, entries+n
+			return nil
+		})
+	return to, entries, err
+}
+
+// scope returns what makes a rule's query see a range of agents alone: its tables are hidden by those
+// of the same names that a WITH clause defines.
+func (s *Store) scope() string {
+	schema := "main."
+	if s.postgres != nil {
+		schema = "" // a WITH clause of PostgreSQL does not see itself
+	}
+	with := "WITH "
+	for i, table := range []string{"wallets", "ledger_entries", "sessions", "usage_hours"} {
+		if i > 0 {
+			with += ", "
+		}
+		with += table + " AS (SELECT * FROM " + schema + table + " WHERE agent_id >= ?1 AND agent_id < ?2)"
+	}
+	return with + " "
+}
+
+// maxFaults bounds how many rows are listed that break one rule.
+const maxFaults = 1000
+
+// find adds the rows that break a rule to faults.
+func find(ctx context.Context, conn engine.Conn, r rule, query string, args []any, faults []ports.Fault) ([]ports.Fault, error) {
+	err := conn.Rows(ctx, fmt.Sprintf("%s LIMIT %d", query, maxFaults), args, func(rows engine.Row) error {
+		f := ports.Fault{Rule: r.name}
+		err := rows.Scan(&f.Where, &f.Detail)
+		faults = append(faults, f)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("verify that %s: %w", r.name, err)
+	}
+	return faults, nil
+}
+
+// findIn returns the rows of a range of agents that break a rule.
+func (s *Store) findIn(ctx context.Context, conn engine.Conn, from, to string) (faults []ports.Fault, err error) {
+	scope := s.scope()
+	for _, c := range s.checks() {
+		if !c.byAgents {
+			continue
+		}
+		if faults, err = find(ctx, conn, c.rule, scope+c.broken, []any{from, to}, faults); err != nil {
+			return nil, err
+		}
+	}
+	return faults, nil
 }
 
 // Verify proves the ledger on one snapshot, while others write.
 func (s *Store) Verify(ctx context.Context) (faults []ports.Fault, entries int, err error) {
-	err = s.database.Audit(ctx, func(conn engine.Conn) error {
-		for _, rule := range s.rules() {
-			err := conn.Rows(ctx, rule.broken, nil, func(rows engine.Row) error {
-				f := ports.Fault{Rule: rule.name}
-				err := rows.Scan(&f.Where, &f.Detail)
+	found := map[string]int{} // by rule
+	add := func(more []ports.Fault) {
+		for _, f := range more {
+			if found[f.Rule]++; found[f.Rule] <= maxFaults {
 				faults = append(faults, f)
-				return err
-			})
-			if err != nil {
-				return fmt.Errorf("verify that %s: %w", rule.name, err)
 			}
+		}
+	}
+	err = s.database.Audit(ctx, func(conn engine.Conn) error {
+		for from := ""; from != lastAgent; {
+			to, _, err := nextRange(ctx, conn, from)
+			if err != nil {
+				return err
+			}
+			more, err := s.findIn(ctx, conn, from, to)
+			if err != nil {
+				return err
+			}
+			add(more)
+			from = to
+		}
+		for _, c := range s.checks() {
+			if c.byAgents {
+				continue
+			}
+			more, err := find(ctx, conn, c.rule, c.broken, nil, nil)
+			if err != nil {
+				return err
+			}
+			add(more)
 		}
 		return conn.Row("SELECT COUNT(*) FROM ledger_entries", nil).Scan(&entries)
 	})

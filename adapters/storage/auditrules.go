@@ -139,15 +139,6 @@ var sessionRules = []rule{
 	{"an active session has its exits", `SELECT s.id, s.quantity || ' exits, has ' || s.exits FROM sessions s
 		WHERE s.status = 'active' AND (s.exits = ''
 		OR length(s.exits) - length(replace(s.exits, ',', '')) + 1 <> s.quantity)`},
-	{"only a live session has addresses", `SELECT a.ip, 'session ' || a.session_id FROM static_addresses a
-		LEFT JOIN sessions s ON s.id = a.session_id
-		WHERE s.status IS NULL OR s.status NOT IN ('creating', 'active')`},
-	{"an active static session has its addresses", `SELECT s.id, s.quantity || ' addresses, has ' || COALESCE(a.n, 0)
-		FROM sessions s LEFT JOIN (SELECT session_id, COUNT(*) AS n FROM static_addresses GROUP BY session_id) a
-		ON a.session_id = s.id
-		WHERE s.status = 'active' AND s.type = 'static' AND s.quantity <> COALESCE(a.n, 0)`},
-	{"a failed session has no idempotency key", `SELECT s.id, 'key of ' || k.created_at FROM idempotency_keys k
-		JOIN sessions s ON s.id = k.resource WHERE s.status = 'failed'`},
 	{"the hours of a session add up to it", `SELECT s.id, 'session ' || s.up || ', ' || s.down || ', ' || s.connections || ', ' ||
 		(s.charged_trial + s.charged_own) || ', ' || (s.refunded_trial + s.refunded_own) || '; hours ' ||
 		COALESCE(h.up, 0) || ', ' || COALESCE(h.down, 0) || ', ' || COALESCE(h.connections, 0) || ', ' ||
@@ -158,6 +149,19 @@ var sessionRules = []rule{
 		WHERE s.up <> COALESCE(h.up, 0) OR s.down <> COALESCE(h.down, 0) OR s.connections <> COALESCE(h.connections, 0)
 		OR s.charged_trial + s.charged_own <> COALESCE(h.charged, 0)
 		OR s.refunded_trial + s.refunded_own <> COALESCE(h.refunded, 0)`},
+}
+
+// placeRules are those of addresses and idempotency keys, which name a session and not its agent.
+var placeRules = []rule{
+	{"only a live session has addresses", `SELECT a.ip, 'session ' || a.session_id FROM static_addresses a
+		LEFT JOIN sessions s ON s.id = a.session_id
+		WHERE s.status IS NULL OR s.status NOT IN ('creating', 'active')`},
+	{"an active static session has its addresses", `SELECT s.id, s.quantity || ' addresses, has ' || COALESCE(a.n, 0)
+		FROM sessions s LEFT JOIN (SELECT session_id, COUNT(*) AS n FROM static_addresses GROUP BY session_id) a
+		ON a.session_id = s.id
+		WHERE s.status = 'active' AND s.type = 'static' AND s.quantity <> COALESCE(a.n, 0)`},
+	{"a failed session has no idempotency key", `SELECT s.id, 'key of ' || k.created_at FROM idempotency_keys k
+		JOIN sessions s ON s.id = k.resource WHERE s.status = 'failed'`},
 }
 
 // transferRef is the reference by which the ledger books the transfer x.

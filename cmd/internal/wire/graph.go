@@ -119,9 +119,9 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 }
 
 func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher, webhooks *webhooks.Service,
-	accounts *accounts.Service, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
+	accounts *accounts.Service, log *slog.Logger) (*queue.Queue, error) {
 	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
-		Passes: jobTasks(passes, driver, payments, webhooks, accounts, ledger)}
+		Passes: jobTasks(passes, driver, payments, webhooks, accounts)}
 	if pool := st.Pool(); pool != nil {
 		return queue.NewPostgres(pool, handlers, log)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -73,6 +72,8 @@ func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp
 	}
 	return []admin.Gauge{
 		{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last verified.", Read: proof.faults},
+		{Name: "agentproxy_ledger_proved_timestamp_seconds", Help: "When the last complete proof of the ledger ended; 0 before the first.",
+			Read: proof.provedAt},
 		{Name: "agentproxy_clock_skew_seconds", Help: "By how much this host's clock is ahead of the database's.",
 			Read: func(context.Context) (float64, error) { return st.ClockSkew().Seconds(), nil }},
 		{Name: "agentproxy_traffic_failing_sessions", Help: "Sessions whose traffic could not be booked in the last minute; each is logged.",
@@ -117,42 +118,61 @@ func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp
 	}
 }
 
-// proof keeps the result of the last verification of the ledger, which reads all
-// of it: too much for a scrape.
+// proof proves the ledger in the background. The result is in the database, so that every replica
+// shows it, whichever proved.
 type proof struct {
 	audit ports.Audit
+	clock ports.Clock
 	log   *slog.Logger
-	found atomic.Int64 // faults; -1 before the first verification
+	last  int // faults as logged last
 }
 
-// proveEvery is the period of the verification of the ledger.
-const proveEvery = 15 * time.Minute
+// proveEvery is the time between the ends of two proofs of the ledger, proveFor how long one turn of
+// a proof takes, and proveTick the time between two turns: so a proof takes half a connection.
+const (
+	proveEvery = 15 * time.Minute
+	proveFor   = 2 * time.Second
+	proveTick  = 4 * time.Second
+)
 
-func newProof(audit ports.Audit, log *slog.Logger) *proof {
-	p := &proof{audit: audit, log: log}
-	p.found.Store(-1)
-	return p
+func newProof(audit ports.Audit, clock ports.Clock, log *slog.Logger) *proof {
+	return &proof{audit: audit, clock: clock, log: log}
 }
 
+// run proves the next parts of the ledger, if a proof is due.
 func (p *proof) run(ctx context.Context) error {
-	faults, _, err := p.audit.Verify(ctx)
-	if err != nil {
+	state, err := p.audit.Proof(ctx)
+	if err != nil || state.StartedAt.IsZero() && p.clock.Now().Sub(state.At).Abs() < proveEvery {
 		return err
 	}
-	if len(faults) > 0 {
-		p.log.Error("the ledger breaks a rule; run agentproxy verify", "rows", len(faults), "rule", faults[0].Rule)
+	for began := time.Now(); time.Since(began) < proveFor; {
+		if state, err = p.audit.ProveNext(ctx); err != nil {
+			return err
+		}
+		if state.StartedAt.IsZero() {
+			break
+		}
 	}
-	p.found.Store(int64(len(faults)))
+	if state.Faults > 0 && state.Faults != p.last {
+		p.log.Error("the ledger breaks a rule; run agentproxy verify", "rows", state.Faults, "rule", state.Rule)
+	}
+	p.last = state.Faults
 	return nil
 }
 
+// faults returns the rows that broke a rule.
 func (p *proof) faults(ctx context.Context) (float64, error) {
-	if p.found.Load() < 0 {
-		if err := p.run(ctx); err != nil {
-			return 0, err
-		}
+	state, err := p.audit.Proof(ctx)
+	return float64(state.Faults), err
+}
+
+// provedAt returns when the last complete proof ended, in seconds since 1970; 0 before the first.
+func (p *proof) provedAt(ctx context.Context) (float64, error) {
+	state, err := p.audit.Proof(ctx)
+	if err != nil || state.At.IsZero() {
+		return 0, err
 	}
-	return float64(p.found.Load()), nil
+	return float64(state.At.UnixMilli()) / 1000, nil
 }
 
 // newCatalog returns the catalog of all products and the providers of each.

@@ -1,0 +1,99 @@
+//go:build campaign
+
+package storage_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/domain"
+)
+
+var proofEntries = flag.Int("proof.entries", 10_000_000, "entries of the ledger that is proved")
+
+// mostProofMemory is what a proof may add to the memory of the process.
+const mostProofMemory = 256 << 20
+
+// A long ledger, a tenth of it of one agent, is proved in bounded memory, in one piece and in parts.
+func TestTheProofOfALongLedgerTakesBoundedMemory(t *testing.T) {
+	const agents = 1000
+	storage.SetProofRanges(50_000, 5_000)
+	t.Cleanup(func() { storage.SetProofRanges(1, 1) })
+	st := openStore(t)
+	began := time.Now()
+	each := *proofEntries * 9 / 10 / agents
+	for n := range agents + 1 {
+		id, entries := fmt.Sprintf("agt_%06d", n), each
+		if n == agents {
+			entries = *proofEntries - agents*each
+		}
+		addAgent(t, st, id, domain.Dollar)
+		for _, statement := range []string{
+			`INSERT INTO ledger_entries (id, agent_id, ord, type, trial, own, held_trial, held_own, account, counter, ref,
+				session_id, order_id, description, at, balance_after)
+			WITH RECURSIVE k(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM k WHERE n < ?2)
+			SELECT 'txn_' || ?1 || printf('_%08d', n), ?1, n, 'adjustment', 0, 1, 0, 0, 'corrections', -1,
+				'adjust:' || ?1 || printf('_%08d', n), '', '', 'a correction', 1, 1000000 + n - 1 FROM k`,
+			`UPDATE wallets SET own = own + ?2 - 1, entries = ?2 WHERE agent_id = ?1`,
+		} {
+			if _, err := st.Writer().Exec(statement, id, entries); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Logf("%d entries written in %s", *proofEntries, time.Since(began).Round(time.Second))
+	for _, prove := range []struct {
+		name string
+		run  func() (faults, entries int)
+	}{
+		{"verify", func() (int, int) {
+			faults, entries, err := st.Verify(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(faults), entries
+		}},
+		{"the proof in parts", func() (int, int) {
+			p, parts := provedInParts(t, st)
+			t.Logf("%d parts", parts)
+			return p.Faults, int(p.Entries)
+		}},
+	} {
+		// The kernel counts the peak from here on.
+		if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+			t.Fatal(err)
+		}
+		before, began := memory(t, "VmRSS"), time.Now()
+		faults, entries := prove.run()
+		peak := memory(t, "VmHWM")
+		t.Logf("%s: %d entries in %s, memory %d MiB before and %d MiB at most", prove.name, entries,
+			time.Since(began).Round(100*time.Millisecond), before>>20, peak>>20)
+		if faults != 0 || entries != *proofEntries || peak-before > mostProofMemory {
+			t.Errorf("%d faults, %d entries, %d MiB more", faults, entries, (peak-before)>>20)
+		}
+	}
+}
+
+// memory returns a line of the process's status in bytes.
+func memory(t *testing.T, name string) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Skip(err)
+	}
+	found := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(text)
+	if found == nil {
+		t.Fatalf("no %s in %s", name, text)
+	}
+	n, err := strconv.ParseInt(string(found[1]), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n << 10
+}
