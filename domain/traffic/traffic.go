@@ -78,6 +78,7 @@ const (
 // Evidence is set, for the score of the session's exit.
 type Observation struct {
 	SessionID  string
+	AgentID    string // who connected; empty: unknown
 	At         time.Time
 	Type       string      // tunnel, request, refused, rotated ...
 	Evidence   health.Type // empty: no evidence about the exit
