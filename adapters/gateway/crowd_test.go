@@ -185,7 +185,7 @@ func TestQuietTunnelsMakeRoom(t *testing.T) {
 	}
 }
 
-// An agent makes so many new connections to one domain, by whatever protocol and name.
+// The new connections of an agent to one domain are limited, by whatever protocol and name.
 func TestConnectionsToOneDomainArePaced(t *testing.T) {
 	t.Parallel()
 	clock := time.Date(2026, 5, 15, 12, 0, 0, 0, time.UTC)

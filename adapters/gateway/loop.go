@@ -27,7 +27,7 @@ func (g *Gateway) resolveOwn(ctx context.Context) {
 }
 
 // leadsBack reports whether what a client sends into a tunnel has a credential of this
-// gateway, by HTTP or SOCKS5: then the tunnel leads back here through an address that nobody
+// gateway, by HTTP or SOCKS5: then the tunnel leads back here through an address that is not
 // configured, such as a router's.
 func (g *Gateway) leadsBack(sent []byte) bool {
 	if len(sent) < 2 {

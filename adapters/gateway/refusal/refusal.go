@@ -58,7 +58,7 @@ func (r *Refusal) Because(message string) *Refusal {
 	return &c
 }
 
-// After returns a copy that tells how long to wait.
+// After returns a copy with a Retry-After.
 func (r *Refusal) After(wait time.Duration) *Refusal {
 	c := *r
 	c.RetryAfter = wait
