@@ -29,7 +29,7 @@ type eventReply struct {
 	Message    maybeText  `json:"error_message"`
 	Retryable  bool       `json:"retryable"`
 	HowToFix   maybeText  `json:"how_to_fix"`
-	Count      int        `json:"count" minimum:"1" doc:"How many connections it stands for: equal ones that moved nothing are one event, and those beyond what is kept are counted in one without target_host a minute."`
+	Count      int        `json:"count" minimum:"1" doc:"How many connections it represents: equal ones that moved nothing are one event, and those beyond what is kept are counted in one without target_host a minute."`
 }
 
 type eventsReply struct {

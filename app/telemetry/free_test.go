@@ -52,6 +52,7 @@ func TestEqualRefusalsAreOneEvent(t *testing.T) {
 		w.Observer.Observe(refusal(w, agent, v.ID, "10.1.2.3"))
 	}
 	w.Observer.Observe(refusal(w, agent, v.ID, long))
+	w.Clock.Advance(time.Millisecond)
 	w.Observe(v.ID, "example.com", health.Success) // moved something
 	list := events(t, w, agent, v.ID)
 	if len(list) != 3 || list[2].Count != 500 || list[2].TargetHost != "10.1.2.3" || list[1].TargetHost != long[:64] {

@@ -35,7 +35,7 @@ const (
 	flagPacked    = 1 << 3 // the id is packed
 	flagOccurred  = 1 << 4 // the agent reported when it happened
 	flagMore      = 1 << 5 // code, bytes, exit, message and how to fix follow
-	flagCount     = 1 << 6 // how many events it stands for follows
+	flagCount     = 1 << 6 // how many equal events it counts follows
 )
 
 const (
