@@ -81,7 +81,7 @@ func (t *Service) routed(ctx context.Context, s session.Session) (traffic.Route,
 }
 
 func routeOf(s session.Session) traffic.Route {
-	return traffic.Route{SessionID: s.ID, AgentID: s.AgentID, Type: s.Type, Status: s.Status, Reason: s.Reason,
+	return traffic.Route{SessionID: s.ID, Provider: s.Provider, AgentID: s.AgentID, Type: s.Type, Status: s.Status, Reason: s.Reason,
 		Exits: s.Exits, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt, ExpiresAt: s.ExpiresAt}
 }
 

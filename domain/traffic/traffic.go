@@ -23,6 +23,7 @@ type Route struct {
 	// Hops are the upstream proxies of the exits, one for each; nil: the gateway
 	// dials targets itself, from the exits.
 	Hops      []procurement.Endpoint
+	Provider  string    // whose exits they are
 	Rotation  int       // user names up to this number are valid
 	NextAt    time.Time // timed rotation is due from here on; zero: never
 	ExpiresAt time.Time // static: tunnels are cut here; zero: never
