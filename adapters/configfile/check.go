@@ -77,7 +77,26 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 			c.fault("AGENTPROXY_SECRET", "%v", err)
 		}
 	}
+	s.PreviousSecrets = c.previousSecrets(config.PreviousSecrets)
 	return s, errors.Join(c.faults...)
+}
+
+// maxPrevious is how many previous root secrets are accepted: each is tried for a
+// credential that is wrong.
+const maxPrevious = 8
+
+func (c *check) previousSecrets(list []string) (secrets []Secret) {
+	const name = "AGENTPROXY_SECRET_PREVIOUS"
+	if len(list) > maxPrevious {
+		c.fault(name, "must have at most %d secrets", maxPrevious)
+	}
+	for _, text := range list {
+		if err := c.rules.RootSecret(text); err != nil {
+			c.fault(name, "%v", err)
+		}
+		secrets = append(secrets, Secret(text))
+	}
+	return secrets
 }
 
 // mode sets development mode and what depends on it. The mode is never implied

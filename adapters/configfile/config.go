@@ -40,6 +40,9 @@ type Config struct {
 	// Root secret that every other secret is derived from: at least 32 random characters, such as the output of
 	// `openssl rand -base64 32`. Required with PostgreSQL, and the same for every replica.
 	Secret string `yaml:"-" env:"AGENTPROXY_SECRET" default:"created and kept beside the SQLite file"`
+	// Root secrets that `AGENTPROXY_SECRET` replaced, at most 8: what they made still works. Beside a SQLite file
+	// they may also be in `agentproxy.db.secret.previous`, one in a line.
+	PreviousSecrets []string `yaml:"-" env:"AGENTPROXY_SECRET_PREVIOUS"`
 	// Requests per minute and agent; 0 is unlimited.
 	RateLimit int `yaml:"rate_limit_per_minute" env:"AGENTPROXY_RATE_LIMIT_PER_MINUTE"`
 	// Registrations per minute and client address; 0 is unlimited.
@@ -105,6 +108,7 @@ type Settings struct {
 	DatabaseURL           Secret // of PostgreSQL; empty with SQLite
 	DatabaseConns         int
 	RootSecret            Secret // empty if no variable sets it
+	PreviousSecrets       []Secret
 	RateLimit             int
 	RegisterLimit         int
 	AgentConnections      int

@@ -111,7 +111,7 @@ func Start(t testing.TB, s Options) (*World, func()) {
 		return err
 	})
 	w.DB, w.Store = db, &FaultyStore{Store: db, repeat: s.RepeatUpdates}
-	w.Secrets, err = system.NewSecrets(system.Root("0123456789abcdefghijklmnopqrstuvwxyz"))
+	w.Secrets, err = system.NewSecrets(RootSecret)
 	OK(t, err)
 	w.Embedded, err = embedded.New(embedded.Config{Exits: Exits(max(cmp.Or(s.Exits, 400), 2)),
 		Usable: func(netip.Addr) bool { return true }}, slog.New(slog.DiscardHandler))

@@ -65,7 +65,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 		webhook.Module,
 		chainModule(s.Payments),
 		fx.Provide(
-			rootSecret, newQueue, newProof, webhookConfig,
+			rootSecrets, newQueue, newProof, webhookConfig,
 			func(s configfile.Settings) storage.Config {
 				return storage.Config{Path: s.DatabasePath, URL: storage.URL(s.DatabaseURL), MaxConns: s.DatabaseConns,
 					Host: system.Clock{}.Now, Logger: log}
@@ -90,7 +90,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders, payments.NewWatcher,
 			webhooks.New,
 		),
-		fx.Invoke(insertJobs),
+		fx.Invoke(checkRoot, insertJobs),
 	)
 }
 
@@ -122,15 +122,6 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		admin.Announce,
 		fx.StartTimeout(time.Minute), fx.StopTimeout(time.Minute),
 	)
-}
-
-// rootSecret returns the configured root secret, or the one beside the SQLite
-// file, which it creates at the first start.
-func rootSecret(s configfile.Settings) (system.Root, error) {
-	if s.RootSecret != "" {
-		return system.ParseRoot(string(s.RootSecret))
-	}
-	return system.LoadOrCreateSecret(s.DatabasePath + ".secret")
 }
 
 func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher, webhooks *webhooks.Service, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
@@ -166,7 +157,7 @@ func webhookConfig(s configfile.Settings) webhook.Config {
 const authFailureLimit = 1000
 
 func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secrets) gateway.Config {
-	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), Forbidden: ownListeners(s.AdminAddr),
+	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), OlderKeys: secrets.OlderProxyKeys(), Forbidden: ownListeners(s.AdminAddr),
 		AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: s.PublicURL + "/v1/ip",
 		Connections: b.Gateway, PerAddress: conns.PerAddress, Pipes: b.Pipes, Agent: s.AgentConnections,
 		TrialAgent: s.TrialConnections, TargetRate: s.TargetRate, TrialTargetRate: s.TrialTargetRate}
