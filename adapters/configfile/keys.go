@@ -21,6 +21,8 @@ var providerKeys = []key{
 	{"secrets", "none", "secrets of the kind by name, each as `{env: VARIABLE}` or `{file: PATH}`"},
 	{"options", "none", "options of the kind by name"},
 	{"locations", "none", "the provider's ids of places, by country (`US`) or country and city (`US/newyork`)"},
+	{"resolve", "`here` for a proxy on a private address, else `upstream`", "`here` sends the address that a target's name was " +
+		"resolved to and judged by, `upstream` sends the name"},
 	{"per_second", "the kind's own", "calls of the provider's API per second, above 0 and at most 1000"},
 	{"timeout_seconds", "the kind's own", "timeout of a call, 1 to 150"},
 	{"sourcing", "a warning", "how the provider gets the consent of those whose addresses it sells, as you have looked it up"},
@@ -55,7 +57,7 @@ var productKeys = []key{
 	{"trial_credit", "`true` if the embedded provider is the only source", "whether trial credit pays for the product; what a delivery costs at a provider is then the operator's loss"},
 	{"min_tier", "`trial`", "least tier of the accounts that may buy it: `trial`, `funded` or `verified`"},
 	{"fair_use_gb", "none", "GB that an IP address may carry in 30 days, as agents read it; static products only. The gateway does not enforce it"},
-	{"allow_below_cost", "`false`", "whether a price below the cost of a source is accepted"},
+	{"allow_below_cost", "`false`", "whether a price below the cost of a source is accepted, and an order that costs more than its agent pays"},
 	{"sources", "", "list of the providers that the product is bought from"},
 }
 

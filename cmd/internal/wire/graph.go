@@ -19,6 +19,7 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/conns"
 	"agentproxy/adapters/gateway"
+	"agentproxy/adapters/gateway/dial"
 	"agentproxy/adapters/httpapi"
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
@@ -106,7 +107,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: the last observations of the gateway are stored too.
 		fx.Module("background", fx.Invoke(
-			recoverFirst, startDevchain,
+			countExcess, recoverFirst, startDevchain,
 			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
 			runTasks, reloadOnHangup,
 			func(hub *changes.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },
@@ -160,6 +161,10 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		c.AuthFailureLimit = 0
 	}
 	c.Public = publicTargets(s)
+	c.Resolve = map[string]dial.Resolution{}
+	for _, p := range s.Catalog.Providers {
+		c.Resolve[p.Name] = map[string]dial.Resolution{"here": dial.Here, "upstream": dial.Name}[p.Resolve]
+	}
 	return c
 }
 
