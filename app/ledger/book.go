@@ -167,7 +167,7 @@ func (b Book) back(
 }
 
 // Settle charges the traffic used so far, in the hour of the last of it, so that cost and traffic
-// stand in the same hour. Final also gives back the rest: the session has ended, and no lease can
+// are summed in the same hour. Final also gives back the rest: the session has ended, and no lease can
 // report more.
 func (b Book) Settle(ctx context.Context, s *session.Session, u traffic.Usage, final bool) error {
 	if err := b.chargeFor(ctx, s, s.ChargeDue(u.Used()), u.UpdatedAt); err != nil || !final {

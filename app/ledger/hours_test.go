@@ -10,9 +10,9 @@ import (
 	"agentproxy/test/apptest"
 )
 
-// The cost of traffic stands in the hour and on the day of the traffic, before it is charged as well
+// The cost of traffic is summed in the hour and on the day of the traffic, before it is charged as well
 // as after, whenever that is.
-func TestCostStandsWithItsTraffic(t *testing.T) {
+func TestCostIsSummedWithItsTraffic(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	agent := w.RegisterFunded(10)
