@@ -20,9 +20,12 @@ import (
 // Config holds the settings of a Gateway. The zero value works, except that every
 // credential is wrong without a Key.
 type Config struct {
-	Addr    string // listen address; default 127.0.0.1:8081
-	Key     []byte // proxy passwords are derived from it
-	Replica string // identifies this process in leases; default random
+	Addr string // listen address; default 127.0.0.1:8081
+	Key  []byte // proxy passwords are derived from it
+	// OlderKeys are keys that passwords were derived from before; these are right
+	// too.
+	OlderKeys [][]byte
+	Replica   string // identifies this process in leases; default random
 	// Forbidden are listeners of this service that must not be reached through the
 	// gateway; its own is always forbidden.
 	Forbidden []netip.AddrPort

@@ -64,7 +64,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 		webhook.Module,
 		chainModule(s.Payments),
 		fx.Provide(
-			rootSecret, newQueue, newProof, webhookConfig,
+			rootSecrets, newQueue, newProof, webhookConfig,
 			func(s configfile.Settings) storage.Config {
 				return storage.Config{Path: s.DatabasePath, URL: storage.URL(s.DatabaseURL), MaxConns: s.DatabaseConns,
 					Host: system.Clock{}.Now, Logger: log}
@@ -72,24 +72,19 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			embeddedConfig,
 			newCatalog,
 			func(l Loader, s configfile.Settings) (Providers, error) { return l.Providers(s.Catalog, log) },
-			func(s configfile.Settings) accounts.Config {
-				return accounts.Config{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, Dev: s.Dev, PerMinute: s.RateLimit}
-			},
+			accountsConfig, limitConfig,
 			func(s configfile.Settings) sessions.Config {
 				return sessions.Config{Limit: s.SessionLimit}
 			},
 			newCounter,
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
-			func(s configfile.Settings) ratelimit.Config {
-				return ratelimit.Config{RegistrationsPerMinute: s.RegisterLimit}
-			},
 			(*storage.Store).RateLimits,
 			changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions, fulfilment.New, procurement.NewDriver,
 			procurement.NewDesk, procurement.NewCallbacks, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
 			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders, payments.NewWatcher,
 			webhooks.New,
 		),
-		fx.Invoke(insertJobs),
+		fx.Invoke(checkRoot, insertJobs),
 	)
 }
 
@@ -133,18 +128,10 @@ func embeddedConfig(s configfile.Settings) embedded.Config {
 	return embedded.Config{Exits: exits, Everywhere: s.Dev}
 }
 
-// rootSecret returns the configured root secret, or the one beside the SQLite
-// file, which it creates at the first start.
-func rootSecret(s configfile.Settings) (system.Root, error) {
-	if s.RootSecret != "" {
-		return system.ParseRoot(string(s.RootSecret))
-	}
-	return system.LoadOrCreateSecret(s.DatabasePath + ".secret")
-}
-
-func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher, webhooks *webhooks.Service, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
+func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher, webhooks *webhooks.Service,
+	accounts *accounts.Service, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
 	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
-		Passes: jobTasks(passes, driver, payments, webhooks, ledger)}
+		Passes: jobTasks(passes, driver, payments, webhooks, accounts, ledger)}
 	if pool := st.Pool(); pool != nil {
 		return queue.NewPostgres(pool, handlers, log)
 	}
@@ -175,7 +162,7 @@ func webhookConfig(s configfile.Settings) webhook.Config {
 const authFailureLimit = 1000
 
 func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secrets) gateway.Config {
-	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), Forbidden: ownListeners(s.AdminAddr),
+	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), OlderKeys: secrets.OlderProxyKeys(), Forbidden: ownListeners(s.AdminAddr),
 		AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: s.PublicURL + "/v1/ip",
 		Connections: b.Gateway, PerAddress: conns.PerAddress, Pipes: b.Pipes, Agent: s.AgentConnections,
 		TrialAgent: s.TrialConnections, TargetRate: s.TargetRate, TrialTargetRate: s.TrialTargetRate}
