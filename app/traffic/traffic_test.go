@@ -75,10 +75,6 @@ func TestRenewTraffic(t *testing.T) {
 		apptest.OK(t, w.RunOrders())
 		apptest.Equal(t, "the outcome", w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 1000}).Outcome, traffic.Open)
 	})
-	t.Run("an unknown session is not found", func(t *testing.T) {
-		_, err := w.Traffic.Renew(t.Context(), "r", []traffic.Ask{{SessionID: "sess_none", Lease: "a"}})
-		apptest.ErrorIs(t, err, session.ErrNotFound)
-	})
 }
 
 func TestTheEndOfTheTraffic(t *testing.T) {
@@ -187,4 +183,18 @@ func TestReplicasNeverExceedTheLimit(t *testing.T) {
 		t.Errorf("relayed %d, used %d, %s", relayed.Load(), got.Usage.Used(), got.Status)
 	}
 	apptest.Equal(t, "charged", got.Cost.Charged, apptest.Dollars("0.04"))
+}
+
+// A route shows the gateway what the account may do, and whose exits it has.
+func TestARouteHasTierAndProvider(t *testing.T) {
+	t.Parallel()
+	w := apptest.Open(t, apptest.Options{})
+	for agent, trial := range map[string]bool{w.Register(): true, w.RegisterFunded(10): false} {
+		v := w.Buy(agent, apptest.Local)
+		r, err := w.Traffic.Route(t.Context(), v.ID)
+		apptest.OK(t, err)
+		if r.Trial != trial || r.AgentID != agent || r.Provider != v.Provider || v.Provider == "" {
+			t.Errorf("trial %v: the route is %+v", trial, r)
+		}
+	}
 }

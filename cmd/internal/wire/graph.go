@@ -19,6 +19,7 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/conns"
 	"agentproxy/adapters/gateway"
+	"agentproxy/adapters/gateway/dial"
 	"agentproxy/adapters/httpapi"
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
@@ -170,6 +171,10 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		c.AuthFailureLimit = 0
 	}
 	c.Public = publicTargets(s)
+	c.Resolve = map[string]dial.Resolution{}
+	for _, p := range s.Catalog.Providers {
+		c.Resolve[p.Name] = map[string]dial.Resolution{"here": dial.Here, "upstream": dial.Name}[p.Resolve]
+	}
 	return c
 }
 
