@@ -22,6 +22,7 @@ import (
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
+	"agentproxy/adapters/upstream"
 	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/adapters/webhook"
 	"agentproxy/app/accounts"
@@ -69,7 +70,9 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			},
 			func(s configfile.Settings) embedded.Config { return embedded.Config{Exits: s.Exits} },
 			newCatalog,
-			func(l Loader, s configfile.Settings) (Providers, error) { return l.Providers(s.Catalog, log) },
+			func(l Loader, s configfile.Settings, store ports.Store) (Providers, error) {
+				return l.Providers(s.Catalog, upstream.Env{Store: store, EchoURL: EchoURL(s)}, log)
+			},
 			func(s configfile.Settings) accounts.Config {
 				return accounts.Config{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, Dev: s.Dev, PerMinute: s.RateLimit}
 			},
@@ -113,6 +116,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		)),
 		gateway.Module,
 		httpapi.Module,
+		fx.Invoke(keepProviders),
 		admin.Announce,
 		fx.StartTimeout(time.Minute), fx.StopTimeout(time.Minute),
 	)
@@ -162,7 +166,7 @@ const authFailureLimit = 1000
 
 func gatewayConfig(s configfile.Settings, secrets *system.Secrets) gateway.Config {
 	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), Forbidden: ownListeners(s.AdminAddr),
-		AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: s.PublicURL + "/v1/ip"}
+		AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: EchoURL(s)}
 	if s.Dev {
 		c.AuthFailureLimit = 0
 	}
@@ -207,6 +211,9 @@ func echoURL(listen string) string {
 	addr, _ := configfile.ParseListener(listen) // Load has refused what is no address
 	return configfile.LocalURL(addr) + "/v1/ip"
 }
+
+// EchoURL returns the URL of /v1/ip as the world reaches it.
+func EchoURL(s configfile.Settings) string { return s.PublicURL + "/v1/ip" }
 
 func apiConfig(s configfile.Settings) httpapi.Config {
 	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
