@@ -52,6 +52,9 @@ var productKeys = []key{
 	{"max_quantity", "`100`", "most IP addresses of an order; static products only"},
 	{"provisioning", "`async` if a source delivers later", "`sync` or `async`: whether an order is answered before its session is active"},
 	{"direct", "`false`", "whether agents get the provider's own proxy in `full_url` instead of the gateway"},
+	{"trial_credit", "`true` if the embedded provider is the only source", "whether trial credit pays for the product; what a delivery costs at a provider is then the operator's loss"},
+	{"min_tier", "`trial`", "least tier of the accounts that may buy it: `trial`, `funded` or `verified`"},
+	{"fair_use_gb", "none", "GB that an IP address may carry in 30 days, as agents read it; static products only. The gateway does not enforce it"},
 	{"allow_below_cost", "`false`", "whether a price below the cost of a source is accepted"},
 	{"sources", "", "list of the providers that the product is bought from"},
 }

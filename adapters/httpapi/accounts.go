@@ -56,6 +56,7 @@ type accountReply struct {
 	Status        string         `json:"status" enum:"active,disabled"`
 	AuthMode      string         `json:"auth_mode" enum:"api_key,token" doc:"How this very request was authenticated."`
 	RateLimit     rateLimitReply `json:"rate_limit"`
+	Tier          string         `json:"tier" enum:"trial,funded,verified" doc:"funded: own money was credited; verified: by the operator. Products may ask for a tier."`
 	Trial         trialReply     `json:"trial"`
 	Referral      referralReply  `json:"referral"`
 	BillingUserID string         `json:"billing_user_id" doc:"The backend user that the account maps to."`
@@ -109,6 +110,7 @@ func (s *Server) declareAccounts() {
 			Path:    at.path,
 			Tag:     "account",
 			Open:    true,
+			Before:  s.countRegistration,
 			Doc:     at.doc,
 			Summary: "Open an account with trial credit",
 			OK: []reply{
@@ -155,15 +157,18 @@ func (s *Server) declareAccounts() {
 	s.declareCredentials()
 }
 
-// register opens an account, unless too many came from the same address.
-func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) (int, registeredReply, error) {
-	if d := s.Limits.TakeRegistration(s.clientAddr(callIn(ctx).gin.Request)); !d.Allowed {
-		return 0, registeredReply{}, account.ErrRateLimited.Msgf(
+// countRegistration refuses a registration if too many came from the same address.
+func (s *Server) countRegistration(c *call) error {
+	if d := s.Limits.TakeRegistration(s.clientAddr(c.gin.Request)); !d.Allowed {
+		return account.ErrRateLimited.Msgf(
 			"too many registrations from this address; wait for the seconds in Retry-After",
-		).After(
-			d.RetryAfter,
-		)
+		).After(d.RetryAfter)
 	}
+	return nil
+}
+
+// register opens an account.
+func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) (int, registeredReply, error) {
 	b := in.Body
 	out, err := s.Accounts.Register(ctx, accounts.Register{ReferralCode: b.ReferralCode, Profile: account.Profile{
 		Name: b.Name, ContactEmail: b.ContactEmail, WebhookURL: b.WebhookURL, Description: b.Description}})
@@ -193,6 +198,6 @@ func toAccount(ctx context.Context, i accounts.Info) accountReply {
 	return accountReply{AgentID: a.ID, Name: a.Name, ContactEmail: maybeText(a.ContactEmail),
 		WebhookURL: maybeText(a.WebhookURL), Description: maybeText(a.Description), Status: string(a.Status),
 		AuthMode: string(callIn(ctx).caller.Mode), RateLimit: rateLimitReply{i.PerMinute, i.PerMinute},
-		Trial: toTrial(i), Referral: toReferral(a.Referrer), BillingUserID: a.BillingUserID,
+		Tier: string(i.Tier), Trial: toTrial(i), Referral: toReferral(a.Referrer), BillingUserID: a.BillingUserID,
 		CreatedAt: stamp(a.CreatedAt), UpdatedAt: stamp(a.UpdatedAt)}
 }

@@ -73,15 +73,15 @@ func (b Book) book(ctx context.Context, p ports.Posting) error {
 	return notify.BalanceChanged(ctx, b.tx, b.ids, b.now, booked)
 }
 
-// Hold takes cost out of the wallet for a purchase. ref distinguishes repeated
-// purchases of one session; live is added to the agent's live sessions.
+// Hold takes cost out of the wallet for a purchase, by the means that may pay for it. ref distinguishes
+// repeated purchases of one session; live is added to the agent's live sessions.
 func (b Book) Hold(
-	ctx context.Context, w billing.Wallet, s *session.Session, cost domain.Money, ref string, live int,
+	ctx context.Context, w billing.Wallet, s *session.Session, cost domain.Money, by billing.Means, ref string, live int,
 ) error {
 	if err := w.MaySpend(cost, b.now); err != nil {
 		return err
 	}
-	e, err := w.Hold(cost)
+	e, err := w.Hold(cost, by)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (b Book) Finish(ctx context.Context, s *session.Session) error {
 		return err
 	}
 	if s.Type == session.Dynamic && usage.Leased > 0 {
-		return SettleLater(ctx, b.tx, s.ID, b.now.Add(SettleLate), b.now)
+		return b.tx.Traffic().SetSettleAt(ctx, s.ID, b.now.Add(SettleLate))
 	}
 	if s.Reason == session.ProviderLost || s.Reason == session.AccountDisabled {
 		if err := b.refund(ctx, s, s.UnusedShare(b.now), "unused days of "+s.ProductNo); err != nil {
@@ -200,14 +200,6 @@ func (b Book) Finish(ctx context.Context, s *session.Session) error {
 // SettleLate is when a session that ended with a lease outstanding is settled,
 // should the gateway that holds the lease have died.
 const SettleLate = 20 * time.Second
-
-// SettleLater sets when a session is settled, and stores the job that does it.
-func SettleLater(ctx context.Context, tx Repos, id string, at, now time.Time) error {
-	if err := tx.Traffic().SetSettleAt(ctx, id, at); err != nil {
-		return err
-	}
-	return tx.Jobs().Insert(ctx, ports.Job{Kind: ports.SettleSessionJob, SessionID: id, At: at}, now)
-}
 
 // Quote is the answer to a dry run: what a call would cost and leave.
 type Quote struct {

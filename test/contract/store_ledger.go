@@ -119,7 +119,7 @@ func debit(t *testing.T, st ports.Store, ref string, x domain.Money) error {
 		if err != nil {
 			return err
 		}
-		decided, err = w.Hold(x)
+		decided, err = w.Hold(x, billing.AnyFunds)
 		return err
 	})
 	if err != nil {
@@ -219,7 +219,7 @@ func postingMovesTotals(t *testing.T, st ports.Store) {
 	mustPost(t, st, ports.Posting{Entry: billing.Entry{ID: "txn_r", AgentID: "agt_1", Type: billing.RefundEntry,
 		Available: billing.Funds{Own: 15}, Account: billing.Revenue, Counter: -15, Ref: "refund:1", SessionID: "sess_1", At: storeNow}})
 	want := billing.Wallet{AgentID: "agt_1", TrialExpiresAt: storeNow.Add(time.Hour), Available: billing.Funds{Own: 55},
-		Held: billing.Funds{Own: 20}, Funded: true, Charged: 40, Refunded: 15, Recharged: 100,
+		Held: billing.Funds{Own: 20}, Funded: true, Credited: true, Charged: 40, Refunded: 15, Recharged: 100,
 		SpentDay: billing.Day(storeNow), SpentToday: 60}
 	if diff := cmp.Diff(want, wallet(t, st, "agt_1")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

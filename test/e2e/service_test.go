@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -57,6 +58,8 @@ type service struct {
 	gateway string
 	admin   string
 	env     []string
+	wrap    func(*exec.Cmd) // changes how the program is started; nil for nothing
+	program string          // if it is not the usual one
 
 	cmd *exec.Cmd
 	log *lockedBuffer
@@ -119,7 +122,7 @@ var lookAtSources = sync.OnceFunc(func() {
 
 func (s *service) command(args ...string) *exec.Cmd {
 	lookAtSources()
-	cmd := exec.Command(program, args...)
+	cmd := exec.Command(cmp.Or(s.program, program), args...)
 	cmd.Dir = s.dir
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "AGENTPROXY_") {
@@ -137,6 +140,9 @@ func (s *service) start() {
 	s.t.Helper()
 	s.log = &lockedBuffer{}
 	s.cmd = s.command("serve")
+	if s.wrap != nil {
+		s.wrap(s.cmd)
+	}
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)

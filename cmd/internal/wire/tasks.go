@@ -32,14 +32,22 @@ type task struct {
 // stuckAfter is the age at which a session that is still creating gets a new job.
 const stuckAfter = 5 * time.Minute
 
+// measureClockEvery is how often a replica compares its clock with the database's. In this time a
+// monotonic clock drifts by less than a millisecond.
+const measureClockEvery = 2 * time.Second
+
 // tasks returns the tasks of every replica, and those of the leader alone.
-func tasks(changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Tasks,
+func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Tasks,
 	driver *procurement.Driver, catalog *catalog.Catalog) []task {
 	return []task{
 		{name: "poll changes", every: changes.PollEvery, run: hub.Poll, wake: changed},
 		{name: "flush observations", every: telemetry.FlushEvery, run: o.Flush},
 		{name: "reclaim leases", every: time.Second, run: p.Reclaim, only: leads},
+		{name: "expire sessions", every: time.Second, run: p.ExpireSessions, only: leads},
+		{name: "expire trials", every: time.Second, run: p.ExpireTrials, only: leads},
+		{name: "settle sessions", every: time.Second, run: p.Settle, only: leads},
 		{name: "reconcile orders", every: time.Second, run: driver.DriveDue, only: leads},
+		{name: "measure the clock", every: measureClockEvery, run: st.MeasureClock},
 		{name: "refresh stock", every: time.Minute, run: catalog.RefreshStock},
 	}
 }
@@ -48,7 +56,6 @@ func tasks(changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *tele
 // runs.
 func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *payments.Watcher, webhooks *webhooks.Service, ledger *proof) []queue.Pass {
 	return []queue.Pass{
-		{Name: "sweep", Every: time.Minute, AtStart: true, Run: p.Sweep},
 		{Name: "tidy", Every: time.Minute, Run: p.Purge},
 		{Name: "audit-payments", Every: auditEvery, Run: func(ctx context.Context) error { return payments.Audit(ctx, auditAtOnce) }},
 		{Name: "remind-of-sessions", Every: time.Minute, Run: webhooks.RemindSessions},
@@ -74,7 +81,7 @@ func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, s
 	var wg sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			all := append(tasks(changed, q.Leads, hub, o, p, driver, catalog), watchPayments(settings.Payments, payments, q.Leads))
+			all := append(tasks(st, changed, q.Leads, hub, o, p, driver, catalog), watchPayments(settings.Payments, payments, q.Leads))
 			for _, t := range all {
 				wg.Go(func() { loop(ctx, t, log) })
 			}
