@@ -171,9 +171,10 @@ func (b Book) Settle(ctx context.Context, s *session.Session, used int64, final 
 
 // Finish does what the end of a session entails: its addresses are free, the
 // agent has one live session less, and its money is settled, at once if no gateway
-// can report more traffic, else when the last lease is closed or reclaimed. The
-// caller stores the session afterwards.
-func (b Book) Finish(ctx context.Context, s *session.Session) error {
+// can report more traffic, else when the last lease is closed or reclaimed. If it
+// keeps what it holds, for an order whose outcome is to come, that is settled later.
+// The caller stores the session afterwards.
+func (b Book) Finish(ctx context.Context, s *session.Session, keeps bool) error {
 	if err := b.tx.Ledger().SetLive(ctx, s.AgentID, -1); err != nil {
 		return err
 	}
@@ -193,6 +194,9 @@ func (b Book) Finish(ctx context.Context, s *session.Session) error {
 		if err := b.refund(ctx, s, s.UnusedShare(b.now), "unused days of "+s.ProductNo); err != nil {
 			return err
 		}
+	}
+	if keeps {
+		return nil
 	}
 	return b.Settle(ctx, s, usage.Used(), true)
 }

@@ -43,8 +43,8 @@ func (u deliveries) await(ctx context.Context, _ session.Session, o procurement.
 		return u.postpone(ctx, o, procurement.ReasonOf(err))
 	}
 	return u.change(ctx, o, func(ctx context.Context, c *change) error {
-		if c.session.Status == session.Active {
-			return nil // another process has activated it meanwhile; from now on it is checked
+		if c.session.Status != session.Creating && !c.session.AwaitsOutcome() {
+			return nil // another process has activated or settled it meanwhile
 		}
 		c.order = c.order.Record(d, c.now)
 		late := c.now.Sub(c.order.SentAt) >= procurement.FreezeAfter
