@@ -164,7 +164,7 @@ type page[T any] struct {
 	Results []T     `json:"results"`
 }
 
-// all reads the pages of a list, at most so many.
+// all reads the pages of a list up to a number of pages.
 func all[T any](ctx context.Context, s *source, path string, pages int, pairs ...string) (list []T, err error) {
 	for n := 1; n <= pages; n++ {
 		var p page[T]
