@@ -71,7 +71,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 				return storage.Config{Path: s.DatabasePath, URL: storage.URL(s.DatabaseURL), MaxConns: s.DatabaseConns,
 					Host: system.Clock{}.Now, Logger: log}
 			},
-			func(s configfile.Settings) embedded.Config { return embedded.Config{Exits: s.Exits} },
+			embeddedConfig,
 			newCatalog,
 			func(l Loader, s configfile.Settings, store ports.Store) (Providers, error) {
 				return l.Providers(s.Catalog, upstream.Env{Store: store, EchoURL: EchoURL(s)}, log)
@@ -121,6 +121,16 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		admin.Announce,
 		fx.StartTimeout(time.Minute), fx.StopTimeout(time.Minute),
 	)
+}
+
+// embeddedConfig returns the exits of the embedded provider. In development mode they are sold as
+// being in every country; elsewhere agents are sold the declared places alone.
+func embeddedConfig(s configfile.Settings) embedded.Config {
+	exits := make([]embedded.Exit, len(s.Exits))
+	for i, e := range s.Exits {
+		exits[i] = embedded.Exit(e)
+	}
+	return embedded.Config{Exits: exits, Everywhere: s.Dev}
 }
 
 func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher, webhooks *webhooks.Service,
