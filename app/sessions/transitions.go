@@ -169,14 +169,15 @@ func (l *Transitions) RecordUsage(
 	if err := tx.Traffic().Record(ctx, s.AgentID, s.ID, hour, ports.Totals{Down: more}); err != nil {
 		return err
 	}
-	if err := tx.Counters().Add(ctx, s.AgentID, ports.Tally{Bytes: more}); err != nil {
+	switch {
+	case before.Used()+more >= s.Bytes:
+		err = l.Expire(ctx, tx, s, session.TrafficExhausted, now)
+	case before.UpdatedAt.Before(hour):
+		err = tx.Traffic().SetSettleAt(ctx, s.ID, hour.Add(time.Hour))
+	}
+	if err != nil {
 		return err
 	}
-	if before.Used()+more >= s.Bytes {
-		return l.Expire(ctx, tx, s, session.TrafficExhausted, now)
-	}
-	if before.UpdatedAt.Before(hour) {
-		return tx.Traffic().SetSettleAt(ctx, s.ID, hour.Add(time.Hour))
-	}
-	return nil
+	// The counters are locked after the wallet, as in a renewal of leases.
+	return tx.Counters().Add(ctx, s.AgentID, ports.Tally{Bytes: more})
 }

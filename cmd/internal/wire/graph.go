@@ -107,7 +107,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: the last observations of the gateway are stored too.
 		fx.Module("background", fx.Invoke(
-			recoverFirst, startDevchain,
+			countExcess, recoverFirst, startDevchain,
 			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
 			runTasks, reloadOnHangup,
 			func(hub *changes.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },

@@ -21,7 +21,9 @@ import (
 	"agentproxy/app/catalog"
 	"agentproxy/app/payments"
 	procurementapp "agentproxy/app/procurement"
+	trafficapp "agentproxy/app/traffic"
 	"agentproxy/app/webhooks"
+	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
@@ -56,8 +58,8 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 const leaderLate = 5 * time.Minute
 
 // gauges returns the gauges that are read at each scrape.
-func gauges(st *storage.Store, desk *procurementapp.Desk, proof *proof, watcher *payments.Watcher, webhooks *webhooks.Service,
-	accounts *accounts.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
+func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp.Desk, proof *proof, watcher *payments.Watcher,
+	webhooks *webhooks.Service, accounts *accounts.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := q.Status(ctx)
@@ -74,6 +76,8 @@ func gauges(st *storage.Store, desk *procurementapp.Desk, proof *proof, watcher 
 		{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last verified.", Read: proof.faults},
 		{Name: "agentproxy_clock_skew_seconds", Help: "By how much this host's clock is ahead of the database's.",
 			Read: func(context.Context) (float64, error) { return st.ClockSkew().Seconds(), nil }},
+		{Name: "agentproxy_traffic_failing_sessions", Help: "Sessions whose traffic could not be booked in the last minute; each is logged.",
+			Read: func(context.Context) (float64, error) { return float64(traffic.Failing()), nil }},
 		{Name: "agentproxy_trial_granted_usd", Help: "Trial credit granted on the current UTC day.",
 			Read: func(ctx context.Context) (float64, error) {
 				granted, err := accounts.TrialGranted(ctx)
@@ -176,4 +180,14 @@ func newCounter(in counterIn) (procurementapp.Counter, error) {
 		calls.WithLabelValues(provider, operation, cmp.Or(string(result), "ok")).Inc()
 	}
 	return count, in.Registry.Register(calls)
+}
+
+// countExcess counts what orders cost above the most that they were to cost.
+func countExcess(driver *procurementapp.Driver, registry *prometheus.Registry) error {
+	excess := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_provider_excess_usd_total",
+		Help: "What providers charged for orders above the most that they were to cost."}, []string{"provider"})
+	driver.CountExcess(func(provider string, x domain.Money) {
+		excess.WithLabelValues(provider).Add(float64(x) / float64(domain.Dollar))
+	})
+	return registry.Register(excess)
 }
