@@ -46,6 +46,7 @@ type Tx interface {
 	Devchain() Devchain
 	Orders() Orders
 	Trials() Trials
+	Keys() Keys
 }
 
 // ErrDuplicate reports that a row with the same unique reference exists.
