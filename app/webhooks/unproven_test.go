@@ -44,13 +44,12 @@ type attempts struct {
 	service *webhooks.Service
 	blocked chan error // results of attempts that were blocked
 	served  []string   // agents whose attempts are blocked, in their order
-	due     map[string]time.Time
 }
 
 func openAttempts(t *testing.T) *attempts {
 	w := apptest.New(t)
 	s := &tarpit{entered: make(chan struct{}), letGo: make(chan struct{})}
-	return &attempts{World: w, sender: s, blocked: make(chan error, 1000), due: map[string]time.Time{},
+	return &attempts{World: w, sender: s, blocked: make(chan error, 1000),
 		service: webhooks.New(w.Store, w.Clock, w.IDs, w.Secrets, s, w.Hub, slog.New(slog.DiscardHandler))}
 }
 
@@ -83,19 +82,19 @@ func (a *attempts) finish() {
 	a.sender.letGo, a.served = make(chan struct{}), nil
 }
 
-// pending lists the first jobs of the agents' deliveries, by agent.
+// pending lists the jobs of the agents' deliveries that are due, by agent.
 func (a *attempts) pending(agents []string) map[string][]try {
 	jobs := map[string][]try{}
-	byDelivery := map[string]string{}
+	due := map[try]string{}
 	for _, agent := range agents {
 		for _, d := range listDeliveries(a.World, agent) {
-			if d.Status == hooks.Pending {
-				byDelivery[d.ID] = agent
+			if d.Status == hooks.Pending && !d.NextAttemptAt.After(a.Clock.Now()) {
+				due[try{id: d.ID, due: d.NextAttemptAt}] = agent
 			}
 		}
 	}
 	for _, j := range deliveryJobs(a.World) {
-		if agent, ok := byDelivery[j.id]; ok {
+		if agent, ok := due[try{id: j.id, due: j.due}]; ok {
 			jobs[agent] = append(jobs[agent], j)
 		}
 	}
@@ -160,28 +159,12 @@ func TestTarpitsDelayNobodyElse(t *testing.T) {
 	a.finish()
 	a.Clock.Advance(time.Second)
 	jobs = a.pending(agents)
-	for agent, list := range jobs { // retries are due later
-		jobs[agent] = list[:0]
-		for _, j := range list {
-			if !j.due.After(a.Clock.Now()) {
-				jobs[agent] = append(jobs[agent], j)
-			}
-		}
-	}
 	begin(agents)
 	apptest.Equal(t, "served next", fmt.Sprint(a.served), fmt.Sprint(agents[64:128]))
 	apptest.Equal(t, "served first", fmt.Sprint(first), fmt.Sprint(agents[:64]))
 	a.finish()
 	a.Clock.Advance(time.Second)
 	jobs = a.pending(agents)
-	for agent, list := range jobs {
-		jobs[agent] = list[:0]
-		for _, j := range list {
-			if !j.due.After(a.Clock.Now()) {
-				jobs[agent] = append(jobs[agent], j)
-			}
-		}
-	}
 	begin(agents)
 	for _, agent := range agents[128:] {
 		if !slices.Contains(a.served, agent) {
