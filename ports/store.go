@@ -45,7 +45,9 @@ type Tx interface {
 	Webhooks() Webhooks
 	Devchain() Devchain
 	Orders() Orders
+	Claims() Claims
 	Trials() Trials
+	Keys() Keys
 }
 
 // ErrDuplicate reports that a row with the same unique reference exists.
