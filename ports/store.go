@@ -47,6 +47,7 @@ type Tx interface {
 	Orders() Orders
 	Claims() Claims
 	Trials() Trials
+	Keys() Keys
 }
 
 // ErrDuplicate reports that a row with the same unique reference exists.
