@@ -40,9 +40,11 @@ var rules = map[string]string{
 		FROM leases GROUP BY session_id) l ON l.session_id = s.id WHERE s.leased <> COALESCE(n, 0)`,
 	"traffic is charged to the floor once settled, never beyond": `SELECT id FROM sessions WHERE type = 'dynamic' AND (
 		charged_trial + charged_own > (up + down) * price / 1000000000 OR
-		status NOT IN ('creating', 'active') AND leased = 0 AND charged_trial + charged_own <> (up + down) * price / 1000000000)`,
+		status NOT IN ('creating', 'active') AND leased = 0 AND held_trial + held_own = 0 AND charged_trial + charged_own <> (up + down) * price / 1000000000)`,
 	"a session that ended and reports no more holds nothing": `SELECT id FROM sessions
-		WHERE status IN ('terminated', 'expired', 'failed') AND leased = 0 AND held_trial + held_own > 0`,
+		WHERE status IN ('terminated', 'expired', 'failed') AND leased = 0 AND held_trial + held_own > 0
+		AND id NOT IN (SELECT session_id FROM upstream_orders
+			WHERE kind = 'purchase' AND status = 'confirmed' AND closed_at = 0)`,
 	"one that waits for a report is looked at again": `SELECT id FROM sessions
 		WHERE status IN ('terminated', 'expired', 'failed') AND held_trial + held_own > 0 AND settle_at = 0`,
 	"an active session with unbooked use is looked at again": `SELECT id FROM sessions WHERE status = 'active'

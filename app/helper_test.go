@@ -246,8 +246,8 @@ func (w *world) wire(s setup, clock ports.Clock, ids ports.IDs) {
 
 // connect makes the use cases that depend on the catalogue.
 func (w *world) connect(limit int, clock ports.Clock, calls procurementapp.Counter, log *slog.Logger) {
-	w.life = sessions.NewTransitions(w.ids, w.catalog)
 	w.access = fulfilment.New(w.store, w.secrets, w.catalog, log)
+	w.life = sessions.NewTransitions(w.ids, w.catalog, w.access)
 	w.driver = procurementapp.NewDriver(w.store, clock, w.ids, w.catalog, w.Hub, w.life, w.access, calls, log)
 	w.desk = procurementapp.NewDesk(w.store, w.driver)
 	w.callbacks = procurementapp.NewCallbacks(w.store, clock, w.catalog, w.driver)

@@ -82,8 +82,10 @@ func TestAnAcceptedOrderThatIsNotShownYetIsNotLost(t *testing.T) {
 	w.clock.Advance(procurement.ListingDelay - time.Second)
 	ok(t, w.work())
 	same(t, "at first", w.read(agent, v.ID).Status, session.Creating)
-	w.pass(2)
-	same(t, "then", w.read(agent, v.ID).Status, session.Failed)
+	w.pass(30)
+	same(t, "then", w.read(agent, v.ID).Status, session.Creating)
+	w.pass(int((procurement.LostAfter + procurement.LookAgainAfter) / time.Minute))
+	same(t, "at last", w.read(agent, v.ID).Status, session.Failed)
 	same(t, "the balance", w.balance(agent), dollars("10"))
 }
 

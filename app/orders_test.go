@@ -317,10 +317,12 @@ func TestSlowDelivery(t *testing.T) {
 	same(t, "then", w.read(agent, v.ID).Status, session.Active)
 	t.Run("what the seller takes back before is not charged", func(t *testing.T) {
 		v := w.buy(agent, remoteStatic)
-		w.seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = true })
+		w.seller.Change(v.ID, func(p *fake.Purchase) { p.Delivery.State = procurement.Gone })
 		before := w.balance(agent)
+		calls := w.seller.Calls(fake.Release)
 		w.reconciled()
 		same(t, "the session", w.read(agent, v.ID).Status, session.Failed)
+		same(t, "given up at the seller", w.seller.Calls(fake.Release), calls+1)
 		same(t, "the balance", w.balance(agent), before+dollars("1"))
 	})
 }
@@ -335,15 +337,17 @@ func TestLostSessions(t *testing.T) {
 	before := w.balance(agent)
 	w.clock.Advance(10*session.Day + time.Hour)
 	ok(t, w.work())
-	for _, id := range []string{fixed.ID, moving.ID} {
+	for _, id := range []string{fixed.ID, moving.ID} { // one after the other: both at once would be the seller's fault
 		w.seller.Change(id, func(p *fake.Purchase) { p.Gone = true })
-	}
-	w.clock.Advance(time.Hour)
-	ok(t, w.work())
-	same(t, "gone for a moment", w.read(agent, fixed.ID).Status, session.Active)
-	w.clock.Advance(procurement.LostAfter)
-	ok(t, w.work())
-	for _, id := range []string{fixed.ID, moving.ID} {
+		w.clock.Advance(time.Hour)
+		ok(t, w.work())
+		w.clock.Advance(procurement.LostAfter - time.Second)
+		ok(t, w.work())
+		same(t, "gone for a while", w.read(agent, id).Status, session.Active)
+		w.clock.Advance(procurement.LookAgainAfter)
+		ok(t, w.work())
+		ok(t, w.work()) // it is given up there too
+		same(t, "the order is closed", w.order(id).ClosedAt.IsZero(), false)
 		if v := w.read(agent, id); v.Status != session.Terminated || v.Reason != session.ProviderLost {
 			t.Errorf("%s is %s, %s", id, v.Status, v.Reason)
 		}

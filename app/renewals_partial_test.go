@@ -118,7 +118,7 @@ func TestARenewalOfWhatIsGoneWaitsForTheSession(t *testing.T) {
 	w.pass(20)
 	same(t, "held", w.read(agent, v.ID).Cost.Held, dollars("1"))
 	same(t, "the order", w.order(v.ID).Status, procurement.Unknown)
-	w.pass(70) // the order is looked at every hour
+	w.pass(60 + int((procurement.LostAfter+procurement.LookAgainAfter)/time.Minute)) // the order is looked at every hour
 	now := w.read(agent, v.ID)
 	same(t, "the session", now.Reason, session.ProviderLost)
 	same(t, "held after all", now.Cost.Held, 0)

@@ -48,6 +48,9 @@ type Orders interface {
 	// Spent is what confirmed orders of a provider that were sent at or after a time
 	// cost in all. What was sent before may be in that time's balance already.
 	Spent(ctx context.Context, provider string, since time.Time) (domain.Money, error)
+	// Owed counts, by provider, the confirmed purchases that are not closed, and of these
+	// the ones with a LostAt and with a FrozenAt.
+	Owed(ctx context.Context) (map[string]procurement.Owed, error)
 	// Tally counts open orders, and those that are frozen.
 	Tally(ctx context.Context) (open, frozen int, err error)
 }

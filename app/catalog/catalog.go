@@ -117,16 +117,6 @@ func (c *Catalog) SellsDirect(no string) bool {
 	return err == nil && p.Direct
 }
 
-// AnyDirect reports whether any provider gives agents its own proxies.
-func (c *Catalog) AnyDirect() bool {
-	for _, p := range c.providers {
-		if p.Capabilities().Direct {
-			return true
-		}
-	}
-	return false
-}
-
 // Sources returns the sources that may deliver a product in a place, the best first.
 func (c *Catalog) Sources(p catalog.Product, l session.Location, days int) []procurement.Source {
 	stock := *c.stock.Load()

@@ -171,9 +171,10 @@ func (b Book) Settle(ctx context.Context, s *session.Session, used int64, final 
 
 // Finish does what the end of a session entails: its addresses are free, the
 // agent has one live session less, and its money is settled, at once if no gateway
-// can report more traffic, else when the last lease is closed or reclaimed. The
-// caller stores the session afterwards.
-func (b Book) Finish(ctx context.Context, s *session.Session) error {
+// can report more traffic, else when the last lease is closed or reclaimed. A direct
+// session with traffic left, which its provider counts, is settled at settleBy, unless
+// that is done before. The caller stores the session afterwards.
+func (b Book) Finish(ctx context.Context, s *session.Session, settleBy time.Time) error {
 	if err := b.tx.Ledger().SetLive(ctx, s.AgentID, -1); err != nil {
 		return err
 	}
@@ -188,6 +189,9 @@ func (b Book) Finish(ctx context.Context, s *session.Session) error {
 	}
 	if s.Type == session.Dynamic && usage.Leased > 0 {
 		return SettleLater(ctx, b.tx, s.ID, b.now.Add(SettleLate), b.now)
+	}
+	if !settleBy.IsZero() && usage.Used() < s.Bytes {
+		return SettleLater(ctx, b.tx, s.ID, settleBy, b.now)
 	}
 	if s.Reason == session.ProviderLost || s.Reason == session.AccountDisabled {
 		if err := b.refund(ctx, s, s.UnusedShare(b.now), "unused days of "+s.ProductNo); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"agentproxy/app/catalog"
 	"agentproxy/app/changes"
+	"agentproxy/app/direct"
 	"agentproxy/app/fulfilment"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -58,6 +59,7 @@ type Driver struct {
 	hub     *changes.Hub
 	life    Lifecycle
 	access  *fulfilment.Service
+	direct  *direct.Service
 	calls   Counter
 	log     *slog.Logger
 }
@@ -66,7 +68,7 @@ type Driver struct {
 func NewDriver(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, hub *changes.Hub, life Lifecycle,
 	access *fulfilment.Service, calls Counter, log *slog.Logger) *Driver {
 	return &Driver{store: narrow(store), clock: clock, ids: ids, catalog: catalog, hub: hub, life: life, access: access,
-		calls: calls, log: log}
+		calls: calls, log: log, direct: direct.New(store, clock, ids, catalog, access, calls.count, log)}
 }
 
 // callTimeout bounds one call of a provider; all calls of an order together stay
@@ -217,7 +219,7 @@ func (u *Driver) next(s session.Session, o procurement.Order, now time.Time) fun
 	case o.Status != procurement.Confirmed || !due:
 		return nil
 	case s.Status.Over():
-		return deliveries{u}.cancel
+		return deliveries{u}.end
 	case s.Status == session.Active: // whatever State the order has at the moment
 		return deliveries{u}.check
 	}

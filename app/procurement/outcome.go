@@ -76,7 +76,7 @@ func (u *Driver) confirmed(ctx context.Context, c *change, d procurement.Deliver
 	case s.Status.Over():
 		o.NextAt = c.now
 	case d.State == procurement.Gone:
-		o.ClosedAt, o.NextAt, o.Reason = c.now, time.Time{}, "the provider took it back"
+		o.NextAt, o.Reason = c.now, "the provider took it back"
 		err = u.life.Fail(ctx, c.tx, s, ports.ErrProvider, c.now)
 	case d.State == procurement.Live:
 		o.NextAt = c.now.Add(checkAfter(direct))

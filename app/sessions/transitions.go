@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"agentproxy/app/catalog"
+	"agentproxy/app/direct"
+	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/notify"
 	"agentproxy/app/procurement"
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
-	"agentproxy/domain/traffic"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
@@ -23,11 +24,12 @@ import (
 type Transitions struct {
 	ids     ports.IDs
 	catalog *catalog.Catalog
+	access  *fulfilment.Service
 }
 
 // NewTransitions returns Transitions.
-func NewTransitions(ids ports.IDs, catalog *catalog.Catalog) *Transitions {
-	return &Transitions{ids: ids, catalog: catalog}
+func NewTransitions(ids ports.IDs, catalog *catalog.Catalog, access *fulfilment.Service) *Transitions {
+	return &Transitions{ids: ids, catalog: catalog, access: access}
 }
 
 var _ procurement.Lifecycle = (*Transitions)(nil)
@@ -117,7 +119,11 @@ func (l *Transitions) end(ctx context.Context, tx procurement.Repos, s session.S
 	if err := procurement.EndOrders(ctx, tx, l.ids, l.catalog, &s, now); err != nil {
 		return s, err
 	}
-	if err := ledger.NewBook(tx, l.ids, now).Finish(ctx, &s); err != nil {
+	settleBy, err := direct.SettleBy(ctx, tx, l.catalog, l.access, s)
+	if err != nil {
+		return s, err
+	}
+	if err := ledger.NewBook(tx, l.ids, now).Finish(ctx, &s, settleBy); err != nil {
 		return s, err
 	}
 	if err := notify.LogEvent(ctx, tx, l.ids, s.ID, what, code, now); err != nil {
@@ -151,28 +157,14 @@ func (l *Transitions) Renewed(
 func (l *Transitions) RecordUsage(
 	ctx context.Context, tx procurement.Repos, s session.Session, bytes int64, now time.Time,
 ) error {
-	before, err := tx.Traffic().Usage(ctx, s.ID)
-	if err != nil {
-		return err
-	}
-	more := min(bytes, s.Bytes) - before.Used()
-	if more <= 0 {
-		return nil
-	}
-	if err := tx.Traffic().PutUsage(ctx, s.ID, traffic.Delta{Down: more, At: now}); err != nil {
-		return err
-	}
-	hour := now.Truncate(time.Hour)
-	if err := tx.Traffic().Record(ctx, s.AgentID, s.ID, hour, ports.Totals{Down: more}); err != nil {
-		return err
-	}
-	if err := tx.Counters().Add(ctx, s.AgentID, ports.Tally{Bytes: more}); err != nil {
+	before, more, err := direct.Book(ctx, tx, s, bytes, now)
+	if err != nil || more == 0 {
 		return err
 	}
 	if before.Used()+more >= s.Bytes {
 		return l.Expire(ctx, tx, s, session.TrafficExhausted, now)
 	}
-	if before.UpdatedAt.Before(hour) {
+	if hour := now.Truncate(time.Hour); before.UpdatedAt.Before(hour) {
 		return ledger.SettleLater(ctx, tx, s.ID, hour.Add(time.Hour), now)
 	}
 	return nil

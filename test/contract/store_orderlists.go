@@ -22,6 +22,7 @@ var orderListClaims = []claim{
 	{"refs are known of every order of their provider", upstreamKnown},
 	{"spent is what was sent to a provider since, and confirmed", upstreamSpent},
 	{"open and frozen orders are counted", upstreamTally},
+	{"what a provider owes is counted", upstreamOwed},
 }
 
 func wantUpstreamList(
@@ -255,4 +256,35 @@ func upstreamTally(t *testing.T, st ports.Store) {
 		t.Fatal(err)
 	}
 	want(3, 1)
+}
+
+func upstreamOwed(t *testing.T, st ports.Store) {
+	want := func(want map[string]procurement.Owed) {
+		t.Helper()
+		view(t, st, func(ctx context.Context, tx ports.Tx) error {
+			got, err := tx.Orders().Owed(ctx)
+			if !maps.Equal(got, want) || err != nil {
+				t.Errorf("owed are %v, want %v; %v", got, want, err)
+			}
+			return nil
+		})
+	}
+	want(map[string]procurement.Owed{})
+	owed := func(n int, provider string, change func(*procurement.Order)) procurement.Order {
+		o := as(upstreamOrder(n, provider), procurement.Confirmed)
+		o.Ref = fmt.Sprint("ref", n)
+		change(&o)
+		return o
+	}
+	lost := func(o *procurement.Order) { o.LostAt = storeNow }
+	addUpstream(t, st, owed(1, "one", func(*procurement.Order) {}), owed(2, "one", lost), owed(3, "two", lost),
+		owed(7, "two", func(o *procurement.Order) { o.FrozenAt = storeNow }),
+		owed(4, "one", func(o *procurement.Order) { lost(o); o.ClosedAt = storeNow }),
+		owed(5, "one", func(o *procurement.Order) { o.Kind = procurement.Renewal }),
+		owed(6, "three", func(o *procurement.Order) { o.Status = procurement.Unknown }))
+	want(map[string]procurement.Owed{"one": {Live: 2, Missing: 1}, "two": {Live: 2, Missing: 1, Late: 1}})
+	if err := putUpstream(t, st, owed(2, "one", func(*procurement.Order) {})); err != nil {
+		t.Fatal(err)
+	}
+	want(map[string]procurement.Owed{"one": {Live: 2}, "two": {Live: 2, Missing: 1, Late: 1}})
 }

@@ -28,6 +28,7 @@ const (
 	Extend    Op = "renew"
 	Release   Op = "cancel"
 	UsageOf   Op = "usage"
+	Disable   Op = "disable"
 )
 
 // Step defines one call of a provider: it waits, does the work or does not, and returns
@@ -56,6 +57,7 @@ type Purchase struct {
 	Delivery procurement.Delivery
 	Renewals int
 	Released bool
+	Disabled bool
 	Gone     bool // removed by the seller
 	Used     int64
 	reads    int
@@ -225,14 +227,17 @@ func (p *Provider) Cancel(ctx context.Context, ref string) error {
 	})
 }
 
-// Disable changes nothing. It fails with NotFound for an unknown ref.
-func (p *Provider) Disable(_ context.Context, ref string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.byRef(ref) == nil {
-		return procurement.Refuse(procurement.NotFound, "")
-	}
-	return nil
+// Disable sets the field Disabled of a purchase. It fails with NotFound for an unknown
+// ref.
+func (p *Provider) Disable(ctx context.Context, ref string) error {
+	return p.play(ctx, Disable, func() error {
+		b := p.byRef(ref)
+		if b == nil {
+			return procurement.Refuse(procurement.NotFound, "")
+		}
+		b.Disabled = true
+		return nil
+	})
 }
 
 // Usage returns the field Used of a purchase.

@@ -124,7 +124,7 @@ func (p *Provider) Capabilities() procurement.Capabilities {
 	c := procurement.Capabilities{ViaUpstream: true, Direct: true, Async: p.reseller != nil, Renews: p.reseller != nil,
 		Cancels: p.residential != nil, KeepsTrafficOrderKey: p.residential != nil}
 	if p.residential != nil {
-		c.CapUnit = capUnit
+		c.CapUnit, c.CounterLag = capUnit, counterLag
 	}
 	return c
 }

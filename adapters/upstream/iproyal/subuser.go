@@ -23,6 +23,8 @@ const (
 	// capUnit is the unit of caps in bytes, a thousandth of a GB. Unverified: that the
 	// seller's GB is 10^9 bytes, and the number of decimals that it keeps.
 	capUnit = 1_000_000
+	// counterLag is a guess: the delay of the counter is not documented.
+	counterLag = 15 * time.Minute
 	// searchPages is the maximum of pages to read in a search for one name.
 	searchPages = 10
 )

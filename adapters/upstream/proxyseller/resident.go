@@ -33,8 +33,12 @@ var _ ports.Dynamic = (*trafficProvider)(nil)
 // Capabilities describes packages: each has its own credential and a cap in bytes, and
 // deleting one returns its unused traffic.
 func (p *trafficProvider) Capabilities() procurement.Capabilities {
-	return procurement.Capabilities{ViaUpstream: true, Async: true, Cancels: true, Direct: true, CapUnit: 1}
+	return procurement.Capabilities{ViaUpstream: true, Async: true, Cancels: true, Direct: true, CapUnit: 1,
+		CounterLag: counterLag}
 }
+
+// counterLag is a guess: the delay of the counter is not documented.
+const counterLag = 15 * time.Minute
 
 // trafficPackage is a package, or the tariff itself. Its end is not decoded: a package
 // ends with the tariff that it is linked to.

@@ -28,6 +28,10 @@ const (
 	megabyte = 1 << 20
 )
 
+// counterLag is a guess: the delay of the counter is not documented. A key works for half
+// a minute after it was disabled, and open tunnels go on.
+const counterLag = 5 * time.Minute
+
 const defaultBase = "https://api.proxies.sx/v1"
 
 var gatewayProfile = gateway.Named("proxies.sx")
@@ -109,7 +113,7 @@ func (p *Provider) Ready() bool { return p.api.Ready() }
 // Capabilities describes pool keys.
 func (p *Provider) Capabilities() procurement.Capabilities {
 	return procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Cancels: true, Direct: true,
-		CapUnit: gigabyte}
+		CapUnit: gigabyte, CounterLag: counterLag}
 }
 
 // Balance returns an unknown balance: the API documents no call for it.

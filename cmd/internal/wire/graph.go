@@ -32,6 +32,7 @@ import (
 	"agentproxy/app/payments"
 	"agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
+	"agentproxy/app/reconcile"
 	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
 	trafficapp "agentproxy/app/traffic"
@@ -83,7 +84,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			},
 			(*storage.Store).RateLimits,
 			changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions, fulfilment.New, procurement.NewDriver,
-			procurement.NewDesk, procurement.NewCallbacks, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
+			procurement.NewDesk, procurement.NewCallbacks, reconcile.NewWatch, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
 			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders, payments.NewWatcher,
 			webhooks.New,
 		),

@@ -16,6 +16,7 @@ import (
 	"agentproxy/app/maintenance"
 	"agentproxy/app/payments"
 	"agentproxy/app/procurement"
+	"agentproxy/app/reconcile"
 	"agentproxy/app/telemetry"
 	"agentproxy/app/webhooks"
 )
@@ -34,12 +35,13 @@ const stuckAfter = 5 * time.Minute
 
 // tasks returns the tasks of every replica, and those of the leader alone.
 func tasks(changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Tasks,
-	driver *procurement.Driver, catalog *catalog.Catalog) []task {
+	driver *procurement.Driver, catalog *catalog.Catalog, watch *reconcile.Watch) []task {
 	return []task{
 		{name: "poll changes", every: changes.PollEvery, run: hub.Poll, wake: changed},
 		{name: "flush observations", every: telemetry.FlushEvery, run: o.Flush},
 		{name: "reclaim leases", every: time.Second, run: p.Reclaim, only: leads},
 		{name: "reconcile orders", every: time.Second, run: driver.DriveDue, only: leads},
+		{name: "watch providers", every: time.Minute, run: watch.Run, only: leads},
 		{name: "refresh stock", every: time.Minute, run: catalog.RefreshStock},
 	}
 }
@@ -62,7 +64,7 @@ func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *paymen
 // runTasks runs every task in a loop of its own for as long as the application
 // runs. It stores the last observations of the gateway when all have ended.
 func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Tasks,
-	q *queue.Queue, payments *payments.Watcher, driver *procurement.Driver, catalog *catalog.Catalog) {
+	q *queue.Queue, payments *payments.Watcher, driver *procurement.Driver, catalog *catalog.Catalog, watch *reconcile.Watch) {
 	ctx, cancel := context.WithCancel(context.Background())
 	changed := make(chan struct{}, 1)
 	signal := func() {
@@ -74,7 +76,7 @@ func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, s
 	var wg sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			all := append(tasks(changed, q.Leads, hub, o, p, driver, catalog), watchPayments(settings.Payments, payments, q.Leads))
+			all := append(tasks(changed, q.Leads, hub, o, p, driver, catalog, watch), watchPayments(settings.Payments, payments, q.Leads))
 			for _, t := range all {
 				wg.Go(func() { loop(ctx, t, log) })
 			}

@@ -20,6 +20,7 @@ import (
 	"agentproxy/app/catalog"
 	"agentproxy/app/payments"
 	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/reconcile"
 	"agentproxy/app/webhooks"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
@@ -55,7 +56,7 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 const leaderLate = 5 * time.Minute
 
 // gauges returns the gauges that are read at each scrape.
-func gauges(desk *procurementapp.Desk, proof *proof, watcher *payments.Watcher, webhooks *webhooks.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
+func gauges(desk *procurementapp.Desk, watch *reconcile.Watch, proof *proof, watcher *payments.Watcher, webhooks *webhooks.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := q.Status(ctx)
@@ -66,6 +67,16 @@ func gauges(desk *procurementapp.Desk, proof *proof, watcher *payments.Watcher, 
 		return func(ctx context.Context) (float64, error) {
 			s, err := watcher.Status(ctx)
 			return of(s), err
+		}
+	}
+	owed := func(of func(procurement.Owed) float64) func(context.Context) (map[string]float64, error) {
+		return func(ctx context.Context) (map[string]float64, error) {
+			all, err := watch.Owed(ctx)
+			values := map[string]float64{}
+			for provider, w := range all {
+				values[provider] = of(w)
+			}
+			return values, err
 		}
 	}
 	return []admin.Gauge{
@@ -89,6 +100,17 @@ func gauges(desk *procurementapp.Desk, proof *proof, watcher *payments.Watcher, 
 				_, frozen, err := desk.Tally(ctx)
 				return float64(frozen), err
 			}},
+		{Name: "agentproxy_upstream_orders_missing", Help: "Live orders that their provider did not show when it was last read.",
+			ByProvider: owed(func(w procurement.Owed) float64 { return float64(w.Missing) })},
+		{Name: "agentproxy_upstream_orders_late", Help: "Orders that were not delivered for a day, or not settled for an hour after the end.",
+			ByProvider: owed(func(w procurement.Owed) float64 { return float64(w.Late) })},
+		{Name: "agentproxy_upstream_provider_at_fault", Help: "1 while so many orders are missing that no session is ended for it.",
+			ByProvider: owed(func(w procurement.Owed) float64 {
+				if w.SellersFault() {
+					return 1
+				}
+				return 0
+			})},
 		{Name: "agentproxy_payments_lag_seconds", Help: "Time since the chain was last read completely.",
 			Read: status(func(s payments.Status) float64 {
 				if s.ReadAt.IsZero() {
