@@ -32,6 +32,7 @@ var sentinels = map[string]*domain.Error{
 	"account.ErrRateLimited":         account.ErrRateLimited,
 	"account.ErrReferralCode":        account.ErrReferralCode,
 	"account.ErrScope":               account.ErrScope,
+	"account.ErrTierRequired":        account.ErrTierRequired,
 	"billing.ErrBudgetExceeded":      billing.ErrBudgetExceeded,
 	"billing.ErrInsufficientBalance": billing.ErrInsufficientBalance,
 	"catalog.ErrOutOfStock":          catalog.ErrOutOfStock,

@@ -29,6 +29,8 @@ type Ledger interface {
 	// else billing.ErrInsufficientBalance, whatever was read before. It returns
 	// the entry with its balance after. A Ref that exists is ErrDuplicate.
 	Post(ctx context.Context, p Posting) (billing.Entry, error)
+	// EntryOf finds the entry of a Ref; false if there is none.
+	EntryOf(ctx context.Context, ref string) (billing.Entry, bool, error)
 	// SetLive changes the count of live sessions without moving money.
 	SetLive(ctx context.Context, agentID string, delta int) error
 	PutBudget(ctx context.Context, agentID string, b billing.Budget) error

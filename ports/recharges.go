@@ -42,8 +42,8 @@ type Recharges interface {
 	PutOrder(ctx context.Context, o recharge.Order) error
 	// Orders lists orders, newest first; an empty agent id or status lists all.
 	Orders(ctx context.Context, agentID string, of recharge.Status, page domain.Page) (domain.List[recharge.Order], error)
-	// OpenOrders counts the agent's open orders on any network.
-	OpenOrders(ctx context.Context, agentID string) (int, error)
+	// OpenOrders counts the agent's open orders on a network.
+	OpenOrders(ctx context.Context, network, agentID string) (int, error)
 	// Payable lists the agent's orders on a network that are open, or expired
 	// with a window that closed at the time or later, oldest first.
 	Payable(ctx context.Context, network, agentID string, closed time.Time) ([]recharge.Order, error)

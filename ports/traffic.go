@@ -20,10 +20,11 @@ type Traffic interface {
 	PutUsage(ctx context.Context, sessionID string, d traffic.Delta) error
 	// Record adds to the hourly totals of a session.
 	Record(ctx context.Context, agentID, sessionID string, hour time.Time, t Totals) error
+	// PutLease stores a lease as renewed at this moment of the database's clock.
 	PutLease(ctx context.Context, l traffic.Lease) error
 	DropLease(ctx context.Context, sessionID, lease string) error
-	// Stale lists leases that were last renewed before the time.
-	Stale(ctx context.Context, before time.Time, limit int) ([]traffic.Lease, error)
+	// Stale lists leases that were idle for longer than the time, by the same clock.
+	Stale(ctx context.Context, idle time.Duration, limit int) ([]traffic.Lease, error)
 	// SetSettleAt sets when SettleDue lists the session. The zero time means never.
 	SetSettleAt(ctx context.Context, sessionID string, at time.Time) error
 	// SettleAt returns what SetSettleAt set last.

@@ -178,7 +178,7 @@ func TestTronConfig(t *testing.T) {
 		"a test network":          {Network: "tron-nile"},
 		"another test network":    {Network: "tron-shasta"},
 		"another token of a test": {Network: "tron-nile", Contract: "TXLAQ63Xg1NAzckPwKHvzw7CSEmLMEqcdj"},
-		"one's own node":          {Network: "tron-mainnet", BaseURL: "http://10.0.0.5:8090"},
+		"one's own node":          {Network: "tron-mainnet", BaseURL: "http://[::1]:8090"},
 		"a proxy on this host":    {Network: "tron-mainnet", BaseURL: "http://localhost:8090/tron/", APIKey: "k"},
 	}
 	for name, cfg := range good {
@@ -199,6 +199,7 @@ func TestTronConfig(t *testing.T) {
 		"another scheme":                          {Network: "tron-mainnet", BaseURL: "ftp://api.trongrid.io"},
 		"no host":                                 {Network: "tron-mainnet", BaseURL: "https:///v1"},
 		"a key in clear":                          {Network: "tron-mainnet", BaseURL: "http://tron.example", APIKey: "k"},
+		"an answer that can be changed":           {Network: "tron-nile", BaseURL: "http://10.0.0.5:8090"},
 		"a key that is two lines":                 {Network: "tron-mainnet", APIKey: "a\r\nb"},
 		"fewer calls than none":                   {Network: "tron-mainnet", PerSecond: -1},
 		"a query that would hide the parameters":  {Network: "tron-mainnet", BaseURL: "https://api.trongrid.io?x=1"},

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -48,14 +49,14 @@ func TestTheDocumentedExampleLoads(t *testing.T) {
 	want := []catalog.Product{
 		{No: "dyn_us_1", Name: "Dynamic US", Description: "Residential exits in the United States and Germany.", Type: session.Dynamic,
 			Price: 3_500_000, Countries: []string{"DE", "US"}, Cities: []string{"miami", "newyork"}, MinQuantity: 1, MaxQuantity: 1,
-			MinBytes: billing.GB / 10, MaxBytes: 500 * billing.GB, Available: true,
+			MinBytes: billing.GB / 10, MaxBytes: 500 * billing.GB, Available: true, OwnMoneyOnly: true,
 			Sources: []procurement.Source{
 				{Provider: "brd", Cost: 2_100_000, Countries: []string{"US"}, Cities: []string{"newyork", "miami"}},
 				{Provider: "brd", Cost: 2_600_000, Countries: []string{"DE"}, Cities: []string{}},
 			}},
 		{No: "sta_us_1", Name: "Static US", Type: session.Static, Countries: []string{"DE", "US"}, MinQuantity: 1, MaxQuantity: 20,
 			Durations: []catalog.Duration{{Days: 30, Price: 3 * domain.Dollar}, {Days: 90, Price: 8 * domain.Dollar}},
-			Async:     true, Available: true,
+			Async:     true, Available: true, OwnMoneyOnly: true,
 			Sources: []procurement.Source{{Provider: "royal", SKU: "9", Costs: []procurement.Term{{Days: 30, Cost: 2_400_000}, {Days: 90, Cost: 7_200_000}}}}},
 	}
 	for i := range want {
@@ -111,7 +112,7 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 
 const dynamicProduct = `
 embedded: false
-providers: [{name: p, kind: proxyssx}, {name: q, kind: proxyseller}]
+providers: [{name: p, kind: proxyssx, ` + sourced + `}, {name: q, kind: proxyseller, ` + sourced + `}]
 products:
   - {code: dyn, name: Dynamic, type: dynamic, price: 2, countries: [NO], sources: [{provider: p}]}
 `
@@ -128,7 +129,7 @@ func TestWhatAProductLeavesOut(t *testing.T) {
 		t.Errorf("the warnings are %v", s.Warnings)
 	}
 	rewrite(t, `
-providers: [{name: q, kind: proxyseller}]
+providers: [{name: q, kind: proxyseller, `+sourced+`}]
 products:
   - code: sta
     name: Static
@@ -147,6 +148,36 @@ products:
 	rewrite(t, strings.Replace(dynamicProduct, "countries: [NO]", "provisioning: async", 1))
 	if p = load(t).Catalog.Products[0]; !p.Async || p.Countries != nil {
 		t.Errorf("an async product without countries is %+v", p)
+	}
+}
+
+// Trial credit pays for a product only if no delivery of it costs the operator money, unless the file
+// sets it.
+func TestWhatTrialCreditPaysFor(t *testing.T) {
+	for sources, own := range map[string]bool{
+		"[{provider: p, cost: 1}]":                          true,
+		"[{provider: p}]":                                   true,
+		"[{provider: embedded}]":                            false,
+		"[{provider: embedded}, {provider: p, cost: 0.01}]": true,
+	} {
+		for key, want := range map[string]bool{"": own, "trial_credit: true, ": false, "trial_credit: false, ": true} {
+			write(t, strings.Replace(dynamicProduct, "sources: [{provider: p}]", key+"sources: "+sources, 1))
+			if p := load(t).Catalog.Products[0]; p.OwnMoneyOnly != want || p.MinTier != "" || p.FairUse != 0 {
+				t.Errorf("%s%s: %+v", key, sources, p)
+			}
+		}
+	}
+}
+
+func TestWhoMayBuyAProduct(t *testing.T) {
+	write(t, strings.Replace(dynamicProduct, "price: 2", "price: 2, min_tier: verified", 1)+
+		"  - {code: sta, name: Static, type: static, durations: [{days: 30, price: 3}], countries: [NO], fair_use_gb: 500.5, sources: [{provider: embedded}]}\n")
+	s := load(t)
+	if p := s.Catalog.Products[0]; p.MinTier != account.VerifiedTier {
+		t.Errorf("the product is %+v", p)
+	}
+	if p := s.Catalog.Products[1]; p.FairUse != 500_500_000_000 {
+		t.Errorf("the static product is %+v", p)
 	}
 }
 

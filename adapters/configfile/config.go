@@ -6,6 +6,7 @@ package configfile
 import (
 	"net/netip"
 	"os"
+	"time"
 
 	"github.com/caarlos0/env/v11"
 
@@ -110,7 +111,9 @@ type Rules struct {
 	NewProvider func(Provider) (ports.Provider, error)
 	// Running are the providers since the start of the service, if the file is read
 	// again: products cannot be sold from any other. It is nil at the start.
-	Running          []ports.Provider
+	Running []ports.Provider
+	// Now is the time that dates in the file are compared with.
+	Now              func() time.Time
 	EmbeddedProvider string   // its name
 	EmbeddedCodes    []string // of its products
 	Countries        []string // sorted

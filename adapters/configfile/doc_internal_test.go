@@ -70,6 +70,7 @@ func configurationPage(t *testing.T) []byte {
 		keys  []key
 	}{
 		{"The file", catalogKeys}, {"`providers[]`", providerKeys}, {"`providers[].secrets.NAME`", secretKeys},
+		{"`providers[].sourcing`", sourcingKeys},
 		{"`products[]`", productKeys}, {"`products[].durations[]`", durationKeys}, {"`products[].sources[]`", sourceKeys},
 		{"`products[].sources[].costs[]`", costKeys},
 	} {

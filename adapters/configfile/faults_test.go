@@ -129,6 +129,9 @@ func TestEveryFaultOfTheCatalogIsListedWithItsLine(t *testing.T) {
 		{"no type, another type and no sources", head + "  - {code: a, name: A, sources: [{provider: p}]}\n  - {code: b, name: B, type: Static, sources: [{provider: p}]}\n  - {code: c, name: C, type: dynamic, price: 1, sources: []}\n  - {code: d, name: D, type: dynamic, price: 1}\n",
 			[]string{"config.yaml:10: products[0].type: is missing: dynamic (sold by the GB) or static (IP addresses for a time)", "config.yaml:11: products[1].type: must be dynamic or static",
 				"config.yaml:12: products[2].sources: must not be empty", "config.yaml:13: products[3].sources: is missing: …"}},
+		{"a tier that there is not, fair use of traffic, and trial credit that is neither", head + "  - {code: a, name: A, type: dynamic, price: 4, min_tier: gold, fair_use_gb: 5, trial_credit: maybe, sources: [{provider: gw, cost: 3}]}\n",
+			[]string{"config.yaml:10: products[0].fair_use_gb: does not apply to a dynamic product",
+				"config.yaml:10: products[0].trial_credit: must be true or false", "config.yaml:10: products[0].min_tier: must be trial, funded or verified"}},
 		{"provisioning that is neither", head + "  - {code: a, name: A, type: dynamic, price: 1, provisioning: later, direct: yes, sources: [{provider: p}]}\n",
 			[]string{"config.yaml:10: products[0].direct: must be true or false", "config.yaml:10: products[0].provisioning: must be sync or async"}},
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"agentproxy/adapters/chain"
 	"agentproxy/adapters/configfile"
@@ -46,10 +47,14 @@ func (s addressSeller) Capabilities() procurement.Capabilities {
 	return procurement.Capabilities{ViaUpstream: true, Async: true}
 }
 
+// sourced is what keeps a provider from being warned of.
+const sourced = "sourcing: {statement: ours, url: 'https://example.com', reviewed: 2026-11-01}"
+
 // rules are those of the adapters, for the sellers of these tests.
 func rules() configfile.Rules {
 	return configfile.Rules{
 		NewProvider:      newSeller,
+		Now:              func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) },
 		EmbeddedProvider: embedded.Name,
 		EmbeddedCodes:    embedded.Codes(),
 		Countries:        country.Codes,

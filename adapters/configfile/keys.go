@@ -23,6 +23,13 @@ var providerKeys = []key{
 	{"locations", "none", "the provider's ids of places, by country (`US`) or country and city (`US/newyork`)"},
 	{"per_second", "the kind's own", "calls of the provider's API per second, above 0 and at most 1000"},
 	{"timeout_seconds", "the kind's own", "timeout of a call, 1 to 150"},
+	{"sourcing", "a warning", "how the provider gets the consent of those whose addresses it sells, as you have looked it up"},
+}
+
+var sourcingKeys = []key{
+	{"statement", "", "what the provider states, in your words"},
+	{"url", "", "https address of the provider's statement"},
+	{"reviewed", "", "day on which you read it, as YYYY-MM-DD; a warning after a year"},
 }
 
 var secretKeys = []key{
@@ -45,6 +52,9 @@ var productKeys = []key{
 	{"max_quantity", "`100`", "most IP addresses of an order; static products only"},
 	{"provisioning", "`async` if a source delivers later", "`sync` or `async`: whether an order is answered before its session is active"},
 	{"direct", "`false`", "whether agents get the provider's own proxy in `full_url` instead of the gateway"},
+	{"trial_credit", "`true` if the embedded provider is the only source", "whether trial credit pays for the product; what a delivery costs at a provider is then the operator's loss"},
+	{"min_tier", "`trial`", "least tier of the accounts that may buy it: `trial`, `funded` or `verified`"},
+	{"fair_use_gb", "none", "GB that an IP address may carry in 30 days, as agents read it; static products only. The gateway does not enforce it"},
 	{"allow_below_cost", "`false`", "whether a price below the cost of a source is accepted"},
 	{"sources", "", "list of the providers that the product is bought from"},
 }

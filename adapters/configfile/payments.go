@@ -1,6 +1,10 @@
 package configfile
 
-import "time"
+import (
+	"net/netip"
+	"net/url"
+	"time"
+)
 
 // PaymentConfig holds the settings of payments: they come from TRON if there is
 // an account key, else from the development chain.
@@ -78,9 +82,26 @@ func (c *check) payments(p PaymentConfig) PaymentSettings {
 		c.fault("AGENTPROXY_TRON_CONTRACT", "is not a TRON address")
 	}
 	if p.TronAPIURL != "" {
-		s.BaseURL = c.baseURL("AGENTPROXY_TRON_API_URL", p.TronAPIURL)
+		s.BaseURL = c.paymentSource(p.TronAPIURL)
 	}
 	return s
+}
+
+// paymentSource checks the base URL of the payment source. Over http anyone on
+// the way could answer that money has arrived.
+func (c *check) paymentSource(text string) string {
+	const name = "AGENTPROXY_TRON_API_URL"
+	base := c.baseURL(name, text)
+	if u, err := url.Parse(text); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
+		c.fault(name, "must be https: whoever can change an answer on the way credits money that was never paid; "+
+			"http is accepted for a loopback address alone")
+	}
+	return base
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // devchain checks the settings of the development chain.

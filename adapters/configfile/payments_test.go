@@ -31,6 +31,12 @@ func TestAnAccountKeyMeansMainnetUnlessTold(t *testing.T) {
 		s.Payments.BaseURL != "https://api.trongrid.io" || s.Payments.Contract != "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t" {
 		t.Errorf("payments are %+v, %v", s.Payments, err)
 	}
+	for _, local := range []string{"http://127.0.0.1:8090", "http://[::1]:8090", "http://localhost:8090", "https://203.0.113.7"} {
+		t.Setenv("AGENTPROXY_TRON_API_URL", local)
+		if s, err = configfile.Load(rules()); err != nil || s.Payments.BaseURL != local {
+			t.Errorf("%s is refused: %v", local, err)
+		}
+	}
 	t.Setenv("AGENTPROXY_TRON_NETWORK", "nile")
 	t.Setenv("AGENTPROXY_TRON_CONTRACT", "TXLAQ63Xg1NAzckPwKHvzw7CSEmLMEqcdj")
 	if s, err = configfile.Load(rules()); err != nil || s.Payments.Network != "tron-nile" || s.Payments.Contract != "TXLAQ63Xg1NAzckPwKHvzw7CSEmLMEqcdj" {
@@ -48,6 +54,8 @@ func TestPaymentsThatCannotBeAreRefused(t *testing.T) {
 		"an unknown network":       {[]string{"TRON_XPUB=" + xpub, "TRON_NETWORK=ropsten"}, []string{"TRON_NETWORK"}},
 		"no network at all":        {[]string{"TRON_NETWORK=nile", "TRON_API_URL=https://example.com"}, []string{"TRON_NETWORK", "TRON_API_URL"}},
 		"a URL with a password":    {[]string{"TRON_XPUB=" + xpub, "TRON_API_URL=https://me:secret@example.com"}, []string{"TRON_API_URL"}},
+		"a source over http":       {[]string{"TRON_XPUB=" + xpub, "TRON_API_URL=http://203.0.113.7:8090"}, []string{"TRON_API_URL"}},
+		"one by name over http":    {[]string{"TRON_XPUB=" + xpub, "TRON_API_URL=http://node.internal"}, []string{"TRON_API_URL"}},
 		"blocks too fast":          {[]string{"DEVCHAIN_BLOCK_MS=1"}, []string{"DEVCHAIN_BLOCK_MS"}},
 	} {
 		t.Run(name, func(t *testing.T) {

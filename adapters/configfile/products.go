@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 )
 
@@ -41,11 +43,12 @@ func (l *loader) product(v value) (catalog.Product, bool) {
 	case session.Dynamic:
 		p.Price = m.need("price").money()
 		p.MinBytes, p.MaxBytes = gigabytes(m.get("min_traffic_gb"), minTraffic), gigabytes(m.get("max_traffic_gb"), maxTraffic)
-		inapplicable(m, p.Type, "durations", "min_quantity", "max_quantity")
+		inapplicable(m, p.Type, "durations", "min_quantity", "max_quantity", "fair_use_gb")
 	case session.Static:
 		p.Durations = durations(m.need("durations"))
 		p.MinQuantity = m.get("min_quantity").whole(1, session.MaxQuantity, 1)
 		p.MaxQuantity = m.get("max_quantity").whole(1, session.MaxQuantity, session.MaxQuantity)
+		p.FairUse = gigabytes(m.get("fair_use_gb"), 0)
 		inapplicable(m, p.Type, "price", "min_traffic_gb", "max_traffic_gb")
 	default:
 		if at := m.get("type"); at.given() && !at.faulty() {
@@ -60,6 +63,7 @@ func (l *loader) product(v value) (catalog.Product, bool) {
 	}
 	l.places(m, &p)
 	l.margins(m, p)
+	l.buyers(m, &p)
 	l.provisioning(m, &p)
 	return p, true
 }
@@ -181,6 +185,19 @@ func (l *loader) places(m fields, p *catalog.Product) {
 		}
 		if len(of) > 0 && len(in) > 1 {
 			find(m.of, "sources["+strconv.Itoa(i)+"]").fault("has cities in %d countries; write one source for each country", len(in))
+		}
+	}
+}
+
+// buyers sets who may buy the product, and with what. A delivery costs nothing at the embedded provider
+// alone: a cost that the file does not state is not 0.
+func (l *loader) buyers(m fields, p *catalog.Product) {
+	costs := slices.ContainsFunc(p.Sources, func(s procurement.Source) bool { return s.Provider != l.EmbeddedProvider })
+	p.OwnMoneyOnly = !m.get("trial_credit").truth(!costs)
+	v := m.get("min_tier")
+	if text, ok := v.scalar(); ok {
+		if p.MinTier = account.Tier(text); !slices.Contains(account.Tiers, p.MinTier) {
+			v.fault("must be trial, funded or verified")
 		}
 	}
 }

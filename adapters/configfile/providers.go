@@ -52,6 +52,7 @@ func (l *loader) provider(v value) {
 	for _, p := range m.get("locations").pairs() {
 		s.Locations[p.key] = l.location(p)
 	}
+	l.sourcing(m.get("sourcing"))
 	l.config.Providers = append(l.config.Providers, s)
 	if s.Kind == "" {
 		return

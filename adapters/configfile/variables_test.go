@@ -23,7 +23,7 @@ func TestAVariableOfTheWrongTypeIsExplainedInWords(t *testing.T) {
 func TestAVariableThatIsNoSettingIsWarnedOf(t *testing.T) {
 	clean(t)
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	text := "providers:\n  - name: royal\n    kind: iproyal\n    secrets: {key: {env: AGENTPROXY_ROYAL_KEY}}\n"
+	text := "providers:\n  - name: royal\n    kind: iproyal\n    secrets: {key: {env: AGENTPROXY_ROYAL_KEY}}\n    " + sourced + "\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -218,7 +218,7 @@ func TestLostAnswers(t *testing.T) {
 // on with a new one.
 func TestLostLease(t *testing.T) {
 	t.Parallel()
-	w := begin(t, newCore(t), nil)
+	w, registry := metered(t, newCore(t), nil)
 	id := w.add(1, 0)
 	c := w.connect(id, echo(t))
 	for range 20 {
@@ -235,6 +235,9 @@ func TestLostLease(t *testing.T) {
 	if u := w.settled(id); u.Used() > 40_000 || u.Leased != 0 {
 		t.Errorf("usage %+v after 40,000 bytes", u)
 	}
+	waitFor(t, "the lost lease to be counted", func() bool {
+		return scrape(t, registry).value("agentproxy_gateway_leases_lost_total") >= 1
+	})
 }
 
 // An idle tunnel gives its lease back and keeps it alive; use is reported soon.

@@ -72,7 +72,9 @@ func newMetrics(g *Gateway) *metrics {
 	}
 	relayed := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_gateway_bytes_total",
 		Help: "Metered bytes that were relayed, up from clients and down to them."}, []string{"direction"})
-	m.bytes = lease.Counters{Up: relayed.WithLabelValues("up"), Down: relayed.WithLabelValues("down")}
+	lost := prometheus.NewCounter(prometheus.CounterOpts{Name: "agentproxy_gateway_leases_lost_total",
+		Help: "Leases that were reclaimed before they were renewed; what they relayed since is not charged."})
+	m.bytes = lease.Counters{Up: relayed.WithLabelValues("up"), Down: relayed.WithLabelValues("down"), Lost: lost}
 	m.dials = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "agentproxy_gateway_dial_seconds",
 		Help:    "Time until a target accepted the connection, without the lookup of its name; failures are outcomes.",
 		Buckets: []float64{.005, .02, .1, .5, 2, 10}})
@@ -81,7 +83,7 @@ func newMetrics(g *Gateway) *metrics {
 	gauge := func(name, help string, read func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
 	}
-	m.all = []prometheus.Collector{requests, relayed, m.dials, m.panics,
+	m.all = []prometheus.Collector{requests, relayed, lost, m.dials, m.panics,
 		gauge("agentproxy_gateway_tunnels", "Open tunnels.", func() float64 { return float64(g.relay.Open()) }),
 		gauge("agentproxy_gateway_leases_open", "Sessions that hold a lease of traffic here.",
 			func() float64 { return float64(g.leases.Open()) }),

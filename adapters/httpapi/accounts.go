@@ -56,6 +56,7 @@ type accountReply struct {
 	Status        string         `json:"status" enum:"active,disabled"`
 	AuthMode      string         `json:"auth_mode" enum:"api_key,token" doc:"How this very request was authenticated."`
 	RateLimit     rateLimitReply `json:"rate_limit"`
+	Tier          string         `json:"tier" enum:"trial,funded,verified" doc:"funded: own money was credited; verified: by the operator. Products may ask for a tier."`
 	Trial         trialReply     `json:"trial"`
 	Referral      referralReply  `json:"referral"`
 	BillingUserID string         `json:"billing_user_id" doc:"The backend user that the account maps to."`
@@ -193,6 +194,6 @@ func toAccount(ctx context.Context, i accounts.Info) accountReply {
 	return accountReply{AgentID: a.ID, Name: a.Name, ContactEmail: maybeText(a.ContactEmail),
 		WebhookURL: maybeText(a.WebhookURL), Description: maybeText(a.Description), Status: string(a.Status),
 		AuthMode: string(callIn(ctx).caller.Mode), RateLimit: rateLimitReply{i.PerMinute, i.PerMinute},
-		Trial: toTrial(i), Referral: toReferral(a.Referrer), BillingUserID: a.BillingUserID,
+		Tier: string(i.Tier), Trial: toTrial(i), Referral: toReferral(a.Referrer), BillingUserID: a.BillingUserID,
 		CreatedAt: stamp(a.CreatedAt), UpdatedAt: stamp(a.UpdatedAt)}
 }

@@ -43,6 +43,7 @@ var (
 		Status:        "active",
 		AuthMode:      "api_key",
 		RateLimit:     rateLimitReply{600, 600},
+		Tier:          "trial",
 		Trial:         exampleTrial,
 		Referral:      referralReply{AgentID: "ref_" + exampleID, Name: "openAgent"},
 		BillingUserID: "usr_" + exampleID,
@@ -75,6 +76,9 @@ var (
 		TrafficStep:  1_000_000,
 		Provisioning: "async",
 		Delivery:     "gateway",
+		MinTier:      "trial",
+		TrialCredit:  true,
+		FairUseGB:    -1,
 		Available:    true,
 	}
 	exampleProducts = productsReply{[]productReply{exampleProduct}, paginationReply{1, 20, 1, 1}}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -29,6 +30,9 @@ type productReply struct {
 	TrafficStep  maybeGB         `json:"traffic_step_gb" doc:"traffic_gb is a multiple of it. null for a static product."`
 	Provisioning string          `json:"provisioning" enum:"sync,async" doc:"sync: POST /sessions answers 201 active; async: 202 creating."`
 	Delivery     string          `json:"delivery" enum:"gateway,direct" doc:"gateway: proxy.full_url is the service's own gateway. direct: it is the upstream's proxy itself; usage is what the upstream counts, up to a minute late."`
+	MinTier      string          `json:"min_tier" enum:"trial,funded,verified" doc:"The least tier of an account that may buy it; a lower one is refused with TIER_REQUIRED."`
+	TrialCredit  bool            `json:"trial_credit" doc:"Whether trial credit pays for it. false: only your own money does, whatever the balance."`
+	FairUseGB    maybeGB         `json:"fair_use_gb" doc:"Static: the GB that an IP may carry in 30 days; null: none is stated."`
 	Available    bool            `json:"available"`
 }
 
@@ -119,7 +123,12 @@ func toProduct(p catalog.Product) productReply {
 		Currency: domain.Currency, Description: p.Description, Countries: listOf(p.Countries), Cities: listOf(p.Cities),
 		Durations: []durationReply{}, Protocols: []string{string(session.HTTP), string(session.SOCKS5)},
 		MinQuantity: max(p.MinQuantity, 1), MaxQuantity: max(p.MaxQuantity, 1), MinTrafficGB: maybeGB(p.MinBytes),
-		MaxTrafficGB: maybeGB(p.MaxBytes), TrafficStep: maybeGB(p.Step()), Provisioning: "sync", Delivery: "gateway", Available: p.Available}
+		MaxTrafficGB: maybeGB(p.MaxBytes), TrafficStep: maybeGB(p.Step()), Provisioning: "sync", Delivery: "gateway",
+		Available: p.Available, MinTier: cmp.Or(string(p.MinTier), string(account.TrialTier)),
+		TrialCredit: !p.OwnMoneyOnly, FairUseGB: -1}
+	if p.FairUse > 0 {
+		r.FairUseGB = maybeGB(p.FairUse)
+	}
 	if p.Async {
 		r.Provisioning = "async"
 	}

@@ -118,6 +118,7 @@ func (s *Server) declareChanges() {
 			ofLive,
 			catalog.ErrProductNotFound,
 			catalog.ErrOutOfStock,
+			account.ErrTierRequired,
 			billing.ErrInsufficientBalance,
 			billing.ErrBudgetExceeded,
 			ports.ErrProvider,

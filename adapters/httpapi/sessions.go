@@ -68,6 +68,7 @@ func (s *Server) declareSessions() {
 		Refuses: refusals(
 			catalog.ErrProductNotFound,
 			catalog.ErrOutOfStock,
+			account.ErrTierRequired,
 			sessions.ErrPriceMismatch,
 			billing.ErrInsufficientBalance,
 			billing.ErrBudgetExceeded,

@@ -14,6 +14,7 @@ type agentRow struct {
 	Description    string
 	Status         string
 	DisabledFor    string
+	VerifiedFor    string
 	KeyHash        []byte
 	SecretHash     []byte
 	TokenVersion   int64
@@ -36,6 +37,7 @@ func toAgentRow(a account.Agent) agentRow {
 		Description:    a.Description,
 		Status:         string(a.Status),
 		DisabledFor:    a.DisabledFor,
+		VerifiedFor:    a.VerifiedFor,
 		KeyHash:        bytesOf(a.KeyHash),
 		SecretHash:     bytesOf(a.SecretHash),
 		TokenVersion:   a.TokenVersion,
@@ -52,7 +54,7 @@ func scanAgent(found interface{ Scan(...any) error }) (account.Agent, error) {
 	var r agentRow
 	var f referrerRow
 	err := found.Scan(&r.ID, &r.BillingUserID, &r.Name, &r.ContactEmail, &r.WebhookURL, &r.Description, &r.Status,
-		&r.DisabledFor, &r.KeyHash, &r.SecretHash, &r.TokenVersion, &r.WebhookVersion, &r.PerMinute, &r.CreatedAt,
+		&r.DisabledFor, &r.VerifiedFor, &r.KeyHash, &r.SecretHash, &r.TokenVersion, &r.WebhookVersion, &r.PerMinute, &r.CreatedAt,
 		&r.UpdatedAt, &f.ID, &f.Name, &f.Code, &f.IsDefault, &f.Disabled)
 	if err != nil {
 		return account.Agent{}, err
@@ -66,6 +68,7 @@ func scanAgent(found interface{ Scan(...any) error }) (account.Agent, error) {
 		Description:    r.Description,
 		Status:         account.Status(r.Status),
 		DisabledFor:    r.DisabledFor,
+		VerifiedFor:    r.VerifiedFor,
 		KeyHash:        r.KeyHash,
 		SecretHash:     r.SecretHash,
 		TokenVersion:   r.TokenVersion,

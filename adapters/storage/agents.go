@@ -37,7 +37,7 @@ func (r agents) Put(ctx context.Context, a account.Agent) error {
 }
 
 const agentSelect = `SELECT a.id, a.billing_user_id, a.name, a.contact_email, a.webhook_url, a.description, a.status,
-	a.disabled_for, a.key_hash, a.secret_hash, a.token_version, a.webhook_version, a.per_minute, a.created_at,
+	a.disabled_for, a.verified_for, a.key_hash, a.secret_hash, a.token_version, a.webhook_version, a.per_minute, a.created_at,
 	a.updated_at, f.id, f.name, f.code, f.is_default, f.disabled
 	FROM agents a JOIN referrers f ON f.id = a.referrer_id `
 

@@ -39,7 +39,7 @@ func openBooks(t *testing.T, open func(testing.TB) *storage.Store) *storage.Stor
 		if err := tx.Sessions().Put(ctx, s); err != nil {
 			return err
 		}
-		if err := tx.Traffic().PutLease(ctx, traffic.Lease{SessionID: id, ID: "l", Granted: used + 50, Up: used, RenewedAt: now}); err != nil {
+		if err := tx.Traffic().PutLease(ctx, traffic.Lease{SessionID: id, ID: "l", Granted: used + 50, Up: used}); err != nil {
 			return err
 		}
 		return errors.Join(tx.Traffic().PutUsage(ctx, id, traffic.Delta{Up: used, Leased: 50, At: now}),
@@ -145,7 +145,7 @@ func unguarded(t *testing.T, first *storage.Store, open func(testing.TB) *storag
 		END $$`)
 	return func(t *testing.T) *storage.Store {
 		return openBooks(t, func(testing.TB) *storage.Store {
-			return run(first, `TRUNCATE agents, wallets, ledger_entries, usage_hours, sessions, leases, changes,
+			return run(first, `TRUNCATE agents, api_keys, trial_grants, wallets, ledger_entries, usage_hours, sessions, leases, changes,
 				idempotency_keys, recharge_addresses, recharge_orders, recharge_transfers, webhook_states,
 				upstream_orders, counters, static_addresses`)
 		})

@@ -15,7 +15,7 @@ type changes struct{ *tx }
 // noteChange inserts a change. Put of agents, sessions and orders calls it.
 func (t *tx) noteChange(agentID, sessionID string) error {
 	return t.later("note change", "INSERT INTO changes (agent_id, session_id, at) VALUES (?1, ?2, ?3)",
-		agentID, sessionID, micros(t.store.config.Now()))
+		agentID, sessionID, micros(t.store.now()))
 }
 
 func (r changes) Last(context.Context) (ports.Cursor, error) {

@@ -26,9 +26,24 @@ func columnValues(row any) []any {
 	paths := columnPaths(v.Type())
 	values := make([]any, len(paths))
 	for i, path := range paths {
-		values[i] = v.FieldByIndex(path).Interface()
+		values[i] = columnValue(v.FieldByIndex(path))
 	}
 	return values
+}
+
+// columnValue returns a column's value in the type that drivers take. Empty strings and small numbers
+// are boxed without an allocation so, which reflect.Value.Interface is not able to.
+func columnValue(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.String:
+		return v.String()
+	case reflect.Int, reflect.Int64:
+		return v.Int()
+	case reflect.Bool:
+		return v.Bool()
+	default:
+		return v.Interface()
+	}
 }
 
 // scanTargets returns what a query scans the columns of a row into, and then more.

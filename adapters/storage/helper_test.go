@@ -120,7 +120,7 @@ func purchase(ctx context.Context, tx ports.Tx, agentID string, n int64) error {
 	if err != nil {
 		return err
 	}
-	hold, err := w.Hold(400_000)
+	hold, err := w.Hold(400_000, billing.AnyFunds)
 	if err != nil {
 		return err
 	}

@@ -46,6 +46,7 @@ const postWallet = `UPDATE wallets SET
 	trial = trial + ?2, own = own + ?3, held_trial = held_trial + ?4, held_own = held_own + ?5,
 	charged = charged + ?6, refunded = refunded + ?7, recharged = recharged + ?8,
 	funded = CASE WHEN ?9 = 1 THEN 1 ELSE funded END,
+	credited = CASE WHEN ?14 = 1 THEN 1 ELSE credited END,
 	live_sessions = live_sessions + ?10,
 	spent_today = CASE
 		WHEN ?11 = spent_day AND spent_today + ?12 >= 0 THEN spent_today + ?12
@@ -101,6 +102,15 @@ var (
 		placeholders(1, len(entryColumns)) + ")"
 )
 
+func (r ledger) EntryOf(ctx context.Context, ref string) (billing.Entry, bool, error) {
+	var row entryRow
+	found, err := one(r.orm(ctx).Where("ref = ?", ref), &row)
+	if err != nil {
+		return billing.Entry{}, false, fmt.Errorf("read entry %s: %w", ref, err)
+	}
+	return fromEntryRow(row), found, nil
+}
+
 func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error) {
 	e := p.Entry
 	totals := ports.Totals{Charged: e.Charged(), Refunded: e.Refunded(), Recharged: e.Recharged()}
@@ -108,7 +118,7 @@ func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error
 	err := r.returning(postWallet, []any{e.AgentID,
 		int64(e.Available.Trial), int64(e.Available.Own), int64(e.Held.Trial), int64(e.Held.Own),
 		int64(totals.Charged), int64(totals.Refunded), int64(totals.Recharged), flag(e.Type == billing.Recharge),
-		p.Live, micros(p.Day), int64(p.Spent), e.Ref}, &e.BalanceAfter, &ord)
+		p.Live, micros(p.Day), int64(p.Spent), e.Ref, flag(e.Credits())}, &e.BalanceAfter, &ord)
 	if errors.Is(err, sql.ErrNoRows) {
 		return e, r.refusal(ctx, e)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Module opens the database that Config names, migrates it, and closes it when
-// the application stops.
+// the application stops. It provides the clock that the replicas share.
 var Module = module(func(Config) error { return nil }, func(s *Store) error { return s.Migrate(context.Background()) })
 
 // MigratedModule is Module for a database that is in use: it refuses one that
@@ -41,6 +41,7 @@ func module(look func(Config) error, prepare func(*Store) error) fx.Option {
 		},
 		func(s *Store) ports.Store { return s },
 		func(s *Store) ports.Audit { return s },
+		(*Store).Clock,
 	))
 }
 

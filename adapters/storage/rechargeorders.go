@@ -90,9 +90,10 @@ func (r recharges) Orders(
 	return list, nil
 }
 
-func (r recharges) OpenOrders(ctx context.Context, agentID string) (int, error) {
+func (r recharges) OpenOrders(ctx context.Context, network, agentID string) (int, error) {
 	var n int64
-	err := r.orm(ctx).Model(&rechargeOrderRow{}).Where("agent_id = ? AND "+isOpen, agentID).Count(&n).Error
+	err := r.orm(ctx).Model(&rechargeOrderRow{}).Where("network = ? AND agent_id = ? AND "+isOpen, network, agentID).
+		Count(&n).Error
 	if err != nil {
 		return 0, fmt.Errorf("count open orders of %s: %w", agentID, err)
 	}

@@ -98,9 +98,9 @@ func TestRechargesAreFoundByIndex(t *testing.T) {
 			return err
 		}), []string{"recharge_orders_status (status=?)"}},
 		"open orders": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.OpenOrders(ctx, "agt_1")
+			_, err := r.OpenOrders(ctx, "tron", "agt_1")
 			return err
-		}), []string{"recharge_orders_payable (agent_id=? AND status=?)"}},
+		}), []string{"recharge_orders_payable (agent_id=? AND status=? AND network=?)"}},
 		"payable orders": {r(func(ctx context.Context, r ports.Recharges) error {
 			_, err := r.Payable(ctx, "tron", "agt_1", now)
 			return err
@@ -219,7 +219,7 @@ func TestOrdersAreFoundByIndex(t *testing.T) {
 		"owed": {func(ctx context.Context, tx ports.Tx) error {
 			_, err := tx.Orders().Owed(ctx)
 			return err
-		}, []string{"COVERING INDEX upstream_orders_owed"}},
+		}, []string{"upstream_orders_owed (closed_at=?)"}},
 		"tally": {func(ctx context.Context, tx ports.Tx) error {
 			_, _, err := tx.Orders().Tally(ctx)
 			return err

@@ -44,8 +44,10 @@ type Config struct {
 	Readers int
 	// MaxConns is the number of connections to PostgreSQL; 0 means twenty.
 	MaxConns int
-	// Now returns the time at which a change is noted; nil means the system's clock.
+	// Now replaces the database's clock; tests set it.
 	Now func() time.Time
+	// Host is the clock of this host, which is compared with the database's; nil means time.Now.
+	Host func() time.Time
 	// Logger logs migrations and lost notifications; nil discards them.
 	Logger *slog.Logger
 }
@@ -93,6 +95,10 @@ type Store struct {
 	commits  *committer         // SQLite's, or nil
 	postgres *postgres.Database // the database, or nil
 	orm      *gorm.DB
+	clock    *clock
+	now      func() time.Time // the time at which changes are noted
+	leases   leaseSQL
+	timed    func(args ...any) []any // appends the time to the arguments of leaseSQL, if it is one
 	jobs     atomic.Pointer[JobInserter]
 	closing  sync.Once
 }
@@ -109,8 +115,8 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if config.MaxConns <= 0 {
 		config.MaxConns = 20
 	}
-	if config.Now == nil {
-		config.Now = time.Now
+	if config.Host == nil {
+		config.Host = time.Now
 	}
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
@@ -136,6 +142,9 @@ func (s *Store) open(ctx context.Context) error {
 		}
 		s.commits = newCommitter(db.Begin)
 		s.database, s.update = db, s.commits.do
+	}
+	if err := s.startClock(ctx); err != nil {
+		return err
 	}
 	if err := s.checkSchema(ctx); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
@@ -50,56 +49,6 @@ func (r usages) PutUsage(_ context.Context, sessionID string, d traffic.Delta) e
 
 func (r usages) Record(_ context.Context, agentID, sessionID string, hour time.Time, t ports.Totals) error {
 	return r.addHour(agentID, sessionID, hour.Truncate(time.Hour), t)
-}
-
-const leaseColumns = "session_id, id, replica, granted, up, down, connections, renewed_at"
-
-func scanLease(found interface{ Scan(...any) error }) (l traffic.Lease, err error) {
-	var at int64
-	err = found.Scan(&l.SessionID, &l.ID, &l.Replica, &l.Granted, &l.Up, &l.Down, &l.Connections, &at)
-	l.RenewedAt = fromMicros(at)
-	return l, err
-}
-
-func (r usages) Lease(_ context.Context, sessionID, lease string) (traffic.Lease, bool, error) {
-	query := "SELECT " + leaseColumns + " FROM leases WHERE session_id = ?1 AND id = ?2" + r.lock("leases")
-	l, err := scanLease(r.row(query, sessionID, lease))
-	if errors.Is(err, sql.ErrNoRows) {
-		return traffic.Lease{}, false, nil
-	}
-	if err != nil {
-		return traffic.Lease{}, false, fmt.Errorf("read lease %s of %s: %w", lease, sessionID, err)
-	}
-	return l, true, nil
-}
-
-const putLease = `INSERT INTO leases (` + leaseColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-	ON CONFLICT (session_id, id) DO UPDATE SET replica = excluded.replica, granted = excluded.granted,
-	up = excluded.up, down = excluded.down, connections = excluded.connections, renewed_at = excluded.renewed_at`
-
-func (r usages) PutLease(_ context.Context, l traffic.Lease) error {
-	return r.later("write lease "+l.ID+" of "+l.SessionID, putLease,
-		l.SessionID, l.ID, l.Replica, l.Granted, l.Up, l.Down, l.Connections, micros(l.RenewedAt))
-}
-
-func (r usages) DropLease(_ context.Context, sessionID, lease string) error {
-	return r.later("drop lease "+lease+" of "+sessionID, "DELETE FROM leases WHERE session_id = ?1 AND id = ?2",
-		sessionID, lease)
-}
-
-// Stale reads the whole table, which holds only what is leased right now.
-func (r usages) Stale(ctx context.Context, before time.Time, limit int) ([]traffic.Lease, error) {
-	var stale []traffic.Lease
-	err := r.rows(ctx, "SELECT "+leaseColumns+" FROM leases WHERE renewed_at < ?1 ORDER BY renewed_at LIMIT ?2",
-		[]any{micros(before), limit}, func(rows engine.Row) error {
-			l, err := scanLease(rows)
-			stale = append(stale, l)
-			return err
-		})
-	if err != nil {
-		return nil, fmt.Errorf("list stale leases: %w", err)
-	}
-	return stale, nil
 }
 
 func (r usages) SettleAt(_ context.Context, sessionID string) (time.Time, error) {

@@ -19,6 +19,7 @@ type walletRow struct {
 	TrialExpiresAt   int64
 	TrialExpired     bool
 	Funded           bool
+	Credited         bool
 	Charged          int64
 	Refunded         int64
 	Recharged        int64
@@ -43,6 +44,7 @@ func toWalletRow(w billing.Wallet) walletRow {
 		TrialExpiresAt:   micros(w.TrialExpiresAt),
 		TrialExpired:     w.TrialExpired,
 		Funded:           w.Funded,
+		Credited:         w.Credited,
 		Charged:          int64(w.Charged),
 		Refunded:         int64(w.Refunded),
 		Recharged:        int64(w.Recharged),
@@ -68,10 +70,12 @@ func fromWalletRow(r walletRow) (billing.Wallet, error) {
 		TrialExpiresAt: fromMicros(r.TrialExpiresAt),
 		TrialExpired:   r.TrialExpired,
 		Funded:         r.Funded,
-		Charged:        domain.Money(r.Charged),
-		Refunded:       domain.Money(r.Refunded),
-		Recharged:      domain.Money(r.Recharged),
-		LiveSessions:   r.LiveSessions,
+		// A program of an earlier version sets funded alone.
+		Credited:     r.Credited || r.Funded,
+		Charged:      domain.Money(r.Charged),
+		Refunded:     domain.Money(r.Refunded),
+		Recharged:    domain.Money(r.Recharged),
+		LiveSessions: r.LiveSessions,
 		Budget: billing.Budget{
 			Daily:      (*domain.Money)(r.BudgetDaily),
 			Total:      (*domain.Money)(r.BudgetTotal),

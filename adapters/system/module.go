@@ -6,13 +6,13 @@ import (
 	"agentproxy/ports"
 )
 
-// Module provides the clock, the ids, the secrets and the tokens. It needs a
-// Root, which wiring reads from AGENTPROXY_SECRET (ParseRoot) or from the file
-// beside the database (LoadOrCreateSecret). *Secrets is provided beside the
-// port, for the gateway's ProxyKey.
+// Module provides the ids, the secrets and the tokens. It needs a Root, which
+// wiring reads from AGENTPROXY_SECRET (ParseRoot) or from the file beside the
+// database (LoadOrCreateSecret). *Secrets is provided beside the port, for the
+// gateway's ProxyKey. The clock of the service is that of its database: storage
+// provides it, and compares Clock with it.
 var Module = fx.Module("system",
 	fx.Provide(
-		func() ports.Clock { return Clock{} },
 		func() ports.IDs { return new(IDs) },
 		fx.Annotate(NewSecrets, fx.As(fx.Self()), fx.As(new(ports.Secrets))),
 		fx.Annotate(NewTokens, fx.As(new(ports.Tokens))),

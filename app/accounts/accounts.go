@@ -13,7 +13,6 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
-	"agentproxy/domain/session"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
@@ -71,6 +70,7 @@ type Info struct {
 	Agent     account.Agent
 	Wallet    billing.Wallet
 	IsTrial   bool
+	Tier      account.Tier
 	PerMinute int // the rate limit in force; 0: unlimited
 }
 
@@ -143,7 +143,7 @@ func (a *Service) openWallet(
 }
 
 func (a *Service) info(agent account.Agent, w billing.Wallet, now time.Time) Info {
-	return Info{Agent: agent, Wallet: w, IsTrial: w.IsTrial(now), PerMinute: a.perMinute(agent)}
+	return Info{Agent: agent, Wallet: w, IsTrial: w.IsTrial(now), Tier: agent.Tier(w.Credited), PerMinute: a.perMinute(agent)}
 }
 
 func (a *Service) perMinute(agent account.Agent) int {
@@ -276,70 +276,6 @@ func (a *Service) changeIn(ctx context.Context, agentID string,
 		a.hub.AgentChanged(agentID)
 	}
 	return err
-}
-
-// SetRateLimit gives an agent a rate limit of its own; 0 is unlimited.
-func (a *Service) SetRateLimit(ctx context.Context, agentID string, perMinute int) error {
-	if perMinute < 0 || perMinute > MaxPerMinute {
-		return domain.InvalidField("per_minute", "must be 0 to %d", MaxPerMinute)
-	}
-	return a.change(ctx, agentID, func(agent *account.Agent, _ time.Time) { agent.PerMinute = &perMinute })
-}
-
-// MaxPerMinute bounds a rate limit.
-const MaxPerMinute = 10_000_000
-
-// Disable shuts an agent out and ends its sessions; the unused part is refunded.
-func (a *Service) Disable(ctx context.Context, agentID, reason string) error {
-	var ids []string
-	err := a.store.Update(ctx, func(ctx context.Context, tx repos) error {
-		now := a.clock.Now()
-		agent, err := tx.Agents().Get(ctx, agentID)
-		if err != nil {
-			return err
-		}
-		agent.Status, agent.DisabledFor, agent.UpdatedAt = account.Disabled, reason, now
-		if err := tx.Agents().Put(ctx, agent); err != nil {
-			return err
-		}
-		if ids, err = tx.Sessions().Live(ctx, agentID); err != nil {
-			return err
-		}
-		for _, id := range ids {
-			s, err := tx.Sessions().Load(ctx, id)
-			if err != nil {
-				return err
-			}
-			if _, err := a.life.Terminate(ctx, tx, s, session.AccountDisabled, now); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	a.hub.AgentChanged(agentID)
-	for _, id := range ids {
-		a.hub.SessionChanged(id)
-	}
-	return nil
-}
-
-// Enable lets a disabled account in again. Its sessions stay ended.
-func (a *Service) Enable(ctx context.Context, agentID string) error {
-	return a.change(ctx, agentID, func(agent *account.Agent, _ time.Time) {
-		agent.Status, agent.DisabledFor = account.Active, ""
-	})
-}
-
-// List lists accounts, newest first.
-func (a *Service) List(ctx context.Context, page domain.Page) (list domain.List[account.Agent], err error) {
-	err = a.store.View(ctx, func(ctx context.Context, tx repos) error {
-		list, err = tx.Agents().List(ctx, page)
-		return err
-	})
-	return list, err
 }
 
 // notFoundIs returns another error in place of account.ErrNotFound.

@@ -73,15 +73,15 @@ func (b Book) book(ctx context.Context, p ports.Posting) error {
 	return notify.BalanceChanged(ctx, b.tx, b.ids, b.now, booked)
 }
 
-// Hold takes cost out of the wallet for a purchase. ref distinguishes repeated
-// purchases of one session; live is added to the agent's live sessions.
+// Hold takes cost out of the wallet for a purchase, by the means that may pay for it. ref distinguishes
+// repeated purchases of one session; live is added to the agent's live sessions.
 func (b Book) Hold(
-	ctx context.Context, w billing.Wallet, s *session.Session, cost domain.Money, ref string, live int,
+	ctx context.Context, w billing.Wallet, s *session.Session, cost domain.Money, by billing.Means, ref string, live int,
 ) error {
 	if err := w.MaySpend(cost, b.now); err != nil {
 		return err
 	}
-	e, err := w.Hold(cost)
+	e, err := w.Hold(cost, by)
 	if err != nil {
 		return err
 	}

@@ -143,10 +143,25 @@ func (u *Wallet) SetBudget(ctx context.Context, in SetBudget) (v BudgetView, err
 // MaxReason bounds the reason of an operator's correction, in characters.
 const MaxReason = 500
 
-// Adjust Book an operator's correction of an agent's balance.
+// Adjust books an operator's correction of an agent's balance.
 func (u *Wallet) Adjust(
 	ctx context.Context, agentID string, amount domain.Money, reason string,
+) (billing.Entry, error) {
+	return u.AdjustOnce(ctx, agentID, amount, reason, "")
+}
+
+// MaxAdjustRef bounds the reference of a correction, in characters.
+const MaxAdjustRef = 100
+
+// AdjustOnce is Adjust with the operator's reference, so that an answer that was lost can be asked for
+// again: a correction that was booked under it is returned, and booked no second time. The reference
+// of a correction of another agent or amount is refused.
+func (u *Wallet) AdjustOnce(
+	ctx context.Context, agentID string, amount domain.Money, reason, ref string,
 ) (booked billing.Entry, err error) {
+	if utf8.RuneCountInString(ref) > MaxAdjustRef {
+		return booked, domain.InvalidField("ref", "must have at most %d characters", MaxAdjustRef)
+	}
 	if amount == 0 {
 		return booked, domain.InvalidField("amount", "must not be 0")
 	}
@@ -164,6 +179,20 @@ func (u *Wallet) Adjust(
 		}
 		e.ID, e.AgentID, e.At = u.ids.New(billing.IDPrefix), agentID, u.clock.Now()
 		e.Ref = "adjust:" + e.ID
+		if ref != "" {
+			e.Ref = "adjust:ref:" + ref
+			old, found, err := tx.Ledger().EntryOf(ctx, e.Ref)
+			switch {
+			case err != nil:
+				return err
+			case found && (old.AgentID != agentID || old.Amount() != amount):
+				return domain.InvalidField("ref", "was used for a correction of %s by %s USD; choose another one",
+					old.AgentID, old.Amount())
+			case found:
+				booked = old
+				return nil
+			}
+		}
 		if booked, err = tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {
 			return err
 		}

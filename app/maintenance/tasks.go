@@ -119,7 +119,7 @@ func (p *Tasks) Settle(ctx context.Context) error {
 func (p *Tasks) Reclaim(ctx context.Context) error {
 	var stale []traffic.Lease
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		stale, err = tx.Traffic().Stale(ctx, p.clock.Now().Add(-traffic.ReclaimAfter), passSize)
+		stale, err = tx.Traffic().Stale(ctx, traffic.ReclaimAfter, passSize)
 		return err
 	})
 	if err != nil {
@@ -143,7 +143,7 @@ func (p *Tasks) reclaim(ctx context.Context, tx repos, sessionID, id string, now
 		return err
 	}
 	l, known, err := tx.Traffic().Lease(ctx, sessionID, id)
-	if err != nil || !known || now.Sub(l.RenewedAt) < traffic.ReclaimAfter {
+	if err != nil || !known || l.Idle < traffic.ReclaimAfter {
 		return err
 	}
 	u, err := tx.Traffic().Usage(ctx, sessionID)

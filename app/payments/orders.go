@@ -112,7 +112,7 @@ func (u *Orders) replay(ctx context.Context, tx repos, agentID string, prev port
 
 // order stores a new order, and the key of the call that asked for it.
 func (u *Orders) order(ctx context.Context, tx repos, in CreateOrder, tail string, now time.Time) (OrderDone, error) {
-	if err := mayOrder(ctx, tx, in.AgentID); err != nil {
+	if err := u.mayOrder(ctx, tx, in.AgentID); err != nil {
 		return OrderDone{}, err
 	}
 	a, err := u.address(ctx, tx, in.AgentID, now)
@@ -130,8 +130,9 @@ func (u *Orders) order(ctx context.Context, tx repos, in CreateOrder, tail strin
 	return OrderDone{View: OrderView{Order: o, Required: u.chain.Required()}, Outcome: ports.Created}, nil
 }
 
-// mayOrder refuses whom the operator shut out, and who has too many orders open.
-func mayOrder(ctx context.Context, tx repos, agentID string) error {
+// mayOrder refuses whom the operator shut out, and who has too many orders open. Orders on a
+// network that is no longer configured do not count: no scan reads it, so they would stay open.
+func (u *Orders) mayOrder(ctx context.Context, tx repos, agentID string) error {
 	agent, err := tx.Agents().Get(ctx, agentID)
 	if err != nil {
 		return err
@@ -139,7 +140,7 @@ func mayOrder(ctx context.Context, tx repos, agentID string) error {
 	if agent.Status != account.Active {
 		return account.ErrDisabled
 	}
-	open, err := tx.Recharges().OpenOrders(ctx, agentID)
+	open, err := tx.Recharges().OpenOrders(ctx, u.chain.Network(), agentID)
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func (u *Orders) address(ctx context.Context, tx repos, agentID string, now time
 // quote validates everything and changes nothing. A recharge costs nothing.
 func (u *Orders) quote(ctx context.Context, in CreateOrder) (done OrderDone, err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		if err := mayOrder(ctx, tx, in.AgentID); err != nil {
+		if err := u.mayOrder(ctx, tx, in.AgentID); err != nil {
 			return err
 		}
 		w, err := ledger.NewBook(tx, u.ids, u.clock.Now()).Wallet(ctx, in.AgentID, true)

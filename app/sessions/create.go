@@ -168,7 +168,7 @@ func (u *Service) quoteCreate(ctx context.Context, in Create, spec session.Spec)
 		if err != nil || p.spec.Existing {
 			return err
 		}
-		return u.affordable(w, p.cost, now)
+		return u.affordable(ctx, tx, w, p, now)
 	})
 	if err != nil {
 		return Done{}, err
@@ -177,15 +177,36 @@ func (u *Service) quoteCreate(ctx context.Context, in Create, spec session.Spec)
 }
 
 // affordable refuses what a purchase would refuse.
-func (u *Service) affordable(w billing.Wallet, cost domain.Money, now time.Time) error {
+func (u *Service) affordable(ctx context.Context, tx Repos, w billing.Wallet, p purchase, now time.Time) error {
+	if err := tierAllows(ctx, tx, w, p.product); err != nil {
+		return err
+	}
 	if u.cfg.Limit > 0 && w.LiveSessions >= u.cfg.Limit {
 		return session.ErrLimit.With("limit", u.cfg.Limit)
 	}
-	if err := w.MaySpend(cost, now); err != nil {
+	if err := w.MaySpend(p.cost, now); err != nil {
 		return err
 	}
-	_, err := w.Hold(cost)
+	_, err := w.Hold(p.cost, u.means(p.product, p.sources[0].Provider))
 	return err
+}
+
+// tierAllows refuses a product to an account of a lower tier.
+func tierAllows(ctx context.Context, tx Repos, w billing.Wallet, p catalog.Product) error {
+	if p.MinTier == "" || p.MinTier == account.TrialTier {
+		return nil
+	}
+	agent, err := tx.Agents().Get(ctx, w.AgentID)
+	if err != nil {
+		return err
+	}
+	return agent.Tier(w.Credited).Require(p.MinTier)
+}
+
+// means returns what may pay for a delivery of a product by a provider.
+func (u *Service) means(p catalog.Product, provider string) billing.Means {
+	_, own := u.catalog.InProcess(provider)
+	return p.Means(provider, !own)
 }
 
 // attach answers with the agent's newest live session of the product.
@@ -222,7 +243,7 @@ func (u *Service) buy(ctx context.Context, tx Repos, p purchase, id string, now 
 	if err != nil {
 		return Done{}, err
 	}
-	if err := u.affordable(w, p.cost, now); err != nil {
+	if err := u.affordable(ctx, tx, w, p, now); err != nil {
 		return Done{}, err
 	}
 	from := p.sources[0]
@@ -231,7 +252,7 @@ func (u *Service) buy(ctx context.Context, tx Repos, p purchase, id string, now 
 		ProductNo: p.product.No, Provider: from.Provider, Quantity: p.spec.Quantity, Days: p.spec.Days,
 		Bytes: p.spec.Bytes, Price: p.price, Protocol: p.spec.Protocol, Location: p.spec.Location,
 		Rotation: p.spec.Rotation, CreatedAt: now}
-	if err := b.Hold(ctx, w, &s, p.cost, "", +1); err != nil {
+	if err := b.Hold(ctx, w, &s, p.cost, u.means(p.product, from.Provider), "", +1); err != nil {
 		return Done{}, err
 	}
 	outcome := ports.Pending

@@ -64,6 +64,7 @@ type renewal struct {
 	days              int
 	wallet            billing.Wallet
 	cost              domain.Money
+	means             billing.Means // that may pay
 }
 
 // renew is the unit of a renewal. At a seller it holds the money and stores the
@@ -83,7 +84,7 @@ func (u *Service) renew(ctx context.Context, tx Repos, in Renew, now time.Time) 
 		return Done{}, "", err
 	}
 	s := n.Session
-	if err := ledger.NewBook(tx, u.ids, now).Hold(ctx, n.wallet, &s, n.cost, renewalRef(n.was), 0); err != nil {
+	if err := ledger.NewBook(tx, u.ids, now).Hold(ctx, n.wallet, &s, n.cost, n.means, renewalRef(n.was), 0); err != nil {
 		return Done{}, "", err
 	}
 	if n.Session, err = u.life.Renewed(ctx, tx, s, now); err != nil {
@@ -103,7 +104,7 @@ func (u *Service) planExtension(
 	if err != nil {
 		return Done{}, "", err
 	}
-	if err := ledger.NewBook(tx, u.ids, now).Hold(ctx, n.wallet, &s, n.cost, ":"+o.ID, 0); err != nil {
+	if err := ledger.NewBook(tx, u.ids, now).Hold(ctx, n.wallet, &s, n.cost, n.means, ":"+o.ID, 0); err != nil {
 		return Done{}, "", err
 	}
 	if err := tx.Sessions().Put(ctx, s); err != nil {
@@ -186,11 +187,15 @@ func (u *Service) planRenewal(ctx context.Context, tx Repos, in Renew, now time.
 	if n.wallet, err = ledger.NewBook(tx, u.ids, now).Wallet(ctx, in.AgentID, in.DryRun); err != nil {
 		return n, err
 	}
+	if err := tierAllows(ctx, tx, n.wallet, product); err != nil {
+		return n, err
+	}
+	n.means = u.means(product, n.was.Provider)
 	// A renewal adds no live session, so their limit does not apply.
 	if err := n.wallet.MaySpend(n.cost, now); err != nil {
 		return n, err
 	}
-	_, err = n.wallet.Hold(n.cost)
+	_, err = n.wallet.Hold(n.cost, n.means)
 	return n, err
 }
 

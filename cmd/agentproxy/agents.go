@@ -16,6 +16,7 @@ type agentCmd struct {
 	Show         agentShowCmd    `cmd:"" help:"Show one agent, its money included."`
 	Disable      agentDisableCmd `cmd:"" help:"Shut an agent out and end its sessions; the unused part is refunded."`
 	Enable       agentEnableCmd  `cmd:"" help:"Let a disabled agent in again."`
+	SetTier      agentTierCmd    `cmd:"" name:"set-tier" help:"Verify an agent, or withdraw its verification."`
 	SetRateLimit agentLimitCmd   `cmd:"" name:"set-rate-limit" help:"Give an agent a rate limit of its own."`
 }
 
@@ -64,7 +65,7 @@ func (c agentShowCmd) Run(k *kit) error {
 		return k.record("agent_id", a.ID, "name", a.Name, "status", a.Status, "disabled_for", a.DisabledFor,
 			"contact_email", a.ContactEmail, "referrer", a.Referrer.Name, "rate_limit_per_minute", limitText(info),
 			"balance", b.Wallet.Balance().String(), "held", b.Held.String(), "trial", b.Wallet.Available.Trial.String(),
-			"charged", b.Wallet.Charged.String(), "live_sessions", b.Wallet.LiveSessions,
+			"tier", info.Tier, "verified_for", a.VerifiedFor, "charged", b.Wallet.Charged.String(), "live_sessions", b.Wallet.LiveSessions,
 			"billing_user_id", a.BillingUserID, "created_at", a.CreatedAt.Format(time.RFC3339))
 	}, &accounts, &wallet)
 }
@@ -120,5 +121,23 @@ func (c agentLimitCmd) Run(k *kit) error {
 			return err
 		}
 		return k.record("agent_id", c.AgentID, "rate_limit_per_minute", c.PerMinute)
+	}, &accounts)
+}
+
+type agentTierCmd struct {
+	AgentID  string `arg:"" name:"AGENT_ID"`
+	Tier     string `arg:"" name:"TIER" help:"verified, or what the agent is without: funded once own money was credited, else trial."`
+	Evidence string `help:"What shows who the agent is; required for verified, kept with the account."`
+}
+
+// Run verifies an agent or withdraws that.
+func (c agentTierCmd) Run(k *kit) error {
+	var accounts *accounts.Service
+	return k.core(func(ctx context.Context) error {
+		tier, err := accounts.SetTier(ctx, c.AgentID, account.Tier(c.Tier), c.Evidence)
+		if err != nil {
+			return err
+		}
+		return k.record("agent_id", c.AgentID, "tier", tier)
 	}, &accounts)
 }

@@ -16,7 +16,7 @@ func TestConfigCheck(t *testing.T) {
 	if _, err := os.Stat("nowhere"); err == nil {
 		t.Error("the check made a database")
 	}
-	configure(t, "products:\n  - {code: a, name: A, type: dynamic, price: 1, sources: [{provider: shop}]}\nproviders:\n  - {name: shop, kind: remote}\n")
+	configure(t, "products:\n  - {code: a, name: A, type: dynamic, price: 1, sources: [{provider: shop}]}\nproviders:\n  - {name: shop, kind: remote, "+sourced()+"}\n")
 	status, out, _ = command("config", "check")
 	if status != 0 || out != "warning: config.yaml:2: products[0].sources[0]: has no cost, so a price below the cost would not be noticed\n"+
 		"ok: 1 provider, 1 product\n" {
@@ -35,7 +35,7 @@ func TestConfigCheck(t *testing.T) {
 }
 
 func TestConfigCheckListsEveryProblem(t *testing.T) {
-	configure(t, "trial_days: 0\nproviders:\n  - name: shop\n    kind: remote\n    secrets: {key: hunter2}\n")
+	configure(t, "trial_days: 0\nproviders:\n  - name: shop\n    kind: remote\n    secrets: {key: hunter2}\n    "+sourced()+"\n")
 	t.Setenv("AGENTPROXY_LOG_LEVEL", "loud")
 	want := []string{"config.yaml:1: trial_days: must be 1 or more", "config.yaml:5: providers[0].secrets.key: must not be a secret itself; write {env: VARIABLE} or {file: PATH}",
 		"AGENTPROXY_LOG_LEVEL: must be one of debug, info, warn, error"}

@@ -16,6 +16,7 @@ type adjustCmd struct {
 	AgentID string `arg:"" name:"AGENT_ID"`
 	Amount  string `required:"" help:"US dollars, such as -1.50."`
 	Reason  string `required:"" help:"Why; shown to the agent."`
+	Ref     string `help:"Your reference of this correction; run again with the same one, it is not booked twice."`
 }
 
 // Run books a correction.
@@ -26,7 +27,7 @@ func (c adjustCmd) Run(k *kit) error {
 	}
 	var wallet *ledger.Wallet
 	return k.core(func(ctx context.Context) error {
-		e, err := wallet.Adjust(ctx, c.AgentID, amount, c.Reason)
+		e, err := wallet.AdjustOnce(ctx, c.AgentID, amount, c.Reason, c.Ref)
 		if err != nil {
 			return err
 		}

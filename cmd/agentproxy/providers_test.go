@@ -117,9 +117,15 @@ func started(t *testing.T) *seller.Server {
 		}
 	}))
 	s.Late = time.Minute
-	configure(t, "providers:\n  - {name: shop, kind: remote, base_url: \""+s.URL+"\", secrets: {key: {env: SHOP_KEY}}}\n  - {name: quiet, kind: silent}\n")
+	configure(t, "providers:\n  - {name: shop, kind: remote, base_url: \""+s.URL+"\", secrets: {key: {env: SHOP_KEY}}, "+sourced()+
+		"}\n  - {name: quiet, kind: silent, "+sourced()+"}\n")
 	t.Setenv("SHOP_KEY", "key654")
 	return s
+}
+
+// sourced is what keeps a provider from being warned of.
+func sourced() string {
+	return "sourcing: {statement: ours, url: 'https://example.com', reviewed: " + time.Now().UTC().Format(time.DateOnly) + "}"
 }
 
 func configure(t *testing.T, text string) {

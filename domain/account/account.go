@@ -47,6 +47,7 @@ type Agent struct {
 	Description   string
 	Status        Status
 	DisabledFor   string // the operator's reason
+	VerifiedFor   string // the operator's evidence for the tier verified; empty: not verified
 	KeyHash       []byte
 	SecretHash    []byte
 	// TokenVersion is incremented by every rotation of the secret, which

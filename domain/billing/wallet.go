@@ -19,6 +19,7 @@ type Wallet struct {
 	TrialExpiresAt time.Time // zero if no trial credit was granted
 	TrialExpired   bool      // the rest of the credit has been written off
 	Funded         bool      // a transfer was credited, which ends the trial
+	Credited       bool      // own money was credited, by a transfer or an adjustment
 
 	Charged   domain.Money // ever
 	Refunded  domain.Money // ever
@@ -61,14 +62,32 @@ func CreditRecharge(x domain.Money) Entry {
 	return Entry{Type: Recharge, Available: Funds{Own: x}, Account: USDT, Counter: -x, Description: "USDT received"}
 }
 
+// Means is what may pay for a purchase.
+type Means bool
+
+// Trial credit pays for what costs the operator nothing but its own addresses.
+const (
+	AnyFunds Means = false
+	OwnMoney Means = true // trial credit does not pay
+)
+
 // Hold returns the entry that moves x from the available balance to a
-// purchase's hold, trial credit first. It returns ErrInsufficientBalance if the
-// balance is less than x.
-func (w Wallet) Hold(x domain.Money) (Entry, error) {
+// purchase's hold, trial credit first. The trial part is 0 if own money alone may
+// pay, whatever else the wallet has. It returns ErrInsufficientBalance if the
+// means are less than x.
+func (w Wallet) Hold(x domain.Money, by Means) (Entry, error) {
+	if by == OwnMoney && w.Available.Own < x {
+		return Entry{}, ErrInsufficientBalance.
+			Msgf("trial credit does not pay for this product, and your own money does not cover the cost; recharge and try again").
+			With("required", x).With("available", w.Available.Own).With("currency", domain.Currency).With("trial_credit", false)
+	}
 	if w.Balance() < x {
 		return Entry{}, w.Insufficient(x)
 	}
 	part := w.Available.trialFirst(x)
+	if by == OwnMoney {
+		part = Funds{Own: x}
+	}
 	return Entry{Type: HoldEntry, Available: part.Neg(), Held: part}, nil
 }
 
@@ -144,6 +163,7 @@ func (w Wallet) Apply(p Posting) (Wallet, error) {
 	after.Refunded += e.Refunded()
 	after.Recharged += e.Recharged()
 	after.Funded = w.Funded || e.Type == Recharge
+	after.Credited = w.Credited || e.Credits()
 	after.LiveSessions += p.Live
 	switch {
 	case p.Day.Equal(w.SpentDay):

@@ -39,12 +39,42 @@ func TestHold(t *testing.T) {
 		{"a cost beyond counting cannot be paid", split{Own: math.MaxInt64 - 1}, math.MaxInt64, split{}, true},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
-			e, err := billing.Wallet{Available: c.available}.Hold(c.x)
+			e, err := billing.Wallet{Available: c.available}.Hold(c.x, billing.AnyFunds)
 			if c.refused {
 				wantRefusal(t, err, c.x, c.available.Total())
 				return
 			}
 			if err != nil || e.Type != billing.HoldEntry || e.Held != c.held || e.Available != c.held.Neg() || !balanced(e) || e.Amount() != -c.x {
+				t.Errorf("got %+v, %v", e, err)
+			}
+		})
+	}
+}
+
+func TestHoldOfOwnMoney(t *testing.T) {
+	for _, c := range []struct {
+		claim     string
+		available split
+		x         domain.Money
+		refused   bool
+	}{
+		{"own money pays although there is trial credit", split{Trial: 10, Own: 10}, 4, false},
+		{"down to nothing", split{Trial: 10, Own: 10}, 10, false},
+		{"trial credit does not help out", split{Trial: 10, Own: 10}, 11, true},
+		{"nor does it pay alone", split{Trial: 10}, 1, true},
+		{"nor with the least amount of own money", split{Trial: 10, Own: 1}, 2, true},
+		{"a cost beyond counting cannot be paid", split{Trial: 1, Own: math.MaxInt64 - 1}, math.MaxInt64, true},
+	} {
+		t.Run(c.claim, func(t *testing.T) {
+			e, err := billing.Wallet{Available: c.available}.Hold(c.x, billing.OwnMoney)
+			if c.refused {
+				wantRefusal(t, err, c.x, c.available.Own)
+				if refused, _ := errors.AsType[*domain.Error](err); refused.Details["trial_credit"] != false {
+					t.Errorf("details %v", refused.Details)
+				}
+				return
+			}
+			if held := (split{Own: c.x}); err != nil || e.Held != held || e.Available != held.Neg() || !balanced(e) {
 				t.Errorf("got %+v, %v", e, err)
 			}
 		})
@@ -146,6 +176,14 @@ func TestTrial(t *testing.T) {
 	}
 }
 
+func adjustment(w billing.Wallet, x domain.Money) billing.Entry {
+	e, err := w.Adjust(x, "a reason")
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
+
 func TestApply(t *testing.T) {
 	today, tomorrow := billing.Day(noon), billing.Day(noon).Add(24*time.Hour)
 	w := billing.Wallet{Available: split{Trial: 5, Own: 5}, Held: split{Own: 3}, SpentDay: today, SpentToday: 8}
@@ -155,8 +193,12 @@ func TestApply(t *testing.T) {
 		want  func(*billing.Wallet)
 	}{
 		{"a recharge funds the wallet", billing.Posting{Entry: billing.CreditRecharge(7)}, func(w *billing.Wallet) {
-			w.Available.Own, w.Recharged, w.Funded = 12, 7, true
+			w.Available.Own, w.Recharged, w.Funded, w.Credited = 12, 7, true, true
 		}},
+		{"a correction upwards credits it", billing.Posting{Entry: adjustment(w, 1)}, func(w *billing.Wallet) {
+			w.Available.Own, w.Credited = 6, true
+		}},
+		{"one downwards does not", billing.Posting{Entry: adjustment(w, -1)}, func(w *billing.Wallet) { w.Available.Own = 4 }},
 		{"a charge takes what is held", billing.Posting{Entry: billing.Charge(w.Held, 2), Live: -1}, func(w *billing.Wallet) {
 			w.Held.Own, w.Charged, w.LiveSessions = 1, 2, -1
 		}},
@@ -226,7 +268,7 @@ func TestMoneyIsConserved(t *testing.T) {
 				book(billing.Entry{Type: billing.Recharge, Available: split{Own: x}, Account: billing.USDT, Counter: -x})
 			},
 			"buy": func(*rapid.T) {
-				if e, err := w.Hold(amount(5 * domain.Dollar)); err == nil {
+				if e, err := w.Hold(amount(5*domain.Dollar), billing.AnyFunds); err == nil {
 					book(e)
 					open = append(open, purchase{held: e.Held})
 				}

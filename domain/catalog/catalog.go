@@ -3,9 +3,12 @@
 package catalog
 
 import (
+	"slices"
 	"strings"
 
 	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 )
@@ -40,8 +43,23 @@ type Product struct {
 	// A direct product has the unit of its providers' caps: of anything else they would
 	// let more through than is paid for.
 	StepBytes int64
-	Async     bool
-	Available bool
+	// OwnMoneyOnly is set if trial credit does not pay for the product: a delivery costs
+	// the operator money at a provider.
+	OwnMoneyOnly bool
+	MinTier      account.Tier // the least tier that may buy it; empty: any
+	FairUse      int64        // static: bytes that an IP may carry in 30 days; 0 if none is stated
+	Async        bool
+	Available    bool
+}
+
+// Means returns what may pay for a delivery of a provider. A session may have been sold by a provider
+// that the product no longer names; costly is whether that one asks for money.
+func (p Product) Means(provider string, costly bool) billing.Means {
+	named := slices.ContainsFunc(p.Sources, func(s procurement.Source) bool { return s.Provider == provider })
+	if p.OwnMoneyOnly || costly && !named {
+		return billing.OwnMoney
+	}
+	return billing.AnyFunds
 }
 
 // Duration is a duration that a static product is sold for, and the price of

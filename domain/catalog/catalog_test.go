@@ -190,6 +190,9 @@ func TestCheck(t *testing.T) {
 			p.Durations = []catalog.Duration{{Days: 30, Price: math.MaxInt64 / 2}}
 		})},
 		{"no least quantity", "quantity", changed(sta, func(p *catalog.Product) { p.MinQuantity = 0 })},
+		{"an unknown tier", "least tier", changed(dyn, func(p *catalog.Product) { p.MinTier = "gold" })},
+		{"fair use of traffic", "fair use", changed(dyn, func(p *catalog.Product) { p.FairUse = 1 })},
+		{"fair use below nothing", "fair use", changed(sta, func(p *catalog.Product) { p.FairUse = -1 })},
 		{"a quantity of 101", "quantity", changed(sta, func(p *catalog.Product) { p.MaxQuantity = 101 })},
 	} {
 		t.Run(c.claim, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
 )
@@ -55,6 +56,12 @@ func Problems(products []Product) []Problem {
 		seen[p.No] = true
 		if p.Name == "" {
 			add("name", "the name is missing")
+		}
+		if p.MinTier != "" && !slices.Contains(account.Tiers, p.MinTier) {
+			add("min_tier", "the least tier must be trial, funded or verified, not %q", p.MinTier)
+		}
+		if p.FairUse < 0 || p.FairUse > maxBytes || p.FairUse > 0 && p.Type != session.Static {
+			add("fair_use_gb", "the fair use must be up to %d GB, of a static product", maxBytes/billing.GB)
 		}
 		p.checkPlaces(add)
 		p.checkSources(add)

@@ -52,7 +52,8 @@ type Delta struct {
 	At                    time.Time // when bytes or connections last moved
 }
 
-// Lease is what one replica may spend of a session's traffic.
+// Lease is what one replica may spend of a session's traffic. The store stamps it with
+// the database's time, so that the clocks of replicas do not decide when it is reclaimed.
 type Lease struct {
 	SessionID   string
 	ID          string
@@ -60,7 +61,7 @@ type Lease struct {
 	Granted     int64 // cumulative
 	Up, Down    int64 // cumulative, as last reported
 	Connections int64
-	RenewedAt   time.Time
+	Idle        time.Duration // since it was stored last, by the database's clock
 }
 
 // Unused is what was granted and not reported as used.
@@ -83,9 +84,10 @@ func Renew(u Usage, l Lease, ask Ask, now time.Time) (Delta, Lease, Grant) {
 		d.Up -= over - cut
 	}
 	l.Up, l.Down, l.Connections = l.Up+d.Up, l.Down+d.Down, l.Connections+d.Connections
-	l.RenewedAt = now
 	d.Leased = -(d.Up + d.Down)
-	if d.Up+d.Down+d.Connections > 0 {
+	// Clocks of replicas may differ by milliseconds. The time of use never goes back: an hour that
+	// began stays begun.
+	if d.Up+d.Down+d.Connections > 0 && now.After(d.At) {
 		d.At = now
 	}
 

@@ -22,7 +22,7 @@ var imports = []rule{
 	{"domain", ""},
 	{"domain/account", "domain"},
 	{"domain/billing", "domain"},
-	{"domain/catalog", "domain domain/billing domain/procurement domain/session"},
+	{"domain/catalog", "domain domain/account domain/billing domain/procurement domain/session"},
 	{"domain/egress", "domain"},
 	{"domain/eventlog", ""},
 	{"domain/health", "domain"},

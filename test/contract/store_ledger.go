@@ -119,7 +119,7 @@ func debit(t *testing.T, st ports.Store, ref string, x domain.Money) error {
 		if err != nil {
 			return err
 		}
-		decided, err = w.Hold(x)
+		decided, err = w.Hold(x, billing.AnyFunds)
 		return err
 	})
 	if err != nil {
@@ -171,6 +171,16 @@ func refsAreUnique(t *testing.T, st ports.Store) {
 			return nil // the unit goes on without it
 		})
 	}
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		e, found, err := tx.Ledger().EntryOf(ctx, "transfer:1")
+		if !found || err != nil || e.AgentID != "agt_1" || e.Amount() != 5 || e.BalanceAfter != 15 {
+			t.Errorf("the entry of the reference is %+v, %t, %v", e, found, err)
+		}
+		if e, found, err = tx.Ledger().EntryOf(ctx, "transfer:2"); found || err != nil {
+			t.Errorf("a reference that was not booked has %+v, %v", e, err)
+		}
+		return nil
+	})
 	if a, b := wallet(t, st, "agt_1").Balance(), wallet(t, st, "agt_2").Balance(); a != 15 || b != 10 {
 		t.Errorf("the balances are %d and %d, want 15 and 10", a, b)
 	}
@@ -209,7 +219,7 @@ func postingMovesTotals(t *testing.T, st ports.Store) {
 	mustPost(t, st, ports.Posting{Entry: billing.Entry{ID: "txn_r", AgentID: "agt_1", Type: billing.RefundEntry,
 		Available: billing.Funds{Own: 15}, Account: billing.Revenue, Counter: -15, Ref: "refund:1", SessionID: "sess_1", At: storeNow}})
 	want := billing.Wallet{AgentID: "agt_1", TrialExpiresAt: storeNow.Add(time.Hour), Available: billing.Funds{Own: 55},
-		Held: billing.Funds{Own: 20}, Funded: true, Charged: 40, Refunded: 15, Recharged: 100,
+		Held: billing.Funds{Own: 20}, Funded: true, Credited: true, Charged: 40, Refunded: 15, Recharged: 100,
 		SpentDay: billing.Day(storeNow), SpentToday: 60}
 	if diff := cmp.Diff(want, wallet(t, st, "agt_1")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -516,10 +516,13 @@ func openOrders(t *testing.T, st ports.Store) {
 	}
 	addOrders(t, st, orderNo(20, "agt_2"))
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		for agentID, want := range map[string]int{"agt_1": 4, "agt_2": 1, "agt_3": 0} {
-			if n, err := tx.Recharges().OpenOrders(ctx, agentID); n != want || err != nil {
+		for agentID, want := range map[string]int{"agt_1": 2, "agt_2": 1, "agt_3": 0} {
+			if n, err := tx.Recharges().OpenOrders(ctx, net1, agentID); n != want || err != nil {
 				t.Errorf("%s has %d open orders, %v; want %d", agentID, n, err, want)
 			}
+		}
+		if n, err := tx.Recharges().OpenOrders(ctx, net2, "agt_2"); n != 0 || err != nil {
+			t.Errorf("on another network there are %d open orders, %v", n, err)
 		}
 		return nil
 	})

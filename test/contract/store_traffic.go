@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
@@ -21,8 +19,6 @@ var trafficClaims = []claim{
 	{"of twenty lessees with stale reads none overspends", lesseesCannotOverspend},
 	{"usage beyond a limit is refused and moves nothing", overspendingIsRefused},
 	{"usage of an unknown session is not found", unknownUsage},
-	{"a lease is read back as it was written", leaseRoundTrip},
-	{"leases that were not renewed are stale", staleLeases},
 }
 
 func usage(t *testing.T, st ports.Store, sessionID string) (u traffic.Usage) {
@@ -80,7 +76,7 @@ func lesseesCannotOverspend(t *testing.T, st ports.Store) {
 				if err != nil {
 					return err
 				}
-				return tx.Traffic().PutLease(ctx, traffic.Lease{SessionID: "sess_1", ID: fmt.Sprint(i), Granted: each, RenewedAt: storeNow})
+				return tx.Traffic().PutLease(ctx, traffic.Lease{SessionID: "sess_1", ID: fmt.Sprint(i), Granted: each})
 			})
 			if err == nil {
 				granted.Add(1)
@@ -120,56 +116,5 @@ func unknownUsage(t *testing.T, st ports.Store) {
 	})
 	if err := putUsage(t, st, "sess_1", traffic.Delta{}); !errors.Is(err, session.ErrNotFound) {
 		t.Errorf("PutUsage: %v", err)
-	}
-}
-
-func leaseRoundTrip(t *testing.T, st ports.Store) {
-	addSessions(t, st, dynamicSession("agt_1", "sess_1"))
-	want := traffic.Lease{SessionID: "sess_1", ID: "l1", Replica: "r1", Granted: 10, RenewedAt: storeNow}
-	renewed := want
-	renewed.Granted, renewed.Up, renewed.Down, renewed.Connections, renewed.RenewedAt = 20, 3, 4, 5, storeNow.Add(time.Second)
-	check := func(want traffic.Lease, found bool, count int) {
-		t.Helper()
-		view(t, st, func(ctx context.Context, tx ports.Tx) error {
-			got, ok, err := tx.Traffic().Lease(ctx, "sess_1", "l1")
-			if diff := cmp.Diff(want, got); diff != "" || ok != found {
-				t.Errorf("found %v (-want +got):\n%s", ok, diff)
-			}
-			all, listErr := tx.Traffic().Stale(ctx, storeNow.Add(time.Hour), 10)
-			if len(all) != count {
-				t.Errorf("%d leases, want %d", len(all), count)
-			}
-			return errors.Join(err, listErr)
-		})
-	}
-	check(traffic.Lease{}, false, 0)
-	for _, l := range []traffic.Lease{want, renewed} {
-		update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Traffic().PutLease(ctx, l) })
-		check(l, true, 1)
-	}
-	update(t, st, func(ctx context.Context, tx ports.Tx) error {
-		return errors.Join(tx.Traffic().DropLease(ctx, "sess_1", "l1"), tx.Traffic().DropLease(ctx, "sess_1", "l1"))
-	})
-	check(traffic.Lease{}, false, 0)
-}
-
-func staleLeases(t *testing.T, st ports.Store) {
-	addSessions(t, st, dynamicSession("agt_1", "sess_1"))
-	update(t, st, func(ctx context.Context, tx ports.Tx) error {
-		var errs []error
-		for i := range 4 {
-			errs = append(errs, tx.Traffic().PutLease(ctx, traffic.Lease{SessionID: "sess_1", ID: fmt.Sprint(i),
-				RenewedAt: storeNow.Add(time.Duration(i) * time.Second)}))
-		}
-		return errors.Join(errs...)
-	})
-	for limit, want := range map[int]int{10: 2, 1: 1} {
-		view(t, st, func(ctx context.Context, tx ports.Tx) error {
-			stale, err := tx.Traffic().Stale(ctx, storeNow.Add(2*time.Second), limit)
-			if len(stale) != want || stale[0].ID != "0" {
-				t.Errorf("stale, at most %d: %+v", limit, stale)
-			}
-			return err
-		})
 	}
 }

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -57,6 +58,7 @@ type service struct {
 	gateway string
 	admin   string
 	env     []string
+	program string // if it is not the usual one
 
 	cmd *exec.Cmd
 	log *lockedBuffer
@@ -119,7 +121,7 @@ var lookAtSources = sync.OnceFunc(func() {
 
 func (s *service) command(args ...string) *exec.Cmd {
 	lookAtSources()
-	cmd := exec.Command(program, args...)
+	cmd := exec.Command(cmp.Or(s.program, program), args...)
 	cmd.Dir = s.dir
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "AGENTPROXY_") {

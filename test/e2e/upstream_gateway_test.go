@@ -25,7 +25,7 @@ func gated(t *testing.T) (config string, proxies []*upstreamproxy.Proxy, env []s
 		env = append(env, strings.ToUpper(g.name)+"_PASSWORD=Secret9"+g.name)
 		fmt.Fprintf(&providers, "  - {name: %s, kind: gateway, secrets: {password: {env: %s_PASSWORD}}, options: {profile: %s, username: %s, host: 127.0.0.1, port: %d, protocol: %s%s}}\n",
 			g.name, strings.ToUpper(g.name), g.profile, g.user, p.Addr().Port(), g.protocol, g.more)
-		fmt.Fprintf(&products, "  - {code: dyn_%s, name: Traffic of %s, type: dynamic, price: \"3.00\", min_traffic_gb: 0.001, provisioning: %s, sources: [{provider: %s, cost: \"2.00\", countries: [DE, US]}]}\n",
+		fmt.Fprintf(&products, "  - {code: dyn_%s, name: Traffic of %s, type: dynamic, price: \"3.00\", min_traffic_gb: 0.001, trial_credit: true, provisioning: %s, sources: [{provider: %s, cost: \"2.00\", countries: [DE, US]}]}\n",
 			g.name, g.name, g.provisioning, g.name)
 	}
 	return "embedded: false\nproviders:\n" + providers.String() + "products:\n" + products.String(), proxies, env

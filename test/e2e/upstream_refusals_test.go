@@ -27,6 +27,7 @@ func TestRefusalsOfUpstreamProxiesAreReadable(t *testing.T) {
 	}{
 		{upstreamproxy.Unauthorized, 502, "UPSTREAM_AUTH", "407 Proxy Authentication Required; E_AUTH_INVALID: as the test wants it", "UPSTREAM_AUTH"},
 		{upstreamproxy.Exhausted, 502, "UPSTREAM_PAYMENT", "E_CAP_EXCEEDED: as the test wants it", "UPSTREAM_AUTH"},
+		{upstreamproxy.Unfunded, 502, "UPSTREAM_PAYMENT", "E_BALANCE_EXHAUSTED: as the test wants it", "UPSTREAM_AUTH"},
 		{upstreamproxy.PaymentRequired, 502, "UPSTREAM_PAYMENT", "402 Payment Required", "UPSTREAM_REFUSED"},
 		{upstreamproxy.Forbidden, 403, "UPSTREAM_REFUSED", "403 Forbidden; E_SSRF_BLOCKED", "UPSTREAM_REFUSED"},
 		{upstreamproxy.TooMany, 503, "UPSTREAM_BUSY", "429 Too Many Requests; E_RATE_LIMITED_CONN", "UPSTREAM_FAILED"},

@@ -31,13 +31,13 @@ const ssxKey = "SX_KEY=" + proxyssx.APIKey
 
 // traffic returns the configuration of a product of one provider that sells by the GB.
 func traffic(provider, code, more string) string {
-	return fmt.Sprintf("  - {code: %s, name: Traffic, type: dynamic, price: \"3.00\", min_traffic_gb: 0.001%s, sources: [{provider: %s, cost: \"2.00\", countries: [DE, US]}]}\n",
+	return fmt.Sprintf("  - {code: %s, name: Traffic, type: dynamic, price: \"3.00\", min_traffic_gb: 0.001, trial_credit: true%s, sources: [{provider: %s, cost: \"2.00\", countries: [DE, US]}]}\n",
 		code, more, provider)
 }
 
 // addresses returns the configuration of a product of one provider that sells addresses.
 func addresses(provider, code, sku string) string {
-	return fmt.Sprintf("  - {code: %s, name: Addresses, type: static, durations: [{days: 30, price: \"9.00\"}], sources: [{provider: %s, sku: %q, costs: [{days: 30, cost: \"4.00\"}], countries: [DE, US]}]}\n",
+	return fmt.Sprintf("  - {code: %s, name: Addresses, type: static, trial_credit: true, durations: [{days: 30, price: \"9.00\"}], sources: [{provider: %s, sku: %q, costs: [{days: 30, cost: \"4.00\"}], countries: [DE, US]}]}\n",
 		code, provider, sku)
 }
 

@@ -7,7 +7,8 @@ import (
 )
 
 func counters() Counters {
-	return Counters{Up: prometheus.NewCounter(prometheus.CounterOpts{Name: "up"}), Down: prometheus.NewCounter(prometheus.CounterOpts{Name: "down"})}
+	return Counters{Up: prometheus.NewCounter(prometheus.CounterOpts{Name: "up"}), Down: prometheus.NewCounter(prometheus.CounterOpts{Name: "down"}),
+		Lost: prometheus.NewCounter(prometheus.CounterOpts{Name: "lost"})}
 }
 
 // Bytes are counted with every write, so counting must not allocate.

@@ -40,9 +40,12 @@ type Config struct {
 	Call      time.Duration // timeout of one call of the core
 }
 
-// Counters are the metrics of relayed bytes.
+// Counters are the metrics of relayed bytes and of lost leases.
 type Counters struct {
 	Up, Down prometheus.Counter
+	// Lost counts the leases that the core had reclaimed when they were renewed: what they relayed
+	// since their last report is not charged.
+	Lost prometheus.Counter
 }
 
 // add counts bytes that were moved, whatever becomes of their lease.
@@ -216,6 +219,9 @@ func (r *Renewer) call(ctx context.Context, asks []traffic.Ask, asking []*Pool) 
 	r.adjustBackoff(err, len(asks))
 	for i, ask := range asks {
 		grant, ok := byLease[ask.Lease]
+		if ok && err == nil && grant.Outcome == traffic.Lost {
+			r.counters.Lost.Inc()
+		}
 		switch {
 		case err == nil && ok && asking[i] == nil:
 		case err == nil && ok:

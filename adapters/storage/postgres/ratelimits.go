@@ -21,7 +21,7 @@ type rateLimits struct{ *Database }
 // The server's clock is read once, when the statement arrives. A statement that waited for another
 // uses a time in the past, which costs no tokens: a state is never set back to it.
 const (
-	serverNow = `(EXTRACT(EPOCH FROM statement_timestamp()) * 1000000)::bigint`
+	serverNow = ServerNow
 	farthest  = `120000000`
 	// $2 is the interval, $3 the burst, $4 how many tokens. It is the arithmetic
 	// of ratelimit.Ask.Of.

@@ -66,7 +66,8 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 		fx.Provide(
 			rootSecret, newQueue, newProof, webhookConfig,
 			func(s configfile.Settings) storage.Config {
-				return storage.Config{Path: s.DatabasePath, URL: storage.URL(s.DatabaseURL), MaxConns: s.DatabaseConns, Logger: log}
+				return storage.Config{Path: s.DatabasePath, URL: storage.URL(s.DatabaseURL), MaxConns: s.DatabaseConns,
+					Host: system.Clock{}.Now, Logger: log}
 			},
 			func(s configfile.Settings) embedded.Config { return embedded.Config{Exits: s.Exits} },
 			newCatalog,
@@ -170,10 +171,10 @@ func gatewayConfig(s configfile.Settings, secrets *system.Secrets) gateway.Confi
 	return c
 }
 
-func gatewayDeps(s configfile.Settings, t *trafficapp.Service, o *telemetry.Observer, registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
+func gatewayDeps(s configfile.Settings, t *trafficapp.Service, o *telemetry.Observer, clock ports.Clock, registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
 	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses(),
 		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr)}
-	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Metrics: registry, Log: log}
+	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Now: clock.Now, Metrics: registry, Log: log}
 }
 
 // ownListeners parses the addresses of listeners, which configfile has checked.

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"log/slog"
+	"time"
 
 	"agentproxy/adapters/chain"
 	"agentproxy/adapters/configfile"
@@ -35,6 +36,7 @@ func (l Loader) load(running Providers) (configfile.Settings, error) {
 			return l.provider(p, slog.New(slog.DiscardHandler))
 		},
 		Running:          running,
+		Now:              time.Now,
 		EmbeddedProvider: embedded.Name,
 		EmbeddedCodes:    embedded.Codes(),
 		Countries:        country.Codes,

@@ -33,8 +33,12 @@ type task struct {
 // stuckAfter is the age at which a session that is still creating gets a new job.
 const stuckAfter = 5 * time.Minute
 
+// measureClockEvery is how often a replica compares its clock with the database's. In this time a
+// monotonic clock drifts by less than a millisecond.
+const measureClockEvery = 2 * time.Second
+
 // tasks returns the tasks of every replica, and those of the leader alone.
-func tasks(changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Tasks,
+func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Tasks,
 	driver *procurement.Driver, catalog *catalog.Catalog, watch *reconcile.Watch) []task {
 	return []task{
 		{name: "poll changes", every: changes.PollEvery, run: hub.Poll, wake: changed},
@@ -42,6 +46,7 @@ func tasks(changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *tele
 		{name: "reclaim leases", every: time.Second, run: p.Reclaim, only: leads},
 		{name: "reconcile orders", every: time.Second, run: driver.DriveDue, only: leads},
 		{name: "watch providers", every: time.Minute, run: watch.Run, only: leads},
+		{name: "measure the clock", every: measureClockEvery, run: st.MeasureClock},
 		{name: "refresh stock", every: time.Minute, run: catalog.RefreshStock},
 	}
 }
@@ -76,7 +81,7 @@ func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, s
 	var wg sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			all := append(tasks(changed, q.Leads, hub, o, p, driver, catalog, watch), watchPayments(settings.Payments, payments, q.Leads))
+			all := append(tasks(st, changed, q.Leads, hub, o, p, driver, catalog, watch), watchPayments(settings.Payments, payments, q.Leads))
 			for _, t := range all {
 				wg.Go(func() { loop(ctx, t, log) })
 			}

@@ -56,7 +56,7 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 const leaderLate = 5 * time.Minute
 
 // gauges returns the gauges that are read at each scrape.
-func gauges(desk *procurementapp.Desk, watch *reconcile.Watch, proof *proof, watcher *payments.Watcher, webhooks *webhooks.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
+func gauges(st *storage.Store, desk *procurementapp.Desk, watch *reconcile.Watch, proof *proof, watcher *payments.Watcher, webhooks *webhooks.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := q.Status(ctx)
@@ -81,6 +81,8 @@ func gauges(desk *procurementapp.Desk, watch *reconcile.Watch, proof *proof, wat
 	}
 	return []admin.Gauge{
 		{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last verified.", Read: proof.faults},
+		{Name: "agentproxy_clock_skew_seconds", Help: "By how much this host's clock is ahead of the database's.",
+			Read: func(context.Context) (float64, error) { return st.ClockSkew().Seconds(), nil }},
 		{Name: "agentproxy_oldest_job_seconds", Help: "How long the oldest job that could run has waited.",
 			Read: jobs(func(s queue.Status) float64 { return s.Waiting.Seconds() })},
 		{Name: "agentproxy_parked_jobs", Help: "Jobs that failed every attempt and wait for the operator.",

@@ -96,7 +96,7 @@ func (p *Proxy) refuse(c net.Conn, r *http.Request, f Fault, why string) bool {
 	status, text := p.message(f, why)
 	header := http.Header{"Content-Type": {"text/plain"}}
 	switch f {
-	case Unauthorized, Exhausted:
+	case Unauthorized, Exhausted, Unfunded:
 		header.Set("Proxy-Authenticate", `Basic realm="proxy"`)
 	case TooMany:
 		header.Set("Retry-After", "1")
@@ -114,13 +114,13 @@ func (p *Proxy) refuse(c net.Conn, r *http.Request, f Fault, why string) bool {
 // message returns the status and the text of a refusal. Those of proxies.sx and
 // DataImpulse are documented.
 func (p *Proxy) message(f Fault, why string) (int, string) {
-	status := map[Fault]int{Unauthorized: 407, Exhausted: 407, PaymentRequired: 402, Forbidden: 403, TooMany: 429,
+	status := map[Fault]int{Unauthorized: 407, Exhausted: 407, Unfunded: 407, PaymentRequired: 402, Forbidden: 403, TooMany: 429,
 		Failed: 502, Unavailable: 503, NoStock: 502}[f]
 	var code string
 	switch p.profile {
 	case "proxies.sx":
-		code = map[Fault]string{Unauthorized: "E_AUTH_INVALID", Exhausted: "E_CAP_EXCEEDED", Forbidden: "E_SSRF_BLOCKED",
-			TooMany: "E_RATE_LIMITED_CONN", Failed: "E_STOCK_DEGRADED", Unavailable: "E_INTERNAL", NoStock: "E_NO_STOCK_COUNTRY"}[f]
+		code = map[Fault]string{Unauthorized: "E_AUTH_INVALID", Exhausted: "E_CAP_EXCEEDED",
+			Unfunded: "E_BALANCE_EXHAUSTED", Forbidden: "E_SSRF_BLOCKED", TooMany: "E_RATE_LIMITED_CONN", Failed: "E_STOCK_DEGRADED", Unavailable: "E_INTERNAL", NoStock: "E_NO_STOCK_COUNTRY"}[f]
 		return status, fmt.Sprintf("%s: %s (req: 00000000-0000-0000-0000-000000000000)", code, why)
 	case "dataimpulse":
 		code = map[Fault]string{Unauthorized: "NO_USER", Exhausted: "TRAFFIC_EXHAUSTED", Forbidden: "PORT_BLOCKED",

@@ -28,6 +28,7 @@ const (
 	None            Fault = ""
 	Unauthorized    Fault = "unauthorized"     // 407
 	Exhausted       Fault = "exhausted"        // 407, with the seller's message for exhausted traffic
+	Unfunded        Fault = "unfunded"         // 407, with the seller's message for an account without money
 	PaymentRequired Fault = "payment_required" // 402
 	Forbidden       Fault = "forbidden"        // 403
 	TooMany         Fault = "too_many"         // 429 with Retry-After

@@ -51,7 +51,7 @@ func (p *Proxy) socks(c net.Conn, br *bufio.Reader) {
 	if fault == None {
 		_, _, fault, _ = p.admit(user, password)
 	}
-	if fault == Unauthorized || fault == Exhausted {
+	if fault == Unauthorized || fault == Exhausted || fault == Unfunded {
 		say(1, 1)
 		return
 	}
@@ -83,7 +83,7 @@ func (p *Proxy) socks(c net.Conn, br *bufio.Reader) {
 // reply returns the nearest code for a fault.
 func reply(f Fault) byte {
 	switch f {
-	case Forbidden, Unauthorized, Exhausted, PaymentRequired:
+	case Forbidden, Unauthorized, Exhausted, Unfunded, PaymentRequired:
 		return 2
 	case NoStock:
 		return 4

@@ -1,0 +1,77 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/domain/traffic"
+)
+
+// leaseColumns are those that the gateways write. The database stamps renewed_at.
+const leaseColumns = "session_id, id, replica, granted, up, down, connections"
+
+// leaseSQL holds the statements of leases. They read the database's clock themselves, so that a
+// replica whose own clock is wrong neither keeps a lease too long nor loses it too early.
+type leaseSQL struct{ get, put, stale string }
+
+// newLeaseSQL returns the statements. now returns the expression for the time in microseconds; where
+// the database has no clock of its own, it is the parameter with the given number.
+func newLeaseSQL(now func(parameter int) string) leaseSQL {
+	columns := func(parameter int) string {
+		return "SELECT " + leaseColumns + ", " + now(parameter) + " - renewed_at FROM leases WHERE "
+	}
+	return leaseSQL{
+		get: columns(3) + "session_id = ?1 AND id = ?2",
+		put: "INSERT INTO leases (" + leaseColumns + ", renewed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, " + now(8) + `)
+			ON CONFLICT (session_id, id) DO UPDATE SET replica = excluded.replica, granted = excluded.granted,
+			up = excluded.up, down = excluded.down, connections = excluded.connections, renewed_at = excluded.renewed_at`,
+		// It reads the whole table, which holds only what is leased right now.
+		stale: columns(3) + "renewed_at < " + now(3) + " - ?1 ORDER BY renewed_at LIMIT ?2",
+	}
+}
+
+func scanLease(found engine.Row) (l traffic.Lease, err error) {
+	var idle int64
+	err = found.Scan(&l.SessionID, &l.ID, &l.Replica, &l.Granted, &l.Up, &l.Down, &l.Connections, &idle)
+	l.Idle = time.Duration(idle) * time.Microsecond
+	return l, err
+}
+
+func (r usages) Lease(_ context.Context, sessionID, lease string) (traffic.Lease, bool, error) {
+	query := r.store.leases.get + r.lock("leases")
+	l, err := scanLease(r.row(query, r.store.timed(sessionID, lease)...))
+	if errors.Is(err, sql.ErrNoRows) {
+		return traffic.Lease{}, false, nil
+	}
+	if err != nil {
+		return traffic.Lease{}, false, fmt.Errorf("read lease %s of %s: %w", lease, sessionID, err)
+	}
+	return l, true, nil
+}
+
+func (r usages) PutLease(_ context.Context, l traffic.Lease) error {
+	return r.later("write lease "+l.ID+" of "+l.SessionID, r.store.leases.put,
+		r.store.timed(l.SessionID, l.ID, l.Replica, l.Granted, l.Up, l.Down, l.Connections)...)
+}
+
+func (r usages) DropLease(_ context.Context, sessionID, lease string) error {
+	return r.later("drop lease "+lease+" of "+sessionID, "DELETE FROM leases WHERE session_id = ?1 AND id = ?2",
+		sessionID, lease)
+}
+
+func (r usages) Stale(ctx context.Context, idle time.Duration, limit int) ([]traffic.Lease, error) {
+	var stale []traffic.Lease
+	err := r.rows(ctx, r.store.leases.stale, r.store.timed(idle.Microseconds(), limit), func(rows engine.Row) error {
+		l, err := scanLease(rows)
+		stale = append(stale, l)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list stale leases: %w", err)
+	}
+	return stale, nil
+}

@@ -1,0 +1,88 @@
+package accounts
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/session"
+)
+
+// SetTier verifies an account with the operator's evidence, or withdraws that, and returns the tier.
+func (a *Service) SetTier(ctx context.Context, agentID string, to account.Tier, evidence string) (tier account.Tier, err error) {
+	err = a.changeIn(ctx, agentID, func(ctx context.Context, tx repos, agent *account.Agent, _ time.Time) error {
+		w, err := tx.Ledger().Wallet(ctx, agentID)
+		if err != nil {
+			return err
+		}
+		*agent, err = agent.SetTier(to, evidence, w.Credited)
+		tier = agent.Tier(w.Credited)
+		return err
+	})
+	return tier, err
+}
+
+// SetRateLimit gives an agent a rate limit of its own; 0 is unlimited.
+func (a *Service) SetRateLimit(ctx context.Context, agentID string, perMinute int) error {
+	if perMinute < 0 || perMinute > MaxPerMinute {
+		return domain.InvalidField("per_minute", "must be 0 to %d", MaxPerMinute)
+	}
+	return a.change(ctx, agentID, func(agent *account.Agent, _ time.Time) { agent.PerMinute = &perMinute })
+}
+
+// MaxPerMinute bounds a rate limit.
+const MaxPerMinute = 10_000_000
+
+// Disable shuts an agent out and ends its sessions; the unused part is refunded.
+func (a *Service) Disable(ctx context.Context, agentID, reason string) error {
+	var ids []string
+	err := a.store.Update(ctx, func(ctx context.Context, tx repos) error {
+		now := a.clock.Now()
+		agent, err := tx.Agents().Get(ctx, agentID)
+		if err != nil {
+			return err
+		}
+		agent.Status, agent.DisabledFor, agent.UpdatedAt = account.Disabled, reason, now
+		if err := tx.Agents().Put(ctx, agent); err != nil {
+			return err
+		}
+		if ids, err = tx.Sessions().Live(ctx, agentID); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			s, err := tx.Sessions().Load(ctx, id)
+			if err != nil {
+				return err
+			}
+			if _, err := a.life.Terminate(ctx, tx, s, session.AccountDisabled, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	a.hub.AgentChanged(agentID)
+	for _, id := range ids {
+		a.hub.SessionChanged(id)
+	}
+	return nil
+}
+
+// Enable lets a disabled account in again. Its sessions stay ended.
+func (a *Service) Enable(ctx context.Context, agentID string) error {
+	return a.change(ctx, agentID, func(agent *account.Agent, _ time.Time) {
+		agent.Status, agent.DisabledFor = account.Active, ""
+	})
+}
+
+// List lists accounts, newest first.
+func (a *Service) List(ctx context.Context, page domain.Page) (list domain.List[account.Agent], err error) {
+	err = a.store.View(ctx, func(ctx context.Context, tx repos) error {
+		list, err = tx.Agents().List(ctx, page)
+		return err
+	})
+	return list, err
+}

@@ -1,0 +1,200 @@
+package maintenance_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"agentproxy/app/sessions"
+	"agentproxy/domain"
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+	"agentproxy/test/apptest"
+	"agentproxy/test/fake"
+)
+
+func TestExpireSessions(t *testing.T) {
+	t.Parallel()
+	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
+	agent := w.RegisterFunded(100)
+	v, far, dynamic := w.Buy(agent, apptest.Static), w.Buy(agent, apptest.RemoteStatic), w.Buy(agent, apptest.Local)
+	renewed := w.Buy(agent, apptest.Static)
+	_, err := w.Sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: renewed.ID})
+	apptest.OK(t, err)
+	told := &apptest.ChangeRecorder{}
+	w.Watch(told)
+	w.Clock.Advance(30*session.Day - time.Microsecond)
+	before := w.Dump()
+	apptest.OK(t, w.Tasks.ExpireSessions(t.Context()))
+	apptest.Equal(t, "the database", w.Dump(), before)
+	w.Clock.Advance(time.Microsecond)
+	apptest.Concurrently(4, func(int) {
+		if err := w.Tasks.ExpireSessions(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, id := range []string{v.ID, far.ID} {
+		got := w.Read(agent, id)
+		if got.Status != session.Expired || got.Reason != session.TimeExpired || got.Cost != (sessions.Cost{Charged: apptest.Dollars("1")}) {
+			t.Errorf("it is %+v, %+v", got.Session, got.Cost)
+		}
+	}
+	apptest.Equal(t, "the renewed one", w.Read(agent, renewed.ID).Status, session.Active)
+	apptest.Equal(t, "the dynamic one", w.Read(agent, dynamic.ID).Status, session.Active)
+	if told.Take() == "" {
+		t.Error("nobody was told")
+	}
+	list, err := w.Sessions.Events(t.Context(), agent, v.ID, domain.Page{Number: 1, Size: 20})
+	apptest.OK(t, err)
+	if list.Total != 1 || list.Items[0].Type != "expired" || list.Items[0].Code != "time_expired" {
+		t.Errorf("the feed has %+v", list.Items)
+	}
+	w.ExpectReconciled()
+	apptest.Equal(t, "sold", len(w.Seller.Live()), 0)
+}
+
+// One that fails does not keep the others waiting, and is tried again.
+func TestAPassGoesOnAfterAFault(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	agent := w.RegisterFunded(100)
+	first, second := w.Buy(agent, apptest.Static), w.Buy(agent, apptest.Static)
+	w.Clock.Advance(31 * session.Day)
+	w.Store.FailUpdates(1)
+	apptest.ErrorIs(t, w.Tasks.ExpireSessions(t.Context()), apptest.ErrStore)
+	if a, b := w.Read(agent, first.ID).Status, w.Read(agent, second.ID).Status; (a == session.Active) == (b == session.Active) {
+		t.Errorf("they are %s and %s", a, b)
+	}
+	apptest.OK(t, w.Tasks.ExpireSessions(t.Context()))
+	if a, b := w.Read(agent, first.ID).Status, w.Read(agent, second.ID).Status; a != session.Expired || b != session.Expired {
+		t.Errorf("they are %s and %s", a, b)
+	}
+}
+
+func TestTakeBack(t *testing.T) {
+	t.Parallel()
+	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
+	agent := w.Register()
+	v := w.Buy(agent, apptest.Local)
+	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "dead", Want: 10_000_000})
+	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "dead", Up: 1_000_000, Want: 10_000_000})
+	w.Clock.Advance(5 * time.Second)
+	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "alive", Want: 5_000_000})
+	w.Clock.Advance(traffic.ReclaimAfter - 5*time.Second)
+	apptest.OK(t, w.Tasks.Reclaim(t.Context()))
+	apptest.Equal(t, "leased", w.Read(agent, v.ID).Usage.Leased, 15_000_000) // the last microsecond is the gateway's
+	w.Clock.Advance(time.Microsecond)
+	apptest.Concurrently(4, func(int) {
+		if err := w.Tasks.Reclaim(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	u := w.Read(agent, v.ID).Usage
+	if u.Leased != 5_000_000 || u.Used() != 1_000_000 {
+		t.Errorf("the usage is %+v", u)
+	}
+	g := w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "dead", Up: 9_000_000, Connections: 1, Want: 10_000_000})
+	if g.Outcome != traffic.Lost || w.Read(agent, v.ID).Usage.Used() != 1_000_000 {
+		t.Errorf("what comes late is granted %+v", g)
+	}
+	apptest.Equal(t, "a new lease", w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "new", Want: 1000}).Outcome, traffic.Open)
+	apptest.Equal(t, "the other lease", w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "alive", Up: 5_000_000, Want: 1000}).Outcome, traffic.Open)
+}
+
+func TestTidy(t *testing.T) {
+	t.Parallel()
+	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
+	agent := w.Register()
+	v := w.Buy(agent, apptest.Local)
+	for n := range 1200 { // more than one run takes on
+		w.Exec(`INSERT INTO idempotency_keys VALUES ('a', '/s', ?, ?, 's', 200, ?)`, fmt.Sprint(n), []byte{0}, fake.Start.UnixMicro())
+	}
+	w.Report(agent, v.ID, "success")
+	w.Clock.Advance(24*time.Hour + time.Second)
+	w.Report(agent, v.ID, "block")
+	_, err := w.CreateWith(agent, apptest.Local, apptest.Call("young"))
+	apptest.OK(t, err)
+	apptest.OK(t, w.Accounts.SetRateLimit(t.Context(), agent, 5))
+	w.Clock.Advance(11 * time.Minute)
+	apptest.OK(t, w.Accounts.SetRateLimit(t.Context(), agent, 6))
+	apptest.OK(t, w.Tasks.Purge(t.Context()))
+	apptest.Equal(t, "keys left", len(w.Column(`SELECT key FROM idempotency_keys`)), 1)
+	left := 1
+	if w.Postgres() {
+		left++ // the newest of the old ones marks where the complete log begins
+	}
+	apptest.Equal(t, "changes left", len(w.Column(`SELECT seq FROM changes`)), left)
+	events := func() int {
+		list, err := w.Sessions.Events(t.Context(), agent, v.ID, domain.Page{Number: 1, Size: 20})
+		apptest.OK(t, err)
+		return list.Total
+	}
+	apptest.Equal(t, "events left", events(), 2)
+	w.Clock.Set(fake.Start.Add(eventlog.Retention + time.Second))
+	for range 2 {
+		apptest.OK(t, w.Tasks.Purge(t.Context()))
+	}
+	apptest.Equal(t, "events left", events(), 1)
+	w.Clock.Advance(25 * time.Hour)
+	for range 2 {
+		apptest.OK(t, w.Tasks.Purge(t.Context()))
+	}
+	apptest.Equal(t, "events left", events(), 0)
+}
+
+// A failing store leaves every pass to be called again.
+func TestPassesReportTheStore(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	agent := w.Register()
+	v := w.Buy(agent, apptest.Local)
+	w.UseBytes(v.ID, "l", 1_000_000)
+	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 1})
+	w.Clock.Advance(15 * session.Day)
+	for name, pass := range map[string]func() error{
+		"trials":    func() error { return w.Tasks.ExpireTrials(t.Context()) },
+		"settle":    func() error { return w.Tasks.Settle(t.Context()) },
+		"take back": func() error { return w.Tasks.Reclaim(t.Context()) },
+		"tidy":      func() error { return w.Tasks.Purge(t.Context()) },
+	} {
+		before := w.Dump()
+		w.Store.FailUpdates(1)
+		apptest.ErrorIs(t, pass(), apptest.ErrStore)
+		apptest.Equal(t, "the database after "+name, w.Dump(), before)
+		apptest.OK(t, pass())
+	}
+	got := w.Read(agent, v.ID)
+	if got.Usage.Leased != 0 || got.Money.Charged.Total() != apptest.Dollars("0.0004") {
+		t.Errorf("it is %+v, %+v", got.Usage, got.Money)
+	}
+}
+
+// Between the list of what is due and its unit the world moves.
+func TestPassesLookAgain(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	agent := w.RegisterFunded(100)
+	v, fixed := w.Buy(agent, apptest.Local), w.Buy(agent, apptest.Static)
+	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 1000})
+	w.Clock.Advance(30 * session.Day)
+	w.Store.Before = func() { w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Up: 500, Want: 1000}) }
+	apptest.OK(t, w.Tasks.Reclaim(t.Context()))
+	apptest.Equal(t, "leased", w.Read(agent, v.ID).Usage.Leased, 1000)
+	w.Store.Before = func() {
+		w.Clock.Advance(-time.Second)
+		_, err := w.Sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: fixed.ID})
+		apptest.OK(t, err)
+		w.Clock.Advance(time.Second)
+	}
+	apptest.OK(t, w.Tasks.ExpireSessions(t.Context()))
+	apptest.Equal(t, "the renewed one", w.Read(agent, fixed.ID).Status, session.Active)
+	w.Clock.Advance(time.Hour)
+	w.Store.Before = func() {
+		_, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
+		apptest.OK(t, err)
+		w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Up: 900, Close: true})
+	}
+	apptest.OK(t, w.Tasks.Settle(t.Context()))
+	apptest.Equal(t, "used", w.Read(agent, v.ID).Usage.Used(), 900)
+}

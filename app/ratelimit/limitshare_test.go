@@ -1,0 +1,174 @@
+package ratelimit_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/adapters/system"
+	"agentproxy/app/accounts"
+	"agentproxy/app/maintenance"
+	ratelimitapp "agentproxy/app/ratelimit"
+	"agentproxy/domain/ratelimit"
+	"agentproxy/ports"
+	"agentproxy/test/apptest"
+	"agentproxy/test/fake"
+	"agentproxy/test/pg"
+)
+
+var silentLog = slog.New(slog.DiscardHandler)
+
+func sharing(clock ports.Clock, store ports.RateLimits, n int) (list []*ratelimitapp.Limits) {
+	for range n {
+		list = append(list, ratelimitapp.New(ratelimitapp.Config{RegistrationsPerMinute: 120}, clock, store, silentLog))
+	}
+	return list
+}
+
+// admitted counts how many of a burst over all replicas pass.
+func admitted(calls int, take func(i int) ratelimit.Decision) int {
+	var n atomic.Int32
+	apptest.Concurrently(calls, func(i int) {
+		if take(i).Allowed {
+			n.Add(1)
+		}
+	})
+	return int(n.Load())
+}
+
+func TestABurstOverReplicas(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ limit, over, asks int }{{30, 0, 70}, {59, 0, 120}, {60, 5, 120}, {600, 30, 160}} {
+		clock := fake.NewClock()
+		store := fake.NewRateLimits(clock)
+		all := sharing(clock, store, 4)
+		caller := accounts.Caller{AgentID: "a", PerMinute: c.limit}
+		n := admitted(2*c.limit+100, func(i int) ratelimit.Decision { return all[i%4].Take(caller.AgentID, caller.PerMinute) })
+		if n < c.limit || n > c.limit+c.over || store.Takes() > c.asks {
+			t.Errorf("%d a minute: %d admitted with %d takes", c.limit, n, store.Takes())
+		}
+		asks := store.Takes()
+		for i := range 1000 {
+			d := all[i%4].Take(caller.AgentID, caller.PerMinute)
+			if d.Allowed && n < c.limit+c.over {
+				n++ // a share that came after its last caller was refused
+				continue
+			}
+			if d.Allowed || d.Remaining != 0 || d.RetryAfter < time.Second || d.Limit != c.limit {
+				t.Fatalf("%d a minute: then %+v", c.limit, d)
+			}
+		}
+		if store.Takes() > asks+8 {
+			t.Errorf("%d a minute: %d takes for calls that are refused", c.limit, store.Takes()-asks)
+		}
+	}
+}
+
+func TestABurstOverReplicasOnPostgreSQL(t *testing.T) {
+	t.Parallel()
+	st, err := storage.Open(t.Context(), storage.Config{URL: storage.URL(pg.Database(t)), MaxConns: 6})
+	apptest.OK(t, err)
+	defer st.Close()
+	began := time.Now()
+	all := sharing(system.Clock{}, st.RateLimits(), 2)
+	for _, limit := range []int{30, 600} {
+		caller, most := accounts.Caller{AgentID: "a", PerMinute: limit}, limit
+		if limit == 600 {
+			caller.AgentID, most = "b", 630
+		}
+		n := admitted(limit+300, func(i int) ratelimit.Decision { return all[i%2].Take(caller.AgentID, caller.PerMinute) })
+		if late := int(time.Since(began).Seconds() * float64(limit) / 60); n < limit || n > most+late {
+			t.Errorf("%d a minute: %d admitted, %d for the time it took", limit, n, late)
+		}
+	}
+}
+
+func TestRegistrationsAndChecksOverReplicas(t *testing.T) {
+	t.Parallel()
+	clock := fake.NewClock()
+	all := sharing(clock, fake.NewRateLimits(clock), 2)
+	n := admitted(30, func(i int) ratelimit.Decision { return all[i%2].TakeCheck("a") })
+	apptest.Equal(t, "checks", n, 10)
+	apptest.Equal(t, "another agent's check", all[0].TakeCheck("b").Allowed, true)
+	n = admitted(300, func(i int) ratelimit.Decision {
+		return all[i%2].TakeRegistration(netip.MustParseAddr([]string{"2001:db8::1", "2001:db8::2"}[i%2]))
+	})
+	if n < 120 || n > 126 {
+		t.Errorf("%d registrations", n)
+	}
+	apptest.Equal(t, "another address", all[0].TakeRegistration(netip.MustParseAddr("192.0.2.1")).Allowed, true)
+	apptest.Equal(t, "an unlimited agent", all[0].Take("a", 0), ratelimit.Decision{Allowed: true})
+}
+
+func TestAChangedLimitHoldsAtOnce(t *testing.T) {
+	t.Parallel()
+	clock := fake.NewClock()
+	all := sharing(clock, fake.NewRateLimits(clock), 2)
+	take := func(limit int) bool { return all[0].Take("a", limit).Allowed }
+	for take(30) {
+	}
+	apptest.Equal(t, "raised", take(600), true)
+	apptest.Equal(t, "lowered", take(30), false)
+}
+
+func TestWithoutAnAnswerEachReplicaGoesOnAlone(t *testing.T) {
+	t.Parallel()
+	clock := fake.NewClock()
+	store := fake.NewRateLimits(clock)
+	var text bytes.Buffer
+	limits := ratelimitapp.New(ratelimitapp.Config{}, clock, store, slog.New(slog.NewTextHandler(&text, nil)))
+	caller := accounts.Caller{AgentID: "a", PerMinute: 30}
+	store.Fail(errors.New("no server"))
+	apptest.Equal(t, "admitted", admitted(100, func(int) ratelimit.Decision { return limits.Take(caller.AgentID, caller.PerMinute) }), 30)
+	apptest.Equal(t, "takes", store.Takes(), 1)
+	clock.Advance(time.Second)
+	limits.Take(caller.AgentID, caller.PerMinute)
+	limits.Take("b", 30)
+	apptest.Equal(t, "takes a second later", store.Takes(), 2)
+	apptest.Equal(t, "lines", strings.Count(text.String(), "each process alone"), 1)
+	clock.Advance(time.Minute)
+	limits.Take(caller.AgentID, caller.PerMinute)
+	apptest.Equal(t, "lines a minute later", strings.Count(text.String(), "each process alone"), 2)
+	store.Fail(nil)
+	clock.Advance(time.Second)
+	asks := store.Takes()
+	for range 3 {
+		limits.Take(caller.AgentID, caller.PerMinute)
+	}
+	apptest.Equal(t, "takes when it is back", store.Takes(), asks+3)
+}
+
+func TestTidyForgetsLimits(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	store := fake.NewRateLimits(w.Clock)
+	limits := sharing(w.Clock, store, 1)[0]
+	passes := maintenance.New(w.Store, w.Clock, w.IDs, w.Transitions, w.Traffic, w.Hub, limits)
+	apptest.Concurrently(1200, func(i int) { limits.TakeRegistration(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})) })
+	apptest.OK(t, passes.Purge(t.Context()))
+	apptest.Equal(t, "kept", store.Keys(), 1200)
+	w.Clock.Advance(5 * time.Minute)
+	limits.TakeCheck("a")
+	apptest.OK(t, passes.Purge(t.Context()))
+	apptest.Equal(t, "kept in the end", store.Keys(), 1)
+}
+
+func BenchmarkTake(b *testing.B) {
+	clock := system.Clock{}
+	caller := accounts.Caller{AgentID: "a", PerMinute: accounts.MaxPerMinute}
+	for name, store := range map[string]ports.RateLimits{"alone": nil, "shared": fake.NewRateLimits(clock)} {
+		b.Run(name, func(b *testing.B) {
+			limits := sharing(clock, store, 1)[0]
+			b.ReportAllocs()
+			for b.Loop() {
+				limits.Take(caller.AgentID, caller.PerMinute)
+			}
+		})
+	}
+}

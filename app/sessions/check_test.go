@@ -1,0 +1,69 @@
+package sessions_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/sessions"
+	"agentproxy/domain"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+	"agentproxy/test/apptest"
+)
+
+type echo struct{ err error }
+
+func (e echo) Probe(context.Context, string) (ports.Probe, error) {
+	return ports.Probe{ExitIP: "10.0.0.1", Latency: time.Millisecond}, e.err
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	agent := w.Register()
+	v, later := w.Buy(agent, apptest.Local), w.Buy(agent, apptest.LocalAsync)
+	checks := sessions.NewChecks(w.Sessions, echo{})
+	got, err := checks.Check(t.Context(), agent, v.ID)
+	apptest.OK(t, err)
+	apptest.Equal(t, "seen", got, sessions.Checked{Probe: ports.Probe{ExitIP: "10.0.0.1", Latency: time.Millisecond}, Country: v.Location.Country, Protocol: session.HTTP})
+	_, err = checks.Check(t.Context(), agent, later.ID)
+	apptest.ErrorIs(t, err, session.ErrNotReady)
+	_, err = checks.Check(t.Context(), w.Register(), v.ID)
+	apptest.ErrorIs(t, err, session.ErrNotFound)
+	_, err = sessions.NewChecks(w.Sessions, echo{ports.ErrProvider}).Check(t.Context(), agent, v.ID)
+	apptest.ErrorIs(t, err, ports.ErrProvider)
+	_, err = w.Sessions.Terminate(t.Context(), agent, v.ID)
+	apptest.OK(t, err)
+	_, err = checks.Check(t.Context(), agent, v.ID)
+	apptest.ErrorIs(t, err, session.ErrOver)
+}
+
+func TestCatalog(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	all := w.Catalog.Products(catalog.Filter{}, domain.Page{Number: 1, Size: 20})
+	if all.Total != 9 || all.Items[0].No != apptest.LocalAsync || all.Items[8].No != "gone" {
+		t.Errorf("listed %+v", all)
+	}
+	page := w.Catalog.Products(catalog.Filter{Type: session.Static, AvailableOnly: true}, domain.Page{Number: 2, Size: 3})
+	if page.Total != 4 || len(page.Items) != 1 || page.Items[0].No != "sta_async" {
+		t.Errorf("listed %+v", page)
+	}
+	if past := w.Catalog.Products(catalog.Filter{}, domain.Page{Number: 9, Size: 100}); past.Total != 9 || len(past.Items) != 0 {
+		t.Errorf("past the end: %+v", past)
+	}
+	if regions := w.Catalog.Regions(); len(regions) != 249 || regions[0].Name == "" {
+		t.Errorf("%d regions", len(regions))
+	}
+	best, err := w.Catalog.Recommend(catalog.Criteria{UseCase: "web_scraping"})
+	apptest.OK(t, err)
+	if len(best) == 0 {
+		t.Error("nothing is recommended")
+	}
+	if _, err := catalogapp.New([]ports.Provider{w.Seller}, append(w.Seller.Products(), w.Seller.Products()...), nil); err == nil {
+		t.Error("a catalogue that sells a code twice is taken")
+	}
+}

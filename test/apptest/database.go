@@ -1,0 +1,129 @@
+package apptest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/test/pg"
+)
+
+// Exec executes a statement whose parameters are ? on both databases.
+func (w *World) Exec(statement string, args ...any) {
+	w.T.Helper()
+	_, err := w.DB.Writer().Exec(w.sql(statement), args...)
+	OK(w.T, err)
+}
+
+// Column returns the first column of a query whose parameters are ? on both databases.
+func (w *World) Column(query string, args ...any) (found []string) {
+	w.T.Helper()
+	rows, err := w.DB.Writer().Query(w.sql(query), args...)
+	if err != nil {
+		w.T.Fatalf("%s: %v", query, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var s string
+		OK(w.T, rows.Scan(&s))
+		found = append(found, s)
+	}
+	OK(w.T, rows.Err())
+	return found
+}
+
+// Dump returns the rows of all tables as text, to compare before and after.
+func (w *World) Dump() string {
+	w.T.Helper()
+	var b strings.Builder
+	tables := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'
+		AND name NOT LIKE 'river%' AND name NOT LIKE 'goose%' ORDER BY name`
+	columns := `SELECT 'quote(' || name || ')' FROM pragma_table_info(?)`
+	if w.Postgres() {
+		tables = `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'
+			AND table_name NOT LIKE 'river%' AND table_name NOT LIKE 'goose%' ORDER BY 1`
+		columns = `SELECT 'quote_nullable(' || column_name || ')' FROM information_schema.columns WHERE table_name = ? ORDER BY ordinal_position`
+	}
+	for _, table := range w.Column(tables) {
+		columns := w.Column(columns, table)
+		rows := w.Column("SELECT " + strings.Join(columns, " || '|' || ") + " FROM " + table + " ORDER BY 1")
+		fmt.Fprintf(&b, "%s\n%s\n", table, strings.Join(rows, "\n"))
+	}
+	return b.String()
+}
+
+// template returns a migrated SQLite database that every test copies.
+var template = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "template")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "t.db")
+	st, err := storage.Open(context.Background(), storage.Config{Path: path})
+	if err != nil {
+		return nil, err
+	}
+	err = st.Migrate(context.Background())
+	if err == nil {
+		// Jobs are rows of the unit that inserts them, as in River.
+		_, err = st.Writer().Exec(`CREATE TABLE test_jobs (n INTEGER PRIMARY KEY, kind TEXT, session TEXT, due INTEGER)`)
+	}
+	if err = errors.Join(err, st.Close()); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+// database returns the path of a new SQLite database with a table of jobs, or the URL of a
+// PostgreSQL database if TEST_STORE is postgres.
+func database(t testing.TB, disk bool) (path string) {
+	if os.Getenv("TEST_STORE") == "postgres" {
+		path = pg.Database(t)
+		conn, err := pgx.Connect(context.Background(), path)
+		OK(t, err)
+		defer conn.Close(context.Background())
+		_, err = conn.Exec(context.Background(), `CREATE TABLE test_jobs (n BIGSERIAL PRIMARY KEY, kind TEXT, session TEXT, due BIGINT)`)
+		OK(t, err)
+		return path
+	}
+	path = filepath.Join(tempDir(t, disk), "app.db")
+	text, err := template()
+	OK(t, err)
+	OK(t, os.WriteFile(path, text, 0o600))
+	return path
+}
+
+// Postgres reports whether the database is PostgreSQL.
+func (w *World) Postgres() bool { return strings.HasPrefix(w.Database, "postgres") }
+
+// sql returns a statement with the placeholders of the database in place of each ?.
+func (w *World) sql(statement string) string {
+	for n := 1; w.Postgres() && strings.Contains(statement, "?"); n++ {
+		statement = strings.Replace(statement, "?", "$"+strconv.Itoa(n), 1)
+	}
+	return statement
+}
+
+// tempDir returns a new folder: on the disk for a benchmark, else in memory if the system
+// has such a place.
+func tempDir(t testing.TB, disk bool) string {
+	if disk {
+		return t.TempDir()
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "agentproxy")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}

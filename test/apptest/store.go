@@ -1,0 +1,61 @@
+package apptest
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"agentproxy/ports"
+)
+
+// FaultyStore is a store whose updates fail or are repeated, as its port allows.
+type FaultyStore struct {
+	ports.Store
+	repeat bool // every update runs once and is rolled back, then runs again
+	mu     sync.Mutex
+	fail   map[int]bool // by number of the update from now on: it runs and does not commit
+	n      int
+	OnFail func() // called in the middle of an update that fails
+	Before func() // called before the next update
+}
+
+// ErrStore is the error of an update that fails on purpose.
+var ErrStore = errors.New("the store failed on purpose")
+
+// FailUpdates makes the updates with these numbers fail; 1 is the next.
+func (s *FaultyStore) FailUpdates(numbers ...int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail, s.n = map[int]bool{}, 0
+	for _, n := range numbers {
+		s.fail[n] = true
+	}
+}
+
+// Update runs fn as the store does, unless this update is to fail or to be repeated.
+func (s *FaultyStore) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+	s.mu.Lock()
+	s.n++
+	fail, before := s.fail[s.n], s.Before
+	s.Before = nil
+	s.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	if fail || s.repeat {
+		err := s.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+			if err := fn(ctx, tx); err != nil {
+				return err
+			}
+			if s.OnFail != nil && fail {
+				s.OnFail()
+				s.OnFail = nil
+			}
+			return ErrStore
+		})
+		if fail || !errors.Is(err, ErrStore) {
+			return err
+		}
+	}
+	return s.Store.Update(ctx, fn)
+}

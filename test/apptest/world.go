@@ -1,0 +1,202 @@
+package apptest
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/adapters/system"
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/adapters/upstream/embedded"
+	"agentproxy/app/accounts"
+	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/changes"
+	"agentproxy/app/fulfilment"
+	"agentproxy/app/ledger"
+	"agentproxy/app/maintenance"
+	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/ratelimit"
+	"agentproxy/app/sessions"
+	"agentproxy/app/telemetry"
+	"agentproxy/app/traffic"
+	"agentproxy/app/webhooks"
+	"agentproxy/domain"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
+	"agentproxy/ports"
+	"agentproxy/test/fake"
+)
+
+// Options are the differences of a world from the default one.
+type Options struct {
+	SessionLimit    int               // live sessions an agent; 0: no limit
+	TrialBalance    domain.Money      // 0: 10 dollars, negative: none
+	Exits           int               // of the embedded provider, half of them static; 0: 400
+	Database        string            // the path or URL of an existing database; empty: a new one
+	RepeatUpdates   bool              // every update runs once and is rolled back, then runs again
+	PerMinute       int               // requests an agent; 0: the default
+	System          bool              // the real clock, ids and disk
+	SellerProducts  []catalog.Product // in place of the products of the seller
+	Providers       []ports.Provider  // of further sellers
+	Products        []catalog.Product // further products
+	EmptyDeliveries bool              // the seller delivers nothing and reports success
+}
+
+// World holds all use cases on one database, with a fake seller ("remote") and the embedded
+// provider.
+type World struct {
+	T        testing.TB
+	Database string
+	DB       *storage.Store
+	Store    *FaultyStore
+	Clock    *fake.Clock
+	IDs      ports.IDs
+	Seller   *fake.Provider
+	Embedded *embedded.Provider
+	Secrets  *system.Secrets
+	*changes.Hub
+	Accounts    *accounts.Service
+	Referrers   *accounts.Referrers
+	Catalog     *catalogapp.Catalog
+	Transitions *sessions.Transitions
+	Fulfilment  *fulfilment.Service
+	Driver      *procurementapp.Driver
+	Desk        *procurementapp.Desk
+	Callbacks   *procurementapp.Callbacks
+	Sessions    *sessions.Service
+	Traffic     *traffic.Service
+	Observer    *telemetry.Observer
+	Telemetry   *telemetry.Service
+	Wallet      *ledger.Wallet
+	Stats       *ledger.Stats
+	Limits      *ratelimit.Limits
+	Tasks       *maintenance.Tasks
+	Webhooks    *webhooks.Service
+	Receiver    *WebhookReceiver
+}
+
+// New opens the default world.
+func New(t testing.TB) *World { return Open(t, Options{}) }
+
+// Open opens a world. When the test ends, the accounts are audited and the database closes.
+func Open(t testing.TB, s Options) *World {
+	t.Helper()
+	w, done := Start(t, s)
+	t.Cleanup(done)
+	return w
+}
+
+// Start opens a world and returns a function that audits its accounts and closes it.
+func Start(t testing.TB, s Options) (*World, func()) {
+	t.Helper()
+	if s.Database == "" {
+		s.Database = database(t, s.System)
+	}
+	w := &World{T: t, Database: s.Database, Clock: fake.NewClock(), Seller: fake.NewProvider("remote", SellerProducts()...)}
+	w.Seller.SetClock(w.Clock.Now)
+	config := storage.Config{Path: s.Database, Readers: 3, Now: w.Clock.Now}
+	if w.Postgres() {
+		config = storage.Config{URL: storage.URL(s.Database), MaxConns: 6, Now: w.Clock.Now}
+	}
+	db, err := storage.Open(context.Background(), config)
+	OK(t, err)
+	db.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
+		_, err := tx.Conn.ExecContext(ctx, `INSERT INTO test_jobs (kind, session, due) VALUES ($1, $2, $3)`, j.Kind,
+			j.SessionID+j.AgentID+j.DeliveryID, cmp.Or(j.At, now.Add(j.After)).UnixMicro())
+		return err
+	})
+	w.DB, w.Store = db, &FaultyStore{Store: db, repeat: s.RepeatUpdates}
+	w.Secrets, err = system.NewSecrets(system.Root("0123456789abcdefghijklmnopqrstuvwxyz"))
+	OK(t, err)
+	w.Embedded, err = embedded.New(embedded.Config{Exits: Exits(max(cmp.Or(s.Exits, 400), 2)),
+		Usable: func(netip.Addr) bool { return true }}, slog.New(slog.DiscardHandler))
+	OK(t, err)
+	var clock ports.Clock = w.Clock
+	var ids ports.IDs = new(fake.IDs)
+	if s.System {
+		clock, ids = system.Clock{}, new(system.IDs)
+	}
+	w.Wire(s, clock, ids)
+	return w, func() {
+		w.Audit()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Wire creates all use cases anew, as a restart of the program does.
+func (w *World) Wire(s Options, clock ports.Clock, ids ports.IDs) {
+	w.IDs = ids
+	if s.TrialBalance == 0 {
+		s.TrialBalance = 10 * domain.Dollar
+	}
+	var err error
+	var seller ports.Provider = w.Seller
+	if s.EmptyDeliveries {
+		seller = emptySeller{w.Seller}
+	}
+	sold := w.Seller.Products()
+	if s.SellerProducts != nil {
+		sold = s.SellerProducts
+		for i := range sold {
+			sold[i].Sources = []procurement.Source{{Provider: w.Seller.Name()}}
+		}
+	}
+	w.Catalog, err = catalogapp.New(append([]ports.Provider{w.Embedded, seller}, s.Providers...),
+		slices.Concat(w.Embedded.Products(), sold, s.Products), country.Name)
+	OK(w.T, err)
+	w.Hub = changes.New(w.Store, clock)
+	w.Limits = ratelimit.New(ratelimit.Config{RegistrationsPerMinute: 3}, clock, nil, slog.New(slog.DiscardHandler))
+	w.Observer = telemetry.NewObserver(w.Store, clock, ids)
+	w.Connect(s.SessionLimit, clock, nil, slog.New(slog.DiscardHandler))
+	w.Accounts = accounts.New(accounts.Config{TrialBalance: max(s.TrialBalance, 0), TrialDays: 14, PerMinute: s.PerMinute},
+		w.Store, clock, ids, w.Secrets, system.NewTokens(w.Secrets, ids), w.Transitions, w.Hub)
+	w.Referrers = accounts.NewReferrers(w.Store, clock, ids)
+	w.Telemetry = telemetry.New(w.Store, clock, ids, w.Observer)
+	w.Wallet = ledger.NewWallet(w.Store, clock, ids)
+	w.Stats = ledger.NewStats(w.Store, clock)
+	w.Receiver = &WebhookReceiver{clock: w.Clock}
+	w.Webhooks = webhooks.New(w.Store, clock, ids, w.Secrets, w.Receiver, w.Hub, slog.New(slog.DiscardHandler))
+}
+
+// Connect creates the use cases that depend on the catalogue.
+func (w *World) Connect(limit int, clock ports.Clock, calls procurementapp.Counter, log *slog.Logger) {
+	w.Fulfilment = fulfilment.New(w.Store, w.Secrets, w.Catalog, log)
+	w.Transitions = sessions.NewTransitions(w.IDs, w.Catalog, w.Fulfilment)
+	w.Driver = procurementapp.NewDriver(w.Store, clock, w.IDs, w.Catalog, w.Hub, w.Transitions, w.Fulfilment, calls, log)
+	w.Desk = procurementapp.NewDesk(w.Store, w.Driver)
+	w.Callbacks = procurementapp.NewCallbacks(w.Store, clock, w.Catalog, w.Driver)
+	w.Sessions = sessions.New(sessions.Config{Limit: limit}, w.Store, clock, w.IDs, w.Secrets, w.Catalog, w.Transitions, w.Driver,
+		w.Fulfilment, w.Hub, log)
+	w.Traffic = traffic.New(w.Store, clock, w.IDs, w.Sessions, w.Transitions, w.Fulfilment, w.Hub)
+	w.Tasks = maintenance.New(w.Store, clock, w.IDs, w.Transitions, w.Traffic, w.Hub, w.Limits)
+}
+
+// Reconnect creates the use cases that depend on the catalogue, with another catalogue.
+func (w *World) Reconnect(c *catalogapp.Catalog) {
+	w.Catalog = c
+	w.Connect(0, w.Clock, nil, slog.New(slog.DiscardHandler))
+}
+
+// SellerProducts returns the products of the seller: those of package fake and one that is
+// sold out.
+func SellerProducts() []catalog.Product {
+	gone := fake.Products()[0]
+	gone.No, gone.Available = "gone", false
+	return append(fake.Products(), gone)
+}
+
+// Exits returns the first n addresses of 10.0.0.0/16.
+func Exits(n int) []netip.Addr {
+	list := make([]netip.Addr, n)
+	for i := range list {
+		list[i] = netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
+	}
+	return list
+}

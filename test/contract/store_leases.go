@@ -1,0 +1,123 @@
+package contract
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agentproxy/domain/traffic"
+	"agentproxy/ports"
+)
+
+var leaseClaims = []claim{
+	{"a lease is read back as it was written", leaseRoundTrip},
+	{"leases that were not renewed are stale", staleLeases},
+	{"the store measures the age of leases", leasesAgeByTheStore},
+}
+
+// ageLease makes a lease older. The store decides what time it is, so the row is changed.
+func ageLease(t *testing.T, st ports.Store, id string, by time.Duration) {
+	t.Helper()
+	_, err := st.(interface{ Writer() *sql.DB }).Writer().ExecContext(t.Context(),
+		fmt.Sprintf("UPDATE leases SET renewed_at = renewed_at - %d WHERE id = '%s'", by.Microseconds(), id))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func putLease(t *testing.T, st ports.Store, l traffic.Lease) {
+	t.Helper()
+	update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Traffic().PutLease(ctx, l) })
+}
+
+func staleNow(t *testing.T, st ports.Store, idle time.Duration, limit int) (stale []traffic.Lease) {
+	t.Helper()
+	view(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
+		stale, err = tx.Traffic().Stale(ctx, idle, limit)
+		return err
+	})
+	return stale
+}
+
+func leaseRoundTrip(t *testing.T, st ports.Store) {
+	addSessions(t, st, dynamicSession("agt_1", "sess_1"))
+	want := traffic.Lease{SessionID: "sess_1", ID: "l1", Replica: "r1", Granted: 10}
+	renewed := want
+	renewed.Granted, renewed.Up, renewed.Down, renewed.Connections = 20, 3, 4, 5
+	check := func(want traffic.Lease, found bool, count int) {
+		t.Helper()
+		view(t, st, func(ctx context.Context, tx ports.Tx) error {
+			got, ok, err := tx.Traffic().Lease(ctx, "sess_1", "l1")
+			got.Idle = 0
+			if diff := cmp.Diff(want, got); diff != "" || ok != found {
+				t.Errorf("found %v (-want +got):\n%s", ok, diff)
+			}
+			return err
+		})
+		if all := staleNow(t, st, -time.Hour, 10); len(all) != count {
+			t.Errorf("%d leases, want %d", len(all), count)
+		}
+	}
+	check(traffic.Lease{}, false, 0)
+	for _, l := range []traffic.Lease{want, renewed} {
+		putLease(t, st, l)
+		check(l, true, 1)
+	}
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		return errors.Join(tx.Traffic().DropLease(ctx, "sess_1", "l1"), tx.Traffic().DropLease(ctx, "sess_1", "l1"))
+	})
+	check(traffic.Lease{}, false, 0)
+}
+
+func staleLeases(t *testing.T, st ports.Store) {
+	addSessions(t, st, dynamicSession("agt_1", "sess_1"))
+	for i := range 4 {
+		id := fmt.Sprint(i)
+		putLease(t, st, traffic.Lease{SessionID: "sess_1", ID: id, Granted: 1})
+		ageLease(t, st, id, time.Duration(40-10*i)*time.Minute)
+	}
+	for limit, want := range map[int]int{10: 2, 1: 1} {
+		if stale := staleNow(t, st, 25*time.Minute, limit); len(stale) != want || stale[0].ID != "0" {
+			t.Errorf("stale, at most %d: %+v", limit, stale)
+		}
+	}
+}
+
+// leasesAgeByTheStore writes with a time that the caller cannot give: the same row is
+// young after it was written again, and its age is what passed since.
+func leasesAgeByTheStore(t *testing.T, st ports.Store) {
+	addSessions(t, st, dynamicSession("agt_1", "sess_1"))
+	l := traffic.Lease{SessionID: "sess_1", ID: "l1", Granted: 1, Idle: time.Hour}
+	age := func() (idle time.Duration) {
+		view(t, st, func(ctx context.Context, tx ports.Tx) error {
+			got, _, err := tx.Traffic().Lease(ctx, "sess_1", "l1")
+			idle = got.Idle
+			return err
+		})
+		return idle
+	}
+	putLease(t, st, l)
+	if idle := age(); idle < 0 || idle > time.Minute {
+		t.Errorf("a lease that was just written is %s old", idle)
+	}
+	ageLease(t, st, "l1", time.Hour)
+	if idle := age(); idle < time.Hour || idle > time.Hour+time.Minute {
+		t.Errorf("an hour later it is %s old", idle)
+	}
+	putLease(t, st, l)
+	if idle := age(); idle < 0 || idle > time.Minute {
+		t.Errorf("a lease that was renewed is %s old", idle)
+	}
+}
+
+// Leases holds a store to the promises about leases alone.
+func Leases(t *testing.T, open func(t *testing.T) ports.Store) {
+	for _, c := range leaseClaims {
+		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
+	}
+}

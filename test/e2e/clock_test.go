@@ -1,0 +1,98 @@
+package e2e_test
+
+import (
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"agentproxy/test/campaign"
+	"agentproxy/test/freeport"
+	"agentproxy/test/pg"
+)
+
+// wrongClock builds the program for a host whose clock is off.
+func wrongClock(t *testing.T, off string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "agentproxy")
+	args := append([]string{"build", "-o", path, "-ldflags=-X agentproxy/adapters/system.skew=" + off}, buildFlags...)
+	if out, err := exec.Command("go", append(args, "agentproxy/cmd/agentproxy")...).CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return path
+}
+
+// steady starts a server that sends bytes at a rate for a while on each connection.
+func steady(t *testing.T, each int, parts int) string {
+	t.Helper()
+	return listen(t, func(w io.Writer) {
+		p := make([]byte, each)
+		for range parts {
+			if _, err := w.Write(p); err != nil {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+}
+
+// A replica whose clock is wrong shares a database with the leader, whose clock is right. What it
+// relays is metered to the byte, and both together stop at the limit.
+func TestAReplicaWithAWrongClockMetersAllOfItsTraffic(t *testing.T) {
+	t.Parallel()
+	for _, off := range []string{"-20s", "10m", "-24h"}[:campaign.Rounds(1, 3)] {
+		t.Run(off, func(t *testing.T) {
+			t.Parallel()
+			env := append(onPostgres(pg.Database(t)), "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+			right := serve(t, env...)
+			within(t, soon, "it leads", func() bool { status, _ := right.page("/readyz"); return status == 200 })
+			wrong := &service{t: t, dir: t.TempDir(), api: freeport.Address(t), gateway: freeport.Address(t),
+				admin: freeport.Address(t), env: env, program: wrongClock(t, off)}
+			wrong.start()
+			t.Cleanup(wrong.stop)
+
+			key, _ := right.register("clocks")
+			id := right.dynamic(key, "1")
+			var delivered atomic.Int64
+			status, err := download(wrong.proxyAt(key, id), steady(t, 200_000, 80), &delivered)
+			if status != 200 || err != nil || delivered.Load() != 80*200_000 {
+				t.Fatalf("the download: %d, %v, %d bytes", status, err, delivered.Load())
+			}
+			right.must(200, "POST", "/sessions/"+id+"/terminate", key, "")
+			right.settled(key, id, delivered.Load(), delivered.Load())
+
+			const limit = 100_000_000 // the least that is sold
+			small := right.dynamic(key, "0.1")
+			delivered.Store(0)
+			target := pour(t, 30_000_000)
+			var wg sync.WaitGroup
+			for i := range 8 {
+				s := []*service{right, wrong}[i%2]
+				proxy := s.proxyAt(key, small)
+				wg.Go(func() { _, _ = download(proxy, target, &delivered) })
+			}
+			wg.Wait()
+			if delivered.Load() > limit {
+				t.Errorf("delivered %d bytes of %d", delivered.Load(), limit)
+			}
+			within(t, soon, "what was delivered is what was used", func() bool {
+				return right.session(key, small).Usage.Traffic.UsedBytes == delivered.Load()
+			})
+			wrong.shows("agentproxy_gateway_leases_lost_total 0")
+			if !strings.Contains(wrong.log.String(), "clock differs") {
+				t.Errorf("no warning of the wrong clock:\n%s", wrong.log)
+			}
+			if _, text := wrong.page("/metrics"); strings.Contains(text, "\nagentproxy_clock_skew_seconds 0\n") {
+				t.Error("the metrics show no skew")
+			}
+			if out := right.log.String(); strings.Contains(out, "clock differs") {
+				t.Errorf("the right one warns of its clock:\n%s", out)
+			}
+			right.verify()
+		})
+	}
+}
