@@ -18,7 +18,7 @@ import (
 
 // The times of a direct session that has ended.
 const (
-	// AlarmAfter is when the operator is told that a provider has not counted it yet.
+	// AlarmAfter is when an error is logged that a provider has not counted it yet.
 	AlarmAfter = time.Hour
 	// SettleWithin is when it is settled by what the provider counted last. An outage
 	// over a weekend is shorter, and no agent's money is held for ever.
@@ -181,8 +181,7 @@ func (d *Service) settle(ctx context.Context, c *change) error {
 	return c.tx.Orders().Put(ctx, c.order)
 }
 
-// postpone puts the next step off by the backoff. After AlarmAfter the operator is told,
-// once.
+// postpone delays the next step by the backoff. After AlarmAfter it logs an error, once.
 func (d *Service) postpone(ctx context.Context, o procurement.Order, reason string) error {
 	var told bool
 	err := d.change(ctx, o, func(ctx context.Context, c *change) error {

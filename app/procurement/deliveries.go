@@ -137,6 +137,9 @@ func (u deliveries) check(ctx context.Context, s session.Session, o procurement.
 // miss notes that an order is not found at its provider. Once it is lost its session
 // ends, and it is cancelled too, so that it costs nothing should it come back.
 func (u deliveries) miss(ctx context.Context, c *change) error {
+	if c.session.Status.Over() || !c.order.ClosedAt.IsZero() {
+		return nil // another process has ended it meanwhile
+	}
 	c.order = c.order.Miss(c.now)
 	if err := c.put(ctx); err != nil {
 		return err

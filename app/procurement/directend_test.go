@@ -100,7 +100,7 @@ func TestADirectSessionPaysAtMostWhatItHolds(t *testing.T) {
 	apptest.Equal(t, "given up at the seller", seller.Of(v.ID)[0].Released, true)
 }
 
-// A counter that says that it is up to date is not awaited.
+// A counter without a delay is not awaited.
 func TestACounterWithoutALagSettlesAtOnce(t *testing.T) {
 	t.Parallel()
 	w, seller, agent, v := lateWorld(t)
@@ -115,7 +115,7 @@ func TestACounterWithoutALagSettlesAtOnce(t *testing.T) {
 	}
 }
 
-// A seller whose API is down delays the settlement. The operator is told once.
+// A seller whose API is down delays the settlement, and one error is logged.
 func TestASilentSellerDelaysTheSettlement(t *testing.T) {
 	t.Parallel()
 	for _, down := range []fake.Op{fake.Disable, fake.UsageOf} {
@@ -146,7 +146,7 @@ func TestASilentSellerDelaysTheSettlement(t *testing.T) {
 	}
 }
 
-// lateOrders counts the sessions whose settlement the operator was told of.
+// lateOrders counts the sessions whose settlement was reported as late.
 func lateOrders(w *apptest.World) int {
 	w.T.Helper()
 	return owed(w, "direct").Late

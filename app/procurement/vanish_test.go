@@ -16,7 +16,7 @@ import (
 )
 
 // Many that vanish at once are a fault of the seller's list: nothing ends for it, however
-// long it lasts, and the operator is told once.
+// long it lasts, and one error is logged.
 func TestASellerThatShowsNothingEndsNothing(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)

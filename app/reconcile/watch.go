@@ -1,5 +1,5 @@
 // Package reconcile compares what providers have with what the service bought of them:
-// what is not shown, and what nobody knows of.
+// what is not shown, and what no order is known for.
 package reconcile
 
 import (
@@ -13,14 +13,14 @@ import (
 	"agentproxy/ports"
 )
 
-// Watch tells the operator of providers that do not show many of their orders. Whether
+// Watch reports providers that do not show many of their orders. Whether
 // those end is decided where they are read; see procurement.Owed.
 type Watch struct {
 	store ports.Unit[repos]
 	log   *slog.Logger
 
 	mu      sync.Mutex
-	atFault map[string]bool // providers that the operator was told of
+	atFault map[string]bool // providers that were reported
 }
 
 // NewWatch returns a Watch.

@@ -16,7 +16,7 @@ const (
 type Owed struct {
 	Live    int // all of them
 	Missing int // those that the provider did not show when it was last read
-	Late    int // those that the operator was told of: not delivered, or not settled
+	Late    int // those that were reported as late: not delivered, or not settled
 }
 
 // The bounds of what may be missing at a provider without a fault of the provider.
@@ -25,8 +25,8 @@ const (
 	missingShare  = 10 // a tenth
 )
 
-// SellersFault reports whether so many orders are missing at once that the provider's
-// list must be at fault and not the orders: more than one and more than a tenth of all,
+// SellersFault reports whether the number of orders that are missing at once shows that
+// the provider's list is at fault and not the orders: more than one and more than a tenth of all,
 // or more than five. Sellers take back single orders; an empty or a cut list hides many,
 // and what is ended for it cannot be revived, though it is still paid for there.
 func (w Owed) SellersFault() bool {

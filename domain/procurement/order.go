@@ -61,7 +61,7 @@ type Order struct {
 	SentAt    time.Time
 	DecidedAt time.Time // confirmed or refused
 	NextAt    time.Time // when the provider is asked about it; zero: never again
-	FrozenAt  time.Time // unknown, undelivered or unsettled for too long: the operator was told
+	FrozenAt  time.Time // unknown, undelivered or unsettled for too long: reported as such
 	LostAt    time.Time // first time that a live order was not found
 	CutAt     time.Time // the access of an ended direct session was stopped there
 	ClosedAt  time.Time // given up at the provider, or left to its end there
