@@ -21,6 +21,7 @@ const (
 	Forbidden
 	NotFound
 	MethodNotAllowed
+	Misdirected
 	Conflict
 	Gone
 	TooLarge

@@ -8,19 +8,14 @@ import (
 // The kinds of jobs. Each decides anew whether its work is due: what it was stored
 // for may have been put off.
 const (
-	DriveOrdersJob   = "drive-orders"   // the orders of a session, or the delivery of one that has none
-	ExpireSessionJob = "expire-session" // a static session whose time is up
-	SettleSessionJob = "settle-session" // a dynamic session at the end of an hour, or with a lease outstanding
-	ExpireTrialJob   = "expire-trial"   // an agent's trial credit
-	DeliverJob       = "deliver"        // one attempt of a webhook delivery
+	DriveOrdersJob = "drive-orders" // the orders of a session, or the delivery of one that has none
+	DeliverJob     = "deliver"      // one attempt of a webhook delivery
 )
 
-// Job is work that must survive a crash. It is about a session, an agent or a
-// delivery.
+// Job is work that must survive a crash. It is about a session or a delivery.
 type Job struct {
 	Kind      string
 	SessionID string
-	AgentID   string
 	After     time.Duration
 	At        time.Time // not before this; if zero, After counts
 

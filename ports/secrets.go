@@ -8,15 +8,22 @@ type Secrets interface {
 	NewSecret() string
 	// Hash is the keyed hash of an API key or secret that is stored instead.
 	Hash(secret string) []byte
-	// Same compares a secret with a hash in constant time.
+	// Hashes is Hash under every root secret, the current one first: one of them
+	// is stored of a key that was issued before the root was replaced.
+	Hashes(secret string) [][]byte
+	// Same compares a secret with a hash of any root in constant time.
 	Same(secret string, hash []byte) bool
 	// ProxyPassword derives the password of a session.
 	ProxyPassword(sessionID string) string
 	// WebhookSecret derives the whsec_ secret of an agent's webhook.
 	WebhookSecret(agentID string, version int64) string
+	// WebhookSecrets is WebhookSecret under every root secret, the current one
+	// first.
+	WebhookSecrets(agentID string, version int64) []string
 	// Seal encrypts what is kept in the database. What it is for is part of the
 	// seal: opened for anything else, it is an error.
 	Seal(plain []byte, purpose string) []byte
-	// Open decrypts what Seal made, under the same AGENTPROXY_SECRET.
+	// Open decrypts what Seal made, under the current root secret or an older one
+	// that is configured.
 	Open(sealed []byte, purpose string) ([]byte, error)
 }

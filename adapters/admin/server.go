@@ -19,12 +19,17 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"agentproxy/adapters/conns"
 )
 
 // Config holds the settings of the pages. The zero value works.
 type Config struct {
-	Addr  string // where to listen; default 127.0.0.1:8082
-	Pprof bool   // serve profiles below /debug/pprof/
+	Addr  string   // where to listen; default 127.0.0.1:8082
+	Pprof bool     // serve profiles below /debug/pprof/
+	Hosts []string // further names that the Host header may have
+	// Connections is how many clients may be connected; 0 is unlimited.
+	Connections int
 	// CheckTimeout is the timeout of one check; default 2 s.
 	CheckTimeout time.Duration
 	// ReadTimeout is the timeout of all gauges together; default 3 s.
@@ -59,6 +64,8 @@ type Server struct {
 	phase    atomic.Int32
 	work     *work
 	http     *http.Server
+	table    *conns.Table
+	hosts    *conns.Hosts // nil before Start
 	listener net.Listener
 }
 
@@ -83,8 +90,12 @@ func New(cfg Config, checks []Check, registry *prometheus.Registry, log *slog.Lo
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: maxScrapes,
 	}))
+	s.table = conns.New(conns.Config{Name: "admin", Limit: s.cfg.Connections})
+	if err := registry.Register(s.table); err != nil {
+		return nil, fmt.Errorf("admin: %w", err)
+	}
 	s.http = &http.Server{
-		Handler:           mux,
+		Handler:           s.guard(mux),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       headerTimeout,
 		WriteTimeout:      writeTimeout,
@@ -100,7 +111,24 @@ func New(cfg Config, checks []Check, registry *prometheus.Registry, log *slog.Lo
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 		s.http.WriteTimeout = profileTimeout
 	}
+	conns.Attach(s.http)
 	return s, nil
+}
+
+// guard refuses requests that name another host, and those that a browser sends for
+// another site: every client of this listener counts as the operator, and web pages are not.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case s.hosts != nil && !s.hosts.Allow(r.Host):
+			plain(w, http.StatusMisdirectedRequest,
+				"the Host header is no name of this listener; use its address, or add the name to AGENTPROXY_ADMIN_HOSTS\n")
+		case r.Header.Get("Sec-Fetch-Site") == "cross-site":
+			plain(w, http.StatusForbidden, "a web page of another site must not read this\n")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
 }
 
 // Handler returns the handler of all pages, for tests.
@@ -115,9 +143,12 @@ func (s *Server) Start(ctx context.Context) error {
 		return fmt.Errorf("listen for the admin pages: %w", err)
 	}
 	s.listener = l
+	if a, ok := l.Addr().(*net.TCPAddr); ok {
+		s.hosts = &conns.Hosts{Names: s.cfg.Hosts, Addr: a.AddrPort().Addr().Unmap()}
+	}
 	s.log.InfoContext(ctx, "the admin pages listen", "addr", l.Addr().String())
 	go func() {
-		if err := s.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(s.table.Listen(l, s.log)); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("the admin pages stopped", "err", err)
 		}
 	}()

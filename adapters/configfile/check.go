@@ -38,6 +38,7 @@ func (c *check) fault(name, format string, args ...any) {
 // settings checks a Config as a whole.
 func (c *check) settings(config Config, providers int) (Settings, error) {
 	s := Settings{HTTPAddr: config.HTTPAddr, GatewayAddr: config.GatewayAddr, AdminAddr: config.AdminAddr,
+		AdminHosts:   config.AdminHosts,
 		RootSecret:   Secret(config.Secret),
 		SessionLimit: c.atLeast("AGENTPROXY_SESSION_LIMIT", config.SessionLimit, 0),
 		RateLimit:    c.atLeast("AGENTPROXY_RATE_LIMIT_PER_MINUTE", config.RateLimit, 0),
@@ -76,7 +77,26 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 			c.fault("AGENTPROXY_SECRET", "%v", err)
 		}
 	}
+	s.PreviousSecrets = c.previousSecrets(config.PreviousSecrets)
 	return s, errors.Join(c.faults...)
+}
+
+// maxPrevious is how many previous root secrets are accepted: each is tried for a
+// credential that is wrong.
+const maxPrevious = 8
+
+func (c *check) previousSecrets(list []string) (secrets []Secret) {
+	const name = "AGENTPROXY_SECRET_PREVIOUS"
+	if len(list) > maxPrevious {
+		c.fault(name, "must have at most %d secrets", maxPrevious)
+	}
+	for _, text := range list {
+		if err := c.rules.RootSecret(text); err != nil {
+			c.fault(name, "%v", err)
+		}
+		secrets = append(secrets, Secret(text))
+	}
+	return secrets
 }
 
 // mode sets development mode and what depends on it. The mode is never implied
@@ -88,13 +108,20 @@ func (c *check) mode(s *Settings, config Config, api, gateway netip.AddrPort, pr
 	if config.Dev != nil {
 		s.Dev = *config.Dev
 	}
-	s.RegisterLimit = registerLimit
-	if s.Dev {
-		s.RegisterLimit = 0
+	limit := func(name string, configured *int, usual int) int {
+		switch {
+		case configured != nil:
+			return c.atLeast(name, *configured, 0)
+		case s.Dev:
+			return 0
+		}
+		return usual
 	}
-	if config.RegisterLimit != nil {
-		s.RegisterLimit = c.atLeast("AGENTPROXY_REGISTER_LIMIT_PER_MINUTE", *config.RegisterLimit, 0)
-	}
+	s.RegisterLimit = limit("AGENTPROXY_REGISTER_LIMIT_PER_MINUTE", config.RegisterLimit, registerLimit)
+	s.AgentConnections = limit("AGENTPROXY_AGENT_CONNECTIONS", config.AgentConnections, agentConnections)
+	s.TrialConnections = limit("AGENTPROXY_AGENT_CONNECTIONS_TRIAL", config.TrialConnections, trialConnections)
+	s.TargetRate = limit("AGENTPROXY_TARGET_RATE_PER_MINUTE", config.TargetRate, targetRate)
+	s.TrialTargetRate = limit("AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL", config.TrialTargetRate, trialTargetRate)
 }
 
 func (c *check) atLeast(name string, n, least int) int {

@@ -25,6 +25,9 @@ type Config struct {
 	// Address of the admin pages, for the operator alone: `/healthz`, `/readyz`, Prometheus' `/metrics`, and
 	// `/debug/pprof/` in development mode.
 	AdminAddr string `yaml:"admin_addr" env:"AGENTPROXY_ADMIN_ADDR"`
+	// Further names that the Host header of the admin pages may have, such as `agentproxy-1`; with a port if the
+	// pages are published on another one. The listener's own addresses, and `localhost` on loopback, always may.
+	AdminHosts []string `yaml:"admin_hosts" env:"AGENTPROXY_ADMIN_HOSTS"`
 	// `host:port` of the gateway as agents reach it, written into `full_url`. Required if the gateway listens on
 	// all addresses.
 	PublicGateway string `yaml:"public_gateway" env:"AGENTPROXY_PUBLIC_GATEWAY" default:"the gateway's address"`
@@ -37,10 +40,22 @@ type Config struct {
 	// Root secret that every other secret is derived from: at least 32 random characters, such as the output of
 	// `openssl rand -base64 32`. Required with PostgreSQL, and the same for every replica.
 	Secret string `yaml:"-" env:"AGENTPROXY_SECRET" default:"created and kept beside the SQLite file"`
+	// Root secrets that `AGENTPROXY_SECRET` replaced, at most 8: what they made still works. Beside a SQLite file
+	// they may also be in `agentproxy.db.secret.previous`, one in a line.
+	PreviousSecrets []string `yaml:"-" env:"AGENTPROXY_SECRET_PREVIOUS"`
 	// Requests per minute and agent; 0 is unlimited.
 	RateLimit int `yaml:"rate_limit_per_minute" env:"AGENTPROXY_RATE_LIMIT_PER_MINUTE"`
 	// Registrations per minute and client address; 0 is unlimited.
 	RegisterLimit *int `yaml:"register_limit_per_minute" env:"AGENTPROXY_REGISTER_LIMIT_PER_MINUTE" default:"120; 0 in development mode"`
+	// Connections that one agent may have to the gateway of a replica; 0 is unlimited.
+	AgentConnections *int `yaml:"agent_connections" env:"AGENTPROXY_AGENT_CONNECTIONS" default:"1000; 0 in development mode"`
+	// The same for an agent whose account is a trial.
+	TrialConnections *int `yaml:"agent_connections_trial" env:"AGENTPROXY_AGENT_CONNECTIONS_TRIAL" default:"100; 0 in development mode"`
+	// New connections per minute of one agent to one registrable domain, such as example.com with everything below
+	// it, per replica; 0 is unlimited.
+	TargetRate *int `yaml:"target_rate_per_minute" env:"AGENTPROXY_TARGET_RATE_PER_MINUTE" default:"600; 0 in development mode"`
+	// The same for an agent whose account is a trial.
+	TrialTargetRate *int `yaml:"target_rate_per_minute_trial" env:"AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL" default:"60; 0 in development mode"`
 	// Development mode: the gateway and webhooks may reach loopback addresses, and registration is unlimited.
 	Dev *bool `yaml:"dev" env:"AGENTPROXY_DEV" default:"true if API and gateway listen on loopback and no public address, trusted proxy, PostgreSQL, account key or provider is set"`
 	// Networks of reverse proxies whose `X-Forwarded-For` header is believed.
@@ -72,14 +87,20 @@ func defaults() Config {
 		TrialBalance: "10.00", TrialDays: 14, LogLevel: "info", LogFormat: "auto"}
 }
 
-// registerLimit is the default outside development mode, per minute and client
-// address.
-const registerLimit = 120
+// The defaults outside development mode of limits that are off in it.
+const (
+	registerLimit    = 120 // per minute and client address
+	agentConnections = 1000
+	trialConnections = 100
+	targetRate       = 600 // per minute, agent and domain
+	trialTargetRate  = 60
+)
 
 // Settings is a Config that was checked as a whole.
 type Settings struct {
 	HTTPAddr, GatewayAddr string
 	AdminAddr             string
+	AdminHosts            []string
 	PublicHost            string // of the gateway, as written into full_url
 	PublicPort            int
 	PublicURL             string // of the API, without /v1
@@ -87,8 +108,13 @@ type Settings struct {
 	DatabaseURL           Secret // of PostgreSQL; empty with SQLite
 	DatabaseConns         int
 	RootSecret            Secret // empty if no variable sets it
+	PreviousSecrets       []Secret
 	RateLimit             int
 	RegisterLimit         int
+	AgentConnections      int
+	TrialConnections      int
+	TargetRate            int
+	TrialTargetRate       int
 	Dev                   bool
 	TrustedProxies        []netip.Prefix
 	AllowNetworks         []netip.Prefix // of the gateway's targets

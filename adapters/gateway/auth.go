@@ -38,17 +38,28 @@ func (g *Gateway) authenticate(c *client.Conn, user, password []byte) (traffic.U
 	}
 	e := g.routes.Pin(u.SessionID)
 	switch {
-	case e != nil && matches(e, password):
+	case e != nil && (matches(e, password) || g.derived(g.cfg.OlderKeys, u, password)):
 	case e != nil:
 		e.Unpin()
 		return u, g.authFailed(c)
-	case len(g.cfg.Key) > 0 && traffic.CheckPassword(g.cfg.Key, u.SessionID, string(password)):
-		e = g.routes.Add(u.SessionID, string(password))
+	case g.derived(g.cfg.OlderKeys, u, password) || len(g.cfg.Key) > 0 && g.derived([][]byte{g.cfg.Key}, u, password):
+		// The entry keeps the password of the current key, whichever came.
+		e = g.routes.Add(u.SessionID, traffic.Password(g.cfg.Key, u.SessionID))
 	default:
 		return u, g.authFailed(c)
 	}
 	c.SetEntry(e)
 	return u, nil
+}
+
+// derived reports whether a password was derived from one of the keys.
+func (g *Gateway) derived(keys [][]byte, u traffic.User, password []byte) bool {
+	for _, key := range keys {
+		if traffic.CheckPassword(key, u.SessionID, string(password)) {
+			return true
+		}
+	}
+	return false
 }
 
 // matches compares a password in constant time.

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"agentproxy/adapters/gateway/dial"
+	"agentproxy/adapters/gateway/hostport"
 	"agentproxy/adapters/gateway/lease"
 	"agentproxy/adapters/gateway/route"
 	"agentproxy/domain/traffic"
@@ -19,12 +20,18 @@ import (
 // Config holds the settings of a Gateway. The zero value works, except that every
 // credential is wrong without a Key.
 type Config struct {
-	Addr    string // listen address; default 127.0.0.1:8081
-	Key     []byte // proxy passwords are derived from it
-	Replica string // identifies this process in leases; default random
+	Addr string // listen address; default 127.0.0.1:8081
+	Key  []byte // proxy passwords are derived from it
+	// OlderKeys are keys that passwords were derived from before; these are right
+	// too.
+	OlderKeys [][]byte
+	Replica   string // identifies this process in leases; default random
 	// Forbidden are listeners of this service that must not be reached through the
 	// gateway; its own is always forbidden.
 	Forbidden []netip.AddrPort
+	// Public is where clients reach this service, by name or address and port. It must not be
+	// reached through the gateway either.
+	Public []hostport.Target
 	// AuthFailureLimit is how many wrong credentials an address may try in a minute
 	// before they get 429; 0 is unlimited.
 	AuthFailureLimit int
@@ -36,6 +43,18 @@ type Config struct {
 	PublicEchoURL string
 	// Tunnels is how many connections one session may have open here; default 256.
 	Tunnels int
+	// Connections is how many clients may be connected; 0 is unlimited. A client may take
+	// two descriptors, the second for its target.
+	Connections int
+	// PerAddress is how many of them one client address may have without a credential; 0
+	// is unlimited.
+	PerAddress int
+	// Agent and TrialAgent bound the connections of one agent, and of one whose account is
+	// a trial; 0 is unlimited.
+	Agent, TrialAgent int
+	// TargetRate and TrialTargetRate bound the new connections a minute of one agent to one
+	// registrable domain; 0 is unlimited.
+	TargetRate, TrialTargetRate int
 	// Sessions is how many routes are kept in memory; default 100,000.
 	Sessions int
 	// Pipes is how many pipes the relay may hold at once; default 256, none if
@@ -74,6 +93,7 @@ type Timing struct {
 	Answer     time.Duration // a plain HTTP target to begin its response: 120 s
 	Linger     time.Duration // reading on after the last byte sent, so that no reset destroys it: 2 s
 	Drain      time.Duration // open tunnels after Stop: 30 s
+	Spare      time.Duration // a tunnel that is quiet for so long is closed if new connections need its place: 5 s
 	Admit      time.Duration // a new connection waits for a lease: 2 s
 	Call       time.Duration // one call of Routes or Leases: 3 s
 
@@ -107,6 +127,7 @@ func (c Config) withDefaults() Config {
 	orDefault(&t.Answer, 120*time.Second)
 	orDefault(&t.Linger, 2*time.Second)
 	orDefault(&t.Drain, 30*time.Second)
+	orDefault(&t.Spare, 5*time.Second)
 	orDefault(&t.Admit, 2*time.Second)
 	orDefault(&t.Call, 3*time.Second)
 	orDefault(&t.Report, time.Second)

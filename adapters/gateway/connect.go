@@ -74,6 +74,10 @@ func (g *Gateway) open(c *client.Conn, u traffic.User, target hostport.Target) (
 		g.observeRefusal(c, p.exit.IP, target.Host, ref, 0)
 		return nil, ref
 	}
+	if ref = g.enter(c, p.route); ref != nil {
+		g.observeRefusal(c, p.exit.IP, target.Host, ref, 0)
+		return nil, ref
+	}
 	pool := &c.Entry().Pool
 	c.Allow(0) // the steps that follow have their own limits
 	if ref = admitted(pool.Admit(&c.Member, g.cfg.Tunnels, g.cfg.Timing.Admit)); ref != nil {
@@ -85,7 +89,9 @@ func (g *Gateway) open(c *client.Conn, u traffic.User, target hostport.Target) (
 		latency time.Duration
 		early   []byte // what the target sent already
 	)
-	if p.proxy == nil {
+	if ref = g.paced(p.route, target); ref != nil {
+		// No attempt is made.
+	} else if p.proxy == nil {
 		tcp, latency, ref = g.direct(c, target, p.exit.IP)
 	} else {
 		in := http1.NewReader(nil)
@@ -109,6 +115,7 @@ func (g *Gateway) open(c *client.Conn, u traffic.User, target hostport.Target) (
 
 // answer writes a refusal and ends the connection. It is not metered.
 func (g *Gateway) answer(c *client.Conn, h *handshake, via protocol, ref *refusal.Refusal, head bool) {
+	g.leave(c)
 	g.metrics.refused(via, ref)
 	h.out = ref.Reply(head).Append(h.out[:0])
 	c.Allow(g.cfg.Timing.Header)

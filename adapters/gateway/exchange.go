@@ -21,6 +21,7 @@ type exchange struct {
 	h        *handshake
 	entry    *route.Entry
 	key      targetKey
+	route    *traffic.Route
 	proxy    *procurement.Endpoint // nil if the target is dialled directly
 	ex       http1.Exchange
 	body     http1.Body
@@ -205,7 +206,7 @@ func (x *exchange) release(tc *targetConn, keep bool) {
 	x.chargeRead(tc, !keep)
 	x.c.Detach()
 	if keep && !x.c.Interrupted() {
-		x.g.targets.put(tc)
+		x.g.targets.put(tc, x.g.table.Near())
 		return
 	}
 	tc.close()

@@ -15,6 +15,7 @@ import (
 // none comes.
 func (g *Gateway) nextRequest(c *client.Conn, h *handshake) bool {
 	c.Allow(g.cfg.Timing.Keep)
+	g.table.Wait(&c.Slot)
 	c.SetIdle(true)
 	if g.stopping.Load() {
 		return false
@@ -73,9 +74,13 @@ func (x *exchange) admit() *refusal.Refusal {
 	p, ref := g.find(g.ctx, c, u)
 	if ref == nil {
 		x.key.exit = p.exit.IP
+		x.route = p.route
 		if x.proxy = p.proxy; p.proxy != nil {
 			x.key.proxy = proxyKey(p.proxy, p.route.Rotation)
 		}
+		ref = g.enter(c, p.route)
+	}
+	if ref == nil {
 		c.Allow(0)
 		ref = admitted(x.entry.Pool.Admit(&c.Member, g.cfg.Tunnels, g.cfg.Timing.Admit))
 	}
@@ -144,7 +149,10 @@ func (x *exchange) run() (t *relay.Tunnel, again bool, ref *refusal.Refusal) {
 func (x *exchange) dial() (*targetConn, *refusal.Refusal) {
 	x.c.Allow(0) // resolving and connecting have their own limits
 	tc := &targetConn{key: x.key}
-	var ref *refusal.Refusal
+	ref := x.g.paced(x.route, x.key.target)
+	if ref != nil {
+		return nil, ref
+	}
 	if x.proxy == nil {
 		tc.tcp, x.latency, ref = x.g.direct(x.c, x.key.target, x.key.exit)
 	} else {

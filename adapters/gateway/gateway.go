@@ -28,10 +28,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"agentproxy/adapters/conns"
 	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/dial"
 	"agentproxy/adapters/gateway/lease"
 	"agentproxy/adapters/gateway/monotime"
+	"agentproxy/adapters/gateway/quota"
 	"agentproxy/adapters/gateway/relay"
 	"agentproxy/adapters/gateway/route"
 	"agentproxy/domain/session"
@@ -55,6 +57,9 @@ type Gateway struct {
 	targets  *idleTargets
 	metrics  *metrics
 	conns    client.Registry
+	table    *conns.Table // the same connections, by what may be closed for new ones
+	agents   *quota.Agents
+	rates    *quota.Targets
 
 	listener *net.TCPListener
 
@@ -70,6 +75,7 @@ type Gateway struct {
 	requests       atomic.Int64
 	warnedCore     atomic.Int64 // last warning about the core, by monotime
 	warnedUpstream atomic.Int64 // last warning about an upstream's address, by monotime
+	madeRoom       atomic.Int64 // last search for quiet tunnels, by monotime
 }
 
 // New returns a gateway that does not serve yet.
@@ -78,6 +84,9 @@ func New(cfg Config, deps Deps) *Gateway {
 	t := cfg.Timing
 	g := &Gateway{cfg: cfg, deps: deps, observer: deps.Observer, now: deps.Now, log: deps.Log}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
+	g.table = conns.New(conns.Config{Name: "gateway", Limit: cfg.Connections, PerAddress: cfg.PerAddress,
+		MakeRoom: g.makeRoom})
+	g.agents, g.rates = quota.NewAgents(), quota.NewTargets()
 	g.metrics = newMetrics(g)
 	leases := lease.Config{Replica: cfg.Replica, Report: t.Report, Heartbeat: t.Heartbeat, IdleGive: t.IdleGive,
 		StopAfter: t.StopAfter, Call: t.Call}
@@ -85,9 +94,10 @@ func New(cfg Config, deps Deps) *Gateway {
 	g.leases = lease.NewRenewer(deps.Leases, leases, g.metrics.bytes, ended, g.log)
 	g.routes = route.NewCache(deps.Routes, g.leases, cfg.Sessions, t.Call, g.now)
 	g.failures = route.NewAuthFailures(cfg.AuthFailureLimit)
-	g.dialer = &dial.Dialer{Judge: deps.Judge, Resolver: deps.Resolver, Resolve: t.Resolve, Connect: t.Connect, Now: g.now}
+	g.dialer = &dial.Dialer{Judge: deps.Judge, Resolver: deps.Resolver, Resolve: t.Resolve, Connect: t.Connect, Now: g.now,
+		Public: dial.NewPublic(cfg.Public)}
 	g.relay = relay.New(relay.Config{Pipes: cfg.Pipes, Idle: t.Idle, HalfClosed: t.HalfClosed,
-		Goroutines: &g.serving, Ended: g.tunnelEnded, Panicked: g.panicked})
+		Loops: g.leadsBack, Goroutines: &g.serving, Ended: g.tunnelEnded, Panicked: g.panicked})
 	g.targets = newIdleTargets(t.Upstream)
 	return g
 }
@@ -116,6 +126,7 @@ func (g *Gateway) Start(ctx context.Context) error {
 	g.loops.Go(func() { g.leases.Run(loops) })
 	g.loops.Go(func() { g.routes.Run(loops) })
 	g.loops.Go(func() { g.sweep(loops) })
+	g.loops.Go(func() { g.resolveOwn(loops) })
 	g.accepting.Go(g.accept)
 	g.log.Info("gateway listens", "addr", addr.String())
 	return nil
@@ -183,7 +194,8 @@ func (g *Gateway) sweep(ctx context.Context) {
 		g.conns.Sweep(now, g.now())
 		if n%10 == 0 {
 			g.relay.Trim()
-			g.targets.trim(now)
+			g.rates.Trim(g.now())
+			g.targets.trim(now, g.table.Near())
 		}
 	}
 }

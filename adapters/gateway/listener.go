@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"errors"
-	"net"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -37,25 +35,22 @@ func (h *handshake) free() {
 // accept serves every connection until the listener is closed. When descriptors run
 // out it retries with backoff, because tunnels that end free some.
 func (g *Gateway) accept() {
-	const minBackoff, maxBackoff = 5 * time.Millisecond, time.Second
 	var backoff time.Duration
 	for {
 		tcp, err := g.listener.AcceptTCP()
-		switch {
-		case err == nil:
-			backoff = 0
-		case errors.Is(err, net.ErrClosed):
-			return
-		default:
-			if backoff == 0 {
-				g.log.Warn("gateway cannot accept", "err", err)
+		if err != nil {
+			if g.table.Retry(err, &backoff, g.log) {
+				continue
 			}
-			backoff = min(max(2*backoff, minBackoff), maxBackoff)
-			time.Sleep(backoff)
-			continue
+			return
 		}
+		backoff = 0
 		c := client.New(tcp)
 		c.Allow(g.cfg.Timing.Header)
+		if !g.table.Add(&c.Slot, c, remote(tcp)) {
+			_ = tcp.Close()
+			continue
+		}
 		g.conns.Add(c)
 		g.serving.Add(1)
 		go g.serve(c)
@@ -125,6 +120,7 @@ func (g *Gateway) tunnelEnded(t *relay.Tunnel) {
 			g.panicked(cause)
 		}
 	}()
+	g.agents.Leave(&t.Conn.Agent)
 	why := t.Conn.Cause()
 	g.observeTunnel(t, why)
 	if why == client.Exhausted || t.Unread() && why != client.Stopped && why != client.Ended {
@@ -136,6 +132,8 @@ func (g *Gateway) tunnelEnded(t *relay.Tunnel) {
 func (g *Gateway) release(c *client.Conn) {
 	_ = c.Close()
 	g.conns.Remove(c)
+	g.table.Remove(&c.Slot)
+	g.agents.Leave(&c.Agent)
 	if e := c.Entry(); e != nil {
 		e.Pool.Leave(&c.Member)
 		e.Unpin()

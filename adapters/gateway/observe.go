@@ -53,6 +53,8 @@ func (g *Gateway) observeTunnel(t *relay.Tunnel, why client.Cause) {
 		ref = refusal.SessionOver
 	case client.Exhausted:
 		ref = refusal.TrafficExhausted
+	case client.Looped:
+		ref = refusal.TargetForbidden
 	case client.TargetGone:
 		ref = refusal.ConnectionReset
 		o.Evidence = health.HTTPError

@@ -60,6 +60,7 @@ func (g *Gateway) serveSOCKS(c *client.Conn, h *handshake) *relay.Tunnel {
 
 // replySOCKS answers a request that is refused, and ends the connection.
 func (g *Gateway) replySOCKS(c *client.Conn, s *socks5.Server, reply socks5.Reply) {
+	g.leave(c)
 	c.Allow(g.cfg.Timing.Header)
 	if s.Reply(c, reply, netip.AddrPort{}) == nil {
 		g.linger(c)

@@ -94,12 +94,13 @@ func (ts *idleTargets) take(key targetKey) *targetConn {
 
 // put adds a connection whose last response was read in full, or closes it if a bound
 // is reached.
-func (ts *idleTargets) put(t *targetConn) {
+// Nothing is added while descriptors are scarce.
+func (ts *idleTargets) put(t *targetConn, scarce bool) {
 	t.in.Free()
 	t.since = monotime.Now()
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	if ts.ended || ts.count >= maxIdle || len(ts.free[t.key]) >= maxIdleEach {
+	if ts.ended || scarce || ts.count >= maxIdle || len(ts.free[t.key]) >= maxIdleEach {
 		_ = t.tcp.Close()
 		return
 	}
@@ -107,13 +108,18 @@ func (ts *idleTargets) put(t *targetConn) {
 	ts.count++
 }
 
-// trim closes the connections that were idle for too long.
-func (ts *idleTargets) trim(now time.Duration) {
+// trim closes the connections that were idle for too long, and all of them while
+// descriptors are scarce.
+func (ts *idleTargets) trim(now time.Duration, scarce bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
+	keep := ts.keep
+	if scarce {
+		keep = -1
+	}
 	for key, list := range ts.free {
 		old := 0 // the oldest come first
-		for old < len(list) && now-list[old].since > ts.keep {
+		for old < len(list) && now-list[old].since > keep {
 			list[old].close()
 			old++
 		}
@@ -129,7 +135,7 @@ func (ts *idleTargets) trim(now time.Duration) {
 // close closes all idle connections, and the others when they are put.
 func (ts *idleTargets) close() {
 	ts.mu.Lock()
-	ts.ended, ts.keep = true, -1
+	ts.ended = true
 	ts.mu.Unlock()
-	ts.trim(monotime.Now())
+	ts.trim(monotime.Now(), true)
 }

@@ -110,6 +110,7 @@ func (s *Server) declareAccounts() {
 			Path:    at.path,
 			Tag:     "account",
 			Open:    true,
+			Before:  s.countRegistration,
 			Doc:     at.doc,
 			Summary: "Open an account with trial credit",
 			OK: []reply{
@@ -156,15 +157,18 @@ func (s *Server) declareAccounts() {
 	s.declareCredentials()
 }
 
-// register opens an account, unless too many came from the same address.
-func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) (int, registeredReply, error) {
-	if d := s.Limits.TakeRegistration(s.clientAddr(callIn(ctx).gin.Request)); !d.Allowed {
-		return 0, registeredReply{}, account.ErrRateLimited.Msgf(
+// countRegistration refuses a registration if too many came from the same address.
+func (s *Server) countRegistration(c *call) error {
+	if d := s.Limits.TakeRegistration(s.clientAddr(c.gin.Request)); !d.Allowed {
+		return account.ErrRateLimited.Msgf(
 			"too many registrations from this address; wait for the seconds in Retry-After",
-		).After(
-			d.RetryAfter,
-		)
+		).After(d.RetryAfter)
 	}
+	return nil
+}
+
+// register opens an account.
+func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) (int, registeredReply, error) {
 	b := in.Body
 	out, err := s.Accounts.Register(ctx, accounts.Register{ReferralCode: b.ReferralCode, Profile: account.Profile{
 		Name: b.Name, ContactEmail: b.ContactEmail, WebhookURL: b.WebhookURL, Description: b.Description}})

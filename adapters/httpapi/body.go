@@ -6,8 +6,10 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -30,9 +32,15 @@ var emptyObject = []byte("{}")
 // itself. A missing body that is optional is read as an empty object.
 func (s *Server) readBody(c *call) error {
 	r := c.gin.Request
-	limit := cmp.Or(c.op.BodyLimit, bodyLimit)
+	limit := c.op.bodyLimit()
 	if r.ContentLength > int64(limit) {
 		return errTooLarge.Msgf("the body is larger than %d bytes; send less at a time", limit)
+	}
+	if c.op.Open {
+		// The deadline that follows is the server's own: it holds while the handler runs.
+		until := http.NewResponseController(c.gin.Writer)
+		_ = until.SetReadDeadline(time.Now().Add(openBodyTime))
+		defer func() { _ = until.SetReadDeadline(time.Now().Add(readTimeout)) }()
 	}
 	body, err := readAll(r.Body, int(max(r.ContentLength, 0)), limit)
 	if err != nil {
@@ -47,6 +55,14 @@ func (s *Server) readBody(c *call) error {
 		return nil
 	}
 	return checkBody(body)
+}
+
+// bodyLimit returns how many bytes a body may have.
+func (o *operation) bodyLimit() int {
+	if o.Open {
+		return cmp.Or(o.BodyLimit, openBodyLimit)
+	}
+	return cmp.Or(o.BodyLimit, bodyLimit)
 }
 
 // checkBody refuses a body that is not one JSON object, before anything is bound

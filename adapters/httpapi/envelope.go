@@ -32,6 +32,7 @@ var (
 	contentJSON = []string{"application/json"}
 	noStore     = []string{"no-store"}
 	noSniff     = []string{"nosniff"}
+	closing     = []string{"close"}
 )
 
 // answer writes the envelope of a success.
@@ -66,6 +67,10 @@ func (s *Server) send(c *call, status int, buf *buffer) {
 	h["Content-Type"] = contentJSON
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff
+	if c.conn.Spare() {
+		h["Connection"] = closing
+	}
+	c.conn.Wait() // for the client, which may read slowly
 	c.headers[1] = strconv.Itoa(len(buf.b))
 	h["Content-Length"] = c.headers[1:2:2]
 	w.WriteHeader(status)
@@ -135,6 +140,7 @@ var statusOf = map[domain.Kind]int{
 	domain.Forbidden:        http.StatusForbidden,
 	domain.NotFound:         http.StatusNotFound,
 	domain.MethodNotAllowed: http.StatusMethodNotAllowed,
+	domain.Misdirected:      http.StatusMisdirectedRequest,
 	domain.Conflict:         http.StatusConflict,
 	domain.Gone:             http.StatusGone,
 	domain.TooLarge:         http.StatusRequestEntityTooLarge,

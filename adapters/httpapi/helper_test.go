@@ -303,6 +303,7 @@ func (w *world) do(method, path, body string, with ...func(*http.Request)) *answ
 		in = strings.NewReader(body)
 	}
 	r := httptest.NewRequest(method, "/", in)
+	r.Host = "localhost"
 	u, err := url.ParseRequestURI(path)
 	w.must(err)
 	r.URL = u

@@ -12,15 +12,18 @@ import (
 type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	all      []prometheus.Collector
 }
 
 func newMetrics() *metrics {
-	return &metrics{
+	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_http_requests_total",
 			Help: "Requests to the API by operation and status; none is an unknown route."}, []string{"operation", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "agentproxy_http_request_seconds",
 			Help: "Time to answer.", Buckets: []float64{.001, .005, .02, .1, .5, 2, 10}}, []string{"operation"}),
 	}
+	m.all = []prometheus.Collector{m.requests, m.seconds}
+	return m
 }
 
 // count notes a request that was answered.
@@ -38,7 +41,7 @@ func (m *metrics) register(r *prometheus.Registry) error {
 	if r == nil {
 		return nil
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.seconds} {
+	for _, c := range m.all {
 		if err := r.Register(c); err != nil {
 			return err
 		}
@@ -47,8 +50,10 @@ func (m *metrics) register(r *prometheus.Registry) error {
 }
 
 func (m *metrics) unregister(r *prometheus.Registry) {
-	if r != nil {
-		r.Unregister(m.requests)
-		r.Unregister(m.seconds)
+	if r == nil {
+		return
+	}
+	for _, c := range m.all {
+		r.Unregister(c)
 	}
 }

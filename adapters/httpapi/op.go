@@ -32,7 +32,9 @@ type operation struct {
 	Idempotent bool            // takes an Idempotency-Key
 	EmptyBody  bool            // the body may be left out
 	OwnBody    any             // what the handler checks and binds by itself, for the document; huma gets no body then
-	BodyLimit  int             // bytes; 0: 1 MiB
+	BodyLimit  int             // bytes; 0: 1 MiB, and 16 KiB if Open
+	// Before runs before the body is read. Its error refuses the request.
+	Before func(*call) error
 
 	hasBody  bool
 	hasQuery bool
@@ -48,7 +50,13 @@ type reply struct {
 	Or     any
 }
 
-const bodyLimit = 1 << 20
+// The limits of a body, and the time in which one of a client without a credential has to
+// arrive: many of them at once must not fill the memory.
+const (
+	bodyLimit     = 1 << 20
+	openBodyLimit = 16 << 10
+	openBodyTime  = 4 * time.Second
+)
 
 // result is what a handler answers with.
 type result[O any] struct {
@@ -142,6 +150,7 @@ func (s *Server) admit(c *call) error {
 		if err := s.authenticate(c); err != nil {
 			return err
 		}
+		c.conn.Trust()
 		if err := s.takeRate(c); err != nil {
 			return err
 		}
@@ -156,9 +165,17 @@ func (s *Server) admit(c *call) error {
 			return err
 		}
 	}
-	if o.hasBody {
-		return s.readBody(c)
+	if o.Before != nil {
+		if err := o.Before(c); err != nil {
+			return err
+		}
 	}
+	if o.hasBody {
+		if err := s.readBody(c); err != nil {
+			return err
+		}
+	}
+	c.conn.Work()
 	return nil
 }
 

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/netip"
 	"regexp"
@@ -125,6 +126,21 @@ func TestRegistrationLimit(t *testing.T) {
 	try(from("[2001:db8:1:3::1]:1")).want(201)
 	w.clock.Advance(time.Minute)
 	try(from("192.0.2.7:1")).want(201)
+	t.Run("it counts before the body is read", func(t *testing.T) {
+		unread := func(r *http.Request) { r.Body = io.NopCloser(untouched{t}) }
+		for range 2 {
+			w.do("POST", "/v1/auth/register", `{"name":`, from("192.0.2.9:1")).refused(400, "INVALID_REQUEST")
+		}
+		try(from("192.0.2.9:1"), unread).refused(429, "RATE_LIMIT_EXCEEDED")
+	})
+}
+
+// untouched is a body that must not be read.
+type untouched struct{ t *testing.T }
+
+func (u untouched) Read([]byte) (int, error) {
+	u.t.Error("the body of a refused registration is read")
+	return 0, io.EOF
 }
 
 func TestClientAddress(t *testing.T) {

@@ -62,7 +62,7 @@ func (s *Server) refusalOf(c *call, err error) *domain.Error {
 // public reports whether the document has the code of a refusal for some
 // operation. Any other refusal is an internal fault and is not answered.
 func (s *Server) public(e *domain.Error) bool {
-	if e == errNoRoute || e == errNoMethod {
+	if e == errNoRoute || e == errNoMethod || errors.Is(e, errMisdirected) || e == errCrossSite {
 		return true
 	}
 	for _, o := range s.ops {

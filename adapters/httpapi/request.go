@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"agentproxy/adapters/conns"
 	"agentproxy/app/accounts"
 )
 
@@ -17,8 +18,9 @@ import (
 type call struct {
 	context.Context // of the request
 	gin             *gin.Context
-	op              *operation // nil: no route
-	id              string     // meta.request_id
+	conn            *conns.Conn // nil in tests without a listener
+	op              *operation  // nil: no route
+	id              string      // meta.request_id
 	caller          accounts.Caller
 	body            []byte // judged; of operations that have one
 	headers         [6]string
@@ -58,7 +60,8 @@ const headerRequestID = "X-Request-Id"
 // answer, and writes the one line of the access log.
 func (s *Server) observe(c *gin.Context) {
 	start := time.Now()
-	call := &call{Context: c.Request.Context(), gin: c, id: s.IDs.New("req_")}
+	ctx := c.Request.Context()
+	call := &call{Context: ctx, gin: c, conn: conns.Of(ctx), id: s.IDs.New("req_")}
 	c.Set(ginCallKey, call)
 	call.headers[0] = call.id
 	c.Writer.Header()[headerRequestID] = call.headers[0:1:1]

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
 
+	"agentproxy/adapters/conns"
 	"agentproxy/app/accounts"
 	"agentproxy/app/catalog"
 	"agentproxy/app/ledger"
@@ -39,6 +40,9 @@ type Config struct {
 	GatewayPort    int    // written into full_url; 0: 8081
 	TrustedProxies []netip.Prefix
 	Version        string // answered by GET /health; empty: dev
+	Dev            bool   // development mode: the Host header is judged on every address
+	Connections    int    // of clients; 0: unlimited
+	PerAddress     int    // of them without a credential from one client address; 0: unlimited
 }
 
 // Deps are the use cases that the API offers and what it needs besides.
@@ -73,7 +77,9 @@ type Server struct {
 	ops      map[string]*operation // by id
 	http     *http.Server
 	listener net.Listener
-	document []byte // of GET /openapi.json
+	table    *conns.Table
+	hosts    *conns.Hosts // that requests may name; nil: any
+	document []byte       // of GET /openapi.json
 	fixed    limitHeaderCache
 	patterns map[string]string // descriptions of the patterns of the document
 	metrics  *metrics
@@ -88,7 +94,7 @@ const (
 	headerTimeout  = 10 * time.Second
 	readTimeout    = 30 * time.Second
 	writeTimeout   = 2 * time.Minute
-	idleTimeout    = 2 * time.Minute
+	idleTimeout    = 30 * time.Second
 	maxHeaderBytes = 32 << 10
 )
 
@@ -101,6 +107,9 @@ func New(cfg Config, deps Deps) *Server {
 	cfg.Version = cmp.Or(cfg.Version, "dev")
 	s := &Server{Deps: &deps, cfg: cfg, ops: map[string]*operation{}, patterns: map[string]string{},
 		metrics: newMetrics()}
+	s.table = conns.New(conns.Config{Name: "api", Limit: cfg.Connections, PerAddress: cfg.PerAddress,
+		Exempt: cfg.TrustedProxies})
+	s.metrics.all = append(s.metrics.all, s.table)
 	s.newEngine()
 	s.newAPI()
 	s.declareService()
@@ -126,6 +135,7 @@ func New(cfg Config, deps Deps) *Server {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(deps.Log.Handler(), slog.LevelDebug),
 	}
+	conns.Attach(s.http)
 	return s
 }
 
@@ -136,7 +146,7 @@ func (s *Server) newEngine() {
 	e.RedirectFixedPath = false
 	e.HandleMethodNotAllowed = true
 	e.ForwardedByClientIP = false // see clientAddr
-	e.Use(s.observe)
+	e.Use(s.observe, s.guard)
 	e.NoRoute(func(c *gin.Context) { s.refuse(callOf(c), errNoRoute) })
 	e.NoMethod(func(c *gin.Context) { s.refuse(callOf(c), errNoMethod) })
 	s.engine = e
@@ -156,10 +166,10 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := s.metrics.register(s.Metrics); err != nil {
 		return errors.Join(fmt.Errorf("register the metrics of the API: %w", err), l.Close())
 	}
-	s.listener = l
+	s.listener, s.hosts = l, s.guarded(l)
 	s.Log.InfoContext(ctx, "the API listens", "addr", l.Addr().String())
 	go func() {
-		if err := s.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(s.table.Listen(l, s.Log)); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			s.Log.Error("the API stopped", "err", err)
 		}
 	}()

@@ -19,26 +19,16 @@ func (driveOrders) Kind() string { return ports.DriveOrdersJob }
 // KindAliases returns the kinds under which earlier versions stored the same job.
 func (driveOrders) KindAliases() []string { return []string{"provision", "release"} }
 
-type expireSession struct {
-	SessionID string `json:"session_id"`
-}
+// retired is a job that earlier versions stored and that a due column replaced. It does nothing.
+type retired struct{}
 
 // Kind names the job in the database.
-func (expireSession) Kind() string { return ports.ExpireSessionJob }
+func (retired) Kind() string { return "retired" }
 
-type settleSession struct {
-	SessionID string `json:"session_id"`
+// KindAliases returns the kinds under which earlier versions stored such jobs.
+func (retired) KindAliases() []string {
+	return []string{"expire-session", "settle-session", "expire-trial"}
 }
-
-// Kind names the job in the database.
-func (settleSession) Kind() string { return ports.SettleSessionJob }
-
-type expireTrial struct {
-	AgentID string `json:"agent_id"`
-}
-
-// Kind names the job in the database.
-func (expireTrial) Kind() string { return ports.ExpireTrialJob }
 
 type deliver struct {
 	DeliveryID string `json:"delivery_id"`
@@ -61,12 +51,6 @@ func argsOf(j ports.Job) (river.JobArgs, error) {
 	switch j.Kind {
 	case ports.DriveOrdersJob:
 		return driveOrders{j.SessionID}, nil
-	case ports.ExpireSessionJob:
-		return expireSession{j.SessionID}, nil
-	case ports.SettleSessionJob:
-		return settleSession{j.SessionID}, nil
-	case ports.ExpireTrialJob:
-		return expireTrial{j.AgentID}, nil
 	case ports.DeliverJob:
 		return deliver{j.DeliveryID, j.At.UnixMicro()}, nil
 	}

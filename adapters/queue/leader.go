@@ -12,10 +12,9 @@ import (
 // Pass is a periodic task: the leading replica inserts its job, and any replica runs it. No job is
 // inserted while one is unfinished.
 type Pass struct {
-	Name    string
-	Every   time.Duration
-	AtStart bool // also when a replica begins to lead
-	Run     func(ctx context.Context) error
+	Name  string
+	Every time.Duration
+	Run   func(ctx context.Context) error
 }
 
 // River elects a leader, which alone calls the constructors of periodic jobs. A constructor that
@@ -63,8 +62,7 @@ func periodic(passes []Pass, t *term) []*river.PeriodicJob {
 		insert := func() (river.JobArgs, *river.InsertOpts) {
 			return runPass{p.Name}, &river.InsertOpts{UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: unfinished}}
 		}
-		jobs = append(jobs, river.NewPeriodicJob(river.PeriodicInterval(p.Every), insert,
-			&river.PeriodicJobOpts{RunOnStart: p.AtStart}))
+		jobs = append(jobs, river.NewPeriodicJob(river.PeriodicInterval(p.Every), insert, nil))
 	}
 	return jobs
 }

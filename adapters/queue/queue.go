@@ -22,17 +22,14 @@ import (
 	"agentproxy/ports"
 )
 
-// Handler runs one job, of a session or an agent. It may run twice, and again after an error.
+// Handler runs one job of a session. It may run twice, and again after an error.
 type Handler func(ctx context.Context, id string) error
 
 // Handlers run the jobs, by kind. A job whose handler returns ports.RequeueAfter runs again after that
 // time.
 type Handlers struct {
-	DriveOrders   Handler
-	ExpireSession Handler
-	SettleSession Handler
-	ExpireTrial   Handler
-	Deliver       func(ctx context.Context, deliveryID string, due time.Time) error
+	DriveOrders Handler
+	Deliver     func(ctx context.Context, deliveryID string, due time.Time) error
 	// GiveUp is called for a session that DriveOrders failed for every time.
 	GiveUp Handler
 	Passes []Pass
@@ -154,9 +151,7 @@ var testOnly bool
 func addWorkers(all *river.Workers, h Handlers, log *slog.Logger) error {
 	return errors.Join(
 		addWorker(all, log, 0, func(ctx context.Context, a driveOrders) error { return h.DriveOrders(ctx, a.SessionID) }),
-		addWorker(all, log, 0, func(ctx context.Context, a expireSession) error { return h.ExpireSession(ctx, a.SessionID) }),
-		addWorker(all, log, 0, func(ctx context.Context, a settleSession) error { return h.SettleSession(ctx, a.SessionID) }),
-		addWorker(all, log, 0, func(ctx context.Context, a expireTrial) error { return h.ExpireTrial(ctx, a.AgentID) }),
+		addWorker(all, log, 0, func(context.Context, retired) error { return nil }),
 		addWorker(all, log, 0, func(ctx context.Context, a deliver) error {
 			return requeued(h.Deliver(ctx, a.DeliveryID, time.UnixMicro(a.Due).UTC()))
 		}),

@@ -111,7 +111,7 @@ func (w *world) exec(statement string) {
 }
 
 // poison is a job with arguments of the wrong type, in its last attempt.
-const poison = `INSERT INTO river_job (kind, args, max_attempts) VALUES ('expire-session', '{"session_id":7}', 1)`
+const poison = `INSERT INTO river_job (kind, args, max_attempts) VALUES ('drive-orders', '{"session_id":7}', 1)`
 
 func (w *world) list(q *queue.Queue, f queue.Filter) []queue.Job {
 	w.Helper()
@@ -134,8 +134,11 @@ func TestPoisonedJobsDelayNoOther(t *testing.T) {
 	onEachStore(t, func(w *world) {
 		var done, failed atomic.Int32
 		q := w.begun(queue.Handlers{
-			ExpireTrial: func(context.Context, string) error { done.Add(1); return nil },
-			SettleSession: func(_ context.Context, id string) error {
+			DriveOrders: func(_ context.Context, id string) error {
+				if strings.HasPrefix(id, "good_") {
+					done.Add(1)
+					return nil
+				}
 				failed.Add(1)
 				if strings.HasSuffix(id, "0") {
 					panic("the password is hunter2")
@@ -145,23 +148,23 @@ func TestPoisonedJobsDelayNoOther(t *testing.T) {
 		})
 		var jobs []ports.Job
 		for n := range 20 {
-			jobs = append(jobs, ports.Job{Kind: "settle-session", SessionID: fmt.Sprint("sess_", n)})
+			jobs = append(jobs, ports.Job{Kind: ports.DriveOrdersJob, SessionID: fmt.Sprint("sess_", n)})
 		}
 		for n := range 50 {
-			jobs = append(jobs, ports.Job{Kind: "expire-trial", AgentID: fmt.Sprint("agt_", n)})
+			jobs = append(jobs, ports.Job{Kind: ports.DriveOrdersJob, SessionID: fmt.Sprint("good_", n)})
 		}
 		w.insert(jobs...)
 		w.within(time.Minute, "the good ones are done", func() bool { return done.Load() == 50 })
 		w.within(time.Minute, "the poisoned ones are tried again", func() bool { return failed.Load() >= 40 })
 		w.within(time.Minute, "a panic is a failure", func() bool {
-			for _, j := range w.list(q, queue.Filter{Kind: "settle-session"}) {
+			for _, j := range w.list(q, queue.Filter{Kind: ports.DriveOrdersJob}) {
 				if j.Subject == "sess_10" && strings.Contains(j.Error, "panicked") {
 					return true
 				}
 			}
 			return false
 		})
-		if text := w.logged(); !strings.Contains(text, "kind=settle-session") || !strings.Contains(text, "id=") ||
+		if text := w.logged(); !strings.Contains(text, "kind=drive-orders") || !strings.Contains(text, "id=") ||
 			strings.Contains(text, "hunter2") {
 			w.Errorf("logged:\n%s", text)
 		}
@@ -174,14 +177,14 @@ func TestPoisonedJobsDelayNoOther(t *testing.T) {
 func TestAParkedJobIsKeptAndReplayed(t *testing.T) {
 	onEachStore(t, func(w *world) {
 		var runs atomic.Int32
-		q := w.begun(queue.Handlers{ExpireSession: func(_ context.Context, id string) error {
+		q := w.begun(queue.Handlers{DriveOrders: func(_ context.Context, id string) error {
 			if runs.Add(1); id != "sess_7" {
 				return errors.New("no such session")
 			}
 			return nil
 		}})
 		w.exec(poison)
-		parked := func() []queue.Job { return w.list(q, queue.Filter{State: "discarded", Kind: "expire-session"}) }
+		parked := func() []queue.Job { return w.list(q, queue.Filter{State: "discarded", Kind: ports.DriveOrdersJob}) }
 		w.within(time.Minute, "it is parked", func() bool { return len(parked()) == 1 })
 		j := parked()[0]
 		if j.Error == "" || j.Attempt != 1 || !strings.Contains(w.logged(), "job parked") {
@@ -193,7 +196,7 @@ func TestAParkedJobIsKeptAndReplayed(t *testing.T) {
 		_, err := q.Retry(w.Context(), j.ID)
 		ok(w.T, err)
 		w.within(time.Minute, "it failed once more", func() bool { p := parked(); return len(p) == 1 && p[0].Attempt == 2 })
-		w.exec(`UPDATE river_job SET args = '{"session_id":"sess_7"}' WHERE kind = 'expire-session'`)
+		w.exec(`UPDATE river_job SET args = '{"session_id":"sess_7"}' WHERE kind = 'drive-orders'`)
 		_, err = q.Retry(w.Context(), j.ID)
 		ok(w.T, err)
 		w.within(time.Minute, "it is done", func() bool { return len(w.list(q, queue.Filter{State: "completed"})) == 1 })
@@ -257,10 +260,10 @@ func TestASessionIsGivenUpAfterTheLastAttempt(t *testing.T) {
 func TestAJobRunsAtItsTime(t *testing.T) {
 	onEachStore(t, func(w *world) {
 		ran := make(chan time.Time, 1)
-		q := w.begun(queue.Handlers{ExpireSession: func(context.Context, string) error { ran <- time.Now(); return nil }})
+		q := w.begun(queue.Handlers{DriveOrders: func(context.Context, string) error { ran <- time.Now(); return nil }})
 		w.within(time.Minute, "it leads", q.Leads)
 		at := time.Now().Add(6*time.Second + 300*time.Microsecond)
-		w.insert(ports.Job{Kind: "expire-session", SessionID: "sess_1", At: at})
+		w.insert(ports.Job{Kind: ports.DriveOrdersJob, SessionID: "sess_1", At: at})
 		select {
 		case got := <-ran:
 			if late := got.Sub(at); late < 0 || late > 3*time.Second {
@@ -269,6 +272,15 @@ func TestAJobRunsAtItsTime(t *testing.T) {
 		case <-time.After(20 * time.Second):
 			w.Error("it did not run")
 		}
+	})
+}
+
+func TestAJobOfARetiredKindIsDone(t *testing.T) {
+	onEachStore(t, func(w *world) {
+		q := w.begun(queue.Handlers{})
+		w.exec(`INSERT INTO river_job (kind, args, max_attempts) VALUES ('expire-session', '{"session_id":"sess_1"}', 8),
+			('settle-session', '{"session_id":"sess_1"}', 8), ('expire-trial', '{"agent_id":"agt_1"}', 8)`)
+		w.within(time.Minute, "they are done", func() bool { return len(w.list(q, queue.Filter{State: "completed"})) == 3 })
 	})
 }
 
@@ -282,7 +294,7 @@ func TestAPassDoesNotOverlapItself(t *testing.T) {
 			runs.Add(1)
 			return nil
 		}
-		q := w.begun(queue.Handlers{Passes: []queue.Pass{{Name: "slow", Every: time.Second, AtStart: true, Run: slow}}})
+		q := w.begun(queue.Handlers{Passes: []queue.Pass{{Name: "slow", Every: time.Second, Run: slow}}})
 		w.within(time.Minute, "it ran twice", func() bool { return runs.Load() >= 2 })
 		if most.Load() != 1 {
 			w.Errorf("%d ran at once", most.Load())

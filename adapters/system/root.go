@@ -35,6 +35,7 @@ const (
 	maxRoot     = 4096 // characters
 	minDistinct = 8    // a random text of 32 hex digits has fewer once in 10 million times
 	randomRoot  = 32   // bytes, when the service makes it
+	maxPrevious = 8    // older secrets: each is tried for a credential that is wrong
 )
 
 // ParseRoot returns the root secret of a text without the white space around it. It
@@ -57,6 +58,42 @@ func ParseRoot(text string) (Root, error) {
 	return Root(text), nil
 }
 
+// Roots are the root secret and those that it replaced. What older ones made
+// still works; everything new is made with the current one.
+type Roots struct {
+	Current  Root
+	Previous []Root
+}
+
+// LoadSecret reads the root secret from a file. It returns an error that is
+// fs.ErrNotExist if there is no file, and otherwise the errors of
+// LoadOrCreateSecret.
+func LoadSecret(path string) (Root, error) { return loadRoot(path) }
+
+// LoadSecrets reads root secrets from a file, one in a line; none if there is no
+// file. It returns an error as LoadOrCreateSecret does.
+func LoadSecrets(path string) ([]Root, error) {
+	text, err := readSecret(path, maxPrevious*(maxRoot+1))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list []Root
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		root, err := ParseRoot(line)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		list = append(list, root)
+	}
+	return list, nil
+}
+
 // LoadOrCreateSecret reads the root secret from a file, and creates the file with
 // 256 random bits if it does not exist. Processes that start at the same time get
 // the same secret. It returns an error if others may read the file or the group may
@@ -73,30 +110,40 @@ func LoadOrCreateSecret(path string) (Root, error) {
 }
 
 func loadRoot(path string) (Root, error) {
-	f, err := os.Open(path)
+	text, err := readSecret(path, maxRoot+2)
 	if err != nil {
-		return nil, fmt.Errorf("read the root secret: %w", err)
+		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("read the root secret: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("the root secret %s is not a regular file", path)
-	}
-	if perm := info.Mode().Perm(); perm&0o027 != 0 {
-		return nil, fmt.Errorf("the root secret %s has mode %04o, so others can read or change it; run: chmod 600 %s", path, perm, path)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxRoot+2))
-	if err != nil {
-		return nil, fmt.Errorf("read the root secret: %w", err)
-	}
-	root, err := ParseRoot(string(text))
+	root, err := ParseRoot(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return root, nil
+}
+
+// readSecret reads at most a number of bytes of a file that others can neither
+// read nor change.
+func readSecret(path string, most int64) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("read the root secret: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", fmt.Errorf("read the root secret: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("the root secret %s is not a regular file", path)
+	}
+	if perm := info.Mode().Perm(); perm&0o027 != 0 {
+		return "", fmt.Errorf("the root secret %s has mode %04o, so others can read or change it; run: chmod 600 %s", path, perm, path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		return "", fmt.Errorf("read the root secret: %w", err)
+	}
+	return string(text), nil
 }
 
 // createRoot writes the secret to a temporary file and links that to its name: the

@@ -7,6 +7,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ const (
 	labelToken   = "agentproxy/token-signing/v1"
 	labelChain   = "agentproxy/development-chain/v1"
 	labelSeal    = "agentproxy/seal/v1"
+	labelCheck   = "agentproxy/root-check/v1"
 )
 
 // Prefixes of the secrets of agents, and the number of letters and digits after the
@@ -39,39 +41,74 @@ const (
 	keyLength     = 43
 )
 
-// Secrets derives keys from the root secret (HKDF-SHA-256, RFC 5869). It hides
-// itself when printed.
+// Secrets derives keys from the root secrets (HKDF-SHA-256, RFC 5869): the
+// current one makes, all of them verify and open. It hides itself when printed.
 type Secrets struct {
-	hash, proxy, webhook, token, chain []byte
-	seal                               cipher.AEAD
+	keys
+	all []keys // the current ones first
+}
+
+// keys are derived from one root.
+type keys struct {
+	hash, proxy, webhook, token, chain, check []byte
+	seal                                      cipher.AEAD
 }
 
 var _ ports.Secrets = (*Secrets)(nil)
 
-// NewSecrets derives the keys. It returns an error if ParseRoot does.
-func NewSecrets(root Root) (*Secrets, error) {
-	root, err := ParseRoot(string(root))
-	if err != nil {
-		return nil, err
+// NewSecrets derives the keys of a root and of those that it replaced, at most
+// 8. It returns an error if ParseRoot does for one of them.
+func NewSecrets(root Root, previous ...Root) (*Secrets, error) {
+	if len(previous) > maxPrevious {
+		return nil, fmt.Errorf("%d previous root secrets are given, at most %d are used", len(previous), maxPrevious)
 	}
-	var s Secrets
+	s := new(Secrets)
+	for _, r := range append([]Root{root}, previous...) {
+		k, err := deriveKeys(r)
+		if err != nil {
+			return nil, err
+		}
+		s.all = append(s.all, k)
+	}
+	s.keys = s.all[0]
+	return s, nil
+}
+
+func deriveKeys(root Root) (k keys, err error) {
+	if root, err = ParseRoot(string(root)); err != nil {
+		return k, err
+	}
 	var seal []byte
 	for label, key := range map[string]*[]byte{
-		labelHash: &s.hash, labelProxy: &s.proxy, labelWebhook: &s.webhook, labelToken: &s.token,
-		labelChain: &s.chain, labelSeal: &seal,
+		labelHash: &k.hash, labelProxy: &k.proxy, labelWebhook: &k.webhook, labelToken: &k.token,
+		labelChain: &k.chain, labelCheck: &k.check, labelSeal: &seal,
 	} {
 		if *key, err = hkdf.Key(sha256.New, root, nil, label, sha256.Size); err != nil {
-			return nil, fmt.Errorf("derive %s: %w", label, err)
+			return k, fmt.Errorf("derive %s: %w", label, err)
 		}
 	}
 	block, err := aes.NewCipher(seal)
 	if err == nil {
-		s.seal, err = cipher.NewGCMWithRandomNonce(block)
+		k.seal, err = cipher.NewGCMWithRandomNonce(block)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("seal: %w", err)
+		return k, fmt.Errorf("seal: %w", err)
 	}
-	return &s, nil
+	return k, nil
+}
+
+// Checks returns a value of each root, the current one first, by which a database
+// recognizes the roots that it was used with. Nothing else follows from it.
+func (s *Secrets) Checks() [][]byte {
+	return each(s.all, func(k keys) []byte { return slices.Clone(k.check) })
+}
+
+func each[T any](all []keys, of func(keys) T) []T {
+	list := make([]T, len(all))
+	for i, k := range all {
+		list[i] = of(k)
+	}
+	return list
 }
 
 // LogValue hides the keys from logs.
@@ -93,8 +130,21 @@ func (*Secrets) NewSecret() string { return secretPrefix + randomText(keyLength)
 // API key or secret. A fast hash is enough for 256 random bits.
 func (s *Secrets) Hash(secret string) []byte { return sum(s.hash, secret) }
 
-// Same reports whether a secret has the hash, in constant time.
-func (s *Secrets) Same(secret string, hash []byte) bool { return hmac.Equal(s.Hash(secret), hash) }
+// Hashes returns the hash of a key or secret under each root, the current one
+// first.
+func (s *Secrets) Hashes(secret string) [][]byte {
+	return each(s.all, func(k keys) []byte { return sum(k.hash, secret) })
+}
+
+// Same reports whether a secret has the hash under one of the roots, in constant
+// time.
+func (s *Secrets) Same(secret string, hash []byte) bool {
+	same := 0
+	for _, h := range s.Hashes(secret) {
+		same |= subtle.ConstantTimeCompare(h, hash)
+	}
+	return same == 1
+}
 
 // Seal encrypts with AES-256-GCM under a random nonce, which comes first. The
 // purpose is authenticated, not stored.
@@ -102,13 +152,15 @@ func (s *Secrets) Seal(plain []byte, purpose string) []byte {
 	return s.seal.Seal(nil, nil, plain, []byte(purpose))
 }
 
-// Open decrypts a text that Seal returned for the same purpose.
+// Open decrypts a text that Seal returned for the same purpose under one of the
+// roots.
 func (s *Secrets) Open(sealed []byte, purpose string) ([]byte, error) {
-	plain, err := s.seal.Open(nil, nil, sealed, []byte(purpose))
-	if err != nil {
-		return nil, errors.New("what is sealed cannot be opened: it was sealed under another AGENTPROXY_SECRET, or was changed")
+	for _, k := range s.all {
+		if plain, err := k.seal.Open(nil, nil, sealed, []byte(purpose)); err == nil {
+			return plain, nil
+		}
 	}
-	return plain, nil
+	return nil, errors.New("what is sealed cannot be opened: it was sealed under another AGENTPROXY_SECRET, or was changed")
 }
 
 // ProxyPassword derives the password of a session: 32 of a-z and 2-7.
@@ -120,6 +172,11 @@ func (s *Secrets) ProxyPassword(sessionID string) string {
 // by itself (traffic.CheckPassword).
 func (s *Secrets) ProxyKey() []byte { return slices.Clone(s.proxy) }
 
+// OlderProxyKeys returns the keys of the passwords that previous roots derived.
+func (s *Secrets) OlderProxyKeys() [][]byte {
+	return each(s.all[1:], func(k keys) []byte { return slices.Clone(k.proxy) })
+}
+
 // DevchainSeed returns the seed of the addresses of the development chain, which
 // differs between installations.
 func (s *Secrets) DevchainSeed() []byte { return slices.Clone(s.chain) }
@@ -127,9 +184,16 @@ func (s *Secrets) DevchainSeed() []byte { return slices.Clone(s.chain) }
 // WebhookSecret derives the secret of an agent's webhook: whsec_ and the base64
 // of 32 bytes, as in the Standard Webhooks specification.
 func (s *Secrets) WebhookSecret(agentID string, version int64) string {
-	// No id has a slash, so no two pairs make one text.
-	key := sum(s.webhook, agentID+"/"+strconv.FormatInt(version, 10))
-	return webhookPrefix + base64.StdEncoding.EncodeToString(key)
+	return s.WebhookSecrets(agentID, version)[0]
+}
+
+// WebhookSecrets returns WebhookSecret of each root, the current one first.
+func (s *Secrets) WebhookSecrets(agentID string, version int64) []string {
+	return each(s.all, func(k keys) string {
+		// No id has a slash, so no two pairs make one text.
+		key := sum(k.webhook, agentID+"/"+strconv.FormatInt(version, 10))
+		return webhookPrefix + base64.StdEncoding.EncodeToString(key)
+	})
 }
 
 func sum(key []byte, text string) []byte {

@@ -207,19 +207,18 @@ func TestSecretsHideThemselves(t *testing.T) {
 }
 
 func TestModule(t *testing.T) {
-	var clock ports.Clock
 	var ids ports.IDs
 	var secrets ports.Secrets
 	var tokens ports.Tokens
 	var own *system.Secrets
-	app := fx.New(fx.NopLogger, system.Module, fx.Supply(system.Root(rootText)), fx.Populate(&clock, &ids, &secrets, &tokens, &own))
+	app := fx.New(fx.NopLogger, system.Module, fx.Supply(system.Roots{Current: system.Root(rootText)}), fx.Populate(&ids, &secrets, &tokens, &own))
 	if err := app.Err(); err != nil {
 		t.Fatal(err)
 	}
 	if secrets != ports.Secrets(own) {
 		t.Error("the gateway and the core have different secrets")
 	}
-	short := fx.New(fx.NopLogger, system.Module, fx.Supply(system.Root("short")), fx.Populate(&secrets))
+	short := fx.New(fx.NopLogger, system.Module, fx.Supply(system.Roots{Current: system.Root("short")}), fx.Populate(&secrets))
 	if err := short.Err(); err == nil || strings.Contains(err.Error(), "short\"") {
 		t.Errorf("a short root secret starts: %v", err)
 	}

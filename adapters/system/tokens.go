@@ -37,17 +37,17 @@ type claims struct {
 // Tokens signs and reads Bearer tokens: JWTs (RFC 7519) under HMAC-SHA-256. It
 // hides itself when printed.
 type Tokens struct {
-	key   []byte
+	keys  [][]byte // the first signs
 	ids   ports.IDs
 	rules []jwt.ParserOption
 }
 
 var _ ports.Tokens = (*Tokens)(nil)
 
-// NewTokens returns Tokens that sign with the token key of the secrets and generate
-// each token's jti with ids.
+// NewTokens returns Tokens that sign with the token key of the secrets, accept
+// those of previous roots too, and generate each token's jti with ids.
 func NewTokens(s *Secrets, ids ports.IDs) *Tokens {
-	return &Tokens{key: s.token, ids: ids, rules: []jwt.ParserOption{
+	return &Tokens{keys: each(s.all, func(k keys) []byte { return k.token }), ids: ids, rules: []jwt.ParserOption{
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
 		jwt.WithStrictDecoding(),
 		jwt.WithIssuer(tokenIssuer),
@@ -83,15 +83,15 @@ func (t *Tokens) Sign(tok ports.Token, now time.Time) (string, error) {
 		},
 		Version: tok.Version,
 		Scope:   strings.Join(words, " "),
-	}).SignedString(t.key)
+	}).SignedString(t.keys[0])
 	if err != nil {
 		return "", fmt.Errorf("sign a token: %w", err)
 	}
 	return text, nil
 }
 
-// Read returns account.ErrExpiredToken if Sign did not return the text with this
-// key, or if it has expired at now.
+// Read returns account.ErrExpiredToken if Sign did not return the text with one of
+// the keys, or if it has expired at now.
 func (t *Tokens) Read(text string, now time.Time) (ports.Token, error) {
 	// The base64 decoder skips line ends, strict or not; a header field has none.
 	if len(text) > maxToken || !strings.HasPrefix(text, tokenHeader) || strings.ContainsAny(text, "\r\n") {
@@ -100,7 +100,11 @@ func (t *Tokens) Read(text string, now time.Time) (ports.Token, error) {
 	var c claims
 	clock := jwt.WithTimeFunc(func() time.Time { return now })
 	parser := jwt.NewParser(append(t.rules[:len(t.rules):len(t.rules)], clock)...)
-	_, err := parser.ParseWithClaims(text, &c, func(*jwt.Token) (any, error) { return t.key, nil })
+	keys := jwt.VerificationKeySet{}
+	for _, key := range t.keys {
+		keys.Keys = append(keys.Keys, key)
+	}
+	_, err := parser.ParseWithClaims(text, &c, func(*jwt.Token) (any, error) { return keys, nil })
 	if err != nil || !c.complete(now) {
 		return ports.Token{}, account.ErrExpiredToken
 	}

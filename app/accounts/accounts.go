@@ -139,7 +139,7 @@ func (a *Service) openWallet(
 		return w, err
 	}
 	w.Available = e.Available
-	return w, tx.Jobs().Insert(ctx, ports.Job{Kind: ports.ExpireTrialJob, AgentID: agent.ID, At: w.TrialExpiresAt}, now)
+	return w, nil
 }
 
 func (a *Service) info(agent account.Agent, w billing.Wallet, now time.Time) Info {

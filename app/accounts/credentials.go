@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -47,7 +48,7 @@ func (a *Service) AuthenticateKey(ctx context.Context, key string) (Caller, erro
 	if !strings.HasPrefix(key, "ak_") || len(key) > maxCredential {
 		return Caller{}, account.ErrInvalidKey
 	}
-	agent, err := a.agentByKey(ctx, a.secrets.Hash(key))
+	agent, err := a.agentByKey(ctx, a.secrets.Hashes(key))
 	if err != nil {
 		return Caller{}, notFoundIs(err, account.ErrInvalidKey)
 	}
@@ -171,13 +172,19 @@ func newAgentCache() *agentCache {
 	}
 }
 
-// agentByKey returns the agent of a key's hash, from memory where possible.
-func (a *Service) agentByKey(ctx context.Context, hash []byte) (account.Agent, error) {
-	id, err := a.cache.keys.Get(ctx, string(hash), otter.LoaderFunc[string, string](
+// agentByKey returns the agent of a key with one of the hashes, from memory where
+// possible.
+func (a *Service) agentByKey(ctx context.Context, hashes [][]byte) (account.Agent, error) {
+	id, err := a.cache.keys.Get(ctx, string(hashes[0]), otter.LoaderFunc[string, string](
 		func(ctx context.Context, _ string) (id string, err error) {
-			err = a.store.View(ctx, func(ctx context.Context, tx repos) error {
-				agent, err := tx.Agents().ByKey(ctx, hash)
-				id = agent.ID
+			err = a.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+				for _, hash := range hashes {
+					var agent account.Agent
+					if agent, err = tx.Agents().ByKey(ctx, hash); !errors.Is(err, account.ErrNotFound) {
+						id = agent.ID
+						return err
+					}
+				}
 				return err
 			})
 			return id, err

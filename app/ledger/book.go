@@ -188,7 +188,7 @@ func (b Book) Finish(ctx context.Context, s *session.Session, settleBy time.Time
 		return err
 	}
 	if s.Type == session.Dynamic && usage.Leased > 0 {
-		return SettleLater(ctx, b.tx, s.ID, b.now.Add(SettleLate), b.now)
+		return b.tx.Traffic().SetSettleAt(ctx, s.ID, b.now.Add(SettleLate))
 	}
 	if !settleBy.IsZero() && usage.Used() < s.Bytes {
 		return SettleLater(ctx, b.tx, s.ID, settleBy, b.now)
@@ -204,14 +204,6 @@ func (b Book) Finish(ctx context.Context, s *session.Session, settleBy time.Time
 // SettleLate is when a session that ended with a lease outstanding is settled,
 // should the gateway that holds the lease have died.
 const SettleLate = 20 * time.Second
-
-// SettleLater sets when a session is settled, and stores the job that does it.
-func SettleLater(ctx context.Context, tx Repos, id string, at, now time.Time) error {
-	if err := tx.Traffic().SetSettleAt(ctx, id, at); err != nil {
-		return err
-	}
-	return tx.Jobs().Insert(ctx, ports.Job{Kind: ports.SettleSessionJob, SessionID: id, At: at}, now)
-}
 
 // Quote is the answer to a dry run: what a call would cost and leave.
 type Quote struct {

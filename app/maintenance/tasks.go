@@ -1,4 +1,4 @@
-// Package maintenance holds the periodic tasks and timed jobs of the service.
+// Package maintenance holds the periodic tasks of the service.
 package maintenance
 
 import (
@@ -22,7 +22,7 @@ import (
 // next run.
 const passSize = 500
 
-// Tasks is the periodic tasks and timed jobs of the service. Each may run at any
+// Tasks is the periodic tasks of the service. Each may run at any
 // time and on several replicas: every item is decided anew in a transaction of
 // its own.
 type Tasks struct {
@@ -34,6 +34,7 @@ type Tasks struct {
 	hub     *changes.Hub
 	limits  *ratelimit.Limits
 
+	failed  failures
 	purging sync.Mutex
 	trimmed string // the last session whose feed was trimmed
 }
@@ -42,76 +43,6 @@ type Tasks struct {
 func New(store ports.Store, clock ports.Clock, ids ports.IDs, life *sessions.Transitions, traffic *trafficapp.Service, hub *changes.Hub,
 	limits *ratelimit.Limits) *Tasks {
 	return &Tasks{store: narrow(store), clock: clock, ids: ids, life: life, traffic: traffic, hub: hub, limits: limits}
-}
-
-// due lists ids and treats each in a transaction of its own. An error of one does
-// not delay the others.
-func (p *Tasks) due(ctx context.Context, what string,
-	list func(context.Context, repos, time.Time) ([]string, error),
-	treat func(context.Context, repos, string, time.Time) error, done func(id string)) error {
-	var ids []string
-	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		ids, err = list(ctx, tx, p.clock.Now())
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	var faults []error
-	for _, id := range ids {
-		if err := p.one(ctx, what, id, treat); err != nil {
-			faults = append(faults, err)
-			continue
-		}
-		done(id)
-	}
-	return errors.Join(faults...)
-}
-
-// one treats one item in a transaction of its own.
-func (p *Tasks) one(
-	ctx context.Context, what, id string, treat func(context.Context, repos, string, time.Time) error,
-) error {
-	err := p.store.Update(ctx, func(ctx context.Context, tx repos) error {
-		return treat(ctx, tx, id, p.clock.Now())
-	})
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", what, id, err)
-	}
-	return nil
-}
-
-// Sweep does what the jobs of sessions and trials do, for those whose job was
-// lost or has failed every time. The job owns the schedule and is on time; the sweep
-// reads the due columns each minute and is what makes a settlement or an expiry
-// certain. Both take the same function, which decides by what is stored.
-func (p *Tasks) Sweep(ctx context.Context) error {
-	return errors.Join(p.ExpireSessions(ctx), p.Settle(ctx), p.ExpireTrials(ctx))
-}
-
-// ExpireSessions ends static sessions whose time is up.
-func (p *Tasks) ExpireSessions(ctx context.Context) error {
-	return p.due(ctx, "expire session",
-		func(ctx context.Context, tx repos, now time.Time) ([]string, error) {
-			return tx.Sessions().TimeDue(ctx, now, passSize)
-		}, p.expireSession, p.hub.SessionChanged)
-}
-
-// ExpireTrials writes off trial credit at its date.
-func (p *Tasks) ExpireTrials(ctx context.Context) error {
-	return p.due(ctx, "expire trial",
-		func(ctx context.Context, tx repos, now time.Time) ([]string, error) {
-			return tx.Ledger().TrialsDue(ctx, now, passSize)
-		}, p.expireTrial, func(string) {})
-}
-
-// Settle charges what dynamic sessions used by the hour, and gives back the rest of
-// those that ended while a lease was outstanding.
-func (p *Tasks) Settle(ctx context.Context) error {
-	return p.due(ctx, "settle",
-		func(ctx context.Context, tx repos, now time.Time) ([]string, error) {
-			return tx.Sessions().SettleDue(ctx, now, passSize)
-		}, p.settleSession, func(string) {})
 }
 
 // Reclaim takes back leases that a gateway has not renewed in time: it stopped

@@ -137,7 +137,7 @@ func TestTheUsageOfADirectSession(t *testing.T) {
 		for i := range 3 {
 			used(v, int64(i+1)*1000)
 		}
-		apptest.Equal(t, "jobs", len(w.Jobs("kind = 'settle-session'")), 1)
+		apptest.Equal(t, "settlements", w.Column(`SELECT CAST(COUNT(*) AS TEXT) FROM sessions WHERE settle_at > 0`)[0], "1")
 		apptest.Equal(t, "counted", w.Column(`SELECT CAST(SUM(down) AS TEXT) FROM usage_hours WHERE session_id = ?`, v.ID)[0], "3000")
 	})
 	t.Run("a place that the provider has no word for is no address", func(t *testing.T) {

@@ -66,7 +66,7 @@ func (l *Transitions) Activate(
 	if err := ledger.NewBook(tx, l.ids, now).Charge(ctx, &s, s.Money.Held.Total()); err != nil {
 		return s, err
 	}
-	return s, expireLater(ctx, tx, s, now)
+	return s, nil
 }
 
 // Fail ends a session whose delivery was refused and gives everything back. The
@@ -146,9 +146,6 @@ func (l *Transitions) Renewed(
 	if err := tx.Sessions().Put(ctx, s); err != nil {
 		return s, err
 	}
-	if err := expireLater(ctx, tx, s, now); err != nil {
-		return s, err
-	}
 	return s, notify.LogEvent(ctx, tx, l.ids, s.ID, eventlog.Renewed, "", now)
 }
 
@@ -164,13 +161,13 @@ func (l *Transitions) RecordUsage(
 	if before.Used()+more >= s.Bytes {
 		return l.Expire(ctx, tx, s, session.TrafficExhausted, now)
 	}
+<<<<<<< HEAD
 	if hour := now.Truncate(time.Hour); before.UpdatedAt.Before(hour) {
 		return ledger.SettleLater(ctx, tx, s.ID, hour.Add(time.Hour), now)
+=======
+	if before.UpdatedAt.Before(hour) {
+		return tx.Traffic().SetSettleAt(ctx, s.ID, hour.Add(time.Hour))
+>>>>>>> main
 	}
 	return nil
-}
-
-// expireLater stores the job that ends a static session.
-func expireLater(ctx context.Context, tx procurement.Repos, s session.Session, now time.Time) error {
-	return tx.Jobs().Insert(ctx, ports.Job{Kind: ports.ExpireSessionJob, SessionID: s.ID, At: s.ExpiresAt}, now)
 }

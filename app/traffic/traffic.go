@@ -14,6 +14,7 @@ import (
 	"agentproxy/app/ledger"
 	"agentproxy/app/notify"
 	"agentproxy/app/sessions"
+	"agentproxy/domain/account"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/webhook"
@@ -63,7 +64,18 @@ func (t *Service) routed(ctx context.Context, s session.Session) (traffic.Route,
 	if s.Status != session.Active {
 		return r, nil
 	}
-	var err error
+	err := t.store.Read(ctx, func(ctx context.Context, tx Repos) error {
+		agent, err := tx.Agents().Get(ctx, s.AgentID)
+		if err != nil {
+			return err
+		}
+		w, err := tx.Ledger().Wallet(ctx, s.AgentID)
+		r.Trial = agent.Tier(w.Credited) == account.TrialTier
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
 	r.Hops, err = t.access.Upstreams(ctx, s)
 	return r, err
 }
@@ -226,7 +238,7 @@ func (t *Service) newHour(
 			return s, err
 		}
 	}
-	return s, ledger.SettleLater(ctx, tx, s.ID, now.Truncate(time.Hour).Add(time.Hour), now)
+	return s, tx.Traffic().SetSettleAt(ctx, s.ID, now.Truncate(time.Hour).Add(time.Hour))
 }
 
 // SettleEnded settles a session that ended while leases were out, once the last

@@ -205,7 +205,7 @@ func (u *Service) message(ctx context.Context, d webhook.Delivery) (m ports.Mess
 		}
 		m = ports.Message{URL: to.URL, ID: e.ID, At: u.clock.Now(), Body: u.sender.Body(e)}
 		for _, version := range to.Signing(m.At) {
-			m.Secrets = append(m.Secrets, u.secrets.WebhookSecret(d.AgentID, version))
+			m.Secrets = append(m.Secrets, u.secrets.WebhookSecrets(d.AgentID, version)...)
 		}
 		return nil
 	})

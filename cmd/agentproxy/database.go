@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"agentproxy/adapters/storage"
+	"agentproxy/adapters/system"
 	"agentproxy/app/ledger"
 	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain"
@@ -74,16 +75,29 @@ func (verifyCmd) Run(k *kit) error {
 }
 
 type backupCmd struct {
-	File string `arg:"" name:"FILE" help:"A file that does not exist yet."`
+	File       string `arg:"" name:"FILE" help:"A file that does not exist yet."`
+	WithSecret bool   `help:"Write the root secret to FILE.secret too. Whoever has both files has every credential."`
 }
+
+// noSecret is printed for a backup without the root secret.
+const noSecret = "not included, and without it the backup is of no use: keep AGENTPROXY_SECRET or the .secret file " +
+	"in another safe place, or use --with-secret"
 
 // Run copies the database.
 func (c backupCmd) Run(k *kit) error {
 	var store *storage.Store
+	var roots system.Roots
 	return k.core(func(ctx context.Context) error {
 		if err := store.Backup(ctx, c.File); err != nil {
 			return err
 		}
-		return k.record("file", c.File)
-	}, &store)
+		if !c.WithSecret {
+			return k.record("file", c.File, "secret", noSecret)
+		}
+		current, previous := wire.SecretFiles(c.File)
+		if err := writeSecrets(roots, current, previous); err != nil {
+			return fmt.Errorf("the database is in %s, its root secret could not be written: %w", c.File, err)
+		}
+		return k.record("file", c.File, "secret", current)
+	}, &store, &roots)
 }

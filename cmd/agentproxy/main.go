@@ -38,6 +38,7 @@ type cli struct {
 	Adjust   adjustCmd   `cmd:"" help:"Correct an agent's balance."`
 	Migrate  migrateCmd  `cmd:"" help:"Migrate the database to the schema of this program."`
 	Verify   verifyCmd   `cmd:"" help:"Verify the ledger; if rows break a rule, lists them and exits with 1."`
+	Secret   secretCmd   `cmd:"" help:"Manage the root secret."`
 	Backup   backupCmd   `cmd:"" help:"Copy the database to a new file while the service runs."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 }

@@ -15,6 +15,7 @@ import (
 type Route struct {
 	SessionID string
 	AgentID   string
+	Trial     bool // the agent's account is a trial: less is allowed to it
 	Type      session.Type
 	Status    session.Status
 	Reason    session.Reason // why it ended

@@ -13,11 +13,6 @@ import (
 // OrderJobs lists the jobs of orders that were inserted and did not run yet.
 func (w *World) OrderJobs() []ports.Job { return w.Jobs("kind = 'drive-orders'") }
 
-// TimedJobs lists the jobs that are scheduled for the end of a session or of a trial.
-func (w *World) TimedJobs() []ports.Job {
-	return w.Jobs("kind NOT IN ('drive-orders', 'deliver')")
-}
-
 // Jobs lists the jobs that an SQL condition matches, oldest first. After is what is left
 // until their time.
 func (w *World) Jobs(where string) (jobs []ports.Job) {
@@ -62,17 +57,10 @@ func (w *World) RunJobs(jobs []ports.Job) error {
 }
 
 func (w *World) runJob(j ports.Job) error {
-	switch j.Kind {
-	case ports.DriveOrdersJob:
-		return w.Driver.DriveSession(context.Background(), j.SessionID)
-	case ports.ExpireSessionJob:
-		return w.Tasks.ExpireSession(context.Background(), j.SessionID)
-	case ports.SettleSessionJob:
-		return w.Tasks.SettleSession(context.Background(), j.SessionID)
-	case ports.ExpireTrialJob:
-		return w.Tasks.ExpireTrial(context.Background(), j.SessionID)
+	if j.Kind != ports.DriveOrdersJob {
+		return fmt.Errorf("no job of kind %q", j.Kind)
 	}
-	return fmt.Errorf("no job of kind %q", j.Kind)
+	return w.Driver.DriveSession(context.Background(), j.SessionID)
 }
 
 // RunMinutes advances the clock by minutes and runs the orders after each.

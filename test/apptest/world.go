@@ -107,11 +107,11 @@ func Start(t testing.TB, s Options) (*World, func()) {
 	OK(t, err)
 	db.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
 		_, err := tx.Conn.ExecContext(ctx, `INSERT INTO test_jobs (kind, session, due) VALUES ($1, $2, $3)`, j.Kind,
-			j.SessionID+j.AgentID+j.DeliveryID, cmp.Or(j.At, now.Add(j.After)).UnixMicro())
+			j.SessionID+j.DeliveryID, cmp.Or(j.At, now.Add(j.After)).UnixMicro())
 		return err
 	})
 	w.DB, w.Store = db, &FaultyStore{Store: db, repeat: s.RepeatUpdates}
-	w.Secrets, err = system.NewSecrets(system.Root("0123456789abcdefghijklmnopqrstuvwxyz"))
+	w.Secrets, err = system.NewSecrets(RootSecret)
 	OK(t, err)
 	w.Embedded, err = embedded.New(embedded.Config{Exits: Exits(max(cmp.Or(s.Exits, 400), 2)),
 		Usable: func(netip.Addr) bool { return true }}, slog.New(slog.DiscardHandler))

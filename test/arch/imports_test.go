@@ -37,11 +37,12 @@ var imports = []rule{
 
 	{"app/...", "domain/... ports app/..."},
 
-	{"adapters/admin", ""},
+	{"adapters/admin", "adapters/conns"},
 	{"adapters/chain", "domain/... ports"},
 	{"adapters/configfile/...", "domain/... ports adapters/configfile/..."},
-	{"adapters/gateway/...", "domain/... adapters/gateway/..."},
-	{"adapters/httpapi/...", "domain/... ports app/... adapters/httpapi/..."},
+	{"adapters/conns", ""},
+	{"adapters/gateway/...", "domain/... adapters/conns adapters/gateway/..."},
+	{"adapters/httpapi/...", "domain/... ports app/... adapters/conns adapters/httpapi/..."},
 	{"adapters/queue", "domain/... ports"},
 	{"adapters/storage/...", "domain/... ports adapters/storage/..."},
 	{"adapters/system", "domain/... ports"},

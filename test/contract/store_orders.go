@@ -22,6 +22,51 @@ var orderClaims = []claim{
 	{"put of an unknown upstream order is refused", upstreamPutUnknown},
 	{"put of an upstream order notes a change of its session", upstreamChangesNoted},
 	{"an upstream order follows its unit", upstreamFollowsItsUnit},
+	{"a sealed delivery is replaced unless it changed meanwhile", deliveriesResealed},
+}
+
+func deliveriesResealed(t *testing.T, st ports.Store) {
+	for n := range 3 {
+		addUpstream(t, st, upstreamOrder(n, "seller"))
+	}
+	sealed := func(after int64, limit int) (list []ports.SealedDelivery) {
+		view(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
+			list, err = tx.Orders().Sealed(ctx, after, limit)
+			return err
+		})
+		return list
+	}
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Orders().Put(ctx, confirmed(upstreamOrder(1, "seller"), "ref-1"))
+	})
+	all := sealed(0, 10)
+	if len(all) != 3 || all[0].OrderID != "ord_0" || len(all[0].Sealed) != 0 || string(all[1].Sealed) != "sealed" {
+		t.Fatalf("the deliveries are %+v", all)
+	}
+	if first := sealed(0, 1); len(first) != 1 || first[0].OrderID != "ord_0" {
+		t.Errorf("the first is %+v", first)
+	}
+	if rest := sealed(all[1].Position, 10); len(rest) != 1 || rest[0].OrderID != "ord_2" {
+		t.Errorf("the rest is %+v", rest)
+	}
+	for _, want := range []bool{true, false} { // the second time it is another one
+		update(t, st, func(ctx context.Context, tx ports.Tx) error {
+			done, err := tx.Orders().Reseal(ctx, all[1], []byte("sealed anew"))
+			if done != want {
+				t.Errorf("replaced: %t, want %t", done, want)
+			}
+			return err
+		})
+	}
+	want := confirmed(upstreamOrder(1, "seller"), "ref-1")
+	want.SealedDelivery = []byte("sealed anew")
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Orders().Get(ctx, "ord_1")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		return err
+	})
 }
 
 // upstreamOrder is a planned order of a session of its own.

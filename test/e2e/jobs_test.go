@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,11 +48,11 @@ func TestAPoisonedJobIsParkedAndReplayed(t *testing.T) {
 
 func aPoisonedJobIsParkedAndReplayed(t *testing.T, store ...string) {
 	s := serve(t, store...)
-	key, agent := s.register("poisoned")
+	key, _ := s.register("poisoned")
 	poison := func() (id string) {
-		s.sqlRun(`INSERT INTO river_job (kind, args, max_attempts) VALUES ('expire-trial', '{"agent_id":7}', 1)`)
+		s.sqlRun(`INSERT INTO river_job (kind, args, max_attempts) VALUES ('drive-orders', '{"session_id":7}', 1)`)
 		within(t, soon, "it is parked", func() bool {
-			list := s.jobs("--state", "discarded", "--kind", "expire-trial")
+			list := s.jobs("--state", "discarded", "--kind", "drive-orders")
 			if len(list) == 1 {
 				id = fmt.Sprintf("%.0f", list[0]["job_id"])
 			}
@@ -59,13 +60,21 @@ func aPoisonedJobIsParkedAndReplayed(t *testing.T, store ...string) {
 		})
 		return id
 	}
+	var d sessionData
+	s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}`).into(t, &d)
 	id := poison()
-	if list := s.jobs("--state", "scheduled"); len(list) != 1 || list[0]["subject"] != agent {
-		t.Errorf("the job of the trial is not listed: %v", list)
+	s.sqlRun(`INSERT INTO river_job (kind, args, max_attempts, state, scheduled_at)
+		VALUES ('drive-orders', '{"session_id":"sess_later"}', 8, 'scheduled', '2099-01-01 00:00:00')`)
+	if list := s.jobs("--state", "scheduled"); len(list) != 1 || list[0]["subject"] != "sess_later" {
+		t.Errorf("the job that waits is not listed: %v", list)
 	}
-	s.sqlRun(`UPDATE river_job SET args = '{"agent_id":"` + agent + `"}' WHERE id = ` + id)
+	s.sqlRun(`UPDATE river_job SET args = '{"session_id":"` + d.SessionID + `"}' WHERE id = ` + id)
 	s.object("jobs", "retry", id)
-	within(t, soon, "it is done", func() bool { return len(s.jobs("--state", "completed", "--kind", "expire-trial")) == 1 })
+	within(t, soon, "it is done", func() bool {
+		return slices.ContainsFunc(s.jobs("--state", "completed", "--kind", "drive-orders"), func(j map[string]any) bool {
+			return fmt.Sprintf("%.0f", j["job_id"]) == id
+		})
+	})
 	id = poison()
 	s.object("jobs", "discard", id)
 	if list := s.jobs("--state", "discarded"); len(list) != 0 {
@@ -81,7 +90,7 @@ func aPoisonedJobIsParkedAndReplayed(t *testing.T, store ...string) {
 			t.Errorf("%v: exit %d\n%s", args, exit(err), out)
 		}
 	}
-	if b := s.balance(key); b != "10" {
+	if b := s.balance(key); b != "9.6" {
 		t.Errorf("a trial ended before its time: the balance is %s", b)
 	}
 	s.verify()
@@ -89,12 +98,11 @@ func aPoisonedJobIsParkedAndReplayed(t *testing.T, store ...string) {
 
 // soon makes the time of every static session come.
 func (s *service) soon(after time.Duration) {
-	at := time.Now().Add(after).UTC()
+	at := time.Now().Add(after)
 	s.sqlRun(fmt.Sprintf("UPDATE sessions SET expires_at = %d WHERE type = 'static'", at.UnixMicro()))
-	s.sqlRun(fmt.Sprintf("UPDATE river_job SET scheduled_at = '%s' WHERE kind = 'expire-session'", at.Format("2006-01-02 15:04:05.000")))
 }
 
-func TestAStaticSessionExpiresByItsJob(t *testing.T) {
+func TestAStaticSessionExpires(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store ...string) {
 		s := serve(t, append(store, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
 		key, _ := s.register("static")
@@ -120,8 +128,12 @@ func TestAnotherReplicaLeadsAfterACrash(t *testing.T) {
 	key, _ := both[1].register("static")
 	var d sessionData
 	both[1].must(201, "POST", "/sessions", key, staticBody).into(t, &d)
-	within(t, soon, "the first has led", func() bool { return len(both[1].jobs("--state", "completed", "--kind", "pass")) > 0 })
-	both[0].kill() // it came first, and leads
+	both[1].soon(time.Second)
+	within(t, soon, "it is expired by the first, which leads", func() bool {
+		return both[1].session(key, d.SessionID).Status == "expired"
+	})
+	both[1].must(201, "POST", "/sessions", key, staticBody).into(t, &d)
+	both[0].kill()
 	both[1].soon(time.Second)
 	within(t, soon, "the session is expired by the other", func() bool {
 		return both[1].session(key, d.SessionID).Status == "expired"

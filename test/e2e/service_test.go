@@ -58,7 +58,8 @@ type service struct {
 	gateway string
 	admin   string
 	env     []string
-	program string // if it is not the usual one
+	wrap    func(*exec.Cmd) // changes how the program is started; nil for nothing
+	program string          // if it is not the usual one
 
 	cmd *exec.Cmd
 	log *lockedBuffer
@@ -139,6 +140,9 @@ func (s *service) start() {
 	s.t.Helper()
 	s.log = &lockedBuffer{}
 	s.cmd = s.command("serve")
+	if s.wrap != nil {
+		s.wrap(s.cmd)
+	}
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)

@@ -142,7 +142,10 @@ func (w *world) work(n int) func() {
 	r := w.replicas[n]
 	return func() {
 		for _, j := range w.rows(`SELECT n, kind, session FROM test_jobs WHERE due <= ? ORDER BY n`, w.clock.Now().UnixMicro()) {
-			if err := w.job(r, j[1], j[2]); err != nil {
+			if j[1] != ports.DriveOrdersJob {
+				continue
+			}
+			if err := r.driver.DriveSession(context.Background(), j[2]); err != nil {
 				w.recordError(err)
 				continue
 			}
@@ -151,20 +154,9 @@ func (w *world) work(n int) func() {
 		}
 		w.recordError(r.driver.DriveDue(context.Background()))
 		w.recordError(r.driver.Recover(context.Background(), time.Minute))
+		w.recordError(r.passes.ExpireSessions(context.Background()))
+		w.recordError(r.passes.Settle(context.Background()))
 	}
-}
-
-func (w *world) job(r *replica, kind, id string) error {
-	ctx := context.Background()
-	switch kind {
-	case ports.DriveOrdersJob:
-		return r.driver.DriveSession(ctx, id)
-	case ports.ExpireSessionJob:
-		return r.passes.ExpireSession(ctx, id)
-	case ports.SettleSessionJob:
-		return r.passes.SettleSession(ctx, id)
-	}
-	return nil
 }
 
 // pass advances the clock and runs the passes of both replicas.

@@ -12,9 +12,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"agentproxy/adapters/conns"
 	"agentproxy/adapters/gateway/lease"
 	"agentproxy/adapters/gateway/monotime"
+	"agentproxy/adapters/gateway/quota"
 	"agentproxy/adapters/gateway/route"
+	"agentproxy/adapters/gateway/socket"
 )
 
 // Cause is why a connection was interrupted.
@@ -30,13 +33,16 @@ const (
 	ClientGone       // the client's connection failed
 	TargetGone       // the target's connection failed
 	Aborted          // the exchange ended before its request was sent
+	Looped           // its target is this gateway
 )
 
 // Conn is one client's connection.
 type Conn struct {
 	*net.TCPConn
 	Member lease.Member
-	index  int // in the Registry
+	Slot   conns.Slot
+	Agent  *quota.Agent // that the connection counts for; nil for none. The goroutine that serves it uses it
+	index  int          // in the Registry
 
 	entry  atomic.Pointer[route.Entry]
 	target atomic.Pointer[net.TCPConn]
@@ -99,6 +105,15 @@ func (c *Conn) Interrupt(why Cause) {
 		e.Pool.Signal()
 	}
 }
+
+// Evict implements conns.Owner.
+func (c *Conn) Evict() { c.Interrupt(TimedOut) }
+
+// Unread implements conns.Owner.
+func (c *Conn) Unread() bool { return socket.Pending(c.TCPConn) > 0 }
+
+// Quiet returns for how long nothing was moved. now is by monotime.
+func (c *Conn) Quiet(now time.Duration) time.Duration { return now - time.Duration(c.moved.Load()) }
 
 // SessionEnded implements lease.Conn.
 func (c *Conn) SessionEnded(v lease.Verdict) {

@@ -1,6 +1,8 @@
 package client
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 )
@@ -62,6 +64,18 @@ func (r *Registry) InterruptIdle() {
 	for _, c := range r.match(func(c *Conn) bool { return c.idle.Load() }) {
 		c.Interrupt(Stopped)
 	}
+}
+
+// InterruptQuietest interrupts at most n of the connections that moved nothing for at least
+// a time, the quietest first, and returns how many. now is by monotime.
+func (r *Registry) InterruptQuietest(n int, least, now time.Duration) int {
+	quiet := r.match(func(c *Conn) bool { return c.Quiet(now) >= least && !c.Interrupted() })
+	slices.SortFunc(quiet, func(a, b *Conn) int { return cmp.Compare(b.Quiet(now), a.Quiet(now)) })
+	quiet = quiet[:min(n, len(quiet))]
+	for _, c := range quiet {
+		c.Interrupt(TimedOut)
+	}
+	return len(quiet)
 }
 
 // Sweep interrupts the connections that were quiet for too long and those of

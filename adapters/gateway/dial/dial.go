@@ -44,6 +44,7 @@ type Dialer struct {
 	Judge    Judge // nil forbids every target
 	Resolver Resolver
 	Own      []netip.AddrPort // listeners of this service, never dialled
+	Public   *Public          // where clients reach the service, never dialled
 	Resolve  time.Duration    // timeout of one lookup
 	Connect  time.Duration    // timeout of connecting, handshake of an upstream proxy included
 	Now      func() time.Time // compared with dates in Retry-After

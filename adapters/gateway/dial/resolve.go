@@ -21,6 +21,9 @@ const maxAddresses = 4
 // the operator configured, is not judged.
 func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr, trusted bool) (
 	[]netip.AddrPort, *refusal.Refusal) {
+	if !trusted && d.Public.named(t) {
+		return nil, itself
+	}
 	addr, err := egress.ParseHost(t.Host)
 	if err != nil {
 		return nil, forbidden(err)
@@ -64,8 +67,8 @@ func (d *Dialer) judge(target netip.AddrPort, trusted bool) *refusal.Refusal {
 	if trusted {
 		return nil
 	}
-	if d.isOwn(target) {
-		return refusal.TargetForbidden.Because("the target is this service itself")
+	if d.isOwn(target) || d.Public.at(target) {
+		return itself
 	}
 	if d.Judge == nil {
 		return refusal.TargetForbidden

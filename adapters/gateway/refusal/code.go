@@ -11,6 +11,7 @@ const (
 	CodeTargetRefused
 	CodeSessionExpired
 	CodeTooManyTunnels
+	CodeTargetRateLimited
 	CodeSessionNotReady
 	CodeNoCapacity
 	CodeTargetUnreachable
@@ -36,6 +37,7 @@ var codeTexts = [Codes]string{
 	CodeTargetRefused:       "TARGET_REFUSED",
 	CodeSessionExpired:      "SESSION_EXPIRED",
 	CodeTooManyTunnels:      "TOO_MANY_TUNNELS",
+	CodeTargetRateLimited:   "TARGET_RATE_LIMITED",
 	CodeSessionNotReady:     "SESSION_NOT_READY",
 	CodeNoCapacity:          "NO_CAPACITY",
 	CodeTargetUnreachable:   "TARGET_UNREACHABLE",

@@ -58,6 +58,13 @@ func (r *Refusal) Because(message string) *Refusal {
 	return &c
 }
 
+// After returns a copy with a Retry-After.
+func (r *Refusal) After(wait time.Duration) *Refusal {
+	c := *r
+	c.RetryAfter = wait
+	return &c
+}
+
 // Note returns a copy with more added to HowToFix.
 func (r *Refusal) Note(more string) *Refusal {
 	c := *r
@@ -100,6 +107,11 @@ var (
 		Message:    "this session has too many connections open at once",
 		HowToFix:   "close some or spread the work over more sessions",
 		RetryAfter: time.Second}
+	TooManyOfAgent = TooManyTunnels.Because("this account has too many connections open at once")
+	TooFast        = &Refusal{Status: 429, Code: CodeTargetRateLimited, ProxyError: "connection_limit_reached",
+		SOCKS:    socks5.NotAllowed,
+		Message:  "this account makes too many new connections to this target a minute",
+		HowToFix: "wait for the seconds in Retry-After, and keep connections open instead of making new ones"}
 	SessionNotReady = &Refusal{Status: 503, Code: CodeSessionNotReady, ProxyError: "destination_unavailable",
 		SOCKS:      socks5.GeneralFailure,
 		Message:    "this session is still being created",

@@ -62,6 +62,9 @@ func (d *direction) run() ending {
 		}
 		switch {
 		case d.n > 0:
+			if d.buf != nil && d.loops(d.buf[d.off:d.off+d.n]) {
+				return interrupted
+			}
 			if e, ok := d.deliver(); !ok {
 				return e
 			}

@@ -31,6 +31,9 @@ func (d *direction) run() ending {
 	defer buffers.Put(b)
 	for {
 		n, err := d.src.Read(b[:])
+		if n > 0 && d.loops(b[:n]) {
+			return interrupted
+		}
 		if e, ok := d.deliver(b[:n]); !ok {
 			return e
 		}

@@ -29,6 +29,9 @@ type Config struct {
 	// Ended is called when both directions of a tunnel have ended; it takes over
 	// the client's connection.
 	Ended func(*Tunnel)
+	// Loops reports whether what a client sends first leads back to this gateway. Such a
+	// tunnel ends, and nothing of it is sent on.
+	Loops func(sent []byte) bool
 	// Panicked is called with what a direction panicked with. Its tunnel ends.
 	Panicked func(cause any)
 }
@@ -214,6 +217,7 @@ type direction struct {
 	down     bool
 	early    []byte // read with the handshake, the client's or the upstream's
 	total    int64  // metered
+	pieces   int    // of the source that were looked at
 	system
 }
 
@@ -221,6 +225,9 @@ type direction struct {
 func (d *direction) sendEarly() (ending, bool) {
 	if d.down {
 		return d.deliverEarly()
+	}
+	if d.loops(d.early) {
+		return interrupted, false
 	}
 	p := d.t.pool
 	for rest := d.early; len(rest) > 0; {
@@ -251,6 +258,24 @@ func endingOf(v lease.Verdict) ending {
 		return exhausted
 	}
 	return interrupted // lease.Pool.End interrupts the connection
+}
+
+// inspected is how many of the first pieces that a client sends are looked at: a SOCKS5
+// client sends its credential in the second.
+const inspected = 2
+
+// loops looks at a piece that the client sent, and interrupts a tunnel that leads back to
+// this gateway.
+func (d *direction) loops(sent []byte) bool {
+	if d.down || d.pieces >= inspected {
+		return false
+	}
+	d.pieces++
+	if !d.t.relay.cfg.Loops(sent) {
+		return false
+	}
+	d.t.Conn.Interrupt(client.Looped)
+	return true
 }
 
 // failed returns e, or interrupted if an interruption caused the failure.

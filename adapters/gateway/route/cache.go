@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/gateway/lease"
+	"agentproxy/adapters/gateway/monotime"
 	"agentproxy/domain/traffic"
 )
 
@@ -47,7 +48,12 @@ type Entry struct {
 type versioned struct {
 	traffic.Route
 	version uint64
+	until   time.Duration // when it is outdated, by monotime; 0: by a new version alone
 }
+
+// trialFor is how long a route of a trial is used: the end of a trial is no change of the
+// session.
+const trialFor = time.Minute
 
 // Latest returns the route that was read last, even if it is outdated, or nil.
 func (e *Entry) Latest() *traffic.Route {
@@ -65,16 +71,20 @@ func (e *Entry) Unpin() { e.pins.Add(-1) }
 
 // current returns the route, nil if it must be read again.
 func (e *Entry) current() *traffic.Route {
-	if v := e.route.Load(); v != nil && v.version == e.version.Load() {
-		return &v.Route
+	v := e.route.Load()
+	if v == nil || v.version != e.version.Load() || v.until > 0 && monotime.Now() >= v.until {
+		return nil
 	}
-	return nil
+	return &v.Route
 }
 
 // store keeps a route that was read for a version. If the entry was invalidated
 // meanwhile the route is never current.
 func (e *Entry) store(r traffic.Route, version uint64) *traffic.Route {
-	v := &versioned{r, version}
+	v := &versioned{Route: r, version: version}
+	if r.Trial {
+		v.until = monotime.Now() + trialFor
+	}
 	e.route.Store(v)
 	return &v.Route
 }

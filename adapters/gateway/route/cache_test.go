@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/gateway/lease"
+	"agentproxy/domain/traffic"
 )
 
 func cacheOf(size int) *Cache {
@@ -35,6 +36,24 @@ func TestEviction(t *testing.T) {
 	c.Add(sessionID(5), "p").Unpin()
 	if c.find(sessionID(3)) != nil {
 		t.Error("an entry stays after its last use")
+	}
+}
+
+// The end of a trial is no change of its session, so its route is read again now and then.
+func TestARouteOfATrialIsReadAgain(t *testing.T) {
+	t.Parallel()
+	e := &Entry{}
+	e.store(traffic.Route{}, 0)
+	if e.current() == nil || e.route.Load().until != 0 {
+		t.Error("a route without a trial has an end")
+	}
+	e.store(traffic.Route{Trial: true}, 0)
+	if e.current() == nil {
+		t.Error("a route of a trial is not used")
+	}
+	e.route.Load().until = 1
+	if e.current() != nil {
+		t.Error("a route of a trial is used for ever")
 	}
 }
 

@@ -82,6 +82,7 @@ func openWriter(ctx context.Context, path string) (*sql.DB, error) {
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
+	closeToOthers(path)
 	db := sql.OpenDB(newConnector(writerPragmas, path, common, writing))
 	// The one connection is never closed for its age or for being idle.
 	db.SetMaxOpenConns(1)
@@ -90,6 +91,17 @@ func openWriter(ctx context.Context, path string) (*sql.DB, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
+}
+
+// closeToOthers takes the rights of others from an existing file and those beside it, which SQLite
+// makes with its mode: they hold everything that the service knows. One that belongs to another
+// user stays as it is.
+func closeToOthers(path string) {
+	for _, end := range []string{"", "-wal", "-shm"} {
+		if info, err := os.Stat(path + end); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o007 != 0 {
+			_ = os.Chmod(path+end, 0o600)
+		}
+	}
 }
 
 func openReader(ctx context.Context, path string, connections int) (*sql.DB, error) {

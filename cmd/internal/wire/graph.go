@@ -17,6 +17,7 @@ import (
 
 	"agentproxy/adapters/admin"
 	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/conns"
 	"agentproxy/adapters/gateway"
 	"agentproxy/adapters/httpapi"
 	"agentproxy/adapters/queue"
@@ -64,7 +65,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 		webhook.Module,
 		chainModule(s.Payments),
 		fx.Provide(
-			rootSecret, newQueue, newProof, webhookConfig,
+			rootSecrets, newQueue, newProof, webhookConfig,
 			func(s configfile.Settings) storage.Config {
 				return storage.Config{Path: s.DatabasePath, URL: storage.URL(s.DatabaseURL), MaxConns: s.DatabaseConns,
 					Host: system.Clock{}.Now, Logger: log}
@@ -89,7 +90,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders, payments.NewWatcher,
 			webhooks.New,
 		),
-		fx.Invoke(insertJobs),
+		fx.Invoke(checkRoot, insertJobs),
 	)
 }
 
@@ -102,7 +103,10 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		admin.ProvideChecks(checks),
 		admin.ProvideGauges(gauges),
 		fx.Provide(
-			func(s configfile.Settings) admin.Config { return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev} },
+			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
+			func(s configfile.Settings, b conns.Budget) admin.Config {
+				return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev, Hosts: s.AdminHosts, Connections: b.Admin}
+			},
 			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, sessions.NewChecks,
 		),
 		// A module of its own, so that it starts before the listeners and stops
@@ -120,18 +124,8 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 	)
 }
 
-// rootSecret returns the configured root secret, or the one beside the SQLite
-// file, which it creates at the first start.
-func rootSecret(s configfile.Settings) (system.Root, error) {
-	if s.RootSecret != "" {
-		return system.ParseRoot(string(s.RootSecret))
-	}
-	return system.LoadOrCreateSecret(s.DatabasePath + ".secret")
-}
-
 func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher, webhooks *webhooks.Service, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
 	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
-		ExpireSession: passes.ExpireSession, SettleSession: passes.SettleSession, ExpireTrial: passes.ExpireTrial,
 		Passes: jobTasks(passes, driver, payments, webhooks, ledger)}
 	if pool := st.Pool(); pool != nil {
 		return queue.NewPostgres(pool, handlers, log)
@@ -162,18 +156,24 @@ func webhookConfig(s configfile.Settings) webhook.Config {
 // minute.
 const authFailureLimit = 1000
 
-func gatewayConfig(s configfile.Settings, secrets *system.Secrets) gateway.Config {
-	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), Forbidden: ownListeners(s.AdminAddr),
-		AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: s.PublicURL + "/v1/ip"}
+func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secrets) gateway.Config {
+	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), OlderKeys: secrets.OlderProxyKeys(), Forbidden: ownListeners(s.AdminAddr),
+		AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: s.PublicURL + "/v1/ip",
+		Connections: b.Gateway, PerAddress: conns.PerAddress, Pipes: b.Pipes, Agent: s.AgentConnections,
+		TrialAgent: s.TrialConnections, TargetRate: s.TargetRate, TrialTargetRate: s.TrialTargetRate}
 	if s.Dev {
 		c.AuthFailureLimit = 0
 	}
+	c.Public = publicTargets(s)
 	return c
 }
 
 func gatewayDeps(s configfile.Settings, t *trafficapp.Service, o *telemetry.Observer, clock ports.Clock, registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
 	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses(),
 		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr)}
+	if !s.Dev { // in development mode agents try their proxies with the API's own echo
+		policy.Refuse = append(policy.Refuse, ownListeners(s.HTTPAddr)...)
+	}
 	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Now: clock.Now, Metrics: registry, Log: log}
 }
 
@@ -210,9 +210,9 @@ func echoURL(listen string) string {
 	return configfile.LocalURL(addr) + "/v1/ip"
 }
 
-func apiConfig(s configfile.Settings) httpapi.Config {
+func apiConfig(s configfile.Settings, b conns.Budget) httpapi.Config {
 	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
-		TrustedProxies: s.TrustedProxies, Version: Version}
+		TrustedProxies: s.TrustedProxies, Version: Version, Dev: s.Dev, Connections: b.API, PerAddress: conns.PerAddress}
 }
 
 // Version is the version of the program, as in GET /health.

@@ -44,6 +44,9 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 		{name: "poll changes", every: changes.PollEvery, run: hub.Poll, wake: changed},
 		{name: "flush observations", every: telemetry.FlushEvery, run: o.Flush},
 		{name: "reclaim leases", every: time.Second, run: p.Reclaim, only: leads},
+		{name: "expire sessions", every: time.Second, run: p.ExpireSessions, only: leads},
+		{name: "expire trials", every: time.Second, run: p.ExpireTrials, only: leads},
+		{name: "settle sessions", every: time.Second, run: p.Settle, only: leads},
 		{name: "reconcile orders", every: time.Second, run: driver.DriveDue, only: leads},
 		{name: "watch providers", every: time.Minute, run: watch.Run, only: leads},
 		{name: "measure the clock", every: measureClockEvery, run: st.MeasureClock},
@@ -55,7 +58,6 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 // runs.
 func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *payments.Watcher, webhooks *webhooks.Service, ledger *proof) []queue.Pass {
 	return []queue.Pass{
-		{Name: "sweep", Every: time.Minute, AtStart: true, Run: p.Sweep},
 		{Name: "tidy", Every: time.Minute, Run: p.Purge},
 		{Name: "audit-payments", Every: auditEvery, Run: func(ctx context.Context) error { return payments.Audit(ctx, auditAtOnce) }},
 		{Name: "remind-of-sessions", Every: time.Minute, Run: webhooks.RemindSessions},

@@ -1,0 +1,231 @@
+package gateway_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/domain/traffic"
+)
+
+// of makes a session of an agent.
+func (b *fakeCore) of(agent string, trial bool, n int) string {
+	id := b.add(n, 0)
+	b.change(id, func(r *traffic.Route) { r.AgentID, r.Trial = agent, trial })
+	return id
+}
+
+// status asks for a tunnel and returns the status.
+func (w *world) status(id, target string) int {
+	return w.connectAs(w.dial(), basic(user(id, 0), password(id)), target)
+}
+
+// Strangers that send nothing, half a head, half a SOCKS5 handshake or a wrong credential
+// are closed for clients with a credential.
+func TestStrangersMakeRoom(t *testing.T) {
+	t.Parallel()
+	const limit = 16
+	w, r := metered(t, newCore(t), func(s *setup) { s.Connections = limit })
+	id, target := w.add(1, 0), echo(t)
+	tunnel := w.connect(id, target)
+	strangers := []string{"", "CONNECT x:1 HTT", "\x05\x01", "CONNECT x:1 HTTP/1.1\r\nProxy-Authorization: Basic YTpi\r\n"}
+	for i := range 5 * limit {
+		_, _ = io.WriteString(w.dial(), strangers[i%len(strangers)])
+	}
+	for range 3 {
+		if c := w.connect(id, target); c != nil {
+			_ = c.Close()
+		}
+	}
+	_, _ = tunnel.Write([]byte("still"))
+	if _, err := io.ReadFull(tunnel, make([]byte, 5)); err != nil {
+		t.Errorf("an open tunnel: %v", err)
+	}
+	s := scrape(t, r)
+	if n := s.value("agentproxy_connections_evicted_total,listener=gateway"); n < 4*limit-10 {
+		t.Errorf("%v were evicted", n)
+	}
+	if n := s.value("agentproxy_connections_limit,listener=gateway"); n != limit {
+		t.Errorf("the limit is %v", n)
+	}
+}
+
+// One client address has a share of the connections without a credential.
+func TestOneAddressHasAShare(t *testing.T) {
+	t.Parallel()
+	w := begin(t, newCore(t), func(s *setup) { s.PerAddress = 4 })
+	for range 20 {
+		w.dial()
+	}
+	waitFor(t, "all but four to be closed", func() bool { return w.Stats().Connections == 4 })
+	w.connect(w.add(1, 0), echo(t))
+}
+
+func TestAnAgentHasAShare(t *testing.T) {
+	t.Parallel()
+	w := begin(t, newCore(t), func(s *setup) { s.Agent, s.TrialAgent = 6, 3 })
+	target := echo(t)
+	for _, c := range []struct {
+		agent string
+		trial bool
+		most  int
+	}{{"agt_trial", true, 3}, {"agt_funded", false, 6}} {
+		first, second := w.of(c.agent, c.trial, c.most), w.of(c.agent, c.trial, c.most+100)
+		var open []*net.TCPConn
+		for i := range c.most {
+			open = append(open, w.connect([]string{first, second}[i%2], target))
+		}
+		if got := w.status(first, target); got != 429 {
+			t.Errorf("%s: one more by CONNECT: %d, want 429", c.agent, got)
+		}
+		res, err := w.client(second).Get("http://" + target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != 429 || !strings.Contains(res.Status, "TOO_MANY_TUNNELS: this account") {
+			t.Errorf("%s: one more by plain HTTP: %s", c.agent, res.Status)
+		}
+		if conn, err := w.socks(user(second, 0), password(second)).Dial("tcp", target); err == nil {
+			_ = conn.Close()
+			t.Errorf("%s: one more by SOCKS5", c.agent)
+		}
+		_ = open[0].Close()
+		waitFor(t, "the place of a tunnel that ended", func() bool { return w.status(first, target) == 200 })
+	}
+	if got := w.status(w.of("agt_other", true, 500), target); got != 200 {
+		t.Errorf("another agent: %d", got)
+	}
+}
+
+// Kept connections between plain requests count too, whatever session they serve next.
+func TestKeptConnectionsCountForTheirAgent(t *testing.T) {
+	t.Parallel()
+	w := begin(t, newCore(t), func(s *setup) { s.TrialAgent = 2 })
+	a, b, other := w.of("agt_1", true, 1), w.of("agt_1", true, 2), w.of("agt_2", true, 3)
+	l := listen(t)
+	go serve(l, func(c net.Conn) {
+		for buf := make([]byte, 4096); ; {
+			if n, err := c.Read(buf); err != nil || !bytes.HasSuffix(buf[:n], []byte("\r\n\r\n")) {
+				return
+			}
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+		}
+	})
+	get := func(c net.Conn, id string) int {
+		fmt.Fprintf(c, "GET http://%s/ HTTP/1.1\r\nHost: x\r\n%s\r\n", l.Addr(), basic(user(id, 0), password(id)))
+		res, _ := response(t, c)
+		return res.StatusCode
+	}
+	one, two, three := w.dial(), w.dial(), w.dial()
+	for i, c := range []net.Conn{one, two} {
+		for range 2 {
+			if got := get(c, a); got != 200 {
+				t.Fatalf("kept connection %d: %d", i, got)
+			}
+		}
+	}
+	if got := get(three, b); got != 429 {
+		t.Errorf("a third connection: %d", got)
+	}
+	if got := get(two, other); got != 200 {
+		t.Errorf("the second for another agent: %d", got)
+	}
+	waitFor(t, "the place that it had", func() bool { return get(w.dial(), b) == 200 })
+}
+
+// A gateway full of tunnels closes the quietest for new clients, and none that is in use.
+func TestQuietTunnelsMakeRoom(t *testing.T) {
+	t.Parallel()
+	const limit = 16
+	w := begin(t, newCore(t), func(s *setup) {
+		s.Connections = limit
+		s.Timing.Spare = 300 * time.Millisecond
+	})
+	id, target := w.add(1, 0), echo(t)
+	busy := w.connect(id, target)
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		for b := make([]byte, 1); ; {
+			select {
+			case <-stop:
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+			_, _ = busy.Write(b)
+			_, _ = busy.Read(b)
+		}
+	}()
+	for range limit - 1 {
+		w.connect(id, target)
+	}
+	waitFor(t, "room for another agent", func() bool {
+		c, err := net.Dial("tcp", w.addr)
+		if err != nil {
+			return false
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: x\r\n%s\r\n", target, basic(user(id, 0), password(id)))
+		b := make([]byte, 12)
+		_, err = io.ReadFull(c, b)
+		return err == nil && string(b) == "HTTP/1.1 200"
+	})
+	if n := w.Stats().Connections; n > limit+2 {
+		t.Errorf("%d connections of %d", n, limit)
+	}
+	w.Changed(id)
+	if _, err := busy.Write([]byte("x")); err != nil {
+		t.Errorf("the tunnel in use: %v", err)
+	}
+}
+
+// The new connections of an agent to one domain are limited, by whatever protocol and name.
+func TestConnectionsToOneDomainArePaced(t *testing.T) {
+	t.Parallel()
+	clock := time.Date(2026, 5, 15, 12, 0, 0, 0, time.UTC)
+	w, r := metered(t, newCore(t), func(s *setup) {
+		s.TargetRate, s.TrialTargetRate = 6, 3
+		s.Now = func() time.Time { return clock }
+		s.Resolver = resolver{"a.shop.test": {"127.0.0.1"}, "b.shop.test": {"127.0.0.1"}, "other.test": {"127.0.0.1"}}
+	})
+	target := echo(t)
+	_, port, _ := net.SplitHostPort(target)
+	trial, funded := w.of("agt_1", true, 1), w.of("agt_2", false, 2)
+	for _, host := range []string{"a.shop.test", "b.shop.test", "A.Shop.Test"} {
+		if got := w.status(trial, host+":"+port); got != 200 {
+			t.Fatalf("%s: %d", host, got)
+		}
+	}
+	res, err := w.client(trial).Get("http://b.shop.test:" + port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if res.StatusCode != 429 || !strings.Contains(res.Status, "TARGET_RATE_LIMITED") || res.Header.Get("Retry-After") != "20" {
+		t.Errorf("the fourth: %s, Retry-After %s", res.Status, res.Header.Get("Retry-After"))
+	}
+	w.over(user(trial, 0), password(trial), "a.shop.test:"+port)
+	counted(t, r, "socks5", map[string]int{"target_rate_limited": 1})
+	if got := w.status(trial, "other.test:"+port); got != 200 {
+		t.Errorf("another domain: %d", got)
+	}
+	for range 6 {
+		if got := w.status(funded, "a.shop.test:"+port); got != 200 {
+			t.Errorf("another agent: %d", got)
+		}
+	}
+	if got := w.status(funded, "a.shop.test:"+port); got != 429 {
+		t.Errorf("its seventh: %d", got)
+	}
+	for _, o := range w.observed("tunnel") {
+		if o.Code != "TARGET_RATE_LIMITED" || o.Evidence != "" || !o.Retryable {
+			t.Errorf("the feed has %+v", o)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"agentproxy/adapters/system"
+	"agentproxy/app/fulfilment"
+)
+
+type secretCmd struct {
+	Rotate secretRotateCmd `cmd:"" help:"Seal everything that is encrypted in the database under the current AGENTPROXY_SECRET."`
+}
+
+type secretRotateCmd struct{}
+
+// Run reseals what previous root secrets have sealed.
+func (secretRotateCmd) Run(k *kit) error {
+	var access *fulfilment.Service
+	return k.core(func(ctx context.Context) error {
+		n, err := access.Reseal(ctx)
+		if err != nil {
+			return err
+		}
+		return k.record("resealed", n)
+	}, &access)
+}
+
+// writeSecrets writes the root secrets beside a backup, under the names that a
+// service with that database reads. It refuses files that exist.
+func writeSecrets(r system.Roots, current, previous string) error {
+	if err := writeSecret(current, string(r.Current)+"\n"); err != nil || len(r.Previous) == 0 {
+		return err
+	}
+	var lines strings.Builder
+	for _, root := range r.Previous {
+		lines.WriteString(string(root) + "\n")
+	}
+	return writeSecret(previous, lines.String())
+}
+
+func writeSecret(file, text string) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}

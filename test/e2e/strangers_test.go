@@ -1,0 +1,169 @@
+package e2e_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/test/freeport"
+)
+
+// crowded starts the program with 1,024 file descriptors, outside development mode.
+func crowded(t *testing.T) *service {
+	t.Helper()
+	s := &service{t: t, dir: t.TempDir(), api: freeport.Address(t), gateway: freeport.Address(t), admin: freeport.Address(t),
+		env: []string{"AGENTPROXY_DEV=false", "AGENTPROXY_ALLOW_NETWORKS=127.0.0.0/8", "AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL=0"},
+		wrap: func(cmd *exec.Cmd) {
+			cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", `ulimit -n 1024; exec "$0" serve`, program}
+		}}
+	s.start()
+	t.Cleanup(s.stop)
+	return s
+}
+
+// customer registers an agent and returns its key and the proxy of a session.
+func (s *service) customer(name string) (key string, proxy *url.URL) {
+	s.t.Helper()
+	key, _ = s.register(name)
+	var d sessionData
+	s.must(201, "POST", "/sessions", key, `{"session_type":"dynamic","product_no":"dyn_fast_1"}`).into(s.t, &d)
+	proxy, err := url.Parse(d.Proxy.HTTPURL)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return key, proxy
+}
+
+// listens is a target that accepts connections and sends nothing.
+func listens(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(io.Discard, c); _ = c.Close() }()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// 1,100 strangers that only wait, on either port, leave API and gateway answering a customer
+// who makes a new connection for each request. The time is compared with that of a quiet
+// service, generously, since other processes use this machine too.
+func TestIdleStrangersLeaveAPIAndGateway(t *testing.T) {
+	t.Parallel()
+	s := crowded(t)
+	key, proxy := s.customer("customer")
+	target := listens(t)
+	tunnel := func() error {
+		c, _, status, err := connect(proxy, target)
+		if err != nil {
+			return err
+		}
+		_ = c.Close()
+		if status != http.StatusOK {
+			return fmt.Errorf("status %d", status)
+		}
+		return nil
+	}
+	api := func() error {
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: soon}
+		req, err := http.NewRequest("GET", "http://"+s.api+"/v1/billing/balance", nil)
+		if err != nil {
+			return err
+		}
+		req.Header.Set("X-API-Key", key)
+		res, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			return fmt.Errorf("status %d", res.StatusCode)
+		}
+		return nil
+	}
+	// median is of the answers of API and gateway.
+	median := func(when string) time.Duration {
+		var took []time.Duration
+		for range 10 {
+			began := time.Now()
+			if err := api(); err != nil {
+				t.Errorf("%s the API: %v", when, err)
+			}
+			if err := tunnel(); err != nil {
+				t.Errorf("%s the gateway: %v", when, err)
+			}
+			took = append(took, time.Since(began))
+		}
+		slices.Sort(took)
+		return took[len(took)/2]
+	}
+	quiet := median("before")
+	for _, c := range []struct{ name, addr, send string }{
+		{"silent ones at the gateway", s.gateway, ""},
+		{"kept ones at the API", s.api, "GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"},
+		{"silent ones at the API", s.api, ""},
+	} {
+		var strangers []net.Conn
+		for range 1100 {
+			conn, err := net.DialTimeout("tcp", c.addr, soon)
+			if err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			strangers = append(strangers, conn)
+			_, _ = io.WriteString(conn, c.send)
+		}
+		if crowd := median("among " + c.name); crowd > 20*quiet+2*time.Second {
+			t.Errorf("among %s it takes %v, before %v", c.name, crowd, quiet)
+		}
+		for _, conn := range strangers {
+			_ = conn.Close()
+		}
+	}
+	if out := s.log.String(); strings.Contains(out, "too many open files") {
+		t.Errorf("descriptors ran out:\n%.2000s", out)
+	}
+}
+
+// One free account does not take the descriptors of the others.
+func TestOneAccountLeavesTunnelsForOthers(t *testing.T) {
+	t.Parallel()
+	s := crowded(t)
+	target := listens(t)
+	_, thief := s.customer("thief")
+	held := 0
+	for ; held < 256; held++ {
+		c, _, status, err := connect(thief, target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if status != http.StatusOK {
+			break
+		}
+	}
+	if held != 100 {
+		t.Errorf("a trial holds %d tunnels, want 100", held)
+	}
+	_, other := s.customer("other")
+	if c, _, status, err := connect(other, target); err != nil || status != http.StatusOK {
+		t.Errorf("another account: %d, %v", status, err)
+	} else {
+		_ = c.Close()
+	}
+}
