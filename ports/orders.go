@@ -55,18 +55,15 @@ type Orders interface {
 	// Spent is what confirmed orders of a provider that were sent at or after a time
 	// cost in all. What was sent before may be in that time's balance already.
 	Spent(ctx context.Context, provider string, since time.Time) (domain.Money, error)
-<<<<<<< HEAD
-	// Owed counts, by provider, the confirmed purchases that are not closed, and of these
-	// the ones with a LostAt and with a FrozenAt.
-	Owed(ctx context.Context) (map[string]procurement.Owed, error)
-=======
 	// Sealed lists sealed deliveries after a position, in the order in which the
 	// orders were inserted.
 	Sealed(ctx context.Context, after int64, limit int) ([]SealedDelivery, error)
 	// Reseal replaces a sealed delivery; false if it is not the one that was listed
 	// any more.
 	Reseal(ctx context.Context, d SealedDelivery, sealed []byte) (bool, error)
->>>>>>> main
+	// Owed counts, by provider, the confirmed purchases that are not closed, and of these
+	// the ones with a LostAt and with a FrozenAt.
+	Owed(ctx context.Context) (map[string]procurement.Owed, error)
 	// Tally counts open orders, and those that are frozen.
 	Tally(ctx context.Context) (open, frozen int, err error)
 }

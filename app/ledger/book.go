@@ -191,7 +191,7 @@ func (b Book) Finish(ctx context.Context, s *session.Session, settleBy time.Time
 		return b.tx.Traffic().SetSettleAt(ctx, s.ID, b.now.Add(SettleLate))
 	}
 	if !settleBy.IsZero() && usage.Used() < s.Bytes {
-		return SettleLater(ctx, b.tx, s.ID, settleBy, b.now)
+		return b.tx.Traffic().SetSettleAt(ctx, s.ID, settleBy)
 	}
 	if s.Reason == session.ProviderLost || s.Reason == session.AccountDisabled {
 		if err := b.refund(ctx, s, s.UnusedShare(b.now), "unused days of "+s.ProductNo); err != nil {

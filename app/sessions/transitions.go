@@ -161,13 +161,8 @@ func (l *Transitions) RecordUsage(
 	if before.Used()+more >= s.Bytes {
 		return l.Expire(ctx, tx, s, session.TrafficExhausted, now)
 	}
-<<<<<<< HEAD
 	if hour := now.Truncate(time.Hour); before.UpdatedAt.Before(hour) {
-		return ledger.SettleLater(ctx, tx, s.ID, hour.Add(time.Hour), now)
-=======
-	if before.UpdatedAt.Before(hour) {
 		return tx.Traffic().SetSettleAt(ctx, s.ID, hour.Add(time.Hour))
->>>>>>> main
 	}
 	return nil
 }
