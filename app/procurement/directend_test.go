@@ -298,7 +298,7 @@ func TestTheHourOfAnEndedDirectSessionDoesNotSettleIt(t *testing.T) {
 	uses(seller, v.ID, v.Bytes/2)
 	w.Clock.Advance(time.Hour + time.Minute)
 	apptest.OK(t, w.RunOrders())
-	apptest.OK(t, w.Tasks.Sweep(t.Context()))
+	apptest.OK(t, w.Tasks.Settle(t.Context()))
 	apptest.Equal(t, "held", w.Read(agent, v.ID).Cost.Held > 0, true)
 	seller.Always(fake.Disable, fake.Step{})
 	goOn(w, time.Hour)
