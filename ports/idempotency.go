@@ -14,6 +14,7 @@ const (
 	Completed         // what was asked for is done, or there was nothing to do
 	Created           // there is something new
 	Pending           // it is accepted; what comes of it is not known yet
+	Ended             // refused: the session ended while the call ran
 )
 
 // Call is one call under an Idempotency-Key.
@@ -33,6 +34,9 @@ type Idempotency interface {
 	Find(ctx context.Context, agentID, path, key string, since time.Time) (Call, bool, error)
 	// Put stores a call, in place of one that is older than since.
 	Put(ctx context.Context, c Call) error
+	// SetOutcome sets the outcome of a call whose key still names that resource. It
+	// stores no key that was dropped meanwhile.
+	SetOutcome(ctx context.Context, agentID, path, key, resource string, to Outcome) error
 	// DropFor removes the keys that name a resource.
 	DropFor(ctx context.Context, agentID, resource string) error
 	// Purge removes keys older than the time.

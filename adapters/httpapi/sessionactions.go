@@ -152,8 +152,9 @@ func (s *Server) declareChanges() {
 		Summary: "End a session",
 		Scope:   account.SessionsWrite,
 		Refuses: ofSession,
-		Doc:     "Repeating it answers 200 with the same state. What a dynamic session did not use is refunded.",
-		OK:      []reply{{Status: ok, Doc: "The session as it ended.", Data: exampleEnded}}}
+		Doc: "Repeating it answers 200 with the same state. What a dynamic session did not use is refunded. What a seller may still " +
+			"deliver and does not take back stays held, and is charged or released when the outcome is known: see cost.",
+		OK: []reply{{Status: ok, Doc: "The session as it ended.", Data: exampleEnded}}}
 	op(s, end, s.terminate)
 	end.ID, end.Method, end.Path, end.Doc = "delete-session", http.MethodDelete, "/sessions/{session_id}", "The same as terminate."
 	op(s, end, s.terminate)

@@ -73,6 +73,7 @@ func (s *Server) declareSessions() {
 			billing.ErrInsufficientBalance,
 			billing.ErrBudgetExceeded,
 			session.ErrLimit,
+			session.ErrOver,
 			ports.ErrProvider,
 			ports.ErrTimeout,
 		),

@@ -222,6 +222,7 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		"UPDATE sessions SET up = up - 100000":                                      "traffic is charged to its price once settled, and never beyond",
 		"UPDATE sessions SET up = up + 100000, held_own = 0, status = 'expired'":    "traffic is charged to its price once settled, and never beyond",
 		"UPDATE sessions SET status = 'expired', ended_at = 1, reason = 'x'":        "an ended session that holds money waits for something",
+		"UPDATE sessions SET activated_at = 0":                                      "a session that was never active is charged for what was delivered",
 		"UPDATE sessions SET up = up + 100000":                                      "an active session with traffic that is not charged is settled later",
 		"UPDATE sessions SET status = 'expired', ended_at = 1":                      "a session has an end and a reason once it ended, and not before",
 		"UPDATE sessions SET reason = 'x', ended_at = 1":                            "a session has an end and a reason once it ended, and not before",

@@ -123,8 +123,13 @@ var sessionRules = []rule{
 	{"an ended session that holds money waits for something", `SELECT s.id, s.status || ', holds ' ||
 		(s.held_trial + s.held_own) FROM sessions s
 		WHERE ` + ended + ` AND s.held_trial + s.held_own > 0 AND s.settle_at = 0 AND NOT EXISTS (
-			SELECT 1 FROM upstream_orders o WHERE o.session_id = s.id
-			AND (o.status IN ('planned', 'sent', 'unknown') OR o.next_at > 0))`},
+			SELECT 1 FROM upstream_orders o WHERE o.session_id = s.id AND (o.status IN ('sent', 'unknown')
+			OR o.kind = 'purchase' AND o.status = 'confirmed' AND o.state = 'pending'))`},
+	{"a session that was never active is charged for what was delivered", `SELECT s.id, s.status || ', charged ' ||
+		(s.charged_trial + s.charged_own) || ', holds ' || (s.held_trial + s.held_own) FROM sessions s
+		WHERE s.activated_at = 0 AND s.charged_trial + s.charged_own > 0 AND NOT (
+			s.status = 'terminated' AND s.held_trial + s.held_own = 0 AND EXISTS (SELECT 1 FROM upstream_orders o
+			WHERE o.session_id = s.id AND o.kind = 'purchase' AND o.status = 'confirmed' AND o.sent_at > 0))`},
 	{"an active session with traffic that is not charged is settled later", `SELECT s.id, 'used ' || (s.up + s.down) ||
 		' at ' || s.price || ', charged ' || (s.charged_trial + s.charged_own) FROM sessions s
 		WHERE s.status = 'active' AND s.type = 'dynamic' AND s.settle_at = 0

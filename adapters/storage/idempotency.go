@@ -35,7 +35,8 @@ func (r calls) Find(_ context.Context, agentID, path, key string, since time.Tim
 
 // storedOutcomes are outcomes as the column status has them: the HTTP status of the
 // first answer, or 0 while the call is in flight.
-var storedOutcomes = map[int]ports.Outcome{0: ports.InFlight, 200: ports.Completed, 201: ports.Created, 202: ports.Pending}
+var storedOutcomes = map[int]ports.Outcome{0: ports.InFlight, 200: ports.Completed, 201: ports.Created, 202: ports.Pending,
+	410: ports.Ended}
 
 func outcomeStatus(o ports.Outcome) int {
 	for status, stored := range storedOutcomes {
@@ -54,6 +55,14 @@ const putCall = `INSERT INTO idempotency_keys (agent_id, path, key, request, res
 func (r calls) Put(_ context.Context, c ports.Call) error {
 	return r.later("keep key of "+c.AgentID, putCall,
 		c.AgentID, c.Path, c.Key, bytesOf(c.Request), c.Resource, outcomeStatus(c.Outcome), micros(c.CreatedAt))
+}
+
+const setOutcome = `UPDATE idempotency_keys SET status = ?5
+	WHERE agent_id = ?1 AND path = ?2 AND key = ?3 AND resource = ?4`
+
+// SetOutcome is one statement, which waits for a unit that drops the key and then changes nothing.
+func (r calls) SetOutcome(_ context.Context, agentID, path, key, resource string, to ports.Outcome) error {
+	return r.later("set the outcome of a key of "+agentID, setOutcome, agentID, path, key, resource, outcomeStatus(to))
 }
 
 // DropFor walks the agent's keys of the last day.

@@ -83,6 +83,42 @@ func TestThePurgeKeepsAKeyThatIsStoredAnew(t *testing.T) {
 	})
 }
 
+// A key that a refusal drops while the answer to its call is stored stays dropped.
+func TestADroppedKeyIsNotStoredAnew(t *testing.T) {
+	st := openPostgres(t)
+	addAgent(t, st, "agt_1", domain.Dollar)
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Idempotency().Put(ctx, ports.Call{AgentID: "agt_1", Path: "/v1/sessions", Key: "k", Request: []byte{1},
+			Resource: "sess_1", CreatedAt: now})
+	})
+	dropped, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+			if err := tx.Idempotency().DropFor(ctx, "agt_1", "sess_1"); err != nil {
+				return err
+			}
+			_, err := tx.Ledger().Wallet(ctx, "agt_1") // sends what is queued
+			close(dropped)
+			awaitLock(t, st)
+			return err
+		})
+	}()
+	<-dropped
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Idempotency().SetOutcome(ctx, "agt_1", "/v1/sessions", "k", "sess_1", ports.Pending)
+	})
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		_, found, err := tx.Idempotency().Find(ctx, "agt_1", "/v1/sessions", "k", time.Time{})
+		if found {
+			t.Error("the key of a failed session is there again")
+		}
+		return err
+	})
+}
+
 // A lock that is released after one lock timeout costs the unit a second try, and does not fail it.
 func TestALockTimeoutIsRetried(t *testing.T) {
 	url := pg.Database(t)

@@ -171,10 +171,11 @@ func (b Book) Settle(ctx context.Context, s *session.Session, used int64, final 
 
 // Finish does what the end of a session entails: its addresses are free, the
 // agent has one live session less, and its money is settled, at once if no gateway
-// can report more traffic, else when the last lease is closed or reclaimed. A direct
-// session with traffic left, which its provider counts, is settled at settleBy, unless
-// that is done before. The caller stores the session afterwards.
-func (b Book) Finish(ctx context.Context, s *session.Session, settleBy time.Time) error {
+// can report more traffic, else when the last lease is closed or reclaimed. If it
+// keeps what it holds, for an order whose outcome is to come, that is settled later. A
+// direct session with traffic left, which its provider counts, is settled at settleBy,
+// unless that is done before. The caller stores the session afterwards.
+func (b Book) Finish(ctx context.Context, s *session.Session, keeps bool, settleBy time.Time) error {
 	if err := b.tx.Ledger().SetLive(ctx, s.AgentID, -1); err != nil {
 		return err
 	}
@@ -197,6 +198,9 @@ func (b Book) Finish(ctx context.Context, s *session.Session, settleBy time.Time
 		if err := b.refund(ctx, s, s.UnusedShare(b.now), "unused days of "+s.ProductNo); err != nil {
 			return err
 		}
+	}
+	if keeps {
+		return nil
 	}
 	return b.Settle(ctx, s, usage.Used(), true)
 }

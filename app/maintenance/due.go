@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"agentproxy/app/closing"
 	"agentproxy/app/ledger"
 	"agentproxy/domain/session"
 )
@@ -35,6 +36,9 @@ func (p *Tasks) expireSession(ctx context.Context, tx repos, id string, now time
 	s, err := tx.Sessions().Load(ctx, id)
 	if err != nil || s.Status != session.Active || s.ExpiresAt.IsZero() || now.Before(s.ExpiresAt) {
 		return err
+	}
+	if renewing, err := closing.Renewing(ctx, tx, s); err != nil || renewing {
+		return err // the outcome of the renewal moves the end, or the session is due then
 	}
 	return p.life.Expire(ctx, tx, s, session.TimeExpired, now)
 }

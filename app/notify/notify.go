@@ -83,6 +83,13 @@ func SessionChanged(
 	return err
 }
 
+// Cost returns what a session was charged, holds and was refunded, for the data of
+// SessionChanged.
+func Cost(s session.Session) []string {
+	return []string{"charged", s.Money.Charged.Total().String(), "held", s.Money.Held.Total().String(),
+		"refunded", s.Money.Refunded.Total().String()}
+}
+
 // HealthChanged notifies of a risk level that has changed for good, and records it
 // in the state as announced. The caller stores the state.
 func HealthChanged(

@@ -41,8 +41,8 @@ func (u deliveries) await(ctx context.Context, _ session.Session, o procurement.
 	}
 	return u.change(ctx, o, func(ctx context.Context, c *change) error {
 		switch {
-		case c.session.Status == session.Active:
-			return nil // another process has activated it meanwhile; from now on it is checked
+		case c.session.Status != session.Creating && !c.session.AwaitsOutcome():
+			return nil // another process has activated or settled it meanwhile
 		case gone:
 			return u.miss(ctx, c)
 		}
@@ -137,7 +137,7 @@ func (u deliveries) check(ctx context.Context, s session.Session, o procurement.
 // miss notes that an order is not found at its provider. Once it is lost its session
 // ends, and it is cancelled too, so that it costs nothing should it come back.
 func (u deliveries) miss(ctx context.Context, c *change) error {
-	if c.session.Status.Over() || !c.order.ClosedAt.IsZero() {
+	if c.session.Status.Over() && !c.session.AwaitsOutcome() || !c.order.ClosedAt.IsZero() {
 		return nil // another process has ended it meanwhile
 	}
 	c.order = c.order.Miss(c.now)
@@ -149,7 +149,7 @@ func (u deliveries) miss(ctx context.Context, c *change) error {
 		return err
 	}
 	c.order.State = procurement.Gone
-	if c.session.Status == session.Creating {
+	if c.session.Status != session.Active {
 		return u.confirmed(ctx, c, procurement.Delivery{Ref: c.order.Ref, State: procurement.Gone})
 	}
 	if err := c.put(ctx); err != nil {

@@ -218,6 +218,8 @@ func (u *Driver) next(s session.Session, o procurement.Order, now time.Time) fun
 		return u.kind(o).resolve
 	case o.Status != procurement.Confirmed || !due:
 		return nil
+	case s.AwaitsOutcome() && o.Undelivered():
+		return deliveries{u}.await
 	case s.Status.Over():
 		return deliveries{u}.end
 	case s.Status == session.Active: // whatever State the order has at the moment

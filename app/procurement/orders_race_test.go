@@ -304,8 +304,7 @@ func TestTheSecondDecisionIsRefused(t *testing.T) {
 	}
 }
 
-// A renewal whose session ends takes nothing, whatever becomes of it, and the
-// budget of the day is free again.
+// A renewal whose session ends is paid if the seller made it, and only then. It is the service's then, and one that was sent in time keeps the session alive.
 func TestTheSessionEndsWhileItIsRenewed(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(w *apptest.World, agent, id string) error{
@@ -326,12 +325,13 @@ func TestTheSessionEndsWhileItIsRenewed(t *testing.T) {
 		op   fake.Op
 		step fake.Step
 		sent int
+		made bool
 	}{
-		{"before it is sent", fake.Read, fake.Step{}, 0},
-		{"after it is sent", fake.Extend, fake.Step{}, 1},
-		{"and the answer is lost", fake.Extend, fake.LoseAnswer(), 1},
-		{"and the request is lost", fake.Extend, fake.LoseRequest(), 1},
-		{"and it is refused", fake.Extend, fake.Refuse(procurement.Temporary), 1},
+		{"before it is sent", fake.Read, fake.Step{}, 0, false},
+		{"after it is sent", fake.Extend, fake.Step{}, 1, true},
+		{"and the answer is lost", fake.Extend, fake.LoseAnswer(), 1, true},
+		{"and the request is lost", fake.Extend, fake.LoseRequest(), 1, false},
+		{"and it is refused", fake.Extend, fake.Refuse(procurement.Temporary), 1, false},
 	}
 	for how, end := range ends {
 		for _, m := range moments {
@@ -350,24 +350,46 @@ func TestTheSessionEndsWhileItIsRenewed(t *testing.T) {
 				}
 				reached, on := pauseCall(w, m.op, m.step)
 				var wg sync.WaitGroup
-				wg.Go(func() {
-					_, _ = w.Sessions.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: v.ID, Call: apptest.Call("k")})
-				})
+				var answer error
+				renew := func() error {
+					in := sessions.Renew{AgentID: agent, SessionID: v.ID, Call: apptest.Call("k")}
+					_, err := w.Sessions.Renew(context.Background(), in)
+					return err
+				}
+				wg.Go(func() { answer = renew() })
 				reached()
 				apptest.Equal(t, "while it is renewed", w.Balance(agent), before-apptest.Dollars("1"))
 				apptest.Equal(t, "spent today", spent(), "1000000")
 				apptest.OK(t, end(w, agent, v.ID))
+				if kept := w.Read(agent, v.ID).Cost.Held; kept != apptest.Dollars("1") && m.sent > 0 {
+					t.Errorf("the session holds %s for what was sent", kept)
+				}
+				w.Audit()
 				on()
 				wg.Wait()
+				if how != "expired" || m.sent == 0 {
+					apptest.ErrorIs(t, answer, session.ErrOver)
+					apptest.ErrorIs(t, renew(), session.ErrOver)
+				}
 				w.Clock.Advance(20 * time.Minute)
+				_ = w.RunOrders()
+				apptest.OK(t, w.Tasks.ExpireSessions(t.Context()))
 				w.ExpectReconciled()
 				apptest.Equal(t, "sent", w.Seller.Calls(fake.Extend), m.sent)
+				want, cost, end, today := before, apptest.Dollars("1"), v.ExpiresAt, "0"
+				if m.made {
+					want, cost, today = before-apptest.Dollars("1"), apptest.Dollars("2"), "1000000"
+				}
+				lives := m.made && how == "expired"
+				if lives {
+					end = end.Add(30 * session.Day)
+				}
 				now := w.Read(agent, v.ID)
-				if !now.Status.Over() || now.Cost.Held != 0 || now.Cost.Charged != apptest.Dollars("1") || !now.ExpiresAt.Equal(v.ExpiresAt) {
+				if now.Status.Over() == lives || now.Cost.Held != 0 || now.Cost.Charged != cost || !now.ExpiresAt.Equal(end) {
 					t.Errorf("the session is %s, %+v, ends %s", now.Status, now.Cost, now.ExpiresAt)
 				}
-				apptest.Equal(t, "the balance", w.Balance(agent), before)
-				apptest.Equal(t, "spent today after all", spent(), "0")
+				apptest.Equal(t, "the balance", w.Balance(agent), want)
+				apptest.Equal(t, "spent today after all", spent(), today)
 			})
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"agentproxy/app/closing"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -73,8 +74,9 @@ func (u *Driver) confirmed(ctx context.Context, c *change, d procurement.Deliver
 		return err
 	}
 	switch {
+	case s.AwaitsOutcome() && d.State == procurement.Pending: // it is read until it is delivered
 	case s.Status.Over():
-		o.NextAt = c.now
+		o, err = u.settle(ctx, c, o, d)
 	case d.State == procurement.Gone:
 		o.NextAt, o.Reason = c.now, "the provider took it back"
 		err = u.life.Fail(ctx, c.tx, s, ports.ErrProvider, c.now)
@@ -92,6 +94,21 @@ func (u *Driver) confirmed(ctx context.Context, c *change, d procurement.Deliver
 		return err
 	}
 	return c.tx.Orders().Put(ctx, o)
+}
+
+// settle settles what an ended session holds for a purchase: what was delivered as
+// ordered is charged, anything else is given back. The goods are closed next.
+func (u *Driver) settle(
+	ctx context.Context, c *change, o procurement.Order, d procurement.Delivery,
+) (procurement.Order, error) {
+	o.NextAt = c.now
+	if d.State == procurement.Gone {
+		o.Reason = "the provider took it back"
+	}
+	if d.State == procurement.Live && len(exitsOf(c.session, d)) == c.session.Quantity {
+		return o, closing.Charge(ctx, c.tx, u.ids, c.session, o, c.now)
+	}
+	return o, closing.GiveBack(ctx, c.tx, u.ids, c.session, o, c.now)
 }
 
 // exitsOf returns the exits of a delivery. A dynamic session at an upstream has

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"time"
 
-	catalogapp "agentproxy/app/catalog"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/idempotency"
-	"agentproxy/app/ledger"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -169,49 +167,4 @@ func (u *Driver) Extend(ctx context.Context, p ports.Static, s session.Session, 
 		return ports.Refusal(procurement.ClassOf(err))
 	}
 	return nil
-}
-
-// EndOrders ends the orders of a session that ends, in its transaction: planned
-// ones are refused, money that is held for a renewal is given back, and a job
-// cancels what is live. The caller stores the session afterwards.
-func EndOrders(
-	ctx context.Context, tx Repos, ids ports.IDs, c *catalogapp.Catalog, s *session.Session, now time.Time,
-) error {
-	if _, local := c.InProcess(s.Provider); local {
-		return nil // what was tried before at sellers was refused
-	}
-	orders, err := tx.Orders().Of(ctx, s.ID)
-	if err != nil || len(orders) == 0 {
-		return err
-	}
-	for _, o := range orders {
-		if o.Kind == procurement.Renewal && o.Open() {
-			if err := releaseRenewal(ctx, ledger.NewBook(tx, ids, now), s, o, "was too late"); err != nil {
-				return err
-			}
-		}
-		switch {
-		case o.Status == procurement.Planned:
-			if o, err = o.Refuse(procurement.Temporary, "the session ended first", now); err != nil {
-				return err
-			}
-			if err := tx.Idempotency().DropFor(ctx, s.AgentID, idempotency.RenewalResource(s.ID, o.ID)); err != nil {
-				return err
-			}
-		case o.Status == procurement.Confirmed && o.ClosedAt.IsZero():
-			o.NextAt = now
-		default:
-			continue
-		}
-		if err := tx.Orders().Put(ctx, o); err != nil {
-			return err
-		}
-	}
-	return tx.Jobs().Insert(ctx, ports.Job{Kind: ports.DriveOrdersJob, SessionID: s.ID}, now)
-}
-
-// releaseRenewal gives back what a session holds for a renewal, to the budget of
-// the day that it was held on.
-func releaseRenewal(ctx context.Context, b ledger.Book, s *session.Session, o procurement.Order, why string) error {
-	return b.Release(ctx, s, ":"+o.ID, "renewal of "+s.ProductNo+" "+why, o.PlannedAt)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"agentproxy/app/closing"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -104,10 +105,10 @@ func (u purchases) confirm(ctx context.Context, o procurement.Order, d procureme
 }
 
 // refused goes to the next source of a session whose order was refused. Without
-// one the session fails.
+// one the session fails. One that has ended gets back what it holds.
 func (u purchases) refused(ctx context.Context, tx Repos, s session.Session, o procurement.Order, now time.Time) error {
 	if s.Status != session.Creating {
-		return nil
+		return closing.GiveBack(ctx, tx, u.ids, s, o, now)
 	}
 	product, err := u.catalog.Product(s.ProductNo)
 	if err != nil {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"agentproxy/app/closing"
 	"agentproxy/app/idempotency"
-	"agentproxy/app/ledger"
 	"agentproxy/app/notify"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/procurement"
@@ -86,7 +86,7 @@ func (u renewals) resolve(ctx context.Context, s session.Session, o procurement.
 	defer cancel()
 	d, err := u.read(bounded, p, o.Ref)
 	gone := err == nil && d.State == procurement.Gone || procurement.ClassOf(err) == procurement.NotFound
-	if gone && s.Status.Over() {
+	if gone && s.Status.Over() && (!s.AwaitsOutcome() || !u.clock.Now().Before(lastEnd(o.Before))) {
 		return u.refuse(ctx, o, procurement.NotFound, "the session has ended, and what was bought for it")
 	}
 	if err != nil {
@@ -115,6 +115,17 @@ func (u renewals) resolve(ctx context.Context, s session.Session, o procurement.
 	}
 }
 
+// lastEnd returns when the last of a renewal's addresses ended before it. What is
+// gone after that was not renewed; before it, the provider may have been paid.
+func lastEnd(before procurement.Snapshot) (last time.Time) {
+	for _, end := range before.Ends {
+		if end.After(last) {
+			last = end
+		}
+	}
+	return last
+}
+
 // confirm extends the session and charges what is held for it.
 func (u renewals) confirm(ctx context.Context, o procurement.Order, d procurement.Delivery) error {
 	return u.change(ctx, o, func(ctx context.Context, c *change) (err error) {
@@ -123,8 +134,11 @@ func (u renewals) confirm(ctx context.Context, o procurement.Order, d procuremen
 			return err
 		}
 		c.order.ClosedAt = c.now
-		if err := c.put(ctx); err != nil || c.session.Status != session.Active {
+		if err := c.put(ctx); err != nil {
 			return err
+		}
+		if c.session.Status != session.Active { // it ended meanwhile; the days are the service's
+			return closing.Charge(ctx, c.tx, u.ids, c.session, c.order, c.now)
 		}
 		s, err := c.session.Extend(c.order.Intent.Days)
 		if err != nil {
@@ -137,10 +151,13 @@ func (u renewals) confirm(ctx context.Context, o procurement.Order, d procuremen
 
 // refused gives back what is held for a renewal, and frees its Idempotency-Key.
 func (u renewals) refused(ctx context.Context, tx Repos, s session.Session, o procurement.Order, now time.Time) error {
-	if err := tx.Idempotency().DropFor(ctx, s.AgentID, idempotency.RenewalResource(s.ID, o.ID)); err != nil || s.Status != session.Active {
+	if err := tx.Idempotency().DropFor(ctx, s.AgentID, idempotency.RenewalResource(s.ID, o.ID)); err != nil {
 		return err
 	}
-	if err := releaseRenewal(ctx, ledger.NewBook(tx, u.ids, now), &s, o, "was refused"); err != nil {
+	if s.Status != session.Active {
+		return closing.GiveBack(ctx, tx, u.ids, s, o, now)
+	}
+	if err := closing.Release(ctx, tx, u.ids, &s, o, now); err != nil {
 		return err
 	}
 	if err := notify.LogEvent(ctx, tx, u.ids, s.ID, eventlog.RenewalFailed, ports.Refusal(o.Class).Code, now); err != nil {

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -130,11 +131,14 @@ func (u *Service) deliver(ctx context.Context, p purchase, held Done) (Done, err
 	if err != nil {
 		return Done{}, errors.Join(err, unknown)
 	}
-	switch v.Status {
-	case session.Creating:
+	switch {
+	case v.Status == session.Creating:
 		return Done{View: v, Outcome: ports.Pending}, u.answered(ctx, p.AgentID, p.Call, v.ID, ports.Pending)
-	case session.Failed:
+	case v.Status == session.Failed:
 		return Done{}, failureError(v.Failure).With("session_id", v.ID)
+	case v.Status.Over():
+		err := u.answered(ctx, p.AgentID, p.Call, v.ID, ports.Ended)
+		return Done{}, cmp.Or(err, endedMeanwhile(v.Session))
 	}
 	return Done{View: v, Outcome: ports.Created}, nil
 }

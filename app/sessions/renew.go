@@ -131,22 +131,29 @@ func (u *Service) extend(ctx context.Context, in Renew, order string) (Done, err
 			return Done{}, err
 		}
 	}
-	outcome := ports.Pending
-	switch o.Status {
-	case procurement.Confirmed:
-		outcome = ports.Completed
-	case procurement.Refused:
-		return Done{}, ports.Refusal(o.Class)
-	default:
-		if unknown != nil {
-			u.log.Warn("a renewal is not known yet", "session_id", in.SessionID, "order_id", order, "err", unknown)
-		}
-	}
 	v, err := u.Read(ctx, in.AgentID, in.SessionID)
 	if err != nil {
 		return Done{}, err
 	}
-	return Done{View: v, Outcome: outcome}, u.answered(ctx, in.AgentID, in.Call, idempotency.RenewalResource(in.SessionID, order), outcome)
+	outcome := ports.Pending
+	switch {
+	case v.Status.Over():
+		outcome = ports.Ended
+	case o.Status == procurement.Confirmed:
+		outcome = ports.Completed
+	case o.Status == procurement.Refused:
+		return Done{}, ports.Refusal(o.Class)
+	case unknown != nil:
+		u.log.Warn("a renewal is not known yet", "session_id", in.SessionID, "order_id", order, "err", unknown)
+	}
+	resource := idempotency.RenewalResource(in.SessionID, order)
+	if err := u.answered(ctx, in.AgentID, in.Call, resource, outcome); err != nil {
+		return Done{}, err
+	}
+	if outcome == ports.Ended {
+		return Done{}, endedMeanwhile(v.Session)
+	}
+	return Done{View: v, Outcome: outcome}, nil
 }
 
 // renewalRef distinguishes the hold of a renewal from the others of a session.
@@ -180,7 +187,7 @@ func (u *Service) planRenewal(ctx context.Context, tx Repos, in Renew, now time.
 	if n.provider, ok = known.(ports.Static); !ok || !n.provider.Capabilities().Renews {
 		return n, ports.ErrProvider.Msgf("this provider does not renew; buy a new session")
 	}
-	if n.was.Money.Held.Total() > 0 {
+	if n.was.Renewing() {
 		return n, errRenewing
 	}
 	n.cost = billing.IPCost(n.was.Quantity, price)

@@ -33,16 +33,30 @@ func (u *Service) replayed(
 			e.Retryable = true
 			return Done{}, false, e
 		}
-		prev.Outcome = ports.Created
-		if renewal || r.Status == session.Creating {
+		switch {
+		case r.Status.Over() && (renewal || r.ActivatedAt.IsZero()):
+			prev.Outcome = ports.Ended
+		case renewal || r.Status == session.Creating:
 			prev.Outcome = ports.Pending
+		default:
+			prev.Outcome = ports.Created
 		}
+	}
+	if prev.Outcome == ports.Ended {
+		return Done{}, false, endedMeanwhile(r.Session)
 	}
 	return Done{View: u.view(r, now), Outcome: prev.Outcome, Replayed: true}, true, nil
 }
 
+// endedMeanwhile refuses a call whose session ended while it ran.
+func endedMeanwhile(s session.Session) error {
+	return session.ErrOver.Msgf("the session became %s during this call; its cost shows what was charged, is held or came back",
+		s.Status).With("session_id", s.ID)
+}
+
 // answered stores how the first call under a key was answered while what it asked
-// for was on its way: a repeated call then gets the same outcome at once.
+// for was on its way: a repeated call then gets the same outcome at once. A key that
+// was dropped meanwhile stays so.
 func (u *Service) answered(
 	ctx context.Context, agentID string, call idempotency.Call, resource string, outcome ports.Outcome,
 ) error {
@@ -50,11 +64,6 @@ func (u *Service) answered(
 		return nil
 	}
 	return u.store.Update(context.WithoutCancel(ctx), func(ctx context.Context, tx Repos) error {
-		c, found, err := tx.Idempotency().Find(ctx, agentID, call.Path, call.Key, time.Time{})
-		if err != nil || !found || c.Resource != resource {
-			return err
-		}
-		c.Outcome = outcome
-		return tx.Idempotency().Put(ctx, c)
+		return tx.Idempotency().SetOutcome(ctx, agentID, call.Path, call.Key, resource, outcome)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agentproxy/app/catalog"
+	"agentproxy/app/closing"
 	"agentproxy/app/direct"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
@@ -116,20 +117,25 @@ func (l *Transitions) Expire(
 // end stores a session that has just ended, with all that its end entails.
 func (l *Transitions) end(ctx context.Context, tx procurement.Repos, s session.Session, of webhook.Type,
 	what, code string, now time.Time) (session.Session, error) {
-	if err := procurement.EndOrders(ctx, tx, l.ids, l.catalog, &s, now); err != nil {
+	keeps, err := closing.Orders(ctx, tx, l.ids, l.catalog, &s, now)
+	if err != nil {
 		return s, err
 	}
 	settleBy, err := direct.SettleBy(ctx, tx, l.catalog, l.access, s)
 	if err != nil {
 		return s, err
 	}
-	if err := ledger.NewBook(tx, l.ids, now).Finish(ctx, &s, settleBy); err != nil {
+	if err := ledger.NewBook(tx, l.ids, now).Finish(ctx, &s, keeps, settleBy); err != nil {
 		return s, err
 	}
 	if err := notify.LogEvent(ctx, tx, l.ids, s.ID, what, code, now); err != nil {
 		return s, err
 	}
-	if err := notify.SessionChanged(ctx, tx, l.ids, now, of, s); err != nil {
+	var cost []string
+	if s.AwaitsOutcome() {
+		cost = notify.Cost(s)
+	}
+	if err := notify.SessionChanged(ctx, tx, l.ids, now, of, s, cost...); err != nil {
 		return s, err
 	}
 	return s, tx.Sessions().Put(ctx, s)

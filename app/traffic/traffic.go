@@ -80,7 +80,12 @@ func (t *Service) routed(ctx context.Context, s session.Session) (traffic.Route,
 	return r, err
 }
 
+// routeOf leaves out the end of a session that is being renewed: it may be about to
+// move, and until the renewal is decided the session does not expire.
 func routeOf(s session.Session) traffic.Route {
+	if s.Renewing() {
+		s.ExpiresAt = time.Time{}
+	}
 	return traffic.Route{SessionID: s.ID, AgentID: s.AgentID, Type: s.Type, Status: s.Status, Reason: s.Reason,
 		Exits: s.Exits, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt, ExpiresAt: s.ExpiresAt}
 }

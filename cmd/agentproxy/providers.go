@@ -104,7 +104,7 @@ func capabilities(c procurement.Capabilities) words {
 	}{
 		{c.InProcess, "local"}, {c.ViaUpstream, "chained"}, {c.Idempotent, "repeatable"},
 		{c.KeepsOrderKey || c.KeepsTrafficOrderKey, "labelled"}, {c.Async, "slow"},
-		{c.Renews, "renews"}, {c.Cancels, "cancels"}, {c.Direct, "direct"}, {c.CapUnit > 0, "capped"},
+		{c.Renews, "renews"}, {c.Cancels, "cancels"}, {c.CancelsTraffic, "cancels traffic"}, {c.Direct, "direct"}, {c.CapUnit > 0, "capped"},
 	} {
 		if f.has {
 			w = append(w, f.word)

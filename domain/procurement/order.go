@@ -83,6 +83,12 @@ const (
 // Open reports whether the outcome of the order is still to come.
 func (o Order) Open() bool { return o.Status == Planned || o.Status == Sent || o.Status == Unknown }
 
+// Undelivered reports whether the order may still be delivered: its outcome is to
+// come, or it was accepted and the provider has not delivered it.
+func (o Order) Undelivered() bool {
+	return o.Open() || o.Kind == Purchase && o.Status == Confirmed && o.State == Pending
+}
+
 // Send marks the order as sent. Decide compares before with what the provider
 // lists later.
 func (o Order) Send(before Snapshot, now time.Time) (Order, error) {

@@ -32,6 +32,8 @@ type Capabilities struct {
 	// Renews and Cancels report whether the calls of these names are supported. An
 	// order that cannot be cancelled costs money until its end.
 	Renews, Cancels bool
+	// CancelsTraffic: the same of traffic alone, where addresses run to their end.
+	CancelsTraffic bool
 	// Direct: each order has a credential and a cap of its own, so that it may be
 	// given to an agent.
 	Direct bool
@@ -48,6 +50,11 @@ type Capabilities struct {
 // Labels reports whether orders of a type carry their key.
 func (c Capabilities) Labels(t session.Type) bool {
 	return c.KeepsOrderKey || c.KeepsTrafficOrderKey && t == session.Dynamic
+}
+
+// TakesBack reports whether an order of a type can be cancelled.
+func (c Capabilities) TakesBack(t session.Type) bool {
+	return c.Cancels || c.CancelsTraffic && t == session.Dynamic
 }
 
 // Intent is what is to be bought for one session.

@@ -141,6 +141,18 @@ func (s Session) Extend(days int) (Session, error) {
 	return s, nil
 }
 
+// Renewing reports whether an active static session holds money for a renewal.
+func (s Session) Renewing() bool {
+	return s.Type == Static && s.Status == Active && s.Money.Held.Total() > 0
+}
+
+// AwaitsOutcome reports whether an ended session holds money for an order that may
+// still be delivered: its purchase if it was never active, else a renewal. A dynamic
+// session that was active holds money for traffic that a gateway may still report.
+func (s Session) AwaitsOutcome() bool {
+	return s.Status.Over() && s.Money.Held.Total() > 0 && (s.Type == Static || s.ActivatedAt.IsZero())
+}
+
 // Terminate ends a creating or active session for a reason. It is idempotent:
 // changed is false if the session had ended before.
 func (s Session) Terminate(why Reason, now time.Time) (after Session, changed bool) {

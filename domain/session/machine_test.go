@@ -207,3 +207,24 @@ func TestChargeIsOfTheRunningTotal(t *testing.T) {
 		t.Errorf("more bytes than bought charge %d in all, want %d", s.Money.Charged.Total()+due, s.Price)
 	}
 }
+
+func TestWhatAnEndedSessionHoldsMoneyFor(t *testing.T) {
+	held := session.Money{Held: billing.Funds{Own: 1}}
+	for name, c := range map[string]struct {
+		s        session.Session
+		awaits   bool
+		renewing bool
+	}{
+		"given up while creating": {s: session.Session{Type: session.Dynamic, Status: session.Terminated, Money: held}, awaits: true},
+		"given up while renewed":  {s: session.Session{Type: session.Static, Status: session.Terminated, ActivatedAt: born, Money: held}, awaits: true},
+		"holds nothing":           {s: session.Session{Type: session.Static, Status: session.Terminated}},
+		"traffic to be reported":  {s: session.Session{Type: session.Dynamic, Status: session.Terminated, ActivatedAt: born, Money: held}},
+		"being created":           {s: session.Session{Type: session.Static, Status: session.Creating, Money: held}},
+		"being renewed":           {s: session.Session{Type: session.Static, Status: session.Active, ActivatedAt: born, Money: held}, renewing: true},
+		"traffic in use":          {s: session.Session{Type: session.Dynamic, Status: session.Active, ActivatedAt: born, Money: held}},
+	} {
+		if c.s.AwaitsOutcome() != c.awaits || c.s.Renewing() != c.renewing {
+			t.Errorf("%s: awaits %t, renewing %t", name, c.s.AwaitsOutcome(), c.s.Renewing())
+		}
+	}
+}

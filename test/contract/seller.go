@@ -289,10 +289,10 @@ func sellerCancels(t *testing.T, s Selling, in procurement.Intent) {
 	for n := range 3 {
 		err := s.Provider.Cancel(t.Context(), d.Ref)
 		want := procurement.Class("")
-		if !s.Provider.Capabilities().Cancels && !s.Provider.Capabilities().InProcess && in.Type == session.Static {
+		if !s.Provider.Capabilities().TakesBack(in.Type) && !s.Provider.Capabilities().InProcess {
 			want = procurement.Unsupported
 		}
-		if got := procurement.ClassOf(err); got != want && !(in.Type == session.Dynamic && got == procurement.Unsupported && !s.Provider.Capabilities().Cancels) {
+		if got := procurement.ClassOf(err); got != want {
 			t.Errorf("cancel %d: %v", n, err)
 		}
 		if err != nil || s.Provider.Capabilities().InProcess {

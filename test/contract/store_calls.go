@@ -18,6 +18,7 @@ var callClaims = []claim{
 	{"a call is found by agent, path and key", callFound},
 	{"a call that is too old is not found and replaced", callTooOld},
 	{"the keys that name a resource are dropped", callsDropped},
+	{"the outcome of a call is set, and of no other one", callOutcomeSet},
 	{"old keys are purged", callsPurged},
 	{"an address is one session's alone", addressesUnique},
 	{"of two calls with one key the second finds the first", callsWithOneKey},
@@ -66,6 +67,33 @@ func callFound(t *testing.T, st ports.Store) {
 		if _, found := findCall(t, st, c[0], c[1], c[2], time.Time{}); found {
 			t.Errorf("%v is found too", c)
 		}
+	}
+}
+
+func callOutcomeSet(t *testing.T, st ports.Store) {
+	call := ports.Call{AgentID: "agt_1", Path: "/v1/sessions", Key: "k", Resource: "sess_1", CreatedAt: storeNow}
+	other := call
+	other.Key, other.Resource = "l", "sess_2"
+	putCalls(t, st, call, other)
+	set := func(key, resource string, to ports.Outcome) {
+		t.Helper()
+		update(t, st, func(ctx context.Context, tx ports.Tx) error {
+			return tx.Idempotency().SetOutcome(ctx, "agt_1", "/v1/sessions", key, resource, to)
+		})
+	}
+	for _, to := range []ports.Outcome{ports.Completed, ports.Created, ports.Pending, ports.Ended} {
+		set("k", "sess_1", to)
+		set("l", "sess_1", ports.Created) // its key names another session
+		set("m", "sess_1", to)            // there is none, and none is stored
+		if got, _ := findCall(t, st, "agt_1", "/v1/sessions", "k", storeNow); got.Outcome != to {
+			t.Errorf("the outcome is %d, want %d", got.Outcome, to)
+		}
+	}
+	if got, _ := findCall(t, st, "agt_1", "/v1/sessions", "l", storeNow); got.Outcome != ports.InFlight {
+		t.Errorf("the outcome of the other is %d", got.Outcome)
+	}
+	if _, found := findCall(t, st, "agt_1", "/v1/sessions", "m", time.Time{}); found {
+		t.Error("a key was stored")
 	}
 }
 

@@ -1,0 +1,156 @@
+// Package closing ends the orders of sessions that end, and settles what an ended
+// session still holds once the outcome of its order is known.
+package closing
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/app/catalog"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/ledger"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Repos is the repositories of a session that ends and of its orders.
+type Repos interface {
+	idempotency.Repos
+	ledger.Repos
+	Orders() ports.Orders
+	Sessions() ports.Sessions
+	Events() ports.Events
+}
+
+// Orders ends the orders of a session that ends, in its transaction: planned ones
+// are refused, money that is held for a renewal which was not sent is given back,
+// and a job closes what is live. It reports whether the session keeps what it
+// holds: an order of it was sent, and the provider takes nothing back. The caller
+// stores the session afterwards.
+func Orders(
+	ctx context.Context, tx Repos, ids ports.IDs, c *catalog.Catalog, s *session.Session, now time.Time,
+) (keeps bool, err error) {
+	if _, local := c.InProcess(s.Provider); local {
+		return false, nil // what was tried before at sellers was refused
+	}
+	orders, err := tx.Orders().Of(ctx, s.ID)
+	if err != nil || len(orders) == 0 {
+		return false, err
+	}
+	e := end{tx: tx, book: ledger.NewBook(tx, ids, now), catalog: c, session: s, now: now}
+	for _, o := range orders {
+		kept, err := e.order(ctx, o)
+		if err != nil {
+			return false, err
+		}
+		keeps = keeps || kept
+	}
+	due := now
+	if keeps {
+		due = time.Time{} // what is closed now could not show later whether it was renewed
+	}
+	if err := closeGoods(ctx, tx, orders, due); err != nil {
+		return false, err
+	}
+	return keeps, tx.Jobs().Insert(ctx, ports.Job{Kind: ports.DriveOrdersJob, SessionID: s.ID}, now)
+}
+
+// end is the end of a session, in its transaction.
+type end struct {
+	tx      Repos
+	book    ledger.Book
+	catalog *catalog.Catalog
+	session *session.Session
+	now     time.Time
+}
+
+// order ends one order, unless its outcome is still to come. It reports whether
+// the session keeps what it holds for the order.
+func (e end) order(ctx context.Context, o procurement.Order) (keeps bool, err error) {
+	renewal := o.Kind == procurement.Renewal
+	if renewal && o.Open() {
+		// A repeated call is then judged by the session as it is now: it has ended.
+		resource := idempotency.RenewalResource(o.SessionID, o.ID)
+		if err := e.tx.Idempotency().DropFor(ctx, e.session.AgentID, resource); err != nil {
+			return false, err
+		}
+	}
+	if !o.Undelivered() {
+		return false, nil
+	}
+	keeps = o.Status != procurement.Planned && e.fault() == "" && (renewal || !e.takesBack(o))
+	if renewal && !keeps {
+		if err := release(ctx, e.book, e.session, o, "was too late"); err != nil {
+			return false, err
+		}
+	}
+	if o.Status != procurement.Planned {
+		return keeps, nil
+	}
+	if o, err = o.Refuse(procurement.Temporary, "the session ended first", e.now); err != nil {
+		return false, err
+	}
+	return false, e.tx.Orders().Put(ctx, o)
+}
+
+// fault returns the reason of an end that the provider caused, or an empty one: the
+// agent pays for nothing then that is not delivered yet.
+func (e end) fault() session.Reason {
+	if r := e.session.Reason; r == session.ProviderFailed || r == session.ProviderLost {
+		return r
+	}
+	return ""
+}
+
+// takesBack reports whether the provider of a purchase takes it back unused.
+func (e end) takesBack(o procurement.Order) bool {
+	p, known := e.catalog.Provider(o.Provider)
+	return known && p.Capabilities().TakesBack(o.Intent.Type)
+}
+
+// closeGoods sets when the goods of an ended session are closed at the provider.
+// Those that are not delivered yet keep their time.
+func closeGoods(ctx context.Context, tx Repos, orders []procurement.Order, due time.Time) error {
+	for _, o := range orders {
+		undelivered := o.Undelivered() && due.IsZero()
+		if o.Kind != procurement.Purchase || o.Status != procurement.Confirmed || !o.ClosedAt.IsZero() || undelivered {
+			continue
+		}
+		o.NextAt = due
+		if err := tx.Orders().Put(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release gives back what a session holds for an order, to the budget of the day
+// that it was held on.
+func release(ctx context.Context, b ledger.Book, s *session.Session, o procurement.Order, why string) error {
+	if o.Kind == procurement.Renewal {
+		return b.Release(ctx, s, ":"+o.ID, "renewal of "+s.ProductNo+" "+why, o.PlannedAt)
+	}
+	return b.Release(ctx, s, "", s.ProductNo+" "+why, s.CreatedAt)
+}
+
+// Release gives back what an active session holds for a renewal that was refused.
+// The caller stores the session afterwards.
+func Release(ctx context.Context, tx Repos, ids ports.IDs, s *session.Session, o procurement.Order, now time.Time) error {
+	return release(ctx, ledger.NewBook(tx, ids, now), s, o, "was refused")
+}
+
+// Renewing reports whether a renewal of a session was sent and is not decided: the
+// end of the session may be about to move.
+func Renewing(ctx context.Context, tx Repos, s session.Session) (bool, error) {
+	if !s.Renewing() {
+		return false, nil
+	}
+	orders, err := tx.Orders().Of(ctx, s.ID)
+	for _, o := range orders {
+		if o.Kind == procurement.Renewal && o.Open() && o.Status != procurement.Planned {
+			return true, err
+		}
+	}
+	return false, err
+}
