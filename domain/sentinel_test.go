@@ -31,6 +31,7 @@ var sentinels = map[string]*domain.Error{
 	"account.ErrNotFound":            account.ErrNotFound,
 	"account.ErrRateLimited":         account.ErrRateLimited,
 	"account.ErrReferralCode":        account.ErrReferralCode,
+	"account.ErrRegistrationClosed":  account.ErrRegistrationClosed,
 	"account.ErrScope":               account.ErrScope,
 	"account.ErrTierRequired":        account.ErrTierRequired,
 	"billing.ErrBudgetExceeded":      billing.ErrBudgetExceeded,

@@ -8,6 +8,8 @@ type Addresses interface {
 	Taken(ctx context.Context, provider string) (map[string]bool, error)
 	// Take is ErrDuplicate when one of them is taken.
 	Take(ctx context.Context, provider, sessionID string, ips []string) error
+	// Sold reports whether an address of any provider is taken.
+	Sold(ctx context.Context, ip string) (bool, error)
 	// Free gives back all addresses of a session.
 	Free(ctx context.Context, sessionID string) error
 }

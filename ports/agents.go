@@ -2,6 +2,8 @@ package ports
 
 import (
 	"context"
+	"net/netip"
+	"time"
 
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -14,9 +16,17 @@ type Agents interface {
 	Get(ctx context.Context, id string) (account.Agent, error)
 	// ByKey finds the agent whose key has this hash, else account.ErrNotFound.
 	ByKey(ctx context.Context, keyHash []byte) (account.Agent, error)
-	// Put writes everything but the id, the referrer and the creation, and
-	// notes a change of the agent.
+	// Put writes everything but the id, the referrer, the origin and the creation,
+	// and notes a change of the agent.
 	Put(ctx context.Context, a account.Agent) error
-	// List returns agents, newest first.
-	List(ctx context.Context, page domain.Page) (domain.List[account.Agent], error)
+	// List returns the agents that match a filter, newest first.
+	List(ctx context.Context, f AgentFilter, page domain.Page) (domain.List[account.Agent], error)
+	// ForgetOrigins clears the origins of up to limit agents that registered before the time, and
+	// returns of how many.
+	ForgetOrigins(ctx context.Context, before time.Time, limit int) (int, error)
+}
+
+// AgentFilter narrows a list of agents.
+type AgentFilter struct {
+	RegisteredFrom netip.Prefix // that the origin's address is of; invalid: any
 }

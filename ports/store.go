@@ -45,6 +45,7 @@ type Tx interface {
 	Webhooks() Webhooks
 	Devchain() Devchain
 	Orders() Orders
+	Trials() Trials
 }
 
 // ErrDuplicate reports that a row with the same unique reference exists.

@@ -3,6 +3,7 @@ package configfile
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 )
 
 // check collects faults by the name of the variable, or by the place in the file
@@ -38,13 +40,15 @@ func (c *check) fault(name, format string, args ...any) {
 // settings checks a Config as a whole.
 func (c *check) settings(config Config, providers int) (Settings, error) {
 	s := Settings{HTTPAddr: config.HTTPAddr, GatewayAddr: config.GatewayAddr, AdminAddr: config.AdminAddr,
-		AdminHosts:   config.AdminHosts,
-		RootSecret:   Secret(config.Secret),
-		SessionLimit: c.atLeast("AGENTPROXY_SESSION_LIMIT", config.SessionLimit, 0),
-		RateLimit:    c.atLeast("AGENTPROXY_RATE_LIMIT_PER_MINUTE", config.RateLimit, 0),
-		TrialDays:    c.atLeast("AGENTPROXY_TRIAL_DAYS", config.TrialDays, 1),
-		LogLevel:     c.oneOf("AGENTPROXY_LOG_LEVEL", config.LogLevel, "debug", "info", "warn", "error"),
-		LogFormat:    c.oneOf("AGENTPROXY_LOG_FORMAT", config.LogFormat, "auto", "text", "json"),
+		AdminHosts:        config.AdminHosts,
+		RootSecret:        Secret(config.Secret),
+		SessionLimit:      c.atLeast("AGENTPROXY_SESSION_LIMIT", config.SessionLimit, 0),
+		RateLimit:         c.atLeast("AGENTPROXY_RATE_LIMIT_PER_MINUTE", config.RateLimit, 0),
+		TrialDays:         c.atLeast("AGENTPROXY_TRIAL_DAYS", config.TrialDays, 1),
+		Registration:      account.Registration(c.oneOf("AGENTPROXY_REGISTRATION", config.Registration, "open", "referral", "closed")),
+		ClientAddressDays: c.atLeast("AGENTPROXY_CLIENT_ADDRESS_DAYS", config.ClientAddressDays, 0),
+		LogLevel:          c.oneOf("AGENTPROXY_LOG_LEVEL", config.LogLevel, "debug", "info", "warn", "error"),
+		LogFormat:         c.oneOf("AGENTPROXY_LOG_FORMAT", config.LogFormat, "auto", "text", "json"),
 	}
 	api := c.listener("AGENTPROXY_HTTP_ADDR", config.HTTPAddr)
 	gateway := c.listener("AGENTPROXY_GATEWAY_ADDR", config.GatewayAddr)
@@ -72,6 +76,7 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 	if s.TrialBalance, err = domain.ParseMoney(config.TrialBalance); err != nil || s.TrialBalance < 0 {
 		c.fault("AGENTPROXY_TRIAL_BALANCE", "must be an amount of 0 or more with at most 6 decimals")
 	}
+	s.TrialDailyTotal = c.trialTotal(config.TrialDailyTotal, s.TrialBalance)
 	if config.Secret != "" {
 		if err := c.rules.RootSecret(config.Secret); err != nil {
 			c.fault("AGENTPROXY_SECRET", "%v", err)
@@ -118,10 +123,29 @@ func (c *check) mode(s *Settings, config Config, api, gateway netip.AddrPort, pr
 		return usual
 	}
 	s.RegisterLimit = limit("AGENTPROXY_REGISTER_LIMIT_PER_MINUTE", config.RegisterLimit, registerLimit)
+	s.TrialPerNetwork = limit("AGENTPROXY_TRIAL_PER_NETWORK", config.TrialPerNetwork, trialNetwork)
 	s.AgentConnections = limit("AGENTPROXY_AGENT_CONNECTIONS", config.AgentConnections, agentConnections)
 	s.TrialConnections = limit("AGENTPROXY_AGENT_CONNECTIONS_TRIAL", config.TrialConnections, trialConnections)
 	s.TargetRate = limit("AGENTPROXY_TARGET_RATE_PER_MINUTE", config.TargetRate, targetRate)
 	s.TrialTargetRate = limit("AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL", config.TrialTargetRate, trialTargetRate)
+}
+
+// trialTotal returns the most trial credit of a day; balance is that of one account.
+func (c *check) trialTotal(text string, balance domain.Money) domain.Money {
+	if text == "" {
+		if balance > trialTotal && balance <= math.MaxInt64/trialsTotal {
+			return trialsTotal * balance
+		}
+		return trialTotal
+	}
+	total, err := domain.ParseMoney(text)
+	switch {
+	case err != nil || total < 0:
+		c.fault("AGENTPROXY_TRIAL_DAILY_TOTAL", "must be an amount of 0 or more with at most 6 decimals")
+	case total > 0 && total < balance:
+		c.fault("AGENTPROXY_TRIAL_DAILY_TOTAL", "must be at least the trial balance of %s, or 0 for unlimited: no account would get any", balance)
+	}
+	return total
 }
 
 func (c *check) atLeast(name string, n, least int) int {

@@ -11,6 +11,7 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/ports"
 )
 
@@ -72,6 +73,18 @@ type Config struct {
 	TrialBalance string `yaml:"trial_balance" env:"AGENTPROXY_TRIAL_BALANCE"`
 	// Days after which what is left of a trial balance expires, at least 1.
 	TrialDays int `yaml:"trial_days" env:"AGENTPROXY_TRIAL_DAYS"`
+	// Most trial credit that is granted to all accounts together on a UTC day, in US dollars; 0 is unlimited. Beyond
+	// it accounts start with a balance of 0.
+	TrialDailyTotal string `yaml:"trial_daily_total" env:"AGENTPROXY_TRIAL_DAILY_TOTAL" default:"1000.00; 100 trial balances if one is above that"`
+	// Accounts a UTC day with trial credit from one network: an IPv4 /24 or an IPv6 /48, and all exits of this service
+	// together; 0 is unlimited. Beyond it accounts start with a balance of 0.
+	TrialPerNetwork *int `yaml:"trial_per_network" env:"AGENTPROXY_TRIAL_PER_NETWORK" default:"5; 0 in development mode"`
+	// Who may open an account: `open` is anybody, `referral` who has a valid code, `closed` the operator with
+	// `agentproxy agent add` alone.
+	Registration string `yaml:"registration" env:"AGENTPROXY_REGISTRATION"`
+	// Days for which the client address and the User-Agent header of a registration are kept with the account; 0 keeps
+	// none.
+	ClientAddressDays int `yaml:"client_address_days" env:"AGENTPROXY_CLIENT_ADDRESS_DAYS"`
 	// `debug`, `info`, `warn` or `error`.
 	LogLevel string `yaml:"log_level" env:"AGENTPROXY_LOG_LEVEL"`
 	// `text`, `json`, or `auto`: text on a terminal and JSON otherwise.
@@ -84,7 +97,7 @@ type Config struct {
 func defaults() Config {
 	return Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", AdminAddr: "127.0.0.1:8082",
 		DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20, RateLimit: 600, SessionLimit: 200,
-		TrialBalance: "10.00", TrialDays: 14, LogLevel: "info", LogFormat: "auto"}
+		TrialBalance: "10.00", TrialDays: 14, Registration: "open", ClientAddressDays: 90, LogLevel: "info", LogFormat: "auto"}
 }
 
 // The defaults outside development mode of limits that are off in it.
@@ -94,6 +107,14 @@ const (
 	trialConnections = 100
 	targetRate       = 600 // per minute, agent and domain
 	trialTargetRate  = 60
+	trialNetwork     = 5 // per day and network
+)
+
+// trialTotal is the default of TrialDailyTotal, unless one trial balance is above it: then it is trialsTotal
+// trial balances.
+const (
+	trialTotal  = 1000 * domain.Dollar
+	trialsTotal = 100
 )
 
 // Settings is a Config that was checked as a whole.
@@ -123,6 +144,10 @@ type Settings struct {
 	SessionLimit          int
 	TrialBalance          domain.Money
 	TrialDays             int
+	TrialDailyTotal       domain.Money
+	TrialPerNetwork       int
+	Registration          account.Registration
+	ClientAddressDays     int
 	LogLevel, LogFormat   string
 	Payments              PaymentSettings
 	Catalog               CatalogConfig

@@ -65,6 +65,8 @@ func TestEveryFaultOfTheCatalogIsListedWithItsLine(t *testing.T) {
 		{"names that are used, reserved, or none", "providers:\n  - {name: x, kind: proxyssx}\n  - {name: x, kind: proxyssx}\n  - {name: embedded, kind: proxyssx}\n  - {name: My Provider, kind: proxyssx}\n",
 			[]string{"config.yaml:3: providers[1].name: duplicate name: another provider has it too", "config.yaml:4: providers[2].name: is reserved for the embedded provider; choose another",
 				"config.yaml:5: providers[3].name: must be 1 to 32 of a-z, 0-9, _ and -"}},
+		{"an unknown resolution", "providers:\n  - name: x\n    kind: proxyssx\n    resolve: there\n",
+			[]string{"config.yaml:4: providers[0].resolve: must be here or upstream"}},
 		{"settings out of bounds", "providers:\n  - name: x\n    kind: proxyssx\n    base_url: https://user:pw@host\n    per_second: 0\n    timeout_seconds: 151\n    locations: {ZZ: 1, US/new york: 2, FR: }\n",
 			[]string{"config.yaml:4: providers[0].base_url: must be an http or https URL without user info, query and fragment",
 				"config.yaml:5: providers[0].per_second: must be a number above 0 and at most 1000", "config.yaml:6: providers[0].timeout_seconds: must be a whole number from 1 to 150",

@@ -30,6 +30,7 @@ type Provider struct {
 	Locations  map[string]string // the provider's ids of places, by US or US/newyork
 	PerSecond  float64           // calls of the provider's API; 0 if the kind's own
 	Timeout    time.Duration     // of a call; 0 if the kind's own
+	Resolve    string            // where names of targets are resolved: here or upstream; empty if the proxy's address decides
 }
 
 // provider reads one provider and creates it, to check its settings.
@@ -51,6 +52,11 @@ func (l *loader) provider(v value) {
 	}
 	for _, p := range m.get("locations").pairs() {
 		s.Locations[p.key] = l.location(p)
+	}
+	if at := m.get("resolve"); at.given() {
+		if s.Resolve = at.text(); s.Resolve != "here" && s.Resolve != "upstream" {
+			at.fault("must be here or upstream")
+		}
 	}
 	l.sourcing(m.get("sourcing"))
 	l.config.Providers = append(l.config.Providers, s)

@@ -32,6 +32,9 @@ type Config struct {
 	// Public is where clients reach this service, by name or address and port. It must not be
 	// reached through the gateway either.
 	Public []hostport.Target
+	// Resolve is what upstream proxies are asked for, by the name of their provider; default
+	// dial.Automatic.
+	Resolve map[string]dial.Resolution
 	// AuthFailureLimit is how many wrong credentials an address may try in a minute
 	// before they get 429; 0 is unlimited.
 	AuthFailureLimit int

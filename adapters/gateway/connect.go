@@ -95,7 +95,7 @@ func (g *Gateway) open(c *client.Conn, u traffic.User, target hostport.Target) (
 		tcp, latency, ref = g.direct(c, target, p.exit.IP)
 	} else {
 		in := http1.NewReader(nil)
-		tcp, latency, ref = g.viaUpstream(c, target, p.proxy, in)
+		tcp, latency, ref = g.viaUpstream(c, p.route, target, p.proxy, in)
 		early = bytes.Clone(in.Buffered())
 		in.Free()
 	}

@@ -156,7 +156,7 @@ func (x *exchange) dial() (*targetConn, *refusal.Refusal) {
 	if x.proxy == nil {
 		tc.tcp, x.latency, ref = x.g.direct(x.c, x.key.target, x.key.exit)
 	} else {
-		tc.tcp, x.latency, ref = x.g.viaUpstream(x.c, x.key.target, x.proxy, &tc.in)
+		tc.tcp, x.latency, ref = x.g.viaUpstream(x.c, x.route, x.key.target, x.proxy, &tc.in)
 	}
 	if ref != nil {
 		return nil, ref

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"agentproxy/adapters/gateway"
+	"agentproxy/adapters/gateway/dial"
 	"agentproxy/domain/egress"
 	"agentproxy/domain/traffic"
 )
@@ -51,7 +52,8 @@ type world struct {
 // begin starts a gateway that returns leases and ends lingering early.
 func begin(t testing.TB, b *fakeCore, edit func(*setup)) *world {
 	t.Helper()
-	s := setup{gateway.Config{Addr: "127.0.0.1:0", Key: key}, deps(b)}
+	s := setup{gateway.Config{Addr: "127.0.0.1:0", Key: key,
+		Resolve: map[string]dial.Resolution{"": dial.Name}}, deps(b)}
 	s.Timing.IdleGive = 50 * time.Millisecond
 	s.Timing.Linger = 10 * time.Millisecond
 	s.Timing.Drain = 50 * time.Millisecond

@@ -30,7 +30,7 @@ func (g *Gateway) observeRefusal(c *client.Conn, exit netip.Addr, host string, r
 	if ref.Unobserved || e == nil {
 		return
 	}
-	o := traffic.Observation{SessionID: e.ID, At: g.now(), Type: eventRefused, Evidence: ref.Evidence, Host: host,
+	o := traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), At: g.now(), Type: eventRefused, Evidence: ref.Evidence, Host: host,
 		StatusCode: ref.Status, Code: ref.Code.String(), Latency: latency, ExitIP: text(exit),
 		Retryable: ref.Retryable(), HowToFix: ref.HowToFix}
 	if ref.Failure() {
@@ -45,7 +45,8 @@ func (g *Gateway) observeRefusal(c *client.Conn, exit netip.Addr, host string, r
 // observeTunnel records a tunnel that ended.
 func (g *Gateway) observeTunnel(t *relay.Tunnel, why client.Cause) {
 	up, down := t.Bytes()
-	o := traffic.Observation{SessionID: t.Conn.Entry().ID, At: g.now(), Type: eventTunnel, Host: t.Opening.Host,
+	e := t.Conn.Entry()
+	o := traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), At: g.now(), Type: eventTunnel, Host: t.Opening.Host,
 		StatusCode: http.StatusOK, Bytes: up + down, Latency: t.Opening.Latency, ExitIP: text(t.Opening.Exit)}
 	var ref *refusal.Refusal
 	switch why {
@@ -71,12 +72,20 @@ func (g *Gateway) observeTunnel(t *relay.Tunnel, why client.Cause) {
 // observeRequest records a plain request that the target answered. Its status is
 // evidence about the exit.
 func (g *Gateway) observeRequest(e *route.Entry, o traffic.Observation) {
-	o.SessionID, o.At, o.Type = e.ID, g.now(), eventRequest
+	o.SessionID, o.AgentID, o.At, o.Type = e.ID, agentOf(e), g.now(), eventRequest
 	o.Evidence = health.Success
 	if o.StatusCode >= 400 {
 		o.Evidence = health.HTTPError
 	}
 	g.observer.Observe(o)
+}
+
+// agentOf returns the agent of a session; empty if its route was never read.
+func agentOf(e *route.Entry) string {
+	if r := e.Latest(); r != nil {
+		return r.AgentID
+	}
+	return ""
 }
 
 func text(a netip.Addr) string {

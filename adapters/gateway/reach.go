@@ -12,6 +12,7 @@ import (
 	"agentproxy/adapters/gateway/monotime"
 	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/domain/procurement"
+	"agentproxy/domain/traffic"
 )
 
 // direct judges a target and connects a client to it from an exit. The latency is
@@ -54,7 +55,8 @@ func (g *Gateway) dial(c *client.Conn, addr netip.AddrPort, exit netip.Addr, unt
 // viaUpstream judges a target and connects a client to it through an upstream proxy.
 // What the target sent already is buffered in in, which reads from the connection.
 // The latency is that of connection and handshake, without the lookups.
-func (g *Gateway) viaUpstream(c *client.Conn, t hostport.Target, proxy *procurement.Endpoint, in *http1.Reader) (
+func (g *Gateway) viaUpstream(c *client.Conn, r *traffic.Route, t hostport.Target, proxy *procurement.Endpoint,
+	in *http1.Reader) (
 	*net.TCPConn, time.Duration, *refusal.Refusal) {
 	ctx, cancel := context.WithCancel(g.ctx)
 	defer cancel()
@@ -64,7 +66,7 @@ func (g *Gateway) viaUpstream(c *client.Conn, t hostport.Target, proxy *procurem
 	if c.Interrupted() {
 		return nil, 0, interruption(c.Cause())
 	}
-	tcp, took, ref := g.dialer.Judged(ctx, t, proxy, in)
+	tcp, took, ref := g.dialer.Judged(ctx, t, proxy, g.cfg.Resolve[r.Provider], in)
 	switch {
 	case ref == nil:
 		g.metrics.dialled(took)

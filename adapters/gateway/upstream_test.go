@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/adapters/gateway/dial"
 	"agentproxy/domain/egress"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -290,5 +291,38 @@ func TestProbeThroughTheUpstream(t *testing.T) {
 	quick := begin(t, b, func(c *setup) { c.EchoURL, c.Timing.Connect = site.URL, 50*time.Millisecond })
 	if _, err := quick.Probe(t.Context(), traffic.Route{Hops: []procurement.Endpoint{s.endpoint(session.HTTP)}}); err == nil {
 		t.Error("a probe through a silent proxy")
+	}
+}
+
+// A name may mean another address at the upstream: where that is the operator's network, or
+// the operator asks for it, the address that was judged here is sent on.
+func TestTheJudgedAddressIsSentOn(t *testing.T) {
+	t.Parallel()
+	answers := resolver{"rebind.test": {"2001:4860:4860::8888", "93.184.216.34"}, "six.test": {"2001:4860:4860::8888"}}
+	for _, c := range []struct {
+		how        dial.Resolution
+		host, want string
+	}{
+		{dial.Automatic, "rebind.test", "93.184.216.34:443"}, // the fake is on loopback
+		{dial.Here, "rebind.test", "93.184.216.34:443"},
+		{dial.Here, "six.test", "[2001:4860:4860::8888]:443"},
+		{dial.Name, "rebind.test", "rebind.test:443"},
+		{dial.Name, "::ffff:93.184.216.34", "93.184.216.34:443"},
+	} {
+		for _, p := range []session.Protocol{session.HTTP, session.SOCKS5} {
+			w := begin(t, newCore(t), func(s *setup) {
+				s.Resolver, s.Resolve = answers, map[string]dial.Resolution{"prov": c.how}
+			})
+			id := w.add(1, 0)
+			s := newSeller(t, "u", "p")
+			s.answers(writes("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"))
+			s.replies(func(c net.Conn) { _, _ = c.Write([]byte{5, 5, 0, 1, 0, 0, 0, 0, 0, 0}) })
+			w.via(id, s.endpoint(p))
+			w.change(id, func(r *traffic.Route) { r.Provider = "prov" })
+			w.status(id, net.JoinHostPort(c.host, "443"))
+			if targets, _ := s.targets(); len(targets) != 1 || targets[0] != c.want {
+				t.Errorf("%s by %s, resolution %d: asked for %v, want %s", c.host, p, c.how, targets, c.want)
+			}
+		}
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"net/netip"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -120,7 +122,7 @@ func (s *Server) declareAccounts() {
 					Data:   exampleRegistered,
 				},
 			},
-			Refuses: []*domain.Error{account.ErrReferralCode, account.ErrRateLimited},
+			Refuses: []*domain.Error{account.ErrReferralCode, account.ErrRegistrationClosed, account.ErrRateLimited},
 			Example: map[string]any{"name": "Price watcher", "contact_email": "ops@example.com"},
 		}, s.register)
 	}
@@ -157,24 +159,55 @@ func (s *Server) declareAccounts() {
 	s.declareCredentials()
 }
 
-// countRegistration refuses a registration if too many came from the same address.
-func (s *Server) countRegistration(c *call) error {
-	if d := s.Limits.TakeRegistration(s.clientAddr(c.gin.Request)); !d.Allowed {
+// registration is where a call that opens an account comes from.
+type registration struct {
+	addr     netip.Addr // of the client
+	fromExit bool
+	counted  netip.Addr // what limits count it as
+}
+
+// countRegistration refuses a registration if too many came from the same address. The exits of the
+// service count as one address, because an agent with a session can use each of them.
+func (s *Server) countRegistration(c *call) (err error) {
+	r := &registration{addr: s.clientAddr(c.gin.Request)}
+	if r.fromExit, err = s.Accounts.IsExit(c, r.addr, peerAddr(c.gin.Request)); err != nil {
+		return err
+	}
+	if !r.fromExit {
+		r.counted = r.addr
+	}
+	if d := s.Limits.TakeRegistration(r.counted); !d.Allowed {
 		return account.ErrRateLimited.Msgf(
 			"too many registrations from this address; wait for the seconds in Retry-After",
 		).After(d.RetryAfter)
 	}
+	c.registration = r
 	return nil
 }
 
 // register opens an account.
 func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) (int, registeredReply, error) {
+	c := callIn(ctx)
+	r := c.registration
+	if d := s.Limits.WrongCodes().Left(r.counted); !d.Allowed && in.Body.ReferralCode != "" {
+		return 0, registeredReply{}, account.ErrRateLimited.Msgf(
+			"too many wrong referral codes from this address; wait for the seconds in Retry-After",
+		).After(d.RetryAfter)
+	}
 	b := in.Body
-	out, err := s.Accounts.Register(ctx, accounts.Register{ReferralCode: b.ReferralCode, Profile: account.Profile{
-		Name: b.Name, ContactEmail: b.ContactEmail, WebhookURL: b.WebhookURL, Description: b.Description}})
+	out, err := s.Accounts.Register(ctx, accounts.Register{ReferralCode: b.ReferralCode,
+		Origin: account.Origin{Addr: r.addr, UserAgent: first(c.gin.Request.Header, "User-Agent")}, FromExit: r.fromExit,
+		Profile: account.Profile{Name: b.Name, ContactEmail: b.ContactEmail, WebhookURL: b.WebhookURL, Description: b.Description}})
+	if errors.Is(err, account.ErrReferralCode) && b.ReferralCode != "" {
+		s.Limits.WrongCodes().Missed(r.counted)
+	}
 	if err != nil {
 		return 0, registeredReply{}, err
 	}
+	return http.StatusCreated, toRegistered(out), nil
+}
+
+func toRegistered(out accounts.Registered) registeredReply {
 	r := registeredReply{AgentID: out.Agent.ID, Name: out.Agent.Name, Status: string(out.Agent.Status),
 		APIKey: out.APIKey, APISecret: out.APISecret, Trial: toTrial(out.Info),
 		CreatedAt: stamp(out.Agent.CreatedAt), WebhookSecret: out.WebhookSecret}
@@ -182,7 +215,7 @@ func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) 
 		referral := toReferral(out.Agent.Referrer)
 		r.Referral = &referral
 	}
-	return http.StatusCreated, r, nil
+	return r
 }
 
 func toTrial(i accounts.Info) trialReply {

@@ -11,11 +11,7 @@ import (
 // is none of theirs. Whatever else a client writes into that header counts for
 // nothing.
 func (s *Server) clientAddr(r *http.Request) netip.Addr {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	addr := peer.Addr().Unmap().WithZone("")
+	addr := peerAddr(r)
 	if !s.trusts(addr) {
 		return addr
 	}
@@ -31,6 +27,15 @@ func (s *Server) clientAddr(r *http.Request) netip.Addr {
 		}
 	}
 	return addr
+}
+
+// peerAddr is the address at the other end of the socket; invalid if it is not known.
+func peerAddr(r *http.Request) netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return peer.Addr().Unmap().WithZone("")
 }
 
 func (s *Server) trusts(addr netip.Addr) bool {

@@ -164,7 +164,7 @@ var (
 	}
 	exampleEvents = eventsReply{
 		[]eventReply{{EventID: "evt_" + exampleID, At: stamp(exampleTime), Source: "gateway", Type: "tunnel",
-			TargetHost: "shop.example", StatusCode: 200, Bytes: 48_213, LatencyMS: 31, ExitIP: "203.0.113.7"}},
+			TargetHost: "shop.example", StatusCode: 200, Bytes: 48_213, LatencyMS: 31, ExitIP: "203.0.113.7", Count: 1}},
 		paginationReply{1, 20, 1, 1},
 	}
 

@@ -50,6 +50,8 @@ type options struct {
 	trusted       []netip.Prefix
 	trial         domain.Money
 	realTime      bool
+	config        func(*accounts.Config)
+	limits        ratelimit.Config  // registrations is set in it
 	more          []ports.Provider  // further sellers
 	sell          []catalog.Product // further products
 }
@@ -139,8 +141,13 @@ func newWorld(t testing.TB, o options) *world {
 	access := fulfilment.New(w.store, secrets, cat, log)
 	life := sessions.NewTransitions(w.ids, cat, access)
 	w.driver = procurement.NewDriver(w.store, clock, w.ids, cat, w.hub, life, access, nil, log)
+	config := accounts.Config{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute}
+	if o.config != nil {
+		o.config(&config)
+	}
+	o.limits.RegistrationsPerMinute = o.registrations
 	w.accounts = accounts.New(
-		accounts.Config{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute},
+		config,
 		w.store,
 		clock,
 		w.ids,
@@ -175,7 +182,7 @@ func newWorld(t testing.TB, o options) *world {
 			Recharges: payments.NewOrders(w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
 			Webhooks:  w.webhooks,
 			Stats:     ledger.NewStats(w.store, clock),
-			Limits:    ratelimit.New(ratelimit.Config{RegistrationsPerMinute: o.registrations}, clock, nil, log),
+			Limits:    ratelimit.New(o.limits, clock, nil, log),
 			Store:     w.store,
 			Clock:     clock,
 			IDs:       w.ids,

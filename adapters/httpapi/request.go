@@ -22,7 +22,8 @@ type call struct {
 	op              *operation  // nil: no route
 	id              string      // meta.request_id
 	caller          accounts.Caller
-	body            []byte // judged; of operations that have one
+	registration    *registration // of a call that opens an account
+	body            []byte        // judged; of operations that have one
 	headers         [6]string
 }
 
@@ -109,6 +110,7 @@ func (s *Server) logRequest(c *call, start time.Time) {
 		slog.Duration("duration", time.Since(start)),
 		slog.String("request_id", c.id),
 		slog.String("agent_id", c.caller.AgentID),
+		slog.String("client", s.clientAddr(c.gin.Request).String()),
 		slog.Int("bytes", max(c.gin.Writer.Size(), 0)))
 }
 

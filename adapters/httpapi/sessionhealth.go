@@ -29,6 +29,7 @@ type eventReply struct {
 	Message    maybeText  `json:"error_message"`
 	Retryable  bool       `json:"retryable"`
 	HowToFix   maybeText  `json:"how_to_fix"`
+	Count      int        `json:"count" minimum:"1" doc:"How many connections it represents: equal ones that moved nothing are one event, and those beyond what is kept are counted in one without target_host a minute."`
 }
 
 type eventsReply struct {
@@ -127,7 +128,7 @@ func (s *Server) checkSession(ctx context.Context, in *sessionPath) (int, checkR
 func toEvent(e eventlog.Event) eventReply {
 	r := eventReply{EventID: e.ID, At: stamp(e.At), OccurredAt: maybeStamp(e.OccurredAt), Source: e.Source.String(),
 		Type: e.Type, TargetHost: maybeText(e.TargetHost), StatusCode: maybeInt(e.StatusCode), Code: maybeText(e.Code),
-		Bytes: e.Bytes, LatencyMS: maybeInt(e.LatencyMS), ExitIP: maybeText(e.ExitIP), Message: maybeText(e.Message),
+		Bytes: e.Bytes, LatencyMS: maybeInt(e.LatencyMS), ExitIP: maybeText(e.ExitIP), Count: max(e.Count, 1), Message: maybeText(e.Message),
 		Retryable: e.Retryable, HowToFix: maybeText(e.HowToFix)}
 	if e.StatusCode == 0 {
 		r.StatusCode = -1

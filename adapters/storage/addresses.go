@@ -53,6 +53,12 @@ func (r addresses) Take(ctx context.Context, provider, sessionID string, ips []s
 	return nil
 }
 
+func (r addresses) Sold(_ context.Context, ip string) (bool, error) {
+	var n int64
+	err := r.row(`SELECT COUNT(*) FROM static_addresses WHERE ip = ?1`, ip).Scan(&n)
+	return n > 0, wrap("look for address "+ip, err)
+}
+
 func (r addresses) Free(ctx context.Context, sessionID string) error {
 	if err := r.write(ctx).Where("session_id = ?", sessionID).Delete(&addressRow{}).Error; err != nil {
 		return fmt.Errorf("free addresses of %s: %w", sessionID, err)

@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"net/netip"
+
 	"agentproxy/domain/account"
 )
 
@@ -21,6 +23,8 @@ type agentRow struct {
 	WebhookVersion int64
 	PerMinute      *int
 	ReferrerID     string
+	RegisteredFrom []byte
+	RegisteredWith string
 	CreatedAt      int64 `gorm:"autoCreateTime:false"`
 	UpdatedAt      int64 `gorm:"autoUpdateTime:false"`
 }
@@ -44,6 +48,8 @@ func toAgentRow(a account.Agent) agentRow {
 		WebhookVersion: a.WebhookVersion,
 		PerMinute:      a.PerMinute,
 		ReferrerID:     a.Referrer.ID,
+		RegisteredFrom: addressBytes(a.Origin.Addr),
+		RegisteredWith: a.Origin.UserAgent,
 		CreatedAt:      micros(a.CreatedAt),
 		UpdatedAt:      micros(a.UpdatedAt),
 	}
@@ -54,7 +60,7 @@ func scanAgent(found interface{ Scan(...any) error }) (account.Agent, error) {
 	var r agentRow
 	var f referrerRow
 	err := found.Scan(&r.ID, &r.BillingUserID, &r.Name, &r.ContactEmail, &r.WebhookURL, &r.Description, &r.Status,
-		&r.DisabledFor, &r.VerifiedFor, &r.KeyHash, &r.SecretHash, &r.TokenVersion, &r.WebhookVersion, &r.PerMinute, &r.CreatedAt,
+		&r.DisabledFor, &r.VerifiedFor, &r.KeyHash, &r.SecretHash, &r.TokenVersion, &r.WebhookVersion, &r.PerMinute, &r.RegisteredFrom, &r.RegisteredWith, &r.CreatedAt,
 		&r.UpdatedAt, &f.ID, &f.Name, &f.Code, &f.IsDefault, &f.Disabled)
 	if err != nil {
 		return account.Agent{}, err
@@ -75,7 +81,36 @@ func scanAgent(found interface{ Scan(...any) error }) (account.Agent, error) {
 		WebhookVersion: r.WebhookVersion,
 		PerMinute:      r.PerMinute,
 		Referrer:       fromReferrerRow(f),
+		Origin:         account.Origin{Addr: addressOf(r.RegisteredFrom), UserAgent: r.RegisteredWith},
 		CreatedAt:      fromMicros(r.CreatedAt),
 		UpdatedAt:      fromMicros(r.UpdatedAt),
 	}, nil
+}
+
+// addressBytes is how an address is stored: 16 bytes, so that a network is a range of them; none for
+// no address.
+func addressBytes(a netip.Addr) []byte {
+	if !a.IsValid() {
+		return []byte{}
+	}
+	b := a.As16()
+	return b[:]
+}
+
+func addressOf(b []byte) netip.Addr {
+	a, _ := netip.AddrFromSlice(b)
+	return a.Unmap()
+}
+
+// addressRange returns the first and the last address of a network, as they are stored.
+func addressRange(p netip.Prefix) (first, last []byte) {
+	b, bits := p.Masked().Addr().As16(), p.Bits()
+	if p.Addr().Is4() {
+		bits += 96
+	}
+	end := b
+	for i := bits; i < 128; i++ {
+		end[i/8] |= 1 << (7 - i%8)
+	}
+	return b[:], end[:]
 }

@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/ports"
 )
 
 // agents keeps accounts.
@@ -26,7 +28,7 @@ func (r agents) Insert(ctx context.Context, a account.Agent) error {
 func (r agents) Put(ctx context.Context, a account.Agent) error {
 	row := toAgentRow(a)
 	done := r.write(ctx).Model(&agentRow{}).Where("id = ?", a.ID).
-		Select("*").Omit("id", "referrer_id", "created_at").Updates(&row)
+		Select("*").Omit("id", "referrer_id", "registered_from", "registered_with", "created_at").Updates(&row)
 	if done.Error != nil {
 		return fmt.Errorf("write agent %s: %w", a.ID, done.Error)
 	}
@@ -37,7 +39,8 @@ func (r agents) Put(ctx context.Context, a account.Agent) error {
 }
 
 const agentSelect = `SELECT a.id, a.billing_user_id, a.name, a.contact_email, a.webhook_url, a.description, a.status,
-	a.disabled_for, a.verified_for, a.key_hash, a.secret_hash, a.token_version, a.webhook_version, a.per_minute, a.created_at,
+	a.disabled_for, a.verified_for, a.key_hash, a.secret_hash, a.token_version, a.webhook_version, a.per_minute, a.registered_from,
+	a.registered_with, a.created_at,
 	a.updated_at, f.id, f.name, f.code, f.is_default, f.disabled
 	FROM agents a JOIN referrers f ON f.id = a.referrer_id `
 
@@ -60,11 +63,19 @@ func (r agents) one(where string, arg any) (account.Agent, error) {
 	return a, nil
 }
 
-func (r agents) List(ctx context.Context, page domain.Page) (domain.List[account.Agent], error) {
+func (r agents) List(
+	ctx context.Context, f ports.AgentFilter, page domain.Page,
+) (domain.List[account.Agent], error) {
 	list := domain.List[account.Agent]{Page: page}
-	err := r.row("SELECT COUNT(*) FROM agents").Scan(&list.Total)
+	where, args := "", []any{}
+	if f.RegisteredFrom.IsValid() {
+		first, last := addressRange(f.RegisteredFrom)
+		where, args = "WHERE length(a.registered_from) > 0 AND a.registered_from BETWEEN ?1 AND ?2 ", []any{first, last}
+	}
+	err := r.row("SELECT COUNT(*) FROM agents a "+where, args...).Scan(&list.Total)
 	if err == nil {
-		err = r.rows(ctx, agentSelect+"ORDER BY a.seq DESC LIMIT ?1 OFFSET ?2", []any{page.Size, page.Offset()},
+		limit := fmt.Sprintf("ORDER BY a.seq DESC LIMIT ?%d OFFSET ?%d", len(args)+1, len(args)+2)
+		err = r.rows(ctx, agentSelect+where+limit, append(args, page.Size, page.Offset()),
 			func(rows engine.Row) error {
 				a, err := scanAgent(rows)
 				list.Items = append(list.Items, a)
@@ -75,4 +86,14 @@ func (r agents) List(ctx context.Context, page domain.Page) (domain.List[account
 		return list, fmt.Errorf("list agents: %w", err)
 	}
 	return list, nil
+}
+
+func (r agents) ForgetOrigins(_ context.Context, before time.Time, limit int) (int, error) {
+	none := []byte{}
+	n, err := r.exec(`UPDATE agents SET registered_from = ?1, registered_with = '' WHERE id IN (
+		SELECT id FROM agents WHERE length(registered_from) > 0 AND created_at < ?2 LIMIT ?3)`, none, micros(before), limit)
+	if err != nil {
+		return 0, fmt.Errorf("forget where agents registered: %w", err)
+	}
+	return int(n), nil
 }

@@ -5,6 +5,7 @@ package accounts
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"agentproxy/app/changes"
@@ -24,8 +25,15 @@ const TokenLife = time.Hour
 type Config struct {
 	TrialBalance domain.Money
 	TrialDays    int
-	Dev          bool // development mode: webhooks may use http
-	PerMinute    int  // default rate limit of an agent; 0: unlimited
+	// TrialDailyTotal is the most trial credit that is granted on a UTC day, and TrialPerNetwork the
+	// number of trials of one network (account.Network); 0: unlimited.
+	TrialDailyTotal domain.Money
+	TrialPerNetwork int
+	Registration    account.Registration // empty: open
+	KeepOriginDays  int                  // how long the origin of a registration is kept; 0: it is not
+	Exits           Exits
+	Dev             bool // development mode: webhooks may use http
+	PerMinute       int  // default rate limit of an agent; 0: unlimited
 }
 
 // Service is the use cases of accounts and their credentials.
@@ -54,6 +62,9 @@ func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs,
 type Register struct {
 	account.Profile
 	ReferralCode string
+	Origin       account.Origin // zero if the operator opens the account
+	FromExit     bool           // the origin is an exit of the service, which any agent can use
+	Operator     bool           // the operator opens the account, whatever the way of registration
 }
 
 // Registered is a new account with its credentials, which are returned only here.
@@ -81,6 +92,14 @@ func (a *Service) Register(ctx context.Context, in Register) (Registered, error)
 	if err != nil {
 		return Registered{}, err
 	}
+	if err := a.mayRegister(in, strings.TrimSpace(in.ReferralCode)); err != nil {
+		return Registered{}, err
+	}
+	in.Origin = in.Origin.Cleaned()
+	kept := in.Origin
+	if a.cfg.KeepOriginDays <= 0 {
+		kept = account.Origin{}
+	}
 	out := Registered{APIKey: a.secrets.NewKey(), APISecret: a.secrets.NewSecret()}
 	keyHash, secretHash := a.secrets.Hash(out.APIKey), a.secrets.Hash(out.APISecret)
 	id, user, txn := a.ids.New("agt_"), a.ids.New("usr_"), a.ids.New(billing.IDPrefix)
@@ -92,14 +111,18 @@ func (a *Service) Register(ctx context.Context, in Register) (Registered, error)
 		}
 		agent := account.Agent{ID: id, BillingUserID: user, Name: reg.Name, ContactEmail: reg.ContactEmail,
 			WebhookURL: reg.WebhookURL, Description: reg.Description, Status: account.Active,
-			KeyHash: keyHash, SecretHash: secretHash, TokenVersion: 1, Referrer: referrer, CreatedAt: now, UpdatedAt: now}
+			KeyHash: keyHash, SecretHash: secretHash, TokenVersion: 1, Referrer: referrer, Origin: kept, CreatedAt: now, UpdatedAt: now}
 		if agent.WebhookURL != "" {
 			agent.WebhookVersion = 1
 		}
 		if err := tx.Agents().Insert(ctx, agent); err != nil {
 			return err
 		}
-		wallet, err := a.openWallet(ctx, tx, agent, txn, now)
+		trial, err := a.trialOf(ctx, tx, in, now)
+		if err != nil {
+			return err
+		}
+		wallet, err := a.openWallet(ctx, tx, agent, trial, txn, now)
 		if err != nil {
 			return err
 		}
@@ -124,16 +147,16 @@ func assign(ctx context.Context, tx repos, code string) (account.Referrer, bool,
 }
 
 func (a *Service) openWallet(
-	ctx context.Context, tx repos, agent account.Agent, txn string, now time.Time,
+	ctx context.Context, tx repos, agent account.Agent, trial domain.Money, txn string, now time.Time,
 ) (billing.Wallet, error) {
 	w := billing.Wallet{AgentID: agent.ID}
-	if a.cfg.TrialBalance > 0 {
+	if trial > 0 {
 		w.TrialExpiresAt = now.AddDate(0, 0, a.cfg.TrialDays)
 	}
-	if err := tx.Ledger().Open(ctx, w); err != nil || a.cfg.TrialBalance <= 0 {
+	if err := tx.Ledger().Open(ctx, w); err != nil || trial <= 0 {
 		return w, err
 	}
-	e := billing.GrantTrial(a.cfg.TrialBalance)
+	e := billing.GrantTrial(trial)
 	e.ID, e.AgentID, e.Ref, e.At = txn, agent.ID, "trial:"+agent.ID, now
 	if _, err := tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {
 		return w, err

@@ -2,11 +2,13 @@ package accounts
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 )
 
 // SetTier verifies an account with the operator's evidence, or withdraws that, and returns the tier.
@@ -78,11 +80,33 @@ func (a *Service) Enable(ctx context.Context, agentID string) error {
 	})
 }
 
-// List lists accounts, newest first.
-func (a *Service) List(ctx context.Context, page domain.Page) (list domain.List[account.Agent], err error) {
+// List lists the accounts that match a filter, newest first.
+func (a *Service) List(
+	ctx context.Context, f ports.AgentFilter, page domain.Page,
+) (list domain.List[account.Agent], err error) {
 	err = a.store.View(ctx, func(ctx context.Context, tx repos) error {
-		list, err = tx.Agents().List(ctx, page)
+		list, err = tx.Agents().List(ctx, f, page)
 		return err
 	})
 	return list, err
+}
+
+// DisableFrom disables the active accounts that registered from a network, and returns their ids. If one
+// cannot be disabled, those before it are.
+func (a *Service) DisableFrom(ctx context.Context, network netip.Prefix, reason string) (ids []string, err error) {
+	for page := (domain.Page{Number: 1, Size: domain.MaxPageSize}); ; page.Number++ {
+		list, err := a.List(ctx, ports.AgentFilter{RegisteredFrom: network}, page)
+		if err != nil || len(list.Items) == 0 {
+			return ids, err
+		}
+		for _, agent := range list.Items {
+			if agent.Status != account.Active {
+				continue
+			}
+			if err := a.Disable(ctx, agent.ID, reason); err != nil {
+				return ids, err
+			}
+			ids = append(ids, agent.ID)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"agentproxy/app/accounts"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/ports"
 	"agentproxy/test/apptest"
 	"agentproxy/test/fake"
 )
@@ -160,7 +161,7 @@ func TestUpdateAccount(t *testing.T) {
 	})
 	t.Run("accounts are listed newest first", func(t *testing.T) {
 		second := w.Register()
-		list, err := w.Accounts.List(t.Context(), domain.Page{Number: 1, Size: 20})
+		list, err := w.Accounts.List(t.Context(), ports.AgentFilter{}, domain.Page{Number: 1, Size: 20})
 		apptest.OK(t, err)
 		if list.Total != 2 || list.Items[0].ID != second {
 			t.Errorf("listed %+v", list)

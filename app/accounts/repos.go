@@ -10,6 +10,7 @@ type repos interface {
 	procurement.Repos
 	Agents() ports.Agents
 	Referrers() ports.Referrers
+	Trials() ports.Trials
 }
 
 func narrow(store ports.Store) ports.Unit[repos] {

@@ -18,6 +18,10 @@ import (
 // Config is how often something may be called; 0 is unlimited.
 type Config struct {
 	RegistrationsPerMinute int // of one client address
+	// WrongKeysPerMinute and WrongCodesPerMinute are the look-ups of API keys and of referral codes
+	// that may fail, of one client address and on each replica.
+	WrongKeysPerMinute  int
+	WrongCodesPerMinute int
 }
 
 // checksPerMinute is how many checks of exits an agent may make.
@@ -31,6 +35,8 @@ type Limits struct {
 	agents        *limiter[string]
 	checks        *limiter[string]
 	registrations *limiter[netip.Addr]
+	wrongKeys     *limiter[netip.Addr]
+	wrongCodes    *limiter[netip.Addr]
 }
 
 // New returns the limits: of all processes together, or of this process
@@ -44,6 +50,8 @@ func New(cfg Config, clock ports.Clock, shared ports.RateLimits, log *slog.Logge
 	l.agents = newLimiter(clock, store, func(id string) string { return "agent:" + id })
 	l.checks = newLimiter(clock, store, func(id string) string { return "check:" + id })
 	l.registrations = newLimiter(clock, store, func(a netip.Addr) string { return "registration:" + a.String() })
+	l.wrongKeys = newLimiter[netip.Addr](clock, nil, nil)
+	l.wrongCodes = newLimiter[netip.Addr](clock, nil, nil)
 	return l
 }
 
@@ -55,12 +63,50 @@ func (l *Limits) Take(agentID string, perMinute int) ratelimit.Decision {
 // TakeRegistration counts one registration from a client address; of IPv6 the
 // network of 64 bits counts, because one host has all of it.
 func (l *Limits) TakeRegistration(addr netip.Addr) ratelimit.Decision {
+	return l.registrations.take(client(addr), ratelimit.Limit{PerMinute: l.cfg.RegistrationsPerMinute})
+}
+
+// client returns what an address is counted as.
+func client(addr netip.Addr) netip.Addr {
 	if addr = addr.Unmap(); addr.Is6() {
 		if net, err := addr.Prefix(64); err == nil {
 			addr = net.Addr()
 		}
 	}
-	return l.registrations.take(addr, ratelimit.Limit{PerMinute: l.cfg.RegistrationsPerMinute})
+	return addr
+}
+
+// Guesses counts what a client address tried and did not find.
+type Guesses struct {
+	limiter *limiter[netip.Addr]
+	limit   ratelimit.Limit
+}
+
+// WrongKeys returns the count of API keys that are not known.
+func (l *Limits) WrongKeys() Guesses {
+	return Guesses{l.wrongKeys, ratelimit.Limit{PerMinute: l.cfg.WrongKeysPerMinute}}
+}
+
+// WrongCodes returns the count of referral codes that are not known.
+func (l *Limits) WrongCodes() Guesses {
+	return Guesses{l.wrongCodes, ratelimit.Limit{PerMinute: l.cfg.WrongCodesPerMinute}}
+}
+
+// Left reports whether an address may try once more, without counting it.
+func (g Guesses) Left(addr netip.Addr) ratelimit.Decision {
+	if g.limit.PerMinute <= 0 {
+		return ratelimit.Decision{Allowed: true}
+	}
+	state, _ := g.limiter.alone.GetIfPresent(client(addr))
+	_, d := g.limit.Take(state, g.limiter.clock.Now(), 1)
+	return d
+}
+
+// Missed counts one that was not found.
+func (g Guesses) Missed(addr netip.Addr) {
+	if g.limit.PerMinute > 0 {
+		g.limiter.take(client(addr), g.limit)
+	}
 }
 
 // TakeCheck counts one check of an agent.

@@ -24,17 +24,21 @@ type Observer struct {
 
 	mu       sync.Mutex
 	sessions map[string]*observations
+	budgets  freeBudgets
 }
 
 // NewObserver returns an empty Observer.
 func NewObserver(store ports.Store, clock ports.Clock, ids ports.IDs) *Observer {
-	return &Observer{store: narrow(store), clock: clock, ids: ids, sessions: map[string]*observations{}}
+	return &Observer{store: narrow(store), clock: clock, ids: ids, sessions: map[string]*observations{},
+		budgets: freeBudgets{}}
 }
 
 // observations are those of one session. The feed keeps the last events only, so
 // that a busy session costs a bounded row each flush.
 type observations struct {
+	agent string
 	feed  []eventlog.Event
+	free  free
 	ring  health.Ring
 	ready []health.Event // evidence that no report claimed in time
 }
@@ -46,17 +50,22 @@ const (
 )
 
 // add buffers one observation. It drops the oldest if no flush keeps up.
-func (o *Observer) add(id string, e eventlog.Event, evidence health.Event) {
+func (o *Observer) add(id, agent string, e eventlog.Event, evidence health.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := o.of(id)
 	if s == nil {
 		return
 	}
-	if len(s.feed) >= 2*feedLimit {
-		s.feed = append(s.feed[:0], s.feed[len(s.feed)-feedLimit:]...)
+	s.agent = agent
+	if e.Bytes == 0 {
+		s.free.add(e, func() bool { return o.budgets.allow(id, agent, e.At) })
+	} else {
+		if len(s.feed) >= 2*feedLimit {
+			s.feed = append(s.feed[:0], s.feed[len(s.feed)-feedLimit:]...)
+		}
+		s.feed = append(s.feed, e)
 	}
-	s.feed = append(s.feed, e)
 	if evidence.Type == "" {
 		return
 	}
@@ -112,12 +121,14 @@ func (o *Observer) drain(now time.Time) []batch {
 	var out []batch
 	for id, s := range o.sessions {
 		s.ready = s.ring.Expire(now, s.ready)
+		s.feed = append(s.feed, s.free.take(now, func() bool { return o.budgets.allow(id, s.agent, now) })...)
 		if len(s.feed) == 0 && len(s.ready) == 0 {
-			if s.ring.Len() == 0 {
+			if s.ring.Len() == 0 && s.free.idle(now) {
 				delete(o.sessions, id)
 			}
 			continue
 		}
+		inOrder(s.feed)
 		b := batch{id: id, feed: s.feed, ready: s.ready}
 		if len(b.feed) > feedLimit {
 			b.feed = b.feed[len(b.feed)-feedLimit:]
@@ -147,7 +158,7 @@ func (o *Observer) Observe(ob traffic.Observation) {
 	e := eventlog.Event{ID: o.ids.New(eventlog.IDPrefix), At: ob.At, Source: eventlog.Gateway, Type: ob.Type, TargetHost: ob.Host,
 		StatusCode: ob.StatusCode, Code: ob.Code, Bytes: ob.Bytes, LatencyMS: int(ob.Latency.Milliseconds()),
 		ExitIP: ob.ExitIP, Retryable: ob.Retryable, HowToFix: ob.HowToFix}
-	o.add(ob.SessionID, e, health.Event{Type: ob.Evidence, StatusCode: ob.StatusCode,
+	o.add(ob.SessionID, ob.AgentID, e, health.Event{Type: ob.Evidence, StatusCode: ob.StatusCode,
 		Host: health.CanonicalHost(ob.Host), At: ob.At})
 }
 

@@ -188,3 +188,17 @@ func TestReplicasNeverExceedTheLimit(t *testing.T) {
 	}
 	apptest.Equal(t, "charged", got.Cost.Charged, apptest.Dollars("0.04"))
 }
+
+// A route shows the gateway what the account may do, and whose exits it has.
+func TestARouteHasTierAndProvider(t *testing.T) {
+	t.Parallel()
+	w := apptest.Open(t, apptest.Options{})
+	for agent, trial := range map[string]bool{w.Register(): true, w.RegisterFunded(10): false} {
+		v := w.Buy(agent, apptest.Local)
+		r, err := w.Traffic.Route(t.Context(), v.ID)
+		apptest.OK(t, err)
+		if r.Trial != trial || r.AgentID != agent || r.Provider != v.Provider || v.Provider == "" {
+			t.Errorf("trial %v: the route is %+v", trial, r)
+		}
+	}
+}

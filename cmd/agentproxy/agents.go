@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -9,9 +11,11 @@ import (
 	"agentproxy/app/ledger"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/ports"
 )
 
 type agentCmd struct {
+	Add          agentAddCmd     `cmd:"" help:"Open an account, also where registration is closed; prints its credentials once."`
 	List         agentListCmd    `cmd:"" help:"List agents, newest first."`
 	Show         agentShowCmd    `cmd:"" help:"Show one agent, its money included."`
 	Disable      agentDisableCmd `cmd:"" help:"Shut an agent out and end its sessions; the unused part is refunded."`
@@ -20,9 +24,43 @@ type agentCmd struct {
 	SetRateLimit agentLimitCmd   `cmd:"" name:"set-rate-limit" help:"Give an agent a rate limit of its own."`
 }
 
+type agentAddCmd struct {
+	Name     string `required:"" help:"Its name, 2 to 100 characters."`
+	Referral string `placeholder:"CODE" help:"The code of the referring agent."`
+}
+
+// Run opens an account.
+func (c agentAddCmd) Run(k *kit) error {
+	var service *accounts.Service
+	return k.core(func(ctx context.Context) error {
+		r, err := service.Register(ctx, accounts.Register{Profile: account.Profile{Name: c.Name}, ReferralCode: c.Referral,
+			Operator: true})
+		if err != nil {
+			return err
+		}
+		return k.record("agent_id", r.Agent.ID, "name", r.Agent.Name, "referrer", r.Agent.Referrer.Name,
+			"api_key", r.APIKey, "api_secret", r.APISecret, "trial", r.Wallet.Available.Trial.String())
+	}, &service)
+}
+
 type agentListCmd struct {
 	Page     int `default:"1" help:"Page, from 1."`
 	PageSize int `default:"100" help:"Agents a page, at most 100."`
+
+	RegisteredFrom string `placeholder:"CIDR" help:"Only those that registered from this network, such as 203.0.113.0/24."`
+}
+
+// network parses a network in CIDR form, or an address alone. Bits behind the prefix are refused: they
+// show that the prefix is not the one that was meant.
+func network(text string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	if err != nil || p != p.Masked() {
+		return p, domain.InvalidField("registered_from", "must be an address or a network in CIDR form, such as 203.0.113.0/24")
+	}
+	return p, nil
 }
 
 // Run lists agents.
@@ -30,15 +68,22 @@ func (c agentListCmd) Run(k *kit) error {
 	if c.Page < 1 || c.PageSize < 1 {
 		return domain.InvalidField("page", "and page-size must be 1 or more")
 	}
+	var filter ports.AgentFilter
+	if c.RegisteredFrom != "" {
+		var err error
+		if filter.RegisteredFrom, err = network(c.RegisteredFrom); err != nil {
+			return err
+		}
+	}
 	var accounts *accounts.Service
 	return k.core(func(ctx context.Context) error {
-		list, err := accounts.List(ctx, domain.Page{Number: c.Page, Size: min(c.PageSize, domain.MaxPageSize)})
+		list, err := accounts.List(ctx, filter, domain.Page{Number: c.Page, Size: min(c.PageSize, domain.MaxPageSize)})
 		if err != nil {
 			return err
 		}
-		t := table{columns: []string{"agent_id", "status", "referrer", "created_at", "name"}}
+		t := table{columns: []string{"agent_id", "status", "referrer", "created_at", "registered_from", "name"}}
 		for _, a := range list.Items {
-			t.add(a.ID, a.Status, a.Referrer.Name, a.CreatedAt.Format(time.RFC3339), a.Name)
+			t.add(a.ID, a.Status, a.Referrer.Name, a.CreatedAt.Format(time.RFC3339), addressText(a.Origin.Addr), a.Name)
 		}
 		return t.print(k)
 	}, &accounts)
@@ -66,8 +111,17 @@ func (c agentShowCmd) Run(k *kit) error {
 			"contact_email", a.ContactEmail, "referrer", a.Referrer.Name, "rate_limit_per_minute", limitText(info),
 			"balance", b.Wallet.Balance().String(), "held", b.Held.String(), "trial", b.Wallet.Available.Trial.String(),
 			"tier", info.Tier, "verified_for", a.VerifiedFor, "charged", b.Wallet.Charged.String(), "live_sessions", b.Wallet.LiveSessions,
+			"registered_from", addressText(a.Origin.Addr), "registered_with", a.Origin.UserAgent,
 			"billing_user_id", a.BillingUserID, "created_at", a.CreatedAt.Format(time.RFC3339))
 	}, &accounts, &wallet)
+}
+
+// addressText returns an address as text, "" if there is none.
+func addressText(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
 }
 
 func limitText(info accounts.Info) string {
@@ -78,18 +132,34 @@ func limitText(info accounts.Info) string {
 }
 
 type agentDisableCmd struct {
-	AgentID string `arg:"" name:"AGENT_ID"`
-	Reason  string `required:"" help:"Why; kept with the account."`
+	AgentID        string `arg:"" optional:"" name:"AGENT_ID"`
+	RegisteredFrom string `placeholder:"CIDR" help:"In place of AGENT_ID: every agent that registered from this network."`
+	Reason         string `required:"" help:"Why; kept with the account."`
 }
 
-// Run disables an agent.
+// Run disables an agent, or all that registered from a network.
 func (c agentDisableCmd) Run(k *kit) error {
+	if (c.AgentID == "") == (c.RegisteredFrom == "") {
+		return domain.InvalidField("AGENT_ID", "or --registered-from is needed, and not both")
+	}
 	var accounts *accounts.Service
 	return k.core(func(ctx context.Context) error {
-		if err := accounts.Disable(ctx, c.AgentID, c.Reason); err != nil {
+		if c.RegisteredFrom == "" {
+			if err := accounts.Disable(ctx, c.AgentID, c.Reason); err != nil {
+				return err
+			}
+			return k.record("agent_id", c.AgentID, "status", account.Disabled)
+		}
+		from, err := network(c.RegisteredFrom)
+		if err != nil {
 			return err
 		}
-		return k.record("agent_id", c.AgentID, "status", account.Disabled)
+		ids, err := accounts.DisableFrom(ctx, from, c.Reason)
+		t := table{columns: []string{"agent_id", "status"}}
+		for _, id := range ids {
+			t.add(id, account.Disabled)
+		}
+		return errors.Join(err, t.print(k))
 	}, &accounts)
 }
 

@@ -30,6 +30,8 @@ var (
 		Message: "this account was disabled by the operator; contact support"}
 	ErrReferralCode = &domain.Error{Kind: domain.Invalid, Code: "INVALID_REFERRAL_CODE",
 		Message: "the referral code is unknown or disabled; correct it or leave it out"}
+	ErrRegistrationClosed = &domain.Error{Kind: domain.Forbidden, Code: "REGISTRATION_CLOSED",
+		Message: "the operator opens accounts; ask for one"}
 	ErrRateLimited = &domain.Error{Kind: domain.RateLimited, Code: "RATE_LIMIT_EXCEEDED", Retryable: true,
 		Message: "too many requests; wait for the seconds in Retry-After"}
 	// ErrNotFound is returned to operators only; the API has no route that
@@ -60,6 +62,7 @@ type Agent struct {
 	// 0 is unlimited.
 	PerMinute *int
 	Referrer  Referrer
+	Origin    Origin // of the registration; empty once it is not kept any more
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }

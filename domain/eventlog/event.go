@@ -40,4 +40,5 @@ type Event struct {
 	Message    string // the agent's error_message
 	Retryable  bool
 	HowToFix   string
+	Count      int // of equal ones that it represents; 0 is one
 }

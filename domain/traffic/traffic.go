@@ -23,6 +23,7 @@ type Route struct {
 	// Hops are the upstream proxies of the exits, one for each; nil: the gateway
 	// dials targets itself, from the exits.
 	Hops      []procurement.Endpoint
+	Provider  string    // whose exits they are
 	Rotation  int       // user names up to this number are valid
 	NextAt    time.Time // timed rotation is due from here on; zero: never
 	ExpiresAt time.Time // static: tunnels are cut here; zero: never
@@ -78,6 +79,7 @@ const (
 // Evidence is set, for the score of the session's exit.
 type Observation struct {
 	SessionID  string
+	AgentID    string // who connected; empty: unknown
 	At         time.Time
 	Type       string      // tunnel, request, refused, rotated ...
 	Evidence   health.Type // empty: no evidence about the exit

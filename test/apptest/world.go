@@ -34,17 +34,18 @@ import (
 
 // Options are the differences of a world from the default one.
 type Options struct {
-	SessionLimit    int               // live sessions an agent; 0: no limit
-	TrialBalance    domain.Money      // 0: 10 dollars, negative: none
-	Exits           int               // of the embedded provider, half of them static; 0: 400
-	Database        string            // the path or URL of an existing database; empty: a new one
-	RepeatUpdates   bool              // every update runs once and is rolled back, then runs again
-	PerMinute       int               // requests an agent; 0: the default
-	System          bool              // the real clock, ids and disk
-	SellerProducts  []catalog.Product // in place of the products of the seller
-	Providers       []ports.Provider  // of further sellers
-	Products        []catalog.Product // further products
-	EmptyDeliveries bool              // the seller delivers nothing and reports success
+	SessionLimit    int                    // live sessions an agent; 0: no limit
+	TrialBalance    domain.Money           // 0: 10 dollars, negative: none
+	Exits           int                    // of the embedded provider, half of them static; 0: 400
+	Database        string                 // the path or URL of an existing database; empty: a new one
+	RepeatUpdates   bool                   // every update runs once and is rolled back, then runs again
+	PerMinute       int                    // requests an agent; 0: the default
+	System          bool                   // the real clock, ids and disk
+	SellerProducts  []catalog.Product      // in place of the products of the seller
+	Providers       []ports.Provider       // of further sellers
+	Products        []catalog.Product      // further products
+	Accounts        func(*accounts.Config) // changes the configuration of the accounts; may be nil
+	EmptyDeliveries bool                   // the seller delivers nothing and reports success
 }
 
 // World holds all use cases on one database, with a fake seller ("remote") and the embedded
@@ -155,7 +156,11 @@ func (w *World) Wire(s Options, clock ports.Clock, ids ports.IDs) {
 	w.Limits = ratelimit.New(ratelimit.Config{RegistrationsPerMinute: 3}, clock, nil, slog.New(slog.DiscardHandler))
 	w.Observer = telemetry.NewObserver(w.Store, clock, ids)
 	w.Connect(s.SessionLimit, clock, nil, slog.New(slog.DiscardHandler))
-	w.Accounts = accounts.New(accounts.Config{TrialBalance: max(s.TrialBalance, 0), TrialDays: 14, PerMinute: s.PerMinute},
+	config := accounts.Config{TrialBalance: max(s.TrialBalance, 0), TrialDays: 14, PerMinute: s.PerMinute}
+	if s.Accounts != nil {
+		s.Accounts(&config)
+	}
+	w.Accounts = accounts.New(config,
 		w.Store, clock, ids, w.Secrets, system.NewTokens(w.Secrets, ids), w.Transitions, w.Hub)
 	w.Referrers = accounts.NewReferrers(w.Store, clock, ids)
 	w.Telemetry = telemetry.New(w.Store, clock, ids, w.Observer)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/gateway"
+	"agentproxy/adapters/gateway/dial"
 	"agentproxy/domain"
 	"agentproxy/domain/egress"
 	"agentproxy/domain/procurement"
@@ -43,7 +44,8 @@ func begin(t *testing.T, hop procurement.Endpoint) *world {
 	t.Helper()
 	w := &world{t: t, leases: map[string]traffic.Lease{}, route: traffic.Route{SessionID: sessionID, Type: session.Dynamic,
 		Status: session.Active, Exits: []session.Exit{{IP: netip.MustParseAddr("198.51.100.7")}}, Hops: []procurement.Endpoint{hop}}}
-	cfg := gateway.Config{Addr: "127.0.0.1:0", Key: key}
+	// The rules of the proxies are about names.
+	cfg := gateway.Config{Addr: "127.0.0.1:0", Key: key, Resolve: map[string]dial.Resolution{"": dial.Name}}
 	cfg.Timing.IdleGive, cfg.Timing.Drain = 50*time.Millisecond, 50*time.Millisecond
 	w.g = gateway.New(cfg, gateway.Deps{Routes: w, Leases: w, Observer: w, Judge: egress.Policy{Loopback: true}, Resolver: names{}})
 	if err := w.g.Start(t.Context()); err != nil {

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,11 +23,16 @@ var accountClaims = []claim{
 	{"put writes zero values and keeps referrer and creation", agentPut},
 	{"an unknown agent is not found", agentUnknown},
 	{"agents are listed newest first, page by page", agentList},
+	{"agents are found by the network that they registered from, until it is forgotten", agentOrigins},
+	{"what is granted in a scope on a day never exceeds its limit", trialsAreBounded},
 	{"the default referrer exists and is openAgent", referrerDefault},
 	{"a referrer is found by its exact code", referrerByCode},
 	{"a code cannot be used twice", referrerConflict},
 	{"a disabled referrer says so", referrerDisable},
 }
+
+// addresses compares addresses, whose fields are not exported.
+var addresses = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
 
 func agentRoundTrip(t *testing.T, st ports.Store) {
 	addAgent(t, st, "agt_1", 0)
@@ -37,13 +46,13 @@ func agentRoundTrip(t *testing.T, st ports.Store) {
 		if err != nil {
 			return err
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got, addresses); diff != "" {
 			t.Errorf("by id (-want +got):\n%s", diff)
 		}
 		if got, err = tx.Agents().ByKey(ctx, want.KeyHash); err != nil {
 			return err
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got, addresses); diff != "" {
 			t.Errorf("by key (-want +got):\n%s", diff)
 		}
 		return nil
@@ -63,7 +72,7 @@ func agentPut(t *testing.T, st ports.Store) {
 			return err
 		}
 		got, err := tx.Agents().Get(ctx, "agt_1")
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got, addresses); diff != "" {
 			t.Errorf("after Put (-want +got):\n%s", diff)
 		}
 		other, otherErr := tx.Agents().Get(ctx, "agt_2")
@@ -102,17 +111,155 @@ func agentList(t *testing.T, st ports.Store) {
 	}
 	for number, want := range map[int][]string{1: {"agt_4", "agt_3"}, 3: {"agt_0"}, 4: nil, 1 << 60: nil} {
 		view(t, st, func(ctx context.Context, tx ports.Tx) error {
-			list, err := tx.Agents().List(ctx, domain.Page{Number: number, Size: 2})
+			list, err := tx.Agents().List(ctx, ports.AgentFilter{}, domain.Page{Number: number, Size: 2})
 			var got []string
 			for _, a := range list.Items {
 				got = append(got, a.ID)
 			}
-			if diff := cmp.Diff(want, got); diff != "" || list.Total != 5 || list.Page.Number != number {
+			if diff := cmp.Diff(want, got, addresses); diff != "" || list.Total != 5 || list.Page.Number != number {
 				t.Errorf("page %d of %d in all (-want +got):\n%s", number, list.Total, diff)
 			}
 			return err
 		})
 	}
+}
+
+func agentOrigins(t *testing.T, st ports.Store) {
+	for i, text := range []string{"203.0.113.7", "203.0.113.255", "203.0.114.0", "2001:db8::1", "2001:db8:0:ffff::", "2001:db8:1::", ""} {
+		a := storeAgent(fmt.Sprintf("agt_%d", i))
+		a.KeyHash = []byte(a.ID)
+		a.CreatedAt = storeNow.Add(time.Duration(i) * time.Hour)
+		if text != "" {
+			a.Origin = account.Origin{Addr: netip.MustParseAddr(text), UserAgent: "curl/8"}
+		}
+		update(t, st, func(ctx context.Context, tx ports.Tx) error {
+			r, err := tx.Referrers().Default(ctx)
+			a.Referrer = r
+			return errors.Join(err, tx.Agents().Insert(ctx, a))
+		})
+	}
+	found := func(network string) (got string) {
+		view(t, st, func(ctx context.Context, tx ports.Tx) error {
+			f := ports.AgentFilter{}
+			if network != "" {
+				f.RegisteredFrom = netip.MustParsePrefix(network)
+			}
+			list, err := tx.Agents().List(ctx, f, domain.Page{Number: 1, Size: 100})
+			for _, a := range list.Items {
+				got += a.ID + " " + a.Origin.Addr.String() + " " + a.Origin.UserAgent + ", "
+			}
+			if list.Total != len(list.Items) {
+				t.Errorf("%s: %d of %d", network, len(list.Items), list.Total)
+			}
+			return err
+		})
+		return got
+	}
+	for network, want := range map[string]string{
+		"203.0.113.0/24":   "agt_1 203.0.113.255 curl/8, agt_0 203.0.113.7 curl/8, ",
+		"203.0.113.7/32":   "agt_0 203.0.113.7 curl/8, ",
+		"203.0.112.0/22":   "agt_2 203.0.114.0 curl/8, agt_1 203.0.113.255 curl/8, agt_0 203.0.113.7 curl/8, ",
+		"198.51.100.0/24":  "",
+		"2001:db8::/48":    "agt_4 2001:db8:0:ffff:: curl/8, agt_3 2001:db8::1 curl/8, ",
+		"2001:db8:1::/128": "agt_5 2001:db8:1:: curl/8, ",
+		"::ffff:0:0/96":    "agt_2 203.0.114.0 curl/8, agt_1 203.0.113.255 curl/8, agt_0 203.0.113.7 curl/8, ",
+	} {
+		if got := found(network); got != want {
+			t.Errorf("from %s: %s, want %s", network, got, want)
+		}
+	}
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		a, err := tx.Agents().Get(ctx, "agt_0")
+		if err != nil {
+			return err
+		}
+		a.Origin = account.Origin{}
+		return tx.Agents().Put(ctx, a)
+	})
+	if got := found("203.0.113.7/32"); got != "agt_0 203.0.113.7 curl/8, " {
+		t.Errorf("after a change of the agent: %q", got)
+	}
+	forget := func(before time.Time, limit, want int) {
+		t.Helper()
+		update(t, st, func(ctx context.Context, tx ports.Tx) error {
+			n, err := tx.Agents().ForgetOrigins(ctx, before, limit)
+			if n != want {
+				t.Errorf("%d origins were forgotten, want %d", n, want)
+			}
+			return err
+		})
+	}
+	forget(storeNow, 10, 0)
+	forget(storeNow.Add(90*time.Minute), 1, 1)
+	forget(storeNow.Add(90*time.Minute), 10, 1)
+	forget(storeNow.Add(90*time.Minute), 10, 0)
+	if got := found("203.0.112.0/22"); got != "agt_2 203.0.114.0 curl/8, " {
+		t.Errorf("left are %q", got)
+	}
+	if got := found(""); strings.Count(got, "invalid IP ,") != 3 {
+		t.Errorf("all are %q", got)
+	}
+}
+
+func trialsAreBounded(t *testing.T, st ports.Store) {
+	day := storeNow.Truncate(24 * time.Hour)
+	take := func(day time.Time, scope string, amount, most int64) (done bool) {
+		update(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
+			done, err = tx.Trials().Take(ctx, day, scope, amount, most)
+			return err
+		})
+		return done
+	}
+	var granted atomic.Int64
+	var all sync.WaitGroup
+	for range 40 {
+		all.Go(func() {
+			if take(day, "total", 3, 32) {
+				granted.Add(3)
+			}
+		})
+	}
+	all.Wait()
+	if granted.Load() != 30 {
+		t.Errorf("%d were granted, want 30 of at most 32", granted.Load())
+	}
+	for _, c := range []struct {
+		day    time.Time
+		scope  string
+		amount int64
+		want   bool
+	}{{day, "total", 2, true}, {day, "total", 1, false}, {day, "other", 33, false}, {day, "other", 32, true},
+		{day.Add(24 * time.Hour), "total", 32, true}} {
+		if got := take(c.day, c.scope, c.amount, 32); got != c.want {
+			t.Errorf("%d in %s: %v", c.amount, c.scope, got)
+		}
+	}
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		if err := tx.Trials().Return(ctx, day, "total", 12); err != nil {
+			return err
+		}
+		n, err := tx.Trials().Purge(ctx, day, 10)
+		if n != 0 {
+			t.Errorf("%d counts of earlier days", n)
+		}
+		return err
+	})
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for scope, want := range map[string]int64{"total": 20, "other": 32, "none": 0} {
+			if got, err := tx.Trials().Granted(ctx, day, scope); got != want || err != nil {
+				t.Errorf("granted in %s: %d, %v", scope, got, err)
+			}
+		}
+		return nil
+	})
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		one, err := tx.Trials().Purge(ctx, day.Add(24*time.Hour), 1)
+		rest, err2 := tx.Trials().Purge(ctx, day.Add(24*time.Hour), 10)
+		if one != 1 || rest != 1 {
+			t.Errorf("%d and then %d counts were removed", one, rest)
+		}
+		return errors.Join(err, err2)
+	})
 }
 
 func referrerDefault(t *testing.T, st ports.Store) {
@@ -130,7 +277,7 @@ func referrerByCode(t *testing.T, st ports.Store) {
 	update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Referrers().Insert(ctx, want, storeNow) })
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
 		got, err := tx.Referrers().ByCode(ctx, "Code1")
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got, addresses); diff != "" {
 			t.Errorf("by code (-want +got):\n%s", diff)
 		}
 		for _, other := range []string{"code1", "Code1 ", "Code", ""} {

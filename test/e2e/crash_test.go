@@ -28,7 +28,7 @@ func TestKilledAtRandomMomentsNothingIsLost(t *testing.T) {
 
 func killedAtRandomMomentsNothingIsLost(t *testing.T, store ...string) {
 	moments := campaign.Rand(t, 1)
-	s := serve(t, append(store, "AGENTPROXY_TRIAL_BALANCE=10000", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
+	s := serve(t, append(store, "AGENTPROXY_TRIAL_BALANCE=10000", "AGENTPROXY_TRIAL_DAILY_TOTAL=0", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
 	keys := make([]string, 4)
 	for i := range keys {
 		keys[i], _ = s.register(fmt.Sprint("crash ", i))

@@ -33,7 +33,7 @@ func replicas(t *testing.T, env ...string) [2]*service {
 
 func TestKeysSentToTwoReplicasTakeEffectOnce(t *testing.T) {
 	t.Parallel()
-	both := replicas(t, "AGENTPROXY_TRIAL_BALANCE=100000", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	both := replicas(t, "AGENTPROXY_TRIAL_BALANCE=100000", "AGENTPROXY_TRIAL_DAILY_TOTAL=0", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	key, _ := both[0].register("replicas")
 	products := []string{"dyn_fast_1", "dyn_global_1"} // delivered at once, and by a job
 	for n := range *keys {

@@ -73,7 +73,7 @@ func (s *service) count(key, typ string) int {
 func TestAHundredCreatesWithMoneyForTen(t *testing.T) { onEachStore(t, aHundredCreatesWithMoneyForTen) }
 
 func aHundredCreatesWithMoneyForTen(t *testing.T, store ...string) {
-	s := serve(t, append(store, "AGENTPROXY_TRIAL_BALANCE=4.00")...)
+	s := serve(t, append(store, "AGENTPROXY_TRIAL_BALANCE=4.00", "AGENTPROXY_TRIAL_DAILY_TOTAL=0")...)
 	key, _ := s.register("ten")
 	counts, _ := together(100, func(i int) (reply, error) {
 		return s.call(t.Context(), "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}`,

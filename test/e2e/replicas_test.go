@@ -305,7 +305,7 @@ func TestReplicasCreditEveryTransferOnce(t *testing.T) {
 func TestReplicasThatDieLoseNothing(t *testing.T) {
 	t.Parallel()
 	moments := campaign.Rand(t, 3)
-	both := replicas(t, "AGENTPROXY_TRIAL_BALANCE=100000", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	both := replicas(t, "AGENTPROXY_TRIAL_BALANCE=100000", "AGENTPROXY_TRIAL_DAILY_TOTAL=0", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	target := pour(t, 300_000)
 	keys, seen := make([]string, 4), make([]*answered, 4)
 	for i := range keys {

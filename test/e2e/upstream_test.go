@@ -27,7 +27,7 @@ type market struct {
 func open(t *testing.T, config string, env ...string) *market {
 	t.Helper()
 	s, rewrite := configured(t, config)
-	s.env = append(s.env, "AGENTPROXY_LOG_LEVEL=debug", "AGENTPROXY_TRIAL_BALANCE=1000000", "AGENTPROXY_SESSION_LIMIT=0",
+	s.env = append(s.env, "AGENTPROXY_LOG_LEVEL=debug", "AGENTPROXY_TRIAL_BALANCE=1000000", "AGENTPROXY_TRIAL_DAILY_TOTAL=0", "AGENTPROXY_SESSION_LIMIT=0",
 		"AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	s.env = append(s.env, env...)
 	s.start()

@@ -5,7 +5,7 @@
 // judged address is dialled: a name cannot resolve to another address between the
 // two steps. One forbidden address forbids the target. The addresses of this
 // service itself are forbidden before any configured rule. Through an upstream
-// proxy the same judgement is made here, then the name is sent on.
+// proxy the same judgement is made here, then the name or a judged address is sent on.
 //
 // No connection has keep-alive probes: a quiet tunnel is closed by its idle limit.
 package dial

@@ -41,18 +41,57 @@ func Upstream(r *traffic.Route, exit int) *procurement.Endpoint {
 	return &unknownProxy
 }
 
-// Judged judges a target and connects to it through an upstream proxy. The name is
-// sent on, after all of its addresses were judged; an address is sent in the form in
-// which it was judged.
-func (d *Dialer) Judged(ctx context.Context, t hostport.Target, proxy *procurement.Endpoint, in *http1.Reader) (
-	*net.TCPConn, time.Duration, *refusal.Refusal) {
-	if _, ref := d.LookUp(ctx, t, netip.Addr{}, false); ref != nil {
+// Resolution is what an upstream proxy is asked for when a target is a name.
+type Resolution uint8
+
+// The resolutions.
+const (
+	// Automatic is Here if the proxy has an address that is not public, else Name: the
+	// operator's own proxy reaches what the name means in the operator's network.
+	Automatic Resolution = iota
+	Here                 // a judged address
+	Name                 // the name
+)
+
+// Judged judges a target and connects to it through an upstream proxy, after all of its
+// addresses were judged. An address is sent in the form in which it was judged; how decides
+// whether a name or one of its addresses is sent on.
+func (d *Dialer) Judged(ctx context.Context, t hostport.Target, proxy *procurement.Endpoint, how Resolution,
+	in *http1.Reader) (*net.TCPConn, time.Duration, *refusal.Refusal) {
+	judged, ref := d.LookUp(ctx, t, netip.Addr{}, false)
+	if ref != nil {
 		return nil, 0, ref
 	}
-	if addr, _ := egress.ParseHost(t.Host); addr.IsValid() {
-		t.Host = addr.Unmap().String()
+	addrs, ref := d.lookUpProxy(ctx, proxy)
+	if ref != nil {
+		return nil, 0, ref
 	}
-	return d.Through(ctx, t, proxy, in)
+	addr, _ := egress.ParseHost(t.Host)
+	if addr.IsValid() || how == Here || how == Automatic && !isPublic(addrs) {
+		t.Host = preferred(judged).String()
+	}
+	return d.through(ctx, t, proxy, addrs, in)
+}
+
+// preferred returns the first IPv4 address, or the first address if there is none: a proxy
+// may lack IPv6.
+func preferred(judged []netip.AddrPort) netip.Addr {
+	for _, a := range judged {
+		if a.Addr().Is4() {
+			return a.Addr()
+		}
+	}
+	return judged[0].Addr()
+}
+
+// isPublic reports whether all addresses are reachable from the internet.
+func isPublic(addrs []netip.AddrPort) bool {
+	for _, a := range addrs {
+		if (egress.Policy{}).Judge(netip.AddrPortFrom(a.Addr(), 443)) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // Through connects to a target through an upstream proxy, within Connect and as long
@@ -60,10 +99,26 @@ func (d *Dialer) Judged(ctx context.Context, t hostport.Target, proxy *procureme
 // connection. The latency is that of connection and handshake, without the lookup.
 func (d *Dialer) Through(ctx context.Context, t hostport.Target, proxy *procurement.Endpoint, in *http1.Reader) (
 	*net.TCPConn, time.Duration, *refusal.Refusal) {
+	addrs, ref := d.lookUpProxy(ctx, proxy)
+	if ref != nil {
+		return nil, 0, ref
+	}
+	return d.through(ctx, t, proxy, addrs, in)
+}
+
+// lookUpProxy returns the addresses of an upstream proxy.
+func (d *Dialer) lookUpProxy(ctx context.Context, proxy *procurement.Endpoint) ([]netip.AddrPort, *refusal.Refusal) {
 	addrs, ref := d.LookUp(ctx, hostport.Target{Host: proxy.Host, Port: proxy.Port}, netip.Addr{}, proxy.Trusted)
 	if ref != nil {
-		return nil, 0, lookupOfUpstreamFailed(ref)
+		return nil, lookupOfUpstreamFailed(ref)
 	}
+	return addrs, nil
+}
+
+// through is Through with the addresses of the proxy.
+func (d *Dialer) through(ctx context.Context, t hostport.Target, proxy *procurement.Endpoint, addrs []netip.AddrPort,
+	in *http1.Reader) (*net.TCPConn, time.Duration, *refusal.Refusal) {
+	var ref *refusal.Refusal
 	began := monotime.Now()
 	ctx, cancel := context.WithTimeout(ctx, d.Connect)
 	defer cancel()

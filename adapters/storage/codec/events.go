@@ -4,6 +4,7 @@ package codec
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,14 +14,16 @@ import (
 // A chunk of events is one value:
 //
 //	version, then for each event: flags, id, at, [occurred at], type, host,
-//	status, latency, [code, bytes, exit, message, how to fix]
+//	status, latency, [code, bytes, exit, message, how to fix], [count]
+//
+// Version 1 has no counts; it is written if there is none.
 //
 // Integers are varints, times the distance from the event before. A string that
 // occurred before in the chunk is its number in the order of first appearance; 0
 // announces a new one, length first, and the empty one is number 1. An id as
 // ports.IDs makes it, evt_ and 20 letters and digits, takes its 104 bits. So an
 // event takes some 25 bytes, most of them the id.
-const chunkVersion = 1
+const chunkVersion, countedVersion = 1, 2
 
 // MaxEvents is the largest number of events in a chunk.
 const MaxEvents = 1000
@@ -32,6 +35,7 @@ const (
 	flagPacked    = 1 << 3 // the id is packed
 	flagOccurred  = 1 << 4 // the agent reported when it happened
 	flagMore      = 1 << 5 // code, bytes, exit, message and how to fix follow
+	flagCount     = 1 << 6 // how many equal events it counts follows
 )
 
 const (
@@ -48,7 +52,11 @@ type chunkWriter struct {
 
 // AppendEvents appends a chunk of at most MaxEvents events to b.
 func AppendEvents(b []byte, events []eventlog.Event) []byte {
-	w := chunkWriter{b: append(b, chunkVersion), numbers: map[string]uint64{"": 1}}
+	version := byte(chunkVersion)
+	if slices.ContainsFunc(events, func(e eventlog.Event) bool { return e.Count > 1 }) {
+		version = countedVersion
+	}
+	w := chunkWriter{b: append(b, version), numbers: map[string]uint64{"": 1}}
 	last := int64(0)
 	for i := range events {
 		last = w.event(&events[i], last)
@@ -63,7 +71,7 @@ func (w *chunkWriter) event(e *eventlog.Event, last int64) int64 {
 	for _, f := range [...]struct {
 		on  bool
 		bit byte
-	}{{e.Retryable, flagRetryable}, {packed, flagPacked}, {!e.OccurredAt.IsZero(), flagOccurred}, {more, flagMore}} {
+	}{{e.Retryable, flagRetryable}, {packed, flagPacked}, {!e.OccurredAt.IsZero(), flagOccurred}, {more, flagMore}, {e.Count > 1, flagCount}} {
 		if f.on {
 			flags |= f.bit
 		}
@@ -90,6 +98,9 @@ func (w *chunkWriter) event(e *eventlog.Event, last int64) int64 {
 		w.text(e.ExitIP)
 		w.text(e.Message)
 		w.text(e.HowToFix)
+	}
+	if flags&flagCount != 0 {
+		w.int(int64(e.Count))
 	}
 	return at
 }
@@ -149,15 +160,18 @@ type chunkReader struct {
 	b       []byte
 	texts   []string
 	damaged bool
+	counted bool // events may have a count
 }
 
 // DecodeEvents returns the events of a chunk. It returns an error for bytes that AppendEvents cannot
 // have written.
 func DecodeEvents(b []byte) ([]eventlog.Event, error) {
 	r := chunkReader{b: b, texts: []string{""}}
-	if r.byte() != chunkVersion {
+	version := r.byte()
+	if version != chunkVersion && version != countedVersion {
 		return nil, errChunk
 	}
+	r.counted = version == countedVersion
 	var events []eventlog.Event
 	last := int64(0)
 	for len(r.b) > 0 && !r.damaged {
@@ -198,6 +212,10 @@ func (r *chunkReader) event(last int64) (eventlog.Event, int64) {
 	if flags&flagMore != 0 {
 		e.Code, e.Bytes, e.ExitIP = r.text(), r.int(), r.text()
 		e.Message, e.HowToFix = r.text(), r.text()
+	}
+	if flags&flagCount != 0 {
+		e.Count = int(r.int())
+		r.damaged = r.damaged || !r.counted || e.Count <= 1
 	}
 	return e, at
 }

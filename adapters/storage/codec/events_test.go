@@ -50,6 +50,9 @@ func anyEvent() *rapid.Generator[eventlog.Event] {
 			StatusCode: rapid.Int().Draw(t, "status"), LatencyMS: rapid.Int().Draw(t, "latency"),
 			Retryable: rapid.Bool().Draw(t, "retryable"),
 		}
+		if rapid.Bool().Draw(t, "counted") {
+			e.Count = rapid.IntRange(2, 1<<40).Draw(t, "count")
+		}
 		if rapid.Bool().Draw(t, "more") {
 			e.Code, e.Bytes, e.ExitIP = text.Draw(t, "code"), rapid.Int64().Draw(t, "bytes"), text.Draw(t, "exit")
 			e.Message, e.HowToFix = text.Draw(t, "message"), text.Draw(t, "fix")
@@ -90,8 +93,25 @@ func TestADamagedChunkIsRefused(t *testing.T) {
 			t.Errorf("cut to %d of %d bytes it still has %d events", cut, len(whole), len(got))
 		}
 	}
-	if _, err := codec.DecodeEvents(append([]byte{2}, whole[1:]...)); err == nil {
+	if _, err := codec.DecodeEvents(append([]byte{3}, whole[1:]...)); err == nil {
 		t.Error("an unknown version is read")
+	}
+}
+
+// A program that knows version 1 only reads what has no counts.
+func TestCountsAloneNeedTheSecondVersion(t *testing.T) {
+	events := someEvents(3)
+	events[1].Count = 1
+	if b := codec.AppendEvents(nil, events); b[0] != 1 {
+		t.Errorf("without counts it is version %d", b[0])
+	}
+	events[1].Count = 7
+	b := codec.AppendEvents(nil, events)
+	if b[0] != 2 {
+		t.Errorf("with a count it is version %d", b[0])
+	}
+	if _, err := codec.DecodeEvents(append([]byte{1}, b[1:]...)); err == nil {
+		t.Error("a count in version 1 is read")
 	}
 }
 

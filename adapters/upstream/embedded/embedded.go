@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -50,6 +51,11 @@ func (p *Provider) Name() string { return Name }
 // Products returns the catalogue, which the caller must not change. A product is
 // not Available if the pool has no address for it.
 func (p *Provider) Products() []catalog.Product { return p.products }
+
+// Has reports whether an address is one of those that are sold.
+func (p *Provider) Has(ip netip.Addr) bool {
+	return slices.Contains(p.pool.dynamic, ip) || slices.Contains(p.pool.static, ip)
+}
 
 // Capabilities describes a provider that is called inside the transaction.
 func (p *Provider) Capabilities() procurement.Capabilities {

@@ -19,6 +19,7 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/conns"
 	"agentproxy/adapters/gateway"
+	"agentproxy/adapters/gateway/dial"
 	"agentproxy/adapters/httpapi"
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
@@ -73,17 +74,12 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			func(s configfile.Settings) embedded.Config { return embedded.Config{Exits: s.Exits} },
 			newCatalog,
 			func(l Loader, s configfile.Settings) (Providers, error) { return l.Providers(s.Catalog, log) },
-			func(s configfile.Settings) accounts.Config {
-				return accounts.Config{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, Dev: s.Dev, PerMinute: s.RateLimit}
-			},
+			accountsConfig, limitConfig,
 			func(s configfile.Settings) sessions.Config {
 				return sessions.Config{Limit: s.SessionLimit}
 			},
 			newCounter,
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
-			func(s configfile.Settings) ratelimit.Config {
-				return ratelimit.Config{RegistrationsPerMinute: s.RegisterLimit}
-			},
 			(*storage.Store).RateLimits,
 			changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions, fulfilment.New, procurement.NewDriver,
 			procurement.NewDesk, procurement.NewCallbacks, reconcile.NewWatch, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
@@ -124,9 +120,10 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 	)
 }
 
-func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher, webhooks *webhooks.Service, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
+func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher, webhooks *webhooks.Service,
+	accounts *accounts.Service, ledger *proof, log *slog.Logger) (*queue.Queue, error) {
 	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
-		Passes: jobTasks(passes, driver, payments, webhooks, ledger)}
+		Passes: jobTasks(passes, driver, payments, webhooks, accounts, ledger)}
 	if pool := st.Pool(); pool != nil {
 		return queue.NewPostgres(pool, handlers, log)
 	}
@@ -165,6 +162,10 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		c.AuthFailureLimit = 0
 	}
 	c.Public = publicTargets(s)
+	c.Resolve = map[string]dial.Resolution{}
+	for _, p := range s.Catalog.Providers {
+		c.Resolve[p.Name] = map[string]dial.Resolution{"here": dial.Here, "upstream": dial.Name}[p.Resolve]
+	}
 	return c
 }
 

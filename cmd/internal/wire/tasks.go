@@ -11,6 +11,7 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
+	"agentproxy/app/accounts"
 	"agentproxy/app/catalog"
 	"agentproxy/app/changes"
 	"agentproxy/app/maintenance"
@@ -56,9 +57,11 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 
 // jobTasks returns the tasks that the leader inserts as jobs, which any replica
 // runs.
-func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *payments.Watcher, webhooks *webhooks.Service, ledger *proof) []queue.Pass {
+func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *payments.Watcher, webhooks *webhooks.Service,
+	accounts *accounts.Service, ledger *proof) []queue.Pass {
 	return []queue.Pass{
 		{Name: "tidy", Every: time.Minute, Run: p.Purge},
+		{Name: "tidy-accounts", Every: 10 * time.Minute, Run: accounts.Purge},
 		{Name: "audit-payments", Every: auditEvery, Run: func(ctx context.Context) error { return payments.Audit(ctx, auditAtOnce) }},
 		{Name: "remind-of-sessions", Every: time.Minute, Run: webhooks.RemindSessions},
 		{Name: "remind-of-trials", Every: time.Minute, Run: webhooks.RemindTrials},

@@ -17,6 +17,7 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/embedded"
+	"agentproxy/app/accounts"
 	"agentproxy/app/catalog"
 	"agentproxy/app/payments"
 	procurementapp "agentproxy/app/procurement"
@@ -56,7 +57,8 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 const leaderLate = 5 * time.Minute
 
 // gauges returns the gauges that are read at each scrape.
-func gauges(st *storage.Store, desk *procurementapp.Desk, watch *reconcile.Watch, proof *proof, watcher *payments.Watcher, webhooks *webhooks.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
+func gauges(st *storage.Store, desk *procurementapp.Desk, watch *reconcile.Watch, proof *proof, watcher *payments.Watcher, webhooks *webhooks.Service,
+	accounts *accounts.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := q.Status(ctx)
@@ -83,6 +85,11 @@ func gauges(st *storage.Store, desk *procurementapp.Desk, watch *reconcile.Watch
 		{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last verified.", Read: proof.faults},
 		{Name: "agentproxy_clock_skew_seconds", Help: "By how much this host's clock is ahead of the database's.",
 			Read: func(context.Context) (float64, error) { return st.ClockSkew().Seconds(), nil }},
+		{Name: "agentproxy_trial_granted_usd", Help: "Trial credit granted on the current UTC day.",
+			Read: func(ctx context.Context) (float64, error) {
+				granted, err := accounts.TrialGranted(ctx)
+				return float64(granted) / 1e6, err
+			}},
 		{Name: "agentproxy_oldest_job_seconds", Help: "How long the oldest job that could run has waited.",
 			Read: jobs(func(s queue.Status) float64 { return s.Waiting.Seconds() })},
 		{Name: "agentproxy_parked_jobs", Help: "Jobs that failed every attempt and wait for the operator.",

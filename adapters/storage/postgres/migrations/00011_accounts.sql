@@ -13,8 +13,8 @@ ALTER TABLE agents
     ADD COLUMN key_used_at     BIGINT NOT NULL DEFAULT 0;
 
 -- The column is empty in every row, so these are built at once.
-CREATE INDEX agents_registered_from ON agents (registered_from) WHERE registered_from <> '';
-CREATE INDEX agents_registered_at ON agents (created_at) WHERE registered_from <> '';
+CREATE INDEX agents_registered_from ON agents (registered_from) WHERE length(registered_from) > 0;
+CREATE INDEX agents_registered_at ON agents (created_at) WHERE length(registered_from) > 0;
 
 -- The further keys of accounts, and first keys that were replaced and end soon.
 CREATE TABLE api_keys (
@@ -47,7 +47,11 @@ CREATE TABLE trial_grants (
     PRIMARY KEY (day, scope)
 );
 
+-- An exit that registers an account is found by its address alone.
+CREATE INDEX static_addresses_ip ON static_addresses (ip);
+
 -- +goose Down
+DROP INDEX static_addresses_ip;
 DROP TABLE trial_grants;
 ALTER TABLE wallets DROP COLUMN credited;
 DROP TABLE api_keys;

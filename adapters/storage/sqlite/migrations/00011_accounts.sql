@@ -6,8 +6,8 @@ ALTER TABLE agents ADD COLUMN verified_for TEXT NOT NULL DEFAULT '';
 ALTER TABLE agents ADD COLUMN registered_from BLOB NOT NULL DEFAULT x'';
 ALTER TABLE agents ADD COLUMN registered_with TEXT NOT NULL DEFAULT ''; -- the User-Agent header
 
-CREATE INDEX agents_registered_from ON agents (registered_from) WHERE registered_from <> x'';
-CREATE INDEX agents_registered_at ON agents (created_at) WHERE registered_from <> x'';
+CREATE INDEX agents_registered_from ON agents (registered_from) WHERE length(registered_from) > 0;
+CREATE INDEX agents_registered_at ON agents (created_at) WHERE length(registered_from) > 0;
 
 -- What is known of the first key, whose hash is agents.key_hash. 0 and '' are of accounts that are
 -- older than these columns.
@@ -46,7 +46,11 @@ CREATE TABLE trial_grants (
     PRIMARY KEY (day, scope)
 ) STRICT, WITHOUT ROWID;
 
+-- An exit that registers an account is found by its address alone.
+CREATE INDEX static_addresses_ip ON static_addresses (ip);
+
 -- +goose Down
+DROP INDEX static_addresses_ip;
 DROP TABLE trial_grants;
 ALTER TABLE wallets DROP COLUMN credited;
 DROP TABLE api_keys;

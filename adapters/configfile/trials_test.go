@@ -1,0 +1,61 @@
+package configfile_test
+
+import (
+	"strings"
+	"testing"
+
+	"agentproxy/adapters/configfile"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+)
+
+func TestBoundsOfTheTrial(t *testing.T) {
+	for _, c := range []struct {
+		claim   string
+		env     map[string]string
+		total   domain.Money
+		network int
+		fault   string
+	}{
+		{"the defaults of development mode", nil, 1000 * domain.Dollar, 0, ""},
+		{"the defaults outside it", map[string]string{"AGENTPROXY_DEV": "false"}, 1000 * domain.Dollar, 5, ""},
+		{"what is set", map[string]string{"AGENTPROXY_TRIAL_DAILY_TOTAL": "20.5", "AGENTPROXY_TRIAL_PER_NETWORK": "2"}, 20_500_000, 2, ""},
+		{"unlimited", map[string]string{"AGENTPROXY_DEV": "false", "AGENTPROXY_TRIAL_DAILY_TOTAL": "0", "AGENTPROXY_TRIAL_PER_NETWORK": "0"}, 0, 0, ""},
+		{"a trial balance up to the default", map[string]string{"AGENTPROXY_TRIAL_BALANCE": "1000"}, 1000 * domain.Dollar, 0, ""},
+		{"one above it", map[string]string{"AGENTPROXY_TRIAL_BALANCE": "1000.01"}, 100_001 * domain.Dollar, 0, ""},
+		{"one above what is set", map[string]string{"AGENTPROXY_TRIAL_DAILY_TOTAL": "9.99"}, 0, 0, "AGENTPROXY_TRIAL_DAILY_TOTAL: must be at least the trial balance of 10 USD"},
+		{"a total that is none", map[string]string{"AGENTPROXY_TRIAL_DAILY_TOTAL": "-1"}, 0, 0, "AGENTPROXY_TRIAL_DAILY_TOTAL: must be an amount"},
+		{"a number that is none", map[string]string{"AGENTPROXY_TRIAL_PER_NETWORK": "-1"}, 0, 0, "AGENTPROXY_TRIAL_PER_NETWORK: must be 0 or more"},
+	} {
+		t.Run(c.claim, func(t *testing.T) {
+			clean(t)
+			for name, value := range c.env {
+				t.Setenv(name, value)
+			}
+			s, err := configfile.Load(rules())
+			if c.fault != "" {
+				if err == nil || !strings.Contains(err.Error(), strings.TrimSuffix(c.fault, " USD")) {
+					t.Errorf("got %v, want %s", err, c.fault)
+				}
+				return
+			}
+			if err != nil || s.TrialDailyTotal != c.total || s.TrialPerNetwork != c.network {
+				t.Errorf("got %s and %d, %v", s.TrialDailyTotal, s.TrialPerNetwork, err)
+			}
+		})
+	}
+}
+
+func TestWayOfRegistration(t *testing.T) {
+	for text, want := range map[string]account.Registration{"": account.OpenRegistration, "open": account.OpenRegistration,
+		"referral": account.ReferralRegistration, "closed": account.ClosedRegistration, "invite": ""} {
+		clean(t)
+		if text != "" {
+			t.Setenv("AGENTPROXY_REGISTRATION", text)
+		}
+		s, err := configfile.Load(rules())
+		if (err == nil) != (want != "") || err == nil && (s.Registration != want || s.ClientAddressDays != 90) {
+			t.Errorf("%q: %s, %d days, %v", text, s.Registration, s.ClientAddressDays, err)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// trials keeps what of the trial was granted by day and scope.
+type trials struct{ *tx }
+
+// takeTrial adds to a count that is locked by it, so of units that take at once each sees what those
+// before it took.
+const takeTrial = `INSERT INTO trial_grants (day, scope, granted) VALUES (?1, ?2, ?3)
+	ON CONFLICT (day, scope) DO UPDATE SET granted = trial_grants.granted + excluded.granted
+	WHERE trial_grants.granted + excluded.granted <= ?4 RETURNING granted`
+
+func (r trials) Take(_ context.Context, day time.Time, scope string, amount, most int64) (bool, error) {
+	if amount > most {
+		return false, nil
+	}
+	var granted int64
+	err := r.returning(takeTrial, []any{micros(day), scope, amount, most}, &granted)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, wrap("count a trial of "+scope, err)
+}
+
+func (r trials) Return(_ context.Context, day time.Time, scope string, amount int64) error {
+	n, err := r.exec(`UPDATE trial_grants SET granted = granted - ?3 WHERE day = ?1 AND scope = ?2`, micros(day), scope, amount)
+	if err == nil && n == 0 {
+		err = errors.New("nothing was granted")
+	}
+	return wrap("return a trial of "+scope, err)
+}
+
+func (r trials) Granted(_ context.Context, day time.Time, scope string) (granted int64, err error) {
+	err = r.row(`SELECT granted FROM trial_grants WHERE day = ?1 AND scope = ?2`, micros(day), scope).Scan(&granted)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return granted, wrap("read the trials of "+scope, err)
+}
+
+func (r trials) Purge(_ context.Context, before time.Time, limit int) (int, error) {
+	n, err := r.exec(`DELETE FROM trial_grants WHERE (day, scope) IN (
+		SELECT day, scope FROM trial_grants WHERE day < ?1 LIMIT ?2)`, micros(before), limit)
+	if err != nil {
+		return 0, fmt.Errorf("purge counts of trials: %w", err)
+	}
+	return int(n), nil
+}
