@@ -22,6 +22,9 @@ type LedgerFilter struct {
 type Ledger interface {
 	// Open makes the empty wallet of a new agent.
 	Open(ctx context.Context, w billing.Wallet) error
+	// Lock locks wallets in the order of their agents until the end of the unit, as Wallet
+	// locks one. A unit that moves several locks them before it posts the first entry.
+	Lock(ctx context.Context, agentIDs []string) error
 	// Wallet is account.ErrNotFound for an unknown agent.
 	Wallet(ctx context.Context, agentID string) (billing.Wallet, error)
 	// Post books an entry and moves the wallet by it, in one conditional update

@@ -24,6 +24,10 @@ type Sessions interface {
 	Get(ctx context.Context, agentID, id string) (session.Session, error)
 	// Load is Get for the service itself, for a session of any agent.
 	Load(ctx context.Context, id string) (session.Session, error)
+	// Lock locks sessions in the order of their ids until the end of the unit. A unit that
+	// changes several locks all of them first, and their agent before them and its wallet
+	// after them: units that all lock in this order do not deadlock.
+	Lock(ctx context.Context, ids []string) error
 	// Put writes everything but id, owner, product and creation, and notes a
 	// change of the session. Usage is written by Traffic alone.
 	Put(ctx context.Context, s session.Session) error

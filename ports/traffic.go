@@ -5,11 +5,22 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 )
 
+// Metered is a session with its usage and its leases, by id.
+type Metered struct {
+	Session session.Session
+	Usage   traffic.Usage
+	Leases  map[string]traffic.Lease
+}
+
 // Traffic keeps the usage and the leases of sessions.
 type Traffic interface {
+	// Metered reads sessions of any agent, by id, and locks them as Sessions.Lock does.
+	// Unknown ones are left out.
+	Metered(ctx context.Context, sessionIDs []string) (map[string]*Metered, error)
 	// Usage is session.ErrNotFound for an unknown session.
 	Usage(ctx context.Context, sessionID string) (traffic.Usage, error)
 	// Lease is false when there is no such lease.

@@ -161,7 +161,7 @@ func newWorld(t testing.TB, o options) *world {
 	w.payments = payments.NewWatcher(w.store, clock, w.ids, w.chain, log)
 	w.sender = &sender{status: 204}
 	w.webhooks = webhooks.New(w.store, clock, w.ids, secrets, w.sender, w.hub, log)
-	w.traffic = traffic.New(w.store, clock, w.ids, w.sessions, life, access, w.hub)
+	w.traffic = traffic.New(w.store, clock, w.ids, w.sessions, life, access, w.hub, slog.New(slog.DiscardHandler))
 	w.observer = telemetry.NewObserver(w.store, clock, w.ids)
 	w.server = httpapi.New(
 		httpapi.Config{

@@ -16,7 +16,10 @@ const leaseColumns = "session_id, id, replica, granted, up, down, connections"
 
 // leaseSQL holds the statements of leases. They read the database's clock themselves, so that a
 // replica whose own clock is wrong neither keeps a lease too long nor loses it too early.
-type leaseSQL struct{ get, put, stale string }
+type leaseSQL struct {
+	get, put, stale string
+	of              func(list string, n int) string // of the sessions in a list of n parameters
+}
 
 // newLeaseSQL returns the statements. now returns the expression for the time in microseconds; where
 // the database has no clock of its own, it is the parameter with the given number.
@@ -29,6 +32,7 @@ func newLeaseSQL(now func(parameter int) string) leaseSQL {
 		put: "INSERT INTO leases (" + leaseColumns + ", renewed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, " + now(8) + `)
 			ON CONFLICT (session_id, id) DO UPDATE SET replica = excluded.replica, granted = excluded.granted,
 			up = excluded.up, down = excluded.down, connections = excluded.connections, renewed_at = excluded.renewed_at`,
+		of: func(list string, n int) string { return columns(n+1) + "session_id IN " + list },
 		// It reads the whole table, which holds only what is leased right now.
 		stale: columns(3) + "renewed_at < " + now(3) + " - ?1 ORDER BY renewed_at LIMIT ?2",
 	}

@@ -39,6 +39,15 @@ func (r ledger) Wallet(_ context.Context, agentID string) (billing.Wallet, error
 	return fromWalletRow(row)
 }
 
+func (r ledger) Lock(_ context.Context, agentIDs []string) error {
+	if !r.locks() || len(agentIDs) == 0 {
+		return nil
+	}
+	list, args := inTexts(agentIDs)
+	query := "SELECT 1 FROM wallets WHERE agent_id IN " + list + " ORDER BY agent_id" + r.lock("wallets")
+	return r.Queue("lock wallets", query, args)
+}
+
 // postWallet is billing.Wallet.Apply as one conditional update, which moves the wallet if every part
 // of it stays at zero or above and the reference is new. Where two units post one reference at the
 // same time, the unique index refuses the entry of the second, which then runs again and finds it.

@@ -174,11 +174,14 @@ func (t *tx) hold(ids ...string) {
 	if !t.locks() {
 		return
 	}
-	list, size := in(1, len(ids))
-	args := make([]any, 0, size)
-	for i := range size {
-		args = append(args, ids[min(i, len(ids)-1)])
-	}
+	list, args := inTexts(ids)
 	query := "SELECT 1 FROM sessions s WHERE s.id IN " + list + " ORDER BY s.id" + t.lock("s")
 	_ = t.Queue("lock sessions", query, args) // the next statement returns its error
+}
+
+func (r sessions) Lock(_ context.Context, ids []string) error {
+	if len(ids) > 0 {
+		r.hold(ids...)
+	}
+	return nil
 }

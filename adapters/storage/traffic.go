@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
@@ -26,6 +27,39 @@ func (r usages) Usage(_ context.Context, sessionID string) (traffic.Usage, error
 		return traffic.Usage{}, fmt.Errorf("read usage of %s: %w", sessionID, err)
 	}
 	return fromUsageRow(row), nil
+}
+
+func (r usages) Metered(ctx context.Context, sessionIDs []string) (map[string]*ports.Metered, error) {
+	found := make(map[string]*ports.Metered, len(sessionIDs))
+	if len(sessionIDs) == 0 {
+		return found, nil
+	}
+	list, args := inTexts(sessionIDs)
+	query := "SELECT " + sessionSelect + ", " + usageColumns + " FROM sessions s WHERE s.id IN " + list +
+		" ORDER BY s.id" + r.lock("s")
+	err := r.rows(ctx, query, args, func(rows engine.Row) error {
+		var row sessionRow
+		var usage usageRow
+		if err := rows.Scan(scanTargets(&row, scanTargets(&usage)...)...); err != nil {
+			return err
+		}
+		s, err := fromSessionRow(&row)
+		found[s.ID] = &ports.Metered{Session: s, Usage: fromUsageRow(usage), Leases: map[string]traffic.Lease{}}
+		return err
+	})
+	if err == nil {
+		err = r.rows(ctx, r.store.leases.of(list, len(args)), r.store.timed(args...), func(rows engine.Row) error {
+			l, err := scanLease(rows)
+			if m := found[l.SessionID]; err == nil && m != nil {
+				m.Leases[l.ID] = l
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %d sessions with their usage: %w", len(sessionIDs), r.failed(err))
+	}
+	return found, nil
 }
 
 const putUsage = `UPDATE sessions SET up = up + ?2, down = down + ?3, connections = connections + ?4,

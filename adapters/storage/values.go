@@ -52,6 +52,16 @@ func in(first, n int) (list string, size int) {
 	return "(" + placeholders(first, size) + ")", size
 }
 
+// inTexts is in for texts, at least one, with the arguments from ?1 on.
+func inTexts(texts []string) (list string, args []any) {
+	list, size := in(1, len(texts))
+	args = make([]any, size)
+	for i := range args {
+		args[i] = texts[min(i, len(texts)-1)]
+	}
+	return list, args
+}
+
 // bytesOf keeps no bytes at all from becoming NULL.
 func bytesOf(b []byte) []byte {
 	if b == nil {

@@ -52,6 +52,9 @@ func (a *Service) Disable(ctx context.Context, agentID, reason string) error {
 		if ids, err = tx.Sessions().Live(ctx, agentID); err != nil {
 			return err
 		}
+		if err := tx.Sessions().Lock(ctx, ids); err != nil {
+			return err
+		}
 		for _, id := range ids {
 			s, err := tx.Sessions().Load(ctx, id)
 			if err != nil {

@@ -104,12 +104,16 @@ func (d *Service) cut(ctx context.Context, p ports.Dynamic, o procurement.Order)
 		return d.postpone(ctx, o, procurement.ReasonOf(err))
 	}
 	return d.change(ctx, o, func(ctx context.Context, c *change) error {
-		if _, _, err := Book(ctx, c.tx, c.session, used.Bytes, c.now); err != nil {
+		_, more, err := Book(ctx, c.tx, c.session, used.Bytes, c.now)
+		if err != nil {
 			return err
 		}
 		c.order.State, c.order.CutAt, c.order.NextAt = state, c.now, c.now
 		c.order.LostAt, c.order.Reason = time.Time{}, ""
-		return c.tx.Orders().Put(ctx, c.order)
+		if err := c.tx.Orders().Put(ctx, c.order); err != nil {
+			return err
+		}
+		return Count(ctx, c.tx, c.session, more)
 	})
 }
 
@@ -136,10 +140,15 @@ func (d *Service) count(ctx context.Context, p ports.Dynamic, o procurement.Orde
 		}
 		complete := !used.AsOf.Before(c.order.CutAt.Add(lag)) && (more == 0 || lag == 0)
 		if complete || before.Used()+more >= c.session.Bytes {
-			return d.settle(ctx, c)
+			err = d.settle(ctx, c)
+		} else {
+			c.order.LostAt, c.order.NextAt = time.Time{}, c.now.Add(max(lag, time.Second))
+			err = c.tx.Orders().Put(ctx, c.order)
 		}
-		c.order.LostAt, c.order.NextAt = time.Time{}, c.now.Add(max(lag, time.Second))
-		return c.tx.Orders().Put(ctx, c.order)
+		if err != nil {
+			return err
+		}
+		return Count(ctx, c.tx, c.session, more)
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // Book books that a direct session used that many bytes in all, at most what was bought,
-// and returns its usage before and how many bytes are new.
+// and returns its usage before and how many bytes are new, which Count counts.
 func Book(
 	ctx context.Context, tx Repos, s session.Session, bytes int64, now time.Time,
 ) (before traffic.Usage, more int64, err error) {
@@ -27,5 +27,14 @@ func Book(
 	if err := tx.Traffic().Record(ctx, s.AgentID, s.ID, now.Truncate(time.Hour), ports.Totals{Down: more}); err != nil {
 		return before, 0, err
 	}
-	return before, more, tx.Counters().Add(ctx, s.AgentID, ports.Tally{Bytes: more})
+	return before, more, nil
+}
+
+// Count adds booked bytes to the counters of the agent. They are locked after the wallet,
+// as in a renewal of leases, so that it is called last.
+func Count(ctx context.Context, tx Repos, s session.Session, more int64) error {
+	if more == 0 {
+		return nil
+	}
+	return tx.Counters().Add(ctx, s.AgentID, ports.Tally{Bytes: more})
 }

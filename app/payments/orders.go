@@ -77,8 +77,13 @@ func (u *Orders) Create(ctx context.Context, in CreateOrder) (done OrderDone, er
 	}
 	tail := u.ids.New("")
 	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
-		// The wallet is locked before anything is read, so that of two calls one
-		// comes after the other: with one key, or for the first address.
+		// The agent and the wallet are locked before anything is read, so that of two
+		// calls one comes after the other: with one key, or for the first address. A
+		// purchase locks them in this order too.
+		agent, err := tx.Agents().Get(ctx, in.AgentID)
+		if err != nil {
+			return err
+		}
 		if _, err := tx.Ledger().Wallet(ctx, in.AgentID); err != nil {
 			return err
 		}
@@ -91,7 +96,7 @@ func (u *Orders) Create(ctx context.Context, in CreateOrder) (done OrderDone, er
 			done, err = u.replay(ctx, tx, in.AgentID, prev)
 			return err
 		}
-		done, err = u.order(ctx, tx, in, tail, now)
+		done, err = u.order(ctx, tx, agent, in, tail, now)
 		return err
 	})
 	if err != nil {
@@ -111,8 +116,10 @@ func (u *Orders) replay(ctx context.Context, tx repos, agentID string, prev port
 }
 
 // order stores a new order, and the key of the call that asked for it.
-func (u *Orders) order(ctx context.Context, tx repos, in CreateOrder, tail string, now time.Time) (OrderDone, error) {
-	if err := u.mayOrder(ctx, tx, in.AgentID); err != nil {
+func (u *Orders) order(ctx context.Context, tx repos, agent account.Agent, in CreateOrder, tail string, now time.Time) (
+	OrderDone, error,
+) {
+	if err := u.mayOrder(ctx, tx, agent); err != nil {
 		return OrderDone{}, err
 	}
 	a, err := u.address(ctx, tx, in.AgentID, now)
@@ -132,15 +139,11 @@ func (u *Orders) order(ctx context.Context, tx repos, in CreateOrder, tail strin
 
 // mayOrder refuses whom the operator shut out, and who has too many orders open. Orders on a
 // network that is no longer configured do not count: no scan reads it, so they would stay open.
-func (u *Orders) mayOrder(ctx context.Context, tx repos, agentID string) error {
-	agent, err := tx.Agents().Get(ctx, agentID)
-	if err != nil {
-		return err
-	}
+func (u *Orders) mayOrder(ctx context.Context, tx repos, agent account.Agent) error {
 	if agent.Status != account.Active {
 		return account.ErrDisabled
 	}
-	open, err := tx.Recharges().OpenOrders(ctx, u.chain.Network(), agentID)
+	open, err := tx.Recharges().OpenOrders(ctx, u.chain.Network(), agent.ID)
 	if err != nil {
 		return err
 	}
@@ -181,7 +184,11 @@ func (u *Orders) address(ctx context.Context, tx repos, agentID string, now time
 // quote validates everything and changes nothing. A recharge costs nothing.
 func (u *Orders) quote(ctx context.Context, in CreateOrder) (done OrderDone, err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		if err := u.mayOrder(ctx, tx, in.AgentID); err != nil {
+		agent, err := tx.Agents().Get(ctx, in.AgentID)
+		if err != nil {
+			return err
+		}
+		if err := u.mayOrder(ctx, tx, agent); err != nil {
 			return err
 		}
 		w, err := ledger.NewBook(tx, u.ids, u.clock.Now()).Wallet(ctx, in.AgentID, true)

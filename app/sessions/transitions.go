@@ -164,11 +164,15 @@ func (l *Transitions) RecordUsage(
 	if err != nil || more == 0 {
 		return err
 	}
-	if before.Used()+more >= s.Bytes {
-		return l.Expire(ctx, tx, s, session.TrafficExhausted, now)
+	hour := now.Truncate(time.Hour)
+	switch {
+	case before.Used()+more >= s.Bytes:
+		err = l.Expire(ctx, tx, s, session.TrafficExhausted, now)
+	case before.UpdatedAt.Before(hour):
+		err = tx.Traffic().SetSettleAt(ctx, s.ID, hour.Add(time.Hour))
 	}
-	if hour := now.Truncate(time.Hour); before.UpdatedAt.Before(hour) {
-		return tx.Traffic().SetSettleAt(ctx, s.ID, hour.Add(time.Hour))
+	if err != nil {
+		return err
 	}
-	return nil
+	return direct.Count(ctx, tx, s, more)
 }

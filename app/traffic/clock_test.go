@@ -3,6 +3,7 @@ package traffic_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ type edge struct {
 func newEdge(t *testing.T, w *apptest.World, name, id string, skew time.Duration) *edge {
 	e := &edge{t: t, clock: fake.NewClock(), name: name, id: id}
 	e.clock.Set(w.Clock.Now().Add(skew))
-	e.traffic = trafficapp.New(w.Store, e.clock, w.IDs, w.Sessions, w.Transitions, w.Fulfilment, w.Hub)
+	e.traffic = trafficapp.New(w.Store, e.clock, w.IDs, w.Sessions, w.Transitions, w.Fulfilment, w.Hub, slog.New(slog.DiscardHandler))
 	return e
 }
 

@@ -2,10 +2,8 @@
 package traffic
 
 import (
-	"cmp"
 	"context"
-	"maps"
-	"slices"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -30,12 +28,15 @@ type Service struct {
 	life     *sessions.Transitions
 	access   *fulfilment.Service
 	hub      *changes.Hub
+	log      *slog.Logger
+	failing  failing
 }
 
 // New returns the use cases.
 func New(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *sessions.Service, life *sessions.Transitions,
-	access *fulfilment.Service, hub *changes.Hub) *Service {
-	return &Service{store: narrow(store), clock: clock, ids: ids, sessions: sessions, life: life, access: access, hub: hub}
+	access *fulfilment.Service, hub *changes.Hub, log *slog.Logger) *Service {
+	return &Service{store: narrow(store), clock: clock, ids: ids, sessions: sessions, life: life, access: access, hub: hub,
+		log: log}
 }
 
 // KnowEnded is how long the credentials of an ended session are accepted.
@@ -88,106 +89,6 @@ func routeOf(s session.Session) traffic.Route {
 	}
 	return traffic.Route{SessionID: s.ID, Provider: s.Provider, AgentID: s.AgentID, Type: s.Type, Status: s.Status, Reason: s.Reason,
 		Exits: s.Exits, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt, ExpiresAt: s.ExpiresAt}
-}
-
-// Renew books what gateways report and grants what they ask for, all asks in one
-// transaction. Repeating it after an error counts nothing twice.
-func (t *Service) Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
-	var grants []traffic.Grant
-	var ended []string
-	// Replicas that renew at once lock sessions and agents in one order, so that
-	// they do not deadlock.
-	asks = slices.SortedFunc(slices.Values(asks), func(a, b traffic.Ask) int {
-		return cmp.Or(cmp.Compare(a.SessionID, b.SessionID), cmp.Compare(a.Lease, b.Lease))
-	})
-	err := t.store.Update(ctx, func(ctx context.Context, tx Repos) error {
-		now := t.clock.Now()
-		grants, ended = make([]traffic.Grant, 0, len(asks)), nil
-		moved := map[string]int64{}
-		for _, ask := range asks {
-			g, over, err := t.renew(ctx, tx, replica, ask, moved, now)
-			if err != nil {
-				return err
-			}
-			grants = append(grants, g)
-			if over {
-				ended = append(ended, ask.SessionID)
-			}
-		}
-		for _, agentID := range slices.Sorted(maps.Keys(moved)) {
-			if err := tx.Counters().Add(ctx, agentID, ports.Tally{Bytes: moved[agentID]}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range ended {
-		t.hub.SessionChanged(id)
-	}
-	return grants, nil
-}
-
-// renew answers one ask. It reports whether the session ended by it, and adds the
-// bytes to those that its agent moved.
-func (t *Service) renew(ctx context.Context, tx Repos, replica string, ask traffic.Ask, moved map[string]int64,
-	now time.Time) (traffic.Grant, bool, error) {
-	g := traffic.Grant{SessionID: ask.SessionID, Lease: ask.Lease}
-	s, err := tx.Sessions().Load(ctx, ask.SessionID)
-	if err != nil {
-		return g, false, err
-	}
-	usage, err := tx.Traffic().Usage(ctx, s.ID)
-	if err != nil {
-		return g, false, err
-	}
-	lease, known, err := tx.Traffic().Lease(ctx, s.ID, ask.Lease)
-	if err != nil {
-		return g, false, err
-	}
-	switch {
-	case !known && ask.Up+ask.Down+ask.Connections > 0:
-		g.Outcome = traffic.Lost
-		return g, false, nil
-	case s.Status == session.Creating:
-		g.Outcome = traffic.Waiting
-		return g, false, nil
-	case !known:
-		lease = traffic.Lease{SessionID: s.ID, ID: ask.Lease, Replica: replica}
-	}
-	over := s.Status.Over()
-	if over {
-		// The lease stays as it is until its gateway has closed the tunnels and then
-		// the lease: what passes in between is charged too.
-		ask.Want = lease.Granted - ask.Up - ask.Down
-		ask.Close = ask.Close || !known
-	}
-	delta, lease, g := traffic.Renew(usage, lease, ask, now)
-	low := usage.ThresholdsReached(delta)
-	if s, err = t.record(ctx, tx, s, usage, delta, lease, ask.Close, now); err != nil {
-		return g, false, err
-	}
-	if bytes := delta.Up + delta.Down; bytes > 0 {
-		moved[s.AgentID] += bytes
-	}
-	usage.Up, usage.Down, usage.Leased = usage.Up+delta.Up, usage.Down+delta.Down, usage.Leased+delta.Leased
-	if err := t.notifyLow(ctx, tx, s, low, now); err != nil {
-		return g, false, err
-	}
-	if over {
-		g.Outcome = traffic.Over
-		if s.Reason == session.TrafficExhausted {
-			g.Outcome = traffic.Exhausted
-		}
-		return g, false, t.SettleEnded(ctx, tx, s, usage, now)
-	}
-	if s.Type == session.Dynamic && usage.Exhausted() {
-		g.Outcome = traffic.Exhausted
-		return g, true, t.life.Expire(ctx, tx, s, session.TrafficExhausted, now)
-	}
-	return g, false, nil
 }
 
 // notifyLow notifies of the share of the traffic that is used, while the session is

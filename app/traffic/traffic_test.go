@@ -75,10 +75,6 @@ func TestRenewTraffic(t *testing.T) {
 		apptest.OK(t, w.RunOrders())
 		apptest.Equal(t, "the outcome", w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 1000}).Outcome, traffic.Open)
 	})
-	t.Run("an unknown session is not found", func(t *testing.T) {
-		_, err := w.Traffic.Renew(t.Context(), "r", []traffic.Ask{{SessionID: "sess_none", Lease: "a"}})
-		apptest.ErrorIs(t, err, session.ErrNotFound)
-	})
 }
 
 func TestTheEndOfTheTraffic(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -88,19 +89,49 @@ var template = sync.OnceValues(func() ([]byte, error) {
 // PostgreSQL database if TEST_STORE is postgres.
 func database(t testing.TB, disk bool) (path string) {
 	if os.Getenv("TEST_STORE") == "postgres" {
-		path = pg.Database(t)
-		conn, err := pgx.Connect(context.Background(), path)
-		OK(t, err)
-		defer conn.Close(context.Background())
-		_, err = conn.Exec(context.Background(), `CREATE TABLE test_jobs (n BIGSERIAL PRIMARY KEY, kind TEXT, session TEXT, due BIGINT)`)
-		OK(t, err)
-		return path
+		return PostgresDatabase(t)
 	}
 	path = filepath.Join(tempDir(t, disk), "app.db")
 	text, err := template()
 	OK(t, err)
 	OK(t, os.WriteFile(path, text, 0o600))
 	return path
+}
+
+// PostgresDatabase returns the URL of a new PostgreSQL database with a table of jobs.
+func PostgresDatabase(t testing.TB) (url string) {
+	url = pg.Database(t)
+	conn, err := pgx.Connect(context.Background(), url)
+	OK(t, err)
+	defer conn.Close(context.Background())
+	_, err = conn.Exec(context.Background(), `CREATE TABLE test_jobs (n BIGSERIAL PRIMARY KEY, kind TEXT, session TEXT, due BIGINT)`)
+	OK(t, err)
+	return url
+}
+
+// OpenPostgres opens a world on PostgreSQL, which locks rows. When the test ends, it checks that no
+// two of the world's transactions deadlocked: each deadlock delays its waiters by a second.
+func OpenPostgres(t testing.TB) *World {
+	t.Helper()
+	w, done := Start(t, Options{Database: PostgresDatabase(t)})
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, w.Database)
+	OK(t, err)
+	const counted = `SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`
+	var before, after int64
+	OK(t, conn.QueryRow(ctx, counted).Scan(&before))
+	t.Cleanup(func() {
+		defer conn.Close(ctx)
+		done()
+		// A connection reports what it counted when it is closed, at the latest.
+		for others := 1; others > 0; time.Sleep(10 * time.Millisecond) {
+			OK(t, conn.QueryRow(ctx, `SELECT COUNT(*) FROM pg_stat_activity
+				WHERE datname = current_database() AND pid <> pg_backend_pid()`).Scan(&others))
+		}
+		OK(t, conn.QueryRow(ctx, counted).Scan(&after))
+		Equal(t, "the number of deadlocks", after-before, 0)
+	})
+	return w
 }
 
 // Postgres reports whether the database is PostgreSQL.

@@ -3,8 +3,10 @@ package apptest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
+	"agentproxy/domain"
 	"agentproxy/ports"
 )
 
@@ -19,8 +21,9 @@ type FaultyStore struct {
 	Before func() // called before the next update
 }
 
-// ErrStore is the error of an update that fails on purpose.
-var ErrStore = errors.New("the store failed on purpose")
+// ErrStore is the error of an update that fails on purpose. Like those of a database that is away, it
+// is domain.ErrUnavailable.
+var ErrStore = fmt.Errorf("the store failed on purpose: %w", domain.ErrUnavailable)
 
 // FailUpdates makes the updates with these numbers fail; 1 is the next.
 func (s *FaultyStore) FailUpdates(numbers ...int) {
@@ -30,6 +33,14 @@ func (s *FaultyStore) FailUpdates(numbers ...int) {
 	for _, n := range numbers {
 		s.fail[n] = true
 	}
+}
+
+// CountUpdates returns how many updates began since the last call of it or of FailUpdates.
+func (s *FaultyStore) CountUpdates() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, s.n = s.n, 0
+	return n
 }
 
 // Update runs fn as the store does, unless this update is to fail or to be repeated.

@@ -179,7 +179,7 @@ func (w *World) Connect(limit int, clock ports.Clock, calls procurementapp.Count
 	w.Callbacks = procurementapp.NewCallbacks(w.Store, clock, w.Catalog, w.Driver)
 	w.Sessions = sessions.New(sessions.Config{Limit: limit}, w.Store, clock, w.IDs, w.Secrets, w.Catalog, w.Transitions, w.Driver,
 		w.Fulfilment, w.Hub, log)
-	w.Traffic = traffic.New(w.Store, clock, w.IDs, w.Sessions, w.Transitions, w.Fulfilment, w.Hub)
+	w.Traffic = traffic.New(w.Store, clock, w.IDs, w.Sessions, w.Transitions, w.Fulfilment, w.Hub, log)
 	w.Tasks = maintenance.New(w.Store, clock, w.IDs, w.Transitions, w.Traffic, w.Hub, w.Limits)
 }
 

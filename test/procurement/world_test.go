@@ -177,7 +177,7 @@ func (w *world) start(n int) {
 	r.desk = procurementapp.NewDesk(r.store, r.driver)
 	r.callbacks = procurementapp.NewCallbacks(r.store, w.clock, r.catalog, r.driver)
 	r.sessions = sessions.New(sessions.Config{}, r.store, w.clock, w.ids, w.secrets, r.catalog, life, r.driver, access, hub, log)
-	traffic := traffic.New(r.store, w.clock, w.ids, r.sessions, life, access, hub)
+	traffic := traffic.New(r.store, w.clock, w.ids, r.sessions, life, access, hub, slog.New(slog.DiscardHandler))
 	limits := ratelimit.New(ratelimit.Config{RegistrationsPerMinute: 3}, w.clock, nil, log)
 	r.passes = maintenance.New(r.store, w.clock, w.ids, life, traffic, hub, limits)
 	w.replicas[n] = r

@@ -22,6 +22,7 @@ import (
 	"agentproxy/app/payments"
 	procurementapp "agentproxy/app/procurement"
 	"agentproxy/app/reconcile"
+	trafficapp "agentproxy/app/traffic"
 	"agentproxy/app/webhooks"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
@@ -57,8 +58,8 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 const leaderLate = 5 * time.Minute
 
 // gauges returns the gauges that are read at each scrape.
-func gauges(st *storage.Store, desk *procurementapp.Desk, watch *reconcile.Watch, proof *proof, watcher *payments.Watcher, webhooks *webhooks.Service,
-	accounts *accounts.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
+func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp.Desk, watch *reconcile.Watch, proof *proof, watcher *payments.Watcher,
+	webhooks *webhooks.Service, accounts *accounts.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := q.Status(ctx)
@@ -85,6 +86,8 @@ func gauges(st *storage.Store, desk *procurementapp.Desk, watch *reconcile.Watch
 		{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last verified.", Read: proof.faults},
 		{Name: "agentproxy_clock_skew_seconds", Help: "By how much this host's clock is ahead of the database's.",
 			Read: func(context.Context) (float64, error) { return st.ClockSkew().Seconds(), nil }},
+		{Name: "agentproxy_traffic_failing_sessions", Help: "Sessions whose traffic could not be booked in the last minute; each is logged.",
+			Read: func(context.Context) (float64, error) { return float64(traffic.Failing()), nil }},
 		{Name: "agentproxy_trial_granted_usd", Help: "Trial credit granted on the current UTC day.",
 			Read: func(ctx context.Context) (float64, error) {
 				granted, err := accounts.TrialGranted(ctx)

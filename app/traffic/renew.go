@@ -1,0 +1,203 @@
+package traffic
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+	"agentproxy/ports"
+)
+
+// Renew books what gateways report and grants what they ask for, all asks in one
+// transaction. Repeating it after an error counts nothing twice. An ask that fails by
+// itself has no grant in the answer and does not delay the others.
+func (t *Service) Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
+	asks = slices.SortedFunc(slices.Values(asks), func(a, b traffic.Ask) int {
+		return cmp.Or(cmp.Compare(a.SessionID, b.SessionID), cmp.Compare(a.Lease, b.Lease))
+	})
+	asks = t.failing.filter(asks, t.clock.Now())
+	if len(asks) == 0 {
+		return nil, nil
+	}
+	return t.renewApart(ctx, replica, asks)
+}
+
+// renewApart renews in one transaction. Should one of the asks make that fail, they are halved
+// until it is alone, so that it fails alone.
+func (t *Service) renewApart(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
+	grants, err := t.renewAll(ctx, replica, asks)
+	if err == nil || errors.Is(err, domain.ErrUnavailable) || ctx.Err() != nil {
+		return grants, err
+	}
+	if len(asks) == 1 {
+		if t.failing.add(asks[0].SessionID, t.clock.Now()) {
+			t.log.Error("the traffic of a session cannot be booked; it stops until this is mended",
+				"session_id", asks[0].SessionID, "err", err)
+		}
+		return nil, nil
+	}
+	half := len(asks) / 2
+	first, err := t.renewApart(ctx, replica, asks[:half])
+	if err != nil {
+		return nil, err
+	}
+	second, err := t.renewApart(ctx, replica, asks[half:])
+	return append(first, second...), err
+}
+
+// renewAll renews sorted asks in one transaction.
+func (t *Service) renewAll(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
+	ids := make([]string, len(asks))
+	for i, ask := range asks {
+		ids[i] = ask.SessionID
+	}
+	ids = slices.Compact(ids)
+	var grants []traffic.Grant
+	var ended []string
+	err := t.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+		metered, err := tx.Traffic().Metered(ctx, ids)
+		if err != nil {
+			return err
+		}
+		// Other replicas renew sessions of the same agents, and agents end theirs meanwhile. All lock
+		// the sessions first and then the wallets, in one order, so none of them deadlocks.
+		now := t.clock.Now()
+		if err := tx.Ledger().Lock(ctx, payers(asks, metered, now)); err != nil {
+			return err
+		}
+		b := batch{Service: t, tx: tx, replica: replica, now: now, metered: metered, moved: map[string]int64{}}
+		grants, ended = make([]traffic.Grant, 0, len(asks)), nil
+		for _, ask := range asks {
+			g, over, err := b.renew(ctx, ask)
+			if err != nil {
+				return err
+			}
+			grants = append(grants, g)
+			if over {
+				ended = append(ended, ask.SessionID)
+			}
+		}
+		for _, agentID := range slices.Sorted(maps.Keys(b.moved)) {
+			if err := tx.Counters().Add(ctx, agentID, ports.Tally{Bytes: b.moved[agentID]}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ended {
+		t.hub.SessionChanged(id)
+	}
+	return grants, nil
+}
+
+// payers lists the agents whose money the asks may move, sorted: those of sessions that are settled
+// because they ended, because an hour began, or because the asks use them up.
+func payers(asks []traffic.Ask, metered map[string]*ports.Metered, now time.Time) []string {
+	used := map[string]int64{}
+	for _, ask := range asks {
+		if m := metered[ask.SessionID]; m != nil {
+			l := m.Leases[ask.Lease]
+			used[ask.SessionID] += max(ask.Up-l.Up, 0) + max(ask.Down-l.Down, 0)
+		}
+	}
+	agents := map[string]bool{}
+	for id, more := range used {
+		s, u := metered[id].Session, metered[id].Usage
+		if s.Type == session.Dynamic && (s.Status.Over() || u.Used()+more >= u.Limit ||
+			u.UpdatedAt.Before(now.Truncate(time.Hour)) && s.ChargeDue(u.Used()) > 0) {
+			agents[s.AgentID] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(agents))
+}
+
+// batch is the asks of one transaction.
+type batch struct {
+	*Service
+	tx      Repos
+	replica string
+	now     time.Time
+	metered map[string]*ports.Metered
+	moved   map[string]int64 // bytes, by agent
+}
+
+// load returns a session as it is after the asks before.
+func (b *batch) load(ctx context.Context, id string) (*ports.Metered, error) {
+	if m := b.metered[id]; m != nil {
+		return m, nil
+	}
+	again, err := b.tx.Traffic().Metered(ctx, []string{id})
+	if err == nil && again[id] == nil {
+		err = session.ErrNotFound
+	}
+	b.metered[id] = again[id]
+	return again[id], err
+}
+
+// renew answers one ask. It reports whether the session ended by it.
+func (b *batch) renew(ctx context.Context, ask traffic.Ask) (traffic.Grant, bool, error) {
+	g := traffic.Grant{SessionID: ask.SessionID, Lease: ask.Lease}
+	m, err := b.load(ctx, ask.SessionID)
+	if err != nil {
+		return g, false, err
+	}
+	s, lease := m.Session, m.Leases[ask.Lease]
+	known := lease.ID != ""
+	switch {
+	case !known && ask.Up+ask.Down+ask.Connections > 0:
+		g.Outcome = traffic.Lost
+		return g, false, nil
+	case s.Status == session.Creating:
+		g.Outcome = traffic.Waiting
+		return g, false, nil
+	case !known:
+		lease = traffic.Lease{SessionID: s.ID, ID: ask.Lease, Replica: b.replica}
+	}
+	over := s.Status.Over()
+	if over {
+		// The lease stays as it is until its gateway has closed the tunnels and then
+		// the lease: what passes in between is charged too.
+		ask.Want = lease.Granted - ask.Up - ask.Down
+		ask.Close = ask.Close || !known
+	}
+	delta, lease, g := traffic.Renew(m.Usage, lease, ask, b.now)
+	low := m.Usage.ThresholdsReached(delta)
+	if s, err = b.record(ctx, b.tx, s, m.Usage, delta, lease, ask.Close, b.now); err != nil {
+		return g, false, err
+	}
+	if bytes := delta.Up + delta.Down; bytes > 0 {
+		b.moved[s.AgentID] += bytes
+	}
+	m.Session = s
+	m.Usage.Up, m.Usage.Down, m.Usage.Leased = m.Usage.Up+delta.Up, m.Usage.Down+delta.Down, m.Usage.Leased+delta.Leased
+	m.Usage.UpdatedAt = delta.At
+	if m.Leases[lease.ID] = lease; ask.Close {
+		delete(m.Leases, lease.ID)
+	}
+	if err := b.notifyLow(ctx, b.tx, s, low, b.now); err != nil {
+		return g, false, err
+	}
+	if over {
+		g.Outcome = traffic.Over
+		if s.Reason == session.TrafficExhausted {
+			g.Outcome = traffic.Exhausted
+		}
+		delete(b.metered, s.ID) // it may be settled now
+		return g, false, b.SettleEnded(ctx, b.tx, s, m.Usage, b.now)
+	}
+	if s.Type == session.Dynamic && m.Usage.Exhausted() {
+		g.Outcome = traffic.Exhausted
+		delete(b.metered, s.ID) // it has ended now
+		return g, true, b.life.Expire(ctx, b.tx, s, session.TrafficExhausted, b.now)
+	}
+	return g, false, nil
+}
