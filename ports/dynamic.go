@@ -19,7 +19,7 @@ type Dynamic interface {
 	// Capabilities.CounterLag before AsOf may be missing.
 	Usage(ctx context.Context, ref string) (procurement.Usage, error)
 	// Endpoint is the proxy of an exit. It does no IO: the same arguments give the
-	// same endpoint, another Token another one. Invalid when the place or the time
+	// same endpoint, another Token and Turn another one. Invalid when the place or the time
 	// cannot be asked for.
 	Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error)
 	// NewExit is the exit after the current one, else OutOfStock. It does no IO.

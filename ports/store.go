@@ -45,6 +45,7 @@ type Tx interface {
 	Webhooks() Webhooks
 	Devchain() Devchain
 	Orders() Orders
+	Claims() Claims
 	Trials() Trials
 }
 

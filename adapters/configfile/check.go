@@ -14,6 +14,8 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
 )
 
 // check collects faults by the name of the variable, or by the place in the file
@@ -35,6 +37,26 @@ func (c *check) fault(name, format string, args ...any) {
 		f.File, f.Line, f.Path = v.doc.file, v.line, v.path
 	}
 	c.faults = append(c.faults, f)
+}
+
+// exits reads addresses with the places that are declared for them: ADDRESS[@COUNTRY[/CITY]].
+func (c *check) exits(texts []string) []Exit {
+	list := make([]Exit, len(texts))
+	for i, text := range texts {
+		address, place, declared := strings.Cut(strings.TrimSpace(text), "@")
+		ip, err := netip.ParseAddr(address)
+		if err != nil {
+			c.fault("AGENTPROXY_EXITS", "%q is not an IP address", address)
+		}
+		code, city, hasCity := strings.Cut(place, "/")
+		if declared && !catalog.IsCountryCode(code) {
+			c.fault("AGENTPROXY_EXITS", "%q is no place: write @ and an upper case ISO 3166-1 alpha-2 code, and / and a city where there is one", place)
+		} else if hasCity && !session.IsLabel(city) {
+			c.fault("AGENTPROXY_EXITS", "the city %q must be 1 to 64 of A-Z, a-z, 0-9, _ and -", city)
+		}
+		list[i] = Exit{Addr: ip, Place: session.Location{Country: code, City: city}}
+	}
+	return list
 }
 
 // settings checks a Config as a whole.
@@ -65,13 +87,7 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 	s.AllowNetworks = c.networks("AGENTPROXY_ALLOW_NETWORKS", config.AllowNetworks)
 	s.WebhookAllow = c.networks("AGENTPROXY_WEBHOOK_ALLOW_NETWORKS", config.WebhookAllow)
 	s.Payments = c.payments(config.PaymentConfig)
-	for _, text := range config.Exits {
-		ip, err := netip.ParseAddr(strings.TrimSpace(text))
-		if err != nil {
-			c.fault("AGENTPROXY_EXITS", "%q is not an IP address", text)
-		}
-		s.Exits = append(s.Exits, ip)
-	}
+	s.Exits = c.exits(config.Exits)
 	var err error
 	if s.TrialBalance, err = domain.ParseMoney(config.TrialBalance); err != nil || s.TrialBalance < 0 {
 		c.fault("AGENTPROXY_TRIAL_BALANCE", "must be an amount of 0 or more with at most 6 decimals")

@@ -12,6 +12,7 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
 
@@ -65,8 +66,8 @@ type Config struct {
 	AllowNetworks []string `yaml:"allow_networks" env:"AGENTPROXY_ALLOW_NETWORKS"`
 	// Networks that webhooks may reach besides public addresses.
 	WebhookAllow []string `yaml:"webhook_allow_networks" env:"AGENTPROXY_WEBHOOK_ALLOW_NETWORKS"`
-	// Addresses of this host that the embedded provider sells. Half of them serve dynamic sessions, half static ones.
-	Exits []string `yaml:"exits" env:"AGENTPROXY_EXITS" default:"this host's public addresses; without any, 127.0.0.2 to 127.0.3.254"`
+	// Addresses of this host that the embedded provider sells, each with the place it is sold as (203.0.113.7@DE/berlin). Half of them serve dynamic sessions, half static ones. Development mode sells every country, other modes the declared places alone.
+	Exits []string `yaml:"exits" env:"AGENTPROXY_EXITS" default:"127.0.0.2 to 127.0.3.254"`
 	// Live sessions per agent; 0 is unlimited.
 	SessionLimit int `yaml:"session_limit" env:"AGENTPROXY_SESSION_LIMIT"`
 	// Trial balance of a new agent in US dollars, with at most 6 decimals.
@@ -117,6 +118,12 @@ const (
 	trialsTotal = 100
 )
 
+// Exit is an address of the embedded provider and the place that is declared for it.
+type Exit struct {
+	Addr  netip.Addr
+	Place session.Location
+}
+
 // Settings is a Config that was checked as a whole.
 type Settings struct {
 	HTTPAddr, GatewayAddr string
@@ -140,7 +147,7 @@ type Settings struct {
 	TrustedProxies        []netip.Prefix
 	AllowNetworks         []netip.Prefix // of the gateway's targets
 	WebhookAllow          []netip.Prefix // of the receivers of webhooks
-	Exits                 []netip.Addr
+	Exits                 []Exit
 	SessionLimit          int
 	TrialBalance          domain.Money
 	TrialDays             int

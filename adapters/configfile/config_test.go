@@ -2,13 +2,16 @@ package configfile_test
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"agentproxy/adapters/configfile"
 	"agentproxy/domain"
+	"agentproxy/domain/session"
 )
 
 // clean unsets every variable of the service for one test.
@@ -145,5 +148,29 @@ func TestAnUnspecifiedGatewayNeedsAPublicName(t *testing.T) {
 	t.Setenv("AGENTPROXY_GATEWAY_ADDR", "0.0.0.0:8081")
 	if _, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_PUBLIC_GATEWAY") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestExitsDeclareTheirPlaces(t *testing.T) {
+	clean(t)
+	t.Setenv("AGENTPROXY_EXITS", "203.0.113.7@DE/berlin, 203.0.113.8@US,2001:db8::1")
+	s, err := configfile.Load(rules())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []configfile.Exit{
+		{Addr: netip.MustParseAddr("203.0.113.7"), Place: session.Location{Country: "DE", City: "berlin"}},
+		{Addr: netip.MustParseAddr("203.0.113.8"), Place: session.Location{Country: "US"}},
+		{Addr: netip.MustParseAddr("2001:db8::1")},
+	}
+	if !slices.Equal(s.Exits, want) {
+		t.Errorf("the exits are %+v", s.Exits)
+	}
+	for value, word := range map[string]string{"203.0.113.7@": "place", "203.0.113.7@de": "place", "203.0.113.7@Germany": "place",
+		"203.0.113.7@DE/": "city", "203.0.113.7@DE/new york": "city", "host@DE": "IP address"} {
+		t.Setenv("AGENTPROXY_EXITS", value)
+		if _, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_EXITS") || !strings.Contains(err.Error(), word) {
+			t.Errorf("%q: %v", value, err)
+		}
 	}
 }

@@ -57,7 +57,7 @@ var productKeys = []key{
 	{"trial_credit", "`true` if the embedded provider is the only source", "whether trial credit pays for the product; what a delivery costs at a provider is then the operator's loss"},
 	{"min_tier", "`trial`", "least tier of the accounts that may buy it: `trial`, `funded` or `verified`"},
 	{"fair_use_gb", "none", "GB that an IP address may carry in 30 days, as agents read it; static products only. The gateway does not enforce it"},
-	{"allow_below_cost", "`false`", "whether a price below the cost of a source is accepted"},
+	{"allow_below_cost", "`false`", "whether a price below the cost of a source is accepted, and an order that costs more than its agent pays"},
 	{"sources", "", "list of the providers that the product is bought from"},
 }
 

@@ -2,6 +2,7 @@ package configfile
 
 import (
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ type Provider struct {
 	Locations  map[string]string // the provider's ids of places, by US or US/newyork
 	PerSecond  float64           // calls of the provider's API; 0 if the kind's own
 	Timeout    time.Duration     // of a call; 0 if the kind's own
+	Dir        string            // of the file, which relative paths of options begin at
 	Resolve    string            // where names of targets are resolved: here or upstream; empty if the proxy's address decides
 }
 
@@ -39,7 +41,7 @@ func (l *loader) provider(v value) {
 	s := Provider{
 		Name:    l.providerName(m.need("name")),
 		Kind:    m.need("kind").text(),
-		BaseURL: baseURL(m.get("base_url")),
+		BaseURL: baseURL(m.get("base_url")), Dir: filepath.Dir(v.doc.file),
 		Secrets: map[string]Secret{}, Options: map[string]string{}, Locations: map[string]string{},
 		PerSecond: perSecond(m.get("per_second")),
 		Timeout:   time.Duration(m.get("timeout_seconds").whole(1, maxTimeoutSeconds, 0)) * time.Second,

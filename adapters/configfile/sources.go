@@ -20,7 +20,8 @@ func (l *loader) sources(m fields, p *catalog.Product) {
 	for _, item := range at.items() {
 		f := item.fields(sourceKeys)
 		s := procurement.Source{SKU: f.get("sku").text(), Preference: f.get("preference").whole(0, maxPreference, 0),
-			Countries: l.countries(f.get("countries")), Cities: cities(f.get("cities"))}
+			Countries: l.countries(f.get("countries")), Cities: cities(f.get("cities")),
+			BelowCost: m.get("allow_below_cost").truth(false)}
 		s.Provider = l.source(f.need("provider"), *p)
 		switch p.Type {
 		case session.Dynamic:

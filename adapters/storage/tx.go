@@ -39,6 +39,7 @@ func (t *tx) Outbox() ports.Outbox           { return outbox{t} }
 func (t *tx) Webhooks() ports.Webhooks       { return webhooks{t} }
 func (t *tx) Devchain() ports.Devchain       { return devchain{t} }
 func (t *tx) Orders() ports.Orders           { return orders{t} }
+func (t *tx) Claims() ports.Claims           { return claims{t} }
 func (t *tx) Trials() ports.Trials           { return trials{t} }
 
 // errReadOnly refuses a write inside View before the database does.

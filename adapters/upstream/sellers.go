@@ -1,10 +1,15 @@
 package upstream
 
 import (
+	"cmp"
+	"errors"
 	"log/slog"
+	"strconv"
+	"time"
 
 	"agentproxy/adapters/upstream/gateway"
 	"agentproxy/adapters/upstream/iproyal"
+	"agentproxy/adapters/upstream/list"
 	"agentproxy/adapters/upstream/proxycheap"
 	"agentproxy/adapters/upstream/proxyseller"
 	"agentproxy/adapters/upstream/proxyssx"
@@ -32,6 +37,41 @@ func makeProxySSX(s Spec, log *slog.Logger) (ports.Provider, error) {
 	return made(proxyssx.New(proxyssx.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.Secrets["api_key"], Username: o["username"],
 		Network: o["network"], Tier: o["tier"], Host: o["host"], Port: o["port"], Protocol: o["protocol"], Locations: s.Locations,
 		PerSecond: s.PerSecond, Timeout: s.Timeout}, log))
+}
+
+func makeList(s Spec, log *slog.Logger) (ports.Provider, error) {
+	o := s.Options
+	reload, err1 := minutes("reload_minutes", o)
+	recheck, err2 := minutes("probe_minutes", o)
+	p, err := list.New(list.Config{Name: s.Name, SoldAs: o["sold_as"], File: o["file"], URL: s.Secrets["url"], Dir: s.Dir,
+		Protocol: o["protocol"], Country: o["country"], Echo: cmp.Or(o["echo"], s.EchoURL), Reload: reload, Recheck: recheck,
+		Store: s.Store, Log: log})
+	return made(p, errors.Join(noAPI(s), err1, err2, err))
+}
+
+// minutes returns the time of an option, 0 if it is absent.
+func minutes(name string, options map[string]string) (time.Duration, error) {
+	text := options[name]
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > 1440 {
+		return 0, errors.New("options." + name + " must be 1 to 1440")
+	}
+	return time.Duration(n) * time.Minute, nil
+}
+
+// noAPI refuses settings of an API that a kind has not.
+func noAPI(s Spec) error {
+	var faults []error
+	if s.BaseURL != "" {
+		faults = append(faults, errors.New("base_url: the kind has no API"))
+	}
+	if len(s.Locations) > 0 {
+		faults = append(faults, errors.New("locations: the kind has no ids of places"))
+	}
+	return errors.Join(faults...)
 }
 
 func makeIPRoyal(s Spec, log *slog.Logger) (ports.Provider, error) {

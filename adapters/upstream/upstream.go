@@ -32,6 +32,16 @@ type Spec struct {
 	Locations map[string]string
 	PerSecond float64       // calls of its API; 0: the adapter's default
 	Timeout   time.Duration // of a call; 0: the adapter's default
+	// Dir is the folder of the configuration file, which relative paths begin at.
+	Dir string
+	Env
+}
+
+// Env is what the service has for the kinds that need it. The zero Env checks settings and
+// lists what is sold, and sells nothing of such a kind.
+type Env struct {
+	Store   ports.Store // records which lines of a list are sold
+	EchoURL string      // of the service's own echo, as the world reaches it
 }
 
 // LogValue hides the secrets from logs.
@@ -82,6 +92,16 @@ var kinds = map[string]Kind{
 		},
 		make: makeProxySSX,
 	},
+	"list": {
+		Secrets: []Field{
+			{"url", false, "the address of the list, in place of options.file; https"},
+		},
+		Options: append([]Field{
+			{"file", false, "the file with the list, one proxy a line; a relative path is beside the configuration file"},
+			{"reload_minutes", false, "how often the list of secrets.url is loaded again, 1 to 1440; default 10"},
+		}, poolFields...),
+		make: makeList,
+	},
 	"iproyal": {
 		Secrets: []Field{
 			{"key", false, "access token of the reseller API; without it no static product can be sold"},
@@ -117,6 +137,15 @@ var kinds = map[string]Kind{
 		},
 		make: makeProxyCheap,
 	},
+}
+
+// poolFields are the options of every kind that sells the proxies of a list.
+var poolFields = []Field{
+	{"sold_as", true, "static (each proxy to one agent, for a time) or dynamic (their traffic, rotating)"},
+	{"protocol", false, "http (default) or socks5, of proxies that do not say"},
+	{"country", false, "the country of proxies that do not say"},
+	{"echo", false, "URL that answers with the caller's address, and perhaps country; default: the service's own /v1/ip"},
+	{"probe_minutes", false, "how often each proxy is tried, 1 to 1440; default 10"},
 }
 
 // Kinds returns the kinds by name.

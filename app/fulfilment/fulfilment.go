@@ -155,7 +155,7 @@ func endpoints(p ports.Provider, s session.Session, d Delivered, proto session.P
 			return nil, ports.ErrProvider
 		}
 		e, err := dynamic.Endpoint(d.Access, procurement.Target{Location: s.Location,
-			Token: procurement.Token(s.ID, s.Rotation.Count), Protocol: proto})
+			Token: procurement.Token(s.ID, s.Rotation.Count), Turn: s.Rotation.Count, Protocol: proto})
 		if err != nil {
 			return nil, fmt.Errorf("the endpoint of %s: %w", s.ID, err)
 		}

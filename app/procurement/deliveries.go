@@ -190,7 +190,8 @@ func (u deliveries) refresh(ctx context.Context, c *change, d procurement.Delive
 			return err
 		}
 	}
-	return c.tx.Orders().Put(ctx, o)
+	c.order = o
+	return c.put(ctx)
 }
 
 // sameExits compares without regard to the order.

@@ -14,6 +14,7 @@ import (
 	"agentproxy/app/changes"
 	"agentproxy/app/direct"
 	"agentproxy/app/fulfilment"
+	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -61,6 +62,7 @@ type Driver struct {
 	access  *fulfilment.Service
 	direct  *direct.Service
 	calls   Counter
+	excess  func(provider string, x domain.Money) // nil: it is not counted
 	log     *slog.Logger
 }
 
@@ -70,6 +72,10 @@ func NewDriver(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *cat
 	return &Driver{store: narrow(store), clock: clock, ids: ids, catalog: catalog, hub: hub, life: life, access: access,
 		calls: calls, log: log, direct: direct.New(store, clock, ids, catalog, access, calls.count, log)}
 }
+
+// CountExcess sets what counts the amounts by which orders cost more than they were to.
+// It must be called before the Driver is used.
+func (u *Driver) CountExcess(count func(provider string, x domain.Money)) { u.excess = count }
 
 // callTimeout bounds one call of a provider; all calls of an order together stay
 // below procurement.SendFor from the moment it is sent.
@@ -270,21 +276,36 @@ func (c *change) put(ctx context.Context) error { return c.tx.Orders().Put(ctx, 
 // mark changes an order in one transaction. The session is locked before the
 // order, as everywhere. An order that is decided meanwhile stays as it is.
 func (u *Driver) mark(ctx context.Context, o procurement.Order, fn func(ctx context.Context, c *change) error) error {
+	var before procurement.Order
+	var c change
 	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		s, err := tx.Sessions().Load(ctx, o.SessionID)
 		if err != nil {
 			return err
 		}
-		cur, err := tx.Orders().Get(ctx, o.ID)
-		if err != nil {
+		if before, err = tx.Orders().Get(ctx, o.ID); err != nil {
 			return err
 		}
-		return fn(ctx, &change{tx: tx, now: u.clock.Now(), session: s, order: cur})
+		c = change{tx: tx, now: u.clock.Now(), session: s, order: before}
+		return fn(ctx, &c)
 	})
+	if err == nil && c.order.Excess() > before.Excess() {
+		u.tooDear(c.order, c.order.Excess()-before.Excess())
+	}
 	if errors.Is(err, procurement.ErrDecided) {
 		return nil
 	}
 	return err
+}
+
+// tooDear reports that a provider charged more than an order was to cost. It is too
+// late to refuse it.
+func (u *Driver) tooDear(o procurement.Order, more domain.Money) {
+	u.log.Warn("a provider charged more for an order than its agent pays; look at its prices", "order_id", o.ID,
+		"session_id", o.SessionID, "provider", o.Provider, "cost", o.Cost.String(), "max_cost", o.Intent.MaxCost.String())
+	if u.excess != nil {
+		u.excess(o.Provider, more)
+	}
 }
 
 // Recover stores a new job for every session that has been creating for that

@@ -129,7 +129,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		w.Seller.SetQuote("r", procurement.Quote{Cost: 5 * domain.Dollar})
 		d, err := w.CreateWith(agent, "sta_both", apptest.Call("l")) // whose cost the operator did not configure
 		apptest.OK(t, err)
-		apptest.Equal(t, "bought of", d.View.Provider, "remote")
+		apptest.Equal(t, "bought of", d.View.Provider, "second")
 	})
 }
 

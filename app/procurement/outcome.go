@@ -93,7 +93,8 @@ func (u *Driver) confirmed(ctx context.Context, c *change, d procurement.Deliver
 	if err != nil {
 		return err
 	}
-	return c.tx.Orders().Put(ctx, o)
+	c.order = o
+	return c.put(ctx)
 }
 
 // settle settles what an ended session holds for a purchase: what was delivered as

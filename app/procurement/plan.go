@@ -7,6 +7,7 @@ import (
 
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/idempotency"
+	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -25,15 +26,25 @@ const sendWithin = idempotency.InFlightTimeout
 // that holds the money.
 func (u *Driver) Plan(ctx context.Context, tx Repos, s session.Session, from procurement.Source, now time.Time) error {
 	in := intentOf(s, from)
-	in.Key = u.ids.New(orderPrefix)
+	in.Key, in.MaxCost = u.ids.New(orderPrefix), from.MaxCost(configuredCost(s, from, s.Days), s.Money.Held.Total())
 	return tx.Orders().Insert(ctx, procurement.Order{ID: in.Key, Kind: procurement.Purchase, SessionID: s.ID,
 		Provider: from.Provider, Intent: in, Status: procurement.Planned, PlannedAt: now, NextAt: now.Add(sendWithin)})
 }
 
+// configuredCost returns what the operator configured as the cost of a session at a
+// source, or 0.
+func configuredCost(s session.Session, from procurement.Source, days int) domain.Money {
+	if s.Type == session.Dynamic {
+		return billing.TrafficHold(s.Bytes, from.CostFor(0))
+	}
+	return billing.IPCost(s.Quantity, from.CostFor(days))
+}
+
 // PlanRenewal stores a renewal of that many days of what was bought for a
-// session, in the transaction that holds the money for it under the order's id.
+// session, which the agent pays that much for, in the transaction that holds the money
+// under the order's id.
 func (u *Driver) PlanRenewal(
-	ctx context.Context, tx Repos, s session.Session, days int, now time.Time,
+	ctx context.Context, tx Repos, s session.Session, days int, paid domain.Money, now time.Time,
 ) (o procurement.Order, err error) {
 	orders, err := tx.Orders().Of(ctx, s.ID)
 	if err != nil {
@@ -45,18 +56,20 @@ func (u *Driver) PlanRenewal(
 	}
 	o = procurement.Order{ID: u.ids.New(orderPrefix), Kind: procurement.Renewal, SessionID: s.ID, Provider: s.Provider,
 		Intent: bought.Intent, Status: procurement.Planned, Ref: bought.Ref, PlannedAt: now, NextAt: now.Add(sendWithin)}
-	o.Intent.Key, o.Intent.Days, o.Intent.MaxCost = o.ID, days, 0
+	product, err := u.catalog.Product(s.ProductNo)
+	if err != nil {
+		return o, err
+	}
+	from := sourceOf(product, s.Provider)
+	o.Intent.Key, o.Intent.Days = o.ID, days
+	o.Intent.MaxCost = from.MaxRenewalCost(configuredCost(s, from, days), paid)
 	return o, tx.Orders().Insert(ctx, o)
 }
 
 // intentOf returns what a session needs of a source.
 func intentOf(s session.Session, from procurement.Source) procurement.Intent {
-	in := procurement.Intent{Key: s.ID, SessionID: s.ID, Type: s.Type, SKU: from.SKU, Location: s.Location,
+	return procurement.Intent{Key: s.ID, SessionID: s.ID, Type: s.Type, SKU: from.SKU, Location: s.Location,
 		Quantity: s.Quantity, Days: s.Days, Bytes: s.Bytes}
-	if s.Type == session.Static {
-		in.MaxCost = billing.IPCost(s.Quantity, from.CostFor(s.Days))
-	}
-	return in
 }
 
 // sourceOf returns how a product is bought of a provider.

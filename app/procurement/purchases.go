@@ -64,8 +64,8 @@ func (u purchases) preflight(
 	if q.Stock == procurement.StockNo {
 		return before, 0, procurement.Refuse(procurement.OutOfStock, "the provider has none")
 	}
-	if o.Intent.MaxCost > 0 && q.Cost > o.Intent.MaxCost {
-		return before, 0, procurement.Refuse(procurement.Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
+	if err := tooDear(o, q); err != nil {
+		return before, 0, err
 	}
 	if p.Capabilities().Labels(o.Intent.Type) {
 		return before, q.Cost, nil
@@ -79,6 +79,14 @@ func (u purchases) preflight(
 	before.At = u.clock.Now()
 	before.Funds, err = u.fundsBefore(ctx, p)
 	return before, q.Cost, err
+}
+
+// tooDear refuses a quote above the most that an order may cost.
+func tooDear(o procurement.Order, q procurement.Quote) error {
+	if o.Intent.MaxCost == 0 || q.Cost <= o.Intent.MaxCost {
+		return nil
+	}
+	return procurement.Refuse(procurement.Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
 }
 
 // order makes the call that buys.

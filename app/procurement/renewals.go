@@ -48,6 +48,9 @@ func (u renewals) send(ctx context.Context, _ session.Session, o procurement.Ord
 	if c := procurement.ClassOf(err); c != "" && c != procurement.OutOfStock && c != procurement.Unsupported {
 		return u.refuse(ctx, o, provenClass(err), procurement.ReasonOf(err))
 	}
+	if err := tooDear(o, q); err != nil {
+		return u.refuse(ctx, o, procurement.ClassOf(err), procurement.ReasonOf(err))
+	}
 	o, err = u.markSent(ctx, p, o, before, q.Cost)
 	if err != nil || o.Status != procurement.Sent {
 		return err

@@ -100,7 +100,7 @@ func (u *Service) planExtension(
 	ctx context.Context, tx Repos, in Renew, n renewal, now time.Time,
 ) (Done, string, error) {
 	s := n.was
-	o, err := u.driver.PlanRenewal(ctx, tx, s, n.days, now)
+	o, err := u.driver.PlanRenewal(ctx, tx, s, n.days, n.cost, now)
 	if err != nil {
 		return Done{}, "", err
 	}

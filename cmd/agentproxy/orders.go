@@ -36,14 +36,24 @@ func (c ordersListCmd) Run(k *kit) error {
 		if err != nil {
 			return err
 		}
-		t := table{columns: []string{"order_id", "kind", "session_id", "provider", "status", "state", "ref", "cost", "reason",
+		t := table{columns: []string{"order_id", "kind", "session_id", "provider", "status", "state", "ref", "cost",
+			"max_cost", "excess", "reason",
 			"planned_at", "sent_at", "frozen_at"}}
 		for _, o := range list.Items {
-			t.add(o.ID, o.Kind, o.SessionID, o.Provider, o.Status, o.State, o.Ref, o.Cost.String(), reasonOf(o), timeText(o.PlannedAt),
+			t.add(o.ID, o.Kind, o.SessionID, o.Provider, o.Status, o.State, o.Ref, o.Cost.String(),
+				amountText(o.Intent.MaxCost), amountText(o.Excess()), reasonOf(o), timeText(o.PlannedAt),
 				timeText(o.SentAt), timeText(o.FrozenAt))
 		}
 		return t.print(k)
 	}, &desk)
+}
+
+// amountText returns an amount, or nothing for 0.
+func amountText(x domain.Money) string {
+	if x == 0 {
+		return ""
+	}
+	return x.String()
 }
 
 // reasonOf returns the class and the reason of a failed or unknown order.

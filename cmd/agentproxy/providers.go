@@ -34,7 +34,7 @@ func (k *kit) providers(name string) (configfile.CatalogConfig, wire.Providers, 
 		return configfile.CatalogConfig{}, nil, err
 	}
 	config := settings.Catalog
-	list, err := k.loader.Providers(config, slog.New(slog.DiscardHandler)) // failures are in the table
+	list, err := k.loader.Providers(config, upstream.Env{EchoURL: wire.EchoURL(settings)}, slog.New(slog.DiscardHandler)) // failures are in the table
 	if err != nil || name == "" {
 		return config, list, err
 	}

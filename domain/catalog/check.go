@@ -82,7 +82,7 @@ type adder func(field, format string, args ...any)
 
 func (p Product) checkPlaces(add adder) {
 	for i, c := range p.Countries {
-		if !isCode(c) {
+		if !IsCountryCode(c) {
 			add(fmt.Sprintf("countries[%d]", i), "the country %q is no upper case ISO 3166-1 alpha-2 code", c)
 		}
 	}
@@ -106,7 +106,7 @@ func (p Product) checkSources(add adder) {
 		if !IsProviderName(s.Provider) {
 			add(fmt.Sprintf("sources[%d].provider", i), "the provider of a source must be 1 to 32 of a-z, 0-9, _ and -, not %q", s.Provider)
 		}
-		if !slices.IsSorted(s.Countries) || slices.ContainsFunc(s.Countries, func(c string) bool { return !isCode(c) }) {
+		if !slices.IsSorted(s.Countries) || slices.ContainsFunc(s.Countries, func(c string) bool { return !IsCountryCode(c) }) {
 			add(fmt.Sprintf("sources[%d].countries", i), "the countries of a source must be upper case ISO 3166-1 alpha-2 codes, sorted")
 		}
 	}

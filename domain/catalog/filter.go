@@ -28,7 +28,7 @@ func NewFilter(typ, country string, availableOnly bool) (Filter, error) {
 		issues = append(issues, domain.FieldIssue{Field: "type", Issue: "must be dynamic, static or all"})
 	}
 	country = strings.ToUpper(country)
-	if country != "" && !isCode(country) {
+	if country != "" && !IsCountryCode(country) {
 		issues = append(issues, domain.FieldIssue{Field: "country_code", Issue: "must be an ISO 3166-1 alpha-2 code"})
 	}
 	if issues != nil {
@@ -48,7 +48,7 @@ func (f Filter) Apply(products []Product) []Product {
 	return out
 }
 
-// isCode reports whether s is two upper case letters.
-func isCode(s string) bool {
+// IsCountryCode reports whether s is two upper case letters.
+func IsCountryCode(s string) bool {
 	return len(s) == 2 && 'A' <= min(s[0], s[1]) && max(s[0], s[1]) <= 'Z'
 }

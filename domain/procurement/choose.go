@@ -18,6 +18,7 @@ type Source struct {
 	Costs      []Term   // static: of one IP, by duration
 	Countries  []string // sorted; nil for all of the product's
 	Cities     []string // nil for all of the product's
+	BelowCost  bool     // may cost more than the agent pays
 }
 
 // Term is the cost of one IP for a duration in days.
@@ -35,6 +36,25 @@ func (s Source) CostFor(days int) domain.Money {
 		}
 	}
 	return s.Cost
+}
+
+// MaxCost returns the most that a purchase may cost at the source: what the agent pays
+// for it, and no more than its configured cost. What may be sold below cost is bounded
+// by the configured cost alone. 0 is no bound, for a cost that is not configured.
+func (s Source) MaxCost(configured, paid domain.Money) domain.Money {
+	if !s.BelowCost && (configured == 0 || paid < configured) {
+		return paid
+	}
+	return configured
+}
+
+// MaxRenewalCost is MaxCost of a renewal. It may cost more than configured, as long as
+// the agent pays for it: there is no other source to renew at.
+func (s Source) MaxRenewalCost(configured, paid domain.Money) domain.Money {
+	if s.BelowCost {
+		return configured
+	}
+	return paid
 }
 
 // Sells reports whether the source sells the place. A place that is not listed

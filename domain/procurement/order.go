@@ -89,6 +89,15 @@ func (o Order) Undelivered() bool {
 	return o.Open() || o.Kind == Purchase && o.Status == Confirmed && o.State == Pending
 }
 
+// Excess returns what a provider charged for a confirmed order above the most that it
+// was to cost, or 0.
+func (o Order) Excess() domain.Money {
+	if o.Status != Confirmed || o.Intent.MaxCost == 0 {
+		return 0
+	}
+	return max(0, o.Cost-o.Intent.MaxCost)
+}
+
 // Send marks the order as sent. Decide compares before with what the provider
 // lists later.
 func (o Order) Send(before Snapshot, now time.Time) (Order, error) {

@@ -121,6 +121,7 @@ type IP struct {
 	SOCKSPort      uint16     // 0 if not supported
 	PrefersSOCKS   bool       // the SOCKS5 port is the better one
 	User, Password string
+	Trusted        bool   // the operator named the host
 	Country        string // ISO 3166-1 alpha-2; empty if unknown
 	ExpiresAt      time.Time
 }
@@ -138,7 +139,8 @@ func (ip IP) Endpoint(p session.Protocol) (Endpoint, bool) {
 	if p == "" && ip.PrefersSOCKS {
 		p = session.SOCKS5
 	}
-	e := Endpoint{Protocol: p, Host: ip.Host, Port: ip.HTTPPort, User: ip.User, Password: ip.Password}
+	e := Endpoint{Protocol: p, Host: ip.Host, Port: ip.HTTPPort, User: ip.User, Password: ip.Password,
+		Trusted: ip.Trusted}
 	if p == session.SOCKS5 && ip.SOCKSPort != 0 || ip.HTTPPort == 0 {
 		e.Protocol, e.Port = session.SOCKS5, ip.SOCKSPort
 	} else {
@@ -170,6 +172,7 @@ type Target struct {
 	// Token keeps an exit: 8 lower case letters and digits, beginning with a
 	// letter. Another one is another exit. Empty: every connection has its own.
 	Token    string
+	Turn     int              // how many exits the session had before; each has another Token
 	TTL      time.Duration    // how long the exit is kept at most; 0: as long as the provider can
 	Protocol session.Protocol // of the endpoint; empty: http
 }

@@ -72,6 +72,10 @@ type Spec struct {
 	Rotation  Rotation
 	MaxCost   domain.Money // 0 means no limit
 	Existing  bool         // attach to a live session instead of buying
+
+	// AnyCountry selects the first country of the product where Location has none; without it a
+	// static session needs one, if the product lists countries.
+	AnyCountry bool
 }
 
 // Bounds of the fields that no product sets. The document of the API and the
@@ -204,9 +208,7 @@ func (r CreateRequest) checkStatic(c *checker, s *Spec) {
 		c.add("duration_days", "is required: a duration that the product lists")
 	}
 	s.Days = c.whole("duration_days", r.Days, 1, MaxDays)
-	if s.Location.Country == "" && !r.ProductDefaults {
-		c.add("country", "is required: an ISO 3166-1 alpha-2 code")
-	}
+	s.AnyCountry = r.ProductDefaults
 	if r.Bytes != nil {
 		c.add("traffic_gb", "a static session is not billed by traffic; leave it out")
 	}
@@ -245,8 +247,12 @@ func (t Terms) Check(s Spec) (Spec, error) {
 		if s.Quantity < t.MinQuantity || s.Quantity > t.MaxQuantity {
 			c.add("quantity", "must be %d to %d for this product", t.MinQuantity, t.MaxQuantity)
 		}
-		if s.Location.Country == "" && len(t.Countries) > 0 {
+		switch {
+		case s.Location.Country != "" || len(t.Countries) == 0:
+		case s.AnyCountry:
 			s.Location.Country = t.Countries[0]
+		default:
+			c.add("country", "is required: an ISO 3166-1 alpha-2 code that the product lists")
 		}
 	} else if s.Bytes < t.MinBytes || s.Bytes > t.MaxBytes {
 		c.add("traffic_gb", "must be %s to %s GB for this product",

@@ -114,7 +114,7 @@ func Start(t testing.TB, s Options) (*World, func()) {
 	w.DB, w.Store = db, &FaultyStore{Store: db, repeat: s.RepeatUpdates}
 	w.Secrets, err = system.NewSecrets(RootSecret)
 	OK(t, err)
-	w.Embedded, err = embedded.New(embedded.Config{Exits: Exits(max(cmp.Or(s.Exits, 400), 2)),
+	w.Embedded, err = embedded.New(embedded.Config{Everywhere: true, Exits: Exits(max(cmp.Or(s.Exits, 400), 2)),
 		Usable: func(netip.Addr) bool { return true }}, slog.New(slog.DiscardHandler))
 	OK(t, err)
 	var clock ports.Clock = w.Clock
@@ -198,10 +198,10 @@ func SellerProducts() []catalog.Product {
 }
 
 // Exits returns the first n addresses of 10.0.0.0/16.
-func Exits(n int) []netip.Addr {
-	list := make([]netip.Addr, n)
+func Exits(n int) []embedded.Exit {
+	list := make([]embedded.Exit, n)
 	for i := range list {
-		list[i] = netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
+		list[i].Addr = netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})
 	}
 	return list
 }

@@ -18,6 +18,7 @@ import (
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/traffic"
 	"agentproxy/test/freeport"
+	"agentproxy/test/realproxy"
 )
 
 func credential() string {
@@ -107,11 +108,11 @@ func post(target string) string {
 // A megabyte goes each way, and what is charged is what passed on the client's
 // wire.
 func TestTunnelsThroughIndependentProxies(t *testing.T) {
-	for _, start := range proxies {
-		p := start(t)
+	for _, start := range realproxy.All {
+		p := start(t, hopExit)
 		for name, open := range tunnels {
-			t.Run(name+" through "+p.name, func(t *testing.T) {
-				w := begin(t, p.hop())
+			t.Run(name+" through "+p.Name, func(t *testing.T) {
+				w := begin(t, p.Endpoint())
 				plain := strings.Replace(site(t, (*httptest.Server).Start).Listener.Addr().String(), "127.0.0.1", "localhost", 1)
 				c := open(w, plain)
 				exchange(t, c, post(plain))
@@ -142,10 +143,10 @@ func TestTunnelsThroughIndependentProxies(t *testing.T) {
 }
 
 func TestPlainRequestsThroughIndependentProxies(t *testing.T) {
-	for _, start := range proxies {
-		p := start(t)
-		t.Run(p.name, func(t *testing.T) {
-			w := begin(t, p.hop())
+	for _, start := range realproxy.All {
+		p := start(t, hopExit)
+		t.Run(p.Name, func(t *testing.T) {
+			w := begin(t, p.Endpoint())
 			s := site(t, (*httptest.Server).Start)
 			target := s.Listener.Addr().String()
 			request := strings.Replace(post(target), "POST /", "POST http://"+target+"/", 1)
@@ -192,23 +193,23 @@ func TestRefusalsOfIndependentProxies(t *testing.T) {
 		},
 	}
 	targets := map[string]string{"the target": "refused.test:9", "a closed port": closed}
-	for _, start := range proxies {
-		p := start(t)
-		w := begin(t, p.hop())
+	for _, start := range realproxy.All {
+		p := start(t, hopExit)
+		w := begin(t, p.Endpoint())
 		n := 0
 		for _, what := range []string{"the credential", "the target", "a closed port", "no proxy"} {
-			r, known := want[p.name][what]
+			r, known := want[p.Name][what]
 			if !known {
 				continue
 			}
-			t.Run(what+" by "+p.name, func(t *testing.T) {
-				hop := p.hop()
+			t.Run(what+" by "+p.Name, func(t *testing.T) {
+				hop := p.Endpoint()
 				target := targets[what]
 				switch what {
 				case "the credential":
-					hop.Password, target = "wrong-"+hopPassword, "127.0.0.1:80"
+					hop.Password, target = "wrong-"+realproxy.Password, "127.0.0.1:80"
 				case "no proxy":
-					p.kill()
+					p.Kill()
 					target = "127.0.0.1:80"
 				}
 				w.set(func(r *traffic.Route) { r.Hops = []procurement.Endpoint{hop} })
@@ -221,23 +222,23 @@ func TestRefusalsOfIndependentProxies(t *testing.T) {
 				if !strings.Contains(o.HowToFix, r.reason) {
 					t.Errorf("the feed says %q, want %q", o.HowToFix, r.reason)
 				}
-				if shown := body + o.HowToFix; strings.Contains(shown, hopUser) || strings.Contains(shown, hopPassword) {
+				if shown := body + o.HowToFix; strings.Contains(shown, realproxy.User) || strings.Contains(shown, realproxy.Password) {
 					t.Errorf("the credential is told: %s %s", body, o.HowToFix)
 				}
 			})
 		}
 		if u := w.settled(); u.Used() != 0 {
-			t.Errorf("refusals by %s are charged: %+v", p.name, u)
+			t.Errorf("refusals by %s are charged: %+v", p.Name, u)
 		}
 	}
 }
 
 // The death of a proxy ends its tunnels, and each has an event.
 func TestTunnelsEndWithTheirProxy(t *testing.T) {
-	for _, start := range proxies {
-		p := start(t)
-		t.Run(p.name, func(t *testing.T) {
-			w := begin(t, p.hop())
+	for _, start := range realproxy.All {
+		p := start(t, hopExit)
+		t.Run(p.Name, func(t *testing.T) {
+			w := begin(t, p.Endpoint())
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
@@ -254,7 +255,7 @@ func TestTunnelsEndWithTheirProxy(t *testing.T) {
 			if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
 				t.Fatal(err)
 			}
-			p.kill()
+			p.Kill()
 			if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
 				t.Errorf("read %d bytes of a dead proxy", n)
 			} else if e, ok := err.(net.Error); ok && e.Timeout() {

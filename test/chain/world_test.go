@@ -21,6 +21,9 @@ import (
 	"agentproxy/domain/traffic"
 )
 
+// hopExit is where the proxies connect from.
+const hopExit = "127.0.0.3"
+
 const sessionID = "sess_aaaaaaaaaaaaaaaaaaaa"
 
 var key = []byte("a key of the tests")

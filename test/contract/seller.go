@@ -448,7 +448,7 @@ func sellerEndpoint(t *testing.T, s Selling, in procurement.Intent) {
 	if again, err := p.Endpoint(d.Access, target); err != nil || again != first {
 		t.Errorf("computed again it differs: %v", err)
 	}
-	target.Token = "abcd1235"
+	target.Token, target.Turn = "abcd1235", 1
 	if other, err := p.Endpoint(d.Access, target); err != nil || other == first {
 		t.Errorf("another token is the same exit: %v", err)
 	}

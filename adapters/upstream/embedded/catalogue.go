@@ -1,6 +1,9 @@
 package embedded
 
 import (
+	"maps"
+	"slices"
+
 	"agentproxy/adapters/upstream/country"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
@@ -15,9 +18,9 @@ const (
 	maxBytes = 1000 * billing.GB
 )
 
-// products returns what the provider sells. A product for which the pool has no
-// address is not Available.
-func products(p pool) []catalog.Product {
+// products returns what the provider sells: everywhere, or in the places that the exits declare. A
+// product for which the pool has no address is not Available.
+func products(p pool, everywhere bool) []catalog.Product {
 	dynamic := func(no, name, about, price string, async bool) catalog.Product {
 		return catalog.Product{No: no, Name: name, Description: about, Type: session.Dynamic,
 			Price: domain.MustMoney(price), MinQuantity: 1, MaxQuantity: 1,
@@ -35,15 +38,47 @@ func products(p pool) []catalog.Product {
 		static("sta_city_1", "Static City", "Fixed addresses of your own, placed by country and city.", "1.50", "4.00", true),
 	}
 	for i := range list {
-		list[i].Sources, list[i].Countries = []procurement.Source{{Provider: Name}}, country.Codes
+		switch {
+		case everywhere:
+			list[i].Sources, list[i].Countries = []procurement.Source{{Provider: Name}}, country.Codes
+		case list[i].Type == session.Dynamic:
+			place(&list[i], p.dynamic)
+		default:
+			place(&list[i], p.static)
+		}
 	}
 	return list
+}
+
+// place sells a product where exits are. It has a source for each country, so that a city is sold in
+// its own country alone; without a declared place it has one source without a country.
+func place(p *catalog.Product, exits []Exit) {
+	cities := map[string][]string{}
+	for _, exit := range exits {
+		if c := exit.Place; c.Country != "" {
+			cities[c.Country] = append(cities[c.Country], c.City)
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(cities)) {
+		in := distinct(cities[code])
+		p.Countries, p.Cities = append(p.Countries, code), append(p.Cities, in...)
+		p.Sources = append(p.Sources, procurement.Source{Provider: Name, Countries: []string{code}, Cities: in})
+	}
+	if p.Cities = distinct(p.Cities); len(p.Countries) == 0 {
+		p.Sources = []procurement.Source{{Provider: Name, Countries: []string{}, Cities: []string{}}}
+	}
+}
+
+// distinct returns the texts sorted, each once, without the empty one. It is never nil.
+func distinct(texts []string) []string {
+	texts = slices.Compact(slices.Sorted(slices.Values(texts)))
+	return append([]string{}, slices.DeleteFunc(texts, func(text string) bool { return text == "" })...)
 }
 
 // Codes returns the codes of the products.
 func Codes() []string {
 	var codes []string
-	for _, p := range products(pool{}) {
+	for _, p := range products(pool{}, true) {
 		codes = append(codes, p.No)
 	}
 	return codes

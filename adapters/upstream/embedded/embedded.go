@@ -26,8 +26,9 @@ const Name = "embedded"
 // also has what others committed meanwhile. The service never orders for a session
 // that owns addresses already: those would be Taken.
 type Provider struct {
-	pool     pool
-	products []catalog.Product
+	pool       pool
+	everywhere bool
+	products   []catalog.Product
 }
 
 var (
@@ -42,7 +43,7 @@ func New(cfg Config, log *slog.Logger) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{pool: p, products: products(p)}, nil
+	return &Provider{pool: p, everywhere: cfg.Everywhere, products: products(p, cfg.Everywhere)}, nil
 }
 
 // Name returns the constant Name.
@@ -54,7 +55,8 @@ func (p *Provider) Products() []catalog.Product { return p.products }
 
 // Has reports whether an address is one of those that are sold.
 func (p *Provider) Has(ip netip.Addr) bool {
-	return slices.Contains(p.pool.dynamic, ip) || slices.Contains(p.pool.static, ip)
+	is := func(exit Exit) bool { return exit.Addr == ip }
+	return slices.ContainsFunc(p.pool.dynamic, is) || slices.ContainsFunc(p.pool.static, is)
 }
 
 // Capabilities describes a provider that is called inside the transaction.
@@ -87,9 +89,9 @@ func (p *Provider) Order(_ context.Context, in procurement.Intent) (procurement.
 	}
 	h := fnv.New64a()
 	h.Write([]byte(in.SessionID))
-	exits := pick(half, int(h.Sum64()%uint64(max(len(half), 1))), want, in.Taken, netip.Addr{})
+	exits := p.pick(half, int(h.Sum64()%uint64(max(len(half), 1))), want, in, netip.Addr{})
 	if len(exits) < want || want < 1 {
-		return procurement.Delivery{}, procurement.Refuse(procurement.OutOfStock, "no address is free")
+		return procurement.Delivery{}, procurement.Refuse(procurement.OutOfStock, "no address is free in that place")
 	}
 	d := procurement.Delivery{Ref: in.SessionID, State: procurement.Live, Quantity: want, IPs: make([]procurement.IP, want)}
 	for i, ip := range exits {
@@ -101,7 +103,7 @@ func (p *Provider) Order(_ context.Context, in procurement.Intent) (procurement.
 // NewExit picks any other address at random.
 func (p *Provider) NewExit(in procurement.Intent, current session.Exit) (session.Exit, error) {
 	half := p.pool.dynamic
-	exits := pick(half, rand.IntN(max(len(half), 1)), 1, in.Taken, current.IP)
+	exits := p.pick(half, rand.IntN(max(len(half), 1)), 1, in, current.IP)
 	if len(exits) == 0 {
 		return session.Exit{}, procurement.Refuse(procurement.OutOfStock, "there is no other address")
 	}
@@ -142,18 +144,23 @@ func (p *Provider) Endpoint(procurement.Access, procurement.Target) (procurement
 
 var errOwnAddresses = procurement.Refuse(procurement.Unsupported, "the addresses are this host's own")
 
-// pick goes once round the addresses, beginning at start, and returns up to n that
-// are neither taken nor equal to avoid.
-func pick(from []netip.Addr, start, n int, taken map[string]bool, avoid netip.Addr) []netip.Addr {
+// pick goes once round the exits, beginning at start, and returns up to n addresses in the place
+// that is asked for that are neither taken nor equal to avoid.
+func (p *Provider) pick(from []Exit, start, n int, in procurement.Intent, avoid netip.Addr) []netip.Addr {
 	var exits []netip.Addr
 	for i := range from {
-		ip := from[(start+i)%len(from)]
+		exit := from[(start+i)%len(from)]
 		if len(exits) == n {
 			break
 		}
-		if ip != avoid && !taken[ip.String()] {
-			exits = append(exits, ip)
+		if exit.Addr != avoid && (p.everywhere || exit.in(in.Location)) && !in.Taken[exit.Addr.String()] {
+			exits = append(exits, exit.Addr)
 		}
 	}
 	return exits
+}
+
+// in reports whether the exit is in a place, of which the country, the city or both may be empty.
+func (e Exit) in(l session.Location) bool {
+	return (l.Country == "" || l.Country == e.Place.Country) && (l.City == "" || l.City == e.Place.City)
 }

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/fx"
 
 	"agentproxy/adapters/upstream/embedded"
+	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -22,10 +23,13 @@ import (
 
 var silent = slog.New(slog.DiscardHandler)
 
-func addresses(texts ...string) []netip.Addr {
-	var list []netip.Addr
+// addresses reads exits; each may have a place: 203.0.113.7@DE/berlin.
+func addresses(texts ...string) []embedded.Exit {
+	var list []embedded.Exit
 	for _, s := range texts {
-		list = append(list, netip.MustParseAddr(s))
+		ip, place, _ := strings.Cut(s, "@")
+		country, city, _ := strings.Cut(place, "/")
+		list = append(list, embedded.Exit{Addr: netip.MustParseAddr(ip), Place: session.Location{Country: country, City: city}})
 	}
 	return list
 }
@@ -35,7 +39,7 @@ func any(netip.Addr) bool { return true }
 // open returns a provider that does not try to bind its addresses.
 func open(t testing.TB, texts ...string) *embedded.Provider {
 	t.Helper()
-	p, err := embedded.New(embedded.Config{Exits: addresses(texts...), Usable: any}, silent)
+	p, err := embedded.New(embedded.Config{Exits: addresses(texts...), Usable: any, Everywhere: true}, silent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,9 +69,9 @@ func TestContract(t *testing.T) {
 	t.Parallel()
 	for name, exits := range map[string]int{"loopback": 0, "a server's own addresses": 42} {
 		build := func(t *testing.T) *embedded.Provider {
-			cfg := embedded.Config{}
+			cfg := embedded.Config{Everywhere: true}
 			for ip := netip.MustParseAddr("203.0.113.1"); len(cfg.Exits) < exits; ip = ip.Next() {
-				cfg.Exits, cfg.Usable = append(cfg.Exits, ip), any
+				cfg.Exits, cfg.Usable = append(cfg.Exits, embedded.Exit{Addr: ip}), any
 			}
 			p, err := embedded.New(cfg, silent)
 			if err != nil {
@@ -308,7 +312,7 @@ func TestModule(t *testing.T) {
 }
 
 func BenchmarkProvisionStatic(b *testing.B) {
-	p, err := embedded.New(embedded.Config{}, silent)
+	p, err := embedded.New(embedded.Config{Everywhere: true}, silent)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -318,5 +322,79 @@ func BenchmarkProvisionStatic(b *testing.B) {
 		if _, err := p.Order(b.Context(), o); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Outside development mode only the declared places are sold, each by the half of the pool that has it.
+func TestDeclaredPlaces(t *testing.T) {
+	p, err := embedded.New(embedded.Config{Usable: any, Exits: addresses("203.0.113.1@DE/berlin", "203.0.113.2@US/newyork",
+		"203.0.113.3@DE", "203.0.113.4@US/miami", "203.0.113.5", "203.0.113.6@US/newyork", "203.0.113.7@DE/berlin")}, silent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dynamic, static := product(t, p, "dyn_fast_1"), product(t, p, "sta_isp_1")
+	for name, c := range map[string]struct {
+		product catalog.Product
+		want    []string
+	}{
+		"dynamic countries": {dynamic, []string{"DE"}}, "static countries": {static, []string{"US"}},
+	} {
+		if !slices.Equal(c.product.Countries, c.want) {
+			t.Errorf("%s are %v, want %v", name, c.product.Countries, c.want)
+		}
+	}
+	if problems := catalog.Check(p.Products()); problems != nil {
+		t.Errorf("the catalogue has faults: %v", problems)
+	}
+	if !slices.Equal(static.Cities, []string{"miami", "newyork"}) || dynamic.SellsPlace(session.Location{Country: "US"}) ||
+		static.SellsPlace(session.Location{Country: "US", City: "berlin"}) {
+		t.Errorf("the places are %v of %+v", static.Cities, static.Sources)
+	}
+	for name, c := range map[string]struct {
+		in   procurement.Intent
+		want []string
+	}{
+		"a city":    {procurement.Intent{Type: session.Static, Quantity: 2, Location: session.Location{Country: "US", City: "newyork"}}, []string{"203.0.113.2", "203.0.113.6"}},
+		"a country": {procurement.Intent{Type: session.Static, Quantity: 3, Location: session.Location{Country: "US"}}, []string{"203.0.113.2", "203.0.113.4", "203.0.113.6"}},
+		"too many":  {procurement.Intent{Type: session.Static, Quantity: 3, Location: session.Location{Country: "US", City: "newyork"}}, nil},
+		"elsewhere": {procurement.Intent{Type: session.Dynamic, Location: session.Location{Country: "US"}}, nil},
+	} {
+		c.in.SessionID = "sess_1"
+		d, err := p.Order(t.Context(), c.in)
+		got := strings.Fields(strings.ReplaceAll(ips(d), ",", " "))
+		slices.Sort(got)
+		if !slices.Equal(got, c.want) || (c.want == nil) != (procurement.ClassOf(err) == procurement.OutOfStock) {
+			t.Errorf("%s: got %v, %v, want %v", name, got, err, c.want)
+		}
+	}
+	in := procurement.Intent{Location: session.Location{Country: "DE", City: "berlin"}}
+	exit, err := p.NewExit(in, session.Exit{IP: netip.MustParseAddr("203.0.113.1")})
+	if err != nil || exit.IP != netip.MustParseAddr("203.0.113.7") {
+		t.Errorf("the new exit is %v, %v", exit, err)
+	}
+}
+
+// Without a declared place products list no country, and none can be asked for.
+func TestWithoutDeclaredPlaces(t *testing.T) {
+	p, err := embedded.New(embedded.Config{Usable: any, Exits: addresses("203.0.113.1", "203.0.113.2")}, silent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, product := range p.Products() {
+		terms := product.Terms()
+		if len(product.Countries) != 0 || product.SellsPlace(session.Location{City: "berlin"}) {
+			t.Errorf("%s has the places %v", product.No, product.Sources)
+		}
+		spec := session.Spec{Type: product.Type, Quantity: 1, Bytes: billing.GB, Days: 30}
+		if got, err := terms.Check(spec); err != nil || got.Location != (session.Location{}) {
+			t.Errorf("%s without a country: %+v, %v", product.No, got.Location, err)
+		}
+		spec.Location.Country = "DE"
+		if _, err := terms.Check(spec); err == nil {
+			t.Errorf("%s is sold in a country that is not declared", product.No)
+		}
+	}
+	if d, err := p.Order(t.Context(), procurement.Intent{SessionID: "sess_1", Type: session.Static, Quantity: 1}); err != nil || len(d.IPs) != 1 {
+		t.Errorf("got %+v, %v", d, err)
 	}
 }

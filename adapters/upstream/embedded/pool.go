@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+
+	"agentproxy/domain/session"
 )
 
 // Config lists the addresses to sell.
@@ -12,7 +14,10 @@ type Config struct {
 	// Exits are addresses of this host; if empty, the loopback addresses from
 	// 127.0.0.2 to 127.0.3.254 are sold. New addresses are appended, because the
 	// position of an address decides which half of the pool it belongs to.
-	Exits []netip.Addr
+	Exits []Exit
+	// Everywhere sells each address as being in every country, as in development mode; the
+	// places that exits declare do not count.
+	Everywhere bool
 	// Usable reports whether an address can be bound. If nil, binding is tried.
 	Usable func(netip.Addr) bool
 }
@@ -23,11 +28,18 @@ var (
 	lastLoopback  = netip.AddrFrom4([4]byte{127, 0, 3, 254})
 )
 
+// Exit is an address and the place that the operator declares for it. Without a country the address
+// is sold only where an agent asks for none.
+type Exit struct {
+	Addr  netip.Addr
+	Place session.Location
+}
+
 // pool has the usable addresses. No address is in both halves, because a static one
 // belongs to one session.
 type pool struct {
-	dynamic []netip.Addr
-	static  []netip.Addr
+	dynamic []Exit
+	static  []Exit
 }
 
 // probe sorts the usable addresses into the halves of a pool. Every second one of
@@ -39,7 +51,7 @@ func (c Config) probe(log *slog.Logger) (pool, error) {
 	loopback := len(exits) == 0
 	if loopback {
 		for ip := firstLoopback; ip.Compare(lastLoopback) <= 0; ip = ip.Next() {
-			exits = append(exits, ip)
+			exits = append(exits, Exit{Addr: ip})
 		}
 	}
 	if usable == nil {
@@ -47,14 +59,14 @@ func (c Config) probe(log *slog.Logger) (pool, error) {
 	}
 	var p pool
 	var failed []netip.Addr
-	for i, ip := range exits {
+	for i, exit := range exits {
 		switch {
-		case !usable(ip):
-			failed = append(failed, ip)
+		case !usable(exit.Addr):
+			failed = append(failed, exit.Addr)
 		case i%2 == 0:
-			p.dynamic = append(p.dynamic, ip)
+			p.dynamic = append(p.dynamic, exit)
 		default:
-			p.static = append(p.static, ip)
+			p.static = append(p.static, exit)
 		}
 	}
 	if len(failed) > 0 {
@@ -67,18 +79,18 @@ func (c Config) probe(log *slog.Logger) (pool, error) {
 	if !loopback {
 		return pool{}, fmt.Errorf("none of the %d addresses in AGENTPROXY_EXITS can be bound on this host, the first is %s", len(exits), failed[0])
 	}
-	return pool{dynamic: []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}}, nil
+	return pool{dynamic: []Exit{{Addr: netip.AddrFrom4([4]byte{127, 0, 0, 1})}}}, nil
 }
 
-// unique returns the addresses unmapped and without repetitions, which would sell one
-// twice.
-func unique(list []netip.Addr) []netip.Addr {
+// unique returns the exits with their addresses unmapped and without repetitions, which would sell
+// one twice.
+func unique(list []Exit) []Exit {
 	seen := make(map[netip.Addr]bool, len(list))
-	var out []netip.Addr
-	for _, ip := range list {
-		if ip = ip.Unmap(); !seen[ip] {
-			seen[ip] = true
-			out = append(out, ip)
+	var out []Exit
+	for _, exit := range list {
+		if exit.Addr = exit.Addr.Unmap(); !seen[exit.Addr] {
+			seen[exit.Addr] = true
+			out = append(out, exit)
 		}
 	}
 	return out

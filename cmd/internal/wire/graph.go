@@ -24,6 +24,7 @@ import (
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
+	"agentproxy/adapters/upstream"
 	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/adapters/webhook"
 	"agentproxy/app/accounts"
@@ -71,9 +72,11 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 				return storage.Config{Path: s.DatabasePath, URL: storage.URL(s.DatabaseURL), MaxConns: s.DatabaseConns,
 					Host: system.Clock{}.Now, Logger: log}
 			},
-			func(s configfile.Settings) embedded.Config { return embedded.Config{Exits: s.Exits} },
+			embeddedConfig,
 			newCatalog,
-			func(l Loader, s configfile.Settings) (Providers, error) { return l.Providers(s.Catalog, log) },
+			func(l Loader, s configfile.Settings, store ports.Store) (Providers, error) {
+				return l.Providers(s.Catalog, upstream.Env{Store: store, EchoURL: EchoURL(s)}, log)
+			},
 			accountsConfig, limitConfig,
 			func(s configfile.Settings) sessions.Config {
 				return sessions.Config{Limit: s.SessionLimit}
@@ -108,16 +111,27 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: the last observations of the gateway are stored too.
 		fx.Module("background", fx.Invoke(
-			recoverFirst, startDevchain,
+			countExcess, recoverFirst, startDevchain,
 			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
 			runTasks, reloadOnHangup,
 			func(hub *changes.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },
 		)),
 		gateway.Module,
 		httpapi.Module,
+		fx.Invoke(keepProviders),
 		admin.Announce,
 		fx.StartTimeout(time.Minute), fx.StopTimeout(time.Minute),
 	)
+}
+
+// embeddedConfig returns the exits of the embedded provider. In development mode they are sold as
+// being in every country; elsewhere agents are sold the declared places alone.
+func embeddedConfig(s configfile.Settings) embedded.Config {
+	exits := make([]embedded.Exit, len(s.Exits))
+	for i, e := range s.Exits {
+		exits[i] = embedded.Exit(e)
+	}
+	return embedded.Config{Exits: exits, Everywhere: s.Dev}
 }
 
 func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher, webhooks *webhooks.Service,
@@ -155,7 +169,7 @@ const authFailureLimit = 1000
 
 func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secrets) gateway.Config {
 	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), OlderKeys: secrets.OlderProxyKeys(), Forbidden: ownListeners(s.AdminAddr),
-		AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: s.PublicURL + "/v1/ip",
+		AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: EchoURL(s),
 		Connections: b.Gateway, PerAddress: conns.PerAddress, Pipes: b.Pipes, Agent: s.AgentConnections,
 		TrialAgent: s.TrialConnections, TargetRate: s.TargetRate, TrialTargetRate: s.TrialTargetRate}
 	if s.Dev {
@@ -210,6 +224,9 @@ func echoURL(listen string) string {
 	addr, _ := configfile.ParseListener(listen) // Load has refused what is no address
 	return configfile.LocalURL(addr) + "/v1/ip"
 }
+
+// EchoURL returns the URL of /v1/ip as the world reaches it.
+func EchoURL(s configfile.Settings) string { return s.PublicURL + "/v1/ip" }
 
 func apiConfig(s configfile.Settings, b conns.Budget) httpapi.Config {
 	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,

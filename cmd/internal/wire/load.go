@@ -33,7 +33,7 @@ func (l Loader) Load() (configfile.Settings, error) { return l.load(nil) }
 func (l Loader) load(running Providers) (configfile.Settings, error) {
 	return configfile.Load(configfile.Rules{
 		NewProvider: func(p configfile.Provider) (ports.Provider, error) {
-			return l.provider(p, slog.New(slog.DiscardHandler))
+			return l.provider(p, upstream.Env{}, slog.New(slog.DiscardHandler))
 		},
 		Running:          running,
 		Now:              time.Now,
@@ -53,12 +53,12 @@ func (l Loader) load(running Providers) (configfile.Settings, error) {
 	})
 }
 
-// Providers creates the configured providers. Load has created each once, so it
+// Providers creates the configured providers for an environment. Load has created each once, so it
 // does not fail for a fault of the file.
-func (l Loader) Providers(c configfile.CatalogConfig, log *slog.Logger) (Providers, error) {
+func (l Loader) Providers(c configfile.CatalogConfig, env upstream.Env, log *slog.Logger) (Providers, error) {
 	list := make(Providers, len(c.Providers))
 	for i, p := range c.Providers {
-		created, err := l.provider(p, log)
+		created, err := l.provider(p, env, log)
 		if err != nil {
 			return nil, fmt.Errorf("provider %s: %w", p.Name, err)
 		}
@@ -67,9 +67,9 @@ func (l Loader) Providers(c configfile.CatalogConfig, log *slog.Logger) (Provide
 	return list, nil
 }
 
-func (l Loader) provider(p configfile.Provider, log *slog.Logger) (ports.Provider, error) {
+func (l Loader) provider(p configfile.Provider, env upstream.Env, log *slog.Logger) (ports.Provider, error) {
 	spec := upstream.Spec{Name: p.Name, Kind: p.Kind, BaseURL: p.BaseURL, Secrets: map[string]string{}, Options: p.Options,
-		Locations: p.Locations, PerSecond: p.PerSecond, Timeout: p.Timeout}
+		Locations: p.Locations, PerSecond: p.PerSecond, Timeout: p.Timeout, Dir: p.Dir, Env: env}
 	for name, secret := range p.Secrets {
 		spec.Secrets[name] = string(secret)
 	}

@@ -31,7 +31,7 @@ func startReloading(t *testing.T) reloading {
 	if err != nil {
 		t.Fatalf("refused:\n%v", err)
 	}
-	providers, err := loader.Providers(s.Catalog, slog.New(slog.DiscardHandler))
+	providers, err := loader.Providers(s.Catalog, upstream.Env{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

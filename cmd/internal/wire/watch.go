@@ -24,6 +24,7 @@ import (
 	"agentproxy/app/reconcile"
 	trafficapp "agentproxy/app/traffic"
 	"agentproxy/app/webhooks"
+	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
@@ -201,4 +202,14 @@ func newCounter(in counterIn) (procurementapp.Counter, error) {
 		calls.WithLabelValues(provider, operation, cmp.Or(string(result), "ok")).Inc()
 	}
 	return count, in.Registry.Register(calls)
+}
+
+// countExcess counts what orders cost above the most that they were to cost.
+func countExcess(driver *procurementapp.Driver, registry *prometheus.Registry) error {
+	excess := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_provider_excess_usd_total",
+		Help: "What providers charged for orders above the most that they were to cost."}, []string{"provider"})
+	driver.CountExcess(func(provider string, x domain.Money) {
+		excess.WithLabelValues(provider).Add(float64(x) / float64(domain.Dollar))
+	})
+	return registry.Register(excess)
 }

@@ -1,4 +1,6 @@
-package chain
+// Package realproxy starts proxies that others have written, as Debian packages them: squid and
+// tinyproxy for HTTP, microsocks for SOCKS5.
+package realproxy
 
 import (
 	"fmt"
@@ -16,42 +18,43 @@ import (
 	"agentproxy/test/freeport"
 )
 
+// The credential that every proxy wants.
 const (
-	hopUser     = "customer-7-session-abc"
-	hopPassword = "S3cret-of-the-hop"
-	// hopHash is hopPassword as htpasswd writes it (apr1).
-	hopHash = "$apr1$chainabc$xoxST.HbSxgKlYZLWqefQ/"
-	// hopExit is where the proxies connect from.
-	hopExit = "127.0.0.3"
+	User     = "customer-7-session-abc"
+	Password = "S3cret-of-the-hop"
+	// hash is Password as htpasswd writes it (apr1).
+	hash = "$apr1$chainabc$xoxST.HbSxgKlYZLWqefQ/"
 )
 
-// proxy is one that others have written, running.
-type proxy struct {
-	name     string
-	protocol session.Protocol
-	addr     netip.AddrPort
+// Proxy is a running proxy.
+type Proxy struct {
+	Name     string
+	Protocol session.Protocol
+	Addr     netip.AddrPort
 	process  *os.Process
 	done     chan struct{}
 }
 
-// hop returns the proxy as an operator would configure it.
-func (p *proxy) hop() procurement.Endpoint {
-	return procurement.Endpoint{Protocol: p.protocol, Host: p.addr.Addr().String(), Port: p.addr.Port(),
-		User: hopUser, Password: hopPassword, Trusted: true}
+// Endpoint returns the proxy as an operator would configure it.
+func (p *Proxy) Endpoint() procurement.Endpoint {
+	return procurement.Endpoint{Protocol: p.Protocol, Host: p.Addr.Addr().String(), Port: p.Addr.Port(),
+		User: User, Password: Password, Trusted: true}
 }
 
-func (p *proxy) kill() {
+// Kill ends the proxy at once.
+func (p *Proxy) Kill() {
 	_ = p.process.Kill()
 	<-p.done
 }
 
-// proxies are all that are tested. Each wants a credential, connects from hopExit,
-// and those of HTTP refuse refused.test:9.
-var proxies = []func(*testing.T) *proxy{squid, tinyproxy, microsocks}
+// All starts each of the proxies. Every one wants the credential, connects from an address of
+// this host, and those of HTTP refuse refused.test:9.
+var All = []func(t *testing.T, exit string) *Proxy{Squid, Tinyproxy, Microsocks}
 
-func squid(t *testing.T) *proxy {
+// Squid starts squid.
+func Squid(t *testing.T, exit string) *Proxy {
 	return run(t, "squid", session.HTTP, func(dir, port string) []string {
-		write(t, filepath.Join(dir, "passwd"), hopUser+":"+hopHash+"\n")
+		write(t, filepath.Join(dir, "passwd"), User+":"+hash+"\n")
 		return []string{"-N", "-f", write(t, filepath.Join(dir, "squid.conf"), fmt.Sprintf(`
 http_port 127.0.0.1:%s
 auth_param basic program /usr/lib/squid/basic_ncsa_auth %s/passwd
@@ -73,28 +76,30 @@ cache_log /dev/null
 pid_filename none
 netdb_filename none
 coredump_dir %s
-`, port, dir, hopExit, dir))}
+`, port, dir, exit, dir))}
 	})
 }
 
-func tinyproxy(t *testing.T) *proxy {
+// Tinyproxy starts tinyproxy.
+func Tinyproxy(t *testing.T, exit string) *Proxy {
 	return run(t, "tinyproxy", session.HTTP, func(dir, port string) []string {
 		filter := write(t, filepath.Join(dir, "filter"), "^refused\\.test$\n")
 		conf := fmt.Sprintf("Listen 127.0.0.1\nPort %s\nBind %s\nBasicAuth %s %s\nTimeout 60\nMaxClients 50\n"+
-			"LogLevel Critical\nFilter \"%s\"\nFilterExtended On\n", port, hopExit, hopUser, hopPassword, filter)
+			"LogLevel Critical\nFilter \"%s\"\nFilterExtended On\n", port, exit, User, Password, filter)
 		return []string{"-d", "-c", write(t, filepath.Join(dir, "tinyproxy.conf"), conf)}
 	})
 }
 
-func microsocks(t *testing.T) *proxy {
+// Microsocks starts microsocks.
+func Microsocks(t *testing.T, exit string) *Proxy {
 	return run(t, "microsocks", session.SOCKS5, func(_, port string) []string {
-		return []string{"-i", "127.0.0.1", "-p", port, "-b", hopExit, "-u", hopUser, "-P", hopPassword}
+		return []string{"-i", "127.0.0.1", "-p", port, "-b", exit, "-u", User, "-P", Password}
 	})
 }
 
 // run starts a proxy on a port of its own and ends it with the test. Where it is
 // not installed the test is skipped; where CI is set it fails.
-func run(t *testing.T, name string, p session.Protocol, args func(dir, port string) []string) *proxy {
+func run(t *testing.T, name string, p session.Protocol, args func(dir, port string) []string) *Proxy {
 	t.Helper()
 	binary, err := exec.LookPath(name)
 	if err != nil {
@@ -120,12 +125,12 @@ func run(t *testing.T, name string, p session.Protocol, args func(dir, port stri
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	started := &proxy{name: name, protocol: p, addr: addr, process: cmd.Process, done: make(chan struct{})}
+	started := &Proxy{Name: name, Protocol: p, Addr: addr, process: cmd.Process, done: make(chan struct{})}
 	go func() {
 		defer close(started.done)
 		_ = cmd.Wait()
 	}()
-	t.Cleanup(started.kill)
+	t.Cleanup(started.Kill)
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		if c, err := net.Dial("tcp", addr.String()); err == nil {
 			_ = c.Close()

@@ -1,0 +1,249 @@
+package list
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Dynamic sells the traffic through a list. An order has a home line, which is its first
+// exit, and rotates through the lines of its place that any number of sessions may use. A
+// line with a bound serves only the sessions that have a seat of it.
+type Dynamic struct{ *seller }
+
+var (
+	_ ports.Dynamic = (*Dynamic)(nil)
+	_ ports.Keeper  = (*Dynamic)(nil)
+)
+
+// Capabilities describes a provider that is reached through the proxies of its list.
+func (p *Dynamic) Capabilities() procurement.Capabilities {
+	return procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Cancels: true}
+}
+
+// usable returns the lines that may carry traffic of an intent, by key.
+func (p *Dynamic) usable(in procurement.Intent) (list []*entry) {
+	now := p.now()
+	p.pool.look(func(lines []*entry, _ map[string]*entry) {
+		for _, e := range lines {
+			if e.works() && e.fits(in, now) {
+				list = append(list, e)
+			}
+		}
+	})
+	return list
+}
+
+// seat returns the line with the fewest sessions that has room for another, and the first
+// seat that is free there.
+func (p *Dynamic) seat(all []procurement.Claim, in procurement.Intent) (best *entry, seat int) {
+	seats := map[string][]int{}
+	for _, c := range all {
+		seats[c.Line] = append(seats[c.Line], c.Seat)
+	}
+	list := p.usable(in)
+	slices.SortFunc(list, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(len(seats[a.key]), len(seats[b.key])), cmp.Compare(a.No, b.No))
+	})
+	for _, e := range list {
+		if e.MaxSessions == 0 || len(seats[e.key]) < e.MaxSessions {
+			for slices.Contains(seats[e.key], seat) {
+				seat++
+			}
+			return e, seat
+		}
+	}
+	return nil, 0
+}
+
+// Order claims a seat of a line. The same order again gets what it has.
+func (p *Dynamic) Order(ctx context.Context, in procurement.Intent) (d procurement.Delivery, err error) {
+	if in.Type != session.Dynamic {
+		return d, procurement.Refuse(procurement.Unsupported, "the list is sold as traffic")
+	}
+	if err := p.ready(ctx); err != nil {
+		return d, err
+	}
+	var own []procurement.Claim
+	err = p.update(ctx, func(ctx context.Context, claims ports.Claims) error {
+		all, err := claims.All(ctx, p.name)
+		if err != nil {
+			return err
+		}
+		if own = ofOrder(all, in.Key); len(own) > 0 {
+			return nil
+		}
+		e, seat := p.seat(all, in)
+		if e == nil {
+			return procurement.Refuse(procurement.OutOfStock, "no line of the list works there and has room")
+		}
+		own = []procurement.Claim{{Provider: p.name, Line: e.key, Seat: seat, OrderID: in.Key, SKU: in.SKU, Location: in.Location, ClaimedAt: p.now()}}
+		return claims.Add(ctx, own)
+	})
+	if err != nil {
+		return d, err
+	}
+	return p.delivery(own[0])
+}
+
+// delivery returns an order. Its access names the home line, and holds it for a start
+// before the list can be loaded.
+func (p *Dynamic) delivery(c procurement.Claim) (d procurement.Delivery, err error) {
+	d = procurement.Delivery{Ref: c.OrderID, Label: c.OrderID, State: procurement.Live, SKU: c.SKU, Location: c.Location,
+		Quantity: 1, CreatedAt: c.ClaimedAt, Access: procurement.Access{User: c.Line}}
+	p.pool.look(func(_ []*entry, byKey map[string]*entry) {
+		if e := byKey[c.Line]; e != nil {
+			d.Access.Password = e.URL(p.protocol)
+		} else {
+			err = procurement.Refuse(procurement.Temporary, "the line of the order is not in the list, and no other has room")
+		}
+	})
+	return d, err
+}
+
+// Find returns the order of an intent, by its key.
+func (p *Dynamic) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
+	d, err := p.Read(ctx, in.Key)
+	if procurement.ClassOf(err) == procurement.NotFound {
+		return nil, nil
+	}
+	return []procurement.Delivery{d}, err
+}
+
+// Read returns an order. If its line is lost it gets a seat of another one before.
+func (p *Dynamic) Read(ctx context.Context, ref string) (d procurement.Delivery, err error) {
+	own, err := p.of(ctx, ref)
+	if err != nil {
+		return d, err
+	}
+	if !p.pool.isLoaded() {
+		if err := p.load(ctx); err != nil {
+			return d, refusal(err)
+		}
+	}
+	var e *entry
+	p.pool.look(func(_ []*entry, byKey map[string]*entry) { e = byKey[own[0].Line] })
+	if p.lost(e) {
+		if own[0], err = p.rehome(ctx, ref); err != nil {
+			return d, err
+		}
+	}
+	return p.delivery(own[0])
+}
+
+// rehome gives an order a seat of another line, if one has room.
+func (p *Dynamic) rehome(ctx context.Context, order string) (c procurement.Claim, err error) {
+	err = p.update(ctx, func(ctx context.Context, claims ports.Claims) error {
+		all, err := claims.All(ctx, p.name)
+		if err != nil {
+			return err
+		}
+		own := ofOrder(all, order)
+		if len(own) == 0 {
+			return procurement.Refuse(procurement.NotFound, "no line is sold to this order")
+		}
+		c = own[0]
+		e, seat := p.seat(all, procurement.Intent{SKU: c.SKU, Location: c.Location})
+		if e == nil {
+			return nil
+		}
+		c.Line, c.Seat = e.key, seat
+		if err := claims.Drop(ctx, p.name, order); err != nil {
+			return err
+		}
+		return claims.Add(ctx, []procurement.Claim{c})
+	})
+	return c, err
+}
+
+// Endpoint returns the line of a turn: the home line at first, then the next of those that
+// are not bounded. While no list is loaded it is the home line as it was sold.
+func (p *Dynamic) Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error) {
+	if strings.ContainsFunc(t.Location.City, func(c rune) bool { return !session.IsLabel(string(c)) }) {
+		return procurement.Endpoint{}, procurement.Refuse(procurement.Invalid, "the city is not of letters, digits, _ and -")
+	}
+	if !p.pool.isLoaded() {
+		if lines, faults := Parse([]byte(a.Password)); len(faults) == 0 && len(lines) == 1 {
+			return p.endpoint(lines[0]), nil
+		}
+		return procurement.Endpoint{}, errNotLoaded
+	}
+	var list []*entry
+	for _, e := range p.usable(procurement.Intent{Location: t.Location}) {
+		if e.key == a.User || e.MaxSessions == 0 {
+			list = append(list, e)
+		}
+	}
+	if len(list) == 0 {
+		return procurement.Endpoint{}, procurement.Refuse(procurement.OutOfStock, "no line of the list works there")
+	}
+	home, _ := slices.BinarySearchFunc(list, a.User, func(e *entry, key string) int { return cmp.Compare(e.key, key) })
+	return p.endpoint(list[(home+t.Turn)%len(list)].Line), nil
+}
+
+func (s *seller) endpoint(l Line) procurement.Endpoint {
+	return procurement.Endpoint{Protocol: cmp.Or(l.Protocol, s.protocol), Host: l.Host, Port: l.Port, User: l.User,
+		Password: l.Password, Trusted: s.trusted}
+}
+
+// NewExit returns the zero Exit: the next turn is the next line. It fails with OutOfStock
+// where there is one line at most.
+func (p *Dynamic) NewExit(in procurement.Intent, _ session.Exit) (session.Exit, error) {
+	unbounded := 0
+	for _, e := range p.usable(in) {
+		if e.MaxSessions == 0 {
+			unbounded++
+		}
+	}
+	if unbounded < 2 {
+		return session.Exit{}, procurement.Refuse(procurement.OutOfStock, "the list has no other line for it")
+	}
+	return session.Exit{}, nil
+}
+
+// Disable always fails with Unsupported: lines are shared.
+func (p *Dynamic) Disable(context.Context, string) error { return errShared }
+
+// Usage always fails with Unsupported, as Disable does.
+func (p *Dynamic) Usage(context.Context, string) (procurement.Usage, error) {
+	return procurement.Usage{}, errShared
+}
+
+var errShared = procurement.Refuse(procurement.Unsupported, "the sessions of a list share its lines")
+
+// Quote costs nothing. The stock is that of this moment.
+func (p *Dynamic) Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error) {
+	if err := p.ready(ctx); err != nil {
+		return procurement.Quote{}, err
+	}
+	q := procurement.Quote{Stock: procurement.StockNo}
+	all, err := p.all(ctx)
+	if e, _ := p.seat(all, in); e != nil {
+		q.Stock = procurement.StockYes
+	}
+	return q, err
+}
+
+// Offers lists the lines that have room, by network and country.
+func (p *Dynamic) Offers(ctx context.Context) ([]procurement.Offer, error) {
+	if err := p.ready(ctx); err != nil {
+		return nil, err
+	}
+	all, err := p.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]int{}
+	for _, c := range all {
+		used[c.Line]++
+	}
+	room := slices.DeleteFunc(p.usable(procurement.Intent{}), func(e *entry) bool {
+		return e.MaxSessions > 0 && used[e.key] >= e.MaxSessions
+	})
+	return p.offers(session.Dynamic, room), nil
+}

@@ -1,0 +1,275 @@
+package list
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"agentproxy/adapters/upstream/country"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Config is a list as the operator writes it.
+type Config struct {
+	Name   string // of the provider
+	SoldAs string // static or dynamic
+	// File is the path of the list, or URL its address, which may hold a credential. Source
+	// replaces both.
+	File, URL string
+	Dir       string // that a relative File is in
+	Source    Source
+	Protocol  string // of lines without a scheme: http or socks5; empty: http
+	Country   string // of lines without one
+	Echo      string // URL that answers with the address it was called from
+	// Trusted is set if the operator named the hosts; those of a download are judged.
+	Trusted bool
+	Reload  time.Duration // of a URL; 0: 10 minutes
+	Recheck time.Duration // between probes of a line; 0: 10 minutes
+	Store   ports.Store   // that records what is sold; nil: nothing can be sold
+	Now     func() time.Time
+	Probe   func(context.Context, Line) (Probe, error) // nil: through the Echo
+	Log     *slog.Logger
+}
+
+const defaultPeriod = 10 * time.Minute
+
+// Validate returns an error that names every invalid setting.
+func (c Config) Validate() error {
+	_, err := c.seller()
+	return err
+}
+
+// New returns a provider of addresses or of traffic, or the error of Validate. A file is
+// read at once, so that its faults are known; a URL is called at the first use.
+func New(c Config) (ports.Provider, error) {
+	s, err := c.seller()
+	if err != nil {
+		return nil, err
+	}
+	if c.SoldAs == "dynamic" {
+		return &Dynamic{s}, nil
+	}
+	return &Static{s}, nil
+}
+
+func (c Config) seller() (*seller, error) {
+	s := &seller{name: c.Name, source: c.Source, trusted: c.Trusted, protocol: session.Protocol(cmp.Or(c.Protocol, "http")),
+		country: strings.ToUpper(c.Country), recheck: cmp.Or(c.Recheck, defaultPeriod), now: c.Now, log: c.Log, probe: c.Probe}
+	if s.now == nil {
+		s.now = func() time.Time { return time.Now().UTC().Truncate(time.Microsecond) } // as it is stored
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	var faults []error
+	fault := func(bad bool, text string) {
+		if bad {
+			faults = append(faults, errors.New(text))
+		}
+	}
+	fault(c.SoldAs != "static" && c.SoldAs != "dynamic", "options.sold_as must be static or dynamic")
+	fault(s.protocol != session.HTTP && s.protocol != session.SOCKS5, "options.protocol must be http or socks5")
+	fault(s.country != "" && !country.Known(s.country), "options.country must be an ISO 3166-1 code such as US")
+	if c.Echo != "" {
+		_, err := newRemote(c.Echo, 0, s.now)
+		fault(err != nil && !strings.HasPrefix(c.Echo, "http://"), "options.echo must be an http or https URL")
+	}
+	if c.Source == nil {
+		faults = append(faults, c.open(s))
+	}
+	if s.probe == nil {
+		s.probe = prober{echo: c.Echo, protocol: s.protocol, trusted: s.trusted}.probe
+	}
+	if c.Store != nil {
+		s.store = ports.Narrow(c.Store, func(tx ports.Tx) repos { return tx })
+		s.stored = true
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// open creates the source of the configured place.
+func (c Config) open(s *seller) error {
+	switch {
+	case (c.File == "") == (c.URL == ""):
+		return errors.New("options.file is missing: name a file, or the address of the list in secrets.url, and not both")
+	case c.File != "":
+		path := c.File
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(c.Dir, path)
+		}
+		s.trusted, s.source = true, &file{path: path}
+		lines, _, err := s.source.Load(context.Background())
+		if err == nil {
+			s.pool.replace(s.withDefaults(lines))
+		}
+		return err
+	}
+	r, err := newRemote(c.URL, cmp.Or(c.Reload, defaultPeriod), s.now)
+	if err == nil {
+		s.source, s.trusted = r, r.loopback()
+	}
+	return err
+}
+
+// repos is the repositories that a list uses.
+type repos interface {
+	Claims() ports.Claims
+}
+
+// seller is what both kinds of providers have in common.
+type seller struct {
+	name     string
+	source   Source
+	trusted  bool
+	protocol session.Protocol
+	country  string
+	recheck  time.Duration
+	now      func() time.Time
+	log      *slog.Logger
+	probe    func(context.Context, Line) (Probe, error)
+	store    ports.Unit[repos]
+	stored   bool
+
+	pool    pool
+	loading sync.Mutex // one load at a time
+	failed  atomic.Bool
+	report  report
+}
+
+// Name returns the name that the operator chose.
+func (s *seller) Name() string { return s.name }
+
+// Ready is false while no list could be loaded.
+func (s *seller) Ready() bool { return !s.failed.Load() || s.pool.isLoaded() }
+
+// Balance returns an unknown balance.
+func (s *seller) Balance(context.Context) (procurement.ProviderBalance, error) {
+	return procurement.ProviderBalance{}, nil
+}
+
+// withDefaults completes lines by what the operator states of all.
+func (s *seller) withDefaults(lines []Line) []Line {
+	for i := range lines {
+		lines[i].Protocol = cmp.Or(lines[i].Protocol, s.protocol)
+		lines[i].Country = cmp.Or(lines[i].Country, s.country)
+	}
+	return lines
+}
+
+// load takes over the list if it has changed. After an error the last good one stays.
+func (s *seller) load(ctx context.Context) error {
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	if s.pool.isLoaded() && !s.source.Due(s.now()) {
+		return nil
+	}
+	lines, changed, err := s.source.Load(ctx)
+	if s.failed.Store(err != nil); err != nil || !changed {
+		return err
+	}
+	added, removed := s.pool.replace(s.withDefaults(lines))
+	s.log.Info("a list of proxies was loaded", "provider", s.name, "lines", len(lines), "added", added, "removed", removed)
+	return nil
+}
+
+// firstProbes bounds the time that a call waits for lines that were never probed.
+const firstProbes = 10 * time.Second
+
+var errNotLoaded = procurement.Refuse(procurement.Temporary, "the list is not loaded")
+
+// ready loads the list if there is none yet, and probes the lines that never were.
+func (s *seller) ready(ctx context.Context) error {
+	if !s.pool.isLoaded() {
+		if err := s.load(ctx); err != nil {
+			return refusal(err)
+		}
+	}
+	if !s.pool.isLoaded() {
+		return errNotLoaded
+	}
+	var fresh []*entry
+	s.pool.look(func(lines []*entry, _ map[string]*entry) {
+		for _, e := range lines {
+			if e.probed.IsZero() {
+				fresh = append(fresh, e)
+			}
+		}
+	})
+	if len(fresh) > 0 {
+		bounded, cancel := context.WithTimeout(ctx, firstProbes)
+		defer cancel()
+		s.pool.probeAll(bounded, fresh, s.probe, s.now)
+	}
+	return ctx.Err()
+}
+
+// refusal returns an error of a source as one that proves that nothing was sold.
+func refusal(err error) error {
+	if e, ok := errors.AsType[*procurement.Error](err); ok {
+		return e
+	}
+	return procurement.Refuse(procurement.Temporary, err.Error())
+}
+
+var errNoStore = procurement.Refuse(procurement.Temporary, "nothing can be sold without the service's database")
+
+// all returns the claims on the lines; none without a store.
+func (s *seller) all(ctx context.Context) (all []procurement.Claim, err error) {
+	if !s.stored {
+		return nil, nil
+	}
+	err = s.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+		all, err = tx.Claims().All(ctx, s.name)
+		return err
+	})
+	return all, err
+}
+
+// update runs a unit of work on the claims.
+func (s *seller) update(ctx context.Context, fn func(ctx context.Context, claims ports.Claims) error) error {
+	if !s.stored {
+		return errNoStore
+	}
+	return s.store.Update(ctx, func(ctx context.Context, tx repos) error { return fn(ctx, tx.Claims()) })
+}
+
+// of returns the claims of an order, and NotFound if it has none.
+func (s *seller) of(ctx context.Context, order string) (own []procurement.Claim, err error) {
+	if !s.stored {
+		return nil, errNoStore
+	}
+	err = s.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+		own, err = tx.Claims().Of(ctx, s.name, order)
+		return err
+	})
+	if err == nil && len(own) == 0 {
+		err = procurement.Refuse(procurement.NotFound, "no line is sold to this order")
+	}
+	return own, err
+}
+
+// Cancel gives the lines of an order back.
+func (s *seller) Cancel(ctx context.Context, ref string) error {
+	return s.update(ctx, func(ctx context.Context, claims ports.Claims) error { return claims.Drop(ctx, s.name, ref) })
+}
+
+// ofOrder returns the claims of one order among those of all.
+func ofOrder(all []procurement.Claim, order string) (own []procurement.Claim) {
+	for _, c := range all {
+		if c.OrderID == order {
+			own = append(own, c)
+		}
+	}
+	return own
+}

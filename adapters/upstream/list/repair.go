@@ -1,0 +1,113 @@
+package list
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"agentproxy/domain/procurement"
+	"agentproxy/ports"
+)
+
+// replaceAfter is how long a line must have failed, at every probe, before an order gets
+// another one.
+const replaceAfter = time.Hour
+
+func parseAddr(text string) netip.Addr {
+	ip, _ := netip.ParseAddr(text) // what was stored is an address, or empty
+	return ip
+}
+
+// lost reports whether an order cannot go on with a line.
+func (s *seller) lost(e *entry) bool {
+	return e == nil || e.failures >= deadAfter && s.now().Sub(e.worked) >= replaceAfter
+}
+
+// moved reports whether a line leaves from another address than the order was given.
+func moved(e *entry, c procurement.Claim) bool {
+	return e != nil && e.works() && e.failures == 0 && e.exit.String() != c.Exit
+}
+
+// worn reports whether a line of an order is lost or has another exit.
+func (s *seller) worn(own []procurement.Claim) (yes bool) {
+	s.pool.look(func(_ []*entry, byKey map[string]*entry) {
+		for _, c := range own {
+			e := byKey[c.Line]
+			yes = yes || s.lost(e) || moved(e, c)
+		}
+	})
+	return yes
+}
+
+// Moves is a Source that knows which line has come in place of another.
+type Moves interface {
+	// MovedTo returns the key of the line that replaced one.
+	MovedTo(key string) (string, bool)
+}
+
+// repair replaces the lost lines of an order by free ones of the same place, and takes over
+// exits that have moved. A lost line stays if none is free.
+func (s *seller) repair(ctx context.Context, order string) (own []procurement.Claim, err error) {
+	err = s.update(ctx, func(ctx context.Context, claims ports.Claims) error {
+		all, err := claims.All(ctx, s.name)
+		if err != nil {
+			return err
+		}
+		before := ofOrder(all, order)
+		own = append([]procurement.Claim(nil), before...)
+		changed := false
+		for i, c := range own {
+			if next, ok := s.successor(all, c); ok {
+				own[i], changed = next, true
+				all = append(all, next)
+			}
+		}
+		if !changed {
+			return nil
+		}
+		if err := claims.Drop(ctx, s.name, order); err != nil {
+			return err
+		}
+		return claims.Add(ctx, own)
+	})
+	if err == nil && len(own) == 0 {
+		err = procurement.Refuse(procurement.NotFound, "no line is sold to this order")
+	}
+	return own, err
+}
+
+// successor returns the claim that an order has in place of one from now on; false if that
+// is the same.
+func (s *seller) successor(all []procurement.Claim, c procurement.Claim) (procurement.Claim, bool) {
+	var e *entry
+	taken := false
+	s.pool.look(func(_ []*entry, byKey map[string]*entry) { e = byKey[c.Line] })
+	if !s.lost(e) {
+		if !moved(e, c) {
+			return c, false
+		}
+		exit := e.exit.String()
+		for _, o := range all {
+			taken = taken || o.Exit == exit && (o.Line != c.Line || o.Seat != c.Seat)
+		}
+		c.Exit = exit
+		return c, !taken
+	}
+	free := s.free(all, procurement.Intent{SKU: c.SKU, Location: c.Location}, c.EndsAt)
+	if len(free) == 0 {
+		return c, false
+	}
+	next := free[0]
+	if m, ok := s.source.(Moves); ok {
+		if key, known := m.MovedTo(c.Line); known {
+			for _, f := range free {
+				if f.key == key {
+					next = f
+				}
+			}
+		}
+	}
+	s.log.Warn("an order got another line of its list", "provider", s.name, "order_id", c.OrderID, "line", next.String())
+	c.Line, c.Seat, c.Exit = next.key, 0, next.exit.String()
+	return c, true
+}

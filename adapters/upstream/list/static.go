@@ -1,0 +1,272 @@
+package list
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Static sells the lines of a list as addresses: a line is one order's alone while it
+// lasts, and so is the address that its traffic leaves from.
+type Static struct{ *seller }
+
+var (
+	_ ports.Static = (*Static)(nil)
+	_ ports.Keeper = (*Static)(nil)
+)
+
+// Capabilities describes a provider that is reached through the proxies of its list.
+func (p *Static) Capabilities() procurement.Capabilities {
+	return procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Renews: true, Cancels: true}
+}
+
+const day = 24 * time.Hour
+
+// free returns lines that an order can have, the best first: those that end soonest, then
+// in the order of the list. Of lines with one exit there is one at most.
+func (s *seller) free(all []procurement.Claim, in procurement.Intent, until time.Time) (list []*entry) {
+	claimed, exits := map[string]bool{}, map[string]bool{}
+	for _, c := range all {
+		claimed[c.Line], exits[c.Exit] = true, true
+	}
+	s.pool.look(func(lines []*entry, byKey map[string]*entry) {
+		for key := range claimed { // the exit may have moved since
+			if e := byKey[key]; e != nil && e.exit.IsValid() {
+				exits[e.exit.String()] = true
+			}
+		}
+		for _, e := range lines {
+			if !claimed[e.key] && e.works() && e.fits(in, until) {
+				list = append(list, e)
+			}
+		}
+	})
+	slices.SortFunc(list, func(a, b *entry) int { return cmp.Or(compareEnds(a.Ends, b.Ends), cmp.Compare(a.No, b.No)) })
+	return slices.DeleteFunc(list, func(e *entry) bool {
+		exit := e.exit.String()
+		taken := exits[exit]
+		exits[exit] = true
+		return taken
+	})
+}
+
+// compareEnds orders times; zero, which is never, is the latest.
+func compareEnds(a, b time.Time) int {
+	if a.IsZero() || b.IsZero() {
+		return b.Compare(a)
+	}
+	return a.Compare(b)
+}
+
+// Order claims free lines. The same order again gets what it has.
+func (p *Static) Order(ctx context.Context, in procurement.Intent) (d procurement.Delivery, err error) {
+	if in.Type != session.Static || in.Quantity < 1 || in.Days < 1 {
+		return d, procurement.Refuse(procurement.Unsupported, "the list is sold as addresses")
+	}
+	if err := p.ready(ctx); err != nil {
+		return d, err
+	}
+	var own []procurement.Claim
+	err = p.update(ctx, func(ctx context.Context, claims ports.Claims) error {
+		all, err := claims.All(ctx, p.name)
+		if err != nil {
+			return err
+		}
+		if own = ofOrder(all, in.Key); len(own) > 0 {
+			return nil
+		}
+		now := p.now()
+		until := now.Add(time.Duration(in.Days) * day)
+		lines := p.free(all, in, until)
+		if len(lines) < in.Quantity {
+			return procurement.Refuse(procurement.OutOfStock, "the list has not enough free lines")
+		}
+		for _, e := range lines[:in.Quantity] {
+			own = append(own, procurement.Claim{Provider: p.name, Line: e.key, OrderID: in.Key, Exit: e.exit.String(),
+				SKU: in.SKU, Location: in.Location, EndsAt: until, ClaimedAt: now})
+		}
+		slices.SortFunc(own, func(a, b procurement.Claim) int { return cmp.Compare(a.Line, b.Line) }) // as they are read
+		return claims.Add(ctx, own)
+	})
+	if err != nil {
+		return d, err
+	}
+	return p.delivery(own)
+}
+
+// delivery returns what an order has, as the list has it now. It fails with Temporary if a
+// line of it is not in the list.
+func (p *Static) delivery(own []procurement.Claim) (d procurement.Delivery, err error) {
+	d = procurement.Delivery{Ref: own[0].OrderID, Label: own[0].OrderID, State: procurement.Live, SKU: own[0].SKU,
+		Location: own[0].Location, Quantity: len(own), CreatedAt: own[0].ClaimedAt, ExpiresAt: own[0].EndsAt}
+	p.pool.look(func(_ []*entry, byKey map[string]*entry) {
+		for _, c := range own {
+			e := byKey[c.Line]
+			if e == nil {
+				err = procurement.Refuse(procurement.Temporary, "a line of the order is not in the list, and no other is free")
+				return
+			}
+			d.IPs = append(d.IPs, p.ip(e, c))
+		}
+	})
+	return d, err
+}
+
+// ip returns a line as an address. The look at the pool is the caller's.
+func (s *seller) ip(e *entry, c procurement.Claim) procurement.IP {
+	exit := e.exit
+	if !exit.IsValid() || c.Exit != "" && c.Exit != exit.String() {
+		exit = parseAddr(c.Exit)
+	}
+	ip := procurement.IP{ID: e.key, Addr: exit, Host: e.Host, User: e.User, Password: e.Password, Trusted: s.trusted,
+		Country: e.place().Country, ExpiresAt: c.EndsAt}
+	if e.Protocol == session.SOCKS5 {
+		ip.SOCKSPort = e.Port
+	} else {
+		ip.HTTPPort = e.Port
+	}
+	return ip
+}
+
+// Find returns the order of an intent, by its key.
+func (p *Static) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
+	d, err := p.Read(ctx, in.Key)
+	if procurement.ClassOf(err) == procurement.NotFound {
+		return nil, nil
+	}
+	return []procurement.Delivery{d}, err
+}
+
+// Read returns the lines of an order. One that is gone from the list, or has failed for
+// replaceAfter, is replaced by a free one of the same place before.
+func (p *Static) Read(ctx context.Context, ref string) (d procurement.Delivery, err error) {
+	own, err := p.of(ctx, ref)
+	if err != nil {
+		return d, err
+	}
+	if !p.pool.isLoaded() {
+		if err := p.load(ctx); err != nil {
+			return d, refusal(err)
+		}
+	}
+	if p.worn(own) {
+		if own, err = p.repair(ctx, ref); err != nil {
+			return d, err
+		}
+	}
+	return p.delivery(own)
+}
+
+// Renew moves the end of an order, for nothing. It is refused where a line ends before.
+func (p *Static) Renew(ctx context.Context, ref string, in procurement.Intent) (list []procurement.Renewed, err error) {
+	var own []procurement.Claim
+	err = p.update(ctx, func(ctx context.Context, claims ports.Claims) error {
+		all, err := claims.All(ctx, p.name)
+		if err != nil {
+			return err
+		}
+		if own = ofOrder(all, ref); len(own) == 0 {
+			return procurement.Refuse(procurement.NotFound, "no line is sold to this order")
+		}
+		if own[0].Renewal == in.Key {
+			return nil
+		}
+		if err := p.lasts(own, in.Days); err != nil {
+			return err
+		}
+		for i := range own {
+			own[i].EndsAt, own[i].Renewal = own[i].EndsAt.Add(time.Duration(in.Days)*day), in.Key
+		}
+		if err := claims.Drop(ctx, p.name, ref); err != nil {
+			return err
+		}
+		return claims.Add(ctx, own)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range own {
+		list = append(list, procurement.Renewed{Addr: parseAddr(c.Exit), ExpiresAt: c.EndsAt})
+	}
+	return list, nil
+}
+
+// lasts refuses more days of lines that end before, or are gone.
+func (p *Static) lasts(own []procurement.Claim, days int) (err error) {
+	p.pool.look(func(_ []*entry, byKey map[string]*entry) {
+		for _, c := range own {
+			until := c.EndsAt.Add(time.Duration(days) * day)
+			switch e := byKey[c.Line]; {
+			case e == nil:
+				err = procurement.Refuse(procurement.Temporary, "a line of the order is not in the list")
+			case !e.Ends.IsZero() && e.Ends.Before(until):
+				err = procurement.Refuse(procurement.OutOfStock, "a line of the order ends before, at "+e.Ends.Format(time.DateOnly))
+			}
+		}
+	})
+	return err
+}
+
+// Quote costs nothing. The stock is that of this moment.
+func (p *Static) Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error) {
+	q := procurement.Quote{Stock: procurement.StockNo}
+	if err := p.ready(ctx); err != nil {
+		return procurement.Quote{}, err
+	}
+	all, err := p.all(ctx)
+	if err == nil && len(p.free(all, in, p.now().Add(time.Duration(in.Days)*day))) >= in.Quantity {
+		q.Stock = procurement.StockYes
+	}
+	return q, err
+}
+
+// Offers lists the lines that are not sold, by network and country.
+func (p *Static) Offers(ctx context.Context) ([]procurement.Offer, error) {
+	if err := p.ready(ctx); err != nil {
+		return nil, err
+	}
+	all, err := p.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p.offers(session.Static, p.free(all, procurement.Intent{}, p.now())), nil
+}
+
+// unknownCountry is the place of lines whose country is not known: ISO 3166-1 leaves it to
+// users. No order for a country gets them.
+const unknownCountry = "ZZ"
+
+// offers counts free lines by network and country. What the list has and is sold out is
+// there too.
+func (s *seller) offers(typ session.Type, free []*entry) []procurement.Offer {
+	type kind struct{ network, country string }
+	count := map[kind]int{}
+	of := func(e *entry) kind { return kind{e.Network, cmp.Or(e.place().Country, unknownCountry)} }
+	s.pool.look(func(lines []*entry, _ map[string]*entry) {
+		for _, e := range lines {
+			count[of(e)] += 0
+		}
+		for _, e := range free {
+			count[of(e)]++
+		}
+	})
+	list := []procurement.Offer{}
+	for k, n := range count {
+		o := procurement.Offer{SKU: k.network, Type: typ, Name: strings.TrimSpace("list " + k.network),
+			Location: session.Location{Country: k.country}, Stock: procurement.StockYes, Count: n}
+		if n == 0 {
+			o.Stock = procurement.StockNo
+		}
+		list = append(list, o)
+	}
+	slices.SortFunc(list, func(a, b procurement.Offer) int {
+		return cmp.Or(cmp.Compare(a.SKU, b.SKU), cmp.Compare(a.Location.Country, b.Location.Country))
+	})
+	return list
+}

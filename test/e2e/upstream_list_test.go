@@ -1,0 +1,201 @@
+package e2e_test
+
+import (
+	"database/sql"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"agentproxy/test/pg"
+	"agentproxy/test/realproxy"
+)
+
+// listConfig sells two files as addresses and as traffic.
+func listConfig(addresses, traffic string) string {
+	return fmt.Sprintf(`
+providers:
+  - {name: own, kind: list, options: {file: %q, sold_as: static}}
+  - {name: pool, kind: list, options: {file: %q, sold_as: dynamic, country: us}}
+products:
+  - code: own_1
+    name: Own addresses
+    type: static
+    durations: [{days: 30, price: "1.00"}]
+    countries: [US]
+    sources: [{provider: own}]
+  - {code: pool_1, name: Own pool, type: dynamic, price: "0.30", countries: [US], sources: [{provider: pool}]}
+`, addresses, traffic)
+}
+
+func writeList(t *testing.T, lines ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "list.txt")
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestAgentsBuyTheOperatorsOwnProxies(t *testing.T) {
+	t.Parallel()
+	line := func(p *realproxy.Proxy) string {
+		return fmt.Sprintf("%s://%s:%s@%s # country=US", p.Protocol, realproxy.User, realproxy.Password, p.Addr)
+	}
+	one, two := realproxy.Tinyproxy(t, "127.128.7.1"), realproxy.Microsocks(t, "127.128.7.2")
+	three, four := realproxy.Squid(t, "127.128.7.3"), realproxy.Microsocks(t, "127.128.7.4")
+	m := open(t, listConfig(writeList(t, line(one), line(two)), writeList(t, line(three), line(four))))
+	key, _ := m.register("buyer")
+
+	d := m.buy(key, static("own_1", 2))
+	var exits []string
+	for _, ip := range d.IPList {
+		exits = append(exits, ip.IP)
+	}
+	slices.Sort(exits)
+	if !slices.Equal(exits, []string{"127.128.7.1", "127.128.7.2"}) {
+		t.Errorf("the addresses are %v", exits)
+	}
+	for _, e := range m.carries(key, d) {
+		if e != d.IPList[0].IP {
+			t.Errorf("the first address is %s, the target saw %s", d.IPList[0].IP, e)
+		}
+	}
+	if r, err := m.call(t.Context(), "POST", "/sessions", key, static("own_1", 1)); err != nil || r.status != 409 || !strings.Contains(string(r.body), "PRODUCT_OUT_OF_STOCK") {
+		t.Errorf("a list that is sold out: %d %s, %v", r.status, r.body, err)
+	}
+	m.must(200, "POST", "/sessions/"+d.SessionID+"/renew", key, `{"duration_days":30}`)
+
+	pool := m.buy(key, dynamic("pool_1", "1"))
+	m.keepsAndRotates(key, pool)
+	within(t, soon, "the report", func() bool {
+		_, metrics := m.page("/metrics")
+		return strings.Contains(metrics, `agentproxy_provider_lines{provider="own",state="sold"} 2`) &&
+			strings.Contains(metrics, `agentproxy_provider_lines{provider="pool",state="working"} 2`)
+	})
+	m.keepsSecret(key, []string{d.SessionID, pool.SessionID}, realproxy.User, realproxy.Password)
+	m.ends(key, pool)
+	m.must(200, "POST", "/sessions/"+d.SessionID+"/terminate", key, "")
+	within(t, soon, "the lines to be free again", func() bool {
+		r, err := m.call(t.Context(), "POST", "/sessions", key, static("own_1", 2))
+		return err == nil && (r.status == 201 || r.status == 202)
+	})
+}
+
+// exitsOf starts proxies, each with an exit of its own, and returns their lines.
+func exitsOf(t *testing.T, n int) (lines []string) {
+	for i := range n {
+		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 128, 8, byte(1+i))}}
+		s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			up, err := d.DialContext(r.Context(), "tcp", r.Host)
+			if err != nil {
+				rw.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			defer up.Close()
+			rw.WriteHeader(http.StatusOK)
+			c, _, err := http.NewResponseController(rw).Hijack()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			go func() { _, _ = io.Copy(up, c) }()
+			_, _ = io.Copy(c, up)
+		}))
+		t.Cleanup(s.Close)
+		lines = append(lines, strings.TrimPrefix(s.URL, "http://")+" US")
+	}
+	return lines
+}
+
+func TestKilledWhileItSellsAListNoLineIsSoldTwice(t *testing.T) {
+	t.Parallel()
+	for _, store := range []string{"sqlite", "postgres"} {
+		t.Run(store, func(t *testing.T) {
+			t.Parallel()
+			const lines, calls = 8, 12
+			list := exitsOf(t, lines)
+			var env []string
+			var url string
+			if store == "postgres" {
+				url = pg.Database(t)
+				env = onPostgres(url)
+			}
+			m := open(t, listConfig(writeList(t, list...), writeList(t, list[0])), env...)
+			db := func() *sql.DB { return m.database() }
+			if store == "postgres" {
+				db = func() *sql.DB {
+					db, err := sql.Open("pgx", url)
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() { _ = db.Close() })
+					return db
+				}
+			}
+			key, _ := m.register("killed")
+			var answered atomic.Int32
+			var wg sync.WaitGroup
+			create := func(i int) int {
+				r, err := m.call(t.Context(), "POST", "/sessions", key, static("own_1", 1), "Idempotency-Key", fmt.Sprint("call-", i))
+				if err != nil {
+					return 0
+				}
+				return r.status
+			}
+			for i := range calls {
+				wg.Go(func() {
+					create(i)
+					answered.Add(1)
+				})
+			}
+			within(t, soon, "calls to kill it in", func() bool { return answered.Load() >= 2 })
+			m.kill()
+			wg.Wait()
+			database := db()
+			// The process that had these is dead: their claims need not expire first.
+			if _, err := database.Exec(`UPDATE upstream_orders SET next_at = planned_at WHERE status IN ('planned', 'sent')`); err != nil {
+				t.Fatal(err)
+			}
+			m.start()
+			for i := range calls { // a client repeats what it has no answer to
+				create(i)
+			}
+			owner := map[string]string{}
+			within(t, 2*soon, "every session to be decided", func() bool {
+				var page struct{ Items []sessionData }
+				m.must(200, "GET", "/sessions?page_size=100", key, "").into(t, &page)
+				clear(owner)
+				for _, d := range page.Items {
+					switch d.Status {
+					case "creating":
+						return false
+					case "active":
+						for _, ip := range d.IPList {
+							if other, twice := owner[ip.IP]; twice {
+								t.Errorf("%s is sold to %s and %s", ip.IP, other, d.SessionID)
+							}
+							owner[ip.IP] = d.SessionID
+						}
+					}
+				}
+				return true
+			})
+			var claims, orders int
+			if err := database.QueryRow(`SELECT COUNT(*), COUNT(DISTINCT order_id) FROM list_claims WHERE provider = 'own'`).Scan(&claims, &orders); err != nil {
+				t.Fatal(err)
+			}
+			if len(owner) != lines || claims != lines || orders != lines {
+				t.Errorf("%d lines have %d owners, %d claims of %d orders", lines, len(owner), claims, orders)
+			}
+		})
+	}
+}
