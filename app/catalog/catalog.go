@@ -104,6 +104,9 @@ func (c *Catalog) Provider(name string) (ports.Provider, bool) {
 	return p, ok
 }
 
+// Providers returns all providers, in no order.
+func (c *Catalog) Providers() []ports.Provider { return slices.Collect(maps.Values(c.providers)) }
+
 // InProcess returns a provider that does no IO; false if there is none of this name.
 func (c *Catalog) InProcess(name string) (ports.Provider, bool) {
 	p, ok := c.providers[name]

@@ -7,6 +7,7 @@ type repos interface {
 	Orders() ports.Orders
 	Sessions() ports.Sessions
 	Addresses() ports.Addresses
+	Reconciliations() ports.Reconciliations
 }
 
 func narrow(store ports.Store) ports.Unit[repos] {

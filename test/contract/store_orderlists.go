@@ -23,6 +23,7 @@ var orderListClaims = []claim{
 	{"spent is what was sent to a provider since, and confirmed", upstreamSpent},
 	{"open and frozen orders are counted", upstreamTally},
 	{"what a provider owes is counted", upstreamOwed},
+	{"the last reconciliation of each provider is kept", reconciliationsKept},
 }
 
 func wantUpstreamList(
@@ -287,4 +288,24 @@ func upstreamOwed(t *testing.T, st ports.Store) {
 		t.Fatal(err)
 	}
 	want(map[string]procurement.Owed{"one": {Live: 2}, "two": {Live: 2, Missing: 1, Late: 1}})
+}
+
+func reconciliationsKept(t *testing.T, st ports.Store) {
+	one := ports.Reconciliation{Provider: "one", At: storeNow, Listed: 7, Orphans: 2}
+	two := ports.Reconciliation{Provider: "two", At: storeNow.Add(time.Hour)}
+	again := ports.Reconciliation{Provider: "one", At: storeNow.Add(24 * time.Hour), Listed: 6}
+	want := map[string]ports.Reconciliation{}
+	for _, r := range []ports.Reconciliation{{}, one, two, again} {
+		if r.Provider != "" {
+			update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Reconciliations().Put(ctx, r) })
+			want[r.Provider] = r
+		}
+		view(t, st, func(ctx context.Context, tx ports.Tx) error {
+			got, err := tx.Reconciliations().All(ctx)
+			if !maps.Equal(got, want) || err != nil {
+				t.Errorf("they are %+v, want %+v; %v", got, want, err)
+			}
+			return nil
+		})
+	}
 }

@@ -29,6 +29,7 @@ const (
 	Release   Op = "cancel"
 	UsageOf   Op = "usage"
 	Disable   Op = "disable"
+	List      Op = "list"
 )
 
 // Step defines one call of a provider: it waits, does the work or does not, and returns
@@ -87,6 +88,7 @@ type Provider struct {
 var (
 	_ ports.Dynamic = (*Provider)(nil)
 	_ ports.Static  = (*Provider)(nil)
+	_ ports.Lister  = (*Provider)(nil)
 )
 
 // NewProvider returns a remote seller of the given products, or of Products without any.
@@ -190,6 +192,19 @@ func (p *Provider) Find(ctx context.Context, in procurement.Intent) (list []proc
 	err = p.play(ctx, Find, func() error {
 		for _, b := range p.sales {
 			if b.Type == in.Type && b.SKU == in.SKU && !b.Released && !b.Gone {
+				list = append(list, b.Delivery)
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// List returns all purchases that were not released.
+func (p *Provider) List(ctx context.Context) (list []procurement.Delivery, err error) {
+	err = p.play(ctx, List, func() error {
+		for _, b := range p.sales {
+			if !b.Released && !b.Gone {
 				list = append(list, b.Delivery)
 			}
 		}

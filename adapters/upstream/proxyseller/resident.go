@@ -28,7 +28,10 @@ type trafficProvider struct {
 	port uint16 // 0: that of its profile
 }
 
-var _ ports.Dynamic = (*trafficProvider)(nil)
+var (
+	_ ports.Dynamic = (*trafficProvider)(nil)
+	_ ports.Lister  = (*trafficProvider)(nil)
+)
 
 // Capabilities describes packages: each has its own credential and a cap in bytes, and
 // deleting one returns its unused traffic.
@@ -227,6 +230,19 @@ func (p *trafficProvider) Find(ctx context.Context, in procurement.Intent) ([]pr
 		}
 	}
 	return found, nil
+}
+
+// List returns all packages.
+func (p *trafficProvider) List(ctx context.Context) ([]procurement.Delivery, error) {
+	packages, err := p.packages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]procurement.Delivery, len(packages))
+	for i, k := range packages {
+		list[i] = procurement.Delivery{Ref: k.Key, State: procurement.Live, SKU: p.section}
+	}
+	return list, nil
 }
 
 // Read returns a package with its credential.

@@ -86,7 +86,10 @@ type Provider struct {
 	now        func() time.Time
 }
 
-var _ ports.Dynamic = (*Provider)(nil)
+var (
+	_ ports.Dynamic = (*Provider)(nil)
+	_ ports.Lister  = (*Provider)(nil)
+)
 
 // New returns a provider, or the error of Validate.
 func New(c Config, log *slog.Logger) (*Provider, error) {
@@ -166,32 +169,6 @@ func capGB(bytes int64) (int64, error) {
 		return 0, procurement.Refuse(procurement.Invalid, fmt.Sprintf("a cap is 1 to %d GB, not %d bytes", maxGB, bytes))
 	}
 	return (bytes + gigabyte - 1) / gigabyte, nil
-}
-
-// Find returns the pool keys whose label is the key of the intent.
-func (p *Provider) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
-	var all *[]poolKey
-	if err := p.api.Call(ctx, rest.Safely, http.MethodGet, "/reseller/pool-keys", nil, &all); err != nil {
-		return nil, err
-	}
-	if all == nil {
-		return nil, errShape
-	}
-	var found []procurement.Delivery
-	for _, k := range *all {
-		if k.ID == "" || k.Label == "" {
-			return nil, errShape // such a list does not prove that the key is absent
-		}
-		if k.Label != in.Key {
-			continue
-		}
-		d, err := p.delivery(k)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, d)
-	}
-	return found, nil
 }
 
 // Read returns a pool key.

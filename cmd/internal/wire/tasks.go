@@ -58,7 +58,7 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 // jobTasks returns the tasks that the leader inserts as jobs, which any replica
 // runs.
 func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *payments.Watcher, webhooks *webhooks.Service,
-	accounts *accounts.Service, ledger *proof) []queue.Pass {
+	accounts *accounts.Service, ledger *proof, reconcile *reconcile.Service) []queue.Pass {
 	return []queue.Pass{
 		{Name: "tidy", Every: time.Minute, Run: p.Purge},
 		{Name: "tidy-accounts", Every: 10 * time.Minute, Run: accounts.Purge},
@@ -67,6 +67,8 @@ func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *paymen
 		{Name: "remind-of-trials", Every: time.Minute, Run: webhooks.RemindTrials},
 		{Name: "sweep-deliveries", Every: time.Minute, Run: webhooks.Sweep},
 		{Name: "prove-ledger", Every: proveEvery, Run: ledger.run},
+		// Often, because the period begins anew at each start; each provider once in 24 hours.
+		{Name: "reconcile-providers", Every: 10 * time.Minute, Run: reconcile.RunDue},
 		{Name: "recover", Every: stuckAfter, Run: func(ctx context.Context) error { return driver.Recover(ctx, stuckAfter) }},
 	}
 }

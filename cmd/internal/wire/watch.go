@@ -59,7 +59,7 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 const leaderLate = 5 * time.Minute
 
 // gauges returns the gauges that are read at each scrape.
-func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp.Desk, watch *reconcile.Watch, proof *proof, watcher *payments.Watcher,
+func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp.Desk, watch *reconcile.Watch, providers *reconcile.Service, proof *proof, watcher *payments.Watcher,
 	webhooks *webhooks.Service, accounts *accounts.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
@@ -79,6 +79,16 @@ func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp
 			values := map[string]float64{}
 			for provider, w := range all {
 				values[provider] = of(w)
+			}
+			return values, err
+		}
+	}
+	compared := func(of func(ports.Reconciliation) float64) func(context.Context) (map[string]float64, error) {
+		return func(ctx context.Context) (map[string]float64, error) {
+			last, err := providers.Last(ctx)
+			values := map[string]float64{}
+			for provider, r := range last {
+				values[provider] = of(r)
 			}
 			return values, err
 		}
@@ -124,6 +134,10 @@ func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp
 				}
 				return 0
 			})},
+		{Name: "agentproxy_upstream_orphans", Help: "What a provider has and no order is known for, when it was last reconciled.",
+			ByProvider: compared(func(r ports.Reconciliation) float64 { return float64(r.Orphans) })},
+		{Name: "agentproxy_upstream_reconciled_age_seconds", Help: "Time since a provider was last reconciled.",
+			ByProvider: compared(func(r ports.Reconciliation) float64 { return clock.Now().Sub(r.At).Seconds() })},
 		{Name: "agentproxy_payments_lag_seconds", Help: "Time since the chain was last read completely.",
 			Read: status(func(s payments.Status) float64 {
 				if s.ReadAt.IsZero() {
