@@ -12,8 +12,8 @@ import (
 // claims looks up what the service knows of each entry of a list, in transactions of
 // lookedUpAtOnce entries. They begin after the list was read: what was ordered meanwhile
 // is not in it.
-func (u *Service) claims(ctx context.Context, p ports.Lister, listed []procurement.Delivery) ([]procurement.Claim, error) {
-	all := make([]procurement.Claim, len(listed))
+func (u *Service) claims(ctx context.Context, p ports.Lister, listed []procurement.Delivery) ([]procurement.Match, error) {
+	all := make([]procurement.Match, len(listed))
 	for from := 0; from < len(listed); from += lookedUpAtOnce {
 		part := listed[from:min(from+lookedUpAtOnce, len(listed))]
 		err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
@@ -26,7 +26,7 @@ func (u *Service) claims(ctx context.Context, p ports.Lister, listed []procureme
 				return err
 			}
 			for i, d := range part {
-				c := procurement.Claim{OnTheWay: open > 0}
+				c := procurement.Match{OnTheWay: open > 0}
 				for _, ip := range d.IPs {
 					c.Owned = c.Owned || owned[ip.Addr.String()]
 				}

@@ -1,7 +1,7 @@
 package procurement
 
-// Claim is what the service knows of something that a provider lists.
-type Claim struct {
+// Match is what the service knows of something that a provider lists.
+type Match struct {
 	// Order is the confirmed purchase with its ref, else the order with its label; the zero
 	// Order if there is none.
 	Order Order
@@ -31,7 +31,7 @@ const (
 
 // Reconcile decides about one entry of a provider's list. What has no order is never
 // given up: another installation, or a person, may have bought it from the same account.
-func Reconcile(d Delivery, c Claim) Disposition {
+func Reconcile(d Delivery, c Match) Disposition {
 	o := c.Order
 	switch {
 	case d.State == Gone:
