@@ -115,6 +115,7 @@ func (u *Service) RunDue(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		u.report(r)
 		if r.Err != nil {
 			u.log.Warn("what a provider has could not be compared with its orders", "provider", p.Name(), "err", r.Err)
 		}
@@ -198,7 +199,6 @@ func (u *Service) reconcile(ctx context.Context, p ports.Lister) (Report, error)
 		r.Findings = append(r.Findings, f)
 	}
 	r.Listed = len(listed)
-	u.report(r)
 	return r, u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		return tx.Reconciliations().Put(ctx, ports.Reconciliation{Provider: r.Provider, At: u.clock.Now(), Listed: r.Listed,
 			Orphans: r.Orphans()})

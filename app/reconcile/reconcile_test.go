@@ -100,8 +100,11 @@ func TestWhatIsUsedIsKept(t *testing.T) {
 	last, err := b.Last(t.Context())
 	apptest.OK(t, err)
 	apptest.Equal(t, "stored", last["remote"], ports.Reconciliation{Provider: "remote", At: b.Clock.Now(), Listed: 3, Orphans: 1})
+	b.Clock.Advance(reconcile.Every)
+	apptest.Equal(t, "logged for the operator who reads the report", b.text.String(), "")
+	apptest.OK(t, b.RunDue(t.Context()))
 	if !strings.Contains(b.text.String(), "orphans=1") {
-		t.Errorf("told: %s", b.text.String())
+		t.Errorf("logged: %s", b.text.String())
 	}
 	apptest.Equal(t, "calls", strings.Join(slices.Sorted(maps.Keys(b.calls)), ", "), "remote list")
 }
