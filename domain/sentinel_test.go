@@ -28,6 +28,9 @@ var sentinels = map[string]*domain.Error{
 	"account.ErrDisabled":            account.ErrDisabled,
 	"account.ErrExpiredToken":        account.ErrExpiredToken,
 	"account.ErrInvalidKey":          account.ErrInvalidKey,
+	"account.ErrFirstKey":            account.ErrFirstKey,
+	"account.ErrKeyNotFound":         account.ErrKeyNotFound,
+	"account.ErrTooManyKeys":         account.ErrTooManyKeys,
 	"account.ErrNotFound":            account.ErrNotFound,
 	"account.ErrRateLimited":         account.ErrRateLimited,
 	"account.ErrReferralCode":        account.ErrReferralCode,
@@ -53,16 +56,22 @@ var sentinels = map[string]*domain.Error{
 	"session.ErrNotStatic":           session.ErrNotStatic,
 	"session.ErrOver":                session.ErrOver,
 	"webhook.ErrNoEndpoint":          webhook.ErrNoEndpoint,
+	"webhook.ErrPending":             webhook.ErrPending,
+	"webhook.ErrTest":                webhook.ErrTest,
 	"webhook.ErrNotFound":            webhook.ErrNotFound,
 	"webhook.ErrDisabled":            webhook.ErrDisabled,
 }
 
 // general lists the sentinels that are a special case of another one.
 var general = map[string]string{
-	"session.ErrNotDynamic": "domain.ErrInvalid",
-	"session.ErrNotStatic":  "domain.ErrInvalid",
-	"webhook.ErrNoEndpoint": "domain.ErrInvalid",
-	"webhook.ErrDisabled":   "domain.ErrInvalid",
+	"session.ErrNotDynamic":  "domain.ErrInvalid",
+	"session.ErrNotStatic":   "domain.ErrInvalid",
+	"webhook.ErrNoEndpoint":  "domain.ErrInvalid",
+	"webhook.ErrPending":     "domain.ErrInvalid",
+	"webhook.ErrTest":        "domain.ErrInvalid",
+	"account.ErrFirstKey":    "domain.ErrInvalid",
+	"account.ErrTooManyKeys": "domain.ErrInvalid",
+	"webhook.ErrDisabled":    "domain.ErrInvalid",
 }
 
 func TestNoTwoSentinelsAreEqual(t *testing.T) {

@@ -20,19 +20,28 @@ type Chain interface {
 	// Required is how many blocks on top make a transfer final, about.
 	Required() int
 	// Heads reads both ends of the chain. What is read after it, is complete up
-	// to them.
+	// to the final one.
 	Heads(ctx context.Context) (recharge.Heads, error)
+	// Final reads the final head alone, for less.
+	Final(ctx context.Context) (recharge.Head, error)
+	// Since returns the number of a block that is not later than a time, by the
+	// final head that was read last; 0 if there may be none.
+	Since(ctx context.Context, at time.Time) (int64, error)
+	// Incoming is every transfer to one of the addresses in blocks first to last, in
+	// chain order. Of blocks up to the final head that was read last it is complete
+	// or an error; above it transfers are only Seen, and some may be missing.
+	Incoming(ctx context.Context, to []string, first, last int64) ([]recharge.Transfer, error)
 	// History is every transfer to or from an address in blocks from since on.
-	// It is complete or an error.
+	// It is complete or an error. Where the source has an index, that is read: a
+	// second witness beside Incoming.
 	History(ctx context.Context, address string, since time.Time) ([]recharge.Transfer, error)
-	// Block returns every transfer in a block, of any address. Those of a block above
-	// the final head are only Seen.
-	Block(ctx context.Context, number int64, final bool) ([]recharge.Transfer, error)
 	// Transaction returns every transfer of a transaction; none when the chain does
 	// not have it, or no longer.
 	Transaction(ctx context.Context, txID string) ([]recharge.Transfer, error)
 	// Balance is what an address holds at the final head.
 	Balance(ctx context.Context, address string) (domain.Money, error)
+	// Balances is what addresses hold at the latest block, for much less.
+	Balances(ctx context.Context, addresses []string) ([]domain.Money, error)
 	// Valid reports whether a text is an address of the chain, byte by byte.
 	Valid(address string) bool
 }

@@ -16,8 +16,8 @@ type Devchain interface {
 	SetGenesis(ctx context.Context, at time.Time, every time.Duration) error
 	// Append adds a transfer to its block; the log index is the caller's.
 	Append(ctx context.Context, t recharge.Transfer) error
-	// Block lists the transfers of a block. The list is empty if it has none.
-	Block(ctx context.Context, number int64) ([]recharge.Transfer, error)
+	// Blocks lists the transfers of blocks first to last, in chain order.
+	Blocks(ctx context.Context, first, last int64) ([]recharge.Transfer, error)
 	// Transaction lists the transfers of a transaction.
 	Transaction(ctx context.Context, txID string) ([]recharge.Transfer, error)
 	// Touching lists transfers to or from an address in blocks from a number on.

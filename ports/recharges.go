@@ -22,14 +22,13 @@ type Recharges interface {
 	AddressOf(ctx context.Context, network, fingerprint, agentID string) (recharge.Address, bool, error)
 	// Owned returns those of the addresses that are ours.
 	Owned(ctx context.Context, network string, addresses []string) (map[string]recharge.Address, error)
-	// Watched lists addresses that have an open order, or one whose window
-	// closed after the time, whichever key they are of, the least recently read
-	// first.
-	Watched(ctx context.Context, network string, after time.Time, limit int) ([]recharge.Address, error)
 	// Addresses lists addresses, the least recently audited first.
 	Addresses(ctx context.Context, network string, limit int) ([]recharge.Address, error)
-	// AllAddresses lists every address, by agent.
-	AllAddresses(ctx context.Context, network string, page domain.Page) (domain.List[recharge.Address], error)
+	// CountAddresses counts them. An address is never removed, so an equal count
+	// means that the list is the same.
+	CountAddresses(ctx context.Context, network string) (int, error)
+	// AllAddresses lists every address, whichever key it is of, by agent.
+	AllAddresses(ctx context.Context, network string) ([]recharge.Address, error)
 	// PutAddress writes ReadThrough, which never goes back, AuditedAt and Drift.
 	PutAddress(ctx context.Context, a recharge.Address) error
 

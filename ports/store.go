@@ -48,6 +48,7 @@ type Tx interface {
 	Reconciliations() Reconciliations
 	Claims() Claims
 	Trials() Trials
+	Keys() Keys
 }
 
 // ErrDuplicate reports that a row with the same unique reference exists.

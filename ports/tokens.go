@@ -11,6 +11,7 @@ type Token struct {
 	AgentID string
 	Version int64 // of the secret it was issued for
 	Scopes  []account.Scope
+	Since   time.Time // when the first token was issued that this one was refreshed from, in whole seconds
 	Expires time.Time
 }
 

@@ -33,6 +33,8 @@ type Webhooks interface {
 	Deliveries(
 		ctx context.Context, agentID string, of webhook.Status, page domain.Page,
 	) (domain.List[webhook.Delivery], error)
+	// Pending counts an agent's pending deliveries, up to a limit.
+	Pending(ctx context.Context, agentID string, limit int) (int, error)
 	// Overdue lists pending deliveries that were due before the time, the
 	// longest overdue first.
 	Overdue(ctx context.Context, before time.Time, limit int) ([]webhook.Delivery, error)

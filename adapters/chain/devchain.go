@@ -215,15 +215,28 @@ func (c *Devchain) transfersOf(ctx context.Context, address string) (list []rech
 	return list, err
 }
 
-// Block lists the transfers of a block. It returns an error for a block that
-// does not exist yet, and for one that is not final if final is set.
-func (c *Devchain) Block(ctx context.Context, number int64, final bool) (list []recharge.Transfer, err error) {
-	err = c.read(ctx, fmt.Sprint("block ", number), func(ctx context.Context, blocks ports.Devchain, h recharge.Heads) error {
-		if number < 0 || number > h.Latest.Number || final && number > h.Final.Number {
-			return fmt.Errorf("the chain ends at %d, its final part at %d", h.Latest.Number, h.Final.Number)
+// Final returns the final head.
+func (c *Devchain) Final(ctx context.Context) (recharge.Head, error) {
+	heads, err := c.Heads(ctx)
+	return heads.Final, err
+}
+
+// Since returns 0: blocks may have had another duration before.
+func (c *Devchain) Since(context.Context, time.Time) (int64, error) { return 0, nil }
+
+// Incoming lists the transfers to some addresses in some blocks.
+func (c *Devchain) Incoming(ctx context.Context, to []string, first, last int64) (list []recharge.Transfer, err error) {
+	what := fmt.Sprintf("blocks %d to %d", first, last)
+	wanted := make(map[string]bool, len(to))
+	for _, address := range to {
+		if !c.Valid(address) {
+			return nil, fmt.Errorf("development chain: %q: %w", address, errAddress)
 		}
-		found, err := blocks.Block(ctx, number)
-		list = onChain(found, h)
+		wanted[address] = true
+	}
+	err = c.read(ctx, what, func(ctx context.Context, blocks ports.Devchain, h recharge.Heads) error {
+		found, err := blocks.Blocks(ctx, first, last)
+		list = slices.DeleteFunc(onChain(found, h), func(t recharge.Transfer) bool { return !wanted[t.To] })
 		return err
 	})
 	return list, err
@@ -241,10 +254,14 @@ func (c *Devchain) Transaction(ctx context.Context, txID string) (list []recharg
 
 // Balance returns the final transfers to an address less those from it. It is
 // negative for the faucet.
-func (c *Devchain) Balance(ctx context.Context, address string) (sum domain.Money, err error) {
+func (c *Devchain) Balance(ctx context.Context, address string) (domain.Money, error) {
+	return c.balance(ctx, address, true)
+}
+
+func (c *Devchain) balance(ctx context.Context, address string, final bool) (sum domain.Money, err error) {
 	list, err := c.transfersOf(ctx, address)
 	for _, t := range list {
-		if t.State != recharge.Final {
+		if final && t.State != recharge.Final {
 			continue
 		}
 		if t.To == address {
@@ -255,6 +272,18 @@ func (c *Devchain) Balance(ctx context.Context, address string) (sum domain.Mone
 		}
 	}
 	return sum, err
+}
+
+// Balances counts the transfers that are not final too.
+func (c *Devchain) Balances(ctx context.Context, addresses []string) (list []domain.Money, err error) {
+	for _, address := range addresses {
+		sum, err := c.balance(ctx, address, false)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, sum)
+	}
+	return list, nil
 }
 
 // Send puts a transfer of new money into the next block.

@@ -123,13 +123,9 @@ func TestASentTransferIsInTheNextBlock(t *testing.T) {
 		if err := errors.Join(err1, err2); err != nil || !same(byHistory, list) || !same(byID, list) {
 			t.Errorf("at %v: %+v and %+v, %v; want %+v", w.clock.Now(), byHistory, byID, err, list)
 		}
-		byBlock, err := c.Block(t.Context(), want.Block, false)
-		if (err == nil) != (step.state != "") || !same(byBlock, list) {
+		byBlock, err := c.Incoming(t.Context(), []string{want.To}, want.Block, want.Block)
+		if err != nil || !same(byBlock, list) {
 			t.Errorf("at %v the block has %+v, %v", w.clock.Now(), byBlock, err)
-		}
-		_, err = c.Block(t.Context(), want.Block, true)
-		if (err == nil) != (step.state == recharge.Final) {
-			t.Errorf("at %v, as a final block: %v", w.clock.Now(), err)
 		}
 		balance, err := c.Balance(t.Context(), want.To)
 		if held := step.state == recharge.Final; err != nil || held != (balance == want.Amount) || !held && balance != 0 {
@@ -172,8 +168,8 @@ func TestWhatCannotBeSentIsRefused(t *testing.T) {
 			t.Errorf("the balance of %q is %v", bad, sum)
 		}
 	}
-	if _, err := c.Block(t.Context(), -1, false); err == nil {
-		t.Error("block -1 exists")
+	if list, err := c.Incoming(t.Context(), []string{"T"}, 0, 10); err == nil {
+		t.Errorf("the transfers to no address are %v", list)
 	}
 }
 

@@ -3,7 +3,6 @@ package chain
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -31,14 +30,15 @@ const (
 	indexLag = 10 * time.Minute
 )
 
-// Tron reads USDT on TRON through the HTTP API of TronGrid. The index of an
-// address only names candidate transactions: amounts are read from the event
-// logs of their receipts, and finality from the solidified node.
+// Tron reads USDT on TRON. Logs and the index of an address only name candidate
+// transactions: amounts are read from the events of their receipts, and finality
+// from the node's solidified state.
 type Tron struct {
 	network  string
 	address  string   // of the token
 	contract [20]byte // the same
 	source   *tronSource
+	node     tronNode
 	log      *slog.Logger
 	receipts *otter.Cache[string, []recharge.Transfer] // of final ones, which never change
 
@@ -54,9 +54,14 @@ func NewTron(cfg TronConfig) (*Tron, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tron{network: cfg.Network, address: cfg.Contract, contract: contract, source: newTronSource(cfg), log: cfg.Logger,
+	t := &Tron{network: cfg.Network, address: cfg.Contract, contract: contract, source: newTronSource(cfg), log: cfg.Logger,
 		receipts: otter.Must(&otter.Options[string, []recharge.Transfer]{MaximumWeight: receiptWeight,
-			Weigher: func(_ string, list []recharge.Transfer) uint32 { return uint32(1 + len(list)) }})}, nil
+			Weigher: func(_ string, list []recharge.Transfer) uint32 { return uint32(1 + len(list)) }})}
+	t.node = restNode{t}
+	if cfg.JSONRPC {
+		t.node = rpcNode{t}
+	}
+	return t, nil
 }
 
 // String omits the source, which contains the API key.
@@ -86,15 +91,25 @@ func (t *Tron) Valid(address string) bool {
 // move the heads back, one that lags by more than tronRequired blocks is an
 // error.
 func (t *Tron) Heads(ctx context.Context) (recharge.Heads, error) {
-	final, err := t.head(ctx, "/walletsolidity/getnowblock")
+	final, err := t.node.final(ctx)
 	if err != nil {
 		return recharge.Heads{}, err
 	}
-	latest, err := t.head(ctx, "/wallet/getnowblock")
+	latest, err := t.node.latest(ctx)
 	if err != nil {
 		return recharge.Heads{}, err
 	}
 	return t.advance(recharge.Heads{Latest: latest, Final: final})
+}
+
+// Final reads the final head, under the same rule as Heads.
+func (t *Tron) Final(ctx context.Context) (recharge.Head, error) {
+	final, err := t.node.final(ctx)
+	if err != nil {
+		return recharge.Head{}, err
+	}
+	heads, err := t.advance(recharge.Heads{Latest: final, Final: final})
+	return heads.Final, err
 }
 
 func (t *Tron) advance(read recharge.Heads) (recharge.Heads, error) {
@@ -135,10 +150,20 @@ type tronBlock struct {
 			Time   int64 `json:"timestamp"` // ms
 		} `json:"raw_data"`
 	} `json:"block_header"`
-	Transactions []json.RawMessage `json:"transactions"`
 }
 
-func (t *Tron) head(ctx context.Context, path string) (recharge.Head, error) {
+// restNode is TronGrid, which is read by the HTTP API of the node and by its index.
+type restNode struct{ *Tron }
+
+func (t restNode) final(ctx context.Context) (recharge.Head, error) {
+	return t.head(ctx, "/walletsolidity/getnowblock")
+}
+
+func (t restNode) latest(ctx context.Context) (recharge.Head, error) {
+	return t.head(ctx, "/wallet/getnowblock")
+}
+
+func (t restNode) head(ctx context.Context, path string) (recharge.Head, error) {
 	var b tronBlock
 	if _, err := t.source.object(ctx, path, struct{}{}, &b); err != nil {
 		return recharge.Head{}, err
@@ -149,8 +174,8 @@ func (t *Tron) head(ctx context.Context, path string) (recharge.Head, error) {
 	return recharge.Head{Number: b.Header.Raw.Number, Time: time.UnixMilli(b.Header.Raw.Time).UTC()}, nil
 }
 
-// History reads from the index which transactions touch the address, and their
-// receipts. Final are those that are solidified and not above the final head
+// History reads from the index or the logs which transactions touch the address,
+// and their receipts. Final are those that are solidified and not above the final head
 // that Heads last returned, so that one scan sees one end of the chain.
 func (t *Tron) History(ctx context.Context, address string, since time.Time) ([]recharge.Transfer, error) {
 	if !t.Valid(address) {
@@ -160,7 +185,7 @@ func (t *Tron) History(ctx context.Context, address string, since time.Time) ([]
 	if err != nil {
 		return nil, err
 	}
-	hints, err := t.list(ctx, address, since)
+	hints, err := t.node.touching(ctx, address, since)
 	if err != nil {
 		return nil, fmt.Errorf("%s: history of %s: %w", t.network, address, err)
 	}
@@ -186,62 +211,6 @@ func (t *Tron) History(ctx context.Context, address string, since time.Time) ([]
 	return list, nil
 }
 
-// Block reads the receipts of a block. It returns an error for a block above
-// the latest one, and for one that is not final yet if final is set.
-func (t *Tron) Block(ctx context.Context, number int64, final bool) ([]recharge.Transfer, error) {
-	heads, err := t.known(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if number > heads.Latest.Number || final && number > heads.Final.Number {
-		if heads, err = t.Heads(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if number < 0 || number > heads.Latest.Number || final && number > heads.Final.Number {
-		return nil, fmt.Errorf("%s: block %d is not there yet: the heads are %d and, final, %d",
-			t.network, number, heads.Latest.Number, heads.Final.Number)
-	}
-	node, state := "/wallet", recharge.Seen
-	if final {
-		node, state = "/walletsolidity", recharge.Final
-	}
-	path := node + "/gettransactioninfobyblocknum"
-	receipts, err := t.source.receipts(ctx, path, number)
-	if err != nil {
-		return nil, err
-	}
-	if len(receipts) == 0 && final {
-		if err := t.confirmEmpty(ctx, number); err != nil {
-			return nil, err
-		}
-	}
-	var list []recharge.Transfer
-	for i := range receipts {
-		r := &receipts[i]
-		if err := r.check(); err != nil || r.Block != number {
-			return nil, fmt.Errorf("%s: %s: receipt %d is not one of block %d: %w", t.network, path, i, number, err)
-		}
-		list = t.appendTransfers(list, r, state)
-	}
-	slices.SortFunc(list, recharge.Compare)
-	return list, nil
-}
-
-// confirmEmpty checks that a final block without receipts has no transactions:
-// a node that does not have the block yet also returns an empty list.
-func (t *Tron) confirmEmpty(ctx context.Context, number int64) error {
-	const path = "/walletsolidity/getblockbynum"
-	var b tronBlock
-	if _, err := t.source.object(ctx, path, map[string]int64{"num": number}, &b); err != nil {
-		return err
-	}
-	if b.Header.Raw.Number != number || len(b.Transactions) > 0 {
-		return fmt.Errorf("%s: the receipts of block %d are not there yet", t.network, number)
-	}
-	return nil
-}
-
 // Transaction reads the receipt of a transaction.
 func (t *Tron) Transaction(ctx context.Context, txID string) ([]recharge.Transfer, error) {
 	id, ok := normalTx(txID)
@@ -263,48 +232,53 @@ func (t *Tron) receipt(ctx context.Context, txID string, final recharge.Head, yo
 	if list, ok := t.receipts.GetIfPresent(txID); ok {
 		return list, true, nil
 	}
-	if !young {
-		r, err := t.ask(ctx, "/walletsolidity/gettransactioninfobyid", txID)
-		if err != nil {
-			return nil, false, err
-		}
-		if r != nil && r.Block <= final.Number {
-			list := t.appendTransfers(nil, r, recharge.Final)
-			t.receipts.Set(txID, list)
-			return list, true, nil
-		}
-		if r != nil {
-			return t.appendTransfers(nil, r, recharge.Seen), true, nil
-		}
-	}
-	r, err := t.ask(ctx, "/wallet/gettransactioninfobyid", txID)
+	r, solid, err := t.node.receipt(ctx, txID, young)
 	if err != nil || r == nil {
 		return nil, false, err
 	}
-	return t.appendTransfers(nil, r, recharge.Seen), true, nil
+	if err := r.check(); err != nil || r.ID != txID {
+		return nil, false, fmt.Errorf("%s: the answer is not the receipt of %s: %w", t.network, txID, err)
+	}
+	if !solid || r.Block > final.Number {
+		return t.appendTransfers(nil, r, recharge.Seen), true, nil
+	}
+	list := t.appendTransfers(nil, r, recharge.Final)
+	t.receipts.Set(txID, list)
+	return list, true, nil
+}
+
+func (t restNode) receipt(ctx context.Context, txID string, young bool) (r *tronReceipt, solid bool, err error) {
+	if !young {
+		if r, err = t.ask(ctx, "/walletsolidity/gettransactioninfobyid", txID); err != nil || r != nil {
+			return r, true, err
+		}
+	}
+	r, err = t.ask(ctx, "/wallet/gettransactioninfobyid", txID)
+	return r, false, err
 }
 
 // ask reads one receipt. It returns nil if the node has none and answers {}.
-func (t *Tron) ask(ctx context.Context, path, txID string) (*tronReceipt, error) {
+func (t restNode) ask(ctx context.Context, path, txID string) (*tronReceipt, error) {
 	var r tronReceipt
 	empty, err := t.source.object(ctx, path, map[string]string{"value": txID}, &r)
 	if err != nil || empty {
 		return nil, err
 	}
-	if err := r.check(); err != nil || r.ID != txID {
-		return nil, fmt.Errorf("%s: %s: the answer is not the receipt of %s: %w", t.network, path, txID, err)
-	}
 	return &r, nil
 }
 
-// Balance calls balanceOf of the token's contract (TIP-20, EIP-20) at the final
-// head.
+// Balance reads what an address holds at the final head.
 func (t *Tron) Balance(ctx context.Context, address string) (domain.Money, error) {
-	const path = "/walletsolidity/triggerconstantcontract"
 	owner, err := decodeAddress(address)
 	if err != nil {
 		return 0, fmt.Errorf("%s: balance of %q: %w", t.network, address, err)
 	}
+	return t.node.balance(ctx, owner)
+}
+
+// balance calls balanceOf of the token's contract (TIP-20, EIP-20).
+func (t restNode) balance(ctx context.Context, owner [20]byte) (domain.Money, error) {
+	const path = "/walletsolidity/triggerconstantcontract"
 	var out struct {
 		Result struct {
 			Result bool   `json:"result"`
@@ -330,15 +304,7 @@ func (t *Tron) Balance(ctx context.Context, address string) (domain.Money, error
 		failed = failed || r.Ret == "FAILED" || r.Contract != "" && r.Contract != "SUCCESS"
 	}
 	if failed {
-		return 0, fmt.Errorf("%s: the balance of %s could not be read: %q", t.network, address, excerpt(out.Result.Code))
+		return 0, fmt.Errorf("%s: the balance of %s could not be read: %q", t.network, encodeAddress(owner), excerpt(out.Result.Code))
 	}
-	var word [32]byte
-	if !decodeHex(word[:], out.Constant[0]) {
-		return 0, fmt.Errorf("%s: the balance of %s is not a number of 32 bytes", t.network, address)
-	}
-	amount, ok := smallAmount(&word)
-	if !ok {
-		return 0, fmt.Errorf("%s: the balance of %s is above what USDT can have", t.network, address)
-	}
-	return amount, nil
+	return t.amount(out.Constant[0])
 }

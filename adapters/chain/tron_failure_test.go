@@ -42,11 +42,10 @@ func TestTronFailuresSayNothing(t *testing.T) {
 		byID: func(c *chain.Tron, _ string, _ int64) (any, error) {
 			return c.Transaction(t.Context(), strings.Repeat("ab", 32))
 		},
-		solidBlock:  func(c *chain.Tron, _ string, n int64) (any, error) { return c.Block(t.Context(), n, true) },
-		blockHeader: func(c *chain.Tron, _ string, n int64) (any, error) { return c.Block(t.Context(), n-1, true) },
-		"/wallet/gettransactioninfobyblocknum": func(c *chain.Tron, _ string, n int64) (any, error) {
-			return c.Block(t.Context(), n, false)
+		logsPath: func(c *chain.Tron, _ string, n int64) (any, error) {
+			return c.Incoming(t.Context(), []string{ours}, n, n)
 		},
+		callPath:    func(c *chain.Tron, _ string, _ int64) (any, error) { return c.Balances(t.Context(), []string{ours}) },
 		balancePath: func(c *chain.Tron, _ string, _ int64) (any, error) { return c.Balance(t.Context(), ours) },
 	}
 	for path, call := range read {
@@ -251,7 +250,7 @@ func TestTronKeepsToItsBudget(t *testing.T) {
 						for ctx.Err() == nil {
 							c.Heads(ctx)
 							c.History(ctx, ours, time.Time{})
-							c.Block(ctx, grid.Solid(), true)
+							c.Incoming(ctx, []string{ours}, grid.Solid()-10, grid.Solid())
 							if _, err := c.Balance(ctx, ours); err != nil {
 								time.Sleep(time.Second) // an impatient caller
 							}
@@ -286,8 +285,15 @@ func TestTronKeepsToItsBudget(t *testing.T) {
 }
 
 func TestTronLeavesASuspendedSourceAlone(t *testing.T) {
-	for name, fault := range map[string]trongrid.Fault{"403": trongrid.Forbidden, "429": trongrid.TooMany} {
+	for name, c := range map[string]struct {
+		fault trongrid.Fault
+		alone time.Duration
+	}{
+		"403, which says 30 s": {trongrid.Forbidden, 30 * time.Second}, "429, which says 27 s": {trongrid.TooMany, 27 * time.Second},
+		"503, which says nothing": {trongrid.Unavailable, 30 * time.Second},
+	} {
 		t.Run(name, func(t *testing.T) {
+			fault, alone := c.fault, c.alone
 			bubble(t, func(t *testing.T, grid *trongrid.Server, open func(...func(*chain.TronConfig)) *chain.Tron) {
 				c := open()
 				grid.Fail("/", fault, 1)
@@ -295,7 +301,7 @@ func TestTronLeavesASuspendedSourceAlone(t *testing.T) {
 				if _, err := c.Heads(t.Context()); err == nil {
 					t.Fatal("a suspended key was answered")
 				}
-				for time.Since(begin) < 30*time.Second {
+				for time.Since(begin) < alone {
 					before := time.Now()
 					if _, err := c.Balance(t.Context(), ours); err == nil || !strings.Contains(err.Error(), "left alone") {
 						t.Fatalf("after %s: %v", time.Since(begin), err)
@@ -306,7 +312,7 @@ func TestTronLeavesASuspendedSourceAlone(t *testing.T) {
 					time.Sleep(100 * time.Millisecond)
 				}
 				if n := count(grid, "/"); n != 1 {
-					t.Errorf("in 30 s the source was called %d times", n)
+					t.Errorf("meanwhile the source was called %d times", n)
 				}
 				time.Sleep(10 * time.Second)
 				if _, err := c.Heads(t.Context()); err != nil {
@@ -321,7 +327,7 @@ func TestTronLeavesASuspendedSourceAlone(t *testing.T) {
 func TestTronBacksOff(t *testing.T) {
 	bubble(t, func(t *testing.T, grid *trongrid.Server, open func(...func(*chain.TronConfig)) *chain.Tron) {
 		c := open()
-		grid.Fail("/", trongrid.Unavailable, -1)
+		grid.Fail("/", trongrid.NotFound, -1)
 		for range 20 * 600 {
 			c.Heads(t.Context())
 			time.Sleep(50 * time.Millisecond)
@@ -344,7 +350,7 @@ func TestTronBacksOff(t *testing.T) {
 		if _, err := c.Heads(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		grid.Fail("/", trongrid.Unavailable, 1)
+		grid.Fail("/", trongrid.NotFound, 1)
 		c.Heads(t.Context())
 		time.Sleep(1300 * time.Millisecond)
 		if _, err := c.Heads(t.Context()); err != nil {
@@ -358,13 +364,13 @@ func TestTronBacksOff(t *testing.T) {
 func TestTronProbesWithOneCall(t *testing.T) {
 	bubble(t, func(t *testing.T, grid *trongrid.Server, open func(...func(*chain.TronConfig)) *chain.Tron) {
 		c := open(func(cfg *chain.TronConfig) { cfg.PerSecond = 1000 })
-		grid.Fail("/", trongrid.Unavailable, 1)
+		grid.Fail("/", trongrid.NotFound, 1)
 		c.Heads(t.Context())
 		time.Sleep(2 * time.Second)
 		grid.Forget()
 		grid.Fail("/", func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 			time.Sleep(5 * time.Second)
-			trongrid.Unavailable(w, r, next)
+			trongrid.NotFound(w, r, next)
 		}, -1)
 		var wg sync.WaitGroup
 		for range 20 {
@@ -399,7 +405,7 @@ func TestTronCallerThatLeaves(t *testing.T) {
 		if _, err := c.Heads(t.Context()); err != nil {
 			t.Errorf("the next caller gets %v", err)
 		}
-		grid.Fail("/", trongrid.Unavailable, 1)
+		grid.Fail("/", trongrid.NotFound, 1)
 		c.Heads(t.Context())
 		time.Sleep(2 * time.Second)
 		leave()

@@ -1,11 +1,7 @@
 package chain
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -79,54 +75,5 @@ func TestTronReceiptOfTheReference(t *testing.T) {
 	if tr.From != "TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK" || tr.To != "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH" || tr.Amount != 10_010_000 ||
 		tr.Block != 85343241 || tr.BlockTime.UnixMilli() != 1786700820000 || tr.LogIndex != 0 || tr.TxID != strings.Repeat("a", 64) {
 		t.Errorf("it has %+v", tr)
-	}
-}
-
-// canned answers every call with one body.
-type canned []byte
-
-func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
-	body := []byte(c)
-	if strings.HasSuffix(r.URL.Path, "getnowblock") {
-		body = []byte(`{"block_header":{"raw_data":{"number":9,"timestamp":9}}}`)
-	}
-	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)),
-		ContentLength: int64(len(body)), Request: r}, nil
-}
-
-// BenchmarkBlock500 reads a block of 500 transfers, which must take far less
-// than the 3 seconds in which the next one comes.
-func BenchmarkBlock500(b *testing.B) {
-	var one map[string]any
-	whole, err := os.ReadFile("testdata/receipt.json")
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := json.Unmarshal(whole, &one); err != nil {
-		b.Fatal(err)
-	}
-	var all []json.RawMessage
-	for i := range 500 {
-		one["id"], one["blockNumber"] = fmt.Sprintf("%064x", i), 7
-		body, err := json.Marshal(one)
-		if err != nil {
-			b.Fatal(err)
-		}
-		all = append(all, body)
-	}
-	body, err := json.Marshal(all)
-	if err != nil {
-		b.Fatal(err)
-	}
-	tron, err := NewTron(TronConfig{Network: "tron-mainnet", PerSecond: 1e9, Client: &http.Client{Transport: canned(body)}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(len(body)))
-	for b.Loop() {
-		list, err := tron.Block(b.Context(), 7, true)
-		if err != nil || len(list) != 500 {
-			b.Fatal(len(list), err)
-		}
 	}
 }

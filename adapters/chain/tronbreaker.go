@@ -17,7 +17,7 @@ const maxDoubled = 6
 // end causes no burst of calls.
 type breaker struct {
 	pause time.Duration // after the first failure
-	floor time.Duration // after a suspension, at least
+	floor time.Duration // after a suspension of unknown length
 
 	mu       sync.Mutex
 	failures int // in a row
@@ -70,19 +70,16 @@ func (g *breaker) release() {
 	g.probing = false
 }
 
-// failed opens the breaker and returns for how long. Random jitter keeps
-// replicas apart.
-func (g *breaker) failed(suspended bool) time.Duration {
+// failed opens the breaker and returns for how long, at least for a suspension.
+// Random jitter keeps replicas apart.
+func (g *breaker) failed(suspended time.Duration) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
 	if !g.until.After(now) { // concurrent failures count once
 		g.failures++
 	}
-	pause := g.pause << min(g.failures-1, maxDoubled)
-	if suspended {
-		pause = max(pause, g.floor)
-	}
+	pause := max(g.pause<<min(g.failures-1, maxDoubled), suspended)
 	pause += rand.N(pause/4 + 1)
 	if until := now.Add(pause); until.After(g.until) {
 		g.until = until

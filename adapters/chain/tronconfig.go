@@ -17,13 +17,16 @@ import (
 // TronConfig selects the network and its source. Empty fields have defaults.
 type TronConfig struct {
 	Network   string        // tron-mainnet, tron-shasta or tron-nile
-	BaseURL   string        // of TronGrid or of a node with the same API
+	BaseURL   string        // of TronGrid, or of what serves /jsonrpc
+	JSONRPC   bool          // a plain node: JSON-RPC is all that is used of it
 	APIKey    string        // of TronGrid
 	Contract  string        // of the token, base58check; of 6 decimals
 	Client    *http.Client  // redirects are never followed
 	PerSecond float64       // calls; 8 with a key and 2 without
+	PerDay    float64       // calls in the long run; 40,000
+	Burst     int           // calls above that, after a pause; 4,000
 	Pause     time.Duration // after a first failure, 1 s; doubles up to a minute
-	Suspended time.Duration // after 403 and 429, at least; 30 s
+	Suspended time.Duration // after 403, 429 and 503 without a time; 30 s
 	Logger    *slog.Logger
 }
 
@@ -91,6 +94,12 @@ func (c TronConfig) complete() (TronConfig, [20]byte, error) {
 		c.PerSecond = 2
 	case !(c.PerSecond > 0) || math.IsInf(c.PerSecond, 0):
 		return c, contract, fmt.Errorf("%v calls per second are none", c.PerSecond)
+	}
+	if c.PerDay <= 0 {
+		c.PerDay = 40_000
+	}
+	if c.Burst <= 0 {
+		c.Burst = 4_000
 	}
 	if c.Pause <= 0 {
 		c.Pause = time.Second

@@ -47,9 +47,9 @@ var (
 	errFullPage    = errors.New("the index breaks off after a full page")
 )
 
-// list returns the transactions of the token that touch an address in blocks
+// touching returns the transactions of the token that touch an address in blocks
 // from since on, both directions, each once. It reads all pages or fails.
-func (t *Tron) list(ctx context.Context, address string, since time.Time) ([]hint, error) {
+func (t restNode) touching(ctx context.Context, address string, since time.Time) ([]hint, error) {
 	// It is undocumented whether the bound is inclusive, so it is one less.
 	from := max(since.UnixMilli()-1, 0)
 	var (
@@ -96,7 +96,7 @@ func (t *Tron) list(ctx context.Context, address string, since time.Time) ([]hin
 // support. A row that cannot be decoded is looked up if it names its
 // transaction and otherwise skipped, so that one malformed row does not hide
 // the rest.
-func (t *Tron) row(raw json.RawMessage, address string, since time.Time) (h hint, at int64, ok bool) {
+func (t restNode) row(raw json.RawMessage, address string, since time.Time) (h hint, at int64, ok bool) {
 	var row indexRow
 	if err := json.Unmarshal(raw, &row); err != nil {
 		id, named := normalTx(row.TxID)
@@ -120,7 +120,7 @@ func (t *Tron) row(raw json.RawMessage, address string, since time.Time) (h hint
 
 // page reads one page. The next one is requested by its fingerprint on the
 // configured host: the link in the response leads around that host and the key.
-func (t *Tron) page(ctx context.Context, address string, from int64, mark string) (indexPage, error) {
+func (t restNode) page(ctx context.Context, address string, from int64, mark string) (indexPage, error) {
 	path := "/v1/accounts/" + address + "/transactions/trc20"
 	query := url.Values{"limit": {strconv.Itoa(pageRows)}, "order_by": {"block_timestamp,asc"},
 		"contract_address": {t.address}, "min_timestamp": {strconv.FormatInt(from, 10)}}

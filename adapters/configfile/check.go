@@ -86,7 +86,7 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 	s.TrustedProxies = c.networks("AGENTPROXY_TRUSTED_PROXIES", config.TrustedProxies)
 	s.AllowNetworks = c.networks("AGENTPROXY_ALLOW_NETWORKS", config.AllowNetworks)
 	s.WebhookAllow = c.networks("AGENTPROXY_WEBHOOK_ALLOW_NETWORKS", config.WebhookAllow)
-	s.Payments = c.payments(config.PaymentConfig)
+	s.Payments = c.payments(config.PaymentConfig, s.Dev)
 	s.Exits = c.exits(config.Exits)
 	var err error
 	if s.TrialBalance, err = domain.ParseMoney(config.TrialBalance); err != nil || s.TrialBalance < 0 {

@@ -10,11 +10,14 @@ import (
 // an account key, else from the development chain.
 type PaymentConfig struct {
 	// Extended public key of the TRON account `m/44'/195'/0'` that payment addresses are derived from; never a
-	// private key.
-	TronXPub string `yaml:"tron_xpub" env:"AGENTPROXY_TRON_XPUB" default:"none: payments come from the development chain"`
+	// private key. Without it payments come from the development chain in development mode, and are off otherwise.
+	TronXPub string `yaml:"tron_xpub" env:"AGENTPROXY_TRON_XPUB"`
 	// `mainnet`, or `shasta` or `nile` for tests.
 	TronNetwork string `yaml:"tron_network" env:"AGENTPROXY_TRON_NETWORK" default:"mainnet"`
-	// Base URL of TronGrid, or of a node with the same API.
+	// `trongrid`, or `jsonrpc`: a java-tron node of your own, Chainstack, QuickNode or GetBlock, of which nothing but
+	// `POST /jsonrpc` is used.
+	TronSource string `yaml:"tron_source" env:"AGENTPROXY_TRON_SOURCE" default:"trongrid"`
+	// Base URL of the source, without `/jsonrpc`; https, but for loopback addresses. Required with `jsonrpc`.
 	TronAPIURL string `yaml:"tron_api_url" env:"AGENTPROXY_TRON_API_URL" default:"TronGrid of the network"`
 	// Key of the TronGrid account.
 	TronAPIKey string `yaml:"-" env:"AGENTPROXY_TRON_API_KEY"`
@@ -27,8 +30,10 @@ type PaymentConfig struct {
 // PaymentSettings is a PaymentConfig that was checked.
 type PaymentSettings struct {
 	AccountKey    string // extended public key; empty on the development chain
+	Off           bool   // neither an account key nor development mode: recharges are refused
 	Network       string // such as tron-mainnet
 	BaseURL       string
+	JSONRPC       bool // the source is a plain node
 	APIKey        Secret
 	Contract      string
 	DevchainBlock time.Duration
@@ -51,9 +56,11 @@ const devchainBlock = time.Second
 const minBlockMS, maxBlockMS = 10, 60_000
 
 // payments checks where payments come from.
-func (c *check) payments(p PaymentConfig) PaymentSettings {
+func (c *check) payments(p PaymentConfig, dev bool) PaymentSettings {
 	if p.TronXPub == "" {
-		return c.devchain(p)
+		s := c.devchain(p)
+		s.Off = !dev
+		return s
 	}
 	s := PaymentSettings{AccountKey: p.TronXPub, APIKey: Secret(p.TronAPIKey), DevchainBlock: devchainBlock}
 	if err := c.rules.AccountKey(p.TronXPub); err != nil {
@@ -84,7 +91,28 @@ func (c *check) payments(p PaymentConfig) PaymentSettings {
 	if p.TronAPIURL != "" {
 		s.BaseURL = c.paymentSource(p.TronAPIURL)
 	}
+	switch p.TronSource {
+	case "", "trongrid":
+	case "jsonrpc":
+		if s.JSONRPC = true; p.TronAPIURL == "" {
+			c.fault("AGENTPROXY_TRON_API_URL", "is required with the source jsonrpc: the URL of the node, without /jsonrpc")
+		}
+	default:
+		c.fault("AGENTPROXY_TRON_SOURCE", "must be one of trongrid, jsonrpc")
+	}
 	return s
+}
+
+// Warnings returns what keeps payments from working as they should, and is no
+// fault.
+func (s PaymentSettings) Warnings() (list []Fault) {
+	if s.Off {
+		list = append(list, Fault{Path: "AGENTPROXY_TRON_XPUB", Text: "is not set, so recharges are refused; set the account's public key to be paid in USDT"})
+	}
+	if s.Network == "tron-mainnet" && !s.JSONRPC && s.APIKey == "" {
+		list = append(list, Fault{Path: "AGENTPROXY_TRON_API_KEY", Text: "is not set: TronGrid limits calls without a key so much that payments may be seen late; get a free key at trongrid.io"})
+	}
+	return list
 }
 
 // paymentSource checks the base URL of the payment source. Over http anyone on
@@ -107,7 +135,7 @@ func isLoopback(host string) bool {
 // devchain checks the settings of the development chain.
 func (c *check) devchain(p PaymentConfig) PaymentSettings {
 	for name, value := range map[string]string{"AGENTPROXY_TRON_NETWORK": p.TronNetwork, "AGENTPROXY_TRON_API_URL": p.TronAPIURL,
-		"AGENTPROXY_TRON_API_KEY": p.TronAPIKey, "AGENTPROXY_TRON_CONTRACT": p.TronContract} {
+		"AGENTPROXY_TRON_SOURCE": p.TronSource, "AGENTPROXY_TRON_API_KEY": p.TronAPIKey, "AGENTPROXY_TRON_CONTRACT": p.TronContract} {
 		if value != "" {
 			c.fault(name,
 				"has no effect without AGENTPROXY_TRON_XPUB, the account's public key that addresses are derived from; set that too")

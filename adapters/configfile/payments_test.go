@@ -1,6 +1,7 @@
 package configfile_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,44 @@ func TestAnAccountKeyMeansMainnetUnlessTold(t *testing.T) {
 	t.Setenv("AGENTPROXY_TRON_CONTRACT", "TXLAQ63Xg1NAzckPwKHvzw7CSEmLMEqcdj")
 	if s, err = configfile.Load(rules()); err != nil || s.Payments.Network != "tron-nile" || s.Payments.Contract != "TXLAQ63Xg1NAzckPwKHvzw7CSEmLMEqcdj" {
 		t.Errorf("payments are %+v, %v", s.Payments, err)
+	}
+}
+
+func TestPaymentsAreOffOutsideDevelopmentMode(t *testing.T) {
+	clean(t)
+	t.Setenv("AGENTPROXY_DEV", "false")
+	s, err := configfile.Load(rules())
+	if err != nil || !s.Payments.Off || !warned(s, "AGENTPROXY_TRON_XPUB") {
+		t.Errorf("payments are %+v, warnings %v, %v", s.Payments, s.Warnings, err)
+	}
+	t.Setenv("AGENTPROXY_TRON_XPUB", xpub)
+	if s, err = configfile.Load(rules()); err != nil || s.Payments.Off || warned(s, "AGENTPROXY_TRON_XPUB") || !warned(s, "AGENTPROXY_TRON_API_KEY") {
+		t.Errorf("with a key payments are %+v, warnings %v, %v", s.Payments, s.Warnings, err)
+	}
+	t.Setenv("AGENTPROXY_TRON_API_KEY", "k")
+	if s, err = configfile.Load(rules()); err != nil || warned(s, "AGENTPROXY_TRON_API_KEY") {
+		t.Errorf("warnings are %v, %v", s.Warnings, err)
+	}
+}
+
+func warned(s configfile.Settings, name string) bool {
+	return slices.ContainsFunc(s.Warnings, func(f configfile.Fault) bool { return f.Path == name })
+}
+
+func TestThePaymentSource(t *testing.T) {
+	clean(t)
+	t.Setenv("AGENTPROXY_TRON_XPUB", xpub)
+	t.Setenv("AGENTPROXY_TRON_SOURCE", "jsonrpc")
+	if _, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_TRON_API_URL") {
+		t.Errorf("a node without an address: %v", err)
+	}
+	t.Setenv("AGENTPROXY_TRON_API_URL", "https://node.example")
+	if s, err := configfile.Load(rules()); err != nil || !s.Payments.JSONRPC || warned(s, "AGENTPROXY_TRON_API_KEY") {
+		t.Errorf("payments are %+v, %v", s.Payments, err)
+	}
+	t.Setenv("AGENTPROXY_TRON_SOURCE", "carrier pigeon")
+	if _, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_TRON_SOURCE") {
+		t.Errorf("another source: %v", err)
 	}
 }
 

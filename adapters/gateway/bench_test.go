@@ -6,12 +6,22 @@ import (
 	"net"
 	"net/http"
 	"testing"
+
+	"agentproxy/adapters/gateway/hostport"
 )
+
+// limited sets every limit as outside development mode, and none so low that a benchmark
+// reaches it.
+func limited(s *setup) {
+	s.Connections, s.PerAddress, s.Agent, s.TrialAgent = 9247, 256, 1000, 1000
+	s.TargetRate, s.TrialTargetRate = 60_000_000, 60_000_000
+	s.Public = []hostport.Target{{Host: "198.51.100.7", Port: 8081}, {Host: "198.51.100.7", Port: 443}}
+}
 
 // BenchmarkConnectTunnel is a whole tunnel: CONNECT, four bytes there and back,
 // closed by the client.
 func BenchmarkConnectTunnel(b *testing.B) {
-	w, _ := metered(b, newCore(b), nil)
+	w, _ := metered(b, newCore(b), limited)
 	id, target := w.add(1, 0), echo(b)
 	auth := basic(user(id, 0), password(id))
 	b.ReportAllocs()
@@ -57,7 +67,7 @@ func BenchmarkRelayBulk(b *testing.B) {
 
 // BenchmarkForward is one plain request on kept connections.
 func BenchmarkForward(b *testing.B) {
-	w, _ := metered(b, newCore(b), nil)
+	w, _ := metered(b, newCore(b), limited)
 	id := w.add(1, 0)
 	l := listen(b)
 	go serve(l, func(c net.Conn) {

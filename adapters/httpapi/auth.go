@@ -25,8 +25,9 @@ func (s *Server) authenticate(c *call) (err error) {
 	if key == "" {
 		return account.ErrInvalidKey
 	}
-	c.caller, err = s.Accounts.AuthenticateKey(c, key)
-	return err
+	g := guess{s: s, c: c}
+	c.caller, err = s.Accounts.AuthenticateKeyIf(c, key, g.mayLook)
+	return g.ended(err)
 }
 
 // first is the first value of a header in canonical form.

@@ -13,7 +13,7 @@ type tokenBody struct {
 	_           struct{} `json:"-" additionalProperties:"true"`
 	APIKey      string   `json:"api_key"`
 	APISecret   string   `json:"api_secret"`
-	Permissions []string `json:"permissions,omitempty" nullable:"true" enum:"account:read,account:write,products:read,sessions:read,sessions:write,telemetry:write,billing:read,billing:write,stats:read" maxItems:"50" doc:"Fewer permissions than all; empty: all."`
+	Permissions []string `json:"permissions,omitempty" nullable:"true" enum:"account:read,account:write,products:read,sessions:read,sessions:write,telemetry:write,billing:read,billing:write,stats:read" maxItems:"50" doc:"Fewer permissions than those of the key; empty: those of the key."`
 }
 
 type tokenReply struct {
@@ -44,12 +44,13 @@ func (s *Server) declareCredentials() {
 		Open:    true,
 		Summary: "Exchange the key and the secret for a Bearer token",
 		OK:      []reply{{Status: ok, Doc: "A token.", Data: exampleToken}},
-		Refuses: refusals(account.ErrInvalidKey, account.ErrDisabled),
+		Refuses: refusals(account.ErrInvalidKey, account.ErrDisabled, account.ErrScope, account.ErrRateLimited),
 		Example: map[string]any{"api_key": "ak_…", "api_secret": "sk_…", "permissions": []string{"sessions:read"}},
 	}, func(ctx context.Context, in *struct{ Body tokenBody }) (int, tokenReply, error) {
+		g := guess{s: s, c: callIn(ctx)}
 		t, err := s.Accounts.IssueToken(ctx, accounts.IssueToken{APIKey: in.Body.APIKey, APISecret: in.Body.APISecret,
-			Scopes: each(in.Body.Permissions, func(p string) account.Scope { return account.Scope(p) })})
-		return ok, toToken(t), err
+			Scopes: each(in.Body.Permissions, func(p string) account.Scope { return account.Scope(p) }), MayLook: g.mayLook})
+		return ok, toToken(t), g.ended(err)
 	})
 	op(s, operation{
 		ID:      "refresh-token",
@@ -57,12 +58,14 @@ func (s *Server) declareCredentials() {
 		Path:    "/auth/refresh",
 		Tag:     "account",
 		Summary: "Exchange a live token for a new one",
-		Doc:     "The new token has the permissions of the one that is sent.",
-		OK:      []reply{{Status: ok, Doc: "A token.", Data: exampleToken}},
+		Doc: "The new token has the permissions of the one that is sent. 24 hours after the first token, which the key and the " +
+			"secret were exchanged for, the last one ends: expires_in shortens towards that.",
+		OK: []reply{{Status: ok, Doc: "A token.", Data: exampleToken}},
 	}, func(ctx context.Context, _ *struct{}) (int, tokenReply, error) {
 		t, err := s.Accounts.RefreshToken(callIn(ctx).caller)
 		return ok, toToken(t), err
 	})
+	s.declareKeys()
 	op(s, operation{
 		ID:      "rotate-secret",
 		Method:  http.MethodPost,

@@ -57,7 +57,8 @@ func TestDocument(t *testing.T) {
 			}
 		}
 		for _, webhook := range []string{"GET /account/webhook", "GET /account/webhook/deliveries", "POST /account/webhook/test",
-			"POST /account/webhook/deliveries/{delivery_id}/redeliver", "POST /account/webhook/rotate-secret"} {
+			"POST /account/webhook/deliveries/{delivery_id}/redeliver", "POST /account/webhook/rotate-secret", "POST /account/keys",
+			"GET /account/keys", "DELETE /account/keys/{key_id}", "POST /account/rotate-key"} {
 			if !slices.Contains(served, webhook) {
 				t.Errorf("%s is not served", webhook)
 			}

@@ -19,6 +19,8 @@ type (
 	ProxyFields = proxyReply
 	// AccountFields are the fields of an account.
 	AccountFields = accountReply
+	// KeyFields are the fields of a key.
+	KeyFields = keyReply
 	// HealthFields are the fields that every statement about health has.
 	HealthFields = sessionHealthBrief
 	// FigureFields are the counters of one source.

@@ -50,7 +50,10 @@ var (
 		CreatedAt:     stamp(exampleTime),
 		UpdatedAt:     stamp(exampleTime),
 	}
-	exampleToken = tokenReply{
+	exampleKey = keyReply{KeyID: "key_" + exampleID, Name: "CI", Hint: "x4Ab", Permissions: []string{"sessions:read"},
+		CreatedAt: stamp(exampleTime)}
+	exampleIssuedKey = issuedKeyReply{exampleKey, "ak_…"}
+	exampleToken     = tokenReply{
 		"eyJ…",
 		"Bearer",
 		3600,

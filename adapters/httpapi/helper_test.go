@@ -179,7 +179,7 @@ func newWorld(t testing.TB, o options) *world {
 			Checks:    sessions.NewChecks(w.sessions, w.prober),
 			Telemetry: telemetry.New(w.store, clock, w.ids, w.observer),
 			Wallet:    ledger.NewWallet(w.store, clock, w.ids),
-			Recharges: payments.NewOrders(w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
+			Recharges: payments.NewOrders(payments.Config{}, w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
 			Webhooks:  w.webhooks,
 			Stats:     ledger.NewStats(w.store, clock),
 			Limits:    ratelimit.New(o.limits, clock, nil, log),

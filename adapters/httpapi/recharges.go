@@ -53,7 +53,8 @@ type rechargeReply struct {
 	ReceivedUSDT money  `json:"received_usdt" doc:"USDT of final transfers that count for this order; all of it is credited, also what is paid over."`
 	Currency     string `json:"currency" enum:"USD"`
 	Network      string `json:"network" enum:"TRC20"`
-	Wallet       string `json:"wallet_address" minLength:"34" maxLength:"34" doc:"The agent's own address on TRON. Send USDT (TRC20) only."`
+	Test         bool   `json:"test" doc:"Whether the money is not real: true on the development chain and on test networks."`
+	Wallet       string `json:"wallet_address" maxLength:"34" doc:"The agent's own address on TRON, 34 characters. Send USDT (TRC20) only. Empty while the service takes no payments."`
 	ExpireTime   stamp  `json:"expire_time" doc:"Send before this."`
 	CreatedAt    stamp  `json:"created_at"`
 }
@@ -93,7 +94,7 @@ func (s *Server) declareRecharges() {
 			{Status: ok, Doc: "A dry run. It costs nothing and adds to the balance.", Data: exampleRechargeQuote},
 			{Status: http.StatusCreated, Doc: "The order waits for its money.", Data: exampleRecharge},
 		},
-		Refuses: refusals(recharge.ErrLimit),
+		Refuses: refusals(recharge.ErrLimit, recharge.ErrOff),
 		Example: map[string]any{"amount": 25.5, "payment_method": "usdt"},
 	}, s.createRecharge)
 	op(s, operation{
@@ -150,11 +151,14 @@ later money is credited without the order.`,
 		Tag:     "billing",
 		Summary: "The wallet address of an order as a QR code",
 		Scope:   account.BillingRead,
-		Refuses: ofOrder,
+		Refuses: refusals(recharge.ErrNotFound, recharge.ErrOff),
 		Doc:     "The code holds wallet_address and nothing else: wallets take no address with an amount. Enter amount_usdt by hand.",
 		OK:      []reply{{Status: ok, Doc: "A PNG of at least 256 by 256 pixels, without envelope.", Data: picture{}}},
 	}, func(ctx context.Context, in *orderPath) (int, picture, error) {
 		v, err := s.readOrder(ctx, in)
+		if err == nil && v.Address == "" {
+			err = recharge.ErrOff
+		}
 		if err != nil {
 			return 0, nil, err
 		}
@@ -201,6 +205,6 @@ func (s *Server) readOrder(ctx context.Context, in *orderPath) (payments.OrderVi
 
 func toRecharge(o recharge.Order) rechargeReply {
 	return rechargeReply{OrderID: o.ID, Status: string(o.Status), Amount: money(o.Amount), AmountUSDT: money(o.Amount),
-		ReceivedUSDT: money(o.Received), Currency: domain.Currency, Network: network, Wallet: o.Address,
+		ReceivedUSDT: money(o.Received), Currency: domain.Currency, Network: network, Test: o.Test(), Wallet: o.Address,
 		ExpireTime: stamp(o.ExpiresAt), CreatedAt: stamp(o.CreatedAt)}
 }

@@ -29,7 +29,7 @@ func (s *Server) refuse(c *call, err error) {
 	e := s.refusalOf(c, err)
 	status := statusOf[e.Kind]
 	h := c.gin.Writer.Header()
-	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || e.RetryAfter > 0 {
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && e.Retryable || e.RetryAfter > 0 {
 		seconds := max(int64((e.RetryAfter+time.Second-1)/time.Second), 1)
 		h.Set("Retry-After", strconv.FormatInt(seconds, 10))
 	}

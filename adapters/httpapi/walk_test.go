@@ -158,7 +158,7 @@ func TestEveryOperation(t *testing.T) {
 		for _, who := range []agent{a, b} {
 			w.do("PUT", "/v1/account/info", `{"webhook_url":"https://example.com/hook"}`, who.as).want(200)
 		}
-		w.do("POST", "/v1/account/webhook/test", "", a.as).want(200)
+		w.do("POST", "/v1/account/rotate-secret", "", a.as).want(200)
 		id := w.do("GET", "/v1/account/webhook/deliveries", "", a.as).want(200).str("data.items.0.delivery_id")
 		at := func(id string) string { return "/v1/account/webhook/deliveries/" + id + "/redeliver" }
 		w.do("POST", at(id), "", a.as).want(200)

@@ -97,8 +97,8 @@ func (s *Server) declareWebhooks() {
 		Tag:     "webhooks",
 		Summary: "Send an event of type webhook.test",
 		Scope:   account.AccountWrite,
-		Refuses: refusals(webhook.ErrNoEndpoint),
-		Doc:     "GET /account/webhook/deliveries says what came of it.",
+		Refuses: refusals(webhook.ErrNoEndpoint, account.ErrRateLimited),
+		Doc:     "10 an hour, each sent once. GET /account/webhook/deliveries says what came of it.",
 		OK:      []reply{{Status: ok, Doc: "It is on its way.", Data: webhookTestReply{"evt_" + exampleID}}},
 	}, func(ctx context.Context, _ *struct{}) (int, webhookTestReply, error) {
 		id, err := s.Webhooks.Test(ctx, caller(ctx))
@@ -139,7 +139,7 @@ func (s *Server) declareWebhooks() {
 		Summary: "Send an event again now",
 		Scope:   account.AccountWrite,
 		Refuses: refusals(webhook.ErrNotFound, webhook.ErrNoEndpoint),
-		Doc:     "Whatever its status: it becomes pending and is sent at once, with its webhook-id, and with the retries of a new event.",
+		Doc:     "Not a test event. Whatever its status: it becomes pending and is sent at once, with its webhook-id, and with the retries of a new event.",
 		OK:      []reply{{Status: ok, Doc: "The delivery.", Data: examplePending}},
 	}, func(ctx context.Context, in *deliveryPath) (int, deliveryReply, error) {
 		id, err := in.id()

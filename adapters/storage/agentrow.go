@@ -18,6 +18,9 @@ type agentRow struct {
 	DisabledFor    string
 	VerifiedFor    string
 	KeyHash        []byte
+	KeyHint        string
+	KeyCreatedAt   int64
+	KeyUsedAt      int64
 	SecretHash     []byte
 	TokenVersion   int64
 	WebhookVersion int64
@@ -43,6 +46,9 @@ func toAgentRow(a account.Agent) agentRow {
 		DisabledFor:    a.DisabledFor,
 		VerifiedFor:    a.VerifiedFor,
 		KeyHash:        bytesOf(a.KeyHash),
+		KeyHint:        a.KeyHint,
+		KeyCreatedAt:   micros(a.KeyCreatedAt),
+		KeyUsedAt:      micros(a.KeyUsedAt),
 		SecretHash:     bytesOf(a.SecretHash),
 		TokenVersion:   a.TokenVersion,
 		WebhookVersion: a.WebhookVersion,
@@ -60,7 +66,7 @@ func scanAgent(found interface{ Scan(...any) error }) (account.Agent, error) {
 	var r agentRow
 	var f referrerRow
 	err := found.Scan(&r.ID, &r.BillingUserID, &r.Name, &r.ContactEmail, &r.WebhookURL, &r.Description, &r.Status,
-		&r.DisabledFor, &r.VerifiedFor, &r.KeyHash, &r.SecretHash, &r.TokenVersion, &r.WebhookVersion, &r.PerMinute, &r.RegisteredFrom, &r.RegisteredWith, &r.CreatedAt,
+		&r.DisabledFor, &r.VerifiedFor, &r.KeyHash, &r.KeyHint, &r.KeyCreatedAt, &r.KeyUsedAt, &r.SecretHash, &r.TokenVersion, &r.WebhookVersion, &r.PerMinute, &r.RegisteredFrom, &r.RegisteredWith, &r.CreatedAt,
 		&r.UpdatedAt, &f.ID, &f.Name, &f.Code, &f.IsDefault, &f.Disabled)
 	if err != nil {
 		return account.Agent{}, err
@@ -76,6 +82,9 @@ func scanAgent(found interface{ Scan(...any) error }) (account.Agent, error) {
 		DisabledFor:    r.DisabledFor,
 		VerifiedFor:    r.VerifiedFor,
 		KeyHash:        r.KeyHash,
+		KeyHint:        r.KeyHint,
+		KeyCreatedAt:   fromMicros(r.KeyCreatedAt),
+		KeyUsedAt:      fromMicros(r.KeyUsedAt),
 		SecretHash:     r.SecretHash,
 		TokenVersion:   r.TokenVersion,
 		WebhookVersion: r.WebhookVersion,

@@ -62,8 +62,8 @@ func (r devchain) Append(ctx context.Context, t recharge.Transfer) error {
 	return wrap("append transfer "+t.TxID, err)
 }
 
-func (r devchain) Block(ctx context.Context, number int64) ([]recharge.Transfer, error) {
-	return r.list(r.orm(ctx).Where("block = ?", number))
+func (r devchain) Blocks(ctx context.Context, first, last int64) ([]recharge.Transfer, error) {
+	return r.list(r.orm(ctx).Where("block >= ? AND block <= ?", first, last))
 }
 
 func (r devchain) Transaction(ctx context.Context, txID string) ([]recharge.Transfer, error) {

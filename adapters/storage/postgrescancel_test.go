@@ -34,7 +34,7 @@ func TestWhoLeavesIsNoFailureOfPostgres(t *testing.T) {
 			for statement, ask := range map[string]func(context.Context, ports.Tx) error{
 				"that was prepared": addressesOf,
 				"that is new": func(ctx context.Context, tx ports.Tx) error {
-					_, err := tx.Recharges().Watched(ctx, "tron", now, 1)
+					_, err := tx.Recharges().Overdue(ctx, "tron", now, 1)
 					return err
 				},
 			} {

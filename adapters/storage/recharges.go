@@ -94,34 +94,19 @@ func (r recharges) Owned(ctx context.Context, network string, addresses []string
 	return owned, nil
 }
 
-func (r recharges) Watched(
-	ctx context.Context, network string, after time.Time, limit int,
-) ([]recharge.Address, error) {
-	query := r.orm(ctx).Where(`network = @network AND address IN (
-		SELECT address FROM recharge_orders WHERE network = @network AND `+isOpen+`
-		UNION SELECT address FROM recharge_orders WHERE network = @network AND expires_at > @after)`,
-		map[string]any{"network": network, "after": micros(after)})
-	return r.addresses("watched", query.Order("read_through, address").Limit(limit))
-}
-
 func (r recharges) Addresses(ctx context.Context, network string, limit int) ([]recharge.Address, error) {
 	return r.addresses("least audited",
 		r.orm(ctx).Where("network = ?", network).Order("audited_at, address").Limit(limit))
 }
 
-func (r recharges) AllAddresses(
-	ctx context.Context, network string, page domain.Page,
-) (domain.List[recharge.Address], error) {
-	list := domain.List[recharge.Address]{Page: page}
-	var total int64
-	err := r.orm(ctx).Model(&rechargeAddressRow{}).Where("network = ?", network).Count(&total).Error
-	if err != nil {
-		return list, fmt.Errorf("count addresses: %w", err)
-	}
-	list.Total = int(total)
-	list.Items, err = r.addresses("all",
-		r.orm(ctx).Where("network = ?", network).Order("agent_id, seq").Limit(page.Size).Offset(page.Offset()))
-	return list, err
+func (r recharges) CountAddresses(ctx context.Context, network string) (int, error) {
+	var n int64
+	err := r.orm(ctx).Model(&rechargeAddressRow{}).Where("network = ?", network).Count(&n).Error
+	return int(n), wrap("count addresses", err)
+}
+
+func (r recharges) AllAddresses(ctx context.Context, network string) ([]recharge.Address, error) {
+	return r.addresses("all", r.orm(ctx).Where("network = ?", network).Order("agent_id, seq"))
 }
 
 func (r recharges) addresses(which string, query *gorm.DB) ([]recharge.Address, error) {

@@ -72,17 +72,12 @@ func TestRechargesAreFoundByIndex(t *testing.T) {
 			_, err := r.Owned(ctx, "tron", []string{"a", "b", "c"})
 			return err
 		}), []string{"(network=? AND address=?)"}},
-		"watched": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.Watched(ctx, "tron", now, 5)
-			return err
-		}), []string{"recharge_addresses USING INDEX sqlite_autoindex_recharge_addresses_1 (network=? AND address=?)",
-			"COVERING INDEX recharge_orders_open (network=? AND status=?)", "USING COVERING INDEX recharge_orders_window (network=? AND expires_at>?)"}},
 		"addresses": {r(func(ctx context.Context, r ports.Recharges) error {
 			_, err := r.Addresses(ctx, "tron", 5)
 			return err
 		}), []string{"recharge_addresses_audit (network=?)"}},
 		"all addresses": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.AllAddresses(ctx, "tron", page)
+			_, err := r.AllAddresses(ctx, "tron")
 			return err
 		}), []string{"recharge_addresses_agent (network=?)"}},
 		"orders": {r(func(ctx context.Context, r ports.Recharges) error {

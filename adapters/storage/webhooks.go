@@ -141,6 +141,12 @@ func (r webhooks) Deliveries(
 	return list, wrap("list deliveries of "+agentID, err)
 }
 
+func (r webhooks) Pending(_ context.Context, agentID string, limit int) (n int, err error) {
+	err = r.row(`SELECT COUNT(*) FROM (SELECT 1 FROM webhook_deliveries WHERE agent_id = ?1 AND status = 'pending' LIMIT ?2) d`,
+		agentID, limit).Scan(&n)
+	return n, wrap("count pending deliveries of "+agentID, err)
+}
+
 func (r webhooks) Overdue(ctx context.Context, before time.Time, limit int) ([]webhook.Delivery, error) {
 	overdue, err := all(r.orm(ctx).Where("status = 'pending' AND next_attempt_at < ?", micros(before)).
 		Order("next_attempt_at").Limit(limit), fromDeliveryRow)

@@ -30,8 +30,11 @@ var tokenHeader = base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","t
 // claims are the claims of a token. Scope is a list with spaces, as in RFC 8693.
 type claims struct {
 	jwt.RegisteredClaims
-	Version int64  `json:"tv"`
-	Scope   string `json:"scope"`
+	Version int64 `json:"tv"`
+	// Since is when the agent authenticated with its secret, as in OpenID Connect. Tokens of early versions
+	// have none: they are as old as their iat.
+	Since *jwt.NumericDate `json:"auth_time,omitempty"`
+	Scope string           `json:"scope"`
 }
 
 // Tokens signs and reads Bearer tokens: JWTs (RFC 7519) under HMAC-SHA-256. It
@@ -82,6 +85,7 @@ func (t *Tokens) Sign(tok ports.Token, now time.Time) (string, error) {
 			ExpiresAt: jwt.NewNumericDate(tok.Expires.Add(time.Second - 1)),
 		},
 		Version: tok.Version,
+		Since:   jwt.NewNumericDate(tok.Since),
 		Scope:   strings.Join(words, " "),
 	}).SignedString(t.keys[0])
 	if err != nil {
@@ -112,7 +116,11 @@ func (t *Tokens) Read(text string, now time.Time) (ports.Token, error) {
 	for word := range strings.FieldsSeq(c.Scope) {
 		scopes = append(scopes, account.Scope(word))
 	}
-	return ports.Token{AgentID: c.Subject, Version: c.Version, Scopes: scopes, Expires: c.ExpiresAt.UTC()}, nil
+	since := c.IssuedAt
+	if c.Since != nil {
+		since = c.Since
+	}
+	return ports.Token{AgentID: c.Subject, Since: since.UTC(), Version: c.Version, Scopes: scopes, Expires: c.ExpiresAt.UTC()}, nil
 }
 
 // complete reports whether the claims are present that Sign always writes and the

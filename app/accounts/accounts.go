@@ -47,6 +47,8 @@ type Service struct {
 	life    *sessions.Transitions
 	hub     *changes.Hub
 	cache   *agentCache
+	uses    keyUses
+	Keys    Keys
 }
 
 // New returns the use cases. Their cache follows the changes of the hub.
@@ -54,6 +56,7 @@ func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs,
 	secrets ports.Secrets, tokens ports.Tokens, life *sessions.Transitions, hub *changes.Hub) *Service {
 	a := &Service{cfg: cfg, store: narrow(store), clock: clock, ids: ids, secrets: secrets, tokens: tokens,
 		life: life, hub: hub, cache: newAgentCache()}
+	a.Keys = Keys{a}
 	hub.Watch(a.cache)
 	return a
 }
@@ -111,7 +114,7 @@ func (a *Service) Register(ctx context.Context, in Register) (Registered, error)
 		}
 		agent := account.Agent{ID: id, BillingUserID: user, Name: reg.Name, ContactEmail: reg.ContactEmail,
 			WebhookURL: reg.WebhookURL, Description: reg.Description, Status: account.Active,
-			KeyHash: keyHash, SecretHash: secretHash, TokenVersion: 1, Referrer: referrer, Origin: kept, CreatedAt: now, UpdatedAt: now}
+			KeyHash: keyHash, KeyHint: account.Hint(out.APIKey), KeyCreatedAt: now, SecretHash: secretHash, TokenVersion: 1, Referrer: referrer, Origin: kept, CreatedAt: now, UpdatedAt: now}
 		if agent.WebhookURL != "" {
 			agent.WebhookVersion = 1
 		}

@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -30,12 +31,13 @@ type Caller struct {
 	Mode      AuthMode
 	Scopes    []account.Scope
 	PerMinute int // rate limit; 0: unlimited
-	agent     account.Agent
+	agent     *knownAgent
+	token     ports.Token // of ByToken
 }
 
 // May refuses with account.ErrScope.
 func (c Caller) May(s account.Scope) error {
-	if c.Mode == ByAPIKey || slices.Contains(c.Scopes, s) {
+	if len(c.Scopes) == len(account.Scopes) || slices.Contains(c.Scopes, s) {
 		return nil
 	}
 	return account.ErrScope.With("required", string(s))
@@ -45,14 +47,36 @@ func (c Caller) May(s account.Scope) error {
 // the key was not seen lately. The caller of a disabled account comes with
 // account.ErrDisabled.
 func (a *Service) AuthenticateKey(ctx context.Context, key string) (Caller, error) {
+	return a.AuthenticateKeyIf(ctx, key, func() error { return nil })
+}
+
+// AuthenticateKeyIf is AuthenticateKey for a client that may have guessed: mayLook is called before the
+// database is read, and its error is returned.
+func (a *Service) AuthenticateKeyIf(ctx context.Context, key string, mayLook func() error) (Caller, error) {
 	if !strings.HasPrefix(key, "ak_") || len(key) > maxCredential {
 		return Caller{}, account.ErrInvalidKey
 	}
-	agent, err := a.agentByKey(ctx, a.secrets.Hashes(key))
+	hashes := a.secrets.Hashes(key)
+	found, known := a.cache.keys.GetIfPresent(string(hashes[0]))
+	if !known {
+		err := mayLook()
+		if err == nil {
+			found, err = a.lookUpKey(ctx, hashes)
+		}
+		if err != nil {
+			return Caller{}, notFoundIs(err, account.ErrInvalidKey)
+		}
+	}
+	agent, err := a.agentByID(ctx, found.agentID)
 	if err != nil {
 		return Caller{}, notFoundIs(err, account.ErrInvalidKey)
 	}
-	return a.caller(agent, ByAPIKey, account.Scopes)
+	k := agent.key(found.hash)
+	if k == nil || !k.Expires.IsZero() && k.Expired(a.clock.Now()) {
+		return Caller{}, account.ErrInvalidKey
+	}
+	a.uses.add(k)
+	return a.caller(agent, ByAPIKey, k.Grants())
 }
 
 // maxCredential bounds the length of a credential; none that is issued is longer.
@@ -74,11 +98,13 @@ func (a *Service) AuthenticateToken(ctx context.Context, text string) (Caller, e
 	if token.Version != agent.TokenVersion {
 		return Caller{}, account.ErrExpiredToken
 	}
-	return a.caller(agent, ByToken, token.Scopes)
+	c, err := a.caller(agent, ByToken, token.Scopes)
+	c.token = token
+	return c, err
 }
 
-func (a *Service) caller(agent account.Agent, mode AuthMode, scopes []account.Scope) (Caller, error) {
-	c := Caller{AgentID: agent.ID, Mode: mode, Scopes: scopes, PerMinute: a.perMinute(agent), agent: agent}
+func (a *Service) caller(agent *knownAgent, mode AuthMode, scopes []account.Scope) (Caller, error) {
+	c := Caller{AgentID: agent.ID, Mode: mode, Scopes: scopes, PerMinute: a.perMinute(agent.Agent), agent: agent}
 	if agent.Status != account.Active {
 		return c, account.ErrDisabled
 	}
@@ -89,7 +115,9 @@ func (a *Service) caller(agent account.Agent, mode AuthMode, scopes []account.Sc
 type IssueToken struct {
 	APIKey    string
 	APISecret string
-	Scopes    []account.Scope // none: all
+	Scopes    []account.Scope // none: those of the key
+	// MayLook is as of AuthenticateKeyIf; nil always allows.
+	MayLook func() error
 }
 
 // IssuedToken is a Bearer token and its agent.
@@ -104,12 +132,14 @@ type IssuedToken struct {
 // IssueToken checks the pair and signs a token. A wrong pair is
 // account.ErrInvalidKey.
 func (a *Service) IssueToken(ctx context.Context, in IssueToken) (IssuedToken, error) {
-	scopes, err := account.CheckScopes(in.Scopes)
-	if err != nil {
+	if _, err := account.CheckScopes(in.Scopes); err != nil {
 		return IssuedToken{}, err
 	}
+	if in.MayLook == nil {
+		in.MayLook = func() error { return nil }
+	}
 	wrong := account.ErrInvalidKey.Msgf("the api_key and the api_secret do not belong together; check both")
-	c, err := a.AuthenticateKey(ctx, in.APIKey)
+	c, err := a.AuthenticateKeyIf(ctx, in.APIKey, in.MayLook)
 	// The secret is compared for a disabled account too: without it the answer would
 	// confirm that the key is right.
 	if c.AgentID == "" {
@@ -124,31 +154,46 @@ func (a *Service) IssueToken(ctx context.Context, in IssueToken) (IssuedToken, e
 	if err != nil {
 		return IssuedToken{}, err
 	}
-	return a.sign(c, scopes)
+	scopes, err := account.Narrow(in.Scopes, c.Scopes)
+	if err != nil {
+		return IssuedToken{}, err
+	}
+	return a.sign(c, scopes, a.clock.Now())
 }
 
-// RefreshToken signs a new token with the permissions of the caller's.
+// TokenChainLife is how long after a token was issued for a key the tokens that it was refreshed to end: a
+// stolen token cannot be refreshed for ever.
+const TokenChainLife = 24 * time.Hour
+
+// RefreshToken signs a new token with the permissions of the caller's. Near the end of the chain it lives
+// less than TokenLife.
 func (a *Service) RefreshToken(c Caller) (IssuedToken, error) {
 	if c.Mode != ByToken {
 		return IssuedToken{}, account.ErrExpiredToken.Msgf("only a live token can be refreshed; send it as Authorization: Bearer")
 	}
-	return a.sign(c, c.Scopes)
+	return a.sign(c, c.Scopes, c.token.Since)
 }
 
-func (a *Service) sign(c Caller, scopes []account.Scope) (IssuedToken, error) {
+// sign signs a token of a chain that began at since.
+func (a *Service) sign(c Caller, scopes []account.Scope, since time.Time) (IssuedToken, error) {
 	now := a.clock.Now()
-	text, err := a.tokens.Sign(ports.Token{AgentID: c.AgentID, Version: c.agent.TokenVersion,
-		Scopes: scopes, Expires: now.Add(TokenLife)}, now)
-	return IssuedToken{Text: text, Expires: TokenLife, AgentID: c.AgentID, Name: c.agent.Name, Scopes: scopes}, err
+	life := min(TokenLife, since.Add(TokenChainLife).Sub(now))
+	if life < time.Second {
+		return IssuedToken{}, account.ErrExpiredToken.Msgf(
+			"the token was refreshed for %d hours; get a new one with your API key and secret", int(TokenChainLife/time.Hour))
+	}
+	text, err := a.tokens.Sign(ports.Token{AgentID: c.AgentID, Version: c.agent.TokenVersion, Since: since,
+		Scopes: scopes, Expires: now.Add(life)}, now)
+	return IssuedToken{Text: text, Expires: life, AgentID: c.AgentID, Name: c.agent.Name, Scopes: scopes}, err
 }
 
 // agentCache keeps the agents that called lately, so that a request costs no
-// query. Which agent a key belongs to never changes; the agent itself is
+// query. Which agent a key belongs to never changes; the agent itself, with the keys that it has, is
 // dropped when it changes, at once in this process and within a second in
 // others, and otter discards a load that was under way meanwhile.
 type agentCache struct {
-	keys   *otter.Cache[string, string]
-	agents *otter.Cache[cachedAgent, account.Agent]
+	keys   *otter.Cache[string, cachedKey]
+	agents *otter.Cache[cachedAgent, *knownAgent]
 	since  atomic.Uint64 // raised when anything may have changed
 }
 
@@ -159,6 +204,29 @@ type cachedAgent struct {
 	id    string
 }
 
+// cachedKey is what is known of a key: its agent, and its hash as it is stored, which may be one under an
+// older root secret.
+type cachedKey struct {
+	agentID string
+	hash    []byte
+}
+
+// knownAgent is an agent and its keys.
+type knownAgent struct {
+	account.Agent
+	keys []*knownKey // the first one first
+}
+
+// key returns the key with a hash, nil if the agent does not have it any more.
+func (a *knownAgent) key(hash []byte) *knownKey {
+	for _, k := range a.keys {
+		if bytes.Equal(k.Hash, hash) {
+			return k
+		}
+	}
+	return nil
+}
+
 const (
 	cachedAgents = 20_000
 	cacheLife    = time.Minute
@@ -166,42 +234,45 @@ const (
 
 func newAgentCache() *agentCache {
 	return &agentCache{
-		keys: otter.Must(&otter.Options[string, string]{MaximumSize: cachedAgents}),
-		agents: otter.Must(&otter.Options[cachedAgent, account.Agent]{MaximumSize: cachedAgents,
-			ExpiryCalculator: otter.ExpiryWriting[cachedAgent, account.Agent](cacheLife)}),
+		keys: otter.Must(&otter.Options[string, cachedKey]{MaximumSize: cachedAgents}),
+		agents: otter.Must(&otter.Options[cachedAgent, *knownAgent]{MaximumSize: cachedAgents,
+			ExpiryCalculator: otter.ExpiryWriting[cachedAgent, *knownAgent](cacheLife)}),
 	}
 }
 
-// agentByKey returns the agent of a key with one of the hashes, from memory where
-// possible.
-func (a *Service) agentByKey(ctx context.Context, hashes [][]byte) (account.Agent, error) {
-	id, err := a.cache.keys.Get(ctx, string(hashes[0]), otter.LoaderFunc[string, string](
-		func(ctx context.Context, _ string) (id string, err error) {
+// lookUpKey finds the agent of a key by its hashes. Of callers at once one reads the database.
+func (a *Service) lookUpKey(ctx context.Context, hashes [][]byte) (cachedKey, error) {
+	return a.cache.keys.Get(ctx, string(hashes[0]), otter.LoaderFunc[string, cachedKey](
+		func(ctx context.Context, _ string) (found cachedKey, err error) {
 			err = a.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 				for _, hash := range hashes {
-					var agent account.Agent
-					if agent, err = tx.Agents().ByKey(ctx, hash); !errors.Is(err, account.ErrNotFound) {
-						id = agent.ID
+					var id string
+					if id, err = tx.Keys().Owner(ctx, hash); !errors.Is(err, account.ErrNotFound) {
+						found = cachedKey{id, hash}
 						return err
 					}
 				}
 				return err
 			})
-			return id, err
+			return found, err
 		}))
-	if err != nil {
-		return account.Agent{}, err
-	}
-	return a.agentByID(ctx, id)
 }
 
 // agentByID returns the agent of an id, from memory where possible.
-func (a *Service) agentByID(ctx context.Context, id string) (account.Agent, error) {
+func (a *Service) agentByID(ctx context.Context, id string) (*knownAgent, error) {
 	key := cachedAgent{a.cache.since.Load(), id}
-	return a.cache.agents.Get(ctx, key, otter.LoaderFunc[cachedAgent, account.Agent](
-		func(ctx context.Context, key cachedAgent) (agent account.Agent, err error) {
+	return a.cache.agents.Get(ctx, key, otter.LoaderFunc[cachedAgent, *knownAgent](
+		func(ctx context.Context, key cachedAgent) (agent *knownAgent, err error) {
 			err = a.store.View(ctx, func(ctx context.Context, tx repos) error {
-				agent, err = tx.Agents().Get(ctx, key.id)
+				found, err := tx.Agents().Get(ctx, key.id)
+				if err != nil {
+					return err
+				}
+				further, err := tx.Keys().Further(ctx, key.id)
+				agent = &knownAgent{Agent: found, keys: []*knownKey{{Key: found.FirstKey()}}}
+				for _, k := range further {
+					agent.keys = append(agent.keys, &knownKey{Key: k})
+				}
 				return err
 			})
 			return agent, err

@@ -11,6 +11,7 @@ type repos interface {
 	Agents() ports.Agents
 	Referrers() ports.Referrers
 	Trials() ports.Trials
+	Keys() ports.Keys
 }
 
 func narrow(store ports.Store) ports.Unit[repos] {

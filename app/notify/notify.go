@@ -37,7 +37,7 @@ type Repos interface {
 // Enqueue stores an event in the transaction of its change, with the delivery and
 // the job that send it, and returns its id. It does nothing but one query for an
 // agent without a webhook. While the webhook is off, the delivery is failed at
-// once: the agent finds it in the list and can have it redelivered.
+// once: the agent finds it in the list and can have it redelivered. So is one beyond webhook.MaxPending.
 func Enqueue(ctx context.Context, tx Repos, ids ports.IDs, now time.Time, n Notification) (string, error) {
 	to, err := tx.Webhooks().PeekEndpoint(ctx, n.AgentID)
 	if err != nil || to.State() == webhook.None {
@@ -53,6 +53,11 @@ func Enqueue(ctx context.Context, tx Repos, ids ports.IDs, now time.Time, n Noti
 		return "", err
 	}
 	d := webhook.NewDelivery(ids.New(webhook.DeliveryPrefix), e, now).Abandon(to)
+	if pending, err := tx.Webhooks().Pending(ctx, n.AgentID, webhook.MaxPending); err != nil {
+		return "", err
+	} else if pending >= webhook.MaxPending {
+		d = d.Refuse()
+	}
 	if err := tx.Webhooks().InsertDelivery(ctx, d); err != nil {
 		return "", err
 	}

@@ -51,27 +51,24 @@ func (p *Watcher) Audit(ctx context.Context, limit int) error {
 // AuditAll compares every address, changes nothing but what Audit does, and
 // returns those that differ.
 func (p *Watcher) AuditAll(ctx context.Context) (checked int, drifts []Drift, err error) {
-	err = auditor{p}.everyPage(ctx, func(list []recharge.Address) error {
-		n, some, _, err := auditor{p}.auditEach(ctx, list)
-		checked, drifts = checked+n, append(drifts, some...)
+	var ours []recharge.Address
+	err = p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+		ours, err = tx.Recharges().AllAddresses(ctx, p.chain.Network())
 		return err
 	})
-	return checked, drifts, err
+	if err != nil {
+		return 0, nil, fmt.Errorf("list addresses to audit: %w", err)
+	}
+	var faults []error
+	for some := range slices.Chunk(ours, auditAtOnce) {
+		n, found, _, err := auditor{p}.auditEach(ctx, some)
+		checked, drifts, faults = checked+n, append(drifts, found...), append(faults, err)
+	}
+	return checked, drifts, errors.Join(faults...)
 }
 
-// everyPage calls fn with all addresses, page by page. A page that fails does
-// not stop the others.
-func (p auditor) everyPage(ctx context.Context, fn func([]recharge.Address) error) error {
-	var faults []error
-	for n := 1; ctx.Err() == nil; n++ {
-		all, err := p.page(ctx, n, domain.MaxPageSize)
-		if err != nil || len(all.Items) == 0 {
-			return errors.Join(append(faults, err)...)
-		}
-		faults = append(faults, fn(all.Items))
-	}
-	return errors.Join(append(faults, ctx.Err())...)
-}
+// auditAtOnce is how many balances are read at a time.
+const auditAtOnce = 100
 
 func (p auditor) auditEach(
 	ctx context.Context, list []recharge.Address,
@@ -79,13 +76,17 @@ func (p auditor) auditEach(
 	if len(list) == 0 {
 		return 0, nil, 0, nil
 	}
-	l, err := p.lookNow(ctx)
+	to := make([]string, len(list))
+	for i, a := range list {
+		to[i] = a.Address
+	}
+	balances, err := p.chain.Balances(ctx, to)
 	if err != nil {
-		return 0, nil, 0, err // no address is to blame
+		return 0, nil, 0, fmt.Errorf("read balances: %w", err) // no address is to blame
 	}
 	var faults []error
-	for _, a := range list {
-		d, err := p.audit(ctx, l, a)
+	for i, a := range list {
+		d, err := p.audit(ctx, a, balances[i])
 		if err != nil {
 			failed++
 			faults = append(faults, fmt.Errorf("audit %s: %w", a.Address, err))
@@ -99,21 +100,12 @@ func (p auditor) auditEach(
 	return checked, drifts, failed, errors.Join(faults...)
 }
 
-// audit compares one address and keeps the outcome. Whatever it finds, it
-// reverses nothing: what is wrong is for the operator to judge. A balance shows
-// nothing of money that came and left again, or went from an address to itself, so
-// what is not known yet is read first: no other scan may read this address.
-func (p auditor) audit(ctx context.Context, l *look, a recharge.Address) (Drift, error) {
-	d := Drift{AgentID: a.AgentID, Address: a.Address}
+// audit compares one address with its balance at the latest block and keeps the
+// outcome. Only where they differ it is read more closely. Whatever it finds, it
+// reverses nothing: what is wrong is for the operator to judge.
+func (p auditor) audit(ctx context.Context, a recharge.Address, balance domain.Money) (Drift, error) {
+	d := Drift{AgentID: a.AgentID, Address: a.Address, Chain: balance}
 	var err error
-	if known := l.known(a); known.Before(l.heads.Final.Time) {
-		if err = p.readOne(ctx, l, a, known.Add(-overlap)); err != nil {
-			return d, err
-		}
-	}
-	if d.Chain, err = p.chain.Balance(ctx, a.Address); err != nil {
-		return d, err
-	}
 	if d.Known, err = p.knownOf(ctx, a.Address, recharge.Head{}); err != nil {
 		return d, err
 	}
@@ -184,66 +176,111 @@ var errNotStill = errors.New("the final head moved whenever the balance was read
 // epoch is older than every chain.
 var epoch = time.Unix(0, 0).UTC()
 
-// reread reads the whole history of an address, credits what was missed, and
-// compares again, both sides at one final head: what becomes final in between is
-// no difference.
+// deepEvery is how often the whole history of an address is read that goes on
+// differing by the same amount: without an index it takes many calls.
+const deepEvery = 6 * time.Hour
+
+// reread reads what touches an address, credits what was missed, and compares
+// again: first since the last audit that found no difference, and if that does not
+// explain it since the address was made.
 func (p auditor) reread(ctx context.Context, a recharge.Address, d *Drift) error {
-	l, err := p.lookNow(ctx)
+	if !a.AuditedAt.IsZero() && a.Drift == 0 {
+		if _, err := p.readOne(ctx, a, a.AuditedAt.Add(-overlap)); err != nil {
+			return err
+		}
+	}
+	if err := p.compare(ctx, a, d); err != nil || d.Chain == d.Known {
+		return err
+	}
+	now := p.clock.Now()
+	if drift := d.Chain - d.Known; drift == a.Drift && now.Sub(p.deepAt(a.Address)).Abs() < deepEvery {
+		return nil
+	}
+	l, err := p.readOne(ctx, a, a.CreatedAt.Add(-clockDoubt))
 	if err != nil {
 		return err
 	}
-	l.histories = map[string][]recharge.Transfer{}
-	if err := p.readOne(ctx, l, a, epoch); err != nil {
+	if d.Fault, err = p.gone(ctx, a.Address, l.heads.Final, l.history); err != nil {
 		return err
 	}
-	if d.Fault, err = p.gone(ctx, a.Address, l.heads.Final, l.histories[a.Address]); err != nil {
-		return err
-	}
-	since := l.heads.Final.Time.Add(-overlap)
+	p.deepened(a.Address, now)
+	return p.compare(ctx, a, d)
+}
+
+// compare compares the balance of an address with what is known, both at one
+// final head: what becomes final in between is no difference.
+func (p auditor) compare(ctx context.Context, a recharge.Address, d *Drift) error {
 	for range stillTries {
-		before, err := p.lookNow(ctx)
+		before, err := p.chain.Final(ctx)
 		if err != nil {
 			return err
 		}
 		if d.Chain, err = p.chain.Balance(ctx, a.Address); err != nil {
 			return err
 		}
-		after, err := p.lookNow(ctx)
+		after, err := p.chain.Final(ctx)
 		if err != nil {
 			return err
 		}
-		if before.heads.Final != after.heads.Final {
+		if before != after {
 			continue
 		}
-		if err := p.readOne(ctx, after, a, since); err != nil {
+		if _, err := p.readOne(ctx, a, after.Time.Add(-overlap)); err != nil {
 			return err
 		}
-		d.Known, err = p.knownOf(ctx, a.Address, after.heads.Final)
+		d.Known, err = p.knownOf(ctx, a.Address, after)
 		return err
 	}
 	return errNotStill
 }
 
-// lookNow is a look at the chain by itself, outside the passes.
-func (p auditor) lookNow(ctx context.Context) (*look, error) {
-	heads, err := p.chain.Heads(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read the heads of the chain: %w", err)
+// closeLook is a look at one address.
+type closeLook struct {
+	look
+	history []recharge.Transfer
+}
+
+// readOne reads what touches an address from a time on and settles it. What goes
+// to another one of our addresses above the cursor waits for the scan, which reads
+// it in the order of the chain.
+func (p auditor) readOne(ctx context.Context, a recharge.Address, since time.Time) (*closeLook, error) {
+	l := &closeLook{}
+	var err error
+	if l.heads, err = p.Watcher.heads(ctx, false); err != nil {
+		return nil, err
 	}
-	l := &look{heads: heads}
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		l.mark, _, err = tx.Recharges().ScanCursor(ctx, p.chain.Network())
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	if l.history, err = p.chain.History(ctx, a.Address, since); err != nil {
+		return nil, fmt.Errorf("read the history of %s: %w", a.Address, err)
+	}
+	ours, err := p.owners(ctx, l.history)
+	if err != nil {
+		return nil, err
+	}
+	transfers := slices.DeleteFunc(l.upToFinal(l.history), func(t recharge.Transfer) bool {
+		_, in := ours[t.To]
+		return in && t.To != a.Address && t.Block > l.mark.Final.Number
+	})
+	_, err = p.settleAll(ctx, transfers, &l.look, l.mark.Final.Time)
 	return l, err
 }
 
-// readOne reads an address and settles all that it returns, for our other addresses too:
-// what left it is known only then.
-func (p auditor) readOne(ctx context.Context, l *look, a recharge.Address, since time.Time) error {
-	only := func(address string) bool { return address == a.Address }
-	_, _, err := p.readAll(ctx, l, []recharge.Address{a}, only, func(recharge.Address) time.Time { return since })
-	return err
+func (p auditor) deepAt(address string) time.Time {
+	p.found.Lock()
+	defer p.found.Unlock()
+	return p.deep[address]
+}
+
+func (p auditor) deepened(address string, at time.Time) {
+	p.found.Lock()
+	defer p.found.Unlock()
+	p.deep[address] = at
 }
 
 // gone returns which transfers of an address that were final the chain does not
@@ -279,27 +316,41 @@ func (p auditor) gone(
 	return strings.Join(faults, "; "), nil
 }
 
-// Rescan reads the history of every address from a time on again and credits
-// what was missed. It returns how many addresses were read and how many
-// transfers were credited.
+// Rescan reads all blocks from a time on again and credits what was missed. It
+// returns how many addresses there are and how many transfers were credited.
+// Nothing is read before the first address was made.
 func (p *Watcher) Rescan(ctx context.Context, from time.Time) (addresses, credited int, err error) {
-	from = later(from, epoch)
-	all := func(string) bool { return true }
-	err = auditor{p}.everyPage(ctx, func(list []recharge.Address) error {
-		l, err := auditor{p}.lookNow(ctx)
-		if err != nil {
-			return err
+	l := &look{}
+	if l.heads, err = p.heads(ctx, false); err != nil {
+		return 0, 0, err
+	}
+	if err := p.begin(ctx, l); err != nil || len(l.ours) == 0 {
+		return 0, 0, err
+	}
+	made := l.heads.Final.Time
+	for _, a := range l.ours {
+		if a.CreatedAt.Before(made) {
+			made = a.CreatedAt
 		}
-		done, n, err := p.readAll(ctx, l, list, all, func(recharge.Address) time.Time { return from })
+	}
+	first, err := p.chain.Since(ctx, later(from, made.Add(-clockDoubt)))
+	if err != nil {
+		return 0, 0, fmt.Errorf("look for the block of a time: %w", err)
+	}
+	next, err := p.beginning(ctx, l) // else orders would close before a gap is read
+	if err != nil {
+		return 0, 0, err
+	}
+	first = min(first, next)
+	for final := l.heads.Final.Number; first <= final; first += rangeBlocks {
+		last := min(first+rangeBlocks-1, final)
+		n, err := p.readRange(ctx, l, first, last, last)
 		credited += n
-		for _, ok := range done {
-			if ok {
-				addresses++
-			}
+		if err != nil {
+			return len(l.ours), credited, err
 		}
-		return err
-	})
-	return addresses, credited, err
+	}
+	return len(l.ours), credited, nil
 }
 
 // remember keeps what an audit of this process found, for Status.

@@ -39,7 +39,7 @@ func (s *lossy) Update(ctx context.Context, fn func(context.Context, ports.Tx) e
 // F20).
 func TestCrashAtEveryUnit(t *testing.T) {
 	t.Parallel()
-	eachWay(t, func(t *testing.T, b *till) {
+	withTill(t, func(t *testing.T, b *till) {
 		one, first := b.payer("10")
 		two, second := b.payer("5")
 		third := b.order(b.RegisterWithWebhook(), "7")
@@ -51,7 +51,6 @@ func TestCrashAtEveryUnit(t *testing.T) {
 		for n := range 40 {
 			st := &lossy{Store: b.Store, after: n / 2, lost: n%2 == 1}
 			p := b.watcher(st)
-			p.SetAddressLimit(b.payments.AddressLimit())
 			if n > 10 {
 				b.mine(1)
 			}
@@ -73,54 +72,44 @@ func TestCrashAtEveryUnit(t *testing.T) {
 // Two watchers on one store: uniqueness decides.
 func TestTwoWatchers(t *testing.T) {
 	t.Parallel()
-	for name, ways := range map[string][2]int{"by address": {10, 10}, "by block": {0, 0}, "each its way": {10, 0}} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := tillOf(apptest.New(t))
-			var watchers []*payments.Watcher
-			for _, few := range ways {
-				p := b.watcher(b.Store)
-				p.SetAddressLimit(few)
-				watchers = append(watchers, p)
-			}
-			var orders []recharge.Order
-			for range 4 {
-				_, o := b.payer("10")
-				orders = append(orders, o)
-			}
-			for round := range 15 {
-				b.pay(orders[round%4].Address, "2.5")
-				if round%5 == 2 {
-					b.chain.Fork(3, true)
+	b := tillOf(apptest.New(t))
+	watchers := []*payments.Watcher{b.watcher(b.Store), b.watcher(b.Store)}
+	var orders []recharge.Order
+	for range 4 {
+		_, o := b.payer("10")
+		orders = append(orders, o)
+	}
+	for round := range 15 {
+		b.pay(orders[round%4].Address, "2.5")
+		if round%5 == 2 {
+			b.chain.Fork(3, true)
+		}
+		apptest.Concurrently(2, func(i int) {
+			for range 3 {
+				if err := watchers[i].Watch(context.Background()); err != nil {
+					t.Error(err)
 				}
-				apptest.Concurrently(2, func(i int) {
-					for range 3 {
-						if err := watchers[i].Watch(context.Background()); err != nil {
-							t.Error(err)
-						}
-						b.chain.Mine(1)
-					}
-				})
+				b.chain.Mine(1)
 			}
-			b.settle()
-			b.pass(3 * time.Minute)
-			for _, p := range watchers {
-				apptest.OK(t, p.Watch(t.Context()))
-			}
-			b.complete()
-			for _, o := range orders[:3] {
-				b.expectOrder(o, recharge.Paid, "10")
-			}
-			b.expectOrder(orders[3], recharge.Confirming, "7.5")
 		})
 	}
+	b.settle()
+	b.pass(3 * time.Minute)
+	for _, p := range watchers {
+		apptest.OK(t, p.Watch(t.Context()))
+	}
+	b.complete()
+	for _, o := range orders[:3] {
+		b.expectOrder(o, recharge.Paid, "10")
+	}
+	b.expectOrder(orders[3], recharge.Confirming, "7.5")
 }
 
 // A ledger entry that existed before its transfer belongs to another: an error, and
 // nothing is stored.
 func TestBookedBefore(t *testing.T) {
 	t.Parallel()
-	eachWay(t, func(t *testing.T, b *till) {
+	withTill(t, func(t *testing.T, b *till) {
 		agent, o := b.payer("10")
 		_, other := b.payer("4")
 		b.watch()

@@ -2,7 +2,6 @@ package payments_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -28,12 +27,12 @@ func (b *till) failing(calls ...string) {
 // An error of the chain proves nothing and changes nothing (F15).
 func TestAnErrorMovesNothing(t *testing.T) {
 	t.Parallel()
-	eachWay(t, func(t *testing.T, b *till) {
+	withTill(t, func(t *testing.T, b *till) {
 		_, o := b.payer("10")
 		b.watch()
 		b.pay(o.Address, "10")
 		b.settle()
-		for _, call := range []string{"heads", "history", "block"} {
+		for _, call := range []string{"heads", "incoming"} {
 			before := b.Dump()
 			b.failing(call)
 			err := b.payments.Watch(t.Context())
@@ -49,44 +48,6 @@ func TestAnErrorMovesNothing(t *testing.T) {
 	})
 }
 
-// One address that cannot be read does not stop the others, and nothing of it
-// moves (F16).
-func TestOneAddressFails(t *testing.T) {
-	t.Parallel()
-	b := newTill(t)
-	_, bad := b.payer("5")
-	_, good := b.payer("6")
-	b.watch()
-	b.pass(recharge.Window + 2*time.Minute)
-	b.pay(good.Address, "6")
-	b.settle()
-	n := 0
-	b.chain.OnCall(func(call string) error {
-		if call == "history" {
-			if n++; n == 1 { // the least recently read, which are equal, by address
-				return errChain
-			}
-		}
-		return nil
-	})
-	if bad.Address > good.Address {
-		bad, good = good, bad
-	}
-	read := func(o recharge.Order) string {
-		return strings.Join(b.Column(`SELECT read_through FROM recharge_addresses WHERE address = ?`, o.Address), "")
-	}
-	before, status := read(bad), b.expectOrder(bad, recharge.Pending, "0").Status
-	apptest.ErrorIs(t, b.payments.Watch(t.Context()), errChain)
-	apptest.Equal(t, "the failed one", read(bad), before)
-	b.expectOrder(bad, status, "0")
-	if read(good) == before {
-		t.Error("the other one was not read")
-	}
-	b.chain.OnCall(nil)
-	b.watch()
-	b.complete()
-}
-
 // What became final after the heads were read waits: what is before it may
 // not be known yet.
 func TestFinalAboveTheHeads(t *testing.T) {
@@ -96,7 +57,7 @@ func TestFinalAboveTheHeads(t *testing.T) {
 	b.pay(o.Address, "10")
 	b.mine(fake.FinalBehind)
 	b.chain.OnCall(func(call string) error {
-		if call == "history" {
+		if call == "incoming" {
 			b.chain.Mine(1)
 		}
 		return nil
@@ -106,36 +67,6 @@ func TestFinalAboveTheHeads(t *testing.T) {
 	b.credited(agent, "0")
 	b.watch()
 	b.expectOrder(o, recharge.Paid, "10")
-}
-
-// A transfer listed at one address for another that cannot be read waits for the other.
-func TestItsOwnTurn(t *testing.T) {
-	t.Parallel()
-	b := newTill(t)
-	_, one := b.payer("5")
-	_, two := b.payer("6")
-	if one.Address > two.Address {
-		one, two = two, one
-	}
-	b.chain.Send(stranger, two.Address, apptest.Dollars("1"))
-	b.mine(1)
-	b.chain.Send(one.Address, two.Address, apptest.Dollars("6"))
-	b.settle()
-	n := 0
-	b.chain.OnCall(func(call string) error {
-		if call == "history" {
-			if n++; n == 2 {
-				return errChain
-			}
-		}
-		return nil
-	})
-	apptest.ErrorIs(t, b.payments.Watch(t.Context()), errChain)
-	b.expectOrder(two, recharge.Pending, "0")
-	b.chain.OnCall(nil)
-	b.watch()
-	b.credited(two.AgentID, "7")
-	b.complete()
 }
 
 // A transfer that is known to be final by itself waits too while its address
@@ -148,7 +79,7 @@ func TestSeenWaitsForItsAddress(t *testing.T) {
 	b.mine(1)
 	b.watch()
 	b.mine(100)
-	b.failing("history")
+	b.failing("incoming")
 	apptest.ErrorIs(t, b.payments.Watch(t.Context()), errChain)
 	apptest.Equal(t, "the row", b.row(k), "seen "+o.ID)
 	b.credited(agent, "0")
@@ -157,28 +88,20 @@ func TestSeenWaitsForItsAddress(t *testing.T) {
 	b.expectOrder(o, recharge.Paid, "10")
 }
 
-// Blocks are read without a gap, whichever of them fails.
+// Blocks are read without a gap, however often that fails.
 func TestFlakyBlocks(t *testing.T) {
 	t.Parallel()
-	b := newTill(t).few(0)
+	b := newTill(t)
 	_, o := b.payer("100")
 	b.watch()
-	for round := range 20 {
+	for range 20 {
 		for range 50 { // most of them are final before they are seen
 			b.pay(o.Address, "0.1")
 			b.mine(1)
 		}
-		n := 0
-		b.chain.OnCall(func(call string) error {
-			if call == "block" {
-				if n++; n == 20+round {
-					return errChain
-				}
-			}
-			return nil
-		})
+		b.failing("incoming")
 		apptest.ErrorIs(t, b.payments.Watch(t.Context()), errChain)
-		b.chain.OnCall(nil)
+		b.failing()
 		b.watch()
 	}
 	b.settle()
@@ -191,7 +114,7 @@ func TestFlakyBlocks(t *testing.T) {
 // decides, by block time.
 func TestOutageAcrossAnExpiry(t *testing.T) {
 	t.Parallel()
-	eachWay(t, func(t *testing.T, b *till) {
+	withTill(t, func(t *testing.T, b *till) {
 		_, paid := b.payer("10")
 		_, unpaid := b.payer("10")
 		b.watch()
@@ -202,14 +125,12 @@ func TestOutageAcrossAnExpiry(t *testing.T) {
 			b.pass(time.Hour)
 			apptest.ErrorIs(t, b.payments.Watch(t.Context()), errChain)
 		}
-		b.failing("history", "block")
+		b.failing("incoming")
 		apptest.ErrorIs(t, b.payments.Watch(t.Context()), errChain)
 		b.expectOrder(paid, recharge.Pending, "0")
 		b.expectOrder(unpaid, recharge.Pending, "0")
 		b.failing()
-		for range 25 { // by blocks it comes in parts
-			b.watch()
-		}
+		b.watch()
 		b.expectOrder(paid, recharge.Paid, "10")
 		b.expectOrder(unpaid, recharge.Expired, "0")
 		apptest.Equal(t, "told", b.rechargeEvents(paid.AgentID), "paid")
@@ -219,7 +140,7 @@ func TestOutageAcrossAnExpiry(t *testing.T) {
 // A process that was down longer than money may be late reads what was late.
 func TestDownForDays(t *testing.T) {
 	t.Parallel()
-	eachWay(t, func(t *testing.T, b *till) {
+	withTill(t, func(t *testing.T, b *till) {
 		agent, o := b.payer("10")
 		b.watch()
 		b.pass(time.Hour)
@@ -241,7 +162,7 @@ func TestClockSkew(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour, "far ahead": 20 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			eachWay(t, func(t *testing.T, b *till) {
+			withTill(t, func(t *testing.T, b *till) {
 				b.Clock.Advance(skew)
 				agent, o := b.payer("10")
 				b.watch()
@@ -269,7 +190,7 @@ func TestLaggingIndex(t *testing.T) {
 	b := newTill(t)
 	agent, o := b.payer("10")
 	k := b.pay(o.Address, "10")
-	b.chain.HideFromHistory(k, 5)
+	b.chain.Hide(k, 5)
 	b.mine(1)
 	for range 8 {
 		b.watch()
@@ -282,7 +203,7 @@ func TestLaggingIndex(t *testing.T) {
 		k := b.pay(o.Address, "10")
 		b.mine(1)
 		b.watch()
-		b.chain.HideFromHistory(k, 1000)
+		b.chain.Hide(k, 1000)
 		b.mine(100)
 		b.watch()
 		b.expectOrder(o, recharge.Paid, "10")
@@ -294,7 +215,7 @@ func TestLaggingIndex(t *testing.T) {
 // A transaction that cannot be looked up stays undecided.
 func TestSeenWhileTheChainIsSilent(t *testing.T) {
 	t.Parallel()
-	eachWay(t, func(t *testing.T, b *till) {
+	withTill(t, func(t *testing.T, b *till) {
 		_, o := b.payer("10")
 		k := b.pay(o.Address, "10")
 		b.mine(1)

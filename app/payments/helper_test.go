@@ -59,18 +59,12 @@ func tillOf(w *apptest.World) *till {
 
 // restart forgets what processes remember.
 func (b *till) restart() {
-	b.recharges = payments.NewOrders(b.Store, b.Clock, b.IDs, b.chain, b.keys)
+	b.recharges = payments.NewOrders(payments.Config{}, b.Store, b.Clock, b.IDs, b.chain, b.keys)
 	b.payments = b.watcher(b.Store)
 }
 
 func (b *till) watcher(st ports.Store) *payments.Watcher {
 	return payments.NewWatcher(st, b.Clock, b.IDs, b.chain, slog.New(slog.NewTextHandler(b.logs, nil)))
-}
-
-// few sets up to how many addresses are read one by one.
-func (b *till) few(n int) *till {
-	b.payments.SetAddressLimit(n)
-	return b
 }
 
 // order creates a recharge order over an amount of dollars.

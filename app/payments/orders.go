@@ -17,6 +17,7 @@ import (
 // Orders is how agents bring in money: orders, and what became of them. No
 // call of it pays an order: Payments alone does, by what it reads of the chain.
 type Orders struct {
+	cfg   Config
 	store ports.Unit[repos]
 	clock ports.Clock
 	ids   ports.IDs
@@ -24,9 +25,17 @@ type Orders struct {
 	keys  ports.Deriver
 }
 
+// Config holds the settings of recharges.
+type Config struct {
+	// Off refuses recharges and hides every address: no chain is read for what is sent there.
+	Off bool
+}
+
 // NewOrders wires the use cases.
-func NewOrders(store ports.Store, clock ports.Clock, ids ports.IDs, chain ports.Chain, keys ports.Deriver) *Orders {
-	return &Orders{store: narrow(store), clock: clock, ids: ids, chain: chain, keys: keys}
+func NewOrders(
+	cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, chain ports.Chain, keys ports.Deriver,
+) *Orders {
+	return &Orders{cfg: cfg, store: narrow(store), clock: clock, ids: ids, chain: chain, keys: keys}
 }
 
 // CreateOrder asks for an order.
@@ -69,6 +78,9 @@ const clockDoubt = 24 * time.Hour
 // Create makes an order on the agent's own address. The address is derived when
 // the agent has none under the current account key.
 func (u *Orders) Create(ctx context.Context, in CreateOrder) (done OrderDone, err error) {
+	if u.cfg.Off {
+		return OrderDone{}, recharge.ErrOff
+	}
 	if err := recharge.CheckAmount(in.Amount); err != nil {
 		return OrderDone{}, err
 	}
@@ -203,7 +215,7 @@ func (u *Orders) quote(ctx context.Context, in CreateOrder) (done OrderDone, err
 
 // view adds how far the newest transfer of an order is, and returns all of them.
 func (u *Orders) view(ctx context.Context, tx repos, o recharge.Order) (OrderView, []recharge.Transfer, error) {
-	v := OrderView{Order: o, Required: u.chain.Required()}
+	v := OrderView{Order: u.shown(o), Required: u.chain.Required()}
 	all, err := tx.Recharges().OfOrder(ctx, o.ID)
 	if err != nil || len(all) == 0 {
 		return v, all, err
@@ -218,6 +230,14 @@ func (u *Orders) view(ctx context.Context, tx repos, o recharge.Order) (OrderVie
 		v.Confirmations = int(min(max(mark.Latest-newest.Block, 0), int64(v.Required)))
 	}
 	return v, all, nil
+}
+
+// shown hides the address of an order while payments are off.
+func (u *Orders) shown(o recharge.Order) recharge.Order {
+	if u.cfg.Off {
+		o.Address = ""
+	}
+	return o
 }
 
 // Get reads one order.
@@ -258,6 +278,9 @@ func (u *Orders) list(
 		list, err = tx.Recharges().Orders(ctx, agentID, of, page)
 		return err
 	})
+	for i := range list.Items {
+		list.Items[i] = u.shown(list.Items[i])
+	}
 	return list, err
 }
 

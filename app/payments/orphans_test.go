@@ -13,7 +13,7 @@ func TestOrphans(t *testing.T) {
 	t.Parallel()
 	t.Run("while the window is open the order waits again", func(t *testing.T) {
 		t.Parallel()
-		eachWay(t, func(t *testing.T, b *till) {
+		withTill(t, func(t *testing.T, b *till) {
 			agent, o := b.payer("10")
 			k := b.pay(o.Address, "10")
 			b.mine(3)
@@ -37,7 +37,7 @@ func TestOrphans(t *testing.T) {
 	})
 	t.Run("when it is closed the order failed", func(t *testing.T) {
 		t.Parallel()
-		eachWay(t, func(t *testing.T, b *till) {
+		withTill(t, func(t *testing.T, b *till) {
 			agent, o := b.payer("10")
 			b.pass(recharge.Window - time.Minute)
 			b.pay(o.Address, "10")
@@ -58,7 +58,7 @@ func TestOrphans(t *testing.T) {
 	})
 	t.Run("what comes back in another block is credited once", func(t *testing.T) {
 		t.Parallel()
-		eachWay(t, func(t *testing.T, b *till) {
+		withTill(t, func(t *testing.T, b *till) {
 			agent, o := b.payer("10")
 			b.pay(o.Address, "10")
 			b.mine(3)
@@ -75,7 +75,7 @@ func TestOrphans(t *testing.T) {
 	})
 	t.Run("and even when it was given up", func(t *testing.T) {
 		t.Parallel()
-		eachWay(t, func(t *testing.T, b *till) {
+		withTill(t, func(t *testing.T, b *till) {
 			agent, o := b.payer("10")
 			b.pay(o.Address, "10")
 			b.mine(3)

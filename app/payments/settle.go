@@ -21,8 +21,6 @@ type reading struct {
 	// transfers touch an address of the agent. Those that only leave one have no
 	// AgentID: they are money that the operator moved, and the audit counts them.
 	transfers []recharge.Transfer
-	// covered are addresses of the agent that are now known through a time.
-	covered map[string]time.Time
 	// blocks is the time through which every address is known.
 	blocks time.Time
 }
@@ -72,10 +70,7 @@ func (s *settlement) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.match(ctx); err != nil {
-		return err
-	}
-	return s.cover(ctx)
+	return s.match(ctx)
 }
 
 // take stores a transfer, or sets it aside to be credited.
@@ -167,7 +162,7 @@ func (s *settlement) through(ctx context.Context, orders []recharge.Order) (time
 	ours, err := s.tx.Recharges().Owned(ctx, s.network, to)
 	var through time.Time
 	for i, address := range to {
-		known := later(s.blocks, later(ours[address].ReadThrough, s.covered[address]))
+		known := later(s.blocks, ours[address].ReadThrough)
 		if i == 0 || known.Before(through) {
 			through = known
 		}
@@ -216,32 +211,4 @@ func (s *settlement) Enqueue(ctx context.Context, o recharge.Order, was recharge
 	_, err := notify.Enqueue(ctx, s.tx, s.ids, s.now, notify.Notification{AgentID: o.AgentID, Of: of,
 		Data: map[string]string{"order_id": o.ID, "status": string(o.Status)}})
 	return err
-}
-
-// cover stores how far the addresses are known now. The row is read again: what
-// an audit found stays.
-func (s *settlement) cover(ctx context.Context) error {
-	if len(s.covered) == 0 {
-		return nil
-	}
-	to := make([]string, 0, len(s.covered))
-	for address := range s.covered {
-		to = append(to, address)
-	}
-	slices.Sort(to)
-	ours, err := s.tx.Recharges().Owned(ctx, s.network, to)
-	if err != nil {
-		return err
-	}
-	for _, address := range to {
-		a := ours[address]
-		if !s.covered[address].After(a.ReadThrough) {
-			continue
-		}
-		a.ReadThrough = s.covered[address]
-		if err := s.tx.Recharges().PutAddress(ctx, a); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -19,22 +19,10 @@ import (
 // Watcher reads the chain and credits what arrived. Each method can run on
 // several replicas at once: uniqueness decides, not luck.
 //
-// What is known of an address rests on two promises, and everything else
-// follows from them:
-//
-//	every final transfer of an address up to its ReadThrough is stored;
-//	every final transfer of every address up to Mark.Final is stored.
-//
-// So an address is known through the later of the two, whichever way it was read
-// before, and either way of reading takes over from the other. ReadThrough moves
-// after a history that began at or before the time it is known through; it moves
-// to the final head that was read before that history. Mark.Final moves by one
-// block, after all of that block is stored, or jumps, after the history of every
-// address that was not known through its goal is stored. An address that is made
-// after the goal was read needs no history: no transfer can have been sent to it.
-//
-// While addresses are read one by one, only those with an order are; the audit
-// reads each of the others in its turn.
+// What is known rests on one promise: every final transfer to any of our addresses
+// up to Mark.Final is stored. Each pass reads all of them from a little before
+// there, so a deposit without an order is found as fast as any. What leaves an
+// address is found by the audit, by its balance.
 type Watcher struct {
 	store ports.Unit[repos]
 	clock ports.Clock
@@ -43,124 +31,141 @@ type Watcher struct {
 	log   *slog.Logger
 
 	// What a process remembers may be lost: it saves calls and promises nothing.
-	mu       sync.Mutex
-	few      int   // up to this many watched addresses are read one by one
-	byBlocks bool  // the way of reading
-	again    bool  // the last final blocks were read again
-	shown    int64 // the last block above the final head that was read
-	jump     *jump
-	warned   time.Time
+	mu     sync.Mutex
+	idle   time.Duration // between passes while no order is open
+	began  time.Time     // of the last pass
+	warned time.Time
+	listed []recharge.Address // all addresses that there were
+	recent map[recharge.Key]settledAs
 
-	skip   atomic.Int64 // addresses in front that the audit could not read
-	found  sync.Mutex
+	skip   atomic.Int64            // addresses in front that the audit could not read
+	found  sync.Mutex              // of listed, drifts and deep
 	drifts map[string]domain.Money // by address, as this process last saw them
+	deep   map[string]time.Time    // when the whole history of an address was read last
 }
 
 // NewWatcher wires the watcher.
 func NewWatcher(store ports.Store, clock ports.Clock, ids ports.IDs, chain ports.Chain, log *slog.Logger) *Watcher {
-	return &Watcher{store: narrow(store), clock: clock, ids: ids, chain: chain, log: log, few: 10,
-		drifts: map[string]domain.Money{}}
+	return &Watcher{store: narrow(store), clock: clock, ids: ids, chain: chain, log: log,
+		recent: map[recharge.Key]settledAs{}, drifts: map[string]domain.Money{}, deep: map[string]time.Time{}}
 }
 
-// The bounds of one pass: it ends soon, and the next goes on where it ended.
-const (
-	blocksAtOnce    = 200
-	addressesAtOnce = 200
-	seenAtOnce      = 100
-	overdueAtOnce   = 500
-)
-
-// overlap is how much of what is known is read again, by time and in blocks: an
-// index may lag behind the block that it reports to be complete.
-const (
-	overlap       = 10 * time.Minute
-	overlapBlocks = 200
-)
+// SetIdle sets how long Watch lets pass between two looks at the chain while no
+// order is open. It must be called before Watch.
+func (p *Watcher) SetIdle(d time.Duration) { p.idle = d }
 
 // look is what one pass rests on. Everything is read after its heads.
 type look struct {
 	heads  recharge.Heads
+	ours   []recharge.Address  // all that there are
 	began  recharge.ScanCursor // when the pass began
 	mark   recharge.ScanCursor // as it moves
-	upTo   int64               // the block up to which seen transfers should be final by now
-	whole  bool                // nothing is left for the next pass
-	stored int                 // answers of the chain that were stored
-	// histories caches the histories by address, when it is not nil.
-	histories map[string][]recharge.Transfer
+	recent map[recharge.Key]settledAs
+	whole  bool // nothing is left for the next pass
+	stored int  // answers of the chain that were stored
 }
 
 // Watch takes one look at the chain: what is new is stored, what became final
 // is credited, what went away is withdrawn, and windows that are over close. An
 // error of the chain proves nothing: what could not be read stays as it is.
+// While no order is open the chain is not read each time, and while none can be
+// paid any more only its final part.
 func (p *Watcher) Watch(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	heads, err := p.chain.Heads(ctx)
-	if err != nil {
-		return fmt.Errorf("read the heads of the chain: %w", err)
+	now := p.clock.Now()
+	rest := !p.began.IsZero() && now.Sub(p.began).Abs() < p.idle
+	awaited, err := p.awaited(ctx, now, rest)
+	if err != nil || rest && !awaited {
+		return err
 	}
-	p.warnOfSkew(heads)
-	l := &look{heads: heads}
-	watched, err := p.begin(ctx, l)
+	p.began = now
+	heads, err := p.heads(ctx, awaited)
 	if err != nil {
 		return err
 	}
-	read, err := p.read(ctx, l, watched)
-	err = errors.Join(err, p.resolve(ctx, l, read))
-	if p.byBlocks {
-		err = errors.Join(err, p.closeWindows(ctx, l))
+	p.warnOfSkew(heads)
+	l := &look{heads: heads, recent: p.recent}
+	if err := p.begin(ctx, l); err != nil {
+		return err
 	}
+	err = errors.Join(p.scan(ctx, l), p.resolve(ctx, l), p.closeWindows(ctx, l))
 	if err != nil && l.stored == 0 {
 		return err // nothing was learned
 	}
 	return errors.Join(err, p.putMark(ctx, l, err == nil && l.whole))
 }
 
-// begin reads where the last pass ended, and decides how to read. Watched are
-// addresses with an order that money may still pay. It is measured from the last
-// complete pass, so that no address is forgotten in an outage.
-func (p *Watcher) begin(ctx context.Context, l *look) (watched []recharge.Address, err error) {
-	err = p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		if l.mark, _, err = tx.Recharges().ScanCursor(ctx, p.chain.Network()); err != nil {
+// awaited reports whether an order may be paid: whether one is open, or also,
+// unless that is all that is asked for, one that has expired and can be paid late.
+func (p *Watcher) awaited(ctx context.Context, now time.Time, openAlone bool) (awaited bool, err error) {
+	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
+		agents, err := tx.Recharges().Overdue(ctx, p.chain.Network(), endOfTime, 1)
+		if awaited = len(agents) > 0; err != nil || awaited || openAlone {
 			return err
 		}
-		since := l.heads.Final.Time
-		if at := l.mark.ReadAt; !at.IsZero() && at.Before(since) {
-			since = at
-		}
-		watched, err = tx.Recharges().Watched(ctx, p.chain.Network(), since.Add(-recharge.Late-overlap), p.atOnce())
+		late, err := tx.Recharges().Orders(ctx, "", recharge.Expired, domain.Page{Number: 1, Size: 1})
+		awaited = len(late.Items) > 0 && now.Before(late.Items[0].ExpiresAt.Add(recharge.Late+overlap))
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read how far the chain is known: %w", err)
+		return false, fmt.Errorf("look for orders that may be paid: %w", err)
+	}
+	return awaited, nil
+}
+
+// endOfTime is after the window of every order.
+var endOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// heads reads the final head, and the latest one if what is above matters
+// too.
+func (p *Watcher) heads(ctx context.Context, latest bool) (heads recharge.Heads, err error) {
+	if latest {
+		heads, err = p.chain.Heads(ctx)
+	} else {
+		heads.Final, err = p.chain.Final(ctx)
+		heads.Latest = heads.Final
+	}
+	if err != nil {
+		return heads, fmt.Errorf("read the heads of the chain: %w", err)
+	}
+	return heads, nil
+}
+
+// begin reads where the last pass ended, and which addresses there are. Those
+// that are made later cannot have been paid in a block up to the heads.
+func (p *Watcher) begin(ctx context.Context, l *look) error {
+	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+		if l.mark, _, err = tx.Recharges().ScanCursor(ctx, p.chain.Network()); err != nil {
+			return err
+		}
+		l.ours, err = p.addresses(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read how far the chain is known: %w", err)
 	}
 	l.began = l.mark
-	// Between half of few and few, the method of reading stays as it is: each change costs
-	// calls.
-	p.byBlocks = len(watched) > p.few || p.byBlocks && len(watched) > p.few/2
-	return watched, nil
+	return nil
 }
 
-// read reads what is new, by blocks when many addresses are watched. It returns
-// which transfers resolve may settle.
-func (p *Watcher) read(ctx context.Context, l *look, watched []recharge.Address) (settled settledFunc, err error) {
-	l.upTo = l.heads.Final.Number
-	if p.byBlocks {
-		ready, err := p.contiguous(ctx, l)
-		if err == nil && ready {
-			err = errors.Join(p.scan(ctx, l), p.show(ctx, l))
-			l.upTo = l.mark.Final.Number
-			return func(t recharge.Transfer) bool { return t.Block <= l.mark.Final.Number }, err
-		}
-		settled, failed := p.readWatched(ctx, l, watched)
-		return settled, errors.Join(err, failed)
+// addresses returns all addresses. What a scan uses of them never changes.
+func (p *Watcher) addresses(ctx context.Context, tx repos) ([]recharge.Address, error) {
+	n, err := tx.Recharges().CountAddresses(ctx, p.chain.Network())
+	p.found.Lock()
+	listed := p.listed
+	p.found.Unlock()
+	if err != nil || n == len(listed) {
+		return listed, err
 	}
-	p.jump = nil
-	return p.readWatched(ctx, l, watched)
+	listed, err = tx.Recharges().AllAddresses(ctx, p.chain.Network())
+	if err == nil {
+		p.found.Lock()
+		p.listed = listed
+		p.found.Unlock()
+	}
+	return listed, err
 }
-
-// atOnce is how many watched addresses a pass takes on.
-func (p *Watcher) atOnce() int { return max(addressesAtOnce, p.few+1) }
 
 // putMark stores how far this pass came. Complete means that all of it was read.
 func (p *Watcher) putMark(ctx context.Context, l *look, complete bool) error {
@@ -213,7 +218,7 @@ const (
 // stopped. Nothing is decided by it: windows close by block time.
 func (p *Watcher) warnOfSkew(heads recharge.Heads) {
 	now := p.clock.Now()
-	skew := heads.Latest.Time.Sub(now)
+	skew := heads.Latest.Time.Sub(now) // or that of the final head, which is a minute older
 	if skew.Abs() <= doubtful || !p.warned.IsZero() && now.Sub(p.warned).Abs() < warnEvery {
 		return
 	}

@@ -11,25 +11,21 @@ import (
 	"agentproxy/test/fake"
 )
 
-// eachWay runs a test with addresses read one by one, and with blocks.
-func eachWay(t *testing.T, fn func(t *testing.T, b *till)) {
-	for name, few := range map[string]int{"by address": 10, "by block": 0} {
-		t.Run(name, func(t *testing.T) {
-			b := newTill(t).few(few)
-			b.watch()
-			fn(t, b)
-			b.watch()
-			b.complete()
-			before := b.Dump()
-			b.watch()
-			apptest.Equal(t, "the database after one more look", b.Dump(), before)
-		})
-	}
+// withTill runs a test and checks that one more look at the chain changes nothing.
+func withTill(t *testing.T, fn func(t *testing.T, b *till)) {
+	b := newTill(t)
+	b.watch()
+	fn(t, b)
+	b.watch()
+	b.complete()
+	before := b.Dump()
+	b.watch()
+	apptest.Equal(t, "the database after one more look", b.Dump(), before)
 }
 
 func TestAnExactPayment(t *testing.T) {
 	t.Parallel()
-	eachWay(t, func(t *testing.T, b *till) {
+	withTill(t, func(t *testing.T, b *till) {
 		agent, o := b.payer("12.50")
 		b.watch()
 		b.expectOrder(o, recharge.Pending, "0")
@@ -85,7 +81,7 @@ func TestSums(t *testing.T) {
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			t.Parallel()
-			eachWay(t, func(t *testing.T, b *till) {
+			withTill(t, func(t *testing.T, b *till) {
 				agent, o := b.payer("10")
 				for _, amount := range c.pay {
 					b.pay(o.Address, amount)
@@ -100,7 +96,7 @@ func TestSums(t *testing.T) {
 	}
 	t.Run("too little when the window closes is expired, and what is late pays it", func(t *testing.T) {
 		t.Parallel()
-		eachWay(t, func(t *testing.T, b *till) {
+		withTill(t, func(t *testing.T, b *till) {
 			agent, o := b.payer("10")
 			b.pay(o.Address, "4")
 			b.pass(recharge.Window + 2*time.Minute)
@@ -120,7 +116,7 @@ func TestSums(t *testing.T) {
 	})
 	t.Run("after 72 hours money is credited and the order stays", func(t *testing.T) {
 		t.Parallel()
-		eachWay(t, func(t *testing.T, b *till) {
+		withTill(t, func(t *testing.T, b *till) {
 			agent, o := b.payer("10")
 			b.pass(recharge.Window + recharge.Late + time.Minute)
 			b.pay(o.Address, "10")
@@ -134,7 +130,7 @@ func TestSums(t *testing.T) {
 
 func TestMatching(t *testing.T) {
 	t.Parallel()
-	eachWay(t, func(t *testing.T, b *till) {
+	withTill(t, func(t *testing.T, b *till) {
 		agent := b.Register()
 		five, seven := b.order(agent, "5"), b.order(agent, "7")
 		apptest.Equal(t, "one address", five.Address, seven.Address)
@@ -159,7 +155,7 @@ func TestWindows(t *testing.T) {
 	}{{"in the last block before it closes", 0}, {"one block after", 1}} {
 		t.Run(c.claim, func(t *testing.T) {
 			t.Parallel()
-			eachWay(t, func(t *testing.T, b *till) {
+			withTill(t, func(t *testing.T, b *till) {
 				agent, o := b.payer("10")
 				b.mine(int(recharge.Window/fake.BlockEvery) - 1 + c.blocks)
 				b.watch()
@@ -175,7 +171,7 @@ func TestWindows(t *testing.T) {
 	}
 	t.Run("a window closes when the final head is past it", func(t *testing.T) {
 		t.Parallel()
-		eachWay(t, func(t *testing.T, b *till) {
+		withTill(t, func(t *testing.T, b *till) {
 			_, o := b.payer("10")
 			b.mine(int(recharge.Window/fake.BlockEvery) + fake.FinalBehind)
 			b.watch()
@@ -197,7 +193,7 @@ func TestWindows(t *testing.T) {
 	})
 	t.Run("what was seen and is final is not waited for any more", func(t *testing.T) {
 		t.Parallel()
-		eachWay(t, func(t *testing.T, b *till) {
+		withTill(t, func(t *testing.T, b *till) {
 			_, o := b.payer("10")
 			b.pass(recharge.Window - time.Minute)
 			b.watch()
@@ -214,7 +210,7 @@ func TestWindows(t *testing.T) {
 
 func TestSeveralTransfersInOneTransaction(t *testing.T) {
 	t.Parallel()
-	eachWay(t, func(t *testing.T, b *till) {
+	withTill(t, func(t *testing.T, b *till) {
 		one, first := b.payer("10")
 		two, second := b.payer("5")
 		move := func(to, amount string) fake.Move {
@@ -234,7 +230,7 @@ func TestSeveralTransfersInOneTransaction(t *testing.T) {
 // known of both follows.
 func TestBetweenOurs(t *testing.T) {
 	t.Parallel()
-	eachWay(t, func(t *testing.T, b *till) {
+	withTill(t, func(t *testing.T, b *till) {
 		one, first := b.payer("10")
 		two, second := b.payer("4")
 		b.pay(first.Address, "10")
@@ -260,7 +256,7 @@ func TestBetweenOurs(t *testing.T) {
 // What is no money leaves no credit: F5, F8, F9, and amounts beyond counting.
 func TestWhatIsNoMoney(t *testing.T) {
 	t.Parallel()
-	eachWay(t, func(t *testing.T, b *till) {
+	withTill(t, func(t *testing.T, b *till) {
 		agent, o := b.payer("10")
 		ten := fake.Move{From: stranger, To: o.Address, Amount: apptest.Dollars("10")}
 		foreign, failed, absurd, none := ten, ten, ten, ten
@@ -284,7 +280,7 @@ func TestWhatIsNoMoney(t *testing.T) {
 // A final transfer is never changed, whatever the chain returns later.
 func TestFinalIsNeverReversed(t *testing.T) {
 	t.Parallel()
-	eachWay(t, func(t *testing.T, b *till) {
+	withTill(t, func(t *testing.T, b *till) {
 		agent, o := b.payer("10")
 		k := b.pay(o.Address, "10")
 		b.settle()
@@ -302,7 +298,7 @@ func TestFinalIsNeverReversed(t *testing.T) {
 // The result does not depend on how often the chain is read (F1, F19).
 func TestLateDetection(t *testing.T) {
 	t.Parallel()
-	eachWay(t, func(t *testing.T, b *till) {
+	withTill(t, func(t *testing.T, b *till) {
 		agent := b.Register()
 		orders := []recharge.Order{b.order(agent, "5"), b.order(agent, "6"), b.order(agent, "5")}
 		for _, amount := range []string{"5", "6", "2", "3", "1"} {

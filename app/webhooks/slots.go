@@ -1,27 +1,44 @@
 package webhooks
 
 import (
+	"container/list"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"agentproxy/ports"
 )
 
-// Bounds of the deliveries of one agent in one process, so that a slow receiver
-// delays its own events only.
+// Bounds of the deliveries in one process, so that a slow receiver delays its own events only. The queue
+// has 128 deliverers.
 const (
 	slotsPerAgent   = 4  // deliveries on their way
 	waitersPerAgent = 16 // deliveries that wait for a slot
+	waitersInAll    = 32 // of all agents: each occupies a deliverer
 	slotTimeout     = 500 * time.Millisecond
+	// unprovenSlots is how many deliveries may be on their way to endpoints whose last attempt failed, or that
+	// were never reached, one for each of them. The other deliverers are left to endpoints that work.
+	unprovenSlots = 64
 	// requeueStep is how long a delivery without a slot is requeued for. It grows
 	// with the number of those, up to maxRequeue.
 	requeueStep = time.Second
 	maxRequeue  = time.Minute
+	// placeLife is how long an agent that has not asked again keeps its place in the line.
+	placeLife = 10 * time.Second
 )
 
-// slots is a semaphore per agent.
+// slots is a semaphore per agent, and the line of agents that wait for an unproven slot: each gets one slot,
+// and then waits behind all others.
 type slots struct {
-	mu     sync.Mutex
-	agents map[string]*semaphore
+	clock   ports.Clock
+	waiters atomic.Int64
+
+	mu       sync.Mutex
+	agents   map[string]*semaphore
+	unproven int                      // slots in use
+	line     *list.List               // of *place
+	places   map[string]*list.Element // by agent
 }
 
 // semaphore bounds the deliveries of one agent.
@@ -31,18 +48,31 @@ type semaphore struct {
 	requeued int           // without a slot, less those that were released since
 }
 
-func newSlots() *slots { return &slots{agents: map[string]*semaphore{}} }
+// place is an agent in the line.
+type place struct {
+	agentID string
+	asked   time.Time // last
+	next    time.Time // when the last of its requeued deliveries asks again
+}
 
-// acquire waits up to slotTimeout for a slot of the agent. If there is none,
-// release is nil and wait is how long the delivery should be requeued for.
-func (s *slots) acquire(ctx context.Context, agentID string) (release func(), wait time.Duration) {
+func newSlots(clock ports.Clock) *slots {
+	return &slots{clock: clock, agents: map[string]*semaphore{}, line: list.New(), places: map[string]*list.Element{}}
+}
+
+// acquire returns a slot of the agent; to a proven endpoint it waits for one up to slotTimeout. If there is
+// none, release is nil and wait is how long the delivery should be requeued for.
+func (s *slots) acquire(ctx context.Context, agentID string, proven bool) (release func(), wait time.Duration) {
+	if !proven {
+		return s.acquireUnproven(agentID)
+	}
 	sem, full := s.enter(agentID)
-	if !full && sem.acquire(ctx) {
+	if sem.try() || !full && s.wait(ctx, sem) {
 		return func() { s.leave(agentID, sem, true) }, 0
 	}
 	return nil, s.leave(agentID, sem, false)
 }
 
+// enter reports full if the caller must not wait.
 func (s *slots) enter(agentID string) (sem *semaphore, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,13 +85,23 @@ func (s *slots) enter(agentID string) (sem *semaphore, full bool) {
 	return sem, sem.users > slotsPerAgent+waitersPerAgent
 }
 
-// acquire reports whether it got a slot within slotTimeout.
-func (sem *semaphore) acquire(ctx context.Context) bool {
+// try reports whether it got a slot at once.
+func (sem *semaphore) try() bool {
 	select {
 	case sem.busy <- struct{}{}:
 		return true
 	default:
+		return false
 	}
+}
+
+// wait reports whether it got a slot within slotTimeout.
+func (s *slots) wait(ctx context.Context, sem *semaphore) bool {
+	if s.waiters.Add(1) > waitersInAll {
+		s.waiters.Add(-1)
+		return false
+	}
+	defer s.waiters.Add(-1)
 	timeout := time.NewTimer(slotTimeout)
 	defer timeout.Stop()
 	select {
@@ -88,4 +128,82 @@ func (s *slots) leave(agentID string, sem *semaphore, acquired bool) time.Durati
 	}
 	sem.requeued = min(sem.requeued+1, slotsPerAgent*int(maxRequeue/requeueStep))
 	return min(requeueStep*time.Duration(1+sem.requeued/slotsPerAgent), maxRequeue)
+}
+
+// acquireUnproven returns a slot if the agent has none and its turn has come: it is among the first in the
+// line, as many as slots are free. An agent with a slot has no place in the line.
+func (s *slots) acquireUnproven(agentID string) (release func(), wait time.Duration) {
+	sem, _ := s.enter(agentID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	if len(sem.busy) == 0 {
+		p := s.placeOf(agentID, now)
+		if s.isTurn(agentID, now) && sem.try() {
+			s.drop(s.places[agentID])
+			s.unproven++
+			return func() { s.leaveUnproven(agentID, sem) }, 0
+		}
+		// The deliveries of one agent ask one after the other.
+		p.next = later(p.next, now).Add(requeueStep)
+		wait = p.next.Sub(now)
+	} else {
+		sem.requeued++
+		wait = requeueStep * time.Duration(sem.requeued)
+	}
+	if sem.users--; sem.users == 0 {
+		delete(s.agents, agentID)
+	}
+	return nil, min(wait, maxRequeue)
+}
+
+func (s *slots) leaveUnproven(agentID string, sem *semaphore) {
+	s.leave(agentID, sem, true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unproven--
+}
+
+// placeOf returns the place of an agent in the line, at its end if it has none.
+func (s *slots) placeOf(agentID string, now time.Time) *place {
+	e := s.places[agentID]
+	if e == nil {
+		e = s.line.PushBack(&place{agentID: agentID})
+		s.places[agentID] = e
+	}
+	p := e.Value.(*place)
+	p.asked = now
+	return p
+}
+
+// isTurn reports whether fewer agents are before one in the line than slots are free. It drops those that do not ask
+// any more.
+func (s *slots) isTurn(agentID string, now time.Time) bool {
+	free := unprovenSlots - s.unproven
+	var next *list.Element
+	for e := s.line.Front(); e != nil && free > 0; e = next {
+		next = e.Next()
+		p := e.Value.(*place)
+		if p.agentID == agentID {
+			return true
+		}
+		if now.Sub(p.asked) > placeLife {
+			s.drop(e)
+			continue
+		}
+		free--
+	}
+	return false
+}
+
+func (s *slots) drop(e *list.Element) {
+	delete(s.places, e.Value.(*place).agentID)
+	s.line.Remove(e)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

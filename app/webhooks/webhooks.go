@@ -14,6 +14,7 @@ import (
 	"agentproxy/app/changes"
 	"agentproxy/app/notify"
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
@@ -35,7 +36,7 @@ type Service struct {
 func New(store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets, sender ports.Sender,
 	hub *changes.Hub, log *slog.Logger) *Service {
 	return &Service{store: narrow(store), clock: clock, ids: ids, secrets: secrets, sender: sender, hub: hub, log: log,
-		slots: newSlots()}
+		slots: newSlots(clock)}
 }
 
 // EndpointView is an agent's endpoint with the end of its secret, which
@@ -90,17 +91,29 @@ func (u *Service) RotateSecret(ctx context.Context, agentID string) (secret stri
 	return u.secrets.WebhookSecret(agentID, e.Version), e.RotatedAt, nil
 }
 
-// Test sends an event without content, and returns its id.
+// Test sends an event without content once, and returns its id. 10 are sent an hour.
 func (u *Service) Test(ctx context.Context, agentID string) (eventID string, err error) {
 	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
-		e, err := tx.Webhooks().PeekEndpoint(ctx, agentID)
+		now := u.clock.Now()
+		e, err := tx.Webhooks().Endpoint(ctx, agentID) // which others that send a test wait for
 		if err != nil {
 			return err
 		}
 		if err := e.Ready(); err != nil {
 			return err
 		}
-		eventID, err = notify.Enqueue(ctx, tx, u.ids, u.clock.Now(), notify.Notification{AgentID: agentID, Of: webhook.Test,
+		mark, err := tx.Webhooks().NotifiedUpTo(ctx, agentID, string(webhook.Test))
+		if err != nil {
+			return err
+		}
+		used, wait := webhook.TakeTest(time.UnixMicro(mark).UTC(), now)
+		if wait > 0 {
+			return account.ErrRateLimited.Msgf("10 test events an hour are sent; wait for the seconds in Retry-After").After(wait)
+		}
+		if _, err := tx.Webhooks().MarkNotified(ctx, agentID, string(webhook.Test), used.UnixMicro()); err != nil {
+			return err
+		}
+		eventID, err = notify.Enqueue(ctx, tx, u.ids, now, notify.Notification{AgentID: agentID, Of: webhook.Test,
 			Data: map[string]string{"agent_id": agentID}})
 		return err
 	})
@@ -137,6 +150,11 @@ func (u *Service) Redeliver(ctx context.Context, agentID, id string) (d webhook.
 		if d, err = was.Redeliver(e, now); err != nil || d == was {
 			return err
 		}
+		if pending, err := tx.Webhooks().Pending(ctx, agentID, webhook.MaxPending); err != nil {
+			return err
+		} else if pending >= webhook.MaxPending && was.Status != webhook.Pending {
+			return webhook.ErrPending
+		}
 		if err := tx.Webhooks().PutDelivery(ctx, d); err != nil {
 			return err
 		}
@@ -158,8 +176,12 @@ func (u *Service) Deliver(ctx context.Context, id string, due time.Time) error {
 
 func (u *Service) deliver(ctx context.Context, id string, due time.Time) error {
 	var d webhook.Delivery
-	err := u.store.Read(ctx, func(ctx context.Context, tx repos) (err error) {
-		d, err = tx.Webhooks().LoadDelivery(ctx, id)
+	var to webhook.Endpoint
+	err := u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+		if d, err = tx.Webhooks().LoadDelivery(ctx, id); err != nil {
+			return err
+		}
+		to, err = tx.Webhooks().PeekEndpoint(ctx, d.AgentID)
 		return err
 	})
 	if errors.Is(err, webhook.ErrNotFound) || err == nil && (d.Status != webhook.Pending || !d.NextAttemptAt.Equal(due)) {
@@ -171,7 +193,7 @@ func (u *Service) deliver(ctx context.Context, id string, due time.Time) error {
 	if wait := due.Sub(u.clock.Now()); wait > 0 {
 		return ports.RequeueAfter(wait)
 	}
-	release, wait := u.slots.acquire(ctx, d.AgentID)
+	release, wait := u.slots.acquire(ctx, d.AgentID, to.Proven())
 	if release == nil {
 		return ports.RequeueAfter(wait)
 	}

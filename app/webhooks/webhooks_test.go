@@ -17,12 +17,23 @@ import (
 	"agentproxy/test/apptest"
 )
 
-// sendTestEvent makes one event of an agent and returns its delivery.
-func sendTestEvent(w *apptest.World, agent string) webhook.Delivery {
+// sendEvent makes one event of an agent, which is tried again when it fails, and returns its delivery.
+func sendEvent(w *apptest.World, agent string) webhook.Delivery {
 	w.T.Helper()
-	_, err := w.Webhooks.Test(w.T.Context(), agent)
+	_, _, err := w.Accounts.RotateSecret(w.T.Context(), agent)
 	apptest.OK(w.T, err)
 	return listDeliveries(w, agent)[0]
+}
+
+// prove makes the endpoint of an agent one that works.
+func prove(w *apptest.World, agent string) {
+	w.T.Helper()
+	sendEvent(w, agent)
+	apptest.OK(w.T, runDeliveries(w))
+	w.Receiver.Take()
+	if !readEndpoint(w, agent).Proven() {
+		w.T.Fatal("the endpoint is not proven")
+	}
 }
 
 func setWebhookURL(w *apptest.World, agent, url string) accounts.Updated {
@@ -75,7 +86,7 @@ func TestAFailureIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 	agent := w.RegisterWithWebhook()
-	sendTestEvent(w, agent)
+	sendEvent(w, agent)
 	w.Receiver.Answers = []webhook.Outcome{{StatusCode: 500}, {StatusCode: 429, RetryAfter: time.Hour}, {Err: "no answer"}}
 	for i, pause := range []struct{ least, most time.Duration }{
 		{4 * time.Second, 6 * time.Second}, {time.Hour, time.Hour}, {24 * time.Minute, 36 * time.Minute},
@@ -111,7 +122,7 @@ func TestAFaultOfOursIsNoAttempt(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	agent := w.RegisterWithWebhook()
-	d := sendTestEvent(w, agent)
+	d := sendEvent(w, agent)
 	w.Receiver.Err = errors.New("no sockets")
 	if err := runDeliveries(w); !errors.Is(err, w.Receiver.Err) {
 		t.Errorf("the job says %v", err)
@@ -134,10 +145,10 @@ func TestAnEndpointThatIsGoneIsLeftAlone(t *testing.T) {
 	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 	agent := w.RegisterWithWebhook()
 	w.Receiver.Respond(500)
-	sendTestEvent(w, agent)
+	sendEvent(w, agent)
 	apptest.OK(t, runDeliveries(w))
 	w.Receiver.Respond(410)
-	sendTestEvent(w, agent)
+	sendEvent(w, agent)
 	apptest.OK(t, runDeliveries(w))
 	if e := readEndpoint(w, agent); e.State() != webhook.Disabled || !e.DisabledAt.Equal(w.Clock.Now()) {
 		t.Fatalf("the endpoint is %+v", e)
@@ -197,7 +208,7 @@ func TestFiveDaysOfFailuresDisable(t *testing.T) {
 		if w.Clock.Now().Sub(start) > 6*session.Day {
 			t.Fatal("six days of failures disable nothing")
 		}
-		sendTestEvent(w, agent)
+		sendEvent(w, agent)
 		apptest.OK(t, runDeliveries(w))
 		w.Clock.Advance(12 * time.Hour)
 	}
@@ -210,11 +221,11 @@ func TestTheURLIsTheOneOfTheMoment(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	agent := w.RegisterWithWebhook()
-	sendTestEvent(w, agent)
+	sendEvent(w, agent)
 	setWebhookURL(w, agent, "https://example.org/new")
 	apptest.OK(t, runDeliveries(w))
 	apptest.Equal(t, "the URL", w.Receiver.Take()[0].URL, "https://example.org/new")
-	sendTestEvent(w, agent)
+	sendEvent(w, agent)
 	setWebhookURL(w, agent, "")
 	apptest.OK(t, runDeliveries(w))
 	apptest.Equal(t, "calls without a URL", len(w.Receiver.Take()), 0)
@@ -245,7 +256,7 @@ func TestASecretIsRotated(t *testing.T) {
 		want  string
 	}{{0, second + " " + first}, {24*time.Hour - 1000, second + " " + first}, {1000, second}} {
 		w.Clock.Advance(c.after)
-		sendTestEvent(w, agent)
+		sendEvent(w, agent)
 		apptest.OK(t, runDeliveries(w))
 		got := ""
 		for i, s := range w.Receiver.Take()[0].Secrets {
@@ -263,7 +274,7 @@ func TestRedeliver(t *testing.T) {
 	t.Parallel()
 	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 	agent, other := w.RegisterWithWebhook(), w.RegisterWithWebhook()
-	d := sendTestEvent(w, agent)
+	d := sendEvent(w, agent)
 	_, err := w.Webhooks.Redeliver(t.Context(), other, d.ID)
 	apptest.ErrorIs(t, err, webhook.ErrNotFound)
 	_, err = w.Webhooks.Redeliver(t.Context(), agent, "dlv_none")
@@ -291,7 +302,7 @@ func TestRedeliver(t *testing.T) {
 		apptest.Equal(t, "the attempts", listDeliveries(w, agent)[0].Attempts, 3)
 	})
 	t.Run("lists are filtered by status", func(t *testing.T) {
-		sendTestEvent(w, agent)
+		sendEvent(w, agent)
 		for status, n := range map[webhook.Status]int{"": 2, webhook.Pending: 1, webhook.Delivered: 1, webhook.Failed: 0} {
 			list, err := w.Webhooks.Deliveries(t.Context(), agent, status, domain.Page{Number: 1, Size: 20})
 			apptest.OK(t, err)
@@ -311,7 +322,7 @@ func TestLostJobsAreStoredAgain(t *testing.T) {
 	w := apptest.New(t)
 	agent := w.RegisterWithWebhook()
 	for range 3 {
-		sendTestEvent(w, agent)
+		sendEvent(w, agent)
 	}
 	deleteDeliveryJobs(w)
 	w.Clock.Advance(5 * time.Minute)
@@ -340,9 +351,10 @@ func TestASlowReceiverDelaysNobodyElse(t *testing.T) {
 	w := apptest.New(t)
 	slow, agent := w.RegisterWithWebhook(), w.RegisterWithWebhook()
 	setWebhookURL(w, slow, apptest.SlowWebhookURL)
+	prove(w, slow)
 	w.Receiver.Hold = make(chan struct{})
 	for range 40 {
-		sendTestEvent(w, slow)
+		sendEvent(w, slow)
 	}
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -370,7 +382,7 @@ func TestASlowReceiverDelaysNobodyElse(t *testing.T) {
 			t.Errorf("one is put aside for %s", wait)
 		}
 	}
-	d := sendTestEvent(w, agent)
+	d := sendEvent(w, agent)
 	apptest.OK(t, w.Webhooks.Deliver(t.Context(), d.ID, d.NextAttemptAt))
 	apptest.Equal(t, "the other agent's", listDeliveries(w, agent)[0].Status, webhook.Delivered)
 	close(w.Receiver.Hold)
@@ -378,7 +390,7 @@ func TestASlowReceiverDelaysNobodyElse(t *testing.T) {
 	apptest.Equal(t, "at once", w.Receiver.MaxConcurrent, 4)
 	list, err := w.Webhooks.Deliveries(t.Context(), slow, webhook.Delivered, domain.Page{Number: 1, Size: 100})
 	apptest.OK(t, err)
-	apptest.Equal(t, "delivered in the end", list.Total, 4)
+	apptest.Equal(t, "delivered in the end", list.Total, 5)
 }
 
 // A receiver that is quick takes all that there is, four at a time.
@@ -386,8 +398,9 @@ func TestAQuickReceiverIsNotHeldUp(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	agent := w.RegisterWithWebhook()
+	prove(w, agent)
 	for range 20 {
-		sendTestEvent(w, agent)
+		sendEvent(w, agent)
 	}
 	var wg sync.WaitGroup
 	faults := make(chan error, 20)

@@ -20,6 +20,7 @@ type agentCmd struct {
 	Show         agentShowCmd    `cmd:"" help:"Show one agent, its money included."`
 	Disable      agentDisableCmd `cmd:"" help:"Shut an agent out and end its sessions; the unused part is refunded."`
 	Enable       agentEnableCmd  `cmd:"" help:"Let a disabled agent in again."`
+	RotateKey    agentKeyCmd     `cmd:"" name:"rotate-key" help:"Replace an agent's first API key; the old one ends at once."`
 	SetTier      agentTierCmd    `cmd:"" name:"set-tier" help:"Verify an agent, or withdraw its verification."`
 	SetRateLimit agentLimitCmd   `cmd:"" name:"set-rate-limit" help:"Give an agent a rate limit of its own."`
 }
@@ -209,5 +210,21 @@ func (c agentTierCmd) Run(k *kit) error {
 			return err
 		}
 		return k.record("agent_id", c.AgentID, "tier", tier)
+	}, &accounts)
+}
+
+type agentKeyCmd struct {
+	AgentID string `arg:"" name:"AGENT_ID"`
+}
+
+// Run replaces the first key of an agent and prints the new one.
+func (c agentKeyCmd) Run(k *kit) error {
+	var accounts *accounts.Service
+	return k.core(func(ctx context.Context) error {
+		first, text, err := accounts.Keys.Replace(ctx, c.AgentID)
+		if err != nil {
+			return err
+		}
+		return k.record("agent_id", c.AgentID, "key_id", first.ID, "api_key", text)
 	}, &accounts)
 }

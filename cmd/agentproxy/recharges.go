@@ -146,7 +146,11 @@ func (c devchainSendCmd) Run(k *kit) error {
 		return domain.InvalidField("amount", "must be USDT above 0 with at most 6 decimals")
 	}
 	var dev *chain.Devchain
+	var cfg payments.Config
 	return k.core(func(ctx context.Context) error {
+		if cfg.Off {
+			return recharge.ErrOff.Msgf("there is no development chain outside development mode: AGENTPROXY_DEV=true turns it on, AGENTPROXY_TRON_XPUB real payments")
+		}
 		if dev == nil {
 			return errors.New("AGENTPROXY_TRON_XPUB is set: payments come from TRON, and there is no development chain")
 		}
@@ -156,5 +160,5 @@ func (c devchainSendCmd) Run(k *kit) error {
 		}
 		return k.record("tx_hash", t.TxID, "to", t.To, "amount", t.Amount.String(), "block", t.Block,
 			"final_after_block", t.Block+int64(dev.Required()))
-	}, &dev)
+	}, &dev, &cfg)
 }

@@ -142,6 +142,9 @@ func welcome(w io.Writer, s configfile.Settings) {
 
 // paymentsText describes where payments come from.
 func paymentsText(s configfile.Settings) string {
+	if s.Payments.Off {
+		return "off: recharges are refused; set AGENTPROXY_TRON_XPUB to be paid in USDT"
+	}
 	if s.Payments.AccountKey == "" {
 		return "development chain, no real money: agentproxy devchain send --to ADDRESS --amount 12.50"
 	}

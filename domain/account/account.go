@@ -50,7 +50,10 @@ type Agent struct {
 	Status        Status
 	DisabledFor   string // the operator's reason
 	VerifiedFor   string // the operator's evidence for the tier verified; empty: not verified
-	KeyHash       []byte
+	KeyHash       []byte // of the first key
+	KeyHint       string
+	KeyCreatedAt  time.Time // zero for an account of an early version, whose key is as old as it
+	KeyUsedAt     time.Time // zero: not yet, or long ago
 	SecretHash    []byte
 	// TokenVersion is incremented by every rotation of the secret, which
 	// invalidates older tokens.

@@ -37,6 +37,8 @@ const IDPrefix = "PAY"
 var (
 	ErrNotFound = &domain.Error{Kind: domain.NotFound, Code: "ORDER_NOT_FOUND",
 		Message: "no recharge order has this id; list your recharge orders to find it"}
+	ErrOff = &domain.Error{Kind: domain.Unavailable, Code: "PAYMENTS_OFF",
+		Message: "this service takes no payments; ask its operator how to add to the balance"}
 	ErrLimit = &domain.Error{Kind: domain.RateLimited, Code: "ORDER_LIMIT_REACHED",
 		RetryAfter: time.Minute, Message: "too many recharge orders are open; pay one or wait until one expires"}
 )
@@ -81,6 +83,12 @@ type Order struct {
 	ExpiresAt time.Time // the window closes here, by block time
 	PaidAt    time.Time // block time of the transfer that reached the amount
 }
+
+// MainNetwork is the one network whose money is real.
+const MainNetwork = "tron-mainnet"
+
+// Test reports whether the order is on a network whose money is not real.
+func (o Order) Test() bool { return o.Network != MainNetwork }
 
 // NewOrder is a pending order. The amount was checked.
 func NewOrder(id, agentID, network, address string, amount domain.Money, now time.Time) Order {

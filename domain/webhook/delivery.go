@@ -71,7 +71,7 @@ func (d Delivery) After(e Endpoint, o Outcome, now time.Time, rnd float64) (Deli
 		return d, e
 	}
 	d.Tries++
-	if e.State() != Enabled || d.Tries > len(retries) {
+	if d.Type == Test || e.State() != Enabled || d.Tries > len(retries) {
 		return d.end(Failed), e
 	}
 	d.NextAttemptAt = now.Add(pause(d.Tries, o.RetryAfter, rnd))
@@ -88,13 +88,25 @@ func (d Delivery) Abandon(e Endpoint) Delivery {
 	return d
 }
 
+// MaxPending is the largest number of pending deliveries of an agent.
+const MaxPending = 1000
+
+// Refuse fails a pending delivery of an agent that has MaxPending others.
+func (d Delivery) Refuse() Delivery {
+	d.LastStatusCode, d.LastError = 0, "too many deliveries were waiting; make the endpoint answer and ask for it again"
+	return d.end(Failed)
+}
+
 // Redeliver makes the delivery due at now, whatever its status. A completed one
 // starts the schedule again under the same ids, so that receivers can recognize
 // the repetition. It returns ErrNoEndpoint or ErrDisabled if the endpoint is
-// not Ready.
+// not Ready, and ErrTest for an event of type Test.
 func (d Delivery) Redeliver(e Endpoint, now time.Time) (Delivery, error) {
 	if err := e.Ready(); err != nil {
 		return d, err
+	}
+	if d.Type == Test {
+		return d, ErrTest
 	}
 	if d.Status != Pending {
 		d.Status, d.Tries, d.NextAttemptAt = Pending, 0, now

@@ -22,7 +22,7 @@ func endpoint() webhook.Endpoint {
 
 // in is a delivery in a status that was tried once.
 func in(status webhook.Status) webhook.Delivery {
-	d := webhook.NewDelivery("dlv_1", webhook.Event{ID: "evt_1", AgentID: "agt_1", Type: webhook.Test}, now.Add(-time.Hour))
+	d := webhook.NewDelivery("dlv_1", webhook.Event{ID: "evt_1", AgentID: "agt_1", Type: webhook.SessionActive}, now.Add(-time.Hour))
 	d.Status, d.Attempts, d.Tries = status, 1, 1
 	if status != webhook.Pending {
 		d.NextAttemptAt = time.Time{}

@@ -17,6 +17,8 @@ const FailingFor = 5 * 24 * time.Hour
 var (
 	ErrNoEndpoint = domain.ErrInvalid.Msgf("the account has no webhook; set webhook_url in the account's profile first")
 	ErrDisabled   = domain.ErrInvalid.Msgf("the webhook is disabled; set webhook_url again in the account's profile to enable it")
+	ErrTest       = domain.ErrInvalid.Msgf("a test event is sent once; send another one")
+	ErrPending    = domain.ErrInvalid.Msgf("%d deliveries wait already; make the endpoint answer, and ask again later", MaxPending)
 	// ErrNotFound is returned for an unknown delivery.
 	ErrNotFound = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND",
 		Message: "no delivery has this id; list your webhook deliveries to find it"}
@@ -67,6 +69,9 @@ func (e Endpoint) Ready() error {
 	}
 	return nil
 }
+
+// Proven reports whether the last attempt at the URL succeeded. Others are attempted one at a time.
+func (e Endpoint) Proven() bool { return !e.LastDeliveryAt.IsZero() && e.FailingSince.IsZero() }
 
 // SetURL changes the destination; an empty URL removes it. A disabled endpoint
 // is enabled again, even by the same URL. The first URL creates the first

@@ -36,8 +36,9 @@ func Chain(t *testing.T, open func(t *testing.T) ChainFixture) {
 		{"a transfer is seen before it is final", chainFinality},
 		{"a history has both directions from a time on", chainHistory},
 		{"a long history is complete", chainLongHistory},
-		{"a block has what the histories have", chainBlock},
-		{"a block above the final head has nothing final", chainAbove},
+		{"the transfers to addresses are what their histories have", chainIncoming},
+		{"above the final head nothing is final", chainAbove},
+		{"a block before a time is not later", chainSince},
 		{"transfers of one block keep their order", chainOrder},
 		{"a balance is the sum of what is final", chainBalance},
 		{"what is not on the chain is empty", chainUnknown},
@@ -191,57 +192,84 @@ func chainLongHistory(t *testing.T, f ChainFixture) {
 	}
 }
 
-func chainBlock(t *testing.T, f ChainFixture) {
+func (f ChainFixture) incoming(t *testing.T, to []string, first, last int64) []recharge.Transfer {
+	t.Helper()
+	list, err := f.Chain.Incoming(t.Context(), to, first, last)
+	if err != nil {
+		t.Fatalf("blocks %d to %d: %v", first, last, err)
+	}
+	return list
+}
+
+func chainIncoming(t *testing.T, f ChainFixture) {
 	start := f.heads(t).Latest.Number
 	for range 3 {
 		f.Send(f.A, f.B, 3*domain.Dollar)
 		f.Send(f.A, f.B, 4*domain.Dollar)
 		f.Send(f.B, f.A, domain.Dollar)
+		f.Send(f.B, f.B, 1)
 		f.Advance(2)
 	}
 	f.mature()
 	h := f.heads(t)
-	var blocks []recharge.Transfer
-	for n := start; n <= h.Final.Number; n++ {
-		list, err := f.Chain.Block(t.Context(), n, true)
-		if err != nil {
-			t.Fatalf("block %d: %v", n, err)
-		}
-		for _, tr := range list {
-			if tr.Block != n {
-				t.Errorf("block %d has %+v", n, tr)
+	to := func(address string) []recharge.Transfer {
+		return slices.DeleteFunc(f.history(t, address, time.Time{}), func(tr recharge.Transfer) bool { return tr.To != address })
+	}
+	for _, address := range []string{f.A, f.B} {
+		var blocks []recharge.Transfer
+		for n := start; n <= h.Final.Number; n++ {
+			for _, tr := range f.incoming(t, []string{address}, n, n) {
+				if tr.Block != n {
+					t.Errorf("block %d has %+v", n, tr)
+				}
+				blocks = append(blocks, tr)
 			}
 		}
-		blocks = append(blocks, list...)
+		want := to(address)
+		if len(want) != 3 && len(want) != 9 || !slices.Equal(blocks, want) {
+			t.Errorf("to %s the blocks have %+v, the history %+v", address, blocks, want)
+		}
+		if whole := f.incoming(t, []string{address}, start, h.Final.Number); !slices.Equal(whole, want) {
+			t.Errorf("to %s all blocks have %+v, the history %+v", address, whole, want)
+		}
 	}
-	if list := f.history(t, f.B, time.Time{}); len(list) != 9 || !slices.Equal(blocks, list) {
-		t.Errorf("the blocks have %+v, the history %+v", blocks, list)
+	all := append(to(f.A), to(f.B)...)
+	slices.SortFunc(all, recharge.Compare)
+	if both := f.incoming(t, []string{f.B, f.A}, start, h.Final.Number); !slices.Equal(both, all) {
+		t.Errorf("to both there are %+v, want %+v", both, all)
+	}
+	if none := f.incoming(t, nil, start, h.Final.Number); len(none) != 0 {
+		t.Errorf("to nobody there are %+v", none)
 	}
 }
 
 func chainAbove(t *testing.T, f ChainFixture) {
 	k := f.Send(f.A, f.B, domain.Dollar)
 	f.Advance(1)
-	h, found := f.heads(t), false
-	for n := h.Final.Number + 1; n <= h.Latest.Number; n++ {
-		list, err := f.Chain.Block(t.Context(), n, false)
-		if err != nil {
-			t.Fatalf("block %d: %v", n, err)
-		}
-		for _, tr := range list {
-			found = found || tr.Key == k
-			if tr.State != recharge.Seen {
-				t.Errorf("block %d above the final head %d has %+v", n, h.Final.Number, tr)
-			}
-		}
-		// To believe that a block is final is not to make it so.
-		asked, err := f.Chain.Block(t.Context(), n, true)
-		if err == nil && !slices.Equal(asked, list) {
-			t.Errorf("block %d above the final head %d, asked for as final, has %+v", n, h.Final.Number, asked)
-		}
+	h := f.heads(t)
+	list := f.incoming(t, []string{f.B}, h.Final.Number+1, h.Latest.Number)
+	if len(list) != 1 || list[0].Key != k || list[0].State != recharge.Seen {
+		t.Errorf("above the final head %d there is %+v", h.Final.Number, list)
 	}
-	if !found {
-		t.Errorf("no block above the final head has %v", k)
+	if final := f.incoming(t, []string{f.B}, max(h.Final.Number-10, 0), h.Final.Number); len(final) != 0 {
+		t.Errorf("up to it there is %+v", final)
+	}
+	only, err := f.Chain.Final(t.Context())
+	if err != nil || only.Number < h.Final.Number {
+		t.Errorf("the final head alone is %+v, %v; it was %+v", only, err, h.Final)
+	}
+}
+
+func chainSince(t *testing.T, f ChainFixture) {
+	f.Advance(10)
+	f.Send(f.A, f.B, domain.Dollar)
+	f.mature()
+	made := f.history(t, f.B, time.Time{})[0]
+	for _, before := range []time.Duration{0, time.Millisecond, time.Second, time.Minute, 100 * 365 * 24 * time.Hour} {
+		n, err := f.Chain.Since(t.Context(), made.BlockTime.Add(-before))
+		if err != nil || n < 0 || n > made.Block {
+			t.Errorf("%s before block %d is block %d, %v", before, made.Block, n, err)
+		}
 	}
 }
 
@@ -271,9 +299,8 @@ func chainOrder(t *testing.T, f ChainFixture) {
 	if !slices.IsSortedFunc(list, recharge.Compare) || len(keys) > 0 {
 		t.Errorf("not in chain order or not each once: %+v", list)
 	}
-	block, err := f.Chain.Block(t.Context(), list[0].Block, true)
-	if err != nil || !slices.Equal(block, list) {
-		t.Errorf("the block has %+v, %v; want %+v", block, err, list)
+	if block := f.incoming(t, []string{f.B}, list[0].Block, list[0].Block); !slices.Equal(block, list) {
+		t.Errorf("the block has %+v; want %+v", block, list)
 	}
 }
 
@@ -285,13 +312,22 @@ func chainBalance(t *testing.T, f ChainFixture) {
 			t.Errorf("the balance is %s, %v; want %s", got, err, want)
 		}
 	}
+	latest := func(want domain.Money) {
+		t.Helper()
+		got, err := f.Chain.Balances(t.Context(), []string{f.B, f.B})
+		if err != nil || !slices.Equal(got, []domain.Money{want, want}) {
+			t.Errorf("at the latest block the balances are %v, %v; want twice %s", got, err, want)
+		}
+	}
 	balance(0)
 	f.Send(f.A, f.B, 10*domain.Dollar)
 	f.Send(f.A, f.B, 1)
 	f.Advance(1)
 	balance(0) // seen is not held
+	latest(10*domain.Dollar + 1)
 	f.mature()
 	balance(10*domain.Dollar + 1)
+	latest(10*domain.Dollar + 1)
 	f.Send(f.B, f.A, 4*domain.Dollar)
 	f.mature()
 	balance(6*domain.Dollar + 1)
@@ -363,7 +399,9 @@ func chainCancelled(t *testing.T, f ChainFixture) {
 	for name, call := range map[string]func() error{
 		"heads":       func() error { _, err := f.Chain.Heads(ctx); return err },
 		"history":     func() error { _, err := f.Chain.History(ctx, f.B, time.Time{}); return err },
-		"block":       func() error { _, err := f.Chain.Block(ctx, h.Final.Number, true); return err },
+		"final":       func() error { _, err := f.Chain.Final(ctx); return err },
+		"incoming":    func() error { _, err := f.Chain.Incoming(ctx, []string{f.B}, 0, h.Final.Number); return err },
+		"balances":    func() error { _, err := f.Chain.Balances(ctx, []string{f.B}); return err },
 		"transaction": func() error { _, err := f.Chain.Transaction(ctx, k.TxID); return err },
 		"balance":     func() error { _, err := f.Chain.Balance(ctx, f.B); return err },
 	} {

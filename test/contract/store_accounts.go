@@ -25,6 +25,7 @@ var accountClaims = []claim{
 	{"agents are listed newest first, page by page", agentList},
 	{"agents are found by the network that they registered from, until it is forgotten", agentOrigins},
 	{"what is granted in a scope on a day never exceeds its limit", trialsAreBounded},
+	{"a further key is read back as it was written, until it is deleted", keysRoundTrip},
 	{"the default referrer exists and is openAgent", referrerDefault},
 	{"a referrer is found by its exact code", referrerByCode},
 	{"a code cannot be used twice", referrerConflict},
@@ -49,13 +50,11 @@ func agentRoundTrip(t *testing.T, st ports.Store) {
 		if diff := cmp.Diff(want, got, addresses); diff != "" {
 			t.Errorf("by id (-want +got):\n%s", diff)
 		}
-		if got, err = tx.Agents().ByKey(ctx, want.KeyHash); err != nil {
-			return err
+		owner, err := tx.Keys().Owner(ctx, want.KeyHash)
+		if owner != "agt_1" {
+			t.Errorf("the key is %q's", owner)
 		}
-		if diff := cmp.Diff(want, got, addresses); diff != "" {
-			t.Errorf("by key (-want +got):\n%s", diff)
-		}
-		return nil
+		return err
 	})
 }
 
@@ -89,7 +88,7 @@ func agentUnknown(t *testing.T, st ports.Store) {
 		if _, err := tx.Agents().Get(ctx, "agt_2"); !errors.Is(err, account.ErrNotFound) {
 			t.Errorf("Get returned %v", err)
 		}
-		if _, err := tx.Agents().ByKey(ctx, []byte("no such key")); !errors.Is(err, account.ErrNotFound) {
+		if _, err := tx.Keys().Owner(ctx, []byte("no such key")); !errors.Is(err, account.ErrNotFound) {
 			t.Errorf("ByKey returned %v", err)
 		}
 		if _, err := tx.Ledger().Wallet(ctx, "agt_2"); !errors.Is(err, account.ErrNotFound) {
@@ -324,5 +323,74 @@ func referrerDisable(t *testing.T, st ports.Store) {
 			t.Errorf("the referrer is %+v", r)
 		}
 		return err
+	})
+}
+
+func keysRoundTrip(t *testing.T, st ports.Store) {
+	addAgent(t, st, "agt_1", 0)
+	addAgent(t, st, "agt_2", 0)
+	full := account.Key{ID: "key_1", AgentID: "agt_1", Name: "CI", Hash: []byte("hash 1"), Hint: "abcd",
+		Scopes: []account.Scope{account.AccountRead, account.StatsRead}, Replaced: true, Created: storeNow,
+		Expires: storeNow.Add(time.Hour), Used: storeNow.Add(time.Minute)}
+	bare := account.Key{ID: "key_2", AgentID: "agt_1", Name: "all", Hash: []byte("hash 2"), Created: storeNow}
+	other := account.Key{ID: "key_3", AgentID: "agt_2", Name: "other", Hash: []byte("hash 3"), Created: storeNow}
+	var cursor ports.Cursor
+	update(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
+		cursor, err = tx.Changes().Last(ctx)
+		return err
+	})
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		return errors.Join(tx.Keys().Insert(ctx, full), tx.Keys().Insert(ctx, bare), tx.Keys().Insert(ctx, other))
+	})
+	if err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		again := other
+		again.ID = "key_4"
+		return tx.Keys().Insert(ctx, again)
+	}); err == nil {
+		t.Error("a hash is stored twice")
+	}
+	keys := func(agent string) (list []account.Key) {
+		view(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
+			list, err = tx.Keys().Further(ctx, agent)
+			return err
+		})
+		return list
+	}
+	if diff := cmp.Diff([]account.Key{bare, full}, keys("agt_1")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for hash, want := range map[string]string{"hash 1": "agt_1", "hash 2": "agt_1", "hash 3": "agt_2"} {
+			if owner, err := tx.Keys().Owner(ctx, []byte(hash)); owner != want || err != nil {
+				t.Errorf("%s is of %q, %v", hash, owner, err)
+			}
+		}
+		changed, _, err := tx.Changes().Since(ctx, cursor, 10)
+		if len(changed) == 0 || changed[0].Agent == "" {
+			t.Errorf("noted are %+v", changed)
+		}
+		return err
+	})
+	used := storeNow.Add(5 * time.Minute)
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for agent, id := range map[string]string{"agt_2": "key_1", "agt_1": "key_9"} {
+			if err := tx.Keys().Delete(ctx, agent, id); !errors.Is(err, account.ErrKeyNotFound) {
+				t.Errorf("%s of %s: %v", id, agent, err)
+			}
+		}
+		return errors.Join(tx.Keys().Delete(ctx, "agt_1", "key_1"), tx.Keys().Used(ctx, used, []string{"agt_2"}, []string{"key_2", "key_9", "key_2"}),
+			tx.Keys().Used(ctx, used, nil, nil))
+	})
+	bare.Used = used
+	if diff := cmp.Diff([]account.Key{bare}, keys("agt_1")); diff != "" {
+		t.Errorf("after a removal and a use (-want +got):\n%s", diff)
+	}
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for id, want := range map[string]time.Time{"agt_1": {}, "agt_2": used} {
+			if a, err := tx.Agents().Get(ctx, id); !a.KeyUsedAt.Equal(want) || err != nil {
+				t.Errorf("the first key of %s was used at %v, %v", id, a.KeyUsedAt, err)
+			}
+		}
+		return nil
 	})
 }

@@ -56,9 +56,10 @@ func devchainLists(t *testing.T, st ports.Store) {
 		return nil
 	})
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		for number, want := range map[int64][]recharge.Transfer{1000: list[:1], 1001: list[1:3], 1002: nil, 1003: list[3:]} {
-			got, err := tx.Devchain().Block(ctx, number)
-			sameList(t, "the block", want, got, err)
+		for blocks, want := range map[[2]int64][]recharge.Transfer{{1000, 1000}: list[:1], {1001, 1001}: list[1:3], {1002, 1002}: nil,
+			{1003, 1003}: list[3:], {0, 1001}: list[:3], {1001, 2000}: list[1:], {1003, 1000}: nil} {
+			got, err := tx.Devchain().Blocks(ctx, blocks[0], blocks[1])
+			sameList(t, "the blocks", want, got, err)
 		}
 		for txID, want := range map[string][]recharge.Transfer{list[0].TxID: list[:1], list[1].TxID: list[1:3], "00": nil} {
 			got, err := tx.Devchain().Transaction(ctx, txID)

@@ -23,10 +23,8 @@ var rechargeClaims = []claim{
 	{"an address, an index of a key and an agent's place under a key are taken once", addressesAreUnique},
 	{"of twenty first addresses of an agent one is inserted", oneFirstAddress},
 	{"those of many addresses that are ours are found", ownedAddresses},
-	{"an address is watched while an order is open or its window not long closed", watchedAddresses},
-	{"the least recently read address is watched first", leastReadFirst},
 	{"the least recently audited address comes first", leastAuditedFirst},
-	{"every address is listed by agent, page by page", allAddresses},
+	{"every address is listed by agent", allAddresses},
 	{"how far an address was read never goes back", readThroughStays},
 	{"an order is read back as it was inserted, by its agent and the operator alone", orderRoundTrip},
 	{"an order changes its status, what it received and when it was paid", orderChanges},
@@ -259,45 +257,6 @@ func ownedAddresses(t *testing.T, st ports.Store) {
 	})
 }
 
-func watchedAddresses(t *testing.T, st ports.Store) {
-	const closedAfter = 30 * time.Minute // after storeNow
-	for n, c := range []struct {
-		status  recharge.Status
-		expires time.Duration
-		watched bool
-	}{
-		{recharge.Pending, time.Hour, true},
-		{recharge.Pending, 0, true}, // open, however long its window is closed
-		{recharge.Confirming, 0, true},
-		{recharge.Expired, closedAfter, false},
-		{recharge.Expired, closedAfter + 1000, true},
-		{recharge.Paid, closedAfter + 1000, true}, // more may come
-		{recharge.Failed, closedAfter + 1000, true},
-		{recharge.Paid, 0, false},
-		{recharge.Failed, closedAfter, false},
-	} {
-		t.Run(fmt.Sprint(c.status, " until ", c.expires), func(t *testing.T) {
-			a := addressNo(n, fmt.Sprintf("agt_%d", n))
-			if n%2 == 0 {
-				a.Fingerprint = key2 // whichever key it is of
-			}
-			o := orderNo(n, a.AgentID)
-			o.Address, o.Status, o.ExpiresAt = a.Address, c.status, storeNow.Add(c.expires)
-			addAddresses(t, st, a)
-			addOrders(t, st, o)
-			view(t, st, func(ctx context.Context, tx ports.Tx) error {
-				for network, watched := range map[string]bool{net1: c.watched, net2: false} {
-					list, err := tx.Recharges().Watched(ctx, network, storeNow.Add(closedAfter), 100)
-					if got := slices.Contains(list, a); got != watched || err != nil {
-						t.Errorf("watched on %s: %v, %v", network, got, err)
-					}
-				}
-				return nil
-			})
-		})
-	}
-}
-
 // readAddresses are four addresses with an open order each, made so that the
 // time by which they are sorted and their number are not the same order.
 func readAddresses(t *testing.T, st ports.Store, set func(a *recharge.Address, at time.Time)) []recharge.Address {
@@ -315,18 +274,6 @@ func readAddresses(t *testing.T, st ports.Store, set func(a *recharge.Address, a
 		list = append(list, a)
 	}
 	return []recharge.Address{list[1], list[3], list[2], list[0]}
-}
-
-func leastReadFirst(t *testing.T, st ports.Store) {
-	want := readAddresses(t, st, func(a *recharge.Address, at time.Time) { a.ReadThrough = at })
-	addAddresses(t, st, addressNo(9, "agt_9")) // without an order
-	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		for _, limit := range []int{1, 3, 100} {
-			got, err := tx.Recharges().Watched(ctx, net1, storeNow, limit)
-			sameList(t, fmt.Sprint("at most ", limit), want[:min(limit, 4)], got, err)
-		}
-		return nil
-	})
 }
 
 func leastAuditedFirst(t *testing.T, st ports.Store) {
@@ -361,17 +308,13 @@ func allAddresses(t *testing.T, st ports.Store) {
 	addAddresses(t, st, append(list, elsewhere)...)
 	want := []recharge.Address{list[1], second, list[2], list[0]}
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		for _, c := range []struct {
-			page domain.Page
-			want []recharge.Address
-		}{
-			{domain.Page{Number: 1, Size: 3}, want[:3]}, {domain.Page{Number: 2, Size: 3}, want[3:]},
-			{domain.Page{Number: 3, Size: 3}, nil}, {domain.Page{Number: 1 << 62, Size: 100}, nil},
-		} {
-			got, err := tx.Recharges().AllAddresses(ctx, net1, c.page)
-			sameList(t, fmt.Sprint(c.page), c.want, got.Items, err)
-			if got.Total != 4 || got.Page != c.page {
-				t.Errorf("%v: %d in all, page %v", c.page, got.Total, got.Page)
+		got, err := tx.Recharges().AllAddresses(ctx, net1)
+		sameList(t, "all", want, got, err)
+		got, err = tx.Recharges().AllAddresses(ctx, "tron-none")
+		sameList(t, "of another network", nil, got, err)
+		for network, want := range map[string]int{net1: 4, net2: 1, "tron-none": 0} {
+			if n, err := tx.Recharges().CountAddresses(ctx, network); n != want || err != nil {
+				t.Errorf("%s has %d addresses, %v; want %d", network, n, err, want)
 			}
 		}
 		return nil

@@ -136,6 +136,11 @@ func TestMoneyArrivesByTron(t *testing.T) {
 	onEachStore(t, moneyArrivesByTron)
 }
 
+func TestMoneyArrivesByANode(t *testing.T) {
+	t.Parallel()
+	moneyArrivesByTron(t, "AGENTPROXY_TRON_SOURCE=jsonrpc")
+}
+
 func moneyArrivesByTron(t *testing.T, store ...string) {
 	tron := trongrid.Start(t)
 	const contract = "TXLAQ63Xg1NAzckPwKHvzw7CSEmLMEqcdj"

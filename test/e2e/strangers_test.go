@@ -167,3 +167,30 @@ func TestOneAccountLeavesTunnelsForOthers(t *testing.T) {
 		_ = c.Close()
 	}
 }
+
+// An agent cannot reach the service through its own exits, to register anew from another
+// address for example, by listener, by public address or by name.
+func TestTheServiceIsNoTarget(t *testing.T) {
+	t.Parallel()
+	public := freeport.Address(t)
+	_, port, _ := net.SplitHostPort(public)
+	s := serve(t, "AGENTPROXY_DEV=false", "AGENTPROXY_ALLOW_NETWORKS=127.0.0.0/8", "AGENTPROXY_PUBLIC_URL=http://localhost:"+port,
+		"AGENTPROXY_PUBLIC_GATEWAY=127.0.0.50:24990")
+	_, proxy := s.customer("farmer")
+	proxy.Host = s.gateway
+	for _, target := range []string{s.api, s.gateway, s.admin, "localhost:" + port, "LOCALHOST.:" + port, "127.0.0.50:24990",
+		"[::ffff:127.0.0.50]:24990"} {
+		c, _, status, err := connect(proxy, target)
+		if err != nil || status != http.StatusForbidden {
+			t.Errorf("CONNECT %s: %d, %v; want 403", target, status, err)
+		}
+		if c != nil {
+			_ = c.Close()
+		}
+	}
+	if c, _, status, err := connect(proxy, listens(t)); err != nil || status != http.StatusOK {
+		t.Errorf("another target: %d, %v", status, err)
+	} else {
+		_ = c.Close()
+	}
+}

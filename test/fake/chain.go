@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -136,9 +135,9 @@ func (c *Chain) OnCall(f func(call string) error) {
 	c.onCall = f
 }
 
-// HideFromHistory omits a transfer from the given number of reads of a history that
-// contains it, as an index does that lags behind but claims to be complete.
-func (c *Chain) HideFromHistory(k recharge.Key, reads int) {
+// Hide omits a transfer from the given number of reads of histories and blocks that
+// contain it, as a source does that lags behind but claims to be complete.
+func (c *Chain) Hide(k recharge.Key, reads int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.hidden[k] = reads
@@ -177,34 +176,50 @@ func (c *Chain) Heads(ctx context.Context) (h recharge.Heads, err error) {
 func (c *Chain) History(ctx context.Context, address string, since time.Time) (list []recharge.Transfer, err error) {
 	err = c.call(ctx, "history", func() error {
 		list = c.transfers(0, func(_ transaction, m Move) bool { return m.To == address || m.From == address }, c.latest)
-		list = slices.DeleteFunc(list, func(t recharge.Transfer) bool {
-			if t.BlockTime.Before(since) {
-				return true
-			}
-			left := c.hidden[t.Key]
-			if left > 0 {
-				c.hidden[t.Key] = left - 1
-			}
-			return left > 0
-		})
+		list = c.visible(slices.DeleteFunc(list, func(t recharge.Transfer) bool { return t.BlockTime.Before(since) }))
 		return nil
 	})
 	return list, err
 }
 
-var errNoBlock = errors.New("the chain has no such block")
+// Final returns the latest final block.
+func (c *Chain) Final(ctx context.Context) (h recharge.Head, err error) {
+	err = c.call(ctx, "final", func() error {
+		h = c.head(c.final())
+		return nil
+	})
+	return h, err
+}
 
-// Block returns the transfers of a block. It fails for a block that was not mined, and for
-// one that is requested as final and is not.
-func (c *Chain) Block(ctx context.Context, number int64, final bool) (list []recharge.Transfer, err error) {
-	err = c.call(ctx, "block", func() error {
-		if number < 0 || number > c.latest || final && number > c.final() {
-			return fmt.Errorf("block %d: %w", number, errNoBlock)
-		}
-		list = c.transfers(number, func(transaction, Move) bool { return true }, number)
+// Since returns the last block that is not later than a time.
+func (c *Chain) Since(_ context.Context, at time.Time) (int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(firstHead-int64((c.start.Sub(at)+BlockEvery-1)/BlockEvery), 0), nil
+}
+
+// Incoming returns the transfers to some addresses in some blocks, without hidden ones.
+func (c *Chain) Incoming(ctx context.Context, to []string, first, last int64) (list []recharge.Transfer, err error) {
+	wanted := make(map[string]bool, len(to))
+	for _, address := range to {
+		wanted[address] = true
+	}
+	err = c.call(ctx, "incoming", func() error {
+		list = c.visible(c.transfers(first, func(_ transaction, m Move) bool { return wanted[m.To] }, min(last, c.latest)))
 		return nil
 	})
 	return list, err
+}
+
+// visible removes transfers that are hidden from this read.
+func (c *Chain) visible(list []recharge.Transfer) []recharge.Transfer {
+	return slices.DeleteFunc(list, func(t recharge.Transfer) bool {
+		left := c.hidden[t.Key]
+		if left > 0 {
+			c.hidden[t.Key] = left - 1
+		}
+		return left > 0
+	})
 }
 
 // Transaction returns the transfers of a transaction in a block.
@@ -231,6 +246,23 @@ func (c *Chain) Balance(ctx context.Context, address string) (sum domain.Money, 
 		return nil
 	})
 	return sum, err
+}
+
+// Balances returns what addresses received less what they sent up to the latest block.
+func (c *Chain) Balances(ctx context.Context, addresses []string) (list []domain.Money, err error) {
+	err = c.call(ctx, "balances", func() error {
+		sums := map[string]domain.Money{}
+		for _, t := range c.transfers(0, func(_ transaction, m Move) bool { return m.counts() }, c.latest) {
+			sums[t.To] += t.Amount
+			sums[t.From] -= t.Amount
+		}
+		list = nil
+		for _, address := range addresses {
+			list = append(list, sums[address])
+		}
+		return nil
+	})
+	return list, err
 }
 
 // Valid reports whether a text is an address of TRON.

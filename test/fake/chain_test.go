@@ -65,14 +65,11 @@ func TestChainMinesAndBecomesFinal(t *testing.T) {
 		if err != nil || (balance == 5*usdt) != (want == recharge.Final) || (len(c.Finals()) == 1) != (want == recharge.Final) {
 			t.Errorf("after %d blocks on top the balance is %s, %v", i, balance, err)
 		}
-		_, err = c.Block(ctx, before.Latest.Number, true)
-		if (err == nil) != (want == recharge.Final) {
-			t.Errorf("after %d blocks on top the final block is %v", i, err)
+		block, err := c.Incoming(ctx, []string{from, to}, before.Latest.Number, before.Latest.Number)
+		if err != nil || len(block) != 1 || block[0].State != want {
+			t.Errorf("after %d blocks on top the block has %+v, %v", i, block, err)
 		}
 		c.Mine(1)
-	}
-	if _, err := c.Block(ctx, before.Latest.Number+100, false); err == nil {
-		t.Error("a block that was not mined is there")
 	}
 	if got, err := c.History(ctx, to, before.Latest.Time.Add(time.Second)); err != nil || len(got) != 0 {
 		t.Errorf("a history since later is %v, %v", got, err)
@@ -96,7 +93,7 @@ func TestChainShowsOnlyWhatCounts(t *testing.T) {
 		fake.Move{From: from, To: to, Absurd: true},
 	)
 	c.Mine(1 + fake.FinalBehind)
-	block, err := c.Block(ctx, 1001, true)
+	block, err := c.Incoming(ctx, []string{to}, 1001, 1001)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +147,7 @@ func TestChainLies(t *testing.T) {
 	to := fake.ChainAddress(2)
 	key := c.Send(fake.ChainAddress(1), to, usdt)
 	c.Mine(1)
-	c.HideFromHistory(key, 2)
+	c.Hide(key, 2)
 	for i, want := range []int{0, 0, 1} {
 		if got := history(t, c, to); len(got) != want {
 			t.Errorf("read %d shows %v", i, got)
@@ -216,7 +213,7 @@ func TestChainMayBeShared(t *testing.T) {
 		wg.Go(func() {
 			for range 50 {
 				k := c.Send(fake.ChainAddress(1), fake.ChainAddress(2), usdt)
-				c.HideFromHistory(k, 1)
+				c.Hide(k, 1)
 				c.Mine(1)
 				c.Fork(1, true)
 				_, _ = c.History(context.Background(), fake.ChainAddress(2), time.Time{})

@@ -275,7 +275,7 @@ func (w *world) fork(depth int, remine bool) {
 func (w *world) hide() {
 	if o, found := w.some(); found {
 		key, reads := w.chain.Send(w.stranger(), o.Address, o.Amount), 1+w.rng.IntN(12)
-		w.chain.HideFromHistory(key, reads)
+		w.chain.Hide(key, reads)
 		w.hidden = append(w.hidden, key)
 		w.logf("somebody pays %s for %s, %.6s, and the index hides it %d times", o.Amount, o.ID, key.TxID, reads)
 	}

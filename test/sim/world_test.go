@@ -194,7 +194,7 @@ func (w *world) addAgent(n int) error {
 // newKey gives the service another account key: agents get new addresses.
 func (w *world) newKey() {
 	w.keys++
-	w.recharges = payments.NewOrders(w.store, w.clock, w.ids, w.chain, fake.NewKeys(fmt.Sprintf("key%d", w.keys)))
+	w.recharges = payments.NewOrders(payments.Config{}, w.store, w.clock, w.ids, w.chain, fake.NewKeys(fmt.Sprintf("key%d", w.keys)))
 }
 
 // restart replaces a watcher by one that remembers nothing.
@@ -283,8 +283,8 @@ func (d *dice) storeFault() mishap {
 // onCall runs before every call of the chain and returns the error that it fails with.
 func (d *dice) onCall(call string) error {
 	switch call {
-	case "block", "history":
-		d.w.count("read by " + map[string]string{"block": "block", "history": "address"}[call])
+	case "incoming", "history":
+		d.w.count("read by " + map[string]string{"incoming": "block", "history": "address"}[call])
 	}
 	d.mu.Lock()
 	if !d.on {

@@ -182,7 +182,9 @@ func (h *ResponseHead) Append(dst []byte, closing bool) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// forged reports whether a Proxy-Status of the target names this gateway.
+// forged reports whether a Proxy-Status of the target names this gateway. Backslashes are
+// ignored: a lenient parser unescapes what no RFC 9651 string may escape.
 func (h *ResponseHead) forged(f field) bool {
-	return bytes.Contains(bytes.ToLower(h.value(f)), []byte(proxyName))
+	value := bytes.ReplaceAll(h.value(f), []byte{'\\'}, nil)
+	return bytes.Contains(bytes.ToLower(value), []byte(proxyName))
 }

@@ -78,6 +78,8 @@ func TestAResponseIsFramedAndRewritten(t *testing.T) {
 			"HTTP/1.1 200 OK|Content-Length: 5", sized, true, true},
 		{"nobody speaks in our name", "HTTP/1.1 200 OK|Proxy-Status: x, AgentProxy; error=dns_error|Content-Length: 5", http1.Exchange{},
 			"HTTP/1.1 200 OK|Content-Length: 5", sized, true, true},
+		{"nor in an escaped one", `HTTP/1.1 200 OK|Proxy-Status: "agent\pro\xy"; error=dns_error|Content-Length: 5`, http1.Exchange{},
+			"HTTP/1.1 200 OK|Content-Length: 5", sized, true, true},
 		{"other proxies speak for themselves", "HTTP/1.1 200 OK|Proxy-Status: cdn; hit|Content-Length: 5", http1.Exchange{},
 			"HTTP/1.1 200 OK|Proxy-Status: cdn; hit|Content-Length: 5", sized, true, true},
 		{"no reason", "HTTP/1.1 200|Content-Length: 5", http1.Exchange{}, "HTTP/1.1 200 |Content-Length: 5", sized, true, true},

@@ -78,6 +78,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 				return l.Providers(s.Catalog, upstream.Env{Store: store, EchoURL: EchoURL(s)}, log)
 			},
 			accountsConfig, limitConfig,
+			func(s configfile.Settings) payments.Config { return payments.Config{Off: s.Payments.Off} },
 			func(s configfile.Settings) sessions.Config {
 				return sessions.Config{Limit: s.SessionLimit}
 			},

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"log/slog"
 	"time"
 
 	"go.uber.org/fx"
@@ -15,8 +16,11 @@ import (
 func chainModule(s configfile.PaymentSettings) fx.Option {
 	if s.AccountKey != "" {
 		return fx.Options(chain.TronModule,
-			fx.Supply(chain.TronConfig{Network: s.Network, BaseURL: s.BaseURL, APIKey: string(s.APIKey), Contract: s.Contract}),
 			fx.Provide(
+				func(log *slog.Logger) chain.TronConfig {
+					return chain.TronConfig{Network: s.Network, BaseURL: s.BaseURL, JSONRPC: s.JSONRPC, APIKey: string(s.APIKey),
+						Contract: s.Contract, Logger: log}
+				},
 				func() (*chain.Account, error) { return chain.NewAccount(s.AccountKey) },
 				func() *chain.Devchain { return nil },
 			))
@@ -27,23 +31,27 @@ func chainModule(s configfile.PaymentSettings) fx.Option {
 }
 
 // startDevchain sets the pace of the development chain before the first transfer.
-func startDevchain(lc fx.Lifecycle, dev *chain.Devchain) {
-	if dev != nil {
+func startDevchain(lc fx.Lifecycle, dev *chain.Devchain, s configfile.Settings) {
+	if dev != nil && !s.Payments.Off {
 		lc.Append(fx.StartHook(dev.Start))
 	}
 }
 
-// Periods of the tasks. A block of TRON takes 3 seconds. An audit reads a few
-// addresses per minute, so that its calls do not grow with their number.
+// Periods of the tasks. A transfer on TRON is final after about a minute, and
+// TronGrid's free plan has 100,000 calls a day. An audit reads some balances, so
+// that its calls do not grow with the number of addresses.
 const (
-	watchTron   = 5 * time.Second
-	auditEvery  = time.Minute
-	auditAtOnce = 5
+	watchTron   = 10 * time.Second
+	watchIdle   = 30 * time.Second // while no order is open
+	auditEvery  = 10 * time.Minute
+	auditAtOnce = 100
 )
 
 func watchPayments(s configfile.PaymentSettings, p *payments.Watcher, leads func() bool) task {
 	every := watchTron
-	if s.AccountKey == "" {
+	if s.AccountKey != "" {
+		p.SetIdle(watchIdle)
+	} else {
 		every = min(max(s.DevchainBlock/4, 10*time.Millisecond), time.Second)
 	}
 	return task{name: "watch payments", every: every, run: p.Watch, only: leads}

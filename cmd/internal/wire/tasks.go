@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -40,10 +41,11 @@ const measureClockEvery = 2 * time.Second
 
 // tasks returns the tasks of every replica, and those of the leader alone.
 func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Tasks,
-	driver *procurement.Driver, catalog *catalog.Catalog, watch *reconcile.Watch) []task {
+	driver *procurement.Driver, catalog *catalog.Catalog, keys *accounts.Service, watch *reconcile.Watch) []task {
 	return []task{
 		{name: "poll changes", every: changes.PollEvery, run: hub.Poll, wake: changed},
 		{name: "flush observations", every: telemetry.FlushEvery, run: o.Flush},
+		{name: "store key uses", every: accounts.KeyUsesEvery, run: keys.Keys.StoreUses},
 		{name: "reclaim leases", every: time.Second, run: p.Reclaim, only: leads},
 		{name: "expire sessions", every: time.Second, run: p.ExpireSessions, only: leads},
 		{name: "expire trials", every: time.Second, run: p.ExpireTrials, only: leads},
@@ -76,7 +78,7 @@ func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *paymen
 // runTasks runs every task in a loop of its own for as long as the application
 // runs. It stores the last observations of the gateway when all have ended.
 func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Tasks,
-	q *queue.Queue, payments *payments.Watcher, driver *procurement.Driver, catalog *catalog.Catalog, watch *reconcile.Watch) {
+	q *queue.Queue, payments *payments.Watcher, driver *procurement.Driver, catalog *catalog.Catalog, keys *accounts.Service, watch *reconcile.Watch) {
 	ctx, cancel := context.WithCancel(context.Background())
 	changed := make(chan struct{}, 1)
 	signal := func() {
@@ -88,7 +90,7 @@ func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, s
 	var wg sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			all := append(tasks(st, changed, q.Leads, hub, o, p, driver, catalog, watch), watchPayments(settings.Payments, payments, q.Leads))
+			all := append(tasks(st, changed, q.Leads, hub, o, p, driver, catalog, keys, watch), watchPayments(settings.Payments, payments, q.Leads))
 			for _, t := range all {
 				wg.Go(func() { loop(ctx, t, log) })
 			}
@@ -98,7 +100,7 @@ func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, s
 		OnStop: func(stopping context.Context) error {
 			cancel()
 			wg.Wait()
-			return o.FlushAll(stopping)
+			return errors.Join(o.FlushAll(stopping), keys.Keys.StoreUses(stopping))
 		},
 	})
 }

@@ -32,13 +32,25 @@ func (s *Server) List(rows ...Row) {
 	s.rows = append(s.rows, rows...)
 }
 
-// ServeHTTP answers a call, or lets a fault of Fail answer it.
+// ServeHTTP answers a call, or lets the quota or a fault of Fail answer it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.grow()
+	call := Call{At: time.Now(), Path: r.URL.Path, Query: r.URL.RawQuery, Key: r.Header.Get("TRON-PRO-API-KEY")}
+	calls, _ := rpcRequests(r)
+	for _, c := range calls {
+		call.Methods = append(call.Methods, c.Method)
+	}
+	name := strings.Join(append([]string{call.Path}, call.Methods...), " ")
 	s.mu.Lock()
-	s.calls = append(s.calls, Call{At: time.Now(), Path: r.URL.Path, Query: r.URL.RawQuery, Key: r.Header.Get("TRON-PRO-API-KEY")})
+	s.calls = append(s.calls, call)
+	if q := s.quota; q != nil && !q.admit(max(len(calls), 1), call.At) {
+		s.mu.Unlock()
+		q.refuse(w, r)
+		return
+	}
 	var what Fault
 	for _, f := range s.faults {
-		if f.times != 0 && strings.HasPrefix(r.URL.Path, f.prefix) {
+		if f.times != 0 && strings.HasPrefix(name, f.prefix) {
 			f.times--
 			what = f.what
 			break
@@ -55,6 +67,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if r.URL.Path == "/jsonrpc" && r.Method == http.MethodPost {
+		s.rpc(w, r)
+		return
+	}
 	if address, ok := strings.CutPrefix(r.URL.Path, "/v1/accounts/"); ok && r.Method == http.MethodGet {
 		if address, ok = strings.CutSuffix(address, "/transactions/trc20"); ok {
 			s.index(w, r, address)
@@ -89,7 +105,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	case call == "gettransactioninfobyid":
 		for _, b := range s.blocks {
 			for _, tx := range b.txs {
-				if tx.ID == in.Value && b.number <= head {
+				if strings.EqualFold(tx.ID, in.Value) && b.number <= head {
 					reply(w, http.StatusOK, receipt(tx))
 					return
 				}
@@ -263,26 +279,8 @@ func (s *Server) balance(w http.ResponseWriter, contract, selector, parameter st
 			"message": hex.EncodeToString([]byte("Smart contract is not exist."))}})
 		return
 	}
-	sum := s.skew[address]
-	for _, b := range s.blocks {
-		for _, tx := range b.txs {
-			for _, l := range tx.Logs {
-				amount, ok := new(big.Int).SetString(l.Data, 16)
-				if b.number > head || result(tx) != "SUCCESS" || tx.Failed || !strings.EqualFold(l.Address, hexAddress(s.token)) ||
-					len(l.Topics) != 3 || !strings.EqualFold(l.Topics[0], transferTopic) || !ok || !amount.IsInt64() {
-					continue
-				}
-				if textAddress(l.Topics[2]) == address {
-					sum += amount.Int64()
-				}
-				if textAddress(l.Topics[1]) == address {
-					sum -= amount.Int64()
-				}
-			}
-		}
-	}
 	reply(w, http.StatusOK, map[string]any{"result": map[string]any{"result": true}, "energy_used": 935,
-		"constant_result": []string{fmt.Sprintf("%064x", max(sum, 0))},
+		"constant_result": []string{fmt.Sprintf("%064x", s.sum(address, head))},
 		"transaction":     map[string]any{"ret": []any{map[string]string{}}}})
 }
 

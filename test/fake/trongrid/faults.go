@@ -20,7 +20,7 @@ type fault struct {
 
 // Fail applies a fault to the next calls whose path begins with a prefix; below zero
 // times, to all until Heal. Of several faults for a call the first one with times left
-// applies.
+// applies. The methods of JSON-RPC follow the path: "/jsonrpc eth_getLogs".
 func (s *Server) Fail(prefix string, what Fault, times int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,6 +139,13 @@ func DropFingerprint(w http.ResponseWriter, r *http.Request, next http.Handler) 
 		delete(meta, "fingerprint")
 		delete(meta, "links")
 	})
+}
+
+// Without renames a field of the answer.
+func Without(field string) Fault {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		w.Write(bytes.ReplaceAll(record(r, next).Bytes(), []byte(`"`+field+`"`), []byte(`"other"`)))
+	}
 }
 
 // IgnoreFilters answers as if no filter had been given, as the index does for unknown

@@ -1,5 +1,5 @@
-// Package trongrid is a fake of TronGrid: it serves the documented calls for a chain
-// that the test scripts, and has every known failure of the real one.
+// Package trongrid is a fake of TronGrid, and by /jsonrpc of a java-tron node: it
+// serves the documented calls for a chain that the test scripts, and has every known failure of the real one.
 //
 //	grid := trongrid.Start(t)                  // or New, which is an http.Handler without a socket
 //	tx := grid.Send(from, to, 10_000_000)      // waits for the next block
@@ -67,10 +67,12 @@ type transaction struct {
 	block  int64
 	time   time.Time
 	listed bool // in the index
+	held   bool // not in the answers of eth_getLogs
 }
 
 type block struct {
 	number int64
+	made   int64 // counts all blocks, also those that a fork replaced
 	time   time.Time
 	txs    []*transaction
 }
@@ -81,7 +83,12 @@ type Call struct {
 	Path  string
 	Query string
 	Key   string // the header TRON-PRO-API-KEY
+	// Methods are those of JSON-RPC, one for each call of a batch.
+	Methods []string
 }
+
+// Count is the number of calls, each of a batch counted.
+func (c Call) Count() int { return max(len(c.Methods), 1) }
 
 // Server is the fake. It may be used by many goroutines.
 type Server struct {
@@ -102,11 +109,21 @@ type Server struct {
 	faults  []*fault
 	calls   []Call
 	marks   map[string]int
+
+	quota    *quota // nil: none
+	live     bool
+	mined    int64
+	hold     bool
+	lag      int64
+	mostLogs int
 }
 
 // Start serves a new chain on a loopback port until the test ends.
-func Start(t testing.TB) *Server {
-	s := New()
+func Start(t testing.TB) *Server { return StartAt(t, first) }
+
+// StartAt is Start with the number of the first block.
+func StartAt(t testing.TB, number int64) *Server {
+	s := newAt(number)
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)
 	t.Cleanup(s.Heal) // ends slow answers
@@ -115,8 +132,10 @@ func Start(t testing.TB) *Server {
 }
 
 // New returns a chain of some empty blocks that ends about now. It is an http.Handler.
-func New() *Server {
-	s := &Server{token: USDT, skew: map[string]int64{}, marks: map[string]int{}}
+func New() *Server { return newAt(first) }
+
+func newAt(first int64) *Server {
+	s := &Server{token: USDT, skew: map[string]int64{}, marks: map[string]int{}, mostLogs: 10_000}
 	s.next = time.Now().UTC().Truncate(Every).Add(-history * Every)
 	s.blocks = []block{{number: first, time: s.next}}
 	s.next = s.next.Add(Every)
@@ -159,10 +178,11 @@ func (s *Server) Mine(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range n {
-		b := block{number: s.latest().number + 1, time: s.next, txs: s.pending}
+		s.mined++
+		b := block{number: s.latest().number + 1, made: s.mined, time: s.next, txs: s.pending}
 		s.pending, s.next = nil, s.next.Add(Every)
 		for _, tx := range b.txs {
-			tx.block, tx.time, tx.listed = b.number, b.time, !s.late
+			tx.block, tx.time, tx.listed, tx.held = b.number, b.time, !s.late, s.hold
 		}
 		s.blocks = append(s.blocks, b)
 		if !s.stalled {

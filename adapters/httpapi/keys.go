@@ -1,0 +1,173 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"agentproxy/adapters/httpapi/strictjson"
+	"agentproxy/app/accounts"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+)
+
+type newKeyBody struct {
+	_           struct{} `json:"-" additionalProperties:"true"`
+	Name        string   `json:"name" minLength:"2" doc:"2 to 100 characters after trimming, no control characters." example:"CI"`
+	Permissions []string `json:"permissions,omitempty" nullable:"true" enum:"account:read,account:write,products:read,sessions:read,sessions:write,telemetry:write,billing:read,billing:write,stats:read" maxItems:"50" doc:"None that the caller lacks; empty: all of the caller's."`
+	ExpiresAt   string   `json:"expires_at,omitempty" nullable:"true" format:"date-time" doc:"When the key ends, in the future. Left out: never."`
+}
+
+type rotateKeyBody struct {
+	_            struct{} `json:"-" additionalProperties:"true"`
+	APISecret    string   `json:"api_secret"`
+	GraceSeconds int      `json:"grace_seconds,omitempty" minimum:"0" maximum:"86400" doc:"How long the old key goes on working beside the new one; 0: it ends at once."`
+}
+
+type keyReply struct {
+	KeyID       string     `json:"key_id" pattern:"^key_[a-z0-9]+$"`
+	Name        string     `json:"name"`
+	Hint        maybeText  `json:"hint" doc:"The last characters of the key; null for a key of an early version."`
+	Permissions []string   `json:"permissions"`
+	CreatedAt   stamp      `json:"created_at"`
+	LastUsedAt  maybeStamp `json:"last_used_at" doc:"Written once a minute, so up to a minute late; null: not used yet."`
+	ExpiresAt   maybeStamp `json:"expires_at" doc:"null: it does not expire."`
+}
+
+type issuedKeyReply struct {
+	KeyFields
+	APIKey string `json:"api_key" pattern:"^ak_" doc:"Sent in the header X-API-Key. Shown once."`
+}
+
+type keysReply struct {
+	Items      []keyReply      `json:"items"`
+	Pagination paginationReply `json:"pagination"`
+}
+
+// keyPath is the path of every operation on one key.
+type keyPath struct {
+	KeyID string `path:"key_id" doc:"The key, prefix key_."`
+}
+
+// declareKeys declares the operations on the keys of an account.
+func (s *Server) declareKeys() {
+	op(s, operation{
+		ID:      "create-key",
+		Method:  http.MethodPost,
+		Path:    "/account/keys",
+		Tag:     "account",
+		Summary: "Issue a further API key",
+		Scope:   account.AccountWrite,
+		Doc:     "At most 20 keys, the first one included. A key holds no permission that the credential of this call lacks.",
+		OK:      []reply{{Status: http.StatusCreated, Doc: "The key, which is shown once.", Data: exampleIssuedKey}},
+		Refuses: refusals(account.ErrTooManyKeys),
+		Example: map[string]any{"name": "CI", "permissions": []string{"sessions:read"}, "expires_at": "2027-05-15T12:00:00Z"},
+	}, s.createKey)
+	op(s, operation{
+		ID:      "list-keys",
+		Method:  http.MethodGet,
+		Path:    "/account/keys",
+		Tag:     "account",
+		Summary: "The API keys of the account, newest first",
+		Scope:   account.AccountRead,
+		OK: []reply{{Status: ok, Doc: "A page of keys that have not expired.",
+			Data: keysReply{[]keyReply{exampleKey}, paginationReply{1, 20, 1, 1}}}},
+	}, func(ctx context.Context, in *struct{ Paging }) (int, keysReply, error) {
+		page, err := in.page(ctx)
+		if err != nil {
+			return 0, keysReply{}, err
+		}
+		all, err := s.Accounts.Keys.List(ctx, caller(ctx))
+		from := min(page.Offset(), len(all))
+		list := domain.List[account.Key]{Items: all[from:min(from+page.Size, len(all))], Page: page, Total: len(all)}
+		items, pagination := toItems(list, toKey)
+		return ok, keysReply{items, pagination}, err
+	})
+	op(s, operation{
+		ID:      "delete-key",
+		Method:  http.MethodDelete,
+		Path:    "/account/keys/{key_id}",
+		Tag:     "account",
+		Summary: "End a further API key",
+		Scope:   account.AccountWrite,
+		Doc:     "At once, on every replica within a second. The first key is replaced with POST /account/rotate-key instead.",
+		OK:      []reply{{Status: ok, Doc: "The keys that are left.", Data: keysReply{[]keyReply{exampleKey}, paginationReply{1, 100, 1, 1}}}},
+		Refuses: refusals(account.ErrKeyNotFound, account.ErrFirstKey),
+	}, s.deleteKey)
+	op(s, operation{
+		ID:      "rotate-key",
+		Method:  http.MethodPost,
+		Path:    "/account/rotate-key",
+		Tag:     "account",
+		Summary: "Replace the first API key",
+		Scope:   account.AccountWrite,
+		Doc: "Needs the api_secret and a credential with every permission. The old key ends at once, or after grace_seconds; a key " +
+			"that was replaced before ends now. Bearer tokens go on until they expire: rotate-secret ends those.",
+		OK:      []reply{{Status: ok, Doc: "The new first key, which is shown once.", Data: exampleIssuedKey}},
+		Refuses: refusals(account.ErrInvalidKey),
+		Example: map[string]any{"api_secret": "sk_…", "grace_seconds": 3600},
+	}, func(ctx context.Context, in *struct{ Body rotateKeyBody }) (int, issuedKeyReply, error) {
+		k, text, err := s.Accounts.Keys.Rotate(ctx, callIn(ctx).caller, in.Body.APISecret,
+			time.Duration(in.Body.GraceSeconds)*time.Second)
+		return ok, issuedKeyReply{toKey(k), text}, err
+	})
+}
+
+func (s *Server) createKey(ctx context.Context, in *struct{ Body newKeyBody }) (int, issuedKeyReply, error) {
+	ask := accounts.NewKey{Name: in.Body.Name,
+		Scopes: each(in.Body.Permissions, func(p string) account.Scope { return account.Scope(p) })}
+	if in.Body.ExpiresAt != "" {
+		var issue string
+		if ask.Expires, issue = occurredAt(in.Body.ExpiresAt); issue != "" {
+			return 0, issuedKeyReply{}, domain.InvalidField("expires_at", "%s", issue)
+		}
+		ask.Expires = ask.Expires.Truncate(time.Microsecond)
+	}
+	k, text, err := s.Accounts.Keys.Create(ctx, callIn(ctx).caller, ask)
+	return http.StatusCreated, issuedKeyReply{toKey(k), text}, err
+}
+
+func (s *Server) deleteKey(ctx context.Context, in *keyPath) (int, keysReply, error) {
+	if len(in.KeyID) > 64 || !strictjson.IsName(in.KeyID) {
+		return 0, keysReply{}, account.ErrKeyNotFound
+	}
+	if err := s.Accounts.Keys.Delete(ctx, callIn(ctx).caller, in.KeyID); err != nil {
+		return 0, keysReply{}, err
+	}
+	left, err := s.Accounts.Keys.List(ctx, caller(ctx))
+	items, pagination := toItems(domain.List[account.Key]{Items: left, Total: len(left),
+		Page: domain.Page{Number: 1, Size: domain.MaxPageSize}}, toKey)
+	return ok, keysReply{items, pagination}, err
+}
+
+func toKey(k account.Key) keyReply {
+	return keyReply{k.ID, k.Name, maybeText(k.Hint), each(k.Grants(), func(s account.Scope) string { return string(s) }),
+		stamp(k.Created), maybeStamp(k.Used), maybeStamp(k.Expires)}
+}
+
+// guess is a look-up of a key that may be wrong.
+type guess struct {
+	s      *Server
+	c      *call
+	looked bool
+}
+
+// mayLook refuses a look-up in the database after too many wrong keys of the client. A key that is in memory
+// needs none.
+func (g *guess) mayLook() error {
+	if d := g.s.Limits.WrongKeys().Left(g.s.clientAddr(g.c.gin.Request)); !d.Allowed {
+		return account.ErrRateLimited.Msgf(
+			"too many wrong API keys from this address; wait for the seconds in Retry-After").After(d.RetryAfter)
+	}
+	g.looked = true
+	return nil
+}
+
+// ended counts a look-up that found no key.
+func (g *guess) ended(err error) error {
+	if g.looked && errors.Is(err, account.ErrInvalidKey) {
+		g.s.Limits.WrongKeys().Missed(g.s.clientAddr(g.c.gin.Request))
+	}
+	return err
+}

@@ -1,0 +1,217 @@
+package payments_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"agentproxy/adapters/chain"
+	"agentproxy/adapters/storage"
+	"agentproxy/adapters/system"
+	"agentproxy/app/payments"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/recharge"
+	"agentproxy/ports"
+	"agentproxy/test/apptest"
+	"agentproxy/test/fake"
+	"agentproxy/test/fake/trongrid"
+	"agentproxy/test/sqlitetest"
+)
+
+// The periods of the tasks that read TRON, as they are wired.
+const (
+	watchEvery = 10 * time.Second
+	idleEvery  = 30 * time.Second
+	auditEvery = 10 * time.Minute
+	auditLimit = 100
+)
+
+// exchange is a service that reads a fake TronGrid by the clock of a bubble.
+type exchange struct {
+	*till
+	grid *trongrid.Server
+}
+
+// inBubble runs a test with a clock that moves as soon as nothing else does.
+func inBubble(t *testing.T, test func(t *testing.T, x *exchange)) {
+	synctest.Test(t, func(t *testing.T) {
+		// Of a whole world other parts would keep goroutines beyond the bubble.
+		db, err := storage.Open(t.Context(), storage.Config{Path: sqlitetest.File(t)})
+		apptest.OK(t, err)
+		defer func() { apptest.OK(t, db.Close()) }()
+		_, err = db.Writer().Exec("PRAGMA synchronous = OFF") // a day has thousands of writes
+		apptest.OK(t, err)
+		b := &till{World: &apptest.World{T: t, DB: db, Store: &apptest.FaultyStore{Store: db}, IDs: new(fake.IDs)},
+			keys: fake.NewKeys("a"), logs: &logged{}}
+		x := &exchange{till: b, grid: trongrid.New()}
+		x.grid.Live()
+		tron, err := chain.NewTron(chain.TronConfig{Network: "tron-mainnet", APIKey: "k", Client: &http.Client{Transport: x.grid},
+			Logger: slog.New(slog.NewTextHandler(b.logs, nil))})
+		apptest.OK(t, err)
+		b.recharges = payments.NewOrders(payments.Config{}, b.Store, system.Clock{}, b.IDs, tron, b.keys)
+		b.payments = payments.NewWatcher(b.Store, system.Clock{}, b.IDs, tron, slog.New(slog.NewTextHandler(b.logs, nil)))
+		b.payments.SetIdle(idleEvery)
+		test(t, x)
+	})
+}
+
+// payer makes an agent and an order.
+func (x *exchange) payer(amount string) (agent string, o recharge.Order) {
+	agent = "agt_1"
+	apptest.OK(x.T, x.Store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		a := account.Agent{ID: agent, Status: account.Active, KeyHash: []byte("key"), SecretHash: []byte("secret")}
+		var err error
+		if a.Referrer, err = tx.Referrers().Default(ctx); err != nil {
+			return err
+		}
+		if err := tx.Agents().Insert(ctx, a); err != nil {
+			return err
+		}
+		return tx.Ledger().Open(ctx, billing.Wallet{AgentID: agent, TrialExpiresAt: time.Now()})
+	}))
+	return agent, x.order(agent, amount)
+}
+
+// run runs the tasks for a time. Each is late rather than twice.
+func (x *exchange) run(d time.Duration) {
+	end := time.Now().Add(d)
+	audit := time.Now().Add(auditEvery)
+	for next := time.Now(); next.Before(end); next = later(next.Add(watchEvery), time.Now()) {
+		time.Sleep(time.Until(next))
+		if err := x.payments.Watch(x.T.Context()); err != nil {
+			x.T.Fatalf("at %s: %v", time.Now(), err)
+		}
+		if !time.Now().Before(audit) {
+			audit = audit.Add(auditEvery)
+			if err := x.payments.Audit(x.T.Context(), auditLimit); err != nil {
+				x.T.Fatalf("at %s: %v", time.Now(), err)
+			}
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// fill makes a number of addresses, all but one of agents that order nothing.
+func (x *exchange) fill(addresses int) {
+	for part := range (addresses + 999) / 1000 {
+		apptest.OK(x.T, x.Store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+			for n := part * 1000; n < min(addresses, part*1000+1000); n++ {
+				address := trongrid.Address(1000 + n)
+				err := tx.Recharges().InsertAddress(ctx, recharge.Address{Network: "tron-mainnet", Fingerprint: "c", Index: uint32(n),
+					AgentID: "agt_" + address, Address: address, CreatedAt: time.Now(), ReadThrough: time.Now()})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}
+}
+
+// requests is how many calls were made, and how many if each of a batch counts.
+func (x *exchange) requests() (made, counted int) {
+	for _, c := range x.grid.Calls() {
+		made++
+		counted += c.Count()
+	}
+	return made, counted
+}
+
+// A day of calls to TronGrid, whose free plan has 100,000. An order is open all day, so that the
+// chain is read as often as it ever is, and twenty payments come in.
+func TestCallsOfADay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a day of passes takes seconds")
+	}
+	for _, addresses := range []int{0, 3, 10, 11, 10_000} {
+		t.Run(fmt.Sprint(addresses), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, x *exchange) {
+				x.fill(max(addresses-1, 0))
+				var agent string
+				var o recharge.Order
+				if addresses > 0 {
+					agent, o = x.payer("10")
+				}
+				x.grid.Quota(100_000, http.StatusForbidden)
+				for hour := range 24 {
+					for half := range 2 { // an order is open all the time
+						if addresses > 0 {
+							x.order(agent, "1000")
+						}
+						if half == 0 && addresses > 0 && hour < 20 {
+							x.grid.Send(trongrid.Address(1), o.Address, 1_000_000)
+						}
+						x.run(30 * time.Minute)
+					}
+				}
+				made, counted := x.requests()
+				t.Logf("%6d addresses: %d requests a day, %d if each call of a batch counts", addresses, made, counted)
+				if counted >= 60_000 || made == 0 {
+					t.Errorf("%d calls a day", counted)
+				}
+				if addresses > 0 {
+					x.credited(agent, "20")
+				}
+			})
+		})
+	}
+}
+
+// When the quota is used up a payment is credited all the same, within minutes.
+func TestAPaymentWithoutAQuota(t *testing.T) {
+	for _, status := range []int{http.StatusForbidden, http.StatusServiceUnavailable} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, x *exchange) {
+				x.fill(2500)
+				agent, o := x.payer("10")
+				x.run(time.Minute)
+				x.grid.Quota(100_000, status)
+				x.grid.Spend()
+				x.run(5 * time.Minute)
+				x.grid.Send(trongrid.Address(1), o.Address, 10_000_000)
+				x.run(3 * time.Minute)
+				x.expectOrder(o, recharge.Paid, "10")
+				x.credited(agent, "10")
+				apptest.Equal(t, "it is logged", x.logs.has("quota"), true)
+			})
+		})
+	}
+}
+
+// Three days of downtime with ten thousand addresses.
+func TestDownForThreeDays(t *testing.T) {
+	inBubble(t, func(t *testing.T, x *exchange) {
+		x.fill(9999)
+		agent, o := x.payer("10")
+		x.run(time.Minute)
+		time.Sleep(36 * time.Hour)
+		x.grid.Send(trongrid.Address(1), o.Address, 7_000_000)
+		x.grid.Mine(0)
+		time.Sleep(36 * time.Hour)
+		x.grid.Forget()
+		passes := 0
+		for began := time.Now(); time.Since(began) < 5*time.Minute; passes++ {
+			apptest.OK(t, x.payments.Watch(t.Context()))
+			if st, err := x.payments.Status(t.Context()); err == nil && st.Final >= x.grid.Solid() {
+				break
+			}
+		}
+		x.credited(agent, "7")
+		_, counted := x.requests()
+		t.Logf("caught up with %d calls in %d passes", counted, passes+1)
+		if counted >= 300 {
+			t.Errorf("%d calls", counted)
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package account
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"agentproxy/domain"
+)
+
+// Refusals about keys.
+var (
+	// ErrKeyNotFound is returned for an unknown key and for another agent's.
+	ErrKeyNotFound = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND",
+		Message: "no key has this id; list your keys to find it"}
+	ErrTooManyKeys = domain.ErrInvalid.Msgf("an account has at most %d keys; delete one that is not needed any more", MaxKeys)
+	ErrFirstKey    = domain.ErrInvalid.Msgf("the first key is not deleted; rotate it instead")
+)
+
+// Bounds of the keys of an account.
+const (
+	MaxKeys  = 20 // the first one included
+	MaxGrace = 24 * time.Hour
+)
+
+// KeyPrefix begins the id of every key.
+const KeyPrefix = "key_"
+
+// hintLength is how many characters of a key are shown.
+const hintLength = 4
+
+// Hint returns the last characters of a key, which distinguish it from others of an account.
+func Hint(key string) string { return key[max(0, len(key)-hintLength):] }
+
+// Key is an API key of an account. Only its hash is stored.
+type Key struct {
+	ID       string
+	AgentID  string
+	Name     string
+	Hash     []byte
+	Hint     string  // the last characters of the key; empty for a first key of an early version
+	Scopes   []Scope // in the order of Scopes; nil: all
+	First    bool    // it was issued by the registration, or in place of that one
+	Replaced bool    // it was the first one, and ends soon
+	Created  time.Time
+	Expires  time.Time // zero: never
+	Used     time.Time // rounded up to the next minute; zero: not yet, or long ago
+}
+
+// FirstKey returns the first key of the account. Its id has a digit more than those of other keys.
+func (a Agent) FirstKey() Key {
+	created := a.KeyCreatedAt
+	if created.IsZero() {
+		created = a.CreatedAt
+	}
+	return Key{ID: KeyPrefix + "1" + strings.TrimPrefix(a.ID, "agt_"), AgentID: a.ID, Name: "first", Hash: a.KeyHash, Hint: a.KeyHint,
+		First: true, Created: created, Used: a.KeyUsedAt}
+}
+
+// Replace returns the account with another first key, and the key that the former one is until the end of
+// the grace.
+func (a Agent) Replace(hash []byte, hint, oldID string, grace time.Duration, now time.Time) (Agent, Key) {
+	old := a.FirstKey()
+	old.ID, old.Name, old.First, old.Replaced, old.Expires = oldID, "first, replaced", false, true, now.Add(grace)
+	a.KeyHash, a.KeyHint, a.KeyCreatedAt, a.KeyUsedAt = hash, hint, now, time.Time{}
+	return a, old
+}
+
+// Expired reports whether the key is of no use any more.
+func (k Key) Expired(now time.Time) bool { return !k.Expires.IsZero() && !now.Before(k.Expires) }
+
+// Grants returns the permissions of the key.
+func (k Key) Grants() []Scope {
+	if k.Scopes == nil {
+		return Scopes
+	}
+	return k.Scopes
+}
+
+// CheckKey validates what an agent asks of a further key, and returns its trimmed name and its
+// permissions: the caller's if none are asked for. It returns ErrScope if a permission is not the caller's.
+func CheckKey(name string, asked, callers []Scope, expires, now time.Time) (string, []Scope, error) {
+	var issues []domain.FieldIssue
+	if issue := nameIssue(name); issue != "" {
+		issues = append(issues, domain.FieldIssue{Field: "name", Issue: issue})
+	}
+	if !expires.IsZero() && !expires.After(now) {
+		issues = append(issues, domain.FieldIssue{Field: "expires_at", Issue: "must be in the future"})
+	}
+	if issues != nil {
+		return "", nil, domain.InvalidFields(issues...)
+	}
+	scopes, err := Narrow(asked, callers)
+	if err != nil {
+		return "", nil, err
+	}
+	if len(scopes) == len(Scopes) {
+		scopes = nil
+	}
+	return strings.TrimSpace(name), scopes, nil
+}
+
+// Narrow returns the permissions that are asked for, all of the caller's if none are. It returns ErrScope
+// if one is not the caller's.
+func Narrow(asked, callers []Scope) ([]Scope, error) {
+	if len(asked) == 0 {
+		return callers, nil
+	}
+	scopes, err := CheckScopes(asked)
+	if err != nil {
+		return nil, err
+	}
+	return scopes, Covers(callers, scopes)
+}
+
+// Covers returns ErrScope if a needed permission is not among those that a caller has.
+func Covers(has, needed []Scope) error {
+	for _, s := range needed {
+		if !slices.Contains(has, s) {
+			return ErrScope.With("required", string(s))
+		}
+	}
+	return nil
+}
