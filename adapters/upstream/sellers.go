@@ -13,6 +13,7 @@ import (
 	"agentproxy/adapters/upstream/proxycheap"
 	"agentproxy/adapters/upstream/proxyseller"
 	"agentproxy/adapters/upstream/proxyssx"
+	"agentproxy/adapters/upstream/webshare"
 	"agentproxy/ports"
 )
 
@@ -29,7 +30,10 @@ func makeGateway(s Spec, log *slog.Logger) (ports.Provider, error) {
 	return made(gateway.New(gateway.Config{Name: s.Name, Profile: o["profile"], BaseURL: s.BaseURL,
 		Login: gateway.Login{Username: o["username"], Password: s.Secrets["password"], Zone: o["zone"], Package: o["package"],
 			Network: o["network"], Numbers: o["numbers"], Host: o["host"], Port: o["port"], Protocol: o["protocol"],
-			Places: s.Locations}}, log))
+			State: o["state"], ASN: o["asn"], Strict: o["strict"], Places: s.Locations},
+		Custom: gateway.Custom{HTTPPort: o["http_port"], SOCKS5Port: o["socks5_port"], User: o["user_template"], Password: o["password_template"],
+			CountryCase: o["country_case"], CityGap: o["city_gap"], Separators: o["separators"], TokenAlphabet: o["token_alphabet"],
+			TokenLength: o["token_length"], TTLUnit: o["ttl_unit"], TTLMin: o["ttl_min"], TTLMax: o["ttl_max"]}}, log))
 }
 
 func makeProxySSX(s Spec, log *slog.Logger) (ports.Provider, error) {
@@ -40,13 +44,32 @@ func makeProxySSX(s Spec, log *slog.Logger) (ports.Provider, error) {
 }
 
 func makeList(s Spec, log *slog.Logger) (ports.Provider, error) {
+	c, err := pool(s, log)
+	c.File, c.URL, c.Dir = s.Options["file"], s.Secrets["url"], s.Dir
+	p, err2 := list.New(c)
+	if s.BaseURL != "" {
+		err2 = errors.Join(err2, errors.New("base_url: the kind has no API"))
+	}
+	return made(p, errors.Join(err, err2))
+}
+
+func makeWebshare(s Spec, log *slog.Logger) (ports.Provider, error) {
+	c, err := pool(s, log)
+	p, err2 := webshare.New(webshare.Config{BaseURL: s.BaseURL, Key: s.Secrets["key"], Plan: s.Options["plan"],
+		Replace: s.Options["replace"], PerSecond: s.PerSecond, Timeout: s.Timeout, List: c})
+	return made(p, errors.Join(err, err2))
+}
+
+// pool returns how a list is sold.
+func pool(s Spec, log *slog.Logger) (c list.Config, err error) {
 	o := s.Options
 	reload, err1 := minutes("reload_minutes", o)
 	recheck, err2 := minutes("probe_minutes", o)
-	p, err := list.New(list.Config{Name: s.Name, SoldAs: o["sold_as"], File: o["file"], URL: s.Secrets["url"], Dir: s.Dir,
-		Protocol: o["protocol"], Country: o["country"], Echo: cmp.Or(o["echo"], s.EchoURL), Reload: reload, Recheck: recheck,
-		Store: s.Store, Log: log})
-	return made(p, errors.Join(noAPI(s), err1, err2, err))
+	if len(s.Locations) > 0 {
+		err = errors.New("locations: the kind has no ids of places")
+	}
+	return list.Config{Name: s.Name, SoldAs: o["sold_as"], Protocol: o["protocol"], Country: o["country"],
+		Echo: cmp.Or(o["echo"], s.EchoURL), Reload: reload, Recheck: recheck, Store: s.Store, Log: log}, errors.Join(err1, err2, err)
 }
 
 // minutes returns the time of an option, 0 if it is absent.
@@ -60,18 +83,6 @@ func minutes(name string, options map[string]string) (time.Duration, error) {
 		return 0, errors.New("options." + name + " must be 1 to 1440")
 	}
 	return time.Duration(n) * time.Minute, nil
-}
-
-// noAPI refuses settings of an API that a kind has not.
-func noAPI(s Spec) error {
-	var faults []error
-	if s.BaseURL != "" {
-		faults = append(faults, errors.New("base_url: the kind has no API"))
-	}
-	if len(s.Locations) > 0 {
-		faults = append(faults, errors.New("locations: the kind has no ids of places"))
-	}
-	return errors.Join(faults...)
 }
 
 func makeIPRoyal(s Spec, log *slog.Logger) (ports.Provider, error) {

@@ -77,6 +77,22 @@ var kinds = map[string]Kind{
 			{"network", false, "brightdata: residential, mobile, isp, datacenter; anyip: residential, mobile; " +
 				"webshare: residential, datacenter; proxies.sx: any, mbl, peer, best"},
 			{"numbers", false, "webshare: how many proxies the plan lists"},
+			{"state", false, "a country and the seller's spelling of its state, such as US/california: exits there alone"},
+			{"asn", false, "the number of a network, such as 7922: exits in it alone"},
+			{"strict", false, "true: a session fails where its exit is lost, rather than get another one"},
+			{"user_template", false, "custom: such as customer-{username}[-cc-{country}]-sessid-{token}; what is in brackets " +
+				"is left out without a value. Placeholders: username, country, state, city, asn, token, ttl"},
+			{"password_template", false, "custom: such as {password}[_country-{country}]; default {password}"},
+			{"http_port", false, "custom: the port for HTTP"},
+			{"socks5_port", false, "custom: the port for SOCKS5"},
+			{"country_case", false, "custom: lower (default), upper, or name for English names"},
+			{"city_gap", false, "custom: what is between the words of a city; default nothing"},
+			{"separators", false, "custom: characters that no value may have; default: the punctuation of the templates"},
+			{"token_alphabet", false, "custom: letters (lower case, and digits; default) or digits"},
+			{"token_length", false, "custom: 6 to 25; default 8"},
+			{"ttl_unit", false, "custom: s, m or h, the unit of {ttl}"},
+			{"ttl_min", false, "custom: the least {ttl}"},
+			{"ttl_max", false, "custom: the most {ttl}, which sessions get"},
 		},
 		make: makeGateway,
 	},
@@ -101,6 +117,15 @@ var kinds = map[string]Kind{
 			{"reload_minutes", false, "how often the list of secrets.url is loaded again, 1 to 1440; default 10"},
 		}, poolFields...),
 		make: makeList,
+	},
+	"webshare": {
+		Secrets: []Field{{"key", true, "the API key of the account"}},
+		Options: append([]Field{
+			{"plan", false, "the number of the plan, of an account with several; default: its default"},
+			{"replace", false, "true: sold proxies that fail are replaced at the seller, as often as the plan allows"},
+			{"reload_minutes", false, "how often the list is read, 1 to 1440; default 10"},
+		}, poolFields...),
+		make: makeWebshare,
 	},
 	"iproyal": {
 		Secrets: []Field{

@@ -24,6 +24,9 @@ type Login struct {
 	Numbers            string // webshare: the number of proxies in the plan
 	Host, Port         string // instead of those of the profile
 	Protocol           string // http or socks5, for targets without one
+	State              string // a country and the seller's spelling of its state: US/california
+	ASN                string // the number of a network
+	Strict             string // true: a session fails rather than get another exit
 	// Places are the seller's spellings, by country ("US") or country and city
 	// ("US/newyork").
 	Places map[string]string
@@ -38,7 +41,8 @@ type Account struct {
 	Host     string           // empty: that of the profile
 	Port     uint16           // 0: that of the profile
 	Protocol session.Protocol // for targets without one; empty: http
-	numbers  uint64           // the count of numeric tokens; 0: that of the profile
+	narrowing
+	numbers uint64 // the count of numeric tokens; 0: that of the profile
 }
 
 var (
@@ -85,6 +89,9 @@ func (p Profile) Account(in Login) (Account, error) {
 		a.numbers = n
 	}
 	var err error
+	if a.narrowing, err = p.narrowing(in); err != nil {
+		faults = append(faults, err)
+	}
 	if a.Port, err = ParsePort(in.Port); err != nil {
 		faults = append(faults, err)
 	}
@@ -104,6 +111,9 @@ func (p Profile) Account(in Login) (Account, error) {
 func (p Profile) checkOptions(options map[string]string) (faults []error) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	used := p.options()
+	if p.custom != nil {
+		used["username"] = options["username"] != "" // its templates are checked with it
+	}
 	for _, name := range []string{"username", "zone", "package", "network", "numbers"} {
 		value := options[name]
 		switch {

@@ -20,6 +20,7 @@ type Config struct {
 	Profile string // one of Profiles
 	BaseURL string // must be empty: a gateway has no API
 	Login
+	Custom Custom // of CustomProfile alone
 }
 
 // Validate returns an error that names every invalid setting.
@@ -29,15 +30,35 @@ func (c Config) Validate() error {
 }
 
 func (c Config) account() (Account, error) {
-	p, ok := profiles[c.Profile]
-	if !ok {
-		return Account{}, fmt.Errorf("options.profile must be one of %v, not %q", Profiles(), c.Profile)
-	}
-	a, err := p.Account(c.Login)
-	if c.BaseURL != "" {
-		err = errors.Join(err, errors.New("a gateway has no API: use options.host for another address"))
-	}
+	_, a, err := c.resolve()
 	return a, err
+}
+
+// resolve returns the profile and the checked account.
+func (c Config) resolve() (p Profile, a Account, err error) {
+	p, ok := profiles[c.Profile]
+	var faults []error
+	switch {
+	case c.Profile == CustomProfile:
+		var err error
+		if p, err = c.Custom.profile(c.Login); err != nil {
+			faults = append(faults, err)
+		}
+	case !ok:
+		return p, a, fmt.Errorf("options.profile must be one of %v, not %q", Profiles(), c.Profile)
+	default:
+		for _, name := range c.Custom.given() {
+			faults = append(faults, fmt.Errorf("options.%s means something to the profile custom alone", name))
+		}
+	}
+	if len(faults) == 0 {
+		a, err = p.Account(c.Login)
+		faults = append(faults, err)
+	}
+	if c.BaseURL != "" {
+		faults = append(faults, errors.New("a gateway has no API: use options.host for another address"))
+	}
+	return p, a, errors.Join(faults...)
 }
 
 // Provider sells the traffic of one account. Nothing is ordered: an order is the
@@ -54,11 +75,10 @@ var _ ports.Dynamic = (*Provider)(nil)
 
 // New returns a provider, or the error of Validate.
 func New(c Config, log *slog.Logger) (*Provider, error) {
-	a, err := c.account()
+	p, a, err := c.resolve()
 	if err != nil {
 		return nil, err
 	}
-	p := profiles[c.Profile]
 	if p.unverified {
 		log.Warn("the grammar of this gateway is unverified: check it with the seller", "provider", c.Name, "profile", c.Profile)
 	}
@@ -103,9 +123,12 @@ func (g *Provider) check(in procurement.Intent) error {
 	if in.Type == session.Static {
 		return procurement.Refuse(procurement.Unsupported, "a gateway sells traffic, not addresses")
 	}
-	_, err := g.Endpoint(procurement.Access{}, procurement.Target{Location: in.Location})
+	_, err := g.Endpoint(procurement.Access{}, procurement.Target{Location: in.Location, Token: anyToken})
 	return err
 }
+
+// anyToken is a token for a check whether an exit can be asked for.
+const anyToken = "aaaaaaaa"
 
 // Find returns nil: there is no list, and no order can be lost.
 func (g *Provider) Find(context.Context, procurement.Intent) ([]procurement.Delivery, error) {

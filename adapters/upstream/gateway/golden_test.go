@@ -29,6 +29,10 @@ var gatewayOptions = map[string]map[string]string{
 	"evomi":        {"username": "testuser"},
 	"packetstream": {"username": "someone"},
 	"rayobyte":     {"username": "someone_example_com"},
+	"thordata":     {"username": "USERNAME"},
+	"custom": {"username": "USERNAME", "host": "gate.example.com", "http_port": "7777", "socks5_port": "1080",
+		"user_template":     "customer-{username}[-cc-{country}][-st-{state}][-city-{city}][-asn-{asn}][-sessid-{token}-sesstime-{ttl}]",
+		"password_template": "{password}", "ttl_unit": "m", "ttl_min": "1", "ttl_max": "30", "country_case": "upper", "city_gap": "_"},
 }
 
 // gatewaySpec returns the spec of a gateway with the options in more.
@@ -99,7 +103,8 @@ func TestCredentialsAreThoseOfTheDocumentation(t *testing.T) {
 		{"nodemaven", nil, at("", ""), "abcd1234", 0, "login-sid-abcd1234-ttl-24h", pw},
 		{"nodemaven", nil, at("", ""), "abcd1234", time.Hour, "login-sid-abcd1234-ttl-1h", pw},
 
-		{"geonode", nil, at("US", ""), "abcd1234", 0, "geonode_x-type-residential-country-us-session-abcd1234", pw},
+		{"geonode", nil, at("US", ""), "abcd1234", 0, "geonode_x-type-residential-country-us-session-abcd1234-lifetime-1440", pw},
+		{"geonode", nil, at("", ""), "abcd1234", 5 * time.Minute, "geonode_x-type-residential-session-abcd1234-lifetime-5", pw},
 		{"geonode", nil, at("", ""), "", 0, "geonode_x-type-residential", pw},
 
 		{"webshare", nil, at("US", ""), "", 0, "myuser-us-rotate", pw},
@@ -130,6 +135,31 @@ func TestCredentialsAreThoseOfTheDocumentation(t *testing.T) {
 		{"packetstream", nil, at("US", ""), "abcd1234", 0, "someone", "password321_country-UnitedStates_session-abcd1234"},
 		{"packetstream", nil, at("DE", ""), "", 0, "someone", "password321_country-Germany"},
 
+		{"thordata", nil, at("AU", "melbourne"), "au123456", 10 * time.Minute, "td-customer-USERNAME-country-au-city-melbourne-sessid-au123456-sesstime-10", pw},
+		{"thordata", map[string]string{"state": "AU/victoria"}, at("AU", "melbourne"), "au123456", 0, "td-customer-USERNAME-country-au-state-victoria-city-melbourne-sessid-au123456-sesstime-90", pw},
+		{"thordata", map[string]string{"asn": "1221"}, at("AU", ""), "", 0, "td-customer-USERNAME-country-au-asn-AS1221", pw},
+
+		{"brightdata", map[string]string{"state": "US/ny"}, at("US", ""), "abcd1234", 0, "brd-customer-hl1-zone-z1-country-us-state-ny-session-abcd1234", pw},
+		{"brightdata", map[string]string{"asn": "56386"}, at("US", ""), "", 0, "brd-customer-hl1-zone-z1-country-us-asn-56386", pw},
+		{"oxylabs", map[string]string{"state": "US/us_california"}, at("US", ""), "abcd1234", 0, "customer-USERNAME-cc-US-st-us_california-sessid-abcd1234-sesstime-1440", pw},
+		{"oxylabs", map[string]string{"asn": "21928"}, at("", ""), "abcde123", 10 * time.Minute, "customer-USERNAME-ASN-21928-sessid-abcde123-sesstime-10", pw},
+		{"oxylabs", map[string]string{"strict": "true"}, at("DE", ""), "abcd1234", 10 * time.Minute, "customer-USERNAME-cc-DE-sessid_oneip-abcd1234-sesstime-10", pw},
+		{"decodo", map[string]string{"state": "US/us_california"}, at("US", ""), "", 0, "user-proxyuser-country-us-state-us_california", pw},
+		{"dataimpulse", map[string]string{"state": "US/texas", "asn": "7922"}, at("US", ""), "", 0, "login__cr.us;state.texas;asn.7922", pw},
+		{"soax", map[string]string{"state": "US/california"}, at("US", "Los Angeles"), "", 0, "package-12345-country-us-region-california-city-los+angeles", pw},
+		{"anyip", map[string]string{"state": "FR/bretagne", "strict": "true"}, at("FR", ""), "abcd1234", time.Hour, "user_ID,type_residential,country_FR,region_bretagne,session_abcd1234,sessreplace_false,sesstime_60", pw},
+		{"nodemaven", map[string]string{"state": "US/texas"}, at("US", ""), "abcd1234", time.Hour, "login-country-us-region-texas-sid-abcd1234-ttl-1h", pw},
+		{"proxyseller", map[string]string{"state": "US/12", "asn": "7922"}, at("US", ""), "", 0, "xxx_c_US_sd_12_asn_7922", pw},
+		{"proxies.sx", map[string]string{"asn": "7922", "strict": "true"}, at("US", ""), "abcd1234", time.Hour, "psx_acme-any-us-asn-7922-sid-abcd1234-rot-hard-ttl-3600", "pak_" + pw},
+		{"iproyal", map[string]string{"state": "US/iowa"}, at("US", ""), "", 0, "username123", "password321_country-us_state-iowa"},
+		{"evomi", map[string]string{"state": "US/iowa", "strict": "true"}, at("US", ""), "abcd1234", 0, "testuser", "password321_country-US_region-iowa_hardsession-abcd1234"},
+
+		{"custom", nil, at("", ""), "abcd1234", 0, "customer-USERNAME-sessid-abcd1234-sesstime-30", pw},
+		{"custom", map[string]string{"state": "US/us_iowa", "asn": "7922"}, at("US", "Des Moines"), "abcd1234", 5 * time.Minute,
+			"customer-USERNAME-cc-US-st-us_iowa-city-des_moines-asn-7922-sessid-abcd1234-sesstime-5", pw},
+		{"custom", map[string]string{"user_template": "{username}", "password_template": "{password}[_c-{country}]_s-{token}", "ttl_unit": "", "ttl_min": "", "ttl_max": "",
+			"country_case": "lower", "token_alphabet": "digits", "token_length": "10"}, at("DE", ""), "abcd1234", 0, "USERNAME", "password321_c-de_s-6081263254"},
+
 		{"rayobyte", nil, at("ES", "madrid"), "abcd1234", 0, "someone_example_com", "password321-country-ES-city-madrid-session-abcd1234"},
 	} {
 		e, err := openGateway(t, gatewaySpec(c.profile, c.more)).Endpoint(procurement.Access{}, procurement.Target{Location: c.place, Token: c.token, TTL: c.ttl})
@@ -155,6 +185,8 @@ func TestHostsAndPortsAreThoseOfTheDocumentation(t *testing.T) {
 		"proxies.sx":  "http gw.proxies.sx 7000, socks5 gw.proxies.sx 7001",
 		"iproyal":     "http geo.iproyal.com 12321, socks5 geo.iproyal.com 12321",
 		"evomi":       "http rp.evomi.com 1000, socks5 rp.evomi.com 1002",
+		"thordata":    "http t.pr.thordata.net 9999, http t.pr.thordata.net 9999",
+		"custom":      "http gate.example.com 7777, socks5 gate.example.com 1080",
 
 		"packetstream": "http proxy.packetstream.io 31112, http proxy.packetstream.io 31112",
 		"rayobyte":     "http la.residential.rayobyte.com 8000, socks5 la.residential.rayobyte.com 1080",

@@ -33,11 +33,11 @@ func invalid(format string, args ...any) error {
 // other one if the gateway does not offer the protocol of the target. It fails with
 // Invalid if the grammar cannot express the target.
 func (p Profile) Endpoint(a Account, t procurement.Target) (procurement.Endpoint, error) {
-	parameters, err := p.parameters(a, t)
+	user, password, err := p.credential(a, t)
 	if err != nil {
 		return procurement.Endpoint{}, err
 	}
-	e := procurement.Endpoint{Host: a.Host, Port: a.Port, User: expand(p.user, a.Options), Password: a.Password, Trusted: true}
+	e := procurement.Endpoint{Host: a.Host, Port: a.Port, User: user, Password: password, Trusted: true}
 	if e.Host == "" {
 		e.Host = p.host
 	}
@@ -45,18 +45,31 @@ func (p Profile) Endpoint(a Account, t procurement.Target) (procurement.Endpoint
 	if e.Port == 0 {
 		e.Port = p.ports[e.Protocol]
 	}
-	if len(parameters) > 0 {
-		text := p.first + strings.Join(parameters, p.next)
-		if p.inPassword {
-			e.Password += text
-		} else {
-			e.User += text
-		}
-	}
 	if len(e.User) > maxCredential || len(e.Password) > maxCredential {
 		return procurement.Endpoint{}, invalid("the credential is longer than %d bytes", maxCredential)
 	}
 	return e, nil
+}
+
+// credential returns user name and password for a target.
+func (p Profile) credential(a Account, t procurement.Target) (user, password string, err error) {
+	if p.custom != nil {
+		return p.custom.credential(p, a, t)
+	}
+	parameters, err := p.parameters(a, t)
+	if err != nil {
+		return "", "", err
+	}
+	user, password = expand(p.user, a.Options), a.Password
+	if len(parameters) > 0 {
+		text := p.first + strings.Join(parameters, p.next)
+		if p.inPassword {
+			password += text
+		} else {
+			user += text
+		}
+	}
+	return user, password, nil
 }
 
 // protocol returns the wanted protocol, or the only one of the gateway. A port that
@@ -84,19 +97,29 @@ func (p Profile) parameters(a Account, t procurement.Target) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	templates = slices.Clone(templates)
+	if err := p.narrow(a, t.Location, values); err != nil {
+		return nil, err
+	}
+	templates = p.narrowed(a, templates)
 	if t.Token == "" {
 		templates = append(templates, p.rotate...)
 	} else {
 		if values["token"], err = p.token(a, t.Token); err != nil {
 			return nil, err
 		}
-		if values["ttl"], err = p.ttl.format(t.TTL); err != nil {
+		words, ttl := p.session, p.ttl
+		if a.strict {
+			words = p.strict
+			if p.strictForever {
+				ttl = lifetime{}
+			}
+		}
+		if values["ttl"], err = ttl.format(t.TTL); err != nil {
 			return nil, err
 		}
-		templates = append(templates, p.session...)
-		if p.ttl.template != "" {
-			templates = append(templates, p.ttl.template)
+		templates = append(templates, words...)
+		if ttl.template != "" {
+			templates = append(templates, ttl.template)
 		}
 	}
 	for _, name := range []string{"network", "zone", "package"} {

@@ -42,7 +42,8 @@ var ttlStep = map[string]time.Duration{"oxylabs": time.Minute, "decodo": time.Mi
 // longestTTL is the longest time of a profile. It is written for a target without a time.
 var longestTTL = map[string]time.Duration{"oxylabs": 24 * time.Hour, "decodo": 24 * time.Hour, "dataimpulse": 2 * time.Hour,
 	"soax": 24 * time.Hour, "proxyseller": time.Hour, "proxies.sx": 720 * time.Hour, "iproyal": 168 * time.Hour, "evomi": 2 * time.Hour,
-	"anyip": 168 * time.Hour, "nodemaven": 24 * time.Hour}
+	"anyip": 168 * time.Hour, "nodemaven": 24 * time.Hour,
+	"geonode": 24 * time.Hour, "thordata": 90 * time.Minute, "custom": 30 * time.Minute}
 
 func TestWhatIsWrittenIsWhatTheGatewayReads(t *testing.T) {
 	all := gateways(t)
@@ -53,7 +54,7 @@ func TestWhatIsWrittenIsWhatTheGatewayReads(t *testing.T) {
 		var city string
 		if country != "" && !slices.Contains([]string{"proxies.sx", "packetstream", "anyip", "nodemaven", "geonode"}, profile) && rapid.Bool().Draw(t, "with city") {
 			n := rapid.IntRange(1, 3).Draw(t, "words")
-			if profile == "rayobyte" {
+			if profile == "rayobyte" || profile == "thordata" {
 				n = 1
 			}
 			city = strings.Join(rapid.SliceOfN(words, n, n).Draw(t, "city"), " ")
@@ -185,6 +186,8 @@ func TestTheStandInsLetEveryProfileThrough(t *testing.T) {
 				}
 				proxy := upstreamproxy.New(t, profile, user, s.Secrets["password"])
 				s.Options["host"], s.Options["port"] = "127.0.0.1", portText(proxy.Addr().Port())
+				delete(s.Options, "http_port") // of custom, whose port is now for both
+				delete(s.Options, "socks5_port")
 				p := openGateway(t, s)
 				through := func(token string) string {
 					e, err := p.Endpoint(procurement.Access{}, procurement.Target{Location: session.Location{Country: "GB"}, Token: token, Protocol: protocol})

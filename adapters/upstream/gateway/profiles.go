@@ -28,6 +28,18 @@ type Profile struct {
 	ttl             lifetime
 	number          numberRange // of numeric tokens; zero if tokens are sent as they are
 
+	state  string   // for a state, behind the country; empty if it cannot be asked for
+	asn    string   // for a network by its number; empty if it cannot be asked for
+	strict []string // in place of session, where a lost exit is not replaced; nil if there is no such word
+	// strictForever: a strict session takes no time.
+	strictForever bool
+	// freeState: the seller's spelling of a state may contain separators.
+	freeState bool
+	// asnAlone, asnInCountry: a network is asked for without a country, or only with one.
+	asnAlone, asnInCountry bool
+
+	custom *templates // in place of all words; nil for a seller's profile
+
 	networks     []exitNetwork // the first is the default; nil if there is one only
 	upperCountry bool
 	countryNames bool   // English names without spaces instead of codes
@@ -78,8 +90,10 @@ var profiles = func() map[string]Profile {
 	return all
 }()
 
-// Profiles returns the names of the known gateways, sorted.
-func Profiles() []string { return slices.Sorted(maps.Keys(profiles)) }
+// Profiles returns the names of the known gateways, sorted, CustomProfile included.
+func Profiles() []string {
+	return slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(profiles)), CustomProfile)))
+}
 
 // Named returns the profile of a name; it is zero for an unknown one.
 func Named(name string) Profile { return profiles[name] }

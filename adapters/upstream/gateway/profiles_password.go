@@ -15,6 +15,7 @@ var passwordProfiles = map[string]Profile{
 		host: "geo.iproyal.com", ports: map[session.Protocol]uint16{session.HTTP: 12321, session.SOCKS5: 12321},
 		inPassword: true, user: "{username}", first: "_", next: "_",
 		country: []string{"country-{country}"}, city: []string{"country-{country}", "city-{city}"},
+		state:   "state-{state}",
 		session: []string{"session-{token}"},
 		ttl: lifetime{"lifetime-{ttl}", []timeUnit{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}},
 			time.Second, 7 * 24 * time.Hour},
@@ -22,12 +23,14 @@ var passwordProfiles = map[string]Profile{
 	},
 	// https://docs.evomi.com/proxy-instructions/residential-proxies/proxy-sessions/
 	// and …/geo-targetting/city/: a session is 6 to 10 letters and digits. At
-	// least 512 bytes are billed there for a request.
+	// least 512 bytes are billed there for a request. A hardsession keeps its exit as long as
+	// that lasts, and takes no lifetime.
 	"evomi": {
 		host: "rp.evomi.com", ports: map[session.Protocol]uint16{session.HTTP: 1000, session.SOCKS5: 1002},
 		inPassword: true, user: "{username}", first: "_", next: "_",
 		country: []string{"country-{country}"}, city: []string{"country-{country}", "city-{city}"},
-		session:      []string{"session-{token}"},
+		state: "region-{state}", asn: "asn-{asn}",
+		session: []string{"session-{token}"}, strict: []string{"hardsession-{token}"}, strictForever: true,
 		ttl:          lifetime{"lifetime-{ttl}", inMinutes, time.Minute, 120 * time.Minute},
 		upperCountry: true, cityGap: ".", separators: "_-",
 	},

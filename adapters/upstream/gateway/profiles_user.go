@@ -22,18 +22,21 @@ var userNameProfiles = map[string]Profile{
 		host: "brd.superproxy.io", ports: map[session.Protocol]uint16{session.HTTP: 44445, session.SOCKS5: 22228},
 		user: "brd-customer-{username}-zone-{zone}", first: "-", next: "-",
 		country: []string{"country-{country}"}, city: []string{"country-{country}", "city-{city}"},
+		state: "state-{state}", asn: "asn-{asn}", asnInCountry: true,
 		session:    []string{"session-{token}"},
 		networks:   []exitNetwork{{"residential", true}, {"mobile", true}, {"isp", false}, {"datacenter", false}},
 		separators: "-",
 	},
 	// https://developers.oxylabs.io/products/proxies/residential-proxies/session-control:
 	// without sesstime a session lasts 10 minutes; it always ends after a minute
-	// of silence.
+	// of silence. sessid_oneip answers 502 when its exit is gone. Of country and network the
+	// gateway takes the country alone. A state is written us_california.
 	"oxylabs": {
 		host: "pr.oxylabs.io", ports: map[session.Protocol]uint16{session.HTTP: 7777, session.SOCKS5: 7777},
 		user: "customer-{username}", first: "-", next: "-",
 		country: []string{"cc-{country}"}, city: []string{"cc-{country}", "city-{city}"},
-		session:      []string{"sessid-{token}"},
+		state: "st-{state}", asn: "ASN-{asn}", asnAlone: true,
+		session: []string{"sessid-{token}"}, strict: []string{"sessid_oneip-{token}"},
 		ttl:          lifetime{"sesstime-{ttl}", inMinutes, time.Minute, 1440 * time.Minute},
 		upperCountry: true, cityGap: "_", separators: "-",
 	},
@@ -42,6 +45,7 @@ var userNameProfiles = map[string]Profile{
 		host: "gate.decodo.com", ports: map[session.Protocol]uint16{session.HTTP: 7000, session.SOCKS5: 7000},
 		user: "user-{username}", first: "-", next: "-",
 		country: []string{"country-{country}"}, city: []string{"country-{country}", "city-{city}"},
+		state: "state-{state}", asn: "asn-{asn}",
 		session: []string{"session-{token}"},
 		ttl:     lifetime{"sessionduration-{ttl}", inMinutes, time.Minute, 1440 * time.Minute},
 		cityGap: "_", separators: "-",
@@ -54,6 +58,7 @@ var userNameProfiles = map[string]Profile{
 		host: "gw.dataimpulse.com", ports: map[session.Protocol]uint16{session.HTTP: 823, session.SOCKS5: 824},
 		user: "{username}", first: "__", next: ";",
 		country: []string{"cr.{country}"}, city: []string{"cr.{country}", "city.{city}"},
+		state: "state.{state}", asn: "asn.{asn}", asnInCountry: true,
 		session: []string{"sessid.{token}"},
 		ttl:     lifetime{"sessttl.{ttl}", inMinutes, time.Minute, 120 * time.Minute},
 		cityGap: "", separators: "_.;,",
@@ -64,6 +69,7 @@ var userNameProfiles = map[string]Profile{
 		host: "proxy.soax.com", ports: map[session.Protocol]uint16{session.HTTP: 5000},
 		user: "package-{package}", first: "-", next: "-",
 		country: []string{"country-{country}"}, city: []string{"country-{country}", "city-{city}"},
+		state:   "region-{state}",
 		session: []string{"sessionid-{token}"},
 		ttl:     lifetime{"sessionlength-{ttl}", inSeconds, time.Second, 86400 * time.Second},
 		cityGap: "+", separators: "-",
@@ -75,7 +81,8 @@ var userNameProfiles = map[string]Profile{
 		host: "portal.anyip.io", ports: map[session.Protocol]uint16{session.HTTP: 1080, session.SOCKS5: 1080},
 		user: "{username}", first: ",", next: ",",
 		anywhere: []string{"type_{network}"}, country: []string{"type_{network}", "country_{country}"},
-		session:      []string{"session_{token}"},
+		state: "region_{state}", asn: "asn_{asn}",
+		session: []string{"session_{token}"}, strict: []string{"session_{token}", "sessreplace_false"},
 		ttl:          lifetime{"sesstime_{ttl}", inMinutes, time.Minute, 7 * 24 * time.Hour},
 		networks:     []exitNetwork{{"residential", false}, {"mobile", false}},
 		upperCountry: true, separators: ",|_",
@@ -86,18 +93,32 @@ var userNameProfiles = map[string]Profile{
 		host: "gate.nodemaven.com", ports: map[session.Protocol]uint16{session.HTTP: 8080, session.SOCKS5: 1080},
 		user: "{username}", first: "-", next: "-",
 		country:    []string{"country-{country}"},
+		state:      "region-{state}",
 		session:    []string{"sid-{token}"},
 		ttl:        lifetime{"ttl-{ttl}", []timeUnit{{time.Hour, "h"}, {time.Minute, "m"}}, time.Minute, 24 * time.Hour},
 		separators: "-", strictUser: true,
 	},
-	// https://docs.geonode.com: the sticky ports, on which one port serves many sessions.
-	// The bounds of lifetime are not documented, so that no time can be asked for.
+	// https://docs.geonode.com/reference/session-id-lifetime: the sticky ports, on which one
+	// port serves many sessions.
 	"geonode": {
 		host: "proxy.geonode.io", ports: map[session.Protocol]uint16{session.HTTP: 10000, session.SOCKS5: 12000},
 		user: "{username}", first: "-", next: "-",
 		anywhere: []string{"type-residential"}, country: []string{"type-residential", "country-{country}"},
 		session:    []string{"session-{token}"},
+		ttl:        lifetime{"lifetime-{ttl}", inMinutes, 3 * time.Minute, 1440 * time.Minute},
 		separators: "-", strictUser: true,
+	},
+	// https://doc.thordata.com/doc/proxies/residential-proxies/session-control and
+	// …/mobile-proxies/making-request. Customers' code has hosts of an account in place of t.,
+	// which the option host sets.
+	"thordata": {
+		host: "t.pr.thordata.net", ports: map[session.Protocol]uint16{session.HTTP: 9999},
+		user: "td-customer-{username}", first: "-", next: "-",
+		country: []string{"country-{country}"}, city: []string{"country-{country}", "city-{city}"},
+		state: "state-{state}", asn: "asn-AS{asn}", asnInCountry: true,
+		session: []string{"sessid-{token}"},
+		ttl:     lifetime{"sesstime-{ttl}", inMinutes, time.Minute, 90 * time.Minute},
+		cityGap: cityGapUnknown, separators: "-",
 	},
 	// https://apidocs.webshare.io/proxy-connection: the backbone. A session is a
 	// number. On a plan that lists proxies it is the position in that list, whose length is
@@ -117,6 +138,7 @@ var userNameProfiles = map[string]Profile{
 		host: "res.proxy-seller.com", ports: map[session.Protocol]uint16{session.HTTP: 10000, session.SOCKS5: 10000},
 		user: "{username}", first: "_", next: "_",
 		country: []string{"c_{country}"}, city: []string{"c_{country}", "city_{city}"},
+		state: "sd_{state}", asn: "asn_{asn}", asnInCountry: true, // the seller's numbers
 		session:      []string{"s_{token}"},
 		ttl:          lifetime{"ttl_{ttl}", []timeUnit{{time.Second, "s"}}, time.Second, time.Hour},
 		upperCountry: true, cityGap: "-", cityTitle: true, separators: "_",
@@ -130,7 +152,8 @@ var userNameProfiles = map[string]Profile{
 		host: "gw.proxies.sx", ports: map[session.Protocol]uint16{session.HTTP: 7000, session.SOCKS5: 7001},
 		user: "{username}", first: "-", next: "-",
 		anywhere: []string{"{network}", "any"}, country: []string{"{network}", "{country}"},
-		session:    []string{"sid-{token}", "rot-sticky"},
+		asn:     "asn-{asn}",
+		session: []string{"sid-{token}", "rot-sticky"}, strict: []string{"sid-{token}", "rot-hard"},
 		ttl:        lifetime{"ttl-{ttl}", inSeconds, 60 * time.Second, 2592000 * time.Second},
 		networks:   []exitNetwork{{"any", false}, {"mbl", false}, {"peer", false}, {"best", false}},
 		separators: "-", strictUser: true,

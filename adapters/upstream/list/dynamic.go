@@ -26,13 +26,13 @@ func (p *Dynamic) Capabilities() procurement.Capabilities {
 	return procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Cancels: true}
 }
 
-// usable returns the lines that may carry traffic of an intent, by key.
+// usable returns copies of the lines that may carry traffic of an intent, by key.
 func (p *Dynamic) usable(in procurement.Intent) (list []*entry) {
 	now := p.now()
 	p.pool.look(func(lines []*entry, _ map[string]*entry) {
 		for _, e := range lines {
 			if e.works() && e.fits(in, now) {
-				list = append(list, e)
+				list = append(list, e.copy())
 			}
 		}
 	})
@@ -126,9 +126,7 @@ func (p *Dynamic) Read(ctx context.Context, ref string) (d procurement.Delivery,
 			return d, refusal(err)
 		}
 	}
-	var e *entry
-	p.pool.look(func(_ []*entry, byKey map[string]*entry) { e = byKey[own[0].Line] })
-	if p.lost(e) {
+	if p.lost(p.pool.entry(own[0].Line)) {
 		if own[0], err = p.rehome(ctx, ref); err != nil {
 			return d, err
 		}

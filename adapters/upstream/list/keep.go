@@ -2,6 +2,7 @@ package list
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 )
@@ -12,6 +13,18 @@ type report struct {
 	lines  map[string]int
 	logged map[string]bool // orders whose line is gone
 	fault  string          // the last that was logged
+}
+
+// Reporter is a Source with figures of its own for the operator, by name.
+type Reporter interface {
+	Report() map[string]int
+}
+
+// Replacer is a Source whose proxies can be replaced where they come from.
+type Replacer interface {
+	// Replace begins, or goes on with, replacing lines that are sold and fail. The next
+	// Load shows what came in their place.
+	Replace(ctx context.Context, lines []Line) error
 }
 
 // keepFor bounds one run of Keep.
@@ -27,7 +40,11 @@ func (s *seller) Keep(ctx context.Context) error {
 		return nil
 	}
 	s.pool.probeAll(ctx, s.pool.due(s.now(), s.recheck), s.probe, s.now)
-	return s.count(ctx)
+	failing, err := s.count(ctx)
+	if r, ok := s.source.(Replacer); ok && err == nil {
+		err = r.Replace(ctx, failing)
+	}
+	return err
 }
 
 // logFault logs a fault of the list once, however long it lasts.
@@ -45,11 +62,12 @@ func (s *seller) logFault(err error) {
 	}
 }
 
-// count takes stock, and logs each order once whose line is gone.
-func (s *seller) count(ctx context.Context) error {
+// count takes stock, and logs each order once whose line is gone. It returns the lines that
+// are sold and fail.
+func (s *seller) count(ctx context.Context) (failing []Line, err error) {
 	all, err := s.all(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	n := map[string]int{"listed": 0, "working": 0, "sold": len(all), "sold_gone": 0, "sold_failing": 0}
 	gone := map[string]bool{}
@@ -67,6 +85,7 @@ func (s *seller) count(ctx context.Context) error {
 				gone[c.OrderID] = true
 			case !e.works():
 				n["sold_failing"]++
+				failing = append(failing, e.Line)
 			}
 		}
 	})
@@ -77,12 +96,16 @@ func (s *seller) count(ctx context.Context) error {
 			s.log.Error("a line that is sold is not in the list any more", "provider", s.name, "order_id", order)
 		}
 	}
+	if r, ok := s.source.(Reporter); ok {
+		maps.Copy(n, r.Report())
+	}
 	s.report.lines, s.report.logged = n, gone
-	return nil
+	return failing, nil
 }
 
 // Stock counts the lines of the list by what became of them, as of the last Keep: listed,
-// working, sold, and of those sold_gone (from the list) and sold_failing.
+// working, sold, and of those sold_gone (from the list) and sold_failing. Figures of the
+// source are among them.
 func (s *seller) Stock() map[string]int {
 	s.report.mu.Lock()
 	defer s.report.mu.Unlock()

@@ -33,6 +33,12 @@ type entry struct {
 	country  string // that the echo named
 }
 
+// copy returns what a line is now, for use without the mutex.
+func (e *entry) copy() *entry {
+	c := *e
+	return &c
+}
+
 // deadAfter is how many probes in a row must fail before a line is not used any more.
 const deadAfter = 3
 
@@ -88,6 +94,16 @@ func (p *pool) look(f func(lines []*entry, byKey map[string]*entry)) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	f(p.lines, p.byKey)
+}
+
+// entry returns a copy of a line; nil if it is not in the list.
+func (p *pool) entry(key string) *entry {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if e := p.byKey[key]; e != nil {
+		return e.copy()
+	}
+	return nil
 }
 
 func (p *pool) isLoaded() bool {

@@ -79,9 +79,7 @@ func (s *seller) repair(ctx context.Context, order string) (own []procurement.Cl
 // successor returns the claim that an order has in place of one from now on; false if that
 // is the same.
 func (s *seller) successor(all []procurement.Claim, c procurement.Claim) (procurement.Claim, bool) {
-	var e *entry
-	taken := false
-	s.pool.look(func(_ []*entry, byKey map[string]*entry) { e = byKey[c.Line] })
+	e, taken := s.pool.entry(c.Line), false
 	if !s.lost(e) {
 		if !moved(e, c) {
 			return c, false

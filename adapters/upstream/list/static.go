@@ -28,7 +28,7 @@ func (p *Static) Capabilities() procurement.Capabilities {
 
 const day = 24 * time.Hour
 
-// free returns lines that an order can have, the best first: those that end soonest, then
+// free returns copies of the lines that an order can have, the best first: those that end soonest, then
 // in the order of the list. Of lines with one exit there is one at most.
 func (s *seller) free(all []procurement.Claim, in procurement.Intent, until time.Time) (list []*entry) {
 	claimed, exits := map[string]bool{}, map[string]bool{}
@@ -43,7 +43,7 @@ func (s *seller) free(all []procurement.Claim, in procurement.Intent, until time
 		}
 		for _, e := range lines {
 			if !claimed[e.key] && e.works() && e.fits(in, until) {
-				list = append(list, e)
+				list = append(list, e.copy())
 			}
 		}
 	})

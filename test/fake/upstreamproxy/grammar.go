@@ -16,6 +16,9 @@ type Wanted struct {
 	Network  string // anyip, proxies.sx
 	Country  string // ISO 3166-1, upper case; empty: any
 	City     string // in the seller's spelling
+	State    string // in the seller's spelling
+	ASN      string
+	Strict   bool   // a lost exit is not replaced
 	Session  string // empty: every connection has its own exit
 	// Keep is how long a session has its exit, given or by default; 0: for ever. It counts
 	// from its last use if Idle is set, else from its first.
@@ -35,6 +38,8 @@ var parsers = map[string]func(user, password string) (Wanted, error){
 	"anyip":        anyIP,
 	"nodemaven":    nodeMaven,
 	"geonode":      geonode,
+	"thordata":     thordata,
+	"custom":       described,
 	"webshare":     webshare,
 	"proxyseller":  proxySeller,
 	"proxies.sx":   proxiesSX,

@@ -27,11 +27,16 @@ func ipRoyal(user, password string) (Wanted, error) {
 // https://docs.evomi.com/proxy-instructions/residential-proxies/proxy-sessions/
 func evomi(user, password string) (Wanted, error) {
 	p := strings.Split(password, "_")
-	s := joined(p[1:], "-", "country region city isp asn continent session lifetime mode")
+	s := joined(p[1:], "-", "country region city isp asn continent session hardsession lifetime mode")
+	if id, strict := s.got["hardsession"]; strict && s.got["session"] == "" && s.got["lifetime"] == "" {
+		s.got["session"] = id
+	} else if strict {
+		s.fail("a hardsession has no lifetime")
+	}
 	s.needs("lifetime", "session")
 	minutes := s.number("lifetime", 1, 120, 40)
-	w := Wanted{Account: user, Password: p[0], Country: s.upper("country"), City: s.got["city"],
-		Session: s.id("session", 6, 10), Keep: time.Duration(minutes) * time.Minute}
+	w := Wanted{Account: user, Password: p[0], Country: s.upper("country"), City: s.got["city"], State: s.got["region"],
+		ASN: s.got["asn"], Strict: s.got["hardsession"] != "", Session: s.id("session", 6, 10), Keep: time.Duration(minutes) * time.Minute}
 	if w.City != strings.ToLower(w.City) || strings.Contains(w.City, " ") {
 		s.fail("a city is lower case, with dots")
 	}

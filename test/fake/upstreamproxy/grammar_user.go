@@ -15,7 +15,8 @@ func brightData(user, password string) (Wanted, error) {
 	}
 	s := flat(p[5:], "country state city zip asn os session ip")
 	s.needs("city", "country")
-	w := Wanted{Account: p[2], Zone: p[4], Password: password, Country: s.lower("country"),
+	s.needs("state", "country")
+	w := Wanted{Account: p[2], State: s.got["state"], ASN: s.got["asn"], Zone: p[4], Password: password, Country: s.lower("country"),
 		City: s.id("city", 1, 64), Session: s.id("session", 1, 64)}
 	if w.City != strings.ToLower(w.City) {
 		s.fail("a city is lower case")
@@ -29,12 +30,20 @@ func oxylabs(user, password string) (Wanted, error) {
 	if len(p) < 2 || p[0] != "customer" {
 		return Wanted{}, fmt.Errorf("not customer-…")
 	}
-	s := flat(p[2:], "cc city st sessid sesstime")
+	s := flat(p[2:], "cc city st ASN sessid sessid_oneip sesstime")
 	s.needs("city", "cc")
+	if id, strict := s.got["sessid_oneip"]; strict && s.got["sessid"] == "" {
+		s.got["sessid"] = id
+	} else if strict {
+		s.fail("two sessions")
+	}
 	s.needs("sesstime", "sessid")
+	if s.got["ASN"] != "" && s.got["cc"] != "" {
+		s.fail("documented: of country and network the country alone is taken")
+	}
 	minutes := s.number("sesstime", 1, 1440, 10)
 	w := Wanted{Account: p[1], Password: password, Country: s.upper("cc"), City: s.got["city"],
-		Session: s.id("sessid", 1, 64), Keep: time.Duration(minutes) * time.Minute}
+		State: s.got["st"], ASN: s.got["ASN"], Strict: s.got["sessid_oneip"] != "", Session: s.id("sessid", 1, 64), Keep: time.Duration(minutes) * time.Minute}
 	if strings.Contains(w.City, " ") {
 		s.fail("a city has no space")
 	}
@@ -136,7 +145,41 @@ func geonode(user, password string) (Wanted, error) {
 	if s.got["type"] != "residential" {
 		s.fail("%q is no type", s.got["type"])
 	}
-	return Wanted{Account: p[0], Password: password, Country: s.lower("country"), Session: s.id("session", 1, 25)}, s.err
+	s.needs("lifetime", "session")
+	minutes := s.number("lifetime", 3, 1440, 10)
+	return Wanted{Account: p[0], Password: password, Country: s.lower("country"), Session: s.id("session", 1, 25),
+		Keep: time.Duration(minutes) * time.Minute}, s.err
+}
+
+// A gateway of no seller, whose grammar an operator describes.
+func described(user, password string) (Wanted, error) {
+	p := strings.Split(user, "-")
+	if len(p) < 2 || p[0] != "customer" {
+		return Wanted{}, fmt.Errorf("not customer-…")
+	}
+	s := flat(p[2:], "cc st city asn sessid sesstime")
+	s.needs("city", "cc")
+	minutes := s.number("sesstime", 1, 30, 10)
+	return Wanted{Account: p[1], Password: password, Country: s.upper("cc"), City: s.got["city"], State: s.got["st"], ASN: s.got["asn"],
+		Session: s.id("sessid", 8, 8), Keep: time.Duration(minutes) * time.Minute}, s.err
+}
+
+// https://doc.thordata.com/doc/proxies/mobile-proxies/making-request
+func thordata(user, password string) (Wanted, error) {
+	p := strings.Split(user, "-")
+	if len(p) < 3 || p[0] != "td" || p[1] != "customer" {
+		return Wanted{}, fmt.Errorf("not td-customer-…")
+	}
+	s := flat(p[3:], "continent country state city asn sessid sesstime")
+	s.needs("state", "country")
+	s.needs("sesstime", "sessid")
+	asn, marked := strings.CutPrefix(s.got["asn"], "AS")
+	if asn != "" && !marked {
+		s.fail("%q is no network", asn)
+	}
+	minutes := s.number("sesstime", 1, 90, 10)
+	return Wanted{Account: p[2], Password: password, Country: s.lower("country"), City: s.got["city"], State: s.got["state"],
+		ASN: asn, Session: s.id("sessid", 1, 64), Keep: time.Duration(minutes) * time.Minute}, s.err
 }
 
 // https://apidocs.webshare.io/proxy-connection
