@@ -15,7 +15,8 @@ type Dynamic interface {
 	// Repeating it changes nothing. It fails with Unsupported where the access has no
 	// credential of its own.
 	Disable(ctx context.Context, ref string) error
-	// Usage is what passed through an access since it was created.
+	// Usage is what passed through an access since it was created. What passed up to
+	// Capabilities.CounterLag before AsOf may be missing.
 	Usage(ctx context.Context, ref string) (procurement.Usage, error)
 	// Endpoint is the proxy of an exit. It does no IO: the same arguments give the
 	// same endpoint, another Token and Turn another one. Invalid when the place or the time

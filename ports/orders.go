@@ -61,6 +61,9 @@ type Orders interface {
 	// Reseal replaces a sealed delivery; false if it is not the one that was listed
 	// any more.
 	Reseal(ctx context.Context, d SealedDelivery, sealed []byte) (bool, error)
+	// Owed counts, by provider, the confirmed purchases that are not closed, and of these
+	// the ones with a LostAt and with a FrozenAt.
+	Owed(ctx context.Context) (map[string]procurement.Owed, error)
 	// Tally counts open orders, and those that are frozen.
 	Tally(ctx context.Context) (open, frozen int, err error)
 }

@@ -45,6 +45,7 @@ type Tx interface {
 	Webhooks() Webhooks
 	Devchain() Devchain
 	Orders() Orders
+	Reconciliations() Reconciliations
 	Claims() Claims
 	Trials() Trials
 	Keys() Keys

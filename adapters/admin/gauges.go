@@ -13,11 +13,23 @@ import (
 )
 
 // Gauge is a number that is read at a scrape, mostly out of the database. It has
-// no labels, so no id can become one.
+// no labels, so no id can become one, unless it is one for each provider: those are few,
+// and the operator named them.
 type Gauge struct {
 	Name string // begins with agentproxy_
 	Help string
 	Read func(context.Context) (float64, error)
+	// ByProvider reads the numbers of all providers, instead of Read.
+	ByProvider func(context.Context) (map[string]float64, error)
+}
+
+// read returns the numbers by label; the one number of a gauge without label by "".
+func (g Gauge) read(ctx context.Context) (map[string]float64, error) {
+	if g.ByProvider != nil {
+		return g.ByProvider(ctx)
+	}
+	value, err := g.Read(ctx)
+	return map[string]float64{"": value}, err
 }
 
 // prefix begins the name of every series of the service.
@@ -42,12 +54,12 @@ type gauges struct {
 type reading struct {
 	Gauge
 	desc   *prometheus.Desc
-	call   call[float64]
+	call   call[map[string]float64]
 	failed atomic.Bool
 
 	mu    sync.Mutex
 	at    time.Time
-	value float64
+	value map[string]float64
 	err   error
 }
 
@@ -58,13 +70,17 @@ func (s *Server) Register(registry prometheus.Registerer, list []Gauge) error {
 		Help: "Gauges that were left out of a scrape because they could not be read."})
 	names := map[string]bool{}
 	for _, one := range list {
-		if !strings.HasPrefix(one.Name, prefix) || one.Help == "" || one.Read == nil || names[one.Name] {
+		if !strings.HasPrefix(one.Name, prefix) || one.Help == "" || (one.Read == nil) == (one.ByProvider == nil) || names[one.Name] {
 			return fmt.Errorf("admin: the gauge %q needs a unique name with the prefix %s, a help text and a read function",
 				one.Name, prefix)
 		}
 		names[one.Name] = true
-		g.list = append(g.list, &reading{Gauge: one, desc: prometheus.NewDesc(one.Name, one.Help, nil, nil),
-			call: call[float64]{work: s.work}})
+		var labels []string
+		if one.ByProvider != nil {
+			labels = []string{"provider"}
+		}
+		g.list = append(g.list, &reading{Gauge: one, desc: prometheus.NewDesc(one.Name, one.Help, labels, nil),
+			call: call[map[string]float64]{work: s.work}})
 	}
 	if err := registry.Register(g); err != nil {
 		return fmt.Errorf("admin: %w", err)
@@ -87,34 +103,40 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	var wg sync.WaitGroup
 	for _, r := range g.list {
 		wg.Go(func() {
-			value, err := g.read(ctx, r)
+			values, err := g.read(ctx, r)
 			if err != nil {
 				g.errors.Inc()
 				return
 			}
-			ch <- prometheus.MustNewConstMetric(r.desc, prometheus.GaugeValue, value)
+			for provider, value := range values {
+				var labels []string
+				if r.ByProvider != nil {
+					labels = []string{provider}
+				}
+				ch <- prometheus.MustNewConstMetric(r.desc, prometheus.GaugeValue, value, labels...)
+			}
 		})
 	}
 	wg.Wait()
 	ch <- g.errors
 }
 
-// read returns the value of a gauge, at most ReadEvery old.
-func (g *gauges) read(ctx context.Context, r *reading) (float64, error) {
+// read returns the numbers of a gauge, at most ReadEvery old.
+func (g *gauges) read(ctx context.Context, r *reading) (map[string]float64, error) {
 	r.mu.Lock()
 	if !r.at.IsZero() && time.Since(r.at) < g.cfg.ReadEvery {
 		defer r.mu.Unlock()
 		return r.value, r.err
 	}
 	r.mu.Unlock()
-	value, err := r.call.do(ctx, g.cfg.ReadTimeout, func(ctx context.Context) (float64, error) {
+	value, err := r.call.do(ctx, g.cfg.ReadTimeout, func(ctx context.Context) (map[string]float64, error) {
 		select {
 		case g.slots <- struct{}{}:
 			defer func() { <-g.slots }()
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			return nil, ctx.Err()
 		}
-		value, err := r.Read(ctx)
+		value, err := r.Gauge.read(ctx)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.at, r.value, r.err = time.Now(), value, err

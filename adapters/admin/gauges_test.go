@@ -205,3 +205,16 @@ func TestGaugesAreNamed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAGaugeOfEachProvider(t *testing.T) { synctest.Test(t, gaugeOfEachProvider) }
+
+func gaugeOfEachProvider(t *testing.T) {
+	values := map[string]float64{"royal": 2, "brd": 0}
+	s := watch(t, admin.Config{}, admin.Gauge{Name: "agentproxy_missing", Help: "Orders.",
+		ByProvider: func(context.Context) (map[string]float64, error) { return values, nil }})
+	for provider, want := range map[string]string{"royal": "2", "brd": "0", "other": ""} {
+		if got := number(t, s, `missing{provider="`+provider+`"}`); got != want {
+			t.Errorf("of %s it is %q, want %q", provider, got, want)
+		}
+	}
+}

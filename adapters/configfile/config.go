@@ -209,6 +209,5 @@ func Load(rules Rules) (Settings, error) {
 	}
 	s, err := c.settings(config, len(catalog.Providers))
 	s.Catalog, s.Warnings = catalog, append(warnings, unknownVariables(os.Environ(), secrets)...)
-	s.Warnings = append(s.Warnings, s.Payments.Warnings()...)
 	return s, ordered(err)
 }

@@ -104,7 +104,7 @@ func (c *check) payments(p PaymentConfig, dev bool) PaymentSettings {
 }
 
 // Warnings returns what keeps payments from working as they should, and is no
-// fault.
+// fault. It is for the start: a file may be checked where payments are not set.
 func (s PaymentSettings) Warnings() (list []Fault) {
 	if s.Off {
 		list = append(list, Fault{Path: "AGENTPROXY_TRON_XPUB", Text: "is not set, so recharges are refused; set the account's public key to be paid in USDT"})

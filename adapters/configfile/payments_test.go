@@ -63,7 +63,7 @@ func TestPaymentsAreOffOutsideDevelopmentMode(t *testing.T) {
 }
 
 func warned(s configfile.Settings, name string) bool {
-	return slices.ContainsFunc(s.Warnings, func(f configfile.Fault) bool { return f.Path == name })
+	return slices.ContainsFunc(s.Payments.Warnings(), func(f configfile.Fault) bool { return f.Path == name })
 }
 
 func TestThePaymentSource(t *testing.T) {

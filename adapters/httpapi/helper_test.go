@@ -138,7 +138,8 @@ func newWorld(t testing.TB, o options) *world {
 	)
 	w.must(err)
 	log := slog.New(slog.NewJSONHandler(w.log, nil))
-	life, access := sessions.NewTransitions(w.ids, cat), fulfilment.New(w.store, secrets, cat, log)
+	access := fulfilment.New(w.store, secrets, cat, log)
+	life := sessions.NewTransitions(w.ids, cat, access)
 	w.driver = procurement.NewDriver(w.store, clock, w.ids, cat, w.hub, life, access, nil, log)
 	config := accounts.Config{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute}
 	if o.config != nil {

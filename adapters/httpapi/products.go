@@ -29,7 +29,7 @@ type productReply struct {
 	MaxTrafficGB maybeGB         `json:"max_traffic_gb" doc:"null for a static product."`
 	TrafficStep  maybeGB         `json:"traffic_step_gb" doc:"traffic_gb is a multiple of it. null for a static product."`
 	Provisioning string          `json:"provisioning" enum:"sync,async" doc:"sync: POST /sessions answers 201 active; async: 202 creating."`
-	Delivery     string          `json:"delivery" enum:"gateway,direct" doc:"gateway: proxy.full_url is the service's own gateway. direct: it is the upstream's proxy itself; usage is what the upstream counts, up to a minute late."`
+	Delivery     string          `json:"delivery" enum:"gateway,direct" doc:"gateway: proxy.full_url is the service's own gateway. direct: it is the upstream's proxy itself; usage is what the upstream counts, up to a minute late, and what is left is given back once it has counted the end."`
 	MinTier      string          `json:"min_tier" enum:"trial,funded,verified" doc:"The least tier of an account that may buy it; a lower one is refused with TIER_REQUIRED."`
 	TrialCredit  bool            `json:"trial_credit" doc:"Whether trial credit pays for it. false: only your own money does, whatever the balance."`
 	FairUseGB    maybeGB         `json:"fair_use_gb" doc:"Static: the GB that an IP may carry in 30 days; null: none is stated."`

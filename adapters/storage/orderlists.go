@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
@@ -129,4 +130,25 @@ const countOpen = `SELECT COUNT(*), COALESCE(SUM(CASE WHEN frozen_at > 0 THEN 1 
 func (r orders) Tally(context.Context) (open, frozen int, err error) {
 	err = r.row(countOpen).Scan(&open, &frozen)
 	return open, frozen, wrap("count open upstream orders", err)
+}
+
+// isOwed holds for what a provider is to have. It repeats the text of the partial index.
+const isOwed = `kind = 'purchase' AND status = 'confirmed' AND closed_at = 0`
+
+const countOwed = `SELECT provider, COUNT(*), COALESCE(SUM(CASE WHEN lost_at > 0 THEN 1 ELSE 0 END), 0),
+	COALESCE(SUM(CASE WHEN frozen_at > 0 THEN 1 ELSE 0 END), 0)
+	FROM upstream_orders WHERE ` + isOwed + ` GROUP BY provider`
+
+func (r orders) Owed(ctx context.Context) (map[string]procurement.Owed, error) {
+	found := map[string]procurement.Owed{}
+	err := r.rows(ctx, countOwed, nil, func(rows engine.Row) error {
+		var provider string
+		var w procurement.Owed
+		if err := rows.Scan(&provider, &w.Live, &w.Missing, &w.Late); err != nil {
+			return err
+		}
+		found[provider] = w
+		return nil
+	})
+	return found, wrap("count owed upstream orders", err)
 }

@@ -58,6 +58,7 @@ type orderProgress struct {
 	LostAt       time.Time `gorm:"serializer:micros"`
 	ClosedAt     time.Time `gorm:"serializer:micros"`
 	ExpiresAt    time.Time `gorm:"serializer:micros"`
+	CutAt        time.Time `gorm:"serializer:micros"`
 }
 
 func toOrderRow(o procurement.Order) (orderRow, error) {
@@ -76,7 +77,7 @@ func toOrderRow(o procurement.Order) (orderRow, error) {
 			Status: o.Status, Ref: o.Ref, State: o.State, BeforeRefs: string(refs), BeforeAmount: o.Before.Funds.Amount,
 			BeforeKnown: o.Before.Funds.Known, BeforeAt: o.Before.At, Goods: bytesOf(o.SealedDelivery), Cost: o.Cost,
 			Class: o.Class, Reason: o.Reason, SentAt: o.SentAt, DecidedAt: o.DecidedAt, NextAt: o.NextAt,
-			FrozenAt: o.FrozenAt, LostAt: o.LostAt, ClosedAt: o.ClosedAt, ExpiresAt: o.ExpiresAt,
+			FrozenAt: o.FrozenAt, LostAt: o.LostAt, ClosedAt: o.ClosedAt, ExpiresAt: o.ExpiresAt, CutAt: o.CutAt,
 		},
 	}, nil
 }
@@ -96,7 +97,7 @@ func fromOrderRow(row orderRow) (procurement.Order, error) {
 		},
 		Ref: r.Ref, State: r.State, Cost: r.Cost, Class: r.Class, Reason: r.Reason,
 		PlannedAt: plan.PlannedAt, SentAt: r.SentAt, DecidedAt: r.DecidedAt, NextAt: r.NextAt,
-		FrozenAt: r.FrozenAt, LostAt: r.LostAt, ClosedAt: r.ClosedAt, ExpiresAt: r.ExpiresAt,
+		FrozenAt: r.FrozenAt, LostAt: r.LostAt, ClosedAt: r.ClosedAt, ExpiresAt: r.ExpiresAt, CutAt: r.CutAt,
 	}
 	if len(r.Goods) > 0 {
 		o.SealedDelivery = r.Goods

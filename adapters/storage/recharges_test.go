@@ -211,6 +211,10 @@ func TestOrdersAreFoundByIndex(t *testing.T) {
 			_, err := tx.Orders().Spent(ctx, "p", now)
 			return err
 		}, []string{"COVERING INDEX upstream_orders_spent (provider=? AND sent_at>?)"}},
+		"owed": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Orders().Owed(ctx)
+			return err
+		}, []string{"upstream_orders_owed (closed_at=?)"}},
 		"tally": {func(ctx context.Context, tx ports.Tx) error {
 			_, _, err := tx.Orders().Tally(ctx)
 			return err

@@ -22,26 +22,27 @@ type tx struct {
 	in    *engine.Transaction // nil in View
 }
 
-func (t *tx) Agents() ports.Agents           { return agents{t} }
-func (t *tx) Referrers() ports.Referrers     { return referrers{t} }
-func (t *tx) Ledger() ports.Ledger           { return ledger{t} }
-func (t *tx) Sessions() ports.Sessions       { return sessions{t} }
-func (t *tx) Traffic() ports.Traffic         { return usages{t} }
-func (t *tx) Health() ports.Health           { return healths{t} }
-func (t *tx) Events() ports.Events           { return events{t} }
-func (t *tx) Counters() ports.Counters       { return counters{t} }
-func (t *tx) Idempotency() ports.Idempotency { return calls{t} }
-func (t *tx) Addresses() ports.Addresses     { return addresses{t} }
-func (t *tx) Changes() ports.Changes         { return changes{t} }
-func (t *tx) Jobs() ports.Jobs               { return jobs{t} }
-func (t *tx) Recharges() ports.Recharges     { return recharges{t} }
-func (t *tx) Outbox() ports.Outbox           { return outbox{t} }
-func (t *tx) Webhooks() ports.Webhooks       { return webhooks{t} }
-func (t *tx) Devchain() ports.Devchain       { return devchain{t} }
-func (t *tx) Orders() ports.Orders           { return orders{t} }
-func (t *tx) Claims() ports.Claims           { return claims{t} }
-func (t *tx) Trials() ports.Trials           { return trials{t} }
-func (t *tx) Keys() ports.Keys               { return keys{t} }
+func (t *tx) Agents() ports.Agents                   { return agents{t} }
+func (t *tx) Referrers() ports.Referrers             { return referrers{t} }
+func (t *tx) Ledger() ports.Ledger                   { return ledger{t} }
+func (t *tx) Sessions() ports.Sessions               { return sessions{t} }
+func (t *tx) Traffic() ports.Traffic                 { return usages{t} }
+func (t *tx) Health() ports.Health                   { return healths{t} }
+func (t *tx) Events() ports.Events                   { return events{t} }
+func (t *tx) Counters() ports.Counters               { return counters{t} }
+func (t *tx) Idempotency() ports.Idempotency         { return calls{t} }
+func (t *tx) Addresses() ports.Addresses             { return addresses{t} }
+func (t *tx) Changes() ports.Changes                 { return changes{t} }
+func (t *tx) Jobs() ports.Jobs                       { return jobs{t} }
+func (t *tx) Recharges() ports.Recharges             { return recharges{t} }
+func (t *tx) Outbox() ports.Outbox                   { return outbox{t} }
+func (t *tx) Webhooks() ports.Webhooks               { return webhooks{t} }
+func (t *tx) Devchain() ports.Devchain               { return devchain{t} }
+func (t *tx) Orders() ports.Orders                   { return orders{t} }
+func (t *tx) Reconciliations() ports.Reconciliations { return reconciliations{t} }
+func (t *tx) Claims() ports.Claims                   { return claims{t} }
+func (t *tx) Trials() ports.Trials                   { return trials{t} }
+func (t *tx) Keys() ports.Keys                       { return keys{t} }
 
 // errReadOnly refuses a write inside View before the database does.
 var errReadOnly = errors.New("a view cannot write")

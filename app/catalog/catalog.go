@@ -104,6 +104,9 @@ func (c *Catalog) Provider(name string) (ports.Provider, bool) {
 	return p, ok
 }
 
+// Providers returns all providers, in no order.
+func (c *Catalog) Providers() []ports.Provider { return slices.Collect(maps.Values(c.providers)) }
+
 // InProcess returns a provider that does no IO; false if there is none of this name.
 func (c *Catalog) InProcess(name string) (ports.Provider, bool) {
 	p, ok := c.providers[name]
@@ -115,16 +118,6 @@ func (c *Catalog) InProcess(name string) (ports.Provider, bool) {
 func (c *Catalog) SellsDirect(no string) bool {
 	p, err := c.Product(no)
 	return err == nil && p.Direct
-}
-
-// AnyDirect reports whether any provider gives agents its own proxies.
-func (c *Catalog) AnyDirect() bool {
-	for _, p := range c.providers {
-		if p.Capabilities().Direct {
-			return true
-		}
-	}
-	return false
 }
 
 // Sources returns the sources that may deliver a product in a place, the best first.

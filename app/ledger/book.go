@@ -179,9 +179,10 @@ func (b Book) Settle(ctx context.Context, s *session.Session, u traffic.Usage, f
 // Finish does what the end of a session entails: its addresses are free, the
 // agent has one live session less, and its money is settled, at once if no gateway
 // can report more traffic, else when the last lease is closed or reclaimed. If it
-// keeps what it holds, for an order whose outcome is to come, that is settled later.
-// The caller stores the session afterwards.
-func (b Book) Finish(ctx context.Context, s *session.Session, keeps bool) error {
+// keeps what it holds, for an order whose outcome is to come, that is settled later. A
+// direct session with traffic left, which its provider counts, is settled at settleBy,
+// unless that is done before. The caller stores the session afterwards.
+func (b Book) Finish(ctx context.Context, s *session.Session, keeps bool, settleBy time.Time) error {
 	if err := b.tx.Ledger().SetLive(ctx, s.AgentID, -1); err != nil {
 		return err
 	}
@@ -196,6 +197,9 @@ func (b Book) Finish(ctx context.Context, s *session.Session, keeps bool) error 
 	}
 	if s.Type == session.Dynamic && usage.Leased > 0 {
 		return b.tx.Traffic().SetSettleAt(ctx, s.ID, b.now.Add(SettleLate))
+	}
+	if !settleBy.IsZero() && usage.Used() < s.Bytes {
+		return b.tx.Traffic().SetSettleAt(ctx, s.ID, settleBy)
 	}
 	if s.Reason == session.ProviderLost || s.Reason == session.AccountDisabled {
 		if err := b.refund(ctx, s, s.UnusedShare(b.now), "unused days of "+s.ProductNo); err != nil {

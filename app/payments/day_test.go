@@ -18,6 +18,7 @@ import (
 	"agentproxy/domain/recharge"
 	"agentproxy/ports"
 	"agentproxy/test/apptest"
+	"agentproxy/test/campaign"
 	"agentproxy/test/fake"
 	"agentproxy/test/fake/trongrid"
 	"agentproxy/test/sqlitetest"
@@ -102,6 +103,13 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
+// inCampaign skips a test that plays thousands of passes, but in a campaign.
+func inCampaign(t *testing.T) {
+	if campaign.Rounds(0, 1) == 0 {
+		t.Skip("it takes minutes: run it with -tags campaign")
+	}
+}
+
 // fill makes a number of addresses, all but one of agents that order nothing.
 func (x *exchange) fill(addresses int) {
 	for part := range (addresses + 999) / 1000 {
@@ -131,9 +139,7 @@ func (x *exchange) requests() (made, counted int) {
 // A day of calls to TronGrid, whose free plan has 100,000. An order is open all day, so that the
 // chain is read as often as it ever is, and twenty payments come in.
 func TestCallsOfADay(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a day of passes takes seconds")
-	}
+	inCampaign(t)
 	for _, addresses := range []int{0, 3, 10, 11, 10_000} {
 		t.Run(fmt.Sprint(addresses), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, x *exchange) {
@@ -170,6 +176,7 @@ func TestCallsOfADay(t *testing.T) {
 
 // When the quota is used up a payment is credited all the same, within minutes.
 func TestAPaymentWithoutAQuota(t *testing.T) {
+	inCampaign(t)
 	for _, status := range []int{http.StatusForbidden, http.StatusServiceUnavailable} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, x *exchange) {
@@ -191,6 +198,7 @@ func TestAPaymentWithoutAQuota(t *testing.T) {
 
 // Three days of downtime with ten thousand addresses.
 func TestDownForThreeDays(t *testing.T) {
+	inCampaign(t)
 	inBubble(t, func(t *testing.T, x *exchange) {
 		x.fill(9999)
 		agent, o := x.payer("10")

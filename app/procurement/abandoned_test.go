@@ -77,7 +77,7 @@ func TestWhatIsGivenUpAwaitsItsOutcome(t *testing.T) {
 			"the answer is lost": {step: fake.LoseAnswer(), paid: true},
 			"delivered later":    {step: fake.LoseAnswer(), slow: 3, paid: true},
 			"refused":            {step: fake.LoseRequest()},
-			"taken back":         {slow: 3, then: func(p *fake.Purchase) { p.Gone = true }},
+			"taken back":         {slow: 3, then: func(p *fake.Purchase) { p.Delivery.State = procurement.Gone }},
 			"delivered otherwise": {slow: 3, then: func(p *fake.Purchase) {
 				p.Delivery.IPs = append(p.Delivery.IPs, procurement.IP{Addr: fake.StaticExit(9)})
 			}},

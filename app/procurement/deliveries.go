@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"agentproxy/app/fulfilment"
 	"agentproxy/app/notify"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/procurement"
@@ -36,17 +35,21 @@ func (u deliveries) await(ctx context.Context, _ session.Session, o procurement.
 		return u.postpone(ctx, o, notConfigured)
 	}
 	d, err := u.read(ctx, p, o.Ref)
-	if procurement.ClassOf(err) == procurement.NotFound && u.clock.Now().Sub(o.SentAt) >= procurement.ListingDelay {
-		d, err = procurement.Delivery{Ref: o.Ref, State: procurement.Gone}, nil
-	}
-	if err != nil {
+	gone := procurement.ClassOf(err) == procurement.NotFound && u.clock.Now().Sub(o.SentAt) >= procurement.ListingDelay
+	if err != nil && !gone {
 		return u.postpone(ctx, o, procurement.ReasonOf(err))
 	}
 	return u.change(ctx, o, func(ctx context.Context, c *change) error {
-		if c.session.Status != session.Creating && !c.session.AwaitsOutcome() {
+		switch {
+		case c.session.Status != session.Creating && !c.session.AwaitsOutcome():
 			return nil // another process has activated or settled it meanwhile
+		case gone:
+			return u.miss(ctx, c)
 		}
-		c.order = c.order.Record(d, c.now)
+		c.order, c.order.LostAt = c.order.Record(d, c.now), time.Time{}
+		if d.State != procurement.Pending {
+			c.order.FrozenAt = time.Time{}
+		}
 		late := c.now.Sub(c.order.SentAt) >= procurement.FreezeAfter
 		if d.State == procurement.Pending && late && c.order.FrozenAt.IsZero() {
 			c.order.FrozenAt = c.now
@@ -67,9 +70,12 @@ func (u *Driver) postpone(ctx context.Context, o procurement.Order, reason strin
 	})
 }
 
-// cancel cancels the order of a session that has ended. One that cannot be
-// cancelled runs to its end.
-func (u deliveries) cancel(ctx context.Context, _ session.Session, o procurement.Order) error {
+// end cancels the order of a session that has ended, once nothing of it is left to
+// settle. One that cannot be cancelled runs to its end.
+func (u deliveries) end(ctx context.Context, s session.Session, o procurement.Order) error {
+	if settled, err := u.direct.Settle(ctx, s, o); err != nil || !settled {
+		return err
+	}
 	p, ok := u.catalog.Provider(o.Provider)
 	if !ok {
 		return u.postpone(ctx, o, notConfigured)
@@ -92,8 +98,8 @@ func (u deliveries) cancel(ctx context.Context, _ session.Session, o procurement
 	})
 }
 
-// check reads a live order and takes over what has changed. One that is not found
-// for procurement.LostAfter ends the session, and the unused part is refunded.
+// check reads a live order and takes over what has changed. One that is lost ends the
+// session, and the unused part is refunded.
 func (u deliveries) check(ctx context.Context, s session.Session, o procurement.Order) error {
 	p, ok := u.catalog.Provider(o.Provider)
 	if !ok {
@@ -118,7 +124,7 @@ func (u deliveries) check(ctx context.Context, s session.Session, o procurement.
 		case c.session.Status != session.Active:
 			return nil
 		case gone:
-			return u.lost(ctx, c)
+			return u.miss(ctx, c)
 		}
 		return u.refresh(ctx, c, d, g.Direct)
 	})
@@ -128,21 +134,28 @@ func (u deliveries) check(ctx context.Context, s session.Session, o procurement.
 	return err
 }
 
-// lost notes that a live order is not found, and ends its session after
-// procurement.LostAfter.
-func (u deliveries) lost(ctx context.Context, c *change) error {
-	if c.order.LostAt.IsZero() {
-		c.order.LostAt = c.now
+// miss notes that an order is not found at its provider. Once it is lost its session
+// ends, and it is cancelled too, so that it costs nothing should it come back.
+func (u deliveries) miss(ctx context.Context, c *change) error {
+	if c.session.Status.Over() && !c.session.AwaitsOutcome() || !c.order.ClosedAt.IsZero() {
+		return nil // another process has ended it meanwhile
 	}
-	if c.now.Sub(c.order.LostAt) < procurement.LostAfter {
-		c.order.NextAt = c.order.LostAt.Add(procurement.LostAfter)
-		return c.put(ctx)
-	}
-	c.order.State, c.order.ClosedAt, c.order.NextAt = procurement.Gone, c.now, time.Time{}
+	c.order = c.order.Miss(c.now)
 	if err := c.put(ctx); err != nil {
 		return err
 	}
-	_, err := u.life.Terminate(ctx, c.tx, c.session, session.ProviderLost, c.now)
+	owed, err := c.tx.Orders().Owed(ctx)
+	if err != nil || !c.order.Lost(owed[c.order.Provider], c.now) {
+		return err
+	}
+	c.order.State = procurement.Gone
+	if c.session.Status != session.Active {
+		return u.confirmed(ctx, c, procurement.Delivery{Ref: c.order.Ref, State: procurement.Gone})
+	}
+	if err := c.put(ctx); err != nil {
+		return err
+	}
+	_, err = u.life.Terminate(ctx, c.tx, c.session, session.ProviderLost, c.now)
 	return err
 }
 
@@ -189,45 +202,6 @@ func sameExits(a, b []session.Exit) bool {
 		}
 	}
 	return len(a) == len(b)
-}
-
-// LastUsageTimeout bounds the call of LastUsage: the agent that ends a session
-// waits for it.
-const LastUsageTimeout = 2 * time.Second
-
-// LastUsage Book once more what passed through a direct session that its agent
-// ends: what was used since the last poll would be free otherwise. A provider
-// that does not answer within LastUsageTimeout does not keep the session from
-// ending.
-func (u *Driver) LastUsage(ctx context.Context, agentID, id string) error {
-	if !u.catalog.AnyDirect() {
-		return nil
-	}
-	var st State
-	err := u.store.Read(ctx, func(ctx context.Context, tx Repos) (err error) {
-		if st.Session, err = tx.Sessions().Get(ctx, agentID, id); err == nil && st.Session.Status == session.Active {
-			st.Orders, err = tx.Orders().Of(ctx, id)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	p, known := u.catalog.Provider(st.Session.Provider)
-	o, bought := fulfilment.Purchased(st.Orders)
-	if !known || !bought {
-		return nil
-	}
-	g, err := u.access.Open(o)
-	if err != nil || !g.Direct {
-		return err
-	}
-	bounded, cancel := context.WithTimeout(ctx, LastUsageTimeout)
-	defer cancel()
-	if err := (deliveries{u}).pollUsage(bounded, p, st.Session, o); err != nil {
-		u.log.Warn("a direct session ends without its last usage", "session_id", id, "provider", p.Name(), "err", err)
-	}
-	return nil
 }
 
 // pollUsage books what a provider counted of a direct session.

@@ -64,37 +64,6 @@ func TestDirectSessions(t *testing.T) {
 	apptest.Equal(t, "given up at the seller", len(seller.Live()), 0)
 }
 
-// What was used since the provider was asked last is paid by who ends the session.
-func TestADirectSessionPaysToItsEnd(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		used   int64 // of a GB
-		fails  bool
-		end    session.Status
-		charge string
-	}{
-		"half":             {500_000_000, false, session.Terminated, "0.25"},
-		"all":              {2_000_000_000, false, session.Expired, "0.5"},
-		"nobody can tell":  {500_000_000, true, session.Terminated, "0"},
-		"nothing was used": {0, false, session.Terminated, "0"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w, seller, agent := directWorld(t)
-			v := w.Buy(agent, "dyn_straight")
-			seller.Change(v.ID, func(p *fake.Purchase) { p.Used = c.used })
-			if c.fails {
-				seller.Always(fake.UsageOf, fake.Refuse(procurement.Temporary))
-			}
-			ended, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
-			apptest.OK(t, err)
-			if ended.Status != c.end || ended.Cost.Charged != apptest.Dollars(c.charge) || ended.Cost.Held != 0 {
-				t.Errorf("it ended %s with %+v", ended.Status, ended.Cost)
-			}
-		})
-	}
-}
-
 // Whether a session goes through the gateway is decided when it is delivered. No
 // change of the catalogue changes it.
 func TestDirectStaysDirect(t *testing.T) {
@@ -154,39 +123,6 @@ func TestDirectStaysDirect(t *testing.T) {
 	}
 }
 
-// timedUsage is a seller whose usage calls report how long their caller waits.
-type timedUsage struct {
-	*fake.Provider
-	waits time.Duration // of the last call; 0: it has no deadline
-}
-
-func (p *timedUsage) Usage(ctx context.Context, _ string) (procurement.Usage, error) {
-	p.waits = 0
-	if end, bounded := ctx.Deadline(); bounded {
-		p.waits = time.Until(end)
-	}
-	return procurement.Usage{}, procurement.Refuse(procurement.TimedOut, "no answer")
-}
-
-// The agent that ends a session waits two seconds for a provider that does not
-// answer, and no longer.
-func TestASilentProviderDoesNotDelayTheEnd(t *testing.T) {
-	t.Parallel()
-	seller := &timedUsage{Provider: fake.NewProvider("direct")}
-	seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream, c.Direct = true, true })
-	p := apptest.SharedProduct("dyn_straight", session.Dynamic, procurement.Source{Provider: "direct"})
-	p.Direct = true
-	w := apptest.Open(t, apptest.Options{Providers: []ports.Provider{seller}, Products: []catalog.Product{p}})
-	agent := w.RegisterFunded(100)
-	v := w.Buy(agent, "dyn_straight")
-	ended, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
-	apptest.OK(t, err)
-	apptest.Equal(t, "status", ended.Status, session.Terminated)
-	if seller.waits <= 0 || seller.waits > 2*time.Second {
-		t.Errorf("the caller waits %s for the provider", seller.waits)
-	}
-}
-
 // What a provider counts is booked for a session that is used, by the hour.
 func TestTheUsageOfADirectSession(t *testing.T) {
 	t.Parallel()
@@ -203,25 +139,6 @@ func TestTheUsageOfADirectSession(t *testing.T) {
 		}
 		apptest.Equal(t, "settlements", w.Column(`SELECT CAST(COUNT(*) AS TEXT) FROM sessions WHERE settle_at > 0`)[0], "1")
 		apptest.Equal(t, "counted", w.Column(`SELECT CAST(SUM(down) AS TEXT) FROM usage_hours WHERE session_id = ?`, v.ID)[0], "3000")
-	})
-	t.Run("what is counted when the session has ended is not booked", func(t *testing.T) {
-		t.Parallel()
-		w, seller, agent := directWorld(t)
-		v := w.Buy(agent, "dyn_straight")
-		gate := make(chan struct{})
-		seller.Change(v.ID, func(p *fake.Purchase) { p.Used = 1000 })
-		calls := seller.Calls(fake.UsageOf)
-		// The poll of the order waits at the gate; the one of Terminate is refused.
-		seller.Next(fake.UsageOf, fake.Step{Gate: gate}, fake.Refuse(procurement.Temporary))
-		w.Clock.Advance(time.Minute)
-		done := make(chan error, 1)
-		go func() { done <- w.Driver.DriveDue(context.Background()) }()
-		until(t, "the usage is asked for", func() bool { return seller.Calls(fake.UsageOf) > calls })
-		_, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
-		apptest.OK(t, err)
-		close(gate)
-		apptest.OK(t, <-done)
-		apptest.Equal(t, "used", w.Read(agent, v.ID).Usage.Used(), 0)
 	})
 	t.Run("a place that the provider has no word for is no address", func(t *testing.T) {
 		f := apptest.Form("dyn_straight")

@@ -12,6 +12,7 @@ import (
 
 	"agentproxy/app/catalog"
 	"agentproxy/app/changes"
+	"agentproxy/app/direct"
 	"agentproxy/app/fulfilment"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
@@ -59,6 +60,7 @@ type Driver struct {
 	hub     *changes.Hub
 	life    Lifecycle
 	access  *fulfilment.Service
+	direct  *direct.Service
 	calls   Counter
 	excess  func(provider string, x domain.Money) // nil: it is not counted
 	log     *slog.Logger
@@ -68,7 +70,7 @@ type Driver struct {
 func NewDriver(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, hub *changes.Hub, life Lifecycle,
 	access *fulfilment.Service, calls Counter, log *slog.Logger) *Driver {
 	return &Driver{store: narrow(store), clock: clock, ids: ids, catalog: catalog, hub: hub, life: life, access: access,
-		calls: calls, log: log}
+		calls: calls, log: log, direct: direct.New(store, clock, ids, catalog, access, calls.count, log)}
 }
 
 // CountExcess sets what counts the amounts by which orders cost more than they were to.
@@ -225,7 +227,7 @@ func (u *Driver) next(s session.Session, o procurement.Order, now time.Time) fun
 	case s.AwaitsOutcome() && o.Undelivered():
 		return deliveries{u}.await
 	case s.Status.Over():
-		return deliveries{u}.cancel
+		return deliveries{u}.end
 	case s.Status == session.Active: // whatever State the order has at the moment
 		return deliveries{u}.check
 	}

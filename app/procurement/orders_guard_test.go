@@ -83,8 +83,10 @@ func TestAnAcceptedOrderThatIsNotShownYetIsNotLost(t *testing.T) {
 	w.Clock.Advance(procurement.ListingDelay - time.Second)
 	apptest.OK(t, w.RunOrders())
 	apptest.Equal(t, "at first", w.Read(agent, v.ID).Status, session.Creating)
-	w.RunMinutes(2)
-	apptest.Equal(t, "then", w.Read(agent, v.ID).Status, session.Failed)
+	w.RunMinutes(30)
+	apptest.Equal(t, "then", w.Read(agent, v.ID).Status, session.Creating)
+	w.RunMinutes(int((procurement.LostAfter + procurement.LookAgainAfter) / time.Minute))
+	apptest.Equal(t, "at last", w.Read(agent, v.ID).Status, session.Failed)
 	apptest.Equal(t, "the balance", w.Balance(agent), apptest.Dollars("10"))
 }
 
@@ -96,7 +98,7 @@ func TestWhatIsTakenBackIsNotDueAgain(t *testing.T) {
 	w.Seller.SetAsync(1000)
 	agent := w.Register()
 	v := w.Buy(agent, apptest.RemoteStatic)
-	w.Seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = true })
+	w.Seller.Change(v.ID, func(p *fake.Purchase) { p.Delivery.State = procurement.Gone })
 	w.Clock.Advance(procurement.ListingDelay)
 	reached, on := pauseCall(w, fake.Read, fake.Step{})
 	late := make(chan error, 1)

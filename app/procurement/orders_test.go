@@ -293,10 +293,12 @@ func TestSlowDelivery(t *testing.T) {
 	apptest.Equal(t, "then", w.Read(agent, v.ID).Status, session.Active)
 	t.Run("what the seller takes back before is not charged", func(t *testing.T) {
 		v := w.Buy(agent, apptest.RemoteStatic)
-		w.Seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = true })
+		w.Seller.Change(v.ID, func(p *fake.Purchase) { p.Delivery.State = procurement.Gone })
 		before := w.Balance(agent)
+		calls := w.Seller.Calls(fake.Release)
 		w.ExpectReconciled()
 		apptest.Equal(t, "the session", w.Read(agent, v.ID).Status, session.Failed)
+		apptest.Equal(t, "given up at the seller", w.Seller.Calls(fake.Release), calls+1)
 		apptest.Equal(t, "the balance", w.Balance(agent), before+apptest.Dollars("1"))
 	})
 }
@@ -311,15 +313,17 @@ func TestLostSessions(t *testing.T) {
 	before := w.Balance(agent)
 	w.Clock.Advance(10*session.Day + time.Hour)
 	apptest.OK(t, w.RunOrders())
-	for _, id := range []string{fixed.ID, moving.ID} {
+	for _, id := range []string{fixed.ID, moving.ID} { // one after the other: both at once would be the seller's fault
 		w.Seller.Change(id, func(p *fake.Purchase) { p.Gone = true })
-	}
-	w.Clock.Advance(time.Hour)
-	apptest.OK(t, w.RunOrders())
-	apptest.Equal(t, "gone for a moment", w.Read(agent, fixed.ID).Status, session.Active)
-	w.Clock.Advance(procurement.LostAfter)
-	apptest.OK(t, w.RunOrders())
-	for _, id := range []string{fixed.ID, moving.ID} {
+		w.Clock.Advance(time.Hour)
+		apptest.OK(t, w.RunOrders())
+		w.Clock.Advance(procurement.LostAfter - time.Second)
+		apptest.OK(t, w.RunOrders())
+		apptest.Equal(t, "gone for a while", w.Read(agent, id).Status, session.Active)
+		w.Clock.Advance(procurement.LookAgainAfter)
+		apptest.OK(t, w.RunOrders())
+		apptest.OK(t, w.RunOrders()) // it is given up there too
+		apptest.Equal(t, "the order is closed", !lastOrder(w, id).ClosedAt.IsZero(), true)
 		if v := w.Read(agent, id); v.Status != session.Terminated || v.Reason != session.ProviderLost {
 			t.Errorf("%s is %s, %s", id, v.Status, v.Reason)
 		}

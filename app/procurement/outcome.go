@@ -78,7 +78,7 @@ func (u *Driver) confirmed(ctx context.Context, c *change, d procurement.Deliver
 	case s.Status.Over():
 		o, err = u.settle(ctx, c, o, d)
 	case d.State == procurement.Gone:
-		o.ClosedAt, o.NextAt, o.Reason = c.now, time.Time{}, "the provider took it back"
+		o.NextAt, o.Reason = c.now, "the provider took it back"
 		err = u.life.Fail(ctx, c.tx, s, ports.ErrProvider, c.now)
 	case d.State == procurement.Live:
 		o.NextAt = c.now.Add(checkAfter(direct))
@@ -104,7 +104,7 @@ func (u *Driver) settle(
 ) (procurement.Order, error) {
 	o.NextAt = c.now
 	if d.State == procurement.Gone {
-		o.ClosedAt, o.NextAt, o.Reason = c.now, time.Time{}, "the provider took it back"
+		o.Reason = "the provider took it back"
 	}
 	if d.State == procurement.Live && len(exitsOf(c.session, d)) == c.session.Quantity {
 		return o, closing.Charge(ctx, c.tx, u.ids, c.session, o, c.now)

@@ -8,9 +8,6 @@ import (
 
 // Terminate ends a session on the agent's request. Repeating it changes nothing.
 func (u *Service) Terminate(ctx context.Context, agentID, id string) (View, error) {
-	if err := u.driver.LastUsage(ctx, agentID, id); err != nil {
-		return View{}, err
-	}
 	var v View
 	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()

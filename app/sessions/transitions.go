@@ -7,13 +7,14 @@ import (
 
 	"agentproxy/app/catalog"
 	"agentproxy/app/closing"
+	"agentproxy/app/direct"
+	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/notify"
 	"agentproxy/app/procurement"
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
-	"agentproxy/domain/traffic"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
@@ -24,11 +25,12 @@ import (
 type Transitions struct {
 	ids     ports.IDs
 	catalog *catalog.Catalog
+	access  *fulfilment.Service
 }
 
 // NewTransitions returns Transitions.
-func NewTransitions(ids ports.IDs, catalog *catalog.Catalog) *Transitions {
-	return &Transitions{ids: ids, catalog: catalog}
+func NewTransitions(ids ports.IDs, catalog *catalog.Catalog, access *fulfilment.Service) *Transitions {
+	return &Transitions{ids: ids, catalog: catalog, access: access}
 }
 
 var _ procurement.Lifecycle = (*Transitions)(nil)
@@ -119,7 +121,11 @@ func (l *Transitions) end(ctx context.Context, tx procurement.Repos, s session.S
 	if err != nil {
 		return s, err
 	}
-	if err := ledger.NewBook(tx, l.ids, now).Finish(ctx, &s, keeps); err != nil {
+	settleBy, err := direct.SettleBy(ctx, tx, l.catalog, l.access, s)
+	if err != nil {
+		return s, err
+	}
+	if err := ledger.NewBook(tx, l.ids, now).Finish(ctx, &s, keeps, settleBy); err != nil {
 		return s, err
 	}
 	if err := notify.LogEvent(ctx, tx, l.ids, s.ID, what, code, now); err != nil {
@@ -154,21 +160,11 @@ func (l *Transitions) Renewed(
 func (l *Transitions) RecordUsage(
 	ctx context.Context, tx procurement.Repos, s session.Session, bytes int64, now time.Time,
 ) error {
-	before, err := tx.Traffic().Usage(ctx, s.ID)
-	if err != nil {
-		return err
-	}
-	more := min(bytes, s.Bytes) - before.Used()
-	if more <= 0 {
-		return nil
-	}
-	if err := tx.Traffic().PutUsage(ctx, s.ID, traffic.Delta{Down: more, At: now}); err != nil {
+	before, more, err := direct.Book(ctx, tx, s, bytes, now)
+	if err != nil || more == 0 {
 		return err
 	}
 	hour := now.Truncate(time.Hour)
-	if err := tx.Traffic().Record(ctx, s.AgentID, s.ID, hour, ports.Totals{Down: more}); err != nil {
-		return err
-	}
 	switch {
 	case before.Used()+more >= s.Bytes:
 		err = l.Expire(ctx, tx, s, session.TrafficExhausted, now)
@@ -178,6 +174,5 @@ func (l *Transitions) RecordUsage(
 	if err != nil {
 		return err
 	}
-	// The counters are locked after the wallet, as in a renewal of leases.
-	return tx.Counters().Add(ctx, s.AgentID, ports.Tally{Bytes: more})
+	return direct.Count(ctx, tx, s, more)
 }

@@ -9,7 +9,6 @@ import (
 
 func TestConfigCheck(t *testing.T) {
 	started(t)
-	t.Setenv("AGENTPROXY_DEV", "true") // else there is a warning that nothing is paid
 	status, out, errOut := command("config", "check")
 	if status != 0 || out != "ok: 2 providers, 0 products\n" || errOut != "" {
 		t.Errorf("%d: %q%q", status, out, errOut)
@@ -36,7 +35,6 @@ func TestConfigCheck(t *testing.T) {
 }
 
 func TestConfigCheckListsEveryProblem(t *testing.T) {
-	t.Setenv("AGENTPROXY_DEV", "true")
 	configure(t, "trial_days: 0\nproviders:\n  - name: shop\n    kind: remote\n    secrets: {key: hunter2}\n    "+sourced()+"\n")
 	t.Setenv("AGENTPROXY_LOG_LEVEL", "loud")
 	want := []string{"config.yaml:1: trial_days: must be 1 or more", "config.yaml:5: providers[0].secrets.key: must not be a secret itself; write {env: VARIABLE} or {file: PATH}",

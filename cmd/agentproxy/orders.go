@@ -10,9 +10,10 @@ import (
 )
 
 type ordersCmd struct {
-	List    ordersListCmd    `cmd:"" help:"List orders at providers, newest first."`
-	Adopt   ordersAdoptCmd   `cmd:"" help:"Decide that the provider did make an unknown order."`
-	Release ordersReleaseCmd `cmd:"" help:"Decide that the provider did not make an unknown order: the next source is tried, or the money given back."`
+	List      ordersListCmd      `cmd:"" help:"List orders at providers, newest first."`
+	Adopt     ordersAdoptCmd     `cmd:"" help:"Decide that the provider did make an unknown order."`
+	Reconcile ordersReconcileCmd `cmd:"" help:"Compare what providers list with the orders: cancel or adopt what is ours, and list the rest."`
+	Release   ordersReleaseCmd   `cmd:"" help:"Decide that the provider did not make an unknown order: the next source is tried, or the money given back."`
 }
 
 type ordersListCmd struct {

@@ -61,8 +61,9 @@ type Order struct {
 	SentAt    time.Time
 	DecidedAt time.Time // confirmed or refused
 	NextAt    time.Time // when the provider is asked about it; zero: never again
-	FrozenAt  time.Time // unknown for too long: the operator decides
+	FrozenAt  time.Time // unknown, undelivered or unsettled for too long: reported as such
 	LostAt    time.Time // first time that a live order was not found
+	CutAt     time.Time // the access of an ended direct session was stopped there
 	ClosedAt  time.Time // given up at the provider, or left to its end there
 	ExpiresAt time.Time // the provider's own end
 }
@@ -77,8 +78,6 @@ const (
 	ListingDelay = 2 * time.Minute
 	// FreezeAfter is the age at which polling for an unknown order ends.
 	FreezeAfter = 24 * time.Hour
-	// LostAfter is how long a live order must be gone to be lost.
-	LostAfter = 5 * time.Minute
 )
 
 // Open reports whether the outcome of the order is still to come.

@@ -41,6 +41,10 @@ type Capabilities struct {
 	// the provider caps nothing. Only multiples of it can be sold to a direct session
 	// without giving traffic away.
 	CapUnit int64
+	// CounterLag is how much later than it passed traffic may still be added to the
+	// counter of Usage, by the kind's documents or else a safe guess. A count is complete
+	// once it is that much younger than the end of the traffic.
+	CounterLag time.Duration
 }
 
 // Labels reports whether orders of a type carry their key.

@@ -9,6 +9,10 @@ import (
 const undecided = `SELECT 1 FROM upstream_orders o WHERE o.session_id = s.id AND (o.status IN ('sent', 'unknown')
 	OR o.kind = 'purchase' AND o.status = 'confirmed' AND o.state = 'pending')`
 
+// uncounted selects the purchases of the session s that its provider is to count.
+const uncounted = `SELECT 1 FROM upstream_orders o WHERE o.session_id = s.id
+	AND o.kind = 'purchase' AND o.status = 'confirmed' AND o.closed_at = 0`
+
 // rules holds a query for each invariant of the accounts, by its description. A query
 // returns the rows that break the invariant. None uses code of the program.
 var rules = map[string]string{
@@ -43,10 +47,10 @@ var rules = map[string]string{
 		FROM leases GROUP BY session_id) l ON l.session_id = s.id WHERE s.leased <> COALESCE(n, 0)`,
 	"traffic is charged to the floor once settled, never beyond": `SELECT id FROM sessions WHERE type = 'dynamic' AND activated_at > 0 AND (
 		charged_trial + charged_own > (up + down) * price / 1000000000 OR
-		status NOT IN ('creating', 'active') AND leased = 0 AND charged_trial + charged_own <> (up + down) * price / 1000000000)`,
+		status NOT IN ('creating', 'active') AND leased = 0 AND held_trial + held_own = 0 AND charged_trial + charged_own <> (up + down) * price / 1000000000)`,
 	"a session that ended, reports no more and waits for no order holds nothing": `SELECT id FROM sessions s
 		WHERE status IN ('terminated', 'expired', 'failed') AND leased = 0 AND held_trial + held_own > 0
-		AND NOT EXISTS (` + undecided + `)`,
+		AND NOT EXISTS (` + undecided + `) AND NOT EXISTS (` + uncounted + `)`,
 	"one that waits for a report is looked at again": `SELECT id FROM sessions s
 		WHERE status IN ('terminated', 'expired', 'failed') AND held_trial + held_own > 0 AND settle_at = 0
 		AND NOT EXISTS (` + undecided + `)`,

@@ -172,8 +172,8 @@ func (w *World) Wire(s Options, clock ports.Clock, ids ports.IDs) {
 
 // Connect creates the use cases that depend on the catalogue.
 func (w *World) Connect(limit int, clock ports.Clock, calls procurementapp.Counter, log *slog.Logger) {
-	w.Transitions = sessions.NewTransitions(w.IDs, w.Catalog)
 	w.Fulfilment = fulfilment.New(w.Store, w.Secrets, w.Catalog, log)
+	w.Transitions = sessions.NewTransitions(w.IDs, w.Catalog, w.Fulfilment)
 	w.Driver = procurementapp.NewDriver(w.Store, clock, w.IDs, w.Catalog, w.Hub, w.Transitions, w.Fulfilment, calls, log)
 	w.Desk = procurementapp.NewDesk(w.Store, w.Driver)
 	w.Callbacks = procurementapp.NewCallbacks(w.Store, clock, w.Catalog, w.Driver)

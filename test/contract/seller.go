@@ -39,6 +39,7 @@ func Seller(t *testing.T, open func(t *testing.T) Selling) {
 		"an order whose request is lost is proven absent":   sellerLostRequest,
 		"an order of a known key is answered as before":     sellerRepeats,
 		"an order can be cancelled repeatedly":              sellerCancels,
+		"what was ordered is listed until it is cancelled":  sellerLists,
 		"a quote buys nothing":                              sellerQuotes,
 		"an order that the seller removed is gone":          sellerVanishes,
 		"a cancelled context buys nothing":                  sellerLeft,
@@ -301,6 +302,67 @@ func sellerCancels(t *testing.T, s Selling, in procurement.Intent) {
 	}
 	if gone, err := s.Provider.Read(t.Context(), d.Ref); procurement.ClassOf(err) != procurement.NotFound && (err != nil || gone.State != procurement.Gone) {
 		t.Errorf("cancelled, it is %s, %v", gone.State, err)
+	}
+}
+
+func sellerLists(t *testing.T, s Selling, in procurement.Intent) {
+	p, ok := s.Provider.(ports.Lister)
+	if !ok {
+		return
+	}
+	listed := func() map[string]procurement.Delivery {
+		t.Helper()
+		list, err := p.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		byRef := map[string]procurement.Delivery{}
+		for _, d := range list {
+			if _, twice := byRef[d.Ref]; twice || d.Ref == "" || d.State == procurement.Gone {
+				t.Errorf("%q is listed as %s, before: %v", d.Ref, d.State, twice)
+			}
+			byRef[d.Ref] = d
+		}
+		return byRef
+	}
+	if n := len(listed()); n != 0 {
+		t.Errorf("before any order %d are listed", n)
+	}
+	if p.Capabilities().InProcess {
+		return // the store keeps its orders
+	}
+	var refs []string
+	for n := range 3 {
+		d := sellerBuy(t, p, sellerIntent(in, n))
+		refs = append(refs, d.Ref)
+	}
+	all := listed()
+	for n, ref := range refs {
+		d, found := all[ref]
+		if want := sellerIntent(in, n).Key; !found || p.Capabilities().Labels(in.Type) && d.Label != want {
+			t.Errorf("the order %s is listed: %v, with the label %q", ref, found, d.Label)
+		}
+	}
+	if len(all) != len(refs) {
+		t.Errorf("%d are listed, want %d", len(all), len(refs))
+	}
+	if s.LoseAnswer != nil {
+		lost := sellerIntent(in, 8)
+		s.LoseAnswer()
+		_, _ = p.Order(t.Context(), lost)
+		for range 50 { // where addresses alone are listed, it shows once it is delivered
+			if all = listed(); len(all) == len(refs)+1 {
+				break
+			}
+		}
+		if len(all) != len(refs)+1 {
+			t.Errorf("with one whose answer was lost %d are listed, want %d", len(all), len(refs)+1)
+		}
+	}
+	if p.Cancel(t.Context(), refs[0]) == nil {
+		if _, found := listed()[refs[0]]; found {
+			t.Error("a cancelled order is listed")
+		}
 	}
 }
 

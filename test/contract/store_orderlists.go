@@ -22,6 +22,8 @@ var orderListClaims = []claim{
 	{"refs are known of every order of their provider", upstreamKnown},
 	{"spent is what was sent to a provider since, and confirmed", upstreamSpent},
 	{"open and frozen orders are counted", upstreamTally},
+	{"what a provider owes is counted", upstreamOwed},
+	{"the last reconciliation of each provider is kept", reconciliationsKept},
 }
 
 func wantUpstreamList(
@@ -255,4 +257,55 @@ func upstreamTally(t *testing.T, st ports.Store) {
 		t.Fatal(err)
 	}
 	want(3, 1)
+}
+
+func upstreamOwed(t *testing.T, st ports.Store) {
+	want := func(want map[string]procurement.Owed) {
+		t.Helper()
+		view(t, st, func(ctx context.Context, tx ports.Tx) error {
+			got, err := tx.Orders().Owed(ctx)
+			if !maps.Equal(got, want) || err != nil {
+				t.Errorf("owed are %v, want %v; %v", got, want, err)
+			}
+			return nil
+		})
+	}
+	want(map[string]procurement.Owed{})
+	owed := func(n int, provider string, change func(*procurement.Order)) procurement.Order {
+		o := as(upstreamOrder(n, provider), procurement.Confirmed)
+		o.Ref = fmt.Sprint("ref", n)
+		change(&o)
+		return o
+	}
+	lost := func(o *procurement.Order) { o.LostAt = storeNow }
+	addUpstream(t, st, owed(1, "one", func(*procurement.Order) {}), owed(2, "one", lost), owed(3, "two", lost),
+		owed(7, "two", func(o *procurement.Order) { o.FrozenAt = storeNow }),
+		owed(4, "one", func(o *procurement.Order) { lost(o); o.ClosedAt = storeNow }),
+		owed(5, "one", func(o *procurement.Order) { o.Kind = procurement.Renewal }),
+		owed(6, "three", func(o *procurement.Order) { o.Status = procurement.Unknown }))
+	want(map[string]procurement.Owed{"one": {Live: 2, Missing: 1}, "two": {Live: 2, Missing: 1, Late: 1}})
+	if err := putUpstream(t, st, owed(2, "one", func(*procurement.Order) {})); err != nil {
+		t.Fatal(err)
+	}
+	want(map[string]procurement.Owed{"one": {Live: 2}, "two": {Live: 2, Missing: 1, Late: 1}})
+}
+
+func reconciliationsKept(t *testing.T, st ports.Store) {
+	one := ports.Reconciliation{Provider: "one", At: storeNow, Listed: 7, Orphans: 2}
+	two := ports.Reconciliation{Provider: "two", At: storeNow.Add(time.Hour)}
+	again := ports.Reconciliation{Provider: "one", At: storeNow.Add(24 * time.Hour), Listed: 6}
+	want := map[string]ports.Reconciliation{}
+	for _, r := range []ports.Reconciliation{{}, one, two, again} {
+		if r.Provider != "" {
+			update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Reconciliations().Put(ctx, r) })
+			want[r.Provider] = r
+		}
+		view(t, st, func(ctx context.Context, tx ports.Tx) error {
+			got, err := tx.Reconciliations().All(ctx)
+			if !maps.Equal(got, want) || err != nil {
+				t.Errorf("they are %+v, want %+v; %v", got, want, err)
+			}
+			return nil
+		})
+	}
 }

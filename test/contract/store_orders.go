@@ -139,7 +139,7 @@ func wantUpstream(t testing.TB, st ports.Store, want ...procurement.Order) {
 func upstreamRoundTrip(t *testing.T, st ports.Store) {
 	full := upstreamOrder(1, "one")
 	for i, at := range []*time.Time{&full.SentAt, &full.DecidedAt, &full.NextAt, &full.FrozenAt, &full.LostAt, &full.ClosedAt,
-		&full.ExpiresAt} {
+		&full.ExpiresAt, &full.CutAt} {
 		*at = storeNow.Add(time.Duration(i+1) * time.Hour)
 	}
 	full.Status, full.State, full.Class = procurement.Unknown, procurement.Pending, procurement.Ambiguous

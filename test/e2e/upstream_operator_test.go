@@ -3,11 +3,13 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"agentproxy/test/fake/proxycheap"
+	"agentproxy/test/fake/proxyssx"
 	"agentproxy/test/fake/seller"
 	"agentproxy/test/fake/upstreamproxy"
 )
@@ -132,4 +134,41 @@ func TestTheOperatorLooksAtSellers(t *testing.T) {
 	if out, err := m.run("config", "check"); exit(err) != 1 || !strings.Contains(out, "providers[1].secrets.api_key") {
 		t.Errorf("config check without a secret: exit %d\n%s", exit(err), out)
 	}
+}
+
+// What the seller has and no order is known for is listed by the command, and what was
+// given up and is back is cancelled.
+func TestTheOperatorComparesASellerWithTheOrders(t *testing.T) {
+	t.Parallel()
+	seller, _, provider := ssx(t)
+	m := open(t, "embedded: false\nproviders:\n"+provider+"products:\n"+traffic("sx", "dyn_sx", ""), ssxKey)
+	key, _ := m.register("upstream")
+	kept := m.buy(key, dynamic("dyn_sx", "1"))
+	r, err := http.NewRequestWithContext(t.Context(), "POST", seller.Base()+"/reseller/pool-keys", strings.NewReader(`{"label":"by hand","trafficCapGB":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Api-Key", proxyssx.APIKey)
+	r.Header.Set("X-Request-Id", "by hand")
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil || answer.StatusCode != 201 {
+		t.Fatalf("a key by hand: %v, %v", answer, err)
+	}
+	_ = answer.Body.Close()
+	rows := m.rows("orders", "reconcile", "sx")
+	if len(rows) != 2 || rows[0]["what"] != "total" || rows[0]["quantity"] != 2.0 || rows[1]["what"] != "orphan" || rows[1]["ref"] != seller.Keys()[1].ID {
+		t.Errorf("compared: %v", rows)
+	}
+	if d := m.session(key, kept.SessionID); d.Status != "active" || len(seller.Keys()) != 2 {
+		t.Errorf("the session is %s, the seller has %d keys", d.Status, len(seller.Keys()))
+	}
+	if _, metrics := m.page("/metrics"); !strings.Contains(metrics, `agentproxy_upstream_orphans{provider="sx"} 1`) {
+		t.Error("no gauge of orphans")
+	}
+	for _, args := range [][]string{{"orders", "reconcile", "nobody"}, {"orders", "reconcile", "embedded"}} {
+		if out, err := m.run(args...); exit(err) != 1 || strings.Contains(out, "goroutine") {
+			t.Errorf("%v: exit %d\n%s", args, exit(err), out)
+		}
+	}
+	m.keepsSecret(key, []string{kept.SessionID}, proxyssx.APIKey, "pak_")
 }

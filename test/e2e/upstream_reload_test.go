@@ -33,7 +33,7 @@ func TestAHangupChangesWhatIsBoughtOfSellers(t *testing.T) {
 		}
 	}
 
-	m.rewrite(head + traffic("sx", "dyn_sx", "") + traffic("sx", "dyn_sx_2", ", direct: true"))
+	m.rewrite(head + traffic("sx", "dyn_sx", "") + wholeTraffic("sx", "dyn_sx_2"))
 	hangup("the products were reloaded")
 	if how := m.deliveries(key); len(how) != 2 || how["dyn_sx"] != "gateway" || how["dyn_sx_2"] != "direct" {
 		t.Errorf("after the reload: %v", how)

@@ -35,6 +35,11 @@ func traffic(provider, code, more string) string {
 		code, more, provider)
 }
 
+// wholeTraffic returns the configuration of a direct product, which is sold in whole GB.
+func wholeTraffic(provider, code string) string {
+	return strings.Replace(traffic(provider, code, ", direct: true"), "min_traffic_gb: 0.001", "min_traffic_gb: 1", 1)
+}
+
 // addresses returns the configuration of a product of one provider that sells addresses.
 func addresses(provider, code, sku string) string {
 	return fmt.Sprintf("  - {code: %s, name: Addresses, type: static, trial_credit: true, durations: [{days: 30, price: \"9.00\"}], sources: [{provider: %s, sku: %q, costs: [{days: 30, cost: \"4.00\"}], countries: [DE, US]}]}\n",
@@ -96,7 +101,7 @@ func TestPoolKeysAreSoldAsOurs(t *testing.T) {
 func TestADirectProductGivesTheSellersOwnAddress(t *testing.T) {
 	t.Parallel()
 	seller, gate, provider := ssx(t)
-	m := open(t, "embedded: false\nproviders:\n"+provider+"products:\n"+traffic("sx", "dyn_direct", ", direct: true"), ssxKey)
+	m := open(t, "embedded: false\nproviders:\n"+provider+"products:\n"+wholeTraffic("sx", "dyn_direct"), ssxKey)
 	key, _ := m.register("upstream")
 	if how := m.deliveries(key)["dyn_direct"]; how != "direct" {
 		t.Errorf("delivered by %q", how)
@@ -120,9 +125,12 @@ func TestADirectProductGivesTheSellersOwnAddress(t *testing.T) {
 		t.Errorf("the exit is %s before and after the rotation", by)
 	}
 	m.must(200, "POST", "/sessions/"+d.SessionID+"/terminate", key, "")
-	within(t, soon, "the key is revoked", func() bool { return len(seller.Keys()) == 0 })
+	within(t, soon, "the key is disabled", func() bool { return !seller.Keys()[0].Enabled })
 	if _, _, status, err := connect(u, "127.0.0.1:1"); err != nil || status != 407 {
-		t.Errorf("the revoked key is answered %d, %v", status, err)
+		t.Errorf("the disabled key is answered %d, %v", status, err)
+	}
+	if ended := m.session(key, d.SessionID); ended.Status != "terminated" || ended.Cost.Held == "0" {
+		t.Errorf("before the seller has counted it, the session is %s and holds %s", ended.Status, ended.Cost.Held)
 	}
 	m.keepsSecret(key, []string{d.SessionID}, proxyssx.APIKey)
 	m.verify()

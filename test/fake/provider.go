@@ -28,6 +28,8 @@ const (
 	Extend    Op = "renew"
 	Release   Op = "cancel"
 	UsageOf   Op = "usage"
+	Disable   Op = "disable"
+	List      Op = "list"
 )
 
 // Step defines one call of a provider: it waits, does the work or does not, and returns
@@ -56,6 +58,7 @@ type Purchase struct {
 	Delivery procurement.Delivery
 	Renewals int
 	Released bool
+	Disabled bool
 	Gone     bool // removed by the seller
 	Used     int64
 	reads    int
@@ -85,6 +88,7 @@ type Provider struct {
 var (
 	_ ports.Dynamic = (*Provider)(nil)
 	_ ports.Static  = (*Provider)(nil)
+	_ ports.Lister  = (*Provider)(nil)
 )
 
 // NewProvider returns a remote seller of the given products, or of Products without any.
@@ -196,6 +200,19 @@ func (p *Provider) Find(ctx context.Context, in procurement.Intent) (list []proc
 	return list, err
 }
 
+// List returns all purchases that were not released.
+func (p *Provider) List(ctx context.Context) (list []procurement.Delivery, err error) {
+	err = p.play(ctx, List, func() error {
+		for _, b := range p.sales {
+			if !b.Released && !b.Gone {
+				list = append(list, b.Delivery)
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
 // Read returns a purchase.
 func (p *Provider) Read(ctx context.Context, ref string) (d procurement.Delivery, err error) {
 	err = p.play(ctx, Read, func() error {
@@ -225,14 +242,17 @@ func (p *Provider) Cancel(ctx context.Context, ref string) error {
 	})
 }
 
-// Disable changes nothing. It fails with NotFound for an unknown ref.
-func (p *Provider) Disable(_ context.Context, ref string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.byRef(ref) == nil {
-		return procurement.Refuse(procurement.NotFound, "")
-	}
-	return nil
+// Disable sets the field Disabled of a purchase. It fails with NotFound for an unknown
+// ref.
+func (p *Provider) Disable(ctx context.Context, ref string) error {
+	return p.play(ctx, Disable, func() error {
+		b := p.byRef(ref)
+		if b == nil {
+			return procurement.Refuse(procurement.NotFound, "")
+		}
+		b.Disabled = true
+		return nil
+	})
 }
 
 // Usage returns the field Used of a purchase.

@@ -171,7 +171,8 @@ func (w *world) start(n int) {
 			w.count("order unknown", 1)
 		}
 	}
-	life, access := sessions.NewTransitions(w.ids, r.catalog), fulfilment.New(r.store, w.secrets, r.catalog, log)
+	access := fulfilment.New(r.store, w.secrets, r.catalog, log)
+	life := sessions.NewTransitions(w.ids, r.catalog, access)
 	r.driver = procurementapp.NewDriver(r.store, w.clock, w.ids, r.catalog, hub, life, access, counted, log)
 	r.desk = procurementapp.NewDesk(r.store, r.driver)
 	r.callbacks = procurementapp.NewCallbacks(r.store, w.clock, r.catalog, r.driver)

@@ -34,6 +34,7 @@ type Provider struct {
 var (
 	_ ports.Dynamic = (*Provider)(nil)
 	_ ports.Static  = (*Provider)(nil)
+	_ ports.Lister  = (*Provider)(nil)
 )
 
 // New probes the addresses and builds the catalogue. It fails if addresses are
@@ -114,6 +115,9 @@ func (p *Provider) NewExit(in procurement.Intent, current session.Exit) (session
 func (p *Provider) Find(context.Context, procurement.Intent) ([]procurement.Delivery, error) {
 	return nil, nil
 }
+
+// List returns nil: the pool stores no orders.
+func (p *Provider) List(context.Context) ([]procurement.Delivery, error) { return nil, nil }
 
 // Read always fails with NotFound: the pool stores no orders.
 func (p *Provider) Read(context.Context, string) (procurement.Delivery, error) {

@@ -85,6 +85,7 @@ type Provider struct {
 var (
 	_ ports.Static  = (*Provider)(nil)
 	_ ports.Dynamic = (*Provider)(nil)
+	_ ports.Lister  = (*Provider)(nil)
 )
 
 // New returns a provider, or the error of Validate.
@@ -124,7 +125,7 @@ func (p *Provider) Capabilities() procurement.Capabilities {
 	c := procurement.Capabilities{ViaUpstream: true, Direct: true, Async: p.reseller != nil, Renews: p.reseller != nil,
 		CancelsTraffic: p.residential != nil, KeepsTrafficOrderKey: p.residential != nil}
 	if p.residential != nil {
-		c.CapUnit = capUnit
+		c.CapUnit, c.CounterLag = capUnit, counterLag
 	}
 	return c
 }

@@ -17,6 +17,11 @@ type page[T any] struct {
 	Last  int // number of the last page; 0 if the answer has none
 }
 
+// last reports whether the page with a number is the last one.
+func (p page[T]) last(number int) bool {
+	return len(p.Items) == 0 || p.Last > 0 && number >= p.Last || p.Last == 0 && len(p.Items) < pageSize
+}
+
 // UnmarshalJSON reads a bare array, or an object with data and meta.
 func (p *page[T]) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '[' {

@@ -177,31 +177,13 @@ func (p *Provider) findAddresses(ctx context.Context, in procurement.Intent) ([]
 	}
 	seen := map[string]bool{}
 	var found []procurement.Delivery
-	for n := 1; ; n++ {
-		if n > maxPages {
-			return nil, procurement.Refuse(procurement.Temporary, "there are more orders than are read")
+	err := p.eachOrder(ctx, url.Values{"product_id": {in.SKU}, "location_id": {location}}, func(d procurement.Delivery) {
+		if d.SKU, d.Location = in.SKU, in.Location; !seen[d.Ref] {
+			found, seen[d.Ref] = append(found, d), true
 		}
-		query := url.Values{"product_id": {in.SKU}, "location_id": {location}, "page": {strconv.Itoa(n)},
-			"per_page": {strconv.Itoa(pageSize)}}
-		var out page[order]
-		if err := p.reseller.Call(ctx, rest.Safely, http.MethodGet, "/orders?"+query.Encode(), nil, &out); err != nil {
-			return nil, err
-		}
-		for _, o := range out.Items {
-			if o.Check() != nil {
-				return nil, procurement.Refuse(procurement.Temporary, "an order is listed without its number")
-			}
-			d, err := o.delivery()
-			if err != nil { // it exists, and may be the one that is searched
-				d = procurement.Delivery{Ref: string(o.ID), State: procurement.Pending, Quantity: o.Quantity}
-			}
-			if d.SKU, d.Location = in.SKU, in.Location; !seen[d.Ref] {
-				found, seen[d.Ref] = append(found, d), true
-			}
-		}
-		if len(out.Items) == 0 || out.Last > 0 && n >= out.Last || out.Last == 0 && len(out.Items) < pageSize {
-			break
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(found, func(a, b procurement.Delivery) int {
 		x, _ := rest.Number(a.Ref).Positive()
@@ -209,6 +191,32 @@ func (p *Provider) findAddresses(ctx context.Context, in procurement.Intent) ([]
 		return cmp.Compare(y, x)
 	})
 	return found, nil
+}
+
+// eachOrder calls do for the orders that a query selects, on all pages.
+func (p *Provider) eachOrder(ctx context.Context, query url.Values, do func(procurement.Delivery)) error {
+	for n := 1; n <= maxPages; n++ {
+		query.Set("page", strconv.Itoa(n))
+		query.Set("per_page", strconv.Itoa(pageSize))
+		var out page[order]
+		if err := p.reseller.Call(ctx, rest.Safely, http.MethodGet, "/orders?"+query.Encode(), nil, &out); err != nil {
+			return err
+		}
+		for _, o := range out.Items {
+			if o.Check() != nil {
+				return procurement.Refuse(procurement.Temporary, "an order is listed without its number")
+			}
+			d, err := o.delivery()
+			if err != nil { // it exists, and may be the one that is searched
+				d = procurement.Delivery{Ref: string(o.ID), State: procurement.Pending, Quantity: o.Quantity}
+			}
+			do(d)
+		}
+		if out.last(n) {
+			return nil
+		}
+	}
+	return procurement.Refuse(procurement.Temporary, "there are more orders than are read")
 }
 
 func (p *Provider) readOrder(ctx context.Context, ref string) (procurement.Delivery, error) {

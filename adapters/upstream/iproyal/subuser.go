@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -23,6 +24,8 @@ const (
 	// capUnit is the unit of caps in bytes, a thousandth of a GB. Unverified: that the
 	// seller's GB is 10^9 bytes, and the number of decimals that it keeps.
 	capUnit = 1_000_000
+	// counterLag is a guess: the delay of the counter is not documented.
+	counterLag = 15 * time.Minute
 	// searchPages is the maximum of pages to read in a search for one name.
 	searchPages = 10
 )
@@ -112,25 +115,46 @@ func gigabytes(n int64) json.Number { return json.Number(domain.FormatDecimal(n,
 // searchSubUser returns the sub-user of a name. The seller's search also finds names
 // that contain it.
 func (p *Provider) searchSubUser(ctx context.Context, name string) (u subUser, ok bool, err error) {
-	for n := 1; n <= searchPages; n++ {
-		query := url.Values{"search": {name}, "page": {strconv.Itoa(n)}, "per_page": {strconv.Itoa(pageSize)}}
+	err = p.eachSubUser(ctx, name, searchPages, func(found subUser) error {
+		if found.User != name || ok {
+			return nil
+		}
+		if found.Check() != nil {
+			return procurement.Refuse(procurement.Temporary, "a sub-user is not of a shape that is known")
+		}
+		u, ok = found, true
+		return errEnough
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return u, ok, err
+}
+
+// errEnough ends eachSubUser.
+var errEnough = errors.New("enough")
+
+// eachSubUser calls do for the sub-users whose names contain a text, until it fails.
+func (p *Provider) eachSubUser(ctx context.Context, text string, pages int, do func(subUser) error) error {
+	for n := 1; n <= pages; n++ {
+		query := url.Values{"page": {strconv.Itoa(n)}, "per_page": {strconv.Itoa(pageSize)}}
+		if text != "" {
+			query.Set("search", text)
+		}
 		var out page[subUser]
 		if err := p.residential.Call(ctx, rest.Safely, http.MethodGet, "/residential-subusers?"+query.Encode(), nil, &out); err != nil {
-			return u, false, err
+			return err
 		}
 		for _, u := range out.Items {
-			if u.User == name {
-				if u.Check() != nil {
-					return u, false, procurement.Refuse(procurement.Temporary, "a sub-user is not of a shape that is known")
-				}
-				return u, true, nil
+			if err := do(u); err != nil {
+				return err
 			}
 		}
-		if len(out.Items) == 0 || out.Last > 0 && n >= out.Last || out.Last == 0 && len(out.Items) < pageSize {
-			return u, false, nil
+		if out.last(n) {
+			return nil
 		}
 	}
-	return u, false, procurement.Refuse(procurement.Temporary, "there are more sub-users than are read")
+	return procurement.Refuse(procurement.Temporary, "there are more sub-users than are read")
 }
 
 // subUser reads a sub-user. It fails with NotFound if there is none.

@@ -85,6 +85,7 @@ type Provider struct {
 var (
 	_ ports.Static    = (*Provider)(nil)
 	_ ports.Callbacks = (*Provider)(nil)
+	_ ports.Lister    = (*Provider)(nil)
 )
 
 // New returns a provider, or the error of Validate.

@@ -28,13 +28,20 @@ type trafficProvider struct {
 	port uint16 // 0: that of its profile
 }
 
-var _ ports.Dynamic = (*trafficProvider)(nil)
+var (
+	_ ports.Dynamic = (*trafficProvider)(nil)
+	_ ports.Lister  = (*trafficProvider)(nil)
+)
 
 // Capabilities describes packages: each has its own credential and a cap in bytes, and
 // deleting one returns its unused traffic.
 func (p *trafficProvider) Capabilities() procurement.Capabilities {
-	return procurement.Capabilities{ViaUpstream: true, Async: true, Cancels: true, Direct: true, CapUnit: 1}
+	return procurement.Capabilities{ViaUpstream: true, Async: true, Cancels: true, Direct: true, CapUnit: 1,
+		CounterLag: counterLag}
 }
+
+// counterLag is a guess: the delay of the counter is not documented.
+const counterLag = 15 * time.Minute
 
 // trafficPackage is a package, or the tariff itself. Its end is not decoded: a package
 // ends with the tariff that it is linked to.
@@ -223,6 +230,19 @@ func (p *trafficProvider) Find(ctx context.Context, in procurement.Intent) ([]pr
 		}
 	}
 	return found, nil
+}
+
+// List returns all packages.
+func (p *trafficProvider) List(ctx context.Context) ([]procurement.Delivery, error) {
+	packages, err := p.packages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]procurement.Delivery, len(packages))
+	for i, k := range packages {
+		list[i] = procurement.Delivery{Ref: k.Key, State: procurement.Live, SKU: p.section}
+	}
+	return list, nil
 }
 
 // Read returns a package with its credential.

@@ -24,7 +24,10 @@ import (
 // one.
 type addressProvider struct{ *account }
 
-var _ ports.Static = (*addressProvider)(nil)
+var (
+	_ ports.Static = (*addressProvider)(nil)
+	_ ports.Lister = (*addressProvider)(nil)
+)
 
 // Capabilities describes orders that are paid at once, delivered later and cannot be
 // cancelled.
@@ -212,6 +215,32 @@ func (p *addressProvider) Find(ctx context.Context, in procurement.Intent) ([]pr
 	if err != nil {
 		return nil, err
 	}
+	return p.orders(ctx, items)
+}
+
+// List returns the orders of the section that have addresses, those that end soon
+// included, and the recent ones whose addresses are on their way. The seller's list of
+// orders names no section: what is on its way in another one is listed too.
+func (p *addressProvider) List(ctx context.Context) ([]procurement.Delivery, error) {
+	items, err := p.list(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	ending, err := p.list(ctx, "?ends=Y")
+	if err != nil {
+		return nil, err
+	}
+	found, err := p.orders(ctx, append(items, ending...))
+	for i := range found {
+		if found[i].SKU != "" { // it has addresses
+			found[i].State = procurement.Live
+		}
+	}
+	return found, err
+}
+
+// orders returns the orders of addresses, and the recent ones that have none.
+func (p *addressProvider) orders(ctx context.Context, items []address) ([]procurement.Delivery, error) {
 	orders, err := p.recent(ctx)
 	if err != nil {
 		return nil, err

@@ -28,6 +28,10 @@ const (
 	megabyte = 1 << 20
 )
 
+// counterLag is a guess: the delay of the counter is not documented. A key works for half
+// a minute after it was disabled, and open tunnels go on.
+const counterLag = 5 * time.Minute
+
 const defaultBase = "https://api.proxies.sx/v1"
 
 var gatewayProfile = gateway.Named("proxies.sx")
@@ -82,7 +86,10 @@ type Provider struct {
 	now        func() time.Time
 }
 
-var _ ports.Dynamic = (*Provider)(nil)
+var (
+	_ ports.Dynamic = (*Provider)(nil)
+	_ ports.Lister  = (*Provider)(nil)
+)
 
 // New returns a provider, or the error of Validate.
 func New(c Config, log *slog.Logger) (*Provider, error) {
@@ -109,7 +116,7 @@ func (p *Provider) Ready() bool { return p.api.Ready() }
 // Capabilities describes pool keys.
 func (p *Provider) Capabilities() procurement.Capabilities {
 	return procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Cancels: true, Direct: true,
-		CapUnit: gigabyte}
+		CapUnit: gigabyte, CounterLag: counterLag}
 }
 
 // Balance returns an unknown balance: the API documents no call for it.
@@ -162,32 +169,6 @@ func capGB(bytes int64) (int64, error) {
 		return 0, procurement.Refuse(procurement.Invalid, fmt.Sprintf("a cap is 1 to %d GB, not %d bytes", maxGB, bytes))
 	}
 	return (bytes + gigabyte - 1) / gigabyte, nil
-}
-
-// Find returns the pool keys whose label is the key of the intent.
-func (p *Provider) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
-	var all *[]poolKey
-	if err := p.api.Call(ctx, rest.Safely, http.MethodGet, "/reseller/pool-keys", nil, &all); err != nil {
-		return nil, err
-	}
-	if all == nil {
-		return nil, errShape
-	}
-	var found []procurement.Delivery
-	for _, k := range *all {
-		if k.ID == "" || k.Label == "" {
-			return nil, errShape // such a list does not prove that the key is absent
-		}
-		if k.Label != in.Key {
-			continue
-		}
-		d, err := p.delivery(k)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, d)
-	}
-	return found, nil
 }
 
 // Read returns a pool key.

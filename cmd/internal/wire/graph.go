@@ -35,6 +35,7 @@ import (
 	"agentproxy/app/payments"
 	"agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
+	"agentproxy/app/reconcile"
 	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
 	trafficapp "agentproxy/app/traffic"
@@ -85,7 +86,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
 			(*storage.Store).RateLimits,
 			changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions, fulfilment.New, procurement.NewDriver,
-			procurement.NewDesk, procurement.NewCallbacks, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
+			procurement.NewDesk, procurement.NewCallbacks, reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
 			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders, payments.NewWatcher,
 			webhooks.New,
 		),
@@ -135,9 +136,9 @@ func embeddedConfig(s configfile.Settings) embedded.Config {
 }
 
 func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher, webhooks *webhooks.Service,
-	accounts *accounts.Service, log *slog.Logger) (*queue.Queue, error) {
+	accounts *accounts.Service, reconcile *reconcile.Service, log *slog.Logger) (*queue.Queue, error) {
 	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
-		Passes: jobTasks(passes, driver, payments, webhooks, accounts)}
+		Passes: jobTasks(passes, driver, payments, webhooks, accounts, reconcile)}
 	if pool := st.Pool(); pool != nil {
 		return queue.NewPostgres(pool, handlers, log)
 	}

@@ -84,6 +84,9 @@ func reloadOnHangup(lc fx.Lifecycle, r *Reloader) {
 	var wg sync.WaitGroup
 	lc.Append(fx.StartStopHook(func() {
 		r.warn(r.start)
+		for _, w := range r.start.Payments.Warnings() {
+			r.log.Warn("doubtful configuration", "setting", w.Error())
+		}
 		signal.Notify(hangups, syscall.SIGHUP)
 		wg.Go(func() {
 			for {

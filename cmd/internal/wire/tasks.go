@@ -18,6 +18,7 @@ import (
 	"agentproxy/app/maintenance"
 	"agentproxy/app/payments"
 	"agentproxy/app/procurement"
+	"agentproxy/app/reconcile"
 	"agentproxy/app/telemetry"
 	"agentproxy/app/webhooks"
 )
@@ -40,7 +41,7 @@ const measureClockEvery = 2 * time.Second
 
 // tasks returns the tasks of every replica, and those of the leader alone.
 func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Tasks,
-	driver *procurement.Driver, catalog *catalog.Catalog, keys *accounts.Service, ledger *proof) []task {
+	driver *procurement.Driver, catalog *catalog.Catalog, keys *accounts.Service, watch *reconcile.Watch, ledger *proof) []task {
 	return []task{
 		{name: "poll changes", every: changes.PollEvery, run: hub.Poll, wake: changed},
 		{name: "flush observations", every: telemetry.FlushEvery, run: o.Flush},
@@ -50,6 +51,7 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 		{name: "expire trials", every: time.Second, run: p.ExpireTrials, only: leads},
 		{name: "settle sessions", every: time.Second, run: p.Settle, only: leads},
 		{name: "reconcile orders", every: time.Second, run: driver.DriveDue, only: leads},
+		{name: "watch providers", every: time.Minute, run: watch.Run, only: leads},
 		{name: "measure the clock", every: measureClockEvery, run: st.MeasureClock},
 		{name: "prove the ledger", every: proveTick, run: ledger.run, only: leads},
 		{name: "refresh stock", every: time.Minute, run: catalog.RefreshStock},
@@ -59,7 +61,7 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 // jobTasks returns the tasks that the leader inserts as jobs, which any replica
 // runs.
 func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *payments.Watcher, webhooks *webhooks.Service,
-	accounts *accounts.Service) []queue.Pass {
+	accounts *accounts.Service, reconcile *reconcile.Service) []queue.Pass {
 	return []queue.Pass{
 		{Name: "tidy", Every: time.Minute, Run: p.Purge},
 		{Name: "tidy-accounts", Every: 10 * time.Minute, Run: accounts.Purge},
@@ -67,6 +69,8 @@ func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *paymen
 		{Name: "remind-of-sessions", Every: time.Minute, Run: webhooks.RemindSessions},
 		{Name: "remind-of-trials", Every: time.Minute, Run: webhooks.RemindTrials},
 		{Name: "sweep-deliveries", Every: time.Minute, Run: webhooks.Sweep},
+		// Often, because the period begins anew at each start; each provider once in 24 hours.
+		{Name: "reconcile-providers", Every: 10 * time.Minute, Run: reconcile.RunDue},
 		{Name: "recover", Every: stuckAfter, Run: func(ctx context.Context) error { return driver.Recover(ctx, stuckAfter) }},
 	}
 }
@@ -74,7 +78,8 @@ func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *paymen
 // runTasks runs every task in a loop of its own for as long as the application
 // runs. It stores the last observations of the gateway when all have ended.
 func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Tasks,
-	q *queue.Queue, payments *payments.Watcher, driver *procurement.Driver, catalog *catalog.Catalog, keys *accounts.Service, ledger *proof) {
+	q *queue.Queue, payments *payments.Watcher, driver *procurement.Driver, catalog *catalog.Catalog, keys *accounts.Service, watch *reconcile.Watch,
+	ledger *proof) {
 	ctx, cancel := context.WithCancel(context.Background())
 	changed := make(chan struct{}, 1)
 	signal := func() {
@@ -86,7 +91,7 @@ func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, s
 	var wg sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			all := append(tasks(st, changed, q.Leads, hub, o, p, driver, catalog, keys, ledger), watchPayments(settings.Payments, payments, q.Leads))
+			all := append(tasks(st, changed, q.Leads, hub, o, p, driver, catalog, keys, watch, ledger), watchPayments(settings.Payments, payments, q.Leads))
 			for _, t := range all {
 				wg.Go(func() { loop(ctx, t, log) })
 			}

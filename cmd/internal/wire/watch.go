@@ -20,6 +20,7 @@ import (
 	"agentproxy/app/catalog"
 	"agentproxy/app/payments"
 	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/reconcile"
 	trafficapp "agentproxy/app/traffic"
 	"agentproxy/app/webhooks"
 	"agentproxy/domain"
@@ -57,7 +58,7 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 const leaderLate = 5 * time.Minute
 
 // gauges returns the gauges that are read at each scrape.
-func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp.Desk, proof *proof, watcher *payments.Watcher,
+func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp.Desk, watch *reconcile.Watch, providers *reconcile.Service, proof *proof, watcher *payments.Watcher,
 	webhooks *webhooks.Service, accounts *accounts.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
@@ -69,6 +70,26 @@ func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp
 		return func(ctx context.Context) (float64, error) {
 			s, err := watcher.Status(ctx)
 			return of(s), err
+		}
+	}
+	owed := func(of func(procurement.Owed) float64) func(context.Context) (map[string]float64, error) {
+		return func(ctx context.Context) (map[string]float64, error) {
+			all, err := watch.Owed(ctx)
+			values := map[string]float64{}
+			for provider, w := range all {
+				values[provider] = of(w)
+			}
+			return values, err
+		}
+	}
+	compared := func(of func(ports.Reconciliation) float64) func(context.Context) (map[string]float64, error) {
+		return func(ctx context.Context) (map[string]float64, error) {
+			last, err := providers.Last(ctx)
+			values := map[string]float64{}
+			for provider, r := range last {
+				values[provider] = of(r)
+			}
+			return values, err
 		}
 	}
 	return []admin.Gauge{
@@ -103,6 +124,21 @@ func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp
 				_, frozen, err := desk.Tally(ctx)
 				return float64(frozen), err
 			}},
+		{Name: "agentproxy_upstream_orders_missing", Help: "Live orders that their provider did not show when it was last read.",
+			ByProvider: owed(func(w procurement.Owed) float64 { return float64(w.Missing) })},
+		{Name: "agentproxy_upstream_orders_late", Help: "Orders that were not delivered for a day, or not settled for an hour after the end.",
+			ByProvider: owed(func(w procurement.Owed) float64 { return float64(w.Late) })},
+		{Name: "agentproxy_upstream_provider_at_fault", Help: "1 while so many orders are missing that no session is ended for it.",
+			ByProvider: owed(func(w procurement.Owed) float64 {
+				if w.SellersFault() {
+					return 1
+				}
+				return 0
+			})},
+		{Name: "agentproxy_upstream_orphans", Help: "What a provider has and no order is known for, when it was last reconciled.",
+			ByProvider: compared(func(r ports.Reconciliation) float64 { return float64(r.Orphans) })},
+		{Name: "agentproxy_upstream_reconciled_age_seconds", Help: "Time since a provider was last reconciled.",
+			ByProvider: compared(func(r ports.Reconciliation) float64 { return clock.Now().Sub(r.At).Seconds() })},
 		{Name: "agentproxy_payments_lag_seconds", Help: "Time since the chain was last read completely.",
 			Read: status(func(s payments.Status) float64 {
 				if s.ReadAt.IsZero() {

@@ -1,0 +1,233 @@
+// Package direct ends the sessions whose agents connect to the provider itself. The
+// access is cut at the provider first, then its counter is awaited, and then the session
+// is settled: until then it holds what it may still have to pay for.
+package direct
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"agentproxy/app/catalog"
+	"agentproxy/app/fulfilment"
+	"agentproxy/app/ledger"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// The times of a direct session that has ended.
+const (
+	// AlarmAfter is when an error is logged that a provider has not counted it yet.
+	AlarmAfter = time.Hour
+	// SettleWithin is when it is settled by what the provider counted last. An outage
+	// over a weekend is shorter, and no agent's money is held for ever.
+	SettleWithin = 72 * time.Hour
+	// settleAnyway is when the settlement's own job does that, whatever became of the
+	// order.
+	settleAnyway = SettleWithin + time.Hour
+	callTimeout  = 30 * time.Second
+)
+
+// Counter counts a call of a provider by its error.
+type Counter func(p ports.Provider, operation string, err error)
+
+// Service settles direct sessions that have ended.
+type Service struct {
+	store   ports.Unit[Repos]
+	clock   ports.Clock
+	ids     ports.IDs
+	catalog *catalog.Catalog
+	access  *fulfilment.Service
+	calls   Counter
+	log     *slog.Logger
+}
+
+// New returns a Service.
+func New(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, access *fulfilment.Service,
+	calls Counter, log *slog.Logger) *Service {
+	return &Service{store: narrow(store), clock: clock, ids: ids, catalog: catalog, access: access, calls: calls, log: log}
+}
+
+// Settle takes the next step of a session that has ended, by its confirmed purchase. It
+// returns true if nothing of it is left to settle, so that the purchase may be cancelled;
+// else NextAt of the order is when to go on.
+func (d *Service) Settle(ctx context.Context, s session.Session, o procurement.Order) (settled bool, err error) {
+	if s.Type != session.Dynamic || s.ActivatedAt.IsZero() || s.Money.Held.Total() == 0 || o.Kind != procurement.Purchase {
+		return true, nil
+	}
+	if g, err := d.access.Open(o); err != nil || !g.Direct {
+		return err == nil, err
+	}
+	if d.clock.Now().Sub(s.EndedAt) >= SettleWithin {
+		d.log.Error("a direct session is settled by an old count, because its provider has none since it ended",
+			"session_id", s.ID, "order_id", o.ID, "provider", o.Provider, "reason", o.Reason)
+		return false, d.change(ctx, o, d.settle)
+	}
+	known, _ := d.catalog.Provider(o.Provider)
+	p, ok := known.(ports.Dynamic)
+	switch {
+	case !ok:
+		return false, d.postpone(ctx, o, "the provider is not configured")
+	case o.CutAt.IsZero():
+		return false, d.cut(ctx, p, o)
+	}
+	return false, d.count(ctx, p, o)
+}
+
+// cut stops the access at the provider. Where it has no switch the order is cancelled
+// after a last count, which may end the counter.
+func (d *Service) cut(ctx context.Context, p ports.Dynamic, o procurement.Order) error {
+	bounded, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := p.Disable(bounded, o.Ref)
+	d.calls(p, "disable", err)
+	state := o.State
+	var used procurement.Usage
+	if procurement.ClassOf(err) == procurement.Unsupported {
+		used, err = p.Usage(bounded, o.Ref)
+		d.calls(p, "usage", err)
+		if err == nil && !used.Gone {
+			err = p.Cancel(bounded, o.Ref)
+			d.calls(p, "cancel", err)
+			state = procurement.Gone
+		}
+		if procurement.ClassOf(err) == procurement.Unsupported {
+			state, err = o.State, nil // nothing stops it before its cap or its end
+		}
+	}
+	switch procurement.ClassOf(err) {
+	case "":
+	case procurement.NotFound:
+		return d.missing(ctx, o)
+	default:
+		return d.postpone(ctx, o, procurement.ReasonOf(err))
+	}
+	return d.change(ctx, o, func(ctx context.Context, c *change) error {
+		_, more, err := Book(ctx, c.tx, c.session, used.Bytes, c.now)
+		if err != nil {
+			return err
+		}
+		c.order.State, c.order.CutAt, c.order.NextAt = state, c.now, c.now
+		c.order.LostAt, c.order.Reason = time.Time{}, ""
+		if err := c.tx.Orders().Put(ctx, c.order); err != nil {
+			return err
+		}
+		return Count(ctx, c.tx, c.session, more)
+	})
+}
+
+// count books what the provider counted, and settles the session once that is complete:
+// its lag is over since the cut, and since the last bytes that came late.
+func (d *Service) count(ctx context.Context, p ports.Dynamic, o procurement.Order) error {
+	bounded, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	used, err := p.Usage(bounded, o.Ref)
+	d.calls(p, "usage", err)
+	switch {
+	case err != nil:
+		return d.postpone(ctx, o, procurement.ReasonOf(err))
+	case used.Gone && o.State != procurement.Gone:
+		return d.missing(ctx, o)
+	case used.Gone:
+		return d.change(ctx, o, d.settle) // it was cancelled after its last count
+	}
+	lag := p.Capabilities().CounterLag
+	return d.change(ctx, o, func(ctx context.Context, c *change) error {
+		before, more, err := Book(ctx, c.tx, c.session, used.Bytes, c.now)
+		if err != nil {
+			return err
+		}
+		complete := !used.AsOf.Before(c.order.CutAt.Add(lag)) && (more == 0 || lag == 0)
+		if complete || before.Used()+more >= c.session.Bytes {
+			err = d.settle(ctx, c)
+		} else {
+			c.order.LostAt, c.order.NextAt = time.Time{}, c.now.Add(max(lag, time.Second))
+			err = c.tx.Orders().Put(ctx, c.order)
+		}
+		if err != nil {
+			return err
+		}
+		return Count(ctx, c.tx, c.session, more)
+	})
+}
+
+// missing goes on after a provider that does not show the access. It is settled by the
+// last count once it is lost.
+func (d *Service) missing(ctx context.Context, o procurement.Order) error {
+	return d.change(ctx, o, func(ctx context.Context, c *change) error {
+		if c.order.State == procurement.Gone { // the session ended because it is lost
+			return d.settle(ctx, c)
+		}
+		c.order = c.order.Miss(c.now)
+		if err := c.tx.Orders().Put(ctx, c.order); err != nil {
+			return err
+		}
+		owed, err := c.tx.Orders().Owed(ctx)
+		if err != nil || !c.order.Lost(owed[c.order.Provider], c.now) {
+			return err
+		}
+		return d.settle(ctx, c)
+	})
+}
+
+// settle charges what was counted and gives the rest back. The order is due at once.
+func (d *Service) settle(ctx context.Context, c *change) error {
+	used, err := c.tx.Traffic().Usage(ctx, c.session.ID)
+	if err != nil {
+		return err
+	}
+	if err := ledger.NewBook(c.tx, d.ids, c.now).Settle(ctx, &c.session, used, true); err != nil {
+		return err
+	}
+	if err := c.tx.Traffic().SetSettleAt(ctx, c.session.ID, time.Time{}); err != nil {
+		return err
+	}
+	if err := c.tx.Sessions().Put(ctx, c.session); err != nil {
+		return err
+	}
+	c.order.NextAt, c.order.FrozenAt = c.now, time.Time{}
+	return c.tx.Orders().Put(ctx, c.order)
+}
+
+// postpone delays the next step by the backoff. After AlarmAfter it logs an error, once.
+func (d *Service) postpone(ctx context.Context, o procurement.Order, reason string) error {
+	var told bool
+	err := d.change(ctx, o, func(ctx context.Context, c *change) error {
+		age := c.now.Sub(c.session.EndedAt)
+		if told = age >= AlarmAfter && c.order.FrozenAt.IsZero(); told {
+			c.order.FrozenAt = c.now
+		}
+		c.order.Reason, c.order.NextAt = reason, c.now.Add(procurement.Backoff(age))
+		return c.tx.Orders().Put(ctx, c.order)
+	})
+	if err == nil && told {
+		d.log.Error("an ended direct session cannot be settled: its provider does not count it",
+			"session_id", o.SessionID, "order_id", o.ID, "provider", o.Provider, "reason", reason)
+	}
+	return err
+}
+
+// change is a transaction on a purchase that is not closed, and its ended session.
+type change struct {
+	tx      Repos
+	now     time.Time
+	session session.Session
+	order   procurement.Order
+}
+
+// change runs fn on the order and its session as they are now, unless another process has
+// settled the session meanwhile.
+func (d *Service) change(ctx context.Context, o procurement.Order, fn func(ctx context.Context, c *change) error) error {
+	return d.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+		s, err := tx.Sessions().Load(ctx, o.SessionID)
+		if err != nil {
+			return err
+		}
+		cur, err := tx.Orders().Get(ctx, o.ID)
+		if err != nil || s.Money.Held.Total() == 0 || !cur.ClosedAt.IsZero() {
+			return err
+		}
+		return fn(ctx, &change{tx: tx, now: d.clock.Now(), session: s, order: cur})
+	})
+}

@@ -1,0 +1,48 @@
+package procurement
+
+import "time"
+
+// The times of an order that its provider does not show.
+const (
+	// LostAfter is how long an order must be missing to be lost. Live orders are read
+	// once an hour, so that within it every other order of the provider is read too, and
+	// a fault of the provider shows in several.
+	LostAfter = 2 * time.Hour
+	// LookAgainAfter is when a missing order is read again.
+	LookAgainAfter = 10 * time.Minute
+)
+
+// Owed counts the orders that a provider owes: confirmed ones that are not given up.
+type Owed struct {
+	Live    int // all of them
+	Missing int // those that the provider did not show when it was last read
+	Late    int // those that were reported as late: not delivered, or not settled
+}
+
+// The bounds of what may be missing at a provider without a fault of the provider.
+const (
+	missingAtMost = 5
+	missingShare  = 10 // a tenth
+)
+
+// SellersFault reports whether the number of orders that are missing at once shows that
+// the provider's list is at fault and not the orders: more than one and more than a tenth of all,
+// or more than five. Sellers take back single orders; an empty or a cut list hides many,
+// and what is ended for it cannot be revived, though it is still paid for there.
+func (w Owed) SellersFault() bool {
+	return w.Missing > missingAtMost || w.Missing > 1 && w.Missing*missingShare > w.Live
+}
+
+// Miss records that the provider does not show a live order, and when it is read again.
+func (o Order) Miss(now time.Time) Order {
+	if o.LostAt.IsZero() {
+		o.LostAt = now
+	}
+	o.NextAt = now.Add(LookAgainAfter)
+	return o
+}
+
+// Lost reports whether a missing order has ended at its provider, which owes w.
+func (o Order) Lost(w Owed, now time.Time) bool {
+	return !o.LostAt.IsZero() && now.Sub(o.LostAt) >= LostAfter && !w.SellersFault()
+}
