@@ -10,6 +10,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 )
 
@@ -146,11 +147,16 @@ func (p Product) checkTraffic(add adder) {
 	}
 }
 
+// placeless reports whether every source says that it sells no place at all.
+func (p Product) placeless() bool {
+	return len(p.Sources) > 0 && !slices.ContainsFunc(p.Sources, func(s procurement.Source) bool { return s.Countries == nil || len(s.Countries) > 0 })
+}
+
 func (p Product) checkDurations(add adder) {
 	if len(p.Durations) == 0 {
 		add("durations", "the durations are missing")
 	}
-	if len(p.Countries) == 0 {
+	if len(p.Countries) == 0 && !p.placeless() {
 		add("countries", "the countries are missing: a static session needs one")
 	}
 	for i, d := range p.Durations {

@@ -27,12 +27,13 @@ providers:
   - {name: pool, kind: list, options: {file: %q, sold_as: dynamic, country: us}}
 products:
   - code: own_1
+    trial_credit: true
     name: Own addresses
     type: static
     durations: [{days: 30, price: "1.00"}]
     countries: [US]
     sources: [{provider: own}]
-  - {code: pool_1, name: Own pool, type: dynamic, price: "0.30", countries: [US], sources: [{provider: pool}]}
+  - {code: pool_1, name: Own pool, type: dynamic, price: "0.30", trial_credit: true, countries: [US], sources: [{provider: pool}]}
 `, addresses, traffic)
 }
 

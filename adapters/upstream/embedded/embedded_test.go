@@ -380,6 +380,9 @@ func TestWithoutDeclaredPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if problems := catalog.Check(p.Products()); problems != nil {
+		t.Errorf("the catalogue has faults: %v", problems)
+	}
 	for _, product := range p.Products() {
 		terms := product.Terms()
 		if len(product.Countries) != 0 || product.SellsPlace(session.Location{City: "berlin"}) {
