@@ -147,7 +147,7 @@ func (p Product) checkTraffic(add adder) {
 	}
 }
 
-// placeless reports whether every source says that it sells no place at all.
+// placeless reports whether every source is declared without a place.
 func (p Product) placeless() bool {
 	return len(p.Sources) > 0 && !slices.ContainsFunc(p.Sources, func(s procurement.Source) bool { return s.Countries == nil || len(s.Countries) > 0 })
 }
