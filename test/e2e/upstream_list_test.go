@@ -163,7 +163,7 @@ func TestKilledWhileItSellsAListNoLineIsSoldTwice(t *testing.T) {
 			wg.Wait()
 			database := db()
 			// The process that had these is dead: their claims need not expire first.
-			if _, err := database.Exec(`UPDATE upstream_orders SET next_at = planned_at WHERE status IN ('planned', 'sent')`); err != nil {
+			if _, err := database.Exec(`UPDATE upstream_orders SET next_at = planned_at, sent_at = sent_at - 180000000 WHERE status IN ('planned', 'sent')`); err != nil {
 				t.Fatal(err)
 			}
 			m.start()

@@ -125,6 +125,15 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 	)
 }
 
+// perAddress returns how many connections without a credential one client address may have. In
+// development mode every client has the same address.
+func perAddress(s configfile.Settings) int {
+	if s.Dev {
+		return 0
+	}
+	return conns.PerAddress
+}
+
 // embeddedConfig returns the exits of the embedded provider. In development mode they are sold as
 // being in every country; elsewhere agents are sold the declared places alone.
 func embeddedConfig(s configfile.Settings) embedded.Config {
@@ -171,7 +180,7 @@ const authFailureLimit = 1000
 func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secrets) gateway.Config {
 	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), OlderKeys: secrets.OlderProxyKeys(), Forbidden: ownListeners(s.AdminAddr),
 		AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: EchoURL(s),
-		Connections: b.Gateway, PerAddress: conns.PerAddress, Pipes: b.Pipes, Agent: s.AgentConnections,
+		Connections: b.Gateway, PerAddress: perAddress(s), Pipes: b.Pipes, Agent: s.AgentConnections,
 		TrialAgent: s.TrialConnections, TargetRate: s.TargetRate, TrialTargetRate: s.TrialTargetRate}
 	if s.Dev {
 		c.AuthFailureLimit = 0
@@ -231,7 +240,7 @@ func EchoURL(s configfile.Settings) string { return s.PublicURL + "/v1/ip" }
 
 func apiConfig(s configfile.Settings, b conns.Budget) httpapi.Config {
 	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
-		TrustedProxies: s.TrustedProxies, Version: Version, Dev: s.Dev, Connections: b.API, PerAddress: conns.PerAddress}
+		TrustedProxies: s.TrustedProxies, Version: Version, Dev: s.Dev, Connections: b.API, PerAddress: perAddress(s)}
 }
 
 // Version is the version of the program, as in GET /health.
