@@ -49,6 +49,7 @@ var sentinels = map[string]*domain.Error{
 	"procurement.ErrOrderNotFound":   procurement.ErrOrderNotFound,
 	"recharge.ErrLimit":              recharge.ErrLimit,
 	"recharge.ErrNotFound":           recharge.ErrNotFound,
+	"recharge.ErrOff":                recharge.ErrOff,
 	"session.ErrLimit":               session.ErrLimit,
 	"session.ErrNotDynamic":          session.ErrNotDynamic,
 	"session.ErrNotFound":            session.ErrNotFound,
