@@ -12,10 +12,13 @@ import (
 // Products of the embedded provider (Local, Static) and of the remote seller. The sellers
 // deliver those named Async some time after the order.
 const (
-	Local, LocalAsync   = "dyn_fast_1", "dyn_global_1"
-	Static, StaticAsync = "sta_isp_1", "sta_city_1"
-	Remote, RemoteAsync = "dyn_sync", "dyn_async"
-	RemoteStatic        = "sta_sync"
+	Local        = "dyn_fast_1"
+	LocalAsync   = "dyn_global_1"
+	Static       = "sta_isp_1"
+	StaticAsync  = "sta_city_1"
+	Remote       = "dyn_sync"
+	RemoteAsync  = "dyn_async"
+	RemoteStatic = "sta_sync"
 )
 
 // Form returns a create request for a product: one GB, or one IP for 30 days in Germany.

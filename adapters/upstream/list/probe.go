@@ -102,7 +102,7 @@ func connect(ctx context.Context, d *net.Dialer, l Line, target string) (net.Con
 		return nil, err
 	}
 	r := bufio.NewReaderSize(c, 4096)
-	res, err := http.ReadResponse(r, req)
+	res, err := http.ReadResponse(r, req) //nolint:bodyclose // the answer to CONNECT has no body; the tunnel follows
 	if err == nil && (res.StatusCode/100 != 2 || r.Buffered() > 0) {
 		err = errors.New("the proxy refused the tunnel: " + res.Status)
 	}
