@@ -67,6 +67,7 @@ type World struct {
 	Transitions *sessions.Transitions
 	Fulfilment  *fulfilment.Service
 	Driver      *procurementapp.Driver
+	Other       *procurementapp.Driver // of another process
 	Desk        *procurementapp.Desk
 	Callbacks   *procurementapp.Callbacks
 	Sessions    *sessions.Service
@@ -175,6 +176,7 @@ func (w *World) Connect(limit int, clock ports.Clock, calls procurementapp.Count
 	w.Fulfilment = fulfilment.New(w.Store, w.Secrets, w.Catalog, log)
 	w.Transitions = sessions.NewTransitions(w.IDs, w.Catalog, w.Fulfilment)
 	w.Driver = procurementapp.NewDriver(w.Store, clock, w.IDs, w.Catalog, w.Hub, w.Transitions, w.Fulfilment, calls, log)
+	w.Other = procurementapp.NewDriver(w.Store, clock, w.IDs, w.Catalog, w.Hub, w.Transitions, w.Fulfilment, calls, log)
 	w.Desk = procurementapp.NewDesk(w.Store, w.Driver)
 	w.Callbacks = procurementapp.NewCallbacks(w.Store, clock, w.Catalog, w.Driver)
 	w.Sessions = sessions.New(sessions.Config{Limit: limit}, w.Store, clock, w.IDs, w.Secrets, w.Catalog, w.Transitions, w.Driver,
