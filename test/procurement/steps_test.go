@@ -107,13 +107,13 @@ func (w *world) create(p catalog.Product) func() {
 
 // touch does something with a live session.
 func (w *world) touch(id, agent, typ, status string) func() {
-	u, dice := w.replicas[w.rng.IntN(2)].sessions, w.rng.IntN(10)
+	u, choice := w.replicas[w.rng.IntN(2)].sessions, w.rng.IntN(10)
 	w.keys++
 	call := idempotency.Call{Key: fmt.Sprintf("key-%d", w.keys), Path: "/v1/sessions/" + id, Hash: []byte(id)}
 	days := []string{"", "30", "90"}[w.rng.IntN(3)]
 	return func() {
 		switch {
-		case dice < 3:
+		case choice < 3:
 			_, err := u.Terminate(context.Background(), agent, id)
 			w.recordError(err)
 			if err == nil {
@@ -123,7 +123,7 @@ func (w *world) touch(id, agent, typ, status string) func() {
 			_, err := u.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: id, Days: days, Call: call})
 			w.recordError(err)
 			w.count("renewal asked", 1)
-			if dice < 5 { // and the same again
+			if choice < 5 { // and the same again
 				_, err = u.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: id, Days: days, Call: call})
 				w.recordError(err)
 			}

@@ -37,7 +37,7 @@ import (
 
 // world is one seed: one database, two replicas of the service and all sellers.
 type world struct {
-	census
+	tally
 	t    *testing.T
 	seed uint64
 	rng  *rand.Rand // the script; used between batches only
@@ -50,7 +50,7 @@ type world struct {
 	path     string
 	log      *record
 	replicas [2]*replica
-	calm     bool
+	finished bool
 
 	agents   []string
 	keys     int
@@ -119,7 +119,7 @@ func tempDir(t *testing.T) string {
 
 func open(t *testing.T, seed uint64) *world {
 	t.Helper()
-	w := &world{census: census{counts: map[string]int{}}, t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), clock: fake.NewClock(),
+	w := &world{tally: tally{counts: map[string]int{}}, t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), clock: fake.NewClock(),
 		ids: new(fake.IDs), log: new(record), vanished: map[string]bool{}, operated: map[string]bool{}, answered: map[string]map[string]bool{}}
 	w.sellers = openSellers(t, seed)
 	text, err := template()
@@ -139,7 +139,7 @@ func open(t *testing.T, seed uint64) *world {
 	w.start(0)
 	w.start(1)
 	w.register(4)
-	w.spoil(seed, *chance)
+	w.injectFaults(seed, *chance)
 	return w
 }
 
@@ -154,9 +154,9 @@ func (w *world) start(n int) {
 		ok(w.t, err)
 		providers = append(providers, p)
 	}
-	r := &replica{store: &store{Store: w.db, count: w.count, dice: rand.New(rand.NewPCG(w.seed, w.rng.Uint64())), odds: usual, lives: -1}}
-	if w.calm {
-		r.store.calm()
+	r := &replica{store: &store{Store: w.db, count: w.count, rng: rand.New(rand.NewPCG(w.seed, w.rng.Uint64())), odds: usual, lives: -1}}
+	if w.finished {
+		r.store.stopFaults()
 	}
 	var err error
 	r.catalog, err = catalog.New(providers, products(), country.Name)
