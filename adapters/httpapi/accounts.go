@@ -167,21 +167,33 @@ type registration struct {
 }
 
 // countRegistration refuses a registration if too many came from the same address. The exits of the
-// service count as one address, because an agent with a session can use each of them.
+// service count as one address too, because an agent with a session can use each of them. The
+// address comes first: a registration that it refuses asks nothing of the database.
 func (s *Server) countRegistration(c *call) (err error) {
 	r := &registration{addr: s.clientAddr(c.gin.Request)}
+	r.counted = r.addr
+	if err := s.takeRegistration(r.counted); err != nil {
+		return err
+	}
 	if r.fromExit, err = s.Accounts.IsExit(c, r.addr, peerAddr(c.gin.Request)); err != nil {
 		return err
 	}
-	if !r.fromExit {
-		r.counted = r.addr
+	if r.fromExit {
+		r.counted = netip.Addr{}
+		if err := s.takeRegistration(r.counted); err != nil {
+			return err
+		}
 	}
-	if d := s.Limits.TakeRegistration(r.counted); !d.Allowed {
+	c.registration = r
+	return nil
+}
+
+func (s *Server) takeRegistration(from netip.Addr) error {
+	if d := s.Limits.TakeRegistration(from); !d.Allowed {
 		return account.ErrRateLimited.Msgf(
 			"too many registrations from this address; wait for the seconds in Retry-After",
 		).After(d.RetryAfter)
 	}
-	c.registration = r
 	return nil
 }
 

@@ -19,8 +19,10 @@ func TestReplicasShareTheirLimits(t *testing.T) {
 	counts, more := together(30, func(i int) (reply, error) {
 		return both[i%2].call(t.Context(), "POST", "/account/register", "", fmt.Sprintf(`{"name":"more %d"}`, i))
 	})
-	if late := int(time.Since(began).Seconds() / 6); counts[201] < 8 || counts[201] > 8+late || counts[201]+counts[429] != 30 {
-		t.Errorf("registrations after two: %v", counts)
+	// An admitted one that the database had no time for on a busy machine has spent its permit.
+	admitted := counts[201] + counts[503]
+	if late := int(time.Since(began).Seconds() / 6); admitted < 8 || admitted > 8+late || admitted+counts[429] != 30 || counts[201] == 0 {
+		t.Errorf("registrations after two: %v; the first printed:\n%s", counts, both[0].log)
 	}
 	both[0].object("agent", "set-rate-limit", smallID, "--per-minute", "30")
 	both[0].object("agent", "set-rate-limit", id, "--per-minute", "600")
@@ -67,12 +69,13 @@ func TestReplicasShareTheirLimits(t *testing.T) {
 func TestWithoutItsServerLimitsHoldAlone(t *testing.T) {
 	t.Parallel()
 	server := pg.Start(t)
-	s := serve(t, append(onPostgres(server.Database(t)), "AGENTPROXY_RATE_LIMIT_PER_MINUTE=20")...)
+	s := serve(t, append(onPostgres(server.Database(t)), "AGENTPROXY_RATE_LIMIT_PER_MINUTE=20", "AGENTPROXY_REGISTER_LIMIT_PER_MINUTE=1")...)
 	key, _ := s.register("patient")
 	s.must(200, "GET", "/products", key, "")
 	if err := server.Stop("immediate"); err != nil {
 		t.Fatal(err)
 	}
+	s.must(429, "POST", "/account/register", "", `{"name":"one too many"}`)
 	began := time.Now()
 	counts, _ := together(40, func(int) (reply, error) { return s.call(t.Context(), "GET", "/products", key, "") })
 	if late := int(time.Since(began).Seconds() / 3); counts[200] < 19 || counts[200] > 20+late || counts[200]+counts[429] != 40 {
