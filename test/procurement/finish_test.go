@@ -59,7 +59,7 @@ func (w *world) turn() { together([]func(){w.work(0), w.work(1)}) }
 // pages.
 func (w *world) operate(id, kind, provider string) {
 	w.operated[id] = true
-	u := w.replicas[0].desk
+	u := w.replicas[0].Desk
 	var err error
 	sold := w.intents()[id]
 	switch {
@@ -73,7 +73,7 @@ func (w *world) operate(id, kind, provider string) {
 		}
 	default:
 		w.count("purchase adopted by the operator", 1)
-		for ref := range w.there(provider) {
+		for ref := range w.sellerRefs(provider) {
 			if len(w.rows(`SELECT 1 FROM upstream_orders WHERE provider = ? AND ref = ?`, provider, ref)) == 0 {
 				_, err = u.Adopt(context.Background(), id, ref)
 				break
