@@ -13,7 +13,7 @@ import (
 type File struct {
 	Path   string
 	What   string
-	Secret bool // nobody but the owner may read it; else nobody else may write it
+	Secret bool // readable by its owner alone; else writable by its owner alone
 }
 
 // Files judges the modes of files. One that does not exist is left out.
