@@ -35,6 +35,7 @@ func (s *Server) refuse(c *call, err error) {
 	}
 	if status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="agentproxy"`)
+		e = e.With("register", "POST "+s.cfg.PublicURL+Prefix+"/account/register")
 	}
 	s.sendRefusal(c, status, e)
 }
@@ -62,7 +63,7 @@ func (s *Server) refusalOf(c *call, err error) *domain.Error {
 // public reports whether the document has the code of a refusal for some
 // operation. Any other refusal is an internal fault and is not answered.
 func (s *Server) public(e *domain.Error) bool {
-	if e == errNoRoute || e == errNoMethod || errors.Is(e, errMisdirected) || e == errCrossSite {
+	if errors.Is(e, errNoRoute) || e == errNoMethod || errors.Is(e, errMisdirected) || e == errCrossSite {
 		return true
 	}
 	for _, o := range s.ops {

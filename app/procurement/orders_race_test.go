@@ -160,14 +160,14 @@ func driveJob(w *apptest.World, id string) error {
 	return err
 }
 
-// late is a seller whose answers wait.
-type late struct {
+// slowProvider is a seller whose answers wait.
+type slowProvider struct {
 	*fake.Provider
 	gate <-chan struct{}
 	err  error
 }
 
-func (l *late) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
+func (l *slowProvider) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
 	d, err := l.Provider.Order(context.WithoutCancel(ctx), in)
 	<-l.gate
 	return d, cmp.Or(l.err, err)
@@ -189,7 +189,7 @@ func TestWhoComesTooLateHasNoSay(t *testing.T) {
 			// get before another one has asked for the order.
 			gate := make(chan struct{})
 			useOnly(w, []catalog.Product{apptest.SharedProduct("sta_both", session.Static, procurement.Source{Provider: "remote", SKU: "r"},
-				procurement.Source{Provider: "second", Preference: 1})}, &late{w.Seller, gate, step.Err}, second)
+				procurement.Source{Provider: "second", Preference: 1})}, &slowProvider{w.Seller, gate, step.Err}, second)
 			w.Clock.Advance(time.Minute)
 			first := make(chan error)
 			go func() { first <- w.Driver.DriveDue(context.Background()) }()

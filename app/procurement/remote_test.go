@@ -174,7 +174,7 @@ func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
 		t.Parallel()
 		w := apptest.New(t)
 		agent := w.Register()
-		gate, open, ctx, cancel := leave(t, w)
+		gate, open, ctx, cancel := holdProvision(t, w)
 		var d sessions.Done
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -205,9 +205,9 @@ func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
 	})
 }
 
-// leave makes the seller wait for a call; gate returns once it is there, open
+// holdProvision makes the seller wait for a call; gate returns once it is there, open
 // lets it go on.
-func leave(t *testing.T, w *apptest.World) (gate, open func(), ctx context.Context, cancel func()) {
+func holdProvision(t *testing.T, w *apptest.World) (gate, open func(), ctx context.Context, cancel func()) {
 	hold := make(chan struct{})
 	w.Seller.Next(fake.Provision, fake.Step{Gate: hold})
 	ctx, cancel = context.WithCancel(t.Context())

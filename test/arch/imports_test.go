@@ -22,7 +22,7 @@ var imports = []rule{
 	{"domain", ""},
 	{"domain/account", "domain"},
 	{"domain/billing", "domain"},
-	{"domain/catalog", "domain domain/account domain/billing domain/procurement domain/session"},
+	{"domain/catalog", "domain domain/account domain/billing domain/procurement domain/session domain/spelling"},
 	{"domain/egress", "domain"},
 	{"domain/eventlog", ""},
 	{"domain/health", "domain"},
@@ -30,6 +30,7 @@ var imports = []rule{
 	{"domain/ratelimit", ""},
 	{"domain/recharge", "domain"},
 	{"domain/session", "domain domain/billing"},
+	{"domain/spelling", ""},
 	{"domain/traffic", "domain/health domain/procurement domain/session"},
 	{"domain/webhook", "domain"},
 

@@ -147,7 +147,7 @@ func agenda(sellers []stall, round int) (first *stall, traffic []stall) {
 
 // business orders, renews and terminates until the service is gone. It orders once of
 // a seller of addresses, which serializes equal orders.
-func (m *market) business(ctx context.Context, key, name string, sellers []stall, round int, done *tally) {
+func (m *sellerService) business(ctx context.Context, key, name string, sellers []stall, round int, done *tally) {
 	first, traffic := agenda(sellers, round)
 	if first != nil && !m.deal(ctx, key, name+"-first", *first, false, done) {
 		return
@@ -161,7 +161,7 @@ func (m *market) business(ctx context.Context, key, name string, sellers []stall
 
 // deal orders once, and renews or terminates sessions. It returns false if the service
 // is gone.
-func (m *market) deal(ctx context.Context, key, name string, of stall, terminate bool, done *tally) bool {
+func (m *sellerService) deal(ctx context.Context, key, name string, of stall, terminate bool, done *tally) bool {
 	r, err := m.call(ctx, "POST", "/sessions", key, of.body, "Idempotency-Key", name)
 	if err != nil {
 		return false
@@ -196,7 +196,7 @@ func (m *market) deal(ctx context.Context, key, name string, of stall, terminate
 }
 
 // oldest returns the oldest active session of a product, or "" if there is none.
-func (m *market) oldest(ctx context.Context, key, product string) string {
+func (m *sellerService) oldest(ctx context.Context, key, product string) string {
 	var list struct {
 		Items []struct {
 			SessionID string `json:"session_id"`
