@@ -55,7 +55,7 @@ func TestAnAgentWithManyCallsDelaysAnotherByOne(t *testing.T) {
 		}
 		stop()
 		wg.Wait()
-		time.Sleep(time.Second) // the turn that nobody takes
+		time.Sleep(time.Second) // the turn of calls that were given up
 	})
 }
 
