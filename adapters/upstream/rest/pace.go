@@ -44,7 +44,7 @@ var Unpaced = &Pace{}
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 // Wait blocks until the call may start. It fails with Temporary if the context ends
-// before that, at once if that can be told.
+// before that, at once where that is known.
 func (p *Pace) Wait(ctx context.Context, money bool) *procurement.Error {
 	late := procurement.Refuse(procurement.Temporary, "the rate limit of the seller leaves no time for this call")
 	if ctx.Err() != nil {
