@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/gateway"
 	"agentproxy/adapters/upstream/rest"
@@ -87,7 +85,8 @@ func (c Config) checkAddresses() (faults []error) {
 	for _, place := range slices.Sorted(maps.Keys(c.Locations)) {
 		code, _, _ := strings.Cut(place, "/")
 		if !country.Known(code) || c.Locations[place] == "" {
-			faults = append(faults, fmt.Errorf("locations.%s must be a country (US) or a city of it (US/newyork), with an id", place))
+			faults = append(faults, fmt.Errorf("locations.%s must be a country (US) or a city of it (US/newyork), with an id",
+				place))
 		}
 	}
 	return faults
@@ -113,7 +112,7 @@ type account struct {
 	// The three clients share their connections and circuit breaker. An undocumented
 	// error is a refusal of a read or a write, and Ambiguous for money.
 	reads, writes, money *rest.Client
-	pace                 *pacer // of writes and money
+	pace                 *rest.Pace // of writes and money
 	now                  func() time.Time
 }
 
@@ -126,7 +125,8 @@ func New(c Config, log *slog.Logger) (ports.Provider, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	a := &account{name: c.Name, section: c.Section, purpose: strings.TrimSpace(c.Purpose), places: c.Locations, log: log, now: time.Now}
+	a := &account{name: c.Name, section: c.Section, purpose: strings.TrimSpace(c.Purpose), places: c.Locations, log: log,
+		now: time.Now}
 	if a.section == "" {
 		a.section = sections[0]
 	}
@@ -158,12 +158,13 @@ func (a *account) connect(c Config) {
 		}
 	}
 	a.reads.Explain = explained(false)
-	a.writes = a.reads.Limited(rate.Limit(perSecond), nil) // for attempts of one write
-	a.money = a.reads.Limited(rate.Inf, explained(true))   // attempted once
-	a.pace = &pacer{write: seconds(1 / perSecond), money: seconds(2 / perSecond)}
+	a.writes = a.reads.Paced(rest.NewPace(perSecond), nil) // for attempts of one write
+	a.money = a.reads.Paced(rest.Unpaced, explained(true)) // attempted once
+	// Purchases are further apart than other writes, as in the official client
+	// (https://github.com/proxy-seller/userApiGolang, ratelimit.go). Two limits in a row
+	// would release calls in bursts.
+	a.pace = rest.NewPace(perSecond).Slower(perSecond / 2)
 }
-
-func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 // redact hides the key in a text.
 func (a *account) redact(s string) string { return string(a.reads.Redact([]byte(s))) }
@@ -199,7 +200,7 @@ func (a *account) query(ctx context.Context, path string, in, data any) error {
 func (a *account) change(ctx context.Context, method, path string, in, data any) error {
 	ctx, cancel := context.WithTimeout(ctx, a.writes.Timeout)
 	defer cancel()
-	if err := a.pace.wait(ctx, false); err != nil {
+	if err := a.pace.Wait(ctx, false); err != nil {
 		return err
 	}
 	return a.writes.Call(ctx, rest.Safely, method, path, in, &envelope{Data: data})
@@ -210,7 +211,7 @@ func (a *account) change(ctx context.Context, method, path string, in, data any)
 func (a *account) spend(ctx context.Context, key, path string, in, data any) error {
 	turn, cancel := context.WithTimeout(ctx, a.money.Timeout)
 	defer cancel()
-	if err := a.pace.wait(turn, true); err != nil {
+	if err := a.pace.Wait(turn, true); err != nil {
 		return err
 	}
 	return a.money.CallWith(ctx, rest.Once, http.MethodPost, path, rest.RequestID(key), in, &envelope{Data: data})
