@@ -1,5 +1,5 @@
 // Package economics plays histories of what orders cost and bring in: sellers refuse,
-// deliver late, get dearer, answer to nobody, hide what they sold and show it again, while
+// deliver late, get dearer, answer nothing, hide what they sold and show it again, while
 // agents buy, renew, use and give up at every moment, also in the middle of a seller's
 // call, and two replicas drive the orders, one of them with a wrong clock. Afterwards the
 // sellers' books are compared with the ledger: what agents paid for what was delivered

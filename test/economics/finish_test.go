@@ -106,7 +106,7 @@ func (w *world) check() {
 	w.Audit()
 }
 
-// matches returns the sales of each session. What a shop sold is an order of ours, was
+// matches returns the sales of each session. What a shop sold is an order of the service, was
 // given back, or was reported.
 func (w *world) matches() map[string][]*sale {
 	bought := map[string][]*sale{}

@@ -27,9 +27,9 @@ const counterLag = 10 * time.Minute
 type shop struct {
 	name string
 	caps procurement.Capabilities
-	// quotes: it returns the price beforehand. tells: the delivery has its cost. dearer: it
+	// quotes: it returns the price beforehand. reports: the delivery has its cost. dearer: it
 	// charges its price at the moment of the order, whatever was quoted.
-	quotes, tells, dearer bool
+	quotes, reports, dearer bool
 
 	clock interface{ Now() time.Time }
 	rng   *rand.Rand
@@ -205,7 +205,7 @@ func (s *shop) describe(b *sale) procurement.Delivery {
 	if s.caps.Labels(b.Type) {
 		d.Label = b.Key
 	}
-	if s.tells || s.dearer {
+	if s.reports || s.dearer {
 		d.Cost = b.price
 	}
 	if s.clock.Now().Before(b.readyAt) {

@@ -14,7 +14,7 @@ import (
 	"agentproxy/test/apptest"
 )
 
-// step is something that happens, as often as its weight says.
+// step is something that happens, by its weight.
 type step struct {
 	weight int
 	do     func(w *world)

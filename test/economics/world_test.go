@@ -86,7 +86,7 @@ func open(t *testing.T, seed uint64, all *census) *world {
 	exits := 0
 	add := func(name string, caps domainprocurement.Capabilities) *shop {
 		caps.ViaUpstream, caps.Renews = true, true
-		s := &shop{name: name, caps: caps, quotes: w.rng.IntN(4) > 0, tells: w.rng.IntN(2) == 0, dearer: w.rng.IntN(4) == 0, price: 100,
+		s := &shop{name: name, caps: caps, quotes: w.rng.IntN(4) > 0, reports: w.rng.IntN(2) == 0, dearer: w.rng.IntN(4) == 0, price: 100,
 			rng: rand.New(rand.NewPCG(seed, uint64(len(w.shops)))), during: w.during, count: all.add, exits: &exits}
 		w.shops = append(w.shops, s)
 		return s
