@@ -70,6 +70,7 @@ func (s *Server) declareKeys() {
 		Path:    "/account/keys",
 		Tag:     "account",
 		Summary: "The API keys of the account, newest first",
+		Doc:     "The first key, of the registration, is among them. No key is shown again, only its last characters.",
 		Scope:   account.AccountRead,
 		OK: []reply{{Status: ok, Doc: "A page of keys that have not expired.",
 			Data: keysReply{[]keyReply{exampleKey}, paginationReply{1, 20, 1, 1}}}},

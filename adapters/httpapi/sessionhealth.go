@@ -53,6 +53,7 @@ func (s *Server) declareSessionViews() {
 		Path:    "/sessions/{session_id}/health",
 		Tag:     "sessions",
 		Summary: "How the current exit fares, and what to do",
+		Doc:     "Made from what the agent reported and from what the gateway saw. docs/health.md has the formula.",
 		Scope:   account.SessionsRead,
 		Refuses: ofSession,
 		OK:      []reply{{Status: ok, Doc: "The health at this moment.", Data: exampleHealth}},

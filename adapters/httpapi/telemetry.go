@@ -105,6 +105,7 @@ func (s *Server) declareTelemetry() {
 		Path:    "/sessions/{session_id}/report-event",
 		Tag:     "telemetry",
 		Summary: "Report what came of one request",
+		Doc:     "One request's outcome. Report failures and successes: the score is a rate. The batch takes up to 1,000 at once.",
 		Scope:   account.TelemetryWrite,
 		Refuses: and(ofSession, session.ErrOver),
 		OK:      []reply{{Status: ok, Doc: "Counted, and what follows from it.", Data: exampleReported}},

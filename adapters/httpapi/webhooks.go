@@ -69,6 +69,7 @@ func (s *Server) declareWebhooks() {
 		Path:    "/account/webhook",
 		Tag:     "webhooks",
 		Summary: "Where events go, and whether they arrive",
+		Doc:     "The URL, whether it is enabled, and the outcome of recent deliveries.",
 		Scope:   account.AccountRead,
 		OK:      []reply{{Status: ok, Doc: "The webhook.", Data: exampleWebhook}},
 	}, func(ctx context.Context, _ *struct{}) (int, webhookReply, error) {

@@ -45,7 +45,7 @@ func (s *Server) documentWebhooks() {
 		}
 	}
 	s.api.OpenAPI().Webhooks = map[string]*huma.PathItem{"event": {Post: &huma.Operation{
-		OperationID: "receive-event", Tags: []string{"webhooks"}, Summary: "An event, sent to webhook_url", Description: webhookDoc,
+		OperationID: "receive-event", Security: []map[string][]string{}, Tags: []string{"webhooks"}, Summary: "An event, sent to webhook_url", Description: webhookDoc,
 		Parameters: []*huma.Param{
 			header("webhook-id", "The event's id."),
 			header("webhook-timestamp", "When this attempt was made, in Unix seconds."),
