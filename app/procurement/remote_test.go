@@ -119,7 +119,7 @@ func TestAmbiguousCreate(t *testing.T) {
 			apptest.OK(t, w.RunOrders())
 			if !step.Work {
 				apptest.Equal(t, "too early to tell", w.Read(agent, d.View.ID).Status, session.Creating)
-				w.Clock.Advance(2 * time.Minute)
+				w.Clock.Advance(procurement.ListingDelay)
 				apptest.OK(t, w.RunOrders())
 				apptest.Equal(t, "the session", w.Read(agent, d.View.ID).Status, session.Failed)
 				apptest.Equal(t, "the balance", w.Balance(agent), apptest.Dollars("10"))
@@ -160,6 +160,7 @@ func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
 		if d.Outcome != ports.Pending || !d.Replayed || d.View.Status != session.Creating {
 			t.Errorf("after a minute: %d %+v", d.Outcome, d.View.Session)
 		}
+		w.Clock.Advance(procurement.SendTimeout)
 		apptest.OK(t, w.RunOrders()) // the process that sent it counts as dead
 		w.Clock.Advance(time.Minute)
 		apptest.OK(t, w.RunOrders()) // the provider is asked

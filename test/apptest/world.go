@@ -58,6 +58,7 @@ type World struct {
 	UseCases
 	Accounts  *accounts.Service
 	Referrers *accounts.Referrers
+	Other     *procurementapp.Driver // of another process
 	Catalog   *catalogapp.Catalog
 	Observer  *telemetry.Observer
 	Telemetry *telemetry.Service
@@ -156,6 +157,7 @@ func (w *World) Wire(s Options, clock ports.Clock, ids ports.IDs) {
 func (w *World) Connect(limit int, clock ports.Clock, calls procurementapp.Counter, log *slog.Logger) {
 	w.UseCases = NewUseCases(Dependencies{Store: w.Store, Clock: clock, IDs: w.IDs, Secrets: w.Secrets,
 		Catalog: w.Catalog, Hub: w.Hub, Limits: w.Limits, SessionLimit: limit, Calls: calls, Log: log})
+	w.Other = procurementapp.NewDriver(w.Store, clock, w.IDs, w.Catalog, w.Hub, w.Transitions, w.Fulfilment, calls, log)
 }
 
 // Reconnect creates the use cases that depend on the catalogue, with another catalogue.

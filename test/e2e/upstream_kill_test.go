@@ -13,6 +13,7 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/test/campaign"
 	"agentproxy/test/fake/seller"
 	"agentproxy/test/pg"
@@ -89,8 +90,12 @@ func killedWhileItBuys(t *testing.T, store string) {
 		wg.Wait()
 		if round == *upstreamKills-1 && !*upstreamAll {
 			// The process that had these is dead: their claims need not expire first.
-			if _, err := db.Exec(`UPDATE upstream_orders SET next_at = planned_at WHERE status IN ('planned', 'sent')`); err != nil {
-				t.Fatal(err)
+			// Neither need the calls that it had made.
+			for _, query := range []string{`UPDATE upstream_orders SET next_at = planned_at WHERE status IN ('planned', 'sent')`,
+				fmt.Sprintf(`UPDATE upstream_orders SET sent_at = sent_at - %d WHERE status IN ('sent', 'unknown')`, procurement.SendTimeout.Microseconds())} {
+				if _, err := db.Exec(query); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 		m.start()
