@@ -73,7 +73,8 @@ func (s *Server) declareProducts() {
 	list.ID, list.Path, list.Scope, list.Summary = "list-products", "/products", account.ProductsRead, "What is sold"
 	list.Doc = "Prices, bounds and places. product_no goes into POST /sessions."
 	op(s, list, s.listProducts)
-	list.ID, list.Path, list.Scope, list.Open, list.Summary = "list-public-products", "/public/products", "", true, "What is sold, without a credential"
+	list.ID, list.Path, list.Scope, list.Open, list.Summary = "list-public-products", "/public/products", "", true,
+		"What is sold, without a credential"
 	list.Doc = "The same list as GET /products, for those who have no account yet."
 	op(s, list, s.listProducts)
 
