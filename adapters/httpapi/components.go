@@ -33,7 +33,8 @@ func compact(text []byte) ([]byte, error) {
 		list, _ := operation["parameters"].([]any)
 		for i, p := range list {
 			in, name := p.(object)["in"].(string), p.(object)["name"].(string)
-			parameters = append(parameters, site{p, func(ref any) { list[i] = ref }, camel(in + "_" + strings.ReplaceAll(name, "-", "_"))})
+			parameters = append(parameters, site{p, func(ref any) { list[i] = ref },
+				camel(in + "_" + strings.ReplaceAll(name, "-", "_"))})
 		}
 		for status, r := range objectIn(operation, "responses") {
 			headers = append(headers, sitesOf(objectIn(r.(object), "headers"))...)

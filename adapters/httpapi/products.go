@@ -91,12 +91,13 @@ func (s *Server) declareProducts() {
 		return ok, regionsReply{each(s.Catalog.Regions(), toRegion)}, nil
 	})
 	op(s, operation{
-		ID:        "recommend-products",
-		Method:    http.MethodPost,
-		Path:      "/products/recommend",
-		Tag:       "products",
-		Summary:   "Which products fit a use case",
-		Doc:       "Scores every product that can be bought for a use case, and suggests what to send to POST /sessions.",
+		ID:      "recommend-products",
+		Method:  http.MethodPost,
+		Path:    "/products/recommend",
+		Tag:     "products",
+		Summary: "Which products fit a use case",
+		Doc: "Scores every product that can be bought for a use case, and suggests what to send to POST " +
+			"/sessions.",
 		Scope:     account.ProductsRead,
 		EmptyBody: true,
 		OK:        []reply{{Status: ok, Doc: "What fits, best first.", Data: exampleRecommendations}},

@@ -55,7 +55,8 @@ func (s *Server) declareService() {
 func (s *Server) declareDocument() {
 	const path = "/openapi.json"
 	s.api.OpenAPI().AddOperation(&huma.Operation{OperationID: "get-openapi", Method: http.MethodGet, Path: path,
-		Tags: []string{"service"}, Summary: "This document", Description: "It is the same at /openapi.json, and has an ETag.", Security: []map[string][]string{},
+		Tags: []string{"service"}, Summary: "This document", Description: "It is the same at /openapi.json, " +
+			"and has an ETag.", Security: []map[string][]string{},
 		Responses: map[string]*huma.Response{"200": {
 			Description: "The OpenAPI 3.1 document, without envelope.",
 			Content: map[string]*huma.MediaType{jsonType: {

@@ -103,7 +103,8 @@ func (s *Server) declareSessionViews() {
 		Scope:   account.SessionsWrite,
 		Doc:     "To the service's own echo. Free; 10 a minute.",
 		Refuses: and(ofLive, account.ErrRateLimited, ports.ErrProvider, ports.ErrTimeout),
-		OK:      []reply{{Status: ok, Doc: "The exit works.", Data: checkReply{true, "203.0.113.7", "US", 42, "http"}}},
+		OK: []reply{{Status: ok, Doc: "The exit " +
+			"works.", Data: checkReply{true, "203.0.113.7", "US", 42, "http"}}},
 	}, s.checkSession)
 }
 
