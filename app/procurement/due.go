@@ -100,8 +100,7 @@ func (u *Driver) DriveSession(ctx context.Context, id string) error {
 	}
 }
 
-// ErrStillDriven means that a provider has not answered in time. The orders are driven in
-// the background.
+// ErrStillDriven means that the orders are driven in the background.
 var ErrStillDriven = errors.New("the provider has not answered yet")
 
 // DriveFor is Drive for an agent, who waits no longer than that.
