@@ -21,11 +21,12 @@ var providerKeys = []key{
 	{"secrets", "none", "secrets of the kind by name, each as `{env: VARIABLE}` or `{file: PATH}`"},
 	{"options", "none", "options of the kind by name"},
 	{"locations", "none", "the provider's ids of places, by country (`US`) or country and city (`US/newyork`)"},
-	{"resolve", "`here` for a proxy on a private address, else `upstream`", "`here` sends the address that a target's name was " +
-		"resolved to and judged by, `upstream` sends the name"},
+	{"resolve", "`here` for a proxy on a private address, else `upstream`", "`here` sends the address " +
+		"that a target's name was resolved to and judged by, `upstream` sends the name"},
 	{"per_second", "the kind's own", "calls of the provider's API per second, above 0 and at most 1000"},
 	{"timeout_seconds", "the kind's own", "timeout of a call, 1 to 150"},
-	{"sourcing", "a warning", "how the provider gets the consent of those whose addresses it sells, as you have looked it up"},
+	{"sourcing", "a warning", "how the provider gets the consent of those whose addresses it sells, as you have " +
+		"looked it up"},
 }
 
 var sourcingKeys = []key{
@@ -36,7 +37,8 @@ var sourcingKeys = []key{
 
 var secretKeys = []key{
 	{"env", "`file` is given", "environment variable with the secret"},
-	{"file", "`env` is given", "file with the secret in one line; a relative path starts at the folder of the configuration file"},
+	{"file", "`env` is given", "file with the secret in one line; a relative path starts at the folder of the " +
+		"configuration file"},
 }
 
 var productKeys = []key{
@@ -48,16 +50,21 @@ var productKeys = []key{
 	{"durations", "required if static", "list of durations in days, each with the price of an IP address"},
 	{"countries", "those of the sources", "countries (ISO 3166-1 alpha-2, upper case)"},
 	{"cities", "those of the sources", "cities"},
-	{"min_traffic_gb", "`0.1`", "least traffic of an order in GB, with at most 3 decimals; dynamic products only; of a direct one a multiple of the provider's unit, which is the default where it is more"},
+	{"min_traffic_gb", "`0.1`", "least traffic of an order in GB, with at most 3 decimals; dynamic products only; of a " +
+		"direct one a multiple of the provider's unit, which is the default where it is more"},
 	{"max_traffic_gb", "`1000`", "most traffic of an order in GB; dynamic products only"},
 	{"min_quantity", "`1`", "least IP addresses of an order; static products only"},
 	{"max_quantity", "`100`", "most IP addresses of an order; static products only"},
-	{"provisioning", "`async` if a source delivers later", "`sync` or `async`: whether an order is answered before its session is active"},
+	{"provisioning", "`async` if a source delivers later", "`sync` or `async`: whether an order is answered before its " +
+		"session is active"},
 	{"direct", "`false`", "whether agents get the provider's own proxy in `full_url` instead of the gateway"},
-	{"trial_credit", "`true` if the embedded provider is the only source", "whether trial credit pays for the product; what a delivery costs at a provider is then the operator's loss"},
+	{"trial_credit", "`true` if the embedded provider is the only source", "whether trial credit pays for the product; " +
+		"what a delivery costs at a provider is then the operator's loss"},
 	{"min_tier", "`trial`", "least tier of the accounts that may buy it: `trial`, `funded` or `verified`"},
-	{"fair_use_gb", "none", "GB that an IP address may carry in 30 days, as agents read it; static products only. The gateway does not enforce it"},
-	{"allow_below_cost", "`false`", "whether a price below the cost of a source is accepted, and an order that costs more than its agent pays"},
+	{"fair_use_gb", "none", "GB that an IP address may carry in 30 days, as agents read it; static products only. The " +
+		"gateway does not enforce it"},
+	{"allow_below_cost", "`false`", "whether a price below the cost of a source is accepted, and an order that costs " +
+		"more than its agent pays"},
 	{"sources", "", "list of the providers that the product is bought from"},
 }
 

@@ -30,8 +30,8 @@ func (g *Gateway) observeRefusal(c *client.Conn, exit netip.Addr, host string, r
 	if ref.Unobserved || e == nil {
 		return
 	}
-	o := traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), At: g.now(), Type: eventRefused, Evidence: ref.Evidence, Host: host,
-		StatusCode: ref.Status, Code: ref.Code.String(), Latency: latency, ExitIP: text(exit),
+	o := traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), At: g.now(), Type: eventRefused, Evidence: ref.Evidence,
+		Host: host, StatusCode: ref.Status, Code: ref.Code.String(), Latency: latency, ExitIP: text(exit),
 		Retryable: ref.Retryable(), HowToFix: ref.HowToFix}
 	if ref.Failure() {
 		o.Type = eventFailed

@@ -23,7 +23,7 @@ func (u purchases) send(ctx context.Context, _ session.Session, o procurement.Or
 	if !ok {
 		return u.refuse(ctx, o, procurement.Invalid, notConfigured)
 	}
-	if now, err := u.turn(ctx, p, o); err != nil || !now {
+	if now, err := turn(ctx, u.Driver, p, o); err != nil || !now {
 		return err
 	}
 	before, cost, err := u.preflight(ctx, p, o)
@@ -270,7 +270,7 @@ func (u purchases) decide(
 // turn reports whether a planned order is to be sent now. If the provider does not keep order
 // keys, orders that are alike are sent one after the other: a new one in the provider's list
 // then has one possible cause. It is decided before anything is read there.
-func (u *Driver) turn(ctx context.Context, p ports.Provider, o procurement.Order) (now bool, err error) {
+func turn(ctx context.Context, u *Driver, p ports.Provider, o procurement.Order) (now bool, err error) {
 	if p.Capabilities().Labels(o.Intent.Type) {
 		return true, nil
 	}
@@ -278,11 +278,11 @@ func (u *Driver) turn(ctx context.Context, p ports.Provider, o procurement.Order
 		now, err = c.waits(ctx, turns.Take)
 		return err
 	})
-	return now, u.unlessTooLong(ctx, o, err)
+	return now, unlessTooLong(ctx, u, o, err)
 }
 
 // waits stores when a planned order looks again, and reports that it does not have to.
-func (c *change) waits(ctx context.Context, take func(context.Context, turns.Repos, procurement.Order, time.Time) (time.Duration, error)) (bool, error) {
+func (c *change) waits(ctx context.Context, take turns.Rule) (bool, error) {
 	if c.order.Status != procurement.Planned {
 		return false, nil // another process has sent it, or the session has ended
 	}
@@ -295,7 +295,7 @@ func (c *change) waits(ctx context.Context, take func(context.Context, turns.Rep
 }
 
 // unlessTooLong refuses an order that has waited too long for its turn.
-func (u *Driver) unlessTooLong(ctx context.Context, o procurement.Order, err error) error {
+func unlessTooLong(ctx context.Context, u *Driver, o procurement.Order, err error) error {
 	if errors.Is(err, turns.ErrWaitedTooLong) {
 		return u.refuse(ctx, o, turns.ErrWaitedTooLong.Class, turns.ErrWaitedTooLong.Reason)
 	}
@@ -307,7 +307,7 @@ func (u *Driver) unlessTooLong(ctx context.Context, o procurement.Order, err err
 func (u *Driver) markSent(
 	ctx context.Context, p ports.Provider, o procurement.Order, before procurement.Snapshot, cost domain.Money,
 ) (procurement.Order, error) {
-	planned, take := o, turns.Free
+	planned, take := o, turns.Rule(turns.Free)
 	if p.Capabilities().Labels(o.Intent.Type) {
 		take = turns.None
 	}
@@ -324,7 +324,7 @@ func (u *Driver) markSent(
 		o = sent
 		return c.tx.Orders().Put(ctx, o)
 	})
-	return o, u.unlessTooLong(ctx, planned, err)
+	return o, unlessTooLong(ctx, u, planned, err)
 }
 
 // fundsBefore returns the operator's balance at a provider before an order. It is

@@ -24,7 +24,7 @@ func (u renewals) send(ctx context.Context, _ session.Session, o procurement.Ord
 	if !ok {
 		return u.refuse(ctx, o, procurement.Invalid, notConfigured)
 	}
-	if now, err := u.turn(ctx, p, o); err != nil || !now {
+	if now, err := turn(ctx, u.Driver, p, o); err != nil || !now {
 		return err
 	}
 	bounded, cancel := withCallTimeout(ctx)

@@ -109,7 +109,7 @@ func (s *Slots) run(l *lane) {
 
 // Await runs do for an agent, who waits for it no longer than a timeout. It reports
 // whether do has ended; else it goes on, or was not begun because too many of the
-// provider do: begun tells.
+// provider do, and begun is false.
 func (s *Slots) Await(provider, agent string, timeout time.Duration, do func()) (ended, begun bool) {
 	if !s.enter(provider, agent) {
 		return false, false

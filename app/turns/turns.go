@@ -16,6 +16,10 @@ type Repos interface {
 	Orders() ports.Orders
 }
 
+// Rule returns 0 if a planned order may be sent now, else when it is to look again, or
+// ErrWaitedTooLong.
+type Rule func(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wait time.Duration, err error)
+
 // An order waits for others like it and looks again after Retry, later the more are before
 // it. One that has waited longer than waitLimit is refused as RateLimited. That is longer
 // than a provider takes to show what it made: an order still undecided after it is left to
@@ -32,8 +36,8 @@ const (
 // ErrWaitedTooLong refuses an order whose turn has not come.
 var ErrWaitedTooLong = procurement.Refuse(procurement.RateLimited, "an order like it is undecided at the provider")
 
-// Take returns 0 if a planned order may be sent now, else when it is to look again.
-// Others are locked out until the unit ends.
+// Take is the Rule of an order that has asked for nothing yet. Others are locked out until
+// the unit ends.
 func Take(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wait time.Duration, err error) {
 	if wait, err = Free(ctx, tx, o, now); err != nil {
 		return 0, err
@@ -52,7 +56,7 @@ func Take(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wa
 	return min(Retry+time.Duration(place)*perOrder, mostRetry), nil
 }
 
-// Free is Take without regard to those that wait: whether no order like it is on its way.
+// Free is the Rule of an order whose turn has come: no order like it must be on its way.
 func Free(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wait time.Duration, err error) {
 	like, err := Rivals(ctx, tx, o)
 	switch {
@@ -64,7 +68,7 @@ func Free(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wa
 	return Retry, nil
 }
 
-// None is Take at a provider that keeps order keys, which has no turns.
+// None is the Rule at a provider that keeps order keys.
 func None(context.Context, Repos, procurement.Order, time.Time) (time.Duration, error) { return 0, nil }
 
 // Rivals counts the other orders whose outcome is open and that a provider's list could not

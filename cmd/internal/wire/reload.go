@@ -31,8 +31,8 @@ type Reloader struct {
 // NewReloader creates a Reloader of a service that runs with the settings and
 // providers of its start, which change only by a restart. embedded are the
 // products of the embedded provider.
-func NewReloader(l Loader, start configfile.Settings, providers Providers, embedded []catalog.Product, c *catalogapp.Catalog,
-	log *slog.Logger) *Reloader {
+func NewReloader(l Loader, start configfile.Settings, providers Providers, embedded []catalog.Product,
+	c *catalogapp.Catalog, log *slog.Logger) *Reloader {
 	return &Reloader{l, start, providers, embedded, c, log}
 }
 
@@ -50,7 +50,8 @@ func (r *Reloader) Reload() bool {
 		}
 		return false
 	}
-	r.log.Info("the products were reloaded", "products", len(now.Catalog.Products), "embedded", !now.Catalog.WithoutEmbedded)
+	r.log.Info("the products were reloaded", "products", len(now.Catalog.Products), "embedded",
+		!now.Catalog.WithoutEmbedded)
 	r.warn(now)
 	if names := now.Catalog.ChangedProviders(r.start.Catalog); len(names) > 0 {
 		r.log.Warn("changed settings of providers take effect after a restart", "providers", names)
@@ -72,8 +73,8 @@ func (r *Reloader) warn(s configfile.Settings) {
 	}
 }
 
-func newReloader(l Loader, s configfile.Settings, providers Providers, embedded *embedded.Provider, c *catalogapp.Catalog,
-	log *slog.Logger) *Reloader {
+func newReloader(l Loader, s configfile.Settings, providers Providers, embedded *embedded.Provider,
+	c *catalogapp.Catalog, log *slog.Logger) *Reloader {
 	return NewReloader(l, s, slices.Clone(providers), embedded.Products(), c, log)
 }
 
