@@ -35,7 +35,7 @@ func Store(t *testing.T, open func(t *testing.T) ports.Store) {
 		{"sessions", sessionClaims}, {"session lists", sessionListClaims}, {"traffic", trafficClaims}, {"leases", leaseClaims}, {"locks", lockClaims},
 		{"health and events", eventClaims}, {"calls", callClaims},
 		{"recharges", rechargeClaims}, {"transfers", transferClaims}, {"outbox", outboxClaims}, {"webhooks", webhookClaims}, {"devchain", devchainClaims},
-		{"orders", orderClaims}, {"order races", orderRaceClaims}, {"order lists", orderListClaims}, {"claims", claimClaims},
+		{"orders", orderClaims}, {"order races", orderRaceClaims}, {"order lists", orderListClaims}, {"order turns", orderTurnClaims}, {"claims", claimClaims},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			t.Parallel()
