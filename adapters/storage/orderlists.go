@@ -183,7 +183,8 @@ func (r orders) Tally(context.Context) (open, frozen int, err error) {
 // isOwed holds for what a provider is to have. It repeats the text of the partial index.
 const isOwed = `kind = 'purchase' AND status = 'confirmed' AND closed_at = 0`
 
-const listLiveTraffic = `SELECT o.ref, o.session_id, s.product_no FROM upstream_orders o JOIN sessions s ON s.id = o.session_id
+const listLiveTraffic = `SELECT o.ref, o.session_id, s.product_no FROM upstream_orders o
+	JOIN sessions s ON s.id = o.session_id
 	WHERE o.kind = 'purchase' AND o.status = 'confirmed' AND o.closed_at = 0 AND o.provider = ?1 AND o.type = 'dynamic'
 	AND s.status = 'active' ORDER BY o.seq DESC LIMIT ?2`
 
