@@ -48,6 +48,7 @@ type Tx interface {
 	Reconciliations() Reconciliations
 	Claims() Claims
 	Trials() Trials
+	Policies() Policies
 	Keys() Keys
 }
 

@@ -16,21 +16,21 @@ var catalogKeys = []key{
 }
 
 var policyKeys = append([]key{
-	{"denied_ports", "22, 23, 25, 110, 143, 445, 465, 587, 993, 995, 3389 and 6660-6669", "ports and ranges that are denied " +
-		"beside those of `deny`; `[]` for none"},
+	{"denied_ports", "22, 23, 25, 110, 143, 445, 465, 587, 993, 995, 3389 and 6660-6669",
+		"ports and ranges that are denied beside those of `deny`; `[]` for none"},
 }, productPolicyKeys...)
 
 var productPolicyKeys = []key{
-	{"deny", "none", "list of rules, each a host (`example.com`), a host with everything below it (`.example.com`), a network " +
-		"(`192.0.2.0/24`), a port (`8333`) or a range (`6881-6889`); or `{file: PATH}`"},
-	{"allow", "everything", "list of the same form. Where it has hosts or networks a target must match one of them, and where it has " +
-		"ports one of these; `deny` wins"},
+	{"deny", "none", "list of rules, each a host (`example.com`), a host with everything below it (`.example.com`), " +
+		"a network (`192.0.2.0/24`), a port (`8333`) or a range (`6881-6889`); or `{file: PATH}`"},
+	{"allow", "everything", "list of the same form. Where it has hosts or networks a target must match one of " +
+		"them, and where it has ports one of these; `deny` wins"},
 	{"ports", "every port", "the only ports and ranges that are allowed"},
 }
 
 var ruleFileKeys = []key{
-	{"file", "", "file with a rule in each line, at most 1000000 in all files; a relative path starts at the folder of the " +
-		"configuration file; lines that begin with # are passed over"},
+	{"file", "", "file with a rule in each line, at most 1000000 in all files; a relative path starts at the " +
+		"folder of the configuration file; lines that begin with # are passed over"},
 }
 
 var providerKeys = []key{

@@ -50,7 +50,8 @@ func (v *passage) begin(g *Gateway, c *client.Conn, p path, t hostport.Target) *
 // renewed returns the passage of the same target to another connection. What was published
 // of v belongs to the goroutine of judgeOpen.
 func (v *passage) renewed(key targetKey) *passage {
-	return &passage{Judged: client.Judged{Host: v.Host, Port: v.Port, Shared: key.shared, Own: key.own, Reports: v.layers.Reports},
+	return &passage{Judged: client.Judged{Host: v.Host, Port: v.Port, Shared: key.shared, Own: key.own,
+		Reports: v.layers.Reports},
 		g: v.g, c: v.c, layers: v.layers, product: v.product, exit: v.exit, reported: v.reported}
 }
 

@@ -55,8 +55,8 @@ func (g *Gateway) dial(c *client.Conn, addr netip.AddrPort, exit netip.Addr, unt
 // viaUpstream judges a target and connects a client to it through an upstream proxy.
 // What the target sent already is buffered in in, which reads from the connection.
 // The latency is that of connection and handshake, without the lookups.
-func (g *Gateway) viaUpstream(c *client.Conn, r *traffic.Route, t hostport.Target, proxy *procurement.Endpoint, p *passage,
-	in *http1.Reader) (
+func (g *Gateway) viaUpstream(c *client.Conn, r *traffic.Route, t hostport.Target, proxy *procurement.Endpoint,
+	p *passage, in *http1.Reader) (
 	*net.TCPConn, time.Duration, *refusal.Refusal) {
 	ctx, cancel := context.WithCancel(g.ctx)
 	defer cancel()

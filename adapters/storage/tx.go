@@ -42,6 +42,7 @@ func (t *tx) Orders() ports.Orders                   { return orders{t} }
 func (t *tx) Reconciliations() ports.Reconciliations { return reconciliations{t} }
 func (t *tx) Claims() ports.Claims                   { return claims{t} }
 func (t *tx) Trials() ports.Trials                   { return trials{t} }
+func (t *tx) Policies() ports.Policies               { return policies{t} }
 func (t *tx) Keys() ports.Keys                       { return keys{t} }
 
 // errReadOnly refuses a write inside View before the database does.

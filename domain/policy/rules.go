@@ -193,10 +193,11 @@ func parse(text string) (rule, error) {
 	addr, err := egress.ParseHost(name)
 	switch {
 	case strings.HasPrefix(name, "*"):
-		return rule{}, fmt.Errorf("%s has a wildcard; .example.com stands for example.com with everything below it", quote(text))
+		return rule{}, fmt.Errorf("%s has a wildcard; .example.com stands for example.com with everything below it",
+			quote(text))
 	case err != nil || below && addr.IsValid() || addr.Zone() != "":
-		return rule{}, fmt.Errorf("%s is no rule; write a host (example.com), a host with everything below it (.example.com), "+
-			"a network (192.0.2.0/24), a port (22) or a range (6660-6669)", quote(text))
+		return rule{}, fmt.Errorf("%s is no rule; write a host (example.com), a host with everything below it "+
+			"(.example.com), a network (192.0.2.0/24), a port (22) or a range (6660-6669)", quote(text))
 	case addr.IsValid():
 		addr = egress.Inner(addr)
 		return rule{network: netip.PrefixFrom(addr, addr.BitLen())}, nil

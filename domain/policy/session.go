@@ -19,6 +19,14 @@ type Own struct {
 	Allow, Deny, Ports []string
 }
 
+// WithMode returns the policy with the mode Enforce if it has none.
+func (o Own) WithMode() Own {
+	if o.Mode == "" {
+		o.Mode = Enforce
+	}
+	return o
+}
+
 // InForce reports whether the rules are judged.
 func (o Own) InForce() bool { return o.Mode == Report || o.Mode == Enforce }
 
@@ -61,7 +69,8 @@ func (o Own) build(prefix string) (*Builder, error) {
 		return &b, domain.InvalidFields(issues...)
 	}
 	if len(o.Ports) > MaxPorts {
-		issues = append(issues, domain.FieldIssue{Field: prefix + "ports", Issue: fmt.Sprintf("may have %d entries", MaxPorts)})
+		issues = append(issues, domain.FieldIssue{Field: prefix + "ports",
+			Issue: fmt.Sprintf("may have %d entries", MaxPorts)})
 		return &b, domain.InvalidFields(issues...)
 	}
 	add("allow", o.Allow, b.Allow)

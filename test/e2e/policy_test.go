@@ -119,3 +119,75 @@ func TestTheOperatorsPolicyIsReloaded(t *testing.T) {
 		return status == 200
 	})
 }
+
+// setPolicy changes the policy of a session.
+func (s *service) setPolicy(key, id, body string) {
+	s.must(200, "PUT", "/sessions/"+id+"/policy", key, body)
+}
+
+func TestASessionsPolicy(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	key, _ := s.register("an agent")
+	var d sessionData
+	s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1"},"policy":{"deny":["LOCALHOST"]}}`).into(t, &d)
+	other := s.dynamic(key, "1")
+	proxy, port := s.proxyAt(key, d.SessionID), silent(t)
+	want := denial{"TARGET_DENIED", "session", "localhost"}
+	if status, got := connects(t, proxy, "localhost.:"+port); status != 403 || got != want {
+		t.Errorf("by the policy of the create call: %d %+v, want %+v", status, got, want)
+	}
+	if status, _ := connects(t, proxy, "127.0.0.1:"+port); status != 403 {
+		t.Errorf("the address of the denied name: %d", status)
+	}
+	if status, _ := connects(t, s.proxyAt(key, other), "localhost:"+port); status != 200 {
+		t.Errorf("another session: %d", status)
+	}
+
+	s.setPolicy(key, d.SessionID, `{"mode":"off"}`)
+	s.promised(time.Second, "the policy is off", func() bool {
+		status, _ := connects(t, proxy, "127.0.0.1:"+port)
+		return status == 200
+	})
+	open := tunnel(t, proxy, "127.0.0.1:"+port)
+	s.setPolicy(key, d.SessionID, `{"allow":["443"]}`)
+	s.promised(time.Second, "the open tunnel is cut", open)
+	want.Rule = "allow"
+	if status, got := connects(t, proxy, "127.0.0.1:"+port); status != 403 || got != want {
+		t.Errorf("beside allow: %d %+v, want %+v", status, got, want)
+	}
+
+	s.setPolicy(key, d.SessionID, `{"mode":"report","deny":["127.0.0.0/8"]}`)
+	s.promised(time.Second, "the policy reports", func() bool {
+		status, _ := connects(t, proxy, "127.0.0.1:"+port)
+		return status == 200
+	})
+	s.promised(2*time.Second, "the report", func() bool {
+		for _, e := range s.events(key, d.SessionID) {
+			if e.Type == "would_refuse" && e.Code == "TARGET_DENIED" && strings.Contains(e.HowToFix, "127.0.0.0/8") {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// A change at one replica holds at the other within a second, for new and open tunnels.
+func TestAPolicyHoldsOnEveryReplica(t *testing.T) {
+	t.Parallel()
+	both := replicas(t)
+	key, _ := both[0].register("replicas")
+	id := both[0].dynamic(key, "1")
+	proxy, port := both[1].proxyAt(key, id), silent(t)
+	open := tunnel(t, proxy, "127.0.0.1:"+port)
+	both[0].setPolicy(key, id, `{"deny":["127.0.0.1"]}`)
+	both[1].promised(time.Second, "the other replica refuses and cuts", func() bool {
+		status, got := connects(t, proxy, "127.0.0.1:"+port)
+		return status == 403 && got == (denial{"TARGET_DENIED", "session", "127.0.0.1"}) && open()
+	})
+	both[1].setPolicy(key, id, `{"mode":"off"}`)
+	both[0].promised(time.Second, "the first replica lets it pass again", func() bool {
+		status, _ := connects(t, both[0].proxyAt(key, id), "127.0.0.1:"+port)
+		return status == 200
+	})
+}

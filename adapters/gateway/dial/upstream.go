@@ -56,8 +56,8 @@ const (
 // Judged judges a target and connects to it through an upstream proxy, after all of its
 // addresses were judged. An address is sent in the form in which it was judged; how decides
 // whether a name or one of its addresses is sent on.
-func (d *Dialer) Judged(ctx context.Context, t hostport.Target, proxy *procurement.Endpoint, how Resolution, policy Policy,
-	in *http1.Reader) (*net.TCPConn, time.Duration, *refusal.Refusal) {
+func (d *Dialer) Judged(ctx context.Context, t hostport.Target, proxy *procurement.Endpoint, how Resolution,
+	policy Policy, in *http1.Reader) (*net.TCPConn, time.Duration, *refusal.Refusal) {
 	judged, ref := d.LookUp(ctx, t, netip.Addr{}, false, policy)
 	if ref != nil {
 		return nil, 0, ref

@@ -86,9 +86,9 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			newCounter,
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
 			(*storage.Store).RateLimits,
-			changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions, fulfilment.New, procurement.NewDriver,
-			procurement.NewDesk, procurement.NewCallbacks, reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New,
-			telemetry.NewObserver, telemetry.New, ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New,
+			policyapp.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions, fulfilment.New,
+			procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks, reconcile.NewWatch, reconcile.New,
+			sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New, ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New,
 			payments.NewOrders, payments.NewWatcher, webhooks.New,
 		),
 		fx.Invoke(checkRoot, insertJobs),
@@ -204,7 +204,8 @@ func gatewayDeps(s configfile.Settings, published *policyapp.Published, t *traff
 	if !s.Dev { // in development mode agents try their proxies with the API's own echo
 		policy.Refuse = append(policy.Refuse, ownListeners(s.HTTPAddr)...)
 	}
-	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Policy: published.Now, Now: clock.Now, Metrics: registry, Log: log}
+	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Policy: published.Now, Now: clock.Now,
+		Metrics: registry, Log: log}
 }
 
 // ownListeners parses the addresses of listeners, which configfile has checked.
