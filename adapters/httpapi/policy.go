@@ -15,10 +15,11 @@ import (
 	"agentproxy/domain/session"
 )
 
-const policyDoc = `The operator's rules and those of the product come first. deny refuses what it matches. Where
-allow has hosts or networks a target must match one of them, and where it has ports one of these. A refusal is 403
-TARGET_DENIED of the gateway with layer session and the rule. With the mode report everything passes, and the events of the
-session list what would be refused. Holds on every replica within a second; open tunnels to a target that becomes denied are cut.`
+const policyDoc = `The operator's rules and those of the product come first. deny refuses what it matches.
+Where allow has hosts or networks a target must match one of them, and where it has ports one of these. A refusal is
+403 TARGET_DENIED of the gateway with layer session and the rule. With the mode report everything passes, and the
+events of the session list what would be refused. Holds on every replica within a second; open tunnels to a target
+that becomes denied are cut.`
 
 const ruleDoc = `A host (example.com), a host with everything below it (.example.com), a network (192.0.2.0/24),
 a port (22) or a range (6660-6669).`
