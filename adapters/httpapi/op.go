@@ -92,9 +92,12 @@ func opResult[I, O any](s *Server, o operation, handle func(context.Context, *I)
 		if r.Replayed {
 			c.gin.Header("Idempotency-Replayed", "true")
 		}
-		if p, is := any(r.Data).(picture); is {
-			s.show(c, r.Status, p)
-		} else {
+		switch data := any(r.Data).(type) {
+		case picture:
+			s.show(c, r.Status, data)
+		case text:
+			s.showText(c, r.Status, data)
+		default:
 			s.answer(c, r.Status, r.Data)
 		}
 		return nil, nil
@@ -146,7 +149,7 @@ func (a adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.s.engine.
 // judgement of what was sent.
 func (s *Server) admit(c *call) error {
 	o := c.op
-	if !o.Open {
+	if !o.Open && !c.inside {
 		if err := s.authenticate(c); err != nil {
 			return err
 		}
