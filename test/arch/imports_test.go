@@ -45,6 +45,7 @@ var imports = []rule{
 	{"adapters/gateway/...", "domain/... adapters/conns adapters/gateway/..."},
 	{"adapters/httpapi/...", "domain/... ports app/... adapters/conns adapters/httpapi/..."},
 	{"adapters/mcp", "domain domain/connect"},
+	{"adapters/mcp/rest", "domain/connect adapters/mcp"},
 	{"adapters/queue", "domain/... ports"},
 	{"adapters/storage/...", "domain/... ports adapters/storage/..."},
 	{"adapters/system", "domain/... ports"},
@@ -52,6 +53,7 @@ var imports = []rule{
 	{"adapters/webhook", "domain/... ports"},
 
 	{"cmd/agentproxy", "domain/... ports app/... adapters/... cmd/internal/..."},
+	{"cmd/apx", "domain/connect adapters/mcp adapters/mcp/rest"},
 	{"cmd/internal/...", "..."},
 }
 
