@@ -42,8 +42,9 @@ type Orders interface {
 	ByRef(ctx context.Context, provider, ref string) (procurement.Order, error)
 	// List lists orders, the newest first.
 	List(ctx context.Context, f OrderFilter, page domain.Page) (domain.List[procurement.Order], error)
-	// Due lists orders whose NextAt has come, the longest due first.
-	Due(ctx context.Context, now time.Time, limit int) ([]string, error)
+	// Due lists orders whose NextAt has come, the longest due first, and of each
+	// provider no more than the limit.
+	Due(ctx context.Context, now time.Time, limit int) ([]procurement.Order, error)
 	// Rivals counts the other orders of a provider that are sent, or unknown and
 	// not frozen, and of these the ones like o: the same SKU and country, where an
 	// empty one is like any. What a frozen one did was done long ago. It

@@ -191,7 +191,7 @@ type Rules struct {
 func Load(rules Rules) (Settings, error) {
 	config := defaults()
 	c := check{rules: rules}
-	var catalog CatalogConfig
+	catalog := CatalogConfig{Policy: defaultPolicy()}
 	var warnings []Fault
 	var secrets []string // variables that the file names
 	if file := os.Getenv("AGENTPROXY_CONFIG"); file != "" {

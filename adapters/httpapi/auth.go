@@ -7,8 +7,8 @@ import (
 	"agentproxy/domain/account"
 )
 
-// authenticate finds the caller of a request. A Bearer token decides when an
-// API key is sent too; any other scheme is refused, whatever else is sent.
+// authenticate finds the caller of a request. What is sent as Bearer, a token or an API key, decides
+// when X-API-Key is sent too; any other scheme is refused, whatever else is sent.
 func (s *Server) authenticate(c *call) (err error) {
 	header := c.gin.Request.Header
 	if authorization := first(header, "Authorization"); authorization != "" {
@@ -18,13 +18,20 @@ func (s *Server) authenticate(c *call) (err error) {
 				"the only Authorization scheme is Bearer; send Authorization: Bearer, or the header X-API-Key",
 			)
 		}
-		c.caller, err = s.Accounts.AuthenticateToken(c, strings.TrimSpace(token))
+		if token = strings.TrimSpace(token); strings.HasPrefix(token, account.APIKeyPrefix) {
+			return s.authenticateKey(c, token)
+		}
+		c.caller, err = s.Accounts.AuthenticateToken(c, token)
 		return err
 	}
 	key := first(header, "X-Api-Key")
 	if key == "" {
 		return account.ErrInvalidKey
 	}
+	return s.authenticateKey(c, key)
+}
+
+func (s *Server) authenticateKey(c *call, key string) (err error) {
 	g := guess{s: s, c: c}
 	c.caller, err = s.Accounts.AuthenticateKeyIf(c, key, g.mayLook)
 	return g.ended(err)

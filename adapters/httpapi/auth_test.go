@@ -35,6 +35,13 @@ func TestCredentials(t *testing.T) {
 		w.do("GET", path, "", a.as, bearer("garbage")).refused(401, "AUTH_EXPIRED_TOKEN")
 		w.do("GET", path, "", header("X-API-Key", "ak_wrong"), bearer(token)).want(200)
 	})
+	t.Run("an API key as Bearer is an API key, and decides too", func(t *testing.T) {
+		r := w.do("GET", path, "", b.as, bearer(a.Key)).want(200)
+		if r.str("data.agent_id") != a.ID || r.str("data.auth_mode") != "api_key" {
+			t.Errorf("%s", r.body)
+		}
+		w.do("GET", path, "", b.as, bearer("ak_wrong")).refused(401, "AUTH_INVALID_KEY")
+	})
 	t.Run("another scheme is refused, whatever else is sent", func(t *testing.T) {
 		for _, value := range []string{"Basic " + base64.StdEncoding.EncodeToString([]byte("a:b")), "Digest x", token, "Token " + token, "ApiKey " + a.Key} {
 			w.do("GET", path, "", header("Authorization", value)).refused(401, "AUTH_INVALID_KEY")
@@ -45,7 +52,7 @@ func TestCredentials(t *testing.T) {
 		for _, key := range []string{"x", "ak_", "ak_" + strings.Repeat("a", 32), a.Secret, a.Key + "x", strings.ToUpper(a.Key), strings.Repeat("k", 1<<15), "ak_' OR '1'='1"} {
 			w.do("GET", path, "", header("X-API-Key", key)).refused(401, "AUTH_INVALID_KEY")
 		}
-		w.do("GET", path, "", bearer(a.Key)).refused(401, "AUTH_EXPIRED_TOKEN")
+		w.do("GET", path, "", bearer("ak_"+strings.Repeat("a", 32))).refused(401, "AUTH_INVALID_KEY")
 	})
 	t.Run("forged tokens are 401", func(t *testing.T) {
 		part := strings.Split(token, ".")

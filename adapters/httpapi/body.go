@@ -5,9 +5,11 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -15,6 +17,7 @@ import (
 
 	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain"
+	"agentproxy/domain/spelling"
 )
 
 // bodyReader reads a judged body.
@@ -54,7 +57,7 @@ func (s *Server) readBody(c *call) error {
 	if c.op.OwnBody != nil {
 		return nil
 	}
-	return checkBody(body)
+	return checkBody(body, c.op.fields)
 }
 
 // bodyLimit returns how many bytes a body may have.
@@ -67,11 +70,11 @@ func (o *operation) bodyLimit() int {
 
 // checkBody refuses a body that is not one JSON object, before anything is bound
 // from it.
-func checkBody(body []byte) error {
+func checkBody(body []byte, fields strictjson.Names) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return domain.ErrInvalid.Msgf("the body is empty; send a JSON object")
 	}
-	if err := strictjson.Check(body); err != nil {
+	if err := strictjson.Check(body, fields); err != nil {
 		return invalidBody(err)
 	}
 	if bytes.TrimSpace(body)[0] != '{' {
@@ -87,7 +90,7 @@ func invalidBody(err error) error {
 	switch {
 	case !ok:
 		return err
-	case e.Duplicate:
+	case e.Key:
 		return domain.InvalidField(e.Field, "%s", e.Issue)
 	}
 	refusal := domain.ErrInvalid.Msgf("the body is not valid JSON: %v", e)
@@ -129,8 +132,9 @@ func brokenBody(err error) error {
 	return domain.ErrInvalid.Msgf("the body ended before its announced length; send it again")
 }
 
-// judgeQuery refuses a query that is malformed or that no database would keep.
-func judgeQuery(raw string) error {
+// judgeQuery refuses a query that is malformed, that no database would keep, or whose parameters the
+// operation does not have. A GET ignores those that are no near miss of one it has.
+func (o *operation) judgeQuery(raw string) error {
 	if raw == "" {
 		return nil
 	}
@@ -138,13 +142,22 @@ func judgeQuery(raw string) error {
 	if err != nil {
 		return domain.ErrInvalid.Msgf("the query is malformed; percent-encode its values")
 	}
-	for name, values := range query {
-		for _, v := range values {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		shown := name
+		if len(name) > 64 || !strictjson.IsName(name) {
+			shown = "query"
+		}
+		if !slices.Contains(o.query, name) {
+			if i := slices.IndexFunc(o.query, func(known string) bool { return spelling.NearMiss(name, known) }); i >= 0 {
+				return domain.InvalidField(shown, "is no parameter of this call; did you mean %s?", o.query[i])
+			}
+			if o.Method != http.MethodGet {
+				return domain.InvalidField(shown, "is no parameter of this call")
+			}
+		}
+		for _, v := range query[name] {
 			if !utf8.ValidString(v) || strings.ContainsFunc(v, unicode.IsControl) {
-				if !utf8.ValidString(name) || len(name) > 64 || !strictjson.IsName(name) {
-					name = "query"
-				}
-				return domain.InvalidField(name, "must not contain control characters or invalid UTF-8")
+				return domain.InvalidField(shown, "must not contain control characters or invalid UTF-8")
 			}
 		}
 	}

@@ -1,8 +1,13 @@
 package httpapi
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
+	"maps"
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 )
@@ -27,14 +32,28 @@ func (s *Server) serveDocs() {
 		if err != nil {
 			panic("httpapi: " + err.Error()) // it is embedded
 		}
-		s.engine.GET(path, func(c *gin.Context) {
-			h := c.Writer.Header()
-			h.Set("Content-Security-Policy", docsPolicy)
-			h.Set("X-Content-Type-Options", "nosniff")
-			h.Set("X-Frame-Options", "DENY")
-			h.Set("Referrer-Policy", "no-referrer")
-			h.Set("Cache-Control", "no-cache")
-			c.Data(http.StatusOK, file.kind, text)
+		s.serveText(path, file.kind, text, http.Header{
+			"Content-Security-Policy": {docsPolicy},
+			"X-Frame-Options":         {"DENY"},
+			"Referrer-Policy":         {"no-referrer"},
 		})
 	}
+}
+
+// serveText serves a document that stays the same while the program runs. A client that has it
+// is answered 304.
+func (s *Server) serveText(path, kind string, text []byte, more http.Header) {
+	sum := sha256.Sum256(text)
+	tag := `W/"` + hex.EncodeToString(sum[:12]) + `"` // weak: it is the same compressed
+	serve := func(c *gin.Context) {
+		h := c.Writer.Header()
+		maps.Copy(h, more)
+		h.Set("Content-Type", kind)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-cache")
+		h.Set("ETag", tag)
+		http.ServeContent(c.Writer, c.Request, "", time.Time{}, bytes.NewReader(text))
+	}
+	s.engine.GET(path, serve)
+	s.engine.HEAD(path, serve)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 )
@@ -40,7 +42,7 @@ func (s *Server) newAPI() {
 				Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
 					"ApiKey": {Type: "apiKey", In: "header", Name: "X-API-Key",
-						Description: "The api_key of the registration. It holds every permission."},
+						Description: "The api_key of the registration. It holds every permission. It may be sent as Bearer too."},
 					"Bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT",
 						Description: "An access_token of POST /auth/token. It decides when both are sent."},
 				},
@@ -129,8 +131,12 @@ func (s *Server) declare(o *operation) huma.Operation {
 func (s *Server) documentOp(o *operation) {
 	item := s.api.OpenAPI().Paths[o.Path]
 	h := operationOf(item, o.Method)
+	o.judged = o.Method != http.MethodGet
 	for _, p := range h.Parameters {
-		o.hasQuery = o.hasQuery || p.In == "query" || p.In == "header"
+		if p.In == "query" {
+			o.query = append(o.query, p.Name)
+		}
+		o.judged = o.judged || p.In != "path"
 	}
 	if o.OwnBody != nil {
 		h.RequestBody.Content = map[string]*huma.MediaType{jsonType: {Schema: s.schemaOf(o.OwnBody)}}
@@ -141,9 +147,10 @@ func (s *Server) documentOp(o *operation) {
 	} else {
 		h.RequestBody.Required = !o.EmptyBody
 		h.RequestBody.Content[jsonType].Example = o.Example
+		o.fields = s.namesOf(h.RequestBody.Content[jsonType].Schema)
 		o.Refuses = append(o.Refuses, errTooLarge)
 	}
-	if o.hasBody || o.hasQuery {
+	if o.hasBody || o.judged {
 		o.Refuses = append(o.Refuses, domain.ErrInvalid)
 	}
 	o.codes = map[int][]*domain.Error{}
@@ -165,6 +172,23 @@ func (s *Server) documentOp(o *operation) {
 func operationOf(item *huma.PathItem, method string) *huma.Operation {
 	return map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post,
 		http.MethodPut: item.Put, http.MethodDelete: item.Delete}[method]
+}
+
+// namesOf returns the fields of a schema: nil if it takes any.
+func (s *Server) namesOf(schema *huma.Schema) (names strictjson.Names) {
+	for schema != nil && schema.Ref != "" {
+		schema = s.api.OpenAPI().Components.Schemas.SchemaFromRef(schema.Ref)
+	}
+	if schema == nil {
+		return nil
+	}
+	if schema.Items != nil {
+		return s.namesOf(schema.Items)
+	}
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		names = append(names, strictjson.Name{Name: name, Within: s.namesOf(schema.Properties[name])})
+	}
+	return names
 }
 
 // schemaOf is the schema of an example's type.

@@ -132,7 +132,9 @@ func (s *Server) finishDocument() {
 	if err != nil {
 		panic("httpapi: the document cannot be written: " + err.Error())
 	}
-	s.document = append(text, '\n')
+	for _, path := range []string{"/openapi.json", Prefix + "/openapi.json"} {
+		s.serveText(path, jsonType, append(text, '\n'), nil)
+	}
 }
 
 // standard removes the descriptions of patterns, which the standard does not have,

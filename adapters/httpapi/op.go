@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 	"github.com/gin-gonic/gin"
 
+	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 )
@@ -31,14 +32,17 @@ type operation struct {
 	Example    any             // of the request body
 	Idempotent bool            // takes an Idempotency-Key
 	EmptyBody  bool            // the body may be left out
+	Once       bool            // a GET that answers once: HEAD, which a preview sends, is refused
 	OwnBody    any             // what the handler checks and binds by itself, for the document; huma gets no body then
 	BodyLimit  int             // bytes; 0: 1 MiB, and 16 KiB if Open
 	// Before runs before the body is read. Its error refuses the request.
 	Before func(*call) error
 
-	hasBody  bool
-	hasQuery bool
-	codes    map[int][]*domain.Error // every refusal, by status
+	hasBody bool
+	fields  strictjson.Names        // of the body
+	query   []string                // the parameters
+	judged  bool                    // a query can be refused
+	codes   map[int][]*domain.Error // every refusal, by status
 }
 
 // reply is one way to succeed. Data is an example and gives the schema; Or is
@@ -125,11 +129,11 @@ type adapter struct {
 func (a adapter) Handle(h *huma.Operation, handler func(huma.Context)) {
 	path := strings.NewReplacer("{", ":", "}", "").Replace(h.Path)
 	o := a.s.ops[h.OperationID]
-	a.group.Handle(h.Method, path, func(g *gin.Context) {
+	serve := func(g *gin.Context) {
 		c := callOf(g)
 		for _, p := range g.Params {
 			if p.Value == "" { // a path such as /sessions//usage, which gin takes
-				a.s.refuse(c, errNoRoute)
+				a.s.refuseRoute(g)
 				return
 			}
 		}
@@ -139,7 +143,11 @@ func (a adapter) Handle(h *huma.Operation, handler func(huma.Context)) {
 			return
 		}
 		handler(&humaContext{ginContext: humagin.NewContext(h, g), call: c})
-	})
+	}
+	a.group.Handle(h.Method, path, serve)
+	if h.Method == http.MethodGet && !o.Once { // the server leaves out the body
+		a.group.Handle(http.MethodHead, path, serve)
+	}
 }
 
 // ServeHTTP serves the whole engine.
@@ -163,8 +171,8 @@ func (s *Server) admit(c *call) error {
 			}
 		}
 	}
-	if o.hasQuery {
-		if err := judgeQuery(c.gin.Request.URL.RawQuery); err != nil {
+	if o.judged {
+		if err := o.judgeQuery(c.gin.Request.URL.RawQuery); err != nil {
 			return err
 		}
 	}

@@ -32,6 +32,7 @@ func (s *Server) declareReveal() {
 		Path:    "/reveal/{token}",
 		Tag:     "sessions",
 		Open:    true,
+		Once:    true,
 		Summary: "The credentials of a session, once",
 		Doc: "The link comes from the tool connect of POST /mcp. It works once, within 5 minutes, for whoever has it; the session's " +
 			"events list it. A program fetches it, so that the password does not pass a model.",

@@ -84,7 +84,6 @@ type Server struct {
 	listener net.Listener
 	table    *conns.Table
 	hosts    *conns.Hosts // that requests may name; nil: any
-	document []byte       // of GET /openapi.json
 	fixed    limitHeaderCache
 	patterns map[string]string // descriptions of the patterns of the document
 	metrics  *metrics
@@ -134,7 +133,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.serveDocs()
 	s.serveTools()
 	s.http = &http.Server{
-		Handler:           s.engine,
+		Handler:           compress(s.engine),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -154,13 +153,13 @@ func (s *Server) newEngine() {
 	e.HandleMethodNotAllowed = true
 	e.ForwardedByClientIP = false // see clientAddr
 	e.Use(s.observe, s.guard)
-	e.NoRoute(func(c *gin.Context) { s.refuse(callOf(c), errNoRoute) })
+	e.NoRoute(s.refuseRoute)
 	e.NoMethod(func(c *gin.Context) { s.refuse(callOf(c), errNoMethod) })
 	s.engine = e
 }
 
 // Handler is the whole API, for tests and for other listeners.
-func (s *Server) Handler() http.Handler { return s.engine }
+func (s *Server) Handler() http.Handler { return s.http.Handler }
 
 // Start binds the address before it returns, so that a taken port fails the
 // start, and serves until Stop.

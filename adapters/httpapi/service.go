@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/gin-gonic/gin"
 
 	"agentproxy/domain"
 )
@@ -50,7 +49,7 @@ func (s *Server) declareService() {
 	s.declareDocument()
 }
 
-// declareDocument serves the document itself, the one answer without envelope.
+// declareDocument declares the document itself, the one answer without envelope.
 func (s *Server) declareDocument() {
 	const path = "/openapi.json"
 	s.api.OpenAPI().AddOperation(&huma.Operation{OperationID: "get-openapi", Method: http.MethodGet, Path: path,
@@ -66,9 +65,4 @@ func (s *Server) declareDocument() {
 				Example: map[string]any{"openapi": "3.1.0", "info": map[string]any{}, "paths": map[string]any{}},
 			}},
 		}}})
-	s.engine.GET(Prefix+path, func(c *gin.Context) {
-		c.Header("Cache-Control", "no-cache")
-		c.Header("X-Content-Type-Options", "nosniff")
-		c.Data(http.StatusOK, jsonType, s.document)
-	})
 }

@@ -175,7 +175,7 @@ func (e eventFields) report() (health.Report, error) {
 }
 
 func (s *Server) reportBatch(ctx context.Context, _ *struct{}) (int, batchReply, error) {
-	events, err := decodeBatch(callIn(ctx).body)
+	events, err := decodeBatch(callIn(ctx).body, callIn(ctx).op.fields)
 	if err != nil {
 		return 0, batchReply{}, err
 	}

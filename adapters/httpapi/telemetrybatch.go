@@ -15,10 +15,10 @@ import (
 // decodeBatch checks and binds a telemetry batch in one pass. Huma would build a
 // map of every event and validate it against the schema, which takes longer than
 // all the rest of the call. Types are checked here, bounds by telemetry.Telemetry.
-func decodeBatch(body []byte) ([]telemetry.ReportedEvent, error) {
-	d := batchDecoder{Reader: strictjson.NewReader(body)}
+func decodeBatch(body []byte, fields strictjson.Names) ([]telemetry.ReportedEvent, error) {
+	d := batchDecoder{Reader: strictjson.NewReader(body, fields)}
 	if d.Next() != '{' {
-		return nil, checkBody(body)
+		return nil, checkBody(body, fields)
 	}
 	found := false
 	for key := range d.Fields() {

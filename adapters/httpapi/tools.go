@@ -44,30 +44,25 @@ func (s *Server) serveTools() {
 		g.Header("X-Content-Type-Options", "nosniff")
 		s.Tools(g.Writer, g.Request, &Agent{s: s, c: c})
 	})
+	serve := func(g *gin.Context) {
+		g.Header("Cache-Control", "no-cache")
+		g.Header("X-Content-Type-Options", "nosniff")
+		base := s.baseURL(g.Request)
+		g.JSON(http.StatusOK, map[string]any{"resource": base + toolsPath, "resource_name": "agentproxy",
+			"scopes_supported": account.Scopes, "bearer_methods_supported": []string{"header"},
+			"resource_documentation": base + "/docs"})
+	}
 	for _, path := range []string{metadataPath, metadataPath + toolsPath} {
-		s.engine.GET(path, func(g *gin.Context) {
-			g.Header("Cache-Control", "no-cache")
-			g.Header("X-Content-Type-Options", "nosniff")
-			base := s.baseURL(g.Request)
-			g.JSON(http.StatusOK, map[string]any{"resource": base + toolsPath, "resource_name": "agentproxy",
-				"scopes_supported": account.Scopes, "bearer_methods_supported": []string{"header"},
-				"resource_documentation": base + "/docs"})
-		})
+		s.engine.GET(path, serve)
+		s.engine.HEAD(path, serve)
 	}
 }
 
-// admitTools does what admit does for an operation. The API key may come as the Bearer token too,
-// since that is the one header that many clients of tools can set.
+// admitTools does what admit does for an operation.
 func (s *Server) admitTools(c *call) error {
 	r := c.gin.Request
 	if origin := r.Header.Get("Origin"); origin != "" && !s.ownOrigin(r, origin) {
 		return errOrigin
-	}
-	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
-		if key := strings.TrimSpace(token); strings.HasPrefix(key, "ak_") {
-			r.Header.Del("Authorization")
-			r.Header.Set("X-Api-Key", key)
-		}
 	}
 	if err := s.authenticate(c); err != nil {
 		return err

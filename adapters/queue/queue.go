@@ -150,7 +150,9 @@ var testOnly bool
 
 func addWorkers(all *river.Workers, h Handlers, log *slog.Logger) error {
 	return errors.Join(
-		addWorker(all, log, 0, func(ctx context.Context, a driveOrders) error { return h.DriveOrders(ctx, a.SessionID) }),
+		addWorker(all, log, 0, func(ctx context.Context, a driveOrders) error {
+			return requeued(h.DriveOrders(ctx, a.SessionID))
+		}),
 		addWorker(all, log, 0, func(context.Context, retired) error { return nil }),
 		addWorker(all, log, 0, func(ctx context.Context, a deliver) error {
 			return requeued(h.Deliver(ctx, a.DeliveryID, time.UnixMicro(a.Due).UTC()))

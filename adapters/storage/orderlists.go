@@ -73,10 +73,14 @@ func (r orders) List(
 	return list, wrap("list upstream orders", err)
 }
 
-func (r orders) Due(ctx context.Context, now time.Time, limit int) (ids []string, err error) {
-	err = r.orm(ctx).Model(&orderRow{}).Where("next_at > 0 AND next_at <= ?", micros(now)).
-		Order("next_at, seq").Limit(limit).Pluck("id", &ids).Error
-	return ids, wrap("list upstream orders that are due", err)
+// isDue numbers what is due of each provider.
+const isDue = `seq IN (SELECT seq FROM (SELECT seq, ROW_NUMBER() OVER (PARTITION BY provider ORDER BY next_at, seq) AS n
+	FROM upstream_orders WHERE next_at > 0 AND next_at <= @now) due WHERE n <= @limit)`
+
+func (r orders) Due(ctx context.Context, now time.Time, limit int) ([]procurement.Order, error) {
+	list, err := ordersOf(r.read(ctx).Order("next_at, seq").
+		Where(isDue, map[string]any{"now": micros(now), "limit": limit}))
+	return list, wrap("list upstream orders that are due", err)
 }
 
 const countRivals = `SELECT COUNT(*), COALESCE(SUM(CASE WHEN (sku = ?3 OR sku = '' OR ?3 = '')

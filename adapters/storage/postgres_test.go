@@ -25,7 +25,7 @@ import (
 // Both databases are open in one process, and rows that GORM reads are locked
 // all the same: a *gorm.Config that they share would lose the locks.
 func TestRowsThatGORMReadsAreLocked(t *testing.T) {
-	_ = openStore(t) // SQLite first: it is what would spoil a shared config
+	_ = openStore(t) // SQLite first: it is what would change a shared config
 	st := openPostgres(t)
 	waitsFor(t, st,
 		func(ctx context.Context, tx ports.Tx) error {

@@ -249,10 +249,6 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Backup writes a checked copy of the database to a new file while the service runs. It refuses a
-// file that exists, and returns postgres.ErrBackup on PostgreSQL.
-func (s *Store) Backup(ctx context.Context, file string) error { return s.database.Backup(ctx, file) }
-
 // isDuplicate reports whether a unique index refused a row.
 func (s *Store) isDuplicate(err error) bool {
 	translator, ok := s.orm.Dialector.(gorm.ErrorTranslator)

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 
+	"agentproxy/domain/account"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
@@ -35,7 +36,6 @@ const (
 // Prefixes of the secrets of agents, and the number of letters and digits after the
 // first two: 43 of 62 carry 256 bits.
 const (
-	keyPrefix     = "ak_"
 	secretPrefix  = "sk_"
 	webhookPrefix = "whsec_"
 	keyLength     = 43
@@ -121,7 +121,7 @@ func (*Secrets) String() string { return hidden }
 func (*Secrets) GoString() string { return hidden }
 
 // NewKey generates an API key: ak_ and 43 letters and digits.
-func (*Secrets) NewKey() string { return keyPrefix + randomText(keyLength) }
+func (*Secrets) NewKey() string { return account.APIKeyPrefix + randomText(keyLength) }
 
 // NewSecret generates an API secret: sk_ and 43 letters and digits.
 func (*Secrets) NewSecret() string { return secretPrefix + randomText(keyLength) }

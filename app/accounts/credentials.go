@@ -53,7 +53,7 @@ func (a *Service) AuthenticateKey(ctx context.Context, key string) (Caller, erro
 // AuthenticateKeyIf is AuthenticateKey for a client that may have guessed: mayLook is called before the
 // database is read, and its error is returned.
 func (a *Service) AuthenticateKeyIf(ctx context.Context, key string, mayLook func() error) (Caller, error) {
-	if !strings.HasPrefix(key, "ak_") || len(key) > maxCredential {
+	if !strings.HasPrefix(key, account.APIKeyPrefix) || len(key) > maxCredential {
 		return Caller{}, account.ErrInvalidKey
 	}
 	hashes := a.secrets.Hashes(key)

@@ -22,8 +22,8 @@ import (
 	"agentproxy/test/fake"
 )
 
-// market is a world whose agents do whatever comes to mind.
-type market struct {
+// machine is a world with the random actions of agents, gateways and sellers.
+type machine struct {
 	*apptest.World
 	t      *rapid.T
 	agents []string
@@ -35,15 +35,15 @@ type market struct {
 	n      int
 }
 
-func (m *market) pick(list []string) (string, bool) {
+func (m *machine) pick(list []string) (string, bool) {
 	if len(list) == 0 {
 		return "", false
 	}
 	return rapid.SampledFrom(list).Draw(m.t, "which"), true
 }
 
-// may passes over the refusals that agents meet.
-func (m *market) may(err error) {
+// allowRefusal passes over the refusals that agents meet.
+func (m *machine) allowRefusal(err error) {
 	m.t.Helper()
 	for _, fine := range []error{nil, billing.ErrInsufficientBalance, billing.ErrBudgetExceeded, session.ErrOver, session.ErrNotReady,
 		session.ErrLimit, domain.ErrInvalid, ports.ErrProvider, ports.ErrTimeout, account.ErrDisabled, catalog.ErrOutOfStock} {
@@ -54,7 +54,7 @@ func (m *market) may(err error) {
 	m.t.Fatalf("%v", err)
 }
 
-func (m *market) steps() map[string]func(*rapid.T) {
+func (m *machine) actions() map[string]func(*rapid.T) {
 	ctx := context.Background()
 	return map[string]func(*rapid.T){
 		"register": func(*rapid.T) {
@@ -73,42 +73,42 @@ func (m *market) steps() map[string]func(*rapid.T) {
 				}
 				m.n++
 				d, err := m.Sessions.Create(ctx, sessions.Create{AgentID: agent, Form: f, Call: apptest.Call(fmt.Sprint(m.n))})
-				m.may(err)
+				m.allowRefusal(err)
 				if err == nil {
 					m.ids, m.owner[d.View.ID] = append(m.ids, d.View.ID), agent
 				}
 			}
 		},
-		"relay": func(r *rapid.T) { m.relay(r) },
+		"relay": func(r *rapid.T) { m.useLease(r) },
 		"rotate": func(r *rapid.T) {
 			if id, any := m.pick(m.ids); any {
 				_, err := m.Sessions.Rotate(ctx, sessions.Rotate{AgentID: m.owner[id], SessionID: id})
-				m.may(err)
+				m.allowRefusal(err)
 			}
 		},
 		"renew": func(r *rapid.T) {
 			if id, any := m.pick(m.ids); any {
 				_, err := m.Sessions.Renew(ctx, sessions.Renew{AgentID: m.owner[id], SessionID: id, Days: rapid.SampledFrom([]string{"", "90"}).Draw(r, "days")})
-				m.may(err)
+				m.allowRefusal(err)
 			}
 		},
 		"terminate": func(*rapid.T) {
 			if id, any := m.pick(m.ids); any {
 				_, err := m.Sessions.Terminate(ctx, m.owner[id], id)
-				m.may(err)
+				m.allowRefusal(err)
 			}
 		},
 		"disable and enable": func(r *rapid.T) {
 			if agent, any := m.pick(m.agents); any && rapid.IntRange(0, 3).Draw(r, "seldom") == 0 {
-				m.may(m.Accounts.Disable(ctx, agent, "for the test"))
-				m.may(m.Accounts.Enable(ctx, agent))
+				m.allowRefusal(m.Accounts.Disable(ctx, agent, "for the test"))
+				m.allowRefusal(m.Accounts.Enable(ctx, agent))
 			}
 		},
 		"adjust": func(r *rapid.T) {
 			if agent, any := m.pick(m.agents); any {
 				amount := domain.Money(rapid.Int64Range(-8_000_000, 8_000_000).Draw(r, "amount"))
 				_, err := m.Wallet.Adjust(ctx, agent, amount, "for the test")
-				m.may(err)
+				m.allowRefusal(err)
 			}
 		},
 		"time passes": func(r *rapid.T) {
@@ -118,17 +118,17 @@ func (m *market) steps() map[string]func(*rapid.T) {
 			m.Seller.Next(rapid.SampledFrom([]fake.Op{fake.Provision, fake.Rotate}).Draw(r, "op"),
 				rapid.SampledFrom([]fake.Step{fake.LoseAnswer(), fake.LoseRequest(), fake.Refuse(procurement.Temporary)}).Draw(r, "step"))
 		},
-		"work":    func(*rapid.T) { m.may(m.RunOrders()) },
-		"settle":  func(*rapid.T) { m.may(m.Tasks.Settle(ctx)) },
-		"expire":  func(*rapid.T) { m.may(m.Tasks.ExpireSessions(ctx)) },
-		"trials":  func(*rapid.T) { m.may(m.Tasks.ExpireTrials(ctx)) },
-		"go back": func(*rapid.T) { m.may(m.Tasks.Reclaim(ctx)) },
+		"work":    func(*rapid.T) { m.allowRefusal(m.RunOrders()) },
+		"settle":  func(*rapid.T) { m.allowRefusal(m.Tasks.Settle(ctx)) },
+		"expire":  func(*rapid.T) { m.allowRefusal(m.Tasks.ExpireSessions(ctx)) },
+		"trials":  func(*rapid.T) { m.allowRefusal(m.Tasks.ExpireTrials(ctx)) },
+		"go back": func(*rapid.T) { m.allowRefusal(m.Tasks.Reclaim(ctx)) },
 		"":        func(*rapid.T) { m.check() },
 	}
 }
 
-// relay is one ask of a gateway.
-func (m *market) relay(r *rapid.T) {
+// useLease is one ask of a gateway.
+func (m *machine) useLease(r *rapid.T) {
 	id, any := m.pick(m.ids)
 	if !any {
 		return
@@ -143,7 +143,7 @@ func (m *market) relay(r *rapid.T) {
 	ask := traffic.Ask{SessionID: id, Lease: lease, Down: m.used[lease], Want: rapid.Int64Range(0, 80<<20).Draw(r, "want"),
 		Close: rapid.IntRange(0, 3).Draw(r, "close") == 0}
 	grants, err := m.Traffic.Renew(context.Background(), "r", []traffic.Ask{ask})
-	m.may(err)
+	m.allowRefusal(err)
 	m.grant[lease] = grants[0].Granted
 	if ask.Close || grants[0].Outcome > traffic.Waiting {
 		m.leases[id] = ""
@@ -151,10 +151,10 @@ func (m *market) relay(r *rapid.T) {
 }
 
 // check holds at every moment.
-func (m *market) check() {
+func (m *machine) check() {
 	for _, agent := range m.agents {
 		b, err := m.Wallet.Balance(context.Background(), agent)
-		m.may(err)
+		m.allowRefusal(err)
 		w := b.Wallet
 		if w.Available.Trial < 0 || w.Available.Own < 0 || w.Held.Trial < 0 || w.Held.Own < 0 || b.Held < 0 {
 			m.t.Fatalf("%s has %+v and holds %+v", agent, w.Available, w.Held)
@@ -170,53 +170,53 @@ func (m *market) check() {
 	m.Audit()
 }
 
-// quiesce lets every gateway report, every job run and every pass pass.
-func (m *market) quiesce() {
+// settleAll reports all usage and runs every job and every periodic task.
+func (m *machine) settleAll() {
 	ctx := context.Background()
 	for _, lease := range m.Column(`SELECT session_id || ' ' || id FROM leases`) {
 		var id, name string
 		_, _ = fmt.Sscan(lease, &id, &name)
 		_, err := m.Traffic.Renew(ctx, "r", []traffic.Ask{{SessionID: id, Lease: name, Down: m.used[name], Close: true}})
-		m.may(err)
+		m.allowRefusal(err)
 	}
 	for range 6 {
 		m.Clock.Advance(time.Minute)
-		m.may(m.RunOrders())
-		m.may(m.Tasks.Reclaim(ctx))
-		m.may(m.Tasks.Settle(ctx))
+		m.allowRefusal(m.RunOrders())
+		m.allowRefusal(m.Tasks.Reclaim(ctx))
+		m.allowRefusal(m.Tasks.Settle(ctx))
 	}
 	m.ExpectReconciled()
 	m.check()
 	for _, id := range m.ids {
 		v, err := m.Sessions.Read(ctx, m.owner[id], id)
-		m.may(err)
+		m.allowRefusal(err)
 		if v.Status.Over() && (v.Cost.Held != 0 || v.Type == session.Dynamic && v.Cost.Charged != billing.TrafficCharge(v.Usage.Used(), v.Price)) {
 			m.t.Fatalf("%s ended with %+v of %d bytes", id, v.Cost, v.Usage.Used())
 		}
 	}
 }
 
-// drawn is a test whose failures are those of the sequence that was drawn, so
+// rapidTB is a test whose failures are those of the sequence that was drawn, so
 // that a shorter one is looked for.
-type drawn struct {
+type rapidTB struct {
 	testing.TB
 	r *rapid.T
 }
 
-func (d drawn) Errorf(format string, args ...any) { d.r.Errorf(format, args...) }
-func (d drawn) Error(args ...any)                 { d.r.Error(args...) }
-func (d drawn) Fatalf(format string, args ...any) { d.r.Fatalf(format, args...) }
-func (d drawn) Fatal(args ...any)                 { d.r.Fatal(args...) }
+func (d rapidTB) Errorf(format string, args ...any) { d.r.Errorf(format, args...) }
+func (d rapidTB) Error(args ...any)                 { d.r.Error(args...) }
+func (d rapidTB) Fatalf(format string, args ...any) { d.r.Fatalf(format, args...) }
+func (d rapidTB) Fatal(args ...any)                 { d.r.Fatal(args...) }
 
 // Whatever agents, gateways, sellers and clocks do, the books are right.
 func TestBooks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
-		w, done := apptest.Start(drawn{t, r}, apptest.Options{SessionLimit: 12, Exits: 20})
+		w, done := apptest.Start(rapidTB{t, r}, apptest.Options{SessionLimit: 12, Exits: 20})
 		defer done()
-		m := &market{World: w, t: r, owner: map[string]string{}, used: map[string]int64{}, grant: map[string]int64{}, leases: map[string]string{}}
+		m := &machine{World: w, t: r, owner: map[string]string{}, used: map[string]int64{}, grant: map[string]int64{}, leases: map[string]string{}}
 		m.agents = []string{m.Register()}
-		r.Repeat(m.steps())
-		m.quiesce()
+		r.Repeat(m.actions())
+		m.settleAll()
 	})
 }

@@ -10,30 +10,30 @@ import (
 	"agentproxy/test/fake"
 )
 
-func (b *till) drift() string {
+func (b *fixture) drift() string {
 	return strings.Join(b.Column(`SELECT drift FROM recharge_addresses WHERE drift <> 0`), " ")
 }
 
 // An audit finds what no reading found, credits it and leaves no difference.
 func TestAuditRepairs(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent, o := b.payer("10")
-	b.pass(recharge.Window + recharge.Late + time.Hour)
+	b.advance(recharge.Window + recharge.Late + time.Hour)
 	b.watch()
 	k := b.pay(o.Address, "10")
 	b.chain.Hide(k, 1000) // a node leaves it out until nothing is read there any more
-	b.pass(time.Hour)
+	b.advance(time.Hour)
 	b.watch()
 	b.chain.Hide(k, 0)
-	b.pass(time.Hour)
+	b.advance(time.Hour)
 	b.watch()
-	b.credited(agent, "0")
+	b.expectCredited(agent, "0")
 	apptest.OK(t, b.payments.Audit(t.Context(), 5))
-	b.credited(agent, "10")
+	b.expectCredited(agent, "10")
 	apptest.Equal(t, "drift", b.drift(), "")
 	apptest.Equal(t, "it is logged as an error", b.logs.has("level=ERROR"), false)
-	b.complete()
+	b.expectAllCredited()
 	calls := b.chain.Calls()["history"]
 	apptest.OK(t, b.payments.Audit(t.Context(), 5))
 	apptest.Equal(t, "histories of an address that agrees", b.chain.Calls()["history"], calls)
@@ -42,30 +42,30 @@ func TestAuditRepairs(t *testing.T) {
 // What left no trace in a balance is found too, although no order waits for it.
 func TestAuditFindsWhatLeavesNoDifference(t *testing.T) {
 	t.Parallel()
-	for name, pay := range map[string]func(b *till, to string){
-		"it came and left again": func(b *till, to string) {
+	for name, pay := range map[string]func(b *fixture, to string){
+		"it came and left again": func(b *fixture, to string) {
 			b.pay(to, "7")
 			b.mine(1)
-			b.chain.Send(to, stranger, apptest.Dollars("7"))
+			b.chain.Send(to, sender, apptest.Dollars("7"))
 		},
-		"it went from the address to itself": func(b *till, to string) { b.chain.Send(to, to, apptest.Dollars("7")) },
+		"it went from the address to itself": func(b *fixture, to string) { b.chain.Send(to, to, apptest.Dollars("7")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newTill(t)
+			b := newFixture(t)
 			agent, o := b.payer("10")
 			b.pay(o.Address, "10")
 			b.settle()
 			b.watch()
-			b.pass(recharge.Window + recharge.Late + time.Hour)
+			b.advance(recharge.Window + recharge.Late + time.Hour)
 			b.watch()
 			pay(b, o.Address)
-			b.pass(time.Hour)
+			b.advance(time.Hour)
 			b.watch()
-			b.credited(agent, "17")
+			b.expectCredited(agent, "17")
 			apptest.OK(t, b.payments.Audit(t.Context(), 5))
 			apptest.Equal(t, "drift", b.drift(), "")
-			b.complete()
+			b.expectAllCredited()
 			_, drifts, err := b.payments.AuditAll(t.Context())
 			apptest.OK(t, err)
 			apptest.Equal(t, "drifts", len(drifts), 0)
@@ -76,22 +76,22 @@ func TestAuditFindsWhatLeavesNoDifference(t *testing.T) {
 // Without an answer of the chain no address is passed over.
 func TestAuditInAnOutage(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	b.payer("10")
-	b.failing("balances")
+	b.failCalls("balances")
 	apptest.ErrorIs(t, b.payments.Audit(t.Context(), 1), errChain)
-	b.failing()
+	b.failCalls()
 	apptest.OK(t, b.payments.Audit(t.Context(), 1))
 	apptest.Equal(t, "audited", len(b.Column(`SELECT 1 FROM recharge_addresses WHERE audited_at > 0`)), 1)
 }
 
-// What becomes final while it looks is no difference.
+// What becomes final during an audit is no difference.
 func TestAuditWhileTheChainMoves(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"balance", "final", "history"} {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
-			b := newTill(t)
+			b := newFixture(t)
 			agent, o := b.payer("10")
 			b.pay(o.Address, "10")
 			for range 30 {
@@ -116,16 +116,16 @@ func TestAuditWhileTheChainMoves(t *testing.T) {
 			b.watch()
 			apptest.OK(t, b.payments.Audit(t.Context(), 5))
 			apptest.Equal(t, "drift", b.drift(), "")
-			b.credited(agent, "40")
+			b.expectCredited(agent, "40")
 		})
 	}
 }
 
 // What another watcher credits meanwhile, above the head that the balance was
-// read at, is no difference either.
+// readTables at, is no difference either.
 func TestAuditBesideAWatcher(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent, o := b.payer("10")
 	b.chain.Hide(b.pay(o.Address, "10"), 1) // so that the balance differs
 	b.settle()
@@ -143,20 +143,20 @@ func TestAuditBesideAWatcher(t *testing.T) {
 		return nil
 	})
 	apptest.OK(t, b.payments.Audit(t.Context(), 5))
-	b.credited(agent, "11")
+	b.expectCredited(agent, "11")
 	apptest.Equal(t, "drift", b.drift(), "")
 }
 
 func TestAuditReports(t *testing.T) {
 	t.Parallel()
-	t.Run("money that left, and no history says so", func(t *testing.T) {
+	t.Run("an outgoing transfer that no history lists", func(t *testing.T) {
 		t.Parallel()
-		b := newTill(t)
+		b := newFixture(t)
 		agent, o := b.payer("10")
 		b.pay(o.Address, "10")
 		b.settle()
 		b.watch()
-		k := b.chain.Send(o.Address, stranger, apptest.Dollars("3"))
+		k := b.chain.Send(o.Address, sender, apptest.Dollars("3"))
 		b.chain.Hide(k, 1000)
 		b.settle()
 		checked, drifts, err := b.payments.AuditAll(t.Context())
@@ -166,7 +166,7 @@ func TestAuditReports(t *testing.T) {
 		}
 		apptest.Equal(t, "drift", b.drift(), "-3000000")
 		apptest.Equal(t, "it is logged as an error", b.logs.has("level=ERROR"), true)
-		b.credited(agent, "10")
+		b.expectCredited(agent, "10")
 		st, err := b.payments.Status(t.Context())
 		apptest.OK(t, err)
 		if st.Drifting != 1 || st.Drift != apptest.Dollars("3") || st.ReadAt.IsZero() {
@@ -179,22 +179,22 @@ func TestAuditReports(t *testing.T) {
 		apptest.OK(t, err)
 		apptest.Equal(t, "drifting", st.Drifting, 0)
 	})
-	t.Run("money that left and is told of is no drift", func(t *testing.T) {
+	t.Run("an outgoing transfer that the history lists is no drift", func(t *testing.T) {
 		t.Parallel()
-		b := newTill(t)
+		b := newFixture(t)
 		_, o := b.payer("10")
 		b.pay(o.Address, "10")
 		b.mine(1)
-		b.chain.Send(o.Address, stranger, apptest.Dollars("10"))
+		b.chain.Send(o.Address, sender, apptest.Dollars("10"))
 		b.settle()
-		b.pass(100 * time.Hour)
+		b.advance(100 * time.Hour)
 		apptest.OK(t, b.payments.Audit(t.Context(), 5))
 		apptest.Equal(t, "drift", b.drift(), "")
 		b.watch()
 	})
 	t.Run("a final transfer that is gone, or another one, is a fault and stays credited", func(t *testing.T) {
 		t.Parallel()
-		b := newTill(t)
+		b := newFixture(t)
 		agent, o := b.payer("10")
 		k := b.pay(o.Address, "10")
 		b.settle()
@@ -220,7 +220,7 @@ func TestAuditReports(t *testing.T) {
 		if len(drifts) != 1 || !strings.Contains(drifts[0].Fault, k.TxID) || drifts[0].Chain-drifts[0].Known != -apptest.Dollars("1") {
 			t.Errorf("there differ %+v", drifts)
 		}
-		b.credited(agent, "10")
+		b.expectCredited(agent, "10")
 		b.expectOrder(o, recharge.Paid, "10")
 		apptest.Equal(t, "it is logged as an error", b.logs.has("is gone"), true)
 	})
@@ -230,7 +230,7 @@ func TestAuditReports(t *testing.T) {
 // others waiting.
 func TestAuditThatFails(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	for range 4 {
 		b.payer("10")
 	}
@@ -262,14 +262,14 @@ func TestAuditThatFails(t *testing.T) {
 
 func TestRescan(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	var agents []string
 	var orders []recharge.Order
 	for range 12 {
 		a, o := b.payer("10")
 		agents, orders = append(agents, a), append(orders, o)
 	}
-	b.pass(recharge.Window + recharge.Late + time.Hour)
+	b.advance(recharge.Window + recharge.Late + time.Hour)
 	b.watch()
 	var missed []recharge.Key
 	for _, o := range orders {
@@ -283,10 +283,10 @@ func TestRescan(t *testing.T) {
 		}
 	}
 	hide(1000)
-	b.pass(time.Hour)
+	b.advance(time.Hour)
 	b.watch()
 	hide(0)
-	b.pass(time.Hour)
+	b.advance(time.Hour)
 	b.watch()
 	addresses, credited, err := b.payments.Rescan(t.Context(), b.chain.Now())
 	apptest.OK(t, err)
@@ -296,11 +296,11 @@ func TestRescan(t *testing.T) {
 	apptest.OK(t, err)
 	apptest.Equal(t, "addresses", addresses, 12)
 	apptest.Equal(t, "credited", credited, 13)
-	b.credited(agents[11], "5")
+	b.expectCredited(agents[11], "5")
 	_, credited, err = b.payments.Rescan(t.Context(), time.Time{})
 	apptest.OK(t, err)
 	apptest.Equal(t, "credited again", credited, 0)
-	b.complete()
+	b.expectAllCredited()
 	_, drifts, err := b.payments.AuditAll(t.Context())
 	apptest.OK(t, err)
 	apptest.Equal(t, "drifts", len(drifts), 0)

@@ -13,15 +13,15 @@ import (
 	"agentproxy/test/apptest"
 )
 
-// lossy commits and loses the answer; after that it is down.
-type lossy struct {
+// lossyStore commits a unit and reports a failure; every later unit fails.
+type lossyStore struct {
 	ports.Store
 	mu    sync.Mutex
 	after int  // number of updates that are answered
 	lost  bool // the next one is committed all the same
 }
 
-func (s *lossy) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+func (s *lossyStore) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.after--; s.after >= 0 {
@@ -39,17 +39,17 @@ func (s *lossy) Update(ctx context.Context, fn func(context.Context, ports.Tx) e
 // F20).
 func TestCrashAtEveryUnit(t *testing.T) {
 	t.Parallel()
-	withTill(t, func(t *testing.T, b *till) {
+	expectStable(t, func(t *testing.T, b *fixture) {
 		one, first := b.payer("10")
 		two, second := b.payer("5")
 		third := b.order(b.RegisterWithWebhook(), "7")
 		b.watch()
 		b.pay(first.Address, "10")
 		b.pay(second.Address, "5")
-		b.chain.Send(first.Address, stranger, apptest.Dollars("1"))
-		b.pass(recharge.Window + 5*time.Minute)
+		b.chain.Send(first.Address, sender, apptest.Dollars("1"))
+		b.advance(recharge.Window + 5*time.Minute)
 		for n := range 40 {
-			st := &lossy{Store: b.Store, after: n / 2, lost: n%2 == 1}
+			st := &lossyStore{Store: b.Store, after: n / 2, lost: n%2 == 1}
 			p := b.watcher(st)
 			if n > 10 {
 				b.mine(1)
@@ -62,17 +62,17 @@ func TestCrashAtEveryUnit(t *testing.T) {
 		b.expectOrder(first, recharge.Paid, "10")
 		b.expectOrder(second, recharge.Paid, "5")
 		b.expectOrder(third, recharge.Expired, "0")
-		b.credited(one, "10")
-		b.credited(two, "5")
-		apptest.Equal(t, "told", b.rechargeEvents(one), "paid")
-		apptest.Equal(t, "told", b.rechargeEvents(third.AgentID), "expired")
+		b.expectCredited(one, "10")
+		b.expectCredited(two, "5")
+		apptest.Equal(t, "events", b.eventsOf(one), "paid")
+		apptest.Equal(t, "events", b.eventsOf(third.AgentID), "expired")
 	})
 }
 
 // Two watchers on one store: uniqueness decides.
 func TestTwoWatchers(t *testing.T) {
 	t.Parallel()
-	b := tillOf(apptest.New(t))
+	b := fixtureOf(apptest.New(t))
 	watchers := []*payments.Watcher{b.watcher(b.Store), b.watcher(b.Store)}
 	var orders []recharge.Order
 	for range 4 {
@@ -94,11 +94,11 @@ func TestTwoWatchers(t *testing.T) {
 		})
 	}
 	b.settle()
-	b.pass(3 * time.Minute)
+	b.advance(3 * time.Minute)
 	for _, p := range watchers {
 		apptest.OK(t, p.Watch(t.Context()))
 	}
-	b.complete()
+	b.expectAllCredited()
 	for _, o := range orders[:3] {
 		b.expectOrder(o, recharge.Paid, "10")
 	}
@@ -109,7 +109,7 @@ func TestTwoWatchers(t *testing.T) {
 // nothing is stored.
 func TestBookedBefore(t *testing.T) {
 	t.Parallel()
-	withTill(t, func(t *testing.T, b *till) {
+	expectStable(t, func(t *testing.T, b *fixture) {
 		agent, o := b.payer("10")
 		_, other := b.payer("4")
 		b.watch()
@@ -119,21 +119,21 @@ func TestBookedBefore(t *testing.T) {
 		ref := "usdt:" + k.Network + ":" + k.TxID + ":0"
 		w, err := b.Wallet.Adjust(t.Context(), agent, apptest.Dollars("1"), "stray")
 		apptest.OK(t, err)
-		b.forge(w.ID, ref)
+		b.setReference(w.ID, ref)
 		if err := b.payments.Watch(t.Context()); err == nil || !strings.Contains(err.Error(), ref) {
 			t.Errorf("got %v", err)
 		}
-		b.credited(agent, "0")
+		b.expectCredited(agent, "0")
 		apptest.Equal(t, "the row", strings.HasPrefix(b.row(k), "final"), false)
 		b.expectOrder(other, recharge.Paid, "4") // the others go on
-		b.forge(w.ID, "adjust:"+w.ID)
+		b.setReference(w.ID, "adjust:"+w.ID)
 		b.watch()
 		b.expectOrder(o, recharge.Paid, "10")
 	})
 }
 
-// forge gives an entry another reference, past the guard of the ledger.
-func (b *till) forge(id, ref string) {
+// setReference changes the reference of an entry with the triggers of the ledger off.
+func (b *fixture) setReference(id, ref string) {
 	b.T.Helper()
 	if b.Postgres() {
 		b.Exec(`ALTER TABLE ledger_entries DISABLE TRIGGER USER`)

@@ -32,14 +32,14 @@ const (
 	auditLimit = 100
 )
 
-// exchange is a service that reads a fake TronGrid by the clock of a bubble.
-type exchange struct {
-	*till
+// tronService is a service that reads a fake TronGrid by the clock of a bubble.
+type tronService struct {
+	*fixture
 	grid *trongrid.Server
 }
 
-// inBubble runs a test with a clock that moves as soon as nothing else does.
-func inBubble(t *testing.T, test func(t *testing.T, x *exchange)) {
+// withTron runs a test with a clock that moves as soon as nothing else does.
+func withTron(t *testing.T, test func(t *testing.T, x *tronService)) {
 	synctest.Test(t, func(t *testing.T) {
 		// Of a whole world other parts would keep goroutines beyond the bubble.
 		db, err := storage.Open(t.Context(), storage.Config{Path: sqlitetest.File(t)})
@@ -47,9 +47,9 @@ func inBubble(t *testing.T, test func(t *testing.T, x *exchange)) {
 		defer func() { apptest.OK(t, db.Close()) }()
 		_, err = db.Writer().Exec("PRAGMA synchronous = OFF") // a day has thousands of writes
 		apptest.OK(t, err)
-		b := &till{World: &apptest.World{T: t, DB: db, Store: &apptest.FaultyStore{Store: db}, IDs: new(fake.IDs)},
-			keys: fake.NewKeys("a"), logs: &logged{}}
-		x := &exchange{till: b, grid: trongrid.New()}
+		b := &fixture{World: &apptest.World{T: t, DB: db, Store: &apptest.FaultyStore{Store: db}, IDs: new(fake.IDs)},
+			keys: fake.NewKeys("a"), logs: &logBuffer{}}
+		x := &tronService{fixture: b, grid: trongrid.New()}
 		x.grid.Live()
 		tron, err := chain.NewTron(chain.TronConfig{Network: "tron-mainnet", APIKey: "k", Client: &http.Client{Transport: x.grid},
 			Logger: slog.New(slog.NewTextHandler(b.logs, nil))})
@@ -62,7 +62,7 @@ func inBubble(t *testing.T, test func(t *testing.T, x *exchange)) {
 }
 
 // payer makes an agent and an order.
-func (x *exchange) payer(amount string) (agent string, o recharge.Order) {
+func (x *tronService) payer(amount string) (agent string, o recharge.Order) {
 	agent = "agt_1"
 	apptest.OK(x.T, x.Store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
 		a := account.Agent{ID: agent, Status: account.Active, KeyHash: []byte("key"), SecretHash: []byte("secret")}
@@ -79,7 +79,7 @@ func (x *exchange) payer(amount string) (agent string, o recharge.Order) {
 }
 
 // run runs the tasks for a time. Each is late rather than twice.
-func (x *exchange) run(d time.Duration) {
+func (x *tronService) run(d time.Duration) {
 	end := time.Now().Add(d)
 	audit := time.Now().Add(auditEvery)
 	for next := time.Now(); next.Before(end); next = later(next.Add(watchEvery), time.Now()) {
@@ -103,15 +103,15 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// inCampaign skips a test that plays thousands of passes, but in a campaign.
-func inCampaign(t *testing.T) {
+// requireCampaign skips a test that plays thousands of passes, but in a campaign.
+func requireCampaign(t *testing.T) {
 	if campaign.Rounds(0, 1) == 0 {
 		t.Skip("it takes minutes: run it with -tags campaign")
 	}
 }
 
-// fill makes a number of addresses, all but one of agents that order nothing.
-func (x *exchange) fill(addresses int) {
+// addAddresses makes a number of addresses, all but one of agents that order nothing.
+func (x *tronService) addAddresses(addresses int) {
 	for part := range (addresses + 999) / 1000 {
 		apptest.OK(x.T, x.Store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
 			for n := part * 1000; n < min(addresses, part*1000+1000); n++ {
@@ -128,7 +128,7 @@ func (x *exchange) fill(addresses int) {
 }
 
 // requests is how many calls were made, and how many if each of a batch counts.
-func (x *exchange) requests() (made, counted int) {
+func (x *tronService) requests() (made, counted int) {
 	for _, c := range x.grid.Calls() {
 		made++
 		counted += c.Count()
@@ -139,11 +139,11 @@ func (x *exchange) requests() (made, counted int) {
 // A day of calls to TronGrid, whose free plan has 100,000. An order is open all day, so that the
 // chain is read as often as it ever is, and twenty payments come in.
 func TestCallsOfADay(t *testing.T) {
-	inCampaign(t)
+	requireCampaign(t)
 	for _, addresses := range []int{0, 3, 10, 11, 10_000} {
 		t.Run(fmt.Sprint(addresses), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, x *exchange) {
-				x.fill(max(addresses-1, 0))
+			withTron(t, func(t *testing.T, x *tronService) {
+				x.addAddresses(max(addresses-1, 0))
 				var agent string
 				var o recharge.Order
 				if addresses > 0 {
@@ -167,7 +167,7 @@ func TestCallsOfADay(t *testing.T) {
 					t.Errorf("%d calls a day", counted)
 				}
 				if addresses > 0 {
-					x.credited(agent, "20")
+					x.expectCredited(agent, "20")
 				}
 			})
 		})
@@ -176,11 +176,11 @@ func TestCallsOfADay(t *testing.T) {
 
 // When the quota is used up a payment is credited all the same, within minutes.
 func TestAPaymentWithoutAQuota(t *testing.T) {
-	inCampaign(t)
+	requireCampaign(t)
 	for _, status := range []int{http.StatusForbidden, http.StatusServiceUnavailable} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, x *exchange) {
-				x.fill(2500)
+			withTron(t, func(t *testing.T, x *tronService) {
+				x.addAddresses(2500)
 				agent, o := x.payer("10")
 				x.run(time.Minute)
 				x.grid.Quota(100_000, status)
@@ -189,7 +189,7 @@ func TestAPaymentWithoutAQuota(t *testing.T) {
 				x.grid.Send(trongrid.Address(1), o.Address, 10_000_000)
 				x.run(3 * time.Minute)
 				x.expectOrder(o, recharge.Paid, "10")
-				x.credited(agent, "10")
+				x.expectCredited(agent, "10")
 				apptest.Equal(t, "it is logged", x.logs.has("quota"), true)
 			})
 		})
@@ -198,9 +198,9 @@ func TestAPaymentWithoutAQuota(t *testing.T) {
 
 // Three days of downtime with ten thousand addresses.
 func TestDownForThreeDays(t *testing.T) {
-	inCampaign(t)
-	inBubble(t, func(t *testing.T, x *exchange) {
-		x.fill(9999)
+	requireCampaign(t)
+	withTron(t, func(t *testing.T, x *tronService) {
+		x.addAddresses(9999)
 		agent, o := x.payer("10")
 		x.run(time.Minute)
 		time.Sleep(36 * time.Hour)
@@ -215,7 +215,7 @@ func TestDownForThreeDays(t *testing.T) {
 				break
 			}
 		}
-		x.credited(agent, "7")
+		x.expectCredited(agent, "7")
 		_, counted := x.requests()
 		t.Logf("caught up with %d calls in %d passes", counted, passes+1)
 		if counted >= 300 {

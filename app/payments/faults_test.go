@@ -12,8 +12,8 @@ import (
 
 var errChain = errors.New("the chain failed on purpose")
 
-// failing makes some calls of the chain fail.
-func (b *till) failing(calls ...string) {
+// failCalls makes some calls of the chain fail.
+func (b *fixture) failCalls(calls ...string) {
 	b.chain.OnCall(func(call string) error {
 		for _, c := range calls {
 			if c == call {
@@ -27,16 +27,16 @@ func (b *till) failing(calls ...string) {
 // An error of the chain proves nothing and changes nothing (F15).
 func TestAnErrorMovesNothing(t *testing.T) {
 	t.Parallel()
-	withTill(t, func(t *testing.T, b *till) {
+	expectStable(t, func(t *testing.T, b *fixture) {
 		_, o := b.payer("10")
 		b.watch()
 		b.pay(o.Address, "10")
 		b.settle()
 		for _, call := range []string{"heads", "incoming"} {
 			before := b.Dump()
-			b.failing(call)
+			b.failCalls(call)
 			err := b.payments.Watch(t.Context())
-			b.failing()
+			b.failCalls()
 			if err == nil {
 				continue // this way of reading does not need the call
 			}
@@ -49,10 +49,10 @@ func TestAnErrorMovesNothing(t *testing.T) {
 }
 
 // What became final after the heads were read waits: what is before it may
-// not be known yet.
+// not be stored yet.
 func TestFinalAboveTheHeads(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent, o := b.payer("10")
 	b.pay(o.Address, "10")
 	b.mine(fake.FinalBehind)
@@ -64,26 +64,26 @@ func TestFinalAboveTheHeads(t *testing.T) {
 	})
 	b.watch()
 	b.expectOrder(o, recharge.Confirming, "0")
-	b.credited(agent, "0")
+	b.expectCredited(agent, "0")
 	b.watch()
 	b.expectOrder(o, recharge.Paid, "10")
 }
 
-// A transfer that is known to be final by itself waits too while its address
+// A transfer that is final waits too while its address
 // cannot be read.
 func TestSeenWaitsForItsAddress(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent, o := b.payer("10")
 	k := b.pay(o.Address, "10")
 	b.mine(1)
 	b.watch()
 	b.mine(100)
-	b.failing("incoming")
+	b.failCalls("incoming")
 	apptest.ErrorIs(t, b.payments.Watch(t.Context()), errChain)
 	apptest.Equal(t, "the row", b.row(k), "seen "+o.ID)
-	b.credited(agent, "0")
-	b.failing()
+	b.expectCredited(agent, "0")
+	b.failCalls()
 	b.watch()
 	b.expectOrder(o, recharge.Paid, "10")
 }
@@ -91,7 +91,7 @@ func TestSeenWaitsForItsAddress(t *testing.T) {
 // Blocks are read without a gap, however often that fails.
 func TestFlakyBlocks(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	_, o := b.payer("100")
 	b.watch()
 	for range 20 {
@@ -99,60 +99,60 @@ func TestFlakyBlocks(t *testing.T) {
 			b.pay(o.Address, "0.1")
 			b.mine(1)
 		}
-		b.failing("incoming")
+		b.failCalls("incoming")
 		apptest.ErrorIs(t, b.payments.Watch(t.Context()), errChain)
-		b.failing()
+		b.failCalls()
 		b.watch()
 	}
 	b.settle()
 	b.watch()
 	b.expectOrder(o, recharge.Paid, "100")
-	b.complete()
+	b.expectAllCredited()
 }
 
 // In an outage no window closes, however late it gets; after it the chain
 // decides, by block time.
 func TestOutageAcrossAnExpiry(t *testing.T) {
 	t.Parallel()
-	withTill(t, func(t *testing.T, b *till) {
+	expectStable(t, func(t *testing.T, b *fixture) {
 		_, paid := b.payer("10")
 		_, unpaid := b.payer("10")
 		b.watch()
-		b.failing("heads")
-		b.pass(20 * time.Minute)
+		b.failCalls("heads")
+		b.advance(20 * time.Minute)
 		b.pay(paid.Address, "10")
 		for range 3 {
-			b.pass(time.Hour)
+			b.advance(time.Hour)
 			apptest.ErrorIs(t, b.payments.Watch(t.Context()), errChain)
 		}
-		b.failing("incoming")
+		b.failCalls("incoming")
 		apptest.ErrorIs(t, b.payments.Watch(t.Context()), errChain)
 		b.expectOrder(paid, recharge.Pending, "0")
 		b.expectOrder(unpaid, recharge.Pending, "0")
-		b.failing()
+		b.failCalls()
 		b.watch()
 		b.expectOrder(paid, recharge.Paid, "10")
 		b.expectOrder(unpaid, recharge.Expired, "0")
-		apptest.Equal(t, "told", b.rechargeEvents(paid.AgentID), "paid")
+		apptest.Equal(t, "events", b.eventsOf(paid.AgentID), "paid")
 	})
 }
 
 // A process that was down longer than money may be late reads what was late.
 func TestDownForDays(t *testing.T) {
 	t.Parallel()
-	withTill(t, func(t *testing.T, b *till) {
+	expectStable(t, func(t *testing.T, b *fixture) {
 		agent, o := b.payer("10")
 		b.watch()
-		b.pass(time.Hour)
+		b.advance(time.Hour)
 		b.watch()
 		b.expectOrder(o, recharge.Expired, "0")
-		b.pass(24 * time.Hour)
+		b.advance(24 * time.Hour)
 		b.pay(o.Address, "10")
-		b.pass(120 * time.Hour)
+		b.advance(120 * time.Hour)
 		b.restart()
 		b.watch()
 		b.expectOrder(o, recharge.Paid, "10")
-		b.credited(agent, "10")
+		b.expectCredited(agent, "10")
 	})
 }
 
@@ -162,7 +162,7 @@ func TestClockSkew(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour, "far ahead": 20 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			withTill(t, func(t *testing.T, b *till) {
+			expectStable(t, func(t *testing.T, b *fixture) {
 				b.Clock.Advance(skew)
 				agent, o := b.payer("10")
 				b.watch()
@@ -170,14 +170,14 @@ func TestClockSkew(t *testing.T) {
 				b.settle()
 				b.watch()
 				b.expectOrder(o, recharge.Paid, "10")
-				b.credited(agent, "10")
+				b.expectCredited(agent, "10")
 				apptest.Equal(t, "a warning", b.logs.has("clock"), true)
 			})
 		})
 	}
 	t.Run("no warning without", func(t *testing.T) {
 		t.Parallel()
-		b := newTill(t)
+		b := newFixture(t)
 		b.watch()
 		apptest.Equal(t, "a warning", b.logs.has("clock"), false)
 	})
@@ -187,7 +187,7 @@ func TestClockSkew(t *testing.T) {
 // finds what it left out.
 func TestLaggingIndex(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent, o := b.payer("10")
 	k := b.pay(o.Address, "10")
 	b.chain.Hide(k, 5)
@@ -197,7 +197,7 @@ func TestLaggingIndex(t *testing.T) {
 		b.mine(20)
 	}
 	b.expectOrder(o, recharge.Paid, "10")
-	b.credited(agent, "10")
+	b.expectCredited(agent, "10")
 	t.Run("what was seen and is then left out is asked for by itself", func(t *testing.T) {
 		agent, o := b.payer("10")
 		k := b.pay(o.Address, "10")
@@ -207,26 +207,26 @@ func TestLaggingIndex(t *testing.T) {
 		b.mine(100)
 		b.watch()
 		b.expectOrder(o, recharge.Paid, "10")
-		b.credited(agent, "10")
+		b.expectCredited(agent, "10")
 	})
-	b.complete()
+	b.expectAllCredited()
 }
 
 // A transaction that cannot be looked up stays undecided.
 func TestSeenWhileTheChainIsSilent(t *testing.T) {
 	t.Parallel()
-	withTill(t, func(t *testing.T, b *till) {
+	expectStable(t, func(t *testing.T, b *fixture) {
 		_, o := b.payer("10")
 		k := b.pay(o.Address, "10")
 		b.mine(1)
 		b.watch()
 		b.chain.Fork(5, false)
-		b.pass(time.Hour)
-		b.failing("transaction")
+		b.advance(time.Hour)
+		b.failCalls("transaction")
 		apptest.ErrorIs(t, b.payments.Watch(t.Context()), errChain)
 		apptest.Equal(t, "the row", b.row(k), "seen "+o.ID)
 		b.expectOrder(o, recharge.Confirming, "0")
-		b.failing()
+		b.failCalls()
 		b.watch()
 		b.expectOrder(o, recharge.Failed, "0")
 	})
@@ -236,13 +236,13 @@ func TestSeenWhileTheChainIsSilent(t *testing.T) {
 // given up.
 func TestItCameBackMeanwhile(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	_, o := b.payer("10")
 	k := b.pay(o.Address, "10")
 	b.mine(1)
 	b.watch()
 	b.chain.Fork(5, false)
-	b.pass(3 * time.Minute)
+	b.advance(3 * time.Minute)
 	b.chain.OnCall(func(call string) error {
 		if call == "transaction" {
 			b.Exec(`UPDATE recharge_transfers SET block = block + 1000`)

@@ -18,57 +18,57 @@ import (
 	"agentproxy/test/fake"
 )
 
-// till is a world with a chain that money comes from. The clock and the chain
-// run together unless a test lets them part.
-type till struct {
+// fixture is a world with a chain on which recharges arrive. The clock and the chain
+// advance together unless a test sets one of them.
+type fixture struct {
 	*apptest.World
 	chain     *fake.Chain
 	keys      *fake.Keys
 	recharges *payments.Orders
 	payments  *payments.Watcher
-	logs      *logged
+	logs      *logBuffer
 }
 
-// logged keeps what was logged.
-type logged struct {
+// logBuffer stores log lines.
+type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *logged) Write(b []byte) (int, error) {
+func (l *logBuffer) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(b)
 }
 
-func (l *logged) has(what string) bool {
+func (l *logBuffer) has(what string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Contains(l.text.String(), what)
 }
 
-func newTill(t testing.TB) *till {
-	return tillOf(apptest.Open(t, apptest.Options{RepeatUpdates: true}))
+func newFixture(t testing.TB) *fixture {
+	return fixtureOf(apptest.Open(t, apptest.Options{RepeatUpdates: true}))
 }
 
-func tillOf(w *apptest.World) *till {
-	b := &till{World: w, chain: fake.NewChain("tron-test", fake.Start), keys: fake.NewKeys("a"), logs: &logged{}}
+func fixtureOf(w *apptest.World) *fixture {
+	b := &fixture{World: w, chain: fake.NewChain("tron-test", fake.Start), keys: fake.NewKeys("a"), logs: &logBuffer{}}
 	b.restart()
 	return b
 }
 
-// restart forgets what processes remember.
-func (b *till) restart() {
+// restart creates the use cases anew, as a restart of the program does.
+func (b *fixture) restart() {
 	b.recharges = payments.NewOrders(payments.Config{}, b.Store, b.Clock, b.IDs, b.chain, b.keys)
 	b.payments = b.watcher(b.Store)
 }
 
-func (b *till) watcher(st ports.Store) *payments.Watcher {
+func (b *fixture) watcher(st ports.Store) *payments.Watcher {
 	return payments.NewWatcher(st, b.Clock, b.IDs, b.chain, slog.New(slog.NewTextHandler(b.logs, nil)))
 }
 
 // order creates a recharge order over an amount of dollars.
-func (b *till) order(agent, amount string) recharge.Order {
+func (b *fixture) order(agent, amount string) recharge.Order {
 	b.T.Helper()
 	d, err := b.recharges.Create(b.T.Context(), payments.CreateOrder{AgentID: agent, Amount: apptest.Dollars(amount)})
 	apptest.OK(b.T, err)
@@ -76,38 +76,38 @@ func (b *till) order(agent, amount string) recharge.Order {
 }
 
 // payer registers an agent with a webhook, and creates an order for it.
-func (b *till) payer(amount string) (agent string, o recharge.Order) {
+func (b *fixture) payer(amount string) (agent string, o recharge.Order) {
 	b.T.Helper()
 	agent = b.RegisterWithWebhook()
 	return agent, b.order(agent, amount)
 }
 
-var stranger = fake.ChainAddress(1)
+var sender = fake.ChainAddress(1)
 
-// pay sends money from a stranger in the next block.
-func (b *till) pay(address, amount string) recharge.Key {
-	return b.chain.Send(stranger, address, apptest.Dollars(amount))
+// pay sends a transfer from sender in the next block.
+func (b *fixture) pay(address, amount string) recharge.Key {
+	return b.chain.Send(sender, address, apptest.Dollars(amount))
 }
 
 // mine mines n blocks and advances the clock by their time.
-func (b *till) mine(n int) {
+func (b *fixture) mine(n int) {
 	b.chain.Mine(n)
 	b.Clock.Advance(time.Duration(n) * fake.BlockEvery)
 }
 
-// pass lets time pass on both.
-func (b *till) pass(d time.Duration) { b.mine(int(d / fake.BlockEvery)) }
+// advance moves the chain and the clock on.
+func (b *fixture) advance(d time.Duration) { b.mine(int(d / fake.BlockEvery)) }
 
-// settle makes what was sent final.
-func (b *till) settle() { b.mine(1 + fake.FinalBehind) }
+// settle mines blocks until everything sent is final.
+func (b *fixture) settle() { b.mine(1 + fake.FinalBehind) }
 
-func (b *till) watch() {
+func (b *fixture) watch() {
 	b.T.Helper()
 	apptest.OK(b.T, b.payments.Watch(context.Background()))
 }
 
 // expectOrder checks the status of an order and the sum that it received.
-func (b *till) expectOrder(o recharge.Order, status recharge.Status, received string) payments.OrderView {
+func (b *fixture) expectOrder(o recharge.Order, status recharge.Status, received string) payments.OrderView {
 	b.T.Helper()
 	v, err := b.recharges.Get(context.Background(), o.AgentID, o.ID)
 	apptest.OK(b.T, err)
@@ -117,8 +117,8 @@ func (b *till) expectOrder(o recharge.Order, status recharge.Status, received st
 	return v
 }
 
-// credited checks the sum that recharges added to the balance.
-func (b *till) credited(agent, amount string) {
+// expectCredited checks the sum that recharges added to the balance.
+func (b *fixture) expectCredited(agent, amount string) {
 	b.T.Helper()
 	got := strings.Join(b.Column(`SELECT CAST(COALESCE(SUM(own), 0) AS TEXT) FROM ledger_entries WHERE agent_id = ? AND type = 'recharge'`, agent), "")
 	if want := fmt.Sprint(int64(apptest.Dollars(amount))); got != want {
@@ -126,19 +126,19 @@ func (b *till) credited(agent, amount string) {
 	}
 }
 
-// rechargeEvents lists the webhook events of an agent about orders, oldest first.
-func (b *till) rechargeEvents(agent string) string {
+// eventsOf lists the webhook events of an agent about orders, oldest first.
+func (b *fixture) eventsOf(agent string) string {
 	return strings.Join(b.Column(`SELECT SUBSTR(type, 10) FROM outbox WHERE agent_id = ? AND type LIKE 'recharge.%' ORDER BY seq`, agent), " ")
 }
 
 // row is "state order" of a transfer.
-func (b *till) row(k recharge.Key) string {
+func (b *fixture) row(k recharge.Key) string {
 	return strings.Join(b.Column(`SELECT state || ' ' || order_id FROM recharge_transfers WHERE tx_id = ? AND log_index = ?`, k.TxID, k.LogIndex), ",")
 }
 
-// complete checks that each final transfer to an address of the service
+// expectAllCredited checks that each final transfer to an address of the service
 // is credited once, and nothing else is.
-func (b *till) complete() {
+func (b *fixture) expectAllCredited() {
 	b.T.Helper()
 	ours := map[string]bool{}
 	for _, a := range b.Column(`SELECT address FROM recharge_addresses`) {

@@ -13,7 +13,7 @@ import (
 func TestPurchasesAndRechargesDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	w := apptest.OpenPostgres(t)
-	b := tillOf(w)
+	b := fixtureOf(w)
 	agent := w.RegisterFunded(10_000)
 	b.order(agent, "5")
 	for range 150 {

@@ -11,7 +11,7 @@ import (
 // chain. They must not use up the orders that an agent may have open.
 func TestOrdersOfAnotherNetworkAreNotCounted(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent := b.RegisterWithWebhook()
 	for range recharge.MaxOpen {
 		b.order(agent, "5")

@@ -13,7 +13,7 @@ import (
 // order from before. Products sell.
 func TestPaymentsThatAreOff(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent, o := b.payer("10")
 	before := b.Dump()
 	b.recharges = payments.NewOrders(payments.Config{Off: true}, b.Store, b.Clock, b.IDs, b.chain, b.keys)

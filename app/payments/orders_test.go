@@ -27,7 +27,7 @@ func call(key, body string) idempotency.Call {
 
 func TestCreateRecharge(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent := b.Register()
 	d, err := b.recharges.Create(t.Context(), payments.CreateOrder{AgentID: agent, Amount: apptest.Dollars("12.50")})
 	apptest.OK(t, err)
@@ -100,7 +100,7 @@ func TestCreateRecharge(t *testing.T) {
 
 func TestTenOpenOrders(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent := b.RegisterWithWebhook()
 	for range recharge.MaxOpen {
 		b.order(agent, "5")
@@ -111,18 +111,18 @@ func TestTenOpenOrders(t *testing.T) {
 		apptest.ErrorIs(t, err, recharge.ErrLimit)
 	}
 	apptest.Equal(t, "the database", b.Dump(), before)
-	b.pass(31 * time.Minute)
+	b.advance(31 * time.Minute)
 	b.settle()
 	b.watch()
 	d, err := b.recharges.Create(t.Context(), payments.CreateOrder{AgentID: agent, Amount: apptest.Dollars("5"), Call: call("k", "")})
 	apptest.OK(t, err)
 	apptest.Equal(t, "replayed", d.Replayed, false)
-	apptest.Equal(t, "the old ones are told of", strings.Count(b.rechargeEvents(agent), "expired"), recharge.MaxOpen)
+	apptest.Equal(t, "events of the old ones", strings.Count(b.eventsOf(agent), "expired"), recharge.MaxOpen)
 }
 
 func TestRechargeIdempotency(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent := b.Register()
 	in := payments.CreateOrder{AgentID: agent, Amount: apptest.Dollars("5"), Call: call("k", "body")}
 	first, err := b.recharges.Create(t.Context(), in)
@@ -156,7 +156,7 @@ func TestParallelRecharges(t *testing.T) {
 	for _, keys := range []int{1, 200} {
 		t.Run(fmt.Sprintf("%d keys", keys), func(t *testing.T) {
 			t.Parallel()
-			b := tillOf(apptest.New(t))
+			b := fixtureOf(apptest.New(t))
 			agent := b.Register()
 			var made, replayed, limited atomic.Int32
 			apptest.Concurrently(200, func(i int) {
@@ -189,7 +189,7 @@ func (wrongKeys) Address(uint32) (string, error) { return "", nil }
 
 func TestAnInvalidAddressIsNeverShown(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent := b.Register()
 	u := payments.NewOrders(payments.Config{}, b.Store, b.Clock, b.IDs, b.chain, wrongKeys{b.keys})
 	before := b.Dump()
@@ -209,7 +209,7 @@ func TestAnInvalidAddressIsNeverShown(t *testing.T) {
 // given to no other agent.
 func TestAccountKeyChanges(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent, old := b.payer("5")
 	b.keys = fake.NewKeys("b")
 	b.restart()
@@ -223,11 +223,11 @@ func TestAccountKeyChanges(t *testing.T) {
 	b.watch()
 	b.expectOrder(old, recharge.Paid, "5")
 	b.expectOrder(o, recharge.Paid, "7")
-	b.pass(recharge.Late / 10)
+	b.advance(recharge.Late / 10)
 	b.pay(old.Address, "3")
 	b.settle()
 	b.watch()
-	b.credited(agent, "15")
+	b.expectCredited(agent, "15")
 	seen := map[string]bool{old.Address: true, o.Address: true}
 	for _, name := range []string{"a", "b", "a"} {
 		b.keys = fake.NewKeys(name)
@@ -241,20 +241,20 @@ func TestAccountKeyChanges(t *testing.T) {
 	b.keys = fake.NewKeys("a")
 	b.restart()
 	apptest.Equal(t, "back under the first key", b.order(agent, "1").Address, old.Address)
-	b.complete()
+	b.expectAllCredited()
 }
 
 func TestTidyForgetsWebhookEvents(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent, _ := b.payer("10")
-	b.pass(recharge.Window + 2*time.Minute)
+	b.advance(recharge.Window + 2*time.Minute)
 	b.watch()
-	apptest.Equal(t, "told", b.rechargeEvents(agent), "expired")
+	apptest.Equal(t, "events", b.eventsOf(agent), "expired")
 	b.Clock.Advance(30 * 24 * time.Hour)
 	apptest.OK(t, b.Tasks.Purge(t.Context()))
-	apptest.Equal(t, "after 30 days", b.rechargeEvents(agent), "expired")
+	apptest.Equal(t, "after 30 days", b.eventsOf(agent), "expired")
 	b.Clock.Advance(time.Second)
 	apptest.OK(t, b.Tasks.Purge(t.Context()))
-	apptest.Equal(t, "after more", b.rechargeEvents(agent), "")
+	apptest.Equal(t, "after more", b.eventsOf(agent), "")
 }

@@ -13,7 +13,7 @@ func TestOrphans(t *testing.T) {
 	t.Parallel()
 	t.Run("while the window is open the order waits again", func(t *testing.T) {
 		t.Parallel()
-		withTill(t, func(t *testing.T, b *till) {
+		expectStable(t, func(t *testing.T, b *fixture) {
 			agent, o := b.payer("10")
 			k := b.pay(o.Address, "10")
 			b.mine(3)
@@ -27,38 +27,38 @@ func TestOrphans(t *testing.T) {
 			b.watch()
 			b.expectOrder(o, recharge.Pending, "0")
 			apptest.Equal(t, "the row", b.row(k), "orphaned ")
-			b.credited(agent, "0")
+			b.expectCredited(agent, "0")
 			b.pay(o.Address, "10")
 			b.settle()
 			b.watch()
 			b.expectOrder(o, recharge.Paid, "10")
-			apptest.Equal(t, "told", b.rechargeEvents(agent), "confirming paid")
+			apptest.Equal(t, "events", b.eventsOf(agent), "confirming paid")
 		})
 	})
 	t.Run("when it is closed the order failed", func(t *testing.T) {
 		t.Parallel()
-		withTill(t, func(t *testing.T, b *till) {
+		expectStable(t, func(t *testing.T, b *fixture) {
 			agent, o := b.payer("10")
-			b.pass(recharge.Window - time.Minute)
+			b.advance(recharge.Window - time.Minute)
 			b.pay(o.Address, "10")
 			b.mine(3)
 			b.watch()
 			b.chain.Fork(10, false)
-			b.pass(5 * time.Minute)
+			b.advance(5 * time.Minute)
 			b.watch()
 			b.watch()
 			b.expectOrder(o, recharge.Failed, "0")
-			apptest.Equal(t, "told", b.rechargeEvents(agent), "confirming failed")
+			apptest.Equal(t, "events", b.eventsOf(agent), "confirming failed")
 			b.pay(o.Address, "10")
 			b.settle()
 			b.watch()
 			b.expectOrder(o, recharge.Failed, "0")
-			b.credited(agent, "10")
+			b.expectCredited(agent, "10")
 		})
 	})
 	t.Run("what comes back in another block is credited once", func(t *testing.T) {
 		t.Parallel()
-		withTill(t, func(t *testing.T, b *till) {
+		expectStable(t, func(t *testing.T, b *fixture) {
 			agent, o := b.payer("10")
 			b.pay(o.Address, "10")
 			b.mine(3)
@@ -69,13 +69,13 @@ func TestOrphans(t *testing.T) {
 			b.settle()
 			b.watch()
 			b.expectOrder(o, recharge.Paid, "10")
-			b.credited(agent, "10")
-			apptest.Equal(t, "told", b.rechargeEvents(agent), "confirming paid")
+			b.expectCredited(agent, "10")
+			apptest.Equal(t, "events", b.eventsOf(agent), "confirming paid")
 		})
 	})
 	t.Run("and even when it was given up", func(t *testing.T) {
 		t.Parallel()
-		withTill(t, func(t *testing.T, b *till) {
+		expectStable(t, func(t *testing.T, b *fixture) {
 			agent, o := b.payer("10")
 			b.pay(o.Address, "10")
 			b.mine(3)
@@ -86,7 +86,7 @@ func TestOrphans(t *testing.T) {
 			b.settle()
 			b.watch()
 			b.expectOrder(o, recharge.Paid, "10")
-			b.credited(agent, "10")
+			b.expectCredited(agent, "10")
 		})
 	})
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // calls returns how often each call of the chain was made by fn.
-func (b *till) calls(fn func()) map[string]int {
+func (b *fixture) calls(fn func()) map[string]int {
 	before := b.chain.Calls()
 	fn()
 	made := map[string]int{}
@@ -26,24 +26,24 @@ func (b *till) calls(fn func()) map[string]int {
 // An address is read in every pass, whether an order waits for it or not.
 func TestADepositWithoutAnOrder(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent, o := b.payer("10")
-	b.pass(recharge.Window + recharge.Late + time.Hour)
+	b.advance(recharge.Window + recharge.Late + time.Hour)
 	b.watch()
 	b.expectOrder(o, recharge.Expired, "0")
 	b.pay(o.Address, "10")
 	b.settle()
 	b.watch()
-	b.credited(agent, "10")
+	b.expectCredited(agent, "10")
 	b.expectOrder(o, recharge.Expired, "0")
-	b.complete()
+	b.expectAllCredited()
 }
 
 // A pass reads a thousand addresses in a call.
 func TestCallsOfAPass(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ addresses, calls int }{{0, 0}, {1, 1}, {1000, 1}, {1001, 2}} {
-		b := tillOf(apptest.New(t))
+		b := fixtureOf(apptest.New(t))
 		var last recharge.Order
 		for n := range c.addresses {
 			b.addAddress(n)
@@ -61,7 +61,7 @@ func TestCallsOfAPass(t *testing.T) {
 			t.Errorf("a pass over %d addresses calls %v", c.addresses, made)
 		}
 		if c.addresses > 0 {
-			b.credited(last.AgentID, "1")
+			b.expectCredited(last.AgentID, "1")
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestCallsOfAPass(t *testing.T) {
 // What was settled is not settled again while its block is read again.
 func TestASettledTransferIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	b := tillOf(apptest.New(t))
+	b := fixtureOf(apptest.New(t))
 	_, o := b.payer("10")
 	b.pay(o.Address, "4")
 	b.settle()
@@ -87,7 +87,7 @@ func TestASettledTransferIsLeftAlone(t *testing.T) {
 }
 
 // addAddress stores an address of an agent that orders nothing.
-func (b *till) addAddress(n int) {
+func (b *fixture) addAddress(n int) {
 	apptest.OK(b.T, b.Store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
 		address, err := b.keys.Address(uint32(n + 100_000))
 		if err != nil {
@@ -98,11 +98,11 @@ func (b *till) addAddress(n int) {
 	}))
 }
 
-// While no order is open the chain is looked at less often, and its newest blocks
+// While no order is open the chain is read less often, and its newest blocks
 // not at all; an order ends that at once.
 func TestAnIdleWatcher(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	b.payments.SetIdle(30 * time.Second)
 	b.watch()
 	pass := func() map[string]int {
@@ -128,11 +128,11 @@ func TestAnIdleWatcher(t *testing.T) {
 	}
 }
 
-// A long gap is read in ranges, some in each pass, and the mark never passes what
+// A long gap is read in ranges, some in each pass, and the cursor never passes what
 // was not read.
 func TestCatchingUp(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent, o := b.payer("10")
 	b.watch()
 	b.mine(60_000)
@@ -151,20 +151,20 @@ func TestCatchingUp(t *testing.T) {
 	if b.payments.Watch(t.Context()) == nil || !failed {
 		t.Fatal("a range that fails is no error")
 	}
-	if mark := b.mark(); mark == 0 || mark >= 30_000 {
-		t.Errorf("with a range that failed the mark is %d", mark)
+	if scanned := b.scanned(); scanned == 0 || scanned >= 30_000 {
+		t.Errorf("with a range that failed the cursor is at %d", scanned)
 	}
 	made := b.calls(b.watch)
-	b.credited(agent, "3")
+	b.expectCredited(agent, "3")
 	if made["incoming"] != 20 || made["history"] != 0 {
 		t.Errorf("a pass calls %v", made)
 	}
 	b.watch()
-	b.credited(agent, "10")
-	b.complete()
+	b.expectCredited(agent, "10")
+	b.expectAllCredited()
 }
 
-func (b *till) mark() (n int64) {
+func (b *fixture) scanned() (n int64) {
 	apptest.OK(b.T, b.Store.View(context.Background(), func(ctx context.Context, tx ports.Tx) error {
 		m, _, err := tx.Recharges().ScanCursor(ctx, "tron-test")
 		n = m.Final.Number
@@ -177,40 +177,40 @@ func (b *till) mark() (n int64) {
 // while the block is read again.
 func TestTheLastBlocksAreReadAgain(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent, o := b.payer("10")
 	b.watch()
 	b.chain.Hide(b.pay(o.Address, "10"), 3)
 	b.settle()
 	for range 3 {
 		b.watch()
-		b.credited(agent, "0")
+		b.expectCredited(agent, "0")
 		b.mine(30)
 	}
 	b.watch()
-	b.credited(agent, "10")
+	b.expectCredited(agent, "10")
 	b.expectOrder(o, recharge.Paid, "10")
 }
 
-// Earlier versions knew each address through a time of its own and had no mark, or
-// an old one. Nothing is lost, and what was known is not read again.
+// Earlier versions had a read-through time for each address and no cursor, or
+// an old one. Nothing is lost, and what was read is not read again.
 func TestADatabaseThatWasReadByAddress(t *testing.T) {
 	t.Parallel()
-	b := newTill(t)
+	b := newFixture(t)
 	agent, o := b.payer("10")
 	other, _ := b.payer("10")
-	known := b.chain.Now().Add(30 * time.Hour)
-	b.pass(20 * time.Hour)
-	b.pay(o.Address, "1") // before what is known: it was credited then
-	b.pass(11 * time.Hour)
+	through := b.chain.Now().Add(30 * time.Hour)
+	b.advance(20 * time.Hour)
+	b.pay(o.Address, "1") // before the read-through time: it was credited then
+	b.advance(11 * time.Hour)
 	b.pay(o.Address, "2")
 	b.settle()
-	b.Exec(`UPDATE recharge_addresses SET read_through = ?`, known.UnixMicro())
-	b.Exec(`UPDATE recharge_addresses SET read_through = ? WHERE agent_id = ?`, known.Add(time.Hour).UnixMicro(), other)
+	b.Exec(`UPDATE recharge_addresses SET read_through = ?`, through.UnixMicro())
+	b.Exec(`UPDATE recharge_addresses SET read_through = ? WHERE agent_id = ?`, through.Add(time.Hour).UnixMicro(), other)
 	made := b.calls(b.watch)
-	b.credited(agent, "2")
+	b.expectCredited(agent, "2")
 	if made["incoming"] != 1 { // 1,200 blocks and the overlap
 		t.Errorf("it calls %v", made)
 	}
-	apptest.Equal(t, "the mark", b.mark() > 0, true)
+	apptest.Equal(t, "there is a cursor", b.scanned() > 0, true)
 }

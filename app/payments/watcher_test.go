@@ -11,21 +11,21 @@ import (
 	"agentproxy/test/fake"
 )
 
-// withTill runs a test and checks that one more look at the chain changes nothing.
-func withTill(t *testing.T, fn func(t *testing.T, b *till)) {
-	b := newTill(t)
+// expectStable runs a test and checks that another scan changes nothing.
+func expectStable(t *testing.T, fn func(t *testing.T, b *fixture)) {
+	b := newFixture(t)
 	b.watch()
 	fn(t, b)
 	b.watch()
-	b.complete()
+	b.expectAllCredited()
 	before := b.Dump()
 	b.watch()
-	apptest.Equal(t, "the database after one more look", b.Dump(), before)
+	apptest.Equal(t, "the database after another scan", b.Dump(), before)
 }
 
 func TestAnExactPayment(t *testing.T) {
 	t.Parallel()
-	withTill(t, func(t *testing.T, b *till) {
+	expectStable(t, func(t *testing.T, b *fixture) {
 		agent, o := b.payer("12.50")
 		b.watch()
 		b.expectOrder(o, recharge.Pending, "0")
@@ -42,7 +42,7 @@ func TestAnExactPayment(t *testing.T) {
 		b.mine(fake.FinalBehind - 8)
 		b.watch()
 		apptest.Equal(t, "confirmations", b.expectOrder(o, recharge.Confirming, "0").Confirmations, fake.FinalBehind-1)
-		b.credited(agent, "0")
+		b.expectCredited(agent, "0")
 		b.mine(1)
 		b.watch()
 		v = b.expectOrder(o, recharge.Paid, "12.50")
@@ -51,9 +51,9 @@ func TestAnExactPayment(t *testing.T) {
 		b.mine(100)
 		b.watch()
 		apptest.Equal(t, "confirmations", b.expectOrder(o, recharge.Paid, "12.50").Confirmations, fake.FinalBehind)
-		b.credited(agent, "12.50")
+		b.expectCredited(agent, "12.50")
 		apptest.Equal(t, "the balance", b.Balance(agent), apptest.Dollars("22.50"))
-		apptest.Equal(t, "told", b.rechargeEvents(agent), "confirming paid")
+		apptest.Equal(t, "events", b.eventsOf(agent), "confirming paid")
 		apptest.Equal(t, "the ledger", b.Entries(agent), "trial_grant 10000000, recharge 12500000")
 		money, err := b.Wallet.Balance(t.Context(), agent)
 		apptest.OK(t, err)
@@ -69,11 +69,11 @@ func TestSums(t *testing.T) {
 		status   recharge.Status
 		received string
 		credited string
-		told     string
+		events   string
 	}{
 		{"too little is credited, and the order waits for the rest", []string{"4"}, recharge.Confirming, "4", "4", "confirming"},
 		{"parts that make it pay it", []string{"4", "6"}, recharge.Paid, "10", "10", "confirming paid"},
-		{"each part is told of once", []string{"2", "3", "5"}, recharge.Paid, "10", "10", "confirming paid"},
+		{"each part is reported once", []string{"2", "3", "5"}, recharge.Paid, "10", "10", "confirming paid"},
 		{"what is over stays balance", []string{"12"}, recharge.Paid, "12", "12", "paid"},
 		{"the last part may be over", []string{"4", "9"}, recharge.Paid, "13", "13", "confirming paid"},
 		{"the same twice pays once", []string{"10", "10"}, recharge.Paid, "10", "20", "paid"},
@@ -81,7 +81,7 @@ func TestSums(t *testing.T) {
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			t.Parallel()
-			withTill(t, func(t *testing.T, b *till) {
+			expectStable(t, func(t *testing.T, b *fixture) {
 				agent, o := b.payer("10")
 				for _, amount := range c.pay {
 					b.pay(o.Address, amount)
@@ -89,20 +89,20 @@ func TestSums(t *testing.T) {
 					b.watch()
 				}
 				b.expectOrder(o, c.status, c.received)
-				b.credited(agent, c.credited)
-				apptest.Equal(t, "told", b.rechargeEvents(agent), c.told)
+				b.expectCredited(agent, c.credited)
+				apptest.Equal(t, "events", b.eventsOf(agent), c.events)
 			})
 		})
 	}
 	t.Run("too little when the window closes is expired, and what is late pays it", func(t *testing.T) {
 		t.Parallel()
-		withTill(t, func(t *testing.T, b *till) {
+		expectStable(t, func(t *testing.T, b *fixture) {
 			agent, o := b.payer("10")
 			b.pay(o.Address, "4")
-			b.pass(recharge.Window + 2*time.Minute)
+			b.advance(recharge.Window + 2*time.Minute)
 			b.watch()
 			b.expectOrder(o, recharge.Expired, "4")
-			b.pass(recharge.Late - 10*time.Minute)
+			b.advance(recharge.Late - 10*time.Minute)
 			b.watch()
 			b.pay(o.Address, "6")
 			b.mine(1)
@@ -111,26 +111,26 @@ func TestSums(t *testing.T) {
 			b.settle()
 			b.watch()
 			b.expectOrder(o, recharge.Paid, "10")
-			apptest.Equal(t, "told", b.rechargeEvents(agent), "expired confirming paid")
+			apptest.Equal(t, "events", b.eventsOf(agent), "expired confirming paid")
 		})
 	})
 	t.Run("after 72 hours money is credited and the order stays", func(t *testing.T) {
 		t.Parallel()
-		withTill(t, func(t *testing.T, b *till) {
+		expectStable(t, func(t *testing.T, b *fixture) {
 			agent, o := b.payer("10")
-			b.pass(recharge.Window + recharge.Late + time.Minute)
+			b.advance(recharge.Window + recharge.Late + time.Minute)
 			b.pay(o.Address, "10")
 			b.settle()
 			b.watch()
 			b.expectOrder(o, recharge.Expired, "0")
-			b.credited(agent, "10")
+			b.expectCredited(agent, "10")
 		})
 	})
 }
 
 func TestMatching(t *testing.T) {
 	t.Parallel()
-	withTill(t, func(t *testing.T, b *till) {
+	expectStable(t, func(t *testing.T, b *fixture) {
 		agent := b.Register()
 		five, seven := b.order(agent, "5"), b.order(agent, "7")
 		apptest.Equal(t, "one address", five.Address, seven.Address)
@@ -143,7 +143,7 @@ func TestMatching(t *testing.T) {
 		b.settle()
 		b.watch()
 		b.expectOrder(five, recharge.Paid, "5")
-		b.credited(agent, "12")
+		b.expectCredited(agent, "12")
 	})
 }
 
@@ -155,7 +155,7 @@ func TestWindows(t *testing.T) {
 	}{{"in the last block before it closes", 0}, {"one block after", 1}} {
 		t.Run(c.claim, func(t *testing.T) {
 			t.Parallel()
-			withTill(t, func(t *testing.T, b *till) {
+			expectStable(t, func(t *testing.T, b *fixture) {
 				agent, o := b.payer("10")
 				b.mine(int(recharge.Window/fake.BlockEvery) - 1 + c.blocks)
 				b.watch()
@@ -165,13 +165,13 @@ func TestWindows(t *testing.T) {
 				b.mine(40) // it is detected two minutes later
 				b.watch()
 				b.expectOrder(o, recharge.Paid, "10")
-				apptest.Equal(t, "told", b.rechargeEvents(agent), "paid")
+				apptest.Equal(t, "events", b.eventsOf(agent), "paid")
 			})
 		})
 	}
 	t.Run("a window closes when the final head is past it", func(t *testing.T) {
 		t.Parallel()
-		withTill(t, func(t *testing.T, b *till) {
+		expectStable(t, func(t *testing.T, b *fixture) {
 			_, o := b.payer("10")
 			b.mine(int(recharge.Window/fake.BlockEvery) + fake.FinalBehind)
 			b.watch()
@@ -193,15 +193,15 @@ func TestWindows(t *testing.T) {
 	})
 	t.Run("what was seen and is final is not waited for any more", func(t *testing.T) {
 		t.Parallel()
-		withTill(t, func(t *testing.T, b *till) {
+		expectStable(t, func(t *testing.T, b *fixture) {
 			_, o := b.payer("10")
-			b.pass(recharge.Window - time.Minute)
+			b.advance(recharge.Window - time.Minute)
 			b.watch()
 			b.pay(o.Address, "4")
 			b.mine(1)
 			b.watch()
 			b.expectOrder(o, recharge.Confirming, "0")
-			b.pass(5 * time.Minute)
+			b.advance(5 * time.Minute)
 			b.watch()
 			b.expectOrder(o, recharge.Expired, "4")
 		})
@@ -210,19 +210,19 @@ func TestWindows(t *testing.T) {
 
 func TestSeveralTransfersInOneTransaction(t *testing.T) {
 	t.Parallel()
-	withTill(t, func(t *testing.T, b *till) {
+	expectStable(t, func(t *testing.T, b *fixture) {
 		one, first := b.payer("10")
 		two, second := b.payer("5")
 		move := func(to, amount string) fake.Move {
-			return fake.Move{From: stranger, To: to, Amount: apptest.Dollars(amount)}
+			return fake.Move{From: sender, To: to, Amount: apptest.Dollars(amount)}
 		}
 		b.chain.SendTx(move(first.Address, "5"), move(first.Address, "5"), move(second.Address, "5"), move(fake.ChainAddress(7), "9"))
 		b.settle()
 		b.watch()
 		b.expectOrder(first, recharge.Paid, "10")
 		b.expectOrder(second, recharge.Paid, "5")
-		b.credited(one, "10")
-		b.credited(two, "5")
+		b.expectCredited(one, "10")
+		b.expectCredited(two, "5")
 	})
 }
 
@@ -230,7 +230,7 @@ func TestSeveralTransfersInOneTransaction(t *testing.T) {
 // known of both follows.
 func TestBetweenOurs(t *testing.T) {
 	t.Parallel()
-	withTill(t, func(t *testing.T, b *till) {
+	expectStable(t, func(t *testing.T, b *fixture) {
 		one, first := b.payer("10")
 		two, second := b.payer("4")
 		b.pay(first.Address, "10")
@@ -242,8 +242,8 @@ func TestBetweenOurs(t *testing.T) {
 		apptest.Equal(t, "rows of what may still come back", len(b.Column(`SELECT 1 FROM recharge_transfers WHERE agent_id = ''`)), 0)
 		b.settle()
 		b.watch()
-		b.credited(one, "10")
-		b.credited(two, "4")
+		b.expectCredited(one, "10")
+		b.expectCredited(two, "4")
 		b.expectOrder(second, recharge.Paid, "4")
 		checked, drifts, err := b.payments.AuditAll(t.Context())
 		apptest.OK(t, err)
@@ -256,9 +256,9 @@ func TestBetweenOurs(t *testing.T) {
 // What is no money leaves no credit: F5, F8, F9, and amounts beyond counting.
 func TestWhatIsNoMoney(t *testing.T) {
 	t.Parallel()
-	withTill(t, func(t *testing.T, b *till) {
+	expectStable(t, func(t *testing.T, b *fixture) {
 		agent, o := b.payer("10")
-		ten := fake.Move{From: stranger, To: o.Address, Amount: apptest.Dollars("10")}
+		ten := fake.Move{From: sender, To: o.Address, Amount: apptest.Dollars("10")}
 		foreign, failed, absurd, none := ten, ten, ten, ten
 		foreign.Foreign, failed.Failed, absurd.Absurd, none.Amount = true, true, true, 0
 		b.chain.SendTx(foreign)
@@ -267,7 +267,7 @@ func TestWhatIsNoMoney(t *testing.T) {
 		b.settle()
 		b.watch()
 		b.expectOrder(o, recharge.Pending, "0")
-		b.credited(agent, "0")
+		b.expectCredited(agent, "0")
 		apptest.Equal(t, "the row", b.row(keys[0]), "ignored ")
 		apptest.Equal(t, "rows", len(b.Column(`SELECT tx_id FROM recharge_transfers`)), 1)
 		b.pay(o.Address, "10")
@@ -280,7 +280,7 @@ func TestWhatIsNoMoney(t *testing.T) {
 // A final transfer is never changed, whatever the chain returns later.
 func TestFinalIsNeverReversed(t *testing.T) {
 	t.Parallel()
-	withTill(t, func(t *testing.T, b *till) {
+	expectStable(t, func(t *testing.T, b *fixture) {
 		agent, o := b.payer("10")
 		k := b.pay(o.Address, "10")
 		b.settle()
@@ -291,25 +291,25 @@ func TestFinalIsNeverReversed(t *testing.T) {
 		b.restart()
 		b.watch()
 		apptest.Equal(t, "the row", b.row(k), row)
-		b.credited(agent, "10")
+		b.expectCredited(agent, "10")
 	})
 }
 
 // The result does not depend on how often the chain is read (F1, F19).
 func TestLateDetection(t *testing.T) {
 	t.Parallel()
-	withTill(t, func(t *testing.T, b *till) {
+	expectStable(t, func(t *testing.T, b *fixture) {
 		agent := b.Register()
 		orders := []recharge.Order{b.order(agent, "5"), b.order(agent, "6"), b.order(agent, "5")}
 		for _, amount := range []string{"5", "6", "2", "3", "1"} {
 			b.pay(orders[0].Address, amount)
 			b.mine(100)
 		}
-		b.pass(time.Hour)
+		b.advance(time.Hour)
 		b.watch()
 		for i, o := range slices.Backward(orders) {
 			b.expectOrder(o, recharge.Paid, fmt.Sprint([]int{5, 6, 5}[i]))
 		}
-		b.credited(agent, "17")
+		b.expectCredited(agent, "17")
 	})
 }

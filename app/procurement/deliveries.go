@@ -3,7 +3,6 @@ package procurement
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"agentproxy/app/notify"
@@ -170,8 +169,8 @@ func (u deliveries) refresh(ctx context.Context, c *change, d procurement.Delive
 	}
 	o = o.Record(d, c.now)
 	o.LostAt, o.NextAt = time.Time{}, c.now.Add(checkAfter(direct))
-	exits := exitsOf(s, d)
-	if s.Type == session.Static && d.State == procurement.Live && len(exits) == s.Quantity && !sameExits(exits, s.Exits) {
+	exits := d.Exits(s.Type)
+	if s.Type == session.Static && d.State == procurement.Live && len(exits) == s.Quantity && !session.SameExits(exits, s.Exits) {
 		ips := make([]string, len(exits))
 		for i, e := range exits {
 			ips[i] = e.IP.String()
@@ -192,16 +191,6 @@ func (u deliveries) refresh(ctx context.Context, c *change, d procurement.Delive
 	}
 	c.order = o
 	return c.put(ctx)
-}
-
-// sameExits compares without regard to the order.
-func sameExits(a, b []session.Exit) bool {
-	for _, e := range a {
-		if !slices.Contains(b, e) {
-			return false
-		}
-	}
-	return len(a) == len(b)
 }
 
 // pollUsage books what a provider counted of a direct session.

@@ -52,7 +52,7 @@ func (u *Desk) Adopt(ctx context.Context, id, ref string) (procurement.Order, er
 		return o, ports.Refusal(procurement.ClassOf(err)).Msgf("the provider does not show %s: %v", ref, err)
 	}
 	if err = u.driver.kind(o).confirm(ctx, o, d); err == nil {
-		err = u.driver.DriveSession(ctx, o.SessionID)
+		_, err = u.driver.Drive(ctx, o.SessionID)
 	}
 	return u.decided(ctx, id, procurement.Confirmed, err)
 }

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"agentproxy/app/catalog"
 	"agentproxy/app/changes"
 	"agentproxy/app/direct"
 	"agentproxy/app/fulfilment"
+	"agentproxy/app/slots"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -64,22 +64,34 @@ type Driver struct {
 	calls   Counter
 	excess  func(provider string, x domain.Money) // nil: it is not counted
 	log     *slog.Logger
+	slots   *slots.Slots
 }
 
 // NewDriver returns a Driver. If calls is nil they are not counted.
 func NewDriver(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, hub *changes.Hub, life Lifecycle,
 	access *fulfilment.Service, calls Counter, log *slog.Logger) *Driver {
 	return &Driver{store: narrow(store), clock: clock, ids: ids, catalog: catalog, hub: hub, life: life, access: access,
-		calls: calls, log: log, direct: direct.New(store, clock, ids, catalog, access, calls.count, log)}
+		calls: calls, log: log, direct: direct.New(store, clock, ids, catalog, access, calls.count, log),
+		slots: slots.New(driveAtOnce, awaitedAtMost)}
 }
 
 // CountExcess sets what counts the amounts by which orders cost more than they were to.
 // It must be called before the Driver is used.
 func (u *Driver) CountExcess(count func(provider string, x domain.Money)) { u.excess = count }
 
-// callTimeout bounds one call of a provider; all calls of an order together stay
-// below procurement.SendFor from the moment it is sent.
-const callTimeout = 30 * time.Second
+const (
+	// callTimeout bounds the calls of a provider that only read.
+	callTimeout = 30 * time.Second
+	// moneyTimeout bounds the call that may spend money. Providers that execute an order
+	// before they answer document up to 120 s. It stays below procurement.SendTimeout.
+	moneyTimeout = 130 * time.Second
+	// stepTimeout bounds all calls of one step.
+	stepTimeout = 2*callTimeout + moneyTimeout
+)
+
+func withMoneyTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, moneyTimeout)
+}
 
 func withCallTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, callTimeout)
@@ -99,59 +111,6 @@ func (s State) Order(id string) procurement.Order {
 		}
 	}
 	return procurement.Order{}
-}
-
-// DriveDue takes the next steps of every order that is due. An error of one does
-// not delay the others.
-func (u *Driver) DriveDue(ctx context.Context) error {
-	due := map[string]bool{}
-	err := u.store.View(ctx, func(ctx context.Context, tx Repos) error {
-		ids, err := tx.Orders().Due(ctx, u.clock.Now(), batchSize)
-		if err != nil {
-			return err
-		}
-		clear(due)
-		for _, id := range ids {
-			o, err := tx.Orders().Get(ctx, id)
-			if err != nil {
-				return err
-			}
-			due[o.SessionID] = true
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("orders that are due: %w", err)
-	}
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	var faults []error
-	slots := make(chan struct{}, driveAtOnce)
-	for id := range due {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if err := u.DriveSession(ctx, id); err != nil {
-				mu.Lock()
-				faults = append(faults, err)
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(faults...)
-}
-
-const (
-	batchSize   = 500 // orders that one run of DriveDue or Recover takes on
-	driveAtOnce = 8   // sessions whose providers are called at once
-)
-
-// DriveSession is the job of a session that has orders or is creating. It may
-// run twice, and while the session ends.
-func (u *Driver) DriveSession(ctx context.Context, id string) error {
-	_, err := u.Drive(ctx, id)
-	return err
 }
 
 // maxSteps bounds the steps that Drive takes in a row.
@@ -191,6 +150,7 @@ func (u *Driver) step(ctx context.Context, id string) (st State, more bool, err 
 	if st, err = u.state(ctx, id); err != nil {
 		return st, false, err
 	}
+	ctx = ports.OnBehalf(ctx, st.Session.AgentID)
 	if len(st.Orders) == 0 {
 		if st.Session.Status != session.Creating {
 			return st, false, nil
@@ -203,7 +163,7 @@ func (u *Driver) step(ctx context.Context, id string) (st State, more bool, err 
 		if do == nil {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(ctx, 3*callTimeout)
+		ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 		defer cancel()
 		return st, true, do(ctx, st.Session, o)
 	}

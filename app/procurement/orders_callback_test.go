@@ -14,21 +14,21 @@ import (
 	"agentproxy/test/fake"
 )
 
-// caller is a seller that calls back.
-type caller struct {
+// callbackProvider is a seller that calls back.
+type callbackProvider struct {
 	*fake.Provider
 	refs []string
 	err  error
 }
 
-func (c *caller) Callback(map[string][]string, []byte, time.Time) ([]string, error) {
+func (c *callbackProvider) Callback(map[string][]string, []byte, time.Time) ([]string, error) {
 	return c.refs, c.err
 }
 
 // A provider's call lets its orders be read before their time, and nothing else.
 func TestCallbacks(t *testing.T) {
 	t.Parallel()
-	seller := &caller{Provider: fake.NewProvider("calls")}
+	seller := &callbackProvider{Provider: fake.NewProvider("calls")}
 	seller.SetAsync(1)
 	w := apptest.Open(t, apptest.Options{Providers: []ports.Provider{seller}, Products: []catalog.Product{apptest.SharedProduct("sta_called", session.Static, procurement.Source{Provider: "calls"})}})
 	agent := w.RegisterFunded(100)
@@ -58,7 +58,7 @@ func TestCallbacks(t *testing.T) {
 // A call that names an order hurries that one alone, and none that needs no look.
 func TestACallbackHurriesWhatItNames(t *testing.T) {
 	t.Parallel()
-	seller := &caller{Provider: fake.NewProvider("calls")}
+	seller := &callbackProvider{Provider: fake.NewProvider("calls")}
 	w := apptest.Open(t, apptest.Options{Providers: []ports.Provider{seller}, Products: []catalog.Product{apptest.SharedProduct("sta_called", session.Static, procurement.Source{Provider: "calls"})}})
 	seller.SetClock(w.Clock.Now)
 	agent := w.RegisterFunded(100)

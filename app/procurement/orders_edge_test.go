@@ -60,10 +60,7 @@ func TestAForeignPurchaseIsNotAdopted(t *testing.T) {
 	v := w.Buy(agent, apptest.RemoteStatic)
 	_, err = w.Sessions.Terminate(t.Context(), agent, v.ID)
 	apptest.OK(t, err)
-	for range 6 {
-		w.Clock.Advance(time.Minute)
-		apptest.OK(t, w.RunOrders())
-	}
+	w.RunMinutes(int(2 * procurement.ListingDelay / time.Minute))
 	apptest.Equal(t, "the order", lastOrder(w, v.ID).Status, procurement.Refused)
 	apptest.Equal(t, "the foreign one", strings.Join(w.Seller.Live(), " "), "foreign")
 }
@@ -107,7 +104,7 @@ func TestADecidedOrderIsNotDue(t *testing.T) {
 		_ = w.Driver.DriveSession(context.Background(), v.ID)
 	}()
 	reached()
-	apptest.OK(t, w.Driver.DriveSession(t.Context(), v.ID)) // the other driver closes it
+	apptest.OK(t, w.Other.DriveSession(t.Context(), v.ID)) // another process closes it
 	on()
 	<-done
 	if o := lastOrder(w, v.ID); o.ClosedAt.IsZero() || !o.NextAt.IsZero() {

@@ -16,15 +16,15 @@ import (
 	"agentproxy/test/fake"
 )
 
-// purse is a seller without labels that returns what is left of 100 dollars, and
+// balanceProvider is a seller without labels that returns what is left of 100 dollars, and
 // what each purchase cost. While it hides, it shows no change that it made.
-type purse struct {
+type balanceProvider struct {
 	*fake.Provider
 	hides atomic.Bool
 	shown time.Time
 }
 
-func (p *purse) Balance(context.Context) (procurement.ProviderBalance, error) {
+func (p *balanceProvider) Balance(context.Context) (procurement.ProviderBalance, error) {
 	spent := domain.Money(0)
 	for _, b := range p.Sales() {
 		spent += domain.Dollar * domain.Money(1+b.Renewals)
@@ -32,13 +32,13 @@ func (p *purse) Balance(context.Context) (procurement.ProviderBalance, error) {
 	return procurement.ProviderBalance{Amount: 100*domain.Dollar - spent, Known: true}, nil
 }
 
-func (p *purse) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
+func (p *balanceProvider) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
 	d, err := p.Provider.Order(ctx, in)
 	d.Cost = domain.Dollar
 	return d, err
 }
 
-func (p *purse) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
+func (p *balanceProvider) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
 	list, err := p.Provider.Find(ctx, in)
 	if p.hides.Load() {
 		return nil, err
@@ -46,7 +46,7 @@ func (p *purse) Find(ctx context.Context, in procurement.Intent) ([]procurement.
 	return list, err
 }
 
-func (p *purse) Read(ctx context.Context, ref string) (procurement.Delivery, error) {
+func (p *balanceProvider) Read(ctx context.Context, ref string) (procurement.Delivery, error) {
 	d, err := p.Provider.Read(ctx, ref)
 	if p.hides.Load() {
 		d.ExpiresAt = p.shown
@@ -54,8 +54,8 @@ func (p *purse) Read(ctx context.Context, ref string) (procurement.Delivery, err
 	return d, err
 }
 
-func purseWorld(t *testing.T) (*apptest.World, *purse, string) {
-	p := &purse{Provider: fake.NewProvider("purse")}
+func openWithBalance(t *testing.T) (*apptest.World, *balanceProvider, string) {
+	p := &balanceProvider{Provider: fake.NewProvider("purse")}
 	p.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
 	w := apptest.Open(t, apptest.Options{Providers: []ports.Provider{p}, Products: []catalog.Product{apptest.SharedProduct("sta_purse", session.Static, procurement.Source{Provider: "purse", SKU: "a"}),
 		apptest.SharedProduct("sta_other", session.Static, procurement.Source{Provider: "purse", SKU: "b"})}})
@@ -68,7 +68,7 @@ func TestMissingMoneyIsNoProofOfAbsence(t *testing.T) {
 	t.Parallel()
 	t.Run("a purchase", func(t *testing.T) {
 		t.Parallel()
-		w, p, agent := purseWorld(t)
+		w, p, agent := openWithBalance(t)
 		w.Buy(agent, "sta_other") // what it cost is not in the balance any more
 		w.Clock.Advance(time.Minute)
 		p.hides.Store(true)
@@ -83,7 +83,7 @@ func TestMissingMoneyIsNoProofOfAbsence(t *testing.T) {
 	})
 	t.Run("a renewal", func(t *testing.T) {
 		t.Parallel()
-		w, p, agent := purseWorld(t)
+		w, p, agent := openWithBalance(t)
 		v := w.Buy(agent, "sta_purse")
 		w.Clock.Advance(time.Second) // what was sent before is in the balance already
 		p.shown = v.ExpiresAt
@@ -105,7 +105,7 @@ func TestMoneySpentOtherwiseIsNotMissing(t *testing.T) {
 	t.Parallel()
 	t.Run("a purchase", func(t *testing.T) {
 		t.Parallel()
-		w, p, agent := purseWorld(t)
+		w, p, agent := openWithBalance(t)
 		p.Next(fake.Provision, fake.LoseRequest())
 		v := w.Buy(agent, "sta_purse")
 		w.Clock.Advance(time.Second)
@@ -116,7 +116,7 @@ func TestMoneySpentOtherwiseIsNotMissing(t *testing.T) {
 	})
 	t.Run("a renewal", func(t *testing.T) {
 		t.Parallel()
-		w, p, agent := purseWorld(t)
+		w, p, agent := openWithBalance(t)
 		v := w.Buy(agent, "sta_purse")
 		p.Next(fake.Extend, fake.LoseRequest())
 		_, err := w.Sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID})

@@ -104,7 +104,7 @@ func TestWhatIsTakenBackIsNotDueAgain(t *testing.T) {
 	late := make(chan error, 1)
 	go func() { late <- w.Driver.DriveDue(context.Background()) }()
 	reached()
-	apptest.OK(t, w.Driver.DriveDue(t.Context()))
+	apptest.OK(t, w.Other.DriveDue(t.Context()))
 	apptest.Equal(t, "the session", w.Read(agent, v.ID).Status, session.Failed)
 	on()
 	apptest.OK(t, <-late)

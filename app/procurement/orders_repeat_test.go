@@ -36,7 +36,7 @@ func TestARefusalBeforeAnOrderIsSentRefusesNoSentOrder(t *testing.T) {
 	go func() { _, err := w.CreateWith(agent, "sta_both", apptest.Call("k")); slow <- err }()
 	until(t, "the slow one asks for the price", func() bool { return w.Seller.Calls(fake.Quote) == 1 })
 	id := w.Column(`SELECT id FROM sessions`)[0]
-	go func() { fast <- w.Driver.DriveSession(t.Context(), id) }()
+	go func() { fast <- w.Other.DriveSession(t.Context(), id) }()
 	until(t, "the fast one has sent the order", func() bool { return w.Seller.Calls(fake.Provision) == 1 })
 	close(price)
 	apptest.OK(t, <-slow)
@@ -163,7 +163,7 @@ func TestAnOrderThatIsDeliveredTwiceIsStillChecked(t *testing.T) {
 	until(t, "the slow one reads", func() bool { return w.Seller.Calls(fake.Read) == before+1 })
 	w.Seller.SetAsync(0)
 	w.Seller.Change(d.View.ID, func(p *fake.Purchase) { p.Delivery.State = procurement.Live })
-	apptest.OK(t, w.Driver.DriveDue(t.Context()))
+	apptest.OK(t, w.Other.DriveDue(t.Context()))
 	apptest.Equal(t, "the session", w.Read(agent, d.View.ID).Status, session.Active)
 	close(answer)
 	apptest.OK(t, <-late)

@@ -83,7 +83,7 @@ func (u *Driver) confirmed(ctx context.Context, c *change, d procurement.Deliver
 	case d.State == procurement.Live:
 		o.NextAt = c.now.Add(checkAfter(direct))
 		var active session.Session
-		if active, err = u.life.Activate(ctx, c.tx, s, exitsOf(s, d), c.now); NothingBought(err) {
+		if active, err = u.life.Activate(ctx, c.tx, s, d.Exits(s.Type), c.now); NothingBought(err) {
 			o.NextAt = c.now
 			err = u.life.Fail(ctx, c.tx, s, err, c.now)
 		} else if err == nil {
@@ -106,23 +106,10 @@ func (u *Driver) settle(
 	if d.State == procurement.Gone {
 		o.Reason = "the provider took it back"
 	}
-	if d.State == procurement.Live && len(exitsOf(c.session, d)) == c.session.Quantity {
+	if d.State == procurement.Live && len(d.Exits(c.session.Type)) == c.session.Quantity {
 		return o, closing.Charge(ctx, c.tx, u.ids, c.session, o, c.now)
 	}
 	return o, closing.GiveBack(ctx, c.tx, u.ids, c.session, o, c.now)
-}
-
-// exitsOf returns the exits of a delivery. A dynamic session at an upstream has
-// one, of unknown address.
-func exitsOf(s session.Session, d procurement.Delivery) []session.Exit {
-	if s.Type == session.Dynamic && len(d.IPs) == 0 {
-		return []session.Exit{{}}
-	}
-	exits := make([]session.Exit, len(d.IPs))
-	for i, ip := range d.IPs {
-		exits[i].IP = ip.Addr
-	}
-	return exits
 }
 
 // checkAfter returns how long a live order is left alone.

@@ -8,7 +8,6 @@ import (
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/idempotency"
 	"agentproxy/domain"
-	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -26,18 +25,9 @@ const sendWithin = idempotency.InFlightTimeout
 // that holds the money.
 func (u *Driver) Plan(ctx context.Context, tx Repos, s session.Session, from procurement.Source, now time.Time) error {
 	in := intentOf(s, from)
-	in.Key, in.MaxCost = u.ids.New(orderPrefix), from.MaxCost(configuredCost(s, from, s.Days), s.Money.Held.Total())
+	in.Key, in.MaxCost = u.ids.New(orderPrefix), from.MaxCost(from.CostOf(s, s.Days), s.Money.Held.Total())
 	return tx.Orders().Insert(ctx, procurement.Order{ID: in.Key, Kind: procurement.Purchase, SessionID: s.ID,
 		Provider: from.Provider, Intent: in, Status: procurement.Planned, PlannedAt: now, NextAt: now.Add(sendWithin)})
-}
-
-// configuredCost returns what the operator configured as the cost of a session at a
-// source, or 0.
-func configuredCost(s session.Session, from procurement.Source, days int) domain.Money {
-	if s.Type == session.Dynamic {
-		return billing.TrafficHold(s.Bytes, from.CostFor(0))
-	}
-	return billing.IPCost(s.Quantity, from.CostFor(days))
 }
 
 // PlanRenewal stores a renewal of that many days of what was bought for a
@@ -62,7 +52,7 @@ func (u *Driver) PlanRenewal(
 	}
 	from := sourceOf(product, s.Provider)
 	o.Intent.Key, o.Intent.Days = o.ID, days
-	o.Intent.MaxCost = from.MaxRenewalCost(configuredCost(s, from, days), paid)
+	o.Intent.MaxCost = from.MaxRenewalCost(from.CostOf(s, days), paid)
 	return o, tx.Orders().Insert(ctx, o)
 }
 
@@ -103,7 +93,7 @@ func (u *Driver) Deliver(
 	if err != nil {
 		return s, ports.Refusal(procurement.ClassOf(err))
 	}
-	return u.life.Activate(ctx, tx, s, exitsOf(s, d), now)
+	return u.life.Activate(ctx, tx, s, d.Exits(s.Type), now)
 }
 
 // deliverInProcess delivers a session that is creating and has no order, or fails

@@ -41,7 +41,7 @@ func TestTerminateWhileTheProviderWorks(t *testing.T) {
 			if v.Status != session.Terminated || v.Cost != (sessions.Cost{}) || w.Balance(agent) != apptest.Dollars("10") {
 				t.Errorf("terminated %+v, the balance is %s", v.Session, w.Balance(agent))
 			}
-			apptest.OK(t, w.RunOrders()) // the release is sent before the seller has sold anything
+			apptest.OK(t, w.Other.DriveSession(t.Context(), id)) // the release is sent before the seller has sold anything
 			close(hold)
 			wg.Wait()
 			apptest.Equal(t, "sold", len(w.Seller.Sales()), 1)
@@ -141,7 +141,7 @@ func TestProvisionRacesWithTerminate(t *testing.T) {
 				var ended sessions.View
 				for range 3 {
 					wg.Go(func() {
-						if err := w.Driver.DriveSession(context.Background(), v.ID); err != nil {
+						if err := driveJob(w, v.ID); err != nil {
 							t.Error(err)
 						}
 					})

@@ -64,7 +64,7 @@ func (u purchases) preflight(
 	if q.Stock == procurement.StockNo {
 		return before, 0, procurement.Refuse(procurement.OutOfStock, "the provider has none")
 	}
-	if err := tooDear(o, q); err != nil {
+	if err := o.Affordable(q); err != nil {
 		return before, 0, err
 	}
 	if p.Capabilities().Labels(o.Intent.Type) {
@@ -75,23 +75,15 @@ func (u purchases) preflight(
 	if err != nil {
 		return before, 0, err
 	}
-	before.Refs = refsOf(found)
+	before.Refs = procurement.Refs(found)
 	before.At = u.clock.Now()
 	before.Funds, err = u.fundsBefore(ctx, p)
 	return before, q.Cost, err
 }
 
-// tooDear refuses a quote above the most that an order may cost.
-func tooDear(o procurement.Order, q procurement.Quote) error {
-	if o.Intent.MaxCost == 0 || q.Cost <= o.Intent.MaxCost {
-		return nil
-	}
-	return procurement.Refuse(procurement.Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
-}
-
 // order makes the call that buys.
 func (u purchases) order(ctx context.Context, p ports.Provider, o procurement.Order) (procurement.Delivery, error) {
-	ctx, cancel := withCallTimeout(ctx)
+	ctx, cancel := withMoneyTimeout(ctx)
 	defer cancel()
 	d, err := p.Order(ctx, o.Intent)
 	u.calls.count(p, "order", err)
@@ -156,7 +148,7 @@ func (u purchases) refused(ctx context.Context, tx Repos, s session.Session, o p
 
 // repeatFor is how long after its first call an order is repeated if the provider
 // is idempotent. What is not found procurement.ListingDelay after that does not come.
-const repeatFor = 3 * time.Minute
+const repeatFor = procurement.SendTimeout + 2*time.Minute
 
 // resolve asks the provider for an unknown order. If the provider is idempotent
 // and the session still waits, the order is repeated under its key instead: a
@@ -213,7 +205,7 @@ func (u purchases) evidence(
 		}
 	}
 	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
-		e.Known, err = tx.Orders().Known(ctx, o.Provider, refsOf(e.Found))
+		e.Known, err = tx.Orders().Known(ctx, o.Provider, procurement.Refs(e.Found))
 		return err
 	})
 	if err != nil {
@@ -243,7 +235,7 @@ func (u purchases) decide(
 			return err
 		}
 		e.OthersUnknown = like > 0
-		if e.Known, err = c.tx.Orders().Known(ctx, c.order.Provider, refsOf(e.Found)); err != nil {
+		if e.Known, err = c.tx.Orders().Known(ctx, c.order.Provider, procurement.Refs(e.Found)); err != nil {
 			return err
 		}
 		if e.Spent, err = c.tx.Orders().Spent(ctx, c.order.Provider, c.order.Before.At); err != nil {
@@ -269,14 +261,6 @@ func (u purchases) decide(
 		return u.confirmed(ctx, c, d)
 	})
 	return verdict, err
-}
-
-func refsOf(list []procurement.Delivery) []string {
-	var refs []string
-	for _, d := range list {
-		refs = append(refs, d.Ref)
-	}
-	return refs
 }
 
 // An order waits for another one like it and looks again after retryAfter. One

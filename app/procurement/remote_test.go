@@ -119,7 +119,7 @@ func TestAmbiguousCreate(t *testing.T) {
 			apptest.OK(t, w.RunOrders())
 			if !step.Work {
 				apptest.Equal(t, "too early to tell", w.Read(agent, d.View.ID).Status, session.Creating)
-				w.Clock.Advance(2 * time.Minute)
+				w.Clock.Advance(procurement.ListingDelay)
 				apptest.OK(t, w.RunOrders())
 				apptest.Equal(t, "the session", w.Read(agent, d.View.ID).Status, session.Failed)
 				apptest.Equal(t, "the balance", w.Balance(agent), apptest.Dollars("10"))
@@ -160,6 +160,7 @@ func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
 		if d.Outcome != ports.Pending || !d.Replayed || d.View.Status != session.Creating {
 			t.Errorf("after a minute: %d %+v", d.Outcome, d.View.Session)
 		}
+		w.Clock.Advance(procurement.SendTimeout)
 		apptest.OK(t, w.RunOrders()) // the process that sent it counts as dead
 		w.Clock.Advance(time.Minute)
 		apptest.OK(t, w.RunOrders()) // the provider is asked
@@ -173,7 +174,7 @@ func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
 		t.Parallel()
 		w := apptest.New(t)
 		agent := w.Register()
-		gate, open, ctx, cancel := leave(t, w)
+		gate, open, ctx, cancel := holdProvision(t, w)
 		var d sessions.Done
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -204,9 +205,9 @@ func TestCrashAfterTheProviderDidTheWork(t *testing.T) {
 	})
 }
 
-// leave makes the seller wait for a call; gate returns once it is there, open
+// holdProvision makes the seller wait for a call; gate returns once it is there, open
 // lets it go on.
-func leave(t *testing.T, w *apptest.World) (gate, open func(), ctx context.Context, cancel func()) {
+func holdProvision(t *testing.T, w *apptest.World) (gate, open func(), ctx context.Context, cancel func()) {
 	hold := make(chan struct{})
 	w.Seller.Next(fake.Provision, fake.Step{Gate: hold})
 	ctx, cancel = context.WithCancel(t.Context())

@@ -48,7 +48,7 @@ func (u renewals) send(ctx context.Context, _ session.Session, o procurement.Ord
 	if c := procurement.ClassOf(err); c != "" && c != procurement.OutOfStock && c != procurement.Unsupported {
 		return u.refuse(ctx, o, provenClass(err), procurement.ReasonOf(err))
 	}
-	if err := tooDear(o, q); err != nil {
+	if err := o.Affordable(q); err != nil {
 		return u.refuse(ctx, o, procurement.ClassOf(err), procurement.ReasonOf(err))
 	}
 	o, err = u.markSent(ctx, p, o, before, q.Cost)
@@ -60,7 +60,7 @@ func (u renewals) send(ctx context.Context, _ session.Session, o procurement.Ord
 
 // place makes the call and stores its outcome.
 func (u renewals) place(ctx context.Context, p ports.Static, o procurement.Order) error {
-	bounded, cancel := withCallTimeout(ctx)
+	bounded, cancel := withMoneyTimeout(ctx)
 	defer cancel()
 	list, err := p.Renew(bounded, o.Ref, o.Intent)
 	u.calls.count(p, "renew", err)
@@ -89,7 +89,7 @@ func (u renewals) resolve(ctx context.Context, s session.Session, o procurement.
 	defer cancel()
 	d, err := u.read(bounded, p, o.Ref)
 	gone := err == nil && d.State == procurement.Gone || procurement.ClassOf(err) == procurement.NotFound
-	if gone && s.Status.Over() && (!s.AwaitsOutcome() || !u.clock.Now().Before(lastEnd(o.Before))) {
+	if gone && s.Status.Over() && (!s.AwaitsOutcome() || !u.clock.Now().Before(o.Before.LastEnd())) {
 		return u.refuse(ctx, o, procurement.NotFound, "the session has ended, and what was bought for it")
 	}
 	if err != nil {
@@ -116,17 +116,6 @@ func (u renewals) resolve(ctx context.Context, s session.Session, o procurement.
 	default:
 		return u.markUnknown(ctx, o, reason)
 	}
-}
-
-// lastEnd returns when the last of a renewal's addresses ended before it. What is
-// gone after that was not renewed; before it, the provider may have been paid.
-func lastEnd(before procurement.Snapshot) (last time.Time) {
-	for _, end := range before.Ends {
-		if end.After(last) {
-			last = end
-		}
-	}
-	return last
 }
 
 // confirm extends the session and charges what is held for it.

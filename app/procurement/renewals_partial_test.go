@@ -15,14 +15,14 @@ import (
 	"agentproxy/test/fake"
 )
 
-// partly is a seller that renews address by address, and answers for each.
-type partly struct {
+// partialProvider is a seller that renews address by address, and answers for each.
+type partialProvider struct {
 	*fake.Provider
 	answers []error       // by address; nil: renewed
 	uneven  time.Duration // the second address ends so much earlier
 }
 
-func (p *partly) Renew(_ context.Context, ref string, in procurement.Intent) (done []procurement.Renewed, err error) {
+func (p *partialProvider) Renew(_ context.Context, ref string, in procurement.Intent) (done []procurement.Renewed, err error) {
 	d, err := p.Read(context.Background(), ref)
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func TestRenewalsOfManyAddresses(t *testing.T) {
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			t.Parallel()
-			p := &partly{Provider: fake.NewProvider("partly"), answers: c.answers, uneven: time.Hour}
+			p := &partialProvider{Provider: fake.NewProvider("partly"), answers: c.answers, uneven: time.Hour}
 			w := apptest.Open(t, apptest.Options{Providers: []ports.Provider{p}, Products: []catalog.Product{apptest.SharedProduct("sta_partly", session.Static, procurement.Source{Provider: "partly"})}})
 			p.SetClock(w.Clock.Now)
 			agent := w.RegisterFunded(100)

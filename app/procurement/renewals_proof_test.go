@@ -15,19 +15,19 @@ import (
 	"agentproxy/test/fake"
 )
 
-// teller is a seller whose balance, and answer to a renewal, a test sets.
-type teller struct {
+// fundsProvider is a seller whose balance, and answer to a renewal, a test sets.
+type fundsProvider struct {
 	*fake.Provider
 	funds  procurement.ProviderBalance
 	broken error
 	silent bool // it renews and names no address
 }
 
-func (p *teller) Balance(context.Context) (procurement.ProviderBalance, error) {
+func (p *fundsProvider) Balance(context.Context) (procurement.ProviderBalance, error) {
 	return p.funds, p.broken
 }
 
-func (p *teller) Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error) {
+func (p *fundsProvider) Renew(ctx context.Context, ref string, in procurement.Intent) ([]procurement.Renewed, error) {
 	done, err := p.Provider.Renew(ctx, ref, in)
 	if p.silent {
 		return nil, err
@@ -35,9 +35,9 @@ func (p *teller) Renew(ctx context.Context, ref string, in procurement.Intent) (
 	return done, err
 }
 
-// tellerWorld has a session of a teller, and renews it.
-func tellerWorld(t *testing.T) (w *apptest.World, p *teller, v sessions.View, renew func() (sessions.Done, error)) {
-	p = &teller{Provider: fake.NewProvider("teller")}
+// openRenewal buys a session of a fundsProvider and renews it.
+func openRenewal(t *testing.T) (w *apptest.World, p *fundsProvider, v sessions.View, renew func() (sessions.Done, error)) {
+	p = &fundsProvider{Provider: fake.NewProvider("teller")}
 	w = apptest.Open(t, apptest.Options{Providers: []ports.Provider{p}, Products: []catalog.Product{apptest.SharedProduct("sta_teller", session.Static, procurement.Source{Provider: "teller"})}})
 	p.SetClock(w.Clock.Now)
 	v = w.Buy(w.RegisterFunded(10), "sta_teller")
@@ -49,17 +49,17 @@ func tellerWorld(t *testing.T) (w *apptest.World, p *teller, v sessions.View, re
 // A renewal whose outcome could not be proved later is not sent.
 func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
 	t.Parallel()
-	state := func(s procurement.State) func(p *teller, id string) {
-		return func(p *teller, id string) {
+	state := func(s procurement.State) func(p *fundsProvider, id string) {
+		return func(p *fundsProvider, id string) {
 			p.SetAsync(1000)
 			p.Change(id, func(b *fake.Purchase) { b.Delivery.State = s })
 		}
 	}
-	no := func(op fake.Op, c procurement.Class) func(p *teller, id string) {
-		return func(p *teller, _ string) { p.Always(op, fake.Refuse(c)) }
+	no := func(op fake.Op, c procurement.Class) func(p *fundsProvider, id string) {
+		return func(p *fundsProvider, _ string) { p.Always(op, fake.Refuse(c)) }
 	}
 	for claim, c := range map[string]struct {
-		prepare func(p *teller, id string)
+		prepare func(p *fundsProvider, id string)
 		sent    int
 	}{
 		"its addresses are gone":        {state(procurement.Gone), 0},
@@ -67,13 +67,13 @@ func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
 		"they are not told":             {no(fake.Read, procurement.Auth), 0},
 		"nobody answers":                {no(fake.Read, procurement.Ambiguous), 0},
 		"no price is told":              {no(fake.Quote, procurement.Auth), 0},
-		"no balance is told":            {func(p *teller, _ string) { p.broken = procurement.Refuse(procurement.Temporary, "") }, 0},
+		"no balance is told":            {func(p *fundsProvider, _ string) { p.broken = procurement.Refuse(procurement.Temporary, "") }, 0},
 		"there are none for new orders": {no(fake.Quote, procurement.OutOfStock), 1},
 		"new orders are not taken":      {no(fake.Quote, procurement.Unsupported), 1},
 	} {
 		t.Run(claim, func(t *testing.T) {
 			t.Parallel()
-			w, p, v, renew := tellerWorld(t)
+			w, p, v, renew := openRenewal(t)
 			before := w.Balance(v.AgentID)
 			c.prepare(p, v.ID)
 			_, err := renew()
@@ -92,7 +92,7 @@ func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
 	}
 	t.Run("what was bought is not known", func(t *testing.T) {
 		t.Parallel()
-		w, p, v, renew := tellerWorld(t)
+		w, p, v, renew := openRenewal(t)
 		w.Exec(`DELETE FROM upstream_orders`)
 		_, err := renew()
 		apptest.ErrorIs(t, err, ports.ErrProvider)
@@ -113,7 +113,7 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 		apptest.Equal(w.T, "the end", now.ExpiresAt, v.ExpiresAt)
 	}
 	t.Run("every address was exchanged", func(t *testing.T) {
-		w, p, v, renew := tellerWorld(t)
+		w, p, v, renew := openRenewal(t)
 		p.Next(fake.Extend, fake.LoseRequest())
 		_, err := renew()
 		apptest.OK(t, err)
@@ -121,7 +121,7 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 		held(w, v, apptest.Dollars("1"))
 	})
 	t.Run("the addresses are not there now", func(t *testing.T) {
-		w, p, v, renew := tellerWorld(t)
+		w, p, v, renew := openRenewal(t)
 		p.Next(fake.Extend, fake.LoseRequest())
 		_, err := renew()
 		apptest.OK(t, err)
@@ -132,7 +132,7 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 		held(w, v, 0)
 	})
 	t.Run("nobody can say what money is left", func(t *testing.T) {
-		w, p, v, renew := tellerWorld(t)
+		w, p, v, renew := openRenewal(t)
 		p.Next(fake.Extend, fake.LoseRequest())
 		_, err := renew()
 		apptest.OK(t, err)
@@ -142,7 +142,7 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 		held(w, v, 0)
 	})
 	t.Run("the balance is not told any more", func(t *testing.T) {
-		w, p, v, renew := tellerWorld(t)
+		w, p, v, renew := openRenewal(t)
 		p.funds = procurement.ProviderBalance{Amount: domain.Dollar, Known: true}
 		p.Next(fake.Extend, fake.LoseRequest())
 		_, err := renew()
@@ -152,7 +152,7 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 	})
 	t.Run("the seller names no address that it renewed", func(t *testing.T) {
 		t.Parallel()
-		w, p, v, renew := tellerWorld(t)
+		w, p, v, renew := openRenewal(t)
 		w.Clock.Advance(time.Hour)
 		p.silent = true
 		d, err := renew()
@@ -166,7 +166,7 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 // A renewal has nothing of its own to give up when its session ends.
 func TestARenewedSessionIsGivenUpOnce(t *testing.T) {
 	t.Parallel()
-	w, p, v, renew := tellerWorld(t)
+	w, p, v, renew := openRenewal(t)
 	_, err := renew()
 	apptest.OK(t, err)
 	_, err = w.Sessions.Terminate(t.Context(), v.AgentID, v.ID)

@@ -14,9 +14,9 @@ import (
 	"agentproxy/test/apptest"
 )
 
-type echo struct{ err error }
+type fakeProber struct{ err error }
 
-func (e echo) Probe(context.Context, string) (ports.Probe, error) {
+func (e fakeProber) Probe(context.Context, string) (ports.Probe, error) {
 	return ports.Probe{ExitIP: "10.0.0.1", Latency: time.Millisecond}, e.err
 }
 
@@ -25,7 +25,7 @@ func TestCheck(t *testing.T) {
 	w := apptest.New(t)
 	agent := w.Register()
 	v, later := w.Buy(agent, apptest.Local), w.Buy(agent, apptest.LocalAsync)
-	checks := sessions.NewChecks(w.Sessions, echo{})
+	checks := sessions.NewChecks(w.Sessions, fakeProber{})
 	got, err := checks.Check(t.Context(), agent, v.ID)
 	apptest.OK(t, err)
 	apptest.Equal(t, "seen", got, sessions.Checked{Probe: ports.Probe{ExitIP: "10.0.0.1", Latency: time.Millisecond}, Country: v.Location.Country, Protocol: session.HTTP})
@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 	apptest.ErrorIs(t, err, session.ErrNotReady)
 	_, err = checks.Check(t.Context(), w.Register(), v.ID)
 	apptest.ErrorIs(t, err, session.ErrNotFound)
-	_, err = sessions.NewChecks(w.Sessions, echo{ports.ErrProvider}).Check(t.Context(), agent, v.ID)
+	_, err = sessions.NewChecks(w.Sessions, fakeProber{ports.ErrProvider}).Check(t.Context(), agent, v.ID)
 	apptest.ErrorIs(t, err, ports.ErrProvider)
 	_, err = w.Sessions.Terminate(t.Context(), agent, v.ID)
 	apptest.OK(t, err)

@@ -118,7 +118,7 @@ func (u *Service) Create(ctx context.Context, in Create) (Done, error) {
 // money. A session that is still creating then is delivered in the background.
 func (u *Service) deliver(ctx context.Context, p purchase, held Done) (Done, error) {
 	v := held.View
-	state, unknown := u.driver.Drive(ctx, v.ID)
+	state, unknown := u.driver.DriveFor(ctx, v.Session, u.cfg.AnswerWithin)
 	ctx = context.WithoutCancel(ctx)
 	var err error
 	if unknown != nil { // the answer is what is stored

@@ -54,7 +54,7 @@ func (u *Service) Renew(ctx context.Context, in Renew) (Done, error) {
 		u.hub.SessionChanged(in.SessionID)
 	}
 	if done.Outcome == ports.InFlight {
-		return u.extend(ctx, in, order)
+		return u.extend(ctx, in, done.View.Session, order)
 	}
 	done.View.Direct, err = u.access.Direct(ctx, done.View.Session)
 	return done, err
@@ -122,8 +122,8 @@ func (u *Service) planExtension(
 // extend drives the order of a renewal, after the transaction that held the
 // money, and answers with what is known: Completed if the session is renewed,
 // Pending if the outcome is not known yet.
-func (u *Service) extend(ctx context.Context, in Renew, order string) (Done, error) {
-	state, unknown := u.driver.Drive(ctx, in.SessionID)
+func (u *Service) extend(ctx context.Context, in Renew, s session.Session, order string) (Done, error) {
+	state, unknown := u.driver.DriveFor(ctx, s, u.cfg.AnswerWithin)
 	ctx = context.WithoutCancel(ctx)
 	o := state.Order(order)
 	if unknown != nil {

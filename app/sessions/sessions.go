@@ -2,6 +2,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -18,9 +19,16 @@ import (
 	"agentproxy/ports"
 )
 
+// answerWithin is below idempotency.InFlightTimeout, so that a repeated call finds what
+// the first one was answered.
+const answerWithin = 55 * time.Second
+
 // Config is what the operator decides about sessions.
 type Config struct {
 	Limit int // live sessions of an agent; 0: unlimited
+	// AnswerWithin is how long a create or a renewal waits for a provider; 0: 55 s. What
+	// takes longer is finished in the background.
+	AnswerWithin time.Duration
 }
 
 // Service is the use cases of proxy sessions: create, use and end.
@@ -41,6 +49,7 @@ type Service struct {
 // New returns the use cases.
 func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets,
 	catalog *catalog.Catalog, life *Transitions, driver *procurement.Driver, access *fulfilment.Service, hub *changes.Hub, log *slog.Logger) *Service {
+	cfg.AnswerWithin = cmp.Or(cfg.AnswerWithin, answerWithin)
 	return &Service{cfg: cfg, store: narrow(store), clock: clock, ids: ids, secrets: secrets, catalog: catalog,
 		life: life, driver: driver, access: access, hub: hub, log: log}
 }

@@ -87,7 +87,7 @@ func routeOf(s session.Session) traffic.Route {
 	if s.Renewing() {
 		s.ExpiresAt = time.Time{}
 	}
-	return traffic.Route{SessionID: s.ID, Provider: s.Provider, AgentID: s.AgentID, Type: s.Type, Status: s.Status, Reason: s.Reason,
+	return traffic.Route{SessionID: s.ID, Provider: s.Provider, ProductNo: s.ProductNo, AgentID: s.AgentID, Type: s.Type, Status: s.Status, Reason: s.Reason,
 		Exits: s.Exits, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt, ExpiresAt: s.ExpiresAt}
 }
 

@@ -28,6 +28,7 @@ type cli struct {
 
 	Serve    serveCmd    `cmd:"" help:"Run the service."`
 	Config   configCmd   `cmd:"" help:"Check the configuration."`
+	Doctor   doctorCmd   `cmd:"" help:"List what to mend before opening to strangers; exits with 1 if there is an error."`
 	Provider providerCmd `cmd:"" name:"providers" help:"Show the configured providers."`
 	Referrer referrerCmd `cmd:"" help:"Manage referring agents."`
 	Agent    agentCmd    `cmd:"" help:"Manage agents."`
@@ -138,7 +139,7 @@ func (k *kit) on(graph graph, fn func(ctx context.Context) error, targets ...any
 func (k *kit) with(settings configfile.Settings, graph graph, fn func(ctx context.Context) error, targets ...any) error {
 	settings.Payments.DevchainBlock = 0 // blocks of the development chain are made by the service alone
 	logger := slog.New(slog.NewTextHandler(k.errOut, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	app := fx.New(graph(settings, logger), fx.Populate(targets...))
+	app := fx.New(graph(settings, logger), fx.Replace(k.loader), fx.Populate(targets...))
 	if err := app.Err(); err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ type providerCheckCmd struct {
 // answer is the result of asking a provider.
 type answer struct {
 	funds   procurement.ProviderBalance
-	offers  int
+	offers  []procurement.Offer
 	latency time.Duration // of the first call
 	err     error
 }
@@ -131,7 +131,7 @@ func (a answer) reachable() string {
 	switch {
 	case a.err != nil:
 		return "no"
-	case !a.funds.Known && a.offers == 0:
+	case !a.funds.Known && len(a.offers) == 0:
 		return "unknown"
 	}
 	return "yes"
@@ -163,7 +163,7 @@ func (c providerCheckCmd) Run(k *kit) error {
 		if a.err != nil {
 			failed++
 		}
-		t.add(p.Name(), config.Kind(p.Name()), a.reachable(), balance, a.offers, a.latency.Milliseconds(),
+		t.add(p.Name(), config.Kind(p.Name()), a.reachable(), balance, len(a.offers), a.latency.Milliseconds(),
 			string(procurement.ClassOf(a.err)), procurement.ReasonOf(a.err))
 	}
 	if err := t.print(k); err != nil || failed == 0 {
@@ -189,9 +189,8 @@ func ask(ctx context.Context, p ports.Provider, timeout time.Duration) (a answer
 		return err
 	})
 	a.latency = time.Since(began)
-	errOffers := call(func(ctx context.Context) error {
-		offers, err := p.Offers(ctx)
-		a.offers = len(offers)
+	errOffers := call(func(ctx context.Context) (err error) {
+		a.offers, err = p.Offers(ctx)
 		return err
 	})
 	if a.err = errBalance; a.err == nil {

@@ -26,6 +26,9 @@ const (
 // KeyPrefix begins the id of every key.
 const KeyPrefix = "key_"
 
+// APIKeyPrefix begins every API key.
+const APIKeyPrefix = "ak_"
+
 // hintLength is how many characters of a key are shown.
 const hintLength = 4
 

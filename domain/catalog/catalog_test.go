@@ -30,8 +30,8 @@ func changed(p catalog.Product, change func(*catalog.Product)) catalog.Product {
 	return p
 }
 
-// shelf is a catalogue that Check accepts.
-func shelf() []catalog.Product {
+// testProducts is a catalogue that Check accepts.
+func testProducts() []catalog.Product {
 	return []catalog.Product{
 		changed(dynamic("dyn_slow", domain.Dollar/4, "DE", "FR", "US"), func(p *catalog.Product) { p.Async = true }),
 		dynamic("dyn_fast", domain.Dollar*2/5, "DE", "US"),
@@ -68,7 +68,7 @@ func TestFilter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := numbers(f.Apply(shelf())); got != c.want {
+			if got := numbers(f.Apply(testProducts())); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
@@ -97,7 +97,7 @@ func wantFields(t *testing.T, err error, want ...string) {
 }
 
 func TestRegions(t *testing.T) {
-	got := catalog.Regions(shelf(), func(code string) string { return "<" + code + ">" })
+	got := catalog.Regions(testProducts(), func(code string) string { return "<" + code + ">" })
 	var lines []string
 	for _, r := range got {
 		line := r.Code + r.Name + strings.Join(r.Cities, ",")
@@ -141,10 +141,10 @@ func TestNearest(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	if err := catalog.Check(shelf()); err != nil {
+	if err := catalog.Check(testProducts()); err != nil {
 		t.Fatalf("a good catalogue is refused: %v", err)
 	}
-	good := shelf()
+	good := testProducts()
 	dyn, sta := good[0], good[2]
 	for _, c := range []struct {
 		claim, want string
@@ -219,7 +219,7 @@ func TestProblemsNameTheirField(t *testing.T) {
 		p.Sources = append(p.Sources, procurement.Source{Provider: "Q"})
 	})
 	var got []string
-	for _, p := range catalog.Problems([]catalog.Product{shelf()[0], bad}) {
+	for _, p := range catalog.Problems([]catalog.Product{testProducts()[0], bad}) {
 		got = append(got, p.Field)
 		if p.Index != 1 {
 			t.Errorf("%s is of product %d", p.Field, p.Index)

@@ -39,7 +39,7 @@ func TestRecommend(t *testing.T) {
 		{"what the budget covers comes first", catalog.Criteria{UseCase: catalog.AdVerification, Budget: ptr(domain.Dollar / 4)}, "dyn_slow dyn_fast sta_isp sta_city"},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
-			list, err := catalog.Recommend(shelf(), c.wish)
+			list, err := catalog.Recommend(testProducts(), c.wish)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +51,7 @@ func TestRecommend(t *testing.T) {
 }
 
 func TestRecommendationTellsTheCost(t *testing.T) {
-	list, err := catalog.Recommend(shelf(), catalog.Criteria{TargetRegion: "DE", Budget: ptr(3 * domain.Dollar), SessionCount: ptr(4)})
+	list, err := catalog.Recommend(testProducts(), catalog.Criteria{TargetRegion: "DE", Budget: ptr(3 * domain.Dollar), SessionCount: ptr(4)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,12 +85,12 @@ func TestWishOutOfBounds(t *testing.T) {
 		{"101 sessions", catalog.Criteria{SessionCount: ptr(101)}, "session_count"},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
-			_, err := catalog.Recommend(shelf(), c.wish)
+			_, err := catalog.Recommend(testProducts(), c.wish)
 			wantFields(t, err, c.field)
 		})
 	}
 	t.Run("every fault is named", func(t *testing.T) {
-		_, err := catalog.Recommend(shelf(), catalog.Criteria{UseCase: "x", TargetRegion: "x", Budget: ptr(domain.Money(0)), SessionCount: ptr(-1)})
+		_, err := catalog.Recommend(testProducts(), catalog.Criteria{UseCase: "x", TargetRegion: "x", Budget: ptr(domain.Money(0)), SessionCount: ptr(-1)})
 		wantFields(t, err, "use_case", "budget", "session_count", "target_region")
 	})
 }

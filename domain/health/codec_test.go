@@ -70,7 +70,7 @@ func TestStoredStatesDecode(t *testing.T) {
 
 // storedState has a little of everything.
 func storedState() health.State {
-	s := tell(
+	s := replay(
 		report(2, health.Event{Type: health.Success, StatusCode: 200, LatencyMS: 120, HasLatency: true, Host: "a.test"}),
 		report(4, health.Event{Type: health.HTTPError, StatusCode: 403, LatencyMS: 90, HasLatency: true, Host: "b.test"}),
 		observe(1, at("b.test", timeout)),
@@ -176,7 +176,7 @@ func BenchmarkReport(b *testing.B) {
 }
 
 func BenchmarkVerdict(b *testing.B) {
-	healthy, paused := storedState(), tell(report(10, limited))
+	healthy, paused := storedState(), replay(report(10, limited))
 	b.Run("ok", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -10,22 +10,22 @@ import (
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// story is a session to which one thing happens a second.
-type story struct {
+// history is a session to which one thing happens a second.
+type history struct {
 	state health.State
 	now   time.Time
 }
 
-func tell(steps ...func(*story)) *story {
-	s := &story{now: start}
+func replay(steps ...func(*history)) *history {
+	s := &history{now: start}
 	for _, step := range steps {
 		step(s)
 	}
 	return s
 }
 
-func report(n int, events ...health.Event) func(*story) {
-	return func(s *story) {
+func report(n int, events ...health.Event) func(*history) {
+	return func(s *history) {
 		for range n {
 			for _, e := range events {
 				s.now = s.now.Add(time.Second)
@@ -36,8 +36,8 @@ func report(n int, events ...health.Event) func(*story) {
 	}
 }
 
-func observe(n int, e health.Event) func(*story) {
-	return func(s *story) {
+func observe(n int, e health.Event) func(*history) {
+	return func(s *history) {
 		for range n {
 			s.now = s.now.Add(time.Second)
 			e.At = s.now
@@ -46,17 +46,17 @@ func observe(n int, e health.Event) func(*story) {
 	}
 }
 
-func rotate(why health.RotationReason) func(*story) {
-	return func(s *story) {
+func rotate(why health.RotationReason) func(*history) {
+	return func(s *history) {
 		s.now = s.now.Add(time.Second)
 		s.state.Rotate(why, s.now)
 	}
 }
 
-func silence(d time.Duration) func(*story) { return func(s *story) { s.now = s.now.Add(d) } }
+func silence(d time.Duration) func(*history) { return func(s *history) { s.now = s.now.Add(d) } }
 
-func repeat(n int, steps ...func(*story)) func(*story) {
-	return func(s *story) {
+func repeat(n int, steps ...func(*history)) func(*history) {
+	return func(s *history) {
 		for range n {
 			for _, step := range steps {
 				step(s)
@@ -65,7 +65,7 @@ func repeat(n int, steps ...func(*story)) func(*story) {
 	}
 }
 
-func (s *story) verdict() health.Verdict { return s.state.Verdict(s.now, false) }
+func (s *history) verdict() health.Verdict { return s.state.Verdict(s.now, false) }
 
 func of(t health.Type) health.Event { return health.Event{Type: t} }
 
@@ -82,25 +82,25 @@ var (
 func TestVectors(t *testing.T) {
 	for _, c := range []struct {
 		history string
-		story   *story
+		story   *history
 		score   int
 		risk    health.Risk
 		advice  health.Recommendation
 	}{
-		{"nothing", tell(), 100, health.Low, health.OK},
-		{"20 success", tell(report(20, success)), 100, health.Low, health.OK},
-		{"5 custom", tell(report(5, custom)), 100, health.Low, health.OK},
-		{"1 block", tell(report(1, block)), 75, health.Medium, health.ConsiderRotate},
-		{"2 block", tell(report(2, block)), 55, health.High, health.RotateNow},
-		{"5 block", tell(report(5, block)), 19, health.Critical, health.RotateNow},
-		{"20 success, 1 block", tell(report(20, success), report(1, block)), 95, health.Low, health.OK},
-		{"20 success, 5 block", tell(report(20, success), report(5, block)), 57, health.High, health.RotateNow},
-		{"3 rate_limit", tell(report(3, limited)), 70, health.Medium, health.Pause},
-		{"5 timeout", tell(report(5, timeout)), 69, health.Medium, health.ConsiderRotate},
-		{"(9 success, 1 block) × 10", tell(repeat(10, report(9, success), report(1, block))), 90, health.Low, health.OK},
-		{"5 block, 20 success", tell(report(5, block), report(20, success)), 88, health.Low, health.OK},
-		{"10 block, 30 minutes of silence", tell(report(10, block), silence(30*time.Minute)), 73, health.Medium, health.ConsiderRotate},
-		{"5 block, rotate, 5 success", tell(report(5, block), rotate(health.RotationManual), report(5, success)), 88, health.Low, health.OK},
+		{"nothing", replay(), 100, health.Low, health.OK},
+		{"20 success", replay(report(20, success)), 100, health.Low, health.OK},
+		{"5 custom", replay(report(5, custom)), 100, health.Low, health.OK},
+		{"1 block", replay(report(1, block)), 75, health.Medium, health.ConsiderRotate},
+		{"2 block", replay(report(2, block)), 55, health.High, health.RotateNow},
+		{"5 block", replay(report(5, block)), 19, health.Critical, health.RotateNow},
+		{"20 success, 1 block", replay(report(20, success), report(1, block)), 95, health.Low, health.OK},
+		{"20 success, 5 block", replay(report(20, success), report(5, block)), 57, health.High, health.RotateNow},
+		{"3 rate_limit", replay(report(3, limited)), 70, health.Medium, health.Pause},
+		{"5 timeout", replay(report(5, timeout)), 69, health.Medium, health.ConsiderRotate},
+		{"(9 success, 1 block) × 10", replay(repeat(10, report(9, success), report(1, block))), 90, health.Low, health.OK},
+		{"5 block, 20 success", replay(report(5, block), report(20, success)), 88, health.Low, health.OK},
+		{"10 block, 30 minutes of silence", replay(report(10, block), silence(30*time.Minute)), 73, health.Medium, health.ConsiderRotate},
+		{"5 block, rotate, 5 success", replay(report(5, block), rotate(health.RotationManual), report(5, success)), 88, health.Low, health.OK},
 	} {
 		t.Run(c.history, func(t *testing.T) {
 			v := c.story.verdict()
@@ -127,7 +127,7 @@ func TestEachEventCostsWhatTheTableSays(t *testing.T) {
 		{status(520), 88, ""}, {status(527), 88, ""}, {status(528), 91, ""}, {status(599), 91, ""},
 	} {
 		t.Run(fmt.Sprintf("%s %d", c.event.Type, c.event.StatusCode), func(t *testing.T) {
-			v := tell(report(1, c.event)).verdict()
+			v := replay(report(1, c.event)).verdict()
 			if v.HealthScore != c.score {
 				t.Errorf("score %d, want %d", v.HealthScore, c.score)
 			}
@@ -148,7 +148,7 @@ func TestTheReasonNamesTheCauseThatWeighsMost(t *testing.T) {
 		{timeout, health.NetworkErrors}, {status(0), health.NetworkErrors}, {status(522), health.NetworkErrors},
 		{status(500), health.TargetErrors}, {status(401), health.TargetErrors},
 	} {
-		v := tell(report(20, c.event)).verdict()
+		v := replay(report(20, c.event)).verdict()
 		if v.Reason != c.want {
 			t.Errorf("20 × %s %d: reason %s, want %s", c.event.Type, c.event.StatusCode, v.Reason, c.want)
 		}
@@ -156,7 +156,7 @@ func TestTheReasonNamesTheCauseThatWeighsMost(t *testing.T) {
 }
 
 func TestStreak(t *testing.T) {
-	score := func(steps ...func(*story)) int { return tell(steps...).verdict().HealthScore }
+	score := func(steps ...func(*history)) int { return replay(steps...).verdict().HealthScore }
 	ten := 10 * time.Minute
 	for _, c := range []struct {
 		claim string
@@ -178,7 +178,7 @@ func TestStreak(t *testing.T) {
 		})
 	}
 	t.Run("a block after 600 s of silence is the first of a new one", func(t *testing.T) {
-		late := tell(report(5, block), silence(ten), report(1, block))
+		late := replay(report(5, block), silence(ten), report(1, block))
 		one := late.state
 		one.Report(health.Event{Type: health.Block, At: late.now})
 		if drop := late.verdict().HealthScore - one.Verdict(late.now, false).HealthScore; drop < 5 {
@@ -188,14 +188,14 @@ func TestStreak(t *testing.T) {
 }
 
 func TestAReadBeforeTheLastEventReadsAsThatEvent(t *testing.T) {
-	s := tell(report(5, block))
+	s := replay(report(5, block))
 	if got, want := s.state.Verdict(s.now.Add(-time.Hour), false), s.verdict(); got != want {
 		t.Errorf("an hour before: %+v, want %+v", got, want)
 	}
 }
 
 func TestTimeNeverRunsBackwards(t *testing.T) {
-	s := tell(report(5, block))
+	s := replay(report(5, block))
 	late, onTime := s.state, s.state
 	late.Report(health.Event{Type: health.Block, At: s.now.Add(-time.Hour)})
 	onTime.Report(health.Event{Type: health.Block, At: s.now})
@@ -205,7 +205,7 @@ func TestTimeNeverRunsBackwards(t *testing.T) {
 }
 
 func TestUnscoredEventsChangeCountersOnly(t *testing.T) {
-	s := tell(report(3, block), silence(5*time.Minute))
+	s := replay(report(3, block), silence(5*time.Minute))
 	before := s.verdict()
 	s.state.Report(health.Event{Type: health.Custom, At: s.now})
 	s.state.Report(health.Event{Type: health.HTTPError, StatusCode: 407, At: s.now})
@@ -218,15 +218,15 @@ func TestUnscoredEventsChangeCountersOnly(t *testing.T) {
 }
 
 func TestSuccessRateAndConfidence(t *testing.T) {
-	fresh := tell().verdict()
+	fresh := replay().verdict()
 	if fresh.SuccessRate != 1 || fresh.Confidence != 0 {
 		t.Errorf("fresh: rate %v confidence %v, want 1 and 0", fresh.SuccessRate, fresh.Confidence)
 	}
-	v := tell(report(2, success), report(1, custom), rotate(health.RotationManual), observe(1, timeout), report(1, status(404))).verdict()
+	v := replay(report(2, success), report(1, custom), rotate(health.RotationManual), observe(1, timeout), report(1, status(404))).verdict()
 	if v.SuccessRate != 0.75 {
 		t.Errorf("success rate %v, want 0.75: both sources, since the session began", v.SuccessRate)
 	}
-	if one := tell(report(1, success)).verdict(); one.Confidence != 0.25 {
+	if one := replay(report(1, success)).verdict(); one.Confidence != 0.25 {
 		t.Errorf("confidence %v after one event, want 0.25", one.Confidence)
 	}
 }
@@ -251,7 +251,7 @@ func TestLevelNeedsFivePointsPastTheBorder(t *testing.T) {
 }
 
 func TestAnnounceSpeaksOncePerCrossing(t *testing.T) {
-	s := tell(report(1, block)) // 75
+	s := replay(report(1, block)) // 75
 	if from, to, changed := s.state.Announce(s.now); !changed || from != health.Low || to != health.Medium {
 		t.Errorf("%s to %s, changed %v; want low to medium", from, to, changed)
 	}

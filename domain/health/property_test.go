@@ -31,8 +31,8 @@ func anyEvent(t *rapid.T) health.Event {
 
 // anyHistory draws a session with up to 60 runs of up to 40 equal events,
 // rotations among them, and silences up to an hour. Sometimes a clock lags.
-func anyHistory(t *rapid.T) *story {
-	s := &story{now: start}
+func anyHistory(t *rapid.T) *history {
+	s := &history{now: start}
 	for range rapid.IntRange(0, 60).Draw(t, "runs") {
 		if rapid.IntRange(0, 9).Draw(t, "what") == 0 {
 			s.state.Rotate(rapid.SampledFrom(reasons).Draw(t, "reason"), s.now)
@@ -190,7 +190,7 @@ func TestReportCap(t *testing.T) {
 		}
 	})
 	t.Run("a rotation for what came above the cap adds nothing", func(t *testing.T) {
-		full := tell(repeat(120, report(1, success), silence(-time.Second)), silence(59*time.Second), report(1, block), silence(2*time.Second))
+		full := replay(repeat(120, report(1, success), silence(-time.Second)), silence(59*time.Second), report(1, block), silence(2*time.Second))
 		other := full.state
 		full.state.Rotate(health.RotationBlock, full.now)
 		other.Rotate(health.RotationManual, full.now)

@@ -11,36 +11,36 @@ import (
 
 // failing rotates a blocked session three times, a second apart: the score is
 // below 60 each time.
-func failing() func(*story) {
+func failing() func(*history) {
 	return repeat(3, report(5, block), rotate(health.RotationManual))
 }
 
 func TestRecommendationRules(t *testing.T) {
 	for _, c := range []struct {
 		rule   string
-		story  *story
+		story  *history
 		static bool
 		advice health.Recommendation
 		reason health.Reason
 	}{
-		{"1: three rotations that did not help ask for a pause", tell(failing()), false, health.Pause, health.RotationNotHelping},
-		{"1: two do not", tell(repeat(2, report(5, block), rotate(health.RotationManual)), report(1, block)), false, health.RotateNow, health.BlockRate},
-		{"1: it stands above the fresh exit and needs a score below 80", tell(failing(), report(20, success)), false, health.OK, health.Healthy},
+		{"1: three rotations that did not help ask for a pause", replay(failing()), false, health.Pause, health.RotationNotHelping},
+		{"1: two do not", replay(repeat(2, report(5, block), rotate(health.RotationManual)), report(1, block)), false, health.RotateNow, health.BlockRate},
+		{"1: it stands above the fresh exit and needs a score below 80", replay(failing(), report(20, success)), false, health.OK, health.Healthy},
 		{"1: rotations of more than ten minutes ago are forgotten",
-			tell(failing(), silence(10*time.Minute), report(2, block)), false, health.RotateNow, health.BlockRate},
-		{"1: rotations above 60 do not count", tell(repeat(3, report(1, block), rotate(health.RotationScheduled)), report(2, block)), false, health.RotateNow, health.BlockRate},
-		{"2: nothing happened", tell(), false, health.OK, health.FreshExit},
-		{"2: nothing since the rotation, though the score is low", tell(report(10, block), rotate(health.RotationBlock)), false, health.OK, health.FreshExit},
-		{"2: custom events do not end the freshness", tell(report(5, custom)), false, health.OK, health.FreshExit},
-		{"3: from 80 all is well", tell(report(20, success), report(1, block)), false, health.OK, health.Healthy},
-		{"4: rate limiting asks for a pause, not for another exit", tell(report(10, limited)), false, health.Pause, health.RateLimited},
-		{"4: half of the weight is enough", tell(report(5, limited, of(health.Timeout))), false, health.Pause, health.RateLimited},
-		{"4: less than half is not", tell(report(5, limited, block)), false, health.RotateNow, health.BlockRate},
-		{"4: it stands above the rule for static sessions", tell(report(3, limited)), true, health.Pause, health.RateLimited},
-		{"5: a static session is fine from 60", tell(report(1, block)), true, health.OK, health.BlockRate},
-		{"5: below 60 it is told to pause", tell(report(2, block)), true, health.Pause, health.BlockRate},
-		{"6: from 60 a rotation is worth a thought", tell(report(5, timeout)), false, health.ConsiderRotate, health.NetworkErrors},
-		{"7: below 60 it is due", tell(report(2, block)), false, health.RotateNow, health.BlockRate},
+			replay(failing(), silence(10*time.Minute), report(2, block)), false, health.RotateNow, health.BlockRate},
+		{"1: rotations above 60 do not count", replay(repeat(3, report(1, block), rotate(health.RotationScheduled)), report(2, block)), false, health.RotateNow, health.BlockRate},
+		{"2: nothing happened", replay(), false, health.OK, health.FreshExit},
+		{"2: nothing since the rotation, though the score is low", replay(report(10, block), rotate(health.RotationBlock)), false, health.OK, health.FreshExit},
+		{"2: custom events do not end the freshness", replay(report(5, custom)), false, health.OK, health.FreshExit},
+		{"3: from 80 all is well", replay(report(20, success), report(1, block)), false, health.OK, health.Healthy},
+		{"4: rate limiting asks for a pause, not for another exit", replay(report(10, limited)), false, health.Pause, health.RateLimited},
+		{"4: half of the weight is enough", replay(report(5, limited, of(health.Timeout))), false, health.Pause, health.RateLimited},
+		{"4: less than half is not", replay(report(5, limited, block)), false, health.RotateNow, health.BlockRate},
+		{"4: it stands above the rule for static sessions", replay(report(3, limited)), true, health.Pause, health.RateLimited},
+		{"5: a static session is fine from 60", replay(report(1, block)), true, health.OK, health.BlockRate},
+		{"5: below 60 it is told to pause", replay(report(2, block)), true, health.Pause, health.BlockRate},
+		{"6: from 60 a rotation is worth a thought", replay(report(5, timeout)), false, health.ConsiderRotate, health.NetworkErrors},
+		{"7: below 60 it is due", replay(report(2, block)), false, health.RotateNow, health.BlockRate},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			v := c.story.state.Verdict(c.story.now, c.static)
@@ -79,7 +79,7 @@ func TestRetryAfterEndsThePauseAndOneSecondLessDoesNot(t *testing.T) {
 }
 
 func TestARotationsReasonIsEvidence(t *testing.T) {
-	at := func(steps ...func(*story)) health.State { return tell(steps...).state }
+	at := func(steps ...func(*history)) health.State { return replay(steps...).state }
 	for _, c := range []struct {
 		claim string
 		with  health.State
@@ -108,7 +108,7 @@ func TestARotationsReasonIsEvidence(t *testing.T) {
 		})
 	}
 	t.Run("it is scored and not counted as a report", func(t *testing.T) {
-		s := tell(report(1, success), rotate(health.RotationBlock))
+		s := replay(report(1, success), rotate(health.RotationBlock))
 		if v := s.verdict(); v.SuccessRate != 0.5 {
 			t.Errorf("success rate %v, want 0.5", v.SuccessRate)
 		}

@@ -16,7 +16,7 @@ import (
 func TestStatsKeepTheSourcesAndTheExitsApart(t *testing.T) {
 	slow := health.Event{Type: health.HTTPError, StatusCode: 503, LatencyMS: 300, HasLatency: true}
 	fast := health.Event{Type: health.Success, StatusCode: 200, LatencyMS: 100, HasLatency: true}
-	s := tell(report(2, slow), observe(1, timeout), rotate(health.RotationManual), report(1, fast), report(1, custom))
+	s := replay(report(2, slow), observe(1, timeout), rotate(health.RotationManual), report(1, fast), report(1, custom))
 	got := s.state.Stats()
 	none := func(over map[health.Type]int64) map[health.Type]int64 {
 		for _, kind := range health.Types() {
@@ -50,7 +50,7 @@ func TestStatsKeepTheSourcesAndTheExitsApart(t *testing.T) {
 }
 
 func TestAMatchedObservationIsCountedAndNotScored(t *testing.T) {
-	s := tell(report(1, timeout))
+	s := replay(report(1, timeout))
 	before := s.verdict()
 	s.state.ObserveMatched(health.Event{Type: health.Timeout, At: s.now})
 	if got := s.verdict(); got != before {
@@ -111,7 +111,7 @@ func TestP95IsWithin3Percent(t *testing.T) {
 func TestP95IsTheMiddleOfItsBucket(t *testing.T) {
 	for ms := 1; ms < health.MaxLatencyMS; ms += 1 + ms/97 {
 		latency := func(ms int) health.Event { return health.Event{Type: health.Custom, LatencyMS: ms, HasLatency: true} }
-		s := tell(report(1, latency(0)), report(98, latency(ms)), report(1, latency(health.MaxLatencyMS)))
+		s := replay(report(1, latency(0)), report(98, latency(ms)), report(1, latency(health.MaxLatencyMS)))
 		got := s.state.Stats().Session.Reported.P95LatencyMS
 		if off := math.Abs(float64(got - ms)); off > 0.032*float64(ms) {
 			t.Fatalf("p95 of 98 × %d ms is %d", ms, got)
@@ -121,7 +121,7 @@ func TestP95IsTheMiddleOfItsBucket(t *testing.T) {
 
 func TestEqualLatenciesHaveAnExactP95(t *testing.T) {
 	for _, ms := range []int{0, 31, 32, 1010, 99_999, health.MaxLatencyMS} {
-		s := tell(report(100, health.Event{Type: health.Success, LatencyMS: ms, HasLatency: true}))
+		s := replay(report(100, health.Event{Type: health.Success, LatencyMS: ms, HasLatency: true}))
 		if got := s.state.Stats().Session.Reported.P95LatencyMS; got != ms {
 			t.Errorf("p95 of 100 × %d ms is %d", ms, got)
 		}
@@ -134,7 +134,7 @@ func at(host string, e health.Event) health.Event {
 }
 
 func TestWorstHosts(t *testing.T) {
-	s := tell(report(3, at("good.test", success)), report(1, at("bad.test", timeout)), report(2, at("worse.test", block)), report(1, at("bad.test", success)))
+	s := replay(report(3, at("good.test", success)), report(1, at("bad.test", timeout)), report(2, at("worse.test", block)), report(1, at("bad.test", success)))
 	got := s.state.WorstHosts(s.now)
 	if len(got) != 2 || got[0].Host != "worse.test" || got[0].Events != 2 || got[1].Host != "bad.test" || got[1].Events != 2 {
 		t.Fatalf("%+v, want worse.test of 2 events, then bad.test of 2", got)
@@ -160,7 +160,7 @@ func TestWorstHostsFindsTheWorstOfMany(t *testing.T) {
 	for i := range 40 {
 		crowd = append(crowd, at(fmt.Sprintf("h%d.test", i), of(health.Timeout)))
 	}
-	s := tell(report(1, crowd...), repeat(3, report(2, at("worst.test", block)), report(1, crowd...)), report(1, at("worst.test", block)))
+	s := replay(report(1, crowd...), repeat(3, report(2, at("worst.test", block)), report(1, crowd...)), report(1, at("worst.test", block)))
 	got := s.state.WorstHosts(s.now)
 	if len(got) != 5 || got[0].Host != "worst.test" {
 		t.Errorf("%+v, want five, worst.test first", got)

@@ -38,6 +38,15 @@ func (s Source) CostFor(days int) domain.Money {
 	return s.Cost
 }
 
+// CostOf returns what the operator configured as the cost of a session for a duration in
+// days, or 0.
+func (s Source) CostOf(of session.Session, days int) domain.Money {
+	if of.Type == session.Dynamic {
+		return domain.Money(domain.MulDiv(of.Bytes, int64(s.CostFor(0)), 1_000_000_000, true))
+	}
+	return domain.Money(domain.MulDiv(int64(of.Quantity), int64(s.CostFor(days)), 1, false))
+}
+
 // MaxCost returns the most that a purchase may cost at the source: what the agent pays
 // for it, and no more than its configured cost. What may be sold below cost is bounded
 // by the configured cost alone. 0 is no bound, for a cost that is not configured.

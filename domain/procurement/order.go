@@ -70,12 +70,13 @@ type Order struct {
 
 // The times of an order.
 const (
-	// SendFor is how long the one call may take; an order that is sent for longer
-	// belongs to a process that died.
-	SendTimeout = 45 * time.Second
-	// SettleFor is how long an order may be on its way into the provider's lists:
-	// what is not there before may still come.
-	ListingDelay = 2 * time.Minute
+	// SendTimeout is how long the one call may take that spends money; an order that is
+	// sent for longer belongs to a process that died.
+	SendTimeout = 150 * time.Second
+	// ListingDelay is how long an order may be on its way into the provider's lists,
+	// from the moment it is sent: the provider may execute it at the end of the call,
+	// and list it two minutes later.
+	ListingDelay = SendTimeout + 2*time.Minute
 	// FreezeAfter is the age at which polling for an unknown order ends.
 	FreezeAfter = 24 * time.Hour
 )
@@ -87,6 +88,14 @@ func (o Order) Open() bool { return o.Status == Planned || o.Status == Sent || o
 // come, or it was accepted and the provider has not delivered it.
 func (o Order) Undelivered() bool {
 	return o.Open() || o.Kind == Purchase && o.Status == Confirmed && o.State == Pending
+}
+
+// Affordable refuses a quote above the most that the order may cost.
+func (o Order) Affordable(q Quote) error {
+	if o.Intent.MaxCost == 0 || q.Cost <= o.Intent.MaxCost {
+		return nil
+	}
+	return Refuse(Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
 }
 
 // Excess returns what a provider charged for a confirmed order above the most that it

@@ -23,6 +23,17 @@ func (d Delivery) Ends() map[netip.Addr]time.Time {
 	return ends
 }
 
+// LastEnd returns when the last of a renewal's addresses ended before it. What is
+// gone after that was not renewed; before it, the provider may have been paid.
+func (s Snapshot) LastEnd() (last time.Time) {
+	for _, end := range s.Ends {
+		if end.After(last) {
+			last = end
+		}
+	}
+	return last
+}
+
 // CheckRenewed returns the earliest end of the addresses of a renewal of that
 // many. It returns an *Error unless all of them are renewed: Ambiguous if some
 // are or may be, else the class of a refusal.

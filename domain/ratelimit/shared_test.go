@@ -50,8 +50,8 @@ func TestAskOfAState(t *testing.T) {
 	}
 }
 
-// shop is replicas that share one state.
-type shop struct {
+// cluster is a set of replicas that share one state.
+type cluster struct {
 	limit    ratelimit.Limit
 	now      time.Time
 	state    ratelimit.State
@@ -69,7 +69,7 @@ type replica struct {
 
 // call is one call at a replica, with an answer from the state that is on its way
 // for so long.
-func (s *shop) call(i int, latency time.Duration) ratelimit.Decision {
+func (s *cluster) call(i int, latency time.Duration) ratelimit.Decision {
 	r := &s.replicas[i]
 	for range 3 {
 		var d ratelimit.Decision
@@ -83,7 +83,7 @@ func (s *shop) call(i int, latency time.Duration) ratelimit.Decision {
 	panic("an answer did not decide")
 }
 
-func (s *shop) send(i, callers int, latency time.Duration) {
+func (s *cluster) send(i, callers int, latency time.Duration) {
 	r := &s.replicas[i]
 	ask, sent := s.limit.Ask(callers), s.now.Add(r.skew-latency)
 	var g ratelimit.Grant
@@ -94,8 +94,8 @@ func (s *shop) send(i, callers int, latency time.Duration) {
 	}
 }
 
-func newShop(t *rapid.T, limit int) *shop {
-	s := &shop{limit: ratelimit.Limit{PerMinute: limit}, now: start, replicas: make([]replica, rapid.IntRange(1, 4).Draw(t, "replicas"))}
+func newCluster(t *rapid.T, limit int) *cluster {
+	s := &cluster{limit: ratelimit.Limit{PerMinute: limit}, now: start, replicas: make([]replica, rapid.IntRange(1, 4).Draw(t, "replicas"))}
 	for i := range s.replicas {
 		s.replicas[i].skew = time.Duration(rapid.IntRange(-3600_000, 3600_000).Draw(t, "skew")) * time.Millisecond
 	}
@@ -107,7 +107,7 @@ func newShop(t *rapid.T, limit int) *shop {
 func TestOfABurstTheLimitAndAtMostTheOverdraftIsAdmitted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.OneOf(rapid.IntRange(1, 59), rapid.IntRange(60, 150), rapid.IntRange(150, 3000)).Draw(t, "per minute")
-		s := newShop(t, limit)
+		s := newCluster(t, limit)
 		admitted := 0
 		open := make([]int, len(s.replicas))
 		for i := range open {
@@ -150,7 +150,7 @@ func TestOfABurstTheLimitAndAtMostTheOverdraftIsAdmitted(t *testing.T) {
 
 // Tokens that were held for long are those of a time that is past.
 func TestHeldTokensAddNothingToALaterBurst(t *testing.T) {
-	s := &shop{limit: ratelimit.Limit{PerMinute: 600}, now: start, replicas: make([]replica, 4)}
+	s := &cluster{limit: ratelimit.Limit{PerMinute: 600}, now: start, replicas: make([]replica, 4)}
 	for i := range s.replicas {
 		s.call(i, 0)
 	}
@@ -166,7 +166,7 @@ func TestHeldTokensAddNothingToALaterBurst(t *testing.T) {
 	}
 }
 
-func indexOf(s *shop, r *replica) int {
+func indexOf(s *cluster, r *replica) int {
 	for i := range s.replicas {
 		if &s.replicas[i] == r {
 			return i
@@ -180,7 +180,7 @@ func indexOf(s *shop, r *replica) int {
 func TestOverMinutesTheRateIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.OneOf(rapid.IntRange(1, 59), rapid.IntRange(60, 400)).Draw(t, "per minute")
-		s := newShop(t, limit)
+		s := newCluster(t, limit)
 		most := float64(limit + s.limit.Overdraft())
 		var level float64
 		pace := rapid.IntRange(1, 4*60_000/limit+1).Draw(t, "pace")
@@ -204,7 +204,7 @@ func TestOverMinutesTheRateIsKept(t *testing.T) {
 func TestWhoStaysBelowTheLimitIsNeverRefused(t *testing.T) {
 	for _, limit := range []int{10, 59, 60, 120, 600, 6000} {
 		for _, part := range []int{10, 40, 90} {
-			s := &shop{limit: ratelimit.Limit{PerMinute: limit}, now: start, replicas: make([]replica, 4)}
+			s := &cluster{limit: ratelimit.Limit{PerMinute: limit}, now: start, replicas: make([]replica, 4)}
 			calls := 5 * limit * part / 100
 			for i := range calls {
 				s.now = s.now.Add(5 * time.Minute / time.Duration(calls))
@@ -217,7 +217,7 @@ func TestWhoStaysBelowTheLimitIsNeverRefused(t *testing.T) {
 }
 
 func TestWhoExceedsALargeLimitAsksRarely(t *testing.T) {
-	s := &shop{limit: ratelimit.Limit{PerMinute: 600}, now: start, replicas: make([]replica, 2)}
+	s := &cluster{limit: ratelimit.Limit{PerMinute: 600}, now: start, replicas: make([]replica, 2)}
 	admitted := 0
 	for i := range 3 * 60 * 100 { // 100 a second
 		s.now = s.now.Add(10 * time.Millisecond)
@@ -238,7 +238,7 @@ func TestARefusalSaysWhen(t *testing.T) {
 		perMinute int
 		wait      time.Duration
 	}{{10, 6 * time.Second}, {59, 2 * time.Second}, {60, 2 * time.Second}, {600, time.Second}, {6000, time.Second}} {
-		s := &shop{limit: ratelimit.Limit{PerMinute: c.perMinute}, now: start, replicas: make([]replica, 1)}
+		s := &cluster{limit: ratelimit.Limit{PerMinute: c.perMinute}, now: start, replicas: make([]replica, 1)}
 		d := s.call(0, 0)
 		if d.Remaining != c.perMinute-1 || !d.Allowed {
 			t.Errorf("%d a minute: the first call: %+v", c.perMinute, d)
@@ -262,7 +262,7 @@ func TestARefusalSaysWhen(t *testing.T) {
 }
 
 func TestAChangedLimitAndAClockSetBackAskAgain(t *testing.T) {
-	s := &shop{limit: ratelimit.Limit{PerMinute: 10}, now: start, replicas: make([]replica, 1)}
+	s := &cluster{limit: ratelimit.Limit{PerMinute: 10}, now: start, replicas: make([]replica, 1)}
 	for s.call(0, 0).Allowed {
 	}
 	s.limit.PerMinute = 600
@@ -282,7 +282,7 @@ func TestAChangedLimitAndAClockSetBackAskAgain(t *testing.T) {
 
 func TestAloneTheLimitGoesOn(t *testing.T) {
 	limit := ratelimit.Limit{PerMinute: 120}
-	s := &shop{limit: limit, now: start, replicas: make([]replica, 1)}
+	s := &cluster{limit: limit, now: start, replicas: make([]replica, 1)}
 	for range 21 {
 		s.call(0, 0)
 	}
@@ -299,7 +299,7 @@ func TestAloneTheLimitGoesOn(t *testing.T) {
 }
 
 func BenchmarkTakeOfAShare(b *testing.B) {
-	s := &shop{limit: ratelimit.Limit{PerMinute: 600_000}, now: start, replicas: make([]replica, 1)}
+	s := &cluster{limit: ratelimit.Limit{PerMinute: 600_000}, now: start, replicas: make([]replica, 1)}
 	b.ReportAllocs()
 	for b.Loop() {
 		s.now = s.now.Add(time.Millisecond)

@@ -45,15 +45,15 @@ func drawStory(t *rapid.T) story {
 	return s
 }
 
-// books are the orders and the transfers as a store keeps them.
-type books struct {
+// storedState is the orders and the transfers as a store keeps them.
+type storedState struct {
 	orders    map[string]recharge.Order
 	transfers map[recharge.Key]recharge.Transfer
 	lost      map[string]bool // orders that something was shown for which the chain took back
 }
 
-func newBooks(s story) books {
-	b := books{orders: map[string]recharge.Order{}, transfers: map[recharge.Key]recharge.Transfer{}, lost: map[string]bool{}}
+func newStoredState(s story) storedState {
+	b := storedState{orders: map[string]recharge.Order{}, transfers: map[recharge.Key]recharge.Transfer{}, lost: map[string]bool{}}
 	for _, o := range s.orders {
 		b.orders[o.ID] = o
 	}
@@ -68,7 +68,7 @@ var legal = map[recharge.Status][]recharge.Status{
 }
 
 // settle takes one look and checks what holds of each.
-func (b books) settle(t *rapid.T, rng *rand.Rand, final, seen []recharge.Transfer, through time.Time) {
+func (b storedState) settle(t *rapid.T, rng *rand.Rand, final, seen []recharge.Transfer, through time.Time) {
 	var orders []recharge.Order
 	for _, o := range b.orders {
 		if o.Status != recharge.Paid && o.Status != recharge.Failed {
@@ -104,7 +104,7 @@ func (b books) settle(t *rapid.T, rng *rand.Rand, final, seen []recharge.Transfe
 }
 
 // shown is a list in any order, each with the order that it was shown for.
-func (b books) shown(rng *rand.Rand, list []recharge.Transfer) []recharge.Transfer {
+func (b storedState) shown(rng *rand.Rand, list []recharge.Transfer) []recharge.Transfer {
 	list = shuffled(rng, list)
 	for i := range list {
 		list[i].OrderID = b.transfers[list[i].Key].OrderID
@@ -113,7 +113,7 @@ func (b books) shown(rng *rand.Rand, list []recharge.Transfer) []recharge.Transf
 }
 
 // check is what holds after every look.
-func (b books) check(t *rapid.T, through time.Time) {
+func (b storedState) check(t *rapid.T, through time.Time) {
 	sums, waiting := map[string]domain.Money{}, map[string]bool{}
 	for _, in := range b.transfers {
 		switch in.State {
@@ -173,7 +173,7 @@ func TestSplitsSettleTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, rng := drawStory(t), drawRand(t)
 		finish := start.Add(s.last)
-		once, often := newBooks(s), newBooks(s)
+		once, often := newStoredState(s), newStoredState(s)
 		chain, _ := upTo(s.chain, finish)
 		once.settle(t, rng, chain, nil, finish)
 
@@ -208,7 +208,7 @@ func TestLookingAgainChangesNothing(t *testing.T) {
 		s, rng := drawStory(t), drawRand(t)
 		through := start.Add(time.Duration(rapid.IntRange(-60, 80*60).Draw(t, "through")) * time.Minute)
 		final, seen := upTo(s.chain, through)
-		b := newBooks(s)
+		b := newStoredState(s)
 		b.settle(t, rng, final, seen, through)
 		orders, transfers := maps.Clone(b.orders), maps.Clone(b.transfers)
 		for range 2 {
@@ -220,7 +220,7 @@ func TestLookingAgainChangesNothing(t *testing.T) {
 	})
 }
 
-func shownAgain(b books) []recharge.Transfer {
+func shownAgain(b storedState) []recharge.Transfer {
 	var list []recharge.Transfer
 	for _, in := range b.transfers {
 		if in.State == recharge.Seen {
@@ -235,7 +235,7 @@ func shownAgain(b books) []recharge.Transfer {
 func TestReplacedBlocksMoveNoMoney(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, rng := drawStory(t), drawRand(t)
-		b := newBooks(s)
+		b := newStoredState(s)
 		at := start.Add(-time.Hour)
 		rest := s.chain
 		for range rapid.IntRange(1, 8).Draw(t, "looks") {

@@ -4,6 +4,7 @@ package session
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"agentproxy/domain"
@@ -81,6 +82,16 @@ const (
 // gateway binds to.
 type Exit struct {
 	IP netip.Addr
+}
+
+// SameExits compares without regard to the order.
+func SameExits(a, b []Exit) bool {
+	for _, e := range a {
+		if !slices.Contains(b, e) {
+			return false
+		}
+	}
+	return len(a) == len(b)
 }
 
 // Location is where the exits are sold as being. Country is ISO 3166-1 alpha-2,

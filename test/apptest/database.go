@@ -1,21 +1,21 @@
 package apptest
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"agentproxy/adapters/storage"
+	"agentproxy/ports"
 	"agentproxy/test/pg"
+	"agentproxy/test/sqlitetest"
 )
 
 // Exec executes a statement whose parameters are ? on both databases.
@@ -62,58 +62,44 @@ func (w *World) Dump() string {
 	return b.String()
 }
 
-// template returns a migrated SQLite database that every test copies.
-var template = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "template")
-	if err != nil {
-		return nil, err
+// newDatabase returns the path of a new SQLite database, or the URL of a PostgreSQL database if
+// TEST_STORE is postgres.
+func newDatabase(t testing.TB, disk bool) string {
+	switch {
+	case os.Getenv("TEST_STORE") == "postgres":
+		return pg.Database(t)
+	case disk:
+		return sqlitetest.File(t)
 	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "t.db")
-	st, err := storage.Open(context.Background(), storage.Config{Path: path})
-	if err != nil {
-		return nil, err
-	}
-	err = st.Migrate(context.Background())
-	if err == nil {
-		// Jobs are rows of the unit that inserts them, as in River.
-		_, err = st.Writer().Exec(`CREATE TABLE test_jobs (n INTEGER PRIMARY KEY, kind TEXT, session TEXT, due INTEGER)`)
-	}
-	if err = errors.Join(err, st.Close()); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
-
-// database returns the path of a new SQLite database with a table of jobs, or the URL of a
-// PostgreSQL database if TEST_STORE is postgres.
-func database(t testing.TB, disk bool) (path string) {
-	if os.Getenv("TEST_STORE") == "postgres" {
-		return PostgresDatabase(t)
-	}
-	path = filepath.Join(tempDir(t, disk), "app.db")
-	text, err := template()
-	OK(t, err)
-	OK(t, os.WriteFile(path, text, 0o600))
-	return path
+	return sqlitetest.InMemory(t)
 }
 
-// PostgresDatabase returns the URL of a new PostgreSQL database with a table of jobs.
-func PostgresDatabase(t testing.TB) (url string) {
-	url = pg.Database(t)
-	conn, err := pgx.Connect(context.Background(), url)
+// OpenStore opens a store whose jobs are rows of the table test_jobs, written by the unit of work
+// that inserts the job, as in River. The caller closes it.
+func OpenStore(t testing.TB, c storage.Config) *storage.Store {
+	t.Helper()
+	db, err := storage.Open(context.Background(), c)
 	OK(t, err)
-	defer conn.Close(context.Background())
-	_, err = conn.Exec(context.Background(), `CREATE TABLE test_jobs (n BIGSERIAL PRIMARY KEY, kind TEXT, session TEXT, due BIGINT)`)
+	key := "INTEGER"
+	if c.Path == "" {
+		key = "BIGSERIAL"
+	}
+	_, err = db.Writer().Exec(`CREATE TABLE IF NOT EXISTS test_jobs
+		(n ` + key + ` PRIMARY KEY, kind TEXT, session TEXT, due BIGINT)`)
 	OK(t, err)
-	return url
+	db.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
+		_, err := tx.Conn.ExecContext(ctx, `INSERT INTO test_jobs (kind, session, due) VALUES ($1, $2, $3)`, j.Kind,
+			j.SessionID+j.DeliveryID, cmp.Or(j.At, now.Add(j.After)).UnixMicro())
+		return err
+	})
+	return db
 }
 
 // OpenPostgres opens a world on PostgreSQL, which locks rows. When the test ends, it checks that no
 // two of the world's transactions deadlocked: each deadlock delays its waiters by a second.
 func OpenPostgres(t testing.TB) *World {
 	t.Helper()
-	w, done := Start(t, Options{Database: PostgresDatabase(t)})
+	w, done := Start(t, Options{Database: pg.Database(t)})
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, w.Database)
 	OK(t, err)
@@ -143,18 +129,4 @@ func (w *World) sql(statement string) string {
 		statement = strings.Replace(statement, "?", "$"+strconv.Itoa(n), 1)
 	}
 	return statement
-}
-
-// tempDir returns a new folder: on the disk for a benchmark, else in memory if the system
-// has such a place.
-func tempDir(t testing.TB, disk bool) string {
-	if disk {
-		return t.TempDir()
-	}
-	dir, err := os.MkdirTemp("/dev/shm", "agentproxy")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
@@ -48,6 +49,9 @@ func (w *World) RunJobs(jobs []ports.Job) error {
 			continue
 		}
 		err := w.runJob(j)
+		if _, later := errors.AsType[ports.RequeueAfter](err); later {
+			continue // the job stays
+		}
 		if err == nil {
 			w.Exec(`DELETE FROM test_jobs WHERE n = (SELECT MIN(n) FROM test_jobs WHERE kind = ? AND session = ?)`, j.Kind, j.SessionID)
 		}
@@ -72,11 +76,11 @@ func (w *World) RunMinutes(minutes int) {
 	}
 }
 
-// ExpectReconciled runs the orders for six minutes, and then expects that none is open and
-// that the seller has sold exactly what live sessions use.
+// ExpectReconciled runs the orders for as long as an unknown one may stay so, and then
+// expects that none is open and that the seller has sold exactly what live sessions use.
 func (w *World) ExpectReconciled() {
 	w.T.Helper()
-	for range 6 {
+	for range 4 * procurement.ListingDelay / time.Minute {
 		w.Clock.Advance(time.Minute)
 		if err := w.RunOrders(); err != nil {
 			w.T.Error(err)

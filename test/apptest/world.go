@@ -2,12 +2,10 @@ package apptest
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 	"net/netip"
 	"slices"
 	"testing"
-	"time"
 
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
@@ -16,14 +14,10 @@ import (
 	"agentproxy/app/accounts"
 	catalogapp "agentproxy/app/catalog"
 	"agentproxy/app/changes"
-	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
-	"agentproxy/app/maintenance"
 	procurementapp "agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
-	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
-	"agentproxy/app/traffic"
 	"agentproxy/app/webhooks"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
@@ -61,24 +55,18 @@ type World struct {
 	Embedded *embedded.Provider
 	Secrets  *system.Secrets
 	*changes.Hub
-	Accounts    *accounts.Service
-	Referrers   *accounts.Referrers
-	Catalog     *catalogapp.Catalog
-	Transitions *sessions.Transitions
-	Fulfilment  *fulfilment.Service
-	Driver      *procurementapp.Driver
-	Desk        *procurementapp.Desk
-	Callbacks   *procurementapp.Callbacks
-	Sessions    *sessions.Service
-	Traffic     *traffic.Service
-	Observer    *telemetry.Observer
-	Telemetry   *telemetry.Service
-	Wallet      *ledger.Wallet
-	Stats       *ledger.Stats
-	Limits      *ratelimit.Limits
-	Tasks       *maintenance.Tasks
-	Webhooks    *webhooks.Service
-	Receiver    *WebhookReceiver
+	UseCases
+	Accounts  *accounts.Service
+	Referrers *accounts.Referrers
+	Other     *procurementapp.Driver // of another process
+	Catalog   *catalogapp.Catalog
+	Observer  *telemetry.Observer
+	Telemetry *telemetry.Service
+	Wallet    *ledger.Wallet
+	Stats     *ledger.Stats
+	Limits    *ratelimit.Limits
+	Webhooks  *webhooks.Service
+	Receiver  *WebhookReceiver
 }
 
 // New opens the default world.
@@ -96,7 +84,7 @@ func Open(t testing.TB, s Options) *World {
 func Start(t testing.TB, s Options) (*World, func()) {
 	t.Helper()
 	if s.Database == "" {
-		s.Database = database(t, s.System)
+		s.Database = newDatabase(t, s.System)
 	}
 	w := &World{T: t, Database: s.Database, Clock: fake.NewClock(), Seller: fake.NewProvider("remote", SellerProducts()...)}
 	w.Seller.SetClock(w.Clock.Now)
@@ -104,13 +92,8 @@ func Start(t testing.TB, s Options) (*World, func()) {
 	if w.Postgres() {
 		config = storage.Config{URL: storage.URL(s.Database), MaxConns: 6, Now: w.Clock.Now}
 	}
-	db, err := storage.Open(context.Background(), config)
-	OK(t, err)
-	db.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
-		_, err := tx.Conn.ExecContext(ctx, `INSERT INTO test_jobs (kind, session, due) VALUES ($1, $2, $3)`, j.Kind,
-			j.SessionID+j.DeliveryID, cmp.Or(j.At, now.Add(j.After)).UnixMicro())
-		return err
-	})
+	db := OpenStore(t, config)
+	var err error
 	w.DB, w.Store = db, &FaultyStore{Store: db, repeat: s.RepeatUpdates}
 	w.Secrets, err = system.NewSecrets(RootSecret)
 	OK(t, err)
@@ -172,15 +155,9 @@ func (w *World) Wire(s Options, clock ports.Clock, ids ports.IDs) {
 
 // Connect creates the use cases that depend on the catalogue.
 func (w *World) Connect(limit int, clock ports.Clock, calls procurementapp.Counter, log *slog.Logger) {
-	w.Fulfilment = fulfilment.New(w.Store, w.Secrets, w.Catalog, log)
-	w.Transitions = sessions.NewTransitions(w.IDs, w.Catalog, w.Fulfilment)
-	w.Driver = procurementapp.NewDriver(w.Store, clock, w.IDs, w.Catalog, w.Hub, w.Transitions, w.Fulfilment, calls, log)
-	w.Desk = procurementapp.NewDesk(w.Store, w.Driver)
-	w.Callbacks = procurementapp.NewCallbacks(w.Store, clock, w.Catalog, w.Driver)
-	w.Sessions = sessions.New(sessions.Config{Limit: limit}, w.Store, clock, w.IDs, w.Secrets, w.Catalog, w.Transitions, w.Driver,
-		w.Fulfilment, w.Hub, log)
-	w.Traffic = traffic.New(w.Store, clock, w.IDs, w.Sessions, w.Transitions, w.Fulfilment, w.Hub, log)
-	w.Tasks = maintenance.New(w.Store, clock, w.IDs, w.Transitions, w.Traffic, w.Hub, w.Limits)
+	w.UseCases = NewUseCases(Dependencies{Store: w.Store, Clock: clock, IDs: w.IDs, Secrets: w.Secrets,
+		Catalog: w.Catalog, Hub: w.Hub, Limits: w.Limits, SessionLimit: limit, Calls: calls, Log: log})
+	w.Other = procurementapp.NewDriver(w.Store, clock, w.IDs, w.Catalog, w.Hub, w.Transitions, w.Fulfilment, calls, log)
 }
 
 // Reconnect creates the use cases that depend on the catalogue, with another catalogue.

@@ -120,7 +120,11 @@ func upstreamDue(t *testing.T, st ports.Store) {
 	due := func(now time.Time, limit int, want ...string) {
 		t.Helper()
 		view(t, st, func(ctx context.Context, tx ports.Tx) error {
-			list, err := tx.Orders().Due(ctx, now, limit)
+			var list []string
+			orders, err := tx.Orders().Due(ctx, now, limit)
+			for _, o := range orders {
+				list = append(list, o.ID)
+			}
 			sameList(t, fmt.Sprint(now, limit), want, list, err)
 			return nil
 		})
@@ -130,6 +134,10 @@ func upstreamDue(t *testing.T, st ports.Store) {
 	due(storeNow.Add(time.Hour), 10, "ord_1", "ord_4", "ord_3", "ord_0")
 	due(storeNow.Add(time.Hour), 3, "ord_1", "ord_4", "ord_3")
 	due(storeNow.Add(time.Hour), 0)
+	late := as(upstreamOrder(5, "two"), procurement.Planned)
+	late.NextAt = storeNow.Add(time.Minute)
+	addUpstream(t, st, late) // it is not held up by the many of another provider
+	due(storeNow.Add(time.Hour), 2, "ord_1", "ord_4", "ord_5")
 }
 
 func upstreamRivals(t *testing.T, st ports.Store) {

@@ -16,7 +16,7 @@ import (
 )
 
 // database opens the file of a running service.
-func (m *market) database() *sql.DB {
+func (m *sellerService) database() *sql.DB {
 	m.t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(m.dir, "agentproxy.db")+"?_busy_timeout=10000")
 	if err != nil {
@@ -48,7 +48,7 @@ func nextAt(t *testing.T, db *sql.DB, session string) (at int64) {
 }
 
 // post sends a callback as a seller does.
-func (m *market) post(provider string, c proxycheap.Call) int {
+func (m *sellerService) post(provider string, c proxycheap.Call) int {
 	m.t.Helper()
 	req, err := http.NewRequestWithContext(m.t.Context(), "POST", "http://"+m.api+"/v1/providers/"+provider+"/callback", bytes.NewReader(c.Body))
 	if err != nil {

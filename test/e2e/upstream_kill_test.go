@@ -13,6 +13,7 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/test/campaign"
 	"agentproxy/test/fake/seller"
 	"agentproxy/test/pg"
@@ -89,8 +90,12 @@ func killedWhileItBuys(t *testing.T, store string) {
 		wg.Wait()
 		if round == *upstreamKills-1 && !*upstreamAll {
 			// The process that had these is dead: their claims need not expire first.
-			if _, err := db.Exec(`UPDATE upstream_orders SET next_at = planned_at WHERE status IN ('planned', 'sent')`); err != nil {
-				t.Fatal(err)
+			// Neither need the calls that it had made.
+			for _, query := range []string{`UPDATE upstream_orders SET next_at = planned_at WHERE status IN ('planned', 'sent')`,
+				fmt.Sprintf(`UPDATE upstream_orders SET sent_at = sent_at - %d WHERE status IN ('sent', 'unknown')`, procurement.SendTimeout.Microseconds())} {
+				if _, err := db.Exec(query); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 		m.start()
@@ -142,7 +147,7 @@ func agenda(sellers []stall, round int) (first *stall, traffic []stall) {
 
 // business orders, renews and terminates until the service is gone. It orders once of
 // a seller of addresses, which serializes equal orders.
-func (m *market) business(ctx context.Context, key, name string, sellers []stall, round int, done *tally) {
+func (m *sellerService) business(ctx context.Context, key, name string, sellers []stall, round int, done *tally) {
 	first, traffic := agenda(sellers, round)
 	if first != nil && !m.deal(ctx, key, name+"-first", *first, false, done) {
 		return
@@ -156,7 +161,7 @@ func (m *market) business(ctx context.Context, key, name string, sellers []stall
 
 // deal orders once, and renews or terminates sessions. It returns false if the service
 // is gone.
-func (m *market) deal(ctx context.Context, key, name string, of stall, terminate bool, done *tally) bool {
+func (m *sellerService) deal(ctx context.Context, key, name string, of stall, terminate bool, done *tally) bool {
 	r, err := m.call(ctx, "POST", "/sessions", key, of.body, "Idempotency-Key", name)
 	if err != nil {
 		return false
@@ -191,7 +196,7 @@ func (m *market) deal(ctx context.Context, key, name string, of stall, terminate
 }
 
 // oldest returns the oldest active session of a product, or "" if there is none.
-func (m *market) oldest(ctx context.Context, key, product string) string {
+func (m *sellerService) oldest(ctx context.Context, key, product string) string {
 	var list struct {
 		Items []struct {
 			SessionID string `json:"session_id"`

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/test/pg"
 	"agentproxy/test/realproxy"
 )
@@ -161,9 +162,9 @@ func TestKilledWhileItSellsAListNoLineIsSoldTwice(t *testing.T) {
 			within(t, soon, "calls to kill it in", func() bool { return answered.Load() >= 2 })
 			m.kill()
 			wg.Wait()
-			database := db()
+			database, listed := db(), fmt.Sprint(procurement.ListingDelay.Microseconds())
 			// The process that had these is dead: their claims need not expire first.
-			if _, err := database.Exec(`UPDATE upstream_orders SET next_at = planned_at, sent_at = sent_at - 180000000 WHERE status IN ('planned', 'sent')`); err != nil {
+			if _, err := database.Exec(`UPDATE upstream_orders SET next_at = planned_at, sent_at = sent_at - ` + listed + ` WHERE status IN ('planned', 'sent')`); err != nil {
 				t.Fatal(err)
 			}
 			m.start()
@@ -179,7 +180,7 @@ func TestKilledWhileItSellsAListNoLineIsSoldTwice(t *testing.T) {
 					switch d.Status {
 					case "creating":
 						// An order whose outcome is unknown is looked for again minutes later.
-						_, _ = database.Exec(`UPDATE upstream_orders SET next_at = planned_at, sent_at = sent_at - 180000000 WHERE status = 'unknown'`)
+						_, _ = database.Exec(`UPDATE upstream_orders SET next_at = planned_at, sent_at = sent_at - ` + listed + ` WHERE status = 'unknown'`)
 						return false
 					case "active":
 						for _, ip := range d.IPList {

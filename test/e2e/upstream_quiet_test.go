@@ -9,7 +9,7 @@ import (
 
 // settles waits until nothing is on its way, and compares what each seller has with
 // what the service knows of.
-func (m *market) settles(db *sql.DB, sellers []stall) {
+func (m *sellerService) settles(db *sql.DB, sellers []stall) {
 	m.t.Helper()
 	limit := 3 * time.Minute
 	if *upstreamAll {
@@ -50,7 +50,7 @@ func (m *market) settles(db *sql.DB, sellers []stall) {
 
 // balances checks that the agents paid for what they have: 9 USD an address and a
 // renewal, and 3 USD held for a GB.
-func (m *market) balances(db *sql.DB, keys []string) {
+func (m *sellerService) balances(db *sql.DB, keys []string) {
 	m.t.Helper()
 	paid := 9 * m.number(db, `SELECT count(*) FROM upstream_orders WHERE status = 'confirmed' AND type = 'static'`)
 	held := m.number(db, `SELECT COALESCE(sum(o.bytes), 0) FROM upstream_orders o JOIN sessions s ON s.id = o.session_id
@@ -70,7 +70,7 @@ func (m *market) balances(db *sql.DB, keys []string) {
 	}
 }
 
-func (m *market) number(db *sql.DB, query string) (n int) {
+func (m *sellerService) number(db *sql.DB, query string) (n int) {
 	m.t.Helper()
 	if err := db.QueryRow(query).Scan(&n); err != nil {
 		m.t.Fatal(err)
@@ -78,7 +78,7 @@ func (m *market) number(db *sql.DB, query string) (n int) {
 	return n
 }
 
-func (m *market) texts(db *sql.DB, query string) (list []string) {
+func (m *sellerService) texts(db *sql.DB, query string) (list []string) {
 	m.t.Helper()
 	rows, err := db.Query(query)
 	if err != nil {

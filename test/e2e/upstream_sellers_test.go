@@ -138,7 +138,7 @@ func TestADirectProductGivesTheSellersOwnAddress(t *testing.T) {
 
 // soldForATime buys addresses, sends traffic through each, renews them, and ends them.
 // Extended returns how often the seller renewed them.
-func (m *market) soldForATime(key, product string, quantity int, gate *upstreamproxy.Proxy, protocol string, extended func() int) (id string) {
+func (m *sellerService) soldForATime(key, product string, quantity int, gate *upstreamproxy.Proxy, protocol string, extended func() int) (id string) {
 	m.t.Helper()
 	d := m.buy(key, static(product, quantity))
 	if len(d.IPList) != quantity {

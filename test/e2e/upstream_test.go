@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// market is the program with fake sellers in its configuration. It keeps every answer
+// sellerService is the program with fake sellers in its configuration. It keeps every answer
 // to an agent.
-type market struct {
+type sellerService struct {
 	*service
 	rewrite func(text string)
 	answers bytes.Buffer
 }
 
 // open starts the program with a configuration file, and more variables.
-func open(t *testing.T, config string, env ...string) *market {
+func open(t *testing.T, config string, env ...string) *sellerService {
 	t.Helper()
 	s, rewrite := configured(t, config)
 	s.env = append(s.env, "AGENTPROXY_LOG_LEVEL=debug", "AGENTPROXY_TRIAL_BALANCE=1000000", "AGENTPROXY_TRIAL_DAILY_TOTAL=0", "AGENTPROXY_SESSION_LIMIT=0",
@@ -32,11 +32,11 @@ func open(t *testing.T, config string, env ...string) *market {
 	s.env = append(s.env, env...)
 	s.start()
 	t.Cleanup(s.stop)
-	return &market{service: s, rewrite: rewrite}
+	return &sellerService{service: s, rewrite: rewrite}
 }
 
 // must is like service.must, and keeps the answer.
-func (m *market) must(status int, method, path, key, body string, headers ...string) reply {
+func (m *sellerService) must(status int, method, path, key, body string, headers ...string) reply {
 	m.t.Helper()
 	r := m.service.must(status, method, path, key, body, headers...)
 	m.answers.Write(r.body)
@@ -44,14 +44,14 @@ func (m *market) must(status int, method, path, key, body string, headers ...str
 	return r
 }
 
-func (m *market) session(key, id string) (d sessionData) {
+func (m *sellerService) session(key, id string) (d sessionData) {
 	m.t.Helper()
 	m.must(200, "GET", "/sessions/"+id, key, "").into(m.t, &d)
 	return d
 }
 
 // deliveries returns how each product is delivered.
-func (m *market) deliveries(key string) map[string]string {
+func (m *sellerService) deliveries(key string) map[string]string {
 	m.t.Helper()
 	var list struct {
 		Items []struct {
@@ -68,7 +68,7 @@ func (m *market) deliveries(key string) map[string]string {
 }
 
 // buy creates a session and waits until it is active.
-func (m *market) buy(key, body string) (d sessionData) {
+func (m *sellerService) buy(key, body string) (d sessionData) {
 	m.t.Helper()
 	r, err := m.call(m.t.Context(), "POST", "/sessions", key, body)
 	if err != nil || r.status != 201 && r.status != 202 {
@@ -95,7 +95,7 @@ func static(product string, quantity int) string {
 
 // keepsSecret checks that the credentials of the service at a seller are in no answer
 // to the agent, not in the logs, not in the metrics, and not in the database.
-func (m *market) keepsSecret(key string, ids []string, secrets ...string) {
+func (m *sellerService) keepsSecret(key string, ids []string, secrets ...string) {
 	m.t.Helper()
 	for _, path := range []string{"/products", "/sessions", "/stats/overview", "/billing/transactions?page_size=100", "/billing/usage-report"} {
 		m.must(200, "GET", path, key, "")
@@ -124,7 +124,7 @@ func (m *market) keepsSecret(key string, ids []string, secrets ...string) {
 }
 
 // noIDs checks that no label of the metrics is the name of one thing.
-func (m *market) noIDs(text string, ids ...string) {
+func (m *sellerService) noIDs(text string, ids ...string) {
 	m.t.Helper()
 	for _, part := range append(ids, "sess_", "ord_", "agt_") {
 		if strings.Contains(text, part) {
@@ -136,7 +136,7 @@ func (m *market) noIDs(text string, ids ...string) {
 // carries sends traffic through a session on every path, and checks that the
 // usage is what passed on the client's wire. It returns the exits that the
 // targets saw.
-func (m *market) carries(key string, d sessionData) (exits []string) {
+func (m *sellerService) carries(key string, d sessionData) (exits []string) {
 	m.t.Helper()
 	before := m.session(key, d.SessionID).Usage
 	var up, down int64
@@ -160,7 +160,7 @@ func (m *market) carries(key string, d sessionData) (exits []string) {
 
 // keepsAndRotates checks that the exit of a dynamic session stays, and changes by
 // rotation alone.
-func (m *market) keepsAndRotates(key string, d sessionData) {
+func (m *sellerService) keepsAndRotates(key string, d sessionData) {
 	m.t.Helper()
 	same := func(exits []string) string {
 		for _, e := range exits {
@@ -185,7 +185,7 @@ func (m *market) keepsAndRotates(key string, d sessionData) {
 }
 
 // stopsAtItsCap uses a session of a megabyte up, and checks that it ends.
-func (m *market) stopsAtItsCap(key, product string) {
+func (m *sellerService) stopsAtItsCap(key, product string) {
 	m.t.Helper()
 	const limit = 1_000_000
 	d := m.buy(key, dynamic(product, "0.001"))
@@ -201,7 +201,7 @@ func (m *market) stopsAtItsCap(key, product string) {
 
 // ends terminates a session while a tunnel is open, and checks that it is cut and
 // that no other one opens.
-func (m *market) ends(key string, d sessionData) {
+func (m *sellerService) ends(key string, d sessionData) {
 	m.t.Helper()
 	c := passage(m.t, d.Proxy.SOCKS5URL, listenSilently(m.t))
 	m.must(200, "POST", "/sessions/"+d.SessionID+"/terminate", key, "")

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 // never happened.
 func TestCampaign(t *testing.T) {
 	first, each := campaign.Seed(t), max(*creates / *seeds, 1)
-	all := census{counts: map[string]int{}}
+	all := tally{counts: map[string]int{}}
 	t.Run("seed", func(t *testing.T) {
 		for seed := first; seed < first+uint64(*seeds); seed++ {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestCampaign(t *testing.T) {
 				w.check()
 				w.grow()
 				all.add(w.counts)
-				t.Logf("%s", &w.census)
+				t.Logf("%s", &w.tally)
 				if t.Failed() {
 					t.Logf("repeat it with\n\tgo test ./test/procurement -seed=%d -seeds=1 -creates=%d -count=5 -v", seed, each)
 				}
@@ -69,25 +69,25 @@ var tried = []string{"created", "created later", "create refused", "key repeated
 	"provider lost", "order unknown", "order adopted", "order proven absent", "other source tried", "callback taken", "callback refused",
 	"sold out for a while", "direct traffic"}
 
-// census counts what happened.
-type census struct {
+// tally counts what happened.
+type tally struct {
 	mu     sync.Mutex
 	counts map[string]int
 }
 
-func (c *census) count(what string, n int) {
+func (c *tally) count(what string, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.counts[what] += n
 }
 
-func (c *census) add(counts map[string]int) {
+func (c *tally) add(counts map[string]int) {
 	for what, n := range counts {
 		c.count(what, n)
 	}
 }
 
-func (c *census) String() string {
+func (c *tally) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var b strings.Builder

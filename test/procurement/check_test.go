@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"agentproxy/domain/billing"
+	"agentproxy/test/apptest"
 )
 
-// there returns the refs that a provider's seller has at the moment.
-func (w *world) there(provider string) map[string]bool {
+// sellerRefs returns the references of the orders that a provider lists at the moment.
+func (w *world) sellerRefs(provider string) map[string]bool {
 	refs := map[string]bool{}
 	switch provider {
 	case poolName:
@@ -88,7 +89,7 @@ func (w *world) purchases() {
 		}
 		known[provider][ref] = true
 		gone := w.vanished[provider+" "+ref]
-		there := w.there(provider)[ref]
+		there := w.sellerRefs(provider)[ref]
 		cancels := o[7] == "dynamic"
 		switch {
 		case o[4] == "0":
@@ -105,7 +106,7 @@ func (w *world) purchases() {
 	}
 	orphans := 0
 	for _, provider := range []string{poolName, royalName, ispName, residentName, cheapName} {
-		for ref := range w.there(provider) {
+		for ref := range w.sellerRefs(provider) {
 			if !known[provider][ref] {
 				orphans++
 				w.t.Errorf("%s sold %s, and nobody knows of it", provider, ref)
@@ -154,7 +155,7 @@ func (w *world) renewals() {
 func (w *world) money() {
 	w.t.Helper()
 	faults, _, err := w.db.Verify(context.Background())
-	ok(w.t, err)
+	apptest.OK(w.t, err)
 	for _, f := range faults {
 		w.t.Errorf("audit: %s: %s: %s", f.Rule, f.Where, f.Detail)
 	}

@@ -8,7 +8,7 @@ import (
 	"agentproxy/test/fake/proxycheap"
 )
 
-// open orders and all else that is still to be done.
+// unfinished selects open orders and all else that is still to be done.
 const unfinished = `SELECT 'order', id, provider, kind, status || ' ' || state, reason FROM upstream_orders
 	WHERE status IN ('planned', 'sent', 'unknown') AND frozen_at = 0
 	UNION ALL SELECT 'to close', o.id, o.provider, o.kind, o.status || ' ' || o.state, o.reason FROM upstream_orders o JOIN sessions s
@@ -20,8 +20,8 @@ const unfinished = `SELECT 'order', id, provider, kind, status || ' ' || state, 
 // finish ends the faults and runs the service until nothing changes. Orders that are
 // still unknown then are decided by the operator from the sellers' lists.
 func (w *world) finish() {
-	w.calm = true
-	w.spoil(w.seed, 0)
+	w.finished = true
+	w.injectFaults(w.seed, 0)
 	w.stocked()
 	w.start(0)
 	w.start(1)
@@ -59,7 +59,7 @@ func (w *world) turn() { together([]func(){w.work(0), w.work(1)}) }
 // pages.
 func (w *world) operate(id, kind, provider string) {
 	w.operated[id] = true
-	u := w.replicas[0].desk
+	u := w.replicas[0].Desk
 	var err error
 	sold := w.intents()[id]
 	switch {
@@ -73,7 +73,7 @@ func (w *world) operate(id, kind, provider string) {
 		}
 	default:
 		w.count("purchase adopted by the operator", 1)
-		for ref := range w.there(provider) {
+		for ref := range w.sellerRefs(provider) {
 			if len(w.rows(`SELECT 1 FROM upstream_orders WHERE provider = ? AND ref = ?`, provider, ref)) == 0 {
 				_, err = u.Adopt(context.Background(), id, ref)
 				break

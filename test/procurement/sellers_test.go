@@ -62,8 +62,8 @@ func (s *sellers) servers() map[string]*seller.Server {
 	return map[string]*seller.Server{"pool": s.pool.Server, "royal": s.royal.Server, "ps": s.ps.Server, "cheap": s.cheap.Server}
 }
 
-// spoil makes requests fail at random, also with the sellers' own errors.
-func (s *sellers) spoil(seed uint64, chance float64) {
+// injectFaults makes requests fail at random, also with the sellers' own errors.
+func (s *sellers) injectFaults(seed uint64, chance float64) {
 	faults := append([]seller.Fault{seller.OutOfStock, seller.NoFunds}, seller.Mixed...)
 	for name, one := range s.servers() {
 		one.Sometimes(seed+uint64(len(name)), chance, faults...)

@@ -81,7 +81,7 @@ func (w *world) create(p catalog.Product) func() {
 		var wg sync.WaitGroup
 		for n := range calls {
 			wg.Go(func() {
-				d, err := w.replicas[(at+n)%2].sessions.Create(context.Background(), in)
+				d, err := w.replicas[(at+n)%2].Sessions.Create(context.Background(), in)
 				w.recordError(err)
 				switch {
 				case err == nil && d.Outcome == ports.Pending:
@@ -107,13 +107,13 @@ func (w *world) create(p catalog.Product) func() {
 
 // touch does something with a live session.
 func (w *world) touch(id, agent, typ, status string) func() {
-	u, dice := w.replicas[w.rng.IntN(2)].sessions, w.rng.IntN(10)
+	u, choice := w.replicas[w.rng.IntN(2)].Sessions, w.rng.IntN(10)
 	w.keys++
 	call := idempotency.Call{Key: fmt.Sprintf("key-%d", w.keys), Path: "/v1/sessions/" + id, Hash: []byte(id)}
 	days := []string{"", "30", "90"}[w.rng.IntN(3)]
 	return func() {
 		switch {
-		case dice < 3:
+		case choice < 3:
 			_, err := u.Terminate(context.Background(), agent, id)
 			w.recordError(err)
 			if err == nil {
@@ -123,7 +123,7 @@ func (w *world) touch(id, agent, typ, status string) func() {
 			_, err := u.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: id, Days: days, Call: call})
 			w.recordError(err)
 			w.count("renewal asked", 1)
-			if dice < 5 { // and the same again
+			if choice < 5 { // and the same again
 				_, err = u.Renew(context.Background(), sessions.Renew{AgentID: agent, SessionID: id, Days: days, Call: call})
 				w.recordError(err)
 			}
@@ -145,17 +145,17 @@ func (w *world) work(n int) func() {
 			if j[1] != ports.DriveOrdersJob {
 				continue
 			}
-			if err := r.driver.DriveSession(context.Background(), j[2]); err != nil {
+			if err := r.Driver.DriveSession(context.Background(), j[2]); err != nil {
 				w.recordError(err)
 				continue
 			}
 			_, err := w.db.Writer().Exec(`DELETE FROM test_jobs WHERE n = ?`, j[0])
 			w.recordError(err)
 		}
-		w.recordError(r.driver.DriveDue(context.Background()))
-		w.recordError(r.driver.Recover(context.Background(), time.Minute))
-		w.recordError(r.passes.ExpireSessions(context.Background()))
-		w.recordError(r.passes.Settle(context.Background()))
+		w.recordError(r.Driver.DriveDue(context.Background()))
+		w.recordError(r.Driver.Recover(context.Background(), time.Minute))
+		w.recordError(r.Tasks.ExpireSessions(context.Background()))
+		w.recordError(r.Tasks.Settle(context.Background()))
 	}
 }
 
@@ -179,7 +179,7 @@ func (w *world) callbacks() {
 	w.cheap.SetWebhook([]proxycheap.Mode{proxycheap.Once, proxycheap.Duplicate, proxycheap.OutOfOrder, proxycheap.Unsigned,
 		proxycheap.Forged, proxycheap.Never}[w.rng.IntN(6)])
 	for _, c := range w.cheap.Callbacks() {
-		err := w.replicas[w.rng.IntN(2)].callbacks.Receive(context.Background(), cheapName, c.Header, c.Body)
+		err := w.replicas[w.rng.IntN(2)].Callbacks.Receive(context.Background(), cheapName, c.Header, c.Body)
 		w.recordError(err)
 		switch {
 		case err == nil:

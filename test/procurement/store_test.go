@@ -23,7 +23,7 @@ type store struct {
 	count func(string, int)
 
 	mu    sync.Mutex
-	dice  *rand.Rand
+	rng   *rand.Rand
 	odds  chances
 	lives int // units until the process dies; below 0: it does not
 }
@@ -38,7 +38,7 @@ func (s *store) throw(update bool) (n int, odds chances, dead bool) {
 	if update && s.lives > 0 {
 		s.lives--
 	}
-	return s.dice.IntN(10_000), s.odds, false
+	return s.rng.IntN(10_000), s.odds, false
 }
 
 // die makes the process fail after a number of further units.
@@ -48,8 +48,8 @@ func (s *store) die(after int) {
 	s.lives = after
 }
 
-// calm ends the failures.
-func (s *store) calm() {
+// stopFaults ends the failures.
+func (s *store) stopFaults() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.odds, s.lives = chances{}, -1

@@ -2,17 +2,11 @@ package procurement_test
 
 import (
 	"bytes"
-	"cmp"
-	"context"
-	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
@@ -21,23 +15,20 @@ import (
 	"agentproxy/app/accounts"
 	"agentproxy/app/catalog"
 	"agentproxy/app/changes"
-	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
-	"agentproxy/app/maintenance"
-	procurementapp "agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
-	"agentproxy/app/sessions"
-	"agentproxy/app/traffic"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
+	"agentproxy/test/apptest"
 	"agentproxy/test/fake"
+	"agentproxy/test/sqlitetest"
 )
 
 // world is one seed: one database, two replicas of the service and all sellers.
 type world struct {
-	census
+	tally
 	t    *testing.T
 	seed uint64
 	rng  *rand.Rand // the script; used between batches only
@@ -50,7 +41,7 @@ type world struct {
 	path     string
 	log      *record
 	replicas [2]*replica
-	calm     bool
+	finished bool
 
 	agents   []string
 	keys     int
@@ -63,13 +54,9 @@ type world struct {
 
 // replica is one process of the service.
 type replica struct {
-	store     *store
-	sessions  *sessions.Service
-	driver    *procurementapp.Driver
-	desk      *procurementapp.Desk
-	callbacks *procurementapp.Callbacks
-	passes    *maintenance.Tasks
-	catalog   *catalog.Catalog
+	apptest.UseCases
+	store   *store
+	catalog *catalog.Catalog
 }
 
 // record is the log of the service and the errors of its callers.
@@ -84,62 +71,21 @@ func (r *record) Write(b []byte) (int, error) {
 	return r.Buffer.Write(b)
 }
 
-// template is a migrated database with a table of jobs, which are rows of the unit
-// that inserts them.
-var template = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "procurement")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "t.db")
-	st, err := storage.Open(context.Background(), storage.Config{Path: path})
-	if err != nil {
-		return nil, err
-	}
-	err = st.Migrate(context.Background())
-	if err == nil {
-		_, err = st.Writer().Exec(`CREATE TABLE test_jobs (n INTEGER PRIMARY KEY, kind TEXT, session TEXT, due INTEGER)`)
-	}
-	if err = errors.Join(err, st.Close()); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
-
-// tempDir returns a new folder, in memory if the system has such a place.
-func tempDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("/dev/shm", "agentproxy-procurement")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
-
 func open(t *testing.T, seed uint64) *world {
 	t.Helper()
-	w := &world{census: census{counts: map[string]int{}}, t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), clock: fake.NewClock(),
+	w := &world{tally: tally{counts: map[string]int{}}, t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), clock: fake.NewClock(),
 		ids: new(fake.IDs), log: new(record), vanished: map[string]bool{}, operated: map[string]bool{}, answered: map[string]map[string]bool{}}
 	w.sellers = openSellers(t, seed)
-	text, err := template()
-	ok(t, err)
-	w.path = filepath.Join(tempDir(t), "procurement.db")
-	ok(t, os.WriteFile(w.path, text, 0o600))
-	w.db, err = storage.Open(t.Context(), storage.Config{Path: w.path, Readers: 4, Now: w.clock.Now})
-	ok(t, err)
+	w.path = sqlitetest.InMemory(t)
+	w.db = apptest.OpenStore(t, storage.Config{Path: w.path, Readers: 4, Now: w.clock.Now})
 	t.Cleanup(func() { _ = w.db.Close() })
-	w.db.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
-		_, err := tx.Conn.ExecContext(ctx, `INSERT INTO test_jobs (kind, session, due) VALUES ($1, $2, $3)`, j.Kind,
-			j.SessionID+j.DeliveryID, cmp.Or(j.At, now.Add(j.After)).UnixMicro())
-		return err
-	})
+	var err error
 	w.secrets, err = system.NewSecrets(system.Root("0123456789abcdefghijklmnopqrstuvwxyz"))
-	ok(t, err)
+	apptest.OK(t, err)
 	w.start(0)
 	w.start(1)
 	w.register(4)
-	w.spoil(seed, *chance)
+	w.injectFaults(seed, *chance)
 	return w
 }
 
@@ -151,16 +97,16 @@ func (w *world) start(n int) {
 	for _, spec := range w.specs() {
 		log.Info("a provider is configured", "spec", spec)
 		p, err := upstream.New(spec, log)
-		ok(w.t, err)
+		apptest.OK(w.t, err)
 		providers = append(providers, p)
 	}
-	r := &replica{store: &store{Store: w.db, count: w.count, dice: rand.New(rand.NewPCG(w.seed, w.rng.Uint64())), odds: usual, lives: -1}}
-	if w.calm {
-		r.store.calm()
+	r := &replica{store: &store{Store: w.db, count: w.count, rng: rand.New(rand.NewPCG(w.seed, w.rng.Uint64())), odds: usual, lives: -1}}
+	if w.finished {
+		r.store.stopFaults()
 	}
 	var err error
 	r.catalog, err = catalog.New(providers, products(), country.Name)
-	ok(w.t, err)
+	apptest.OK(w.t, err)
 	hub := changes.New(r.store, w.clock)
 	counted := func(_, operation string, class procurement.Class) {
 		w.count("calls", 1)
@@ -171,15 +117,9 @@ func (w *world) start(n int) {
 			w.count("order unknown", 1)
 		}
 	}
-	access := fulfilment.New(r.store, w.secrets, r.catalog, log)
-	life := sessions.NewTransitions(w.ids, r.catalog, access)
-	r.driver = procurementapp.NewDriver(r.store, w.clock, w.ids, r.catalog, hub, life, access, counted, log)
-	r.desk = procurementapp.NewDesk(r.store, r.driver)
-	r.callbacks = procurementapp.NewCallbacks(r.store, w.clock, r.catalog, r.driver)
-	r.sessions = sessions.New(sessions.Config{}, r.store, w.clock, w.ids, w.secrets, r.catalog, life, r.driver, access, hub, log)
-	traffic := traffic.New(r.store, w.clock, w.ids, r.sessions, life, access, hub, slog.New(slog.DiscardHandler))
 	limits := ratelimit.New(ratelimit.Config{RegistrationsPerMinute: 3}, w.clock, nil, log)
-	r.passes = maintenance.New(r.store, w.clock, w.ids, life, traffic, hub, limits)
+	r.UseCases = apptest.NewUseCases(apptest.Dependencies{Store: r.store, Clock: w.clock, IDs: w.ids, Secrets: w.secrets,
+		Catalog: r.catalog, Hub: hub, Limits: limits, Calls: counted, Log: log})
 	w.replicas[n] = r
 }
 
@@ -192,12 +132,12 @@ func (w *world) register(n int) {
 	wallet := ledger.NewWallet(w.db, w.clock, w.ids)
 	for range n {
 		r, err := opened.Register(w.t.Context(), accounts.Register{Profile: account.Profile{Name: "agent"}})
-		ok(w.t, err)
+		apptest.OK(w.t, err)
 		_, err = wallet.Adjust(w.t.Context(), r.Agent.ID, 9_000*domain.Dollar, "for the campaign")
-		ok(w.t, err)
+		apptest.OK(w.t, err)
 		for range 20 {
 			_, err = wallet.Adjust(w.t.Context(), r.Agent.ID, 9_000*domain.Dollar, "for the campaign")
-			ok(w.t, err)
+			apptest.OK(w.t, err)
 		}
 		w.agents = append(w.agents, r.Agent.ID)
 	}
@@ -219,24 +159,17 @@ func (w *world) rows(query string, args ...any) (all [][]string) {
 	}
 	defer rows.Close()
 	columns, err := rows.Columns()
-	ok(w.t, err)
+	apptest.OK(w.t, err)
 	for rows.Next() {
 		line, into := make([]string, len(columns)), make([]any, len(columns))
 		for i := range line {
 			into[i] = &line[i]
 		}
-		ok(w.t, rows.Scan(into...))
+		apptest.OK(w.t, rows.Scan(into...))
 		all = append(all, line)
 	}
-	ok(w.t, rows.Err())
+	apptest.OK(w.t, rows.Err())
 	return all
-}
-
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

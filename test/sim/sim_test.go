@@ -14,9 +14,9 @@ import (
 )
 
 var (
-	seeds    = flag.Int("seeds", campaign.Rounds(5, 200), "how many seeds are run, from -seed on")
-	onServer = flag.Int("postgres", campaign.Rounds(2, 50), "how many seeds are run on PostgreSQL too")
-	keepGoes = flag.Bool("all", false, "go on after a seed failed")
+	seeds     = flag.Int("seeds", campaign.Rounds(5, 200), "how many seeds are run, from -seed on")
+	onServer  = flag.Int("postgres", campaign.Rounds(2, 50), "how many seeds are run on PostgreSQL too")
+	keepGoing = flag.Bool("all", false, "go on after a seed failed")
 )
 
 // TestSimulation runs seeds on SQLite, as many at a time as there are processors.
@@ -27,13 +27,13 @@ func TestSimulationOnPostgres(t *testing.T) { simulate(t, *onServer, newServer) 
 
 func simulate(t *testing.T, seeds int, database databaseFunc) {
 	var failed atomic.Bool
-	seen := census{counts: map[string]int{}}
+	seen := tally{counts: map[string]int{}}
 	first := campaign.Seed(t)
 	t.Run("seed", func(t *testing.T) {
 		for seed := first; seed < first+uint64(seeds); seed++ {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
-				if failed.Load() && !*keepGoes {
+				if failed.Load() && !*keepGoing {
 					t.Skip("another seed failed")
 				}
 				w := play(t, seed, database)
@@ -41,40 +41,40 @@ func simulate(t *testing.T, seeds int, database databaseFunc) {
 				if report(t, w) {
 					failed.Store(true)
 				} else if seeds == 1 {
-					t.Log(w.story())
+					t.Log(w.logText())
 				}
 			})
 		}
 	})
 	t.Logf("counted: %s", &seen)
 	if seeds >= 50 && !failed.Load() {
-		seen.demand(t)
+		seen.requireAll(t)
 	}
 }
 
 // report fails the test for a world that ended badly.
 func report(t *testing.T, w *world) bool {
-	faults := w.faults()
+	faults := w.violations()
 	if len(faults) == 0 {
 		return false
 	}
 	note := ""
-	if w.crowded {
+	if w.concurrent {
 		note = " (the watchers of this seed run concurrently: repeat it several times, -count=20)"
 	}
 	test, _, _ := strings.Cut(t.Name(), "/")
 	t.Errorf("seed %d failed; repeat it with\n\tgo test ./test/sim -run '^%s$' -seed=%d -seeds=1 -postgres=1 -v%s\n%s\nwhat happened:\n%s",
-		w.seed, test, w.seed, note, strings.Join(faults, "\n"), w.story())
+		w.seed, test, w.seed, note, strings.Join(faults, "\n"), w.logText())
 	return true
 }
 
-// census counts what happened in the seeds.
-type census struct {
+// tally counts what happened in the seeds.
+type tally struct {
 	mu     sync.Mutex
 	counts map[string]int
 }
 
-func (c *census) add(w *world) {
+func (c *tally) add(w *world) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for what, n := range w.counts {
@@ -82,7 +82,7 @@ func (c *census) add(w *world) {
 	}
 }
 
-func (c *census) String() string {
+func (c *tally) String() string {
 	var b strings.Builder
 	for _, what := range slices.Sorted(maps.Keys(c.counts)) {
 		fmt.Fprintf(&b, "%s %d, ", what, c.counts[what])
@@ -90,13 +90,13 @@ func (c *census) String() string {
 	return strings.TrimSuffix(b.String(), ", ")
 }
 
-// demand fails a campaign in which something that it tests never happened.
-func (c *census) demand(t *testing.T) {
+// requireAll fails a campaign in which something that it tests never happened.
+func (c *tally) requireAll(t *testing.T) {
 	for _, what := range []string{
 		"order paid", "order expired", "order failed", "went pending to confirming", "went confirming to pending",
 		"went confirming to paid", "went expired to confirming", "went confirming to failed", "went confirming to expired",
 		"money without an order", "order in parts", "order paid over", "order paid late", "transfer orphaned",
-		"unit not begun", "unit rolled back", "unit committed unheard", "unit run twice", "statement failed",
+		"unit not begun", "unit rolled back", "unit committed and reported as failed", "unit run twice", "statement failed",
 		"call failed", "call cancelled", "chain moved during a call", "read by block", "read by address",
 	} {
 		if c.counts[what] == 0 {

@@ -23,17 +23,17 @@ func (w *world) step() {
 	}
 	options := []option{
 		{14, w.create}, {14, w.payExact}, {6, w.payShort}, {4, w.payOver}, {4, w.payInParts}, {3, w.payAgain},
-		{3, w.payDust}, {4, w.payTogether}, {4, w.payJunk}, {3, w.sweep}, {1, w.flood}, {3, w.rush},
+		{3, w.payDust}, {4, w.payTogether}, {4, w.payJunk}, {3, w.sweep}, {1, w.flood}, {3, w.payInEachBlock},
 		{16, func() { w.wait(1 + w.rng.IntN(6)) }}, {10, func() { w.wait(20 + w.rng.IntN(30)) }},
 		{4, func() { w.wait(300 + w.rng.IntN(400)) }}, {1, func() { w.wait(2000 + w.rng.IntN(3000)) }},
 		{7, func() { w.forkNow() }}, {4, w.hide},
 		{26, func() { w.watch(w.rng.IntN(2)) }}, {8, w.watchTogether}, {4, func() { w.kill() }},
-		{3, w.outage}, {3, w.audit}, {1, w.auditAll}, {1, w.rescan}, {3, w.look}, {1, w.newAccountKey},
+		{3, w.outage}, {3, w.audit}, {1, w.auditAll}, {1, w.rescan}, {3, w.readOrder}, {1, w.newAccountKey},
 	}
 	if w.skewed {
-		options = append(options, option{3, w.jump})
+		options = append(options, option{3, w.jumpClock})
 	}
-	if w.patient {
+	if w.multiDay {
 		options = append(options, option{2, func() { w.wait(80_000 + w.rng.IntN(20_000)) }})
 	}
 	total := 0
@@ -74,7 +74,7 @@ func (w *world) create() {
 			w.fail("create for %s: %v", agent, err)
 			return
 		}
-		w.logf("%s orders %s and hears: %v", agent, amount, err)
+		w.logf("%s orders %s and gets: %v", agent, amount, err)
 	}
 }
 
@@ -98,8 +98,8 @@ func (w *world) recordOrder(o recharge.Order, in payments.CreateOrder) {
 	}
 }
 
-// some picks an order, mostly a recent one.
-func (w *world) some() (recharge.Order, bool) {
+// pickOrder picks an order, mostly a recent one.
+func (w *world) pickOrder() (recharge.Order, bool) {
 	if len(w.orders) == 0 {
 		return recharge.Order{}, false
 	}
@@ -110,36 +110,36 @@ func (w *world) some() (recharge.Order, bool) {
 	return w.orders[w.rng.IntN(n)], true
 }
 
-func (w *world) stranger() string { return fake.ChainAddress(w.rng.IntN(5)) }
+func (w *world) sender() string { return fake.ChainAddress(w.rng.IntN(5)) }
 
 func (w *world) pay(o recharge.Order, amount domain.Money) {
-	key := w.chain.Send(w.stranger(), o.Address, amount)
-	w.logf("somebody pays %s of %s for %s, %.6s", amount, o.Amount, o.ID, key.TxID)
+	key := w.chain.Send(w.sender(), o.Address, amount)
+	w.logf("%s of %s is paid for %s, %.6s", amount, o.Amount, o.ID, key.TxID)
 	if w.rng.IntN(2) == 0 {
 		w.wait(1)
 	}
 }
 
 func (w *world) payExact() {
-	if o, found := w.some(); found {
+	if o, found := w.pickOrder(); found {
 		w.pay(o, o.Amount)
 	}
 }
 
 func (w *world) payShort() {
-	if o, found := w.some(); found {
+	if o, found := w.pickOrder(); found {
 		w.pay(o, max(o.Amount/domain.Money(2+w.rng.IntN(3)), 1))
 	}
 }
 
 func (w *world) payOver() {
-	if o, found := w.some(); found {
+	if o, found := w.pickOrder(); found {
 		w.pay(o, o.Amount+pick(w.rng, domain.Money(1), usdt, 100*usdt))
 	}
 }
 
 func (w *world) payInParts() {
-	o, found := w.some()
+	o, found := w.pickOrder()
 	if !found {
 		return
 	}
@@ -156,14 +156,14 @@ func (w *world) payInParts() {
 }
 
 func (w *world) payAgain() {
-	if o, found := w.some(); found {
+	if o, found := w.pickOrder(); found {
 		w.pay(o, o.Amount)
 		w.pay(o, o.Amount)
 	}
 }
 
 func (w *world) payDust() {
-	if o, found := w.some(); found {
+	if o, found := w.pickOrder(); found {
 		w.pay(o, domain.Money(1+w.rng.IntN(9_999)))
 	}
 }
@@ -172,8 +172,8 @@ func (w *world) payDust() {
 func (w *world) payTogether() {
 	var moves []fake.Move
 	for range 2 + w.rng.IntN(3) {
-		if o, found := w.some(); found {
-			moves = append(moves, fake.Move{From: w.stranger(), To: o.Address, Amount: o.Amount})
+		if o, found := w.pickOrder(); found {
+			moves = append(moves, fake.Move{From: w.sender(), To: o.Address, Amount: o.Amount})
 			if w.rng.IntN(3) == 0 {
 				moves = append(moves, w.junk(o.Address))
 			}
@@ -186,7 +186,7 @@ func (w *world) payTogether() {
 
 // junk sends a transfer that is not of the token.
 func (w *world) junk(to string) fake.Move {
-	m := fake.Move{From: w.stranger(), To: to, Amount: 5 * usdt}
+	m := fake.Move{From: w.sender(), To: to, Amount: 5 * usdt}
 	switch w.rng.IntN(4) {
 	case 0:
 		m.Foreign = true
@@ -201,7 +201,7 @@ func (w *world) junk(to string) fake.Move {
 }
 
 func (w *world) payJunk() {
-	if o, found := w.some(); found {
+	if o, found := w.pickOrder(); found {
 		m := w.junk(o.Address)
 		w.chain.SendTx(m)
 		w.logf("junk for %s: %+v", o.ID, m)
@@ -210,16 +210,16 @@ func (w *world) payJunk() {
 
 // flood hides what is there behind many small transfers.
 func (w *world) flood() {
-	if o, found := w.some(); found {
+	if o, found := w.pickOrder(); found {
 		for range 60 {
-			w.chain.Send(w.stranger(), o.Address, 1)
+			w.chain.Send(w.sender(), o.Address, 1)
 		}
 		w.logf("60 transfers of nearly nothing to %s", o.Address)
 	}
 }
 
-// rush makes a payment in each of a number of blocks.
-func (w *world) rush() {
+// payInEachBlock makes a payment in each of a number of blocks.
+func (w *world) payInEachBlock() {
 	for range 10 {
 		w.payExact()
 		w.mine(1)
@@ -243,7 +243,7 @@ func (w *world) sweep() {
 			held -= in.Amount
 		}
 	}
-	to := w.stranger()
+	to := w.sender()
 	if w.rng.IntN(3) == 0 {
 		to = pick(w.rng, w.wallets...).address
 	}
@@ -265,7 +265,7 @@ func (w *world) fork(depth int, remine bool) {
 	gone := w.chain.Fork(depth, remine)
 	w.mu.Lock()
 	for _, key := range gone {
-		w.gone[key] = true
+		w.orphaned[key] = true
 	}
 	w.mu.Unlock()
 	w.logf("%d blocks are replaced, %d transfers with them, remine %t", depth, len(gone), remine)
@@ -273,11 +273,11 @@ func (w *world) fork(depth int, remine bool) {
 
 // hide makes the index lag behind for the next transfer to an order.
 func (w *world) hide() {
-	if o, found := w.some(); found {
-		key, reads := w.chain.Send(w.stranger(), o.Address, o.Amount), 1+w.rng.IntN(12)
+	if o, found := w.pickOrder(); found {
+		key, reads := w.chain.Send(w.sender(), o.Address, o.Amount), 1+w.rng.IntN(12)
 		w.chain.Hide(key, reads)
 		w.hidden = append(w.hidden, key)
-		w.logf("somebody pays %s for %s, %.6s, and the index hides it %d times", o.Amount, o.ID, key.TxID, reads)
+		w.logf("%s is paid for %s, %.6s, and the index hides it %d times", o.Amount, o.ID, key.TxID, reads)
 	}
 }
 
@@ -285,9 +285,9 @@ func (w *world) hide() {
 func (w *world) run(what string, do func(ctx context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	w.dice.mu.Lock()
-	w.dice.cancel = cancel
-	w.dice.mu.Unlock()
+	w.faults.mu.Lock()
+	w.faults.cancel = cancel
+	w.faults.mu.Unlock()
 	err := do(ctx)
 	if err != nil && !injected(err) {
 		w.fail("%s: %v", what, err)
@@ -300,10 +300,10 @@ func (w *world) run(what string, do func(ctx context.Context) error) {
 }
 
 func (w *world) watch(n int) {
-	w.run(fmt.Sprintf("watcher %d looks", n), w.watchers[n].Watch)
+	w.run(fmt.Sprintf("watcher %d scans", n), w.watchers[n].Watch)
 }
 
-// watchTogether runs both watchers, and more, concurrently if the seed is crowded and
+// watchTogether runs both watchers, and more, concurrently if the seed is concurrent and
 // one after the other otherwise.
 func (w *world) watchTogether() {
 	acts := []func(){func() { w.watch(0) }, func() { w.watch(1) }}
@@ -317,7 +317,7 @@ func (w *world) watchTogether() {
 	}
 	var wg sync.WaitGroup
 	for _, act := range acts {
-		if w.crowded {
+		if w.concurrent {
 			wg.Go(act)
 		} else {
 			act()
@@ -329,23 +329,23 @@ func (w *world) watchTogether() {
 // kill ends a watcher in the middle of whatever it does next.
 func (w *world) kill() {
 	n := w.rng.IntN(2)
-	w.dice.mu.Lock()
-	was := w.dice.unit
-	w.dice.unit = 0.5
-	w.dice.mu.Unlock()
+	w.faults.mu.Lock()
+	was := w.faults.unit
+	w.faults.unit = 0.5
+	w.faults.mu.Unlock()
 	w.watch(n)
-	w.dice.mu.Lock()
-	w.dice.unit = was
-	w.dice.mu.Unlock()
+	w.faults.mu.Lock()
+	w.faults.unit = was
+	w.faults.mu.Unlock()
 	w.restart(n)
 	w.logf("watcher %d is killed and starts again", n)
 }
 
 // outage makes the chain fail for a time, which is often longer than a window.
 func (w *world) outage() {
-	w.dice.mu.Lock()
-	w.dice.outage = true
-	w.dice.mu.Unlock()
+	w.faults.mu.Lock()
+	w.faults.outage = true
+	w.faults.mu.Unlock()
 	for range 1 + w.rng.IntN(3) {
 		w.wait(pick(w.rng, 5, 100, 700))
 		if w.rng.IntN(2) == 0 {
@@ -353,9 +353,9 @@ func (w *world) outage() {
 		}
 		w.watch(w.rng.IntN(2))
 	}
-	w.dice.mu.Lock()
-	w.dice.outage = false
-	w.dice.mu.Unlock()
+	w.faults.mu.Lock()
+	w.faults.outage = false
+	w.faults.mu.Unlock()
 }
 
 func (w *world) audit() {
@@ -373,16 +373,16 @@ func (w *world) rescan() {
 	w.mu.Lock()
 	w.rescans++
 	w.mu.Unlock()
-	from := w.chain.Now().Add(-time.Duration(w.dice.upTo(300)) * time.Minute)
+	from := w.chain.Now().Add(-time.Duration(w.faults.upTo(300)) * time.Minute)
 	w.run("rescan", func(ctx context.Context) error {
 		_, _, err := w.watchers[0].Rescan(ctx, from)
 		return err
 	})
 }
 
-// look reads an order as its agent does, and as another.
-func (w *world) look() {
-	o, found := w.some()
+// readOrder reads an order as its agent does, and as another.
+func (w *world) readOrder() {
+	o, found := w.pickOrder()
 	if !found {
 		return
 	}
@@ -408,8 +408,8 @@ func (w *world) newAccountKey() {
 	w.logf("account key %d", w.keys)
 }
 
-// jump moves the clock of the service; the chain's goes on.
-func (w *world) jump() {
+// jumpClock moves the clock of the service; the chain's goes on.
+func (w *world) jumpClock() {
 	w.mu.Lock()
 	w.skew = pick(w.rng, -time.Hour, -time.Minute, 0, 0, time.Minute, time.Hour)
 	w.mu.Unlock()

@@ -14,18 +14,18 @@ import (
 var errStore = errors.New("the store failed on purpose")
 
 // How a unit of work may end.
-type mishap int
+type fault int
 
 const (
-	none       mishap = iota
-	notBegun          // it never ran
-	rolledBack        // it ran to its end and is undone
-	answerLost        // it is committed and the caller gets an error
-	twice             // it ran once for nothing before it counts
-	statement         // one of its statements fails
+	none       fault = iota
+	notBegun         // it never ran
+	rolledBack       // it ran to its end and is undone
+	answerLost       // it is committed and the caller gets an error
+	twice            // it ran once for nothing before it counts
+	statement        // one of its statements fails
 )
 
-var mishaps = []string{"", "unit not begun", "unit rolled back", "unit committed unheard", "unit run twice", "statement failed"}
+var faultNames = []string{"", "unit not begun", "unit rolled back", "unit committed and reported as failed", "unit run twice", "statement failed"}
 
 // change is one write of an order's status.
 type change struct {
@@ -38,36 +38,36 @@ type store struct {
 	ports.Store
 	w *world
 
-	mu      sync.Mutex
-	written int                       // units that ended, in the order of their writes
-	history []noted                   // committed changes
-	orders  []string                  // committed orders
-	shown   map[string][]recharge.Key // every transfer that was ever matched to an order
+	mu         sync.Mutex
+	unitsEnded int                       // units that ended, in the order of their writes
+	history    []recordedChange          // committed changes
+	orders     []string                  // committed orders
+	matched    map[string][]recharge.Key // every transfer that was ever matched to an order
 }
 
-type noted struct {
+type recordedChange struct {
 	change
 	unit int
 }
 
 func (s *store) View(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
-	if s.w.dice.storeFault() == notBegun {
+	if s.w.faults.storeFault() == notBegun {
 		return errStore
 	}
 	return s.Store.View(ctx, fn)
 }
 
 func (s *store) Read(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
-	if s.w.dice.storeFault() == notBegun {
+	if s.w.faults.storeFault() == notBegun {
 		return errStore
 	}
 	return s.Store.Read(ctx, fn)
 }
 
 func (s *store) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
-	fate := s.w.dice.storeFault()
+	fate := s.w.faults.storeFault()
 	if fate != none && fate != statement {
-		s.w.count(mishaps[fate])
+		s.w.count(faultNames[fate])
 	}
 	if fate == notBegun {
 		return errStore
@@ -85,19 +85,19 @@ func (s *store) Update(ctx context.Context, fn func(context.Context, ports.Tx) e
 	}
 	left := -1
 	if fate == statement {
-		left = s.w.dice.upTo(8)
+		left = s.w.faults.upTo(8)
 	}
-	var t *noting
+	var t *recordingTx
 	unit := 0
 	err := s.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		t = &noting{Tx: tx, w: s.w, left: left}
+		t = &recordingTx{Tx: tx, w: s.w, left: left}
 		err := fn(ctx, t)
 		if err == nil && fate == rolledBack {
 			err = errStore
 		}
 		s.mu.Lock() // the unit holds what it wrote: the next one to write it is later
-		s.written++
-		unit = s.written
+		s.unitsEnded++
+		unit = s.unitsEnded
 		s.mu.Unlock()
 		return err
 	})
@@ -106,11 +106,11 @@ func (s *store) Update(ctx context.Context, fn func(context.Context, ports.Tx) e
 	}
 	s.mu.Lock()
 	for _, c := range t.changes {
-		s.history = append(s.history, noted{c, unit})
+		s.history = append(s.history, recordedChange{c, unit})
 	}
 	s.orders = append(s.orders, t.orders...)
 	for _, in := range t.transfers {
-		s.shown[in.OrderID] = append(s.shown[in.OrderID], in.Key)
+		s.matched[in.OrderID] = append(s.matched[in.OrderID], in.Key)
 	}
 	s.mu.Unlock()
 	if fate == answerLost {
@@ -124,7 +124,7 @@ func (s *store) changes() map[string][]recharge.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sorted := slices.Clone(s.history)
-	slices.SortStableFunc(sorted, func(a, b noted) int { return a.unit - b.unit })
+	slices.SortStableFunc(sorted, func(a, b recordedChange) int { return a.unit - b.unit })
 	out := map[string][]recharge.Status{}
 	for _, id := range s.orders {
 		out[id] = []recharge.Status{recharge.Pending}
@@ -137,9 +137,9 @@ func (s *store) changes() map[string][]recharge.Status {
 	return out
 }
 
-// noting is a unit of work that records the transitions of orders. It fails after
+// recordingTx is a unit of work that records the transitions of orders. It fails after
 // left writes unless left is negative.
-type noting struct {
+type recordingTx struct {
 	ports.Tx
 	w         *world
 	left      int
@@ -148,32 +148,32 @@ type noting struct {
 	transfers []recharge.Transfer // that are matched
 }
 
-func (t *noting) write() error {
+func (t *recordingTx) write() error {
 	if t.left == 0 {
-		t.w.count(mishaps[statement])
+		t.w.count(faultNames[statement])
 		return errStore
 	}
 	t.left--
 	return nil
 }
 
-func (t *noting) Recharges() ports.Recharges { return notingRecharges{t.Tx.Recharges(), t} }
-func (t *noting) Ledger() ports.Ledger       { return failingLedger{t.Tx.Ledger(), t} }
-func (t *noting) Outbox() ports.Outbox       { return failingOutbox{t.Tx.Outbox(), t} }
+func (t *recordingTx) Recharges() ports.Recharges { return recordingRecharges{t.Tx.Recharges(), t} }
+func (t *recordingTx) Ledger() ports.Ledger       { return failingLedger{t.Tx.Ledger(), t} }
+func (t *recordingTx) Outbox() ports.Outbox       { return failingOutbox{t.Tx.Outbox(), t} }
 
-type notingRecharges struct {
+type recordingRecharges struct {
 	ports.Recharges
-	t *noting
+	t *recordingTx
 }
 
-func (r notingRecharges) InsertAddress(ctx context.Context, a recharge.Address) error {
+func (r recordingRecharges) InsertAddress(ctx context.Context, a recharge.Address) error {
 	if err := r.t.write(); err != nil {
 		return err
 	}
 	return r.Recharges.InsertAddress(ctx, a)
 }
 
-func (r notingRecharges) InsertOrder(ctx context.Context, o recharge.Order) error {
+func (r recordingRecharges) InsertOrder(ctx context.Context, o recharge.Order) error {
 	if err := r.t.write(); err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (r notingRecharges) InsertOrder(ctx context.Context, o recharge.Order) erro
 	return r.Recharges.InsertOrder(ctx, o)
 }
 
-func (r notingRecharges) PutOrder(ctx context.Context, o recharge.Order) error {
+func (r recordingRecharges) PutOrder(ctx context.Context, o recharge.Order) error {
 	if err := r.t.write(); err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (r notingRecharges) PutOrder(ctx context.Context, o recharge.Order) error {
 	return r.Recharges.PutOrder(ctx, o)
 }
 
-func (r notingRecharges) PutTransfer(ctx context.Context, in recharge.Transfer) (bool, error) {
+func (r recordingRecharges) PutTransfer(ctx context.Context, in recharge.Transfer) (bool, error) {
 	if err := r.t.write(); err != nil {
 		return false, err
 	}
@@ -199,14 +199,14 @@ func (r notingRecharges) PutTransfer(ctx context.Context, in recharge.Transfer) 
 	return r.Recharges.PutTransfer(ctx, in)
 }
 
-func (r notingRecharges) PutAddress(ctx context.Context, a recharge.Address) error {
+func (r recordingRecharges) PutAddress(ctx context.Context, a recharge.Address) error {
 	if err := r.t.write(); err != nil {
 		return err
 	}
 	return r.Recharges.PutAddress(ctx, a)
 }
 
-func (r notingRecharges) PutScanCursor(ctx context.Context, network string, m recharge.ScanCursor, rescan bool) error {
+func (r recordingRecharges) PutScanCursor(ctx context.Context, network string, m recharge.ScanCursor, rescan bool) error {
 	if err := r.t.write(); err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (r notingRecharges) PutScanCursor(ctx context.Context, network string, m re
 
 type failingLedger struct {
 	ports.Ledger
-	t *noting
+	t *recordingTx
 }
 
 func (l failingLedger) Post(ctx context.Context, p ports.Posting) (e billingEntry, err error) {
@@ -227,7 +227,7 @@ func (l failingLedger) Post(ctx context.Context, p ports.Posting) (e billingEntr
 
 type failingOutbox struct {
 	ports.Outbox
-	t *noting
+	t *recordingTx
 }
 
 func (o failingOutbox) Append(ctx context.Context, e webhook.Event) error {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +20,7 @@ import (
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 	"agentproxy/test/pg"
+	"agentproxy/test/sqlitetest"
 )
 
 const (
@@ -33,12 +32,12 @@ type billingEntry = billing.Entry
 
 // world is one seed: everything that lives in it, and what it does wrong.
 type world struct {
-	seed    uint64
-	rng     *rand.Rand // the script
-	dice    *dice      // the faults
-	crowded bool       // watchers run side by side
-	skewed  bool       // the clock of the service jumps
-	patient bool       // days may pass
+	seed       uint64
+	rng        *rand.Rand // the script
+	faults     *injector  // the faults
+	concurrent bool       // watchers run side by side
+	skewed     bool       // the clock of the service jumps
+	multiDay   bool       // days may pass
 
 	clock *fake.Clock
 	skew  time.Duration
@@ -51,80 +50,38 @@ type world struct {
 	recharges *payments.Orders
 	watchers  [2]*payments.Watcher
 
-	agents  []string
-	orders  []recharge.Order      // that an agent was answered with
-	wallets []wallet              // addresses that an agent was answered with
-	calls   int                   // Idempotency-Keys used
-	hidden  []recharge.Key        // from histories
-	gone    map[recharge.Key]bool // whose block was replaced
-	rescans int
-	mark    recharge.ScanCursor
+	agents   []string
+	orders   []recharge.Order      // that an agent was answered with
+	wallets  []wallet              // addresses that an agent was answered with
+	calls    int                   // Idempotency-Keys used
+	hidden   []recharge.Key        // from histories
+	orphaned map[recharge.Key]bool // whose block was replaced
+	rescans  int
+	cursor   recharge.ScanCursor
 
-	mu     sync.Mutex
-	log    []string
-	broken []string
-	counts map[string]int
+	mu       sync.Mutex
+	log      []string
+	failures []string
+	counts   map[string]int
 }
 
 type wallet struct{ agent, address string }
 
-// template is a migrated database that every seed copies.
-var template = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "sim")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "t.db")
-	st, err := storage.Open(context.Background(), storage.Config{Path: path})
-	if err != nil {
-		return nil, err
-	}
-	if err = errors.Join(st.Migrate(context.Background()), st.Close()); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
+// databaseFunc returns the configuration of a new database, which is dropped when the test ends.
+type databaseFunc func(*testing.T) storage.Config
 
-// tempDir returns a new folder, in memory if the system has such a place.
-func tempDir() (string, error) {
-	if dir, err := os.MkdirTemp("/dev/shm", "agentproxy-sim"); err == nil {
-		return dir, nil
-	}
-	return os.MkdirTemp("", "agentproxy-sim")
+func newFile(t *testing.T) storage.Config {
+	return storage.Config{Path: sqlitetest.InMemory(t), Readers: 2}
 }
 
-type databaseFunc func(*testing.T) (config storage.Config, drop func(), err error)
-
-// newFile returns a new SQLite database, and newServer one of PostgreSQL. Each seed has
-// its own.
-func newFile(*testing.T) (config storage.Config, drop func(), err error) {
-	text, err := template()
-	if err != nil {
-		return config, nil, err
-	}
-	dir, err := tempDir()
-	if err != nil {
-		return config, nil, err
-	}
-	path := filepath.Join(dir, "sim.db")
-	return storage.Config{Path: path, Readers: 2}, func() { _ = os.RemoveAll(dir) }, os.WriteFile(path, text, 0o600)
+func newServer(t *testing.T) storage.Config {
+	return storage.Config{URL: storage.URL(pg.Database(t)), MaxConns: 4}
 }
 
-func newServer(t *testing.T) (storage.Config, func(), error) {
-	return storage.Config{URL: storage.URL(pg.Database(t)), MaxConns: 4}, func() {}, nil
-}
-
-// play lives one seed to its end.
+// play runs one seed to its end.
 func play(t *testing.T, seed uint64, database databaseFunc) *world {
 	t.Helper()
-	config, drop, err := database(t)
-	if err != nil {
-		t.Errorf("seed %d: %v", seed, err)
-		return &world{seed: seed}
-	}
-	defer drop()
-	w, err := newWorld(seed, config)
+	w, err := newWorld(seed, database(t))
 	if err != nil {
 		t.Errorf("seed %d: %v", seed, err)
 		return &world{seed: seed}
@@ -136,7 +93,7 @@ func play(t *testing.T, seed uint64, database databaseFunc) *world {
 	for range 30 + w.rng.IntN(50) {
 		w.step()
 		w.checkNow()
-		if len(w.faults()) > 0 {
+		if len(w.violations()) > 0 {
 			return w
 		}
 	}
@@ -146,18 +103,18 @@ func play(t *testing.T, seed uint64, database databaseFunc) *world {
 
 func newWorld(seed uint64, config storage.Config) (w *world, err error) {
 	w = &world{seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), clock: fake.NewClock(), ids: new(fake.IDs),
-		chain: fake.NewChain(network, fake.Start), counts: map[string]int{}, gone: map[recharge.Key]bool{}}
-	w.dice = &dice{w: w, rng: rand.New(rand.NewPCG(seed, 2))}
-	w.crowded, w.skewed, w.patient = w.rng.IntN(4) == 0, w.rng.IntN(3) == 0, w.rng.IntN(12) == 0
-	w.dice.call = pick(w.rng, 0, 0.02, 0.1, 0.3)
-	w.dice.unit = pick(w.rng, 0, 0.02, 0.1, 0.25)
-	w.dice.move = pick(w.rng, 0, 0.02, 0.2)
+		chain: fake.NewChain(network, fake.Start), counts: map[string]int{}, orphaned: map[recharge.Key]bool{}}
+	w.faults = &injector{w: w, rng: rand.New(rand.NewPCG(seed, 2))}
+	w.concurrent, w.skewed, w.multiDay = w.rng.IntN(4) == 0, w.rng.IntN(3) == 0, w.rng.IntN(12) == 0
+	w.faults.call = pick(w.rng, 0, 0.02, 0.1, 0.3)
+	w.faults.unit = pick(w.rng, 0, 0.02, 0.1, 0.25)
+	w.faults.move = pick(w.rng, 0, 0.02, 0.2)
 	config.Now = w.clock.Now
 	if w.db, err = storage.Open(context.Background(), config); err != nil {
 		return nil, err
 	}
 	w.db.SetJobInserter(func(context.Context, storage.JobTx, ports.Job, time.Time) error { return nil })
-	w.store = &store{Store: w.db, w: w, shown: map[string][]recharge.Key{}}
+	w.store = &store{Store: w.db, w: w, matched: map[string][]recharge.Key{}}
 	for n := range pick(w.rng, 1, 2, 3, 5, 14, 18) {
 		if err := w.addAgent(n + 1); err != nil {
 			return nil, err
@@ -166,10 +123,10 @@ func newWorld(seed uint64, config storage.Config) (w *world, err error) {
 	w.newKey()
 	w.restart(0)
 	w.restart(1)
-	w.chain.OnCall(w.dice.onCall)
-	w.dice.set(true)
-	w.logf("%d agents, faults of calls %g, of units %g, of the chain's standing still %g, crowded %t, skewed %t, patient %t",
-		len(w.agents), w.dice.call, w.dice.unit, w.dice.move, w.crowded, w.skewed, w.patient)
+	w.chain.OnCall(w.faults.onCall)
+	w.faults.set(true)
+	w.logf("%d agents, faults of calls %g, of units %g, of the chain's standing still %g, concurrent %t, skewed %t, multi-day %t",
+		len(w.agents), w.faults.call, w.faults.unit, w.faults.move, w.concurrent, w.skewed, w.multiDay)
 	return w, nil
 }
 
@@ -220,7 +177,7 @@ func (w *world) logf(format string, args ...any) {
 func (w *world) fail(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.broken = append(w.broken, fmt.Sprintf(format, args...))
+	w.failures = append(w.failures, fmt.Sprintf(format, args...))
 }
 
 func (w *world) count(what string) {
@@ -229,13 +186,13 @@ func (w *world) count(what string) {
 	w.counts[what]++
 }
 
-func (w *world) faults() []string {
+func (w *world) violations() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.broken
+	return w.failures
 }
 
-func (w *world) story() string {
+func (w *world) logText() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return strings.Join(w.log, "\n")
@@ -243,8 +200,8 @@ func (w *world) story() string {
 
 func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
 
-// dice decides the faults. It may be used by many goroutines.
-type dice struct {
+// injector decides the faults. It may be used by many goroutines.
+type injector struct {
 	w          *world
 	call, unit float64 // how many calls of the chain and units of work fail
 	move       float64 // the share of calls during which the chain grows or forks
@@ -259,19 +216,19 @@ type dice struct {
 var errChain = errors.New("the chain does not answer")
 
 // set turns all faults on or off.
-func (d *dice) set(on bool) {
+func (d *injector) set(on bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.on, d.outage = on, false
 }
 
-func (d *dice) upTo(n int) int {
+func (d *injector) upTo(n int) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.rng.IntN(n)
 }
 
-func (d *dice) storeFault() mishap {
+func (d *injector) storeFault() fault {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.on || d.rng.Float64() >= d.unit {
@@ -281,7 +238,7 @@ func (d *dice) storeFault() mishap {
 }
 
 // onCall runs before every call of the chain and returns the error that it fails with.
-func (d *dice) onCall(call string) error {
+func (d *injector) onCall(call string) error {
 	switch call {
 	case "incoming", "history":
 		d.w.count("read by " + map[string]string{"incoming": "block", "history": "address"}[call])

@@ -14,10 +14,10 @@ const maxDepth = 32
 // Error is the reason for which a body was refused. It never repeats a value that
 // was sent.
 type Error struct {
-	Field     string // JSON path of the value, such as events[3].event_type; may be empty
-	Issue     string // such as "invalid UTF-8"
-	Offset    int    // in bytes
-	Duplicate bool   // Field names a key that was given twice
+	Field  string // JSON path of the value, such as events[3].event_type; may be empty
+	Issue  string // such as "invalid UTF-8"
+	Offset int    // in bytes
+	Key    bool   // the fault is the key that Field ends with, and not its value
 }
 
 // Error returns the issue and where it was found.
@@ -26,13 +26,13 @@ func (e *Error) Error() string { return fmt.Sprintf("%s at byte %d", e.Issue, e.
 const duplicate = "is given twice (upper and lower case count as the same)"
 
 // Check validates a body. It returns an *Error unless the body is one JSON value
-// that the Reader accepts.
+// that the Reader accepts, whose keys are no near misses of the names.
 //
 // Every field of the API has a name of a-z, 0-9 and _, and encoding/json binds
 // keys without regard to case. Check therefore overwrites a key with any other
 // character with spaces, so that it matches no field.
-func Check(body []byte) error {
-	r := NewReader(body)
+func Check(body []byte, names Names) error {
+	r := NewReader(body, names)
 	r.Skip()
 	return r.End()
 }
@@ -45,10 +45,12 @@ type Reader struct {
 	deep int
 	err  *Error
 	path string // of the value that is refused, with a leading dot
+	// names are those of the value that follows.
+	names Names
 }
 
 // NewReader returns a Reader of body, which it changes as Check does.
-func NewReader(body []byte) *Reader { return &Reader{body: body} }
+func NewReader(body []byte, names Names) *Reader { return &Reader{body: body, names: names} }
 
 // Err returns the first error, or nil.
 func (r *Reader) Err() error {
@@ -222,7 +224,9 @@ func (r *Reader) array(yield func(int) bool) {
 	if !r.open('[', ']') {
 		return
 	}
+	names := r.names
 	for n := 0; ; n++ {
+		r.names = names
 		if yield == nil {
 			r.Skip()
 		} else if !yield(n) {
@@ -244,12 +248,13 @@ func (r *Reader) object(yield func([]byte) bool) {
 		return
 	}
 	var seen keySet
+	names := r.names
 	for {
 		if r.Next() != '"' {
 			r.fail("expected a key")
 			return
 		}
-		name, known := r.key(&seen)
+		name, known := r.key(&seen, names)
 		if r.err != nil {
 			return
 		}
@@ -279,7 +284,8 @@ func (r *Reader) object(yield func([]byte) bool) {
 
 // key reads a key and refuses a second one that is equal but for case. It
 // overwrites a key that no field can have, returns it folded, and known is false.
-func (r *Reader) key(seen *keySet) (name []byte, known bool) {
+// What the key names is the value that follows.
+func (r *Reader) key(seen *keySet, names Names) (name []byte, known bool) {
 	from := r.i + 1
 	escaped := r.text()
 	if r.err != nil {
@@ -291,13 +297,21 @@ func (r *Reader) key(seen *keySet) (name []byte, known bool) {
 		name = unescape(raw)
 	}
 	known = IsName(name)
+	var meant string
+	r.names, meant = names.find(name)
 	if !known {
 		name = folded(name)
 	}
 	if !seen.add(name) {
 		r.within("." + shown(name))
 		r.fail(duplicate)
-		r.err.Duplicate = true
+		r.err.Key = true
+		return nil, false
+	}
+	if meant != "" {
+		r.within("." + shown(name))
+		r.fail("is no field of this body; did you mean " + meant + "?")
+		r.err.Key = true
 		return nil, false
 	}
 	if !known {

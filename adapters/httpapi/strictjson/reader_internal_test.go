@@ -20,7 +20,7 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		body := bytes.Clone(sent)
-		if err := Check(body); err != nil {
+		if err := Check(body, nil); err != nil {
 			return
 		}
 		var v any
@@ -73,7 +73,7 @@ func BenchmarkCheck(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := Check(body); err != nil {
+		if err := Check(body, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -86,8 +86,8 @@ func TestErrorsNameTheValue(t *testing.T) {
 	for body, want := range map[string]Error{
 		`{"a":[{"b":1},{"b":tru}]}`:          {Field: "a[1].b", Issue: "unexpected character"},
 		`{"a":{"b":"\ud800"}}`:               {Field: "a.b", Issue: "lone surrogate"},
-		`{"a":{"b":1,"B":2}}`:                {Field: "a.b", Issue: duplicate, Duplicate: true},
-		`{"a":{"b":1,"b":2}}`:                {Field: "a.b", Issue: duplicate, Duplicate: true},
+		`{"a":{"b":1,"B":2}}`:                {Field: "a.b", Issue: duplicate, Key: true},
+		`{"a":{"b":1,"b":2}}`:                {Field: "a.b", Issue: duplicate, Key: true},
 		`{"S e":nul}`:                        {Field: "?", Issue: "unexpected character"},
 		`{"a":1} x`:                          {Issue: "data follows the JSON value"},
 		`{"a":1`:                             {Issue: "expected , or }"},
@@ -96,10 +96,10 @@ func TestErrorsNameTheValue(t *testing.T) {
 		`{"a":"` + "\xff" + `"}`:             {Field: "a", Issue: "invalid UTF-8"},
 		`{"a":1e400}`:                        {Field: "a", Issue: "a number is out of range"},
 		`{"a":"\u0000"}`:                     {Field: "a", Issue: "NUL character in a string"},
-		`{"x":1,"` + "\u212a" + `":2,"k":3}`: {Field: "k", Issue: duplicate, Duplicate: true},
+		`{"x":1,"` + "\u212a" + `":2,"k":3}`: {Field: "k", Issue: duplicate, Key: true},
 	} {
-		e, ok := Check([]byte(body)).(*Error)
-		if !ok || e.Field != want.Field || e.Issue != want.Issue || e.Duplicate != want.Duplicate {
+		e, ok := Check([]byte(body), nil).(*Error)
+		if !ok || e.Field != want.Field || e.Issue != want.Issue || e.Key != want.Key {
 			t.Errorf("%q: %+v, want %+v", body, e, want)
 		}
 	}
@@ -107,7 +107,7 @@ func TestErrorsNameTheValue(t *testing.T) {
 
 func TestReaderBindsWhileItChecks(t *testing.T) {
 	t.Parallel()
-	r := NewReader([]byte(` { "n" : -1.50 , "s":"a\u00e9\n" , "list":[1,[2],{"x":3}], "Other":0 } `))
+	r := NewReader([]byte(` { "n" : -1.50 , "s":"a\u00e9\n" , "list":[1,[2],{"x":3}], "Other":0 } `), nil)
 	var got []string
 	for key := range r.Fields() {
 		switch string(key) {
@@ -128,7 +128,7 @@ func TestReaderBindsWhileItChecks(t *testing.T) {
 	if err := r.End(); err != nil || strings.Join(got, "|") != "-1.50|aé\n|0|1|2|" {
 		t.Errorf("%q, %v", got, err)
 	}
-	r = NewReader([]byte(`{"n":"x"}`))
+	r = NewReader([]byte(`{"n":"x"}`), nil)
 	for range r.Fields() {
 		if n := r.Number(); n != nil {
 			t.Errorf("a string is the number %q", n)

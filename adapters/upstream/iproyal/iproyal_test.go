@@ -220,9 +220,9 @@ func TestRefusalsGetTheirClass(t *testing.T) {
 	t.Parallel()
 	in := addresses("ord_1")
 	for name, c := range map[string]struct {
-		spoil func(*iproyal.Seller)
-		class procurement.Class
-		calls int // of POST /orders
+		change func(*iproyal.Seller)
+		class  procurement.Class
+		calls  int // of POST /orders
 	}{
 		"the catalogue says there is none": {func(s *iproyal.Seller) { s.SetStock(iproyal.Germany, 0) }, procurement.OutOfStock, 0},
 		"too few are left":                 {func(s *iproyal.Seller) { s.SetStock(iproyal.Germany, 1) }, procurement.OutOfStock, 0},
@@ -248,7 +248,7 @@ func TestRefusalsGetTheirClass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := iproyal.New(t)
 			p := newProvider(t, s, nil)
-			c.spoil(s)
+			c.change(s)
 			_, err := p.Order(t.Context(), in)
 			refusedAs(t, err, c.class)
 			if n := s.Calls("POST /v1/reseller/orders"); n != c.calls {

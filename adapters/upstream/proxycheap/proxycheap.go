@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain"
@@ -101,7 +99,7 @@ func New(c Config, log *slog.Logger) (*Provider, error) {
 		Header:    http.Header{"X-Api-Key": {c.Key}, "X-Api-Secret": {c.Secret}},
 		Hide:      []string{c.Key, c.Secret, c.CallbackSecret},
 		PerSecond: c.PerSecond, Timeout: c.Timeout, Log: log, Name: c.Name, Explain: explain})}
-	p.balance = p.api.Limited(rate.Limit(p.api.PerSecond), explainBalance)
+	p.balance = p.api.Paced(rest.NewPace(p.api.PerSecond), explainBalance)
 	return p, nil
 }
 

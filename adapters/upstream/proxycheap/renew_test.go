@@ -26,7 +26,7 @@ func classes(done []procurement.Renewed) (out [3]procurement.Class) {
 func TestARenewalIsToldForEachAddress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		spoil    func(*proxycheap.Seller, []proxycheap.Proxy)
+		change   func(*proxycheap.Seller, []proxycheap.Proxy)
 		want     [3]procurement.Class
 		extended [3]int // by the seller
 	}{
@@ -48,7 +48,7 @@ func TestARenewalIsToldForEachAddress(t *testing.T) {
 			s := proxycheap.New(t)
 			p := newProvider(t, s, nil)
 			d := orderLive(t, p, "ord_1")
-			c.spoil(s, s.Orders()[0].Proxies)
+			c.change(s, s.Orders()[0].Proxies)
 			done, err := p.Renew(t.Context(), d.Ref, month("ord_2"))
 			if err != nil || len(done) != 3 || classes(done) != c.want {
 				t.Fatalf("renewed %v, %v, want %v", classes(done), err, c.want)

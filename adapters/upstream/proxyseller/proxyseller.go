@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/gateway"
 	"agentproxy/adapters/upstream/rest"
@@ -113,7 +111,7 @@ type account struct {
 	// The three clients share their connections and circuit breaker. An undocumented
 	// error is a refusal of a read or a write, and Ambiguous for money.
 	reads, writes, money *rest.Client
-	pace                 *pacer // of writes and money
+	pace                 *rest.Pace // of writes and money
 	now                  func() time.Time
 }
 
@@ -158,12 +156,13 @@ func (a *account) connect(c Config) {
 		}
 	}
 	a.reads.Explain = explained(false)
-	a.writes = a.reads.Limited(rate.Limit(perSecond), nil) // for attempts of one write
-	a.money = a.reads.Limited(rate.Inf, explained(true))   // attempted once
-	a.pace = &pacer{write: seconds(1 / perSecond), money: seconds(2 / perSecond)}
+	a.writes = a.reads.Paced(rest.NewPace(perSecond), nil) // for attempts of one write
+	a.money = a.reads.Paced(rest.Unpaced, explained(true)) // attempted once
+	// Purchases are further apart than other writes, as in the official client
+	// (https://github.com/proxy-seller/userApiGolang, ratelimit.go). Two limits in a row
+	// would release calls in bursts.
+	a.pace = rest.NewPace(perSecond).Slower(perSecond / 2)
 }
-
-func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 // redact hides the key in a text.
 func (a *account) redact(s string) string { return string(a.reads.Redact([]byte(s))) }
@@ -199,7 +198,7 @@ func (a *account) query(ctx context.Context, path string, in, data any) error {
 func (a *account) change(ctx context.Context, method, path string, in, data any) error {
 	ctx, cancel := context.WithTimeout(ctx, a.writes.Timeout)
 	defer cancel()
-	if err := a.pace.wait(ctx, false); err != nil {
+	if err := a.pace.Wait(ctx, false); err != nil {
 		return err
 	}
 	return a.writes.Call(ctx, rest.Safely, method, path, in, &envelope{Data: data})
@@ -210,7 +209,7 @@ func (a *account) change(ctx context.Context, method, path string, in, data any)
 func (a *account) spend(ctx context.Context, key, path string, in, data any) error {
 	turn, cancel := context.WithTimeout(ctx, a.money.Timeout)
 	defer cancel()
-	if err := a.pace.wait(turn, true); err != nil {
+	if err := a.pace.Wait(turn, true); err != nil {
 		return err
 	}
 	return a.money.CallWith(ctx, rest.Once, http.MethodPost, path, rest.RequestID(key), in, &envelope{Data: data})

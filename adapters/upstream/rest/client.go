@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/sony/gobreaker/v2"
-	"golang.org/x/time/rate"
 
 	"agentproxy/domain/procurement"
 )
@@ -65,7 +64,7 @@ type Config struct {
 type Client struct {
 	Config
 	HTTP    *http.Client
-	limit   *rate.Limiter
+	pace    *Pace
 	breaker *gobreaker.TwoStepCircuitBreaker[any]
 	secrets *strings.Replacer
 }
@@ -90,7 +89,7 @@ func New(c Config) *Client {
 			pairs = append(pairs, secret, "[hidden]", url.PathEscape(secret), "[hidden]", url.QueryEscape(secret), "[hidden]")
 		}
 	}
-	r := &Client{Config: c, limit: rate.NewLimiter(rate.Limit(c.PerSecond), 1), secrets: strings.NewReplacer(pairs...),
+	r := &Client{Config: c, pace: NewPace(c.PerSecond), secrets: strings.NewReplacer(pairs...),
 		HTTP: &http.Client{
 			// A redirect would repeat the body elsewhere, or carry the key there.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -103,11 +102,11 @@ func New(c Config) *Client {
 	return r
 }
 
-// Limited returns a client with a rate limit of its own, in calls a second, that
-// shares the connections and the circuit breaker of c. A nil explain keeps that of c.
-func (c *Client) Limited(limit rate.Limit, explain func(int, http.Header, []byte) *procurement.Error) *Client {
+// Paced returns a client with a rate limit of its own that shares the connections and the
+// circuit breaker of c. A nil explain keeps that of c.
+func (c *Client) Paced(pace *Pace, explain func(int, http.Header, []byte) *procurement.Error) *Client {
 	other := *c
-	other.limit = rate.NewLimiter(limit, 1)
+	other.pace = pace
 	if explain != nil {
 		other.Explain = explain
 	}
@@ -177,8 +176,8 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 // attempt makes one request. Every failure before it is sent proves that nothing
 // was executed.
 func (c *Client) attempt(ctx context.Context, how Repeat, method, path string, header http.Header, body []byte, out any) *procurement.Error {
-	if err := c.limit.Wait(ctx); err != nil {
-		return procurement.Refuse(procurement.Temporary, "the rate limit of the seller leaves no time for this call")
+	if late := c.pace.Wait(ctx, how == Once); late != nil {
+		return late
 	}
 	done, err := c.breaker.Allow()
 	if err != nil {

@@ -39,6 +39,9 @@ const stuckAfter = 5 * time.Minute
 // monotonic clock drifts by less than a millisecond.
 const measureClockEvery = 2 * time.Second
 
+// driveOutWithin is how long a process that stops waits for calls of providers.
+const driveOutWithin = 15 * time.Second
+
 // tasks returns the tasks of every replica, and those of the leader alone.
 func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Tasks,
 	driver *procurement.Driver, catalog *catalog.Catalog, keys *accounts.Service, watch *reconcile.Watch, ledger *proof) []task {
@@ -101,7 +104,13 @@ func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, s
 		OnStop: func(stopping context.Context) error {
 			cancel()
 			wg.Wait()
-			return errors.Join(o.FlushAll(stopping), keys.Keys.StoreUses(stopping))
+			err := errors.Join(o.FlushAll(stopping), keys.Keys.StoreUses(stopping))
+			// What is on its way at a provider is stored if it ends in time; else its outcome is
+			// unknown, and the provider is asked after the next start.
+			within, stop := context.WithTimeout(stopping, driveOutWithin)
+			defer stop()
+			_ = driver.Wait(within)
+			return err
 		},
 	})
 }

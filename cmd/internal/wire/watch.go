@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,20 +59,51 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 const leaderLate = 5 * time.Minute
 
 // gauges returns the gauges that are read at each scrape.
-func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp.Desk, watch *reconcile.Watch, providers *reconcile.Service, proof *proof, watcher *payments.Watcher,
-	webhooks *webhooks.Service, accounts *accounts.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
+func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp.Desk, watch *reconcile.Watch,
+	providers *reconcile.Service, proof *proof, watcher *payments.Watcher, webhooks *webhooks.Service,
+	accounts *accounts.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
+	return slices.Concat(
+		[]admin.Gauge{
+			{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last verified.", Read: proof.faults},
+			{Name: "agentproxy_ledger_proved_timestamp_seconds", Help: "When the last complete proof of the ledger ended; 0 before the first.",
+				Read: proof.provedAt},
+			{Name: "agentproxy_clock_skew_seconds", Help: "By how much this host's clock is ahead of the database's.",
+				Read: func(context.Context) (float64, error) { return st.ClockSkew().Seconds(), nil }},
+			{Name: "agentproxy_traffic_failing_sessions", Help: "Sessions whose traffic could not be booked in the last minute; each is logged.",
+				Read: func(context.Context) (float64, error) { return float64(traffic.Failing()), nil }},
+			{Name: "agentproxy_trial_granted_usd", Help: "Trial credit granted on the current UTC day.",
+				Read: func(ctx context.Context) (float64, error) {
+					granted, err := accounts.TrialGranted(ctx)
+					return float64(granted) / 1e6, err
+				}},
+		},
+		jobGauges(q, webhooks),
+		orderGauges(desk, watch, providers, clock),
+		paymentGauges(watcher, clock),
+	)
+}
+
+func jobGauges(q *queue.Queue, webhooks *webhooks.Service) []admin.Gauge {
 	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := q.Status(ctx)
 			return of(s), err
 		}
 	}
-	status := func(of func(payments.Status) float64) func(context.Context) (float64, error) {
-		return func(ctx context.Context) (float64, error) {
-			s, err := watcher.Status(ctx)
-			return of(s), err
-		}
+	return []admin.Gauge{
+		{Name: "agentproxy_oldest_job_seconds", Help: "How long the oldest job that could run has waited.",
+			Read: jobs(func(s queue.Status) float64 { return s.Waiting.Seconds() })},
+		{Name: "agentproxy_parked_jobs", Help: "Jobs that failed every attempt and wait for the operator.",
+			Read: jobs(func(s queue.Status) float64 { return float64(s.Parked) })},
+		{Name: "agentproxy_outbox_age_seconds", Help: "How long the webhook delivery that is due longest has waited.",
+			Read: func(ctx context.Context) (float64, error) {
+				age, err := webhooks.Overdue(ctx)
+				return age.Seconds(), err
+			}},
 	}
+}
+
+func orderGauges(desk *procurementapp.Desk, watch *reconcile.Watch, providers *reconcile.Service, clock ports.Clock) []admin.Gauge {
 	owed := func(of func(procurement.Owed) float64) func(context.Context) (map[string]float64, error) {
 		return func(ctx context.Context) (map[string]float64, error) {
 			all, err := watch.Owed(ctx)
@@ -93,27 +125,6 @@ func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp
 		}
 	}
 	return []admin.Gauge{
-		{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last verified.", Read: proof.faults},
-		{Name: "agentproxy_ledger_proved_timestamp_seconds", Help: "When the last complete proof of the ledger ended; 0 before the first.",
-			Read: proof.provedAt},
-		{Name: "agentproxy_clock_skew_seconds", Help: "By how much this host's clock is ahead of the database's.",
-			Read: func(context.Context) (float64, error) { return st.ClockSkew().Seconds(), nil }},
-		{Name: "agentproxy_traffic_failing_sessions", Help: "Sessions whose traffic could not be booked in the last minute; each is logged.",
-			Read: func(context.Context) (float64, error) { return float64(traffic.Failing()), nil }},
-		{Name: "agentproxy_trial_granted_usd", Help: "Trial credit granted on the current UTC day.",
-			Read: func(ctx context.Context) (float64, error) {
-				granted, err := accounts.TrialGranted(ctx)
-				return float64(granted) / 1e6, err
-			}},
-		{Name: "agentproxy_oldest_job_seconds", Help: "How long the oldest job that could run has waited.",
-			Read: jobs(func(s queue.Status) float64 { return s.Waiting.Seconds() })},
-		{Name: "agentproxy_parked_jobs", Help: "Jobs that failed every attempt and wait for the operator.",
-			Read: jobs(func(s queue.Status) float64 { return float64(s.Parked) })},
-		{Name: "agentproxy_outbox_age_seconds", Help: "How long the webhook delivery that is due longest has waited.",
-			Read: func(ctx context.Context) (float64, error) {
-				age, err := webhooks.Overdue(ctx)
-				return age.Seconds(), err
-			}},
 		{Name: "agentproxy_upstream_orders_open", Help: "Orders at providers whose outcome is not known yet.",
 			Read: func(ctx context.Context) (float64, error) {
 				open, _, err := desk.Tally(ctx)
@@ -139,6 +150,17 @@ func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp
 			ByProvider: compared(func(r ports.Reconciliation) float64 { return float64(r.Orphans) })},
 		{Name: "agentproxy_upstream_reconciled_age_seconds", Help: "Time since a provider was last reconciled.",
 			ByProvider: compared(func(r ports.Reconciliation) float64 { return clock.Now().Sub(r.At).Seconds() })},
+	}
+}
+
+func paymentGauges(watcher *payments.Watcher, clock ports.Clock) []admin.Gauge {
+	status := func(of func(payments.Status) float64) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) {
+			s, err := watcher.Status(ctx)
+			return of(s), err
+		}
+	}
+	return []admin.Gauge{
 		{Name: "agentproxy_payments_lag_seconds", Help: "Time since the chain was last read completely.",
 			Read: status(func(s payments.Status) float64 {
 				if s.ReadAt.IsZero() {

@@ -1,0 +1,126 @@
+package procurement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+const (
+	batchSize   = 500 // orders that one run of Recover takes on
+	dueSize     = 100 // orders of each provider that one run of DriveDue takes on
+	driveAtOnce = 8   // sessions of one provider that are driven at once
+	// awaitedAtMost bounds the calls of agents that go on at one provider, answered or not.
+	awaitedAtMost = 256
+	// waitWithin is how long DriveDue and a job wait for what they drive. What takes
+	// longer goes on in the slots of its provider.
+	waitWithin = 15 * time.Second
+	// busyAfter is when a job runs again whose provider has no free slot.
+	busyAfter = 2 * time.Second
+)
+
+// DriveDue takes the next steps of every order that is due, in the slots of its
+// provider. An error of one does not delay the others, and neither does a provider that
+// does not answer: what has no free slot is due again in the next run.
+func (u *Driver) DriveDue(ctx context.Context) error {
+	due := map[string][]string{}
+	err := u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+		orders, err := tx.Orders().Due(ctx, u.clock.Now(), dueSize)
+		clear(due)
+		seen := map[string]bool{}
+		for _, o := range orders {
+			if !seen[o.SessionID] {
+				due[o.Provider] = append(due[o.Provider], o.SessionID)
+			}
+			seen[o.SessionID] = true
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("orders that are due: %w", err)
+	}
+	var mu sync.Mutex
+	var faults []error
+	drive := func(id string) {
+		if _, err := u.Drive(ctx, id); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			faults = append(faults, err)
+		}
+	}
+	timeout := time.After(waitWithin)
+	var running []<-chan struct{}
+	for provider, ids := range due {
+		running = append(running, u.slots.Go(provider, ids, drive))
+	}
+	for _, done := range running {
+		select {
+		case <-done:
+		case <-timeout:
+			return nil // the slots go on; an order that failed is due again
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// DriveSession is the job of a session that has orders or is creating. It may
+// run twice, and while the session ends. Its provider may have no free slot: it returns
+// ports.RequeueAfter then.
+func (u *Driver) DriveSession(ctx context.Context, id string) error {
+	st, err := u.state(ctx, id)
+	if err != nil {
+		return err
+	}
+	if len(st.Orders) == 0 { // it is delivered in this process
+		_, err := u.Drive(ctx, id)
+		return err
+	}
+	result := make(chan error, 1)
+	done := u.slots.Go(st.Session.Provider, []string{id}, func(id string) {
+		_, err := u.Drive(ctx, id)
+		result <- err
+	})
+	select {
+	case <-done:
+	case <-time.After(waitWithin):
+		return nil
+	}
+	select {
+	case err := <-result:
+		return err
+	default:
+		return ports.RequeueAfter(busyAfter)
+	}
+}
+
+// ErrStillDriven means that a provider has not answered in time. The orders are driven in
+// the background.
+var ErrStillDriven = errors.New("the provider has not answered yet")
+
+// DriveFor is Drive for an agent, who waits no longer than that.
+func (u *Driver) DriveFor(ctx context.Context, s session.Session, wait time.Duration) (State, error) {
+	type result struct {
+		State
+		err error
+	}
+	done := make(chan result, 1)
+	if !u.slots.Await(s.Provider, wait, func() {
+		st, err := u.Drive(ctx, s.ID)
+		done <- result{st, err}
+	}) {
+		return State{}, ErrStillDriven
+	}
+	r := <-done
+	return r.State, r.err
+}
+
+// Wait returns when everything that is driven in the background has ended, or the
+// context.
+func (u *Driver) Wait(ctx context.Context) error { return u.slots.Wait(ctx) }

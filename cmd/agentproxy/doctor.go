@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/dig"
+
+	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/conns"
+	"agentproxy/adapters/storage"
+	"agentproxy/adapters/system"
+	"agentproxy/adapters/upstream"
+	"agentproxy/cmd/internal/doctor"
+	"agentproxy/cmd/internal/wire"
+	"agentproxy/ports"
+)
+
+type doctorCmd struct {
+	Timeout time.Duration `default:"20s" help:"How long each call of a provider may take."`
+}
+
+// Run lists what to mend. It changes nothing.
+func (c doctorCmd) Run(k *kit) error {
+	if c.Timeout <= 0 {
+		return errors.New("timeout must be above 0")
+	}
+	settings, err := k.loader.Load()
+	found := doctor.Configuration(configfile.FaultsOf(err), settings.Warnings)
+	if err == nil {
+		found = append(found, doctor.Settings(settings)...)
+		found = append(found, doctor.Process(doctor.Host{Descriptors: conns.Descriptors(), UserID: os.Getuid()}, settings)...)
+		found = append(found, doctor.Files(files(settings))...)
+		found = append(found, k.stored(settings)...)
+		found = append(found, k.sellers(settings, c.Timeout)...)
+	}
+	found = found.Sorted()
+	failed := found.Count(doctor.Error)
+	if k.json {
+		err = writeJSON(k.out, map[string]any{"ok": failed == 0, "findings": found})
+	} else {
+		err = k.findings(found)
+	}
+	if err != nil || failed == 0 {
+		return err
+	}
+	return errors.New(count(failed, "error") + " to mend before strangers may come")
+}
+
+// findings prints findings as text.
+func (k *kit) findings(list doctor.Findings) error {
+	for _, f := range list {
+		fmt.Fprintf(k.out, "%-8s %s\n", f.Level, strings.Map(printable, f.What))
+		if f.Why != "" {
+			fmt.Fprintf(k.out, "         why: %s\n", f.Why)
+		}
+		if f.Do != "" {
+			fmt.Fprintf(k.out, "         do:  %s\n", f.Do)
+		}
+	}
+	_, err := fmt.Fprintf(k.out, "\n%s, %s, %d ok\n", count(list.Count(doctor.Error), "error"), count(list.Count(doctor.Warning), "warning"),
+		list.Count(doctor.OK))
+	return err
+}
+
+// files returns the files whose modes matter.
+func files(s configfile.Settings) []doctor.File {
+	list := []doctor.File{{Path: os.Getenv("AGENTPROXY_CONFIG"), What: "The configuration"}}
+	if s.DatabasePath == "" {
+		return list
+	}
+	current, previous := wire.SecretFiles(s.DatabasePath)
+	for _, path := range []string{s.DatabasePath, s.DatabasePath + "-wal", s.DatabasePath + "-shm"} {
+		list = append(list, doctor.File{Path: path, What: "The database", Secret: true})
+	}
+	return append(list, doctor.File{Path: current, What: "The root secret", Secret: true},
+		doctor.File{Path: previous, What: "The list of previous root secrets", Secret: true})
+}
+
+// stored judges the database, if there is one, and the root secret beside it.
+func (k *kit) stored(s configfile.Settings) (found doctor.Findings) {
+	if path := s.DatabasePath; path != "" {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return doctor.NewDatabase(path)
+		}
+		if s.RootSecret == "" { // which the graph would make anew
+			file, _ := wire.SecretFiles(path)
+			root, err := system.LoadSecret(file)
+			if err != nil {
+				return doctor.NoDatabase(err)
+			}
+			found.Root(file, string(root))
+		}
+	}
+	var store *storage.Store
+	var audit ports.Audit
+	var clock ports.Clock
+	err := k.with(s, wire.Core, func(ctx context.Context) error {
+		at, err := store.BackedUpAt(ctx)
+		if err != nil {
+			return err
+		}
+		proof, err := audit.Proof(ctx)
+		if err != nil {
+			return err
+		}
+		found = append(found, doctor.Stored(doctor.Database{PostgreSQL: s.DatabaseURL != "", Skew: store.ClockSkew(), BackedUp: at,
+			Faults: proof.Faults, ProvedAt: proof.At, Now: clock.Now()})...)
+		return nil
+	}, &store, &audit, &clock)
+	if err != nil {
+		found = append(found, doctor.NoDatabase(dig.RootCause(err))...)
+	}
+	return found
+}
+
+// sellers asks the providers, all at once.
+func (k *kit) sellers(s configfile.Settings, timeout time.Duration) doctor.Findings {
+	list, err := k.loader.Providers(s.Catalog, upstream.Env{EchoURL: wire.EchoURL(s)}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return doctor.Configuration(configfile.FaultsOf(err), nil)
+	}
+	answers := make([]doctor.Seller, len(list))
+	var wg sync.WaitGroup
+	for i, p := range list {
+		wg.Go(func() {
+			a := ask(k.ctx, p, timeout)
+			answers[i] = doctor.Seller{Name: p.Name(), Offers: a.offers, Balance: a.funds, Err: a.err}
+		})
+	}
+	wg.Wait()
+	return doctor.Sellers(answers, s.Catalog.Products)
+}

@@ -1,0 +1,116 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+
+	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/upstream/embedded"
+	"agentproxy/domain/account"
+	"agentproxy/domain/procurement"
+)
+
+// accounts judges who may open an account, and what trial credit strangers can gather.
+func (f *Findings) accounts(s configfile.Settings) {
+	f.ok("registration", "Registration is %s.", s.Registration)
+	if s.Registration == account.ClosedRegistration {
+		return
+	}
+	if s.RegisterLimit == 0 {
+		f.add(Error, "registration", "Registrations are not limited.", "One host opens accounts without end.",
+			"Set AGENTPROXY_REGISTER_LIMIT_PER_MINUTE, for example to 120.")
+	}
+	if s.TrialBalance == 0 {
+		f.ok("trial", "New accounts get no trial credit.")
+		return
+	}
+	bounded := true
+	for _, b := range []struct {
+		variable, what, say string
+		off                 bool
+	}{
+		{"AGENTPROXY_TRIAL_PER_NETWORK", "Trials from one network are not limited.", "5", s.TrialPerNetwork == 0},
+		{"AGENTPROXY_TRIAL_DAILY_TOTAL", "The trial credit of a day is not limited.", "100 trial balances", s.TrialDailyTotal == 0},
+	} {
+		if b.off {
+			bounded = false
+			f.add(Error, "trial", b.what, "Trial credit is gathered with accounts made by a script.", "Set "+b.variable+", for example to "+b.say+".")
+		}
+	}
+	if bounded {
+		f.ok("trial", "A new account gets %s USD for %d days, %d accounts a day of one network, %s USD a day in all.", s.TrialBalance, s.TrialDays,
+			s.TrialPerNetwork, s.TrialDailyTotal)
+	}
+	if s.ClientAddressDays == 0 {
+		f.add(Warning, "client_addresses", "The client address of a registration is not kept.", "Accounts of one abuser cannot be found by it.",
+			"Set AGENTPROXY_CLIENT_ADDRESS_DAYS, for example to 90.")
+	}
+}
+
+// limits judges the limits of a single agent.
+func (f *Findings) limits(s configfile.Settings) {
+	before := len(*f)
+	for _, l := range []struct {
+		variable, what string
+		value          int
+	}{
+		{"AGENTPROXY_RATE_LIMIT_PER_MINUTE", "Requests of an agent", s.RateLimit},
+		{"AGENTPROXY_SESSION_LIMIT", "Live sessions of an agent", s.SessionLimit},
+		{"AGENTPROXY_AGENT_CONNECTIONS", "Connections of an agent", s.AgentConnections},
+		{"AGENTPROXY_AGENT_CONNECTIONS_TRIAL", "Connections of a trial account", s.TrialConnections},
+		{"AGENTPROXY_TARGET_RATE_PER_MINUTE", "New connections of an agent to one domain", s.TargetRate},
+		{"AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL", "New connections of a trial account to one domain", s.TrialTargetRate},
+	} {
+		if l.value == 0 {
+			f.add(Warning, "limits", l.what+" are not limited.", "One account uses up what all share, or attacks a target in your name.",
+				"Set "+l.variable+" above 0.")
+		}
+	}
+	if len(*f) == before {
+		f.ok("limits", "Requests, sessions and connections of an agent are limited.")
+	}
+}
+
+// payments judges whether agents can pay, and with real money.
+func (f *Findings) payments(s configfile.Settings) {
+	if s.Dev { // the development chain belongs to the mode, which is a finding of its own
+		return
+	}
+	warnings := s.Payments.Warnings()
+	for _, w := range warnings {
+		f.add(Warning, "payments", w.Error(), "Nobody can pay, or payments are seen late.", "Set the variable; docs/money.md says how.")
+	}
+	if n := s.Payments.Network; n != "" && n != "tron-mainnet" {
+		f.add(Error, "payments", "Payments come from the test network "+n+".", "Its coins are free, and buy real traffic here.",
+			"Set AGENTPROXY_TRON_NETWORK=mainnet.")
+	} else if len(warnings) == 0 {
+		f.ok("payments", "Payments come from %s.", n)
+	}
+}
+
+// products judges what is sold at a loss, or for trial credit.
+func (f *Findings) products(s configfile.Settings) {
+	before := len(*f)
+	for _, p := range s.Catalog.Products {
+		for _, from := range p.Sources {
+			loss := from.CostFor(0) > p.Price && p.Price > 0
+			for _, d := range p.Durations {
+				loss = loss || from.CostFor(d.Days) > d.Price
+			}
+			if loss {
+				f.add(Warning, "below_cost", fmt.Sprintf("%s is sold below its cost at %s.", p.No, from.Provider), "Every order of it loses money.",
+					"Raise the price, or remove allow_below_cost.")
+			}
+		}
+		if !p.OwnMoneyOnly && s.TrialBalance > 0 && slices.ContainsFunc(p.Sources, atSeller) {
+			f.add(Warning, "trial_credit", "Trial credit pays for "+p.No+", which costs you money at a seller.",
+				"Strangers spend your money there, up to the trial credit of a day.", "Remove trial_credit: true from the product.")
+		}
+	}
+	if len(*f) == before {
+		f.ok("products", "No product is sold below its configured cost, or for trial credit that you pay for.")
+	}
+}
+
+// atSeller reports whether a delivery of a source costs money: the embedded provider's do not.
+func atSeller(from procurement.Source) bool { return from.Provider != embedded.Name }

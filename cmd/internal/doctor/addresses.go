@@ -1,0 +1,123 @@
+package doctor
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+
+	"agentproxy/adapters/configfile"
+)
+
+// addresses judges where agents reach the service, and whether on the way anybody can read what they send.
+func (f *Findings) addresses(s configfile.Settings) {
+	u, err := url.Parse(s.PublicURL)
+	if err != nil {
+		u = &url.URL{}
+	}
+	switch host := u.Hostname(); {
+	case isLocal(host):
+		f.add(Error, "public_url", "The public address of the API is "+s.PublicURL+".", "Agents on other hosts cannot reach it, and it is what they are told.",
+			"Set AGENTPROXY_PUBLIC_URL to the https address that agents use.")
+	case u.Scheme != "https":
+		f.add(Error, "public_url", "The public address of the API is "+s.PublicURL+", without TLS.", "Keys, secrets and proxy passwords cross the network in clear.",
+			"Put a TLS reverse proxy in front of the API, and set AGENTPROXY_PUBLIC_URL to its https address.")
+	default:
+		f.ok("public_url", "The public address of the API is %s.", s.PublicURL)
+	}
+	if isLocal(s.PublicHost) {
+		f.add(Error, "public_gateway", "The public address of the gateway is "+s.PublicHost+".", "full_url names it, and agents on other hosts cannot reach it.",
+			"Set AGENTPROXY_PUBLIC_GATEWAY to the host:port that agents use.")
+	} else {
+		f.ok("public_gateway", "The public address of the gateway is %s.", net.JoinHostPort(s.PublicHost, fmt.Sprint(s.PublicPort)))
+	}
+	if at := listens(s.HTTPAddr); !at.IsLoopback() && !at.IsPrivate() {
+		f.add(Warning, "api_listener", "The API listens on "+s.HTTPAddr+", where it speaks HTTP without TLS.",
+			"Whoever finds the port sends keys in clear, past the reverse proxy.",
+			"Listen on a loopback or private address, or let the firewall pass the reverse proxy alone.")
+	} else {
+		f.ok("api_listener", "The API listens on %s.", s.HTTPAddr)
+	}
+}
+
+// admin judges who reaches the operator's listener, which asks for no credential.
+func (f *Findings) admin(s configfile.Settings) {
+	const why = "It asks for no credential."
+	switch at := listens(s.AdminAddr); {
+	case at.IsLoopback() || at.IsPrivate():
+		f.ok("admin_listener", "The admin pages listen on %s.", s.AdminAddr)
+	case at.IsUnspecified():
+		f.add(Warning, "admin_listener", "The admin pages listen on all addresses ("+s.AdminAddr+").", why,
+			"Set AGENTPROXY_ADMIN_ADDR to a loopback or private address; in a container, do not publish the port.")
+	default:
+		f.add(Error, "admin_listener", "The admin pages listen on the public address "+s.AdminAddr+".", why,
+			"Set AGENTPROXY_ADMIN_ADDR to a loopback or private address.")
+	}
+}
+
+// widest are the prefix lengths below which a network is no load balancer's.
+const widest4, widest6 = 8, 16
+
+// proxies judges whose word about a client's address is believed.
+func (f *Findings) proxies(s configfile.Settings) {
+	wide := false
+	for _, p := range s.TrustedProxies {
+		if p.Bits() < widest4 || p.Addr().Is6() && p.Bits() < widest6 {
+			wide = true
+			f.add(Error, "trusted_proxies", "The trusted proxies contain "+p.String()+".",
+				"A stranger in that network chooses his own client address, so that every limit per address is void.",
+				"List the addresses of your own reverse proxies alone in AGENTPROXY_TRUSTED_PROXIES.")
+		}
+	}
+	u, err := url.Parse(s.PublicURL)
+	if err == nil && u.Scheme == "https" && len(s.TrustedProxies) == 0 {
+		f.add(Error, "trusted_proxies", "The API has an https address and no trusted proxy.",
+			"Every client seems to come from the reverse proxy: one of them uses up what all together may do, and no address is recorded.",
+			"Set AGENTPROXY_TRUSTED_PROXIES to the address of the reverse proxy.")
+	} else if !wide {
+		f.ok("trusted_proxies", "%d networks are trusted to tell a client's address.", len(s.TrustedProxies))
+	}
+}
+
+// metadata are the addresses at which clouds hand out credentials of a host.
+var metadata = []netip.Addr{netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200")}
+
+// networks judges which networks agents reach besides public addresses.
+func (f *Findings) networks(s configfile.Settings) {
+	before := len(*f)
+	for _, list := range []struct {
+		variable, who string
+		networks      []netip.Prefix
+	}{
+		{"AGENTPROXY_ALLOW_NETWORKS", "Agents reach them through the gateway", s.AllowNetworks},
+		{"AGENTPROXY_WEBHOOK_ALLOW_NETWORKS", "Agents choose the addresses of webhooks", s.WebhookAllow},
+	} {
+		for _, p := range list.networks {
+			level, what := Warning, list.variable+" opens "+p.String()+"."
+			if p.Overlaps(netip.MustParsePrefix("127.0.0.0/8")) || p.Contains(netip.IPv6Loopback()) {
+				level, what = Error, list.variable+" opens addresses of this host itself ("+p.String()+")."
+			}
+			for _, m := range metadata {
+				if p.Contains(m) {
+					level, what = Error, list.variable+" opens the cloud's metadata service ("+p.String()+")."
+				}
+			}
+			f.add(level, "allowed_networks", what, list.who+", with whatever trusts this host there.", "Remove it unless every agent may reach it.")
+		}
+	}
+	if len(*f) == before {
+		f.ok("allowed_networks", "Agents reach public addresses alone.")
+	}
+}
+
+// listens returns the IP address of a listener, which configfile has checked.
+func listens(text string) netip.Addr {
+	at, _ := configfile.ParseListener(text)
+	return at.Addr().Unmap()
+}
+
+// isLocal reports whether a host is known on this host alone.
+func isLocal(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "" || host == "localhost" || err == nil && (ip.Unmap().IsLoopback() || ip.IsUnspecified())
+}

@@ -1,0 +1,56 @@
+package apptest
+
+import (
+	"log/slog"
+
+	"agentproxy/app/catalog"
+	"agentproxy/app/changes"
+	"agentproxy/app/fulfilment"
+	"agentproxy/app/maintenance"
+	"agentproxy/app/procurement"
+	"agentproxy/app/ratelimit"
+	"agentproxy/app/sessions"
+	"agentproxy/app/traffic"
+	"agentproxy/ports"
+)
+
+// UseCases are those that depend on the catalogue: what one process of the service has of
+// sessions and of the orders behind them.
+type UseCases struct {
+	Transitions *sessions.Transitions
+	Fulfilment  *fulfilment.Service
+	Driver      *procurement.Driver
+	Desk        *procurement.Desk
+	Callbacks   *procurement.Callbacks
+	Sessions    *sessions.Service
+	Traffic     *traffic.Service
+	Tasks       *maintenance.Tasks
+}
+
+// Dependencies are what UseCases are created from.
+type Dependencies struct {
+	Store        ports.Store
+	Clock        ports.Clock
+	IDs          ports.IDs
+	Secrets      ports.Secrets
+	Catalog      *catalog.Catalog
+	Hub          *changes.Hub
+	Limits       *ratelimit.Limits
+	SessionLimit int                 // live sessions an agent; 0: no limit
+	Calls        procurement.Counter // may be nil
+	Log          *slog.Logger
+}
+
+// NewUseCases creates use cases that share a store.
+func NewUseCases(d Dependencies) (u UseCases) {
+	u.Fulfilment = fulfilment.New(d.Store, d.Secrets, d.Catalog, d.Log)
+	u.Transitions = sessions.NewTransitions(d.IDs, d.Catalog, u.Fulfilment)
+	u.Driver = procurement.NewDriver(d.Store, d.Clock, d.IDs, d.Catalog, d.Hub, u.Transitions, u.Fulfilment, d.Calls, d.Log)
+	u.Desk = procurement.NewDesk(d.Store, u.Driver)
+	u.Callbacks = procurement.NewCallbacks(d.Store, d.Clock, d.Catalog, u.Driver)
+	u.Sessions = sessions.New(sessions.Config{Limit: d.SessionLimit}, d.Store, d.Clock, d.IDs, d.Secrets, d.Catalog,
+		u.Transitions, u.Driver, u.Fulfilment, d.Hub, d.Log)
+	u.Traffic = traffic.New(d.Store, d.Clock, d.IDs, u.Sessions, u.Transitions, u.Fulfilment, d.Hub, d.Log)
+	u.Tasks = maintenance.New(d.Store, d.Clock, d.IDs, u.Transitions, u.Traffic, d.Hub, d.Limits)
+	return u
+}
