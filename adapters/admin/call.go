@@ -75,7 +75,8 @@ var errTimeout = errors.New("no answer in time")
 
 // do runs f and returns its result. It returns errTimeout after the timeout or when
 // ctx ends, even if f ignores its context.
-func (c *call[T]) do(ctx context.Context, timeout time.Duration, f func(context.Context) (T, error)) (value T, err error) {
+func (c *call[T]) do(ctx context.Context, timeout time.Duration,
+	f func(context.Context) (T, error)) (value T, err error) {
 	c.mu.Lock()
 	r := c.current
 	if r == nil {

@@ -90,7 +90,8 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 // run runs a check. It logs changes of the result alone, as an orchestrator asks
 // every few seconds.
 func (s *Server) run(ctx context.Context, p *probe) error {
-	_, err := p.call.do(ctx, s.cfg.CheckTimeout, func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Run(ctx) })
+	_, err := p.call.do(ctx, s.cfg.CheckTimeout,
+		func(ctx context.Context) (struct{}, error) { return struct{}{}, p.Run(ctx) })
 	if ctx.Err() != nil {
 		return err // the request was canceled, which is not the check's result
 	}

@@ -70,7 +70,8 @@ func (s *Server) Register(registry prometheus.Registerer, list []Gauge) error {
 		Help: "Gauges that were left out of a scrape because they could not be read."})
 	names := map[string]bool{}
 	for _, one := range list {
-		if !strings.HasPrefix(one.Name, prefix) || one.Help == "" || (one.Read == nil) == (one.ByProvider == nil) || names[one.Name] {
+		if !strings.HasPrefix(one.Name, prefix) || one.Help == "" || (one.Read == nil) == (one.ByProvider == nil) ||
+			names[one.Name] {
 			return fmt.Errorf("admin: the gauge %q needs a unique name with the prefix %s, a help text and a read function",
 				one.Name, prefix)
 		}

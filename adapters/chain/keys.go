@@ -68,10 +68,12 @@ func checkAccount(key *hdkeychain.ExtendedKey) error {
 	case key.IsPrivate():
 		return errPrivateKey
 	case string(key.Version()) != publicVersion:
-		return fmt.Errorf("its version bytes are %x, want %x: it must begin with xpub; ypub, zpub and tpub are of other coins",
+		return fmt.Errorf("its version bytes are %x, want %x: it must begin with xpub; ypub, zpub and tpub are "+
+			"of other coins",
 			key.Version(), publicVersion)
 	case depth == accountDepth+1:
-		return fmt.Errorf("it is of depth 4, the key of a chain (m/44'/195'/0'/0); want its parent, the account (m/44'/195'/0')")
+		return fmt.Errorf("it is of depth 4, the key of a chain (m/44'/195'/0'/0); want its parent, the account " +
+			"(m/44'/195'/0')")
 	case depth != accountDepth:
 		return fmt.Errorf("it is of depth %d, want 3: the account (m/44'/195'/0')", depth)
 	case key.ChildIndex() < hardened:

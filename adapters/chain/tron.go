@@ -54,8 +54,8 @@ func NewTron(cfg TronConfig) (*Tron, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tron{network: cfg.Network, address: cfg.Contract, contract: contract, source: newTronSource(cfg), log: cfg.Logger,
-		receipts: otter.Must(&otter.Options[string, []recharge.Transfer]{MaximumWeight: receiptWeight,
+	t := &Tron{network: cfg.Network, address: cfg.Contract, contract: contract, source: newTronSource(cfg),
+		log: cfg.Logger, receipts: otter.Must(&otter.Options[string, []recharge.Transfer]{MaximumWeight: receiptWeight,
 			Weigher: func(_ string, list []recharge.Transfer) uint32 { return uint32(1 + len(list)) }})}
 	t.node = restNode{t}
 	if cfg.JSONRPC {
@@ -228,7 +228,8 @@ func (t *Tron) Transaction(ctx context.Context, txID string) ([]recharge.Transfe
 // receipt reads the transfers of a transaction. It returns false if the chain
 // has no receipt of it. A young transaction is known not to be solidified. The
 // caller must not change the list.
-func (t *Tron) receipt(ctx context.Context, txID string, final recharge.Head, young bool) ([]recharge.Transfer, bool, error) {
+func (t *Tron) receipt(ctx context.Context, txID string, final recharge.Head,
+	young bool) ([]recharge.Transfer, bool, error) {
 	if list, ok := t.receipts.GetIfPresent(txID); ok {
 		return list, true, nil
 	}
@@ -304,7 +305,8 @@ func (t restNode) balance(ctx context.Context, owner [20]byte) (domain.Money, er
 		failed = failed || r.Ret == "FAILED" || r.Contract != "" && r.Contract != "SUCCESS"
 	}
 	if failed {
-		return 0, fmt.Errorf("%s: the balance of %s could not be read: %q", t.network, encodeAddress(owner), excerpt(out.Result.Code))
+		return 0, fmt.Errorf("%s: the balance of %s could not be read: %q", t.network, encodeAddress(owner),
+			excerpt(out.Result.Code))
 	}
 	return t.amount(out.Constant[0])
 }

@@ -36,7 +36,8 @@ func (g *breaker) check() error {
 
 func (g *breaker) refusal() error {
 	if left := time.Until(g.until); left > 0 {
-		return fmt.Errorf("the source failed %d times and is left alone for another %s", g.failures, left.Round(time.Millisecond))
+		return fmt.Errorf("the source failed %d times and is left alone for another %s", g.failures,
+			left.Round(time.Millisecond))
 	}
 	if g.probing {
 		return errProbing

@@ -138,8 +138,8 @@ func (n rpcNode) balance(ctx context.Context, owner [20]byte) (domain.Money, err
 		var before, after hexInt
 		var amount string
 		var in, out []rpcLog
-		err := n.source.batch(ctx, []rpcCall{newCall("eth_blockNumber"), n.balanceCall(owner), above(toTopic), above(fromTopic),
-			newCall("eth_blockNumber")}, []any{&before, &amount, &in, &out, &after})
+		err := n.source.batch(ctx, []rpcCall{newCall("eth_blockNumber"), n.balanceCall(owner), above(toTopic),
+			above(fromTopic), newCall("eth_blockNumber")}, []any{&before, &amount, &in, &out, &after})
 		if err != nil {
 			return 0, err
 		}

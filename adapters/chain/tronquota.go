@@ -14,7 +14,8 @@ import (
 
 // refuses are the statuses by which TronGrid limits calls (its documentation,
 // "Rate limits"; 503 with a key too).
-var refuses = map[int]bool{http.StatusForbidden: true, http.StatusTooManyRequests: true, http.StatusServiceUnavailable: true}
+var refuses = map[int]bool{http.StatusForbidden: true, http.StatusTooManyRequests: true,
+	http.StatusServiceUnavailable: true}
 
 // errExhausted means that the quota of the day is used up.
 var errExhausted = errors.New("the daily quota is used up")

@@ -135,7 +135,8 @@ func (s *tronSource) callOnce(ctx context.Context, method, path string, query ur
 	case errors.Is(err, errExhausted):
 		s.breaker.release()
 		if s.quota.begin() {
-			s.log.Warn("the daily quota of the chain's source is used up; calls go on at one a second", "network", s.network, "err", err)
+			s.log.Warn("the daily quota of the chain's source is used up; calls go on at one a second", "network", s.network,
+				"err", err)
 		}
 	default:
 		pause := s.breaker.failed(suspended)

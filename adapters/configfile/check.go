@@ -50,7 +50,8 @@ func (c *check) exits(texts []string) []Exit {
 		}
 		code, city, hasCity := strings.Cut(place, "/")
 		if declared && !catalog.IsCountryCode(code) {
-			c.fault("AGENTPROXY_EXITS", "%q is no place: write @ and an upper case ISO 3166-1 alpha-2 code, and / and a city where there is one", place)
+			c.fault("AGENTPROXY_EXITS", "%q is no place: write @ and an upper case ISO 3166-1 alpha-2 code, and / and a city "+
+				"where there is one", place)
 		} else if hasCity && !session.IsLabel(city) {
 			c.fault("AGENTPROXY_EXITS", "the city %q must be 1 to 64 of A-Z, a-z, 0-9, _ and -", city)
 		}
@@ -62,12 +63,13 @@ func (c *check) exits(texts []string) []Exit {
 // settings checks a Config as a whole.
 func (c *check) settings(config Config, providers int) (Settings, error) {
 	s := Settings{HTTPAddr: config.HTTPAddr, GatewayAddr: config.GatewayAddr, AdminAddr: config.AdminAddr,
-		AdminHosts:        config.AdminHosts,
-		RootSecret:        Secret(config.Secret),
-		SessionLimit:      c.atLeast("AGENTPROXY_SESSION_LIMIT", config.SessionLimit, 0),
-		RateLimit:         c.atLeast("AGENTPROXY_RATE_LIMIT_PER_MINUTE", config.RateLimit, 0),
-		TrialDays:         c.atLeast("AGENTPROXY_TRIAL_DAYS", config.TrialDays, 1),
-		Registration:      account.Registration(c.oneOf("AGENTPROXY_REGISTRATION", config.Registration, "open", "referral", "closed")),
+		AdminHosts:   config.AdminHosts,
+		RootSecret:   Secret(config.Secret),
+		SessionLimit: c.atLeast("AGENTPROXY_SESSION_LIMIT", config.SessionLimit, 0),
+		RateLimit:    c.atLeast("AGENTPROXY_RATE_LIMIT_PER_MINUTE", config.RateLimit, 0),
+		TrialDays:    c.atLeast("AGENTPROXY_TRIAL_DAYS", config.TrialDays, 1),
+		Registration: account.Registration(c.oneOf("AGENTPROXY_REGISTRATION", config.Registration, "open", "referral",
+			"closed")),
 		ClientAddressDays: c.atLeast("AGENTPROXY_CLIENT_ADDRESS_DAYS", config.ClientAddressDays, 0),
 		LogLevel:          c.oneOf("AGENTPROXY_LOG_LEVEL", config.LogLevel, "debug", "info", "warn", "error"),
 		LogFormat:         c.oneOf("AGENTPROXY_LOG_FORMAT", config.LogFormat, "auto", "text", "json"),
@@ -79,7 +81,8 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 	c.mode(&s, config, api, gateway, providers)
 	s.DatabaseConns = c.atLeast("AGENTPROXY_DATABASE_MAX_CONNS", config.DatabaseConns, 4)
 	if s.DatabaseURL != "" && config.Secret == "" {
-		c.fault("AGENTPROXY_SECRET", "is required with PostgreSQL, the same for every replica; make one with: openssl rand -base64 32")
+		c.fault("AGENTPROXY_SECRET", "is required with PostgreSQL, the same for every replica; make one with: openssl "+
+			"rand -base64 32")
 	}
 	s.PublicHost, s.PublicPort = c.publicGateway(config.PublicGateway, gateway)
 	s.PublicURL, s.MCPReveal = c.publicURL(config.PublicURL, api), config.MCPReveal
@@ -124,8 +127,9 @@ func (c *check) previousSecrets(list []string) (secrets []Secret) {
 // where a setting shows that the service is meant for others: behind a reverse
 // proxy both listeners are on loopback too.
 func (c *check) mode(s *Settings, config Config, api, gateway netip.AddrPort, providers int) {
-	s.Dev = api.Addr().IsLoopback() && gateway.Addr().IsLoopback() && config.PublicGateway == "" && config.PublicURL == "" &&
-		len(config.TrustedProxies) == 0 && s.DatabaseURL == "" && config.TronXPub == "" && providers == 0
+	s.Dev = api.Addr().IsLoopback() && gateway.Addr().IsLoopback() && config.PublicGateway == "" &&
+		config.PublicURL == "" && len(config.TrustedProxies) == 0 && s.DatabaseURL == "" && config.TronXPub == "" &&
+		providers == 0
 	if config.Dev != nil {
 		s.Dev = *config.Dev
 	}
@@ -159,7 +163,8 @@ func (c *check) trialTotal(text string, balance domain.Money) domain.Money {
 	case err != nil || total < 0:
 		c.fault("AGENTPROXY_TRIAL_DAILY_TOTAL", "must be an amount of 0 or more with at most 6 decimals")
 	case total > 0 && total < balance:
-		c.fault("AGENTPROXY_TRIAL_DAILY_TOTAL", "must be at least the trial balance of %s, or 0 for unlimited: no account would get any", balance)
+		c.fault("AGENTPROXY_TRIAL_DAILY_TOTAL", "must be at least the trial balance of %s, or 0 for unlimited: no account "+
+			"would get any", balance)
 	}
 	return total
 }
@@ -212,7 +217,8 @@ func (c *check) database(text string) (path string, url Secret) {
 		}
 		return "", Secret(text)
 	}
-	c.fault("AGENTPROXY_DATABASE_URL", "must be sqlite:// and a file, such as sqlite://agentproxy.db, or a postgres:// URL")
+	c.fault("AGENTPROXY_DATABASE_URL", "must be sqlite:// and a file, such as sqlite://agentproxy.db, or a "+
+		"postgres:// URL")
 	return "", ""
 }
 
@@ -220,7 +226,8 @@ func (c *check) database(text string) (path string, url Secret) {
 func (c *check) publicGateway(text string, gateway netip.AddrPort) (string, int) {
 	if text == "" {
 		if gateway.Addr().IsUnspecified() {
-			c.fault("AGENTPROXY_PUBLIC_GATEWAY", "is required if the gateway listens on all addresses: the host:port that agents reach")
+			c.fault("AGENTPROXY_PUBLIC_GATEWAY", "is required if the gateway listens on all addresses: the host:port that "+
+				"agents reach")
 		}
 		return gateway.Addr().String(), int(gateway.Port())
 	}

@@ -66,7 +66,9 @@ type Config struct {
 	AllowNetworks []string `yaml:"allow_networks" env:"AGENTPROXY_ALLOW_NETWORKS"`
 	// Networks that webhooks may reach besides public addresses.
 	WebhookAllow []string `yaml:"webhook_allow_networks" env:"AGENTPROXY_WEBHOOK_ALLOW_NETWORKS"`
-	// Addresses of this host that the embedded provider sells, each with the place it is sold as (203.0.113.7@DE/berlin). Half of them serve dynamic sessions, half static ones. Development mode sells every country, other modes the declared places alone.
+	// Addresses of this host that the embedded provider sells, each with the place it is sold as
+	// (203.0.113.7@DE/berlin). Half of them serve dynamic sessions, half static ones. Development mode sells every
+	// country, other modes the declared places alone.
 	Exits []string `yaml:"exits" env:"AGENTPROXY_EXITS" default:"127.0.0.2 to 127.0.3.254"`
 	// Live sessions per agent; 0 is unlimited.
 	SessionLimit int `yaml:"session_limit" env:"AGENTPROXY_SESSION_LIMIT"`
@@ -101,7 +103,8 @@ type Config struct {
 func defaults() Config {
 	return Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", AdminAddr: "127.0.0.1:8082",
 		DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20, RateLimit: 600, SessionLimit: 200,
-		TrialBalance: "10.00", TrialDays: 14, Registration: "open", ClientAddressDays: 90, LogLevel: "info", LogFormat: "auto"}
+		TrialBalance: "10.00", TrialDays: 14, Registration: "open", ClientAddressDays: 90, LogLevel: "info",
+		LogFormat: "auto"}
 }
 
 // The defaults outside development mode of limits that are off in it.
@@ -191,7 +194,7 @@ type Rules struct {
 func Load(rules Rules) (Settings, error) {
 	config := defaults()
 	c := check{rules: rules}
-	catalog := CatalogConfig{Policy: defaultPolicy()}
+	var catalog CatalogConfig
 	var warnings []Fault
 	var secrets []string // variables that the file names
 	if file := os.Getenv("AGENTPROXY_CONFIG"); file != "" {

@@ -107,10 +107,12 @@ func (c *check) payments(p PaymentConfig, dev bool) PaymentSettings {
 // fault. It is for the start: a file may be checked where payments are not set.
 func (s PaymentSettings) Warnings() (list []Fault) {
 	if s.Off {
-		list = append(list, Fault{Path: "AGENTPROXY_TRON_XPUB", Text: "is not set, so recharges are refused; set the account's public key to be paid in USDT"})
+		list = append(list, Fault{Path: "AGENTPROXY_TRON_XPUB", Text: "is not set, so recharges are refused; set the " +
+			"account's public key to be paid in USDT"})
 	}
 	if s.Network == "tron-mainnet" && !s.JSONRPC && s.APIKey == "" {
-		list = append(list, Fault{Path: "AGENTPROXY_TRON_API_KEY", Text: "is not set: TronGrid limits calls without a key so much that payments may be seen late; get a free key at trongrid.io"})
+		list = append(list, Fault{Path: "AGENTPROXY_TRON_API_KEY", Text: "is not set: TronGrid limits calls without a key " +
+			"so much that payments may be seen late; get a free key at trongrid.io"})
 	}
 	return list
 }
@@ -134,11 +136,13 @@ func isLoopback(host string) bool {
 
 // devchain checks the settings of the development chain.
 func (c *check) devchain(p PaymentConfig) PaymentSettings {
-	for name, value := range map[string]string{"AGENTPROXY_TRON_NETWORK": p.TronNetwork, "AGENTPROXY_TRON_API_URL": p.TronAPIURL,
-		"AGENTPROXY_TRON_SOURCE": p.TronSource, "AGENTPROXY_TRON_API_KEY": p.TronAPIKey, "AGENTPROXY_TRON_CONTRACT": p.TronContract} {
+	for name, value := range map[string]string{"AGENTPROXY_TRON_NETWORK": p.TronNetwork,
+		"AGENTPROXY_TRON_API_URL": p.TronAPIURL, "AGENTPROXY_TRON_SOURCE": p.TronSource,
+		"AGENTPROXY_TRON_API_KEY": p.TronAPIKey, "AGENTPROXY_TRON_CONTRACT": p.TronContract} {
 		if value != "" {
 			c.fault(name,
-				"has no effect without AGENTPROXY_TRON_XPUB, the account's public key that addresses are derived from; set that too")
+				"has no effect without AGENTPROXY_TRON_XPUB, the account's public key that addresses are derived from; "+
+					"set that too")
 		}
 	}
 	s := PaymentSettings{DevchainBlock: devchainBlock}

@@ -42,7 +42,8 @@ func (l *loader) product(v value) (catalog.Product, bool) {
 	switch p.Type {
 	case session.Dynamic:
 		p.Price = m.need("price").money()
-		p.MinBytes, p.MaxBytes = gigabytes(m.get("min_traffic_gb"), minTraffic), gigabytes(m.get("max_traffic_gb"), maxTraffic)
+		p.MinBytes, p.MaxBytes = gigabytes(m.get("min_traffic_gb"), minTraffic),
+			gigabytes(m.get("max_traffic_gb"), maxTraffic)
 		inapplicable(m, p.Type, "durations", "min_quantity", "max_quantity", "fair_use_gb")
 	case session.Static:
 		p.Durations = durations(m.need("durations"))
@@ -64,9 +65,6 @@ func (l *loader) product(v value) (catalog.Product, bool) {
 	l.places(m, &p)
 	l.margins(m, p)
 	l.buyers(m, &p)
-	if rules := l.productPolicy(m.get("policy")); rules != nil {
-		l.config.Policy.Products[p.No] = rules
-	}
 	l.provisioning(m, &p)
 	return p, true
 }
@@ -187,7 +185,8 @@ func (l *loader) places(m fields, p *catalog.Product) {
 			of = p.Cities
 		}
 		if len(of) > 0 && len(in) > 1 {
-			find(m.of, "sources["+strconv.Itoa(i)+"]").fault("has cities in %d countries; write one source for each country", len(in))
+			find(m.of, "sources["+strconv.Itoa(i)+"]").fault("has cities in %d countries; write one source for each country",
+				len(in))
 		}
 	}
 }

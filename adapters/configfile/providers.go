@@ -32,7 +32,7 @@ type Provider struct {
 	PerSecond  float64           // calls of the provider's API; 0 if the kind's own
 	Timeout    time.Duration     // of a call; 0 if the kind's own
 	Dir        string            // of the file, which relative paths of options begin at
-	Resolve    string            // where names of targets are resolved: here or upstream; empty if the proxy's address decides
+	Resolve    string            // where names of targets are resolved: here, upstream or, if empty, by the address
 }
 
 // provider reads one provider and creates it, to check its settings.

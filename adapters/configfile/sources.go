@@ -85,7 +85,8 @@ func (l *loader) source(v value, p catalog.Product) string {
 		v.fault("the provider %q (%s) sells no traffic, so it cannot deliver a dynamic product", name, l.config.Kind(name))
 	}
 	if _, ok := made.(ports.Static); !ok && p.Type == session.Static {
-		v.fault("the provider %q (%s) sells no IP addresses, so it cannot deliver a static product", name, l.config.Kind(name))
+		v.fault("the provider %q (%s) sells no IP addresses, so it cannot deliver a static product", name,
+			l.config.Kind(name))
 	}
 	if p.Direct && !made.Capabilities().Direct {
 		v.fault("the provider %q (%s) cannot be used directly: its credential is shared by orders", name, l.config.Kind(name))
@@ -118,7 +119,8 @@ func (l *loader) margins(m fields, p catalog.Product) {
 	allowed := m.get("allow_below_cost").truth(false)
 	compare := func(field string, price, cost domain.Money, source int) {
 		if price > 0 && cost > price && !allowed {
-			find(m.of, field).fault("%s USD is below the cost of %s USD of sources[%d]; set allow_below_cost: true to sell at a loss",
+			find(m.of, field).fault("%s USD is below the cost of %s USD of sources[%d]; set allow_below_cost: true to "+
+				"sell at a loss",
 				price, cost, source)
 		}
 	}

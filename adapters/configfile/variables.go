@@ -58,7 +58,8 @@ func unknownVariables(environ, secrets []string) (warnings []Fault) {
 	for _, v := range environ {
 		name, _, _ := strings.Cut(v, "=")
 		if strings.HasPrefix(name, "AGENTPROXY_") && !slices.Contains(known, name) && !injected.MatchString(name) {
-			warnings = append(warnings, Fault{Path: name, Text: "is not a setting of agentproxy and has no effect; check its spelling"})
+			warnings = append(warnings, Fault{Path: name, Text: "is not a setting of agentproxy and has no effect; check " +
+				"its spelling"})
 		}
 	}
 	slices.SortFunc(warnings, func(a, b Fault) int { return strings.Compare(a.Path, b.Path) })

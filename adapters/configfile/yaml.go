@@ -200,7 +200,8 @@ func (v value) items() []value {
 	}
 	list := make([]value, len(s.Values))
 	for i, n := range s.Values {
-		list[i] = value{doc: v.doc, node: v.doc.resolve(n), path: fmt.Sprintf("%s[%d]", v.path, i), line: n.GetToken().Position.Line}
+		list[i] = value{doc: v.doc, node: v.doc.resolve(n), path: fmt.Sprintf("%s[%d]", v.path, i),
+			line: n.GetToken().Position.Line}
 	}
 	return list
 }

@@ -303,7 +303,8 @@ func newMetrics(t *Table) *metrics {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read)
 	}
 	m := &metrics{
-		refused: counter("agentproxy_connections_refused_total", "Connections that were closed at once because a bound was reached."),
+		refused: counter("agentproxy_connections_refused_total", "Connections that were closed at once because a bound "+
+			"was reached."),
 		evicted: counter("agentproxy_connections_evicted_total", "Waiting connections that were closed for new ones."),
 		failed: counter("agentproxy_accept_failures_total",
 			"Times that no connection could be accepted, because file descriptors or memory ran out."),

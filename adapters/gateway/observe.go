@@ -20,8 +20,6 @@ const (
 	eventRequest = "request"
 	eventRefused = "refused" // by the gateway
 	eventFailed  = "failed"  // by the target, or on the path to it
-	// eventReported is a target that the session's policy would refuse if it were enforced.
-	eventReported = "would_refuse"
 )
 
 // observeRefusal records why a connection was not made. A failed authentication is
@@ -32,8 +30,8 @@ func (g *Gateway) observeRefusal(c *client.Conn, exit netip.Addr, host string, r
 	if ref.Unobserved || e == nil {
 		return
 	}
-	o := traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), At: g.now(), Type: eventRefused, Evidence: ref.Evidence, Host: host,
-		StatusCode: ref.Status, Code: ref.Code.String(), Latency: latency, ExitIP: text(exit),
+	o := traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), At: g.now(), Type: eventRefused, Evidence: ref.Evidence,
+		Host: host, StatusCode: ref.Status, Code: ref.Code.String(), Latency: latency, ExitIP: text(exit),
 		Retryable: ref.Retryable(), HowToFix: ref.HowToFix}
 	if ref.Failure() {
 		o.Type = eventFailed
@@ -58,8 +56,6 @@ func (g *Gateway) observeTunnel(t *relay.Tunnel, why client.Cause) {
 		ref = refusal.TrafficExhausted
 	case client.Looped:
 		ref = refusal.TargetForbidden
-	case client.Denied:
-		ref = g.denialOf(t.Conn)
 	case client.TargetGone:
 		ref = refusal.ConnectionReset
 		o.Evidence = health.HTTPError

@@ -11,7 +11,6 @@ import (
 	"agentproxy/adapters/gateway/http1"
 	"agentproxy/adapters/gateway/monotime"
 	"agentproxy/adapters/gateway/socket"
-	"agentproxy/domain/policy"
 	"agentproxy/domain/procurement"
 )
 
@@ -28,8 +27,6 @@ type targetKey struct {
 	session string
 	exit    netip.Addr
 	target  hostport.Target
-	shared  *policy.Shared // the rules that let the target pass
-	own     *policy.Rules
 	proxy   string // see proxyKey; maps store keys of more than 128 bytes indirectly
 }
 
@@ -43,7 +40,6 @@ func proxyKey(proxy *procurement.Endpoint, rotation int) string {
 type targetConn struct {
 	key   targetKey
 	tcp   *net.TCPConn
-	addrs []netip.Addr // that the target was judged by
 	in    http1.Reader
 	since time.Duration // idle since, by monotime
 }

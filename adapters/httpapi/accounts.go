@@ -209,7 +209,8 @@ func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) 
 	b := in.Body
 	out, err := s.Accounts.Register(ctx, accounts.Register{ReferralCode: b.ReferralCode,
 		Origin: account.Origin{Addr: r.addr, UserAgent: first(c.gin.Request.Header, "User-Agent")}, FromExit: r.fromExit,
-		Profile: account.Profile{Name: b.Name, ContactEmail: b.ContactEmail, WebhookURL: b.WebhookURL, Description: b.Description}})
+		Profile: account.Profile{Name: b.Name, ContactEmail: b.ContactEmail, WebhookURL: b.WebhookURL,
+			Description: b.Description}})
 	if errors.Is(err, account.ErrReferralCode) && b.ReferralCode != "" {
 		s.Limits.WrongCodes().Missed(r.counted)
 	}

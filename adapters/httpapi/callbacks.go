@@ -30,10 +30,11 @@ func (s *Server) declareCallbacks() {
 		Open:      true,
 		OwnBody:   map[string]any{},
 		BodyLimit: callbackLimit,
-		Doc:       "For providers, not for agents. The call is signed by the provider, and says only that the order is to be read again.",
-		Refuses:   []*domain.Error{domain.ErrInvalid, procurement.ErrNoCallback},
-		OK:        []reply{{Status: ok, Doc: "The orders are read soon.", Data: callbackReply{true}}},
-		Example:   map[string]any{"event": "proxy.status.changed"},
+		Doc: "For providers, not for agents. The call is signed by the provider, and says only that the order is to " +
+			"be read again.",
+		Refuses: []*domain.Error{domain.ErrInvalid, procurement.ErrNoCallback},
+		OK:      []reply{{Status: ok, Doc: "The orders are read soon.", Data: callbackReply{true}}},
+		Example: map[string]any{"event": "proxy.status.changed"},
 	}, func(ctx context.Context, in *callbackInput) (int, callbackReply, error) {
 		c := callIn(ctx)
 		err := s.Callbacks.Receive(ctx, in.Provider, c.gin.Request.Header, c.body)

@@ -58,8 +58,8 @@ func (s *Server) declareCredentials() {
 		Path:    "/auth/refresh",
 		Tag:     "account",
 		Summary: "Exchange a live token for a new one",
-		Doc: "The new token has the permissions of the one that is sent. 24 hours after the first token, which the key and the " +
-			"secret were exchanged for, the last one ends: expires_in shortens towards that.",
+		Doc: "The new token has the permissions of the one that is sent. 24 hours after the first token, which the " +
+			"key and the secret were exchanged for, the last one ends: expires_in shortens towards that.",
 		OK: []reply{{Status: ok, Doc: "A token.", Data: exampleToken}},
 	}, func(ctx context.Context, _ *struct{}) (int, tokenReply, error) {
 		t, err := s.Accounts.RefreshToken(callIn(ctx).caller)

@@ -91,8 +91,10 @@ func (s *Server) declareKeys() {
 		Tag:     "account",
 		Summary: "End a further API key",
 		Scope:   account.AccountWrite,
-		Doc:     "At once, on every replica within a second. The first key is replaced with POST /account/rotate-key instead.",
-		OK:      []reply{{Status: ok, Doc: "The keys that are left.", Data: keysReply{[]keyReply{exampleKey}, paginationReply{1, 100, 1, 1}}}},
+		Doc: "At once, on every replica within a second. The first key is replaced with POST " +
+			"/account/rotate-key instead.",
+		OK: []reply{{Status: ok, Doc: "The keys that are left.", Data: keysReply{[]keyReply{exampleKey},
+			paginationReply{1, 100, 1, 1}}}},
 		Refuses: refusals(account.ErrKeyNotFound, account.ErrFirstKey),
 	}, s.deleteKey)
 	op(s, operation{
@@ -102,8 +104,9 @@ func (s *Server) declareKeys() {
 		Tag:     "account",
 		Summary: "Replace the first API key",
 		Scope:   account.AccountWrite,
-		Doc: "Needs the api_secret and a credential with every permission. The old key ends at once, or after grace_seconds; a key " +
-			"that was replaced before ends now. Bearer tokens go on until they expire: rotate-secret ends those.",
+		Doc: "Needs the api_secret and a credential with every permission. The old key ends at once, or after " +
+			"grace_seconds; a key that was replaced before ends now. Bearer tokens go on until they expire: " +
+			"rotate-secret ends those.",
 		OK:      []reply{{Status: ok, Doc: "The new first key, which is shown once.", Data: exampleIssuedKey}},
 		Refuses: refusals(account.ErrInvalidKey),
 		Example: map[string]any{"api_secret": "sk_…", "grace_seconds": 3600},

@@ -72,7 +72,8 @@ func (s *Server) declareProducts() {
 	}
 	list.ID, list.Path, list.Scope, list.Summary = "list-products", "/products", account.ProductsRead, "What is sold"
 	op(s, list, s.listProducts)
-	list.ID, list.Path, list.Scope, list.Open, list.Summary = "list-public-products", "/public/products", "", true, "What is sold, without a credential"
+	list.ID, list.Path, list.Scope, list.Open, list.Summary = "list-public-products", "/public/products", "", true,
+		"What is sold, without a credential"
 	op(s, list, s.listProducts)
 
 	op(s, operation{

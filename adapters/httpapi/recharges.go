@@ -111,18 +111,7 @@ func (s *Server) declareRecharges() {
 				Data:   rechargesReply{[]rechargeReply{exampleRecharge}, paginationReply{1, 20, 1, 1}},
 			},
 		},
-	}, func(ctx context.Context, in *rechargesInput) (int, rechargesReply, error) {
-		page, err := in.page(ctx)
-		if err != nil {
-			return 0, rechargesReply{}, err
-		}
-		list, err := s.Recharges.List(ctx, caller(ctx), recharge.Status(in.Status), page)
-		if err != nil {
-			return 0, rechargesReply{}, err
-		}
-		items, pagination := toItems(list, toRecharge)
-		return ok, rechargesReply{items, pagination}, nil
-	})
+	}, s.listRecharges)
 	op(s, operation{
 		ID:      "get-recharge-status",
 		Method:  http.MethodGet,
@@ -134,16 +123,7 @@ func (s *Server) declareRecharges() {
 		Doc: `Poll every few seconds until paid. An order that expired is still paid by money that comes within 72 hours;
 later money is credited without the order.`,
 		OK: []reply{{Status: ok, Doc: "The order.", Data: exampleRechargeStatus}},
-	}, func(ctx context.Context, in *orderPath) (int, rechargeStatusReply, error) {
-		v, err := s.readOrder(ctx, in)
-		return ok, rechargeStatusReply{
-			toRecharge(v.Order),
-			v.Confirmations,
-			v.Required,
-			maybeText(v.TxID),
-			maybeStamp(v.PaidAt),
-		}, err
-	})
+	}, s.rechargeStatus)
 	op(s, operation{
 		ID:      "get-recharge-qr",
 		Method:  http.MethodGet,
@@ -152,19 +132,46 @@ later money is credited without the order.`,
 		Summary: "The wallet address of an order as a QR code",
 		Scope:   account.BillingRead,
 		Refuses: refusals(recharge.ErrNotFound, recharge.ErrOff),
-		Doc:     "The code holds wallet_address and nothing else: wallets take no address with an amount. Enter amount_usdt by hand.",
-		OK:      []reply{{Status: ok, Doc: "A PNG of at least 256 by 256 pixels, without envelope.", Data: picture{}}},
-	}, func(ctx context.Context, in *orderPath) (int, picture, error) {
-		v, err := s.readOrder(ctx, in)
-		if err == nil && v.Address == "" {
-			err = recharge.ErrOff
-		}
-		if err != nil {
-			return 0, nil, err
-		}
-		p, err := drawCode(v.Address)
-		return ok, p, err
-	})
+		Doc: "The code holds wallet_address and nothing else: wallets take no address with an amount. Enter " +
+			"amount_usdt by hand.",
+		OK: []reply{{Status: ok, Doc: "A PNG of at least 256 by 256 pixels, without envelope.", Data: picture{}}},
+	}, s.rechargeCode)
+}
+
+func (s *Server) listRecharges(ctx context.Context, in *rechargesInput) (int, rechargesReply, error) {
+	page, err := in.page(ctx)
+	if err != nil {
+		return 0, rechargesReply{}, err
+	}
+	list, err := s.Recharges.List(ctx, caller(ctx), recharge.Status(in.Status), page)
+	if err != nil {
+		return 0, rechargesReply{}, err
+	}
+	items, pagination := toItems(list, toRecharge)
+	return ok, rechargesReply{items, pagination}, nil
+}
+
+func (s *Server) rechargeStatus(ctx context.Context, in *orderPath) (int, rechargeStatusReply, error) {
+	v, err := s.readOrder(ctx, in)
+	return ok, rechargeStatusReply{
+		toRecharge(v.Order),
+		v.Confirmations,
+		v.Required,
+		maybeText(v.TxID),
+		maybeStamp(v.PaidAt),
+	}, err
+}
+
+func (s *Server) rechargeCode(ctx context.Context, in *orderPath) (int, picture, error) {
+	v, err := s.readOrder(ctx, in)
+	if err == nil && v.Address == "" {
+		err = recharge.ErrOff
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	p, err := drawCode(v.Address)
+	return ok, p, err
 }
 
 // createRecharge is refused for an amount by the text that was sent, so that no
@@ -192,7 +199,8 @@ func (s *Server) createRecharge(ctx context.Context, in *rechargeInput) (result[
 	if done.Quote != nil {
 		return result[any]{Status: ok, Data: toQuote(done.Quote)}, nil
 	}
-	return result[any]{Status: outcomeStatus[done.Outcome], Data: toRecharge(done.View.Order), Replayed: done.Replayed}, nil
+	return result[any]{Status: outcomeStatus[done.Outcome], Data: toRecharge(done.View.Order), Replayed: done.Replayed},
+		nil
 }
 
 func (s *Server) readOrder(ctx context.Context, in *orderPath) (payments.OrderView, error) {

@@ -34,8 +34,8 @@ func (s *Server) declareReveal() {
 		Open:    true,
 		Once:    true,
 		Summary: "The credentials of a session, once",
-		Doc: "The link comes from the tool connect of POST /mcp. It works once, within 5 minutes, for whoever has it; the session's " +
-			"events list it. A program fetches it, so that the password does not pass a model.",
+		Doc: "The link comes from the tool connect of POST /mcp. It works once, within 5 minutes, for whoever has it; " +
+			"the session's events list it. A program fetches it, so that the password does not pass a model.",
 		OK:      []reply{{Status: ok, Doc: "Plain text in the asked form, without envelope.", Data: text("")}},
 		Refuses: and(ofLive, reveals.ErrUnknown, reveals.ErrUsed),
 	}, func(ctx context.Context, in *revealInput) (int, text, error) {

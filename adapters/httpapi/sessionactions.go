@@ -68,7 +68,8 @@ func (s *Server) declareChanges() {
 		Scope:      account.SessionsWrite,
 		Idempotent: true,
 		EmptyBody:  true,
-		Doc:        "The session_id stays. The older proxy address means the new exit too; open tunnels finish on the old one.",
+		Doc: "The session_id stays. The older proxy address means the new exit too; open tunnels finish on " +
+			"the old one.",
 		OK: []reply{
 			{
 				Status: ok,
@@ -78,26 +79,7 @@ func (s *Server) declareChanges() {
 		},
 		Refuses: and(ofLive, catalog.ErrOutOfStock, ports.ErrProvider, ports.ErrTimeout),
 		Example: map[string]any{"reason": "http_403"},
-	}, func(ctx context.Context, in *rotateInput) (result[rotateReply], error) {
-		id, err := in.id()
-		if err != nil {
-			return result[rotateReply]{}, err
-		}
-		key, err := in.call(ctx)
-		if err != nil {
-			return result[rotateReply]{}, err
-		}
-		done, err := s.Sessions.Rotate(
-			ctx,
-			sessions.Rotate{AgentID: caller(ctx), SessionID: id, Reason: health.RotationReason(in.Body.Reason), Call: key},
-		)
-		if err != nil {
-			return result[rotateReply]{}, err
-		}
-		r := s.toSession(done.View)
-		data := rotateReply{r, r.Proxy, r.Rotation.LastRotatedAt}
-		return result[rotateReply]{Status: ok, Data: data, Replayed: done.Replayed}, nil
-	})
+	}, s.rotateSession)
 	opResult(s, operation{
 		ID:         "renew-session",
 		Method:     http.MethodPost,
@@ -128,26 +110,7 @@ func (s *Server) declareChanges() {
 			ports.ErrTimeout,
 		),
 		Example: map[string]any{"duration_days": 30},
-	}, func(ctx context.Context, in *renewInput) (result[any], error) {
-		id, err := in.id()
-		if err != nil {
-			return result[any]{}, err
-		}
-		key, err := in.call(ctx)
-		if err != nil {
-			return result[any]{}, err
-		}
-		dry, err := in.asked(ctx)
-		if err != nil {
-			return result[any]{}, err
-		}
-		done, err := s.Sessions.Renew(
-			ctx,
-			sessions.Renew{AgentID: caller(ctx), SessionID: id, Days: string(in.Body.DurationDays),
-				MaxCost: in.Body.MaxCost.money(), Call: key, DryRun: dry},
-		)
-		return s.bought(done, err)
-	})
+	}, s.renewSession)
 	end := operation{
 		ID:      "terminate-session",
 		Method:  http.MethodPost,
@@ -156,12 +119,56 @@ func (s *Server) declareChanges() {
 		Summary: "End a session",
 		Scope:   account.SessionsWrite,
 		Refuses: ofSession,
-		Doc: "Repeating it answers 200 with the same state. What a dynamic session did not use is refunded. What a seller may still " +
-			"deliver and does not take back stays held, and is charged or released when the outcome is known: see cost.",
+		Doc: "Repeating it answers 200 with the same state. What a dynamic session did not use is refunded. What a " +
+			"seller may still deliver and does not take back stays held, and is charged or released when the outcome is " +
+			"known: see cost.",
 		OK: []reply{{Status: ok, Doc: "The session as it ended.", Data: exampleEnded}}}
 	op(s, end, s.terminate)
-	end.ID, end.Method, end.Path, end.Doc = "delete-session", http.MethodDelete, "/sessions/{session_id}", "The same as terminate."
+	end.ID, end.Method, end.Path, end.Doc = "delete-session", http.MethodDelete, "/sessions/{session_id}",
+		"The same as terminate."
 	op(s, end, s.terminate)
+}
+
+func (s *Server) rotateSession(ctx context.Context, in *rotateInput) (result[rotateReply], error) {
+	id, err := in.id()
+	if err != nil {
+		return result[rotateReply]{}, err
+	}
+	key, err := in.call(ctx)
+	if err != nil {
+		return result[rotateReply]{}, err
+	}
+	done, err := s.Sessions.Rotate(
+		ctx,
+		sessions.Rotate{AgentID: caller(ctx), SessionID: id, Reason: health.RotationReason(in.Body.Reason), Call: key},
+	)
+	if err != nil {
+		return result[rotateReply]{}, err
+	}
+	r := s.toSession(done.View)
+	data := rotateReply{r, r.Proxy, r.Rotation.LastRotatedAt}
+	return result[rotateReply]{Status: ok, Data: data, Replayed: done.Replayed}, nil
+}
+
+func (s *Server) renewSession(ctx context.Context, in *renewInput) (result[any], error) {
+	id, err := in.id()
+	if err != nil {
+		return result[any]{}, err
+	}
+	key, err := in.call(ctx)
+	if err != nil {
+		return result[any]{}, err
+	}
+	dry, err := in.asked(ctx)
+	if err != nil {
+		return result[any]{}, err
+	}
+	done, err := s.Sessions.Renew(
+		ctx,
+		sessions.Renew{AgentID: caller(ctx), SessionID: id, Days: string(in.Body.DurationDays),
+			MaxCost: in.Body.MaxCost.money(), Call: key, DryRun: dry},
+	)
+	return s.bought(done, err)
 }
 
 func (s *Server) terminate(ctx context.Context, in *sessionPath) (int, sessionReply, error) {

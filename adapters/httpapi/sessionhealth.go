@@ -128,8 +128,8 @@ func (s *Server) checkSession(ctx context.Context, in *sessionPath) (int, checkR
 func toEvent(e eventlog.Event) eventReply {
 	r := eventReply{EventID: e.ID, At: stamp(e.At), OccurredAt: maybeStamp(e.OccurredAt), Source: e.Source.String(),
 		Type: e.Type, TargetHost: maybeText(e.TargetHost), StatusCode: maybeInt(e.StatusCode), Code: maybeText(e.Code),
-		Bytes: e.Bytes, LatencyMS: maybeInt(e.LatencyMS), ExitIP: maybeText(e.ExitIP), Count: max(e.Count, 1), Message: maybeText(e.Message),
-		Retryable: e.Retryable, HowToFix: maybeText(e.HowToFix)}
+		Bytes: e.Bytes, LatencyMS: maybeInt(e.LatencyMS), ExitIP: maybeText(e.ExitIP), Count: max(e.Count, 1),
+		Message: maybeText(e.Message), Retryable: e.Retryable, HowToFix: maybeText(e.HowToFix)}
 	if e.StatusCode == 0 {
 		r.StatusCode = -1
 	}

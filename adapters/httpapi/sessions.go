@@ -46,7 +46,46 @@ type sessionsReply struct {
 
 // declareSessions declares buying and reading sessions.
 func (s *Server) declareSessions() {
-	opResult(s, operation{
+	opResult(s, createOperation(), s.createSession)
+	op(s, operation{
+		ID:      "list-sessions",
+		Method:  http.MethodGet,
+		Path:    "/sessions",
+		Tag:     "sessions",
+		Summary: "The agent's sessions, newest first",
+		Scope:   account.SessionsRead,
+		OK: []reply{
+			{
+				Status: ok,
+				Doc:    "A page of sessions.",
+				Data:   sessionsReply{[]sessionReply{exampleDynamic}, paginationReply{1, 20, 1, 1}},
+			},
+		},
+	}, s.listSessions)
+	op(s, operation{
+		ID:      "get-session",
+		Method:  http.MethodGet,
+		Path:    "/sessions/{session_id}",
+		Tag:     "sessions",
+		Summary: "One session",
+		Scope:   account.SessionsRead,
+		Refuses: ofSession,
+		OK:      []reply{{Status: ok, Doc: "The session.", Data: exampleStatic}},
+	}, s.session)
+	op(s, operation{
+		ID:      "get-session-usage",
+		Method:  http.MethodGet,
+		Path:    "/sessions/{session_id}/usage",
+		Tag:     "sessions",
+		Summary: "What a session used and has left",
+		Scope:   account.SessionsRead,
+		Refuses: ofSession,
+		OK:      []reply{{Status: ok, Doc: "The usage.", Data: exampleDynamic.Usage}},
+	}, s.sessionUsage)
+}
+
+func createOperation() operation {
+	return operation{
 		ID:         "create-session",
 		Method:     http.MethodPost,
 		Path:       "/sessions",
@@ -81,63 +120,34 @@ func (s *Server) declareSessions() {
 			"type":   "dynamic",
 			"config": map[string]any{"product_no": "dyn_global_1", "traffic_gb": 1, "country": "US"},
 		},
-	}, s.createSession)
-	op(s, operation{
-		ID:      "list-sessions",
-		Method:  http.MethodGet,
-		Path:    "/sessions",
-		Tag:     "sessions",
-		Summary: "The agent's sessions, newest first",
-		Scope:   account.SessionsRead,
-		OK: []reply{
-			{
-				Status: ok,
-				Doc:    "A page of sessions.",
-				Data:   sessionsReply{[]sessionReply{exampleDynamic}, paginationReply{1, 20, 1, 1}},
-			},
-		},
-	}, func(ctx context.Context, in *sessionsInput) (int, sessionsReply, error) {
-		page, err := in.page(ctx)
-		if err != nil {
-			return 0, sessionsReply{}, err
-		}
-		list, err := s.Sessions.List(
-			ctx,
-			sessions.List{AgentID: caller(ctx), Page: page, Filter: ports.SessionFilter{
-				Status: session.Status(in.Status), Type: session.Type(in.Type), ProductNo: in.ProductNo}},
-		)
-		if err != nil {
-			return 0, sessionsReply{}, err
-		}
-		items, pagination := toItems(list, s.toSession)
-		return ok, sessionsReply{items, pagination}, nil
-	})
-	op(s, operation{
-		ID:      "get-session",
-		Method:  http.MethodGet,
-		Path:    "/sessions/{session_id}",
-		Tag:     "sessions",
-		Summary: "One session",
-		Scope:   account.SessionsRead,
-		Refuses: ofSession,
-		OK:      []reply{{Status: ok, Doc: "The session.", Data: exampleStatic}},
-	}, func(ctx context.Context, in *sessionPath) (int, sessionReply, error) {
-		v, err := s.readSession(ctx, in)
-		return ok, s.toSession(v), err
-	})
-	op(s, operation{
-		ID:      "get-session-usage",
-		Method:  http.MethodGet,
-		Path:    "/sessions/{session_id}/usage",
-		Tag:     "sessions",
-		Summary: "What a session used and has left",
-		Scope:   account.SessionsRead,
-		Refuses: ofSession,
-		OK:      []reply{{Status: ok, Doc: "The usage.", Data: exampleDynamic.Usage}},
-	}, func(ctx context.Context, in *sessionPath) (int, usageReply, error) {
-		v, err := s.readSession(ctx, in)
-		return ok, toUsage(v), err
-	})
+	}
+}
+
+func (s *Server) session(ctx context.Context, in *sessionPath) (int, sessionReply, error) {
+	v, err := s.readSession(ctx, in)
+	return ok, s.toSession(v), err
+}
+
+func (s *Server) sessionUsage(ctx context.Context, in *sessionPath) (int, usageReply, error) {
+	v, err := s.readSession(ctx, in)
+	return ok, toUsage(v), err
+}
+
+func (s *Server) listSessions(ctx context.Context, in *sessionsInput) (int, sessionsReply, error) {
+	page, err := in.page(ctx)
+	if err != nil {
+		return 0, sessionsReply{}, err
+	}
+	list, err := s.Sessions.List(
+		ctx,
+		sessions.List{AgentID: caller(ctx), Page: page, Filter: ports.SessionFilter{
+			Status: session.Status(in.Status), Type: session.Type(in.Type), ProductNo: in.ProductNo}},
+	)
+	if err != nil {
+		return 0, sessionsReply{}, err
+	}
+	items, pagination := toItems(list, s.toSession)
+	return ok, sessionsReply{items, pagination}, nil
 }
 
 func (s *Server) readSession(ctx context.Context, in *sessionPath) (sessions.View, error) {

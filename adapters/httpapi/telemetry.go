@@ -124,8 +124,9 @@ func (s *Server) declareTelemetry() {
 		Scope:     account.TelemetryWrite,
 		OwnBody:   batchBody{},
 		BodyLimit: batchBodyLimit,
-		Doc:       "A malformed event refuses the whole call. One for a session that is unknown or over is rejected alone. At most 2 MiB.",
-		OK:        []reply{{Status: ok, Doc: "What was accepted.", Data: exampleBatch}},
+		Doc: "A malformed event refuses the whole call. One for a session that is unknown or over is rejected alone. " +
+			"At most 2 MiB.",
+		OK: []reply{{Status: ok, Doc: "What was accepted.", Data: exampleBatch}},
 		Example: map[string]any{
 			"events": []any{map[string]any{"session_id": "sess_" + exampleID, "event_type": "success",
 				"status_code": 200, "latency_ms": 240, "target_host": "shop.example"}},

@@ -24,7 +24,8 @@ const (
 	metadataPath = "/.well-known/oauth-protected-resource"
 )
 
-var errOrigin = errCrossSite.Msgf("the Origin header names another site; call this path from a program, without the header")
+var errOrigin = errCrossSite.Msgf(
+	"the Origin header names another site; call this path from a program, without the header")
 
 // serveTools adds the path of the tools and the metadata of RFC 9728 that its 401 names. They are
 // outside the API's prefix.
@@ -121,7 +122,8 @@ func outerCall(ctx context.Context) *call {
 // Idempotency-Key or empty. It returns the HTTP status and the body of the answer. The caller of Run
 // has judged the permission, and the request was counted already.
 func (a *Agent) Run(ctx context.Context, method, path, key string, body []byte) (int, []byte, error) {
-	r, err := http.NewRequestWithContext(context.WithValue(ctx, agentKey{}, a.c), method, Prefix+path, bytes.NewReader(body))
+	ctx = context.WithValue(ctx, agentKey{}, a.c)
+	r, err := http.NewRequestWithContext(ctx, method, Prefix+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}

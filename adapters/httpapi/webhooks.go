@@ -71,11 +71,7 @@ func (s *Server) declareWebhooks() {
 		Summary: "Where events go, and whether they arrive",
 		Scope:   account.AccountRead,
 		OK:      []reply{{Status: ok, Doc: "The webhook.", Data: exampleWebhook}},
-	}, func(ctx context.Context, _ *struct{}) (int, webhookReply, error) {
-		v, err := s.Webhooks.Endpoint(ctx, caller(ctx))
-		return ok, webhookReply{maybeText(v.URL), maybeText(v.SecretHint), string(v.State()), maybeStamp(v.DisabledAt),
-			maybeStamp(v.LastDeliveryAt)}, err
-	})
+	}, s.webhook)
 	op(s, operation{
 		ID:      "rotate-webhook-secret",
 		Method:  http.MethodPost,
@@ -86,10 +82,7 @@ func (s *Server) declareWebhooks() {
 		Refuses: refusals(webhook.ErrNoEndpoint),
 		Doc:     "For 24 hours every event is signed with both secrets, so a receiver can change over without losing one.",
 		OK:      []reply{{Status: ok, Doc: "The new secret.", Data: webhookSecretReply{"whsec_…", stamp(exampleTime)}}},
-	}, func(ctx context.Context, _ *struct{}) (int, webhookSecretReply, error) {
-		secret, at, err := s.Webhooks.RotateSecret(ctx, caller(ctx))
-		return ok, webhookSecretReply{secret, stamp(at)}, err
-	})
+	}, s.rotateWebhookSecret)
 	op(s, operation{
 		ID:      "test-webhook",
 		Method:  http.MethodPost,
@@ -100,10 +93,7 @@ func (s *Server) declareWebhooks() {
 		Refuses: refusals(webhook.ErrNoEndpoint, account.ErrRateLimited),
 		Doc:     "10 an hour, each sent once. GET /account/webhook/deliveries says what came of it.",
 		OK:      []reply{{Status: ok, Doc: "It is on its way.", Data: webhookTestReply{"evt_" + exampleID}}},
-	}, func(ctx context.Context, _ *struct{}) (int, webhookTestReply, error) {
-		id, err := s.Webhooks.Test(ctx, caller(ctx))
-		return ok, webhookTestReply{id}, err
-	})
+	}, s.testWebhook)
 	op(s, operation{
 		ID:      "list-webhook-deliveries",
 		Method:  http.MethodGet,
@@ -111,7 +101,8 @@ func (s *Server) declareWebhooks() {
 		Tag:     "webhooks",
 		Summary: "What was sent and what came of it, newest first",
 		Scope:   account.AccountRead,
-		Doc:     "Kept for 30 days. Events of a time when the webhook was disabled are listed as failed; redeliver those you need.",
+		Doc: "Kept for 30 days. Events of a time when the webhook was disabled are listed as failed; redeliver " +
+			"those you need.",
 		OK: []reply{
 			{
 				Status: ok,
@@ -119,18 +110,7 @@ func (s *Server) declareWebhooks() {
 				Data:   deliveriesReply{[]deliveryReply{exampleDelivery}, paginationReply{1, 20, 1, 1}},
 			},
 		},
-	}, func(ctx context.Context, in *deliveriesInput) (int, deliveriesReply, error) {
-		page, err := in.page(ctx)
-		if err != nil {
-			return 0, deliveriesReply{}, err
-		}
-		list, err := s.Webhooks.Deliveries(ctx, caller(ctx), webhook.Status(in.Status), page)
-		if err != nil {
-			return 0, deliveriesReply{}, err
-		}
-		items, pagination := toItems(list, toDelivery)
-		return ok, deliveriesReply{items, pagination}, nil
-	})
+	}, s.listDeliveries)
 	op(s, operation{
 		ID:      "redeliver-webhook",
 		Method:  http.MethodPost,
@@ -139,17 +119,49 @@ func (s *Server) declareWebhooks() {
 		Summary: "Send an event again now",
 		Scope:   account.AccountWrite,
 		Refuses: refusals(webhook.ErrNotFound, webhook.ErrNoEndpoint),
-		Doc:     "Not a test event. Whatever its status: it becomes pending and is sent at once, with its webhook-id, and with the retries of a new event.",
-		OK:      []reply{{Status: ok, Doc: "The delivery.", Data: examplePending}},
-	}, func(ctx context.Context, in *deliveryPath) (int, deliveryReply, error) {
-		id, err := in.id()
-		if err != nil {
-			return 0, deliveryReply{}, err
-		}
-		d, err := s.Webhooks.Redeliver(ctx, caller(ctx), id)
-		return ok, toDelivery(d), err
-	})
+		Doc: "Not a test event. Whatever its status: it becomes pending and is sent at once, with its webhook-id, and " +
+			"with the retries of a new event.",
+		OK: []reply{{Status: ok, Doc: "The delivery.", Data: examplePending}},
+	}, s.redeliver)
 	s.documentWebhooks()
+}
+
+func (s *Server) webhook(ctx context.Context, _ *struct{}) (int, webhookReply, error) {
+	v, err := s.Webhooks.Endpoint(ctx, caller(ctx))
+	return ok, webhookReply{maybeText(v.URL), maybeText(v.SecretHint), string(v.State()), maybeStamp(v.DisabledAt),
+		maybeStamp(v.LastDeliveryAt)}, err
+}
+
+func (s *Server) rotateWebhookSecret(ctx context.Context, _ *struct{}) (int, webhookSecretReply, error) {
+	secret, at, err := s.Webhooks.RotateSecret(ctx, caller(ctx))
+	return ok, webhookSecretReply{secret, stamp(at)}, err
+}
+
+func (s *Server) testWebhook(ctx context.Context, _ *struct{}) (int, webhookTestReply, error) {
+	id, err := s.Webhooks.Test(ctx, caller(ctx))
+	return ok, webhookTestReply{id}, err
+}
+
+func (s *Server) listDeliveries(ctx context.Context, in *deliveriesInput) (int, deliveriesReply, error) {
+	page, err := in.page(ctx)
+	if err != nil {
+		return 0, deliveriesReply{}, err
+	}
+	list, err := s.Webhooks.Deliveries(ctx, caller(ctx), webhook.Status(in.Status), page)
+	if err != nil {
+		return 0, deliveriesReply{}, err
+	}
+	items, pagination := toItems(list, toDelivery)
+	return ok, deliveriesReply{items, pagination}, nil
+}
+
+func (s *Server) redeliver(ctx context.Context, in *deliveryPath) (int, deliveryReply, error) {
+	id, err := in.id()
+	if err != nil {
+		return 0, deliveryReply{}, err
+	}
+	d, err := s.Webhooks.Redeliver(ctx, caller(ctx), id)
+	return ok, toDelivery(d), err
 }
 
 func toDelivery(d webhook.Delivery) deliveryReply {

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 
 	"agentproxy/domain"
 )
@@ -83,7 +84,8 @@ func getAccount(ctx context.Context, a *api, _ struct{}) (reply, error) {
 		next = "Call recharge: the balance is used up."
 	}
 	if budget.Paused {
-		next = "The budget is paused, so nothing can be bought until the account's owner resumes it; list_sessions shows what is live."
+		next = "The budget is paused, so nothing can be bought until the account's owner resumes it; " +
+			"list_sessions shows what is live."
 	}
 	return reply{data: accountAnswer{AgentID: info.AgentID, Name: info.Name, Status: info.Status, Tier: info.Tier,
 		Balance: money.Balance, Held: money.Held, Currency: money.Currency, Trial: info.Trial,
@@ -128,8 +130,10 @@ func recharge(ctx context.Context, a *api, in struct {
 	if err := a.post(ctx, "/billing/recharge", in.PurchaseID, body, &o); err != nil {
 		return reply{}, err
 	}
-	r := reply{data: o, next: "Show the address, the amount and the QR code to the person who pays, and call get_account until the balance has grown."}
-	if status, picture, err := a.Run(ctx, "GET", "/billing/recharge/"+o.OrderID+"/qr", "", nil); err == nil && status == 200 {
+	r := reply{data: o, next: "Show the address, the amount and the QR code to the person who pays, " +
+		"and call get_account until the balance has grown."}
+	status, picture, err := a.Run(ctx, http.MethodGet, "/billing/recharge/"+o.OrderID+"/qr", "", nil)
+	if err == nil && status == http.StatusOK {
 		r.image = picture
 	}
 	return r, nil

@@ -57,7 +57,8 @@ func failed(events []eventData) []failure {
 		if len(list) == mostFailures {
 			break
 		}
-		list = append(list, failure{e.At, e.Source, e.Type, hostOf(e.TargetHost), e.StatusCode, e.Code, e.HowToFix, e.Retryable})
+		list = append(list, failure{At: e.At, Source: e.Source, Type: e.Type, Host: hostOf(e.TargetHost),
+			Status: e.StatusCode, Code: e.Code, HowToFix: e.HowToFix, Retryable: e.Retryable})
 	}
 	return list
 }

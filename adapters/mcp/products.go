@@ -158,7 +158,8 @@ func findProducts(ctx context.Context, a *api, in finding) (reply, error) {
 
 // carries reports whether a product has the city and the traffic that are asked for.
 func (p productData) carries(in finding) bool {
-	if in.City != "" && len(p.Cities) > 0 && !slices.ContainsFunc(p.Cities, func(c string) bool { return strings.EqualFold(c, in.City) }) {
+	same := func(city string) bool { return strings.EqualFold(city, in.City) }
+	if in.City != "" && len(p.Cities) > 0 && !slices.ContainsFunc(p.Cities, same) {
 		return false
 	}
 	return in.GB == "" || p.Type != "dynamic" || p.MaxTrafficGB == nil || compare(in.GB, *p.MaxTrafficGB) <= 0
@@ -264,7 +265,8 @@ func quote(ctx context.Context, a *api, in purchase) (reply, error) {
 	if err != nil {
 		return reply{}, withNearest(err, sold, in)
 	}
-	return reply{data: q, next: "Call create_session with the same arguments, a max_cost of at least cost, and a new purchase_id."}, nil
+	return reply{data: q, next: "Call create_session with the same arguments, a max_cost of at least cost, " +
+		"and a new purchase_id."}, nil
 }
 
 // withNearest adds to a refusal the products nearest to what was asked for: those of the same type and
@@ -287,13 +289,16 @@ func withNearest(err error, sold []productData, in purchase) error {
 		}
 		return n
 	}
-	near := slices.DeleteFunc(slices.Clone(sold), func(p productData) bool { return !p.Available || p.ProductNo == in.ProductNo })
+	near := slices.DeleteFunc(slices.Clone(sold), func(p productData) bool {
+		return !p.Available || p.ProductNo == in.ProductNo
+	})
 	slices.SortStableFunc(near, func(p, q productData) int {
 		return cmp.Or(cmp.Compare(rank(p), rank(q)), compare(p.Price, q.Price))
 	})
 	nearest := []map[string]any{}
 	for _, p := range near[:min(len(near), mostNearest)] {
-		nearest = append(nearest, map[string]any{"product_no": p.ProductNo, "type": p.Type, "price": p.Price, "unit": p.Unit})
+		nearest = append(nearest, map[string]any{"product_no": p.ProductNo, "type": p.Type, "price": p.Price,
+			"unit": p.Unit})
 	}
 	details := map[string]any{"nearest": nearest}
 	for name, value := range r.Details {

@@ -159,7 +159,8 @@ func listSessions(ctx context.Context, a *api, in struct {
 	rows := make([]row, len(list.Items))
 	for i, s := range list.Items {
 		a.note(s)
-		rows[i] = row{s.SessionID, s.ProductNo, s.Type, s.Status, s.Location.Country, s.left(), s.Health.HealthScore, s.Health.RiskLevel}
+		rows[i] = row{s.SessionID, s.ProductNo, s.Type, s.Status, s.Location.Country, s.left(),
+			s.Health.HealthScore, s.Health.RiskLevel}
 	}
 	next := "Call get_session or connect with a session_id."
 	if len(rows) == 0 {
@@ -188,7 +189,8 @@ func rotate(ctx context.Context, a *api, in struct {
 		return reply{}, err
 	}
 	was, is := exits(events)
-	return reply{data: map[string]any{"session_id": s.SessionID, "old_exit": was, "new_exit": is, "rotations": s.Rotation.Count},
+	return reply{data: map[string]any{"session_id": s.SessionID, "old_exit": was, "new_exit": is,
+		"rotations": s.Rotation.Count},
 		next: "Open new connections with the same credentials, and call report with what they meet."}, nil
 }
 
@@ -239,7 +241,8 @@ func renewSession(ctx context.Context, a *api, in struct {
 		return reply{}, err
 	}
 	a.note(s)
-	return reply{data: map[string]any{"session_id": s.SessionID, "status": s.Status, "expires_at": s.ExpiresAt, "cost": s.Cost},
+	return reply{data: map[string]any{"session_id": s.SessionID, "status": s.Status, "expires_at": s.ExpiresAt,
+		"cost": s.Cost},
 		next: "Call get_session to see the time that is left."}, nil
 }
 
@@ -279,6 +282,9 @@ type secretAnswer struct {
 	Use       string     `json:"use"`
 }
 
+var unknownProxy = &refusal{Code: "SERVICE_UNAVAILABLE", Retryable: true,
+	Message: "the proxy is not known at the moment"}
+
 // mostIPs bounds the addresses that connect lists; all of them are behind the link.
 const mostIPs = 20
 
@@ -296,7 +302,8 @@ func connectSession(ctx context.Context, a *api, in struct {
 	}
 	client, _ := connect.Find(in.Client) // the arguments were checked
 	if s.Proxy != nil && s.Proxy.Protocol != "http" && client.NoSOCKS != "" {
-		return reply{}, invalid("client", "cannot use this session, which was bought for SOCKS5: %s; choose another client", client.NoSOCKS)
+		return reply{}, invalid("client", "cannot use this session, which was bought for SOCKS5: %s; choose another one",
+			client.NoSOCKS)
 	}
 	var where secretAnswer
 	if in.Reveal {
@@ -308,22 +315,27 @@ func connectSession(ctx context.Context, a *api, in struct {
 		return reply{}, err
 	}
 	if s.Proxy == nil {
-		return reply{}, &refusal{Code: "SERVICE_UNAVAILABLE", Message: "the proxy is not known at the moment", Retryable: true}
+		return reply{}, unknownProxy
 	}
 	shown := s.Proxy.Masked()
 	if a.secrets.revealed() {
 		shown = *s.Proxy
 	}
 	out := connected{SessionID: s.SessionID, Protocol: shown.Protocol, Host: shown.Host, Port: shown.Port,
-		Username: shown.Username, Password: shown.Password, Client: client.Name, Snippet: client.Snippet(shown), Secret: where}
+		Username: shown.Username, Password: shown.Password, Client: client.Name, Snippet: client.Snippet(shown),
+		Secret: where}
 	if len(s.IPs) > 1 {
 		for _, ip := range s.IPs[:min(len(s.IPs), mostIPs)] {
 			out.IPs = append(out.IPs, ipAnswer{ip.IP, ip.Username})
 		}
 		out.MoreIPs = len(s.IPs) - len(out.IPs)
 	}
-	return reply{data: out, next: "Let the program get the password as secret.use shows, then call check_proxy or send a request and report it."}, nil
+	return reply{data: out, next: "Let the program get the password as secret.use shows, then call check_proxy, " +
+		"or send a request and report it."}, nil
 }
+
+// variables are those that a program is most likely to read.
+const variables = "PROXY_URL, HTTP_PROXY, HTTPS_PROXY, PROXY_PASSWORD"
 
 // place puts the credentials where a program finds them.
 func (a *api) place(ctx context.Context, id string) (secretAnswer, error) {
@@ -332,11 +344,11 @@ func (a *api) place(ctx context.Context, id string) (secretAnswer, error) {
 		return secretAnswer{}, err
 	}
 	if until.IsZero() {
-		return secretAnswer{File: where, Use: ". " + connect.Quote(where) + "  # sets PROXY_URL, HTTP_PROXY, HTTPS_PROXY, PROXY_PASSWORD"}, nil
+		return secretAnswer{File: where, Use: ". " + connect.Quote(where) + "  # sets " + variables}, nil
 	}
 	until = until.UTC().Truncate(time.Second)
 	return secretAnswer{Link: where, ExpiresAt: &until,
-		Use: `eval "$(curl -fsS '` + where + `?as=env')"  # works once; sets PROXY_URL, HTTP_PROXY, HTTPS_PROXY, PROXY_PASSWORD; also ?as=url and ?as=json`}, nil
+		Use: `eval "$(curl -fsS '` + where + `?as=env')"  # works once; sets ` + variables + `; also ?as=url, ?as=json`}, nil
 }
 
 // reveal lets the answer hold the credentials, if the operator allows that.
@@ -346,10 +358,11 @@ func (a *api) reveal(ctx context.Context, s *sessionData) (secretAnswer, error) 
 	case err != nil:
 		return secretAnswer{}, err
 	case !allowed:
-		return secretAnswer{}, &refusal{Code: "REVEAL_NOT_ALLOWED", Message: "the operator does not allow credentials in an answer",
+		return secretAnswer{}, &refusal{Code: "REVEAL_NOT_ALLOWED",
+			Message:  "the operator does not allow credentials in an answer",
 			HowToFix: "Call connect without reveal: it gives your program the credentials."}
 	case len(list) == 0:
-		return secretAnswer{}, &refusal{Code: "SERVICE_UNAVAILABLE", Message: "the proxy is not known at the moment", Retryable: true}
+		return secretAnswer{}, unknownProxy
 	}
 	s.Proxy = &list[0]
 	a.secrets.reveal()

@@ -45,8 +45,12 @@ var tools = []tool{
 		name: "quote", title: "Price of a purchase", scope: "products:read", reads: true, repeatable: true,
 		description: "What create_session would cost and leave, with every check it makes. Buys nothing.",
 		args:        wish,
-		out: []field{{name: "cost", kind: "number", required: true}, {name: "balance_after", kind: "number", required: true},
-			{name: "currency", kind: "string", required: true}, {name: "next_step", kind: "string", required: true}},
+		out: []field{
+			{name: "cost", kind: "number", required: true},
+			{name: "balance_after", kind: "number", required: true},
+			{name: "currency", kind: "string", required: true},
+			{name: "next_step", kind: "string", required: true},
+		},
 		run: taking(quote),
 	},
 	{
@@ -54,7 +58,8 @@ var tools = []tool{
 		description: "Buys a proxy session with real money. It lives until its traffic or time is used up, or end_session. " +
 			"Unused traffic comes back at the end.",
 		args: append(wish[:len(wish):len(wish)],
-			field{name: "rotation", kind: "string", enum: []string{"on_demand", "timed", "fixed"}, doc: "Dynamic; on_demand is the default."},
+			field{name: "rotation", kind: "string", enum: []string{"on_demand", "timed", "fixed"},
+				doc: "Dynamic; on_demand is the default."},
 			field{name: "rotation_seconds", kind: "integer", doc: "With timed."}, maxCost, purchaseID),
 		out: []field{{name: "session_id", kind: "string", required: true}, {name: "status", kind: "string", required: true},
 			{name: "cost", kind: "number", required: true}, {name: "next_step", kind: "string", required: true}},
@@ -72,14 +77,14 @@ var tools = []tool{
 	},
 	{
 		name: "get_session", title: "One session", scope: "sessions:read", reads: true, repeatable: true,
-		description: "State, usage, cost, health with its reason, and the last 5 failures that the gateway saw or you reported.",
+		description: "State, usage, cost, health with its reason, and the last 5 failures, seen or reported.",
 		args:        []field{sessionID},
 		run:         taking(getSession),
 	},
 	{
 		name: "connect", title: "Use a session", scope: "sessions:read", repeatable: true,
-		description: "How a client uses the session's proxy: host, port, user name and a snippet, with *** as the password, and where " +
-			"your program gets the password. Never ask for the password itself or print it.",
+		description: "How a client uses the session's proxy: host, port, user name and a snippet, with *** as the " +
+			"password, and where your program gets the password. Never ask for the password itself or print it.",
 		args: []field{
 			sessionID,
 			{name: "client", kind: "string", enum: connect.Names(), doc: "curl is the default."},
@@ -89,10 +94,12 @@ var tools = []tool{
 	},
 	{
 		name: "rotate", title: "Change the exit", scope: "sessions:write", repeatable: true,
-		description: "Gives a dynamic session another exit. The credentials stay valid; open connections finish on the old exit.",
+		description: "Gives a dynamic session another exit. The credentials stay valid; open connections finish " +
+			"on the old exit.",
 		args: []field{
 			sessionID,
-			{name: "reason", kind: "string", enum: []string{"http_403", "http_429", "captcha", "timeout", "block", "scheduled", "manual"}},
+			{name: "reason", kind: "string",
+				enum: []string{"http_403", "http_429", "captcha", "timeout", "block", "scheduled", "manual"}},
 			{name: "request_id", kind: "string", key: true, doc: "The same text rotates once."},
 		},
 		run: taking(rotate),
@@ -115,7 +122,7 @@ var tools = []tool{
 	},
 	{
 		name: "check_proxy", title: "Try a session", scope: "sessions:write", repeatable: true, open: true,
-		description: "Opens one connection through the session's exit: its address, country and milliseconds. Free; 10 a minute.",
+		description: "Opens one connection through the session's exit: address, country, milliseconds. Free; 10 a minute.",
 		args:        []field{sessionID},
 		run:         taking(checkProxy),
 	},
@@ -133,7 +140,8 @@ var tools = []tool{
 	},
 	{
 		name: "recharge", title: "Add money", scope: "billing:write", repeatable: true,
-		description: "Orders a recharge in USDT on TRON: where a person sends it, until when, and a QR code. It moves no money itself.",
+		description: "Orders a recharge in USDT on TRON: where a person sends it, until when, and a QR code. " +
+			"It moves no money itself.",
 		args: []field{
 			{name: "amount", kind: "number", required: true, doc: "US dollars, 1 to 10000, at most 2 decimals."},
 			purchaseID,

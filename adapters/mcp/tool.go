@@ -21,8 +21,11 @@ type tool struct {
 	repeatable bool // a second call with the same arguments changes nothing more
 	open       bool // reaches beyond the service
 
-	run func(ctx context.Context, a *api, args json.RawMessage) (reply, error)
+	run runner
 }
+
+// runner runs a tool with arguments that were checked.
+type runner func(ctx context.Context, a *api, args json.RawMessage) (reply, error)
 
 // reply is what a tool answers.
 type reply struct {
@@ -35,7 +38,7 @@ type reply struct {
 const maxAnswer = 8000
 
 // taking reads the arguments of a tool into its own type.
-func taking[A any](run func(context.Context, *api, A) (reply, error)) func(context.Context, *api, json.RawMessage) (reply, error) {
+func taking[A any](run func(context.Context, *api, A) (reply, error)) runner {
 	return func(ctx context.Context, a *api, raw json.RawMessage) (reply, error) {
 		var args A
 		if err := decode(raw, &args); err != nil {

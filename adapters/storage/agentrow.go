@@ -66,8 +66,9 @@ func scanAgent(found interface{ Scan(...any) error }) (account.Agent, error) {
 	var r agentRow
 	var f referrerRow
 	err := found.Scan(&r.ID, &r.BillingUserID, &r.Name, &r.ContactEmail, &r.WebhookURL, &r.Description, &r.Status,
-		&r.DisabledFor, &r.VerifiedFor, &r.KeyHash, &r.KeyHint, &r.KeyCreatedAt, &r.KeyUsedAt, &r.SecretHash, &r.TokenVersion, &r.WebhookVersion, &r.PerMinute, &r.RegisteredFrom, &r.RegisteredWith, &r.CreatedAt,
-		&r.UpdatedAt, &f.ID, &f.Name, &f.Code, &f.IsDefault, &f.Disabled)
+		&r.DisabledFor, &r.VerifiedFor, &r.KeyHash, &r.KeyHint, &r.KeyCreatedAt, &r.KeyUsedAt, &r.SecretHash, &r.TokenVersion,
+		&r.WebhookVersion, &r.PerMinute, &r.RegisteredFrom, &r.RegisteredWith, &r.CreatedAt, &r.UpdatedAt, &f.ID, &f.Name,
+		&f.Code, &f.IsDefault, &f.Disabled)
 	if err != nil {
 		return account.Agent{}, err
 	}

@@ -92,7 +92,8 @@ func (s *Store) scope() string {
 const maxFaults = 1000
 
 // find adds the rows that break a rule to faults.
-func find(ctx context.Context, conn engine.Conn, r rule, query string, args []any, faults []ports.Fault) ([]ports.Fault, error) {
+func find(ctx context.Context, conn engine.Conn, r rule, query string, args []any,
+	faults []ports.Fault) ([]ports.Fault, error) {
 	err := conn.Rows(ctx, fmt.Sprintf("%s LIMIT %d", query, maxFaults), args, func(rows engine.Row) error {
 		f := ports.Fault{Rule: r.name}
 		err := rows.Scan(&f.Where, &f.Detail)

@@ -16,7 +16,8 @@ var ledgerRules = []rule{
 		WHERE agent_id NOT IN (SELECT agent_id FROM wallets)`},
 	{"no part of a wallet is negative", `SELECT agent_id, 'trial ' || trial || ', own ' || own || ', held ' ||
 		held_trial || ' and ' || held_own FROM wallets WHERE trial < 0 OR own < 0 OR held_trial < 0 OR held_own < 0`},
-	{"every wallet equals its entries", `SELECT w.agent_id, 'wallet ' || w.trial || ', ' || w.own || ', ' || w.held_trial ||
+	{"every wallet equals its entries",
+		`SELECT w.agent_id, 'wallet ' || w.trial || ', ' || w.own || ', ' || w.held_trial ||
 		', ' || w.held_own || '; entries ' || COALESCE(e.trial, 0) || ', ' || COALESCE(e.own, 0) || ', ' ||
 		COALESCE(e.held_trial, 0) || ', ' || COALESCE(e.held_own, 0)` + entrySums + `
 		WHERE w.trial <> COALESCE(e.trial, 0) OR w.own <> COALESCE(e.own, 0)
@@ -29,7 +30,8 @@ var ledgerRules = []rule{
 	{"no entry is missing", `SELECT w.agent_id, 'wallet ' || w.entries || '; entries ' || COALESCE(e.n, 0) ||
 		', last ' || COALESCE(e.ord, 0)` + entrySums + `
 		WHERE w.entries <> COALESCE(e.n, 0) OR w.entries <> COALESCE(e.ord, 0)`},
-	{"every entry moves what its type moves", `SELECT id, type || ' of ' || trial || ', ' || own || ', held ' || held_trial ||
+	{"every entry moves what its type moves",
+		`SELECT id, type || ' of ' || trial || ', ' || own || ', held ' || held_trial ||
 		' and ' || held_own || ', ' || account || ' ' || counter FROM ledger_entries WHERE NOT CASE type
 		WHEN 'trial_grant' THEN account = 'trial_grants' AND trial >= 0 AND own = 0 AND held_trial = 0 AND held_own = 0
 		WHEN 'recharge' THEN account = 'usdt_clearing' AND trial = 0 AND own >= 0 AND held_trial = 0 AND held_own = 0
@@ -73,7 +75,8 @@ var ledgerRules = []rule{
 // divided. It is -1 where the product would not fit 64 bits, as with a damaged row.
 func priceOf(bytes, round string) string {
 	return `CASE WHEN s.price NOT BETWEEN 0 AND 9000000000 OR ` + bytes + ` NOT BETWEEN 0 AND 1000000000000000000 THEN -1
-		ELSE (` + bytes + `) / 1000000000 * s.price + ((` + bytes + `) % 1000000000 * s.price + ` + round + `) / 1000000000 END`
+		ELSE (` + bytes + `) / 1000000000 * s.price +
+		((` + bytes + `) % 1000000000 * s.price + ` + round + `) / 1000000000 END`
 }
 
 var (
@@ -85,13 +88,16 @@ const ended = "s.status IN ('terminated', 'expired', 'failed')"
 
 // sessionRules are those of sessions and of what is kept beside them.
 var sessionRules = []rule{
-	{"no session used more than it bought", `SELECT id, 'bought ' || bytes || ', used ' || (up + down) || ', leased ' || leased
+	{"no session used more than it bought",
+		`SELECT id, 'bought ' || bytes || ', used ' || (up + down) || ', leased ' || leased
 		FROM sessions WHERE bytes > 0 AND up + down + leased > bytes`},
-	{"what a session leased its leases have left", `SELECT s.id, 'session ' || s.leased || '; leases ' || COALESCE(l.unused, 0)
+	{"what a session leased its leases have left",
+		`SELECT s.id, 'session ' || s.leased || '; leases ' || COALESCE(l.unused, 0)
 		FROM sessions s LEFT JOIN (SELECT session_id, SUM(granted - up - down) AS unused
 		FROM leases GROUP BY session_id) l ON l.session_id = s.id
 		WHERE s.leased <> COALESCE(l.unused, 0)`},
-	{"what a session holds, was charged and refunded equals its entries", `SELECT s.id, 'session ' || s.held_trial || ' and ' ||
+	{"what a session holds, was charged and refunded equals its entries",
+		`SELECT s.id, 'session ' || s.held_trial || ' and ' ||
 		s.held_own || ', ' || s.charged_trial || ' and ' || s.charged_own || ', ' || s.refunded_trial || ' and ' ||
 		s.refunded_own || '; entries ' || COALESCE(e.held_trial, 0) || ' and ' || COALESCE(e.held_own, 0) || ', ' ||
 		COALESCE(e.charged_trial, 0) || ' and ' || COALESCE(e.charged_own, 0) || ', ' ||
@@ -116,7 +122,8 @@ var sessionRules = []rule{
 		WHERE -(e.trial + e.own) <> CASE s.type WHEN 'dynamic' THEN ` + boughtPrice + `
 			ELSE CASE WHEN s.price BETWEEN 0 AND 9000000000 AND s.quantity BETWEEN 0 AND 1000000000
 			THEN s.price * s.quantity ELSE -1 END END`},
-	{"traffic is charged to its price once settled, and never beyond", `SELECT s.id, 'used ' || (s.up + s.down) || ' at ' ||
+	{"traffic is charged to its price once settled, and never beyond",
+		`SELECT s.id, 'used ' || (s.up + s.down) || ' at ' ||
 		s.price || ', charged ' || (s.charged_trial + s.charged_own) FROM sessions s
 		WHERE s.type = 'dynamic' AND s.activated_at > 0 AND (s.charged_trial + s.charged_own > ` + usedPrice + `
 		OR ` + ended + ` AND s.held_trial + s.held_own = 0 AND s.charged_trial + s.charged_own <> ` + usedPrice + `)`},
@@ -134,12 +141,14 @@ var sessionRules = []rule{
 		' at ' || s.price || ', charged ' || (s.charged_trial + s.charged_own) FROM sessions s
 		WHERE s.status = 'active' AND s.type = 'dynamic' AND s.settle_at = 0
 		AND s.charged_trial + s.charged_own < ` + usedPrice},
-	{"a session has an end and a reason once it ended, and not before", `SELECT s.id, s.status || ', ended at ' || s.ended_at ||
+	{"a session has an end and a reason once it ended, and not before",
+		`SELECT s.id, s.status || ', ended at ' || s.ended_at ||
 		', ' || s.reason FROM sessions s WHERE (` + ended + `) <> (s.ended_at > 0 AND s.reason <> '')`},
 	{"an active session has its exits", `SELECT s.id, s.quantity || ' exits, has ' || s.exits FROM sessions s
 		WHERE s.status = 'active' AND (s.exits = ''
 		OR length(s.exits) - length(replace(s.exits, ',', '')) + 1 <> s.quantity)`},
-	{"the hours of a session add up to it", `SELECT s.id, 'session ' || s.up || ', ' || s.down || ', ' || s.connections || ', ' ||
+	{"the hours of a session add up to it",
+		`SELECT s.id, 'session ' || s.up || ', ' || s.down || ', ' || s.connections || ', ' ||
 		(s.charged_trial + s.charged_own) || ', ' || (s.refunded_trial + s.refunded_own) || '; hours ' ||
 		COALESCE(h.up, 0) || ', ' || COALESCE(h.down, 0) || ', ' || COALESCE(h.connections, 0) || ', ' ||
 		COALESCE(h.charged, 0) || ', ' || COALESCE(h.refunded, 0)
@@ -174,11 +183,13 @@ var rechargeRules = []rule{
 		FROM ledger_entries WHERE type = 'recharge' OR substr(ref, 1, 5) = 'usdt:'
 		EXCEPT SELECT ` + transferRef + `, x.agent_id, x.order_id, x.amount, 'recharge'
 		FROM recharge_transfers x WHERE x.state = 'final') d JOIN ledger_entries e ON e.ref = d.ref`},
-	{"every final transfer is credited to its agent", `SELECT x.tx_id, 'log ' || x.log_index || ', ' || x.amount || ' for ' ||
+	{"every final transfer is credited to its agent",
+		`SELECT x.tx_id, 'log ' || x.log_index || ', ' || x.amount || ' for ' ||
 		x.agent_id FROM recharge_transfers x LEFT JOIN ledger_entries e ON e.ref = ` + transferRef + `
 		AND e.agent_id = x.agent_id AND e.trial + e.own = x.amount AND e.type = 'recharge'
 		WHERE x.state = 'final' AND x.agent_id <> '' AND e.ref IS NULL`},
-	{"a final transfer to an agent's address is that agent's", `SELECT x.tx_id, 'log ' || x.log_index || ' to ' || a.agent_id ||
+	{"a final transfer to an agent's address is that agent's",
+		`SELECT x.tx_id, 'log ' || x.log_index || ' to ' || a.agent_id ||
 		', is of ' || x.agent_id FROM recharge_transfers x
 		JOIN recharge_addresses a ON a.network = x.network AND a.address = x.to_address
 		WHERE x.state = 'final' AND x.agent_id <> a.agent_id`},
@@ -199,7 +210,8 @@ var orderRules = []rule{
 		LEFT JOIN sessions s ON s.id = o.session_id WHERE s.id IS NULL`},
 	{"nothing is bought twice for a session", `SELECT session_id, 'purchases ' || COUNT(*) FROM upstream_orders
 		WHERE kind = 'purchase' AND status = 'confirmed' GROUP BY session_id HAVING COUNT(*) > 1`},
-	{"what was bought is kept, and nothing else", `SELECT id, status || ' ' || kind || ', ' || length(goods) || ' bytes sealed'
+	{"what was bought is kept, and nothing else",
+		`SELECT id, status || ' ' || kind || ', ' || length(goods) || ' bytes sealed'
 		FROM upstream_orders WHERE (length(goods) > 0) <> (kind = 'purchase' AND status = 'confirmed')`},
 	{"an order that was not sent has no cost", `SELECT id, status || ', cost ' || cost FROM upstream_orders
 		WHERE (sent_at = 0 AND cost <> 0) OR cost < 0`},

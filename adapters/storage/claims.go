@@ -46,9 +46,9 @@ func (r claims) find(ctx context.Context, where string, args ...any) ([]procurem
 	}
 	list := make([]procurement.Claim, len(rows))
 	for i, row := range rows {
-		list[i] = procurement.Claim{Provider: row.Provider, Line: row.Line, Seat: row.Seat, OrderID: row.OrderID, SKU: row.SKU,
-			Location: session.Location{Country: row.Country, City: row.City},
-			Exit:     row.ExitIP, EndsAt: row.EndsAt, Renewal: row.Renewal, ClaimedAt: row.ClaimedAt}
+		list[i] = procurement.Claim{Provider: row.Provider, Line: row.Line, Seat: row.Seat, OrderID: row.OrderID,
+			SKU: row.SKU, Location: session.Location{Country: row.Country, City: row.City},
+			Exit: row.ExitIP, EndsAt: row.EndsAt, Renewal: row.Renewal, ClaimedAt: row.ClaimedAt}
 	}
 	return list, nil
 }

@@ -35,8 +35,8 @@ func (r calls) Find(_ context.Context, agentID, path, key string, since time.Tim
 
 // storedOutcomes are outcomes as the column status has them: the HTTP status of the
 // first answer, or 0 while the call is in flight.
-var storedOutcomes = map[int]ports.Outcome{0: ports.InFlight, 200: ports.Completed, 201: ports.Created, 202: ports.Pending,
-	410: ports.Ended}
+var storedOutcomes = map[int]ports.Outcome{0: ports.InFlight, 200: ports.Completed, 201: ports.Created,
+	202: ports.Pending, 410: ports.Ended}
 
 func outcomeStatus(o ports.Outcome) int {
 	for status, stored := range storedOutcomes {

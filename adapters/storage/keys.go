@@ -16,7 +16,8 @@ import (
 type keys struct{ *tx }
 
 func (r keys) Owner(_ context.Context, hash []byte) (agentID string, err error) {
-	err = r.row(`SELECT id FROM agents WHERE key_hash = ?1 UNION ALL SELECT agent_id FROM api_keys WHERE hash = ?1 LIMIT 1`,
+	err = r.row(
+		`SELECT id FROM agents WHERE key_hash = ?1 UNION ALL SELECT agent_id FROM api_keys WHERE hash = ?1 LIMIT 1`,
 		hash).Scan(&agentID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", account.ErrNotFound
@@ -47,9 +48,11 @@ func (r keys) Insert(_ context.Context, k account.Key) error {
 	for i, s := range k.Scopes {
 		permissions[i] = string(s)
 	}
-	_, err := r.exec(`INSERT INTO api_keys (id, agent_id, name, hash, hint, permissions, replaced, created_at, expires_at, used_at)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`, k.ID, k.AgentID, k.Name, k.Hash, k.Hint, strings.Join(permissions, " "),
-		flag(k.Replaced), micros(k.Created), micros(k.Expires), micros(k.Used))
+	_, err := r.exec(
+		`INSERT INTO api_keys (id, agent_id, name, hash, hint, permissions, replaced, created_at, expires_at, used_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`,
+		k.ID, k.AgentID, k.Name, k.Hash, k.Hint, strings.Join(permissions, " "), flag(k.Replaced), micros(k.Created),
+		micros(k.Expires), micros(k.Used))
 	if err != nil {
 		return fmt.Errorf("insert key %s: %w", k.ID, err)
 	}

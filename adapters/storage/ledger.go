@@ -212,7 +212,8 @@ func (r ledger) TrialsEnding(ctx context.Context, from, to time.Time, limit int)
 	return list, wrap("list trials that end", err)
 }
 
-const addHour = `INSERT INTO usage_hours (agent_id, hour, session_id, up, down, connections, charged, refunded, recharged)
+const addHour = `INSERT INTO usage_hours
+	(agent_id, hour, session_id, up, down, connections, charged, refunded, recharged)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 	ON CONFLICT (agent_id, hour, session_id) DO UPDATE SET
 	up = usage_hours.up + excluded.up, down = usage_hours.down + excluded.down,

@@ -15,7 +15,8 @@ const putReconciliation = `INSERT INTO reconciliations (provider, at, listed, or
 	ON CONFLICT (provider) DO UPDATE SET at = excluded.at, listed = excluded.listed, orphans = excluded.orphans`
 
 func (r reconciliations) Put(_ context.Context, c ports.Reconciliation) error {
-	return r.later("store the reconciliation of "+c.Provider, putReconciliation, c.Provider, micros(c.At), c.Listed, c.Orphans)
+	return r.later("store the reconciliation of "+c.Provider, putReconciliation, c.Provider, micros(c.At),
+		c.Listed, c.Orphans)
 }
 
 func (r reconciliations) All(ctx context.Context) (map[string]ports.Reconciliation, error) {

@@ -30,7 +30,8 @@ func (r trials) Take(_ context.Context, day time.Time, scope string, amount, mos
 }
 
 func (r trials) Return(_ context.Context, day time.Time, scope string, amount int64) error {
-	n, err := r.exec(`UPDATE trial_grants SET granted = granted - ?3 WHERE day = ?1 AND scope = ?2`, micros(day), scope, amount)
+	n, err := r.exec(`UPDATE trial_grants SET granted = granted - ?3 WHERE day = ?1 AND scope = ?2`, micros(day),
+		scope, amount)
 	if err == nil && n == 0 {
 		err = errors.New("nothing was granted")
 	}

@@ -142,7 +142,8 @@ func (r webhooks) Deliveries(
 }
 
 func (r webhooks) Pending(_ context.Context, agentID string, limit int) (n int, err error) {
-	err = r.row(`SELECT COUNT(*) FROM (SELECT 1 FROM webhook_deliveries WHERE agent_id = ?1 AND status = 'pending' LIMIT ?2) d`,
+	err = r.row(
+		`SELECT COUNT(*) FROM (SELECT 1 FROM webhook_deliveries WHERE agent_id = ?1 AND status = 'pending' LIMIT ?2) d`,
 		agentID, limit).Scan(&n)
 	return n, wrap("count pending deliveries of "+agentID, err)
 }

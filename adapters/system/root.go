@@ -44,7 +44,8 @@ const (
 func ParseRoot(text string) (Root, error) {
 	text = strings.TrimSpace(text)
 	if len(text) < minRoot || len(text) > maxRoot {
-		return nil, fmt.Errorf("the root secret has %d characters; it needs %d to %d random ones, for example of: openssl rand -base64 32",
+		return nil, fmt.Errorf("the root secret has %d characters; it needs %d to %d random ones, for example of: openssl "+
+			"rand -base64 32",
 			len(text), minRoot, maxRoot)
 	}
 	seen := map[byte]bool{}
@@ -52,7 +53,8 @@ func ParseRoot(text string) (Root, error) {
 		seen[text[i]] = true
 	}
 	if len(seen) < minDistinct {
-		return nil, fmt.Errorf("the root secret has only %d different characters; make a random one, for example with: openssl rand -base64 32",
+		return nil, fmt.Errorf("the root secret has only %d different characters; make a random one, for example with: "+
+			"openssl rand -base64 32",
 			len(seen))
 	}
 	return Root(text), nil
@@ -137,7 +139,8 @@ func readSecret(path string, most int64) (string, error) {
 		return "", fmt.Errorf("the root secret %s is not a regular file", path)
 	}
 	if perm := info.Mode().Perm(); perm&0o027 != 0 {
-		return "", fmt.Errorf("the root secret %s has mode %04o, so others can read or change it; run: chmod 600 %s", path, perm, path)
+		return "", fmt.Errorf("the root secret %s has mode %04o, so others can read or change it; run: chmod 600 %s", path,
+			perm, path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, most))
 	if err != nil {

@@ -160,7 +160,8 @@ func (s *Secrets) Open(sealed []byte, purpose string) ([]byte, error) {
 			return plain, nil
 		}
 	}
-	return nil, errors.New("what is sealed cannot be opened: it was sealed under another AGENTPROXY_SECRET, or was changed")
+	return nil, errors.New("what is sealed cannot be opened: it was sealed under another AGENTPROXY_SECRET, " +
+		"or was changed")
 }
 
 // ProxyPassword derives the password of a session: 32 of a-z and 2-7.

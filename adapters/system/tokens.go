@@ -120,7 +120,8 @@ func (t *Tokens) Read(text string, now time.Time) (ports.Token, error) {
 	if c.Since != nil {
 		since = c.Since
 	}
-	return ports.Token{AgentID: c.Subject, Since: since.UTC(), Version: c.Version, Scopes: scopes, Expires: c.ExpiresAt.UTC()}, nil
+	return ports.Token{AgentID: c.Subject, Since: since.UTC(), Version: c.Version, Scopes: scopes,
+		Expires: c.ExpiresAt.UTC()}, nil
 }
 
 // complete reports whether the claims are present that Sign always writes and the

@@ -31,16 +31,17 @@ func makeGateway(s Spec, log *slog.Logger) (ports.Provider, error) {
 		Login: gateway.Login{Username: o["username"], Password: s.Secrets["password"], Zone: o["zone"], Package: o["package"],
 			Network: o["network"], Numbers: o["numbers"], Host: o["host"], Port: o["port"], Protocol: o["protocol"],
 			State: o["state"], ASN: o["asn"], Strict: o["strict"], Places: s.Locations},
-		Custom: gateway.Custom{HTTPPort: o["http_port"], SOCKS5Port: o["socks5_port"], User: o["user_template"], Password: o["password_template"],
-			CountryCase: o["country_case"], CityGap: o["city_gap"], Separators: o["separators"], TokenAlphabet: o["token_alphabet"],
-			TokenLength: o["token_length"], TTLUnit: o["ttl_unit"], TTLMin: o["ttl_min"], TTLMax: o["ttl_max"]}}, log))
+		Custom: gateway.Custom{HTTPPort: o["http_port"], SOCKS5Port: o["socks5_port"], User: o["user_template"],
+			Password: o["password_template"], CountryCase: o["country_case"], CityGap: o["city_gap"],
+			Separators: o["separators"], TokenAlphabet: o["token_alphabet"], TokenLength: o["token_length"],
+			TTLUnit: o["ttl_unit"], TTLMin: o["ttl_min"], TTLMax: o["ttl_max"]}}, log))
 }
 
 func makeProxySSX(s Spec, log *slog.Logger) (ports.Provider, error) {
 	o := s.Options
-	return made(proxyssx.New(proxyssx.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.Secrets["api_key"], Username: o["username"],
-		Network: o["network"], Tier: o["tier"], Host: o["host"], Port: o["port"], Protocol: o["protocol"], Locations: s.Locations,
-		PerSecond: s.PerSecond, Timeout: s.Timeout}, log))
+	return made(proxyssx.New(proxyssx.Config{Name: s.Name, BaseURL: s.BaseURL, APIKey: s.Secrets["api_key"],
+		Username: o["username"], Network: o["network"], Tier: o["tier"], Host: o["host"], Port: o["port"],
+		Protocol: o["protocol"], Locations: s.Locations, PerSecond: s.PerSecond, Timeout: s.Timeout}, log))
 }
 
 func makeList(s Spec, log *slog.Logger) (ports.Provider, error) {
@@ -68,8 +69,9 @@ func pool(s Spec, log *slog.Logger) (c list.Config, err error) {
 	if len(s.Locations) > 0 {
 		err = errors.New("locations: the kind has no ids of places")
 	}
-	return list.Config{Name: s.Name, SoldAs: o["sold_as"], Protocol: o["protocol"], Country: o["country"],
-		Echo: cmp.Or(o["echo"], s.EchoURL), Reload: reload, Recheck: recheck, Store: s.Store, Log: log}, errors.Join(err1, err2, err)
+	c = list.Config{Name: s.Name, SoldAs: o["sold_as"], Protocol: o["protocol"], Country: o["country"],
+		Echo: cmp.Or(o["echo"], s.EchoURL), Reload: reload, Recheck: recheck, Store: s.Store, Log: log}
+	return c, errors.Join(err1, err2, err)
 }
 
 // minutes returns the time of an option, 0 if it is absent.
@@ -93,13 +95,15 @@ func makeIPRoyal(s Spec, log *slog.Logger) (ports.Provider, error) {
 
 func makeProxySeller(s Spec, log *slog.Logger) (ports.Provider, error) {
 	o := s.Options
-	return made(proxyseller.New(proxyseller.Config{Name: s.Name, BaseURL: s.BaseURL, Key: s.Secrets["key"], Section: o["section"],
-		Purpose: o["purpose"], Host: o["host"], Port: o["port"], Locations: s.Locations, PerSecond: s.PerSecond, Timeout: s.Timeout}, log))
+	return made(proxyseller.New(proxyseller.Config{Name: s.Name, BaseURL: s.BaseURL, Key: s.Secrets["key"],
+		Section: o["section"], Purpose: o["purpose"], Host: o["host"], Port: o["port"], Locations: s.Locations,
+		PerSecond: s.PerSecond, Timeout: s.Timeout}, log))
 }
 
 func makeProxyCheap(s Spec, log *slog.Logger) (ports.Provider, error) {
 	o := s.Options
-	return made(proxycheap.New(proxycheap.Config{Name: s.Name, BaseURL: s.BaseURL, Key: s.Secrets["key"], Secret: s.Secrets["secret"],
-		CallbackSecret: s.Secrets["callback_secret"], Service: o["service"], Plan: o["plan"], ISP: o["isp"],
-		BalanceUnit: o["balance_unit"], Locations: s.Locations, PerSecond: s.PerSecond, Timeout: s.Timeout}, log))
+	return made(proxycheap.New(proxycheap.Config{Name: s.Name, BaseURL: s.BaseURL, Key: s.Secrets["key"],
+		Secret: s.Secrets["secret"], CallbackSecret: s.Secrets["callback_secret"], Service: o["service"], Plan: o["plan"],
+		ISP: o["isp"], BalanceUnit: o["balance_unit"], Locations: s.Locations, PerSecond: s.PerSecond, Timeout: s.Timeout},
+		log))
 }

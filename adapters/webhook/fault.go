@@ -29,10 +29,11 @@ const (
 	errNameFailed  fault = "the host of webhook_url cannot be looked up at the moment"
 	errClosed      fault = "the endpoint's port is closed"
 	errUnreachable fault = "the endpoint's network is not reachable"
-	errCertificate fault = "the endpoint's TLS certificate is expired, is for another host, or comes from no known authority"
-	errTLS         fault = "the endpoint does not speak TLS as needed"
-	errHungUp      fault = "the endpoint closed the connection before it answered"
-	errNoAnswer    fault = "the endpoint's answer is not HTTP/1.1 or its head is too large"
+	errCertificate fault = "the endpoint's TLS certificate is expired, is for another host, or comes from no " +
+		"known authority"
+	errTLS      fault = "the endpoint does not speak TLS as needed"
+	errHungUp   fault = "the endpoint closed the connection before it answered"
+	errNoAnswer fault = "the endpoint's answer is not HTTP/1.1 or its head is too large"
 )
 
 // refused returns the egress policy's refusal; its messages contain no address.
@@ -83,7 +84,8 @@ func explain(err error, timeout time.Duration) string {
 		return string(errClosed)
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.EADDRNOTAVAIL):
 		return string(errUnreachable)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET),
+		errors.Is(err, syscall.EPIPE):
 		return string(errHungUp)
 	}
 	return string(errNoAnswer)

@@ -114,7 +114,8 @@ func (a *Service) Register(ctx context.Context, in Register) (Registered, error)
 		}
 		agent := account.Agent{ID: id, BillingUserID: user, Name: reg.Name, ContactEmail: reg.ContactEmail,
 			WebhookURL: reg.WebhookURL, Description: reg.Description, Status: account.Active,
-			KeyHash: keyHash, KeyHint: account.Hint(out.APIKey), KeyCreatedAt: now, SecretHash: secretHash, TokenVersion: 1, Referrer: referrer, Origin: kept, CreatedAt: now, UpdatedAt: now}
+			KeyHash: keyHash, KeyHint: account.Hint(out.APIKey), KeyCreatedAt: now, SecretHash: secretHash, TokenVersion: 1,
+			Referrer: referrer, Origin: kept, CreatedAt: now, UpdatedAt: now}
 		if agent.WebhookURL != "" {
 			agent.WebhookVersion = 1
 		}
@@ -169,7 +170,8 @@ func (a *Service) openWallet(
 }
 
 func (a *Service) info(agent account.Agent, w billing.Wallet, now time.Time) Info {
-	return Info{Agent: agent, Wallet: w, IsTrial: w.IsTrial(now), Tier: agent.Tier(w.Credited), PerMinute: a.perMinute(agent)}
+	return Info{Agent: agent, Wallet: w, IsTrial: w.IsTrial(now), Tier: agent.Tier(w.Credited),
+		PerMinute: a.perMinute(agent)}
 }
 
 func (a *Service) perMinute(agent account.Agent) int {

@@ -169,7 +169,8 @@ const TokenChainLife = 24 * time.Hour
 // less than TokenLife.
 func (a *Service) RefreshToken(c Caller) (IssuedToken, error) {
 	if c.Mode != ByToken {
-		return IssuedToken{}, account.ErrExpiredToken.Msgf("only a live token can be refreshed; send it as Authorization: Bearer")
+		return IssuedToken{}, account.ErrExpiredToken.Msgf("only a live token can be refreshed; send it as " +
+			"Authorization: Bearer")
 	}
 	return a.sign(c, c.Scopes, c.token.Since)
 }

@@ -25,7 +25,8 @@ type NewKey struct {
 // here.
 func (u Keys) Create(ctx context.Context, c Caller, in NewKey) (account.Key, string, error) {
 	text := u.a.secrets.NewKey()
-	k := account.Key{ID: u.a.ids.New(account.KeyPrefix), AgentID: c.AgentID, Hash: u.a.secrets.Hash(text), Hint: account.Hint(text)}
+	k := account.Key{ID: u.a.ids.New(account.KeyPrefix), AgentID: c.AgentID, Hash: u.a.secrets.Hash(text),
+		Hint: account.Hint(text)}
 	err := u.change(ctx, c.AgentID, func(ctx context.Context, tx repos, _ account.Agent, now time.Time) (err error) {
 		k.Created, k.Expires = now, in.Expires
 		if k.Name, k.Scopes, err = account.CheckKey(in.Name, in.Scopes, c.Scopes, in.Expires, now); err != nil {

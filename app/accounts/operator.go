@@ -12,7 +12,8 @@ import (
 )
 
 // SetTier verifies an account with the operator's evidence, or withdraws that, and returns the tier.
-func (a *Service) SetTier(ctx context.Context, agentID string, to account.Tier, evidence string) (tier account.Tier, err error) {
+func (a *Service) SetTier(ctx context.Context, agentID string, to account.Tier,
+	evidence string) (tier account.Tier, err error) {
 	err = a.changeIn(ctx, agentID, func(ctx context.Context, tx repos, agent *account.Agent, _ time.Time) error {
 		w, err := tx.Ledger().Wallet(ctx, agentID)
 		if err != nil {

@@ -136,7 +136,8 @@ func release(ctx context.Context, b ledger.Book, s *session.Session, o procureme
 
 // Release gives back what an active session holds for a renewal that was refused.
 // The caller stores the session afterwards.
-func Release(ctx context.Context, tx Repos, ids ports.IDs, s *session.Session, o procurement.Order, now time.Time) error {
+func Release(ctx context.Context, tx Repos, ids ports.IDs, s *session.Session, o procurement.Order,
+	now time.Time) error {
 	return release(ctx, ledger.NewBook(tx, ids, now), s, o, "was refused")
 }
 

@@ -218,7 +218,8 @@ type change struct {
 
 // change runs fn on the order and its session as they are now, unless another process has
 // settled the session meanwhile.
-func (d *Service) change(ctx context.Context, o procurement.Order, fn func(ctx context.Context, c *change) error) error {
+func (d *Service) change(ctx context.Context, o procurement.Order,
+	fn func(ctx context.Context, c *change) error) error {
 	return d.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		s, err := tx.Sessions().Load(ctx, o.SessionID)
 		if err != nil {

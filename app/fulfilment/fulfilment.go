@@ -148,7 +148,8 @@ func (f *Service) Direct(ctx context.Context, s session.Session) ([]DirectProxy,
 
 // endpoints returns one upstream proxy per exit of a session for a protocol; of
 // an empty one the protocol that the provider prefers.
-func endpoints(p ports.Provider, s session.Session, d Delivered, proto session.Protocol) ([]procurement.Endpoint, error) {
+func endpoints(p ports.Provider, s session.Session, d Delivered,
+	proto session.Protocol) ([]procurement.Endpoint, error) {
 	if s.Type == session.Dynamic {
 		dynamic, ok := p.(ports.Dynamic)
 		if !ok {

@@ -40,8 +40,8 @@ type Tasks struct {
 }
 
 // New returns the tasks.
-func New(store ports.Store, clock ports.Clock, ids ports.IDs, life *sessions.Transitions, traffic *trafficapp.Service, hub *changes.Hub,
-	limits *ratelimit.Limits) *Tasks {
+func New(store ports.Store, clock ports.Clock, ids ports.IDs, life *sessions.Transitions, traffic *trafficapp.Service,
+	hub *changes.Hub, limits *ratelimit.Limits) *Tasks {
 	return &Tasks{store: narrow(store), clock: clock, ids: ids, life: life, traffic: traffic, hub: hub, limits: limits}
 }
 

@@ -104,8 +104,9 @@ func HealthChanged(
 	if !changed {
 		return nil
 	}
-	_, err := Enqueue(ctx, tx, ids, now, Notification{AgentID: agentID, Of: webhook.SessionHealthChanged, Data: map[string]string{
-		"session_id": sessionID, "risk_level": string(to), "previous_risk_level": string(from)}})
+	_, err := Enqueue(ctx, tx, ids, now, Notification{AgentID: agentID, Of: webhook.SessionHealthChanged,
+		Data: map[string]string{
+			"session_id": sessionID, "risk_level": string(to), "previous_risk_level": string(from)}})
 	return err
 }
 
@@ -134,7 +135,8 @@ func BudgetReached(
 }
 
 // LogEvent adds an event of the service to a session's feed.
-func LogEvent(ctx context.Context, tx interface{ Events() ports.Events }, ids ports.IDs, sessionID, what, code string, now time.Time) error {
+func LogEvent(ctx context.Context, tx interface{ Events() ports.Events }, ids ports.IDs, sessionID, what, code string,
+	now time.Time) error {
 	return tx.Events().Append(ctx, sessionID, []eventlog.Event{{ID: ids.New(eventlog.IDPrefix), At: now,
 		Source: eventlog.Service, Type: what, Code: code, LatencyMS: -1}})
 }

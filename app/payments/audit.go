@@ -310,7 +310,8 @@ func (p auditor) gone(
 			return "", err
 		}
 		if !slices.ContainsFunc(now, same) {
-			faults = append(faults, fmt.Sprintf("the final transfer %s:%d of %s is gone or another one", t.TxID, t.LogIndex, t.Amount))
+			faults = append(faults, fmt.Sprintf("the final transfer %s:%d of %s is gone or another one", t.TxID, t.LogIndex,
+				t.Amount))
 		}
 	}
 	return strings.Join(faults, "; "), nil

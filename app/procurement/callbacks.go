@@ -11,7 +11,8 @@ import (
 )
 
 // ErrNoCallback refuses a call for a provider that makes none.
-var ErrNoCallback = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND", Message: "no provider of this name calls back"}
+var ErrNoCallback = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND",
+	Message: "no provider of this name calls back"}
 
 // Callbacks takes the calls of providers whose orders have changed.
 type Callbacks struct {
@@ -81,7 +82,8 @@ func named(ctx context.Context, tx Repos, provider string, refs []string) (order
 		return orders, nil
 	}
 	for _, status := range []procurement.Status{procurement.Unknown, procurement.Confirmed} {
-		list, err := tx.Orders().List(ctx, ports.OrderFilter{Provider: provider, Status: status}, domain.Page{Number: 1, Size: domain.MaxPageSize})
+		list, err := tx.Orders().List(ctx, ports.OrderFilter{Provider: provider, Status: status},
+			domain.Page{Number: 1, Size: domain.MaxPageSize})
 		if err != nil {
 			return nil, err
 		}

@@ -52,7 +52,8 @@ func (u deliveries) await(ctx context.Context, _ session.Session, o procurement.
 		late := c.now.Sub(c.order.SentAt) >= procurement.FreezeAfter
 		if d.State == procurement.Pending && late && c.order.FrozenAt.IsZero() {
 			c.order.FrozenAt = c.now
-			u.log.Error("an upstream order is not delivered for a day", "order_id", o.ID, "session_id", o.SessionID, "provider", o.Provider)
+			u.log.Error("an upstream order is not delivered for a day", "order_id", o.ID, "session_id", o.SessionID, "provider",
+				o.Provider)
 		}
 		return u.confirmed(ctx, c, d)
 	})
@@ -170,7 +171,8 @@ func (u deliveries) refresh(ctx context.Context, c *change, d procurement.Delive
 	o = o.Record(d, c.now)
 	o.LostAt, o.NextAt = time.Time{}, c.now.Add(checkAfter(direct))
 	exits := d.Exits(s.Type)
-	if s.Type == session.Static && d.State == procurement.Live && len(exits) == s.Quantity && !session.SameExits(exits, s.Exits) {
+	if s.Type == session.Static && d.State == procurement.Live && len(exits) == s.Quantity &&
+		!session.SameExits(exits, s.Exits) {
 		ips := make([]string, len(exits))
 		for i, e := range exits {
 			ips[i] = e.IP.String()

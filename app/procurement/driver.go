@@ -68,8 +68,8 @@ type Driver struct {
 }
 
 // NewDriver returns a Driver. If calls is nil they are not counted.
-func NewDriver(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, hub *changes.Hub, life Lifecycle,
-	access *fulfilment.Service, calls Counter, log *slog.Logger) *Driver {
+func NewDriver(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, hub *changes.Hub,
+	life Lifecycle, access *fulfilment.Service, calls Counter, log *slog.Logger) *Driver {
 	return &Driver{store: narrow(store), clock: clock, ids: ids, catalog: catalog, hub: hub, life: life, access: access,
 		calls: calls, log: log, direct: direct.New(store, clock, ids, catalog, access, calls.count, log),
 		slots: slots.New(driveAtOnce, awaitedAtMost)}
@@ -171,7 +171,8 @@ func (u *Driver) step(ctx context.Context, id string) (st State, more bool, err 
 }
 
 // next returns the step of an order that is due, or nil.
-func (u *Driver) next(s session.Session, o procurement.Order, now time.Time) func(context.Context, session.Session, procurement.Order) error {
+func (u *Driver) next(s session.Session, o procurement.Order,
+	now time.Time) func(context.Context, session.Session, procurement.Order) error {
 	due := !o.NextAt.IsZero() && !now.Before(o.NextAt)
 	switch {
 	case o.Status == procurement.Planned && (o.Class == "" || due):

@@ -65,7 +65,8 @@ func (u *Driver) refuse(ctx context.Context, o procurement.Order, class procurem
 // order is cancelled next.
 func (u *Driver) confirmed(ctx context.Context, c *change, d procurement.Delivery) (err error) {
 	o, s := c.order, c.session
-	if d.State == procurement.Live && s.Type == session.Static && len(d.IPs) < o.Intent.Quantity && c.now.Sub(o.SentAt) < completeWithin {
+	if d.State == procurement.Live && s.Type == session.Static && len(d.IPs) < o.Intent.Quantity &&
+		c.now.Sub(o.SentAt) < completeWithin {
 		d.State = procurement.Pending
 		o = o.Record(d, c.now)
 	}

@@ -149,7 +149,8 @@ func (u *Driver) NewExit(s session.Session) (session.Exit, error) {
 	known, _ := u.catalog.Provider(s.Provider)
 	provider, ok := known.(ports.Dynamic)
 	if !ok {
-		return session.Exit{}, ports.ErrProvider.Msgf("the provider of this session is not configured any more; create a new one")
+		return session.Exit{}, ports.ErrProvider.Msgf("the provider of this session is not configured any more; " +
+			"create a new one")
 	}
 	product, _ := u.catalog.Product(s.ProductNo)
 	exit, err := provider.NewExit(intentOf(s, sourceOf(product, s.Provider)), s.Exits[0])

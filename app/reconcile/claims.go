@@ -12,7 +12,8 @@ import (
 // claims looks up what the service knows of each entry of a list, in transactions of
 // lookedUpAtOnce entries. They begin after the list was read: what was ordered meanwhile
 // is not in it.
-func (u *Service) claims(ctx context.Context, p ports.Lister, listed []procurement.Delivery) ([]procurement.Match, error) {
+func (u *Service) claims(ctx context.Context, p ports.Lister,
+	listed []procurement.Delivery) ([]procurement.Match, error) {
 	all := make([]procurement.Match, len(listed))
 	for from := 0; from < len(listed); from += lookedUpAtOnce {
 		part := listed[from:min(from+lookedUpAtOnce, len(listed))]

@@ -186,7 +186,8 @@ func (u *Service) reconcile(ctx context.Context, p ports.Lister) (Report, error)
 	changed := 0
 	for i, d := range listed {
 		o := claims[i].Order
-		f := Finding{Delivery: d, Disposition: procurement.Reconcile(d, claims[i]), Outcome: Left, OrderID: o.ID, SessionID: o.SessionID}
+		f := Finding{Delivery: d, Disposition: procurement.Reconcile(d, claims[i]), Outcome: Left, OrderID: o.ID,
+			SessionID: o.SessionID}
 		if f.Disposition == procurement.Surplus || f.Disposition == procurement.Lost {
 			if changed++; changed <= changedAtMost {
 				f.Outcome, f.Reason = u.act(ctx, p, f)

@@ -58,7 +58,8 @@ func (u *Service) plan(in Create, spec session.Spec) (p purchase, err error) {
 	if p.spec.Existing {
 		return p, nil
 	}
-	if p.sources = u.catalog.Sources(p.product, p.spec.Location, p.spec.Days); !p.product.Available || len(p.sources) == 0 {
+	p.sources = u.catalog.Sources(p.product, p.spec.Location, p.spec.Days)
+	if !p.product.Available || len(p.sources) == 0 {
 		return p, catalog.ErrOutOfStock
 	}
 	return p, nil

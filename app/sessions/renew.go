@@ -214,7 +214,8 @@ func (u *Service) planRenewal(ctx context.Context, tx Repos, in Renew, now time.
 }
 
 // errRenewing refuses a renewal while another one is on its way.
-var errRenewing = session.ErrNotReady.Msgf("a renewal of this session is on its way; try again when its expires_at has changed")
+var errRenewing = session.ErrNotReady.Msgf("a renewal of this session is on its way; try again when its " +
+	"expires_at has changed")
 
 // renewalDays is how many days a renewal adds, and today's price of an IP.
 func renewalDays(text string, s session.Session, p catalog.Product) (int, domain.Money, error) {

@@ -50,7 +50,8 @@ func (u *Service) replayed(
 
 // endedMeanwhile refuses a call whose session ended while it ran.
 func endedMeanwhile(s session.Session) error {
-	return session.ErrOver.Msgf("the session became %s during this call; its cost shows what was charged, is held or came back",
+	return session.ErrOver.Msgf("the session became %s during this call; its cost shows what was charged, is held "+
+		"or came back",
 		s.Status).With("session_id", s.ID)
 }
 

@@ -28,7 +28,8 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (Done, error) {
 		in.Reason = health.RotationManual
 	}
 	if !in.Reason.Valid() {
-		return Done{}, domain.InvalidField("reason", "must be http_403, http_429, captcha, timeout, block, scheduled or manual")
+		return Done{}, domain.InvalidField("reason", "must be http_403, http_429, captcha, timeout, block, "+
+			"scheduled or manual")
 	}
 	var done Done
 	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {

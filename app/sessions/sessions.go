@@ -48,7 +48,8 @@ type Service struct {
 
 // New returns the use cases.
 func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets,
-	catalog *catalog.Catalog, life *Transitions, driver *procurement.Driver, access *fulfilment.Service, hub *changes.Hub, log *slog.Logger) *Service {
+	catalog *catalog.Catalog, life *Transitions, driver *procurement.Driver, access *fulfilment.Service, hub *changes.Hub,
+	log *slog.Logger) *Service {
 	cfg.AnswerWithin = cmp.Or(cfg.AnswerWithin, answerWithin)
 	return &Service{cfg: cfg, store: narrow(store), clock: clock, ids: ids, secrets: secrets, catalog: catalog,
 		life: life, driver: driver, access: access, hub: hub, log: log}

@@ -61,7 +61,8 @@ func (l *Transitions) Activate(
 	if err != nil {
 		return s, err
 	}
-	if err := notify.SessionChanged(ctx, tx, l.ids, now, webhook.SessionActive, s); err != nil || s.Type == session.Dynamic {
+	err = notify.SessionChanged(ctx, tx, l.ids, now, webhook.SessionActive, s)
+	if err != nil || s.Type == session.Dynamic {
 		return s, err
 	}
 	if err := ledger.NewBook(tx, l.ids, now).Charge(ctx, &s, s.Money.Held.Total()); err != nil {

@@ -155,9 +155,9 @@ func (o *Observer) restore(b batch) {
 
 // Observe buffers an observation of the gateway. It does not block on the store.
 func (o *Observer) Observe(ob traffic.Observation) {
-	e := eventlog.Event{ID: o.ids.New(eventlog.IDPrefix), At: ob.At, Source: eventlog.Gateway, Type: ob.Type, TargetHost: ob.Host,
-		StatusCode: ob.StatusCode, Code: ob.Code, Bytes: ob.Bytes, LatencyMS: int(ob.Latency.Milliseconds()),
-		ExitIP: ob.ExitIP, Retryable: ob.Retryable, HowToFix: ob.HowToFix}
+	e := eventlog.Event{ID: o.ids.New(eventlog.IDPrefix), At: ob.At, Source: eventlog.Gateway, Type: ob.Type,
+		TargetHost: ob.Host, StatusCode: ob.StatusCode, Code: ob.Code, Bytes: ob.Bytes,
+		LatencyMS: int(ob.Latency.Milliseconds()), ExitIP: ob.ExitIP, Retryable: ob.Retryable, HowToFix: ob.HowToFix}
 	o.add(ob.SessionID, ob.AgentID, e, health.Event{Type: ob.Evidence, StatusCode: ob.StatusCode,
 		Host: health.CanonicalHost(ob.Host), At: ob.At})
 }

@@ -155,7 +155,8 @@ func (t *Service) take(ctx context.Context, agentID string, events []ReportedEve
 }
 
 // record adds one event to a session. Evidence that waits for it is claimed.
-func (t *Service) record(h *reportedOn, e ReportedEvent, id string, claim **health.Event, tally *ports.Tally, now time.Time) {
+func (t *Service) record(h *reportedOn, e ReportedEvent, id string, claim **health.Event, tally *ports.Tally,
+	now time.Time) {
 	event := e.Event(now)
 	if *claim == nil && event.Scored() {
 		if c, ok := t.observer.claim(e.SessionID, event); ok {
@@ -184,8 +185,8 @@ func rejection(h *reportedOn) *domain.Error {
 }
 
 // storeReported stores what the events changed.
-func (t *Service) storeReported(ctx context.Context, tx repos, agentID string, order []string, sessions map[string]*reportedOn,
-	tally ports.Tally, now time.Time) error {
+func (t *Service) storeReported(ctx context.Context, tx repos, agentID string, order []string,
+	sessions map[string]*reportedOn, tally ports.Tally, now time.Time) error {
 	if tally.Reported == 0 {
 		return nil
 	}

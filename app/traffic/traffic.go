@@ -87,8 +87,8 @@ func routeOf(s session.Session) traffic.Route {
 	if s.Renewing() {
 		s.ExpiresAt = time.Time{}
 	}
-	return traffic.Route{SessionID: s.ID, Provider: s.Provider, ProductNo: s.ProductNo, AgentID: s.AgentID, Type: s.Type, Status: s.Status, Reason: s.Reason,
-		Exits: s.Exits, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt, ExpiresAt: s.ExpiresAt}
+	return traffic.Route{SessionID: s.ID, Provider: s.Provider, AgentID: s.AgentID, Type: s.Type, Status: s.Status,
+		Reason: s.Reason, Exits: s.Exits, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt, ExpiresAt: s.ExpiresAt}
 }
 
 // notifyLow notifies of the share of the traffic that is used, while the session is
@@ -98,7 +98,8 @@ func (t *Service) notifyLow(ctx context.Context, tx Repos, s session.Session, pe
 		return nil
 	}
 	for _, p := range percents {
-		if err := notify.SessionChanged(ctx, tx, t.ids, now, webhook.SessionTrafficLow, s, "percent", strconv.Itoa(p)); err != nil {
+		err := notify.SessionChanged(ctx, tx, t.ids, now, webhook.SessionTrafficLow, s, "percent", strconv.Itoa(p))
+		if err != nil {
 			return err
 		}
 	}
@@ -121,7 +122,8 @@ func (t *Service) record(ctx context.Context, tx Repos, s session.Session, befor
 		return s, err
 	}
 	hour := now.Truncate(time.Hour)
-	if err := tx.Traffic().Record(ctx, s.AgentID, s.ID, hour, ports.Totals{Up: d.Up, Down: d.Down, Connections: d.Connections}); err != nil {
+	used := ports.Totals{Up: d.Up, Down: d.Down, Connections: d.Connections}
+	if err := tx.Traffic().Record(ctx, s.AgentID, s.ID, hour, used); err != nil {
 		return s, err
 	}
 	if s.Type == session.Dynamic && s.Status == session.Active && before.UpdatedAt.Before(hour) {

@@ -83,7 +83,8 @@ func (u *Service) remind(ctx context.Context, of webhook.Type, ahead time.Durati
 		found, to = complete(found, to)
 		for _, r := range found {
 			r.data["expires_at"] = r.at.Format(time.RFC3339)
-			if _, err := notify.Enqueue(ctx, tx, u.ids, now, notify.Notification{AgentID: r.agentID, Of: of, Data: r.data}); err != nil {
+			n := notify.Notification{AgentID: r.agentID, Of: of, Data: r.data}
+			if _, err := notify.Enqueue(ctx, tx, u.ids, now, n); err != nil {
 				return err
 			}
 		}

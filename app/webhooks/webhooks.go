@@ -108,7 +108,8 @@ func (u *Service) Test(ctx context.Context, agentID string) (eventID string, err
 		}
 		used, wait := webhook.TakeTest(time.UnixMicro(mark).UTC(), now)
 		if wait > 0 {
-			return account.ErrRateLimited.Msgf("10 test events an hour are sent; wait for the seconds in Retry-After").After(wait)
+			return account.ErrRateLimited.Msgf("10 test events an hour are sent; wait for the seconds " +
+				"in Retry-After").After(wait)
 		}
 		if _, err := tx.Webhooks().MarkNotified(ctx, agentID, string(webhook.Test), used.UnixMicro()); err != nil {
 			return err

@@ -59,7 +59,8 @@ func network(text string) (netip.Prefix, error) {
 	}
 	p, err := netip.ParsePrefix(text)
 	if err != nil || p != p.Masked() {
-		return p, domain.InvalidField("registered_from", "must be an address or a network in CIDR form, such as 203.0.113.0/24")
+		return p, domain.InvalidField("registered_from", "must be an address or a network in CIDR form, such as "+
+			"203.0.113.0/24")
 	}
 	return p, nil
 }
@@ -111,8 +112,8 @@ func (c agentShowCmd) Run(k *kit) error {
 		return k.record("agent_id", a.ID, "name", a.Name, "status", a.Status, "disabled_for", a.DisabledFor,
 			"contact_email", a.ContactEmail, "referrer", a.Referrer.Name, "rate_limit_per_minute", limitText(info),
 			"balance", b.Wallet.Balance().String(), "held", b.Held.String(), "trial", b.Wallet.Available.Trial.String(),
-			"tier", info.Tier, "verified_for", a.VerifiedFor, "charged", b.Wallet.Charged.String(), "live_sessions", b.Wallet.LiveSessions,
-			"registered_from", addressText(a.Origin.Addr), "registered_with", a.Origin.UserAgent,
+			"tier", info.Tier, "verified_for", a.VerifiedFor, "charged", b.Wallet.Charged.String(), "live_sessions",
+			b.Wallet.LiveSessions, "registered_from", addressText(a.Origin.Addr), "registered_with", a.Origin.UserAgent,
 			"billing_user_id", a.BillingUserID, "created_at", a.CreatedAt.Format(time.RFC3339))
 	}, &accounts, &wallet)
 }

@@ -65,8 +65,8 @@ func (k *kit) findings(list doctor.Findings) error {
 			fmt.Fprintf(k.out, "         do:  %s\n", f.Do)
 		}
 	}
-	_, err := fmt.Fprintf(k.out, "\n%s, %s, %d ok\n", count(list.Count(doctor.Error), "error"), count(list.Count(doctor.Warning), "warning"),
-		list.Count(doctor.OK))
+	_, err := fmt.Fprintf(k.out, "\n%s, %s, %d ok\n", count(list.Count(doctor.Error), "error"),
+		count(list.Count(doctor.Warning), "warning"), list.Count(doctor.OK))
 	return err
 }
 
@@ -111,8 +111,8 @@ func (k *kit) stored(s configfile.Settings) (found doctor.Findings) {
 		if err != nil {
 			return err
 		}
-		found = append(found, doctor.Stored(doctor.Database{PostgreSQL: s.DatabaseURL != "", Skew: store.ClockSkew(), BackedUp: at,
-			Faults: proof.Faults, ProvedAt: proof.At, Now: clock.Now()})...)
+		found = append(found, doctor.Stored(doctor.Database{PostgreSQL: s.DatabaseURL != "", Skew: store.ClockSkew(),
+			BackedUp: at, Faults: proof.Faults, ProvedAt: proof.At, Now: clock.Now()})...)
 		return nil
 	}, &store, &audit, &clock)
 	if err != nil {

@@ -27,7 +27,8 @@ func (c jobsListCmd) Run(k *kit) error {
 		if err != nil {
 			return err
 		}
-		t := table{columns: []string{"job_id", "kind", "state", "subject", "attempts", "max_attempts", "scheduled_at", "created_at", "error"}}
+		t := table{columns: []string{"job_id", "kind", "state", "subject", "attempts", "max_attempts", "scheduled_at",
+			"created_at", "error"}}
 		for _, j := range list {
 			t.add(j.ID, j.Kind, j.State, j.Subject, j.Attempt, j.MaxAttempts, j.ScheduledAt.Format(time.RFC3339),
 				j.CreatedAt.Format(time.RFC3339), j.Error)

@@ -62,7 +62,8 @@ func runWith(loader wire.Loader, args []string, stdout, stderr io.Writer) int {
 	var c cli
 	exited := -1
 	parser, err := kong.New(&c, kong.Name("agentproxy"), kong.Writers(stdout, stderr),
-		kong.Description("Sells proxy access to software agents. Configuration comes from AGENTPROXY_… variables; see docs/configuration.md."),
+		kong.Description("Sells proxy access to software agents. Configuration comes from AGENTPROXY_… variables; see "+
+			"docs/configuration.md."),
 		kong.WithHyphenPrefixedParameters(true), kong.UsageOnError(),
 		kong.Exit(func(code int) { exited = code }))
 	if err != nil {
@@ -121,7 +122,8 @@ func (k *kit) core(fn func(ctx context.Context) error, targets ...any) error {
 	// The usual cause is that the command runs in another folder than the service.
 	if path := settings.DatabasePath; path != "" {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("there is no database at %s: set AGENTPROXY_DATABASE_URL to the value that the service has, or start the service first", path)
+			return fmt.Errorf("there is no database at %s: set AGENTPROXY_DATABASE_URL to the value that the service has, or "+
+				"start the service first", path)
 		}
 	}
 	return k.with(settings, wire.Core, fn, targets...)
@@ -136,7 +138,8 @@ func (k *kit) on(graph graph, fn func(ctx context.Context) error, targets ...any
 	return k.with(settings, graph, fn, targets...)
 }
 
-func (k *kit) with(settings configfile.Settings, graph graph, fn func(ctx context.Context) error, targets ...any) error {
+func (k *kit) with(settings configfile.Settings, graph graph, fn func(ctx context.Context) error,
+	targets ...any) error {
 	settings.Payments.DevchainBlock = 0 // blocks of the development chain are made by the service alone
 	logger := slog.New(slog.NewTextHandler(k.errOut, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	app := fx.New(graph(settings, logger), fx.Replace(k.loader), fx.Populate(targets...))

@@ -34,7 +34,8 @@ func (k *kit) providers(name string) (configfile.CatalogConfig, wire.Providers, 
 		return configfile.CatalogConfig{}, nil, err
 	}
 	config := settings.Catalog
-	list, err := k.loader.Providers(config, upstream.Env{EchoURL: wire.EchoURL(settings)}, slog.New(slog.DiscardHandler)) // failures are in the table
+	// Failures are in the table.
+	list, err := k.loader.Providers(config, upstream.Env{EchoURL: wire.EchoURL(settings)}, slog.New(slog.DiscardHandler))
 	if err != nil || name == "" {
 		return config, list, err
 	}
@@ -58,7 +59,8 @@ func (providerKindsCmd) Run(k *kit) error {
 	t := table{columns: []string{"kind", "setting", "required", "help"}}
 	kinds := upstream.Kinds()
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
-		for what, fields := range map[string][]upstream.Field{"options": kinds[name].Options, "secrets": kinds[name].Secrets} {
+		all := map[string][]upstream.Field{"options": kinds[name].Options, "secrets": kinds[name].Secrets}
+		for what, fields := range all {
 			for _, f := range fields {
 				t.add(name, what+"."+f.Name, f.Required, f.Help)
 			}
@@ -104,7 +106,8 @@ func capabilities(c procurement.Capabilities) words {
 	}{
 		{c.InProcess, "local"}, {c.ViaUpstream, "chained"}, {c.Idempotent, "repeatable"},
 		{c.KeepsOrderKey || c.KeepsTrafficOrderKey, "labelled"}, {c.Async, "slow"},
-		{c.Renews, "renews"}, {c.Cancels, "cancels"}, {c.CancelsTraffic, "cancels traffic"}, {c.Direct, "direct"}, {c.CapUnit > 0, "capped"},
+		{c.Renews, "renews"}, {c.Cancels, "cancels"}, {c.CancelsTraffic, "cancels traffic"}, {c.Direct, "direct"},
+		{c.CapUnit > 0, "capped"},
 	} {
 		if f.has {
 			w = append(w, f.word)

@@ -32,13 +32,16 @@ func (c rechargeListCmd) Run(k *kit) error {
 	}
 	var recharges *payments.Orders
 	return k.core(func(ctx context.Context) error {
-		list, err := recharges.All(ctx, recharge.Status(c.Status), domain.Page{Number: c.Page, Size: min(c.PageSize, domain.MaxPageSize)})
+		list, err := recharges.All(ctx, recharge.Status(c.Status),
+			domain.Page{Number: c.Page, Size: min(c.PageSize, domain.MaxPageSize)})
 		if err != nil {
 			return err
 		}
-		t := table{columns: []string{"order_id", "agent_id", "status", "amount", "received", "network", "wallet_address", "created_at"}}
+		t := table{columns: []string{"order_id", "agent_id", "status", "amount", "received", "network", "wallet_address",
+			"created_at"}}
 		for _, o := range list.Items {
-			t.add(o.ID, o.AgentID, o.Status, o.Amount.String(), o.Received.String(), o.Network, o.Address, o.CreatedAt.Format(time.RFC3339))
+			t.add(o.ID, o.AgentID, o.Status, o.Amount.String(), o.Received.String(), o.Network, o.Address,
+				o.CreatedAt.Format(time.RFC3339))
 		}
 		return t.print(k)
 	}, &recharges)
@@ -65,7 +68,8 @@ func (c rechargeShowCmd) Run(k *kit) error {
 			"received", o.Received.String(), "network", o.Network, "wallet_address", o.Address,
 			"derivation_index", d.Wallet.Index, "key_fingerprint", d.Wallet.Fingerprint,
 			"confirmations", d.Confirmations, "required_confirmations", d.Required,
-			"created_at", o.CreatedAt.Format(time.RFC3339), "expire_time", o.ExpiresAt.Format(time.RFC3339), "paid_at", timeText(o.PaidAt)}
+			"created_at", o.CreatedAt.Format(time.RFC3339), "expire_time", o.ExpiresAt.Format(time.RFC3339), "paid_at",
+			timeText(o.PaidAt)}
 		if k.json {
 			return k.record(append(fields, "transfers", transfers.objects())...)
 		}
@@ -149,7 +153,8 @@ func (c devchainSendCmd) Run(k *kit) error {
 	var cfg payments.Config
 	return k.core(func(ctx context.Context) error {
 		if cfg.Off {
-			return recharge.ErrOff.Msgf("there is no development chain outside development mode: AGENTPROXY_DEV=true turns it on, AGENTPROXY_TRON_XPUB real payments")
+			return recharge.ErrOff.Msgf("there is no development chain outside development mode: AGENTPROXY_DEV=true turns it " +
+				"on, AGENTPROXY_TRON_XPUB real payments")
 		}
 		if dev == nil {
 			return errors.New("AGENTPROXY_TRON_XPUB is set: payments come from TRON, and there is no development chain")

@@ -22,8 +22,8 @@ func (c ordersReconcileCmd) Run(k *kit) error {
 			return err
 		}
 		failed := 0
-		t := table{columns: []string{"provider", "what", "outcome", "ref", "order_id", "session_id", "state", "sku", "country", "quantity",
-			"created_at", "expires_at", "reason"}}
+		t := table{columns: []string{"provider", "what", "outcome", "ref", "order_id", "session_id", "state", "sku",
+			"country", "quantity", "created_at", "expires_at", "reason"}}
 		for _, r := range reports {
 			if r.Err != nil {
 				failed++
@@ -33,8 +33,8 @@ func (c ordersReconcileCmd) Run(k *kit) error {
 			t.add(r.Provider, "total", "", "", "", "", "", "", "", r.Listed, "", "",
 				fmt.Sprintf("%d listed, %d as they should be, %d orphans", r.Listed, r.Kept, r.Orphans()))
 			for _, f := range r.Findings {
-				t.add(r.Provider, f.Disposition, f.Outcome, f.Ref, f.OrderID, f.SessionID, f.State, f.SKU, f.Location.Country, f.Quantity,
-					timeText(f.CreatedAt), timeText(f.ExpiresAt), f.Reason)
+				t.add(r.Provider, f.Disposition, f.Outcome, f.Ref, f.OrderID, f.SessionID, f.State, f.SKU, f.Location.Country,
+					f.Quantity, timeText(f.CreatedAt), timeText(f.ExpiresAt), f.Reason)
 			}
 		}
 		if err := t.print(k); err != nil || failed == 0 {

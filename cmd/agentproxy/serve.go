@@ -52,7 +52,8 @@ func taken(err error, s configfile.Settings) error {
 		return err
 	}
 	for _, l := range []struct{ addr, variable string }{
-		{s.HTTPAddr, "AGENTPROXY_HTTP_ADDR"}, {s.GatewayAddr, "AGENTPROXY_GATEWAY_ADDR"}, {s.AdminAddr, "AGENTPROXY_ADMIN_ADDR"},
+		{s.HTTPAddr, "AGENTPROXY_HTTP_ADDR"}, {s.GatewayAddr, "AGENTPROXY_GATEWAY_ADDR"},
+		{s.AdminAddr, "AGENTPROXY_ADMIN_ADDR"},
 	} {
 		// The address in the error is resolved: localhost is 127.0.0.1 there.
 		if a, wrong := net.ResolveTCPAddr("tcp", l.addr); wrong == nil && a.String() == op.Addr.String() {
@@ -106,10 +107,12 @@ const (
 	first = `Register, create a session, and reach a server through it:
 
 `
-	register = `  KEY=$(curl -s {api}/v1/account/register -d '{"name":"my first agent"}' | sed 's/.*"api_key":"\([^"]*\)".*/\1/')
+	register = `  KEY=$(curl -s {api}/v1/account/register -d '{"name":"my first agent"}'` +
+		` | sed 's/.*"api_key":"\([^"]*\)".*/\1/')
   curl -s {api}/v1/products -H "X-API-Key: $KEY"
 `
-	browse = `  PROXY=$(curl -s {api}/v1/sessions -H "X-API-Key: $KEY" -d '{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}' | sed 's/.*"full_url":"\([^"]*\)".*/\1/')
+	browse = `  PROXY=$(curl -s {api}/v1/sessions -H "X-API-Key: $KEY" ` +
+		`-d '{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}' | sed 's/.*"full_url":"\([^"]*\)".*/\1/')
   curl -s -x "$PROXY" {target}
 `
 )

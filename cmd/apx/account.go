@@ -21,7 +21,8 @@ func (r registerCommand) Run(ctx context.Context, c *commands, s streams) error 
 	if p, err := loadProfile(); err != nil {
 		return err
 	} else if p.APIKey != "" && sameService(p.URL, service.url) {
-		return fmt.Errorf("%w: the profile has an account of this service already, %s; remove the profile for another one", errMisuse, p.Agent)
+		return fmt.Errorf("%w: the profile has the account %s of this service; remove the profile for another one",
+			errMisuse, p.Agent)
 	}
 	body := map[string]any{"name": r.Name}
 	if r.Referral != "" {
@@ -87,5 +88,7 @@ func (balanceCommand) Run(ctx context.Context, c *commands, s streams) error {
 	if err != nil {
 		return err
 	}
-	return c.show(s, data, func(w io.Writer) { fmt.Fprintf(w, "%s USD, and %s USD held by sessions\n", b.Balance, b.Held) })
+	return c.show(s, data, func(w io.Writer) {
+		fmt.Fprintf(w, "%s USD, and %s USD held by sessions\n", b.Balance, b.Held)
+	})
 }

@@ -39,7 +39,8 @@ func (d sessionData) row() []string {
 	if d.Usage.Traffic.Remaining != nil {
 		left = d.Usage.Traffic.Remaining.String() + " GB"
 	}
-	return []string{d.ID, d.Status, d.Type, d.Product, text(d.Location.Country), left, strconv.Itoa(d.Health.Score), d.Health.Risk}
+	return []string{d.ID, d.Status, d.Type, d.Product, text(d.Location.Country), left,
+		strconv.Itoa(d.Health.Score), d.Health.Risk}
 }
 
 var sessionHeader = []string{"session", "status", "type", "product", "country", "left", "health", "risk"}

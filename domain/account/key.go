@@ -13,8 +13,9 @@ var (
 	// ErrKeyNotFound is returned for an unknown key and for another agent's.
 	ErrKeyNotFound = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND",
 		Message: "no key has this id; list your keys to find it"}
-	ErrTooManyKeys = domain.ErrInvalid.Msgf("an account has at most %d keys; delete one that is not needed any more", MaxKeys)
-	ErrFirstKey    = domain.ErrInvalid.Msgf("the first key is not deleted; rotate it instead")
+	ErrTooManyKeys = domain.ErrInvalid.Msgf("an account has at most %d keys; delete one that is not needed any more",
+		MaxKeys)
+	ErrFirstKey = domain.ErrInvalid.Msgf("the first key is not deleted; rotate it instead")
 )
 
 // Bounds of the keys of an account.
@@ -56,8 +57,8 @@ func (a Agent) FirstKey() Key {
 	if created.IsZero() {
 		created = a.CreatedAt
 	}
-	return Key{ID: KeyPrefix + "1" + strings.TrimPrefix(a.ID, "agt_"), AgentID: a.ID, Name: "first", Hash: a.KeyHash, Hint: a.KeyHint,
-		First: true, Created: created, Used: a.KeyUsedAt}
+	return Key{ID: KeyPrefix + "1" + strings.TrimPrefix(a.ID, "agt_"), AgentID: a.ID, Name: "first", Hash: a.KeyHash,
+		Hint: a.KeyHint, First: true, Created: created, Used: a.KeyUsedAt}
 }
 
 // Replace returns the account with another first key, and the key that the former one is until the end of

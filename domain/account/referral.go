@@ -21,7 +21,8 @@ type Assignment struct {
 // unknown code is ErrReferralCode. It returns ErrReferralCode if the code is
 // malformed, unknown or disabled, or differs from the referrer's in case, and
 // passes on other errors of the two functions.
-func Assign(code string, given bool, byCode func(code string) (Referrer, error), fallback func() (Referrer, error)) (Assignment, error) {
+func Assign(code string, given bool, byCode func(code string) (Referrer, error),
+	fallback func() (Referrer, error)) (Assignment, error) {
 	code = strings.TrimSpace(code)
 	if !given || code == "" {
 		r, err := fallback()

@@ -66,7 +66,8 @@ func (a Agent) SetTier(to Tier, evidence string, credited bool) (Agent, error) {
 	case !slices.Contains(Tiers, to):
 		return a, domain.InvalidField("tier", "must be trial, funded or verified")
 	case to != left:
-		return a, domain.InvalidField("tier", "must be %s or verified: without a verification the tier follows from the money "+
+		return a, domain.InvalidField("tier", "must be %s or verified: without a verification the tier follows "+
+			"from the money "+
 			"that was credited", left)
 	}
 	return without, nil

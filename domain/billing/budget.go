@@ -34,7 +34,8 @@ func (b Budget) Check() error {
 	}
 	out := func(p int) bool { return p < 1 || p > 100 }
 	if len(b.Thresholds) > MaxThresholds || slices.ContainsFunc(b.Thresholds, out) {
-		issues = append(issues, domain.FieldIssue{Field: "alert_thresholds", Issue: "must be at most 20 percents from 1 to 100"})
+		issues = append(issues, domain.FieldIssue{Field: "alert_thresholds", Issue: "must be at most 20 percents " +
+			"from 1 to 100"})
 	}
 	if issues != nil {
 		return domain.InvalidFields(issues...)

@@ -78,7 +78,8 @@ const (
 func (w Wallet) Hold(x domain.Money, by Means) (Entry, error) {
 	if by == OwnMoney && w.Available.Own < x {
 		return Entry{}, ErrInsufficientBalance.
-			Msgf("trial credit does not pay for this product, and your own money does not cover the cost; recharge and try again").
+			Msgf("trial credit does not pay for this product, and your own money does not cover the cost; recharge "+
+				"and try again").
 			With("required", x).With("available", w.Available.Own).With("currency", domain.Currency).With("trial_credit", false)
 	}
 	if w.Balance() < x {

@@ -105,10 +105,13 @@ func (p Product) checkSources(add adder) {
 	}
 	for i, s := range p.Sources {
 		if !IsProviderName(s.Provider) {
-			add(fmt.Sprintf("sources[%d].provider", i), "the provider of a source must be 1 to 32 of a-z, 0-9, _ and -, not %q", s.Provider)
+			add(fmt.Sprintf("sources[%d].provider", i), "the provider of a source must be 1 to 32 of a-z, 0-9, _ and -, not %q",
+				s.Provider)
 		}
-		if !slices.IsSorted(s.Countries) || slices.ContainsFunc(s.Countries, func(c string) bool { return !IsCountryCode(c) }) {
-			add(fmt.Sprintf("sources[%d].countries", i), "the countries of a source must be upper case ISO 3166-1 alpha-2 codes, sorted")
+		if !slices.IsSorted(s.Countries) ||
+			slices.ContainsFunc(s.Countries, func(c string) bool { return !IsCountryCode(c) }) {
+			add(fmt.Sprintf("sources[%d].countries", i), "the countries of a source must be upper case ISO 3166-1 alpha-2 "+
+				"codes, sorted")
 		}
 	}
 	for i, c := range p.Countries {
@@ -149,7 +152,8 @@ func (p Product) checkTraffic(add adder) {
 
 // placeless reports whether every source is declared without a place.
 func (p Product) placeless() bool {
-	return len(p.Sources) > 0 && !slices.ContainsFunc(p.Sources, func(s procurement.Source) bool { return s.Countries == nil || len(s.Countries) > 0 })
+	return len(p.Sources) > 0 && !slices.ContainsFunc(p.Sources,
+		func(s procurement.Source) bool { return s.Countries == nil || len(s.Countries) > 0 })
 }
 
 func (p Product) checkDurations(add adder) {
@@ -161,15 +165,18 @@ func (p Product) checkDurations(add adder) {
 	}
 	for i, d := range p.Durations {
 		if d.Days < 1 || d.Days > session.MaxDays || i > 0 && d.Days <= p.Durations[i-1].Days {
-			add(fmt.Sprintf("durations[%d].days", i), "the durations must be 1 to %d days, shortest first, each once", session.MaxDays)
+			add(fmt.Sprintf("durations[%d].days", i), "the durations must be 1 to %d days, shortest first, each once",
+				session.MaxDays)
 		}
 		if d.Price <= 0 {
 			add(fmt.Sprintf("durations[%d].price", i), "the price of %d days must be above 0, not %s", d.Days, d.Price)
 		} else if billing.IPCost(session.MaxQuantity, d.Price) == math.MaxInt64 {
-			add(fmt.Sprintf("durations[%d].price", i), "%d IPs for %d days cost more than can be counted", session.MaxQuantity, d.Days)
+			add(fmt.Sprintf("durations[%d].price", i), "%d IPs for %d days cost more than can be counted",
+				session.MaxQuantity, d.Days)
 		}
 	}
 	if p.MinQuantity < 1 || p.MaxQuantity < p.MinQuantity || p.MaxQuantity > session.MaxQuantity {
-		add("min_quantity", "the quantity must be bounded by 1 <= min <= max <= %d, not %d and %d", session.MaxQuantity, p.MinQuantity, p.MaxQuantity)
+		add("min_quantity", "the quantity must be bounded by 1 <= min <= max <= %d, not %d and %d", session.MaxQuantity,
+			p.MinQuantity, p.MaxQuantity)
 	}
 }

@@ -15,7 +15,8 @@ func NearestCity(city string, offered []string) []string {
 	asked := normalizeCity(city)
 	list := slices.Clone(offered)
 	slices.SortFunc(list, func(a, b string) int {
-		return cmp.Or(cmp.Compare(spelling.Distance(asked, normalizeCity(a)), spelling.Distance(asked, normalizeCity(b))), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(spelling.Distance(asked, normalizeCity(a)), spelling.Distance(asked, normalizeCity(b))),
+			cmp.Compare(a, b))
 	})
 	list = slices.Compact(list)
 	return append([]string{}, list[:min(len(list), MaxNearest)]...)

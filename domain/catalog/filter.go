@@ -41,7 +41,8 @@ func NewFilter(typ, country string, availableOnly bool) (Filter, error) {
 func (f Filter) Apply(products []Product) []Product {
 	var out []Product
 	for _, p := range products {
-		if (f.Type == "" || p.Type == f.Type) && (f.Country == "" || p.Sells(f.Country)) && (p.Available || !f.AvailableOnly) {
+		if (f.Type == "" || p.Type == f.Type) && (f.Country == "" || p.Sells(f.Country)) && (p.Available ||
+			!f.AvailableOnly) {
 			out = append(out, p)
 		}
 	}

@@ -26,7 +26,8 @@ const (
 )
 
 // UseCases lists every use case, in the order of the documentation.
-var UseCases = []UseCase{WebScraping, DataCollection, AccountManagement, AdVerification, SEOMonitoring, MarketResearch, General}
+var UseCases = []UseCase{WebScraping, DataCollection, AccountManagement, AdVerification, SEOMonitoring,
+	MarketResearch, General}
 
 // words returns the use case as text for a reason.
 func (u UseCase) words() string {
@@ -125,7 +126,8 @@ func Recommend(products []Product, w Criteria) ([]Recommendation, error) {
 	}
 	var list []Recommendation
 	for _, p := range products {
-		if !p.Available || w.TargetRegion != "" && !p.Sells(w.TargetRegion) || w.RequireStickyIP && p.Type == session.Dynamic {
+		if !p.Available || w.TargetRegion != "" && !p.Sells(w.TargetRegion) ||
+			w.RequireStickyIP && p.Type == session.Dynamic {
 			continue
 		}
 		list = append(list, p.estimate(w))
@@ -133,12 +135,14 @@ func Recommend(products []Product, w Criteria) ([]Recommendation, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	cheapest := slices.MinFunc(list, func(a, b Recommendation) int { return cmp.Compare(a.EstimatedCost, b.EstimatedCost) }).EstimatedCost
+	cheapest := slices.MinFunc(list,
+		func(a, b Recommendation) int { return cmp.Compare(a.EstimatedCost, b.EstimatedCost) }).EstimatedCost
 	for i := range list {
 		list[i].rate(w, cheapest, DefaultWeights)
 	}
 	slices.SortFunc(list, func(a, b Recommendation) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.EstimatedCost, b.EstimatedCost), cmp.Compare(a.Product.No, b.Product.No))
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.EstimatedCost, b.EstimatedCost),
+			cmp.Compare(a.Product.No, b.Product.No))
 	})
 	return list, nil
 }

@@ -46,8 +46,8 @@ func (p Product) Terms() session.Terms {
 		days[i] = d.Days
 	}
 	return session.Terms{Type: p.Type, Days: days, Countries: p.Countries, Cities: p.Cities,
-		MinQuantity: p.MinQuantity, MaxQuantity: p.MaxQuantity, MinBytes: p.MinBytes, MaxBytes: p.MaxBytes, StepBytes: p.Step(),
-		Sells:       p.SellsPlace,
+		MinQuantity: p.MinQuantity, MaxQuantity: p.MaxQuantity, MinBytes: p.MinBytes, MaxBytes: p.MaxBytes,
+		StepBytes: p.Step(), Sells: p.SellsPlace,
 		Nearest:     func(country string) []string { return Nearest(country, p.Countries) },
 		NearestCity: func(country, city string) []string { return NearestCity(city, p.CitiesIn(country)) }}
 }

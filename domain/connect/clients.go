@@ -50,7 +50,7 @@ const context = await browser.newContext({
 const browser = await puppeteer.launch({ args: ["--proxy-server={HOSTPORT}"] });
 const page = await browser.newPage();
 await page.authenticate({ username: "{USER}", password: "{PASSWORD}" });`},
-	{"selenium", "python", noSOCKSPassword, `# Selenium gives a proxy no password: run a local proxy that adds it, and use that
+	{"selenium", "python", noSOCKSPassword, `# Selenium gives a proxy no password: use a local proxy that adds it
 from selenium import webdriver
 o = webdriver.ChromeOptions()
 o.add_argument("--proxy-server=http://127.0.0.1:PORT")  # forwards to {HOSTPORT} as {USER}:{PASSWORD}

@@ -113,7 +113,8 @@ func Choose(sources []Source, l session.Location, days int, of func(Source) Cond
 		return math.MaxInt64 // an unknown cost is unbounded
 	}
 	slices.SortStableFunc(able, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.Preference, b.Preference), cmp.Compare(stockRank(a), stockRank(b)), cmp.Compare(cost(a), cost(b)))
+		return cmp.Or(cmp.Compare(a.Preference, b.Preference), cmp.Compare(stockRank(a), stockRank(b)),
+			cmp.Compare(cost(a), cost(b)))
 	})
 	out := make([]Source, len(able))
 	for i, c := range able {

@@ -34,8 +34,10 @@ const (
 
 // Refusals about orders, for the operator.
 var (
-	ErrOrderNotFound = &domain.Error{Kind: domain.NotFound, Code: "ORDER_UNKNOWN", Message: "no upstream order has this id"}
-	ErrDecided       = &domain.Error{Kind: domain.Conflict, Code: "ORDER_DECIDED", Message: "the outcome of this upstream order is known"}
+	ErrOrderNotFound = &domain.Error{Kind: domain.NotFound, Code: "ORDER_UNKNOWN",
+		Message: "no upstream order has this id"}
+	ErrDecided = &domain.Error{Kind: domain.Conflict, Code: "ORDER_DECIDED", Message: "the outcome of this upstream " +
+		"order is known"}
 )
 
 // Order is what was, or may have been, bought of a provider for a session.

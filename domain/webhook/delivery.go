@@ -51,7 +51,8 @@ type Delivery struct {
 
 // NewDelivery returns a delivery of an event that is due at now.
 func NewDelivery(id string, e Event, now time.Time) Delivery {
-	return Delivery{ID: id, AgentID: e.AgentID, EventID: e.ID, Type: e.Type, Status: Pending, NextAttemptAt: now, CreatedAt: now}
+	return Delivery{ID: id, AgentID: e.AgentID, EventID: e.ID, Type: e.Type, Status: Pending, NextAttemptAt: now,
+		CreatedAt: now}
 }
 
 // After returns the delivery and its endpoint after an attempt; rnd is a random
@@ -82,7 +83,8 @@ func (d Delivery) After(e Endpoint, o Outcome, now time.Time, rnd float64) (Deli
 // Ready.
 func (d Delivery) Abandon(e Endpoint) Delivery {
 	if err := e.Ready(); err != nil && d.Status == Pending {
-		d.LastStatusCode, d.LastError = 0, "the webhook was off when the delivery was due; set webhook_url and ask for it again"
+		d.LastStatusCode, d.LastError = 0, "the webhook was off when the delivery was due; set webhook_url and ask "+
+			"for it again"
 		return d.end(Failed)
 	}
 	return d

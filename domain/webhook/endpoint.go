@@ -16,9 +16,11 @@ const FailingFor = 5 * 24 * time.Hour
 // Refusals about webhooks.
 var (
 	ErrNoEndpoint = domain.ErrInvalid.Msgf("the account has no webhook; set webhook_url in the account's profile first")
-	ErrDisabled   = domain.ErrInvalid.Msgf("the webhook is disabled; set webhook_url again in the account's profile to enable it")
-	ErrTest       = domain.ErrInvalid.Msgf("a test event is sent once; send another one")
-	ErrPending    = domain.ErrInvalid.Msgf("%d deliveries wait already; make the endpoint answer, and ask again later", MaxPending)
+	ErrDisabled   = domain.ErrInvalid.Msgf("the webhook is disabled; set webhook_url again in the account's profile " +
+		"to enable it")
+	ErrTest    = domain.ErrInvalid.Msgf("a test event is sent once; send another one")
+	ErrPending = domain.ErrInvalid.Msgf("%d deliveries wait already; make the endpoint answer, and ask again later",
+		MaxPending)
 	// ErrNotFound is returned for an unknown delivery.
 	ErrNotFound = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND",
 		Message: "no delivery has this id; list your webhook deliveries to find it"}

@@ -123,8 +123,9 @@ func agentList(t *testing.T, st ports.Store) {
 	}
 }
 
-func agentOrigins(t *testing.T, st ports.Store) {
-	for i, text := range []string{"203.0.113.7", "203.0.113.255", "203.0.114.0", "2001:db8::1", "2001:db8:0:ffff::", "2001:db8:1::", ""} {
+// addRegistered adds an agent of each address; that of an empty one has no origin.
+func addRegistered(t *testing.T, st ports.Store, addresses ...string) {
+	for i, text := range addresses {
 		a := storeAgent(fmt.Sprintf("agt_%d", i))
 		a.KeyHash = []byte(a.ID)
 		a.CreatedAt = storeNow.Add(time.Duration(i) * time.Hour)
@@ -137,23 +138,32 @@ func agentOrigins(t *testing.T, st ports.Store) {
 			return errors.Join(err, tx.Agents().Insert(ctx, a))
 		})
 	}
-	found := func(network string) (got string) {
-		view(t, st, func(ctx context.Context, tx ports.Tx) error {
-			f := ports.AgentFilter{}
-			if network != "" {
-				f.RegisteredFrom = netip.MustParsePrefix(network)
-			}
-			list, err := tx.Agents().List(ctx, f, domain.Page{Number: 1, Size: 100})
-			for _, a := range list.Items {
-				got += a.ID + " " + a.Origin.Addr.String() + " " + a.Origin.UserAgent + ", "
-			}
-			if list.Total != len(list.Items) {
-				t.Errorf("%s: %d of %d", network, len(list.Items), list.Total)
-			}
-			return err
-		})
-		return got
-	}
+}
+
+// registeredFrom lists the agents of a network, or all of them if it is empty.
+func registeredFrom(t *testing.T, st ports.Store, network string) (got string) {
+	t.Helper()
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		f := ports.AgentFilter{}
+		if network != "" {
+			f.RegisteredFrom = netip.MustParsePrefix(network)
+		}
+		list, err := tx.Agents().List(ctx, f, domain.Page{Number: 1, Size: 100})
+		for _, a := range list.Items {
+			got += a.ID + " " + a.Origin.Addr.String() + " " + a.Origin.UserAgent + ", "
+		}
+		if list.Total != len(list.Items) {
+			t.Errorf("%s: %d of %d", network, len(list.Items), list.Total)
+		}
+		return err
+	})
+	return got
+}
+
+func agentOrigins(t *testing.T, st ports.Store) {
+	addRegistered(t, st, "203.0.113.7", "203.0.113.255", "203.0.114.0", "2001:db8::1", "2001:db8:0:ffff::",
+		"2001:db8:1::", "")
+	found := func(network string) string { return registeredFrom(t, st, network) }
 	for network, want := range map[string]string{
 		"203.0.113.0/24":   "agt_1 203.0.113.255 curl/8, agt_0 203.0.113.7 curl/8, ",
 		"203.0.113.7/32":   "agt_0 203.0.113.7 curl/8, ",

@@ -9,7 +9,6 @@ const (
 	CodeTooManyGuesses
 	CodeTrafficExhausted
 	CodeTargetRefused
-	CodeTargetDenied
 	CodeSessionExpired
 	CodeTooManyTunnels
 	CodeTargetRateLimited
@@ -36,7 +35,6 @@ var codeTexts = [Codes]string{
 	CodeTooManyGuesses:      "TOO_MANY_GUESSES",
 	CodeTrafficExhausted:    "TRAFFIC_EXHAUSTED",
 	CodeTargetRefused:       "TARGET_REFUSED",
-	CodeTargetDenied:        "TARGET_DENIED",
 	CodeSessionExpired:      "SESSION_EXPIRED",
 	CodeTooManyTunnels:      "TOO_MANY_TUNNELS",
 	CodeTargetRateLimited:   "TARGET_RATE_LIMITED",

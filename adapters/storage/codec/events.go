@@ -71,7 +71,8 @@ func (w *chunkWriter) event(e *eventlog.Event, last int64) int64 {
 	for _, f := range [...]struct {
 		on  bool
 		bit byte
-	}{{e.Retryable, flagRetryable}, {packed, flagPacked}, {!e.OccurredAt.IsZero(), flagOccurred}, {more, flagMore}, {e.Count > 1, flagCount}} {
+	}{{e.Retryable, flagRetryable}, {packed, flagPacked}, {!e.OccurredAt.IsZero(), flagOccurred}, {more, flagMore},
+		{e.Count > 1, flagCount}} {
 		if f.on {
 			flags |= f.bit
 		}

@@ -43,7 +43,8 @@ const (
 func (r rateLimits) Take(ctx context.Context, key string, ask ratelimit.Ask) (g ratelimit.Grant, err error) {
 	var tat, now int64
 	for try := 1; ; try++ {
-		err = r.pool.QueryRow(ctx, takeTokens, key, ask.Interval.Microseconds(), ask.Burst.Microseconds(), max(ask.Tokens, 0)).
+		err = r.pool.QueryRow(ctx, takeTokens, key, ask.Interval.Microseconds(), ask.Burst.Microseconds(),
+			max(ask.Tokens, 0)).
 			Scan(&g.Tokens, &tat, &now)
 		switch {
 		case err == nil:

@@ -28,7 +28,8 @@ func products(p pool, everywhere bool) []catalog.Product {
 	}
 	static := func(no, name, about, month, quarter string, async bool) catalog.Product {
 		return catalog.Product{No: no, Name: name, Description: about, Type: session.Static,
-			Durations:   []catalog.Duration{{Days: 30, Price: domain.MustMoney(month)}, {Days: 90, Price: domain.MustMoney(quarter)}},
+			Durations: []catalog.Duration{{Days: 30, Price: domain.MustMoney(month)},
+				{Days: 90, Price: domain.MustMoney(quarter)}},
 			MinQuantity: 1, MaxQuantity: session.MaxQuantity, Async: async, Available: len(p.static) > 0}
 	}
 	list := []catalog.Product{

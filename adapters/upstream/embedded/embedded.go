@@ -94,7 +94,8 @@ func (p *Provider) Order(_ context.Context, in procurement.Intent) (procurement.
 	if len(exits) < want || want < 1 {
 		return procurement.Delivery{}, procurement.Refuse(procurement.OutOfStock, "no address is free in that place")
 	}
-	d := procurement.Delivery{Ref: in.SessionID, State: procurement.Live, Quantity: want, IPs: make([]procurement.IP, want)}
+	d := procurement.Delivery{Ref: in.SessionID, State: procurement.Live, Quantity: want,
+		IPs: make([]procurement.IP, want)}
 	for i, ip := range exits {
 		d.IPs[i].Addr = ip
 	}

@@ -77,7 +77,8 @@ func (c Config) probe(log *slog.Logger) (pool, error) {
 		return p, nil
 	}
 	if !loopback {
-		return pool{}, fmt.Errorf("none of the %d addresses in AGENTPROXY_EXITS can be bound on this host, the first is %s", len(exits), failed[0])
+		return pool{}, fmt.Errorf("none of the %d addresses in AGENTPROXY_EXITS can be bound on this host, the first is %s",
+			len(exits), failed[0])
 	}
 	return pool{dynamic: []Exit{{Addr: netip.AddrFrom4([4]byte{127, 0, 0, 1})}}}, nil
 }

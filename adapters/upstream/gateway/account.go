@@ -75,8 +75,9 @@ func ParsePort(text string) (uint16, error) {
 
 // Account checks a login. Its error names every invalid setting.
 func (p Profile) Account(in Login) (Account, error) {
-	a := Account{Password: in.Password, Places: maps.Clone(in.Places), Host: in.Host, Protocol: session.Protocol(in.Protocol),
-		Options: map[string]string{"username": in.Username, "zone": in.Zone, "package": in.Package, "network": in.Network, "numbers": in.Numbers}}
+	a := Account{Password: in.Password, Places: maps.Clone(in.Places), Host: in.Host,
+		Protocol: session.Protocol(in.Protocol), Options: map[string]string{"username": in.Username, "zone": in.Zone,
+			"package": in.Package, "network": in.Network, "numbers": in.Numbers}}
 	if len(p.networks) > 0 && a.Options["network"] == "" {
 		a.Options["network"] = p.networks[0].name
 	}
@@ -126,7 +127,8 @@ func (p Profile) checkOptions(options map[string]string) (faults []error) {
 			fault("options.%s holds a character that the gateway cannot take", name)
 		}
 	}
-	if n := options["network"]; used["network"] && !slices.ContainsFunc(p.networks, func(k exitNetwork) bool { return k.name == n }) {
+	if n := options["network"]; used["network"] && !slices.ContainsFunc(p.networks,
+		func(k exitNetwork) bool { return k.name == n }) {
 		fault("options.network does not exist at the gateway")
 	}
 	return faults

@@ -32,9 +32,10 @@ type Custom struct {
 
 // given returns the names of the options that are set.
 func (c Custom) given() (names []string) {
-	for name, value := range map[string]string{"http_port": c.HTTPPort, "socks5_port": c.SOCKS5Port, "user_template": c.User,
-		"password_template": c.Password, "country_case": c.CountryCase, "city_gap": c.CityGap, "separators": c.Separators,
-		"token_alphabet": c.TokenAlphabet, "token_length": c.TokenLength, "ttl_unit": c.TTLUnit, "ttl_min": c.TTLMin, "ttl_max": c.TTLMax} {
+	for name, value := range map[string]string{"http_port": c.HTTPPort, "socks5_port": c.SOCKS5Port,
+		"user_template": c.User, "password_template": c.Password, "country_case": c.CountryCase, "city_gap": c.CityGap,
+		"separators": c.Separators, "token_alphabet": c.TokenAlphabet, "token_length": c.TokenLength, "ttl_unit": c.TTLUnit,
+		"ttl_min": c.TTLMin, "ttl_max": c.TTLMax} {
 		if value != "" {
 			names = append(names, name)
 		}
@@ -125,8 +126,8 @@ func fill(parts []part, values map[string]string, used map[string]bool) (text, m
 func (c Custom) profile(in Login) (p Profile, err error) {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	p = Profile{ports: map[session.Protocol]uint16{}, upperCountry: c.CountryCase == "upper", countryNames: c.CountryCase == "name",
-		cityGap: c.CityGap, separators: c.Separators, custom: &templates{}}
+	p = Profile{ports: map[session.Protocol]uint16{}, upperCountry: c.CountryCase == "upper",
+		countryNames: c.CountryCase == "name", cityGap: c.CityGap, separators: c.Separators, custom: &templates{}}
 	if in.Host == "" {
 		fault("options.host is missing: the profile custom needs it")
 	}
@@ -231,7 +232,8 @@ func (c Custom) lifetime(p *Profile) (faults []error) {
 	least, err1 := strconv.Atoi(c.TTLMin)
 	most, err2 := strconv.Atoi(c.TTLMax)
 	if err1 != nil || err2 != nil || least < 1 || most < least || most > int(30*24*time.Hour/unit) {
-		return []error{errors.New("options.ttl_max must be a count of ttl_unit from ttl_min to 30 days, and ttl_min 1 or more")}
+		return []error{errors.New("options.ttl_max must be a count of ttl_unit from ttl_min to 30 days, and " +
+			"ttl_min 1 or more")}
 	}
 	p.ttl = lifetime{"{ttl}", []timeUnit{{unit, ""}}, time.Duration(least) * unit, time.Duration(most) * unit}
 	return nil

@@ -80,7 +80,8 @@ func New(c Config, log *slog.Logger) (*Provider, error) {
 		return nil, err
 	}
 	if p.unverified {
-		log.Warn("the grammar of this gateway is unverified: check it with the seller", "provider", c.Name, "profile", c.Profile)
+		log.Warn("the grammar of this gateway is unverified: check it with the seller", "provider", c.Name, "profile",
+			c.Profile)
 	}
 	return &Provider{name: c.Name, profile: p, account: a}, nil
 }

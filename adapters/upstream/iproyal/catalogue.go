@@ -100,10 +100,12 @@ func (p *Provider) selectProduct(ctx context.Context, in procurement.Intent) (se
 	g.product = list[i]
 	i = slices.IndexFunc(g.product.Plans, func(x plan) bool { return x.days() == in.Days && in.Days > 0 })
 	if i < 0 {
-		return selection{}, procurement.Refuse(procurement.Invalid, "the product has no plan of "+strconv.Itoa(in.Days)+" days")
+		return selection{}, procurement.Refuse(procurement.Invalid, "the product has no plan of "+
+			strconv.Itoa(in.Days)+" days")
 	}
 	g.plan = g.product.Plans[i]
-	if q := in.Quantity; q < 1 || g.plan.Min != nil && q < *g.plan.Min || g.plan.Max != nil && *g.plan.Max > 0 && q > *g.plan.Max {
+	if q := in.Quantity; q < 1 || g.plan.Min != nil && q < *g.plan.Min ||
+		g.plan.Max != nil && *g.plan.Max > 0 && q > *g.plan.Max {
 		return selection{}, procurement.Refuse(procurement.Invalid, "the plan is not sold in this quantity")
 	}
 	for _, q := range g.product.Questions {
@@ -152,7 +154,8 @@ func (p *Provider) findPlace(product product, l session.Location) (place, error)
 	case 1:
 		return cities[0], nil
 	}
-	return place{}, procurement.Refuse(procurement.Invalid, "several locations are called "+rest.OneLine(l.City)+": configure one by its number")
+	return place{}, procurement.Refuse(procurement.Invalid, "several locations are called "+rest.OneLine(l.City)+
+		": configure one by its number")
 }
 
 // placeID returns the configured number of a place; it is empty if there is none.

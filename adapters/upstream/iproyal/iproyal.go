@@ -96,8 +96,8 @@ func New(c Config, log *slog.Logger) (*Provider, error) {
 	p := &Provider{config: c, now: time.Now}
 	p.host, p.port, _ = parseGateway(c.Gateway)
 	p.answers, _ = parseAnswers(c.Answers)
-	api := rest.Config{Hide: []string{c.Key, c.ResidentialKey}, PerSecond: c.PerSecond, Timeout: c.Timeout, Log: log, Name: c.Name,
-		Explain: explain}
+	api := rest.Config{Hide: []string{c.Key, c.ResidentialKey}, PerSecond: c.PerSecond, Timeout: c.Timeout, Log: log,
+		Name: c.Name, Explain: explain}
 	base := func(own string) string {
 		if c.BaseURL != "" {
 			return strings.TrimSuffix(c.BaseURL, "/")
@@ -154,7 +154,8 @@ func (p *Provider) Offers(ctx context.Context) ([]procurement.Offer, error) {
 		}
 	}
 	if p.residential != nil {
-		offers = append(offers, procurement.Offer{SKU: trafficSKU, Type: session.Dynamic, Name: "Residential", Stock: procurement.StockUnknown})
+		offers = append(offers, procurement.Offer{SKU: trafficSKU, Type: session.Dynamic, Name: "Residential",
+			Stock: procurement.StockUnknown})
 	}
 	return offers, nil
 }

@@ -57,7 +57,8 @@ func (p *Provider) Renew(ctx context.Context, ref string, in procurement.Intent)
 	switch {
 	case old.Extensions == nil || extended.Extensions == nil: // the end alone proves it
 	case len(*extended.Extensions) <= len(*old.Extensions):
-		return nil, procurement.Refuse(procurement.Ambiguous, "the renewal was accepted, and the history of the order does not show it")
+		return nil, procurement.Refuse(procurement.Ambiguous, "the renewal was accepted, and the history of the order "+
+			"does not show it")
 	case after.State == procurement.Pending: // its addresses are not listed at the moment
 		after.State, after.IPs = procurement.Live, before.IPs
 	}

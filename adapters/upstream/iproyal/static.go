@@ -63,7 +63,8 @@ func (o order) delivery() (procurement.Delivery, error) {
 	case "confirmed":
 		return o.addresses(d)
 	default:
-		return d, procurement.Refuse(procurement.Temporary, "the status of the order is not one that is known: "+rest.OneLine(o.Status))
+		return d, procurement.Refuse(procurement.Temporary, "the status of the order is not one that is known: "+
+			rest.OneLine(o.Status))
 	}
 	return d, nil
 }
@@ -99,8 +100,9 @@ func (o order) addresses(d procurement.Delivery) (procurement.Delivery, error) {
 			return d, unknown
 		}
 		// The HTTP port is known to reset connections that the SOCKS5 port serves.
-		d.IPs = append(d.IPs, procurement.IP{PrefersSOCKS: ports["socks5"] != 0, ID: ip.String(), Addr: ip, Host: ip.String(), HTTPPort: ports["http|https"],
-			SOCKSPort: ports["socks5"], User: x.User, Password: x.Password, Country: d.Location.Country, ExpiresAt: d.ExpiresAt})
+		d.IPs = append(d.IPs, procurement.IP{PrefersSOCKS: ports["socks5"] != 0, ID: ip.String(), Addr: ip, Host: ip.String(),
+			HTTPPort: ports["http|https"], SOCKSPort: ports["socks5"], User: x.User, Password: x.Password,
+			Country: d.Location.Country, ExpiresAt: d.ExpiresAt})
 	}
 	if d.ExpiresAt.IsZero() {
 		return d, procurement.Refuse(procurement.Temporary, "a delivered order has no end")
@@ -249,13 +251,14 @@ func (p *Provider) quoteAddresses(ctx context.Context, in procurement.Intent) (p
 		return procurement.Quote{}, err
 	}
 	n := func(i int64) []string { return []string{strconv.FormatInt(i, 10)} }
-	query := url.Values{"product_id": n(g.product.ID), "product_plan_id": n(g.plan.ID), "product_location_id": n(g.place.ID),
-		"quantity": n(int64(in.Quantity))}
+	query := url.Values{"product_id": n(g.product.ID), "product_plan_id": n(g.plan.ID),
+		"product_location_id": n(g.place.ID), "quantity": n(int64(in.Quantity))}
 	var out rest.Unwrapped[struct {
 		Price   rest.Number `json:"price"`
 		WithVAT rest.Number `json:"price_with_vat"`
 	}]
-	if err := p.reseller.Call(ctx, rest.Safely, http.MethodGet, "/orders/calculate-pricing?"+query.Encode(), nil, &out); err != nil {
+	if err := p.reseller.Call(ctx, rest.Safely, http.MethodGet, "/orders/calculate-pricing?"+query.Encode(), nil,
+		&out); err != nil {
 		return procurement.Quote{}, err
 	}
 	cost, ok := out.Value.WithVAT.Cost()
@@ -276,7 +279,8 @@ func (p *Provider) funds(ctx context.Context) (procurement.ProviderBalance, erro
 	}
 	n, ok := out.Value.Decimal(6, rest.Down)
 	if !ok {
-		return procurement.ProviderBalance{}, procurement.Refuse(procurement.Temporary, "the balance is not of a shape that is known")
+		return procurement.ProviderBalance{}, procurement.Refuse(procurement.Temporary, "the balance is not of a shape "+
+			"that is known")
 	}
 	return procurement.ProviderBalance{Amount: domain.Money(n), Known: true}, nil
 }

@@ -93,7 +93,8 @@ func (p *Provider) createSubUser(ctx context.Context, in procurement.Intent) (pr
 	size := (in.Bytes + capUnit - 1) / capUnit * capUnit
 	body := map[string]any{"username": in.Key, "password": p.subUserPassword(in.Key), "traffic": gigabytes(size)}
 	var out rest.Unwrapped[subUser]
-	err := p.residential.CallWith(ctx, rest.Once, http.MethodPost, "/residential-subusers", rest.RequestID(in.Key), body, &out)
+	err := p.residential.CallWith(ctx, rest.Once, http.MethodPost, "/residential-subusers", rest.RequestID(in.Key),
+		body, &out)
 	switch c := procurement.ClassOf(err); {
 	case c == procurement.Invalid, c == procurement.Conflict:
 		// The name may be taken by this order, if it was sent before.
@@ -104,7 +105,8 @@ func (p *Provider) createSubUser(ctx context.Context, in procurement.Intent) (pr
 	case err != nil:
 		return procurement.Delivery{}, err
 	case out.Value.User != in.Key:
-		return procurement.Delivery{}, procurement.Refuse(procurement.Ambiguous, "the sub-user has another name than was asked for")
+		return procurement.Delivery{}, procurement.Refuse(procurement.Ambiguous, "the sub-user has another name than "+
+			"was asked for")
 	}
 	return p.subUserDelivery(out.Value), nil
 }
@@ -142,7 +144,8 @@ func (p *Provider) eachSubUser(ctx context.Context, text string, pages int, do f
 			query.Set("search", text)
 		}
 		var out page[subUser]
-		if err := p.residential.Call(ctx, rest.Safely, http.MethodGet, "/residential-subusers?"+query.Encode(), nil, &out); err != nil {
+		if err := p.residential.Call(ctx, rest.Safely, http.MethodGet, "/residential-subusers?"+query.Encode(), nil,
+			&out); err != nil {
 			return err
 		}
 		for _, u := range out.Items {

@@ -82,7 +82,8 @@ func (p *Dynamic) Order(ctx context.Context, in procurement.Intent) (d procureme
 		if e == nil {
 			return procurement.Refuse(procurement.OutOfStock, "no line of the list works there and has room")
 		}
-		own = []procurement.Claim{{Provider: p.name, Line: e.key, Seat: seat, OrderID: in.Key, SKU: in.SKU, Location: in.Location, ClaimedAt: p.now()}}
+		own = []procurement.Claim{{Provider: p.name, Line: e.key, Seat: seat, OrderID: in.Key, SKU: in.SKU,
+			Location: in.Location, ClaimedAt: p.now()}}
 		return claims.Add(ctx, own)
 	})
 	if err != nil {

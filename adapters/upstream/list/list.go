@@ -61,8 +61,9 @@ func New(c Config) (ports.Provider, error) {
 }
 
 func (c Config) seller() (*seller, error) {
-	s := &seller{name: c.Name, source: c.Source, trusted: c.Trusted, protocol: session.Protocol(cmp.Or(c.Protocol, "http")),
-		country: strings.ToUpper(c.Country), recheck: cmp.Or(c.Recheck, defaultPeriod), now: c.Now, log: c.Log, probe: c.Probe}
+	s := &seller{name: c.Name, source: c.Source, trusted: c.Trusted,
+		protocol: session.Protocol(cmp.Or(c.Protocol, "http")), country: strings.ToUpper(c.Country),
+		recheck: cmp.Or(c.Recheck, defaultPeriod), now: c.Now, log: c.Log, probe: c.Probe}
 	if s.now == nil {
 		s.now = func() time.Time { return time.Now().UTC().Truncate(time.Microsecond) } // as it is stored
 	}

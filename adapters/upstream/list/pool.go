@@ -72,7 +72,8 @@ func (p *pool) replace(lines []Line) (added, removed int) {
 		if before := p.byKey[key]; before == nil {
 			added++
 		} else if before.Password == l.Password && before.Protocol == l.Protocol {
-			e.probed, e.worked, e.failures, e.exit, e.country = before.probed, before.worked, before.failures, before.exit, before.country
+			e.probed, e.worked, e.failures, e.exit, e.country = before.probed, before.worked, before.failures, before.exit,
+				before.country
 		}
 		next[key] = e
 	}
@@ -146,7 +147,8 @@ func (p *pool) record(e *entry, at time.Time, r Probe, err error) {
 }
 
 // probeAll probes lines, at most probesAtOnce at a time, until the context ends.
-func (p *pool) probeAll(ctx context.Context, list []*entry, probe func(context.Context, Line) (Probe, error), now func() time.Time) {
+func (p *pool) probeAll(ctx context.Context, list []*entry, probe func(context.Context, Line) (Probe, error),
+	now func() time.Time) {
 	slots := make(chan struct{}, probesAtOnce)
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -22,7 +22,8 @@ var (
 )
 
 // hostName is a DNS name, with the underscores that some have.
-var hostName = regexp.MustCompile(`^([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$`)
+var hostName = regexp.MustCompile(
+	`^([A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$`)
 
 // maxCredential is the longest user name or password that SOCKS5 can carry (RFC 1929).
 const maxCredential = 255

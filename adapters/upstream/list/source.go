@@ -53,7 +53,8 @@ func (f *file) Load(context.Context) ([]Line, bool, error) {
 	if err != nil {
 		return nil, false, errors.New("options.file: cannot be read: " + reason(err))
 	}
-	if f.read != nil && os.SameFile(f.read, info) && f.read.Size() == info.Size() && f.read.ModTime().Equal(info.ModTime()) {
+	if f.read != nil && os.SameFile(f.read, info) && f.read.Size() == info.Size() &&
+		f.read.ModTime().Equal(info.ModTime()) {
 		return nil, false, nil
 	}
 	if info.IsDir() {

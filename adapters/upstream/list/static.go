@@ -206,7 +206,8 @@ func (p *Static) lasts(own []procurement.Claim, days int) (err error) {
 			case e == nil:
 				err = procurement.Refuse(procurement.Temporary, "a line of the order is not in the list")
 			case !e.Ends.IsZero() && e.Ends.Before(until):
-				err = procurement.Refuse(procurement.OutOfStock, "a line of the order ends before, at "+e.Ends.Format(time.DateOnly))
+				err = procurement.Refuse(procurement.OutOfStock, "a line of the order ends before, at "+
+					e.Ends.Format(time.DateOnly))
 			}
 		}
 	})

@@ -103,7 +103,8 @@ func deliveryOf(ref string, proxies []address) (procurement.Delivery, error) {
 			}
 			d.IPs = append(d.IPs, ip)
 		default:
-			return d, procurement.Refuse(procurement.Temporary, "the status of an address is not one that is known: "+rest.OneLine(x.Status))
+			return d, procurement.Refuse(procurement.Temporary, "the status of an address is not one that is known: "+
+				rest.OneLine(x.Status))
 		}
 	}
 	switch {
@@ -125,8 +126,8 @@ func (x address) ip() (procurement.IP, error) {
 	if _, ok := x.ID.Positive(); !ok {
 		return procurement.IP{}, unknown
 	}
-	ip := procurement.IP{ID: string(x.ID), Addr: addr, Host: x.Connection.Connect, User: x.Auth.User, Password: x.Auth.Password,
-		Country: x.Country}
+	ip := procurement.IP{ID: string(x.ID), Addr: addr, Host: x.Connection.Connect, User: x.Auth.User,
+		Password: x.Auth.Password, Country: x.Country}
 	if ip.Host == "" {
 		ip.Host = addr.String()
 	}

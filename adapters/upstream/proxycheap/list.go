@@ -32,8 +32,8 @@ func (p *Provider) List(ctx context.Context) ([]procurement.Delivery, error) {
 			orders[ref] = append(orders[ref], x)
 			continue
 		}
-		d := procurement.Delivery{Ref: "address-" + cmp.Or(string(x.ID), x.Connection.Public), State: procurement.Live, Quantity: 1,
-			Location: session.Location{Country: x.Country}}
+		d := procurement.Delivery{Ref: "address-" + cmp.Or(string(x.ID), x.Connection.Public), State: procurement.Live,
+			Quantity: 1, Location: session.Location{Country: x.Country}}
 		if addr, err := netip.ParseAddr(x.Connection.Public); err == nil {
 			d.IPs = []procurement.IP{{Addr: addr}}
 		}

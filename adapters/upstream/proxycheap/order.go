@@ -46,11 +46,13 @@ func (p *Provider) Order(ctx context.Context, in procurement.Intent) (procuremen
 		return procurement.Delivery{}, err
 	}
 	var out placedOrder
-	err = p.api.CallWith(ctx, rest.Once, http.MethodPost, "/v2/order/"+service+"/execute", rest.RequestID(in.Key), body, &out)
+	err = p.api.CallWith(ctx, rest.Once, http.MethodPost, "/v2/order/"+service+"/execute", rest.RequestID(in.Key),
+		body, &out)
 	if err != nil {
 		return procurement.Delivery{}, p.refusal(ctx, err, service, body)
 	}
-	d := procurement.Delivery{Ref: out.ID, State: procurement.Pending, SKU: in.SKU, Location: in.Location, Quantity: in.Quantity}
+	d := procurement.Delivery{Ref: out.ID, State: procurement.Pending, SKU: in.SKU, Location: in.Location,
+		Quantity: in.Quantity}
 	if cost, ok := out.Total.Cost(); ok && cost > 0 {
 		d.Cost = cost
 	}
@@ -97,7 +99,8 @@ func (p *Provider) Find(ctx context.Context, in procurement.Intent) ([]procureme
 	}
 	if candidates > 0 {
 		if funds, err := p.Balance(ctx); err != nil || !funds.Known {
-			return nil, procurement.Refuse(procurement.Temporary, "addresses that may be the order are listed without their order, and the balance is not known")
+			return nil, procurement.Refuse(procurement.Temporary, "addresses that may be the order are listed without their "+
+				"order, and the balance is not known")
 		}
 	}
 	var found []procurement.Delivery

@@ -133,7 +133,8 @@ func (p *Provider) Balance(ctx context.Context) (procurement.ProviderBalance, er
 	}
 	n, ok := out.Balance.Decimal(places, rest.Down)
 	if !ok {
-		return procurement.ProviderBalance{}, procurement.Refuse(procurement.Temporary, "the balance is not of a shape that is known")
+		return procurement.ProviderBalance{}, procurement.Refuse(procurement.Temporary, "the balance is not of a shape "+
+			"that is known")
 	}
 	return procurement.ProviderBalance{Amount: domain.Money(n), Known: true}, nil
 }
@@ -235,7 +236,8 @@ func (p *Provider) price(ctx context.Context, service string, order map[string]a
 	}
 	cost, ok := out.Final.Cost()
 	if !ok || cost <= 0 || out.Currency != "" && out.Currency != domain.Currency {
-		return 0, procurement.Refuse(procurement.Temporary, "the price is not of a shape that is known, or in "+rest.OneLine(out.Currency))
+		return 0, procurement.Refuse(procurement.Temporary, "the price is not of a shape that is known, or in "+
+			rest.OneLine(out.Currency))
 	}
 	return cost, nil
 }
@@ -260,7 +262,8 @@ func (p *Provider) order(in procurement.Intent) (service string, body map[string
 	case !idForm.MatchString(service) || !idForm.MatchString(plan):
 		return "", nil, procurement.Refuse(procurement.Invalid, "the product names no service and plan")
 	case !ok:
-		return "", nil, procurement.Refuse(procurement.Invalid, "only months are sold, of 30 days each: not "+strconv.Itoa(in.Days)+" days")
+		return "", nil, procurement.Refuse(procurement.Invalid, "only months are sold, of 30 days each: not "+
+			strconv.Itoa(in.Days)+" days")
 	case in.Quantity < 1:
 		return "", nil, procurement.Refuse(procurement.Invalid, "at least one address is ordered")
 	case in.Location.City != "":

@@ -86,7 +86,8 @@ func ofApplication(body []byte) bool {
 
 // classify maps the errors of an answer to one error. The codes are from the README of
 // https://github.com/proxy-seller/userApiGolang ; unlisted ones get the class unclear.
-func classify(errs []apiError, unclear procurement.Class, refuse func(procurement.Class, string) *procurement.Error) *procurement.Error {
+func classify(errs []apiError, unclear procurement.Class,
+	refuse func(procurement.Class, string) *procurement.Error) *procurement.Error {
 	var texts []string
 	access, limited := 0, 0
 	for _, e := range errs {
@@ -113,12 +114,14 @@ func classify(errs []apiError, unclear procurement.Class, refuse func(procuremen
 	}
 	// Words win over codes, because one code has several meanings.
 	switch {
-	case slices.ContainsFunc(errs, func(e apiError) bool { return strings.Contains(strings.ToLower(e.Message), "insufficient funds") }):
+	case slices.ContainsFunc(errs,
+		func(e apiError) bool { return strings.Contains(strings.ToLower(e.Message), "insufficient funds") }):
 		return refuse(procurement.InsufficientFunds, text)
 	case strings.HasPrefix(first, "tarif not found"), strings.HasPrefix(first, "set [ traffic_limit ] less than"):
 		// There is no residential tariff, or too little left of it.
 		return refuse(procurement.InsufficientFunds, text)
-	case strings.HasPrefix(first, "country not exists"), strings.HasPrefix(first, "set existed ["), strings.HasPrefix(first, "set exists ["):
+	case strings.HasPrefix(first, "country not exists"), strings.HasPrefix(first, "set existed ["),
+		strings.HasPrefix(first, "set exists ["):
 		return refuse(procurement.Invalid, text)
 	case unclear == procurement.Invalid && strings.Contains(first, "stock"):
 		return refuse(procurement.OutOfStock, text) // unverified: the words are not documented

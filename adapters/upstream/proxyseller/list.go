@@ -95,8 +95,8 @@ func (p *addressProvider) credentials(ctx context.Context) ([]credential, error)
 func (i address) ip(credentials []credential) (procurement.IP, bool) {
 	addr, err := netip.ParseAddr(i.Addr)
 	end, late := parseDay(i.End)
-	ip := procurement.IP{ID: i.ID, Addr: addr, Host: i.Host, HTTPPort: i.HTTP, SOCKSPort: i.SOCKS, User: i.Login, Password: i.Password,
-		Country: country.Alpha2(i.Country), ExpiresAt: end}
+	ip := procurement.IP{ID: i.ID, Addr: addr, Host: i.Host, HTTPPort: i.HTTP, SOCKSPort: i.SOCKS, User: i.Login,
+		Password: i.Password, Country: country.Alpha2(i.Country), ExpiresAt: end}
 	for _, a := range credentials {
 		if a.Active && a.Login != "" && a.Password != "" && (a.Number == i.order() || a.Number == i.Number) {
 			ip.User, ip.Password = a.Login, a.Password
@@ -104,5 +104,6 @@ func (i address) ip(credentials []credential) (procurement.IP, bool) {
 		}
 	}
 	known := i.Status == "ACTIVE" || i.Status == "ENDED" // ended ones still work until their end
-	return ip, known && err == nil && late == nil && i.ID != "" && i.Host != "" && i.HTTP|i.SOCKS != 0 && ip.User != "" && ip.Password != ""
+	return ip, known && err == nil && late == nil && i.ID != "" && i.Host != "" && i.HTTP|i.SOCKS != 0 && ip.User != "" &&
+		ip.Password != ""
 }

@@ -75,7 +75,8 @@ func (p *addressProvider) recent(ctx context.Context) ([]listedOrder, error) {
 			} `json:"metadata"`
 			Items *[]listedOrder `json:"items"`
 		}
-		query := "?is_extend=N&sort_by=date_insert&order=desc&limit=" + strconv.Itoa(ordersPage) + "&page=" + strconv.Itoa(page)
+		query := "?is_extend=N&sort_by=date_insert&order=desc&limit=" + strconv.Itoa(ordersPage) + "&page=" +
+			strconv.Itoa(page)
 		if err := p.get(ctx, "/order/list"+query, &data); err != nil {
 			return nil, err
 		}

@@ -85,7 +85,8 @@ func (c Config) checkAddresses() (faults []error) {
 	for _, place := range slices.Sorted(maps.Keys(c.Locations)) {
 		code, _, _ := strings.Cut(place, "/")
 		if !country.Known(code) || c.Locations[place] == "" {
-			faults = append(faults, fmt.Errorf("locations.%s must be a country (US) or a city of it (US/newyork), with an id", place))
+			faults = append(faults, fmt.Errorf("locations.%s must be a country (US) or a city of it (US/newyork), with an id",
+				place))
 		}
 	}
 	return faults
@@ -124,7 +125,8 @@ func New(c Config, log *slog.Logger) (ports.Provider, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	a := &account{name: c.Name, section: c.Section, purpose: strings.TrimSpace(c.Purpose), places: c.Locations, log: log, now: time.Now}
+	a := &account{name: c.Name, section: c.Section, purpose: strings.TrimSpace(c.Purpose), places: c.Locations, log: log,
+		now: time.Now}
 	if a.section == "" {
 		a.section = sections[0]
 	}

@@ -74,7 +74,8 @@ func (p *addressProvider) Renew(ctx context.Context, ref string, in procurement.
 		return nil, err
 	}
 	if in.MaxCost > 0 && cost > in.MaxCost {
-		return nil, procurement.Refuse(procurement.Conflict, "the renewal costs "+cost.String()+", more than "+in.MaxCost.String())
+		return nil, procurement.Refuse(procurement.Conflict, "the renewal costs "+cost.String()+", more than "+
+			in.MaxCost.String())
 	}
 	b = bill{}
 	if err := p.spend(ctx, in.Key, "/prolong/make/"+p.section, body, &b); err != nil {
@@ -84,7 +85,8 @@ func (p *addressProvider) Renew(ctx context.Context, ref string, in procurement.
 }
 
 // renewed compares the ends of an order's addresses with those before the renewal.
-func (p *addressProvider) renewed(ctx context.Context, ref string, before map[netip.Addr]time.Time) ([]procurement.Renewed, error) {
+func (p *addressProvider) renewed(ctx context.Context, ref string,
+	before map[netip.Addr]time.Time) ([]procurement.Renewed, error) {
 	items, err := p.items(ctx, ref)
 	if err != nil {
 		return nil, procurement.Refuse(procurement.Ambiguous, "renewed, and the new end could not be read")

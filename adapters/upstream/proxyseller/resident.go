@@ -126,7 +126,8 @@ func (p *trafficProvider) Quote(ctx context.Context, in procurement.Intent) (pro
 		return procurement.Quote{}, err
 	}
 	if tariff.available() < in.Bytes {
-		return procurement.Quote{}, procurement.Refuse(procurement.InsufficientFunds, "the residential tariff has too little traffic left")
+		return procurement.Quote{}, procurement.Refuse(procurement.InsufficientFunds, "the residential tariff has too "+
+			"little traffic left")
 	}
 	return procurement.Quote{Stock: procurement.StockYes}, nil
 }
@@ -146,7 +147,8 @@ func (p *trafficProvider) Order(ctx context.Context, in procurement.Intent) (pro
 	if !made.complete() {
 		return procurement.Delivery{}, unexpected(procurement.Ambiguous)
 	}
-	d := procurement.Delivery{Ref: made.Key, State: procurement.Pending, SKU: p.section, Location: in.Location, Quantity: 1}
+	d := procurement.Delivery{Ref: made.Key, State: procurement.Pending, SKU: p.section, Location: in.Location,
+		Quantity: 1}
 	if access, err := p.access(ctx, made); err == nil {
 		d.State, d.Access = procurement.Live, access
 	}
@@ -171,7 +173,8 @@ func (p *trafficProvider) access(ctx context.Context, k trafficPackage) (procure
 	lists = slices.DeleteFunc(lists, func(l proxyList) bool { return l.Login == "" || l.Password == "" })
 	if len(lists) == 0 {
 		var made proxyList
-		if err := p.change(ctx, http.MethodPut, "/residentsubuser/list/tools", map[string]string{"package_key": k.Key}, &made); err != nil {
+		if err := p.change(ctx, http.MethodPut, "/residentsubuser/list/tools", map[string]string{"package_key": k.Key},
+			&made); err != nil {
 			return procurement.Access{}, err
 		}
 		lists = append(lists, made)
@@ -261,7 +264,8 @@ func (p *trafficProvider) Read(ctx context.Context, ref string) (procurement.Del
 // Cancel deletes a package, which returns its unused traffic to the tariff.
 func (p *trafficProvider) Cancel(ctx context.Context, ref string) error {
 	var answer json.RawMessage
-	if err := p.change(ctx, http.MethodDelete, "/residentsubuser/delete", map[string]string{"package_key": ref}, &answer); err != nil {
+	if err := p.change(ctx, http.MethodDelete, "/residentsubuser/delete", map[string]string{"package_key": ref},
+		&answer); err != nil {
 		if procurement.ClassOf(err) == procurement.NotFound {
 			return nil
 		}

@@ -263,7 +263,8 @@ func (p *addressProvider) orders(ctx context.Context, items []address) ([]procur
 			}
 			continue
 		}
-		add(procurement.Delivery{Ref: number, State: procurement.Pending, SKU: p.section, Quantity: 1, Location: session.Location{Country: code}})
+		add(procurement.Delivery{Ref: number, State: procurement.Pending, SKU: p.section, Quantity: 1,
+			Location: session.Location{Country: code}})
 	}
 	for _, o := range orders {
 		known := slices.ContainsFunc(items, func(i address) bool { return i.Number == o.Number })
@@ -313,7 +314,8 @@ func (p *addressProvider) Cancel(ctx context.Context, ref string) error {
 	case err != nil:
 		return err
 	case d.State == procurement.Pending:
-		return procurement.Refuse(procurement.Temporary, "its addresses are on their way, and renew themselves until that is switched off")
+		return procurement.Refuse(procurement.Temporary, "its addresses are on their way, and renew themselves until that "+
+			"is switched off")
 	}
 	return procurement.Refuse(procurement.Unsupported, "an order runs to its end")
 }

@@ -132,7 +132,8 @@ func (p *Provider) Order(ctx context.Context, in procurement.Intent) (procuremen
 		return procurement.Delivery{}, err
 	}
 	if !idempotencyKey.MatchString(in.Key) {
-		return procurement.Delivery{}, procurement.Refuse(procurement.Invalid, "the key of the order does not fit an Idempotency-Key")
+		return procurement.Delivery{}, procurement.Refuse(procurement.Invalid, "the key of the order does not fit an "+
+			"Idempotency-Key")
 	}
 	body := map[string]any{"label": in.Key, "trafficCapGB": gb}
 	if p.tier != "" {
@@ -145,7 +146,8 @@ func (p *Provider) Order(ctx context.Context, in procurement.Intent) (procuremen
 	}
 	d, err := p.delivery(k)
 	if err != nil || d.Label != in.Key {
-		return procurement.Delivery{}, procurement.Refuse(procurement.Ambiguous, "the answer is not the key that was asked for")
+		return procurement.Delivery{}, procurement.Refuse(procurement.Ambiguous, "the answer is not the key that "+
+			"was asked for")
 	}
 	return d, nil
 }
@@ -284,7 +286,8 @@ func keyPath(ref string) (string, error) {
 // delivery converts a pool key. A disabled one is Live: it exists, and keeps its
 // counter.
 func (p *Provider) delivery(k poolKey) (procurement.Delivery, error) {
-	if !idForm.MatchString(k.ID) || !keyForm.MatchString(k.Key) || k.Label == "" || k.TrafficCapGB != nil && (*k.TrafficCapGB < 0 || *k.TrafficCapGB > math.MaxInt64/gigabyte) {
+	if !idForm.MatchString(k.ID) || !keyForm.MatchString(k.Key) || k.Label == "" ||
+		k.TrafficCapGB != nil && (*k.TrafficCapGB < 0 || *k.TrafficCapGB > math.MaxInt64/gigabyte) {
 		return procurement.Delivery{}, errShape
 	}
 	d := procurement.Delivery{Ref: k.ID, Label: k.Label, State: procurement.Live,

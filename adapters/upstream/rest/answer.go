@@ -26,7 +26,8 @@ type answer struct {
 }
 
 // send makes a request and reads its answer. It fails if no complete answer comes.
-func (c *Client) send(ctx context.Context, how Repeat, method, path string, header http.Header, body []byte) (a answer, failed *procurement.Error) {
+func (c *Client) send(ctx context.Context, how Repeat, method, path string, header http.Header,
+	body []byte) (a answer, failed *procurement.Error) {
 	var in io.Reader
 	if body != nil {
 		in = bytes.NewReader(body)

@@ -151,7 +151,8 @@ func (c *Client) CallWith(ctx context.Context, how Repeat, method, path string, 
 			break
 		}
 	}
-	c.Log.Warn("a provider's call failed", "provider", c.Name, "method", method, "class", string(err.Class), "err", err.Reason)
+	c.Log.Warn("a provider's call failed", "provider", c.Name, "method", method, "class", string(err.Class), "err",
+		err.Reason)
 	return err
 }
 
@@ -175,7 +176,8 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 
 // attempt makes one request. Every failure before it is sent proves that nothing
 // was executed.
-func (c *Client) attempt(ctx context.Context, how Repeat, method, path string, header http.Header, body []byte, out any) *procurement.Error {
+func (c *Client) attempt(ctx context.Context, how Repeat, method, path string, header http.Header, body []byte,
+	out any) *procurement.Error {
 	if late := c.pace.Wait(ctx, how == Once); late != nil {
 		return late
 	}
@@ -195,7 +197,8 @@ func (c *Client) attempt(ctx context.Context, how Repeat, method, path string, h
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled): // by the caller, which is no fault of the seller
 		done(nil)
-	case failed.Class == procurement.Temporary, failed.Class == procurement.TimedOut, failed.Class == procurement.Ambiguous, failed.Class == procurement.Auth:
+	case failed.Class == procurement.Temporary, failed.Class == procurement.TimedOut,
+		failed.Class == procurement.Ambiguous, failed.Class == procurement.Auth:
 		done(failed)
 	default:
 		done(nil)

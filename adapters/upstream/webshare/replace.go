@@ -36,9 +36,11 @@ func (s *source) follow(lines []list.Line, replaced []replacement) {
 	for i := len(replaced) - 1; i >= 0; i-- { // the oldest first
 		r := replaced[i]
 		for user := range users {
-			from, to := list.Line{Host: r.Old, Port: r.OldPort, User: user}.Key(), list.Line{Host: r.New, Port: r.NewPort, User: user}.Key()
+			from := list.Line{Host: r.Old, Port: r.OldPort, User: user}.Key()
+			to := list.Line{Host: r.New, Port: r.NewPort, User: user}.Key()
 			if s.hosts[from] != "" && s.moved[from] != to {
-				s.log.Warn("the seller replaced a proxy", "provider", s.api.Name, "reason", rest.OneLine(r.Reason), "proxy", r.Old, "by", r.New)
+				s.log.Warn("the seller replaced a proxy", "provider", s.api.Name, "reason", rest.OneLine(r.Reason), "proxy", r.Old,
+					"by", r.New)
 			}
 			s.moved[from] = to
 		}
@@ -141,7 +143,8 @@ func (s replacing) Replace(ctx context.Context, lines []list.Line) error {
 	}
 	var made state
 	err := s.api.Call(ctx, rest.Once, http.MethodPost, "/v3/proxy/replace/"+s.query(), map[string]any{
-		"to_replace": map[string]any{"type": "ip_address", "ip_addresses": []string{l.Host}}, "replace_with": []any{with}, "dry_run": false}, &made)
+		"to_replace": map[string]any{"type": "ip_address", "ip_addresses": []string{l.Host}}, "replace_with": []any{with},
+		"dry_run": false}, &made)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch procurement.ClassOf(err) {
@@ -167,7 +170,8 @@ type state struct {
 // poll asks for a replacement. Once it is decided the list is loaded again.
 func (s replacing) poll(ctx context.Context, id int64) error {
 	var now state
-	err := s.api.Call(ctx, rest.Safely, http.MethodGet, "/v3/proxy/replace/"+strconv.FormatInt(id, 10)+"/"+s.query(), nil, &now)
+	err := s.api.Call(ctx, rest.Safely, http.MethodGet, "/v3/proxy/replace/"+strconv.FormatInt(id, 10)+"/"+s.query(), nil,
+		&now)
 	if procurement.ClassOf(err) == procurement.NotFound {
 		now.State, err = "failed", nil
 	}

@@ -58,8 +58,8 @@ func New(c Config) (ports.Provider, error) {
 	if now == nil {
 		now = time.Now
 	}
-	s := &source{plan: c.Plan, now: now, every: cmp.Or(c.List.Reload, 10*time.Minute), log: c.List.Log, moved: map[string]string{},
-		asked: map[string]bool{}}
+	s := &source{plan: c.Plan, now: now, every: cmp.Or(c.List.Reload, 10*time.Minute), log: c.List.Log,
+		moved: map[string]string{}, asked: map[string]bool{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

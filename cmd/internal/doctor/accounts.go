@@ -30,20 +30,22 @@ func (f *Findings) accounts(s configfile.Settings) {
 		off                 bool
 	}{
 		{"AGENTPROXY_TRIAL_PER_NETWORK", "Trials from one network are not limited.", "5", s.TrialPerNetwork == 0},
-		{"AGENTPROXY_TRIAL_DAILY_TOTAL", "The trial credit of a day is not limited.", "100 trial balances", s.TrialDailyTotal == 0},
+		{"AGENTPROXY_TRIAL_DAILY_TOTAL", "The trial credit of a day is not limited.", "100 trial balances",
+			s.TrialDailyTotal == 0},
 	} {
 		if b.off {
 			bounded = false
-			f.add(Error, "trial", b.what, "Trial credit is gathered with accounts made by a script.", "Set "+b.variable+", for example to "+b.say+".")
+			f.add(Error, "trial", b.what, "Trial credit is gathered with accounts made by a script.", "Set "+b.variable+
+				", for example to "+b.say+".")
 		}
 	}
 	if bounded {
-		f.ok("trial", "A new account gets %s USD for %d days, %d accounts a day of one network, %s USD a day in all.", s.TrialBalance, s.TrialDays,
-			s.TrialPerNetwork, s.TrialDailyTotal)
+		f.ok("trial", "A new account gets %s USD for %d days, %d accounts a day of one network, %s USD a day in all.",
+			s.TrialBalance, s.TrialDays, s.TrialPerNetwork, s.TrialDailyTotal)
 	}
 	if s.ClientAddressDays == 0 {
-		f.add(Warning, "client_addresses", "The client address of a registration is not kept.", "Accounts of one abuser cannot be found by it.",
-			"Set AGENTPROXY_CLIENT_ADDRESS_DAYS, for example to 90.")
+		f.add(Warning, "client_addresses", "The client address of a registration is not kept.",
+			"Accounts of one abuser cannot be found by it.", "Set AGENTPROXY_CLIENT_ADDRESS_DAYS, for example to 90.")
 	}
 }
 
@@ -62,7 +64,8 @@ func (f *Findings) limits(s configfile.Settings) {
 		{"AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL", "New connections of a trial account to one domain", s.TrialTargetRate},
 	} {
 		if l.value == 0 {
-			f.add(Warning, "limits", l.what+" are not limited.", "One account uses up what all share, or attacks a target in your name.",
+			f.add(Warning, "limits", l.what+" are not limited.", "One account uses up what all share, or attacks a target "+
+				"in your name.",
 				"Set "+l.variable+" above 0.")
 		}
 	}
@@ -78,10 +81,12 @@ func (f *Findings) payments(s configfile.Settings) {
 	}
 	warnings := s.Payments.Warnings()
 	for _, w := range warnings {
-		f.add(Warning, "payments", w.Error(), "Nobody can pay, or payments are seen late.", "Set the variable; docs/money.md says how.")
+		f.add(Warning, "payments", w.Error(), "Nobody can pay, or payments are seen late.",
+			"Set the variable; docs/money.md says how.")
 	}
 	if n := s.Payments.Network; n != "" && n != "tron-mainnet" {
-		f.add(Error, "payments", "Payments come from the test network "+n+".", "Its coins are free, and buy real traffic here.",
+		f.add(Error, "payments", "Payments come from the test network "+n+".", "Its coins are free, and buy real "+
+			"traffic here.",
 			"Set AGENTPROXY_TRON_NETWORK=mainnet.")
 	} else if len(warnings) == 0 {
 		f.ok("payments", "Payments come from %s.", n)
@@ -98,8 +103,8 @@ func (f *Findings) products(s configfile.Settings) {
 				loss = loss || from.CostFor(d.Days) > d.Price
 			}
 			if loss {
-				f.add(Warning, "below_cost", fmt.Sprintf("%s is sold below its cost at %s.", p.No, from.Provider), "Every order of it loses money.",
-					"Raise the price, or remove allow_below_cost.")
+				f.add(Warning, "below_cost", fmt.Sprintf("%s is sold below its cost at %s.", p.No, from.Provider),
+					"Every order of it loses money.", "Raise the price, or remove allow_below_cost.")
 			}
 		}
 		if !p.OwnMoneyOnly && s.TrialBalance > 0 && slices.ContainsFunc(p.Sources, atSeller) {

@@ -17,19 +17,23 @@ func (f *Findings) addresses(s configfile.Settings) {
 	}
 	switch host := u.Hostname(); {
 	case isLocal(host):
-		f.add(Error, "public_url", "The public address of the API is "+s.PublicURL+".", "Agents on other hosts cannot reach it, and it is what they are told.",
+		f.add(Error, "public_url", "The public address of the API is "+s.PublicURL+".", "Agents on other hosts cannot "+
+			"reach it, and it is what they are told.",
 			"Set AGENTPROXY_PUBLIC_URL to the https address that agents use.")
 	case u.Scheme != "https":
-		f.add(Error, "public_url", "The public address of the API is "+s.PublicURL+", without TLS.", "Keys, secrets and proxy passwords cross the network in clear.",
-			"Put a TLS reverse proxy in front of the API, and set AGENTPROXY_PUBLIC_URL to its https address.")
+		f.add(Error, "public_url", "The public address of the API is "+s.PublicURL+", without TLS.",
+			"Keys, secrets and proxy passwords cross the network in clear.", "Put a TLS reverse proxy in front of the API, "+
+				"and set AGENTPROXY_PUBLIC_URL to its https address.")
 	default:
 		f.ok("public_url", "The public address of the API is %s.", s.PublicURL)
 	}
 	if isLocal(s.PublicHost) {
-		f.add(Error, "public_gateway", "The public address of the gateway is "+s.PublicHost+".", "full_url names it, and agents on other hosts cannot reach it.",
-			"Set AGENTPROXY_PUBLIC_GATEWAY to the host:port that agents use.")
+		f.add(Error, "public_gateway", "The public address of the gateway is "+s.PublicHost+".",
+			"full_url names it, and agents on other hosts cannot reach it.", "Set AGENTPROXY_PUBLIC_GATEWAY to the host:port "+
+				"that agents use.")
 	} else {
-		f.ok("public_gateway", "The public address of the gateway is %s.", net.JoinHostPort(s.PublicHost, fmt.Sprint(s.PublicPort)))
+		f.ok("public_gateway", "The public address of the gateway is %s.",
+			net.JoinHostPort(s.PublicHost, fmt.Sprint(s.PublicPort)))
 	}
 	if at := listens(s.HTTPAddr); !at.IsLoopback() && !at.IsPrivate() {
 		f.add(Warning, "api_listener", "The API listens on "+s.HTTPAddr+", where it speaks HTTP without TLS.",
@@ -72,7 +76,8 @@ func (f *Findings) proxies(s configfile.Settings) {
 	u, err := url.Parse(s.PublicURL)
 	if err == nil && u.Scheme == "https" && len(s.TrustedProxies) == 0 {
 		f.add(Error, "trusted_proxies", "The API has an https address and no trusted proxy.",
-			"Every client seems to come from the reverse proxy: one of them uses up what all together may do, and no address is recorded.",
+			"Every client seems to come from the reverse proxy: one of them uses up what all together may do, and no address "+
+				"is recorded.",
 			"Set AGENTPROXY_TRUSTED_PROXIES to the address of the reverse proxy.")
 	} else if !wide {
 		f.ok("trusted_proxies", "%d networks are trusted to tell a client's address.", len(s.TrustedProxies))
@@ -80,7 +85,8 @@ func (f *Findings) proxies(s configfile.Settings) {
 }
 
 // metadata are the addresses at which clouds hand out credentials of a host.
-var metadata = []netip.Addr{netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200")}
+var metadata = []netip.Addr{netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("fd00:ec2::254"),
+	netip.MustParseAddr("100.100.100.200")}
 
 // networks judges which networks agents reach besides public addresses.
 func (f *Findings) networks(s configfile.Settings) {
@@ -102,7 +108,8 @@ func (f *Findings) networks(s configfile.Settings) {
 					level, what = Error, list.variable+" opens the cloud's metadata service ("+p.String()+")."
 				}
 			}
-			f.add(level, "allowed_networks", what, list.who+", with whatever trusts this host there.", "Remove it unless every agent may reach it.")
+			f.add(level, "allowed_networks", what, list.who+", with whatever trusts this host there.",
+				"Remove it unless every agent may reach it.")
 		}
 	}
 	if len(*f) == before {

@@ -61,10 +61,12 @@ func (f Findings) Sorted() Findings {
 // Configuration judges what keeps the configuration from being loaded, and what it warns of.
 func Configuration(faults, warnings []configfile.Fault) (f Findings) {
 	for _, x := range faults {
-		f.add(Error, "configuration", x.Error(), "The service does not start with it.", "Correct it; agentproxy config check lists all faults.")
+		f.add(Error, "configuration", x.Error(), "The service does not start with it.", "Correct it; agentproxy config "+
+			"check lists all faults.")
 	}
 	for _, x := range warnings {
-		f.add(Warning, "configuration", x.Error(), "It is probably not what you mean.", "Correct it, or leave it if you know why.")
+		f.add(Warning, "configuration", x.Error(), "It is probably not what you mean.",
+			"Correct it, or leave it if you know why.")
 	}
 	if len(f) == 0 {
 		f.ok("configuration", "The configuration has no fault.")
@@ -90,12 +92,14 @@ func Settings(s configfile.Settings) (f Findings) {
 func (f *Findings) mode(s configfile.Settings) {
 	if s.Dev {
 		f.add(Error, "development_mode", "Development mode is on.",
-			"Agents reach loopback addresses of this host, profiles are served, and registration, guesses and connections have no limit.",
+			"Agents reach loopback addresses of this host, profiles are served, and registration, guesses and connections "+
+				"have no limit.",
 			"Set AGENTPROXY_DEV=false, and the public addresses.")
 		return
 	}
 	f.ok("development_mode", "Development mode is off.")
 	if s.LogLevel == "debug" {
-		f.add(Warning, "log_level", "The log level is debug.", "The log grows with each connection of a stranger.", "Set AGENTPROXY_LOG_LEVEL=info.")
+		f.add(Warning, "log_level", "The log level is debug.", "The log grows with each connection of a stranger.",
+			"Set AGENTPROXY_LOG_LEVEL=info.")
 	}
 }

@@ -54,16 +54,20 @@ func Process(h Host, s configfile.Settings) (f Findings) {
 	switch {
 	case h.Descriptors == 0:
 	case s.AgentConnections >= budget.Gateway:
-		f.add(Error, "descriptors", fmt.Sprintf("%d file descriptors hold %d connections of the gateway, and one agent may have %d.", h.Descriptors,
-			budget.Gateway, s.AgentConnections), "One account shuts all others out.", do+" Or lower AGENTPROXY_AGENT_CONNECTIONS.")
+		f.add(Error, "descriptors", fmt.Sprintf("%d file descriptors hold %d connections of the gateway, and one agent "+
+			"may have %d.", h.Descriptors,
+			budget.Gateway, s.AgentConnections), "One account shuts all others out.",
+			do+" Or lower AGENTPROXY_AGENT_CONNECTIONS.")
 	case h.Descriptors < good:
-		f.add(Warning, "descriptors", fmt.Sprintf("%d file descriptors hold %d connections of the gateway.", h.Descriptors, budget.Gateway),
+		f.add(Warning, "descriptors", fmt.Sprintf("%d file descriptors hold %d connections of the gateway.", h.Descriptors,
+			budget.Gateway),
 			"A few agents fill them.", do)
 	default:
 		f.ok("descriptors", "%d file descriptors hold %d connections of the gateway.", h.Descriptors, budget.Gateway)
 	}
 	if h.UserID == 0 {
-		f.add(Warning, "user", "The command runs as root.", "If the service does too, a fault of it is one of the whole host.",
+		f.add(Warning, "user", "The command runs as root.", "If the service does too, a fault of it is one of "+
+			"the whole host.",
 			"Run the service as a user of its own.")
 	}
 	return f

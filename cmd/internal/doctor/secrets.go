@@ -29,7 +29,8 @@ func (f *Findings) secrets(s configfile.Settings) {
 // Root judges a root secret by its text.
 func (f *Findings) Root(where, text string) {
 	if guessable(text) {
-		f.add(Error, "root_secret", "The root secret of "+where+" is not random.", "Who guesses it forges every credential and opens what is sealed.",
+		f.add(Error, "root_secret", "The root secret of "+where+" is not random.", "Who guesses it forges every credential "+
+			"and opens what is sealed.",
 			"Make one with: openssl rand -base64 32. docs/operating.md says how to replace it.")
 		return
 	}
@@ -37,8 +38,8 @@ func (f *Findings) Root(where, text string) {
 }
 
 // placeholders are words of secrets that were copied from an example.
-var placeholders = []string{"agentproxy", "changeme", "change-me", "change_me", "default", "example", "insecure", "password", "placeholder",
-	"replace", "secret", "qwerty", "12345678", "abcdefgh"}
+var placeholders = []string{"agentproxy", "changeme", "change-me", "change_me", "default", "example", "insecure",
+	"password", "placeholder", "replace", "secret", "qwerty", "12345678", "abcdefgh"}
 
 // guessable reports whether a text is no random one of its length: it holds a word of an example, repeats
 // itself, counts, or is made of words. Of 44 random base64 characters fewer than 1 in a million are.
@@ -70,18 +71,21 @@ func (f *Findings) database(text string) {
 	}
 	password, given := u.User.Password()
 	switch {
-	case given && (password == u.User.Username() || slices.Contains(placeholders, strings.ToLower(password)) || password == "postgres"):
-		f.add(Error, "database_password", "The password of the database is a default one.", "Whoever reaches its port has every account and the ledger.",
+	case given && (password == u.User.Username() || slices.Contains(placeholders, strings.ToLower(password)) ||
+		password == "postgres"):
+		f.add(Error, "database_password", "The password of the database is a default one.", "Whoever reaches its port has "+
+			"every account and the ledger.",
 			"Change the role's password and AGENTPROXY_DATABASE_URL; with compose.yaml set POSTGRES_PASSWORD.")
 	case given && len(password) < 12:
-		f.add(Warning, "database_password", "The password of the database has fewer than 12 characters.", "It can be guessed by whoever reaches its port.",
-			"Choose a longer one.")
+		f.add(Warning, "database_password", "The password of the database has fewer than 12 characters.",
+			"It can be guessed by whoever reaches its port.", "Choose a longer one.")
 	default:
 		f.ok("database_password", "The password of the database is no default one.")
 	}
 	local := isLocal(u.Hostname()) // a socket has no host
 	if mode := u.Query().Get("sslmode"); !local && mode != "verify-full" && mode != "verify-ca" && mode != "require" {
-		f.add(Warning, "database_tls", "The connection to the database may be without TLS.", "On a network that others use, they read and change it.",
-			"Add sslmode=verify-full to AGENTPROXY_DATABASE_URL, unless the network is the containers' own.")
+		f.add(Warning, "database_tls", "The connection to the database may be without TLS.",
+			"On a network that others use, they read and change it.", "Add sslmode=verify-full to AGENTPROXY_DATABASE_URL, "+
+				"unless the network is the containers' own.")
 	}
 }

@@ -23,15 +23,18 @@ func Sellers(sellers []Seller, products []catalog.Product) (f Findings) {
 		switch {
 		case s.Err != nil:
 			f.add(Error, "provider", "The provider "+s.Name+" does not answer as it should: "+procurement.ReasonOf(s.Err)+".",
-				"Orders there fail, and what was bought there cannot be watched.", "Check its credential and address; agentproxy providers check "+s.Name+" asks again.")
+				"Orders there fail, and what was bought there cannot be watched.", "Check its credential and address; agentproxy "+
+					"providers check "+s.Name+" asks again.")
 		case s.Balance.Known && s.Balance.Amount <= 0:
-			f.add(Warning, "provider", "You have "+s.Balance.Amount.String()+" at "+s.Name+".", "Orders there are refused.", "Pay in there.")
+			f.add(Warning, "provider", "You have "+s.Balance.Amount.String()+" at "+s.Name+".", "Orders there are refused.",
+				"Pay in there.")
 		default:
 			f.ok("provider", "The provider %s answers.", s.Name)
 		}
 		for _, p := range products {
 			if price, cost := belowCost(p, s); cost > 0 {
-				f.add(Error, "below_cost", fmt.Sprintf("%s is sold for %s USD and costs %s USD at %s now.", p.No, price, cost, s.Name),
+				f.add(Error, "below_cost", fmt.Sprintf("%s is sold for %s USD and costs %s USD at %s now.", p.No, price, cost,
+					s.Name),
 					"Orders of it lose money or are refused.", "Raise the price, or state the cost of the source.")
 			}
 		}

@@ -28,27 +28,32 @@ func Stored(d Database) (f Findings) {
 	case !d.PostgreSQL:
 		f.ok("clock", "SQLite goes by this host's clock.")
 	case d.Skew.Abs() > mostSkew:
-		f.add(Warning, "clock", fmt.Sprintf("This host's clock is %s off the database's.", d.Skew.Abs().Round(time.Millisecond)),
-			"The service goes by the database's, but tokens, logs and TLS of this host do not.", "Run an NTP client on both hosts.")
+		f.add(Warning, "clock", fmt.Sprintf("This host's clock is %s off the database's.",
+			d.Skew.Abs().Round(time.Millisecond)),
+			"The service goes by the database's, but tokens, logs and TLS of this host do not.",
+			"Run an NTP client on both hosts.")
 	default:
 		f.ok("clock", "This host's clock agrees with the database's within %s.", mostSkew)
 	}
 	switch {
 	case d.PostgreSQL:
-		f.add(Warning, "backup", "Whether PostgreSQL is backed up is not seen from here.", "Without a backup a lost disk is every agent's money.",
+		f.add(Warning, "backup", "Whether PostgreSQL is backed up is not seen from here.", "Without a backup a lost disk "+
+			"is every agent's money.",
 			"See that pg_dump or WAL archiving runs, and restore it once."+keep)
 	case d.BackedUp.IsZero():
 		f.add(Warning, "backup", "The database was never backed up.", "A lost disk is every agent's money.",
 			"Run agentproxy backup FILE daily, and copy the file to another host."+keep)
 	case d.Now.Sub(d.BackedUp) > backupAge:
-		f.add(Warning, "backup", "The last backup was made on "+d.BackedUp.UTC().Format(time.DateOnly)+".", "What agents paid since then is lost with the disk.",
-			"Run agentproxy backup FILE daily, and copy the file to another host."+keep)
+		f.add(Warning, "backup", "The last backup was made on "+d.BackedUp.UTC().Format(time.DateOnly)+".",
+			"What agents paid since then is lost with the disk.", "Run agentproxy backup FILE daily, and copy the file to "+
+				"another host."+keep)
 	default:
 		f.ok("backup", "The last backup was made on %s.", d.BackedUp.UTC().Format(time.DateOnly))
 	}
 	switch {
 	case d.Faults > 0:
-		f.add(Error, "ledger", fmt.Sprintf("%d rows of the ledger break a rule.", d.Faults), "Somebody's balance may be wrong.", "Run agentproxy verify.")
+		f.add(Error, "ledger", fmt.Sprintf("%d rows of the ledger break a rule.", d.Faults),
+			"Somebody's balance may be wrong.", "Run agentproxy verify.")
 	case d.ProvedAt.IsZero():
 		f.ok("ledger", "The ledger was not proved yet; the service does that in the background.")
 	default:

@@ -35,7 +35,6 @@ import (
 	"agentproxy/app/ledger"
 	"agentproxy/app/maintenance"
 	"agentproxy/app/payments"
-	policyapp "agentproxy/app/policy"
 	"agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
 	"agentproxy/app/reconcile"
@@ -90,9 +89,9 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
 			(*storage.Store).RateLimits,
 			changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions, fulfilment.New, procurement.NewDriver,
-			procurement.NewDesk, procurement.NewCallbacks, reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
-			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders, payments.NewWatcher,
-			webhooks.New,
+			procurement.NewDesk, procurement.NewCallbacks, reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New,
+			telemetry.NewObserver, telemetry.New, ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New,
+			payments.NewOrders, payments.NewWatcher, webhooks.New,
 		),
 		fx.Invoke(checkRoot, insertJobs),
 	)
@@ -111,8 +110,8 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			func(s configfile.Settings, b conns.Budget) admin.Config {
 				return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev, Hosts: s.AdminHosts, Connections: b.Admin}
 			},
-			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },
-			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, sessions.NewChecks, reveals.New, newTools,
+			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, sessions.NewChecks,
+			reveals.New, newTools,
 		),
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: the last observations of the gateway are stored too.
@@ -149,8 +148,9 @@ func embeddedConfig(s configfile.Settings) embedded.Config {
 	return embedded.Config{Exits: exits, Everywhere: s.Dev}
 }
 
-func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher, webhooks *webhooks.Service,
-	accounts *accounts.Service, reconcile *reconcile.Service, log *slog.Logger) (*queue.Queue, error) {
+func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher,
+	webhooks *webhooks.Service, accounts *accounts.Service, reconcile *reconcile.Service,
+	log *slog.Logger) (*queue.Queue, error) {
 	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
 		Passes: jobTasks(passes, driver, payments, webhooks, accounts, reconcile)}
 	if pool := st.Pool(); pool != nil {
@@ -183,10 +183,11 @@ func webhookConfig(s configfile.Settings) webhook.Config {
 const authFailureLimit = 1000
 
 func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secrets) gateway.Config {
-	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), OlderKeys: secrets.OlderProxyKeys(), Forbidden: ownListeners(s.AdminAddr),
-		AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr), PublicEchoURL: EchoURL(s),
-		Connections: b.Gateway, PerAddress: perAddress(s), Pipes: b.Pipes, Agent: s.AgentConnections,
-		TrialAgent: s.TrialConnections, TargetRate: s.TargetRate, TrialTargetRate: s.TrialTargetRate}
+	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), OlderKeys: secrets.OlderProxyKeys(),
+		Forbidden: ownListeners(s.AdminAddr), AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr),
+		PublicEchoURL: EchoURL(s), Connections: b.Gateway, PerAddress: perAddress(s), Pipes: b.Pipes,
+		Agent: s.AgentConnections, TrialAgent: s.TrialConnections, TargetRate: s.TargetRate,
+		TrialTargetRate: s.TrialTargetRate}
 	if s.Dev {
 		c.AuthFailureLimit = 0
 	}
@@ -198,13 +199,14 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 	return c
 }
 
-func gatewayDeps(s configfile.Settings, published *policyapp.Published, t *trafficapp.Service, o *telemetry.Observer, clock ports.Clock, registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
+func gatewayDeps(s configfile.Settings, t *trafficapp.Service, o *telemetry.Observer, clock ports.Clock,
+	registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
 	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses(),
 		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr)}
 	if !s.Dev { // in development mode agents try their proxies with the API's own echo
 		policy.Refuse = append(policy.Refuse, ownListeners(s.HTTPAddr)...)
 	}
-	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Policy: published.Now, Now: clock.Now, Metrics: registry, Log: log}
+	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Now: clock.Now, Metrics: registry, Log: log}
 }
 
 // ownListeners parses the addresses of listeners, which configfile has checked.

@@ -29,13 +29,14 @@ func keepProviders(lc fx.Lifecycle, providers Providers, registry *prometheus.Re
 		}
 		wake := make(chan struct{}, 1)
 		wake <- struct{}{} // at once
-		tasks = append(tasks, task{name: "keep " + p.Name(), every: keepEvery, wake: wake, run: func(ctx context.Context) error {
-			err := k.Keep(ctx)
-			for state, n := range k.Stock() {
-				stock.WithLabelValues(p.Name(), state).Set(float64(n))
-			}
-			return err
-		}})
+		tasks = append(tasks, task{name: "keep " + p.Name(), every: keepEvery, wake: wake,
+			run: func(ctx context.Context) error {
+				err := k.Keep(ctx)
+				for state, n := range k.Stock() {
+					stock.WithLabelValues(p.Name(), state).Set(float64(n))
+				}
+				return err
+			}})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup

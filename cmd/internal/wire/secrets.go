@@ -72,7 +72,8 @@ func createSecret(st *storage.Store, file string, previous []system.Root) (syste
 		}
 	}
 	if !replaces {
-		return nil, fmt.Errorf("the root secret %s is missing, and the database has agents whose keys and passwords depend on it; "+
+		return nil, fmt.Errorf("the root secret %s is missing, and the database has agents whose keys and passwords "+
+			"depend on it; "+
 			"restore the file from a backup, or set AGENTPROXY_SECRET to its text", file)
 	}
 	return system.LoadOrCreateSecret(file)

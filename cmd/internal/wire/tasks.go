@@ -43,8 +43,9 @@ const measureClockEvery = 2 * time.Second
 const driveOutWithin = 15 * time.Second
 
 // tasks returns the tasks of every replica, and those of the leader alone.
-func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Tasks,
-	driver *procurement.Driver, catalog *catalog.Catalog, keys *accounts.Service, watch *reconcile.Watch, ledger *proof) []task {
+func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *telemetry.Observer,
+	p *maintenance.Tasks, driver *procurement.Driver, catalog *catalog.Catalog, keys *accounts.Service,
+	watch *reconcile.Watch, ledger *proof) []task {
 	return []task{
 		{name: "poll changes", every: changes.PollEvery, run: hub.Poll, wake: changed},
 		{name: "flush observations", every: telemetry.FlushEvery, run: o.Flush},
@@ -68,7 +69,8 @@ func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *paymen
 	return []queue.Pass{
 		{Name: "tidy", Every: time.Minute, Run: p.Purge},
 		{Name: "tidy-accounts", Every: 10 * time.Minute, Run: accounts.Purge},
-		{Name: "audit-payments", Every: auditEvery, Run: func(ctx context.Context) error { return payments.Audit(ctx, auditAtOnce) }},
+		{Name: "audit-payments", Every: auditEvery,
+			Run: func(ctx context.Context) error { return payments.Audit(ctx, auditAtOnce) }},
 		{Name: "remind-of-sessions", Every: time.Minute, Run: webhooks.RemindSessions},
 		{Name: "remind-of-trials", Every: time.Minute, Run: webhooks.RemindTrials},
 		{Name: "sweep-deliveries", Every: time.Minute, Run: webhooks.Sweep},
@@ -80,9 +82,9 @@ func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *paymen
 
 // runTasks runs every task in a loop of its own for as long as the application
 // runs. It stores the last observations of the gateway when all have ended.
-func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *changes.Hub, o *telemetry.Observer, p *maintenance.Tasks,
-	q *queue.Queue, payments *payments.Watcher, driver *procurement.Driver, catalog *catalog.Catalog, keys *accounts.Service, watch *reconcile.Watch,
-	ledger *proof) {
+func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *changes.Hub,
+	o *telemetry.Observer, p *maintenance.Tasks, q *queue.Queue, payments *payments.Watcher, driver *procurement.Driver,
+	catalog *catalog.Catalog, keys *accounts.Service, watch *reconcile.Watch, ledger *proof) {
 	ctx, cancel := context.WithCancel(context.Background())
 	changed := make(chan struct{}, 1)
 	signal := func() {
@@ -94,7 +96,8 @@ func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, s
 	var wg sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			all := append(tasks(st, changed, q.Leads, hub, o, p, driver, catalog, keys, watch, ledger), watchPayments(settings.Payments, payments, q.Leads))
+			all := append(tasks(st, changed, q.Leads, hub, o, p, driver, catalog, keys, watch, ledger),
+				watchPayments(settings.Payments, payments, q.Leads))
 			for _, t := range all {
 				wg.Go(func() { loop(ctx, t, log) })
 			}

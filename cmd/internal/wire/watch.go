@@ -64,12 +64,15 @@ func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp
 	accounts *accounts.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	return slices.Concat(
 		[]admin.Gauge{
-			{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last verified.", Read: proof.faults},
-			{Name: "agentproxy_ledger_proved_timestamp_seconds", Help: "When the last complete proof of the ledger ended; 0 before the first.",
+			{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last verified.",
+				Read: proof.faults},
+			{Name: "agentproxy_ledger_proved_timestamp_seconds", Help: "When the last complete proof of the ledger ended; 0 " +
+				"before the first.",
 				Read: proof.provedAt},
 			{Name: "agentproxy_clock_skew_seconds", Help: "By how much this host's clock is ahead of the database's.",
 				Read: func(context.Context) (float64, error) { return st.ClockSkew().Seconds(), nil }},
-			{Name: "agentproxy_traffic_failing_sessions", Help: "Sessions whose traffic could not be booked in the last minute; each is logged.",
+			{Name: "agentproxy_traffic_failing_sessions", Help: "Sessions whose traffic could not be booked in the last " +
+				"minute; each is logged.",
 				Read: func(context.Context) (float64, error) { return float64(traffic.Failing()), nil }},
 			{Name: "agentproxy_trial_granted_usd", Help: "Trial credit granted on the current UTC day.",
 				Read: func(ctx context.Context) (float64, error) {
@@ -103,7 +106,8 @@ func jobGauges(q *queue.Queue, webhooks *webhooks.Service) []admin.Gauge {
 	}
 }
 
-func orderGauges(desk *procurementapp.Desk, watch *reconcile.Watch, providers *reconcile.Service, clock ports.Clock) []admin.Gauge {
+func orderGauges(desk *procurementapp.Desk, watch *reconcile.Watch, providers *reconcile.Service,
+	clock ports.Clock) []admin.Gauge {
 	owed := func(of func(procurement.Owed) float64) func(context.Context) (map[string]float64, error) {
 		return func(ctx context.Context) (map[string]float64, error) {
 			all, err := watch.Owed(ctx)
@@ -135,18 +139,22 @@ func orderGauges(desk *procurementapp.Desk, watch *reconcile.Watch, providers *r
 				_, frozen, err := desk.Tally(ctx)
 				return float64(frozen), err
 			}},
-		{Name: "agentproxy_upstream_orders_missing", Help: "Live orders that their provider did not show when it was last read.",
+		{Name: "agentproxy_upstream_orders_missing", Help: "Live orders that their provider did not show when it " +
+			"was last read.",
 			ByProvider: owed(func(w procurement.Owed) float64 { return float64(w.Missing) })},
-		{Name: "agentproxy_upstream_orders_late", Help: "Orders that were not delivered for a day, or not settled for an hour after the end.",
+		{Name: "agentproxy_upstream_orders_late", Help: "Orders that were not delivered for a day, or not settled for an " +
+			"hour after the end.",
 			ByProvider: owed(func(w procurement.Owed) float64 { return float64(w.Late) })},
-		{Name: "agentproxy_upstream_provider_at_fault", Help: "1 while so many orders are missing that no session is ended for it.",
+		{Name: "agentproxy_upstream_provider_at_fault", Help: "1 while so many orders are missing that no session is " +
+			"ended for it.",
 			ByProvider: owed(func(w procurement.Owed) float64 {
 				if w.SellersFault() {
 					return 1
 				}
 				return 0
 			})},
-		{Name: "agentproxy_upstream_orphans", Help: "What a provider has and no order is known for, when it was last reconciled.",
+		{Name: "agentproxy_upstream_orphans", Help: "What a provider has and no order is known for, when it was " +
+			"last reconciled.",
 			ByProvider: compared(func(r ports.Reconciliation) float64 { return float64(r.Orphans) })},
 		{Name: "agentproxy_upstream_reconciled_age_seconds", Help: "Time since a provider was last reconciled.",
 			ByProvider: compared(func(r ports.Reconciliation) float64 { return clock.Now().Sub(r.At).Seconds() })},
