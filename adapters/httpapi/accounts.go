@@ -103,7 +103,9 @@ func (clearable) Schema(huma.Registry) *huma.Schema {
 
 func (s *Server) declareAccounts() {
 	for _, at := range []struct{ id, path, doc string }{
-		{"register", "/account/register", ""},
+		{"register", "/account/register", "No credential is needed. The key and the secret are shown only in " +
+			"this answer; store both. " +
+			"The operator bounds the trial credit of a day, in all and by network; an account beyond that has none."},
 		{"register-alias", "/auth/register", "The same operation as POST /account/register."},
 	} {
 		op(s, operation{
@@ -132,8 +134,10 @@ func (s *Server) declareAccounts() {
 		Path:    "/account/info",
 		Tag:     "account",
 		Summary: "The account",
-		Scope:   account.AccountRead,
-		OK:      []reply{{Status: ok, Doc: "The account.", Data: exampleAccount}},
+		Doc: "Its profile, tier, rate limit, trial and referring agent. It is the cheapest call that " +
+			"proves a credential.",
+		Scope: account.AccountRead,
+		OK:    []reply{{Status: ok, Doc: "The account.", Data: exampleAccount}},
 	}, func(ctx context.Context, _ *struct{}) (int, accountReply, error) {
 		info, err := s.Accounts.Info(ctx, caller(ctx))
 		return ok, toAccount(ctx, info), err
@@ -144,6 +148,7 @@ func (s *Server) declareAccounts() {
 		Path:      "/account/info",
 		Tag:       "account",
 		Summary:   "Change the account",
+		Doc:       "Only the fields that are sent change; null or an empty text clears one that may be empty.",
 		Scope:     account.AccountWrite,
 		EmptyBody: true,
 		OK: []reply{

@@ -80,6 +80,7 @@ func (s *Server) declareBilling() {
 		Path:    "/billing/balance",
 		Tag:     "billing",
 		Summary: "The balance",
+		Doc:     "What can be spent, what is held for live sessions, and what of it is trial credit.",
 		Scope:   account.BillingRead,
 		OK:      []reply{{Status: ok, Doc: "The balance.", Data: exampleBalance}},
 	}, func(ctx context.Context, _ *struct{}) (int, balanceReply, error) {
@@ -115,6 +116,7 @@ func (s *Server) declareBilling() {
 		Path:    "/billing/usage-report",
 		Tag:     "billing",
 		Summary: "What each session used and cost in a period",
+		Doc:     "By session, and the sum of all, for the UTC day, week or month that has the date.",
 		Scope:   account.BillingRead,
 		OK:      []reply{{Status: ok, Doc: "The report.", Data: exampleReport}},
 	}, func(ctx context.Context, in *reportQuery) (int, reportReply, error) {

@@ -58,6 +58,7 @@ func (s *Server) declareBudget() {
 		Path:    "/billing/budget",
 		Tag:     "billing",
 		Summary: "The agent's own spending guard",
+		Doc:     "The limits that the agent has set for itself by PUT /billing/budget, and what it has spent.",
 		Scope:   account.BillingRead,
 		OK:      []reply{{Status: ok, Doc: "The budget.", Data: exampleBudget}},
 	}, func(ctx context.Context, _ *struct{}) (int, budgetReply, error) {

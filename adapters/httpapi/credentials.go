@@ -43,6 +43,8 @@ func (s *Server) declareCredentials() {
 		Tag:     "account",
 		Open:    true,
 		Summary: "Exchange the key and the secret for a Bearer token",
+		Doc: "The token lives for an hour and has the permissions of the key, or those that are asked for. " +
+			"The key itself may be sent with every call instead.",
 		OK:      []reply{{Status: ok, Doc: "A token.", Data: exampleToken}},
 		Refuses: refusals(account.ErrInvalidKey, account.ErrDisabled, account.ErrScope, account.ErrRateLimited),
 		Example: map[string]any{"api_key": "ak_…", "api_secret": "sk_…", "permissions": []string{"sessions:read"}},

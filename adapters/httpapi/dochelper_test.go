@@ -102,6 +102,10 @@ func (d *document) check(t testing.TB, r *http.Request, a *answer) {
 	if err != nil {
 		t.Errorf("%s %s: the answer is not as documented: %v\n%s", a.method, a.path, err, a.body)
 	}
+	if media := route.Operation.Responses.Status(a.status).Value.Content["application/json"]; a.status >= 400 &&
+		media.Examples[a.str("error.code")] == nil {
+		t.Errorf("%s %s: %d %s is not documented", a.method, a.path, a.status, a.str("error.code"))
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.seen[fmt.Sprintf("%s %d %s", route.Operation.OperationID, a.status, a.str("error.code"))] = true

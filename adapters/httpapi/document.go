@@ -35,7 +35,9 @@ func (s *Server) newAPI() {
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{Title: "Agent Proxy Session Service", Version: s.cfg.Version,
-				Description: apiDescription},
+				Description: apiDescription,
+				Contact:     &huma.Contact{Name: "The operator of this service", URL: s.cfg.PublicURL},
+				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}},
 			Servers: []*huma.Server{{URL: strings.TrimSuffix(s.cfg.PublicURL, "/") + Prefix}},
 			Tags:    apiTags,
 			Components: &huma.Components{
@@ -54,6 +56,10 @@ func (s *Server) newAPI() {
 		},
 		DefaultFormat: jsonType,
 	}, adapter{s, group})
+	schemas := s.api.OpenAPI().Components.Schemas.Map()
+	schemas["Error"] = errorSchema()
+	schemas["ErrorEnvelope"] = envelopeSchema(false, &huma.Schema{Type: "null"},
+		&huma.Schema{Ref: "#/components/schemas/Error"}, s.schemaOf(metaReply{}))
 }
 
 // marshalForHuma writes what huma answers by itself: the issues of an input that
@@ -102,14 +108,14 @@ func (s *Server) declare(o *operation) huma.Operation {
 	refuses := slices.Clone(o.Refuses)
 	h := huma.Operation{OperationID: o.ID, Method: o.Method, Path: o.Path, Tags: []string{o.Tag},
 		Summary: o.Summary, Description: o.Doc, MaxBodyBytes: -1, BodyReadTimeout: -1, Security: []map[string][]string{}}
-	if !o.Open {
-		scopes := []string{}
+	if o.Open {
+		refuses = append(refuses, errMisdirected)
+	} else {
 		if o.Scope != "" {
-			scopes = append(scopes, string(o.Scope))
 			refuses = append(refuses, account.ErrScope)
 			h.Extensions = map[string]any{"x-required-permission": string(o.Scope)}
 		}
-		h.Security = []map[string][]string{{"ApiKey": {}}, {"Bearer": scopes}}
+		h.Security = []map[string][]string{{"ApiKey": {}}, {"Bearer": {}}}
 		refuses = append(
 			refuses,
 			account.ErrInvalidKey,
@@ -222,11 +228,9 @@ func (s *Server) successResponse(o *operation, r reply) *huma.Response {
 
 func (s *Server) errorResponse(o *operation, status int, errs []*domain.Error) *huma.Response {
 	slices.SortFunc(errs, func(a, b *domain.Error) int { return strings.Compare(a.Code, b.Code) })
-	codes := make([]any, len(errs))
 	examples := map[string]*huma.Example{}
 	descriptions := make([]string, len(errs))
 	for i, e := range errs {
-		codes[i] = e.Code
 		descriptions[i] = e.Code
 		examples[e.Code] = &huma.Example{
 			Summary: e.Message,
@@ -237,8 +241,7 @@ func (s *Server) errorResponse(o *operation, status int, errs []*domain.Error) *
 		Description: strings.Join(descriptions, ", "),
 		Headers:     responseHeaders(o, status),
 		Content: map[string]*huma.MediaType{jsonType: {
-			Schema: envelopeSchema(false, &huma.Schema{Type: "null"}, errorSchema(codes), s.schemaOf(metaReply{})),
-
+			Schema:   &huma.Schema{Ref: "#/components/schemas/ErrorEnvelope"},
 			Examples: examples,
 		}},
 	}
@@ -256,7 +259,7 @@ func envelopeSchema(success bool, data, err, meta *huma.Schema) *huma.Schema {
 		Required:             []string{"success", "data", "error", "meta"},
 		AdditionalProperties: false,
 		Properties: map[string]*huma.Schema{
-			"success": {Type: huma.TypeBoolean, Enum: []any{success}},
+			"success": {Type: huma.TypeBoolean, Enum: []any{success}, Description: "Whether the call succeeded."},
 			"data":    data,
 			"error":   err,
 			"meta":    meta,
@@ -264,13 +267,15 @@ func envelopeSchema(success bool, data, err, meta *huma.Schema) *huma.Schema {
 	}
 }
 
-func errorSchema(codes []any) *huma.Schema {
+// errorSchema is the schema of every error. Which codes an operation answers with a status are
+// the names of the response's examples.
+func errorSchema() *huma.Schema {
 	return &huma.Schema{
 		Type:                 huma.TypeObject,
 		Required:             []string{"code", "message", "retryable"},
 		AdditionalProperties: false,
 		Properties: map[string]*huma.Schema{
-			"code":      {Type: huma.TypeString, Enum: codes},
+			"code":      {Type: huma.TypeString, Description: "For programs; it does not change."},
 			"message":   {Type: huma.TypeString, Description: "For people: what to do next."},
 			"retryable": {Type: huma.TypeBoolean, Description: "Whether the same request may succeed later."},
 			"details":   {Type: huma.TypeObject, AdditionalProperties: true, Description: "What a program can act on."},

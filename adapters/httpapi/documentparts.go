@@ -21,9 +21,10 @@ retry, and details. Unknown paths answer 404 NOT_FOUND and wrong methods 405 MET
 same envelope. A request for a proxy answers 421 MISDIRECTED_REQUEST with where the gateway is. On loopback a foreign
 Host answers 421 too, and a request that a browser sends for another site 403 CROSS_SITE_REQUEST.
 
-Bodies are JSON objects of at most 1 MiB, of 16 KiB where no credential is needed. Unknown fields are ignored; keys
-match exactly; a key that is given twice, also in another case, is refused. Amounts are US dollars with at most 6
-decimals; 1 GB is 1,000,000,000 bytes. Times are RFC 3339 in UTC. Lists are paged by page and page_size, newest first.`
+Bodies are JSON objects of at most 1 MiB, of 16 KiB where no credential is needed. Unknown fields are ignored,
+unless one is a near miss of a known one; keys match exactly; a key that is given twice, also in another case, is
+refused. Amounts are US dollars with at most 6 decimals; 1 GB is 1,000,000,000 bytes. Times are RFC 3339 in UTC. Lists
+are paged by page and page_size, newest first.`
 
 var apiTags = []*huma.Tag{
 	{Name: "service", Description: "The service itself. No credential is needed."},
@@ -129,6 +130,9 @@ func (s *Server) finishDocument() {
 		}
 	}
 	text, err := json.Marshal(doc)
+	if err == nil {
+		text, err = compact(text)
+	}
 	if err != nil {
 		panic("httpapi: the document cannot be written: " + err.Error())
 	}

@@ -59,7 +59,8 @@ func (s *Server) declareKeys() {
 		Tag:     "account",
 		Summary: "Issue a further API key",
 		Scope:   account.AccountWrite,
-		Doc:     "At most 20 keys, the first one included. A key holds no permission that the credential of this call lacks.",
+		Doc: "At most 20 keys, the first one included. A key holds no permission that the credential of " +
+			"this call lacks.",
 		OK:      []reply{{Status: http.StatusCreated, Doc: "The key, which is shown once.", Data: exampleIssuedKey}},
 		Refuses: refusals(account.ErrTooManyKeys),
 		Example: map[string]any{"name": "CI", "permissions": []string{"sessions:read"}, "expires_at": "2027-05-15T12:00:00Z"},
@@ -70,7 +71,9 @@ func (s *Server) declareKeys() {
 		Path:    "/account/keys",
 		Tag:     "account",
 		Summary: "The API keys of the account, newest first",
-		Scope:   account.AccountRead,
+		Doc: "The first key, of the registration, is among them. No key is shown again, only its last " +
+			"characters.",
+		Scope: account.AccountRead,
 		OK: []reply{{Status: ok, Doc: "A page of keys that have not expired.",
 			Data: keysReply{[]keyReply{exampleKey}, paginationReply{1, 20, 1, 1}}}},
 	}, func(ctx context.Context, in *struct{ Paging }) (int, keysReply, error) {

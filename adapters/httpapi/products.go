@@ -71,9 +71,11 @@ func (s *Server) declareProducts() {
 		OK:     []reply{{Status: ok, Doc: "A page of products.", Data: exampleProducts}},
 	}
 	list.ID, list.Path, list.Scope, list.Summary = "list-products", "/products", account.ProductsRead, "What is sold"
+	list.Doc = "Prices, bounds and places. product_no goes into POST /sessions."
 	op(s, list, s.listProducts)
 	list.ID, list.Path, list.Scope, list.Open, list.Summary = "list-public-products", "/public/products", "", true,
 		"What is sold, without a credential"
+	list.Doc = "The same list as GET /products, for those who have no account yet."
 	op(s, list, s.listProducts)
 
 	op(s, operation{
@@ -82,17 +84,20 @@ func (s *Server) declareProducts() {
 		Path:    "/products/regions",
 		Tag:     "products",
 		Summary: "Where something is sold",
+		Doc:     "Countries, by ISO 3166-1 alpha-2 code, with what is sold in each.",
 		Scope:   account.ProductsRead,
 		OK:      []reply{{Status: ok, Doc: "Every region, by code.", Data: exampleRegions}},
 	}, func(context.Context, *struct{}) (int, regionsReply, error) {
 		return ok, regionsReply{each(s.Catalog.Regions(), toRegion)}, nil
 	})
 	op(s, operation{
-		ID:        "recommend-products",
-		Method:    http.MethodPost,
-		Path:      "/products/recommend",
-		Tag:       "products",
-		Summary:   "Which products fit a use case",
+		ID:      "recommend-products",
+		Method:  http.MethodPost,
+		Path:    "/products/recommend",
+		Tag:     "products",
+		Summary: "Which products fit a use case",
+		Doc: "Scores every product that can be bought for a use case, and suggests what to send to POST " +
+			"/sessions.",
 		Scope:     account.ProductsRead,
 		EmptyBody: true,
 		OK:        []reply{{Status: ok, Doc: "What fits, best first.", Data: exampleRecommendations}},

@@ -103,6 +103,7 @@ func (s *Server) declareRecharges() {
 		Path:    "/billing/recharge",
 		Tag:     "billing",
 		Summary: "The agent's recharge orders, newest first",
+		Doc:     "Orders of every state, each with its address and amount.",
 		Scope:   account.BillingRead,
 		OK: []reply{
 			{

@@ -27,6 +27,7 @@ func (s *Server) declareService() {
 		Tag:     "service",
 		Open:    true,
 		Summary: "Whether the service can answer",
+		Doc:     "For load balancers: 200 while the database answers.",
 		OK:      []reply{{Status: http.StatusOK, Doc: "It can.", Data: healthReply{"ok", "1.0.0"}}},
 	}, func(ctx context.Context, _ *struct{}) (int, healthReply, error) {
 		if err := s.Store.Ping(ctx); err != nil {
@@ -41,6 +42,7 @@ func (s *Server) declareService() {
 		Tag:     "service",
 		Open:    true,
 		Summary: "The address that the request came from",
+		Doc:     "Through a proxy session it is the exit, so a call shows whether the session works.",
 		OK:      []reply{{Status: http.StatusOK, Doc: "The caller's address.", Data: ipReply{"203.0.113.7"}}},
 	}, func(ctx context.Context, _ *struct{}) (int, ipReply, error) {
 		addr := s.clientAddr(callIn(ctx).gin.Request)
@@ -53,7 +55,8 @@ func (s *Server) declareService() {
 func (s *Server) declareDocument() {
 	const path = "/openapi.json"
 	s.api.OpenAPI().AddOperation(&huma.Operation{OperationID: "get-openapi", Method: http.MethodGet, Path: path,
-		Tags: []string{"service"}, Summary: "This document", Security: []map[string][]string{},
+		Tags: []string{"service"}, Summary: "This document", Description: "It is the same at /openapi.json, " +
+			"and has an ETag.", Security: []map[string][]string{},
 		Responses: map[string]*huma.Response{"200": {
 			Description: "The OpenAPI 3.1 document, without envelope.",
 			Content: map[string]*huma.MediaType{jsonType: {
@@ -61,8 +64,13 @@ func (s *Server) declareDocument() {
 					Type:                 huma.TypeObject,
 					Required:             []string{"openapi", "info", "paths"},
 					AdditionalProperties: true,
+					Properties: map[string]*huma.Schema{
+						"openapi": {Type: huma.TypeString, Description: "The version of the specification."},
+						"info":    {Type: huma.TypeObject, Description: "Title, version and description."},
+						"paths":   {Type: huma.TypeObject, Description: "The operations."},
+					},
 				},
 				Example: map[string]any{"openapi": "3.1.0", "info": map[string]any{}, "paths": map[string]any{}},
 			}},
-		}}})
+		}, "421": s.errorResponse(&operation{Open: true}, http.StatusMisdirectedRequest, refusals(errMisdirected))}})
 }

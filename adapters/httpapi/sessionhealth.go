@@ -53,6 +53,7 @@ func (s *Server) declareSessionViews() {
 		Path:    "/sessions/{session_id}/health",
 		Tag:     "sessions",
 		Summary: "How the current exit fares, and what to do",
+		Doc:     "Made from what the agent reported and from what the gateway saw. docs/health.md has the formula.",
 		Scope:   account.SessionsRead,
 		Refuses: ofSession,
 		OK:      []reply{{Status: ok, Doc: "The health at this moment.", Data: exampleHealth}},
@@ -102,7 +103,8 @@ func (s *Server) declareSessionViews() {
 		Scope:   account.SessionsWrite,
 		Doc:     "To the service's own echo. Free; 10 a minute.",
 		Refuses: and(ofLive, account.ErrRateLimited, ports.ErrProvider, ports.ErrTimeout),
-		OK:      []reply{{Status: ok, Doc: "The exit works.", Data: checkReply{true, "203.0.113.7", "US", 42, "http"}}},
+		OK: []reply{{Status: ok, Doc: "The exit " +
+			"works.", Data: checkReply{true, "203.0.113.7", "US", 42, "http"}}},
 	}, s.checkSession)
 }
 

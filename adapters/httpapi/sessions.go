@@ -53,6 +53,7 @@ func (s *Server) declareSessions() {
 		Path:    "/sessions",
 		Tag:     "sessions",
 		Summary: "The agent's sessions, newest first",
+		Doc:     "Ended sessions are in the list, too; filter by status to leave them out.",
 		Scope:   account.SessionsRead,
 		OK: []reply{
 			{
@@ -68,6 +69,7 @@ func (s *Server) declareSessions() {
 		Path:    "/sessions/{session_id}",
 		Tag:     "sessions",
 		Summary: "One session",
+		Doc:     "With proxy, which holds the credential, while the session is active.",
 		Scope:   account.SessionsRead,
 		Refuses: ofSession,
 		OK:      []reply{{Status: ok, Doc: "The session.", Data: exampleStatic}},
@@ -78,6 +80,7 @@ func (s *Server) declareSessions() {
 		Path:    "/sessions/{session_id}/usage",
 		Tag:     "sessions",
 		Summary: "What a session used and has left",
+		Doc:     "Bytes, time and cost. as_of is when the figures were taken.",
 		Scope:   account.SessionsRead,
 		Refuses: ofSession,
 		OK:      []reply{{Status: ok, Doc: "The usage.", Data: exampleDynamic.Usage}},

@@ -66,6 +66,7 @@ func (s *Server) declareStats() {
 		Path:    "/stats/overview",
 		Tag:     "stats",
 		Summary: "One look at the account",
+		Doc:     "Sessions, traffic, balance and events of the account in one answer.",
 		Scope:   account.StatsRead,
 		OK:      []reply{{Status: ok, Doc: "The figures.", Data: exampleOverview}},
 	}, func(ctx context.Context, _ *struct{}) (int, overviewReply, error) {

@@ -105,6 +105,8 @@ func (s *Server) declareTelemetry() {
 		Path:    "/sessions/{session_id}/report-event",
 		Tag:     "telemetry",
 		Summary: "Report what came of one request",
+		Doc: "One request's outcome. Report failures and successes: the score is a rate. The batch takes " +
+			"up to 1,000 at once.",
 		Scope:   account.TelemetryWrite,
 		Refuses: and(ofSession, session.ErrOver),
 		OK:      []reply{{Status: ok, Doc: "Counted, and what follows from it.", Data: exampleReported}},
@@ -124,7 +126,8 @@ func (s *Server) declareTelemetry() {
 		Scope:     account.TelemetryWrite,
 		OwnBody:   batchBody{},
 		BodyLimit: batchBodyLimit,
-		Doc: "A malformed event refuses the whole call. One for a session that is unknown or over is rejected alone. " +
+		Doc: "A malformed event refuses the whole call. One for a session that is unknown or over is rejected " +
+			"alone. " +
 			"At most 2 MiB.",
 		OK: []reply{{Status: ok, Doc: "What was accepted.", Data: exampleBatch}},
 		Example: map[string]any{

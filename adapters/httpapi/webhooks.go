@@ -69,6 +69,7 @@ func (s *Server) declareWebhooks() {
 		Path:    "/account/webhook",
 		Tag:     "webhooks",
 		Summary: "Where events go, and whether they arrive",
+		Doc:     "The URL, whether it is enabled, and the outcome of recent deliveries.",
 		Scope:   account.AccountRead,
 		OK:      []reply{{Status: ok, Doc: "The webhook.", Data: exampleWebhook}},
 	}, s.webhook)
@@ -80,8 +81,10 @@ func (s *Server) declareWebhooks() {
 		Summary: "Replace the secret that signs events",
 		Scope:   account.AccountWrite,
 		Refuses: refusals(webhook.ErrNoEndpoint),
-		Doc:     "For 24 hours every event is signed with both secrets, so a receiver can change over without losing one.",
-		OK:      []reply{{Status: ok, Doc: "The new secret.", Data: webhookSecretReply{"whsec_…", stamp(exampleTime)}}},
+		Doc: "For 24 hours every event is signed with both secrets, so a receiver can change over without " +
+			"losing one.",
+		OK: []reply{{Status: ok, Doc: "The new " +
+			"secret.", Data: webhookSecretReply{"whsec_…", stamp(exampleTime)}}},
 	}, s.rotateWebhookSecret)
 	op(s, operation{
 		ID:      "test-webhook",
@@ -119,7 +122,8 @@ func (s *Server) declareWebhooks() {
 		Summary: "Send an event again now",
 		Scope:   account.AccountWrite,
 		Refuses: refusals(webhook.ErrNotFound, webhook.ErrNoEndpoint),
-		Doc: "Not a test event. Whatever its status: it becomes pending and is sent at once, with its webhook-id, and " +
+		Doc: "Not a test event. Whatever its status: it becomes pending and is sent at once, with its " +
+			"webhook-id, and " +
 			"with the retries of a new event.",
 		OK: []reply{{Status: ok, Doc: "The delivery.", Data: examplePending}},
 	}, s.redeliver)

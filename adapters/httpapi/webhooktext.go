@@ -45,7 +45,8 @@ func (s *Server) documentWebhooks() {
 		}
 	}
 	s.api.OpenAPI().Webhooks = map[string]*huma.PathItem{"event": {Post: &huma.Operation{
-		OperationID: "receive-event", Tags: []string{"webhooks"}, Summary: "An event, sent to webhook_url",
+		OperationID: "receive-event", Tags: []string{"webhooks"}, Security: []map[string][]string{},
+		Summary:     "An event, sent to webhook_url",
 		Description: webhookDoc,
 		Parameters: []*huma.Param{
 			header("webhook-id", "The event's id."),

@@ -141,7 +141,7 @@ var fixes = map[string]string{
 	"SESSION_LIMIT_REACHED":        "Call end_session for a session that is not needed.",
 	"SESSION_NOT_FOUND":            "Call list_sessions and use a session_id that it lists.",
 	"SESSION_NOT_READY":            "Call get_session until its status is active.",
-	"TIER_REQUIRED":                "Call find_products for another product; its owner may raise the tier.",
+	"TIER_REQUIRED":                "Call find_products for another product; the account's owner may get the tier.",
 }
 
 func fixOf(code string, retryable bool) string {

@@ -22,6 +22,10 @@ function resolve(schema) {
   return schema || {};
 }
 
+// responses and examplesOf list what an operation and a media type have, components resolved.
+const responses = (op) => Object.entries(op.responses).sort().map(([status, r]) => [status, resolve(r)]);
+const examplesOf = (media) => Object.entries(media.examples || {}).map(([name, e]) => [name, resolve(e)]);
+
 // kind says what a value may be, with its bounds.
 function kind(schema) {
   const s = resolve(schema);
@@ -49,6 +53,8 @@ function inner(schema) {
 }
 
 function fields(schema, depth) {
+  const forms = resolve(schema).oneOf;
+  if (forms) return el("div", {}, ...forms.flatMap((f) => [el("p", { class: "soft" }, resolve(f).description || ""), fields(f, depth)]));
   const s = inner(schema);
   if (!s) return el("p", { class: "soft" }, kind(schema));
   return el("ul", { class: "fields" }, ...Object.entries(s.properties).map(([name, p]) => {
@@ -84,7 +90,7 @@ function curl(verb, path, op, example) {
   const lines = [`curl ${verb === "GET" ? "" : "-X " + verb + " "}'${location.origin}${base()}${path}'`];
   if ((op.security || []).length) lines.push("  -H 'X-API-Key: ak_…'");
   if (example !== undefined) lines.push("  -H 'Content-Type: application/json'", `  -d '${JSON.stringify(example)}'`);
-  if (Object.values(op.responses).some((r) => r.content && r.content["image/png"])) lines.push("  -o picture.png");
+  if (responses(op).some(([, r]) => r.content && r.content["image/png"])) lines.push("  -o picture.png");
   return lines.join(" \\\n");
 }
 
@@ -106,13 +112,13 @@ function operation(verb, path, op) {
   };
   const errors = el("ul", { class: "errors" });
   let data = null;
-  for (const [status, r] of Object.entries(op.responses).sort()) {
+  for (const [status, r] of responses(op)) {
     const media = r.content && r.content["application/json"];
     if (!media) {
       shown.append(el("p", { class: "soft" }, r.description));
       continue;
     }
-    const examples = Object.entries(media.examples || (media.example ? { reply: { value: media.example } } : {}));
+    const examples = media.example ? [["reply", { value: media.example }]] : examplesOf(media);
     if (status < "300") {
       const s = resolve(media.schema);
       const shape = (s.properties && s.properties.data) || media.schema;
@@ -127,7 +133,7 @@ function operation(verb, path, op) {
         el("span", {}, e.summary)));
     }
   }
-  const params = (op.parameters || []).map((p) => el("li", {}, el("code", {}, p.name),
+  const params = (op.parameters || []).map(resolve).map((p) => el("li", {}, el("code", {}, p.name),
     el("span", { class: "kind" }, p.in + ", " + kind(p.schema)), p.required ? null : el("span", { class: "kind" }, "optional"),
     el("div", { class: "doc" }, p.description || (p.schema && p.schema.description) || "")));
   const scope = op["x-required-permission"];
@@ -166,10 +172,10 @@ function draw() {
       const op = item[verb];
       if (!op) continue;
       all.push({ verb: verb.toUpperCase(), path, op });
-      for (const [status, r] of Object.entries(op.responses)) {
+      for (const [status, r] of responses(op)) {
         const media = r.content && r.content["application/json"];
         if (status < "400" || !media) continue;
-        for (const [code, e] of Object.entries(media.examples || {})) codes.set(code, [status, e.summary]);
+        for (const [code, e] of examplesOf(media)) codes.set(code, [status, e.summary]);
       }
     }
   }
@@ -181,7 +187,7 @@ function draw() {
       o.node = operation(o.verb, o.path, o.op);
       o.link = el("li", {}, el("a", { href: "#" + o.op.operationId, onclick: () => { o.node.firstChild.open = true; } },
         el("span", { class: "verb " + o.verb }, o.verb), o.op.summary));
-      o.text = JSON.stringify([o.path, o.op.operationId, o.op.summary, o.op.description, o.op.parameters, Object.keys(o.op.responses)])
+      o.text = JSON.stringify([o.path, o.op.operationId, o.op.summary, o.op.description, (o.op.parameters || []).map(resolve), Object.keys(o.op.responses)])
         + JSON.stringify(o.op.requestBody || "") + [...names(o.op)].join(" ");
       o.text = o.text.toLowerCase();
       section.append(o.node);
@@ -209,7 +215,7 @@ function names(op, out = new Set()) {
     for (const [name, p] of Object.entries(s.properties)) { out.add(name); walk(p, depth + 1); }
   };
   if (op.requestBody) walk(op.requestBody.content["application/json"].schema, 0);
-  for (const r of Object.values(op.responses)) {
+  for (const [, r] of responses(op)) {
     const media = r.content && r.content["application/json"];
     if (!media) continue;
     walk(media.schema, 0);

@@ -1,0 +1,222 @@
+package httpapi
+
+import (
+	"cmp"
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// object is an object of the document.
+type object = map[string]any
+
+// compact writes the document for readers and generators of clients: what it has more than once becomes a
+// component, enumerations have names, every field has a description, and each form of a create call a
+// schema of its own. The operations keep the schemas that they validate with.
+func compact(text []byte) ([]byte, error) {
+	var doc object
+	if err := json.Unmarshal(text, &doc); err != nil {
+		return nil, err
+	}
+	components := doc["components"].(object)
+	schemas := components["schemas"].(object)
+	splitCreate(schemas)
+	describe(schemas)
+	for _, name := range slices.Sorted(maps.Keys(schemas)) {
+		nameEnums(schemas, schemas[name])
+	}
+	nameEnums(schemas, doc["paths"])
+	var parameters, headers, examples, responses []site
+	for operation := range operationsOf(doc) {
+		list, _ := operation["parameters"].([]any)
+		for i, p := range list {
+			in, name := p.(object)["in"].(string), p.(object)["name"].(string)
+			parameters = append(parameters, site{p, func(ref any) { list[i] = ref },
+				camel(in + "_" + strings.ReplaceAll(name, "-", "_"))})
+		}
+		for status, r := range objectIn(operation, "responses") {
+			headers = append(headers, sitesOf(objectIn(r.(object), "headers"))...)
+			describeIn(objectIn(r.(object), "content", jsonType, "schema"), "Envelope")
+			if status < "400" {
+				continue
+			}
+			shown := objectIn(r.(object), "content", jsonType, "examples")
+			examples = append(examples, sitesOf(shown)...)
+			name := strings.Join(each(slices.Sorted(maps.Keys(shown)), camel), "Or")
+			if objectIn(r.(object), "headers")["X-RateLimit-Limit"] == nil && status != "401" {
+				name = "Open" + name // of a call without a credential, which has no rate
+			}
+			responses = append(responses, site{r, func(ref any) { objectIn(operation, "responses")[status] = ref }, name})
+		}
+	}
+	share(components, "parameters", parameters)
+	share(components, "headers", headers)
+	share(components, "examples", examples)
+	share(components, "responses", responses)
+	return json.Marshal(doc)
+}
+
+// operationsOf iterates over the operations by path.
+func operationsOf(doc object) iter.Seq[object] {
+	return func(yield func(object) bool) {
+		paths := doc["paths"].(object)
+		for _, path := range slices.Sorted(maps.Keys(paths)) {
+			for _, operation := range paths[path].(object) {
+				if !yield(operation.(object)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// objectIn returns the object at a path of keys, or nil.
+func objectIn(at object, keys ...string) object {
+	for _, key := range keys {
+		at, _ = at[key].(object)
+	}
+	return at
+}
+
+// camel returns a name with underscores in camel case.
+func camel(code string) string {
+	var b strings.Builder
+	for word := range strings.SplitSeq(code, "_") {
+		b.WriteString(strings.ToUpper(word[:1]) + strings.ToLower(word[1:]))
+	}
+	return b.String()
+}
+
+// site is a place whose value may become a reference to a component.
+type site struct {
+	value   any
+	replace func(ref any)
+	name    string // of the component
+}
+
+// sitesOf returns the values of an object, under their keys.
+func sitesOf(o object) (sites []site) {
+	for key, value := range o {
+		sites = append(sites, site{value, func(ref any) { o[key] = ref }, key})
+	}
+	return sites
+}
+
+// share replaces what occurs more than once under one name by references to a component. What differs
+// from the most frequent value of the name stays where it is.
+func share(components object, kind string, sites []site) {
+	counts := map[string]map[string]int{} // by name and value
+	texts := make([]string, len(sites))
+	for i, s := range sites {
+		text, _ := json.Marshal(s.value) // it was read from JSON
+		texts[i] = string(text)
+		if counts[s.name] == nil {
+			counts[s.name] = map[string]int{}
+		}
+		counts[s.name][texts[i]]++
+	}
+	shared := object{}
+	for i, s := range sites {
+		values := counts[s.name]
+		most := slices.MaxFunc(slices.Sorted(maps.Keys(values)), func(a, b string) int { return values[a] - values[b] })
+		if texts[i] == most && values[most] > 1 {
+			shared[s.name] = s.value
+			s.replace(object{"$ref": "#/components/" + kind + "/" + s.name})
+		}
+	}
+	components[kind] = shared
+}
+
+// nameEnums replaces the enumerations below a node by references to schemas of their own. A nullable one
+// becomes a choice, because null is none of its values.
+func nameEnums(schemas object, node any) {
+	switch node := node.(type) {
+	case []any:
+		for _, n := range node {
+			nameEnums(schemas, n)
+		}
+	case object:
+		values, _ := node["enum"].([]any)
+		if name := enumNames[joined(values)]; name != "" {
+			schemas[name] = object{"type": "string", "enum": values}
+			ref := object{"$ref": "#/components/schemas/" + name}
+			if _, nullable := node["type"].([]any); nullable {
+				node["anyOf"] = []any{ref, object{"type": "null"}}
+			} else {
+				maps.Copy(node, ref)
+			}
+			delete(node, "enum")
+			delete(node, "type")
+			return
+		}
+		for key, n := range node {
+			if key != "example" && key != "examples" {
+				nameEnums(schemas, n)
+			}
+		}
+	}
+}
+
+func joined(values []any) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i], _ = v.(string)
+	}
+	return joinedTexts(texts)
+}
+
+func joinedTexts[T ~string](values []T) string {
+	var b strings.Builder
+	for i, v := range values {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(string(v))
+	}
+	return b.String()
+}
+
+// describe adds the descriptions of fieldDocs.
+func describe(schemas object) {
+	for name, schema := range schemas {
+		describeIn(schema.(object), name)
+	}
+}
+
+func describeIn(schema object, name string) {
+	for field, p := range objectIn(schema, "properties") {
+		property := p.(object)
+		doc := cmp.Or(fieldDocs[name+"."+field], fieldDocs[field])
+		if property["description"] == nil && doc != "" {
+			property["description"] = doc
+		}
+	}
+}
+
+// splitCreate makes one schema of each form of a create call.
+func splitCreate(schemas object) {
+	both := schemas["CreateRequest"].(object)
+	fields := both["properties"].(object)
+	nested, flat := object{}, maps.Clone(fields)
+	for _, name := range []string{"type", "config", "max_cost", "provisioning_mode"} {
+		nested[name] = fields[name]
+	}
+	delete(flat, "type")
+	delete(flat, "config")
+	for _, form := range []struct {
+		fields object
+		name   string
+	}{{nested, "type"}, {flat, "session_type"}, {flat, "product_no"}} {
+		required := maps.Clone(form.fields[form.name].(object))
+		required["type"] = "string" // and not null, which counts as absent
+		form.fields[form.name] = required
+	}
+	schemas["CreateNested"] = object{"type": "object", "properties": nested, "required": []any{"type", "config"},
+		"additionalProperties": true, "description": "The nested form."}
+	schemas["CreateFlat"] = object{"type": "object", "properties": flat, "required": []any{"session_type", "product_no"},
+		"additionalProperties": true, "description": "The flat form."}
+	schemas["CreateRequest"] = object{"description": "Either form.", "oneOf": []any{
+		object{"$ref": "#/components/schemas/CreateNested"}, object{"$ref": "#/components/schemas/CreateFlat"}}}
+}
