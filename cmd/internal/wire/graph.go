@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"agentproxy/adapters/gateway"
 	"agentproxy/adapters/gateway/dial"
 	"agentproxy/adapters/httpapi"
+	"agentproxy/adapters/mcp"
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
@@ -37,6 +39,7 @@ import (
 	"agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
 	"agentproxy/app/reconcile"
+	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
 	trafficapp "agentproxy/app/traffic"
@@ -111,6 +114,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			},
 			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },
 			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, sessions.NewChecks,
+			reveals.New, newTools,
 		),
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: the last observations of the gateway are stored too.
@@ -247,7 +251,14 @@ func EchoURL(s configfile.Settings) string { return s.PublicURL + "/v1/ip" }
 
 func apiConfig(s configfile.Settings, b conns.Budget) httpapi.Config {
 	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
-		TrustedProxies: s.TrustedProxies, Version: Version, Dev: s.Dev, Connections: b.API, PerAddress: perAddress(s)}
+		TrustedProxies: s.TrustedProxies, Version: Version, Dev: s.Dev, Connections: b.API, PerAddress: perAddress(s),
+		RevealSecrets: s.MCPReveal}
+}
+
+// newTools serves the tools of agents by the API's operations.
+func newTools() httpapi.Tools {
+	tools := mcp.NewHandler(Version)
+	return func(w http.ResponseWriter, r *http.Request, a *httpapi.Agent) { tools.Serve(w, r, a) }
 }
 
 // Version is the version of the program, as in GET /health.
