@@ -49,6 +49,7 @@ type Tx interface {
 	UsageCounts() UsageCounts
 	Claims() Claims
 	Trials() Trials
+	Policies() Policies
 	Keys() Keys
 }
 
