@@ -15,6 +15,16 @@ type OrderFilter struct {
 	Frozen   bool // only those that wait for the operator
 }
 
+// DueOrder is an order that is due, and whose session it is for.
+type DueOrder struct {
+	OrderID, SessionID, Provider, AgentID string
+}
+
+// LiveOrder is what a provider has for an active session.
+type LiveOrder struct {
+	Ref, SessionID, Product string
+}
+
 // SealedDelivery is what is stored of an order's delivery.
 type SealedDelivery struct {
 	Position int64 // in the list of all orders
@@ -42,9 +52,13 @@ type Orders interface {
 	ByRef(ctx context.Context, provider, ref string) (procurement.Order, error)
 	// List lists orders, the newest first.
 	List(ctx context.Context, f OrderFilter, page domain.Page) (domain.List[procurement.Order], error)
-	// Due lists orders whose NextAt has come, the longest due first, and of each
-	// provider no more than the limit.
-	Due(ctx context.Context, now time.Time, limit int) ([]procurement.Order, error)
+	// Due lists orders whose NextAt has come: of each provider no more than the limit, in
+	// turns by agent, and of each agent the longest due first. A session is listed once.
+	Due(ctx context.Context, now time.Time, limit int) ([]DueOrder, error)
+	// Waiting lists the planned orders of a provider that are like o, as in Rivals, o
+	// included: of each agent the oldest, no more than the limit, with when an order of
+	// the agent was last sent to the provider.
+	Waiting(ctx context.Context, o procurement.Order, limit int) ([]procurement.Waiting, error)
 	// Rivals counts the other orders of a provider that are sent, or unknown and
 	// not frozen, and of these the ones like o: the same SKU and country, where an
 	// empty one is like any. What a frozen one did was done long ago. It
@@ -65,6 +79,9 @@ type Orders interface {
 	// Owed counts, by provider, the confirmed purchases that are not closed, and of these
 	// the ones with a LostAt and with a FrozenAt.
 	Owed(ctx context.Context) (map[string]procurement.Owed, error)
+	// LiveTraffic lists the confirmed purchases of traffic of a provider that are not closed and
+	// whose sessions are active, the newest first.
+	LiveTraffic(ctx context.Context, provider string, limit int) ([]LiveOrder, error)
 	// Tally counts open orders, and those that are frozen.
 	Tally(ctx context.Context) (open, frozen int, err error)
 }

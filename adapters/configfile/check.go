@@ -85,7 +85,7 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 			"rand -base64 32")
 	}
 	s.PublicHost, s.PublicPort = c.publicGateway(config.PublicGateway, gateway)
-	s.PublicURL = c.publicURL(config.PublicURL, api)
+	s.PublicURL, s.MCPReveal = c.publicURL(config.PublicURL, api), config.MCPReveal
 	s.TrustedProxies = c.networks("AGENTPROXY_TRUSTED_PROXIES", config.TrustedProxies)
 	s.AllowNetworks = c.networks("AGENTPROXY_ALLOW_NETWORKS", config.AllowNetworks)
 	s.WebhookAllow = c.networks("AGENTPROXY_WEBHOOK_ALLOW_NETWORKS", config.WebhookAllow)

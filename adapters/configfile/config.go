@@ -88,6 +88,9 @@ type Config struct {
 	// Days for which the client address and the User-Agent header of a registration are kept with the account; 0 keeps
 	// none.
 	ClientAddressDays int `yaml:"client_address_days" env:"AGENTPROXY_CLIENT_ADDRESS_DAYS"`
+	// Whether the tool `connect` of `POST /mcp` may put proxy passwords into its answer when it is asked to: the model
+	// and its provider see them then. Otherwise it gives a link that a program fetches once.
+	MCPReveal bool `yaml:"mcp_reveal" env:"AGENTPROXY_MCP_REVEAL"`
 	// `debug`, `info`, `warn` or `error`.
 	LogLevel string `yaml:"log_level" env:"AGENTPROXY_LOG_LEVEL"`
 	// `text`, `json`, or `auto`: text on a terminal and JSON otherwise.
@@ -135,6 +138,7 @@ type Settings struct {
 	PublicHost            string // of the gateway, as written into full_url
 	PublicPort            int
 	PublicURL             string // of the API, without /v1
+	MCPReveal             bool   // whether answers of tools may hold proxy passwords
 	DatabasePath          string // of SQLite; empty with PostgreSQL
 	DatabaseURL           Secret // of PostgreSQL; empty with SQLite
 	DatabaseConns         int
@@ -190,7 +194,7 @@ type Rules struct {
 func Load(rules Rules) (Settings, error) {
 	config := defaults()
 	c := check{rules: rules}
-	var catalog CatalogConfig
+	catalog := CatalogConfig{Policy: defaultPolicy()}
 	var warnings []Fault
 	var secrets []string // variables that the file names
 	if file := os.Getenv("AGENTPROXY_CONFIG"); file != "" {

@@ -204,8 +204,11 @@ func (s *Server) schemaOf(v any) *huma.Schema {
 }
 
 func (s *Server) successResponse(o *operation, r reply) *huma.Response {
-	if _, is := r.Data.(picture); is {
+	switch r.Data.(type) {
+	case picture:
 		return pictureResponse(o, r)
+	case text:
+		return textResponse(o, r)
 	}
 	data := s.schemaOf(r.Data)
 	example := map[string]*huma.Example{"reply": {Value: s.exampleEnvelope(true, r.Data, nil)}}

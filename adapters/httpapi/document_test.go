@@ -43,7 +43,7 @@ func TestDocument(t *testing.T) {
 					heads++
 					continue
 				}
-				if r.Method == http.MethodGet {
+				if r.Method == http.MethodGet && r.Path != "/v1/reveal/:token" {
 					gets++
 				}
 				served = append(served, r.Method+" "+param.ReplaceAllString(path, "{$1}"))
@@ -192,6 +192,9 @@ func checkExamples(t *testing.T, where, status string, r *openapi3.Response) {
 	t.Helper()
 	if picture := r.Content["image/png"]; picture != nil && len(r.Content) == 1 && status < "300" {
 		return // a picture has no example
+	}
+	if plain := r.Content["text/plain"]; plain != nil && len(r.Content) == 1 && status < "300" {
+		return
 	}
 	media := r.Content["application/json"]
 	if media == nil {

@@ -15,11 +15,11 @@ import (
 const apiDescription = `Sells proxy access to software agents: register, pick a product, create a session, route
 traffic through its proxy address, report what came of it, rotate or renew, terminate, recharge.
 
-Every answer but a picture is an envelope: success, data, error, meta. On success error is null; on an error data is
-null and error has a code for programs, a message for people, whether it is worth to retry, and details. Unknown paths
-answer 404 NOT_FOUND and wrong methods 405 METHOD_NOT_ALLOWED with Allow, in the same envelope. A request for a proxy
-answers 421 MISDIRECTED_REQUEST with where the gateway is. On loopback a foreign Host answers 421 too, and a request
-that a browser sends for another site 403 CROSS_SITE_REQUEST.
+Every answer but a picture and the text of a reveal link is an envelope: success, data, error, meta. On success error
+is null; on an error data is null and error has a code for programs, a message for people, whether it is worth to
+retry, and details. Unknown paths answer 404 NOT_FOUND and wrong methods 405 METHOD_NOT_ALLOWED with Allow, in the
+same envelope. A request for a proxy answers 421 MISDIRECTED_REQUEST with where the gateway is. On loopback a foreign
+Host answers 421 too, and a request that a browser sends for another site 403 CROSS_SITE_REQUEST.
 
 Bodies are JSON objects of at most 1 MiB, of 16 KiB where no credential is needed. Unknown fields are ignored,
 unless one is a near miss of a known one; keys match exactly; a key that is given twice, also in another case, is

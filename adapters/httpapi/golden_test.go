@@ -31,10 +31,15 @@ func (a *answer) golden(name string) *answer {
 		}
 	}
 	b.WriteByte('\n')
-	if a.header.Get("Content-Type") == "image/png" {
+	switch kind, _, _ := strings.Cut(a.header.Get("Content-Type"), ";"); kind {
+	case "image/png":
 		fmt.Fprint(&b, readCode(a.t, a.body))
-	} else if err := json.Indent(&b, bytes.TrimSpace(a.body), "", "  "); err != nil {
-		a.t.Fatal(err)
+	case "text/plain":
+		b.Write(a.body)
+	default:
+		if err := json.Indent(&b, bytes.TrimSpace(a.body), "", "  "); err != nil {
+			a.t.Fatal(err)
+		}
 	}
 	b.WriteByte('\n')
 	file := filepath.Join("testdata", name+".golden")
@@ -107,7 +112,15 @@ func TestGolden(t *testing.T) {
 	goldenRecharges(w, a)
 	goldenWebhooks(t)
 	goldenCallback(t)
+	goldenReveal(t)
 	everyOperation(t, w)
+}
+
+func goldenReveal(t *testing.T) {
+	w := newWorld(t, options{})
+	a := w.register("Revealer")
+	id, _ := w.buyNow(a)
+	w.do("GET", "/v1/reveal/"+w.link(a, id)+"?as=env", "").want(200).golden("reveal-credentials")
 }
 
 func goldenWebhooks(t *testing.T) {

@@ -26,8 +26,10 @@ import (
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/payments"
+	"agentproxy/app/policy"
 	"agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
+	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
 	"agentproxy/app/traffic"
@@ -51,8 +53,9 @@ type options struct {
 	trial         domain.Money
 	realTime      bool
 	config        func(*accounts.Config)
-	limits        ratelimit.Config  // registrations is set in it
-	more          []ports.Provider  // further sellers
+	limits        ratelimit.Config // registrations is set in it
+	more          []ports.Provider // further sellers
+	tools         httpapi.Tools
 	sell          []catalog.Product // further products
 }
 
@@ -66,6 +69,7 @@ type world struct {
 	prober   *prober
 	store    *storage.Store
 	sessions *sessions.Service
+	reveals  *reveals.Service
 	driver   *procurement.Driver
 	observer *telemetry.Observer
 	accounts *accounts.Service
@@ -158,6 +162,7 @@ func newWorld(t testing.TB, o options) *world {
 	)
 	w.sessions = sessions.New(sessions.Config{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, life,
 		w.driver, access, w.hub, log)
+	w.reveals = reveals.New(w.store, clock, w.ids, w.sessions)
 	w.payments = payments.NewWatcher(w.store, clock, w.ids, w.chain, log)
 	w.sender = &sender{status: 204}
 	w.webhooks = webhooks.New(w.store, clock, w.ids, secrets, w.sender, w.hub, log)
@@ -175,6 +180,7 @@ func newWorld(t testing.TB, o options) *world {
 			Accounts:  w.accounts,
 			Catalog:   cat,
 			Sessions:  w.sessions,
+			Policies:  policy.New(w.store, w.hub),
 			Callbacks: procurement.NewCallbacks(w.store, clock, cat, w.driver),
 			Checks:    sessions.NewChecks(w.sessions, w.prober),
 			Telemetry: telemetry.New(w.store, clock, w.ids, w.observer),
@@ -182,6 +188,8 @@ func newWorld(t testing.TB, o options) *world {
 			Recharges: payments.NewOrders(payments.Config{}, w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
 			Webhooks:  w.webhooks,
 			Stats:     ledger.NewStats(w.store, clock),
+			Reveals:   w.reveals,
+			Tools:     o.tools,
 			Limits:    ratelimit.New(o.limits, clock, nil, log),
 			Store:     w.store,
 			Clock:     clock,

@@ -32,6 +32,7 @@ type operation struct {
 	Example    any             // of the request body
 	Idempotent bool            // takes an Idempotency-Key
 	EmptyBody  bool            // the body may be left out
+	Once       bool            // a GET that answers once: HEAD, which a preview sends, is refused
 	OwnBody    any             // what the handler checks and binds by itself, for the document; huma gets no body then
 	BodyLimit  int             // bytes; 0: 1 MiB, and 16 KiB if Open
 	// Before runs before the body is read. Its error refuses the request.
@@ -95,9 +96,12 @@ func opResult[I, O any](s *Server, o operation, handle func(context.Context, *I)
 		if r.Replayed {
 			c.gin.Header("Idempotency-Replayed", "true")
 		}
-		if p, is := any(r.Data).(picture); is {
-			s.show(c, r.Status, p)
-		} else {
+		switch data := any(r.Data).(type) {
+		case picture:
+			s.show(c, r.Status, data)
+		case text:
+			s.showText(c, r.Status, data)
+		default:
 			s.answer(c, r.Status, r.Data)
 		}
 		return nil, nil
@@ -141,7 +145,7 @@ func (a adapter) Handle(h *huma.Operation, handler func(huma.Context)) {
 		handler(&humaContext{ginContext: humagin.NewContext(h, g), call: c})
 	}
 	a.group.Handle(h.Method, path, serve)
-	if h.Method == http.MethodGet { // the server leaves out the body
+	if h.Method == http.MethodGet && !o.Once { // the server leaves out the body
 		a.group.Handle(http.MethodHead, path, serve)
 	}
 }
@@ -153,7 +157,7 @@ func (a adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.s.engine.
 // judgement of what was sent.
 func (s *Server) admit(c *call) error {
 	o := c.op
-	if !o.Open {
+	if !o.Open && !c.inside {
 		if err := s.authenticate(c); err != nil {
 			return err
 		}

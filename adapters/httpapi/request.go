@@ -22,7 +22,9 @@ type call struct {
 	op              *operation  // nil: no route
 	id              string      // meta.request_id
 	caller          accounts.Caller
+	inside          bool          // run by Agent.Run: the request around it is counted, logged and authenticated
 	registration    *registration // of a call that opens an account
+	challenge       string        // of a 401; empty: the usual one
 	body            []byte        // judged; of operations that have one
 	headers         [6]string
 }
@@ -63,6 +65,9 @@ func (s *Server) observe(c *gin.Context) {
 	start := time.Now()
 	ctx := c.Request.Context()
 	call := &call{Context: ctx, gin: c, conn: conns.Of(ctx), id: s.IDs.New("req_")}
+	if outer := outerCall(ctx); outer != nil {
+		call.inside, call.caller, call.conn, call.id = true, outer.caller, nil, outer.id
+	}
 	c.Set(ginCallKey, call)
 	call.headers[0] = call.id
 	c.Writer.Header()[headerRequestID] = call.headers[0:1:1]
@@ -70,8 +75,10 @@ func (s *Server) observe(c *gin.Context) {
 		if fault := recover(); fault != nil {
 			s.panicked(call, fault)
 		}
-		s.metrics.count(call, start)
-		s.logRequest(call, start)
+		if !call.inside {
+			s.metrics.count(call, start)
+			s.logRequest(call, start)
+		}
 	}()
 	c.Next()
 }

@@ -24,8 +24,10 @@ import (
 	"agentproxy/app/catalog"
 	"agentproxy/app/ledger"
 	"agentproxy/app/payments"
+	"agentproxy/app/policy"
 	"agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
+	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
 	"agentproxy/app/webhooks"
@@ -43,6 +45,7 @@ type Config struct {
 	Dev            bool   // development mode: the Host header is judged on every address
 	Connections    int    // of clients; 0: unlimited
 	PerAddress     int    // of them without a credential from one client address; 0: unlimited
+	RevealSecrets  bool   // whether answers of tools may hold the credentials of a session
 }
 
 // Deps are the use cases that the API offers and what it needs besides.
@@ -52,6 +55,7 @@ type Deps struct {
 	Accounts  *accounts.Service
 	Catalog   *catalog.Catalog
 	Sessions  *sessions.Service
+	Policies  *policy.Service
 	Callbacks *procurement.Callbacks
 	Checks    *sessions.Checks
 	Telemetry *telemetry.Service
@@ -59,11 +63,14 @@ type Deps struct {
 	Recharges *payments.Orders
 	Webhooks  *webhooks.Service
 	Stats     *ledger.Stats
+	Reveals   *reveals.Service
 	Limits    *ratelimit.Limits
 	Store     ports.Store // for the health check
 	Clock     ports.Clock
 	IDs       ports.IDs
 	Log       *slog.Logger
+	// Tools serves POST /mcp. Nil means that the path does not exist.
+	Tools Tools `optional:"true"`
 	// Metrics is the registry of the API's series while it runs. Nil means none.
 	Metrics *prometheus.Registry `optional:"true"`
 }
@@ -115,8 +122,10 @@ func New(cfg Config, deps Deps) *Server {
 	s.declareAccounts()
 	s.declareProducts()
 	s.declareSessions()
+	s.declarePolicy()
 	s.declareChanges()
 	s.declareSessionViews()
+	s.declareReveal()
 	s.declareTelemetry()
 	s.declareBilling()
 	s.declareRecharges()
@@ -125,6 +134,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.declareCallbacks()
 	s.finishDocument()
 	s.serveDocs()
+	s.serveTools()
 	s.http = &http.Server{
 		Handler:           compress(s.engine),
 		ReadHeaderTimeout: headerTimeout,

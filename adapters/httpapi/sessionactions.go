@@ -46,12 +46,14 @@ type renewInput struct {
 type renewBody struct {
 	_            struct{} `json:"-" additionalProperties:"true"`
 	DurationDays decimal  `json:"duration_days,omitempty"`
+	MaxCost      decimal  `json:"max_cost,omitempty"`
 }
 
 // TransformSchema sets the bounds and the description.
 func (renewBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	amend(s, "duration_days", createBounds["duration_days"],
 		"One that the product lists. The session's own is the default.")
+	amend(s, "max_cost", createBounds["max_cost"], "US dollars with at most 6 decimals; a dearer renewal is refused.")
 	return s
 }
 
@@ -98,6 +100,7 @@ func (s *Server) declareChanges() {
 		},
 		Refuses: and(
 			ofLive,
+			sessions.ErrPriceMismatch,
 			catalog.ErrProductNotFound,
 			catalog.ErrOutOfStock,
 			account.ErrTierRequired,
@@ -162,7 +165,8 @@ func (s *Server) renewSession(ctx context.Context, in *renewInput) (result[any],
 	}
 	done, err := s.Sessions.Renew(
 		ctx,
-		sessions.Renew{AgentID: caller(ctx), SessionID: id, Days: string(in.Body.DurationDays), Call: key, DryRun: dry},
+		sessions.Renew{AgentID: caller(ctx), SessionID: id, Days: string(in.Body.DurationDays),
+			MaxCost: in.Body.MaxCost.money(), Call: key, DryRun: dry},
 	)
 	return s.bought(done, err)
 }

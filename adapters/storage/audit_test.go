@@ -110,6 +110,7 @@ func receive(ctx context.Context, tx ports.Tx) error {
 }
 
 func TestRightBooksHaveNoFault(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
 		faults, entries, err := openBooks(t, open).Verify(t.Context())
 		if err != nil || len(faults) > 0 || entries != 7 {
@@ -152,7 +153,10 @@ func unguarded(t *testing.T, first *storage.Store, open func(testing.TB) *storag
 	}
 }
 
-func TestVerifyNamesWhatWasBroken(t *testing.T) { onEachStore(t, verifyNamesWhatWasBroken) }
+func TestVerifyNamesWhatWasBroken(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, verifyNamesWhatWasBroken)
+}
 
 func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store) {
 	first := open(t)

@@ -53,9 +53,11 @@ var corruptions = map[string]struct {
 }
 
 func TestVerifyFindsEveryCorruption(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
 		for name, c := range corruptions {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				st := openBooks(t, open)
 				update(t, st, grantTrial)
 				verify(t, st)
@@ -125,6 +127,7 @@ func triggersOff(t *testing.T, st *storage.Store, off bool) (on []string) {
 
 // Verify reads one snapshot: what units do meanwhile is no fault.
 func TestVerifyFindsNothingWhileUnitsRun(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
 		const writers, each = 6, 15
 		st := open(t)

@@ -2,8 +2,10 @@ package storage_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
@@ -16,6 +18,15 @@ import (
 	"agentproxy/test/pg"
 	"agentproxy/test/sqlitetest"
 )
+
+// TestMain runs many tests at the same time: they wait for databases more than they compute.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 var now = time.Date(2026, 3, 14, 9, 26, 53, 589793000, time.UTC)
 
@@ -63,8 +74,8 @@ func openURL(t testing.TB, url string) *storage.Store {
 
 // onEachStore runs a test on every database.
 func onEachStore(t *testing.T, test func(t *testing.T, open func(testing.TB) *storage.Store)) {
-	t.Run("sqlite", func(t *testing.T) { test(t, openStore) })
-	t.Run("postgres", func(t *testing.T) { test(t, openPostgres) })
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, openStore) })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, openPostgres) })
 }
 
 func update(t testing.TB, st ports.Store, fn func(ctx context.Context, tx ports.Tx) error) {

@@ -73,14 +73,58 @@ func (r orders) List(
 	return list, wrap("list upstream orders", err)
 }
 
-// isDue numbers what is due of each provider.
-const isDue = `seq IN (SELECT seq FROM (SELECT seq, ROW_NUMBER() OVER (PARTITION BY provider ORDER BY next_at, seq) AS n
-	FROM upstream_orders WHERE next_at > 0 AND next_at <= @now) due WHERE n <= @limit)`
+// listDue numbers what is due of each agent at each provider, and then of each provider.
+const listDue = `SELECT id, session_id, provider, agent FROM (
+	SELECT id, session_id, provider, agent, ROW_NUMBER() OVER (PARTITION BY provider ORDER BY n, next_at, seq) AS place
+	FROM (SELECT o.id, o.session_id, o.provider, COALESCE(s.agent_id, '') AS agent, o.next_at, o.seq,
+			ROW_NUMBER() OVER (PARTITION BY o.provider, s.agent_id ORDER BY o.next_at, o.seq) AS n
+		FROM upstream_orders o LEFT JOIN sessions s ON s.id = o.session_id WHERE o.next_at > 0 AND o.next_at <= ?1) due
+	) numbered WHERE place <= ?2 ORDER BY place, provider`
 
-func (r orders) Due(ctx context.Context, now time.Time, limit int) ([]procurement.Order, error) {
-	list, err := ordersOf(r.read(ctx).Order("next_at, seq").
-		Where(isDue, map[string]any{"now": micros(now), "limit": limit}))
+func (r orders) Due(ctx context.Context, now time.Time, limit int) (list []ports.DueOrder, err error) {
+	seen := map[string]bool{}
+	err = r.rows(ctx, listDue, []any{micros(now), limit}, func(row engine.Row) error {
+		var o ports.DueOrder
+		if err := row.Scan(&o.OrderID, &o.SessionID, &o.Provider, &o.AgentID); err != nil {
+			return err
+		}
+		if !seen[o.SessionID] {
+			list = append(list, o)
+		}
+		seen[o.SessionID] = true
+		return nil
+	})
 	return list, wrap("list upstream orders that are due", err)
+}
+
+// servedAmong is how many of a provider's newest orders show which agents were served lately.
+const servedAmong = 256
+
+// listWaiting reads the planned orders of a provider from the partial index, whose text it repeats.
+const listWaiting = `SELECT w.id, w.agent, w.planned_at, COALESCE(v.at, 0) FROM (
+		SELECT o.id, COALESCE(s.agent_id, '') AS agent, o.planned_at, o.seq,
+			ROW_NUMBER() OVER (PARTITION BY s.agent_id ORDER BY o.seq) AS n
+		FROM upstream_orders o LEFT JOIN sessions s ON s.id = o.session_id
+		WHERE o.provider = ?1 AND o.status = 'planned' AND o.status IN ('planned', 'sent', 'unknown')
+			AND (o.sku = ?2 OR o.sku = '' OR ?2 = '') AND (o.country = ?3 OR o.country = '' OR ?3 = '')) w
+	LEFT JOIN (SELECT COALESCE(s.agent_id, '') AS agent, MAX(o.sent_at) AS at FROM (SELECT session_id, sent_at
+			FROM upstream_orders WHERE provider = ?1 AND status <> 'planned' ORDER BY seq DESC LIMIT ?5) o
+		LEFT JOIN sessions s ON s.id = o.session_id GROUP BY s.agent_id) v ON v.agent = w.agent
+	WHERE w.n = 1 OR w.id = ?6 ORDER BY w.n, w.seq LIMIT ?4`
+
+func (r orders) Waiting(ctx context.Context, o procurement.Order, limit int) (list []procurement.Waiting, err error) {
+	args := []any{o.Provider, o.Intent.SKU, o.Intent.Location.Country, limit, servedAmong, o.ID}
+	err = r.rows(ctx, listWaiting, args, func(row engine.Row) error {
+		var w procurement.Waiting
+		var planned, served int64
+		if err := row.Scan(&w.OrderID, &w.AgentID, &planned, &served); err != nil {
+			return err
+		}
+		w.PlannedAt, w.ServedAt = fromMicros(planned), fromMicros(served)
+		list = append(list, w)
+		return nil
+	})
+	return list, wrap("list waiting upstream orders of "+o.Provider, err)
 }
 
 const countRivals = `SELECT COUNT(*), COALESCE(SUM(CASE WHEN (sku = ?3 OR sku = '' OR ?3 = '')
@@ -138,6 +182,23 @@ func (r orders) Tally(context.Context) (open, frozen int, err error) {
 
 // isOwed holds for what a provider is to have. It repeats the text of the partial index.
 const isOwed = `kind = 'purchase' AND status = 'confirmed' AND closed_at = 0`
+
+const listLiveTraffic = `SELECT o.ref, o.session_id, s.product_no FROM upstream_orders o
+	JOIN sessions s ON s.id = o.session_id
+	WHERE o.kind = 'purchase' AND o.status = 'confirmed' AND o.closed_at = 0 AND o.provider = ?1 AND o.type = 'dynamic'
+	AND s.status = 'active' ORDER BY o.seq DESC LIMIT ?2`
+
+func (r orders) LiveTraffic(
+	ctx context.Context, provider string, limit int,
+) (list []ports.LiveOrder, err error) {
+	err = r.rows(ctx, listLiveTraffic, []any{provider, limit}, func(row engine.Row) error {
+		var o ports.LiveOrder
+		err := row.Scan(&o.Ref, &o.SessionID, &o.Product)
+		list = append(list, o)
+		return err
+	})
+	return list, wrap("list live traffic of "+provider, err)
+}
 
 const countOwed = `SELECT provider, COUNT(*), COALESCE(SUM(CASE WHEN lost_at > 0 THEN 1 ELSE 0 END), 0),
 	COALESCE(SUM(CASE WHEN frozen_at > 0 THEN 1 ELSE 0 END), 0)

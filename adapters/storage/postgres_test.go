@@ -222,6 +222,7 @@ func TestReportsAtOnceAllCount(t *testing.T) {
 
 // Two units lock two wallets in different order: one of them runs again.
 func TestUnitsThatBlockEachOtherRunAgain(t *testing.T) {
+	t.Parallel()
 	st := openPostgres(t)
 	addAgent(t, st, "agt_1", domain.Dollar)
 	addAgent(t, st, "agt_2", domain.Dollar)
@@ -361,6 +362,7 @@ func TestThePoolBoundsItsConnections(t *testing.T) {
 }
 
 func TestALockThatTakesTooLongIsUnavailable(t *testing.T) {
+	t.Parallel()
 	url := pg.Database(t)
 	st := openURL(t, url)
 	addAgent(t, st, "agt_1", domain.Dollar)
@@ -399,6 +401,7 @@ func TestPostgresRefusesANewerAndKnowsAnOlderSchema(t *testing.T) {
 }
 
 func TestReplicasMayMigrateTogether(t *testing.T) {
+	t.Parallel()
 	url := pg.Empty(t)
 	var wg sync.WaitGroup
 	for range 4 {

@@ -71,6 +71,7 @@ func addressesOf(ctx context.Context, tx ports.Tx) error {
 
 // So is one that left a unit which then failed for the database.
 func TestWhoLeavesAUnitOfPostgres(t *testing.T) {
+	t.Parallel()
 	url := pg.Database(t)
 	st := openURL(t, url)
 	addAgent(t, st, "agt_1", domain.Dollar)

@@ -30,6 +30,7 @@ const (
 
 // Two processes debit one wallet that has money for half of it.
 func TestOfTenThousandDebitsHalfSucceed(t *testing.T) {
+	t.Parallel()
 	if url := os.Getenv("STORAGE_TEST_DEBIT_AT"); url != "" {
 		debitHalf(t, url, os.Getenv("STORAGE_TEST_DEBIT_AS"))
 		return
@@ -105,6 +106,7 @@ func debitHalf(t *testing.T, url, process string) {
 // Money moves between eight accounts in any order, over two pools, while a
 // reader adds it up: the sum is always the same.
 func TestABankNeverShowsAWrongTotal(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes a while")
 	}

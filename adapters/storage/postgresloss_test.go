@@ -165,6 +165,7 @@ func TestACommitThatNeverArrivedIsRunAgain(t *testing.T) {
 }
 
 func TestAnUnknownOutcomeIsUnavailable(t *testing.T) {
+	t.Parallel()
 	w, url := newWay(t, pg.Database(t))
 	st := openURL(t, url)
 	w.cut.Store(afterCommit)
@@ -180,6 +181,7 @@ func TestAnUnknownOutcomeIsUnavailable(t *testing.T) {
 }
 
 func TestALostConnectionIsUnavailableAndSoonReplaced(t *testing.T) {
+	t.Parallel()
 	w, url := newWay(t, pg.Database(t))
 	st := openURL(t, url)
 	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
@@ -213,6 +215,7 @@ func TestALostConnectionIsUnavailableAndSoonReplaced(t *testing.T) {
 // The server is restarted under load: meanwhile every caller gets ErrUnavailable,
 // soon after all is well, and nothing was done twice.
 func TestARestartUnderLoad(t *testing.T) {
+	t.Parallel()
 	server := pg.Start(t)
 	st := openURL(t, server.Database(t))
 	const callers = 8
@@ -341,6 +344,7 @@ func TestAnotherProcessIsWoken(t *testing.T) {
 }
 
 func TestAServerThatCannotBeReachedIsOneLine(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -121,6 +121,7 @@ func TestADroppedKeyIsNotStoredAnew(t *testing.T) {
 
 // A lock that is released after one lock timeout costs the unit a second try, and does not fail it.
 func TestALockTimeoutIsRetried(t *testing.T) {
+	t.Parallel()
 	url := pg.Database(t)
 	st := openURL(t, url)
 	addAgent(t, st, "agt_1", domain.Dollar)
@@ -149,6 +150,7 @@ func TestALockTimeoutIsRetried(t *testing.T) {
 // Purchases and terminations of one agent at the same time lock its agent, its wallet and its
 // sessions in different orders, and the second update of a wallet checks its foreign key to the agent.
 func TestPurchasesAndTerminationsOfOneAgentDoNotDeadlock(t *testing.T) {
+	t.Parallel()
 	const callers, each = 24, 4
 	url := pg.Database(t)
 	before := deadlocks(t, url) // of tests that had the database before

@@ -21,6 +21,7 @@ var unsafe = map[string]string{"default_transaction_isolation": "repeatable read
 // Units run at READ COMMITTED with synchronous commits, whatever the database, the role or the URL
 // has for a default.
 func TestTheSettingsThatUnitsDependOnArePinned(t *testing.T) {
+	t.Parallel()
 	for name, set := range map[string]func(t *testing.T, conn *pgx.Conn, base string) string{
 		"database": func(t *testing.T, conn *pgx.Conn, base string) string {
 			alter(t, conn, "ALTER DATABASE "+conn.Config().Database)

@@ -10,6 +10,7 @@ import (
 )
 
 func TestRateLimitsKeepTheContract(t *testing.T) {
+	t.Parallel()
 	contract.RateLimits(t, func(t *testing.T) contract.LimitWorld {
 		st := openPostgres(t)
 		return contract.LimitWorld{RateLimits: st.RateLimits(),

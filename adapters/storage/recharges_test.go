@@ -199,6 +199,10 @@ func TestOrdersAreFoundByIndex(t *testing.T) {
 			_, err := tx.Orders().Due(ctx, now, 5)
 			return err
 		}, []string{"upstream_orders_due (next_at>? AND next_at<?)"}},
+		"waiting": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Orders().Waiting(ctx, order, 5)
+			return err
+		}, []string{"upstream_orders_open (status=? AND provider=?)", "upstream_orders_provider (provider=?)"}},
 		"rivals": {func(ctx context.Context, tx ports.Tx) error {
 			_, _, err := tx.Orders().Rivals(ctx, order)
 			return err

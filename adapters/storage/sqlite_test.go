@@ -116,6 +116,7 @@ func TestMigrateMayRunTwiceAndInSeveralProcesses(t *testing.T) {
 }
 
 func TestTwoStoresWriteTheSameFile(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
 	stores := []*storage.Store{openAt(t, path), openAt(t, path)}
 	const each = 300

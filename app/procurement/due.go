@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"agentproxy/app/slots"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
@@ -26,18 +27,14 @@ const (
 
 // DriveDue takes the next steps of every order that is due, in the slots of its
 // provider. An error of one does not delay the others, and neither does a provider that
-// does not answer: what has no free slot is due again in the next run.
+// does not answer.
 func (u *Driver) DriveDue(ctx context.Context) error {
-	due := map[string][]string{}
+	due := map[string][]slots.Item{}
 	err := u.store.View(ctx, func(ctx context.Context, tx Repos) error {
 		orders, err := tx.Orders().Due(ctx, u.clock.Now(), dueSize)
 		clear(due)
-		seen := map[string]bool{}
 		for _, o := range orders {
-			if !seen[o.SessionID] {
-				due[o.Provider] = append(due[o.Provider], o.SessionID)
-			}
-			seen[o.SessionID] = true
+			due[o.Provider] = append(due[o.Provider], slots.Item{ID: o.SessionID, Agent: o.AgentID})
 		}
 		return err
 	})
@@ -55,8 +52,9 @@ func (u *Driver) DriveDue(ctx context.Context) error {
 	}
 	timeout := time.After(waitWithin)
 	var running []<-chan struct{}
-	for provider, ids := range due {
-		running = append(running, u.slots.Go(provider, ids, drive))
+	for provider, items := range due {
+		done, _ := u.slots.Go(provider, items, drive)
+		running = append(running, done)
 	}
 	for _, done := range running {
 		select {
@@ -71,8 +69,8 @@ func (u *Driver) DriveDue(ctx context.Context) error {
 }
 
 // DriveSession is the job of a session that has orders or is creating. It may
-// run twice, and while the session ends. Its provider may have no free slot: it returns
-// ports.RequeueAfter then.
+// run twice, and while the session ends. If its provider has no free slot it waits for
+// one without the job.
 func (u *Driver) DriveSession(ctx context.Context, id string) error {
 	st, err := u.state(ctx, id)
 	if err != nil {
@@ -83,10 +81,13 @@ func (u *Driver) DriveSession(ctx context.Context, id string) error {
 		return err
 	}
 	result := make(chan error, 1)
-	done := u.slots.Go(st.Session.Provider, []string{id}, func(id string) {
-		_, err := u.Drive(ctx, id)
+	done, waits := u.slots.Go(st.Session.Provider, []slots.Item{{ID: id, Agent: st.Session.AgentID}}, func(id string) {
+		_, err := u.Drive(context.WithoutCancel(ctx), id)
 		result <- err
 	})
+	if waits {
+		return nil // should the process end before, the order is due later
+	}
 	select {
 	case <-done:
 	case <-time.After(waitWithin):
@@ -110,10 +111,14 @@ func (u *Driver) DriveFor(ctx context.Context, s session.Session, wait time.Dura
 		err error
 	}
 	done := make(chan result, 1)
-	if !u.slots.Await(s.Provider, wait, func() {
+	ended, begun := u.slots.Await(s.Provider, s.AgentID, wait, func() {
 		st, err := u.Drive(ctx, s.ID)
 		done <- result{st, err}
-	}) {
+	})
+	if !begun {
+		u.slots.Go(s.Provider, []slots.Item{{ID: s.ID, Agent: s.AgentID}}, func(id string) { _, _ = u.Drive(ctx, id) }) // if it fails it is due again
+	}
+	if !ended {
 		return State{}, ErrStillDriven
 	}
 	r := <-done

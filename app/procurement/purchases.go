@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agentproxy/app/closing"
+	"agentproxy/app/turns"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -21,6 +22,9 @@ func (u purchases) send(ctx context.Context, _ session.Session, o procurement.Or
 	p, ok := u.catalog.Provider(o.Provider)
 	if !ok {
 		return u.refuse(ctx, o, procurement.Invalid, notConfigured)
+	}
+	if now, err := turn(ctx, u.Driver, p, o); err != nil || !now {
+		return err
 	}
 	before, cost, err := u.preflight(ctx, p, o)
 	if err != nil {
@@ -222,7 +226,7 @@ func (u purchases) decide(
 		if verdict = procurement.Wait; c.order.Status != procurement.Unknown {
 			return nil
 		}
-		like, err := rivals(ctx, c.tx, c.order)
+		like, err := turns.Rivals(ctx, c.tx, c.order)
 		if err != nil {
 			return err
 		}
@@ -236,7 +240,7 @@ func (u purchases) decide(
 		var found procurement.Delivery
 		verdict, found = procurement.Decide(c.order, labelled, e, c.now)
 		if verdict == procurement.Adopt && found.Label == "" {
-			others, err := mistakable(ctx, c.tx, c.order, found)
+			others, err := turns.Mistakable(ctx, c.tx, c.order, found)
 			if err != nil {
 				return err
 			}
@@ -255,42 +259,54 @@ func (u purchases) decide(
 	return verdict, err
 }
 
-// An order waits for another one like it and looks again after retryAfter. One
-// that has waited longer than waitLimit is refused as RateLimited. That is
-// longer than a provider takes to show what it made: an order still undecided
-// after it is left to the operator.
-const (
-	retryAfter = 2 * time.Second
-	waitLimit  = 20 * time.Minute
-)
+// turn reports whether a planned order is to be sent now. If the provider does not keep order
+// keys, orders that are alike are sent one after the other: a new one in the provider's list
+// then has one possible cause. It is decided before anything is read there.
+func turn(ctx context.Context, u *Driver, p ports.Provider, o procurement.Order) (now bool, err error) {
+	if p.Capabilities().Labels(o.Intent.Type) {
+		return true, nil
+	}
+	err = u.mark(ctx, o, func(ctx context.Context, c *change) (err error) {
+		now, err = c.waits(ctx, turns.Take)
+		return err
+	})
+	return now, unlessTooLong(ctx, u, o, err)
+}
 
-var errWaitedTooLong = procurement.Refuse(procurement.RateLimited, "an order like it is undecided at the provider")
+// waits stores when a planned order looks again, and reports that it does not have to.
+func (c *change) waits(ctx context.Context, take turns.Rule) (bool, error) {
+	if c.order.Status != procurement.Planned {
+		return false, nil // another process has sent it, or the session has ended
+	}
+	wait, err := take(ctx, c.tx, c.order, c.now)
+	if err != nil || wait == 0 {
+		return err == nil, err
+	}
+	c.order.Class, c.order.NextAt = procurement.RateLimited, c.now.Add(wait)
+	return false, c.put(ctx)
+}
+
+// unlessTooLong refuses an order that has waited too long for its turn.
+func unlessTooLong(ctx context.Context, u *Driver, o procurement.Order, err error) error {
+	if errors.Is(err, turns.ErrWaitedTooLong) {
+		return u.refuse(ctx, o, turns.ErrWaitedTooLong.Class, turns.ErrWaitedTooLong.Reason)
+	}
+	return err
+}
 
 // markSent stores that an order is about to be sent, and returns it as it is
-// then; one that is still Planned is not to be sent, or not yet. If the provider
-// does not keep order keys, orders that are alike are sent one after the other:
-// a new one in the provider's list then has one possible cause.
+// then; one that is still Planned is not to be sent, or not yet.
 func (u *Driver) markSent(
 	ctx context.Context, p ports.Provider, o procurement.Order, before procurement.Snapshot, cost domain.Money,
 ) (procurement.Order, error) {
-	planned, labelled := o, p.Capabilities().Labels(o.Intent.Type)
+	planned, take := o, turns.Rule(turns.Free)
+	if p.Capabilities().Labels(o.Intent.Type) {
+		take = turns.None
+	}
 	err := u.mark(ctx, o, func(ctx context.Context, c *change) error {
 		o = planned
-		if c.order.Status != procurement.Planned {
-			return nil // another process has sent it, or the session has ended
-		}
-		if !labelled {
-			like, err := rivals(ctx, c.tx, c.order)
-			if err != nil {
-				return err
-			}
-			if like > 0 && c.now.Sub(c.order.PlannedAt) >= waitLimit {
-				return errWaitedTooLong
-			}
-			if like > 0 {
-				c.order.Class, c.order.NextAt = procurement.RateLimited, c.now.Add(retryAfter)
-				return c.put(ctx)
-			}
+		if now, err := c.waits(ctx, take); err != nil || !now {
+			return err
 		}
 		c.order.Class, c.order.Cost = "", cost // until the provider returns what it charged
 		sent, err := c.order.Send(before, c.now)
@@ -300,10 +316,7 @@ func (u *Driver) markSent(
 		o = sent
 		return c.tx.Orders().Put(ctx, o)
 	})
-	if errors.Is(err, errWaitedTooLong) {
-		return planned, u.refuse(ctx, planned, errWaitedTooLong.Class, errWaitedTooLong.Reason)
-	}
-	return o, err
+	return o, unlessTooLong(ctx, u, planned, err)
 }
 
 // fundsBefore returns the operator's balance at a provider before an order. It is
@@ -325,26 +338,4 @@ func (u *Driver) fundsBefore(ctx context.Context, p ports.Provider) (procurement
 		funds = procurement.ProviderBalance{}
 	}
 	return funds, err
-}
-
-// rivals counts the other orders whose outcome is open and that a provider's list
-// could not distinguish from this one. A list of traffic has no country.
-func rivals(ctx context.Context, tx Repos, o procurement.Order) (int, error) {
-	if o.Intent.Type == session.Dynamic {
-		o.Intent.Location = session.Location{}
-	}
-	_, like, err := tx.Orders().Rivals(ctx, o)
-	return like, err
-}
-
-// mistakable counts the other orders whose outcome is open and that a listed one
-// may be as well, by what the list has of it.
-func mistakable(ctx context.Context, tx Repos, o procurement.Order, listed procurement.Delivery) (int, error) {
-	if listed.SKU == "" {
-		o.Intent.SKU = ""
-	}
-	if listed.Location.Country == "" {
-		o.Intent.Location = session.Location{}
-	}
-	return rivals(ctx, tx, o)
 }

@@ -24,6 +24,9 @@ func (u renewals) send(ctx context.Context, _ session.Session, o procurement.Ord
 	if !ok {
 		return u.refuse(ctx, o, procurement.Invalid, notConfigured)
 	}
+	if now, err := turn(ctx, u.Driver, p, o); err != nil || !now {
+		return err
+	}
 	bounded, cancel := withCallTimeout(ctx)
 	defer cancel()
 	d, err := u.read(bounded, p, o.Ref)

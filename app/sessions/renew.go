@@ -19,7 +19,8 @@ import (
 type Renew struct {
 	AgentID   string
 	SessionID string
-	Days      string // decimal text; empty: the session's own duration
+	Days      string        // decimal text; empty: the session's own duration
+	MaxCost   *domain.Money // nil: none
 	Call      idempotency.Call
 	DryRun    bool
 }
@@ -27,6 +28,9 @@ type Renew struct {
 // Renew extends a static session from the moment it would have ended, at
 // today's price.
 func (u *Service) Renew(ctx context.Context, in Renew) (Done, error) {
+	if in.MaxCost != nil && *in.MaxCost <= 0 {
+		return Done{}, domain.InvalidField("max_cost", "must be an amount above 0 with at most 6 decimals")
+	}
 	var done Done
 	var order string // of a seller
 	unit := u.store.Update
@@ -191,6 +195,9 @@ func (u *Service) planRenewal(ctx context.Context, tx Repos, in Renew, now time.
 		return n, errRenewing
 	}
 	n.cost = billing.IPCost(n.was.Quantity, price)
+	if in.MaxCost != nil && n.cost > *in.MaxCost {
+		return n, ErrPriceMismatch.With("cost", n.cost).With("max_cost", *in.MaxCost)
+	}
 	if n.wallet, err = ledger.NewBook(tx, u.ids, now).Wallet(ctx, in.AgentID, in.DryRun); err != nil {
 		return n, err
 	}

@@ -1,11 +1,26 @@
 // Package slots bounds how much is done at once for each provider, so that one that
-// does not answer delays its own work alone.
+// does not answer delays its own work alone, and lets the agents whose work waits take
+// turns.
 package slots
 
 import (
 	"context"
 	"sync"
 	"time"
+
+	"agentproxy/domain/procurement"
+)
+
+// Item is work on a session.
+type Item struct {
+	ID    string // of the session
+	Agent string // whose it is
+}
+
+// Bounds of one provider.
+const (
+	waitingAtMost  = 1000 // items that wait for a slot; more come again
+	awaitedByAgent = 64   // callers of one agent that Await serves at once
 )
 
 // Slots runs work in a number of goroutines for each provider. The zero value is not
@@ -14,121 +29,133 @@ type Slots struct {
 	perProvider, awaitedAtMost int
 
 	mu      sync.Mutex
-	busy    map[string]int  // goroutines, by provider
-	running map[string]bool // items
-	awaited map[string]int  // callers that Await serves, by provider
+	lanes   map[string]*lane  // by provider
+	known   map[string]bool   // items that wait or run, by ID
+	awaited map[[2]string]int // callers that Await serves, by provider and agent; of all without agent
 	work    sync.WaitGroup
+}
+
+// lane is the work of one provider.
+type lane struct {
+	busy int // goroutines
+	line procurement.Line[entry]
+}
+
+type entry struct {
+	Item
+	do   func(id string)
+	done func()
 }
 
 // New returns Slots with a number of goroutines for each provider, and a number of callers
 // of each that Await serves at once.
 func New(perProvider, awaitedAtMost int) *Slots {
 	return &Slots{perProvider: perProvider, awaitedAtMost: awaitedAtMost,
-		busy: map[string]int{}, running: map[string]bool{}, awaited: map[string]int{}}
+		lanes: map[string]*lane{}, known: map[string]bool{}, awaited: map[[2]string]int{}}
 }
 
-// Go runs do for every item in the free slots of a provider and returns at once. done is
-// closed when the last one has ended. Items are left out if the provider has no free
-// slot, and an item is if it is running already: they come again.
-func (s *Slots) Go(provider string, items []string, do func(item string)) (done <-chan struct{}) {
-	s.mu.Lock()
-	n := min(s.perProvider-s.busy[provider], len(items))
-	s.busy[provider] += max(n, 0)
-	s.mu.Unlock()
-	list := make(chan string, len(items))
-	for _, item := range items {
-		list <- item
-	}
-	close(list)
-	finished := make(chan struct{})
+// Go runs do for every item in the slots of a provider and returns at once. What finds no
+// free slot waits for one: agents take turns, an item of each. done is closed when the last
+// one has ended; waits is set if some had to wait. An item that waits or runs already is
+// left out, and so are those that are too many.
+func (s *Slots) Go(provider string, items []Item, do func(id string)) (done <-chan struct{}, waits bool) {
 	var all sync.WaitGroup
-	for range n {
-		all.Add(1)
-		s.work.Go(func() {
-			defer all.Done()
-			defer s.free(provider)
-			for item := range list {
-				if s.begin(item) {
-					do(item)
-					s.end(item)
-				}
-			}
-		})
+	s.mu.Lock()
+	l := s.lanes[provider]
+	if l == nil {
+		l = &lane{}
+		s.lanes[provider] = l
 	}
+	for _, item := range items {
+		if s.known[item.ID] || l.line.Len() >= waitingAtMost {
+			continue
+		}
+		s.known[item.ID] = true
+		all.Add(1)
+		l.line.Push(item.Agent, entry{item, do, all.Done})
+	}
+	begun := min(s.perProvider-l.busy, l.line.Len())
+	for range begun {
+		l.busy++
+		s.work.Go(func() { s.run(l) })
+	}
+	waits = l.line.Len() > max(begun, 0)
+	s.mu.Unlock()
+	finished := make(chan struct{})
 	go func() {
 		all.Wait()
 		close(finished)
 	}()
-	return finished
+	return finished, waits
 }
 
-func (s *Slots) free(provider string) {
+// run does what waits until nothing does.
+func (s *Slots) run(l *lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.busy[provider]--; s.busy[provider] == 0 {
-		delete(s.busy, provider)
+	for {
+		e, ok := l.line.Next()
+		if !ok {
+			l.busy--
+			return
+		}
+		s.mu.Unlock()
+		e.do(e.ID)
+		s.mu.Lock()
+		delete(s.known, e.ID)
+		e.done()
 	}
 }
 
-func (s *Slots) begin(item string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running[item] {
-		return false
-	}
-	s.running[item] = true
-	return true
-}
-
-func (s *Slots) end(item string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.running, item)
-}
-
-// Await runs do for a caller, who waits for it no longer than a timeout. It reports
+// Await runs do for an agent, who waits for it no longer than a timeout. It reports
 // whether do has ended; else it goes on, or was not begun because too many of the
-// provider do.
-func (s *Slots) Await(provider string, timeout time.Duration, do func()) bool {
-	if !s.enter(provider) {
-		return false
+// provider do, and begun is false.
+func (s *Slots) Await(provider, agent string, timeout time.Duration, do func()) (ended, begun bool) {
+	if !s.enter(provider, agent) {
+		return false, false
 	}
 	done := make(chan struct{})
 	s.work.Go(func() {
 		defer close(done)
-		defer s.leave(provider)
+		defer s.leave(provider, agent)
 		do()
 	})
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-done:
-		return true
+		return true, true
 	case <-timer.C:
-		return false
+		return false, true
 	}
 }
 
-func (s *Slots) enter(provider string) bool {
+func (s *Slots) enter(provider, agent string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.awaited[provider] >= s.awaitedAtMost {
+	all, own := [2]string{provider}, [2]string{provider, agent}
+	if s.awaited[all] >= s.awaitedAtMost || s.awaited[own] >= awaitedByAgent {
 		return false
 	}
-	s.awaited[provider]++
+	s.awaited[all]++
+	s.awaited[own]++
 	return true
 }
 
-func (s *Slots) leave(provider string) {
+func (s *Slots) leave(provider, agent string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.awaited[provider]--; s.awaited[provider] == 0 {
-		delete(s.awaited, provider)
+	for _, key := range [][2]string{{provider}, {provider, agent}} {
+		if s.awaited[key]--; s.awaited[key] == 0 {
+			delete(s.awaited, key)
+		}
 	}
 }
 
-// Wait returns when all work has ended, or the context.
+// Wait drops what waits for a slot, and returns when all other work has ended, or the
+// context.
 func (s *Slots) Wait(ctx context.Context) error {
+	s.drop()
 	done := make(chan struct{})
 	go func() {
 		s.work.Wait()
@@ -139,5 +166,16 @@ func (s *Slots) Wait(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+func (s *Slots) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.lanes {
+		for e, ok := l.line.Next(); ok; e, ok = l.line.Next() {
+			delete(s.known, e.ID)
+			e.done()
+		}
 	}
 }

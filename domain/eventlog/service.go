@@ -9,6 +9,7 @@ const (
 	Renewed       = "renewed"
 	RenewalFailed = "renewal_failed"
 	Replaced      = "replaced" // the provider exchanged an address
+	Revealed      = "revealed" // a link showed the proxy's credentials
 	// What an ended session still held is charged or released: its order is decided.
 	Charged  = "charged"
 	Released = "released"

@@ -23,15 +23,17 @@ var imports = []rule{
 	{"domain/account", "domain"},
 	{"domain/billing", "domain"},
 	{"domain/catalog", "domain domain/account domain/billing domain/procurement domain/session domain/spelling"},
+	{"domain/connect", ""},
 	{"domain/egress", "domain"},
 	{"domain/eventlog", ""},
 	{"domain/health", "domain"},
+	{"domain/policy", "domain domain/egress"},
 	{"domain/procurement", "domain domain/session"},
 	{"domain/ratelimit", ""},
 	{"domain/recharge", "domain"},
 	{"domain/session", "domain domain/billing"},
 	{"domain/spelling", ""},
-	{"domain/traffic", "domain/health domain/procurement domain/session"},
+	{"domain/traffic", "domain/health domain/policy domain/procurement domain/session"},
 	{"domain/webhook", "domain"},
 
 	{"ports", "domain/..."},
@@ -44,6 +46,8 @@ var imports = []rule{
 	{"adapters/conns", ""},
 	{"adapters/gateway/...", "domain/... adapters/conns adapters/gateway/..."},
 	{"adapters/httpapi/...", "domain/... ports app/... adapters/conns adapters/httpapi/..."},
+	{"adapters/mcp", "domain domain/connect"},
+	{"adapters/mcp/rest", "domain/connect adapters/mcp"},
 	{"adapters/queue", "domain/... ports"},
 	{"adapters/storage/...", "domain/... ports adapters/storage/..."},
 	{"adapters/system", "domain/... ports"},
@@ -51,6 +55,7 @@ var imports = []rule{
 	{"adapters/webhook", "domain/... ports"},
 
 	{"cmd/agentproxy", "domain/... ports app/... adapters/... cmd/internal/..."},
+	{"cmd/apx", "domain/connect adapters/mcp adapters/mcp/rest"},
 	{"cmd/internal/...", "..."},
 }
 

@@ -123,7 +123,7 @@ func upstreamDue(t *testing.T, st ports.Store) {
 			var list []string
 			orders, err := tx.Orders().Due(ctx, now, limit)
 			for _, o := range orders {
-				list = append(list, o.ID)
+				list = append(list, o.OrderID)
 			}
 			sameList(t, fmt.Sprint(now, limit), want, list, err)
 			return nil
@@ -137,7 +137,7 @@ func upstreamDue(t *testing.T, st ports.Store) {
 	late := as(upstreamOrder(5, "two"), procurement.Planned)
 	late.NextAt = storeNow.Add(time.Minute)
 	addUpstream(t, st, late) // it is not held up by the many of another provider
-	due(storeNow.Add(time.Hour), 2, "ord_1", "ord_4", "ord_5")
+	due(storeNow.Add(time.Hour), 2, "ord_1", "ord_5", "ord_4")
 }
 
 func upstreamRivals(t *testing.T, st ports.Store) {

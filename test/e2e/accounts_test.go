@@ -32,7 +32,7 @@ func TestOperatorsKeepAccounts(t *testing.T) {
 	}
 	s.object("agent", "set-tier", id, "trial")
 	fresh := s.object("agent", "rotate-key", id)["api_key"].(string)
-	within(t, time.Second, "the end of the old key", func() bool {
+	s.promised(time.Second, "the end of the old key", func() bool {
 		r, err := s.call(t.Context(), "GET", "/account/info", key, "")
 		return err == nil && r.status == 401
 	})
@@ -59,7 +59,7 @@ func TestAgentsAreFoundByWhereTheyRegisteredFrom(t *testing.T) {
 	if out, err := s.run("agent", "disable", "--registered-from", "127.0.0.0/8", "--reason", "abuse"); err != nil || strings.Count(out, "agt_") != 1 {
 		t.Errorf("disabled %v\n%s", err, out)
 	}
-	within(t, time.Second, "the account to be disabled", func() bool {
+	s.promised(time.Second, "the account to be disabled", func() bool {
 		r, err := s.call(t.Context(), "GET", "/account/info", key, "")
 		return err == nil && r.status == 403
 	})

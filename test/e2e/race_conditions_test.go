@@ -41,7 +41,7 @@ func fiftyCreatesWithOneKeyMakeOneSession(t *testing.T, store ...string) {
 	for _, product := range []string{"dyn_fast_1", "dyn_global_1"} {
 		body := fmt.Sprintf(`{"type":"dynamic","config":{"product_no":%q}}`, product)
 		counts, replies := together(50, func(int) (reply, error) {
-			return s.call(t.Context(), "POST", "/sessions", key, body, "Idempotency-Key", "same-"+product)
+			return s.patient(t.Context(), "POST", "/sessions", key, body, "Idempotency-Key", "same-"+product)
 		})
 		ids := map[string]bool{}
 		for _, r := range replies {
@@ -76,7 +76,7 @@ func aHundredCreatesWithMoneyForTen(t *testing.T, store ...string) {
 	s := serve(t, append(store, "AGENTPROXY_TRIAL_BALANCE=4.00", "AGENTPROXY_TRIAL_DAILY_TOTAL=0")...)
 	key, _ := s.register("ten")
 	counts, _ := together(100, func(i int) (reply, error) {
-		return s.call(t.Context(), "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}`,
+		return s.patient(t.Context(), "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}`,
 			"Idempotency-Key", fmt.Sprint("k", i))
 	})
 	if counts[201] != 10 || counts[402] != 90 {

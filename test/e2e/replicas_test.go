@@ -190,7 +190,7 @@ func TestDownloadsOverTwoReplicasNeverExceedTheTraffic(t *testing.T) {
 // least and most bytes.
 func (s *service) settled(key, id string, least, most int64) {
 	s.t.Helper()
-	within(s.t, 25*time.Second, "the settlement", func() bool { return s.session(key, id).Cost.Held == "0" })
+	s.promised(25*time.Second, "the settlement", func() bool { return s.session(key, id).Cost.Held == "0" })
 	d := s.session(key, id)
 	used := d.Usage.Traffic.UsedBytes
 	if used < least || used > most {

@@ -263,10 +263,27 @@ func (s *service) call(ctx context.Context, method, path, key, body string, head
 	return r, nil
 }
 
-// must is like call, and fails the test on another status.
+// patient is like call, and repeats a call that a busy database had no time for, as the answer 503 asks
+// for. The call must have an Idempotency-Key if it changes something that is counted.
+func (s *service) patient(ctx context.Context, method, path, key, body string, headers ...string) (reply, error) {
+	for repeats := 0; ; repeats++ {
+		r, err := s.call(ctx, method, path, key, body, headers...)
+		if err != nil || r.code() != "SERVICE_UNAVAILABLE" || r.header.Get("Retry-After") == "" || repeats == 10 {
+			return r, err
+		}
+		s.t.Logf("%s %s: the database is busy", method, path)
+		time.Sleep(time.Second)
+	}
+}
+
+// must is like patient, and fails the test on another status.
 func (s *service) must(status int, method, path, key, body string, headers ...string) reply {
 	s.t.Helper()
-	r, err := s.call(s.t.Context(), method, path, key, body, headers...)
+	call := s.patient
+	if status == http.StatusServiceUnavailable {
+		call = s.call
+	}
+	r, err := call(s.t.Context(), method, path, key, body, headers...)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ var server = sync.OnceValues(func() (string, error) {
 	if dsn := os.Getenv("TEST_POSTGRES_DSN"); dsn != "" {
 		return dsn, nil
 	}
-	s, err := run()
+	s, err := Run()
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +109,7 @@ type Server struct {
 // Start runs a server for one test alone, and removes it when the test ends.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	s, err := run()
+	s, err := Run()
 	require(t, err)
 	t.Cleanup(func() { _ = s.Stop("immediate") })
 	return s
@@ -148,14 +148,14 @@ func (s *Server) Restart(mode string) error {
 func (s *Server) Begin() error {
 	// Without fsync nothing waits for a disk. Commits stay synchronous: they survive
 	// the crash of the server, though not that of the machine.
-	options := "-c listen_addresses= -c max_connections=200 -c fsync=off -c full_page_writes=off -k " + s.dir
+	options := "-c listen_addresses= -c max_connections=400 -c fsync=off -c full_page_writes=off -k " + s.dir
 	return s.tool("pg_ctl", "-D", s.data(), "-l", filepath.Join(s.dir, "log"), "-w", "-t", "60", "-o", options, "start")
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// run makes a server in a folder of its own and starts it.
-func run() (*Server, error) {
+// Run starts a server in a folder of its own, which is removed when the process has ended.
+func Run() (*Server, error) {
 	bin, err := binaries()
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"agentproxy/adapters/gateway"
 	"agentproxy/adapters/gateway/dial"
 	"agentproxy/adapters/httpapi"
+	"agentproxy/adapters/mcp"
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
@@ -33,9 +35,11 @@ import (
 	"agentproxy/app/ledger"
 	"agentproxy/app/maintenance"
 	"agentproxy/app/payments"
+	policyapp "agentproxy/app/policy"
 	"agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
 	"agentproxy/app/reconcile"
+	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
 	trafficapp "agentproxy/app/traffic"
@@ -85,10 +89,11 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			newCounter,
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
 			(*storage.Store).RateLimits,
-			changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions, fulfilment.New, procurement.NewDriver,
-			procurement.NewDesk, procurement.NewCallbacks, reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New,
-			telemetry.NewObserver, telemetry.New, ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New,
-			payments.NewOrders, payments.NewWatcher, webhooks.New,
+			policyapp.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
+			fulfilment.New, procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks,
+			reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
+			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders,
+			payments.NewWatcher, webhooks.New,
 		),
 		fx.Invoke(checkRoot, insertJobs),
 	)
@@ -107,7 +112,9 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			func(s configfile.Settings, b conns.Budget) admin.Config {
 				return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev, Hosts: s.AdminHosts, Connections: b.Admin}
 			},
+			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },
 			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, sessions.NewChecks,
+			reveals.New, newTools,
 		),
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: the last observations of the gateway are stored too.
@@ -195,14 +202,15 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 	return c
 }
 
-func gatewayDeps(s configfile.Settings, t *trafficapp.Service, o *telemetry.Observer, clock ports.Clock,
-	registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
+func gatewayDeps(s configfile.Settings, published *policyapp.Published, t *trafficapp.Service,
+	o *telemetry.Observer, clock ports.Clock, registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
 	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses(),
 		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr)}
 	if !s.Dev { // in development mode agents try their proxies with the API's own echo
 		policy.Refuse = append(policy.Refuse, ownListeners(s.HTTPAddr)...)
 	}
-	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Now: clock.Now, Metrics: registry, Log: log}
+	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Policy: published.Now, Now: clock.Now,
+		Metrics: registry, Log: log}
 }
 
 // ownListeners parses the addresses of listeners, which configfile has checked.
@@ -243,7 +251,14 @@ func EchoURL(s configfile.Settings) string { return s.PublicURL + "/v1/ip" }
 
 func apiConfig(s configfile.Settings, b conns.Budget) httpapi.Config {
 	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
-		TrustedProxies: s.TrustedProxies, Version: Version, Dev: s.Dev, Connections: b.API, PerAddress: perAddress(s)}
+		TrustedProxies: s.TrustedProxies, Version: Version, Dev: s.Dev, Connections: b.API, PerAddress: perAddress(s),
+		RevealSecrets: s.MCPReveal}
+}
+
+// newTools serves the tools of agents by the API's operations.
+func newTools() httpapi.Tools {
+	tools := mcp.NewHandler(Version)
+	return func(w http.ResponseWriter, r *http.Request, a *httpapi.Agent) { tools.Serve(w, r, a) }
 }
 
 // Version is the version of the program, as in GET /health.

@@ -1,0 +1,99 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+
+	"agentproxy/app/reveals"
+)
+
+// link returns the token of a link to the credentials of a session.
+func (w *world) link(a agent, session string) string {
+	w.t.Helper()
+	l, err := w.reveals.Issue(w.t.Context(), a.ID, session)
+	w.must(err)
+	return l.Token
+}
+
+// buyNow buys a session that is active at once.
+func (w *world) buyNow(a agent) (id, password string) {
+	w.t.Helper()
+	r := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync","traffic_gb":1}}`, a.as).want(201)
+	return r.str("data.session_id"), r.str("data.proxy.password")
+}
+
+func TestRevealLinks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	a := w.register("Revealer")
+	id, password := w.buyNow(a)
+	url := "http://" + strings.TrimPrefix(id, "sess_") + "r0:" + password + "@proxy.test:8081"
+
+	once := "/v1/reveal/" + w.link(a, id)
+	w.do("HEAD", once, "").want(405)
+	w.do("GET", once+"?as=toml", "").refused(400, "INVALID_REQUEST")
+	r := w.do("GET", once, "").want(200)
+	if string(r.body) != url+"\n" || r.header.Get("Cache-Control") != "no-store" ||
+		!strings.HasPrefix(r.header.Get("Content-Type"), "text/plain") {
+		t.Errorf("revealed %v %s", r.header, r.body)
+	}
+	w.do("GET", once, "").refused(410, "REVEAL_LINK_USED")
+
+	env := w.do("GET", "/v1/reveal/"+w.link(a, id)+"?as=env", "").want(200)
+	if !strings.Contains(string(env.body), "export HTTPS_PROXY='"+url+"'\n") ||
+		!strings.Contains(string(env.body), "export PROXY_PASSWORD='"+password+"'\n") {
+		t.Errorf("variables %s", env.body)
+	}
+	var list struct {
+		Proxies []struct{ Host, Username, Password, URL string }
+	}
+	text := w.do("GET", "/v1/reveal/"+w.link(a, id)+"?as=json", "").want(200)
+	w.must(json.Unmarshal(text.body, &list))
+	if len(list.Proxies) != 1 || list.Proxies[0].Password != password || list.Proxies[0].URL != url {
+		t.Errorf("proxies %s", text.body)
+	}
+
+	late := w.link(a, id)
+	w.clock.Advance(reveals.Lifetime)
+	w.do("GET", "/v1/reveal/"+late, "").refused(410, "REVEAL_LINK_USED")
+	w.do("GET", "/v1/reveal/"+late+"x", "").refused(404, "REVEAL_LINK_UNKNOWN")
+	over := w.link(a, id)
+	events := w.do("GET", "/v1/sessions/"+id+"/events", "", a.as).want(200)
+	if strings.Count(string(events.body), `"type":"revealed"`) != 3 {
+		t.Errorf("events %s", events.body)
+	}
+	w.do("POST", "/v1/sessions/"+id+"/terminate", "", a.as).want(200)
+	w.do("GET", "/v1/reveal/"+over, "").refused(410, "SESSION_EXPIRED")
+	if _, err := w.reveals.Issue(t.Context(), w.register("Stranger").ID, id); err == nil {
+		t.Error("another agent got a link")
+	}
+	if log := w.log.take(); strings.Contains(log, password) || strings.Contains(log, late) {
+		t.Errorf("the log has a secret:\n%s", log)
+	}
+}
+
+func TestRevealLinkWorksOnceWhenFetchedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{realTime: true})
+	a := w.register("Revealer")
+	id, _ := w.buyNow(a)
+	token := w.link(a, id)
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	seen := 0
+	for range 20 {
+		wait.Go(func() {
+			if _, err := w.reveals.Redeem(t.Context(), token); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				seen++
+			}
+		})
+	}
+	wait.Wait()
+	if seen != 1 {
+		t.Errorf("the link worked %d times", seen)
+	}
+}

@@ -1,0 +1,391 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"time"
+
+	"agentproxy/domain/connect"
+)
+
+// sessionData is what the tools read of a session.
+type sessionData struct {
+	SessionID    string         `json:"session_id"`
+	Type         string         `json:"type"`
+	Status       string         `json:"status"`
+	StatusReason *string        `json:"status_reason"`
+	ProductNo    string         `json:"product_no"`
+	Quantity     int            `json:"quantity"`
+	Location     locationData   `json:"location"`
+	Proxy        *connect.Proxy `json:"proxy"`
+	IPs          []ipData       `json:"ip_list"`
+	Rotation     struct {
+		Mode           string  `json:"mode"`
+		NextRotationAt *string `json:"next_rotation_at"`
+		Count          int     `json:"count"`
+	} `json:"rotation"`
+	Health    healthBrief `json:"health"`
+	Usage     usageData   `json:"usage"`
+	Cost      costData    `json:"cost"`
+	ExpiresAt *string     `json:"expires_at"`
+	Failure   *struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	} `json:"failure"`
+	CreatedAt string `json:"created_at"`
+}
+
+type locationData struct {
+	Country *string `json:"country"`
+	City    *string `json:"city"`
+}
+
+type ipData struct {
+	IP string `json:"ip"`
+	connect.Proxy
+}
+
+type healthBrief struct {
+	HealthScore    int    `json:"health_score"`
+	RiskLevel      string `json:"risk_level"`
+	Recommendation string `json:"recommendation"`
+}
+
+type usageData struct {
+	Traffic struct {
+		LimitGB     *json.Number `json:"limit_gb"`
+		UsedGB      json.Number  `json:"used_gb"`
+		RemainingGB *json.Number `json:"remaining_gb"`
+	} `json:"traffic"`
+	Connections int64 `json:"connections"`
+	Time        struct {
+		RemainingSeconds *int64 `json:"remaining_seconds"`
+	} `json:"time"`
+}
+
+type costData struct {
+	Charged  json.Number `json:"charged"`
+	Held     json.Number `json:"held"`
+	Refunded json.Number `json:"refunded"`
+	Currency string      `json:"currency"`
+}
+
+// ofSession is the argument of a tool that takes a session alone.
+type ofSession struct {
+	SessionID string `json:"session_id"`
+}
+
+// pathOf returns the path of an operation on a session.
+func pathOf(id, operation string) string { return "/sessions/" + url.PathEscape(id) + operation }
+
+// session reads a session, and notes its passwords so that no answer repeats them.
+func (a *api) session(ctx context.Context, id string) (s sessionData, err error) {
+	err = a.get(ctx, pathOf(id, ""), nil, &s)
+	a.note(s)
+	return s, err
+}
+
+func (a *api) note(s sessionData) {
+	if s.Proxy != nil {
+		a.secrets.add(s.Proxy.Password)
+	}
+	for _, ip := range s.IPs {
+		a.secrets.add(ip.Password)
+	}
+}
+
+func createSession(ctx context.Context, a *api, in purchase) (reply, error) {
+	body, sold, err := a.wanted(ctx, in)
+	var s sessionData
+	if err == nil {
+		err = a.post(ctx, "/sessions", in.PurchaseID, body, &s)
+	}
+	if err != nil {
+		return reply{}, withNearest(err, sold, in)
+	}
+	a.note(s)
+	next := "Call connect with this session_id."
+	if s.Status != "active" {
+		next = "Call get_session until the status is active, then connect."
+	}
+	return reply{data: map[string]any{"session_id": s.SessionID, "type": s.Type, "status": s.Status,
+		"cost": sum(s.Cost.Charged, s.Cost.Held), "held": s.Cost.Held, "charged": s.Cost.Charged,
+		"currency": s.Cost.Currency, "expires_at": s.ExpiresAt}, next: next}, nil
+}
+
+// left is what remains of a session.
+type leftAnswer struct {
+	GB      *json.Number `json:"gb,omitempty"`
+	Seconds *int64       `json:"seconds,omitempty"`
+}
+
+func (s sessionData) left() leftAnswer {
+	return leftAnswer{s.Usage.Traffic.RemainingGB, s.Usage.Time.RemainingSeconds}
+}
+
+func listSessions(ctx context.Context, a *api, in struct {
+	Status string      `json:"status"`
+	Type   string      `json:"type"`
+	Page   json.Number `json:"page"`
+}) (reply, error) {
+	query := url.Values{"page_size": {"20"}}
+	for name, value := range map[string]string{"status": in.Status, "type": in.Type, "page": in.Page.String()} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	var list struct {
+		Items      []sessionData `json:"items"`
+		Pagination struct {
+			Page  int `json:"page"`
+			Total int `json:"total"`
+			Pages int `json:"total_pages"`
+		} `json:"pagination"`
+	}
+	if err := a.get(ctx, "/sessions", query, &list); err != nil {
+		return reply{}, err
+	}
+	type row struct {
+		ID      string     `json:"session_id"`
+		Product string     `json:"product_no"`
+		Type    string     `json:"type"`
+		Status  string     `json:"status"`
+		Country *string    `json:"country"`
+		Left    leftAnswer `json:"left"`
+		Health  int        `json:"health_score"`
+		Risk    string     `json:"risk_level"`
+	}
+	rows := make([]row, len(list.Items))
+	for i, s := range list.Items {
+		a.note(s)
+		rows[i] = row{s.SessionID, s.ProductNo, s.Type, s.Status, s.Location.Country, s.left(),
+			s.Health.HealthScore, s.Health.RiskLevel}
+	}
+	next := "Call get_session or connect with a session_id."
+	if len(rows) == 0 {
+		next = "There is none: call find_products."
+	}
+	return reply{data: map[string]any{"sessions": rows, "page": list.Pagination.Page, "pages": list.Pagination.Pages,
+		"total": list.Pagination.Total}, next: next}, nil
+}
+
+func rotate(ctx context.Context, a *api, in struct {
+	SessionID string `json:"session_id"`
+	Reason    string `json:"reason"`
+	RequestID string `json:"request_id"`
+}) (reply, error) {
+	body := map[string]any{}
+	if in.Reason != "" {
+		body["reason"] = in.Reason
+	}
+	var s sessionData
+	if err := a.post(ctx, pathOf(in.SessionID, "/rotate"), in.RequestID, body, &s); err != nil {
+		return reply{}, err
+	}
+	a.note(s)
+	events, err := a.events(ctx, in.SessionID)
+	if err != nil {
+		return reply{}, err
+	}
+	was, is := exits(events)
+	return reply{data: map[string]any{"session_id": s.SessionID, "old_exit": was, "new_exit": is,
+		"rotations": s.Rotation.Count},
+		next: "Open new connections with the same credentials, and call report with what they meet."}, nil
+}
+
+// exits returns the addresses that the last rotation of a session left and took, as its events have
+// them; nil where they have none.
+func exits(newestFirst []eventData) (was, is *string) {
+	rotated := false
+	for _, e := range newestFirst {
+		switch {
+		case e.ExitIP == nil:
+		case !rotated:
+			is, rotated = e.ExitIP, e.Type == "rotated"
+		case was == nil:
+			was = e.ExitIP
+		}
+	}
+	if !rotated {
+		return nil, nil
+	}
+	return was, is
+}
+
+func checkProxy(ctx context.Context, a *api, in ofSession) (reply, error) {
+	var c struct {
+		OK        bool    `json:"ok"`
+		ExitIP    string  `json:"exit_ip"`
+		Country   *string `json:"country"`
+		LatencyMS int64   `json:"latency_ms"`
+	}
+	if err := a.post(ctx, pathOf(in.SessionID, "/check"), "", nil, &c); err != nil {
+		return reply{}, err
+	}
+	return reply{data: c, next: "The exit works: call connect, or report what your requests meet."}, nil
+}
+
+func renewSession(ctx context.Context, a *api, in struct {
+	SessionID  string      `json:"session_id"`
+	Days       json.Number `json:"duration_days"`
+	MaxCost    json.Number `json:"max_cost"`
+	PurchaseID string      `json:"purchase_id"`
+}) (reply, error) {
+	body := map[string]any{"max_cost": in.MaxCost}
+	if in.Days != "" {
+		body["duration_days"] = in.Days
+	}
+	var s sessionData
+	if err := a.post(ctx, pathOf(in.SessionID, "/renew"), in.PurchaseID, body, &s); err != nil {
+		return reply{}, err
+	}
+	a.note(s)
+	return reply{data: map[string]any{"session_id": s.SessionID, "status": s.Status, "expires_at": s.ExpiresAt,
+		"cost": s.Cost},
+		next: "Call get_session to see the time that is left."}, nil
+}
+
+func endSession(ctx context.Context, a *api, in ofSession) (reply, error) {
+	var s sessionData
+	if err := a.post(ctx, pathOf(in.SessionID, "/terminate"), "", nil, &s); err != nil {
+		return reply{}, err
+	}
+	return reply{data: map[string]any{"session_id": s.SessionID, "status": s.Status, "status_reason": s.StatusReason,
+		"cost": s.Cost}, next: "Call get_account to see the balance."}, nil
+}
+
+type connected struct {
+	SessionID string       `json:"session_id"`
+	Protocol  string       `json:"protocol"`
+	Host      string       `json:"host"`
+	Port      int          `json:"port"`
+	Username  string       `json:"username"`
+	Password  string       `json:"password"`
+	IPs       []ipAnswer   `json:"ips,omitempty"`
+	MoreIPs   int          `json:"more_ips,omitempty"`
+	Client    string       `json:"client"`
+	Snippet   string       `json:"snippet"`
+	Secret    secretAnswer `json:"secret"`
+}
+
+type ipAnswer struct {
+	IP       string `json:"ip"`
+	Username string `json:"username"`
+}
+
+// secretAnswer is where a program finds the password.
+type secretAnswer struct {
+	Link      string     `json:"link,omitempty"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	File      string     `json:"file,omitempty"`
+	Use       string     `json:"use"`
+}
+
+var unknownProxy = &refusal{Code: "SERVICE_UNAVAILABLE", Retryable: true,
+	Message: "the proxy is not known at the moment"}
+
+// mostIPs bounds the addresses that connect lists; all of them are behind the link.
+const mostIPs = 20
+
+func connectSession(ctx context.Context, a *api, in struct {
+	SessionID string `json:"session_id"`
+	Client    string `json:"client"`
+	Reveal    bool   `json:"reveal"`
+}) (reply, error) {
+	s, err := a.session(ctx, in.SessionID)
+	if err != nil {
+		return reply{}, err
+	}
+	if in.Client == "" {
+		in.Client = "curl"
+	}
+	client, _ := connect.Find(in.Client) // the arguments were checked
+	if s.Proxy != nil && s.Proxy.Protocol != "http" && client.NoSOCKS != "" {
+		return reply{}, invalid("client", "cannot use this session, which was bought for SOCKS5: %s; choose another one",
+			client.NoSOCKS)
+	}
+	var where secretAnswer
+	if in.Reveal {
+		where, err = a.reveal(ctx, &s)
+	} else {
+		where, err = a.place(ctx, in.SessionID)
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	if s.Proxy == nil {
+		return reply{}, unknownProxy
+	}
+	shown := s.Proxy.Masked()
+	if a.secrets.revealed() {
+		shown = *s.Proxy
+	}
+	out := connected{SessionID: s.SessionID, Protocol: shown.Protocol, Host: shown.Host, Port: shown.Port,
+		Username: shown.Username, Password: shown.Password, Client: client.Name, Snippet: client.Snippet(shown),
+		Secret: where}
+	if len(s.IPs) > 1 {
+		for _, ip := range s.IPs[:min(len(s.IPs), mostIPs)] {
+			out.IPs = append(out.IPs, ipAnswer{ip.IP, ip.Username})
+		}
+		out.MoreIPs = len(s.IPs) - len(out.IPs)
+	}
+	return reply{data: out, next: "Let the program get the password as secret.use shows, then call check_proxy, " +
+		"or send a request and report it."}, nil
+}
+
+// variables are those that a program is most likely to read.
+const variables = "PROXY_URL, HTTP_PROXY, HTTPS_PROXY, PROXY_PASSWORD"
+
+// place puts the credentials where a program finds them.
+func (a *api) place(ctx context.Context, id string) (secretAnswer, error) {
+	where, until, err := a.Place(ctx, id)
+	if err != nil {
+		return secretAnswer{}, err
+	}
+	if until.IsZero() {
+		return secretAnswer{File: where, Use: ". " + connect.Quote(where) + "  # sets " + variables}, nil
+	}
+	until = until.UTC().Truncate(time.Second)
+	return secretAnswer{Link: where, ExpiresAt: &until,
+		Use: `eval "$(curl -fsS '` + where + `?as=env')"  # works once; sets ` + variables + `; also ?as=url, ?as=json`}, nil
+}
+
+// reveal lets the answer hold the credentials, if the operator allows that.
+func (a *api) reveal(ctx context.Context, s *sessionData) (secretAnswer, error) {
+	list, allowed, err := a.Reveal(ctx, s.SessionID)
+	switch {
+	case err != nil:
+		return secretAnswer{}, err
+	case !allowed:
+		return secretAnswer{}, &refusal{Code: "REVEAL_NOT_ALLOWED",
+			Message:  "the operator does not allow credentials in an answer",
+			HowToFix: "Call connect without reveal: it gives your program the credentials."}
+	case len(list) == 0:
+		return secretAnswer{}, unknownProxy
+	}
+	s.Proxy = &list[0]
+	a.secrets.reveal()
+	return secretAnswer{Use: "The password is in this answer, as asked."}, nil
+}
+
+// Proxies returns the proxies of an active session with their credentials, for a Backend that hands
+// them over by itself.
+func Proxies(ctx context.Context, b Backend, id string) ([]connect.Proxy, error) {
+	a := &api{Backend: b, secrets: &secrets{}}
+	s, err := a.session(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if s.Status != "active" || s.Proxy == nil {
+		return nil, &refusal{Code: "SESSION_NOT_READY", Message: "the session is " + s.Status + " and has no proxy"}
+	}
+	if len(s.IPs) == 0 {
+		return []connect.Proxy{*s.Proxy}, nil
+	}
+	list := make([]connect.Proxy, len(s.IPs))
+	for i, ip := range s.IPs {
+		list[i] = ip.Proxy
+	}
+	return list, nil
+}

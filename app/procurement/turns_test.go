@@ -1,0 +1,84 @@
+package procurement_test
+
+import (
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"agentproxy/app/procurement"
+	domain "agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/test/apptest"
+	"agentproxy/test/fake"
+)
+
+// Where like orders are sent one after the other, an agent with many delays a single order
+// of another by the one that is on its way, whichever replica sends them, and none of those
+// that wait asks the seller for anything.
+func TestAnAgentWithManyOrdersDelaysOneOfAnotherByOne(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	w.Seller.Can(func(c *domain.Capabilities) { c.KeepsOrderKey = false })
+	replicas := []*procurement.Driver{w.Driver, procurement.NewDriver(w.Store, w.Clock, w.IDs, w.Catalog, w.Hub, w.Transitions,
+		w.Fulfilment, nil, slog.New(slog.DiscardHandler))}
+	many, one := w.RegisterFunded(100), w.RegisterFunded(10)
+	reached, on := pauseCall(w, fake.Provision, fake.Step{})
+	var wg sync.WaitGroup
+	wg.Go(func() { w.Buy(many, apptest.RemoteStatic) })
+	reached()
+	for range 30 {
+		w.Buy(many, apptest.RemoteStatic)
+	}
+	single := w.Buy(one, apptest.RemoteStatic)
+	apptest.Equal(t, "the state of the single one", single.Status, session.Creating)
+	apptest.Equal(t, "asked for those that wait", w.Seller.Calls(fake.Quote), 1)
+	on()
+	wg.Wait()
+	for turn := 0; len(w.Seller.Sales()) < 32; turn++ {
+		if turn > 32*30 {
+			t.Fatalf("after %d s %d are sold", turn, len(w.Seller.Sales()))
+		}
+		w.Clock.Advance(time.Second)
+		apptest.OK(t, replicas[turn%2].DriveDue(t.Context()))
+	}
+	for i, sale := range w.Seller.Sales() {
+		if sale.SessionID == single.ID && i != 1 {
+			t.Errorf("it was sold as number %d, want 1", i)
+		}
+	}
+	apptest.Equal(t, "the single one", w.Read(one, single.ID).Status, session.Active)
+	w.ExpectReconciled()
+}
+
+// Agents that come again and again do not keep one from its turn.
+func TestAgentsTakeTurns(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	w.Seller.Can(func(c *domain.Capabilities) { c.KeepsOrderKey = false })
+	// No two sales have the same time, as with a real clock.
+	w.Seller.SetClock(func() time.Time { w.Clock.Advance(time.Millisecond); return w.Clock.Now() })
+	agents := map[string]string{}
+	reached, on := pauseCall(w, fake.Provision, fake.Step{})
+	var wg sync.WaitGroup
+	first := w.RegisterFunded(10)
+	wg.Go(func() { w.Buy(first, apptest.RemoteStatic) })
+	reached()
+	for _, name := range []string{"a", "b", "c"} {
+		agent := w.RegisterFunded(10)
+		for range 3 {
+			agents[w.Buy(agent, apptest.RemoteStatic).ID] = name
+		}
+	}
+	on()
+	wg.Wait()
+	for range 60 {
+		w.Clock.Advance(time.Second)
+		apptest.OK(t, w.RunOrders())
+	}
+	sold := ""
+	for _, sale := range w.Seller.Sales()[1:] {
+		sold += agents[sale.SessionID]
+	}
+	apptest.Equal(t, "sold to", sold, "abcabcabc")
+}

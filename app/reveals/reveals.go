@@ -1,0 +1,138 @@
+// Package reveals makes links that show the proxy credentials of a session once, so that a
+// program gets them and the model that runs it does not.
+package reveals
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"agentproxy/app/idempotency"
+	"agentproxy/app/sessions"
+	"agentproxy/domain"
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Lifetime is how long a link works. It is below idempotency.Retention, after which keys are purged.
+const Lifetime = 5 * time.Minute
+
+// Refusals of a link.
+var (
+	ErrUsed = &domain.Error{Kind: domain.Gone, Code: "REVEAL_LINK_USED",
+		Message: "the link was used already or is older than 5 minutes; ask for a new one"}
+	ErrUnknown = &domain.Error{Kind: domain.NotFound, Code: "REVEAL_LINK_UNKNOWN",
+		Message: "there is no such link; copy all of it, or ask for a new one"}
+)
+
+// issued is the path of the keys under which links are kept among the Idempotency-Keys, with no
+// agent: a link is found by itself alone. The key is a hash, so that the table opens nothing.
+const issued = "/v1/reveal"
+
+// Service makes links and returns the sessions that they show.
+type Service struct {
+	store    ports.Unit[Repos]
+	clock    ports.Clock
+	ids      ports.IDs
+	sessions *sessions.Service
+}
+
+// New returns the use cases.
+func New(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *sessions.Service) *Service {
+	return &Service{store: narrow(store), clock: clock, ids: ids, sessions: sessions}
+}
+
+// Link is a link that works once.
+type Link struct {
+	Token   string // more than 128 random bits, as letters and digits
+	Expires time.Time
+}
+
+// Issue makes a link to the credentials of an active session.
+func (u *Service) Issue(ctx context.Context, agentID, sessionID string) (Link, error) {
+	if _, err := u.read(ctx, agentID, sessionID); err != nil {
+		return Link{}, err
+	}
+	l := Link{Token: u.ids.New("") + u.ids.New("")[:8], Expires: u.clock.Now().Add(Lifetime)}
+	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+		return tx.Idempotency().Put(ctx, ports.Call{Path: issued, Key: keyOf(l.Token), Request: []byte(agentID),
+			Resource: sessionID, Outcome: ports.InFlight, CreatedAt: l.Expires.Add(-Lifetime)})
+	})
+	return l, err
+}
+
+// keyOf returns the key of a link.
+func keyOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// Redeem returns the session of a link, once, and lists that in the session's event log. A session
+// that cannot be shown at the moment leaves the link unused.
+func (u *Service) Redeem(ctx context.Context, token string) (v sessions.View, err error) {
+	var link ports.Call
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+		link, err = u.find(ctx, tx, token)
+		return err
+	})
+	if err != nil {
+		return v, err
+	}
+	if v, err = u.read(ctx, string(link.Request), link.Resource); err != nil {
+		return v, err
+	}
+	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+		if _, err := u.find(ctx, tx, token); err != nil { // another call may have used it
+			return err
+		}
+		if err := tx.Idempotency().SetOutcome(ctx, "", issued, link.Key, link.Resource, ports.Completed); err != nil {
+			return err
+		}
+		return tx.Events().Append(ctx, link.Resource, []eventlog.Event{{ID: u.ids.New(eventlog.IDPrefix),
+			At: u.clock.Now(), Source: eventlog.Service, Type: eventlog.Revealed, LatencyMS: -1}})
+	})
+	return v, err
+}
+
+// find returns a link that was not used and is not too old. In a unit that updates, it waits for
+// other units that look for the same link.
+func (u *Service) find(ctx context.Context, tx Repos, token string) (ports.Call, error) {
+	now := u.clock.Now()
+	link, found, err := tx.Idempotency().Find(ctx, "", issued, keyOf(token), now.Add(-idempotency.Retention))
+	switch {
+	case err != nil:
+		return link, err
+	case !found:
+		return link, ErrUnknown
+	case link.Outcome != ports.InFlight || now.Sub(link.CreatedAt) >= Lifetime:
+		return link, ErrUsed
+	}
+	return link, nil
+}
+
+// Reveal returns the session whose credentials an answer shows, and lists that in its event log.
+func (u *Service) Reveal(ctx context.Context, agentID, sessionID string) (sessions.View, error) {
+	l, err := u.Issue(ctx, agentID, sessionID)
+	if err != nil {
+		return sessions.View{}, err
+	}
+	return u.Redeem(ctx, l.Token)
+}
+
+// read returns an active session with its credentials.
+func (u *Service) read(ctx context.Context, agentID, sessionID string) (sessions.View, error) {
+	v, err := u.sessions.Read(ctx, agentID, sessionID)
+	switch {
+	case err != nil:
+		return v, err
+	case v.Status == session.Creating:
+		return v, session.ErrNotReady
+	case v.Status.Over():
+		return v, session.ErrOver.Msgf("the session is %s; create a new one", v.Status)
+	case v.Direct != nil && len(v.Direct) < len(v.Exits):
+		return v, domain.ErrUnavailable.Msgf("the provider does not name the proxy at the moment; try again shortly")
+	}
+	return v, nil
+}

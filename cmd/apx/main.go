@@ -1,0 +1,112 @@
+// Command apx is a client of the API for programs and the people behind them. It keeps no state but
+// the profile that its registration writes.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// version is the version of the program.
+var version = "0.1.0"
+
+// commands are the commands and what they share.
+type commands struct {
+	JSON bool `name:"json" help:"Print the data of the answer as JSON."`
+
+	Register registerCommand `cmd:"" help:"Open an account and keep its key in the profile."`
+	Account  accountCommand  `cmd:"" help:"The account."`
+	Products productsCommand `cmd:"" help:"What is sold."`
+	Quote    quoteCommand    `cmd:"" help:"What a purchase would cost."`
+	Buy      buyCommand      `cmd:"" help:"Buy a session."`
+	Ls       lsCommand       `cmd:"" help:"List sessions."`
+	Show     showCommand     `cmd:"" help:"One session."`
+	Env      envCommand      `cmd:"" help:"Lines for a shell to evaluate, with the password."`
+	URL      urlCommand      `cmd:"" name:"url" help:"The proxy's address, with the password."`
+	Rotate   rotateCommand   `cmd:"" help:"Change the exit of a dynamic session."`
+	Check    checkCommand    `cmd:"" help:"Try one connection through a session."`
+	End      endCommand      `cmd:"" help:"End a session."`
+	Balance  balanceCommand  `cmd:"" help:"The balance."`
+	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Serve the tools of agents over stdin and stdout."`
+	Version  versionCommand  `cmd:"" help:"Print the version."`
+}
+
+// streams are where a command reads and writes.
+type streams struct {
+	in       io.ReadCloser
+	out, err io.Writer
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// The exit statuses.
+const (
+	failed = 1
+	misuse = 2
+	person = 3 // a person must act: no balance, a budget, a tier
+)
+
+func run(ctx context.Context, args []string, io streams) int {
+	var c commands
+	exited := -1
+	parser, err := kong.New(&c, kong.Name("apx"), kong.Description("A client of the Agent Proxy Session Service."),
+		kong.Writers(io.out, io.err), kong.Exit(func(code int) { exited = code }), kong.UsageOnError())
+	if err != nil {
+		fmt.Fprintln(io.err, "apx:", err)
+		return failed
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if exited >= 0 { // --help
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintln(io.err, "apx:", err)
+		return misuse
+	}
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	if err := parsed.Run(&c, io); err != nil {
+		fmt.Fprintln(io.err, "apx:", err)
+		return statusOf(err)
+	}
+	return 0
+}
+
+// errMisuse marks an error that comes from how a command was called.
+var errMisuse = errors.New("misuse")
+
+// personal are the codes that a person must act on.
+var personal = map[string]bool{"INSUFFICIENT_BALANCE": true, "BUDGET_EXCEEDED": true, "TIER_REQUIRED": true,
+	"ACCOUNT_DISABLED": true, "REGISTRATION_CLOSED": true}
+
+func statusOf(err error) int {
+	r, ok := errors.AsType[*refusal](err)
+	switch {
+	case ok && personal[r.Code]:
+		return person
+	case errors.Is(err, errMisuse):
+		return misuse
+	}
+	return failed
+}
+
+type versionCommand struct{}
+
+// Run prints the version.
+func (versionCommand) Run(io streams) error {
+	_, err := fmt.Fprintln(io.out, version)
+	return err
+}

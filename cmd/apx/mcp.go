@@ -1,0 +1,30 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"agentproxy/adapters/mcp"
+)
+
+type mcpCommand struct{}
+
+// Run serves until the input ends or the program is interrupted.
+func (mcpCommand) Run(ctx context.Context, s streams) error {
+	service, err := connect()
+	if err != nil {
+		return err
+	}
+	err = mcp.ServeStdio(ctx, version, service.Client, s.in, output{s.out})
+	if ctx.Err() != nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// output is a writer that is not closed.
+type output struct{ io.Writer }
+
+// Close does nothing.
+func (output) Close() error { return nil }

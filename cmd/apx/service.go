@@ -1,0 +1,169 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"agentproxy/adapters/mcp/rest"
+)
+
+// localURL is where a service on this host listens by default.
+const localURL = "http://127.0.0.1:8080"
+
+// profile is what a registration keeps.
+type profile struct {
+	URL    string `json:"url"`
+	APIKey string `json:"api_key"`
+	Secret string `json:"api_secret"`
+	Agent  string `json:"agent_id"`
+}
+
+// folder returns the user's folder of this program.
+func folder() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("find the configuration folder: %w", err)
+	}
+	return filepath.Join(dir, "agentproxy"), nil
+}
+
+// loadProfile returns the profile; without a file it is empty.
+func loadProfile() (p profile, err error) {
+	dir, err := folder()
+	if err != nil {
+		return p, nil // without a home, as in a container, variables alone count
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "profile.json"))
+	if os.IsNotExist(err) {
+		return p, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	if err != nil {
+		return p, fmt.Errorf("read the profile: %w", err)
+	}
+	return p, nil
+}
+
+// save writes the profile with mode 0600.
+func (p profile) save() (string, error) {
+	dir, err := folder()
+	if err != nil {
+		return "", err
+	}
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(dir, ".new-*") // with mode 0600
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(f.Name())
+	if _, err := f.Write(append(text, '\n')); err != nil {
+		f.Close()
+		return "", err
+	}
+	if err := f.Close(); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "profile.json")
+	return path, os.Rename(f.Name(), path)
+}
+
+// service is the API as a command uses it.
+type service struct {
+	*rest.Client
+	url string
+}
+
+// connect returns the service of the variables, or else of the profile. The profile's key goes to the
+// profile's service alone.
+func connect() (*service, error) {
+	p, err := loadProfile()
+	if err != nil {
+		return nil, err
+	}
+	url, key := os.Getenv("AGENTPROXY_URL"), os.Getenv("AGENTPROXY_API_KEY")
+	switch {
+	case url == "" && p.URL != "":
+		url = p.URL
+	case url == "":
+		url = localURL
+	}
+	if key == "" && sameService(url, p.URL) {
+		key = p.APIKey
+	}
+	dir := os.TempDir()
+	if own, err := folder(); err == nil {
+		dir = own
+	}
+	c, err := rest.New(rest.Config{URL: url, Key: key, Dir: filepath.Join(dir, "sessions"),
+		Reveal: os.Getenv("AGENTPROXY_MCP_REVEAL") == "true"})
+	if err != nil {
+		return nil, fmt.Errorf("AGENTPROXY_URL: %w", err)
+	}
+	return &service{c, url}, nil
+}
+
+// sameService compares two addresses, with or without /v1.
+func sameService(a, b string) bool {
+	trim := func(u string) string { return strings.TrimSuffix(strings.TrimSuffix(u, "/"), "/v1") }
+	return trim(a) == trim(b)
+}
+
+// refusal is an error that the service answered.
+type refusal struct {
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Details json.RawMessage `json:"details"`
+}
+
+// Error returns the code and the message.
+func (r *refusal) Error() string { return r.Code + ": " + r.Message }
+
+// call runs an operation and returns the data of the answer.
+func (s *service) call(ctx context.Context, method, path, key string, body any) (json.RawMessage, error) {
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return nil, err
+		}
+	}
+	status, answer, err := s.Run(ctx, method, path, key, text)
+	if err != nil {
+		return nil, err
+	}
+	var e struct {
+		Data  json.RawMessage `json:"data"`
+		Error *refusal        `json:"error"`
+	}
+	if err := json.Unmarshal(answer, &e); err != nil {
+		return nil, fmt.Errorf("the service answered %d without JSON; is AGENTPROXY_URL the address of the API?", status)
+	}
+	if e.Error != nil {
+		return nil, e.Error
+	}
+	return e.Data, nil
+}
+
+// read runs an operation and reads the data into v.
+func (s *service) read(ctx context.Context, method, path, key string, body, v any) (json.RawMessage, error) {
+	data, err := s.call(ctx, method, path, key, body)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	return data, d.Decode(v)
+}
