@@ -52,8 +52,8 @@ func (u deliveries) await(ctx context.Context, _ session.Session, o procurement.
 		late := c.now.Sub(c.order.SentAt) >= procurement.FreezeAfter
 		if d.State == procurement.Pending && late && c.order.FrozenAt.IsZero() {
 			c.order.FrozenAt = c.now
-			u.log.Error("an upstream order is not delivered for a day; the operator may give it up with orders lost", "order_id", o.ID, "session_id", o.SessionID, "provider",
-				o.Provider)
+			u.log.Error("an upstream order is not delivered for a day; orders lost gives it up", "order_id", o.ID,
+				"session_id", o.SessionID, "provider", o.Provider)
 		}
 		return u.confirmed(ctx, c, d)
 	})

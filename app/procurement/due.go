@@ -116,7 +116,8 @@ func (u *Driver) DriveFor(ctx context.Context, s session.Session, wait time.Dura
 		done <- result{st, err}
 	})
 	if !begun {
-		u.slots.Go(s.Provider, []slots.Item{{ID: s.ID, Agent: s.AgentID}}, func(id string) { _, _ = u.Drive(ctx, id) }) // if it fails it is due again
+		item := []slots.Item{{ID: s.ID, Agent: s.AgentID}}
+		u.slots.Go(s.Provider, item, func(id string) { _, _ = u.Drive(ctx, id) }) // if it fails it is due again
 	}
 	if !ended {
 		return State{}, ErrStillDriven
