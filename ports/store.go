@@ -46,8 +46,10 @@ type Tx interface {
 	Devchain() Devchain
 	Orders() Orders
 	Reconciliations() Reconciliations
+	UsageCounts() UsageCounts
 	Claims() Claims
 	Trials() Trials
+	Policies() Policies
 	Keys() Keys
 }
 

@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/policy"
 	"agentproxy/ports"
 )
 
@@ -15,6 +16,8 @@ type CatalogConfig struct {
 	WithoutEmbedded bool
 	Providers       []Provider        // in the order of the file
 	Products        []catalog.Product // in the order of the file
+	// Policy is the rules about targets, of the operator and of products.
+	Policy *policy.Shared
 }
 
 // Kind returns the kind of a provider, or "" if none has the name.
@@ -72,6 +75,7 @@ type loader struct {
 // load reads the keys of the catalog.
 func (l *loader) load(root fields) CatalogConfig {
 	l.names, l.sellers, l.codes = map[string]bool{}, map[string]ports.Provider{}, map[string]int{}
+	l.config.Policy = &policy.Shared{Operator: l.operatorPolicy(root.get("policy")), Products: map[string]*policy.Rules{}}
 	l.config.WithoutEmbedded = !root.get("embedded").truth(true)
 	for _, v := range root.get("providers").items() {
 		l.provider(v)

@@ -194,7 +194,7 @@ type Rules struct {
 func Load(rules Rules) (Settings, error) {
 	config := defaults()
 	c := check{rules: rules}
-	var catalog CatalogConfig
+	catalog := CatalogConfig{Policy: defaultPolicy()}
 	var warnings []Fault
 	var secrets []string // variables that the file names
 	if file := os.Getenv("AGENTPROXY_CONFIG"); file != "" {
@@ -205,7 +205,8 @@ func Load(rules Rules) (Settings, error) {
 			keys := root.fields(append(config.keys(), catalogKeys...))
 			c.places = config.read(keys)
 			l := loader{Rules: rules}
-			catalog, warnings, secrets = l.load(keys), l.warnings, root.doc.variables
+			catalog, secrets = l.load(keys), root.doc.variables
+			warnings = append(l.warnings, root.doc.warnings...)
 			for _, f := range root.doc.faults {
 				c.faults = append(c.faults, f)
 			}

@@ -12,6 +12,25 @@ var catalogKeys = []key{
 	{"embedded", "`true`", "whether the products of this host's own addresses are sold too"},
 	{"providers", "none", "list of providers that products are bought from; a change needs a restart"},
 	{"products", "none", "list of products; `kill -HUP` reloads it"},
+	{"policy", "`denied_ports` alone", "which targets sessions may reach; `kill -HUP` reloads it, with its files"},
+}
+
+var policyKeys = append([]key{
+	{"denied_ports", "22, 23, 25, 110, 143, 445, 465, 587, 993, 995, 3389 and 6660-6669",
+		"ports and ranges that are denied beside those of `deny`; `[]` for none"},
+}, productPolicyKeys...)
+
+var productPolicyKeys = []key{
+	{"deny", "none", "list of rules, each a host (`example.com`), a host with everything below it (`.example.com`), " +
+		"a network (`192.0.2.0/24`), a port (`8333`) or a range (`6881-6889`); or `{file: PATH}`"},
+	{"allow", "everything", "list of the same form. Where it has hosts or networks a target must match one of " +
+		"them, and where it has ports one of these; `deny` wins"},
+	{"ports", "every port", "the only ports and ranges that are allowed"},
+}
+
+var ruleFileKeys = []key{
+	{"file", "", "file with a rule in each line, at most 1000000 in all files; a relative path starts at the " +
+		"folder of the configuration file; lines that begin with # are passed over"},
 }
 
 var providerKeys = []key{
@@ -63,6 +82,7 @@ var productKeys = []key{
 	{"min_tier", "`trial`", "least tier of the accounts that may buy it: `trial`, `funded` or `verified`"},
 	{"fair_use_gb", "none", "GB that an IP address may carry in 30 days, as agents read it; static products only. The " +
 		"gateway does not enforce it"},
+	{"policy", "none", "which targets sessions of the product may reach, beside the operator's `policy`"},
 	{"allow_below_cost", "`false`", "whether a price below the cost of a source is accepted, and an order that costs " +
 		"more than its agent pays"},
 	{"sources", "", "list of the providers that the product is bought from"},

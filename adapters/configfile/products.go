@@ -65,6 +65,9 @@ func (l *loader) product(v value) (catalog.Product, bool) {
 	l.places(m, &p)
 	l.margins(m, p)
 	l.buyers(m, &p)
+	if rules := l.productPolicy(m.get("policy")); rules != nil {
+		l.config.Policy.Products[p.No] = rules
+	}
 	l.provisioning(m, &p)
 	return p, true
 }

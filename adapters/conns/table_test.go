@@ -43,6 +43,7 @@ func evicted(peers []*peer) (list []int) {
 }
 
 func TestAStrangerHasAShare(t *testing.T) {
+	t.Parallel()
 	table := conns.New(conns.Config{Limit: 100, PerAddress: 4})
 	var strangers []*peer
 	for range 7 {
@@ -91,6 +92,7 @@ func TestAStrangerHasAShare(t *testing.T) {
 
 // What the service has not read yet waits for the service: a burst is not closed.
 func TestABurstIsNotEvicted(t *testing.T) {
+	t.Parallel()
 	table := conns.New(conns.Config{Limit: 100, PerAddress: 4})
 	var burst []*peer
 	for range 16 {
@@ -113,6 +115,7 @@ func TestABurstIsNotEvicted(t *testing.T) {
 }
 
 func TestAFullListenerMakesRoom(t *testing.T) {
+	t.Parallel()
 	table := conns.New(conns.Config{Limit: 5})
 	var peers []*peer
 	for i := range 5 {
@@ -167,6 +170,7 @@ func TestAFullListenerMakesRoom(t *testing.T) {
 }
 
 func TestAnEvictedConnectionStaysEvicted(t *testing.T) {
+	t.Parallel()
 	table := conns.New(conns.Config{Limit: 1})
 	a := join(t, table, address(1))
 	b := join(t, table, address(1))
@@ -186,6 +190,7 @@ func TestAnEvictedConnectionStaysEvicted(t *testing.T) {
 // Whatever happens in whatever order, the number of connections is right, no more are open
 // than the bound and those that end, and only what waits is evicted.
 func TestAnyOrder(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		limit, each := rapid.IntRange(1, 12).Draw(t, "limit"), rapid.IntRange(0, 4).Draw(t, "each")
 		table := conns.New(conns.Config{Limit: limit, PerAddress: each})

@@ -14,6 +14,7 @@ import (
 	"agentproxy/adapters/gateway/hostport"
 	"agentproxy/adapters/gateway/lease"
 	"agentproxy/adapters/gateway/route"
+	"agentproxy/domain/policy"
 	"agentproxy/domain/traffic"
 )
 
@@ -71,7 +72,10 @@ type Deps struct {
 	Routes   route.Source
 	Leases   lease.Core
 	Observer Observer
-	Judge    dial.Judge            // nil forbids every target
+	Judge    dial.Judge // nil forbids every target
+	// Policy returns the rules of the operator and of products that hold now; default none.
+	// It is called for every connection.
+	Policy   func() *policy.Shared
 	Resolver dial.Resolver         // default net.DefaultResolver
 	Metrics  prometheus.Registerer // series are registered while the gateway runs; nil for none
 	Now      func() time.Time      // wall clock of rotation and expiry; default time.Now
@@ -147,6 +151,9 @@ func orDefault[T int | time.Duration](v *T, def T) {
 }
 
 func (d Deps) withDefaults() Deps {
+	if d.Policy == nil {
+		d.Policy = func() *policy.Shared { return nil }
+	}
 	if d.Resolver == nil {
 		d.Resolver = net.DefaultResolver
 	}

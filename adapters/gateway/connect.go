@@ -78,6 +78,11 @@ func (g *Gateway) open(c *client.Conn, u traffic.User, target hostport.Target) (
 		g.observeRefusal(c, p.exit.IP, target.Host, ref, 0)
 		return nil, ref
 	}
+	pass := &passage{}
+	if ref = pass.begin(g, c, p, target); ref != nil {
+		g.observeRefusal(c, p.exit.IP, target.Host, ref, 0)
+		return nil, ref
+	}
 	pool := &c.Entry().Pool
 	c.Allow(0) // the steps that follow have their own limits
 	if ref = admitted(pool.Admit(&c.Member, g.cfg.Tunnels, g.cfg.Timing.Admit)); ref != nil {
@@ -92,16 +97,19 @@ func (g *Gateway) open(c *client.Conn, u traffic.User, target hostport.Target) (
 	if ref = g.paced(p.route, target); ref != nil {
 		// No attempt is made.
 	} else if p.proxy == nil {
-		tcp, latency, ref = g.direct(c, target, p.exit.IP)
+		tcp, latency, ref = g.direct(c, target, p.exit.IP, pass)
 	} else {
 		in := http1.NewReader(nil)
-		tcp, latency, ref = g.viaUpstream(c, p.route, target, p.proxy, in)
+		tcp, latency, ref = g.viaUpstream(c, p.route, target, p.proxy, pass, in)
 		early = bytes.Clone(in.Buffered())
 		in.Free()
 	}
-	if ref == nil && !c.Attach(tcp) {
-		_ = tcp.Close()
-		ref = interruption(c.Cause())
+	if ref == nil {
+		c.Judged.Store(&pass.Judged)
+		if !c.Attach(tcp) {
+			_ = tcp.Close()
+			ref = interruption(c.Cause())
+		}
 	}
 	if ref != nil {
 		pool.Leave(&c.Member)

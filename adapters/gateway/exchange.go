@@ -23,6 +23,7 @@ type exchange struct {
 	key      targetKey
 	route    *traffic.Route
 	proxy    *procurement.Endpoint // nil if the target is dialled directly
+	pass     *passage
 	ex       http1.Exchange
 	body     http1.Body
 	retry    bool // may be sent again if an idle connection turns out to be closed

@@ -81,6 +81,11 @@ func (x *exchange) admit() *refusal.Refusal {
 		ref = g.enter(c, p.route)
 	}
 	if ref == nil {
+		x.pass = &passage{}
+		ref = x.pass.begin(g, c, p, x.key.target)
+		x.key.shared, x.key.own = x.pass.Shared, x.pass.Own
+	}
+	if ref == nil {
 		c.Allow(0)
 		ref = admitted(x.entry.Pool.Admit(&c.Member, g.cfg.Tunnels, g.cfg.Timing.Admit))
 	}
@@ -113,9 +118,13 @@ func (x *exchange) run() (t *relay.Tunnel, again bool, ref *refusal.Refusal) {
 				return nil, false, ref
 			}
 			x.c.Allow(g.cfg.Timing.Answer)
-		} else if !x.c.Attach(tc.tcp) {
-			tc.close()
-			return nil, false, interruption(x.c.Cause())
+		} else {
+			x.pass.Addrs = tc.addrs
+			x.c.Judged.Store(&x.pass.Judged)
+			if !x.c.Attach(tc.tcp) {
+				tc.close()
+				return nil, false, interruption(x.c.Cause())
+			}
 		}
 		// The head is charged once, and only if it is sent.
 		if err := http1.TakeAll(&x.up, metered); err != nil {
@@ -149,18 +158,23 @@ func (x *exchange) run() (t *relay.Tunnel, again bool, ref *refusal.Refusal) {
 func (x *exchange) dial() (*targetConn, *refusal.Refusal) {
 	x.c.Allow(0) // resolving and connecting have their own limits
 	tc := &targetConn{key: x.key}
+	if x.c.Judged.Load() == &x.pass.Judged { // of a kept connection that was closed
+		x.pass = x.pass.renewed(x.key)
+	}
 	ref := x.g.paced(x.route, x.key.target)
 	if ref != nil {
 		return nil, ref
 	}
 	if x.proxy == nil {
-		tc.tcp, x.latency, ref = x.g.direct(x.c, x.key.target, x.key.exit)
+		tc.tcp, x.latency, ref = x.g.direct(x.c, x.key.target, x.key.exit, x.pass)
 	} else {
-		tc.tcp, x.latency, ref = x.g.viaUpstream(x.c, x.route, x.key.target, x.proxy, &tc.in)
+		tc.tcp, x.latency, ref = x.g.viaUpstream(x.c, x.route, x.key.target, x.proxy, x.pass, &tc.in)
 	}
 	if ref != nil {
 		return nil, ref
 	}
+	tc.addrs = x.pass.Addrs
+	x.c.Judged.Store(&x.pass.Judged)
 	if !x.c.Attach(tc.tcp) {
 		tc.close()
 		return nil, interruption(x.c.Cause())

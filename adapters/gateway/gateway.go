@@ -60,6 +60,7 @@ type Gateway struct {
 	table    *conns.Table // the same connections, by what may be closed for new ones
 	agents   *quota.Agents
 	rates    *quota.Targets
+	denied   *deniedNames
 
 	listener *net.TCPListener
 
@@ -86,7 +87,7 @@ func New(cfg Config, deps Deps) *Gateway {
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	g.table = conns.New(conns.Config{Name: "gateway", Limit: cfg.Connections, PerAddress: cfg.PerAddress,
 		MakeRoom: g.makeRoom})
-	g.agents, g.rates = quota.NewAgents(), quota.NewTargets()
+	g.agents, g.rates, g.denied = quota.NewAgents(), quota.NewTargets(), newDeniedNames()
 	g.metrics = newMetrics(g)
 	leases := lease.Config{Replica: cfg.Replica, Report: t.Report, Heartbeat: t.Heartbeat, IdleGive: t.IdleGive,
 		StopAfter: t.StopAfter, Call: t.Call}
@@ -192,9 +193,11 @@ func (g *Gateway) sweep(ctx context.Context) {
 		}
 		now := monotime.Now()
 		g.conns.Sweep(now, g.now())
+		g.judgeOpen()
 		if n%10 == 0 {
 			g.relay.Trim()
 			g.rates.Trim(g.now())
+			g.denied.trim(now)
 			g.targets.trim(now, g.table.Near())
 		}
 	}

@@ -20,6 +20,8 @@ const (
 	eventRequest = "request"
 	eventRefused = "refused" // by the gateway
 	eventFailed  = "failed"  // by the target, or on the path to it
+	// eventReported is a target that the session's policy would refuse if it were enforced.
+	eventReported = "would_refuse"
 )
 
 // observeRefusal records why a connection was not made. A failed authentication is
@@ -56,6 +58,8 @@ func (g *Gateway) observeTunnel(t *relay.Tunnel, why client.Cause) {
 		ref = refusal.TrafficExhausted
 	case client.Looped:
 		ref = refusal.TargetForbidden
+	case client.Denied:
+		ref = g.denialOf(t.Conn)
 	case client.TargetGone:
 		ref = refusal.ConnectionReset
 		o.Evidence = health.HTTPError

@@ -17,9 +17,9 @@ import (
 
 // direct judges a target and connects a client to it from an exit. The latency is
 // that of the connection, without the lookup.
-func (g *Gateway) direct(c *client.Conn, t hostport.Target, exit netip.Addr) (
+func (g *Gateway) direct(c *client.Conn, t hostport.Target, exit netip.Addr, p *passage) (
 	*net.TCPConn, time.Duration, *refusal.Refusal) {
-	addrs, ref := g.dialer.LookUp(g.ctx, t, exit, false)
+	addrs, ref := g.dialer.LookUp(g.ctx, t, exit, false, p)
 	if ref != nil {
 		return nil, 0, ref
 	}
@@ -56,7 +56,7 @@ func (g *Gateway) dial(c *client.Conn, addr netip.AddrPort, exit netip.Addr, unt
 // What the target sent already is buffered in in, which reads from the connection.
 // The latency is that of connection and handshake, without the lookups.
 func (g *Gateway) viaUpstream(c *client.Conn, r *traffic.Route, t hostport.Target, proxy *procurement.Endpoint,
-	in *http1.Reader) (
+	p *passage, in *http1.Reader) (
 	*net.TCPConn, time.Duration, *refusal.Refusal) {
 	ctx, cancel := context.WithCancel(g.ctx)
 	defer cancel()
@@ -66,7 +66,7 @@ func (g *Gateway) viaUpstream(c *client.Conn, r *traffic.Route, t hostport.Targe
 	if c.Interrupted() {
 		return nil, 0, interruption(c.Cause())
 	}
-	tcp, took, ref := g.dialer.Judged(ctx, t, proxy, g.cfg.Resolve[r.Provider], in)
+	tcp, took, ref := g.dialer.Judged(ctx, t, proxy, g.cfg.Resolve[r.Provider], p, in)
 	switch {
 	case ref == nil:
 		g.metrics.dialled(took)

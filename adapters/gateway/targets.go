@@ -11,6 +11,7 @@ import (
 	"agentproxy/adapters/gateway/http1"
 	"agentproxy/adapters/gateway/monotime"
 	"agentproxy/adapters/gateway/socket"
+	"agentproxy/domain/policy"
 	"agentproxy/domain/procurement"
 )
 
@@ -27,6 +28,8 @@ type targetKey struct {
 	session string
 	exit    netip.Addr
 	target  hostport.Target
+	shared  *policy.Shared // the rules that let the target pass
+	own     *policy.Rules
 	proxy   string // see proxyKey; maps store keys of more than 128 bytes indirectly
 }
 
@@ -40,6 +43,7 @@ func proxyKey(proxy *procurement.Endpoint, rotation int) string {
 type targetConn struct {
 	key   targetKey
 	tcp   *net.TCPConn
+	addrs []netip.Addr // that the target was judged by
 	in    http1.Reader
 	since time.Duration // idle since, by monotime
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -35,6 +36,8 @@ type createBody struct {
 
 	ProvisioningMode string  `json:"provisioning_mode,omitempty" nullable:"true"`
 	MaxCost          decimal `json:"max_cost,omitempty"`
+
+	Policy *policyBody `json:"policy,omitempty" doc:"What the session may reach, as in PUT /sessions/{session_id}/policy. Both forms."`
 }
 
 // createConfig is the config of the nested form.
@@ -198,7 +201,8 @@ func (b createBody) path(field string) string {
 		return "quantity"
 	case b.Config == nil:
 		return cmp.Or(flatNames[field], field)
-	case field == "type", field == "max_cost", field == "provisioning_mode":
+	case field == "type", field == "max_cost", field == "provisioning_mode", field == "policy",
+		strings.HasPrefix(field, "policy."):
 		return field
 	}
 	return "config." + field

@@ -26,6 +26,7 @@ import (
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/payments"
+	"agentproxy/app/policy"
 	"agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
 	"agentproxy/app/reveals"
@@ -179,6 +180,7 @@ func newWorld(t testing.TB, o options) *world {
 			Accounts:  w.accounts,
 			Catalog:   cat,
 			Sessions:  w.sessions,
+			Policies:  policy.New(w.store, w.hub),
 			Callbacks: procurement.NewCallbacks(w.store, clock, cat, w.driver),
 			Checks:    sessions.NewChecks(w.sessions, w.prober),
 			Telemetry: telemetry.New(w.store, clock, w.ids, w.observer),

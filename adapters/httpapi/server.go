@@ -24,6 +24,7 @@ import (
 	"agentproxy/app/catalog"
 	"agentproxy/app/ledger"
 	"agentproxy/app/payments"
+	"agentproxy/app/policy"
 	"agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
 	"agentproxy/app/reveals"
@@ -54,6 +55,7 @@ type Deps struct {
 	Accounts  *accounts.Service
 	Catalog   *catalog.Catalog
 	Sessions  *sessions.Service
+	Policies  *policy.Service
 	Callbacks *procurement.Callbacks
 	Checks    *sessions.Checks
 	Telemetry *telemetry.Service
@@ -120,6 +122,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.declareAccounts()
 	s.declareProducts()
 	s.declareSessions()
+	s.declarePolicy()
 	s.declareChanges()
 	s.declareSessionViews()
 	s.declareReveal()

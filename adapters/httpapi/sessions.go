@@ -174,7 +174,11 @@ func (s *Server) createSession(ctx context.Context, in *createInput) (result[any
 	if err != nil {
 		return result[any]{}, err
 	}
-	done, err := s.Sessions.Create(ctx, sessions.Create{AgentID: caller(ctx), Form: request, Call: key, DryRun: dry})
+	create := sessions.Create{AgentID: caller(ctx), Form: request, Call: key, DryRun: dry}
+	if b := in.Body.Policy; b != nil {
+		create.Policy = new(b.own())
+	}
+	done, err := s.Sessions.Create(ctx, create)
 	return s.bought(done, renamed(err, in.Body.path))
 }
 

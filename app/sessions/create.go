@@ -13,6 +13,7 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/health"
+	"agentproxy/domain/policy"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -27,8 +28,24 @@ var ErrPriceMismatch = &domain.Error{Kind: domain.Conflict, Code: "PRICE_MISMATC
 type Create struct {
 	AgentID string
 	Form    session.CreateRequest
+	Policy  *policy.Own // the rules about its targets; nil for none
 	Call    idempotency.Call
 	DryRun  bool
+}
+
+// check checks what no product decides.
+func (in *Create) check() (session.Spec, error) {
+	spec, err := in.Form.Check()
+	if err != nil || in.Policy == nil {
+		return spec, err
+	}
+	if spec.Existing {
+		return spec, domain.InvalidField("policy", "belongs to a session that is bought; change that of "+
+			"a live one with PUT /v1/sessions/{session_id}/policy")
+	}
+	own := in.Policy.WithMode()
+	in.Policy = &own
+	return spec, own.Check("policy.")
 }
 
 // purchase is a create call that passed every check that needs no store, and what
@@ -78,7 +95,7 @@ func priceOf(p catalog.Product, s session.Spec) (price, cost domain.Money) {
 // at once is active in the answer; any other is creating, and a job stored in
 // the same unit goes on with it.
 func (u *Service) Create(ctx context.Context, in Create) (Done, error) {
-	spec, err := in.Form.Check()
+	spec, err := in.check()
 	if err != nil {
 		return Done{}, err
 	}
@@ -275,6 +292,11 @@ func (u *Service) buy(ctx context.Context, tx Repos, p purchase, id string, now 
 	}
 	if err := tx.Sessions().Insert(ctx, s); err != nil {
 		return Done{}, err
+	}
+	if p.Policy != nil {
+		if err := tx.Policies().Put(ctx, s.ID, *p.Policy); err != nil {
+			return Done{}, err
+		}
 	}
 	if !inProcess {
 		if err := u.driver.Plan(ctx, tx, s, from, now); err != nil {

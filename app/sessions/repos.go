@@ -10,6 +10,7 @@ type Repos interface {
 	procurement.Repos
 	Agents() ports.Agents
 	Health() ports.Health
+	Policies() ports.Policies
 }
 
 func narrow(store ports.Store) ports.Unit[Repos] {

@@ -13,6 +13,7 @@ import (
 	"agentproxy/app/notify"
 	"agentproxy/app/sessions"
 	"agentproxy/domain/account"
+	"agentproxy/domain/policy"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/webhook"
@@ -71,7 +72,12 @@ func (t *Service) routed(ctx context.Context, s session.Session) (traffic.Route,
 			return err
 		}
 		w, err := tx.Ledger().Wallet(ctx, s.AgentID)
+		if err != nil {
+			return err
+		}
 		r.Trial = agent.Tier(w.Credited) == account.TrialTier
+		own, err := tx.Policies().Get(ctx, s.ID)
+		r.Policy, r.PolicyReports = own.Compile(), own.Mode == policy.Report
 		return err
 	})
 	if err != nil {
@@ -87,8 +93,9 @@ func routeOf(s session.Session) traffic.Route {
 	if s.Renewing() {
 		s.ExpiresAt = time.Time{}
 	}
-	return traffic.Route{SessionID: s.ID, Provider: s.Provider, AgentID: s.AgentID, Type: s.Type, Status: s.Status,
-		Reason: s.Reason, Exits: s.Exits, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt, ExpiresAt: s.ExpiresAt}
+	return traffic.Route{SessionID: s.ID, Provider: s.Provider, ProductNo: s.ProductNo, AgentID: s.AgentID, Type: s.Type,
+		Status: s.Status, Reason: s.Reason, Exits: s.Exits, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt,
+		ExpiresAt: s.ExpiresAt}
 }
 
 // notifyLow notifies of the share of the traffic that is used, while the session is

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agentproxy/domain/health"
+	"agentproxy/domain/policy"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 )
@@ -23,10 +24,15 @@ type Route struct {
 	// Hops are the upstream proxies of the exits, one for each; nil: the gateway
 	// dials targets itself, from the exits.
 	Hops      []procurement.Endpoint
-	Provider  string    // whose exits they are
-	Rotation  int       // user names up to this number are valid
-	NextAt    time.Time // timed rotation is due from here on; zero: never
-	ExpiresAt time.Time // static: tunnels are cut here; zero: never
+	Provider  string // whose exits they are
+	ProductNo string
+	// Policy is the session's own rules, compiled; nil for none. PolicyReports is set if they
+	// report instead of refusing.
+	Policy        *policy.Rules
+	PolicyReports bool
+	Rotation      int       // user names up to this number are valid
+	NextAt        time.Time // timed rotation is due from here on; zero: never
+	ExpiresAt     time.Time // static: tunnels are cut here; zero: never
 }
 
 // Ask is one session's part of a renewal: what a lease has used so far, and how

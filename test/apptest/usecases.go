@@ -7,6 +7,7 @@ import (
 	"agentproxy/app/changes"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/maintenance"
+	"agentproxy/app/policy"
 	"agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
 	"agentproxy/app/sessions"
@@ -24,6 +25,7 @@ type UseCases struct {
 	Callbacks   *procurement.Callbacks
 	Sessions    *sessions.Service
 	Traffic     *traffic.Service
+	Policies    *policy.Service
 	Tasks       *maintenance.Tasks
 }
 
@@ -51,6 +53,7 @@ func NewUseCases(d Dependencies) (u UseCases) {
 	u.Sessions = sessions.New(sessions.Config{Limit: d.SessionLimit}, d.Store, d.Clock, d.IDs, d.Secrets, d.Catalog,
 		u.Transitions, u.Driver, u.Fulfilment, d.Hub, d.Log)
 	u.Traffic = traffic.New(d.Store, d.Clock, d.IDs, u.Sessions, u.Transitions, u.Fulfilment, d.Hub, d.Log)
+	u.Policies = policy.New(d.Store, d.Hub)
 	u.Tasks = maintenance.New(d.Store, d.Clock, d.IDs, u.Transitions, u.Traffic, d.Hub, d.Limits)
 	return u
 }

@@ -36,6 +36,7 @@ func Store(t *testing.T, open func(t *testing.T) ports.Store) {
 		{"health and events", eventClaims}, {"calls", callClaims},
 		{"recharges", rechargeClaims}, {"transfers", transferClaims}, {"outbox", outboxClaims}, {"webhooks", webhookClaims}, {"devchain", devchainClaims},
 		{"orders", orderClaims}, {"order races", orderRaceClaims}, {"order lists", orderListClaims}, {"order turns", orderTurnClaims}, {"claims", claimClaims},
+		{"policies", policyClaims},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			t.Parallel()

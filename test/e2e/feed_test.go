@@ -46,7 +46,7 @@ func TestWhyAConnectFailedIsReadableWithinTwoSeconds(t *testing.T) {
 	}{
 		closed:          {502, "TARGET_UNREACHABLE"},
 		"10.1.2.3:443":  {403, "TARGET_REFUSED"},
-		"127.0.0.1:25":  {403, "TARGET_REFUSED"},
+		"127.0.0.1:25":  {403, "TARGET_DENIED"},
 		s.gateway:       {403, "TARGET_REFUSED"},
 		"2130706433:80": {403, "TARGET_REFUSED"},
 	} {

@@ -9,6 +9,7 @@ package client
 import (
 	"context"
 	"net"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"agentproxy/adapters/gateway/quota"
 	"agentproxy/adapters/gateway/route"
 	"agentproxy/adapters/gateway/socket"
+	"agentproxy/domain/policy"
 )
 
 // Cause is why a connection was interrupted.
@@ -34,6 +36,7 @@ const (
 	TargetGone       // the target's connection failed
 	Aborted          // the exchange ended before its request was sent
 	Looped           // its target is this gateway
+	Denied           // a policy denies its target
 )
 
 // Conn is one client's connection.
@@ -44,6 +47,9 @@ type Conn struct {
 	Agent  *quota.Agent // that the connection counts for; nil for none. The goroutine that serves it uses it
 	index  int          // in the Registry
 
+	// Judged is the target and what it was judged by; nil before a target is connected.
+	Judged atomic.Pointer[Judged]
+
 	entry  atomic.Pointer[route.Entry]
 	target atomic.Pointer[net.TCPConn]
 	dial   atomic.Pointer[dial]
@@ -51,6 +57,18 @@ type Conn struct {
 	moved  atomic.Int64 // when bytes were moved last, by monotime
 	quiet  atomic.Int64 // how long nothing may be moved; 0 is unlimited
 	idle   atomic.Bool  // before or between requests
+}
+
+// Judged is a target and the rules that let it pass.
+type Judged struct {
+	Host  string // canonical name; empty if the target is an address
+	Port  uint16
+	Addrs []netip.Addr // that it was judged by
+	// Shared, Own and Reports are what was judged. After the connection to the target they
+	// belong to the goroutine that judges open connections again.
+	Shared  *policy.Shared
+	Own     *policy.Rules
+	Reports bool
 }
 
 // dial is a connection attempt under way.
@@ -134,6 +152,9 @@ func (c *Conn) Attach(target *net.TCPConn) bool {
 	}
 	return true
 }
+
+// Attached reports whether a target's connection is attached.
+func (c *Conn) Attached() bool { return c.target.Load() != nil }
 
 // Detach undoes Attach.
 func (c *Conn) Detach() { c.target.Store(nil) }

@@ -66,6 +66,13 @@ func (r *Registry) InterruptIdle() {
 	}
 }
 
+// InterruptIf interrupts the connections for which f returns true. f does not block.
+func (r *Registry) InterruptIf(why Cause, f func(*Conn) bool) {
+	for _, c := range r.match(f) {
+		c.Interrupt(why)
+	}
+}
+
 // InterruptQuietest interrupts at most n of the connections that moved nothing for at least
 // a time, the quietest first, and returns how many. now is by monotime.
 func (r *Registry) InterruptQuietest(n int, least, now time.Duration) int {

@@ -29,6 +29,12 @@ type Judge interface {
 	Judge(netip.AddrPort) error
 }
 
+// Policy judges the addresses of one target by what was configured about targets.
+type Policy interface {
+	// Address returns the refusal of an address; nil if it may be dialled.
+	Address(netip.Addr) *refusal.Refusal
+}
+
 // Resolver resolves names; *net.Resolver is the implementation.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)

@@ -18,8 +18,9 @@ const maxAddresses = 4
 // LookUp returns the addresses of a target that may be dialled, those of the exit's
 // family first. One forbidden address forbids the target, because a name that
 // resolves to an internal address once may do so again. A trusted target, one that
-// the operator configured, is not judged.
-func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr, trusted bool) (
+// the operator configured, is not judged. policy is asked about every address that the
+// address rule lets pass; nil for none.
+func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr, trusted bool, policy Policy) (
 	[]netip.AddrPort, *refusal.Refusal) {
 	if !trusted && d.Public.named(t) {
 		return nil, itself
@@ -30,7 +31,7 @@ func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr,
 	}
 	if addr.IsValid() {
 		target := netip.AddrPortFrom(addr, t.Port)
-		if ref := d.judge(target, trusted); ref != nil {
+		if ref := d.judge(target, trusted, policy); ref != nil {
 			return nil, ref
 		}
 		return []netip.AddrPort{netip.AddrPortFrom(addr.Unmap(), t.Port)}, nil
@@ -47,7 +48,7 @@ func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr,
 	var first, last []netip.AddrPort // of the exit's family, of the other
 	for _, a := range answers {
 		target := netip.AddrPortFrom(a, t.Port)
-		if ref := d.judge(target, trusted); ref != nil {
+		if ref := d.judge(target, trusted, policy); ref != nil {
 			return nil, ref
 		}
 		target = netip.AddrPortFrom(a.Unmap(), t.Port)
@@ -63,7 +64,7 @@ func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr,
 
 // judge applies the address rule. The service's own listeners come before it, so
 // that no configuration opens them.
-func (d *Dialer) judge(target netip.AddrPort, trusted bool) *refusal.Refusal {
+func (d *Dialer) judge(target netip.AddrPort, trusted bool, policy Policy) *refusal.Refusal {
 	if trusted {
 		return nil
 	}
@@ -75,6 +76,9 @@ func (d *Dialer) judge(target netip.AddrPort, trusted bool) *refusal.Refusal {
 	}
 	if err := d.Judge.Judge(target); err != nil {
 		return forbidden(err)
+	}
+	if policy != nil {
+		return policy.Address(target.Addr())
 	}
 	return nil
 }

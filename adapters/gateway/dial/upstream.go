@@ -57,8 +57,8 @@ const (
 // addresses were judged. An address is sent in the form in which it was judged; how decides
 // whether a name or one of its addresses is sent on.
 func (d *Dialer) Judged(ctx context.Context, t hostport.Target, proxy *procurement.Endpoint, how Resolution,
-	in *http1.Reader) (*net.TCPConn, time.Duration, *refusal.Refusal) {
-	judged, ref := d.LookUp(ctx, t, netip.Addr{}, false)
+	policy Policy, in *http1.Reader) (*net.TCPConn, time.Duration, *refusal.Refusal) {
+	judged, ref := d.LookUp(ctx, t, netip.Addr{}, false, policy)
 	if ref != nil {
 		return nil, 0, ref
 	}
@@ -108,7 +108,7 @@ func (d *Dialer) Through(ctx context.Context, t hostport.Target, proxy *procurem
 
 // lookUpProxy returns the addresses of an upstream proxy.
 func (d *Dialer) lookUpProxy(ctx context.Context, proxy *procurement.Endpoint) ([]netip.AddrPort, *refusal.Refusal) {
-	addrs, ref := d.LookUp(ctx, hostport.Target{Host: proxy.Host, Port: proxy.Port}, netip.Addr{}, proxy.Trusted)
+	addrs, ref := d.LookUp(ctx, hostport.Target{Host: proxy.Host, Port: proxy.Port}, netip.Addr{}, proxy.Trusted, nil)
 	if ref != nil {
 		return nil, lookupOfUpstreamFailed(ref)
 	}

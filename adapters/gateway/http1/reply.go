@@ -23,6 +23,8 @@ type Reply struct {
 	ProxyError string        // error type of RFC 9209 section 2.3; empty: none is given
 	RetryAfter time.Duration // rounded up to seconds; 0: no Retry-After
 	Head       bool          // the request was HEAD: the body is described, not sent
+	Layer      string        // whose policy refuses the target; empty: none does
+	Rule       string        // of the session's policy that refuses it; empty: not shown
 }
 
 // maxReasonPhrase is how many characters a reason phrase may have.
@@ -36,7 +38,9 @@ func (r Reply) Append(dst []byte) []byte {
 		Code     string `json:"code"`
 		Message  string `json:"message"`
 		HowToFix string `json:"how_to_fix"`
-	}{r.Code, r.Message, r.HowToFix})
+		Layer    string `json:"layer,omitempty"`
+		Rule     string `json:"rule,omitempty"`
+	}{r.Code, r.Message, r.HowToFix, r.Layer, r.Rule})
 	dst = strconv.AppendInt(append(dst, "HTTP/1.1 "...), int64(r.Status), 10)
 	dst = appendReason(append(dst, ' '), r.Code, r.Message)
 	dst = append(dst, "\r\nContent-Type: application/json\r\nContent-Length: "...)

@@ -9,6 +9,7 @@ const (
 	CodeTooManyGuesses
 	CodeTrafficExhausted
 	CodeTargetRefused
+	CodeTargetDenied
 	CodeSessionExpired
 	CodeTooManyTunnels
 	CodeTargetRateLimited
@@ -35,6 +36,7 @@ var codeTexts = [Codes]string{
 	CodeTooManyGuesses:      "TOO_MANY_GUESSES",
 	CodeTrafficExhausted:    "TRAFFIC_EXHAUSTED",
 	CodeTargetRefused:       "TARGET_REFUSED",
+	CodeTargetDenied:        "TARGET_DENIED",
 	CodeSessionExpired:      "SESSION_EXPIRED",
 	CodeTooManyTunnels:      "TOO_MANY_TUNNELS",
 	CodeTargetRateLimited:   "TARGET_RATE_LIMITED",

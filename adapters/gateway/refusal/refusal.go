@@ -23,6 +23,8 @@ type Refusal struct {
 	Unobserved bool        // no event is recorded: the client did not prove to own the session
 	Upstream   bool        // an upstream proxy caused it
 	Permanent  bool        // a retry will not help
+	Layer      string      // whose policy refuses the target; empty if none does
+	Rule       string      // of the session's own policy that refuses it
 }
 
 // Error returns code and message.
@@ -48,7 +50,8 @@ func (r *Refusal) Failure() bool {
 // Reply returns the answer in HTTP; head is set if the request was HEAD.
 func (r *Refusal) Reply(head bool) http1.Reply {
 	return http1.Reply{Status: r.Status, Code: r.Code.String(), Message: r.Message, HowToFix: r.HowToFix,
-		ProxyError: r.ProxyError, RetryAfter: r.RetryAfter, Head: head}
+		ProxyError: r.ProxyError, RetryAfter: r.RetryAfter, Head: head,
+		Layer: r.Layer, Rule: r.Rule}
 }
 
 // Because returns a copy with another message.

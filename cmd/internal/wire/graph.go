@@ -35,6 +35,7 @@ import (
 	"agentproxy/app/ledger"
 	"agentproxy/app/maintenance"
 	"agentproxy/app/payments"
+	policyapp "agentproxy/app/policy"
 	"agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
 	"agentproxy/app/reconcile"
@@ -88,10 +89,11 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			newCounter,
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
 			(*storage.Store).RateLimits,
-			changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions, fulfilment.New, procurement.NewDriver,
-			procurement.NewDesk, procurement.NewCallbacks, reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New,
-			telemetry.NewObserver, telemetry.New, ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New,
-			payments.NewOrders, payments.NewWatcher, webhooks.New,
+			policyapp.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
+			fulfilment.New, procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks,
+			reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
+			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders,
+			payments.NewWatcher, webhooks.New,
 		),
 		fx.Invoke(checkRoot, insertJobs),
 	)
@@ -110,6 +112,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			func(s configfile.Settings, b conns.Budget) admin.Config {
 				return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev, Hosts: s.AdminHosts, Connections: b.Admin}
 			},
+			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },
 			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, sessions.NewChecks,
 			reveals.New, newTools,
 		),
@@ -199,14 +202,15 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 	return c
 }
 
-func gatewayDeps(s configfile.Settings, t *trafficapp.Service, o *telemetry.Observer, clock ports.Clock,
-	registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
+func gatewayDeps(s configfile.Settings, published *policyapp.Published, t *trafficapp.Service,
+	o *telemetry.Observer, clock ports.Clock, registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
 	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses(),
 		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr)}
 	if !s.Dev { // in development mode agents try their proxies with the API's own echo
 		policy.Refuse = append(policy.Refuse, ownListeners(s.HTTPAddr)...)
 	}
-	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Now: clock.Now, Metrics: registry, Log: log}
+	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Policy: published.Now, Now: clock.Now,
+		Metrics: registry, Log: log}
 }
 
 // ownListeners parses the addresses of listeners, which configfile has checked.

@@ -15,16 +15,18 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/upstream/embedded"
 	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/policy"
 	"agentproxy/domain/catalog"
 )
 
-// Reloader replaces the products by those that the configuration file has now.
+// Reloader replaces the products and the policy by those that the configuration file has now.
 type Reloader struct {
 	loader    Loader
 	start     configfile.Settings
 	providers Providers
 	embedded  []catalog.Product
 	catalog   *catalogapp.Catalog
+	policy    *policy.Published
 	log       *slog.Logger
 }
 
@@ -32,12 +34,12 @@ type Reloader struct {
 // providers of its start, which change only by a restart. embedded are the
 // products of the embedded provider.
 func NewReloader(l Loader, start configfile.Settings, providers Providers, embedded []catalog.Product,
-	c *catalogapp.Catalog, log *slog.Logger) *Reloader {
-	return &Reloader{l, start, providers, embedded, c, log}
+	c *catalogapp.Catalog, p *policy.Published, log *slog.Logger) *Reloader {
+	return &Reloader{l, start, providers, embedded, c, p, log}
 }
 
-// Reload reads the file again and replaces the products as a whole; sessions go
-// on as they are. If the file has a fault it logs each, changes nothing, and
+// Reload reads the file again and replaces the products and the policy as a whole; sessions
+// go on as they are. If the file has a fault it logs each, changes nothing, and
 // returns false.
 func (r *Reloader) Reload() bool {
 	now, err := r.loader.load(append(Providers{}, r.providers...)) // not nil, even if empty
@@ -50,6 +52,7 @@ func (r *Reloader) Reload() bool {
 		}
 		return false
 	}
+	r.policy.Replace(now.Catalog.Policy)
 	r.log.Info("the products were reloaded", "products", len(now.Catalog.Products), "embedded",
 		!now.Catalog.WithoutEmbedded)
 	r.warn(now)
@@ -57,7 +60,7 @@ func (r *Reloader) Reload() bool {
 		r.log.Warn("changed settings of providers take effect after a restart", "providers", names)
 	}
 	if !reflect.DeepEqual(withoutCatalog(r.start), withoutCatalog(now)) {
-		r.log.Warn("changed settings other than products take effect after a restart")
+		r.log.Warn("changed settings other than products and the policy take effect after a restart")
 	}
 	return true
 }
@@ -74,8 +77,8 @@ func (r *Reloader) warn(s configfile.Settings) {
 }
 
 func newReloader(l Loader, s configfile.Settings, providers Providers, embedded *embedded.Provider,
-	c *catalogapp.Catalog, log *slog.Logger) *Reloader {
-	return NewReloader(l, s, slices.Clone(providers), embedded.Products(), c, log)
+	c *catalogapp.Catalog, p *policy.Published, log *slog.Logger) *Reloader {
+	return NewReloader(l, s, slices.Clone(providers), embedded.Products(), c, p, log)
 }
 
 // reloadOnHangup reloads at each SIGHUP for as long as the application runs.

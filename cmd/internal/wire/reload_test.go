@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/embedded"
 	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/policy"
 	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
@@ -22,6 +24,7 @@ import (
 type reloading struct {
 	*wire.Reloader
 	catalog *catalogapp.Catalog
+	policy  *policy.Published
 	log     *bytes.Buffer
 }
 
@@ -43,8 +46,8 @@ func startReloading(t *testing.T) reloading {
 	if err := c.Replace(s.Catalog.All(own.Products())); err != nil {
 		t.Fatal(err)
 	}
-	log := new(bytes.Buffer)
-	return reloading{wire.NewReloader(loader, s, providers, own.Products(), c, slog.New(slog.NewTextHandler(log, nil))), c, log}
+	log, published := new(bytes.Buffer), policy.Publish(s.Catalog.Policy)
+	return reloading{wire.NewReloader(loader, s, providers, own.Products(), c, published, slog.New(slog.NewTextHandler(log, nil))), c, published, log}
 }
 
 // sold returns the codes of the products, with their prices.
@@ -196,5 +199,42 @@ func rewrite(t *testing.T, text string) {
 	t.Helper()
 	if err := os.WriteFile("config.yaml", []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestAReloadReplacesThePolicy(t *testing.T) {
+	write(t, before)
+	r := startReloading(t)
+	denied := func(host string, port uint16) string {
+		return string(r.policy.Now().Layers("one", nil, false).Name(host, port).Layer)
+	}
+	if denied("example.com", 443) != "" || denied("example.com", 22) != "operator" {
+		t.Fatal("at the start the default does not hold")
+	}
+	const list = "deny.txt"
+	if err := os.WriteFile(list, []byte("# a list\n\nexample.com\r\n.example.org\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rewrite(t, strings.Replace(before, "{code: one,", "{code: one, policy: {ports: [443]},", 1)+
+		"policy:\n  deny: [{file: deny.txt}, bücher.example]\n  denied_ports: [8333]\n")
+	if !r.Reload() {
+		t.Fatal(r.log)
+	}
+	for at, want := range map[[2]string]string{{"example.com", "443"}: "operator", {"www.example.org", "443"}: "operator",
+		{"xn--bcher-kva.example", "443"}: "operator", {"example.net", "443"}: "", {"example.net", "22"}: "product", {"example.net", "8333"}: "operator"} {
+		n, _ := strconv.Atoi(at[1])
+		if got := denied(at[0], uint16(n)); got != want {
+			t.Errorf("%v is denied by %q, want %q", at, got, want)
+		}
+	}
+	if err := os.WriteFile(list, []byte("example.com\nhttp://example.org\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.log.Reset()
+	if r.Reload() || denied("www.example.org", 443) != "operator" {
+		t.Error("a faulty file replaced the policy")
+	}
+	if !strings.Contains(r.log.String(), "policy.deny[0].file: line 2: ") {
+		t.Errorf("the fault is not named:\n%s", r.log)
 	}
 }

@@ -1,0 +1,141 @@
+package configfile
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"golang.org/x/net/idna"
+
+	"agentproxy/domain/policy"
+)
+
+// maxListed is how many faults of one file of rules are listed.
+const maxListed = 10
+
+// defaultPolicy returns the rules of an operator who configures none.
+func defaultPolicy() *policy.Shared {
+	var b policy.Builder
+	for _, port := range policy.DeniedPorts {
+		_ = b.Deny(port) // as the tests prove, each is a rule
+	}
+	return &policy.Shared{Operator: b.Rules()}
+}
+
+// operatorPolicy reads the rules for all sessions. Ports that the operator does not name
+// are denied by default.
+func (l *loader) operatorPolicy(v value) *policy.Rules {
+	var b policy.Builder
+	m := v.fields(policyKeys)
+	denied := m.get("denied_ports")
+	if !denied.given() {
+		for _, port := range policy.DeniedPorts {
+			_ = b.Deny(port)
+		}
+	}
+	for _, item := range denied.items() {
+		text, ok := item.scalar()
+		if !ok {
+			continue
+		}
+		var ports policy.Builder // which takes ports alone
+		if err := ports.Port(text); err != nil {
+			item.fault("%v", err)
+		} else {
+			_ = b.Deny(text)
+		}
+	}
+	return l.rules(m, &b)
+}
+
+// productPolicy reads the rules for sessions of one product; nil if there are none.
+func (l *loader) productPolicy(v value) *policy.Rules {
+	return l.rules(v.fields(productPolicyKeys), &policy.Builder{})
+}
+
+// rules reads the lists that all layers have.
+func (l *loader) rules(m fields, b *policy.Builder) *policy.Rules {
+	inFiles := 0
+	ruleList(m.get("allow"), &inFiles, b.Allow)
+	ruleList(m.get("deny"), &inFiles, b.Deny)
+	for _, item := range m.get("ports").items() {
+		if text, ok := item.scalar(); ok {
+			if err := b.Port(text); err != nil {
+				item.fault("%v", err)
+			}
+		}
+	}
+	return b.Rules()
+}
+
+// ruleList reads rules, and files of them. inFiles counts the rules in files.
+func ruleList(v value, inFiles *int, add func(string) error) {
+	for _, item := range v.items() {
+		if _, ok := item.node.(*ast.MappingNode); ok {
+			ruleFile(item.fields(ruleFileKeys).need("file"), inFiles, add)
+			continue
+		}
+		if text, ok := item.scalar(); ok {
+			if err := addRule(text, add); err != nil {
+				item.fault("%v", err)
+			}
+		}
+	}
+}
+
+// ruleFile reads a file with a rule in each line. Empty lines and those that begin with #
+// are passed over. A relative name starts at the folder of the configuration.
+func ruleFile(v value, inFiles *int, add func(string) error) {
+	name, ok := v.scalar()
+	if !ok {
+		return
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(filepath.Dir(v.doc.file), name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		v.fault("cannot read the file of this line: %s", cause(err))
+		return
+	}
+	defer f.Close()
+	lines, faults := bufio.NewScanner(f), 0
+	for n := 1; lines.Scan(); n++ {
+		text := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		if *inFiles++; *inFiles > policy.MaxHosts {
+			v.fault("has more than %d rules, those of other files included", policy.MaxHosts)
+			return
+		}
+		if err := addRule(text, add); err != nil {
+			if faults++; faults > maxListed {
+				v.fault("has more faults, which are not listed")
+				return
+			}
+			v.fault("line %d: %v", n, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		v.fault("cannot read the file of this line: %s", cause(err))
+	}
+}
+
+// addRule adds a rule, whose name may be an international one.
+func addRule(text string, add func(string) error) error {
+	if strings.ContainsFunc(text, func(c rune) bool { return c > 0x7e }) {
+		name, below := strings.CutPrefix(text, ".")
+		ascii, err := idna.Lookup.ToASCII(name)
+		if err != nil {
+			return fmt.Errorf("%+q is not an international name", text)
+		}
+		if text = ascii; below {
+			text = "." + ascii
+		}
+	}
+	return add(text)
+}

@@ -1,0 +1,134 @@
+package gateway
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+
+	"agentproxy/adapters/gateway/monotime"
+	"agentproxy/domain/egress"
+	"agentproxy/domain/policy"
+)
+
+const (
+	// deniedFor is how long an address stays denied after a denied name resolved to it.
+	deniedFor = 10 * time.Minute
+	// lookAgain is how long a denied name that was looked up is not looked up again.
+	lookAgain = time.Minute
+	// maxDenied bounds the addresses, and the names, that are remembered.
+	maxDenied = 1 << 16
+	// maxLookups bounds the denied names that are looked up at once. Beyond it a name is
+	// refused without.
+	maxLookups = 64
+)
+
+// scope is whose rules denied a name: the operator's, those of a product or those of a
+// session.
+type scope struct {
+	layer policy.Layer
+	id    string // of the product or the session
+}
+
+// deniedNames remembers what denied names resolved to, so that a client cannot connect to
+// their addresses instead. An address counts as long as its name is denied.
+type deniedNames struct {
+	mu     sync.Mutex
+	addrs  map[deniedAddr]deniedName
+	looked map[lookedUp]time.Duration // when, by monotime
+	now    int                        // lookups under way
+}
+
+type deniedAddr struct {
+	scope scope
+	addr  netip.Addr
+}
+
+type deniedName struct {
+	name  string
+	until time.Duration // by monotime
+}
+
+type lookedUp struct {
+	scope scope
+	name  string
+}
+
+func newDeniedNames() *deniedNames {
+	return &deniedNames{addrs: map[deniedAddr]deniedName{}, looked: map[lookedUp]time.Duration{}}
+}
+
+// begin reports whether a denied name is to be looked up. If so the caller calls end.
+func (d *deniedNames) begin(in scope, name string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := lookedUp{in, name}
+	if at, ok := d.looked[key]; ok && monotime.Now()-at < lookAgain || d.now >= maxLookups {
+		return false
+	}
+	d.now++
+	makeRoom(d.looked)
+	d.looked[key] = monotime.Now()
+	return true
+}
+
+// end undoes begin.
+func (d *deniedNames) end() {
+	d.mu.Lock()
+	d.now--
+	d.mu.Unlock()
+}
+
+// add remembers an address of a denied name.
+func (d *deniedNames) add(in scope, name string, addr netip.Addr) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	makeRoom(d.addrs)
+	d.addrs[deniedAddr{in, egress.Inner(addr)}] = deniedName{name, monotime.Now() + deniedFor}
+}
+
+// makeRoom removes an arbitrary entry of a full map.
+func makeRoom[K comparable, V any](m map[K]V) {
+	if len(m) < maxDenied {
+		return
+	}
+	for key := range m {
+		delete(m, key)
+		return
+	}
+}
+
+// of returns the denial of an address that a denied name resolved to.
+func (d *deniedNames) of(addr netip.Addr, layers policy.Layers, product, session string) policy.Denial {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.addrs) == 0 {
+		return policy.Denial{}
+	}
+	addr = egress.Inner(addr)
+	for _, in := range [...]scope{{layer: policy.Operator}, {policy.Product, product}, {policy.Session, session}} {
+		found, ok := d.addrs[deniedAddr{in, addr}]
+		if !ok || monotime.Now() >= found.until {
+			continue
+		}
+		if rule := layers.Of(in.layer).DeniedBy(found.name); rule != "" {
+			return policy.Denial{Layer: in.layer, Rule: rule, Reported: in.layer == policy.Session && layers.Reports}
+		}
+	}
+	return policy.Denial{}
+}
+
+// trim forgets what does not count any more. now is by monotime.
+func (d *deniedNames) trim(now time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for key, found := range d.addrs {
+		if now >= found.until {
+			delete(d.addrs, key)
+		}
+	}
+	for key, at := range d.looked {
+		if now-at >= lookAgain {
+			delete(d.looked, key)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package gateway
+
+import (
+	"context"
+	"net/netip"
+
+	"agentproxy/adapters/gateway/client"
+	"agentproxy/adapters/gateway/dial"
+	"agentproxy/adapters/gateway/hostport"
+	"agentproxy/adapters/gateway/refusal"
+	"agentproxy/domain/policy"
+	"agentproxy/domain/traffic"
+)
+
+// passage is one target on its way through the policies: its name and port are judged
+// before it is looked up, its addresses after.
+type passage struct {
+	client.Judged
+	g        *Gateway
+	c        *client.Conn
+	layers   policy.Layers
+	product  string
+	exit     netip.Addr
+	reported policy.Denial // what the session's policy would refuse
+	few      [2]netip.Addr // where Addrs begins
+}
+
+var _ dial.Policy = (*passage)(nil)
+
+// begin judges a target before it is looked up.
+func (v *passage) begin(g *Gateway, c *client.Conn, p path, t hostport.Target) *refusal.Refusal {
+	r := p.route
+	v.g, v.c, v.product, v.exit = g, c, r.ProductNo, p.exit.IP
+	v.Port, v.Shared, v.Own, v.Reports = t.Port, g.deps.Policy(), r.Policy, r.PolicyReports
+	v.layers = v.Shared.Layers(r.ProductNo, r.Policy, r.PolicyReports)
+	addr, err := netip.ParseAddr(t.Host)
+	if err != nil {
+		v.Host = policy.Canonical(t.Host)
+	}
+	d := v.layers.Name(v.Host, t.Port)
+	if d.Layer == "" && addr.IsValid() {
+		d = g.denied.of(addr, v.layers, v.product, c.Entry().ID)
+	}
+	if d.Refuses() {
+		g.remember(v, d.Layer)
+	}
+	return v.denied(t.Host, d)
+}
+
+// renewed returns the passage of the same target to another connection. What was published
+// of v belongs to the goroutine of judgeOpen.
+func (v *passage) renewed(key targetKey) *passage {
+	return &passage{Judged: client.Judged{Host: v.Host, Port: v.Port, Shared: key.shared, Own: key.own,
+		Reports: v.layers.Reports},
+		g: v.g, c: v.c, layers: v.layers, product: v.product, exit: v.exit, reported: v.reported}
+}
+
+// Address implements dial.Policy.
+func (v *passage) Address(addr netip.Addr) *refusal.Refusal {
+	if v.Addrs == nil {
+		v.Addrs = v.few[:0]
+	}
+	v.Addrs = append(v.Addrs, addr)
+	if v.reported.Layer != "" && v.layers.Session.DeniedBy(v.Host) != "" {
+		v.g.denied.add(v.scope(policy.Session), v.Host, addr)
+	}
+	return v.denied(v.Host, v.layers.Address(v.Host, addr))
+}
+
+// denied returns the refusal that a denial means, nil for none. What is reported only is
+// recorded, once.
+func (v *passage) denied(host string, d policy.Denial) *refusal.Refusal {
+	switch {
+	case d.Layer == "":
+		return nil
+	case d.Refuses():
+		return refusal.Denied(d)
+	case v.reported.Layer == "":
+		v.reported = d
+		ref := refusal.Denied(d)
+		if e := v.c.Entry(); e != nil {
+			if host == "" && len(v.Addrs) > 0 {
+				host = v.Addrs[len(v.Addrs)-1].String()
+			}
+			v.g.observer.Observe(traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), At: v.g.now(), Type: eventReported,
+				Host: host, Code: ref.Code.String(), ExitIP: text(v.exit), HowToFix: ref.HowToFix})
+		}
+	}
+	return nil
+}
+
+// scope returns whose addresses of denied names those of a layer are.
+func (v *passage) scope(l policy.Layer) scope {
+	switch l {
+	case policy.Operator:
+		return scope{layer: l}
+	case policy.Product:
+		return scope{l, v.product}
+	}
+	return scope{l, v.c.Entry().ID}
+}
+
+// remember looks a denied name up, so that its addresses are denied too.
+func (g *Gateway) remember(v *passage, layer policy.Layer) {
+	if v.layers.Of(layer).DeniedBy(v.Host) == "" {
+		return
+	}
+	in := v.scope(layer)
+	if !g.denied.begin(in, v.Host) {
+		return
+	}
+	defer g.denied.end()
+	ctx, cancel := context.WithTimeout(g.ctx, g.cfg.Timing.Resolve)
+	defer cancel()
+	answers, err := g.deps.Resolver.LookupNetIP(ctx, "ip", v.Host)
+	if err != nil {
+		return
+	}
+	for _, addr := range answers {
+		g.denied.add(in, v.Host, addr)
+	}
+}
+
+// judgeOpen interrupts the connections whose targets the rules deny now. What was judged by
+// the rules that still hold is passed over, so it costs little unless they changed.
+func (g *Gateway) judgeOpen() {
+	shared := g.deps.Policy()
+	g.conns.InterruptIf(client.Denied, func(c *client.Conn) bool {
+		j, e := c.Judged.Load(), c.Entry()
+		if j == nil || e == nil || !c.Attached() {
+			return false
+		}
+		r := e.Latest()
+		if r == nil || j.Shared == shared && j.Own == r.Policy && j.Reports == r.PolicyReports {
+			return false
+		}
+		j.Shared, j.Own, j.Reports = shared, r.Policy, r.PolicyReports
+		return again(j, r).Refuses()
+	})
+}
+
+// again judges the target of an open connection.
+func again(j *client.Judged, r *traffic.Route) policy.Denial {
+	layers := j.Shared.Layers(r.ProductNo, j.Own, j.Reports)
+	d := layers.Name(j.Host, j.Port)
+	for _, addr := range j.Addrs {
+		if d.Refuses() {
+			break
+		}
+		d = layers.Address(j.Host, addr)
+	}
+	return d
+}
+
+// denialOf returns why a connection was interrupted by judgeOpen.
+func (g *Gateway) denialOf(c *client.Conn) *refusal.Refusal {
+	if j, r := c.Judged.Load(), c.Entry().Latest(); j != nil && r != nil {
+		if d := again(j, r); d.Refuses() {
+			return refusal.Denied(d)
+		}
+	}
+	return refusal.Denied(policy.Denial{Layer: policy.Session})
+}

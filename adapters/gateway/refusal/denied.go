@@ -1,0 +1,32 @@
+package refusal
+
+import (
+	"net/http"
+
+	"agentproxy/adapters/gateway/socks5"
+	"agentproxy/domain/policy"
+)
+
+// denied has what the refusals of policies share.
+var denied = Refusal{Status: http.StatusForbidden, Code: CodeTargetDenied, ProxyError: "http_request_denied",
+	SOCKS: socks5.NotAllowed}
+
+// Denied returns the refusal of a target by a policy. It names the rule of the session
+// alone: the lists of the operator are confidential.
+func Denied(d policy.Denial) *Refusal {
+	r := denied
+	r.Layer = string(d.Layer)
+	switch d.Layer {
+	case policy.Operator:
+		r.Message = "the operator of this service denies this target"
+		r.HowToFix = "use another host, address or port"
+	case policy.Product:
+		r.Message = "the product of this session denies this target"
+		r.HowToFix = "use another host, address or port, or a session of another product"
+	default:
+		r.Rule = d.Rule
+		r.Message = "the policy of this session denies this target by its rule " + d.Rule
+		r.HowToFix = "use another target, or change the rule " + d.Rule + " with PUT /v1/sessions/{session_id}/policy"
+	}
+	return &r
+}

@@ -1,0 +1,99 @@
+// Package policy decides which targets may be reached: by the rules of the operator, of
+// a product and of a session, in this order. A rule is a host, a host with everything
+// below it, a network, a port or a range of ports; a list denies what its rules match,
+// or allows nothing else.
+//
+// Rules are judged twice. Name is asked before a name is looked up, Address about every
+// address that may be dialled then. Names are canonical: ASCII in lower case without the
+// final dot.
+package policy
+
+import "net/netip"
+
+// Layer is whose rules refuse a target.
+type Layer string
+
+// The layers, in the order in which they are judged.
+const (
+	Operator Layer = "operator"
+	Product  Layer = "product"
+	Session  Layer = "session"
+)
+
+// Mode is what the rules of a session do.
+type Mode string
+
+// The modes. Report lets everything pass and records what Enforce would refuse.
+const (
+	Off     Mode = "off"
+	Report  Mode = "report"
+	Enforce Mode = "enforce"
+)
+
+// Denial is why a target is refused. The zero Denial means that it is not.
+type Denial struct {
+	Layer    Layer
+	Rule     string // as it was written, in its canonical form; allow or ports if nothing there matches
+	Reported bool   // nothing is refused: the session's mode is Report
+}
+
+// Refuses reports whether the target must not be reached.
+func (d Denial) Refuses() bool { return d.Layer != "" && !d.Reported }
+
+// Layers holds the rules that apply to a connection; nil rules refuse nothing.
+type Layers struct {
+	Operator, Product, Session *Rules
+	Reports                    bool // the session's rules report instead of refusing
+}
+
+// Name judges a port and a canonical name before it is looked up. The name is empty for a
+// target that is an address.
+func (l Layers) Name(host string, port uint16) Denial {
+	return l.first(l.Operator.Name(host, port), l.Product.Name(host, port), l.Session.Name(host, port))
+}
+
+// Address judges an address of a target; host is its name, empty if the target is an address. What
+// Name refuses is not judged again.
+func (l Layers) Address(host string, addr netip.Addr) Denial {
+	return l.first(l.Operator.Address(host, addr), l.Product.Address(host, addr), l.Session.Address(host, addr))
+}
+
+// first returns the first refusal of those of the layers.
+func (l Layers) first(operator, product, session string) Denial {
+	switch {
+	case operator != "":
+		return Denial{Layer: Operator, Rule: operator}
+	case product != "":
+		return Denial{Layer: Product, Rule: product}
+	case session != "":
+		return Denial{Layer: Session, Rule: session, Reported: l.Reports}
+	}
+	return Denial{}
+}
+
+// Of returns the rules of a layer, which may be nil.
+func (l Layers) Of(layer Layer) *Rules {
+	switch layer {
+	case Operator:
+		return l.Operator
+	case Product:
+		return l.Product
+	}
+	return l.Session
+}
+
+// Shared holds the rules of the operator and those of products, by their codes. It is
+// never changed: a reload replaces it.
+type Shared struct {
+	Operator *Rules
+	Products map[string]*Rules
+}
+
+// Layers returns the rules for a session of a product. A nil Shared has none.
+func (s *Shared) Layers(product string, session *Rules, reports bool) Layers {
+	l := Layers{Session: session, Reports: reports}
+	if s != nil {
+		l.Operator, l.Product = s.Operator, s.Products[product]
+	}
+	return l
+}
