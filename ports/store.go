@@ -49,6 +49,7 @@ type Tx interface {
 	Claims() Claims
 	Trials() Trials
 	Policies() Policies
+	ExitLog() ExitLog
 	Keys() Keys
 }
 
