@@ -27,7 +27,7 @@ func (u purchases) send(ctx context.Context, _ session.Session, o procurement.Or
 	}
 	before, cost, err := u.preflight(ctx, p, o)
 	if err != nil {
-		return u.refuse(ctx, o, provenClass(err), procurement.ReasonOf(err))
+		return u.refuse(ctx, o, procurement.ProvenClass(err), procurement.ReasonOf(err))
 	}
 	o, err = u.markSent(ctx, p, o, before, cost)
 	if err != nil || o.Status != procurement.Sent {
@@ -42,14 +42,6 @@ func (u purchases) send(ctx context.Context, _ session.Session, o procurement.Or
 	default:
 		return u.refuse(ctx, o, c, procurement.ReasonOf(err))
 	}
-}
-
-// provenClass returns the class of a failed call that buys nothing.
-func provenClass(err error) procurement.Class {
-	if c := procurement.ClassOf(err); c != procurement.Ambiguous {
-		return c
-	}
-	return procurement.Temporary
 }
 
 // preflight returns the provider's cost of an order and, if the provider does not
