@@ -20,6 +20,11 @@ type DueOrder struct {
 	OrderID, SessionID, Provider, AgentID string
 }
 
+// LiveOrder is what a provider has for an active session.
+type LiveOrder struct {
+	Ref, SessionID, Product string
+}
+
 // SealedDelivery is what is stored of an order's delivery.
 type SealedDelivery struct {
 	Position int64 // in the list of all orders
@@ -74,6 +79,9 @@ type Orders interface {
 	// Owed counts, by provider, the confirmed purchases that are not closed, and of these
 	// the ones with a LostAt and with a FrozenAt.
 	Owed(ctx context.Context) (map[string]procurement.Owed, error)
+	// LiveTraffic lists the confirmed purchases of traffic of a provider that are not closed and
+	// whose sessions are active, the newest first.
+	LiveTraffic(ctx context.Context, provider string, limit int) ([]LiveOrder, error)
 	// Tally counts open orders, and those that are frozen.
 	Tally(ctx context.Context) (open, frozen int, err error)
 }

@@ -46,6 +46,7 @@ type Tx interface {
 	Devchain() Devchain
 	Orders() Orders
 	Reconciliations() Reconciliations
+	UsageCounts() UsageCounts
 	Claims() Claims
 	Trials() Trials
 	Policies() Policies

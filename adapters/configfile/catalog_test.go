@@ -214,6 +214,32 @@ func TestAFileOfASecretIsLookedForBesideTheConfiguration(t *testing.T) {
 	}
 }
 
+// A file that every user of the host can read is accepted with a warning.
+func TestAFileOfASecretThatOthersCanReadIsWarnedOf(t *testing.T) {
+	for mode, want := range map[os.FileMode]int{0o600: 0, 0o640: 0, 0o644: 1, 0o604: 1} {
+		write(t, "providers:\n  - {name: p, kind: proxyssx, secrets: {key: {file: p.key}}, "+
+			"sourcing: {statement: s, url: 'https://example.com', reviewed: 2026-01-01}}\n")
+		if err := os.WriteFile("p.key", []byte("key654"), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod("p.key", mode); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, w := range load(t).Warnings {
+			if w.Line == 2 && w.Path == "providers[0].secrets.key.file" && strings.Contains(w.Text, "chmod 600") {
+				n++
+			}
+			if strings.Contains(w.Error(), "key654") {
+				t.Error("the secret is printed")
+			}
+		}
+		if n != want {
+			t.Errorf("mode %04o: %d warnings, want %d", mode, n, want)
+		}
+	}
+}
+
 // A direct product is sold in the units of its providers' caps from the start.
 func TestTheBoundsOfADirectProduct(t *testing.T) {
 	write(t, strings.Replace(dynamicProduct, "price: 2,", "price: 2, direct: true,", 1))

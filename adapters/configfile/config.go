@@ -208,7 +208,8 @@ func Load(rules Rules) (Settings, error) {
 			keys := root.fields(append(config.keys(), catalogKeys...))
 			c.places = config.read(keys)
 			l := loader{Rules: rules}
-			catalog, warnings, secrets = l.load(keys), l.warnings, root.doc.variables
+			catalog, secrets = l.load(keys), root.doc.variables
+			warnings = append(l.warnings, root.doc.warnings...)
 			for _, f := range root.doc.faults {
 				c.faults = append(c.faults, f)
 			}

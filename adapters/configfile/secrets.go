@@ -66,7 +66,10 @@ func secret(v value) string {
 	if env.given() {
 		v.doc.variables = append(v.doc.variables, reference)
 	}
-	text, fault := read(v.doc.file, reference)
+	text, open, fault := read(v.doc.file, reference)
+	if open {
+		at.warn("every user of this host can read the file of this line; run chmod 600 on it")
+	}
 	switch {
 	case fault != "":
 		at.fault("%s", fault)
@@ -78,35 +81,39 @@ func secret(v value) string {
 	return text
 }
 
-func fromEnv(_, name string) (text, fault string) {
+func fromEnv(_, name string) (text string, open bool, fault string) {
 	if !variableName.MatchString(name) {
-		return "", "must be the name of an environment variable"
+		return "", false, "must be the name of an environment variable"
 	}
 	if text = os.Getenv(name); text == "" {
-		return "", "the environment variable of this line is not set, or empty"
+		return "", false, "the environment variable of this line is not set, or empty"
 	}
-	return text, ""
+	return text, false, ""
 }
 
 // fromFile reads a file; a relative name starts at the folder of the
-// configuration. Line ends at its end are not part of the secret.
-func fromFile(beside, name string) (text, fault string) {
+// configuration. Line ends at its end are not part of the secret. It is open if others
+// than its owner and group can read it.
+func fromFile(beside, name string) (text string, open bool, fault string) {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(filepath.Dir(beside), name)
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return "", "cannot read the file of this line: " + cause(err)
+		return "", false, "cannot read the file of this line: " + cause(err)
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil {
+		open = info.Mode().Perm()&0o004 != 0
+	}
 	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
 	if err != nil {
-		return "", "cannot read the file of this line: " + cause(err)
+		return "", false, "cannot read the file of this line: " + cause(err)
 	}
 	if text = strings.TrimRight(string(b), "\r\n"); text == "" || len(b) > maxSecret {
-		return "", "the file of this line is empty, or longer than 16 KiB"
+		return "", false, "the file of this line is empty, or longer than 16 KiB"
 	}
-	return text, ""
+	return text, open, ""
 }
 
 // cause returns why a file cannot be read, without its name.

@@ -24,6 +24,7 @@ type document struct {
 	file      string
 	anchors   map[string]ast.Node
 	faults    []Fault
+	warnings  []Fault
 	variables []string // that secrets are read from
 }
 
@@ -93,6 +94,10 @@ type value struct {
 
 func (v value) fault(format string, args ...any) {
 	v.doc.faults = append(v.doc.faults, Fault{v.doc.file, v.line, v.path, fmt.Sprintf(format, args...)})
+}
+
+func (v value) warn(text string) {
+	v.doc.warnings = append(v.doc.warnings, Fault{v.doc.file, v.line, v.path, text})
 }
 
 // faulty reports whether a fault of the value, or of a part of it, was noted.

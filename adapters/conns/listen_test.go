@@ -41,6 +41,7 @@ func (l *lines) Write(p []byte) (int, error) {
 }
 
 func TestRunningOutOfDescriptorsIsCountedAndLoggedOnceASecond(t *testing.T) {
+	t.Parallel()
 	table := conns.New(conns.Config{Name: "api"})
 	var log lines
 	l := table.Listen(&broken{left: 3}, slog.New(slog.NewTextHandler(&log, nil)))
@@ -73,6 +74,7 @@ func TestRunningOutOfDescriptorsIsCountedAndLoggedOnceASecond(t *testing.T) {
 
 // An HTTP server closes connections that wait, and answers those that ask.
 func TestServerWithIdleStrangers(t *testing.T) {
+	t.Parallel()
 	const limit = 8
 	table := conns.New(conns.Config{Limit: limit})
 	raw, err := net.Listen("tcp", "127.0.0.1:0")
@@ -135,6 +137,7 @@ func TestServerWithIdleStrangers(t *testing.T) {
 }
 
 func TestHosts(t *testing.T) {
+	t.Parallel()
 	local := conns.Hosts{Addr: netip.MustParseAddr("127.0.0.1"), Names: []string{"API.example.com:8443"}}
 	outside := conns.Hosts{Addr: netip.MustParseAddr("192.0.2.7"), Names: []string{"replica-1"}}
 	for _, c := range []struct {
@@ -159,6 +162,7 @@ func TestHosts(t *testing.T) {
 }
 
 func TestDescriptorsAreDivided(t *testing.T) {
+	t.Parallel()
 	if got := conns.Divide(0); got != (conns.Budget{}) {
 		t.Errorf("an unknown number: %+v", got)
 	}

@@ -47,6 +47,8 @@ func (s *Server) readBody(c *call) error {
 	}
 	body, err := readAll(r.Body, int(max(r.ContentLength, 0)), limit)
 	if err != nil {
+		// Before a connection is used again net/http waits for the rest of the body, and answers after that.
+		c.gin.Header("Connection", "close")
 		return err
 	}
 	if c.op.EmptyBody && len(bytes.TrimSpace(body)) == 0 {

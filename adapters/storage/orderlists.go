@@ -183,6 +183,23 @@ func (r orders) Tally(context.Context) (open, frozen int, err error) {
 // isOwed holds for what a provider is to have. It repeats the text of the partial index.
 const isOwed = `kind = 'purchase' AND status = 'confirmed' AND closed_at = 0`
 
+const listLiveTraffic = `SELECT o.ref, o.session_id, s.product_no FROM upstream_orders o
+	JOIN sessions s ON s.id = o.session_id
+	WHERE o.kind = 'purchase' AND o.status = 'confirmed' AND o.closed_at = 0 AND o.provider = ?1 AND o.type = 'dynamic'
+	AND s.status = 'active' ORDER BY o.seq DESC LIMIT ?2`
+
+func (r orders) LiveTraffic(
+	ctx context.Context, provider string, limit int,
+) (list []ports.LiveOrder, err error) {
+	err = r.rows(ctx, listLiveTraffic, []any{provider, limit}, func(row engine.Row) error {
+		var o ports.LiveOrder
+		err := row.Scan(&o.Ref, &o.SessionID, &o.Product)
+		list = append(list, o)
+		return err
+	})
+	return list, wrap("list live traffic of "+provider, err)
+}
+
 const countOwed = `SELECT provider, COUNT(*), COALESCE(SUM(CASE WHEN lost_at > 0 THEN 1 ELSE 0 END), 0),
 	COALESCE(SUM(CASE WHEN frozen_at > 0 THEN 1 ELSE 0 END), 0)
 	FROM upstream_orders WHERE ` + isOwed + ` GROUP BY provider`

@@ -40,6 +40,7 @@ func (t *tx) Webhooks() ports.Webhooks               { return webhooks{t} }
 func (t *tx) Devchain() ports.Devchain               { return devchain{t} }
 func (t *tx) Orders() ports.Orders                   { return orders{t} }
 func (t *tx) Reconciliations() ports.Reconciliations { return reconciliations{t} }
+func (t *tx) UsageCounts() ports.UsageCounts         { return usageCounts{t} }
 func (t *tx) Claims() ports.Claims                   { return claims{t} }
 func (t *tx) Trials() ports.Trials                   { return trials{t} }
 func (t *tx) Policies() ports.Policies               { return policies{t} }

@@ -56,6 +56,8 @@ func TestAgentsTakeTurns(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	w.Seller.Can(func(c *domain.Capabilities) { c.KeepsOrderKey = false })
+	// No two sales have the same time, as with a real clock.
+	w.Seller.SetClock(func() time.Time { w.Clock.Advance(time.Millisecond); return w.Clock.Now() })
 	agents := map[string]string{}
 	reached, on := pauseCall(w, fake.Provision, fake.Step{})
 	var wg sync.WaitGroup

@@ -8,6 +8,8 @@ type repos interface {
 	Sessions() ports.Sessions
 	Addresses() ports.Addresses
 	Reconciliations() ports.Reconciliations
+	UsageCounts() ports.UsageCounts
+	Traffic() ports.Traffic
 }
 
 func narrow(store ports.Store) ports.Unit[repos] {

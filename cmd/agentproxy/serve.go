@@ -15,6 +15,7 @@ import (
 	"go.uber.org/fx"
 
 	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/system"
 	"agentproxy/cmd/internal/wire"
 )
 
@@ -27,6 +28,9 @@ func (serveCmd) Run(k *kit) error {
 		return err
 	}
 	log := logger(k.errOut, settings)
+	if err := system.NoCoreFiles(); err != nil {
+		log.Warn("core files cannot be turned off; they would hold secrets", "err", err)
+	}
 	app := fx.New(wire.Service(settings, log))
 	if err := app.Err(); err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/mattn/go-isatty"
 )
 
 // mask is shown in place of a secret.
@@ -89,11 +91,7 @@ func table(w io.Writer, header []string, rows [][]string) {
 // isTerminal reports whether a person reads what is written.
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && isatty.IsTerminal(f.Fd())
 }
 
 // text returns what a pointer points to, or a dash.

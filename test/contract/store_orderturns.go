@@ -3,15 +3,19 @@ package contract
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
 	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
 
 var orderTurnClaims = []claim{
 	{"the orders that are due are listed in turns by agent", upstreamDueByAgent},
+	{"the live traffic of a provider is listed, the newest first", upstreamLiveTraffic},
+	{"the last usage count of each provider is kept", usageCountsKept},
 	{"of each agent the oldest order that waits is listed, with when it was served", upstreamWaiting},
 }
 
@@ -99,4 +103,54 @@ func upstreamWaiting(t *testing.T, st ports.Store) {
 		}
 		return nil
 	})
+}
+
+func upstreamLiveTraffic(t *testing.T, st ports.Store) {
+	list := ofAgents(t, st, "one", "abcdef")
+	for i := range list {
+		list[i] = confirmed(list[i], fmt.Sprint("R/", i))
+		list[i].Intent.Type = session.Dynamic
+	}
+	list[1].ClosedAt = storeNow
+	list[2].Intent.Type = session.Static
+	list[3] = as(list[3], procurement.Unknown)
+	ended := dynamicSession("z", "sess_ended")
+	ended.Status = session.Terminated
+	addSessions(t, st, ended)
+	list[4].SessionID, list[4].Intent.SessionID = ended.ID, ended.ID
+	addUpstream(t, st, list...)
+	other := ofAgents(t, st, "three", "a")[0]
+	other = confirmed(other, "R/0")
+	other.Intent.Type = session.Dynamic
+	addUpstream(t, st, other)
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for limit, want := range map[int][]ports.LiveOrder{
+			1: {{Ref: "R/5", SessionID: list[5].SessionID, Product: "dyn_1"}},
+			9: {{Ref: "R/5", SessionID: list[5].SessionID, Product: "dyn_1"}, {Ref: "R/0", SessionID: list[0].SessionID, Product: "dyn_1"}},
+		} {
+			got, err := tx.Orders().LiveTraffic(ctx, "one", limit)
+			sameList(t, fmt.Sprint("at most ", limit), want, got, err)
+		}
+		return nil
+	})
+}
+
+func usageCountsKept(t *testing.T, st ports.Store) {
+	one := ports.UsageCount{Provider: "one", At: storeNow, Products: []procurement.Counted{{Product: "a", Sessions: 2, Seller: 1 << 60, Charged: 3}}}
+	two := ports.UsageCount{Provider: "two", At: storeNow.Add(time.Hour)}
+	again := ports.UsageCount{Provider: "one", At: storeNow.Add(24 * time.Hour)}
+	want := map[string]ports.UsageCount{}
+	for _, c := range []ports.UsageCount{{}, one, two, again} {
+		if c.Provider != "" {
+			update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.UsageCounts().Put(ctx, c) })
+			want[c.Provider] = c
+		}
+		view(t, st, func(ctx context.Context, tx ports.Tx) error {
+			got, err := tx.UsageCounts().All(ctx)
+			if !reflect.DeepEqual(got, want) || err != nil {
+				t.Errorf("they are %+v, want %+v; %v", got, want, err)
+			}
+			return nil
+		})
+	}
 }

@@ -76,6 +76,7 @@ func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *paymen
 		{Name: "sweep-deliveries", Every: time.Minute, Run: webhooks.Sweep},
 		// Often, because the period begins anew at each start; each provider once in 24 hours.
 		{Name: "reconcile-providers", Every: 10 * time.Minute, Run: reconcile.RunDue},
+		{Name: "compare-usage", Every: 10 * time.Minute, Run: reconcile.CountDue},
 		{Name: "recover", Every: stuckAfter, Run: func(ctx context.Context) error { return driver.Recover(ctx, stuckAfter) }},
 	}
 }

@@ -158,6 +158,16 @@ func orderGauges(desk *procurementapp.Desk, watch *reconcile.Watch, providers *r
 			ByProvider: compared(func(r ports.Reconciliation) float64 { return float64(r.Orphans) })},
 		{Name: "agentproxy_upstream_reconciled_age_seconds", Help: "Time since a provider was last reconciled.",
 			ByProvider: compared(func(r ports.Reconciliation) float64 { return clock.Now().Sub(r.At).Seconds() })},
+		{Name: "agentproxy_upstream_uncharged_bytes", Help: "Bytes of live sessions that a provider has counted and " +
+			"agents are not charged for, when it was last compared.",
+			ByProvider: func(ctx context.Context) (map[string]float64, error) {
+				last, err := providers.Counted(ctx)
+				values := map[string]float64{}
+				for provider, c := range last {
+					values[provider] = float64(c.Uncharged())
+				}
+				return values, err
+			}},
 	}
 }
 
