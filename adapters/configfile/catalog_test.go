@@ -169,6 +169,18 @@ func TestWhatTrialCreditPaysFor(t *testing.T) {
 	}
 }
 
+// Whether orders may cost more than agents pay is a property of every source of a product.
+func TestALossIsAllowedByTheProduct(t *testing.T) {
+	for key, want := range map[string]bool{"": false, "allow_below_cost: true, ": true, "allow_below_cost: false, ": false} {
+		write(t, strings.Replace(dynamicProduct, "sources: [{provider: p}]", key+"sources: [{provider: p}]", 1))
+		for _, from := range load(t).Catalog.Products[0].Sources {
+			if from.BelowCost != want {
+				t.Errorf("%q: %+v", key, from)
+			}
+		}
+	}
+}
+
 func TestWhoMayBuyAProduct(t *testing.T) {
 	write(t, strings.Replace(dynamicProduct, "price: 2", "price: 2, min_tier: verified", 1)+
 		"  - {code: sta, name: Static, type: static, durations: [{days: 30, price: 3}], countries: [NO], fair_use_gb: 500.5, sources: [{provider: embedded}]}\n")
