@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 
 	"pgregory.net/rapid"
 
@@ -191,68 +192,71 @@ func TestAnEvictedConnectionStaysEvicted(t *testing.T) {
 // than the bound and those that end, and only what waits is evicted.
 func TestAnyOrder(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		limit, each := rapid.IntRange(1, 12).Draw(t, "limit"), rapid.IntRange(0, 4).Draw(t, "each")
-		table := conns.New(conns.Config{Limit: limit, PerAddress: each})
-		type known struct {
-			*peer
-			served bool
-		}
-		var open []*known
-		t.Repeat(map[string]func(*rapid.T){
-			"add": func(t *rapid.T) {
-				k := &known{peer: &peer{sent: rapid.Bool().Draw(t, "sent")}}
-				before := map[*known]bool{}
-				for _, o := range open {
-					before[o] = o.evicted
+	// No time passes while the table waits. The wrapper hides the deadline, which a bubble does not have.
+	synctest.Test(t, func(t *testing.T) { rapid.Check(struct{ testing.TB }{t}, anyOrder) })
+}
+
+func anyOrder(t *rapid.T) {
+	limit, each := rapid.IntRange(1, 12).Draw(t, "limit"), rapid.IntRange(0, 4).Draw(t, "each")
+	table := conns.New(conns.Config{Limit: limit, PerAddress: each})
+	type known struct {
+		*peer
+		served bool
+	}
+	var open []*known
+	t.Repeat(map[string]func(*rapid.T){
+		"add": func(t *rapid.T) {
+			k := &known{peer: &peer{sent: rapid.Bool().Draw(t, "sent")}}
+			before := map[*known]bool{}
+			for _, o := range open {
+				before[o] = o.evicted
+			}
+			if table.Add(&k.slot, k, address(rapid.IntRange(1, 3).Draw(t, "address"))) {
+				open = append(open, k)
+			}
+			for o, was := range before {
+				if o.evicted && !was && o.served {
+					t.Fatal("one that is served was evicted")
 				}
-				if table.Add(&k.slot, k, address(rapid.IntRange(1, 3).Draw(t, "address"))) {
-					open = append(open, k)
+			}
+		},
+		"change": func(t *rapid.T) {
+			if len(open) == 0 {
+				t.Skip()
+			}
+			k := rapid.SampledFrom(open).Draw(t, "which")
+			switch rapid.IntRange(0, 3).Draw(t, "how") {
+			case 0:
+				table.Serve(&k.slot)
+				k.served = true
+			case 1:
+				table.Work(&k.slot)
+				k.served = true
+			case 2:
+				table.Wait(&k.slot)
+				k.served = false
+			case 3:
+				table.Trust(&k.slot)
+			}
+		},
+		"remove": func(t *rapid.T) {
+			if len(open) == 0 {
+				t.Skip()
+			}
+			i := rapid.IntRange(0, len(open)-1).Draw(t, "which")
+			table.Remove(&open[i].slot)
+			open = append(open[:i], open[i+1:]...)
+		},
+		"": func(t *rapid.T) {
+			alive := 0
+			for _, o := range open {
+				if !o.evicted {
+					alive++
 				}
-				for o, was := range before {
-					if o.evicted && !was && o.served {
-						t.Fatal("one that is served was evicted")
-					}
-				}
-			},
-			"change": func(t *rapid.T) {
-				if len(open) == 0 {
-					t.Skip()
-				}
-				k := rapid.SampledFrom(open).Draw(t, "which")
-				switch rapid.IntRange(0, 3).Draw(t, "how") {
-				case 0:
-					table.Serve(&k.slot)
-					k.served = true
-				case 1:
-					table.Work(&k.slot)
-					k.served = true
-				case 2:
-					table.Wait(&k.slot)
-					k.served = false
-				case 3:
-					table.Trust(&k.slot)
-				}
-			},
-			"remove": func(t *rapid.T) {
-				if len(open) == 0 {
-					t.Skip()
-				}
-				i := rapid.IntRange(0, len(open)-1).Draw(t, "which")
-				table.Remove(&open[i].slot)
-				open = append(open[:i], open[i+1:]...)
-			},
-			"": func(t *rapid.T) {
-				alive := 0
-				for _, o := range open {
-					if !o.evicted {
-						alive++
-					}
-				}
-				if table.Open() != len(open) || alive > limit {
-					t.Fatalf("%d open, %d counted, %d not evicted of at most %d", len(open), table.Open(), alive, limit)
-				}
-			},
-		})
+			}
+			if table.Open() != len(open) || alive > limit {
+				t.Fatalf("%d open, %d counted, %d not evicted of at most %d", len(open), table.Open(), alive, limit)
+			}
+		},
 	})
 }

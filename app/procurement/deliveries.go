@@ -52,8 +52,8 @@ func (u deliveries) await(ctx context.Context, _ session.Session, o procurement.
 		late := c.now.Sub(c.order.SentAt) >= procurement.FreezeAfter
 		if d.State == procurement.Pending && late && c.order.FrozenAt.IsZero() {
 			c.order.FrozenAt = c.now
-			u.log.Error("an upstream order is not delivered for a day", "order_id", o.ID, "session_id", o.SessionID, "provider",
-				o.Provider)
+			u.log.Error("an upstream order is not delivered for a day; orders lost gives it up", "order_id", o.ID,
+				"session_id", o.SessionID, "provider", o.Provider)
 		}
 		return u.confirmed(ctx, c, d)
 	})
@@ -148,6 +148,12 @@ func (u deliveries) miss(ctx context.Context, c *change) error {
 	if err != nil || !c.order.Lost(owed[c.order.Provider], c.now) {
 		return err
 	}
+	return u.lose(ctx, c)
+}
+
+// lose ends what was bought because its provider does not have it: its session, if that
+// is active, or else what is held for it is given back.
+func (u deliveries) lose(ctx context.Context, c *change) error {
 	c.order.State = procurement.Gone
 	if c.session.Status != session.Active {
 		return u.confirmed(ctx, c, procurement.Delivery{Ref: c.order.Ref, State: procurement.Gone})
@@ -155,7 +161,7 @@ func (u deliveries) miss(ctx context.Context, c *change) error {
 	if err := c.put(ctx); err != nil {
 		return err
 	}
-	_, err = u.life.Terminate(ctx, c.tx, c.session, session.ProviderLost, c.now)
+	_, err := u.life.Terminate(ctx, c.tx, c.session, session.ProviderLost, c.now)
 	return err
 }
 

@@ -35,6 +35,14 @@ func (u *Desk) List(ctx context.Context, in ListOrders) (list domain.List[procur
 	return list, err
 }
 
+func (u *Desk) get(ctx context.Context, id string) (o procurement.Order, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+		o, err = tx.Orders().Get(ctx, id)
+		return err
+	})
+	return o, err
+}
+
 // Adopt decides that a provider did make an unknown order, under a ref; a renewal
 // has the ref of its purchase. The order is read there first.
 func (u *Desk) Adopt(ctx context.Context, id, ref string) (procurement.Order, error) {
@@ -69,12 +77,32 @@ func (u *Desk) Release(ctx context.Context, id string) (procurement.Order, error
 	return u.decided(ctx, id, procurement.Refused, err)
 }
 
-// undecided returns an order that the operator may decide.
-func (u *Desk) undecided(ctx context.Context, id string) (o procurement.Order, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
-		o, err = tx.Orders().Get(ctx, id)
-		return err
+// Lost decides that a provider does not have a confirmed purchase, which it has not
+// delivered for a day or does not show any more. What its agent did not get is given back.
+func (u *Desk) Lost(ctx context.Context, id string) (o procurement.Order, err error) {
+	if o, err = u.get(ctx, id); err != nil {
+		return o, err
+	}
+	var refused error
+	err = u.driver.change(ctx, o, func(ctx context.Context, c *change) error {
+		if refused = c.order.MayBeLost(); refused != nil {
+			return nil
+		}
+		if c.session.Status.Over() && !c.session.AwaitsOutcome() {
+			refused = procurement.ErrDecided.Msgf("the session has ended, and nothing is held for it")
+			return nil
+		}
+		return deliveries{u.driver}.lose(ctx, c)
 	})
+	if err = cmp.Or(refused, err); err == nil {
+		_, err = u.driver.Drive(ctx, o.SessionID)
+	}
+	return u.decided(ctx, id, procurement.Confirmed, err)
+}
+
+// undecided returns an order that the operator may decide.
+func (u *Desk) undecided(ctx context.Context, id string) (procurement.Order, error) {
+	o, err := u.get(ctx, id)
 	if err != nil {
 		return o, err
 	}
@@ -92,11 +120,7 @@ func (u *Desk) decided(
 	if failed != nil {
 		return o, failed
 	}
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
-		o, err = tx.Orders().Get(ctx, id)
-		return err
-	})
-	if err == nil && o.Status != want {
+	if o, err = u.get(ctx, id); err == nil && o.Status != want {
 		err = procurement.ErrDecided.Msgf("meanwhile the order is %s", o.Status)
 	}
 	return o, err

@@ -81,7 +81,7 @@ func (u *Driver) DriveSession(ctx context.Context, id string) error {
 		return err
 	}
 	result := make(chan error, 1)
-	done, waits := u.slots.Go(st.Session.Provider, item(st.Session), func(id string) {
+	done, waits := u.slots.Go(st.Session.Provider, []slots.Item{{ID: id, Agent: st.Session.AgentID}}, func(id string) {
 		_, err := u.Drive(context.WithoutCancel(ctx), id)
 		result <- err
 	})
@@ -101,10 +101,7 @@ func (u *Driver) DriveSession(ctx context.Context, id string) error {
 	}
 }
 
-func item(s session.Session) []slots.Item { return []slots.Item{{ID: s.ID, Agent: s.AgentID}} }
-
-// ErrStillDriven means that a provider has not answered in time. The orders are driven in
-// the background.
+// ErrStillDriven means that the orders are driven in the background.
 var ErrStillDriven = errors.New("the provider has not answered yet")
 
 // DriveFor is Drive for an agent, who waits no longer than that.
@@ -119,7 +116,8 @@ func (u *Driver) DriveFor(ctx context.Context, s session.Session, wait time.Dura
 		done <- result{st, err}
 	})
 	if !begun {
-		u.slots.Go(s.Provider, item(s), func(id string) { _, _ = u.Drive(ctx, id) }) // if it fails it is due again
+		item := []slots.Item{{ID: s.ID, Agent: s.AgentID}}
+		u.slots.Go(s.Provider, item, func(id string) { _, _ = u.Drive(ctx, id) }) // if it fails it is due again
 	}
 	if !ended {
 		return State{}, ErrStillDriven

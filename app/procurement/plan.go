@@ -24,7 +24,7 @@ const sendWithin = idempotency.InFlightTimeout
 // Plan stores what is to be bought of a source for a session, in the transaction
 // that holds the money.
 func (u *Driver) Plan(ctx context.Context, tx Repos, s session.Session, from procurement.Source, now time.Time) error {
-	in := intentOf(s, from)
+	in := from.Intent(s)
 	in.Key, in.MaxCost = u.ids.New(orderPrefix), from.MaxCost(from.CostOf(s, s.Days), s.Money.Held.Total())
 	return tx.Orders().Insert(ctx, procurement.Order{ID: in.Key, Kind: procurement.Purchase, SessionID: s.ID,
 		Provider: from.Provider, Intent: in, Status: procurement.Planned, PlannedAt: now, NextAt: now.Add(sendWithin)})
@@ -50,26 +50,10 @@ func (u *Driver) PlanRenewal(
 	if err != nil {
 		return o, err
 	}
-	from := sourceOf(product, s.Provider)
+	from := product.Source(s.Provider)
 	o.Intent.Key, o.Intent.Days = o.ID, days
 	o.Intent.MaxCost = from.MaxRenewalCost(from.CostOf(s, days), paid)
 	return o, tx.Orders().Insert(ctx, o)
-}
-
-// intentOf returns what a session needs of a source.
-func intentOf(s session.Session, from procurement.Source) procurement.Intent {
-	return procurement.Intent{Key: s.ID, SessionID: s.ID, Type: s.Type, SKU: from.SKU, Location: s.Location,
-		Quantity: s.Quantity, Days: s.Days, Bytes: s.Bytes}
-}
-
-// sourceOf returns how a product is bought of a provider.
-func sourceOf(p catalog.Product, provider string) procurement.Source {
-	for _, from := range p.Sources {
-		if from.Provider == provider {
-			return from
-		}
-	}
-	return procurement.Source{Provider: provider}
 }
 
 // Deliver buys the exits of a session of a provider in this process and activates
@@ -81,7 +65,7 @@ func (u *Driver) Deliver(
 	if !ok {
 		return s, ports.ErrProvider
 	}
-	in := intentOf(s, from)
+	in := from.Intent(s)
 	if s.Type == session.Static {
 		var err error
 		if in.Taken, err = tx.Addresses().Taken(ctx, provider.Name()); err != nil {
@@ -108,7 +92,7 @@ func (u *Driver) deliverInProcess(ctx context.Context, s session.Session) error 
 		if err != nil || s.Status != session.Creating {
 			return err
 		}
-		if s, err = u.Deliver(ctx, tx, s, sourceOf(product, s.Provider), u.clock.Now()); err != nil {
+		if s, err = u.Deliver(ctx, tx, s, product.Source(s.Provider), u.clock.Now()); err != nil {
 			return err
 		}
 		return tx.Sessions().Put(ctx, s)
@@ -153,7 +137,7 @@ func (u *Driver) NewExit(s session.Session) (session.Exit, error) {
 			"create a new one")
 	}
 	product, _ := u.catalog.Product(s.ProductNo)
-	exit, err := provider.NewExit(intentOf(s, sourceOf(product, s.Provider)), s.Exits[0])
+	exit, err := provider.NewExit(product.Source(s.Provider).Intent(s), s.Exits[0])
 	u.calls.count(provider, "rotate", err)
 	if err != nil {
 		return exit, ports.Refusal(procurement.ClassOf(err))
@@ -163,7 +147,7 @@ func (u *Driver) NewExit(s session.Session) (session.Exit, error) {
 
 // Extend renews a session by that many days at a provider in this process.
 func (u *Driver) Extend(ctx context.Context, p ports.Static, s session.Session, days int) error {
-	in := intentOf(s, procurement.Source{})
+	in := procurement.Source{}.Intent(s)
 	in.Days = days
 	_, err := p.Renew(ctx, s.ID, in)
 	u.calls.count(p, "renew", err)

@@ -2,7 +2,6 @@ package procurement
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"agentproxy/app/closing"
@@ -28,7 +27,7 @@ func (u purchases) send(ctx context.Context, _ session.Session, o procurement.Or
 	}
 	before, cost, err := u.preflight(ctx, p, o)
 	if err != nil {
-		return u.refuse(ctx, o, provenClass(err), procurement.ReasonOf(err))
+		return u.refuse(ctx, o, procurement.ProvenClass(err), procurement.ReasonOf(err))
 	}
 	o, err = u.markSent(ctx, p, o, before, cost)
 	if err != nil || o.Status != procurement.Sent {
@@ -43,14 +42,6 @@ func (u purchases) send(ctx context.Context, _ session.Session, o procurement.Or
 	default:
 		return u.refuse(ctx, o, c, procurement.ReasonOf(err))
 	}
-}
-
-// provenClass returns the class of a failed call that buys nothing.
-func provenClass(err error) procurement.Class {
-	if c := procurement.ClassOf(err); c != procurement.Ambiguous {
-		return c
-	}
-	return procurement.Temporary
 }
 
 // preflight returns the provider's cost of an order and, if the provider does not
@@ -265,66 +256,6 @@ func (u purchases) decide(
 		return u.confirmed(ctx, c, d)
 	})
 	return verdict, err
-}
-
-// turn reports whether a planned order is to be sent now. If the provider does not keep order
-// keys, orders that are alike are sent one after the other: a new one in the provider's list
-// then has one possible cause. It is decided before anything is read there.
-func turn(ctx context.Context, u *Driver, p ports.Provider, o procurement.Order) (now bool, err error) {
-	if p.Capabilities().Labels(o.Intent.Type) {
-		return true, nil
-	}
-	err = u.mark(ctx, o, func(ctx context.Context, c *change) (err error) {
-		now, err = c.waits(ctx, turns.Take)
-		return err
-	})
-	return now, unlessTooLong(ctx, u, o, err)
-}
-
-// waits stores when a planned order looks again, and reports that it does not have to.
-func (c *change) waits(ctx context.Context, take turns.Rule) (bool, error) {
-	if c.order.Status != procurement.Planned {
-		return false, nil // another process has sent it, or the session has ended
-	}
-	wait, err := take(ctx, c.tx, c.order, c.now)
-	if err != nil || wait == 0 {
-		return err == nil, err
-	}
-	c.order.Class, c.order.NextAt = procurement.RateLimited, c.now.Add(wait)
-	return false, c.put(ctx)
-}
-
-// unlessTooLong refuses an order that has waited too long for its turn.
-func unlessTooLong(ctx context.Context, u *Driver, o procurement.Order, err error) error {
-	if errors.Is(err, turns.ErrWaitedTooLong) {
-		return u.refuse(ctx, o, turns.ErrWaitedTooLong.Class, turns.ErrWaitedTooLong.Reason)
-	}
-	return err
-}
-
-// markSent stores that an order is about to be sent, and returns it as it is
-// then; one that is still Planned is not to be sent, or not yet.
-func (u *Driver) markSent(
-	ctx context.Context, p ports.Provider, o procurement.Order, before procurement.Snapshot, cost domain.Money,
-) (procurement.Order, error) {
-	planned, take := o, turns.Rule(turns.Free)
-	if p.Capabilities().Labels(o.Intent.Type) {
-		take = turns.None
-	}
-	err := u.mark(ctx, o, func(ctx context.Context, c *change) error {
-		o = planned
-		if now, err := c.waits(ctx, take); err != nil || !now {
-			return err
-		}
-		c.order.Class, c.order.Cost = "", cost // until the provider returns what it charged
-		sent, err := c.order.Send(before, c.now)
-		if err != nil {
-			return err
-		}
-		o = sent
-		return c.tx.Orders().Put(ctx, o)
-	})
-	return o, unlessTooLong(ctx, u, planned, err)
 }
 
 // fundsBefore returns the operator's balance at a provider before an order. It is

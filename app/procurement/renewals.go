@@ -31,7 +31,7 @@ func (u renewals) send(ctx context.Context, _ session.Session, o procurement.Ord
 	defer cancel()
 	d, err := u.read(bounded, p, o.Ref)
 	if err != nil {
-		return u.refuse(ctx, o, provenClass(err), procurement.ReasonOf(err))
+		return u.refuse(ctx, o, procurement.ProvenClass(err), procurement.ReasonOf(err))
 	}
 	switch d.State {
 	case procurement.Gone:
@@ -42,14 +42,14 @@ func (u renewals) send(ctx context.Context, _ session.Session, o procurement.Ord
 	before := procurement.Snapshot{Ends: d.Ends(), At: u.clock.Now()}
 	before.Funds, err = u.fundsBefore(bounded, p)
 	if err != nil {
-		return u.refuse(ctx, o, provenClass(err), procurement.ReasonOf(err))
+		return u.refuse(ctx, o, procurement.ProvenClass(err), procurement.ReasonOf(err))
 	}
 	// No provider returns the cost of a renewal beforehand: it is about that of a
 	// new order of its term, whether that can be had or not.
 	q, err := p.Quote(bounded, o.Intent)
 	u.calls.count(p, "quote", err)
 	if c := procurement.ClassOf(err); c != "" && c != procurement.OutOfStock && c != procurement.Unsupported {
-		return u.refuse(ctx, o, provenClass(err), procurement.ReasonOf(err))
+		return u.refuse(ctx, o, procurement.ProvenClass(err), procurement.ReasonOf(err))
 	}
 	if err := o.Affordable(q); err != nil {
 		return u.refuse(ctx, o, procurement.ClassOf(err), procurement.ReasonOf(err))

@@ -13,6 +13,7 @@ type ordersCmd struct {
 	List      ordersListCmd      `cmd:"" help:"List orders at providers, newest first."`
 	Adopt     ordersAdoptCmd     `cmd:"" help:"Decide that the provider did make an unknown order."`
 	Reconcile ordersReconcileCmd `cmd:"" help:"Compare what providers list with the orders: cancel or adopt what is ours, and list the rest."`
+	Lost      ordersLostCmd      `cmd:"" help:"Decide that the provider does not have a confirmed order, which it does not deliver or show: its session ends with the unused part refunded."`
 	Release   ordersReleaseCmd   `cmd:"" help:"Decide that the provider did not make an unknown order: the next source is tried, or the money given back."`
 }
 
@@ -95,5 +96,21 @@ func (c ordersReleaseCmd) Run(k *kit) error {
 			return err
 		}
 		return k.record("order_id", o.ID, "status", o.Status)
+	}, &desk)
+}
+
+type ordersLostCmd struct {
+	OrderID string `arg:"" name:"ORDER_ID"`
+}
+
+// Run gives up a confirmed order.
+func (c ordersLostCmd) Run(k *kit) error {
+	var desk *procurementapp.Desk
+	return k.core(func(ctx context.Context) error {
+		o, err := desk.Lost(ctx, c.OrderID)
+		if err != nil {
+			return err
+		}
+		return k.record("order_id", o.ID, "status", o.Status, "state", o.State)
 	}, &desk)
 }

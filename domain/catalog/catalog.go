@@ -62,6 +62,16 @@ func (p Product) Means(provider string, costly bool) billing.Means {
 	return billing.AnyFunds
 }
 
+// Source returns how the product is bought of a provider.
+func (p Product) Source(provider string) procurement.Source {
+	for _, from := range p.Sources {
+		if from.Provider == provider {
+			return from
+		}
+	}
+	return procurement.Source{Provider: provider}
+}
+
 // Duration is a duration that a static product is sold for, and the price of
 // one IP.
 type Duration struct {

@@ -38,6 +38,12 @@ func (s Source) CostFor(days int) domain.Money {
 	return s.Cost
 }
 
+// Intent returns what a session needs of the source.
+func (s Source) Intent(of session.Session) Intent {
+	return Intent{Key: of.ID, SessionID: of.ID, Type: of.Type, SKU: s.SKU, Location: of.Location,
+		Quantity: of.Quantity, Days: of.Days, Bytes: of.Bytes}
+}
+
 // CostOf returns what the operator configured as the cost of a session for a duration in
 // days, or 0.
 func (s Source) CostOf(of session.Session, days int) domain.Money {

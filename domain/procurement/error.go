@@ -67,3 +67,11 @@ func ReasonOf(err error) string {
 	}
 	return ""
 }
+
+// ProvenClass returns the class of a failed call that buys nothing.
+func ProvenClass(err error) Class {
+	if c := ClassOf(err); c != Ambiguous {
+		return c
+	}
+	return Temporary
+}

@@ -42,6 +42,22 @@ func (o Order) Miss(now time.Time) Order {
 	return o
 }
 
+// MayBeLost returns ErrDecided unless the operator may decide that the provider does not
+// have the order: it is a purchase that was accepted and not delivered for a day, or that
+// the provider did not show when it was last read.
+func (o Order) MayBeLost() error {
+	undelivered := o.State == Pending && !o.FrozenAt.IsZero()
+	switch {
+	case o.Kind != Purchase || o.Status != Confirmed:
+		return ErrDecided.Msgf("the %s is %s; only a confirmed purchase can be lost", o.Kind, o.Status)
+	case !o.ClosedAt.IsZero() || o.State == Gone:
+		return ErrDecided.Msgf("the order is closed")
+	case !undelivered && o.LostAt.IsZero():
+		return ErrDecided.Msgf("the provider showed the order when it was last read")
+	}
+	return nil
+}
+
 // Lost reports whether a missing order has ended at its provider, which owes w.
 func (o Order) Lost(w Owed, now time.Time) bool {
 	return !o.LostAt.IsZero() && now.Sub(o.LostAt) >= LostAfter && !w.SellersFault()

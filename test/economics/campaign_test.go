@@ -49,7 +49,7 @@ func TestAgentsPayForWhatIsDelivered(t *testing.T) {
 var tried = []string{"created", "created later", "create refused", "terminated", "renewal answered", "renewed", "direct traffic",
 	"metered traffic", "a month passed", "list empty", "order hidden", "transaction failed", "call refused", "request lost",
 	"answer lost", "too dear", "delivered late", "delivered after a day", "listed very late", "cancelled", "something happened during a call",
-	"decided by the operator", "reported as an orphan", "covered", "exempt"}
+	"decided by the operator", "never delivered", "given up by the operator", "reported as an orphan", "covered", "exempt"}
 
 // census counts what happened.
 type census struct {

@@ -71,6 +71,12 @@ func (w *world) operate() {
 			w.t.Errorf("the operator cannot decide %s: %v", o, err)
 		}
 	}
+	for _, id := range w.Column(`SELECT id FROM upstream_orders WHERE status = 'confirmed' AND state = 'pending' AND frozen_at > 0 AND closed_at = 0`) {
+		w.add("given up by the operator")
+		if _, err := desk.Lost(context.Background(), id); err != nil {
+			w.t.Errorf("the operator cannot give up %s: %v", id, err)
+		}
+	}
 }
 
 // made returns under which ref a shop executed an order.

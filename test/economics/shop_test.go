@@ -20,6 +20,9 @@ const (
 	gbCost = domain.Dollar * 3 / 10
 )
 
+// never is after every history.
+const never = 10_000 * session.Day
+
 // counterLag is how late a shop counts traffic.
 const counterLag = 10 * time.Minute
 
@@ -175,6 +178,9 @@ func (s *shop) Order(_ context.Context, in procurement.Intent) (d procurement.De
 	case s.chance(60):
 		b.readyAt = now.Add(30 * time.Hour)
 		s.count("delivered after a day")
+	case s.chance(60):
+		b.readyAt, b.broken = now.Add(never), true
+		s.count("never delivered")
 	case s.chance(40):
 		b.listedAt = now.Add(time.Duration(5+s.rng.IntN(300)) * time.Minute)
 		b.broken = b.listedAt.Sub(now) >= lost

@@ -228,7 +228,7 @@ func (w *world) vanish() {
 	}
 	b := s.book[w.rng.IntN(len(s.book))]
 	if w.rng.IntN(3) == 0 {
-		until = now.Add(10_000 * session.Day)
+		until = now.Add(never)
 	}
 	b.hidden = until
 	b.broken = b.broken || until.Sub(now) >= lost
