@@ -23,7 +23,7 @@ import (
 
 // An answer that is not what was asked for is an error, for every call and each
 // way in which the source is known to fail, and leaves no trace.
-func TestTronFailuresSayNothing(t *testing.T) {
+func TestTronFailuresProveNothing(t *testing.T) {
 	everywhere := map[string]trongrid.Fault{
 		"429": trongrid.TooMany, "403": trongrid.Forbidden, "503 and HTML": trongrid.Unavailable,
 		"400 and nothing": trongrid.Empty400, "404": trongrid.NotFound, "200 and an error": trongrid.ErrorText,
@@ -137,7 +137,7 @@ func (e echo) RoundTrip(r *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(strings.NewReader(fmt.Sprintf("%s may not read %s", r.Header.Get("TRON-PRO-API-KEY"), r.URL)))}, nil
 }
 
-func TestTronTellsNoSecrets(t *testing.T) {
+func TestTronLogsNoSecrets(t *testing.T) {
 	const key, path = "key-0123456789", "token-9876543210"
 	for name, client := range map[string]*http.Client{
 		"a server that repeats what it got": {Transport: echo{}},

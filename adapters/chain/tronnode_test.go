@@ -10,7 +10,7 @@ import (
 )
 
 // An answer of a plain node that is not what was asked for is an error, and leaves no trace.
-func TestNodeFailuresSayNothing(t *testing.T) {
+func TestNodeFailuresProveNothing(t *testing.T) {
 	faults := map[string]trongrid.Fault{
 		"429": trongrid.TooMany, "503 and HTML": trongrid.Unavailable, "404": trongrid.NotFound, "200 and an error": trongrid.ErrorText,
 		"200 and HTML": trongrid.HTML, "null": trongrid.Text(200, "null"), "nothing": trongrid.Text(200, ""), "an object": trongrid.Text(200, "{}"),
@@ -77,7 +77,7 @@ func TestNodeBalanceIsTheFinalOne(t *testing.T) {
 }
 
 // A receipt without the time of its block, as older nodes have it.
-func TestNodeThatTellsNoTimeOfALog(t *testing.T) {
+func TestNodeWithoutTheTimeOfALog(t *testing.T) {
 	grid := trongrid.StartAt(t, 1000)
 	c := tron(t, grid, node)
 	id := grid.Send(payer, ours, usdt)

@@ -91,6 +91,8 @@ type Config struct {
 	// Whether the tool `connect` of `POST /mcp` may put proxy passwords into its answer when it is asked to: the model
 	// and its provider see them then. Otherwise it gives a link that a program fetches once.
 	MCPReveal bool `yaml:"mcp_reveal" env:"AGENTPROXY_MCP_REVEAL"`
+	// Days for which it is kept who used which exit, a record of each connection; 0: none is made.
+	ExitLogDays int `yaml:"exit_log_days" env:"AGENTPROXY_EXIT_LOG_DAYS"`
 	// `debug`, `info`, `warn` or `error`.
 	LogLevel string `yaml:"log_level" env:"AGENTPROXY_LOG_LEVEL"`
 	// `text`, `json`, or `auto`: text on a terminal and JSON otherwise.
@@ -103,7 +105,7 @@ type Config struct {
 func defaults() Config {
 	return Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", AdminAddr: "127.0.0.1:8082",
 		DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20, RateLimit: 600, SessionLimit: 200,
-		TrialBalance: "10.00", TrialDays: 14, Registration: "open", ClientAddressDays: 90, LogLevel: "info",
+		TrialBalance: "10.00", TrialDays: 14, Registration: "open", ClientAddressDays: 90, ExitLogDays: 90, LogLevel: "info",
 		LogFormat: "auto"}
 }
 
@@ -162,6 +164,7 @@ type Settings struct {
 	TrialPerNetwork       int
 	Registration          account.Registration
 	ClientAddressDays     int
+	ExitLogDays           int
 	LogLevel, LogFormat   string
 	Payments              PaymentSettings
 	Catalog               CatalogConfig

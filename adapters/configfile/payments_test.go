@@ -24,7 +24,7 @@ func TestWithoutAnAccountKeyPaymentsComeFromTheDevelopmentChain(t *testing.T) {
 	}
 }
 
-func TestAnAccountKeyMeansMainnetUnlessTold(t *testing.T) {
+func TestAnAccountKeyMeansMainnetByDefault(t *testing.T) {
 	clean(t)
 	t.Setenv("AGENTPROXY_TRON_XPUB", xpub)
 	s, err := configfile.Load(rules())

@@ -73,6 +73,7 @@ type Deps struct {
 	Leases   lease.Core
 	Observer Observer
 	Judge    dial.Judge // nil forbids every target
+	Exits    ExitLog    // who used which exit; default records nothing
 	// Policy returns the rules of the operator and of products that hold now; default none.
 	// It is called for every connection.
 	Policy   func() *policy.Shared
@@ -153,6 +154,9 @@ func orDefault[T int | time.Duration](v *T, def T) {
 func (d Deps) withDefaults() Deps {
 	if d.Policy == nil {
 		d.Policy = func() *policy.Shared { return nil }
+	}
+	if d.Exits == nil {
+		d.Exits = noExits{}
 	}
 	if d.Resolver == nil {
 		d.Resolver = net.DefaultResolver

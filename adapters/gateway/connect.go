@@ -58,7 +58,7 @@ func (g *Gateway) connect(c *client.Conn, h *handshake) *relay.Tunnel {
 	}
 	if _, err := io.WriteString(c, http1.Established); err != nil {
 		g.metrics.done(viaConnect, truncated)
-		t.Abandon()
+		g.abandon(t)
 		return nil
 	}
 	g.metrics.done(viaConnect, completed)
@@ -118,6 +118,7 @@ func (g *Gateway) open(c *client.Conn, u traffic.User, target hostport.Target) (
 	}
 	pool.Opened()
 	return g.relay.Tunnel(c, tcp, relay.Opening{Host: target.Host, Exit: p.exit.IP, Latency: latency,
+		Number:     g.opened(c, p, pass, tcp).number,
 		ChargeRead: p.proxy != nil}, early), nil
 }
 

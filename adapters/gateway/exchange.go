@@ -24,6 +24,8 @@ type exchange struct {
 	route    *traffic.Route
 	proxy    *procurement.Endpoint // nil if the target is dialled directly
 	pass     *passage
+	path     path
+	logged   int64 // bytes of the exchange that are in a use
 	ex       http1.Exchange
 	body     http1.Body
 	retry    bool // may be sent again if an idle connection turns out to be closed
@@ -164,7 +166,7 @@ func (x *exchange) upgrade(tc *targetConn) (*relay.Tunnel, bool) {
 	x.observe(h.answer.Status, 0, completed)
 	tc.in.Free()
 	t := x.g.relay.Tunnel(x.c, tc.tcp, relay.Opening{Host: x.key.target.Host, Exit: x.key.exit,
-		Latency: x.latency, ChargeRead: x.proxy != nil}, nil)
+		Latency: x.latency, ChargeRead: x.proxy != nil, Number: tc.use.number}, nil)
 	t.Begin(h.in.Buffered())
 	return t, true
 }
@@ -200,11 +202,21 @@ func (x *exchange) abort(tc *targetConn) {
 	x.release(tc, false)
 }
 
+// count adds the bytes of the exchange to the use of a target's connection.
+func (x *exchange) count(tc *targetConn) {
+	x.up.done()
+	x.down.done()
+	total := x.up.total + x.down.total
+	tc.use.bytes += total - x.logged
+	x.logged = total
+}
+
 // release keeps or closes the target's connection. It is not kept after an
 // interruption, which may have set its deadline.
 func (x *exchange) release(tc *targetConn, keep bool) {
 	keep = keep && !x.c.Interrupted()
 	x.chargeRead(tc, !keep)
+	x.count(tc)
 	x.c.Detach()
 	if keep && !x.c.Interrupted() {
 		x.g.targets.put(tc, x.g.table.Near())

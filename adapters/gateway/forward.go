@@ -9,6 +9,7 @@ import (
 	"agentproxy/adapters/gateway/monotime"
 	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/adapters/gateway/relay"
+	"agentproxy/domain/exitlog"
 )
 
 // nextRequest waits for another request on a kept connection. It returns false if
@@ -73,6 +74,7 @@ func (x *exchange) admit() *refusal.Refusal {
 	x.key = targetKey{session: x.entry.ID, target: req.Target()}
 	p, ref := g.find(g.ctx, c, u)
 	if ref == nil {
+		x.path = p
 		x.key.exit = p.exit.IP
 		x.route = p.route
 		if x.proxy = p.proxy; p.proxy != nil {
@@ -120,6 +122,7 @@ func (x *exchange) run() (t *relay.Tunnel, again bool, ref *refusal.Refusal) {
 			x.c.Allow(g.cfg.Timing.Answer)
 		} else {
 			x.pass.Addrs = tc.addrs
+			x.taken(tc)
 			x.c.Judged.Store(&x.pass.Judged)
 			if !x.c.Attach(tc.tcp) {
 				tc.close()
@@ -157,7 +160,7 @@ func (x *exchange) run() (t *relay.Tunnel, again bool, ref *refusal.Refusal) {
 // dial connects to the target.
 func (x *exchange) dial() (*targetConn, *refusal.Refusal) {
 	x.c.Allow(0) // resolving and connecting have their own limits
-	tc := &targetConn{key: x.key}
+	tc := &targetConn{key: x.key, ended: x.g.closed}
 	if x.c.Judged.Load() == &x.pass.Judged { // of a kept connection that was closed
 		x.pass = x.pass.renewed(x.key)
 	}
@@ -173,13 +176,21 @@ func (x *exchange) dial() (*targetConn, *refusal.Refusal) {
 	if ref != nil {
 		return nil, ref
 	}
-	tc.addrs = x.pass.Addrs
+	tc.addrs, tc.use = x.pass.Addrs, x.g.opened(x.c, x.path, x.pass, tc.tcp)
 	x.c.Judged.Store(&x.pass.Judged)
 	if !x.c.Attach(tc.tcp) {
 		tc.close()
 		return nil, interruption(x.c.Cause())
 	}
 	return tc, nil
+}
+
+// taken records that a kept connection has another client now.
+func (x *exchange) taken(tc *targetConn) {
+	if addrPort(x.c.RemoteAddr()) != tc.use.client {
+		x.g.closed(tc.use, exitlog.Finished)
+		tc.use = x.g.opened(x.c, x.path, x.pass, tc.tcp)
+	}
 }
 
 // refusalFor returns the refusal for a failure before the response began.

@@ -9,6 +9,7 @@ import (
 	"agentproxy/adapters/gateway/http1"
 	"agentproxy/adapters/gateway/relay"
 	"agentproxy/adapters/gateway/socks5"
+	"agentproxy/domain/exitlog"
 )
 
 // handshake is the scratch memory of one connection until its tunnel is open, or
@@ -112,6 +113,12 @@ func (g *Gateway) firstByte(c *client.Conn, h *handshake) (b byte, ok bool) {
 	return first[0], true
 }
 
+// abandon releases a tunnel that does not run.
+func (g *Gateway) abandon(t *relay.Tunnel) {
+	g.closed(use{number: t.Opening.Number}, exitlog.Finished)
+	t.Abandon()
+}
+
 // tunnelEnded records the event of a tunnel and releases its connection.
 func (g *Gateway) tunnelEnded(t *relay.Tunnel) {
 	defer g.release(t.Conn)
@@ -122,6 +129,8 @@ func (g *Gateway) tunnelEnded(t *relay.Tunnel) {
 	}()
 	g.agents.Leave(&t.Conn.Agent)
 	why := t.Conn.Cause()
+	up, down := t.Bytes()
+	g.closed(use{number: t.Opening.Number, bytes: up + down}, endOf(why))
 	g.observeTunnel(t, why)
 	if why == client.Exhausted || t.Unread() && why != client.Stopped && why != client.Ended {
 		g.linger(t.Conn)

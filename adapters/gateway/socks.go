@@ -50,7 +50,7 @@ func (g *Gateway) serveSOCKS(c *client.Conn, h *handshake) *relay.Tunnel {
 	// The client is not shown the exit's address and port.
 	if err := s.Reply(c, socks5.Succeeded, netip.AddrPort{}); err != nil {
 		g.metrics.done(viaSOCKS, truncated)
-		t.Abandon()
+		g.abandon(t)
 		return nil
 	}
 	g.metrics.done(viaSOCKS, completed)

@@ -11,6 +11,7 @@ import (
 	"agentproxy/adapters/gateway/http1"
 	"agentproxy/adapters/gateway/monotime"
 	"agentproxy/adapters/gateway/socket"
+	"agentproxy/domain/exitlog"
 	"agentproxy/domain/policy"
 	"agentproxy/domain/procurement"
 )
@@ -44,6 +45,8 @@ type targetConn struct {
 	key   targetKey
 	tcp   *net.TCPConn
 	addrs []netip.Addr // that the target was judged by
+	use   use          // by the client that used it last
+	ended func(use, exitlog.End)
 	in    http1.Reader
 	since time.Duration // idle since, by monotime
 }
@@ -52,6 +55,7 @@ type targetConn struct {
 func (t *targetConn) close() {
 	_ = t.tcp.Close()
 	t.in.Free()
+	t.ended(t.use, exitlog.Finished)
 }
 
 // idleTargets is a pool of connections to targets between requests.
@@ -105,7 +109,7 @@ func (ts *idleTargets) put(t *targetConn, scarce bool) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.ended || scarce || ts.count >= maxIdle || len(ts.free[t.key]) >= maxIdleEach {
-		_ = t.tcp.Close()
+		t.close()
 		return
 	}
 	ts.free[t.key] = append(ts.free[t.key], t)

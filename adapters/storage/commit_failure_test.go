@@ -134,7 +134,7 @@ func TestACallerWhoGivesUpAfterItsTurnGetsTheTrueOutcome(t *testing.T) {
 	wantCounted(t, st, map[string]int64{"a": 1})
 }
 
-func TestNobodyIsAnsweredBeforeTheCommit(t *testing.T) {
+func TestNoUnitReturnsBeforeItsCommit(t *testing.T) {
 	st := openStore(t)
 	committing, proceed := make(chan struct{}), make(chan struct{})
 	st.SetCommit(func(tx *engine.Transaction) error {

@@ -381,7 +381,7 @@ func TestALockThatTakesTooLongIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestPostgresRefusesANewerAndKnowsAnOlderSchema(t *testing.T) {
+func TestPostgresRefusesANewerAndAnOlderSchema(t *testing.T) {
 	url := pg.Database(t)
 	st := openURL(t, url)
 	current, known, err := st.SchemaVersion(t.Context())

@@ -12,7 +12,7 @@ import (
 	"agentproxy/test/sqlitetest"
 )
 
-func TestTheDatabaseKnowsItsRootSecret(t *testing.T) {
+func TestTheDatabaseBelongsToItsRootSecret(t *testing.T) {
 	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
 		st, ctx := open(t), t.Context()
 		one, two, three := []byte("one"), []byte("two"), []byte("three")

@@ -292,7 +292,7 @@ func TestATokenIsRefreshedForADay(t *testing.T) {
 	apptest.ErrorIs(t, err, account.ErrExpiredToken)
 }
 
-func TestAKeyThatIsNotKnownIsLookedUpIfThatIsAllowed(t *testing.T) {
+func TestAnUnknownKeyIsLookedUpIfThatIsAllowed(t *testing.T) {
 	t.Parallel()
 	k := openKeys(t)
 	looks := 0

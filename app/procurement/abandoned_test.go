@@ -208,7 +208,7 @@ func TestTheOperatorSettlesWhatWasGivenUp(t *testing.T) {
 
 // An agent is notified of the cost of its session when it gives up, and again when the
 // outcome is known.
-func TestWhatGivingUpTells(t *testing.T) {
+func TestNotificationsOfGivingUp(t *testing.T) {
 	t.Parallel()
 	w := final(t)
 	w.Seller.SetAsync(3)

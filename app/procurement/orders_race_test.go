@@ -175,7 +175,7 @@ func (l *slowProvider) Order(ctx context.Context, in procurement.Intent) (procur
 
 // A process whose order was decided meanwhile by another changes nothing and
 // returns no error.
-func TestWhoComesTooLateHasNoSay(t *testing.T) {
+func TestALateDecisionIsIgnored(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]fake.Step{"bought": {}, "refused": fake.Refuse(procurement.Temporary), "unknown": fake.LoseAnswer()} {
 		t.Run(name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func TestARefusedRepetitionRefusesNoOrder(t *testing.T) {
 
 // An order in preparation may be listed without its location. It is not adopted
 // while an order for another location may be the same one.
-func TestAListThatTellsNoPlaceProvesNoPlace(t *testing.T) {
+func TestAListWithoutAPlaceProvesNoPlace(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	w.Seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })
@@ -124,7 +124,7 @@ func TestALiveOrderThatIsSaidToBeOnItsWayIsStillChecked(t *testing.T) {
 }
 
 // A frozen order is the operator's, and no other order waits for it.
-func TestAFrozenOrderKeepsNobodyWaiting(t *testing.T) {
+func TestAFrozenOrderDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	w.Seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey = false })

@@ -130,7 +130,7 @@ func TestSourcesThatHaveNone(t *testing.T) {
 }
 
 // What waits for the operator is logged once, and the metrics count each call.
-func TestWhatTheOperatorHears(t *testing.T) {
+func TestTheOperatorIsAlerted(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	var mu sync.Mutex

@@ -18,7 +18,7 @@ import (
 	"agentproxy/test/fake"
 )
 
-func TestWhatSessionsTell(t *testing.T) {
+func TestNotificationsOfSessions(t *testing.T) {
 	t.Parallel()
 	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 	agent := w.RegisterWithWebhook()
@@ -123,7 +123,7 @@ func useBytes(w *apptest.World, id string, bytes int64) {
 	}
 }
 
-func TestSessionsThatWillEndSoonAreToldOnce(t *testing.T) {
+func TestSessionsThatWillEndSoonAreNotifiedOnce(t *testing.T) {
 	t.Parallel()
 	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 	agent, quiet := w.RegisterWithWebhook(), w.RegisterFunded(10)
@@ -159,7 +159,7 @@ func TestSessionsThatWillEndSoonAreToldOnce(t *testing.T) {
 }
 
 // Events of many sessions that end at one moment take as many runs as needed.
-func TestRemindersAreToldInParts(t *testing.T) {
+func TestRemindersAreSentInBatches(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	if w.Postgres() {
@@ -179,7 +179,7 @@ func TestRemindersAreToldInParts(t *testing.T) {
 	w.Exec(`DELETE FROM sessions`)
 }
 
-func TestATrialThatWillEndIsToldOnce(t *testing.T) {
+func TestATrialThatWillEndIsNotifiedOnce(t *testing.T) {
 	t.Parallel()
 	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 	agent, funded := w.RegisterWithWebhook(), w.RegisterWithWebhook()
@@ -196,7 +196,7 @@ func TestATrialThatWillEndIsToldOnce(t *testing.T) {
 	apptest.Equal(t, "told one with money of its own", eventList(w, funded), "")
 }
 
-func TestWhatMoneyTells(t *testing.T) {
+func TestNotificationsOfMoney(t *testing.T) {
 	t.Parallel()
 	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 	agent := w.RegisterWithWebhook()
@@ -253,7 +253,7 @@ func buyTraffic(w *apptest.World, agent, gb string) sessions.View {
 	return d.View
 }
 
-func TestARotatedSecretIsTold(t *testing.T) {
+func TestARotatedSecretIsNotified(t *testing.T) {
 	t.Parallel()
 	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 	agent := w.RegisterWithWebhook()

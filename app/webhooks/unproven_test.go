@@ -110,7 +110,7 @@ func (a *attempts) notify(agent string, n int) {
 	}
 }
 
-func TestTarpitsDelayNobodyElse(t *testing.T) {
+func TestTarpitsDelayNoOther(t *testing.T) {
 	t.Parallel()
 	a := openAttempts(t)
 	victim := a.RegisterWithWebhook()

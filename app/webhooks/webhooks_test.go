@@ -346,7 +346,7 @@ func TestLostJobsAreStoredAgain(t *testing.T) {
 
 // One receiver that never answers has four deliveries on their way; the others
 // are put aside, and another agent's is not late.
-func TestASlowReceiverDelaysNobodyElse(t *testing.T) {
+func TestASlowReceiverDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	slow, agent := w.RegisterWithWebhook(), w.RegisterWithWebhook()

@@ -26,7 +26,7 @@ func TestTheWelcomeNamesOnlyWhatIsSold(t *testing.T) {
 	}
 }
 
-func TestATakenPortIsToldWithItsVariable(t *testing.T) {
+func TestATakenPortIsReportedWithItsVariable(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestDurationsAreLoggedWithTheirUnit(t *testing.T) {
 	}
 }
 
-func TestACommandBesideNoDatabaseSaysSo(t *testing.T) {
+func TestACommandWithoutADatabaseFails(t *testing.T) {
 	t.Setenv("AGENTPROXY_CONFIG", "")
 	file := filepath.Join(t.TempDir(), "agentproxy.db")
 	t.Setenv("AGENTPROXY_DATABASE_URL", "sqlite://"+file)

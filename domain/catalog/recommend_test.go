@@ -50,7 +50,7 @@ func TestRecommend(t *testing.T) {
 	}
 }
 
-func TestRecommendationTellsTheCost(t *testing.T) {
+func TestRecommendationHasTheCost(t *testing.T) {
 	list, err := catalog.Recommend(testProducts(), catalog.Criteria{TargetRegion: "DE", Budget: ptr(3 * domain.Dollar), SessionCount: ptr(4)})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestRecommendationTellsTheCost(t *testing.T) {
 	}
 }
 
-func TestWishOutOfBounds(t *testing.T) {
+func TestCriteriaOutOfBounds(t *testing.T) {
 	for _, c := range []struct {
 		claim string
 		wish  catalog.Criteria

@@ -112,7 +112,7 @@ func TestVectors(t *testing.T) {
 }
 
 // One event of cost c costs 25·c points: B/(W+3) is c/4.
-func TestEachEventCostsWhatTheTableSays(t *testing.T) {
+func TestEachEventHasTheWeightOfTheTable(t *testing.T) {
 	for _, c := range []struct {
 		event  health.Event
 		score  int
@@ -250,7 +250,7 @@ func TestLevelNeedsFivePointsPastTheBorder(t *testing.T) {
 	}
 }
 
-func TestAnnounceSpeaksOncePerCrossing(t *testing.T) {
+func TestAnnounceReportsEachCrossingOnce(t *testing.T) {
 	s := replay(report(1, block)) // 75
 	if from, to, changed := s.state.Announce(s.now); !changed || from != health.Low || to != health.Medium {
 		t.Errorf("%s to %s, changed %v; want low to medium", from, to, changed)

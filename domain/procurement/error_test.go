@@ -37,7 +37,7 @@ func TestClassOfAnError(t *testing.T) {
 	}
 }
 
-func TestErrorSaysItsClassAndTheReason(t *testing.T) {
+func TestErrorHasItsClassAndTheReason(t *testing.T) {
 	if got := procurement.Refuse(procurement.Auth, "").Error(); got != "provider: auth" {
 		t.Errorf("without a reason: %q", got)
 	}

@@ -233,7 +233,7 @@ func TestWhoExceedsALargeLimitAsksRarely(t *testing.T) {
 	}
 }
 
-func TestARefusalSaysWhen(t *testing.T) {
+func TestARefusalHasARetryTime(t *testing.T) {
 	for _, c := range []struct {
 		perMinute int
 		wait      time.Duration

@@ -213,7 +213,7 @@ func TestAbandon(t *testing.T) {
 	}
 }
 
-func TestProblemsSayWhatToDo(t *testing.T) {
+func TestProblemsHaveARemedy(t *testing.T) {
 	for code, want := range map[int]string{302: "redirects are not followed", 410: "set webhook_url again", 500: "500", 404: "2xx"} {
 		if got := answered(code).Problem(); !strings.Contains(got, want) {
 			t.Errorf("%d: %q, want %q in it", code, got, want)

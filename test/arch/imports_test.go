@@ -26,6 +26,7 @@ var imports = []rule{
 	{"domain/connect", ""},
 	{"domain/egress", "domain"},
 	{"domain/eventlog", ""},
+	{"domain/exitlog", "domain/egress"},
 	{"domain/health", "domain"},
 	{"domain/policy", "domain domain/egress"},
 	{"domain/procurement", "domain domain/session"},

@@ -21,7 +21,7 @@ var webhookClaims = []claim{
 	{"an event has one delivery", eventsAreDeliveredOnce},
 	{"deliveries are listed newest first, by status, page by page", deliveriesAreListed},
 	{"what is overdue is listed, the longest first", overdueIsListed},
-	{"a mark tells once that it changed", marksTellOnce},
+	{"a mark tells once that it changed", marksAreSetOnce},
 	{"sessions that end soon are listed, of agents with a webhook", expiringIsListed},
 	{"trials that end soon are listed, of agents with a webhook", trialsAreListed},
 }
@@ -185,7 +185,7 @@ func overdueIsListed(t *testing.T, st ports.Store) {
 	}
 }
 
-func marksTellOnce(t *testing.T, st ports.Store) {
+func marksAreSetOnce(t *testing.T, st ports.Store) {
 	for _, c := range []struct {
 		agent, what string
 		to          int64

@@ -71,7 +71,7 @@ func TestKeysSentToTwoReplicasTakeEffectOnce(t *testing.T) {
 }
 
 // What changes on one replica holds on the other within a second.
-func TestReplicasHearOfEachOther(t *testing.T) {
+func TestChangesReachTheOtherReplica(t *testing.T) {
 	t.Parallel()
 	both := replicas(t)
 	key, id := both[0].register("heard")
@@ -96,7 +96,7 @@ func TestReplicasHearOfEachOther(t *testing.T) {
 	})
 }
 
-func TestWithoutItsServerTheServiceSaysTryAgain(t *testing.T) {
+func TestWithoutItsServerTheServiceAnswersUnavailable(t *testing.T) {
 	t.Parallel()
 	server := pg.Start(t)
 	s := serve(t, onPostgres(server.Database(t))...)

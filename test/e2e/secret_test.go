@@ -106,7 +106,7 @@ func TestTheSecretBesideADatabaseIsNotMadeAnew(t *testing.T) {
 	}
 }
 
-func TestABackupTellsOfTheSecret(t *testing.T) {
+func TestABackupWarnsOfTheSecret(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key, _ := s.register("kept")

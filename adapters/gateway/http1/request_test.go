@@ -200,7 +200,7 @@ func TestTheCredentialsLineIsNotMetered(t *testing.T) {
 	}
 }
 
-func TestTheRequestSaysWhatItsAnswerMustRespect(t *testing.T) {
+func TestTheRequestDeterminesTheFraming(t *testing.T) {
 	t.Parallel()
 	const ws = "Upgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
 	for _, tc := range []struct {
@@ -229,7 +229,7 @@ func TestTheRequestSaysWhatItsAnswerMustRespect(t *testing.T) {
 	}
 }
 
-func TestOnlyAClientThatHasABodyAndSpeaks11Waits(t *testing.T) {
+func TestOnlyAClientOfHTTP11WithABodyWaits(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		minor  int

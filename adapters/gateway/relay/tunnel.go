@@ -63,6 +63,8 @@ type Opening struct {
 	Host    string
 	Exit    netip.Addr
 	Latency time.Duration
+	// Number is that of the connection in the exit log; 0 for none.
+	Number uint64
 	// ChargeRead makes a tunnel through an upstream proxy charge what was read of the
 	// target and not written to the client, because the provider counts it.
 	ChargeRead bool

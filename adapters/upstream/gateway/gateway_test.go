@@ -122,7 +122,7 @@ func TestWhatAGatewayCannotBeAskedForIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheOperatorCanTellTheSellersSpelling(t *testing.T) {
+func TestTheSellersSpellingIsConfigurable(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ profile, place, spelled, country, city, want string }{
 		{"packetstream", "US", "US", "US", "", "password321_country-US"},
@@ -216,7 +216,7 @@ func TestAGatewayKeepsItsPasswordToItself(t *testing.T) {
 	}
 }
 
-func TestAGrammarThatIsUnverifiedSaysSo(t *testing.T) {
+func TestAnUnverifiedGrammarIsLogged(t *testing.T) {
 	t.Parallel()
 	for _, profile := range gateway.Profiles() {
 		var log bytes.Buffer

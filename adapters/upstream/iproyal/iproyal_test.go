@@ -168,7 +168,7 @@ func TestDeliversInEveryShapeItMayAnswerIn(t *testing.T) {
 	}
 }
 
-func TestStandInDeliversWhereTheTestSays(t *testing.T) {
+func TestStandInDeliversAtThePlaceOfTheTest(t *testing.T) {
 	t.Parallel()
 	s := iproyal.New(t)
 	s.Answers(iproyal.Shape{})
@@ -305,7 +305,7 @@ func TestFindsEveryOrderOfAPlaceTheNewestFirst(t *testing.T) {
 	}
 }
 
-func TestAStatusThatIsNotKnownIsLoud(t *testing.T) {
+func TestAnUnknownStatusIsAnError(t *testing.T) {
 	t.Parallel()
 	s := iproyal.New(t)
 	p := newProvider(t, s, nil)

@@ -60,7 +60,7 @@ func TestAnOrderWithoutItsNumberMayHaveBeenMade(t *testing.T) {
 	}
 }
 
-func TestReadsNoShapeThatIsNotKnown(t *testing.T) {
+func TestRefusesUnknownShapes(t *testing.T) {
 	t.Parallel()
 	const end = "2031-04-20 10:25:12"
 	for name, c := range map[string]struct {

@@ -23,7 +23,7 @@ func classes(done []procurement.Renewed) (out [3]procurement.Class) {
 	return out
 }
 
-func TestARenewalIsToldForEachAddress(t *testing.T) {
+func TestARenewalIsReportedForEachAddress(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		change   func(*proxycheap.Seller, []proxycheap.Proxy)

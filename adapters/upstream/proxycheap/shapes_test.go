@@ -59,7 +59,7 @@ func TestAnOrderWithoutAddressesIsLookedUp(t *testing.T) {
 	}
 }
 
-func TestReadsNoShapeThatIsNotKnown(t *testing.T) {
+func TestRefusesUnknownShapes(t *testing.T) {
 	t.Parallel()
 	const soon, late = "2031-01-01T00:00:00Z", "2031-02-01T00:00:00Z"
 	good := proxyOf(1, "ACTIVE", soon)

@@ -128,7 +128,7 @@ func TestPagesOfTheEdgeProveNothing(t *testing.T) {
 	}
 }
 
-func TestWaitsAsLongAsItIsTold(t *testing.T) {
+func TestWaitsForTheRetryTime(t *testing.T) {
 	t.Parallel()
 	s, p := openAddresses(t)
 	s.Next("/order/make", seller.RateLimited)

@@ -263,7 +263,7 @@ func TestDoubtsStrangeBills(t *testing.T) {
 	})
 }
 
-func TestTellsItsCountries(t *testing.T) {
+func TestListsItsCountries(t *testing.T) {
 	t.Parallel()
 	names := map[string]string{"US": "United States", "JP": "Japan"}
 	for claim, set := range map[string]func(s *proxyseller.Server, p ports.Static){

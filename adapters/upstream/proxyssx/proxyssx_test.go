@@ -279,7 +279,7 @@ func TestUnknownShapesOfPoolKeysAreLoud(t *testing.T) {
 	}
 }
 
-func TestPoolKeysTellNoSecret(t *testing.T) {
+func TestPoolKeysLogNoSecret(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	l := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))

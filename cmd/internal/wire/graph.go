@@ -31,6 +31,7 @@ import (
 	"agentproxy/adapters/webhook"
 	"agentproxy/app/accounts"
 	"agentproxy/app/changes"
+	"agentproxy/app/exitlog"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/maintenance"
@@ -89,6 +90,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			newCounter,
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
 			(*storage.Store).RateLimits,
+			func(s configfile.Settings) exitlog.Config { return exitlog.Config{Days: s.ExitLogDays} }, exitlog.New,
 			policyapp.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
 			fulfilment.New, procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks,
 			reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
@@ -113,6 +115,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 				return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev, Hosts: s.AdminHosts, Connections: b.Admin}
 			},
 			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },
+			exitlog.NewLog,
 			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, sessions.NewChecks,
 			reveals.New, newTools,
 		),
@@ -121,7 +124,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		fx.Module("background", fx.Invoke(
 			countExcess, recoverFirst, startDevchain,
 			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
-			runTasks, reloadOnHangup,
+			keepExits, runTasks, reloadOnHangup,
 			func(hub *changes.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },
 		)),
 		gateway.Module,
@@ -202,15 +205,16 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 	return c
 }
 
-func gatewayDeps(s configfile.Settings, published *policyapp.Published, t *trafficapp.Service,
-	o *telemetry.Observer, clock ports.Clock, registry *prometheus.Registry, log *slog.Logger) gateway.Deps {
+func gatewayDeps(s configfile.Settings, published *policyapp.Published, exits *exitlog.Log,
+	t *trafficapp.Service, o *telemetry.Observer, clock ports.Clock, registry *prometheus.Registry,
+	log *slog.Logger) gateway.Deps {
 	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses(),
 		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr)}
 	if !s.Dev { // in development mode agents try their proxies with the API's own echo
 		policy.Refuse = append(policy.Refuse, ownListeners(s.HTTPAddr)...)
 	}
-	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Policy: published.Now, Now: clock.Now,
-		Metrics: registry, Log: log}
+	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Policy: published.Now, Exits: exits,
+		Now: clock.Now, Metrics: registry, Log: log}
 }
 
 // ownListeners parses the addresses of listeners, which configfile has checked.

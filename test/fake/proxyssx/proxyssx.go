@@ -69,7 +69,7 @@ func New(t testing.TB) *Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/reseller/pool-keys", s.create)
 	mux.HandleFunc("GET /v1/reseller/pool-keys", s.list)
-	mux.HandleFunc("GET /v1/reseller/pool-keys/{id}", s.of(func(w http.ResponseWriter, _ *http.Request, k *Key) { say(w, 200, k) }))
+	mux.HandleFunc("GET /v1/reseller/pool-keys/{id}", s.of(func(w http.ResponseWriter, _ *http.Request, k *Key) { reply(w, 200, k) }))
 	mux.HandleFunc("PATCH /v1/reseller/pool-keys/{id}", s.of(s.update))
 	mux.HandleFunc("DELETE /v1/reseller/pool-keys/{id}", s.of(s.remove))
 	mux.HandleFunc("GET /v1/gateway/pool/availability", s.availability)
@@ -229,7 +229,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request) {
 	if once != "" {
 		s.answers[once] = answer{body, text}
 	}
-	say(w, 201, json.RawMessage(text))
+	reply(w, 201, json.RawMessage(text))
 }
 
 // checkCap accepts a cap that is an integer from 1 to 1000 GB.
@@ -253,7 +253,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	if all == nil {
 		all = []Key{}
 	}
-	say(w, 200, all)
+	reply(w, 200, all)
 }
 
 // of calls a handler with the key of the request, or answers 404.
@@ -297,19 +297,19 @@ func (s *Server) update(w http.ResponseWriter, r *http.Request, k *Key) {
 	}
 	k.UpdatedAt = time.Now().UnixMilli()
 	s.register(k)
-	say(w, 200, k)
+	reply(w, 200, k)
 }
 
 func (s *Server) remove(w http.ResponseWriter, _ *http.Request, k *Key) {
 	s.forget(k)
-	say(w, 200, map[string]string{"message": "Pool access key deleted"})
+	reply(w, 200, map[string]string{"message": "Pool access key deleted"})
 }
 
 // availability needs no API key.
 func (s *Server) availability(w http.ResponseWriter, _ *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	say(w, 200, map[string]any{"countries": s.stock})
+	reply(w, 200, map[string]any{"countries": s.stock})
 }
 
 func admitted(w http.ResponseWriter, r *http.Request) bool {
@@ -321,10 +321,10 @@ func admitted(w http.ResponseWriter, r *http.Request) bool {
 }
 
 func refuse(w http.ResponseWriter, status int, message string) {
-	say(w, status, map[string]any{"statusCode": status, "message": message})
+	reply(w, status, map[string]any{"statusCode": status, "message": message})
 }
 
-func say(w http.ResponseWriter, status int, v any) {
+func reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Request-ID", "req-stand-in")
 	w.WriteHeader(status)

@@ -1,0 +1,156 @@
+package exitlog_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/app/exitlog"
+	"agentproxy/domain"
+	domainlog "agentproxy/domain/exitlog"
+	"agentproxy/ports"
+	"agentproxy/test/apptest"
+)
+
+var (
+	exit   = netip.MustParseAddrPort("203.0.113.9:50000")
+	config = exitlog.Config{Days: 90}
+)
+
+// connection is a new one of an agent by the exit.
+func connection(w *apptest.World, agent string) *domainlog.Connection {
+	return &domainlog.Connection{Agent: agent, Session: "sess_" + agent, Client: netip.MustParseAddrPort("192.0.2.1:40000"),
+		Target: netip.MustParseAddrPort("198.51.100.7:443"), Exit: exit, Opened: w.Clock.Now()}
+}
+
+// who asks who used the exit now.
+func who(t *testing.T, w *apptest.World, at time.Time, within time.Duration) string {
+	t.Helper()
+	s := exitlog.New(config, w.Store, w.Clock, w.IDs)
+	found, err := s.Lookup(t.Context(), exitlog.Look{Reason: "a complaint",
+		Query: domainlog.Query{Exit: exit.Addr(), Port: exit.Port(), At: at, Within: within}})
+	if err != nil {
+		apptest.ErrorIs(t, err, exitlog.ErrNobody)
+	}
+	var names []string
+	for _, c := range found {
+		names = append(names, fmt.Sprint(c.Agent, " ", c.End))
+	}
+	return strings.Join(names, ", ")
+}
+
+// A connection is found as soon as it was stored, while it is open for long, and after its end.
+func TestAConnectionIsFound(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	log := exitlog.NewLog(config, w.Store, w.Clock, w.IDs)
+	began := w.Clock.Now()
+	number := log.Opened(connection(w, "a"))
+	short := log.Opened(&domainlog.Connection{Agent: "short", Exit: netip.AddrPortFrom(exit.Addr(), 1), Opened: began})
+	log.Closed(short, 9, domainlog.Finished, began)
+	apptest.OK(t, log.Flush(t.Context()))
+	apptest.Equal(t, "after a flush", who(t, w, began, 0), "a ")
+
+	for range 60 {
+		w.Clock.Advance(time.Minute)
+		apptest.OK(t, log.Flush(t.Context()))
+	}
+	apptest.Equal(t, "half an hour later", who(t, w, began.Add(30*time.Minute), 0), "a ")
+	log.Closed(number, 1234, domainlog.Reset, w.Clock.Now())
+	apptest.OK(t, log.Flush(t.Context()))
+	ended := w.Clock.Now()
+	apptest.Equal(t, "near its end", who(t, w, ended.Add(-time.Minute), 0), "a reset")
+	w.Clock.Advance(time.Minute)
+	log.Opened(connection(w, "b"))
+	apptest.OK(t, log.Flush(t.Context()))
+	apptest.Equal(t, "between the two", who(t, w, ended.Add(30*time.Second), time.Minute), "b , a reset")
+	apptest.Equal(t, "of the second", who(t, w, w.Clock.Now(), time.Minute), "b ")
+	apptest.Equal(t, "before the first", who(t, w, began.Add(-time.Hour), time.Minute), "")
+}
+
+// Every look-up is kept, also one that finds no connection, and none is made without a reason.
+func TestLookupsAreKept(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	s := exitlog.New(config, w.Store, w.Clock, w.IDs)
+	q := domainlog.Query{Exit: exit.Addr(), At: w.Clock.Now(), Within: time.Minute}
+	_, err := s.Lookup(t.Context(), exitlog.Look{Query: q, Reason: "  "})
+	apptest.ErrorIs(t, err, domain.ErrInvalid)
+	_, err = s.Lookup(t.Context(), exitlog.Look{Query: q, Reason: "case 7", Operator: "kim"})
+	apptest.ErrorIs(t, err, exitlog.ErrNobody)
+	list, err := s.Lookups(t.Context(), 10)
+	apptest.OK(t, err)
+	apptest.Equal(t, "look-ups", len(list), 1)
+	apptest.Equal(t, "kept", fmt.Sprint(list[0].Operator, " ", list[0].Reason, " ", list[0].Found), "kim case 7 0")
+}
+
+// Days are deleted when they are old enough, unless they are held.
+func TestOldDaysAreDeleted(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	cfg := exitlog.Config{Days: 2}
+	log, s := exitlog.NewLog(cfg, w.Store, w.Clock, w.IDs), exitlog.New(cfg, w.Store, w.Clock, w.IDs)
+	first := w.Clock.Now()
+	for _, name := range []string{"a", "b", "c", "d"} {
+		log.Closed(log.Opened(connection(w, name)), 1, domainlog.Finished, w.Clock.Now())
+		apptest.OK(t, log.Flush(t.Context()))
+		w.Clock.Advance(24 * time.Hour)
+	}
+	day := first.Truncate(24 * time.Hour)
+	_, err := s.Hold(t.Context(), day, day.Add(-time.Hour), "", "x")
+	apptest.ErrorIs(t, err, domain.ErrInvalid)
+	h, err := s.Hold(t.Context(), day, day, "", "case 7")
+	apptest.OK(t, err)
+	apptest.OK(t, s.Purge(t.Context()))
+	apptest.Equal(t, "held", who(t, w, first, 0), "a finished")
+	apptest.Equal(t, "old", who(t, w, first.Add(24*time.Hour), 0), "")
+	apptest.Equal(t, "young", who(t, w, first.Add(48*time.Hour), 0), "c finished")
+	apptest.OK(t, s.Release(t.Context(), h.ID))
+	apptest.ErrorIs(t, s.Release(t.Context(), h.ID), exitlog.ErrNoHold)
+	apptest.OK(t, s.Purge(t.Context()))
+	apptest.Equal(t, "no longer held", who(t, w, first, 0), "")
+}
+
+// What the store does not take waits within a bound, and what is lost is counted.
+func TestAnOutageLosesNothingWithinTheBound(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	log := exitlog.NewLog(config, w.Store, w.Clock, w.IDs)
+	good := w.Store.Store
+	w.Store.Store = down{good}
+	first := log.Opened(connection(w, "a"))
+	if log.Flush(t.Context()) == nil {
+		t.Fatal("the store is not down")
+	}
+	log.Closed(first, 1, domainlog.Finished, w.Clock.Now())
+	for log.Dropped() == 0 {
+		log.Closed(log.Opened(&domainlog.Connection{}), 0, domainlog.Finished, w.Clock.Now())
+	}
+	if log.Flush(t.Context()) == nil {
+		t.Fatal("the store is not down")
+	}
+	w.Store.Store = good
+	apptest.OK(t, log.Flush(t.Context()))
+	apptest.Equal(t, "after the outage", who(t, w, w.Clock.Now(), 0), "a finished")
+}
+
+// Without days nothing is recorded.
+func TestTheLogIsOff(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	log := exitlog.NewLog(exitlog.Config{}, w.Store, w.Clock, w.IDs)
+	apptest.Equal(t, "number", log.Opened(connection(w, "a")), 0)
+	log.Closed(0, 1, domainlog.Finished, w.Clock.Now())
+	apptest.OK(t, log.Flush(t.Context()))
+	apptest.Equal(t, "found", who(t, w, w.Clock.Now(), time.Hour), "")
+}
+
+// down is a store that takes no changes.
+type down struct{ ports.Store }
+
+func (down) Update(context.Context, func(context.Context, ports.Tx) error) error {
+	return domain.ErrUnavailable
+}

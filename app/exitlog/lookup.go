@@ -1,0 +1,152 @@
+package exitlog
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/exitlog"
+	"agentproxy/ports"
+)
+
+// ErrNobody is the answer to a look-up that finds no connection.
+var ErrNobody = &domain.Error{Kind: domain.NotFound, Code: "NOBODY_FOUND",
+	Message: "no recorded connection used this exit then; check the time and its zone, or widen --within"}
+
+// ErrNoHold refuses to end a hold that is unknown or has ended.
+var ErrNoHold = &domain.Error{Kind: domain.NotFound, Code: "HOLD_NOT_FOUND",
+	Message: "no hold with this id holds; exits holds lists them"}
+
+// SystemUser is who acts when no name is given.
+const SystemUser = "operator"
+
+// maxReason bounds the text of a reason, in bytes.
+const maxReason = 1000
+
+// Service answers the operator.
+type Service struct {
+	store ports.Unit[repos]
+	clock ports.Clock
+	ids   ports.IDs
+	cfg   Config
+}
+
+// New returns the use cases.
+func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs) *Service {
+	return &Service{narrow(store), clock, ids, cfg}
+}
+
+// Look asks who used an exit. The look-up itself is kept, whatever it finds.
+type Look struct {
+	exitlog.Query
+	Operator string // empty: SystemUser
+	Reason   string
+}
+
+// Lookup returns the connections that match, the nearest first. It returns ErrNobody if there is
+// none, after the look-up was kept.
+func (u *Service) Lookup(ctx context.Context, in Look) ([]exitlog.Connection, error) {
+	if err := checkReason(in.Reason); err != nil {
+		return nil, err
+	}
+	if in.Within < 0 || in.Within > 24*time.Hour {
+		return nil, domain.InvalidField("within", "must be 0 to 24h")
+	}
+	var found []exitlog.Connection
+	err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
+		answer := exitlog.NewAnswer(in.Query)
+		from, to := in.Stored()
+		err := tx.ExitLog().Between(ctx, from, to, answer.Add)
+		found = answer.Connections()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	l := exitlog.Lookup{ID: u.ids.New("look_"), At: u.clock.Now(), Operator: cmp.Or(in.Operator, SystemUser),
+		Reason: in.Reason, Query: in.Query, Found: len(found)}
+	// What was found is shown only after it was kept that it was looked for.
+	if err := u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+		return tx.ExitLog().AddLookup(ctx, l)
+	}); err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, ErrNobody
+	}
+	return found, nil
+}
+
+func checkReason(reason string) error {
+	if strings.TrimSpace(reason) == "" || len(reason) > maxReason {
+		return domain.InvalidField("reason", "is required: why this is looked for, at most 1000 bytes")
+	}
+	return nil
+}
+
+// Lookups lists the newest look-ups.
+func (u *Service) Lookups(ctx context.Context, limit int) (list []exitlog.Lookup, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+		list, err = tx.ExitLog().Lookups(ctx, limit)
+		return err
+	})
+	return list, err
+}
+
+// Hold keeps UTC days from deletion, from one day to another, both inclusive.
+func (u *Service) Hold(ctx context.Context, from, to time.Time, operator, reason string) (exitlog.Hold, error) {
+	if to.Before(from) {
+		return exitlog.Hold{}, domain.InvalidField("to", "must not be before from")
+	}
+	if err := checkReason(reason); err != nil {
+		return exitlog.Hold{}, err
+	}
+	h := exitlog.Hold{ID: u.ids.New("hold_"), From: from, To: to.Add(24 * time.Hour),
+		Operator: cmp.Or(operator, SystemUser), Reason: reason, CreatedAt: u.clock.Now()}
+	return h, u.store.Update(ctx, func(ctx context.Context, tx repos) error { return tx.ExitLog().AddHold(ctx, h) })
+}
+
+// Release ends a hold.
+func (u *Service) Release(ctx context.Context, id string) error {
+	return u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+		ended, err := tx.ExitLog().EndHold(ctx, id, u.clock.Now())
+		if err == nil && !ended {
+			err = ErrNoHold
+		}
+		return err
+	})
+}
+
+// Holds lists all holds.
+func (u *Service) Holds(ctx context.Context) (list []exitlog.Hold, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+		list, err = tx.ExitLog().Holds(ctx)
+		return err
+	})
+	return list, err
+}
+
+// The bounds of one Purge.
+const (
+	purgeBatch   = 500
+	purgeBatches = 100
+)
+
+// Purge deletes the records of UTC days that are past their time, in small transactions.
+func (u *Service) Purge(ctx context.Context) error {
+	day := 24 * time.Hour
+	before := u.clock.Now().Truncate(day).Add(-time.Duration(u.cfg.Days) * day)
+	for range purgeBatches {
+		n := 0
+		err := u.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
+			n, err = tx.ExitLog().Purge(ctx, before, exitlog.Margin, purgeBatch)
+			return err
+		})
+		if err != nil || n < purgeBatch {
+			return err
+		}
+	}
+	return nil
+}
