@@ -39,7 +39,7 @@ func (s *Server) declareReveal() {
 		Doc: "The link comes from the tool connect of POST /mcp. It works once, within 5 minutes, for whoever has it; " +
 			"the session's events list it. A program fetches it, so that the password does not pass a model.",
 		OK:      []reply{{Status: ok, Doc: "Plain text in the asked form, without envelope.", Data: text("")}},
-		Refuses: and(ofLive, reveals.ErrUnknown, reveals.ErrUsed, account.ErrRateLimited),
+		Refuses: refusals(reveals.ErrUnknown, reveals.ErrUsed, session.ErrOver, account.ErrRateLimited),
 	}, func(ctx context.Context, in *revealInput) (int, text, error) {
 		v, err := s.redeem(callIn(ctx), in.Token)
 		if err != nil {
