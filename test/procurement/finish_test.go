@@ -35,6 +35,19 @@ func (w *world) finish() {
 		w.clock.Advance(61 * time.Minute)
 		w.turn()
 	}
+	w.giveUp()
+}
+
+// giveUp gives up what a seller does not show, as an operator does who asked the seller.
+// Where many orders are missing no session ends by itself.
+func (w *world) giveUp() {
+	for _, o := range w.rows(`SELECT id FROM upstream_orders WHERE status = 'confirmed' AND lost_at > 0 AND closed_at = 0 ORDER BY seq`) {
+		w.count("given up by the operator", 1)
+		if _, err := w.replicas[0].Desk.Lost(context.Background(), o[0]); err != nil {
+			w.t.Errorf("the operator cannot give up %s: %v", o[0], err)
+		}
+	}
+	w.settle()
 }
 
 // settle works until nothing is left to be done, for 30 hours at most.
