@@ -6,8 +6,12 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"time"
 
 	"agentproxy/adapters/gateway/hostport"
+	"agentproxy/app/exitlog"
+	"agentproxy/domain/policy"
+	"agentproxy/test/apptest"
 )
 
 // limited sets every limit as outside development mode, and none so low that a benchmark
@@ -18,10 +22,40 @@ func limited(s *setup) {
 	s.Public = []hostport.Target{{Host: "198.51.100.7", Port: 8081}, {Host: "198.51.100.7", Port: 443}}
 }
 
+// guardedBy is limited with the operator's default policy, and an exit log that is stored.
+func guardedBy(b *testing.B) func(*setup) {
+	w := apptest.New(b)
+	log := exitlog.NewLog(exitlog.Config{Days: 90}, w.Store, w.Clock, w.IDs)
+	var built policy.Builder
+	for _, port := range policy.DeniedPorts {
+		_ = built.Deny(port)
+	}
+	rules := &policy.Shared{Operator: built.Rules()}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for tick := time.NewTicker(exitlog.FlushEvery); ; {
+			select {
+			case <-tick.C:
+				if err := log.Flush(b.Context()); err != nil {
+					return
+				}
+			case <-stop:
+				return
+			}
+		}
+	}()
+	b.Cleanup(func() { close(stop); <-stopped })
+	return func(s *setup) {
+		limited(s)
+		s.Exits, s.Policy = log, func() *policy.Shared { return rules }
+	}
+}
+
 // BenchmarkConnectTunnel is a whole tunnel: CONNECT, four bytes there and back,
 // closed by the client.
 func BenchmarkConnectTunnel(b *testing.B) {
-	w, _ := metered(b, newCore(b), limited)
+	w, _ := metered(b, newCore(b), guardedBy(b))
 	id, target := w.add(1, 0), echo(b)
 	auth := basic(user(id, 0), password(id))
 	b.ReportAllocs()
@@ -67,7 +101,7 @@ func BenchmarkRelayBulk(b *testing.B) {
 
 // BenchmarkForward is one plain request on kept connections.
 func BenchmarkForward(b *testing.B) {
-	w, _ := metered(b, newCore(b), limited)
+	w, _ := metered(b, newCore(b), guardedBy(b))
 	id := w.add(1, 0)
 	l := listen(b)
 	go serve(l, func(c net.Conn) {

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"iter"
 	"maps"
@@ -39,10 +41,11 @@ func compact(text []byte) ([]byte, error) {
 		for status, r := range objectIn(operation, "responses") {
 			headers = append(headers, sitesOf(objectIn(r.(object), "headers"))...)
 			describeIn(objectIn(r.(object), "content", jsonType, "schema"), "Envelope")
+			shown := objectIn(r.(object), "content", jsonType, "examples")
 			if status < "400" {
+				examples = append(examples, sameReplies(shown)...)
 				continue
 			}
-			shown := objectIn(r.(object), "content", jsonType, "examples")
 			examples = append(examples, sitesOf(shown)...)
 			name := strings.Join(each(slices.Sorted(maps.Keys(shown)), camel), "Or")
 			if objectIn(r.(object), "headers")["X-RateLimit-Limit"] == nil && status != "401" {
@@ -100,6 +103,17 @@ type site struct {
 func sitesOf(o object) (sites []site) {
 	for key, value := range o {
 		sites = append(sites, site{value, func(ref any) { o[key] = ref }, key})
+	}
+	return sites
+}
+
+// sameReplies returns the examples of successes under names that equal ones share.
+func sameReplies(shown object) []site {
+	sites := sitesOf(shown)
+	for i := range sites {
+		text, _ := json.Marshal(sites[i].value) // it was read from JSON
+		sum := sha256.Sum256(text)
+		sites[i].name = "Reply" + hex.EncodeToString(sum[:4])
 	}
 	return sites
 }

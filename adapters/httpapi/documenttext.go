@@ -5,6 +5,10 @@ import "agentproxy/domain/webhook"
 // fieldDocs describe the fields whose declaration does not, by name. A name with its schema
 // before it, as in Event.type, takes precedence.
 var fieldDocs = map[string]string{
+	"Policy.allow":                "Nothing else may be reached; empty is everything.",
+	"Policy.deny":                 "What may not be reached; it wins over allow.",
+	"Policy.mode":                 "What becomes of a target that the rules refuse.",
+	"Policy.ports":                "The only ports that may be reached; empty is every port.",
 	"accepted":                    "Whether the call was taken.",
 	"activated_at":                "When the proxy was ready for use; null before.",
 	"active_sessions":             "Sessions that can be used now.",
@@ -174,6 +178,7 @@ var enumNames = map[string]string{
 	"active disabled":                           "AccountState",
 	"trial funded verified":                     "Tier",
 	"http socks5":                               "Protocol",
+	"off report enforce":                        "PolicyMode",
 	"hour day":                                  "Granularity",
 	"purchase existing":                         "ProvisioningMode",
 	"on_demand timed fixed":                     "RotationMode",

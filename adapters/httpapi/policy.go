@@ -149,6 +149,7 @@ func (s *Server) declarePolicy() {
 		Path:    "/sessions/{session_id}/policy",
 		Tag:     "sessions",
 		Summary: "What a session may reach",
+		Doc:     "By its own rules. Those of the operator and of the product come first and are not shown.",
 		Scope:   account.SessionsRead,
 		Refuses: ofSession,
 		OK:      []reply{{Status: ok, Doc: "The policy.", Data: example}},

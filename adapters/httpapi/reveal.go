@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
+	"agentproxy/domain/account"
 	"agentproxy/domain/connect"
 	"agentproxy/domain/session"
 )
@@ -37,15 +39,28 @@ func (s *Server) declareReveal() {
 		Doc: "The link comes from the tool connect of POST /mcp. It works once, within 5 minutes, for whoever has it; " +
 			"the session's events list it. A program fetches it, so that the password does not pass a model.",
 		OK:      []reply{{Status: ok, Doc: "Plain text in the asked form, without envelope.", Data: text("")}},
-		Refuses: and(ofLive, reveals.ErrUnknown, reveals.ErrUsed),
+		Refuses: refusals(reveals.ErrUnknown, reveals.ErrUsed, session.ErrOver, account.ErrRateLimited),
 	}, func(ctx context.Context, in *revealInput) (int, text, error) {
-		v, err := s.Reveals.Redeem(ctx, in.Token)
+		v, err := s.redeem(callIn(ctx), in.Token)
 		if err != nil {
 			return 0, "", err
 		}
 		t, err := revealed(s.proxies(v), cmp.Or(in.As, "url"))
 		return ok, t, err
 	})
+}
+
+// redeem looks a link up, unless the client tried too many that do not exist.
+func (s *Server) redeem(c *call, token string) (sessions.View, error) {
+	if d := s.Limits.WrongKeys().Left(s.clientAddr(c.gin.Request)); !d.Allowed {
+		return sessions.View{}, account.ErrRateLimited.Msgf(
+			"too many wrong links or keys from this address; wait for the seconds in Retry-After").After(d.RetryAfter)
+	}
+	v, err := s.Reveals.Redeem(c, token)
+	if errors.Is(err, reveals.ErrUnknown) {
+		s.Limits.WrongKeys().Missed(s.clientAddr(c.gin.Request))
+	}
+	return v, err
 }
 
 // revealed writes proxies in a form.

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"agentproxy/app/ratelimit"
 	"agentproxy/app/reveals"
 )
 
@@ -72,6 +74,20 @@ func TestRevealLinks(t *testing.T) {
 	if log := w.log.take(); strings.Contains(log, password) || strings.Contains(log, late) {
 		t.Errorf("the log has a secret:\n%s", log)
 	}
+}
+
+func TestWrongLinksAreLookedUpTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{limits: ratelimit.Config{WrongKeysPerMinute: 2}})
+	a := w.register("Revealer")
+	id, _ := w.buyNow(a)
+	link := "/v1/reveal/" + w.link(a, id)
+	for range 2 {
+		w.do("GET", link+"x", "").refused(404, "REVEAL_LINK_UNKNOWN")
+	}
+	w.do("GET", link, "").refused(429, "RATE_LIMIT_EXCEEDED")
+	w.clock.Advance(time.Minute)
+	w.do("GET", link, "").want(200)
 }
 
 func TestRevealLinkWorksOnceWhenFetchedAtOnce(t *testing.T) {

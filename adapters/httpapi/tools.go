@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/connect"
 )
@@ -24,6 +26,28 @@ const (
 	metadataPath = "/.well-known/oauth-protected-resource"
 )
 
+// toolsOperation names the path in metrics. The document does not have it: its messages are those of
+// the protocol.
+var toolsOperation = &operation{ID: "call-tools"}
+
+// mostMessages bounds a batch, which versions of the protocol before 2025-06-18 have.
+const mostMessages = 20
+
+// waiter is a writer that notes when the answer begins: the client may read it slowly.
+type waiter struct {
+	http.ResponseWriter
+	call *call
+}
+
+// WriteHeader begins the answer.
+func (w waiter) WriteHeader(status int) {
+	if w.call.conn.Spare() {
+		w.Header()["Connection"] = closing
+	}
+	w.call.conn.Wait()
+	w.ResponseWriter.WriteHeader(status)
+}
+
 var errOrigin = errCrossSite.Msgf(
 	"the Origin header names another site; call this path from a program, without the header")
 
@@ -35,6 +59,7 @@ func (s *Server) serveTools() {
 	}
 	s.engine.POST(toolsPath, func(g *gin.Context) {
 		c := callOf(g)
+		c.op = toolsOperation
 		c.challenge = fmt.Sprintf("Bearer resource_metadata=%q", s.baseURL(g.Request)+metadataPath+toolsPath)
 		if err := s.admitTools(c); err != nil {
 			s.refuse(c, err)
@@ -43,7 +68,7 @@ func (s *Server) serveTools() {
 		g.Request.Body, g.Request.ContentLength = io.NopCloser(bytes.NewReader(c.body)), int64(len(c.body))
 		g.Header("Cache-Control", "no-store")
 		g.Header("X-Content-Type-Options", "nosniff")
-		s.Tools(g.Writer, g.Request, &Agent{s: s, c: c})
+		s.Tools(waiter{g.Writer, c}, g.Request, &Agent{s: s, c: c})
 	})
 	serve := func(g *gin.Context) {
 		g.Header("Cache-Control", "no-cache")
@@ -76,9 +101,32 @@ func (s *Server) admitTools(c *call) error {
 		return errTooLarge.Msgf("the body is larger than %d bytes; send less at a time", bodyLimit)
 	}
 	body, err := readAll(r.Body, int(max(r.ContentLength, 0)), bodyLimit)
+	if err != nil {
+		return err
+	}
 	c.body = body
 	c.conn.Work()
-	return err
+	return s.takeBatch(c)
+}
+
+// takeBatch counts each message of a batch after the first like a request.
+func (s *Server) takeBatch(c *call) error {
+	if body := bytes.TrimSpace(c.body); len(body) == 0 || body[0] != '[' {
+		return nil
+	}
+	var messages []json.RawMessage
+	if err := json.Unmarshal(c.body, &messages); err != nil {
+		return domain.ErrInvalid.Msgf("the body is not valid JSON")
+	}
+	if len(messages) > mostMessages {
+		return domain.ErrInvalid.Msgf("a batch has at most %d messages; send them one by one", mostMessages)
+	}
+	for range max(len(messages)-1, 0) {
+		if err := s.takeRate(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ownOrigin reports whether an Origin header names this service.

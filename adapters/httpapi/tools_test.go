@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"agentproxy/adapters/httpapi"
 	"agentproxy/domain/account"
@@ -58,6 +59,13 @@ func TestToolsAreGuardedAsTheAPI(t *testing.T) {
 	w.do("POST", "/mcp", strings.Repeat("x", 1<<20+1), a.as).refused(413, "PAYLOAD_TOO_LARGE")
 	// Each request counts once, with the operations that it ran.
 	w.do("POST", "/mcp", "hello", a.as).want(200)
+	w.do("POST", "/mcp", "hello", a.as).refused(429, "RATE_LIMIT_EXCEEDED")
+	w.clock.Advance(time.Minute)
+	batch := func(n int) string { return "[" + strings.TrimSuffix(strings.Repeat("1,", n), ",") + "]" }
+	w.do("POST", "/mcp", batch(21), a.as).refused(400, "INVALID_REQUEST")
+	w.do("POST", "/mcp", "[1,", a.as).refused(400, "INVALID_REQUEST")
+	// Each message of a batch counts: of 6 a minute, 4 are left.
+	w.do("POST", "/mcp", batch(4), a.as).want(500)
 	w.do("POST", "/mcp", "hello", a.as).refused(429, "RATE_LIMIT_EXCEEDED")
 	if log := w.log.take(); strings.Count(log, `"route":"/v1/account/info"`) != 0 || strings.Contains(log, a.Key) {
 		t.Errorf("the log has\n%s", log)

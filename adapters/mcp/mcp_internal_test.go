@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func (scripted) Reveal(context.Context, string) ([]connect.Proxy, bool, error) {
 func ask(t *testing.T, b Backend, name, args string) (text string, refused bool) {
 	t.Helper()
 	i := slices.IndexFunc(tools, func(t tool) bool { return t.name == name })
-	r := tools[i].call(t.Context(), &api{Backend: b, secrets: &secrets{}}, json.RawMessage(args))
+	r := tools[i].call(t.Context(), slog.New(slog.DiscardHandler), &api{Backend: b, secrets: &secrets{}}, json.RawMessage(args))
 	body, err := json.Marshal(r.Content[0])
 	if err != nil {
 		t.Fatal(err)
@@ -149,6 +150,19 @@ func TestAnswersHideWhatOperationsReturn(t *testing.T) {
 func TestUnreachableServiceIsARetryableRefusal(t *testing.T) {
 	text, refused := ask(t, scripted{}, "get_account", "")
 	if !refused || !strings.Contains(text, `"retryable":true`) || strings.Contains(text, "dial") {
+		t.Errorf("refused %v: %s", refused, text)
+	}
+}
+
+// faulty panics, as a fault of the program would.
+type faulty struct{ scripted }
+
+func (faulty) Run(context.Context, string, string, string, []byte) (int, []byte, error) {
+	panic("a fault")
+}
+
+func TestPanicIsARefusal(t *testing.T) {
+	if text, refused := ask(t, faulty{}, "get_account", ""); !refused || !strings.Contains(text, "INTERNAL_ERROR") {
 		t.Errorf("refused %v: %s", refused, text)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -29,14 +30,15 @@ const maxBody = 1 << 20
 // Handler serves the tools by stateless Streamable HTTP: any replica answers any call.
 type Handler struct {
 	version string
+	log     *slog.Logger
 	http    *sdk.StreamableHTTPHandler
 	mu      sync.Mutex
 	servers map[string]*sdk.Server // by the permissions of the credential
 }
 
-// NewHandler returns a handler of a version of the service.
-func NewHandler(version string) *Handler {
-	h := &Handler{version: version, servers: map[string]*sdk.Server{}}
+// NewHandler returns a handler of a version of the service. It logs faults of the program.
+func NewHandler(version string, log *slog.Logger) *Handler {
+	h := &Handler{version: version, log: log, servers: map[string]*sdk.Server{}}
 	h.http = sdk.NewStreamableHTTPHandler(h.serverOf, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody,
 		// The caller has judged Host and Origin.
@@ -80,7 +82,7 @@ func (h *Handler) serverOf(r *http.Request) *sdk.Server {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.servers[key] == nil {
-		h.servers[key] = newServer(h.version, a.May, func(ctx context.Context) *api {
+		h.servers[key] = newServer(h.version, h.log, a.May, func(ctx context.Context) *api {
 			a, _ := ctx.Value(backendKey{}).(*api)
 			return a
 		})
@@ -89,8 +91,10 @@ func (h *Handler) serverOf(r *http.Request) *sdk.Server {
 }
 
 // ServeStdio serves the tools over a pair of streams, a message a line, until the input ends.
-func ServeStdio(ctx context.Context, version string, b Backend, in io.ReadCloser, out io.WriteCloser) error {
-	s := newServer(version, b.May, func(context.Context) *api { return &api{Backend: b, secrets: &secrets{}} })
+func ServeStdio(
+	ctx context.Context, version string, log *slog.Logger, b Backend, in io.ReadCloser, out io.WriteCloser,
+) error {
+	s := newServer(version, log, b.May, func(context.Context) *api { return &api{Backend: b, secrets: &secrets{}} })
 	return s.Run(ctx, &sdk.IOTransport{Reader: in, Writer: scrubbed{out}})
 }
 
@@ -107,7 +111,9 @@ func (s scrubbed) Write(b []byte) (int, error) {
 }
 
 // newServer returns a server of the tools that may be called.
-func newServer(version string, may func(scope string) bool, apiOf func(context.Context) *api) *sdk.Server {
+func newServer(
+	version string, log *slog.Logger, may func(scope string) bool, apiOf func(context.Context) *api,
+) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "agentproxy", Title: "Agent Proxy Session Service", Version: version},
 		&sdk.ServerOptions{
 			Instructions: instructions,
@@ -120,7 +126,7 @@ func newServer(version string, may func(scope string) bool, apiOf func(context.C
 	for _, t := range tools {
 		if may(t.scope) {
 			s.AddTool(t.declared(), func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-				return t.call(ctx, apiOf(ctx), r.Params.Arguments), nil
+				return t.call(ctx, log, apiOf(ctx), r.Params.Arguments), nil
 			})
 		}
 	}

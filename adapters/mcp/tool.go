@@ -3,7 +3,10 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"maps"
+	"runtime/debug"
 	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -76,8 +79,20 @@ func (t tool) declared() *sdk.Tool {
 	return d
 }
 
-// call runs the tool. What goes wrong is a result too, which a model can read.
-func (t tool) call(ctx context.Context, a *api, raw json.RawMessage) *sdk.CallToolResult {
+// call runs the tool. What goes wrong is a result too, which a model can read. The SDK runs it in a
+// goroutine of its own, where a panic would end the process.
+func (t tool) call(ctx context.Context, log *slog.Logger, a *api, raw json.RawMessage) (result *sdk.CallToolResult) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			log.LogAttrs(ctx, slog.LevelError, "a tool panicked", slog.String("tool", t.name),
+				slog.String("stack", string(debug.Stack())))
+			result = refused(a, errors.New("a tool panicked"))
+		}
+	}()
+	return t.answer(ctx, a, raw)
+}
+
+func (t tool) answer(ctx context.Context, a *api, raw json.RawMessage) *sdk.CallToolResult {
 	args, err := check(raw, t.args)
 	if err != nil {
 		return refused(a, err)

@@ -1,14 +1,18 @@
 package procurement_test
 
 import (
+	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"agentproxy/app/procurement"
+	"agentproxy/domain/catalog"
 	domain "agentproxy/domain/procurement"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/apptest"
 	"agentproxy/test/fake"
 )
@@ -81,4 +85,28 @@ func TestAgentsTakeTurns(t *testing.T) {
 		sold += agents[sale.SessionID]
 	}
 	apptest.Equal(t, "sold to", sold, "abcabcabc")
+}
+
+// buyers notes for whom its orders are made.
+type buyers struct {
+	*fake.Provider
+	agents []string
+}
+
+func (b *buyers) Order(ctx context.Context, in domain.Intent) (domain.Delivery, error) {
+	b.agents = append(b.agents, ports.BehalfOf(ctx))
+	return b.Provider.Order(ctx, in)
+}
+
+// A provider learns which agent it is called for, so that its calls can take turns.
+func TestAProviderIsCalledOnBehalfOfAnAgent(t *testing.T) {
+	t.Parallel()
+	p := &buyers{Provider: fake.NewProvider("known")}
+	product := apptest.SharedProduct("sta_known", session.Static, domain.Source{Provider: "known"})
+	w := apptest.Open(t, apptest.Options{Providers: []ports.Provider{p}, Products: []catalog.Product{product}})
+	p.SetClock(w.Clock.Now)
+	one, two := w.RegisterFunded(10), w.RegisterFunded(10)
+	w.Buy(one, "sta_known")
+	w.Buy(two, "sta_known")
+	apptest.Equal(t, "called for", strings.Join(p.agents, " "), one+" "+two)
 }

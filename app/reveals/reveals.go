@@ -81,7 +81,7 @@ func (u *Service) Redeem(ctx context.Context, token string) (v sessions.View, er
 		return v, err
 	}
 	if v, err = u.read(ctx, string(link.Request), link.Resource); err != nil {
-		return v, err
+		return v, err // the session was active, so it can only be over
 	}
 	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		if _, err := u.find(ctx, tx, token); err != nil { // another call may have used it

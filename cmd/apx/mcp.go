@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 
 	"agentproxy/adapters/mcp"
 )
@@ -16,7 +17,8 @@ func (mcpCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	err = mcp.ServeStdio(ctx, version, service.Client, s.in, output{s.out})
+	log := slog.New(slog.NewTextHandler(s.err, nil))
+	err = mcp.ServeStdio(ctx, version, log, service.Client, s.in, output{s.out})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
 	}

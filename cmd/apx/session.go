@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"agentproxy/adapters/mcp"
 	proxies "agentproxy/domain/connect"
@@ -180,18 +181,44 @@ type urlCommand struct {
 	SOCKS bool `name:"socks" help:"The SOCKS5 address."`
 }
 
+// addresses are those of a proxy; one that the session does not offer is empty.
+type addresses struct {
+	HTTP  string `json:"http_url"`
+	SOCKS string `json:"socks5_url"`
+}
+
 // Run prints the address of the proxy, of a static session one a line.
 func (o urlCommand) Run(ctx context.Context, s streams) error {
-	list, err := o.proxies(ctx)
+	service, err := connect()
 	if err != nil {
 		return err
 	}
-	for i := range list {
-		list[i].Protocol = "http"
-		if o.SOCKS {
-			list[i].Protocol = "socks5"
-		}
+	var d struct {
+		Status string      `json:"status"`
+		Proxy  *addresses  `json:"proxy"`
+		IPs    []addresses `json:"ip_list"`
 	}
-	_, err = io.WriteString(s.out, proxies.URLs(list))
+	if _, err := service.read(ctx, "GET", "/sessions/"+url.PathEscape(o.Session), "", nil, &d); err != nil {
+		return err
+	}
+	list := d.IPs
+	if len(list) == 0 && d.Proxy != nil {
+		list = []addresses{*d.Proxy}
+	}
+	var lines strings.Builder
+	for _, a := range list {
+		address := a.HTTP
+		if o.SOCKS {
+			address = a.SOCKS
+		}
+		if address == "" {
+			return errors.New("the session offers the other protocol alone; leave --socks out, or give it")
+		}
+		lines.WriteString(address + "\n")
+	}
+	if len(list) == 0 {
+		return fmt.Errorf("the session is %s and has no proxy", d.Status)
+	}
+	_, err = io.WriteString(s.out, lines.String())
 	return err
 }

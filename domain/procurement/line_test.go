@@ -25,12 +25,16 @@ func TestThoseWhoWaitAreServedInTurns(t *testing.T) {
 	}
 }
 
-// Somebody with 500 entries delays another's by one, also when that comes again and again.
+// An agent with 500 entries does not delay another's, or by one if that comes again at once.
 func TestOneWithManyEntriesDelaysAnotherByOne(t *testing.T) {
 	var l procurement.Line[string]
 	push(&l, strings.Repeat("a", 500))
 	for n := range 100 {
 		l.Next()
+		l.Push("b", "b")
+		if x, _ := l.Next(); x != "b" {
+			t.Fatalf("time %d: served %s", n, x)
+		}
 		l.Push("b", "b")
 		first, _ := l.Next()
 		second, _ := l.Next()
@@ -38,6 +42,21 @@ func TestOneWithManyEntriesDelaysAnotherByOne(t *testing.T) {
 			t.Fatalf("time %d: served %s and %s", n, first, second)
 		}
 	}
+}
+
+// Others that come for the first time, again and again, do not keep one from its turn.
+func TestNewcomersDoNotKeepOneFromItsTurn(t *testing.T) {
+	var l procurement.Line[string]
+	l.Push("a", "a")
+	l.Next()
+	l.Push("a", "a")
+	for n := range 200 {
+		l.Push(fmt.Sprint("new", n), "x")
+		if x, _ := l.Next(); x == "a" {
+			return
+		}
+	}
+	t.Error("200 newcomers were served before it")
 }
 
 func TestBeforeIsWhatIsServedUntilTheNewEntry(t *testing.T) {

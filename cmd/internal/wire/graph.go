@@ -260,8 +260,8 @@ func apiConfig(s configfile.Settings, b conns.Budget) httpapi.Config {
 }
 
 // newTools serves the tools of agents by the API's operations.
-func newTools() httpapi.Tools {
-	tools := mcp.NewHandler(Version)
+func newTools(log *slog.Logger) httpapi.Tools {
+	tools := mcp.NewHandler(Version, log)
 	return func(w http.ResponseWriter, r *http.Request, a *httpapi.Agent) { tools.Serve(w, r, a) }
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/conns"
 	"agentproxy/adapters/gateway/hostport"
 	"agentproxy/adapters/system"
 )
@@ -46,5 +47,17 @@ func TestTheListenersAreNoTargets(t *testing.T) {
 				t.Errorf("development %v, port %d: %v", dev, port, err)
 			}
 		}
+	}
+}
+
+func TestTheGatewayKnowsWhereItIsReached(t *testing.T) {
+	secrets, err := system.NewSecrets(system.Root("q1nTz0Rk7vJx4mWc9sYb2hLd8fGp5aEu3iOX6NQB"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := configfile.Settings{PublicHost: "gate.example.com", PublicPort: 8081, PublicURL: "https://api.example.com",
+		AdminAddr: "127.0.0.1:8082"}
+	if got := gatewayConfig(s, conns.Budget{}, secrets).Public; len(got) != 2 || !slices.Equal(got, publicTargets(s)) {
+		t.Errorf("it refuses %v", got)
 	}
 }
