@@ -113,7 +113,7 @@ func (f *Findings) networks(s configfile.Settings) {
 		}
 	}
 	if len(*f) == before {
-		f.ok("allowed_networks", "Agents reach public addresses alone.")
+		f.ok("allowed_networks", "No network is opened to agents beside public addresses.")
 	}
 }
 
