@@ -60,7 +60,7 @@ func (p *Pace) Wait(ctx context.Context, money bool) *procurement.Error {
 		p.mu.Unlock()
 		return nil
 	}
-	if end, bounded := ctx.Deadline(); bounded && begins.After(end) {
+	if end, bounded := ctx.Deadline(); bounded && !begins.Before(end) { // it would start when it has to end
 		p.mu.Unlock()
 		return late
 	}
