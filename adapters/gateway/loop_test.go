@@ -74,9 +74,8 @@ func TestThePublicAddressIsNoTarget(t *testing.T) {
 // one connection and no more.
 func TestALoopEnds(t *testing.T) {
 	t.Parallel()
-	var w *world
+	w := begin(t, newCore(t), nil)
 	unknown := forwarder(t, func() string { return w.addr })
-	w = begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	auth := basic(user(id, 0), password(id))
 	greeting := "\x05\x01\x02"

@@ -32,7 +32,8 @@ type Slots struct {
 	lanes   map[string]*lane  // by provider
 	known   map[string]bool   // items that wait or run, by ID
 	awaited map[[2]string]int // callers that Await serves, by provider and agent; of all without agent
-	work    sync.WaitGroup
+	running int               // goroutines that work
+	idle    chan struct{}     // closed when none does; nil if nobody waits for that
 }
 
 // lane is the work of one provider.
@@ -77,7 +78,7 @@ func (s *Slots) Go(provider string, items []Item, do func(id string)) (done <-ch
 	begun := min(s.perProvider-l.busy, l.line.Len())
 	for range begun {
 		l.busy++
-		s.work.Go(func() { s.run(l) })
+		s.start(func() { s.run(l) })
 	}
 	waits = l.line.Len() > max(begun, 0)
 	s.mu.Unlock()
@@ -111,15 +112,14 @@ func (s *Slots) run(l *lane) {
 // whether do has ended; else it goes on, or was not begun because too many of the
 // provider do, and begun is false.
 func (s *Slots) Await(provider, agent string, timeout time.Duration, do func()) (ended, begun bool) {
-	if !s.enter(provider, agent) {
-		return false, false
-	}
 	done := make(chan struct{})
-	s.work.Go(func() {
+	if !s.enter(provider, agent, func() {
 		defer close(done)
 		defer s.leave(provider, agent)
 		do()
-	})
+	}) {
+		return false, false
+	}
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
@@ -130,7 +130,7 @@ func (s *Slots) Await(provider, agent string, timeout time.Duration, do func()) 
 	}
 }
 
-func (s *Slots) enter(provider, agent string) bool {
+func (s *Slots) enter(provider, agent string, work func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all, own := [2]string{provider}, [2]string{provider, agent}
@@ -139,7 +139,27 @@ func (s *Slots) enter(provider, agent string) bool {
 	}
 	s.awaited[all]++
 	s.awaited[own]++
+	s.start(work)
 	return true
+}
+
+// start runs work that Wait waits for. The lock is held. A WaitGroup must not be added to
+// once it is waited for, and passes may begin while the program stops.
+func (s *Slots) start(work func()) {
+	s.running++
+	go func() {
+		defer s.stopped()
+		work()
+	}()
+}
+
+func (s *Slots) stopped() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running--; s.running == 0 && s.idle != nil {
+		close(s.idle)
+		s.idle = nil
+	}
 }
 
 func (s *Slots) leave(provider, agent string) {
@@ -156,13 +176,18 @@ func (s *Slots) leave(provider, agent string) {
 // context.
 func (s *Slots) Wait(ctx context.Context) error {
 	s.drop()
-	done := make(chan struct{})
-	go func() {
-		s.work.Wait()
-		close(done)
-	}()
+	s.mu.Lock()
+	if s.running == 0 {
+		s.mu.Unlock()
+		return nil
+	}
+	if s.idle == nil {
+		s.idle = make(chan struct{})
+	}
+	idle := s.idle
+	s.mu.Unlock()
 	select {
-	case <-done:
+	case <-idle:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
