@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"agentproxy/adapters/gateway/hostport"
@@ -33,14 +34,15 @@ func forwarder(t *testing.T, to func() string) netip.AddrPort {
 
 func TestThePublicAddressIsNoTarget(t *testing.T) {
 	t.Parallel()
-	var w *world
-	public := forwarder(t, func() string { return w.addr })
+	var addr atomic.Pointer[string] // of the gateway, which has to know its public port when it starts
+	public := forwarder(t, func() string { return *addr.Load() })
 	names := resolver{"gw.test": {"127.0.0.1"}, "alias.test": {"127.0.0.1"}, "moved.test": {"127.0.0.77"}, "elsewhere.test": {"127.0.0.77"}}
-	w = begin(t, newCore(t), func(s *setup) {
+	w := begin(t, newCore(t), func(s *setup) {
 		s.Resolver = names
 		s.Public = []hostport.Target{{Host: "GW.test", Port: public.Port()}, {Host: "moved.test", Port: 443},
 			{Host: "gone.test", Port: 443}, {Host: "127.0.0.99", Port: 8082}}
 	})
+	addr.Store(&w.addr)
 	id := w.add(1, 0)
 	waitFor(t, "the names to be resolved", func() bool { return w.status(id, "elsewhere.test:443") == 403 })
 	for _, target := range []string{
