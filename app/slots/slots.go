@@ -33,7 +33,7 @@ type Slots struct {
 	known   map[string]bool   // items that wait or run, by ID
 	awaited map[[2]string]int // callers that Await serves, by provider and agent; of all without agent
 	running int               // goroutines that work
-	idle    chan struct{}     // closed when none does; nil if nobody waits for that
+	idle    chan struct{}     // closed when none does; nil if no call of Wait needs it
 }
 
 // lane is the work of one provider.
