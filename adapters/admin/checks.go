@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Check is a condition of readiness. The error of Run is logged and not shown,
@@ -51,6 +52,20 @@ func (s *Server) Hold() { s.phase.Store(starting) }
 // Retire makes the service not ready because it is about to stop. The pages are
 // still served, so that the stop can be watched.
 func (s *Server) Retire() { s.phase.Store(stopping) }
+
+// Drain is Retire, and returns after Config.DrainDelay, or when the context ends: until load
+// balancers have seen that the service is not ready they send it requests, which it serves.
+func (s *Server) Drain(ctx context.Context) error {
+	s.Retire()
+	if s.cfg.DrainDelay > 0 {
+		s.log.Info("not ready any more; the listeners close after the drain delay", "delay", s.cfg.DrainDelay)
+	}
+	select {
+	case <-time.After(s.cfg.DrainDelay):
+	case <-ctx.Done():
+	}
+	return nil
+}
 
 // ready answers /readyz: a line for each check.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {

@@ -126,12 +126,8 @@ var migrations embed.FS
 // Migrations returns the files of the migrations.
 func (d *Database) Migrations() (fs.FS, error) { return fs.Sub(migrations, "migrations") }
 
-// Migrate brings the schema up to date.
-func (d *Database) Migrate(ctx context.Context, log *slog.Logger) error {
-	files, err := d.Migrations()
-	if err != nil {
-		return err
-	}
+// Migrate applies the migrations in files.
+func (d *Database) Migrate(ctx context.Context, files fs.FS, log *slog.Logger) error {
 	provider, err := engine.Migrator(goose.DialectSQLite3, files, d.writer)
 	if err != nil {
 		return err

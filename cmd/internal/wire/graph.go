@@ -112,7 +112,8 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		fx.Provide(
 			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
 			func(s configfile.Settings, b conns.Budget) admin.Config {
-				return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev, Hosts: s.AdminHosts, Connections: b.Admin}
+				return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev, Hosts: s.AdminHosts, Connections: b.Admin,
+					DrainDelay: s.DrainDelay}
 			},
 			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },
 			exitlog.NewLog,
@@ -131,7 +132,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		httpapi.Module,
 		fx.Invoke(keepProviders),
 		admin.Announce,
-		fx.StartTimeout(time.Minute), fx.StopTimeout(time.Minute),
+		fx.StartTimeout(time.Minute), fx.StopTimeout(s.DrainDelay+time.Minute),
 	)
 }
 

@@ -3,7 +3,7 @@ package wire
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -35,9 +35,9 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 	return []admin.Check{
 		{Name: "database", Run: st.Ping},
 		{Name: "migrations", Run: func(ctx context.Context) error {
-			current, known, err := st.SchemaVersion(ctx)
-			if err == nil && current != known {
-				err = admin.Reason(fmt.Sprintf("the schema is version %d, this program needs %d", current, known))
+			err := st.CheckSchema(ctx)
+			if errors.Is(err, storage.ErrOlderSchema) || errors.Is(err, storage.ErrNewerSchema) {
+				err = admin.Reason(err.Error())
 			}
 			return err
 		}},
