@@ -24,7 +24,8 @@ func (s *Store) Migrate(ctx context.Context) error {
 		return err
 	}
 	if current > known {
-		s.config.Logger.Info("the database has a newer schema, which this program works with", "schema", current, "own", known)
+		s.config.Logger.Info("the database has a newer schema, which this program works with", "schema", current,
+			"own", known)
 		return s.checkSchema(ctx)
 	}
 	files, err := s.migrations()
@@ -79,8 +80,8 @@ func (s *Store) knownSchema() (known int64, err error) {
 	return known, nil
 }
 
-// CheckSchema returns nil if this program works with the schema: one that is its own, or a newer one
-// that says so. It returns ErrOlderSchema or ErrNewerSchema otherwise.
+// CheckSchema returns nil if this program works with the schema: its own, or a newer one whose
+// min_compatible allows it. It returns ErrOlderSchema or ErrNewerSchema otherwise.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	current, known, err := s.SchemaVersion(ctx)
 	if err == nil && current < known {
