@@ -16,6 +16,8 @@ import (
 type Check struct {
 	Name string
 	Run  func(context.Context) error
+	// Note is shown after a check that passes, if it is not nil and returns a text.
+	Note func() string
 }
 
 // Reason is why a check failed, in a text that may be shown.
@@ -75,7 +77,9 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	for i, p := range s.checks {
 		wg.Go(func() {
 			err := s.run(r.Context(), p)
-			lines[i] = line(p.Name, err)
+			if lines[i] = line(p.Name, err); err == nil && p.Note != nil {
+				lines[i] = noted(p.Name, p.Note())
+			}
 			if err != nil {
 				failed.Store(true)
 			}
@@ -117,6 +121,14 @@ func (s *Server) run(ctx context.Context, p *probe) error {
 		s.log.Info("readiness check passes again", "check", p.Name)
 	}
 	return err
+}
+
+// noted returns the line of a check that passes, with a note.
+func noted(name, note string) string {
+	if note == "" {
+		return line(name, nil)
+	}
+	return name + " ok: " + note + "\n"
 }
 
 func line(name string, err error) string {

@@ -124,7 +124,9 @@ func NewPostgres(pool *pgxpool.Pool, h Handlers, log *slog.Logger) (*Queue, erro
 		}}, nil
 }
 
-func newClient[T any](driver riverdriver.Driver[T], id string, h Handlers, t *term, log *slog.Logger) (*river.Client[T], error) {
+func newClient[T any](
+	driver riverdriver.Driver[T], id string, h Handlers, t *term, log *slog.Logger,
+) (*river.Client[T], error) {
 	all := river.NewWorkers()
 	if err := addWorkers(all, h, log); err != nil {
 		return nil, err

@@ -30,8 +30,20 @@ type Database struct {
 	closed  atomic.Bool
 }
 
-// Open opens a file, which is created if it does not exist, with a number of connections that read.
+// Open opens a file, which is created if it does not exist, with a number of connections that read. On a
+// full disk it uses the space that it kept there.
 func Open(ctx context.Context, path string, connections int) (_ *Database, err error) {
+	d, err := open(ctx, path, connections)
+	if err != nil && freeReserve(path, err) {
+		return open(ctx, path, connections)
+	}
+	if err == nil {
+		keepReserve(path)
+	}
+	return d, err
+}
+
+func open(ctx context.Context, path string, connections int) (_ *Database, err error) {
 	d := &Database{path: path}
 	// The writer comes first: it creates the file and turns on its WAL.
 	if d.writer, err = openWriter(ctx, path); err != nil {
