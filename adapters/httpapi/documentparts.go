@@ -79,7 +79,7 @@ func withExampleDetails(e *domain.Error) *domain.Error {
 }
 
 // responseHeaders documents the headers of an answer. The limit of requests, which every answer to a
-// credential shows, stands where an agent looks for it: at successes and at 429.
+// credential shows, is documented where an agent looks for it: at successes and at 429.
 func responseHeaders(o *operation, status int) map[string]*huma.Param {
 	text := &huma.Schema{Type: huma.TypeString}
 	number := &huma.Schema{Type: huma.TypeInteger}
