@@ -78,7 +78,7 @@ func Until(from, to time.Time) string {
 	return fmt.Sprintf("%d d %d h", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
 
-// Chart is what the script of the layout draws. It is for the eye: the exact figures stand beside it.
+// Chart is what the script of the layout draws. The exact figures are shown beside it.
 type Chart struct {
 	Title  string      `json:"title"`
 	Unit   string      `json:"unit"`  // bytes or usd

@@ -38,7 +38,7 @@ type Frame struct {
 	Brand   string // follows the title in the tab
 	Title   string // the one h1 of the page
 	Nav     []Link // none: the page has no navigation
-	Who     string // whose console it is; empty: nobody's
+	Who     string // the account; empty: without a sign-in
 	SignOut string // the path of the form that signs out; empty: none
 	Notice  string // what was done
 	Problem *Problem
