@@ -106,7 +106,7 @@ func golden(t *testing.T, got string) {
 	}
 }
 
-// reads reports what a parser of the language says of a text. A language that is not installed is not judged.
+// reads reports why a parser of the language refuses a text. A language that is not installed is not judged.
 func reads(t *testing.T, language, text string) error {
 	t.Helper()
 	var cmd *exec.Cmd

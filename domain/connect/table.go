@@ -19,11 +19,13 @@ for name in [{LIST}]:
     r = requests.get("https://example.com/", proxies={"http": proxy, "https": proxy})
     print(name, r.status_code, r.text)`},
 	{"httpx", "python", "", `import httpx
-with httpx.Client(transport=httpx.HTTPTransport(proxy=httpx.Proxy("{URL}"))) as c:  # for SOCKS5: pip install httpx[socks]
+proxy = httpx.Proxy("{URL}")  # for SOCKS5: pip install httpx[socks]
+with httpx.Client(transport=httpx.HTTPTransport(proxy=proxy)) as c:
     r = c.get("https://example.com/")
     print(r.status_code, r.text)`, `import httpx
 for name in [{LIST}]:
-    with httpx.Client(transport=httpx.HTTPTransport(proxy=httpx.Proxy("{BEFORE}" + name + "{AFTER}"))) as c:  # for SOCKS5: pip install httpx[socks]
+    proxy = httpx.Proxy("{BEFORE}" + name + "{AFTER}")  # for SOCKS5: pip install httpx[socks]
+    with httpx.Client(transport=httpx.HTTPTransport(proxy=proxy)) as c:
         r = c.get("https://example.com/")
         print(name, r.status_code, r.text)`},
 	{"aiohttp", "python", "it takes HTTP proxies alone", `import aiohttp, asyncio
@@ -55,7 +57,8 @@ NODE_USE_ENV_PROXY=1 HTTP_PROXY='{URL}' HTTPS_PROXY='{URL}' node -e '
 fetch("https://example.com/").then(async r => console.log(r.status, await r.text()))'`,
 		`# Node.js 24 and later; its fetch ignores proxies otherwise. One process for each worker
 for name in {WORDS}; do
-  NODE_USE_ENV_PROXY=1 HTTP_PROXY="{BEFORE}${name}{AFTER}" HTTPS_PROXY="{BEFORE}${name}{AFTER}" node -e '
+  export NODE_USE_ENV_PROXY=1 HTTP_PROXY="{BEFORE}${name}{AFTER}" HTTPS_PROXY="{BEFORE}${name}{AFTER}"
+  node -e '
   fetch("https://example.com/").then(async r => console.log(r.status, await r.text()))'
 done`},
 	{"axios", "javascript", "proxy takes HTTP proxies", `import axios from "axios";
@@ -103,7 +106,8 @@ for (const name of [{LIST}]) { // one browser for each worker
   console.log(name, await page.title());
   await browser.close();
 }`},
-	{"selenium", "python", noSOCKSPassword, `# Selenium gives a proxy no password: a local proxy adds it. Start it first, and leave it running:
+	{"selenium", "python", noSOCKSPassword, `# Selenium gives a proxy no password: a local proxy adds it.
+# Start it first, and leave it running:
 #   apx forward {SESSION} --listen 127.0.0.1:8899    # to {HOSTPORT}
 from selenium import webdriver
 o = webdriver.ChromeOptions()
@@ -111,7 +115,8 @@ o.add_argument("--proxy-server=http://127.0.0.1:8899")
 driver = webdriver.Chrome(options=o)
 driver.get("https://example.com/")
 print(driver.title)
-driver.quit()`, `# Selenium gives a proxy no password: local proxies add it. Start them first, and leave them running:
+driver.quit()`, `# Selenium gives a proxy no password: local proxies add it.
+# Start them first, and leave them running:
 #   port=8900; for name in {WORDS}; do
 #     apx forward {SESSION} --worker $name --listen 127.0.0.1:$port & port=$((port+1))
 #   done    # to {HOSTPORT}
@@ -171,6 +176,7 @@ func main() {
 	{"env", "sh", "", `export HTTP_PROXY='{URL}' HTTPS_PROXY='{URL}' ALL_PROXY='{URL}'
 export http_proxy='{URL}' https_proxy='{URL}' all_proxy='{URL}'`, `use_worker() { # name, one of: {WORDS}
   export HTTP_PROXY="{BEFORE}${1}{AFTER}"
-  export HTTPS_PROXY="$HTTP_PROXY" ALL_PROXY="$HTTP_PROXY" http_proxy="$HTTP_PROXY" https_proxy="$HTTP_PROXY" all_proxy="$HTTP_PROXY"
+  export HTTPS_PROXY="$HTTP_PROXY" ALL_PROXY="$HTTP_PROXY"
+  export http_proxy="$HTTP_PROXY" https_proxy="$HTTP_PROXY" all_proxy="$HTTP_PROXY"
 }`},
 }
