@@ -53,7 +53,7 @@ func TestAFullDiskIsReadAndProbed(t *testing.T) {
 	if err != nil {
 		t.Errorf("it is not read: %v", err)
 	}
-	disk.Fill() // what was kept for the start
+	disk.Fill()     // what was kept for the start
 	for range 100 { // until what the log of writes had room for is full
 		if err = second.ProbeWrite(t.Context()); err != nil {
 			break

@@ -160,7 +160,9 @@ func TestCredentialsInMemoryExpireWhileTheDatabaseIsAway(t *testing.T) {
 // away is a store that cannot be reached.
 type away struct{ ports.Store }
 
-func (away) View(context.Context, func(context.Context, ports.Tx) error) error { return apptest.ErrStore }
+func (away) View(context.Context, func(context.Context, ports.Tx) error) error {
+	return apptest.ErrStore
+}
 
 // slowView is a store whose views end late.
 type slowView struct {
