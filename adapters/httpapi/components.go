@@ -40,7 +40,7 @@ func compact(text []byte) ([]byte, error) {
 		}
 		for status, r := range objectIn(operation, "responses") {
 			headers = append(headers, sitesOf(objectIn(r.(object), "headers"))...)
-			describeIn(objectIn(r.(object), "content", jsonType, "schema"), "Envelope")
+			describeData(objectIn(r.(object), "content", jsonType, "schema"))
 			shown := objectIn(r.(object), "content", jsonType, "examples")
 			if status < "400" {
 				examples = append(examples, sameReplies(shown)...)
@@ -48,7 +48,8 @@ func compact(text []byte) ([]byte, error) {
 			}
 			examples = append(examples, sitesOf(shown)...)
 			name := strings.Join(each(slices.Sorted(maps.Keys(shown)), camel), "Or")
-			if objectIn(r.(object), "headers")["X-RateLimit-Limit"] == nil && status != "401" {
+			name = cmp.Or(responseNames[name], name)
+			if status == "429" && objectIn(r.(object), "headers")["X-RateLimit-Limit"] == nil {
 				name = "Open" + name // of a call without a credential, which has no rate
 			}
 			responses = append(responses, site{r, func(ref any) { objectIn(operation, "responses")[status] = ref }, name})
@@ -206,6 +207,13 @@ func describeIn(schema object, name string) {
 		if property["description"] == nil && doc != "" {
 			property["description"] = doc
 		}
+	}
+}
+
+// describeData adds the description of the data of a success.
+func describeData(schema object) {
+	if all, _ := schema["allOf"].([]any); len(all) > 1 {
+		describeIn(all[1].(object), "Envelope")
 	}
 }
 

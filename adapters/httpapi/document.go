@@ -57,9 +57,10 @@ func (s *Server) newAPI() {
 		DefaultFormat: jsonType,
 	}, adapter{s, group})
 	schemas := s.api.OpenAPI().Components.Schemas.Map()
+	null, meta := &huma.Schema{Type: "null"}, s.schemaOf(metaReply{})
 	schemas["Error"] = errorSchema()
-	schemas["ErrorEnvelope"] = envelopeSchema(false, &huma.Schema{Type: "null"},
-		&huma.Schema{Ref: "#/components/schemas/Error"}, s.schemaOf(metaReply{}))
+	schemas["ErrorEnvelope"] = envelopeSchema(false, null, &huma.Schema{Ref: "#/components/schemas/Error"}, meta)
+	schemas["Envelope"] = envelopeSchema(true, &huma.Schema{}, null, meta)
 }
 
 // marshalForHuma writes what huma answers by itself: the issues of an input that
@@ -220,7 +221,7 @@ func (s *Server) successResponse(o *operation, r reply) *huma.Response {
 		Description: r.Doc,
 		Headers:     responseHeaders(o, r.Status),
 		Content: map[string]*huma.MediaType{jsonType: {
-			Schema:   envelopeSchema(true, data, &huma.Schema{Type: "null"}, s.schemaOf(metaReply{})),
+			Schema:   envelopeOf(data),
 			Examples: example,
 		}},
 	}
@@ -232,10 +233,7 @@ func (s *Server) errorResponse(o *operation, status int, errs []*domain.Error) *
 	descriptions := make([]string, len(errs))
 	for i, e := range errs {
 		descriptions[i] = e.Code
-		examples[e.Code] = &huma.Example{
-			Summary: e.Message,
-			Value:   s.exampleEnvelope(false, nil, withExampleDetails(e)),
-		}
+		examples[e.Code] = &huma.Example{Value: s.exampleEnvelope(false, nil, withExampleDetails(e))}
 	}
 	return &huma.Response{
 		Description: strings.Join(descriptions, ", "),
@@ -265,6 +263,14 @@ func envelopeSchema(success bool, data, err, meta *huma.Schema) *huma.Schema {
 			"meta":    meta,
 		},
 	}
+}
+
+// envelopeOf is the schema of a success. The operations share all of it but the data.
+func envelopeOf(data *huma.Schema) *huma.Schema {
+	return &huma.Schema{AllOf: []*huma.Schema{
+		{Ref: "#/components/schemas/Envelope"},
+		{Type: huma.TypeObject, Required: []string{"data"}, Properties: map[string]*huma.Schema{"data": data}},
+	}}
 }
 
 // errorSchema is the schema of every error. Which codes an operation answers with a status are
