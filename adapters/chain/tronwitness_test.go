@@ -18,7 +18,7 @@ func witnessed(t *testing.T, grid, second *trongrid.Server) *chain.Tron {
 	})
 }
 
-// sameOn sends a transfer on both chains and makes it final on the first, and on the second if told.
+// sameOn sends a transfer on both chains and makes it final on the first, and on the second if final is true.
 func sameOn(grid, second *trongrid.Server, amount, other int64, final bool) string {
 	tx := func(amount int64) trongrid.Tx {
 		return trongrid.Tx{ID: strings.Repeat("ab", 32), Logs: []trongrid.Log{
