@@ -127,6 +127,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.declareSettings()
 	s.declareSessionViews()
 	s.declareReveal()
+	s.declareConnect()
 	s.declareTelemetry()
 	s.declareBilling()
 	s.declareRecharges()
