@@ -41,8 +41,8 @@ func (p paging) page(ctx context.Context) (domain.Page, error) {
 	return page, nil
 }
 
-// A cursor is the place of an item in its list, in a form that nobody takes for a number to count
-// with.
+// A cursor is the place of an item in its list, in a form that is not taken for the number of a
+// page.
 const (
 	cursorPrefix = "c"
 	cursorBase   = 36

@@ -133,7 +133,8 @@ func pageOf[Row, T any](ctx context.Context, t *tx, db *gorm.DB, page domain.Pag
 		list.Next = numbers[page.Size-1]
 	}
 	var err error
-	list.Items, err = all(where(db).Where("seq <= ? AND seq >= ?", numbers[0], numbers[len(numbers)-1]).Order("seq DESC"), from)
+	list.Items, err = all(where(db).Where("seq <= ? AND seq >= ?", numbers[0], numbers[len(numbers)-1]).
+		Order("seq DESC"), from)
 	return list, err
 }
 

@@ -44,9 +44,8 @@ func (u *Service) Change(ctx context.Context, in Change) (View, error) {
 		}
 		return View{}, err
 	}
-	return u.changed(ctx, in.AgentID, in.SessionID, func(_ context.Context, _ Repos, s session.Session) (session.Session, error) {
-		return in.apply(s), nil
-	})
+	apply := func(_ context.Context, _ Repos, s session.Session) (session.Session, error) { return in.apply(s), nil }
+	return u.changed(ctx, in.AgentID, in.SessionID, apply)
 }
 
 // changed stores what change makes of a session, and returns it.
