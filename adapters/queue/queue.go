@@ -37,9 +37,11 @@ type Handlers struct {
 
 // Queue inserts and runs jobs.
 type Queue struct {
-	client client
-	insert inserter
-	count  func(context.Context, *riverdriver.JobCountByStateParams) (int, error)
+	client  client
+	insert  inserter
+	retry   operation
+	discard operation
+	count   func(context.Context, *riverdriver.JobCountByStateParams) (int, error)
 	// depose removes the previous leader; nil where another process may be the leader.
 	depose func(context.Context) error
 	term   *term
@@ -51,13 +53,14 @@ type client interface {
 	Stop(ctx context.Context) error
 	StopAndCancel(ctx context.Context) error
 	JobList(ctx context.Context, params *river.JobListParams) (*river.JobListResult, error)
-	JobRetry(ctx context.Context, id int64) (*rivertype.JobRow, error)
-	JobDelete(ctx context.Context, id int64) (*rivertype.JobRow, error)
 }
 
 // inserter stores a job in the transaction of a unit, which is tx on SQLite, and on PostgreSQL the
 // one that is open on the connection.
 type inserter func(ctx context.Context, conn *sql.Conn, tx *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error
+
+// operation changes a job in the transaction of a unit.
+type operation func(ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error)
 
 // deliveries is the queue of webhooks, so that slow receivers do not delay other jobs.
 const deliveries = "webhooks"
@@ -89,6 +92,12 @@ func New(db *sql.DB, h Handlers, log *slog.Logger) (*Queue, error) {
 			_, err := client.InsertTx(ctx, tx, args, opts)
 			return err
 		},
+		retry: func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error) {
+			return client.JobRetryTx(ctx, tx, id)
+		},
+		discard: func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error) {
+			return client.JobDeleteTx(ctx, tx, id)
+		},
 		depose: func(ctx context.Context) error {
 			_, err := db.ExecContext(ctx, "DELETE FROM river_leader")
 			return err
@@ -105,16 +114,35 @@ func NewPostgres(pool *pgxpool.Pool, h Handlers, log *slog.Logger) (*Queue, erro
 	}
 	return &Queue{client: client, term: t, count: driver.GetExecutor().JobCountByState,
 		insert: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error {
-			var tx unitTx
-			err := conn.Raw(func(c any) error {
-				tx.conn = c.(*stdlib.Conn).Conn()
-				return nil
-			})
+			tx, err := unitOf(conn)
 			if err == nil {
 				_, err = client.InsertTx(ctx, tx, args, opts)
 			}
 			return err
+		},
+		retry: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, id int64) (*rivertype.JobRow, error) {
+			tx, err := unitOf(conn)
+			if err != nil {
+				return nil, err
+			}
+			return client.JobRetryTx(ctx, tx, id)
+		},
+		discard: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, id int64) (*rivertype.JobRow, error) {
+			tx, err := unitOf(conn)
+			if err != nil {
+				return nil, err
+			}
+			return client.JobDeleteTx(ctx, tx, id)
 		}}, nil
+}
+
+// unitOf returns the transaction that is open on a connection.
+func unitOf(conn *sql.Conn) (tx unitTx, err error) {
+	err = conn.Raw(func(c any) error {
+		tx.conn = c.(*stdlib.Conn).Conn()
+		return nil
+	})
+	return tx, err
 }
 
 func newClient[T any](driver riverdriver.Driver[T], h Handlers, t *term, log *slog.Logger) (*river.Client[T], error) {
