@@ -64,7 +64,7 @@ type conditions struct {
 	args  []any
 }
 
-// add adds a condition, in which each ? stands for the value.
+// add adds a condition, in which each ? is replaced by the number of the value.
 func (c *conditions) add(condition string, value any) {
 	c.args = append(c.args, value)
 	c.parts = append(c.parts, strings.ReplaceAll(condition, "?", fmt.Sprintf("?%d", len(c.args))))

@@ -25,7 +25,7 @@ func With(ctx context.Context, a audit.Action) (context.Context, *Act) {
 	return context.WithValue(ctx, key{}, act), act
 }
 
-// Of returns the Act of a context, nil if nobody acts as the operator.
+// Of returns the Act of a context, nil outside an action of the operator.
 func Of(ctx context.Context) *Act {
 	act, _ := ctx.Value(key{}).(*Act)
 	return act

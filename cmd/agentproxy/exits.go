@@ -35,8 +35,8 @@ func (c exitsLookupCmd) Run(k *kit) error {
 	}
 	var service *exitlog.Service
 	action := c.action("exits lookup", addr.String())
-	action.Details = fmt.Sprintf("port=%d at=%s within=%s target=%s", c.ExitPort, c.At.UTC().Format(time.RFC3339), c.Within,
-		c.Target)
+	action.Details = fmt.Sprintf("port=%d at=%s within=%s target=%s", c.ExitPort, c.At.UTC().Format(time.RFC3339),
+		c.Within, c.Target)
 	return k.do(action, func(ctx context.Context) error {
 		found, err := service.Lookup(ctx, exitlog.Look{Operator: c.who(), Reason: c.Reason,
 			Query: domain.Query{Exit: addr, Port: c.ExitPort, At: c.At.UTC(), Within: c.Within, Target: c.Target}})
