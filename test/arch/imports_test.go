@@ -21,6 +21,7 @@ type rule struct{ from, may string }
 var imports = []rule{
 	{"domain", ""},
 	{"domain/account", "domain"},
+	{"domain/audit", "domain"},
 	{"domain/billing", "domain"},
 	{"domain/catalog", "domain domain/account domain/billing domain/procurement domain/session domain/spelling"},
 	{"domain/connect", ""},

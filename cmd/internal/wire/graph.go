@@ -35,6 +35,7 @@ import (
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/maintenance"
+	"agentproxy/app/operator"
 	"agentproxy/app/payments"
 	policyapp "agentproxy/app/policy"
 	"agentproxy/app/procurement"
@@ -96,8 +97,9 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			fulfilment.New, procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks,
 			reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
 			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders,
-			payments.NewWatcher, webhooks.New,
+			payments.NewWatcher, webhooks.New, operator.NewTrail, newJobs,
 		),
+		fx.Decorate(operator.Audited),
 		fx.Invoke(checkRoot, insertJobs),
 	)
 }
