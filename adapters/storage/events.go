@@ -65,9 +65,15 @@ func (r events) Page(ctx context.Context, sessionID string, page domain.Page) (d
 	}
 	list.Total = high - low
 	top := high - page.Offset()
+	if page.After > 0 {
+		top = min(int(page.After)-1, high)
+	}
 	bottom := max(top-page.Size, low)
 	if top <= low {
 		return list, nil
+	}
+	if bottom > low {
+		list.Next = int64(bottom + 1)
 	}
 	err = r.rows(ctx, eventChunks, []any{seq, bottom, top, top + codec.MaxEvents}, func(rows engine.Row) error {
 		var last int

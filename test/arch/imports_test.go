@@ -21,6 +21,7 @@ type rule struct{ from, may string }
 var imports = []rule{
 	{"domain", ""},
 	{"domain/account", "domain"},
+	{"domain/audit", "domain"},
 	{"domain/billing", "domain"},
 	{"domain/catalog", "domain domain/account domain/billing domain/procurement domain/session domain/spelling"},
 	{"domain/connect", ""},
@@ -45,6 +46,7 @@ var imports = []rule{
 	{"adapters/chain", "domain/... ports"},
 	{"adapters/configfile/...", "domain/... ports adapters/configfile/..."},
 	{"adapters/conns", ""},
+	{"adapters/console/ui", "domain"},
 	{"adapters/gateway/...", "domain/... adapters/conns adapters/gateway/..."},
 	{"adapters/httpapi/...", "domain/... ports app/... adapters/conns adapters/httpapi/..."},
 	{"adapters/mcp", "domain domain/connect"},
