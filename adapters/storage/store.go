@@ -2,7 +2,8 @@
 // hand-written SQL on the hot paths. It implements ports.Store and ports.Audit.
 //
 // A unit of work is a tx, which hands out the repositories. Its statements run on an engine.Conn of
-// the package sqlite or postgres. A committer lets units that wait share one commit: on PostgreSQL those whose rows are known ahead.
+// the package sqlite or postgres. A committer lets units that wait share one commit, on PostgreSQL
+// those whose rows are known ahead.
 package storage
 
 import (
