@@ -26,6 +26,9 @@ const appendEvents = `INSERT INTO event_chunks (session, last_no, n, last_at, bo
 	FROM sessions s WHERE s.id = ?1`
 
 func (r events) Append(_ context.Context, sessionID string, added []eventlog.Event) error {
+	if r.batch != nil {
+		return r.batch.appendEvents(sessionID, added)
+	}
 	// The numbers go on from the last one, so one unit at a time adds to a session.
 	r.hold(sessionID)
 	for chunk := range slices.Chunk(added, codec.MaxEvents) {
