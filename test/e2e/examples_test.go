@@ -22,6 +22,14 @@ func need(t *testing.T, what string, err error) {
 	}
 }
 
+// ok ends a test with an error that is not what it tests.
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestExamplesFetchThroughASession(t *testing.T) {
 	t.Parallel()
 	const python, chromium, chromedriver = "/usr/bin/python3", "/usr/bin/chromium", "/usr/bin/chromedriver"

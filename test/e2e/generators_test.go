@@ -71,10 +71,3 @@ func TestGeneratedClientsBuy(t *testing.T) {
 		}
 	})
 }
-
-func ok(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
