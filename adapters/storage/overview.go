@@ -74,4 +74,3 @@ func (r ledger) SessionHours(
 	}
 	return hours, nil
 }
-

@@ -30,9 +30,15 @@ const signIns = "/console"
 // every replica for SignInLife, until it is ended, the API secret is rotated, or the key ends.
 type SignIns struct{ a *Service }
 
-// Start signs in with an API key; mayLook is as of AuthenticateKeyIf. The token is returned only here.
-func (u SignIns) Start(ctx context.Context, key string, mayLook func() error) (token string, c Caller, err error) {
+// Start signs in with an API key; mayLook is as of AuthenticateKeyIf. admit may refuse the caller before
+// anything is stored. The token is returned only here.
+func (u SignIns) Start(
+	ctx context.Context, key string, mayLook func() error, admit func(Caller) error,
+) (token string, c Caller, err error) {
 	c, err = u.a.AuthenticateKeyIf(ctx, key, mayLook)
+	if err == nil {
+		err = admit(c)
+	}
 	if err != nil {
 		return "", c, err
 	}

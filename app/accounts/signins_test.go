@@ -15,10 +15,11 @@ import (
 func TestSignIn(t *testing.T) {
 	ctx := context.Background()
 	always := func() error { return nil }
+	anyone := func(accounts.Caller) error { return nil }
 	start := func(t *testing.T) (*apptest.World, accounts.Registered, string) {
 		w := apptest.New(t)
 		r := w.RegisterCredentials()
-		token, c, err := w.Accounts.SignIns.Start(ctx, r.APIKey, always)
+		token, c, err := w.Accounts.SignIns.Start(ctx, r.APIKey, always, anyone)
 		apptest.OK(t, err)
 		apptest.Equal(t, "the caller", c.AgentID, r.Agent.ID)
 		return w, r, token
@@ -45,14 +46,22 @@ func TestSignIn(t *testing.T) {
 	t.Run("a wrong key starts none, and is counted", func(t *testing.T) {
 		w, _, _ := start(t)
 		looked := 0
-		_, _, err := w.Accounts.SignIns.Start(ctx, "ak_wrong", func() error { looked++; return nil })
+		_, _, err := w.Accounts.SignIns.Start(ctx, "ak_wrong", func() error { looked++; return nil }, anyone)
 		if !errors.Is(err, account.ErrInvalidKey) || looked != 1 {
 			t.Errorf("%v after %d look-ups", err, looked)
 		}
 	})
+	t.Run("who is not admitted starts none", func(t *testing.T) {
+		w, r, _ := start(t)
+		w.Store.CountUpdates()
+		_, _, err := w.Accounts.SignIns.Start(ctx, r.APIKey, always, func(accounts.Caller) error { return account.ErrRateLimited })
+		if n := w.Store.CountUpdates(); !errors.Is(err, account.ErrRateLimited) || n != 0 {
+			t.Errorf("%v after %d updates", err, n)
+		}
+	})
 	t.Run("it ends by signing out, alone", func(t *testing.T) {
 		w, r, token := start(t)
-		other, _, err := w.Accounts.SignIns.Start(ctx, r.APIKey, always)
+		other, _, err := w.Accounts.SignIns.Start(ctx, r.APIKey, always, anyone)
 		apptest.OK(t, err)
 		for range 2 {
 			apptest.OK(t, w.Accounts.SignIns.End(ctx, token))
@@ -73,14 +82,14 @@ func TestSignIn(t *testing.T) {
 		_, text, err := w.Accounts.Keys.Create(ctx, c, accounts.NewKey{Name: "console",
 			Scopes: []account.Scope{account.SessionsRead}, Expires: w.Clock.Now().Add(time.Hour)})
 		apptest.OK(t, err)
-		token, _, err := w.Accounts.SignIns.Start(ctx, text, always)
+		token, _, err := w.Accounts.SignIns.Start(ctx, text, always, anyone)
 		apptest.OK(t, err)
 		apptest.ErrorIs(t, good(t, w, token).May(account.BillingRead), account.ErrScope)
 		w.Clock.Advance(time.Hour)
 		over(t, w, token)
 		_, text, err = w.Accounts.Keys.Create(ctx, c, accounts.NewKey{Name: "deleted"})
 		apptest.OK(t, err)
-		token, _, err = w.Accounts.SignIns.Start(ctx, text, always)
+		token, _, err = w.Accounts.SignIns.Start(ctx, text, always, anyone)
 		apptest.OK(t, err)
 		list, err := w.Accounts.Keys.List(ctx, r.Agent.ID)
 		apptest.OK(t, err)

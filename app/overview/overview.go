@@ -34,10 +34,9 @@ func (u *Service) Risks(ctx context.Context, agentID string) (map[health.Risk]in
 	return counts, err
 }
 
-// AtRisk lists a page of the ids of the live sessions of a risk, newest first.
-func (u *Service) AtRisk(
-	ctx context.Context, agentID string, of health.Risk, page domain.Page,
-) (ids domain.List[string], err error) {
+// AtRisk lists a page of the ids of the live sessions of a risk, newest first. An empty status or type is any.
+func (u *Service) AtRisk(ctx context.Context, agentID string, of health.Risk, status session.Status, typ session.Type,
+	page domain.Page) (ids domain.List[string], err error) {
 	if !slices.Contains([]health.Risk{health.Low, health.Medium, health.High, health.Critical}, of) {
 		return ids, domain.InvalidField("risk", "must be low, medium, high or critical")
 	}
@@ -45,7 +44,8 @@ func (u *Service) AtRisk(
 	now := u.clock.Now()
 	ids.Page = page
 	for _, l := range list {
-		if l.State.Verdict(now, l.Type == session.Static).RiskLevel != of {
+		if status != "" && l.Status != status || typ != "" && l.Type != typ ||
+			l.State.Verdict(now, l.Type == session.Static).RiskLevel != of {
 			continue
 		}
 		if ids.Total >= page.Offset() && len(ids.Items) < page.Size {

@@ -39,17 +39,23 @@ func TestRisks(t *testing.T) {
 		t.Errorf("the risks are %v, %v", counts, err)
 	}
 	page := domain.Page{Number: 1, Size: 1}
-	ids, err := u.AtRisk(ctx, agent, risk, page)
+	ids, err := u.AtRisk(ctx, agent, risk, session.Active, session.Dynamic, page)
 	if err != nil || ids.Total != 1 || len(ids.Items) != 1 || ids.Items[0] != blocked.ID {
 		t.Errorf("at risk are %v, %v", ids, err)
 	}
-	if ids, _ = u.AtRisk(ctx, agent, health.Low, page); ids.Total != 1 || ids.Items[0] != fine.ID {
+	if ids, _ = u.AtRisk(ctx, agent, health.Low, "", "", page); ids.Total != 1 || ids.Items[0] != fine.ID {
 		t.Errorf("without risk are %v", ids)
 	}
-	if ids, _ = u.AtRisk(ctx, agent, health.Low, domain.Page{Number: 2, Size: 1}); ids.Total != 1 || len(ids.Items) != 0 {
+	if ids, _ = u.AtRisk(ctx, agent, health.Low, "", session.Static, page); ids.Total != 0 {
+		t.Errorf("static ones are %v", ids)
+	}
+	if ids, _ = u.AtRisk(ctx, agent, health.Low, session.Creating, "", page); ids.Total != 0 {
+		t.Errorf("those being created are %v", ids)
+	}
+	if ids, _ = u.AtRisk(ctx, agent, health.Low, "", "", domain.Page{Number: 2, Size: 1}); ids.Total != 1 || len(ids.Items) != 0 {
 		t.Errorf("the page after the last has %v", ids)
 	}
-	if _, err = u.AtRisk(ctx, agent, "none", page); apptest.InvalidFields(err) != "risk" {
+	if _, err = u.AtRisk(ctx, agent, "none", "", "", page); apptest.InvalidFields(err) != "risk" {
 		t.Errorf("an unknown risk: %v", err)
 	}
 }
