@@ -93,6 +93,9 @@ type Config struct {
 	MCPReveal bool `yaml:"mcp_reveal" env:"AGENTPROXY_MCP_REVEAL"`
 	// Days for which it is kept who used which exit, a record of each connection; 0: none is made.
 	ExitLogDays int `yaml:"exit_log_days" env:"AGENTPROXY_EXIT_LOG_DAYS"`
+	// Seconds between SIGTERM, when `/readyz` turns to 503, and the close of the listeners, so that load balancers stop
+	// sending first; at most 300.
+	DrainDelay *int `yaml:"drain_delay_seconds" env:"AGENTPROXY_DRAIN_DELAY_SECONDS" default:"5; 0 in development mode"`
 	// `debug`, `info`, `warn` or `error`.
 	LogLevel string `yaml:"log_level" env:"AGENTPROXY_LOG_LEVEL"`
 	// `text`, `json`, or `auto`: text on a terminal and JSON otherwise.
@@ -117,6 +120,7 @@ const (
 	targetRate       = 600 // per minute, agent and domain
 	trialTargetRate  = 60
 	trialNetwork     = 5 // per day and network
+	drainDelay       = 5 // seconds
 )
 
 // trialTotal is the default of TrialDailyTotal, unless one trial balance is above it: then it is trialsTotal
@@ -165,6 +169,7 @@ type Settings struct {
 	Registration          account.Registration
 	ClientAddressDays     int
 	ExitLogDays           int
+	DrainDelay            time.Duration
 	LogLevel, LogFormat   string
 	Payments              PaymentSettings
 	Catalog               CatalogConfig

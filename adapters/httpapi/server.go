@@ -128,6 +128,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.declareChanges()
 	s.declareSessionViews()
 	s.declareReveal()
+	s.declareConnect()
 	s.declareTelemetry()
 	s.declareBilling()
 	s.declareRecharges()

@@ -88,6 +88,9 @@ var tools = []tool{
 		args: []field{
 			sessionID,
 			{name: "client", kind: "string", enum: connect.Names(), doc: "curl is the default."},
+			{name: "workers", kind: "string", most: 2000,
+				doc: "Each has an exit of its own: how many, named w1 and so on, or names separated by commas."},
+			{name: "country", kind: "string", doc: "Of the exits; ISO 3166-1 alpha-2."},
 			{name: "reveal", kind: "boolean", doc: "The credentials in the answer, only where the operator allows it."},
 		},
 		run: taking(connectSession),

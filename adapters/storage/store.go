@@ -50,6 +50,8 @@ type Config struct {
 	Host func() time.Time
 	// Logger logs migrations and lost notifications; nil discards them.
 	Logger *slog.Logger
+	// Migrations replaces the files of the migrations; tests set it.
+	Migrations func(fs.FS) fs.FS
 }
 
 // JobTx is the transaction of a unit that inserts a job.
@@ -77,7 +79,7 @@ type database interface {
 	// Migrations returns the files of the migrations, Migrate applies them, and Migrated reports
 	// whether it ever ran.
 	Migrations() (fs.FS, error)
-	Migrate(ctx context.Context, log *slog.Logger) error
+	Migrate(ctx context.Context, files fs.FS, log *slog.Logger) error
 	Migrated(ctx context.Context) (bool, error)
 	// Classify marks failures of the database itself as unavailable.
 	Classify(ctx context.Context, err error) error
@@ -103,8 +105,8 @@ type Store struct {
 	closing  sync.Once
 }
 
-// Open opens the database, which may still need Migrate. It returns ErrNewerSchema for one that a
-// newer program has migrated.
+// Open opens the database, which may still need Migrate. It returns ErrNewerSchema for one whose
+// schema needs a newer program.
 func Open(ctx context.Context, config Config) (*Store, error) {
 	if (config.Path == "") == (config.URL == "") {
 		return nil, errors.New("open database: give a path or a URL")

@@ -47,6 +47,7 @@ import (
 	"agentproxy/app/telemetry"
 	trafficapp "agentproxy/app/traffic"
 	"agentproxy/app/webhooks"
+	"agentproxy/domain"
 	"agentproxy/domain/egress"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
@@ -114,7 +115,8 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		fx.Provide(
 			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
 			func(s configfile.Settings, b conns.Budget) admin.Config {
-				return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev, Hosts: s.AdminHosts, Connections: b.Admin}
+				return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev, Hosts: s.AdminHosts, Connections: b.Admin,
+					DrainDelay: s.DrainDelay}
 			},
 			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },
 			exitlog.NewLog,
@@ -134,7 +136,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		httpapi.Module,
 		fx.Invoke(keepProviders),
 		admin.Announce,
-		fx.StartTimeout(time.Minute), fx.StopTimeout(time.Minute),
+		fx.StartTimeout(time.Minute), fx.StopTimeout(s.DrainDelay+time.Minute),
 	)
 }
 
@@ -308,9 +310,16 @@ func (p prober) Probe(ctx context.Context, id string) (ports.Probe, error) {
 }
 
 // recoverFirst stores new jobs for sessions and deliveries that a crash left
-// unfinished, before any job runs.
-func recoverFirst(lc fx.Lifecycle, driver *procurement.Driver, webhooks *webhooks.Service) {
+// unfinished, before any job runs. Where the database can be read and not written, as on a
+// full disk, the service starts for reading, and the periodic tasks recover them later.
+func recoverFirst(lc fx.Lifecycle, st *storage.Store, driver *procurement.Driver, webhooks *webhooks.Service,
+	log *slog.Logger) {
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
-		return errors.Join(driver.Recover(ctx, 0), webhooks.Recover(ctx))
+		err := errors.Join(driver.Recover(ctx, 0), webhooks.Recover(ctx))
+		if errors.Is(err, domain.ErrUnavailable) && st.Ping(ctx) == nil {
+			log.Error("what a crash left unfinished is recovered once the database can be written", "err", err)
+			return nil
+		}
+		return err
 	}))
 }
