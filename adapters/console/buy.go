@@ -22,7 +22,8 @@ import (
 func (v *visit) formCall() (idempotency.Call, error) {
 	key := v.r.PostFormValue("key")
 	if len(key) > 64 || !plain(key) {
-		return idempotency.Call{}, domain.ErrInvalid.Msgf("the form is incomplete; go back, load the page again and repeat it")
+		return idempotency.Call{}, domain.ErrInvalid.Msgf(
+			"the form is incomplete; go back, load the page again and repeat it")
 	}
 	sum := sha256.Sum256([]byte(v.r.URL.Path + "\n" + v.r.PostForm.Encode()))
 	return idempotency.Call{Key: key, Path: v.r.URL.Path, Hash: sum[:]}, nil

@@ -42,7 +42,7 @@ func (c *Console) connect(s sessions.View, reveal bool) *connectData {
 			}
 			p.Protocol, sn.HTTP = string(session.HTTP), client.NoSOCKS
 		}
-		sn.Text = client.Snippet(p)
+		sn.Text = client.Snippet(connect.Use{Session: s.ID, Proxy: p})
 		d.Snippets = append(d.Snippets, sn)
 	}
 	return d

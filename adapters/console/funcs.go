@@ -13,7 +13,7 @@ import (
 	"agentproxy/domain/session"
 )
 
-// tones are the classes of tags, by what they say.
+// tones are the classes of tags, by their text.
 var tones = map[string]string{
 	string(session.Active): "good", string(session.Creating): "warn", string(session.Failed): "bad",
 	string(session.Terminated): "off", string(session.Expired): "off",

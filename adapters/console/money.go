@@ -42,8 +42,9 @@ func (c *Console) money(v *visit) error { return c.showMoney(v, nil) }
 
 func (c *Console) showMoney(v *visit, cause error) error {
 	q, id := v.r.URL.Query(), v.caller.AgentID
-	d := moneyData{Type: q.Get("type"), Types: billing.Types, Key: c.IDs.New("form_"), MayWrite: v.may(account.BillingWrite),
-		Most: mostCosts, CSV: Base + "/money/ledger.csv?type=" + q.Get("type")}
+	d := moneyData{Type: q.Get("type"), Types: billing.Types, Key: c.IDs.New("form_"),
+		MayWrite: v.may(account.BillingWrite),
+		Most:     mostCosts, CSV: Base + "/money/ledger.csv?type=" + q.Get("type")}
 	var err error
 	if d.Balance, err = c.Wallet.Balance(v, id); err != nil {
 		return err
@@ -91,17 +92,20 @@ func (c *Console) setBudget(v *visit) error {
 		}
 		m, err := domain.ParseMoney(text)
 		if err != nil || m < 0 {
-			issues = append(issues, domain.FieldIssue{Field: field, Issue: "must be an amount of 0 or more with at most 6 decimals"})
+			issues = append(issues, domain.FieldIssue{Field: field,
+				Issue: "must be an amount of 0 or more with at most 6 decimals"})
 		}
 		*to = &m
 		return to
 	}
 	in.Daily, in.Total = limit("daily_limit"), limit("total_limit")
 	percents := []int{}
-	for part := range strings.FieldsFuncSeq(v.r.PostFormValue("alert_thresholds"), func(c rune) bool { return c == ',' || c == ' ' || c == '%' }) {
+	separates := func(c rune) bool { return strings.ContainsRune(", %", c) }
+	for part := range strings.FieldsFuncSeq(v.r.PostFormValue("alert_thresholds"), separates) {
 		n, err := strconv.Atoi(part)
 		if err != nil {
-			issues = append(issues, domain.FieldIssue{Field: "alert_thresholds", Issue: "must be percents with commas, such as 50, 90"})
+			issues = append(issues, domain.FieldIssue{Field: "alert_thresholds",
+				Issue: "must be percents with commas, such as 50, 90"})
 			break
 		}
 		percents = append(percents, n)
@@ -152,8 +156,8 @@ func (c *Console) ledgerCSV(v *visit) error {
 }
 
 func csvRow(e billing.Entry) []string {
-	return []string{e.ID, e.At.UTC().Format(time.RFC3339Nano), string(e.Type), e.Amount().String(), e.BalanceAfter.String(),
-		e.Charged().String(), domain.Currency, cell(e.Description), e.SessionID, e.OrderID}
+	return []string{e.ID, e.At.UTC().Format(time.RFC3339Nano), string(e.Type), e.Amount().String(),
+		e.BalanceAfter.String(), e.Charged().String(), domain.Currency, cell(e.Description), e.SessionID, e.OrderID}
 }
 
 // cell keeps a spreadsheet from taking a text for a formula.

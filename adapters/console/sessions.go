@@ -62,7 +62,8 @@ type sessionsData struct {
 
 func (c *Console) sessions(v *visit) error {
 	q := v.r.URL.Query()
-	d := sessionsData{Status: q.Get("status"), Type: q.Get("type"), Risk: q.Get("risk"), MayBuy: v.may(account.SessionsWrite)}
+	d := sessionsData{Status: q.Get("status"), Type: q.Get("type"), Risk: q.Get("risk"),
+		MayBuy: v.may(account.SessionsWrite)}
 	page := v.pageOf("page")
 	var list domain.List[sessions.View]
 	var err error
@@ -81,7 +82,8 @@ func (c *Console) sessions(v *visit) error {
 
 // atRisk lists the live sessions of a risk that the other filters let through.
 func (c *Console) atRisk(v *visit, d sessionsData, page domain.Page) (list domain.List[sessions.View], err error) {
-	ids, err := c.Overview.AtRisk(v, v.caller.AgentID, health.Risk(d.Risk), session.Status(d.Status), session.Type(d.Type), page)
+	ids, err := c.Overview.AtRisk(v, v.caller.AgentID, health.Risk(d.Risk), session.Status(d.Status),
+		session.Type(d.Type), page)
 	list.Total = ids.Total
 	if err != nil {
 		return list, err

@@ -55,8 +55,8 @@ func (c *Console) askToSignIn(w http.ResponseWriter, r *http.Request) {
 // nextPage returns where to go after the sign-in: a page of this console.
 func nextPage(text string) string {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, Base+"/") || strings.Contains(u.Path, "..") ||
-		strings.Contains(text, `\`) {
+	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, Base+"/") ||
+		strings.Contains(u.Path, "..") || strings.Contains(text, `\`) {
 		return Base + "/"
 	}
 	return u.RequestURI()

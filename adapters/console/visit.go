@@ -86,8 +86,8 @@ func (v *visit) admit(scope account.Scope) error {
 	}
 	if scope != "" {
 		if err := v.caller.May(scope); err != nil {
-			return account.ErrScope.Msgf("the API key that you signed in with has no permission %s; sign in with one that has it",
-				scope)
+			return account.ErrScope.Msgf(
+				"the API key that you signed in with has no permission %s; sign in with one that has it", scope)
 		}
 	}
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
@@ -121,7 +121,7 @@ func (v *visit) frame(title string, data any) ui.Frame {
 	return f
 }
 
-// notices are what a page says after an action that led to it, by the parameter done.
+// notices are the texts after an action that led to it, by the parameter done.
 var notices = map[string]string{
 	"bought":      "The session is bought.",
 	"rotated":     "The session has a new exit.",

@@ -11,7 +11,8 @@ import (
 )
 
 func (r healths) Live(ctx context.Context, agentID string) (list []ports.LiveHealth, err error) {
-	err = r.rows(ctx, `SELECT s.id, s.type, s.status, h.state FROM sessions s LEFT JOIN session_health h ON h.session = s.seq
+	err = r.rows(ctx, `SELECT s.id, s.type, s.status, h.state
+		FROM sessions s LEFT JOIN session_health h ON h.session = s.seq
 		WHERE s.agent_id = ?1 AND s.status IN ('creating', 'active') ORDER BY s.ord DESC`, []any{agentID},
 		func(rows engine.Row) error {
 			var id, kind, status string
@@ -34,8 +35,8 @@ func (r healths) Live(ctx context.Context, agentID string) (list []ports.LiveHea
 }
 
 // recentEvents reads the newest chunk of each session in the index of the chunks.
-const recentEvents = `SELECT r.id FROM (SELECT s.id, s.ord, (SELECT c.last_at FROM event_chunks c WHERE c.session = s.seq
-	ORDER BY c.last_no DESC LIMIT 1) AS at FROM sessions s WHERE s.agent_id = ?1) r
+const recentEvents = `SELECT r.id FROM (SELECT s.id, s.ord, (SELECT c.last_at FROM event_chunks c
+	WHERE c.session = s.seq ORDER BY c.last_no DESC LIMIT 1) AS at FROM sessions s WHERE s.agent_id = ?1) r
 	WHERE r.at IS NOT NULL ORDER BY r.at DESC, r.ord DESC LIMIT ?2`
 
 func (r events) Recent(ctx context.Context, agentID string, limit int) (ids []string, err error) {

@@ -2,7 +2,7 @@ package eventlog
 
 import "slices"
 
-// faults are the types of events that are failures whatever else they say: of the gateway, of reports
+// faults are the types of events that are always failures: of the gateway, of reports
 // of agents, and of the service.
 var faults = []string{"refused", "failed", "http_error", "captcha", "timeout", "block", "rate_limit", RenewalFailed}
 
