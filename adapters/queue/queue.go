@@ -37,9 +37,10 @@ type Handlers struct {
 
 // Queue inserts and runs jobs.
 type Queue struct {
-	client client
-	insert inserter
-	count  func(context.Context, *riverdriver.JobCountByStateParams) (int, error)
+	client         client
+	insert         inserter
+	retry, discard operation
+	count          func(context.Context, *riverdriver.JobCountByStateParams) (int, error)
 	// takeOver removes the previous leader and takes over the jobs that it ran; nil where another process
 	// may be the leader.
 	takeOver func(context.Context) error
@@ -55,13 +56,14 @@ type client interface {
 	Stop(ctx context.Context) error
 	StopAndCancel(ctx context.Context) error
 	JobList(ctx context.Context, params *river.JobListParams) (*river.JobListResult, error)
-	JobRetry(ctx context.Context, id int64) (*rivertype.JobRow, error)
-	JobDelete(ctx context.Context, id int64) (*rivertype.JobRow, error)
 }
 
 // inserter stores a job in the transaction of a unit, which is tx on SQLite, and on PostgreSQL the
 // one that is open on the connection.
 type inserter func(ctx context.Context, conn *sql.Conn, tx *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error
+
+// operation changes a job in the transaction of a unit.
+type operation func(ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error)
 
 // deliveries is the queue of webhooks, so that slow receivers do not delay other jobs.
 const deliveries = "webhooks"
@@ -93,6 +95,12 @@ func New(db *sql.DB, h Handlers, log *slog.Logger) (*Queue, error) {
 			_, err := client.InsertTx(ctx, tx, args, opts)
 			return err
 		},
+		retry: func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error) {
+			return client.JobRetryTx(ctx, tx, id)
+		},
+		discard: func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error) {
+			return client.JobDeleteTx(ctx, tx, id)
+		},
 		takeOver: func(ctx context.Context) error {
 			_, err := db.ExecContext(ctx, `DELETE FROM river_leader;
 				UPDATE river_job SET state = 'available' WHERE state = 'running' AND attempt < max_attempts`)
@@ -112,16 +120,35 @@ func NewPostgres(pool *pgxpool.Pool, h Handlers, log *slog.Logger) (*Queue, erro
 	return &Queue{client: client, term: t, log: log, count: driver.GetExecutor().JobCountByState,
 		heart: &heart{pool: pool, id: id, log: log},
 		insert: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error {
-			var tx unitTx
-			err := conn.Raw(func(c any) error {
-				tx.conn = c.(*stdlib.Conn).Conn()
-				return nil
-			})
+			tx, err := unitOf(conn)
 			if err == nil {
 				_, err = client.InsertTx(ctx, tx, args, opts)
 			}
 			return err
+		},
+		retry: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, id int64) (*rivertype.JobRow, error) {
+			tx, err := unitOf(conn)
+			if err != nil {
+				return nil, err
+			}
+			return client.JobRetryTx(ctx, tx, id)
+		},
+		discard: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, id int64) (*rivertype.JobRow, error) {
+			tx, err := unitOf(conn)
+			if err != nil {
+				return nil, err
+			}
+			return client.JobDeleteTx(ctx, tx, id)
 		}}, nil
+}
+
+// unitOf returns the transaction that is open on a connection.
+func unitOf(conn *sql.Conn) (tx unitTx, err error) {
+	err = conn.Raw(func(c any) error {
+		tx.conn = c.(*stdlib.Conn).Conn()
+		return nil
+	})
+	return tx, err
 }
 
 func newClient[T any](

@@ -36,6 +36,7 @@ import (
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/maintenance"
+	"agentproxy/app/operator"
 	"agentproxy/app/overview"
 	"agentproxy/app/payments"
 	policyapp "agentproxy/app/policy"
@@ -92,14 +93,15 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			},
 			newCounter,
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
-			(*storage.Store).RateLimits,
+			sharedLimits,
 			func(s configfile.Settings) exitlog.Config { return exitlog.Config{Days: s.ExitLogDays} }, exitlog.New,
 			policyapp.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
 			fulfilment.New, procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks,
 			reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
 			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders,
-			payments.NewWatcher, webhooks.New,
+			payments.NewWatcher, webhooks.New, operator.NewTrail, newJobs,
 		),
+		fx.Decorate(operator.Audited),
 		fx.Invoke(checkRoot, insertJobs),
 	)
 }
