@@ -52,6 +52,7 @@ type Tx interface {
 	Policies() Policies
 	ExitLog() ExitLog
 	Keys() Keys
+	AuditTrail() AuditTrail
 }
 
 // ErrDuplicate reports that a row with the same unique reference exists.

@@ -21,6 +21,7 @@ type rule struct{ from, may string }
 var imports = []rule{
 	{"domain", ""},
 	{"domain/account", "domain"},
+	{"domain/audit", "domain"},
 	{"domain/billing", "domain"},
 	{"domain/catalog", "domain domain/account domain/billing domain/procurement domain/session domain/spelling"},
 	{"domain/connect", ""},
@@ -52,6 +53,7 @@ var imports = []rule{
 	{"adapters/mcp", "domain domain/connect domain/diagnose"},
 	{"adapters/mcp/rest", "domain/connect adapters/mcp"},
 	{"adapters/queue", "domain/... ports"},
+	{"adapters/redis", "domain/... ports"},
 	{"adapters/storage/...", "domain/... ports adapters/storage/..."},
 	{"adapters/system", "domain/... ports"},
 	{"adapters/upstream/...", "domain/... ports adapters/upstream/..."},
