@@ -79,9 +79,9 @@ const (
 )
 
 const (
-	// window is how long an event says something about a failure.
+	// window is how long an event counts as evidence of a failure.
 	window = 10 * time.Minute
-	// fresh is how long an event says something that is not contradicted by a newer one.
+	// fresh is how long an event that is not the newest counts in full.
 	fresh = 2 * time.Minute
 	// mostCauses bounds an answer.
 	mostCauses = 4
@@ -149,7 +149,7 @@ func read(seen Seen, s Session, events []Event) facts {
 	return f
 }
 
-// judge adds up what speaks for a rule and against it.
+// judge adds up the evidence for a rule and against it.
 func (f *facts) judge(r *rule) Cause {
 	c := Cause{Name: r.name, What: r.what, Do: r.do, Retry: r.retry, Evidence: []string{}}
 	add := func(points int, evidence string) {

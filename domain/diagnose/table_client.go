@@ -51,7 +51,7 @@ var beforeGateway = []rule{
 			`rejected by the SOCKS5 server`, `socks5? authentication failed`,
 			`username/password authentication failed`,
 		),
-		text: oneOf(`request was cancelled`), // undici says no more of a refused CONNECT
+		text: oneOf(`request was cancelled`), // all that undici writes of a refused CONNECT
 	},
 	{
 		name: "socks_without_password",
@@ -83,7 +83,9 @@ var beforeGateway = []rule{
 			`could not resolve proxy`, `proxyconnect tcp: dial tcp: lookup`,
 			`cannot connect to proxy.{0,200}(getaddrinfo|name or service|resolution)`,
 		),
-		text: oneOf(`getaddrinfo`, `ENOTFOUND`, `name or service not known`, `nodename nor servname`, `no such host`),
+		text: oneOf(
+			`getaddrinfo`, `ENOTFOUND`, `name or service not known`, `nodename nor servname`, `no such host`,
+		),
 	},
 	{
 		name:  "proxy_scheme_wrong",
@@ -91,8 +93,8 @@ var beforeGateway = []rule{
 		do:    "begin the proxy's address with http://, also for https:// targets",
 		place: client,
 		sure: oneOf(
-			`proxyconnect tcp: tls`, `appears to only use HTTP`, `ERR_PROXY_CERTIFICATE_INVALID`, `https proxy`, `SSL.{0,80}proxy`,
-			`proxy.{0,80}SSL`,
+			`proxyconnect tcp: tls`, `appears to only use HTTP`, `ERR_PROXY_CERTIFICATE_INVALID`, `https proxy`,
+			`SSL.{0,80}proxy`, `proxy.{0,80}SSL`,
 		),
 		text: oneOf(
 			`wrong version number`, `first record does not look like a TLS handshake`,
