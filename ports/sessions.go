@@ -15,6 +15,11 @@ type SessionFilter struct {
 	Status    session.Status
 	Type      session.Type
 	ProductNo string
+	Country   string
+	// LabelKey and LabelValue are one label that a session has. Without a key there is none.
+	LabelKey, LabelValue string
+	// From and To bound the creation, To exclusive.
+	From, To time.Time
 }
 
 // SessionCount is how many sessions an agent has.

@@ -26,6 +26,9 @@ const appendEvents = `INSERT INTO event_chunks (session, last_no, n, last_at, bo
 	?3 / 86400000000 FROM sessions s WHERE s.id = ?1`
 
 func (r events) Append(_ context.Context, sessionID string, added []eventlog.Event) error {
+	if r.batch != nil {
+		return r.batch.appendEvents(sessionID, added)
+	}
 	// The numbers go on from the last one, so one unit at a time adds to a session.
 	r.hold(sessionID)
 	for chunk := range slices.Chunk(added, codec.MaxEvents) {
@@ -62,9 +65,15 @@ func (r events) Page(ctx context.Context, sessionID string, page domain.Page) (d
 	}
 	list.Total = high - low
 	top := high - page.Offset()
+	if page.After > 0 {
+		top = min(int(page.After)-1, high)
+	}
 	bottom := max(top-page.Size, low)
 	if top <= low {
 		return list, nil
+	}
+	if bottom > low {
+		list.Next = int64(bottom + 1)
 	}
 	err = r.rows(ctx, eventChunks, []any{seq, bottom, top, top + codec.MaxEvents}, func(rows engine.Row) error {
 		var last int

@@ -12,10 +12,19 @@ import (
 )
 
 // SetCommit replaces how transactions are committed.
-func (s *Store) SetCommit(commit func(*engine.Transaction) error) { s.commits.commit = commit }
+func (s *Store) SetCommit(commit func(*engine.Transaction) error) {
+	for _, c := range s.commits {
+		c.commit = commit
+	}
+}
 
 // Waiting returns the number of queued units.
-func (s *Store) Waiting() int { return len(s.commits.queue) }
+func (s *Store) Waiting() (n int) {
+	for _, c := range s.commits {
+		n += len(c.queue)
+	}
+	return n
+}
 
 // Reader runs fn on a connection that reads.
 func (s *Store) Reader(ctx context.Context, fn func(*sql.Conn) error) error {

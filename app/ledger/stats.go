@@ -116,6 +116,11 @@ func parseDate(field, text string, otherwise time.Time) (time.Time, error) {
 	if text == "" {
 		return otherwise, nil
 	}
+	return ParseDate(field, text)
+}
+
+// ParseDate reads a date of a query, YYYY-MM-DD or RFC 3339.
+func ParseDate(field, text string) (time.Time, error) {
 	for _, layout := range []string{time.DateOnly, time.RFC3339} {
 		if t, err := time.Parse(layout, text); err == nil && t.Year() >= 1970 && t.Year() < 10000 {
 			return t.UTC(), nil

@@ -52,6 +52,7 @@ var imports = []rule{
 	{"adapters/mcp", "domain domain/connect"},
 	{"adapters/mcp/rest", "domain/connect adapters/mcp"},
 	{"adapters/queue", "domain/... ports"},
+	{"adapters/redis", "domain/... ports"},
 	{"adapters/storage/...", "domain/... ports adapters/storage/..."},
 	{"adapters/system", "domain/... ports"},
 	{"adapters/upstream/...", "domain/... ports adapters/upstream/..."},
