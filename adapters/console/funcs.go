@@ -29,6 +29,12 @@ var reasons = map[session.Reason]string{
 	session.ProviderLost: "the provider lost it", session.AccountDisabled: "the account was disabled",
 }
 
+// advised are the recommendations in words.
+var advised = map[health.Recommendation]string{
+	health.OK: "use it as it is", health.ConsiderRotate: "consider rotating it", health.RotateNow: "rotate it now",
+	health.Pause: "pause it",
+}
+
 // funcs are the functions of the pages besides those of the layout.
 var funcs = template.FuncMap{
 	"base":       func() string { return Base },
@@ -46,7 +52,18 @@ var funcs = template.FuncMap{
 	"usdt":       func(m domain.Money) string { return strings.TrimPrefix(ui.USD(m), "$") + " USDT" },
 	"failed":     eventlog.Event.IsFailure,
 	"advice":     eventlog.Event.Advice,
+	"about":      about,
+	"advised":    func(r health.Recommendation) string { return advised[r] },
 	"every":      func(d time.Duration) string { return d.String() },
+}
+
+// about returns an amount rounded to cents; what is less than one is shown as such.
+func about(m domain.Money) string {
+	const cent = domain.Dollar / 100
+	if m > 0 && m < cent {
+		return "less than " + ui.USD(cent)
+	}
+	return "about " + ui.USD((m+cent/2)/cent*cent)
 }
 
 // short returns an id as a list shows it: its prefix and its last characters, which differ.
