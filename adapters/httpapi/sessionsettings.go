@@ -48,12 +48,13 @@ func (s *Server) declareSettings() {
 		Example:   map[string]any{"labels": map[string]string{"team": "prices"}},
 	}, s.changeSession)
 	opResult(s, operation{
-		ID:         "rotate-password",
-		Method:     http.MethodPost,
-		Path:       "/sessions/{session_id}/rotate-password",
-		Tag:        "sessions",
-		Summary:    "Replace the password of a session",
-		Doc:        "The old one ends on every replica within a second. Open connections go on, unless close_connections is true.",
+		ID:      "rotate-password",
+		Method:  http.MethodPost,
+		Path:    "/sessions/{session_id}/rotate-password",
+		Tag:     "sessions",
+		Summary: "Replace the password of a session",
+		Doc: "The old one ends on every replica within a second. Open connections go on, unless " +
+			"close_connections is true.",
 		Scope:      account.SessionsWrite,
 		Idempotent: true,
 		EmptyBody:  true,
