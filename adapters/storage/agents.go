@@ -64,7 +64,8 @@ func (r agents) List(
 ) (domain.List[account.Agent], error) {
 	list := domain.List[account.Agent]{Page: page}
 	c := agentWhere(f)
-	err := r.row("SELECT COUNT(*) FROM agents a JOIN referrers f ON f.id = a.referrer_id"+c.where(), c.args...).Scan(&list.Total)
+	count := "SELECT COUNT(*) FROM agents a JOIN referrers f ON f.id = a.referrer_id" + c.where()
+	err := r.row(count, c.args...).Scan(&list.Total)
 	if err == nil {
 		query := agentSelect + c.where() + " ORDER BY a.seq DESC" + c.page(page)
 		err = r.rows(ctx, query, c.args, func(rows engine.Row) error {

@@ -57,15 +57,15 @@ func (r overview) Agents(
 	}
 	wallets := map[string]billing.Wallet{}
 	in, args := inTexts(ids)
-	err = r.rows(ctx, "SELECT "+strings.Join(columnNames(new(walletRow)), ", ")+" FROM wallets WHERE agent_id IN "+in, args,
-		func(row engine.Row) error {
-			var w walletRow
-			err := row.Scan(scanTargets(&w)...)
-			if err == nil {
-				wallets[w.AgentID], err = fromWalletRow(w)
-			}
-			return err
-		})
+	query := "SELECT " + strings.Join(columnNames(new(walletRow)), ", ") + " FROM wallets WHERE agent_id IN " + in
+	err = r.rows(ctx, query, args, func(row engine.Row) error {
+		var w walletRow
+		err := row.Scan(scanTargets(&w)...)
+		if err == nil {
+			wallets[w.AgentID], err = fromWalletRow(w)
+		}
+		return err
+	})
 	for _, a := range found.Items {
 		list.Items = append(list.Items, ports.AgentMoney{Agent: a, Wallet: wallets[a.ID]})
 	}
@@ -83,7 +83,8 @@ var marginKeys = map[ports.MarginKey]struct{ entries, orders string }{
 // An entry without a session, or an order without one, would be lost in another join. The sums of
 // PostgreSQL are no BIGINT. The text of the partial index of SQLite is repeated.
 const (
-	sumRevenue = `SELECT %s AS key, CAST(COALESCE(SUM(CASE WHEN e.type = 'charge' THEN e.counter ELSE 0 END), 0) AS BIGINT),
+	sumRevenue = `SELECT %s AS key,
+		CAST(COALESCE(SUM(CASE WHEN e.type = 'charge' THEN e.counter ELSE 0 END), 0) AS BIGINT),
 		CAST(COALESCE(SUM(CASE WHEN e.type = 'charge' THEN 0 ELSE -e.counter END), 0) AS BIGINT),
 		CAST(COALESCE(SUM(-e.trial - e.held_trial), 0) AS BIGINT)
 		FROM ledger_entries e LEFT JOIN sessions s ON s.id = e.session_id

@@ -49,8 +49,9 @@ func (in Refund) same(e billing.Entry) bool {
 }
 
 // Refund gives back a part of what a session was charged until now, rounded down, own money first as
-// charges took trial credit first. A live dynamic session is charged at the end of each hour. It refuses more than is left, so that no session is refunded more
-// than it was charged. Under a Ref that was used for the same, it returns what was booked then.
+// charges took trial credit first. A live dynamic session is charged at the end of each hour. Refund
+// refuses more than is left, so that no session is refunded more than it was charged. Under a Ref that
+// was used for the same, it returns what was booked then.
 func (u *Sessions) Refund(ctx context.Context, in Refund) (booked billing.Entry, err error) {
 	if err := in.check(); err != nil {
 		return booked, err

@@ -35,6 +35,9 @@ func TestTheOperatorSeesMoneyAndSessions(t *testing.T) {
 	if status, out, _ := command("report", "margin"); status != 0 || !strings.Contains(out, "total  0") {
 		t.Errorf("%d: %s", status, out)
 	}
+	if status, out, errOut := command("recharge", "addresses", "--csv"); status != 0 || out != "index,address,balance,agent_id,key_fingerprint,created_at\n" {
+		t.Errorf("%d: %s%s", status, out, errOut)
+	}
 	for _, args := range [][]string{{"session", "end", "sess_1"}, {"refund", "sess_1", "--percent", "5"}, {"report", "margin", "--by", "colour"}} {
 		if status, _, _ := command(args...); status != exitUsage {
 			t.Errorf("%q: %d", args, status)

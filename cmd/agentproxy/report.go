@@ -53,8 +53,8 @@ func (c reportMarginCmd) Run(k *kit) error {
 		if err := t.print(k); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(k.out, "\nfrom %s until before %s; the ledger's revenue of that time is %s USD\n", timeText(r.From),
-			timeText(r.To), r.Accounts[billing.Revenue])
+		_, err = fmt.Fprintf(k.out, "\nfrom %s until before %s; the ledger's revenue of that time is %s USD\n",
+			timeText(r.From), timeText(r.To), r.Accounts[billing.Revenue])
 		return err
 	}, &money)
 }

@@ -122,7 +122,8 @@ func (c refundCmd) Run(k *kit) error {
 	action.Ref, action.Details = c.Ref, fmt.Sprintf("percent=%d", c.Percent)
 	var service *operator.Sessions
 	return k.do(action, func(ctx context.Context) error {
-		e, err := service.Refund(ctx, operator.Refund{SessionID: c.SessionID, Percent: c.Percent, Reason: c.Reason, Ref: c.Ref})
+		e, err := service.Refund(ctx, operator.Refund{SessionID: c.SessionID, Percent: c.Percent, Reason: c.Reason,
+			Ref: c.Ref})
 		if err != nil {
 			return err
 		}

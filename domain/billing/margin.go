@@ -9,7 +9,7 @@ type Margin struct {
 	Trial    domain.Money // the part of Charged less Refunded that trial credit paid
 	Cost     domain.Money // of confirmed orders at sellers
 	Orders   int          // at sellers, confirmed
-	Unpriced int          // of these, whose cost no seller has said
+	Unpriced int          // of these, whose cost the seller did not name
 }
 
 // Revenue returns what the ledger's account of that name has of it.
