@@ -178,7 +178,8 @@ func (s *Server) documentOp(o *operation) {
 
 func operationOf(item *huma.PathItem, method string) *huma.Operation {
 	return map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post,
-		http.MethodPut: item.Put, http.MethodDelete: item.Delete}[method]
+		http.MethodPut: item.Put, http.MethodPatch: item.Patch,
+		http.MethodDelete: item.Delete}[method]
 }
 
 // namesOf returns the fields of a schema: nil if it takes any.

@@ -127,7 +127,7 @@ func (s *Server) finishDocument() {
 		s.standard(schema)
 	}
 	for _, item := range doc.Paths {
-		for _, h := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
+		for _, h := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
 			if h == nil {
 				continue
 			}

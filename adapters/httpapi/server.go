@@ -124,6 +124,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.declareSessions()
 	s.declarePolicy()
 	s.declareChanges()
+	s.declareSettings()
 	s.declareSessionViews()
 	s.declareReveal()
 	s.declareConnect()

@@ -62,7 +62,7 @@ func (c *Catalog) Replace(products []catalog.Product) error {
 
 // Products lists the products that match a filter, in the order of the configuration.
 func (c *Catalog) Products(f catalog.Filter, page domain.Page) domain.List[catalog.Product] {
-	return paged(f.Apply(c.visible()), page)
+	return domain.Paged(f.Apply(c.visible()), page)
 }
 
 // visible returns the products with their availability at the moment.
@@ -177,11 +177,4 @@ func (c *Catalog) RefreshStock(ctx context.Context) error {
 	}
 	c.stock.Store(&stock)
 	return errors.Join(faults...)
-}
-
-// paged returns one page of a list in memory.
-func paged[T any](all []T, page domain.Page) domain.List[T] {
-	from := min(page.Offset(), len(all))
-	to := min(from+page.Size, len(all))
-	return domain.List[T]{Items: all[from:to], Page: page, Total: len(all)}
 }

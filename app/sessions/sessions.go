@@ -120,7 +120,7 @@ func (u *Service) List(ctx context.Context, in List) (domain.List[View], error) 
 		reads, err = tx.Sessions().List(ctx, in.AgentID, in.Filter, in.Page)
 		return err
 	})
-	out := domain.List[View]{Page: reads.Page, Total: reads.Total, Items: make([]View, len(reads.Items))}
+	out := domain.List[View]{Page: reads.Page, Total: reads.Total, Next: reads.Next, Items: make([]View, len(reads.Items))}
 	now := u.clock.Now()
 	if err != nil {
 		return out, err

@@ -170,7 +170,7 @@ function draw() {
   const codes = new Map();
   const all = [];
   for (const [path, item] of Object.entries(doc.paths)) {
-    for (const verb of ["get", "post", "put", "delete"]) {
+    for (const verb of ["get", "post", "put", "patch", "delete"]) {
       const op = item[verb];
       if (!op) continue;
       all.push({ verb: verb.toUpperCase(), path, op });
