@@ -3,7 +3,6 @@ package console_test
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -45,5 +44,4 @@ func TestOverviewAndSessions(t *testing.T) {
 			t.Errorf("%s has not one h1", path)
 		}
 	}
-	_ = url.Values{}
 }

@@ -149,14 +149,14 @@ func byID(t testing.TB, body, id string) string {
 	return strings.Join(strings.Fields(tags.ReplaceAllString(rest, " ")), " ")
 }
 
-// hidden returns the hidden values of the form that sends to a path.
+// hidden returns the hidden values of the last form that sends to a path.
 func hidden(t testing.TB, body, action string) url.Values {
 	t.Helper()
-	_, after, found := strings.Cut(body, `action="`+action+`"`)
-	if !found {
+	at := strings.LastIndex(body, `action="`+action+`"`)
+	if at < 0 {
 		t.Fatalf("no form sends to %s in\n%s", action, body)
 	}
-	form, _, _ := strings.Cut(after, "</form>")
+	form, _, _ := strings.Cut(body[at:], "</form>")
 	values := url.Values{}
 	for _, m := range regexp.MustCompile(`type="hidden" name="([^"]*)" value="([^"]*)"`).FindAllStringSubmatch(form, -1) {
 		values.Add(m[1], strings.NewReplacer("&#43;", "+", "&#34;", `"`, "&#39;", "'", "&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(m[2]))
