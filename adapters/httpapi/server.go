@@ -125,6 +125,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.declarePolicy()
 	s.declareChanges()
 	s.declareSettings()
+	s.declarePeers()
 	s.declareSessionViews()
 	s.declareReveal()
 	s.declareConnect()
