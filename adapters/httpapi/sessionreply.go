@@ -23,7 +23,7 @@ type sessionReply struct {
 	SessionID    string             `json:"session_id" doc:"Never changes, whatever is rotated."`
 	Type         string             `json:"type" enum:"dynamic,static"`
 	Status       string             `json:"status" enum:"creating,active,terminated,expired,failed"`
-	StatusReason maybeText          `json:"status_reason" doc:"Why it ended: agent_request, traffic_exhausted, time_expired, provider_failed, provider_lost or account_disabled. null while it lives."`
+	StatusReason maybeText          `json:"status_reason" doc:"Why it ended: agent_request, traffic_exhausted, time_expired, provider_failed, provider_lost, account_disabled or operator_request. null while it lives."`
 	ProductNo    string             `json:"product_no"`
 	Quantity     int                `json:"quantity" doc:"IPs; 1 for a dynamic session."`
 	DurationDays maybeInt           `json:"duration_days" doc:"null for a dynamic session."`

@@ -20,6 +20,7 @@ type tx struct {
 	engine.Conn
 	store *Store
 	in    *engine.Transaction // nil in View
+	batch *batch              // nil for a unit with a transaction of its own, and on SQLite
 }
 
 func (t *tx) Agents() ports.Agents                   { return agents{t} }
@@ -48,6 +49,7 @@ func (t *tx) Peers() ports.Peers                     { return peers{t} }
 func (t *tx) ExitLog() ports.ExitLog                 { return exits{t} }
 func (t *tx) Keys() ports.Keys                       { return keys{t} }
 func (t *tx) AuditTrail() ports.AuditTrail           { return auditTrail{t} }
+func (t *tx) Overview() ports.Overview               { return overview{t} }
 
 // errReadOnly refuses a write inside View before the database does.
 var errReadOnly = errors.New("a view cannot write")

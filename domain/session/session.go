@@ -55,6 +55,7 @@ const (
 	ProviderFailed   Reason = "provider_failed"
 	ProviderLost     Reason = "provider_lost"
 	AccountDisabled  Reason = "account_disabled"
+	OperatorRequest  Reason = "operator_request"
 )
 
 // Protocol is the proxy protocol of full_url; the gateway serves both on one
