@@ -80,21 +80,22 @@ func apart[T any](all map[string]*T, name string, add func(string) *T) *T {
 
 // Merge adds what another one counted later.
 func (p *Peers) Merge(later Peers) {
-	for _, c := range later.Clients() {
-		mine := apart(p.clientsOf(), c.Address, func(name string) *Client { return &Client{Address: name, FirstAt: c.FirstAt} })
-		mine.Connections, mine.Bytes, mine.LastAt = mine.Connections+c.Connections, mine.Bytes+c.Bytes, c.LastAt
-	}
-	for _, h := range later.Hosts() {
-		mine := apart(p.hosts, h.Name, func(name string) *Host { return &Host{Name: name} })
-		mine.Connections, mine.Failures, mine.Bytes = mine.Connections+h.Connections, mine.Failures+h.Failures, mine.Bytes+h.Bytes
-	}
-}
-
-func (p *Peers) clientsOf() map[string]*Client {
 	if p.clients == nil {
 		p.clients, p.hosts = map[string]*Client{}, map[string]*Host{}
 	}
-	return p.clients
+	for _, c := range later.Clients() {
+		first := func(name string) *Client { return &Client{Address: name, FirstAt: c.FirstAt} }
+		mine := apart(p.clients, c.Address, first)
+		mine.Connections += c.Connections
+		mine.Bytes += c.Bytes
+		mine.LastAt = c.LastAt
+	}
+	for _, h := range later.Hosts() {
+		mine := apart(p.hosts, h.Name, func(name string) *Host { return &Host{Name: name} })
+		mine.Connections += h.Connections
+		mine.Failures += h.Failures
+		mine.Bytes += h.Bytes
+	}
 }
 
 // Empty reports whether nothing was counted.
