@@ -81,6 +81,11 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 	gateway := c.listener("AGENTPROXY_GATEWAY_ADDR", config.GatewayAddr)
 	c.listener("AGENTPROXY_ADMIN_ADDR", config.AdminAddr)
 	s.DatabasePath, s.DatabaseURL = c.database(config.DatabaseURL)
+	if s.RateLimitURL = Secret(config.RateLimitURL); s.RateLimitURL != "" {
+		if err := c.rules.RateLimitURL(config.RateLimitURL); err != nil {
+			c.fault("AGENTPROXY_RATELIMIT_URL", "%v", err)
+		}
+	}
 	c.mode(&s, config, api, gateway, providers)
 	s.DatabaseConns = c.atLeast("AGENTPROXY_DATABASE_MAX_CONNS", config.DatabaseConns, 4)
 	if s.DatabaseURL != "" && config.Secret == "" {

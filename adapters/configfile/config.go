@@ -42,6 +42,9 @@ type Config struct {
 	DatabaseURL string `yaml:"database_url" env:"AGENTPROXY_DATABASE_URL"`
 	// Connections of a replica to PostgreSQL, at least 4. Two more listen for notifications.
 	DatabaseConns int `yaml:"database_max_conns" env:"AGENTPROXY_DATABASE_MAX_CONNS"`
+	// Server of Redis or Valkey on which replicas share their rate limits: `redis://:password@host:6379/0`,
+	// `rediss://` with TLS or `unix:///path`. While it is away each replica limits alone.
+	RateLimitURL string `yaml:"-" env:"AGENTPROXY_RATELIMIT_URL" default:"PostgreSQL; with SQLite each process limits alone"`
 	// Root secret that every other secret is derived from: at least 32 random characters, such as the output of
 	// `openssl rand -base64 32`. Required with PostgreSQL, and the same for every replica.
 	Secret string `yaml:"-" env:"AGENTPROXY_SECRET" default:"created and kept beside the SQLite file"`
@@ -152,6 +155,7 @@ type Settings struct {
 	DatabasePath          string // of SQLite; empty with PostgreSQL
 	DatabaseURL           Secret // of PostgreSQL; empty with SQLite
 	DatabaseConns         int
+	RateLimitURL          Secret // of Redis; empty: limits are shared through PostgreSQL, or not at all
 	RootSecret            Secret // empty if no variable sets it
 	PreviousSecrets       []Secret
 	RateLimit             int
@@ -195,6 +199,7 @@ type Rules struct {
 	EmbeddedCodes    []string // of its products
 	Countries        []string // sorted
 	DatabaseURL      func(text string) error
+	RateLimitURL     func(text string) error
 	RootSecret       func(text string) error
 	AccountKey       func(text string) error
 	TronAddress      func(text string) bool

@@ -20,6 +20,7 @@ type tx struct {
 	engine.Conn
 	store *Store
 	in    *engine.Transaction // nil in View
+	batch *batch              // nil for a unit with a transaction of its own, and on SQLite
 }
 
 func (t *tx) Agents() ports.Agents                   { return agents{t} }

@@ -124,7 +124,8 @@ func (t *Service) take(ctx context.Context, agentID string, events []ReportedEve
 	}
 	// A transaction may run again, but evidence is claimed once.
 	claims := make([]*health.Event, len(events))
-	err = t.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	ahead := ports.ReadAhead(ctx, ports.Ahead{Agent: agentID, Health: order})
+	err = t.store.Update(ahead, func(ctx context.Context, tx repos) error {
 		now := t.clock.Now()
 		reads, err := tx.Health().Get(ctx, agentID, order)
 		if err != nil {

@@ -91,7 +91,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			},
 			newCounter,
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
-			(*storage.Store).RateLimits,
+			sharedLimits,
 			func(s configfile.Settings) exitlog.Config { return exitlog.Config{Days: s.ExitLogDays} }, exitlog.New,
 			policyapp.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
 			fulfilment.New, procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks,
