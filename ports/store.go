@@ -53,6 +53,7 @@ type Tx interface {
 	ExitLog() ExitLog
 	Keys() Keys
 	AuditTrail() AuditTrail
+	Overview() Overview
 }
 
 // ErrDuplicate reports that a row with the same unique reference exists.

@@ -32,7 +32,8 @@ func (g *Gateway) observeRefusal(c *client.Conn, exit netip.Addr, host string, r
 	if ref.Unobserved || e == nil {
 		return
 	}
-	o := traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), At: g.now(), Type: eventRefused, Evidence: ref.Evidence,
+	o := traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), Client: clientAddr(c),
+		At: g.now(), Type: eventRefused, Evidence: ref.Evidence,
 		Host: host, StatusCode: ref.Status, Code: ref.Code.String(), Latency: latency, ExitIP: text(exit),
 		Retryable: ref.Retryable(), HowToFix: ref.HowToFix}
 	if ref.Failure() {
@@ -48,7 +49,8 @@ func (g *Gateway) observeRefusal(c *client.Conn, exit netip.Addr, host string, r
 func (g *Gateway) observeTunnel(t *relay.Tunnel, why client.Cause) {
 	up, down := t.Bytes()
 	e := t.Conn.Entry()
-	o := traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), At: g.now(), Type: eventTunnel, Host: t.Opening.Host,
+	o := traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), Client: clientAddr(t.Conn),
+		At: g.now(), Type: eventTunnel, Host: t.Opening.Host,
 		StatusCode: http.StatusOK, Bytes: up + down, Latency: t.Opening.Latency, ExitIP: text(t.Opening.Exit)}
 	var ref *refusal.Refusal
 	switch why {

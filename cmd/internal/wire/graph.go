@@ -98,6 +98,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
 			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders,
 			payments.NewWatcher, webhooks.New, operator.NewTrail, newJobs,
+			operator.NewSessions, operator.NewMoney,
 		),
 		fx.Decorate(operator.Audited),
 		fx.Invoke(checkRoot, insertJobs),
