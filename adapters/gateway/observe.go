@@ -16,12 +16,11 @@ import (
 
 // The types of observations in the event log.
 const (
-	eventTunnel  = "tunnel"
-	eventRequest = "request"
-	eventRefused = "refused" // by the gateway
-	eventFailed  = "failed"  // by the target, or on the path to it
-	// eventReported is a target that the session's policy would refuse if it were enforced.
-	eventReported = "would_refuse"
+	eventTunnel   = traffic.Tunnelled
+	eventRequest  = traffic.Requested
+	eventRefused  = traffic.Refused
+	eventFailed   = traffic.Unmet
+	eventReported = traffic.Reported
 )
 
 // observeRefusal records why a connection was not made. A failed authentication is

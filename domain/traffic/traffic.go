@@ -85,6 +85,16 @@ const (
 	ReturnIdleAfter = time.Second      // a lease unused for this long is returned
 )
 
+// The types of observations.
+const (
+	Tunnelled = "tunnel"
+	Requested = "request"
+	Refused   = "refused" // by the gateway
+	Unmet     = "failed"  // by the target, or on the path to it
+	// Reported is a target that the session's policy would refuse if it were enforced.
+	Reported = "would_refuse"
+)
+
 // Observation is one thing that the gateway saw, for the event feed and, when
 // Evidence is set, for the score of the session's exit.
 type Observation struct {

@@ -264,7 +264,7 @@ func EchoURL(s configfile.Settings) string { return s.PublicURL + "/v1/ip" }
 func apiConfig(s configfile.Settings, b conns.Budget) httpapi.Config {
 	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
 		TrustedProxies: s.TrustedProxies, Version: Version, Dev: s.Dev, Connections: b.API, PerAddress: perAddress(s),
-		RevealSecrets: s.MCPReveal}
+		RevealSecrets: s.MCPReveal, AbuseContact: s.AbuseContact, ToolTable: toolTable(), GatewayErrors: gatewayErrors()}
 }
 
 func consoleConfig(s configfile.Settings) console.Config {
