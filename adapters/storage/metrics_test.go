@@ -39,7 +39,7 @@ func series(t *testing.T, st *storage.Store) map[string]float64 {
 	return all
 }
 
-// cause returns what an error of the store says of its kind.
+// cause returns the kind of failure that an error of the store names.
 func cause(err error) string {
 	var known interface {
 		error

@@ -151,7 +151,8 @@ func (s *Store) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.commits = []*committer{newCommitter(s.metrics, func([]*ports.Ahead) (*engine.Transaction, error) { return db.Begin() }, nil)}
+		begin := func([]*ports.Ahead) (*engine.Transaction, error) { return db.Begin() }
+		s.commits = []*committer{newCommitter(s.metrics, begin, nil)}
 		s.database, s.update = db, s.commits[0].do
 	}
 	if err := s.startClock(ctx); err != nil {
