@@ -96,6 +96,7 @@ type Server struct {
 	patterns map[string]string // descriptions of the patterns of the document
 	pages    []string          // paths of what is served beside the operations
 	metrics  *metrics
+	outages  *outages
 }
 
 // Prefix is where the API begins; the document's paths are relative to it.
@@ -120,6 +121,7 @@ func New(cfg Config, deps Deps) *Server {
 	cfg.Version = cmp.Or(cfg.Version, "dev")
 	s := &Server{Deps: &deps, cfg: cfg, ops: map[string]*operation{}, patterns: map[string]string{},
 		metrics: newMetrics()}
+	s.outages = newOutages(s.Log, s.Clock, s.metrics)
 	s.table = conns.New(conns.Config{Name: "api", Limit: cfg.Connections, PerAddress: cfg.PerAddress,
 		Exempt: cfg.TrustedProxies})
 	s.metrics.all = append(s.metrics.all, s.table)

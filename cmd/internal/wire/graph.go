@@ -130,6 +130,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: the last observations of the gateway are stored too.
 		fx.Module("background", fx.Invoke(
+			func(st *storage.Store, r *prometheus.Registry) error { return r.Register(st) },
 			countExcess, recoverFirst, startDevchain,
 			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
 			keepExits, runTasks, reloadOnHangup,
