@@ -50,6 +50,7 @@ type Tx interface {
 	Claims() Claims
 	Trials() Trials
 	Policies() Policies
+	Workers() Workers
 	ExitLog() ExitLog
 	Keys() Keys
 }

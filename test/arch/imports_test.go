@@ -36,6 +36,7 @@ var imports = []rule{
 	{"domain/spelling", ""},
 	{"domain/traffic", "domain/health domain/policy domain/procurement domain/session"},
 	{"domain/webhook", "domain"},
+	{"domain/worker", "domain domain/session"},
 
 	{"ports", "domain/..."},
 
