@@ -20,6 +20,8 @@ type Workers interface {
 	Insert(ctx context.Context, w worker.Worker) (int64, error)
 	// Put writes everything but ID, session, name, creation, usage and failure.
 	Put(ctx context.Context, w worker.Worker) error
+	// Changed notes a change of a session, so that every replica reads its workers again.
+	Changed(ctx context.Context, sessionID string) error
 	// Delete removes a worker with its health. Removing one that is not there is no error.
 	Delete(ctx context.Context, id int64) error
 	// Count adds to the usage of a worker of a session. One that was removed counts nothing.
@@ -29,6 +31,8 @@ type Workers interface {
 	// Health reads the states of workers of a session by name, all of them if no name is
 	// given; the zero state where nothing was seen yet.
 	Health(ctx context.Context, sessionID string, names ...string) ([]WorkerHealth, error)
+	// HealthOf reads the states of all workers of sessions.
+	HealthOf(ctx context.Context, sessionIDs []string) (map[string][]WorkerHealth, error)
 	// PutHealth stores a state, and the failure if it has a time.
 	PutHealth(ctx context.Context, id int64, s health.State, failed worker.Failure) error
 }

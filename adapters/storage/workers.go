@@ -21,7 +21,8 @@ type workers struct{ *tx }
 
 const (
 	// workerStateColumns are what Insert and Put write.
-	workerStateColumns = "country, city, ttl, strict, uniq, max_bytes, exit_ip, turn, assigned_at, lost, changeable, rotations"
+	workerStateColumns = "country, city, ttl, strict, uniq, max_bytes, exit_ip, turn, assigned_at, lost, " +
+		"changeable, rotations"
 
 	insertWorker = "INSERT INTO workers (session, name, created_at, " + workerStateColumns + `)
 		SELECT s.seq, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15 FROM sessions s WHERE s.id = ?1
@@ -118,6 +119,10 @@ func (r workers) Put(_ context.Context, w worker.Worker) error {
 	return nil
 }
 
+func (r workers) Changed(_ context.Context, sessionID string) error {
+	return r.noteChange("", sessionID)
+}
+
 func (r workers) Delete(_ context.Context, id int64) error {
 	if err := r.later("drop the health of a worker", "DELETE FROM worker_health WHERE worker = ?1", id); err != nil {
 		return err
@@ -177,6 +182,32 @@ func (r workers) Health(ctx context.Context, sessionID string, names ...string) 
 		return nil, fmt.Errorf("read the health of workers of %s: %w", sessionID, r.failed(err))
 	}
 	return list, nil
+}
+
+func (r workers) HealthOf(ctx context.Context, sessionIDs []string) (map[string][]ports.WorkerHealth, error) {
+	found := map[string][]ports.WorkerHealth{}
+	if len(sessionIDs) == 0 {
+		return found, nil
+	}
+	list, args := inTexts(sessionIDs)
+	err := r.rows(ctx, `SELECT s.id, w.seq, w.name, h.state FROM workers w JOIN sessions s ON s.seq = w.session
+		LEFT JOIN worker_health h ON h.worker = w.seq WHERE s.id IN `+list+" ORDER BY w.seq", args,
+		func(rows engine.Row) error {
+			var session string
+			var h ports.WorkerHealth
+			var blob []byte
+			if err := rows.Scan(&session, &h.ID, &h.Name, &blob); err != nil {
+				return err
+			}
+			var err error
+			h.State, err = fromHealthBlob(blob)
+			found[session] = append(found[session], h)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("read the health of the workers of %d sessions: %w", len(sessionIDs), r.failed(err))
+	}
+	return found, nil
 }
 
 func (r workers) PutHealth(_ context.Context, id int64, s health.State, failed worker.Failure) error {

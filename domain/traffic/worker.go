@@ -9,6 +9,7 @@ import (
 type WorkerUse struct {
 	ID                    int64
 	Up, Down, Connections int64
+	Open                  int64 // connections now, which is no counter
 }
 
 // renewWorkers returns what moved since a lease was stored, and the counters after it. Counters that
@@ -26,7 +27,8 @@ func renewWorkers(stored, asked []WorkerUse, all Delta) (moved, after []WorkerUs
 			after = slices.Insert(after, i, WorkerUse{ID: a.ID})
 		}
 		w := &after[i]
-		d := WorkerUse{a.ID, max(a.Up-w.Up, 0), max(a.Down-w.Down, 0), max(a.Connections-w.Connections, 0)}
+		w.Open = a.Open
+		d := WorkerUse{a.ID, max(a.Up-w.Up, 0), max(a.Down-w.Down, 0), max(a.Connections-w.Connections, 0), 0}
 		if d == (WorkerUse{ID: a.ID}) {
 			continue
 		}

@@ -60,7 +60,7 @@ func Split(user string) (base, words string) {
 	return user, ""
 }
 
-// The words, in the order in which they stand.
+// The words, in their order.
 const (
 	none = iota
 	country

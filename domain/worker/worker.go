@@ -41,7 +41,7 @@ type Worker struct {
 	SessionID string
 	Name      string
 	Settings
-	Exit       session.Exit // the zero address where the seller does not tell it
+	Exit       session.Exit // the zero address where the seller does not report it
 	Turn       int          // exits that it had before
 	AssignedAt time.Time    // when it got the exit
 	Lost       bool         // the exit is gone, and it is strict
@@ -148,7 +148,7 @@ func Pick(from []netip.Addr, used map[netip.Addr]int, avoid netip.Addr, seed str
 // Refusals of workers.
 var (
 	ErrNotFound = &domain.Error{Kind: domain.NotFound, Code: "WORKER_NOT_FOUND",
-		Message: "the session has no worker of this name; list them with GET /v1/sessions/{session_id}/workers"}
+		Message: "the session has no worker of this name; list its workers to see their names"}
 	ErrDiffers = &domain.Error{Kind: domain.Conflict, Code: "WORKER_DIFFERS",
 		Message: "a worker of this name has another country, city, ttl or strictness; rotate or remove it first"}
 	ErrLimit = &domain.Error{Kind: domain.RateLimited, Code: "WORKER_LIMIT_REACHED",
