@@ -1,10 +1,12 @@
 package domain
 
 // Page asks for one page of a list, newest first. Number counts from 1; Size is
-// 1 to MaxPageSize.
+// 1 to MaxPageSize. If After is not 0 the page begins after the item that has that
+// place in the list, whatever was added since, and Number is 1.
 type Page struct {
 	Number int
 	Size   int
+	After  int64
 }
 
 // MaxPageSize is the largest number of items on a page.
@@ -20,12 +22,28 @@ func (p Page) Offset() int {
 	return (p.Number - 1) * p.Size
 }
 
-// List is one page of items; Total counts the items of all pages.
+// List is one page of items; Total counts the items of all pages. Next is the place of the
+// last item of the page, for Page.After; 0 if no item follows.
 type List[T any] struct {
 	Items []T
 	Page  Page
 	Total int
+	Next  int64
 }
 
 // TotalPages returns how many pages hold Total items, 0 for an empty list.
 func (l List[T]) TotalPages() int { return (l.Total + l.Page.Size - 1) / l.Page.Size }
+
+// Paged returns one page of a list in memory, whose places count from 1.
+func Paged[T any](all []T, page Page) List[T] {
+	from := min(page.Offset(), len(all))
+	if page.After > 0 {
+		from = int(min(page.After, int64(len(all))))
+	}
+	to := min(from+page.Size, len(all))
+	list := List[T]{Items: all[from:to], Page: page, Total: len(all)}
+	if to < len(all) {
+		list.Next = int64(to)
+	}
+	return list
+}

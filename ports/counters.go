@@ -11,6 +11,12 @@ type Tally struct {
 	Bytes     int64 // both directions
 }
 
+// Plus adds two tallies.
+func (t Tally) Plus(o Tally) Tally {
+	return Tally{Reported: t.Reported + o.Reported, Scored: t.Scored + o.Scored, Good: t.Good + o.Good,
+		Rotations: t.Rotations + o.Rotations, Bytes: t.Bytes + o.Bytes}
+}
+
 // Counters keeps one tally an agent, so that an overview reads no history.
 type Counters interface {
 	Add(ctx context.Context, agentID string, t Tally) error

@@ -14,7 +14,8 @@ type Posting = billing.Posting
 
 // LedgerFilter narrows a list of entries.
 type LedgerFilter struct {
-	Type billing.Type // empty: all
+	Type     billing.Type // empty: all
+	From, To time.Time    // zero: no bound; To is exclusive
 }
 
 // Ledger keeps wallets and the entries that moved them. An entry is never

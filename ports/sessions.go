@@ -15,6 +15,17 @@ type SessionFilter struct {
 	Status    session.Status
 	Type      session.Type
 	ProductNo string
+	Country   string
+	// LabelKey and LabelValue are one label that a session has. Without a key there is none.
+	LabelKey, LabelValue string
+	// From and To bound the creation, To exclusive.
+	From, To time.Time
+}
+
+// SessionCount is how many sessions an agent has.
+type SessionCount struct {
+	Creating, Active int
+	Total            int // with those that ended
 }
 
 // Sessions keeps sessions. Every query carries the owner.
@@ -43,8 +54,8 @@ type Sessions interface {
 	Live(ctx context.Context, agentID string) ([]string, error)
 	// Holding lists the agent's sessions that hold money.
 	Holding(ctx context.Context, agentID string) ([]SessionRead, error)
-	// Count counts the agent's sessions by status.
-	Count(ctx context.Context, agentID string) (map[session.Status]int, error)
+	// Count counts the agent's sessions. It walks those that live, however many ended.
+	Count(ctx context.Context, agentID string) (SessionCount, error)
 	// Expiring lists active static sessions of agents with a webhook whose time
 	// is up after from and until to, the first to end first.
 	Expiring(ctx context.Context, from, to time.Time, limit int) ([]session.Session, error)

@@ -53,6 +53,7 @@ type Tx interface {
 	Workers() Workers
 	ExitLog() ExitLog
 	Keys() Keys
+	AuditTrail() AuditTrail
 }
 
 // ErrDuplicate reports that a row with the same unique reference exists.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Check is a condition of readiness. The error of Run is logged and not shown,
@@ -15,6 +16,8 @@ import (
 type Check struct {
 	Name string
 	Run  func(context.Context) error
+	// Note is shown after a check that passes, if it is not nil and returns a text.
+	Note func() string
 }
 
 // Reason is why a check failed, in a text that may be shown.
@@ -52,6 +55,20 @@ func (s *Server) Hold() { s.phase.Store(starting) }
 // still served, so that the stop can be watched.
 func (s *Server) Retire() { s.phase.Store(stopping) }
 
+// Drain is Retire, and returns after Config.DrainDelay, or when the context ends: until load
+// balancers have seen that the service is not ready they send it requests, which it serves.
+func (s *Server) Drain(ctx context.Context) error {
+	s.Retire()
+	if s.cfg.DrainDelay > 0 {
+		s.log.Info("not ready any more; the listeners close after the drain delay", "delay", s.cfg.DrainDelay)
+	}
+	select {
+	case <-time.After(s.cfg.DrainDelay):
+	case <-ctx.Done():
+	}
+	return nil
+}
+
 // ready answers /readyz: a line for each check.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	lines := make([]string, len(s.checks))
@@ -60,7 +77,9 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	for i, p := range s.checks {
 		wg.Go(func() {
 			err := s.run(r.Context(), p)
-			lines[i] = line(p.Name, err)
+			if lines[i] = line(p.Name, err); err == nil && p.Note != nil {
+				lines[i] = noted(p.Name, p.Note())
+			}
 			if err != nil {
 				failed.Store(true)
 			}
@@ -102,6 +121,14 @@ func (s *Server) run(ctx context.Context, p *probe) error {
 		s.log.Info("readiness check passes again", "check", p.Name)
 	}
 	return err
+}
+
+// noted returns the line of a check that passes, with a note.
+func noted(name, note string) string {
+	if note == "" {
+		return line(name, nil)
+	}
+	return name + " ok: " + note + "\n"
 }
 
 func line(name string, err error) string {

@@ -18,10 +18,11 @@ var Module = fx.Module("admin",
 )
 
 // Announce is the last part of a graph with Module: the service becomes ready when
-// all parts before it have started, and unready when the stop begins.
+// all parts before it have started, and unready when the stop begins, which it delays
+// by Config.DrainDelay.
 var Announce = fx.Invoke(func(lc fx.Lifecycle, s *Server) {
 	s.Hold()
-	lc.Append(fx.StartStopHook(s.Serving, s.Retire))
+	lc.Append(fx.StartStopHook(s.Serving, s.Drain))
 })
 
 // NewRegistry returns a registry with the series of the Go runtime and of the

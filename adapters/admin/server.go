@@ -30,6 +30,8 @@ type Config struct {
 	Hosts []string // further names that the Host header may have
 	// Connections is how many clients may be connected; 0 is unlimited.
 	Connections int
+	// DrainDelay is the time between Announce's end of readiness and the stop of what started before it.
+	DrainDelay time.Duration
 	// CheckTimeout is the timeout of one check; default 2 s.
 	CheckTimeout time.Duration
 	// ReadTimeout is the timeout of all gauges together; default 3 s.

@@ -328,12 +328,14 @@ func TestModule(t *testing.T) {
 	t.Parallel()
 	var s *admin.Server
 	var ready []string
+	var stopped time.Time
+	const drain = 20 * time.Millisecond
 	ask := func(s *admin.Server) {
 		_, body := get(t, s, "/readyz")
 		ready = append(ready, body)
 	}
 	app := fxtest.New(t,
-		fx.Supply(admin.Config{Addr: "127.0.0.1:0"}, discard),
+		fx.Supply(admin.Config{Addr: "127.0.0.1:0", DrainDelay: drain}, discard),
 		admin.Module,
 		admin.ProvideChecks(func() []admin.Check { return []admin.Check{check("a", nil)} }),
 		admin.ProvideChecks(func() ([]admin.Check, error) { return []admin.Check{check("b", nil), check("c", nil)}, nil }),
@@ -342,7 +344,7 @@ func TestModule(t *testing.T) {
 		}),
 		// A part that starts after the listener and stops before it.
 		fx.Invoke(func(lc fx.Lifecycle, s *admin.Server) {
-			lc.Append(fx.StartStopHook(func() { ask(s) }, func() { ask(s) }))
+			lc.Append(fx.StartStopHook(func() { ask(s) }, func() { ask(s); stopped = time.Now() }))
 		}),
 		admin.Announce,
 		fx.Populate(&s),
@@ -352,7 +354,11 @@ func TestModule(t *testing.T) {
 	if _, body := get(t, s, "/metrics"); !strings.Contains(body, "\nagentproxy_test_one 1\n") {
 		t.Error("the gauge is missing")
 	}
+	began := time.Now()
 	app.RequireStop()
+	if waited := stopped.Sub(began); waited < drain {
+		t.Errorf("the part before it was stopped after %v, want %v or more", waited, drain)
+	}
 	want := []string{"a ok\nb ok\nc ok\nservice failed: starting\n", "a ok\nb ok\nc ok\nservice ok\n", "a ok\nb ok\nc ok\nservice failed: stopping\n"}
 	if strings.Join(ready, "|") != strings.Join(want, "|") {
 		t.Errorf("readiness was %q, want %q", ready, want)
@@ -366,4 +372,31 @@ func TestABadGaugeFailsTheStart(t *testing.T) {
 	if app.Err() == nil {
 		t.Error("a gauge without name and function is taken")
 	}
+}
+
+func TestItIsNotReadyAtOnceAndStopsAfterTheDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := create(t, admin.Config{DrainDelay: 5 * time.Second}, discard)
+		s.Serving()
+		began := time.Now()
+		drained := make(chan time.Duration, 1)
+		go func() {
+			if err := s.Drain(t.Context()); err != nil {
+				t.Error(err)
+			}
+			drained <- time.Since(began)
+		}()
+		synctest.Wait()
+		if code, body := get(t, s, "/readyz"); code != 503 || body != "service failed: stopping\n" || time.Since(began) > 0 {
+			t.Errorf("%d %q", code, body)
+		}
+		if took := <-drained; took != 5*time.Second {
+			t.Errorf("it stops after %v", took)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if again := time.Now(); s.Drain(ctx) != nil || time.Since(again) > 0 {
+			t.Error("it waits though the stop has no time left")
+		}
+	})
 }

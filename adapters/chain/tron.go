@@ -39,6 +39,7 @@ type Tron struct {
 	contract [20]byte // the same
 	source   *tronSource
 	node     tronNode
+	witness  *tronWitness // of large transfers; nil without one
 	log      *slog.Logger
 	receipts *otter.Cache[string, []recharge.Transfer] // of final ones, which never change
 
@@ -60,6 +61,9 @@ func NewTron(cfg TronConfig) (*Tron, error) {
 	t.node = restNode{t}
 	if cfg.JSONRPC {
 		t.node = rpcNode{t}
+	}
+	if t.witness, err = newWitness(cfg); err != nil {
+		return nil, err
 	}
 	return t, nil
 }
@@ -244,6 +248,9 @@ func (t *Tron) receipt(ctx context.Context, txID string, final recharge.Head,
 		return t.appendTransfers(nil, r, recharge.Seen), true, nil
 	}
 	list := t.appendTransfers(nil, r, recharge.Final)
+	if err := t.witness.confirm(ctx, txID, list); err != nil {
+		return nil, false, err
+	}
 	t.receipts.Set(txID, list)
 	return list, true, nil
 }

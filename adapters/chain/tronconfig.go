@@ -12,22 +12,28 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"agentproxy/domain"
 )
 
 // TronConfig selects the network and its source. Empty fields have defaults.
 type TronConfig struct {
-	Network   string        // tron-mainnet, tron-shasta or tron-nile
-	BaseURL   string        // of TronGrid, or of what serves /jsonrpc
-	JSONRPC   bool          // a plain node: JSON-RPC is all that is used of it
-	APIKey    string        // of TronGrid
-	Contract  string        // of the token, base58check; of 6 decimals
-	Client    *http.Client  // redirects are never followed
-	PerSecond float64       // calls; 8 with a key and 2 without
-	PerDay    float64       // calls in the long run; 40,000
-	Burst     int           // calls above that, after a pause; 4,000
-	Pause     time.Duration // after a first failure, 1 s; doubles up to a minute
-	Suspended time.Duration // after 403, 429 and 503 without a time; 30 s
-	Logger    *slog.Logger
+	Network  string // tron-mainnet, tron-shasta or tron-nile
+	BaseURL  string // of TronGrid, or of what serves /jsonrpc
+	JSONRPC  bool   // a plain node: JSON-RPC is all that is used of it
+	APIKey   string // of TronGrid
+	Contract string // of the token, base58check; of 6 decimals
+	// WitnessURL is of a second node that serves /jsonrpc; it must have every transfer
+	// above WitnessAbove too before that is final. Empty: there is none.
+	WitnessURL   string
+	WitnessAbove domain.Money
+	Client       *http.Client  // redirects are never followed
+	PerSecond    float64       // calls; 8 with a key and 2 without
+	PerDay       float64       // calls in the long run; 40,000
+	Burst        int           // calls above that, after a pause; 4,000
+	Pause        time.Duration // after a first failure, 1 s; doubles up to a minute
+	Suspended    time.Duration // after 403, 429 and 503 without a time; 30 s
+	Logger       *slog.Logger
 }
 
 // tronNetworks are the public networks, their hosts and their USDT contracts.

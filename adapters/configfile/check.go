@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -80,6 +81,11 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 	gateway := c.listener("AGENTPROXY_GATEWAY_ADDR", config.GatewayAddr)
 	c.listener("AGENTPROXY_ADMIN_ADDR", config.AdminAddr)
 	s.DatabasePath, s.DatabaseURL = c.database(config.DatabaseURL)
+	if s.RateLimitURL = Secret(config.RateLimitURL); s.RateLimitURL != "" {
+		if err := c.rules.RateLimitURL(config.RateLimitURL); err != nil {
+			c.fault("AGENTPROXY_RATELIMIT_URL", "%v", err)
+		}
+	}
 	c.mode(&s, config, api, gateway, providers)
 	s.DatabaseConns = c.atLeast("AGENTPROXY_DATABASE_MAX_CONNS", config.DatabaseConns, 4)
 	if s.DatabaseURL != "" && config.Secret == "" {
@@ -125,6 +131,9 @@ func (c *check) previousSecrets(list []string) (secrets []Secret) {
 	return secrets
 }
 
+// mostDrainDelay keeps a stop shorter than what any supervisor waits for.
+const mostDrainDelay = 5 * time.Minute
+
 // mode sets development mode and what depends on it. The mode is never implied
 // where a setting shows that the service is meant for others: behind a reverse
 // proxy both listeners are on loopback too.
@@ -150,6 +159,11 @@ func (c *check) mode(s *Settings, config Config, api, gateway netip.AddrPort, pr
 	s.TrialConnections = limit("AGENTPROXY_AGENT_CONNECTIONS_TRIAL", config.TrialConnections, trialConnections)
 	s.TargetRate = limit("AGENTPROXY_TARGET_RATE_PER_MINUTE", config.TargetRate, targetRate)
 	s.TrialTargetRate = limit("AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL", config.TrialTargetRate, trialTargetRate)
+	const drain = "AGENTPROXY_DRAIN_DELAY_SECONDS"
+	s.DrainDelay = time.Duration(limit(drain, config.DrainDelay, drainDelay)) * time.Second
+	if s.DrainDelay > mostDrainDelay {
+		c.fault(drain, "must be at most %d", int(mostDrainDelay.Seconds()))
+	}
 }
 
 // trialTotal returns the most trial credit of a day; balance is that of one account.

@@ -39,6 +39,9 @@ type Config struct {
 	DatabaseURL string `yaml:"database_url" env:"AGENTPROXY_DATABASE_URL"`
 	// Connections of a replica to PostgreSQL, at least 4. Two more listen for notifications.
 	DatabaseConns int `yaml:"database_max_conns" env:"AGENTPROXY_DATABASE_MAX_CONNS"`
+	// Server of Redis or Valkey on which replicas share their rate limits: `redis://:password@host:6379/0`,
+	// `rediss://` with TLS or `unix:///path`. While it is away each replica limits alone.
+	RateLimitURL string `yaml:"-" env:"AGENTPROXY_RATELIMIT_URL" default:"PostgreSQL; with SQLite each process limits alone"`
 	// Root secret that every other secret is derived from: at least 32 random characters, such as the output of
 	// `openssl rand -base64 32`. Required with PostgreSQL, and the same for every replica.
 	Secret string `yaml:"-" env:"AGENTPROXY_SECRET" default:"created and kept beside the SQLite file"`
@@ -96,6 +99,9 @@ type Config struct {
 	MCPReveal bool `yaml:"mcp_reveal" env:"AGENTPROXY_MCP_REVEAL"`
 	// Days for which it is kept who used which exit, a record of each connection; 0: none is made.
 	ExitLogDays int `yaml:"exit_log_days" env:"AGENTPROXY_EXIT_LOG_DAYS"`
+	// Seconds between SIGTERM, when `/readyz` turns to 503, and the close of the listeners, so that load balancers stop
+	// sending first; at most 300.
+	DrainDelay *int `yaml:"drain_delay_seconds" env:"AGENTPROXY_DRAIN_DELAY_SECONDS" default:"5; 0 in development mode"`
 	// `debug`, `info`, `warn` or `error`.
 	LogLevel string `yaml:"log_level" env:"AGENTPROXY_LOG_LEVEL"`
 	// `text`, `json`, or `auto`: text on a terminal and JSON otherwise.
@@ -120,6 +126,7 @@ const (
 	targetRate       = 600 // per minute, agent and domain
 	trialTargetRate  = 60
 	trialNetwork     = 5 // per day and network
+	drainDelay       = 5 // seconds
 )
 
 // trialTotal is the default of TrialDailyTotal, unless one trial balance is above it: then it is trialsTotal
@@ -147,6 +154,7 @@ type Settings struct {
 	DatabasePath          string // of SQLite; empty with PostgreSQL
 	DatabaseURL           Secret // of PostgreSQL; empty with SQLite
 	DatabaseConns         int
+	RateLimitURL          Secret // of Redis; empty: limits are shared through PostgreSQL, or not at all
 	RootSecret            Secret // empty if no variable sets it
 	PreviousSecrets       []Secret
 	RateLimit             int
@@ -169,6 +177,7 @@ type Settings struct {
 	Registration          account.Registration
 	ClientAddressDays     int
 	ExitLogDays           int
+	DrainDelay            time.Duration
 	LogLevel, LogFormat   string
 	Payments              PaymentSettings
 	Catalog               CatalogConfig
@@ -190,6 +199,7 @@ type Rules struct {
 	EmbeddedCodes    []string // of its products
 	Countries        []string // sorted
 	DatabaseURL      func(text string) error
+	RateLimitURL     func(text string) error
 	RootSecret       func(text string) error
 	AccountKey       func(text string) error
 	TronAddress      func(text string) bool

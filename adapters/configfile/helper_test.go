@@ -10,6 +10,7 @@ import (
 
 	"agentproxy/adapters/chain"
 	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/redis"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream/country"
@@ -59,6 +60,7 @@ func rules() configfile.Rules {
 		EmbeddedCodes:    embedded.Codes(),
 		Countries:        country.Codes,
 		DatabaseURL:      func(text string) error { return storage.URL(text).Check() },
+		RateLimitURL:     redis.Check,
 		RootSecret: func(text string) error {
 			_, err := system.ParseRoot(text)
 			return err

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"net/url"
 	"time"
+
+	"agentproxy/domain"
 )
 
 // PaymentConfig holds the settings of payments: they come from TRON if there is
@@ -21,6 +23,11 @@ type PaymentConfig struct {
 	TronAPIURL string `yaml:"tron_api_url" env:"AGENTPROXY_TRON_API_URL" default:"TronGrid of the network"`
 	// Key of the TronGrid account.
 	TronAPIKey string `yaml:"-" env:"AGENTPROXY_TRON_API_KEY"`
+	// Base URL of a second node that serves `/jsonrpc`, without it. A transfer above `tron_witness_above` is credited
+	// only when this node has it as final too, so that one source that lies credits no more than that.
+	TronWitnessURL string `yaml:"tron_witness_url" env:"AGENTPROXY_TRON_WITNESS_URL"`
+	// Amount in USD above which the second node is asked.
+	TronWitnessAbove string `yaml:"tron_witness_above" env:"AGENTPROXY_TRON_WITNESS_ABOVE" default:"1000.00"`
 	// Contract of the token; on mainnet USDT alone is accepted.
 	TronContract string `yaml:"tron_contract" env:"AGENTPROXY_TRON_CONTRACT" default:"USDT of the network"`
 	// Milliseconds between blocks of the development chain, 10 to 60000; a payment is final after 5 blocks.
@@ -36,6 +43,8 @@ type PaymentSettings struct {
 	JSONRPC       bool // the source is a plain node
 	APIKey        Secret
 	Contract      string
+	WitnessURL    string       // empty: there is no second node
+	WitnessAbove  domain.Money // transfers above it need the second node
 	DevchainBlock time.Duration
 }
 
@@ -51,6 +60,9 @@ var tronNetworks = map[string]tronNetwork{
 }
 
 const devchainBlock = time.Second
+
+// witnessAbove is the default of AGENTPROXY_TRON_WITNESS_ABOVE: 1,000 USD.
+const witnessAbove = 1000 * domain.Dollar
 
 // Bounds of AGENTPROXY_DEVCHAIN_BLOCK_MS.
 const minBlockMS, maxBlockMS = 10, 60_000
@@ -89,8 +101,9 @@ func (c *check) payments(p PaymentConfig, dev bool) PaymentSettings {
 		c.fault("AGENTPROXY_TRON_CONTRACT", "is not a TRON address")
 	}
 	if p.TronAPIURL != "" {
-		s.BaseURL = c.paymentSource(p.TronAPIURL)
+		s.BaseURL = c.paymentSource("AGENTPROXY_TRON_API_URL", p.TronAPIURL)
 	}
+	c.witness(p, &s)
 	switch p.TronSource {
 	case "", "trongrid":
 	case "jsonrpc":
@@ -119,14 +132,36 @@ func (s PaymentSettings) Warnings() (list []Fault) {
 
 // paymentSource checks the base URL of the payment source. Over http anyone on
 // the way could answer that money has arrived.
-func (c *check) paymentSource(text string) string {
-	const name = "AGENTPROXY_TRON_API_URL"
+func (c *check) paymentSource(name, text string) string {
 	base := c.baseURL(name, text)
 	if u, err := url.Parse(text); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
 		c.fault(name, "must be https: whoever can change an answer on the way credits money that was never paid; "+
 			"http is accepted for a loopback address alone")
 	}
 	return base
+}
+
+// witness checks the second node, which has to be another than the first.
+func (c *check) witness(p PaymentConfig, s *PaymentSettings) {
+	const amount, address = "AGENTPROXY_TRON_WITNESS_ABOVE", "AGENTPROXY_TRON_WITNESS_URL"
+	if p.TronWitnessURL == "" {
+		if p.TronWitnessAbove != "" {
+			c.fault(amount, "has no effect without %s, the second node", address)
+		}
+		return
+	}
+	s.WitnessURL, s.WitnessAbove = c.paymentSource(address, p.TronWitnessURL), witnessAbove
+	one, errOne := url.Parse(s.BaseURL)
+	two, errTwo := url.Parse(p.TronWitnessURL)
+	if errOne == nil && errTwo == nil && one.Host == two.Host {
+		c.fault(address, "must be another node than the source of payments: one that lies would confirm itself")
+	}
+	if p.TronWitnessAbove != "" {
+		var err error
+		if s.WitnessAbove, err = domain.ParseMoney(p.TronWitnessAbove); err != nil || s.WitnessAbove < 0 {
+			c.fault(amount, "must be an amount in USD, such as 1000.00")
+		}
+	}
 }
 
 func isLoopback(host string) bool {
@@ -138,7 +173,8 @@ func isLoopback(host string) bool {
 func (c *check) devchain(p PaymentConfig) PaymentSettings {
 	for name, value := range map[string]string{"AGENTPROXY_TRON_NETWORK": p.TronNetwork,
 		"AGENTPROXY_TRON_API_URL": p.TronAPIURL, "AGENTPROXY_TRON_SOURCE": p.TronSource,
-		"AGENTPROXY_TRON_API_KEY": p.TronAPIKey, "AGENTPROXY_TRON_CONTRACT": p.TronContract} {
+		"AGENTPROXY_TRON_API_KEY": p.TronAPIKey, "AGENTPROXY_TRON_CONTRACT": p.TronContract,
+		"AGENTPROXY_TRON_WITNESS_URL": p.TronWitnessURL, "AGENTPROXY_TRON_WITNESS_ABOVE": p.TronWitnessAbove} {
 		if value != "" {
 			c.fault(name,
 				"has no effect without AGENTPROXY_TRON_XPUB, the account's public key that addresses are derived from; "+

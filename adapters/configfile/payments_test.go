@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/configfile"
+	"agentproxy/domain"
 )
 
 // A published test key (BIP-39 "abandon … about"): never one for money.
@@ -83,6 +84,20 @@ func TestThePaymentSource(t *testing.T) {
 	}
 }
 
+func TestTheSecondNode(t *testing.T) {
+	clean(t)
+	t.Setenv("AGENTPROXY_TRON_XPUB", xpub)
+	t.Setenv("AGENTPROXY_TRON_WITNESS_URL", "https://two.example/key")
+	s, err := configfile.Load(rules())
+	if err != nil || s.Payments.WitnessURL != "https://two.example/key" || s.Payments.WitnessAbove != 1000*domain.Dollar {
+		t.Errorf("payments are %+v, %v", s.Payments, err)
+	}
+	t.Setenv("AGENTPROXY_TRON_WITNESS_ABOVE", "0")
+	if s, err = configfile.Load(rules()); err != nil || s.Payments.WitnessAbove != 0 {
+		t.Errorf("payments are %+v, %v", s.Payments, err)
+	}
+}
+
 func TestPaymentsThatCannotBeAreRefused(t *testing.T) {
 	const private = "xprv9s21ZrQH143K3GJpoapnV8SFfukcVBSfeCficPSGfubmSFDxo1kuHnLisriDvSnRRuL2Qrg5ggqHKNVpxR86QEC8w35uxmGoggxtQTPvfUu"
 	for name, c := range map[string]struct{ env, want []string }{
@@ -95,6 +110,10 @@ func TestPaymentsThatCannotBeAreRefused(t *testing.T) {
 		"a URL with a password":    {[]string{"TRON_XPUB=" + xpub, "TRON_API_URL=https://me:secret@example.com"}, []string{"TRON_API_URL"}},
 		"a source over http":       {[]string{"TRON_XPUB=" + xpub, "TRON_API_URL=http://203.0.113.7:8090"}, []string{"TRON_API_URL"}},
 		"one by name over http":    {[]string{"TRON_XPUB=" + xpub, "TRON_API_URL=http://node.internal"}, []string{"TRON_API_URL"}},
+		"a witness over http":      {[]string{"TRON_XPUB=" + xpub, "TRON_WITNESS_URL=http://node.internal"}, []string{"TRON_WITNESS_URL"}},
+		"itself as the witness":    {[]string{"TRON_XPUB=" + xpub, "TRON_WITNESS_URL=https://api.trongrid.io"}, []string{"TRON_WITNESS_URL"}},
+		"an amount and no witness": {[]string{"TRON_XPUB=" + xpub, "TRON_WITNESS_ABOVE=5"}, []string{"TRON_WITNESS_ABOVE"}},
+		"a negative amount":        {[]string{"TRON_XPUB=" + xpub, "TRON_WITNESS_URL=https://two.example", "TRON_WITNESS_ABOVE=-1"}, []string{"TRON_WITNESS_ABOVE"}},
 		"blocks too fast":          {[]string{"DEVCHAIN_BLOCK_MS=1"}, []string{"DEVCHAIN_BLOCK_MS"}},
 	} {
 		t.Run(name, func(t *testing.T) {

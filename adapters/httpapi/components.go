@@ -40,7 +40,7 @@ func compact(text []byte) ([]byte, error) {
 		}
 		for status, r := range objectIn(operation, "responses") {
 			headers = append(headers, sitesOf(objectIn(r.(object), "headers"))...)
-			describeIn(objectIn(r.(object), "content", jsonType, "schema"), "Envelope")
+			describeData(objectIn(r.(object), "content", jsonType, "schema"))
 			shown := objectIn(r.(object), "content", jsonType, "examples")
 			if status < "400" {
 				examples = append(examples, sameReplies(shown)...)
@@ -48,7 +48,8 @@ func compact(text []byte) ([]byte, error) {
 			}
 			examples = append(examples, sitesOf(shown)...)
 			name := strings.Join(each(slices.Sorted(maps.Keys(shown)), camel), "Or")
-			if objectIn(r.(object), "headers")["X-RateLimit-Limit"] == nil && status != "401" {
+			name = cmp.Or(responseNames[name], name)
+			if status == "429" && objectIn(r.(object), "headers")["X-RateLimit-Limit"] == nil {
 				name = "Open" + name // of a call without a credential, which has no rate
 			}
 			responses = append(responses, site{r, func(ref any) { objectIn(operation, "responses")[status] = ref }, name})
@@ -209,12 +210,19 @@ func describeIn(schema object, name string) {
 	}
 }
 
+// describeData adds the description of the data of a success.
+func describeData(schema object) {
+	if all, _ := schema["allOf"].([]any); len(all) > 1 {
+		describeIn(all[1].(object), "Envelope")
+	}
+}
+
 // splitCreate makes one schema of each form of a create call.
 func splitCreate(schemas object) {
 	both := schemas["CreateRequest"].(object)
 	fields := both["properties"].(object)
 	nested, flat := object{}, maps.Clone(fields)
-	for _, name := range []string{"type", "config", "max_cost", "provisioning_mode"} {
+	for _, name := range []string{"type", "config", "max_cost", "provisioning_mode", "labels", "policy"} {
 		nested[name] = fields[name]
 	}
 	delete(flat, "type")

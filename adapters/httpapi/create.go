@@ -37,6 +37,7 @@ type createBody struct {
 	ProvisioningMode string  `json:"provisioning_mode,omitempty" nullable:"true"`
 	MaxCost          decimal `json:"max_cost,omitempty"`
 
+	Labels labels      `json:"labels,omitempty" doc:"Your own words for the session. Both forms."`
 	Policy *policyBody `json:"policy,omitempty" doc:"What the session may reach, as in PUT /sessions/{session_id}/policy. Both forms."`
 }
 
@@ -164,6 +165,7 @@ func (b createBody) request() (session.CreateRequest, error) {
 		Protocol:         session.Protocol(c.Protocol),
 		ProvisioningMode: session.ProvisioningMode(cmp.Or(b.ProvisioningMode, c.ProvisioningMode)),
 		MaxCost:          cmp.Or(b.MaxCost, c.MaxCost).money(),
+		Labels:           session.Labels(b.Labels),
 	}
 	if c.Rotation != nil {
 		r.RotationMode, r.RotationInterval = session.RotationMode(c.Rotation.Mode), c.Rotation.IntervalSeconds.seconds()
@@ -186,6 +188,7 @@ func (b createBody) flat() session.CreateRequest {
 		RotationInterval: b.RotationInterval.seconds(),
 		ProvisioningMode: session.ProvisioningMode(b.ProvisioningMode),
 		MaxCost:          b.MaxCost.money(),
+		Labels:           session.Labels(b.Labels),
 		ProductDefaults:  true,
 	}
 	if r.Type != session.Static && b.TrafficGB == "" {
@@ -201,11 +204,16 @@ func (b createBody) path(field string) string {
 		return "quantity"
 	case b.Config == nil:
 		return cmp.Or(flatNames[field], field)
-	case field == "type", field == "max_cost", field == "provisioning_mode", field == "policy",
-		strings.HasPrefix(field, "policy."):
+	case field == "type", field == "max_cost", field == "provisioning_mode", topLevel(field):
 		return field
 	}
 	return "config." + field
+}
+
+// topLevel reports whether a field is at the top level of both forms.
+func topLevel(field string) bool {
+	name, _, _ := strings.Cut(field, ".")
+	return name == "policy" || name == "labels"
 }
 
 // renamed returns err with the fields of the domain replaced by the paths of the

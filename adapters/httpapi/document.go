@@ -57,9 +57,10 @@ func (s *Server) newAPI() {
 		DefaultFormat: jsonType,
 	}, adapter{s, group})
 	schemas := s.api.OpenAPI().Components.Schemas.Map()
+	null, meta := &huma.Schema{Type: "null"}, s.schemaOf(metaReply{})
 	schemas["Error"] = errorSchema()
-	schemas["ErrorEnvelope"] = envelopeSchema(false, &huma.Schema{Type: "null"},
-		&huma.Schema{Ref: "#/components/schemas/Error"}, s.schemaOf(metaReply{}))
+	schemas["ErrorEnvelope"] = envelopeSchema(false, null, &huma.Schema{Ref: "#/components/schemas/Error"}, meta)
+	schemas["Envelope"] = envelopeSchema(true, &huma.Schema{}, null, meta)
 }
 
 // marshalForHuma writes what huma answers by itself: the issues of an input that
@@ -177,7 +178,8 @@ func (s *Server) documentOp(o *operation) {
 
 func operationOf(item *huma.PathItem, method string) *huma.Operation {
 	return map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post,
-		http.MethodPut: item.Put, http.MethodDelete: item.Delete}[method]
+		http.MethodPut: item.Put, http.MethodPatch: item.Patch,
+		http.MethodDelete: item.Delete}[method]
 }
 
 // namesOf returns the fields of a schema: nil if it takes any.
@@ -220,7 +222,7 @@ func (s *Server) successResponse(o *operation, r reply) *huma.Response {
 		Description: r.Doc,
 		Headers:     responseHeaders(o, r.Status),
 		Content: map[string]*huma.MediaType{jsonType: {
-			Schema:   envelopeSchema(true, data, &huma.Schema{Type: "null"}, s.schemaOf(metaReply{})),
+			Schema:   envelopeOf(data),
 			Examples: example,
 		}},
 	}
@@ -232,10 +234,7 @@ func (s *Server) errorResponse(o *operation, status int, errs []*domain.Error) *
 	descriptions := make([]string, len(errs))
 	for i, e := range errs {
 		descriptions[i] = e.Code
-		examples[e.Code] = &huma.Example{
-			Summary: e.Message,
-			Value:   s.exampleEnvelope(false, nil, withExampleDetails(e)),
-		}
+		examples[e.Code] = &huma.Example{Value: s.exampleEnvelope(false, nil, withExampleDetails(e))}
 	}
 	return &huma.Response{
 		Description: strings.Join(descriptions, ", "),
@@ -265,6 +264,14 @@ func envelopeSchema(success bool, data, err, meta *huma.Schema) *huma.Schema {
 			"meta":    meta,
 		},
 	}
+}
+
+// envelopeOf is the schema of a success. The operations share all of it but the data.
+func envelopeOf(data *huma.Schema) *huma.Schema {
+	return &huma.Schema{AllOf: []*huma.Schema{
+		{Ref: "#/components/schemas/Envelope"},
+		{Type: huma.TypeObject, Required: []string{"data"}, Properties: map[string]*huma.Schema{"data": data}},
+	}}
 }
 
 // errorSchema is the schema of every error. Which codes an operation answers with a status are

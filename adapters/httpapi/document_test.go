@@ -140,6 +140,12 @@ func TestDocumentForGenerators(t *testing.T) {
 				media, _ := content["application/json"].(map[string]any)
 				schema, _ := media["schema"].(map[string]any)
 				properties, _ := schema["properties"].(map[string]any)
+				if all, _ := schema["allOf"].([]any); all != nil {
+					if ref := all[0].(map[string]any)["$ref"]; ref != "#/components/schemas/Envelope" {
+						t.Errorf("the envelope of %s %s %s is %v", method, path, status, all[0])
+					}
+					properties, _ = all[1].(map[string]any)["properties"].(map[string]any)
+				}
 				for field, p := range properties {
 					if p.(map[string]any)["description"] == nil {
 						t.Errorf("%s of %s %s %s has no description", field, method, path, status)

@@ -24,7 +24,10 @@ Host answers 421 too, and a request that a browser sends for another site 403 CR
 Bodies are JSON objects of at most 1 MiB, of 16 KiB where no credential is needed. Unknown fields are ignored,
 unless one is a near miss of a known one; keys match exactly; a key that is given twice, also in another case, is
 refused. Amounts are US dollars with at most 6 decimals; 1 GB is 1,000,000,000 bytes. Times are RFC 3339 in UTC. Lists
-are paged by page and page_size, newest first.`
+are paged by page and page_size, newest first.
+
+Every answer to a credential has the limit of requests in X-RateLimit-Limit, X-RateLimit-Remaining and
+X-RateLimit-Reset, and in RateLimit and RateLimit-Policy, unless the account has no limit.`
 
 var apiTags = []*huma.Tag{
 	{Name: "service", Description: "The service itself. No credential is needed."},
@@ -75,16 +78,18 @@ func withExampleDetails(e *domain.Error) *domain.Error {
 	return &c
 }
 
-// responseHeaders documents the headers of an answer.
+// responseHeaders documents the headers of an answer. The limit of requests, which every answer to a
+// credential shows, is documented where an agent looks for it: at successes and at 429.
 func responseHeaders(o *operation, status int) map[string]*huma.Param {
 	text := &huma.Schema{Type: huma.TypeString}
 	number := &huma.Schema{Type: huma.TypeInteger}
 	h := map[string]*huma.Param{
 		"X-Request-ID": {Description: "meta.request_id again.", Schema: text},
 	}
-	if !o.Open && status != http.StatusUnauthorized {
+	limited := status == http.StatusTooManyRequests
+	if !o.Open && (limited || status < 300) {
 		h["X-RateLimit-Limit"] = &huma.Param{
-			Description: "Requests a minute, and the burst. Absent when unlimited, like the next four.",
+			Description: "Requests a minute, and the burst. Absent when unlimited, like the next two.",
 			Schema:      number,
 		}
 		h["X-RateLimit-Remaining"] = &huma.Param{Description: "Requests that may be sent at once.", Schema: number}
@@ -92,10 +97,12 @@ func responseHeaders(o *operation, status int) map[string]*huma.Param {
 			Description: "When the whole limit is free again, in Unix seconds.",
 			Schema:      number,
 		}
+	}
+	if !o.Open && limited {
 		h["RateLimit"] = &huma.Param{Description: "The same in the form of the IETF draft.", Schema: text}
 		h["RateLimit-Policy"] = &huma.Param{Description: "The same in the form of the IETF draft.", Schema: text}
 	}
-	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+	if limited || status == http.StatusServiceUnavailable {
 		h["Retry-After"] = &huma.Param{Description: "Seconds to wait, at least 1.", Schema: number}
 	}
 	if status == http.StatusAccepted {
@@ -120,7 +127,7 @@ func (s *Server) finishDocument() {
 		s.standard(schema)
 	}
 	for _, item := range doc.Paths {
-		for _, h := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
+		for _, h := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
 			if h == nil {
 				continue
 			}

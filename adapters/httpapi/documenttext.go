@@ -172,6 +172,12 @@ var fieldDocs = map[string]string{
 	"agent":                  "The account of the token.",
 }
 
+// responseNames are the names of the refusals that most operations share, by those made of their codes.
+var responseNames = map[string]string{
+	"AuthExpiredTokenOrAuthInvalidKey":            "Unauthorized",
+	"AccountDisabledOrAuthInsufficientPermission": "Forbidden",
+}
+
 // enumNames name the enumerations of the document, by their values.
 var enumNames = map[string]string{
 	"api_key token":                             "AuthMode",

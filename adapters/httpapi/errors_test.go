@@ -279,6 +279,8 @@ func TestFaultsOfOurs(t *testing.T) {
 		}
 	})
 	t.Run("a closed store is SERVICE_UNAVAILABLE everywhere", func(t *testing.T) {
+		token := w.token(a)
+		w.must(w.hub.Poll(t.Context()))
 		w.must(w.store.Close())
 		w.do("GET", "/v1/health", "").refused(503, "SERVICE_UNAVAILABLE")
 		w.do("GET", "/v1/sessions", "", a.as).refused(503, "SERVICE_UNAVAILABLE")
@@ -293,6 +295,11 @@ func TestFaultsOfOurs(t *testing.T) {
 			503,
 			"SERVICE_UNAVAILABLE",
 		)
+		w.do("POST", "/v1/auth/refresh", "", bearer(token)).want(200)
+		w.clock.Advance(2 * time.Second) // they may have been revoked meanwhile
+		w.do("GET", "/v1/products", "", a.as).want(200)
+		w.do("POST", "/v1/auth/refresh", "", bearer(token)).refused(503, "SERVICE_UNAVAILABLE")
+		w.do("POST", "/v1/auth/token", `{"api_key":"`+a.Key+`","api_secret":"`+a.Secret+`"}`).refused(503, "SERVICE_UNAVAILABLE")
 	})
 }
 

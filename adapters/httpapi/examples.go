@@ -21,6 +21,8 @@ const (
 )
 
 var (
+	examplePagination = paginationReply{Page: 1, PageSize: 20, Total: 1, TotalPages: 1}
+
 	exampleLater = exampleTime.Add(30 * 24 * time.Hour)
 
 	exampleTrial      = trialReply{true, usd("10"), domain.Currency, maybeStamp(exampleTime.AddDate(0, 0, 14))}
@@ -84,7 +86,7 @@ var (
 		FairUseGB:    -1,
 		Available:    true,
 	}
-	exampleProducts = productsReply{[]productReply{exampleProduct}, paginationReply{1, 20, 1, 1}}
+	exampleProducts = productsReply{[]productReply{exampleProduct}, examplePagination}
 	exampleRegions  = regionsReply{
 		[]regionReply{{"DE", "Germany", []string{"BER"}, []string{"dynamic", "static"}}},
 	}
@@ -168,7 +170,7 @@ var (
 	exampleEvents = eventsReply{
 		[]eventReply{{EventID: "evt_" + exampleID, At: stamp(exampleTime), Source: "gateway", Type: "tunnel",
 			TargetHost: "shop.example", StatusCode: 200, Bytes: 48_213, LatencyMS: 31, ExitIP: "203.0.113.7", Count: 1}},
-		paginationReply{1, 20, 1, 1},
+		examplePagination,
 	}
 
 	exampleBalance      = balanceReply{usd("9.75"), domain.Currency, usd("0.25"), exampleTrial}
@@ -178,7 +180,7 @@ var (
 				"9.75",
 			), Currency: domain.Currency, Description: "1 GB of dyn_global_1", SessionID: exampleSession,
 			CreatedAt: stamp(exampleTime)}},
-		paginationReply{1, 20, 1, 1},
+		examplePagination,
 	}
 	exampleRecharge = rechargeReply{
 		OrderID:    "PAY20260515120000" + exampleID,

@@ -274,6 +274,7 @@ func goldenSessions(w *world, a agent) {
 	w.do("POST", "/v1/sessions/"+dynamic+"/rotate", `{"reason":"http_403"}`, a.as).want(200).golden("rotate-session")
 	w.do("POST", "/v1/sessions/"+static+"/renew?dry_run=true", "", a.as).want(200).golden("renew-session-dry-run")
 	w.do("POST", "/v1/sessions/"+static+"/renew", `{"duration_days":30}`, a.as).want(200).golden("renew-session")
+	w.do("PATCH", "/v1/sessions/"+dynamic, `{"labels":{"team":"prices"}}`, a.as).want(200).golden("change-session")
 	w.do("POST", "/v1/sessions/"+dynamic+"/terminate", "", a.as).want(200).golden("terminate-session")
 	w.do("DELETE", "/v1/sessions/"+creating, "", a.as).want(200).golden("delete-session")
 }

@@ -75,16 +75,14 @@ func (s *Server) declareKeys() {
 			"characters.",
 		Scope: account.AccountRead,
 		OK: []reply{{Status: ok, Doc: "A page of keys that have not expired.",
-			Data: keysReply{[]keyReply{exampleKey}, paginationReply{1, 20, 1, 1}}}},
+			Data: keysReply{[]keyReply{exampleKey}, examplePagination}}},
 	}, func(ctx context.Context, in *struct{ Paging }) (int, keysReply, error) {
 		page, err := in.page(ctx)
 		if err != nil {
 			return 0, keysReply{}, err
 		}
 		all, err := s.Accounts.Keys.List(ctx, caller(ctx))
-		from := min(page.Offset(), len(all))
-		list := domain.List[account.Key]{Items: all[from:min(from+page.Size, len(all))], Page: page, Total: len(all)}
-		items, pagination := toItems(list, toKey)
+		items, pagination := toItems(domain.Paged(all, page), toKey)
 		return ok, keysReply{items, pagination}, err
 	})
 	op(s, operation{
@@ -97,7 +95,7 @@ func (s *Server) declareKeys() {
 		Doc: "At once, on every replica within a second. The first key is replaced with POST " +
 			"/account/rotate-key instead.",
 		OK: []reply{{Status: ok, Doc: "The keys that are left.", Data: keysReply{[]keyReply{exampleKey},
-			paginationReply{1, 100, 1, 1}}}},
+			paginationReply{1, 100, 1, 1, ""}}}},
 		Refuses: refusals(account.ErrKeyNotFound, account.ErrFirstKey),
 	}, s.deleteKey)
 	op(s, operation{

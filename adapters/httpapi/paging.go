@@ -3,6 +3,8 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"agentproxy/app/ledger"
 	"agentproxy/domain"
@@ -10,26 +12,49 @@ import (
 
 // paging is the query of every list.
 type paging struct {
-	Page     int `query:"page" minimum:"1" default:"1" doc:"Counts from 1. A page past the end is empty."`
-	PageSize int `query:"page_size" minimum:"1" default:"20" doc:"Items on a page. Above 100 is served as 100."`
+	Page     int    `query:"page" minimum:"1" default:"1" doc:"Counts from 1. A page past the end is empty."`
+	PageSize int    `query:"page_size" minimum:"1" default:"20" doc:"Items on a page. Above 100 is served as 100."`
+	Cursor   string `query:"cursor" maxLength:"16" doc:"next_cursor of a page, instead of page: what follows it, none skipped or repeated whatever was added."`
 }
 
 // page is what was asked for. A parameter that is there but empty is no number.
 func (p paging) page(ctx context.Context) (domain.Page, error) {
+	query := callIn(ctx).gin
 	for _, name := range []string{"page", "page_size"} {
-		if v, given := callIn(ctx).gin.GetQuery(name); given && v == "" {
+		if v, given := query.GetQuery(name); given && v == "" {
 			return domain.Page{}, domain.InvalidField(name, "must be an integer")
 		}
 	}
-	return domain.Page{Number: p.Page, Size: min(p.PageSize, domain.MaxPageSize)}, nil
+	page := domain.Page{Number: p.Page, Size: min(p.PageSize, domain.MaxPageSize)}
+	if _, given := query.GetQuery("cursor"); !given {
+		return page, nil
+	}
+	if _, given := query.GetQuery("page"); given {
+		return page, domain.InvalidField("cursor", "stands for page; send one of them")
+	}
+	digits, ok := strings.CutPrefix(p.Cursor, cursorPrefix)
+	after, err := strconv.ParseInt(digits, cursorBase, 64)
+	if !ok || err != nil || after < 1 {
+		return page, domain.InvalidField("cursor", "must be the next_cursor of a page of this list")
+	}
+	page.Number, page.After = 1, after
+	return page, nil
 }
+
+// A cursor is the place of an item in its list, in a form that is not taken for the number of a
+// page.
+const (
+	cursorPrefix = "c"
+	cursorBase   = 36
+)
 
 // paginationReply is the position of a page in its list.
 type paginationReply struct {
-	Page       int `json:"page" minimum:"1"`
-	PageSize   int `json:"page_size" minimum:"1" maximum:"100"`
-	Total      int `json:"total" minimum:"0" doc:"Items in all."`
-	TotalPages int `json:"total_pages" minimum:"0" doc:"0 for an empty list."`
+	Page       int       `json:"page" minimum:"1" doc:"The number of this page, from 1; 1 with a cursor."`
+	PageSize   int       `json:"page_size" minimum:"1" maximum:"100"`
+	Total      int       `json:"total" minimum:"0" doc:"Items in all."`
+	TotalPages int       `json:"total_pages" minimum:"0" doc:"0 for an empty list."`
+	NextCursor maybeText `json:"next_cursor" doc:"What to send as cursor for the items that follow; null at the end."`
 }
 
 // toItems writes a page of a list.
@@ -38,7 +63,11 @@ func toItems[T, R any](l domain.List[T], one func(T) R) ([]R, paginationReply) {
 	for i, item := range l.Items {
 		items[i] = one(item)
 	}
-	return items, paginationReply{l.Page.Number, l.Page.Size, l.Total, l.TotalPages()}
+	p := paginationReply{Page: l.Page.Number, PageSize: l.Page.Size, Total: l.Total, TotalPages: l.TotalPages()}
+	if l.Next > 0 {
+		p.NextCursor = maybeText(cursorPrefix + strconv.FormatInt(l.Next, cursorBase))
+	}
+	return items, p
 }
 
 // each converts a slice; the result is never nil, so it is never null.

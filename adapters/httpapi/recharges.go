@@ -109,7 +109,7 @@ func (s *Server) declareRecharges() {
 			{
 				Status: ok,
 				Doc:    "A page of orders.",
-				Data:   rechargesReply{[]rechargeReply{exampleRecharge}, paginationReply{1, 20, 1, 1}},
+				Data:   rechargesReply{[]rechargeReply{exampleRecharge}, examplePagination},
 			},
 		},
 	}, s.listRecharges)

@@ -303,8 +303,12 @@ func TestRechargeList(t *testing.T) {
 	r := list("?page_size=2")
 	if r.str("data.items.0.order_id") != orders[2] || r.str("data.items.1.order_id") != orders[1] ||
 		r.at("data.items.2") != nil ||
-		text(r.at("data.pagination")) != `{"page":1,"page_size":2,"total":3,"total_pages":2}` {
+		text(r.at("data.pagination")) != `{"next_cursor":"c2","page":1,"page_size":2,"total":3,"total_pages":2}` {
 		t.Errorf("%s", r.body)
+	}
+	if r := list("?page_size=2&cursor=c2"); r.str("data.items.0.order_id") != orders[0] || r.at("data.items.1") != nil ||
+		r.at("data.pagination.next_cursor") != nil {
+		t.Errorf("after the cursor: %s", r.body)
 	}
 	if r := list("?page_size=2&page=2"); r.str("data.items.0.order_id") != orders[0] || r.at("data.items.1") != nil {
 		t.Errorf("%s", r.body)

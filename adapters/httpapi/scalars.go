@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 
 	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain"
+	"agentproxy/domain/session"
 )
 
 // The scalar types of replies. Each writes itself by appending, so that an
@@ -152,6 +155,31 @@ func (s maybeText) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil
 // Schema describes the type in the document.
 func (maybeText) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Nullable: true}
+}
+
+// labels are an agent's own words for a session.
+type labels session.Labels
+
+// AppendJSON appends the value, in the order of the keys.
+func (l labels) AppendJSON(b []byte) []byte {
+	b = append(b, '{')
+	for i, key := range slices.Sorted(maps.Keys(l)) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(strictjson.AppendString(b, key), ':')
+		b = strictjson.AppendString(b, l[key])
+	}
+	return append(b, '}')
+}
+
+// MarshalJSON writes the object.
+func (l labels) MarshalJSON() ([]byte, error) { return l.AppendJSON(nil), nil }
+
+// Schema describes the type in the document.
+func (labels) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: &huma.Schema{Type: huma.TypeString,
+		MaxLength: new(session.MaxLabelValue)}}
 }
 
 // ratio is a number from 0 to 1 with at most 4 decimals.

@@ -36,6 +36,7 @@ type sessionReply struct {
 	ExpiresAt    maybeStamp         `json:"expires_at" doc:"When a static session ends. null for a dynamic one and before activation."`
 	IPList       []ipListReply      `json:"ip_list" doc:"The IPs of an active static session; empty otherwise."`
 	Failure      *failureReply      `json:"failure"`
+	Labels       labels             `json:"labels" doc:"Your own words for the session."`
 	CreatedAt    stamp              `json:"created_at"`
 	ActivatedAt  maybeStamp         `json:"activated_at"`
 	EndedAt      maybeStamp         `json:"ended_at"`
@@ -145,6 +146,7 @@ func (s *Server) toSession(v sessions.View) sessionReply {
 		Health: toHealthBrief(v.Verdict), Usage: toUsage(v), Cost: toCost(v.Cost),
 		ExpiresAt: maybeStamp(v.ExpiresAt), IPList: []ipListReply{},
 		CreatedAt: stamp(v.CreatedAt), ActivatedAt: maybeStamp(v.ActivatedAt), EndedAt: maybeStamp(v.EndedAt),
+		Labels: labels(v.Labels),
 	}
 	if v.Type == session.Static {
 		r.DurationDays = maybeInt(v.Days)

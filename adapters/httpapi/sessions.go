@@ -3,9 +3,13 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"strings"
+	"time"
 
 	"agentproxy/adapters/httpapi/strictjson"
+	"agentproxy/app/ledger"
 	"agentproxy/app/sessions"
+	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
@@ -37,6 +41,38 @@ type sessionsInput struct {
 	Status    string `query:"status" enum:"creating,active,terminated,expired,failed"`
 	Type      string `query:"type" enum:"dynamic,static"`
 	ProductNo string `query:"product_no" maxLength:"64"`
+	Country   string `query:"country" pattern:"^[A-Za-z]{2}$" patternDescription:"an ISO 3166-1 alpha-2 code"`
+	Label     string `query:"label" maxLength:"97" doc:"key:value, a label that the session has."`
+	From      string `query:"created_from" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, inclusive."`
+	To        string `query:"created_to" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, exclusive."`
+}
+
+// filter returns what a list of sessions is narrowed to.
+func (in *sessionsInput) filter(ctx context.Context) (f ports.SessionFilter, err error) {
+	f = ports.SessionFilter{Status: session.Status(in.Status), Type: session.Type(in.Type), ProductNo: in.ProductNo,
+		Country: strings.ToUpper(in.Country)}
+	if _, given := callIn(ctx).gin.GetQuery("label"); given {
+		if f.LabelKey, f.LabelValue, err = session.ParseLabel(in.Label); err != nil {
+			return f, err
+		}
+	}
+	f.From, f.To, err = between(ctx, "created_from", "created_to")
+	return f, err
+}
+
+// between reads two dates of the query, the second exclusive. What is not given is the zero time.
+func between(ctx context.Context, from, to string) (a, b time.Time, err error) {
+	for name, at := range map[string]*time.Time{from: &a, to: &b} {
+		if text, given := callIn(ctx).gin.GetQuery(name); given {
+			if *at, err = ledger.ParseDate(name, text); err != nil {
+				return a, b, err
+			}
+		}
+	}
+	if !a.IsZero() && !b.IsZero() && !a.Before(b) {
+		return a, b, domain.InvalidField(from, "must be before %s", to)
+	}
+	return a, b, nil
 }
 
 type sessionsReply struct {
@@ -59,7 +95,7 @@ func (s *Server) declareSessions() {
 			{
 				Status: ok,
 				Doc:    "A page of sessions.",
-				Data:   sessionsReply{[]sessionReply{exampleDynamic}, paginationReply{1, 20, 1, 1}},
+				Data:   sessionsReply{[]sessionReply{exampleDynamic}, examplePagination},
 			},
 		},
 	}, s.listSessions)
@@ -141,11 +177,11 @@ func (s *Server) listSessions(ctx context.Context, in *sessionsInput) (int, sess
 	if err != nil {
 		return 0, sessionsReply{}, err
 	}
-	list, err := s.Sessions.List(
-		ctx,
-		sessions.List{AgentID: caller(ctx), Page: page, Filter: ports.SessionFilter{
-			Status: session.Status(in.Status), Type: session.Type(in.Type), ProductNo: in.ProductNo}},
-	)
+	filter, err := in.filter(ctx)
+	if err != nil {
+		return 0, sessionsReply{}, err
+	}
+	list, err := s.Sessions.List(ctx, sessions.List{AgentID: caller(ctx), Page: page, Filter: filter})
 	if err != nil {
 		return 0, sessionsReply{}, err
 	}

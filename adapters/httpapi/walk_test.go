@@ -17,7 +17,7 @@ import (
 func (d *document) operations(fn func(method, path string, op *openapi3.Operation)) {
 	paths := d.doc.Paths.Map()
 	for _, path := range d.doc.Paths.InMatchingOrder() {
-		for _, method := range []string{"GET", "POST", "PUT", "DELETE"} {
+		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 			if op := paths[path].GetOperation(method); op != nil {
 				fn(method, httpapi.Prefix+path, op)
 			}

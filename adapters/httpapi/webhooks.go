@@ -110,7 +110,7 @@ func (s *Server) declareWebhooks() {
 			{
 				Status: ok,
 				Doc:    "A page of deliveries.",
-				Data:   deliveriesReply{[]deliveryReply{exampleDelivery}, paginationReply{1, 20, 1, 1}},
+				Data:   deliveriesReply{[]deliveryReply{exampleDelivery}, examplePagination},
 			},
 		},
 	}, s.listDeliveries)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -132,9 +133,10 @@ func TestScrub(t *testing.T) {
 func TestAnswersHideWhatOperationsReturn(t *testing.T) {
 	const proxy = `{"protocol":"http","host":"h","port":1,"username":"u","password":"Sunflower","full_url":"http://u:Sunflower@h:1"}`
 	b := scripted{
-		"/sessions/s":        `{"session_id":"s","status":"active","proxy":` + proxy + `,"ip_list":[]}`,
-		"/sessions/s/health": `{"recommendation":"ok"}`,
-		"/sessions/s/events": `{"items":[{"type":"block","target_host":"Sunflower","status_code":403,"error_message":"Sunflower"}]}`,
+		"/sessions/s":         `{"session_id":"s","status":"active","proxy":` + proxy + `,"ip_list":[]}`,
+		"/sessions/s/connect": `{"client":"curl","snippet":"curl -x http://u:Sunflower@h:1","proxies":[` + proxy + `]}`,
+		"/sessions/s/health":  `{"recommendation":"ok"}`,
+		"/sessions/s/events":  `{"items":[{"type":"block","target_host":"Sunflower","status_code":403,"error_message":"Sunflower"}]}`,
 	}
 	for _, name := range []string{"get_session", "connect"} {
 		text, refused := ask(t, b, name, `{"session_id":"s"}`)
@@ -193,10 +195,22 @@ func TestLargestAnswersFit(t *testing.T) {
 	}
 	b["/sessions/s"] = `{"session_id":"s","status":"active","proxy":{"protocol":"http","host":"` + strings.Repeat("h", 253) +
 		`","port":65535,"username":"` + strings.Repeat("u", 60) + `","password":"secret"},"ip_list":[` + strings.Join(ips, ",") + `]}`
+	worker := func(n int) string {
+		return fmt.Sprintf(`{"worker":"login_%d","protocol":"http","host":"h","port":65535,"username":"u","password":"secret"}`, n)
+	}
+	var workers []string
+	for n := range mostWorkers + 1 {
+		workers = append(workers, worker(n))
+	}
 	for _, client := range connect.Names() {
+		b["/sessions/s/connect"] = `{"client":"` + client + `","proxies":[` + strings.Join(workers[:mostWorkers], ",") + `]}`
 		text, refused := ask(t, b, "connect", `{"session_id":"s","client":"`+client+`"}`)
-		if refused || len(text) > maxAnswer {
+		if refused || len(text) > maxAnswer || !strings.Contains(text, "login_99") {
 			t.Errorf("%s: refused %v, %d bytes", client, refused, len(text))
 		}
+	}
+	b["/sessions/s/connect"] = `{"client":"curl","proxies":[` + strings.Join(workers, ",") + `]}`
+	if text, refused := ask(t, b, "connect", `{"session_id":"s"}`); !refused || !strings.Contains(text, "at most 100") {
+		t.Errorf("too many workers: refused %v: %s", refused, text)
 	}
 }

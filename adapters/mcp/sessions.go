@@ -4,22 +4,21 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
-	"time"
 
 	"agentproxy/domain/connect"
 )
 
 // sessionData is what the tools read of a session.
 type sessionData struct {
-	SessionID    string         `json:"session_id"`
-	Type         string         `json:"type"`
-	Status       string         `json:"status"`
-	StatusReason *string        `json:"status_reason"`
-	ProductNo    string         `json:"product_no"`
-	Quantity     int            `json:"quantity"`
-	Location     locationData   `json:"location"`
-	Proxy        *connect.Proxy `json:"proxy"`
-	IPs          []ipData       `json:"ip_list"`
+	SessionID    string       `json:"session_id"`
+	Type         string       `json:"type"`
+	Status       string       `json:"status"`
+	StatusReason *string      `json:"status_reason"`
+	ProductNo    string       `json:"product_no"`
+	Quantity     int          `json:"quantity"`
+	Location     locationData `json:"location"`
+	Proxy        *proxyData   `json:"proxy"`
+	IPs          []ipData     `json:"ip_list"`
 	Rotation     struct {
 		Mode           string  `json:"mode"`
 		NextRotationAt *string `json:"next_rotation_at"`
@@ -39,6 +38,12 @@ type sessionData struct {
 type locationData struct {
 	Country *string `json:"country"`
 	City    *string `json:"city"`
+}
+
+// proxyData is a proxy and its HTTP address, empty where it takes SOCKS5 alone.
+type proxyData struct {
+	connect.Proxy
+	HTTPURL string `json:"http_url"`
 }
 
 type ipData struct {
@@ -253,139 +258,4 @@ func endSession(ctx context.Context, a *api, in ofSession) (reply, error) {
 	}
 	return reply{data: map[string]any{"session_id": s.SessionID, "status": s.Status, "status_reason": s.StatusReason,
 		"cost": s.Cost}, next: "Call get_account to see the balance."}, nil
-}
-
-type connected struct {
-	SessionID string       `json:"session_id"`
-	Protocol  string       `json:"protocol"`
-	Host      string       `json:"host"`
-	Port      int          `json:"port"`
-	Username  string       `json:"username"`
-	Password  string       `json:"password"`
-	IPs       []ipAnswer   `json:"ips,omitempty"`
-	MoreIPs   int          `json:"more_ips,omitempty"`
-	Client    string       `json:"client"`
-	Snippet   string       `json:"snippet"`
-	Secret    secretAnswer `json:"secret"`
-}
-
-type ipAnswer struct {
-	IP       string `json:"ip"`
-	Username string `json:"username"`
-}
-
-// secretAnswer is where a program finds the password.
-type secretAnswer struct {
-	Link      string     `json:"link,omitempty"`
-	ExpiresAt *time.Time `json:"expires_at,omitempty"`
-	File      string     `json:"file,omitempty"`
-	Use       string     `json:"use"`
-}
-
-var unknownProxy = &refusal{Code: "SERVICE_UNAVAILABLE", Retryable: true,
-	Message: "the proxy is not known at the moment"}
-
-// mostIPs bounds the addresses that connect lists; all of them are behind the link.
-const mostIPs = 20
-
-func connectSession(ctx context.Context, a *api, in struct {
-	SessionID string `json:"session_id"`
-	Client    string `json:"client"`
-	Reveal    bool   `json:"reveal"`
-}) (reply, error) {
-	s, err := a.session(ctx, in.SessionID)
-	if err != nil {
-		return reply{}, err
-	}
-	if in.Client == "" {
-		in.Client = "curl"
-	}
-	client, _ := connect.Find(in.Client) // the arguments were checked
-	if s.Proxy != nil && s.Proxy.Protocol != "http" && client.NoSOCKS != "" {
-		return reply{}, invalid("client", "cannot use this session, which was bought for SOCKS5: %s; choose another one",
-			client.NoSOCKS)
-	}
-	var where secretAnswer
-	if in.Reveal {
-		where, err = a.reveal(ctx, &s)
-	} else {
-		where, err = a.place(ctx, in.SessionID)
-	}
-	if err != nil {
-		return reply{}, err
-	}
-	if s.Proxy == nil {
-		return reply{}, unknownProxy
-	}
-	shown := s.Proxy.Masked()
-	if a.secrets.revealed() {
-		shown = *s.Proxy
-	}
-	out := connected{SessionID: s.SessionID, Protocol: shown.Protocol, Host: shown.Host, Port: shown.Port,
-		Username: shown.Username, Password: shown.Password, Client: client.Name, Snippet: client.Snippet(shown),
-		Secret: where}
-	if len(s.IPs) > 1 {
-		for _, ip := range s.IPs[:min(len(s.IPs), mostIPs)] {
-			out.IPs = append(out.IPs, ipAnswer{ip.IP, ip.Username})
-		}
-		out.MoreIPs = len(s.IPs) - len(out.IPs)
-	}
-	return reply{data: out, next: "Let the program get the password as secret.use shows, then call check_proxy, " +
-		"or send a request and report it."}, nil
-}
-
-// variables are those that a program is most likely to read.
-const variables = "PROXY_URL, HTTP_PROXY, HTTPS_PROXY, PROXY_PASSWORD"
-
-// place puts the credentials where a program finds them.
-func (a *api) place(ctx context.Context, id string) (secretAnswer, error) {
-	where, until, err := a.Place(ctx, id)
-	if err != nil {
-		return secretAnswer{}, err
-	}
-	if until.IsZero() {
-		return secretAnswer{File: where, Use: ". " + connect.Quote(where) + "  # sets " + variables}, nil
-	}
-	until = until.UTC().Truncate(time.Second)
-	return secretAnswer{Link: where, ExpiresAt: &until,
-		Use: `eval "$(curl -fsS '` + where + `?as=env')"  # works once; sets ` + variables + `; also ?as=url, ?as=json`}, nil
-}
-
-// reveal lets the answer hold the credentials, if the operator allows that.
-func (a *api) reveal(ctx context.Context, s *sessionData) (secretAnswer, error) {
-	list, allowed, err := a.Reveal(ctx, s.SessionID)
-	switch {
-	case err != nil:
-		return secretAnswer{}, err
-	case !allowed:
-		return secretAnswer{}, &refusal{Code: "REVEAL_NOT_ALLOWED",
-			Message:  "the operator does not allow credentials in an answer",
-			HowToFix: "Call connect without reveal: it gives your program the credentials."}
-	case len(list) == 0:
-		return secretAnswer{}, unknownProxy
-	}
-	s.Proxy = &list[0]
-	a.secrets.reveal()
-	return secretAnswer{Use: "The password is in this answer, as asked."}, nil
-}
-
-// Proxies returns the proxies of an active session with their credentials, for a Backend that hands
-// them over by itself.
-func Proxies(ctx context.Context, b Backend, id string) ([]connect.Proxy, error) {
-	a := &api{Backend: b, secrets: &secrets{}}
-	s, err := a.session(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if s.Status != "active" || s.Proxy == nil {
-		return nil, &refusal{Code: "SESSION_NOT_READY", Message: "the session is " + s.Status + " and has no proxy"}
-	}
-	if len(s.IPs) == 0 {
-		return []connect.Proxy{*s.Proxy}, nil
-	}
-	list := make([]connect.Proxy, len(s.IPs))
-	for i, ip := range s.IPs {
-		list[i] = ip.Proxy
-	}
-	return list, nil
 }

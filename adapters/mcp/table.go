@@ -88,6 +88,9 @@ var tools = []tool{
 		args: []field{
 			sessionID,
 			{name: "client", kind: "string", enum: connect.Names(), doc: "curl is the default."},
+			{name: "workers", kind: "string", most: 2000,
+				doc: "Each has an exit of its own: how many, named w1 and so on, or names separated by commas."},
+			{name: "country", kind: "string", doc: "Of the exits; ISO 3166-1 alpha-2."},
 			{name: "reveal", kind: "boolean", doc: "The credentials in the answer, only where the operator allows it."},
 		},
 		run: taking(connectSession),
@@ -119,6 +122,18 @@ var tools = []tool{
 			}},
 		},
 		run: taking(report),
+	},
+	{
+		name: "diagnose", title: "Why a request failed", scope: "sessions:read", reads: true, repeatable: true,
+		description: "Joins what your client saw with what the gateway saw: causes, the most certain first, " +
+			"what to do, whether to retry.",
+		args: []field{
+			sessionID,
+			{name: "error_text", kind: "string", most: 4000, doc: "The client's error as it is."},
+			{name: "status", kind: "integer", doc: "Of the answer, if there was one."},
+			{name: "client", kind: "string", most: 64, doc: "curl, playwright, requests …"},
+		},
+		run: taking(diagnoseFailure),
 	},
 	{
 		name: "check_proxy", title: "Try a session", scope: "sessions:write", repeatable: true, open: true,

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -68,10 +69,10 @@ func fromRow(r *rivertype.JobRow) Job {
 	return j
 }
 
-// Retry runs a job again at once, also if it has no attempt left. It returns ErrNoJob for an unknown
-// id and ErrRunning for a running job.
-func (q *Queue) Retry(ctx context.Context, id int64) (Job, error) {
-	row, err := q.client.JobRetry(ctx, id)
+// Retry runs a job again at once, also if it has no attempt left, in the transaction of a unit. On
+// PostgreSQL tx is nil. It returns ErrNoJob for an unknown id and ErrRunning for a running job.
+func (q *Queue) Retry(ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64) (Job, error) {
+	row, err := q.retry(ctx, conn, tx, id)
 	if err != nil {
 		return Job{}, refusal("retry", id, err)
 	}
@@ -81,9 +82,9 @@ func (q *Queue) Retry(ctx context.Context, id int64) (Job, error) {
 	return fromRow(row), nil
 }
 
-// Discard removes a job. Its errors are those of Retry.
-func (q *Queue) Discard(ctx context.Context, id int64) (Job, error) {
-	row, err := q.client.JobDelete(ctx, id)
+// Discard removes a job in the transaction of a unit. Its errors are those of Retry.
+func (q *Queue) Discard(ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64) (Job, error) {
+	row, err := q.discard(ctx, conn, tx, id)
 	if err != nil {
 		return Job{}, refusal("discard", id, err)
 	}

@@ -37,12 +37,17 @@ type Handlers struct {
 
 // Queue inserts and runs jobs.
 type Queue struct {
-	client client
-	insert inserter
-	count  func(context.Context, *riverdriver.JobCountByStateParams) (int, error)
-	// depose removes the previous leader; nil where another process may be the leader.
-	depose func(context.Context) error
-	term   *term
+	client         client
+	insert         inserter
+	retry, discard operation
+	count          func(context.Context, *riverdriver.JobCountByStateParams) (int, error)
+	// takeOver removes the previous leader and takes over the jobs that it ran; nil where another process
+	// may be the leader.
+	takeOver func(context.Context) error
+	heart    *heart // nil where no other process takes jobs back
+	behind   background
+	term     *term
+	log      *slog.Logger
 }
 
 // client is River's client without the type of its transactions.
@@ -51,13 +56,14 @@ type client interface {
 	Stop(ctx context.Context) error
 	StopAndCancel(ctx context.Context) error
 	JobList(ctx context.Context, params *river.JobListParams) (*river.JobListResult, error)
-	JobRetry(ctx context.Context, id int64) (*rivertype.JobRow, error)
-	JobDelete(ctx context.Context, id int64) (*rivertype.JobRow, error)
 }
 
 // inserter stores a job in the transaction of a unit, which is tx on SQLite, and on PostgreSQL the
 // one that is open on the connection.
 type inserter func(ctx context.Context, conn *sql.Conn, tx *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error
+
+// operation changes a job in the transaction of a unit.
+type operation func(ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error)
 
 // deliveries is the queue of webhooks, so that slow receivers do not delay other jobs.
 const deliveries = "webhooks"
@@ -68,7 +74,7 @@ const (
 	maxAttempts  = 8 // over two minutes; then a job is parked
 	jobTimeout   = 30 * time.Second
 	passTimeout  = time.Minute
-	rescueAfter  = 2 * time.Minute // jobs of a process that died
+	rescueAfter  = 2 * time.Minute // jobs that no heartbeat and no start took back
 	pollInterval = 250 * time.Millisecond
 	longestRetry = time.Minute
 	stopWithin   = 20 * time.Second
@@ -80,17 +86,24 @@ const (
 // a previous leader is dead.
 func New(db *sql.DB, h Handlers, log *slog.Logger) (*Queue, error) {
 	driver, t := riversqlite.New(db), new(term)
-	client, err := newClient(driver, h, t, log)
+	client, err := newClient(driver, newReplica(), h, t, log)
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{client: client, term: t, count: driver.GetExecutor().JobCountByState,
+	return &Queue{client: client, term: t, log: log, count: driver.GetExecutor().JobCountByState,
 		insert: func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error {
 			_, err := client.InsertTx(ctx, tx, args, opts)
 			return err
 		},
-		depose: func(ctx context.Context) error {
-			_, err := db.ExecContext(ctx, "DELETE FROM river_leader")
+		retry: func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error) {
+			return client.JobRetryTx(ctx, tx, id)
+		},
+		discard: func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error) {
+			return client.JobDeleteTx(ctx, tx, id)
+		},
+		takeOver: func(ctx context.Context) error {
+			_, err := db.ExecContext(ctx, `DELETE FROM river_leader;
+				UPDATE river_job SET state = 'available' WHERE state = 'running' AND attempt < max_attempts`)
 			return err
 		}}, nil
 }
@@ -99,30 +112,54 @@ func New(db *sql.DB, h Handlers, log *slog.Logger) (*Queue, error) {
 // connection, which listens for jobs.
 func NewPostgres(pool *pgxpool.Pool, h Handlers, log *slog.Logger) (*Queue, error) {
 	driver, t := riverpgxv5.New(pool), new(term)
-	client, err := newClient(driver, h, t, log)
+	id := newReplica()
+	client, err := newClient(driver, id, h, t, log)
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{client: client, term: t, count: driver.GetExecutor().JobCountByState,
+	return &Queue{client: client, term: t, log: log, count: driver.GetExecutor().JobCountByState,
+		heart: &heart{pool: pool, id: id, log: log},
 		insert: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error {
-			var tx unitTx
-			err := conn.Raw(func(c any) error {
-				tx.conn = c.(*stdlib.Conn).Conn()
-				return nil
-			})
+			tx, err := unitOf(conn)
 			if err == nil {
 				_, err = client.InsertTx(ctx, tx, args, opts)
 			}
 			return err
+		},
+		retry: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, id int64) (*rivertype.JobRow, error) {
+			tx, err := unitOf(conn)
+			if err != nil {
+				return nil, err
+			}
+			return client.JobRetryTx(ctx, tx, id)
+		},
+		discard: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, id int64) (*rivertype.JobRow, error) {
+			tx, err := unitOf(conn)
+			if err != nil {
+				return nil, err
+			}
+			return client.JobDeleteTx(ctx, tx, id)
 		}}, nil
 }
 
-func newClient[T any](driver riverdriver.Driver[T], h Handlers, t *term, log *slog.Logger) (*river.Client[T], error) {
+// unitOf returns the transaction that is open on a connection.
+func unitOf(conn *sql.Conn) (tx unitTx, err error) {
+	err = conn.Raw(func(c any) error {
+		tx.conn = c.(*stdlib.Conn).Conn()
+		return nil
+	})
+	return tx, err
+}
+
+func newClient[T any](
+	driver riverdriver.Driver[T], id string, h Handlers, t *term, log *slog.Logger,
+) (*river.Client[T], error) {
 	all := river.NewWorkers()
 	if err := addWorkers(all, h, log); err != nil {
 		return nil, err
 	}
 	client, err := river.NewClient(driver, &river.Config{
+		ID: id,
 		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers},
 			deliveries: {MaxWorkers: deliverers}},
 		Workers:                     all,
@@ -195,19 +232,54 @@ func (q *Queue) Insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, j ports.
 	return nil
 }
 
-// Start begins to run jobs, until Stop, and returns.
+// Start begins to run jobs, until Stop, and returns. A database that can be read and not written, as
+// on a full disk, is tried again in the background: what only reads need not wait for it.
 func (q *Queue) Start(ctx context.Context) error {
-	if q.depose != nil {
-		if err := q.depose(ctx); err != nil {
-			return fmt.Errorf("start the job queue: %w", err)
+	if q.heart != nil {
+		q.behind.start(q.heart.run)
+	}
+	if q.takeOver == nil {
+		return q.client.Start(context.Background())
+	}
+	err := q.takeOver(ctx)
+	if err == nil {
+		return q.client.Start(context.Background())
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("start the job queue: %w", err)
+	}
+	q.log.Error("no job runs, because the database cannot be written; it is tried again each second", "err", err)
+	q.behind.start(q.startLater)
+	return nil
+}
+
+// startLater tries to start each second until it succeeds or the context ends.
+func (q *Queue) startLater(ctx context.Context) {
+	for {
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return
+		}
+		err := q.takeOver(ctx)
+		if err == nil {
+			err = q.client.Start(context.Background())
+		}
+		if err == nil {
+			q.log.Info("the database can be written again: jobs run")
+			return
 		}
 	}
-	return q.client.Start(context.Background())
 }
 
 // Stop waits for the running jobs for stopWithin, then cancels them.
 func (q *Queue) Stop(ctx context.Context) error {
 	defer q.term.end()
+	if q.heart == nil {
+		q.behind.stop() // so that it does not start any more
+	} else {
+		defer q.behind.stop() // until the jobs have ended
+	}
 	ctx, cancel := context.WithTimeout(ctx, stopWithin)
 	defer cancel()
 	if err := q.client.Stop(ctx); err == nil {

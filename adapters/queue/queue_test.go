@@ -3,6 +3,7 @@ package queue_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -104,6 +105,19 @@ func (w *world) insert(jobs ...ports.Job) {
 	}))
 }
 
+// operate runs Retry or Discard in a unit of work.
+func (w *world) operate(do func(context.Context, *sql.Conn, *sql.Tx, int64) (queue.Job, error), id int64) (j queue.Job, err error) {
+	err = w.st.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+		unit, err := storage.JobTxOf(tx)
+		if err != nil {
+			return err
+		}
+		j, err = do(ctx, unit.Conn, unit.Tx, id)
+		return err
+	})
+	return j, err
+}
+
 func (w *world) exec(statement string) {
 	w.Helper()
 	_, err := w.st.Writer().ExecContext(w.Context(), statement)
@@ -193,11 +207,11 @@ func TestAParkedJobIsKeptAndReplayed(t *testing.T) {
 		if s, err := q.Status(w.Context()); err != nil || s.Parked != 1 {
 			w.Errorf("the status is %+v, %v", s, err)
 		}
-		_, err := q.Retry(w.Context(), j.ID)
+		_, err := w.operate(q.Retry, j.ID)
 		ok(w.T, err)
 		w.within(time.Minute, "it failed once more", func() bool { p := parked(); return len(p) == 1 && p[0].Attempt == 2 })
 		w.exec(`UPDATE river_job SET args = '{"session_id":"sess_7"}' WHERE kind = 'drive-orders'`)
-		_, err = q.Retry(w.Context(), j.ID)
+		_, err = w.operate(q.Retry, j.ID)
 		ok(w.T, err)
 		w.within(time.Minute, "it is done", func() bool { return len(w.list(q, queue.Filter{State: "completed"})) == 1 })
 		if runs.Load() != 1 {
@@ -206,12 +220,12 @@ func TestAParkedJobIsKeptAndReplayed(t *testing.T) {
 		w.exec(poison)
 		w.within(time.Minute, "another is parked", func() bool { return len(parked()) == 1 })
 		id := parked()[0].ID
-		_, err = q.Discard(w.Context(), id)
+		_, err = w.operate(q.Discard, id)
 		ok(w.T, err)
-		if _, err := q.Discard(w.Context(), id); !errors.Is(err, queue.ErrNoJob) {
+		if _, err := w.operate(q.Discard, id); !errors.Is(err, queue.ErrNoJob) {
 			w.Errorf("discarding it twice: %v", err)
 		}
-		if _, err := q.Retry(w.Context(), id); !errors.Is(err, queue.ErrNoJob) {
+		if _, err := w.operate(q.Retry, id); !errors.Is(err, queue.ErrNoJob) {
 			w.Errorf("replaying what is gone: %v", err)
 		}
 	})
@@ -228,10 +242,10 @@ func TestAJobAtWorkIsLeftAlone(t *testing.T) {
 		w.insert(ports.Job{Kind: ports.DriveOrdersJob, SessionID: "sess_1"})
 		<-at
 		id := w.list(q, queue.Filter{State: "running", Kind: ports.DriveOrdersJob})[0].ID
-		if _, err := q.Retry(w.Context(), id); !errors.Is(err, queue.ErrRunning) {
+		if _, err := w.operate(q.Retry, id); !errors.Is(err, queue.ErrRunning) {
 			w.Errorf("retry: %v", err)
 		}
-		if _, err := q.Discard(w.Context(), id); !errors.Is(err, queue.ErrRunning) {
+		if _, err := w.operate(q.Discard, id); !errors.Is(err, queue.ErrRunning) {
 			w.Errorf("discard: %v", err)
 		}
 		close(finish)

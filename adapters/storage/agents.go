@@ -45,6 +45,9 @@ const agentSelect = `SELECT a.id, a.billing_user_id, a.name, a.contact_email, a.
 	FROM agents a JOIN referrers f ON f.id = a.referrer_id `
 
 func (r agents) Get(_ context.Context, id string) (account.Agent, error) {
+	if r.batch != nil {
+		return r.batch.agent(id)
+	}
 	return r.one("WHERE a.id = ?1", id)
 }
 

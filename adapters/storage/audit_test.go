@@ -148,7 +148,7 @@ func unguarded(t *testing.T, first *storage.Store, open func(testing.TB) *storag
 		return openBooks(t, func(testing.TB) *storage.Store {
 			return run(first, `TRUNCATE agents, api_keys, trial_grants, wallets, ledger_entries, usage_hours, sessions, leases, changes,
 				idempotency_keys, recharge_addresses, recharge_orders, recharge_transfers, webhook_states,
-				upstream_orders, counters, static_addresses CASCADE`)
+				upstream_orders, counters, static_addresses, audit_actions CASCADE`)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
+	"agentproxy/ports"
 )
 
 // committer is group commit: writers that wait share one transaction, because a commit that survives a
@@ -23,15 +25,22 @@ import (
 // writes of the failing one are rolled back. Savepoints cost a quarter of a purchase, so they are
 // not set before they are needed, but then for guardFor transactions.
 //
+// On PostgreSQL what the waiting units read is read ahead for all of them, and what they write is sent
+// together; see batch.
+//
 // When the shared transaction cannot be committed, every unit in it runs once more in a transaction
 // of its own, so that one that cannot be committed fails alone; its caller gets the outcome of that
 // run.
 type committer struct {
-	begin func() (*engine.Transaction, error)
-	queue chan *unit
-	stop  chan struct{} // closed: no unit begins any more
-	done  chan struct{} // closed: the goroutine has returned
-	once  sync.Once
+	// begin begins a transaction for units that are known to read what the list names.
+	begin func(list []*ports.Ahead) (*engine.Transaction, error)
+	// single, if set, runs a unit alone. Then a transaction has the units that waited when it began: it
+	// reads for all of them at once.
+	single func(ctx context.Context, fn func(*engine.Transaction) error) error
+	queue  chan *unit
+	stop   chan struct{} // closed: no unit begins any more
+	done   chan struct{} // closed: the goroutine has returned
+	once   sync.Once
 	// guarded is the number of transactions that still set savepoints. It belongs to the goroutine.
 	guarded int
 	// commit is replaced by tests that need it to fail.
@@ -65,9 +74,13 @@ type unit struct {
 // for it.
 var errAbandoned = errors.New("the unit did not return")
 
-func newCommitter(begin func() (*engine.Transaction, error)) *committer {
+func newCommitter(
+	begin func([]*ports.Ahead) (*engine.Transaction, error),
+	single func(context.Context, func(*engine.Transaction) error) error,
+) *committer {
 	c := &committer{
 		begin:  begin,
+		single: single,
 		queue:  make(chan *unit, 4*maxBatch),
 		stop:   make(chan struct{}),
 		done:   make(chan struct{}),
@@ -104,6 +117,9 @@ func (c *committer) do(ctx context.Context, fn func(*engine.Transaction) error) 
 		case tx := <-u.start:
 			u.run(tx, fn)
 		case err := <-u.answer:
+			if err == errAlone {
+				return c.single(ctx, fn)
+			}
 			return err
 		case <-cancelled:
 			if u.claim() {
@@ -165,13 +181,16 @@ func (c *committer) batch(first *unit) {
 	guard := c.guarded > 0
 	c.guarded = max(c.guarded-1, 0)
 	units, err := c.share([]*unit{first}, guard)
-	if !guard && errors.Is(err, engine.ErrSpoiled) {
+	if !guard && c.single == nil && errors.Is(err, engine.ErrSpoiled) {
 		c.guarded = guardFor
 		units, err = c.share(units, true)
 	}
 	var down error // no transaction can be begun
 	for _, u := range units {
 		switch {
+		case c.single != nil && err != nil && !errors.Is(u.err, errAbandoned):
+			u.claim()
+			u.answer <- cmp.Or(lasting(err), errAlone)
 		case !u.ran: // the caller gave up, or there was nothing to run in
 			u.refuse(err)
 		case errors.Is(u.err, errAbandoned):
@@ -185,6 +204,15 @@ func (c *committer) batch(first *unit) {
 			u.answer <- outcome
 		}
 	}
+}
+
+// lasting returns an error that the units of a transaction have in common; any other may be that of one.
+func lasting(err error) error {
+	unavailable := errors.Is(err, domain.ErrUnavailable) && !errors.Is(err, engine.ErrUndone)
+	if unavailable || errors.Is(err, engine.ErrUnknownOutcome) {
+		return err
+	}
+	return nil
 }
 
 // next returns the next unit that may join, nil if none waits.
@@ -203,14 +231,24 @@ func (c *committer) next(n int, began time.Time) *unit {
 // share runs units, and those that wait and may join, in one transaction. It commits it, or rolls it
 // back if there is nothing to commit, and returns all of them.
 func (c *committer) share(units []*unit, guard bool) ([]*unit, error) {
-	tx, err := c.begin()
+	began, written := time.Now(), false
+	for c.single != nil {
+		u := c.next(len(units), began)
+		if u == nil {
+			break
+		}
+		units = append(units, u)
+	}
+	tx, err := c.begin(aheadOf(units))
 	if err != nil {
 		return units, err
 	}
-	began, written := time.Now(), false
 	for n := 0; err == nil; n++ {
 		if n == len(units) {
-			u := c.next(n, began)
+			var u *unit
+			if c.single == nil {
+				u = c.next(n, began)
+			}
 			if u == nil {
 				break
 			}
@@ -242,6 +280,12 @@ func runIn(tx *engine.Transaction, u *unit, guard bool) error {
 	}
 	u.start <- tx
 	u.err = <-u.end
+	if tx.End != nil {
+		if alone := tx.End(u.err != nil); alone && !errors.Is(u.err, errAbandoned) {
+			u.err = errAlone
+		}
+		return nil
+	}
 	if !guard {
 		if u.err != nil && tx.Wrote || !tx.Open() {
 			return engine.ErrSpoiled
@@ -260,7 +304,7 @@ func runIn(tx *engine.Transaction, u *unit, guard bool) error {
 // alone runs a unit once more, in a transaction of its own. Its second error means that none can be
 // begun.
 func (c *committer) alone(u *unit) (outcome, down error) {
-	tx, err := c.begin()
+	tx, err := c.begin(nil)
 	if err != nil {
 		return err, err
 	}
@@ -277,4 +321,15 @@ func (c *committer) alone(u *unit) (outcome, down error) {
 		return engine.Unavailable("commit", err), nil
 	}
 	return nil, nil
+}
+
+// aheadOf returns what is known of what units read.
+func aheadOf(units []*unit) []*ports.Ahead {
+	list := make([]*ports.Ahead, 0, len(units))
+	for _, u := range units {
+		if a := ports.AheadOf(u.ctx); a != nil {
+			list = append(list, a)
+		}
+	}
+	return list
 }

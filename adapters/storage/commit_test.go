@@ -28,11 +28,17 @@ type gate struct {
 
 func closeGate(t *testing.T, st *storage.Store) *gate {
 	t.Helper()
+	return closeGateFor(t, context.Background(), st)
+}
+
+// closeGateFor is closeGate for the committer to which a context belongs.
+func closeGateFor(t *testing.T, ctx context.Context, st *storage.Store) *gate {
+	t.Helper()
 	g := &gate{t: t, st: st, open: make(chan struct{}), done: make(chan error, 1)}
 	began := make(chan struct{})
 	begin := sync.OnceFunc(func() { close(began) })
 	go func() {
-		g.done <- st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		g.done <- st.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 			begin()
 			<-g.open
 			time.Sleep(10 * time.Millisecond)

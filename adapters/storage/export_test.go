@@ -12,10 +12,19 @@ import (
 )
 
 // SetCommit replaces how transactions are committed.
-func (s *Store) SetCommit(commit func(*engine.Transaction) error) { s.commits.commit = commit }
+func (s *Store) SetCommit(commit func(*engine.Transaction) error) {
+	for _, c := range s.commits {
+		c.commit = commit
+	}
+}
 
 // Waiting returns the number of queued units.
-func (s *Store) Waiting() int { return len(s.commits.queue) }
+func (s *Store) Waiting() (n int) {
+	for _, c := range s.commits {
+		n += len(c.queue)
+	}
+	return n
+}
 
 // Reader runs fn on a connection that reads.
 func (s *Store) Reader(ctx context.Context, fn func(*sql.Conn) error) error {
@@ -24,12 +33,6 @@ func (s *Store) Reader(ctx context.Context, fn func(*sql.Conn) error) error {
 
 // SessionColumns are the columns of sessions, id and agent first.
 var SessionColumns = sessionColumns
-
-// NewerSchema pretends that a newer program migrated the database.
-func (s *Store) NewerSchema() error {
-	_, err := s.Writer().Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, '1')")
-	return err
-}
 
 // SetProofRanges sets how many entries and agents a range of agents has.
 func SetProofRanges(entries int64, agents int) { rangeEntries, rangeAgents = entries, agents }
@@ -54,6 +57,53 @@ func (s *Store) Statements(ctx context.Context, fn func(context.Context, ports.T
 		return list, nil
 	}
 	return list, err
+}
+
+// Plans returns how the database executes the queries of fn, a text for each.
+func (s *Store) Plans(ctx context.Context, fn func(context.Context, ports.Tx) error) (plans []string, err error) {
+	how := "EXPLAIN QUERY PLAN "
+	if s.postgres != nil {
+		how = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) "
+	}
+	err = s.database.View(ctx, func(c engine.Conn) error {
+		return fn(ctx, &tx{Conn: &explainer{Conn: c, how: how, plans: &plans}, store: s})
+	})
+	return plans, err
+}
+
+// explainer asks for the plans of the queries that it passes on.
+type explainer struct {
+	engine.Conn
+	how   string
+	plans *[]string
+}
+
+func (e *explainer) explain(query string, args []any) {
+	text := query
+	err := e.Conn.Rows(e.Context(), e.how+query, args, func(row engine.Row) error {
+		var line string
+		var id, parent, unused int
+		err := row.Scan(&line)
+		if err != nil { // SQLite has three numbers before the text
+			err = row.Scan(&id, &parent, &unused, &line)
+		}
+		text += "\n" + line
+		return err
+	})
+	if err != nil {
+		text += "\n" + err.Error()
+	}
+	*e.plans = append(*e.plans, text)
+}
+
+func (e *explainer) Row(query string, args []any) engine.Row {
+	e.explain(query, args)
+	return e.Conn.Row(query, args)
+}
+
+func (e *explainer) Rows(ctx context.Context, query string, args []any, scan func(engine.Row) error) error {
+	e.explain(query, args)
+	return e.Conn.Rows(ctx, query, args, scan)
 }
 
 // recorder keeps the statements that it passes on.

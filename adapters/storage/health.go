@@ -17,6 +17,9 @@ type healths struct{ *tx }
 const maxIn = 512
 
 func (r healths) Get(ctx context.Context, agentID string, ids []string) (map[string]ports.HealthRead, error) {
+	if r.batch != nil {
+		return r.batch.healths(agentID, ids)
+	}
 	found := make(map[string]ports.HealthRead, len(ids))
 	for len(ids) > 0 {
 		part := ids[:min(len(ids), maxIn)]
@@ -60,6 +63,9 @@ func (r healths) Put(_ context.Context, id string, s health.State) error {
 	blob, err := s.MarshalBinary()
 	if err != nil {
 		return fmt.Errorf("encode health of %s: %w", id, err)
+	}
+	if r.batch != nil {
+		return r.batch.putHealth(id, blob)
 	}
 	n, err := r.exec(putHealth, id, blob)
 	if err != nil {

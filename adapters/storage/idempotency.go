@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"agentproxy/ports"
@@ -15,9 +16,12 @@ import (
 type calls struct{ *tx }
 
 func (r calls) Find(_ context.Context, agentID, path, key string, since time.Time) (ports.Call, bool, error) {
+	if r.batch != nil {
+		return r.batch.findCall(agentID, path, key, since)
+	}
 	c := ports.Call{AgentID: agentID, Path: path, Key: key}
 	// Of two calls with a key that is not stored yet the second must find it.
-	r.serialize("call", agentID, path, key)
+	r.serialize(callLock(agentID, path, key))
 	var at int64
 	var status int
 	err := r.row(`SELECT request, resource, status, created_at FROM idempotency_keys
@@ -31,6 +35,11 @@ func (r calls) Find(_ context.Context, agentID, path, key string, since time.Tim
 	}
 	c.Outcome, c.CreatedAt = storedOutcomes[status], fromMicros(at)
 	return c, true, nil
+}
+
+// callLock is the name of the advisory lock of a key.
+func callLock(agentID, path, key string) string {
+	return strings.Join([]string{"call", agentID, path, key}, "\n")
 }
 
 // storedOutcomes are outcomes as the column status has them: the HTTP status of the
@@ -48,11 +57,16 @@ func outcomeStatus(o ports.Outcome) int {
 }
 
 const putCall = `INSERT INTO idempotency_keys (agent_id, path, key, request, resource, status, created_at)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)` + putCallAgain
+
+const putCallAgain = `
 	ON CONFLICT (agent_id, path, key) DO UPDATE SET request = excluded.request, resource = excluded.resource,
 	status = excluded.status, created_at = excluded.created_at`
 
 func (r calls) Put(_ context.Context, c ports.Call) error {
+	if r.batch != nil {
+		return r.batch.putCall(c)
+	}
 	return r.later("keep key of "+c.AgentID, putCall,
 		c.AgentID, c.Path, c.Key, bytesOf(c.Request), c.Resource, outcomeStatus(c.Outcome), micros(c.CreatedAt))
 }

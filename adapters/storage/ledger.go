@@ -29,6 +29,10 @@ func (r ledger) Open(ctx context.Context, w billing.Wallet) error {
 var walletQuery = "SELECT " + strings.Join(columnNames(new(walletRow)), ", ") + " FROM wallets WHERE agent_id = ?1"
 
 func (r ledger) Wallet(_ context.Context, agentID string) (billing.Wallet, error) {
+	if r.batch != nil {
+		w, err := r.batch.wallet(agentID)
+		return w.Wallet, err
+	}
 	var row walletRow
 	err := r.row(walletQuery+r.lock("wallets"), agentID).Scan(scanTargets(&row)...)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -122,6 +126,9 @@ func (r ledger) EntryOf(ctx context.Context, ref string) (billing.Entry, bool, e
 }
 
 func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error) {
+	if r.batch != nil {
+		return r.batch.post(p)
+	}
 	e := p.Entry
 	totals := ports.Totals{Charged: e.Charged(), Refunded: e.Refunded(), Recharged: e.Recharged()}
 	var ord int64
@@ -163,6 +170,9 @@ func (r ledger) refusal(ctx context.Context, e billing.Entry) error {
 }
 
 func (r ledger) SetLive(_ context.Context, agentID string, delta int) error {
+	if r.batch != nil {
+		return r.batch.setLive(agentID, delta)
+	}
 	n, err := r.exec(`UPDATE wallets SET live_sessions = live_sessions + ?2 WHERE agent_id = ?1`, agentID, delta)
 	return changedWallet(agentID, n, err)
 }
@@ -214,7 +224,9 @@ func (r ledger) TrialsEnding(ctx context.Context, from, to time.Time, limit int)
 
 const addHour = `INSERT INTO usage_hours
 	(agent_id, hour, session_id, up, down, connections, charged, refunded, recharged)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)` + addHourAgain
+
+const addHourAgain = `
 	ON CONFLICT (agent_id, hour, session_id) DO UPDATE SET
 	up = usage_hours.up + excluded.up, down = usage_hours.down + excluded.down,
 	connections = usage_hours.connections + excluded.connections,

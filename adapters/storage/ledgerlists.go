@@ -20,26 +20,51 @@ func (r ledger) Entries(
 	ctx context.Context, agentID string, f ports.LedgerFilter, page domain.Page,
 ) (domain.List[billing.Entry], error) {
 	list := domain.List[billing.Entry]{Page: page}
-	var err error
-	if f.Type == "" {
-		list.Total, err = r.countEntries(ctx, agentID)
-		top := list.Total - page.Offset()
-		if err == nil && top > 0 {
-			list.Items, err = all(r.orm(ctx).Order("ord DESC").
-				Where("agent_id = ? AND ord <= ? AND ord > ?", agentID, top, top-page.Size), fromEntryRow)
+	filtered := func(db *gorm.DB) *gorm.DB {
+		db = db.Where("agent_id = ?", agentID)
+		if f.Type != "" {
+			db = db.Where("type = ?", f.Type)
 		}
-	} else {
-		ofType := func() *gorm.DB {
-			return r.orm(ctx).Model(&entryRow{}).Where("agent_id = ? AND type = ?", agentID, f.Type)
+		if !f.From.IsZero() {
+			db = db.Where("at >= ?", micros(f.From))
 		}
-		var total int64
-		err = ofType().Count(&total).Error
-		if list.Total = int(total); err == nil && list.Total > page.Offset() {
-			numbers := ofType().Select("ord").Order("ord DESC").Limit(page.Size).Offset(page.Offset())
-			list.Items, err = all(r.orm(ctx).Where("agent_id = ? AND ord IN (?)", agentID, numbers).Order("ord DESC"),
-				fromEntryRow)
+		if !f.To.IsZero() {
+			db = db.Where("at < ?", micros(f.To))
 		}
+		return db
 	}
+	every := f == (ports.LedgerFilter{})
+	var err error
+	if every {
+		list.Total, err = r.countEntries(ctx, agentID)
+	} else {
+		var total int64
+		err = filtered(r.orm(ctx).Model(&entryRow{})).Count(&total).Error
+		list.Total = int(total)
+	}
+	places := filtered(r.orm(ctx).Model(&entryRow{})).Order("ord DESC").Limit(page.Size + 1)
+	switch {
+	case err != nil:
+		return list, wrap("count entries of "+agentID, err)
+	case page.After > 0:
+		places = places.Where("ord < ?", page.After)
+	case list.Total <= page.Offset():
+		return list, nil
+	case every:
+		places = places.Where("ord <= ?", list.Total-page.Offset())
+	default:
+		places = places.Offset(page.Offset())
+	}
+	var numbers []int64
+	if err = places.Pluck("ord", &numbers).Error; err != nil || len(numbers) == 0 {
+		return list, wrap("list entries of "+agentID, err)
+	}
+	if len(numbers) > page.Size {
+		numbers = numbers[:page.Size]
+		list.Next = numbers[page.Size-1]
+	}
+	list.Items, err = all(filtered(r.orm(ctx)).Order("ord DESC").
+		Where("ord <= ? AND ord >= ?", numbers[0], numbers[len(numbers)-1]), fromEntryRow)
 	return list, wrap("list entries of "+agentID, err)
 }
 

@@ -16,7 +16,7 @@ import (
 var Module = module(func(Config) error { return nil }, func(s *Store) error { return s.Migrate(context.Background()) })
 
 // MigratedModule is Module for a database that is in use: it refuses one that
-// Module would change, with ErrOlderSchema.
+// Module would change, with an ErrOlderSchema.
 var MigratedModule = module(func(config Config) error {
 	// Opening the file would make it.
 	if _, err := os.Stat(config.Path); config.URL == "" && errors.Is(err, fs.ErrNotExist) {
@@ -24,11 +24,7 @@ var MigratedModule = module(func(config Config) error {
 	}
 	return nil
 }, func(s *Store) error {
-	current, known, err := s.SchemaVersion(context.Background())
-	if err == nil && current < known {
-		err = ErrOlderSchema
-	}
-	return err
+	return s.CheckSchema(context.Background())
 })
 
 func module(look func(Config) error, prepare func(*Store) error) fx.Option {

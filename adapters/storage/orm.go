@@ -104,8 +104,8 @@ func all[Row, T any](db *gorm.DB, from func(Row) T) ([]T, error) {
 	return list, nil
 }
 
-// pageOf reads a page of the rows of db, newest first by seq. It skips the pages before within an
-// index.
+// pageOf reads a page of the rows of db, newest first by seq, which is their place in the list. It
+// skips the pages before within an index.
 func pageOf[Row, T any](ctx context.Context, t *tx, db *gorm.DB, page domain.Page, from func(Row) T,
 	where func(*gorm.DB) *gorm.DB,
 ) (domain.List[T], error) {
@@ -115,12 +115,26 @@ func pageOf[Row, T any](ctx context.Context, t *tx, db *gorm.DB, page domain.Pag
 		return list, err
 	}
 	list.Total = int(total)
-	if list.Total <= page.Offset() {
+	places := where(t.orm(ctx).Model(new(Row))).Order("seq DESC").Limit(page.Size + 1)
+	switch {
+	case page.After > 0:
+		places = places.Where("seq < ?", page.After)
+	case list.Total <= page.Offset():
 		return list, nil
+	default:
+		places = places.Offset(page.Offset())
 	}
-	numbers := where(t.orm(ctx).Model(new(Row))).Select("seq").Order("seq DESC").Limit(page.Size).Offset(page.Offset())
+	var numbers []int64
+	if err := places.Pluck("seq", &numbers).Error; err != nil || len(numbers) == 0 {
+		return list, err
+	}
+	if len(numbers) > page.Size {
+		numbers = numbers[:page.Size]
+		list.Next = numbers[page.Size-1]
+	}
 	var err error
-	list.Items, err = all(db.Where("seq IN (?)", numbers).Order("seq DESC"), from)
+	list.Items, err = all(where(db).Where("seq <= ? AND seq >= ?", numbers[0], numbers[len(numbers)-1]).
+		Order("seq DESC"), from)
 	return list, err
 }
 

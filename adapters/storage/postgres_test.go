@@ -381,25 +381,6 @@ func TestALockThatTakesTooLongIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestPostgresRefusesANewerAndAnOlderSchema(t *testing.T) {
-	url := pg.Database(t)
-	st := openURL(t, url)
-	current, known, err := st.SchemaVersion(t.Context())
-	if err != nil || current != known || known < 2 {
-		t.Errorf("the schema is %d of %d, %v", current, known, err)
-	}
-	if err := st.NewerSchema(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := storage.Open(t.Context(), storage.Config{URL: storage.URL(url)}); !errors.Is(err, storage.ErrNewerSchema) {
-		t.Errorf("Open returned %v", err)
-	}
-	empty := openURL(t, pg.Empty(t))
-	if current, _, err := empty.SchemaVersion(t.Context()); current != 0 || err != nil {
-		t.Errorf("an empty database has schema %d, %v", current, err)
-	}
-}
-
 func TestReplicasMayMigrateTogether(t *testing.T) {
 	t.Parallel()
 	url := pg.Empty(t)

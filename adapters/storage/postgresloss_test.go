@@ -3,6 +3,8 @@ package storage_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -89,7 +91,7 @@ func (w *way) serve() {
 				if answered.CompareAndSwap(true, false) {
 					w.asked.Add(1)
 				}
-				if bytes.Contains(buf[:n], []byte("COMMIT\x00")) {
+				if isCommit(buf[:n]) {
 					if w.cut.CompareAndSwap(beforeCommit, letPass) {
 						return
 					}
@@ -117,6 +119,14 @@ func (w *way) serve() {
 			}
 		}()
 	}
+}
+
+// isCommit reports whether a message has COMMIT as text, or executes it by the name that pgx gives a
+// prepared statement.
+func isCommit(message []byte) bool {
+	digest := sha256.Sum256([]byte("COMMIT"))
+	return bytes.Contains(message, []byte("COMMIT\x00")) ||
+		bytes.Contains(message, []byte("stmtcache_"+hex.EncodeToString(digest[:24])))
 }
 
 // drop cuts every connection.

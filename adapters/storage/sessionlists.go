@@ -16,38 +16,61 @@ import (
 
 // List finds the page of the whole list by number, because sessions are
 // numbered within their agent and never removed. A filter is counted and walked
-// within the index, which grows with this agent's sessions only.
+// within what there is of this agent only.
 func (r sessions) List(
 	ctx context.Context, agentID string, f ports.SessionFilter, page domain.Page,
 ) (domain.List[ports.SessionRead], error) {
 	list := domain.List[ports.SessionRead]{Page: page}
 	where, args := sessionWhere(agentID, f)
-	count := "SELECT COUNT(*) FROM sessions WHERE " + where
+	count := "SELECT COUNT(*) FROM sessions s WHERE " + where
 	if f == (ports.SessionFilter{}) {
-		count = "SELECT COALESCE(MAX(ord), 0) FROM sessions WHERE " + where
+		count = "SELECT COALESCE(MAX(s.ord), 0) FROM sessions s WHERE " + where
 	}
 	if err := r.row(count, args...).Scan(&list.Total); err != nil {
 		return list, fmt.Errorf("count sessions of %s: %w", agentID, err)
 	}
-	top := list.Total - page.Offset()
-	if top <= 0 {
-		return list, nil
+	places, err := r.places(ctx, where, args, page, list.Total, f == (ports.SessionFilter{}))
+	if err != nil || len(places) == 0 {
+		return list, wrap("list sessions of "+agentID, err)
 	}
-	var query string
-	if f == (ports.SessionFilter{}) {
-		query = "s.ord <= ?2 AND s.ord > ?3"
-		args = append(args, top, top-page.Size)
-	} else {
-		query = "s.ord IN (SELECT ord FROM sessions WHERE " + where + " ORDER BY ord DESC LIMIT ?" +
-			strconv.Itoa(len(args)+1) + " OFFSET ?" + strconv.Itoa(len(args)+2) + ")"
-		args = append(args, page.Size, page.Offset())
+	if len(places) > page.Size {
+		places = places[:page.Size]
+		list.Next = places[page.Size-1]
 	}
-	var err error
-	list.Items, err = r.reads(ctx, page.Size, query, args...)
-	if err != nil {
-		return list, fmt.Errorf("list sessions of %s: %w", agentID, err)
+	between := "s.ord <= ?" + strconv.Itoa(len(args)+1) + " AND s.ord >= ?" + strconv.Itoa(len(args)+2)
+	list.Items, err = r.reads(ctx, page.Size, where+" AND "+between,
+		append(args, places[0], places[len(places)-1])...)
+	return list, wrap("list sessions of "+agentID, err)
+}
+
+// places lists the numbers of the sessions of a page, and the one after it.
+func (r sessions) places(
+	ctx context.Context, where string, args []any, page domain.Page, total int, every bool,
+) (found []int64, err error) {
+	query := "SELECT s.ord FROM sessions s WHERE " + where
+	offset := page.Offset()
+	place := func(v any) string {
+		args = append(args[:len(args):len(args)], v)
+		return "?" + strconv.Itoa(len(args))
 	}
-	return list, nil
+	switch {
+	case page.After > 0:
+		query += " AND s.ord < " + place(page.After)
+		offset = 0
+	case offset >= total:
+		return nil, nil
+	case every:
+		query += " AND s.ord <= " + place(total-offset)
+		offset = 0
+	}
+	query += " ORDER BY s.ord DESC LIMIT " + place(page.Size+1) + " OFFSET " + place(offset)
+	err = r.rows(ctx, query, args, func(row engine.Row) error {
+		var ord int64
+		err := row.Scan(&ord)
+		found = append(found, ord)
+		return err
+	})
+	return found, err
 }
 
 // reads lists sessions of an agent, the first argument, newest first.
@@ -63,16 +86,21 @@ func (r sessions) reads(ctx context.Context, room int, where string, args ...any
 }
 
 func sessionWhere(agentID string, f ports.SessionFilter) (string, []any) {
-	where, args := "agent_id = ?1", []any{agentID}
-	add := func(column, value string) {
-		if value != "" {
+	where, args := "s.agent_id = ?1", []any{agentID}
+	add := func(given bool, before string, value any, after string) {
+		if given {
 			args = append(args, value)
-			where += " AND " + column + " = ?" + strconv.Itoa(len(args))
+			where += " AND " + before + "?" + strconv.Itoa(len(args)) + after
 		}
 	}
-	add("status", string(f.Status))
-	add("type", string(f.Type))
-	add("product_no", f.ProductNo)
+	add(f.Status != "", "s.status = ", string(f.Status), "")
+	add(f.Type != "", "s.type = ", string(f.Type), "")
+	add(f.ProductNo != "", "s.product_no = ", f.ProductNo, "")
+	add(f.Country != "", "s.country = ", f.Country, "")
+	add(!f.From.IsZero(), "s.created_at >= ", micros(f.From), "")
+	add(!f.To.IsZero(), "s.created_at < ", micros(f.To), "")
+	// Unlike LIKE this has no wildcards, and regards case in both databases.
+	add(f.LabelKey != "", "replace(s.labels, ", "\n"+labelText(f.LabelKey, f.LabelValue), ", '') <> s.labels")
 	return where, args
 }
 
@@ -98,20 +126,17 @@ func (r sessions) Holding(ctx context.Context, agentID string) ([]ports.SessionR
 	return holding, nil
 }
 
-func (r sessions) Count(ctx context.Context, agentID string) (map[session.Status]int, error) {
-	counts := map[session.Status]int{}
-	err := r.rows(ctx, "SELECT status, COUNT(*) FROM sessions WHERE agent_id = ?1 GROUP BY status", []any{agentID},
-		func(rows engine.Row) error {
-			var status string
-			var n int
-			err := rows.Scan(&status, &n)
-			counts[session.Status(status)] = n
-			return err
-		})
+const countSessions = `SELECT COALESCE((SELECT MAX(ord) FROM sessions WHERE agent_id = ?1), 0),
+	(SELECT COUNT(*) FROM sessions WHERE agent_id = ?1 AND ` + live + ` AND status = 'creating'),
+	(SELECT COUNT(*) FROM sessions WHERE agent_id = ?1 AND ` + live + ` AND status = 'active')`
+
+// Count reads the number of the last session, as none is ever removed.
+func (r sessions) Count(_ context.Context, agentID string) (n ports.SessionCount, err error) {
+	err = r.row(countSessions, agentID).Scan(&n.Total, &n.Creating, &n.Active)
 	if err != nil {
-		return nil, fmt.Errorf("count sessions of %s: %w", agentID, err)
+		return ports.SessionCount{}, fmt.Errorf("count sessions of %s: %w", agentID, err)
 	}
-	return counts, nil
+	return n, nil
 }
 
 // The status and the type are those of the partial index.

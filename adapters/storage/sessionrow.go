@@ -39,6 +39,7 @@ type sessionState struct {
 	RefundedTrial, RefundedOwn      int64
 	FailureCode, FailureMessage     string
 	ActivatedAt, ExpiresAt, EndedAt int64
+	Labels                          string
 }
 
 func toSessionRow(s session.Session) sessionRow {
@@ -56,6 +57,7 @@ func toSessionRow(s session.Session) sessionRow {
 		RefundedTrial: int64(s.Money.Refunded.Trial), RefundedOwn: int64(s.Money.Refunded.Own),
 		FailureCode: s.Failure.Code, FailureMessage: s.Failure.Message,
 		ActivatedAt: micros(s.ActivatedAt), ExpiresAt: micros(s.ExpiresAt), EndedAt: micros(s.EndedAt),
+		Labels: joinLabels(s.Labels),
 	}}
 }
 
@@ -83,6 +85,7 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 		Failure:   session.Failure{Code: r.FailureCode, Message: r.FailureMessage},
 		CreatedAt: fromMicros(r.CreatedAt), ActivatedAt: fromMicros(r.ActivatedAt),
 		ExpiresAt: fromMicros(r.ExpiresAt), EndedAt: fromMicros(r.EndedAt),
+		Labels: splitLabels(r.Labels),
 	}, nil
 }
 

@@ -41,11 +41,18 @@ var (
 )
 
 func (r sessions) Insert(_ context.Context, s session.Session) error {
+	if r.batch != nil {
+		r.batch.insertSession(s)
+		return nil
+	}
 	row := toSessionRow(s)
 	return r.later("insert session "+s.ID, insertSession, columnValues(&row)...)
 }
 
 func (r sessions) Put(_ context.Context, s session.Session) error {
+	if r.batch != nil {
+		return r.batch.putSession(s)
+	}
 	row := toSessionRow(s)
 	n, err := r.exec(putSession, append([]any{s.ID, s.AgentID}, columnValues(&row.sessionState)...)...)
 	if err != nil {
@@ -58,10 +65,16 @@ func (r sessions) Put(_ context.Context, s session.Session) error {
 }
 
 func (r sessions) Get(_ context.Context, agentID, id string) (session.Session, error) {
+	if r.batch != nil {
+		return r.batch.session(agentID, id)
+	}
 	return scanSession(id, r.row(getSession+r.lock("s"), id, agentID))
 }
 
 func (r sessions) Load(_ context.Context, id string) (session.Session, error) {
+	if r.batch != nil {
+		return r.batch.session("", id)
+	}
 	return scanSession(id, r.row(loadSession+r.lock("s"), id))
 }
 
@@ -78,6 +91,9 @@ func scanSession(id string, found engine.Row) (session.Session, error) {
 }
 
 func (r sessions) Read(_ context.Context, agentID, id string) (ports.SessionRead, error) {
+	if r.batch != nil {
+		return r.batch.readSession(agentID, id)
+	}
 	r.hold(id)
 	read, err := scanSessionRead(r.row(readSession, id, agentID))
 	if errors.Is(err, sql.ErrNoRows) {

@@ -77,21 +77,6 @@ func TestAPathMayHoldAnyCharacter(t *testing.T) {
 	}
 }
 
-func TestANewerSchemaIsRefused(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "test.db")
-	st := openAt(t, path)
-	current, known, err := st.SchemaVersion(t.Context())
-	if err != nil || current != known || known < 2 {
-		t.Errorf("the schema is %d of %d, %v", current, known, err)
-	}
-	if err := st.NewerSchema(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := storage.Open(t.Context(), storage.Config{Path: path}); !errors.Is(err, storage.ErrNewerSchema) {
-		t.Errorf("Open returned %v", err)
-	}
-}
-
 func TestMigrateMayRunTwiceAndInSeveralProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	var wg sync.WaitGroup

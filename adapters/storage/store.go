@@ -2,7 +2,8 @@
 // hand-written SQL on the hot paths. It implements ports.Store and ports.Audit.
 //
 // A unit of work is a tx, which hands out the repositories. Its statements run on an engine.Conn of
-// the package sqlite or postgres. On SQLite the committer lets units that wait share one commit.
+// the package sqlite or postgres. A committer lets units that wait share one commit, on PostgreSQL
+// those whose rows are known ahead.
 package storage
 
 import (
@@ -10,11 +11,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"gorm.io/gorm"
@@ -50,6 +54,8 @@ type Config struct {
 	Host func() time.Time
 	// Logger logs migrations and lost notifications; nil discards them.
 	Logger *slog.Logger
+	// Migrations replaces the files of the migrations; tests set it.
+	Migrations func(fs.FS) fs.FS
 }
 
 // JobTx is the transaction of a unit that inserts a job.
@@ -77,7 +83,7 @@ type database interface {
 	// Migrations returns the files of the migrations, Migrate applies them, and Migrated reports
 	// whether it ever ran.
 	Migrations() (fs.FS, error)
-	Migrate(ctx context.Context, log *slog.Logger) error
+	Migrate(ctx context.Context, files fs.FS, log *slog.Logger) error
 	Migrated(ctx context.Context) (bool, error)
 	// Classify marks failures of the database itself as unavailable.
 	Classify(ctx context.Context, err error) error
@@ -92,7 +98,7 @@ type Store struct {
 	config   Config
 	database database
 	update   func(ctx context.Context, fn func(*engine.Transaction) error) error
-	commits  *committer         // SQLite's, or nil
+	commits  []*committer       // SQLite's one, or those of PostgreSQL among which agents are divided
 	postgres *postgres.Database // the database, or nil
 	orm      *gorm.DB
 	clock    *clock
@@ -103,8 +109,8 @@ type Store struct {
 	closing  sync.Once
 }
 
-// Open opens the database, which may still need Migrate. It returns ErrNewerSchema for one that a
-// newer program has migrated.
+// Open opens the database, which may still need Migrate. It returns ErrNewerSchema for one whose
+// schema needs a newer program.
 func Open(ctx context.Context, config Config) (*Store, error) {
 	if (config.Path == "") == (config.URL == "") {
 		return nil, errors.New("open database: give a path or a URL")
@@ -134,14 +140,17 @@ func (s *Store) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.database, s.postgres, s.update = db, db, db.Update
+		s.database, s.postgres, s.update = db, db, s.onPostgres
+		for range lanes {
+			s.commits = append(s.commits, newCommitter(s.beginBatch, db.Update))
+		}
 	} else {
 		db, err := sqlite.Open(ctx, s.config.Path, s.config.Readers)
 		if err != nil {
 			return err
 		}
-		s.commits = newCommitter(db.Begin)
-		s.database, s.update = db, s.commits.do
+		s.commits = []*committer{newCommitter(func([]*ports.Ahead) (*engine.Transaction, error) { return db.Begin() }, nil)}
+		s.database, s.update = db, s.commits[0].do
 	}
 	if err := s.startClock(ctx); err != nil {
 		return err
@@ -172,8 +181,8 @@ func openORM(dialector gorm.Dialector) (*gorm.DB, error) {
 // refused as unavailable.
 func (s *Store) Close() (err error) {
 	s.closing.Do(func() {
-		if s.commits != nil {
-			s.commits.close()
+		for _, c := range s.commits {
+			c.close()
 		}
 		if s.database != nil {
 			err = s.database.Close()
@@ -237,9 +246,30 @@ func (s *Store) read(
 // and with it the units of others.
 func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
 	return s.database.Classify(ctx, s.update(ctx, func(in *engine.Transaction) error {
-		return fn(context.WithoutCancel(ctx), &tx{Conn: in.Conn, store: s, in: in})
+		t := &tx{Conn: in.Conn, store: s, in: in}
+		if shared, ok := in.Conn.(batchConn); ok {
+			t.batch = shared.batch
+		}
+		return fn(context.WithoutCancel(ctx), t)
 	}))
 }
+
+// lanes is the number of committers on PostgreSQL. While one waits for its commit, another writes.
+const lanes = 2
+
+// onPostgres runs a unit in the batch of its agent's committer if what it reads is known ahead.
+func (s *Store) onPostgres(ctx context.Context, fn func(*engine.Transaction) error) error {
+	a := ports.AheadOf(ctx)
+	if a == nil || !storable(a.Path) || !storable(a.Key) {
+		return s.postgres.Update(ctx, fn)
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(a.Agent))
+	return s.commits[h.Sum32()%lanes].do(ctx, fn)
+}
+
+// storable reports whether PostgreSQL keeps a text as it is.
+func storable(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 // Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {

@@ -17,6 +17,9 @@ import (
 type usages struct{ *tx }
 
 func (r usages) Usage(_ context.Context, sessionID string) (traffic.Usage, error) {
+	if r.batch != nil {
+		return r.batch.usage(sessionID)
+	}
 	var row usageRow
 	err := r.row("SELECT "+usageColumns+" FROM sessions s WHERE s.id = ?1"+r.lock("s"),
 		sessionID).Scan(scanTargets(&row)...)

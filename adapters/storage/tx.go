@@ -20,6 +20,7 @@ type tx struct {
 	engine.Conn
 	store *Store
 	in    *engine.Transaction // nil in View
+	batch *batch              // nil for a unit with a transaction of its own, and on SQLite
 }
 
 func (t *tx) Agents() ports.Agents                   { return agents{t} }
@@ -47,6 +48,7 @@ func (t *tx) Policies() ports.Policies               { return policies{t} }
 func (t *tx) Workers() ports.Workers                 { return workers{t} }
 func (t *tx) ExitLog() ports.ExitLog                 { return exits{t} }
 func (t *tx) Keys() ports.Keys                       { return keys{t} }
+func (t *tx) AuditTrail() ports.AuditTrail           { return auditTrail{t} }
 
 // errReadOnly refuses a write inside View before the database does.
 var errReadOnly = errors.New("a view cannot write")
@@ -198,12 +200,28 @@ func (r jobs) Insert(_ context.Context, j ports.Job, now time.Time) error {
 	if insert == nil {
 		return errors.New("insert job: no job inserter is set")
 	}
-	if err := r.Flush(); err != nil {
-		return r.failed(err)
+	in, err := JobTxOf(r.tx)
+	if err != nil {
+		return err
 	}
-	r.in.Wrote = true
-	if err := (*insert)(r.Context(), JobTx{Conn: r.SQL(), Tx: r.in.Tx}, j, now); err != nil {
+	if err := (*insert)(r.Context(), in, j, now); err != nil {
 		return fmt.Errorf("insert job %s: %w", j.Kind, r.failed(err))
 	}
 	return nil
+}
+
+// JobTxOf returns the transaction of a running unit, for what changes jobs. It ends with the unit.
+func JobTxOf(unit ports.Tx) (JobTx, error) {
+	t, ok := unit.(*tx)
+	if !ok {
+		return JobTx{}, errors.New("the unit is not of this store")
+	}
+	if err := t.mayWrite(); err != nil {
+		return JobTx{}, err
+	}
+	if err := t.Flush(); err != nil {
+		return JobTx{}, t.failed(err)
+	}
+	t.in.Wrote = true
+	return JobTx{Conn: t.SQL(), Tx: t.in.Tx}, nil
 }

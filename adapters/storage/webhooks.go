@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/webhook"
@@ -21,9 +22,12 @@ type webhooks struct{ *tx }
 
 // endpointOf begins with the agent. One whose events were never sent has no state, which is the state
 // of an endpoint that works.
-const endpointOf = `SELECT a.webhook_url, a.webhook_version, COALESCE(s.rotated_at, 0), COALESCE(s.disabled_at, 0),
-	COALESCE(s.failing_since, 0), COALESCE(s.last_delivery_at, 0)
-	FROM agents a LEFT JOIN webhook_states s ON s.agent_id = a.id WHERE a.id = ?1`
+const (
+	endpointColumns = `a.webhook_url, a.webhook_version, COALESCE(s.rotated_at, 0), COALESCE(s.disabled_at, 0),
+	COALESCE(s.failing_since, 0), COALESCE(s.last_delivery_at, 0)`
+	endpointFrom = ` FROM agents a LEFT JOIN webhook_states s ON s.agent_id = a.id `
+	endpointOf   = "SELECT a.id, " + endpointColumns + endpointFrom + "WHERE a.id = ?1"
+)
 
 // Endpoint locks the agent first, because a joined row is not read again after a wait. The lock does
 // not block rows that refer to the agent.
@@ -35,18 +39,26 @@ func (r webhooks) Endpoint(ctx context.Context, agentID string) (webhook.Endpoin
 }
 
 func (r webhooks) PeekEndpoint(_ context.Context, agentID string) (webhook.Endpoint, error) {
-	e := webhook.Endpoint{AgentID: agentID}
-	var rotated, disabled, failing, last int64
-	err := r.row(endpointOf, agentID).Scan(&e.URL, &e.Version, &rotated, &disabled, &failing, &last)
+	if r.batch != nil {
+		return r.batch.endpoint(agentID)
+	}
+	e, err := scanEndpoint(r.row(endpointOf, agentID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return webhook.Endpoint{}, account.ErrNotFound
 	}
 	if err != nil {
 		return webhook.Endpoint{}, fmt.Errorf("read webhook of %s: %w", agentID, err)
 	}
+	return e, nil
+}
+
+// scanEndpoint scans a row of endpointOf.
+func scanEndpoint(found engine.Row) (e webhook.Endpoint, err error) {
+	var rotated, disabled, failing, last int64
+	err = found.Scan(&e.AgentID, &e.URL, &e.Version, &rotated, &disabled, &failing, &last)
 	e.RotatedAt, e.DisabledAt = fromMicros(rotated), fromMicros(disabled)
 	e.FailingSince, e.LastDeliveryAt = fromMicros(failing), fromMicros(last)
-	return e, nil
+	return e, err
 }
 
 // endpointRow is a row of webhook_states.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/app/acting"
 	"agentproxy/app/changes"
 	"agentproxy/app/notify"
 	"agentproxy/app/sessions"
@@ -131,6 +132,7 @@ func (a *Service) Register(ctx context.Context, in Register) (Registered, error)
 			return err
 		}
 		out.Info, out.Referred = a.info(agent, wallet, now), referred
+		acting.On(ctx, id)
 		return nil
 	})
 	if err != nil {

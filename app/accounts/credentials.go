@@ -259,25 +259,40 @@ func (a *Service) lookUpKey(ctx context.Context, hashes [][]byte) (cachedKey, er
 		}))
 }
 
-// agentByID returns the agent of an id, from memory where possible.
+type uncheckedKey struct{}
+
+// Unchecked returns a context in which credentials in memory suffice while the database is away, for calls
+// that change nothing and reveal nothing of an agent: they may have been revoked meanwhile.
+func Unchecked(ctx context.Context) context.Context {
+	return context.WithValue(ctx, uncheckedKey{}, true)
+}
+
+// agentByID returns the agent of an id, from memory where possible: not when a change may be unknown, unless
+// the call is Unchecked.
 func (a *Service) agentByID(ctx context.Context, id string) (*knownAgent, error) {
+	if a.hub.Behind() && ctx.Value(uncheckedKey{}) == nil {
+		return a.readAgent(ctx, id)
+	}
 	key := cachedAgent{a.cache.since.Load(), id}
 	return a.cache.agents.Get(ctx, key, otter.LoaderFunc[cachedAgent, *knownAgent](
-		func(ctx context.Context, key cachedAgent) (agent *knownAgent, err error) {
-			err = a.store.View(ctx, func(ctx context.Context, tx repos) error {
-				found, err := tx.Agents().Get(ctx, key.id)
-				if err != nil {
-					return err
-				}
-				further, err := tx.Keys().Further(ctx, key.id)
-				agent = &knownAgent{Agent: found, keys: []*knownKey{{Key: found.FirstKey()}}}
-				for _, k := range further {
-					agent.keys = append(agent.keys, &knownKey{Key: k})
-				}
-				return err
-			})
-			return agent, err
-		}))
+		func(ctx context.Context, key cachedAgent) (*knownAgent, error) { return a.readAgent(ctx, key.id) }))
+}
+
+// readAgent reads an agent and its keys.
+func (a *Service) readAgent(ctx context.Context, id string) (agent *knownAgent, err error) {
+	err = a.store.View(ctx, func(ctx context.Context, tx repos) error {
+		found, err := tx.Agents().Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		further, err := tx.Keys().Further(ctx, id)
+		agent = &knownAgent{Agent: found, keys: []*knownKey{{Key: found.FirstKey()}}}
+		for _, k := range further {
+			agent.keys = append(agent.keys, &knownKey{Key: k})
+		}
+		return err
+	})
+	return agent, err
 }
 
 // AgentChanged drops an agent.

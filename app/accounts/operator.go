@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"agentproxy/app/acting"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/session"
@@ -107,7 +108,7 @@ func (a *Service) DisableFrom(ctx context.Context, network netip.Prefix, reason 
 			if agent.Status != account.Active {
 				continue
 			}
-			if err := a.Disable(ctx, agent.ID, reason); err != nil {
+			if err := a.Disable(acting.Each(ctx, agent.ID), agent.ID, reason); err != nil {
 				return ids, err
 			}
 			ids = append(ids, agent.ID)

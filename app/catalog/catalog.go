@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -62,7 +63,7 @@ func (c *Catalog) Replace(products []catalog.Product) error {
 
 // Products lists the products that match a filter, in the order of the configuration.
 func (c *Catalog) Products(f catalog.Filter, page domain.Page) domain.List[catalog.Product] {
-	return paged(f.Apply(c.visible()), page)
+	return domain.Paged(f.Apply(c.visible()), page)
 }
 
 // visible returns the products with their availability at the moment.
@@ -179,9 +180,23 @@ func (c *Catalog) RefreshStock(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// paged returns one page of a list in memory.
-func paged[T any](all []T, page domain.Page) domain.List[T] {
-	from := min(page.Offset(), len(all))
-	to := min(from+page.Size, len(all))
-	return domain.List[T]{Items: all[from:to], Page: page, Total: len(all)}
+// Workers reports whether the sessions of a product carry workers, whichever source delivers them, and
+// how many may have exits of their own; -1 if that is not known.
+func (c *Catalog) Workers(p catalog.Product) (carries bool, unique int) {
+	if p.Type != session.Dynamic || p.Direct || len(p.Sources) == 0 {
+		return false, -1
+	}
+	unique = math.MaxInt
+	for _, from := range p.Sources {
+		provider, known := c.providers[from.Provider]
+		if !known || !provider.Capabilities().Workers {
+			return false, -1
+		}
+		if local, ok := provider.(ports.Crowd); ok {
+			unique = min(unique, len(local.Exits(session.Location{})))
+		} else {
+			unique = -1
+		}
+	}
+	return true, unique
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"agentproxy/ports"
@@ -23,6 +24,8 @@ type Hub struct {
 	polling sync.Mutex // one poll at a time; it guards what follows
 	cursor  ports.Cursor
 	primed  bool
+
+	begun, polled atomic.Int64 // when the first poll began, and the last one that succeeded, in microseconds
 }
 
 // New returns a hub without watchers.
@@ -64,11 +67,23 @@ const (
 	keepChanges  = 10 * time.Minute
 )
 
+// behindAfter is how long ago the last poll may have succeeded for a change to be known within a second.
+const behindAfter = time.Second
+
+// Behind reports whether changes of the last second may be unknown, as while the database is away. It is
+// false until the first Poll: no other process is followed then.
+func (h *Hub) Behind() bool {
+	polled := max(h.begun.Load(), h.polled.Load())
+	return polled > 0 && h.clock.Now().UnixMicro()-polled > behindAfter.Microseconds()
+}
+
 // Poll notifies the watchers of what other processes changed since the last call.
 // After one that failed it notifies them that anything may have changed.
 func (h *Hub) Poll(ctx context.Context) error {
 	h.polling.Lock()
 	defer h.polling.Unlock()
+	began := h.clock.Now().UnixMicro()
+	h.begun.CompareAndSwap(0, began)
 	var changes []ports.Change
 	var cursor ports.Cursor
 	err := h.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
@@ -85,6 +100,7 @@ func (h *Hub) Poll(ctx context.Context) error {
 		return err
 	}
 	h.cursor, h.primed = cursor, true
+	defer h.polled.Store(began) // after the watchers know
 	if missed {
 		h.AgentChanged("")
 		h.SessionChanged("")

@@ -2,10 +2,13 @@ package changes_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
 
+	"agentproxy/app/accounts"
+	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/ports"
 	"agentproxy/test/apptest"
@@ -109,6 +112,56 @@ func TestAReadUnderWayIsNotCached(t *testing.T) {
 		_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey)
 		apptest.ErrorIs(t, err, account.ErrDisabled)
 	}
+}
+
+// While the database is away a change of another process is not known: what is in memory does not decide then.
+func TestCredentialsInMemoryExpireWhileTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	other := apptest.Open(t, apptest.Options{Database: w.Database})
+	r := w.RegisterCredentials()
+	tok, err := w.IssueToken(r)
+	apptest.OK(t, err)
+	apptest.OK(t, w.Poll(t.Context()))
+	credentials := func(ctx context.Context, what string, want error) {
+		t.Helper()
+		_, byKey := w.Accounts.AuthenticateKey(ctx, r.APIKey)
+		_, byToken := w.Accounts.AuthenticateToken(ctx, tok.Text)
+		_, issued := w.IssueToken(r)
+		for name, err := range map[string]error{"the key": byKey, "the token": byToken, "a new token": issued} {
+			if name == "a new token" && ctx != t.Context() {
+				continue
+			}
+			if want == nil && err != nil || !errors.Is(err, want) {
+				t.Errorf("%s, %s: %v, want %v", what, name, err, want)
+			}
+		}
+	}
+	credentials(t.Context(), "at first", nil)
+	present := w.Store.Store
+	w.Store.Store = away{present}
+	credentials(t.Context(), "at once", nil)
+	if w.Poll(t.Context()) == nil {
+		t.Error("the poll did not fail")
+	}
+	w.Clock.Advance(time.Second)
+	credentials(t.Context(), "within a second", nil)
+	w.Clock.Advance(time.Millisecond)
+	credentials(t.Context(), "later", domain.ErrUnavailable)
+	credentials(accounts.Unchecked(t.Context()), "later, for what may be unchecked", nil)
+
+	apptest.OK(t, other.Accounts.Disable(t.Context(), r.Agent.ID, "abuse"))
+	w.Store.Store = present
+	credentials(t.Context(), "before the next poll", account.ErrDisabled)
+	apptest.OK(t, w.Poll(t.Context()))
+	credentials(accounts.Unchecked(t.Context()), "after it", account.ErrDisabled)
+}
+
+// away is a store that cannot be reached.
+type away struct{ ports.Store }
+
+func (away) View(context.Context, func(context.Context, ports.Tx) error) error {
+	return apptest.ErrStore
 }
 
 // slowView is a store whose views end late.

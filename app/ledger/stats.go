@@ -52,11 +52,8 @@ func (u *Stats) Overview(ctx context.Context, agentID string) (Overview, error) 
 			return err
 		}
 		o = Overview{Balance: b.Wallet.Balance(), Held: b.Held, TotalSpent: b.Spent, TotalRecharged: b.Wallet.Recharged,
-			Active: counts[session.Active], Creating: counts[session.Creating], UsedBytes: tally.Bytes,
+			Active: counts.Active, Creating: counts.Creating, Total: counts.Total, UsedBytes: tally.Bytes,
 			EventsReported: tally.Reported, SuccessRate: 1, Rotations: tally.Rotations}
-		for _, n := range counts {
-			o.Total += n
-		}
 		if tally.Scored > 0 {
 			o.SuccessRate = float64(tally.Good) / float64(tally.Scored)
 		}
@@ -119,6 +116,11 @@ func parseDate(field, text string, otherwise time.Time) (time.Time, error) {
 	if text == "" {
 		return otherwise, nil
 	}
+	return ParseDate(field, text)
+}
+
+// ParseDate reads a date of a query, YYYY-MM-DD or RFC 3339.
+func ParseDate(field, text string) (time.Time, error) {
 	for _, layout := range []string{time.DateOnly, time.RFC3339} {
 		if t, err := time.Parse(layout, text); err == nil && t.Year() >= 1970 && t.Year() < 10000 {
 			return t.UTC(), nil

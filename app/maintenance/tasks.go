@@ -36,7 +36,6 @@ type Tasks struct {
 
 	failed  failures
 	purging sync.Mutex
-	trimmed string // the last session whose feed was trimmed
 }
 
 // New returns the tasks.
@@ -121,15 +120,12 @@ func (p *Tasks) Purge(ctx context.Context) error {
 	if err := p.limits.Purge(ctx); err != nil {
 		return err
 	}
-	var last string
-	err = p.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
-		last, err = tx.Events().Trim(ctx, now.Add(-eventlog.Retention), p.trimmed, passSize)
-		return err
+	err = p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
+		return tx.Events().Trim(ctx, now.Add(-eventlog.Retention), passSize)
 	})
 	if err != nil {
 		return fmt.Errorf("trim events: %w", err)
 	}
-	p.trimmed = last
 	return nil
 }
 

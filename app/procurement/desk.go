@@ -86,11 +86,11 @@ func (u *Desk) Lost(ctx context.Context, id string) (o procurement.Order, err er
 	var refused error
 	err = u.driver.change(ctx, o, func(ctx context.Context, c *change) error {
 		if refused = c.order.MayBeLost(); refused != nil {
-			return nil
+			return refused // so that the unit, and with it the operator's action, is not committed
 		}
 		if c.session.Status.Over() && !c.session.AwaitsOutcome() {
 			refused = procurement.ErrDecided.Msgf("the session has ended, and nothing is held for it")
-			return nil
+			return refused
 		}
 		return deliveries{u.driver}.lose(ctx, c)
 	})

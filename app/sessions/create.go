@@ -105,7 +105,8 @@ func (u *Service) Create(ctx context.Context, in Create) (Done, error) {
 	id := u.ids.New(session.IDPrefix)
 	var done Done
 	var p purchase
-	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	ahead := ports.Ahead{Agent: in.AgentID, Money: true, Path: in.Call.Path, Key: in.Call.Key}
+	err = u.store.Update(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		prev, replay, err := u.replayed(ctx, tx, in.AgentID, in.Call, now)
 		if err != nil || replay {
@@ -273,7 +274,7 @@ func (u *Service) buy(ctx context.Context, tx Repos, p purchase, id string, now 
 	s := session.Session{ID: id, AgentID: p.AgentID, Type: p.spec.Type, Status: session.Creating,
 		ProductNo: p.product.No, Provider: from.Provider, Quantity: p.spec.Quantity, Days: p.spec.Days,
 		Bytes: p.spec.Bytes, Price: p.price, Protocol: p.spec.Protocol, Location: p.spec.Location,
-		Rotation: p.spec.Rotation, CreatedAt: now}
+		Rotation: p.spec.Rotation, Labels: p.spec.Labels, CreatedAt: now}
 	if err := b.Hold(ctx, w, &s, p.cost, u.means(p.product, from.Provider), "", +1); err != nil {
 		return Done{}, err
 	}

@@ -32,7 +32,8 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (Done, error) {
 			"scheduled or manual")
 	}
 	var done Done
-	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	ahead := ports.Ahead{Agent: in.AgentID, Sessions: []string{in.SessionID}, Path: in.Call.Path, Key: in.Call.Key}
+	err := u.store.Update(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		prev, replay, err := u.replayed(ctx, tx, in.AgentID, in.Call, now)
 		if err != nil || replay {

@@ -127,7 +127,8 @@ func (t *Service) take(ctx context.Context, agentID string, events []ReportedEve
 	}
 	// A transaction may run again, but evidence is claimed once.
 	claims := make([]*health.Event, len(events))
-	err = t.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	ahead := ports.ReadAhead(ctx, ports.Ahead{Agent: agentID, Health: sessionsOf(order)})
+	err = t.store.Update(ahead, func(ctx context.Context, tx repos) error {
 		now := t.clock.Now()
 		if out.sessions, err = reportedOf(ctx, tx, agentID, order, events); err != nil {
 			return err

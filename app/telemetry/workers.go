@@ -8,24 +8,30 @@ import (
 	"agentproxy/domain/worker"
 )
 
+// sessionsOf lists the sessions of what events are about, each once and in their order.
+func sessionsOf(order []of) []string {
+	ids, seen := make([]string, 0, len(order)), make(map[string]bool, len(order))
+	for _, on := range order {
+		if !seen[on.session] {
+			seen[on.session] = true
+			ids = append(ids, on.session)
+		}
+	}
+	return ids
+}
+
 // reportedOf reads what the events of a call are about. An event of a worker that is not there refuses
 // the whole call.
 func reportedOf(
 	ctx context.Context, tx repos, agentID string, order []of, events []ReportedEvent,
 ) (map[of]*reportedOn, error) {
-	var ids []string
 	names := map[string][]string{}
 	for _, on := range order {
-		if on.worker == "" {
-			ids = append(ids, on.session)
-			continue
+		if on.worker != "" {
+			names[on.session] = append(names[on.session], on.worker)
 		}
-		if names[on.session] == nil {
-			ids = append(ids, on.session)
-		}
-		names[on.session] = append(names[on.session], on.worker)
 	}
-	reads, err := tx.Health().Get(ctx, agentID, ids)
+	reads, err := tx.Health().Get(ctx, agentID, sessionsOf(order))
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 // Repos is the repositories that the use cases of traffic use.
 type Repos interface {
 	sessions.Repos
-	Workers() ports.Workers
 }
 
 func narrow(store ports.Store) ports.Unit[Repos] {

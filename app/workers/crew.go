@@ -36,7 +36,8 @@ func (u *Service) crew(ctx context.Context, tx Repos, id string, crowd fulfilmen
 		return nil, err
 	}
 	c := &crew{service: u, tx: tx, session: s, crowd: crowd, now: u.clock.Now(),
-		workers: make(map[string]worker.Worker, len(list)), used: map[netip.Addr]int{}, unique: map[netip.Addr]int{}, bad: map[netip.Addr]bool{}}
+		workers: make(map[string]worker.Worker, len(list)), used: map[netip.Addr]int{},
+		unique: map[netip.Addr]int{}, bad: map[netip.Addr]bool{}}
 	for _, exit := range s.Exits {
 		c.used[exit.IP]++
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"strconv"
 	"time"
@@ -26,6 +28,7 @@ type agentCmd struct {
 }
 
 type agentAddCmd struct {
+	noted
 	Name     string `required:"" help:"Its name, 2 to 100 characters."`
 	Referral string `placeholder:"CODE" help:"The code of the referring agent."`
 }
@@ -33,7 +36,7 @@ type agentAddCmd struct {
 // Run opens an account.
 func (c agentAddCmd) Run(k *kit) error {
 	var service *accounts.Service
-	return k.core(func(ctx context.Context) error {
+	return k.do(c.action("agent add", ""), func(ctx context.Context) error {
 		r, err := service.Register(ctx, accounts.Register{Profile: account.Profile{Name: c.Name}, ReferralCode: c.Referral,
 			Operator: true})
 		if err != nil {
@@ -67,8 +70,9 @@ func network(text string) (netip.Prefix, error) {
 
 // Run lists agents.
 func (c agentListCmd) Run(k *kit) error {
-	if c.Page < 1 || c.PageSize < 1 {
-		return domain.InvalidField("page", "and page-size must be 1 or more")
+	page, err := pageOf(c.Page, c.PageSize)
+	if err != nil {
+		return err
 	}
 	var filter ports.AgentFilter
 	if c.RegisteredFrom != "" {
@@ -79,7 +83,7 @@ func (c agentListCmd) Run(k *kit) error {
 	}
 	var accounts *accounts.Service
 	return k.core(func(ctx context.Context) error {
-		list, err := accounts.List(ctx, filter, domain.Page{Number: c.Page, Size: min(c.PageSize, domain.MaxPageSize)})
+		list, err := accounts.List(ctx, filter, page)
 		if err != nil {
 			return err
 		}
@@ -136,7 +140,7 @@ func limitText(info accounts.Info) string {
 type agentDisableCmd struct {
 	AgentID        string `arg:"" optional:"" name:"AGENT_ID"`
 	RegisteredFrom string `placeholder:"CIDR" help:"In place of AGENT_ID: every agent that registered from this network."`
-	Reason         string `required:"" help:"Why; kept with the account."`
+	reasoned
 }
 
 // Run disables an agent, or all that registered from a network.
@@ -145,7 +149,7 @@ func (c agentDisableCmd) Run(k *kit) error {
 		return domain.InvalidField("AGENT_ID", "or --registered-from is needed, and not both")
 	}
 	var accounts *accounts.Service
-	return k.core(func(ctx context.Context) error {
+	return k.do(c.action("agent disable", cmp.Or(c.AgentID, c.RegisteredFrom)), func(ctx context.Context) error {
 		if c.RegisteredFrom == "" {
 			if err := accounts.Disable(ctx, c.AgentID, c.Reason); err != nil {
 				return err
@@ -166,13 +170,14 @@ func (c agentDisableCmd) Run(k *kit) error {
 }
 
 type agentEnableCmd struct {
+	noted
 	AgentID string `arg:"" name:"AGENT_ID"`
 }
 
 // Run enables an agent.
 func (c agentEnableCmd) Run(k *kit) error {
 	var accounts *accounts.Service
-	return k.core(func(ctx context.Context) error {
+	return k.do(c.action("agent enable", c.AgentID), func(ctx context.Context) error {
 		if err := accounts.Enable(ctx, c.AgentID); err != nil {
 			return err
 		}
@@ -181,6 +186,7 @@ func (c agentEnableCmd) Run(k *kit) error {
 }
 
 type agentLimitCmd struct {
+	noted
 	AgentID   string `arg:"" name:"AGENT_ID"`
 	PerMinute int    `required:"" help:"Requests a minute; 0 is unlimited."`
 }
@@ -188,7 +194,9 @@ type agentLimitCmd struct {
 // Run sets an agent's own rate limit.
 func (c agentLimitCmd) Run(k *kit) error {
 	var accounts *accounts.Service
-	return k.core(func(ctx context.Context) error {
+	action := c.action("agent set-rate-limit", c.AgentID)
+	action.Details = fmt.Sprintf("per_minute=%d", c.PerMinute)
+	return k.do(action, func(ctx context.Context) error {
 		if err := accounts.SetRateLimit(ctx, c.AgentID, c.PerMinute); err != nil {
 			return err
 		}
@@ -197,6 +205,7 @@ func (c agentLimitCmd) Run(k *kit) error {
 }
 
 type agentTierCmd struct {
+	noted
 	AgentID  string `arg:"" name:"AGENT_ID"`
 	Tier     string `arg:"" name:"TIER" help:"verified, or what the agent is without: funded once own money was credited, else trial."`
 	Evidence string `help:"What shows who the agent is; required for verified, kept with the account."`
@@ -205,7 +214,9 @@ type agentTierCmd struct {
 // Run verifies an agent or withdraws that.
 func (c agentTierCmd) Run(k *kit) error {
 	var accounts *accounts.Service
-	return k.core(func(ctx context.Context) error {
+	action := c.action("agent set-tier", c.AgentID)
+	action.Details = fmt.Sprintf("tier=%s evidence=%q", c.Tier, c.Evidence)
+	return k.do(action, func(ctx context.Context) error {
 		tier, err := accounts.SetTier(ctx, c.AgentID, account.Tier(c.Tier), c.Evidence)
 		if err != nil {
 			return err
@@ -215,13 +226,14 @@ func (c agentTierCmd) Run(k *kit) error {
 }
 
 type agentKeyCmd struct {
+	noted
 	AgentID string `arg:"" name:"AGENT_ID"`
 }
 
 // Run replaces the first key of an agent and prints the new one.
 func (c agentKeyCmd) Run(k *kit) error {
 	var accounts *accounts.Service
-	return k.core(func(ctx context.Context) error {
+	return k.do(c.action("agent rotate-key", c.AgentID), func(ctx context.Context) error {
 		first, text, err := accounts.Keys.Replace(ctx, c.AgentID)
 		if err != nil {
 			return err

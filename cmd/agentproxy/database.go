@@ -16,8 +16,9 @@ import (
 type adjustCmd struct {
 	AgentID string `arg:"" name:"AGENT_ID"`
 	Amount  string `required:"" help:"US dollars, such as -1.50."`
-	Reason  string `required:"" help:"Why; shown to the agent."`
 	Ref     string `help:"Your reference of this correction; run again with the same one, it is not booked twice."`
+	signed
+	Reason string `required:"" help:"Why; shown to the agent."`
 }
 
 // Run books a correction.
@@ -27,7 +28,9 @@ func (c adjustCmd) Run(k *kit) error {
 		return domain.InvalidField("amount", "must be US dollars with at most 6 decimals")
 	}
 	var wallet *ledger.Wallet
-	return k.core(func(ctx context.Context) error {
+	action := reasoned{c.signed, c.Reason}.action("adjust", c.AgentID)
+	action.Ref, action.Details = c.Ref, "amount="+amount.String()
+	return k.do(action, func(ctx context.Context) error {
 		e, err := wallet.AdjustOnce(ctx, c.AgentID, amount, c.Reason, c.Ref)
 		if err != nil {
 			return err
@@ -75,6 +78,7 @@ func (verifyCmd) Run(k *kit) error {
 }
 
 type backupCmd struct {
+	noted
 	File       string `arg:"" name:"FILE" help:"A file that does not exist yet."`
 	WithSecret bool   `help:"Write the root secret to FILE.secret too. Whoever has both files has every credential."`
 }
@@ -87,7 +91,9 @@ const noSecret = "not included, and without it the backup is of no use: keep AGE
 func (c backupCmd) Run(k *kit) error {
 	var store *storage.Store
 	var roots system.Roots
-	return k.core(func(ctx context.Context) error {
+	action := c.action("backup", "")
+	action.Details = fmt.Sprintf("file=%s with_secret=%t", c.File, c.WithSecret)
+	return k.do(action, func(ctx context.Context) error {
 		if err := store.Backup(ctx, c.File); err != nil {
 			return err
 		}

@@ -24,8 +24,7 @@ type exitsLookupCmd struct {
 	At       time.Time     `required:"" help:"When, as RFC 3339 with a zone: 2026-05-15T12:00:00Z."`
 	Within   time.Duration `default:"5m" help:"By how much the clocks may differ, at most 24h."`
 	Target   string        `help:"The target's host or address."`
-	Reason   string        `required:"" help:"Why, which is kept."`
-	By       string        `help:"Who asks; default operator."`
+	reasoned
 }
 
 // Run names who used an exit.
@@ -35,8 +34,11 @@ func (c exitsLookupCmd) Run(k *kit) error {
 		return fmt.Errorf("--exit-ip: %q is not an IP address", c.ExitIP)
 	}
 	var service *exitlog.Service
-	return k.core(func(ctx context.Context) error {
-		found, err := service.Lookup(ctx, exitlog.Look{Operator: c.By, Reason: c.Reason,
+	action := c.action("exits lookup", addr.String())
+	action.Details = fmt.Sprintf("port=%d at=%s within=%s target=%s", c.ExitPort, c.At.UTC().Format(time.RFC3339),
+		c.Within, c.Target)
+	return k.do(action, func(ctx context.Context) error {
+		found, err := service.Lookup(ctx, exitlog.Look{Operator: c.who(), Reason: c.Reason,
 			Query: domain.Query{Exit: addr, Port: c.ExitPort, At: c.At.UTC(), Within: c.Within, Target: c.Target}})
 		if err != nil {
 			return err
@@ -87,10 +89,10 @@ func (c exitsLookupsCmd) Run(k *kit) error {
 }
 
 type exitsHoldCmd struct {
-	From   string `required:"" help:"The first UTC day, as YYYY-MM-DD."`
-	To     string `required:"" help:"The last UTC day."`
+	From string `required:"" help:"The first UTC day, as YYYY-MM-DD."`
+	To   string `required:"" help:"The last UTC day."`
+	signed
 	Reason string `default:"not given" help:"Why, which is kept."`
-	By     string `help:"Who asks; default operator."`
 }
 
 // Run keeps days from deletion.
@@ -101,8 +103,9 @@ func (c exitsHoldCmd) Run(k *kit) error {
 		return fmt.Errorf("--from and --to are days such as 2026-05-15")
 	}
 	var service *exitlog.Service
-	return k.core(func(ctx context.Context) error {
-		h, err := service.Hold(ctx, from, to, c.By, c.Reason)
+	action := noted{c.signed, c.Reason}.action("exits hold", c.From+" to "+c.To)
+	return k.do(action, func(ctx context.Context) error {
+		h, err := service.Hold(ctx, from, to, c.who(), c.Reason)
 		if err != nil {
 			return err
 		}
@@ -130,13 +133,14 @@ func (exitsHoldsCmd) Run(k *kit) error {
 }
 
 type exitsReleaseCmd struct {
+	noted
 	ID string `arg:"" name:"HOLD_ID" help:"The hold."`
 }
 
 // Run ends a hold.
 func (c exitsReleaseCmd) Run(k *kit) error {
 	var service *exitlog.Service
-	return k.core(func(ctx context.Context) error {
+	return k.do(c.action("exits release", c.ID), func(ctx context.Context) error {
 		if err := service.Release(ctx, c.ID); err != nil {
 			return err
 		}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"agentproxy/adapters/queue"
+	"agentproxy/cmd/internal/wire"
 )
 
 type jobsCmd struct {
@@ -38,33 +40,35 @@ func (c jobsListCmd) Run(k *kit) error {
 }
 
 type jobsRetryCmd struct {
+	noted
 	JobID int64 `arg:"" name:"JOB_ID"`
 }
 
 // Run replays a job.
 func (c jobsRetryCmd) Run(k *kit) error {
-	var q *queue.Queue
-	return k.core(func(ctx context.Context) error {
-		j, err := q.Retry(ctx, c.JobID)
+	var jobs *wire.Jobs
+	return k.do(c.action("jobs retry", strconv.FormatInt(c.JobID, 10)), func(ctx context.Context) error {
+		j, err := jobs.Retry(ctx, c.JobID)
 		if err != nil {
 			return err
 		}
 		return k.record("job_id", j.ID, "kind", j.Kind, "state", j.State, "subject", j.Subject)
-	}, &q)
+	}, &jobs)
 }
 
 type jobsDiscardCmd struct {
+	noted
 	JobID int64 `arg:"" name:"JOB_ID"`
 }
 
 // Run removes a job.
 func (c jobsDiscardCmd) Run(k *kit) error {
-	var q *queue.Queue
-	return k.core(func(ctx context.Context) error {
-		j, err := q.Discard(ctx, c.JobID)
+	var jobs *wire.Jobs
+	return k.do(c.action("jobs discard", strconv.FormatInt(c.JobID, 10)), func(ctx context.Context) error {
+		j, err := jobs.Discard(ctx, c.JobID)
 		if err != nil {
 			return err
 		}
 		return k.record("job_id", j.ID, "kind", j.Kind, "state", "removed", "subject", j.Subject)
-	}, &q)
+	}, &jobs)
 }

@@ -32,6 +32,7 @@ type cli struct {
 	Provider providerCmd `cmd:"" name:"providers" help:"Show the configured providers."`
 	Referrer referrerCmd `cmd:"" help:"Manage referring agents."`
 	Agent    agentCmd    `cmd:"" help:"Manage agents."`
+	Audit    auditCmd    `cmd:"" help:"Show what operators did."`
 	Exits    exitsCmd    `cmd:"" help:"Find who used an exit, and keep days of that log from deletion."`
 	Recharge rechargeCmd `cmd:"" help:"Show recharge orders and compare them with the chain."`
 	Devchain devchainCmd `cmd:"" help:"Use the development payment chain."`

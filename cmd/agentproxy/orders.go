@@ -27,14 +27,15 @@ type ordersListCmd struct {
 
 // Run lists orders.
 func (c ordersListCmd) Run(k *kit) error {
-	if c.Page < 1 || c.PageSize < 1 {
-		return domain.InvalidField("page", "and page-size must be 1 or more")
+	page, err := pageOf(c.Page, c.PageSize)
+	if err != nil {
+		return err
 	}
 	var desk *procurementapp.Desk
 	return k.core(func(ctx context.Context) error {
 		list, err := desk.List(ctx, procurementapp.ListOrders{
 			Filter: ports.OrderFilter{Status: procurement.Status(c.Status), Provider: c.Provider, Frozen: c.Frozen},
-			Page:   domain.Page{Number: c.Page, Size: min(c.PageSize, domain.MaxPageSize)}})
+			Page:   page})
 		if err != nil {
 			return err
 		}
@@ -67,6 +68,7 @@ func reasonOf(o procurement.Order) string {
 }
 
 type ordersAdoptCmd struct {
+	noted
 	OrderID string `arg:"" name:"ORDER_ID"`
 	Ref     string `help:"The provider's own id of the order; a renewal needs none."`
 }
@@ -74,7 +76,9 @@ type ordersAdoptCmd struct {
 // Run adopts an order.
 func (c ordersAdoptCmd) Run(k *kit) error {
 	var desk *procurementapp.Desk
-	return k.core(func(ctx context.Context) error {
+	action := c.action("orders adopt", c.OrderID)
+	action.Details = "provider_ref=" + c.Ref
+	return k.do(action, func(ctx context.Context) error {
 		o, err := desk.Adopt(ctx, c.OrderID, c.Ref)
 		if err != nil {
 			return err
@@ -84,13 +88,14 @@ func (c ordersAdoptCmd) Run(k *kit) error {
 }
 
 type ordersReleaseCmd struct {
+	noted
 	OrderID string `arg:"" name:"ORDER_ID"`
 }
 
 // Run releases an order.
 func (c ordersReleaseCmd) Run(k *kit) error {
 	var desk *procurementapp.Desk
-	return k.core(func(ctx context.Context) error {
+	return k.do(c.action("orders release", c.OrderID), func(ctx context.Context) error {
 		o, err := desk.Release(ctx, c.OrderID)
 		if err != nil {
 			return err
@@ -100,13 +105,14 @@ func (c ordersReleaseCmd) Run(k *kit) error {
 }
 
 type ordersLostCmd struct {
+	noted
 	OrderID string `arg:"" name:"ORDER_ID"`
 }
 
 // Run gives up a confirmed order.
 func (c ordersLostCmd) Run(k *kit) error {
 	var desk *procurementapp.Desk
-	return k.core(func(ctx context.Context) error {
+	return k.do(c.action("orders lost", c.OrderID), func(ctx context.Context) error {
 		o, err := desk.Lost(ctx, c.OrderID)
 		if err != nil {
 			return err

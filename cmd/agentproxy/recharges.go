@@ -27,13 +27,14 @@ type rechargeListCmd struct {
 
 // Run lists orders.
 func (c rechargeListCmd) Run(k *kit) error {
-	if c.Page < 1 || c.PageSize < 1 {
-		return domain.InvalidField("page", "and page-size must be 1 or more")
+	page, err := pageOf(c.Page, c.PageSize)
+	if err != nil {
+		return err
 	}
 	var recharges *payments.Orders
 	return k.core(func(ctx context.Context) error {
 		list, err := recharges.All(ctx, recharge.Status(c.Status),
-			domain.Page{Number: c.Page, Size: min(c.PageSize, domain.MaxPageSize)})
+			page)
 		if err != nil {
 			return err
 		}
@@ -113,19 +114,20 @@ func (rechargeAuditCmd) Run(k *kit) error {
 }
 
 type rechargeRescanCmd struct {
+	noted
 	From string `required:"" help:"A day (2026-11-01) or a time (2026-11-01T12:00:00Z), UTC."`
 }
 
 // Run reads the chain again from a time on.
 func (c rechargeRescanCmd) Run(k *kit) error {
-	from, err := time.Parse(time.DateOnly, c.From)
+	from, err := moment("from", c.From)
 	if err != nil {
-		if from, err = time.Parse(time.RFC3339, c.From); err != nil {
-			return domain.InvalidField("from", "must be a day such as 2026-11-01 or a time such as 2026-11-01T12:00:00Z")
-		}
+		return err
 	}
 	var payments *payments.Watcher
-	return k.core(func(ctx context.Context) error {
+	action := c.action("recharge rescan", "")
+	action.Details = "from=" + c.From
+	return k.do(action, func(ctx context.Context) error {
 		addresses, credited, err := payments.Rescan(ctx, from)
 		if err != nil {
 			return err
@@ -139,6 +141,7 @@ type devchainCmd struct {
 }
 
 type devchainSendCmd struct {
+	noted
 	To     string `required:"" help:"The wallet_address of an order."`
 	Amount string `required:"" help:"USDT, such as 12.50."`
 }
@@ -151,7 +154,9 @@ func (c devchainSendCmd) Run(k *kit) error {
 	}
 	var dev *chain.Devchain
 	var cfg payments.Config
-	return k.core(func(ctx context.Context) error {
+	action := c.action("devchain send", c.To)
+	action.Details = "amount=" + amount.String()
+	return k.do(action, func(ctx context.Context) error {
 		if cfg.Off {
 			return recharge.ErrOff.Msgf("there is no development chain outside development mode: AGENTPROXY_DEV=true turns it " +
 				"on, AGENTPROXY_TRON_XPUB real payments")

@@ -9,6 +9,7 @@ import (
 )
 
 type ordersReconcileCmd struct {
+	noted
 	Provider string `arg:"" optional:"" name:"PROVIDER" help:"One provider; without it all that have a list."`
 }
 
@@ -16,7 +17,7 @@ type ordersReconcileCmd struct {
 // provider cannot be read.
 func (c ordersReconcileCmd) Run(k *kit) error {
 	var service *reconcile.Service
-	return k.core(func(ctx context.Context) error {
+	return k.do(c.action("orders reconcile", c.Provider), func(ctx context.Context) error {
 		reports, err := service.Run(ctx, c.Provider)
 		if err != nil {
 			return err

@@ -13,6 +13,7 @@ type referrerCmd struct {
 }
 
 type referrerAddCmd struct {
+	noted
 	Name string `required:"" help:"Its name, 2 to 100 characters."`
 	Code string `required:"" help:"The referral code, compared exactly, at most 64 characters."`
 }
@@ -20,7 +21,7 @@ type referrerAddCmd struct {
 // Run adds a referring agent.
 func (c referrerAddCmd) Run(k *kit) error {
 	var referrers *accounts.Referrers
-	return k.core(func(ctx context.Context) error {
+	return k.do(c.action("referrer add", c.Code), func(ctx context.Context) error {
 		r, err := referrers.Add(ctx, c.Name, c.Code)
 		if err != nil {
 			return err
@@ -48,13 +49,14 @@ func (referrerListCmd) Run(k *kit) error {
 }
 
 type referrerDisableCmd struct {
+	noted
 	Code string `required:"" help:"The code to refuse."`
 }
 
 // Run disables a code.
 func (c referrerDisableCmd) Run(k *kit) error {
 	var referrers *accounts.Referrers
-	return k.core(func(ctx context.Context) error {
+	return k.do(c.action("referrer disable", c.Code), func(ctx context.Context) error {
 		if err := referrers.Disable(ctx, c.Code); err != nil {
 			return err
 		}

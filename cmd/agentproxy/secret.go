@@ -13,12 +13,12 @@ type secretCmd struct {
 	Rotate secretRotateCmd `cmd:"" help:"Seal everything that is encrypted in the database under the current AGENTPROXY_SECRET."`
 }
 
-type secretRotateCmd struct{}
+type secretRotateCmd struct{ noted }
 
 // Run reseals what previous root secrets have sealed.
-func (secretRotateCmd) Run(k *kit) error {
+func (c secretRotateCmd) Run(k *kit) error {
 	var access *fulfilment.Service
-	return k.core(func(ctx context.Context) error {
+	return k.do(c.action("secret rotate", ""), func(ctx context.Context) error {
 		n, err := access.Reseal(ctx)
 		if err != nil {
 			return err

@@ -14,7 +14,7 @@ type registerCommand struct {
 
 // Run opens an account. The key goes into the profile and is not printed.
 func (r registerCommand) Run(ctx context.Context, c *commands, s streams) error {
-	service, err := connect()
+	service, err := open()
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ type accountCommand struct{}
 
 // Run prints the account.
 func (accountCommand) Run(ctx context.Context, c *commands, s streams) error {
-	service, err := connect()
+	service, err := open()
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ type balanceCommand struct{}
 
 // Run prints the balance.
 func (balanceCommand) Run(ctx context.Context, c *commands, s streams) error {
-	service, err := connect()
+	service, err := open()
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type productData struct {
 
 // Run lists what is sold.
 func (p productsCommand) Run(ctx context.Context, c *commands, s streams) error {
-	service, err := connect()
+	service, err := open()
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ type quoteCommand struct{ purchase }
 
 // Run prints the cost of a purchase.
 func (q quoteCommand) Run(ctx context.Context, c *commands, s streams) error {
-	service, err := connect()
+	service, err := open()
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ type buyCommand struct {
 
 // Run buys a session. Without --max-cost it asks on a terminal, and refuses in a pipe.
 func (b buyCommand) Run(ctx context.Context, c *commands, s streams) error {
-	service, err := connect()
+	service, err := open()
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ type mcpCommand struct{}
 
 // Run serves until the input ends or the program is interrupted.
 func (mcpCommand) Run(ctx context.Context, s streams) error {
-	service, err := connect()
+	service, err := open()
 	if err != nil {
 		return err
 	}

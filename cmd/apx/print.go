@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -23,11 +24,18 @@ func (c *commands) show(s streams, data json.RawMessage, plain func(w io.Writer)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(s.out, "%s\n", text)
-		return err
+		return printJSON(s.out, json.RawMessage(text))
 	}
 	plain(s.out)
 	return nil
+}
+
+// printJSON prints a value as JSON, indented.
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
 }
 
 // masked returns data with every secret in it masked.
@@ -38,38 +46,51 @@ func masked(data json.RawMessage) ([]byte, error) {
 	if err := d.Decode(&v); err != nil {
 		return nil, err
 	}
-	hide(v, "")
+	hide(v)
 	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	err := e.Encode(v)
-	return bytes.TrimSpace(b.Bytes()), err
+	err := printJSON(&b, v)
+	return b.Bytes(), err
 }
 
-// hide masks the secrets in a value: those by their name, and a password within an address.
-func hide(v any, password string) {
+// hide masks the secrets in a value: those by their name, and the passwords among them within
+// addresses and snippets.
+func hide(v any) {
+	var passwords []string
+	each(v, "", func(name, text string) string {
+		if name == "password" && text != "" {
+			escaped := strings.TrimPrefix(url.UserPassword("", text).String(), ":")
+			quoted, _ := json.Marshal(text) // a string
+			passwords = append(passwords, escaped, mask, string(bytes.Trim(quoted, `"`)), mask, text, mask)
+		}
+		return text
+	})
+	r := strings.NewReplacer(passwords...)
+	each(v, "", func(name, text string) string {
+		switch {
+		case name == "password" || name == "api_key" || name == "api_secret" || name == "webhook_secret":
+			return mask
+		case name == "snippet" || strings.HasSuffix(name, "url"):
+			return r.Replace(text)
+		}
+		return text
+	})
+}
+
+// each replaces the texts in a value by what change returns for the name of their field.
+func each(v any, field string, change func(name, text string) string) any {
 	switch v := v.(type) {
 	case map[string]any:
-		if p, ok := v["password"].(string); ok && p != "" {
-			password = p
-		}
 		for name, one := range v {
-			text, isText := one.(string)
-			switch {
-			case name == "password" || name == "api_key" || name == "api_secret" || name == "webhook_secret":
-				v[name] = mask
-			case isText && password != "":
-				v[name] = strings.ReplaceAll(text, password, mask)
-			default:
-				hide(one, password)
-			}
+			v[name] = each(one, name, change)
 		}
 	case []any:
-		for _, one := range v {
-			hide(one, password)
+		for i, one := range v {
+			v[i] = each(one, field, change)
 		}
+	case string:
+		return change(field, v)
 	}
+	return v
 }
 
 // table prints rows: aligned under a header on a terminal, else with tabs and without one.

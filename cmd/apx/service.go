@@ -86,9 +86,9 @@ type service struct {
 	url string
 }
 
-// connect returns the service of the variables, or else of the profile. The profile's key goes to the
+// open returns the service of the variables, or else of the profile. The profile's key goes to the
 // profile's service alone.
-func connect() (*service, error) {
+func open() (*service, error) {
 	p, err := loadProfile()
 	if err != nil {
 		return nil, err

@@ -3,15 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"strconv"
-	"strings"
-
-	"agentproxy/adapters/mcp"
-	proxies "agentproxy/domain/connect"
 )
 
 // sessionData is what the commands read of a session.
@@ -53,7 +48,7 @@ type lsCommand struct {
 
 // Run lists the newest sessions.
 func (l lsCommand) Run(ctx context.Context, c *commands, s streams) error {
-	service, err := connect()
+	service, err := open()
 	if err != nil {
 		return err
 	}
@@ -85,7 +80,7 @@ type one struct {
 
 // act runs an operation on the session and prints the session.
 func (o one) act(ctx context.Context, c *commands, s streams, method, operation string, body any) error {
-	service, err := connect()
+	service, err := open()
 	if err != nil {
 		return err
 	}
@@ -135,7 +130,7 @@ type checkCommand struct{ one }
 
 // Run tries one connection.
 func (o checkCommand) Run(ctx context.Context, c *commands, s streams) error {
-	service, err := connect()
+	service, err := open()
 	if err != nil {
 		return err
 	}
@@ -149,76 +144,4 @@ func (o checkCommand) Run(ctx context.Context, c *commands, s streams) error {
 		return err
 	}
 	return c.show(s, data, func(w io.Writer) { fmt.Fprintf(w, "%s\t%s\t%d ms\n", d.ExitIP, text(d.Country), d.MS) })
-}
-
-// proxies returns the session's proxies with their passwords.
-func (o one) proxies(ctx context.Context) ([]proxies.Proxy, error) {
-	service, err := connect()
-	if err != nil {
-		return nil, err
-	}
-	list, err := mcp.Proxies(ctx, service.Client, o.Session)
-	if err != nil {
-		return nil, errors.New(err.Error())
-	}
-	return list, nil
-}
-
-type envCommand struct{ one }
-
-// Run prints what a shell evaluates.
-func (o envCommand) Run(ctx context.Context, s streams) error {
-	list, err := o.proxies(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(s.out, proxies.Env(list))
-	return err
-}
-
-type urlCommand struct {
-	one
-	SOCKS bool `name:"socks" help:"The SOCKS5 address."`
-}
-
-// addresses are those of a proxy; one that the session does not offer is empty.
-type addresses struct {
-	HTTP  string `json:"http_url"`
-	SOCKS string `json:"socks5_url"`
-}
-
-// Run prints the address of the proxy, of a static session one a line.
-func (o urlCommand) Run(ctx context.Context, s streams) error {
-	service, err := connect()
-	if err != nil {
-		return err
-	}
-	var d struct {
-		Status string      `json:"status"`
-		Proxy  *addresses  `json:"proxy"`
-		IPs    []addresses `json:"ip_list"`
-	}
-	if _, err := service.read(ctx, "GET", "/sessions/"+url.PathEscape(o.Session), "", nil, &d); err != nil {
-		return err
-	}
-	list := d.IPs
-	if len(list) == 0 && d.Proxy != nil {
-		list = []addresses{*d.Proxy}
-	}
-	var lines strings.Builder
-	for _, a := range list {
-		address := a.HTTP
-		if o.SOCKS {
-			address = a.SOCKS
-		}
-		if address == "" {
-			return errors.New("the session offers the other protocol alone; leave --socks out, or give it")
-		}
-		lines.WriteString(address + "\n")
-	}
-	if len(list) == 0 {
-		return fmt.Errorf("the session is %s and has no proxy", d.Status)
-	}
-	_, err = io.WriteString(s.out, lines.String())
-	return err
 }

@@ -1,7 +1,14 @@
 package connect_test
 
 import (
+	"flag"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"os"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,28 +46,145 @@ func TestEnvSurvivesAShell(t *testing.T) {
 	}
 }
 
+var gate = connect.Proxy{Protocol: "http", Host: "proxy.test", Port: 8081, Username: "user", Password: "secret"}
+
+// uses are one proxy, one worker in a country, and many workers.
+var uses = map[string]connect.Use{
+	"one":    {Session: "sess_1", Proxy: gate},
+	"worker": {Session: "sess_1", Proxy: gate, Workers: []string{"w07"}, Country: "DE"},
+	"many":   {Session: "sess_1", Proxy: gate, Workers: []string{"w1", "login_2"}},
+}
+
 func TestSnippets(t *testing.T) {
 	if len(connect.Names()) != 12 {
 		t.Errorf("the clients are %v", connect.Names())
 	}
-	p := connect.Proxy{Protocol: "http", Host: "proxy.test", Port: 8081, Username: "user", Password: "secret"}
+	var all strings.Builder
 	for _, name := range connect.Names() {
 		c, found := connect.Find(name)
-		text := c.Snippet(p)
-		if !found || !strings.Contains(text, "proxy.test:8081") || !strings.Contains(text, "secret") ||
-			strings.ContainsAny(strings.NewReplacer("{ ", "", " }", "").Replace(text), "\t") {
-			t.Errorf("%s: %s", name, text)
+		if !found {
+			t.Errorf("%s is not found", name)
 		}
-		for _, left := range []string{"{URL}", "{SERVER}", "{HOSTPORT}", "{USER}", "{PASSWORD}"} {
-			if strings.Contains(text, left) {
+		for _, kind := range []string{"one", "worker", "many"} {
+			u := uses[kind]
+			text := c.Snippet(u)
+			all.WriteString("=== " + name + " " + kind + "\n" + text + "\n")
+			if !strings.Contains(text, "proxy.test:8081") || name != "selenium" && !strings.Contains(text, "secret") {
+				t.Errorf("%s: %s", name, text)
+			}
+			if left := regexp.MustCompile(`\{[A-Z]+\}`).FindString(text); left != "" {
 				t.Errorf("%s has %s left", name, left)
 			}
-		}
-		if strings.Contains(c.Snippet(p.Masked()), "secret") {
-			t.Errorf("%s shows the password", name)
+			u.Proxy = u.Proxy.Masked()
+			if masked := c.Snippet(u); strings.Contains(masked, "secret") || name != "selenium" && !strings.Contains(masked, "***") {
+				t.Errorf("%s shows the password, or no mask: %s", name, masked)
+			}
+			if err := reads(t, c.Language, c.Snippet(connect.Use{Session: u.Session, Proxy: odd, Workers: u.Workers})); err != nil {
+				t.Errorf("%s %s does not compile: %v", name, kind, err)
+			}
 		}
 	}
 	if _, found := connect.Find("nothing"); found {
 		t.Error("an unknown client is found")
+	}
+	golden(t, all.String())
+}
+
+var update = flag.Bool("update", false, "write the golden file")
+
+// golden compares the text of every snippet with the file.
+func golden(t *testing.T, got string) {
+	t.Helper()
+	const file = "testdata/snippets.golden"
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(file); err != nil || string(want) != got {
+		t.Errorf("the snippets differ from %s, %v; run go test ./domain/connect -update and read the difference", file, err)
+	}
+}
+
+// reads reports why a parser of the language refuses a text. A language that is not installed is not judged.
+func reads(t *testing.T, language, text string) error {
+	t.Helper()
+	var cmd *exec.Cmd
+	switch language {
+	case "go":
+		_, err := parser.ParseFile(token.NewFileSet(), "main.go", text, parser.AllErrors)
+		return err
+	case "sh":
+		cmd = exec.Command("sh", "-n")
+	case "python":
+		cmd = exec.Command("python3", "-c", "import ast, sys; ast.parse(sys.stdin.read())")
+	case "javascript":
+		cmd = exec.Command("node", "--input-type=module", "--check")
+	default:
+		t.Fatalf("there is no parser of %s", language)
+	}
+	if _, err := exec.LookPath(cmd.Path); err != nil {
+		return nil
+	}
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+func TestWorkersInUserNames(t *testing.T) {
+	for kind, want := range map[string][]string{
+		"one": {"user"}, "worker": {"user-country-de-session-w07"}, "many": {"user-session-w1", "user-session-login_2"}} {
+		var got []string
+		for _, p := range uses[kind].Proxies() {
+			got = append(got, p.Username)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", kind, got, want)
+		}
+	}
+	place := connect.Use{Proxy: gate, Country: "US"}
+	if got := place.Proxies(); len(got) != 1 || got[0].Username != "user-country-us" {
+		t.Errorf("a country alone gives %v", got)
+	}
+}
+
+func TestAdapt(t *testing.T) {
+	socks := gate
+	socks.Protocol = "socks5"
+	puppeteer, _ := connect.Find("puppeteer")
+	curl, _ := connect.Find("curl")
+	if got, err := curl.Adapt(socks, gate.URL()); err != nil || got != socks {
+		t.Errorf("curl gets %v, %v", got, err)
+	}
+	if got, err := puppeteer.Adapt(socks, odd.URL()); err != nil || got != odd {
+		t.Errorf("puppeteer gets %v, %v", got, err)
+	}
+	for _, address := range []string{"", "http://no.port"} {
+		if got, err := puppeteer.Adapt(socks, address); err == nil {
+			t.Errorf("without an HTTP address puppeteer gets %v", got)
+		}
+	}
+}
+
+func TestParseWorkers(t *testing.T) {
+	for text, want := range map[string]string{"": "", "1": "w1", "3": "w1 w2 w3", "a": "a", "a,B_2": "a B_2", "7,": "7",
+		"0": "!", "1001": "!", "99999999999999999999": "!", "a,": "a", ",": "!", "a,,b": "!", "a,a": "!", "a b": "!", "-1": "!",
+		strings.Repeat("x", 32): strings.Repeat("x", 32), strings.Repeat("x", 33): "!", strings.Repeat("a,", 1001): "!"} {
+		names, err := connect.ParseWorkers(text)
+		got := strings.Join(names, " ")
+		if err != nil {
+			got = "!"
+		}
+		if got != want {
+			t.Errorf("%.40q gives %q, %v; want %q", text, got, err, want)
+		}
+		if again, err := connect.ParseWorkers(connect.WorkersText(names)); err != nil || !slices.Equal(again, names) {
+			t.Errorf("%v is written and read as %v, %v", names, again, err)
+		}
+	}
+	if names, err := connect.ParseWorkers("1000"); err != nil || names[999] != "w1000" {
+		t.Errorf("1000 workers: %v", err)
 	}
 }

@@ -27,6 +27,7 @@ type CreateRequest struct {
 	RotationInterval *time.Duration
 	ProvisioningMode ProvisioningMode // empty means Purchase
 	MaxCost          *domain.Money    // nil means no limit
+	Labels           Labels
 	// ProductDefaults gives a static session the product's shortest duration and
 	// first country where Days and the country are missing. Without it they are
 	// required.
@@ -72,6 +73,7 @@ type Spec struct {
 	Rotation  Rotation
 	MaxCost   domain.Money // 0 means no limit
 	Existing  bool         // attach to a live session instead of buying
+	Labels    Labels
 
 	// AnyCountry selects the first country of the product where Location has none; without it a
 	// static session needs one, if the product lists countries.
@@ -155,6 +157,12 @@ func (r CreateRequest) Check() (Spec, error) {
 		if s.MaxCost = *r.MaxCost; s.MaxCost <= 0 {
 			c.add("max_cost", "must be an amount above 0 with at most 6 decimals")
 		}
+	}
+	if r.Labels.check(&c); len(r.Labels) > 0 {
+		s.Labels = r.Labels
+	}
+	if s.Existing && s.Labels != nil {
+		c.add("labels", "belong to a session that is bought; change those of a live one with PATCH")
 	}
 	r.checkRotation(&c, &s)
 	if s.Type == Static {

@@ -135,6 +135,7 @@ type Session struct {
 	Exits     []Exit // dynamic: the current one; static: one for each IP
 	Money     Money
 	Failure   Failure
+	Labels    Labels
 
 	CreatedAt   time.Time
 	ActivatedAt time.Time

@@ -82,4 +82,21 @@ func entryLists(t *testing.T, st ports.Store) {
 			return err
 		})
 	}
+	for of, want := range map[billing.Type][]string{"": all, billing.HoldEntry: holds} {
+		got := readOn(t, func() { mustPost(t, st, fund("agt_1", fmt.Sprint("later:", of, all), 10)); all = append(all, "") },
+			func(page domain.Page) (refs []string, next int64) {
+				view(t, st, func(ctx context.Context, tx ports.Tx) error {
+					list, err := tx.Ledger().Entries(ctx, "agt_1", ports.LedgerFilter{Type: of}, page)
+					for _, e := range list.Items {
+						refs = append(refs, e.Ref)
+					}
+					next = list.Next
+					return err
+				})
+				return refs, next
+			})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("type %q by cursor (-want +got):\n%s", of, diff)
+		}
+	}
 }

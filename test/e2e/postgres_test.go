@@ -135,6 +135,7 @@ func TestAWrongDatabaseIsOneClearLine(t *testing.T) {
 	good := pg.Database(t)
 	older, newer := pg.Empty(t), pg.Database(t)
 	run(t, newer, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)")
+	run(t, newer, "UPDATE schema_state SET min_compatible = 9999")
 	s := &service{t: t, dir: t.TempDir(), api: "127.0.0.1:1", gateway: "127.0.0.1:1", admin: "127.0.0.1:1"}
 	for _, c := range []struct {
 		name, url, want string

@@ -44,6 +44,9 @@ function kind(schema) {
   return bounds.length ? text + " (" + bounds.join(" ") + ")" : text;
 }
 
+// dataOf is the data of a success, whose envelope all operations share.
+const dataOf = (schema) => ((schema.allOf || []).find((s) => s.properties) || { properties: { data: schema } }).properties.data;
+
 // inner is the object that a schema nests, behind lists and null.
 function inner(schema) {
   const s = resolve(schema);
@@ -120,8 +123,7 @@ function operation(verb, path, op) {
     }
     const examples = media.example ? [["reply", { value: media.example }]] : examplesOf(media);
     if (status < "300") {
-      const s = resolve(media.schema);
-      const shape = (s.properties && s.properties.data) || media.schema;
+      const shape = dataOf(media.schema);
       const size = (x) => (x && inner(x) ? Object.keys(inner(x).properties).length : 0);
       if (!data || size(shape) > size(data)) data = shape;
       examples.forEach(([, e], i) => tabs.append(el("button", { type: "button", title: r.description,
@@ -130,7 +132,7 @@ function operation(verb, path, op) {
     }
     for (const [code, e] of examples) {
       errors.append(el("li", {}, el("b", {}, status), el("button", { type: "button", onclick: () => show(e.value) }, code),
-        el("span", {}, e.summary)));
+        el("span", {}, e.value.error.message)));
     }
   }
   const params = (op.parameters || []).map(resolve).map((p) => el("li", {}, el("code", {}, p.name),
@@ -168,14 +170,14 @@ function draw() {
   const codes = new Map();
   const all = [];
   for (const [path, item] of Object.entries(doc.paths)) {
-    for (const verb of ["get", "post", "put", "delete"]) {
+    for (const verb of ["get", "post", "put", "patch", "delete"]) {
       const op = item[verb];
       if (!op) continue;
       all.push({ verb: verb.toUpperCase(), path, op });
       for (const [status, r] of responses(op)) {
         const media = r.content && r.content["application/json"];
         if (status < "400" || !media) continue;
-        for (const [code, e] of examplesOf(media)) codes.set(code, [status, e.summary]);
+        for (const [code, e] of examplesOf(media)) codes.set(code, [status, e.value.error.message]);
       }
     }
   }
@@ -218,7 +220,7 @@ function names(op, out = new Set()) {
   for (const [, r] of responses(op)) {
     const media = r.content && r.content["application/json"];
     if (!media) continue;
-    walk(media.schema, 0);
+    walk(dataOf(media.schema), 0);
     Object.keys(media.examples || {}).forEach((c) => out.add(c));
   }
   return out;

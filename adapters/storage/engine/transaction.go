@@ -15,6 +15,9 @@ type Transaction struct {
 	Commit, Rollback func() error
 	// Wrote reports whether the current unit changed something, as far as is known.
 	Wrote bool
+	// End, if set, is called when a unit has ended. It keeps or drops what the unit did, sets Wrote, and
+	// reports whether the unit needs a transaction of its own instead.
+	End func(failed bool) (alone bool)
 
 	fault error
 	ended bool

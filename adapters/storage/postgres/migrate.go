@@ -25,14 +25,10 @@ func (d *Database) Migrations() (fs.FS, error) { return fs.Sub(migrations, "migr
 // riverLock is the number of the advisory lock around River's migration; goose has one of its own.
 const riverLock = 6_127_004_519_330_872_741
 
-// Migrate brings the schema up to date. It uses connections of its own, without the limits of a unit
+// Migrate applies the migrations in files. It uses connections of its own, without the limits of a unit
 // but with that of a lock: a migration that waits blocks every query behind it. Processes that start
 // together migrate one after the other.
-func (d *Database) Migrate(ctx context.Context, log *slog.Logger) error {
-	files, err := d.Migrations()
-	if err != nil {
-		return err
-	}
+func (d *Database) Migrate(ctx context.Context, files fs.FS, log *slog.Logger) error {
 	c, err := poolConfig(d.url, 4)
 	if err != nil {
 		return err

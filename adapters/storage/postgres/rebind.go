@@ -53,11 +53,19 @@ func arguments(args []any) []any {
 				args[i] = int64(1)
 			}
 		case string:
-			if strings.IndexByte(arg, 0) >= 0 {
-				arg = strings.ReplaceAll(arg, "\x00", "\uFFFD")
+			args[i] = text(arg)
+		case []string:
+			for j := range arg {
+				arg[j] = text(arg[j])
 			}
-			args[i] = strings.ToValidUTF8(arg, "\uFFFD")
 		}
 	}
 	return args
+}
+
+func text(s string) string {
+	if strings.IndexByte(s, 0) >= 0 {
+		s = strings.ReplaceAll(s, "\x00", "\uFFFD")
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
 }

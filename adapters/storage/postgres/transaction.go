@@ -52,7 +52,7 @@ func retryable(err error, try int) bool {
 	case uniqueViolation, planChanged:
 		return try < maxUniqueTries
 	}
-	return errors.Is(err, errUndone) && try < maxUniqueTries
+	return errors.Is(err, engine.ErrUndone) && try < maxUniqueTries
 }
 
 // once runs fn in one transaction.
@@ -140,9 +140,6 @@ func sendCommit(ctx context.Context, c *pgconn.PgConn) (tag string, err error) {
 	return results[0].CommandTag.String(), nil
 }
 
-// errUndone means that a transaction whose commit was not answered did not take effect.
-var errUndone = errors.New("the connection was lost and the transaction rolled back")
-
 // outcomeWithin is how long the outcome of a commit is looked up; a restarted server is back by then.
 const outcomeWithin = 6 * time.Second
 
@@ -158,16 +155,20 @@ func (d *Database) outcome(ctx context.Context, id transactionID, cause error) e
 		err := d.pool.QueryRow(ctx, "SELECT pg_xact_status($1::text::xid8), "+serverStarted, id.xid).Scan(&status, &started)
 		switch {
 		case err == nil && status != nil && *status == "committed" && started != id.started:
-			return engine.Unavailable("commit, with unknown outcome", cause)
+			return unknownOutcome(cause)
 		case err == nil && status != nil && *status == "committed":
 			return nil
 		case err == nil && status != nil && *status == "aborted":
-			return fmt.Errorf("commit: %w: %w: %w", domain.ErrUnavailable, errUndone, cause)
+			return fmt.Errorf("commit: %w: %w: %w", domain.ErrUnavailable, engine.ErrUndone, cause)
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return engine.Unavailable("commit, with unknown outcome", errors.Join(cause, err))
+			return unknownOutcome(errors.Join(cause, err))
 		}
 	}
+}
+
+func unknownOutcome(cause error) error {
+	return engine.Unavailable("commit", fmt.Errorf("%w: %w", engine.ErrUnknownOutcome, cause))
 }

@@ -30,8 +30,20 @@ type Database struct {
 	closed  atomic.Bool
 }
 
-// Open opens a file, which is created if it does not exist, with a number of connections that read.
+// Open opens a file, which is created if it does not exist, with a number of connections that read. On a
+// full disk it uses the space that it kept there.
 func Open(ctx context.Context, path string, connections int) (_ *Database, err error) {
+	d, err := open(ctx, path, connections)
+	if err != nil && freeReserve(path, err) {
+		return open(ctx, path, connections)
+	}
+	if err == nil {
+		keepReserve(path)
+	}
+	return d, err
+}
+
+func open(ctx context.Context, path string, connections int) (_ *Database, err error) {
 	d := &Database{path: path}
 	// The writer comes first: it creates the file and turns on its WAL.
 	if d.writer, err = openWriter(ctx, path); err != nil {
@@ -126,12 +138,8 @@ var migrations embed.FS
 // Migrations returns the files of the migrations.
 func (d *Database) Migrations() (fs.FS, error) { return fs.Sub(migrations, "migrations") }
 
-// Migrate brings the schema up to date.
-func (d *Database) Migrate(ctx context.Context, log *slog.Logger) error {
-	files, err := d.Migrations()
-	if err != nil {
-		return err
-	}
+// Migrate applies the migrations in files.
+func (d *Database) Migrate(ctx context.Context, files fs.FS, log *slog.Logger) error {
 	provider, err := engine.Migrator(goose.DialectSQLite3, files, d.writer)
 	if err != nil {
 		return err

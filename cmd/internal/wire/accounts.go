@@ -1,14 +1,20 @@
 package wire
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
 
+	"go.uber.org/fx"
+
 	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/redis"
+	"agentproxy/adapters/storage"
 	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app/accounts"
 	"agentproxy/app/ratelimit"
+	"agentproxy/ports"
 )
 
 func accountsConfig(s configfile.Settings, exits *embedded.Provider) accounts.Config {
@@ -50,6 +56,20 @@ const (
 	wrongKeysPerMinute  = 300
 	wrongCodesPerMinute = 10
 )
+
+// sharedLimits returns where replicas share their rate limits: on the configured server, else in
+// PostgreSQL, else nowhere.
+func sharedLimits(lc fx.Lifecycle, s configfile.Settings, st *storage.Store) (ports.RateLimits, error) {
+	if s.RateLimitURL == "" {
+		return st.RateLimits(), nil
+	}
+	limits, err := redis.NewRateLimits(string(s.RateLimitURL))
+	if err != nil {
+		return nil, fmt.Errorf("AGENTPROXY_RATELIMIT_URL: %w", err)
+	}
+	lc.Append(fx.StopHook(limits.Close))
+	return limits, nil
+}
 
 func limitConfig(s configfile.Settings) ratelimit.Config {
 	c := ratelimit.Config{RegistrationsPerMinute: s.RegisterLimit}

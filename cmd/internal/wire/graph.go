@@ -35,6 +35,7 @@ import (
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/maintenance"
+	"agentproxy/app/operator"
 	"agentproxy/app/payments"
 	policyapp "agentproxy/app/policy"
 	"agentproxy/app/procurement"
@@ -46,6 +47,7 @@ import (
 	trafficapp "agentproxy/app/traffic"
 	"agentproxy/app/webhooks"
 	"agentproxy/app/workers"
+	"agentproxy/domain"
 	"agentproxy/domain/egress"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
@@ -90,14 +92,15 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			},
 			newCounter,
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
-			(*storage.Store).RateLimits,
+			sharedLimits,
 			func(s configfile.Settings) exitlog.Config { return exitlog.Config{Days: s.ExitLogDays} }, exitlog.New,
 			policyapp.New, workers.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
 			fulfilment.New, procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks,
 			reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
 			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders,
-			payments.NewWatcher, webhooks.New,
+			payments.NewWatcher, webhooks.New, operator.NewTrail, newJobs,
 		),
+		fx.Decorate(operator.Audited),
 		fx.Invoke(checkRoot, insertJobs),
 	)
 }
@@ -113,7 +116,8 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		fx.Provide(
 			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
 			func(s configfile.Settings, b conns.Budget) admin.Config {
-				return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev, Hosts: s.AdminHosts, Connections: b.Admin}
+				return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev, Hosts: s.AdminHosts, Connections: b.Admin,
+					DrainDelay: s.DrainDelay}
 			},
 			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },
 			exitlog.NewLog,
@@ -132,7 +136,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		httpapi.Module,
 		fx.Invoke(keepProviders),
 		admin.Announce,
-		fx.StartTimeout(time.Minute), fx.StopTimeout(time.Minute),
+		fx.StartTimeout(time.Minute), fx.StopTimeout(s.DrainDelay+time.Minute),
 	)
 }
 
@@ -302,9 +306,16 @@ func (p prober) Probe(ctx context.Context, id string) (ports.Probe, error) {
 }
 
 // recoverFirst stores new jobs for sessions and deliveries that a crash left
-// unfinished, before any job runs.
-func recoverFirst(lc fx.Lifecycle, driver *procurement.Driver, webhooks *webhooks.Service) {
+// unfinished, before any job runs. Where the database can be read and not written, as on a
+// full disk, the service starts for reading, and the periodic tasks recover them later.
+func recoverFirst(lc fx.Lifecycle, st *storage.Store, driver *procurement.Driver, webhooks *webhooks.Service,
+	log *slog.Logger) {
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
-		return errors.Join(driver.Recover(ctx, 0), webhooks.Recover(ctx))
+		err := errors.Join(driver.Recover(ctx, 0), webhooks.Recover(ctx))
+		if errors.Is(err, domain.ErrUnavailable) && st.Ping(ctx) == nil {
+			log.Error("what a crash left unfinished is recovered once the database can be written", "err", err)
+			return nil
+		}
+		return err
 	}))
 }

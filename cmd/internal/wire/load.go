@@ -7,6 +7,7 @@ import (
 
 	"agentproxy/adapters/chain"
 	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/redis"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream"
@@ -41,6 +42,7 @@ func (l Loader) load(running Providers) (configfile.Settings, error) {
 		EmbeddedCodes:    embedded.Codes(),
 		Countries:        country.Codes,
 		DatabaseURL:      func(text string) error { return storage.URL(text).Check() },
+		RateLimitURL:     redis.Check,
 		RootSecret: func(text string) error {
 			_, err := system.ParseRoot(text)
 			return err

@@ -19,7 +19,7 @@ func chainModule(s configfile.PaymentSettings) fx.Option {
 			fx.Provide(
 				func(log *slog.Logger) chain.TronConfig {
 					return chain.TronConfig{Network: s.Network, BaseURL: s.BaseURL, JSONRPC: s.JSONRPC, APIKey: string(s.APIKey),
-						Contract: s.Contract, Logger: log}
+						Contract: s.Contract, WitnessURL: s.WitnessURL, WitnessAbove: s.WitnessAbove, Logger: log}
 				},
 				func() (*chain.Account, error) { return chain.NewAccount(s.AccountKey) },
 				func() *chain.Devchain { return nil },

@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -33,11 +34,12 @@ import (
 func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 	started := time.Now()
 	return []admin.Check{
-		{Name: "database", Run: st.Ping},
+		{Name: "database", Run: st.Ping, Note: func() string { return freeSpace(st) }},
+		{Name: "writes", Run: st.ProbeWrite},
 		{Name: "migrations", Run: func(ctx context.Context) error {
-			current, known, err := st.SchemaVersion(ctx)
-			if err == nil && current != known {
-				err = admin.Reason(fmt.Sprintf("the schema is version %d, this program needs %d", current, known))
+			err := st.CheckSchema(ctx)
+			if errors.Is(err, storage.ErrOlderSchema) || errors.Is(err, storage.ErrNewerSchema) {
+				err = admin.Reason(err.Error())
 			}
 			return err
 		}},
@@ -52,6 +54,27 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 			return nil
 		}},
 	}
+}
+
+// freeSpace returns how much space the database has left, as a text; "" if that is not known.
+func freeSpace(st *storage.Store) string {
+	free, known, err := st.Free()
+	if err != nil || !known {
+		return ""
+	}
+	return fmt.Sprintf("%.1f GB free", float64(free)/1e9)
+}
+
+// spaceGauges returns the gauge of free space, where that is known.
+func spaceGauges(st *storage.Store) []admin.Gauge {
+	if _, known, _ := st.Free(); !known {
+		return nil
+	}
+	return []admin.Gauge{{Name: "agentproxy_database_free_bytes", Help: "Space left for the SQLite file.",
+		Read: func(context.Context) (float64, error) {
+			free, _, err := st.Free()
+			return float64(free), err
+		}}}
 }
 
 // leaderLate is the most that the leader's last work may be ago: some is due each
@@ -80,7 +103,7 @@ func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp
 					return float64(granted) / 1e6, err
 				}},
 		},
-		jobGauges(q, webhooks),
+		spaceGauges(st), jobGauges(q, webhooks),
 		orderGauges(desk, watch, providers, clock),
 		paymentGauges(watcher, clock),
 	)

@@ -1,0 +1,108 @@
+// Package redis keeps what replicas share in Redis or Valkey instead of the database.
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"agentproxy/domain/ratelimit"
+	"agentproxy/ports"
+)
+
+// states is the sorted set of all states: a member is the key of a limit, its score the theoretical
+// arrival time (TAT) in microseconds since 1970, which a double holds exactly until the year 2255.
+const states = "agentproxy:ratelimits"
+
+// forgotten is how long a state stays after all of its limit is free again. It is at least the
+// largest lead that ratelimit.Ask.TakeFrom accepts.
+const forgotten = 2 * time.Minute
+
+// takeScript does ratelimit.Ask.TakeFrom by the server's clock. ARGV: key, interval and burst in
+// microseconds, tokens, the largest lead. It answers the tokens, the TAT and the server's time.
+var takeScript = goredis.NewScript(`
+local t = redis.call('TIME')
+local now = t[1] * 1000000 + t[2]
+local interval, burst, tokens, farthest = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local tat = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)
+local ahead = math.min(math.max(tat - now, 0), farthest)
+local n = math.max(math.min(tokens, math.floor((burst - ahead) / interval)), 0)
+tat = now + ahead + n * interval
+redis.call('ZADD', KEYS[1], string.format('%.0f', tat), ARGV[1])
+return {n, tat, now}`)
+
+// purgeScript removes states whose TAT is at least ARGV[1] microseconds past, at most ARGV[2] of
+// them, and answers how many.
+var purgeScript = goredis.NewScript(`
+local t = redis.call('TIME')
+local old = string.format('%.0f', t[1] * 1000000 + t[2] - ARGV[1])
+local keys = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', old, 'LIMIT', 0, ARGV[2])
+if #keys > 0 then redis.call('ZREM', KEYS[1], unpack(keys)) end
+return #keys`)
+
+// RateLimits keeps shared limits on one server. It may be used by many goroutines.
+type RateLimits struct{ client *goredis.Client }
+
+var _ ports.RateLimits = (*RateLimits)(nil)
+
+// ErrURL is returned for a text that is no URL of a server. It does not repeat the text, in which
+// there may be a password.
+var ErrURL = errors.New("must be redis://[user:password@]host[:port][/database], rediss:// for TLS, or unix:///path")
+
+// Check returns ErrURL unless NewRateLimits accepts a URL.
+func Check(url string) error {
+	if o, err := goredis.ParseURL(url); err != nil || o.Addr == "" {
+		return ErrURL
+	}
+	return nil
+}
+
+// The timeouts of a connection and of a call. Whoever calls has a timeout of its own, and goes on
+// alone when the server is away.
+const (
+	dialTimeout = time.Second
+	callTimeout = time.Second
+)
+
+// NewRateLimits returns the limits of a server. It makes no call; Close ends its connections.
+func NewRateLimits(url string) (*RateLimits, error) {
+	if err := Check(url); err != nil {
+		return nil, err
+	}
+	options, err := goredis.ParseURL(url)
+	if err != nil {
+		return nil, ErrURL
+	}
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = dialTimeout, callTimeout, callTimeout
+	options.ContextTimeoutEnabled, options.MaxRetries, options.DisableIdentity = true, -1, true
+	return &RateLimits{goredis.NewClient(options)}, nil
+}
+
+// Close ends the connections.
+func (r *RateLimits) Close() error { return r.client.Close() }
+
+// Take takes tokens of a key. It is not retried: a lost answer costs tokens, a repeated take would
+// cost them twice.
+func (r *RateLimits) Take(ctx context.Context, key string, ask ratelimit.Ask) (ratelimit.Grant, error) {
+	got, err := takeScript.Run(ctx, r.client, []string{states}, key, ask.Interval.Microseconds(), ask.Burst.Microseconds(),
+		ask.Tokens, forgotten.Microseconds()).Int64Slice()
+	if err != nil {
+		return ratelimit.Grant{}, fmt.Errorf("take of %s: %w", key, err)
+	}
+	if len(got) != 3 {
+		return ratelimit.Grant{}, fmt.Errorf("take of %s: the answer has %d values", key, len(got))
+	}
+	return ratelimit.Grant{Tokens: int(got[0]), TAT: time.UnixMicro(got[1]), Now: time.UnixMicro(got[2])}, nil
+}
+
+// Purge removes states that have been free for two minutes, and returns how many.
+func (r *RateLimits) Purge(ctx context.Context, limit int) (int, error) {
+	n, err := purgeScript.Run(ctx, r.client, []string{states}, forgotten.Microseconds(), limit).Int()
+	if err != nil {
+		return 0, fmt.Errorf("purge: %w", err)
+	}
+	return n, nil
+}

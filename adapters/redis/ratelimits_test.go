@@ -1,0 +1,119 @@
+package redis_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"agentproxy/adapters/redis"
+	"agentproxy/adapters/system"
+	ratelimitapp "agentproxy/app/ratelimit"
+	"agentproxy/domain/ratelimit"
+	"agentproxy/test/contract"
+	"agentproxy/test/redistest"
+)
+
+func open(t *testing.T, server *redistest.Server) *redis.RateLimits {
+	t.Helper()
+	r, err := redis.NewRateLimits(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+func TestRateLimitsKeepTheContract(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	options, err := goredis.ParseURL(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := goredis.NewClient(options)
+	t.Cleanup(func() { _ = client.Close() })
+	contract.RateLimits(t, func(t *testing.T) contract.LimitWorld {
+		if err := client.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		return contract.LimitWorld{RateLimits: open(t, server),
+			Age: func(key string, by time.Duration) {
+				if err := client.ZIncrBy(t.Context(), "agentproxy:ratelimits", -float64(by.Microseconds()), key).Err(); err != nil {
+					t.Fatal(err)
+				}
+			},
+			Keys: func() int { return int(client.ZCard(t.Context(), "agentproxy:ratelimits").Val()) }}
+	})
+}
+
+// Replicas together admit exactly a limit below 60 a minute, and what time refills.
+func TestReplicasAdmitTheLimitTogether(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	var replicas []*ratelimitapp.Limits
+	for range 3 {
+		replicas = append(replicas, ratelimitapp.New(ratelimitapp.Config{}, system.Clock{}, open(t, server),
+			slog.New(slog.DiscardHandler)))
+	}
+	began := time.Now()
+	var admitted atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 150 {
+		wg.Go(func() {
+			if replicas[i%3].Take("a", 30).Allowed {
+				admitted.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if late := int64(time.Since(began) / (2 * time.Second)); admitted.Load() < 30 || admitted.Load() > 30+late {
+		t.Errorf("%d calls were admitted, want 30, and %d for the time it took", admitted.Load(), late)
+	}
+}
+
+func TestAServerThatIsAwayLeavesEachReplicaAlone(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	var text bytes.Buffer
+	limits := ratelimitapp.New(ratelimitapp.Config{}, system.Clock{}, open(t, server), slog.New(slog.NewTextHandler(&text, nil)))
+	if !limits.Take("a", 30).Allowed {
+		t.Fatal("the first call is refused")
+	}
+	server.Stop()
+	admitted := 0
+	for range 100 {
+		if limits.Take("b", 30).Allowed {
+			admitted++
+		}
+	}
+	if admitted < 30 || admitted > 35 || !strings.Contains(text.String(), "each process alone") {
+		t.Errorf("%d calls were admitted; the log says: %s", admitted, text.String())
+	}
+	server.Run()
+	if _, err := open(t, server).Take(t.Context(), "agent:a", ratelimit.Limit{PerMinute: 30}.Ask(1)); err != nil {
+		t.Errorf("after the start: %v", err)
+	}
+}
+
+func TestCheckRefusesWhatIsNoServer(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"", "localhost:6379", "http://secret@host", "redis://%zz:secret@host", "redis://host/notanumber"} {
+		if err := redis.Check(url); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v", url, err)
+		}
+		if _, err := redis.NewRateLimits(url); err == nil {
+			t.Errorf("%q is accepted", url)
+		}
+	}
+	for _, url := range []string{"redis://host", "rediss://user:secret@host:6380/2", "unix:///run/valkey.sock"} {
+		if err := redis.Check(url); err != nil {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"maps"
+
+	"gorm.io/gorm"
+
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/webhook"
+	"agentproxy/ports"
+)
+
+// batch is what the units of one transaction on PostgreSQL share: the rows that were read and locked
+// ahead for all of them, and what they write, which is sent by one statement a table when they have
+// run. A unit that fails has sent nothing, so what it wrote is just dropped.
+//
+// The repositories whose methods begin with a look at tx.batch know it. Every other statement of a
+// unit is refused by batchConn, and the unit runs again alone.
+type batch struct {
+	store *Store
+	pipe  engine.Pipeline
+	// alone is whether the running unit needs what a batch does not do, wrote whether it changed something.
+	alone, wrote bool
+
+	agents    map[string]account.Agent
+	endpoints map[string]webhook.Endpoint
+	keys      map[callKey]bool // those that were looked for
+	looked    map[string]bool  // sessions whose health was looked for
+
+	wallets  overlay[string, batchWallet]
+	health   overlay[string, batchHealth]
+	sessions overlay[string, batchSession]
+	calls    overlay[callKey, batchCall]
+
+	writes overlayWrites
+}
+
+// batchWallet is a wallet and how many entries it has.
+type batchWallet struct {
+	billing.Wallet
+	entries int64
+	dirty   bool
+}
+
+// batchHealth is a row of the health of a session, or its absence.
+type batchHealth struct {
+	seq                 int64
+	owner, kind, status string
+	state               []byte
+	dirty               bool
+}
+
+// batchSession is a row of sessions.
+type batchSession struct {
+	row   sessionRow
+	usage usageRow
+	dirty bool
+}
+
+// batchCall is a row of idempotency_keys.
+type batchCall struct {
+	ports.Call
+	dirty bool
+}
+
+type callKey struct{ agentID, path, key string }
+
+// overlay is a map whose changes by the running unit can be dropped.
+type overlay[K comparable, V any] struct{ base, own map[K]V }
+
+func (o *overlay[K, V]) get(k K) (V, bool) {
+	if v, ok := o.own[k]; ok {
+		return v, true
+	}
+	v, ok := o.base[k]
+	return v, ok
+}
+
+func (o *overlay[K, V]) put(k K, v V) {
+	if o.own == nil {
+		o.own = map[K]V{}
+	}
+	o.own[k] = v
+}
+
+// load adds a row that was read ahead.
+func (o *overlay[K, V]) load(k K, v V) {
+	if o.base == nil {
+		o.base = map[K]V{}
+	}
+	o.base[k] = v
+}
+
+// end keeps or drops what the unit changed.
+func (o *overlay[K, V]) end(keep bool) {
+	if keep && len(o.own) > 0 {
+		if o.base == nil {
+			o.base = map[K]V{}
+		}
+		maps.Copy(o.base, o.own)
+	}
+	clear(o.own)
+}
+
+// errAlone ends the run of a unit in a batch that needs what a batch does not do.
+var errAlone = errors.New("the unit needs a transaction of its own")
+
+// beginBatch begins a transaction for units that read what the list names.
+func (s *Store) beginBatch(list []*ports.Ahead) (*engine.Transaction, error) {
+	pipe, err := s.postgres.Pipeline()
+	if err != nil {
+		return nil, err
+	}
+	b := &batch{store: s, pipe: pipe, keys: map[callKey]bool{}, agents: map[string]account.Agent{},
+		endpoints: map[string]webhook.Endpoint{}, looked: map[string]bool{}}
+	if err := b.readAhead(list); err != nil {
+		_ = pipe.Rollback()
+		return nil, err
+	}
+	in := &engine.Transaction{Conn: batchConn{b}, Rollback: pipe.Rollback}
+	in.Commit = func() error {
+		b.ask()
+		return pipe.Commit()
+	}
+	in.End = func(failed bool) bool {
+		alone := b.alone
+		keep := !failed && !alone
+		in.Wrote = keep && b.wrote
+		b.end(keep)
+		return alone
+	}
+	return in, nil
+}
+
+// end keeps or drops what the running unit did.
+func (b *batch) end(keep bool) {
+	b.alone, b.wrote = false, false
+	b.wallets.end(keep)
+	b.health.end(keep)
+	b.sessions.end(keep)
+	b.calls.end(keep)
+	b.writes.end(keep)
+}
+
+// escape has the running unit run again alone.
+func (b *batch) escape() error {
+	b.alone = true
+	return errAlone
+}
+
+// batchConn is the connection of a unit in a batch: it takes no statement.
+type batchConn struct{ *batch }
+
+var _ engine.Conn = batchConn{}
+
+func (c batchConn) Context() context.Context          { return context.Background() }
+func (c batchConn) Concurrent() bool                  { return true }
+func (c batchConn) Open() bool                        { return true }
+func (c batchConn) Flush() error                      { return c.escape() }
+func (c batchConn) SQL() *sql.Conn                    { c.alone = true; return nil }
+func (c batchConn) ORM() gorm.ConnPool                { c.alone = true; return batchPool{} }
+func (c batchConn) Row(string, []any) engine.Row      { return batchRow{c.escape()} }
+func (c batchConn) Exec(string, []any) (int64, error) { return 0, c.escape() }
+func (c batchConn) Queue(string, string, []any) error { return c.escape() }
+func (c batchConn) Rows(context.Context, string, []any, func(engine.Row) error) error {
+	return c.escape()
+}
+
+type batchRow struct{ err error }
+
+func (r batchRow) Scan(...any) error { return r.err }
+
+// batchPool refuses the statements of GORM.
+type batchPool struct{}
+
+func (batchPool) PrepareContext(context.Context, string) (*sql.Stmt, error) { return nil, errAlone }
+func (batchPool) ExecContext(context.Context, string, ...any) (sql.Result, error) {
+	return nil, errAlone
+}
+func (batchPool) QueryContext(context.Context, string, ...any) (*sql.Rows, error) {
+	return nil, errAlone
+}
+func (batchPool) QueryRowContext(context.Context, string, ...any) *sql.Row { return &sql.Row{} }

@@ -1,0 +1,146 @@
+package storage
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/ports"
+)
+
+// The statements that read ahead. Each locks its rows in the order of their keys, and the statements
+// lock in one order too, so batches do not block each other for good. Sessions and agents are locked
+// by a statement before the one that reads them with what is beside them: only that one sees what
+// was committed during the wait.
+var (
+	lockCallsAhead = `SELECT pg_advisory_xact_lock(hashtextextended(k, 0)) FROM unnest(?1::text[]) AS k`
+	callsAhead     = `SELECT agent_id, path, key, request, resource, status, created_at FROM idempotency_keys
+		JOIN unnest(?1::text[], ?2::text[], ?3::text[]) AS u(a, p, k) ON agent_id = u.a AND path = u.p AND key = u.k`
+	lockAgentsAhead   = "SELECT 1 FROM agents WHERE id = ANY(?1::text[]) ORDER BY id FOR " + rowLock
+	agentsAhead       = agentSelect + "WHERE a.id = ANY(?1::text[])"
+	lockSessionsAhead = "SELECT 1 FROM sessions WHERE id = ANY(?1::text[]) ORDER BY id FOR " + rowLock
+	healthAhead       = `SELECT s.id, s.seq, s.agent_id, s.type, s.status, h.state
+		FROM sessions s LEFT JOIN session_health h ON h.session = s.seq WHERE s.id = ANY(?1::text[])`
+	sessionsAhead = "SELECT " + sessionSelect + ", " + usageColumns + " FROM sessions s WHERE s.id = ANY(?1::text[])"
+	walletsAhead  = "SELECT " + strings.Join(columnNames(new(walletRow)), ", ") +
+		", entries FROM wallets WHERE agent_id = ANY(?1::text[]) ORDER BY agent_id FOR " + rowLock
+	endpointsAhead = "SELECT a.id, " + endpointColumns + endpointFrom + "WHERE a.id = ANY(?1::text[])"
+)
+
+// named is what the units of a batch read, each once and in order.
+type named struct {
+	agents, payers, sessions, health []string
+	calls                            []callKey
+}
+
+func nameAll(list []*ports.Ahead) named {
+	agents, payers := map[string]bool{}, map[string]bool{}
+	sessions, health, calls := map[string]bool{}, map[string]bool{}, map[callKey]bool{}
+	for _, a := range list {
+		agents[a.Agent] = true
+		if a.Money {
+			payers[a.Agent] = true
+		}
+		for _, id := range a.Sessions {
+			sessions[id], health[id] = true, true
+		}
+		for _, id := range a.Health {
+			health[id] = true
+		}
+		if a.Key != "" {
+			calls[callKey{a.Agent, a.Path, a.Key}] = true
+		}
+	}
+	sorted := func(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
+	n := named{agents: sorted(agents), payers: sorted(payers), sessions: sorted(sessions), health: sorted(health)}
+	n.calls = slices.SortedFunc(maps.Keys(calls), func(a, b callKey) int { return strings.Compare(a.lock(), b.lock()) })
+	return n
+}
+
+// lock is the name of the advisory lock of a key, which units that run alone take too.
+func (k callKey) lock() string { return callLock(k.agentID, k.path, k.key) }
+
+// readAhead reads and locks what the units of a list name, in one round trip.
+func (b *batch) readAhead(list []*ports.Ahead) error {
+	n := nameAll(list)
+	b.askCalls(n.calls)
+	if len(n.payers) > 0 {
+		b.pipe.Ask("lock agents", lockAgentsAhead, []any{slices.Clone(n.payers)}, nil)
+	}
+	if len(n.health) > 0 {
+		b.pipe.Ask("lock sessions", lockSessionsAhead, []any{slices.Clone(n.health)}, nil)
+		b.askSessions(n)
+	}
+	if len(n.payers) > 0 {
+		b.askMoney(n.payers)
+	}
+	b.pipe.Ask("read webhooks", endpointsAhead, []any{n.agents}, func(row engine.Row) error {
+		e, err := scanEndpoint(row)
+		b.endpoints[e.AgentID] = e
+		return err
+	})
+	return b.pipe.Send()
+}
+
+func (b *batch) askCalls(calls []callKey) {
+	if len(calls) == 0 {
+		return
+	}
+	locks, agents, paths, keys := []string{}, []string{}, []string{}, []string{}
+	for _, k := range calls {
+		b.keys[k] = true
+		locks, agents = append(locks, k.lock()), append(agents, k.agentID)
+		paths, keys = append(paths, k.path), append(keys, k.key)
+	}
+	b.pipe.Ask("lock keys", lockCallsAhead, []any{locks}, nil)
+	b.pipe.Ask("read keys", callsAhead, []any{agents, paths, keys}, func(row engine.Row) error {
+		var c ports.Call
+		var status int
+		var at int64
+		err := row.Scan(&c.AgentID, &c.Path, &c.Key, &c.Request, &c.Resource, &status, &at)
+		c.Outcome, c.CreatedAt = storedOutcomes[status], fromMicros(at)
+		b.calls.load(callKey{c.AgentID, c.Path, c.Key}, batchCall{Call: c})
+		return err
+	})
+}
+
+func (b *batch) askSessions(n named) {
+	for _, id := range n.health {
+		b.looked[id] = true
+	}
+	b.pipe.Ask("read health", healthAhead, []any{slices.Clone(n.health)}, func(row engine.Row) error {
+		var id string
+		var h batchHealth
+		err := row.Scan(&id, &h.seq, &h.owner, &h.kind, &h.status, &h.state)
+		b.health.load(id, h)
+		return err
+	})
+	if len(n.sessions) == 0 {
+		return
+	}
+	b.pipe.Ask("read sessions", sessionsAhead, []any{slices.Clone(n.sessions)}, func(row engine.Row) error {
+		var s batchSession
+		err := row.Scan(scanTargets(&s.row, scanTargets(&s.usage)...)...)
+		b.sessions.load(s.row.ID, s)
+		return err
+	})
+}
+
+func (b *batch) askMoney(payers []string) {
+	b.pipe.Ask("read agents", agentsAhead, []any{slices.Clone(payers)}, func(row engine.Row) error {
+		a, err := scanAgent(row)
+		b.agents[a.ID] = a
+		return err
+	})
+	b.pipe.Ask("read wallets", walletsAhead, []any{slices.Clone(payers)}, func(row engine.Row) error {
+		var stored walletRow
+		var w batchWallet
+		err := row.Scan(scanTargets(&stored, &w.entries)...)
+		if err == nil {
+			w.Wallet, err = fromWalletRow(stored)
+		}
+		b.wallets.load(stored.AgentID, w)
+		return err
+	})
+}

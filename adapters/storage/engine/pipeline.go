@@ -1,0 +1,24 @@
+package engine
+
+import "errors"
+
+// Pipeline is a transaction whose statements are sent together, so that many cost one round trip. It
+// is used by one goroutine at a time.
+type Pipeline interface {
+	// Ask queues a statement, with parameters as those of Conn. What it does is part of its error. Scan
+	// is called for each row of its result; nil ignores them.
+	Ask(what, statement string, args []any, scan func(Row) error)
+	// Send sends what is queued. After an error nothing but Rollback is left to do.
+	Send() error
+	// Commit sends what is queued and commits in the same round trip.
+	Commit() error
+	// Rollback ends a transaction that was not committed and releases its connection. It does nothing
+	// after Commit.
+	Rollback() error
+}
+
+// ErrUnknownOutcome means that a commit was not answered and could not be looked up.
+var ErrUnknownOutcome = errors.New("the outcome of the commit is unknown")
+
+// ErrUndone means that a transaction whose commit was not answered did not take effect.
+var ErrUndone = errors.New("the connection was lost and the transaction rolled back")

@@ -1,0 +1,87 @@
+package storage
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// manyRows writes rows of a struct by one statement of PostgreSQL: each column is an array, and unnest
+// makes rows of them. The statement is the same for any number of rows, so it stays prepared.
+type manyRows struct {
+	columns []string
+	arrays  string // "?1::text[], ?2::bigint[], ..."
+	types   []reflect.Type
+}
+
+// newManyRows returns the columns of row, and of more numbers behind them.
+func newManyRows(row any, more ...string) manyRows {
+	t := reflect.TypeOf(row).Elem()
+	m := manyRows{columns: append(columnNames(row), more...)}
+	for _, path := range columnPaths(t) {
+		m.types = append(m.types, arrayOf(t.FieldByIndex(path).Type))
+	}
+	for range more {
+		m.types = append(m.types, reflect.TypeFor[[]int64]())
+	}
+	var b strings.Builder
+	for i, array := range m.types {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("?" + strconv.Itoa(i+1) + "::" + arrayNames[array])
+	}
+	m.arrays = b.String()
+	return m
+}
+
+var arrayNames = map[reflect.Type]string{
+	reflect.TypeFor[[]string](): "text[]", reflect.TypeFor[[]int64](): "bigint[]", reflect.TypeFor[[][]byte](): "bytea[]",
+}
+
+// arrayOf returns the type of the array of a column: flags are numbers.
+func arrayOf(t reflect.Type) reflect.Type {
+	switch t.Kind() {
+	case reflect.String:
+		return reflect.TypeFor[[]string]()
+	case reflect.Int, reflect.Int64, reflect.Bool:
+		return reflect.TypeFor[[]int64]()
+	case reflect.Slice:
+		return reflect.TypeFor[[][]byte]()
+	}
+	panic("no array of " + t.String())
+}
+
+// list returns the columns, each behind a prefix.
+func (m manyRows) list(prefix string) string { return prefix + strings.Join(m.columns, ", "+prefix) }
+
+// from returns the rows as a table u.
+func (m manyRows) from() string {
+	return "unnest(" + m.arrays + ") AS u(" + strings.Join(m.columns, ", ") + ")"
+}
+
+// insert returns a statement that inserts the rows into a table.
+func (m manyRows) insert(table string) string {
+	return "INSERT INTO " + table + " (" + m.list("") + ") SELECT " + m.list("u.") + " FROM " + m.from()
+}
+
+// arguments returns the arrays of n rows, of which values returns one.
+func (m manyRows) arguments(n int, values func(i int) []any) []any {
+	arrays := make([]reflect.Value, len(m.types))
+	for c, t := range m.types {
+		arrays[c] = reflect.MakeSlice(t, n, n)
+	}
+	for i := range n {
+		for c, v := range values(i) {
+			if flagged, ok := v.(bool); ok {
+				v = flag(flagged)
+			}
+			arrays[c].Index(i).Set(reflect.ValueOf(v).Convert(m.types[c].Elem()))
+		}
+	}
+	args := make([]any, len(arrays))
+	for c, array := range arrays {
+		args[c] = array.Interface()
+	}
+	return args
+}

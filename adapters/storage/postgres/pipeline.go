@@ -1,0 +1,108 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"agentproxy/adapters/storage/engine"
+)
+
+// pipelineLockTimeout is how long a statement of a pipeline waits for a lock that another transaction
+// has. It is shorter than deadlock_timeout, and one busy row must not hold up the units of everyone.
+const pipelineLockTimeout = "100"
+
+// Pipeline takes a connection for a transaction that several units share. Its BEGIN is sent with the
+// first statements.
+func (d *Database) Pipeline() (engine.Pipeline, error) {
+	a, _, err := d.acquire(context.Background(), "")
+	if err != nil {
+		return nil, err
+	}
+	p := &pipeline{acquired: a, database: d}
+	p.ctx, p.cancel = context.WithTimeout(context.Background(), unitWithin)
+	p.Ask("begin", "BEGIN ISOLATION LEVEL READ COMMITTED", nil, nil)
+	p.Ask("begin", "SELECT pg_current_xact_id()::text, "+serverStarted+", set_config('lock_timeout', '"+
+		pipelineLockTimeout+"', true)", nil, func(row engine.Row) error {
+		var timeout string
+		return row.Scan(&p.id.xid, &p.id.started, &timeout)
+	})
+	return p, nil
+}
+
+// pipeline implements engine.Pipeline.
+type pipeline struct {
+	acquired
+	database *Database
+	ctx      context.Context
+	cancel   context.CancelFunc
+	id       transactionID
+	queued   pgx.Batch
+	asked    []question
+	ended    bool
+}
+
+type question struct {
+	what string
+	scan func(engine.Row) error
+}
+
+func (p *pipeline) Ask(what, statement string, args []any, scan func(engine.Row) error) {
+	p.queued.Queue(rebind(statement), arguments(args)...)
+	p.asked = append(p.asked, question{what, scan})
+}
+
+func (p *pipeline) Send() error {
+	_, err := p.send()
+	return err
+}
+
+// send returns the command tag of the last statement.
+func (p *pipeline) send() (tag string, err error) {
+	batch, asked := p.queued, p.asked
+	p.queued, p.asked = pgx.Batch{}, nil
+	results := p.pg.SendBatch(p.ctx, &batch)
+	for _, q := range asked {
+		rows, err := results.Query()
+		scan := q.scan
+		if scan == nil {
+			scan = func(engine.Row) error { return nil }
+		}
+		if err = each(rows, err, scan); err != nil {
+			_ = results.Close() // returns it once more
+			return "", fmt.Errorf("%s: %w", q.what, err)
+		}
+		tag = rows.CommandTag().String()
+	}
+	return tag, results.Close()
+}
+
+// Commit finds out whether a commit that was not answered took effect.
+func (p *pipeline) Commit() error {
+	p.Ask("commit", "COMMIT", nil, nil)
+	tag, err := p.send()
+	refused := err != nil && !p.pg.IsClosed() && sqlState(err) != ""
+	switch {
+	case err == nil && tag == "COMMIT":
+	case err == nil:
+		err = fmt.Errorf("commit: %w", engine.ErrSpoiled)
+	case refused:
+	default:
+		// What the driver did not send at all is rolled back by that, and then known to be undone.
+		_ = p.Rollback()
+		p.database.resetPool()
+		err = p.database.outcome(p.ctx, p.id, err)
+	}
+	_ = p.Rollback()
+	return err
+}
+
+func (p *pipeline) Rollback() error {
+	if !p.ended {
+		p.ended = true
+		p.cancel()
+		p.end("ROLLBACK")
+	}
+	return nil
+}

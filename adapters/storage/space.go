@@ -1,0 +1,47 @@
+package storage
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/adapters/storage/sqlite"
+	"agentproxy/ports"
+)
+
+// writeProbe is the name of the value that ProbeWrite writes.
+const writeProbe = "write-probe"
+
+// ProbeWrite writes a small value and commits it: a full disk, a failed one and a PostgreSQL that is a
+// standby can be read and not written.
+func (s *Store) ProbeWrite(ctx context.Context) error {
+	return s.Update(ctx, func(_ context.Context, unit ports.Tx) error {
+		// The value differs each time, or the statement would change nothing.
+		return unit.(*tx).later("probe writing", `INSERT INTO service_values (name, value) VALUES (?1, ?2)
+			ON CONFLICT (name) DO UPDATE SET value = excluded.value`, writeProbe, []byte(s.clock.Now().Format(probeFormat)))
+	})
+}
+
+const probeFormat = "2006-01-02T15:04:05.000000000Z07:00"
+
+// KeepFeed makes the partitions of the event feed for the days that come, and drops those whose events are
+// all from before a time. On SQLite, which has none, Trim of Events removes them.
+func (s *Store) KeepFeed(ctx context.Context, retention time.Duration) error {
+	if s.postgres == nil {
+		return nil
+	}
+	now := s.clock.Now()
+	made, dropped, err := s.postgres.KeepFeed(ctx, now, now.Add(-retention))
+	if made+dropped > 0 {
+		s.config.Logger.Info("days of the event feed", "made", made, "dropped", dropped)
+	}
+	return err
+}
+
+// Free returns how many bytes are left for the database. They are known of SQLite alone: PostgreSQL has
+// no function for it.
+func (s *Store) Free() (bytes uint64, known bool, err error) {
+	if file, ok := s.database.(*sqlite.Database); ok {
+		return file.Free()
+	}
+	return 0, false, nil
+}

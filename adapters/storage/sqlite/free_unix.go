@@ -1,0 +1,18 @@
+//go:build unix && !solaris && !illumos && !aix && !netbsd
+
+package sqlite
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// Free returns how many bytes the file system of the file has left for this process.
+func (d *Database) Free() (bytes uint64, known bool, err error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(d.path, &s); err != nil {
+		return 0, false, fmt.Errorf("free space: %w", err)
+	}
+	return uint64(s.Bavail) * uint64(s.Bsize), true, nil
+}

@@ -1,0 +1,182 @@
+package connect
+
+const noSOCKSPassword = "it takes no SOCKS proxy with a password"
+
+// clients is the table of the clients. Snippet replaces in one: {URL}, {SERVER}, {HOSTPORT}, {USER}
+// and {PASSWORD}; in many: {BEFORE} and {AFTER}, which are the address around the name of a worker,
+// {BASE}, which is the user name before it, and the names themselves as {WORDS} of a shell or {LIST}.
+// {USER}, {PASSWORD}, {BASE} and what {LIST} holds are quoted as JSON, which Python, JavaScript and Go read.
+var clients = []Client{
+	{"curl", "sh", "", `curl -x '{URL}' https://example.com/`, `for name in {WORDS}; do
+  curl -x "{BEFORE}${name}{AFTER}" https://example.com/
+done`},
+	{"requests", "python", "", `import requests
+proxy = "{URL}"  # for SOCKS5: pip install requests[socks]
+r = requests.get("https://example.com/", proxies={"http": proxy, "https": proxy})
+print(r.status_code, r.text)`, `import requests
+for name in [{LIST}]:
+    proxy = "{BEFORE}" + name + "{AFTER}"  # for SOCKS5: pip install requests[socks]
+    r = requests.get("https://example.com/", proxies={"http": proxy, "https": proxy})
+    print(name, r.status_code, r.text)`},
+	{"httpx", "python", "", `import httpx
+proxy = httpx.Proxy("{URL}")  # for SOCKS5: pip install httpx[socks]
+with httpx.Client(transport=httpx.HTTPTransport(proxy=proxy)) as c:
+    r = c.get("https://example.com/")
+    print(r.status_code, r.text)`, `import httpx
+for name in [{LIST}]:
+    proxy = httpx.Proxy("{BEFORE}" + name + "{AFTER}")  # for SOCKS5: pip install httpx[socks]
+    with httpx.Client(transport=httpx.HTTPTransport(proxy=proxy)) as c:
+        r = c.get("https://example.com/")
+        print(name, r.status_code, r.text)`},
+	{"aiohttp", "python", "it takes HTTP proxies alone", `import aiohttp, asyncio
+async def main():
+    auth = aiohttp.BasicAuth({USER}, {PASSWORD})
+    async with aiohttp.ClientSession() as s:
+        async with s.get("https://example.com/", proxy="{SERVER}", proxy_auth=auth) as r:
+            print(r.status, await r.text())
+asyncio.run(main())`, `import aiohttp, asyncio
+async def fetch(name):
+    auth = aiohttp.BasicAuth({BASE} + name, {PASSWORD})
+    async with aiohttp.ClientSession() as s:
+        async with s.get("https://example.com/", proxy="{SERVER}", proxy_auth=auth) as r:
+            print(name, r.status, await r.text())
+async def main():
+    await asyncio.gather(*(fetch(name) for name in [{LIST}]))
+asyncio.run(main())`},
+	{"undici", "javascript", "ProxyAgent takes HTTP proxies", `import { ProxyAgent, fetch } from "undici";
+const dispatcher = new ProxyAgent("{URL}");
+const r = await fetch("https://example.com/", { dispatcher });
+console.log(r.status, await r.text());`, `import { ProxyAgent, fetch } from "undici";
+for (const name of [{LIST}]) {
+  const dispatcher = new ProxyAgent("{BEFORE}" + name + "{AFTER}");
+  const r = await fetch("https://example.com/", { dispatcher });
+  console.log(name, r.status, await r.text());
+}`},
+	{"fetch", "sh", "the variables take HTTP proxies", `# Node.js 24 and later; its fetch ignores proxies otherwise
+NODE_USE_ENV_PROXY=1 HTTP_PROXY='{URL}' HTTPS_PROXY='{URL}' node -e '
+fetch("https://example.com/").then(async r => console.log(r.status, await r.text()))'`,
+		`# Node.js 24 and later; its fetch ignores proxies otherwise. One process for each worker
+for name in {WORDS}; do
+  export NODE_USE_ENV_PROXY=1 HTTP_PROXY="{BEFORE}${name}{AFTER}" HTTPS_PROXY="{BEFORE}${name}{AFTER}"
+  node -e '
+  fetch("https://example.com/").then(async r => console.log(r.status, await r.text()))'
+done`},
+	{"axios", "javascript", "proxy takes HTTP proxies", `import axios from "axios";
+import { HttpsProxyAgent } from "https-proxy-agent";
+const agent = new HttpsProxyAgent("{URL}");
+const r = await axios.get("https://example.com/", { httpAgent: agent, httpsAgent: agent, proxy: false });
+console.log(r.status, r.data);`, `import axios from "axios";
+import { HttpsProxyAgent } from "https-proxy-agent";
+for (const name of [{LIST}]) {
+  const agent = new HttpsProxyAgent("{BEFORE}" + name + "{AFTER}");
+  const r = await axios.get("https://example.com/", { httpAgent: agent, httpsAgent: agent, proxy: false });
+  console.log(name, r.status, r.data);
+}`},
+	{"playwright", "javascript", noSOCKSPassword, `import { chromium } from "playwright";
+const browser = await chromium.launch();
+const context = await browser.newContext({
+  proxy: { server: "{SERVER}", username: {USER}, password: {PASSWORD} },
+});
+const page = await context.newPage();
+await page.goto("https://example.com/");
+console.log(await page.title());
+await browser.close();`, `import { chromium } from "playwright";
+const browser = await chromium.launch(); // Firefox mixes up the credentials of its contexts
+for (const name of [{LIST}]) {
+  const context = await browser.newContext({
+    proxy: { server: "{SERVER}", username: {BASE} + name, password: {PASSWORD} },
+  });
+  const page = await context.newPage();
+  await page.goto("https://example.com/");
+  console.log(name, await page.title());
+}
+await browser.close();`},
+	{"puppeteer", "javascript", noSOCKSPassword, `import puppeteer from "puppeteer";
+const browser = await puppeteer.launch({ args: ["--proxy-server={HOSTPORT}"] });
+const page = await browser.newPage();
+await page.authenticate({ username: {USER}, password: {PASSWORD} });
+await page.goto("https://example.com/");
+console.log(await page.title());
+await browser.close();`, `import puppeteer from "puppeteer";
+for (const name of [{LIST}]) { // one browser for each worker
+  const browser = await puppeteer.launch({ args: ["--proxy-server={HOSTPORT}"] });
+  const page = await browser.newPage();
+  await page.authenticate({ username: {BASE} + name, password: {PASSWORD} });
+  await page.goto("https://example.com/");
+  console.log(name, await page.title());
+  await browser.close();
+}`},
+	{"selenium", "python", noSOCKSPassword, `# Selenium gives a proxy no password: a local proxy adds it.
+# Start it first, and leave it running:
+#   apx forward {SESSION} --listen 127.0.0.1:8899    # to {HOSTPORT}
+from selenium import webdriver
+o = webdriver.ChromeOptions()
+o.add_argument("--proxy-server=http://127.0.0.1:8899")
+driver = webdriver.Chrome(options=o)
+driver.get("https://example.com/")
+print(driver.title)
+driver.quit()`, `# Selenium gives a proxy no password: local proxies add it.
+# Start them first, and leave them running:
+#   port=8900; for name in {WORDS}; do
+#     apx forward {SESSION} --worker $name --listen 127.0.0.1:$port & port=$((port+1))
+#   done    # to {HOSTPORT}
+from selenium import webdriver
+for n, name in enumerate([{LIST}]):
+    o = webdriver.ChromeOptions()
+    o.add_argument("--proxy-server=http://127.0.0.1:" + str(8900 + n))
+    driver = webdriver.Chrome(options=o)
+    driver.get("https://example.com/")
+    print(name, driver.title)
+    driver.quit()`},
+	{"go", "go", "", `package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+)
+
+func main() {
+	proxy, err := url.Parse("{URL}")
+	if err != nil {
+		panic(err)
+	}
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}
+	r, err := client.Get("https://example.com/")
+	if err != nil {
+		panic(err)
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	fmt.Println(r.StatusCode, string(body), err)
+}`, `package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+func main() {
+	for _, name := range []string{{LIST}} {
+		proxy, err := url.Parse("{BEFORE}" + name + "{AFTER}")
+		if err != nil {
+			panic(err)
+		}
+		client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}
+		r, err := client.Get("https://example.com/")
+		if err != nil {
+			panic(err)
+		}
+		r.Body.Close()
+		fmt.Println(name, r.StatusCode)
+	}
+}`},
+	{"env", "sh", "", `export HTTP_PROXY='{URL}' HTTPS_PROXY='{URL}' ALL_PROXY='{URL}'
+export http_proxy='{URL}' https_proxy='{URL}' all_proxy='{URL}'`, `use_worker() { # name, one of: {WORDS}
+  export HTTP_PROXY="{BEFORE}${1}{AFTER}"
+  export HTTPS_PROXY="$HTTP_PROXY" ALL_PROXY="$HTTP_PROXY"
+  export http_proxy="$HTTP_PROXY" https_proxy="$HTTP_PROXY" all_proxy="$HTTP_PROXY"
+}`},
+}

@@ -1,0 +1,87 @@
+package arch_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestTheNoticeHasTheLicenceOfEachModule holds NOTICE to the modules that are linked into the
+// programs; -update writes it.
+func TestTheNoticeHasTheLicenceOfEachModule(t *testing.T) {
+	t.Parallel()
+	const file = "../../NOTICE"
+	want := notice(t)
+	if *update {
+		if err := os.WriteFile(file, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("NOTICE is not what the linked modules say: go test ./test/arch -update")
+	}
+}
+
+var licenceFile = regexp.MustCompile(`(?i)^(licen[sc]e|copying|notice)`)
+
+// notice returns each licence text once, under the modules that it is of.
+func notice(t *testing.T) []byte {
+	t.Helper()
+	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}",
+		"./cmd/...")
+	list.Dir, list.Stderr = "../..", os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := map[string][]string{} // by their text
+	lines := strings.Fields(strings.ReplaceAll(strings.TrimSpace(string(out)), "\t", "|"))
+	slices.Sort(lines)
+	for _, line := range slices.Compact(lines) {
+		f := strings.Split(line, "|")
+		text := licence(t, f[2])
+		if text == "" {
+			t.Errorf("%s has no licence", f[0])
+		}
+		modules[text] = append(modules[text], f[0]+" "+f[1])
+	}
+	var b bytes.Buffer
+	b.WriteString("agentproxy is licensed under the Apache License 2.0 (see LICENSE). Its programs contain these modules.\n")
+	texts := slices.SortedFunc(maps.Keys(modules), func(a, b string) int { return strings.Compare(modules[a][0], modules[b][0]) })
+	for _, text := range texts {
+		fmt.Fprintf(&b, "\n%s\n\n%s\n\n%s\n", strings.Repeat("=", 80), strings.Join(modules[text], "\n"), text)
+	}
+	return b.Bytes()
+}
+
+// licence returns the texts of a module's licence files.
+func licence(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, e := range entries {
+		if e.IsDir() || !licenceFile.MatchString(e.Name()) {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, strings.TrimSpace(strings.ReplaceAll(string(b), "\r\n", "\n")))
+	}
+	return strings.Join(texts, "\n\n")
+}

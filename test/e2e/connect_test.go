@@ -1,0 +1,174 @@
+package e2e_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	proxies "agentproxy/domain/connect"
+)
+
+// certificate makes a key and its own certificate for names, valid until an end, and writes it to a file.
+func certificate(t *testing.T, until time.Time, names ...string) (c tls.Certificate, file string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	succeeds(t, err)
+	draft := x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "target"},
+		NotBefore: until.AddDate(-1, 0, 0), NotAfter: until, DNSNames: names,
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
+	der, err := x509.CreateCertificate(rand.Reader, &draft, &draft, &key.PublicKey, key)
+	succeeds(t, err)
+	file = filepath.Join(t.TempDir(), "ca.pem")
+	succeeds(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, file
+}
+
+// secureSite starts a target with TLS that answers the address it was reached from, and returns it with the
+// variables that let clients trust it.
+func secureSite(t *testing.T) (address string, env []string) {
+	t.Helper()
+	c, file := certificate(t, time.Now().AddDate(0, 1, 0), "localhost")
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, _ := net.SplitHostPort(r.RemoteAddr)
+		fmt.Fprintln(w, "reached from", host)
+	}))
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{c}}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	for _, name := range []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"} {
+		env = append(env, name+"="+file)
+	}
+	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
+	return "https://localhost:" + port, env
+}
+
+// TestSnippetsConnect runs what the service answers, with the target put in, and nothing else changed.
+func TestSnippetsConnect(t *testing.T) {
+	t.Parallel()
+	const python = "/usr/bin/python3"
+	modules, err := filepath.Abs(examples + "node/node_modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t)
+	key, _ := s.register("snippets")
+	id := s.dynamic(key, "0.1")
+	target, env := secureSite(t)
+	exit := s.exitOf(s.proxyAt(key, id).String())
+	for _, c := range []struct {
+		client string
+		file   string
+		run    []string
+		needs  string // a module of Python or Node.js
+	}{
+		{"curl", "a.sh", []string{"sh"}, ""},
+		{"requests", "a.py", []string{python}, "requests"},
+		{"httpx", "a.py", []string{python}, "httpx"},
+		{"aiohttp", "a.py", []string{python}, "aiohttp"},
+		{"undici", "a.mjs", []string{"node"}, "undici"},
+		{"axios", "a.mjs", []string{"node"}, "axios"},
+		{"fetch", "a.sh", []string{"sh"}, "v24"},
+		{"go", "a.go", []string{"go", "run"}, ""},
+		{"env", "a.sh", []string{"sh"}, ""},
+	} {
+		t.Run(c.client, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			switch {
+			case c.client == "fetch":
+				version, err := exec.Command("node", "--version").Output()
+				if err == nil && len(version) > 2 && string(version[:3]) < c.needs {
+					t.Skipf("Node.js %s has no variable for proxies", version)
+				}
+				need(t, "Node.js", err)
+			case c.run[0] == python:
+				need(t, c.needs, exec.Command(python, "-c", "import "+c.needs).Run())
+			case c.run[0] == "node":
+				_, err := os.Stat(filepath.Join(modules, c.needs))
+				need(t, c.needs, err)
+				if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var answer struct{ Snippet string }
+			s.must(200, "GET", "/sessions/"+id+"/connect?client="+c.client, key, "").into(t, &answer)
+			text := strings.ReplaceAll(answer.Snippet, "https://example.com", target)
+			if c.client == "env" {
+				text += "\ncurl -s " + target
+			}
+			path := filepath.Join(dir, c.file)
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), c.run[0], append(c.run[1:], path)...)
+			cmd.Env = append(os.Environ(), env...)
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "reached from "+exit) {
+				t.Errorf("%v; want the exit %s, it printed\n%s", err, exit, out)
+			}
+		})
+	}
+}
+
+// TestApxConfiguresAsTheServiceDoes compares what apx prints with what the API answers.
+func TestApxConfiguresAsTheServiceDoes(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	key, _ := s.register("apx")
+	id := s.dynamic(key, "0.1")
+	for _, name := range proxies.Names() {
+		var answer struct{ Snippet string }
+		s.must(200, "GET", "/sessions/"+id+"/connect?workers=2&client="+name, key, "").into(t, &answer)
+		shown, err := s.client(t.TempDir(), key, "connect", id, "--workers", "2", "--client", name, "--reveal").Output()
+		if err != nil || string(shown) != answer.Snippet+"\n" {
+			t.Errorf("%s: %v; apx prints\n%s\nthe service answers\n%s", name, err, shown, answer.Snippet)
+		}
+	}
+	proxy := s.proxyAt(key, id)
+	password, _ := proxy.User.Password()
+	for _, args := range [][]string{{"connect", id}, {"connect", id, "--json"}, {"connect", id, "--client", "aiohttp", "--workers", "a,b", "--json"}} {
+		out, err := s.client(t.TempDir(), key, args...).CombinedOutput()
+		if err != nil || strings.Contains(string(out), password) || !strings.Contains(string(out), "***") {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"url", id}, "http://" + proxy.User.String() + "@" + proxy.Host + "\n"},
+		{[]string{"url", id, "--worker", "7", "--socks"},
+			"socks5://" + proxy.User.Username() + "-session-7:" + password + "@" + proxy.Host + "\n"},
+	} {
+		out, err := s.client(t.TempDir(), key, c.args...).CombinedOutput()
+		if err != nil || string(out) != c.want {
+			t.Errorf("%v: %v\n%s, want %s", c.args, err, out, c.want)
+		}
+	}
+	out, err := s.client(t.TempDir(), key, "env", id, "--worker", "w07").Output()
+	if err != nil || !strings.Contains(string(out), "export PROXY_USERNAME='"+proxy.User.Username()+"-session-w07'\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func succeeds(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

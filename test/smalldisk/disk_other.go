@@ -1,0 +1,17 @@
+//go:build !linux
+
+package smalldisk
+
+import "testing"
+
+// New skips the test.
+func New(t testing.TB, _ int) *Disk {
+	t.Skip("small file systems are mounted on Linux alone")
+	return nil
+}
+
+// Fill does nothing.
+func (d *Disk) Fill() {}
+
+// Empty does nothing.
+func (d *Disk) Empty() {}
