@@ -51,9 +51,11 @@ type Tx interface {
 	Trials() Trials
 	Policies() Policies
 	Workers() Workers
+	Peers() Peers
 	ExitLog() ExitLog
 	Keys() Keys
 	AuditTrail() AuditTrail
+	Overview() Overview
 }
 
 // ErrDuplicate reports that a row with the same unique reference exists.

@@ -151,7 +151,8 @@ func (x *exchange) observe(status int, code refusal.Code, result outcome) {
 	x.down.done()
 	x.g.requests.Add(1)
 	x.g.metrics.done(viaHTTP, result)
-	x.g.observeRequest(x.entry, traffic.Observation{Worker: x.path.worker.Name(), Host: x.key.target.Host,
+	x.g.observeRequest(x.entry, traffic.Observation{Worker: x.path.worker.Name(), Client: clientAddr(x.c),
+		Host:       x.key.target.Host,
 		StatusCode: status, Code: code.String(),
 		Bytes: x.up.total + x.down.total, Latency: x.latency, ExitIP: text(x.key.exit)})
 }

@@ -12,6 +12,7 @@ type Repos interface {
 	Health() ports.Health
 	Policies() ports.Policies
 	Workers() ports.Workers
+	Peers() ports.Peers
 }
 
 func narrow(store ports.Store) ports.Unit[Repos] {

@@ -28,12 +28,13 @@ type Observer struct {
 	mu       sync.Mutex
 	sessions map[of]*observations
 	budgets  freeBudgets
+	peers    peers
 }
 
 // NewObserver returns an empty Observer.
 func NewObserver(store ports.Store, clock ports.Clock, ids ports.IDs) *Observer {
 	return &Observer{store: narrow(store), clock: clock, ids: ids, sessions: map[of]*observations{},
-		budgets: freeBudgets{}}
+		budgets: freeBudgets{}, peers: newPeers(clock.Now())}
 }
 
 // of is what observations are about: a session, or one of its workers.
@@ -191,6 +192,7 @@ func (o *Observer) Observe(ob traffic.Observation) {
 		TargetHost: ob.Host, StatusCode: ob.StatusCode, Code: ob.Code, Bytes: ob.Bytes,
 		LatencyMS: int(ob.Latency.Milliseconds()), ExitIP: ob.ExitIP, Retryable: ob.Retryable, HowToFix: ob.HowToFix,
 		Worker: ob.Worker}
+	o.peers.add(ob)
 	o.add(ob.SessionID, ob.AgentID, e, health.Event{Type: ob.Evidence, StatusCode: ob.StatusCode,
 		Host: health.CanonicalHost(ob.Host), At: ob.At})
 }
@@ -201,13 +203,15 @@ const FlushEvery = 500 * time.Millisecond
 
 // Flush stores the feed, and the evidence that has waited for its report.
 func (o *Observer) Flush(ctx context.Context) error {
-	return o.flush(ctx, o.clock.Now())
+	now := o.clock.Now()
+	return errors.Join(o.flush(ctx, now), o.peers.flush(ctx, o.store, now, false))
 }
 
 // FlushAll stores everything, evidence that still waits included. It is called
 // before the process stops.
 func (o *Observer) FlushAll(ctx context.Context) error {
-	return o.flush(ctx, o.clock.Now().Add(time.Hour))
+	now := o.clock.Now()
+	return errors.Join(o.flush(ctx, now.Add(time.Hour)), o.peers.flush(ctx, o.store, now, true))
 }
 
 // flushLimit is how many sessions one transaction stores.

@@ -12,6 +12,7 @@ type repos interface {
 	Health() ports.Health
 	Workers() ports.Workers
 	Counters() ports.Counters
+	Peers() ports.Peers
 }
 
 func narrow(store ports.Store) ports.Unit[repos] {

@@ -38,6 +38,7 @@ const (
 	Looped           // its target is this gateway
 	Denied           // a policy denies its target
 	Removed          // the worker was removed
+	Cut              // its agent closes the session's connections
 )
 
 // Conn is one client's connection.
@@ -50,6 +51,8 @@ type Conn struct {
 	// Worker is that of the last request; nil for the session itself. The goroutine that serves the
 	// connection uses it.
 	Worker *route.Worker
+
+	PasswordNo int // of the password that the client gave. The goroutine that serves it uses it
 
 	// Judged is the target and what it was judged by; nil before a target is connected.
 	Judged atomic.Pointer[Judged]
@@ -73,6 +76,7 @@ type Judged struct {
 	Shared  *policy.Shared
 	Own     *policy.Rules
 	Reports bool
+	Cuts    int // of the session when the connection was made
 }
 
 // dial is a connection attempt under way.

@@ -32,6 +32,7 @@ const (
 	CodeWorkerExhausted
 	CodeWorkerNotFound
 	CodeExitLost
+	CodeClientAddressRefused
 
 	// Codes is the number of codes, none included.
 	Codes = int(iota + 1)
@@ -65,6 +66,8 @@ var codeTexts = [Codes]string{
 	CodeWorkerExhausted:     "WORKER_TRAFFIC_EXHAUSTED",
 	CodeWorkerNotFound:      "WORKER_NOT_FOUND",
 	CodeExitLost:            "EXIT_LOST",
+
+	CodeClientAddressRefused: "CLIENT_ADDRESS_REFUSED",
 }
 
 // String returns the code as clients and events show it; empty for none.
