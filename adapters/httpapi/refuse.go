@@ -38,6 +38,7 @@ func (s *Server) refuse(c *call, err error) {
 		h.Set("WWW-Authenticate", cmp.Or(c.challenge, `Bearer realm="agentproxy"`))
 		e = e.With("register", "POST "+s.cfg.PublicURL+Prefix+"/account/register")
 	}
+	e = e.With("docs", s.errorPage(e.Code))
 	s.sendRefusal(c, status, e)
 }
 

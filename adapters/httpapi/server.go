@@ -20,6 +20,7 @@ import (
 	"go.uber.org/fx"
 
 	"agentproxy/adapters/conns"
+	"agentproxy/adapters/httpapi/pages"
 	"agentproxy/app/accounts"
 	"agentproxy/app/catalog"
 	"agentproxy/app/ledger"
@@ -46,6 +47,9 @@ type Config struct {
 	Connections    int    // of clients; 0: unlimited
 	PerAddress     int    // of them without a credential from one client address; 0: unlimited
 	RevealSecrets  bool   // whether answers of tools may hold the credentials of a session
+	AbuseContact   string // URI of those who handle abuse; empty: none is published
+	ToolTable      []pages.Tool
+	GatewayErrors  []pages.Refusal
 }
 
 // Deps are the use cases that the API offers and what it needs besides.
@@ -88,6 +92,7 @@ type Server struct {
 	hosts    *conns.Hosts // that requests may name; nil: any
 	fixed    limitHeaderCache
 	patterns map[string]string // descriptions of the patterns of the document
+	pages    []string          // paths of what is served beside the operations
 	metrics  *metrics
 }
 
@@ -125,6 +130,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.declarePolicy()
 	s.declareChanges()
 	s.declareSettings()
+	s.declarePeers()
 	s.declareSessionViews()
 	s.declareReveal()
 	s.declareConnect()
@@ -136,6 +142,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.declareCallbacks()
 	s.finishDocument()
 	s.serveDocs()
+	s.servePages()
 	s.serveTools()
 	s.http = &http.Server{
 		Handler:           compress(s.engine),

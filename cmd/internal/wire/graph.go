@@ -98,6 +98,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
 			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders,
 			payments.NewWatcher, webhooks.New, operator.NewTrail, newJobs,
+			operator.NewSessions, operator.NewMoney,
 		),
 		fx.Decorate(operator.Audited),
 		fx.Invoke(checkRoot, insertJobs),
@@ -260,7 +261,7 @@ func EchoURL(s configfile.Settings) string { return s.PublicURL + "/v1/ip" }
 func apiConfig(s configfile.Settings, b conns.Budget) httpapi.Config {
 	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
 		TrustedProxies: s.TrustedProxies, Version: Version, Dev: s.Dev, Connections: b.API, PerAddress: perAddress(s),
-		RevealSecrets: s.MCPReveal}
+		RevealSecrets: s.MCPReveal, AbuseContact: s.AbuseContact, ToolTable: toolTable(), GatewayErrors: gatewayErrors()}
 }
 
 // newTools serves the tools of agents by the API's operations.
