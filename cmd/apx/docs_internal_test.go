@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -9,8 +8,6 @@ import (
 
 	"github.com/alecthomas/kong"
 )
-
-var update = flag.Bool("update", false, "write docs/apx.md")
 
 const docs = "../../docs/apx.md"
 
