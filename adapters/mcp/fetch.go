@@ -29,7 +29,8 @@ const (
 )
 
 // errAddress refuses what is no address of a page.
-var errAddress = invalid("url", "must be http:// or https:// with a host, without credentials, of at most %d bytes", maxAddress)
+var errAddress = invalid("url", "must be http:// or https:// with a host, without credentials, of at most %d bytes",
+	maxAddress)
 
 // gatewayReason finds the reason with which the gateway refuses a tunnel.
 var gatewayReason = regexp.MustCompile(`\b([A-Z]+(?:_[A-Z]+)+): [ -~]{1,120}$`)

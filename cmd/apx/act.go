@@ -66,7 +66,7 @@ type reportCommand struct {
 	Host   string `help:"The host of the target."`
 }
 
-// Run tells the service what came of a request, and prints what follows from it.
+// Run reports what came of a request, and prints what follows from it.
 func (o reportCommand) Run(ctx context.Context, c *commands, s streams) error {
 	service, err := open()
 	if err != nil {

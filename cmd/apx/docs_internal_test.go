@@ -11,7 +11,7 @@ import (
 
 const docs = "../../docs/apx.md"
 
-// The lines between which the commands stand.
+// The lines around the commands.
 const docsBegin, docsEnd = "<!-- commands: written by go test ./cmd/apx -update -->\n", "<!-- end of commands -->\n"
 
 // described writes the commands as the documentation has them.

@@ -44,7 +44,8 @@ func (o forwardCommand) Run(ctx context.Context, c *commands, s streams) error {
 		fmt.Fprintf(s.err, "apx: whoever reaches %s uses the session without a password\n", at)
 	}
 	if c.JSON {
-		err = printJSON(s.out, map[string]string{"listen": at, "http_proxy": "http://" + at, "socks_proxy": "socks5h://" + at})
+		err = printJSON(s.out, map[string]string{"listen": at, "http_proxy": "http://" + at,
+			"socks_proxy": "socks5h://" + at})
 	} else {
 		_, err = fmt.Fprintf(s.out, "set the proxy http://%s or socks5h://%s, without a password; end with Ctrl-C\n", at, at)
 	}

@@ -101,7 +101,7 @@ func (f *forwarder) serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// welcome tells HTTP from SOCKS5 by the first byte.
+// welcome detects HTTP or SOCKS5 by the first byte.
 func (f *forwarder) welcome(ctx context.Context, c net.Conn, requests *handed) {
 	_ = c.SetReadDeadline(time.Now().Add(firstByteTime))
 	r := bufio.NewReader(c)
@@ -186,7 +186,8 @@ func (f *forwarder) tunnel(ctx context.Context, target string) (net.Conn, *http.
 	}
 	_ = c.SetDeadline(time.Now().Add(dialTime))
 	credential := base64.StdEncoding.EncodeToString([]byte(f.proxy.User.Username() + ":" + password))
-	_, err = fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nProxy-Authorization: Basic %s\r\n\r\n", target, target, credential)
+	_, err = fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nProxy-Authorization: Basic %s\r\n\r\n",
+		target, target, credential)
 	r := bufio.NewReader(c)
 	var answer *http.Response
 	if err == nil {

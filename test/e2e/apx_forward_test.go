@@ -51,7 +51,7 @@ func TestForwardNeedsNoPassword(t *testing.T) {
 			}
 		}
 	}
-	// What the gateway refuses is told as the gateway tells it.
+	// What the gateway refuses with is passed on.
 	through := &url.URL{Scheme: "http", Host: at}
 	for page, want := range map[string]int{"http://10.1.2.3/": 403, "http://127.0.0.1:25/": 403} {
 		c := http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(through), DisableKeepAlives: true}, Timeout: time.Minute}
