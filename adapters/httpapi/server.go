@@ -75,6 +75,8 @@ type Deps struct {
 	Log       *slog.Logger
 	// Tools serves POST /mcp. Nil means that the path does not exist.
 	Tools Tools `optional:"true"`
+	// Console serves the pages for people. Nil means that they do not exist.
+	Console Console `optional:"true"`
 	// Metrics is the registry of the API's series while it runs. Nil means none.
 	Metrics *prometheus.Registry `optional:"true"`
 }
@@ -94,6 +96,7 @@ type Server struct {
 	patterns map[string]string // descriptions of the patterns of the document
 	pages    []string          // paths of what is served beside the operations
 	metrics  *metrics
+	outages  *outages
 }
 
 // Prefix is where the API begins; the document's paths are relative to it.
@@ -118,6 +121,7 @@ func New(cfg Config, deps Deps) *Server {
 	cfg.Version = cmp.Or(cfg.Version, "dev")
 	s := &Server{Deps: &deps, cfg: cfg, ops: map[string]*operation{}, patterns: map[string]string{},
 		metrics: newMetrics()}
+	s.outages = newOutages(s.Log, s.Clock, s.metrics)
 	s.table = conns.New(conns.Config{Name: "api", Limit: cfg.Connections, PerAddress: cfg.PerAddress,
 		Exempt: cfg.TrustedProxies})
 	s.metrics.all = append(s.metrics.all, s.table)
@@ -144,6 +148,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.serveDocs()
 	s.servePages()
 	s.serveTools()
+	s.serveConsole()
 	s.http = &http.Server{
 		Handler:           compress(s.engine),
 		ReadHeaderTimeout: headerTimeout,
