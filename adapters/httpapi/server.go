@@ -75,6 +75,8 @@ type Deps struct {
 	Log       *slog.Logger
 	// Tools serves POST /mcp. Nil means that the path does not exist.
 	Tools Tools `optional:"true"`
+	// Console serves the pages for people. Nil means that they do not exist.
+	Console Console `optional:"true"`
 	// Metrics is the registry of the API's series while it runs. Nil means none.
 	Metrics *prometheus.Registry `optional:"true"`
 }
@@ -146,6 +148,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.serveDocs()
 	s.servePages()
 	s.serveTools()
+	s.serveConsole()
 	s.http = &http.Server{
 		Handler:           compress(s.engine),
 		ReadHeaderTimeout: headerTimeout,

@@ -47,6 +47,7 @@ var imports = []rule{
 	{"adapters/chain", "domain/... ports"},
 	{"adapters/configfile/...", "domain/... ports adapters/configfile/..."},
 	{"adapters/conns", ""},
+	{"adapters/console", "domain/... ports app/... adapters/conns adapters/console/ui"},
 	{"adapters/console/ui", "domain"},
 	{"adapters/gateway/...", "domain/... adapters/conns adapters/gateway/..."},
 	{"adapters/httpapi/...", "domain/... ports app/... adapters/conns adapters/httpapi/..."},

@@ -19,6 +19,7 @@ import (
 	"agentproxy/adapters/admin"
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/conns"
+	"agentproxy/adapters/console"
 	"agentproxy/adapters/gateway"
 	"agentproxy/adapters/gateway/dial"
 	"agentproxy/adapters/httpapi"
@@ -36,6 +37,7 @@ import (
 	"agentproxy/app/ledger"
 	"agentproxy/app/maintenance"
 	"agentproxy/app/operator"
+	"agentproxy/app/overview"
 	"agentproxy/app/payments"
 	policyapp "agentproxy/app/policy"
 	"agentproxy/app/procurement"
@@ -122,7 +124,8 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },
 			exitlog.NewLog,
 			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, sessions.NewChecks,
-			reveals.New, newTools,
+			reveals.New, newTools, overview.New, consoleConfig, console.New,
+			func(c *console.Console) httpapi.Console { return c.Serve },
 		),
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: the last observations of the gateway are stored too.
@@ -263,6 +266,10 @@ func apiConfig(s configfile.Settings, b conns.Budget) httpapi.Config {
 	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
 		TrustedProxies: s.TrustedProxies, Version: Version, Dev: s.Dev, Connections: b.API, PerAddress: perAddress(s),
 		RevealSecrets: s.MCPReveal, AbuseContact: s.AbuseContact, ToolTable: toolTable(), GatewayErrors: gatewayErrors()}
+}
+
+func consoleConfig(s configfile.Settings) console.Config {
+	return console.Config{GatewayHost: s.PublicHost, GatewayPort: s.PublicPort, Dev: s.Dev}
 }
 
 // newTools serves the tools of agents by the API's operations.
