@@ -14,7 +14,10 @@ type Events interface {
 	Append(ctx context.Context, sessionID string, events []eventlog.Event) error
 	// Page lists events of a session, newest first.
 	Page(ctx context.Context, sessionID string, page domain.Page) (domain.List[eventlog.Event], error)
-	// Trim removes events from before the time, in sessions whose id follows
-	// after, and returns the last id it looked at; empty: it came to the end.
-	Trim(ctx context.Context, before time.Time, after string, sessions int) (string, error)
+	// Recent lists those of the agent's sessions that have events, the one with the newest first.
+	Recent(ctx context.Context, agentID string, limit int) ([]string, error)
+	// Trim removes up to limit of the calls of Append whose events are all from
+	// before the time, the oldest first, and returns how many. It stops at the first
+	// that has a younger event.
+	Trim(ctx context.Context, before time.Time, limit int) (int, error)
 }

@@ -22,6 +22,12 @@ type SessionFilter struct {
 	From, To time.Time
 }
 
+// SessionCount is how many sessions an agent has.
+type SessionCount struct {
+	Creating, Active int
+	Total            int // with those that ended
+}
+
 // Sessions keeps sessions. Every query carries the owner.
 type Sessions interface {
 	Insert(ctx context.Context, s session.Session) error
@@ -48,8 +54,8 @@ type Sessions interface {
 	Live(ctx context.Context, agentID string) ([]string, error)
 	// Holding lists the agent's sessions that hold money.
 	Holding(ctx context.Context, agentID string) ([]SessionRead, error)
-	// Count counts the agent's sessions by status.
-	Count(ctx context.Context, agentID string) (map[session.Status]int, error)
+	// Count counts the agent's sessions. It walks those that live, however many ended.
+	Count(ctx context.Context, agentID string) (SessionCount, error)
 	// Expiring lists active static sessions of agents with a webhook whose time
 	// is up after from and until to, the first to end first.
 	Expiring(ctx context.Context, from, to time.Time, limit int) ([]session.Session, error)

@@ -124,10 +124,23 @@ var tools = []tool{
 		run: taking(report),
 	},
 	{
+		name: "diagnose", title: "Why a request failed", scope: "sessions:read", reads: true, repeatable: true,
+		description: "Joins what your client saw with what the gateway saw: causes, the most certain first, " +
+			"what to do, whether to retry.",
+		args: []field{
+			sessionID,
+			{name: "error_text", kind: "string", most: 4000, doc: "The client's error as it is."},
+			{name: "status", kind: "integer", doc: "Of the answer, if there was one."},
+			{name: "client", kind: "string", most: 64, doc: "curl, playwright, requests …"},
+		},
+		run: taking(diagnoseFailure),
+	},
+	{
 		name: "check_proxy", title: "Try a session", scope: "sessions:write", repeatable: true, open: true,
-		description: "Opens one connection through the session's exit: address, country, milliseconds. Free; 10 a minute.",
-		args:        []field{sessionID},
-		run:         taking(checkProxy),
+		description: "Opens one connection through the session's exit: address, country, milliseconds. Free; 10 a minute. " +
+			"With url it also fetches that page, which is charged: status, bytes, whether it looks blocked.",
+		args: []field{sessionID, {name: "url", kind: "string"}},
+		run:  taking(checkProxy),
 	},
 	{
 		name: "renew_session", title: "Extend a static session", scope: "sessions:write", repeatable: true,

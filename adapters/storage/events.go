@@ -4,26 +4,26 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	"agentproxy/adapters/storage/codec"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/postgres"
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
 )
 
-// events keeps the event feed in chunks: a row for each call of Append. The
-// events of a session are numbered 1, 2, 3, and a chunk is known by the number
-// of its last one, so a page is found without walking the chunks before it.
-// Removing begins at the oldest, so the numbers that are left have no gap.
+// events keeps the event feed in chunks: a row for each call of Append, in a
+// partition for each day on PostgreSQL. The events of a session are numbered 1, 2, 3, and
+// a chunk is known by the number of its last one, so a page is found without walking the
+// chunks before it. Removing begins at the oldest, so the numbers that are left have no gap.
 type events struct{ *tx }
 
-const appendEvents = `INSERT INTO event_chunks (session, last_no, n, last_at, body)
-	SELECT s.seq, COALESCE((SELECT MAX(c.last_no) FROM event_chunks c WHERE c.session = s.seq), 0) + ?2, ?2, ?3, ?4
-	FROM sessions s WHERE s.id = ?1`
+const appendEvents = `INSERT INTO event_chunks (session, last_no, n, last_at, body, day)
+	SELECT s.seq, COALESCE((SELECT MAX(c.last_no) FROM event_chunks c WHERE c.session = s.seq), 0) + ?2, ?2, ?3, ?4,
+	?3 / 86400000000 FROM sessions s WHERE s.id = ?1`
 
 func (r events) Append(_ context.Context, sessionID string, added []eventlog.Event) error {
 	if r.batch != nil {
@@ -98,34 +98,30 @@ func (r events) Page(ctx context.Context, sessionID string, page domain.Page) (d
 	return list, nil
 }
 
-// trimEvents removes the chunks of a session before its first one that is young
-// enough.
-const trimEvents = `DELETE FROM event_chunks WHERE session = ?1 AND last_no < COALESCE(
-	(SELECT MIN(c.last_no) FROM event_chunks c WHERE c.session = ?1 AND c.last_at >= ?2), ?3)`
-
-func (r events) Trim(ctx context.Context, before time.Time, after string, sessions int) (string, error) {
-	type found struct {
-		id  string
-		seq int64
+// Trim looks at the chunks in the order in which they were stored, so it never looks at one that it
+// keeps, but the first: those of a session are removed from the oldest on. On PostgreSQL it looks at
+// the default partition alone; the others are dropped by day.
+func (r events) Trim(ctx context.Context, before time.Time, limit int) (removed int, err error) {
+	table := "event_chunks"
+	if r.store.postgres != nil {
+		table = postgres.RestOfFeed
 	}
-	var looked []found
-	err := r.rows(ctx, "SELECT id, seq FROM sessions WHERE id > ?1 ORDER BY id LIMIT ?2", []any{after, sessions},
-		func(rows engine.Row) error {
-			var f found
-			err := rows.Scan(&f.id, &f.seq)
-			looked = append(looked, f)
+	var last int64
+	young := false
+	err = r.rows(ctx, "SELECT seq, last_at FROM "+table+" ORDER BY seq LIMIT ?1", []any{limit},
+		func(row engine.Row) error {
+			var seq, at int64
+			err := row.Scan(&seq, &at)
+			if young = young || at >= micros(before); !young {
+				last, removed = seq, removed+1
+			}
 			return err
 		})
-	if err != nil {
-		return "", fmt.Errorf("list sessions to trim: %w", err)
+	if err != nil || removed == 0 {
+		return 0, wrap("list events to trim", err)
 	}
-	for _, f := range looked {
-		if _, err := r.exec(trimEvents, f.seq, micros(before), int64(math.MaxInt64)); err != nil {
-			return "", fmt.Errorf("trim events of %s: %w", f.id, err)
-		}
+	if _, err := r.exec("DELETE FROM "+table+" WHERE seq <= ?1", last); err != nil {
+		return 0, fmt.Errorf("trim events: %w", err)
 	}
-	if len(looked) < sessions {
-		return "", nil
-	}
-	return looked[len(looked)-1].id, nil
+	return removed, nil
 }

@@ -59,6 +59,53 @@ func (s *Store) Statements(ctx context.Context, fn func(context.Context, ports.T
 	return list, err
 }
 
+// Plans returns how the database executes the queries of fn, a text for each.
+func (s *Store) Plans(ctx context.Context, fn func(context.Context, ports.Tx) error) (plans []string, err error) {
+	how := "EXPLAIN QUERY PLAN "
+	if s.postgres != nil {
+		how = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) "
+	}
+	err = s.database.View(ctx, func(c engine.Conn) error {
+		return fn(ctx, &tx{Conn: &explainer{Conn: c, how: how, plans: &plans}, store: s})
+	})
+	return plans, err
+}
+
+// explainer asks for the plans of the queries that it passes on.
+type explainer struct {
+	engine.Conn
+	how   string
+	plans *[]string
+}
+
+func (e *explainer) explain(query string, args []any) {
+	text := query
+	err := e.Conn.Rows(e.Context(), e.how+query, args, func(row engine.Row) error {
+		var line string
+		var id, parent, unused int
+		err := row.Scan(&line)
+		if err != nil { // SQLite has three numbers before the text
+			err = row.Scan(&id, &parent, &unused, &line)
+		}
+		text += "\n" + line
+		return err
+	})
+	if err != nil {
+		text += "\n" + err.Error()
+	}
+	*e.plans = append(*e.plans, text)
+}
+
+func (e *explainer) Row(query string, args []any) engine.Row {
+	e.explain(query, args)
+	return e.Conn.Row(query, args)
+}
+
+func (e *explainer) Rows(ctx context.Context, query string, args []any, scan func(engine.Row) error) error {
+	e.explain(query, args)
+	return e.Conn.Rows(ctx, query, args, scan)
+}
+
 // recorder keeps the statements that it passes on.
 type recorder struct {
 	engine.Conn

@@ -126,20 +126,17 @@ func (r sessions) Holding(ctx context.Context, agentID string) ([]ports.SessionR
 	return holding, nil
 }
 
-func (r sessions) Count(ctx context.Context, agentID string) (map[session.Status]int, error) {
-	counts := map[session.Status]int{}
-	err := r.rows(ctx, "SELECT status, COUNT(*) FROM sessions WHERE agent_id = ?1 GROUP BY status", []any{agentID},
-		func(rows engine.Row) error {
-			var status string
-			var n int
-			err := rows.Scan(&status, &n)
-			counts[session.Status(status)] = n
-			return err
-		})
+const countSessions = `SELECT COALESCE((SELECT MAX(ord) FROM sessions WHERE agent_id = ?1), 0),
+	(SELECT COUNT(*) FROM sessions WHERE agent_id = ?1 AND ` + live + ` AND status = 'creating'),
+	(SELECT COUNT(*) FROM sessions WHERE agent_id = ?1 AND ` + live + ` AND status = 'active')`
+
+// Count reads the number of the last session, as none is ever removed.
+func (r sessions) Count(_ context.Context, agentID string) (n ports.SessionCount, err error) {
+	err = r.row(countSessions, agentID).Scan(&n.Total, &n.Creating, &n.Active)
 	if err != nil {
-		return nil, fmt.Errorf("count sessions of %s: %w", agentID, err)
+		return ports.SessionCount{}, fmt.Errorf("count sessions of %s: %w", agentID, err)
 	}
-	return counts, nil
+	return n, nil
 }
 
 // The status and the type are those of the partial index.

@@ -52,11 +52,8 @@ func (u *Stats) Overview(ctx context.Context, agentID string) (Overview, error) 
 			return err
 		}
 		o = Overview{Balance: b.Wallet.Balance(), Held: b.Held, TotalSpent: b.Spent, TotalRecharged: b.Wallet.Recharged,
-			Active: counts[session.Active], Creating: counts[session.Creating], UsedBytes: tally.Bytes,
+			Active: counts.Active, Creating: counts.Creating, Total: counts.Total, UsedBytes: tally.Bytes,
 			EventsReported: tally.Reported, SuccessRate: 1, Rotations: tally.Rotations}
-		for _, n := range counts {
-			o.Total += n
-		}
 		if tally.Scored > 0 {
 			o.SuccessRate = float64(tally.Good) / float64(tally.Scored)
 		}

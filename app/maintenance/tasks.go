@@ -14,6 +14,7 @@ import (
 	"agentproxy/app/sessions"
 	trafficapp "agentproxy/app/traffic"
 	"agentproxy/domain/eventlog"
+	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
@@ -36,7 +37,6 @@ type Tasks struct {
 
 	failed  failures
 	purging sync.Mutex
-	trimmed string // the last session whose feed was trimmed
 }
 
 // New returns the tasks.
@@ -115,21 +115,24 @@ func (p *Tasks) Purge(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("purge webhook events: %w", err)
 	}
+	err = p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
+		return tx.Peers().Purge(ctx, now.Add(-traffic.KeepClients), now.Add(-traffic.KeepHosts-session.Day), passSize)
+	})
+	if err != nil {
+		return fmt.Errorf("purge clients and hosts: %w", err)
+	}
 	if err := p.hub.Purge(ctx); err != nil {
 		return fmt.Errorf("purge changes: %w", err)
 	}
 	if err := p.limits.Purge(ctx); err != nil {
 		return err
 	}
-	var last string
-	err = p.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
-		last, err = tx.Events().Trim(ctx, now.Add(-eventlog.Retention), p.trimmed, passSize)
-		return err
+	err = p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
+		return tx.Events().Trim(ctx, now.Add(-eventlog.Retention), passSize)
 	})
 	if err != nil {
 		return fmt.Errorf("trim events: %w", err)
 	}
-	p.trimmed = last
 	return nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"agentproxy/app/reconcile"
 	"agentproxy/app/telemetry"
 	"agentproxy/app/webhooks"
+	"agentproxy/domain/eventlog"
 )
 
 // task is work that is repeated periodically.
@@ -38,6 +39,9 @@ const stuckAfter = 5 * time.Minute
 // measureClockEvery is how often a replica compares its clock with the database's. In this time a
 // monotonic clock drifts by less than a millisecond.
 const measureClockEvery = 2 * time.Second
+
+// keepFeedEvery is how often the partitions of the event feed are looked after; a day is one.
+const keepFeedEvery = 10 * time.Minute
 
 // driveOutWithin is how long a process that stops waits for calls of providers.
 const driveOutWithin = 15 * time.Second
@@ -57,6 +61,8 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 		{name: "reconcile orders", every: time.Second, run: driver.DriveDue, only: leads},
 		{name: "watch providers", every: time.Minute, run: watch.Run, only: leads},
 		{name: "measure the clock", every: measureClockEvery, run: st.MeasureClock},
+		{name: "keep days of the feed", every: keepFeedEvery, only: leads,
+			run: func(ctx context.Context) error { return st.KeepFeed(ctx, eventlog.Retention) }},
 		{name: "prove the ledger", every: proveTick, run: ledger.run, only: leads},
 		{name: "refresh stock", every: time.Minute, run: catalog.RefreshStock},
 	}

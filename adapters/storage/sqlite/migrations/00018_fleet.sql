@@ -9,5 +9,15 @@ CREATE TABLE schema_state (
 
 INSERT INTO schema_state (min_compatible) VALUES (18);
 
+-- The day since 1970 of the newest event of a chunk, as PostgreSQL has it.
+ALTER TABLE event_chunks ADD COLUMN day INTEGER NOT NULL DEFAULT 0;
+
+-- The filters of a list, and the count of what they leave.
+CREATE INDEX sessions_status ON sessions (agent_id, status, ord);
+CREATE INDEX sessions_product ON sessions (agent_id, product_no, ord);
+
 -- +goose Down
+DROP INDEX sessions_product;
+DROP INDEX sessions_status;
+ALTER TABLE event_chunks DROP COLUMN day;
 DROP TABLE schema_state;

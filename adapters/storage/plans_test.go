@@ -1,0 +1,206 @@
+package storage_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/domain"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+	"agentproxy/test/pg"
+)
+
+// manyEnded fills an agent's list: of every 100 sessions 2 live, 1 failed, 97 expired, and 1 is of the product rare.
+func manyEnded(t *testing.T, st *storage.Store, n int) {
+	t.Helper()
+	addAgent(t, st, "agt_1", 0)
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		s := dynamicSession("agt_1", "sess_first")
+		s.Status = session.Expired
+		return tx.Sessions().Insert(ctx, s)
+	})
+	const insert = `WITH RECURSIVE numbers (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n < %d)
+		INSERT INTO sessions (%s) SELECT %s FROM numbers, sessions s WHERE s.id = 'sess_first'`
+	names := sessionTable(t, st)
+	values := make([]string, len(names))
+	for i, name := range names {
+		switch name {
+		case "id":
+			values[i] = "'sess_' || n"
+		case "ord":
+			values[i] = "n"
+		case "status":
+			values[i] = "CASE n % 100 WHEN 0 THEN 'active' WHEN 1 THEN 'creating' WHEN 2 THEN 'failed' ELSE 'expired' END"
+		case "product_no":
+			values[i] = "CASE n % 100 WHEN 50 THEN 'rare' ELSE 'usual' END"
+		default:
+			values[i] = "s." + name
+		}
+	}
+	for _, statement := range []string{fmt.Sprintf(insert, n, strings.Join(names, ", "), strings.Join(values, ", ")), "ANALYZE sessions"} {
+		if _, err := st.Writer().Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// sessionTable lists the columns of sessions without its key.
+func sessionTable(t *testing.T, st *storage.Store) (names []string) {
+	t.Helper()
+	rows, err := st.Writer().Query("SELECT * FROM sessions LIMIT 0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	all, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range all {
+		if name != "seq" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// removed matches how many rows a plan of PostgreSQL read and did not need.
+var removed = regexp.MustCompile(`Rows Removed by Filter: (\d+)`)
+
+// TestListsOfManySessionsUseTheirIndexes reads plans instead of a clock: what a query reads is what it needs,
+// however many sessions an agent ever had.
+func TestListsOfManySessionsUseTheirIndexes(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func() *storage.Store{
+		"SQLite":     func() *storage.Store { return openAt(t, filepath.Join(t.TempDir(), "plans.db")) },
+		"PostgreSQL": func() *storage.Store { return openURL(t, pg.Database(t)) },
+	} {
+		t.Run(name, func(t *testing.T) { listsUseTheirIndexes(t, open()) })
+	}
+}
+
+func listsUseTheirIndexes(t *testing.T, st *storage.Store) {
+	manyEnded(t, st, 2000)
+	list := func(f ports.SessionFilter) func(context.Context, ports.Tx) error {
+		return func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Sessions().List(ctx, "agt_1", f, domain.Page{Number: 1, Size: 20})
+			return err
+		}
+	}
+	for _, c := range []struct {
+		name, index string
+		fn          func(context.Context, ports.Tx) error
+	}{
+		{"by product", "sessions_product", list(ports.SessionFilter{ProductNo: "rare"})},
+		{"by status", "sessions_status", list(ports.SessionFilter{Status: session.Failed})},
+		{"the overview", "sessions_", func(ctx context.Context, tx ports.Tx) error {
+			n, err := tx.Sessions().Count(ctx, "agt_1")
+			if want := (ports.SessionCount{Creating: 19, Active: 20, Total: 2000}); n != want {
+				t.Errorf("counted %+v, want %+v", n, want)
+			}
+			return err
+		}},
+		{"what holds money", "sessions_open", func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Sessions().Holding(ctx, "agt_1")
+			return err
+		}},
+	} {
+		plans, err := st.Plans(t.Context(), c.fn)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if len(plans) == 0 {
+			t.Fatalf("%s: no plan", c.name)
+		}
+		all := strings.Join(plans, "\n\n")
+		if !strings.Contains(all, c.index) {
+			t.Errorf("%s does not use %s:\n%s", c.name, c.index, all)
+		}
+		if strings.Contains(all, "Seq Scan on sessions ") || strings.Contains(all, "SCAN s") {
+			t.Errorf("%s reads the whole table:\n%s", c.name, all)
+		}
+		for _, m := range removed.FindAllStringSubmatch(all, -1) {
+			if n, _ := strconv.Atoi(m[1]); n > 100 {
+				t.Errorf("%s reads %d rows that it does not need:\n%s", c.name, n, all)
+			}
+		}
+	}
+}
+
+func TestDaysOfTheFeedAreDropped(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	at := time.Now().UTC()
+	st, err := storage.Open(t.Context(), storage.Config{URL: storage.URL(url), Now: func() time.Time { return at }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	today := at.Unix() / 86400
+	exec := func(statement string, args ...any) {
+		t.Helper()
+		if _, err := st.Writer().Exec(statement, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	days := func() (n int, first, last int64) {
+		t.Helper()
+		err := st.Writer().QueryRow(`SELECT COUNT(*), MIN(substring(c.relname FROM 15)::bigint), MAX(substring(c.relname FROM 15)::bigint)
+			FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+			WHERE i.inhparent = 'event_chunks'::regclass AND c.relname LIKE 'event_chunks_d%'`).Scan(&n, &first, &last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n, first, last
+	}
+	if n, first, last := days(); n != 14 || first != today+1 || last != today+14 {
+		t.Errorf("the migration made %d days, %d to %d, today is %d", n, first, last, today)
+	}
+	for day := today; day < today+15; day++ {
+		exec(`INSERT INTO event_chunks (session, last_no, n, last_at, body, day) VALUES (1, $1::bigint, 1, $1::bigint * 86400000000, '', $1::bigint)`, day)
+	}
+	left := func(table string) (n int) {
+		t.Helper()
+		if err := st.Writer().QueryRow("SELECT COUNT(*) FROM " + table).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := left("event_chunks_rest"); n != 1 {
+		t.Errorf("%d rows are in the default partition, want today's", n)
+	}
+	const week = 7 * 24 * time.Hour
+	for _, step := range []struct {
+		after             int64 // days
+		days, rows        int
+		firstDay, lastDay int64
+	}{
+		{0, 14, 15, 1, 14},
+		{8, 14, 15, 1, 14}, // the day after this one ended less than a week ago
+		{9, 13, 14, 2, 14},
+		{13, 22, 10, 6, 27}, // one day is left, so those up to the fourteenth are made
+	} {
+		at = time.Unix((today+step.after)*86400+3600, 0).UTC()
+		if err := st.MeasureClock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := st.KeepFeed(t.Context(), week); err != nil {
+			t.Fatal(err)
+		}
+		n, first, last := days()
+		if n != step.days || first != today+step.firstDay || last != today+step.lastDay || left("event_chunks") != step.rows {
+			t.Errorf("after %d days: %d days from %d to %d with %d rows, want %+v", step.after, n, first-today, last-today, left("event_chunks"), step)
+		}
+	}
+	exec(`INSERT INTO event_chunks (session, last_no, n, last_at, body, day) VALUES (1, 1, 1, 0, '', $1)`, today+27)
+	if n := left("event_chunks_d" + strconv.FormatInt(today+27, 10)); n != 1 {
+		t.Error("a day that was made later does not take its rows")
+	}
+}
