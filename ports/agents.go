@@ -24,7 +24,10 @@ type Agents interface {
 	ForgetOrigins(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
-// AgentFilter narrows a list of agents.
+// AgentFilter narrows a list of agents; empty fields do not.
 type AgentFilter struct {
+	Search         string // an id, or a part of the name or of the email address in any case
+	Referrer       string // the code or the name of the referring agent
+	Status         account.Status
 	RegisteredFrom netip.Prefix // that the origin's address is of; invalid: any
 }

@@ -50,9 +50,11 @@ type Tx interface {
 	Claims() Claims
 	Trials() Trials
 	Policies() Policies
+	Peers() Peers
 	ExitLog() ExitLog
 	Keys() Keys
 	AuditTrail() AuditTrail
+	Overview() Overview
 }
 
 // ErrDuplicate reports that a row with the same unique reference exists.

@@ -54,7 +54,7 @@ func exported(code, name string) bool {
 	if strings.Contains(code, `"`+name+`"`) {
 		return true
 	}
-	for _, prefix := range []string{"agentproxy_gateway_", "agentproxy_database_pool_", "agentproxy_connections_"} {
+	for _, prefix := range []string{"agentproxy_gateway_", "agentproxy_database_", "agentproxy_connections_"} {
 		if part, ok := strings.CutPrefix(name, prefix); ok && strings.Contains(code, `"`+prefix) && strings.Contains(code, `"`+part+`"`) {
 			return true
 		}

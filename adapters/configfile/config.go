@@ -35,6 +35,9 @@ type Config struct {
 	PublicGateway string `yaml:"public_gateway" env:"AGENTPROXY_PUBLIC_GATEWAY" default:"the gateway's address"`
 	// Base URL of the API as agents reach it, without `/v1`.
 	PublicURL string `yaml:"public_url" env:"AGENTPROXY_PUBLIC_URL" default:"http:// and the API's address"`
+	// Who handles abuse and vulnerabilities, published at `/.well-known/security.txt`: an https or mailto URI, or an
+	// e-mail address.
+	AbuseContact string `yaml:"abuse_contact" env:"AGENTPROXY_ABUSE_CONTACT"`
 	// `sqlite://` and a file, or `postgres://user:password@host/database` for PostgreSQL 13 or newer.
 	DatabaseURL string `yaml:"database_url" env:"AGENTPROXY_DATABASE_URL"`
 	// Connections of a replica to PostgreSQL, at least 4. Two more listen for notifications.
@@ -147,6 +150,7 @@ type Settings struct {
 	PublicHost            string // of the gateway, as written into full_url
 	PublicPort            int
 	PublicURL             string // of the API, without /v1
+	AbuseContact          string // a URI; empty if none is published
 	MCPReveal             bool   // whether answers of tools may hold proxy passwords
 	DatabasePath          string // of SQLite; empty with PostgreSQL
 	DatabaseURL           Secret // of PostgreSQL; empty with SQLite

@@ -5,6 +5,8 @@ import (
 	"crypto/subtle"
 	"errors"
 	"net"
+	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +30,10 @@ func (g *Gateway) authenticate(c *client.Conn, user, password []byte) (traffic.U
 	if !ok {
 		return u, g.authFailed(c)
 	}
+	c.PasswordNo, ok = traffic.PasswordNumber(string(password))
+	if !ok {
+		return u, g.authFailed(c)
+	}
 	if e := c.Entry(); e != nil { // of an earlier request on this connection
 		if e.ID == u.SessionID && matches(e, password) {
 			return u, nil
@@ -38,7 +44,7 @@ func (g *Gateway) authenticate(c *client.Conn, user, password []byte) (traffic.U
 	}
 	e := g.routes.Pin(u.SessionID)
 	switch {
-	case e != nil && (matches(e, password) || g.derived(g.cfg.OlderKeys, u, password)):
+	case e != nil && (matches(e, password) || g.derived(g.cfg.OlderKeys, u, password) || g.replaced(c, u, password)):
 	case e != nil:
 		e.Unpin()
 		return u, g.authFailed(c)
@@ -50,6 +56,11 @@ func (g *Gateway) authenticate(c *client.Conn, user, password []byte) (traffic.U
 	}
 	c.SetEntry(e)
 	return u, nil
+}
+
+// replaced reports whether a password is one of the current key that is not the session's first.
+func (g *Gateway) replaced(c *client.Conn, u traffic.User, password []byte) bool {
+	return c.PasswordNo > 0 && g.derived([][]byte{g.cfg.Key}, u, password)
 }
 
 // derived reports whether a password was derived from one of the keys.
@@ -87,8 +98,8 @@ type path struct {
 func (g *Gateway) find(ctx context.Context, c *client.Conn, u traffic.User) (path, *refusal.Refusal) {
 	e := c.Entry()
 	r, err := g.routes.Route(ctx, e)
-	if err == nil && !u.Static && u.Number > r.Rotation && r.Type == session.Dynamic {
-		// The user name may be newer than the cached route. Reading the route again
+	if err == nil && (!u.Static && u.Number > r.Rotation && r.Type == session.Dynamic || c.PasswordNo > r.PasswordNo) {
+		// The credential may be newer than the cached route. Reading the route again
 		// counts as a failure, so that it cannot be caused without a limit.
 		if ref := g.authFailed(c); ref == refusal.TooManyAuthFailures {
 			return path{}, ref
@@ -98,6 +109,9 @@ func (g *Gateway) find(ctx context.Context, c *client.Conn, u traffic.User) (pat
 	}
 	if err != nil {
 		return path{}, g.noRoute(c, err)
+	}
+	if ref := g.admits(c, r); ref != nil {
+		return path{}, ref
 	}
 	if r.Status == session.Active && route.Due(r, g.now()) {
 		if r, err = g.routes.Rotate(ctx, e); err != nil {
@@ -122,6 +136,30 @@ func (g *Gateway) find(ctx context.Context, c *client.Conn, u traffic.User) (pat
 		}
 	}
 	return p, nil
+}
+
+// admits returns the refusal of a password that was replaced, and of a client from elsewhere than
+// where the session may be used from.
+func (g *Gateway) admits(c *client.Conn, r *traffic.Route) *refusal.Refusal {
+	if c.PasswordNo != r.PasswordNo {
+		return g.authFailed(c)
+	}
+	if len(r.Allowed) == 0 {
+		return nil
+	}
+	addr := clientAddr(c)
+	if !slices.ContainsFunc(r.Allowed, func(p netip.Prefix) bool { return p.Contains(addr) }) {
+		return refusal.ClientAddress
+	}
+	return nil
+}
+
+// clientAddr returns the address of a client; the zero value if it has none.
+func clientAddr(c *client.Conn) netip.Addr {
+	if a, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return a.AddrPort().Addr().Unmap().WithZone("")
+	}
+	return netip.Addr{}
 }
 
 // refuseState returns the refusal if the session's state allows no new connection,

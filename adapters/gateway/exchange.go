@@ -151,7 +151,8 @@ func (x *exchange) observe(status int, code refusal.Code, result outcome) {
 	x.down.done()
 	x.g.requests.Add(1)
 	x.g.metrics.done(viaHTTP, result)
-	x.g.observeRequest(x.entry, traffic.Observation{Host: x.key.target.Host, StatusCode: status, Code: code.String(),
+	x.g.observeRequest(x.entry, traffic.Observation{Client: clientAddr(x.c), Host: x.key.target.Host,
+		StatusCode: status, Code: code.String(),
 		Bytes: x.up.total + x.down.total, Latency: x.latency, ExitIP: text(x.key.exit)})
 }
 

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"time"
@@ -22,7 +23,7 @@ type sessionReply struct {
 	SessionID    string             `json:"session_id" doc:"Never changes, whatever is rotated."`
 	Type         string             `json:"type" enum:"dynamic,static"`
 	Status       string             `json:"status" enum:"creating,active,terminated,expired,failed"`
-	StatusReason maybeText          `json:"status_reason" doc:"Why it ended: agent_request, traffic_exhausted, time_expired, provider_failed, provider_lost or account_disabled. null while it lives."`
+	StatusReason maybeText          `json:"status_reason" doc:"Why it ended: agent_request, traffic_exhausted, time_expired, provider_failed, provider_lost, account_disabled or operator_request. null while it lives."`
 	ProductNo    string             `json:"product_no"`
 	Quantity     int                `json:"quantity" doc:"IPs; 1 for a dynamic session."`
 	DurationDays maybeInt           `json:"duration_days" doc:"null for a dynamic session."`
@@ -37,6 +38,7 @@ type sessionReply struct {
 	IPList       []ipListReply      `json:"ip_list" doc:"The IPs of an active static session; empty otherwise."`
 	Failure      *failureReply      `json:"failure"`
 	Labels       labels             `json:"labels" doc:"Your own words for the session."`
+	AllowedIPs   []string           `json:"allowed_ips" doc:"Networks that clients may connect from; empty: any."`
 	CreatedAt    stamp              `json:"created_at"`
 	ActivatedAt  maybeStamp         `json:"activated_at"`
 	EndedAt      maybeStamp         `json:"ended_at"`
@@ -146,7 +148,7 @@ func (s *Server) toSession(v sessions.View) sessionReply {
 		Health: toHealthBrief(v.Verdict), Usage: toUsage(v), Cost: toCost(v.Cost),
 		ExpiresAt: maybeStamp(v.ExpiresAt), IPList: []ipListReply{},
 		CreatedAt: stamp(v.CreatedAt), ActivatedAt: maybeStamp(v.ActivatedAt), EndedAt: maybeStamp(v.EndedAt),
-		Labels: labels(v.Labels),
+		Labels: labels(v.Labels), AllowedIPs: each(v.AllowedIPs, netip.Prefix.String),
 	}
 	if v.Type == session.Static {
 		r.DurationDays = maybeInt(v.Days)

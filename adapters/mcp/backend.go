@@ -48,12 +48,16 @@ type envelope struct {
 	Success bool            `json:"success"`
 	Data    json.RawMessage `json:"data"`
 	Error   *refusal        `json:"error"`
+	Meta    struct {
+		Timestamp time.Time `json:"timestamp"`
+	} `json:"meta"`
 }
 
 // api calls the operations for one call of a tool.
 type api struct {
 	Backend
-	secrets *secrets // that were seen during the call
+	secrets *secrets  // that were seen during the call
+	now     time.Time // by the service's clock, when it answered last
 }
 
 // get reads an operation's answer into v.
@@ -88,6 +92,7 @@ func (a *api) call(ctx context.Context, method, path, key string, body []byte, v
 	if e.Error != nil {
 		return e.Error
 	}
+	a.now = e.Meta.Timestamp
 	return decode(e.Data, v)
 }
 

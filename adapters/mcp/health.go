@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"regexp"
+	"time"
 
 	"agentproxy/domain"
 )
@@ -19,16 +20,17 @@ type healthData struct {
 // eventData is what the tools read of an event. The agent's own error_message is not among it: it may
 // hold a secret.
 type eventData struct {
-	At         string  `json:"at"`
-	Source     string  `json:"source"`
-	Type       string  `json:"type"`
-	TargetHost *string `json:"target_host"`
-	StatusCode *int    `json:"status_code"`
-	Code       *string `json:"code"`
-	ExitIP     *string `json:"exit_ip"`
-	Retryable  bool    `json:"retryable"`
-	HowToFix   *string `json:"how_to_fix"`
-	Count      int     `json:"count"`
+	At         time.Time `json:"at"`
+	Source     string    `json:"source"`
+	Type       string    `json:"type"`
+	TargetHost *string   `json:"target_host"`
+	StatusCode *int      `json:"status_code"`
+	Code       *string   `json:"code"`
+	ExitIP     *string   `json:"exit_ip"`
+	Bytes      int64     `json:"bytes"`
+	Retryable  bool      `json:"retryable"`
+	HowToFix   *string   `json:"how_to_fix"`
+	Count      int       `json:"count"`
 }
 
 // events returns the newest events of a session, the newest first.
@@ -64,14 +66,14 @@ func failed(events []eventData) []failure {
 }
 
 type failure struct {
-	At        string  `json:"at"`
-	Source    string  `json:"source"`
-	Type      string  `json:"type"`
-	Host      *string `json:"target_host,omitempty"`
-	Status    *int    `json:"status_code,omitempty"`
-	Code      *string `json:"code,omitempty"`
-	HowToFix  *string `json:"how_to_fix,omitempty"`
-	Retryable bool    `json:"retryable"`
+	At        time.Time `json:"at"`
+	Source    string    `json:"source"`
+	Type      string    `json:"type"`
+	Host      *string   `json:"target_host,omitempty"`
+	Status    *int      `json:"status_code,omitempty"`
+	Code      *string   `json:"code,omitempty"`
+	HowToFix  *string   `json:"how_to_fix,omitempty"`
+	Retryable bool      `json:"retryable"`
 }
 
 var hostText = regexp.MustCompile(`^[A-Za-z0-9._:\[\]-]{1,253}$`)

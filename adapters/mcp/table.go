@@ -124,6 +124,18 @@ var tools = []tool{
 		run: taking(report),
 	},
 	{
+		name: "diagnose", title: "Why a request failed", scope: "sessions:read", reads: true, repeatable: true,
+		description: "Joins what your client saw with what the gateway saw: causes, the most certain first, " +
+			"what to do, whether to retry.",
+		args: []field{
+			sessionID,
+			{name: "error_text", kind: "string", most: 4000, doc: "The client's error as it is."},
+			{name: "status", kind: "integer", doc: "Of the answer, if there was one."},
+			{name: "client", kind: "string", most: 64, doc: "curl, playwright, requests …"},
+		},
+		run: taking(diagnoseFailure),
+	},
+	{
 		name: "check_proxy", title: "Try a session", scope: "sessions:write", repeatable: true, open: true,
 		description: "Opens one connection through the session's exit: address, country, milliseconds. Free; 10 a minute.",
 		args:        []field{sessionID},

@@ -66,20 +66,16 @@ func (r agents) List(
 	ctx context.Context, f ports.AgentFilter, page domain.Page,
 ) (domain.List[account.Agent], error) {
 	list := domain.List[account.Agent]{Page: page}
-	where, args := "", []any{}
-	if f.RegisteredFrom.IsValid() {
-		first, last := addressRange(f.RegisteredFrom)
-		where, args = "WHERE length(a.registered_from) > 0 AND a.registered_from BETWEEN ?1 AND ?2 ", []any{first, last}
-	}
-	err := r.row("SELECT COUNT(*) FROM agents a "+where, args...).Scan(&list.Total)
+	c := agentWhere(f)
+	count := "SELECT COUNT(*) FROM agents a JOIN referrers f ON f.id = a.referrer_id" + c.where()
+	err := r.row(count, c.args...).Scan(&list.Total)
 	if err == nil {
-		limit := fmt.Sprintf("ORDER BY a.seq DESC LIMIT ?%d OFFSET ?%d", len(args)+1, len(args)+2)
-		err = r.rows(ctx, agentSelect+where+limit, append(args, page.Size, page.Offset()),
-			func(rows engine.Row) error {
-				a, err := scanAgent(rows)
-				list.Items = append(list.Items, a)
-				return err
-			})
+		query := agentSelect + c.where() + " ORDER BY a.seq DESC" + c.page(page)
+		err = r.rows(ctx, query, c.args, func(rows engine.Row) error {
+			a, err := scanAgent(rows)
+			list.Items = append(list.Items, a)
+			return err
+		})
 	}
 	if err != nil {
 		return list, fmt.Errorf("list agents: %w", err)

@@ -135,7 +135,13 @@ func (b Book) Release(ctx context.Context, s *session.Session, ref, why string, 
 
 // refund returns x of what the session was charged.
 func (b Book) refund(ctx context.Context, s *session.Session, x domain.Money, why string) error {
-	if x <= 0 {
+	return b.Refund(ctx, s, x, "refund:"+s.ID, why)
+}
+
+// Refund returns x, at most what is left of what the session was charged, under a reference that is
+// unique forever. The caller stores the session afterwards.
+func (b Book) Refund(ctx context.Context, s *session.Session, x domain.Money, ref, why string) error {
+	if x = min(x, s.Money.Charged.Total()-s.Money.Refunded.Total()); x <= 0 {
 		return nil
 	}
 	w, err := b.tx.Ledger().Wallet(ctx, s.AgentID)
@@ -144,7 +150,7 @@ func (b Book) refund(ctx context.Context, s *session.Session, x domain.Money, wh
 	}
 	entries := w.Refund(s.Money.Charged.Add(s.Money.Refunded.Neg()), x, b.now)
 	s.Money.Refunded = s.Money.Refunded.Add(entries[0].Available)
-	return b.back(ctx, *s, entries, "refund:"+s.ID, why, ports.Posting{})
+	return b.back(ctx, *s, entries, ref, why, ports.Posting{})
 }
 
 // back posts what returns money, and the write-off of expired trial credit that
@@ -201,7 +207,7 @@ func (b Book) Finish(ctx context.Context, s *session.Session, keeps bool, settle
 	if !settleBy.IsZero() && usage.Used() < s.Bytes {
 		return b.tx.Traffic().SetSettleAt(ctx, s.ID, settleBy)
 	}
-	if s.Reason == session.ProviderLost || s.Reason == session.AccountDisabled {
+	if s.Reason == session.ProviderLost || s.Reason == session.AccountDisabled || s.Reason == session.OperatorRequest {
 		if err := b.refund(ctx, s, s.UnusedShare(b.now), "unused days of "+s.ProductNo); err != nil {
 			return err
 		}

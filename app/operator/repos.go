@@ -1,8 +1,21 @@
 package operator
 
-import "agentproxy/ports"
+import (
+	"agentproxy/app/procurement"
+	"agentproxy/ports"
+)
 
 // trailRepos is the repositories of the trail.
 type trailRepos interface {
 	AuditTrail() ports.AuditTrail
+}
+
+// repos is the repositories of the other use cases.
+type repos interface {
+	procurement.Repos
+	Overview() ports.Overview
+}
+
+func narrow(store ports.Store) ports.Unit[repos] {
+	return ports.Narrow(store, func(tx ports.Tx) repos { return tx })
 }

@@ -11,6 +11,7 @@ type Repos interface {
 	Agents() ports.Agents
 	Health() ports.Health
 	Policies() ports.Policies
+	Peers() ports.Peers
 }
 
 func narrow(store ports.Store) ports.Unit[Repos] {

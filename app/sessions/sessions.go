@@ -80,7 +80,7 @@ func (u *Service) view(r ports.SessionRead, now time.Time) View {
 	due := r.ChargeDue(r.Usage.Used())
 	return View{
 		SessionRead: r,
-		Password:    u.secrets.ProxyPassword(r.ID),
+		Password:    u.secrets.ProxyPassword(r.ID, r.PasswordNo),
 		Verdict:     r.Health.Verdict(now, r.Type == session.Static),
 		Cost: Cost{
 			Charged:  r.Money.Charged.Total() + due,

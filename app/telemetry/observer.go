@@ -25,12 +25,13 @@ type Observer struct {
 	mu       sync.Mutex
 	sessions map[string]*observations
 	budgets  freeBudgets
+	peers    peers
 }
 
 // NewObserver returns an empty Observer.
 func NewObserver(store ports.Store, clock ports.Clock, ids ports.IDs) *Observer {
 	return &Observer{store: narrow(store), clock: clock, ids: ids, sessions: map[string]*observations{},
-		budgets: freeBudgets{}}
+		budgets: freeBudgets{}, peers: newPeers(clock.Now())}
 }
 
 // observations are those of one session. The feed keeps the last events only, so
@@ -158,6 +159,7 @@ func (o *Observer) Observe(ob traffic.Observation) {
 	e := eventlog.Event{ID: o.ids.New(eventlog.IDPrefix), At: ob.At, Source: eventlog.Gateway, Type: ob.Type,
 		TargetHost: ob.Host, StatusCode: ob.StatusCode, Code: ob.Code, Bytes: ob.Bytes,
 		LatencyMS: int(ob.Latency.Milliseconds()), ExitIP: ob.ExitIP, Retryable: ob.Retryable, HowToFix: ob.HowToFix}
+	o.peers.add(ob)
 	o.add(ob.SessionID, ob.AgentID, e, health.Event{Type: ob.Evidence, StatusCode: ob.StatusCode,
 		Host: health.CanonicalHost(ob.Host), At: ob.At})
 }
@@ -168,13 +170,15 @@ const FlushEvery = 500 * time.Millisecond
 
 // Flush stores the feed, and the evidence that has waited for its report.
 func (o *Observer) Flush(ctx context.Context) error {
-	return o.flush(ctx, o.clock.Now())
+	now := o.clock.Now()
+	return errors.Join(o.flush(ctx, now), o.peers.flush(ctx, o.store, now, false))
 }
 
 // FlushAll stores everything, evidence that still waits included. It is called
 // before the process stops.
 func (o *Observer) FlushAll(ctx context.Context) error {
-	return o.flush(ctx, o.clock.Now().Add(time.Hour))
+	now := o.clock.Now()
+	return errors.Join(o.flush(ctx, now.Add(time.Hour)), o.peers.flush(ctx, o.store, now, true))
 }
 
 // flushLimit is how many sessions one transaction stores.

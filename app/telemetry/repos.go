@@ -11,6 +11,7 @@ type repos interface {
 	Events() ports.Events
 	Health() ports.Health
 	Counters() ports.Counters
+	Peers() ports.Peers
 }
 
 func narrow(store ports.Store) ports.Unit[repos] {

@@ -94,7 +94,8 @@ func routeOf(s session.Session) traffic.Route {
 		s.ExpiresAt = time.Time{}
 	}
 	return traffic.Route{SessionID: s.ID, Provider: s.Provider, ProductNo: s.ProductNo, AgentID: s.AgentID, Type: s.Type,
-		Status: s.Status, Reason: s.Reason, Exits: s.Exits, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt,
+		Status: s.Status, Reason: s.Reason, Exits: s.Exits, PasswordNo: s.PasswordNo, Allowed: s.AllowedIPs,
+		Cuts: s.Cuts, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt,
 		ExpiresAt: s.ExpiresAt}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"agentproxy/app/accounts"
 	"agentproxy/app/ledger"
+	"agentproxy/app/operator"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/ports"
@@ -51,6 +52,9 @@ type agentListCmd struct {
 	Page     int `default:"1" help:"Page, from 1."`
 	PageSize int `default:"100" help:"Agents a page, at most 100."`
 
+	Search         string `help:"Only those with this id, or with this text in the name or the email address."`
+	Referrer       string `placeholder:"CODE" help:"Only those of the referring agent of this code or name."`
+	Status         string `enum:",active,disabled" default:"" help:"Only those of this status."`
 	RegisteredFrom string `placeholder:"CIDR" help:"Only those that registered from this network, such as 203.0.113.0/24."`
 }
 
@@ -74,25 +78,28 @@ func (c agentListCmd) Run(k *kit) error {
 	if err != nil {
 		return err
 	}
-	var filter ports.AgentFilter
+	filter := ports.AgentFilter{Search: c.Search, Referrer: c.Referrer, Status: account.Status(c.Status)}
 	if c.RegisteredFrom != "" {
-		var err error
 		if filter.RegisteredFrom, err = network(c.RegisteredFrom); err != nil {
 			return err
 		}
 	}
-	var accounts *accounts.Service
+	var money *operator.Money
 	return k.core(func(ctx context.Context) error {
-		list, err := accounts.List(ctx, filter, page)
+		list, err := money.Agents(ctx, filter, page)
 		if err != nil {
 			return err
 		}
-		t := table{columns: []string{"agent_id", "status", "referrer", "created_at", "registered_from", "name"}}
+		t := table{columns: []string{"agent_id", "status", "referrer", "balance", "trial", "held", "charged", "refunded",
+			"recharged", "live_sessions", "created_at", "registered_from", "name"}}
 		for _, a := range list.Items {
-			t.add(a.ID, a.Status, a.Referrer.Name, a.CreatedAt.Format(time.RFC3339), addressText(a.Origin.Addr), a.Name)
+			w := a.Wallet
+			t.add(a.ID, a.Status, a.Referrer.Name, w.Balance().String(), w.Available.Trial.String(), w.Held.Total().String(),
+				w.Charged.String(), w.Refunded.String(), w.Recharged.String(), w.LiveSessions,
+				a.CreatedAt.Format(time.RFC3339), addressText(a.Origin.Addr), a.Name)
 		}
 		return t.print(k)
-	}, &accounts)
+	}, &money)
 }
 
 type agentShowCmd struct {

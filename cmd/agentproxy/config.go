@@ -8,6 +8,7 @@ import (
 )
 
 type configCmd struct {
+	Init  configInitCmd  `cmd:"" help:"Write a configuration file to begin with."`
 	Check configCheckCmd `cmd:"" help:"Check variables and file as serve does, and list every problem with its line; touches no database."`
 }
 
@@ -34,10 +35,18 @@ func (configCheckCmd) Run(k *kit) error {
 	settings, err := k.loader.Load()
 	faults, warnings := configfile.FaultsOf(err), settings.Warnings
 	providers, products := len(settings.Catalog.Providers), len(settings.Catalog.Products)
+	plan := soldPlan{}
+	if err == nil {
+		if plan, err = planOf(settings); err != nil {
+			return err
+		}
+	}
 	if k.json {
 		result := map[string]any{"ok": err == nil, "problems": problems(faults), "warnings": problems(warnings)}
 		if err == nil {
 			result["providers"], result["products"] = providers, products
+			result["sold"], result["payment_addresses"] = plan.sold.objects(), plan.addresses
+			result["findings"] = plan.findings
 		}
 		if err := writeJSON(k.out, result); err != nil {
 			return err
@@ -51,6 +60,9 @@ func (configCheckCmd) Run(k *kit) error {
 		}
 		if err == nil {
 			fmt.Fprintf(k.out, "ok: %s, %s\n", count(providers, "provider"), count(products, "product"))
+			if err := plan.print(k); err != nil {
+				return err
+			}
 		}
 	}
 	if err != nil {

@@ -32,6 +32,9 @@ type cli struct {
 	Provider providerCmd `cmd:"" name:"providers" help:"Show the configured providers."`
 	Referrer referrerCmd `cmd:"" help:"Manage referring agents."`
 	Agent    agentCmd    `cmd:"" help:"Manage agents."`
+	Session  sessionCmd  `cmd:"" help:"Show and end sessions of all agents."`
+	Refund   refundCmd   `cmd:"" help:"Give back a part of what a session was charged."`
+	Report   reportCmd   `cmd:"" help:"Report money over all agents."`
 	Audit    auditCmd    `cmd:"" help:"Show what operators did."`
 	Exits    exitsCmd    `cmd:"" help:"Find who used an exit, and keep days of that log from deletion."`
 	Recharge rechargeCmd `cmd:"" help:"Show recharge orders and compare them with the chain."`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -54,6 +55,21 @@ func (t *table) print(k *kit) error {
 		fmt.Fprintln(w)
 	}
 	return w.Flush()
+}
+
+// csv writes the table as comma-separated values.
+func (t *table) csv(out io.Writer) error {
+	w := csv.NewWriter(out)
+	_ = w.Write(t.columns) // Error returns what failed
+	for _, row := range t.rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			cells[i] = fmt.Sprint(cell)
+		}
+		_ = w.Write(cells)
+	}
+	w.Flush()
+	return w.Error()
 }
 
 func printable(r rune) rune {

@@ -13,10 +13,11 @@ import (
 )
 
 type rechargeCmd struct {
-	List   rechargeListCmd   `cmd:"" help:"List recharge orders of all agents, newest first."`
-	Show   rechargeShowCmd   `cmd:"" help:"Show one order and the transfers that paid it."`
-	Audit  rechargeAuditCmd  `cmd:"" help:"Compare every address with the chain; exits with 1 and the addresses that differ."`
-	Rescan rechargeRescanCmd `cmd:"" help:"Read the history of every address again and credit what was missed."`
+	List      rechargeListCmd      `cmd:"" help:"List recharge orders of all agents, newest first."`
+	Show      rechargeShowCmd      `cmd:"" help:"Show one order and the transfers that paid it."`
+	Audit     rechargeAuditCmd     `cmd:"" help:"Compare every address with the chain; exits with 1 and the addresses that differ."`
+	Addresses rechargeAddressesCmd `cmd:"" help:"List every payment address with its balance on the chain."`
+	Rescan    rechargeRescanCmd    `cmd:"" help:"Read the history of every address again and credit what was missed."`
 }
 
 type rechargeListCmd struct {
@@ -88,6 +89,29 @@ func timeText(t time.Time) string {
 		return ""
 	}
 	return t.Format(time.RFC3339)
+}
+
+type rechargeAddressesCmd struct {
+	CSV bool `help:"Print comma-separated values."`
+}
+
+// Run lists addresses.
+func (c rechargeAddressesCmd) Run(k *kit) error {
+	var watcher *payments.Watcher
+	return k.core(func(ctx context.Context) error {
+		list, err := watcher.Holdings(ctx)
+		if err != nil {
+			return err
+		}
+		t := table{columns: []string{"index", "address", "balance", "agent_id", "key_fingerprint", "created_at"}}
+		for _, h := range list {
+			t.add(h.Index, h.Address.Address, h.Balance.String(), h.AgentID, h.Fingerprint, timeText(h.CreatedAt))
+		}
+		if c.CSV {
+			return t.csv(k.out)
+		}
+		return t.print(k)
+	}, &watcher)
 }
 
 type rechargeAuditCmd struct{}

@@ -32,6 +32,7 @@ type commands struct {
 	URL      urlCommand      `cmd:"" name:"url" help:"The proxy's address, with the password."`
 	Connect  connectCommand  `cmd:"" help:"What to write so that a client uses a session."`
 	Rotate   rotateCommand   `cmd:"" help:"Change the exit of a dynamic session."`
+	Explain  explainCommand  `cmd:"" help:"Why a request failed: joins what the client saw with what the gateway saw."`
 	Check    checkCommand    `cmd:"" help:"Try one connection through a session."`
 	End      endCommand      `cmd:"" help:"End a session."`
 	Balance  balanceCommand  `cmd:"" help:"The balance."`

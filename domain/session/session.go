@@ -55,6 +55,7 @@ const (
 	ProviderFailed   Reason = "provider_failed"
 	ProviderLost     Reason = "provider_lost"
 	AccountDisabled  Reason = "account_disabled"
+	OperatorRequest  Reason = "operator_request"
 )
 
 // Protocol is the proxy protocol of full_url; the gateway serves both on one
@@ -136,6 +137,10 @@ type Session struct {
 	Money     Money
 	Failure   Failure
 	Labels    Labels
+
+	AllowedIPs []netip.Prefix // where clients may connect from; nil is anywhere
+	PasswordNo int            // how often the password was replaced
+	Cuts       int            // how often open connections were closed
 
 	CreatedAt   time.Time
 	ActivatedAt time.Time

@@ -3,6 +3,7 @@
 package traffic
 
 import (
+	"net/netip"
 	"time"
 
 	"agentproxy/domain/health"
@@ -30,9 +31,12 @@ type Route struct {
 	// report instead of refusing.
 	Policy        *policy.Rules
 	PolicyReports bool
-	Rotation      int       // user names up to this number are valid
-	NextAt        time.Time // timed rotation is due from here on; zero: never
-	ExpiresAt     time.Time // static: tunnels are cut here; zero: never
+	PasswordNo    int            // passwords of this number alone are valid
+	Allowed       []netip.Prefix // where clients may connect from; nil is anywhere
+	Cuts          int            // connections that were made before the last of them are closed
+	Rotation      int            // user names up to this number are valid
+	NextAt        time.Time      // timed rotation is due from here on; zero: never
+	ExpiresAt     time.Time      // static: tunnels are cut here; zero: never
 }
 
 // Ask is one session's part of a renewal: what a lease has used so far, and how
@@ -81,11 +85,22 @@ const (
 	ReturnIdleAfter = time.Second      // a lease unused for this long is returned
 )
 
+// The types of observations.
+const (
+	Tunnelled = "tunnel"
+	Requested = "request"
+	Refused   = "refused" // by the gateway
+	Unmet     = "failed"  // by the target, or on the path to it
+	// Reported is a target that the session's policy would refuse if it were enforced.
+	Reported = "would_refuse"
+)
+
 // Observation is one thing that the gateway saw, for the event feed and, when
 // Evidence is set, for the score of the session's exit.
 type Observation struct {
 	SessionID  string
 	AgentID    string // who connected; empty: unknown
+	Client     netip.Addr
 	At         time.Time
 	Type       string      // tunnel, request, refused, rotated ...
 	Evidence   health.Type // empty: no evidence about the exit

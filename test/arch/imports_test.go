@@ -25,6 +25,7 @@ var imports = []rule{
 	{"domain/billing", "domain"},
 	{"domain/catalog", "domain domain/account domain/billing domain/procurement domain/session domain/spelling"},
 	{"domain/connect", ""},
+	{"domain/diagnose", ""},
 	{"domain/egress", "domain"},
 	{"domain/eventlog", ""},
 	{"domain/exitlog", "domain/egress"},
@@ -46,10 +47,11 @@ var imports = []rule{
 	{"adapters/chain", "domain/... ports"},
 	{"adapters/configfile/...", "domain/... ports adapters/configfile/..."},
 	{"adapters/conns", ""},
+	{"adapters/console", "domain/... ports app/... adapters/conns adapters/console/ui"},
 	{"adapters/console/ui", "domain"},
 	{"adapters/gateway/...", "domain/... adapters/conns adapters/gateway/..."},
 	{"adapters/httpapi/...", "domain/... ports app/... adapters/conns adapters/httpapi/..."},
-	{"adapters/mcp", "domain domain/connect"},
+	{"adapters/mcp", "domain domain/connect domain/diagnose"},
 	{"adapters/mcp/rest", "domain/connect adapters/mcp"},
 	{"adapters/queue", "domain/... ports"},
 	{"adapters/redis", "domain/... ports"},
@@ -59,7 +61,7 @@ var imports = []rule{
 	{"adapters/webhook", "domain/... ports"},
 
 	{"cmd/agentproxy", "domain/... ports app/... adapters/... cmd/internal/..."},
-	{"cmd/apx", "domain/connect adapters/mcp adapters/mcp/rest"},
+	{"cmd/apx", "domain/connect domain/diagnose adapters/mcp adapters/mcp/rest"},
 	{"cmd/internal/...", "..."},
 }
 

@@ -161,7 +161,7 @@ func refusal(t *testing.T, c *mcp.ClientSession, name, code string, args map[str
 }
 
 // toolNames are the tools of an API key, as tools/list orders them.
-var toolNames = []string{"check_proxy", "connect", "create_session", "end_session", "find_products", "get_account",
+var toolNames = []string{"check_proxy", "connect", "create_session", "diagnose", "end_session", "find_products", "get_account",
 	"get_session", "list_sessions", "quote", "recharge", "renew_session", "report", "rotate"}
 
 func TestToolsOverBothTransports(t *testing.T) {

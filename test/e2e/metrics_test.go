@@ -62,7 +62,7 @@ func TestTheOperatorSeesWhatTheServiceDoes(t *testing.T) {
 			"agentproxy_payments_drifting 0", "agentproxy_build_info{", "agentproxy_settle_lag_seconds 0",
 		)
 		if len(store) > 0 {
-			s.shows("agentproxy_database_pool_limit 20", "agentproxy_database_pool_in_use ", "agentproxy_database_pool_waits_total ")
+			s.shows("agentproxy_database_pool_limit 20", "agentproxy_database_pool_used ", "agentproxy_database_pool_waits_total ")
 		}
 		for _, secret := range []string{key, agent, id, "watched"} {
 			if strings.Contains(text, secret) {

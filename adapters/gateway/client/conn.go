@@ -37,6 +37,7 @@ const (
 	Aborted          // the exchange ended before its request was sent
 	Looped           // its target is this gateway
 	Denied           // a policy denies its target
+	Cut              // its agent closes the session's connections
 )
 
 // Conn is one client's connection.
@@ -46,6 +47,8 @@ type Conn struct {
 	Slot   conns.Slot
 	Agent  *quota.Agent // that the connection counts for; nil for none. The goroutine that serves it uses it
 	index  int          // in the Registry
+
+	PasswordNo int // of the password that the client gave. The goroutine that serves it uses it
 
 	// Judged is the target and what it was judged by; nil before a target is connected.
 	Judged atomic.Pointer[Judged]
@@ -69,6 +72,7 @@ type Judged struct {
 	Shared  *policy.Shared
 	Own     *policy.Rules
 	Reports bool
+	Cuts    int // of the session when the connection was made
 }
 
 // dial is a connection attempt under way.

@@ -26,6 +26,7 @@ const (
 	CodeUpstreamFailed
 	CodeUpstreamTimeout
 	CodeUpstreamUnreachable
+	CodeClientAddressRefused
 
 	// Codes is the number of codes, none included.
 	Codes = int(iota + 1)
@@ -53,6 +54,8 @@ var codeTexts = [Codes]string{
 	CodeUpstreamFailed:      "UPSTREAM_FAILED",
 	CodeUpstreamTimeout:     "UPSTREAM_TIMEOUT",
 	CodeUpstreamUnreachable: "UPSTREAM_UNREACHABLE",
+
+	CodeClientAddressRefused: "CLIENT_ADDRESS_REFUSED",
 }
 
 // String returns the code as clients and events show it; empty for none.

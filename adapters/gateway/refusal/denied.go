@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"agentproxy/adapters/gateway/socks5"
+	"agentproxy/domain/diagnose"
 	"agentproxy/domain/policy"
 )
 
@@ -19,14 +20,14 @@ func Denied(d policy.Denial) *Refusal {
 	switch d.Layer {
 	case policy.Operator:
 		r.Message = "the operator of this service denies this target"
-		r.HowToFix = "use another host, address or port"
+		r.HowToFix = diagnose.FixDenied
 	case policy.Product:
 		r.Message = "the product of this session denies this target"
-		r.HowToFix = "use another host, address or port, or a session of another product"
+		r.HowToFix = diagnose.FixDenied + ", or a session of another product"
 	default:
 		r.Rule = d.Rule
 		r.Message = "the policy of this session denies this target by its rule " + d.Rule
-		r.HowToFix = "use another target, or change the rule " + d.Rule + " with PUT /v1/sessions/{session_id}/policy"
+		r.HowToFix = diagnose.FixOwnRule + d.Rule + " with PUT /v1/sessions/{session_id}/policy"
 	}
 	return &r
 }

@@ -7,6 +7,7 @@ import (
 
 	"agentproxy/adapters/gateway/http1"
 	"agentproxy/adapters/gateway/socks5"
+	"agentproxy/domain/diagnose"
 	"agentproxy/domain/health"
 )
 
@@ -101,6 +102,10 @@ var (
 		SOCKS:    socks5.NotAllowed,
 		Message:  "this target cannot be reached through the gateway",
 		HowToFix: "use a public address or name, and a port other than 25, 465 and 587"}
+	ClientAddress = &Refusal{Status: 403, Code: CodeClientAddressRefused, ProxyError: "http_request_denied",
+		SOCKS:    socks5.NotAllowed,
+		Message:  "this session does not take connections from your address",
+		HowToFix: "connect from one of its allowed_ips, or change them with PATCH /v1/sessions/{session_id}"}
 	SessionOver = &Refusal{Status: 410, Code: CodeSessionExpired, ProxyError: "http_request_denied",
 		SOCKS:    socks5.GeneralFailure,
 		Message:  "this session has ended",
@@ -128,12 +133,12 @@ var (
 	Unreachable = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "destination_ip_unroutable",
 		SOCKS:    socks5.HostUnreachable,
 		Message:  "the target cannot be reached from this exit",
-		HowToFix: "check the address; if it is right, rotate the session or try again later",
+		HowToFix: diagnose.FixRoute + "if it is right, rotate the session or try again later",
 		Evidence: health.HTTPError}
 	ConnectionRefused = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "connection_refused",
 		SOCKS:    socks5.ConnectionRefused,
 		Message:  "the target refused the connection",
-		HowToFix: "check host and port; if they are right, rotate the session or try again later",
+		HowToFix: diagnose.FixRefused + "if they are right, rotate the session or try again later",
 		Evidence: health.HTTPError}
 	ConnectTimeout = &Refusal{Status: 504, Code: CodeTargetTimeout, ProxyError: "connection_timeout",
 		SOCKS:    socks5.TTLExpired,
@@ -143,7 +148,7 @@ var (
 	ConnectionReset = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "connection_terminated",
 		SOCKS:    socks5.GeneralFailure,
 		Message:  "the target ended the connection before it answered",
-		HowToFix: "try again; if it happens again, rotate the session",
+		HowToFix: diagnose.FixReset + "rotate the session",
 		Evidence: health.HTTPError}
 	ResponseTimeout = &Refusal{Status: 504, Code: CodeTargetTimeout, ProxyError: "http_response_timeout",
 		SOCKS:    socks5.GeneralFailure,
@@ -152,10 +157,10 @@ var (
 		Evidence: health.Timeout}
 	NameNotFound = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "dns_error",
 		SOCKS:   socks5.HostUnreachable,
-		Message: "the target's name has no address", HowToFix: "check the spelling of the host name"}
+		Message: "the target's name has no address", HowToFix: diagnose.FixName}
 	NameTimeout = &Refusal{Status: 504, Code: CodeTargetTimeout, ProxyError: "dns_timeout",
 		SOCKS:   socks5.TTLExpired,
-		Message: "the target's name could not be looked up in time", HowToFix: "try again"}
+		Message: "the target's name could not be looked up in time", HowToFix: diagnose.FixNameSilent + "did not answer"}
 	OutOfSockets = NoCapacity.Because("the gateway is out of sockets for this exit and target")
 )
 
@@ -172,7 +177,7 @@ func MalformedRequest(e *http1.Error) *Refusal {
 // MalformedResponse returns the refusal of a target's response that http1 rejected.
 func MalformedResponse(e *http1.Error) *Refusal {
 	return &Refusal{Status: http.StatusBadGateway, Code: CodeTargetUnreachable, Message: e.Reason, ProxyError: e.Type,
-		HowToFix: "the target's HTTP response is malformed; use CONNECT or another target", Evidence: health.HTTPError}
+		HowToFix: diagnose.FixMalformed + "use CONNECT or another target", Evidence: health.HTTPError}
 }
 
 // From returns the refusal in err, NoCapacity if there is none.

@@ -19,6 +19,7 @@ import (
 	"agentproxy/adapters/admin"
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/conns"
+	"agentproxy/adapters/console"
 	"agentproxy/adapters/gateway"
 	"agentproxy/adapters/gateway/dial"
 	"agentproxy/adapters/httpapi"
@@ -36,6 +37,7 @@ import (
 	"agentproxy/app/ledger"
 	"agentproxy/app/maintenance"
 	"agentproxy/app/operator"
+	"agentproxy/app/overview"
 	"agentproxy/app/payments"
 	policyapp "agentproxy/app/policy"
 	"agentproxy/app/procurement"
@@ -98,6 +100,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
 			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders,
 			payments.NewWatcher, webhooks.New, operator.NewTrail, newJobs,
+			operator.NewSessions, operator.NewMoney,
 		),
 		fx.Decorate(operator.Audited),
 		fx.Invoke(checkRoot, insertJobs),
@@ -113,7 +116,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		admin.ProvideChecks(checks),
 		admin.ProvideGauges(gauges),
 		fx.Decorate(newTimedSender),
-		fx.Invoke(registerMetrics),
+		fx.Invoke(registerBuild),
 		fx.Provide(
 			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
 			func(s configfile.Settings, b conns.Budget) admin.Config {
@@ -123,11 +126,13 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },
 			exitlog.NewLog,
 			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, sessions.NewChecks,
-			reveals.New, newTools,
+			reveals.New, newTools, overview.New, consoleConfig, console.New,
+			func(c *console.Console) httpapi.Console { return c.Serve },
 		),
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: the last observations of the gateway are stored too.
 		fx.Module("background", fx.Invoke(
+			func(st *storage.Store, r *prometheus.Registry) error { return r.Register(st) },
 			countExcess, recoverFirst, startDevchain,
 			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
 			keepExits, runTasks, reloadOnHangup,
@@ -263,7 +268,11 @@ func EchoURL(s configfile.Settings) string { return s.PublicURL + "/v1/ip" }
 func apiConfig(s configfile.Settings, b conns.Budget) httpapi.Config {
 	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
 		TrustedProxies: s.TrustedProxies, Version: Version, Dev: s.Dev, Connections: b.API, PerAddress: perAddress(s),
-		RevealSecrets: s.MCPReveal}
+		RevealSecrets: s.MCPReveal, AbuseContact: s.AbuseContact, ToolTable: toolTable(), GatewayErrors: gatewayErrors()}
+}
+
+func consoleConfig(s configfile.Settings) console.Config {
+	return console.Config{GatewayHost: s.PublicHost, GatewayPort: s.PublicPort, Dev: s.Dev}
 }
 
 // newTools serves the tools of agents by the API's operations.

@@ -95,6 +95,8 @@ func gauges(st *storage.Store, tasks *maintenance.Tasks, traffic *trafficapp.Ser
 				Read: proof.provedAt},
 			{Name: "agentproxy_clock_skew_seconds", Help: "By how much this host's clock is ahead of the database's.",
 				Read: func(context.Context) (float64, error) { return st.ClockSkew().Seconds(), nil }},
+			{Name: "agentproxy_database_lock_waits", Help: "Connections to PostgreSQL that wait for a lock.",
+				Read: st.LockWaits},
 			{Name: "agentproxy_traffic_failing_sessions", Help: "Sessions whose traffic could not be booked in the last " +
 				"minute; each is logged.",
 				Read: func(context.Context) (float64, error) { return float64(traffic.Failing()), nil }},

@@ -1,0 +1,199 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// overview reads across all agents.
+type overview struct{ *tx }
+
+func (r overview) Sessions(
+	ctx context.Context, f ports.OverviewFilter, page domain.Page,
+) (domain.List[ports.SessionRead], error) {
+	list := domain.List[ports.SessionRead]{Page: page}
+	var c conditions
+	c.text("agent_id = ?", f.AgentID)
+	c.text("status = ?", string(f.Status))
+	c.text("type = ?", string(f.Type))
+	c.text("product_no = ?", f.ProductNo)
+	c.text("provider = ?", f.Provider)
+	if f.Status == session.Creating || f.Status == session.Active {
+		c.parts = append(c.parts, live) // the words of the partial index
+	}
+	err := r.row("SELECT COUNT(*) FROM sessions"+c.where(), c.args...).Scan(&list.Total)
+	if err == nil && list.Total > page.Offset() {
+		numbers := "SELECT seq FROM sessions" + c.where() + " ORDER BY seq DESC" + c.page(page)
+		err = r.rows(ctx, sessionReadFrom+"WHERE s.seq IN ("+numbers+") ORDER BY s.seq DESC", c.args,
+			func(row engine.Row) error {
+				read, err := scanSessionRead(row)
+				list.Items = append(list.Items, read)
+				return err
+			})
+	}
+	return list, wrap("list sessions of all agents", err)
+}
+
+func (r overview) Agents(
+	ctx context.Context, f ports.AgentFilter, page domain.Page,
+) (domain.List[ports.AgentMoney], error) {
+	found, err := agents{r.tx}.List(ctx, f, page)
+	list := domain.List[ports.AgentMoney]{Page: page, Total: found.Total}
+	if err != nil || len(found.Items) == 0 {
+		return list, err
+	}
+	ids := make([]string, len(found.Items))
+	for i, a := range found.Items {
+		ids[i] = a.ID
+	}
+	wallets := map[string]billing.Wallet{}
+	in, args := inTexts(ids)
+	query := "SELECT " + strings.Join(columnNames(new(walletRow)), ", ") + " FROM wallets WHERE agent_id IN " + in
+	err = r.rows(ctx, query, args, func(row engine.Row) error {
+		var w walletRow
+		err := row.Scan(scanTargets(&w)...)
+		if err == nil {
+			wallets[w.AgentID], err = fromWalletRow(w)
+		}
+		return err
+	})
+	for _, a := range found.Items {
+		list.Items = append(list.Items, ports.AgentMoney{Agent: a, Wallet: wallets[a.ID]})
+	}
+	return list, wrap("list agents with their money", err)
+}
+
+// marginKeys are the columns that entries and orders are grouped by.
+var marginKeys = map[ports.MarginKey]struct{ entries, orders string }{
+	ports.ByProvider: {"COALESCE(s.provider, '')", "o.provider"},
+	ports.ByProduct:  {"COALESCE(s.product_no, '')", "COALESCE(s.product_no, '')"},
+	ports.ByAgent:    {"e.agent_id", "COALESCE(s.agent_id, '')"},
+	ports.ByDay:      {"CAST(e.at / 86400000000 AS TEXT)", "CAST(o.decided_at / 86400000000 AS TEXT)"},
+}
+
+// An entry without a session, or an order without one, would be lost in another join. The sums of
+// PostgreSQL are no BIGINT. The text of the partial index of SQLite is repeated.
+const (
+	sumRevenue = `SELECT %s AS key,
+		CAST(COALESCE(SUM(CASE WHEN e.type = 'charge' THEN e.counter ELSE 0 END), 0) AS BIGINT),
+		CAST(COALESCE(SUM(CASE WHEN e.type = 'charge' THEN 0 ELSE -e.counter END), 0) AS BIGINT),
+		CAST(COALESCE(SUM(-e.trial - e.held_trial), 0) AS BIGINT)
+		FROM ledger_entries e LEFT JOIN sessions s ON s.id = e.session_id
+		WHERE e.account <> '' AND e.account = 'revenue' AND e.at >= ?1 AND e.at < ?2 GROUP BY 1`
+	sumCosts = `SELECT %s AS key, CAST(COALESCE(SUM(o.cost), 0) AS BIGINT), COUNT(*),
+		COALESCE(SUM(CASE WHEN o.cost = 0 THEN 1 ELSE 0 END), 0)
+		FROM upstream_orders o LEFT JOIN sessions s ON s.id = o.session_id
+		WHERE o.status = 'confirmed' AND o.decided_at >= ?1 AND o.decided_at < ?2 GROUP BY 1`
+)
+
+func (r overview) Margins(
+	ctx context.Context, from, to time.Time, by ports.MarginKey,
+) (map[string]billing.Margin, error) {
+	key, known := marginKeys[by]
+	if !known {
+		return nil, domain.InvalidField("by", "must be provider, product, agent or day")
+	}
+	all := map[string]billing.Margin{}
+	add := func(name string, m billing.Margin) error {
+		if by == ports.ByDay {
+			n, err := strconv.ParseInt(name, 10, 64)
+			if err != nil {
+				return err
+			}
+			name = time.Unix(n*24*60*60, 0).UTC().Format(time.DateOnly)
+		}
+		all[name] = all[name].Plus(m)
+		return nil
+	}
+	args := []any{micros(from), micros(to)}
+	err := r.rows(ctx, fmt.Sprintf(sumRevenue, key.entries), args, func(row engine.Row) error {
+		var name string
+		var m billing.Margin
+		if err := row.Scan(&name, &m.Charged, &m.Refunded, &m.Trial); err != nil {
+			return err
+		}
+		return add(name, m)
+	})
+	if err == nil {
+		err = r.rows(ctx, fmt.Sprintf(sumCosts, key.orders), args, func(row engine.Row) error {
+			var name string
+			var m billing.Margin
+			if err := row.Scan(&name, &m.Cost, &m.Orders, &m.Unpriced); err != nil {
+				return err
+			}
+			return add(name, m)
+		})
+	}
+	return all, wrap("sum margins", err)
+}
+
+func (r overview) Accounts(ctx context.Context, from, to time.Time) (map[billing.Account]domain.Money, error) {
+	sums := map[billing.Account]domain.Money{}
+	err := r.rows(ctx, `SELECT account, CAST(COALESCE(SUM(counter), 0) AS BIGINT) FROM ledger_entries
+		WHERE account <> '' AND at >= ?1 AND at < ?2 GROUP BY account`, []any{micros(from), micros(to)},
+		func(row engine.Row) error {
+			var name string
+			var sum domain.Money
+			err := row.Scan(&name, &sum)
+			sums[billing.Account(name)] = sum
+			return err
+		})
+	return sums, wrap("sum accounts", err)
+}
+
+func (r overview) Received(ctx context.Context, from, to time.Time) (map[time.Time]domain.Money, error) {
+	days := map[time.Time]domain.Money{}
+	err := r.rows(ctx, `SELECT at / 86400000000, CAST(COALESCE(SUM(-counter), 0) AS BIGINT) FROM ledger_entries
+		WHERE account <> '' AND account = 'usdt_clearing' AND at >= ?1 AND at < ?2 GROUP BY 1`,
+		[]any{micros(from), micros(to)}, func(row engine.Row) error {
+			var day int64
+			var sum domain.Money
+			err := row.Scan(&day, &sum)
+			days[time.Unix(day*24*60*60, 0).UTC()] = sum
+			return err
+		})
+	return days, wrap("sum recharges by day", err)
+}
+
+func (r overview) Live(ctx context.Context) (map[session.Status]int, error) {
+	counts := map[session.Status]int{}
+	err := r.rows(ctx, "SELECT status, COUNT(*) FROM sessions WHERE "+live+" GROUP BY status", nil,
+		func(row engine.Row) error {
+			var status string
+			var n int
+			err := row.Scan(&status, &n)
+			counts[session.Status(status)] = n
+			return err
+		})
+	return counts, wrap("count live sessions", err)
+}
+
+// agentWhere returns the conditions of a filter of agents.
+func agentWhere(f ports.AgentFilter) (c conditions) {
+	if f.RegisteredFrom.IsValid() {
+		first, last := addressRange(f.RegisteredFrom)
+		c.add("length(a.registered_from) > 0 AND a.registered_from >= ?", first)
+		c.add("a.registered_from <= ?", last)
+	}
+	c.text("a.status = ?", string(f.Status))
+	c.text("(f.code = ? OR f.name = ?)", f.Referrer)
+	if f.Search != "" {
+		c.add(`(a.id LIKE ? ESCAPE '\' OR LOWER(a.name) LIKE '%' || LOWER(?) || '%' ESCAPE '\'
+			OR LOWER(a.contact_email) LIKE '%' || LOWER(?) || '%' ESCAPE '\')`, literal(f.Search))
+	}
+	return c
+}
+
+// literal escapes what LIKE does not take as it is.
+func literal(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text)
+}

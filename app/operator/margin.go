@@ -1,0 +1,128 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Money is what came in and what is left of it, over all agents.
+type Money struct {
+	store ports.Unit[repos]
+	clock ports.Clock
+}
+
+// NewMoney returns the use cases.
+func NewMoney(store ports.Store, clock ports.Clock) *Money { return &Money{narrow(store), clock} }
+
+// Agents lists agents with their money, the newest first.
+func (u *Money) Agents(
+	ctx context.Context, f ports.AgentFilter, page domain.Page,
+) (list domain.List[ports.AgentMoney], err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+		list, err = tx.Overview().Agents(ctx, f, page)
+		return err
+	})
+	return list, err
+}
+
+// MarginLine is one line of a report.
+type MarginLine struct {
+	Key string // a provider, a product, an agent or a day
+	billing.Margin
+}
+
+// MarginReport is what agents paid and what sellers took from a time until before another.
+type MarginReport struct {
+	From, To time.Time
+	By       ports.MarginKey
+	Lines    []MarginLine // days in their order; else the best margin first
+	Total    billing.Margin
+	// Accounts is the service's side of all entries of that time. What Total has of the account
+	// billing.Revenue is equal to it.
+	Accounts map[billing.Account]domain.Money
+}
+
+// ErrBooks reports a report that is not what the ledger has.
+var ErrBooks = &domain.Error{Kind: domain.Internal, Code: "REPORT_DISAGREES",
+	Message: "the report does not agree with the ledger; run agentproxy verify"}
+
+// MaxReport bounds the time of a report.
+const MaxReport = 3660 * 24 * time.Hour
+
+// Margin reports on one snapshot. A zero To is now, a zero From is 30 days before To.
+func (u *Money) Margin(ctx context.Context, from, to time.Time, by ports.MarginKey) (r MarginReport, err error) {
+	if to.IsZero() {
+		to = u.clock.Now()
+	}
+	if from.IsZero() {
+		from = billing.Day(to).AddDate(0, 0, -30)
+	}
+	if !from.Before(to) || to.Sub(from) > MaxReport {
+		return r, domain.InvalidField("to", "must be after from, and at most ten years after it")
+	}
+	r = MarginReport{From: from, To: to, By: by}
+	var groups map[string]billing.Margin
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+		if groups, err = tx.Overview().Margins(ctx, from, to, by); err != nil {
+			return err
+		}
+		r.Accounts, err = tx.Overview().Accounts(ctx, from, to)
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
+	for key, m := range groups {
+		r.Lines, r.Total = append(r.Lines, MarginLine{key, m}), r.Total.Plus(m)
+	}
+	slices.SortFunc(r.Lines, func(a, b MarginLine) int {
+		if by == ports.ByDay {
+			return cmp.Compare(a.Key, b.Key)
+		}
+		return cmp.Or(cmp.Compare(b.Margin.Margin(), a.Margin.Margin()), cmp.Compare(a.Key, b.Key))
+	})
+	if r.Total.Revenue() != r.Accounts[billing.Revenue] {
+		return r, ErrBooks
+	}
+	return r, nil
+}
+
+// Days is money in and margin by UTC day, the newest first.
+type Days []DayLine
+
+// DayLine is one UTC day.
+type DayLine struct {
+	Day      time.Time
+	Received domain.Money // recharges
+	billing.Margin
+}
+
+// Days returns the last n UTC days, the current one included, and how many sessions are live by status.
+func (u *Money) Days(ctx context.Context, n int) (days Days, live map[session.Status]int, err error) {
+	to := billing.Day(u.clock.Now()).AddDate(0, 0, 1)
+	from := to.AddDate(0, 0, -n)
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+		margins, err := tx.Overview().Margins(ctx, from, to, ports.ByDay)
+		if err != nil {
+			return err
+		}
+		received, err := tx.Overview().Received(ctx, from, to)
+		if err != nil {
+			return err
+		}
+		days = nil
+		for day := to.AddDate(0, 0, -1); !day.Before(from); day = day.AddDate(0, 0, -1) {
+			days = append(days, DayLine{day, received[day], margins[day.Format(time.DateOnly)]})
+		}
+		live, err = tx.Overview().Live(ctx)
+		return err
+	})
+	return days, live, err
+}

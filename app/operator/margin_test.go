@@ -1,0 +1,191 @@
+package operator_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/app/operator"
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+	. "agentproxy/test/apptest"
+	"agentproxy/test/fake"
+)
+
+var keys = []ports.MarginKey{ports.ByProvider, ports.ByProduct, ports.ByAgent, ports.ByDay}
+
+func (d desk) margin(by ports.MarginKey) operator.MarginReport {
+	d.T.Helper()
+	now := d.Clock.Now()
+	r, err := operator.NewMoney(d.store, d.Clock).Margin(d.T.Context(), now.AddDate(0, -6, 0), now.Add(time.Second), by)
+	OK(d.T, err)
+	return r
+}
+
+// lines returns the lines of a report by their keys.
+func lines(r operator.MarginReport) map[string]billing.Margin {
+	m := map[string]billing.Margin{}
+	for _, l := range r.Lines {
+		m[l.Key] = l.Margin
+	}
+	return m
+}
+
+// TestTheMarginIsWhatTheLedgerAndTheOrdersHave goes through every way in which money of a session moves.
+func TestTheMarginIsWhatTheLedgerAndTheOrdersHave(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	d.Seller.SetQuote("", procurement.Quote{Cost: Dollars("0.30"), Stock: procurement.StockYes})
+	start := d.Clock.Now().Truncate(session.Day)
+	own, trial := d.Register(), d.Register()
+	for _, amount := range []domain.Money{-10 * domain.Dollar, 40 * domain.Dollar} { // no trial credit, and then own money
+		_, err := d.Wallet.Adjust(t.Context(), own, amount, "for the test")
+		OK(t, err)
+	}
+
+	traffic := d.Buy(own, Remote) // half of it is used, the rest released
+	d.UseBytes(traffic.ID, "l1", billing.GB/2)
+	_, err := d.Sessions.Terminate(t.Context(), own, traffic.ID)
+	OK(t, err)
+	static := d.Buy(own, RemoteStatic) // ended by the operator after a day, so that 28 days are refunded
+	onTrial := d.Buy(trial, Static)    // trial credit pays, and no seller is asked
+	d.Buy(own, RemoteStatic)           // stays
+	d.Seller.Next(fake.Provision, fake.Step{Err: procurement.Refuse(procurement.OutOfStock, "sold out")})
+	if _, err := d.Create(own, RemoteStatic); err == nil { // refused: everything is given back
+		t.Error("the seller sold what it does not have")
+	}
+	_, err = d.Wallet.Adjust(t.Context(), own, Dollars("-1.5"), "a correction is no revenue")
+	OK(t, err)
+
+	d.Clock.Advance(session.Day + time.Hour)
+	_, err = d.sessions().End(t.Context(), static.ID)
+	OK(t, err)
+	_, err = d.refund(onTrial.ID, 50, "")
+	OK(t, err)
+	OK(t, d.Accounts.Disable(t.Context(), trial, "abuse")) // the rest of its days are refunded
+
+	seller := lines(d.margin(ports.ByProvider))["remote"]
+	Equal(t, "charged for half a GB and two addresses", seller.Charged, Dollars("2.25"))
+	Equal(t, "28 of 30 days", seller.Refunded, billing.UnusedDays(domain.Dollar, 30, 28))
+	Equal(t, "three orders of 0.30", seller.Cost, Dollars("0.90"))
+	Equal(t, "orders", seller.Orders, 3)
+	Equal(t, "of trial credit", seller.Trial, 0)
+	Equal(t, "margin", seller.Margin(), Dollars("1.35")-seller.Refunded)
+
+	local := lines(d.margin(ports.ByAgent))[trial]
+	if local.Trial != local.Revenue() || local.Revenue() <= 0 || local.Paid() != 0 || local.Cost != 0 {
+		t.Errorf("of the trial: %+v", local)
+	}
+	days := lines(d.margin(ports.ByDay))
+	Equal(t, "the first day's cost", days[start.Format(time.DateOnly)].Cost, Dollars("0.90"))
+	if next := days[start.Add(session.Day).Format(time.DateOnly)]; next.Refunded == 0 || next.Charged != 0 {
+		t.Errorf("the second day is %+v", next)
+	}
+
+	for _, by := range keys {
+		d.agrees(d.margin(by))
+	}
+}
+
+// agrees compares a report with the tables, which it reads by queries of its own.
+func (d desk) agrees(r operator.MarginReport) {
+	d.T.Helper()
+	var sum billing.Margin
+	for _, l := range r.Lines {
+		sum = sum.Plus(l.Margin)
+	}
+	Equal(d.T, "the lines by "+string(r.By), sum, r.Total)
+	of := func(sum, from string) domain.Money {
+		n, err := strconv.ParseInt(d.Column(`SELECT CAST(COALESCE(SUM(` + sum + `), 0) AS BIGINT) FROM ` + from)[0], 10, 64)
+		OK(d.T, err)
+		return domain.Money(n)
+	}
+	Equal(d.T, "charged", r.Total.Charged, of("charged_trial + charged_own", "sessions"))
+	Equal(d.T, "refunded", r.Total.Refunded, of("refunded_trial + refunded_own", "sessions"))
+	Equal(d.T, "paid by trial credit", r.Total.Trial, of("charged_trial - refunded_trial", "sessions"))
+	Equal(d.T, "paid", r.Total.Paid(), of("charged_own - refunded_own", "sessions"))
+	Equal(d.T, "cost", r.Total.Cost, of("cost", "upstream_orders WHERE status = 'confirmed'"))
+	Equal(d.T, "charged less refunded of the wallets", r.Total.Revenue(), of("charged - refunded", "wallets"))
+	Equal(d.T, "revenue of the ledger", r.Total.Revenue(), r.Accounts[billing.Revenue])
+}
+
+func TestAReportIsOfItsTimeAlone(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	agent := d.RegisterFunded(20)
+	money := operator.NewMoney(d.store, d.Clock)
+	at := d.Clock.Now()
+	d.Buy(agent, Static)
+	for _, c := range []struct {
+		name     string
+		from, to time.Time
+		empty    bool
+	}{
+		{"from the moment on", at, at.Add(time.Microsecond), false},
+		{"until before the moment", at.Add(-session.Day), at, true},
+		{"after it", at.Add(time.Microsecond), at.Add(session.Day), true},
+	} {
+		r, err := money.Margin(t.Context(), c.from, c.to, ports.ByAgent)
+		OK(t, err)
+		Equal(t, c.name, len(r.Lines) == 0, c.empty)
+	}
+	for _, c := range []struct {
+		from, to time.Time
+		by       ports.MarginKey
+	}{{at, at, ports.ByDay}, {at, at.Add(-1), ports.ByDay}, {at.AddDate(-11, 0, 0), at, ports.ByDay}, {at, at.Add(1), "colour"}} {
+		if _, err := money.Margin(t.Context(), c.from, c.to, c.by); err == nil {
+			t.Errorf("%+v is taken", c)
+		}
+	}
+}
+
+func TestDaysShowWhatCameIn(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	agent := d.RegisterFunded(20)
+	d.Buy(agent, Static)
+	days, live, err := operator.NewMoney(d.store, d.Clock).Days(context.Background(), 7)
+	OK(t, err)
+	if len(days) != 7 || !days[0].Day.Equal(d.Clock.Now().Truncate(session.Day)) || days[0].Charged == 0 || days[1].Charged != 0 {
+		t.Errorf("the days are %+v", days)
+	}
+	Equal(t, "live", live[session.Active], 1)
+}
+
+func TestAgentsAreFoundWithTheirMoney(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	a, b := d.RegisterFunded(20), d.Register()
+	d.Exec(`UPDATE agents SET name = 'Half 50%_off', contact_email = 'Sales@Shop.example' WHERE id = ?`, a)
+	OK(t, d.Accounts.Disable(t.Context(), b, "x"))
+	money := operator.NewMoney(d.store, d.Clock)
+	for _, c := range []struct {
+		name string
+		f    ports.AgentFilter
+		want []string
+	}{
+		{"all", ports.AgentFilter{}, []string{b, a}},
+		{"by a part of the name", ports.AgentFilter{Search: "50%_OFF"}, []string{a}},
+		{"by a part of the address", ports.AgentFilter{Search: "sales@shop"}, []string{a}},
+		{"by id", ports.AgentFilter{Search: b}, []string{b}},
+		{"no pattern", ports.AgentFilter{Search: "%"}, []string{a}},
+		{"by status", ports.AgentFilter{Status: "disabled"}, []string{b}},
+		{"by referrer", ports.AgentFilter{Referrer: "openAgent", Status: "active"}, []string{a}},
+		{"of another referrer", ports.AgentFilter{Referrer: "x"}, nil},
+	} {
+		list, err := money.Agents(t.Context(), c.f, domain.Page{Number: 1, Size: 10})
+		OK(t, err)
+		var got []string
+		for _, x := range list.Items {
+			got = append(got, x.ID)
+			Equal(t, "the balance of "+x.ID, x.Wallet.Balance(), d.Balance(x.ID))
+		}
+		Equal(t, c.name, strings.Join(got, " "), strings.Join(c.want, " "))
+		Equal(t, c.name+": in all", list.Total, len(c.want))
+	}
+}

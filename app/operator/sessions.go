@@ -1,0 +1,88 @@
+package operator
+
+import (
+	"context"
+
+	"agentproxy/app/changes"
+	"agentproxy/app/sessions"
+	"agentproxy/domain"
+	orders "agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// Sessions is what the operator sees of the sessions of all agents, and does with them.
+type Sessions struct {
+	store ports.Unit[repos]
+	clock ports.Clock
+	ids   ports.IDs
+	life  *sessions.Transitions
+	hub   *changes.Hub
+}
+
+// NewSessions returns the use cases.
+func NewSessions(store ports.Store, clock ports.Clock, ids ports.IDs, life *sessions.Transitions,
+	hub *changes.Hub) *Sessions {
+	return &Sessions{store: narrow(store), clock: clock, ids: ids, life: life, hub: hub}
+}
+
+// List lists sessions of all agents, the newest first.
+func (u *Sessions) List(
+	ctx context.Context, f ports.OverviewFilter, page domain.Page,
+) (list domain.List[ports.SessionRead], err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+		list, err = tx.Overview().Sessions(ctx, f, page)
+		return err
+	})
+	return list, err
+}
+
+// Detail is a session with what is kept beside it, and its orders at sellers, the newest first.
+type Detail struct {
+	ports.SessionRead
+	Orders []orders.Order
+	Cost   domain.Money // of the confirmed orders
+}
+
+// Show returns a session of any agent. It returns session.ErrNotFound for an unknown id.
+func (u *Sessions) Show(ctx context.Context, id string) (d Detail, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+		s, err := tx.Sessions().Load(ctx, id)
+		if err != nil {
+			return err
+		}
+		if d.SessionRead, err = tx.Sessions().Read(ctx, s.AgentID, id); err != nil {
+			return err
+		}
+		if d.Orders, err = tx.Orders().Of(ctx, id); err != nil {
+			return err
+		}
+		d.Cost = 0
+		for _, o := range d.Orders {
+			if o.Status == orders.Confirmed {
+				d.Cost += o.Cost
+			}
+		}
+		return nil
+	})
+	return d, err
+}
+
+// End ends a live session. The unused part is given back: traffic that was not used, and the whole days
+// that are left. It returns session.ErrOver for one that has ended.
+func (u *Sessions) End(ctx context.Context, id string) (s session.Session, err error) {
+	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+		if s, err = tx.Sessions().Load(ctx, id); err != nil {
+			return err
+		}
+		if s.Status.Over() {
+			return session.ErrOver.Msgf("the session is %s since %s", s.Status, s.EndedAt.Format("2006-01-02 15:04:05 UTC"))
+		}
+		s, err = u.life.Terminate(ctx, tx, s, session.OperatorRequest, u.clock.Now())
+		return err
+	})
+	if err == nil {
+		u.hub.SessionChanged(id)
+	}
+	return s, err
+}

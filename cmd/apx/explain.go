@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"agentproxy/adapters/mcp"
+	"agentproxy/domain/diagnose"
+)
+
+type explainCommand struct {
+	one
+	Error  string `help:"The client's error as it is."`
+	Status int    `help:"The status of the answer."`
+	Client string `help:"The client: curl, playwright, requests ..."`
+}
+
+// Run prints why a request may have failed, the most certain cause first.
+func (o explainCommand) Run(ctx context.Context, c *commands, s streams) error {
+	service, err := open()
+	if err != nil {
+		return err
+	}
+	seen := diagnose.Seen{Error: o.Error, Status: o.Status, Client: o.Client}
+	causes, err := mcp.Diagnose(ctx, service.Client, o.Session, seen)
+	if err != nil {
+		return refused(err)
+	}
+	if c.JSON {
+		return printJSON(s.out, map[string]any{"causes": causes})
+	}
+	if !isTerminal(s.out) {
+		for _, c := range causes {
+			fmt.Fprintf(s.out, "%s\t%s\t%s\t%s\tretry %v\n", c.Certainty, c.Name, c.What, c.Do, c.Retry)
+		}
+		return nil
+	}
+	for _, c := range causes {
+		fmt.Fprintf(s.out, "%s: %s\n  because %s\n  %s\n", c.Certainty, c.What, strings.Join(c.Evidence, "; "), c.Do)
+	}
+	return nil
+}
+
+// refused returns a refusal of the service as a command's error, whose code decides the exit status.
+func refused(err error) error {
+	code, message, found := strings.Cut(err.Error(), ": ")
+	if !found || strings.ToUpper(code) != code {
+		return err
+	}
+	return &refusal{Code: code, Message: message}
+}

@@ -1,0 +1,54 @@
+package ports
+
+import (
+	"context"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
+)
+
+// Overview reads across all agents, for the operator alone.
+type Overview interface {
+	// Sessions lists sessions of all agents, newest first.
+	Sessions(ctx context.Context, f OverviewFilter, page domain.Page) (domain.List[SessionRead], error)
+	// Agents lists agents that match a filter with their money, newest first.
+	Agents(ctx context.Context, f AgentFilter, page domain.Page) (domain.List[AgentMoney], error)
+	// Margins sums charges and refunds by when they were booked, and orders at sellers by when they were
+	// confirmed, from a time until before another, by a key. Each entry and each order is in one group.
+	Margins(ctx context.Context, from, to time.Time, by MarginKey) (map[string]billing.Margin, error)
+	// Accounts sums the service's side of the entries that were booked from a time until before another.
+	Accounts(ctx context.Context, from, to time.Time) (map[billing.Account]domain.Money, error)
+	// Received sums the recharges that were booked in that time by UTC day.
+	Received(ctx context.Context, from, to time.Time) (map[time.Time]domain.Money, error)
+	// Live counts live sessions by status.
+	Live(ctx context.Context) (map[session.Status]int, error)
+}
+
+// OverviewFilter narrows a list of sessions of all agents; empty fields do not.
+type OverviewFilter struct {
+	AgentID   string
+	Status    session.Status
+	Type      session.Type
+	ProductNo string
+	Provider  string
+}
+
+// AgentMoney is an agent and its wallet.
+type AgentMoney struct {
+	account.Agent
+	Wallet billing.Wallet
+}
+
+// MarginKey is what margins are grouped by.
+type MarginKey string
+
+// The keys of margins. A day is its UTC date as YYYY-MM-DD.
+const (
+	ByProvider MarginKey = "provider"
+	ByProduct  MarginKey = "product"
+	ByAgent    MarginKey = "agent"
+	ByDay      MarginKey = "day"
+)
