@@ -83,7 +83,8 @@ func spaceGauges(st *storage.Store) []admin.Gauge {
 const leaderLate = 5 * time.Minute
 
 // gauges returns the gauges that are read at each scrape.
-func gauges(st *storage.Store, tasks *maintenance.Tasks, traffic *trafficapp.Service, desk *procurementapp.Desk, watch *reconcile.Watch,
+func gauges(st *storage.Store, tasks *maintenance.Tasks, traffic *trafficapp.Service,
+	desk *procurementapp.Desk, watch *reconcile.Watch,
 	providers *reconcile.Service, proof *proof, watcher *payments.Watcher, webhooks *webhooks.Service,
 	accounts *accounts.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	return slices.Concat(
