@@ -48,6 +48,7 @@ import (
 	"agentproxy/app/telemetry"
 	trafficapp "agentproxy/app/traffic"
 	"agentproxy/app/webhooks"
+	"agentproxy/app/workers"
 	"agentproxy/domain"
 	"agentproxy/domain/egress"
 	"agentproxy/domain/traffic"
@@ -95,7 +96,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
 			sharedLimits,
 			func(s configfile.Settings) exitlog.Config { return exitlog.Config{Days: s.ExitLogDays} }, exitlog.New,
-			policyapp.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
+			policyapp.New, workers.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
 			fulfilment.New, procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks,
 			reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
 			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders,
@@ -205,7 +206,7 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		Forbidden: ownListeners(s.AdminAddr), AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr),
 		PublicEchoURL: EchoURL(s), Connections: b.Gateway, PerAddress: perAddress(s), Pipes: b.Pipes,
 		Agent: s.AgentConnections, TrialAgent: s.TrialConnections, TargetRate: s.TargetRate,
-		TrialTargetRate: s.TrialTargetRate}
+		TrialTargetRate: s.TrialTargetRate, SessionTunnels: s.SessionTunnels}
 	if s.Dev {
 		c.AuthFailureLimit = 0
 	}
@@ -218,14 +219,14 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 }
 
 func gatewayDeps(s configfile.Settings, published *policyapp.Published, exits *exitlog.Log,
-	t *trafficapp.Service, o *telemetry.Observer, clock ports.Clock, registry *prometheus.Registry,
+	t *trafficapp.Service, w *workers.Service, o *telemetry.Observer, clock ports.Clock, registry *prometheus.Registry,
 	log *slog.Logger) gateway.Deps {
 	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses(),
 		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr)}
 	if !s.Dev { // in development mode agents try their proxies with the API's own echo
 		policy.Refuse = append(policy.Refuse, ownListeners(s.HTTPAddr)...)
 	}
-	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Policy: published.Now, Exits: exits,
+	return gateway.Deps{Routes: t, Workers: w, Leases: t, Observer: o, Judge: policy, Policy: published.Now, Exits: exits,
 		Now: clock.Now, Metrics: registry, Log: log}
 }
 
