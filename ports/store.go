@@ -50,6 +50,7 @@ type Tx interface {
 	Claims() Claims
 	Trials() Trials
 	Policies() Policies
+	Workers() Workers
 	Peers() Peers
 	ExitLog() ExitLog
 	Keys() Keys

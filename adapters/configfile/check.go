@@ -65,11 +65,12 @@ func (c *check) exits(texts []string) []Exit {
 // settings checks a Config as a whole.
 func (c *check) settings(config Config, providers int) (Settings, error) {
 	s := Settings{HTTPAddr: config.HTTPAddr, GatewayAddr: config.GatewayAddr, AdminAddr: config.AdminAddr,
-		AdminHosts:   config.AdminHosts,
-		RootSecret:   Secret(config.Secret),
-		SessionLimit: c.atLeast("AGENTPROXY_SESSION_LIMIT", config.SessionLimit, 0),
-		RateLimit:    c.atLeast("AGENTPROXY_RATE_LIMIT_PER_MINUTE", config.RateLimit, 0),
-		TrialDays:    c.atLeast("AGENTPROXY_TRIAL_DAYS", config.TrialDays, 1),
+		AdminHosts:     config.AdminHosts,
+		RootSecret:     Secret(config.Secret),
+		SessionTunnels: c.atLeast("AGENTPROXY_SESSION_TUNNELS", config.SessionTunnels, 1),
+		SessionLimit:   c.atLeast("AGENTPROXY_SESSION_LIMIT", config.SessionLimit, 0),
+		RateLimit:      c.atLeast("AGENTPROXY_RATE_LIMIT_PER_MINUTE", config.RateLimit, 0),
+		TrialDays:      c.atLeast("AGENTPROXY_TRIAL_DAYS", config.TrialDays, 1),
 		Registration: account.Registration(c.oneOf("AGENTPROXY_REGISTRATION", config.Registration, "open", "referral",
 			"closed")),
 		ExitLogDays:       c.atLeast("AGENTPROXY_EXIT_LOG_DAYS", config.ExitLogDays, 0),

@@ -72,7 +72,7 @@ func fill(b *testing.B, w *world, agent string, sessions, entries int) {
 }
 
 func BenchmarkPages(b *testing.B) {
-	w := open(b, options{})
+	w := open(b, options{raw: true})
 	agent := w.signIn("50").Agent.ID
 	fill(b, w, agent, 10_000, 100_000)
 	for _, path := range []string{"/console/", "/console/sessions", "/console/sessions?status=active", "/console/sessions?risk=low&page=20",

@@ -13,6 +13,7 @@ import (
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/recharge"
+	"agentproxy/ports"
 )
 
 // moneyData is the page of the account's money.
@@ -61,7 +62,7 @@ func (c *Console) showMoney(v *visit, cause error) error {
 	}
 	d.Orders = orders.Items
 	page := v.pageOf("page")
-	list, err := c.Wallet.Transactions(v, id, billing.Type(d.Type), page)
+	list, err := c.Wallet.Transactions(v, id, ports.LedgerFilter{Type: billing.Type(d.Type)}, page)
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (c *Console) setBudget(v *visit) error {
 // ledgerCSV answers every entry of a type, newest first.
 func (c *Console) ledgerCSV(v *visit) error {
 	of, page := billing.Type(v.r.URL.Query().Get("type")), domain.Page{Number: 1, Size: domain.MaxPageSize}
-	list, err := c.Wallet.Transactions(v, v.caller.AgentID, of, page)
+	list, err := c.Wallet.Transactions(v, v.caller.AgentID, ports.LedgerFilter{Type: of}, page)
 	if err != nil {
 		return err
 	}
@@ -147,7 +148,7 @@ func (c *Console) ledgerCSV(v *visit) error {
 			break
 		}
 		page.Number++
-		if list, err = c.Wallet.Transactions(v, v.caller.AgentID, of, page); err != nil {
+		if list, err = c.Wallet.Transactions(v, v.caller.AgentID, ports.LedgerFilter{Type: of}, page); err != nil {
 			panic(http.ErrAbortHandler) // a file that is cut must not look whole
 		}
 	}

@@ -37,12 +37,19 @@ type world struct {
 type options struct {
 	apptest.Options
 	secure bool // outside development mode
+	raw    bool // the test writes rows that do not add up: the accounts are not audited
 	limits ratelimit.Config
 }
 
 func open(t testing.TB, o options) *world {
 	t.Helper()
-	w := &world{World: apptest.Open(t, o.Options)}
+	w := &world{}
+	if o.raw {
+		w.World, _ = apptest.Start(t, o.Options)
+		t.Cleanup(func() { _ = w.DB.Close() })
+	} else {
+		w.World = apptest.Open(t, o.Options)
+	}
 	w.restart(o)
 	t.Cleanup(func() {
 		if t.Failed() {

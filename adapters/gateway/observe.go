@@ -34,7 +34,7 @@ func (g *Gateway) observeRefusal(c *client.Conn, exit netip.Addr, host string, r
 	o := traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), Client: clientAddr(c),
 		At: g.now(), Type: eventRefused, Evidence: ref.Evidence,
 		Host: host, StatusCode: ref.Status, Code: ref.Code.String(), Latency: latency, ExitIP: text(exit),
-		Retryable: ref.Retryable(), HowToFix: ref.HowToFix}
+		Retryable: ref.Retryable(), HowToFix: ref.HowToFix, Worker: c.Worker.Name()}
 	if ref.Failure() {
 		o.Type = eventFailed
 	}
@@ -50,13 +50,14 @@ func (g *Gateway) observeTunnel(t *relay.Tunnel, why client.Cause) {
 	e := t.Conn.Entry()
 	o := traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), Client: clientAddr(t.Conn),
 		At: g.now(), Type: eventTunnel, Host: t.Opening.Host,
-		StatusCode: http.StatusOK, Bytes: up + down, Latency: t.Opening.Latency, ExitIP: text(t.Opening.Exit)}
+		StatusCode: http.StatusOK, Bytes: up + down, Latency: t.Opening.Latency, ExitIP: text(t.Opening.Exit),
+		Worker: t.Conn.Worker.Name()}
 	var ref *refusal.Refusal
 	switch why {
 	case client.Ended:
 		ref = refusal.SessionOver
 	case client.Exhausted:
-		ref = refusal.TrafficExhausted
+		ref = exhausted(t.Conn)
 	case client.Looped:
 		ref = refusal.TargetForbidden
 	case client.Denied:

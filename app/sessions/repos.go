@@ -11,6 +11,7 @@ type Repos interface {
 	Agents() ports.Agents
 	Health() ports.Health
 	Policies() ports.Policies
+	Workers() ports.Workers
 	Peers() ports.Peers
 }
 

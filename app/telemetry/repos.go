@@ -10,6 +10,7 @@ type repos interface {
 	notify.Repos
 	Events() ports.Events
 	Health() ports.Health
+	Workers() ports.Workers
 	Counters() ports.Counters
 	Peers() ports.Peers
 }

@@ -17,6 +17,7 @@ import (
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/webhook"
+	"agentproxy/domain/worker"
 	"agentproxy/ports"
 )
 
@@ -128,6 +129,12 @@ func (t *Service) record(ctx context.Context, tx Repos, s session.Session, befor
 	}
 	if err != nil || d.Up+d.Down+d.Connections == 0 {
 		return s, err
+	}
+	for _, w := range d.Workers {
+		more := worker.Usage{Up: w.Up, Down: w.Down, Connections: w.Connections}
+		if err := tx.Workers().Count(ctx, w.ID, more, now); err != nil {
+			return s, err
+		}
 	}
 	hour := now.Truncate(time.Hour)
 	used := ports.Totals{Up: d.Up, Down: d.Down, Connections: d.Connections}

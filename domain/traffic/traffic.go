@@ -48,8 +48,10 @@ type Ask struct {
 	Up          int64  // bytes taken from the client
 	Down        int64  // bytes written to the client
 	Connections int64
-	Want        int64 // unused bytes to hold after this ask; less than now gives back
-	Close       bool  // the last ask of the lease: everything unused goes back
+	Workers     []WorkerUse // those whose counters changed since the last answer
+	Tell        []int64     // workers whose bytes the answer is to have
+	Want        int64       // unused bytes to hold after this ask; less than now gives back
+	Close       bool        // the last ask of the lease: everything unused goes back
 }
 
 // Outcome is what a gateway may do with a session after an ask.
@@ -74,6 +76,7 @@ type Grant struct {
 	Lease     string
 	Outcome   Outcome
 	Granted   int64
+	Bytes     map[int64]int64 // what passed through the workers of Ask.Tell on all replicas; removed ones are missing
 }
 
 // The rule of leases .
@@ -100,6 +103,7 @@ const (
 type Observation struct {
 	SessionID  string
 	AgentID    string // who connected; empty: unknown
+	Worker     string // whose connection it is; empty: the session's own
 	Client     netip.Addr
 	At         time.Time
 	Type       string      // tunnel, request, refused, rotated ...

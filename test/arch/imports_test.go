@@ -36,8 +36,9 @@ var imports = []rule{
 	{"domain/recharge", "domain"},
 	{"domain/session", "domain domain/billing"},
 	{"domain/spelling", ""},
-	{"domain/traffic", "domain/health domain/policy domain/procurement domain/session"},
+	{"domain/traffic", "domain/health domain/policy domain/procurement domain/session domain/worker"},
 	{"domain/webhook", "domain"},
+	{"domain/worker", "domain domain/session"},
 
 	{"ports", "domain/..."},
 

@@ -37,7 +37,7 @@ func (r *Refusal) Retryable() bool {
 	case http.StatusBadGateway:
 		return !r.Permanent
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
+		return !r.Permanent
 	}
 	return false
 }

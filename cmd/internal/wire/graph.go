@@ -48,6 +48,7 @@ import (
 	"agentproxy/app/telemetry"
 	trafficapp "agentproxy/app/traffic"
 	"agentproxy/app/webhooks"
+	"agentproxy/app/workers"
 	"agentproxy/domain"
 	"agentproxy/domain/egress"
 	"agentproxy/domain/traffic"
@@ -76,7 +77,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 		webhook.Module,
 		chainModule(s.Payments),
 		fx.Provide(
-			rootSecrets, newQueue, newProof, webhookConfig,
+			rootSecrets, newQueue, newJobObserver, newProof, webhookConfig,
 			func(s configfile.Settings) storage.Config {
 				return storage.Config{Path: s.DatabasePath, URL: storage.URL(s.DatabaseURL), MaxConns: s.DatabaseConns,
 					Host: system.Clock{}.Now, Logger: log}
@@ -95,7 +96,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
 			sharedLimits,
 			func(s configfile.Settings) exitlog.Config { return exitlog.Config{Days: s.ExitLogDays} }, exitlog.New,
-			policyapp.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
+			policyapp.New, workers.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
 			fulfilment.New, procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks,
 			reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
 			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders,
@@ -115,6 +116,8 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		admin.Module,
 		admin.ProvideChecks(checks),
 		admin.ProvideGauges(gauges),
+		fx.Decorate(newTimedSender),
+		fx.Invoke(registerBuild),
 		fx.Provide(
 			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
 			func(s configfile.Settings, b conns.Budget) admin.Config {
@@ -164,10 +167,11 @@ func embeddedConfig(s configfile.Settings) embedded.Config {
 }
 
 func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher,
-	webhooks *webhooks.Service, accounts *accounts.Service, reconcile *reconcile.Service,
+	webhooks *webhooks.Service, accounts *accounts.Service, reconcile *reconcile.Service, observe queue.Observer,
 	log *slog.Logger) (*queue.Queue, error) {
 	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
-		Passes: jobTasks(passes, driver, payments, webhooks, accounts, reconcile)}
+		Observe: observe,
+		Passes:  jobTasks(passes, driver, payments, webhooks, accounts, reconcile)}
 	if pool := st.Pool(); pool != nil {
 		return queue.NewPostgres(pool, handlers, log)
 	}
@@ -202,7 +206,7 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		Forbidden: ownListeners(s.AdminAddr), AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr),
 		PublicEchoURL: EchoURL(s), Connections: b.Gateway, PerAddress: perAddress(s), Pipes: b.Pipes,
 		Agent: s.AgentConnections, TrialAgent: s.TrialConnections, TargetRate: s.TargetRate,
-		TrialTargetRate: s.TrialTargetRate}
+		TrialTargetRate: s.TrialTargetRate, SessionTunnels: s.SessionTunnels}
 	if s.Dev {
 		c.AuthFailureLimit = 0
 	}
@@ -215,14 +219,14 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 }
 
 func gatewayDeps(s configfile.Settings, published *policyapp.Published, exits *exitlog.Log,
-	t *trafficapp.Service, o *telemetry.Observer, clock ports.Clock, registry *prometheus.Registry,
+	t *trafficapp.Service, w *workers.Service, o *telemetry.Observer, clock ports.Clock, registry *prometheus.Registry,
 	log *slog.Logger) gateway.Deps {
 	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses(),
 		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr)}
 	if !s.Dev { // in development mode agents try their proxies with the API's own echo
 		policy.Refuse = append(policy.Refuse, ownListeners(s.HTTPAddr)...)
 	}
-	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Policy: published.Now, Exits: exits,
+	return gateway.Deps{Routes: t, Workers: w, Leases: t, Observer: o, Judge: policy, Policy: published.Now, Exits: exits,
 		Now: clock.Now, Metrics: registry, Log: log}
 }
 
