@@ -77,7 +77,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 		webhook.Module,
 		chainModule(s.Payments),
 		fx.Provide(
-			rootSecrets, newQueue, newProof, webhookConfig,
+			rootSecrets, newQueue, newJobObserver, newProof, webhookConfig,
 			func(s configfile.Settings) storage.Config {
 				return storage.Config{Path: s.DatabasePath, URL: storage.URL(s.DatabaseURL), MaxConns: s.DatabaseConns,
 					Host: system.Clock{}.Now, Logger: log}
@@ -116,6 +116,8 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		admin.Module,
 		admin.ProvideChecks(checks),
 		admin.ProvideGauges(gauges),
+		fx.Decorate(newTimedSender),
+		fx.Invoke(registerBuild),
 		fx.Provide(
 			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
 			func(s configfile.Settings, b conns.Budget) admin.Config {
@@ -165,10 +167,11 @@ func embeddedConfig(s configfile.Settings) embedded.Config {
 }
 
 func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher,
-	webhooks *webhooks.Service, accounts *accounts.Service, reconcile *reconcile.Service,
+	webhooks *webhooks.Service, accounts *accounts.Service, reconcile *reconcile.Service, observe queue.Observer,
 	log *slog.Logger) (*queue.Queue, error) {
 	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
-		Passes: jobTasks(passes, driver, payments, webhooks, accounts, reconcile)}
+		Observe: observe,
+		Passes:  jobTasks(passes, driver, payments, webhooks, accounts, reconcile)}
 	if pool := st.Pool(); pool != nil {
 		return queue.NewPostgres(pool, handlers, log)
 	}
