@@ -21,6 +21,7 @@ import (
 	"agentproxy/domain/recharge"
 	"agentproxy/domain/session"
 	"agentproxy/domain/webhook"
+	"agentproxy/domain/worker"
 )
 
 // sentinels are the exported refusals of the domain, by package and name.
@@ -61,6 +62,12 @@ var sentinels = map[string]*domain.Error{
 	"webhook.ErrTest":                webhook.ErrTest,
 	"webhook.ErrNotFound":            webhook.ErrNotFound,
 	"webhook.ErrDisabled":            webhook.ErrDisabled,
+	"worker.ErrDiffers":              worker.ErrDiffers,
+	"worker.ErrExhausted":            worker.ErrExhausted,
+	"worker.ErrExitLost":             worker.ErrExitLost,
+	"worker.ErrLimit":                worker.ErrLimit,
+	"worker.ErrNotFound":             worker.ErrNotFound,
+	"worker.ErrParameter":            worker.ErrParameter,
 }
 
 // general lists the sentinels that are a special case of another one.

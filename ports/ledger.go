@@ -51,6 +51,8 @@ type Ledger interface {
 	// Hours sums money and traffic by hour, for the hours that have any, oldest
 	// first. From is inclusive, to is exclusive; both are full hours.
 	Hours(ctx context.Context, agentID string, from, to time.Time) ([]Hour, error)
+	// SessionHours is Hours of one session of the agent, for at most some hundred hours.
+	SessionHours(ctx context.Context, agentID, sessionID string, from, to time.Time) ([]Hour, error)
 	// SessionTotals sums the same by session, the most recently created first.
 	SessionTotals(ctx context.Context, agentID string, from, to time.Time) ([]SessionTotal, error)
 }

@@ -13,8 +13,8 @@ type Secrets interface {
 	Hashes(secret string) [][]byte
 	// Same compares a secret with a hash of any root in constant time.
 	Same(secret string, hash []byte) bool
-	// ProxyPassword derives the password of a session.
-	ProxyPassword(sessionID string) string
+	// ProxyPassword derives the password of a session after it was replaced that often.
+	ProxyPassword(sessionID string, number int) string
 	// WebhookSecret derives the whsec_ secret of an agent's webhook.
 	WebhookSecret(agentID string, version int64) string
 	// WebhookSecrets is WebhookSecret under every root secret, the current one

@@ -50,6 +50,8 @@ type Tx interface {
 	Claims() Claims
 	Trials() Trials
 	Policies() Policies
+	Workers() Workers
+	Peers() Peers
 	ExitLog() ExitLog
 	Keys() Keys
 	AuditTrail() AuditTrail

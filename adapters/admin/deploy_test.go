@@ -62,7 +62,8 @@ func TestVariablesExist(t *testing.T) {
 	if len(known) < 15 {
 		t.Fatalf("found only %d variables in the configuration", len(known))
 	}
-	for _, file := range []string{"compose.yaml", "Dockerfile"} {
+	for _, file := range []string{"compose.yaml", "Dockerfile", "deploy/kubernetes/agentproxy.env",
+		"deploy/kubernetes/secret.example.yaml", "deploy/systemd/agentproxy.env.example"} {
 		for _, name := range variable.FindAllString(text(t, file), -1) {
 			if !known[name] {
 				t.Errorf("%s sets %s, which the program does not read", file, name)
@@ -74,7 +75,6 @@ func TestVariablesExist(t *testing.T) {
 func TestReplicasShareWhatTheyMust(t *testing.T) {
 	c := compose(t)
 	one, two := c.Services["agentproxy-1"], c.Services["agentproxy-2"]
-	var ports []string
 	for _, s := range []string{"agentproxy-1", "agentproxy-2"} {
 		r := c.Services[s]
 		e := r.Environment
@@ -96,30 +96,42 @@ func TestReplicasShareWhatTheyMust(t *testing.T) {
 				t.Errorf("%s: %s listens on %q", s, name, addr)
 			}
 		}
-		for _, p := range r.Ports {
-			host, container := p[:strings.LastIndex(p, ":")], p[strings.LastIndex(p, ":")+1:]
-			if container == "8082" {
-				t.Errorf("%s publishes the admin pages", s)
-			}
-			if !strings.HasPrefix(p, "${BIND_ADDR:-127.0.0.1}:") || slices.Contains(ports, host) {
-				t.Errorf("%s: port %s is open to all, or taken", s, p)
-			}
-			if container == "8081" && e["AGENTPROXY_PUBLIC_GATEWAY"] != "${PUBLIC_HOST:-127.0.0.1}"+host[strings.LastIndex(host, ":"):] {
-				t.Errorf("%s advertises %s and publishes %s", s, e["AGENTPROXY_PUBLIC_GATEWAY"], p)
-			}
-			if container == "8080" && e["AGENTPROXY_PUBLIC_URL"] != "http://${PUBLIC_HOST:-127.0.0.1}"+host[strings.LastIndex(host, ":"):] {
-				t.Errorf("%s calls itself %s and publishes %s", s, e["AGENTPROXY_PUBLIC_URL"], p)
-			}
-			ports = append(ports, host)
+		if len(r.Ports) > 0 {
+			t.Errorf("%s is published on %v, past the balancer", s, r.Ports)
 		}
-	}
-	if len(ports) != 4 {
-		t.Errorf("ports %v, want API and gateway of two", ports)
+		if e["AGENTPROXY_PUBLIC_URL"] != "http://${PUBLIC_HOST:-127.0.0.1}:8080" ||
+			e["AGENTPROXY_PUBLIC_GATEWAY"] != "${PUBLIC_HOST:-127.0.0.1}:8081" {
+			t.Errorf("%s advertises %s and %s", s, e["AGENTPROXY_PUBLIC_URL"], e["AGENTPROXY_PUBLIC_GATEWAY"])
+		}
 	}
 	for name, value := range one.Environment {
-		if own := name == "AGENTPROXY_PUBLIC_URL" || name == "AGENTPROXY_PUBLIC_GATEWAY"; (two.Environment[name] == value) == own {
+		if two.Environment[name] != value {
 			t.Errorf("%s: %q and %q", name, value, two.Environment[name])
 		}
+	}
+}
+
+func TestTheBalancerLeadsToBothReplicas(t *testing.T) {
+	c := compose(t)
+	b := c.Services["balancer"]
+	if want := []string{"${BIND_ADDR:-127.0.0.1}:8080:8080", "${BIND_ADDR:-127.0.0.1}:8081:8081"}; !slices.Equal(b.Ports, want) {
+		t.Errorf("it is published on %v, want %v", b.Ports, want)
+	}
+	config := text(t, "deploy/haproxy/haproxy.cfg")
+	for _, replica := range []string{"agentproxy-1", "agentproxy-2"} {
+		for _, port := range []string{"8080", "8081"} {
+			if line := "    server " + replica + " " + replica + ":" + port + "\n"; !strings.Contains(config, line) {
+				t.Errorf("no %q", line)
+			}
+		}
+	}
+	hosts := strings.Split(c.Services["agentproxy-1"].Environment["AGENTPROXY_ADMIN_HOSTS"], ",")
+	name := regexp.MustCompile(`uri /readyz hdr Host (\S+)`).FindStringSubmatch(config)
+	if name == nil || !slices.Contains(hosts, name[1]) || !strings.Contains(config, "port 8082 check") {
+		t.Errorf("it asks %v, the replicas answer to %v", name, hosts)
+	}
+	if net := c.Services["agentproxy-1"].Environment["AGENTPROXY_TRUSTED_PROXIES"]; net == "" || !strings.Contains(text(t, "compose.yaml"), "{subnet: "+net+"}") {
+		t.Errorf("the replicas trust %q, which is not the network", net)
 	}
 }
 

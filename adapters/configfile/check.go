@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/mail"
 	"net/netip"
 	"net/url"
 	"os"
@@ -64,11 +65,12 @@ func (c *check) exits(texts []string) []Exit {
 // settings checks a Config as a whole.
 func (c *check) settings(config Config, providers int) (Settings, error) {
 	s := Settings{HTTPAddr: config.HTTPAddr, GatewayAddr: config.GatewayAddr, AdminAddr: config.AdminAddr,
-		AdminHosts:   config.AdminHosts,
-		RootSecret:   Secret(config.Secret),
-		SessionLimit: c.atLeast("AGENTPROXY_SESSION_LIMIT", config.SessionLimit, 0),
-		RateLimit:    c.atLeast("AGENTPROXY_RATE_LIMIT_PER_MINUTE", config.RateLimit, 0),
-		TrialDays:    c.atLeast("AGENTPROXY_TRIAL_DAYS", config.TrialDays, 1),
+		AdminHosts:     config.AdminHosts,
+		RootSecret:     Secret(config.Secret),
+		SessionTunnels: c.atLeast("AGENTPROXY_SESSION_TUNNELS", config.SessionTunnels, 1),
+		SessionLimit:   c.atLeast("AGENTPROXY_SESSION_LIMIT", config.SessionLimit, 0),
+		RateLimit:      c.atLeast("AGENTPROXY_RATE_LIMIT_PER_MINUTE", config.RateLimit, 0),
+		TrialDays:      c.atLeast("AGENTPROXY_TRIAL_DAYS", config.TrialDays, 1),
 		Registration: account.Registration(c.oneOf("AGENTPROXY_REGISTRATION", config.Registration, "open", "referral",
 			"closed")),
 		ExitLogDays:       c.atLeast("AGENTPROXY_EXIT_LOG_DAYS", config.ExitLogDays, 0),
@@ -93,6 +95,7 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 	}
 	s.PublicHost, s.PublicPort = c.publicGateway(config.PublicGateway, gateway)
 	s.PublicURL, s.MCPReveal = c.publicURL(config.PublicURL, api), config.MCPReveal
+	s.AbuseContact = c.contact("AGENTPROXY_ABUSE_CONTACT", config.AbuseContact)
 	s.TrustedProxies = c.networks("AGENTPROXY_TRUSTED_PROXIES", config.TrustedProxies)
 	s.AllowNetworks = c.networks("AGENTPROXY_ALLOW_NETWORKS", config.AllowNetworks)
 	s.WebhookAllow = c.networks("AGENTPROXY_WEBHOOK_ALLOW_NETWORKS", config.WebhookAllow)
@@ -275,6 +278,26 @@ func (c *check) baseURL(name, text string) string {
 		c.fault(name, "must be an http or https URL without user info")
 	}
 	return strings.TrimSuffix(text, "/")
+}
+
+// contact checks the URI of a contact (RFC 9116 section 2.5.3). A bare address becomes a mailto URI.
+func (c *check) contact(name, text string) string {
+	if text == "" {
+		return ""
+	}
+	if a, err := mail.ParseAddress(text); err == nil && a.Address == text {
+		return "mailto:" + text
+	}
+	u, err := url.Parse(text)
+	valid := err == nil && (u.Scheme == "https" && u.Host != "" && u.User == nil || u.Scheme == "tel" && u.Opaque != "")
+	if err == nil && u.Scheme == "mailto" {
+		a, err := mail.ParseAddress(u.Opaque)
+		valid = err == nil && a.Address == u.Opaque
+	}
+	if !valid || strings.ContainsAny(text, " \r\n\t") {
+		c.fault(name, "must be an https, mailto or tel URI, or an e-mail address")
+	}
+	return text
 }
 
 func isBaseURL(u *url.URL) bool {

@@ -35,6 +35,9 @@ type Config struct {
 	PublicGateway string `yaml:"public_gateway" env:"AGENTPROXY_PUBLIC_GATEWAY" default:"the gateway's address"`
 	// Base URL of the API as agents reach it, without `/v1`.
 	PublicURL string `yaml:"public_url" env:"AGENTPROXY_PUBLIC_URL" default:"http:// and the API's address"`
+	// Who handles abuse and vulnerabilities, published at `/.well-known/security.txt`: an https or mailto URI, or an
+	// e-mail address.
+	AbuseContact string `yaml:"abuse_contact" env:"AGENTPROXY_ABUSE_CONTACT"`
 	// `sqlite://` and a file, or `postgres://user:password@host/database` for PostgreSQL 13 or newer.
 	DatabaseURL string `yaml:"database_url" env:"AGENTPROXY_DATABASE_URL"`
 	// Connections of a replica to PostgreSQL, at least 4. Two more listen for notifications.
@@ -56,6 +59,9 @@ type Config struct {
 	AgentConnections *int `yaml:"agent_connections" env:"AGENTPROXY_AGENT_CONNECTIONS" default:"1000; 0 in development mode"`
 	// The same for an agent whose account is a trial.
 	TrialConnections *int `yaml:"agent_connections_trial" env:"AGENTPROXY_AGENT_CONNECTIONS_TRIAL" default:"100; 0 in development mode"`
+	// Connections that one session may have to the gateway of a replica, 1 or more: 256, and 64 for each worker
+	// in use where that is more, but never more than this.
+	SessionTunnels int `yaml:"session_tunnels" env:"AGENTPROXY_SESSION_TUNNELS"`
 	// New connections per minute of one agent to one registrable domain, such as example.com with everything below
 	// it, per replica; 0 is unlimited.
 	TargetRate *int `yaml:"target_rate_per_minute" env:"AGENTPROXY_TARGET_RATE_PER_MINUTE" default:"600; 0 in development mode"`
@@ -110,7 +116,7 @@ type Config struct {
 // defaults returns a Config of what neither the file nor a variable sets.
 func defaults() Config {
 	return Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", AdminAddr: "127.0.0.1:8082",
-		DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20, RateLimit: 600, SessionLimit: 200,
+		DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20, RateLimit: 600, SessionLimit: 200, SessionTunnels: 4096,
 		TrialBalance: "10.00", TrialDays: 14, Registration: "open", ClientAddressDays: 90, ExitLogDays: 90, LogLevel: "info",
 		LogFormat: "auto"}
 }
@@ -147,6 +153,7 @@ type Settings struct {
 	PublicHost            string // of the gateway, as written into full_url
 	PublicPort            int
 	PublicURL             string // of the API, without /v1
+	AbuseContact          string // a URI; empty if none is published
 	MCPReveal             bool   // whether answers of tools may hold proxy passwords
 	DatabasePath          string // of SQLite; empty with PostgreSQL
 	DatabaseURL           Secret // of PostgreSQL; empty with SQLite
@@ -158,6 +165,7 @@ type Settings struct {
 	RegisterLimit         int
 	AgentConnections      int
 	TrialConnections      int
+	SessionTunnels        int
 	TargetRate            int
 	TrialTargetRate       int
 	Dev                   bool

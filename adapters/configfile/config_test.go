@@ -83,6 +83,27 @@ func TestVariablesWinOverTheFile(t *testing.T) {
 	}
 }
 
+func TestContactBecomesAURI(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "abuse@shop.example": "mailto:abuse@shop.example", "mailto:abuse@shop.example": "mailto:abuse@shop.example",
+		"https://shop.example/abuse": "https://shop.example/abuse", "tel:+49-30-1234": "tel:+49-30-1234",
+	} {
+		clean(t)
+		t.Setenv("AGENTPROXY_ABUSE_CONTACT", text)
+		if s, err := configfile.Load(rules()); err != nil || s.AbuseContact != want {
+			t.Errorf("%q becomes %q, %v", text, s.AbuseContact, err)
+		}
+	}
+	for _, text := range []string{"abuse", "http://shop.example", "https://", "https://user:pw@shop.example/", "mailto:", "tel:", "javascript:alert(1)",
+		"Abuse <abuse@shop.example>", "abuse@shop.example\nExpires: never", "https://shop.example/\nContact: other", "https://shop.example/a b"} {
+		clean(t)
+		t.Setenv("AGENTPROXY_ABUSE_CONTACT", text)
+		if s, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_ABUSE_CONTACT: must be") {
+			t.Errorf("%q becomes %q, %v", text, s.AbuseContact, err)
+		}
+	}
+}
+
 func TestEveryFaultIsListed(t *testing.T) {
 	clean(t)
 	for name, value := range map[string]string{

@@ -5,6 +5,8 @@ import (
 	"crypto/subtle"
 	"errors"
 	"net"
+	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -18,13 +20,18 @@ import (
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
+	"agentproxy/domain/worker"
 )
 
 // authenticate checks a credential by computation alone: a wrong one causes neither
 // a lookup nor a cache entry. A right one pins the session's entry to the
 // connection.
-func (g *Gateway) authenticate(c *client.Conn, user, password []byte) (traffic.User, *refusal.Refusal) {
-	u, ok := traffic.ParseUser(string(user))
+func (g *Gateway) authenticate(c *client.Conn, user, password []byte) (credential, *refusal.Refusal) {
+	u, ok := parseUser(string(user))
+	if !ok {
+		return u, g.authFailed(c)
+	}
+	c.PasswordNo, ok = traffic.PasswordNumber(string(password))
 	if !ok {
 		return u, g.authFailed(c)
 	}
@@ -33,12 +40,13 @@ func (g *Gateway) authenticate(c *client.Conn, user, password []byte) (traffic.U
 			return u, nil
 		}
 		e.Pool.Leave(&c.Member)
+		setWorker(c, nil)
 		c.SetEntry(nil)
 		e.Unpin()
 	}
 	e := g.routes.Pin(u.SessionID)
 	switch {
-	case e != nil && (matches(e, password) || g.derived(g.cfg.OlderKeys, u, password)):
+	case e != nil && (matches(e, password) || g.derived(g.cfg.OlderKeys, u, password) || g.replaced(c, u, password)):
 	case e != nil:
 		e.Unpin()
 		return u, g.authFailed(c)
@@ -52,8 +60,33 @@ func (g *Gateway) authenticate(c *client.Conn, user, password []byte) (traffic.U
 	return u, nil
 }
 
+// credential is a user name taken apart.
+type credential struct {
+	traffic.User
+	words string // behind the base, with the hyphen in front; empty: the session itself
+}
+
+// parseUser takes a user name apart. It is false for one whose base cannot have been issued.
+func parseUser(name string) (credential, bool) {
+	u, ok := traffic.ParseUser(name)
+	if ok {
+		return credential{User: u}, true
+	}
+	base, words := worker.Split(name)
+	if words == "" {
+		return credential{}, false
+	}
+	u, ok = traffic.ParseUser(base)
+	return credential{u, words}, ok
+}
+
+// replaced reports whether a password is one of the current key that is not the session's first.
+func (g *Gateway) replaced(c *client.Conn, u credential, password []byte) bool {
+	return c.PasswordNo > 0 && g.derived([][]byte{g.cfg.Key}, u, password)
+}
+
 // derived reports whether a password was derived from one of the keys.
-func (g *Gateway) derived(keys [][]byte, u traffic.User, password []byte) bool {
+func (g *Gateway) derived(keys [][]byte, u credential, password []byte) bool {
 	for _, key := range keys {
 		if traffic.CheckPassword(key, u.SessionID, string(password)) {
 			return true
@@ -80,15 +113,19 @@ type path struct {
 	route *traffic.Route
 	exit  session.Exit
 	proxy *procurement.Endpoint // the upstream proxy of the exit; nil if the exit is an address of this host
+	// worker is whose connection it is; nil for the session itself.
+	worker *route.Worker
+	token  string // what names the exit of a worker to its seller
+	once   bool   // the exit is for one connection or request
 }
 
 // find decides by the session's state whether a user may connect now, and from which
 // exit. It performs a timed rotation that is due.
-func (g *Gateway) find(ctx context.Context, c *client.Conn, u traffic.User) (path, *refusal.Refusal) {
+func (g *Gateway) find(ctx context.Context, c *client.Conn, u credential) (path, *refusal.Refusal) {
 	e := c.Entry()
 	r, err := g.routes.Route(ctx, e)
-	if err == nil && !u.Static && u.Number > r.Rotation && r.Type == session.Dynamic {
-		// The user name may be newer than the cached route. Reading the route again
+	if err == nil && (!u.Static && u.Number > r.Rotation && r.Type == session.Dynamic || c.PasswordNo > r.PasswordNo) {
+		// The credential may be newer than the cached route. Reading the route again
 		// counts as a failure, so that it cannot be caused without a limit.
 		if ref := g.authFailed(c); ref == refusal.TooManyAuthFailures {
 			return path{}, ref
@@ -99,6 +136,9 @@ func (g *Gateway) find(ctx context.Context, c *client.Conn, u traffic.User) (pat
 	if err != nil {
 		return path{}, g.noRoute(c, err)
 	}
+	if ref := g.admits(c, r); ref != nil {
+		return path{}, ref
+	}
 	if r.Status == session.Active && route.Due(r, g.now()) {
 		if r, err = g.routes.Rotate(ctx, e); err != nil {
 			return path{}, g.noRoute(c, err)
@@ -108,11 +148,16 @@ func (g *Gateway) find(ctx context.Context, c *client.Conn, u traffic.User) (pat
 		return path{}, ref
 	}
 	p := path{route: r}
+	if c.Worker != nil && u.words == "" {
+		setWorker(c, nil)
+	}
 	switch {
 	case u.Static != (r.Type == session.Static),
 		!u.Static && u.Number > r.Rotation,
 		u.Static && u.Number >= len(r.Exits):
 		return path{}, g.authFailed(c)
+	case u.words != "":
+		return g.findWorker(ctx, c, u, p)
 	case u.Static:
 		p.exit, p.proxy = r.Exits[u.Number], dial.Upstream(r, u.Number)
 	default:
@@ -122,6 +167,30 @@ func (g *Gateway) find(ctx context.Context, c *client.Conn, u traffic.User) (pat
 		}
 	}
 	return p, nil
+}
+
+// admits returns the refusal of a password that was replaced, and of a client from elsewhere than
+// where the session may be used from.
+func (g *Gateway) admits(c *client.Conn, r *traffic.Route) *refusal.Refusal {
+	if c.PasswordNo != r.PasswordNo {
+		return g.authFailed(c)
+	}
+	if len(r.Allowed) == 0 {
+		return nil
+	}
+	addr := clientAddr(c)
+	if !slices.ContainsFunc(r.Allowed, func(p netip.Prefix) bool { return p.Contains(addr) }) {
+		return refusal.ClientAddress
+	}
+	return nil
+}
+
+// clientAddr returns the address of a client; the zero value if it has none.
+func clientAddr(c *client.Conn) netip.Addr {
+	if a, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return a.AddrPort().Addr().Unmap().WithZone("")
+	}
+	return netip.Addr{}
 }
 
 // refuseState returns the refusal if the session's state allows no new connection,
@@ -165,13 +234,13 @@ func (g *Gateway) noRoute(c *client.Conn, err error) *refusal.Refusal {
 	return refusal.NoCapacity.Because("the session's state cannot be read right now")
 }
 
-// admitted returns the refusal that a pool's verdict means; nil for lease.Granted.
-func admitted(v lease.Verdict) *refusal.Refusal {
+// admitted returns the refusal that a pool's verdict on a connection means; nil for lease.Granted.
+func admitted(c *client.Conn, v lease.Verdict) *refusal.Refusal {
 	switch v {
 	case lease.Granted:
 		return nil
 	case lease.Exhausted:
-		return refusal.TrafficExhausted
+		return exhausted(c)
 	case lease.Closed:
 		return refusal.SessionOver
 	case lease.Limited:

@@ -47,6 +47,9 @@ type Config struct {
 	PublicEchoURL string
 	// Tunnels is how many connections one session may have open here; default 256.
 	Tunnels int
+	// SessionTunnels is how many a session may have open here whatever its workers do; default
+	// 4,096. Less than Tunnels bounds that too.
+	SessionTunnels int
 	// Connections is how many clients may be connected; 0 is unlimited. A client may take
 	// two descriptors, the second for its target.
 	Connections int
@@ -70,6 +73,7 @@ type Config struct {
 // Deps are the dependencies of a Gateway. Routes, Leases and Observer are required.
 type Deps struct {
 	Routes   route.Source
+	Workers  route.Workers // default refuses every worker
 	Leases   lease.Core
 	Observer Observer
 	Judge    dial.Judge // nil forbids every target
@@ -122,6 +126,8 @@ func (c Config) withDefaults() Config {
 		c.PublicEchoURL = c.EchoURL
 	}
 	orDefault(&c.Tunnels, 256)
+	orDefault(&c.SessionTunnels, 4096)
+	c.Tunnels = min(c.Tunnels, c.SessionTunnels)
 	orDefault(&c.Sessions, 100_000)
 	orDefault(&c.Pipes, 256)
 	t := &c.Timing
@@ -154,6 +160,9 @@ func orDefault[T int | time.Duration](v *T, def T) {
 func (d Deps) withDefaults() Deps {
 	if d.Policy == nil {
 		d.Policy = func() *policy.Shared { return nil }
+	}
+	if d.Workers == nil {
+		d.Workers = noWorkers{}
 	}
 	if d.Exits == nil {
 		d.Exits = noExits{}

@@ -12,7 +12,6 @@ import (
 	"agentproxy/adapters/gateway/http1"
 	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/adapters/gateway/relay"
-	"agentproxy/domain/traffic"
 )
 
 // serveHTTP serves an HTTP client: one CONNECT, or plain requests one after the
@@ -68,7 +67,7 @@ func (g *Gateway) connect(c *client.Conn, h *handshake) *relay.Tunnel {
 
 // open opens a tunnel for either protocol: it checks the session's state, takes a
 // place in its pool and connects to the target.
-func (g *Gateway) open(c *client.Conn, u traffic.User, target hostport.Target) (*relay.Tunnel, *refusal.Refusal) {
+func (g *Gateway) open(c *client.Conn, u credential, target hostport.Target) (*relay.Tunnel, *refusal.Refusal) {
 	p, ref := g.find(g.ctx, c, u)
 	if ref != nil {
 		g.observeRefusal(c, p.exit.IP, target.Host, ref, 0)
@@ -85,7 +84,7 @@ func (g *Gateway) open(c *client.Conn, u traffic.User, target hostport.Target) (
 	}
 	pool := &c.Entry().Pool
 	c.Allow(0) // the steps that follow have their own limits
-	if ref = admitted(pool.Admit(&c.Member, g.cfg.Tunnels, g.cfg.Timing.Admit)); ref != nil {
+	if ref = g.admit(c, p); ref != nil {
 		g.observeRefusal(c, p.exit.IP, target.Host, ref, 0)
 		return nil, ref
 	}
@@ -98,6 +97,7 @@ func (g *Gateway) open(c *client.Conn, u traffic.User, target hostport.Target) (
 		// No attempt is made.
 	} else if p.proxy == nil {
 		tcp, latency, ref = g.direct(c, target, p.exit.IP, pass)
+		ref = g.exitOf(p, ref)
 	} else {
 		in := http1.NewReader(nil)
 		tcp, latency, ref = g.viaUpstream(c, p.route, target, p.proxy, pass, in)
@@ -108,7 +108,7 @@ func (g *Gateway) open(c *client.Conn, u traffic.User, target hostport.Target) (
 		c.Judged.Store(&pass.Judged)
 		if !c.Attach(tcp) {
 			_ = tcp.Close()
-			ref = interruption(c.Cause())
+			ref = interruption(c)
 		}
 	}
 	if ref != nil {
@@ -116,7 +116,7 @@ func (g *Gateway) open(c *client.Conn, u traffic.User, target hostport.Target) (
 		g.observeRefusal(c, p.exit.IP, target.Host, ref, latency)
 		return nil, ref
 	}
-	pool.Opened()
+	pool.Account(&c.Member).Opened()
 	return g.relay.Tunnel(c, tcp, relay.Opening{Host: target.Host, Exit: p.exit.IP, Latency: latency,
 		Number:     g.opened(c, p, pass, tcp).number,
 		ChargeRead: p.proxy != nil}, early), nil

@@ -151,7 +151,9 @@ func (x *exchange) observe(status int, code refusal.Code, result outcome) {
 	x.down.done()
 	x.g.requests.Add(1)
 	x.g.metrics.done(viaHTTP, result)
-	x.g.observeRequest(x.entry, traffic.Observation{Host: x.key.target.Host, StatusCode: status, Code: code.String(),
+	x.g.observeRequest(x.entry, traffic.Observation{Worker: x.path.worker.Name(), Client: clientAddr(x.c),
+		Host:       x.key.target.Host,
+		StatusCode: status, Code: code.String(),
 		Bytes: x.up.total + x.down.total, Latency: x.latency, ExitIP: text(x.key.exit)})
 }
 
@@ -214,7 +216,7 @@ func (x *exchange) count(tc *targetConn) {
 // release keeps or closes the target's connection. It is not kept after an
 // interruption, which may have set its deadline.
 func (x *exchange) release(tc *targetConn, keep bool) {
-	keep = keep && !x.c.Interrupted()
+	keep = keep && !x.path.once && !x.c.Interrupted()
 	x.chargeRead(tc, !keep)
 	x.count(tc)
 	x.c.Detach()

@@ -53,8 +53,11 @@ func (g *Gateway) opened(c *client.Conn, p path, pass *passage, tcp *net.TCPConn
 // tokenOf returns what names an exit to its seller and is no credential: the token in the user
 // name if there is one, else the address of the proxy.
 func tokenOf(p path) string {
-	token := procurement.Token(p.route.SessionID, p.route.Rotation)
-	if strings.Contains(strings.ToLower(p.proxy.User), token) {
+	token := p.token
+	if p.worker == nil {
+		token = procurement.Token(p.route.SessionID, p.route.Rotation)
+	}
+	if token != "" && strings.Contains(strings.ToLower(p.proxy.User), token) {
 		return token
 	}
 	return net.JoinHostPort(p.proxy.Host, strconv.Itoa(int(p.proxy.Port)))
@@ -81,7 +84,7 @@ func endOf(why client.Cause) exitlog.End {
 		return exitlog.Idle
 	case client.TargetGone:
 		return exitlog.Reset
-	case client.Ended:
+	case client.Ended, client.Removed:
 		return exitlog.Over
 	case client.Exhausted:
 		return exitlog.Exhausted

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
+	"agentproxy/domain/worker"
 )
 
 // fakeCore implements the interfaces of gateway.Deps. It accounts by the rule of the
@@ -29,6 +31,8 @@ type fakeCore struct {
 	delay        time.Duration // of every Renew
 	routes       int           // calls of Route
 	renewals     int
+	used         int // calls of Worker
+	nextWorker   int64
 	rotated      int
 }
 
@@ -37,6 +41,10 @@ type account struct {
 	usage  traffic.Usage
 	leases map[string]traffic.Lease
 	lost   map[string]bool
+	// workers are those of the session by name, exits the addresses that they get.
+	workers map[string]worker.Worker
+	exits   []netip.Addr
+	hop     *procurement.Endpoint // of every worker
 }
 
 func newCore(t testing.TB) *fakeCore { return &fakeCore{t: t, sessions: map[string]*account{}} }
@@ -54,7 +62,7 @@ func (b *fakeCore) add(n int, limit int64, exits ...string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.sessions[id] = &account{route: route, usage: traffic.Usage{Limit: limit},
-		leases: map[string]traffic.Lease{}, lost: map[string]bool{}}
+		leases: map[string]traffic.Lease{}, lost: map[string]bool{}, workers: map[string]worker.Worker{}}
 	return id
 }
 
@@ -204,6 +212,7 @@ func (b *fakeCore) renew(ask traffic.Ask) traffic.Grant {
 	a.usage.Down += d.Down
 	a.usage.Connections += d.Connections
 	a.usage.Leased += d.Leased
+	g.Bytes = a.count(d.Workers)
 	if a.usage.Limit > 0 && a.usage.Used()+a.usage.Leased > a.usage.Limit {
 		b.t.Errorf("used %d and leased %d of %d", a.usage.Used(), a.usage.Leased, a.usage.Limit)
 	}

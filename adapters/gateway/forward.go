@@ -65,7 +65,7 @@ func (x *exchange) admit() *refusal.Refusal {
 	if !ok {
 		return refusal.NoCredential
 	}
-	before := c.Entry()
+	before, worker := c.Entry(), c.Worker
 	u, ref := g.authenticate(c, user, password)
 	if ref != nil {
 		return ref
@@ -75,7 +75,7 @@ func (x *exchange) admit() *refusal.Refusal {
 	p, ref := g.find(g.ctx, c, u)
 	if ref == nil {
 		x.path = p
-		x.key.exit = p.exit.IP
+		x.key.exit, x.key.session = p.exit.IP, ownerOf(p)
 		x.route = p.route
 		if x.proxy = p.proxy; p.proxy != nil {
 			x.key.proxy = proxyKey(p.proxy, p.route.Rotation)
@@ -89,17 +89,18 @@ func (x *exchange) admit() *refusal.Refusal {
 	}
 	if ref == nil {
 		c.Allow(0)
-		ref = admitted(x.entry.Pool.Admit(&c.Member, g.cfg.Tunnels, g.cfg.Timing.Admit))
+		ref = g.admit(c, p)
 	}
 	if ref != nil {
 		g.observeRefusal(c, x.key.exit, x.key.target.Host, ref, 0)
 		return ref
 	}
-	if before != x.entry {
-		x.entry.Pool.Opened()
+	account := x.entry.Pool.Account(&c.Member)
+	if before != x.entry || worker != c.Worker {
+		account.Opened()
 	}
-	x.up = meter{c: c, pool: &x.entry.Pool}
-	x.down = meter{c: c, pool: &x.entry.Pool, down: true}
+	x.up = meter{c: c, pool: account}
+	x.down = meter{c: c, pool: account, down: true}
 	return nil
 }
 
@@ -112,7 +113,10 @@ func (x *exchange) run() (t *relay.Tunnel, again bool, ref *refusal.Refusal) {
 	x.retry = x.body.Kind == http1.NoBody && idempotent(h.request.Method())
 	metered := h.request.Metered()
 	x.c.Allow(g.cfg.Timing.Answer)
-	tc := g.targets.get(x.key)
+	var tc *targetConn
+	if !x.path.once {
+		tc = g.targets.get(x.key)
+	}
 	for kept := tc != nil; ; kept = false {
 		began := monotime.Now()
 		if tc == nil {
@@ -126,7 +130,7 @@ func (x *exchange) run() (t *relay.Tunnel, again bool, ref *refusal.Refusal) {
 			x.c.Judged.Store(&x.pass.Judged)
 			if !x.c.Attach(tc.tcp) {
 				tc.close()
-				return nil, false, interruption(x.c.Cause())
+				return nil, false, interruption(x.c)
 			}
 		}
 		// The head is charged once, and only if it is sent.
@@ -170,6 +174,7 @@ func (x *exchange) dial() (*targetConn, *refusal.Refusal) {
 	}
 	if x.proxy == nil {
 		tc.tcp, x.latency, ref = x.g.direct(x.c, x.key.target, x.key.exit, x.pass)
+		ref = x.g.exitOf(x.path, ref)
 	} else {
 		tc.tcp, x.latency, ref = x.g.viaUpstream(x.c, x.route, x.key.target, x.proxy, x.pass, &tc.in)
 	}
@@ -180,7 +185,7 @@ func (x *exchange) dial() (*targetConn, *refusal.Refusal) {
 	x.c.Judged.Store(&x.pass.Judged)
 	if !x.c.Attach(tc.tcp) {
 		tc.close()
-		return nil, interruption(x.c.Cause())
+		return nil, interruption(x.c)
 	}
 	return tc, nil
 }
@@ -203,7 +208,7 @@ func (x *exchange) refusalFor(err error) *refusal.Refusal {
 	case x.c.Cause() == client.TimedOut:
 		return refusal.ResponseTimeout
 	case x.c.Interrupted():
-		return interruption(x.c.Cause())
+		return interruption(x.c)
 	case errors.As(err, &bad):
 		return refusal.MalformedResponse(bad)
 	}

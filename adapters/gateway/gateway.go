@@ -93,7 +93,7 @@ func New(cfg Config, deps Deps) *Gateway {
 		StopAfter: t.StopAfter, Call: t.Call}
 	ended := func(id string, v lease.Verdict) { g.routes.Ended(id, v) } // routes is set below
 	g.leases = lease.NewRenewer(deps.Leases, leases, g.metrics.bytes, ended, g.log)
-	g.routes = route.NewCache(deps.Routes, g.leases, cfg.Sessions, t.Call, g.now)
+	g.routes = route.NewCache(deps.Routes, deps.Workers, g.leases, cfg.Sessions, t.Call, g.now)
 	g.failures = route.NewAuthFailures(cfg.AuthFailureLimit)
 	g.dialer = &dial.Dialer{Judge: deps.Judge, Resolver: deps.Resolver, Resolve: t.Resolve, Connect: t.Connect, Now: g.now,
 		Public: dial.NewPublic(cfg.Public)}

@@ -145,6 +145,7 @@ func (g *Gateway) release(c *client.Conn) {
 	g.agents.Leave(&c.Agent)
 	if e := c.Entry(); e != nil {
 		e.Pool.Leave(&c.Member)
+		setWorker(c, nil)
 		e.Unpin()
 	}
 	g.serving.Done()

@@ -16,7 +16,7 @@ import (
 // connections.
 type meter struct {
 	c     *client.Conn
-	pool  *lease.Pool
+	pool  lease.Account
 	down  bool
 	held  int64
 	epoch uint32
@@ -44,9 +44,9 @@ func (m *meter) Take(n int) (int, error) {
 		switch v {
 		case lease.Granted:
 		case lease.Blocked:
-			return 0, interruption(m.c.Cause())
+			return 0, interruption(m.c)
 		default:
-			return 0, admitted(v)
+			return 0, admitted(m.c, v)
 		}
 	}
 }

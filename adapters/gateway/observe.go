@@ -16,12 +16,11 @@ import (
 
 // The types of observations in the event log.
 const (
-	eventTunnel  = "tunnel"
-	eventRequest = "request"
-	eventRefused = "refused" // by the gateway
-	eventFailed  = "failed"  // by the target, or on the path to it
-	// eventReported is a target that the session's policy would refuse if it were enforced.
-	eventReported = "would_refuse"
+	eventTunnel   = traffic.Tunnelled
+	eventRequest  = traffic.Requested
+	eventRefused  = traffic.Refused
+	eventFailed   = traffic.Unmet
+	eventReported = traffic.Reported
 )
 
 // observeRefusal records why a connection was not made. A failed authentication is
@@ -32,9 +31,10 @@ func (g *Gateway) observeRefusal(c *client.Conn, exit netip.Addr, host string, r
 	if ref.Unobserved || e == nil {
 		return
 	}
-	o := traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), At: g.now(), Type: eventRefused, Evidence: ref.Evidence,
+	o := traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), Client: clientAddr(c),
+		At: g.now(), Type: eventRefused, Evidence: ref.Evidence,
 		Host: host, StatusCode: ref.Status, Code: ref.Code.String(), Latency: latency, ExitIP: text(exit),
-		Retryable: ref.Retryable(), HowToFix: ref.HowToFix}
+		Retryable: ref.Retryable(), HowToFix: ref.HowToFix, Worker: c.Worker.Name()}
 	if ref.Failure() {
 		o.Type = eventFailed
 	}
@@ -48,14 +48,16 @@ func (g *Gateway) observeRefusal(c *client.Conn, exit netip.Addr, host string, r
 func (g *Gateway) observeTunnel(t *relay.Tunnel, why client.Cause) {
 	up, down := t.Bytes()
 	e := t.Conn.Entry()
-	o := traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), At: g.now(), Type: eventTunnel, Host: t.Opening.Host,
-		StatusCode: http.StatusOK, Bytes: up + down, Latency: t.Opening.Latency, ExitIP: text(t.Opening.Exit)}
+	o := traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), Client: clientAddr(t.Conn),
+		At: g.now(), Type: eventTunnel, Host: t.Opening.Host,
+		StatusCode: http.StatusOK, Bytes: up + down, Latency: t.Opening.Latency, ExitIP: text(t.Opening.Exit),
+		Worker: t.Conn.Worker.Name()}
 	var ref *refusal.Refusal
 	switch why {
 	case client.Ended:
 		ref = refusal.SessionOver
 	case client.Exhausted:
-		ref = refusal.TrafficExhausted
+		ref = exhausted(t.Conn)
 	case client.Looped:
 		ref = refusal.TargetForbidden
 	case client.Denied:

@@ -32,6 +32,7 @@ func (v *passage) begin(g *Gateway, c *client.Conn, p path, t hostport.Target) *
 	r := p.route
 	v.g, v.c, v.product, v.exit = g, c, r.ProductNo, p.exit.IP
 	v.Port, v.Shared, v.Own, v.Reports = t.Port, g.deps.Policy(), r.Policy, r.PolicyReports
+	v.Cuts = r.Cuts
 	v.layers = v.Shared.Layers(r.ProductNo, r.Policy, r.PolicyReports)
 	addr, err := netip.ParseAddr(t.Host)
 	if err != nil {
@@ -51,7 +52,7 @@ func (v *passage) begin(g *Gateway, c *client.Conn, p path, t hostport.Target) *
 // of v belongs to the goroutine of judgeOpen.
 func (v *passage) renewed(key targetKey) *passage {
 	return &passage{Judged: client.Judged{Host: v.Host, Port: v.Port, Shared: key.shared, Own: key.own,
-		Reports: v.layers.Reports},
+		Reports: v.layers.Reports, Cuts: v.Cuts},
 		g: v.g, c: v.c, layers: v.layers, product: v.product, exit: v.exit, reported: v.reported}
 }
 
@@ -127,10 +128,20 @@ func (g *Gateway) judgeOpen() {
 	shared := g.deps.Policy()
 	g.conns.InterruptIf(client.Denied, func(c *client.Conn) bool {
 		j, e := c.Judged.Load(), c.Entry()
-		if j == nil || e == nil || !c.Attached() {
+		if j == nil || e == nil {
 			return false
 		}
 		r := e.Latest()
+		if !c.Attached() {
+			if r != nil {
+				j.Cuts = r.Cuts // between requests: the next one is not of before
+			}
+			return false
+		}
+		if r != nil && r.Cuts > j.Cuts {
+			c.Interrupt(client.Cut)
+			return false
+		}
 		if r == nil || j.Shared == shared && j.Own == r.Policy && j.Reports == r.PolicyReports {
 			return false
 		}

@@ -43,11 +43,11 @@ func (g *Gateway) dial(c *client.Conn, addr netip.AddrPort, exit netip.Addr, unt
 	c.BeginDial(until, cancel)
 	defer c.EndDial()
 	if c.Interrupted() {
-		return nil, interruption(c.Cause())
+		return nil, interruption(c)
 	}
 	tcp, ref := g.dialer.Dial(ctx, addr, exit)
 	if ref != nil && c.Interrupted() {
-		ref = interruption(c.Cause())
+		ref = interruption(c)
 	}
 	return tcp, ref
 }
@@ -64,14 +64,14 @@ func (g *Gateway) viaUpstream(c *client.Conn, r *traffic.Route, t hostport.Targe
 	c.BeginDial(1<<63-1, cancel)
 	defer c.EndDial()
 	if c.Interrupted() {
-		return nil, 0, interruption(c.Cause())
+		return nil, 0, interruption(c)
 	}
 	tcp, took, ref := g.dialer.Judged(ctx, t, proxy, g.cfg.Resolve[r.Provider], p, in)
 	switch {
 	case ref == nil:
 		g.metrics.dialled(took)
 	case c.Interrupted():
-		ref = interruption(c.Cause())
+		ref = interruption(c)
 	case ref == refusal.UpstreamForbidden:
 		g.warn(&g.warnedUpstream, "a provider named a proxy that must not be dialled",
 			"session_id", c.Entry().ID, "host", proxy.Host)
@@ -80,10 +80,12 @@ func (g *Gateway) viaUpstream(c *client.Conn, r *traffic.Route, t hostport.Targe
 }
 
 // interruption returns the answer to a request that was interrupted before it began.
-func interruption(why client.Cause) *refusal.Refusal {
-	switch why {
+func interruption(c *client.Conn) *refusal.Refusal {
+	switch c.Cause() {
 	case client.Exhausted:
-		return refusal.TrafficExhausted
+		return exhausted(c)
+	case client.Removed:
+		return refusal.WorkerRemoved
 	case client.Ended:
 		return refusal.SessionOver
 	}

@@ -22,6 +22,8 @@ type balanceReply struct {
 type transactionsInput struct {
 	Paging
 	Type string `query:"type" enum:"trial_grant,recharge,hold,charge,release,refund,trial_expiry,adjustment"`
+	From string `query:"from" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, inclusive."`
+	To   string `query:"to" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, exclusive."`
 }
 
 type transactionReply struct {
@@ -72,6 +74,8 @@ type reportItemReply struct {
 	Connections int64     `json:"connections"`
 }
 
+const csvDoc = "With Accept: text/csv the items are a table; Link has the address of those that follow."
+
 // declareBilling declares what shows and guards the agent's money.
 func (s *Server) declareBilling() {
 	op(s, operation{
@@ -96,14 +100,20 @@ func (s *Server) declareBilling() {
 		Tag:     "billing",
 		Summary: "Every movement of the balance, newest first",
 		Scope:   account.BillingRead,
-		Doc:     "The sum of all amounts is the balance. A purchase is a hold, charges, and the release of the rest.",
-		OK:      []reply{{Status: ok, Doc: "A page of transactions.", Data: exampleTransactions}},
+		CSV:     true,
+		Doc: "The sum of all amounts is the balance. A purchase is a hold, charges, and the release of the rest. " +
+			csvDoc,
+		OK: []reply{{Status: ok, Doc: "A page of transactions.", Data: exampleTransactions}},
 	}, func(ctx context.Context, in *transactionsInput) (int, transactionsReply, error) {
 		page, err := in.page(ctx)
 		if err != nil {
 			return 0, transactionsReply{}, err
 		}
-		list, err := s.Wallet.Transactions(ctx, caller(ctx), billing.Type(in.Type), page)
+		filter := ports.LedgerFilter{Type: billing.Type(in.Type)}
+		if filter.From, filter.To, err = between(ctx, "from", "to"); err != nil {
+			return 0, transactionsReply{}, err
+		}
+		list, err := s.Wallet.Transactions(ctx, caller(ctx), filter, page)
 		if err != nil {
 			return 0, transactionsReply{}, err
 		}
@@ -116,7 +126,8 @@ func (s *Server) declareBilling() {
 		Path:    "/billing/usage-report",
 		Tag:     "billing",
 		Summary: "What each session used and cost in a period",
-		Doc:     "By session, and the sum of all, for the UTC day, week or month that has the date.",
+		CSV:     true,
+		Doc:     "By session, and the sum of all, for the UTC day, week or month that has the date. " + csvDoc,
 		Scope:   account.BillingRead,
 		OK:      []reply{{Status: ok, Doc: "The report.", Data: exampleReport}},
 	}, func(ctx context.Context, in *reportQuery) (int, reportReply, error) {

@@ -222,7 +222,7 @@ func splitCreate(schemas object) {
 	both := schemas["CreateRequest"].(object)
 	fields := both["properties"].(object)
 	nested, flat := object{}, maps.Clone(fields)
-	for _, name := range []string{"type", "config", "max_cost", "provisioning_mode", "labels", "policy"} {
+	for _, name := range []string{"type", "config", "max_cost", "provisioning_mode", "labels", "allowed_ips", "policy"} {
 		nested[name] = fields[name]
 	}
 	delete(flat, "type")

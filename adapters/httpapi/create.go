@@ -37,7 +37,9 @@ type createBody struct {
 	ProvisioningMode string  `json:"provisioning_mode,omitempty" nullable:"true"`
 	MaxCost          decimal `json:"max_cost,omitempty"`
 
-	Labels labels      `json:"labels,omitempty" doc:"Your own words for the session. Both forms."`
+	Labels     labels   `json:"labels,omitempty" doc:"Your own words for the session. Both forms."`
+	AllowedIPs []string `json:"allowed_ips,omitempty" maxItems:"32" doc:"Addresses and networks (CIDR) that clients may connect from; empty is anywhere. Both forms."`
+
 	Policy *policyBody `json:"policy,omitempty" doc:"What the session may reach, as in PUT /sessions/{session_id}/policy. Both forms."`
 }
 
@@ -166,6 +168,7 @@ func (b createBody) request() (session.CreateRequest, error) {
 		ProvisioningMode: session.ProvisioningMode(cmp.Or(b.ProvisioningMode, c.ProvisioningMode)),
 		MaxCost:          cmp.Or(b.MaxCost, c.MaxCost).money(),
 		Labels:           session.Labels(b.Labels),
+		AllowedIPs:       b.AllowedIPs,
 	}
 	if c.Rotation != nil {
 		r.RotationMode, r.RotationInterval = session.RotationMode(c.Rotation.Mode), c.Rotation.IntervalSeconds.seconds()
@@ -189,6 +192,7 @@ func (b createBody) flat() session.CreateRequest {
 		ProvisioningMode: session.ProvisioningMode(b.ProvisioningMode),
 		MaxCost:          b.MaxCost.money(),
 		Labels:           session.Labels(b.Labels),
+		AllowedIPs:       b.AllowedIPs,
 		ProductDefaults:  true,
 	}
 	if r.Type != session.Static && b.TrafficGB == "" {
@@ -213,7 +217,7 @@ func (b createBody) path(field string) string {
 // topLevel reports whether a field is at the top level of both forms.
 func topLevel(field string) bool {
 	name, _, _ := strings.Cut(field, ".")
-	return name == "policy" || name == "labels"
+	return name == "policy" || name == "labels" || name == "allowed_ips"
 }
 
 // renamed returns err with the fields of the domain replaced by the paths of the

@@ -2,9 +2,7 @@ package httpapi
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"maps"
 	"net/http"
 	"time"
@@ -21,31 +19,41 @@ var docsFiles embed.FS
 const docsPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// serveDocs serves the reference page outside the API's prefix.
+// docsHeaders are the headers of pages for browsers.
+var docsHeaders = http.Header{
+	"Content-Security-Policy": {docsPolicy},
+	"X-Frame-Options":         {"DENY"},
+	"Referrer-Policy":         {"no-referrer"},
+}
+
+// docsFile returns an embedded file.
+func docsFile(name string) []byte {
+	text, err := docsFiles.ReadFile(name)
+	if err != nil {
+		panic("httpapi: " + err.Error()) // it is embedded
+	}
+	return text
+}
+
+// serveDocs serves what the reference page loads.
 func (s *Server) serveDocs() {
-	for path, file := range map[string]struct{ name, kind string }{
-		"/docs":          {"docs/index.html", "text/html; charset=utf-8"},
-		"/docs/docs.css": {"docs/docs.css", "text/css; charset=utf-8"},
-		"/docs/docs.js":  {"docs/docs.js", "text/javascript; charset=utf-8"},
+	for name, kind := range map[string]string{
+		"docs.css": "text/css; charset=utf-8",
+		"docs.js":  "text/javascript; charset=utf-8",
 	} {
-		text, err := docsFiles.ReadFile(file.name)
-		if err != nil {
-			panic("httpapi: " + err.Error()) // it is embedded
-		}
-		s.serveText(path, file.kind, text, http.Header{
-			"Content-Security-Policy": {docsPolicy},
-			"X-Frame-Options":         {"DENY"},
-			"Referrer-Policy":         {"no-referrer"},
-		})
+		s.serveText("/docs/"+name, kind, docsFile("docs/"+name), docsHeaders)
 	}
 }
 
-// serveText serves a document that stays the same while the program runs. A client that has it
-// is answered 304.
+// serveText serves a document that stays the same while the program runs.
 func (s *Server) serveText(path, kind string, text []byte, more http.Header) {
-	sum := sha256.Sum256(text)
-	tag := `W/"` + hex.EncodeToString(sum[:12]) + `"` // weak: it is the same compressed
-	serve := func(c *gin.Context) {
+	s.both(path, document(kind, text, more))
+}
+
+// document returns a handler that answers a text. A client that has it is answered 304.
+func document(kind string, text []byte, more http.Header) gin.HandlerFunc {
+	tag := etag(text)
+	return func(c *gin.Context) {
 		h := c.Writer.Header()
 		maps.Copy(h, more)
 		h.Set("Content-Type", kind)
@@ -54,6 +62,4 @@ func (s *Server) serveText(path, kind string, text []byte, more http.Header) {
 		h.Set("ETag", tag)
 		http.ServeContent(c.Writer, c.Request, "", time.Time{}, bytes.NewReader(text))
 	}
-	s.engine.GET(path, serve)
-	s.engine.HEAD(path, serve)
 }

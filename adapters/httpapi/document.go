@@ -218,7 +218,7 @@ func (s *Server) successResponse(o *operation, r reply) *huma.Response {
 		data = &huma.Schema{OneOf: []*huma.Schema{data, s.schemaOf(r.Or)}}
 		example["reply_or"] = &huma.Example{Value: s.exampleEnvelope(true, r.Or, nil)}
 	}
-	return &huma.Response{
+	response := &huma.Response{
 		Description: r.Doc,
 		Headers:     responseHeaders(o, r.Status),
 		Content: map[string]*huma.MediaType{jsonType: {
@@ -226,6 +226,10 @@ func (s *Server) successResponse(o *operation, r reply) *huma.Response {
 			Examples: example,
 		}},
 	}
+	if o.CSV {
+		documentCSV(response)
+	}
+	return response
 }
 
 func (s *Server) errorResponse(o *operation, status int, errs []*domain.Error) *huma.Response {

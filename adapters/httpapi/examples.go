@@ -131,6 +131,7 @@ var (
 		},
 		Cost:        exampleCost,
 		IPList:      []ipListReply{},
+		AllowedIPs:  []string{},
 		CreatedAt:   stamp(exampleTime),
 		ActivatedAt: maybeStamp(exampleTime),
 	}

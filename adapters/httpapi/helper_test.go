@@ -175,6 +175,9 @@ func newWorld(t testing.TB, o options) *world {
 			GatewayPort:    8081,
 			TrustedProxies: o.trusted,
 			Version:        "1.2.3",
+			AbuseContact:   "mailto:abuse@example.com",
+			ToolTable:      toolTable(),
+			GatewayErrors:  gatewayErrors(),
 		},
 		httpapi.Deps{
 			Accounts:  w.accounts,

@@ -12,6 +12,7 @@ import (
 type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	outages  *prometheus.CounterVec
 	all      []prometheus.Collector
 }
 
@@ -22,7 +23,9 @@ func newMetrics() *metrics {
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "agentproxy_http_request_seconds",
 			Help: "Time to answer.", Buckets: []float64{.001, .005, .02, .1, .5, 2, 10}}, []string{"operation"}),
 	}
-	m.all = []prometheus.Collector{m.requests, m.seconds}
+	m.outages = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_unavailable_total",
+		Help: "Calls that were answered 503, by cause."}, []string{"cause"})
+	m.all = []prometheus.Collector{m.requests, m.seconds, m.outages}
 	return m
 }
 

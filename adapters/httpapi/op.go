@@ -32,6 +32,7 @@ type operation struct {
 	Example    any             // of the request body
 	Idempotent bool            // takes an Idempotency-Key
 	EmptyBody  bool            // the body may be left out
+	CSV        bool            // the items of the answer are written as CSV on request
 	Once       bool            // a GET that answers once: HEAD, which a preview sends, is refused
 	OwnBody    any             // what the handler checks and binds by itself, for the document; huma gets no body then
 	BodyLimit  int             // bytes; 0: 1 MiB, and 16 KiB if Open
@@ -102,6 +103,13 @@ func opResult[I, O any](s *Server, o operation, handle func(context.Context, *I)
 		case text:
 			s.showText(c, r.Status, data)
 		default:
+			if o.CSV {
+				c.gin.Writer.Header().Add("Vary", "Accept")
+				if wantsCSV(c.gin.Request) {
+					s.answerCSV(c, r.Status, r.Data)
+					return nil, nil
+				}
+			}
 			s.answer(c, r.Status, r.Data)
 		}
 		return nil, nil

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -28,14 +29,22 @@ func (s *Server) nearest(path string) (nearest string) {
 	}
 	asked := strings.Split(strings.Trim(path, "/"), "/")
 	least := len(path)/2 + 1
-	for _, o := range s.ops {
-		template := Prefix + o.Path
+	for _, template := range s.templates() {
 		d := pathDistance(asked, strings.Split(template[1:], "/"))
 		if d < least || d == least && template < nearest {
 			nearest, least = template, d
 		}
 	}
 	return nearest
+}
+
+// templates returns the paths that GET or another method answers.
+func (s *Server) templates() []string {
+	list := slices.Clone(s.pages)
+	for _, o := range s.ops {
+		list = append(list, Prefix+o.Path)
+	}
+	return list
 }
 
 // pathDistance returns how many characters of the segments differ. A segment too few or too many

@@ -103,7 +103,8 @@ func (s *Server) declareRecharges() {
 		Path:    "/billing/recharge",
 		Tag:     "billing",
 		Summary: "The agent's recharge orders, newest first",
-		Doc:     "Orders of every state, each with its address and amount.",
+		CSV:     true,
+		Doc:     "Orders of every state, each with its address and amount. " + csvDoc,
 		Scope:   account.BillingRead,
 		OK: []reply{
 			{

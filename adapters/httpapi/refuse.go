@@ -38,6 +38,7 @@ func (s *Server) refuse(c *call, err error) {
 		h.Set("WWW-Authenticate", cmp.Or(c.challenge, `Bearer realm="agentproxy"`))
 		e = e.With("register", "POST "+s.cfg.PublicURL+Prefix+"/account/register")
 	}
+	e = e.With("docs", s.errorPage(e.Code))
 	s.sendRefusal(c, status, e)
 }
 
@@ -46,14 +47,16 @@ func (s *Server) refusalOf(c *call, err error) *domain.Error {
 	var e *domain.Error
 	if errors.As(err, &e) && (c.op != nil && c.op.declares(statusOf[e.Kind], e.Code) || s.public(e)) &&
 		e != errInternal {
+		if e.Kind == domain.Unavailable {
+			s.outages.note(c, e, err)
+		}
 		return e
 	}
 	if e == errInternal { // logged where it came from
 		return e
 	}
 	if unavailable(err) {
-		s.Log.LogAttrs(c, slog.LevelWarn, "the service is unavailable", slog.String("request_id", c.id),
-			slog.String("route", c.route()), slog.Any("err", err))
+		s.outages.note(c, domain.ErrUnavailable, err)
 		return domain.ErrUnavailable
 	}
 	s.Log.LogAttrs(c, slog.LevelError, "a request failed", slog.String("request_id", c.id),

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/fx"
 
 	"agentproxy/adapters/conns"
+	"agentproxy/adapters/httpapi/pages"
 	"agentproxy/app/accounts"
 	"agentproxy/app/catalog"
 	"agentproxy/app/ledger"
@@ -46,6 +47,9 @@ type Config struct {
 	Connections    int    // of clients; 0: unlimited
 	PerAddress     int    // of them without a credential from one client address; 0: unlimited
 	RevealSecrets  bool   // whether answers of tools may hold the credentials of a session
+	AbuseContact   string // URI of those who handle abuse; empty: none is published
+	ToolTable      []pages.Tool
+	GatewayErrors  []pages.Refusal
 }
 
 // Deps are the use cases that the API offers and what it needs besides.
@@ -71,6 +75,8 @@ type Deps struct {
 	Log       *slog.Logger
 	// Tools serves POST /mcp. Nil means that the path does not exist.
 	Tools Tools `optional:"true"`
+	// Console serves the pages for people. Nil means that they do not exist.
+	Console Console `optional:"true"`
 	// Metrics is the registry of the API's series while it runs. Nil means none.
 	Metrics *prometheus.Registry `optional:"true"`
 }
@@ -88,7 +94,9 @@ type Server struct {
 	hosts    *conns.Hosts // that requests may name; nil: any
 	fixed    limitHeaderCache
 	patterns map[string]string // descriptions of the patterns of the document
+	pages    []string          // paths of what is served beside the operations
 	metrics  *metrics
+	outages  *outages
 }
 
 // Prefix is where the API begins; the document's paths are relative to it.
@@ -113,6 +121,7 @@ func New(cfg Config, deps Deps) *Server {
 	cfg.Version = cmp.Or(cfg.Version, "dev")
 	s := &Server{Deps: &deps, cfg: cfg, ops: map[string]*operation{}, patterns: map[string]string{},
 		metrics: newMetrics()}
+	s.outages = newOutages(s.Log, s.Clock, s.metrics)
 	s.table = conns.New(conns.Config{Name: "api", Limit: cfg.Connections, PerAddress: cfg.PerAddress,
 		Exempt: cfg.TrustedProxies})
 	s.metrics.all = append(s.metrics.all, s.table)
@@ -125,6 +134,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.declarePolicy()
 	s.declareChanges()
 	s.declareSettings()
+	s.declarePeers()
 	s.declareSessionViews()
 	s.declareReveal()
 	s.declareConnect()
@@ -136,7 +146,9 @@ func New(cfg Config, deps Deps) *Server {
 	s.declareCallbacks()
 	s.finishDocument()
 	s.serveDocs()
+	s.servePages()
 	s.serveTools()
+	s.serveConsole()
 	s.http = &http.Server{
 		Handler:           compress(s.engine),
 		ReadHeaderTimeout: headerTimeout,

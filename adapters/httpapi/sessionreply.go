@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"time"
@@ -37,6 +38,7 @@ type sessionReply struct {
 	IPList       []ipListReply      `json:"ip_list" doc:"The IPs of an active static session; empty otherwise."`
 	Failure      *failureReply      `json:"failure"`
 	Labels       labels             `json:"labels" doc:"Your own words for the session."`
+	AllowedIPs   []string           `json:"allowed_ips" doc:"Networks that clients may connect from; empty: any."`
 	CreatedAt    stamp              `json:"created_at"`
 	ActivatedAt  maybeStamp         `json:"activated_at"`
 	EndedAt      maybeStamp         `json:"ended_at"`
@@ -146,7 +148,7 @@ func (s *Server) toSession(v sessions.View) sessionReply {
 		Health: toHealthBrief(v.Verdict), Usage: toUsage(v), Cost: toCost(v.Cost),
 		ExpiresAt: maybeStamp(v.ExpiresAt), IPList: []ipListReply{},
 		CreatedAt: stamp(v.CreatedAt), ActivatedAt: maybeStamp(v.ActivatedAt), EndedAt: maybeStamp(v.EndedAt),
-		Labels: labels(v.Labels),
+		Labels: labels(v.Labels), AllowedIPs: each(v.AllowedIPs, netip.Prefix.String),
 	}
 	if v.Type == session.Static {
 		r.DurationDays = maybeInt(v.Days)

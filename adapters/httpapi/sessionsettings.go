@@ -18,6 +18,8 @@ type changeInput struct {
 type changeBody struct {
 	_      struct{} `json:"-" additionalProperties:"true"`
 	Labels *labels  `json:"labels,omitempty" doc:"Replaces all labels; {} removes them."`
+
+	AllowedIPs *[]string `json:"allowed_ips,omitempty" maxItems:"32" doc:"Addresses and networks (CIDR) that clients may connect from; [] is anywhere."`
 }
 
 // change returns what the body asks for.
@@ -26,6 +28,7 @@ func (b changeBody) change(agentID, sessionID string) sessions.Change {
 	if b.Labels != nil {
 		c.Labels = new(session.Labels(*b.Labels))
 	}
+	c.AllowedIPs = b.AllowedIPs
 	return c
 }
 
@@ -40,10 +43,50 @@ func (s *Server) declareSettings() {
 		Doc:       "A field that is left out stays as it is.",
 		Scope:     account.SessionsWrite,
 		EmptyBody: true,
-		Refuses:   ofSession,
+		Refuses:   and(ofSession, session.ErrOver),
 		OK:        []reply{{Status: ok, Doc: "The session after the change.", Data: exampleDynamic}},
 		Example:   map[string]any{"labels": map[string]string{"team": "prices"}},
 	}, s.changeSession)
+	opResult(s, operation{
+		ID:      "rotate-password",
+		Method:  http.MethodPost,
+		Path:    "/sessions/{session_id}/rotate-password",
+		Tag:     "sessions",
+		Summary: "Replace the password of a session",
+		Doc: "The old one ends on every replica within a second. Open connections go on, unless " +
+			"close_connections is true.",
+		Scope:      account.SessionsWrite,
+		Idempotent: true,
+		EmptyBody:  true,
+		Refuses:    ofLive,
+		OK:         []reply{{Status: ok, Doc: "The session with its new password.", Data: exampleDynamic}},
+		Example:    map[string]any{"close_connections": true},
+	}, s.rotatePassword)
+}
+
+type rotatePasswordInput struct {
+	Idempotent
+	OneSession
+	Body rotatePasswordBody
+}
+
+type rotatePasswordBody struct {
+	_                struct{} `json:"-" additionalProperties:"true"`
+	CloseConnections bool     `json:"close_connections,omitempty" doc:"Closes what is open with the old password."`
+}
+
+func (s *Server) rotatePassword(ctx context.Context, in *rotatePasswordInput) (result[sessionReply], error) {
+	id, err := in.id()
+	if err != nil {
+		return result[sessionReply]{}, err
+	}
+	key, err := in.call(ctx)
+	if err != nil {
+		return result[sessionReply]{}, err
+	}
+	done, err := s.Sessions.ReplacePassword(ctx, sessions.ReplacePassword{AgentID: caller(ctx), SessionID: id,
+		CloseConnections: in.Body.CloseConnections, Call: key})
+	return result[sessionReply]{Status: ok, Data: s.toSession(done.View), Replayed: done.Replayed}, err
 }
 
 func (s *Server) changeSession(ctx context.Context, in *changeInput) (int, sessionReply, error) {

@@ -65,3 +65,45 @@ func TestLabelsAndFilters(t *testing.T) {
 		t.Errorf("labels are removed after the end: %s", r.body)
 	}
 }
+
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	a := w.register("agent")
+	r := w.do("POST", "/v1/sessions", `{"type":"dynamic","allowed_ips":["192.0.2.9","::ffff:198.51.100.0/120"],"config":{"product_no":"dyn_sync","traffic_gb":0.1}}`,
+		a.as).want(201)
+	id, at := r.str("data.session_id"), "/v1/sessions/"+r.str("data.session_id")
+	if got := text(r.at("data.allowed_ips")); got != `["192.0.2.9/32","198.51.100.0/24"]` {
+		t.Errorf("bought with %s", got)
+	}
+	for _, body := range []string{`{"allowed_ips":["here"]}`, `{"allowed_ips":"192.0.2.1"}`, `{"allowed_ips":[1]}`, `{"allowed_ip":[]}`,
+		`{"allowed_ips":[` + strings.Repeat(`"192.0.2.1",`, 32) + `"192.0.2.2"]}`} {
+		w.do("PATCH", at, body, a.as).refused(400, "INVALID_REQUEST")
+	}
+	if got := text(w.do("GET", at, "", a.as).want(200).at("data.allowed_ips")); got != `["192.0.2.9/32","198.51.100.0/24"]` {
+		t.Errorf("after bad changes %s", got)
+	}
+	w.do("POST", "/v1/sessions", `{"type":"dynamic","allowed_ips":["here"],"config":{"product_no":"dyn_sync"}}`, a.as).refused(400, "INVALID_REQUEST")
+	if got := text(w.do("PATCH", at, `{"allowed_ips":[]}`, a.as).want(200).at("data.allowed_ips")); got != "[]" {
+		t.Errorf("after the last change %s", got)
+	}
+
+	before := r.str("data.proxy.password")
+	first := w.do("POST", at+"/rotate-password", "", a.as, header("Idempotency-Key", "p1")).want(200)
+	again := w.do("POST", at+"/rotate-password", "", a.as, header("Idempotency-Key", "p1")).want(200)
+	after := first.str("data.proxy.password")
+	if after == before || again.str("data.proxy.password") != after || again.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("passwords %q, %q, %q", before, after, again.str("data.proxy.password"))
+	}
+	if full := first.str("data.proxy.full_url"); !strings.Contains(full, ":"+after+"@") {
+		t.Errorf("full_url is %q", full)
+	}
+	w.do("POST", at+"/rotate", `{"close_connections":true}`, a.as).want(200)
+	w.do("POST", at+"/rotate-password", `{"close_connections":1}`, a.as).refused(400, "INVALID_REQUEST")
+	if listed := w.do("GET", at+"/events", "", a.as).want(200); !strings.Contains(string(listed.body), `"password_replaced"`) {
+		t.Errorf("the feed of %s is %s", id, listed.body)
+	}
+	w.do("POST", at+"/terminate", "", a.as).want(200)
+	w.do("POST", at+"/rotate-password", "", a.as).refused(410, "SESSION_EXPIRED")
+	w.do("PATCH", at, `{"allowed_ips":[]}`, a.as).refused(410, "SESSION_EXPIRED")
+}

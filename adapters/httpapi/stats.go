@@ -83,7 +83,8 @@ func (s *Server) declareStats() {
 		Tag:     "stats",
 		Summary: "Traffic over time",
 		Scope:   account.StatsRead,
-		Doc:     "At most 92 days.",
+		CSV:     true,
+		Doc:     "At most 92 days. " + csvDoc,
 		OK:      []reply{{Status: ok, Doc: "Traffic by bucket.", Data: exampleTraffic}},
 	}, func(ctx context.Context, in *rangeQuery) (int, trafficStatsReply, error) {
 		step, hours, err := s.series(ctx, in)
@@ -105,7 +106,8 @@ func (s *Server) declareStats() {
 		Tag:     "stats",
 		Summary: "Money over time",
 		Scope:   account.StatsRead,
-		Doc:     "At most 92 days.",
+		CSV:     true,
+		Doc:     "At most 92 days. " + csvDoc,
 		OK:      []reply{{Status: ok, Doc: "Money by bucket.", Data: exampleCosts}},
 	}, func(ctx context.Context, in *rangeQuery) (int, costStatsReply, error) {
 		step, hours, err := s.series(ctx, in)

@@ -218,7 +218,10 @@ func exits(newestFirst []eventData) (was, is *string) {
 	return was, is
 }
 
-func checkProxy(ctx context.Context, a *api, in ofSession) (reply, error) {
+func checkProxy(ctx context.Context, a *api, in struct {
+	SessionID string `json:"session_id"`
+	URL       string `json:"url"`
+}) (reply, error) {
 	var c struct {
 		OK        bool    `json:"ok"`
 		ExitIP    string  `json:"exit_ip"`
@@ -228,7 +231,24 @@ func checkProxy(ctx context.Context, a *api, in ofSession) (reply, error) {
 	if err := a.post(ctx, pathOf(in.SessionID, "/check"), "", nil, &c); err != nil {
 		return reply{}, err
 	}
-	return reply{data: c, next: "The exit works: call connect, or report what your requests meet."}, nil
+	if in.URL == "" {
+		return reply{data: c, next: "The exit works: call connect, or report what your requests meet."}, nil
+	}
+	list, err := Proxies(ctx, a.Backend, in.SessionID)
+	if err != nil {
+		return reply{}, err
+	}
+	a.secrets.add(list[0].Password)
+	page, err := Fetch(ctx, list[0].URL(), in.URL)
+	if err != nil {
+		return reply{}, err
+	}
+	next := "The page answers through this exit: call connect."
+	if page.LooksBlocked {
+		next = "The page looks blocked: call rotate, then check_proxy again."
+	}
+	return reply{data: map[string]any{"exit_ip": c.ExitIP, "country": c.Country, "latency_ms": c.LatencyMS, "page": page},
+		next: next}, nil
 }
 
 func renewSession(ctx context.Context, a *api, in struct {

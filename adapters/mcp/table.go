@@ -137,9 +137,10 @@ var tools = []tool{
 	},
 	{
 		name: "check_proxy", title: "Try a session", scope: "sessions:write", repeatable: true, open: true,
-		description: "Opens one connection through the session's exit: address, country, milliseconds. Free; 10 a minute.",
-		args:        []field{sessionID},
-		run:         taking(checkProxy),
+		description: "Opens one connection through the session's exit: address, country, milliseconds. Free; 10 a minute. " +
+			"With url it also fetches that page, which is charged: status, bytes, whether it looks blocked.",
+		args: []field{sessionID, {name: "url", kind: "string"}},
+		run:  taking(checkProxy),
 	},
 	{
 		name: "renew_session", title: "Extend a static session", scope: "sessions:write", repeatable: true,

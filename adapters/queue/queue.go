@@ -33,7 +33,13 @@ type Handlers struct {
 	// GiveUp is called for a session that DriveOrders failed for every time.
 	GiveUp Handler
 	Passes []Pass
+	// Observe is called after each run of a job, if it is not nil.
+	Observe Observer
 }
+
+// Observer measures a run of a job. The kind of a pass is its name. The result is ok, later for one that
+// was put off, or failed.
+type Observer func(kind, result string, took time.Duration)
 
 // Queue inserts and runs jobs.
 type Queue struct {
@@ -187,14 +193,14 @@ var testOnly bool
 
 func addWorkers(all *river.Workers, h Handlers, log *slog.Logger) error {
 	return errors.Join(
-		addWorker(all, log, 0, func(ctx context.Context, a driveOrders) error {
+		addWorker(all, log, 0, h.Observe, func(ctx context.Context, a driveOrders) error {
 			return requeued(h.DriveOrders(ctx, a.SessionID))
 		}),
-		addWorker(all, log, 0, func(context.Context, retired) error { return nil }),
-		addWorker(all, log, 0, func(ctx context.Context, a deliver) error {
+		addWorker(all, log, 0, h.Observe, func(context.Context, retired) error { return nil }),
+		addWorker(all, log, 0, h.Observe, func(ctx context.Context, a deliver) error {
 			return requeued(h.Deliver(ctx, a.DeliveryID, time.UnixMicro(a.Due).UTC()))
 		}),
-		addWorker(all, log, passTimeout, func(ctx context.Context, a runPass) error {
+		addWorker(all, log, passTimeout, h.Observe, func(ctx context.Context, a runPass) error {
 			for _, p := range h.Passes {
 				if p.Name == a.Name {
 					return p.Run(ctx)
@@ -206,9 +212,9 @@ func addWorkers(all *river.Workers, h Handlers, log *slog.Logger) error {
 }
 
 func addWorker[T river.JobArgs](
-	all *river.Workers, log *slog.Logger, timeout time.Duration, do func(context.Context, T) error,
+	all *river.Workers, log *slog.Logger, timeout time.Duration, observe Observer, do func(context.Context, T) error,
 ) error {
-	return river.AddWorkerSafely(all, worker[T]{do: do, timeout: timeout, log: log})
+	return river.AddWorkerSafely(all, worker[T]{do: do, timeout: timeout, observe: observe, log: log})
 }
 
 // Insert stores a job in the transaction of a unit, after whose commit it runs. On PostgreSQL tx is

@@ -348,3 +348,37 @@ func TestOnAFileTheDeadDoNotLead(t *testing.T) {
 	q := w.begun(queue.Handlers{})
 	w.within(time.Minute, "it leads", q.Leads)
 }
+
+func TestRunsOfJobsAreObserved(t *testing.T) {
+	w := newWorld(t, storage.Config{Path: filepath.Join(t.TempDir(), "q.db"), Readers: 2})
+	var mu sync.Mutex
+	seen := map[string]int{}
+	w.begun(queue.Handlers{
+		DriveOrders: func(_ context.Context, id string) error {
+			switch id {
+			case "sess_later":
+				return ports.RequeueAfter(time.Hour)
+			case "sess_failed":
+				panic("on purpose")
+			}
+			return nil
+		},
+		Passes: []queue.Pass{{Name: "look", Every: time.Second, Run: func(context.Context) error { return nil }}},
+		Observe: func(kind, result string, took time.Duration) {
+			mu.Lock()
+			defer mu.Unlock()
+			if took < 0 {
+				t.Errorf("a job took %v", took)
+			}
+			seen[kind+" "+result]++
+		},
+	})
+	for _, id := range []string{"sess_ok", "sess_later", "sess_failed"} {
+		w.insert(ports.Job{Kind: ports.DriveOrdersJob, SessionID: id})
+	}
+	w.within(time.Minute, "all are observed", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return seen["drive-orders ok"] > 0 && seen["drive-orders later"] > 0 && seen["drive-orders failed"] > 0 && seen["look ok"] > 0
+	})
+}

@@ -22,6 +22,7 @@ type worker[T river.JobArgs] struct {
 	river.WorkerDefaults[T]
 	do      func(ctx context.Context, args T) error
 	timeout time.Duration // 0 means jobTimeout
+	observe Observer      // or nil
 	log     *slog.Logger
 }
 
@@ -34,6 +35,10 @@ var errPanicked = errors.New("the job panicked")
 
 // Work runs a job. It returns an error if the job panics.
 func (w worker[T]) Work(ctx context.Context, j *river.Job[T]) (err error) {
+	if w.observe != nil {
+		began := time.Now()
+		defer func() { w.observe(observedKind(j.Args), resultOf(err), time.Since(began)) }()
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %s", errPanicked, kindOfPanic(p))
@@ -41,6 +46,25 @@ func (w worker[T]) Work(ctx context.Context, j *river.Job[T]) (err error) {
 		}
 	}()
 	return w.do(ctx, j.Args)
+}
+
+// observedKind returns the kind of a job, and the name of a pass.
+func observedKind(args river.JobArgs) string {
+	if pass, ok := args.(runPass); ok {
+		return pass.Name
+	}
+	return args.Kind()
+}
+
+func resultOf(err error) string {
+	_, later := errors.AsType[*river.JobSnoozeError](err)
+	switch {
+	case err == nil:
+		return "ok"
+	case later:
+		return "later"
+	}
+	return "failed"
 }
 
 // kindOfPanic returns what may be logged of a panic: the error of the Go runtime, or the type of any

@@ -32,6 +32,7 @@ import (
 // of its own, so that one that cannot be committed fails alone; its caller gets the outcome of that
 // run.
 type committer struct {
+	metrics *metrics
 	// begin begins a transaction for units that are known to read what the list names.
 	begin func(list []*ports.Ahead) (*engine.Transaction, error)
 	// single, if set, runs a unit alone. Then a transaction has the units that waited when it began: it
@@ -75,16 +76,18 @@ type unit struct {
 var errAbandoned = errors.New("the unit did not return")
 
 func newCommitter(
+	metrics *metrics,
 	begin func([]*ports.Ahead) (*engine.Transaction, error),
 	single func(context.Context, func(*engine.Transaction) error) error,
 ) *committer {
 	c := &committer{
-		begin:  begin,
-		single: single,
-		queue:  make(chan *unit, 4*maxBatch),
-		stop:   make(chan struct{}),
-		done:   make(chan struct{}),
-		commit: func(tx *engine.Transaction) error { return tx.Commit() },
+		metrics: metrics,
+		begin:   begin,
+		single:  single,
+		queue:   make(chan *unit, 4*maxBatch),
+		stop:    make(chan struct{}),
+		done:    make(chan struct{}),
+		commit:  func(tx *engine.Transaction) error { return tx.Commit() },
 	}
 	go c.run()
 	return c
@@ -118,8 +121,10 @@ func (c *committer) do(ctx context.Context, fn func(*engine.Transaction) error) 
 			u.run(tx, fn)
 		case err := <-u.answer:
 			if err == errAlone {
+				c.metrics.units.WithLabelValues("alone").Inc()
 				return c.single(ctx, fn)
 			}
+			c.metrics.units.WithLabelValues("shared").Inc()
 			return err
 		case <-cancelled:
 			if u.claim() {
@@ -180,6 +185,7 @@ func (u *unit) refuse(err error) {
 func (c *committer) batch(first *unit) {
 	guard := c.guarded > 0
 	c.guarded = max(c.guarded-1, 0)
+	c.metrics.batches.Inc()
 	units, err := c.share([]*unit{first}, guard)
 	if !guard && c.single == nil && errors.Is(err, engine.ErrSpoiled) {
 		c.guarded = guardFor

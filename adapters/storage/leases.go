@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"time"
 
+	"agentproxy/adapters/storage/codec"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/traffic"
 )
 
 // leaseColumns are those that the gateways write. The database stamps renewed_at.
-const leaseColumns = "session_id, id, replica, granted, up, down, connections"
+const leaseColumns = "session_id, id, replica, granted, up, down, connections, workers"
 
 // leaseSQL holds the statements of leases. They read the database's clock themselves, so that a
 // replica whose own clock is wrong neither keeps a lease too long nor loses it too early.
@@ -29,9 +30,10 @@ func newLeaseSQL(now func(parameter int) string) leaseSQL {
 	}
 	return leaseSQL{
 		get: columns(3) + "session_id = ?1 AND id = ?2",
-		put: "INSERT INTO leases (" + leaseColumns + ", renewed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, " + now(8) + `)
+		put: "INSERT INTO leases (" + leaseColumns + ", renewed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, " + now(9) + `)
 			ON CONFLICT (session_id, id) DO UPDATE SET replica = excluded.replica, granted = excluded.granted,
-			up = excluded.up, down = excluded.down, connections = excluded.connections, renewed_at = excluded.renewed_at`,
+			up = excluded.up, down = excluded.down, connections = excluded.connections,
+			workers = excluded.workers, renewed_at = excluded.renewed_at`,
 		of: func(list string, n int) string { return columns(n+1) + "session_id IN " + list },
 		// It reads the whole table, which holds only what is leased right now.
 		stale: columns(3) + "renewed_at < " + now(3) + " - ?1 ORDER BY renewed_at LIMIT ?2",
@@ -40,7 +42,11 @@ func newLeaseSQL(now func(parameter int) string) leaseSQL {
 
 func scanLease(found engine.Row) (l traffic.Lease, err error) {
 	var idle int64
-	err = found.Scan(&l.SessionID, &l.ID, &l.Replica, &l.Granted, &l.Up, &l.Down, &l.Connections, &idle)
+	var workers []byte
+	err = found.Scan(&l.SessionID, &l.ID, &l.Replica, &l.Granted, &l.Up, &l.Down, &l.Connections, &workers, &idle)
+	if err == nil {
+		l.Workers, err = codec.DecodeWorkers(workers)
+	}
 	l.Idle = time.Duration(idle) * time.Microsecond
 	return l, err
 }
@@ -59,7 +65,8 @@ func (r usages) Lease(_ context.Context, sessionID, lease string) (traffic.Lease
 
 func (r usages) PutLease(_ context.Context, l traffic.Lease) error {
 	return r.later("write lease "+l.ID+" of "+l.SessionID, r.store.leases.put,
-		r.store.timed(l.SessionID, l.ID, l.Replica, l.Granted, l.Up, l.Down, l.Connections)...)
+		r.store.timed(l.SessionID, l.ID, l.Replica, l.Granted, l.Up, l.Down, l.Connections,
+			codec.AppendWorkers([]byte{}, l.Workers))...)
 }
 
 func (r usages) DropLease(_ context.Context, sessionID, lease string) error {

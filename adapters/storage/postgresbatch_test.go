@@ -39,9 +39,8 @@ func TestBatchesKeepTheContract(t *testing.T) {
 	contract.Store(t, func(t *testing.T) ports.Store {
 		_, path, _ := strings.Cut(t.Name(), "/")
 		group, claim, _ := strings.Cut(path, "/")
-		switch claim {
-		case "a_unit_sees_what_it_wrote", "old_keys_are_purged", "old_events_are_trimmed,_session_by_session",
-			"a_reference_is_booked_once,_whatever_the_caller_makes_of_the_refusal":
+		if strings.HasPrefix(claim, "old_") || claim == "a_unit_sees_what_it_wrote" ||
+			claim == "a_reference_is_booked_once,_whatever_the_caller_makes_of_the_refusal" {
 			t.Skip("its units judge each of their runs, and not the one that counts")
 		}
 		switch group {

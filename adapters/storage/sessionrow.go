@@ -39,7 +39,8 @@ type sessionState struct {
 	RefundedTrial, RefundedOwn      int64
 	FailureCode, FailureMessage     string
 	ActivatedAt, ExpiresAt, EndedAt int64
-	Labels                          string
+	Labels, AllowedIps              string
+	PasswordNo, Cuts                int
 }
 
 func toSessionRow(s session.Session) sessionRow {
@@ -57,7 +58,7 @@ func toSessionRow(s session.Session) sessionRow {
 		RefundedTrial: int64(s.Money.Refunded.Trial), RefundedOwn: int64(s.Money.Refunded.Own),
 		FailureCode: s.Failure.Code, FailureMessage: s.Failure.Message,
 		ActivatedAt: micros(s.ActivatedAt), ExpiresAt: micros(s.ExpiresAt), EndedAt: micros(s.EndedAt),
-		Labels: joinLabels(s.Labels),
+		Labels: joinLabels(s.Labels), AllowedIps: joinNetworks(s.AllowedIPs), PasswordNo: s.PasswordNo, Cuts: s.Cuts,
 	}}
 }
 
@@ -65,6 +66,10 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 	exits, err := splitExits(r.Exits)
 	if err != nil {
 		return session.Session{}, fmt.Errorf("exits of %s: %w", r.ID, err)
+	}
+	allowed, err := splitNetworks(r.AllowedIps)
+	if err != nil {
+		return session.Session{}, fmt.Errorf("allowed networks of %s: %w", r.ID, err)
 	}
 	return session.Session{
 		ID: r.ID, AgentID: r.AgentID, Type: session.Type(r.Type), ProductNo: r.ProductNo,
@@ -85,7 +90,7 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 		Failure:   session.Failure{Code: r.FailureCode, Message: r.FailureMessage},
 		CreatedAt: fromMicros(r.CreatedAt), ActivatedAt: fromMicros(r.ActivatedAt),
 		ExpiresAt: fromMicros(r.ExpiresAt), EndedAt: fromMicros(r.EndedAt),
-		Labels: splitLabels(r.Labels),
+		Labels: splitLabels(r.Labels), AllowedIPs: allowed, PasswordNo: r.PasswordNo, Cuts: r.Cuts,
 	}, nil
 }
 

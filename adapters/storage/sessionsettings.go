@@ -2,6 +2,7 @@ package storage
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -34,4 +35,26 @@ func splitLabels(text string) session.Labels {
 		l[key] = value
 	}
 	return l
+}
+
+func joinNetworks(networks []netip.Prefix) string {
+	var b []byte
+	for i, n := range networks {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = n.AppendTo(b)
+	}
+	return string(b)
+}
+
+func splitNetworks(text string) (networks []netip.Prefix, err error) {
+	for part := range strings.FieldsSeq(text) {
+		n, err := netip.ParsePrefix(part)
+		if err != nil {
+			return nil, err
+		}
+		networks = append(networks, n)
+	}
+	return networks, nil
 }

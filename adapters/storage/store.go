@@ -101,6 +101,7 @@ type Store struct {
 	commits  []*committer       // SQLite's one, or those of PostgreSQL among which agents are divided
 	postgres *postgres.Database // the database, or nil
 	orm      *gorm.DB
+	metrics  *metrics
 	clock    *clock
 	now      func() time.Time // the time at which changes are noted
 	leases   leaseSQL
@@ -127,7 +128,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{config: config}
+	s := &Store{config: config, metrics: newMetrics()}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", err), s.Close())
 	}
@@ -140,16 +141,18 @@ func (s *Store) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		db.Retried = func(reason string) { s.metrics.retries.WithLabelValues(reason).Inc() }
 		s.database, s.postgres, s.update = db, db, s.onPostgres
 		for range lanes {
-			s.commits = append(s.commits, newCommitter(s.beginBatch, db.Update))
+			s.commits = append(s.commits, newCommitter(s.metrics, s.beginBatch, db.Update))
 		}
 	} else {
 		db, err := sqlite.Open(ctx, s.config.Path, s.config.Readers)
 		if err != nil {
 			return err
 		}
-		s.commits = []*committer{newCommitter(func([]*ports.Ahead) (*engine.Transaction, error) { return db.Begin() }, nil)}
+		begin := func([]*ports.Ahead) (*engine.Transaction, error) { return db.Begin() }
+		s.commits = []*committer{newCommitter(s.metrics, begin, nil)}
 		s.database, s.update = db, s.commits[0].do
 	}
 	if err := s.startClock(ctx); err != nil {
@@ -254,8 +257,8 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 	}))
 }
 
-// lanes is the number of committers on PostgreSQL. While one waits for its commit, another writes.
-const lanes = 2
+// lanes is the number of committers on PostgreSQL. While one waits for the server, another goes on.
+const lanes = 4
 
 // onPostgres runs a unit in the batch of its agent's committer if what it reads is known ahead.
 func (s *Store) onPostgres(ctx context.Context, fn func(*engine.Transaction) error) error {

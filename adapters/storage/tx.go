@@ -45,6 +45,8 @@ func (t *tx) UsageCounts() ports.UsageCounts         { return usageCounts{t} }
 func (t *tx) Claims() ports.Claims                   { return claims{t} }
 func (t *tx) Trials() ports.Trials                   { return trials{t} }
 func (t *tx) Policies() ports.Policies               { return policies{t} }
+func (t *tx) Workers() ports.Workers                 { return workers{t} }
+func (t *tx) Peers() ports.Peers                     { return peers{t} }
 func (t *tx) ExitLog() ports.ExitLog                 { return exits{t} }
 func (t *tx) Keys() ports.Keys                       { return keys{t} }
 func (t *tx) AuditTrail() ports.AuditTrail           { return auditTrail{t} }

@@ -71,8 +71,8 @@ func TestAPreviousRootStillWorks(t *testing.T) {
 	if sealed := both.Seal([]byte("plain"), "order/1"); !opens(after, sealed) || opens(old, sealed) {
 		t.Error("something new is sealed under a previous root")
 	}
-	if both.ProxyPassword("sess_1") != after.ProxyPassword("sess_1") || len(both.OlderProxyKeys()) != 2 ||
-		!traffic.CheckPassword(both.OlderProxyKeys()[1], "sess_1", old.ProxyPassword("sess_1")) {
+	if both.ProxyPassword("sess_1", 0) != after.ProxyPassword("sess_1", 0) || len(both.OlderProxyKeys()) != 2 ||
+		!traffic.CheckPassword(both.OlderProxyKeys()[1], "sess_1", old.ProxyPassword("sess_1", 0)) {
 		t.Error("the proxy password of the previous root is not among the older ones")
 	}
 	if list := both.WebhookSecrets("agt_1", 1); len(list) != 3 || list[0] != after.WebhookSecret("agt_1", 1) ||

@@ -164,9 +164,10 @@ func (s *Secrets) Open(sealed []byte, purpose string) ([]byte, error) {
 		"or was changed")
 }
 
-// ProxyPassword derives the password of a session: 32 of a-z and 2-7.
-func (s *Secrets) ProxyPassword(sessionID string) string {
-	return traffic.Password(s.proxy, sessionID)
+// ProxyPassword derives the password of a session after it was replaced that often: 32 of a-z and
+// 2-7, and the number.
+func (s *Secrets) ProxyPassword(sessionID string, number int) string {
+	return traffic.NumberedPassword(s.proxy, sessionID, number)
 }
 
 // ProxyKey returns the key of ProxyPassword, for the gateway, which checks passwords

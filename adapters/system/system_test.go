@@ -148,14 +148,14 @@ func TestWhatIsDerivedNeverChanges(t *testing.T) {
 	s := newSecrets(t, rootText)
 	for claim, c := range map[string][2]string{
 		"hash":           {fmt.Sprintf("%x", s.Hash("ak_example")), "7bb8b2e0c2705208628dab5b889efed254d32164d6d34f477fc5c3706547d6d6"},
-		"proxy password": {s.ProxyPassword("sess_aaaaaaaaaaaaaaaaaaaa"), "yapwgmwuyiaz2uuwucekx4og3dgm2ewd"},
+		"proxy password": {s.ProxyPassword("sess_aaaaaaaaaaaaaaaaaaaa", 0), "yapwgmwuyiaz2uuwucekx4og3dgm2ewd"},
 		"webhook secret": {s.WebhookSecret("agt_1", 1), "whsec_zwSkH86u+M07GgVA1WH1TCOQgKv/wFZ4IuberhzgD8c="},
 	} {
 		if c[0] != c[1] {
 			t.Errorf("the %s is %s, want %s", claim, c[0], c[1])
 		}
 	}
-	if again := newSecrets(t, " "+rootText+"\n"); again.ProxyPassword("sess_1") != s.ProxyPassword("sess_1") {
+	if again := newSecrets(t, " "+rootText+"\n"); again.ProxyPassword("sess_1", 0) != s.ProxyPassword("sess_1", 0) {
 		t.Error("white space round the root secret changes what is derived")
 	}
 }
@@ -165,7 +165,7 @@ func TestDerivedSecretsAreApart(t *testing.T) {
 	seen := map[string]bool{}
 	for _, text := range []string{
 		s.WebhookSecret("agt_1", 1), s.WebhookSecret("agt_1", 2), s.WebhookSecret("agt_11", 1), s.WebhookSecret("agt_1", 11),
-		other.WebhookSecret("agt_1", 1), s.ProxyPassword("sess_1"), s.ProxyPassword("sess_2"), other.ProxyPassword("sess_1"),
+		other.WebhookSecret("agt_1", 1), s.ProxyPassword("sess_1", 0), s.ProxyPassword("sess_2", 0), other.ProxyPassword("sess_1", 0),
 		string(s.Hash("sess_1")), string(s.ProxyKey()),
 	} {
 		if seen[text] {
@@ -173,11 +173,11 @@ func TestDerivedSecretsAreApart(t *testing.T) {
 		}
 		seen[text] = true
 	}
-	if !traffic.CheckPassword(s.ProxyKey(), "sess_1", s.ProxyPassword("sess_1")) {
+	if !traffic.CheckPassword(s.ProxyKey(), "sess_1", s.ProxyPassword("sess_1", 0)) {
 		t.Error("the gateway's key does not open what was derived")
 	}
 	clear(s.ProxyKey())
-	if s.ProxyPassword("sess_1") != newSecrets(t, rootText).ProxyPassword("sess_1") {
+	if s.ProxyPassword("sess_1", 0) != newSecrets(t, rootText).ProxyPassword("sess_1", 0) {
 		t.Error("who holds the gateway's key can change it")
 	}
 	text, ok := strings.CutPrefix(s.WebhookSecret("agt_1", 1), "whsec_")

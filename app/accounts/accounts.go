@@ -50,6 +50,7 @@ type Service struct {
 	cache   *agentCache
 	uses    keyUses
 	Keys    Keys
+	SignIns SignIns
 }
 
 // New returns the use cases. Their cache follows the changes of the hub.
@@ -57,7 +58,7 @@ func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs,
 	secrets ports.Secrets, tokens ports.Tokens, life *sessions.Transitions, hub *changes.Hub) *Service {
 	a := &Service{cfg: cfg, store: narrow(store), clock: clock, ids: ids, secrets: secrets, tokens: tokens,
 		life: life, hub: hub, cache: newAgentCache()}
-	a.Keys = Keys{a}
+	a.Keys, a.SignIns = Keys{a}, SignIns{a}
 	hub.Watch(a.cache)
 	return a
 }

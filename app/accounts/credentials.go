@@ -33,6 +33,7 @@ type Caller struct {
 	PerMinute int // rate limit; 0: unlimited
 	agent     *knownAgent
 	token     ports.Token // of ByToken
+	keyHash   []byte      // of ByAPIKey, as it is stored
 }
 
 // May refuses with account.ErrScope.
@@ -76,7 +77,9 @@ func (a *Service) AuthenticateKeyIf(ctx context.Context, key string, mayLook fun
 		return Caller{}, account.ErrInvalidKey
 	}
 	a.uses.add(k)
-	return a.caller(agent, ByAPIKey, k.Grants())
+	c, err := a.caller(agent, ByAPIKey, k.Grants())
+	c.keyHash = found.hash
+	return c, err
 }
 
 // maxCredential bounds the length of a credential; none that is issued is longer.

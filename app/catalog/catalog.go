@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -177,4 +178,25 @@ func (c *Catalog) RefreshStock(ctx context.Context) error {
 	}
 	c.stock.Store(&stock)
 	return errors.Join(faults...)
+}
+
+// Workers reports whether the sessions of a product carry workers, whichever source delivers them, and
+// how many may have exits of their own; -1 if that is not known.
+func (c *Catalog) Workers(p catalog.Product) (carries bool, unique int) {
+	if p.Type != session.Dynamic || p.Direct || len(p.Sources) == 0 {
+		return false, -1
+	}
+	unique = math.MaxInt
+	for _, from := range p.Sources {
+		provider, known := c.providers[from.Provider]
+		if !known || !provider.Capabilities().Workers {
+			return false, -1
+		}
+		if local, ok := provider.(ports.Crowd); ok {
+			unique = min(unique, len(local.Exits(session.Location{})))
+		} else {
+			unique = -1
+		}
+	}
+	return true, unique
 }

@@ -69,15 +69,15 @@ func unbooked(ctx context.Context, tx repos, agentID string, w billing.Wallet) (
 	return sum, err
 }
 
-// Transactions lists an agent's entries, newest first; an empty type lists all.
+// Transactions lists an agent's entries, newest first.
 func (u *Wallet) Transactions(
-	ctx context.Context, agentID string, of billing.Type, page domain.Page,
+	ctx context.Context, agentID string, f ports.LedgerFilter, page domain.Page,
 ) (list domain.List[billing.Entry], err error) {
-	if of != "" && !slices.Contains(billing.Types, of) {
+	if f.Type != "" && !slices.Contains(billing.Types, f.Type) {
 		return list, domain.InvalidField("type", "must be a transaction type")
 	}
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		list, err = tx.Ledger().Entries(ctx, agentID, ports.LedgerFilter{Type: of}, page)
+		list, err = tx.Ledger().Entries(ctx, agentID, f, page)
 		return err
 	})
 	return list, err

@@ -14,6 +14,7 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
+	"agentproxy/ports"
 	"agentproxy/test/apptest"
 )
 
@@ -45,18 +46,18 @@ func TestTransactions(t *testing.T) {
 	w := apptest.New(t)
 	agent := w.RegisterFunded(5)
 	w.Buy(agent, apptest.Static)
-	list, err := w.Wallet.Transactions(t.Context(), agent, "", domain.Page{Number: 1, Size: 2})
+	list, err := w.Wallet.Transactions(t.Context(), agent, ports.LedgerFilter{Type: ""}, domain.Page{Number: 1, Size: 2})
 	apptest.OK(t, err)
 	if list.Total != 4 || len(list.Items) != 2 || list.Items[0].Type != billing.ChargeEntry || list.Items[0].Charged() != apptest.Dollars("1") ||
 		list.Items[0].Amount() != 0 || list.Items[1].BalanceAfter != apptest.Dollars("14") {
 		t.Errorf("listed %+v", list)
 	}
-	list, err = w.Wallet.Transactions(t.Context(), agent, billing.Adjustment, domain.Page{Number: 1, Size: 20})
+	list, err = w.Wallet.Transactions(t.Context(), agent, ports.LedgerFilter{Type: billing.Adjustment}, domain.Page{Number: 1, Size: 20})
 	apptest.OK(t, err)
 	if list.Total != 1 || list.Items[0].Amount() != apptest.Dollars("5") || list.Items[0].Description != "for the test" {
 		t.Errorf("listed %+v", list)
 	}
-	_, err = w.Wallet.Transactions(t.Context(), agent, "gift", domain.Page{Number: 1, Size: 20})
+	_, err = w.Wallet.Transactions(t.Context(), agent, ports.LedgerFilter{Type: "gift"}, domain.Page{Number: 1, Size: 20})
 	apptest.ErrorIs(t, err, domain.ErrInvalid)
 }
 

@@ -66,6 +66,26 @@ func (p *Tasks) Settle(ctx context.Context) error {
 		}, p.settleSession, func(string) {})
 }
 
+// SettleLag returns how long the session that is due longest has waited for Settle; 0 if none is due.
+func (p *Tasks) SettleLag(ctx context.Context) (lag time.Duration, err error) {
+	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
+		now := p.clock.Now()
+		due, err := tx.Sessions().SettleDue(ctx, now, 1)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		at, err := tx.Traffic().SettleAt(ctx, due[0])
+		if err == nil && !at.IsZero() {
+			lag = max(now.Sub(at), 0)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("settle lag: %w", err)
+	}
+	return lag, nil
+}
+
 func (p *Tasks) settleSession(ctx context.Context, tx repos, id string, now time.Time) error {
 	s, err := tx.Sessions().Load(ctx, id)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/app/ledger"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/test/apptest"
@@ -61,9 +62,15 @@ func TestSettleWaitsForALease(t *testing.T) {
 	if held := w.Read(agent, v.ID).Money.Held.Total(); held == 0 {
 		t.Error("nothing is held while a lease is out")
 	}
+	w.Clock.Advance(ledger.SettleLate + 5*time.Second)
+	lag, err := w.Tasks.SettleLag(t.Context())
+	apptest.OK(t, err)
+	apptest.Equal(t, "late by", lag, 5*time.Second)
 	apptest.OK(t, w.Tasks.Reclaim(t.Context()))
-	w.Clock.Advance(20 * time.Second)
 	apptest.OK(t, w.Tasks.Settle(t.Context()))
+	lag, err = w.Tasks.SettleLag(t.Context())
+	apptest.OK(t, err)
+	apptest.Equal(t, "late by, once settled", lag, 0)
 	apptest.Equal(t, "the balance", w.Balance(agent), apptest.Dollars("10"))
 }
 

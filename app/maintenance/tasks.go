@@ -14,6 +14,7 @@ import (
 	"agentproxy/app/sessions"
 	trafficapp "agentproxy/app/traffic"
 	"agentproxy/domain/eventlog"
+	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
@@ -113,6 +114,12 @@ func (p *Tasks) Purge(ctx context.Context) error {
 	})
 	if err != nil {
 		return fmt.Errorf("purge webhook events: %w", err)
+	}
+	err = p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
+		return tx.Peers().Purge(ctx, now.Add(-traffic.KeepClients), now.Add(-traffic.KeepHosts-session.Day), passSize)
+	})
+	if err != nil {
+		return fmt.Errorf("purge clients and hosts: %w", err)
 	}
 	if err := p.hub.Purge(ctx); err != nil {
 		return fmt.Errorf("purge changes: %w", err)

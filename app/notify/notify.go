@@ -96,17 +96,20 @@ func Cost(s session.Session) []string {
 }
 
 // HealthChanged notifies of a risk level that has changed for good, and records it
-// in the state as announced. The caller stores the state.
+// in the state as announced. The caller stores the state. It is that of a worker if one is named.
 func HealthChanged(
-	ctx context.Context, tx Repos, ids ports.IDs, now time.Time, agentID, sessionID string, s *health.State,
+	ctx context.Context, tx Repos, ids ports.IDs, now time.Time, agentID, sessionID, worker string,
+	s *health.State,
 ) error {
 	from, to, changed := s.Announce(now)
 	if !changed {
 		return nil
 	}
-	_, err := Enqueue(ctx, tx, ids, now, Notification{AgentID: agentID, Of: webhook.SessionHealthChanged,
-		Data: map[string]string{
-			"session_id": sessionID, "risk_level": string(to), "previous_risk_level": string(from)}})
+	data := map[string]string{"session_id": sessionID, "risk_level": string(to), "previous_risk_level": string(from)}
+	if worker != "" {
+		data["worker"] = worker
+	}
+	_, err := Enqueue(ctx, tx, ids, now, Notification{AgentID: agentID, Of: webhook.SessionHealthChanged, Data: data})
 	return err
 }
 

@@ -179,7 +179,7 @@ func TestFaultyProvider(t *testing.T) {
 			w.Seller.Next(fake.Provision, steps[i%len(steps)])
 		}
 		product := []string{apptest.Remote, apptest.RemoteAsync, apptest.RemoteStatic}[i%3]
-		d, err := w.CreateWith(agent, product, idempotency.Call{Key: w.Secrets.ProxyPassword(string(rune(i))), Path: "/s", Hash: []byte{1}})
+		d, err := w.CreateWith(agent, product, idempotency.Call{Key: w.Secrets.ProxyPassword(string(rune(i)), 0), Path: "/s", Hash: []byte{1}})
 		if err == nil && i%4 == 0 {
 			_, err = w.Sessions.Terminate(t.Context(), agent, d.View.ID)
 			apptest.OK(t, err)

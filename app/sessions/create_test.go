@@ -31,7 +31,7 @@ func TestCreateAtOnce(t *testing.T) {
 		}
 		apptest.Equal(t, "held", v.Cost, sessions.Cost{Held: apptest.Dollars("1")})
 		apptest.Equal(t, "the health", v.Verdict.HealthScore, 100)
-		apptest.Equal(t, "the password", v.Password, w.Secrets.ProxyPassword(v.ID))
+		apptest.Equal(t, "the password", v.Password, w.Secrets.ProxyPassword(v.ID, 0))
 		apptest.Equal(t, "the balance", w.Balance(agent), apptest.Dollars("109"))
 		if got := w.Read(agent, v.ID); got.Status != session.Active || got.Cost != v.Cost || got.Usage != v.Usage || got.Verdict != v.Verdict {
 			t.Errorf("read %+v, created %+v", got, v)

@@ -11,6 +11,8 @@ type Repos interface {
 	Agents() ports.Agents
 	Health() ports.Health
 	Policies() ports.Policies
+	Workers() ports.Workers
+	Peers() ports.Peers
 }
 
 func narrow(store ports.Store) ports.Unit[Repos] {

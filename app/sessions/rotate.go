@@ -20,6 +20,8 @@ type Rotate struct {
 	SessionID string
 	Reason    health.RotationReason // empty: manual
 	Call      idempotency.Call
+	// CloseConnections closes what is open on the old exit.
+	CloseConnections bool
 }
 
 // Rotate gives a dynamic session a new exit. The session id stays.
@@ -43,6 +45,9 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (Done, error) {
 		r, err := tx.Sessions().Read(ctx, in.AgentID, in.SessionID)
 		if err != nil {
 			return err
+		}
+		if in.CloseConnections {
+			r.Session = r.Session.CloseConnections()
 		}
 		if r, err = u.RotateIn(ctx, tx, r, in.Reason, eventlog.Agent, now); err != nil {
 			return err

@@ -60,6 +60,7 @@ type View struct {
 	ports.SessionRead
 	Password string // of the proxy; derived, never stored
 	Verdict  health.Verdict
+	Workers  health.Crew // of a dynamic session
 	Cost     Cost
 	// Direct holds the provider's own proxies of a direct session, one per exit. It
 	// is nil if the session goes through the gateway, and empty if the provider
@@ -80,7 +81,7 @@ func (u *Service) view(r ports.SessionRead, now time.Time) View {
 	due := r.ChargeDue(r.Usage.Used())
 	return View{
 		SessionRead: r,
-		Password:    u.secrets.ProxyPassword(r.ID),
+		Password:    u.secrets.ProxyPassword(r.ID, r.PasswordNo),
 		Verdict:     r.Health.Verdict(now, r.Type == session.Static),
 		Cost: Cost{
 			Charged:  r.Money.Charged.Total() + due,
@@ -91,17 +92,43 @@ func (u *Service) view(r ports.SessionRead, now time.Time) View {
 	}
 }
 
+// workersOf reads the health of the workers of the dynamic ones of sessions.
+func workersOf(ctx context.Context, tx Repos, reads ...ports.SessionRead) (map[string][]ports.WorkerHealth, error) {
+	var ids []string
+	for _, r := range reads {
+		if r.Type == session.Dynamic {
+			ids = append(ids, r.ID)
+		}
+	}
+	return tx.Workers().HealthOf(ctx, ids)
+}
+
+// with makes the verdict that of the session and its workers.
+func (v View) with(workers []ports.WorkerHealth) View {
+	if len(workers) > 0 {
+		states := make([]*health.State, len(workers))
+		for i := range workers {
+			states[i] = &workers[i].State
+		}
+		v.Verdict, v.Workers = v.Health.VerdictWith(v.AsOf, false, states)
+	}
+	return v
+}
+
 // Read returns one session of an agent.
 func (u *Service) Read(ctx context.Context, agentID, id string) (View, error) {
 	var r ports.SessionRead
-	err := u.store.Read(ctx, func(ctx context.Context, tx Repos) (err error) {
-		r, err = tx.Sessions().Read(ctx, agentID, id)
+	var workers map[string][]ports.WorkerHealth
+	err := u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+		if r, err = tx.Sessions().Read(ctx, agentID, id); err == nil {
+			workers, err = workersOf(ctx, tx, r)
+		}
 		return err
 	})
 	if err != nil {
 		return View{}, err
 	}
-	v := u.view(r, u.clock.Now())
+	v := u.view(r, u.clock.Now()).with(workers[id])
 	v.Direct, err = u.access.Direct(ctx, v.Session)
 	return v, err
 }
@@ -116,8 +143,11 @@ type List struct {
 // List returns a page of an agent's sessions, newest first.
 func (u *Service) List(ctx context.Context, in List) (domain.List[View], error) {
 	var reads domain.List[ports.SessionRead]
+	var workers map[string][]ports.WorkerHealth
 	err := u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
-		reads, err = tx.Sessions().List(ctx, in.AgentID, in.Filter, in.Page)
+		if reads, err = tx.Sessions().List(ctx, in.AgentID, in.Filter, in.Page); err == nil {
+			workers, err = workersOf(ctx, tx, reads.Items...)
+		}
 		return err
 	})
 	out := domain.List[View]{Page: reads.Page, Total: reads.Total, Next: reads.Next, Items: make([]View, len(reads.Items))}
@@ -126,7 +156,7 @@ func (u *Service) List(ctx context.Context, in List) (domain.List[View], error) 
 		return out, err
 	}
 	for i, r := range reads.Items {
-		out.Items[i] = u.view(r, now)
+		out.Items[i] = u.view(r, now).with(workers[r.ID])
 		if out.Items[i].Direct, err = u.access.Direct(ctx, r.Session); err != nil {
 			return out, err
 		}

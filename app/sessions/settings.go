@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"agentproxy/app/idempotency"
+	"agentproxy/domain"
+	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
@@ -13,25 +16,44 @@ type Change struct {
 	AgentID   string
 	SessionID string
 	Labels    *session.Labels
+	// AllowedIPs are networks and addresses.
+	AllowedIPs *[]string
 }
 
 // check checks what does not depend on the session.
 func (in Change) check() error {
 	if in.Labels != nil {
-		return in.Labels.Check()
+		if err := in.Labels.Check(); err != nil {
+			return err
+		}
+	}
+	if in.AllowedIPs != nil {
+		if _, err := session.ParseAllowedIPs(*in.AllowedIPs); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// apply returns the session with the settings.
-func (in Change) apply(s session.Session) session.Session {
+// apply returns the session with the settings. What the end of a session makes pointless is refused
+// after it.
+func (in Change) apply(s session.Session) (session.Session, error) {
+	if s.Status.Over() && in.AllowedIPs != nil {
+		return s, session.ErrOver.Msgf("the session is %s; only its labels can be changed", s.Status)
+	}
 	if in.Labels != nil {
 		s.Labels = nil
 		if len(*in.Labels) > 0 {
 			s.Labels = *in.Labels
 		}
 	}
-	return s
+	if in.AllowedIPs != nil {
+		var err error
+		if s.AllowedIPs, err = session.ParseAllowedIPs(*in.AllowedIPs); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
 }
 
 // Change changes the settings of a session, which hold on every replica within a second. Labels
@@ -44,7 +66,7 @@ func (u *Service) Change(ctx context.Context, in Change) (View, error) {
 		}
 		return View{}, err
 	}
-	apply := func(_ context.Context, _ Repos, s session.Session) (session.Session, error) { return in.apply(s), nil }
+	apply := func(_ context.Context, _ Repos, s session.Session) (session.Session, error) { return in.apply(s) }
 	return u.changed(ctx, in.AgentID, in.SessionID, apply)
 }
 
@@ -70,4 +92,67 @@ func (u *Service) changed(
 	v := u.view(r, u.clock.Now())
 	v.Direct, err = u.access.Direct(ctx, v.Session)
 	return v, err
+}
+
+// ReplacePassword asks for another password of a session.
+type ReplacePassword struct {
+	AgentID          string
+	SessionID        string
+	CloseConnections bool
+	Call             idempotency.Call
+}
+
+// ReplacePassword replaces the password of an active session. The old one ends on every replica
+// within a second; connections that were made with it go on, unless they are to be closed.
+func (u *Service) ReplacePassword(ctx context.Context, in ReplacePassword) (Done, error) {
+	var done Done
+	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+		now := u.clock.Now()
+		prev, replay, err := u.replayed(ctx, tx, in.AgentID, in.Call, now)
+		if err != nil || replay {
+			done = prev
+			return err
+		}
+		r, err := tx.Sessions().Read(ctx, in.AgentID, in.SessionID)
+		if err != nil {
+			return err
+		}
+		if r.Session, err = u.replacePassword(ctx, r.Session, in.CloseConnections); err != nil {
+			return err
+		}
+		if err := tx.Sessions().Put(ctx, r.Session); err != nil {
+			return err
+		}
+		if err := tx.Events().Append(ctx, r.ID, []eventlog.Event{{ID: u.ids.New(eventlog.IDPrefix), At: now,
+			Source: eventlog.Agent, Type: eventlog.PasswordReplaced, LatencyMS: -1}}); err != nil {
+			return err
+		}
+		done = Done{View: u.view(r, now), Outcome: ports.Completed}
+		return idempotency.Keep(ctx, tx, in.AgentID, in.Call, r.ID, ports.Completed, now)
+	})
+	if err != nil {
+		return Done{}, err
+	}
+	if !done.Replayed {
+		u.hub.SessionChanged(in.SessionID)
+	}
+	return done, nil
+}
+
+func (u *Service) replacePassword(ctx context.Context, s session.Session, cut bool) (session.Session, error) {
+	s, err := s.ReplacePassword()
+	if err != nil {
+		return s, err
+	}
+	direct, err := u.access.Direct(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	if direct != nil {
+		return s, domain.ErrInvalid.Msgf("the seller sets the password of this session; end it and buy another one")
+	}
+	if cut {
+		s = s.CloseConnections()
+	}
+	return s, nil
 }

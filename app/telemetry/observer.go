@@ -1,8 +1,10 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
+	"agentproxy/domain/worker"
 	"agentproxy/ports"
 )
 
@@ -23,17 +26,21 @@ type Observer struct {
 	ids   ports.IDs
 
 	mu       sync.Mutex
-	sessions map[string]*observations
+	sessions map[of]*observations
 	budgets  freeBudgets
+	peers    peers
 }
 
 // NewObserver returns an empty Observer.
 func NewObserver(store ports.Store, clock ports.Clock, ids ports.IDs) *Observer {
-	return &Observer{store: narrow(store), clock: clock, ids: ids, sessions: map[string]*observations{},
-		budgets: freeBudgets{}}
+	return &Observer{store: narrow(store), clock: clock, ids: ids, sessions: map[of]*observations{},
+		budgets: freeBudgets{}, peers: newPeers(clock.Now())}
 }
 
-// observations are those of one session. The feed keeps the last events only, so
+// of is what observations are about: a session, or one of its workers.
+type of struct{ session, worker string }
+
+// observations are those of one session or worker. The feed keeps the last events only, so
 // that a busy session costs a bounded row each flush.
 type observations struct {
 	agent string
@@ -41,6 +48,8 @@ type observations struct {
 	free  free
 	ring  health.Ring
 	ready []health.Event // evidence that no report claimed in time
+	// failed is the last failure of a worker that is not stored yet.
+	failed worker.Failure
 }
 
 const (
@@ -53,11 +62,14 @@ const (
 func (o *Observer) add(id, agent string, e eventlog.Event, evidence health.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := o.of(id)
+	s := o.of(of{id, e.Worker})
 	if s == nil {
 		return
 	}
 	s.agent = agent
+	if e.Worker != "" && e.Code != "" {
+		s.failed = worker.Failure{At: e.At, Code: e.Code}
+	}
 	if e.Bytes == 0 {
 		s.free.add(e, func() bool { return o.budgets.allow(id, agent, e.At) })
 	} else {
@@ -76,7 +88,7 @@ func (o *Observer) add(id, agent string, e eventlog.Event, evidence health.Event
 
 // of returns the observations of a session, or nil if there are too many
 // sessions. The caller holds mu.
-func (o *Observer) of(id string) *observations {
+func (o *Observer) of(id of) *observations {
 	s := o.sessions[id]
 	if s == nil && len(o.sessions) < observedSessions {
 		s = &observations{}
@@ -86,7 +98,7 @@ func (o *Observer) of(id string) *observations {
 }
 
 // claim removes and returns the evidence that a report matches; false if none waits.
-func (o *Observer) claim(id string, e health.Event) (health.Event, bool) {
+func (o *Observer) claim(id of, e health.Event) (health.Event, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := o.sessions[id]
@@ -97,7 +109,7 @@ func (o *Observer) claim(id string, e health.Event) (health.Event, bool) {
 }
 
 // unclaim puts back evidence whose report was not stored after all.
-func (o *Observer) unclaim(id string, e health.Event) {
+func (o *Observer) unclaim(id of, e health.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if s := o.of(id); s != nil {
@@ -109,9 +121,10 @@ func (o *Observer) unclaim(id string, e health.Event) {
 
 // batch is what one session has ready for the store.
 type batch struct {
-	id    string
-	feed  []eventlog.Event
-	ready []health.Event
+	id     of
+	feed   []eventlog.Event
+	ready  []health.Event
+	failed worker.Failure
 }
 
 // drain removes and returns what is ready to be stored.
@@ -121,22 +134,39 @@ func (o *Observer) drain(now time.Time) []batch {
 	var out []batch
 	for id, s := range o.sessions {
 		s.ready = s.ring.Expire(now, s.ready)
-		s.feed = append(s.feed, s.free.take(now, func() bool { return o.budgets.allow(id, s.agent, now) })...)
+		s.feed = append(s.feed, s.free.take(now, func() bool { return o.budgets.allow(id.session, s.agent, now) })...)
 		if len(s.feed) == 0 && len(s.ready) == 0 {
 			if s.ring.Len() == 0 && s.free.idle(now) {
 				delete(o.sessions, id)
 			}
 			continue
 		}
-		inOrder(s.feed)
-		b := batch{id: id, feed: s.feed, ready: s.ready}
-		if len(b.feed) > feedLimit {
-			b.feed = b.feed[len(b.feed)-feedLimit:]
-		}
+		b := batch{id: id, feed: s.feed, ready: s.ready, failed: s.failed}
 		out = append(out, b)
-		s.feed, s.ready = nil, nil
+		s.feed, s.ready, s.failed = nil, nil, worker.Failure{}
 	}
-	return out
+	return joined(out)
+}
+
+// joined sorts batches by session, and makes one feed of those of a session and its workers: a fleet
+// does not write more of it than one identity does.
+func joined(batches []batch) []batch {
+	slices.SortFunc(batches, func(a, b batch) int {
+		return cmp.Or(cmp.Compare(a.id.session, b.id.session), cmp.Compare(a.id.worker, b.id.worker))
+	})
+	first := 0
+	for i := 1; i < len(batches); i++ {
+		if batches[i].id.session != batches[first].id.session {
+			first = i
+			continue
+		}
+		batches[first].feed, batches[i].feed = append(batches[first].feed, batches[i].feed...), nil
+	}
+	for i, b := range batches {
+		inOrder(b.feed)
+		batches[i].feed = b.feed[max(0, len(b.feed)-feedLimit):]
+	}
+	return batches
 }
 
 // restore puts back what could not be stored.
@@ -151,13 +181,18 @@ func (o *Observer) restore(b batch) {
 	s.feed = s.feed[max(0, len(s.feed)-feedLimit):]
 	s.ready = append(b.ready, s.ready...)
 	s.ready = s.ready[:min(len(s.ready), readyLimit)]
+	if s.failed.At.IsZero() {
+		s.failed = b.failed
+	}
 }
 
 // Observe buffers an observation of the gateway. It does not block on the store.
 func (o *Observer) Observe(ob traffic.Observation) {
 	e := eventlog.Event{ID: o.ids.New(eventlog.IDPrefix), At: ob.At, Source: eventlog.Gateway, Type: ob.Type,
 		TargetHost: ob.Host, StatusCode: ob.StatusCode, Code: ob.Code, Bytes: ob.Bytes,
-		LatencyMS: int(ob.Latency.Milliseconds()), ExitIP: ob.ExitIP, Retryable: ob.Retryable, HowToFix: ob.HowToFix}
+		LatencyMS: int(ob.Latency.Milliseconds()), ExitIP: ob.ExitIP, Retryable: ob.Retryable, HowToFix: ob.HowToFix,
+		Worker: ob.Worker}
+	o.peers.add(ob)
 	o.add(ob.SessionID, ob.AgentID, e, health.Event{Type: ob.Evidence, StatusCode: ob.StatusCode,
 		Host: health.CanonicalHost(ob.Host), At: ob.At})
 }
@@ -168,13 +203,15 @@ const FlushEvery = 500 * time.Millisecond
 
 // Flush stores the feed, and the evidence that has waited for its report.
 func (o *Observer) Flush(ctx context.Context) error {
-	return o.flush(ctx, o.clock.Now())
+	now := o.clock.Now()
+	return errors.Join(o.flush(ctx, now), o.peers.flush(ctx, o.store, now, false))
 }
 
 // FlushAll stores everything, evidence that still waits included. It is called
 // before the process stops.
 func (o *Observer) FlushAll(ctx context.Context) error {
-	return o.flush(ctx, o.clock.Now().Add(time.Hour))
+	now := o.clock.Now()
+	return errors.Join(o.flush(ctx, now.Add(time.Hour)), o.peers.flush(ctx, o.store, now, true))
 }
 
 // flushLimit is how many sessions one transaction stores.
@@ -207,20 +244,23 @@ func (o *Observer) flush(ctx context.Context, upTo time.Time) error {
 
 func (o *Observer) storeBatch(ctx context.Context, tx repos, b batch) error {
 	if len(b.feed) > 0 {
-		if err := tx.Events().Append(ctx, b.id, b.feed); err != nil {
+		if err := tx.Events().Append(ctx, b.id.session, b.feed); err != nil {
 			return err
 		}
 	}
-	if len(b.ready) == 0 {
+	if len(b.ready) == 0 && b.failed.At.IsZero() {
 		return nil
 	}
-	found, err := tx.Health().Get(ctx, "", []string{b.id})
+	found, err := tx.Health().Get(ctx, "", []string{b.id.session})
 	if err != nil {
 		return err
 	}
-	read, ok := found[b.id]
+	read, ok := found[b.id.session]
 	if !ok {
 		return nil
+	}
+	if b.id.worker != "" {
+		return o.storeWorker(ctx, tx, b, read)
 	}
 	var tally ports.Tally
 	for _, e := range b.ready {
@@ -231,11 +271,36 @@ func (o *Observer) storeBatch(ctx context.Context, tx repos, b batch) error {
 		return err
 	}
 	if !read.Status.Over() {
-		if err := notify.HealthChanged(ctx, tx, o.ids, o.clock.Now(), read.AgentID, b.id, &read.State); err != nil {
+		err := notify.HealthChanged(ctx, tx, o.ids, o.clock.Now(), read.AgentID, b.id.session, "", &read.State)
+		if err != nil {
 			return err
 		}
 	}
-	return tx.Health().Put(ctx, b.id, read.State)
+	return tx.Health().Put(ctx, b.id.session, read.State)
+}
+
+// storeWorker stores what was seen of a worker. What was seen of one that was removed is dropped.
+func (o *Observer) storeWorker(ctx context.Context, tx repos, b batch, read ports.HealthRead) error {
+	states, err := tx.Workers().Health(ctx, b.id.session, b.id.worker)
+	if err != nil || len(states) == 0 {
+		return err
+	}
+	h := &states[0]
+	var tally ports.Tally
+	for _, e := range b.ready {
+		h.State.Observe(e)
+		countEvidence(&tally, e)
+	}
+	if err := tx.Counters().Add(ctx, read.AgentID, tally); err != nil {
+		return err
+	}
+	if !read.Status.Over() {
+		err := notify.HealthChanged(ctx, tx, o.ids, o.clock.Now(), read.AgentID, b.id.session, h.Name, &h.State)
+		if err != nil {
+			return err
+		}
+	}
+	return tx.Workers().PutHealth(ctx, h.ID, h.State, b.failed)
 }
 
 // countEvidence counts one event that may be evidence about an exit.

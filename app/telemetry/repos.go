@@ -10,7 +10,9 @@ type repos interface {
 	notify.Repos
 	Events() ports.Events
 	Health() ports.Health
+	Workers() ports.Workers
 	Counters() ports.Counters
+	Peers() ports.Peers
 }
 
 func narrow(store ports.Store) ports.Unit[repos] {

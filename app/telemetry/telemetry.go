@@ -36,6 +36,7 @@ func New(store ports.Store, clock ports.Clock, ids ports.IDs, observer *Observer
 // ReportedEvent is one event as an agent sent it.
 type ReportedEvent struct {
 	SessionID string
+	Worker    string // empty: the session's own exit
 	health.Report
 }
 
@@ -64,7 +65,7 @@ func (t *Service) Report(ctx context.Context, agentID string, e ReportedEvent) (
 	if refusal := out.results[0].Err; refusal != nil {
 		return Reported{}, refusal
 	}
-	h := out.sessions[e.SessionID]
+	h := out.sessions[of{e.SessionID, e.Worker}]
 	return Reported{EventID: out.ids[0], Verdict: h.State.Verdict(t.clock.Now(), h.Type == session.Static)}, nil
 }
 
@@ -102,43 +103,43 @@ const maxIssues = 50
 type reportedOn struct {
 	ports.HealthRead
 	feed []eventlog.Event
+	id   int64 // of the worker; 0: the session itself
 }
 
 // accepted is the result of the events of a call.
 type accepted struct {
 	ids      []string // of the events
 	results  []EventResult
-	sessions map[string]*reportedOn
+	sessions map[of]*reportedOn
 }
 
 // take stores valid events in one transaction.
 func (t *Service) take(ctx context.Context, agentID string, events []ReportedEvent) (out accepted, err error) {
-	order := make([]string, 0, 16)
-	count := make(map[string]int, 16)
+	order := make([]of, 0, 16)
+	count := make(map[of]int, 16)
 	out.ids = make([]string, len(events))
 	for i, e := range events {
-		if count[e.SessionID]++; count[e.SessionID] == 1 {
-			order = append(order, e.SessionID)
+		on := of{e.SessionID, e.Worker}
+		if count[on]++; count[on] == 1 {
+			order = append(order, on)
 		}
 		out.ids[i] = t.ids.New(eventlog.IDPrefix)
 	}
 	// A transaction may run again, but evidence is claimed once.
 	claims := make([]*health.Event, len(events))
-	ahead := ports.ReadAhead(ctx, ports.Ahead{Agent: agentID, Health: order})
+	ahead := ports.ReadAhead(ctx, ports.Ahead{Agent: agentID, Health: sessionsOf(order)})
 	err = t.store.Update(ahead, func(ctx context.Context, tx repos) error {
 		now := t.clock.Now()
-		reads, err := tx.Health().Get(ctx, agentID, order)
-		if err != nil {
+		if out.sessions, err = reportedOf(ctx, tx, agentID, order, events); err != nil {
 			return err
 		}
-		out.sessions = make(map[string]*reportedOn, len(reads))
-		for id, r := range reads {
-			out.sessions[id] = &reportedOn{HealthRead: r, feed: make([]eventlog.Event, 0, count[id])}
+		for on, h := range out.sessions {
+			h.feed = make([]eventlog.Event, 0, count[on])
 		}
 		out.results = make([]EventResult, len(events))
 		var tally ports.Tally
 		for i, e := range events {
-			h := out.sessions[e.SessionID]
+			h := out.sessions[of{e.SessionID, e.Worker}]
 			refusal := rejection(h)
 			out.results[i] = EventResult{SessionID: e.SessionID, Err: refusal}
 			if refusal == nil {
@@ -149,7 +150,7 @@ func (t *Service) take(ctx context.Context, agentID string, events []ReportedEve
 	})
 	for i, c := range claims {
 		if c != nil && (err != nil || out.results[i].Err != nil) {
-			t.observer.unclaim(events[i].SessionID, *c)
+			t.observer.unclaim(of{events[i].SessionID, events[i].Worker}, *c)
 		}
 	}
 	return out, err
@@ -160,7 +161,7 @@ func (t *Service) record(h *reportedOn, e ReportedEvent, id string, claim **heal
 	now time.Time) {
 	event := e.Event(now)
 	if *claim == nil && event.Scored() {
-		if c, ok := t.observer.claim(e.SessionID, event); ok {
+		if c, ok := t.observer.claim(of{e.SessionID, e.Worker}, event); ok {
 			*claim = &c
 		}
 	}
@@ -186,8 +187,8 @@ func rejection(h *reportedOn) *domain.Error {
 }
 
 // storeReported stores what the events changed.
-func (t *Service) storeReported(ctx context.Context, tx repos, agentID string, order []string,
-	sessions map[string]*reportedOn, tally ports.Tally, now time.Time) error {
+func (t *Service) storeReported(ctx context.Context, tx repos, agentID string, order []of,
+	sessions map[of]*reportedOn, tally ports.Tally, now time.Time) error {
 	if tally.Reported == 0 {
 		return nil
 	}
@@ -196,13 +197,13 @@ func (t *Service) storeReported(ctx context.Context, tx repos, agentID string, o
 		if h == nil || len(h.feed) == 0 {
 			continue
 		}
-		if err := notify.HealthChanged(ctx, tx, t.ids, now, agentID, id, &h.State); err != nil {
+		if err := notify.HealthChanged(ctx, tx, t.ids, now, agentID, id.session, id.worker, &h.State); err != nil {
 			return err
 		}
-		if err := tx.Health().Put(ctx, id, h.State); err != nil {
+		if err := h.put(ctx, tx, id.session); err != nil {
 			return err
 		}
-		if err := tx.Events().Append(ctx, id, h.feed); err != nil {
+		if err := tx.Events().Append(ctx, id.session, h.feed); err != nil {
 			return err
 		}
 	}
@@ -212,7 +213,7 @@ func (t *Service) storeReported(ctx context.Context, tx repos, agentID string, o
 // eventOf returns the entry of the event feed for a report.
 func eventOf(e ReportedEvent, id string, event health.Event) eventlog.Event {
 	f := eventlog.Event{ID: id, At: event.At, Source: eventlog.Agent, Type: e.Type, TargetHost: e.TargetHost,
-		StatusCode: event.StatusCode, LatencyMS: -1, Message: e.ErrorMessage}
+		StatusCode: event.StatusCode, LatencyMS: -1, Message: e.ErrorMessage, Worker: e.Worker}
 	if event.HasLatency {
 		f.LatencyMS = event.LatencyMS
 	}
@@ -227,11 +228,13 @@ type HealthView struct {
 	Verdict health.Verdict
 	State   health.State
 	At      time.Time
+	Workers health.Crew // of a dynamic session
 }
 
 // Health reads the health of a session, whatever its status.
 func (t *Service) Health(ctx context.Context, agentID, id string) (HealthView, error) {
 	var r ports.HealthRead
+	var workers map[string][]ports.WorkerHealth
 	err := t.store.View(ctx, func(ctx context.Context, tx repos) error {
 		reads, err := tx.Health().Get(ctx, agentID, []string{id})
 		if err != nil {
@@ -241,8 +244,20 @@ func (t *Service) Health(ctx context.Context, agentID, id string) (HealthView, e
 		if r, ok = reads[id]; !ok {
 			return session.ErrNotFound
 		}
-		return nil
+		workers, err = tx.Workers().HealthOf(ctx, []string{id})
+		return err
 	})
 	now := t.clock.Now()
-	return HealthView{Verdict: r.State.Verdict(now, r.Type == session.Static), State: r.State, At: now}, err
+	v := HealthView{State: r.State, At: now}
+	v.Verdict, v.Workers = r.State.VerdictWith(now, r.Type == session.Static, StatesOf(workers[id]))
+	return v, err
+}
+
+// StatesOf returns the states of workers.
+func StatesOf(workers []ports.WorkerHealth) []*health.State {
+	states := make([]*health.State, len(workers))
+	for i := range workers {
+		states[i] = &workers[i].State
+	}
+	return states
 }

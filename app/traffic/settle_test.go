@@ -13,6 +13,7 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
+	"agentproxy/ports"
 	"agentproxy/test/apptest"
 )
 
@@ -83,7 +84,7 @@ func TestHourlyCharges(t *testing.T) {
 					apptest.OK(t, w.Tasks.Settle(t.Context()))
 				}
 				if minute%60 == 59 {
-					list, err := w.Wallet.Transactions(t.Context(), agent, billing.ChargeEntry, domain.Page{Number: 1, Size: 100})
+					list, err := w.Wallet.Transactions(t.Context(), agent, ports.LedgerFilter{Type: billing.ChargeEntry}, domain.Page{Number: 1, Size: 100})
 					apptest.OK(t, err)
 					apptest.Equal(t, "charges listed", list.Total, minute/60+1)
 				}
@@ -93,7 +94,7 @@ func TestHourlyCharges(t *testing.T) {
 			got, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
 			apptest.OK(t, err)
 			apptest.Equal(t, "charged", got.Cost.Charged, billing.TrafficCharge(used, v.Price))
-			list, err := w.Wallet.Transactions(t.Context(), agent, billing.ChargeEntry, domain.Page{Number: 1, Size: 100})
+			list, err := w.Wallet.Transactions(t.Context(), agent, ports.LedgerFilter{Type: billing.ChargeEntry}, domain.Page{Number: 1, Size: 100})
 			apptest.OK(t, err)
 			apptest.Equal(t, "charges listed", list.Total, 6)
 		})

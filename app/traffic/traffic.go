@@ -17,6 +17,7 @@ import (
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/webhook"
+	"agentproxy/domain/worker"
 	"agentproxy/ports"
 )
 
@@ -94,7 +95,8 @@ func routeOf(s session.Session) traffic.Route {
 		s.ExpiresAt = time.Time{}
 	}
 	return traffic.Route{SessionID: s.ID, Provider: s.Provider, ProductNo: s.ProductNo, AgentID: s.AgentID, Type: s.Type,
-		Status: s.Status, Reason: s.Reason, Exits: s.Exits, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt,
+		Status: s.Status, Reason: s.Reason, Exits: s.Exits, PasswordNo: s.PasswordNo, Allowed: s.AllowedIPs,
+		Cuts: s.Cuts, Rotation: s.Rotation.Count, NextAt: s.Rotation.NextAt,
 		ExpiresAt: s.ExpiresAt}
 }
 
@@ -127,6 +129,12 @@ func (t *Service) record(ctx context.Context, tx Repos, s session.Session, befor
 	}
 	if err != nil || d.Up+d.Down+d.Connections == 0 {
 		return s, err
+	}
+	for _, w := range d.Workers {
+		more := worker.Usage{Up: w.Up, Down: w.Down, Connections: w.Connections}
+		if err := tx.Workers().Count(ctx, w.ID, more, now); err != nil {
+			return s, err
+		}
 	}
 	hour := now.Truncate(time.Hour)
 	used := ports.Totals{Up: d.Up, Down: d.Down, Connections: d.Connections}

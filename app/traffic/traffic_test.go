@@ -3,6 +3,7 @@ package traffic_test
 import (
 	"context"
 	"fmt"
+	"github.com/google/go-cmp/cmp"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -24,7 +25,9 @@ func TestRenewTraffic(t *testing.T) {
 		ask := traffic.Ask{SessionID: v.ID, Lease: "a", Up: 1000, Down: 2000, Connections: 2, Want: 1 << 20}
 		first := w.RenewLease(ask)
 		for range 3 {
-			apptest.Equal(t, "the grant", w.RenewLease(ask), first)
+			if diff := cmp.Diff(first, w.RenewLease(ask)); diff != "" {
+				t.Error(diff)
+			}
 		}
 		u := w.Read(agent, v.ID).Usage
 		if u.Up != 1000 || u.Down != 2000 || u.Connections != 2 || u.Leased != 1<<20 {

@@ -21,23 +21,29 @@ var version = "0.1.0"
 type commands struct {
 	JSON bool `name:"json" help:"Print the data of the answer as JSON."`
 
-	Register registerCommand `cmd:"" help:"Open an account and keep its key in the profile."`
-	Account  accountCommand  `cmd:"" help:"The account."`
-	Products productsCommand `cmd:"" help:"What is sold."`
-	Quote    quoteCommand    `cmd:"" help:"What a purchase would cost."`
-	Buy      buyCommand      `cmd:"" help:"Buy a session."`
-	Ls       lsCommand       `cmd:"" help:"List sessions."`
-	Show     showCommand     `cmd:"" help:"One session."`
-	Env      envCommand      `cmd:"" help:"Lines for a shell to evaluate, with the password."`
-	URL      urlCommand      `cmd:"" name:"url" help:"The proxy's address, with the password."`
-	Connect  connectCommand  `cmd:"" help:"What to write so that a client uses a session."`
-	Rotate   rotateCommand   `cmd:"" help:"Change the exit of a dynamic session."`
-	Explain  explainCommand  `cmd:"" help:"Why a request failed: joins what the client saw with what the gateway saw."`
-	Check    checkCommand    `cmd:"" help:"Try one connection through a session."`
-	End      endCommand      `cmd:"" help:"End a session."`
-	Balance  balanceCommand  `cmd:"" help:"The balance."`
-	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Serve the tools of agents over stdin and stdout."`
-	Version  versionCommand  `cmd:"" help:"Print the version."`
+	Register     registerCommand     `cmd:"" help:"Open an account and keep its key in the profile."`
+	Account      accountCommand      `cmd:"" help:"The account."`
+	Products     productsCommand     `cmd:"" help:"What is sold."`
+	Quote        quoteCommand        `cmd:"" help:"What a purchase would cost."`
+	Buy          buyCommand          `cmd:"" help:"Buy a session."`
+	Ls           lsCommand           `cmd:"" help:"List sessions."`
+	Show         showCommand         `cmd:"" help:"One session."`
+	Env          envCommand          `cmd:"" help:"Lines for a shell to evaluate, with the password."`
+	URL          urlCommand          `cmd:"" name:"url" help:"The proxy's address, with the password."`
+	Connect      connectCommand      `cmd:"" help:"What to write so that a client uses a session."`
+	Rotate       rotateCommand       `cmd:"" help:"Change the exit of a dynamic session."`
+	Explain      explainCommand      `cmd:"" help:"Why a request failed: joins what the client saw with what the gateway saw."`
+	Check        checkCommand        `cmd:"" help:"Try one connection through a session."`
+	Renew        renewCommand        `cmd:"" help:"Extend a static session."`
+	Report       reportCommand       `cmd:"" help:"Tell what came of a request; prints whether to go on, rotate or pause."`
+	Events       eventsCommand       `cmd:"" help:"What happened to a session, the newest first."`
+	End          endCommand          `cmd:"" help:"End a session."`
+	Balance      balanceCommand      `cmd:"" help:"The balance."`
+	Transactions transactionsCommand `cmd:"" help:"The movements of the balance, the newest first."`
+	Recharge     rechargeCommand     `cmd:"" help:"Order a recharge: where a person sends money."`
+	Forward      forwardCommand      `cmd:"" help:"Run a local proxy without a password in front of a session."`
+	MCP          mcpCommand          `cmd:"" name:"mcp" help:"Serve the tools of agents over stdin and stdout."`
+	Version      versionCommand      `cmd:"" help:"Print the version."`
 }
 
 // streams are where a command reads and writes.

@@ -7,8 +7,10 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/mattn/go-isatty"
 )
@@ -93,18 +95,32 @@ func each(v any, field string, change func(name, text string) string) any {
 	return v
 }
 
+// clean replaces what would move the cursor or end a column: hosts of events are what agents reported.
+func clean(row []string) []string {
+	row = slices.Clone(row)
+	for i := range row {
+		row[i] = strings.Map(func(r rune) rune {
+			if unicode.IsPrint(r) {
+				return r
+			}
+			return ' '
+		}, row[i])
+	}
+	return row
+}
+
 // table prints rows: aligned under a header on a terminal, else with tabs and without one.
 func table(w io.Writer, header []string, rows [][]string) {
 	if !isTerminal(w) {
 		for _, r := range rows {
-			fmt.Fprintln(w, strings.Join(r, "\t"))
+			fmt.Fprintln(w, strings.Join(clean(r), "\t"))
 		}
 		return
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, strings.ToUpper(strings.Join(header, "\t")))
 	for _, r := range rows {
-		fmt.Fprintln(t, strings.Join(r, "\t"))
+		fmt.Fprintln(t, strings.Join(clean(r), "\t"))
 	}
 	_ = t.Flush()
 }

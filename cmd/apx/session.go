@@ -125,23 +125,3 @@ func (o endCommand) Run(ctx context.Context, c *commands, s streams) error {
 	}
 	return o.act(ctx, c, s, "POST", "/terminate", map[string]any{})
 }
-
-type checkCommand struct{ one }
-
-// Run tries one connection.
-func (o checkCommand) Run(ctx context.Context, c *commands, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
-	var d struct {
-		ExitIP  string  `json:"exit_ip"`
-		Country *string `json:"country"`
-		MS      int     `json:"latency_ms"`
-	}
-	data, err := service.read(ctx, "POST", "/sessions/"+url.PathEscape(o.Session)+"/check", "", map[string]any{}, &d)
-	if err != nil {
-		return err
-	}
-	return c.show(s, data, func(w io.Writer) { fmt.Fprintf(w, "%s\t%s\t%d ms\n", d.ExitIP, text(d.Country), d.MS) })
-}

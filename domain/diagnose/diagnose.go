@@ -293,6 +293,14 @@ func (f *facts) unknown() Cause {
 	return c
 }
 
+// captcha finds that a page or an error is about a captcha.
+var captcha = oneOf(captchaTexts...)
+
+// LooksBlocked reports whether a target's answer refuses the exit rather than the request.
+func LooksBlocked(status int, body string) bool {
+	return status == 403 || status == 429 || status == 451 || captcha.MatchString(body)
+}
+
 // ago words an age.
 func ago(age time.Duration) string {
 	if age < time.Minute {

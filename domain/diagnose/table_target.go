@@ -1,16 +1,19 @@
 package diagnose
 
+// captchaTexts are in pages that ask whether a person reads them.
+var captchaTexts = []string{
+	`captcha`, `are you (a )?human`, `not a robot`, `cf-challenge`, `just a moment\.\.\.`,
+	`attention required! \`, ` cloudflare`, `datadome`, `perimeterx`, `px-captcha`, `unusual traffic`,
+}
+
 // behindConnection happen behind an open connection.
 var behindConnection = []rule{
 	{
-		name:  "captcha",
-		what:  "the target shows a captcha to this exit",
-		do:    "rotate the session with the reason captcha, and slow down",
-		place: target,
-		sure: oneOf(
-			`captcha`, `are you (a )?human`, `not a robot`, `cf-challenge`, `just a moment\.\.\.`,
-			`attention required! \`, ` cloudflare`, `datadome`, `perimeterx`, `px-captcha`, `unusual traffic`,
-		),
+		name:    "captcha",
+		what:    "the target shows a captcha to this exit",
+		do:      "rotate the session with the reason captcha, and slow down",
+		place:   target,
+		sure:    captcha,
 		reports: []string{"captcha"},
 	},
 	{

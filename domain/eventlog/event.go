@@ -40,5 +40,6 @@ type Event struct {
 	Message    string // the agent's error_message
 	Retryable  bool
 	HowToFix   string
-	Count      int // of equal ones that it represents; 0 is one
+	Worker     string // whose event it is; empty: the session's own
+	Count      int    // of equal ones that it represents; 0 is one
 }

@@ -8,8 +8,11 @@ const (
 	Rotated       = "rotated"
 	Renewed       = "renewed"
 	RenewalFailed = "renewal_failed"
-	Replaced      = "replaced" // the provider exchanged an address
-	Revealed      = "revealed" // a link showed the proxy's credentials
+	ExitLost      = "exit_lost" // the exit of a worker is gone
+	Replaced      = "replaced"  // the provider exchanged an address
+	Revealed      = "revealed"  // a link showed the proxy's credentials
+	// PasswordReplaced is the end of a proxy password.
+	PasswordReplaced = "password_replaced"
 	// What an ended session still held is charged or released: its order is decided.
 	Charged  = "charged"
 	Released = "released"

@@ -41,6 +41,9 @@ type Capabilities struct {
 	// the provider caps nothing. Only multiples of it can be sold to a direct session
 	// without giving traffic away.
 	CapUnit int64
+	// Workers: any number of exits of one order may be in use at once. Another Token is another exit,
+	// or the exits are addresses of this host that may be picked.
+	Workers bool
 	// CounterLag is how much later than it passed traffic may still be added to the
 	// counter of Usage, by the kind's documents or else a safe guess. A count is complete
 	// once it is that much younger than the end of the traffic.
@@ -175,6 +178,8 @@ type Target struct {
 	Turn     int              // how many exits the session had before; each has another Token
 	TTL      time.Duration    // how long the exit is kept at most; 0: as long as the provider can
 	Protocol session.Protocol // of the endpoint; empty: http
+	// Strict: an exit that is lost is not replaced. Invalid where it cannot be asked for.
+	Strict bool
 }
 
 // Usage is what a provider counted.

@@ -2,7 +2,9 @@ package session
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,6 +30,7 @@ type CreateRequest struct {
 	ProvisioningMode ProvisioningMode // empty means Purchase
 	MaxCost          *domain.Money    // nil means no limit
 	Labels           Labels
+	AllowedIPs       []string // CIDR or addresses
 	// ProductDefaults gives a static session the product's shortest duration and
 	// first country where Days and the country are missing. Without it they are
 	// required.
@@ -75,6 +78,8 @@ type Spec struct {
 	Existing  bool         // attach to a live session instead of buying
 	Labels    Labels
 
+	AllowedIPs []netip.Prefix
+
 	// AnyCountry selects the first country of the product where Location has none; without it a
 	// static session needs one, if the product lists countries.
 	AnyCountry bool
@@ -109,6 +114,14 @@ type checker struct{ issues []domain.FieldIssue }
 
 func (c *checker) add(field, format string, args ...any) {
 	c.issues = append(c.issues, domain.FieldIssue{Field: field, Issue: fmt.Sprintf(format, args...)})
+}
+
+// take adds the issues of another check.
+func (c *checker) take(err error) {
+	if e, ok := errors.AsType[*domain.Error](err); ok {
+		issues, _ := e.Details["fields"].([]domain.FieldIssue)
+		c.issues = append(c.issues, issues...)
+	}
 }
 
 func (c *checker) err() error {
@@ -161,8 +174,12 @@ func (r CreateRequest) Check() (Spec, error) {
 	if r.Labels.check(&c); len(r.Labels) > 0 {
 		s.Labels = r.Labels
 	}
-	if s.Existing && s.Labels != nil {
-		c.add("labels", "belong to a session that is bought; change those of a live one with PATCH")
+	var err error
+	if s.AllowedIPs, err = ParseAllowedIPs(r.AllowedIPs); err != nil {
+		c.take(err)
+	}
+	if s.Existing && (s.Labels != nil || s.AllowedIPs != nil) {
+		c.add("provisioning_mode", "existing takes no settings; change those of a live session with PATCH")
 	}
 	r.checkRotation(&c, &s)
 	if s.Type == Static {

@@ -138,6 +138,10 @@ type Session struct {
 	Failure   Failure
 	Labels    Labels
 
+	AllowedIPs []netip.Prefix // where clients may connect from; nil is anywhere
+	PasswordNo int            // how often the password was replaced
+	Cuts       int            // how often open connections were closed
+
 	CreatedAt   time.Time
 	ActivatedAt time.Time
 	ExpiresAt   time.Time // static, from activation

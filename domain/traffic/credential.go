@@ -52,16 +52,43 @@ func ParseUser(name string) (User, bool) {
 
 var passwordText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// Password derives the proxy password of a session: the first 160 bits of
-// HMAC-SHA-256 (RFC 2104) of its id. So a wrong one is refused without asking
-// the database, and none is stored.
-func Password(key []byte, sessionID string) string {
+// Password derives the first proxy password of a session: 160 bits of HMAC-SHA-256
+// (RFC 2104) of its id. So a wrong one is refused without asking the database, and
+// none is stored.
+func Password(key []byte, sessionID string) string { return NumberedPassword(key, sessionID, 0) }
+
+// passwordLength is the length of a password without its number.
+const passwordLength = 32
+
+// NumberedPassword derives the password of a session after it was replaced that often. The number is
+// its end, so that it is known which of them a client has; 0 is left out.
+func NumberedPassword(key []byte, sessionID string, number int) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(sessionID))
-	return passwordText.EncodeToString(mac.Sum(nil)[:20])
+	digits := ""
+	if number > 0 {
+		digits = strconv.Itoa(number)
+		mac.Write([]byte("/" + digits))
+	}
+	return passwordText.EncodeToString(mac.Sum(nil)[:20]) + digits
 }
 
-// CheckPassword compares in constant time.
+// PasswordNumber returns the number that a password ends in, and false for one that was never issued.
+func PasswordNumber(password string) (int, bool) {
+	if len(password) < passwordLength || len(password) > passwordLength+maxNumber {
+		return 0, false
+	}
+	digits := password[passwordLength:]
+	if digits == "" {
+		return 0, true
+	}
+	number, err := strconv.ParseUint(digits, 10, 31)
+	return int(number), err == nil && digits[0] != '0'
+}
+
+// CheckPassword compares a password of any number in constant time. Whether it is still the
+// session's depends on its number alone.
 func CheckPassword(key []byte, sessionID, password string) bool {
-	return subtle.ConstantTimeCompare([]byte(Password(key, sessionID)), []byte(password)) == 1
+	number, ok := PasswordNumber(password)
+	return ok && subtle.ConstantTimeCompare([]byte(NumberedPassword(key, sessionID, number)), []byte(password)) == 1
 }

@@ -85,3 +85,24 @@ func BenchmarkCheckPassword(b *testing.B) {
 		}
 	}
 }
+
+func TestNumberedPasswords(t *testing.T) {
+	key := []byte("key")
+	id := "sess_aaaaaaaaaaaaaaaaaaaa"
+	seen := map[string]bool{}
+	for number := range 12 {
+		p := traffic.NumberedPassword(key, id, number)
+		if n, ok := traffic.PasswordNumber(p); !ok || n != number || seen[p[:32]] || !traffic.CheckPassword(key, id, p) {
+			t.Errorf("%d: %q has number %d, %v", number, p, n, ok)
+		}
+		seen[p[:32]] = true
+		for _, other := range []string{p + "0", p + "1", p[:31], p[:32] + "13", "a" + p, p + "x", p[:32] + "01", p[:32] + "-1"} {
+			if other != p && traffic.CheckPassword(key, id, other) {
+				t.Errorf("%q passes for %q", other, p)
+			}
+		}
+	}
+	if traffic.Password(key, id) != traffic.NumberedPassword(key, id, 0) {
+		t.Error("the first password has changed")
+	}
+}

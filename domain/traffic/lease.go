@@ -49,7 +49,8 @@ func (u Usage) ThresholdsReached(d Delta) (reached []int) {
 type Delta struct {
 	Up, Down, Connections int64
 	Leased                int64
-	At                    time.Time // when bytes or connections last moved
+	Workers               []WorkerUse // the part of it that moved through workers
+	At                    time.Time   // when bytes or connections last moved
 }
 
 // Lease is what one replica may spend of a session's traffic. The store stamps it with
@@ -61,6 +62,7 @@ type Lease struct {
 	Granted     int64 // cumulative
 	Up, Down    int64 // cumulative, as last reported
 	Connections int64
+	Workers     []WorkerUse   // the part of it by worker, sorted by ID
 	Idle        time.Duration // since it was stored last, by the database's clock
 }
 
@@ -78,10 +80,14 @@ func Renew(u Usage, l Lease, ask Ask, now time.Time) (Delta, Lease, Grant) {
 	}
 	// A gateway never relays beyond its grant; should a faulty one claim to,
 	// the excess is its loss, not the agent's.
-	if over := d.Up + d.Down - l.Unused(); over > 0 {
+	over := d.Up + d.Down - l.Unused()
+	if over > 0 {
 		cut := min(d.Down, over)
 		d.Down -= cut
 		d.Up -= over - cut
+	}
+	if over <= 0 { // of what is not charged nothing is known by worker
+		d.Workers, l.Workers = renewWorkers(l.Workers, ask.Workers, d)
 	}
 	l.Up, l.Down, l.Connections = l.Up+d.Up, l.Down+d.Down, l.Connections+d.Connections
 	d.Leased = -(d.Up + d.Down)

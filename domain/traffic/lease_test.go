@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"agentproxy/domain/traffic"
@@ -183,7 +184,7 @@ func TestRenew(t *testing.T) {
 			if c.delta.Up+c.delta.Down+c.delta.Connections > 0 {
 				c.delta.At = noon // the moment of the last use, not of the last ask
 			}
-			if d != c.delta || g.Granted != c.granted || lease.Granted != c.granted || g.Outcome != c.outcome {
+			if !cmp.Equal(d, c.delta) || g.Granted != c.granted || lease.Granted != c.granted || g.Outcome != c.outcome {
 				t.Errorf("got %+v, %+v, %+v", d, lease, g)
 			}
 		})

@@ -3,6 +3,7 @@
 package traffic
 
 import (
+	"net/netip"
 	"time"
 
 	"agentproxy/domain/health"
@@ -30,9 +31,12 @@ type Route struct {
 	// report instead of refusing.
 	Policy        *policy.Rules
 	PolicyReports bool
-	Rotation      int       // user names up to this number are valid
-	NextAt        time.Time // timed rotation is due from here on; zero: never
-	ExpiresAt     time.Time // static: tunnels are cut here; zero: never
+	PasswordNo    int            // passwords of this number alone are valid
+	Allowed       []netip.Prefix // where clients may connect from; nil is anywhere
+	Cuts          int            // connections that were made before the last of them are closed
+	Rotation      int            // user names up to this number are valid
+	NextAt        time.Time      // timed rotation is due from here on; zero: never
+	ExpiresAt     time.Time      // static: tunnels are cut here; zero: never
 }
 
 // Ask is one session's part of a renewal: what a lease has used so far, and how
@@ -44,8 +48,10 @@ type Ask struct {
 	Up          int64  // bytes taken from the client
 	Down        int64  // bytes written to the client
 	Connections int64
-	Want        int64 // unused bytes to hold after this ask; less than now gives back
-	Close       bool  // the last ask of the lease: everything unused goes back
+	Workers     []WorkerUse // those whose counters changed since the last answer
+	Tell        []int64     // workers whose bytes the answer is to have
+	Want        int64       // unused bytes to hold after this ask; less than now gives back
+	Close       bool        // the last ask of the lease: everything unused goes back
 }
 
 // Outcome is what a gateway may do with a session after an ask.
@@ -70,6 +76,7 @@ type Grant struct {
 	Lease     string
 	Outcome   Outcome
 	Granted   int64
+	Bytes     map[int64]int64 // what passed through the workers of Ask.Tell on all replicas; removed ones are missing
 }
 
 // The rule of leases .
@@ -81,11 +88,23 @@ const (
 	ReturnIdleAfter = time.Second      // a lease unused for this long is returned
 )
 
+// The types of observations.
+const (
+	Tunnelled = "tunnel"
+	Requested = "request"
+	Refused   = "refused" // by the gateway
+	Unmet     = "failed"  // by the target, or on the path to it
+	// Reported is a target that the session's policy would refuse if it were enforced.
+	Reported = "would_refuse"
+)
+
 // Observation is one thing that the gateway saw, for the event feed and, when
 // Evidence is set, for the score of the session's exit.
 type Observation struct {
 	SessionID  string
 	AgentID    string // who connected; empty: unknown
+	Worker     string // whose connection it is; empty: the session's own
+	Client     netip.Addr
 	At         time.Time
 	Type       string      // tunnel, request, refused, rotated ...
 	Evidence   health.Type // empty: no evidence about the exit

@@ -12,6 +12,7 @@ import (
 	"agentproxy/app/ratelimit"
 	"agentproxy/app/sessions"
 	"agentproxy/app/traffic"
+	"agentproxy/app/workers"
 	"agentproxy/ports"
 )
 
@@ -26,6 +27,7 @@ type UseCases struct {
 	Sessions    *sessions.Service
 	Traffic     *traffic.Service
 	Policies    *policy.Service
+	Workers     *workers.Service
 	Tasks       *maintenance.Tasks
 }
 
@@ -54,6 +56,7 @@ func NewUseCases(d Dependencies) (u UseCases) {
 		u.Transitions, u.Driver, u.Fulfilment, d.Hub, d.Log)
 	u.Traffic = traffic.New(d.Store, d.Clock, d.IDs, u.Sessions, u.Transitions, u.Fulfilment, d.Hub, d.Log)
 	u.Policies = policy.New(d.Store, d.Hub)
+	u.Workers = workers.New(d.Store, d.Clock, d.IDs, d.Catalog, u.Fulfilment, d.Hub, d.Log)
 	u.Tasks = maintenance.New(d.Store, d.Clock, d.IDs, u.Transitions, u.Traffic, d.Hub, d.Limits)
 	return u
 }

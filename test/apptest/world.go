@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
+	"sync"
 	"testing"
 
 	"agentproxy/adapters/storage"
@@ -67,6 +68,22 @@ type World struct {
 	Limits    *ratelimit.Limits
 	Webhooks  *webhooks.Service
 	Receiver  *WebhookReceiver
+
+	exits   embedded.Config
+	unbound sync.Map // addresses that cannot be bound any more
+}
+
+// Unbind makes an exit of the embedded provider one that cannot be bound.
+func (w *World) Unbind(exit netip.Addr) { w.unbound.Store(exit, true) }
+
+// RestartWithout restarts the program on a host without an exit.
+func (w *World) RestartWithout(exit netip.Addr) {
+	w.T.Helper()
+	w.Unbind(exit)
+	var err error
+	w.Embedded, err = embedded.New(w.exits, slog.New(slog.DiscardHandler))
+	OK(w.T, err)
+	w.Wire(Options{}, w.Clock, w.IDs)
 }
 
 // New opens the default world.
@@ -97,8 +114,9 @@ func Start(t testing.TB, s Options) (*World, func()) {
 	w.DB, w.Store = db, &FaultyStore{Store: db, repeat: s.RepeatUpdates}
 	w.Secrets, err = system.NewSecrets(RootSecret)
 	OK(t, err)
-	w.Embedded, err = embedded.New(embedded.Config{Everywhere: true, Exits: Exits(max(cmp.Or(s.Exits, 400), 2)),
-		Usable: func(netip.Addr) bool { return true }}, slog.New(slog.DiscardHandler))
+	w.exits = embedded.Config{Everywhere: true, Exits: Exits(max(cmp.Or(s.Exits, 400), 2)),
+		Usable: func(a netip.Addr) bool { _, gone := w.unbound.Load(a); return !gone }}
+	w.Embedded, err = embedded.New(w.exits, slog.New(slog.DiscardHandler))
 	OK(t, err)
 	var clock ports.Clock = w.Clock
 	var ids ports.IDs = new(fake.IDs)

@@ -36,8 +36,9 @@ var imports = []rule{
 	{"domain/recharge", "domain"},
 	{"domain/session", "domain domain/billing"},
 	{"domain/spelling", ""},
-	{"domain/traffic", "domain/health domain/policy domain/procurement domain/session"},
+	{"domain/traffic", "domain/health domain/policy domain/procurement domain/session domain/worker"},
 	{"domain/webhook", "domain"},
+	{"domain/worker", "domain domain/session"},
 
 	{"ports", "domain/..."},
 
@@ -48,6 +49,7 @@ var imports = []rule{
 	{"adapters/chain", "domain/... ports"},
 	{"adapters/configfile/...", "domain/... ports adapters/configfile/..."},
 	{"adapters/conns", ""},
+	{"adapters/console", "domain/... ports app/... adapters/conns adapters/console/ui"},
 	{"adapters/console/ui", "domain"},
 	{"adapters/gateway/...", "domain/... adapters/conns adapters/gateway/..."},
 	{"adapters/httpapi/...", "domain/... ports app/... adapters/conns adapters/httpapi/..."},

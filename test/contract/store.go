@@ -32,11 +32,11 @@ func Store(t *testing.T, open func(t *testing.T) ports.Store) {
 		claims []claim
 	}{
 		{"units", unitClaims}, {"accounts", accountClaims}, {"ledger", ledgerClaims}, {"sums", sumClaims},
-		{"sessions", sessionClaims}, {"session lists", sessionListClaims}, {"cursors", cursorClaims}, {"traffic", trafficClaims}, {"leases", leaseClaims}, {"locks", lockClaims},
+		{"sessions", sessionClaims}, {"session lists", sessionListClaims}, {"cursors", cursorClaims}, {"peers", peerClaims}, {"traffic", trafficClaims}, {"leases", leaseClaims}, {"locks", lockClaims},
 		{"health and events", eventClaims}, {"calls", callClaims},
 		{"recharges", rechargeClaims}, {"transfers", transferClaims}, {"outbox", outboxClaims}, {"webhooks", webhookClaims}, {"devchain", devchainClaims},
 		{"orders", orderClaims}, {"order races", orderRaceClaims}, {"order lists", orderListClaims}, {"order turns", orderTurnClaims}, {"claims", claimClaims},
-		{"policies", policyClaims}, {"exit log", exitLogClaims},
+		{"policies", policyClaims}, {"workers", workerClaims}, {"exit log", exitLogClaims},
 		{"audit trail", auditClaims},
 	} {
 		t.Run(group.name, func(t *testing.T) {

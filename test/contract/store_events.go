@@ -20,6 +20,8 @@ import (
 var eventClaims = []claim{
 	{"a health state is read back as it was written", healthRoundTrip},
 	{"health of many sessions is read at once", healthOfMany},
+	{"health of the live sessions is listed, newest first", healthOfLive},
+	{"sessions are listed by their newest event", eventRecent},
 	{"events are read back as they were written", eventRoundTrip},
 	{"events are paged newest first over any number of appends", eventPages},
 	{"more events than fit a chunk are all kept", eventMany},
@@ -118,6 +120,48 @@ func eventPage(t *testing.T, st ports.Store, sessionID string, number, size int)
 		return err
 	})
 	return list
+}
+
+func healthOfLive(t *testing.T, st ports.Store) {
+	over := dynamicSession("agt_1", "sess_3")
+	over.Status = session.Terminated
+	addSessions(t, st, dynamicSession("agt_1", "sess_1"), staticSession("agt_1", "sess_2"), over, dynamicSession("agt_2", "sess_4"))
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		return errors.Join(tx.Sessions().Put(ctx, over), tx.Health().Put(ctx, "sess_1", reportedState()))
+	})
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		list, err := tx.Health().Live(ctx, "agt_1")
+		if len(list) != 2 || list[0].ID != "sess_2" || list[0].Type != session.Static || list[0].Status != session.Creating ||
+			list[1].ID != "sess_1" || list[1].AgentID != "agt_1" {
+			t.Fatalf("live are %+v", list)
+		}
+		if !sameHealth(map[string]ports.HealthRead{"": {State: reportedState(), AgentID: "agt_1", Type: session.Dynamic, Status: session.Active}},
+			map[string]ports.HealthRead{"": list[1].HealthRead}) {
+			t.Error("the state is not what was written")
+		}
+		return err
+	})
+}
+
+func eventRecent(t *testing.T, st ports.Store) {
+	addSessions(t, st, append(manySessions("agt_1", 4), dynamicSession("agt_2", "sess_other"))...)
+	ids := manySessions("agt_1", 4)
+	appendEvents(t, st, ids[0].ID, someEvents(0, 2))
+	appendEvents(t, st, "sess_other", someEvents(50, 1))
+	appendEvents(t, st, ids[2].ID, someEvents(10, 2))
+	appendEvents(t, st, ids[1].ID, someEvents(5, 2))
+	appendEvents(t, st, ids[0].ID, someEvents(20, 2))
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Events().Recent(ctx, "agt_1", 9)
+		if want := []string{ids[0].ID, ids[2].ID, ids[1].ID}; !slices.Equal(got, want) {
+			t.Errorf("in order of their events: %v, want %v", got, want)
+		}
+		two, twoErr := tx.Events().Recent(ctx, "agt_1", 2)
+		if len(two) != 2 {
+			t.Errorf("two of them: %v", two)
+		}
+		return errors.Join(err, twoErr)
+	})
 }
 
 func eventRoundTrip(t *testing.T, st ports.Store) {

@@ -16,6 +16,7 @@ import (
 var sumClaims = []claim{
 	{"hours sum money and traffic, oldest first", hourSums},
 	{"session totals sum the same, the most recently created first", sessionSums},
+	{"hours of one session are those of its agent alone", hoursOfSession},
 	{"counters add up for each agent", counterSums},
 }
 
@@ -67,6 +68,29 @@ func hourSums(t *testing.T, st ports.Store) {
 	}
 	if diff := cmp.Diff(all[1:], hours(first.Add(time.Hour), first.Add(9*time.Hour))); diff != "" {
 		t.Errorf("the start is inclusive (-want +got):\n%s", diff)
+	}
+}
+
+func hoursOfSession(t *testing.T, st ports.Store) {
+	first := recordHours(t, st)
+	for _, c := range []struct {
+		agent, session string
+		from, to       time.Time
+		want           []ports.Hour
+	}{
+		{"agt_1", "sess_1", first, first.Add(168 * time.Hour), []ports.Hour{
+			{Start: first, Totals: ports.Totals{Up: 3, Down: 30, Connections: 2}},
+			{Start: first.Add(2 * time.Hour), Totals: ports.Totals{Up: 8, Down: 80, Connections: 1, Charged: 40, Refunded: 15}}}},
+		{"agt_1", "sess_1", first.Add(time.Hour), first.Add(2 * time.Hour), nil},
+		{"agt_2", "sess_1", first, first.Add(3 * time.Hour), nil},
+	} {
+		view(t, st, func(ctx context.Context, tx ports.Tx) error {
+			got, err := tx.Ledger().SessionHours(ctx, c.agent, c.session, c.from, c.to)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s of %s (-want +got):\n%s", c.session, c.agent, diff)
+			}
+			return err
+		})
 	}
 }
 

@@ -59,8 +59,11 @@ func TestTheOperatorSeesWhatTheServiceDoes(t *testing.T) {
 			`agentproxy_gateway_bytes_total{direction="up"}`,
 			`agentproxy_provider_calls_total{operation="order",provider="embedded",result="ok"} 1`,
 			"agentproxy_gateway_tunnels 0", "agentproxy_gateway_lease_waits_total", "agentproxy_ledger_drift 0",
-			"agentproxy_payments_drifting 0",
+			"agentproxy_payments_drifting 0", "agentproxy_build_info{", "agentproxy_settle_lag_seconds 0",
 		)
+		if len(store) > 0 {
+			s.shows("agentproxy_database_pool_limit 20", "agentproxy_database_pool_used ", "agentproxy_database_pool_waits_total ")
+		}
 		for _, secret := range []string{key, agent, id, "watched"} {
 			if strings.Contains(text, secret) {
 				t.Errorf("the metrics name %s", secret)

@@ -37,6 +37,8 @@ const (
 	Aborted          // the exchange ended before its request was sent
 	Looped           // its target is this gateway
 	Denied           // a policy denies its target
+	Removed          // the worker was removed
+	Cut              // its agent closes the session's connections
 )
 
 // Conn is one client's connection.
@@ -46,6 +48,11 @@ type Conn struct {
 	Slot   conns.Slot
 	Agent  *quota.Agent // that the connection counts for; nil for none. The goroutine that serves it uses it
 	index  int          // in the Registry
+	// Worker is that of the last request; nil for the session itself. The goroutine that serves the
+	// connection uses it.
+	Worker *route.Worker
+
+	PasswordNo int // of the password that the client gave. The goroutine that serves it uses it
 
 	// Judged is the target and what it was judged by; nil before a target is connected.
 	Judged atomic.Pointer[Judged]
@@ -69,6 +76,7 @@ type Judged struct {
 	Shared  *policy.Shared
 	Own     *policy.Rules
 	Reports bool
+	Cuts    int // of the session when the connection was made
 }
 
 // dial is a connection attempt under way.
@@ -135,11 +143,14 @@ func (c *Conn) Quiet(now time.Duration) time.Duration { return now - time.Durati
 
 // SessionEnded implements lease.Conn.
 func (c *Conn) SessionEnded(v lease.Verdict) {
-	if v == lease.Exhausted {
+	switch v {
+	case lease.Exhausted:
 		c.Interrupt(Exhausted)
-		return
+	case lease.Removed:
+		c.Interrupt(Removed)
+	default:
+		c.Interrupt(Ended)
 	}
-	c.Interrupt(Ended)
 }
 
 // Attach makes the target's connection part of c, so that an interruption reaches

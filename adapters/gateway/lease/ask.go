@@ -21,12 +21,13 @@ func (p *Pool) ask(now time.Duration, stopping bool) (_ traffic.Ask, ok bool) {
 	ask := traffic.Ask{SessionID: p.session, Lease: p.lease, Up: p.up, Down: p.down, Connections: p.conns}
 	if len(p.members) == 0 && p.held == 0 && (quiet || stopping || p.end != Granted) {
 		ask.Close = true
+		p.uses(&ask)
 		p.report(ask)
-		p.forget()
+		p.forget(false)
 		return ask, true
 	}
 	since := now - p.asked
-	moved := p.up+p.down != p.reported || p.conns != p.counted
+	moved := p.up+p.down != p.reported || p.conns != p.connsTold
 	due := p.urgent && now >= p.retry ||
 		moved && since >= t.Report ||
 		quiet && p.unused() > p.held && since >= t.IdleGive ||
@@ -34,6 +35,7 @@ func (p *Pool) ask(now time.Duration, stopping bool) (_ traffic.Ask, ok bool) {
 	if !due {
 		return traffic.Ask{}, false
 	}
+	p.uses(&ask)
 	p.resize(now)
 	if !quiet {
 		ask.Want = p.size
@@ -71,7 +73,7 @@ func (p *Pool) apply(ask traffic.Ask, grant traffic.Grant, sent time.Duration) {
 	p.asking = false
 	switch grant.Outcome {
 	case traffic.Lost:
-		p.forget()
+		p.forget(true)
 	case traffic.Exhausted, traffic.Over:
 		// The reason for Over is part of the session's route, which the caller reads.
 		if p.end == Granted && grant.Outcome == traffic.Exhausted {
@@ -79,9 +81,11 @@ func (p *Pool) apply(ask traffic.Ask, grant traffic.Grant, sent time.Duration) {
 		}
 		p.retry = monotime.Now() + p.renewer.tick
 		p.report(ask)
+		p.counted(ask, grant.Bytes)
 	default:
 		p.granted = grant.Granted
 		p.report(ask)
+		p.counted(ask, grant.Bytes)
 		p.renewed.Store(int64(sent))
 		p.answers++
 		// A tunnel whose client does not read may have reserved everything. Then
@@ -99,7 +103,7 @@ func (p *Pool) apply(ask traffic.Ask, grant traffic.Grant, sent time.Duration) {
 // report records that the core has counted the ask.
 func (p *Pool) report(ask traffic.Ask) {
 	p.renewer.bytes.Add(ask.Up + ask.Down - p.reported)
-	p.reported, p.counted = ask.Up+ask.Down, ask.Connections
+	p.reported, p.connsTold = ask.Up+ask.Down, ask.Connections
 }
 
 // failed records that an ask was not answered. What was granted stays usable unless
@@ -113,12 +117,14 @@ func (p *Pool) failed(ask traffic.Ask) {
 	}
 }
 
-// forget drops the lease. Reservations made from it become void.
-func (p *Pool) forget() {
+// forget drops the lease. Reservations made from it become void. lost is set if the core does not
+// count what was not reported.
+func (p *Pool) forget(lost bool) {
+	p.forgetShares(lost)
 	p.epoch.Add(1)
 	p.lease, p.asking, p.urgent, p.open = "", false, false, false
 	p.granted, p.up, p.down, p.conns, p.held = 0, 0, 0, 0, 0
-	p.reported, p.counted = 0, 0
+	p.reported, p.connsTold = 0, 0
 	p.sized, p.low, p.retry = 0, 0, 0
 	p.renewer.remove(p)
 }

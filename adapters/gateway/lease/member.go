@@ -2,7 +2,7 @@ package lease
 
 // Conn is a connection that relays the traffic of a session.
 type Conn interface {
-	// SessionEnded interrupts the connection; v is Exhausted or Closed. It must not
+	// SessionEnded interrupts the connection; v is Exhausted, Closed or Removed. It must not
 	// block.
 	SessionEnded(v Verdict)
 }
@@ -12,7 +12,8 @@ type Conn interface {
 type Member struct {
 	conn  Conn
 	state place
-	index int // in members
+	share *Share // of the worker that it is counted for; nil for the session itself
+	index int    // in members
 }
 
 // place is what a connection takes up in its pool.

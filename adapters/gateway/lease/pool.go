@@ -21,6 +21,7 @@ const (
 	Exhausted                // the traffic is used up: half-close the connections
 	Closed                   // the session has ended: cut the connections
 	Limited                  // too many connections are open
+	Removed                  // the worker was removed: cut its connections
 )
 
 // Pool is the traffic that this process may relay for one session. It is set up by
@@ -33,17 +34,19 @@ type Pool struct {
 	epoch   atomic.Uint32 // counts leases; a reservation of an older one is void
 	renewed atomic.Int64  // start of the last successful renewal, by monotime
 
-	mu       sync.Mutex
-	lease    string // empty while none is open
-	granted  int64  // like all counters below: cumulative, of this lease
-	up, down int64
-	conns    int64
-	held     int64 // reserved and not settled
-	reported int64 // up + down as last reported to the core
-	counted  int64 // conns as last reported to the core
-	end      Verdict
-	members  members
-	parked   int // kept connections between two requests
+	mu        sync.Mutex
+	lease     string // empty while none is open
+	granted   int64  // like all counters below: cumulative, of this lease
+	up, down  int64
+	conns     int64
+	held      int64 // reserved and not settled
+	reported  int64 // up + down as last reported to the core
+	connsTold int64 // conns as last reported to the core
+	end       Verdict
+	members   members
+	parked    int      // kept connections between two requests
+	shares    []*Share // workers with connections, or with counters of this lease
+	inUse     int      // workers with connections
 
 	size    int64         // target size of the lease: about a second of recent traffic
 	low     int64         // renew when less than this is left
@@ -86,27 +89,8 @@ func (p *Pool) state(now time.Duration) Verdict {
 	return Blocked
 }
 
-// Reserve takes at most want bytes out of the pool for a direction that is about
-// to read. It never blocks. n is 0 unless v is Granted.
-func (p *Pool) Reserve(want int64) (n int64, epoch uint32, v Verdict) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if v = p.state(monotime.Now()); v != Granted {
-		return 0, 0, v
-	}
-	n = min(want, p.unused()-p.held)
-	p.held += n
-	return n, p.epoch.Load(), Granted
-}
-
-// Settle ends a reservation and counts the part of it that was used.
-func (p *Pool) Settle(epoch uint32, reserved, up, down int64) {
-	p.renewer.counters.add(up, down)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.epoch.Load() != epoch {
-		return // the lease is lost, and with it the account of its use
-	}
+// settle counts what was used of a reservation of this lease. It is called under mu.
+func (p *Pool) settle(reserved, up, down int64) {
 	p.held -= reserved
 	p.up += up
 	p.down += down
@@ -129,10 +113,11 @@ func (p *Pool) Settle(epoch uint32, reserved, up, down int64) {
 
 // Await blocks a direction that has bytes to relay until the pool grants some or
 // has ended. It returns Blocked only if interrupted returns true after a Signal.
-func (p *Pool) Await(interrupted func() bool) Verdict {
+func (a Account) Await(interrupted func() bool) Verdict {
+	p := a.Pool
 	for {
 		p.mu.Lock()
-		v := p.state(monotime.Now())
+		v := p.stateOf(a.share)
 		if v != Blocked {
 			p.mu.Unlock()
 			return v
@@ -172,22 +157,25 @@ func (p *Pool) AwaitRenewal(epoch uint32, interrupted func() bool) Verdict {
 // after the core's next answer, at most limit later. It returns Blocked if there
 // is none by then, and Limited if most connections are open already. The
 // connection is a member only if the verdict is Granted. One that was parked has its
-// place already.
-func (p *Pool) Admit(m *Member, most int, limit time.Duration) Verdict {
+// place already. It is counted for a worker, nil for the session itself.
+func (p *Pool) Admit(m *Member, s *Share, most Most, limit time.Duration) Verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.remove(m)
+	m.share = s
 	if p.end != Granted {
 		return p.end
 	}
-	if len(p.members)+p.parked >= most {
+	if !p.room(s, most) {
 		return Limited
 	}
 	p.touched = monotime.Now()
-	p.members.add(m)
-	m.state = open
-	v := p.state(p.touched)
+	p.add(m)
+	v := p.stateOf(s)
 	if v != Blocked {
+		if v != Granted {
+			p.remove(m)
+		}
 		return v
 	}
 	answers := p.answers
@@ -206,7 +194,7 @@ func (p *Pool) Admit(m *Member, most int, limit time.Duration) Verdict {
 		p.mu.Lock()
 		// The other connections may have used up the grant already. It is enough
 		// that the core granted something since.
-		if v = p.state(monotime.Now()); v == Blocked && p.answers != answers && p.open {
+		if v = p.stateOf(s); v == Blocked && p.answers != answers && p.open {
 			v = Granted
 		}
 	}
@@ -216,20 +204,15 @@ func (p *Pool) Admit(m *Member, most int, limit time.Duration) Verdict {
 	return v
 }
 
-// Opened counts a connection whose target answered.
-func (p *Pool) Opened() {
-	p.mu.Lock()
-	p.conns++
-	p.mu.Unlock()
-}
-
 // Park keeps the place of a connection between two requests. Meanwhile it holds no
 // lease, and End does not interrupt it.
 func (p *Pool) Park(m *Member) {
 	p.mu.Lock()
-	p.remove(m)
-	m.state = parked
-	p.parked++
+	if m.state == open {
+		p.members.remove(m)
+		m.state = parked
+		p.parked++
+	}
 	p.touched = monotime.Now()
 	p.mu.Unlock()
 }
@@ -247,12 +230,59 @@ func (p *Pool) Leave(m *Member) {
 // remove takes a connection's place away. It is called under mu.
 func (p *Pool) remove(m *Member) {
 	switch m.state {
+	case outside:
+		return
 	case open:
 		p.members.remove(m)
 	case parked:
 		p.parked--
 	}
 	m.state = outside
+	if s := m.share; s != nil {
+		if s.places--; s.places == 0 {
+			p.inUse--
+			if p.lease == "" {
+				p.forgetShares(false)
+			}
+		}
+	}
+}
+
+// Most is how many connections may be open.
+type Most struct {
+	Session int // of a session whose workers are not in use
+	Worker  int // of each worker, whose places come on top where they are more than Session
+	Ceiling int // of a session, whatever is in use
+}
+
+// room reports whether another connection may be open. It is called under mu.
+func (p *Pool) room(s *Share, most Most) bool {
+	workers := p.inUse
+	if s != nil {
+		if s.places >= most.Worker {
+			return false
+		}
+		if s.places == 0 {
+			workers++
+		}
+	}
+	limit := most.Session
+	if workers > 0 {
+		limit = min(max(limit, workers*most.Worker), most.Ceiling)
+	}
+	return len(p.members)+p.parked < limit
+}
+
+// add gives a connection its place. It is called under mu.
+func (p *Pool) add(m *Member) {
+	p.members.add(m)
+	m.state = open
+	if s := m.share; s != nil {
+		if s.places++; s.places == 1 {
+			p.inUse++
+		}
+		p.list(s)
+	}
 }
 
 // Busy reports whether connections are open.

@@ -26,6 +26,13 @@ const (
 	CodeUpstreamFailed
 	CodeUpstreamTimeout
 	CodeUpstreamUnreachable
+	CodeUserNameParameter
+	CodeWorkerDiffers
+	CodeWorkerLimit
+	CodeWorkerExhausted
+	CodeWorkerNotFound
+	CodeExitLost
+	CodeClientAddressRefused
 
 	// Codes is the number of codes, none included.
 	Codes = int(iota + 1)
@@ -53,6 +60,14 @@ var codeTexts = [Codes]string{
 	CodeUpstreamFailed:      "UPSTREAM_FAILED",
 	CodeUpstreamTimeout:     "UPSTREAM_TIMEOUT",
 	CodeUpstreamUnreachable: "UPSTREAM_UNREACHABLE",
+	CodeUserNameParameter:   "USERNAME_PARAMETER_INVALID",
+	CodeWorkerDiffers:       "WORKER_DIFFERS",
+	CodeWorkerLimit:         "WORKER_LIMIT_REACHED",
+	CodeWorkerExhausted:     "WORKER_TRAFFIC_EXHAUSTED",
+	CodeWorkerNotFound:      "WORKER_NOT_FOUND",
+	CodeExitLost:            "EXIT_LOST",
+
+	CodeClientAddressRefused: "CLIENT_ADDRESS_REFUSED",
 }
 
 // String returns the code as clients and events show it; empty for none.

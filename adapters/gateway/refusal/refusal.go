@@ -37,7 +37,7 @@ func (r *Refusal) Retryable() bool {
 	case http.StatusBadGateway:
 		return !r.Permanent
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
+		return !r.Permanent
 	}
 	return false
 }
@@ -102,6 +102,10 @@ var (
 		SOCKS:    socks5.NotAllowed,
 		Message:  "this target cannot be reached through the gateway",
 		HowToFix: "use a public address or name, and a port other than 25, 465 and 587"}
+	ClientAddress = &Refusal{Status: 403, Code: CodeClientAddressRefused, ProxyError: "http_request_denied",
+		SOCKS:    socks5.NotAllowed,
+		Message:  "this session does not take connections from your address",
+		HowToFix: "connect from one of its allowed_ips, or change them with PATCH /v1/sessions/{session_id}"}
 	SessionOver = &Refusal{Status: 410, Code: CodeSessionExpired, ProxyError: "http_request_denied",
 		SOCKS:    socks5.GeneralFailure,
 		Message:  "this session has ended",

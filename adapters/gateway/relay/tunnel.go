@@ -87,7 +87,7 @@ type Tunnel struct {
 	Opening Opening
 
 	relay    *Relay
-	pool     *lease.Pool
+	pool     lease.Account
 	target   *net.TCPConn
 	up, down direction
 	left     atomic.Int32 // directions that still run
@@ -97,7 +97,7 @@ type Tunnel struct {
 // Tunnel returns a tunnel that does not run yet, for a client that was admitted to
 // its session's pool. downEarly is what the target sent already.
 func (r *Relay) Tunnel(c *client.Conn, target *net.TCPConn, o Opening, downEarly []byte) *Tunnel {
-	t := &Tunnel{Conn: c, Opening: o, relay: r, pool: &c.Entry().Pool, target: target}
+	t := &Tunnel{Conn: c, Opening: o, relay: r, pool: c.Entry().Pool.Account(&c.Member), target: target}
 	t.up.init(t, c.TCPConn, target, false)
 	t.down.init(t, target, c.TCPConn, true)
 	t.down.early = downEarly

@@ -11,6 +11,7 @@ package route
 import (
 	"container/list"
 	"context"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -105,6 +106,9 @@ type Cache struct {
 	now     func() time.Time
 	size    int
 	refresh refresher
+	// workerSource is asked for workers, which are in workers.
+	workerSource Workers
+	workers      workerCache
 
 	mu     sync.Mutex
 	byID   map[string]*Entry
@@ -113,9 +117,11 @@ type Cache struct {
 
 // NewCache returns an empty cache of size entries. call is the timeout of one call
 // of source, now the wall clock by which rotations are due.
-func NewCache(source Source, leases *lease.Renewer, size int, call time.Duration, now func() time.Time) *Cache {
-	return &Cache{source: source, leases: leases, call: call, now: now, size: size,
-		refresh: newRefresher(), byID: map[string]*Entry{}}
+func NewCache(source Source, workers Workers, leases *lease.Renewer, size int, call time.Duration,
+	now func() time.Time) *Cache {
+	return &Cache{source: source, workerSource: workers, leases: leases, call: call, now: now, size: size,
+		refresh: newRefresher(), byID: map[string]*Entry{},
+		workers: workerCache{most: MaxWorkers, byKey: map[workerKey]*Worker{}, start: rand.Uint64()}}
 }
 
 // Pin returns the entry of a session, nil if there is none. The caller must Unpin

@@ -11,7 +11,7 @@ import (
 
 func cacheOf(size int) *Cache {
 	leases := lease.NewRenewer(nil, lease.Config{Report: time.Second, IdleGive: time.Second}, lease.Counters{}, nil, nil)
-	return NewCache(nil, leases, size, time.Second, time.Now)
+	return NewCache(nil, nil, leases, size, time.Second, time.Now)
 }
 
 func sessionID(n int) string { return fmt.Sprintf("sess_%020d", n) }

@@ -63,6 +63,8 @@ func (c *Cache) reread(ctx context.Context, e *Entry) bool {
 		e.Pool.End(lease.Exhausted)
 	case r.Status.Over():
 		e.Pool.End(lease.Closed)
+	default:
+		return c.cutRemoved(ctx, e)
 	}
 	return true
 }

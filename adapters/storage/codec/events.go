@@ -14,16 +14,16 @@ import (
 // A chunk of events is one value:
 //
 //	version, then for each event: flags, id, at, [occurred at], type, host,
-//	status, latency, [code, bytes, exit, message, how to fix], [count]
+//	status, latency, [code, bytes, exit, message, how to fix], [count], [worker]
 //
-// Version 1 has no counts; it is written if there is none.
+// Version 1 has no counts and no workers, version 2 has no workers; the least that does is written.
 //
 // Integers are varints, times the distance from the event before. A string that
 // occurred before in the chunk is its number in the order of first appearance; 0
 // announces a new one, length first, and the empty one is number 1. An id as
 // ports.IDs makes it, evt_ and 20 letters and digits, takes its 104 bits. So an
 // event takes some 25 bytes, most of them the id.
-const chunkVersion, countedVersion = 1, 2
+const chunkVersion, countedVersion, workersVersion = 1, 2, 3
 
 // MaxEvents is the largest number of events in a chunk.
 const MaxEvents = 1000
@@ -36,6 +36,7 @@ const (
 	flagOccurred  = 1 << 4 // the agent reported when it happened
 	flagMore      = 1 << 5 // code, bytes, exit, message and how to fix follow
 	flagCount     = 1 << 6 // how many equal events it counts follows
+	flagWorker    = 1 << 7 // its worker follows
 )
 
 const (
@@ -56,6 +57,9 @@ func AppendEvents(b []byte, events []eventlog.Event) []byte {
 	if slices.ContainsFunc(events, func(e eventlog.Event) bool { return e.Count > 1 }) {
 		version = countedVersion
 	}
+	if slices.ContainsFunc(events, func(e eventlog.Event) bool { return e.Worker != "" }) {
+		version = workersVersion
+	}
 	w := chunkWriter{b: append(b, version), numbers: map[string]uint64{"": 1}}
 	last := int64(0)
 	for i := range events {
@@ -72,7 +76,7 @@ func (w *chunkWriter) event(e *eventlog.Event, last int64) int64 {
 		on  bool
 		bit byte
 	}{{e.Retryable, flagRetryable}, {packed, flagPacked}, {!e.OccurredAt.IsZero(), flagOccurred}, {more, flagMore},
-		{e.Count > 1, flagCount}} {
+		{e.Count > 1, flagCount}, {e.Worker != "", flagWorker}} {
 		if f.on {
 			flags |= f.bit
 		}
@@ -102,6 +106,9 @@ func (w *chunkWriter) event(e *eventlog.Event, last int64) int64 {
 	}
 	if flags&flagCount != 0 {
 		w.int(int64(e.Count))
+	}
+	if flags&flagWorker != 0 {
+		w.text(e.Worker)
 	}
 	return at
 }
@@ -162,6 +169,7 @@ type chunkReader struct {
 	texts   []string
 	damaged bool
 	counted bool // events may have a count
+	workers bool // events may have a worker
 }
 
 // DecodeEvents returns the events of a chunk. It returns an error for bytes that AppendEvents cannot
@@ -169,10 +177,10 @@ type chunkReader struct {
 func DecodeEvents(b []byte) ([]eventlog.Event, error) {
 	r := chunkReader{b: b, texts: []string{""}}
 	version := r.byte()
-	if version != chunkVersion && version != countedVersion {
+	if version < chunkVersion || version > workersVersion {
 		return nil, errChunk
 	}
-	r.counted = version == countedVersion
+	r.counted, r.workers = version >= countedVersion, version == workersVersion
 	var events []eventlog.Event
 	last := int64(0)
 	for len(r.b) > 0 && !r.damaged {
@@ -217,6 +225,10 @@ func (r *chunkReader) event(last int64) (eventlog.Event, int64) {
 	if flags&flagCount != 0 {
 		e.Count = int(r.int())
 		r.damaged = r.damaged || !r.counted || e.Count <= 1
+	}
+	if flags&flagWorker != 0 {
+		e.Worker = r.text()
+		r.damaged = r.damaged || !r.workers || e.Worker == ""
 	}
 	return e, at
 }

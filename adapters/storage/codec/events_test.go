@@ -93,7 +93,7 @@ func TestADamagedChunkIsRefused(t *testing.T) {
 			t.Errorf("cut to %d of %d bytes it still has %d events", cut, len(whole), len(got))
 		}
 	}
-	if _, err := codec.DecodeEvents(append([]byte{3}, whole[1:]...)); err == nil {
+	if _, err := codec.DecodeEvents(append([]byte{4}, whole[1:]...)); err == nil {
 		t.Error("an unknown version is read")
 	}
 }

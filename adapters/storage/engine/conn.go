@@ -45,7 +45,23 @@ type Conn interface {
 	ORM() gorm.ConnPool
 }
 
-// Unavailable marks a failure of the database itself, so that the caller may try again.
-func Unavailable(doing string, err error) error {
-	return fmt.Errorf("%s: %w: %w", doing, domain.ErrUnavailable, err)
+// Unavailable marks a failure of the database itself, so that the caller may try again. What was done
+// is the Cause of the error.
+func Unavailable(doing string, err error) error { return UnavailableFor(doing, doing, err) }
+
+// UnavailableFor is Unavailable with a cause of its own. Causes are labels of a metric: few words that
+// the program knows.
+func UnavailableFor(cause, doing string, err error) error {
+	return unavailable{fmt.Errorf("%s: %w: %w", doing, domain.ErrUnavailable, err), cause}
 }
+
+type unavailable struct {
+	error
+	cause string
+}
+
+// Unwrap returns the failure.
+func (u unavailable) Unwrap() error { return u.error }
+
+// Cause names the kind of the failure.
+func (u unavailable) Cause() string { return u.cause }

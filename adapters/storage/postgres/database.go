@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,8 @@ type Database struct {
 	pool  *pgxpool.Pool
 	db    *sql.DB // the same connections for database/sql
 	reset atomic.Int64
+	// Retried, if set, is called for each try of a unit after its first, with why.
+	Retried func(reason string)
 }
 
 // Open connects to a server and checks its version.
@@ -100,6 +103,9 @@ func (d *Database) acquire(ctx context.Context, query string) (a acquired, resul
 	}
 }
 
+// errPool means that the connections are all in use.
+var errPool = fmt.Errorf("no connection of the pool was free within %v", connWithin)
+
 func (d *Database) borrow(ctx context.Context) (a acquired, err error) {
 	if err := ctx.Err(); err != nil {
 		return a, err
@@ -107,8 +113,13 @@ func (d *Database) borrow(ctx context.Context) (a acquired, err error) {
 	soon, cancel := context.WithTimeout(ctx, connWithin)
 	defer cancel()
 	if a.conn, err = d.db.Conn(soon); err != nil {
-		if ctx.Err() != nil {
+		switch _, unreachable := errors.AsType[*pgconn.ConnectError](err); {
+		case ctx.Err() != nil:
 			return a, ctx.Err()
+		case unreachable:
+			return a, engine.Unavailable("connect", connectError(err))
+		case errors.Is(err, context.DeadlineExceeded):
+			return a, engine.UnavailableFor("pool", "connect", errPool)
 		}
 		return a, engine.Unavailable("connect", err)
 	}

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -81,9 +82,23 @@ func (d *Database) Classify(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
 	case lost(err):
 		d.resetPool()
-		return engine.Unavailable("database", err)
+		return engine.UnavailableFor("connection", "database", err)
 	case temporary(err):
-		return engine.Unavailable("database", err)
+		return engine.UnavailableFor(causeOf(err), "database", err)
 	}
 	return err
 }
+
+// causes names the failures that pass by themselves.
+var causes = map[string]string{
+	lockNotAvailable:     "lock_timeout",
+	deadlockDetected:     "deadlock",
+	serializationFailure: "serialization",
+	uniqueViolation:      "unique",
+	planChanged:          "plan_changed",
+	"57014":              "statement_timeout",
+	"25006":              "read_only",
+}
+
+// causeOf names the kind of a failure of the server.
+func causeOf(err error) string { return cmp.Or(causes[sqlState(err)], "resources") }

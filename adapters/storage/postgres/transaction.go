@@ -35,6 +35,9 @@ func (d *Database) Update(ctx context.Context, fn func(*engine.Transaction) erro
 		if sqlState(err) == lockNotAvailable && time.Since(began) > retryLockWithin {
 			return err
 		}
+		if d.Retried != nil {
+			d.Retried(retryReason(err))
+		}
 		// The backoff is random and doubles with each try.
 		pause := time.Duration(rand.Int64N(int64(2*time.Millisecond) << try))
 		select {
@@ -43,6 +46,14 @@ func (d *Database) Update(ctx context.Context, fn func(*engine.Transaction) erro
 			return err
 		}
 	}
+}
+
+// retryReason names why a unit is tried again.
+func retryReason(err error) string {
+	if sqlState(err) == "" {
+		return "lost_commit"
+	}
+	return causeOf(err)
 }
 
 func retryable(err error, try int) bool {

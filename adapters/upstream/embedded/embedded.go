@@ -29,12 +29,15 @@ type Provider struct {
 	pool       pool
 	everywhere bool
 	products   []catalog.Product
+	addrs      []netip.Addr // of the dynamic half
+	usable     func(netip.Addr) bool
 }
 
 var (
 	_ ports.Dynamic = (*Provider)(nil)
 	_ ports.Static  = (*Provider)(nil)
 	_ ports.Lister  = (*Provider)(nil)
+	_ ports.Crowd   = (*Provider)(nil)
 )
 
 // New probes the addresses and builds the catalogue. It fails if addresses are
@@ -44,7 +47,14 @@ func New(cfg Config, log *slog.Logger) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{pool: p, everywhere: cfg.Everywhere, products: products(p, cfg.Everywhere)}, nil
+	made := &Provider{pool: p, everywhere: cfg.Everywhere, products: products(p, cfg.Everywhere), usable: cfg.Usable}
+	if made.usable == nil {
+		made.usable = bindable
+	}
+	for _, exit := range p.dynamic {
+		made.addrs = append(made.addrs, exit.Addr)
+	}
+	return made, nil
 }
 
 // Name returns the constant Name.
@@ -62,7 +72,7 @@ func (p *Provider) Has(ip netip.Addr) bool {
 
 // Capabilities describes a provider that is called inside the transaction.
 func (p *Provider) Capabilities() procurement.Capabilities {
-	return procurement.Capabilities{InProcess: true, Renews: true, Cancels: true}
+	return procurement.Capabilities{InProcess: true, Renews: true, Cancels: true, Workers: true}
 }
 
 // Ready always returns true.
@@ -168,4 +178,23 @@ func (p *Provider) pick(from []Exit, start, n int, in procurement.Intent, avoid 
 // in reports whether the exit is in a place, of which the country, the city or both may be empty.
 func (e Exit) in(l session.Location) bool {
 	return (l.Country == "" || l.Country == e.Place.Country) && (l.City == "" || l.City == e.Place.City)
+}
+
+// Exits lists the addresses of the dynamic half in a place.
+func (p *Provider) Exits(l session.Location) []netip.Addr {
+	if l == (session.Location{}) || p.everywhere {
+		return p.addrs
+	}
+	var list []netip.Addr
+	for _, exit := range p.pool.dynamic {
+		if exit.in(l) {
+			list = append(list, exit.Addr)
+		}
+	}
+	return list
+}
+
+// Binds reports whether an address of the pool can be bound now.
+func (p *Provider) Binds(exit netip.Addr) bool {
+	return slices.Contains(p.addrs, exit) && p.usable(exit)
 }

@@ -92,7 +92,7 @@ func (g *Provider) Name() string { return g.name }
 // Capabilities describes a provider that does no IO and is reached through the
 // seller's proxies.
 func (g *Provider) Capabilities() procurement.Capabilities {
-	return procurement.Capabilities{InProcess: true, ViaUpstream: true}
+	return procurement.Capabilities{InProcess: true, ViaUpstream: true, Workers: true}
 }
 
 // Ready always returns true: no API is called.

@@ -35,7 +35,7 @@ func TestGatewayCapabilities(t *testing.T) {
 	t.Parallel()
 	for _, profile := range gateway.Profiles() {
 		p := openGateway(t, gatewaySpec(profile, nil))
-		if got, want := p.Capabilities(), (procurement.Capabilities{InProcess: true, ViaUpstream: true}); got != want {
+		if got, want := p.Capabilities(), (procurement.Capabilities{InProcess: true, ViaUpstream: true, Workers: true}); got != want {
 			t.Errorf("%s can %+v, want %+v", profile, got, want)
 		}
 	}

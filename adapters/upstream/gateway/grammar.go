@@ -25,6 +25,9 @@ var (
 // (RFC 1929).
 const maxCredential = 255
 
+// errNotStrict is returned where the grammar has no word for it.
+var errNotStrict = invalid("the seller replaces a lost exit, whatever is asked")
+
 func invalid(format string, args ...any) error {
 	return procurement.Refuse(procurement.Invalid, fmt.Sprintf(format, args...))
 }
@@ -108,7 +111,10 @@ func (p Profile) parameters(a Account, t procurement.Target) ([]string, error) {
 			return nil, err
 		}
 		words, ttl := p.session, p.ttl
-		if a.strict {
+		if t.Strict && p.strict == nil {
+			return nil, errNotStrict
+		}
+		if a.strict || t.Strict {
 			words = p.strict
 			if p.strictForever {
 				ttl = lifetime{}

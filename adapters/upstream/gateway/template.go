@@ -28,6 +28,9 @@ func (t *templates) credential(p Profile, a Account, want procurement.Target) (u
 	if err := p.narrow(a, want.Location, values); err != nil {
 		return "", "", err
 	}
+	if want.Strict {
+		return "", "", errNotStrict
+	}
 	if want.Token != "" {
 		if !tokenForm.MatchString(want.Token) {
 			return "", "", invalid("a token is 8 lower case letters and digits and begins with a letter")

@@ -122,8 +122,8 @@ func (p *Provider) Name() string { return p.config.Name }
 
 // Capabilities depends on the keys that are configured.
 func (p *Provider) Capabilities() procurement.Capabilities {
-	c := procurement.Capabilities{ViaUpstream: true, Direct: true, Async: p.reseller != nil, Renews: p.reseller != nil,
-		CancelsTraffic: p.residential != nil, KeepsTrafficOrderKey: p.residential != nil}
+	c := procurement.Capabilities{ViaUpstream: true, Workers: true, Direct: true, Async: p.reseller != nil,
+		Renews: p.reseller != nil, CancelsTraffic: p.residential != nil, KeepsTrafficOrderKey: p.residential != nil}
 	if p.residential != nil {
 		c.CapUnit, c.CounterLag = capUnit, counterLag
 	}

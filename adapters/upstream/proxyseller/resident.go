@@ -36,7 +36,7 @@ var (
 // Capabilities describes packages: each has its own credential and a cap in bytes, and
 // deleting one returns its unused traffic.
 func (p *trafficProvider) Capabilities() procurement.Capabilities {
-	return procurement.Capabilities{ViaUpstream: true, Async: true, Cancels: true, Direct: true, CapUnit: 1,
+	return procurement.Capabilities{ViaUpstream: true, Workers: true, Async: true, Cancels: true, Direct: true, CapUnit: 1,
 		CounterLag: counterLag}
 }
 

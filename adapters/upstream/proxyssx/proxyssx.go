@@ -115,8 +115,8 @@ func (p *Provider) Ready() bool { return p.api.Ready() }
 
 // Capabilities describes pool keys.
 func (p *Provider) Capabilities() procurement.Capabilities {
-	return procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Cancels: true, Direct: true,
-		CapUnit: gigabyte, CounterLag: counterLag}
+	return procurement.Capabilities{ViaUpstream: true, Workers: true, Idempotent: true, KeepsOrderKey: true, Cancels: true,
+		Direct: true, CapUnit: gigabyte, CounterLag: counterLag}
 }
 
 // Balance returns an unknown balance: the API documents no call for it.

@@ -62,7 +62,7 @@ func TestPoolKeyContract(t *testing.T) {
 func TestPoolKeyCapabilities(t *testing.T) {
 	t.Parallel()
 	_, p := openFake(t)
-	want := procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Cancels: true, Direct: true, CapUnit: 1e9,
+	want := procurement.Capabilities{ViaUpstream: true, Workers: true, Idempotent: true, KeepsOrderKey: true, Cancels: true, Direct: true, CapUnit: 1e9,
 		CounterLag: 5 * time.Minute}
 	if got := p.Capabilities(); got != want || p.Name() != "psx" {
 		t.Errorf("%s can %+v", p.Name(), got)

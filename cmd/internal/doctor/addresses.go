@@ -44,6 +44,17 @@ func (f *Findings) addresses(s configfile.Settings) {
 	}
 }
 
+// contact judges whether complaints arrive.
+func (f *Findings) contact(s configfile.Settings) {
+	if s.AbuseContact == "" {
+		f.add(Warning, "abuse_contact", "No contact for abuse and vulnerabilities is published.", "Whoever is harmed "+
+			"through an exit turns to its network instead, which may close it.",
+			"Set AGENTPROXY_ABUSE_CONTACT to an address that is read; /.well-known/security.txt shows it.")
+		return
+	}
+	f.ok("abuse_contact", "Complaints go to %s.", s.AbuseContact)
+}
+
 // admin judges who reaches the operator's listener, which asks for no credential.
 func (f *Findings) admin(s configfile.Settings) {
 	const why = "It asks for no credential."

@@ -24,7 +24,7 @@ const random = "q1nTz0Rk7vJx4mWc9sYb2hLd8fGp5aEu3iOX6NQB"
 // public are settings of a service that may be opened.
 func public() configfile.Settings {
 	return configfile.Settings{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "0.0.0.0:8081", AdminAddr: "127.0.0.1:8082",
-		PublicHost: "gate.shop.example", PublicPort: 8081, PublicURL: "https://api.shop.example",
+		PublicHost: "gate.shop.example", PublicPort: 8081, PublicURL: "https://api.shop.example", AbuseContact: "mailto:abuse@shop.example",
 		DatabaseURL: "postgres://service:Wq8zTn4kRv2m@db.internal/service?sslmode=verify-full", RootSecret: random,
 		RateLimit: 600, RegisterLimit: 120, AgentConnections: 1000, TrialConnections: 100, TargetRate: 600, TrialTargetRate: 60,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, SessionLimit: 200,
@@ -58,6 +58,7 @@ func TestEachDoubtfulSettingIsAFinding(t *testing.T) {
 		"local API":                           {func(s *configfile.Settings) { s.PublicURL = "http://127.0.0.1:8080" }, "error public_url"},
 		"API without TLS":                     {func(s *configfile.Settings) { s.PublicURL = "http://api.shop.example" }, "error public_url"},
 		"local gateway":                       {func(s *configfile.Settings) { s.PublicHost = "127.0.0.1" }, "error public_gateway"},
+		"nobody for complaints":               {func(s *configfile.Settings) { s.AbuseContact = "" }, "warning abuse_contact"},
 		"listener on all addresses":           {func(s *configfile.Settings) { s.HTTPAddr = ":8080" }, "warning api_listener"},
 		"listener on a private address":       {func(s *configfile.Settings) { s.HTTPAddr = "10.0.0.4:8080" }, ""},
 		"public admin pages":                  {func(s *configfile.Settings) { s.AdminAddr = "203.0.113.9:8082" }, "error admin_listener"},

@@ -20,6 +20,7 @@ import (
 	"agentproxy/adapters/admin/console"
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/conns"
+	"agentproxy/adapters/console"
 	"agentproxy/adapters/gateway"
 	"agentproxy/adapters/gateway/dial"
 	"agentproxy/adapters/httpapi"
@@ -37,6 +38,7 @@ import (
 	"agentproxy/app/ledger"
 	"agentproxy/app/maintenance"
 	"agentproxy/app/operator"
+	"agentproxy/app/overview"
 	"agentproxy/app/payments"
 	policyapp "agentproxy/app/policy"
 	"agentproxy/app/procurement"
@@ -47,6 +49,7 @@ import (
 	"agentproxy/app/telemetry"
 	trafficapp "agentproxy/app/traffic"
 	"agentproxy/app/webhooks"
+	"agentproxy/app/workers"
 	"agentproxy/domain"
 	"agentproxy/domain/egress"
 	"agentproxy/domain/traffic"
@@ -75,7 +78,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 		webhook.Module,
 		chainModule(s.Payments),
 		fx.Provide(
-			rootSecrets, newQueue, newProof, webhookConfig,
+			rootSecrets, newQueue, newJobObserver, newProof, webhookConfig,
 			func(s configfile.Settings) storage.Config {
 				return storage.Config{Path: s.DatabasePath, URL: storage.URL(s.DatabaseURL), MaxConns: s.DatabaseConns,
 					Host: system.Clock{}.Now, Logger: log}
@@ -94,7 +97,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
 			sharedLimits,
 			func(s configfile.Settings) exitlog.Config { return exitlog.Config{Days: s.ExitLogDays} }, exitlog.New,
-			policyapp.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
+			policyapp.New, workers.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
 			fulfilment.New, procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks,
 			reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, telemetry.New,
 			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders,
@@ -114,6 +117,8 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		admin.Module,
 		admin.ProvideChecks(checks),
 		admin.ProvideGauges(gauges),
+		fx.Decorate(newTimedSender),
+		fx.Invoke(registerBuild),
 		fx.Provide(
 			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
 			newConsole,
@@ -124,11 +129,13 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },
 			exitlog.NewLog,
 			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, sessions.NewChecks,
-			reveals.New, newTools,
+			reveals.New, newTools, overview.New, consoleConfig, console.New,
+			func(c *console.Console) httpapi.Console { return c.Serve },
 		),
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: the last observations of the gateway are stored too.
 		fx.Module("background", fx.Invoke(
+			func(st *storage.Store, r *prometheus.Registry) error { return r.Register(st) },
 			countExcess, recoverFirst, startDevchain,
 			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
 			keepExits, runTasks, reloadOnHangup,
@@ -162,10 +169,11 @@ func embeddedConfig(s configfile.Settings) embedded.Config {
 }
 
 func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher,
-	webhooks *webhooks.Service, accounts *accounts.Service, reconcile *reconcile.Service,
+	webhooks *webhooks.Service, accounts *accounts.Service, reconcile *reconcile.Service, observe queue.Observer,
 	log *slog.Logger) (*queue.Queue, error) {
 	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
-		Passes: jobTasks(passes, driver, payments, webhooks, accounts, reconcile)}
+		Observe: observe,
+		Passes:  jobTasks(passes, driver, payments, webhooks, accounts, reconcile)}
 	if pool := st.Pool(); pool != nil {
 		return queue.NewPostgres(pool, handlers, log)
 	}
@@ -200,7 +208,7 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		Forbidden: ownListeners(s.AdminAddr), AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr),
 		PublicEchoURL: EchoURL(s), Connections: b.Gateway, PerAddress: perAddress(s), Pipes: b.Pipes,
 		Agent: s.AgentConnections, TrialAgent: s.TrialConnections, TargetRate: s.TargetRate,
-		TrialTargetRate: s.TrialTargetRate}
+		TrialTargetRate: s.TrialTargetRate, SessionTunnels: s.SessionTunnels}
 	if s.Dev {
 		c.AuthFailureLimit = 0
 	}
@@ -213,14 +221,14 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 }
 
 func gatewayDeps(s configfile.Settings, published *policyapp.Published, exits *exitlog.Log,
-	t *trafficapp.Service, o *telemetry.Observer, clock ports.Clock, registry *prometheus.Registry,
+	t *trafficapp.Service, w *workers.Service, o *telemetry.Observer, clock ports.Clock, registry *prometheus.Registry,
 	log *slog.Logger) gateway.Deps {
 	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses(),
 		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr)}
 	if !s.Dev { // in development mode agents try their proxies with the API's own echo
 		policy.Refuse = append(policy.Refuse, ownListeners(s.HTTPAddr)...)
 	}
-	return gateway.Deps{Routes: t, Leases: t, Observer: o, Judge: policy, Policy: published.Now, Exits: exits,
+	return gateway.Deps{Routes: t, Workers: w, Leases: t, Observer: o, Judge: policy, Policy: published.Now, Exits: exits,
 		Now: clock.Now, Metrics: registry, Log: log}
 }
 
@@ -263,7 +271,11 @@ func EchoURL(s configfile.Settings) string { return s.PublicURL + "/v1/ip" }
 func apiConfig(s configfile.Settings, b conns.Budget) httpapi.Config {
 	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
 		TrustedProxies: s.TrustedProxies, Version: Version, Dev: s.Dev, Connections: b.API, PerAddress: perAddress(s),
-		RevealSecrets: s.MCPReveal}
+		RevealSecrets: s.MCPReveal, AbuseContact: s.AbuseContact, ToolTable: toolTable(), GatewayErrors: gatewayErrors()}
+}
+
+func consoleConfig(s configfile.Settings) console.Config {
+	return console.Config{GatewayHost: s.PublicHost, GatewayPort: s.PublicPort, Dev: s.Dev}
 }
 
 // newTools serves the tools of agents by the API's operations.

@@ -20,6 +20,7 @@ import (
 	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app/accounts"
 	"agentproxy/app/catalog"
+	"agentproxy/app/maintenance"
 	"agentproxy/app/payments"
 	procurementapp "agentproxy/app/procurement"
 	"agentproxy/app/reconcile"
@@ -82,7 +83,8 @@ func spaceGauges(st *storage.Store) []admin.Gauge {
 const leaderLate = 5 * time.Minute
 
 // gauges returns the gauges that are read at each scrape.
-func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp.Desk, watch *reconcile.Watch,
+func gauges(st *storage.Store, tasks *maintenance.Tasks, traffic *trafficapp.Service,
+	desk *procurementapp.Desk, watch *reconcile.Watch,
 	providers *reconcile.Service, proof *proof, watcher *payments.Watcher, webhooks *webhooks.Service,
 	accounts *accounts.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	return slices.Concat(
@@ -94,6 +96,8 @@ func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp
 				Read: proof.provedAt},
 			{Name: "agentproxy_clock_skew_seconds", Help: "By how much this host's clock is ahead of the database's.",
 				Read: func(context.Context) (float64, error) { return st.ClockSkew().Seconds(), nil }},
+			{Name: "agentproxy_database_lock_waits", Help: "Connections to PostgreSQL that wait for a lock.",
+				Read: st.LockWaits},
 			{Name: "agentproxy_traffic_failing_sessions", Help: "Sessions whose traffic could not be booked in the last " +
 				"minute; each is logged.",
 				Read: func(context.Context) (float64, error) { return float64(traffic.Failing()), nil }},
@@ -103,13 +107,13 @@ func gauges(st *storage.Store, traffic *trafficapp.Service, desk *procurementapp
 					return float64(granted) / 1e6, err
 				}},
 		},
-		spaceGauges(st), jobGauges(q, webhooks),
+		spaceGauges(st), jobGauges(q, webhooks, tasks),
 		orderGauges(desk, watch, providers, clock),
 		paymentGauges(watcher, clock),
 	)
 }
 
-func jobGauges(q *queue.Queue, webhooks *webhooks.Service) []admin.Gauge {
+func jobGauges(q *queue.Queue, webhooks *webhooks.Service, tasks *maintenance.Tasks) []admin.Gauge {
 	jobs := func(of func(queue.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := q.Status(ctx)
@@ -121,6 +125,11 @@ func jobGauges(q *queue.Queue, webhooks *webhooks.Service) []admin.Gauge {
 			Read: jobs(func(s queue.Status) float64 { return s.Waiting.Seconds() })},
 		{Name: "agentproxy_parked_jobs", Help: "Jobs that failed every attempt and wait for the operator.",
 			Read: jobs(func(s queue.Status) float64 { return float64(s.Parked) })},
+		{Name: "agentproxy_settle_lag_seconds", Help: "How long the session that is due longest has waited to be settled.",
+			Read: func(ctx context.Context) (float64, error) {
+				lag, err := tasks.SettleLag(ctx)
+				return lag.Seconds(), err
+			}},
 		{Name: "agentproxy_outbox_age_seconds", Help: "How long the webhook delivery that is due longest has waited.",
 			Read: func(ctx context.Context) (float64, error) {
 				age, err := webhooks.Overdue(ctx)

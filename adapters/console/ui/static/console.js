@@ -52,13 +52,18 @@ document.documentElement.classList.add("js");
     const show = c.unit === "usd" ? usd : bytes;
     const step = c.times.length > 1 ? c.times[1] - c.times[0] : 3600;
     const axis = { stroke: colour("--dim"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") } };
+    const two = (n) => String(n).padStart(2, "0");
+    const tick = (t) => {
+      const d = new Date(t * 1e3), day = two(d.getUTCMonth() + 1) + "-" + two(d.getUTCDate());
+      return step >= 86400 || d.getUTCHours() === 0 ? day : two(d.getUTCHours()) + ":" + two(d.getUTCMinutes());
+    };
     const zone = (t) => uPlot.tzDate(new Date(t * 1e3), "Etc/UTC");
     const width = Math.max(el.clientWidth, 200);
     el.replaceChildren();
     new uPlot({
       width, height: 190, tzDate: zone, cursor: { y: false },
       scales: { x: { range: (u, from, to) => [from - step / 2, to + step / 2] }, y: { range: (u, from, to) => [0, to > 0 ? to * 1.1 : 1] } },
-      axes: [axis, { ...axis, size: 70, values: (u, list) => list.map(show) }],
+      axes: [{ ...axis, values: (u, list) => list.map(tick) }, { ...axis, size: 70, values: (u, list) => list.map(show) }],
       series: [{ label: "UTC", value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...c.names.map((label, i) => ({
         label, stroke: colour("--plot-" + (i + 1)), fill: colour("--plot-" + (i + 1)) + "66", width: 1,
         paths: uPlot.paths.bars({ size: [0.8, 60] }), points: { show: false }, value: (u, v) => show(v),

@@ -1,0 +1,85 @@
+package console
+
+import (
+	"net/http"
+	"time"
+
+	"agentproxy/app/accounts"
+	"agentproxy/app/webhooks"
+	"agentproxy/domain/account"
+	"agentproxy/domain/webhook"
+)
+
+// accessData is the page of the account, its keys and its webhook.
+type accessData struct {
+	accounts.Info
+	Now        time.Time
+	Keys       []account.Key
+	Endpoint   webhooks.EndpointView
+	Status     string
+	Deliveries []webhook.Delivery
+	Pages      pager
+	MayWrite   bool
+}
+
+func (c *Console) access(v *visit) error { return c.showAccess(v, nil) }
+
+func (c *Console) showAccess(v *visit, cause error) error {
+	id := v.caller.AgentID
+	d := accessData{Now: c.Clock.Now(), MayWrite: v.may(account.AccountWrite), Status: v.r.URL.Query().Get("status")}
+	var err error
+	if d.Info, err = c.Accounts.Info(v, id); err != nil {
+		return err
+	}
+	if d.Keys, err = c.Accounts.Keys.List(v, id); err != nil {
+		return err
+	}
+	if d.Endpoint, err = c.Webhooks.Endpoint(v, id); err != nil {
+		return err
+	}
+	page := v.pageOf("page")
+	list, err := c.Webhooks.Deliveries(v, id, webhook.Status(d.Status), page)
+	if err != nil {
+		return err
+	}
+	d.Deliveries, d.Pages = list.Items, v.pager("page", page, list.Total, "deliveries")
+	f, status := v.frame("Access", d), http.StatusOK
+	if cause != nil {
+		f.Problem, status = v.problem(cause)
+	}
+	return v.show(status, "access", f)
+}
+
+func (c *Console) rotateSecretPage(v *visit) error {
+	return v.show(http.StatusOK, "rotatesecret", v.frame("Rotate the API secret?", nil))
+}
+
+// rotateSecret shows the new secret once. Every sign-in ends with the old one, this one included.
+func (c *Console) rotateSecret(v *visit) error {
+	secret, _, err := c.Accounts.RotateSecret(v, v.caller.AgentID)
+	if err != nil {
+		return err
+	}
+	c.setCookie(v.w, "", -1)
+	f := v.frame("Your new API secret", secret)
+	f.Nav, f.Who, f.SignOut = nil, "", ""
+	return v.show(http.StatusOK, "secret", f)
+}
+
+func (c *Console) testWebhook(v *visit) error {
+	if _, err := c.Webhooks.Test(v, v.caller.AgentID); err != nil {
+		return c.showAccess(v, err)
+	}
+	return v.leave("/access", "tested")
+}
+
+func (c *Console) redeliver(v *visit) error {
+	id := v.r.PathValue("delivery_id")
+	if len(id) > 64 || !plain(id) {
+		return webhook.ErrNotFound
+	}
+	if _, err := c.Webhooks.Redeliver(v, v.caller.AgentID, id); err != nil {
+		return c.showAccess(v, err)
+	}
+	return v.leave("/access", "redelivered")
+}

@@ -1,0 +1,175 @@
+package console_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"agentproxy/app/accounts"
+	"agentproxy/app/telemetry"
+	"agentproxy/domain/account"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/health"
+	"agentproxy/domain/policy"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/test/apptest"
+)
+
+// markup is what strangers name things.
+const markup = `"'><img src=x onerror=alert(1)><script>alert(2)</script>{{.}}`
+
+// registerWithHook opens an account with a webhook, named by a stranger, and signs in.
+func (w *world) registerWithHook() string {
+	w.T.Helper()
+	r, err := w.Accounts.Register(context.Background(), accounts.Register{Profile: account.Profile{Name: markup,
+		WebhookURL: apptest.WebhookURL, Description: markup}})
+	apptest.OK(w.T, err)
+	w.enter(r.APIKey)
+	return r.Agent.ID
+}
+
+// strange returns a world in which everything is named by a stranger.
+func strange(t *testing.T) *world {
+	product := apptest.SharedProduct("dyn_strange", session.Dynamic, procurement.Source{Provider: "embedded"})
+	product.Name, product.Description = markup, markup
+	w := open(t, options{Options: apptest.Options{Products: []catalog.Product{product}}})
+	id, ctx := w.registerWithHook(), context.Background()
+	_, err := w.Wallet.Adjust(ctx, id, apptest.Dollars("60"), markup)
+	apptest.OK(t, err)
+	dyn := w.Buy(id, apptest.Local)
+	w.Buy(id, apptest.Static)
+	w.Buy(id, apptest.LocalAsync)
+	ended := w.Buy(id, apptest.Local)
+	w.Observe(dyn.ID, markup, health.HTTPError)
+	apptest.OK(t, w.Observer.FlushAll(ctx))
+	_, err = w.Telemetry.Report(ctx, id, telemetry.ReportedEvent{SessionID: dyn.ID, Report: health.Report{Type: "block",
+		TargetHost: "shop.test", ErrorMessage: markup}})
+	apptest.OK(t, err)
+	w.UseBytes(dyn.ID, "one", 5_000_000)
+	_, err = w.Policies.Put(ctx, id, dyn.ID, policy.Own{Deny: []string{"ads.test"}, Ports: []string{"443"}})
+	apptest.OK(t, err)
+	_, err = w.Sessions.Terminate(ctx, id, ended.ID)
+	apptest.OK(t, err)
+	w.post("/console/money/recharges", url.Values{"key": {"form_1"}, "amount": {"10"}})
+	w.post("/console/access/webhook/test", url.Values{})
+	return w
+}
+
+var addresses = regexp.MustCompile(`(?:href|action|src|hx-get)="([^"]*)"`)
+
+// TestEveryPage follows every link from the first page on.
+func TestEveryPage(t *testing.T) {
+	w := strange(t)
+	found, queue := map[string]bool{"/console/": true}, []string{"/console/"}
+	kinds := map[string]int{}
+	for len(queue) > 0 && len(found) < 300 {
+		path := queue[0]
+		queue = queue[1:]
+		code, body := w.send("GET", path, nil)
+		if code != http.StatusOK {
+			t.Errorf("%s answers %d", path, code)
+			continue
+		}
+		if !strings.HasPrefix(w.headers.Get("Content-Type"), "text/html") {
+			continue
+		}
+		kinds[regexp.MustCompile(`(sess_|PAY)[a-z0-9A-Z]+|\?.*`).ReplaceAllString(path, "*")]++
+		checkPage(t, path, body)
+		for _, m := range addresses.FindAllStringSubmatch(body, -1) {
+			to := html.UnescapeString(m[1])
+			u, err := url.Parse(to)
+			if err != nil || u.Host != "" || u.Scheme != "" {
+				t.Errorf("%s leads to %q", path, to)
+				continue
+			}
+			if to, _, _ = strings.Cut(to, "#"); strings.HasPrefix(to, "/console") && !found[to] && strings.HasPrefix(m[0], "href") {
+				found[to] = true
+				queue = append(queue, to)
+			}
+		}
+	}
+	for _, want := range []string{"/console/", "/console/sessions", "/console/sessions/*", "/console/sessions/new", "/console/sessions/new*",
+		"/console/sessions/*/end", "/console/sessions/*/renew", "/console/money", "/console/money*", "/console/money/recharges/*", "/console/access",
+		"/console/access/rotate-secret", "/console/sessions*"} {
+		if kinds[want] == 0 {
+			t.Errorf("no link leads to %s: %v", want, kinds)
+		}
+	}
+	code, body := w.send("GET", "/console/sessions/quote?product_no=dyn_strange&traffic_gb=1&city="+url.QueryEscape(markup), nil)
+	if code != http.StatusBadRequest {
+		t.Errorf("a city with markup answers %d", code)
+	}
+	checkPage(t, "the form with what was typed", body)
+	checkPage(t, "the quote", w.get("/console/sessions/quote?product_no=dyn_strange&traffic_gb=1"))
+	_, body = w.send("GET", "/console/nothing", nil)
+	checkPage(t, "a page that is not there", body)
+	w.cookie = nil
+	checkPage(t, "the sign-in", w.get("/console/sign-in?next="+url.QueryEscape("/console/"+markup)))
+}
+
+// checkPage checks what every page promises: one h1, labels, headers of tables, ids that occur once,
+// nothing that the policy of the pages blocks, and no markup of strangers.
+func checkPage(t *testing.T, path, body string) {
+	t.Helper()
+	doc, err := html.Parse(strings.NewReader(body))
+	apptest.OK(t, err)
+	ids, labels, count := map[string]bool{}, map[string]bool{}, map[string]int{}
+	var inputs []*html.Node
+	attr := func(n *html.Node, key string) string {
+		for _, a := range n.Attr {
+			if a.Key == key {
+				return a.Val
+			}
+		}
+		return ""
+	}
+	for n := range doc.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		count[n.Data]++
+		for _, a := range n.Attr {
+			if a.Key == "style" || strings.HasPrefix(a.Key, "on") && a.Key != "only" {
+				t.Errorf("%s: <%s> has %s", path, n.Data, a.Key)
+			}
+		}
+		if id := attr(n, "id"); id != "" {
+			if ids[id] {
+				t.Errorf("%s has the id %s twice", path, id)
+			}
+			ids[id] = true
+		}
+		switch n.Data {
+		case "label":
+			labels[attr(n, "for")] = true
+		case "input", "select", "textarea":
+			if attr(n, "type") != "hidden" && n.Parent.Data != "label" {
+				inputs = append(inputs, n)
+			}
+		case "script":
+			if n.FirstChild != nil || attr(n, "src") == "" {
+				t.Errorf("%s has a script of its own", path)
+			}
+		case "img":
+			if attr(n, "alt") == "" || !strings.HasPrefix(attr(n, "src"), "/console/") {
+				t.Errorf("%s has the picture %v", path, n.Attr)
+			}
+		case "style", "iframe", "object":
+			t.Errorf("%s has <%s>", path, n.Data)
+		}
+	}
+	for _, n := range inputs {
+		if !labels[attr(n, "id")] {
+			t.Errorf("%s: %s has no label", path, attr(n, "name"))
+		}
+	}
+	if count["h1"] != 1 || count["table"] > count["thead"] || count["script"] != 3 {
+		t.Errorf("%s has %d h1, %d tables with %d heads, %d scripts", path, count["h1"], count["table"], count["thead"], count["script"])
+	}
+}

@@ -1,0 +1,178 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"agentproxy/app/sessions"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/health"
+	"agentproxy/domain/policy"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// rows is how many rows a list shows at a time.
+const rows = 25
+
+// pager leads through the pages of a list.
+type pager struct {
+	Number, Pages, Total int
+	Prev, Next           string // empty: there is none
+}
+
+// pageOf returns the page that a query asks for under a name.
+func (v *visit) pageOf(name string) domain.Page {
+	n, err := strconv.Atoi(v.r.URL.Query().Get(name))
+	if err != nil || n < 1 {
+		n = 1
+	}
+	return domain.Page{Number: n, Size: rows}
+}
+
+// pager returns the links beside a page of a list. They keep the rest of the query.
+func (v *visit) pager(name string, page domain.Page, total int, anchor string) pager {
+	p := pager{Number: page.Number, Total: total, Pages: max((total+page.Size-1)/page.Size, 1)}
+	link := func(n int) string {
+		q := v.r.URL.Query()
+		q.Del("done")
+		q.Set(name, strconv.Itoa(n))
+		return (&url.URL{Path: v.r.URL.Path, RawQuery: q.Encode(), Fragment: anchor}).String()
+	}
+	if page.Number > 1 {
+		p.Prev = link(min(page.Number-1, p.Pages))
+	}
+	if page.Number < p.Pages {
+		p.Next = link(page.Number + 1)
+	}
+	return p
+}
+
+// sessionsData is a page of the list of sessions.
+type sessionsData struct {
+	Status, Type, Risk string
+	Items              []sessions.View
+	Pages              pager
+	MayBuy             bool
+}
+
+func (c *Console) sessions(v *visit) error {
+	q := v.r.URL.Query()
+	d := sessionsData{Status: q.Get("status"), Type: q.Get("type"), Risk: q.Get("risk"),
+		MayBuy: v.may(account.SessionsWrite)}
+	page := v.pageOf("page")
+	var list domain.List[sessions.View]
+	var err error
+	if d.Risk == "" {
+		list, err = c.Sessions.List(v, sessions.List{AgentID: v.caller.AgentID, Page: page,
+			Filter: ports.SessionFilter{Status: session.Status(d.Status), Type: session.Type(d.Type)}})
+	} else {
+		list, err = c.atRisk(v, d, page)
+	}
+	if err != nil {
+		return err
+	}
+	d.Items, d.Pages = list.Items, v.pager("page", page, list.Total, "")
+	return v.show(http.StatusOK, "sessions", v.frame("Sessions", d))
+}
+
+// atRisk lists the live sessions of a risk that the other filters let through.
+func (c *Console) atRisk(v *visit, d sessionsData, page domain.Page) (list domain.List[sessions.View], err error) {
+	ids, err := c.Overview.AtRisk(v, v.caller.AgentID, health.Risk(d.Risk), session.Status(d.Status),
+		session.Type(d.Type), page)
+	list.Total = ids.Total
+	if err != nil {
+		return list, err
+	}
+	for _, id := range ids.Items {
+		s, err := c.Sessions.Read(v, v.caller.AgentID, id)
+		if err != nil {
+			return list, err
+		}
+		list.Items = append(list.Items, s)
+	}
+	return list, nil
+}
+
+// sessionData is everything about one session.
+type sessionData struct {
+	sessions.View
+	Now      time.Time
+	Key      string // of the forms
+	Range    string
+	Hours    *usageData
+	Left     int64 // of the traffic that was bought
+	Feed     []eventlog.Event
+	Pages    pager
+	Policy   policy.Own
+	Connect  *connectData
+	MayWrite bool
+	Reasons  []health.RotationReason
+}
+
+// sessionID returns the id of the path. What cannot be one is not looked for.
+func (v *visit) sessionID() (string, error) {
+	id := v.r.PathValue("session_id")
+	if len(id) > 64 || !plain(id) {
+		return "", session.ErrNotFound
+	}
+	return id, nil
+}
+
+// plain reports whether a text has letters, digits and underscores alone.
+func plain(text string) bool {
+	for _, c := range []byte(text) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' {
+			return false
+		}
+	}
+	return text != ""
+}
+
+func (c *Console) readSession(v *visit) (sessions.View, error) {
+	id, err := v.sessionID()
+	if err != nil {
+		return sessions.View{}, err
+	}
+	return c.Sessions.Read(v, v.caller.AgentID, id)
+}
+
+func (c *Console) session(v *visit) error {
+	s, err := c.readSession(v)
+	if err != nil {
+		return err
+	}
+	d := sessionData{View: s, Now: c.Clock.Now(), Key: c.IDs.New("form_"), Range: "24h",
+		Left: max(s.Bytes-s.Usage.Used(), 0), MayWrite: v.may(account.SessionsWrite),
+		Reasons: []health.RotationReason{health.RotationManual, "http_403", "http_429", "captcha", "timeout", "block"}}
+	hours := 24
+	if v.r.URL.Query().Get("range") == "7d" {
+		d.Range, hours = "7d", 7*24
+	}
+	list, err := c.Overview.Hours(v, v.caller.AgentID, s.ID, hours)
+	if err != nil {
+		return err
+	}
+	d.Hours = newUsage(list, "an hour")
+	page := v.pageOf("page")
+	feed, err := c.Sessions.Events(v, v.caller.AgentID, s.ID, page)
+	if err != nil {
+		return err
+	}
+	d.Feed, d.Pages = feed.Items, v.pager("page", page, feed.Total, "feed")
+	if d.Policy, err = c.Policies.Get(v, v.caller.AgentID, s.ID); err != nil {
+		return err
+	}
+	if s.Status == session.Active {
+		d.Connect = c.connect(s, v.r.URL.Query().Get("reveal") == "1")
+	}
+	f := v.frame("Session "+s.ID, d)
+	if s.Status == session.Creating {
+		f.Refresh = 5
+	}
+	return v.show(http.StatusOK, "session", f)
+}

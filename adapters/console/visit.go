@@ -1,0 +1,230 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"agentproxy/adapters/conns"
+	"agentproxy/adapters/console/ui"
+	"agentproxy/app/accounts"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+)
+
+// identity is who makes a request.
+type identity struct {
+	client  netip.Addr
+	agentID string // set when the sign-in was found
+}
+
+type identityKey struct{}
+
+func with(ctx context.Context, who *identity) context.Context {
+	return context.WithValue(ctx, identityKey{}, who)
+}
+
+func identityOf(ctx context.Context) *identity {
+	who, _ := ctx.Value(identityKey{}).(*identity)
+	return who
+}
+
+// page is what answers a request of a person who is signed in. Its error is shown on a page of its own.
+type page struct {
+	show  func(*visit) error
+	scope account.Scope // empty: none is needed
+}
+
+// visit is one request of a person who is signed in.
+type visit struct {
+	context.Context
+	c      *Console
+	w      http.ResponseWriter
+	r      *http.Request
+	caller accounts.Caller
+	name   string // of the account
+}
+
+// maxForm bounds the body of a form in bytes.
+const maxForm = 64 << 10
+
+// signedIn answers by a page if the request has a sign-in, and leads to the sign-in otherwise.
+func (c *Console) signedIn(p page) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{Context: r.Context(), c: c, w: w, r: r}
+		var err error
+		v.caller, err = c.Accounts.SignIns.Caller(r.Context(), c.token(r))
+		if errors.Is(err, accounts.ErrSignedOut) {
+			c.askToSignIn(w, r)
+			return
+		}
+		identityOf(r.Context()).agentID = v.caller.AgentID
+		if err == nil {
+			err = v.admit(p.scope)
+		}
+		if err == nil {
+			err = p.show(v)
+		}
+		if err != nil {
+			v.fail(err)
+		}
+	})
+}
+
+// admit counts the request against the agent's limit and checks what its key may.
+func (v *visit) admit(scope account.Scope) error {
+	conn := conns.Of(v)
+	conn.Trust()
+	if d := v.c.Limits.Take(v.caller.AgentID, v.caller.PerMinute); !d.Allowed {
+		return account.ErrRateLimited.Msgf("too many requests; wait %d seconds", seconds(d.RetryAfter)).After(d.RetryAfter)
+	}
+	if scope != "" {
+		if err := v.caller.May(scope); err != nil {
+			return account.ErrScope.Msgf(
+				"the API key that you signed in with has no permission %s; sign in with one that has it", scope)
+		}
+	}
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
+	if err := v.r.ParseForm(); err != nil {
+		return domain.ErrInvalid.Msgf("the form could not be read; go back and send it again")
+	}
+	conn.Work()
+	info, err := v.c.Accounts.Info(v, v.caller.AgentID)
+	v.name = info.Agent.Name
+	return err
+}
+
+// may reports whether the key of the sign-in has a permission.
+func (v *visit) may(s account.Scope) bool { return v.caller.May(s) == nil }
+
+// frame returns the layout of a page.
+func (v *visit) frame(title string, data any) ui.Frame {
+	f := ui.Frame{Base: Base, Brand: "agentproxy", Title: title, Who: v.name, SignOut: Base + "/sign-out", Data: data,
+		Notice: notices[v.r.URL.Query().Get("done")]}
+	for _, l := range []struct {
+		path, text string
+		scope      account.Scope
+	}{{"/", "Overview", account.AccountRead}, {"/sessions", "Sessions", account.SessionsRead},
+		{"/money", "Money", account.BillingRead}, {"/access", "Access", account.AccountRead}} {
+		if v.may(l.scope) {
+			at := v.r.URL.Path
+			f.Nav = append(f.Nav, ui.Link{Href: Base + l.path, Text: l.text,
+				Current: at == Base+l.path || l.path != "/" && strings.HasPrefix(at, Base+l.path+"/")})
+		}
+	}
+	return f
+}
+
+// notices are the texts after an action that led to it, by the parameter done.
+var notices = map[string]string{
+	"bought":      "The session is bought.",
+	"rotated":     "The session has a new exit.",
+	"renewed":     "The session is renewed.",
+	"ended":       "The session has ended.",
+	"budget":      "The budget is set.",
+	"ordered":     "The order waits for its money.",
+	"tested":      "A test event is on its way.",
+	"redelivered": "The event is sent again.",
+}
+
+// show answers a page.
+func (v *visit) show(status int, name string, f ui.Frame) error {
+	return v.c.pages.Render(v.w, status, name, f)
+}
+
+// leave leads to another page of the console after an action. The browser reads it by GET, so that to
+// load it again repeats nothing.
+func (v *visit) leave(path, done string) error {
+	http.Redirect(v.w, v.r, Base+path+"?done="+done, http.StatusSeeOther)
+	return nil
+}
+
+// statusOf gives each kind of refusal its status.
+var statusOf = map[domain.Kind]int{
+	domain.Invalid:         http.StatusBadRequest,
+	domain.Unauthorized:    http.StatusUnauthorized,
+	domain.PaymentRequired: http.StatusPaymentRequired,
+	domain.Forbidden:       http.StatusForbidden,
+	domain.NotFound:        http.StatusNotFound,
+	domain.Conflict:        http.StatusConflict,
+	domain.Gone:            http.StatusGone,
+	domain.RateLimited:     http.StatusTooManyRequests,
+	domain.BadGateway:      http.StatusBadGateway,
+	domain.Unavailable:     http.StatusServiceUnavailable,
+	domain.UpstreamTimeout: http.StatusGatewayTimeout,
+}
+
+var errInternal = &domain.Error{Code: "INTERNAL_ERROR",
+	Message: "the service failed; try again, and tell its operator if the problem persists"}
+
+// problem returns an error as a person may see it, and its status. Any error that is no refusal is logged.
+func (v *visit) problem(err error) (*ui.Problem, int) {
+	var e *domain.Error
+	if !errors.As(err, &e) || statusOf[e.Kind] == 0 {
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			e = domain.ErrUnavailable
+		} else {
+			v.c.Log.ErrorContext(v, "a page failed", slog.String("agent_id", v.caller.AgentID), slog.Any("err", err))
+			e = errInternal
+		}
+	}
+	if e.RetryAfter > 0 {
+		v.w.Header().Set("Retry-After", strconv.Itoa(seconds(e.RetryAfter)))
+	}
+	status := statusOf[e.Kind]
+	if status == 0 {
+		status = http.StatusInternalServerError
+	}
+	p := &ui.Problem{Code: e.Code, Message: sentence(e.Message)}
+	if issues, ok := e.Details["fields"].([]domain.FieldIssue); ok {
+		p.Message = "Please correct what is wrong:"
+		for _, i := range issues {
+			p.Fields = append(p.Fields, ui.Field{Name: strings.ReplaceAll(i.Field, ".", " "), Issue: i.Issue})
+		}
+	}
+	return p, status
+}
+
+// sentence begins a message with a capital and ends it with a full stop.
+func sentence(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + strings.TrimSuffix(s[1:], ".") + "."
+}
+
+func seconds(d time.Duration) int { return max(int((d+time.Second-1)/time.Second), 1) }
+
+// fail answers an error by a page of its own.
+func (v *visit) fail(err error) {
+	p, status := v.problem(err)
+	f := v.frame("That did not work", backTo(v.r))
+	f.Problem, f.Notice = p, ""
+	if status == http.StatusNotFound {
+		f.Title = "Not found"
+	}
+	if err := v.show(status, "problem", f); err != nil {
+		v.c.Log.ErrorContext(v, "a page failed", slog.Any("err", err))
+		http.Error(v.w, errInternal.Message, http.StatusInternalServerError)
+	}
+}
+
+// backTo returns the page of this console that a request came from, else the overview.
+func backTo(r *http.Request) string {
+	from, err := url.Parse(r.Referer())
+	if err == nil && from.Host == r.Host && strings.HasPrefix(from.Path, Base+"/") && from.Path != r.URL.Path {
+		return from.RequestURI()
+	}
+	return Base + "/"
+}
+
+// nothing answers what is no page.
+func (c *Console) nothing(*visit) error {
+	return &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND", Message: "there is no such page"}
+}

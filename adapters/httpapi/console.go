@@ -1,0 +1,33 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/netip"
+
+	"github.com/gin-gonic/gin"
+)
+
+// Console serves the pages for people below /console, for a client address. It returns the id of the
+// agent that is signed in; empty if none is.
+type Console func(w http.ResponseWriter, r *http.Request, client netip.Addr) (agentID string)
+
+const consolePath = "/console"
+
+// consoleOperation names the pages in metrics. The document does not have them.
+var consoleOperation = &operation{ID: "console"}
+
+// serveConsole adds the pages. They are outside the API's prefix.
+func (s *Server) serveConsole() {
+	if s.Console == nil {
+		return
+	}
+	serve := func(g *gin.Context) {
+		c := callOf(g)
+		c.op = consoleOperation
+		c.caller.AgentID = s.Console(waiter{g.Writer, c}, g.Request, s.clientAddr(g.Request))
+	}
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		s.engine.Handle(method, consolePath, serve)
+		s.engine.Handle(method, consolePath+"/*page", serve)
+	}
+}

@@ -1,0 +1,163 @@
+package httpapi
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"agentproxy/adapters/httpapi/pages"
+	"agentproxy/domain"
+)
+
+// pagesLinks are the headers of the first page and of the reference.
+var pagesLinks = []string{`</llms.txt>; rel="llms-txt"`, `</.well-known/api-catalog>; rel="api-catalog"`}
+
+const (
+	markdownType = "text/markdown"
+	htmlType     = "text/html"
+	catalogPath  = "/.well-known/api-catalog"
+	securityPath = "/.well-known/security.txt"
+)
+
+// servePages serves what is read without a credential, outside the API's operations.
+func (s *Server) servePages() {
+	src := s.sources()
+	set, err := pages.Render(src)
+	if err != nil {
+		panic("httpapi: " + err.Error()) // the templates are embedded
+	}
+	for _, p := range set.Files {
+		more := http.Header{}
+		if p.Path == catalogPath { // RFC 9727 section 2
+			more.Set("Link", `<`+catalogPath+`>; rel="api-catalog"`)
+		}
+		s.serveText(p.Path, p.Kind, p.Text, more)
+		s.pages = append(s.pages, p.Path)
+	}
+	s.serveHome(set)
+	if src.Contact != "" {
+		s.serveSecurity(src)
+	}
+}
+
+// serveHome serves the first page: JSON, or what the client prefers.
+func (s *Server) serveHome(set *pages.Set) {
+	index := document("text/markdown; charset=utf-8", set.Index, nil)
+	home := document(pages.HTML, set.Home, docsHeaders)
+	serve := func(g *gin.Context) {
+		h := g.Writer.Header()
+		h.Add("Vary", "Accept")
+		h["Link"] = slices.Clone(pagesLinks)
+		switch negotiate(g.GetHeader("Accept"), jsonType, markdownType, htmlType) {
+		case markdownType:
+			index(g)
+		case htmlType:
+			home(g)
+		default:
+			s.answer(callOf(g), http.StatusOK, set.Welcome)
+		}
+	}
+	for _, path := range []string{"/", Prefix} {
+		s.both(path, serve)
+	}
+	s.serveReference(set.API)
+	s.pages = append(s.pages, Prefix, "/docs", "/openapi.json")
+}
+
+// serveReference serves the reference page, in Markdown for those that ask for it.
+func (s *Server) serveReference(markdown []byte) {
+	page := document(pages.HTML, docsFile("docs/index.html"), docsHeaders)
+	text := document(pages.Markdown, markdown, nil)
+	s.both("/docs", func(g *gin.Context) {
+		h := g.Writer.Header()
+		h.Add("Vary", "Accept")
+		h["Link"] = slices.Clone(pagesLinks)
+		if negotiate(g.GetHeader("Accept"), htmlType, markdownType) == markdownType {
+			text(g)
+			return
+		}
+		page(g)
+	})
+}
+
+// serveSecurity serves security.txt, whose date of expiry moves on with the days.
+func (s *Server) serveSecurity(src pages.Sources) {
+	s.both(securityPath, func(g *gin.Context) {
+		document("text/plain; charset=utf-8", pages.SecurityText(src, s.Clock.Now()), nil)(g)
+	})
+	s.pages = append(s.pages, securityPath)
+}
+
+// sources returns what the pages show.
+func (s *Server) sources() pages.Sources {
+	src := pages.Sources{Base: s.base(), Version: s.cfg.Version, Contact: s.cfg.AbuseContact,
+		Gateway: net.JoinHostPort(s.cfg.GatewayHost, strconv.Itoa(s.cfg.GatewayPort)), Target: "https://example.com/",
+		Errors: s.documentedErrors(), Gateways: s.cfg.GatewayErrors}
+	if s.cfg.Dev {
+		src.Target = src.Base + Prefix + "/ip" // production refuses the service's own addresses
+	}
+	if s.Tools != nil {
+		src.Tools = s.cfg.ToolTable
+	}
+	for _, o := range s.ops {
+		src.Operations = append(src.Operations, pages.Operation{Method: o.Method, Path: Prefix + o.Path,
+			Summary: o.Summary, Scope: string(o.Scope)})
+	}
+	slices.SortFunc(src.Operations, func(a, b pages.Operation) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
+	})
+	return src
+}
+
+// base returns where agents reach the service. No header of a request decides about it.
+func (s *Server) base() string {
+	return cmp.Or(strings.TrimSuffix(s.cfg.PublicURL, "/"), "http://"+s.cfg.Addr)
+}
+
+// documentedErrors returns every code of the API once, with its most general message.
+func (s *Server) documentedErrors() (list []pages.Refusal) {
+	seen := map[string]bool{}
+	add := func(e *domain.Error) {
+		if !seen[e.Code] {
+			seen[e.Code] = true
+			list = append(list, pages.Refusal{Code: e.Code, Status: statusOf[e.Kind], Retryable: e.Retryable,
+				Message: e.Message})
+		}
+	}
+	for _, e := range []*domain.Error{errNoRoute, errNoMethod, errMisdirected, errCrossSite, domain.ErrInvalid} {
+		add(e)
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.ops)) {
+		codes := s.ops[id].codes
+		for _, status := range slices.Sorted(maps.Keys(codes)) {
+			for _, e := range codes[status] {
+				add(e)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b pages.Refusal) int { return strings.Compare(a.Code, b.Code) })
+	return list
+}
+
+// errorPage returns the address of the row of a code.
+func (s *Server) errorPage(code string) string { return s.cfg.PublicURL + "/docs/errors.md#" + code }
+
+// both serves GET and HEAD.
+func (s *Server) both(path string, serve gin.HandlerFunc) {
+	s.engine.GET(path, serve)
+	s.engine.HEAD(path, serve)
+}
+
+// etag returns the weak tag of a text: it is the same compressed.
+func etag(text []byte) string {
+	sum := sha256.Sum256(text)
+	return `W/"` + hex.EncodeToString(sum[:12]) + `"`
+}

@@ -1,0 +1,99 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/traffic"
+)
+
+// of returns the session and the page that are asked for.
+func (in *peersInput) of(ctx context.Context) (id string, page domain.Page, err error) {
+	if id, err = in.id(); err != nil {
+		return id, page, err
+	}
+	page, err = in.page(ctx)
+	return id, page, err
+}
+
+type peersInput struct {
+	Paging
+	OneSession
+}
+
+type clientReply struct {
+	Address     maybeText `json:"address" doc:"null: all beyond the 256 that are listed apart."`
+	FirstAt     stamp     `json:"first_at" doc:"When it connected first."`
+	LastAt      stamp     `json:"last_at" doc:"When it connected last."`
+	Connections int64     `json:"connections" doc:"Connections and plain requests, refused ones included."`
+	UsedBytes   int64     `json:"used_bytes"`
+}
+
+type clientsReply struct {
+	Items      []clientReply   `json:"items"`
+	Pagination paginationReply `json:"pagination"`
+}
+
+type hostReply struct {
+	Host        maybeText `json:"host" doc:"null: all beyond the 512 a day that are listed apart."`
+	Connections int64     `json:"connections" doc:"Connections and plain requests, failed ones included."`
+	Failures    int64     `json:"failures" doc:"Of the connections."`
+	UsedBytes   int64     `json:"used_bytes"`
+}
+
+type hostsReply struct {
+	Items      []hostReply     `json:"items"`
+	Pagination paginationReply `json:"pagination"`
+}
+
+// declarePeers declares who uses a session and for what.
+func (s *Server) declarePeers() {
+	op(s, operation{
+		ID:      "list-session-clients",
+		Method:  http.MethodGet,
+		Path:    "/sessions/{session_id}/clients",
+		Tag:     "sessions",
+		Summary: "Which addresses a session is used from",
+		Doc: "With the right password, the last one first; kept for 30 days. A connection counts when it ends, " +
+			"and is listed within four seconds.",
+		Scope:   account.SessionsRead,
+		Refuses: ofSession,
+		OK: []reply{{Status: ok, Doc: "A page of addresses.", Data: clientsReply{[]clientReply{
+			{"192.0.2.7", stamp(exampleTime), stamp(exampleTime), 12, 48_213}}, examplePagination}}},
+	}, func(ctx context.Context, in *peersInput) (int, clientsReply, error) {
+		id, page, err := in.of(ctx)
+		if err != nil {
+			return 0, clientsReply{}, err
+		}
+		list, err := s.Sessions.Clients(ctx, caller(ctx), id, page)
+		items, pagination := toItems(list, func(c traffic.Client) clientReply {
+			return clientReply{maybeText(c.Address), stamp(c.FirstAt), stamp(c.LastAt), c.Connections, c.Bytes}
+		})
+		return ok, clientsReply{items, pagination}, err
+	})
+	op(s, operation{
+		ID:      "list-session-hosts",
+		Method:  http.MethodGet,
+		Path:    "/sessions/{session_id}/hosts",
+		Tag:     "sessions",
+		Summary: "Where the bytes of a session went",
+		Doc: "In the last 7 days, the most bytes first. A connection counts when it ends, and is listed within " +
+			"four seconds.",
+		Scope:   account.SessionsRead,
+		Refuses: ofSession,
+		OK: []reply{{Status: ok, Doc: "A page of hosts.", Data: hostsReply{[]hostReply{
+			{"shop.example", 12, 1, 48_213}}, examplePagination}}},
+	}, func(ctx context.Context, in *peersInput) (int, hostsReply, error) {
+		id, page, err := in.of(ctx)
+		if err != nil {
+			return 0, hostsReply{}, err
+		}
+		list, err := s.Sessions.Hosts(ctx, caller(ctx), id, page)
+		items, pagination := toItems(list, func(h traffic.Host) hostReply {
+			return hostReply{maybeText(h.Name), h.Connections, h.Failures, h.Bytes}
+		})
+		return ok, hostsReply{items, pagination}, err
+	})
+}

@@ -1,0 +1,77 @@
+package storage
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are the series of the database. Their labels are words of the program.
+type metrics struct {
+	retries *prometheus.CounterVec
+	units   *prometheus.CounterVec
+	batches prometheus.Counter
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		retries: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_database_retries_total",
+			Help: "Units that were run again, by reason."}, []string{"reason"}),
+		units: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_database_units_total",
+			Help: "Units that waited for group commit, by how they ended: shared, or alone in a transaction of their own."},
+			[]string{"in"}),
+		batches: prometheus.NewCounter(prometheus.CounterOpts{Name: "agentproxy_database_batches_total",
+			Help: "Transactions of group commit."}),
+	}
+}
+
+var _ prometheus.Collector = (*Store)(nil)
+
+func desc(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("agentproxy_database_"+name, help, nil, nil)
+}
+
+var (
+	descUsed   = desc("pool_used", "Connections to PostgreSQL that are in use.")
+	descOpen   = desc("pool_open", "Connections to PostgreSQL that are open.")
+	descLimit  = desc("pool_limit", "Connections to PostgreSQL that may be open.")
+	descWaits  = desc("pool_waits_total", "Times that a unit waited for a connection.")
+	descWaited = desc("pool_wait_seconds_total", "For how long units waited for a connection.")
+)
+
+// Describe implements prometheus.Collector.
+func (s *Store) Describe(ch chan<- *prometheus.Desc) {
+	s.metrics.retries.Describe(ch)
+	s.metrics.units.Describe(ch)
+	s.metrics.batches.Describe(ch)
+	for _, d := range []*prometheus.Desc{descUsed, descOpen, descLimit, descWaits, descWaited} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector. The series of the pool are PostgreSQL's.
+func (s *Store) Collect(ch chan<- prometheus.Metric) {
+	s.metrics.retries.Collect(ch)
+	s.metrics.units.Collect(ch)
+	s.metrics.batches.Collect(ch)
+	if s.postgres == nil {
+		return
+	}
+	stat := s.postgres.Pool().Stat()
+	ch <- prometheus.MustNewConstMetric(descUsed, prometheus.GaugeValue, float64(stat.AcquiredConns()))
+	ch <- prometheus.MustNewConstMetric(descOpen, prometheus.GaugeValue, float64(stat.TotalConns()))
+	ch <- prometheus.MustNewConstMetric(descLimit, prometheus.GaugeValue, float64(stat.MaxConns()))
+	ch <- prometheus.MustNewConstMetric(descWaits, prometheus.CounterValue, float64(stat.EmptyAcquireCount()))
+	ch <- prometheus.MustNewConstMetric(descWaited, prometheus.CounterValue, stat.EmptyAcquireWaitTime().Seconds())
+}
+
+// LockWaits counts the connections to the database that wait for a lock; 0 on SQLite.
+func (s *Store) LockWaits(ctx context.Context) (float64, error) {
+	if s.postgres == nil {
+		return 0, nil
+	}
+	var n float64
+	err := s.postgres.Pool().QueryRow(ctx, `SELECT COUNT(*)::float8 FROM pg_stat_activity
+		WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n)
+	return n, s.database.Classify(ctx, err)
+}

@@ -1,0 +1,223 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+	"agentproxy/domain/worker"
+	"agentproxy/ports"
+)
+
+// workers keeps the workers of sessions.
+type workers struct{ *tx }
+
+const (
+	// workerStateColumns are what Insert and Put write.
+	workerStateColumns = "country, city, ttl, strict, uniq, max_bytes, exit_ip, turn, assigned_at, lost, " +
+		"changeable, rotations"
+
+	insertWorker = "INSERT INTO workers (session, name, created_at, " + workerStateColumns + `)
+		SELECT s.seq, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15 FROM sessions s WHERE s.id = ?1
+		RETURNING seq`
+	putWorker = "UPDATE workers SET (" + workerStateColumns + `) =
+		(?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) WHERE seq = ?1`
+	selectWorkers = "SELECT w.seq, w.name, w.created_at, " + workerStateColumns + `,
+		error_at, error_code, w.up, w.down, w.connections, used_at
+		FROM workers w WHERE w.session = (SELECT seq FROM sessions WHERE id = ?1)`
+	countWorker = `UPDATE workers SET up = up + ?2, down = down + ?3, connections = connections + ?4, used_at = ?5
+		WHERE seq = ?1`
+	workerHealth = `SELECT w.seq, w.name, h.state FROM workers w LEFT JOIN worker_health h ON h.worker = w.seq
+		WHERE w.session = (SELECT seq FROM sessions WHERE id = ?1)`
+	// putWorkerHealth finds the worker too: one that was removed keeps no state.
+	putWorkerHealth = `INSERT INTO worker_health (worker, state) SELECT seq, ?2 FROM workers WHERE seq = ?1
+		ON CONFLICT (worker) DO UPDATE SET state = excluded.state`
+)
+
+// stateValues returns the values of workerStateColumns.
+func stateValues(w worker.Worker) []any {
+	exit := ""
+	if w.Exit.IP.IsValid() {
+		exit = w.Exit.IP.String()
+	}
+	return []any{w.Location.Country, w.Location.City, w.TTL.Microseconds(), flag(w.Strict), flag(w.Unique), w.MaxBytes,
+		exit, w.Turn, micros(w.AssignedAt), flag(w.Lost), flag(w.Changeable), w.Rotations}
+}
+
+func (r workers) Of(ctx context.Context, sessionID string) (list []worker.Worker, err error) {
+	err = r.rows(ctx, selectWorkers+" ORDER BY w.name", []any{sessionID}, func(rows engine.Row) error {
+		w, err := scanWorker(sessionID, rows)
+		list = append(list, w)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list workers of %s: %w", sessionID, r.failed(err))
+	}
+	return list, nil
+}
+
+func (r workers) Get(_ context.Context, sessionID, name string) (worker.Worker, error) {
+	w, err := scanWorker(sessionID, r.row(selectWorkers+" AND w.name = ?2", sessionID, name))
+	if errors.Is(err, sql.ErrNoRows) {
+		return worker.Worker{}, worker.ErrNotFound
+	}
+	if err != nil {
+		return worker.Worker{}, fmt.Errorf("read worker %s of %s: %w", name, sessionID, err)
+	}
+	return w, nil
+}
+
+func scanWorker(sessionID string, found engine.Row) (worker.Worker, error) {
+	w := worker.Worker{SessionID: sessionID}
+	var createdAt, ttl, strict, uniq, assignedAt, lost, changeable, errorAt, usedAt int64
+	var exit string
+	err := found.Scan(&w.ID, &w.Name, &createdAt, &w.Location.Country, &w.Location.City, &ttl, &strict, &uniq, &w.MaxBytes,
+		&exit, &w.Turn, &assignedAt, &lost, &changeable, &w.Rotations, &errorAt, &w.LastError.Code, &w.Usage.Up,
+		&w.Usage.Down, &w.Usage.Connections, &usedAt)
+	if err != nil {
+		return w, err
+	}
+	if exit != "" {
+		if w.Exit.IP, err = netip.ParseAddr(exit); err != nil {
+			return w, fmt.Errorf("exit of worker %d: %w", w.ID, err)
+		}
+	}
+	w.TTL, w.Strict, w.Unique = time.Duration(ttl)*time.Microsecond, strict != 0, uniq != 0
+	w.Lost, w.Changeable = lost != 0, changeable != 0
+	w.CreatedAt, w.AssignedAt, w.LastUsedAt = fromMicros(createdAt), fromMicros(assignedAt), fromMicros(usedAt)
+	w.LastError.At = fromMicros(errorAt)
+	return w, nil
+}
+
+func (r workers) Insert(_ context.Context, w worker.Worker) (id int64, err error) {
+	args := append([]any{w.SessionID, w.Name, micros(w.CreatedAt)}, stateValues(w)...)
+	err = r.returning(insertWorker, args, &id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, session.ErrNotFound
+	}
+	if err != nil {
+		return 0, fmt.Errorf("insert worker %s of %s: %w", w.Name, w.SessionID, err)
+	}
+	return id, nil
+}
+
+func (r workers) Put(_ context.Context, w worker.Worker) error {
+	n, err := r.exec(putWorker, append([]any{w.ID}, stateValues(w)...)...)
+	if err != nil {
+		return fmt.Errorf("write worker %d: %w", w.ID, err)
+	}
+	if n == 0 {
+		return worker.ErrNotFound
+	}
+	return nil
+}
+
+func (r workers) Changed(_ context.Context, sessionID string) error {
+	return r.noteChange("", sessionID)
+}
+
+func (r workers) Delete(_ context.Context, id int64) error {
+	if err := r.later("drop the health of a worker", "DELETE FROM worker_health WHERE worker = ?1", id); err != nil {
+		return err
+	}
+	return r.later("drop a worker", "DELETE FROM workers WHERE seq = ?1", id)
+}
+
+func (r workers) Count(_ context.Context, id int64, more worker.Usage, at time.Time) error {
+	return r.later("count the usage of a worker", countWorker, id, more.Up, more.Down, more.Connections, micros(at))
+}
+
+func (r workers) Bytes(ctx context.Context, ids []int64) (map[int64]int64, error) {
+	found := make(map[int64]int64, len(ids))
+	for len(ids) > 0 {
+		part := ids[:min(len(ids), maxIn)]
+		ids = ids[len(part):]
+		list, size := in(1, len(part))
+		args := make([]any, 0, size)
+		for i := range size {
+			args = append(args, part[min(i, len(part)-1)])
+		}
+		err := r.rows(ctx, "SELECT seq, up + down FROM workers WHERE seq IN "+list, args, func(rows engine.Row) error {
+			var id, bytes int64
+			err := rows.Scan(&id, &bytes)
+			found[id] = bytes
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read the bytes of workers: %w", r.failed(err))
+		}
+	}
+	return found, nil
+}
+
+func (r workers) Health(ctx context.Context, sessionID string, names ...string) (list []ports.WorkerHealth, err error) {
+	query, args := workerHealth, []any{sessionID}
+	if len(names) > 0 {
+		var marks []string
+		for _, name := range names {
+			args = append(args, name)
+			marks = append(marks, fmt.Sprintf("?%d", len(args)))
+		}
+		query += " AND w.name IN (" + strings.Join(marks, ", ") + ")"
+	}
+	err = r.rows(ctx, query+" ORDER BY w.name", args, func(rows engine.Row) error {
+		var h ports.WorkerHealth
+		var blob []byte
+		if err := rows.Scan(&h.ID, &h.Name, &blob); err != nil {
+			return err
+		}
+		var err error
+		h.State, err = fromHealthBlob(blob)
+		list = append(list, h)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the health of workers of %s: %w", sessionID, r.failed(err))
+	}
+	return list, nil
+}
+
+func (r workers) HealthOf(ctx context.Context, sessionIDs []string) (map[string][]ports.WorkerHealth, error) {
+	found := map[string][]ports.WorkerHealth{}
+	if len(sessionIDs) == 0 {
+		return found, nil
+	}
+	list, args := inTexts(sessionIDs)
+	err := r.rows(ctx, `SELECT s.id, w.seq, w.name, h.state FROM workers w JOIN sessions s ON s.seq = w.session
+		LEFT JOIN worker_health h ON h.worker = w.seq WHERE s.id IN `+list+" ORDER BY w.seq", args,
+		func(rows engine.Row) error {
+			var session string
+			var h ports.WorkerHealth
+			var blob []byte
+			if err := rows.Scan(&session, &h.ID, &h.Name, &blob); err != nil {
+				return err
+			}
+			var err error
+			h.State, err = fromHealthBlob(blob)
+			found[session] = append(found[session], h)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("read the health of the workers of %d sessions: %w", len(sessionIDs), r.failed(err))
+	}
+	return found, nil
+}
+
+func (r workers) PutHealth(_ context.Context, id int64, s health.State, failed worker.Failure) error {
+	blob, err := s.MarshalBinary()
+	if err != nil {
+		return fmt.Errorf("encode the health of worker %d: %w", id, err)
+	}
+	if err := r.later("write the health of a worker", putWorkerHealth, id, blob); err != nil || failed.At.IsZero() {
+		return err
+	}
+	return r.later("write the failure of a worker", "UPDATE workers SET error_at = ?2, error_code = ?3 WHERE seq = ?1",
+		id, micros(failed.At), failed.Code)
+}

@@ -1,0 +1,115 @@
+package accounts
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"agentproxy/app/idempotency"
+	"agentproxy/domain"
+	"agentproxy/ports"
+)
+
+// SignInLife is how long a person stays signed in. It is below idempotency.Retention, after which the
+// keys that sign-ins are kept as are purged.
+const SignInLife = 12 * time.Hour
+
+// ErrSignedOut is returned for a sign-in that is unknown, over or ended.
+var ErrSignedOut = &domain.Error{Kind: domain.Unauthorized, Code: "SIGNED_OUT",
+	Message: "you are not signed in any more; sign in with an API key"}
+
+// signIns is the path of the keys under which sign-ins are kept among the Idempotency-Keys, with no
+// agent: a sign-in is found by itself alone. The key is a hash, so that the table opens nothing.
+const signIns = "/console"
+
+// SignIns is the use cases of people who sign in with an API key of the account. A sign-in is good on
+// every replica for SignInLife, until it is ended, the API secret is rotated, or the key ends.
+type SignIns struct{ a *Service }
+
+// Start signs in with an API key; mayLook is as of AuthenticateKeyIf. admit may refuse the caller before
+// anything is stored. The token is returned only here.
+func (u SignIns) Start(
+	ctx context.Context, key string, mayLook func() error, admit func(Caller) error,
+) (token string, c Caller, err error) {
+	c, err = u.a.AuthenticateKeyIf(ctx, key, mayLook)
+	if err == nil {
+		err = admit(c)
+	}
+	if err != nil {
+		return "", c, err
+	}
+	token = u.a.ids.New("") + u.a.ids.New("")
+	err = u.a.store.Update(ctx, func(ctx context.Context, tx repos) error {
+		return tx.Idempotency().Put(ctx, ports.Call{Path: signIns, Key: signInKey(token), Request: c.binding(),
+			Resource: c.AgentID, Outcome: ports.InFlight, CreatedAt: u.a.clock.Now()})
+	})
+	return token, c, err
+}
+
+// Caller returns who signed in; ErrSignedOut if the token is no longer good. The caller of a disabled
+// account comes with account.ErrDisabled.
+func (u SignIns) Caller(ctx context.Context, token string) (Caller, error) {
+	in, err := u.find(ctx, token)
+	if err != nil {
+		return Caller{}, err
+	}
+	agent, err := u.a.agentByID(ctx, in.Resource)
+	if err != nil {
+		return Caller{}, notFoundIs(err, ErrSignedOut)
+	}
+	version := binary.BigEndian.AppendUint64(nil, uint64(agent.TokenVersion))
+	hash, same := bytes.CutPrefix(in.Request, version)
+	k := agent.key(hash)
+	if !same || k == nil || !k.Expires.IsZero() && k.Expired(u.a.clock.Now()) {
+		return Caller{}, ErrSignedOut
+	}
+	c, err := u.a.caller(agent, ByAPIKey, k.Grants())
+	c.keyHash = hash
+	return c, err
+}
+
+// End ends a sign-in; repeating it is no error.
+func (u SignIns) End(ctx context.Context, token string) error {
+	in, err := u.find(ctx, token)
+	switch {
+	case errors.Is(err, ErrSignedOut):
+		return nil
+	case err != nil:
+		return err
+	}
+	return u.a.store.Update(ctx, func(ctx context.Context, tx repos) error {
+		return tx.Idempotency().SetOutcome(ctx, "", signIns, in.Key, in.Resource, ports.Ended)
+	})
+}
+
+// find returns a sign-in that was not ended and is not too old.
+func (u SignIns) find(ctx context.Context, token string) (in ports.Call, err error) {
+	if token == "" || len(token) > maxCredential {
+		return in, ErrSignedOut
+	}
+	now := u.a.clock.Now()
+	var found bool
+	err = u.a.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+		in, found, err = tx.Idempotency().Find(ctx, "", signIns, signInKey(token), now.Add(-idempotency.Retention))
+		return err
+	})
+	if err == nil && (!found || in.Outcome != ports.InFlight || now.Sub(in.CreatedAt) >= SignInLife) {
+		err = ErrSignedOut
+	}
+	return in, err
+}
+
+// signInKey returns the key of a sign-in.
+func signInKey(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+// binding is what a sign-in is bound to: the generation of the API secret, and the key.
+func (c Caller) binding() []byte {
+	return append(binary.BigEndian.AppendUint64(nil, uint64(c.agent.TokenVersion)), c.keyHash...)
+}

@@ -1,0 +1,96 @@
+package fulfilment
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/domain/worker"
+	"agentproxy/ports"
+)
+
+// Crowd is where the workers of one session get their exits.
+type Crowd struct {
+	session  session.Session
+	provider ports.Dynamic
+	local    ports.Crowd // nil where the exits are a seller's
+	access   procurement.Access
+}
+
+// Crowd returns where the workers of an active session get their exits. It returns
+// worker.ErrParameter if there is none.
+func (f *Service) Crowd(ctx context.Context, s session.Session) (Crowd, error) {
+	if s.Type != session.Dynamic {
+		return Crowd{}, worker.ErrParameter.Msgf("a static session has no workers: its addresses are its identities")
+	}
+	p, ok := f.catalog.Provider(s.Provider)
+	if !ok {
+		return Crowd{}, ports.ErrProvider.Msgf("the provider of this session is not configured any more")
+	}
+	c := Crowd{session: s}
+	c.provider, _ = p.(ports.Dynamic)
+	caps := p.Capabilities()
+	if c.provider == nil || !caps.Workers {
+		return Crowd{}, worker.ErrParameter.Msgf("the source of this session carries no workers; products tell it by workers")
+	}
+	if !caps.ViaUpstream {
+		if c.local, ok = p.(ports.Crowd); !ok {
+			return Crowd{}, worker.ErrParameter.Msgf("the source of this session carries no workers")
+		}
+		return c, nil
+	}
+	if caps.InProcess {
+		return c, nil
+	}
+	d, err := f.of(ctx, s)
+	if err == nil && d.Direct {
+		err = worker.ErrParameter.Msgf("a session at its seller's own proxy has no workers")
+	}
+	c.access = d.Access
+	return c, err
+}
+
+// Local reports whether exits are addresses of this host.
+func (c Crowd) Local() bool { return c.local != nil }
+
+// Exits lists the addresses in a place; nil where the exits are a seller's.
+func (c Crowd) Exits(l session.Location) []netip.Addr {
+	if c.local == nil {
+		return nil
+	}
+	return c.local.Exits(l)
+}
+
+// Has reports whether an exit of a worker is still there.
+func (c Crowd) Has(exit session.Exit) bool {
+	if c.local == nil {
+		return true
+	}
+	for _, a := range c.local.Exits(session.Location{}) {
+		if a == exit.IP {
+			return true
+		}
+	}
+	return false
+}
+
+// Binds reports whether connections can be made from an exit at this moment.
+func (c Crowd) Binds(exit session.Exit) bool { return c.local == nil || c.local.Binds(exit.IP) }
+
+// Endpoint returns the upstream proxy for a token; nil where exits are addresses of this host. It fails
+// with worker.ErrParameter for what the seller cannot be asked for.
+func (c Crowd) Endpoint(l session.Location, token string, turn int, strict bool) (*procurement.Endpoint, error) {
+	if c.local != nil {
+		return nil, nil
+	}
+	e, err := c.provider.Endpoint(c.access, procurement.Target{Location: l, Token: token, Turn: turn, Strict: strict})
+	if procurement.ClassOf(err) == procurement.Invalid {
+		return nil, worker.ErrParameter.Msgf("the seller of this session cannot give that: %s", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the endpoint of a worker of %s: %w", c.session.ID, err)
+	}
+	return &e, nil
+}

@@ -1,0 +1,111 @@
+package overview_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"agentproxy/app/overview"
+	"agentproxy/domain"
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+	"agentproxy/test/apptest"
+)
+
+var ctx = context.Background()
+
+func report(w *apptest.World, agent, id, kind string, times int) {
+	for range times {
+		w.Report(agent, id, kind)
+	}
+}
+
+func TestRisks(t *testing.T) {
+	w := apptest.New(t)
+	u := overview.New(w.Store, w.Clock)
+	agent, other := w.RegisterFunded(50), w.RegisterFunded(50)
+	w.Buy(other, apptest.Local)
+	ended := w.Buy(agent, apptest.Local)
+	fine, blocked := w.Buy(agent, apptest.Local), w.Buy(agent, apptest.Local)
+	_, err := w.Sessions.Terminate(ctx, agent, ended.ID)
+	apptest.OK(t, err)
+	report(w, agent, blocked.ID, "block", 30)
+	risk := w.Read(agent, blocked.ID).Verdict.RiskLevel
+	if risk == health.Low {
+		t.Fatal("30 blocks are no risk")
+	}
+	counts, err := u.Risks(ctx, agent)
+	if err != nil || len(counts) != 2 || counts[health.Low] != 1 || counts[risk] != 1 {
+		t.Errorf("the risks are %v, %v", counts, err)
+	}
+	page := domain.Page{Number: 1, Size: 1}
+	ids, err := u.AtRisk(ctx, agent, risk, session.Active, session.Dynamic, page)
+	if err != nil || ids.Total != 1 || len(ids.Items) != 1 || ids.Items[0] != blocked.ID {
+		t.Errorf("at risk are %v, %v", ids, err)
+	}
+	if ids, _ = u.AtRisk(ctx, agent, health.Low, "", "", page); ids.Total != 1 || ids.Items[0] != fine.ID {
+		t.Errorf("without risk are %v", ids)
+	}
+	if ids, _ = u.AtRisk(ctx, agent, health.Low, "", session.Static, page); ids.Total != 0 {
+		t.Errorf("static ones are %v", ids)
+	}
+	if ids, _ = u.AtRisk(ctx, agent, health.Low, session.Creating, "", page); ids.Total != 0 {
+		t.Errorf("those being created are %v", ids)
+	}
+	if ids, _ = u.AtRisk(ctx, agent, health.Low, "", "", domain.Page{Number: 2, Size: 1}); ids.Total != 1 || len(ids.Items) != 0 {
+		t.Errorf("the page after the last has %v", ids)
+	}
+	if _, err = u.AtRisk(ctx, agent, "none", "", "", page); apptest.InvalidFields(err) != "risk" {
+		t.Errorf("an unknown risk: %v", err)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	w := apptest.New(t)
+	u := overview.New(w.Store, w.Clock)
+	agent, other := w.RegisterFunded(50), w.RegisterFunded(50)
+	first, second, foreign := w.Buy(agent, apptest.Local), w.Buy(agent, apptest.Local), w.Buy(other, apptest.Local)
+	report(w, other, foreign.ID, "block", 1)
+	report(w, agent, first.ID, "captcha", 1)
+	w.Clock.Advance(time.Second)
+	report(w, agent, second.ID, "timeout", 1)
+	w.Clock.Advance(time.Second)
+	report(w, agent, first.ID, "success", 120)
+	w.Clock.Advance(time.Second)
+	report(w, agent, first.ID, "block", 1)
+	list, err := u.Failures(ctx, agent, 20)
+	apptest.OK(t, err)
+	var got string
+	for _, f := range list {
+		got += f.Type + " "
+	}
+	if got != "block timeout captcha " || list[0].SessionID != first.ID || list[1].SessionID != second.ID {
+		t.Errorf("the failures are %s: %+v", got, list)
+	}
+	if list, _ = u.Failures(ctx, agent, 2); len(list) != 2 || list[1].Type != "timeout" {
+		t.Errorf("the last two are %+v", list)
+	}
+	if list, err = u.Failures(ctx, w.Register(), 2); len(list) != 0 || err != nil {
+		t.Errorf("a new account has %+v, %v", list, err)
+	}
+}
+
+func TestHoursOfASession(t *testing.T) {
+	w := apptest.New(t)
+	u := overview.New(w.Store, w.Clock)
+	agent := w.RegisterFunded(50)
+	one, two := w.Buy(agent, apptest.Local), w.Buy(agent, apptest.Local)
+	w.UseBytes(one.ID, "one", 1000)
+	w.UseBytes(two.ID, "two", 5)
+	w.Clock.Advance(time.Hour)
+	w.UseBytes(one.ID, "later", 30)
+	hours, err := u.Hours(ctx, agent, one.ID, 24)
+	apptest.OK(t, err)
+	last := hours[23]
+	if len(hours) != 24 || !last.Start.Equal(w.Clock.Now().Truncate(time.Hour)) || last.Up+last.Down != 30 ||
+		hours[22].Up+hours[22].Down != 1000 || hours[21].Up+hours[21].Down != 0 || !hours[0].Start.Equal(last.Start.Add(-23*time.Hour)) {
+		t.Errorf("the hours are %+v", hours[20:])
+	}
+	_, err = u.Hours(ctx, w.Register(), one.ID, 24)
+	apptest.ErrorIs(t, err, session.ErrNotFound)
+}

@@ -1,0 +1,15 @@
+package overview
+
+import "agentproxy/ports"
+
+// repos is the repositories that overviews read.
+type repos interface {
+	Events() ports.Events
+	Health() ports.Health
+	Ledger() ports.Ledger
+	Sessions() ports.Sessions
+}
+
+func narrow(store ports.Store) ports.Unit[repos] {
+	return ports.Narrow(store, func(tx ports.Tx) repos { return tx })
+}

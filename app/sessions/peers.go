@@ -1,0 +1,38 @@
+package sessions
+
+import (
+	"context"
+
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/traffic"
+)
+
+// Clients lists who connected to a session of an agent with the right password, the last one first.
+func (u *Service) Clients(
+	ctx context.Context, agentID, id string, page domain.Page,
+) (domain.List[traffic.Client], error) {
+	var all []traffic.Client
+	err := u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+		_, err := tx.Sessions().Get(ctx, agentID, id)
+		if err == nil {
+			all, err = tx.Peers().Clients(ctx, id)
+		}
+		return err
+	})
+	return domain.Paged(all, page), err
+}
+
+// Hosts lists what a session of an agent connected to in the last 7 UTC days, the most bytes first.
+func (u *Service) Hosts(ctx context.Context, agentID, id string, page domain.Page) (domain.List[traffic.Host], error) {
+	var all []traffic.Host
+	since := billing.Day(u.clock.Now()).Add(-traffic.KeepHosts)
+	err := u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+		_, err := tx.Sessions().Get(ctx, agentID, id)
+		if err == nil {
+			all, err = tx.Peers().Hosts(ctx, id, since)
+		}
+		return err
+	})
+	return domain.Paged(all, page), err
+}

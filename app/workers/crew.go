@@ -1,0 +1,145 @@
+package workers
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"agentproxy/app/fulfilment"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/domain/worker"
+)
+
+// crew is the workers of one session in a unit of work that changes some of them.
+type crew struct {
+	service *Service
+	tx      Repos
+	session session.Session
+	crowd   fulfilment.Crowd
+	now     time.Time
+	workers map[string]worker.Worker
+	used    map[netip.Addr]int // workers of an exit, the session itself included
+	unique  map[netip.Addr]int // those of them that share it with no other unique one
+	bad     map[netip.Addr]bool
+}
+
+// crew reads a session, which the unit has locked, and its workers.
+func (u *Service) crew(ctx context.Context, tx Repos, id string, crowd fulfilment.Crowd) (*crew, error) {
+	s, err := tx.Sessions().Load(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	list, err := tx.Workers().Of(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	c := &crew{service: u, tx: tx, session: s, crowd: crowd, now: u.clock.Now(),
+		workers: make(map[string]worker.Worker, len(list)), used: map[netip.Addr]int{},
+		unique: map[netip.Addr]int{}, bad: map[netip.Addr]bool{}}
+	for _, exit := range s.Exits {
+		c.used[exit.IP]++
+	}
+	for _, w := range list {
+		c.workers[w.Name] = w
+		c.occupy(w, 1)
+	}
+	return c, nil
+}
+
+// occupy counts a worker for its exit, or no longer.
+func (c *crew) occupy(w worker.Worker, by int) {
+	c.used[w.Exit.IP] += by
+	if w.Unique {
+		c.unique[w.Exit.IP] += by
+	}
+}
+
+// present reports whether an exit is one that connections can be made from.
+func (c *crew) present(exit session.Exit) bool {
+	if !c.crowd.Local() {
+		return true
+	}
+	if !exit.IP.IsValid() || c.bad[exit.IP] || !c.crowd.Has(exit) {
+		return false
+	}
+	if !c.crowd.Binds(exit) {
+		c.bad[exit.IP] = true
+		return false
+	}
+	return true
+}
+
+// exitFor returns an exit for a worker: that which the fewest of the session use, and never avoid. It
+// is false if there is none. The exits of sellers are not known, and the next token is the next exit.
+func (c *crew) exitFor(w worker.Worker, avoid session.Exit) (session.Exit, bool) {
+	if !c.crowd.Local() {
+		return session.Exit{}, true
+	}
+	used := make(map[netip.Addr]int, len(c.used))
+	for a, n := range c.used {
+		used[a] = n
+	}
+	for a, n := range c.unique {
+		switch {
+		case n == 0:
+		case w.Unique:
+			used[a] = -1
+		default:
+			used[a] += worker.Most // another worker takes it when all others are taken more often
+		}
+	}
+	for {
+		for a := range c.bad {
+			used[a] = -1
+		}
+		exit, ok := worker.Pick(c.crowd.Exits(w.Location), used, avoid.IP, w.SessionID+"/"+w.Name)
+		if !ok {
+			return session.Exit{}, false
+		}
+		if c.present(session.Exit{IP: exit}) {
+			return session.Exit{IP: exit}, true
+		}
+	}
+}
+
+// ask checks that the seller can be asked for a worker.
+func (c *crew) ask(w worker.Worker) error {
+	_, err := c.crowd.Endpoint(w.Location, procurement.WorkerToken(w.SessionID, w.ID, w.Turn), w.Turn, w.Strict)
+	return err
+}
+
+// add adds a worker to the session.
+func (c *crew) add(ctx context.Context, name string, settings worker.Settings) (worker.Worker, error) {
+	if len(c.workers) >= worker.Most {
+		return worker.Worker{}, worker.ErrLimit
+	}
+	w := worker.Worker{SessionID: c.session.ID, Name: name, Settings: settings, CreatedAt: c.now, AssignedAt: c.now}
+	if err := c.ask(w); err != nil {
+		return w, err
+	}
+	exit, ok := c.exitFor(w, session.Exit{})
+	if !ok {
+		return w, catalog.ErrOutOfStock.Msgf("there is no exit for another worker in this place")
+	}
+	w.Exit = exit
+	var err error
+	if w.ID, err = c.tx.Workers().Insert(ctx, w); err != nil {
+		return w, err
+	}
+	c.workers[name] = w
+	c.occupy(w, 1)
+	return w, nil
+}
+
+// put stores a worker that changed.
+func (c *crew) put(ctx context.Context, before, after worker.Worker) error {
+	if before == after {
+		return nil
+	}
+	c.occupy(before, -1)
+	c.occupy(after, 1)
+	c.workers[after.Name] = after
+	return c.tx.Workers().Put(ctx, after)
+}

@@ -1,0 +1,369 @@
+package workers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"agentproxy/app/fulfilment"
+	"agentproxy/app/idempotency"
+	"agentproxy/app/notify"
+	"agentproxy/domain"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+	"agentproxy/domain/webhook"
+	"agentproxy/domain/worker"
+	"agentproxy/ports"
+)
+
+// Make asks for workers before they are used.
+type Make struct {
+	AgentID, SessionID string
+	Names              []string
+	Country, City      string // empty: as the session was bought
+	worker.Settings           // without Location
+}
+
+// issues lists what is wrong with a call, whatever the session.
+func (m Make) issues() (issues []domain.FieldIssue) {
+	seen := map[string]bool{}
+	for i, name := range m.Names {
+		if !worker.IsName(name) || seen[name] {
+			issues = append(issues, domain.FieldIssue{Field: fmt.Sprintf("names[%d]", i),
+				Issue: "must be 1 to 32 letters, digits and _, and no other name of the call"})
+		}
+		seen[name] = true
+	}
+	if n := len(m.Names); n < 1 || n > worker.Most {
+		issues = append(issues, domain.FieldIssue{Field: "names", Issue: "must have 1 to 1000 names"})
+	}
+	if m.TTL != 0 && (m.TTL < worker.MinTTL || m.TTL > worker.MaxTTL) {
+		issues = append(issues, domain.FieldIssue{Field: "ttl_seconds", Issue: "must be 10 to 86400"})
+	}
+	if m.MaxBytes < 0 {
+		issues = append(issues, domain.FieldIssue{Field: "max_bytes", Issue: "must be 1 or more"})
+	}
+	if m.City != "" && m.Country == "" {
+		issues = append(issues, domain.FieldIssue{Field: "country", Issue: "is required with city"})
+	}
+	return issues
+}
+
+// notSold is what is wrong with a place.
+const notSold = "is not sold with the product of this session, or not what it was bought for"
+
+// Make makes or reads workers, in the order of the names, and reports whether one is new. If one of them
+// cannot be made, none is.
+func (u *Service) Make(ctx context.Context, m Make) (list []View, made bool, err error) {
+	if issues := m.issues(); issues != nil {
+		return nil, false, domain.InvalidFields(issues...)
+	}
+	s, crowd, err := u.open(ctx, m.AgentID, m.SessionID)
+	if err != nil {
+		return nil, false, err
+	}
+	if _, err := u.place(s, m.Country, ""); err != nil {
+		return nil, false, domain.InvalidField("country", notSold)
+	}
+	if m.Location, err = u.place(s, m.Country, m.City); err != nil {
+		return nil, false, domain.InvalidField("city", notSold)
+	}
+	if m.Unique && !crowd.Local() {
+		return nil, false, domain.InvalidField("unique_exits",
+			"cannot be kept: the seller of this session does not tell its exits")
+	}
+	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+		list, made = list[:0], false
+		if err := tx.Sessions().Lock(ctx, []string{s.ID}); err != nil {
+			return err
+		}
+		c, err := u.crew(ctx, tx, s.ID, crowd)
+		if err != nil {
+			return err
+		}
+		if err := c.session.MayRotate(); err != nil {
+			return err
+		}
+		if err := c.room(m); err != nil {
+			return err
+		}
+		for _, name := range m.Names {
+			w, known := c.workers[name]
+			if !known {
+				if w, err = c.add(ctx, name, m.Settings); err != nil {
+					return err
+				}
+				made = true
+			}
+			list = append(list, View{Worker: w})
+		}
+		return u.see(ctx, tx, s.ID, list)
+	})
+	return list, made, err
+}
+
+// room checks that workers may be made, and that those there are are those that are asked for.
+func (c *crew) room(m Make) error {
+	missing := 0
+	for _, name := range m.Names {
+		w, known := c.workers[name]
+		if !known {
+			missing++
+			continue
+		}
+		asked := worker.Words{Country: strings.ToUpper(m.Country), City: m.City, TTL: m.TTL, Strict: m.Strict}
+		what := w.Differs(asked)
+		switch {
+		case m.Unique && !w.Unique:
+			what = "unique_exits"
+		case m.MaxBytes != 0 && m.MaxBytes != w.MaxBytes:
+			what = "max_bytes"
+		}
+		if what != "" {
+			return worker.ErrDiffers.Msgf("the worker %s has another %s; rotate or remove it first", name, what)
+		}
+	}
+	if len(c.workers)+missing > worker.Most {
+		return worker.ErrLimit
+	}
+	if !m.Unique {
+		return nil
+	}
+	free := 0
+	for _, a := range c.crowd.Exits(m.Location) {
+		if c.unique[a] == 0 {
+			free++
+		}
+	}
+	if missing > free {
+		return catalog.ErrOutOfStock.Msgf("there are not as many exits in this place; ask for fewer workers, or without "+
+			"unique_exits").With("available", free+len(m.Names)-missing)
+	}
+	return nil
+}
+
+// open returns an active session of an agent, and where its workers get their exits.
+func (u *Service) open(ctx context.Context, agentID, id string) (s session.Session, c fulfilment.Crowd, err error) {
+	err = u.store.Read(ctx, func(ctx context.Context, tx Repos) (err error) {
+		s, err = tx.Sessions().Get(ctx, agentID, id)
+		return err
+	})
+	if err == nil && s.Type == session.Dynamic {
+		err = s.MayRotate()
+	}
+	if err != nil {
+		return s, c, err
+	}
+	c, err = u.access.Crowd(ctx, s)
+	return s, c, inBody(err)
+}
+
+// View is a worker as its agent sees it.
+type View struct {
+	worker.Worker
+	Verdict health.Verdict
+	Open    int64 // connections, on all replicas
+}
+
+// see fills in what is kept beside workers.
+func (u *Service) see(ctx context.Context, tx Repos, sessionID string, list []View) error {
+	states, err := tx.Workers().Health(ctx, sessionID)
+	if err != nil {
+		return err
+	}
+	metered, err := tx.Traffic().Metered(ctx, []string{sessionID})
+	if err != nil {
+		return err
+	}
+	open := map[int64]int64{}
+	if m := metered[sessionID]; m != nil {
+		for _, l := range m.Leases {
+			for _, w := range l.Workers {
+				open[w.ID] += w.Open
+			}
+		}
+	}
+	now, verdicts := u.clock.Now(), make(map[int64]health.Verdict, len(states))
+	for i := range states {
+		verdicts[states[i].ID] = states[i].State.Verdict(now, false)
+	}
+	for i := range list {
+		v, known := verdicts[list[i].ID]
+		if !known { // made by this unit
+			var fresh health.State
+			v = fresh.Verdict(now, false)
+		}
+		list[i].Verdict, list[i].Open = v, open[list[i].ID]
+	}
+	return nil
+}
+
+// List returns a page of the workers of a session by name; of one status, if it is not empty.
+func (u *Service) List(
+	ctx context.Context, agentID, sessionID string, status worker.Status, page domain.Page,
+) (list domain.List[View], err error) {
+	list.Page = page
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+		if _, err := tx.Sessions().Get(ctx, agentID, sessionID); err != nil {
+			return err
+		}
+		all, err := tx.Workers().Of(ctx, sessionID)
+		if err != nil {
+			return err
+		}
+		for _, w := range all {
+			if status == "" || w.Status() == status {
+				if list.Total++; list.Total > page.Offset() && len(list.Items) < page.Size {
+					list.Items = append(list.Items, View{Worker: w})
+				}
+			}
+		}
+		return u.see(ctx, tx, sessionID, list.Items)
+	})
+	return list, err
+}
+
+// Get returns a worker of a session of an agent.
+func (u *Service) Get(ctx context.Context, agentID, sessionID, name string) (v View, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+		if _, err := tx.Sessions().Get(ctx, agentID, sessionID); err != nil {
+			return err
+		}
+		v, err = u.view(ctx, tx, sessionID, name)
+		return err
+	})
+	return v, err
+}
+
+func (u *Service) view(ctx context.Context, tx Repos, sessionID, name string) (View, error) {
+	w, err := tx.Workers().Get(ctx, sessionID, name)
+	if err != nil {
+		return View{}, err
+	}
+	list := []View{{Worker: w}}
+	err = u.see(ctx, tx, sessionID, list)
+	return list[0], err
+}
+
+// Rotate asks for another exit of a worker.
+type Rotate struct {
+	AgentID, SessionID, Name string
+	Reason                   health.RotationReason // empty: manual
+	Call                     idempotency.Call
+}
+
+// Rotate gives a worker another exit. Its next use may change its settings.
+func (u *Service) Rotate(ctx context.Context, in Rotate) (v View, replayed bool, err error) {
+	if in.Reason == "" {
+		in.Reason = health.RotationManual
+	}
+	if !in.Reason.Valid() {
+		return View{}, false, domain.InvalidField("reason", "must be http_403, http_429, captcha, timeout, block, "+
+			"scheduled or manual")
+	}
+	s, crowd, err := u.open(ctx, in.AgentID, in.SessionID)
+	if err != nil {
+		return View{}, false, err
+	}
+	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+		now := u.clock.Now()
+		_, found, err := idempotency.FirstRun(ctx, tx, in.AgentID, in.Call, now)
+		if err != nil {
+			return err
+		}
+		if replayed = found; found {
+			v, err = u.view(ctx, tx, s.ID, in.Name)
+			return err
+		}
+		if err := tx.Sessions().Lock(ctx, []string{s.ID}); err != nil {
+			return err
+		}
+		c, err := u.crew(ctx, tx, s.ID, crowd)
+		if err != nil {
+			return err
+		}
+		if err := c.rotate(ctx, in, now); err != nil {
+			return err
+		}
+		if v, err = u.view(ctx, tx, s.ID, in.Name); err != nil {
+			return err
+		}
+		return idempotency.Keep(ctx, tx, in.AgentID, in.Call, s.ID, ports.Completed, now)
+	})
+	if err == nil && !replayed {
+		u.hub.SessionChanged(s.ID)
+	}
+	return v, replayed, err
+}
+
+// rotate gives a worker another exit, and stores what follows from the exit that it leaves.
+func (c *crew) rotate(ctx context.Context, in Rotate, now time.Time) error {
+	if err := c.session.MayRotate(); err != nil {
+		return err
+	}
+	before, known := c.workers[in.Name]
+	if !known {
+		return worker.ErrNotFound
+	}
+	exit, ok := c.exitFor(before, before.Exit)
+	if !ok {
+		return catalog.ErrOutOfStock.Msgf("there is no other exit for this worker")
+	}
+	w := before.Move(exit, now)
+	w.Changeable = true
+	w.Rotations++
+	if err := c.put(ctx, before, w); err != nil {
+		return err
+	}
+	states, err := c.tx.Workers().Health(ctx, c.session.ID, w.Name)
+	if err != nil {
+		return err
+	}
+	for i := range states {
+		states[i].State.Rotate(in.Reason, now)
+		if err := c.tx.Workers().PutHealth(ctx, w.ID, states[i].State, worker.Failure{}); err != nil {
+			return err
+		}
+	}
+	if err := c.tx.Counters().Add(ctx, c.session.AgentID, ports.Tally{Rotations: 1}); err != nil {
+		return err
+	}
+	err = notify.SessionChanged(ctx, c.tx, c.service.ids, now, webhook.SessionRotated, c.session,
+		"reason", string(in.Reason), "worker", w.Name)
+	if err != nil {
+		return err
+	}
+	e := c.event(eventlog.Rotated, w, now)
+	e.Source, e.Code = eventlog.Agent, string(in.Reason)
+	if err := c.tx.Events().Append(ctx, c.session.ID, []eventlog.Event{e}); err != nil {
+		return err
+	}
+	return c.tx.Workers().Changed(ctx, c.session.ID)
+}
+
+// Remove removes a worker: its connections are cut, and its exit is free.
+func (u *Service) Remove(ctx context.Context, agentID, sessionID, name string) error {
+	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+		if err := tx.Sessions().Lock(ctx, []string{sessionID}); err != nil {
+			return err
+		}
+		if _, err := tx.Sessions().Get(ctx, agentID, sessionID); err != nil {
+			return err
+		}
+		w, err := tx.Workers().Get(ctx, sessionID, name)
+		if err != nil {
+			return err
+		}
+		if err := tx.Workers().Delete(ctx, w.ID); err != nil {
+			return err
+		}
+		return tx.Workers().Changed(ctx, sessionID)
+	})
+	if err == nil {
+		u.hub.SessionChanged(sessionID)
+	}
+	return err
+}

@@ -1,0 +1,161 @@
+// Package workers keeps the workers of sessions: it makes them with their first use, gives them
+// exits, and lists, rotates and removes them for their agent.
+package workers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"agentproxy/app/catalog"
+	"agentproxy/app/changes"
+	"agentproxy/app/fulfilment"
+	"agentproxy/domain"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+	"agentproxy/domain/worker"
+	"agentproxy/ports"
+)
+
+// Service is the use cases of workers.
+type Service struct {
+	store   ports.Unit[Repos]
+	clock   ports.Clock
+	ids     ports.IDs
+	catalog *catalog.Catalog
+	access  *fulfilment.Service
+	hub     *changes.Hub
+	log     *slog.Logger
+	first   queue
+}
+
+// New returns the use cases.
+func New(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, access *fulfilment.Service,
+	hub *changes.Hub, log *slog.Logger) *Service {
+	u := &Service{store: narrow(store), clock: clock, ids: ids, catalog: catalog, access: access, hub: hub, log: log}
+	u.first.run = u.useAll
+	return u
+}
+
+// Worker returns what words of a user name mean for a session. The first use of a name makes the
+// worker; one whose exit's time is over, or whose exit is lost, gets another exit.
+func (u *Service) Worker(ctx context.Context, sessionID string, words worker.Words) (traffic.WorkerRoute, error) {
+	s, found, err := u.read(ctx, sessionID, words.Name)
+	if err != nil {
+		return traffic.WorkerRoute{}, err
+	}
+	if err := s.MayRotate(); err != nil && s.Type == session.Dynamic {
+		return traffic.WorkerRoute{}, err
+	}
+	crowd, err := u.access.Crowd(ctx, s)
+	if err != nil {
+		return traffic.WorkerRoute{}, err
+	}
+	if words.Name == "" {
+		return u.anywhere(s, crowd, words)
+	}
+	w := found
+	if w.ID == 0 || w.Changeable || w.Lost || w.Due(u.clock.Now()) || w.Differs(words) != "" || !crowd.Has(w.Exit) {
+		if w, err = u.first.use(ctx, request{sessionID, words, crowd}); err != nil {
+			return traffic.WorkerRoute{}, err
+		}
+	}
+	return routeOf(crowd, w)
+}
+
+// read returns a session and one of its workers, which has no ID if there is none of the name.
+func (u *Service) read(ctx context.Context, sessionID, name string) (s session.Session, w worker.Worker, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+		if s, err = tx.Sessions().Load(ctx, sessionID); err != nil || name == "" {
+			return err
+		}
+		w, err = tx.Workers().Get(ctx, sessionID, name)
+		if errors.Is(err, worker.ErrNotFound) {
+			w, err = worker.Worker{}, nil
+		}
+		return err
+	})
+	return s, w, err
+}
+
+// routeOf returns the way of a worker's connections.
+func routeOf(crowd fulfilment.Crowd, w worker.Worker) (traffic.WorkerRoute, error) {
+	token := tokenOf(w)
+	hop, err := crowd.Endpoint(w.Location, token, w.Turn, w.Strict)
+	return traffic.WorkerRoute{Worker: w, Hop: hop, Token: token}, err
+}
+
+// tokenOf returns what names the exit of a worker to its seller: the same on every replica.
+func tokenOf(w worker.Worker) string {
+	return procurement.WorkerToken(w.SessionID, w.ID, w.Turn)
+}
+
+// anywhere returns the way of connections of which each gets another exit.
+func (u *Service) anywhere(s session.Session, crowd fulfilment.Crowd, words worker.Words) (traffic.WorkerRoute, error) {
+	l, err := u.place(s, words.Country, words.City)
+	if err != nil {
+		return traffic.WorkerRoute{}, err
+	}
+	if crowd.Local() {
+		var r traffic.WorkerRoute
+		for _, a := range crowd.Exits(l) {
+			r.Exits = append(r.Exits, session.Exit{IP: a})
+		}
+		return r, nil
+	}
+	fresh := func(n uint64) (procurement.Endpoint, string, error) {
+		token := procurement.FreshToken(s.ID, n)
+		e, err := crowd.Endpoint(l, token, int(n%(1<<31)), false)
+		if err != nil {
+			return procurement.Endpoint{}, "", err
+		}
+		return *e, token, nil
+	}
+	_, _, err = fresh(0)
+	return traffic.WorkerRoute{Fresh: fresh}, err
+}
+
+// Lost is called after a connection from the exit of a worker failed, perhaps because this host has no such
+// address. If that is so, the worker gets another exit, or, if it is strict, worker.ErrExitLost is
+// returned.
+func (u *Service) Lost(ctx context.Context, sessionID, name string) error {
+	s, w, err := u.read(ctx, sessionID, name)
+	if err != nil || w.ID == 0 {
+		return err
+	}
+	crowd, err := u.access.Crowd(ctx, s)
+	if err != nil || crowd.Binds(w.Exit) {
+		return err
+	}
+	_, err = u.first.use(ctx, request{sessionID, worker.Words{Name: name}, crowd})
+	return err
+}
+
+// Gone returns those of the ids that no worker of a session has any more.
+func (u *Service) Gone(ctx context.Context, sessionID string, ids []int64) (gone []int64, err error) {
+	err = u.store.Read(ctx, func(ctx context.Context, tx Repos) error {
+		known, err := tx.Workers().Bytes(ctx, ids)
+		for _, id := range ids {
+			if _, ok := known[id]; !ok && err == nil {
+				gone = append(gone, id)
+			}
+		}
+		return err
+	})
+	return gone, err
+}
+
+// inBody returns the refusal of a user name as the refusal of a call of the API.
+func inBody(err error) error {
+	if e, ok := errors.AsType[*domain.Error](err); ok && errors.Is(e, worker.ErrParameter) {
+		return domain.ErrInvalid.Msgf("%s", e.Message)
+	}
+	return err
+}
+
+// isRefusal reports whether an error is one that a caller can act on.
+func isRefusal(err error) bool {
+	e, ok := errors.AsType[*domain.Error](err)
+	return ok && e.Kind != domain.Unavailable && e.Kind != domain.Internal || errors.Is(err, worker.ErrExitLost)
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+)
+
+type forwardCommand struct {
+	one
+	Worker string `help:"The exit of a worker."`
+	Listen string `default:"127.0.0.1:0" help:"Where; port 0 takes a free one. Another host than loopback has to be named."`
+}
+
+// Run serves until the program is interrupted.
+func (o forwardCommand) Run(ctx context.Context, c *commands, s streams) error {
+	list, err := o.ofWorker(ctx, o.Worker)
+	if err != nil {
+		return err
+	}
+	address := list[0].HTTP
+	if address == "" {
+		address = list[0].SOCKS
+	}
+	proxy, err := url.Parse(address)
+	if err != nil {
+		return errors.New("the service answered no address of a proxy")
+	}
+	host, port, err := net.SplitHostPort(o.Listen)
+	if err != nil {
+		return fmt.Errorf("%w: --listen takes HOST:PORT", errMisuse)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	at := l.Addr().String()
+	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+		fmt.Fprintf(s.err, "apx: whoever reaches %s uses the session without a password\n", at)
+	}
+	if c.JSON {
+		err = printJSON(s.out, map[string]string{"listen": at, "http_proxy": "http://" + at,
+			"socks_proxy": "socks5h://" + at})
+	} else {
+		_, err = fmt.Fprintf(s.out, "set the proxy http://%s or socks5h://%s, without a password; end with Ctrl-C\n", at, at)
+	}
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	return newForwarder(proxy).serve(ctx, l)
+}

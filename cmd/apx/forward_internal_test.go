@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// gateway is a proxy with a password: it answers what was asked for, and refuses refused.example.
+func gateway(t *testing.T) *url.URL {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := (&http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}).BasicAuth()
+		switch {
+		case user != "user" || password != "p@ss":
+			w.Header().Set("Proxy-Authenticate", "Basic")
+			w.WriteHeader(http.StatusProxyAuthRequired)
+		case strings.HasPrefix(r.Host, "refused.example"):
+			w.Header().Set("Proxy-Status", "agentproxy; error=denied")
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"code":"TARGET_DENIED"}`)
+		case r.Method == http.MethodConnect:
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\n\r\ntunnel to %s\n", r.Host)
+			_, _ = io.Copy(c, c)
+		default:
+			fmt.Fprintf(w, "%s %s, forwarded for %q, via %q", r.Method, r.URL, r.Header.Get("X-Forwarded-For"), r.Header.Get("Via"))
+		}
+	}))
+	t.Cleanup(s.Close)
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword("user", "p@ss")
+	return u
+}
+
+// forwarding starts a local proxy and returns its address.
+func forwarding(t *testing.T, f *forwarder) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- f.serve(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
+}
+
+// exchange writes a text and returns what comes until it has what is wanted or the other side ends.
+func exchange(t *testing.T, address, text, want string) string {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	if text[0] == socksVersion { // the HTTP server takes it for a client that is gone
+		_ = c.(*net.TCPConn).CloseWrite()
+	}
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	var answer []byte
+	for part := make([]byte, 4096); want == "" || !strings.Contains(string(answer), want); {
+		n, err := c.Read(part)
+		answer = append(answer, part[:n]...)
+		if err != nil {
+			break
+		}
+	}
+	return string(answer)
+}
+
+const greeting = "\x05\x01\x00"
+
+func TestForwarderAddsTheCredential(t *testing.T) {
+	t.Parallel()
+	at := forwarding(t, newForwarder(gateway(t)))
+	name := func(host string) string {
+		return greeting + "\x05\x01\x00\x03" + string(rune(len(host))) + host + "\x01\xbb"
+	}
+	for _, c := range []struct{ send, want, not string }{
+		{"CONNECT shop.example:443 HTTP/1.1\r\nHost: shop.example\r\n\r\nhello", "tunnel to shop.example:443\nhello", "Proxy-Auth"},
+		{"GET http://shop.example/a?b HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n", `GET http://shop.example/a?b, forwarded for "", via ""`, "407"},
+		{"CONNECT refused.example:443 HTTP/1.1\r\nHost: refused.example\r\nConnection: close\r\n\r\n", `{"code":"TARGET_DENIED"}`, "HTTP/1.1 200"},
+		{"GET http://refused.example/ HTTP/1.1\r\nHost: refused.example\r\nConnection: close\r\n\r\n", "HTTP/1.1 403", "407"},
+		{"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", "HTTP/1.1 400", "tunnel"},
+		{"GET https://shop.example/ HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", "HTTP/1.1 400", "tunnel"},
+		{name("shop.example") + "hello", "\x05\x00\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00tunnel to shop.example:443\nhello", "HTTP/"},
+		{greeting + "\x05\x01\x00\x01\xc0\x00\x02\x07\x00\x50x", "tunnel to 192.0.2.7:80\nx", "HTTP/"},
+		{greeting + "\x05\x01\x00\x04\x20\x01\x0d\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x50x", "tunnel to [2001:db8::1]:80\nx", "HTTP/"},
+		{name("refused.example"), "\x05\x00\x05\x02", "tunnel"},
+		{name("a b\r\nX: y"), "\x05\x00\x05\x01", "tunnel"},
+		{greeting + "\x05\x03\x00\x01\xc0\x00\x02\x07\x00\x50", "\x05\x00\x05\x07", "tunnel"},
+		{"\x05\x01\x02", "\x05\xff", "tunnel"},
+		{greeting + "\x05\x01\x00\x09", "\x05\x00\x05\x01", "tunnel"},
+		{"\x05", "", "tunnel"},
+	} {
+		got := exchange(t, at, c.send, c.want)
+		if !strings.Contains(got, c.want) || strings.Contains(got, c.not) || strings.Contains(got, "p@ss") {
+			t.Errorf("%q is answered %q, want %q", c.send, got, c.want)
+		}
+	}
+}
+
+func TestForwarderNeverAsksForAPassword(t *testing.T) {
+	t.Parallel()
+	u := gateway(t)
+	u.User = url.UserPassword("user", "old")
+	at := forwarding(t, newForwarder(u))
+	gone := gateway(t)
+	gone.Host = "127.0.0.1:1"
+	away := forwarding(t, newForwarder(gone))
+	for _, at := range []string{at, away} {
+		for _, send := range []string{"CONNECT shop.example:443 HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n",
+			"GET http://shop.example/ HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n"} {
+			got := exchange(t, at, send, "apx forward: ")
+			if !strings.Contains(got, "HTTP/1.1 502") || !strings.Contains(got, "apx forward: ") || strings.Contains(got, "127.0.0.1:1") {
+				t.Errorf("%q is answered %q", send, got)
+			}
+		}
+	}
+}
+
+func TestForwarderHasABoundedNumberOfConnections(t *testing.T) {
+	t.Parallel()
+	f := newForwarder(gateway(t))
+	f.slots = make(chan struct{}, 1)
+	at := forwarding(t, f)
+	open := func() (net.Conn, *bufio.Reader) {
+		c, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		_, _ = io.WriteString(c, "CONNECT shop.example:443 HTTP/1.1\r\nHost: shop.example\r\n\r\n")
+		return c, bufio.NewReader(c)
+	}
+	first, answer := open()
+	if line, err := answer.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	_, waiting := open()
+	if len(f.slots) != 1 {
+		t.Errorf("%d slots are taken", len(f.slots))
+	}
+	first.Close()
+	if line, err := waiting.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+		t.Errorf("the connection that waited gets %q, %v", line, err)
+	}
+}

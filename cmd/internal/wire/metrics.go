@@ -1,0 +1,64 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"agentproxy/adapters/queue"
+	"agentproxy/domain/webhook"
+	"agentproxy/ports"
+)
+
+// secondsBuckets are those of jobs and deliveries: from a query to the longest that may be taken.
+var secondsBuckets = []float64{.01, .05, .2, 1, 5, 20, 60}
+
+// newJobObserver measures the jobs that this process runs, if there is a registry.
+func newJobObserver(in counterIn) (queue.Observer, error) {
+	if in.Registry == nil {
+		return nil, nil
+	}
+	jobs := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "agentproxy_job_seconds",
+		Help: "How long jobs took, by kind and result; the kind of a periodic one is its name.", Buckets: secondsBuckets},
+		[]string{"kind", "result"})
+	observe := func(kind, result string, took time.Duration) {
+		jobs.WithLabelValues(kind, result).Observe(took.Seconds())
+	}
+	return observe, in.Registry.Register(jobs)
+}
+
+// timedSender measures deliveries of webhooks.
+type timedSender struct {
+	ports.Sender
+	seconds *prometheus.HistogramVec
+}
+
+func newTimedSender(s ports.Sender, registry *prometheus.Registry) (ports.Sender, error) {
+	t := timedSender{s, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "agentproxy_webhook_seconds",
+		Help:    "How long attempts to deliver webhooks took, by result: the class of the receiver's answer, or none.",
+		Buckets: secondsBuckets}, []string{"result"})}
+	return t, registry.Register(t.seconds)
+}
+
+// Send sends a message.
+func (t timedSender) Send(ctx context.Context, m ports.Message) (webhook.Outcome, error) {
+	began := time.Now()
+	outcome, err := t.Sender.Send(ctx, m)
+	result := "none"
+	if err == nil && outcome.StatusCode >= 100 {
+		result = fmt.Sprintf("%dxx", outcome.StatusCode/100)
+	}
+	t.seconds.WithLabelValues(result).Observe(time.Since(began).Seconds())
+	return outcome, err
+}
+
+// registerBuild registers the version of the program.
+func registerBuild(registry *prometheus.Registry) error {
+	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "agentproxy_build_info", Help: "1, with the version.",
+		ConstLabels: prometheus.Labels{"version": Version, "go": runtime.Version()}})
+	build.Set(1)
+	return registry.Register(build)
+}

@@ -1,0 +1,66 @@
+package traffic_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"agentproxy/domain/traffic"
+)
+
+// Whatever is repeated, lost or overtaken, workers never have more than the session, and an ask that
+// is counted is counted by worker once.
+func TestWorkersAreCountedWithTheirSession(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		l := newLedger(0)
+		l.ask(traffic.Ask{SessionID: "s", Lease: "l", Want: traffic.MaxLease})
+		counted := map[int64]traffic.WorkerUse{}
+		var asks []traffic.Ask
+		now := traffic.Ask{SessionID: "s", Lease: "l", Want: traffic.MaxLease}
+		by := map[int64]traffic.WorkerUse{}
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			id := rapid.Int64Range(0, 3).Draw(t, "worker") // 0: the session's own
+			up, down := rapid.Int64Range(0, 1000).Draw(t, "up"), rapid.Int64Range(0, 1000).Draw(t, "down")
+			now.Up, now.Down, now.Connections = now.Up+up, now.Down+down, now.Connections+1
+			if id > 0 {
+				w := by[id]
+				by[id] = traffic.WorkerUse{ID: id, Up: w.Up + up, Down: w.Down + down, Connections: w.Connections + 1}
+			}
+			ask := now
+			for _, w := range by {
+				ask.Workers = append(ask.Workers, w)
+			}
+			asks = append(asks, ask)
+			d, _ := l.ask(asks[rapid.IntRange(0, len(asks)-1).Draw(t, "ask")])
+			for _, w := range d.Workers {
+				c := counted[w.ID]
+				counted[w.ID] = traffic.WorkerUse{ID: w.ID, Up: c.Up + w.Up, Down: c.Down + w.Down, Connections: c.Connections + w.Connections}
+			}
+		}
+		d, _ := l.ask(asks[len(asks)-1])
+		for _, w := range d.Workers {
+			c := counted[w.ID]
+			counted[w.ID] = traffic.WorkerUse{ID: w.ID, Up: c.Up + w.Up, Down: c.Down + w.Down, Connections: c.Connections + w.Connections}
+		}
+		if diff := cmp.Diff(by, counted); diff != "" {
+			t.Fatalf("moved and counted differ:\n%s", diff)
+		}
+	})
+}
+
+func TestWorkersAreNotCountedBeyondTheSession(t *testing.T) {
+	t.Parallel()
+	for _, a := range []traffic.Ask{
+		{Up: 5, Workers: []traffic.WorkerUse{{ID: 1, Up: 6}}},
+		{Up: 5, Down: 5, Workers: []traffic.WorkerUse{{ID: 1, Up: 3, Down: 3}, {ID: 2, Up: 3}}},
+		{Connections: 1, Workers: []traffic.WorkerUse{{ID: 1, Connections: 2}}},
+		{Up: 2000, Workers: []traffic.WorkerUse{{ID: 1, Up: 2000}}}, // beyond the grant
+	} {
+		d, l, _ := traffic.Renew(traffic.Usage{}, traffic.Lease{Granted: 1000}, a, noon)
+		if d.Workers != nil || l.Workers != nil {
+			t.Errorf("%+v: %+v", a, d.Workers)
+		}
+	}
+}

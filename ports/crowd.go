@@ -1,0 +1,18 @@
+package ports
+
+import (
+	"net/netip"
+
+	"agentproxy/domain/session"
+)
+
+// Crowd is a Dynamic whose exits are addresses of this host, of which any number of workers use
+// any. Its methods are safe for concurrent use.
+type Crowd interface {
+	Dynamic
+	// Exits lists the addresses in a place, of which country and city may be empty, always in
+	// the same order. The caller does not change the list.
+	Exits(l session.Location) []netip.Addr
+	// Binds reports whether a connection can be made from an address at this moment.
+	Binds(exit netip.Addr) bool
+}

@@ -1,0 +1,243 @@
+package e2e_test
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// browser is a headless Chromium on the console of a service.
+type browser struct {
+	*service
+	ctx context.Context
+}
+
+// browse starts a browser. The test is skipped where there is none; under CI it fails.
+func (s *service) browse() *browser {
+	s.t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			s.t.Fatal(err)
+		}
+		s.t.Skip("there is no chromium: ", err)
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)
+	ctx, cancel := chromedp.NewExecAllocator(s.t.Context(), opts...)
+	s.t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	s.t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
+	s.t.Cleanup(cancel)
+	return &browser{s, ctx}
+}
+
+func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, steps...); err != nil {
+		at, _ := chromedp.Run(b.ctx, chromedp.Location())
+		text, _ := chromedp.Run(b.ctx, chromedp.OuterHTML(chromedp.CSS("main")))
+		b.t.Fatalf("at %s: %v\n%s", at, err, text)
+	}
+}
+
+// visit opens a page of the console.
+func (b *browser) visit(path string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate("http://" + b.api + path))
+}
+
+// press clicks an element and waits for one of the page that it leads to.
+func (b *browser) press(id, then string) {
+	b.t.Helper()
+	b.do(chromedp.Click(chromedp.ID(id)), chromedp.WaitReady(chromedp.ID(then)))
+}
+
+// text returns the text of an element.
+func (b *browser) text(id string) string {
+	b.t.Helper()
+	text, err := chromedp.Run(b.ctx, chromedp.TextContent(chromedp.ID(id)))
+	if err != nil {
+		b.t.Fatalf("%s: %v", id, err)
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// evaluate returns the value of an expression on the page.
+func evaluate[T any](b *browser, expression string) T {
+	b.t.Helper()
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		b.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// scheme sets what the system is set to: light or dark.
+func (b *browser) scheme(name string) {
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}})
+		return err
+	}))
+}
+
+// scripts turns the scripts of pages on or off.
+func (b *browser) scripts(on bool) {
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
+		return err
+	}))
+}
+
+// TestAPersonUsesTheConsole is a person's way through the console, from the first page to the end of a
+// session.
+func TestAPersonUsesTheConsole(t *testing.T) {
+	s := serve(t, "AGENTPROXY_DEVCHAIN_BLOCK_MS=300", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	b := s.browse()
+	key, _ := s.register("person")
+
+	// By keyboard alone, and without scripts: the field has the focus.
+	b.scripts(false)
+	b.visit("/console/money")
+	b.do(chromedp.KeyEvent(key+"\r"), chromedp.WaitReady(chromedp.ID("ledger")))
+	if got := b.text("balance"); got != "$10.00" {
+		t.Errorf("without scripts the balance is %q", got)
+	}
+	b.scripts(true)
+
+	b.visit("/console/")
+	if got := b.text("active-sessions"); got != "0" {
+		t.Errorf("%q sessions are active", got)
+	}
+	b.visit("/console/sessions")
+	b.press("buy", "products")
+	b.press("choose-dyn_fast_1", "quote")
+	b.do(chromedp.SetValue(chromedp.ID("traffic_gb"), "0.5"))
+	b.press("quote", "quote-cost")
+	if cost, left := b.text("quote-cost"), b.text("quote-balance"); cost != "$0.20" || left != "$9.80" {
+		t.Errorf("the quote is %s, and leaves %s", cost, left)
+	}
+	b.do(chromedp.DoubleClick(chromedp.ID("confirm")), chromedp.WaitReady(chromedp.ID("connect")))
+	if n := evaluate[string](b, `location.pathname`); !strings.HasPrefix(n, "/console/sessions/sess_") {
+		t.Fatalf("the purchase leads to %s", n)
+	}
+	page := evaluate[string](b, `location.pathname`)
+
+	// What is copied from the page connects, and a failure is shown with its reason.
+	b.press("reveal", "hide")
+	proxy := b.text("proxy-0")
+	first := s.exitOf(proxy)
+	if status, _ := through(t, proxy, "http://no-such-host.invalid/"); status != 502 {
+		t.Errorf("a host that does not exist answers %d", status)
+	}
+	within(t, soon, "the failure is listed", func() bool {
+		b.visit("/console/")
+		return strings.Contains(b.text("failure-list"), "no-such-host.invalid")
+	})
+	if got := b.text("failure-list"); !strings.Contains(got, "TARGET_UNREACHABLE") || !strings.Contains(got, "Check the spelling") {
+		t.Errorf("the failures are %q", got)
+	}
+	if n := evaluate[int](b, `document.querySelectorAll("canvas").length`); n != 4 {
+		t.Errorf("the page has %d charts", n)
+	}
+
+	b.visit(page)
+	b.press("rotate", "notice")
+	b.press("reveal", "hide")
+	if again := s.exitOf(b.text("proxy-0")); again == first {
+		t.Errorf("after the rotation the exit is still %s", again)
+	}
+	b.visit("/console/sessions")
+	if n := evaluate[int](b, `document.querySelectorAll("tbody tr").length`); n != 1 {
+		t.Errorf("the double click bought %d sessions", n)
+	}
+
+	b.visit("/console/money")
+	b.do(chromedp.SendKeys(chromedp.ID("amount"), "12.5"))
+	b.press("recharge", "address")
+	if width := evaluate[int](b, `document.querySelector("img.qr").naturalWidth`); width < 200 {
+		t.Errorf("the code is %d pixels wide", width)
+	}
+	s.object("devchain", "send", "--to", b.text("address"), "--amount", "12.5")
+	within(t, soon, "the page shows that the order is paid", func() bool { return b.text("state") == "paid" })
+
+	b.visit(page)
+	b.press("end", "confirm")
+	b.press("confirm", "status")
+	if got := b.text("status"); !strings.HasPrefix(got, "terminated") {
+		t.Errorf("the session is %s", got)
+	}
+	b.looks(page)
+
+	b.visit("/console/")
+	if got := b.text("balance"); got != "$"+s.balance(key) && got != "$"+s.balance(key)+"0" {
+		t.Errorf("the balance is %s, the API has %s", got, s.balance(key))
+	}
+	b.press("sign-out", "api_key")
+	b.visit("/console/access")
+	if at := evaluate[string](b, `location.pathname`); at != "/console/sign-in" {
+		t.Errorf("after signing out the console shows %s", at)
+	}
+}
+
+// looks checks each page in both widths and both settings: nothing is wider than the window, nothing
+// came from elsewhere or was blocked, and texts have enough contrast.
+func (b *browser) looks(page string) {
+	for _, path := range []string{"/console/", "/console/sessions", page, "/console/sessions/new", "/console/sessions/new?product_no=sta_isp_1",
+		"/console/sessions/quote?product_no=dyn_fast_1&traffic_gb=1", page + "/end", "/console/money", "/console/access",
+		"/console/access/rotate-secret"} {
+		back := ""
+		for _, scheme := range []string{"light", "dark"} {
+			b.scheme(scheme)
+			for _, width := range []int64{360, 1280} {
+				b.do(chromedp.EmulateViewport(width, 800))
+				b.visit(path)
+				if over := evaluate[[]string](b, wider); len(over) > 0 {
+					b.t.Errorf("%s at %d pixels: %q are wider than the window", path, width, over)
+				}
+			}
+			if now := evaluate[string](b, `getComputedStyle(document.body).backgroundColor`); now == back {
+				b.t.Errorf("%s has the background %s in both settings", path, now)
+			} else {
+				back = now
+			}
+			if pale := evaluate[[]string](b, contrast); len(pale) > 0 {
+				b.t.Errorf("%s, %s: too little contrast of %q", path, scheme, pale)
+			}
+		}
+		for _, from := range evaluate[[]string](b, `performance.getEntriesByType("resource").map((e) => e.name)`) {
+			if u, err := url.Parse(from); err != nil || u.Host != b.api {
+				b.t.Errorf("%s loads %s", path, from)
+			}
+		}
+	}
+}
+
+// wider lists the elements that make a page scroll sideways.
+const wider = `document.documentElement.scrollWidth <= innerWidth ? [] :
+	[...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.tagName + " " + e.id)`
+
+// contrast lists texts whose contrast is below 4.5:1, as WCAG 2 computes it.
+const contrast = `(() => {
+	const parse = (c) => { const m = c.match(/[\d.]+/g).map(Number); return m.length > 3 && m[3] === 0 ? null : m; };
+	const light = ([r, g, b]) => [r, g, b].map((v) => v / 255).map((v) => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+		.reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+	const pale = [];
+	for (const e of document.querySelectorAll("body *")) {
+		if (![...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()) || !e.checkVisibility() || e.closest("noscript, .u-legend, .unseen, .skip, option")) continue;
+		let back = null;
+		for (let at = e; at && !back; at = at.parentElement) back = parse(getComputedStyle(at).backgroundColor);
+		const [a, b] = [light(parse(getComputedStyle(e).color)), light(back || [255, 255, 255])].sort((x, y) => y - x);
+		if ((a + .05) / (b + .05) < 4.5) pale.push(e.tagName + " " + e.textContent.trim().slice(0, 30));
+	}
+	return pale;
+})()`
