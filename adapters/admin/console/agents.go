@@ -50,7 +50,7 @@ func (c *Console) agent(r *http.Request) (page, error) {
 	if err != nil {
 		return p, err
 	}
-	entries, err := c.Wallet.Transactions(ctx, id, "", first)
+	entries, err := c.Wallet.Transactions(ctx, id, ports.LedgerFilter{}, first)
 	if err != nil {
 		return p, err
 	}
