@@ -17,7 +17,7 @@ import (
 	"go.uber.org/fx/fxevent"
 
 	"agentproxy/adapters/admin"
-	"agentproxy/adapters/admin/console"
+	desk "agentproxy/adapters/admin/console"
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/conns"
 	"agentproxy/adapters/console"
@@ -122,7 +122,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		fx.Provide(
 			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
 			newConsole,
-			func(s configfile.Settings, b conns.Budget, c *console.Console) admin.Config {
+			func(s configfile.Settings, b conns.Budget, c *desk.Console) admin.Config {
 				return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev, Hosts: s.AdminHosts, Connections: b.Admin, Console: c,
 					DrainDelay: s.DrainDelay}
 			},
