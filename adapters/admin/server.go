@@ -28,6 +28,8 @@ type Config struct {
 	Addr  string   // where to listen; default 127.0.0.1:8082
 	Pprof bool     // serve profiles below /debug/pprof/
 	Hosts []string // further names that the Host header may have
+	// Console serves every other path; nil serves none.
+	Console http.Handler
 	// Connections is how many clients may be connected; 0 is unlimited.
 	Connections int
 	// DrainDelay is the time between Announce's end of readiness and the stop of what started before it.
@@ -92,6 +94,9 @@ func New(cfg Config, checks []Check, registry *prometheus.Registry, log *slog.Lo
 		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: maxScrapes,
 	}))
+	if s.cfg.Console != nil {
+		mux.Handle("/", s.cfg.Console)
+	}
 	s.table = conns.New(conns.Config{Name: "admin", Limit: s.cfg.Connections})
 	if err := registry.Register(s.table); err != nil {
 		return nil, fmt.Errorf("admin: %w", err)

@@ -45,6 +45,7 @@ var imports = []rule{
 	{"app/...", "domain/... ports app/..."},
 
 	{"adapters/admin", "adapters/conns"},
+	{"adapters/admin/console", "domain/... ports app/... adapters/console/ui"},
 	{"adapters/chain", "domain/... ports"},
 	{"adapters/configfile/...", "domain/... ports adapters/configfile/..."},
 	{"adapters/conns", ""},

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/fx/fxevent"
 
 	"agentproxy/adapters/admin"
+	desk "agentproxy/adapters/admin/console"
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/conns"
 	"agentproxy/adapters/console"
@@ -120,8 +121,9 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		fx.Invoke(registerBuild),
 		fx.Provide(
 			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
-			func(s configfile.Settings, b conns.Budget) admin.Config {
-				return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev, Hosts: s.AdminHosts, Connections: b.Admin,
+			newConsole,
+			func(s configfile.Settings, b conns.Budget, c *desk.Console) admin.Config {
+				return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev, Hosts: s.AdminHosts, Connections: b.Admin, Console: c,
 					DrainDelay: s.DrainDelay}
 			},
 			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },

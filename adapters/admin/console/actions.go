@@ -1,0 +1,302 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"agentproxy/app/accounts"
+	"agentproxy/app/exitlog"
+	"agentproxy/app/operator"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/audit"
+	log "agentproxy/domain/exitlog"
+)
+
+// action is a command of the operator as a form.
+type action struct {
+	Name   string // the command, as it is kept
+	Title  string
+	Says   string // what it does; %s is the subject
+	Button string
+	Done   string // what the next page shows of it
+	Danger bool
+	Fields []field
+	Once   bool // it is done once for each form that was shown
+	// Do runs the use case and returns where to go. Sections are shown at once instead, since they hold
+	// what must not be in a URL.
+	Do func(ctx context.Context, c *Console, in input) (to string, shown []section, err error)
+}
+
+// input is what a form has.
+type input struct {
+	Subject, Reason, By, Ref string
+	get                      func(name string) string
+}
+
+// Names of the fields that every form has.
+const (
+	subjectField, reasonField, byField, keyField, sureField = "subject", "reason", "by", "key", "sure"
+)
+
+// maxForm bounds the body of a form.
+const maxForm = 64 << 10
+
+// needed is a required field.
+func needed(name, label, hint string) field {
+	return field{Name: name, Label: label, Hint: hint, Required: true}
+}
+
+// form returns the form of an action with what was entered before.
+func (c *Console) form(name string, a action, in input) *form {
+	f := &form{Action: "/do/" + name, Says: a.Says, Button: a.Button, Danger: a.Danger,
+		Hidden: []field{{Name: subjectField, Value: in.Subject}, {Name: keyField, Value: cmp.Or(in.get(keyField),
+			c.IDs.New(""))}}}
+	if strings.Contains(a.Says, "%s") {
+		f.Says = fmt.Sprintf(a.Says, cmp.Or(in.Subject, "everything"))
+	}
+	for _, x := range a.Fields {
+		x.Value = cmp.Or(in.get(x.Name), x.Value)
+		f.Fields = append(f.Fields, x)
+	}
+	f.Fields = append(f.Fields, field{Name: reasonField, Label: "Reason", Value: in.Reason, Required: true,
+		Hint: "Why; it is kept."},
+		field{Name: byField, Label: "Who does it", Value: cmp.Or(in.By, c.User), Required: true})
+	return f
+}
+
+// ask shows the form of an action.
+func (c *Console) ask(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("action")
+	a, ok := actions[name]
+	if !ok {
+		c.render(w, r, http.StatusNotFound, page{Title: "There is no such action"})
+		return
+	}
+	q := r.URL.Query()
+	in := input{Subject: q.Get(subjectField), get: func(string) string { return "" }}
+	if by, err := r.Cookie(byField); err == nil {
+		in.By, _ = url.QueryUnescape(by.Value)
+	}
+	c.render(w, r, http.StatusOK, page{Title: a.Title, Form: c.form(name, a, in)})
+}
+
+var errUnsure = domain.InvalidField("sure", "must be ticked: nothing was done")
+
+// act does an action, and shows its form again with the cause if it is refused.
+func (c *Console) act(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("action")
+	a, ok := actions[name]
+	if !ok {
+		c.render(w, r, http.StatusNotFound, page{Title: "There is no such action"})
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		c.render(w, r, http.StatusBadRequest, page{Title: a.Title, Form: c.form(name, a,
+			input{get: func(string) string { return "" }})})
+		return
+	}
+	in := input{Subject: strings.TrimSpace(r.PostFormValue(subjectField)), Reason: r.PostFormValue(reasonField),
+		By: r.PostFormValue(byField), get: func(f string) string { return strings.TrimSpace(r.PostFormValue(f)) }}
+	to, shown, err := c.run(r.Context(), name, a, in)
+	p := page{Title: a.Title, Sections: shown}
+	switch {
+	case err != nil:
+		status := 0
+		p.problem, status = c.problemOf(err)
+		p.Form = c.form(name, a, in)
+		c.render(w, r, status, p)
+	case shown != nil:
+		p.notice = a.Done
+		c.render(w, r, http.StatusOK, p)
+	default:
+		http.SetCookie(w, &http.Cookie{Name: byField, Value: url.QueryEscape(in.By), Path: "/", HttpOnly: true,
+			SameSite: http.SameSiteStrictMode, MaxAge: 30 * 24 * 60 * 60})
+		http.Redirect(w, r, to+"?done="+name, http.StatusSeeOther)
+	}
+}
+
+// run does an action as who the form names, for the reason that it has.
+func (c *Console) run(ctx context.Context, name string, a action, in input) (to string, shown []section, err error) {
+	switch {
+	case in.get(sureField) != "yes":
+		return "", nil, errUnsure
+	case strings.TrimSpace(in.Reason) == "":
+		return "", nil, domain.InvalidField(reasonField, "is needed: it is kept with the action")
+	case strings.TrimSpace(in.By) == "":
+		return "", nil, domain.InvalidField(byField, "must name who does it")
+	}
+	done := audit.Action{By: in.By, Via: audit.Console, Name: a.Name, Subject: in.Subject, Reason: in.Reason}
+	if a.Once {
+		in.Ref = "console:" + in.get(keyField)
+		done.Ref = in.Ref
+	}
+	for _, f := range a.Fields {
+		done.Details = strings.TrimSpace(done.Details + " " + f.Name + "=" + in.get(f.Name))
+	}
+	err = c.Trail.Do(ctx, done, func(ctx context.Context) error {
+		to, shown, err = a.Do(ctx, c, in)
+		return err
+	})
+	return to, shown, err
+}
+
+// number parses a whole number of a field.
+func (in input) number(name string) (int, error) {
+	n, err := strconv.Atoi(in.get(name))
+	if err != nil {
+		return 0, domain.InvalidField(name, "must be a whole number")
+	}
+	return n, nil
+}
+
+// day parses a day of a field.
+func (in input) day(name string) (time.Time, error) {
+	at, err := time.Parse(time.DateOnly, in.get(name))
+	if err != nil {
+		return at, domain.InvalidField(name, "must be a day such as 2026-11-01")
+	}
+	return at, nil
+}
+
+// secrets shows credentials, which are shown once.
+func secrets(title string, values ...figure) []section {
+	return []section{{Title: title, Note: "They are shown this once. Nobody can read them again.", Facts: values}}
+}
+
+func addAgent(ctx context.Context, c *Console, in input) (string, []section, error) {
+	r, err := c.Accounts.Register(ctx, accounts.Register{Profile: account.Profile{Name: in.get("name")},
+		ReferralCode: in.get("referral"), Operator: true})
+	if err != nil {
+		return "", nil, err
+	}
+	return "", secrets("The new account", figure{Name: "Agent", Value: link(r.Agent.ID, "/agents/")},
+		figure{Name: "API key", ID: "api-key", Value: text(r.APIKey)},
+		figure{Name: "API secret", ID: "api-secret", Value: text(r.APISecret)}), nil
+}
+
+func rotateKey(ctx context.Context, c *Console, in input) (string, []section, error) {
+	_, key, err := c.Accounts.Keys.Replace(ctx, in.Subject)
+	if err != nil {
+		return "", nil, err
+	}
+	return "", secrets("The new key", figure{Name: "Agent", Value: link(in.Subject, "/agents/")},
+		figure{Name: "API key", ID: "api-key", Value: text(key)}), nil
+}
+
+func setRateLimit(ctx context.Context, c *Console, in input) (string, []section, error) {
+	n, err := in.number("per_minute")
+	if err != nil {
+		return "", nil, err
+	}
+	return in.agent(), nil, c.Accounts.SetRateLimit(ctx, in.Subject, n)
+}
+
+func adjust(ctx context.Context, c *Console, in input) (string, []section, error) {
+	amount, err := domain.ParseMoney(in.get("amount"))
+	if err != nil {
+		return "", nil, domain.InvalidField("amount", "must be US dollars with at most 6 decimals, such as -1.50")
+	}
+	_, err = c.Wallet.AdjustOnce(ctx, in.Subject, amount, in.Reason, in.Ref)
+	return in.agent(), nil, err
+}
+
+func refund(ctx context.Context, c *Console, in input) (string, []section, error) {
+	percent, err := in.number("percent")
+	if err != nil {
+		return "", nil, err
+	}
+	_, err = c.Sessions.Refund(ctx, operator.Refund{SessionID: in.Subject, Percent: percent, Reason: in.Reason,
+		Ref: in.Ref})
+	return in.session(), nil, err
+}
+
+func rescan(ctx context.Context, c *Console, in input) (string, []section, error) {
+	from, err := in.day("from")
+	if err != nil {
+		return "", nil, err
+	}
+	addresses, credited, err := c.Payments.Rescan(ctx, from)
+	return "", []section{{Title: "The chain was read", Facts: []figure{{Name: "Addresses", Value: number(addresses)},
+		{Name: "Transfers credited", ID: "credited", Value: number(credited)}}}}, err
+}
+
+func compare(ctx context.Context, c *Console, in input) (string, []section, error) {
+	reports, err := c.Reconcile.Run(ctx, in.Subject)
+	t := &table{Columns: []string{"Seller", "Listed", "As they should be", "Orphans", "Error"},
+		Empty: "No seller has a list."}
+	for _, r := range reports {
+		failed := ""
+		if r.Err != nil {
+			failed = "its list could not be read"
+		}
+		t.Rows = append(t.Rows, row{Cells: []cell{text(r.Provider), number(r.Listed), number(r.Kept),
+			number(r.Orphans()), text(failed)}})
+	}
+	return "", []section{{Title: "What sellers list", Table: t}}, err
+}
+
+func lookUp(ctx context.Context, c *Console, in input) (string, []section, error) {
+	addr, err := netip.ParseAddr(in.get("exit"))
+	if err != nil {
+		return "", nil, domain.InvalidField("exit", "must be an IP address")
+	}
+	var port uint64
+	if in.get("port") != "" {
+		if port, err = strconv.ParseUint(in.get("port"), 10, 16); err != nil {
+			return "", nil, domain.InvalidField("port", "must be 0 to 65535")
+		}
+	}
+	at, err := time.Parse(time.RFC3339, in.get("at"))
+	if err != nil {
+		return "", nil, domain.InvalidField("at", "must be a time with a zone, such as 2026-05-15T12:00:00Z")
+	}
+	within, err := in.number("minutes")
+	if err != nil {
+		return "", nil, err
+	}
+	found, err := c.Exits.Lookup(ctx, exitlog.Look{Operator: in.By, Reason: in.Reason, Query: log.Query{Exit: addr,
+		Port: uint16(port),
+		At:   at.UTC(), Within: time.Duration(within) * time.Minute, Target: in.get("target")}})
+	if errors.Is(err, exitlog.ErrNobody) {
+		return "", []section{{Title: "It was nobody", Note: exitlog.ErrNobody.Message}}, nil
+	}
+	return "", []section{{Title: "Who used it", ID: "found", Table: foundTable(found)}}, err
+}
+
+func hold(ctx context.Context, c *Console, in input) (string, []section, error) {
+	from, err := in.day("from")
+	if err != nil {
+		return "", nil, err
+	}
+	to, err := in.day("to")
+	if err != nil {
+		return "", nil, err
+	}
+	_, err = c.Exits.Hold(ctx, from, to, in.By, in.Reason)
+	return "/exits", nil, err
+}
+
+func jobOf(do func(*Console, context.Context, int64) error) func(context.Context, *Console, input) (string,
+	[]section, error) {
+	return func(ctx context.Context, c *Console, in input) (string, []section, error) {
+		id, err := strconv.ParseInt(in.Subject, 10, 64)
+		if err != nil {
+			return "", nil, domain.InvalidField(subjectField, "must be the number of a job")
+		}
+		return "/jobs", nil, do(c, ctx, id)
+	}
+}
+
+// agent and session are the pages of a subject.
+func (in input) agent() string   { return "/agents/" + url.PathEscape(in.Subject) }
+func (in input) session() string { return "/sessions/" + url.PathEscape(in.Subject) }

@@ -1,0 +1,158 @@
+package console_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/admin/console"
+	"agentproxy/app/accounts"
+	"agentproxy/app/exitlog"
+	"agentproxy/app/operator"
+	"agentproxy/app/payments"
+	"agentproxy/app/reconcile"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/audit"
+	"agentproxy/domain/policy"
+	. "agentproxy/test/apptest"
+	"agentproxy/test/fake"
+)
+
+// noJobs has one parked job, whose error has markup.
+type noJobs struct{}
+
+func (noJobs) Parked(context.Context, int) ([]console.Job, error) {
+	return []console.Job{{ID: 7, Kind: "drive-orders", Error: markup}}, nil
+}
+func (noJobs) Retry(context.Context, int64) error   { return nil }
+func (noJobs) Discard(context.Context, int64) error { return nil }
+
+// markup is what a stranger may call himself.
+const markup = `"><script>alert(1)</script><b x='`
+
+type world struct {
+	*World
+	pages *console.Console
+	trail *operator.Trail
+}
+
+func open(t *testing.T) world {
+	w := New(t)
+	st, log := operator.Audited(w.Store, w.IDs), slog.New(slog.DiscardHandler)
+	chain := fake.NewChain("tron-test", fake.Start)
+	x := world{World: w, trail: operator.NewTrail(st, w.Clock, w.IDs)}
+	x.pages = console.New(console.Deps{Sessions: operator.NewSessions(st, w.Clock, w.IDs, w.Transitions, w.Hub),
+		Money: operator.NewMoney(st, w.Clock), Trail: x.trail, Accounts: w.Accounts, Referrers: w.Referrers, Wallet: w.Wallet,
+		Orders: w.Desk, Exits: exitlog.New(exitlog.Config{}, st, w.Clock, w.IDs),
+		Recharges: payments.NewOrders(payments.Config{}, st, w.Clock, w.IDs, chain, fake.NewKeys("a")),
+		Payments:  payments.NewWatcher(st, w.Clock, w.IDs, chain, log), Proof: w.DB, Owed: reconcile.NewWatch(st, log),
+		Catalog: w.Catalog, Policy: func() *policy.Shared { return nil }, Jobs: noJobs{}, IDs: w.IDs, Clock: w.Clock, User: "root", Log: log})
+	return x
+}
+
+func (w world) get(path string) (int, string) {
+	rec := httptest.NewRecorder()
+	w.pages.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
+	return rec.Code, rec.Body.String()
+}
+
+func (w world) post(path string, form url.Values, origin string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if origin != "" {
+		r.Header.Set("Origin", origin)
+	}
+	rec := httptest.NewRecorder()
+	w.pages.ServeHTTP(rec, r)
+	return rec
+}
+
+func (w world) did() int {
+	list, err := w.trail.List(w.T.Context(), audit.Filter{}, domain.Page{Number: 1, Size: 100})
+	OK(w.T, err)
+	return list.Total
+}
+
+func TestEveryPageEscapesStrangersTexts(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	r, err := w.World.Accounts.Register(t.Context(), accounts.Register{Profile: account.Profile{Name: "agent"}})
+	OK(t, err)
+	agent := r.Agent.ID
+	s := w.Buy(agent, Static)
+	w.Exec(`UPDATE agents SET name = ?, disabled_for = ?, registered_with = ?, contact_email = ? WHERE id = ?`, markup, markup, markup, markup, agent)
+	w.Exec(`UPDATE sessions SET city = ?, failure_code = 'X', failure_message = ? WHERE id = ?`, markup, markup, s.ID)
+	OK(t, w.trail.Do(t.Context(), audit.Action{By: markup, Name: markup, Subject: agent, Reason: markup, Details: markup},
+		func(context.Context) error { return nil }))
+	w.Clock.Advance(time.Second)
+	q := "?search=" + url.QueryEscape(markup)
+	for path, want := range map[string]string{"/": "Overview", "/agents": agent, "/agents" + q: "Agents", "/agents/" + agent: `id="balance"`,
+		"/sessions": "session-" + s.ID, "/sessions?agent=" + url.QueryEscape(markup): "No session", "/sessions/" + s.ID: `id="charged"`,
+		"/money?by=agent": agent, "/recharges": "No recharge", "/sellers": "seller-remote", "/jobs": "job-7", "/exits": "Look-ups",
+		"/policy?host=" + url.QueryEscape(markup): "verdict", "/audit": "action-", "/do/agent-disable?subject=" + url.QueryEscape(markup): "I am sure",
+	} {
+		code, body := w.get(path)
+		if code != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: %d without %q", path, code, want)
+		}
+		if strings.Contains(body, "<script>alert") || strings.Contains(body, "<b x=") || strings.Count(body, "<h1>") != 1 {
+			t.Errorf("%s shows markup as it is, or has not one heading", path)
+		}
+	}
+	for path, want := range map[string]int{"/nothing": 404, "/do/nothing": 404, "/agents/agt_x": 404, "/sessions/sess_x": 404, "/money?from=x": 400} {
+		if code, _ := w.get(path); code != want {
+			t.Errorf("%s: %d, want %d", path, code, want)
+		}
+	}
+}
+
+func TestAButtonDoesWhatItsCommandDoes(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	agent := w.RegisterFunded(20)
+	s := w.Buy(agent, Static)
+	sure := url.Values{"subject": {s.ID}, "percent": {"50"}, "reason": {"slow"}, "by": {"ann"}, "sure": {"yes"}, "key": {"k1"}}
+	for _, lacks := range []string{"sure", "reason", "by", "percent"} {
+		form := url.Values{}
+		for k, v := range sure {
+			if k != lacks {
+				form[k] = v
+			}
+		}
+		if rec := w.post("/do/refund", form, ""); rec.Code != http.StatusBadRequest || !strings.Contains(rec.Body.String(), `id="problem"`) {
+			t.Errorf("without %s: %d", lacks, rec.Code)
+		}
+	}
+	if rec := w.post("/do/refund", sure, "https://evil.example"); rec.Code != http.StatusForbidden {
+		t.Errorf("another site: %d", rec.Code)
+	}
+	Equal(t, "actions before", w.did(), 0)
+	for range 2 { // a double click is one refund
+		if rec := w.post("/do/refund", sure, ""); rec.Code != http.StatusSeeOther {
+			t.Errorf("%d: %s", rec.Code, rec.Body)
+		}
+	}
+	m := w.Read(agent, s.ID).Money
+	Equal(t, "refunded", m.Refunded.Total(), m.Charged.Total()/2)
+	end := url.Values{"subject": {s.ID}, "reason": {"abuse"}, "by": {"ann"}, "sure": {"yes"}}
+	if rec := w.post("/do/session-end", end, ""); rec.Code != http.StatusSeeOther || !w.Read(agent, s.ID).Status.Over() {
+		t.Errorf("the end: %d", rec.Code)
+	}
+	end.Set("subject", agent)
+	if rec := w.post("/do/agent-disable", end, ""); rec.Code != http.StatusSeeOther {
+		t.Errorf("disable: %d", rec.Code)
+	}
+	Equal(t, "actions", w.did(), 3)
+	rec := w.post("/do/refund", sure, "")
+	for name, want := range map[string]string{"Content-Security-Policy": "default-src 'self'", "X-Frame-Options": "DENY", "Cache-Control": "no-store"} {
+		if !strings.Contains(rec.Header().Get(name), want) {
+			t.Errorf("%s is %q", name, rec.Header().Get(name))
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+
+	"agentproxy/domain"
+	"agentproxy/domain/audit"
+	"agentproxy/domain/session"
+)
+
+// overviewDays is how many days the overview shows.
+const overviewDays = 7
+
+// overview shows what needs the operator, and the last days.
+func (c *Console) overview(r *http.Request) (page, error) {
+	p := page{Title: "Overview"}
+	days, live, err := c.Money.Days(r.Context(), overviewDays)
+	if err != nil {
+		return p, err
+	}
+	open, frozen, err := c.Orders.Tally(r.Context())
+	if err != nil {
+		return p, err
+	}
+	parked, err := c.Jobs.Parked(r.Context(), 100)
+	if err != nil {
+		return p, err
+	}
+	proof, err := c.Proof.Proof(r.Context())
+	if err != nil {
+		return p, err
+	}
+	chain, err := c.Payments.Status(r.Context())
+	if err != nil {
+		return p, err
+	}
+	today := days[0]
+	p.Sections = []section{{Figures: []figure{
+		{Name: "Live sessions", ID: "active-sessions", Value: number(live[session.Active]),
+			Note: fmt.Sprint(live[session.Creating], " being created")},
+		{Name: "Money in today", ID: "received-today", Value: usd(today.Received), Note: "UTC day"},
+		{Name: "Margin today", ID: "margin-today", Value: usd(today.Margin.Margin()),
+			Note: "own money less sellers' cost"},
+		{Name: "Frozen orders", ID: "frozen-orders", Value: alarm(frozen), Note: fmt.Sprint(open, " open in all")},
+		{Name: "Parked jobs", ID: "parked-jobs", Value: alarm(len(parked))},
+		{Name: "Ledger faults", ID: "ledger-faults", Value: alarm(proof.Faults), Note: proof.Rule},
+	}}, {Title: "Money by UTC day", Table: dayTable(days), Links: []button{{Text: "More of money", Href: "/money"}}},
+		{Title: "State", Facts: []figure{
+			{Name: "Ledger proved", ID: "proved-at", Value: when(proof.At), Note: fmt.Sprint(proof.Entries,
+				" entries")},
+			{Name: "Chain read", ID: "chain-read-at", Value: when(chain.ReadAt), Note: fmt.Sprint("to block ",
+				chain.Final)},
+			{Name: "Addresses that differ from the chain", ID: "drifting", Value: alarm(chain.Drifting)},
+			{Name: "Transfers not final yet", ID: "transfers-seen", Value: number(chain.Seen)},
+		}}}
+	list, err := c.Trail.List(r.Context(), audit.Filter{}, domain.Page{Number: 1, Size: 10})
+	if err != nil {
+		return p, err
+	}
+	p.Sections = append(p.Sections, section{Title: "Last actions of operators", Table: actionTable(list.Items),
+		Links: []button{{Text: "All actions", Href: "/audit"}}})
+	return p, nil
+}
+
+// alarm returns a number that should be 0.
+func alarm(n int) cell {
+	c := cell{Text: fmt.Sprint(n), Tag: "good"}
+	if n > 0 {
+		c.Tag = "bad"
+	}
+	return c
+}
+
+// audit shows what operators did.
+func (c *Console) audit(r *http.Request) (page, error) {
+	p, at := page{Title: "What operators did"}, pageOf(r)
+	q := r.URL.Query()
+	list, err := c.Trail.List(r.Context(), audit.Filter{By: q.Get("by"), Name: q.Get("action"),
+		Subject: q.Get("about")}, at)
+	s := section{Filter: []field{given(r, "by", "By"), given(r, "action", "Action"), given(r, "about", "About")},
+		Table: actionTable(list.Items)}
+	p.Sections = []section{s.paged(r, at, list.Total)}
+	return p, err
+}
+
+func actionTable(list []audit.Action) *table {
+	t := &table{Columns: []string{"When", "By", "Action", "About", "Why", "Details"}, Empty: "Nothing was done yet."}
+	for _, a := range list {
+		t.Rows = append(t.Rows, row{ID: "action-" + a.ID, Cells: []cell{when(a.At), text(a.By), text(a.Name),
+			text(a.Subject),
+			text(a.Reason), text(a.Details)}})
+	}
+	return t
+}

@@ -1,0 +1,118 @@
+package console
+
+import (
+	"net/http"
+
+	"agentproxy/adapters/console/ui"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// allSessions lists sessions of all agents.
+func (c *Console) allSessions(r *http.Request) (page, error) {
+	p, at, q := page{Title: "Sessions"}, pageOf(r), r.URL.Query()
+	list, err := c.Sessions.List(r.Context(), ports.OverviewFilter{AgentID: q.Get("agent"),
+		ProductNo: q.Get("product"),
+		Provider:  q.Get("seller"), Status: session.Status(q.Get("status")), Type: session.Type(q.Get("type"))}, at)
+	s := section{Table: sessionTable(list.Items), Filter: []field{given(r, "agent", "Agent"), given(r, "product",
+		"Product"),
+		given(r, "seller", "Seller"), choice(r, "status", "Status", "creating", "active", "terminated", "expired",
+			"failed"),
+		choice(r, "type", "Type", "dynamic", "static")}}
+	p.Sections = []section{s.paged(r, at, list.Total)}
+	return p, err
+}
+
+func sessionTable(list []ports.SessionRead) *table {
+	t := &table{Columns: []string{"Session", "Agent", "Product", "Seller", "Status", "Used", "Charged", "Refunded",
+		"Created"},
+		Empty: "No session matches."}
+	for _, s := range list {
+		t.Rows = append(t.Rows, row{ID: "session-" + s.ID, Cells: []cell{link(s.ID, "/sessions/"), link(s.AgentID,
+			"/agents/"),
+			text(s.ProductNo), text(s.Provider), tag(s.Status), {Text: ui.Bytes(s.Usage.Used()), Num: true},
+			usd(s.Money.Charged.Total()), usd(s.Money.Refunded.Total()), when(s.CreatedAt)}})
+	}
+	return t
+}
+
+// session shows one session with its orders.
+func (c *Console) session(r *http.Request) (page, error) {
+	id := r.PathValue("id")
+	p := page{Title: "Session " + id}
+	d, err := c.Sessions.Show(r.Context(), id)
+	if err != nil {
+		return p, err
+	}
+	exits := ""
+	for _, e := range d.Exits {
+		if e.IP.IsValid() {
+			exits += e.IP.String() + " "
+		}
+	}
+	m := d.Money
+	facts := section{Title: "Session", Facts: []figure{{Name: "Agent", Value: link(d.AgentID, "/agents/")},
+		{Name: "Product", Value: text(d.ProductNo)}, {Name: "Seller", Value: text(d.Provider)},
+		{Name: "Status", ID: "status", Value: tag(d.Status), Note: string(d.Reason)}, {Name: "Country",
+			Value: text(d.Location.Country)},
+		{Name: "Exits", Value: text(exits)}, {Name: "Used", Value: text(ui.Bytes(d.Usage.Used())),
+			Note: "of " + ui.Bytes(d.Bytes)},
+		{Name: "Created", Value: when(d.CreatedAt)}, {Name: "Expires", Value: when(d.ExpiresAt)}, {Name: "Ended",
+			Value: when(d.EndedAt)}}}
+	if d.Failure.Code != "" {
+		facts.Facts = append(facts.Facts, figure{Name: "Failure", Value: text(d.Failure.Message),
+			Note: d.Failure.Code})
+	}
+	if !d.Status.Over() {
+		facts.Links = append(facts.Links, do("session-end", "End it", id, true))
+	}
+	if m.Charged.Total() > m.Refunded.Total() {
+		facts.Links = append(facts.Links, do("refund", "Refund", id, false))
+	}
+	p.Sections = []section{{Figures: []figure{{Name: "Held", ID: "held", Value: usd(m.Held.Total())},
+		{Name: "Charged", ID: "charged", Value: usd(m.Charged.Total()),
+			Note: ui.USD(m.Charged.Trial) + " of trial credit"},
+		{Name: "Refunded", ID: "refunded", Value: usd(m.Refunded.Total())}, {Name: "Cost at sellers", ID: "cost",
+			Value: usd(d.Cost)},
+	}}, facts, {Title: "Orders at sellers", Table: orderTable(d.Orders)}}
+	return p, nil
+}
+
+func orderTable(list []procurement.Order) *table {
+	t := &table{Columns: []string{"Order", "Session", "Seller", "Status", "Cost", "Reason", "Sent", "Decide"},
+		Empty: "No order."}
+	for _, o := range list {
+		reason := string(o.Class)
+		if o.Reason != "" {
+			reason += ": " + o.Reason
+		}
+		state := tag(o.Status)
+		if !o.FrozenAt.IsZero() {
+			state = cell{Text: string(o.Status) + ", frozen", Tag: "bad"}
+		}
+		decide := cell{Text: "–"}
+		switch {
+		case o.Status == procurement.Unknown:
+			decide = cell{Links: []button{do("orders-adopt", "adopt", o.ID, false), do("orders-release", "release",
+				o.ID, true)}}
+		case o.MayBeLost() == nil:
+			decide = cell{Links: []button{do("orders-lost", "give up", o.ID, true)}}
+		}
+		t.Rows = append(t.Rows, row{ID: "order-" + o.ID, Cells: []cell{text(o.ID), link(o.SessionID, "/sessions/"),
+			text(o.Provider),
+			state, usd(o.Cost), text(reason), when(o.SentAt), decide}})
+	}
+	return t
+}
+
+func entryTable(list []billing.Entry) *table {
+	t := &table{Columns: []string{"When", "Type", "Amount", "Balance after", "Session", "Text"}, Empty: "No entry."}
+	for _, e := range list {
+		t.Rows = append(t.Rows, row{ID: "entry-" + e.ID, Cells: []cell{when(e.At), text(string(e.Type)),
+			usd(e.Amount()),
+			usd(e.BalanceAfter), link(e.SessionID, "/sessions/"), text(e.Description)}})
+	}
+	return t
+}

@@ -1,0 +1,163 @@
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"agentproxy/adapters/console/ui"
+	"agentproxy/domain"
+)
+
+// page is what the template shows. All texts in it are escaped there.
+type page struct {
+	Title    string
+	Sections []section
+	Form     *form
+	notice   string
+	problem  *ui.Problem
+}
+
+// section is a part of a page; what is empty is left out.
+type section struct {
+	Title, ID string
+	Note      string
+	Figures   []figure
+	Facts     []figure
+	Filter    []field // of a form that is sent by GET
+	Table     *table
+	Links     []button
+	Older     string // the next page of the list
+	Newer     string
+}
+
+// figure is a value with its name and the id by which it is found.
+type figure struct {
+	Name, ID string
+	Value    cell
+	Note     string
+}
+
+// table is a list. Its rows are as long as Columns.
+type table struct {
+	Columns []string
+	Rows    []row
+	Empty   string
+}
+
+type row struct {
+	ID    string
+	Cells []cell
+}
+
+// cell is one value.
+type cell struct {
+	Text  string
+	At    time.Time // shown instead of Text
+	IsAt  bool
+	Href  string
+	Tag   string // good, warn, bad or off
+	Num   bool
+	Links []button
+}
+
+// button leads to the form of an action.
+type button struct {
+	Text, Href string
+	Danger     bool
+}
+
+// field is an input of a form.
+type field struct {
+	Name, Label, Value, Hint string
+	Options                  []option
+	Type                     string // of the input; empty: text
+	Required                 bool
+}
+
+type option struct {
+	Value, Text string
+	Chosen      bool
+}
+
+// form asks for what an action needs.
+type form struct {
+	Action string // where it is sent
+	Says   string // what will be done
+	Button string
+	Danger bool
+	Hidden []field
+	Fields []field
+}
+
+func text(s string) cell { return cell{Text: cmp.Or(s, "–")} }
+
+func number[N int | int64](n N) cell { return cell{Text: strconv.FormatInt(int64(n), 10), Num: true} }
+
+func usd(m domain.Money) cell { return cell{Text: ui.USD(m), Num: true} }
+
+func when(t time.Time) cell { return cell{At: t, IsAt: true} }
+
+func link(text, prefix string) cell {
+	if text == "" {
+		return cell{Text: "–"}
+	}
+	return cell{Text: text, Href: prefix + url.PathEscape(text)}
+}
+
+// tags are the colours of states.
+var tags = map[string]string{"active": "good", "creating": "warn", "failed": "bad", "disabled": "bad",
+	"expired":    "off",
+	"terminated": "off", "confirmed": "good", "unknown": "bad", "refused": "off", "sent": "warn", "planned": "warn",
+	"paid": "good", "pending": "warn", "confirming": "warn"}
+
+func tag[S ~string](s S) cell { return cell{Text: cmp.Or(string(s), "–"), Tag: tags[string(s)]} }
+
+// do returns a link to the form of an action.
+func do(name, label, subject string, danger bool) button {
+	return button{Text: label, Href: "/do/" + name + "?subject=" + url.QueryEscape(subject), Danger: danger}
+}
+
+// choice returns a field of a list of values, the first of which is any.
+func choice(r *http.Request, name, label string, values ...string) field {
+	f := field{Name: name, Label: label, Options: []option{{Value: "", Text: "any"}}}
+	for _, v := range values {
+		f.Options = append(f.Options, option{Value: v, Text: v, Chosen: r.URL.Query().Get(name) == v})
+	}
+	return f
+}
+
+// given returns a field with what the query has.
+func given(r *http.Request, name, label string) field {
+	return field{Name: name, Label: label, Value: r.URL.Query().Get(name)}
+}
+
+// pageSize is how many rows a page of a list has.
+const pageSize = 50
+
+func pageOf(r *http.Request) domain.Page {
+	n, err := strconv.Atoi(r.URL.Query().Get("page"))
+	if err != nil || n < 1 || n > 1_000_000 {
+		n = 1
+	}
+	return domain.Page{Number: n, Size: pageSize}
+}
+
+// paged adds the links to the pages before and after.
+func (s section) paged(r *http.Request, p domain.Page, total int) section {
+	to := func(n int) string {
+		q := r.URL.Query()
+		q.Set("page", strconv.Itoa(n))
+		q.Del("done")
+		return r.URL.Path + "?" + q.Encode()
+	}
+	if p.Number > 1 {
+		s.Newer = to(p.Number - 1)
+	}
+	if p.Number*p.Size < total {
+		s.Older = to(p.Number + 1)
+	}
+	return s
+}
