@@ -124,6 +124,7 @@ func TestFlush(t *testing.T) {
 			e.LatencyMS != 5 || e.ExitIP != "10.0.0.1" || !e.At.Equal(w.Clock.Now()) {
 			t.Errorf("the feed has %+v", e)
 		}
+		apptest.OK(t, w.Observer.FlushAll(t.Context())) // clients and hosts are stored later than the feed
 		before := w.Dump()
 		apptest.OK(t, w.Observer.Flush(t.Context()))
 		apptest.OK(t, w.Observer.FlushAll(t.Context()))
@@ -169,7 +170,7 @@ func TestFlush(t *testing.T) {
 		for n := range 10_000 {
 			w.Observe(v.ID, fmt.Sprint("host", n), health.Timeout)
 		}
-		w.Store.FailUpdates(1, 2)
+		w.Store.FailUpdates(1, 2, 3) // the feed and the hosts, then the feed
 		apptest.ErrorIs(t, w.Observer.FlushAll(t.Context()), apptest.ErrStore)
 		for n := range 10 {
 			w.Observe(v.ID, fmt.Sprint("late", n), health.Timeout)

@@ -33,13 +33,18 @@ const (
 	KeepClients = 30 * 24 * time.Hour
 )
 
-// maxPeers bounds what Peers keeps apart between two times that it is stored.
-const maxPeers = 64
+// The bounds of what Peers keeps apart between two times that it is stored. Hosts at which nothing was
+// reached cost their agent nothing, so few of them are kept.
+const (
+	maxPeers  = 64
+	maxFailed = 4
+)
 
 // Peers are the clients and the hosts of one session since they were stored last.
 type Peers struct {
 	clients map[string]*Client
 	hosts   map[string]*Host
+	failed  int // hosts that were added by a failure
 }
 
 // Add counts an observation. What is only reported was no connection.
@@ -59,10 +64,16 @@ func (p *Peers) Add(o Observation) {
 	if o.Host == "" {
 		return
 	}
-	h := apart(p.hosts, health.CanonicalHost(o.Host), func(name string) *Host { return &Host{Name: name} })
+	failure, name := o.Type != Tunnelled && o.Type != Requested, health.CanonicalHost(o.Host)
+	if failure && p.hosts[name] == nil {
+		if p.failed++; p.failed > maxFailed {
+			name = ""
+		}
+	}
+	h := apart(p.hosts, name, func(name string) *Host { return &Host{Name: name} })
 	h.Connections++
 	h.Bytes += o.Bytes
-	if o.Type != Tunnelled && o.Type != Requested {
+	if failure {
 		h.Failures++
 	}
 }
