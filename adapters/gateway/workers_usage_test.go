@@ -4,6 +4,8 @@ import (
 	"io"
 	"net"
 	"testing"
+
+	"agentproxy/domain/worker"
 )
 
 // exchange sends an order to a counting target, reads some of the answer and returns how much came.
@@ -13,6 +15,51 @@ func exchange(t *testing.T, c net.Conn, up, down, read int64) int64 {
 	_, _ = io.CopyN(c, zeros{}, up)
 	n, _ := io.CopyN(io.Discard, c, read)
 	return n
+}
+
+// What workers and the session itself moved adds up with what the session is charged, although answers
+// of the core are lost meanwhile.
+func TestWorkersAddUpToTheSession(t *testing.T) {
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
+	id, target := w.add(1, 0, "127.0.0.2"), newCounting(t).addr()
+	w.crew(id, loopbacks, nil)
+	lose := func(late bool) {
+		w.mu.Lock()
+		w.late = late
+		w.mu.Unlock()
+	}
+	want := map[string]worker.Usage{}
+	for round, words := range []string{"-session-a", "", "-session-b", "-session-a", "-rotate", "-session-b"} {
+		lose(false)
+		status, c := w.as(id, words, target)
+		if status != 200 {
+			t.Fatal(status)
+		}
+		up, down := int64(1000+round), int64(300_000+round)
+		got := exchange(t, c, up, down, down/2)
+		lose(true)
+		rest, _ := io.CopyN(io.Discard, c, down-got)
+		if got+rest != down {
+			t.Fatalf("%d of %d bytes", got+rest, down)
+		}
+		_ = c.Close()
+		u := want[words]
+		want[words] = worker.Usage{Up: u.Up + up + 16, Down: u.Down + down, Connections: u.Connections + 1}
+	}
+	lose(false)
+	w.noted(6)
+	all := w.settled(id)
+	var sum worker.Usage
+	for words, u := range want {
+		sum = worker.Usage{Up: sum.Up + u.Up, Down: sum.Down + u.Down, Connections: sum.Connections + u.Connections}
+		if name, ok := map[string]string{"-session-a": "a", "-session-b": "b"}[words]; ok && w.workerUsage(id, name) != u {
+			t.Errorf("%s used %+v, counted are %+v", name, u, w.workerUsage(id, name))
+		}
+	}
+	if got := (worker.Usage{Up: all.Up, Down: all.Down, Connections: all.Connections}); got != sum {
+		t.Errorf("the session used %+v, counted are %+v", sum, got)
+	}
 }
 
 func TestAWorkerStopsAtItsLimit(t *testing.T) {

@@ -28,11 +28,11 @@ type gate struct {
 
 func closeGate(t *testing.T, st *storage.Store) *gate {
 	t.Helper()
-	return closeGateFor(t, context.Background(), st)
+	return closeGateFor(context.Background(), t, st)
 }
 
 // closeGateFor is closeGate for the committer to which a context belongs.
-func closeGateFor(t *testing.T, ctx context.Context, st *storage.Store) *gate {
+func closeGateFor(ctx context.Context, t *testing.T, st *storage.Store) *gate {
 	t.Helper()
 	g := &gate{t: t, st: st, open: make(chan struct{}), done: make(chan error, 1)}
 	began := make(chan struct{})

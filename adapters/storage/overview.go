@@ -46,7 +46,7 @@ func (r overview) Sessions(
 func (r overview) Agents(
 	ctx context.Context, f ports.AgentFilter, page domain.Page,
 ) (domain.List[ports.AgentMoney], error) {
-	found, err := agents{r.tx}.List(ctx, f, page)
+	found, err := agents(r).List(ctx, f, page)
 	list := domain.List[ports.AgentMoney]{Page: page, Total: found.Total}
 	if err != nil || len(found.Items) == 0 {
 		return list, err

@@ -157,7 +157,7 @@ func TestUnitsShareATransaction(t *testing.T) {
 	if err := reportAhead(ctx, st, "agt_1"); err != nil {
 		t.Fatal(err)
 	}
-	g := closeGateFor(t, ports.ReadAhead(ctx, ofAgent), st)
+	g := closeGateFor(ports.ReadAhead(ctx, ofAgent), t, st)
 	g.queue(want(t, "one that fails", errUnit, buy(1, func(context.Context, ports.Tx) error { return errUnit })))
 	g.queue(want(t, "the first", nil, buy(2, nothing)))
 	g.queue(want(t, "the same again", nil, buy(2, nothing)))
@@ -185,7 +185,7 @@ func TestAUnitThatSpoilsItsBatchFailsAlone(t *testing.T) {
 		_, err := tx.Ledger().Post(ctx, deposit("agt_1", "fund:agt_1", 1, 1)) // the reference of addAgent
 		return err
 	}
-	g := closeGateFor(t, ports.ReadAhead(ctx, ofAgent), st)
+	g := closeGateFor(ports.ReadAhead(ctx, ofAgent), t, st)
 	g.queue(want(t, "one before", nil, func() error { return buyAhead(ctx, st, "agt_1", 1, nothing) }))
 	g.queue(want(t, "a reference that is booked", ports.ErrDuplicate, func() error { return buyAhead(ctx, st, "agt_1", 2, twice) }))
 	g.queue(want(t, "one after", nil, func() error { return buyAhead(ctx, st, "agt_1", 3, nothing) }))
@@ -213,7 +213,7 @@ func TestABatchAddsUp(t *testing.T) {
 	report := func(ids ...string) func() error {
 		return func() error { return reportAhead(ctx, st, "agt_1", ids...) }
 	}
-	g := closeGateFor(t, ports.ReadAhead(ctx, ofAgent), st)
+	g := closeGateFor(ports.ReadAhead(ctx, ofAgent), t, st)
 	g.queue(want(t, "a report", nil, report(first, second, "sess_unknown")))
 	g.queue(want(t, "an end", nil, func() error { return endAhead(ctx, st, "agt_1", first) }))
 	g.queue(want(t, "a report", nil, report(second)))
@@ -289,7 +289,7 @@ func TestALostCommitOfABatchHappensOnce(t *testing.T) {
 			if err := buyAhead(ctx, st, "agt_1", 0, nothing); err != nil {
 				t.Fatal(err)
 			}
-			g := closeGateFor(t, ports.ReadAhead(ctx, ofAgent), st)
+			g := closeGateFor(ports.ReadAhead(ctx, ofAgent), t, st)
 			var runs atomic.Int32
 			for n := range int64(3) {
 				g.queue(want(t, "a purchase", nil, func() error {

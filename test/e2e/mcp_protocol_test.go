@@ -94,7 +94,7 @@ func TestToolsOfAToken(t *testing.T) {
 	for _, c := range []struct{ scope, tools string }{
 		{"account:read", "get_account"},
 		{"products:read", "find_products quote"},
-		{"sessions:read", "connect get_session list_sessions"},
+		{"sessions:read", "connect diagnose get_session list_sessions"},
 		{"sessions:write", "check_proxy create_session end_session renew_session rotate"},
 		{"telemetry:write", "report"}, {"billing:write", "recharge"}, {"stats:read", ""},
 	} {

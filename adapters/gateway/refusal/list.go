@@ -17,5 +17,6 @@ func Documented() []*Refusal {
 	return []*Refusal{NoCredential, TooManyAuthFailures, TrafficExhausted, TargetForbidden, target, SessionOver,
 		TooManyTunnels, TooFast, SessionNotReady, NoCapacity, Unreachable.Because("the target cannot be reached"),
 		ConnectTimeout, malformed, long, UpstreamAuth, UpstreamPayment, UpstreamRefused, UpstreamBusy, UpstreamFailed,
-		UpstreamTimeout, UpstreamUnreachable}
+		UpstreamTimeout, UpstreamUnreachable, ClientAddress, UserNameParameter, WorkerDiffers, WorkerLimit,
+		WorkerExhausted, WorkerRemoved, ExitLost}
 }
