@@ -73,7 +73,8 @@ type exitReply struct {
 
 func toHealth(v telemetry.HealthView) sessionHealthReply {
 	stats := v.State.Stats()
-	r := sessionHealthReply{HealthFields: toHealthBrief(v.Verdict), Workers: toCrew(v.Workers), Reason: string(v.Verdict.Reason),
+	r := sessionHealthReply{HealthFields: toHealthBrief(v.Verdict), Workers: toCrew(v.Workers),
+		Reason:     string(v.Verdict.Reason),
 		Confidence: ratio(v.Verdict.Confidence), RetryAfterSeconds: -1,
 		WorstHosts: each(v.State.WorstHosts(v.At), func(h health.HostWeight) worstHostReply {
 			return worstHostReply{h.Host, h.Events, hundreds(h.BadWeight)}
