@@ -34,6 +34,7 @@ var apiTags = []*huma.Tag{
 	{Name: "account", Description: "Registration, credentials and the account."},
 	{Name: "products", Description: "What is sold, where, and what fits."},
 	{Name: "sessions", Description: "Buying, using and ending proxy sessions."},
+	{Name: "workers", Description: "Sticky identities of their own inside one session."},
 	{Name: "telemetry", Description: "What agents report of their requests, and what follows from it."},
 	{Name: "billing", Description: "Balance, movements, recharges in USDT, and the agent's own spending guard."},
 	{Name: "webhooks", Description: "What the service tells agents by itself.\n\n" + webhookDoc},

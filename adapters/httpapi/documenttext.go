@@ -194,6 +194,7 @@ var enumNames = map[string]string{
 	"gateway agent service":                     "EventSource",
 	"gateway direct":                            "DeliveryMode",
 	"sync async":                                "Provisioning",
+	"active exit_lost exhausted":                "WorkerState",
 	"GB IP":                                     "Unit",
 	"day week month":                            "Period",
 	"accepted rejected":                         "EventOutcome",

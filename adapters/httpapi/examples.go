@@ -120,7 +120,7 @@ var (
 			Mode:            "on_demand",
 			IntervalSeconds: -1,
 		},
-		Health: sessionHealthBrief{100, 1, "low", "ok"},
+		Health: crewHealthReply{sessionHealthBrief{100, 1, "low", "ok"}, nil},
 		Usage: usageReply{
 			Traffic: trafficReply{1_000_000_000, 120_000_000, 880_000_000, 1_000_000_000, 120_000_000, 20_000_000,
 				100_000_000, 880_000_000, 1200},

@@ -56,9 +56,9 @@ func with(body any, path []string, value json.RawMessage) any {
 
 func TestHostileFields(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{})
+	w := newWorld(t, crowded(t, 8))
 	a := w.register("Hostile")
-	mine := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync"}}`, a.as).want(201).str("data.session_id")
+	mine := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_local"}}`, a.as).want(201).str("data.session_id")
 	w.doc.operations(func(method, path string, op *openapi3.Operation) {
 		if op.RequestBody == nil {
 			return

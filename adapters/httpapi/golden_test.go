@@ -113,6 +113,7 @@ func TestGolden(t *testing.T) {
 	goldenWebhooks(t)
 	goldenCallback(t)
 	goldenReveal(t)
+	goldenWorkers(t)
 	everyOperation(t, w)
 }
 

@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"github.com/danielgtaylor/huma/v2"
+
 	"strconv"
 
 	"agentproxy/app/telemetry"
@@ -15,6 +17,12 @@ type sessionHealthReply struct {
 	RetryAfterSeconds maybeInt         `json:"retry_after_seconds" doc:"With the recommendation pause: how long. null otherwise."`
 	WorstHosts        []worstHostReply `json:"worst_hosts" doc:"At most five target hosts, the worst first."`
 	Stats             healthStatsReply `json:"stats"`
+	Workers           *crewReply       `json:"workers" doc:"null without workers."`
+}
+
+// TransformSchema lets the workers be null.
+func (sessionHealthReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return nullable(s, "workers")
 }
 
 type worstHostReply struct {
@@ -65,7 +73,8 @@ type exitReply struct {
 
 func toHealth(v telemetry.HealthView) sessionHealthReply {
 	stats := v.State.Stats()
-	r := sessionHealthReply{HealthFields: toHealthBrief(v.Verdict), Reason: string(v.Verdict.Reason),
+	r := sessionHealthReply{HealthFields: toHealthBrief(v.Verdict), Workers: toCrew(v.Workers),
+		Reason:     string(v.Verdict.Reason),
 		Confidence: ratio(v.Verdict.Confidence), RetryAfterSeconds: -1,
 		WorstHosts: each(v.State.WorstHosts(v.At), func(h health.HostWeight) worstHostReply {
 			return worstHostReply{h.Host, h.Events, hundreds(h.BadWeight)}

@@ -34,6 +34,7 @@ import (
 	"agentproxy/app/telemetry"
 	"agentproxy/app/traffic"
 	"agentproxy/app/webhooks"
+	"agentproxy/app/workers"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/catalog"
@@ -184,6 +185,7 @@ func newWorld(t testing.TB, o options) *world {
 			Catalog:   cat,
 			Sessions:  w.sessions,
 			Policies:  policy.New(w.store, w.hub),
+			Workers:   workers.New(w.store, clock, w.ids, cat, access, w.hub, log),
 			Callbacks: procurement.NewCallbacks(w.store, clock, cat, w.driver),
 			Checks:    sessions.NewChecks(w.sessions, w.prober),
 			Telemetry: telemetry.New(w.store, clock, w.ids, w.observer),

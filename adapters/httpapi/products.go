@@ -33,6 +33,8 @@ type productReply struct {
 	MinTier      string          `json:"min_tier" enum:"trial,funded,verified" doc:"The least tier of an account that may buy it; a lower one is refused with TIER_REQUIRED."`
 	TrialCredit  bool            `json:"trial_credit" doc:"Whether trial credit pays for it. false: only your own money does, whatever the balance."`
 	FairUseGB    maybeGB         `json:"fair_use_gb" doc:"Static: the GB that an IP may carry in 30 days; null: none is stated."`
+	Workers      bool            `json:"workers" doc:"Whether its sessions carry workers, see make-workers."`
+	UniqueExits  maybeInt        `json:"unique_exits" doc:"The most workers with unique_exits; null: not known."`
 	Available    bool            `json:"available"`
 }
 
@@ -120,8 +122,16 @@ func (s *Server) listProducts(ctx context.Context, in *productsInput) (int, prod
 	if err != nil {
 		return 0, productsReply{}, err
 	}
-	items, pagination := toItems(s.Catalog.Products(f, page), toProduct)
+	items, pagination := toItems(s.Catalog.Products(f, page), s.toProduct)
 	return ok, productsReply{items, pagination}, nil
+}
+
+// toProduct is a product with what its sessions can do.
+func (s *Server) toProduct(p catalog.Product) productReply {
+	r := toProduct(p)
+	carries, unique := s.Catalog.Workers(p)
+	r.Workers, r.UniqueExits = carries, maybeInt(unique)
+	return r
 }
 
 func toProduct(p catalog.Product) productReply {

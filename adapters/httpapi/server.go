@@ -32,6 +32,7 @@ import (
 	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
 	"agentproxy/app/webhooks"
+	"agentproxy/app/workers"
 	"agentproxy/ports"
 )
 
@@ -60,6 +61,7 @@ type Deps struct {
 	Catalog   *catalog.Catalog
 	Sessions  *sessions.Service
 	Policies  *policy.Service
+	Workers   *workers.Service
 	Callbacks *procurement.Callbacks
 	Checks    *sessions.Checks
 	Telemetry *telemetry.Service
@@ -134,6 +136,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.declarePolicy()
 	s.declareChanges()
 	s.declareSettings()
+	s.declareWorkers()
 	s.declarePeers()
 	s.declareSessionViews()
 	s.declareReveal()

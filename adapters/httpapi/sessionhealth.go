@@ -26,6 +26,7 @@ type eventReply struct {
 	Bytes      int64      `json:"bytes"`
 	LatencyMS  maybeInt   `json:"latency_ms"`
 	ExitIP     maybeText  `json:"exit_ip"`
+	Worker     maybeText  `json:"worker" doc:"Whose event it is; null: the session's own."`
 	Message    maybeText  `json:"error_message"`
 	Retryable  bool       `json:"retryable"`
 	HowToFix   maybeText  `json:"how_to_fix"`
@@ -130,7 +131,8 @@ func (s *Server) checkSession(ctx context.Context, in *sessionPath) (int, checkR
 func toEvent(e eventlog.Event) eventReply {
 	r := eventReply{EventID: e.ID, At: stamp(e.At), OccurredAt: maybeStamp(e.OccurredAt), Source: e.Source.String(),
 		Type: e.Type, TargetHost: maybeText(e.TargetHost), StatusCode: maybeInt(e.StatusCode), Code: maybeText(e.Code),
-		Bytes: e.Bytes, LatencyMS: maybeInt(e.LatencyMS), ExitIP: maybeText(e.ExitIP), Count: max(e.Count, 1),
+		Bytes: e.Bytes, LatencyMS: maybeInt(e.LatencyMS), ExitIP: maybeText(e.ExitIP),
+		Worker: maybeText(e.Worker), Count: max(e.Count, 1),
 		Message: maybeText(e.Message), Retryable: e.Retryable, HowToFix: maybeText(e.HowToFix)}
 	if e.StatusCode == 0 {
 		r.StatusCode = -1

@@ -23,6 +23,7 @@ type eventFields struct {
 	LatencyMS    decimal `json:"latency_ms,omitempty" nullable:"true" doc:"Rounded to milliseconds."`
 	TargetHost   string  `json:"target_host,omitempty" nullable:"true"`
 	ErrorMessage string  `json:"error_message,omitempty" nullable:"true"`
+	Worker       string  `json:"worker,omitempty" nullable:"true" maxLength:"32" doc:"Whose request it was; left out: the session's own exit."`
 	OccurredAt   string  `json:"occurred_at,omitempty" nullable:"true" format:"date-time"`
 }
 
@@ -152,7 +153,8 @@ func (s *Server) report(ctx context.Context, in *reportInput) (int, reportedRepl
 	if err != nil {
 		return 0, reportedReply{}, err
 	}
-	out, err := s.Telemetry.Report(ctx, caller(ctx), telemetry.ReportedEvent{SessionID: id, Report: report})
+	event := telemetry.ReportedEvent{SessionID: id, Worker: in.Body.Worker, Report: report}
+	out, err := s.Telemetry.Report(ctx, caller(ctx), event)
 	return ok, reportedReply{
 		out.EventID,
 		sessionHealthShort{toHealthBrief(out.Verdict), string(out.Verdict.Reason)},

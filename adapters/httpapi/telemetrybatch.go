@@ -53,6 +53,7 @@ type batchDecoder struct {
 	ints   []int  // backing array of the numbers that events point to
 	id     string // the last texts, which mostly repeat
 	host   string
+	worker string
 }
 
 func (d *batchDecoder) refuse(field, issue string) {
@@ -104,6 +105,9 @@ func (d *batchDecoder) event(e *telemetry.ReportedEvent) {
 			e.TargetHost = d.host
 		case "error_message":
 			e.ErrorMessage = d.text("error_message", "")
+		case "worker":
+			d.worker = d.text("worker", d.worker)
+			e.Worker = d.worker
 		case "occurred_at":
 			t, issue := occurredAt(d.text("occurred_at", ""))
 			if e.OccurredAt = &t; issue != "" {

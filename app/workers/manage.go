@@ -328,9 +328,6 @@ func (c *crew) rotate(ctx context.Context, in Rotate, now time.Time) error {
 			return err
 		}
 	}
-	if err := c.tx.Counters().Add(ctx, c.session.AgentID, ports.Tally{Rotations: 1}); err != nil {
-		return err
-	}
 	err = notify.SessionChanged(ctx, c.tx, c.service.ids, now, webhook.SessionRotated, c.session,
 		"reason", string(in.Reason), "worker", w.Name)
 	if err != nil {

@@ -1,0 +1,296 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/app/sessions"
+	"agentproxy/app/workers"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/health"
+	"agentproxy/domain/traffic"
+	"agentproxy/domain/worker"
+	"agentproxy/ports"
+)
+
+// OneWorker is the path of every operation on one worker.
+type OneWorker struct {
+	OneSession
+	Name string `path:"name" doc:"The worker; case-sensitive."`
+}
+
+type makeWorkersInput struct {
+	OneSession
+	Body makeWorkersBody
+}
+
+type makeWorkersBody struct {
+	_           struct{} `json:"-" additionalProperties:"true"`
+	Count       decimal  `json:"count,omitempty"`
+	Names       []string `json:"names,omitempty" nullable:"true" maxItems:"1000" doc:"In place of count; each 1 to 32 letters, digits and _."`
+	Country     string   `json:"country,omitempty" nullable:"true"`
+	City        string   `json:"city,omitempty" nullable:"true"`
+	TTLSeconds  decimal  `json:"ttl_seconds,omitempty"`
+	Strict      bool     `json:"strict,omitempty" nullable:"true" doc:"A lost exit is not replaced."`
+	UniqueExits bool     `json:"unique_exits,omitempty" nullable:"true" doc:"No two such workers share an exit."`
+	MaxBytes    decimal  `json:"max_bytes,omitempty"`
+}
+
+// TransformSchema sets the bounds.
+func (makeWorkersBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	whole := func(least, most float64) huma.Schema {
+		return huma.Schema{Minimum: new(least), Maximum: new(most), MultipleOf: new(1.0)}
+	}
+	amend(s, "count", whole(1, worker.Most), "Makes w1 to wN.")
+	amend(s, "ttl_seconds", whole(worker.MinTTL.Seconds(), worker.MaxTTL.Seconds()), "How long an exit is kept.")
+	amend(s, "max_bytes", whole(1, 1<<53), "The worker stops there; others go on.")
+	return s
+}
+
+// make returns what the body asks for.
+func (b makeWorkersBody) make(agentID, sessionID string) (workers.Make, error) {
+	m := workers.Make{AgentID: agentID, SessionID: sessionID, Names: b.Names, Country: b.Country, City: b.City,
+		Settings: worker.Settings{Strict: b.Strict, Unique: b.UniqueExits}}
+	var count int64
+	for _, f := range []struct {
+		name        string
+		text        decimal
+		least, most int64
+		to          *int64
+	}{{"count", b.Count, 1, worker.Most, &count}, {"max_bytes", b.MaxBytes, 1, 1 << 53, &m.MaxBytes},
+		{"ttl_seconds", b.TTLSeconds, int64(worker.MinTTL / time.Second), int64(worker.MaxTTL / time.Second),
+			(*int64)(&m.TTL)}} {
+		if !f.text.given() {
+			continue
+		}
+		n, err := domain.ParseDecimal(string(f.text), 0)
+		if err != nil || n < f.least || n > f.most {
+			return m, domain.InvalidField(f.name, "must be a whole number of %d to %d", f.least, f.most)
+		}
+		*f.to = n
+	}
+	m.TTL *= time.Second
+	switch {
+	case (count > 0) == (b.Names != nil):
+		return m, domain.InvalidField("names", "or count is required, and not both")
+	case count > 0:
+		for i := range count {
+			m.Names = append(m.Names, "w"+strconv.FormatInt(i+1, 10))
+		}
+	}
+	return m, nil
+}
+
+type workersInput struct {
+	OneSession
+	Paging
+	Status string `query:"status" enum:"active,exit_lost,exhausted"`
+}
+
+type rotateWorkerInput struct {
+	Idempotent
+	OneWorker
+	Body rotateBody
+}
+
+type workersReply struct {
+	Items      []workerReply   `json:"items"`
+	Pagination paginationReply `json:"pagination"`
+}
+
+type madeWorkersReply struct {
+	Items []workerReply `json:"items" doc:"In the order that was asked for."`
+}
+
+type workerReply struct {
+	Name          string             `json:"name"`
+	Status        string             `json:"status" enum:"active,exit_lost,exhausted"`
+	Proxy         *proxyReply        `json:"proxy"`
+	ExitIP        maybeText          `json:"exit_ip" doc:"null where the seller does not report it."`
+	Location      locationReply      `json:"location"`
+	TTLSeconds    maybeInt           `json:"ttl_seconds" doc:"null: the exit is kept."`
+	ExitExpiresAt maybeStamp         `json:"exit_expires_at" doc:"When its next new connection gets another exit; null: never."`
+	Strict        bool               `json:"strict" doc:"Whether a lost exit is not replaced."`
+	MaxBytes      maybeInt           `json:"max_bytes" doc:"null: no limit of its own."`
+	Usage         workerUsageReply   `json:"usage"`
+	Health        sessionHealthBrief `json:"health"`
+	Rotations     int                `json:"rotations"`
+	LastError     *workerErrorReply  `json:"last_error" doc:"What a connection of it last failed with; null if none did."`
+	CreatedAt     stamp              `json:"created_at"`
+	LastUsedAt    maybeStamp         `json:"last_used_at" doc:"null before the first use."`
+}
+
+// TransformSchema lets the objects that may be missing be null.
+func (workerReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return nullable(s, "proxy", "last_error")
+}
+
+type workerUsageReply struct {
+	UsedBytes     int64 `json:"used_bytes"`
+	UploadBytes   int64 `json:"upload_bytes"`
+	DownloadBytes int64 `json:"download_bytes"`
+	Connections   int64 `json:"connections"`
+	OpenTunnels   int64 `json:"open_tunnels" doc:"On all replicas, a few seconds old."`
+}
+
+type workerErrorReply struct {
+	At   stamp  `json:"at" doc:"When it failed."`
+	Code string `json:"code"`
+}
+
+// ofWorkers is what an operation on workers of a live session can refuse with.
+var ofWorkers = and(ofLive, ports.ErrProvider)
+
+// declareWorkers declares the sticky identities of a session.
+func (s *Server) declareWorkers() {
+	const many, one = "/sessions/{session_id}/workers", "/sessions/{session_id}/workers/{name}"
+	op(s, operation{
+		ID: "make-workers", Method: http.MethodPost, Path: many, Tag: "workers", Scope: account.SessionsWrite,
+		Summary: "Make or read workers of a session",
+		Doc: "A worker is a sticky exit of its own, used by its name in the proxy user name. Free, and without this call " +
+			"its first use makes it. If one cannot be made, none is.",
+		OK: []reply{{Status: ok, Doc: "All were there.", Data: madeWorkersReply{[]workerReply{exampleWorker}}},
+			{Status: http.StatusCreated, Doc: "One or more are new.", Data: madeWorkersReply{[]workerReply{exampleWorker}}}},
+		Refuses: and(ofWorkers, worker.ErrDiffers, worker.ErrLimit, catalog.ErrOutOfStock),
+		Example: map[string]any{"count": 50, "unique_exits": true},
+	}, s.makeWorkers)
+	op(s, operation{
+		ID: "list-workers", Method: http.MethodGet, Path: many, Tag: "workers", Scope: account.SessionsRead,
+		Summary: "The workers of a session, by name", Doc: "Of any status, or of one.", Refuses: ofSession,
+		OK: []reply{{Status: ok, Doc: "A page of workers.",
+			Data: workersReply{[]workerReply{exampleWorker}, examplePagination}}},
+	}, s.listWorkers)
+	op(s, operation{
+		ID: "get-worker", Method: http.MethodGet, Path: one, Tag: "workers", Scope: account.SessionsRead,
+		Summary: "One worker", Doc: "With its usage and health.", Refuses: and(ofSession, worker.ErrNotFound),
+		OK: []reply{{Status: ok, Doc: "The worker.", Data: exampleWorker}},
+	}, s.worker)
+	opResult(s, operation{
+		ID: "rotate-worker", Method: http.MethodPost, Path: one + "/rotate", Tag: "workers", Scope: account.SessionsWrite,
+		Summary: "Give a worker another exit", Doc: "Open tunnels finish on the old one. Its next use may change its words.",
+		Idempotent: true, EmptyBody: true, Refuses: and(ofWorkers, worker.ErrNotFound, catalog.ErrOutOfStock),
+		OK:      []reply{{Status: ok, Doc: "The worker with its new exit.", Data: exampleWorker}},
+		Example: map[string]any{"reason": "http_403"},
+	}, s.rotateWorker)
+	op(s, operation{
+		ID: "delete-worker", Method: http.MethodDelete, Path: one, Tag: "workers", Scope: account.SessionsWrite,
+		Summary: "Remove a worker",
+		Doc:     "Its tunnels are cut and its exit is free. What it used stays in the session's usage.",
+		Refuses: and(ofSession, worker.ErrNotFound),
+		OK:      []reply{{Status: ok, Doc: "The worker as it was.", Data: exampleWorker}},
+	}, s.deleteWorker)
+}
+
+func (s *Server) makeWorkers(ctx context.Context, in *makeWorkersInput) (int, madeWorkersReply, error) {
+	var r madeWorkersReply
+	v, err := s.readSession(ctx, &in.OneSession)
+	if err != nil {
+		return 0, r, err
+	}
+	m, err := in.Body.make(caller(ctx), v.ID)
+	if err != nil {
+		return 0, r, err
+	}
+	list, made, err := s.Workers.Make(ctx, m)
+	for _, w := range list {
+		r.Items = append(r.Items, s.toWorker(v, w))
+	}
+	if made {
+		return http.StatusCreated, r, err
+	}
+	return ok, r, err
+}
+
+func (s *Server) listWorkers(ctx context.Context, in *workersInput) (int, workersReply, error) {
+	v, err := s.readSession(ctx, &in.OneSession)
+	if err != nil {
+		return 0, workersReply{}, err
+	}
+	page, err := in.page(ctx)
+	if err != nil {
+		return 0, workersReply{}, err
+	}
+	list, err := s.Workers.List(ctx, caller(ctx), v.ID, worker.Status(in.Status), page)
+	if err != nil {
+		return 0, workersReply{}, err
+	}
+	items, pagination := toItems(list, func(w workers.View) workerReply { return s.toWorker(v, w) })
+	return ok, workersReply{items, pagination}, nil
+}
+
+// readWorker reads a worker and its session, whose owner decides first.
+func (s *Server) readWorker(ctx context.Context, p OneWorker) (v sessions.View, w workers.View, err error) {
+	if v, err = s.readSession(ctx, &p.OneSession); err != nil {
+		return v, w, err
+	}
+	if !worker.IsName(p.Name) { // what cannot be a name is not looked for
+		return v, w, worker.ErrNotFound
+	}
+	w, err = s.Workers.Get(ctx, caller(ctx), v.ID, p.Name)
+	return v, w, err
+}
+
+func (s *Server) worker(ctx context.Context, in *OneWorker) (int, workerReply, error) {
+	v, w, err := s.readWorker(ctx, *in)
+	return ok, s.toWorker(v, w), err
+}
+
+func (s *Server) rotateWorker(ctx context.Context, in *rotateWorkerInput) (result[workerReply], error) {
+	key, err := in.call(ctx)
+	if err != nil {
+		return result[workerReply]{}, err
+	}
+	v, w, err := s.readWorker(ctx, in.OneWorker)
+	if err != nil {
+		return result[workerReply]{}, err
+	}
+	w, replayed, err := s.Workers.Rotate(ctx, workers.Rotate{AgentID: caller(ctx), SessionID: v.ID, Name: w.Name,
+		Reason: health.RotationReason(in.Body.Reason), Call: key})
+	return result[workerReply]{Status: ok, Data: s.toWorker(v, w), Replayed: replayed}, err
+}
+
+func (s *Server) deleteWorker(ctx context.Context, in *OneWorker) (int, workerReply, error) {
+	v, w, err := s.readWorker(ctx, *in)
+	if err == nil {
+		err = s.Workers.Remove(ctx, caller(ctx), v.ID, w.Name)
+	}
+	return ok, s.toWorker(v, w), err
+}
+
+// toWorker writes a worker as its owner sees it.
+func (s *Server) toWorker(v sessions.View, w workers.View) workerReply {
+	r := workerReply{Name: w.Name, Status: string(w.Status()), Location: locationReply{maybeText(w.Location.Country),
+		maybeText(w.Location.City)}, TTLSeconds: -1, ExitExpiresAt: maybeStamp(w.ExpiresAt()), Strict: w.Strict, MaxBytes: -1,
+		Usage:  workerUsageReply{w.Usage.Bytes(), w.Usage.Up, w.Usage.Down, w.Usage.Connections, w.Open},
+		Health: toHealthBrief(w.Verdict), Rotations: w.Rotations, CreatedAt: stamp(w.CreatedAt),
+		LastUsedAt: maybeStamp(w.LastUsedAt)}
+	if w.Exit.IP.IsValid() {
+		r.ExitIP = maybeText(w.Exit.IP.String())
+	}
+	if w.TTL > 0 {
+		r.TTLSeconds = maybeInt(w.TTL / time.Second)
+	}
+	if w.MaxBytes > 0 {
+		r.MaxBytes = maybeInt(w.MaxBytes)
+	}
+	if !w.LastError.At.IsZero() {
+		r.LastError = &workerErrorReply{stamp(w.LastError.At), w.LastError.Code}
+	}
+	if !v.Status.Over() {
+		base := traffic.User{SessionID: v.ID, Number: v.Rotation.Count}
+		r.Proxy = new(s.toGateway(v, fmt.Sprintf("%s-session-%s", base, w.Name)))
+	}
+	return r
+}
+
+var exampleWorker = workerReply{Name: "w1", Status: "active", Proxy: exampleDynamic.Proxy, ExitIP: "203.0.113.7",
+	Location: exampleDynamic.Location, TTLSeconds: 600, ExitExpiresAt: maybeStamp(exampleTime.Add(10 * time.Minute)),
+	MaxBytes: -1, Usage: workerUsageReply{1200, 200, 1000, 3, 1}, Health: exampleVerdict, CreatedAt: stamp(exampleTime),
+	LastUsedAt: maybeStamp(exampleTime)}
