@@ -36,7 +36,7 @@ func TestWorkersAddUpToTheSession(t *testing.T) {
 		if status != 200 {
 			t.Fatal(status)
 		}
-		up, down := int64(1000+round), int64(300_000+round)
+		up, down := int64(1000+round), int64(30_000+round)
 		got := exchange(t, c, up, down, down/2)
 		lose(true)
 		rest, _ := io.CopyN(io.Discard, c, down-got)
