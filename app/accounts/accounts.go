@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"agentproxy/app/acting"
 	"agentproxy/app/changes"
 	"agentproxy/app/notify"
@@ -48,6 +50,7 @@ type Service struct {
 	life    *sessions.Transitions
 	hub     *changes.Hub
 	cache   *agentCache
+	reads   singleflight.Group // of agents, by their id, while the cache may be stale
 	uses    keyUses
 	Keys    Keys
 	SignIns SignIns

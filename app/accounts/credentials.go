@@ -274,7 +274,13 @@ func Unchecked(ctx context.Context) context.Context {
 // the call is Unchecked.
 func (a *Service) agentByID(ctx context.Context, id string) (*knownAgent, error) {
 	if a.hub.Behind() && ctx.Value(uncheckedKey{}) == nil {
-		return a.readAgent(ctx, id)
+		// Calls that come meanwhile share the read: where the feed of changes is late the store is slow,
+		// and a read for each call would take all of its connections.
+		read, err, _ := a.reads.Do(id, func() (any, error) { return a.readAgent(context.WithoutCancel(ctx), id) })
+		if err != nil {
+			return nil, err
+		}
+		return read.(*knownAgent), nil
 	}
 	key := cachedAgent{a.cache.since.Load(), id}
 	return a.cache.agents.Get(ctx, key, otter.LoaderFunc[cachedAgent, *knownAgent](

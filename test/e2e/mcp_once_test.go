@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -52,6 +53,9 @@ func buyOnce(ctx context.Context, c *mcp.ClientSession) (string, error) {
 	for {
 		a, err := tool(ctx, c, "create_session", map[string]any{"product_no": "dyn_fast_1", "traffic_gb": 0.1,
 			"max_cost": 1, "purchase_id": "the only one"})
+		if err != nil && strings.Contains(err.Error(), "Service Unavailable") {
+			continue // the credential could not be read: 503 may be repeated
+		}
 		if err != nil || !a.refused {
 			return a.str("session_id"), err
 		}
