@@ -232,6 +232,7 @@ var (
 		domain.Currency,
 		reportTotalsReply{usd("0.03"), 120_000_000, 1},
 		[]reportItemReply{{exampleSession, "dynamic", "dyn_global_1", usd("0.03"), 0, 120_000_000, 120_000_000, 12}},
+		nil,
 	}
 	exampleDaily  = domain.MustMoney("5")
 	exampleBudget = budgetReply{

@@ -10,6 +10,7 @@ import (
 
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
+	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
@@ -118,12 +119,45 @@ func (r sessions) Live(ctx context.Context, agentID string) ([]string, error) {
 	return r.list(ctx, "live", `SELECT id FROM sessions WHERE agent_id = ?1 AND `+live+` ORDER BY ord`, agentID)
 }
 
-func (r sessions) Holding(ctx context.Context, agentID string) ([]ports.SessionRead, error) {
-	holding, err := r.reads(ctx, 0, "s.held_trial + s.held_own > 0", agentID)
-	if err != nil {
-		return nil, fmt.Errorf("list sessions of %s that hold money: %w", agentID, err)
+// unbooked has the words of the partial index.
+const unbooked = "SELECT " + dueColumns + ` FROM sessions s
+	WHERE s.agent_id = ?1 AND s.held_trial + s.held_own > 0 AND s.type = 'dynamic'`
+
+func (r sessions) Unbooked(ctx context.Context, agentID string) (hours []ports.Hour, err error) {
+	sums := map[time.Time]domain.Money{}
+	err = r.rows(ctx, unbooked, []any{agentID}, func(row engine.Row) error {
+		var d dueRow
+		if err := row.Scan(d.targets()...); err != nil {
+			return err
+		}
+		if due := d.due(); due > 0 {
+			sums[fromMicros(d.at).Truncate(time.Hour)] += due
+		}
+		return nil
+	})
+	for start, due := range sums {
+		hours = append(hours, ports.Hour{Start: start, Totals: ports.Totals{Charged: due}})
 	}
-	return holding, nil
+	return hours, wrap("sum what is not charged yet of "+agentID, err)
+}
+
+// dueColumns are what a dueRow reads.
+const dueColumns = `s.bytes, s.price, s.held_trial + s.held_own, s.charged_trial + s.charged_own, s.up + s.down, s.usage_at`
+
+// dueRow is what a dynamic session is owed for.
+type dueRow struct {
+	bytes, used, at      int64
+	price, held, charged domain.Money
+}
+
+func (d *dueRow) targets() []any {
+	return []any{&d.bytes, &d.price, &d.held, &d.charged, &d.used, &d.at}
+}
+
+// due is what the session used up of what it holds and was not charged for.
+func (d *dueRow) due() domain.Money {
+	return session.Session{Type: session.Dynamic, Bytes: d.bytes, Price: d.price, Money: session.Money{
+		Held: billing.Funds{Own: d.held}, Charged: billing.Funds{Own: d.charged}}}.ChargeDue(d.used)
 }
 
 const countSessions = `SELECT COALESCE((SELECT MAX(ord) FROM sessions WHERE agent_id = ?1), 0),
