@@ -115,9 +115,9 @@ func (g *Gateway) exitOf(p path, ref *refusal.Refusal) *refusal.Refusal {
 	return g.lost(p, ref)
 }
 
-// sellersExitOf looks at the refusal of a seller's proxy. If the seller tells by it that the exit of the
-// worker is gone, which may be the target's fault after all, the service's own echo is tried. If
-// that is refused alike, the exit is reported to the core.
+// sellersExitOf looks at the refusal of a seller's proxy. If it is how the seller reports that the
+// exit of the worker is gone, which may be the target's fault after all, the service's own echo is
+// tried. If that is refused alike, the exit is reported to the core.
 func (g *Gateway) sellersExitOf(p path, ref *refusal.Refusal) *refusal.Refusal {
 	if ref == nil || p.found == nil || p.proxy.LostStatus == 0 || ref.UpstreamStatus != p.proxy.LostStatus ||
 		!p.worker.Suspect() {
@@ -181,7 +181,7 @@ func (g *Gateway) noWorker(c *client.Conn, err error) *refusal.Refusal {
 	case !ok:
 		return g.noRoute(c, err)
 	case errors.Is(de, worker.ErrParameter):
-		setWorker(c, nil) // a name that nobody has is in no event
+		setWorker(c, nil) // a name that no worker has is in no event
 		return wrongWords(de.Message)
 	case errors.Is(de, worker.ErrDiffers):
 		return refusal.WorkerDiffers.Because(de.Message)

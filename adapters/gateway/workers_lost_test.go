@@ -27,7 +27,7 @@ func (s *seller) attempts(target string) (n int) {
 	return n
 }
 
-// sellsWorkers gives a session workers behind a seller that tells of lost exits, and the echo that is
+// sellsWorkers gives a session workers behind a seller that reports lost exits, and the echo that is
 // tried through it.
 func sellsWorkers(t *testing.T) (w *world, s *seller, id, echoes string) {
 	s, echoes = newSeller(t, "", ""), echo(t)
@@ -125,7 +125,7 @@ func TestARefusedTargetIsNoLostExit(t *testing.T) {
 	}
 }
 
-// A name that is refused is nobody's: no event has it, so that made-up names take no memory.
+// A name that is refused is in no event, so that made-up names take no memory.
 func TestARefusedNameIsInNoEvent(t *testing.T) {
 	t.Parallel()
 	w := begin(t, newCore(t), nil)

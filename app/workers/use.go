@@ -138,8 +138,8 @@ func (c *crew) change(w *worker.Worker, words worker.Words) error {
 	return c.ask(*w)
 }
 
-// lost lists in the feed that the exit of a worker is gone, and lets every replica know. It returns worker.ErrExitLost for a worker
-// that gets no other.
+// lost lists in the feed that the exit of a worker is gone, and notifies every replica. It returns
+// worker.ErrExitLost for a worker that gets no other.
 func (c *crew) lost(ctx context.Context, before, after worker.Worker) error {
 	e := c.event(eventlog.ExitLost, after, c.now)
 	e.Code = worker.ErrExitLost.Code
@@ -165,7 +165,7 @@ func (c *crew) event(what string, w worker.Worker, now time.Time) eventlog.Event
 		LatencyMS: -1, ExitIP: exitText(w.Exit), Worker: w.Name}
 }
 
-// named returns the address of an exit, or what it is where the seller does not tell the address.
+// named returns the address of an exit, or what it is where the seller does not report the address.
 func named(e session.Exit, what string) string {
 	if !e.IP.IsValid() {
 		return what

@@ -119,7 +119,7 @@ func (u *Service) anywhere(s session.Session, crowd fulfilment.Crowd, words work
 	return traffic.WorkerRoute{Fresh: fresh}, err
 }
 
-// Lost is called after a connection from the exit of a worker failed: because its seller told that the
+// Lost is called after a connection from the exit of a worker failed: because its seller reports that the
 // exit is gone, or perhaps because this host has no such address. If the exit is gone, the worker gets
 // another one, or, if it is strict, worker.ErrExitLost is returned. A worker that moved meanwhile is
 // left alone.

@@ -161,8 +161,8 @@ type Endpoint struct {
 	// Trusted: the operator named the host. One that a provider's answer named is
 	// judged like a target before it is dialled.
 	Trusted bool
-	// LostStatus is the HTTP status of CONNECT by which the proxy tells that the exit of a session is
-	// gone and is not replaced; 0 if it does not tell, or replaces it.
+	// LostStatus is the HTTP status of CONNECT by which the proxy reports that the exit of a session
+	// is gone and is not replaced; 0 if it does not report it.
 	LostStatus int
 }
 

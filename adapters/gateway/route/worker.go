@@ -23,9 +23,9 @@ type Workers interface {
 	// Worker returns what words of a user name mean for an active session. The first use of a name
 	// makes the worker; one whose exit's time is over, or whose exit is lost, gets another exit.
 	Worker(ctx context.Context, sessionID string, words worker.Words) (traffic.WorkerRoute, error)
-	// Lost is told that a connection from the exit of a worker could not be made: its seller says that
-	// the exit is gone, or this host may have no such address. It returns worker.ErrExitLost if the
-	// worker has none from now on.
+	// Lost reports that a connection from the exit of a worker could not be made: the exit is gone by
+	// its seller's answer, or this host may have no such address. It returns worker.ErrExitLost if
+	// the worker has none from now on.
 	Lost(ctx context.Context, w worker.Worker) error
 	// Gone returns those of the ids that no worker has any more.
 	Gone(ctx context.Context, sessionID string, ids []int64) ([]int64, error)
