@@ -14,8 +14,8 @@ type Health interface {
 	// their type and status; the zero state where nothing was reported yet. An
 	// empty agent id asks for the service itself.
 	Get(ctx context.Context, agentID string, ids []string) (map[string]HealthRead, error)
-	// Glances returns what tells the risk of the agent's creating and active sessions, newest first, and
-	// of whichever are among its last few sessions.
+	// Glances lists the agent's creating and active sessions, and whichever are among its last ones that
+	// were created, newest first.
 	Glances(ctx context.Context, agentID string, last int) ([]SessionGlance, error)
 	Put(ctx context.Context, id string, s health.State) error
 }

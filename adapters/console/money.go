@@ -133,21 +133,14 @@ func (c *Console) ledgerCSV(v *visit) error {
 	out := csv.NewWriter(v.w)
 	_ = out.Write([]string{"transaction_id", "created_at", "type", "amount", "balance_after", "charged_amount", "currency",
 		"description", "session_id", "order_id"})
-	// Entries that are booked meanwhile move the pages: what was written before is left out.
-	seen := map[string]bool{}
 	for {
-		last := seen
-		seen = make(map[string]bool, len(list.Items))
 		for _, e := range list.Items {
-			seen[e.ID] = true
-			if !last[e.ID] {
-				_ = out.Write(csvRow(e))
-			}
+			_ = out.Write(csvRow(e))
 		}
-		if page.Number >= list.TotalPages() || out.Error() != nil {
+		if list.Next == 0 || out.Error() != nil {
 			break
 		}
-		page.Number++
+		page.After = list.Next // entries that are booked meanwhile move nothing
 		if list, err = c.Wallet.Transactions(v, v.caller.AgentID, ports.LedgerFilter{Type: of}, page); err != nil {
 			panic(http.ErrAbortHandler) // a file that is cut must not look whole
 		}

@@ -15,8 +15,10 @@ import (
 
 // glances reads the first bytes of the states, in which the risk is. Its two parts use an index of live
 // sessions, and the numbers of the last ones.
-var glances = glanceFrom + "sessions s" + glanceWith + ` WHERE s.agent_id = ?1 AND s.status IN ('creating', 'active')
-	UNION ALL ` + glanceFrom + "(SELECT * FROM sessions WHERE agent_id = ?1 ORDER BY ord DESC LIMIT ?2) s" + glanceWith + `
+var glances = glanceFrom + "sessions s" + glanceWith + `
+	WHERE s.agent_id = ?1 AND s.status IN ('creating', 'active')
+	UNION ALL ` + glanceFrom + "(SELECT * FROM sessions WHERE agent_id = ?1 ORDER BY ord DESC LIMIT ?2) s" +
+	glanceWith + `
 	WHERE s.status NOT IN ('creating', 'active') ORDER BY 1 DESC`
 
 var (
@@ -50,7 +52,7 @@ const newestEvents = `SELECT s.id, c.body FROM (SELECT id, seq,
 	CROSS JOIN event_chunks c WHERE c.session = s.seq AND c.last_no > s.top - ?%d ORDER BY s.id, c.last_no DESC`
 
 func (r events) Newest(
-	ctx context.Context, sessionIDs []string, about int,
+	ctx context.Context, sessionIDs []string, atLeast int,
 ) (map[string][]eventlog.Event, error) {
 	found := make(map[string][]eventlog.Event, len(sessionIDs))
 	if len(sessionIDs) == 0 {
@@ -58,7 +60,7 @@ func (r events) Newest(
 	}
 	list, args := inTexts(sessionIDs)
 	query := fmt.Sprintf(newestEvents, list, len(args)+1)
-	err := r.rows(ctx, query, append(args, about), func(rows engine.Row) error {
+	err := r.rows(ctx, query, append(args, atLeast), func(rows engine.Row) error {
 		var id string
 		var body sql.RawBytes
 		if err := rows.Scan(&id, &body); err != nil {

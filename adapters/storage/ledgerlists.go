@@ -121,7 +121,8 @@ const (
 	sessionTotals = `SELECT s.ord, s.id, s.type, s.product_no, ` + dueColumns + `,
 		h.up, h.down, h.connections, h.charged, h.refunded, h.recharged
 		FROM (` + sumsBySession + ` GROUP BY h.session_id) h JOIN sessions s ON s.id = h.session_id ORDER BY s.ord DESC`
-	totalsOfAll = `SELECT COUNT(*), COALESCE(SUM(h.up), 0), COALESCE(SUM(h.down), 0), COALESCE(SUM(h.connections), 0),
+	totalsOfAll = `SELECT COUNT(*),
+		COALESCE(SUM(h.up), 0), COALESCE(SUM(h.down), 0), COALESCE(SUM(h.connections), 0),
 		COALESCE(SUM(h.charged), 0), COALESCE(SUM(h.refunded), 0), COALESCE(SUM(h.recharged), 0)
 		FROM (` + sumsBySession + ` GROUP BY h.session_id) h`
 	// pageOfTotals walks down the sessions of the agent to those that have an hour in the time.

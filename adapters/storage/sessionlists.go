@@ -142,7 +142,8 @@ func (r sessions) Unbooked(ctx context.Context, agentID string) (hours []ports.H
 }
 
 // dueColumns are what a dueRow reads.
-const dueColumns = `s.bytes, s.price, s.held_trial + s.held_own, s.charged_trial + s.charged_own, s.up + s.down, s.usage_at`
+const dueColumns = "s.bytes, s.price, s.held_trial + s.held_own, s.charged_trial + s.charged_own, " +
+	"s.up + s.down, s.usage_at"
 
 // dueRow is what a dynamic session is owed for.
 type dueRow struct {

@@ -2,7 +2,7 @@ package health
 
 import "time"
 
-// Glance is what of a State tells its risk. A list of many sessions reads no more than that.
+// Glance is the part of a State that its risk follows from. A list of many sessions reads no more than that.
 type Glance struct {
 	weights
 	lastAt micros

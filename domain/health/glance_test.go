@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The first bytes of a stored state tell the risk that the whole state has.
+// The risk that the first bytes of a stored state give is that of the whole state.
 func TestTheBeginningOfAStateTellsItsRisk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := anyHistory(t)
