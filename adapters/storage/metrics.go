@@ -68,7 +68,8 @@ func (s *Store) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(descOpen, prometheus.GaugeValue, float64(stat.TotalConns()))
 	ch <- prometheus.MustNewConstMetric(descLimit, prometheus.GaugeValue, float64(stat.MaxConns()))
 	ch <- prometheus.MustNewConstMetric(descWaits, prometheus.CounterValue, float64(stat.EmptyAcquireCount()+waits))
-	ch <- prometheus.MustNewConstMetric(descWaited, prometheus.CounterValue, (stat.EmptyAcquireWaitTime() + waited).Seconds())
+	waited += stat.EmptyAcquireWaitTime()
+	ch <- prometheus.MustNewConstMetric(descWaited, prometheus.CounterValue, waited.Seconds())
 }
 
 // LockWaits counts the connections to the database that wait for a lock; 0 on SQLite.

@@ -125,7 +125,7 @@ func sameList(t *testing.T, st ports.Store, p ports.SessionPage) error {
 	return err
 }
 
-// shown is what a list tells about its sessions and the next page.
+// shown is the text of a list: its sessions and the next page.
 func shown(list domain.List[ports.SessionRead]) (text []string) {
 	text = append(text, fmt.Sprintf("%+v %d %d", list.Page, list.Total, list.Next))
 	for _, r := range list.Items {
