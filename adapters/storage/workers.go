@@ -123,6 +123,11 @@ func (r workers) Changed(_ context.Context, sessionID string) error {
 	return r.noteChange("", sessionID)
 }
 
+func (r workers) Rotated(_ context.Context, sessionID string) error {
+	return r.later("count a rotation of a worker",
+		"UPDATE sessions SET worker_rotations = worker_rotations + 1 WHERE id = ?1", sessionID)
+}
+
 func (r workers) Delete(_ context.Context, id int64) error {
 	if err := r.later("drop the health of a worker", "DELETE FROM worker_health WHERE worker = ?1", id); err != nil {
 		return err
