@@ -21,13 +21,12 @@ import (
 func (r sessions) List(
 	ctx context.Context, agentID string, f ports.SessionFilter, page domain.Page,
 ) (domain.List[ports.SessionRead], error) {
+	if r.batch != nil {
+		return r.batch.list(listKey{agentID, ports.SessionPage{Filter: f, Page: page}})
+	}
 	list := domain.List[ports.SessionRead]{Page: page}
 	where, args := sessionWhere(agentID, f)
-	count := "SELECT COUNT(*) FROM sessions s WHERE " + where
-	if f == (ports.SessionFilter{}) {
-		count = "SELECT COALESCE(MAX(s.ord), 0) FROM sessions s WHERE " + where
-	}
-	if err := r.row(count, args...).Scan(&list.Total); err != nil {
+	if err := r.row(countOf(where, f == (ports.SessionFilter{})), args...).Scan(&list.Total); err != nil {
 		return list, fmt.Errorf("count sessions of %s: %w", agentID, err)
 	}
 	places, err := r.places(ctx, where, args, page, list.Total, f == (ports.SessionFilter{}))
@@ -42,6 +41,14 @@ func (r sessions) List(
 	list.Items, err = r.reads(ctx, page.Size, where+" AND "+between,
 		append(args, places[0], places[len(places)-1])...)
 	return list, wrap("list sessions of "+agentID, err)
+}
+
+// countOf counts the sessions of a list. Every session of an agent has a number.
+func countOf(where string, every bool) string {
+	if every {
+		return "SELECT COALESCE(MAX(s.ord), 0) FROM sessions s WHERE " + where
+	}
+	return "SELECT COUNT(*) FROM sessions s WHERE " + where
 }
 
 // places lists the numbers of the sessions of a page, and the one after it.
@@ -119,26 +126,38 @@ func (r sessions) Live(ctx context.Context, agentID string) ([]string, error) {
 	return r.list(ctx, "live", `SELECT id FROM sessions WHERE agent_id = ?1 AND `+live+` ORDER BY ord`, agentID)
 }
 
-// unbooked has the words of the partial index.
-const unbooked = "SELECT " + dueColumns + ` FROM sessions s
-	WHERE s.agent_id = ?1 AND s.held_trial + s.held_own > 0 AND s.type = 'dynamic'`
+// holdsMoney has the words of the partial index. What static sessions hold is never charged by use.
+const holdsMoney = "s.held_trial + s.held_own > 0 AND s.type = 'dynamic'"
 
-func (r sessions) Unbooked(ctx context.Context, agentID string) (hours []ports.Hour, err error) {
-	sums := map[time.Time]domain.Money{}
-	err = r.rows(ctx, unbooked, []any{agentID}, func(row engine.Row) error {
+const unbooked = "SELECT " + dueColumns + " FROM sessions s WHERE s.agent_id = ?1 AND " + holdsMoney
+
+func (r sessions) Unbooked(ctx context.Context, agentID string) ([]ports.Hour, error) {
+	if r.batch != nil {
+		holding, err := r.batch.holdingOf(agentID)
+		return sumsOfDue(holding), err
+	}
+	var holding []dueRow
+	err := r.rows(ctx, unbooked, []any{agentID}, func(row engine.Row) error {
 		var d dueRow
-		if err := row.Scan(d.targets()...); err != nil {
-			return err
-		}
+		err := row.Scan(d.targets()...)
+		holding = append(holding, d)
+		return err
+	})
+	return sumsOfDue(holding), wrap("sum what is not charged yet of "+agentID, err)
+}
+
+// sumsOfDue sums by the hour of the last use.
+func sumsOfDue(holding []dueRow) (hours []ports.Hour) {
+	sums := map[time.Time]domain.Money{}
+	for _, d := range holding {
 		if due := d.due(); due > 0 {
 			sums[fromMicros(d.at).Truncate(time.Hour)] += due
 		}
-		return nil
-	})
+	}
 	for start, due := range sums {
 		hours = append(hours, ports.Hour{Start: start, Totals: ports.Totals{Charged: due}})
 	}
-	return hours, wrap("sum what is not charged yet of "+agentID, err)
+	return hours
 }
 
 // dueColumns are what a dueRow reads.
