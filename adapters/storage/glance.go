@@ -22,7 +22,8 @@ var glances = glanceFrom + "sessions s" + glanceWith + `
 	WHERE s.status NOT IN ('creating', 'active') ORDER BY 1 DESC`
 
 var (
-	glanceFrom = "SELECT s.ord, s.id, s.type, s.status, s.usage_at, substr(h.state, 1, " + strconv.Itoa(health.GlanceSize) + `),
+	glanceFrom = "SELECT s.ord, s.id, s.type, s.status, s.usage_at, substr(h.state, 1, " +
+		strconv.Itoa(health.GlanceSize) + `),
 		CASE WHEN EXISTS (SELECT 1 FROM workers w WHERE w.session = s.seq) THEN 1 ELSE 0 END FROM `
 	glanceWith = " LEFT JOIN session_health h ON h.session = s.seq"
 )

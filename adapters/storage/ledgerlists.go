@@ -97,7 +97,8 @@ func (r ledger) SessionHours(
 ) ([]ports.Hour, error) {
 	return r.hours(ctx, sessionID, `SELECT h.hour, h.up, h.down, h.connections, h.charged, h.refunded, h.recharged
 		FROM sessions s CROSS JOIN usage_hours h
-		WHERE s.agent_id = ?1 AND s.id = ?4 AND h.session_id = s.id AND h.hour >= ?2 AND h.hour < ?3 ORDER BY h.hour`, agentID, micros(from), micros(to), sessionID)
+		WHERE s.agent_id = ?1 AND s.id = ?4 AND h.session_id = s.id AND h.hour >= ?2 AND h.hour < ?3 ORDER BY h.hour`,
+		agentID, micros(from), micros(to), sessionID)
 }
 
 // hours reads the totals of the hours of an agent or a session.
