@@ -20,6 +20,9 @@ const (
 	// unprovenSlots is how many deliveries may be on their way to endpoints whose last attempt failed, or that
 	// were never reached, one for each of them. The other deliverers are left to endpoints that work.
 	unprovenSlots = 64
+	// unprovenRest is how long such an endpoint is left alone after an attempt: until it answers, it gets no
+	// storm of events that it may not have asked for.
+	unprovenRest = 6 * time.Second
 	// requeueStep is how long a delivery without a slot is requeued for. It grows
 	// with the number of those, up to maxRequeue.
 	requeueStep = time.Second
@@ -39,6 +42,13 @@ type slots struct {
 	unproven int                      // slots in use
 	line     *list.List               // of *place
 	places   map[string]*list.Element // by agent
+	rests    map[string]*rest         // by agent
+}
+
+// rest is the pause after an attempt at an unproven endpoint.
+type rest struct {
+	ends time.Time
+	next time.Time // when the last of the agent's requeued deliveries asks again
 }
 
 // semaphore bounds the deliveries of one agent.
@@ -56,7 +66,8 @@ type place struct {
 }
 
 func newSlots(clock ports.Clock) *slots {
-	return &slots{clock: clock, agents: map[string]*semaphore{}, line: list.New(), places: map[string]*list.Element{}}
+	return &slots{clock: clock, agents: map[string]*semaphore{}, line: list.New(), places: map[string]*list.Element{},
+		rests: map[string]*rest{}}
 }
 
 // acquire returns a slot of the agent; to a proven endpoint it waits for one up to slotTimeout. If there is
@@ -133,10 +144,13 @@ func (s *slots) leave(agentID string, sem *semaphore, acquired bool) time.Durati
 // acquireUnproven returns a slot if the agent has none and its turn has come: it is among the first in the
 // line, as many as slots are free. An agent with a slot has no place in the line.
 func (s *slots) acquireUnproven(agentID string) (release func(), wait time.Duration) {
+	now := s.clock.Now()
+	if wait := s.resting(agentID, now); wait > 0 {
+		return nil, wait
+	}
 	sem, _ := s.enter(agentID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.clock.Now()
 	if len(sem.busy) == 0 {
 		p := s.placeOf(agentID, now)
 		if s.isTurn(agentID, now) && sem.try() {
@@ -157,11 +171,30 @@ func (s *slots) acquireUnproven(agentID string) (release func(), wait time.Durat
 	return nil, min(wait, maxRequeue)
 }
 
+// resting returns how long a delivery is requeued for during a rest; 0 if there is none.
+func (s *slots) resting(agentID string, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.rests[agentID]
+	if r == nil || !now.Before(r.ends) {
+		return 0
+	}
+	r.next = later(r.next, r.ends).Add(requeueStep)
+	return min(r.next.Sub(now)-requeueStep, maxRequeue)
+}
+
 func (s *slots) leaveUnproven(agentID string, sem *semaphore) {
 	s.leave(agentID, sem, true)
+	now := s.clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unproven--
+	for id, r := range s.rests {
+		if !now.Before(r.ends) {
+			delete(s.rests, id)
+		}
+	}
+	s.rests[agentID] = &rest{ends: now.Add(unprovenRest)}
 }
 
 // placeOf returns the place of an agent in the line, at its end if it has none.
