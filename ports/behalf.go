@@ -1,21 +1,18 @@
 package ports
 
-import (
-	"context"
+import "context"
 
-	"agentproxy/domain/procurement"
-)
+// BehalfKey is the key of the agent in a context, for one that finds it by itself.
+type BehalfKey struct{}
 
-type behalfKey struct{}
-
-// OnBehalf returns a context in which providers are called for an agent. Where calls have to wait,
-// those of different parties take turns.
-func OnBehalf(ctx context.Context, who procurement.Party) context.Context {
-	return context.WithValue(ctx, behalfKey{}, who)
+// OnBehalf returns a context of what is done for an agent. Where calls of providers have to wait, those
+// of different agents take turns, and an agent has no more than its share of a store's connections.
+func OnBehalf(ctx context.Context, agentID string) context.Context {
+	return context.WithValue(ctx, BehalfKey{}, agentID)
 }
 
-// BehalfOf returns who a provider is called for; the zero Party for the service itself.
-func BehalfOf(ctx context.Context) procurement.Party {
-	who, _ := ctx.Value(behalfKey{}).(procurement.Party)
-	return who
+// BehalfOf returns the agent for whom something is done; empty for the service itself.
+func BehalfOf(ctx context.Context) string {
+	agentID, _ := ctx.Value(BehalfKey{}).(string)
+	return agentID
 }

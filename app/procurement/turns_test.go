@@ -150,7 +150,7 @@ type buyers struct {
 }
 
 func (b *buyers) Order(ctx context.Context, in domain.Intent) (domain.Delivery, error) {
-	b.agents = append(b.agents, ports.BehalfOf(ctx).Key)
+	b.agents = append(b.agents, ports.PartyOf(ctx).Key)
 	return b.Provider.Order(ctx, in)
 }
 

@@ -98,7 +98,7 @@ func TestARotatedWorkerMoves(t *testing.T) {
 		t.Errorf("the feed has %+v", e)
 	}
 	// The use after a rotation may change the words, and only that.
-	if x := mustUse(w, v.ID, "-country-de-session-a-ttl-1h"); x.Location.Country != "DE" || x.TTL != time.Hour {
+	if x := mustUse(w, v.ID, "-country-de-session-a-ttl-1h"); x.Location.Country != "DE" || x.TTL != time.Hour || x.Exit != got.Exit {
 		t.Errorf("%+v", x)
 	}
 	_, err = use(w, v.ID, "-country-fr-session-a")

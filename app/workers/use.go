@@ -112,7 +112,7 @@ func (c *crew) use(ctx context.Context, r request) (worker.Worker, error) {
 		if err := c.lost(ctx, before, w); err != nil && !isRefusal(err) {
 			return worker.Worker{}, err
 		}
-	case w.Due(c.now) || w.Location != before.Location:
+	case w.Due(c.now) || w.Location != before.Location && !c.placed(w):
 		if exit, ok := c.exitFor(w, w.Exit); ok {
 			w = w.Move(exit, c.now)
 		} else {
@@ -120,6 +120,13 @@ func (c *crew) use(ctx context.Context, r request) (worker.Worker, error) {
 		}
 	}
 	return w, c.put(ctx, before, w)
+}
+
+// placed reports whether the exit of a worker is in its place: after a rotation it is not given up for
+// a place that it is in. A seller is asked for another one, because a session there may keep the place
+// that it began with.
+func (c *crew) placed(w worker.Worker) bool {
+	return c.crowd.Local() && slices.Contains(c.crowd.Exits(w.Location), w.Exit.IP)
 }
 
 // change gives a worker that was rotated the settings that its next use asks for.

@@ -10,7 +10,7 @@ import (
 )
 
 // Pace is a rate limit that keeps the starts of calls apart, and those of calls that
-// spend money further apart. Calls that wait start in turns by party (ports.OnBehalf and
+// spend money further apart. Calls that wait start in turns by party (ports.WithParty and
 // procurement.Line), so that one with many of them delays another's by one call.
 type Pace struct {
 	every time.Duration // between starts; 0: no limit
@@ -54,7 +54,7 @@ func (p *Pace) Wait(ctx context.Context, money bool) *procurement.Error {
 		return nil
 	}
 	p.mu.Lock()
-	begins := p.begins(ports.BehalfOf(ctx), money)
+	begins := p.begins(ports.PartyOf(ctx), money)
 	if !p.serving && !time.Now().Before(begins) {
 		p.begin(time.Now(), money)
 		p.mu.Unlock()
@@ -65,7 +65,7 @@ func (p *Pace) Wait(ctx context.Context, money bool) *procurement.Error {
 		return late
 	}
 	s := &start{ctx: ctx, money: money, begun: make(chan struct{})}
-	p.line.Push(ports.BehalfOf(ctx), s)
+	p.line.Push(ports.PartyOf(ctx), s)
 	if !p.serving {
 		p.serving = true
 		go p.serve()

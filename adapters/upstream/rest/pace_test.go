@@ -57,7 +57,7 @@ func TestCallsOfOthersDoubleATimeAtMost(t *testing.T) {
 			create := func() time.Duration {
 				began := time.Now()
 				for _, money := range c.calls {
-					if err := p.Wait(ports.OnBehalf(t.Context(), c.victim), money); err != nil {
+					if err := p.Wait(ports.WithParty(t.Context(), c.victim), money); err != nil {
 						t.Error(err)
 					}
 					time.Sleep(5 * time.Millisecond) // the seller's answer
@@ -70,7 +70,7 @@ func TestCallsOfOthersDoubleATimeAtMost(t *testing.T) {
 			var wg sync.WaitGroup
 			for n := range 40 {
 				wg.Go(func() {
-					for i := 0; p.Wait(ports.OnBehalf(ctx, c.others(n%31)), i%3 == 1) == nil; i++ {
+					for i := 0; p.Wait(ports.WithParty(ctx, c.others(n%31)), i%3 == 1) == nil; i++ {
 						time.Sleep(5 * time.Millisecond)
 					}
 				})
