@@ -102,7 +102,7 @@ func (r orders) Due(ctx context.Context, now time.Time, limit int) (list []ports
 const servedAmong = 256
 
 // listWaiting reads the planned orders of a provider from the partial index, whose text it repeats.
-// Of an agent that is not known, as of one without an origin, the id stands for itself.
+// An agent that is not known, or has no origin, is a party by its id.
 const listWaiting = `SELECT w.id, w.planned_at, w.agent, COALESCE(a.verified_for, ''), a.registered_from,
 		COALESCE(l.credited, 0) + COALESCE(l.funded, 0) FROM (
 		SELECT o.id, COALESCE(s.agent_id, '') AS agent, o.planned_at, o.seq,

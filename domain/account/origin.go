@@ -52,7 +52,7 @@ func Network(addr netip.Addr) string {
 }
 
 // Party returns what accounts share that may be one customer's: the network that they registered
-// from. One that the operator verified, or whose origin is not known, stands for itself.
+// from. One that the operator verified, or whose origin is not known, is a party of its own.
 func (a Agent) Party() string {
 	if network := Network(a.Origin.Addr); a.VerifiedFor == "" && network != "" {
 		return network

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Party is whose work waits at a provider. What one agent does through many accounts is that
-// of one party, as far as they can be told apart.
+// Party is whose work waits at a provider. What a customer does through many accounts is that
+// of one party, as far as this is known.
 type Party struct {
 	Key    string // of those who share their turns; empty: the service itself
 	Funded bool   // own money was credited
