@@ -53,6 +53,15 @@ func Network(addr netip.Addr) string {
 	return p.String()
 }
 
+// Party returns what accounts share that may be one customer's: the network that they registered
+// from. One that the operator verified, or whose origin is not known, is a party of its own.
+func (a Agent) Party() string {
+	if network := Network(a.Origin.Addr); a.VerifiedFor == "" && network != "" {
+		return network
+	}
+	return a.ID
+}
+
 // Registration is who may open an account.
 type Registration string
 
