@@ -61,7 +61,7 @@ func TestCommandsOfTheOperatorPrintJSONAndExitAsTheySay(t *testing.T) {
 		{"jobs list", 0, ""},
 		{"jobs retry 7", 1, ""},
 		{"jobs discard 7", 1, ""},
-		{"exits lookup --exit-ip 203.0.113.7 --at 2026-05-15T12:00:00Z --reason police", 1, "exits lookup"}, // nobody
+		{"exits lookup --exit-ip 203.0.113.7 --at 2026-05-15T12:00:00Z --reason police", 1, "exits lookup"}, // kept also if none is found
 		{"exits lookups", 0, ""},
 		{"exits hold --from 2026-05-01 --to 2026-05-02 --reason police", 0, "exits hold"},
 		{"exits holds", 0, ""},

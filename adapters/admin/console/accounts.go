@@ -10,7 +10,8 @@ import (
 
 // accountActions are those about agents and who sent them.
 var accountActions = map[string]action{
-	"agent-add": {Page: "/agents", Name: "agent add", Title: "Open an account", Button: "Open the account",
+	"agent-add": {Page: "/agents",
+		Name: "agent add", Title: "Open an account", Button: "Open the account",
 		Done: "The account is open.",
 		Says: "Opens an account, also where registration is closed. Its credentials are shown once.",
 		Fields: []field{needed("name", "Name", "2 to 100 characters"), {Name: "referral",
@@ -21,7 +22,8 @@ var accountActions = map[string]action{
 		Do: func(ctx context.Context, c *Console, in input) (string, []section, error) {
 			return in.agent(), nil, c.use.Accounts.Disable(ctx, in.Subject, in.Reason)
 		}},
-	"agent-disable-network": {Page: "/agents", Name: "agent disable", Title: "Disable the agents of a network",
+	"agent-disable-network": {Page: "/agents",
+		Name: "agent disable", Title: "Disable the agents of a network",
 		Button: "Disable them", Done: "They are disabled.", Danger: true,
 		Says:   "Shuts out every agent that registered from a network and ends their sessions.",
 		Fields: []field{needed("network", "Network", "CIDR, such as 203.0.113.0/24, or an address")},
@@ -51,7 +53,8 @@ var accountActions = map[string]action{
 	"agent-rotate-key": {Name: "agent rotate-key", Title: "Replace an agent's key", Button: "Replace the key",
 		Danger: true,
 		Done:   "The key is replaced.", Says: "Replaces the first API key of %s. The old one ends at once.", Do: rotateKey},
-	"referrer-add": {Page: "/agents/referrers", Name: "referrer add", Title: "Add a referring agent", Button: "Add it",
+	"referrer-add": {Page: "/agents/referrers",
+		Name: "referrer add", Title: "Add a referring agent", Button: "Add it",
 		Done:   "The referring agent is added.",
 		Says:   "Adds a referring agent with a code of its own.",
 		Fields: []field{needed("name", "Name", "2 to 100 characters"), needed("code", "Code", "compared exactly")},
@@ -60,7 +63,8 @@ var accountActions = map[string]action{
 			_, err := c.use.Referrers.Add(ctx, in.get("name"), in.get("code"))
 			return "/agents/referrers", nil, err
 		}},
-	"referrer-disable": {Page: "/agents/referrers", Name: "referrer disable", Title: "Refuse a referral code", Button: "Refuse it", Danger: true,
+	"referrer-disable": {Page: "/agents/referrers",
+		Name: "referrer disable", Title: "Refuse a referral code", Button: "Refuse it", Danger: true,
 		Done: "The code is refused.", Says: "Refuses the code %s from now on. Accounts that came by it keep it.",
 		Do: func(ctx context.Context, c *Console, in input) (string, []section, error) {
 			return "/agents/referrers", nil, c.use.Referrers.Disable(ctx, in.Subject)

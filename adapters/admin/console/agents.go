@@ -113,7 +113,8 @@ func (c *Console) referrers(r *http.Request) (page, error) {
 	list, err := c.use.Referrers.List(r.Context())
 	t := &table{Columns: []string{"Name", "Code", "Id", "State", "Agents", "Decide"}}
 	for _, x := range list {
-		state, decide := cell{Text: "taken", Tag: "good"}, cell{Links: []button{do("referrer-disable", "refuse", x.Code, true)}}
+		state, decide := cell{Text: "taken", Tag: "good"},
+			cell{Links: []button{do("referrer-disable", "refuse", x.Code, true)}}
 		switch {
 		case x.Disabled:
 			state, decide = cell{Text: "refused", Tag: "bad"}, cell{Text: "–"}

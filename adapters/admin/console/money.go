@@ -152,7 +152,8 @@ func (c *Console) addresses(r *http.Request) (page, error) {
 	if err != nil {
 		return p, err
 	}
-	t := &table{Columns: []string{"Index", "Address", "Balance", "Agent", "Key", "Since"}, Empty: "No agent has an address yet."}
+	t := &table{Columns: []string{"Index", "Address", "Balance", "Agent", "Key", "Since"},
+		Empty: "No agent has an address yet."}
 	var sum domain.Money
 	for _, h := range list {
 		sum += h.Balance

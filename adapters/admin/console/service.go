@@ -10,15 +10,18 @@ import (
 
 // serviceActions are those about payments, the ledger, the database and jobs.
 var serviceActions = map[string]action{
-	"recharge-rescan": {Page: "/recharges", Name: "recharge rescan", Title: "Read the chain again", Button: "Read it",
+	"recharge-rescan": {Page: "/recharges",
+		Name: "recharge rescan", Title: "Read the chain again", Button: "Read it",
 		Done:   "The chain was read.",
 		Says:   "Reads the history of every address again and credits what was missed.",
 		Fields: []field{{Name: "from", Label: "From", Type: "date", Required: true}}, Do: rescan},
-	"recharge-audit": {Page: "/recharges", Name: "recharge audit", Title: "Compare the addresses with the chain", Button: "Compare",
+	"recharge-audit": {Page: "/recharges",
+		Name: "recharge audit", Title: "Compare the addresses with the chain", Button: "Compare",
 		Done: "The addresses are compared.", Reads: true,
 		Says: "Reads the balance of every address from the chain and lists those that differ from the ledger.",
 		Do:   compareAddresses},
-	"devchain-send": {Page: "/recharges", Name: "devchain send", Title: "Send a development transfer", Button: "Send it",
+	"devchain-send": {Page: "/recharges",
+		Name: "devchain send", Title: "Send a development transfer", Button: "Send it",
 		Done: "The transfer is in the next block.",
 		Says: "Sends development USDT to an address, as an agent's payment would arrive.",
 		Fields: []field{needed("to", "To", "the address of a recharge order"),
@@ -34,10 +37,12 @@ var serviceActions = map[string]action{
 		Done: "Everything is sealed under the current root secret.",
 		Says: "Seals everything that is encrypted in the database under the root secret that the service runs with, so " +
 			"that previous ones are not needed any more.", Do: reseal},
-	"jobs-retry": {Page: "/jobs", Name: "jobs retry", Title: "Run a job again", Button: "Run it", Done: "The job runs again.",
+	"jobs-retry": {Page: "/jobs",
+		Name: "jobs retry", Title: "Run a job again", Button: "Run it", Done: "The job runs again.",
 		Says: "Runs job %s again at once.",
 		Do:   jobOf(func(c *Console, ctx context.Context, id int64) error { return c.use.Jobs.Retry(ctx, id) })},
-	"jobs-discard": {Page: "/jobs", Name: "jobs discard", Title: "Remove a job", Button: "Remove it", Done: "The job is removed.",
+	"jobs-discard": {Page: "/jobs",
+		Name: "jobs discard", Title: "Remove a job", Button: "Remove it", Done: "The job is removed.",
 		Danger: true,
 		Says:   "Removes job %s for good.",
 		Do:     jobOf(func(c *Console, ctx context.Context, id int64) error { return c.use.Jobs.Discard(ctx, id) })},
@@ -97,8 +102,8 @@ func backup(ctx context.Context, c *Console, in input) (string, []section, error
 	if err != nil {
 		return "", nil, err
 	}
-	return "", []section{{Title: "The copy", Note: "Keep it on another machine, and AGENTPROXY_SECRET or the .secret file " +
-		"in another safe place: without the secret the copy is of no use.", Facts: []figure{
+	return "", []section{{Title: "The copy", Note: "Keep it on another machine, and AGENTPROXY_SECRET or the .secret " +
+		"file in another safe place: without the secret the copy is of no use.", Facts: []figure{
 		{Name: "File", ID: "backup-file", Value: text(path)},
 		{Name: "Took", Value: text(c.use.Clock.Now().Sub(began).Round(time.Millisecond).String())}}}}, nil
 }

@@ -60,7 +60,8 @@ func (c *Console) session(r *http.Request) (page, error) {
 	}
 	facts := section{Title: "Session", Facts: []figure{{Name: "Agent", Value: link(d.AgentID, "/agents/")},
 		{Name: "Product", Value: text(d.ProductNo)}, {Name: "Seller", Value: text(d.Provider)},
-		{Name: "Status", ID: "status", Value: tag(d.Status), Note: strings.ReplaceAll(string(d.Reason), "_", " ")}, {Name: "Country",
+		{Name: "Status", ID: "status", Value: tag(d.Status), Note: strings.ReplaceAll(string(d.Reason), "_", " ")},
+		{Name: "Country",
 			Value: text(d.Location.Country)},
 		{Name: "Exits", Value: text(exits)}, {Name: "Used", Value: text(ui.Bytes(d.Usage.Used())),
 			Note: bought},

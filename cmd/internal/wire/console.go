@@ -29,8 +29,8 @@ func consoleHost(s configfile.Settings, st *storage.Store, dev *chain.Devchain) 
 	return h
 }
 
-// backupBeside copies a database to a new file in its folder: a page chooses a name, and no place, so that
-// whoever reaches it writes nowhere else.
+// backupBeside copies a database to a new file in its folder. A page chooses the name of the file and no
+// folder, so that a client of the admin listener cannot write elsewhere.
 func backupBeside(ctx context.Context, st *storage.Store, database, name string) (string, error) {
 	if name == "" || len(name) > 100 || strings.HasPrefix(name, ".") || strings.ContainsAny(name, "/\\\x00") {
 		return "", domain.InvalidField("file", "must be a name of at most 100 characters without a folder")
