@@ -66,8 +66,8 @@ func notice(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// addVendored adds the licences of the scripts that the consoles serve: of each *.min.js, which is a file of
-// somebody else, the text of LICENSE.<name>.txt beside it.
+// addVendored adds the licences of the scripts that the consoles serve: of each *.min.js the text of
+// LICENSE.<name>.txt beside it.
 func addVendored(t *testing.T, modules map[string][]string) {
 	t.Helper()
 	const dir = "../../adapters/console/ui/static"
