@@ -51,10 +51,11 @@ func cause(err error) string {
 	return known.Cause()
 }
 
-// The pool of two connections is in use: a third unit waits and is refused with that cause.
+// The two connections of a pool of four that are not kept for shared reads are in use: a third unit waits
+// and is refused with that cause.
 func TestWaitsForThePoolAreShown(t *testing.T) {
 	t.Parallel()
-	st, err := storage.Open(t.Context(), storage.Config{URL: storage.URL(pg.Database(t)), MaxConns: 2})
+	st, err := storage.Open(t.Context(), storage.Config{URL: storage.URL(pg.Database(t)), MaxConns: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestWaitsForThePoolAreShown(t *testing.T) {
 		}()
 		<-began
 	}
-	if got := series(t, st); got["agentproxy_database_pool_used"] != 2 || got["agentproxy_database_pool_limit"] != 2 {
+	if got := series(t, st); got["agentproxy_database_pool_used"] != 2 || got["agentproxy_database_pool_limit"] != 4 {
 		t.Errorf("the pool is shown as %v", got)
 	}
 	err = st.Update(t.Context(), func(context.Context, ports.Tx) error { return nil })
