@@ -100,7 +100,7 @@ func (t *Service) renewAll(ctx context.Context, replica string, asks []traffic.A
 }
 
 // payers lists the agents whose money the asks may move, sorted: those of sessions that are settled
-// because they ended, because an hour began, or because the asks use them up.
+// because they ended, because an hour began, or because the asks use them up, and of those that buy more.
 func payers(asks []traffic.Ask, metered map[string]*ports.Metered, now time.Time) []string {
 	used := map[string]int64{}
 	for _, ask := range asks {
@@ -113,6 +113,7 @@ func payers(asks []traffic.Ask, metered map[string]*ports.Metered, now time.Time
 	for id, more := range used {
 		s, u := metered[id].Session, metered[id].Usage
 		if s.Type == session.Dynamic && (s.Status.Over() || u.Used()+more >= u.Limit ||
+			s.AutoTopUpDue(u.Used()+more, now) ||
 			u.UpdatedAt.Before(now.Truncate(time.Hour)) && s.ChargeDue(u.Used()) > 0) {
 			agents[s.AgentID] = true
 		}
@@ -169,7 +170,16 @@ func (b *batch) renew(ctx context.Context, ask traffic.Ask) (traffic.Grant, bool
 		ask.Want = lease.Granted - ask.Up - ask.Down
 		ask.Close = ask.Close || !known
 	}
-	delta, lease, g := traffic.Renew(m.Usage, lease, ask, b.now)
+	delta, renewed, g := traffic.Renew(m.Usage, lease, ask, b.now)
+	if used := m.Usage.Used() + delta.Up + delta.Down; s.AutoTopUpDue(used, b.now) {
+		if s, err = b.sessions.AutoTopUp(ctx, b.tx, s, b.now); err != nil {
+			return g, false, err
+		}
+		// What was added may be granted at once, and keeps the session from its end.
+		m.Session, m.Usage.Limit = s, s.Bytes
+		delta, renewed, g = traffic.Renew(m.Usage, lease, ask, b.now)
+	}
+	lease = renewed
 	low := m.Usage.ThresholdsReached(delta)
 	if s, err = b.record(ctx, b.tx, s, m.Usage, delta, lease, ask.Close, b.now); err != nil {
 		return g, false, err
