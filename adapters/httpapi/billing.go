@@ -134,6 +134,7 @@ func (s *Server) declareBilling() {
 		r, err := s.Wallet.UsageReport(ctx, caller(ctx), in.Period)
 		return ok, toReport(r), err
 	})
+	s.declareStatements()
 	s.declareBudget()
 }
 
