@@ -1,24 +1,37 @@
 package ports
 
-import "context"
+import (
+	"context"
 
-// Ahead names what a unit is going to read, as far as that is known before it runs. A store may read
-// and lock the rows of several units together. A unit that reads other rows than it named is as
-// correct, and slower.
+	"agentproxy/domain"
+)
+
+// Ahead names what a unit or a view is going to read, as far as that is known before it runs. A store
+// may read, and lock for a unit, the rows of several together. One that reads other rows than it
+// named is as correct, and slower.
 type Ahead struct {
 	// Agent is whose unit it is.
 	Agent string
-	// Money is whether it reads the agent and its wallet.
-	Money bool
-	// Health are the sessions whose health it reads, Sessions those that it reads as a whole.
+	// Money is whether it reads the agent and its wallet, Holding the sessions that hold money.
+	Money, Holding bool
+	// Health are the sessions whose health it reads, Sessions those that it reads as a whole. A view
+	// reads the health of their workers too.
 	Health, Sessions []string
+	// List is the page of its sessions that a view reads, nil for none.
+	List *SessionPage
 	// Path and Key are those of the Idempotency-Key that it looks for; Key is empty for none.
 	Path, Key string
 }
 
+// SessionPage is a page of an agent's sessions.
+type SessionPage struct {
+	Filter SessionFilter
+	Page   domain.Page
+}
+
 type aheadKey struct{}
 
-// ReadAhead returns a context for Update of a unit that reads what a names.
+// ReadAhead returns a context for Update or View of a unit that reads what a names.
 func ReadAhead(ctx context.Context, a Ahead) context.Context {
 	return context.WithValue(ctx, aheadKey{}, &a)
 }

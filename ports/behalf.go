@@ -2,16 +2,17 @@ package ports
 
 import "context"
 
-type behalfKey struct{}
+// BehalfKey is the key of the agent in a context, for one that finds it by itself.
+type BehalfKey struct{}
 
-// OnBehalf returns a context in which providers are called for an agent. Where calls have to wait,
-// those of different agents take turns.
+// OnBehalf returns a context of what is done for an agent. Where calls of providers have to wait, those
+// of different agents take turns, and an agent has no more than its share of a store's connections.
 func OnBehalf(ctx context.Context, agentID string) context.Context {
-	return context.WithValue(ctx, behalfKey{}, agentID)
+	return context.WithValue(ctx, BehalfKey{}, agentID)
 }
 
-// BehalfOf returns the agent that a provider is called for; empty for the service itself.
+// BehalfOf returns the agent for whom something is done; empty for the service itself.
 func BehalfOf(ctx context.Context) string {
-	agentID, _ := ctx.Value(behalfKey{}).(string)
+	agentID, _ := ctx.Value(BehalfKey{}).(string)
 	return agentID
 }

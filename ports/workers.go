@@ -22,6 +22,8 @@ type Workers interface {
 	Put(ctx context.Context, w worker.Worker) error
 	// Changed notes a change of a session, so that every replica reads its workers again.
 	Changed(ctx context.Context, sessionID string) error
+	// Rotated counts a rotation of a worker by call; the count outlasts the worker.
+	Rotated(ctx context.Context, sessionID string) error
 	// Delete removes a worker with its health. Removing one that is not there is no error.
 	Delete(ctx context.Context, id int64) error
 	// Count adds to the usage of a worker of a session. One that was removed counts nothing.

@@ -115,8 +115,9 @@ type path struct {
 	proxy *procurement.Endpoint // the upstream proxy of the exit; nil if the exit is an address of this host
 	// worker is whose connection it is; nil for the session itself.
 	worker *route.Worker
-	token  string // what names the exit of a worker to its seller
-	once   bool   // the exit is for one connection or request
+	found  *traffic.WorkerRoute // of a worker that has a name; nil else
+	token  string               // what names the exit of a worker to its seller
+	once   bool                 // the exit is for one connection or request
 }
 
 // find decides by the session's state whether a user may connect now, and from which

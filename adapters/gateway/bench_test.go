@@ -2,15 +2,21 @@ package gateway_test
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"agentproxy/adapters/gateway/hostport"
 	"agentproxy/app/exitlog"
 	"agentproxy/domain/policy"
+	"agentproxy/domain/worker"
 	"agentproxy/test/apptest"
 )
 
@@ -75,6 +81,125 @@ func BenchmarkConnectTunnel(b *testing.B) {
 			_ = c.Close()
 		}
 	})
+}
+
+// BenchmarkWorkers alternates between tunnels without words in the user name, tunnels of a thousand
+// workers in turn, and those of a relay that only copies; and between bytes of the first two. It
+// reports the medians of the processor's time, in which client, gateway and target are, and how much
+// of it a tunnel or a byte took before for one that a worker has now.
+func BenchmarkWorkers(b *testing.B) {
+	w, _ := metered(b, newCore(b), guardedBy(b))
+	plain, fleet, target := w.add(1, 0, "127.0.0.2"), w.add(2, 0, "127.0.0.2"), echo(b)
+	w.crew(fleet, loopbacks, nil)
+	relay, source := copier(b), newCounting(b).addr()
+	var names []string
+	for i := range worker.Most {
+		names = append(names, basic(fmt.Sprintf("%s-session-w%d", user(fleet, 0), i+1), password(fleet)))
+	}
+	tunnels(b, w.addr, target, names, len(names)) // first uses are not measured
+	own := []string{basic(user(plain, 0), password(plain))}
+	b.Run("tunnels", func(b *testing.B) {
+		const each = 50
+		alternate(b, each, map[string]func(){
+			"plain":   func() { tunnels(b, w.addr, target, own, each) },
+			"workers": func() { tunnels(b, w.addr, target, names, each) },
+			"relay":   func() { tunnels(b, relay, target, own, each) },
+		})
+	})
+	b.Run("megabytes", func(b *testing.B) {
+		const each = 16
+		part := func(id, words string) func() {
+			_, c := w.as(id, words, source)
+			_ = c.SetDeadline(time.Time{})
+			_, _ = c.Write(order(0, int64(b.N)*each<<20))
+			return func() {
+				if _, err := io.CopyN(io.Discard, c, each<<20); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		alternate(b, each, map[string]func(){"plain": part(plain, ""), "workers": part(fleet, "-session-w7")})
+	})
+}
+
+// copier is a proxy that connects and copies, and nothing else.
+func copier(b *testing.B) (addr string) {
+	l := listen(b)
+	go serve(l, func(c net.Conn) {
+		req, err := http.ReadRequest(bufio.NewReader(c))
+		if err != nil {
+			return
+		}
+		to, err := from("127.0.0.22").Dial("tcp", req.Host)
+		if err != nil {
+			return
+		}
+		defer to.Close()
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n")
+		go func() { _, _ = io.Copy(to, c); _ = to.(*net.TCPConn).CloseWrite() }()
+		_, _ = io.Copy(c, to)
+	})
+	return l.Addr().String()
+}
+
+// from dials from another address than all other tests: closed connections take its ports for a minute.
+func from(addr string) *net.Dialer {
+	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(addr)}}
+}
+
+// alternate runs the parts in turn, b.N times, and reports the median time of the processor that one
+// of the things that each does takes.
+func alternate(b *testing.B, each int, parts map[string]func()) {
+	took := map[string][]float64{}
+	for range b.N {
+		for name, run := range parts {
+			began := processorTime(b)
+			run()
+			took[name] = append(took[name], float64(processorTime(b)-began)/float64(each))
+		}
+	}
+	median := func(name string) float64 {
+		slices.Sort(took[name])
+		return took[name][len(took[name])/2]
+	}
+	for name := range parts {
+		b.ReportMetric(median(name), name+"-ns")
+	}
+	b.ReportMetric(median("plain")/median("workers"), "of-plain")
+}
+
+// processorTime returns the time that all threads of this process have run.
+func processorTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// tunnels opens tunnels, two at a time, with the credentials in turn.
+func tunnels(b *testing.B, addr, target string, as []string, number int) {
+	w := &world{t: b}
+	var turn atomic.Int64
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for n := turn.Add(1); n <= int64(number); n = turn.Add(1) {
+				c, err := from("127.0.0.21").Dial("tcp", addr)
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				if status := w.connectAs(c, as[int(n)%len(as)], target); status != 200 {
+					b.Errorf("status %d", status)
+				}
+				_, _ = c.Write([]byte("ping"))
+				_, _ = io.ReadFull(c, make([]byte, 4))
+				_ = c.Close()
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // BenchmarkRelayBulk moves bytes down one tunnel.

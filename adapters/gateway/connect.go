@@ -101,6 +101,7 @@ func (g *Gateway) open(c *client.Conn, u credential, target hostport.Target) (*r
 	} else {
 		in := http1.NewReader(nil)
 		tcp, latency, ref = g.viaUpstream(c, p.route, target, p.proxy, pass, in)
+		ref = g.sellersExitOf(p, ref)
 		early = bytes.Clone(in.Buffered())
 		in.Free()
 	}

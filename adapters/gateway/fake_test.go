@@ -32,6 +32,8 @@ type fakeCore struct {
 	routes       int           // calls of Route
 	renewals     int
 	used         int // calls of Worker
+	lostExits    int // that were reported
+	mostWorkers  int // of a session; 0 for any number
 	nextWorker   int64
 	rotated      int
 }

@@ -38,6 +38,8 @@ func (b *fakeCore) Worker(_ context.Context, id string, words worker.Words) (r t
 	}
 	w, known := a.workers[words.Name]
 	switch {
+	case !known && b.mostWorkers > 0 && len(a.workers) >= b.mostWorkers:
+		return r, worker.ErrLimit
 	case !known:
 		b.nextWorker++
 		w = worker.Worker{ID: b.nextWorker, SessionID: id, Name: words.Name, AssignedAt: time.Now(),
@@ -69,12 +71,19 @@ func (a *account) exitOf(n int) session.Exit {
 	return session.Exit{IP: a.exits[n%len(a.exits)]}
 }
 
-func (b *fakeCore) Lost(_ context.Context, id, name string) error {
+func (b *fakeCore) Lost(_ context.Context, had worker.Worker) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	w := b.sessions[id].workers[name]
-	w.Lost = w.Strict
-	b.sessions[id].workers[name] = w
+	a := b.sessions[had.SessionID]
+	w := a.workers[had.Name]
+	if w.Turn != had.Turn {
+		return nil
+	}
+	b.lostExits++
+	if w.Lost = w.Strict; !w.Lost {
+		w = w.Move(a.exitOf(w.Turn), time.Now())
+	}
+	a.workers[had.Name] = w
 	if w.Lost {
 		return worker.ErrExitLost
 	}

@@ -177,6 +177,7 @@ func (x *exchange) dial() (*targetConn, *refusal.Refusal) {
 		ref = x.g.exitOf(x.path, ref)
 	} else {
 		tc.tcp, x.latency, ref = x.g.viaUpstream(x.c, x.route, x.key.target, x.proxy, x.pass, &tc.in)
+		ref = x.g.sellersExitOf(x.path, ref)
 	}
 	if ref != nil {
 		return nil, ref

@@ -3,12 +3,17 @@ package gateway
 import (
 	"context"
 	"errors"
+	"net/url"
+	"strconv"
 
 	"agentproxy/adapters/gateway/client"
+	"agentproxy/adapters/gateway/hostport"
+	"agentproxy/adapters/gateway/http1"
 	"agentproxy/adapters/gateway/lease"
 	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/adapters/gateway/route"
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/worker"
@@ -38,7 +43,7 @@ func (g *Gateway) findWorker(ctx context.Context, c *client.Conn, u credential, 
 	if words.Name == "" {
 		return g.another(w, r, p)
 	}
-	p.exit, p.proxy, p.token = r.Worker.Exit, r.Hop, r.Token
+	p.found, p.exit, p.proxy, p.token = r, r.Worker.Exit, r.Hop, r.Token
 	if r.Worker.Exhausted() || c.Entry().Pool.Spent(w.Account()) {
 		return p, refusal.WorkerExhausted
 	}
@@ -58,10 +63,10 @@ func (g *Gateway) another(w *route.Worker, r *traffic.WorkerRoute, p path) (path
 		if len(r.Exits) == 0 {
 			return p, refusal.NoCapacity.Because("there is no exit in this place right now")
 		}
-		p.exit, p.proxy = r.Exits[w.Next()%uint64(len(r.Exits))], nil
+		p.exit, p.proxy = w.NextExit(r), nil
 		return p, nil
 	}
-	e, token, err := r.Fresh(w.Next())
+	e, token, err := w.NextHop(r)
 	if err != nil {
 		return p, refusal.NoCapacity.Because("there is no exit in this place right now")
 	}
@@ -104,10 +109,51 @@ func exhausted(c *client.Conn) *refusal.Refusal {
 // exitOf looks at the refusal of a connection from an exit of this host. If the worker's exit is gone,
 // it is reported to the core, and the worker gets another exit with its next connection.
 func (g *Gateway) exitOf(p path, ref *refusal.Refusal) *refusal.Refusal {
-	if ref != refusal.OutOfSockets || p.worker.Account() == nil {
+	if ref != refusal.OutOfSockets || p.found == nil {
 		return ref
 	}
-	err := g.routes.LostExit(g.ctx, p.worker)
+	return g.lost(p, ref)
+}
+
+// sellersExitOf looks at the refusal of a seller's proxy. If it is how the seller reports that the
+// exit of the worker is gone, which may be the target's fault after all, the service's own echo is
+// tried. If that is refused alike, the exit is reported to the core.
+func (g *Gateway) sellersExitOf(p path, ref *refusal.Refusal) *refusal.Refusal {
+	if ref == nil || p.found == nil || p.proxy.LostStatus == 0 || ref.UpstreamStatus != p.proxy.LostStatus ||
+		!p.worker.Suspect() {
+		return ref
+	}
+	if again := g.tryEcho(p.proxy); again == nil || again.UpstreamStatus != p.proxy.LostStatus {
+		return ref
+	}
+	return g.lost(p, ref)
+}
+
+// tryEcho connects to the service's echo through a seller's proxy. It returns nil if that opens, or if
+// there is no echo.
+func (g *Gateway) tryEcho(proxy *procurement.Endpoint) *refusal.Refusal {
+	echo, err := url.Parse(g.cfg.PublicEchoURL)
+	if err != nil || echo.Hostname() == "" {
+		return nil
+	}
+	target := hostport.Target{Host: echo.Hostname(), Port: 443}
+	if port, err := strconv.ParseUint(echo.Port(), 10, 16); err == nil {
+		target.Port = uint16(port)
+	} else if echo.Scheme == "http" {
+		target.Port = 80
+	}
+	in := http1.NewReader(nil)
+	defer in.Free()
+	tcp, _, ref := g.dialer.Through(g.ctx, target, proxy, in)
+	if ref == nil {
+		_ = tcp.Close()
+	}
+	return ref
+}
+
+// lost reports to the core that the exit of a worker is gone. It returns the refusal that follows.
+func (g *Gateway) lost(p path, ref *refusal.Refusal) *refusal.Refusal {
+	err := g.routes.LostExit(g.ctx, p.worker, p.found.Worker)
 	if de, ok := errors.AsType[*domain.Error](err); ok && errors.Is(de, worker.ErrExitLost) {
 		return refusal.ExitLost
 	}
@@ -135,10 +181,12 @@ func (g *Gateway) noWorker(c *client.Conn, err error) *refusal.Refusal {
 	case !ok:
 		return g.noRoute(c, err)
 	case errors.Is(de, worker.ErrParameter):
+		setWorker(c, nil) // a name that no worker has is in no event
 		return wrongWords(de.Message)
 	case errors.Is(de, worker.ErrDiffers):
 		return refusal.WorkerDiffers.Because(de.Message)
 	case errors.Is(de, worker.ErrLimit):
+		setWorker(c, nil)
 		return refusal.WorkerLimit
 	case errors.Is(de, worker.ErrExitLost):
 		return refusal.ExitLost
@@ -153,6 +201,6 @@ func (noWorkers) Worker(context.Context, string, worker.Words) (traffic.WorkerRo
 	return traffic.WorkerRoute{}, worker.ErrParameter.Msgf("this gateway carries no workers")
 }
 
-func (noWorkers) Lost(context.Context, string, string) error { return nil }
+func (noWorkers) Lost(context.Context, worker.Worker) error { return nil }
 
 func (noWorkers) Gone(context.Context, string, []int64) ([]int64, error) { return nil, nil }

@@ -100,3 +100,47 @@ func TestAWorkerStopsAtItsLimit(t *testing.T) {
 		t.Errorf("observed %v", codes)
 	}
 }
+
+// A worker's limit is one for all replicas: what another one reported is not given out again, and every
+// byte that is delivered is counted.
+func TestALimitIsSharedByReplicas(t *testing.T) {
+	t.Parallel()
+	const limit = 300_000
+	core := newCore(t)
+	first, second := begin(t, core, nil), begin(t, core, nil)
+	id, target := core.add(1, 0, "127.0.0.2"), newCounting(t)
+	core.crew(id, loopbacks, map[string]int64{"capped": limit})
+	status, early := second.as(id, "-session-capped", target.addr())
+	if status != 200 {
+		t.Fatal(status)
+	}
+	status, c := first.as(id, "-session-capped", target.addr())
+	if status != 200 {
+		t.Fatal(status)
+	}
+	got := exchange(t, c, 0, 200_000, 200_000)
+	_ = c.Close()
+	waitFor(t, "the first gateway's report, and the second's rest to be given back", func() bool {
+		core.mu.Lock()
+		defer core.mu.Unlock()
+		for _, l := range core.sessions[id].leases {
+			if l.Unused() > 0 {
+				return false
+			}
+		}
+		return core.sessions[id].workers["capped"].Usage.Down == 200_000
+	})
+	got += exchange(t, early, 0, 200_000, 200_000)
+	_ = early.Close()
+	core.noted(2)
+	core.settled(id)
+	if used := core.workerUsage(id, "capped"); used.Bytes() != limit || got != limit-32 {
+		t.Errorf("counted are %+v of %d, received %d", used, limit, got)
+	}
+	for _, w := range []*world{first, second} {
+		w.Changed(id) // as after any commit; else the first gateway learns it with its next lease
+		if status, _ := w.as(id, "-session-capped", target.addr()); status != 402 {
+			t.Errorf("a tunnel beyond the limit: %d", status)
+		}
+	}
+}

@@ -255,7 +255,7 @@ func (s *countedSecrets) NewSecret() string { return s.ids.New("sk_") + "zzzzzzz
 // prober answers checks as a test sets it.
 type prober struct{ err error }
 
-func (p *prober) Probe(context.Context, string) (ports.Probe, error) {
+func (p *prober) Probe(context.Context, string, string) (ports.Probe, error) {
 	return ports.Probe{ExitIP: "203.0.113.1", Latency: 42 * time.Millisecond}, p.err
 }
 

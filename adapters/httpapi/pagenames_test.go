@@ -77,7 +77,6 @@ func newNames(t *testing.T, w *world) *names {
 	}
 	n.add(more...)
 	n.variables(t)
-	n.commands["forward"] = pages.Command{Name: "forward", Flags: []string{"--listen ADDR"}} // of the table of clients
 	for _, c := range pages.Commands() {
 		n.commands[c.Name] = c
 	}

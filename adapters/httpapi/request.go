@@ -11,6 +11,7 @@ import (
 
 	"agentproxy/adapters/conns"
 	"agentproxy/app/accounts"
+	"agentproxy/ports"
 )
 
 // call is one request under way. It is the context of its handler, so that the
@@ -31,10 +32,13 @@ type call struct {
 
 type callKey struct{}
 
-// Value finds the call itself beside what the request's context holds.
+// Value finds the call itself and its agent beside what the request's context holds.
 func (c *call) Value(key any) any {
-	if key == (callKey{}) {
+	switch key {
+	case callKey{}:
 		return c
+	case ports.BehalfKey{}:
+		return c.caller.AgentID
 	}
 	return c.Context.Value(key)
 }

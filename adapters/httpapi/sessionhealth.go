@@ -6,6 +6,7 @@ import (
 
 	"agentproxy/domain/account"
 	"agentproxy/domain/eventlog"
+	"agentproxy/domain/worker"
 	"agentproxy/ports"
 )
 
@@ -103,13 +104,19 @@ func (s *Server) declareSessionViews() {
 		Summary: "Try one connection through the exit",
 		Scope:   account.SessionsWrite,
 		Doc:     "To the service's own echo. Free; 10 a minute.",
-		Refuses: and(ofLive, account.ErrRateLimited, ports.ErrProvider, ports.ErrTimeout),
+		Refuses: and(ofLive, account.ErrRateLimited, worker.ErrLimit, ports.ErrProvider, ports.ErrTimeout),
 		OK: []reply{{Status: ok, Doc: "The exit " +
 			"works.", Data: checkReply{true, "203.0.113.7", "US", 42, "http"}}},
 	}, s.checkSession)
 }
 
-func (s *Server) checkSession(ctx context.Context, in *sessionPath) (int, checkReply, error) {
+// checkInput is a session, or a worker of it.
+type checkInput struct {
+	OneSession
+	Worker string `query:"worker" doc:"Its exit in place of the session's; made if it is new."`
+}
+
+func (s *Server) checkSession(ctx context.Context, in *checkInput) (int, checkReply, error) {
 	id, err := in.id()
 	if err != nil {
 		return 0, checkReply{}, err
@@ -121,7 +128,7 @@ func (s *Server) checkSession(ctx context.Context, in *sessionPath) (int, checkR
 			d.RetryAfter,
 		)
 	}
-	v, err := s.Checks.Check(ctx, caller(ctx), id)
+	v, err := s.Checks.Check(ctx, caller(ctx), id, in.Worker)
 	if err != nil {
 		return 0, checkReply{}, err
 	}

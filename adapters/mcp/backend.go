@@ -146,6 +146,8 @@ var fixes = map[string]string{
 	"SESSION_LIMIT_REACHED":        "Call end_session for a session that is not needed.",
 	"SESSION_NOT_FOUND":            "Call list_sessions and use a session_id that it lists.",
 	"SESSION_NOT_READY":            "Call get_session until its status is active.",
+	"WORKER_LIMIT_REACHED":         "Use a worker that the session has: connect shows how.",
+	"WORKER_NOT_FOUND":             "A worker is made by its first use: name it in connect and send a request through it.",
 	"TIER_REQUIRED":                "Call find_products for another product; the account's owner may get the tier.",
 }
 

@@ -15,6 +15,10 @@ type healthData struct {
 	SuccessRate       json.Number `json:"success_rate"`
 	Reason            string      `json:"reason"`
 	RetryAfterSeconds *int64      `json:"retry_after_seconds"`
+	Workers           *struct {
+		Total  int `json:"total"`
+		AtRisk int `json:"at_risk"`
+	} `json:"workers,omitempty"`
 }
 
 // eventData is what the tools read of an event. The agent's own error_message is not among it: it may
@@ -27,6 +31,7 @@ type eventData struct {
 	StatusCode *int      `json:"status_code"`
 	Code       *string   `json:"code"`
 	ExitIP     *string   `json:"exit_ip"`
+	Worker     *string   `json:"worker"`
 	Bytes      int64     `json:"bytes"`
 	Retryable  bool      `json:"retryable"`
 	HowToFix   *string   `json:"how_to_fix"`
@@ -60,7 +65,7 @@ func failed(events []eventData) []failure {
 			break
 		}
 		list = append(list, failure{At: e.At, Source: e.Source, Type: e.Type, Host: hostOf(e.TargetHost),
-			Status: e.StatusCode, Code: e.Code, HowToFix: e.HowToFix, Retryable: e.Retryable})
+			Status: e.StatusCode, Code: e.Code, Worker: e.Worker, HowToFix: e.HowToFix, Retryable: e.Retryable})
 	}
 	return list
 }
@@ -72,6 +77,7 @@ type failure struct {
 	Host      *string   `json:"target_host,omitempty"`
 	Status    *int      `json:"status_code,omitempty"`
 	Code      *string   `json:"code,omitempty"`
+	Worker    *string   `json:"worker,omitempty"`
 	HowToFix  *string   `json:"how_to_fix,omitempty"`
 	Retryable bool      `json:"retryable"`
 }

@@ -175,17 +175,29 @@ func listSessions(ctx context.Context, a *api, in struct {
 		"total": list.Pagination.Total}, next: next}, nil
 }
 
-func rotate(ctx context.Context, a *api, in struct {
+type turning struct {
 	SessionID string `json:"session_id"`
+	Worker    string `json:"worker"`
 	Reason    string `json:"reason"`
 	RequestID string `json:"request_id"`
-}) (reply, error) {
-	body := map[string]any{}
-	if in.Reason != "" {
-		body["reason"] = in.Reason
+}
+
+// body returns the body of the operation.
+func (t turning) body() map[string]any {
+	if t.Reason == "" {
+		return map[string]any{}
+	}
+	return map[string]any{"reason": t.Reason}
+}
+
+const afterRotation = "Open new connections with the same credentials, and call report with what they meet."
+
+func rotate(ctx context.Context, a *api, in turning) (reply, error) {
+	if in.Worker != "" {
+		return rotateWorker(ctx, a, in)
 	}
 	var s sessionData
-	if err := a.post(ctx, pathOf(in.SessionID, "/rotate"), in.RequestID, body, &s); err != nil {
+	if err := a.post(ctx, pathOf(in.SessionID, "/rotate"), in.RequestID, in.body(), &s); err != nil {
 		return reply{}, err
 	}
 	a.note(s)
@@ -193,19 +205,18 @@ func rotate(ctx context.Context, a *api, in struct {
 	if err != nil {
 		return reply{}, err
 	}
-	was, is := exits(events)
+	was, is := exits(events, "")
 	return reply{data: map[string]any{"session_id": s.SessionID, "old_exit": was, "new_exit": is,
-		"rotations": s.Rotation.Count},
-		next: "Open new connections with the same credentials, and call report with what they meet."}, nil
+		"rotations": s.Rotation.Count}, next: afterRotation}, nil
 }
 
-// exits returns the addresses that the last rotation of a session left and took, as its events have
-// them; nil where they have none.
-func exits(newestFirst []eventData) (was, is *string) {
+// exits returns the addresses that the last rotation of a session, or of a worker of it, left and took,
+// as the events have them; nil where they have none.
+func exits(newestFirst []eventData, worker string) (was, is *string) {
 	rotated := false
 	for _, e := range newestFirst {
 		switch {
-		case e.ExitIP == nil:
+		case e.ExitIP == nil || value(e.Worker) != worker:
 		case !rotated:
 			is, rotated = e.ExitIP, e.Type == "rotated"
 		case was == nil:
@@ -220,6 +231,7 @@ func exits(newestFirst []eventData) (was, is *string) {
 
 func checkProxy(ctx context.Context, a *api, in struct {
 	SessionID string `json:"session_id"`
+	Worker    string `json:"worker"`
 	URL       string `json:"url"`
 }) (reply, error) {
 	var c struct {
@@ -228,7 +240,11 @@ func checkProxy(ctx context.Context, a *api, in struct {
 		Country   *string `json:"country"`
 		LatencyMS int64   `json:"latency_ms"`
 	}
-	if err := a.post(ctx, pathOf(in.SessionID, "/check"), "", nil, &c); err != nil {
+	path := pathOf(in.SessionID, "/check")
+	if in.Worker != "" {
+		path += "?" + url.Values{"worker": {in.Worker}}.Encode()
+	}
+	if err := a.post(ctx, path, "", nil, &c); err != nil {
 		return reply{}, err
 	}
 	if in.URL == "" {
@@ -239,7 +255,11 @@ func checkProxy(ctx context.Context, a *api, in struct {
 		return reply{}, err
 	}
 	a.secrets.add(list[0].Password)
-	page, err := Fetch(ctx, list[0].URL(), in.URL)
+	through := connect.Use{Proxy: list[0]}
+	if in.Worker != "" {
+		through.Workers = []string{in.Worker}
+	}
+	page, err := Fetch(ctx, through.Proxies()[0].URL(), in.URL)
 	if err != nil {
 		return reply{}, err
 	}

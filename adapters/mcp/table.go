@@ -5,6 +5,7 @@ import "agentproxy/domain/connect"
 // Arguments that several tools have.
 var (
 	sessionID  = field{name: "session_id", kind: "string", required: true}
+	oneWorker  = field{name: "worker", kind: "string", most: 32, doc: "Of a dynamic session; left out: its own exit."}
 	maxCost    = field{name: "max_cost", kind: "number", required: true, doc: "US dollars. A dearer purchase is refused."}
 	purchaseID = field{name: "purchase_id", kind: "string", required: true, key: true,
 		doc: "Any new text for each purchase. The same text buys once: reuse it to repeat a call whose answer was lost."}
@@ -97,10 +98,10 @@ var tools = []tool{
 	},
 	{
 		name: "rotate", title: "Change the exit", scope: "sessions:write", repeatable: true,
-		description: "Gives a dynamic session another exit. The credentials stay valid; open connections finish " +
-			"on the old exit.",
+		description: "Gives a dynamic session, or a worker of it, another exit. The credentials stay valid; open " +
+			"connections finish on the old exit.",
 		args: []field{
-			sessionID,
+			sessionID, oneWorker,
 			{name: "reason", kind: "string",
 				enum: []string{"http_403", "http_429", "captcha", "timeout", "block", "scheduled", "manual"}},
 			{name: "request_id", kind: "string", key: true, doc: "The same text rotates once."},
@@ -119,6 +120,7 @@ var tools = []tool{
 				{name: "latency_ms", kind: "number"},
 				{name: "target_host", kind: "string"},
 				{name: "error_message", kind: "string", most: 1000},
+				{name: "worker", kind: "string", most: 32},
 			}},
 		},
 		run: taking(report),
@@ -139,7 +141,7 @@ var tools = []tool{
 		name: "check_proxy", title: "Try a session", scope: "sessions:write", repeatable: true, open: true,
 		description: "Opens one connection through the session's exit: address, country, milliseconds. Free; 10 a minute. " +
 			"With url it also fetches that page, which is charged: status, bytes, whether it looks blocked.",
-		args: []field{sessionID, {name: "url", kind: "string"}},
+		args: []field{sessionID, oneWorker, {name: "url", kind: "string"}},
 		run:  taking(checkProxy),
 	},
 	{

@@ -148,7 +148,7 @@ func unguarded(t *testing.T, first *storage.Store, open func(testing.TB) *storag
 		return openBooks(t, func(testing.TB) *storage.Store {
 			return run(first, `TRUNCATE agents, api_keys, trial_grants, wallets, ledger_entries, usage_hours, sessions, leases, changes,
 				idempotency_keys, recharge_addresses, recharge_orders, recharge_transfers, webhook_states,
-				upstream_orders, counters, static_addresses, audit_actions CASCADE`)
+				upstream_orders, counters, static_addresses, audit_actions, session_topups CASCADE`)
 		})
 	}
 }
@@ -208,13 +208,16 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		"UPDATE upstream_orders SET status = 'unknown' WHERE id = 'ord_1'":                             "what was bought is kept, and nothing else",
 		"UPDATE upstream_orders SET kind = 'renewal' WHERE id = 'ord_1'":                               "what was bought is kept, and nothing else",
 
-		"UPDATE ledger_entries SET account = 'corrections' WHERE ref = 'charge:1'":                             "every entry moves what its type moves",
-		"UPDATE ledger_entries SET type = 'bonus' WHERE ref = 'charge:1'":                                      "every entry moves what its type moves",
-		"UPDATE ledger_entries SET balance_after = balance_after + 1 WHERE ord = 1":                            "the balance after an entry is the sum up to it",
-		"UPDATE wallets SET trial = 1, trial_expired = 1":                                                      "expired trial credit is not spendable",
-		"UPDATE usage_hours SET recharged = recharged + 1":                                                     "what the hours of an agent were charged, refunded and recharged equals its wallet",
-		"UPDATE counters SET bytes = bytes + 1":                                                                "the traffic and the rotations of an agent are those of its sessions",
-		"UPDATE sessions SET rotations = 1":                                                                    "the traffic and the rotations of an agent are those of its sessions",
+		"UPDATE ledger_entries SET account = 'corrections' WHERE ref = 'charge:1'":  "every entry moves what its type moves",
+		"UPDATE ledger_entries SET type = 'bonus' WHERE ref = 'charge:1'":           "every entry moves what its type moves",
+		"UPDATE ledger_entries SET balance_after = balance_after + 1 WHERE ord = 1": "the balance after an entry is the sum up to it",
+		"UPDATE wallets SET trial = 1, trial_expired = 1":                           "expired trial credit is not spendable",
+		"UPDATE usage_hours SET recharged = recharged + 1":                          "what the hours of an agent were charged, refunded and recharged equals its wallet",
+		"UPDATE counters SET bytes = bytes + 1":                                     "the traffic and the rotations of an agent are those of its sessions",
+		"UPDATE sessions SET rotations = 1":                                         "the traffic and the rotations of an agent are those of its sessions",
+		"UPDATE sessions SET worker_rotations = 1":                                  "the traffic and the rotations of an agent are those of its sessions",
+		`INSERT INTO workers (session, name, country, city, ttl, strict, uniq, max_bytes, exit_ip, turn, assigned_at, lost, changeable,
+			rotations, created_at, up) SELECT seq, 'w1', '', '', 0, 0, 0, 0, '', 0, 1, 0, 0, 0, 1, up + down + 1 FROM sessions WHERE up > 0`: "no workers moved more than their session",
 		"UPDATE sessions SET charged_own = 0, charged_trial = charged_own":                                     "what a session holds, was charged and refunded equals its entries",
 		"UPDATE ledger_entries SET session_id = 'sess_9' WHERE ref = 'charge:1'":                               "every entry of a session is of its agent",
 		"UPDATE ledger_entries SET agent_id = 'agt_2' WHERE ref = 'charge:1'":                                  "every entry of a session is of its agent",

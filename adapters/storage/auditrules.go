@@ -66,7 +66,7 @@ var ledgerRules = []rule{
 		OR w.recharged <> COALESCE(h.recharged, 0)`},
 	{"the traffic and the rotations of an agent are those of its sessions", `SELECT s.agent_id, 'sessions ' || s.bytes ||
 		' and ' || s.rotations || '; agent ' || COALESCE(c.bytes, 0) || ' and ' || COALESCE(c.rotations, 0)
-		FROM (SELECT agent_id, SUM(up + down) AS bytes, SUM(rotations) AS rotations
+		FROM (SELECT agent_id, SUM(up + down) AS bytes, SUM(rotations + worker_rotations) AS rotations
 		FROM sessions GROUP BY agent_id) s LEFT JOIN counters c ON c.agent_id = s.agent_id
 		WHERE s.bytes <> COALESCE(c.bytes, 0) OR s.rotations <> COALESCE(c.rotations, 0)`},
 }
@@ -111,6 +111,11 @@ var sessionRules = []rule{
 	{"no session used more than it bought",
 		`SELECT id, 'bought ' || bytes || ', used ' || (up + down) || ', leased ' || leased
 		FROM sessions WHERE bytes > 0 AND up + down + leased > bytes`},
+	{"no workers moved more than their session",
+		`SELECT s.id, 'session ' || (s.up + s.down) || ' by ' || s.connections || '; workers ' || w.bytes || ' by ' || w.n
+		FROM sessions s JOIN (SELECT session, SUM(up + down) AS bytes, SUM(connections) AS n
+		FROM workers GROUP BY session) w ON w.session = s.seq
+		WHERE w.bytes > s.up + s.down OR w.n > s.connections`},
 	{"what a session leased its leases have left",
 		`SELECT s.id, 'session ' || s.leased || '; leases ' || COALESCE(l.unused, 0)
 		FROM sessions s LEFT JOIN (SELECT session_id, SUM(granted - up - down) AS unused

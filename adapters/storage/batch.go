@@ -30,7 +30,11 @@ type batch struct {
 	agents    map[string]account.Agent
 	endpoints map[string]webhook.Endpoint
 	keys      map[callKey]bool // those that were looked for
-	looked    map[string]bool  // sessions whose health was looked for
+	looked    map[string]bool  // sessions whose health was looked for, and locked
+	whole     map[string]bool  // sessions that were looked for as a whole
+	workers   map[string][]ports.WorkerHealth
+	holding   map[string][]ports.SessionRead // of agents
+	lists     map[listKey]*sessionPage
 
 	wallets  overlay[string, batchWallet]
 	health   overlay[string, batchHealth]
@@ -57,9 +61,9 @@ type batchHealth struct {
 
 // batchSession is a row of sessions.
 type batchSession struct {
-	row   sessionRow
-	usage usageRow
-	dirty bool
+	row           sessionRow
+	usage         usageRow
+	locked, dirty bool
 }
 
 // batchCall is a row of idempotency_keys.
@@ -116,8 +120,7 @@ func (s *Store) beginBatch(list []*ports.Ahead) (*engine.Transaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &batch{store: s, pipe: pipe, keys: map[callKey]bool{}, agents: map[string]account.Agent{},
-		endpoints: map[string]webhook.Endpoint{}, looked: map[string]bool{}}
+	b := s.newBatch(pipe)
 	if err := b.readAhead(list); err != nil {
 		_ = pipe.Rollback()
 		return nil, err
@@ -135,6 +138,11 @@ func (s *Store) beginBatch(list []*ports.Ahead) (*engine.Transaction, error) {
 		return alone
 	}
 	return in, nil
+}
+
+func (s *Store) newBatch(pipe engine.Pipeline) *batch {
+	return &batch{store: s, pipe: pipe, keys: map[callKey]bool{}, agents: map[string]account.Agent{},
+		endpoints: map[string]webhook.Endpoint{}, looked: map[string]bool{}, whole: map[string]bool{}}
 }
 
 // end keeps or drops what the running unit did.

@@ -24,23 +24,32 @@ var (
 		FROM sessions s LEFT JOIN session_health h ON h.session = s.seq WHERE s.id = ANY(?1::text[])`
 	sessionsAhead = "SELECT " + sessionSelect + ", " + usageColumns + " FROM sessions s WHERE s.id = ANY(?1::text[])"
 	walletsAhead  = "SELECT " + strings.Join(columnNames(new(walletRow)), ", ") +
-		", entries FROM wallets WHERE agent_id = ANY(?1::text[]) ORDER BY agent_id FOR " + rowLock
-	endpointsAhead = "SELECT a.id, " + endpointColumns + endpointFrom + "WHERE a.id = ANY(?1::text[])"
+		", entries FROM wallets WHERE agent_id = ANY(?1::text[])"
+	lockWalletsAhead = walletsAhead + " ORDER BY agent_id FOR " + rowLock
+	endpointsAhead   = "SELECT a.id, " + endpointColumns + endpointFrom + "WHERE a.id = ANY(?1::text[])"
+	// answersAhead reads the sessions that known keys name, for the answers to calls that are repeated.
+	answersAhead = sessionReadFrom + `WHERE s.id IN (SELECT split_part(k.resource, '#', 1) FROM idempotency_keys k
+		JOIN unnest(?1::text[], ?2::text[], ?3::text[]) AS u(a, p, k) ON k.agent_id = u.a AND k.path = u.p AND k.key = u.k)`
+	readsAhead   = sessionReadFrom + "WHERE s.id = ANY(?1::text[])"
+	holdingAhead = sessionReadFrom + "WHERE s.agent_id = ANY(?1::text[]) AND " + holdsMoney + " ORDER BY s.ord DESC"
 )
 
 // named is what the units of a batch read, each once and in order.
 type named struct {
-	agents, payers, sessions, health []string
-	calls                            []callKey
+	agents, payers, holding, sessions, health []string
+	calls                                     []callKey
 }
 
 func nameAll(list []*ports.Ahead) named {
-	agents, payers := map[string]bool{}, map[string]bool{}
+	agents, payers, holding := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	sessions, health, calls := map[string]bool{}, map[string]bool{}, map[callKey]bool{}
 	for _, a := range list {
 		agents[a.Agent] = true
 		if a.Money {
 			payers[a.Agent] = true
+		}
+		if a.Holding {
+			holding[a.Agent] = true
 		}
 		for _, id := range a.Sessions {
 			sessions[id], health[id] = true, true
@@ -53,7 +62,8 @@ func nameAll(list []*ports.Ahead) named {
 		}
 	}
 	sorted := func(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
-	n := named{agents: sorted(agents), payers: sorted(payers), sessions: sorted(sessions), health: sorted(health)}
+	n := named{agents: sorted(agents), payers: sorted(payers), holding: sorted(holding), sessions: sorted(sessions),
+		health: sorted(health)}
 	n.calls = slices.SortedFunc(maps.Keys(calls), func(a, b callKey) int { return strings.Compare(a.lock(), b.lock()) })
 	return n
 }
@@ -73,7 +83,7 @@ func (b *batch) readAhead(list []*ports.Ahead) error {
 		b.askSessions(n)
 	}
 	if len(n.payers) > 0 {
-		b.askMoney(n.payers)
+		b.askMoney(n.payers, lockWalletsAhead)
 	}
 	b.pipe.Ask("read webhooks", endpointsAhead, []any{n.agents}, func(row engine.Row) error {
 		e, err := scanEndpoint(row)
@@ -94,6 +104,7 @@ func (b *batch) askCalls(calls []callKey) {
 		paths, keys = append(paths, k.path), append(keys, k.key)
 	}
 	b.pipe.Ask("lock keys", lockCallsAhead, []any{locks}, nil)
+	b.pipe.Ask("read answers", answersAhead, []any{agents, paths, keys}, b.loadRead)
 	b.pipe.Ask("read keys", callsAhead, []any{agents, paths, keys}, func(row engine.Row) error {
 		var c ports.Call
 		var status int
@@ -119,21 +130,36 @@ func (b *batch) askSessions(n named) {
 	if len(n.sessions) == 0 {
 		return
 	}
+	for _, id := range n.sessions {
+		b.whole[id] = true
+	}
 	b.pipe.Ask("read sessions", sessionsAhead, []any{slices.Clone(n.sessions)}, func(row engine.Row) error {
 		var s batchSession
 		err := row.Scan(scanTargets(&s.row, scanTargets(&s.usage)...)...)
+		s.locked = true
 		b.sessions.load(s.row.ID, s)
 		return err
 	})
 }
 
-func (b *batch) askMoney(payers []string) {
+// loadRead loads a row of sessionReadFrom, which is not locked.
+func (b *batch) loadRead(row engine.Row) error {
+	var s batchSession
+	var h batchHealth
+	err := row.Scan(scanTargets(&s.row, scanTargets(&s.usage, &h.state)...)...)
+	h.owner, h.kind, h.status = s.row.AgentID, s.row.Type, s.row.Status
+	b.sessions.load(s.row.ID, s)
+	b.health.load(s.row.ID, h)
+	return err
+}
+
+func (b *batch) askMoney(payers []string, wallets string) {
 	b.pipe.Ask("read agents", agentsAhead, []any{slices.Clone(payers)}, func(row engine.Row) error {
 		a, err := scanAgent(row)
 		b.agents[a.ID] = a
 		return err
 	})
-	b.pipe.Ask("read wallets", walletsAhead, []any{slices.Clone(payers)}, func(row engine.Row) error {
+	b.pipe.Ask("read wallets", wallets, []any{slices.Clone(payers)}, func(row engine.Row) error {
 		var stored walletRow
 		var w batchWallet
 		err := row.Scan(scanTargets(&stored, &w.entries)...)

@@ -82,17 +82,28 @@ func (b *batch) post(p ports.Posting) (billing.Entry, error) {
 	return e, nil
 }
 
-// ownSession returns a session of an agent, of any agent if that is empty.
-func (b *batch) ownSession(agentID, id string) (batchSession, error) {
+// anySession returns a session, whosoever it is.
+func (b *batch) anySession(id string) (batchSession, error) {
 	s, ok := b.sessions.get(id)
-	if !ok || agentID != "" && s.row.AgentID != agentID {
-		return batchSession{}, b.escape()
+	switch {
+	case ok:
+		return s, nil
+	case b.whole[id]:
+		return s, session.ErrNotFound
 	}
-	return s, nil
+	return s, b.escape()
 }
 
-func (b *batch) session(agentID, id string) (session.Session, error) {
-	s, err := b.ownSession(agentID, id)
+// ownSession returns a session of an agent.
+func (b *batch) ownSession(agentID, id string) (batchSession, error) {
+	s, err := b.anySession(id)
+	if err == nil && s.row.AgentID != agentID {
+		err = session.ErrNotFound
+	}
+	return s, err
+}
+
+func (b *batch) session(s batchSession, err error) (session.Session, error) {
 	if err != nil {
 		return session.Session{}, err
 	}
@@ -116,14 +127,47 @@ func (b *batch) readSession(agentID, id string) (read ports.SessionRead, err err
 	return read, err
 }
 
+// workersOf returns the health of the workers of sessions.
+func (b *batch) workersOf(ids []string) (map[string][]ports.WorkerHealth, error) {
+	if b.workers == nil {
+		return nil, b.escape()
+	}
+	found := map[string][]ports.WorkerHealth{}
+	for _, id := range ids {
+		if !b.whole[id] {
+			return nil, b.escape()
+		}
+		if list := b.workers[id]; len(list) > 0 {
+			found[id] = list
+		}
+	}
+	return found, nil
+}
+
+// holdingOf returns the sessions of an agent that hold money.
+func (b *batch) holdingOf(agentID string) ([]ports.SessionRead, error) {
+	list, ok := b.holding[agentID]
+	if !ok {
+		return nil, b.escape()
+	}
+	return list, nil
+}
+
 func (b *batch) usage(id string) (traffic.Usage, error) {
-	s, err := b.ownSession("", id)
+	s, err := b.anySession(id)
 	return fromUsageRow(s.usage), err
 }
 
+// insertSession lets the units after this one read the session, as those do that repeat its call. One
+// that changes it goes alone.
 func (b *batch) insertSession(s session.Session) {
 	b.wrote = true
-	b.writes.own.inserted = append(b.writes.own.inserted, toSessionRow(s))
+	row := toSessionRow(s)
+	b.writes.own.inserted = append(b.writes.own.inserted, row)
+	if _, twice := b.sessions.get(s.ID); !twice { // which the database refuses
+		b.sessions.put(s.ID, batchSession{row: row, usage: usageRow{Bytes: row.Bytes}})
+		b.health.put(s.ID, batchHealth{owner: row.AgentID, kind: row.Type, status: row.Status})
+	}
 }
 
 func (b *batch) putSession(s session.Session) error {
@@ -132,7 +176,7 @@ func (b *batch) putSession(s session.Session) error {
 		return err
 	}
 	h, ok := b.health.get(s.ID)
-	if !ok {
+	if !ok || !old.locked {
 		return b.escape()
 	}
 	b.wrote = true
@@ -166,7 +210,7 @@ func (b *batch) healths(agentID string, ids []string) (map[string]ports.HealthRe
 
 func (b *batch) putHealth(id string, state []byte) error {
 	h, ok := b.health.get(id)
-	if !ok {
+	if !ok || !b.looked[id] {
 		return b.escape()
 	}
 	b.wrote = true
@@ -177,7 +221,7 @@ func (b *batch) putHealth(id string, state []byte) error {
 
 func (b *batch) appendEvents(id string, added []eventlog.Event) error {
 	h, ok := b.health.get(id)
-	if !ok {
+	if !ok || !b.looked[id] {
 		return b.escape()
 	}
 	b.wrote = true

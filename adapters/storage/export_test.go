@@ -150,3 +150,6 @@ func (p recordingPool) QueryRowContext(ctx context.Context, query string, args .
 	p.add(query)
 	return p.ConnPool.QueryRowContext(ctx, query, args...)
 }
+
+// Slots is how many units may have a connection to PostgreSQL at the same time.
+func (s *Store) Slots() int { return s.postgres.Slots() }

@@ -11,6 +11,7 @@ type metrics struct {
 	retries *prometheus.CounterVec
 	units   *prometheus.CounterVec
 	batches prometheus.Counter
+	reads   *prometheus.CounterVec
 }
 
 func newMetrics() *metrics {
@@ -22,6 +23,8 @@ func newMetrics() *metrics {
 			[]string{"in"}),
 		batches: prometheus.NewCounter(prometheus.CounterOpts{Name: "agentproxy_database_batches_total",
 			Help: "Transactions of group commit."}),
+		reads: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_database_reads_total",
+			Help: "Views that named what they read: shared a round trip with those that waited, or alone."}, []string{"in"}),
 	}
 }
 
@@ -44,6 +47,7 @@ func (s *Store) Describe(ch chan<- *prometheus.Desc) {
 	s.metrics.retries.Describe(ch)
 	s.metrics.units.Describe(ch)
 	s.metrics.batches.Describe(ch)
+	s.metrics.reads.Describe(ch)
 	for _, d := range []*prometheus.Desc{descUsed, descOpen, descLimit, descWaits, descWaited} {
 		ch <- d
 	}
@@ -54,15 +58,18 @@ func (s *Store) Collect(ch chan<- prometheus.Metric) {
 	s.metrics.retries.Collect(ch)
 	s.metrics.units.Collect(ch)
 	s.metrics.batches.Collect(ch)
+	s.metrics.reads.Collect(ch)
 	if s.postgres == nil {
 		return
 	}
 	stat := s.postgres.Pool().Stat()
+	waits, waited := s.postgres.Waits()
 	ch <- prometheus.MustNewConstMetric(descUsed, prometheus.GaugeValue, float64(stat.AcquiredConns()))
 	ch <- prometheus.MustNewConstMetric(descOpen, prometheus.GaugeValue, float64(stat.TotalConns()))
 	ch <- prometheus.MustNewConstMetric(descLimit, prometheus.GaugeValue, float64(stat.MaxConns()))
-	ch <- prometheus.MustNewConstMetric(descWaits, prometheus.CounterValue, float64(stat.EmptyAcquireCount()))
-	ch <- prometheus.MustNewConstMetric(descWaited, prometheus.CounterValue, stat.EmptyAcquireWaitTime().Seconds())
+	ch <- prometheus.MustNewConstMetric(descWaits, prometheus.CounterValue, float64(stat.EmptyAcquireCount()+waits))
+	waited += stat.EmptyAcquireWaitTime()
+	ch <- prometheus.MustNewConstMetric(descWaited, prometheus.CounterValue, waited.Seconds())
 }
 
 // LockWaits counts the connections to the database that wait for a lock; 0 on SQLite.

@@ -20,13 +20,12 @@ import (
 func (r sessions) List(
 	ctx context.Context, agentID string, f ports.SessionFilter, page domain.Page,
 ) (domain.List[ports.SessionRead], error) {
+	if r.batch != nil {
+		return r.batch.list(listKey{agentID, ports.SessionPage{Filter: f, Page: page}})
+	}
 	list := domain.List[ports.SessionRead]{Page: page}
 	where, args := sessionWhere(agentID, f)
-	count := "SELECT COUNT(*) FROM sessions s WHERE " + where
-	if f == (ports.SessionFilter{}) {
-		count = "SELECT COALESCE(MAX(s.ord), 0) FROM sessions s WHERE " + where
-	}
-	if err := r.row(count, args...).Scan(&list.Total); err != nil {
+	if err := r.row(countOf(where, f == (ports.SessionFilter{})), args...).Scan(&list.Total); err != nil {
 		return list, fmt.Errorf("count sessions of %s: %w", agentID, err)
 	}
 	places, err := r.places(ctx, where, args, page, list.Total, f == (ports.SessionFilter{}))
@@ -41,6 +40,14 @@ func (r sessions) List(
 	list.Items, err = r.reads(ctx, page.Size, where+" AND "+between,
 		append(args, places[0], places[len(places)-1])...)
 	return list, wrap("list sessions of "+agentID, err)
+}
+
+// countOf counts the sessions of a list. Every session of an agent has a number.
+func countOf(where string, every bool) string {
+	if every {
+		return "SELECT COALESCE(MAX(s.ord), 0) FROM sessions s WHERE " + where
+	}
+	return "SELECT COUNT(*) FROM sessions s WHERE " + where
 }
 
 // places lists the numbers of the sessions of a page, and the one after it.
@@ -118,8 +125,13 @@ func (r sessions) Live(ctx context.Context, agentID string) ([]string, error) {
 	return r.list(ctx, "live", `SELECT id FROM sessions WHERE agent_id = ?1 AND `+live+` ORDER BY ord`, agentID)
 }
 
+const holdsMoney = "s.held_trial + s.held_own > 0"
+
 func (r sessions) Holding(ctx context.Context, agentID string) ([]ports.SessionRead, error) {
-	holding, err := r.reads(ctx, 0, "s.held_trial + s.held_own > 0", agentID)
+	if r.batch != nil {
+		return r.batch.holdingOf(agentID)
+	}
+	holding, err := r.reads(ctx, 0, holdsMoney, agentID)
 	if err != nil {
 		return nil, fmt.Errorf("list sessions of %s that hold money: %w", agentID, err)
 	}

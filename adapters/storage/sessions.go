@@ -35,7 +35,8 @@ var (
 	loadSession = "SELECT " + sessionSelect + " FROM sessions s WHERE s.id = ?1"
 	getSession  = loadSession + " AND s.agent_id = ?2"
 
-	sessionReadFrom = "SELECT " + sessionSelect + ", " + usageColumns +
+	sessionReadFrom    = "SELECT " + sessionReadColumns
+	sessionReadColumns = sessionSelect + ", " + usageColumns +
 		", h.state FROM sessions s LEFT JOIN session_health h ON h.session = s.seq "
 	readSession = sessionReadFrom + "WHERE s.id = ?1 AND s.agent_id = ?2"
 )
@@ -66,14 +67,14 @@ func (r sessions) Put(_ context.Context, s session.Session) error {
 
 func (r sessions) Get(_ context.Context, agentID, id string) (session.Session, error) {
 	if r.batch != nil {
-		return r.batch.session(agentID, id)
+		return r.batch.session(r.batch.ownSession(agentID, id))
 	}
 	return scanSession(id, r.row(getSession+r.lock("s"), id, agentID))
 }
 
 func (r sessions) Load(_ context.Context, id string) (session.Session, error) {
 	if r.batch != nil {
-		return r.batch.session("", id)
+		return r.batch.session(r.batch.anySession(id))
 	}
 	return scanSession(id, r.row(loadSession+r.lock("s"), id))
 }

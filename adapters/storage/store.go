@@ -14,6 +14,7 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -99,7 +100,9 @@ type Store struct {
 	database database
 	update   func(ctx context.Context, fn func(*engine.Transaction) error) error
 	commits  []*committer       // SQLite's one, or those of PostgreSQL among which agents are divided
+	reads    []*reader          // of PostgreSQL, among which agents are divided
 	postgres *postgres.Database // the database, or nil
+	shares   *shares            // of its connections, by agent
 	orm      *gorm.DB
 	metrics  *metrics
 	clock    *clock
@@ -141,10 +144,12 @@ func (s *Store) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		s.shares = newShares(max(1, db.Slots()/2))
 		db.Retried = func(reason string) { s.metrics.retries.WithLabelValues(reason).Inc() }
 		s.database, s.postgres, s.update = db, db, s.onPostgres
 		for range lanes {
-			s.commits = append(s.commits, newCommitter(s.metrics, s.beginBatch, db.Update))
+			s.commits = append(s.commits, newCommitter(s.metrics, s.beginBatch, s.alone))
+			s.reads = append(s.reads, newReader(s))
 		}
 	} else {
 		db, err := sqlite.Open(ctx, s.config.Path, s.config.Readers)
@@ -187,6 +192,9 @@ func (s *Store) Close() (err error) {
 		for _, c := range s.commits {
 			c.close()
 		}
+		for _, r := range s.reads {
+			r.close()
+		}
 		if s.database != nil {
 			err = s.database.Close()
 		}
@@ -227,6 +235,11 @@ func (s *Store) SetJobInserter(insert JobInserter) { s.jobs.Store(&insert) }
 
 // View runs fn on a consistent read-only snapshot.
 func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+	if a := ports.AheadOf(ctx); a != nil && s.postgres != nil && batchable(a) {
+		if err := s.reads[laneOf(a)].view(ctx, a, fn); err != errAlone {
+			return s.database.Classify(ctx, err)
+		}
+	}
 	return s.read(ctx, s.database.View, fn)
 }
 
@@ -239,6 +252,11 @@ func (s *Store) read(
 	ctx context.Context, run func(context.Context, func(engine.Conn) error) error,
 	fn func(ctx context.Context, tx ports.Tx) error,
 ) error {
+	release, err := s.shares.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	return s.database.Classify(ctx, run(ctx, func(conn engine.Conn) error {
 		return fn(ctx, &tx{Conn: conn, store: s})
 	}))
@@ -257,18 +275,40 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 	}))
 }
 
-// lanes is the number of committers on PostgreSQL. While one waits for the server, another goes on.
+// lanes is the number of committers, and of readers, on PostgreSQL. While one waits for the server, another goes on.
 const lanes = 4
 
 // onPostgres runs a unit in the batch of its agent's committer if what it reads is known ahead.
 func (s *Store) onPostgres(ctx context.Context, fn func(*engine.Transaction) error) error {
 	a := ports.AheadOf(ctx)
-	if a == nil || !storable(a.Path) || !storable(a.Key) {
-		return s.postgres.Update(ctx, fn)
+	if a == nil || !batchable(a) {
+		return s.alone(ctx, fn)
 	}
+	return s.commits[laneOf(a)].do(ctx, fn)
+}
+
+// alone runs a unit on PostgreSQL in a transaction of its own.
+func (s *Store) alone(ctx context.Context, fn func(*engine.Transaction) error) error {
+	release, err := s.shares.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return s.postgres.Update(ctx, fn)
+}
+
+// laneOf returns the number of the committer and of the reader of an agent.
+func laneOf(a *ports.Ahead) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(a.Agent))
-	return s.commits[h.Sum32()%lanes].do(ctx, fn)
+	return int(h.Sum32() % lanes)
+}
+
+// batchable reports whether the server takes what is named: it would refuse the whole batch.
+func batchable(a *ports.Ahead) bool {
+	unstorable := func(text string) bool { return !storable(text) }
+	return storable(a.Path) && storable(a.Key) && !slices.ContainsFunc(a.Sessions, unstorable) &&
+		!slices.ContainsFunc(a.Health, unstorable)
 }
 
 // storable reports whether PostgreSQL keeps a text as it is.

@@ -36,6 +36,8 @@ const (
 		WHERE seq = ?1`
 	workerHealth = `SELECT w.seq, w.name, h.state FROM workers w LEFT JOIN worker_health h ON h.worker = w.seq
 		WHERE w.session = (SELECT seq FROM sessions WHERE id = ?1)`
+	workerHealthOf = `SELECT s.id, w.seq, w.name, h.state FROM workers w JOIN sessions s ON s.seq = w.session
+		LEFT JOIN worker_health h ON h.worker = w.seq WHERE s.id `
 	// putWorkerHealth finds the worker too: one that was removed keeps no state.
 	putWorkerHealth = `INSERT INTO worker_health (worker, state) SELECT seq, ?2 FROM workers WHERE seq = ?1
 		ON CONFLICT (worker) DO UPDATE SET state = excluded.state`
@@ -123,6 +125,11 @@ func (r workers) Changed(_ context.Context, sessionID string) error {
 	return r.noteChange("", sessionID)
 }
 
+func (r workers) Rotated(_ context.Context, sessionID string) error {
+	return r.later("count a rotation of a worker",
+		"UPDATE sessions SET worker_rotations = worker_rotations + 1 WHERE id = ?1", sessionID)
+}
+
 func (r workers) Delete(_ context.Context, id int64) error {
 	if err := r.later("drop the health of a worker", "DELETE FROM worker_health WHERE worker = ?1", id); err != nil {
 		return err
@@ -189,25 +196,31 @@ func (r workers) HealthOf(ctx context.Context, sessionIDs []string) (map[string]
 	if len(sessionIDs) == 0 {
 		return found, nil
 	}
+	if r.batch != nil {
+		return r.batch.workersOf(sessionIDs)
+	}
 	list, args := inTexts(sessionIDs)
-	err := r.rows(ctx, `SELECT s.id, w.seq, w.name, h.state FROM workers w JOIN sessions s ON s.seq = w.session
-		LEFT JOIN worker_health h ON h.worker = w.seq WHERE s.id IN `+list+" ORDER BY w.seq", args,
-		func(rows engine.Row) error {
-			var session string
-			var h ports.WorkerHealth
-			var blob []byte
-			if err := rows.Scan(&session, &h.ID, &h.Name, &blob); err != nil {
-				return err
-			}
-			var err error
-			h.State, err = fromHealthBlob(blob)
-			found[session] = append(found[session], h)
-			return err
-		})
+	err := r.rows(ctx, workerHealthOf+"IN "+list+" ORDER BY w.seq", args, loadWorkerHealth(found))
 	if err != nil {
 		return nil, fmt.Errorf("read the health of the workers of %d sessions: %w", len(sessionIDs), r.failed(err))
 	}
 	return found, nil
+}
+
+// loadWorkerHealth scans rows of workerHealthOf.
+func loadWorkerHealth(into map[string][]ports.WorkerHealth) func(engine.Row) error {
+	return func(row engine.Row) error {
+		var session string
+		var h ports.WorkerHealth
+		var blob []byte
+		if err := row.Scan(&session, &h.ID, &h.Name, &blob); err != nil {
+			return err
+		}
+		var err error
+		h.State, err = fromHealthBlob(blob)
+		into[session] = append(into[session], h)
+		return err
+	}
 }
 
 func (r workers) PutHealth(_ context.Context, id int64, s health.State, failed worker.Failure) error {

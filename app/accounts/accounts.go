@@ -190,7 +190,8 @@ func (a *Service) perMinute(agent account.Agent) int {
 // Info returns an account with its wallet.
 func (a *Service) Info(ctx context.Context, agentID string) (Info, error) {
 	var out Info
-	err := a.store.View(ctx, func(ctx context.Context, tx repos) error {
+	ahead := ports.Ahead{Agent: agentID, Money: true}
+	err := a.store.View(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx repos) error {
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {
 			return err

@@ -1,9 +1,12 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 
+	"agentproxy/domain"
 	"agentproxy/domain/session"
+	"agentproxy/domain/worker"
 	"agentproxy/ports"
 )
 
@@ -25,9 +28,9 @@ type Checked struct {
 	Protocol session.Protocol
 }
 
-// Check opens one connection through the exit of an active session to the
+// Check opens one connection through the exit of an active session, or of a worker of it, to the
 // service's own echo. It is free.
-func (u *Checks) Check(ctx context.Context, agentID, id string) (Checked, error) {
+func (u *Checks) Check(ctx context.Context, agentID, id, name string) (Checked, error) {
 	v, err := u.sessions.Read(ctx, agentID, id)
 	if err != nil {
 		return Checked{}, err
@@ -37,7 +40,12 @@ func (u *Checks) Check(ctx context.Context, agentID, id string) (Checked, error)
 		return Checked{}, session.ErrNotReady
 	case v.Status.Over():
 		return Checked{}, session.ErrOver.Msgf("the session is %s; create a new one", v.Status)
+	case name == "":
+	case v.Type == session.Static:
+		return Checked{}, domain.InvalidField("worker", "is for dynamic sessions; leave it out")
+	case !worker.IsName(name):
+		return Checked{}, domain.InvalidField("worker", "must be 1 to 32 letters, digits and _")
 	}
-	probe, err := u.prober.Probe(ctx, id)
-	return Checked{Probe: probe, Country: v.Location.Country, Protocol: v.Protocol}, err
+	probe, err := u.prober.Probe(ctx, id, name)
+	return Checked{Probe: probe, Country: cmp.Or(probe.Country, v.Location.Country), Protocol: v.Protocol}, err
 }

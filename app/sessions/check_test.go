@@ -16,7 +16,10 @@ import (
 
 type fakeProber struct{ err error }
 
-func (e fakeProber) Probe(context.Context, string) (ports.Probe, error) {
+func (e fakeProber) Probe(_ context.Context, _, worker string) (ports.Probe, error) {
+	if worker != "" {
+		return ports.Probe{ExitIP: "10.0.0.2", Country: "DE"}, e.err
+	}
 	return ports.Probe{ExitIP: "10.0.0.1", Latency: time.Millisecond}, e.err
 }
 
@@ -26,18 +29,25 @@ func TestCheck(t *testing.T) {
 	agent := w.Register()
 	v, later := w.Buy(agent, apptest.Local), w.Buy(agent, apptest.LocalAsync)
 	checks := sessions.NewChecks(w.Sessions, fakeProber{})
-	got, err := checks.Check(t.Context(), agent, v.ID)
+	got, err := checks.Check(t.Context(), agent, v.ID, "")
 	apptest.OK(t, err)
 	apptest.Equal(t, "seen", got, sessions.Checked{Probe: ports.Probe{ExitIP: "10.0.0.1", Latency: time.Millisecond}, Country: v.Location.Country, Protocol: session.HTTP})
-	_, err = checks.Check(t.Context(), agent, later.ID)
+	got, err = checks.Check(t.Context(), agent, v.ID, "w1")
+	apptest.OK(t, err)
+	apptest.Equal(t, "seen", got, sessions.Checked{Probe: ports.Probe{ExitIP: "10.0.0.2", Country: "DE"}, Country: "DE", Protocol: session.HTTP})
+	for id, name := range map[string]string{v.ID: "w-1", w.Buy(agent, apptest.Static).ID: "w1"} {
+		_, err = checks.Check(t.Context(), agent, id, name)
+		apptest.ErrorIs(t, err, domain.ErrInvalid)
+	}
+	_, err = checks.Check(t.Context(), agent, later.ID, "")
 	apptest.ErrorIs(t, err, session.ErrNotReady)
-	_, err = checks.Check(t.Context(), w.Register(), v.ID)
+	_, err = checks.Check(t.Context(), w.Register(), v.ID, "")
 	apptest.ErrorIs(t, err, session.ErrNotFound)
-	_, err = sessions.NewChecks(w.Sessions, fakeProber{ports.ErrProvider}).Check(t.Context(), agent, v.ID)
+	_, err = sessions.NewChecks(w.Sessions, fakeProber{ports.ErrProvider}).Check(t.Context(), agent, v.ID, "")
 	apptest.ErrorIs(t, err, ports.ErrProvider)
 	_, err = w.Sessions.Terminate(t.Context(), agent, v.ID)
 	apptest.OK(t, err)
-	_, err = checks.Check(t.Context(), agent, v.ID)
+	_, err = checks.Check(t.Context(), agent, v.ID, "")
 	apptest.ErrorIs(t, err, session.ErrOver)
 }
 

@@ -119,7 +119,8 @@ func (v View) with(workers []ports.WorkerHealth) View {
 func (u *Service) Read(ctx context.Context, agentID, id string) (View, error) {
 	var r ports.SessionRead
 	var workers map[string][]ports.WorkerHealth
-	err := u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+	ahead := ports.Ahead{Agent: agentID, Sessions: []string{id}}
+	err := u.store.View(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx Repos) (err error) {
 		if r, err = tx.Sessions().Read(ctx, agentID, id); err == nil {
 			workers, err = workersOf(ctx, tx, r)
 		}
@@ -144,7 +145,8 @@ type List struct {
 func (u *Service) List(ctx context.Context, in List) (domain.List[View], error) {
 	var reads domain.List[ports.SessionRead]
 	var workers map[string][]ports.WorkerHealth
-	err := u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+	ahead := ports.Ahead{Agent: in.AgentID, List: &ports.SessionPage{Filter: in.Filter, Page: in.Page}}
+	err := u.store.View(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx Repos) (err error) {
 		if reads, err = tx.Sessions().List(ctx, in.AgentID, in.Filter, in.Page); err == nil {
 			workers, err = workersOf(ctx, tx, reads.Items...)
 		}

@@ -27,6 +27,7 @@ type Observer struct {
 
 	mu       sync.Mutex
 	sessions map[of]*observations
+	workers  int // of the keys of sessions
 	budgets  freeBudgets
 	peers    peers
 }
@@ -55,7 +56,8 @@ type observations struct {
 const (
 	feedLimit        = 256     // events a session keeps between two flushes
 	readyLimit       = 4096    // evidence a session keeps between two flushes
-	observedSessions = 100_000 // sessions between two flushes
+	observedSessions = 100_000 // sessions and workers between two flushes
+	observedWorkers  = 50_000  // of these, so that fleets leave room for every session
 )
 
 // add buffers one observation. It drops the oldest if no flush keeps up.
@@ -86,13 +88,17 @@ func (o *Observer) add(id, agent string, e eventlog.Event, evidence health.Event
 	}
 }
 
-// of returns the observations of a session, or nil if there are too many
-// sessions. The caller holds mu.
+// of returns the observations of a session or worker, or nil if there are too many. The caller
+// holds mu.
 func (o *Observer) of(id of) *observations {
 	s := o.sessions[id]
-	if s == nil && len(o.sessions) < observedSessions {
-		s = &observations{}
-		o.sessions[id] = s
+	if s != nil || len(o.sessions) >= observedSessions || id.worker != "" && o.workers >= observedWorkers {
+		return s
+	}
+	s = &observations{}
+	o.sessions[id] = s
+	if id.worker != "" {
+		o.workers++
 	}
 	return s
 }
@@ -138,6 +144,9 @@ func (o *Observer) drain(now time.Time) []batch {
 		if len(s.feed) == 0 && len(s.ready) == 0 {
 			if s.ring.Len() == 0 && s.free.idle(now) {
 				delete(o.sessions, id)
+				if id.worker != "" {
+					o.workers--
+				}
 			}
 			continue
 		}

@@ -235,7 +235,8 @@ type HealthView struct {
 func (t *Service) Health(ctx context.Context, agentID, id string) (HealthView, error) {
 	var r ports.HealthRead
 	var workers map[string][]ports.WorkerHealth
-	err := t.store.View(ctx, func(ctx context.Context, tx repos) error {
+	ahead := ports.Ahead{Agent: agentID, Health: []string{id}}
+	err := t.store.View(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx repos) error {
 		reads, err := tx.Health().Get(ctx, agentID, []string{id})
 		if err != nil {
 			return err

@@ -134,7 +134,7 @@ func (c *crew) room(m Make) error {
 	}
 	free := 0
 	for _, a := range c.crowd.Exits(m.Location) {
-		if c.unique[a] == 0 {
+		if c.unique[a] == 0 && c.present(session.Exit{IP: a}) {
 			free++
 		}
 	}
@@ -327,6 +327,12 @@ func (c *crew) rotate(ctx context.Context, in Rotate, now time.Time) error {
 		if err := c.tx.Workers().PutHealth(ctx, w.ID, states[i].State, worker.Failure{}); err != nil {
 			return err
 		}
+	}
+	if err := c.tx.Counters().Add(ctx, c.session.AgentID, ports.Tally{Rotations: 1}); err != nil {
+		return err
+	}
+	if err := c.tx.Workers().Rotated(ctx, c.session.ID); err != nil {
+		return err
 	}
 	err = notify.SessionChanged(ctx, c.tx, c.service.ids, now, webhook.SessionRotated, c.session,
 		"reason", string(in.Reason), "worker", w.Name)

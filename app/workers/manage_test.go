@@ -78,11 +78,18 @@ func TestARotatedWorkerMoves(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	apptest.Equal(t, "told", told.Take(), "session "+v.ID)
+	rotations := func() int64 {
+		o, err := w.Stats.Overview(t.Context(), agent)
+		apptest.OK(t, err)
+		return o.Rotations
+	}
+	apptest.Equal(t, "rotations of the account", rotations(), 1)
 	again, replayed, err := w.Workers.Rotate(t.Context(), in)
 	apptest.OK(t, err)
 	if !replayed || again.Exit != got.Exit {
 		t.Errorf("repeated: %v %+v", replayed, again)
 	}
+	apptest.Equal(t, "rotations after the repetition", rotations(), 1)
 	apptest.Equal(t, "the other worker", mustUse(w, v.ID, "-session-b"), b)
 	apptest.Equal(t, "the session", w.Read(agent, v.ID).Exits[0], v.Exits[0])
 	list, err := w.Sessions.Events(t.Context(), agent, v.ID, domain.Page{Number: 1, Size: 1})
@@ -91,7 +98,7 @@ func TestARotatedWorkerMoves(t *testing.T) {
 		t.Errorf("the feed has %+v", e)
 	}
 	// The use after a rotation may change the words, and only that.
-	if x := mustUse(w, v.ID, "-country-de-session-a-ttl-1h"); x.Location.Country != "DE" || x.TTL != time.Hour {
+	if x := mustUse(w, v.ID, "-country-de-session-a-ttl-1h"); x.Location.Country != "DE" || x.TTL != time.Hour || x.Exit != got.Exit {
 		t.Errorf("%+v", x)
 	}
 	_, err = use(w, v.ID, "-country-fr-session-a")

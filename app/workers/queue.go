@@ -14,6 +14,7 @@ type request struct {
 	sessionID string
 	words     worker.Words
 	crowd     fulfilment.Crowd
+	gone      *worker.Worker // as it was when its exit was found to be gone; nil if nothing was found
 }
 
 type result struct {

@@ -2,25 +2,48 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
+	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
 	"agentproxy/domain/worker"
 )
 
-// useAll makes or changes the workers of requests in one unit of work.
+// useAll makes or changes the workers of requests in one unit of work. Should a session make that
+// fail, each session has a unit of its own, so that it fails alone.
 func (u *Service) useAll(ctx context.Context, requests []request) []result {
-	var results []result
-	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
-		results = make([]result, len(requests))
-		of := map[string][]int{}
-		for i, r := range requests {
-			of[r.sessionID] = append(of[r.sessionID], i)
+	of := map[string][]int{}
+	for i, r := range requests {
+		of[r.sessionID] = append(of[r.sessionID], i)
+	}
+	ids, results := slices.Sorted(maps.Keys(of)), make([]result, len(requests))
+	err := u.useOf(ctx, ids, of, requests, results)
+	if err == nil {
+		return results
+	}
+	apart := len(ids) > 1 && !errors.Is(err, domain.ErrUnavailable) && ctx.Err() == nil
+	for _, id := range ids {
+		if apart {
+			err = u.useOf(ctx, []string{id}, of, requests, results)
 		}
-		ids := slices.Sorted(maps.Keys(of))
+		if err != nil {
+			for _, i := range of[id] {
+				results[i] = result{err: err}
+			}
+		}
+	}
+	return results
+}
+
+// useOf answers the requests of some sessions in one unit of work.
+func (u *Service) useOf(
+	ctx context.Context, ids []string, of map[string][]int, requests []request, results []result,
+) error {
+	return u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		if err := tx.Sessions().Lock(ctx, ids); err != nil {
 			return err
 		}
@@ -30,7 +53,7 @@ func (u *Service) useAll(ctx context.Context, requests []request) []result {
 				return err
 			}
 			for _, i := range of[id] {
-				w, err := c.use(ctx, requests[i].words)
+				w, err := c.use(ctx, requests[i])
 				if err != nil && !isRefusal(err) {
 					return err
 				}
@@ -39,17 +62,11 @@ func (u *Service) useAll(ctx context.Context, requests []request) []result {
 		}
 		return nil
 	})
-	if err != nil {
-		results = make([]result, len(requests))
-		for i := range results {
-			results[i].err = err
-		}
-	}
-	return results
 }
 
 // use returns the worker of a name as this use finds it, and stores what changes by it.
-func (c *crew) use(ctx context.Context, words worker.Words) (worker.Worker, error) {
+func (c *crew) use(ctx context.Context, r request) (worker.Worker, error) {
+	words := r.words
 	if err := c.session.MayRotate(); err != nil {
 		return worker.Worker{}, err
 	}
@@ -73,7 +90,7 @@ func (c *crew) use(ctx context.Context, words worker.Words) (worker.Worker, erro
 			return worker.Worker{}, err
 		}
 	}
-	gone := !c.present(w.Exit)
+	gone := !c.present(w.Exit) || r.gone != nil && r.gone.ID == w.ID && r.gone.Turn == w.Turn
 	switch {
 	case gone && w.Strict:
 		w.Lost = true
@@ -95,7 +112,7 @@ func (c *crew) use(ctx context.Context, words worker.Words) (worker.Worker, erro
 		if err := c.lost(ctx, before, w); err != nil && !isRefusal(err) {
 			return worker.Worker{}, err
 		}
-	case w.Due(c.now) || w.Location != before.Location:
+	case w.Due(c.now) || w.Location != before.Location && !c.placed(w):
 		if exit, ok := c.exitFor(w, w.Exit); ok {
 			w = w.Move(exit, c.now)
 		} else {
@@ -103,6 +120,13 @@ func (c *crew) use(ctx context.Context, words worker.Words) (worker.Worker, erro
 		}
 	}
 	return w, c.put(ctx, before, w)
+}
+
+// placed reports whether the exit of a worker is in its place: after a rotation it is not given up for
+// a place that it is in. A seller is asked for another one, because a session there may keep the place
+// that it began with.
+func (c *crew) placed(w worker.Worker) bool {
+	return c.crowd.Local() && slices.Contains(c.crowd.Exits(w.Location), w.Exit.IP)
 }
 
 // change gives a worker that was rotated the settings that its next use asks for.
@@ -121,17 +145,20 @@ func (c *crew) change(w *worker.Worker, words worker.Words) error {
 	return c.ask(*w)
 }
 
-// lost lists in the feed that the exit of a worker is gone. It returns worker.ErrExitLost for a worker
-// that gets no other.
+// lost lists in the feed that the exit of a worker is gone, and notifies every replica. It returns
+// worker.ErrExitLost for a worker that gets no other.
 func (c *crew) lost(ctx context.Context, before, after worker.Worker) error {
 	e := c.event(eventlog.ExitLost, after, c.now)
 	e.Code = worker.ErrExitLost.Code
-	e.Message = "the exit " + exitText(before.Exit) + " is gone"
 	e.ExitIP = exitText(before.Exit)
+	e.Message = "the exit " + named(before.Exit, "of this worker") + " is gone"
 	if !after.Lost {
-		e.Message += "; the worker moved to " + exitText(after.Exit)
+		e.Message += "; the worker moved to " + named(after.Exit, "another one")
 	}
 	if err := c.tx.Events().Append(ctx, c.session.ID, []eventlog.Event{e}); err != nil {
+		return err
+	}
+	if err := c.tx.Workers().Changed(ctx, c.session.ID); err != nil {
 		return err
 	}
 	if after.Lost {
@@ -143,6 +170,14 @@ func (c *crew) lost(ctx context.Context, before, after worker.Worker) error {
 func (c *crew) event(what string, w worker.Worker, now time.Time) eventlog.Event {
 	return eventlog.Event{ID: c.service.ids.New(eventlog.IDPrefix), At: now, Source: eventlog.Service, Type: what,
 		LatencyMS: -1, ExitIP: exitText(w.Exit), Worker: w.Name}
+}
+
+// named returns the address of an exit, or what it is where the seller does not report the address.
+func named(e session.Exit, what string) string {
+	if !e.IP.IsValid() {
+		return what
+	}
+	return e.IP.String()
 }
 
 // exitText returns the address of an exit; empty if it is not known.

@@ -56,8 +56,11 @@ func (u *Service) Worker(ctx context.Context, sessionID string, words worker.Wor
 		return u.anywhere(s, crowd, words)
 	}
 	w := found
-	if w.ID == 0 || w.Changeable || w.Lost || w.Due(u.clock.Now()) || w.Differs(words) != "" || !crowd.Has(w.Exit) {
-		if w, err = u.first.use(ctx, request{sessionID, words, crowd}); err != nil {
+	if w.Lost && w.Differs(words) == "" {
+		return traffic.WorkerRoute{}, worker.ErrExitLost
+	}
+	if w.ID == 0 || w.Changeable || w.Due(u.clock.Now()) || w.Differs(words) != "" || !crowd.Has(w.Exit) {
+		if w, err = u.first.use(ctx, request{sessionID, words, crowd, nil}); err != nil {
 			return traffic.WorkerRoute{}, err
 		}
 	}
@@ -116,19 +119,20 @@ func (u *Service) anywhere(s session.Session, crowd fulfilment.Crowd, words work
 	return traffic.WorkerRoute{Fresh: fresh}, err
 }
 
-// Lost is called after a connection from the exit of a worker failed, perhaps because this host has no such
-// address. If that is so, the worker gets another exit, or, if it is strict, worker.ErrExitLost is
-// returned.
-func (u *Service) Lost(ctx context.Context, sessionID, name string) error {
-	s, w, err := u.read(ctx, sessionID, name)
-	if err != nil || w.ID == 0 {
+// Lost is called after a connection from the exit of a worker failed: because its seller reports that the
+// exit is gone, or perhaps because this host has no such address. If the exit is gone, the worker gets
+// another one, or, if it is strict, worker.ErrExitLost is returned. A worker that moved meanwhile is
+// left alone.
+func (u *Service) Lost(ctx context.Context, lost worker.Worker) error {
+	s, w, err := u.read(ctx, lost.SessionID, lost.Name)
+	if err != nil || w.ID != lost.ID || w.Turn != lost.Turn {
 		return err
 	}
 	crowd, err := u.access.Crowd(ctx, s)
-	if err != nil || crowd.Binds(w.Exit) {
+	if err != nil || crowd.Local() && crowd.Binds(w.Exit) {
 		return err
 	}
-	_, err = u.first.use(ctx, request{sessionID, worker.Words{Name: name}, crowd})
+	_, err = u.first.use(ctx, request{w.SessionID, worker.Words{Name: w.Name}, crowd, &lost})
 	return err
 }
 

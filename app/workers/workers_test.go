@@ -215,10 +215,10 @@ func TestAnExitThatCanBeBoundIsNotLost(t *testing.T) {
 	w := apptest.New(t)
 	v := w.Buy(w.Register(), apptest.Local)
 	x := mustUse(w, v.ID, "-session-a-strict")
-	apptest.OK(t, w.Workers.Lost(t.Context(), v.ID, "a"))
+	apptest.OK(t, w.Workers.Lost(t.Context(), x))
 	apptest.Equal(t, "the worker", mustUse(w, v.ID, "-session-a"), x)
 	w.Unbind(x.Exit.IP)
-	apptest.ErrorIs(t, w.Workers.Lost(t.Context(), v.ID, "a"), worker.ErrExitLost)
+	apptest.ErrorIs(t, w.Workers.Lost(t.Context(), x), worker.ErrExitLost)
 	_, err := use(w, v.ID, "-session-a")
 	apptest.ErrorIs(t, err, worker.ErrExitLost)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,10 +13,8 @@ import (
 
 type renewCommand struct {
 	one
-	Days    int    `help:"Days; the session's own number is the default."`
-	MaxCost string `name:"max-cost" help:"US dollars; a dearer renewal is refused. Needed unless a terminal can ask."`
-	Yes     bool   `help:"Do not ask on a terminal."`
-	ID      string `name:"id" help:"The same text renews once; a new one is made otherwise."`
+	payment
+	Days int `help:"Days; the session's own number is the default."`
 }
 
 // Run buys more days of a static session. Without --max-cost it asks on a terminal, and refuses in a pipe.
@@ -31,30 +28,18 @@ func (o renewCommand) Run(ctx context.Context, c *commands, s streams) error {
 		body["duration_days"] = o.Days
 	}
 	path := "/sessions/" + url.PathEscape(o.Session) + "/renew"
-	if o.MaxCost == "" {
-		if o.Yes || !isTerminal(s.in) {
-			return fmt.Errorf("%w: give --max-cost USD, the most that this renewal may cost", errMisuse)
-		}
-		var cost quoteData
-		if _, err := service.read(ctx, "POST", path+"?dry_run=true", "", body, &cost); err != nil {
-			return err
-		}
-		if !agrees(s, fmt.Sprintf("This costs %s USD. Renew? [y/N] ", cost.Cost)) {
-			return fmt.Errorf("%w: nothing was renewed", errMisuse)
-		}
-		o.MaxCost = cost.Cost.String()
+	most, err := o.bound(ctx, service, s, path, body)
+	if err != nil {
+		return err
 	}
-	body["max_cost"] = json.Number(o.MaxCost)
+	body["max_cost"] = json.Number(most)
 	if _, err := json.Marshal(body); err != nil {
 		return fmt.Errorf("%w: --max-cost takes a number", errMisuse)
 	}
-	if o.ID == "" {
-		o.ID = "apx-" + rand.Text()
-	}
 	var d sessionData
-	data, err := service.read(ctx, "POST", path, o.ID, body, &d)
+	data, err := o.pay(ctx, service, path, body, &d)
 	if err != nil {
-		return fmt.Errorf("%w (to repeat this renewal: --id %s)", err, o.ID)
+		return err
 	}
 	return c.show(s, data, func(w io.Writer) { table(w, sessionHeader, [][]string{d.row()}) })
 }
@@ -64,6 +49,7 @@ type reportCommand struct {
 	Event  string `arg:"" help:"success, http_error, captcha, timeout, block, rate_limit or custom."`
 	Status int    `help:"The status of the answer."`
 	Host   string `help:"The host of the target."`
+	Worker string `help:"Whose request it was; the session's own exit otherwise."`
 }
 
 // Run reports what came of a request, and prints what follows from it.
@@ -78,6 +64,9 @@ func (o reportCommand) Run(ctx context.Context, c *commands, s streams) error {
 	}
 	if o.Host != "" {
 		body["target_host"] = o.Host
+	}
+	if o.Worker != "" {
+		body["worker"] = o.Worker
 	}
 	var d struct {
 		Health struct {
@@ -97,7 +86,7 @@ func (o reportCommand) Run(ctx context.Context, c *commands, s streams) error {
 
 type checkCommand struct {
 	one
-	Worker string `help:"Fetch through a worker; with --url."`
+	Worker string `help:"Through the exit of this worker."`
 	URL    string `name:"url" help:"Fetch this page through the session, which is charged."`
 }
 
@@ -105,9 +94,6 @@ type checkCommand struct {
 func (o checkCommand) Run(ctx context.Context, c *commands, s streams) error {
 	if o.URL != "" {
 		return o.fetch(ctx, c, s)
-	}
-	if o.Worker != "" {
-		return fmt.Errorf("%w: --worker needs --url", errMisuse)
 	}
 	service, err := open()
 	if err != nil {
@@ -118,7 +104,11 @@ func (o checkCommand) Run(ctx context.Context, c *commands, s streams) error {
 		Country *string `json:"country"`
 		MS      int     `json:"latency_ms"`
 	}
-	data, err := service.read(ctx, "POST", "/sessions/"+url.PathEscape(o.Session)+"/check", "", map[string]any{}, &d)
+	path := "/sessions/" + url.PathEscape(o.Session) + "/check"
+	if o.Worker != "" {
+		path += "?" + url.Values{"worker": {o.Worker}}.Encode()
+	}
+	data, err := service.read(ctx, "POST", path, "", map[string]any{}, &d)
 	if err != nil {
 		return err
 	}

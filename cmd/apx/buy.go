@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -124,9 +122,7 @@ func (q quoteCommand) Run(ctx context.Context, c *commands, s streams) error {
 
 type buyCommand struct {
 	purchase
-	MaxCost string `name:"max-cost" help:"US dollars; a dearer purchase is refused. Needed unless a terminal can ask."`
-	Yes     bool   `help:"Do not ask on a terminal."`
-	ID      string `name:"id" help:"The same text buys once; a new one is made otherwise."`
+	payment
 }
 
 // Run buys a session. Without --max-cost it asks on a terminal, and refuses in a pipe.
@@ -135,42 +131,21 @@ func (b buyCommand) Run(ctx context.Context, c *commands, s streams) error {
 	if err != nil {
 		return err
 	}
-	if b.MaxCost == "" {
-		if b.Yes || !isTerminal(s.in) {
-			return fmt.Errorf("%w: give --max-cost USD, the most that this purchase may cost", errMisuse)
-		}
-		body, err := b.body("")
-		if err != nil {
-			return err
-		}
-		var cost quoteData
-		if _, err := service.read(ctx, "POST", "/sessions?dry_run=true", "", body, &cost); err != nil {
-			return err
-		}
-		if !agrees(s, fmt.Sprintf("This costs %s USD. Buy it? [y/N] ", cost.Cost)) {
-			return fmt.Errorf("%w: nothing was bought", errMisuse)
-		}
-		b.MaxCost = cost.Cost.String()
-	}
-	body, err := b.body(b.MaxCost)
+	body, err := b.body("")
 	if err != nil {
 		return err
 	}
-	if b.ID == "" {
-		b.ID = "apx-" + rand.Text()
+	most, err := b.bound(ctx, service, s, "/sessions", body)
+	if err != nil {
+		return err
+	}
+	if body, err = b.body(most); err != nil {
+		return err
 	}
 	var bought sessionData
-	data, err := service.read(ctx, "POST", "/sessions", b.ID, body, &bought)
+	data, err := b.pay(ctx, service, "/sessions", body, &bought)
 	if err != nil {
-		return fmt.Errorf("%w (to repeat this purchase: --id %s)", err, b.ID)
+		return err
 	}
 	return c.show(s, data, func(w io.Writer) { fmt.Fprintf(w, "%s\t%s\n", bought.ID, bought.Status) })
-}
-
-// agrees asks a person.
-func agrees(s streams, question string) bool {
-	fmt.Fprint(s.err, question)
-	line, _ := bufio.NewReader(s.in).ReadString('\n')
-	answer := strings.ToLower(strings.TrimSpace(line))
-	return answer == "y" || answer == "yes"
 }

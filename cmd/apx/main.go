@@ -31,7 +31,8 @@ type commands struct {
 	Env          envCommand          `cmd:"" help:"Lines for a shell to evaluate, with the password."`
 	URL          urlCommand          `cmd:"" name:"url" help:"The proxy's address, with the password."`
 	Connect      connectCommand      `cmd:"" help:"What to write so that a client uses a session."`
-	Rotate       rotateCommand       `cmd:"" help:"Change the exit of a dynamic session."`
+	Workers      workersCommand      `cmd:"" help:"Workers of a dynamic session, each with an exit of its own: makes them, or lists them all."`
+	Rotate       rotateCommand       `cmd:"" help:"Change the exit of a dynamic session, or of a worker of it."`
 	Explain      explainCommand      `cmd:"" help:"Why a request failed: joins what the client saw with what the gateway saw."`
 	Check        checkCommand        `cmd:"" help:"Try one connection through a session."`
 	Renew        renewCommand        `cmd:"" help:"Extend a static session."`

@@ -101,14 +101,18 @@ func (o showCommand) Run(ctx context.Context, c *commands, s streams) error {
 
 type rotateCommand struct {
 	one
+	Worker string `help:"Move this worker alone."`
 	Reason string `help:"http_403, http_429, captcha, timeout, block, scheduled or manual."`
 }
 
-// Run gives a session another exit.
+// Run gives a session or a worker another exit.
 func (o rotateCommand) Run(ctx context.Context, c *commands, s streams) error {
 	body := map[string]any{}
 	if o.Reason != "" {
 		body["reason"] = o.Reason
+	}
+	if o.Worker != "" {
+		return o.rotateWorker(ctx, c, s, o.Worker, body)
 	}
 	return o.act(ctx, c, s, "POST", "/rotate", body)
 }

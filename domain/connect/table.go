@@ -154,6 +154,7 @@ func main() {
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 )
@@ -169,8 +170,9 @@ func main() {
 		if err != nil {
 			panic(err)
 		}
+		body, err := io.ReadAll(r.Body)
 		r.Body.Close()
-		fmt.Println(name, r.StatusCode)
+		fmt.Println(name, r.StatusCode, string(body), err)
 	}
 }`},
 	{"env", "sh", "", `export HTTP_PROXY='{URL}' HTTPS_PROXY='{URL}' ALL_PROXY='{URL}'

@@ -161,6 +161,9 @@ type Endpoint struct {
 	// Trusted: the operator named the host. One that a provider's answer named is
 	// judged like a target before it is dialled.
 	Trusted bool
+	// LostStatus is the HTTP status of CONNECT by which the proxy reports that the exit of a session
+	// is gone and is not replaced; 0 if it does not report it.
+	LostStatus int
 }
 
 // String hides the credential, of which the user name may be a part.

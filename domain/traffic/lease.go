@@ -80,6 +80,7 @@ func Renew(u Usage, l Lease, ask Ask, now time.Time) (Delta, Lease, Grant) {
 	}
 	// A gateway never relays beyond its grant; should a faulty one claim to,
 	// the excess is its loss, not the agent's.
+	l.Workers = forgetWorkers(l.Workers, ask.Forget)
 	over := d.Up + d.Down - l.Unused()
 	if over > 0 {
 		cut := min(d.Down, over)

@@ -50,6 +50,7 @@ type Ask struct {
 	Connections int64
 	Workers     []WorkerUse // those whose counters changed since the last answer
 	Tell        []int64     // workers whose bytes the answer is to have
+	Forget      []int64     // workers that were removed, and are in no ask any more
 	Want        int64       // unused bytes to hold after this ask; less than now gives back
 	Close       bool        // the last ask of the lease: everything unused goes back
 }

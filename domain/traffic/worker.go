@@ -12,6 +12,14 @@ type WorkerUse struct {
 	Open                  int64 // connections now, which is no counter
 }
 
+// forgetWorkers returns the counters without those of some workers.
+func forgetWorkers(stored []WorkerUse, ids []int64) []WorkerUse {
+	if len(ids) == 0 || len(stored) == 0 {
+		return stored
+	}
+	return slices.DeleteFunc(slices.Clone(stored), func(w WorkerUse) bool { return slices.Contains(ids, w.ID) })
+}
+
 // renewWorkers returns what moved since a lease was stored, and the counters after it. Counters that
 // went backwards change nothing. What workers moved is part of what the session moved; if it is more,
 // nothing is counted by worker.

@@ -64,3 +64,23 @@ func TestWorkersAreNotCountedBeyondTheSession(t *testing.T) {
 		}
 	}
 }
+
+// A lease has no counters of workers that its gateway forgot, and an ask from before, which comes late,
+// brings none back.
+func TestForgottenWorkersLeaveTheLease(t *testing.T) {
+	t.Parallel()
+	l := newLedger(0)
+	l.ask(traffic.Ask{SessionID: "s", Lease: "l", Want: traffic.MaxLease})
+	old := traffic.Ask{SessionID: "s", Lease: "l", Up: 30, Want: traffic.MaxLease, Workers: []traffic.WorkerUse{{ID: 1, Up: 10}, {ID: 2, Up: 20}}}
+	l.ask(old)
+	d, _ := l.ask(traffic.Ask{SessionID: "s", Lease: "l", Up: 45, Want: traffic.MaxLease, Forget: []int64{1}, Workers: []traffic.WorkerUse{{ID: 2, Up: 25}}})
+	if diff := cmp.Diff([]traffic.WorkerUse{{ID: 2, Up: 5}}, d.Workers); diff != "" {
+		t.Error(diff)
+	}
+	if d, _ := l.ask(old); d.Workers != nil {
+		t.Errorf("counted again: %+v", d.Workers)
+	}
+	if diff := cmp.Diff([]traffic.WorkerUse{{ID: 2, Up: 25}}, l.leases["l"].Workers); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -74,7 +74,7 @@ var rules = map[string]string{
 		SUM(connections) n, SUM(charged) c, SUM(refunded) r FROM usage_hours GROUP BY session_id) h ON h.session_id = s.id
 		WHERE (s.up, s.down, s.connections, s.charged_trial + s.charged_own, s.refunded_trial + s.refunded_own) IS DISTINCT FROM
 		(COALESCE(u, 0), COALESCE(d, 0), COALESCE(n, 0), COALESCE(c, 0), COALESCE(r, 0))`,
-	"the bytes of an agent are those of its sessions": `SELECT agent_id FROM (SELECT agent_id, SUM(up + down) b, SUM(rotations) r
+	"the bytes of an agent are those of its sessions": `SELECT agent_id FROM (SELECT agent_id, SUM(up + down) b, SUM(rotations + worker_rotations) r
 		FROM sessions GROUP BY agent_id) s LEFT JOIN counters c USING (agent_id)
 		WHERE (b, r) IS DISTINCT FROM (COALESCE(c.bytes, 0), COALESCE(c.rotations, 0))`,
 }

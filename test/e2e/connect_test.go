@@ -57,6 +57,21 @@ func secureSite(t *testing.T) (address string, env []string) {
 	return "https://localhost:" + port, env
 }
 
+// workersApart makes workers with an exit of their own each, and returns the exits.
+func (s *service) workersApart(key, id, body string) (exits []string) {
+	s.t.Helper()
+	var made struct {
+		Items []struct {
+			Exit string `json:"exit_ip"`
+		} `json:"items"`
+	}
+	s.must(201, "POST", "/sessions/"+id+"/workers", key, body).into(s.t, &made)
+	for _, w := range made.Items {
+		exits = append(exits, w.Exit)
+	}
+	return exits
+}
+
 // TestSnippetsConnect runs what the service answers, with the target put in, and nothing else changed.
 func TestSnippetsConnect(t *testing.T) {
 	t.Parallel()
@@ -70,6 +85,7 @@ func TestSnippetsConnect(t *testing.T) {
 	id := s.dynamic(key, "0.1")
 	target, env := secureSite(t)
 	exit := s.exitOf(s.proxyAt(key, id).String())
+	apart := s.workersApart(key, id, `{"count":2,"country":"US","unique_exits":true}`)
 	for _, c := range []struct {
 		client string
 		file   string
@@ -105,21 +121,31 @@ func TestSnippetsConnect(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			var answer struct{ Snippet string }
-			s.must(200, "GET", "/sessions/"+id+"/connect?client="+c.client, key, "").into(t, &answer)
-			text := strings.ReplaceAll(answer.Snippet, "https://example.com", target)
-			if c.client == "env" {
-				text += "\ncurl -s " + target
+			run := func(query, more string) string {
+				var answer struct{ Snippet string }
+				s.must(200, "GET", "/sessions/"+id+"/connect?client="+c.client+query, key, "").into(t, &answer)
+				text := strings.ReplaceAll(answer.Snippet, "https://example.com", target)
+				if c.client == "env" {
+					text += more
+				}
+				path := filepath.Join(dir, c.file)
+				succeeds(t, os.WriteFile(path, []byte(text), 0o600))
+				cmd := exec.CommandContext(t.Context(), c.run[0], append(c.run[1:], path)...)
+				cmd.Env = append(os.Environ(), env...)
+				out, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Errorf("%s: %v\n%s", query, err, out)
+				}
+				return string(out)
 			}
-			path := filepath.Join(dir, c.file)
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
+			if out := run("", "\ncurl -s "+target); !strings.Contains(out, "reached from "+exit) {
+				t.Errorf("want the exit %s, it printed\n%s", exit, out)
 			}
-			cmd := exec.CommandContext(t.Context(), c.run[0], append(c.run[1:], path)...)
-			cmd.Env = append(os.Environ(), env...)
-			out, err := cmd.CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "reached from "+exit) {
-				t.Errorf("%v; want the exit %s, it printed\n%s", err, exit, out)
+			out := run("&workers=2&country=US", "\nfor name in w1 w2; do use_worker $name; curl -s "+target+"; done")
+			for _, exit := range apart {
+				if strings.Count(out, "reached from "+exit) != 1 {
+					t.Errorf("want each of the exits %v, it printed\n%s", apart, out)
+				}
 			}
 		})
 	}

@@ -108,6 +108,9 @@ func TestAPersonUsesTheConsole(t *testing.T) {
 	// By keyboard alone, and without scripts: the field has the focus.
 	b.scripts(false)
 	b.visit("/console/money")
+	for evaluate[string](b, `document.activeElement.id`) != "api_key" {
+		b.do(chromedp.Sleep(10 * time.Millisecond)) // the browser sets the focus after the page is loaded
+	}
 	b.do(chromedp.KeyEvent(key+"\r"), chromedp.WaitReady(chromedp.ID("ledger")))
 	if got := b.text("balance"); got != "$10.00" {
 		t.Errorf("without scripts the balance is %q", got)

@@ -237,6 +237,7 @@ func useEveryTool(t *testing.T, c *mcp.ClientSession) {
 	if a := use(t, c, "list_sessions", map[string]any{"type": "dynamic"}); a.num("total") < 1 {
 		t.Errorf("listed %s", a.text)
 	}
+	useWorkers(t, c, session)
 	useStatic(t, c)
 	ended := use(t, c, "end_session", one)
 	if ended.str("status") != "terminated" || ended.fields["cost"].(map[string]any)["held"] != 0.0 {
@@ -257,6 +258,36 @@ func useEveryTool(t *testing.T, c *mcp.ClientSession) {
 	near := refusal(t, c, "quote", "INSUFFICIENT_BALANCE", map[string]any{"product_no": "dyn_fast_1", "traffic_gb": 900})
 	if near.fields["details"].(map[string]any)["nearest"] == nil {
 		t.Errorf("nothing is near: %s", near.text)
+	}
+}
+
+// useWorkers uses workers of a dynamic session: it connects them, tries and rotates one, and reports for it.
+func useWorkers(t *testing.T, c *mcp.ClientSession, session string) {
+	t.Helper()
+	a := use(t, c, "connect", map[string]any{"session_id": session, "client": "requests", "workers": "100", "country": "US"})
+	if name := a.str("username"); !strings.HasSuffix(name, "-country-us-session-w1") || !strings.Contains(a.str("snippet"), `"w100"`) {
+		t.Errorf("connected %s", a.text)
+	}
+	worker := map[string]any{"session_id": session, "worker": "w1"}
+	refusal(t, c, "rotate", "WORKER_NOT_FOUND", worker)
+	checked := use(t, c, "check_proxy", worker)
+	worker["request_id"] = t.Name()
+	turned := use(t, c, "rotate", worker)
+	again := use(t, c, "rotate", worker)
+	if turned.str("old_exit") != checked.str("exit_ip") || turned.str("new_exit") == turned.str("old_exit") || again.str("new_exit") != turned.str("new_exit") || turned.num("rotations") != 1 {
+		t.Errorf("checked %s, rotated %s, again %s", checked.text, turned.text, again.text)
+	}
+	report := func(worker string) map[string]any {
+		return map[string]any{"session_id": session, "events": []any{
+			map[string]any{"event_type": "captcha", "target_host": "shop.example", "worker": worker}}}
+	}
+	use(t, c, "report", report("w1"))
+	refusal(t, c, "report", "INVALID_REQUEST", report("w2"))
+	state := use(t, c, "get_session", map[string]any{"session_id": session})
+	health := state.fields["health"].(map[string]any)
+	first := state.fields["last_failures"].([]any)[0].(map[string]any)
+	if health["workers"].(map[string]any)["total"] != 1.0 || first["worker"] != "w1" || first["type"] != "captcha" {
+		t.Errorf("the session is %s", state.text)
 	}
 }
 

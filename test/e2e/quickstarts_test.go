@@ -64,6 +64,7 @@ func TestQuickstartsWorkAsTheyStand(t *testing.T) {
 		"apx":      {start[1:], 1, 1},
 		"llms.txt": {scripts(s.fetched("/llms.txt")), 2, 1},
 		"sessions": {append(start[:1:1], scripts(s.fetched("/docs/sessions.md"))...), 9, 1},
+		"workers":  {append(start[:1:1], scripts(s.fetched("/docs/workers.md"))...), 6, 1},
 		"money":    {append(start[:1:1], scripts(s.fetched("/docs/money.md"))...), 5, 1},
 		"policy":   {append(start[:1:1], scripts(s.fetched("/docs/policy.md"))...), 4, 1},
 		"apx page": {scripts(s.fetched("/docs/apx.md")), 0, 0},

@@ -47,6 +47,7 @@ type Pool struct {
 	parked    int      // kept connections between two requests
 	shares    []*Share // workers with connections, or with counters of this lease
 	inUse     int      // workers with connections
+	gone      []int64  // removed workers that the core still counts for this lease
 
 	size    int64         // target size of the lease: about a second of recent traffic
 	low     int64         // renew when less than this is left

@@ -1,6 +1,8 @@
 package lease
 
 import (
+	"slices"
+
 	"agentproxy/adapters/gateway/monotime"
 	"agentproxy/domain/traffic"
 )
@@ -18,6 +20,7 @@ type Share struct {
 	held   int64 // reserved and not settled
 	places int   // members, parked ones included
 	listed bool  // in Pool.shares
+	gone   bool  // the worker was removed: what it still moves is the session's alone
 }
 
 // left returns how many bytes the worker may still move. It is called under the pool's lock, for a
@@ -68,21 +71,32 @@ func (p *Pool) Idle(s *Share) bool {
 	return s.places == 0 && !s.listed
 }
 
-// Open lists the workers that have connections.
-func (p *Pool) Open() (ids []int64) {
+// Counted lists the workers that have connections, and those that had some in this lease as soon as
+// they are more than most: then some of them were removed.
+func (p *Pool) Counted(most int) (ids []int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	all := len(p.shares) > most
 	for _, s := range p.shares {
-		if s.places > 0 {
+		if all || s.places > 0 {
 			ids = append(ids, s.ID)
 		}
 	}
 	return ids
 }
 
-// EndShare interrupts the connections of a worker that was removed.
+// EndShare interrupts the connections of a worker that was removed, and counts nothing for it any more:
+// a lease does not grow with every worker that there ever was.
 func (p *Pool) EndShare(id int64) {
 	p.mu.Lock()
+	for i, s := range p.shares {
+		if s.ID == id {
+			s.gone, s.listed = true, false
+			p.shares = slices.Delete(p.shares, i, i+1)
+			p.gone = append(p.gone, id)
+			break
+		}
+	}
 	var open members
 	for _, m := range p.members {
 		if m.share != nil && m.share.ID == id {
@@ -97,7 +111,7 @@ func (p *Pool) EndShare(id int64) {
 
 // list makes the next asks have the worker's counters. It is called under mu.
 func (p *Pool) list(s *Share) {
-	if !s.listed {
+	if !s.listed && !s.gone {
 		s.listed = true
 		p.shares = append(p.shares, s)
 	}
@@ -175,6 +189,7 @@ func (a Account) Opened() {
 // uses adds to an ask what workers used since the last answer, and whose bytes the answer is to have.
 // It is called under mu.
 func (p *Pool) uses(ask *traffic.Ask) {
+	ask.Forget = slices.Clone(p.gone)
 	for _, s := range p.shares {
 		use := s.use
 		use.ID, use.Open = s.ID, int64(s.places)
@@ -190,6 +205,7 @@ func (p *Pool) uses(ask *traffic.Ask) {
 // counted records that the core has counted an ask, and what it knows of the workers. It is called
 // under mu.
 func (p *Pool) counted(ask traffic.Ask, bytes map[int64]int64) {
+	p.gone = slices.Delete(p.gone, 0, len(ask.Forget))
 	if len(p.shares) == 0 {
 		return
 	}
@@ -223,5 +239,5 @@ func (p *Pool) forgetShares(lost bool) {
 		}
 	}
 	clear(p.shares[len(kept):])
-	p.shares = kept
+	p.shares, p.gone = kept, nil
 }

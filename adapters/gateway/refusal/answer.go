@@ -47,6 +47,7 @@ var (
 func FromAnswer(a *http1.Answer, body []byte, truncated bool, proxy *procurement.Endpoint, now time.Time) *Refusal {
 	reason := upstreamReason(a, body, truncated, proxy)
 	r := *classify(a.Status, reason)
+	r.UpstreamStatus = a.Status
 	if r.Code == CodeUpstreamBusy {
 		r.RetryAfter = retryAfter(a.RetryAfter, now)
 	}

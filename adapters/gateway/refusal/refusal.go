@@ -23,9 +23,11 @@ type Refusal struct {
 	Evidence   health.Type // what it indicates about the exit; empty: nothing
 	Unobserved bool        // no event is recorded: the client did not prove to own the session
 	Upstream   bool        // an upstream proxy caused it
-	Permanent  bool        // a retry will not help
-	Layer      string      // whose policy refuses the target; empty if none does
-	Rule       string      // of the session's own policy that refuses it
+	// UpstreamStatus is the HTTP status that the upstream proxy answered with; 0 if it did not.
+	UpstreamStatus int
+	Permanent      bool   // a retry will not help
+	Layer          string // whose policy refuses the target; empty if none does
+	Rule           string // of the session's own policy that refuses it
 }
 
 // Error returns code and message.

@@ -4,11 +4,16 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"agentproxy/adapters/gateway/lease"
+	"agentproxy/adapters/gateway/monotime"
 	"agentproxy/domain"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/worker"
 )
@@ -18,9 +23,10 @@ type Workers interface {
 	// Worker returns what words of a user name mean for an active session. The first use of a name
 	// makes the worker; one whose exit's time is over, or whose exit is lost, gets another exit.
 	Worker(ctx context.Context, sessionID string, words worker.Words) (traffic.WorkerRoute, error)
-	// Lost returns the same after a connection from the exit of a worker could not be made, because
-	// this host has no such address.
-	Lost(ctx context.Context, sessionID, name string) error
+	// Lost reports that a connection from the exit of a worker could not be made: the exit is gone by
+	// its seller's answer, or this host may have no such address. It returns worker.ErrExitLost if
+	// the worker has none from now on.
+	Lost(ctx context.Context, w worker.Worker) error
 	// Gone returns those of the ids that no worker has any more.
 	Gone(ctx context.Context, sessionID string, ids []int64) ([]int64, error)
 }
@@ -36,8 +42,66 @@ type Worker struct {
 	pins  atomic.Int32
 	fetch sync.Mutex // held while the core is asked
 	route atomic.Pointer[workerRoute]
-	turn  atomic.Uint64 // of the exits of a place
 	place *list.Element // in workerCache.recent, under its lock
+	turns turns         // of the exits of a place
+	// suspected is when the exit was last suspected to be gone, by monotime; 0 for never.
+	suspected atomic.Int64
+}
+
+// turns gives each connection of a place another exit than the one before.
+type turns struct {
+	mu   sync.Mutex
+	next uint64 // from a start that differs between processes
+	last netip.Addr
+	hop  procurement.Endpoint
+}
+
+// exit returns the exit of the next connection: never that of the last one, if there are several.
+func (t *turns) exit(from []session.Exit) session.Exit {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for range 2 {
+		t.next++
+		if e := from[t.next%uint64(len(from))]; e.IP != t.last {
+			t.last = e.IP
+			return e
+		}
+	}
+	return session.Exit{IP: t.last}
+}
+
+// maxFresh is how many exits of a seller are asked for to find one with another name than the last.
+const maxFresh = 16
+
+// fresh returns the proxy of the next connection, and what names its exit.
+func (t *turns) fresh(r *traffic.WorkerRoute) (e procurement.Endpoint, token string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for range maxFresh {
+		t.next++
+		if e, token, err = r.Fresh(t.next); err != nil || e != t.hop {
+			break
+		}
+	}
+	t.hop = e
+	return e, token, err
+}
+
+// NextExit returns the exit of this host that the next connection of a place has.
+func (w *Worker) NextExit(r *traffic.WorkerRoute) session.Exit { return w.turns.exit(r.Exits) }
+
+// NextHop returns the seller's proxy that the next connection of a place has, and what names its exit.
+func (w *Worker) NextHop(r *traffic.WorkerRoute) (procurement.Endpoint, string, error) {
+	return w.turns.fresh(r)
+}
+
+// suspectEvery is how often at most the exit of a worker is tried because it may be gone.
+const suspectEvery = 10 * time.Second
+
+// Suspect reports whether it is time to find out whether the worker's exit is gone.
+func (w *Worker) Suspect() bool {
+	now, before := int64(monotime.Now()), w.suspected.Load()
+	return (before == 0 || now-before >= int64(suspectEvery)) && w.suspected.CompareAndSwap(before, now)
 }
 
 // workerRoute is a route and the version of the entry for which it was read.
@@ -75,9 +139,6 @@ func (w *Worker) Name() string {
 	return w.key.name
 }
 
-// Next counts the connections of a place, from a start that differs between processes.
-func (w *Worker) Next() uint64 { return w.turn.Add(1) }
-
 // Unpin undoes Cache.PinWorker.
 func (w *Worker) Unpin() { w.pins.Add(-1) }
 
@@ -107,7 +168,7 @@ func (c *Cache) PinWorker(e *Entry, words worker.Words) *Worker {
 	w := c.workers.byKey[key]
 	if w == nil {
 		w = &Worker{key: key}
-		w.turn.Store(c.workers.start)
+		w.turns.next = c.workers.start
 		w.place = c.workers.recent.PushFront(w)
 		c.workers.byKey[key] = w
 		c.workers.evict(w.place)
@@ -118,13 +179,21 @@ func (c *Cache) PinWorker(e *Entry, words worker.Words) *Worker {
 	return w
 }
 
-// evict removes the oldest workers beyond the bound, but not keep. It stops at the first in use.
+// evictSteps bounds the workers that one new one looks at to find old ones.
+const evictSteps = 64
+
+// evict removes the oldest workers beyond the bound, but not keep. Those in use become the newest, so
+// that a few old connections do not keep everything behind them.
 func (c *workerCache) evict(keep *list.Element) {
-	for old := c.recent.Back(); len(c.byKey) > c.most && old != keep; {
-		last := old.Value.(*Worker)
-		old = old.Prev()
-		if s := last.share.Load(); last.pins.Load() > 0 || s != nil && !last.key.entry.Pool.Idle(s) {
+	for range evictSteps {
+		old := c.recent.Back()
+		if len(c.byKey) <= c.most || old == keep {
 			return
+		}
+		last := old.Value.(*Worker)
+		if s := last.share.Load(); last.pins.Load() > 0 || s != nil && !last.key.entry.Pool.Idle(s) {
+			c.recent.MoveToFront(old)
+			continue
 		}
 		c.remove(last)
 	}
@@ -198,18 +267,18 @@ func (c *Cache) usable(w *Worker, words worker.Words, again bool) *traffic.Worke
 	return r
 }
 
-// LostExit reports to the core that the exit of a worker is gone, and forgets its route.
-func (c *Cache) LostExit(ctx context.Context, w *Worker) error {
+// LostExit reports to the core that the exit that a worker had is gone, and forgets its route.
+func (c *Cache) LostExit(ctx context.Context, w *Worker, had worker.Worker) error {
 	ctx, cancel := context.WithTimeout(ctx, c.call)
 	defer cancel()
 	defer w.route.Store(nil)
-	return c.workerSource.Lost(ctx, w.key.entry.ID, w.key.name)
+	return c.workerSource.Lost(ctx, had)
 }
 
 // cutRemoved interrupts the connections of workers that were removed. It returns false if the core
 // did not answer.
 func (c *Cache) cutRemoved(ctx context.Context, e *Entry) bool {
-	ids := e.Pool.Open()
+	ids := e.Pool.Counted(worker.Most)
 	if len(ids) == 0 {
 		return true
 	}

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,11 @@ type Database struct {
 	pool  *pgxpool.Pool
 	db    *sql.DB // the same connections for database/sql
 	reset atomic.Int64
+	// slots are the connections that units and snapshots may have. The others of the pool are for pipelines,
+	// which never wait for a unit, and for single statements.
+	slots  chan struct{}
+	waits  atomic.Int64 // for a slot
+	waited atomic.Int64 // nanoseconds
 	// Retried, if set, is called for each try of a unit after its first, with why.
 	Retried func(reason string)
 }
@@ -41,7 +47,19 @@ func Open(ctx context.Context, url URL, connections int) (*Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Database{url: url, pool: pool, db: stdlib.OpenDBFromPool(pool)}, nil
+	return &Database{url: url, pool: pool, db: stdlib.OpenDBFromPool(pool),
+		slots: make(chan struct{}, connections-Reserved(connections))}, nil
+}
+
+// Reserved is how many connections of a pool units and snapshots leave to pipelines.
+func Reserved(connections int) int { return min(8, connections/2) }
+
+// Slots is how many units and snapshots may have a connection at the same time.
+func (d *Database) Slots() int { return cap(d.slots) }
+
+// Waits returns how many units and snapshots waited for a connection, and for how long.
+func (d *Database) Waits() (n int64, sum time.Duration) {
+	return d.waits.Load(), time.Duration(d.waited.Load())
 }
 
 // Writer returns the pool for database/sql.
@@ -76,6 +94,13 @@ func (d *Database) resetPool() {
 type acquired struct {
 	conn *sql.Conn
 	pg   *pgx.Conn // the same
+	free func()    // gives the slot back
+}
+
+// close releases the connection.
+func (a acquired) close() {
+	_ = a.conn.Close()
+	a.free()
 }
 
 // acquire takes a connection from the pool and runs query on it, unless that is empty. A connection
@@ -92,7 +117,7 @@ func (d *Database) acquire(ctx context.Context, query string) (a acquired, resul
 		if err == nil {
 			return a, results, nil
 		}
-		_ = a.conn.Close()
+		a.close()
 		switch {
 		case ctx.Err() != nil:
 			return a, nil, ctx.Err()
@@ -112,16 +137,20 @@ func (d *Database) borrow(ctx context.Context) (a acquired, err error) {
 	}
 	soon, cancel := context.WithTimeout(ctx, connWithin)
 	defer cancel()
-	if a.conn, err = d.db.Conn(soon); err != nil {
-		switch _, unreachable := errors.AsType[*pgconn.ConnectError](err); {
-		case ctx.Err() != nil:
-			return a, ctx.Err()
-		case unreachable:
-			return a, engine.Unavailable("connect", connectError(err))
-		case errors.Is(err, context.DeadlineExceeded):
-			return a, engine.UnavailableFor("pool", "connect", errPool)
+	if err := d.slot(ctx, soon); err != nil {
+		return a, err
+	}
+	a.free = sync.OnceFunc(func() { <-d.slots })
+	defer func() {
+		if err != nil {
+			a.free()
 		}
-		return a, engine.Unavailable("connect", err)
+	}()
+	if a.conn, err = d.db.Conn(soon); err != nil {
+		if ctx.Err() != nil {
+			return a, ctx.Err()
+		}
+		return a, noConnection(err)
 	}
 	err = a.conn.Raw(func(c any) error {
 		a.pg = c.(*stdlib.Conn).Conn()
@@ -131,6 +160,38 @@ func (d *Database) borrow(ctx context.Context) (a acquired, err error) {
 		return a, errors.Join(engine.Unavailable("connect", err), a.conn.Close())
 	}
 	return a, nil
+}
+
+// noConnection returns why the pool gave no connection.
+func noConnection(err error) error {
+	switch _, unreachable := errors.AsType[*pgconn.ConnectError](err); {
+	case unreachable:
+		return engine.Unavailable("connect", connectError(err))
+	case errors.Is(err, context.DeadlineExceeded):
+		return engine.UnavailableFor("pool", "connect", errPool)
+	}
+	return engine.Unavailable("connect", err)
+}
+
+// slot takes a slot before soon, which is part of ctx, ends.
+func (d *Database) slot(ctx, soon context.Context) error {
+	select {
+	case d.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	began := time.Now()
+	d.waits.Add(1)
+	defer func() { d.waited.Add(int64(time.Since(began))) }()
+	select {
+	case d.slots <- struct{}{}:
+		return nil
+	case <-soon.Done():
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return engine.UnavailableFor("pool", "connect", errPool)
+	}
 }
 
 // inTransaction reports whether the server has a transaction open on the connection.
@@ -148,7 +209,7 @@ func (a acquired) end(statement string) {
 		}
 		return nil
 	})
-	_ = a.conn.Close()
+	a.close()
 }
 
 // View runs fn on a snapshot.

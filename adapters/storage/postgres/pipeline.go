@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"agentproxy/adapters/storage/engine"
 )
@@ -16,13 +17,10 @@ const pipelineLockTimeout = "100"
 // Pipeline takes a connection for a transaction that several units share. Its BEGIN is sent with the
 // first statements.
 func (d *Database) Pipeline() (engine.Pipeline, error) {
-	a, _, err := d.acquire(context.Background(), "")
+	p, err := d.pipeline("BEGIN ISOLATION LEVEL READ COMMITTED")
 	if err != nil {
 		return nil, err
 	}
-	p := &pipeline{acquired: a, database: d}
-	p.ctx, p.cancel = context.WithTimeout(context.Background(), unitWithin)
-	p.Ask("begin", "BEGIN ISOLATION LEVEL READ COMMITTED", nil, nil)
 	p.Ask("begin", "SELECT pg_current_xact_id()::text, "+serverStarted+", set_config('lock_timeout', '"+
 		pipelineLockTimeout+"', true)", nil, func(row engine.Row) error {
 		var timeout string
@@ -31,9 +29,28 @@ func (d *Database) Pipeline() (engine.Pipeline, error) {
 	return p, nil
 }
 
+// Snapshot is Pipeline for what is only read, on one snapshot.
+func (d *Database) Snapshot() (engine.Pipeline, error) {
+	return d.pipeline("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+}
+
+func (d *Database) pipeline(begin string) (*pipeline, error) {
+	soon, cancel := context.WithTimeout(context.Background(), connWithin)
+	defer cancel()
+	conn, err := d.pool.Acquire(soon)
+	if err != nil {
+		return nil, noConnection(err)
+	}
+	p := &pipeline{conn: conn, pg: conn.Conn(), database: d}
+	p.ctx, p.cancel = context.WithTimeout(context.Background(), unitWithin)
+	p.Ask("begin", begin, nil, nil)
+	return p, nil
+}
+
 // pipeline implements engine.Pipeline.
 type pipeline struct {
-	acquired
+	conn     *pgxpool.Conn
+	pg       *pgx.Conn // the same
 	database *Database
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -102,7 +119,12 @@ func (p *pipeline) Rollback() error {
 	if !p.ended {
 		p.ended = true
 		p.cancel()
-		p.end("ROLLBACK")
+		if !p.pg.IsClosed() && inTransaction(p.pg) {
+			ctx, cancel := context.WithTimeout(context.Background(), connWithin)
+			defer cancel()
+			_, _ = p.pg.PgConn().Exec(ctx, "ROLLBACK").ReadAll()
+		}
+		p.conn.Release() // which closes one that is still in the transaction
 	}
 	return nil
 }

@@ -48,6 +48,9 @@ func (p Profile) Endpoint(a Account, t procurement.Target) (procurement.Endpoint
 	if e.Port == 0 {
 		e.Port = p.ports[e.Protocol]
 	}
+	if t.Token != "" && (a.strict || t.Strict) {
+		e.LostStatus = p.lostStatus
+	}
 	if len(e.User) > maxCredential || len(e.Password) > maxCredential {
 		return procurement.Endpoint{}, invalid("the credential is longer than %d bytes", maxCredential)
 	}

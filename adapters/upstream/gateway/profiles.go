@@ -33,6 +33,9 @@ type Profile struct {
 	strict []string // in place of session, where a lost exit is not replaced; nil if there is no such word
 	// strictForever: a strict session takes no time.
 	strictForever bool
+	// lostStatus is what the seller documents as its answer to CONNECT when the exit of a strict
+	// session is gone; 0 if it documents none.
+	lostStatus int
 	// freeState: the seller's spelling of a state may contain separators.
 	freeState bool
 	// asnAlone, asnInCountry: a network is asked for without a country, or only with one.

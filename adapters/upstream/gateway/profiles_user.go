@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"net/http"
 	"time"
 
 	"agentproxy/domain/session"
@@ -13,8 +14,10 @@ var (
 
 // userNameProfiles have their parameters in the user name.
 var userNameProfiles = map[string]Profile{
-	// https://docs.brightdata.com/proxy-networks/config-options and
-	// https://docs.brightdata.com/api-reference/proxy/geolocation-targeting.
+	// https://docs.brightdata.com/proxy-networks/config-options,
+	// https://docs.brightdata.com/api-reference/proxy/geolocation-targeting and
+	// https://docs.brightdata.com/api-reference/proxy/keep_same_peer_in_session: -const behind the
+	// session answers 502 when its exit is gone.
 	// The certificates of the older port 33335 have expired. How long a session lasts is
 	// not documented and cannot be asked for. Cities are for
 	// residential and mobile zones; names are lower case without spaces.
@@ -23,7 +26,8 @@ var userNameProfiles = map[string]Profile{
 		user: "brd-customer-{username}-zone-{zone}", first: "-", next: "-",
 		country: []string{"country-{country}"}, city: []string{"country-{country}", "city-{city}"},
 		state: "state-{state}", asn: "asn-{asn}", asnInCountry: true,
-		session:    []string{"session-{token}"},
+		session: []string{"session-{token}"}, strict: []string{"session-{token}-const"},
+		lostStatus: http.StatusBadGateway,
 		networks:   []exitNetwork{{"residential", true}, {"mobile", true}, {"isp", false}, {"datacenter", false}},
 		separators: "-",
 	},
@@ -37,6 +41,7 @@ var userNameProfiles = map[string]Profile{
 		country: []string{"cc-{country}"}, city: []string{"cc-{country}", "city-{city}"},
 		state: "st-{state}", asn: "ASN-{asn}", asnAlone: true,
 		session: []string{"sessid-{token}"}, strict: []string{"sessid_oneip-{token}"},
+		lostStatus:   http.StatusBadGateway,
 		ttl:          lifetime{"sesstime-{ttl}", inMinutes, time.Minute, 1440 * time.Minute},
 		upperCountry: true, cityGap: "_", separators: "-",
 	},

@@ -15,7 +15,7 @@ func TestTwoWorkersOfEachSeller(t *testing.T) {
 	t.Parallel()
 	const pw = "password321"
 	for profile, want := range map[string]struct{ user, password, strict string }{
-		"brightdata":   {"brd-customer-hl1-zone-z1-country-de-session-{token}", pw, ""},
+		"brightdata":   {"brd-customer-hl1-zone-z1-country-de-session-{token}", pw, "brd-customer-hl1-zone-z1-country-de-session-{token}-const"},
 		"oxylabs":      {"customer-USERNAME-cc-DE-sessid-{token}-sesstime-1440", pw, "customer-USERNAME-cc-DE-sessid_oneip-{token}-sesstime-1440"},
 		"decodo":       {"user-proxyuser-country-de-session-{token}-sessionduration-1440", pw, ""},
 		"dataimpulse":  {"login__cr.de;sessid.{token};sessttl.120", pw, ""},

@@ -52,7 +52,6 @@ import (
 	"agentproxy/app/workers"
 	"agentproxy/domain"
 	"agentproxy/domain/egress"
-	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
 
@@ -293,31 +292,6 @@ type watcher struct{ gateway *gateway.Gateway }
 func (w watcher) SessionChanged(id string) { w.gateway.Changed(id) }
 
 func (w watcher) AgentChanged(string) {}
-
-// prober opens connections through the gateway's dialler.
-type prober struct {
-	gateway *gateway.Gateway
-	traffic *trafficapp.Service
-}
-
-func newProber(g *gateway.Gateway, t *trafficapp.Service) ports.Prober { return prober{g, t} }
-
-// Probe calls the service's echo through a session's exit.
-func (p prober) Probe(ctx context.Context, id string) (ports.Probe, error) {
-	var route traffic.Route
-	route, err := p.traffic.Route(ctx, id)
-	if err != nil {
-		return ports.Probe{}, err
-	}
-	r, err := p.gateway.Probe(ctx, route)
-	if err != nil {
-		if ctx.Err() != nil {
-			return ports.Probe{}, ports.ErrTimeout
-		}
-		return ports.Probe{}, ports.ErrProvider.Msgf("the exit did not reach the service's echo; rotate and try again")
-	}
-	return ports.Probe{ExitIP: r.ExitIP, Latency: r.Latency}, nil
-}
 
 // recoverFirst stores new jobs for sessions and deliveries that a crash left
 // unfinished, before any job runs. Where the database can be read and not written, as on a

@@ -7,17 +7,22 @@ import (
 	"time"
 )
 
-// https://docs.brightdata.com/proxy-networks/config-options
+// https://docs.brightdata.com/proxy-networks/config-options and
+// https://docs.brightdata.com/api-reference/proxy/keep_same_peer_in_session
 func brightData(user, password string) (Wanted, error) {
 	p := strings.Split(user, "-")
 	if len(p) < 5 || p[0] != "brd" || p[1] != "customer" || p[3] != "zone" {
 		return Wanted{}, fmt.Errorf("not brd-customer-…-zone-…: %d parts", len(p))
 	}
-	s := flat(p[5:], "country state city zip asn os session ip")
+	rest, strict := p[5:], false // const follows the session and has no value
+	if last := len(rest) - 1; last > 1 && rest[last] == "const" && rest[last-2] == "session" {
+		rest, strict = rest[:last], true
+	}
+	s := flat(rest, "country state city zip asn os session ip")
 	s.needs("city", "country")
 	s.needs("state", "country")
 	w := Wanted{Account: p[2], State: s.got["state"], ASN: s.got["asn"], Zone: p[4], Password: password, Country: s.lower("country"),
-		City: s.id("city", 1, 64), Session: s.id("session", 1, 64)}
+		City: s.id("city", 1, 64), Session: s.id("session", 1, 64), Strict: strict}
 	if w.City != strings.ToLower(w.City) {
 		s.fail("a city is lower case")
 	}

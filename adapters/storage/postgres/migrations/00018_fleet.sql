@@ -48,13 +48,7 @@ END $$;
 
 ALTER TABLE event_chunks ATTACH PARTITION event_chunks_rest DEFAULT;
 
--- The filters of a list, and the count of what they leave.
-CREATE INDEX sessions_status ON sessions (agent_id, status, ord);
-CREATE INDEX sessions_product ON sessions (agent_id, product_no, ord);
-
 -- +goose Down
-DROP INDEX sessions_product;
-DROP INDEX sessions_status;
 ALTER TABLE event_chunks DETACH PARTITION event_chunks_rest;
 INSERT INTO event_chunks_rest SELECT * FROM event_chunks;
 DROP TABLE event_chunks;

@@ -1,0 +1,281 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"agentproxy/domain"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+	"agentproxy/test/pg"
+)
+
+// readAhead reads what the page of a session shows.
+func readAhead(ctx context.Context, st ports.Store, agentID, id string) (read ports.SessionRead, err error) {
+	ahead := ports.Ahead{Agent: agentID, Sessions: []string{id}}
+	err = st.View(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx ports.Tx) error {
+		if read, err = tx.Sessions().Read(ctx, agentID, id); err != nil {
+			return err
+		}
+		_, err := tx.Workers().HealthOf(ctx, []string{id})
+		return err
+	})
+	return read, err
+}
+
+// moneyAhead reads what the balance and the account show.
+func moneyAhead(ctx context.Context, st ports.Store, agentID string) (held domain.Money, err error) {
+	ahead := ports.Ahead{Agent: agentID, Money: true, Holding: true}
+	return held, st.View(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx ports.Tx) error {
+		if _, err := tx.Agents().Get(ctx, agentID); err != nil {
+			return err
+		}
+		w, err := tx.Ledger().Wallet(ctx, agentID)
+		if err != nil {
+			return err
+		}
+		held = -w.Held.Total()
+		holding, err := tx.Sessions().Holding(ctx, agentID)
+		for _, r := range holding {
+			held += r.Money.Held.Total()
+		}
+		return err
+	})
+}
+
+func TestAViewThatIsReadAheadTakesOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	w, url := newWay(t, pg.Database(t))
+	st := openURL(t, url)
+	addAgent(t, st, "agt_1", domain.Dollar)
+	for n := range int64(2) {
+		if err := buyAhead(t.Context(), st, "agt_1", n, nothing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, read := range map[string]func() error{
+		"a session": func() error {
+			read, err := readAhead(t.Context(), st, "agt_1", sessionID(1))
+			if read.ID != sessionID(1) || read.AgentID != "agt_1" {
+				t.Errorf("read %q", read.ID)
+			}
+			return err
+		},
+		"none of the agent": func() error {
+			for _, agentID := range []string{"agt_2", ""} {
+				if _, err := readAhead(t.Context(), st, agentID, sessionID(1)); !errors.Is(err, session.ErrNotFound) {
+					t.Errorf("the session of agt_1 read by %q: %v", agentID, err)
+				}
+			}
+			_, err := readAhead(t.Context(), st, "agt_1", "sess_none")
+			if errors.Is(err, session.ErrNotFound) {
+				err = nil
+			}
+			return err
+		},
+		"a list": func() error { return sameList(t, st, ports.SessionPage{Page: domain.Page{Number: 1, Size: 1}}) },
+		"money": func() error {
+			left, err := moneyAhead(t.Context(), st, "agt_1")
+			if left != 0 {
+				t.Errorf("%v is held by no session", left)
+			}
+			return err
+		},
+	} {
+		if err := read(); err != nil { // prepares its statements
+			t.Fatal(what, err)
+		}
+		before := w.asked.Load()
+		if err := read(); err != nil {
+			t.Fatal(what, err)
+		}
+		want := int32(1)
+		if what == "none of the agent" {
+			want = 3
+		}
+		if asked := w.asked.Load() - before; asked != want {
+			t.Errorf("%s: the server was asked %d times, want %d", what, asked, want)
+		}
+	}
+}
+
+// sameList compares a list that is read ahead with the same read alone.
+func sameList(t *testing.T, st ports.Store, p ports.SessionPage) error {
+	var ahead, alone domain.List[ports.SessionRead]
+	read := func(into *domain.List[ports.SessionRead]) func(context.Context, ports.Tx) error {
+		return func(ctx context.Context, tx ports.Tx) (err error) {
+			if *into, err = tx.Sessions().List(ctx, "agt_1", p.Filter, p.Page); err == nil && len(into.Items) > 0 {
+				_, err = tx.Workers().HealthOf(ctx, []string{into.Items[0].ID})
+			}
+			return err
+		}
+	}
+	err := st.View(ports.ReadAhead(t.Context(), ports.Ahead{Agent: "agt_1", List: &p}), read(&ahead))
+	if p.Page.Size > 1 {
+		err = errors.Join(err, st.View(t.Context(), read(&alone)))
+		if diff := cmp.Diff(shown(alone), shown(ahead)); diff != "" {
+			t.Errorf("%+v (-alone +ahead):\n%s", p, diff)
+		}
+	}
+	return err
+}
+
+// shown is the text of a list: its sessions and the next page.
+func shown(list domain.List[ports.SessionRead]) (text []string) {
+	text = append(text, fmt.Sprintf("%+v %d %d", list.Page, list.Total, list.Next))
+	for _, r := range list.Items {
+		text = append(text, fmt.Sprintf("%+v %+v %+v", r.Session, r.Usage, *r.Health))
+	}
+	return text
+}
+
+func TestListsThatAreReadAheadAreTheSame(t *testing.T) {
+	t.Parallel()
+	st := openPostgres(t)
+	addAgent(t, st, "agt_1", 100*domain.Dollar)
+	for n := range int64(7) {
+		if err := buyAhead(t.Context(), st, "agt_1", n, nothing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := endAhead(t.Context(), st, "agt_1", sessionID(3)); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []ports.SessionFilter{{}, {Status: session.Active}, {ProductNo: "none"}, {Status: session.Active,
+		Type: session.Dynamic, From: now.Add(-1), To: now.Add(1), LabelKey: "a", LabelValue: "b"}} {
+		for _, page := range []domain.Page{{Number: 1, Size: 3}, {Number: 3, Size: 3}, {Number: 9, Size: 3},
+			{Number: 1, Size: 50}, {Number: 1, Size: 3, After: 5}} {
+			if err := sameList(t, st, ports.SessionPage{Filter: f, Page: page}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Views and batches go on while units have every connection that units may have.
+func TestUnitsThatHoldTheirConnectionsHoldUpNoReads(t *testing.T) {
+	t.Parallel()
+	st := openPostgres(t)
+	addAgent(t, st, "agt_1", domain.Dollar)
+	if err := buyAhead(t.Context(), st, "agt_1", 1, nothing); err != nil {
+		t.Fatal(err)
+	}
+	open, held := make(chan struct{}), make(chan struct{}, 100)
+	var units sync.WaitGroup
+	for n := range st.Slots() {
+		units.Go(func() {
+			err := st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+				if err := tx.Counters().Add(ctx, fmt.Sprint("agt_", n), ports.Tally{Reported: 1}); err != nil {
+					return err
+				}
+				held <- struct{}{}
+				<-open
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range st.Slots() {
+		<-held
+	}
+	if _, err := readAhead(t.Context(), st, "agt_1", sessionID(1)); err != nil {
+		t.Errorf("a session: %v", err)
+	}
+	if _, err := moneyAhead(t.Context(), st, "agt_1"); err != nil {
+		t.Errorf("money: %v", err)
+	}
+	if err := buyAhead(t.Context(), st, "agt_1", 2, nothing); err != nil {
+		t.Errorf("a purchase: %v", err)
+	}
+	close(open)
+	units.Wait()
+}
+
+// The units of one agent leave connections to those of others.
+func TestAnAgentHasItsShareOfTheConnections(t *testing.T) {
+	t.Parallel()
+	st := openPostgres(t)
+	addAgent(t, st, "agt_1", domain.Dollar)
+	open, held := make(chan struct{}), make(chan struct{}, 100)
+	many := ports.OnBehalf(context.Background(), "agt_1")
+	var units sync.WaitGroup
+	for range 2 * st.Slots() {
+		units.Go(func() {
+			err := st.Update(many, func(ctx context.Context, tx ports.Tx) error {
+				if _, err := tx.Sessions().Live(ctx, "agt_1"); err != nil {
+					return err
+				}
+				held <- struct{}{}
+				<-open
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range st.Slots() / 2 {
+		<-held
+	}
+	err := st.Update(ports.OnBehalf(t.Context(), "agt_2"), func(ctx context.Context, tx ports.Tx) error {
+		return tx.Counters().Add(ctx, "agt_2", ports.Tally{Reported: 1})
+	})
+	if err != nil {
+		t.Errorf("a unit of another agent: %v", err)
+	}
+	if n := len(held); n > 0 {
+		t.Errorf("the agent has %d connections more than its share", n)
+	}
+	close(open)
+	units.Wait()
+}
+
+// Calls that repeat one with an Idempotency-Key are answered by the batch of the first, and by others.
+func TestRepeatedCallsShareATransaction(t *testing.T) {
+	t.Parallel()
+	w, url := newWay(t, pg.Database(t))
+	st := openURL(t, url)
+	addAgent(t, st, "agt_1", domain.Dollar)
+	again := func(ctx context.Context) error {
+		ahead := ports.Ahead{Agent: "agt_1", Money: true, Path: "/v1/sessions", Key: sessionID(1)}
+		var runs, found int
+		err := st.Update(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx ports.Tx) error {
+			runs++
+			c, replay, err := tx.Idempotency().Find(ctx, "agt_1", "/v1/sessions", sessionID(1), now)
+			if err != nil || !replay {
+				return errors.Join(err, errors.New("the call is not known"))
+			}
+			found++
+			_, err = tx.Sessions().Read(ctx, "agt_1", c.Resource)
+			return err
+		})
+		if err == nil && runs != 1 {
+			err = fmt.Errorf("it ran %d times", runs)
+		}
+		return err
+	}
+	if err := reportAhead(t.Context(), st, "agt_1"); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 2 {
+		g := closeGateFor(ports.ReadAhead(context.Background(), ofAgent), t, st)
+		if round == 0 {
+			g.queue(want(t, "the first", nil, func() error { return buyAhead(t.Context(), st, "agt_1", 1, nothing) }))
+		}
+		for range 50 {
+			g.queue(want(t, "a repeated call", nil, func() error { return again(t.Context()) }))
+		}
+		before := w.asked.Load()
+		g.pass()
+		if asked := w.asked.Load() - before; asked > 6 {
+			t.Errorf("round %d: the server was asked %d times", round, asked)
+		}
+	}
+}

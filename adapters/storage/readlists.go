@@ -1,0 +1,93 @@
+package storage
+
+import (
+	"strconv"
+
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/domain"
+	"agentproxy/ports"
+)
+
+// listKey is a list that views ask for.
+type listKey struct {
+	agentID string
+	ports.SessionPage
+}
+
+// sessionPage is a page under way: one session more than it has, and the number of each.
+type sessionPage struct {
+	domain.List[ports.SessionRead]
+	ords []int64
+}
+
+// askList reads a page as sessions.List does, without waiting for the count of what the filter leaves.
+func (b *batch) askList(k listKey) {
+	if b.lists == nil {
+		b.lists = map[listKey]*sessionPage{}
+	}
+	if b.workers == nil {
+		b.workers = map[string][]ports.WorkerHealth{}
+	}
+	p := &sessionPage{}
+	p.Page = k.Page
+	b.lists[k] = p
+	count, places, args, more := k.queries()
+	b.pipe.Ask("count sessions", count, args, func(row engine.Row) error { return row.Scan(&p.Total) })
+	all := append(args[:len(args):len(args)], more...)
+	b.pipe.Ask("list sessions", "SELECT s.ord, "+sessionReadColumns+"WHERE s.agent_id = ?1 AND s.ord IN ("+places+
+		") ORDER BY s.ord DESC", all, func(row engine.Row) error {
+		var ord int64
+		read, err := scanSessionRead(behind{row, &ord})
+		p.Items, p.ords = append(p.Items, read), append(p.ords, ord)
+		b.whole[read.ID] = true
+		return err
+	})
+	b.pipe.Ask("read workers", workerHealthOf+"IN (SELECT l.id FROM sessions l WHERE l.agent_id = ?1 AND l.ord IN ("+
+		places+")) ORDER BY w.seq", all, loadWorkerHealth(b.workers))
+}
+
+// queries returns the count of a list, and the query for the numbers of a page and of the session after
+// it, with the arguments of both and those of the second alone.
+func (k listKey) queries() (count, places string, args, more []any) {
+	where, args := sessionWhere(k.agentID, k.Filter)
+	every := k.Filter == (ports.SessionFilter{})
+	count = countOf(where, every)
+	place := func(v any) string {
+		more = append(more, v)
+		return "?" + strconv.Itoa(len(args)+len(more))
+	}
+	places, offset := "SELECT s.ord FROM sessions s WHERE "+where, k.Page.Offset()
+	switch {
+	case k.Page.After > 0:
+		places += " AND s.ord < " + place(k.Page.After)
+		offset = 0
+	case every:
+		places += " AND s.ord <= (SELECT COALESCE(MAX(m.ord), 0) FROM sessions m WHERE m.agent_id = ?1) - " + place(offset)
+		offset = 0
+	}
+	places += " ORDER BY s.ord DESC LIMIT " + place(k.Page.Size+1) + " OFFSET " + place(offset)
+	return count, places, args, more
+}
+
+// list returns a page that was read ahead.
+func (b *batch) list(k listKey) (domain.List[ports.SessionRead], error) {
+	p, ok := b.lists[k]
+	if !ok {
+		return domain.List[ports.SessionRead]{}, b.escape()
+	}
+	list := p.List
+	if len(list.Items) > k.Page.Size {
+		list.Items = list.Items[:k.Page.Size]
+		list.Next = p.ords[k.Page.Size-1]
+	}
+	return list, nil
+}
+
+// behind is a row whose first column goes elsewhere.
+type behind struct {
+	engine.Row
+	first any
+}
+
+// Scan reads the columns behind the first.
+func (r behind) Scan(into ...any) error { return r.Row.Scan(append([]any{r.first}, into...)...) }

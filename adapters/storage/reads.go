@@ -1,0 +1,162 @@
+package storage
+
+import (
+	"context"
+	"sync"
+
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/domain"
+	"agentproxy/ports"
+)
+
+// reader reads for the views that wait, on PostgreSQL: what they named is read for all of them in one
+// round trip, from one snapshot that is taken after the last of them began. A reader has one
+// connection at a time, which units cannot take, so reads go on while units have all others.
+type reader struct {
+	store *Store
+	queue chan *readAsk
+	stop  chan struct{}
+	done  chan struct{}
+	once  sync.Once
+}
+
+// readAsk is a view that waits. Its answer is buffered, for a caller that has left.
+type readAsk struct {
+	ahead  *ports.Ahead
+	answer chan readAnswer
+}
+
+type readAnswer struct {
+	batch *batch
+	err   error
+}
+
+func newReader(s *Store) *reader {
+	r := &reader{store: s, queue: make(chan *readAsk, 4*maxBatch), stop: make(chan struct{}), done: make(chan struct{})}
+	go r.run()
+	return r
+}
+
+// close refuses the views that wait.
+func (r *reader) close() {
+	r.once.Do(func() { close(r.stop) })
+	<-r.done
+}
+
+// view runs fn with what a names. It returns errAlone for a view that reads something else.
+func (r *reader) view(ctx context.Context, a *ports.Ahead, fn func(context.Context, ports.Tx) error) error {
+	ask := &readAsk{ahead: a, answer: make(chan readAnswer, 1)}
+	select {
+	case r.queue <- ask:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.stop:
+		return domain.ErrUnavailable
+	}
+	var found readAnswer
+	select {
+	case found = <-ask.answer:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.done:
+		select {
+		case found = <-ask.answer:
+		default:
+			return domain.ErrUnavailable
+		}
+	}
+	if found.err != nil {
+		return found.err
+	}
+	own := *found.batch // its maps are read by all, and written by none
+	err := fn(ctx, &tx{Conn: batchConn{&own}, store: r.store, batch: &own})
+	if own.alone || own.wrote { // a view that writes is refused by a connection of its own
+		err = errAlone
+	}
+	label := "shared"
+	if err == errAlone {
+		label = "alone"
+	}
+	r.store.metrics.reads.WithLabelValues(label).Inc()
+	return err
+}
+
+// run is the goroutine of the reader.
+func (r *reader) run() {
+	defer close(r.done)
+	for {
+		select {
+		case ask := <-r.queue:
+			r.read(ask)
+		case <-r.stop:
+			return
+		}
+	}
+}
+
+// read reads for a view and those that wait behind it.
+func (r *reader) read(first *readAsk) {
+	asks := []*readAsk{first}
+	for len(asks) < maxBatch && len(r.queue) > 0 {
+		asks = append(asks, <-r.queue)
+	}
+	list := make([]*ports.Ahead, len(asks))
+	for i, ask := range asks {
+		list[i] = ask.ahead
+	}
+	b, err := r.store.readBatch(list)
+	if err != nil && lasting(err) == nil {
+		err = errAlone
+	}
+	for _, ask := range asks {
+		ask.answer <- readAnswer{b, err}
+	}
+}
+
+// readBatch reads what views name.
+func (s *Store) readBatch(list []*ports.Ahead) (*batch, error) {
+	pipe, err := s.postgres.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = pipe.Rollback() }()
+	b := s.newBatch(pipe)
+	n := nameAll(list)
+	if len(n.payers) > 0 {
+		b.askMoney(n.payers, walletsAhead)
+	}
+	if len(n.holding) > 0 {
+		b.askHolding(n.holding)
+	}
+	if len(n.health) > 0 {
+		b.askReads(n.health)
+	}
+	for _, a := range list {
+		if a.List != nil {
+			b.askList(listKey{a.Agent, *a.List})
+		}
+	}
+	pipe.Ask("commit", "COMMIT", nil, nil)
+	return b, pipe.Send()
+}
+
+func (b *batch) askReads(ids []string) {
+	b.workers = map[string][]ports.WorkerHealth{}
+	for _, id := range ids {
+		b.looked[id], b.whole[id] = true, true
+	}
+	b.pipe.Ask("read sessions", readsAhead, []any{ids}, b.loadRead)
+	b.pipe.Ask("read workers", workerHealthOf+"= ANY(?1::text[]) ORDER BY w.seq", []any{ids}, loadWorkerHealth(b.workers))
+}
+
+func (b *batch) askHolding(agents []string) {
+	b.holding = map[string][]ports.SessionRead{}
+	for _, id := range agents {
+		b.holding[id] = nil
+	}
+	b.pipe.Ask("read what is held", holdingAhead, []any{agents}, func(row engine.Row) error {
+		read, err := scanSessionRead(row)
+		b.holding[read.AgentID] = append(b.holding[read.AgentID], read)
+		return err
+	})
+}

@@ -1,0 +1,63 @@
+package wire
+
+import (
+	"context"
+	"errors"
+
+	"agentproxy/adapters/gateway"
+	trafficapp "agentproxy/app/traffic"
+	"agentproxy/app/workers"
+	"agentproxy/domain"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+	"agentproxy/domain/worker"
+	"agentproxy/ports"
+)
+
+// prober opens connections through the gateway's dialler.
+type prober struct {
+	gateway *gateway.Gateway
+	traffic *trafficapp.Service
+	workers *workers.Service
+}
+
+func newProber(g *gateway.Gateway, t *trafficapp.Service, w *workers.Service) ports.Prober {
+	return prober{g, t, w}
+}
+
+// route returns the way of a session, or of a worker of it, and the worker's country.
+func (p prober) route(ctx context.Context, id, name string) (r traffic.Route, country string, err error) {
+	if name == "" {
+		r, err = p.traffic.Route(ctx, id)
+		return r, "", err
+	}
+	w, err := p.workers.Worker(ctx, id, worker.Words{Name: name})
+	switch {
+	case errors.Is(err, worker.ErrParameter):
+		return r, "", domain.InvalidField("worker", "cannot be had: the exits of this session carry no workers")
+	case errors.Is(err, worker.ErrExitLost):
+		return r, "", ports.ErrProvider.Msgf("the exit of this worker is gone; rotate the worker and try again")
+	}
+	r.Exits = []session.Exit{w.Worker.Exit}
+	if w.Hop != nil {
+		r.Hops = []procurement.Endpoint{*w.Hop}
+	}
+	return r, w.Worker.Location.Country, err
+}
+
+// Probe calls the service's echo through the exit of a session, or of a worker of it.
+func (p prober) Probe(ctx context.Context, id, name string) (ports.Probe, error) {
+	route, country, err := p.route(ctx, id, name)
+	if err != nil {
+		return ports.Probe{}, err
+	}
+	r, err := p.gateway.Probe(ctx, route)
+	if err != nil {
+		if ctx.Err() != nil {
+			return ports.Probe{}, ports.ErrTimeout
+		}
+		return ports.Probe{}, ports.ErrProvider.Msgf("the exit did not reach the service's echo; rotate and try again")
+	}
+	return ports.Probe{ExitIP: r.ExitIP, Country: country, Latency: r.Latency}, nil
+}
