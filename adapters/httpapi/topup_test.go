@@ -6,7 +6,7 @@ func TestTopUpOverHTTP(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{})
 	a := w.register("agent")
-	id := w.do("POST", "/v1/sessions", `{"session_type":"dynamic","product_no":"dyn_fast_1","traffic_gb":0.1}`, a.as).
+	id := w.do("POST", "/v1/sessions", `{"session_type":"dynamic","product_no":"dyn_sync","traffic_gb":0.1}`, a.as).
 		want(201).str("data.session_id")
 	path := "/v1/sessions/" + id
 	first := w.do("POST", path+"/traffic", `{"traffic_gb":0.2}`, a.as, header("Idempotency-Key", "k")).want(200)

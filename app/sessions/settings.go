@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"agentproxy/app/fulfilment"
 	"agentproxy/app/idempotency"
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
@@ -75,7 +76,7 @@ func (u *Service) Change(ctx context.Context, in Change) (View, error) {
 	apply := func(_ context.Context, _ Repos, s session.Session) (session.Session, error) {
 		s, err := in.apply(s)
 		if err == nil && in.AutoTopUp != nil {
-			s, err = u.autoTopUp(s, *in.AutoTopUp)
+			s, err = topUps{u}.autoTopUp(s, *in.AutoTopUp)
 		}
 		return s, err
 	}
@@ -120,7 +121,7 @@ func (u *Service) ReplacePassword(ctx context.Context, in ReplacePassword) (Done
 	return u.changedOnce(ctx, in.AgentID, in.SessionID, in.Call,
 		func(ctx context.Context, tx Repos, r ports.SessionRead, now time.Time) (ports.SessionRead, error) {
 			var err error
-			if r.Session, err = u.replacePassword(ctx, r.Session, in.CloseConnections); err != nil {
+			if r.Session, err = replacePassword(ctx, u.access, r.Session, in.CloseConnections); err != nil {
 				return r, err
 			}
 			if err := tx.Sessions().Put(ctx, r.Session); err != nil {
@@ -163,12 +164,14 @@ func (u *Service) changedOnce(ctx context.Context, agentID, id string, call idem
 	return done, err
 }
 
-func (u *Service) replacePassword(ctx context.Context, s session.Session, cut bool) (session.Session, error) {
+func replacePassword(
+	ctx context.Context, access *fulfilment.Service, s session.Session, cut bool,
+) (session.Session, error) {
 	s, err := s.ReplacePassword()
 	if err != nil {
 		return s, err
 	}
-	direct, err := u.access.Direct(ctx, s)
+	direct, err := access.Direct(ctx, s)
 	if err != nil {
 		return s, err
 	}

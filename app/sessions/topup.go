@@ -47,7 +47,7 @@ func (u *Service) TopUp(ctx context.Context, in TopUp) (Done, error) {
 			done = prev
 			return err
 		}
-		done, err = u.topUp(ctx, tx, in, now)
+		done, err = topUps{u}.topUp(ctx, tx, in, now)
 		return err
 	})
 	if err != nil {
@@ -60,7 +60,10 @@ func (u *Service) TopUp(ctx context.Context, in TopUp) (Done, error) {
 	return done, err
 }
 
-func (u *Service) topUp(ctx context.Context, tx Repos, in TopUp, now time.Time) (Done, error) {
+// topUps is the steps of an addition to the traffic of a session.
+type topUps struct{ *Service }
+
+func (u topUps) topUp(ctx context.Context, tx Repos, in TopUp, now time.Time) (Done, error) {
 	// The agent is locked before its session, in the order of those that disable accounts.
 	agent, err := tx.Agents().Get(ctx, in.AgentID)
 	if err != nil {
@@ -110,7 +113,7 @@ type addition struct {
 }
 
 // planAddition checks what needs no store: the session, the product and its seller's price.
-func (u *Service) planAddition(s session.Session, bytes int64) (a addition, err error) {
+func (u topUps) planAddition(s session.Session, bytes int64) (a addition, err error) {
 	if err := s.MayTopUp(); err != nil {
 		return a, err
 	}
@@ -141,7 +144,7 @@ func (u *Service) planAddition(s session.Session, bytes int64) (a addition, err 
 }
 
 // payable returns the wallet that pays for an addition, and refuses what a purchase would refuse.
-func (u *Service) payable(ctx context.Context, tx Repos, a addition, dry bool, now time.Time) (billing.Wallet, error) {
+func (u topUps) payable(ctx context.Context, tx Repos, a addition, dry bool, now time.Time) (billing.Wallet, error) {
 	w, err := ledger.NewBook(tx, u.ids, now).Wallet(ctx, a.session.AgentID, dry)
 	if err != nil {
 		return w, err
@@ -157,7 +160,7 @@ func (u *Service) payable(ctx context.Context, tx Repos, a addition, dry bool, n
 }
 
 // add holds the cost of an addition and stores the session.
-func (u *Service) add(
+func (u topUps) add(
 	ctx context.Context, tx Repos, w billing.Wallet, a addition, auto bool, now time.Time,
 ) (session.Session, error) {
 	s := a.session
@@ -188,7 +191,7 @@ func (u *Service) add(
 }
 
 // autoTopUp sets what a session buys by itself; nil is nothing.
-func (u *Service) autoTopUp(s session.Session, a *session.AutoTopUp) (session.Session, error) {
+func (u topUps) autoTopUp(s session.Session, a *session.AutoTopUp) (session.Session, error) {
 	if a == nil {
 		return s.WithAutoTopUp(session.AutoTopUp{}), nil
 	}
@@ -207,16 +210,17 @@ func (u *Service) autoTopUp(s session.Session, a *session.AutoTopUp) (session.Se
 
 // AutoTopUp adds the traffic that a session buys by itself, in the unit that books what was used. The
 // caller knows that it is due. A refusal changes nothing but what the session remembers of it, and the
-// agent is told once; any other error fails the unit.
+// agent is notified of it once; any other error fails the unit.
 func (u *Service) AutoTopUp(ctx context.Context, tx Repos, s session.Session, now time.Time) (session.Session, error) {
-	a, err := u.planAddition(s, s.TopUps.Auto.Bytes)
+	t := topUps{u}
+	a, err := t.planAddition(s, s.TopUps.Auto.Bytes)
 	if err == nil {
 		err = s.MayAutoTopUp(now)
 	}
 	if err == nil {
 		var w billing.Wallet
-		if w, err = u.payable(ctx, tx, a, false, now); err == nil {
-			return u.add(ctx, tx, w, a, true, now)
+		if w, err = t.payable(ctx, tx, a, false, now); err == nil {
+			return t.add(ctx, tx, w, a, true, now)
 		}
 	}
 	refusal, ok := errors.AsType[*domain.Error](err)

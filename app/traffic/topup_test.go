@@ -27,8 +27,8 @@ func autoSession(w *apptest.World, agent string, percent, perDay int) sessions.V
 	return d.View
 }
 
-// told lists the webhook events and the feed of a session about additions.
-func told(w *apptest.World, agent, id string) (hooks, feed string) {
+// newsOf lists the webhook events and the feed of a session about additions.
+func newsOf(w *apptest.World, agent, id string) (hooks, feed string) {
 	w.T.Helper()
 	list := w.Column(`SELECT type FROM outbox WHERE agent_id = ? AND type LIKE 'session.top%' ORDER BY seq`, agent)
 	events, err := w.Sessions.Events(w.T.Context(), agent, id, domain.Page{Number: 1, Size: 100})
@@ -64,7 +64,7 @@ func TestAutoTopUp(t *testing.T) {
 		w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "c", Close: true})
 		w.UseBytes(v.ID, "e", 70_000_000)
 		w.UseBytes(v.ID, "f", 1_000_000)
-		hooks, feed := told(w, agent, v.ID)
+		hooks, feed := newsOf(w, agent, v.ID)
 		apptest.Equal(t, "events", hooks, "session.topped_up, session.topped_up, session.top_up_failed")
 		apptest.Equal(t, "the feed", feed, "top_up_failed MAX_PER_DAY, topped_up, topped_up")
 		w.Clock.Advance(24 * time.Hour)
@@ -86,7 +86,7 @@ func TestAutoTopUp(t *testing.T) {
 		if got.Bytes != 100_000_000 || got.Status != session.Active || got.TopUps.Failed != "INSUFFICIENT_BALANCE" {
 			t.Errorf("%s with %d bytes, %q", got.Status, got.Bytes, got.TopUps.Failed)
 		}
-		hooks, feed := told(w, agent, v.ID)
+		hooks, feed := newsOf(w, agent, v.ID)
 		apptest.Equal(t, "events", hooks, "session.top_up_failed")
 		apptest.Equal(t, "the feed", feed, "top_up_failed INSUFFICIENT_BALANCE")
 		_, err := w.Wallet.Adjust(t.Context(), agent, apptest.Dollars("5"), "for the test")

@@ -134,7 +134,7 @@ func (s Session) HeldForTopUp(cost domain.Money, auto bool, now time.Time) Sessi
 	return s
 }
 
-// AutoTopUpDue reports whether Auto wants to buy after so many bytes were used: less than its share of
+// AutoTopUpDue reports whether Auto is to buy after a number of bytes was used: less than its share of
 // the traffic is left, and less than one addition, so that one is enough. After a refusal it tries
 // again every minute, and once more when nothing is left.
 func (s Session) AutoTopUpDue(used int64, now time.Time) bool {
