@@ -46,6 +46,32 @@ func TestDrawingsShowTheStateMachines(t *testing.T) {
 	}
 }
 
+// TestThePageHasEveryReasonOfAnEnd compares the reasons of the page with those of the code.
+func TestThePageHasEveryReasonOfAnEnd(t *testing.T) {
+	page, err := os.ReadFile("../docs/state-machines.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := os.ReadFile("session/session.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(page), "| Reason | Status | Because |")
+	part, _, _ = strings.Cut(part, "\n\n")
+	listed, known := []string{}, []string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)`").FindAllStringSubmatch(part, -1) {
+		listed = append(listed, m[1])
+	}
+	for _, m := range regexp.MustCompile(`Reason = "([a-z_]+)"`).FindAllStringSubmatch(string(code), -1) {
+		known = append(known, m[1])
+	}
+	slices.Sort(listed)
+	slices.Sort(known)
+	if len(known) == 0 || !slices.Equal(listed, known) {
+		t.Errorf("the page lists %q, the code has %q", listed, known)
+	}
+}
+
 func sessionEdges() edges {
 	now, made := machineStart.Add(time.Hour), edges{}
 	exit := session.Exit{IP: netip.MustParseAddr("127.0.0.2")}

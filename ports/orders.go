@@ -56,8 +56,8 @@ type Orders interface {
 	// turns by agent, and of each agent the longest due first. A session is listed once.
 	Due(ctx context.Context, now time.Time, limit int) ([]DueOrder, error)
 	// Waiting lists the planned orders of a provider that are like o, as in Rivals, o
-	// included: of each agent the oldest, no more than the limit, with when an order of
-	// the agent was last sent to the provider.
+	// included: of each agent the oldest, no more than the limit, with its party and when an
+	// order of that was last sent to the provider.
 	Waiting(ctx context.Context, o procurement.Order, limit int) ([]procurement.Waiting, error)
 	// Rivals counts the other orders of a provider that are sent, or unknown and
 	// not frozen, and of these the ones like o: the same SKU and country, where an

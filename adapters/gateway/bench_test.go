@@ -109,10 +109,10 @@ func BenchmarkWorkers(b *testing.B) {
 	b.Run("megabytes", func(b *testing.B) {
 		const each = 16
 		part := func(id, words string) func() {
-			_, c := w.as(id, words, source)
-			_ = c.SetDeadline(time.Time{})
-			_, _ = c.Write(order(0, int64(b.N)*each<<20))
 			return func() {
+				_, c := w.as(id, words, source)
+				defer c.Close()
+				_, _ = c.Write(order(0, each<<20))
 				if _, err := io.CopyN(io.Discard, c, each<<20); err != nil {
 					b.Fatal(err)
 				}

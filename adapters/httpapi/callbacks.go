@@ -6,6 +6,7 @@ import (
 
 	"agentproxy/app/procurement"
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 )
 
 // callbackLimit is the most that a provider's call may hold.
@@ -32,11 +33,15 @@ func (s *Server) declareCallbacks() {
 		BodyLimit: callbackLimit,
 		Doc: "For providers, not for agents. The call is signed by the provider, and says only that the order is to " +
 			"be read again.",
-		Refuses: []*domain.Error{domain.ErrInvalid, procurement.ErrNoCallback},
+		Refuses: []*domain.Error{domain.ErrInvalid, procurement.ErrNoCallback, account.ErrRateLimited},
 		OK:      []reply{{Status: ok, Doc: "The orders are read soon.", Data: callbackReply{true}}},
 		Example: map[string]any{"event": "proxy.status.changed"},
 	}, func(ctx context.Context, in *callbackInput) (int, callbackReply, error) {
 		c := callIn(ctx)
+		if d := s.Limits.TakeCallback(in.Provider, s.clientAddr(c.gin.Request)); !d.Allowed {
+			return 0, callbackReply{}, account.ErrRateLimited.Msgf(
+				"too many calls for this provider; wait for the seconds in Retry-After").After(d.RetryAfter)
+		}
 		err := s.Callbacks.Receive(ctx, in.Provider, c.gin.Request.Header, c.body)
 		return ok, callbackReply{err == nil}, err
 	})

@@ -99,3 +99,21 @@ func TestProviderCallback(t *testing.T) {
 		}
 	})
 }
+
+// A call that was seen on its way, and is repeated with its signature, has orders read 120 times a
+// minute at most.
+func TestRepeatedCallbacksAreLimited(t *testing.T) {
+	t.Parallel()
+	one, two := &caller{Provider: fake.NewProvider("one")}, &caller{Provider: fake.NewProvider("two")}
+	w := newWorld(t, options{more: []ports.Provider{one, two}})
+	signed := header("X-Signature", "good")
+	for range 120 {
+		w.do("POST", "/v1/providers/one/callback", `{}`, signed).want(200)
+	}
+	if r := w.do("POST", "/v1/providers/one/callback", `{}`, signed).refused(429, "RATE_LIMIT_EXCEEDED"); r.header.Get("Retry-After") == "" {
+		t.Error("there is no Retry-After")
+	}
+	w.do("POST", "/v1/providers/two/callback", `{}`, signed).want(200)
+	w.clock.Advance(time.Minute)
+	w.do("POST", "/v1/providers/one/callback", `{}`, signed).want(200)
+}

@@ -125,6 +125,25 @@ func triggersOff(t *testing.T, st *storage.Store, off bool) (on []string) {
 	return on
 }
 
+// TestVerifyMissesTheTriggersOfActions drops what keeps the operators' actions as they are.
+func TestVerifyMissesTheTriggersOfActions(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		st := open(t)
+		names, on := []string{"audit_actions_keep", "audit_actions_stay"}, ""
+		if st.Pool() != nil {
+			names, on = names[:1], " ON audit_actions"
+		}
+		for i, name := range names {
+			execAll(t, st, "DROP TRIGGER "+name+on)
+			faults, _, err := st.Verify(t.Context())
+			if err != nil || len(faults) != i+1 || faults[i].Rule != "the ledger cannot be changed" {
+				t.Errorf("without %s: %+v, %v", name, faults, err)
+			}
+		}
+	})
+}
+
 // Verify reads one snapshot: what units do meanwhile is no fault.
 func TestVerifyFindsNothingWhileUnitsRun(t *testing.T) {
 	t.Parallel()

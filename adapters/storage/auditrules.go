@@ -249,19 +249,22 @@ var orderRules = []rule{
 		WHERE (sent_at = 0 AND cost <> 0) OR cost < 0`},
 }
 
-// guarded is the name of the rule by which the triggers are in place that keep the ledger from being
-// changed.
+// guarded is the name of the rule by which the triggers are in place that keep the ledger, and what
+// operators did, from being changed.
 const guarded = "the ledger cannot be changed"
 
 const guards = `SELECT g.name, 'no trigger on ' || g.kept FROM (
 	SELECT 'ledger_entries_keep' AS name, 'ledger_entries' AS kept
 	UNION ALL SELECT 'ledger_entries_stay', 'ledger_entries'
 	UNION ALL SELECT 'recharge_transfers_keep', 'recharge_transfers'
-	UNION ALL SELECT 'recharge_transfers_stay', 'recharge_transfers') g WHERE NOT EXISTS (`
+	UNION ALL SELECT 'recharge_transfers_stay', 'recharge_transfers'
+	UNION ALL SELECT 'audit_actions_keep', 'audit_actions'`
 
 const (
-	sqliteGuards = guards + `SELECT 1 FROM sqlite_master m WHERE m.type = 'trigger' AND m.name = g.name
+	sqliteGuards = guards + ` UNION ALL SELECT 'audit_actions_stay', 'audit_actions') g WHERE NOT EXISTS (
+		SELECT 1 FROM sqlite_master m WHERE m.type = 'trigger' AND m.name = g.name
 		AND m.tbl_name = g.kept AND m.sql LIKE '%RAISE(ABORT%')`
-	postgresGuards = guards + `SELECT 1 FROM pg_trigger t WHERE t.tgname = g.name AND t.tgrelid = to_regclass(g.kept)
+	postgresGuards = guards + `) g WHERE NOT EXISTS (
+		SELECT 1 FROM pg_trigger t WHERE t.tgname = g.name AND t.tgrelid = to_regclass(g.kept)
 		AND t.tgenabled IN ('O', 'A'))`
 )

@@ -148,9 +148,12 @@ var (
 	healthMany = newManyRows(new(healthRow))
 	putHealths = healthMany.insert("session_health") + " ON CONFLICT (session) DO UPDATE SET state = excluded.state"
 
-	chunkMany    = newManyRows(new(chunkRow), "behind") // events of the session in this batch up to the last of the chunk
+	chunkMany = newManyRows(new(chunkRow), "behind") // events of the session in this batch up to the last of the chunk
+	// insertChunks does not look into the partitions of days to come, but for the next: another transaction
+	// may have begun after midnight.
 	insertChunks = `INSERT INTO event_chunks (session, last_no, n, last_at, body) SELECT u.session, u.behind +
-		COALESCE((SELECT MAX(c.last_no) FROM event_chunks c WHERE c.session = u.session), 0), u.n, u.last_at, u.body
+		COALESCE((SELECT MAX(c.last_no) FROM event_chunks c WHERE c.session = u.session AND
+			c.day <= floor(extract(epoch FROM now()) / 86400)::bigint + 1), 0), u.n, u.last_at, u.body
 		FROM ` + chunkMany.from()
 
 	callMany   = newManyRows(new(callRow))

@@ -9,6 +9,7 @@ import (
 
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
@@ -101,26 +102,49 @@ func (r orders) Due(ctx context.Context, now time.Time, limit int) (list []ports
 const servedAmong = 256
 
 // listWaiting reads the planned orders of a provider from the partial index, whose text it repeats.
-const listWaiting = `SELECT w.id, w.agent, w.planned_at, COALESCE(v.at, 0) FROM (
+// An agent that is not known, or has no origin, is a party by its id.
+const listWaiting = `SELECT w.id, w.planned_at, w.agent, COALESCE(a.verified_for, ''), a.registered_from,
+		COALESCE(l.credited, 0) + COALESCE(l.funded, 0) FROM (
 		SELECT o.id, COALESCE(s.agent_id, '') AS agent, o.planned_at, o.seq,
 			ROW_NUMBER() OVER (PARTITION BY s.agent_id ORDER BY o.seq) AS n
 		FROM upstream_orders o LEFT JOIN sessions s ON s.id = o.session_id
 		WHERE o.provider = ?1 AND o.status = 'planned' AND o.status IN ('planned', 'sent', 'unknown')
 			AND (o.sku = ?2 OR o.sku = '' OR ?2 = '') AND (o.country = ?3 OR o.country = '' OR ?3 = '')) w
-	LEFT JOIN (SELECT COALESCE(s.agent_id, '') AS agent, MAX(o.sent_at) AS at FROM (SELECT session_id, sent_at
-			FROM upstream_orders WHERE provider = ?1 AND status <> 'planned' ORDER BY seq DESC LIMIT ?5) o
-		LEFT JOIN sessions s ON s.id = o.session_id GROUP BY s.agent_id) v ON v.agent = w.agent
-	WHERE w.n = 1 OR w.id = ?6 ORDER BY w.n, w.seq LIMIT ?4`
+	LEFT JOIN agents a ON a.id = w.agent LEFT JOIN wallets l ON l.agent_id = w.agent
+	WHERE w.n = 1 OR w.id = ?5 ORDER BY w.n, w.seq LIMIT ?4`
+
+const listServed = `SELECT s.agent_id, COALESCE(a.verified_for, ''), a.registered_from, MAX(o.sent_at) FROM (
+		SELECT session_id, sent_at FROM upstream_orders WHERE provider = ?1 AND status <> 'planned'
+		ORDER BY seq DESC LIMIT ?2) o
+	JOIN sessions s ON s.id = o.session_id LEFT JOIN agents a ON a.id = s.agent_id
+	GROUP BY s.agent_id, a.verified_for, a.registered_from`
 
 func (r orders) Waiting(ctx context.Context, o procurement.Order, limit int) (list []procurement.Waiting, err error) {
-	args := []any{o.Provider, o.Intent.SKU, o.Intent.Location.Country, limit, servedAmong, o.ID}
+	served := map[string]int64{} // by party
+	err = r.rows(ctx, listServed, []any{o.Provider, servedAmong}, func(row engine.Row) error {
+		var a account.Agent
+		var from []byte
+		var at int64
+		err := row.Scan(&a.ID, &a.VerifiedFor, &from, &at)
+		a.Origin.Addr = addressOf(from)
+		served[a.Party()] = max(served[a.Party()], at)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list who was served at %s: %w", o.Provider, err)
+	}
+	args := []any{o.Provider, o.Intent.SKU, o.Intent.Location.Country, limit, o.ID}
 	err = r.rows(ctx, listWaiting, args, func(row engine.Row) error {
 		var w procurement.Waiting
-		var planned, served int64
-		if err := row.Scan(&w.OrderID, &w.AgentID, &planned, &served); err != nil {
+		var a account.Agent
+		var from []byte
+		var planned, credited int64
+		if err := row.Scan(&w.OrderID, &planned, &a.ID, &a.VerifiedFor, &from, &credited); err != nil {
 			return err
 		}
-		w.PlannedAt, w.ServedAt = fromMicros(planned), fromMicros(served)
+		a.Origin.Addr = addressOf(from)
+		w.Party = procurement.Party{Key: a.Party(), Funded: a.Tier(credited > 0) != account.TrialTier}
+		w.PlannedAt, w.ServedAt = fromMicros(planned), fromMicros(served[w.Party.Key])
 		list = append(list, w)
 		return nil
 	})

@@ -137,6 +137,48 @@ func TestAnOutageLosesNothingWithinTheBound(t *testing.T) {
 	apptest.Equal(t, "after the outage", who(t, w, w.Clock.Now(), 0), "a finished")
 }
 
+// However long the store is away, no more than 100,000 records wait: of new connections, of those that
+// end, and of those that could not be stored.
+func TestWhatWaitsIsBounded(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	log := exitlog.NewLog(config, w.Store, w.Clock, w.IDs)
+	w.Store.Store = down{w.Store.Store}
+	bounded := func(when string) {
+		t.Helper()
+		if n := log.Waiting(); n > 100_000 {
+			t.Errorf("%s %d records wait", when, n)
+		}
+	}
+	open := make([]uint64, 150_000)
+	for i := range open {
+		open[i] = log.Opened(&domainlog.Connection{})
+	}
+	bounded("after new connections")
+	w.Clock.Advance(domainlog.NoteEvery)
+	for i := range 60_000 {
+		log.Closed(open[i], 0, domainlog.Finished, w.Clock.Now())
+	}
+	if log.Flush(t.Context()) == nil {
+		t.Fatal("the store is not down")
+	}
+	bounded("after a flush")
+	for _, number := range open[60_000:] {
+		log.Closed(number, 0, domainlog.Finished, w.Clock.Now())
+	}
+	bounded("after their ends")
+	if log.Dropped() < 50_000 {
+		t.Errorf("%d are counted as lost", log.Dropped())
+	}
+	for range 100_000 {
+		log.Opened(&domainlog.Connection{})
+	}
+	if log.Flush(t.Context()) == nil {
+		t.Fatal("the store is not down")
+	}
+	bounded("after another flush")
+}
+
 // Without days nothing is recorded.
 func TestTheLogIsOff(t *testing.T) {
 	t.Parallel()

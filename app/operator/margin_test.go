@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"agentproxy/app/operator"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -89,6 +91,62 @@ func TestTheMarginIsWhatTheLedgerAndTheOrdersHave(t *testing.T) {
 
 	for _, by := range keys {
 		d.agrees(d.margin(by))
+	}
+}
+
+// TestTheMarginHasRenewalsDirectSessionsAndRefunds compares what is reported with each order and each
+// session, read by themselves.
+func TestTheMarginHasRenewalsDirectSessionsAndRefunds(t *testing.T) {
+	t.Parallel()
+	seller := fake.NewProvider("direct")
+	seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream, c.Direct = true, true })
+	p := SharedProduct("dyn_straight", session.Dynamic, procurement.Source{Provider: "direct"})
+	p.Direct = true
+	w := Open(t, Options{Providers: []ports.Provider{seller}, Products: []catalog.Product{p}})
+	seller.SetClock(w.Clock.Now)
+	st := operator.Audited(w.Store, w.IDs)
+	d := desk{w, st, operator.NewTrail(st, w.Clock, w.IDs)}
+	seller.SetQuote("", procurement.Quote{Cost: Dollars("0.10"), Stock: procurement.StockYes})
+	d.Seller.SetQuote("", procurement.Quote{Cost: Dollars("0.30"), Stock: procurement.StockYes})
+	agent := d.RegisterFunded(50)
+
+	straight, renewed, ended := d.Buy(agent, "dyn_straight"), d.Buy(agent, RemoteStatic), d.Buy(agent, RemoteStatic)
+	seller.Change(straight.ID, func(p *fake.Purchase) { p.Used = straight.Bytes / 2 })
+	d.Clock.Advance(session.Day)
+	OK(t, d.RunOrders())
+	for _, id := range []string{renewed.ID, ended.ID} {
+		_, err := d.World.Sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: id, Days: "30"})
+		OK(t, err)
+	}
+	d.Clock.Advance(session.Day)
+	_, err := d.refund(renewed.ID, 25, "")
+	OK(t, err)
+	for _, id := range []string{straight.ID, ended.ID} {
+		_, err = d.sessions().End(t.Context(), id)
+		OK(t, err)
+	}
+	d.Clock.Advance(2 * time.Hour)
+	OK(t, d.RunOrders())
+
+	at := lines(d.margin(ports.ByProvider))
+	Equal(t, "orders of addresses and of their renewals", at["remote"].Orders, 4)
+	Equal(t, "what these cost", at["remote"].Cost, Dollars("1.20"))
+	Equal(t, "what was charged for these", at["remote"].Charged, Dollars("4"))
+	Equal(t, "what the operator and the rest of the days gave back", at["remote"].Refunded,
+		Dollars("0.5")+d.Read(agent, ended.ID).Money.Refunded.Total())
+	Equal(t, "the direct session", at["direct"], billing.Margin{Charged: Dollars("0.25"), Trial: at["direct"].Trial,
+		Cost: Dollars("0.10"), Orders: 1})
+	var cost, revenue domain.Money
+	for _, id := range []string{straight.ID, renewed.ID, ended.ID} {
+		shown, err := d.sessions().Show(t.Context(), id)
+		OK(t, err)
+		cost, revenue = cost+shown.Cost, revenue+shown.Money.Charged.Total()-shown.Money.Refunded.Total()
+	}
+	for _, by := range keys {
+		r := d.margin(by)
+		d.agrees(r)
+		Equal(t, "the cost of each order, by "+string(by), r.Total.Cost, cost)
+		Equal(t, "what each session paid, by "+string(by), r.Total.Revenue(), revenue)
 	}
 }
 

@@ -90,10 +90,6 @@ const (
 	stepTimeout = 2*callTimeout + moneyTimeout
 )
 
-func withMoneyTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, moneyTimeout)
-}
-
 func withCallTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, callTimeout)
 }
@@ -102,6 +98,7 @@ func withCallTimeout(ctx context.Context) (context.Context, context.CancelFunc) 
 type State struct {
 	Session session.Session
 	Orders  []procurement.Order
+	party   procurement.Party // of the agent
 }
 
 // Order returns the order with an id, or the zero Order.
@@ -139,7 +136,9 @@ func (u *Driver) state(ctx context.Context, id string) (st State, err error) {
 		if st.Session, err = tx.Sessions().Load(ctx, id); err != nil {
 			return err
 		}
-		st.Orders, err = tx.Orders().Of(ctx, id)
+		if st.Orders, err = tx.Orders().Of(ctx, id); len(st.Orders) > 0 {
+			st.party, err = turns.PartyOf(ctx, tx, st.Session.AgentID)
+		}
 		return err
 	})
 	return st, err
@@ -151,7 +150,7 @@ func (u *Driver) step(ctx context.Context, id string) (st State, more bool, err 
 	if st, err = u.state(ctx, id); err != nil {
 		return st, false, err
 	}
-	ctx = ports.OnBehalf(ctx, st.Session.AgentID)
+	ctx = ports.WithParty(ports.OnBehalf(ctx, st.Session.AgentID), st.party)
 	if len(st.Orders) == 0 {
 		if st.Session.Status != session.Creating {
 			return st, false, nil

@@ -78,7 +78,7 @@ func (u purchases) preflight(
 
 // order makes the call that buys.
 func (u purchases) order(ctx context.Context, p ports.Provider, o procurement.Order) (procurement.Delivery, error) {
-	ctx, cancel := withMoneyTimeout(ctx)
+	ctx, cancel := context.WithTimeout(ctx, moneyTimeout)
 	defer cancel()
 	d, err := p.Order(ctx, o.Intent)
 	u.calls.count(p, "order", err)

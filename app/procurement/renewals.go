@@ -63,7 +63,7 @@ func (u renewals) send(ctx context.Context, _ session.Session, o procurement.Ord
 
 // place makes the call and stores its outcome.
 func (u renewals) place(ctx context.Context, p ports.Static, o procurement.Order) error {
-	bounded, cancel := withMoneyTimeout(ctx)
+	bounded, cancel := context.WithTimeout(ctx, moneyTimeout)
 	defer cancel()
 	list, err := p.Renew(bounded, o.Ref, o.Intent)
 	u.calls.count(p, "renew", err)

@@ -11,6 +11,7 @@ import (
 type Repos interface {
 	idempotency.Repos
 	ledger.Repos
+	Agents() ports.Agents
 	Orders() ports.Orders
 	Sessions() ports.Sessions
 	Counters() ports.Counters

@@ -2,13 +2,18 @@ package procurement_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"agentproxy/app/accounts"
 	"agentproxy/app/procurement"
+	money "agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/catalog"
 	domain "agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -55,6 +60,57 @@ func TestAnAgentWithManyOrdersDelaysOneOfAnotherByOne(t *testing.T) {
 	w.ExpectReconciled()
 }
 
+// registerFrom opens an account from an address, with whole dollars of own money.
+func registerFrom(w *apptest.World, addr string, dollars money.Money) string {
+	w.T.Helper()
+	r, err := w.Accounts.Register(context.Background(), accounts.Register{Profile: account.Profile{Name: "agent"},
+		Origin: account.Origin{Addr: netip.MustParseAddr(addr)}})
+	apptest.OK(w.T, err)
+	if dollars > 0 {
+		_, err = w.Wallet.Adjust(context.Background(), r.Agent.ID, dollars*money.Dollar, "for the test")
+		apptest.OK(w.T, err)
+	}
+	return r.Agent.ID
+}
+
+// 31 accounts of one stranger, an order each, delay one of another by the order that is on its way
+// if they registered from one network, or if they are on trial and the other has paid.
+func TestAStrangerWithManyAccountsDelaysAnotherByOne(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		address string
+		dollars money.Money
+	}{
+		"of one network": {"198.51.100.%d", 10},
+		"on trial":       {"203.0.%d.1", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := apptest.Open(t, apptest.Options{Accounts: func(c *accounts.Config) { c.KeepOriginDays = 90 }})
+			w.Seller.Can(func(c *domain.Capabilities) { c.KeepsOrderKey = false })
+			reached, on := pauseCall(w, fake.Provision, fake.Step{})
+			stranger := func(n int) { w.Buy(registerFrom(w, fmt.Sprintf(c.address, n), c.dollars), apptest.RemoteStatic) }
+			var wg sync.WaitGroup
+			wg.Go(func() { stranger(1) })
+			reached()
+			for n := range 30 {
+				stranger(n + 2)
+			}
+			single := w.Buy(registerFrom(w, "192.0.2.1", 10), apptest.RemoteStatic)
+			on()
+			wg.Wait()
+			for range 60 {
+				w.Clock.Advance(time.Second)
+				apptest.OK(t, w.RunOrders())
+				if len(w.Seller.Sales()) > 1 {
+					break
+				}
+			}
+			apptest.Equal(t, "the second sale", w.Seller.Sales()[1].SessionID, single.ID)
+		})
+	}
+}
+
 // Agents that come again and again do not keep one from its turn.
 func TestAgentsTakeTurns(t *testing.T) {
 	t.Parallel()
@@ -94,7 +150,7 @@ type buyers struct {
 }
 
 func (b *buyers) Order(ctx context.Context, in domain.Intent) (domain.Delivery, error) {
-	b.agents = append(b.agents, ports.BehalfOf(ctx))
+	b.agents = append(b.agents, ports.PartyOf(ctx).Key)
 	return b.Provider.Order(ctx, in)
 }
 

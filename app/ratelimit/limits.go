@@ -27,6 +27,10 @@ type Config struct {
 // checksPerMinute is how many checks of exits an agent may make.
 const checksPerMinute = 10
 
+// callbacksPerMinute is how many calls for a provider an address may make. Each is a hint that may have
+// orders read there, also one that is repeated with its signature.
+const callbacksPerMinute = 120
+
 // Limits decides whether a caller may call now. Its memory is bounded: a caller is
 // dropped after a minute without a call, when its whole limit is free again.
 type Limits struct {
@@ -37,6 +41,7 @@ type Limits struct {
 	registrations *limiter[netip.Addr]
 	wrongKeys     *limiter[netip.Addr]
 	wrongCodes    *limiter[netip.Addr]
+	callbacks     *limiter[string]
 }
 
 // New returns the limits: of all processes together, or of this process
@@ -52,6 +57,7 @@ func New(cfg Config, clock ports.Clock, shared ports.RateLimits, log *slog.Logge
 	l.registrations = newLimiter(clock, store, func(a netip.Addr) string { return "registration:" + a.String() })
 	l.wrongKeys = newLimiter[netip.Addr](clock, nil, nil)
 	l.wrongCodes = newLimiter[netip.Addr](clock, nil, nil)
+	l.callbacks = newLimiter[string](clock, nil, nil)
 	return l
 }
 
@@ -64,6 +70,11 @@ func (l *Limits) Take(agentID string, perMinute int) ratelimit.Decision {
 // network of 64 bits counts, because one host has all of it.
 func (l *Limits) TakeRegistration(addr netip.Addr) ratelimit.Decision {
 	return l.registrations.take(client(addr), ratelimit.Limit{PerMinute: l.cfg.RegistrationsPerMinute})
+}
+
+// TakeCallback counts one call for a provider from a client address, on each replica.
+func (l *Limits) TakeCallback(provider string, addr netip.Addr) ratelimit.Decision {
+	return l.callbacks.take(provider+" "+client(addr).String(), ratelimit.Limit{PerMinute: callbacksPerMinute})
 }
 
 // client returns what an address is counted as.

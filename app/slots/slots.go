@@ -73,7 +73,7 @@ func (s *Slots) Go(provider string, items []Item, do func(id string)) (done <-ch
 		}
 		s.known[item.ID] = true
 		all.Add(1)
-		l.line.Push(item.Agent, entry{item, do, all.Done})
+		l.line.Push(procurement.Party{Key: item.Agent}, entry{item, do, all.Done})
 	}
 	begun := min(s.perProvider-l.busy, l.line.Len())
 	for range begun {

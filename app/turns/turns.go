@@ -1,11 +1,12 @@
 // Package turns decides when an order is sent that a provider's list could not
-// distinguish from others like it: one after the other, in turns by agent.
+// distinguish from others like it: one after the other, in turns by party.
 package turns
 
 import (
 	"context"
 	"time"
 
+	"agentproxy/domain/account"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -14,6 +15,19 @@ import (
 // Repos is the repositories that a turn depends on.
 type Repos interface {
 	Orders() ports.Orders
+}
+
+// PartyOf returns the party of an agent, as which it takes turns.
+func PartyOf(ctx context.Context, tx interface {
+	Agents() ports.Agents
+	Ledger() ports.Ledger
+}, agentID string) (procurement.Party, error) {
+	agent, err := tx.Agents().Get(ctx, agentID)
+	if err != nil {
+		return procurement.Party{}, err
+	}
+	w, err := tx.Ledger().Wallet(ctx, agentID)
+	return procurement.Party{Key: agent.Party(), Funded: agent.Tier(w.Credited) != account.TrialTier}, err
 }
 
 // Rule returns 0 if a planned order may be sent now, else when it is to look again, or
@@ -46,7 +60,7 @@ func Take(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wa
 	if err != nil {
 		return 0, err
 	}
-	place := procurement.Place(line, o.ID)
+	place := procurement.Place(line, o.ID, now)
 	switch {
 	case wait == 0 && place == 0:
 		return 0, nil

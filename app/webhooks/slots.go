@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"agentproxy/domain/ratelimit"
 	"agentproxy/ports"
 )
 
@@ -20,6 +21,9 @@ const (
 	// unprovenSlots is how many deliveries may be on their way to endpoints whose last attempt failed, or that
 	// were never reached, one for each of them. The other deliverers are left to endpoints that work.
 	unprovenSlots = 64
+	// unprovenPerMinute is how many attempts an agent's unproven endpoint gets: until it answers, it gets no storm
+	// of events that it may not have asked for.
+	unprovenPerMinute = 10
 	// requeueStep is how long a delivery without a slot is requeued for. It grows
 	// with the number of those, up to maxRequeue.
 	requeueStep = time.Second
@@ -27,6 +31,8 @@ const (
 	// placeLife is how long an agent that has not asked again keeps its place in the line.
 	placeLife = 10 * time.Second
 )
+
+var unprovenLimit = ratelimit.Limit{PerMinute: unprovenPerMinute}
 
 // slots is a semaphore per agent, and the line of agents that wait for an unproven slot: each gets one slot,
 // and then waits behind all others.
@@ -39,6 +45,14 @@ type slots struct {
 	unproven int                      // slots in use
 	line     *list.List               // of *place
 	places   map[string]*list.Element // by agent
+	attempts map[string]*attempts     // at unproven endpoints, by agent
+}
+
+// attempts are those of the last minute at an unproven endpoint.
+type attempts struct {
+	state ratelimit.State
+	last  time.Time
+	next  time.Time // when the last of the agent's requeued deliveries asks again
 }
 
 // semaphore bounds the deliveries of one agent.
@@ -56,7 +70,8 @@ type place struct {
 }
 
 func newSlots(clock ports.Clock) *slots {
-	return &slots{clock: clock, agents: map[string]*semaphore{}, line: list.New(), places: map[string]*list.Element{}}
+	return &slots{clock: clock, agents: map[string]*semaphore{}, line: list.New(), places: map[string]*list.Element{},
+		attempts: map[string]*attempts{}}
 }
 
 // acquire returns a slot of the agent; to a proven endpoint it waits for one up to slotTimeout. If there is
@@ -133,15 +148,19 @@ func (s *slots) leave(agentID string, sem *semaphore, acquired bool) time.Durati
 // acquireUnproven returns a slot if the agent has none and its turn has come: it is among the first in the
 // line, as many as slots are free. An agent with a slot has no place in the line.
 func (s *slots) acquireUnproven(agentID string) (release func(), wait time.Duration) {
+	now := s.clock.Now()
+	if wait := s.resting(agentID, now); wait > 0 {
+		return nil, wait
+	}
 	sem, _ := s.enter(agentID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.clock.Now()
 	if len(sem.busy) == 0 {
 		p := s.placeOf(agentID, now)
 		if s.isTurn(agentID, now) && sem.try() {
 			s.drop(s.places[agentID])
 			s.unproven++
+			s.count(agentID, now)
 			return func() { s.leaveUnproven(agentID, sem) }, 0
 		}
 		// The deliveries of one agent ask one after the other.
@@ -155,6 +174,40 @@ func (s *slots) acquireUnproven(agentID string) (release func(), wait time.Durat
 		delete(s.agents, agentID)
 	}
 	return nil, min(wait, maxRequeue)
+}
+
+// resting returns how long a delivery is requeued for because an endpoint has had its attempts; 0 if it has not.
+func (s *slots) resting(agentID string, now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.attempts[agentID]
+	if a == nil {
+		return 0
+	}
+	_, d := unprovenLimit.Take(a.state, now, 1)
+	if d.Allowed {
+		return 0
+	}
+	// The deliveries of one agent ask one after the other.
+	ask := later(a.next, now.Add(d.RetryAfter))
+	a.next = ask.Add(requeueStep)
+	return min(ask.Sub(now), maxRequeue)
+}
+
+// count notes an attempt at an unproven endpoint, and forgets those of more than a minute ago.
+func (s *slots) count(agentID string, now time.Time) {
+	for id, a := range s.attempts {
+		if now.Sub(a.last) > time.Minute {
+			delete(s.attempts, id)
+		}
+	}
+	a := s.attempts[agentID]
+	if a == nil {
+		a = &attempts{}
+		s.attempts[agentID] = a
+	}
+	a.state, _ = unprovenLimit.Take(a.state, now, 1)
+	a.last = now
 }
 
 func (s *slots) leaveUnproven(agentID string, sem *semaphore) {

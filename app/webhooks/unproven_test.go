@@ -201,6 +201,51 @@ func TestAPlaceInTheLineIsKeptForTenSeconds(t *testing.T) {
 	a.finish()
 }
 
+// refusing is a sender whose endpoint answers 500 until it works.
+type refusing struct {
+	sent  int
+	works bool
+}
+
+func (*refusing) Body(e hooks.Event) []byte { return webhook.Body(e) }
+
+func (s *refusing) Send(_ context.Context, m ports.Message) (hooks.Outcome, error) {
+	s.sent++
+	if s.works {
+		return hooks.Outcome{URL: m.URL, StatusCode: 204}, nil
+	}
+	return hooks.Outcome{URL: m.URL, StatusCode: 500}, nil
+}
+
+// One who names an address that is not his own has it sent ten requests a minute and no storm: 624
+// events were 1,203 requests within 12 seconds. Once it answers, it gets all at once.
+func TestAnEndpointThatNeverAnsweredGetsNoStorm(t *testing.T) {
+	t.Parallel()
+	a := openAttempts(t)
+	s := &refusing{}
+	a.service = webhooks.New(a.Store, a.Clock, a.IDs, a.Secrets, s, a.Hub, slog.New(slog.DiscardHandler))
+	agent := a.RegisterWithWebhook()
+	a.notify(agent, 40)
+	round := func() {
+		t.Helper()
+		for _, j := range a.pending([]string{agent})[agent] {
+			err := a.service.Deliver(t.Context(), j.id, j.due)
+			if later, requeued := errors.AsType[ports.RequeueAfter](err); requeued && later > 0 && time.Duration(later) <= time.Minute {
+				continue
+			}
+			apptest.OK(t, err)
+		}
+	}
+	for range 12 {
+		round()
+		a.Clock.Advance(time.Second)
+	}
+	apptest.Equal(t, "requests within 12 seconds", s.sent, 11)
+	s.works = true
+	round()
+	apptest.Equal(t, "what waits once it answers", len(a.pending([]string{agent})[agent]), 0)
+}
+
 func TestTestEventsAreLimited(t *testing.T) {
 	t.Parallel()
 	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})

@@ -2,10 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
+	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"agentproxy/adapters/admin/console"
 )
 
 // reads are the commands that change nothing an operator answers for.
@@ -44,6 +49,53 @@ func TestCommandsThatChangeSomethingSayWhoDidIt(t *testing.T) {
 	if len(known) < 30 {
 		t.Errorf("only %d commands are found: %v", len(known), known)
 	}
+}
+
+// TestEveryCommandHasItsPlaceInTheConsole reads the table of the manual; the tests of the console press
+// what it names.
+func TestEveryCommandHasItsPlaceInTheConsole(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(manual), "| Command | In the console |")
+	part, _, _ = strings.Cut(part, "\n\n")
+	places := map[string]string{}
+	for _, line := range strings.Split(part, "\n") {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 {
+			continue
+		}
+		family := ""
+		for _, m := range regexp.MustCompile("`([a-z -]+)`").FindAllStringSubmatch(cells[1], -1) {
+			name := m[1]
+			if first, _, two := strings.Cut(name, " "); two {
+				family = first
+			} else if family != "" {
+				name = family + " " + name
+			}
+			places[name] = cells[2]
+		}
+	}
+	buttons := slices.Collect(maps.Values(console.Commands()))
+	leaves(reflect.TypeFor[cli](), "", func(leaf string, cmd reflect.Type) {
+		found := ""
+		for name := range places {
+			if strings.ReplaceAll(name, " ", "-") == leaf {
+				found = name
+			}
+		}
+		place := places[found]
+		why := strings.Contains(place, "none: ")
+		switch _, changes := cmd.FieldByName("Reason"); {
+		case found == "":
+			t.Errorf("the manual does not say where the console has %s", leaf)
+		case !why && !strings.Contains(place, "`/") && !strings.Contains(place, "page"):
+			t.Errorf("%s has neither a page nor a reason why not: %s", leaf, place)
+		case changes && !slices.Contains(buttons, found):
+			t.Errorf("%s changes something and has no button", leaf)
+		}
+	})
 }
 
 // did returns the newest actions as "by action subject reason".

@@ -58,20 +58,6 @@ type agentListCmd struct {
 	RegisteredFrom string `placeholder:"CIDR" help:"Only those that registered from this network, such as 203.0.113.0/24."`
 }
 
-// network parses a network in CIDR form, or an address alone. Bits behind the prefix are refused: they
-// show that the prefix is not the one that was meant.
-func network(text string) (netip.Prefix, error) {
-	if addr, err := netip.ParseAddr(text); err == nil {
-		return netip.PrefixFrom(addr, addr.BitLen()), nil
-	}
-	p, err := netip.ParsePrefix(text)
-	if err != nil || p != p.Masked() {
-		return p, domain.InvalidField("registered_from", "must be an address or a network in CIDR form, such as "+
-			"203.0.113.0/24")
-	}
-	return p, nil
-}
-
 // Run lists agents.
 func (c agentListCmd) Run(k *kit) error {
 	page, err := pageOf(c.Page, c.PageSize)
@@ -80,7 +66,7 @@ func (c agentListCmd) Run(k *kit) error {
 	}
 	filter := ports.AgentFilter{Search: c.Search, Referrer: c.Referrer, Status: account.Status(c.Status)}
 	if c.RegisteredFrom != "" {
-		if filter.RegisteredFrom, err = network(c.RegisteredFrom); err != nil {
+		if filter.RegisteredFrom, err = account.ParseNetwork(c.RegisteredFrom); err != nil {
 			return err
 		}
 	}
@@ -163,7 +149,7 @@ func (c agentDisableCmd) Run(k *kit) error {
 			}
 			return k.record("agent_id", c.AgentID, "status", account.Disabled)
 		}
-		from, err := network(c.RegisteredFrom)
+		from, err := account.ParseNetwork(c.RegisteredFrom)
 		if err != nil {
 			return err
 		}

@@ -82,7 +82,7 @@ func (providerListCmd) Run(k *kit) error {
 	}
 	t := table{columns: []string{"name", "kind", "sells", "capabilities"}}
 	for _, p := range list {
-		t.add(p.Name(), config.Kind(p.Name()), sells(p), capabilities(p.Capabilities()))
+		t.add(p.Name(), config.Kind(p.Name()), sells(p), words(p.Capabilities().Words()))
 	}
 	return t.print(k)
 }
@@ -94,24 +94,6 @@ func sells(p ports.Provider) words {
 	}
 	if _, ok := p.(ports.Static); ok {
 		w = append(w, "static")
-	}
-	return w
-}
-
-func capabilities(c procurement.Capabilities) words {
-	w := words{}
-	for _, f := range []struct {
-		has  bool
-		word string
-	}{
-		{c.InProcess, "local"}, {c.ViaUpstream, "chained"}, {c.Idempotent, "repeatable"},
-		{c.KeepsOrderKey || c.KeepsTrafficOrderKey, "labelled"}, {c.Async, "slow"},
-		{c.Renews, "renews"}, {c.Cancels, "cancels"}, {c.CancelsTraffic, "cancels traffic"}, {c.Direct, "direct"},
-		{c.CapUnit > 0, "capped"},
-	} {
-		if f.has {
-			w = append(w, f.word)
-		}
 	}
 	return w
 }

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 	"unicode"
+
+	"agentproxy/domain"
 )
 
 // MaxUserAgent is how many bytes of a User-Agent header are kept.
@@ -51,6 +53,15 @@ func Network(addr netip.Addr) string {
 	return p.String()
 }
 
+// Party returns what accounts share that may be one customer's: the network that they registered
+// from. One that the operator verified, or whose origin is not known, is a party of its own.
+func (a Agent) Party() string {
+	if network := Network(a.Origin.Addr); a.VerifiedFor == "" && network != "" {
+		return network
+	}
+	return a.ID
+}
+
 // Registration is who may open an account.
 type Registration string
 
@@ -60,3 +71,17 @@ const (
 	ReferralRegistration Registration = "referral" // with a valid code
 	ClosedRegistration   Registration = "closed"   // the operator alone
 )
+
+// ParseNetwork parses a network in CIDR form, or an address alone. Bits behind the prefix are refused: they
+// show that the prefix is not the one that was meant.
+func ParseNetwork(text string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	if err != nil || p != p.Masked() {
+		return p, domain.InvalidField("registered_from", "must be an address or a network in CIDR form, such as "+
+			"203.0.113.0/24")
+	}
+	return p, nil
+}

@@ -25,38 +25,100 @@ func TestThoseWhoWaitAreServedInTurns(t *testing.T) {
 	}
 }
 
-// An agent with 500 entries does not delay another's, or by one if that comes again at once.
-func TestOneWithManyEntriesDelaysAnotherByOne(t *testing.T) {
-	var l procurement.Line[string]
-	push(&l, strings.Repeat("a", 500))
-	for n := range 100 {
-		l.Next()
-		l.Push("b", "b")
-		if x, _ := l.Next(); x != "b" {
-			t.Fatalf("time %d: served %s", n, x)
+// One with 500 entries delays nothing of another that comes now and then, and in the long run
+// each has every other turn.
+func TestWhoComesNowAndThenIsNext(t *testing.T) {
+	for name, other := range map[string]string{"b": "a", "B": "A"} { // funded, and on trial
+		var l procurement.Line[string]
+		push(&l, strings.Repeat(other, 2000))
+		for range 100 {
+			l.Next()
 		}
-		l.Push("b", "b")
-		first, _ := l.Next()
-		second, _ := l.Next()
-		if !strings.HasPrefix(first, "a") || second != "b" {
-			t.Fatalf("time %d: served %s and %s", n, first, second)
+		for visit := range 10 {
+			for call := range 4 {
+				l.Push(partyOf(name), "visitor")
+				if x, _ := l.Next(); x != "visitor" {
+					t.Fatalf("%s, visit %d, call %d: served %s", name, visit, call, x)
+				}
+			}
+			for range 5 { // it is away
+				l.Next()
+			}
+		}
+		served := 0
+		for range 400 {
+			l.Push(partyOf(name), "visitor")
+			if x, _ := l.Next(); x == "visitor" {
+				served++
+			}
+		}
+		if served < 195 || served > 210 {
+			t.Errorf("%s: one that always waits had %d of 400 turns", name, served)
 		}
 	}
 }
 
-// Others that come for the first time, again and again, do not keep one from its turn.
+// One that rests for long does not hold up the rest for longer than its credit.
+func TestARestIsWorthFewTurns(t *testing.T) {
+	var l procurement.Line[string]
+	push(&l, strings.Repeat("a", 1000))
+	for range 500 {
+		l.Next()
+	}
+	for range 100 {
+		l.Push(partyOf("b"), "b")
+	}
+	run := 0
+	for x, _ := l.Next(); x == "b"; x, _ = l.Next() {
+		run++
+	}
+	if run != 9 {
+		t.Errorf("it had %d turns in a row, want 9", run)
+	}
+}
+
+// One that has paid comes before accounts on trial that are new, however many they are.
+func TestAFundedOneComesBeforeNewTrials(t *testing.T) {
+	var l procurement.Line[string]
+	for n := range 31 {
+		l.Push(procurement.Party{Key: fmt.Sprint("trial", n)}, "trial")
+	}
+	served := ""
+	for range 27 {
+		l.Push(partyOf("one"), "one")
+		x, _ := l.Next()
+		served += x[:1]
+	}
+	if served != "oooooooot"+"oooooooot"+"oooooooot" {
+		t.Errorf("served %s", served)
+	}
+}
+
+// Others that come for the first time, again and again, do not keep one from its turn, and are
+// not remembered for ever.
 func TestNewcomersDoNotKeepOneFromItsTurn(t *testing.T) {
 	var l procurement.Line[string]
-	l.Push("a", "a")
-	l.Next()
-	l.Push("a", "a")
-	for n := range 200 {
-		l.Push(fmt.Sprint("new", n), "x")
+	for range 20 {
+		l.Push(partyOf("a"), "a")
+		l.Next()
+	}
+	l.Push(partyOf("a"), "a")
+	for n := range 10_000 {
+		l.Push(procurement.Party{Key: fmt.Sprint("new", n), Funded: true}, "x")
 		if x, _ := l.Next(); x == "a" {
-			return
+			if n > 70 {
+				t.Errorf("%d newcomers were served before it", n)
+			}
+			break
 		}
 	}
-	t.Error("200 newcomers were served before it")
+	for n := range 10_000 {
+		l.Push(procurement.Party{Key: fmt.Sprint("more", n)}, "x")
+		l.Next()
+	}
+	if n := l.Remembered(); n > 300 {
+		t.Errorf("the turns of %d are remembered", n)
+	}
 }
 
 func TestBeforeIsWhatIsServedUntilTheNewEntry(t *testing.T) {
@@ -65,15 +127,15 @@ func TestBeforeIsWhatIsServedUntilTheNewEntry(t *testing.T) {
 		var l procurement.Line[string]
 		names := make([]byte, rng.IntN(12))
 		for i := range names {
-			names[i] = "abcd"[rng.IntN(4)]
+			names[i] = "abCD"[rng.IntN(4)]
 		}
 		push(&l, string(names))
 		for range rng.IntN(5) {
 			l.Next()
 		}
-		who := "abcde"[rng.IntN(5):][:1]
-		before := l.Before(who)
-		l.Push(who, "new")
+		who := "abCDe"[rng.IntN(5):][:1]
+		before := l.Before(partyOf(who))
+		l.Push(partyOf(who), "new")
 		served := drain(&l)
 		if got := served[:slices.Index(served, "new")]; !slices.Equal(got, before) {
 			t.Fatalf("%s and %s: %v were served before, want %v", names, who, got, before)
@@ -85,7 +147,7 @@ func push(l *procurement.Line[string], names string) {
 	count := map[rune]int{}
 	for _, who := range names {
 		count[who]++
-		l.Push(string(who), fmt.Sprint(string(who), count[who]))
+		l.Push(partyOf(string(who)), fmt.Sprint(string(who), count[who]))
 	}
 }
 

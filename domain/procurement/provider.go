@@ -50,6 +50,25 @@ type Capabilities struct {
 	CounterLag time.Duration
 }
 
+// Words names the capabilities, for the operator.
+func (c Capabilities) Words() []string {
+	words := []string{}
+	for _, f := range []struct {
+		has  bool
+		word string
+	}{
+		{c.InProcess, "local"}, {c.ViaUpstream, "chained"}, {c.Idempotent, "repeatable"},
+		{c.KeepsOrderKey || c.KeepsTrafficOrderKey, "labelled"}, {c.Async, "slow"},
+		{c.Renews, "renews"}, {c.Cancels, "cancels"}, {c.CancelsTraffic, "cancels traffic"}, {c.Direct, "direct"},
+		{c.CapUnit > 0, "capped"},
+	} {
+		if f.has {
+			words = append(words, f.word)
+		}
+	}
+	return words
+}
+
 // Labels reports whether orders of a type carry their key.
 func (c Capabilities) Labels(t session.Type) bool {
 	return c.KeepsOrderKey || c.KeepsTrafficOrderKey && t == session.Dynamic

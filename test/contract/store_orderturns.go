@@ -3,10 +3,13 @@ package contract
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"testing"
 	"time"
 
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -16,7 +19,7 @@ var orderTurnClaims = []claim{
 	{"the orders that are due are listed in turns by agent", upstreamDueByAgent},
 	{"the live traffic of a provider is listed, the newest first", upstreamLiveTraffic},
 	{"the last usage count of each provider is kept", usageCountsKept},
-	{"of each agent the oldest order that waits is listed, with when it was served", upstreamWaiting},
+	{"of each agent the oldest order that waits is listed, with its party and when that was served", upstreamWaiting},
 }
 
 // ofAgents stores a session of each agent, named by its letter, for as many orders of a
@@ -67,7 +70,27 @@ func upstreamDueByAgent(t *testing.T, st ports.Store) {
 }
 
 func upstreamWaiting(t *testing.T, st ports.Store) {
-	list := ofAgents(t, st, "one", "aaabbcd")
+	// b and f have registered from one network; c, of it too, was verified.
+	for id, from := range map[string]string{"b": "198.51.100.7", "c": "198.51.100.8", "f": "198.51.100.9"} {
+		update(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
+			a := storeAgent(id)
+			a.Origin.Addr = netip.MustParseAddr(from)
+			if id == "c" {
+				a.VerifiedFor = "a contract"
+			}
+			if a.Referrer, err = tx.Referrers().Default(ctx); err != nil {
+				return err
+			}
+			if err := tx.Agents().Insert(ctx, a); err != nil {
+				return err
+			}
+			return tx.Ledger().Open(ctx, billing.Wallet{AgentID: id})
+		})
+	}
+	mustPost(t, st, fund("f", "fund:f", domain.Dollar))
+	parties := map[string]procurement.Party{"a": {Key: "a"}, "b": {Key: "198.51.100.0/24"}, "c": {Key: "c", Funded: true},
+		"d": {Key: "d"}, "f": {Key: "198.51.100.0/24", Funded: true}}
+	list := ofAgents(t, st, "one", "aaabbcdf")
 	sent := func(o procurement.Order, after time.Duration) procurement.Order {
 		o = as(o, procurement.Sent)
 		o.SentAt = storeNow.Add(after)
@@ -75,10 +98,11 @@ func upstreamWaiting(t *testing.T, st ports.Store) {
 	}
 	list[0], list[3] = sent(list[0], time.Minute), sent(list[3], time.Second)
 	list[5].Intent.SKU, list[6].Intent.Location.Country = "isp-2", "US"
+	list[7].Intent.SKU = "isp-3"
 	addUpstream(t, st, list...)
 	addUpstream(t, st, ofAgents(t, st, "three", "e")...)
 	waiting := func(i int, agent string, served time.Duration) procurement.Waiting {
-		w := procurement.Waiting{OrderID: list[i].ID, AgentID: agent, PlannedAt: list[i].PlannedAt}
+		w := procurement.Waiting{OrderID: list[i].ID, Party: parties[agent], PlannedAt: list[i].PlannedAt}
 		if served > 0 {
 			w.ServedAt = storeNow.Add(served)
 		}
@@ -94,6 +118,7 @@ func upstreamWaiting(t *testing.T, st ports.Store) {
 			"itself too":            {list[2], 10, []procurement.Waiting{waiting(1, "a", time.Minute), waiting(4, "b", time.Second), waiting(2, "a", time.Minute)}},
 			"at most one":           {list[1], 1, []procurement.Waiting{waiting(1, "a", time.Minute)}},
 			"of another SKU":        {list[5], 10, []procurement.Waiting{waiting(5, "c", 0)}},
+			"of a network":          {list[7], 10, []procurement.Waiting{waiting(7, "f", time.Second)}},
 			"of another country":    {list[6], 10, []procurement.Waiting{waiting(6, "d", 0)}},
 			"of any SKU and place":  {procurement.Order{ID: "ord_x", Provider: "one"}, 2, []procurement.Waiting{waiting(1, "a", time.Minute), waiting(4, "b", time.Second)}},
 			"of a provider without": {procurement.Order{ID: "ord_x", Provider: "two"}, 10, nil},

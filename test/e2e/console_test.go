@@ -192,12 +192,17 @@ func TestAPersonUsesTheConsole(t *testing.T) {
 	}
 }
 
-// looks checks each page in both widths and both settings: nothing is wider than the window, nothing
-// came from elsewhere or was blocked, and texts have enough contrast.
+// looks checks how the pages of an agent look.
 func (b *browser) looks(page string) {
-	for _, path := range []string{"/console/", "/console/sessions", page, "/console/sessions/new", "/console/sessions/new?product_no=sta_isp_1",
-		"/console/sessions/quote?product_no=dyn_fast_1&traffic_gb=1", page + "/end", "/console/money", "/console/access",
-		"/console/access/rotate-secret"} {
+	b.suits("/console/", "/console/sessions", page, "/console/sessions/new", "/console/sessions/new?product_no=sta_isp_1",
+		"/console/sessions/quote?product_no=dyn_fast_1&traffic_gb=1", page+"/end", "/console/money", "/console/access",
+		"/console/access/rotate-secret")
+}
+
+// suits checks each page in both widths and both settings: nothing is wider than the window, nothing
+// came from elsewhere or was blocked, and texts have enough contrast.
+func (b *browser) suits(paths ...string) {
+	for _, path := range paths {
 		back := ""
 		for _, scheme := range []string{"light", "dark"} {
 			b.scheme(scheme)

@@ -8,15 +8,14 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"agentproxy/app/accounts"
 	"agentproxy/app/exitlog"
 	"agentproxy/app/operator"
 	"agentproxy/domain"
-	"agentproxy/domain/account"
 	"agentproxy/domain/audit"
 	log "agentproxy/domain/exitlog"
 )
@@ -28,12 +27,24 @@ type action struct {
 	Says   string // what it does; %s is the subject
 	Button string
 	Done   string // what the next page shows of it
+	Page   string // where its button is, unless it is on the page of its subject; empty: the overview
 	Danger bool
+	Reads  bool // it changes nothing: it needs no reason and is not kept
 	Fields []field
-	Once   bool // it is done once for each form that was shown
+	About  []string // the fields that name what it is about; empty: the subject of the form
+	Once   bool     // it is done once for each form that was shown
 	// Do runs the use case and returns where to go. Sections are shown at once instead, since they hold
 	// what must not be in a URL.
 	Do func(ctx context.Context, c *Console, in input) (to string, shown []section, err error)
+}
+
+// Commands returns the command of each button by the name of its form.
+func Commands() map[string]string {
+	names := map[string]string{}
+	for form, a := range actions {
+		names[form] = a.Name
+	}
+	return names
 }
 
 // input is what a form has.
@@ -59,17 +70,25 @@ func needed(name, label, hint string) field {
 func (c *Console) form(name string, a action, in input) *form {
 	f := &form{Action: "/do/" + name, Says: a.Says, Button: a.Button, Danger: a.Danger,
 		Hidden: []field{{Name: subjectField, Value: in.Subject}, {Name: keyField, Value: cmp.Or(in.get(keyField),
-			c.IDs.New(""))}}}
+			c.use.IDs.New(""))}}}
+	f.Back = cmp.Or(subject(in.Subject).Href, a.Page, "/")
 	if strings.Contains(a.Says, "%s") {
 		f.Says = fmt.Sprintf(a.Says, cmp.Or(in.Subject, "everything"))
 	}
 	for _, x := range a.Fields {
 		x.Value = cmp.Or(in.get(x.Name), x.Value)
+		x.Options = slices.Clone(x.Options)
+		for i := range x.Options {
+			x.Options[i].Chosen = x.Options[i].Value == x.Value
+		}
 		f.Fields = append(f.Fields, x)
+	}
+	if f.Sure = !a.Reads; a.Reads {
+		return f
 	}
 	f.Fields = append(f.Fields, field{Name: reasonField, Label: "Reason", Value: in.Reason, Required: true,
 		Hint: "Why; it is kept."},
-		field{Name: byField, Label: "Who does it", Value: cmp.Or(in.By, c.User), Required: true})
+		field{Name: byField, Label: "Who does it", Value: cmp.Or(in.By, c.use.Host.User), Required: true})
 	return f
 }
 
@@ -78,11 +97,16 @@ func (c *Console) ask(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("action")
 	a, ok := actions[name]
 	if !ok {
-		c.render(w, r, http.StatusNotFound, page{Title: "There is no such action"})
+		c.missing(w, r)
 		return
 	}
 	q := r.URL.Query()
-	in := input{Subject: q.Get(subjectField), get: func(string) string { return "" }}
+	in := input{Subject: q.Get(subjectField), get: func(f string) string {
+		if slices.ContainsFunc(a.Fields, func(x field) bool { return x.Name == f }) {
+			return q.Get(f)
+		}
+		return ""
+	}}
 	if by, err := r.Cookie(byField); err == nil {
 		in.By, _ = url.QueryUnescape(by.Value)
 	}
@@ -96,7 +120,7 @@ func (c *Console) act(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("action")
 	a, ok := actions[name]
 	if !ok {
-		c.render(w, r, http.StatusNotFound, page{Title: "There is no such action"})
+		c.missing(w, r)
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
@@ -107,7 +131,8 @@ func (c *Console) act(w http.ResponseWriter, r *http.Request) {
 	}
 	in := input{Subject: strings.TrimSpace(r.PostFormValue(subjectField)), Reason: r.PostFormValue(reasonField),
 		By: r.PostFormValue(byField), get: func(f string) string { return strings.TrimSpace(r.PostFormValue(f)) }}
-	to, shown, err := c.run(r.Context(), name, a, in)
+	patiently(w)
+	to, shown, err := c.run(r.Context(), a, in)
 	p := page{Title: a.Title, Sections: shown}
 	switch {
 	case err != nil:
@@ -126,8 +151,10 @@ func (c *Console) act(w http.ResponseWriter, r *http.Request) {
 }
 
 // run does an action as who the form names, for the reason that it has.
-func (c *Console) run(ctx context.Context, name string, a action, in input) (to string, shown []section, err error) {
+func (c *Console) run(ctx context.Context, a action, in input) (to string, shown []section, err error) {
 	switch {
+	case a.Reads:
+		return a.Do(ctx, c, in)
 	case in.get(sureField) != "yes":
 		return "", nil, errUnsure
 	case strings.TrimSpace(in.Reason) == "":
@@ -140,10 +167,16 @@ func (c *Console) run(ctx context.Context, name string, a action, in input) (to 
 		in.Ref = "console:" + in.get(keyField)
 		done.Ref = in.Ref
 	}
+	if about := make([]string, len(a.About)); len(about) > 0 {
+		for i, name := range a.About {
+			about[i] = in.get(name)
+		}
+		done.Subject = strings.Join(about, " to ")
+	}
 	for _, f := range a.Fields {
 		done.Details = strings.TrimSpace(done.Details + " " + f.Name + "=" + in.get(f.Name))
 	}
-	err = c.Trail.Do(ctx, done, func(ctx context.Context) error {
+	err = c.use.Trail.Do(ctx, done, func(ctx context.Context) error {
 		to, shown, err = a.Do(ctx, c, in)
 		return err
 	})
@@ -173,76 +206,14 @@ func secrets(title string, values ...figure) []section {
 	return []section{{Title: title, Note: "They are shown this once. Nobody can read them again.", Facts: values}}
 }
 
-func addAgent(ctx context.Context, c *Console, in input) (string, []section, error) {
-	r, err := c.Accounts.Register(ctx, accounts.Register{Profile: account.Profile{Name: in.get("name")},
-		ReferralCode: in.get("referral"), Operator: true})
-	if err != nil {
-		return "", nil, err
-	}
-	return "", secrets("The new account", figure{Name: "Agent", Value: link(r.Agent.ID, "/agents/")},
-		figure{Name: "API key", ID: "api-key", Value: text(r.APIKey)},
-		figure{Name: "API secret", ID: "api-secret", Value: text(r.APISecret)}), nil
-}
-
-func rotateKey(ctx context.Context, c *Console, in input) (string, []section, error) {
-	_, key, err := c.Accounts.Keys.Replace(ctx, in.Subject)
-	if err != nil {
-		return "", nil, err
-	}
-	return "", secrets("The new key", figure{Name: "Agent", Value: link(in.Subject, "/agents/")},
-		figure{Name: "API key", ID: "api-key", Value: text(key)}), nil
-}
-
-func setRateLimit(ctx context.Context, c *Console, in input) (string, []section, error) {
-	n, err := in.number("per_minute")
-	if err != nil {
-		return "", nil, err
-	}
-	return in.agent(), nil, c.Accounts.SetRateLimit(ctx, in.Subject, n)
-}
-
-func adjust(ctx context.Context, c *Console, in input) (string, []section, error) {
-	amount, err := domain.ParseMoney(in.get("amount"))
-	if err != nil {
-		return "", nil, domain.InvalidField("amount", "must be US dollars with at most 6 decimals, such as -1.50")
-	}
-	_, err = c.Wallet.AdjustOnce(ctx, in.Subject, amount, in.Reason, in.Ref)
-	return in.agent(), nil, err
-}
-
 func refund(ctx context.Context, c *Console, in input) (string, []section, error) {
 	percent, err := in.number("percent")
 	if err != nil {
 		return "", nil, err
 	}
-	_, err = c.Sessions.Refund(ctx, operator.Refund{SessionID: in.Subject, Percent: percent, Reason: in.Reason,
+	_, err = c.use.Sessions.Refund(ctx, operator.Refund{SessionID: in.Subject, Percent: percent, Reason: in.Reason,
 		Ref: in.Ref})
 	return in.session(), nil, err
-}
-
-func rescan(ctx context.Context, c *Console, in input) (string, []section, error) {
-	from, err := in.day("from")
-	if err != nil {
-		return "", nil, err
-	}
-	addresses, credited, err := c.Payments.Rescan(ctx, from)
-	return "", []section{{Title: "The chain was read", Facts: []figure{{Name: "Addresses", Value: number(addresses)},
-		{Name: "Transfers credited", ID: "credited", Value: number(credited)}}}}, err
-}
-
-func compare(ctx context.Context, c *Console, in input) (string, []section, error) {
-	reports, err := c.Reconcile.Run(ctx, in.Subject)
-	t := &table{Columns: []string{"Seller", "Listed", "As they should be", "Orphans", "Error"},
-		Empty: "No seller has a list."}
-	for _, r := range reports {
-		failed := ""
-		if r.Err != nil {
-			failed = "its list could not be read"
-		}
-		t.Rows = append(t.Rows, row{Cells: []cell{text(r.Provider), number(r.Listed), number(r.Kept),
-			number(r.Orphans()), text(failed)}})
-	}
-	return "", []section{{Title: "What sellers list", Table: t}}, err
 }
 
 func lookUp(ctx context.Context, c *Console, in input) (string, []section, error) {
@@ -264,7 +235,7 @@ func lookUp(ctx context.Context, c *Console, in input) (string, []section, error
 	if err != nil {
 		return "", nil, err
 	}
-	found, err := c.Exits.Lookup(ctx, exitlog.Look{Operator: in.By, Reason: in.Reason, Query: log.Query{Exit: addr,
+	found, err := c.use.Exits.Lookup(ctx, exitlog.Look{Operator: in.By, Reason: in.Reason, Query: log.Query{Exit: addr,
 		Port: uint16(port),
 		At:   at.UTC(), Within: time.Duration(within) * time.Minute, Target: in.get("target")}})
 	if errors.Is(err, exitlog.ErrNobody) {
@@ -282,7 +253,7 @@ func hold(ctx context.Context, c *Console, in input) (string, []section, error) 
 	if err != nil {
 		return "", nil, err
 	}
-	_, err = c.Exits.Hold(ctx, from, to, in.By, in.Reason)
+	_, err = c.use.Exits.Hold(ctx, from, to, in.By, in.Reason)
 	return "/exits", nil, err
 }
 

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"agentproxy/domain"
@@ -13,8 +15,14 @@ import (
 // agents lists accounts.
 func (c *Console) agents(r *http.Request) (page, error) {
 	p, at, q := page{Title: "Agents"}, pageOf(r), r.URL.Query()
-	list, err := c.Money.Agents(r.Context(), ports.AgentFilter{Search: q.Get("search"), Referrer: q.Get("referrer"),
-		Status: account.Status(q.Get("status"))}, at)
+	f := ports.AgentFilter{Search: q.Get("search"), Referrer: q.Get("referrer"), Status: account.Status(q.Get("status"))}
+	if text := q.Get("registered_from"); text != "" {
+		var err error
+		if f.RegisteredFrom, err = account.ParseNetwork(text); err != nil {
+			return p, err
+		}
+	}
+	list, err := c.use.Money.Agents(r.Context(), f, at)
 	t := &table{Columns: []string{"Agent", "Name", "Status", "Balance", "Held", "Charged", "Recharged", "Live",
 		"Since"},
 		Empty: "No agent matches."}
@@ -27,8 +35,9 @@ func (c *Console) agents(r *http.Request) (page, error) {
 	}
 	s := section{Table: t, Filter: []field{given(r, "search", "Id, name or address"), given(r, "referrer",
 		"Referrer"),
-		choice(r, "status", "Status", "active", "disabled")},
-		Links: []button{{Text: "Open an account", Href: "/do/agent-add"}}}
+		choice(r, "status", "Status", "active", "disabled"), given(r, "registered_from", "Registered from network")},
+		Links: []button{{Text: "Open an account", Href: "/do/agent-add"}, {Text: "Referring agents",
+			Href: "/agents/referrers"}, {Text: "Disable a network", Href: "/do/agent-disable-network", Danger: true}}}
 	p.Sections = []section{s.paged(r, at, list.Total)}
 	return p, err
 }
@@ -37,24 +46,24 @@ func (c *Console) agents(r *http.Request) (page, error) {
 func (c *Console) agent(r *http.Request) (page, error) {
 	ctx, id := r.Context(), r.PathValue("id")
 	p := page{Title: "Agent " + id}
-	info, err := c.Accounts.Info(ctx, id)
+	info, err := c.use.Accounts.Info(ctx, id)
 	if err != nil {
 		return p, err
 	}
-	b, err := c.Wallet.Balance(ctx, id)
+	b, err := c.use.Wallet.Balance(ctx, id)
 	if err != nil {
 		return p, err
 	}
 	first := domain.Page{Number: 1, Size: 20}
-	sessions, err := c.Sessions.List(ctx, ports.OverviewFilter{AgentID: id}, first)
+	sessions, err := c.use.Sessions.List(ctx, ports.OverviewFilter{AgentID: id}, first)
 	if err != nil {
 		return p, err
 	}
-	entries, err := c.Wallet.Transactions(ctx, id, ports.LedgerFilter{}, first)
+	entries, err := c.use.Wallet.Transactions(ctx, id, ports.LedgerFilter{}, first)
 	if err != nil {
 		return p, err
 	}
-	done, err := c.Trail.List(ctx, audit.Filter{Subject: id}, first)
+	done, err := c.use.Trail.List(ctx, audit.Filter{Subject: id}, first)
 	if err != nil {
 		return p, err
 	}
@@ -65,7 +74,7 @@ func (c *Console) agent(r *http.Request) (page, error) {
 			{Name: "Spent", ID: "spent", Value: usd(b.Spent)}, {Name: "Live sessions",
 				Value: number(b.Wallet.LiveSessions)}}},
 		agentFacts(info.Agent, info.Tier, info.PerMinute),
-		{Title: "Last sessions", Table: sessionTable(sessions.Items),
+		{Title: "Last sessions", Table: sessionTable(sessions.Items).without("Agent"),
 			Links: []button{{Text: "All its sessions", Href: "/sessions?agent=" + id}}},
 		{Title: "Last entries of the ledger", ID: "ledger", Table: entryTable(entries.Items)},
 		{Title: "What operators did", Table: actionTable(done.Items)},
@@ -96,4 +105,26 @@ func agentFacts(a account.Agent, tier account.Tier, perMinute int) section {
 		do("agent-set-rate-limit", "Set the rate limit", a.ID, false), do("agent-rotate-key", "Replace the key",
 			a.ID, true))
 	return s
+}
+
+// referrers lists referring agents.
+func (c *Console) referrers(r *http.Request) (page, error) {
+	p := page{Title: "Referring agents"}
+	list, err := c.use.Referrers.List(r.Context())
+	t := &table{Columns: []string{"Name", "Code", "Id", "State", "Agents", "Decide"}}
+	for _, x := range list {
+		state, decide := cell{Text: "taken", Tag: "good"},
+			cell{Links: []button{do("referrer-disable", "refuse", x.Code, true)}}
+		switch {
+		case x.Disabled:
+			state, decide = cell{Text: "refused", Tag: "bad"}, cell{Text: "–"}
+		case x.Default:
+			state, decide = cell{Text: "default"}, cell{Text: "–"}
+		}
+		t.Rows = append(t.Rows, row{ID: "referrer-" + x.ID, Cells: []cell{text(x.Name), text(x.Code), text(x.ID), state,
+			{Text: "show", Href: "/agents?referrer=" + url.QueryEscape(cmp.Or(x.Code, x.Name))}, decide}})
+	}
+	p.Sections = []section{{Note: "An agent that registers with a code is counted for its referring agent.", Table: t,
+		Links: []button{{Text: "Add a referring agent", Href: "/do/referrer-add"}}}}
+	return p, err
 }

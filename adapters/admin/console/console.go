@@ -12,17 +12,21 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/fx"
+
 	"agentproxy/adapters/console/ui"
 	"agentproxy/app/accounts"
 	"agentproxy/app/catalog"
 	"agentproxy/app/exitlog"
+	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/operator"
 	"agentproxy/app/payments"
+	policyapp "agentproxy/app/policy"
 	"agentproxy/app/procurement"
 	"agentproxy/app/reconcile"
 	"agentproxy/domain"
-	"agentproxy/domain/policy"
+	"agentproxy/domain/recharge"
 	"agentproxy/ports"
 )
 
@@ -37,16 +41,31 @@ type Job struct {
 	ScheduledAt                 time.Time
 }
 
+// Parked is the state of a job that failed every time.
+const Parked = "discarded"
+
 // Jobs is what the console does with background jobs.
 type Jobs interface {
-	// Parked lists jobs that failed every time, the newest first.
-	Parked(ctx context.Context, limit int) ([]Job, error)
+	// List lists jobs, the newest first; an empty state or kind is any.
+	List(ctx context.Context, state, kind string, limit int) ([]Job, error)
 	Retry(ctx context.Context, id int64) error
 	Discard(ctx context.Context, id int64) error
 }
 
+// Host is the process that serves the console.
+type Host struct {
+	User    string // who acts unless the form names another user
+	Version string // of the program
+	// Backup copies the database to a new file of this name beside it, and returns its path.
+	Backup func(ctx context.Context, name string) (path string, err error)
+	// Send makes a transfer on the development chain; nil where payments come from elsewhere.
+	Send func(ctx context.Context, to string, amount domain.Money) (recharge.Transfer, error)
+}
+
 // Deps are the use cases behind the pages.
 type Deps struct {
+	fx.In
+
 	Sessions  *operator.Sessions
 	Money     *operator.Money
 	Trail     *operator.Trail
@@ -61,17 +80,18 @@ type Deps struct {
 	Owed      *reconcile.Watch
 	Reconcile *reconcile.Service
 	Catalog   *catalog.Catalog
-	Policy    func() *policy.Shared // the rules that hold now; nil for none
+	Policy    *policyapp.Published
+	Access    *fulfilment.Service
 	Jobs      Jobs
+	Host      Host
 	IDs       ports.IDs
 	Clock     ports.Clock
-	User      string // who acts unless the form names another user
 	Log       *slog.Logger
 }
 
 // Console is an http.Handler of all pages, below "/".
 type Console struct {
-	Deps
+	use     Deps
 	pages   ui.Pages
 	handler http.Handler
 	sellers *sellerCache
@@ -83,23 +103,39 @@ func New(d Deps) *Console {
 	if err != nil {
 		panic("console: " + err.Error())
 	}
-	c := &Console{Deps: d, pages: ui.Parse(files, nil), sellers: &sellerCache{}}
+	c := &Console{use: d, pages: ui.Parse(files, nil), sellers: &sellerCache{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /assets/{name}", ui.Assets)
 	for path, show := range map[string]func(*http.Request) (page, error){
-		"/{$}": c.overview, "/agents": c.agents, "/agents/{id}": c.agent, "/sessions": c.allSessions,
-		"/sessions/{id}": c.session, "/money": c.money, "/recharges": c.recharges, "/sellers": c.sellersPage,
-		"/jobs": c.jobs, "/exits": c.exits, "/policy": c.policy, "/audit": c.audit,
+		"/{$}": c.overview, "/agents": c.agents, "/agents/{id}": c.agent, "/agents/referrers": c.referrers,
+		"/sessions": c.allSessions, "/sessions/{id}": c.session, "/money": c.money, "/recharges": c.recharges,
+		"/recharges/{id}": c.recharge, "/recharges/addresses": c.addresses, "/sellers": c.sellersPage,
+		"/sellers/{name}": c.seller, "/jobs": c.jobs, "/exits": c.exits, "/policy": c.policy, "/audit": c.audit,
 	} {
 		mux.HandleFunc("GET "+path, c.serve(show))
 	}
+	mux.HandleFunc("GET /recharges/addresses.csv", c.addressFile)
 	mux.HandleFunc("GET /do/{action}", c.ask)
 	mux.HandleFunc("POST /do/{action}", c.act)
-	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
-		c.render(w, r, http.StatusNotFound, page{Title: "There is no such page"})
-	})
+	mux.HandleFunc("GET /", c.missing)
 	c.handler = ui.Secure(mux)
 	return c
+}
+
+// patience is for pages and actions that wait for a seller, the chain or the whole ledger. The listener
+// allows half a minute.
+const patience = 10 * time.Minute
+
+// patiently lets an answer take longer than the listener allows.
+func patiently(w http.ResponseWriter) {
+	// A writer without deadlines has none that would be too short.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
+}
+
+// missing answers for what is not there.
+func (c *Console) missing(w http.ResponseWriter, r *http.Request) {
+	c.render(w, r, http.StatusNotFound, page{Title: "There is no such page", Sections: []section{{
+		Note: "The address may be mistyped. Everything can be reached from the menu."}}})
 }
 
 // ServeHTTP serves the pages.
@@ -108,6 +144,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.handler.
 // serve shows a page, or why it cannot be shown.
 func (c *Console) serve(show func(*http.Request) (page, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		patiently(w)
 		p, err := show(r)
 		status := http.StatusOK
 		if err != nil {
@@ -128,7 +165,7 @@ var statuses = map[domain.Kind]int{domain.Invalid: http.StatusBadRequest, domain
 func (c *Console) problemOf(err error) (*ui.Problem, int) {
 	e, ok := errors.AsType[*domain.Error](err)
 	if !ok || e.Kind == domain.Internal && e.Code == "" {
-		c.Log.Error("the operator's console", "err", err)
+		c.use.Log.Error("the operator's console", "err", err)
 		return &ui.Problem{Message: "Something failed; the log has the cause.", Code: "INTERNAL_ERROR"},
 			http.StatusInternalServerError
 	}
@@ -161,7 +198,7 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, status int, p p
 		f.Notice = actions[name].Done
 	}
 	if err := c.pages.Render(w, status, "page", f); err != nil {
-		c.Log.Error("the operator's console", "err", err)
+		c.use.Log.Error("the operator's console", "err", err)
 		http.Error(w, "Something failed; the log has the cause.", http.StatusInternalServerError)
 	}
 }

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -13,46 +14,72 @@ import (
 	"agentproxy/adapters/admin/console"
 	"agentproxy/app/accounts"
 	"agentproxy/app/exitlog"
+	"agentproxy/app/fulfilment"
+	"agentproxy/app/ledger"
 	"agentproxy/app/operator"
 	"agentproxy/app/payments"
+	"agentproxy/app/policy"
+	"agentproxy/app/procurement"
 	"agentproxy/app/reconcile"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/audit"
-	"agentproxy/domain/policy"
+	"agentproxy/domain/recharge"
 	. "agentproxy/test/apptest"
 	"agentproxy/test/fake"
 )
 
-// noJobs has one parked job, whose error has markup.
-type noJobs struct{}
+// parkedJobs has one parked job, whose error has markup.
+type parkedJobs struct{ done []string }
 
-func (noJobs) Parked(context.Context, int) ([]console.Job, error) {
-	return []console.Job{{ID: 7, Kind: "drive-orders", Error: markup}}, nil
+func (*parkedJobs) List(_ context.Context, state, _ string, _ int) ([]console.Job, error) {
+	return []console.Job{{ID: 7, Kind: "drive-orders", State: state, Error: markup}}, nil
 }
-func (noJobs) Retry(context.Context, int64) error   { return nil }
-func (noJobs) Discard(context.Context, int64) error { return nil }
+
+func (j *parkedJobs) Retry(_ context.Context, id int64) error {
+	j.done = append(j.done, fmt.Sprint("retry ", id))
+	return nil
+}
+
+func (j *parkedJobs) Discard(_ context.Context, id int64) error {
+	j.done = append(j.done, fmt.Sprint("discard ", id))
+	return nil
+}
 
 // markup is what a stranger may call himself.
 const markup = `"><script>alert(1)</script><b x='`
 
 type world struct {
 	*World
-	pages *console.Console
-	trail *operator.Trail
+	pages     *console.Console
+	trail     *operator.Trail
+	jobs      *parkedJobs
+	recharges *payments.Orders
+	watcher   *payments.Watcher
+	sent      *[]string // by the development chain
 }
 
 func open(t *testing.T) world {
 	w := New(t)
 	st, log := operator.Audited(w.Store, w.IDs), slog.New(slog.DiscardHandler)
 	chain := fake.NewChain("tron-test", fake.Start)
-	x := world{World: w, trail: operator.NewTrail(st, w.Clock, w.IDs)}
+	x := world{World: w, trail: operator.NewTrail(st, w.Clock, w.IDs), jobs: &parkedJobs{}, sent: new([]string),
+		recharges: payments.NewOrders(payments.Config{}, st, w.Clock, w.IDs, chain, fake.NewKeys("a")),
+		watcher:   payments.NewWatcher(st, w.Clock, w.IDs, chain, log)}
+	host := console.Host{User: "root", Version: "1.2.3",
+		Backup: func(_ context.Context, name string) (string, error) { return "/data/" + name, nil },
+		Send: func(_ context.Context, to string, amount domain.Money) (recharge.Transfer, error) {
+			*x.sent = append(*x.sent, to+" "+amount.String())
+			return recharge.Transfer{}, nil
+		}}
 	x.pages = console.New(console.Deps{Sessions: operator.NewSessions(st, w.Clock, w.IDs, w.Transitions, w.Hub),
-		Money: operator.NewMoney(st, w.Clock), Trail: x.trail, Accounts: w.Accounts, Referrers: w.Referrers, Wallet: w.Wallet,
-		Orders: w.Desk, Exits: exitlog.New(exitlog.Config{}, st, w.Clock, w.IDs),
-		Recharges: payments.NewOrders(payments.Config{}, st, w.Clock, w.IDs, chain, fake.NewKeys("a")),
-		Payments:  payments.NewWatcher(st, w.Clock, w.IDs, chain, log), Proof: w.DB, Owed: reconcile.NewWatch(st, log),
-		Catalog: w.Catalog, Policy: func() *policy.Shared { return nil }, Jobs: noJobs{}, IDs: w.IDs, Clock: w.Clock, User: "root", Log: log})
+		Money: operator.NewMoney(st, w.Clock), Trail: x.trail, Referrers: accounts.NewReferrers(st, w.Clock, w.IDs),
+		Accounts: accounts.New(accounts.Config{KeepOriginDays: 90}, st, w.Clock, w.IDs, w.Secrets, nil, w.Transitions, w.Hub),
+		Wallet:   ledger.NewWallet(st, w.Clock, w.IDs), Orders: procurement.NewDesk(st, w.Driver),
+		Exits: exitlog.New(exitlog.Config{Days: 90}, st, w.Clock, w.IDs), Recharges: x.recharges, Payments: x.watcher,
+		Proof: w.DB, Owed: reconcile.NewWatch(st, log), Reconcile: reconcile.New(st, w.Clock, w.Catalog, w.Desk, nil, log),
+		Catalog: w.Catalog, Policy: policy.Publish(nil), Access: fulfilment.New(st, w.Secrets, w.Catalog, log), Jobs: x.jobs,
+		Host: host, IDs: w.IDs, Clock: w.Clock, Log: log})
 	return x
 }
 
@@ -73,10 +100,12 @@ func (w world) post(path string, form url.Values, origin string) *httptest.Respo
 	return rec
 }
 
-func (w world) did() int {
+// did returns what was kept, the newest first.
+func (w world) did() []audit.Action {
+	w.T.Helper()
 	list, err := w.trail.List(w.T.Context(), audit.Filter{}, domain.Page{Number: 1, Size: 100})
 	OK(w.T, err)
-	return list.Total
+	return list.Items
 }
 
 func TestEveryPageEscapesStrangersTexts(t *testing.T) {
@@ -90,12 +119,20 @@ func TestEveryPageEscapesStrangersTexts(t *testing.T) {
 	w.Exec(`UPDATE sessions SET city = ?, failure_code = 'X', failure_message = ? WHERE id = ?`, markup, markup, s.ID)
 	OK(t, w.trail.Do(t.Context(), audit.Action{By: markup, Name: markup, Subject: agent, Reason: markup, Details: markup},
 		func(context.Context) error { return nil }))
+	order, err := w.recharges.Create(t.Context(), payments.CreateOrder{AgentID: agent, Amount: 5 * domain.Dollar})
+	OK(t, err)
+	w.Exec(`UPDATE referrers SET name = ?`, markup)
+	w.undecided(w.RegisterFunded(20))
+	w.Exec(`UPDATE upstream_orders SET reason = ?`, markup)
 	w.Clock.Advance(time.Second)
 	q := "?search=" + url.QueryEscape(markup)
 	for path, want := range map[string]string{"/": "Overview", "/agents": agent, "/agents" + q: "Agents", "/agents/" + agent: `id="balance"`,
 		"/sessions": "session-" + s.ID, "/sessions?agent=" + url.QueryEscape(markup): "No session", "/sessions/" + s.ID: `id="charged"`,
-		"/money?by=agent": agent, "/recharges": "No recharge", "/sellers": "seller-remote", "/jobs": "job-7", "/exits": "Look-ups",
+		"/money?by=agent": agent, "/recharges": "order-" + order.View.ID, "/recharges/" + order.View.ID: "No transfer", "/recharges/addresses": order.View.Address,
+		"/agents/referrers": "Referring agents", "/sellers": "seller-remote", "/sellers/remote": RemoteStatic, "/jobs": "job-7", "/exits": "Look-ups",
 		"/policy?host=" + url.QueryEscape(markup): "verdict", "/audit": "action-", "/do/agent-disable?subject=" + url.QueryEscape(markup): "I am sure",
+		"/do/devchain-send?amount=2&to=" + url.QueryEscape(markup): "development", "/jobs?state=any&kind=" + url.QueryEscape(markup): "job-7",
+		"/audit?by=" + url.QueryEscape(markup) + "&from=2020-01-01&to=2030-01-01": "action-",
 	} {
 		code, body := w.get(path)
 		if code != http.StatusOK || !strings.Contains(body, want) {
@@ -105,7 +142,8 @@ func TestEveryPageEscapesStrangersTexts(t *testing.T) {
 			t.Errorf("%s shows markup as it is, or has not one heading", path)
 		}
 	}
-	for path, want := range map[string]int{"/nothing": 404, "/do/nothing": 404, "/agents/agt_x": 404, "/sessions/sess_x": 404, "/money?from=x": 400} {
+	for path, want := range map[string]int{"/nothing": 404, "/do/nothing": 404, "/agents/agt_x": 404, "/sessions/sess_x": 404, "/money?from=x": 400, "/audit?to=x": 400, "/agents?registered_from=x": 400,
+		"/recharges/PAY0": 404, "/sellers/nobody": 404} {
 		if code, _ := w.get(path); code != want {
 			t.Errorf("%s: %d, want %d", path, code, want)
 		}
@@ -132,7 +170,7 @@ func TestAButtonDoesWhatItsCommandDoes(t *testing.T) {
 	if rec := w.post("/do/refund", sure, "https://evil.example"); rec.Code != http.StatusForbidden {
 		t.Errorf("another site: %d", rec.Code)
 	}
-	Equal(t, "actions before", w.did(), 0)
+	Equal(t, "actions before", len(w.did()), 0)
 	for range 2 { // a double click is one refund
 		if rec := w.post("/do/refund", sure, ""); rec.Code != http.StatusSeeOther {
 			t.Errorf("%d: %s", rec.Code, rec.Body)
@@ -148,7 +186,7 @@ func TestAButtonDoesWhatItsCommandDoes(t *testing.T) {
 	if rec := w.post("/do/agent-disable", end, ""); rec.Code != http.StatusSeeOther {
 		t.Errorf("disable: %d", rec.Code)
 	}
-	Equal(t, "actions", w.did(), 3)
+	Equal(t, "actions", len(w.did()), 3)
 	rec := w.post("/do/refund", sure, "")
 	for name, want := range map[string]string{"Content-Security-Policy": "default-src 'self'", "X-Frame-Options": "DENY", "Cache-Control": "no-store"} {
 		if !strings.Contains(rec.Header().Get(name), want) {

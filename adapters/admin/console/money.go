@@ -1,8 +1,10 @@
 package console
 
 import (
+	"encoding/csv"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -32,20 +34,11 @@ func (c *Console) money(r *http.Request) (page, error) {
 	if by == "" {
 		by = ports.ByDay
 	}
-	var from, to time.Time
-	for _, x := range []struct {
-		name string
-		at   *time.Time
-	}{{"from", &from}, {"to", &to}} {
-		if text := q.Get(x.name); text != "" {
-			at, err := time.Parse(time.DateOnly, text)
-			if err != nil {
-				return p, domain.InvalidField(x.name, "must be a day such as 2026-11-01")
-			}
-			*x.at = at
-		}
+	from, to, err := days(r)
+	if err != nil {
+		return p, err
 	}
-	rep, err := c.Money.Margin(r.Context(), from, to, by)
+	rep, err := c.use.Money.Margin(r.Context(), from, to, by)
 	if err != nil {
 		return p, err
 	}
@@ -53,7 +46,7 @@ func (c *Console) money(r *http.Request) (page, error) {
 		"Of trial credit",
 		"Paid", "Sellers' cost", "Margin", "Orders", "Without a cost"}, Empty: "Nothing was booked in this time."}
 	cells := func(key string, m billing.Margin) []cell {
-		return []cell{text(key), usd(m.Charged), usd(m.Refunded), usd(m.Trial), usd(m.Paid()), usd(m.Cost),
+		return []cell{keyed(by, key), usd(m.Charged), usd(m.Refunded), usd(m.Trial), usd(m.Paid()), usd(m.Cost),
 			usd(m.Margin()),
 			number(m.Orders), number(m.Unpriced)}
 	}
@@ -64,11 +57,6 @@ func (c *Console) money(r *http.Request) (page, error) {
 	for _, k := range []ports.MarginKey{ports.ByDay, ports.ByProvider, ports.ByProduct, ports.ByAgent} {
 		keys.Options = append(keys.Options, option{Value: string(k), Text: string(k), Chosen: k == by})
 	}
-	day := func(name, label string) field {
-		f := given(r, name, label)
-		f.Type = "date"
-		return f
-	}
 	m := rep.Total
 	p.Sections = []section{{Figures: []figure{{Name: "Charged less refunded", ID: "revenue", Value: usd(m.Revenue()),
 		Note: "as the ledger has it"}, {Name: "Paid of own money", ID: "paid", Value: usd(m.Paid())},
@@ -78,18 +66,29 @@ func (c *Console) money(r *http.Request) (page, error) {
 		{Title: "Margin",
 			Note: "Charges and refunds by when they were booked, orders at sellers by when they were confirmed; UTC, " +
 				"the last 30 days unless you choose. The total is compared with the ledger.",
-			Filter: []field{keys, day("from", "From"), day("to", "Until before")}, Table: t}}
+			Filter: []field{keys, dayField(r, "from", "From"), dayField(r, "to", "Until before")}, Table: t}}
 	return p, nil
+}
+
+// keyed returns the key of a line, as a link if it has a page.
+func keyed(by ports.MarginKey, key string) cell {
+	switch by {
+	case ports.ByAgent:
+		return link(key, "/agents/")
+	case ports.ByProvider:
+		return link(key, "/sellers/")
+	}
+	return text(key)
 }
 
 // recharges lists orders of agents' payments.
 func (c *Console) recharges(r *http.Request) (page, error) {
 	p, at := page{Title: "Recharges"}, pageOf(r)
-	list, err := c.Recharges.All(r.Context(), recharge.Status(r.URL.Query().Get("status")), at)
+	list, err := c.use.Recharges.All(r.Context(), recharge.Status(r.URL.Query().Get("status")), at)
 	if err != nil {
 		return p, err
 	}
-	st, err := c.Payments.Status(r.Context())
+	st, err := c.use.Payments.Status(r.Context())
 	if err != nil {
 		return p, err
 	}
@@ -97,7 +96,7 @@ func (c *Console) recharges(r *http.Request) (page, error) {
 		"Paid"},
 		Empty: "No recharge order."}
 	for _, o := range list.Items {
-		t.Rows = append(t.Rows, row{ID: "order-" + o.ID, Cells: []cell{text(o.ID), link(o.AgentID, "/agents/"),
+		t.Rows = append(t.Rows, row{ID: "order-" + o.ID, Cells: []cell{link(o.ID, "/recharges/"), link(o.AgentID, "/agents/"),
 			tag(o.Status),
 			usd(o.Amount), usd(o.Received), text(o.Network), text(o.Address), when(o.CreatedAt), when(o.PaidAt)}})
 	}
@@ -110,6 +109,80 @@ func (c *Console) recharges(r *http.Request) (page, error) {
 		{Name: "Transfers not final yet", Value: number(st.Seen)},
 		{Name: "Addresses that differ", ID: "drifting", Value: alarm(st.Drifting),
 			Note: "as this replica found them"}},
-		Links: []button{do("recharge-rescan", "Read the chain again", "", false)}}, s.paged(r, at, list.Total)}
+		Links: []button{{Text: "Addresses and balances", Href: "/recharges/addresses"},
+			{Text: "Compare with the chain", Href: "/do/recharge-audit"},
+			{Text: "Read the chain again", Href: "/do/recharge-rescan"}}}, s.paged(r, at, list.Total)}
 	return p, nil
+}
+
+// recharge shows one order with the transfers that paid it.
+func (c *Console) recharge(r *http.Request) (page, error) {
+	p := page{Title: "Recharge " + r.PathValue("id")}
+	d, err := c.use.Recharges.Show(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return p, err
+	}
+	o := d.Order
+	facts := section{Facts: []figure{{Name: "Agent", Value: link(o.AgentID, "/agents/")},
+		{Name: "Status", ID: "status", Value: tag(o.Status)}, {Name: "Amount", Value: plain(usd(o.Amount))},
+		{Name: "Received", ID: "received", Value: plain(usd(o.Received))},
+		{Name: "Confirmations", Value: text(fmt.Sprintf("%d of %d", d.Confirmations, d.Required))},
+		{Name: "Network", Value: text(o.Network)}, {Name: "Address", ID: "address", Value: text(o.Address),
+			Note: fmt.Sprintf("number %d of the key %s", d.Wallet.Index, d.Wallet.Fingerprint)},
+		{Name: "Created", Value: when(o.CreatedAt)}, {Name: "Window ends", Value: when(o.ExpiresAt)},
+		{Name: "Paid", Value: when(o.PaidAt)}}}
+	if c.use.Host.Send != nil {
+		facts.Links = []button{{Text: "Send a development transfer",
+			Href: "/do/devchain-send?to=" + url.QueryEscape(o.Address) + "&amount=" + o.Amount.String()}}
+	}
+	t := &table{Columns: []string{"Transaction", "Log", "Amount", "From", "Block", "At", "State"},
+		Empty: "No transfer was seen."}
+	for _, x := range d.Transfers {
+		t.Rows = append(t.Rows, row{Cells: []cell{text(x.TxID), number(x.LogIndex), usd(x.Amount), text(x.From),
+			number(x.Block), when(x.BlockTime), tag(x.State)}})
+	}
+	p.Sections = []section{facts, {Title: "Transfers", ID: "transfers", Table: t}}
+	return p, nil
+}
+
+// addresses lists every payment address with its balance on the chain.
+func (c *Console) addresses(r *http.Request) (page, error) {
+	p := page{Title: "Payment addresses"}
+	list, err := c.use.Payments.Holdings(r.Context())
+	if err != nil {
+		return p, err
+	}
+	t := &table{Columns: []string{"Index", "Address", "Balance", "Agent", "Key", "Since"},
+		Empty: "No agent has an address yet."}
+	var sum domain.Money
+	for _, h := range list {
+		sum += h.Balance
+		t.Rows = append(t.Rows, row{Cells: []cell{number(int64(h.Index)), text(h.Address.Address), usd(h.Balance),
+			link(h.AgentID, "/agents/"), text(h.Fingerprint), when(h.CreatedAt)}})
+	}
+	p.Sections = []section{{Figures: []figure{{Name: "On all addresses", ID: "held-on-chain", Value: usd(sum)},
+		{Name: "Addresses", ID: "addresses-count", Value: number(len(list))}}},
+		{ID: "addresses", Note: "Balances are those of the chain at this moment.", Table: t,
+			Links: []button{{Text: "Download as CSV", Href: "/recharges/addresses.csv"}}}}
+	return p, nil
+}
+
+// addressFile is the list of addresses as a file.
+func (c *Console) addressFile(w http.ResponseWriter, r *http.Request) {
+	patiently(w)
+	list, err := c.use.Payments.Holdings(r.Context())
+	if err != nil {
+		problem, status := c.problemOf(err)
+		c.render(w, r, status, page{Title: "Payment addresses", problem: problem})
+		return
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="addresses.csv"`)
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{"index", "address", "balance", "agent_id", "key_fingerprint", "created_at"})
+	for _, h := range list {
+		_ = out.Write([]string{fmt.Sprint(h.Index), h.Address.Address, h.Balance.String(), h.AgentID, h.Fingerprint,
+			h.CreatedAt.UTC().Format(time.RFC3339)})
+	}
+	out.Flush() // what fails is the connection's end
 }

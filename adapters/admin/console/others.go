@@ -1,41 +1,62 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/netip"
 	"strconv"
 	"strings"
+	"time"
 
 	"agentproxy/domain"
 	"agentproxy/domain/exitlog"
 )
 
-// jobs shows jobs that failed every time.
+// jobStates are the states of jobs and what the page calls them.
+var jobStates = []option{{Value: Parked, Text: "parked"}, {Value: "retryable", Text: "to be run again"},
+	{Value: "running", Text: "running"}, {Value: "available", Text: "waiting"},
+	{Value: "scheduled", Text: "scheduled"}, {Value: "completed", Text: "completed"}, {Value: "any", Text: "any"}}
+
+// jobs shows background jobs; without a filter those that failed every time.
 func (c *Console) jobs(r *http.Request) (page, error) {
-	p := page{Title: "Parked jobs"}
-	list, err := c.Jobs.Parked(r.Context(), 100)
-	t := &table{Columns: []string{"Job", "Kind", "Subject", "Attempts", "Last run", "Error", "Decide"},
-		Empty: "No job is parked."}
+	p, q := page{Title: "Jobs"}, r.URL.Query()
+	chosen := cmp.Or(q.Get("state"), Parked)
+	states, words, state := field{Name: "state", Label: "State"}, map[string]string{}, ""
+	for _, o := range jobStates {
+		o.Chosen = o.Value == chosen
+		if o.Chosen && o.Value != "any" {
+			state = o.Value
+		}
+		states.Options, words[o.Value] = append(states.Options, o), o.Text
+	}
+	list, err := c.use.Jobs.List(r.Context(), state, q.Get("kind"), 100)
+	t := &table{Columns: []string{"Job", "Kind", "State", "Subject", "Attempts", "Last run", "Error", "Decide"},
+		Empty: "No job is " + words[cmp.Or(state, Parked)] + "."}
 	for _, j := range list {
 		id := strconv.FormatInt(j.ID, 10)
-		t.Rows = append(t.Rows, row{ID: "job-" + id, Cells: []cell{text(id), text(j.Kind), text(j.Subject),
-			text(fmt.Sprintf("%d of %d", j.Attempt, j.MaxAttempts)), when(j.ScheduledAt), text(j.Error),
-			{Links: []button{do("jobs-retry", "run again", id, false), do("jobs-discard", "remove", id, true)}}}})
+		decide := cell{Text: "–"}
+		if j.State != "running" && j.State != "completed" {
+			decide = cell{Links: []button{do("jobs-retry", "run again", id, false), do("jobs-discard", "remove", id, true)}}
+		}
+		tag := cell{Text: cmp.Or(words[j.State], j.State), Tag: map[string]string{Parked: "bad", "retryable": "warn",
+			"completed": "good"}[j.State]}
+		t.Rows = append(t.Rows, row{ID: "job-" + id, Cells: []cell{text(id), text(j.Kind), tag, text(j.Subject),
+			text(fmt.Sprintf("%d of %d", j.Attempt, j.MaxAttempts)), when(j.ScheduledAt), text(j.Error), decide}})
 	}
-	p.Sections = []section{{Note: "They failed in every attempt and run no more by themselves; kept for 30 days.",
-		Table: t}}
+	p.Sections = []section{{Note: "Parked jobs failed in every attempt and run no more by themselves; they are kept for " +
+		"30 days. At most 100 are shown.", Filter: []field{states, given(r, "kind", "Kind")}, Table: t}}
 	return p, err
 }
 
 // exits shows look-ups and holds of the log of exits.
 func (c *Console) exits(r *http.Request) (page, error) {
 	p := page{Title: "Who used an exit"}
-	looks, err := c.Exits.Lookups(r.Context(), 50)
+	looks, err := c.use.Exits.Lookups(r.Context(), 50)
 	if err != nil {
 		return p, err
 	}
-	holds, err := c.Exits.Holds(r.Context())
+	holds, err := c.use.Exits.Holds(r.Context())
 	if err != nil {
 		return p, err
 	}
@@ -43,17 +64,17 @@ func (c *Console) exits(r *http.Request) (page, error) {
 		Empty: "Nothing was looked up yet."}
 	for _, l := range looks {
 		t.Rows = append(t.Rows, row{ID: "lookup-" + l.ID, Cells: []cell{when(l.At), text(l.Operator), text(l.Reason),
-			text(netip.AddrPortFrom(l.Query.Exit,
-				l.Query.Port).String()), when(l.Query.At), text(l.Query.Target), number(l.Found)}})
+			endpoint(netip.AddrPortFrom(l.Query.Exit, l.Query.Port)), when(l.Query.At), text(l.Query.Target), number(l.Found)}})
 	}
-	h := &table{Columns: []string{"Hold", "From", "Until before", "By", "Why", "Ended", "Decide"},
+	h := &table{Columns: []string{"Hold", "First day", "Last day", "By", "Why", "Ended", "Decide"},
 		Empty: "No day is held."}
 	for _, x := range holds {
 		end := cell{Text: "–"}
 		if x.EndedAt.IsZero() {
 			end = cell{Links: []button{do("exits-release", "end it", x.ID, true)}}
 		}
-		h.Rows = append(h.Rows, row{ID: "hold-" + x.ID, Cells: []cell{text(x.ID), when(x.From), when(x.To),
+		h.Rows = append(h.Rows, row{ID: "hold-" + x.ID, Cells: []cell{text(x.ID), text(x.From.Format(time.DateOnly)),
+			text(x.To.Add(-time.Second).Format(time.DateOnly)),
 			text(x.Operator), text(x.Reason),
 			when(x.EndedAt), end}})
 	}
@@ -80,13 +101,16 @@ func endpoint(a netip.AddrPort) cell {
 	if !a.Addr().IsValid() {
 		return cell{Text: "–"}
 	}
+	if a.Port() == 0 {
+		return text(a.Addr().String())
+	}
 	return text(a.String())
 }
 
 // policy judges a target by the rules that hold now.
 func (c *Console) policy(r *http.Request) (page, error) {
 	p, q := page{Title: "Policy about targets"}, r.URL.Query()
-	rules := c.Policy()
+	rules := c.use.Policy.Now()
 	facts := []figure{{Name: "Rules of the operator", ID: "operator-rules", Value: text("none")},
 		{Name: "Products with rules", ID: "product-rules", Value: text("none")}}
 	if rules != nil && rules.Operator != nil {

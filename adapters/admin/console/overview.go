@@ -15,23 +15,23 @@ const overviewDays = 7
 // overview shows what needs the operator, and the last days.
 func (c *Console) overview(r *http.Request) (page, error) {
 	p := page{Title: "Overview"}
-	days, live, err := c.Money.Days(r.Context(), overviewDays)
+	days, live, err := c.use.Money.Days(r.Context(), overviewDays)
 	if err != nil {
 		return p, err
 	}
-	open, frozen, err := c.Orders.Tally(r.Context())
+	open, frozen, err := c.use.Orders.Tally(r.Context())
 	if err != nil {
 		return p, err
 	}
-	parked, err := c.Jobs.Parked(r.Context(), 100)
+	parked, err := c.use.Jobs.List(r.Context(), Parked, "", 100)
 	if err != nil {
 		return p, err
 	}
-	proof, err := c.Proof.Proof(r.Context())
+	proof, err := c.use.Proof.Proof(r.Context())
 	if err != nil {
 		return p, err
 	}
-	chain, err := c.Payments.Status(r.Context())
+	chain, err := c.use.Payments.Status(r.Context())
 	if err != nil {
 		return p, err
 	}
@@ -42,9 +42,10 @@ func (c *Console) overview(r *http.Request) (page, error) {
 		{Name: "Money in today", ID: "received-today", Value: usd(today.Received), Note: "UTC day"},
 		{Name: "Margin today", ID: "margin-today", Value: usd(today.Margin.Margin()),
 			Note: "own money less sellers' cost"},
-		{Name: "Frozen orders", ID: "frozen-orders", Value: alarm(frozen), Note: fmt.Sprint(open, " open in all")},
-		{Name: "Parked jobs", ID: "parked-jobs", Value: alarm(len(parked))},
-		{Name: "Ledger faults", ID: "ledger-faults", Value: alarm(proof.Faults), Note: proof.Rule},
+		{Name: "Frozen orders", ID: "frozen-orders", Value: alarm(frozen).to("/sellers"),
+			Note: fmt.Sprint(open, " open in all")},
+		{Name: "Parked jobs", ID: "parked-jobs", Value: alarm(len(parked)).to("/jobs")},
+		{Name: "Ledger faults", ID: "ledger-faults", Value: alarm(proof.Faults).to("/do/verify"), Note: proof.Rule},
 	}}, {Title: "Money by UTC day", Table: dayTable(days), Links: []button{{Text: "More of money", Href: "/money"}}},
 		{Title: "State", Facts: []figure{
 			{Name: "Ledger proved", ID: "proved-at", Value: when(proof.At), Note: fmt.Sprint(proof.Entries,
@@ -53,8 +54,10 @@ func (c *Console) overview(r *http.Request) (page, error) {
 				chain.Final)},
 			{Name: "Addresses that differ from the chain", ID: "drifting", Value: alarm(chain.Drifting)},
 			{Name: "Transfers not final yet", ID: "transfers-seen", Value: number(chain.Seen)},
-		}}}
-	list, err := c.Trail.List(r.Context(), audit.Filter{}, domain.Page{Number: 1, Size: 10})
+			{Name: "Version", ID: "version", Value: text(c.use.Host.Version)},
+		}, Links: []button{{Text: "Prove the ledger", Href: "/do/verify"}, {Text: "Copy the database",
+			Href: "/do/backup"}, {Text: "Seal again", Href: "/do/secret-rotate"}}}}
+	list, err := c.use.Trail.List(r.Context(), audit.Filter{}, domain.Page{Number: 1, Size: 10})
 	if err != nil {
 		return p, err
 	}
@@ -72,14 +75,24 @@ func alarm(n int) cell {
 	return c
 }
 
+// to makes a value a link.
+func (c cell) to(href string) cell {
+	c.Href = href
+	return c
+}
+
 // audit shows what operators did.
 func (c *Console) audit(r *http.Request) (page, error) {
 	p, at := page{Title: "What operators did"}, pageOf(r)
 	q := r.URL.Query()
-	list, err := c.Trail.List(r.Context(), audit.Filter{By: q.Get("by"), Name: q.Get("action"),
-		Subject: q.Get("about")}, at)
-	s := section{Filter: []field{given(r, "by", "By"), given(r, "action", "Action"), given(r, "about", "About")},
-		Table: actionTable(list.Items)}
+	from, to, err := days(r)
+	if err != nil {
+		return p, err
+	}
+	list, err := c.use.Trail.List(r.Context(), audit.Filter{By: q.Get("by"), Name: q.Get("action"),
+		Subject: q.Get("about"), From: from, To: to}, at)
+	s := section{Filter: []field{given(r, "by", "By"), given(r, "action", "Action"), given(r, "about", "About"),
+		dayField(r, "from", "From"), dayField(r, "to", "Until before")}, Table: actionTable(list.Items)}
 	p.Sections = []section{s.paged(r, at, list.Total)}
 	return p, err
 }
@@ -88,7 +101,7 @@ func actionTable(list []audit.Action) *table {
 	t := &table{Columns: []string{"When", "By", "Action", "About", "Why", "Details"}, Empty: "Nothing was done yet."}
 	for _, a := range list {
 		t.Rows = append(t.Rows, row{ID: "action-" + a.ID, Cells: []cell{when(a.At), text(a.By), text(a.Name),
-			text(a.Subject),
+			subject(a.Subject),
 			text(a.Reason), text(a.Details)}})
 	}
 	return t

@@ -67,24 +67,24 @@ func (c *sellerCache) ask(ctx context.Context, list []ports.Provider, now time.T
 // sellersPage shows providers, and the orders that wait for a decision.
 func (c *Console) sellersPage(r *http.Request) (page, error) {
 	p, ctx := page{Title: "Sellers"}, r.Context()
-	owed, err := c.Owed.Owed(ctx)
+	owed, err := c.use.Owed.Owed(ctx)
 	if err != nil {
 		return p, err
 	}
-	frozen, err := c.Orders.List(ctx, orders.ListOrders{Filter: ports.OrderFilter{Frozen: true},
+	frozen, err := c.use.Orders.List(ctx, orders.ListOrders{Filter: ports.OrderFilter{Frozen: true},
 		Page: domain.Page{Number: 1, Size: 100}})
 	if err != nil {
 		return p, err
 	}
 	at := pageOf(r)
-	all, err := c.Orders.List(ctx, orders.ListOrders{Filter: ports.OrderFilter{Provider: r.URL.Query().Get("seller"),
+	all, err := c.use.Orders.List(ctx, orders.ListOrders{Filter: ports.OrderFilter{Provider: r.URL.Query().Get("seller"),
 		Status: procurement.Status(r.URL.Query().Get("status"))}, Page: at})
 	if err != nil {
 		return p, err
 	}
-	list := c.Catalog.Providers()
+	list := c.use.Catalog.Providers()
 	slices.SortFunc(list, func(a, b ports.Provider) int { return cmp.Compare(a.Name(), b.Name()) })
-	states := c.sellers.ask(ctx, list, c.Clock.Now())
+	states := c.sellers.ask(ctx, list, c.use.Clock.Now())
 	t := &table{Columns: []string{"Seller", "Health", "Balance", "Live orders", "Missing", "Late", "Stock",
 		"Compare"}}
 	for _, s := range list {
@@ -93,13 +93,14 @@ func (c *Console) sellersPage(r *http.Request) (page, error) {
 		if !s.Capabilities().InProcess {
 			compare = cell{Links: []button{do("orders-reconcile", "compare", s.Name(), false)}}
 		}
-		t.Rows = append(t.Rows, row{ID: "seller-" + s.Name(), Cells: []cell{text(s.Name()),
+		t.Rows = append(t.Rows, row{ID: "seller-" + s.Name(), Cells: []cell{link(s.Name(), "/sellers/"),
 			healthOf(states[s.Name()], w),
 			balanceOf(states[s.Name()]), number(w.Live), number(w.Missing), number(w.Late), stockOf(s), compare}})
 	}
 	o := section{Title: "Orders", Table: orderTable(all.Items), Filter: []field{given(r, "seller", "Seller"),
 		choice(r, "status", "Status", "planned", "sent", "confirmed", "refused", "unknown")}}
-	p.Sections = []section{{Title: "Sellers", Table: t, Note: "Balances are asked for at most once a minute."},
+	p.Sections = []section{{Title: "Sellers", Table: t, Note: "Balances are asked for at most once a minute.",
+		Links: []button{{Text: "Compare all lists", Href: "/do/orders-reconcile"}}},
 		{Title: "Frozen orders", ID: "frozen",
 			Note:  "Their outcome is unknown for a day. Look at the seller, then decide.",
 			Table: orderTable(frozen.Items)}, o.paged(r, at, all.Total)}

@@ -2,6 +2,8 @@ package console
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 
 	"agentproxy/adapters/console/ui"
 	"agentproxy/domain/billing"
@@ -13,7 +15,7 @@ import (
 // allSessions lists sessions of all agents.
 func (c *Console) allSessions(r *http.Request) (page, error) {
 	p, at, q := page{Title: "Sessions"}, pageOf(r), r.URL.Query()
-	list, err := c.Sessions.List(r.Context(), ports.OverviewFilter{AgentID: q.Get("agent"),
+	list, err := c.use.Sessions.List(r.Context(), ports.OverviewFilter{AgentID: q.Get("agent"),
 		ProductNo: q.Get("product"),
 		Provider:  q.Get("seller"), Status: session.Status(q.Get("status")), Type: session.Type(q.Get("type"))}, at)
 	s := section{Table: sessionTable(list.Items), Filter: []field{given(r, "agent", "Agent"), given(r, "product",
@@ -42,7 +44,7 @@ func sessionTable(list []ports.SessionRead) *table {
 func (c *Console) session(r *http.Request) (page, error) {
 	id := r.PathValue("id")
 	p := page{Title: "Session " + id}
-	d, err := c.Sessions.Show(r.Context(), id)
+	d, err := c.use.Sessions.Show(r.Context(), id)
 	if err != nil {
 		return p, err
 	}
@@ -52,13 +54,17 @@ func (c *Console) session(r *http.Request) (page, error) {
 			exits += e.IP.String() + " "
 		}
 	}
-	m := d.Money
+	m, bought := d.Money, ""
+	if d.Bytes > 0 {
+		bought = "of " + ui.Bytes(d.Bytes)
+	}
 	facts := section{Title: "Session", Facts: []figure{{Name: "Agent", Value: link(d.AgentID, "/agents/")},
 		{Name: "Product", Value: text(d.ProductNo)}, {Name: "Seller", Value: text(d.Provider)},
-		{Name: "Status", ID: "status", Value: tag(d.Status), Note: string(d.Reason)}, {Name: "Country",
+		{Name: "Status", ID: "status", Value: tag(d.Status), Note: strings.ReplaceAll(string(d.Reason), "_", " ")},
+		{Name: "Country",
 			Value: text(d.Location.Country)},
 		{Name: "Exits", Value: text(exits)}, {Name: "Used", Value: text(ui.Bytes(d.Usage.Used())),
-			Note: "of " + ui.Bytes(d.Bytes)},
+			Note: bought},
 		{Name: "Created", Value: when(d.CreatedAt)}, {Name: "Expires", Value: when(d.ExpiresAt)}, {Name: "Ended",
 			Value: when(d.EndedAt)}}}
 	if d.Failure.Code != "" {
@@ -76,7 +82,7 @@ func (c *Console) session(r *http.Request) (page, error) {
 			Note: ui.USD(m.Charged.Trial) + " of trial credit"},
 		{Name: "Refunded", ID: "refunded", Value: usd(m.Refunded.Total())}, {Name: "Cost at sellers", ID: "cost",
 			Value: usd(d.Cost)},
-	}}, facts, {Title: "Orders at sellers", Table: orderTable(d.Orders)}}
+	}}, facts, {Title: "Orders at sellers", Table: orderTable(d.Orders).without("Session")}}
 	return p, nil
 }
 
@@ -103,6 +109,16 @@ func orderTable(list []procurement.Order) *table {
 		t.Rows = append(t.Rows, row{ID: "order-" + o.ID, Cells: []cell{text(o.ID), link(o.SessionID, "/sessions/"),
 			text(o.Provider),
 			state, usd(o.Cost), text(reason), when(o.SentAt), decide}})
+	}
+	return t
+}
+
+// without removes a column.
+func (t *table) without(column string) *table {
+	i := slices.Index(t.Columns, column)
+	t.Columns = slices.Delete(t.Columns, i, i+1)
+	for j, r := range t.Rows {
+		t.Rows[j].Cells = slices.Delete(r.Cells, i, i+1)
 	}
 	return t
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"agentproxy/adapters/console/ui"
@@ -52,6 +53,16 @@ type row struct {
 	Cells []cell
 }
 
+// Long reports whether the text has a word that would make a column too wide.
+func (c cell) Long() bool {
+	for word := range strings.FieldsSeq(c.Text) {
+		if len(word) > 24 {
+			return true
+		}
+	}
+	return false
+}
+
 // cell is one value.
 type cell struct {
 	Text  string
@@ -87,7 +98,9 @@ type form struct {
 	Action string // where it is sent
 	Says   string // what will be done
 	Button string
+	Back   string // the page of what it is about
 	Danger bool
+	Sure   bool // it asks whether the operator is sure
 	Hidden []field
 	Fields []field
 }
@@ -98,6 +111,12 @@ func number[N int | int64](n N) cell { return cell{Text: strconv.FormatInt(int64
 
 func usd(m domain.Money) cell { return cell{Text: ui.USD(m), Num: true} }
 
+// plain returns a value that is not in a column.
+func plain(c cell) cell {
+	c.Num = false
+	return c
+}
+
 func when(t time.Time) cell { return cell{At: t, IsAt: true} }
 
 func link(text, prefix string) cell {
@@ -105,6 +124,16 @@ func link(text, prefix string) cell {
 		return cell{Text: "–"}
 	}
 	return cell{Text: text, Href: prefix + url.PathEscape(text)}
+}
+
+// subject returns what an action is about, as a link if it has a page.
+func subject(id string) cell {
+	for prefix, path := range map[string]string{"agt_": "/agents/", "sess_": "/sessions/", "PAY": "/recharges/"} {
+		if strings.HasPrefix(id, prefix) {
+			return link(id, path)
+		}
+	}
+	return text(id)
 }
 
 // tags are the colours of states.
@@ -132,6 +161,25 @@ func choice(r *http.Request, name, label string, values ...string) field {
 // given returns a field with what the query has.
 func given(r *http.Request, name, label string) field {
 	return field{Name: name, Label: label, Value: r.URL.Query().Get(name)}
+}
+
+// days returns the days from and to of the query, of which either may be missing.
+func days(r *http.Request) (from, to time.Time, err error) {
+	for name, at := range map[string]*time.Time{"from": &from, "to": &to} {
+		if text := r.URL.Query().Get(name); text != "" {
+			if *at, err = time.Parse(time.DateOnly, text); err != nil {
+				return from, to, domain.InvalidField(name, "must be a day such as 2026-11-01")
+			}
+		}
+	}
+	return from, to, nil
+}
+
+// dayField is given of a day.
+func dayField(r *http.Request, name, label string) field {
+	f := given(r, name, label)
+	f.Type = "date"
+	return f
 }
 
 // pageSize is how many rows a page of a list has.

@@ -22,17 +22,27 @@ func (d *Database) Pipeline() (engine.Pipeline, error) {
 		return nil, err
 	}
 	p.Ask("begin", "SELECT pg_current_xact_id()::text, "+serverStarted+", set_config('lock_timeout', '"+
-		pipelineLockTimeout+"', true)", nil, func(row engine.Row) error {
-		var timeout string
-		return row.Scan(&p.id.xid, &p.id.started, &timeout)
+		pipelineLockTimeout+"', true), "+planOnce, nil, func(row engine.Row) error {
+		var timeout, plans string
+		return row.Scan(&p.id.xid, &p.id.started, &timeout, &plans)
 	})
 	return p, nil
 }
 
 // Snapshot is Pipeline for what is only read, on one snapshot.
 func (d *Database) Snapshot() (engine.Pipeline, error) {
-	return d.pipeline("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+	p, err := d.pipeline("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+	if err != nil {
+		return nil, err
+	}
+	p.Ask("begin", "SELECT "+planOnce, nil, nil)
+	return p, nil
 }
+
+// planOnce has the prepared statements of a transaction planned once. The planner would plan those with
+// arrays anew for each call, since it estimates that an array of one element costs less than the ten that
+// it assumes, and that takes longer than to execute them.
+const planOnce = "set_config('plan_cache_mode', 'force_generic_plan', true)"
 
 func (d *Database) pipeline(begin string) (*pipeline, error) {
 	soon, cancel := context.WithTimeout(context.Background(), connWithin)

@@ -10,20 +10,20 @@ import (
 )
 
 // Pace is a rate limit that keeps the starts of calls apart, and those of calls that
-// spend money further apart. Calls that wait start in turns by agent (ports.OnBehalf), so
-// that an agent with many of them delays another's by one call.
+// spend money further apart. Calls that wait start in turns by party (ports.WithParty and
+// procurement.Line), so that one with many of them delays another's by one call.
 type Pace struct {
 	every time.Duration // between starts; 0: no limit
 	money time.Duration // between starts of calls that spend money, if it is longer
 
 	mu        sync.Mutex
 	line      procurement.Line[*start]
-	serving   *start // whose turn it is; nil if serve does not run
+	serving   bool // serve runs
 	next      time.Time
 	nextMoney time.Time
 }
 
-// start is a call that waits for its start. The zero start waits for nothing.
+// start is a call that waits for its start.
 type start struct {
 	ctx   context.Context
 	money bool
@@ -54,8 +54,8 @@ func (p *Pace) Wait(ctx context.Context, money bool) *procurement.Error {
 		return nil
 	}
 	p.mu.Lock()
-	begins := p.begins(ports.BehalfOf(ctx), money)
-	if p.serving == nil && !time.Now().Before(begins) {
+	begins := p.begins(ports.PartyOf(ctx), money)
+	if !p.serving && !time.Now().Before(begins) {
 		p.begin(time.Now(), money)
 		p.mu.Unlock()
 		return nil
@@ -65,9 +65,9 @@ func (p *Pace) Wait(ctx context.Context, money bool) *procurement.Error {
 		return late
 	}
 	s := &start{ctx: ctx, money: money, begun: make(chan struct{})}
-	p.line.Push(ports.BehalfOf(ctx), s)
-	if p.serving == nil {
-		p.serving = &start{}
+	p.line.Push(ports.PartyOf(ctx), s)
+	if !p.serving {
+		p.serving = true
 		go p.serve()
 	}
 	p.mu.Unlock()
@@ -80,13 +80,9 @@ func (p *Pace) Wait(ctx context.Context, money bool) *procurement.Error {
 }
 
 // begins returns when a call for an agent would start if no other came.
-func (p *Pace) begins(who string, money bool) time.Time {
+func (p *Pace) begins(who procurement.Party, money bool) time.Time {
 	then := Pace{every: p.every, money: p.money, next: p.next, nextMoney: p.nextMoney}
-	before := p.line.Before(who)
-	if p.serving != nil && p.serving.begun != nil {
-		before = append([]*start{p.serving}, before...)
-	}
-	for _, s := range before {
+	for _, s := range p.line.Before(who) {
 		if s.ctx.Err() == nil {
 			then.begin(then.free(s.money), s.money)
 		}
@@ -109,23 +105,33 @@ func (p *Pace) begin(now time.Time, money bool) {
 	}
 }
 
-// serve starts the calls that wait, until none does.
+// serve starts the calls that wait, until none does. Whose turn it is is decided when a call may
+// start, so that one that comes meanwhile is not behind a call that spends money and must wait longer.
 func (p *Pace) serve() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.line.Len() > 0 {
-		p.sleepUntil(p.next) // whose turn it is is decided then
-		s, _ := p.line.Next()
-		if s.ctx.Err() != nil {
+		p.sleepUntil(p.next)
+		s, _ := p.line.Peek()
+		now := time.Now()
+		if at := p.free(s.money); s.ctx.Err() == nil && now.Before(at) {
+			p.sleepUntil(earlier(at, now.Add(p.every)))
 			continue
 		}
-		p.serving = s
-		p.sleepUntil(p.free(s.money))
-		p.begin(time.Now(), s.money)
-		p.serving = &start{}
-		close(s.begun)
+		p.line.Next()
+		if s.ctx.Err() == nil {
+			p.begin(time.Now(), s.money)
+			close(s.begun)
+		}
 	}
-	p.serving = nil
+	p.serving = false
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // sleepUntil releases the lock while it sleeps.

@@ -2,12 +2,14 @@ package rest_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"agentproxy/adapters/upstream/rest"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
@@ -30,33 +32,61 @@ func TestCallsAreThatFarApart(t *testing.T) {
 	})
 }
 
-// An agent whose 40 calls always wait delays each call of another by one.
-func TestAnAgentWithManyCallsDelaysAnotherByOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := rest.NewPace(5)
-		ctx, stop := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		for range 40 {
-			wg.Go(func() {
-				for p.Wait(ports.OnBehalf(ctx, "many"), false) == nil {
+// What 40 callers of one party do all the time, in creations and terminations, makes another wait
+// for no more than twice its usual time, counted in calls of the pace. So do 31 accounts that registered from
+// one network, which are one party, and 31 parties on trial, if the other has paid.
+func TestCallsOfOthersDoubleATimeAtMost(t *testing.T) {
+	const call = 200 * time.Millisecond // a call of the pace
+	party := func(int) procurement.Party { return procurement.Party{Key: "198.51.100.0/24"} }
+	parties := func(n int) procurement.Party { return procurement.Party{Key: fmt.Sprint("trial ", n)} }
+	for _, c := range []struct {
+		name   string
+		pace   func() *rest.Pace
+		calls  []bool // of a creation; true: it spends money
+		others func(int) procurement.Party
+		victim procurement.Party
+	}{
+		{"a funded one", func() *rest.Pace { return rest.NewPace(5) }, []bool{false, true}, party, procurement.Party{Key: "v", Funded: true}},
+		{"one on trial", func() *rest.Pace { return rest.NewPace(5) }, []bool{false, true}, party, procurement.Party{Key: "v"}},
+		{"four calls", func() *rest.Pace { return rest.NewPace(5) }, []bool{false, false, false, true}, party, procurement.Party{Key: "v"}},
+		{"money more slowly", func() *rest.Pace { return rest.NewPace(5).Slower(2.5) }, []bool{false, false, true}, party, procurement.Party{Key: "v"}},
+		{"31 parties", func() *rest.Pace { return rest.NewPace(5) }, []bool{false, false, true}, parties, procurement.Party{Key: "v", Funded: true}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := c.pace()
+			create := func() time.Duration {
+				began := time.Now()
+				for _, money := range c.calls {
+					if err := p.Wait(ports.WithParty(t.Context(), c.victim), money); err != nil {
+						t.Error(err)
+					}
+					time.Sleep(5 * time.Millisecond) // the seller's answer
 				}
-			})
-		}
-		time.Sleep(time.Second)
-		began := time.Now()
-		for range 5 {
-			if err := p.Wait(ports.OnBehalf(ctx, "one"), false); err != nil {
-				t.Error(err)
+				return time.Since(began)
 			}
-		}
-		// Alone they take 0.8 s, the first of them at once.
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("5 calls of another agent took %s", took)
-		}
-		stop()
-		wg.Wait()
-		time.Sleep(time.Second) // the turn of calls that were given up
-	})
+			alone := create()
+			time.Sleep(10 * time.Second)
+			ctx, stop := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			for n := range 40 {
+				wg.Go(func() {
+					for i := 0; p.Wait(ports.WithParty(ctx, c.others(n%31)), i%3 == 1) == nil; i++ {
+						time.Sleep(5 * time.Millisecond)
+					}
+				})
+			}
+			for n := range 10 {
+				time.Sleep(8*time.Second + time.Duration(n)*37*time.Millisecond)
+				// The rest is for the answers.
+				if took := create(); took > 2*alone+call/50 {
+					t.Errorf("%s: %.2f calls of the pace, alone %.2f", c.name, took.Seconds()/call.Seconds(), alone.Seconds()/call.Seconds())
+				}
+			}
+			stop()
+			wg.Wait()
+			time.Sleep(time.Second) // the turn of calls that were given up
+		})
+	}
 }
 
 func TestACallThatCannotStartInTimeFailsAtOnce(t *testing.T) {

@@ -3,55 +3,44 @@ package wire
 import (
 	"cmp"
 	"context"
-	"log/slog"
+	"errors"
+	"io/fs"
 	"os/user"
-
-	"go.uber.org/fx"
+	"path/filepath"
+	"strings"
 
 	"agentproxy/adapters/admin/console"
+	"agentproxy/adapters/chain"
+	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/queue"
-	"agentproxy/app/accounts"
-	"agentproxy/app/catalog"
-	"agentproxy/app/exitlog"
-	"agentproxy/app/ledger"
-	"agentproxy/app/operator"
-	"agentproxy/app/payments"
-	policyapp "agentproxy/app/policy"
-	"agentproxy/app/procurement"
-	"agentproxy/app/reconcile"
-	"agentproxy/ports"
+	"agentproxy/adapters/storage"
+	"agentproxy/domain"
 )
 
-// consoleIn holds the use cases of the operator's console.
-type consoleIn struct {
-	fx.In
-
-	Sessions  *operator.Sessions
-	Money     *operator.Money
-	Trail     *operator.Trail
-	Accounts  *accounts.Service
-	Referrers *accounts.Referrers
-	Wallet    *ledger.Wallet
-	Orders    *procurement.Desk
-	Exits     *exitlog.Service
-	Recharges *payments.Orders
-	Payments  *payments.Watcher
-	Proof     ports.Audit
-	Owed      *reconcile.Watch
-	Reconcile *reconcile.Service
-	Catalog   *catalog.Catalog
-	Policy    *policyapp.Published
-	Jobs      *Jobs
-	IDs       ports.IDs
-	Clock     ports.Clock
-	Log       *slog.Logger
+// consoleHost returns what the operator's console does with this process.
+func consoleHost(s configfile.Settings, st *storage.Store, dev *chain.Devchain) console.Host {
+	h := console.Host{User: systemUser(), Version: Version,
+		Backup: func(ctx context.Context, name string) (string, error) {
+			return backupBeside(ctx, st, s.DatabasePath, name)
+		}}
+	if dev != nil && !s.Payments.Off {
+		h.Send = dev.Send
+	}
+	return h
 }
 
-func newConsole(in consoleIn) *console.Console {
-	return console.New(console.Deps{Sessions: in.Sessions, Money: in.Money, Trail: in.Trail, Accounts: in.Accounts,
-		Referrers: in.Referrers, Wallet: in.Wallet, Orders: in.Orders, Exits: in.Exits, Recharges: in.Recharges,
-		Payments: in.Payments, Proof: in.Proof, Owed: in.Owed, Reconcile: in.Reconcile, Catalog: in.Catalog,
-		Policy: in.Policy.Now, Jobs: consoleJobs{in.Jobs}, IDs: in.IDs, Clock: in.Clock, User: systemUser(), Log: in.Log})
+// backupBeside copies a database to a new file in its folder. A page chooses the name of the file and no
+// folder, so that a client of the admin listener cannot write elsewhere.
+func backupBeside(ctx context.Context, st *storage.Store, database, name string) (string, error) {
+	if name == "" || len(name) > 100 || strings.HasPrefix(name, ".") || strings.ContainsAny(name, "/\\\x00") {
+		return "", domain.InvalidField("file", "must be a name of at most 100 characters without a folder")
+	}
+	path := filepath.Join(filepath.Dir(database), name)
+	err := st.Backup(ctx, path)
+	if errors.Is(err, fs.ErrExist) {
+		return "", domain.InvalidField("file", "exists; nothing was changed. Choose another name")
+	}
+	return path, err
 }
 
 // systemUser returns the user that runs the service, who acts unless a form names another one.
@@ -66,14 +55,15 @@ func systemUser() string {
 // consoleJobs shows the console what Jobs has.
 type consoleJobs struct{ jobs *Jobs }
 
-// Parked lists jobs that failed every time.
-func (j consoleJobs) Parked(ctx context.Context, limit int) ([]console.Job, error) {
-	found, err := j.jobs.List(ctx, queue.Filter{State: "discarded", Limit: limit})
+func newConsoleJobs(j *Jobs) console.Jobs { return consoleJobs{j} }
+
+// List lists jobs, the newest first.
+func (j consoleJobs) List(ctx context.Context, state, kind string, limit int) ([]console.Job, error) {
+	found, err := j.jobs.List(ctx, queue.Filter{State: state, Kind: kind, Limit: limit})
 	list := make([]console.Job, len(found))
 	for i, x := range found {
 		list[i] = console.Job{ID: x.ID, Kind: x.Kind, State: x.State, Subject: x.Subject, Error: x.Error,
-			Attempt:     x.Attempt,
-			MaxAttempts: x.MaxAttempts, ScheduledAt: x.ScheduledAt}
+			Attempt: x.Attempt, MaxAttempts: x.MaxAttempts, ScheduledAt: x.ScheduledAt}
 	}
 	return list, err
 }

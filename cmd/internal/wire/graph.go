@@ -120,7 +120,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		fx.Invoke(registerBuild),
 		fx.Provide(
 			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
-			newConsole,
+			consoleHost, newConsoleJobs, desk.New,
 			func(s configfile.Settings, b conns.Budget, c *desk.Console) admin.Config {
 				return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev, Hosts: s.AdminHosts, Connections: b.Admin, Console: c,
 					DrainDelay: s.DrainDelay}
