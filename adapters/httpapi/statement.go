@@ -6,6 +6,9 @@ import (
 	"html/template"
 	"net/http"
 
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/app/ledger"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -19,26 +22,39 @@ type statementInput struct {
 }
 
 type statementReply struct {
-	Month          string               `json:"month"`
+	Month          string               `json:"month" doc:"YYYY-MM, of UTC."`
 	From           stamp                `json:"from"`
 	To             stamp                `json:"to" doc:"Exclusive."`
 	Currency       string               `json:"currency" enum:"USD"`
-	OpeningBalance money                `json:"opening_balance"`
+	OpeningBalance money                `json:"opening_balance" doc:"When the month began."`
 	ClosingBalance money                `json:"closing_balance" doc:"opening_balance and all of by_type; of the current month so far."`
-	ByType         statementTypesReply  `json:"by_type" doc:"The signed changes of the balance."`
+	ByType         amounts              `json:"by_type" doc:"The signed changes of the balance, by type of transaction."`
 	Items          []statementItemReply `json:"items" doc:"By session, the newest first."`
 	Pagination     paginationReply      `json:"pagination"`
 }
 
-type statementTypesReply struct {
-	TrialGrant  money `json:"trial_grant"`
-	Recharge    money `json:"recharge"`
-	Hold        money `json:"hold"`
-	Charge      money `json:"charge"`
-	Release     money `json:"release"`
-	Refund      money `json:"refund"`
-	TrialExpiry money `json:"trial_expiry"`
-	Adjustment  money `json:"adjustment"`
+// amounts are those of each type of entry.
+type amounts map[billing.Type]domain.Money
+
+// AppendJSON appends the value, with every type in its order.
+func (a amounts) AppendJSON(b []byte) []byte {
+	b = append(b, '{')
+	for i, t := range billing.Types {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(strictjson.AppendString(b, string(t)), ':')
+		b = money(a[t]).AppendJSON(b)
+	}
+	return append(b, '}')
+}
+
+// MarshalJSON writes the object.
+func (a amounts) MarshalJSON() ([]byte, error) { return a.AppendJSON(nil), nil }
+
+// Schema describes the type in the document.
+func (amounts) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: &huma.Schema{Type: huma.TypeNumber}}
 }
 
 type statementItemReply struct {
@@ -47,7 +63,7 @@ type statementItemReply struct {
 	ProductNo string `json:"product_no"`
 	Held      money  `json:"held" doc:"Of this month, as the rest."`
 	Charged   money  `json:"charged"`
-	Released  money  `json:"released"`
+	Released  money  `json:"released" doc:"Held and not used."`
 	Refunded  money  `json:"refunded"`
 	Amount    money  `json:"amount" doc:"The signed change of the balance."`
 }
@@ -69,22 +85,22 @@ func (s *Server) declareStatements() {
 			return 0, statementReply{}, err
 		}
 		st, err := s.Wallet.Statement(ctx, caller(ctx), in.Month, page)
-		return ok, toStatement(st), err
+		if err != nil {
+			return 0, statementReply{}, err
+		}
+		return ok, toStatement(st), nil
 	})
 }
 
 func toStatement(s ledger.Statement) statementReply {
-	of := func(t billing.Type) money { return money(s.ByType[t]) }
 	items, pagination := toItems(s.Items, func(i ports.StatementItem) statementItemReply {
-		return statementItemReply{i.SessionID, string(i.Type), i.ProductNo, money(i.Held), money(i.Charged), money(i.Released),
-			money(i.Refunded), money(i.Amount)}
+		return statementItemReply{i.SessionID, string(i.Type), i.ProductNo, money(i.Held), money(i.Charged),
+			money(i.Released), money(i.Refunded), money(i.Amount)}
 	})
 	return statementReply{Month: s.From.Format("2006-01"), From: stamp(s.From), To: stamp(s.To), Currency: domain.Currency,
 		OpeningBalance: money(s.Opening), ClosingBalance: money(s.Closing),
-		ByType: statementTypesReply{of(billing.TrialGrant), of(billing.Recharge), of(billing.HoldEntry),
-			of(billing.ChargeEntry), of(billing.Release), of(billing.RefundEntry), of(billing.TrialExpiry),
-			of(billing.Adjustment)},
-		Items: items, Pagination: pagination}
+		ByType: s.ByType,
+		Items:  items, Pagination: pagination}
 }
 
 // printed is an answer that has a page to print, too.
@@ -101,9 +117,9 @@ func (r statementReply) print(next string) ([]byte, error) {
 	type row struct{ Name, Amount string }
 	t := r.ByType
 	data := map[string]any{"S": r, "Next": next, "Opening": show(r.OpeningBalance), "Closing": show(r.ClosingBalance),
-		"Types": []row{{"Trial credit", show(t.TrialGrant)}, {"Recharges", show(t.Recharge)}, {"Holds", show(t.Hold)},
-			{"Releases", show(t.Release)}, {"Refunds", show(t.Refund)}, {"Trial credit expired", show(t.TrialExpiry)},
-			{"Corrections", show(t.Adjustment)}},
+		"Types": []row{{"Trial credit", show(money(t[billing.TrialGrant]))}, {"Recharges", show(money(t[billing.Recharge]))}, {"Holds", show(money(t[billing.HoldEntry]))},
+			{"Releases", show(money(t[billing.Release]))}, {"Refunds", show(money(t[billing.RefundEntry]))}, {"Trial credit expired", show(money(t[billing.TrialExpiry]))},
+			{"Corrections", show(money(t[billing.Adjustment]))}},
 		"Show": show}
 	var b bytes.Buffer
 	err := statementPage.Execute(&b, data)

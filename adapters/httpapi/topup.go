@@ -62,14 +62,15 @@ func (m *maybeAutoTopUp) UnmarshalJSON(b []byte) error {
 
 // Schema describes the type in the document.
 func (maybeAutoTopUp) Schema(r huma.Registry) *huma.Schema {
-	return &huma.Schema{Description: "null turns it off.", AnyOf: []*huma.Schema{r.Schema(reflect.TypeFor[autoTopUpBody](), true, "AutoTopUpBody"), {Type: "null"}}}
+	body := r.Schema(reflect.TypeFor[autoTopUpBody](), true, "AutoTopUpBody")
+	return &huma.Schema{Description: "null turns it off.", AnyOf: []*huma.Schema{body, {Type: "null"}}}
 }
 
 // autoTopUpReply is what a session buys by itself, and why it did not when it last tried.
 type autoTopUpReply struct {
-	BelowPercent int       `json:"below_percent"`
-	AddGB        gigabytes `json:"add_gb"`
-	MaxPerDay    int       `json:"max_per_day"`
+	BelowPercent int       `json:"below_percent" doc:"Of the traffic."`
+	AddGB        gigabytes `json:"add_gb" doc:"Of each purchase."`
+	MaxPerDay    int       `json:"max_per_day" doc:"Purchases on a UTC day."`
 	Refused      maybeText `json:"refused" doc:"The code for which the last purchase was refused; it is tried every minute. null: it was not."`
 }
 

@@ -170,16 +170,10 @@ func (b *batch) renew(ctx context.Context, ask traffic.Ask) (traffic.Grant, bool
 		ask.Want = lease.Granted - ask.Up - ask.Down
 		ask.Close = ask.Close || !known
 	}
-	delta, renewed, g := traffic.Renew(m.Usage, lease, ask, b.now)
-	if used := m.Usage.Used() + delta.Up + delta.Down; s.AutoTopUpDue(used, b.now) {
-		if s, err = b.sessions.AutoTopUp(ctx, b.tx, s, b.now); err != nil {
-			return g, false, err
-		}
-		// What was added may be granted at once, and keeps the session from its end.
-		m.Session, m.Usage.Limit = s, s.Bytes
-		delta, renewed, g = traffic.Renew(m.Usage, lease, ask, b.now)
+	if s, err = b.autoTopUp(ctx, m, lease, ask); err != nil {
+		return g, false, err
 	}
-	lease = renewed
+	delta, lease, g := traffic.Renew(m.Usage, lease, ask, b.now)
 	low := m.Usage.ThresholdsReached(delta)
 	if s, err = b.record(ctx, b.tx, s, m.Usage, delta, lease, ask.Close, b.now); err != nil {
 		return g, false, err
@@ -215,4 +209,22 @@ func (b *batch) renew(ctx context.Context, ask traffic.Ask) (traffic.Grant, bool
 		return g, true, b.life.Expire(ctx, b.tx, s, session.TrafficExhausted, b.now)
 	}
 	return g, false, nil
+}
+
+// autoTopUp adds the traffic that a session buys by itself if an ask makes that due. What is added may
+// be granted by the same ask, and keeps the session from its end.
+func (b *batch) autoTopUp(
+	ctx context.Context, m *ports.Metered, l traffic.Lease, ask traffic.Ask,
+) (session.Session, error) {
+	s := m.Session
+	if s.TopUps.Auto.Bytes == 0 {
+		return s, nil
+	}
+	delta, _, _ := traffic.Renew(m.Usage, l, ask, b.now)
+	if !s.AutoTopUpDue(m.Usage.Used()+delta.Up+delta.Down, b.now) {
+		return s, nil
+	}
+	s, err := b.sessions.AutoTopUp(ctx, b.tx, s, b.now)
+	m.Session, m.Usage.Limit = s, s.Bytes
+	return s, err
 }
