@@ -117,9 +117,15 @@ func (r statementReply) print(next string) ([]byte, error) {
 	type row struct{ Name, Amount string }
 	t := r.ByType
 	data := map[string]any{"S": r, "Next": next, "Opening": show(r.OpeningBalance), "Closing": show(r.ClosingBalance),
-		"Types": []row{{"Trial credit", show(money(t[billing.TrialGrant]))}, {"Recharges", show(money(t[billing.Recharge]))}, {"Holds", show(money(t[billing.HoldEntry]))},
-			{"Releases", show(money(t[billing.Release]))}, {"Refunds", show(money(t[billing.RefundEntry]))}, {"Trial credit expired", show(money(t[billing.TrialExpiry]))},
-			{"Corrections", show(money(t[billing.Adjustment]))}},
+		"Types": []row{
+			{"Trial credit", show(money(t[billing.TrialGrant]))},
+			{"Recharges", show(money(t[billing.Recharge]))},
+			{"Holds", show(money(t[billing.HoldEntry]))},
+			{"Releases", show(money(t[billing.Release]))},
+			{"Refunds", show(money(t[billing.RefundEntry]))},
+			{"Trial credit expired", show(money(t[billing.TrialExpiry]))},
+			{"Corrections", show(money(t[billing.Adjustment]))},
+		},
 		"Show": show}
 	var b bytes.Buffer
 	err := statementPage.Execute(&b, data)
