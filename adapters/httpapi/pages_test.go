@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -264,6 +265,15 @@ func TestSkillFollowsTheFormat(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(string(text), "---\n")
 	head, body, closed := strings.Cut(rest, "\n---\n")
+	for line := range strings.Lines(head) {
+		name, _, _ := strings.Cut(line, ":")
+		if !slices.Contains([]string{"name", "description", "license", "compatibility"}, name) {
+			t.Errorf("the format has no field %s", name)
+		}
+	}
+	if len(body) > 20_000 { // about 5,000 tokens
+		t.Errorf("the body has %d bytes", len(body))
+	}
 	field := func(name string) string {
 		m := regexp.MustCompile(`(?m)^` + name + `: (.*)$`).FindStringSubmatch(head)
 		if m == nil {

@@ -155,6 +155,9 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 		open[i] = log.Opened(&domainlog.Connection{})
 	}
 	bounded("after new connections")
+	if log.Flush(t.Context()) == nil {
+		t.Fatal("the store is not down")
+	}
 	w.Clock.Advance(domainlog.NoteEvery)
 	for i := range 60_000 {
 		log.Closed(open[i], 0, domainlog.Finished, w.Clock.Now())

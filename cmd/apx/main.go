@@ -115,7 +115,10 @@ func statusOf(err error) int {
 type versionCommand struct{}
 
 // Run prints the version.
-func (versionCommand) Run(io streams) error {
+func (versionCommand) Run(c *commands, io streams) error {
+	if c.JSON {
+		return printJSON(io.out, map[string]string{"version": version})
+	}
 	_, err := fmt.Fprintln(io.out, version)
 	return err
 }

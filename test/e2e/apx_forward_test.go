@@ -88,7 +88,7 @@ func TestTheRestOfApx(t *testing.T) {
 		echo "spent $(apx transactions | grep -c hold)"
 		apx recharge 25 --id pay | grep -q TRC20
 		echo "order $(apx recharge 25 --id pay)"
-		for command in "transactions" "recharge 25 --id pay" "events $S" "explain $S" "check $S" "renew $F --days 30 --max-cost 50 --id once" "report $S success" "url $S" "env $S" "connect $S"; do
+		for command in "transactions" "recharge 25 --id pay" "events $S" "explain $S" "check $S" "renew $F --days 30 --max-cost 50 --id once" "report $S success" "url $S" "env $S" "connect $S" "workers $S" "version"; do
 			apx --json $command | grep -q '^{' || echo "no JSON from $command"
 		done`)
 	for _, want := range []string{"renew sess_", "report ", "\tcaptcha\tshop.example\t403\t", "likely\tcaptcha\t", "check 200\t", "spent 3\n", "\t25 USDT\tTRC20\tT"} {

@@ -45,6 +45,11 @@ func secureSite(t *testing.T) (address string, env []string) {
 	c, file := certificate(t, time.Now().AddDate(0, 1, 0), "localhost")
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, _ := net.SplitHostPort(r.RemoteAddr)
+		if strings.Contains(r.Header.Get("Accept"), "text/html") { // a browser
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprintf(w, "<title>reached from %s</title>", host)
+			return
+		}
 		fmt.Fprintln(w, "reached from", host)
 	}))
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{c}}
@@ -55,6 +60,24 @@ func secureSite(t *testing.T) (address string, env []string) {
 	}
 	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
 	return "https://localhost:" + port, env
+}
+
+// withBrowser lets a script import a package that drives browsers, with the browser of this host, which trusts
+// the target's certificate and uses the proxy for a target on this host too.
+func withBrowser(t *testing.T, dir, core, name string) {
+	t.Helper()
+	_, err := os.Stat("/usr/bin/chromium")
+	need(t, "Chromium", err)
+	own := filepath.Join(dir, "node_modules", name)
+	succeeds(t, os.MkdirAll(own, 0o700))
+	succeeds(t, os.Symlink(core, filepath.Join(dir, "node_modules", filepath.Base(core))))
+	succeeds(t, os.WriteFile(filepath.Join(own, "package.json"), []byte(`{"type":"module","exports":"./index.js"}`), 0o600))
+	from := map[string]string{"playwright": "import { chromium as real } from 'playwright-core'",
+		"puppeteer": "import real from 'puppeteer-core'"}[name]
+	succeeds(t, os.WriteFile(filepath.Join(own, "index.js"), []byte(from+`;
+export const chromium = { launch: (o = {}) => real.launch({ ...o, executablePath: "/usr/bin/chromium", args: [...(o.args ?? []),
+  "--no-sandbox", "--ignore-certificate-errors", "--proxy-bypass-list=<-loopback>"] }) };
+export default chromium;`), 0o600))
 }
 
 // workersApart makes workers with an exit of their own each, and returns the exits.
@@ -101,6 +124,8 @@ func TestSnippetsConnect(t *testing.T) {
 		{"fetch", "a.sh", []string{"sh"}, "v24"},
 		{"go", "a.go", []string{"go", "run"}, ""},
 		{"env", "a.sh", []string{"sh"}, ""},
+		{"playwright", "a.mjs", []string{"node"}, "playwright-core"},
+		{"puppeteer", "a.mjs", []string{"node"}, "puppeteer-core"},
 	} {
 		t.Run(c.client, func(t *testing.T) {
 			t.Parallel()
@@ -117,8 +142,10 @@ func TestSnippetsConnect(t *testing.T) {
 			case c.run[0] == "node":
 				_, err := os.Stat(filepath.Join(modules, c.needs))
 				need(t, c.needs, err)
-				if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
-					t.Fatal(err)
+				if strings.HasSuffix(c.needs, "-core") {
+					withBrowser(t, dir, filepath.Join(modules, c.needs), c.client)
+				} else {
+					succeeds(t, os.Symlink(modules, filepath.Join(dir, "node_modules")))
 				}
 			}
 			run := func(query, more string) string {

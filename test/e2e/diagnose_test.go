@@ -2,11 +2,9 @@ package e2e_test
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -46,70 +44,6 @@ func failingConfig(t *testing.T) (config string, env []string) {
 		"  - {code: little, name: Little, type: dynamic, price: \"0.30\", min_traffic_gb: 0.001, countries: [US], sources: [{provider: embedded}]}\n", env
 }
 
-// targets are those that a failure needs.
-type targets struct {
-	plain, secure, expired, modern, silent, closed, reset, garbage, wide string
-	trust                                                                string // a file with the certificate of secure
-	trustExpired                                                         string
-}
-
-func failingTargets(t *testing.T) (s targets) {
-	t.Helper()
-	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var status int
-		_, _ = fmt.Sscanf(r.URL.Path, "/%d", &status)
-		w.WriteHeader(max(status, 200))
-		fmt.Fprintln(w, "Just a moment...")
-	})
-	plain := httptest.NewServer(answer)
-	t.Cleanup(plain.Close)
-	s.plain = plain.Listener.Addr().String()
-	secured := func(c tls.Certificate, least uint16) string {
-		site := httptest.NewUnstartedServer(answer)
-		site.TLS = &tls.Config{Certificates: []tls.Certificate{c}, MinVersion: least}
-		site.Config.ErrorLog = log.New(io.Discard, "", 0)
-		site.StartTLS()
-		t.Cleanup(site.Close)
-		_, port, _ := net.SplitHostPort(site.Listener.Addr().String())
-		return "https://localhost:" + port
-	}
-	good, file := certificate(t, time.Now().AddDate(0, 1, 0), "localhost")
-	old, oldFile := certificate(t, time.Now().AddDate(0, -1, 0), "localhost")
-	s.trust, s.trustExpired = file, oldFile
-	s.secure, s.modern, s.expired = secured(good, tls.VersionTLS12), secured(good, tls.VersionTLS13), secured(old, tls.VersionTLS12)
-	s.silent = "127.0.0.1:" + silent(t)
-	s.closed = freeport.Address(t)
-	s.reset = accept(t, func(c *net.TCPConn) { _ = c.SetLinger(0) })
-	s.garbage = listen(t, func(w io.Writer) { fmt.Fprint(w, "this is no HTTP\r\n\r\n") })
-	everywhere, err := net.Listen("tcp4", "0.0.0.0:0")
-	succeeds(t, err)
-	t.Cleanup(func() { everywhere.Close() })
-	_, s.wide, _ = net.SplitHostPort(everywhere.Addr().String())
-	return s
-}
-
-// accept starts a server that ends each connection as a function prepares it, when the client has written.
-func accept(t *testing.T, prepare func(*net.TCPConn)) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	succeeds(t, err)
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				_, _ = c.Read(make([]byte, 1))
-				prepare(c.(*net.TCPConn))
-				c.Close()
-			}()
-		}
-	}()
-	return l.Addr().String()
-}
-
 // failure is one session and the means to fail with it.
 type failure struct {
 	*testing.T
@@ -136,7 +70,23 @@ func (f *failure) curl(proxy, target string, args ...string) met {
 	return met{text: string(out), client: "curl"}
 }
 
-// get sends a plain request through the session and returns the answer's status.
+// getAs sends one with words behind the user name.
+func (f *failure) getAs(words, target string) met {
+	other := *f
+	var err error
+	other.proxy, err = url.Parse(f.worker(words))
+	succeeds(f.T, err)
+	return other.get(target)
+}
+
+// worker returns the proxy's address with words behind the user name.
+func (f *failure) worker(words string) string {
+	u := *f.proxy
+	u.User = url.UserPassword(f.proxy.User.Username()+words, f.password())
+	return u.String()
+}
+
+// get sends a request through the session and returns the answer's status.
 func (f *failure) get(target string) met {
 	c := http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(f.proxy), DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	r, err := c.Get(target)
@@ -183,6 +133,30 @@ var failures = []struct {
 	{"wrong_password", "", func(f *failure) met {
 		f.proxy = &url.URL{Scheme: "http", Host: f.gateway}
 		return f.get("http://" + f.plain)
+	}},
+	{"user_name_wrong", "", func(f *failure) met { return f.curl(f.worker("-colour-red"), f.secure) }},
+	{"user_name_wrong", "", func(f *failure) met { return f.getAs("-session-a-session-b", "http://"+f.plain) }},
+	{"worker_differs", "", func(f *failure) met {
+		f.getAs("-session-d", "http://"+f.plain)
+		return f.curl(f.worker("-session-d-strict"), f.secure)
+	}},
+	{"worker_used_up", "", func(f *failure) met {
+		f.must(201, "POST", "/sessions/"+f.id+"/workers", f.key, `{"names":["m"],"max_bytes":1000}`)
+		for range 20 {
+			if m := f.getAs("-session-m", "http://"+pour200k(f.T)); m.status != 200 {
+				return m
+			}
+		}
+		return met{}
+	}},
+	{"too_many_workers", "", func(f *failure) met {
+		f.must(201, "POST", "/sessions/"+f.id+"/workers", f.key, `{"count":1000}`)
+		return f.curl(f.worker("-session-more"), f.secure)
+	}},
+	{"client_address_refused", "", func(f *failure) met {
+		f.must(200, "PATCH", "/sessions/"+f.id, f.key, `{"allowed_ips":["192.0.2.0/24"]}`)
+		within(f.T, soon, "the addresses", func() bool { return f.tunnel(f.plain).status == 403 })
+		return f.curl(f.proxy.String(), f.secure)
 	}},
 	{"socks_without_password", "", func(f *failure) met {
 		m := f.curl(f.address("socks5h", ""), f.secure)
@@ -239,6 +213,7 @@ var failures = []struct {
 	}},
 	{"name_not_found", "", func(f *failure) met { return f.curl(f.proxy.String(), "https://nothing.invalid") }},
 	{"connection_refused", "", func(f *failure) met { return f.curl(f.proxy.String(), "https://"+f.closed) }},
+	{"target_unroutable", "", func(f *failure) met { return f.tunnel("127.255.255.255:80") }}, // a broadcast address
 	{"ipv6_target", "", func(f *failure) met { return f.tunnel("[2606:4700::1111]:443") }},
 	{"connection_reset", "", func(f *failure) met { return f.curl(f.proxy.String(), "https://"+f.reset) }},
 	{"connection_reset", "", func(f *failure) met { return f.get("http://" + f.reset) }},
@@ -269,6 +244,7 @@ var failures = []struct {
 	}},
 	{"certificate_expired", "", func(f *failure) met { return f.curl(f.proxy.String(), f.expired, "--cacert", f.trustExpired) }},
 	{"certificate_untrusted", "", func(f *failure) met { return f.curl(f.proxy.String(), f.secure) }},
+	{"connection_cut", "", func(f *failure) met { return f.curl(f.proxy.String(), f.cut, "--cacert", f.trust) }},
 	{"target_without_tls", "", func(f *failure) met { return f.curl(f.proxy.String(), "https://"+f.plain) }},
 	{"tls_refused", "", func(f *failure) met { return f.curl(f.proxy.String(), f.modern, "-k", "--tls-max", "1.2") }},
 	{"not_through_the_proxy", "", func(f *failure) met {
@@ -340,6 +316,26 @@ func TestEachFailureHasItsCauseFirst(t *testing.T) {
 			diagnosed(t, tools, d.SessionID, how.cause, seen)
 		})
 	}
+}
+
+// TestALostExitIsTheCause takes the exit of a strict worker away from the service.
+func TestALostExitIsTheCause(t *testing.T) {
+	t.Parallel()
+	_, err := exec.LookPath("curl")
+	need(t, "curl", err)
+	s := serve(t, pool(11, 12, 13, 14))
+	key, _ := s.register("lost")
+	var d sessionData
+	s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":0.1}}`).into(t, &d)
+	exit := s.workersApart(key, d.SessionID, `{"names":["a"],"strict":true}`)[0]
+	s.stop()
+	s.env[0] = strings.Replace(s.env[0], exit, "127.0.0.60", 1)
+	s.start()
+	proxy, err := url.Parse(d.Proxy.HTTPURL)
+	succeeds(t, err)
+	f := &failure{T: t, service: s, targets: failingTargets(t), key: key, id: d.SessionID, proxy: proxy}
+	tools := s.toolsByHTTP(requestEra, withKey{"X-API-Key", key})
+	diagnosed(t, tools, d.SessionID, "worker_exit_lost", f.curl(f.worker("-session-a"), f.secure))
 }
 
 // diagnosed asks until the feed has what happened, which takes up to two seconds.

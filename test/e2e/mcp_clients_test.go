@@ -29,6 +29,12 @@ func TestOtherClientsUseTheTools(t *testing.T) {
 	if out, err := install.CombinedOutput(); err != nil {
 		t.Fatalf("npm ci: %v\n%s", err, out)
 	}
+	// The checker of the authors of the format of skills.
+	skill, err := filepath.Abs("../../skills/agentproxy")
+	ok(t, err)
+	if out, err := exec.Command(dir+"/node_modules/.bin/skills-ref", "validate", skill).CombinedOutput(); err != nil {
+		t.Errorf("the skill: %v\n%s", err, out)
+	}
 	path, err := apx()
 	ok(t, err)
 	for _, client := range [][2]string{{"sdk", "legacy"}, {"client", "legacy"}, {"client", requestEra}} {
@@ -38,7 +44,7 @@ func TestOtherClientsUseTheTools(t *testing.T) {
 				cmd.Dir = dir
 				cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "AGENTPROXY_URL=http://"+s.api, "AGENTPROXY_API_KEY="+key)
 				out, err := cmd.CombinedOutput()
-				const want = "tools 13\nget_account ok\nquote ok\ncreate_session ok\ncheck_proxy ok\nconnect ok\nreport ok\n" +
+				const want = "tools 14\nget_account ok\nquote ok\ncreate_session ok\ncheck_proxy ok\nconnect ok\nreport ok\n" +
 					"end_session ok\nget_session refused SESSION_NOT_FOUND\n"
 				if err != nil || string(out) != want {
 					t.Errorf("%v\n%s", err, strings.TrimSpace(string(out)))

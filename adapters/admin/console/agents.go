@@ -5,12 +5,22 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/audit"
 	"agentproxy/ports"
 )
+
+// withoutQuery cuts the query of an agent's URL, which often holds a secret.
+func withoutQuery(address string) string {
+	before, _, cut := strings.Cut(address, "?")
+	if cut {
+		before += "?…"
+	}
+	return before
+}
 
 // agents lists accounts.
 func (c *Console) agents(r *http.Request) (page, error) {
@@ -90,7 +100,7 @@ func agentFacts(a account.Agent, tier account.Tier, perMinute int) section {
 	s := section{Title: "Account", Facts: []figure{{Name: "Name", ID: "name", Value: text(a.Name)},
 		{Name: "Status", ID: "status", Value: tag(a.Status), Note: a.DisabledFor}, {Name: "Tier",
 			Value: text(string(tier)), Note: a.VerifiedFor},
-		{Name: "Address", Value: text(a.ContactEmail)}, {Name: "Webhook", Value: text(a.WebhookURL)},
+		{Name: "Address", Value: text(a.ContactEmail)}, {Name: "Webhook", Value: text(withoutQuery(a.WebhookURL))},
 		{Name: "Referred by", Value: text(a.Referrer.Name)}, {Name: "Rate limit", Value: text(limit)},
 		{Name: "Registered", Value: when(a.CreatedAt), Note: a.Origin.UserAgent}}}
 	if a.Origin.Addr.IsValid() {

@@ -111,7 +111,8 @@ func (w world) did() []audit.Action {
 func TestEveryPageEscapesStrangersTexts(t *testing.T) {
 	t.Parallel()
 	w := open(t)
-	r, err := w.World.Accounts.Register(t.Context(), accounts.Register{Profile: account.Profile{Name: "agent"}})
+	r, err := w.World.Accounts.Register(t.Context(), accounts.Register{Profile: account.Profile{Name: "agent",
+		WebhookURL: "https://hooks.example/in?token=of-the-agent"}})
 	OK(t, err)
 	agent := r.Agent.ID
 	s := w.Buy(agent, Static)
@@ -137,6 +138,9 @@ func TestEveryPageEscapesStrangersTexts(t *testing.T) {
 		code, body := w.get(path)
 		if code != http.StatusOK || !strings.Contains(body, want) {
 			t.Errorf("%s: %d without %q", path, code, want)
+		}
+		if strings.Contains(body, "of-the-agent") || path == "/agents/"+agent && !strings.Contains(body, "https://hooks.example/in?…") {
+			t.Errorf("%s shows the query of a webhook's URL, or not its address", path)
 		}
 		if strings.Contains(body, "<script>alert") || strings.Contains(body, "<b x=") || strings.Count(body, "<h1>") != 1 {
 			t.Errorf("%s shows markup as it is, or has not one heading", path)

@@ -50,6 +50,7 @@ func TestCallsOfOthersDoubleATimeAtMost(t *testing.T) {
 		{"one on trial", func() *rest.Pace { return rest.NewPace(5) }, []bool{false, true}, party, procurement.Party{Key: "v"}},
 		{"four calls", func() *rest.Pace { return rest.NewPace(5) }, []bool{false, false, false, true}, party, procurement.Party{Key: "v"}},
 		{"money more slowly", func() *rest.Pace { return rest.NewPace(5).Slower(2.5) }, []bool{false, false, true}, party, procurement.Party{Key: "v"}},
+		{"reads beside money", func() *rest.Pace { return rest.NewPace(5).Slower(2.5) }, []bool{false, false}, party, procurement.Party{Key: "v"}},
 		{"31 parties", func() *rest.Pace { return rest.NewPace(5) }, []bool{false, false, true}, parties, procurement.Party{Key: "v", Funded: true}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
