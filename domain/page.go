@@ -37,7 +37,7 @@ type List[T any] struct {
 }
 
 // TotalPages returns how many pages hold Total items, 0 for an empty list.
-func (l List[T]) TotalPages() int { return (l.Total + l.Page.Size - 1) / l.Page.Size }
+func (l List[T]) TotalPages() int { return (l.Total + l.Page.Size - 1) / max(l.Page.Size, 1) }
 
 // Paged returns one page of a list in memory, whose places count from 1.
 func Paged[T any](all []T, page Page) List[T] {

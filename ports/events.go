@@ -14,8 +14,9 @@ type Events interface {
 	Append(ctx context.Context, sessionID string, events []eventlog.Event) error
 	// Page lists events of a session, newest first.
 	Page(ctx context.Context, sessionID string, page domain.Page) (domain.List[eventlog.Event], error)
-	// Recent lists those of the agent's sessions that have events, the one with the newest first.
-	Recent(ctx context.Context, agentID string, limit int) ([]string, error)
+	// Newest returns the newest events of sessions, newest first: of each at least a number, unless it has
+	// fewer, and the rest of the call that added the oldest of them.
+	Newest(ctx context.Context, sessionIDs []string, atLeast int) (map[string][]eventlog.Event, error)
 	// Trim removes up to limit of the calls of Append whose events are all from
 	// before the time, the oldest first, and returns how many. It stops at the first
 	// that has a younger event.

@@ -2,6 +2,7 @@ package ports
 
 import (
 	"context"
+	"time"
 
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
@@ -13,15 +14,20 @@ type Health interface {
 	// their type and status; the zero state where nothing was reported yet. An
 	// empty agent id asks for the service itself.
 	Get(ctx context.Context, agentID string, ids []string) (map[string]HealthRead, error)
-	// Live returns the states of the agent's creating and active sessions, newest first.
-	Live(ctx context.Context, agentID string) ([]LiveHealth, error)
+	// Glances lists the agent's creating and active sessions, and whichever are among its last ones that
+	// were created, newest first.
+	Glances(ctx context.Context, agentID string, last int) ([]SessionGlance, error)
 	Put(ctx context.Context, id string, s health.State) error
 }
 
-// LiveHealth is the health state of a session with its id.
-type LiveHealth struct {
-	ID string
-	HealthRead
+// SessionGlance is what a list of many sessions needs of one.
+type SessionGlance struct {
+	ID      string
+	Type    session.Type
+	Status  session.Status
+	UsedAt  time.Time // of its last traffic; zero: none
+	Health  health.Glance
+	Workers bool // it has workers, whose health counts too
 }
 
 // HealthRead is the health state of a session and what a verdict needs.

@@ -53,8 +53,12 @@ type Ledger interface {
 	Hours(ctx context.Context, agentID string, from, to time.Time) ([]Hour, error)
 	// SessionHours is Hours of one session of the agent, for at most some hundred hours.
 	SessionHours(ctx context.Context, agentID, sessionID string, from, to time.Time) ([]Hour, error)
-	// SessionTotals sums the same by session, the most recently created first.
+	// SessionTotals sums the same by session, for those that have any, the most recently created first.
+	// What a session used up since its last charge counts as charged, if its last use was in the time.
 	SessionTotals(ctx context.Context, agentID string, from, to time.Time) ([]SessionTotal, error)
+	// SessionTotalsPage returns a page of that, and the totals of all pages without what is not charged yet.
+	SessionTotalsPage(ctx context.Context, agentID string, from, to time.Time, page domain.Page) (
+		domain.List[SessionTotal], Totals, error)
 	// Statement returns the balance before a time, and what changed it from then until before
 	// another, by type.
 	Statement(ctx context.Context, agentID string, from, to time.Time) (domain.Money, map[billing.Type]domain.Money, error)
@@ -98,6 +102,7 @@ type Hour struct {
 // SessionTotal is the totals of one session.
 type SessionTotal struct {
 	SessionID string
+	Place     int64 // in the list of the agent's sessions, for domain.Page.After
 	Type      session.Type
 	ProductNo string
 	Totals

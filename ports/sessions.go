@@ -52,8 +52,9 @@ type Sessions interface {
 	Newest(ctx context.Context, agentID, productNo string) (session.Session, error)
 	// Live lists the ids of the agent's creating and active sessions.
 	Live(ctx context.Context, agentID string) ([]string, error)
-	// Holding lists the agent's sessions that hold money.
-	Holding(ctx context.Context, agentID string) ([]SessionRead, error)
+	// Unbooked sums what the agent's sessions used up of what they hold since their last charge, by the
+	// hour in which each was used last, in no order.
+	Unbooked(ctx context.Context, agentID string) ([]Hour, error)
 	// Count counts the agent's sessions. It walks those that live, however many ended.
 	Count(ctx context.Context, agentID string) (SessionCount, error)
 	// Expiring lists active static sessions of agents with a webhook whose time

@@ -19,6 +19,7 @@ type accessData struct {
 	Status     string
 	Deliveries []webhook.Delivery
 	Pages      pager
+	Key        string // of the forms
 	MayWrite   bool
 }
 
@@ -26,7 +27,8 @@ func (c *Console) access(v *visit) error { return c.showAccess(v, nil) }
 
 func (c *Console) showAccess(v *visit, cause error) error {
 	id := v.caller.AgentID
-	d := accessData{Now: c.Clock.Now(), MayWrite: v.may(account.AccountWrite), Status: v.r.URL.Query().Get("status")}
+	d := accessData{Now: c.Clock.Now(), Key: c.IDs.New("form_"), MayWrite: v.may(account.AccountWrite),
+		Status: v.r.URL.Query().Get("status")}
 	var err error
 	if d.Info, err = c.Accounts.Info(v, id); err != nil {
 		return err
@@ -67,7 +69,11 @@ func (c *Console) rotateSecret(v *visit) error {
 }
 
 func (c *Console) testWebhook(v *visit) error {
-	if _, err := c.Webhooks.Test(v, v.caller.AgentID); err != nil {
+	call, err := v.formCall()
+	if err != nil {
+		return err
+	}
+	if _, err := c.Webhooks.TestOnce(v, v.caller.AgentID, call); err != nil {
 		return c.showAccess(v, err)
 	}
 	return v.leave("/access", "tested")
@@ -78,7 +84,11 @@ func (c *Console) redeliver(v *visit) error {
 	if len(id) > 64 || !plain(id) {
 		return webhook.ErrNotFound
 	}
-	if _, err := c.Webhooks.Redeliver(v, v.caller.AgentID, id); err != nil {
+	call, err := v.formCall()
+	if err != nil {
+		return err
+	}
+	if _, err := c.Webhooks.RedeliverOnce(v, v.caller.AgentID, id, call); err != nil {
 		return c.showAccess(v, err)
 	}
 	return v.leave("/access", "redelivered")

@@ -9,7 +9,10 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
+	"agentproxy/app/sessions"
+	"agentproxy/app/workers"
 	"agentproxy/domain"
 	"agentproxy/domain/session"
 	"agentproxy/test/apptest"
@@ -233,12 +236,14 @@ func TestTheLedgerAsCSV(t *testing.T) {
 func TestWebhook(t *testing.T) {
 	w := open(t, options{})
 	w.signIn("")
-	if code, body := w.send("POST", "/console/access/webhook/test", url.Values{}); code != http.StatusBadRequest || !strings.Contains(body, `id="problem"`) {
+	if code, body := w.send("POST", "/console/access/webhook/test", url.Values{"key": {"form_1"}}); code != http.StatusBadRequest || !strings.Contains(body, `id="problem"`) {
 		t.Errorf("a test without a webhook: %d", code)
 	}
 	w.cookie = nil
 	hook := w.registerWithHook()
-	w.post("/console/access/webhook/test", url.Values{})
+	for range 2 {
+		w.post("/console/access/webhook/test", url.Values{"key": {"form_1"}})
+	}
 	w.Buy(hook, apptest.Local)
 	body := w.get("/console/access")
 	if strings.Count(body, `id="delivery-`) != 2 || strings.Count(body, "Send again") != 1 || !strings.Contains(byID(t, body, "webhook"), "https://example.com/hook") {
@@ -246,7 +251,80 @@ func TestWebhook(t *testing.T) {
 	}
 	_, after, _ := strings.Cut(body, `action="/console/access/deliveries/`)
 	path, _, _ := strings.Cut(after, `"`)
-	if to := w.post("/console/access/deliveries/"+path, url.Values{}); to != "/console/access?done=redelivered" {
-		t.Errorf("to deliver again leads to %s", to)
+	form := hidden(t, body, "/console/access/deliveries/"+path)
+	again := func() string {
+		t.Helper()
+		if to := w.post("/console/access/deliveries/"+path, form); to != "/console/access?done=redelivered" {
+			t.Errorf("to deliver again leads to %s", to)
+		}
+		return w.Dump()
+	}
+	first := again()
+	w.Clock.Advance(time.Minute)
+	if second := again(); second != first {
+		t.Errorf("a second click changes\n%s\nto\n%s", first, second)
+	}
+	form.Set("key", "form_2")
+	if third := again(); third == first {
+		t.Error("another click does nothing")
+	}
+	if code, _ := w.send("POST", "/console/access/webhook/test", url.Values{}); code != http.StatusBadRequest {
+		t.Errorf("a form without its key: %d", code)
+	}
+}
+
+func TestWorkersAndThePassword(t *testing.T) {
+	w := open(t, options{})
+	id := w.signIn("50").Agent.ID
+	s := w.Buy(id, apptest.Local)
+	list, _, err := w.Workers.Make(context.Background(), workers.Make{AgentID: id, SessionID: s.ID, Names: []string{"one", "two"}})
+	apptest.OK(t, err)
+	page := "/console/sessions/" + s.ID
+	body := w.get(page)
+	if got := byID(t, body, "worker-one"); !strings.Contains(got, list[0].Exit.IP.String()) || !strings.Contains(got, "active") {
+		t.Errorf("the worker is %s, want %+v", got, list[0])
+	}
+	form := hidden(t, body, page+"/workers/one/rotate")
+	for range 2 {
+		if to := w.post(page+"/workers/one/rotate", form); to != page+"?done=worker-rotated" {
+			t.Errorf("rotating a worker leads to %s", to)
+		}
+	}
+	one, err := w.Workers.Get(context.Background(), id, s.ID, "one")
+	if err != nil || one.Rotations != 1 {
+		t.Errorf("two clicks rotated it %d times, %v", one.Rotations, err)
+	}
+	if code, _ := w.send("POST", page+"/workers/none/rotate", form); code != http.StatusNotFound {
+		t.Errorf("an unknown worker: %d", code)
+	}
+	form = hidden(t, w.get(page+"/password"), page+"/password")
+	form.Set("close_connections", "yes")
+	for range 2 {
+		if to := w.post(page+"/password", form); to != page+"?done=password" {
+			t.Errorf("replacing the password leads to %s", to)
+		}
+	}
+	if again := w.Read(id, s.ID); again.PasswordNo != s.PasswordNo+1 || again.Password == s.Password {
+		t.Errorf("two clicks made the password number %d of %d", again.PasswordNo, s.PasswordNo)
+	}
+}
+
+func TestSessionsAreFoundByTheirLabels(t *testing.T) {
+	w := open(t, options{})
+	id := w.signIn("50").Agent.ID
+	red, blue := w.Buy(id, apptest.Local), w.Buy(id, apptest.Local)
+	for s, team := range map[string]string{red.ID: "red", blue.ID: "blue"} {
+		labels := session.Labels{"team": team}
+		_, err := w.Sessions.Change(context.Background(), sessions.Change{AgentID: id, SessionID: s, Labels: &labels})
+		apptest.OK(t, err)
+	}
+	body := w.get("/console/sessions?label=team:red")
+	if got := byID(t, body, "session-"+red.ID); !strings.Contains(got, "team:red") || strings.Contains(body, blue.ID) {
+		t.Errorf("of the team red are\n%s", body)
+	}
+	for _, query := range []string{"label=red", "label=team:red&risk=low"} {
+		if code, body := w.send("GET", "/console/sessions?"+query, nil); code != http.StatusBadRequest || !strings.Contains(byID(t, body, "problem"), "label") {
+			t.Errorf("%s: %d", query, code)
+		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"agentproxy/app/ratelimit"
 	"agentproxy/app/sessions"
 	"agentproxy/app/webhooks"
+	"agentproxy/app/workers"
 	"agentproxy/domain/account"
 	"agentproxy/ports"
 )
@@ -52,6 +53,7 @@ type Deps struct {
 	Stats     *ledger.Stats
 	Recharges *payments.Orders
 	Webhooks  *webhooks.Service
+	Workers   *workers.Service
 	Limits    *ratelimit.Limits
 	Clock     ports.Clock
 	IDs       ports.IDs
@@ -79,28 +81,31 @@ func New(cfg Config, deps Deps) *Console {
 	mux.HandleFunc("POST "+Base+"/sign-in", c.signIn)
 	mux.HandleFunc("POST "+Base+"/sign-out", c.signOut)
 	for pattern, p := range map[string]page{
-		"GET /{$}":                                        {c.overview, account.AccountRead},
-		"GET /sessions":                                   {c.sessions, account.SessionsRead},
-		"GET /sessions/new":                               {c.buyPage, account.ProductsRead},
-		"GET /sessions/quote":                             {c.quotePage, account.SessionsWrite},
-		"POST /sessions":                                  {c.buy, account.SessionsWrite},
-		"GET /sessions/{session_id}":                      {c.session, account.SessionsRead},
-		"POST /sessions/{session_id}/rotate":              {c.rotate, account.SessionsWrite},
-		"GET /sessions/{session_id}/renew":                {c.renewPage, account.SessionsWrite},
-		"POST /sessions/{session_id}/renew":               {c.renew, account.SessionsWrite},
-		"GET /sessions/{session_id}/end":                  {c.endPage, account.SessionsWrite},
-		"POST /sessions/{session_id}/end":                 {c.end, account.SessionsWrite},
-		"GET /money":                                      {c.money, account.BillingRead},
-		"GET /money/ledger.csv":                           {c.ledgerCSV, account.BillingRead},
-		"POST /money/budget":                              {c.setBudget, account.BillingWrite},
-		"POST /money/recharges":                           {c.createRecharge, account.BillingWrite},
-		"GET /money/recharges/{order_id}":                 {c.recharge, account.BillingRead},
-		"GET /money/recharges/{order_id}/qr.png":          {c.rechargeQR, account.BillingRead},
-		"GET /access":                                     {c.access, account.AccountRead},
-		"GET /access/rotate-secret":                       {c.rotateSecretPage, account.AccountWrite},
-		"POST /access/rotate-secret":                      {c.rotateSecret, account.AccountWrite},
-		"POST /access/webhook/test":                       {c.testWebhook, account.AccountWrite},
-		"POST /access/deliveries/{delivery_id}/redeliver": {c.redeliver, account.AccountWrite},
+		"GET /{$}":                           {c.overview, account.AccountRead},
+		"GET /sessions":                      {c.sessions, account.SessionsRead},
+		"GET /sessions/new":                  {c.buyPage, account.ProductsRead},
+		"GET /sessions/quote":                {c.quotePage, account.SessionsWrite},
+		"POST /sessions":                     {c.buy, account.SessionsWrite},
+		"GET /sessions/{session_id}":         {c.session, account.SessionsRead},
+		"POST /sessions/{session_id}/rotate": {c.rotate, account.SessionsWrite},
+		"POST /sessions/{session_id}/workers/{worker}/rotate": {c.rotateWorker, account.SessionsWrite},
+		"GET /sessions/{session_id}/password":                 {c.passwordPage, account.SessionsWrite},
+		"POST /sessions/{session_id}/password":                {c.replacePassword, account.SessionsWrite},
+		"GET /sessions/{session_id}/renew":                    {c.renewPage, account.SessionsWrite},
+		"POST /sessions/{session_id}/renew":                   {c.renew, account.SessionsWrite},
+		"GET /sessions/{session_id}/end":                      {c.endPage, account.SessionsWrite},
+		"POST /sessions/{session_id}/end":                     {c.end, account.SessionsWrite},
+		"GET /money":                                          {c.money, account.BillingRead},
+		"GET /money/ledger.csv":                               {c.ledgerCSV, account.BillingRead},
+		"POST /money/budget":                                  {c.setBudget, account.BillingWrite},
+		"POST /money/recharges":                               {c.createRecharge, account.BillingWrite},
+		"GET /money/recharges/{order_id}":                     {c.recharge, account.BillingRead},
+		"GET /money/recharges/{order_id}/qr.png":              {c.rechargeQR, account.BillingRead},
+		"GET /access":                                         {c.access, account.AccountRead},
+		"GET /access/rotate-secret":                           {c.rotateSecretPage, account.AccountWrite},
+		"POST /access/rotate-secret":                          {c.rotateSecret, account.AccountWrite},
+		"POST /access/webhook/test":                           {c.testWebhook, account.AccountWrite},
+		"POST /access/deliveries/{delivery_id}/redeliver":     {c.redeliver, account.AccountWrite},
 	} {
 		method, path, _ := strings.Cut(pattern, " ")
 		mux.Handle(method+" "+Base+path, c.signedIn(p))

@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"strings"
@@ -11,13 +12,20 @@ import (
 	"golang.org/x/net/html"
 
 	"agentproxy/app/accounts"
+	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
+	"agentproxy/app/workers"
+	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/health"
 	"agentproxy/domain/policy"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+	"agentproxy/domain/webhook"
+	"agentproxy/domain/worker"
+	"agentproxy/ports"
 	"agentproxy/test/apptest"
 )
 
@@ -46,7 +54,8 @@ func strange(t *testing.T) *world {
 	w.Buy(id, apptest.Static)
 	w.Buy(id, apptest.LocalAsync)
 	ended := w.Buy(id, apptest.Local)
-	w.Observe(dyn.ID, markup, health.HTTPError)
+	w.Observer.Observe(traffic.Observation{SessionID: dyn.ID, At: w.Clock.Now(), Type: "tunnel", Evidence: health.HTTPError,
+		Host: markup, Bytes: 10, ExitIP: "10.0.0.1", Client: netip.MustParseAddr("192.0.2.7")})
 	apptest.OK(t, w.Observer.FlushAll(ctx))
 	_, err = w.Telemetry.Report(ctx, id, telemetry.ReportedEvent{SessionID: dyn.ID, Report: health.Report{Type: "block",
 		TargetHost: "shop.test", ErrorMessage: markup}})
@@ -57,8 +66,48 @@ func strange(t *testing.T) *world {
 	_, err = w.Sessions.Terminate(ctx, id, ended.ID)
 	apptest.OK(t, err)
 	w.post("/console/money/recharges", url.Values{"key": {"form_1"}, "amount": {"10"}})
-	w.post("/console/access/webhook/test", url.Values{})
+	w.post("/console/access/webhook/test", url.Values{"key": {"form_1"}})
+	w.storeStrange(id, dyn.ID)
 	return w
+}
+
+// storeStrange stores markup where only a seller, a target or a receiver of webhooks could put it.
+func (w *world) storeStrange(agent, sessionID string) {
+	w.T.Helper()
+	ctx := context.Background()
+	labels := session.Labels{"team": markup}
+	_, err := w.Sessions.Change(ctx, sessions.Change{AgentID: agent, SessionID: sessionID, Labels: &labels,
+		AllowedIPs: &[]string{"192.0.2.0/24"}})
+	apptest.OK(w.T, err)
+	_, _, err = w.Workers.Make(ctx, workers.Make{AgentID: agent, SessionID: sessionID, Names: []string{"w_1"}})
+	apptest.OK(w.T, err)
+	apptest.OK(w.T, w.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		crew, err := tx.Workers().Of(ctx, sessionID)
+		if err != nil {
+			return err
+		}
+		err = tx.Workers().PutHealth(ctx, crew[0].ID, health.State{}, worker.Failure{At: w.Clock.Now(), Code: markup})
+		if err != nil {
+			return err
+		}
+		list, err := tx.Webhooks().Deliveries(ctx, agent, "", domain.Page{Number: 1, Size: 9})
+		if err != nil {
+			return err
+		}
+		for _, d := range list.Items {
+			d.Status, d.LastStatusCode, d.LastError = webhook.Failed, 500, markup
+			if err := tx.Webhooks().PutDelivery(ctx, d); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	seen := w.get("/console/sessions/"+sessionID) + w.get("/console/access")
+	for _, want := range []string{`id="worker-w_1"`, "192.0.2.7", `id="labels"`, "onerror=alert(1)&gt;"} {
+		if !strings.Contains(seen, want) {
+			w.T.Fatalf("no page has %s:\n%s", want, seen)
+		}
+	}
 }
 
 var addresses = regexp.MustCompile(`(?:href|action|src|hx-get)="([^"]*)"`)
@@ -96,7 +145,7 @@ func TestEveryPage(t *testing.T) {
 	}
 	for _, want := range []string{"/console/", "/console/sessions", "/console/sessions/*", "/console/sessions/new", "/console/sessions/new*",
 		"/console/sessions/*/end", "/console/sessions/*/renew", "/console/money", "/console/money*", "/console/money/recharges/*", "/console/access",
-		"/console/access/rotate-secret", "/console/sessions*"} {
+		"/console/access/rotate-secret", "/console/sessions*", "/console/sessions/*/password"} {
 		if kinds[want] == 0 {
 			t.Errorf("no link leads to %s: %v", want, kinds)
 		}
@@ -119,6 +168,11 @@ func checkPage(t *testing.T, path, body string) {
 	t.Helper()
 	doc, err := html.Parse(strings.NewReader(body))
 	apptest.OK(t, err)
+	for _, bad := range []string{"<img src=x", "<script>"} {
+		if strings.Contains(body, bad) {
+			t.Errorf("%s has the markup %s of a stranger", path, bad)
+		}
+	}
 	ids, labels, count := map[string]bool{}, map[string]bool{}, map[string]int{}
 	var inputs []*html.Node
 	attr := func(n *html.Node, key string) string {

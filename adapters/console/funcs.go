@@ -11,6 +11,7 @@ import (
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
+	"agentproxy/domain/worker"
 )
 
 // tones are the classes of tags, by their text.
@@ -19,6 +20,7 @@ var tones = map[string]string{
 	string(session.Terminated): "off", string(session.Expired): "off",
 	string(health.Low): "good", string(health.Medium): "warn", string(health.High): "bad", string(health.Critical): "bad",
 	"pending": "warn", "confirming": "warn", "paid": "good", "delivered": "good", "enabled": "good", "disabled": "bad",
+	string(worker.ExitLost): "bad", string(worker.Exhausted): "off",
 	"none": "off", "off": "off", "report": "warn", "enforce": "good",
 }
 

@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/csv"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -28,16 +29,13 @@ type moneyData struct {
 	Pages    pager
 	CSV      string
 	Report   ledger.UsageReport
-	Most     int // how many sessions the report lists
+	Costs    pager // of the report
 	Key      string
 	MayWrite bool
 }
 
-// mostOrders and mostCosts are how many orders and sessions the page lists.
-const (
-	mostOrders = 10
-	mostCosts  = 25
-)
+// mostOrders is how many orders the page lists.
+const mostOrders = 10
 
 func (c *Console) money(v *visit) error { return c.showMoney(v, nil) }
 
@@ -45,7 +43,7 @@ func (c *Console) showMoney(v *visit, cause error) error {
 	q, id := v.r.URL.Query(), v.caller.AgentID
 	d := moneyData{Type: q.Get("type"), Types: billing.Types, Key: c.IDs.New("form_"),
 		MayWrite: v.may(account.BillingWrite),
-		Most:     mostCosts, CSV: Base + "/money/ledger.csv?type=" + q.Get("type")}
+		CSV:      Base + "/money/ledger.csv?type=" + url.QueryEscape(q.Get("type"))}
 	var err error
 	if d.Balance, err = c.Wallet.Balance(v, id); err != nil {
 		return err
@@ -71,9 +69,11 @@ func (c *Console) showMoney(v *visit, cause error) error {
 	if period == "" {
 		period = "week"
 	}
-	if d.Report, err = c.Wallet.UsageReport(v, id, period); err != nil {
+	costs := v.pageOf("costs")
+	if d.Report, err = c.Wallet.UsageReport(v, id, period, costs); err != nil {
 		return err
 	}
+	d.Costs = v.pager("costs", costs, d.Report.Sessions.Total, "cost-title")
 	f, status := v.frame("Money", d), http.StatusOK
 	if cause != nil {
 		f.Problem, status = v.problem(cause)
@@ -133,21 +133,14 @@ func (c *Console) ledgerCSV(v *visit) error {
 	out := csv.NewWriter(v.w)
 	_ = out.Write([]string{"transaction_id", "created_at", "type", "amount", "balance_after", "charged_amount", "currency",
 		"description", "session_id", "order_id"})
-	// Entries that are booked meanwhile move the pages: what was written before is left out.
-	seen := map[string]bool{}
 	for {
-		last := seen
-		seen = make(map[string]bool, len(list.Items))
 		for _, e := range list.Items {
-			seen[e.ID] = true
-			if !last[e.ID] {
-				_ = out.Write(csvRow(e))
-			}
+			_ = out.Write(csvRow(e))
 		}
-		if page.Number >= list.TotalPages() || out.Error() != nil {
+		if list.Next == 0 || out.Error() != nil {
 			break
 		}
-		page.Number++
+		page.After = list.Next // entries that are booked meanwhile move nothing
 		if list, err = c.Wallet.Transactions(v, v.caller.AgentID, ports.LedgerFilter{Type: of}, page); err != nil {
 			panic(http.ErrAbortHandler) // a file that is cut must not look whole
 		}

@@ -103,16 +103,16 @@ func (c *Console) live(v *visit, d *overviewData) error {
 	if err != nil {
 		return err
 	}
-	counts, err := c.Overview.Risks(v, v.caller.AgentID)
+	look, err := c.Overview.Look(v, v.caller.AgentID, mostFailures)
 	if err != nil {
 		return err
 	}
 	d.Sessions = &liveData{Active: o.Active, Creating: o.Creating}
 	for _, r := range risks {
-		d.Sessions.Risks = append(d.Sessions.Risks, riskCount{r, counts[r]})
+		d.Sessions.Risks = append(d.Sessions.Risks, riskCount{r, look.Risks[r]})
 	}
-	d.Failures, err = c.Overview.Failures(v, v.caller.AgentID, mostFailures)
-	return err
+	d.Failures = look.Failures
+	return nil
 }
 
 // usage reads the traffic and the cost of a number of days, the current one included.

@@ -4,15 +4,18 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"agentproxy/app/sessions"
+	"agentproxy/app/workers"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 	"agentproxy/domain/policy"
 	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
 
@@ -55,6 +58,7 @@ func (v *visit) pager(name string, page domain.Page, total int, anchor string) p
 // sessionsData is a page of the list of sessions.
 type sessionsData struct {
 	Status, Type, Risk string
+	Label              string // key:value
 	Items              []sessions.View
 	Pages              pager
 	MayBuy             bool
@@ -62,15 +66,23 @@ type sessionsData struct {
 
 func (c *Console) sessions(v *visit) error {
 	q := v.r.URL.Query()
-	d := sessionsData{Status: q.Get("status"), Type: q.Get("type"), Risk: q.Get("risk"),
+	d := sessionsData{Status: q.Get("status"), Type: q.Get("type"), Risk: q.Get("risk"), Label: q.Get("label"),
 		MayBuy: v.may(account.SessionsWrite)}
 	page := v.pageOf("page")
 	var list domain.List[sessions.View]
 	var err error
-	if d.Risk == "" {
-		list, err = c.Sessions.List(v, sessions.List{AgentID: v.caller.AgentID, Page: page,
-			Filter: ports.SessionFilter{Status: session.Status(d.Status), Type: session.Type(d.Type)}})
-	} else {
+	filter := ports.SessionFilter{Status: session.Status(d.Status), Type: session.Type(d.Type)}
+	if text := strings.TrimSpace(d.Label); text != "" {
+		if filter.LabelKey, filter.LabelValue, err = session.ParseLabel(text); err != nil {
+			return err
+		}
+	}
+	switch {
+	case d.Risk == "":
+		list, err = c.Sessions.List(v, sessions.List{AgentID: v.caller.AgentID, Page: page, Filter: filter})
+	case filter.LabelKey != "":
+		err = domain.InvalidField("label", "cannot be combined with a risk; choose one of them")
+	default:
 		list, err = c.atRisk(v, d, page)
 	}
 	if err != nil {
@@ -101,17 +113,21 @@ func (c *Console) atRisk(v *visit, d sessionsData, page domain.Page) (list domai
 // sessionData is everything about one session.
 type sessionData struct {
 	sessions.View
-	Now      time.Time
-	Key      string // of the forms
-	Range    string
-	Hours    *usageData
-	Left     int64 // of the traffic that was bought
-	Feed     []eventlog.Event
-	Pages    pager
-	Policy   policy.Own
-	Connect  *connectData
-	MayWrite bool
-	Reasons  []health.RotationReason
+	Now                               time.Time
+	Key                               string // of the forms
+	Range                             string
+	Hours                             *usageData
+	Left                              int64 // of the traffic that was bought
+	Feed                              []eventlog.Event
+	Pages                             pager
+	Policy                            policy.Own
+	Connect                           *connectData
+	MayWrite                          bool
+	Reasons                           []health.RotationReason
+	Crew                              domain.List[workers.View]
+	Hosts                             domain.List[traffic.Host]
+	Clients                           domain.List[traffic.Client]
+	CrewPages, HostPages, ClientPages pager
 }
 
 // sessionID returns the id of the path. What cannot be one is not looked for.
@@ -164,6 +180,9 @@ func (c *Console) session(v *visit) error {
 		return err
 	}
 	d.Feed, d.Pages = feed.Items, v.pager("page", page, feed.Total, "feed")
+	if err = c.readPeers(v, &d); err != nil {
+		return err
+	}
 	if d.Policy, err = c.Policies.Get(v, v.caller.AgentID, s.ID); err != nil {
 		return err
 	}
@@ -175,4 +194,24 @@ func (c *Console) session(v *visit) error {
 		f.Refresh = 5
 	}
 	return v.show(http.StatusOK, "session", f)
+}
+
+// readPeers reads the workers of a session, the hosts that it reached and the addresses that use it.
+func (c *Console) readPeers(v *visit, d *sessionData) (err error) {
+	crew, hosts, clients := v.pageOf("workers"), v.pageOf("hosts"), v.pageOf("clients")
+	if d.View.Type == session.Dynamic {
+		if d.Crew, err = c.Workers.List(v, v.caller.AgentID, d.ID, "", crew); err != nil {
+			return err
+		}
+	}
+	if d.Hosts, err = c.Sessions.Hosts(v, v.caller.AgentID, d.ID, hosts); err != nil {
+		return err
+	}
+	if d.Clients, err = c.Sessions.Clients(v, v.caller.AgentID, d.ID, clients); err != nil {
+		return err
+	}
+	d.CrewPages = v.pager("workers", crew, d.Crew.Total, "workers-title")
+	d.HostPages = v.pager("hosts", hosts, d.Hosts.Total, "hosts-title")
+	d.ClientPages = v.pager("clients", clients, d.Clients.Total, "clients-title")
+	return nil
 }

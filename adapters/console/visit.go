@@ -123,14 +123,16 @@ func (v *visit) frame(title string, data any) ui.Frame {
 
 // notices are the texts after an action that led to it, by the parameter done.
 var notices = map[string]string{
-	"bought":      "The session is bought.",
-	"rotated":     "The session has a new exit.",
-	"renewed":     "The session is renewed.",
-	"ended":       "The session has ended.",
-	"budget":      "The budget is set.",
-	"ordered":     "The order waits for its money.",
-	"tested":      "A test event is on its way.",
-	"redelivered": "The event is sent again.",
+	"bought":         "The session is bought.",
+	"rotated":        "The session has a new exit.",
+	"worker-rotated": "The worker has a new exit.",
+	"password":       "The session has a new password; the old one ends within a second.",
+	"renewed":        "The session is renewed.",
+	"ended":          "The session has ended.",
+	"budget":         "The budget is set.",
+	"ordered":        "The order waits for its money.",
+	"tested":         "A test event is on its way.",
+	"redelivered":    "The event is sent again.",
 }
 
 // show answers a page.

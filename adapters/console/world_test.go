@@ -69,7 +69,7 @@ func (w *world) restart(o options) {
 		Accounts: w.Accounts, Catalog: w.Catalog, Overview: overview.New(w.Store, w.Clock), Sessions: w.Sessions,
 		Policies: w.Policies, Wallet: w.Wallet, Stats: w.Stats,
 		Recharges: payments.NewOrders(payments.Config{}, w.Store, w.Clock, w.IDs, w.chain, fake.NewKeys("test")),
-		Webhooks:  w.Webhooks, Limits: w.limits, Clock: w.Clock, IDs: w.IDs, Log: log})
+		Webhooks:  w.Webhooks, Workers: w.Workers, Limits: w.limits, Clock: w.Clock, IDs: w.IDs, Log: log})
 }
 
 // send sends a request with the cookie, as a browser does from a page of the console.

@@ -45,6 +45,7 @@ type transactionsReply struct {
 }
 
 type reportQuery struct {
+	Paging
 	Period string `query:"period" enum:"day,week,month" doc:"The current UTC day, or the last 7 or 30 days with it. day is the default."`
 }
 
@@ -55,6 +56,8 @@ type reportReply struct {
 	Currency string            `json:"currency" enum:"USD"`
 	Totals   reportTotalsReply `json:"totals"`
 	Items    []reportItemReply `json:"items" doc:"One for each session, the newest first."`
+
+	Pagination *paginationReply `json:"pagination,omitempty" doc:"Only when page, page_size or cursor was sent; else items has all sessions."`
 }
 
 type reportTotalsReply struct {
@@ -127,12 +130,21 @@ func (s *Server) declareBilling() {
 		Tag:     "billing",
 		Summary: "What each session used and cost in a period",
 		CSV:     true,
-		Doc:     "By session, and the sum of all, for the UTC day, week or month that has the date. " + csvDoc,
-		Scope:   account.BillingRead,
-		OK:      []reply{{Status: ok, Doc: "The report.", Data: exampleReport}},
+		Doc: "By session, and the sum of all, for the current UTC day, or the last 7 or 30 days with it. All sessions, " +
+			"unless page, page_size or cursor asks for a page of them. " + csvDoc,
+		Scope: account.BillingRead,
+		OK:    []reply{{Status: ok, Doc: "The report.", Data: exampleReport}},
 	}, func(ctx context.Context, in *reportQuery) (int, reportReply, error) {
-		r, err := s.Wallet.UsageReport(ctx, caller(ctx), in.Period)
-		return ok, toReport(r), err
+		page, err := in.page(ctx)
+		if err != nil {
+			return 0, reportReply{}, err
+		}
+		paged := in.asked(ctx)
+		if !paged {
+			page = domain.Page{}
+		}
+		r, err := s.Wallet.UsageReport(ctx, caller(ctx), in.Period, page)
+		return ok, toReport(r, paged), err
 	})
 	s.declareStatements()
 	s.declareBudget()
@@ -153,11 +165,16 @@ func toTransaction(e billing.Entry) transactionReply {
 	}
 }
 
-func toReport(r ledger.UsageReport) reportReply {
-	return reportReply{Period: r.Period, From: stamp(r.From), To: stamp(r.To), Currency: domain.Currency,
-		Totals: reportTotalsReply{money(r.Totals.Charged), gigabytes(r.Totals.Up + r.Totals.Down), len(r.Items)},
-		Items: each(r.Items, func(t ports.SessionTotal) reportItemReply {
-			return reportItemReply{t.SessionID, string(t.Type), t.ProductNo, money(t.Charged), money(t.Refunded),
-				gigabytes(t.Up + t.Down), t.Up + t.Down, t.Connections}
-		})}
+func toReport(r ledger.UsageReport, paged bool) reportReply {
+	items, pagination := toItems(r.Sessions, func(t ports.SessionTotal) reportItemReply {
+		return reportItemReply{t.SessionID, string(t.Type), t.ProductNo, money(t.Charged), money(t.Refunded),
+			gigabytes(t.Up + t.Down), t.Up + t.Down, t.Connections}
+	})
+	report := reportReply{Period: r.Period, From: stamp(r.From), To: stamp(r.To), Currency: domain.Currency,
+		Totals: reportTotalsReply{money(r.Totals.Charged), gigabytes(r.Totals.Up + r.Totals.Down), r.Sessions.Total},
+		Items:  items}
+	if paged {
+		report.Pagination = &pagination
+	}
+	return report
 }

@@ -68,7 +68,7 @@ func (s *Server) answerCSV(c *call, status int, data any) {
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff
 	h.Set("Content-Disposition", `attachment; filename="`+strings.TrimPrefix(c.op.ID, "list-")+`.csv"`)
-	if p := v.FieldByName("Pagination"); p.IsValid() {
+	if p := reflect.Indirect(v.FieldByName("Pagination")); p.IsValid() {
 		if next := p.Interface().(paginationReply).NextCursor; next != "" {
 			query := c.gin.Request.URL.Query()
 			query.Del("page")

@@ -233,6 +233,7 @@ var (
 		domain.Currency,
 		reportTotalsReply{usd("0.03"), 120_000_000, 1},
 		[]reportItemReply{{exampleSession, "dynamic", "dyn_global_1", usd("0.03"), 0, 120_000_000, 120_000_000, 12}},
+		nil,
 	}
 	exampleStatement = statementReply{"2026-05", stamp(exampleMonth), stamp(exampleMonth.AddDate(0, 1, 0)),
 		domain.Currency, usd("10"), usd("9.97"),

@@ -41,6 +41,12 @@ func (p paging) page(ctx context.Context) (domain.Page, error) {
 	return page, nil
 }
 
+// asked reports whether a page was asked for.
+func (p paging) asked(ctx context.Context) bool {
+	query := callIn(ctx).gin.Request.URL.Query()
+	return query.Has("page") || query.Has("page_size") || query.Has("cursor")
+}
+
 // A cursor is the place of an item in its list, in a form that is not taken for the number of a
 // page.
 const (

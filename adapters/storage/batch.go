@@ -33,7 +33,7 @@ type batch struct {
 	looked    map[string]bool  // sessions whose health was looked for, and locked
 	whole     map[string]bool  // sessions that were looked for as a whole
 	workers   map[string][]ports.WorkerHealth
-	holding   map[string][]ports.SessionRead // of agents
+	holding   map[string][]dueRow // of agents
 	lists     map[listKey]*sessionPage
 
 	wallets  overlay[string, batchWallet]

@@ -31,7 +31,8 @@ var (
 	answersAhead = sessionReadFrom + `WHERE s.id IN (SELECT split_part(k.resource, '#', 1) FROM idempotency_keys k
 		JOIN unnest(?1::text[], ?2::text[], ?3::text[]) AS u(a, p, k) ON k.agent_id = u.a AND k.path = u.p AND k.key = u.k)`
 	readsAhead   = sessionReadFrom + "WHERE s.id = ANY(?1::text[])"
-	holdingAhead = sessionReadFrom + "WHERE s.agent_id = ANY(?1::text[]) AND " + holdsMoney + " ORDER BY s.ord DESC"
+	holdingAhead = "SELECT s.agent_id, " + dueColumns + " FROM sessions s WHERE s.agent_id = ANY(?1::text[]) AND " +
+		holdsMoney
 )
 
 // named is what the units of a batch read, each once and in order.

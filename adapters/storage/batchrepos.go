@@ -145,7 +145,7 @@ func (b *batch) workersOf(ids []string) (map[string][]ports.WorkerHealth, error)
 }
 
 // holdingOf returns the sessions of an agent that hold money.
-func (b *batch) holdingOf(agentID string) ([]ports.SessionRead, error) {
+func (b *batch) holdingOf(agentID string) ([]dueRow, error) {
 	list, ok := b.holding[agentID]
 	if !ok {
 		return nil, b.escape()

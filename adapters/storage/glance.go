@@ -2,76 +2,76 @@ package storage
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
-	"time"
+	"strconv"
 
+	"agentproxy/adapters/storage/codec"
 	"agentproxy/adapters/storage/engine"
-	"agentproxy/domain/session"
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/health"
 	"agentproxy/ports"
 )
 
-func (r healths) Live(ctx context.Context, agentID string) (list []ports.LiveHealth, err error) {
-	err = r.rows(ctx, `SELECT s.id, s.type, s.status, h.state
-		FROM sessions s LEFT JOIN session_health h ON h.session = s.seq
-		WHERE s.agent_id = ?1 AND s.status IN ('creating', 'active') ORDER BY s.ord DESC`, []any{agentID},
-		func(rows engine.Row) error {
-			var id, kind, status string
-			var blob []byte
-			if err := rows.Scan(&id, &kind, &status, &blob); err != nil {
-				return err
-			}
-			state, err := fromHealthBlob(blob)
-			if err != nil {
-				return fmt.Errorf("%s: %w", id, err)
-			}
-			list = append(list, ports.LiveHealth{ID: id, HealthRead: ports.HealthRead{State: state, AgentID: agentID,
-				Type: session.Type(kind), Status: session.Status(status)}})
-			return nil
-		})
-	if err != nil {
-		return nil, fmt.Errorf("read health of %s: %w", agentID, err)
-	}
-	return list, nil
+// glances reads the first bytes of the states, in which the risk is. Its two parts use an index of live
+// sessions, and the numbers of the last ones.
+var glances = glanceFrom + "sessions s" + glanceWith + `
+	WHERE s.agent_id = ?1 AND s.status IN ('creating', 'active')
+	UNION ALL ` + glanceFrom + "(SELECT * FROM sessions WHERE agent_id = ?1 ORDER BY ord DESC LIMIT ?2) s" +
+	glanceWith + `
+	WHERE s.status NOT IN ('creating', 'active') ORDER BY 1 DESC`
+
+var (
+	glanceFrom = "SELECT s.ord, s.id, s.type, s.status, s.usage_at, substr(h.state, 1, " +
+		strconv.Itoa(health.GlanceSize) + `),
+		CASE WHEN EXISTS (SELECT 1 FROM workers w WHERE w.session = s.seq) THEN 1 ELSE 0 END FROM `
+	glanceWith = " LEFT JOIN session_health h ON h.session = s.seq"
+)
+
+func (r healths) Glances(ctx context.Context, agentID string, last int) (list []ports.SessionGlance, err error) {
+	err = r.rows(ctx, glances, []any{agentID, last}, func(rows engine.Row) error {
+		var g ports.SessionGlance
+		var ord, usedAt int64
+		var state sql.RawBytes
+		if err := rows.Scan(&ord, &g.ID, &g.Type, &g.Status, &usedAt, &state, &g.Workers); err != nil {
+			return err
+		}
+		g.UsedAt = fromMicros(usedAt)
+		var err error
+		if len(state) > 0 {
+			g.Health, err = health.ReadGlance(state)
+		}
+		list = append(list, g)
+		return wrap("health of "+g.ID, err)
+	})
+	return list, wrap("read health of "+agentID, err)
 }
 
-// recentEvents reads the newest chunk of each session in the index of the chunks.
-const recentEvents = `SELECT r.id FROM (SELECT s.id, s.ord, (SELECT c.last_at FROM event_chunks c
-	WHERE c.session = s.seq ORDER BY c.last_no DESC LIMIT 1) AS at FROM sessions s WHERE s.agent_id = ?1) r
-	WHERE r.at IS NOT NULL ORDER BY r.at DESC, r.ord DESC LIMIT ?2`
+// newestEvents reads the chunks that hold the last events of sessions.
+const newestEvents = `SELECT s.id, c.body FROM (SELECT id, seq,
+	(SELECT MAX(m.last_no) FROM event_chunks m WHERE m.session = sessions.seq) AS top FROM sessions WHERE id IN %s) s
+	CROSS JOIN event_chunks c WHERE c.session = s.seq AND c.last_no > s.top - ?%d ORDER BY s.id, c.last_no DESC`
 
-func (r events) Recent(ctx context.Context, agentID string, limit int) (ids []string, err error) {
-	err = r.rows(ctx, recentEvents, []any{agentID, limit}, func(rows engine.Row) error {
+func (r events) Newest(
+	ctx context.Context, sessionIDs []string, atLeast int,
+) (map[string][]eventlog.Event, error) {
+	found := make(map[string][]eventlog.Event, len(sessionIDs))
+	if len(sessionIDs) == 0 {
+		return found, nil
+	}
+	list, args := inTexts(sessionIDs)
+	query := fmt.Sprintf(newestEvents, list, len(args)+1)
+	err := r.rows(ctx, query, append(args, atLeast), func(rows engine.Row) error {
 		var id string
-		err := rows.Scan(&id)
-		ids = append(ids, id)
+		var body sql.RawBytes
+		if err := rows.Scan(&id, &body); err != nil {
+			return err
+		}
+		chunk, err := codec.DecodeEvents(body)
+		for i := range chunk {
+			found[id] = append(found[id], chunk[len(chunk)-1-i])
+		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list sessions of %s by their events: %w", agentID, err)
-	}
-	return ids, nil
-}
-
-// sessionHours looks each hour up by the key of the table, which begins with the agent and the hour.
-const sessionHours = `WITH RECURSIVE t(hour) AS (
-	SELECT CAST(?3 AS BIGINT) UNION ALL SELECT hour + ?5 FROM t WHERE hour + ?5 < ?4)
-	SELECT h.hour, h.up, h.down, h.connections, h.charged, h.refunded, h.recharged
-	FROM t JOIN usage_hours h ON h.agent_id = ?1 AND h.hour = t.hour AND h.session_id = ?2 ORDER BY h.hour`
-
-func (r ledger) SessionHours(
-	ctx context.Context, agentID, sessionID string, from, to time.Time,
-) (hours []ports.Hour, err error) {
-	err = r.rows(ctx, sessionHours, []any{agentID, sessionID, micros(from), micros(to), time.Hour.Microseconds()},
-		func(rows engine.Row) error {
-			var h ports.Hour
-			var start int64
-			err := rows.Scan(append([]any{&start}, sums(&h.Totals)...)...)
-			h.Start = fromMicros(start)
-			hours = append(hours, h)
-			return err
-		})
-	if err != nil {
-		return nil, fmt.Errorf("read hours of %s: %w", sessionID, err)
-	}
-	return hours, nil
+	return found, wrap("read the newest events of sessions", err)
 }

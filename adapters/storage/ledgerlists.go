@@ -3,6 +3,8 @@ package storage
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -85,39 +87,112 @@ func sums(t *ports.Totals) []any {
 }
 
 func (r ledger) Hours(ctx context.Context, agentID string, from, to time.Time) ([]ports.Hour, error) {
-	var hours []ports.Hour
-	err := r.rows(ctx, `SELECT h.hour, `+sumColumns+` FROM usage_hours h
+	return r.hours(ctx, agentID, `SELECT h.hour, `+sumColumns+` FROM usage_hours h
 		WHERE h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3 GROUP BY h.hour ORDER BY h.hour`,
-		[]any{agentID, micros(from), micros(to)}, func(rows engine.Row) error {
-			var h ports.Hour
-			var start int64
-			err := rows.Scan(append([]any{&start}, sums(&h.Totals)...)...)
-			h.Start = fromMicros(start)
-			hours = append(hours, h)
-			return err
-		})
-	if err != nil {
-		return nil, fmt.Errorf("sum hours of %s: %w", agentID, err)
-	}
-	return hours, nil
+		agentID, micros(from), micros(to))
 }
 
-func (r ledger) SessionTotals(ctx context.Context, agentID string, from, to time.Time) ([]ports.SessionTotal, error) {
-	var totals []ports.SessionTotal
-	err := r.rows(ctx, `SELECT s.id, s.type, s.product_no, `+sumColumns+`
-		FROM usage_hours h JOIN sessions s ON s.id = h.session_id
-		WHERE h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3
-		GROUP BY s.ord, s.id, s.type, s.product_no ORDER BY s.ord DESC`,
-		[]any{agentID, micros(from), micros(to)}, func(rows engine.Row) error {
-			var t ports.SessionTotal
-			var kind string
-			err := rows.Scan(append([]any{&t.SessionID, &kind, &t.ProductNo}, sums(&t.Totals)...)...)
-			t.Type = session.Type(kind)
-			totals = append(totals, t)
+func (r ledger) SessionHours(
+	ctx context.Context, agentID, sessionID string, from, to time.Time,
+) ([]ports.Hour, error) {
+	return r.hours(ctx, sessionID, `SELECT h.hour, h.up, h.down, h.connections, h.charged, h.refunded, h.recharged
+		FROM sessions s CROSS JOIN usage_hours h
+		WHERE s.agent_id = ?1 AND s.id = ?4 AND h.session_id = s.id AND h.hour >= ?2 AND h.hour < ?3 ORDER BY h.hour`,
+		agentID, micros(from), micros(to), sessionID)
+}
+
+// hours reads the totals of the hours of an agent or a session.
+func (r ledger) hours(ctx context.Context, of, query string, args ...any) (hours []ports.Hour, err error) {
+	err = r.rows(ctx, query, args, func(rows engine.Row) error {
+		var h ports.Hour
+		var start int64
+		err := rows.Scan(append([]any{&start}, sums(&h.Totals)...)...)
+		h.Start = fromMicros(start)
+		hours = append(hours, h)
+		return err
+	})
+	return hours, wrap("sum hours of "+of, err)
+}
+
+// The sums by session read the hours of the agent, or, for a page, the hours of its sessions alone.
+const (
+	sumsBySession = `SELECT h.session_id, SUM(h.up) AS up, SUM(h.down) AS down, SUM(h.connections) AS connections,
+		SUM(h.charged) AS charged, SUM(h.refunded) AS refunded, SUM(h.recharged) AS recharged
+		FROM usage_hours h WHERE h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3 AND h.session_id <> ''`
+	sessionTotals = `SELECT s.ord, s.id, s.type, s.product_no, ` + dueColumns + `,
+		h.up, h.down, h.connections, h.charged, h.refunded, h.recharged
+		FROM (` + sumsBySession + ` GROUP BY h.session_id) h JOIN sessions s ON s.id = h.session_id ORDER BY s.ord DESC`
+	totalsOfAll = `SELECT COUNT(*),
+		COALESCE(SUM(h.up), 0), COALESCE(SUM(h.down), 0), COALESCE(SUM(h.connections), 0),
+		COALESCE(SUM(h.charged), 0), COALESCE(SUM(h.refunded), 0), COALESCE(SUM(h.recharged), 0)
+		FROM (` + sumsBySession + ` GROUP BY h.session_id) h`
+	// pageOfTotals walks down the sessions of the agent to those that have an hour in the time.
+	pageOfTotals = `WITH p AS (SELECT s.seq FROM sessions s WHERE s.agent_id = ?1 AND s.ord < ?4
+		AND EXISTS (SELECT 1 FROM usage_hours u
+			WHERE u.session_id = s.id AND u.hour >= ?2 AND u.hour < ?3)
+		ORDER BY s.ord DESC LIMIT ?5 OFFSET ?6)
+		SELECT s.ord, s.id, s.type, s.product_no, ` + dueColumns + `, ` + sumColumns + `
+		FROM p CROSS JOIN sessions s CROSS JOIN usage_hours h
+		WHERE s.seq = p.seq AND h.session_id = s.id AND h.hour >= ?2 AND h.hour < ?3
+		GROUP BY s.seq ORDER BY s.ord DESC`
+)
+
+func (r ledger) SessionTotals(
+	ctx context.Context, agentID string, from, to time.Time,
+) ([]ports.SessionTotal, error) {
+	return r.sessionTotals(ctx, sessionTotals, agentID, micros(from), micros(to))
+}
+
+// sessionTotals reads the sums of sessions. The first three arguments are the agent and the time.
+func (r ledger) sessionTotals(ctx context.Context, query string, args ...any) (list []ports.SessionTotal, err error) {
+	err = r.rows(ctx, query, args, func(rows engine.Row) error {
+		var t ports.SessionTotal
+		var d dueRow
+		targets := append([]any{&t.Place, &t.SessionID, &t.Type, &t.ProductNo}, d.targets()...)
+		if err := rows.Scan(append(targets, sums(&t.Totals)...)...); err != nil {
 			return err
-		})
-	if err != nil {
-		return nil, fmt.Errorf("sum sessions of %s: %w", agentID, err)
+		}
+		if d.at >= args[1].(int64) && d.at < args[2].(int64) && t.Type == session.Dynamic {
+			due, err := d.due()
+			if err != nil {
+				return err
+			}
+			t.Charged += due
+		}
+		list = append(list, t)
+		return nil
+	})
+	return list, wrap(fmt.Sprintf("sum sessions of %s", args[0]), err)
+}
+
+// fewSessions is how many sessions are summed in full to find a page of them. Among more, those of a page
+// are found after few others.
+const fewSessions = 1000
+
+func (r ledger) SessionTotalsPage(
+	ctx context.Context, agentID string, from, to time.Time, page domain.Page,
+) (list domain.List[ports.SessionTotal], totals ports.Totals, err error) {
+	list.Page = page
+	args := []any{agentID, micros(from), micros(to)}
+	err = r.row(totalsOfAll, args...).Scan(append([]any{&list.Total}, sums(&totals)...)...)
+	if err != nil || list.Total <= page.Offset() {
+		return list, totals, wrap("sum sessions of "+agentID, err)
 	}
-	return totals, nil
+	below := page.After
+	if below == 0 {
+		below = math.MaxInt64
+	}
+	var found []ports.SessionTotal
+	if list.Total > fewSessions {
+		found, err = r.sessionTotals(ctx, pageOfTotals, append(args, below, page.Size+1, page.Offset())...)
+	} else if found, err = r.sessionTotals(ctx, sessionTotals, args...); err == nil {
+		found = slices.DeleteFunc(found, func(t ports.SessionTotal) bool { return t.Place >= below })
+		found = found[min(page.Offset(), len(found)):]
+	}
+	if len(found) > page.Size {
+		found = found[:page.Size]
+		list.Next = found[page.Size-1].Place
+	}
+	list.Items = found
+	return list, totals, err
 }

@@ -28,24 +28,24 @@ func readAhead(ctx context.Context, st ports.Store, agentID, id string) (read po
 	return read, err
 }
 
-// moneyAhead reads what the balance and the account show.
-func moneyAhead(ctx context.Context, st ports.Store, agentID string) (held domain.Money, err error) {
+// moneyAhead reads what the balance and the account show, and returns what is not charged yet.
+func moneyAhead(ctx context.Context, st ports.Store, agentID string) (due domain.Money, err error) {
 	ahead := ports.Ahead{Agent: agentID, Money: true, Holding: true}
-	return held, st.View(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx ports.Tx) error {
+	err = st.View(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx ports.Tx) error {
 		if _, err := tx.Agents().Get(ctx, agentID); err != nil {
 			return err
 		}
-		w, err := tx.Ledger().Wallet(ctx, agentID)
-		if err != nil {
+		if _, err := tx.Ledger().Wallet(ctx, agentID); err != nil {
 			return err
 		}
-		held = -w.Held.Total()
-		holding, err := tx.Sessions().Holding(ctx, agentID)
-		for _, r := range holding {
-			held += r.Money.Held.Total()
+		hours, err := tx.Sessions().Unbooked(ctx, agentID)
+		due = 0
+		for _, h := range hours {
+			due += h.Charged
 		}
 		return err
 	})
+	return due, err
 }
 
 func TestAViewThatIsReadAheadTakesOneRoundTrip(t *testing.T) {
@@ -58,6 +58,12 @@ func TestAViewThatIsReadAheadTakesOneRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	_, err := st.Writer().Exec(`UPDATE sessions SET bytes = 1000, price = 1000000000, up = 900, charged_trial = 0, charged_own = 0,
+		held_trial = 2, held_own = 3 WHERE agent_id = 'agt_1'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const usedUp = 2 * (2 + 3)
 	for what, read := range map[string]func() error{
 		"a session": func() error {
 			read, err := readAhead(t.Context(), st, "agt_1", sessionID(1))
@@ -80,9 +86,9 @@ func TestAViewThatIsReadAheadTakesOneRoundTrip(t *testing.T) {
 		},
 		"a list": func() error { return sameList(t, st, ports.SessionPage{Page: domain.Page{Number: 1, Size: 1}}) },
 		"money": func() error {
-			left, err := moneyAhead(t.Context(), st, "agt_1")
-			if left != 0 {
-				t.Errorf("%v is held by no session", left)
+			due, err := moneyAhead(t.Context(), st, "agt_1")
+			if due != usedUp || due == 0 {
+				t.Errorf("%v is not charged yet, want %v", due, usedUp)
 			}
 			return err
 		},

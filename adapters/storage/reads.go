@@ -150,13 +150,15 @@ func (b *batch) askReads(ids []string) {
 }
 
 func (b *batch) askHolding(agents []string) {
-	b.holding = map[string][]ports.SessionRead{}
+	b.holding = map[string][]dueRow{}
 	for _, id := range agents {
 		b.holding[id] = nil
 	}
 	b.pipe.Ask("read what is held", holdingAhead, []any{agents}, func(row engine.Row) error {
-		read, err := scanSessionRead(row)
-		b.holding[read.AgentID] = append(b.holding[read.AgentID], read)
+		var owner string
+		var d dueRow
+		err := row.Scan(append([]any{&owner}, d.targets()...)...)
+		b.holding[owner] = append(b.holding[owner], d)
 		return err
 	})
 }

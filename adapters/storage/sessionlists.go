@@ -10,6 +10,7 @@ import (
 
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
+	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
@@ -125,17 +126,70 @@ func (r sessions) Live(ctx context.Context, agentID string) ([]string, error) {
 	return r.list(ctx, "live", `SELECT id FROM sessions WHERE agent_id = ?1 AND `+live+` ORDER BY ord`, agentID)
 }
 
-const holdsMoney = "s.held_trial + s.held_own > 0"
+// holdsMoney has the words of the partial index. What static sessions hold is never charged by use.
+const holdsMoney = "s.held_trial + s.held_own > 0 AND s.type = 'dynamic'"
 
-func (r sessions) Holding(ctx context.Context, agentID string) ([]ports.SessionRead, error) {
+const unbooked = "SELECT " + dueColumns + " FROM sessions s WHERE s.agent_id = ?1 AND " + holdsMoney
+
+func (r sessions) Unbooked(ctx context.Context, agentID string) ([]ports.Hour, error) {
 	if r.batch != nil {
-		return r.batch.holdingOf(agentID)
+		holding, err := r.batch.holdingOf(agentID)
+		if err != nil {
+			return nil, err
+		}
+		return sumsOfDue(holding)
 	}
-	holding, err := r.reads(ctx, 0, holdsMoney, agentID)
+	var holding []dueRow
+	err := r.rows(ctx, unbooked, []any{agentID}, func(row engine.Row) error {
+		var d dueRow
+		err := row.Scan(d.targets()...)
+		holding = append(holding, d)
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("list sessions of %s that hold money: %w", agentID, err)
+		return nil, wrap("sum what is not charged yet of "+agentID, err)
 	}
-	return holding, nil
+	return sumsOfDue(holding)
+}
+
+// sumsOfDue sums by the hour of the last use.
+func sumsOfDue(holding []dueRow) (hours []ports.Hour, err error) {
+	sums := map[time.Time]domain.Money{}
+	for _, d := range holding {
+		due, err := d.due()
+		if err != nil {
+			return nil, err
+		}
+		if due > 0 {
+			sums[fromMicros(d.at).Truncate(time.Hour)] += due
+		}
+	}
+	for start, due := range sums {
+		hours = append(hours, ports.Hour{Start: start, Totals: ports.Totals{Charged: due}})
+	}
+	return hours, nil
+}
+
+// dueColumns are what a dueRow reads.
+const dueColumns = "s.bytes, s.price, s.held_trial + s.held_own, s.charged_trial + s.charged_own, " +
+	"s.up + s.down, s.usage_at, s.top_ups"
+
+// dueRow is what a dynamic session is owed for.
+type dueRow struct {
+	bytes, used, at      int64
+	price, held, charged domain.Money
+	topUps               string
+}
+
+func (d *dueRow) targets() []any {
+	return []any{&d.bytes, &d.price, &d.held, &d.charged, &d.used, &d.at, &d.topUps}
+}
+
+// due is what the session used up of what it holds and was not charged for.
+func (d *dueRow) due() (domain.Money, error) {
+	topUps, err := splitTopUps(d.topUps)
+	return session.Session{Type: session.Dynamic, Bytes: d.bytes, Price: d.price, TopUps: topUps, Money: session.Money{
+		Held: billing.Funds{Own: d.held}, Charged: billing.Funds{Own: d.charged}}}.ChargeDue(d.used), err
 }
 
 const countSessions = `SELECT COALESCE((SELECT MAX(ord) FROM sessions WHERE agent_id = ?1), 0),

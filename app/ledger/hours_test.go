@@ -6,6 +6,7 @@ import (
 
 	"agentproxy/app/ledger"
 	"agentproxy/app/sessions"
+	"agentproxy/domain"
 	"agentproxy/domain/session"
 	"agentproxy/test/apptest"
 )
@@ -28,12 +29,12 @@ func TestCostIsSummedWithItsTraffic(t *testing.T) {
 		if got[0].Up+got[0].Down != 500_000_000 || got[0].Charged != apptest.Dollars("0.2") || got[1].Charged != 0 {
 			t.Errorf("%s: %+v", when, got)
 		}
-		report, err := w.Wallet.UsageReport(t.Context(), agent, "day")
+		report, err := w.Wallet.UsageReport(t.Context(), agent, "day", domain.Page{})
 		apptest.OK(t, err)
 		if report.Totals.Charged != 0 || report.Totals.Up+report.Totals.Down != 0 {
 			t.Errorf("%s the report of the next day: %+v", when, report.Totals)
 		}
-		report, err = w.Wallet.UsageReport(t.Context(), agent, "week")
+		report, err = w.Wallet.UsageReport(t.Context(), agent, "week", domain.Page{})
 		apptest.OK(t, err)
 		apptest.Equal(t, when+" the week's charge", report.Totals.Charged, apptest.Dollars("0.2"))
 	}

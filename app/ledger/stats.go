@@ -141,11 +141,8 @@ func (u *Stats) Series(ctx context.Context, agentID string, r Range) ([]ports.Ho
 		if err != nil || w.Held.Total() == 0 {
 			return err
 		}
-		holding, err := tx.Sessions().Holding(ctx, agentID)
-		for _, s := range holding {
-			due := ports.Totals{Charged: s.ChargeDue(s.Usage.Used())}
-			hours = append(hours, ports.Hour{Start: s.Usage.UpdatedAt, Totals: due})
-		}
+		due, err := tx.Sessions().Unbooked(ctx, agentID)
+		hours = append(hours, due...)
 		return err
 	})
 	if err != nil {

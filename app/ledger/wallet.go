@@ -63,9 +63,9 @@ func unbooked(ctx context.Context, tx repos, agentID string, w billing.Wallet) (
 		return 0, nil
 	}
 	var sum domain.Money
-	holding, err := tx.Sessions().Holding(ctx, agentID)
-	for _, r := range holding {
-		sum += r.ChargeDue(r.Usage.Used())
+	hours, err := tx.Sessions().Unbooked(ctx, agentID)
+	for _, h := range hours {
+		sum += h.Charged
 	}
 	return sum, err
 }
@@ -209,13 +209,14 @@ type UsageReport struct {
 	Period string
 	From   time.Time
 	To     time.Time
-	Totals ports.Totals
-	Items  []ports.SessionTotal
+	Totals ports.Totals // of all sessions
+	// Sessions are those that used or cost something, the newest first: all, or a page of them.
+	Sessions domain.List[ports.SessionTotal]
 }
 
 // UsageReport sums a period that ends with the current UTC day: that day, the
-// last 7 or the last 30. An empty period is a day.
-func (u *Wallet) UsageReport(ctx context.Context, agentID, period string) (UsageReport, error) {
+// last 7 or the last 30. An empty period is a day. A page without a size has all sessions.
+func (u *Wallet) UsageReport(ctx context.Context, agentID, period string, page domain.Page) (UsageReport, error) {
 	days, ok := map[string]int{"": 1, "day": 1, "week": 7, "month": 30}[period]
 	if !ok {
 		return UsageReport{}, domain.InvalidField("period", "must be day, week or month")
@@ -227,27 +228,29 @@ func (u *Wallet) UsageReport(ctx context.Context, agentID, period string) (Usage
 	r := UsageReport{Period: period, To: billing.Day(now).Add(session.Day)}
 	r.From = r.To.AddDate(0, 0, -days)
 	err := u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		if r.Items, err = tx.Ledger().SessionTotals(ctx, agentID, r.From, r.To); err != nil {
-			return err
+		if page.Size > 0 {
+			return r.readPage(ctx, tx, agentID, page)
 		}
-		return addUnbooked(ctx, tx, agentID, r.Items, r.From, r.To)
+		r.Sessions.Items, err = tx.Ledger().SessionTotals(ctx, agentID, r.From, r.To)
+		r.Sessions.Total, r.Totals = len(r.Sessions.Items), ports.Totals{}
+		for _, item := range r.Sessions.Items {
+			r.Totals = r.Totals.Plus(item.Totals)
+		}
+		return err
 	})
-	for _, item := range r.Items {
-		r.Totals = r.Totals.Plus(item.Totals)
-	}
 	return r, err
 }
 
-// addUnbooked adds to each session what it used up since its last charge, if that was in a period.
-func addUnbooked(ctx context.Context, tx repos, agentID string, items []ports.SessionTotal, from, to time.Time) error {
-	holding, err := tx.Sessions().Holding(ctx, agentID)
-	for _, r := range holding {
-		if at := r.Usage.UpdatedAt; at.Before(from) || !at.Before(to) {
-			continue
-		}
-		i := slices.IndexFunc(items, func(t ports.SessionTotal) bool { return t.SessionID == r.ID })
-		if i >= 0 {
-			items[i].Charged += r.ChargeDue(r.Usage.Used())
+// readPage reads a page of the sessions, and the totals of all.
+func (r *UsageReport) readPage(ctx context.Context, tx repos, agentID string, page domain.Page) (err error) {
+	r.Sessions, r.Totals, err = tx.Ledger().SessionTotalsPage(ctx, agentID, r.From, r.To, page)
+	if err != nil {
+		return err
+	}
+	hours, err := tx.Sessions().Unbooked(ctx, agentID)
+	for _, h := range hours {
+		if !h.Start.Before(r.From) && h.Start.Before(r.To) {
+			r.Totals.Charged += h.Charged
 		}
 	}
 	return err

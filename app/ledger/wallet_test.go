@@ -157,14 +157,25 @@ func TestUsageReport(t *testing.T) {
 		used        int64
 		charged     string
 	}{"": {1, 2, 500_000_000, "1.2"}, "day": {1, 2, 500_000_000, "1.2"}, "week": {7, 3, 800_000_000, "1.32"}, "month": {30, 3, 800_000_000, "1.32"}} {
-		r, err := w.Wallet.UsageReport(t.Context(), agent, period)
+		r, err := w.Wallet.UsageReport(t.Context(), agent, period, domain.Page{})
 		apptest.OK(t, err)
 		if r.To.Sub(r.From) != time.Duration(want.days)*session.Day || !r.To.Equal(billing.Day(w.Clock.Now()).Add(session.Day)) ||
-			len(r.Items) != want.items || r.Totals.Up+r.Totals.Down != want.used || r.Totals.Charged != apptest.Dollars(want.charged) {
-			t.Errorf("%s: %s to %s, %d items, %+v", r.Period, r.From, r.To, len(r.Items), r.Totals)
+			len(r.Sessions.Items) != want.items || r.Sessions.Total != want.items || r.Totals.Up+r.Totals.Down != want.used || r.Totals.Charged != apptest.Dollars(want.charged) {
+			t.Errorf("%s: %s to %s, %d items, %+v", r.Period, r.From, r.To, len(r.Sessions.Items), r.Totals)
+		}
+		whole := r.Sessions.Items
+		for page := (domain.Page{Number: 1, Size: 1}); len(whole) > 0; page.After = r.Sessions.Next {
+			r2, err := w.Wallet.UsageReport(t.Context(), agent, period, page)
+			apptest.OK(t, err)
+			apptest.Equal(t, period+": the totals beside a page", r2.Totals, r.Totals)
+			apptest.Equal(t, period+": a page", r2.Sessions.Items[0], whole[0])
+			whole, r = whole[1:], r2
+			if page.After > 0 && (r2.Sessions.Next == 0) != (len(whole) == 0) {
+				t.Errorf("%s: after %d more sessions are announced: %d", period, len(whole), r2.Sessions.Next)
+			}
 		}
 	}
-	_, err := w.Wallet.UsageReport(t.Context(), agent, "year")
+	_, err := w.Wallet.UsageReport(t.Context(), agent, "year", domain.Page{})
 	apptest.ErrorIs(t, err, domain.ErrInvalid)
 }
 

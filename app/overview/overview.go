@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"agentproxy/app/telemetry"
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
@@ -23,45 +24,10 @@ type Service struct {
 // New returns the use cases.
 func New(store ports.Store, clock ports.Clock) *Service { return &Service{narrow(store), clock} }
 
-// Risks counts the live sessions of an agent by risk.
-func (u *Service) Risks(ctx context.Context, agentID string) (map[health.Risk]int, error) {
-	counts := map[health.Risk]int{}
-	list, err := u.live(ctx, agentID)
-	now := u.clock.Now()
-	for _, l := range list {
-		counts[l.State.Verdict(now, l.Type == session.Static).RiskLevel]++
-	}
-	return counts, err
-}
-
-// AtRisk lists a page of the ids of the live sessions of a risk, newest first. An empty status or type is any.
-func (u *Service) AtRisk(ctx context.Context, agentID string, of health.Risk, status session.Status, typ session.Type,
-	page domain.Page) (ids domain.List[string], err error) {
-	if !slices.Contains([]health.Risk{health.Low, health.Medium, health.High, health.Critical}, of) {
-		return ids, domain.InvalidField("risk", "must be low, medium, high or critical")
-	}
-	list, err := u.live(ctx, agentID)
-	now := u.clock.Now()
-	ids.Page = page
-	for _, l := range list {
-		if status != "" && l.Status != status || typ != "" && l.Type != typ ||
-			l.State.Verdict(now, l.Type == session.Static).RiskLevel != of {
-			continue
-		}
-		if ids.Total >= page.Offset() && len(ids.Items) < page.Size {
-			ids.Items = append(ids.Items, l.ID)
-		}
-		ids.Total++
-	}
-	return ids, err
-}
-
-func (u *Service) live(ctx context.Context, agentID string) (list []ports.LiveHealth, err error) {
-	err = u.store.Read(ctx, func(ctx context.Context, tx repos) error {
-		list, err = tx.Health().Live(ctx, agentID)
-		return err
-	})
-	return list, err
+// Look is how the sessions of an agent fare.
+type Look struct {
+	Risks    map[health.Risk]int // of the live sessions
+	Failures []Failure           // newest first
 }
 
 // Failure is an event of a session that did not work.
@@ -70,50 +36,131 @@ type Failure struct {
 	eventlog.Event
 }
 
-// The bounds of Failures: it reads the sessions that were used last, and of each the newest events.
+// The bounds of Look: failures are those of the sessions that were used last, among the live ones and the
+// last ones that were created, and of each among about the newest events.
 const (
 	recentSessions = 20
+	lastSessions   = 100
 	recentEvents   = 300
 )
 
-// Failures lists the newest failures of the sessions that were used last, newest first.
-func (u *Service) Failures(ctx context.Context, agentID string, limit int) ([]Failure, error) {
-	var found []Failure
+// Look counts the live sessions of an agent by risk and lists the newest failures of the sessions that were
+// used last.
+func (u *Service) Look(ctx context.Context, agentID string, failures int) (Look, error) {
+	var l Look
 	err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		ids, err := tx.Events().Recent(ctx, agentID, recentSessions)
+		l = Look{Risks: map[health.Risk]int{}}
+		list, err := tx.Health().Glances(ctx, agentID, lastSessions)
 		if err != nil {
 			return err
 		}
-		found = nil
-		for _, id := range ids {
-			of, err := failuresOf(ctx, tx, id, limit)
-			if err != nil {
-				return err
-			}
-			found = append(found, of...)
+		err = u.eachRisk(ctx, tx, agentID, list, func(_ ports.SessionGlance, risk health.Risk) { l.Risks[risk]++ })
+		if err != nil {
+			return err
 		}
-		return nil
+		l.Failures, err = failuresOf(ctx, tx, usedLast(list), failures)
+		return err
 	})
-	slices.SortStableFunc(found, func(a, b Failure) int { return b.At.Compare(a.At) })
-	return found[:min(len(found), limit)], err
+	return l, err
 }
 
-func failuresOf(ctx context.Context, tx repos, id string, limit int) (found []Failure, err error) {
-	for number := 1; number <= recentEvents/domain.MaxPageSize; number++ {
-		list, err := tx.Events().Page(ctx, id, domain.Page{Number: number, Size: domain.MaxPageSize})
-		if err != nil {
-			return nil, err
+// eachRisk passes the risk of each live session on.
+func (u *Service) eachRisk(ctx context.Context, tx repos, agentID string, list []ports.SessionGlance,
+	each func(ports.SessionGlance, health.Risk)) error {
+	now := u.clock.Now()
+	withWorkers := map[string]health.Risk{}
+	var ids []string
+	for _, g := range list {
+		if g.Workers && !g.Status.Over() {
+			ids = append(ids, g.ID)
 		}
-		for _, e := range list.Items {
+	}
+	for part := range slices.Chunk(ids, crewsAtOnce) {
+		states, err := tx.Health().Get(ctx, agentID, part)
+		if err != nil {
+			return err
+		}
+		workers, err := tx.Workers().HealthOf(ctx, part)
+		if err != nil {
+			return err
+		}
+		for id, own := range states {
+			verdict, _ := own.State.VerdictWith(now, own.Type == session.Static, telemetry.StatesOf(workers[id]))
+			withWorkers[id] = verdict.RiskLevel
+		}
+	}
+	for _, g := range list {
+		if g.Status.Over() {
+			continue
+		}
+		risk, ok := withWorkers[g.ID]
+		if !ok {
+			risk = g.Health.Risk(now)
+		}
+		each(g, risk)
+	}
+	return nil
+}
+
+// crewsAtOnce is of how many sessions the states of the workers are in memory at a time.
+const crewsAtOnce = 50
+
+// usedLast returns the ids of the sessions that had traffic or reports last. A session without either comes
+// after all others, the newest first.
+func usedLast(list []ports.SessionGlance) (ids []string) {
+	at := func(g ports.SessionGlance) time.Time {
+		if last := g.Health.LastAt(); last.After(g.UsedAt) {
+			return last
+		}
+		return g.UsedAt
+	}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b ports.SessionGlance) int { return at(b).Compare(at(a)) })
+	for _, g := range list[:min(len(list), recentSessions)] {
+		ids = append(ids, g.ID)
+	}
+	return ids
+}
+
+func failuresOf(ctx context.Context, tx repos, ids []string, limit int) (found []Failure, err error) {
+	events, err := tx.Events().Newest(ctx, ids, recentEvents)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		for _, e := range events[id] {
 			if e.IsFailure() {
 				found = append(found, Failure{id, e})
 			}
 		}
-		if len(found) >= limit || number >= list.TotalPages() {
-			break
-		}
 	}
-	return found, nil
+	slices.SortStableFunc(found, func(a, b Failure) int { return b.At.Compare(a.At) })
+	return found[:min(len(found), limit)], nil
+}
+
+// AtRisk lists a page of the ids of the live sessions of a risk, newest first. An empty status or type is any.
+func (u *Service) AtRisk(ctx context.Context, agentID string, of health.Risk, status session.Status, typ session.Type,
+	page domain.Page) (ids domain.List[string], err error) {
+	if !slices.Contains([]health.Risk{health.Low, health.Medium, health.High, health.Critical}, of) {
+		return ids, domain.InvalidField("risk", "must be low, medium, high or critical")
+	}
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+		list, err := tx.Health().Glances(ctx, agentID, 0)
+		if err != nil {
+			return err
+		}
+		ids = domain.List[string]{Page: page}
+		return u.eachRisk(ctx, tx, agentID, list, func(g ports.SessionGlance, risk health.Risk) {
+			if status != "" && g.Status != status || typ != "" && g.Type != typ || risk != of {
+				return
+			}
+			if ids.Total >= page.Offset() && len(ids.Items) < page.Size {
+				ids.Items = append(ids.Items, g.ID)
+			}
+			ids.Total++
+		})
+	})
+	return ids, err
 }
 
 // Hours sums the traffic and money of one session by hour, oldest first, hours without any included. The

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"agentproxy/app/overview"
+	"agentproxy/app/telemetry"
+	"agentproxy/app/workers"
 	"agentproxy/domain"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
@@ -34,7 +36,8 @@ func TestRisks(t *testing.T) {
 	if risk == health.Low {
 		t.Fatal("30 blocks are no risk")
 	}
-	counts, err := u.Risks(ctx, agent)
+	look, err := u.Look(ctx, agent, 20)
+	counts := look.Risks
 	if err != nil || len(counts) != 2 || counts[health.Low] != 1 || counts[risk] != 1 {
 		t.Errorf("the risks are %v, %v", counts, err)
 	}
@@ -60,6 +63,28 @@ func TestRisks(t *testing.T) {
 	}
 }
 
+func TestTheRiskOfASessionWithWorkersIsTheirsToo(t *testing.T) {
+	w := apptest.New(t)
+	u := overview.New(w.Store, w.Clock)
+	agent := w.RegisterFunded(50)
+	v := w.Buy(agent, apptest.Local)
+	_, _, err := w.Workers.Make(ctx, workers.Make{AgentID: agent, SessionID: v.ID, Names: []string{"one"}})
+	apptest.OK(t, err)
+	for range 30 {
+		_, err := w.Telemetry.Report(ctx, agent, telemetry.ReportedEvent{SessionID: v.ID, Worker: "one", Report: health.Report{Type: "block"}})
+		apptest.OK(t, err)
+	}
+	risk := w.Read(agent, v.ID).Verdict.RiskLevel
+	look, err := u.Look(ctx, agent, 20)
+	if err != nil || risk == health.Low || look.Risks[risk] != 1 || len(look.Risks) != 1 || len(look.Failures) != 20 {
+		t.Errorf("the session's risk is %s, the overview has %v with %d failures, %v", risk, look.Risks, len(look.Failures), err)
+	}
+	ids, err := u.AtRisk(ctx, agent, risk, "", "", domain.Page{Number: 1, Size: 10})
+	if err != nil || ids.Total != 1 {
+		t.Errorf("at risk are %v, %v", ids, err)
+	}
+}
+
 func TestFailures(t *testing.T) {
 	w := apptest.New(t)
 	u := overview.New(w.Store, w.Clock)
@@ -73,8 +98,13 @@ func TestFailures(t *testing.T) {
 	report(w, agent, first.ID, "success", 120)
 	w.Clock.Advance(time.Second)
 	report(w, agent, first.ID, "block", 1)
-	list, err := u.Failures(ctx, agent, 20)
-	apptest.OK(t, err)
+	failures := func(agent string, limit int) []overview.Failure {
+		t.Helper()
+		look, err := u.Look(ctx, agent, limit)
+		apptest.OK(t, err)
+		return look.Failures
+	}
+	list := failures(agent, 20)
 	var got string
 	for _, f := range list {
 		got += f.Type + " "
@@ -82,11 +112,16 @@ func TestFailures(t *testing.T) {
 	if got != "block timeout captcha " || list[0].SessionID != first.ID || list[1].SessionID != second.ID {
 		t.Errorf("the failures are %s: %+v", got, list)
 	}
-	if list, _ = u.Failures(ctx, agent, 2); len(list) != 2 || list[1].Type != "timeout" {
+	if list = failures(agent, 2); len(list) != 2 || list[1].Type != "timeout" {
 		t.Errorf("the last two are %+v", list)
 	}
-	if list, err = u.Failures(ctx, w.Register(), 2); len(list) != 0 || err != nil {
-		t.Errorf("a new account has %+v, %v", list, err)
+	if list = failures(w.Register(), 2); len(list) != 0 {
+		t.Errorf("a new account has %+v", list)
+	}
+	_, err := w.Sessions.Terminate(ctx, agent, second.ID)
+	apptest.OK(t, err)
+	if list = failures(agent, 2); len(list) != 2 || list[1].SessionID != second.ID {
+		t.Errorf("with one that has ended: %+v", list)
 	}
 }
 

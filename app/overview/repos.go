@@ -8,6 +8,7 @@ type repos interface {
 	Health() ports.Health
 	Ledger() ports.Ledger
 	Sessions() ports.Sessions
+	Workers() ports.Workers
 }
 
 func narrow(store ports.Store) ports.Unit[repos] {

@@ -9,6 +9,7 @@ import (
 type repos interface {
 	notify.Repos
 	Agents() ports.Agents
+	Idempotency() ports.Idempotency
 	Ledger() ports.Ledger
 	Sessions() ports.Sessions
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"agentproxy/app/changes"
+	"agentproxy/app/idempotency"
 	"agentproxy/app/notify"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -93,8 +94,17 @@ func (u *Service) RotateSecret(ctx context.Context, agentID string) (secret stri
 
 // Test sends an event without content once, and returns its id. 10 are sent an hour.
 func (u *Service) Test(ctx context.Context, agentID string) (eventID string, err error) {
+	return u.TestOnce(ctx, agentID, idempotency.Call{})
+}
+
+// TestOnce is Test that a repetition of the call does not repeat.
+func (u *Service) TestOnce(ctx context.Context, agentID string, call idempotency.Call) (eventID string, err error) {
 	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		now := u.clock.Now()
+		prev, found, err := idempotency.FirstRun(ctx, tx, agentID, call, now)
+		if eventID = prev.Resource; err != nil || found {
+			return err
+		}
 		e, err := tx.Webhooks().Endpoint(ctx, agentID) // which others that send a test wait for
 		if err != nil {
 			return err
@@ -116,7 +126,10 @@ func (u *Service) Test(ctx context.Context, agentID string) (eventID string, err
 		}
 		eventID, err = notify.Enqueue(ctx, tx, u.ids, now, notify.Notification{AgentID: agentID, Of: webhook.Test,
 			Data: map[string]string{"agent_id": agentID}})
-		return err
+		if err != nil {
+			return err
+		}
+		return idempotency.Keep(ctx, tx, agentID, call, eventID, ports.Completed, now)
 	})
 	return eventID, err
 }
@@ -138,10 +151,24 @@ func (u *Service) Deliveries(
 
 // Redeliver schedules a delivery again now, whatever its outcome.
 func (u *Service) Redeliver(ctx context.Context, agentID, id string) (d webhook.Delivery, err error) {
+	return u.RedeliverOnce(ctx, agentID, id, idempotency.Call{})
+}
+
+// RedeliverOnce is Redeliver that a repetition of the call does not repeat.
+func (u *Service) RedeliverOnce(
+	ctx context.Context, agentID, id string, call idempotency.Call,
+) (d webhook.Delivery, err error) {
 	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		now := u.clock.Now()
-		was, err := tx.Webhooks().Delivery(ctx, agentID, id)
+		_, found, err := idempotency.FirstRun(ctx, tx, agentID, call, now)
 		if err != nil {
+			return err
+		}
+		was, err := tx.Webhooks().Delivery(ctx, agentID, id)
+		if d = was; err != nil || found {
+			return err
+		}
+		if err := idempotency.Keep(ctx, tx, agentID, call, id, ports.Completed, now); err != nil {
 			return err
 		}
 		e, err := tx.Webhooks().Endpoint(ctx, agentID)

@@ -26,10 +26,7 @@ func (s *State) UnmarshalBinary(data []byte) error {
 }
 
 func (s *State) read(r *reader) {
-	s.announced = r.byte(uint8(len(risks) - 1))
-	s.streak = r.byte(streakMax)
-	s.weights.read(r)
-	s.lastAt = r.micros()
+	s.announced = s.Glance.read(r)
 	for i := range s.lastOf {
 		s.lastOf[i] = r.micros()
 	}

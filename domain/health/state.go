@@ -8,8 +8,7 @@ import (
 // State is the health of one session: constant in size, comparable with ==, and
 // a fresh session when zero. It is not safe for concurrent use.
 type State struct {
-	weights                  // as they stood at lastAt
-	lastAt    micros         // of the last scored event
+	Glance                   // the weights as they stood when the last event was scored, and when that was
 	lastOf    [worked]micros // when evidence of each cause last came, scored or above the cap
 	unhelpful [unhelpfulMax]micros
 	announced uint8 // the level last announced, as an index of risks
@@ -146,16 +145,6 @@ func (s *State) remember(found evidence, at micros) {
 	if found.cause != worked {
 		s.lastOf[found.cause] = at
 	}
-}
-
-// weightsAt decays the weights to a moment; one before lastAt reads as lastAt.
-func (s *State) weightsAt(at micros) weights {
-	w := s.weights
-	w.scale(decay(at - s.lastAt))
-	if at-s.lastAt >= streakSilence {
-		w.streak = 0
-	}
-	return w
 }
 
 func (w *weights) scale(by float64) {

@@ -56,6 +56,7 @@ func notice(t *testing.T) []byte {
 		}
 		modules[text] = append(modules[text], f[0]+" "+f[1])
 	}
+	addVendored(t, modules)
 	var b bytes.Buffer
 	b.WriteString("agentproxy is licensed under the Apache License 2.0 (see LICENSE). Its programs contain these modules.\n")
 	texts := slices.SortedFunc(maps.Keys(modules), func(a, b string) int { return strings.Compare(modules[a][0], modules[b][0]) })
@@ -63,6 +64,27 @@ func notice(t *testing.T) []byte {
 		fmt.Fprintf(&b, "\n%s\n\n%s\n\n%s\n", strings.Repeat("=", 80), strings.Join(modules[text], "\n"), text)
 	}
 	return b.Bytes()
+}
+
+// addVendored adds the licences of the scripts that the consoles serve: of each *.min.js the text of
+// LICENSE.<name>.txt beside it.
+func addVendored(t *testing.T, modules map[string][]string) {
+	t.Helper()
+	const dir = "../../adapters/console/ui/static"
+	scripts, err := filepath.Glob(dir + "/*.min.js")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("%s has the scripts %q, %v", dir, scripts, err)
+	}
+	for _, script := range scripts {
+		name, _, _ := strings.Cut(filepath.Base(script), ".")
+		text, err := os.ReadFile(filepath.Join(dir, "LICENSE."+name+".txt"))
+		if err != nil {
+			t.Error(err)
+		}
+		of := name + " (" + strings.TrimPrefix(filepath.ToSlash(script), "../../") + ")"
+		key := strings.TrimSpace(string(text))
+		modules[key] = append(modules[key], of)
+	}
 }
 
 // licence returns the texts of a module's licence files.

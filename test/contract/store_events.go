@@ -14,6 +14,7 @@ import (
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
 
@@ -21,7 +22,7 @@ var eventClaims = []claim{
 	{"a health state is read back as it was written", healthRoundTrip},
 	{"health of many sessions is read at once", healthOfMany},
 	{"health of the live sessions is listed, newest first", healthOfLive},
-	{"sessions are listed by their newest event", eventRecent},
+	{"the newest events of many sessions are read at once", eventNewest},
 	{"events are read back as they were written", eventRoundTrip},
 	{"events are paged newest first over any number of appends", eventPages},
 	{"more events than fit a chunk are all kept", eventMany},
@@ -127,40 +128,53 @@ func healthOfLive(t *testing.T, st ports.Store) {
 	over.Status = session.Terminated
 	addSessions(t, st, dynamicSession("agt_1", "sess_1"), staticSession("agt_1", "sess_2"), over, dynamicSession("agt_2", "sess_4"))
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
-		return errors.Join(tx.Sessions().Put(ctx, over), tx.Health().Put(ctx, "sess_1", reportedState()))
+		_, err := tx.Workers().Insert(ctx, storedWorker("sess_1", "w_A"))
+		return errors.Join(err, tx.Sessions().Put(ctx, over), tx.Health().Put(ctx, "sess_1", reportedState()),
+			tx.Traffic().PutUsage(ctx, "sess_1", traffic.Delta{Up: 1, At: storeNow}))
 	})
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Health().Live(ctx, "agt_1")
-		if len(list) != 2 || list[0].ID != "sess_2" || list[0].Type != session.Static || list[0].Status != session.Creating ||
-			list[1].ID != "sess_1" || list[1].AgentID != "agt_1" {
-			t.Fatalf("live are %+v", list)
+		list, err := tx.Health().Glances(ctx, "agt_1", 0)
+		want := []ports.SessionGlance{
+			{ID: "sess_2", Type: session.Static, Status: session.Creating},
+			{ID: "sess_1", Type: session.Dynamic, Status: session.Active, UsedAt: storeNow, Workers: true, Health: reportedState().Glance},
 		}
-		if !sameHealth(map[string]ports.HealthRead{"": {State: reportedState(), AgentID: "agt_1", Type: session.Dynamic, Status: session.Active}},
-			map[string]ports.HealthRead{"": list[1].HealthRead}) {
-			t.Error("the state is not what was written")
+		if !slices.Equal(list, want) {
+			t.Errorf("live are %+v, want %+v", list, want)
 		}
-		return err
+		all, allErr := tx.Health().Glances(ctx, "agt_1", 1)
+		ended := ports.SessionGlance{ID: "sess_3", Type: session.Dynamic, Status: session.Terminated}
+		if !slices.Equal(all, append([]ports.SessionGlance{ended}, want...)) {
+			t.Errorf("live ones and the last one are %+v", all)
+		}
+		return errors.Join(err, allErr)
 	})
 }
 
-func eventRecent(t *testing.T, st ports.Store) {
-	addSessions(t, st, append(manySessions("agt_1", 4), dynamicSession("agt_2", "sess_other"))...)
-	ids := manySessions("agt_1", 4)
-	appendEvents(t, st, ids[0].ID, someEvents(0, 2))
+func eventNewest(t *testing.T, st ports.Store) {
+	addSessions(t, st, append(manySessions("agt_1", 3), dynamicSession("agt_2", "sess_other"))...)
+	ids := manySessions("agt_1", 3)
+	first, last := someEvents(0, 5), someEvents(20, 2)
+	appendEvents(t, st, ids[0].ID, first)
+	appendEvents(t, st, ids[0].ID, last)
+	appendEvents(t, st, ids[1].ID, someEvents(10, 1))
 	appendEvents(t, st, "sess_other", someEvents(50, 1))
-	appendEvents(t, st, ids[2].ID, someEvents(10, 2))
-	appendEvents(t, st, ids[1].ID, someEvents(5, 2))
-	appendEvents(t, st, ids[0].ID, someEvents(20, 2))
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Events().Recent(ctx, "agt_1", 9)
-		if want := []string{ids[0].ID, ids[2].ID, ids[1].ID}; !slices.Equal(got, want) {
-			t.Errorf("in order of their events: %v, want %v", got, want)
+		got, err := tx.Events().Newest(ctx, []string{ids[0].ID, ids[1].ID, ids[2].ID}, 2)
+		slices.Reverse(last)
+		want := map[string][]eventlog.Event{ids[0].ID: last, ids[1].ID: someEvents(10, 1)}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("two of each (-want +got):\n%s", diff)
 		}
-		two, twoErr := tx.Events().Recent(ctx, "agt_1", 2)
-		if len(two) != 2 {
-			t.Errorf("two of them: %v", two)
+		more, moreErr := tx.Events().Newest(ctx, []string{ids[0].ID}, 3)
+		slices.Reverse(first)
+		if diff := cmp.Diff(append(last, first...), more[ids[0].ID]); diff != "" {
+			t.Errorf("three of one, in whole chunks (-want +got):\n%s", diff)
 		}
-		return errors.Join(err, twoErr)
+		none, noneErr := tx.Events().Newest(ctx, nil, 3)
+		if len(none) != 0 {
+			t.Errorf("of no session: %v", none)
+		}
+		return errors.Join(err, moreErr, noneErr)
 	})
 }
 

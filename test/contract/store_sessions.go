@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
@@ -22,7 +23,8 @@ var sessionClaims = []claim{
 	{"put writes everything that may change and no usage", sessionPut},
 	{"one look has the usage and the health", sessionReadHasAll},
 	{"the newest open session of a product is found", newestSession},
-	{"live sessions and those that hold money are listed", openSessions},
+	{"live sessions are listed", openSessions},
+	{"what is not charged yet is summed by the hour of the last use", unbookedSums},
 	{"sessions are counted by status", sessionCount},
 }
 
@@ -168,11 +170,40 @@ func openSessions(t *testing.T, st ports.Store) {
 		if diff := cmp.Diff(map[string]bool{list[0].ID: true, list[1].ID: true}, set(live)); diff != "" {
 			t.Errorf("live (-want +got):\n%s", diff)
 		}
-		holding, holdErr := tx.Sessions().Holding(ctx, "agt_1")
-		if diff := cmp.Diff(map[string]bool{list[0].ID: true, list[2].ID: true}, set(readIDs(holding))); diff != "" {
-			t.Errorf("holding (-want +got):\n%s", diff)
+		return err
+	})
+}
+
+func unbookedSums(t *testing.T, st ports.Store) {
+	list := manySessions("agt_1", 5)
+	for i := range list {
+		list[i].Bytes, list[i].Price = 10_000_000_000, 400_000
+		list[i].Money = session.Money{Held: billing.Funds{Trial: 1_000_000, Own: 2_900_000}, Charged: billing.Funds{Own: 100_000}}
+	}
+	list[1].Status = session.Terminated
+	list[2].Money.Held = billing.Funds{Own: 5}
+	list[3].Money.Held = billing.Funds{}
+	addSessions(t, st, list...)
+	addSessions(t, st, dynamicSession("agt_2", "sess_foreign"))
+	hour := storeNow.Truncate(time.Hour)
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		var errs []error
+		for i, at := range []time.Time{hour, hour.Add(time.Minute), hour.Add(time.Hour), hour, hour.Add(-time.Second)} {
+			errs = append(errs, tx.Traffic().PutUsage(ctx, list[i].ID, traffic.Delta{Up: 1_000_000_000, Down: int64(i) * 2500, At: at}))
 		}
-		return errors.Join(err, holdErr)
+		return errors.Join(errs...)
+	})
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		hours, err := tx.Sessions().Unbooked(ctx, "agt_1")
+		got := map[time.Time]domain.Money{}
+		for _, h := range hours {
+			got[h.Start] += h.Charged
+		}
+		want := map[time.Time]domain.Money{hour: 300_000 + 300_001, hour.Add(time.Hour): 5, hour.Add(-time.Hour): 300_004}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("not charged yet (-want +got):\n%s", diff)
+		}
+		return err
 	})
 }
 

@@ -8,14 +8,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
 
 var sumClaims = []claim{
 	{"hours sum money and traffic, oldest first", hourSums},
 	{"session totals sum the same, the most recently created first", sessionSums},
+	{"session totals are paged", sessionSumPages},
 	{"hours of one session are those of its agent alone", hoursOfSession},
 	{"counters add up for each agent", counterSums},
 }
@@ -99,14 +102,63 @@ func sessionSums(t *testing.T, st ports.Store) {
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
 		got, err := tx.Ledger().SessionTotals(ctx, "agt_1", first, first.Add(3*time.Hour))
 		want := []ports.SessionTotal{
-			{SessionID: "sess_2", Type: session.Static, ProductNo: "sta_1", Totals: ports.Totals{Up: 4, Down: 40, Connections: 1}},
-			{SessionID: "sess_1", Type: session.Dynamic, ProductNo: "dyn_1",
+			{SessionID: "sess_2", Place: 2, Type: session.Static, ProductNo: "sta_1", Totals: ports.Totals{Up: 4, Down: 40, Connections: 1}},
+			{SessionID: "sess_1", Place: 1, Type: session.Dynamic, ProductNo: "dyn_1",
 				Totals: ports.Totals{Up: 11, Down: 110, Connections: 3, Charged: 40, Refunded: 15}},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		return err
+	})
+}
+
+func sessionSumPages(t *testing.T, st ports.Store) {
+	first := recordHours(t, st)
+	due := dynamicSession("agt_1", "sess_due")
+	due.Bytes, due.Money = 2_000_000_000, session.Money{Held: billing.Funds{Own: 800_000}}
+	addSessions(t, st, due, dynamicSession("agt_1", "sess_unused"))
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		return errors.Join(tx.Traffic().PutUsage(ctx, due.ID, traffic.Delta{Up: 1_000_000_000, At: first.Add(time.Minute)}),
+			tx.Traffic().Record(ctx, "agt_1", due.ID, first, ports.Totals{Up: 1_000_000_000}),
+			tx.Traffic().Record(ctx, "agt_1", due.ID, first.Add(time.Hour), ports.Totals{Up: 1}))
+	})
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for _, from := range []time.Time{first, first.Add(time.Hour)} {
+			to := from.Add(2 * time.Hour)
+			all, err := tx.Ledger().SessionTotals(ctx, "agt_1", from, to)
+			if err != nil {
+				return err
+			}
+			if want := map[bool]domain.Money{true: 400_000}[from.Equal(first)]; all[0].SessionID != due.ID || all[0].Charged != want {
+				t.Errorf("from %s what was used and not charged is in %+v, want %s", from, all[0], want)
+			}
+			var sum ports.Totals
+			for _, one := range all {
+				sum = sum.Plus(one.Totals)
+			}
+			sum.Charged -= all[0].Charged
+			after := int64(0)
+			for i := range all {
+				page, totals, err := tx.Ledger().SessionTotalsPage(ctx, "agt_1", from, to, domain.Page{Number: 1, Size: 1, After: after})
+				if diff := cmp.Diff(all[i:i+1], page.Items); diff != "" || totals != sum || page.Total != len(all) || (page.Next == 0) != (i == len(all)-1) {
+					t.Errorf("after %d: %+v of %+v\n%s", after, page, totals, diff)
+				}
+				numbered, _, numberedErr := tx.Ledger().SessionTotalsPage(ctx, "agt_1", from, to, domain.Page{Number: i + 1, Size: 1})
+				if diff := cmp.Diff(page.Items, numbered.Items); diff != "" {
+					t.Errorf("page %d:\n%s", i+1, diff)
+				}
+				if err = errors.Join(err, numberedErr); err != nil {
+					return err
+				}
+				after = page.Next
+			}
+			past, _, err := tx.Ledger().SessionTotalsPage(ctx, "agt_1", from, to, domain.Page{Number: 9, Size: 1})
+			if err != nil || len(past.Items) != 0 || past.Total != len(all) {
+				t.Errorf("the page after the last: %+v, %v", past, err)
+			}
+		}
+		return nil
 	})
 }
 
