@@ -1,5 +1,10 @@
 package domain
 
+import (
+	"hash/fnv"
+	"slices"
+)
+
 // Page asks for one page of a list, newest first. Number counts from 1; Size is
 // 1 to MaxPageSize. If After is not 0 the page begins after the item that has that
 // place in the list, whatever was added since, and Number is 1.
@@ -46,4 +51,30 @@ func Paged[T any](all []T, page Page) List[T] {
 		list.Next = int64(to)
 	}
 	return list
+}
+
+// PagedAfter is Paged for a list whose items have places of their own, so that a page goes on after an
+// item wherever that is now. It returns INVALID_REQUEST if the item is gone.
+func PagedAfter[T any](all []T, page Page, place func(T) int64) (List[T], error) {
+	from := min(page.Offset(), len(all))
+	if page.After > 0 {
+		i := slices.IndexFunc(all, func(item T) bool { return place(item) == page.After })
+		if i < 0 {
+			return List[T]{Page: page}, InvalidField("cursor", "names an item that is gone; begin again without it")
+		}
+		from = i + 1
+	}
+	to := min(from+page.Size, len(all))
+	list := List[T]{Items: all[from:to], Page: page, Total: len(all)}
+	if from < to && to < len(all) {
+		list.Next = place(all[to-1])
+	}
+	return list, nil
+}
+
+// PlaceOf returns a place, above 0, that is made from an id.
+func PlaceOf(id string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id))
+	return int64(h.Sum64()>>1) | 1
 }

@@ -56,6 +56,8 @@ var sentinels = map[string]*domain.Error{
 	"session.ErrNotFound":            session.ErrNotFound,
 	"session.ErrNotReady":            session.ErrNotReady,
 	"session.ErrNotStatic":           session.ErrNotStatic,
+	"session.ErrNotMetered":          session.ErrNotMetered,
+	"session.ErrTopUpLimit":          session.ErrTopUpLimit,
 	"session.ErrOver":                session.ErrOver,
 	"webhook.ErrNoEndpoint":          webhook.ErrNoEndpoint,
 	"webhook.ErrPending":             webhook.ErrPending,
@@ -74,6 +76,7 @@ var sentinels = map[string]*domain.Error{
 var general = map[string]string{
 	"session.ErrNotDynamic":  "domain.ErrInvalid",
 	"session.ErrNotStatic":   "domain.ErrInvalid",
+	"session.ErrNotMetered":  "domain.ErrInvalid",
 	"webhook.ErrNoEndpoint":  "domain.ErrInvalid",
 	"webhook.ErrPending":     "domain.ErrInvalid",
 	"webhook.ErrTest":        "domain.ErrInvalid",

@@ -59,6 +59,24 @@ type Ledger interface {
 	// SessionTotalsPage returns a page of that, and the totals of all pages without what is not charged yet.
 	SessionTotalsPage(ctx context.Context, agentID string, from, to time.Time, page domain.Page) (
 		domain.List[SessionTotal], Totals, error)
+	// Statement returns the balance before a time, and what changed it from then until before
+	// another, by type.
+	Statement(ctx context.Context, agentID string, from, to time.Time) (domain.Money, map[billing.Type]domain.Money, error)
+	// StatementItems sums the entries of the same time by session, the most recently created first.
+	StatementItems(ctx context.Context, agentID string, from, to time.Time, page domain.Page) (domain.List[StatementItem],
+		error)
+}
+
+// StatementItem is what one session moved in some time.
+type StatementItem struct {
+	SessionID string
+	Type      session.Type
+	ProductNo string
+	Held      domain.Money
+	Charged   domain.Money
+	Released  domain.Money
+	Refunded  domain.Money
+	Amount    domain.Money // the signed change of the spendable balance
 }
 
 // Totals are what one agent did in some time.

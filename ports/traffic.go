@@ -16,6 +16,18 @@ type Metered struct {
 	Leases  map[string]traffic.Lease
 }
 
+// TopUp is one addition to the traffic of a session.
+type TopUp struct {
+	AgentID   string
+	SessionID string
+	No        int   // of the additions to the session, from 1
+	Run       int   // which run it is of, 0 is that of the traffic that the session was created with
+	Start     int64 // bytes of the session before its run, 0 for run 0
+	Bytes     int64
+	Price     domain.Money
+	At        time.Time
+}
+
 // Traffic keeps the usage and the leases of sessions.
 type Traffic interface {
 	// Metered reads sessions of any agent, by id, and locks them as Sessions.Lock does.
@@ -29,6 +41,8 @@ type Traffic interface {
 	// ErrOverspent, whatever was read before, when used and leased together
 	// would exceed a limit.
 	PutUsage(ctx context.Context, sessionID string, d traffic.Delta) error
+	// AddTopUp keeps what was added to the traffic of a session, for the proof of the ledger.
+	AddTopUp(ctx context.Context, t TopUp) error
 	// Record adds to the hourly totals of a session.
 	Record(ctx context.Context, agentID, sessionID string, hour time.Time, t Totals) error
 	// PutLease stores a lease as renewed at this moment of the database's clock.

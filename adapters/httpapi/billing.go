@@ -146,6 +146,7 @@ func (s *Server) declareBilling() {
 		r, err := s.Wallet.UsageReport(ctx, caller(ctx), in.Period, page)
 		return ok, toReport(r, paged), err
 	})
+	s.declareStatements()
 	s.declareBudget()
 }
 

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -35,11 +36,17 @@ func compact(text []byte) ([]byte, error) {
 		list, _ := operation["parameters"].([]any)
 		for i, p := range list {
 			in, name := p.(object)["in"].(string), p.(object)["name"].(string)
+			if schema := objectIn(p.(object), "schema"); schema["description"] == p.(object)["description"] {
+				delete(schema, "description")
+			}
 			parameters = append(parameters, site{p, func(ref any) { list[i] = ref },
 				camel(in + "_" + strings.ReplaceAll(name, "-", "_"))})
 		}
 		for status, r := range objectIn(operation, "responses") {
-			headers = append(headers, sitesOf(objectIn(r.(object), "headers"))...)
+			for _, h := range sitesOf(objectIn(r.(object), "headers")) {
+				h.name = strings.ReplaceAll(strings.TrimPrefix(h.name, "X-"), "RateLimit-", "")
+				headers = append(headers, h)
+			}
 			describeData(objectIn(r.(object), "content", jsonType, "schema"))
 			shown := objectIn(r.(object), "content", jsonType, "examples")
 			if status < "400" {
@@ -119,8 +126,8 @@ func sameReplies(shown object) []site {
 	return sites
 }
 
-// share replaces what occurs more than once under one name by references to a component. What differs
-// from the most frequent value of the name stays where it is.
+// share replaces what occurs more than once by references to components. Different values of one name are
+// numbered, the most frequent first.
 func share(components object, kind string, sites []site) {
 	counts := map[string]map[string]int{} // by name and value
 	texts := make([]string, len(sites))
@@ -135,11 +142,22 @@ func share(components object, kind string, sites []site) {
 	shared := object{}
 	for i, s := range sites {
 		values := counts[s.name]
-		most := slices.MaxFunc(slices.Sorted(maps.Keys(values)), func(a, b string) int { return values[a] - values[b] })
-		if texts[i] == most && values[most] > 1 {
-			shared[s.name] = s.value
-			s.replace(object{"$ref": "#/components/" + kind + "/" + s.name})
+		if values[texts[i]] < 2 {
+			continue
 		}
+		before := 0
+		for text, n := range values {
+			// Of two that are as frequent the text decides, so that the document is always the same.
+			if n > values[texts[i]] || n == values[texts[i]] && text < texts[i] {
+				before++
+			}
+		}
+		name := s.name
+		if before > 0 {
+			name += strconv.Itoa(before + 1)
+		}
+		shared[name] = s.value
+		s.replace(object{"$ref": "#/components/" + kind + "/" + name})
 	}
 	components[kind] = shared
 }
@@ -214,6 +232,7 @@ func describeIn(schema object, name string) {
 func describeData(schema object) {
 	if all, _ := schema["allOf"].([]any); len(all) > 1 {
 		describeIn(all[1].(object), "Envelope")
+		delete(all[1].(object), "type") // the envelope has it
 	}
 }
 

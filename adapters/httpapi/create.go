@@ -40,6 +40,8 @@ type createBody struct {
 	Labels     labels   `json:"labels,omitempty" doc:"Your own words for the session. Both forms."`
 	AllowedIPs []string `json:"allowed_ips,omitempty" maxItems:"32" doc:"Addresses and networks (CIDR) that clients may connect from; empty is anywhere. Both forms."`
 
+	AutoTopUp *autoTopUpBody `json:"auto_top_up,omitempty" doc:"What a dynamic session buys by itself. Both forms."`
+
 	Policy *policyBody `json:"policy,omitempty" doc:"What the session may reach, as in PUT /sessions/{session_id}/policy. Both forms."`
 }
 
@@ -169,6 +171,7 @@ func (b createBody) request() (session.CreateRequest, error) {
 		MaxCost:          cmp.Or(b.MaxCost, c.MaxCost).money(),
 		Labels:           session.Labels(b.Labels),
 		AllowedIPs:       b.AllowedIPs,
+		AutoTopUp:        b.AutoTopUp.setting(),
 	}
 	if c.Rotation != nil {
 		r.RotationMode, r.RotationInterval = session.RotationMode(c.Rotation.Mode), c.Rotation.IntervalSeconds.seconds()
@@ -193,6 +196,7 @@ func (b createBody) flat() session.CreateRequest {
 		MaxCost:          b.MaxCost.money(),
 		Labels:           session.Labels(b.Labels),
 		AllowedIPs:       b.AllowedIPs,
+		AutoTopUp:        b.AutoTopUp.setting(),
 		ProductDefaults:  true,
 	}
 	if r.Type != session.Static && b.TrafficGB == "" {
@@ -217,7 +221,7 @@ func (b createBody) path(field string) string {
 // topLevel reports whether a field is at the top level of both forms.
 func topLevel(field string) bool {
 	name, _, _ := strings.Cut(field, ".")
-	return name == "policy" || name == "labels" || name == "allowed_ips"
+	return name == "policy" || name == "labels" || name == "allowed_ips" || name == "auto_top_up"
 }
 
 // renamed returns err with the fields of the domain replaced by the paths of the

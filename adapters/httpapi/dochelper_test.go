@@ -19,6 +19,11 @@ import (
 )
 
 func init() {
+	openapi3filter.RegisterBodyDecoder("text/html",
+		func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
+			b, err := io.ReadAll(body)
+			return string(b), err
+		})
 	openapi3filter.RegisterBodyDecoder(
 		"image/png",
 		func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {

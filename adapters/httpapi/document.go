@@ -228,6 +228,9 @@ func (s *Server) successResponse(o *operation, r reply) *huma.Response {
 	}
 	if o.CSV {
 		documentCSV(response)
+		if _, ok := r.Data.(printed); ok {
+			response.Content[htmlType] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+		}
 	}
 	return response
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/billing"
 	"agentproxy/domain/recharge"
 )
 
@@ -234,6 +235,13 @@ var (
 		[]reportItemReply{{exampleSession, "dynamic", "dyn_global_1", usd("0.03"), 0, 120_000_000, 120_000_000, 12}},
 		nil,
 	}
+	exampleStatement = statementReply{"2026-05", stamp(exampleMonth), stamp(exampleMonth.AddDate(0, 1, 0)),
+		domain.Currency, usd("10"), usd("9.97"),
+		amounts{billing.HoldEntry: domain.MustMoney("-0.25"), billing.Release: domain.MustMoney("0.22")},
+		[]statementItemReply{{exampleSession, "dynamic", "dyn_global_1", usd("0.25"), usd("0.03"), usd("0.22"), 0,
+			usd("-0.03")}},
+		examplePagination}
+	exampleMonth  = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	exampleDaily  = domain.MustMoney("5")
 	exampleBudget = budgetReply{
 		DailyLimit:      limit{&exampleDaily},

@@ -114,7 +114,18 @@ func TestGolden(t *testing.T) {
 	goldenCallback(t)
 	goldenReveal(t)
 	goldenWorkers(t)
+	goldenTopUp(t)
 	everyOperation(t, w)
+}
+
+func goldenTopUp(t *testing.T) {
+	w := newWorld(t, options{})
+	a := w.register("Topper")
+	id := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync","traffic_gb":0.1},
+		"auto_top_up":{"below_percent":10,"add_gb":0.1,"max_per_day":3}}`, a.as).want(201).str("data.session_id")
+	w.do("POST", "/v1/sessions/"+id+"/traffic?dry_run=true", `{"traffic_gb":0.5}`, a.as).want(200).golden("add-traffic-dry")
+	w.do("POST", "/v1/sessions/"+id+"/traffic", `{"traffic_gb":0.5,"max_cost":1}`, a.as).want(200).golden("add-traffic")
+	w.do("GET", "/v1/billing/statements/"+w.clock.Now().Format("2006-01"), "", a.as).want(200).golden("get-statement")
 }
 
 func goldenReveal(t *testing.T) {

@@ -82,7 +82,11 @@ func (s *Server) declareKeys() {
 			return 0, keysReply{}, err
 		}
 		all, err := s.Accounts.Keys.List(ctx, caller(ctx))
-		items, pagination := toItems(domain.Paged(all, page), toKey)
+		if err != nil {
+			return 0, keysReply{}, err
+		}
+		list, err := domain.PagedAfter(all, page, func(k account.Key) int64 { return domain.PlaceOf(k.ID) })
+		items, pagination := toItems(list, toKey)
 		return ok, keysReply{items, pagination}, err
 	})
 	op(s, operation{

@@ -105,6 +105,11 @@ func opResult[I, O any](s *Server, o operation, handle func(context.Context, *I)
 		default:
 			if o.CSV {
 				c.gin.Writer.Header().Add("Vary", "Accept")
+				if p, ok := data.(printed); ok &&
+					negotiate(c.gin.Request.Header.Get("Accept"), jsonType, csvType, htmlType) == htmlType {
+					s.showPage(c, r.Status, p)
+					return nil, nil
+				}
 				if wantsCSV(c.gin.Request) {
 					s.answerCSV(c, r.Status, r.Data)
 					return nil, nil

@@ -136,6 +136,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.declarePolicy()
 	s.declareChanges()
 	s.declareSettings()
+	s.declareTopUp()
 	s.declareWorkers()
 	s.declarePeers()
 	s.declareSessionViews()

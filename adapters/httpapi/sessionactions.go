@@ -35,7 +35,7 @@ type rotateReply struct {
 
 // TransformSchema lets the objects that may be missing be null.
 func (rotateReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return nullable(s, "proxy", "failure", "new_proxy")
+	return nullable(s, "proxy", "failure", "auto_top_up", "new_proxy")
 }
 
 type renewInput struct {

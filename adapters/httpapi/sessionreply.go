@@ -39,6 +39,7 @@ type sessionReply struct {
 	Failure      *failureReply   `json:"failure"`
 	Labels       labels          `json:"labels" doc:"Your own words for the session."`
 	AllowedIPs   []string        `json:"allowed_ips" doc:"Networks that clients may connect from; empty: any."`
+	AutoTopUp    *autoTopUpReply `json:"auto_top_up" doc:"What a dynamic session buys by itself; null: nothing."`
 	CreatedAt    stamp           `json:"created_at"`
 	ActivatedAt  maybeStamp      `json:"activated_at"`
 	EndedAt      maybeStamp      `json:"ended_at"`
@@ -46,7 +47,7 @@ type sessionReply struct {
 
 // TransformSchema lets the objects that may be missing be null.
 func (sessionReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return nullable(s, "proxy", "failure")
+	return nullable(s, "proxy", "failure", "auto_top_up")
 }
 
 // nullable lets properties that are objects be null, which huma's tags cannot.
@@ -174,6 +175,7 @@ func (s *Server) toSession(v sessions.View) sessionReply {
 		ExpiresAt: maybeStamp(v.ExpiresAt), IPList: []ipListReply{},
 		CreatedAt: stamp(v.CreatedAt), ActivatedAt: maybeStamp(v.ActivatedAt), EndedAt: maybeStamp(v.EndedAt),
 		Labels: labels(v.Labels), AllowedIPs: each(v.AllowedIPs, netip.Prefix.String),
+		AutoTopUp: toAutoTopUp(v.TopUps),
 	}
 	if v.Type == session.Static {
 		r.DurationDays = maybeInt(v.Days)

@@ -6,6 +6,7 @@ import (
 
 	"agentproxy/app/sessions"
 	"agentproxy/domain/account"
+	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
 )
 
@@ -20,6 +21,8 @@ type changeBody struct {
 	Labels *labels  `json:"labels,omitempty" doc:"Replaces all labels; {} removes them."`
 
 	AllowedIPs *[]string `json:"allowed_ips,omitempty" maxItems:"32" doc:"Addresses and networks (CIDR) that clients may connect from; [] is anywhere."`
+
+	AutoTopUp maybeAutoTopUp `json:"auto_top_up,omitempty"`
 }
 
 // change returns what the body asks for.
@@ -28,7 +31,7 @@ func (b changeBody) change(agentID, sessionID string) sessions.Change {
 	if b.Labels != nil {
 		c.Labels = new(session.Labels(*b.Labels))
 	}
-	c.AllowedIPs = b.AllowedIPs
+	c.AllowedIPs, c.AutoTopUp = b.AllowedIPs, b.AutoTopUp.to
 	return c
 }
 
@@ -43,7 +46,7 @@ func (s *Server) declareSettings() {
 		Doc:       "A field that is left out stays as it is.",
 		Scope:     account.SessionsWrite,
 		EmptyBody: true,
-		Refuses:   and(ofSession, session.ErrOver),
+		Refuses:   and(ofSession, session.ErrOver, catalog.ErrProductNotFound),
 		OK:        []reply{{Status: ok, Doc: "The session after the change.", Data: exampleDynamic}},
 		Example:   map[string]any{"labels": map[string]string{"team": "prices"}},
 	}, s.changeSession)

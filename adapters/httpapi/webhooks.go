@@ -47,7 +47,7 @@ type webhookTestReply struct {
 type deliveryReply struct {
 	DeliveryID     string     `json:"delivery_id" pattern:"^dlv_[a-z0-9]+$"`
 	EventID        string     `json:"event_id" pattern:"^evt_[a-z0-9]+$" doc:"The webhook-id; the same at every attempt."`
-	Type           string     `json:"type" enum:"session.active,session.failed,session.rotated,session.traffic_low,session.expiring,session.expired,session.terminated,session.health_changed,recharge.confirming,recharge.paid,recharge.expired,recharge.failed,budget.threshold,balance.low,trial.expiring,account.secret_rotated,webhook.test"`
+	Type           string     `json:"type" enum:"session.active,session.failed,session.rotated,session.traffic_low,session.topped_up,session.top_up_failed,session.expiring,session.expired,session.terminated,session.health_changed,recharge.confirming,recharge.paid,recharge.expired,recharge.failed,budget.threshold,balance.low,trial.expiring,account.secret_rotated,webhook.test"`
 	Status         string     `json:"status" enum:"pending,delivered,failed"`
 	Attempts       int        `json:"attempts" minimum:"0"`
 	LastStatusCode maybeInt   `json:"last_status_code" doc:"What the endpoint answered last; null: nothing yet, or no answer came."`

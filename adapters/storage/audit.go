@@ -79,7 +79,7 @@ func (s *Store) scope() string {
 		schema = "" // a WITH clause of PostgreSQL does not see itself
 	}
 	with := "WITH "
-	for i, table := range []string{"wallets", "ledger_entries", "sessions", "usage_hours"} {
+	for i, table := range []string{"wallets", "ledger_entries", "sessions", "usage_hours", "session_topups"} {
 		if i > 0 {
 			with += ", "
 		}

@@ -71,17 +71,37 @@ var ledgerRules = []rule{
 		WHERE s.bytes <> COALESCE(c.bytes, 0) OR s.rotations <> COALESCE(c.rotations, 0)`},
 }
 
-// priceOf returns the price of a number of bytes of a session, to which round is added before it is
-// divided. It is -1 where the product would not fit 64 bits, as with a damaged row.
-func priceOf(bytes, round string) string {
-	return `CASE WHEN s.price NOT BETWEEN 0 AND 9000000000 OR ` + bytes + ` NOT BETWEEN 0 AND 1000000000000000000 THEN -1
-		ELSE (` + bytes + `) / 1000000000 * s.price +
-		((` + bytes + `) % 1000000000 * s.price + ` + round + `) / 1000000000 END`
+// priceOf returns the price of a number of bytes at a price of a GB, with round added before the
+// division. It is -1 where the product would not fit 64 bits, as with a damaged row.
+func priceOf(bytes, price, round string) string {
+	return `CASE WHEN ` + price + ` NOT BETWEEN 0 AND 9000000000 OR ` + bytes +
+		` NOT BETWEEN 0 AND 1000000000000000000 THEN -1
+		ELSE (` + bytes + `) / 1000000000 * ` + price + ` +
+		((` + bytes + `) % 1000000000 * ` + price + ` + ` + round + `) / 1000000000 END`
 }
 
 var (
-	usedPrice   = priceOf("s.up + s.down", "0")
-	boughtPrice = priceOf("s.bytes", "999999999")
+	// usedPrice is the price of what a session s used, where runsOf is joined.
+	usedPrice = `COALESCE(r.due, ` + priceOf("s.up + s.down", "s.price", "0") + `)`
+	// createdPrice is the price of the traffic that s was created with, where additions is joined.
+	createdPrice = priceOf("(s.bytes - COALESCE(a.bytes, 0))", "s.price", "999999999")
+	addedPrice   = priceOf("t.bytes", "t.price", "999999999")
+
+	// runsOf has the price of what was used of each run of a session that traffic was added to, each
+	// rounded down by itself.
+	runsOf = ` LEFT JOIN (SELECT p.session_id, CAST(SUM(` + priceOf("p.used", "p.price", "0") + `) AS BIGINT) AS due
+		FROM (SELECT x.session_id, x.price, CASE WHEN x.used <= x.start THEN 0
+		WHEN x.used >= x.start + x.bytes THEN x.bytes ELSE x.used - x.start END AS used
+		FROM (SELECT c.id AS session_id, c.price, 0 AS start, COALESCE(f.first, c.bytes) AS bytes, c.up + c.down AS used
+		FROM sessions c JOIN (SELECT session_id, MIN(CASE WHEN run > 0 THEN start END) AS first
+		FROM session_topups GROUP BY session_id) f ON f.session_id = c.id
+		UNION ALL SELECT t.session_id, t.price, MIN(t.start), CAST(SUM(t.bytes) AS BIGINT), MIN(c.up + c.down)
+		FROM session_topups t JOIN sessions c ON c.id = t.session_id WHERE t.run > 0
+		GROUP BY t.session_id, t.run, t.price) x) p GROUP BY p.session_id) r ON r.session_id = s.id `
+
+	// additions has what was added to a session.
+	additions = ` LEFT JOIN (SELECT session_id, CAST(SUM(bytes) AS BIGINT) AS bytes
+		FROM session_topups GROUP BY session_id) a ON a.session_id = s.id `
 )
 
 const ended = "s.status IN ('terminated', 'expired', 'failed')"
@@ -123,13 +143,20 @@ var sessionRules = []rule{
 		s.charged_own || ', refunded ' || s.refunded_trial || ' and ' || s.refunded_own FROM sessions s
 		WHERE s.refunded_trial NOT BETWEEN 0 AND s.charged_trial OR s.refunded_own NOT BETWEEN 0 AND s.charged_own`},
 	{"what was held for a session is its price", `SELECT s.id, 'price ' || s.price || ', held ' || -(e.trial + e.own)
-		FROM sessions s JOIN ledger_entries e ON e.ref = 'hold:' || s.id
-		WHERE -(e.trial + e.own) <> CASE s.type WHEN 'dynamic' THEN ` + boughtPrice + `
+		FROM sessions s JOIN ledger_entries e ON e.ref = 'hold:' || s.id` + additions + `
+		WHERE -(e.trial + e.own) <> CASE s.type WHEN 'dynamic' THEN ` + createdPrice + `
 			ELSE CASE WHEN s.price BETWEEN 0 AND 9000000000 AND s.quantity BETWEEN 0 AND 1000000000
 			THEN s.price * s.quantity ELSE -1 END END`},
+	{"what was held for added traffic is its price",
+		`SELECT t.session_id, 'addition ' || t.no || ' at ' || t.price || ', held ' || COALESCE(-(e.trial + e.own), 0)
+		FROM session_topups t LEFT JOIN ledger_entries e ON e.ref = 'hold:' || t.session_id || ':traffic:' || t.no
+		AND e.session_id = t.session_id WHERE COALESCE(-(e.trial + e.own), -2) <> ` + addedPrice + `
+		UNION ALL SELECT e.session_id, e.ref || ' of no addition' FROM ledger_entries e
+		LEFT JOIN session_topups t ON e.ref = 'hold:' || t.session_id || ':traffic:' || t.no
+		WHERE e.type = 'hold' AND e.ref LIKE 'hold:%:traffic:%' AND t.no IS NULL`},
 	{"traffic is charged to its price once settled, and never beyond",
 		`SELECT s.id, 'used ' || (s.up + s.down) || ' at ' ||
-		s.price || ', charged ' || (s.charged_trial + s.charged_own) FROM sessions s
+		s.price || ', charged ' || (s.charged_trial + s.charged_own) FROM sessions s` + runsOf + `
 		WHERE s.type = 'dynamic' AND s.activated_at > 0 AND (s.charged_trial + s.charged_own > ` + usedPrice + `
 		OR ` + ended + ` AND s.held_trial + s.held_own = 0 AND s.charged_trial + s.charged_own <> ` + usedPrice + `)`},
 	{"an ended session that holds money waits for something", `SELECT s.id, s.status || ', holds ' ||
@@ -143,7 +170,7 @@ var sessionRules = []rule{
 			s.status = 'terminated' AND s.held_trial + s.held_own = 0 AND EXISTS (SELECT 1 FROM upstream_orders o
 			WHERE o.session_id = s.id AND o.kind = 'purchase' AND o.status = 'confirmed' AND o.sent_at > 0))`},
 	{"an active session with traffic that is not charged is settled later", `SELECT s.id, 'used ' || (s.up + s.down) ||
-		' at ' || s.price || ', charged ' || (s.charged_trial + s.charged_own) FROM sessions s
+		' at ' || s.price || ', charged ' || (s.charged_trial + s.charged_own) FROM sessions s` + runsOf + `
 		WHERE s.status = 'active' AND s.type = 'dynamic' AND s.settle_at = 0
 		AND s.charged_trial + s.charged_own < ` + usedPrice},
 	{"a session has an end and a reason once it ended, and not before",

@@ -149,12 +149,18 @@ func (r ledger) sessionTotals(ctx context.Context, query string, args ...any) (l
 		var t ports.SessionTotal
 		var d dueRow
 		targets := append([]any{&t.Place, &t.SessionID, &t.Type, &t.ProductNo}, d.targets()...)
-		err := rows.Scan(append(targets, sums(&t.Totals)...)...)
+		if err := rows.Scan(append(targets, sums(&t.Totals)...)...); err != nil {
+			return err
+		}
 		if d.at >= args[1].(int64) && d.at < args[2].(int64) && t.Type == session.Dynamic {
-			t.Charged += d.due()
+			due, err := d.due()
+			if err != nil {
+				return err
+			}
+			t.Charged += due
 		}
 		list = append(list, t)
-		return err
+		return nil
 	})
 	return list, wrap(fmt.Sprintf("sum sessions of %s", args[0]), err)
 }

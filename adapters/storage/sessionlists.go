@@ -134,7 +134,10 @@ const unbooked = "SELECT " + dueColumns + " FROM sessions s WHERE s.agent_id = ?
 func (r sessions) Unbooked(ctx context.Context, agentID string) ([]ports.Hour, error) {
 	if r.batch != nil {
 		holding, err := r.batch.holdingOf(agentID)
-		return sumsOfDue(holding), err
+		if err != nil {
+			return nil, err
+		}
+		return sumsOfDue(holding)
 	}
 	var holding []dueRow
 	err := r.rows(ctx, unbooked, []any{agentID}, func(row engine.Row) error {
@@ -143,41 +146,50 @@ func (r sessions) Unbooked(ctx context.Context, agentID string) ([]ports.Hour, e
 		holding = append(holding, d)
 		return err
 	})
-	return sumsOfDue(holding), wrap("sum what is not charged yet of "+agentID, err)
+	if err != nil {
+		return nil, wrap("sum what is not charged yet of "+agentID, err)
+	}
+	return sumsOfDue(holding)
 }
 
 // sumsOfDue sums by the hour of the last use.
-func sumsOfDue(holding []dueRow) (hours []ports.Hour) {
+func sumsOfDue(holding []dueRow) (hours []ports.Hour, err error) {
 	sums := map[time.Time]domain.Money{}
 	for _, d := range holding {
-		if due := d.due(); due > 0 {
+		due, err := d.due()
+		if err != nil {
+			return nil, err
+		}
+		if due > 0 {
 			sums[fromMicros(d.at).Truncate(time.Hour)] += due
 		}
 	}
 	for start, due := range sums {
 		hours = append(hours, ports.Hour{Start: start, Totals: ports.Totals{Charged: due}})
 	}
-	return hours
+	return hours, nil
 }
 
 // dueColumns are what a dueRow reads.
 const dueColumns = "s.bytes, s.price, s.held_trial + s.held_own, s.charged_trial + s.charged_own, " +
-	"s.up + s.down, s.usage_at"
+	"s.up + s.down, s.usage_at, s.top_ups"
 
 // dueRow is what a dynamic session is owed for.
 type dueRow struct {
 	bytes, used, at      int64
 	price, held, charged domain.Money
+	topUps               string
 }
 
 func (d *dueRow) targets() []any {
-	return []any{&d.bytes, &d.price, &d.held, &d.charged, &d.used, &d.at}
+	return []any{&d.bytes, &d.price, &d.held, &d.charged, &d.used, &d.at, &d.topUps}
 }
 
 // due is what the session used up of what it holds and was not charged for.
-func (d *dueRow) due() domain.Money {
-	return session.Session{Type: session.Dynamic, Bytes: d.bytes, Price: d.price, Money: session.Money{
-		Held: billing.Funds{Own: d.held}, Charged: billing.Funds{Own: d.charged}}}.ChargeDue(d.used)
+func (d *dueRow) due() (domain.Money, error) {
+	topUps, err := splitTopUps(d.topUps)
+	return session.Session{Type: session.Dynamic, Bytes: d.bytes, Price: d.price, TopUps: topUps, Money: session.Money{
+		Held: billing.Funds{Own: d.held}, Charged: billing.Funds{Own: d.charged}}}.ChargeDue(d.used), err
 }
 
 const countSessions = `SELECT COALESCE((SELECT MAX(ord) FROM sessions WHERE agent_id = ?1), 0),

@@ -41,6 +41,7 @@ type sessionState struct {
 	ActivatedAt, ExpiresAt, EndedAt int64
 	Labels, AllowedIps              string
 	PasswordNo, Cuts                int
+	TopUps                          string
 }
 
 func toSessionRow(s session.Session) sessionRow {
@@ -59,6 +60,7 @@ func toSessionRow(s session.Session) sessionRow {
 		FailureCode: s.Failure.Code, FailureMessage: s.Failure.Message,
 		ActivatedAt: micros(s.ActivatedAt), ExpiresAt: micros(s.ExpiresAt), EndedAt: micros(s.EndedAt),
 		Labels: joinLabels(s.Labels), AllowedIps: joinNetworks(s.AllowedIPs), PasswordNo: s.PasswordNo, Cuts: s.Cuts,
+		TopUps: joinTopUps(s.TopUps),
 	}}
 }
 
@@ -70,6 +72,10 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 	allowed, err := splitNetworks(r.AllowedIps)
 	if err != nil {
 		return session.Session{}, fmt.Errorf("allowed networks of %s: %w", r.ID, err)
+	}
+	topUps, err := splitTopUps(r.TopUps)
+	if err != nil {
+		return session.Session{}, fmt.Errorf("additions to %s: %w", r.ID, err)
 	}
 	return session.Session{
 		ID: r.ID, AgentID: r.AgentID, Type: session.Type(r.Type), ProductNo: r.ProductNo,
@@ -91,6 +97,7 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 		CreatedAt: fromMicros(r.CreatedAt), ActivatedAt: fromMicros(r.ActivatedAt),
 		ExpiresAt: fromMicros(r.ExpiresAt), EndedAt: fromMicros(r.EndedAt),
 		Labels: splitLabels(r.Labels), AllowedIPs: allowed, PasswordNo: r.PasswordNo, Cuts: r.Cuts,
+		TopUps: topUps,
 	}, nil
 }
 

@@ -84,6 +84,13 @@ func (r usages) PutUsage(_ context.Context, sessionID string, d traffic.Delta) e
 	return nil
 }
 
+func (r usages) AddTopUp(_ context.Context, t ports.TopUp) error {
+	return r.later("add traffic to "+t.SessionID,
+		`INSERT INTO session_topups (agent_id, session_id, no, run, start, bytes, price, at)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
+		t.AgentID, t.SessionID, t.No, t.Run, t.Start, t.Bytes, int64(t.Price), micros(t.At))
+}
+
 func (r usages) Record(_ context.Context, agentID, sessionID string, hour time.Time, t ports.Totals) error {
 	return r.addHour(agentID, sessionID, hour.Truncate(time.Hour), t)
 }

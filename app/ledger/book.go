@@ -128,9 +128,9 @@ func (b Book) Release(ctx context.Context, s *session.Session, ref, why string, 
 	if err != nil {
 		return err
 	}
+	spent, day := s.SpentLast(held)
 	s.Money.Held = billing.Funds{}
-	return b.back(ctx, *s, w.GiveBack(kept, b.now), "release:"+s.ID+ref, why,
-		ports.Posting{Spent: -kept.Total(), Day: billing.Day(held)})
+	return b.back(ctx, *s, w.GiveBack(kept, b.now), "release:"+s.ID+ref, why, ports.Posting{Spent: -spent, Day: day})
 }
 
 // refund returns x of what the session was charged.

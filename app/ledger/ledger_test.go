@@ -92,6 +92,23 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				m.allowRefusal(err)
 			}
 		},
+		"price": func(r *rapid.T) {
+			m.Reprice(apptest.Local, rapid.SampledFrom([]domain.Money{100_000, 333_333, 400_000, 700_001}).Draw(r, "price"))
+		},
+		"add traffic": func(r *rapid.T) {
+			if id, any := m.pick(m.ids); any {
+				_, err := m.Sessions.TopUp(ctx, sessions.TopUp{AgentID: m.owner[id], SessionID: id,
+					Bytes: apptest.Gigabytes(rapid.SampledFrom([]string{"0.1", "0.777"}).Draw(r, "gb"))})
+				m.allowRefusal(err)
+			}
+		},
+		"auto top-up": func(r *rapid.T) {
+			if id, any := m.pick(m.ids); any {
+				auto := &session.AutoTopUp{BelowPercent: rapid.IntRange(1, 99).Draw(r, "percent"), Bytes: *apptest.Gigabytes("0.1"), MaxPerDay: 2}
+				_, err := m.Sessions.Change(ctx, sessions.Change{AgentID: m.owner[id], SessionID: id, AutoTopUp: &auto})
+				m.allowRefusal(err)
+			}
+		},
 		"terminate": func(*rapid.T) {
 			if id, any := m.pick(m.ids); any {
 				_, err := m.Sessions.Terminate(ctx, m.owner[id], id)
@@ -190,10 +207,39 @@ func (m *machine) settleAll() {
 	for _, id := range m.ids {
 		v, err := m.Sessions.Read(ctx, m.owner[id], id)
 		m.allowRefusal(err)
-		if v.Status.Over() && (v.Cost.Held != 0 || v.Type == session.Dynamic && v.Cost.Charged != billing.TrafficCharge(v.Usage.Used(), v.Price)) {
+		if v.Status.Over() && (v.Cost.Held != 0 || v.Type == session.Dynamic && v.Cost.Charged != m.runs(v)) {
 			m.t.Fatalf("%s ended with %+v of %d bytes", id, v.Cost, v.Usage.Used())
 		}
 	}
+}
+
+// runs is the price of what a session used, by its additions as they were stored.
+func (m *machine) runs(v sessions.View) (sum domain.Money) {
+	type run struct {
+		bytes int64
+		price domain.Money
+	}
+	var list []run
+	first := v.Bytes
+	for _, row := range m.Column(`SELECT bytes || ' ' || price FROM session_topups WHERE session_id = ? ORDER BY no`, v.ID) {
+		var r run
+		_, _ = fmt.Sscan(row, &r.bytes, &r.price)
+		list, first = append(list, r), first-r.bytes
+	}
+	merged := []run{{first, v.Price}}
+	for _, r := range list {
+		if last := &merged[len(merged)-1]; last.price == r.price {
+			last.bytes += r.bytes
+		} else {
+			merged = append(merged, r)
+		}
+	}
+	used := v.Usage.Used()
+	for _, r := range merged {
+		sum += billing.TrafficCharge(min(used, r.bytes), r.price)
+		used = max(used-r.bytes, 0)
+	}
+	return sum
 }
 
 // rapidTB is a test whose failures are those of the sequence that was drawn, so

@@ -75,9 +75,17 @@ func (u *Service) plan(in Create, spec session.Spec) (p purchase, err error) {
 	if p.spec.Existing {
 		return p, nil
 	}
+	if p.spec.AutoTopUp.Bytes > 0 {
+		if err := p.product.MayAdd(p.spec.AutoTopUp.Bytes, "auto_top_up.add_gb"); err != nil {
+			return p, err
+		}
+	}
 	p.sources = u.catalog.Sources(p.product, p.spec.Location, p.spec.Days)
 	if !p.product.Available || len(p.sources) == 0 {
 		return p, catalog.ErrOutOfStock
+	}
+	if _, inProcess := u.catalog.InProcess(p.sources[0].Provider); p.spec.AutoTopUp.Bytes > 0 && !inProcess {
+		return p, domain.InvalidField("auto_top_up", "this product's seller sells a fixed amount of traffic; leave it out")
 	}
 	return p, nil
 }
@@ -275,7 +283,7 @@ func (u *Service) buy(ctx context.Context, tx Repos, p purchase, id string, now 
 		ProductNo: p.product.No, Provider: from.Provider, Quantity: p.spec.Quantity, Days: p.spec.Days,
 		Bytes: p.spec.Bytes, Price: p.price, Protocol: p.spec.Protocol, Location: p.spec.Location,
 		Rotation: p.spec.Rotation, Labels: p.spec.Labels, AllowedIPs: p.spec.AllowedIPs,
-		CreatedAt: now}
+		TopUps: session.TopUps{Auto: p.spec.AutoTopUp}, CreatedAt: now}
 	if err := b.Hold(ctx, w, &s, p.cost, u.means(p.product, from.Provider), "", +1); err != nil {
 		return Done{}, err
 	}

@@ -33,36 +33,13 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (Done, error) {
 		return Done{}, domain.InvalidField("reason", "must be http_403, http_429, captcha, timeout, block, "+
 			"scheduled or manual")
 	}
-	var done Done
-	ahead := ports.Ahead{Agent: in.AgentID, Sessions: []string{in.SessionID}, Path: in.Call.Path, Key: in.Call.Key}
-	err := u.store.Update(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx Repos) error {
-		now := u.clock.Now()
-		prev, replay, err := u.replayed(ctx, tx, in.AgentID, in.Call, now)
-		if err != nil || replay {
-			done = prev
-			return err
-		}
-		r, err := tx.Sessions().Read(ctx, in.AgentID, in.SessionID)
-		if err != nil {
-			return err
-		}
-		if in.CloseConnections {
-			r.Session = r.Session.CloseConnections()
-		}
-		if r, err = u.RotateIn(ctx, tx, r, in.Reason, eventlog.Agent, now); err != nil {
-			return err
-		}
-		done = Done{View: u.view(r, now), Outcome: ports.Completed}
-		return idempotency.Keep(ctx, tx, in.AgentID, in.Call, r.ID, ports.Completed, now)
-	})
-	if err != nil {
-		return Done{}, err
-	}
-	if !done.Replayed {
-		u.hub.SessionChanged(in.SessionID)
-	}
-	done.View.Direct, err = u.access.Direct(ctx, done.View.Session)
-	return done, err
+	return u.changedOnce(ctx, in.AgentID, in.SessionID, in.Call,
+		func(ctx context.Context, tx Repos, r ports.SessionRead, now time.Time) (ports.SessionRead, error) {
+			if in.CloseConnections {
+				r.Session = r.Session.CloseConnections()
+			}
+			return u.RotateIn(ctx, tx, r, in.Reason, eventlog.Agent, now)
+		})
 }
 
 // RotateIn rotates a session in a transaction: the session, its health and its

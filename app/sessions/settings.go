@@ -3,7 +3,9 @@ package sessions
 import (
 	"context"
 	"errors"
+	"time"
 
+	"agentproxy/app/fulfilment"
 	"agentproxy/app/idempotency"
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
@@ -18,6 +20,8 @@ type Change struct {
 	Labels    *session.Labels
 	// AllowedIPs are networks and addresses.
 	AllowedIPs *[]string
+	// AutoTopUp is nil within for a session that is to buy nothing by itself.
+	AutoTopUp **session.AutoTopUp
 }
 
 // check checks what does not depend on the session.
@@ -32,13 +36,16 @@ func (in Change) check() error {
 			return err
 		}
 	}
+	if in.AutoTopUp != nil && *in.AutoTopUp != nil {
+		return (*in.AutoTopUp).Check()
+	}
 	return nil
 }
 
 // apply returns the session with the settings. What the end of a session makes pointless is refused
 // after it.
 func (in Change) apply(s session.Session) (session.Session, error) {
-	if s.Status.Over() && in.AllowedIPs != nil {
+	if s.Status.Over() && (in.AllowedIPs != nil || in.AutoTopUp != nil) {
 		return s, session.ErrOver.Msgf("the session is %s; only its labels can be changed", s.Status)
 	}
 	if in.Labels != nil {
@@ -66,7 +73,13 @@ func (u *Service) Change(ctx context.Context, in Change) (View, error) {
 		}
 		return View{}, err
 	}
-	apply := func(_ context.Context, _ Repos, s session.Session) (session.Session, error) { return in.apply(s) }
+	apply := func(_ context.Context, _ Repos, s session.Session) (session.Session, error) {
+		s, err := in.apply(s)
+		if err == nil && in.AutoTopUp != nil {
+			s, err = topUps{u}.autoTopUp(s, *in.AutoTopUp)
+		}
+		return s, err
+	}
 	return u.changed(ctx, in.AgentID, in.SessionID, apply)
 }
 
@@ -105,46 +118,60 @@ type ReplacePassword struct {
 // ReplacePassword replaces the password of an active session. The old one ends on every replica
 // within a second; connections that were made with it go on, unless they are to be closed.
 func (u *Service) ReplacePassword(ctx context.Context, in ReplacePassword) (Done, error) {
+	return u.changedOnce(ctx, in.AgentID, in.SessionID, in.Call,
+		func(ctx context.Context, tx Repos, r ports.SessionRead, now time.Time) (ports.SessionRead, error) {
+			var err error
+			if r.Session, err = replacePassword(ctx, u.access, r.Session, in.CloseConnections); err != nil {
+				return r, err
+			}
+			if err := tx.Sessions().Put(ctx, r.Session); err != nil {
+				return r, err
+			}
+			return r, tx.Events().Append(ctx, r.ID, []eventlog.Event{{ID: u.ids.New(eventlog.IDPrefix), At: now,
+				Source: eventlog.Agent, Type: eventlog.PasswordReplaced, LatencyMS: -1}})
+		})
+}
+
+// changedOnce changes a session under an Idempotency-Key. change stores what it changes.
+func (u *Service) changedOnce(ctx context.Context, agentID, id string, call idempotency.Call,
+	change func(context.Context, Repos, ports.SessionRead, time.Time) (ports.SessionRead, error)) (Done, error) {
 	var done Done
-	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	ahead := ports.Ahead{Agent: agentID, Sessions: []string{id}, Path: call.Path, Key: call.Key}
+	err := u.store.Update(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
-		prev, replay, err := u.replayed(ctx, tx, in.AgentID, in.Call, now)
+		prev, replay, err := u.replayed(ctx, tx, agentID, call, now)
 		if err != nil || replay {
 			done = prev
 			return err
 		}
-		r, err := tx.Sessions().Read(ctx, in.AgentID, in.SessionID)
+		r, err := tx.Sessions().Read(ctx, agentID, id)
 		if err != nil {
 			return err
 		}
-		if r.Session, err = u.replacePassword(ctx, r.Session, in.CloseConnections); err != nil {
-			return err
-		}
-		if err := tx.Sessions().Put(ctx, r.Session); err != nil {
-			return err
-		}
-		if err := tx.Events().Append(ctx, r.ID, []eventlog.Event{{ID: u.ids.New(eventlog.IDPrefix), At: now,
-			Source: eventlog.Agent, Type: eventlog.PasswordReplaced, LatencyMS: -1}}); err != nil {
+		if r, err = change(ctx, tx, r, now); err != nil {
 			return err
 		}
 		done = Done{View: u.view(r, now), Outcome: ports.Completed}
-		return idempotency.Keep(ctx, tx, in.AgentID, in.Call, r.ID, ports.Completed, now)
+		return idempotency.Keep(ctx, tx, agentID, call, r.ID, ports.Completed, now)
 	})
 	if err != nil {
 		return Done{}, err
 	}
 	if !done.Replayed {
-		u.hub.SessionChanged(in.SessionID)
+		u.hub.SessionChanged(id)
 	}
-	return done, nil
+	done.View.Direct, err = u.access.Direct(ctx, done.View.Session)
+	return done, err
 }
 
-func (u *Service) replacePassword(ctx context.Context, s session.Session, cut bool) (session.Session, error) {
+func replacePassword(
+	ctx context.Context, access *fulfilment.Service, s session.Session, cut bool,
+) (session.Session, error) {
 	s, err := s.ReplacePassword()
 	if err != nil {
 		return s, err
 	}
-	direct, err := u.access.Direct(ctx, s)
+	direct, err := access.Direct(ctx, s)
 	if err != nil {
 		return s, err
 	}

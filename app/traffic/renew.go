@@ -100,7 +100,7 @@ func (t *Service) renewAll(ctx context.Context, replica string, asks []traffic.A
 }
 
 // payers lists the agents whose money the asks may move, sorted: those of sessions that are settled
-// because they ended, because an hour began, or because the asks use them up.
+// because they ended, because an hour began, or because the asks use them up, and of those that buy more.
 func payers(asks []traffic.Ask, metered map[string]*ports.Metered, now time.Time) []string {
 	used := map[string]int64{}
 	for _, ask := range asks {
@@ -113,6 +113,7 @@ func payers(asks []traffic.Ask, metered map[string]*ports.Metered, now time.Time
 	for id, more := range used {
 		s, u := metered[id].Session, metered[id].Usage
 		if s.Type == session.Dynamic && (s.Status.Over() || u.Used()+more >= u.Limit ||
+			s.AutoTopUpDue(u.Used()+more, now) ||
 			u.UpdatedAt.Before(now.Truncate(time.Hour)) && s.ChargeDue(u.Used()) > 0) {
 			agents[s.AgentID] = true
 		}
@@ -169,6 +170,9 @@ func (b *batch) renew(ctx context.Context, ask traffic.Ask) (traffic.Grant, bool
 		ask.Want = lease.Granted - ask.Up - ask.Down
 		ask.Close = ask.Close || !known
 	}
+	if s, err = b.autoTopUp(ctx, m, lease, ask); err != nil {
+		return g, false, err
+	}
 	delta, lease, g := traffic.Renew(m.Usage, lease, ask, b.now)
 	low := m.Usage.ThresholdsReached(delta)
 	if s, err = b.record(ctx, b.tx, s, m.Usage, delta, lease, ask.Close, b.now); err != nil {
@@ -205,4 +209,22 @@ func (b *batch) renew(ctx context.Context, ask traffic.Ask) (traffic.Grant, bool
 		return g, true, b.life.Expire(ctx, b.tx, s, session.TrafficExhausted, b.now)
 	}
 	return g, false, nil
+}
+
+// autoTopUp adds the traffic that a session buys by itself if an ask makes that due. What is added may
+// be granted by the same ask, and keeps the session from its end.
+func (b *batch) autoTopUp(
+	ctx context.Context, m *ports.Metered, l traffic.Lease, ask traffic.Ask,
+) (session.Session, error) {
+	s := m.Session
+	if s.TopUps.Auto.Bytes == 0 {
+		return s, nil
+	}
+	delta, _, _ := traffic.Renew(m.Usage, l, ask, b.now)
+	if !s.AutoTopUpDue(m.Usage.Used()+delta.Up+delta.Down, b.now) {
+		return s, nil
+	}
+	s, err := b.sessions.AutoTopUp(ctx, b.tx, s, b.now)
+	m.Session, m.Usage.Limit = s, s.Bytes
+	return s, err
 }

@@ -92,6 +92,19 @@ func (p Product) ListPrice() domain.Money {
 // multiple of.
 func (p Product) Step() int64 { return max(p.StepBytes, session.TrafficStep) }
 
+// MayAdd returns INVALID_REQUEST, which names a field, for a number of bytes that cannot be bought at once.
+func (p Product) MayAdd(bytes int64, field string) error {
+	switch {
+	case bytes < p.MinBytes || bytes > p.MaxBytes:
+		return domain.InvalidField(field, "must be %s to %s GB for this product", domain.FormatDecimal(p.MinBytes, 9),
+			domain.FormatDecimal(p.MaxBytes, 9))
+	case bytes%p.Step() != 0:
+		return domain.InvalidField(field, "must be a multiple of %s GB: this product is sold in whole units of it",
+			domain.FormatDecimal(p.Step(), 9))
+	}
+	return nil
+}
+
 // StepOf returns the smallest traffic that is a multiple of every unit, and can be
 // asked for. A unit of 0 is no cap, and does not count.
 func StepOf(units ...int64) int64 {

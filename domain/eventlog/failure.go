@@ -4,7 +4,8 @@ import "slices"
 
 // faults are the types of events that are always failures: of the gateway, of reports
 // of agents, and of the service.
-var faults = []string{"refused", "failed", "http_error", "captcha", "timeout", "block", "rate_limit", RenewalFailed}
+var faults = []string{"refused", "failed", "http_error", "captcha", "timeout", "block", "rate_limit", RenewalFailed,
+	TopUpFailed}
 
 // IsFailure reports whether the event is something that did not work.
 func (e Event) IsFailure() bool {

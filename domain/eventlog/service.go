@@ -8,6 +8,8 @@ const (
 	Rotated       = "rotated"
 	Renewed       = "renewed"
 	RenewalFailed = "renewal_failed"
+	ToppedUp      = "topped_up" // traffic was added
+	TopUpFailed   = "top_up_failed"
 	ExitLost      = "exit_lost" // the exit of a worker is gone
 	Replaced      = "replaced"  // the provider exchanged an address
 	Revealed      = "revealed"  // a link showed the proxy's credentials

@@ -31,6 +31,7 @@ type CreateRequest struct {
 	MaxCost          *domain.Money    // nil means no limit
 	Labels           Labels
 	AllowedIPs       []string // CIDR or addresses
+	AutoTopUp        *AutoTopUp
 	// ProductDefaults gives a static session the product's shortest duration and
 	// first country where Days and the country are missing. Without it they are
 	// required.
@@ -79,6 +80,7 @@ type Spec struct {
 	Labels    Labels
 
 	AllowedIPs []netip.Prefix
+	AutoTopUp  AutoTopUp
 
 	// AnyCountry selects the first country of the product where Location has none; without it a
 	// static session needs one, if the product lists countries.
@@ -178,7 +180,8 @@ func (r CreateRequest) Check() (Spec, error) {
 	if s.AllowedIPs, err = ParseAllowedIPs(r.AllowedIPs); err != nil {
 		c.take(err)
 	}
-	if s.Existing && (s.Labels != nil || s.AllowedIPs != nil) {
+	r.checkAutoTopUp(&c, &s)
+	if s.Existing && (s.Labels != nil || s.AllowedIPs != nil || r.AutoTopUp != nil) {
 		c.add("provisioning_mode", "existing takes no settings; change those of a live session with PATCH")
 	}
 	r.checkRotation(&c, &s)
@@ -195,6 +198,17 @@ func (r CreateRequest) Check() (Spec, error) {
 		c.add("city", "must be 1 to %d of A-Z, a-z, 0-9, _ and -", MaxLabel)
 	}
 	return s, c.err()
+}
+
+func (r CreateRequest) checkAutoTopUp(c *checker, s *Spec) {
+	switch {
+	case r.AutoTopUp == nil:
+	case s.Type == Static:
+		c.add("auto_top_up", "a static session is not billed by traffic; leave it out")
+	default:
+		s.AutoTopUp = *r.AutoTopUp
+		s.AutoTopUp.check(c)
+	}
 }
 
 func (r CreateRequest) checkRotation(c *checker, s *Spec) {

@@ -182,6 +182,6 @@ func (s Session) ChargeDue(used int64) domain.Money {
 	if s.Type != Dynamic {
 		return 0
 	}
-	due := billing.TrafficCharge(min(used, s.Bytes), s.Price) - s.Money.Charged.Total()
+	due := s.TrafficCost(used) - s.Money.Charged.Total()
 	return max(min(due, s.Money.Held.Total()), 0)
 }

@@ -125,11 +125,11 @@ type Session struct {
 	Status    Status
 	Reason    Reason
 	ProductNo string
-	Provider  string // who sold it; the name of a ports.Provider
-	Quantity  int    // IPs; 1 for a dynamic session
-	Days      int    // static: duration in days
-	Bytes     int64  // dynamic: the traffic bought, in bytes
-	Price     domain.Money
+	Provider  string       // who sold it; the name of a ports.Provider
+	Quantity  int          // IPs; 1 for a dynamic session
+	Days      int          // static: duration in days
+	Bytes     int64        // dynamic: all traffic bought, in bytes
+	Price     domain.Money // dynamic: of the traffic that it was created with
 	Protocol  Protocol
 	Location  Location
 	Rotation  Rotation
@@ -137,6 +137,7 @@ type Session struct {
 	Money     Money
 	Failure   Failure
 	Labels    Labels
+	TopUps    TopUps // dynamic
 
 	AllowedIPs []netip.Prefix // where clients may connect from; nil is anywhere
 	PasswordNo int            // how often the password was replaced

@@ -16,7 +16,9 @@ const (
 	SessionFailed        Type = "session.failed"
 	SessionRotated       Type = "session.rotated"
 	SessionTrafficLow    Type = "session.traffic_low" // at 80 and at 95 percent
-	SessionExpiring      Type = "session.expiring"    // 24 hours before
+	SessionToppedUp      Type = "session.topped_up"
+	SessionTopUpFailed   Type = "session.top_up_failed"
+	SessionExpiring      Type = "session.expiring" // 24 hours before
 	SessionExpired       Type = "session.expired"
 	SessionTerminated    Type = "session.terminated"
 	SessionHealthChanged Type = "session.health_changed"
@@ -35,7 +37,8 @@ const (
 
 // Types lists every type.
 var Types = []Type{
-	SessionActive, SessionFailed, SessionRotated, SessionTrafficLow, SessionExpiring, SessionExpired, SessionTerminated,
+	SessionActive, SessionFailed, SessionRotated, SessionTrafficLow, SessionToppedUp, SessionTopUpFailed, SessionExpiring,
+	SessionExpired, SessionTerminated,
 	SessionHealthChanged, RechargeConfirming, RechargePaid, RechargeExpired, RechargeFailed, BudgetThreshold, BalanceLow,
 	TrialExpiring, AccountSecretRotated, Test,
 }

@@ -45,7 +45,8 @@ var rules = map[string]string{
 	"no session used more than it bought": `SELECT id FROM sessions WHERE bytes > 0 AND up + down + leased > bytes`,
 	"what is leased the leases say": `SELECT s.id FROM sessions s LEFT JOIN (SELECT session_id, SUM(granted - up - down) n
 		FROM leases GROUP BY session_id) l ON l.session_id = s.id WHERE s.leased <> COALESCE(n, 0)`,
-	"traffic is charged to the floor once settled, never beyond": `SELECT id FROM sessions WHERE type = 'dynamic' AND activated_at > 0 AND (
+	"traffic is charged to the floor once settled, never beyond": `SELECT id FROM sessions WHERE type = 'dynamic' AND activated_at > 0
+		AND id NOT IN (SELECT session_id FROM session_topups WHERE run > 0) AND (
 		charged_trial + charged_own > (up + down) * price / 1000000000 OR
 		status NOT IN ('creating', 'active') AND leased = 0 AND held_trial + held_own = 0 AND charged_trial + charged_own <> (up + down) * price / 1000000000)`,
 	"a session that ended, reports no more and waits for no order holds nothing": `SELECT id FROM sessions s
@@ -55,7 +56,8 @@ var rules = map[string]string{
 		WHERE status IN ('terminated', 'expired', 'failed') AND held_trial + held_own > 0 AND settle_at = 0
 		AND NOT EXISTS (` + undecided + `)`,
 	"an active session with unbooked use is looked at again": `SELECT id FROM sessions WHERE status = 'active'
-		AND type = 'dynamic' AND settle_at = 0 AND charged_trial + charged_own < (up + down) * price / 1000000000`,
+		AND type = 'dynamic' AND settle_at = 0
+		AND id NOT IN (SELECT session_id FROM session_topups WHERE run > 0) AND charged_trial + charged_own < (up + down) * price / 1000000000`,
 	"a session that ended says when and why": `SELECT id FROM sessions WHERE (status IN ('terminated', 'expired', 'failed'))
 		<> (ended_at > 0 AND reason <> '')`,
 	"an active session has its exits": `SELECT id FROM sessions WHERE status = 'active'

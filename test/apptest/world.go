@@ -69,6 +69,7 @@ type World struct {
 	Webhooks  *webhooks.Service
 	Receiver  *WebhookReceiver
 
+	limit   int // live sessions an agent
 	exits   embedded.Config
 	unbound sync.Map // addresses that cannot be bound any more
 }
@@ -134,7 +135,7 @@ func Start(t testing.TB, s Options) (*World, func()) {
 
 // Wire creates all use cases anew, as a restart of the program does.
 func (w *World) Wire(s Options, clock ports.Clock, ids ports.IDs) {
-	w.IDs = ids
+	w.IDs, w.limit = ids, s.SessionLimit
 	if s.TrialBalance == 0 {
 		s.TrialBalance = 10 * domain.Dollar
 	}
@@ -182,6 +183,21 @@ func (w *World) Connect(limit int, clock ports.Clock, calls procurementapp.Count
 func (w *World) Reconnect(c *catalogapp.Catalog) {
 	w.Catalog = c
 	w.Connect(0, w.Clock, nil, slog.New(slog.DiscardHandler))
+}
+
+// Reprice changes the price of a GB of a product of the embedded provider, as a new configuration does.
+func (w *World) Reprice(product string, price domain.Money) {
+	w.T.Helper()
+	sold := w.Embedded.Products()
+	for i := range sold {
+		if sold[i].No == product {
+			sold[i].Price = price
+		}
+	}
+	c, err := catalogapp.New([]ports.Provider{w.Embedded, w.Seller}, append(sold, w.Seller.Products()...), country.Name)
+	OK(w.T, err)
+	w.Catalog = c
+	w.Connect(w.limit, w.Clock, nil, slog.New(slog.DiscardHandler))
 }
 
 // SellerProducts returns the products of the seller: those of package fake and one that is

@@ -1,0 +1,176 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"html/template"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/adapters/httpapi/strictjson"
+	"agentproxy/app/ledger"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
+	"agentproxy/ports"
+)
+
+type statementInput struct {
+	Paging
+	Month string `path:"month" doc:"YYYY-MM, a UTC month."`
+}
+
+type statementReply struct {
+	Month          string               `json:"month" doc:"YYYY-MM, of UTC."`
+	From           stamp                `json:"from"`
+	To             stamp                `json:"to" doc:"Exclusive."`
+	Currency       string               `json:"currency" enum:"USD"`
+	OpeningBalance money                `json:"opening_balance" doc:"When the month began."`
+	ClosingBalance money                `json:"closing_balance" doc:"opening_balance and all of by_type; of the current month so far."`
+	ByType         amounts              `json:"by_type" doc:"The signed changes of the balance, by type of transaction."`
+	Items          []statementItemReply `json:"items" doc:"By session, the newest first."`
+	Pagination     paginationReply      `json:"pagination"`
+}
+
+// amounts are those of each type of entry.
+type amounts map[billing.Type]domain.Money
+
+// AppendJSON appends the value, with every type in its order.
+func (a amounts) AppendJSON(b []byte) []byte {
+	b = append(b, '{')
+	for i, t := range billing.Types {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(strictjson.AppendString(b, string(t)), ':')
+		b = money(a[t]).AppendJSON(b)
+	}
+	return append(b, '}')
+}
+
+// MarshalJSON writes the object.
+func (a amounts) MarshalJSON() ([]byte, error) { return a.AppendJSON(nil), nil }
+
+// Schema describes the type in the document.
+func (amounts) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: &huma.Schema{Type: huma.TypeNumber}}
+}
+
+type statementItemReply struct {
+	SessionID string `json:"session_id"`
+	Type      string `json:"type" enum:"dynamic,static"`
+	ProductNo string `json:"product_no"`
+	Held      money  `json:"held" doc:"Of this month, as the rest."`
+	Charged   money  `json:"charged"`
+	Released  money  `json:"released" doc:"Held and not used."`
+	Refunded  money  `json:"refunded"`
+	Amount    money  `json:"amount" doc:"The signed change of the balance."`
+}
+
+func (s *Server) declareStatements() {
+	op(s, operation{
+		ID:      "get-statement",
+		Method:  http.MethodGet,
+		Path:    "/billing/statements/{month}",
+		Tag:     "billing",
+		Summary: "What a month did to the balance",
+		Doc:     "With Accept: text/html a page to print. " + csvDoc,
+		Scope:   account.BillingRead,
+		CSV:     true,
+		OK:      []reply{{Status: ok, Doc: "The statement.", Data: exampleStatement}},
+	}, func(ctx context.Context, in *statementInput) (int, statementReply, error) {
+		page, err := in.page(ctx)
+		if err != nil {
+			return 0, statementReply{}, err
+		}
+		st, err := s.Wallet.Statement(ctx, caller(ctx), in.Month, page)
+		if err != nil {
+			return 0, statementReply{}, err
+		}
+		return ok, toStatement(st), nil
+	})
+}
+
+func toStatement(s ledger.Statement) statementReply {
+	items, pagination := toItems(s.Items, func(i ports.StatementItem) statementItemReply {
+		return statementItemReply{i.SessionID, string(i.Type), i.ProductNo, money(i.Held), money(i.Charged),
+			money(i.Released), money(i.Refunded), money(i.Amount)}
+	})
+	return statementReply{Month: s.From.Format("2006-01"), From: stamp(s.From), To: stamp(s.To), Currency: domain.Currency,
+		OpeningBalance: money(s.Opening), ClosingBalance: money(s.Closing),
+		ByType: s.ByType,
+		Items:  items, Pagination: pagination}
+}
+
+// printed is an answer that has a page to print, too.
+type printed interface {
+	print(next string) ([]byte, error)
+	pages() paginationReply
+}
+
+func (r statementReply) pages() paginationReply { return r.Pagination }
+
+// print writes the page; next is the address of the one that follows, empty after the last.
+func (r statementReply) print(next string) ([]byte, error) {
+	show := func(m money) string { return domain.Money(m).String() }
+	type row struct{ Name, Amount string }
+	t := r.ByType
+	data := map[string]any{"S": r, "Next": next, "Opening": show(r.OpeningBalance), "Closing": show(r.ClosingBalance),
+		"Types": []row{
+			{"Trial credit", show(money(t[billing.TrialGrant]))},
+			{"Recharges", show(money(t[billing.Recharge]))},
+			{"Holds", show(money(t[billing.HoldEntry]))},
+			{"Releases", show(money(t[billing.Release]))},
+			{"Refunds", show(money(t[billing.RefundEntry]))},
+			{"Trial credit expired", show(money(t[billing.TrialExpiry]))},
+			{"Corrections", show(money(t[billing.Adjustment]))},
+		},
+		"Show": show}
+	var b bytes.Buffer
+	err := statementPage.Execute(&b, data)
+	return b.Bytes(), err
+}
+
+var statementPage = template.Must(template.New("statement").Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Statement {{.S.Month}}</title></head><body>
+<h1>Statement {{.S.Month}}</h1>
+<p>Amounts in {{.S.Currency}}. The month is that of UTC.</p>
+<table><tr><th align="left">Opening balance</th><td align="right">{{.Opening}}</td></tr>
+{{range .Types}}<tr><td>{{.Name}}</td><td align="right">{{.Amount}}</td></tr>
+{{end}}<tr><th align="left">Closing balance</th><td align="right">{{.Closing}}</td></tr></table>
+<h2>Sessions</h2>
+<table><tr><th align="left">Session</th><th align="left">Product</th><th>Held</th><th>Charged</th><th>Released</th>` +
+	`<th>Refunded</th></tr>
+{{$show := .Show}}{{range .S.Items}}<tr><td>{{.SessionID}}</td><td>{{.ProductNo}}</td>` +
+	`<td align="right">{{call $show .Held}}</td><td align="right">{{call $show .Charged}}</td>` +
+	`<td align="right">{{call $show .Released}}</td><td align="right">{{call $show .Refunded}}</td></tr>
+{{else}}<tr><td colspan="6">None.</td></tr>
+{{end}}</table>
+{{with .Next}}<p><a href="{{.}}">More sessions</a></p>
+{{end}}</body></html>
+`))
+
+// showPage writes the page to print of an answer.
+func (s *Server) showPage(c *call, status int, p printed) {
+	next := ""
+	if cursor := p.pages().NextCursor; cursor != "" {
+		query := c.gin.Request.URL.Query()
+		query.Del("page")
+		query.Set("cursor", string(cursor))
+		next = "?" + query.Encode()
+	}
+	page, err := p.print(next)
+	if err != nil {
+		s.refuse(c, err)
+		return
+	}
+	w := c.gin.Writer
+	h := w.Header()
+	h["Content-Type"] = []string{htmlType + "; charset=utf-8"}
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	w.WriteHeader(status)
+	_, _ = w.Write(page) // an error means that the client is gone
+}

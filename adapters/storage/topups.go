@@ -1,0 +1,68 @@
+package storage
+
+import (
+	"encoding/json"
+
+	"agentproxy/domain"
+	"agentproxy/domain/session"
+)
+
+// topUpsText is how the additions to a session are stored. Most sessions have none.
+type topUpsText struct {
+	Runs      []runText  `json:"runs,omitempty"`
+	No        int        `json:"no,omitempty"`
+	Day       int64      `json:"day,omitempty"`
+	Held      int64      `json:"held,omitempty"`
+	Auto      *autoTopUp `json:"auto,omitempty"`
+	AutoDay   int64      `json:"auto_day,omitempty"`
+	AutoCount int        `json:"auto_count,omitempty"`
+	Failed    string     `json:"failed,omitempty"`
+	FailedAt  int64      `json:"failed_at,omitempty"`
+}
+
+type runText struct {
+	Bytes int64 `json:"bytes"`
+	Price int64 `json:"price"`
+}
+
+type autoTopUp struct {
+	Below  int   `json:"below"`
+	Bytes  int64 `json:"bytes"`
+	PerDay int   `json:"per_day"`
+}
+
+func joinTopUps(t session.TopUps) string {
+	if t.No == 0 && t.Auto == (session.AutoTopUp{}) {
+		return ""
+	}
+	text := topUpsText{No: t.No, Day: micros(t.Day), Held: int64(t.Held), AutoDay: micros(t.AutoDay),
+		AutoCount: t.AutoCount, Failed: t.Failed, FailedAt: micros(t.FailedAt)}
+	for _, r := range t.Runs {
+		text.Runs = append(text.Runs, runText{r.Bytes, int64(r.Price)})
+	}
+	if t.Auto != (session.AutoTopUp{}) {
+		text.Auto = &autoTopUp{t.Auto.BelowPercent, t.Auto.Bytes, t.Auto.MaxPerDay}
+	}
+	b, _ := json.Marshal(text) // of numbers and a code, which cannot fail
+	return string(b)
+}
+
+func splitTopUps(stored string) (t session.TopUps, err error) {
+	if stored == "" {
+		return t, nil
+	}
+	var text topUpsText
+	if err := json.Unmarshal([]byte(stored), &text); err != nil {
+		return t, err
+	}
+	t = session.TopUps{No: text.No, Day: fromMicros(text.Day), Held: domain.Money(text.Held),
+		AutoDay: fromMicros(text.AutoDay), AutoCount: text.AutoCount, Failed: text.Failed,
+		FailedAt: fromMicros(text.FailedAt)}
+	for _, r := range text.Runs {
+		t.Runs = append(t.Runs, session.Run{Bytes: r.Bytes, Price: domain.Money(r.Price)})
+	}
+	if text.Auto != nil {
+		t.Auto = session.AutoTopUp{BelowPercent: text.Auto.Below, Bytes: text.Auto.Bytes, MaxPerDay: text.Auto.PerDay}
+	}
+	return t, nil
+}

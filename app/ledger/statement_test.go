@@ -1,0 +1,102 @@
+package ledger_test
+
+import (
+	"testing"
+	"time"
+
+	"agentproxy/app/ledger"
+	"agentproxy/app/sessions"
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/ports"
+	"agentproxy/test/apptest"
+)
+
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	statements(t, w)
+}
+
+func TestStatementsOnPostgres(t *testing.T) {
+	t.Parallel()
+	statements(t, apptest.OpenPostgres(t))
+}
+
+// statements moves money in three months and compares each statement with the entries themselves.
+func statements(t *testing.T, w *apptest.World) {
+	month := func(n int) time.Time {
+		return time.Date(w.Clock.Now().Year(), w.Clock.Now().Month(), 1, 0, 0, 0, 0, time.UTC).AddDate(0, n, 0)
+	}
+	first, second, third := month(1), month(2), month(3)
+	w.Clock.Set(second.Add(-time.Microsecond)) // the last moment of the first month
+	agent, other := w.Register(), w.Register()
+	_, err := w.Wallet.Adjust(t.Context(), agent, 50*domain.Dollar, "for the test")
+	apptest.OK(t, err)
+	_, err = w.Wallet.Adjust(t.Context(), other, 3*domain.Dollar, "for the test")
+	apptest.OK(t, err)
+	var ids []string
+	for range 3 {
+		ids = append([]string{w.BuySmall(agent).ID}, ids...)
+	}
+	w.UseBytes(ids[2], "a", 10_000_001)
+	w.Clock.Set(second)
+	w.UseBytes(ids[2], "b", 20_000_000)
+	w.Buy(agent, apptest.Static)
+	_, err = w.Sessions.Terminate(t.Context(), agent, ids[2])
+	apptest.OK(t, err)
+	w.Clock.Set(third)
+	_, err = w.Sessions.Terminate(t.Context(), agent, ids[0])
+	apptest.OK(t, err)
+	_, err = w.Sessions.TopUp(t.Context(), sessions.TopUp{AgentID: agent, SessionID: ids[1], Bytes: apptest.Gigabytes("0.1")})
+	apptest.OK(t, err)
+
+	read := func(of time.Time, page domain.Page) ledger.Statement {
+		s, err := w.Wallet.Statement(t.Context(), agent, of.Format("2006-01"), page)
+		apptest.OK(t, err)
+		return s
+	}
+	whole := domain.Page{Number: 1, Size: 100}
+	entries, err := w.Wallet.Transactions(t.Context(), agent, ports.LedgerFilter{}, whole)
+	apptest.OK(t, err)
+	closing := domain.Money(0)
+	for i, from := range []time.Time{first, second, third} {
+		s := read(from, whole)
+		apptest.Equal(t, "opening", s.Opening, closing)
+		byType, bySession, last := map[billing.Type]domain.Money{}, map[string]domain.Money{}, closing
+		for j := len(entries.Items) - 1; j >= 0; j-- {
+			if e := entries.Items[j]; !e.At.Before(s.From) && e.At.Before(s.To) {
+				byType[e.Type] += e.Amount()
+				last = e.BalanceAfter
+				if e.SessionID != "" {
+					bySession[e.SessionID] += e.Amount()
+				}
+			}
+		}
+		for typ, want := range byType {
+			apptest.Equal(t, string(typ), s.ByType[typ], want)
+		}
+		apptest.Equal(t, "closing", s.Closing, last)
+		apptest.Equal(t, "sessions", s.Items.Total, len(bySession))
+		for _, item := range s.Items.Items {
+			apptest.Equal(t, item.SessionID, item.Amount, bySession[item.SessionID])
+		}
+		if want := []int{3, 2, 2}[i]; len(s.Items.Items) != want {
+			t.Errorf("month %d has %d sessions, want %d", i, len(s.Items.Items), want)
+		}
+		closing = s.Closing
+	}
+	apptest.Equal(t, "the balance", closing, w.Balance(agent))
+
+	one := read(first, domain.Page{Number: 1, Size: 2})
+	w.Buy(agent, apptest.Static)
+	rest := read(first, domain.Page{Number: 1, Size: 2, After: one.Items.Next})
+	if len(one.Items.Items) != 2 || len(rest.Items.Items) != 1 || rest.Items.Next != 0 || rest.Items.Items[0].SessionID != ids[2] {
+		t.Errorf("pages: %+v, %+v", one.Items, rest.Items)
+	}
+	for _, text := range []string{"", "2026", "2026-13", "2026-1", "2026-01-01", "x", first.AddDate(0, -1, 0).Format("2006-01"),
+		third.AddDate(0, 1, 0).Format("2006-01"), "99999-01"} {
+		_, err := w.Wallet.Statement(t.Context(), agent, text, whole)
+		apptest.ErrorIs(t, err, domain.ErrInvalid)
+	}
+}
