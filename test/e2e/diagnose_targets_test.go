@@ -70,8 +70,13 @@ func cutting(t *testing.T, c tls.Certificate) string {
 				return
 			}
 			go func() {
-				_, _ = conn.Read(make([]byte, 1))
-				conn.Close()
+				defer conn.Close()
+				_, _ = conn.Read(make([]byte, 4096))
+				// What the client sends meanwhile is read: closing before would reset the connection.
+				raw := conn.(*tls.Conn).NetConn().(*net.TCPConn)
+				_ = raw.CloseWrite()
+				_ = raw.SetReadDeadline(time.Now().Add(10 * time.Second))
+				_, _ = io.Copy(io.Discard, raw)
 			}()
 		}
 	}()
