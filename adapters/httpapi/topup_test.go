@@ -17,7 +17,7 @@ func TestTopUpOverHTTP(t *testing.T) {
 	w.do("POST", path+"/traffic", `{"traffic_gb":0.3}`, a.as, header("Idempotency-Key", "k")).refused(409, "IDEMPOTENCY_CONFLICT")
 	w.do("POST", path+"/traffic", `{"traffic_gb":0.2,"max_cost":0.01}`, a.as).refused(409, "PRICE_MISMATCH")
 	w.do("POST", path+"/traffic", `{"traffic_gb":900}`, a.as).refused(402, "INSUFFICIENT_BALANCE")
-	for _, body := range []string{``, `{}`, `{"traffic_gb":null}`, `{"traffic_gb":"1"}`, `{"traffic_gb":-1}`, `{"traffic_gb":0.00001}`, `{"trafic_gb":1}`} {
+	for _, body := range []string{``, `{}`, `{"traffic_gb":null}`, `{"traffic_gb":"1"}`, `{"traffic_gb":-1}`, `{"traffic_gb":0.00001}`, `{"traffic-gb":1}`} {
 		w.do("POST", path+"/traffic", body, a.as).refused(400, "INVALID_REQUEST")
 	}
 

@@ -16,11 +16,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	proxies "agentproxy/domain/connect"
+	"agentproxy/test/campaign"
 )
 
 // certificate makes a key and its own certificate for names, valid until an end, and writes it to a file.
@@ -80,6 +82,79 @@ export const chromium = { launch: (o = {}) => real.launch({ ...o, executablePath
 export default chromium;`), 0o600))
 }
 
+// newerNode installs a Node.js whose fetch has a variable for proxies, in a campaign, and returns its folder.
+func newerNode(t *testing.T) string {
+	t.Helper()
+	if campaign.Rounds(0, 1) == 0 {
+		t.Skip("this Node.js has no variable for proxies; a campaign installs one that has")
+	}
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "node@24.9.0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return filepath.Join(dir, "node_modules", ".bin")
+}
+
+// headless is what a site of Python adds to each browser that Selenium starts: the browser of this host, without
+// a screen, which trusts the target's certificate and uses the proxy for a target on this host too.
+const headless = `from selenium import webdriver
+
+class Options(webdriver.ChromeOptions):
+    def __init__(self):
+        super().__init__()
+        self.binary_location = "/usr/bin/chromium"
+        for flag in ("--headless=new", "--no-sandbox", "--ignore-certificate-errors", "--proxy-bypass-list=<-loopback>"):
+            self.add_argument(flag)
+
+webdriver.ChromeOptions = Options
+`
+
+// TestSeleniumsSnippetConnects runs what the service answers for Selenium, with the target and the addresses of
+// the local proxies put in, and nothing else changed.
+func TestSeleniumsSnippetConnects(t *testing.T) {
+	t.Parallel()
+	const python = "/usr/bin/python3"
+	need(t, "Selenium", exec.Command(python, "-c", "import selenium").Run())
+	_, err := os.Stat("/usr/bin/chromedriver")
+	need(t, "chromedriver", err)
+	s := serve(t)
+	key, _ := s.register("selenium")
+	id := s.dynamic(key, "0.1")
+	target, env := secureSite(t)
+	exit := s.exitOf(s.proxyAt(key, id).String())
+	apart := s.workersApart(key, id, `{"count":2,"unique_exits":true}`)
+	site := t.TempDir()
+	succeeds(t, os.WriteFile(filepath.Join(site, "sitecustomize.py"), []byte(headless), 0o600))
+	run := func(query, address, local string) string {
+		var answer struct{ Snippet string }
+		s.must(200, "GET", "/sessions/"+id+"/connect?client=selenium"+query, key, "").into(t, &answer)
+		if !strings.Contains(answer.Snippet, address) {
+			t.Fatalf("the snippet has not %s:\n%s", address, answer.Snippet)
+		}
+		text := strings.NewReplacer("https://example.com", target, address, local).Replace(answer.Snippet)
+		path := filepath.Join(t.TempDir(), "a.py")
+		succeeds(t, os.WriteFile(path, []byte(text), 0o600))
+		cmd := exec.CommandContext(t.Context(), python, path)
+		cmd.Env = append(append(os.Environ(), env...), "PYTHONPATH="+site)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", query, err, out)
+		}
+		return string(out)
+	}
+	if out := run("", `"--proxy-server=http://127.0.0.1:8899"`, `"--proxy-server=http://`+s.forwards(key, id)+`"`); out !=
+		"reached from "+exit+"\n" {
+		t.Errorf("want the exit %s, it printed\n%s", exit, out)
+	}
+	first, second := s.forwards(key, id, "--worker", "w1"), s.forwards(key, id, "--worker", "w2")
+	out := run("&workers=2", `"--proxy-server=http://127.0.0.1:" + str(8900 + n)`,
+		`"--proxy-server=http://" + ["`+first+`", "`+second+`"][n]`)
+	if want := "w1 reached from " + apart[0] + "\nw2 reached from " + apart[1] + "\n"; out != want {
+		t.Errorf("it printed\n%swant\n%s", out, want)
+	}
+}
+
 // workersApart makes workers with an exit of their own each, and returns the exits.
 func (s *service) workersApart(key, id, body string) (exits []string) {
 	s.t.Helper()
@@ -129,14 +204,14 @@ func TestSnippetsConnect(t *testing.T) {
 	} {
 		t.Run(c.client, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
+			dir, env := t.TempDir(), env
 			switch {
 			case c.client == "fetch":
 				version, err := exec.Command("node", "--version").Output()
-				if err == nil && len(version) > 2 && string(version[:3]) < c.needs {
-					t.Skipf("Node.js %s has no variable for proxies", version)
-				}
 				need(t, "Node.js", err)
+				if string(version[:3]) < c.needs {
+					env = append(slices.Clone(env), "PATH="+newerNode(t)+":"+os.Getenv("PATH"))
+				}
 			case c.run[0] == python:
 				need(t, c.needs, exec.Command(python, "-c", "import "+c.needs).Run())
 			case c.run[0] == "node":
