@@ -171,7 +171,7 @@ func TestRemindersAreSentInBatches(t *testing.T) {
 	w.Exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
 		INSERT INTO sessions SELECT NULL, 'sess_' || i, ?1, i, 'static', 'sta_isp_1', 0, 'active', '', 'embedded', 1, 30, 0, 0, 'http', '', '',
 		'', 0, 0, 0, 0, '10.1.' || (i / 250) || '.' || (i % 250), 0, 0, 0, 0, 0, 0, '', '', 1, ?3 + CASE WHEN i <= 300 THEN 0 WHEN i <= ?4 THEN 1 ELSE 2 END, 0,
-		0, 0, 0, 0, 0, 0, '', '', 0, 0, 0 FROM n`, agent, first+second, w.Clock.Now().Add(time.Hour).UnixMicro(), first)
+		0, 0, 0, 0, 0, 0, '', '', 0, 0, '', 0 FROM n`, agent, first+second, w.Clock.Now().Add(time.Hour).UnixMicro(), first)
 	for range 5 {
 		apptest.OK(t, w.Webhooks.RemindSessions(t.Context()))
 	}

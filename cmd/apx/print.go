@@ -109,12 +109,15 @@ func clean(row []string) []string {
 	return row
 }
 
-// table prints rows: aligned under a header on a terminal, else with tabs and without one.
+// table prints rows: aligned under a header on a terminal, else with tabs and without one. Without a terminal
+// they are written at once: a reader that leaves after the first line, as head does, kills no writer.
 func table(w io.Writer, header []string, rows [][]string) {
 	if !isTerminal(w) {
+		var lines bytes.Buffer
 		for _, r := range rows {
-			fmt.Fprintln(w, strings.Join(clean(r), "\t"))
+			fmt.Fprintln(&lines, strings.Join(clean(r), "\t"))
 		}
+		_, _ = w.Write(lines.Bytes())
 		return
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
