@@ -17,6 +17,8 @@ type Ahead struct {
 	// Health are the sessions whose health it reads, Sessions those that it reads as a whole. A view
 	// reads the health of their workers too.
 	Health, Sessions []string
+	// Fold is the queue of telemetry whose cursor it reads, empty for none.
+	Fold string
 	// List is the page of its sessions that a view reads, nil for none.
 	List *SessionPage
 	// Path and Key are those of the Idempotency-Key that it looks for; Key is empty for none.

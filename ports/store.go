@@ -56,6 +56,7 @@ type Tx interface {
 	Keys() Keys
 	AuditTrail() AuditTrail
 	Overview() Overview
+	Folds() Folds
 }
 
 // ErrDuplicate reports that a row with the same unique reference exists.

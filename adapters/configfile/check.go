@@ -87,6 +87,11 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 			c.fault("AGENTPROXY_RATELIMIT_URL", "%v", err)
 		}
 	}
+	if s.TelemetryURL = Secret(config.TelemetryURL); s.TelemetryURL != "" {
+		if err := c.rules.TelemetryURL(config.TelemetryURL); err != nil {
+			c.fault("AGENTPROXY_TELEMETRY_URL", "%v", err)
+		}
+	}
 	c.mode(&s, config, api, gateway, providers)
 	s.DatabaseConns = c.atLeast("AGENTPROXY_DATABASE_MAX_CONNS", config.DatabaseConns, 4)
 	if s.DatabaseURL != "" && config.Secret == "" {

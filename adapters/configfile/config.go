@@ -45,6 +45,10 @@ type Config struct {
 	// Server of Redis or Valkey on which replicas share their rate limits: `redis://:password@host:6379/0`,
 	// `rediss://` with TLS or `unix:///path`. While it is away each replica limits alone.
 	RateLimitURL string `yaml:"-" env:"AGENTPROXY_RATELIMIT_URL" default:"PostgreSQL; with SQLite each process limits alone"`
+	// Servers of NATS with JetStream that keep reported telemetry until it is folded into the database:
+	// `nats://user:password@host:4222`, `tls://` for TLS, more of a cluster after commas (from three on each message
+	// has three copies). While they are away reports are answered 503. See docs/scaling.md.
+	TelemetryURL string `yaml:"-" env:"AGENTPROXY_TELEMETRY_URL" default:"none: reports are stored in the database at once"`
 	// Root secret that every other secret is derived from: at least 32 random characters, such as the output of
 	// `openssl rand -base64 32`. Required with PostgreSQL, and the same for every replica.
 	Secret string `yaml:"-" env:"AGENTPROXY_SECRET" default:"created and kept beside the SQLite file"`
@@ -159,6 +163,7 @@ type Settings struct {
 	DatabaseURL           Secret // of PostgreSQL; empty with SQLite
 	DatabaseConns         int
 	RateLimitURL          Secret // of Redis; empty: limits are shared through PostgreSQL, or not at all
+	TelemetryURL          Secret // of NATS; empty: reports are stored at once
 	RootSecret            Secret // empty if no variable sets it
 	PreviousSecrets       []Secret
 	RateLimit             int
@@ -204,6 +209,7 @@ type Rules struct {
 	Countries        []string // sorted
 	DatabaseURL      func(text string) error
 	RateLimitURL     func(text string) error
+	TelemetryURL     func(text string) error
 	RootSecret       func(text string) error
 	AccountKey       func(text string) error
 	TronAddress      func(text string) bool

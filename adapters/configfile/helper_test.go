@@ -10,6 +10,7 @@ import (
 
 	"agentproxy/adapters/chain"
 	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/nats"
 	"agentproxy/adapters/redis"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
@@ -61,6 +62,7 @@ func rules() configfile.Rules {
 		Countries:        country.Codes,
 		DatabaseURL:      func(text string) error { return storage.URL(text).Check() },
 		RateLimitURL:     redis.Check,
+		TelemetryURL:     nats.Check,
 		RootSecret: func(text string) error {
 			_, err := system.ParseRoot(text)
 			return err

@@ -40,6 +40,7 @@ type batch struct {
 	health   overlay[string, batchHealth]
 	sessions overlay[string, batchSession]
 	calls    overlay[callKey, batchCall]
+	folds    overlay[string, batchFold]
 
 	writes overlayWrites
 }
@@ -152,6 +153,7 @@ func (b *batch) end(keep bool) {
 	b.health.end(keep)
 	b.sessions.end(keep)
 	b.calls.end(keep)
+	b.folds.end(keep)
 	b.writes.end(keep)
 }
 

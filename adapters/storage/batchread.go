@@ -14,6 +14,8 @@ import (
 // by a statement before the one that reads them with what is beside them: only that one sees what
 // was committed during the wait.
 var (
+	lockFoldsAhead = `SELECT queue, stream, seq FROM telemetry_folds WHERE queue = ANY(?1::text[]) ORDER BY queue
+		FOR ` + rowLock
 	lockCallsAhead = `SELECT pg_advisory_xact_lock(hashtextextended(k, 0)) FROM unnest(?1::text[]) AS k`
 	callsAhead     = `SELECT agent_id, path, key, request, resource, status, created_at FROM idempotency_keys
 		JOIN unnest(?1::text[], ?2::text[], ?3::text[]) AS u(a, p, k) ON agent_id = u.a AND path = u.p AND key = u.k`
@@ -37,15 +39,19 @@ var (
 
 // named is what the units of a batch read, each once and in order.
 type named struct {
-	agents, payers, holding, sessions, health []string
-	calls                                     []callKey
+	agents, payers, holding, sessions, health, folds []string
+	calls                                            []callKey
 }
 
 func nameAll(list []*ports.Ahead) named {
 	agents, payers, holding := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	sessions, health, calls := map[string]bool{}, map[string]bool{}, map[callKey]bool{}
+	var folds []string
 	for _, a := range list {
 		agents[a.Agent] = true
+		if a.Fold != "" {
+			folds = append(folds, a.Fold)
+		}
 		if a.Money {
 			payers[a.Agent] = true
 		}
@@ -64,7 +70,7 @@ func nameAll(list []*ports.Ahead) named {
 	}
 	sorted := func(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
 	n := named{agents: sorted(agents), payers: sorted(payers), holding: sorted(holding), sessions: sorted(sessions),
-		health: sorted(health)}
+		health: sorted(health), folds: folds}
 	n.calls = slices.SortedFunc(maps.Keys(calls), func(a, b callKey) int { return strings.Compare(a.lock(), b.lock()) })
 	return n
 }
@@ -75,6 +81,7 @@ func (k callKey) lock() string { return callLock(k.agentID, k.path, k.key) }
 // readAhead reads and locks what the units of a list name, in one round trip.
 func (b *batch) readAhead(list []*ports.Ahead) error {
 	n := nameAll(list)
+	b.askFolds(n.folds)
 	b.askCalls(n.calls)
 	if len(n.payers) > 0 {
 		b.pipe.Ask("lock agents", lockAgentsAhead, []any{slices.Clone(n.payers)}, nil)
@@ -92,6 +99,21 @@ func (b *batch) readAhead(list []*ports.Ahead) error {
 		return err
 	})
 	return b.pipe.Send()
+}
+
+func (b *batch) askFolds(queues []string) {
+	if len(queues) == 0 {
+		return
+	}
+	b.pipe.Ask("lock folds", lockFoldsAhead, []any{queues}, func(row engine.Row) error {
+		var queue string
+		var f batchFold
+		var seq int64
+		err := row.Scan(&queue, &f.Stream, &seq)
+		f.Seq = uint64(seq)
+		b.folds.load(queue, f)
+		return err
+	})
 }
 
 func (b *batch) askCalls(calls []callKey) {

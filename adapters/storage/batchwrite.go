@@ -65,6 +65,12 @@ type callRow struct {
 	Status, CreatedAt  int64
 }
 
+// foldRow is a row of telemetry_folds.
+type foldRow struct {
+	Queue, Stream string
+	Seq           int64
+}
+
 // healthRow is a row of session_health.
 type healthRow struct {
 	Session int64
@@ -156,6 +162,10 @@ var (
 			c.day <= floor(extract(epoch FROM now()) / 86400)::bigint + 1), 0), u.n, u.last_at, u.body
 		FROM ` + chunkMany.from()
 
+	foldMany = newManyRows(new(foldRow))
+	putFolds = "UPDATE telemetry_folds f SET (stream, seq) = (u.stream, u.seq) FROM " + foldMany.from() +
+		" WHERE f.queue = u.queue"
+
 	callMany   = newManyRows(new(callRow))
 	putCalls   = callMany.insert("idempotency_keys") + putCallAgain
 	counterAll = newManyRows(new(counterRow))
@@ -183,6 +193,7 @@ func (b *batch) ask() {
 	askMany(b, "write sessions", putSessions, stateMany, puts)
 	askMany(b, "write health", putHealths, healthMany, healths)
 	b.askChunks(w.chunks)
+	askMany(b, "put folds", putFolds, foldMany, b.movedFolds())
 	askMany(b, "keep keys", putCalls, callMany, b.keptCalls())
 	askMany(b, "count", addTallies, counterAll, tallies(w.counters))
 	askMany(b, "add to hours", addHours, hourMany, hourRows(w.hours))
@@ -246,6 +257,19 @@ func (b *batch) askChunks(rows []chunkRow) {
 		behind[rows[i].Session] += rows[i].N
 		return append(columnValues(&rows[i]), behind[rows[i].Session])
 	}), nil)
+}
+
+// movedFolds returns the cursors that were put.
+func (b *batch) movedFolds() (rows []foldRow) {
+	if len(b.folds.base) == 0 {
+		return nil
+	}
+	for _, queue := range slices.Sorted(maps.Keys(b.folds.base)) {
+		if f := b.folds.base[queue]; f.dirty {
+			rows = append(rows, foldRow{queue, f.Stream, int64(f.Seq)})
+		}
+	}
+	return rows
 }
 
 // keptCalls returns the keys that were stored.

@@ -51,6 +51,7 @@ func (t *tx) ExitLog() ports.ExitLog                 { return exits{t} }
 func (t *tx) Keys() ports.Keys                       { return keys{t} }
 func (t *tx) AuditTrail() ports.AuditTrail           { return auditTrail{t} }
 func (t *tx) Overview() ports.Overview               { return overview{t} }
+func (t *tx) Folds() ports.Folds                     { return folds{t} }
 
 // errReadOnly refuses a write inside View before the database does.
 var errReadOnly = errors.New("a view cannot write")

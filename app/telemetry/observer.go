@@ -41,6 +41,10 @@ func NewObserver(store ports.Store, clock ports.Clock, ids ports.IDs) *Observer 
 // of is what observations are about: a session, or one of its workers.
 type of struct{ session, worker string }
 
+func (a of) compare(b of) int {
+	return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.worker, b.worker))
+}
+
 // observations are those of one session or worker. The feed keeps the last events only, so
 // that a busy session costs a bounded row each flush.
 type observations struct {
@@ -160,9 +164,7 @@ func (o *Observer) drain(now time.Time) []batch {
 // joined sorts batches by session, and makes one feed of those of a session and its workers: a fleet
 // does not write more of it than one identity does.
 func joined(batches []batch) []batch {
-	slices.SortFunc(batches, func(a, b batch) int {
-		return cmp.Or(cmp.Compare(a.id.session, b.id.session), cmp.Compare(a.id.worker, b.id.worker))
-	})
+	slices.SortFunc(batches, func(a, b batch) int { return a.id.compare(b.id) })
 	first := 0
 	for i := 1; i < len(batches); i++ {
 		if batches[i].id.session != batches[first].id.session {

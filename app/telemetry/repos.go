@@ -13,6 +13,7 @@ type repos interface {
 	Workers() ports.Workers
 	Counters() ports.Counters
 	Peers() ports.Peers
+	Folds() ports.Folds
 }
 
 func narrow(store ports.Store) ports.Unit[repos] {

@@ -25,12 +25,19 @@ type Service struct {
 	clock    ports.Clock
 	ids      ports.IDs
 	observer *Observer
+	queue    ports.TelemetryQueue // nil: reports are stored at once
 }
 
 // New returns the use cases. Reports are matched with what the gateway
 // of this process observed.
 func New(store ports.Store, clock ports.Clock, ids ports.IDs, observer *Observer) *Service {
 	return &Service{store: narrow(store), clock: clock, ids: ids, observer: observer}
+}
+
+// Through has reports go through a queue, and returns the service. Fold is what folds it.
+func (t *Service) Through(queue ports.TelemetryQueue) *Service {
+	t.queue = queue
+	return t
 }
 
 // ReportedEvent is one event as an agent sent it.
@@ -57,6 +64,9 @@ type EventResult struct {
 func (t *Service) Report(ctx context.Context, agentID string, e ReportedEvent) (Reported, error) {
 	if issues := e.Issues(t.clock.Now()); issues != nil {
 		return Reported{}, domain.InvalidFields(issues...)
+	}
+	if t.queue != nil {
+		return t.reportQueued(ctx, agentID, e)
 	}
 	out, err := t.take(ctx, agentID, []ReportedEvent{e})
 	if err != nil {
@@ -91,6 +101,9 @@ func (t *Service) Batch(ctx context.Context, agentID string, events []ReportedEv
 	}
 	if issues != nil {
 		return nil, domain.InvalidFields(issues...)
+	}
+	if t.queue != nil {
+		return t.batchQueued(ctx, agentID, events)
 	}
 	out, err := t.take(ctx, agentID, events)
 	return out.results, err

@@ -25,6 +25,20 @@ func sessionsOf(order []of) []string {
 func reportedOf(
 	ctx context.Context, tx repos, agentID string, order []of, events []ReportedEvent,
 ) (map[of]*reportedOn, error) {
+	found, err := readReported(ctx, tx, agentID, order)
+	if err != nil {
+		return nil, err
+	}
+	for _, on := range order {
+		if found[of{on.session, ""}] != nil && found[on] == nil {
+			return nil, unknownWorker(on, events)
+		}
+	}
+	return found, nil
+}
+
+// readReported reads what events are about. What is not there is not in the map.
+func readReported(ctx context.Context, tx repos, agentID string, order []of) (map[of]*reportedOn, error) {
 	names := map[string][]string{}
 	for _, on := range order {
 		if on.worker != "" {
@@ -52,9 +66,6 @@ func reportedOf(
 			read := r
 			read.State = s.State
 			found[of{on.session, s.Name}] = &reportedOn{HealthRead: read, id: s.ID}
-		}
-		if found[on] == nil {
-			return nil, unknownWorker(on, events)
 		}
 	}
 	return found, nil

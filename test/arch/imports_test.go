@@ -55,6 +55,7 @@ var imports = []rule{
 	{"adapters/httpapi/...", "domain/... ports app/... adapters/conns adapters/httpapi/..."},
 	{"adapters/mcp", "domain domain/connect domain/diagnose"},
 	{"adapters/mcp/rest", "domain/connect adapters/mcp"},
+	{"adapters/nats", "domain/... ports"},
 	{"adapters/queue", "domain/... ports"},
 	{"adapters/redis", "domain/... ports"},
 	{"adapters/storage/...", "domain/... ports adapters/storage/..."},

@@ -7,6 +7,7 @@ import (
 
 	"agentproxy/adapters/chain"
 	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/nats"
 	"agentproxy/adapters/redis"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
@@ -43,6 +44,7 @@ func (l Loader) load(running Providers) (configfile.Settings, error) {
 		Countries:        country.Codes,
 		DatabaseURL:      func(text string) error { return storage.URL(text).Check() },
 		RateLimitURL:     redis.Check,
+		TelemetryURL:     nats.Check,
 		RootSecret: func(text string) error {
 			_, err := system.ParseRoot(text)
 			return err

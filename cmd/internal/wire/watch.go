@@ -14,6 +14,7 @@ import (
 
 	"agentproxy/adapters/admin"
 	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/nats"
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/upstream/country"
@@ -32,9 +33,9 @@ import (
 )
 
 // checks returns what must hold for this replica to receive requests.
-func checks(st *storage.Store, q *queue.Queue) []admin.Check {
+func checks(st *storage.Store, q *queue.Queue, telemetry *nats.Queue) []admin.Check {
 	started := time.Now()
-	return []admin.Check{
+	return append(telemetryCheck(telemetry), []admin.Check{
 		{Name: "database", Run: st.Ping, Note: func() string { return freeSpace(st) }},
 		{Name: "writes", Run: st.ProbeWrite},
 		{Name: "migrations", Run: func(ctx context.Context) error {
@@ -54,7 +55,7 @@ func checks(st *storage.Store, q *queue.Queue) []admin.Check {
 			}
 			return nil
 		}},
-	}
+	}...)
 }
 
 // freeSpace returns how much space the database has left, as a text; "" if that is not known.

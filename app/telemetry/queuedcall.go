@@ -1,0 +1,75 @@
+package telemetry
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"agentproxy/domain/health"
+)
+
+// callVersion is that of queuedCall. A program folds the calls of its own version and of older ones.
+const callVersion = 1
+
+// queuedCall is what the queue keeps of a call: its accepted events, in order. Times are
+// microseconds since 1970.
+type queuedCall struct {
+	Version int           `json:"v"`
+	Agent   string        `json:"agent"`
+	At      int64         `json:"at"` // of receipt
+	Events  []queuedEvent `json:"events"`
+}
+
+type queuedEvent struct {
+	Session    string       `json:"session"`
+	Worker     string       `json:"worker,omitempty"`
+	ID         string       `json:"id"`
+	Type       string       `json:"type"`
+	Status     *int         `json:"status,omitempty"`
+	Latency    *int         `json:"latency,omitempty"`
+	Host       string       `json:"host,omitempty"`
+	Message    string       `json:"message,omitempty"`
+	OccurredAt int64        `json:"occurred_at,omitempty"`
+	Claim      *queuedClaim `json:"claim,omitempty"`
+}
+
+// queuedClaim is the observation of the gateway that a report matched.
+type queuedClaim struct {
+	Type   string `json:"type"`
+	Status int    `json:"status,omitempty"`
+	Host   string `json:"host"`
+	At     int64  `json:"at"`
+}
+
+func (c queuedCall) encode() ([]byte, error) {
+	body, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode a call: %w", err)
+	}
+	return body, nil
+}
+
+// decodeCall reads what encode wrote.
+func decodeCall(body []byte) (c queuedCall, err error) {
+	if err := json.Unmarshal(body, &c); err != nil {
+		return c, fmt.Errorf("decode a call: %w", err)
+	}
+	if c.Version < 1 || c.Version > callVersion {
+		return c, fmt.Errorf("decode a call: version %d; this program knows 1 to %d", c.Version, callVersion)
+	}
+	return c, nil
+}
+
+func (e queuedEvent) report() health.Report {
+	r := health.Report{Type: e.Type, StatusCode: e.Status, LatencyMS: e.Latency, TargetHost: e.Host,
+		ErrorMessage: e.Message}
+	if e.OccurredAt != 0 {
+		at := time.UnixMicro(e.OccurredAt).UTC()
+		r.OccurredAt = &at
+	}
+	return r
+}
+
+func (c queuedClaim) event() health.Event {
+	return health.Event{Type: health.Type(c.Type), StatusCode: c.Status, Host: c.Host, At: time.UnixMicro(c.At).UTC()}
+}
