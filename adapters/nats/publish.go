@@ -75,13 +75,16 @@ func (q *Queue) attempt(ctx context.Context, m *nats.Msg, id string) (uint64, er
 	return ack.Sequence, nil
 }
 
-// storeFailed is the code of the server's refusal to store a message.
-const storeFailed jetstream.ErrorCode = 10077
+// The codes of the server's refusals to store a message: its stream is full, or the server.
+const (
+	storeFailed jetstream.ErrorCode = 10077
+	noResources jetstream.ErrorCode = 10023
+)
 
 // isFull reports whether the server has no room for a message, in its queue or at all.
 func isFull(err error) bool {
 	var refusal *jetstream.APIError
-	return errors.As(err, &refusal) && (refusal.ErrorCode == storeFailed || refusal.Code == 503 && refusal.ErrorCode == 10023)
+	return errors.As(err, &refusal) && (refusal.ErrorCode == storeFailed || refusal.ErrorCode == noResources)
 }
 
 // stream returns a queue's stream, which it makes if there is none. One that is there is left as it
@@ -107,8 +110,8 @@ func (q *Queue) park(ctx context.Context, i int, c ports.QueuedCall) error {
 	_, err := q.js.Stream(ctx, parkedStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		_, err = q.js.CreateStream(ctx, jetstream.StreamConfig{Name: parkedStream, Subjects: []string{parkedSubject},
-			Description: "telemetry that agentproxy could not fold", Discard: jetstream.DiscardOld, MaxBytes: parkedBytes,
-			MaxAge: parkedAge, Storage: jetstream.FileStorage, Duplicates: sameWithin, Replicas: q.copies()})
+			Description: "telemetry that agentproxy could not fold", Discard: jetstream.DiscardOld,
+			MaxBytes: parkedBytes, MaxAge: parkedAge, Storage: jetstream.FileStorage, Duplicates: sameWithin, Replicas: q.copies()})
 	}
 	if err == nil {
 		m := &nats.Msg{Subject: parkedSubject, Data: c.Body}

@@ -75,14 +75,14 @@ var _ ports.TelemetryQueue = (*Queue)(nil)
 
 // ErrURL is returned for a text that names no server. It does not repeat the text, in which there may
 // be a password.
-var ErrURL = errors.New("must be nats://[user:password@]host[:port], or tls:// for TLS, and may name more servers after " +
-	"commas")
+var ErrURL = errors.New("must be nats://[user:password@]host[:port], or tls:// for TLS, and may name more servers " +
+	"after commas")
 
 // Check returns ErrURL unless New accepts a URL.
 func Check(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(part))
-		if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" || u.Path != "" || u.RawQuery != "" {
+		if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" || u.Path+u.RawQuery != "" {
 			return ErrURL
 		}
 	}
@@ -131,7 +131,9 @@ func (q *Queue) connect() error {
 			}
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) { q.log.Info("the telemetry queue is back") }),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { q.log.Warn("telemetry queue", "err", err) }))
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			q.log.Warn("telemetry queue", "err", err)
+		}))
 	if err != nil {
 		return fmt.Errorf("connect: %w", withoutURL(err))
 	}

@@ -37,7 +37,7 @@ func Store(t *testing.T, open func(t *testing.T) ports.Store) {
 		{"recharges", rechargeClaims}, {"transfers", transferClaims}, {"outbox", outboxClaims}, {"webhooks", webhookClaims}, {"devchain", devchainClaims},
 		{"orders", orderClaims}, {"order races", orderRaceClaims}, {"order lists", orderListClaims}, {"order turns", orderTurnClaims}, {"claims", claimClaims},
 		{"policies", policyClaims}, {"workers", workerClaims}, {"exit log", exitLogClaims},
-		{"audit trail", auditClaims},
+		{"audit trail", auditClaims}, {"folds", foldClaims},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			t.Parallel()
