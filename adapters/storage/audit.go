@@ -141,6 +141,10 @@ func (s *Store) Verify(ctx context.Context) (faults []ports.Fault, entries int, 
 				return err
 			}
 			add(more)
+			if more, err = findChanged(ctx, conn, from, to); err != nil {
+				return err
+			}
+			add(more)
 			from = to
 		}
 		for _, c := range s.checks() {

@@ -148,7 +148,8 @@ func unguarded(t *testing.T, first *storage.Store, open func(testing.TB) *storag
 		return openBooks(t, func(testing.TB) *storage.Store {
 			return run(first, `TRUNCATE agents, api_keys, trial_grants, wallets, ledger_entries, usage_hours, sessions, leases, changes,
 				idempotency_keys, recharge_addresses, recharge_orders, recharge_transfers, webhook_states,
-				upstream_orders, counters, static_addresses, audit_actions, session_topups CASCADE`)
+				upstream_orders, counters, static_addresses, audit_actions, session_topups,
+				ledger_proofs CASCADE`)
 		})
 	}
 }
@@ -249,6 +250,8 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		"UPDATE recharge_orders SET paid_at = 1":                                                               "a paid order has the time of its payment",
 		"UPDATE upstream_orders SET cost = 1 WHERE id = 'ord_0'":                                               "an order that was not sent has no cost",
 		"SELECT 1": "the ledger cannot be changed",
+		`INSERT INTO ledger_proofs (agent_id, entries, trial, own, held_trial, held_own, charged, refunded, recharged, digest)
+			VALUES ('agt_2', 1, 0, 5000000, 0, 0, 0, 0, 0, 'another')`: "no entry that was proved has changed",
 	} {
 		t.Run(breaking, func(t *testing.T) {
 			st := books(t)

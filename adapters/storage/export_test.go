@@ -35,14 +35,16 @@ func (s *Store) Reader(ctx context.Context, fn func(*sql.Conn) error) error {
 var SessionColumns = sessionColumns
 
 // SetProofRanges sets how many entries and agents a range of agents has.
-func SetProofRanges(entries int64, agents int) { rangeEntries, rangeAgents = entries, agents }
+func SetProofRanges(entries int64, agents int) {
+	rangeEntries, rangeAgents, newEntries = entries, agents, entries
+}
 
 // Rules are the names of the rules that Verify checks.
 func (s *Store) Rules() (names []string) {
 	for _, r := range s.checks() {
 		names = append(names, r.name)
 	}
-	return names
+	return append(names, provedStay)
 }
 
 // Statements returns the statements that fn runs in a unit, which is rolled back.
