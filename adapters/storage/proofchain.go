@@ -107,13 +107,17 @@ func (c *chain) judge(e *entryRow) (f ports.Fault) {
 func (c *chain) compare(w proofRow) (f ports.Fault) {
 	sums := c.proofRow
 	sums.Digest = w.Digest
-	if sums == w {
+	switch {
+	case sums == w:
 		return f
+	case c.Entries != w.Entries:
+		return ports.Fault{Rule: "no entry is missing", Where: w.AgentID,
+			Detail: fmt.Sprintf("wallet %d; entries %d", w.Entries, c.Entries)}
 	}
 	return ports.Fault{Rule: "every wallet equals its entries", Where: w.AgentID,
-		Detail: fmt.Sprintf("wallet of %d entries %d, %d, %d, %d, charged %d, refunded %d, recharged %d; entries %d: %d, "+
-			"%d, %d, %d, charged %d, refunded %d, recharged %d", w.Entries, w.Trial, w.Own, w.HeldTrial, w.HeldOwn, w.Charged,
-			w.Refunded, w.Recharged, c.Entries, c.Trial, c.Own, c.HeldTrial, c.HeldOwn, c.Charged, c.Refunded, c.Recharged)}
+		Detail: fmt.Sprintf("wallet %d, %d, %d, %d, charged %d, refunded %d, recharged %d; entries %d, %d, %d, %d, "+
+			"charged %d, refunded %d, recharged %d", w.Trial, w.Own, w.HeldTrial, w.HeldOwn, w.Charged, w.Refunded, w.Recharged,
+			c.Trial, c.Own, c.HeldTrial, c.HeldOwn, c.Charged, c.Refunded, c.Recharged)}
 }
 
 // findChanged reads the proved entries of a range of agents again, and returns the agents of which one

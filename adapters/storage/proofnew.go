@@ -117,7 +117,8 @@ func proveAgent(ctx context.Context, conn engine.Conn, d dueProof, limit int64) 
 			}
 			return err
 		})
-	if all := c.Entries-d.proved.Entries < limit; err == nil && fault.Rule == "" && all {
+	all := c.Entries >= d.wallet.Entries || c.Entries-d.proved.Entries < limit
+	if err == nil && fault.Rule == "" && all {
 		fault = c.compare(d.wallet)
 	}
 	return c.row(), fault, wrap("prove the entries of "+d.wallet.AgentID, err)
