@@ -155,3 +155,11 @@ func (p recordingPool) QueryRowContext(ctx context.Context, query string, args .
 
 // Slots is how many units may have a connection to PostgreSQL at the same time.
 func (s *Store) Slots() int { return s.postgres.Slots() }
+
+// CountRules are the names of the rules of what SumUp counts.
+func CountRules() (names []string) {
+	for _, r := range countRules {
+		names = append(names, r.name)
+	}
+	return names
+}

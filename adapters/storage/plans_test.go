@@ -95,6 +95,8 @@ func listsUseTheirIndexes(t *testing.T, st *storage.Store) {
 			t.Fatal(err)
 		}
 	}
+	sumUp(t, st)
+	execAll(t, st, "ANALYZE")
 	list := func(f ports.SessionFilter) func(context.Context, ports.Tx) error {
 		return func(ctx context.Context, tx ports.Tx) error {
 			_, err := tx.Sessions().List(ctx, "agt_1", f, domain.Page{Number: 1, Size: 20})
