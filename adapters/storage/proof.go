@@ -77,7 +77,7 @@ func (s *Store) Proof(ctx context.Context) (ports.Proof, error) {
 func (s *Store) ProveNext(ctx context.Context) (ports.Proof, error) {
 	return s.prove(ctx, func(conn engine.Conn, p *proofState) ([]proofRow, error) {
 		if p.StartedAt.IsZero() {
-			p.StartedAt = s.clock.Now()
+			p.StartedAt, p.New.Again = s.clock.Now(), false
 		}
 		return nil, s.proveNext(ctx, conn, p)
 	})
@@ -157,12 +157,16 @@ func (s *Store) proveNext(ctx context.Context, conn engine.Conn, p *proofState) 
 	return nil
 }
 
-// end ends a proof. What it read includes all that is proved by itself meanwhile.
+// end ends a proof. It may have read an agent before a new entry of that was found wrong: what was found
+// since it began stays known until the next one.
 func (p *proofState) end(now time.Time) {
 	ended := proofState{ProvedAt: now, ProvedEntries: p.Entries, ProvedFaults: p.Faults, ProvedRule: p.Rule,
 		SucceededAt: p.SucceededAt, Took: now.Sub(p.StartedAt), New: p.New}
 	if p.Faults == 0 {
-		ended.SucceededAt, ended.New.Faults, ended.New.Rule = now, 0, ""
+		ended.SucceededAt = now
+		if !p.New.Again {
+			ended.New.Faults, ended.New.Rule = 0, ""
+		}
 	}
 	*p = ended
 }

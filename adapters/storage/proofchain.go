@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"agentproxy/adapters/storage/engine"
@@ -30,7 +32,7 @@ var (
 	proofColumns = columnNames(new(proofRow))
 	putProof     = "INSERT INTO ledger_proofs (" + strings.Join(proofColumns, ", ") + ") VALUES (" +
 		placeholders(1, len(proofColumns)) + ") ON CONFLICT (agent_id) DO UPDATE SET (" +
-		strings.Join(proofColumns[1:], ", ") + ") = (excluded." + strings.Join(proofColumns[1:], ", excluded.") + ")"
+		strings.Join(proofColumns[1:], ", ") + ") = (excluded." + strings.Join(proofColumns[1:], ", excluded.") + ") WHERE excluded.entries > ledger_proofs.entries"
 
 	entrySelect = "SELECT " + strings.Join(entryColumns, ", ") + " FROM ledger_entries WHERE "
 )
@@ -160,7 +162,8 @@ func findChanged(ctx context.Context, conn engine.Conn, from, to string) (faults
 		}
 		return nil
 	})
-	for _, p := range proved {
+	for _, agent := range slices.Sorted(maps.Keys(proved)) {
+		p := proved[agent]
 		changed(p, fmt.Sprintf("there are not %d entries any more", p.Entries))
 	}
 	return faults, wrap("verify that "+provedStay, err)

@@ -17,8 +17,9 @@ type newProofState struct {
 	Mark   int64     `json:"mark"`   // the agents of the entries up to this seq are proved
 	Before int64     `json:"before"` // the last seq of the round before
 	At     time.Time `json:"at"`     // when a round last ended and nothing was wrong
-	Faults int       `json:"faults"` // until a complete proof finds none
+	Faults int       `json:"faults"` // until a complete proof that began later finds none
 	Rule   string    `json:"rule"`
+	Again  bool      `json:"again"` // whether one was found since the complete proof that runs began
 }
 
 // newEntries is how many entries a call of ProveNew looks at, and about how many it proves.
@@ -56,7 +57,7 @@ func proveNew(
 		}
 		if fault.Rule != "" {
 			wrong++
-			p.Faults, p.Rule = max(p.Faults, wrong), fault.Rule
+			p.Faults, p.Rule, p.Again = max(p.Faults, wrong), fault.Rule, true
 			continue
 		}
 		rows = append(rows, row)

@@ -162,3 +162,31 @@ func TestAProvedEntryThatChangesIsFound(t *testing.T) {
 		}
 	})
 }
+
+// A complete proof that is past an agent does not clear what is found in its new entries meanwhile.
+func TestAFaultThatACompleteProofPassedIsKept(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		st := openBooks(t, open)
+		if p, err := st.ProveNext(t.Context()); err != nil || p.StartedAt.IsZero() {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		addAgent(t, st, "agt_0", domain.Dollar)
+		balance := func(of int) {
+			on := triggersOff(t, st, true)
+			execAll(t, st, fmt.Sprintf("UPDATE ledger_entries SET balance_after = balance_after + %d WHERE agent_id = 'agt_0'", of))
+			execAll(t, st, on...)
+		}
+		balance(7)
+		if p, _ := provedNew(t, st); p.Faults != 1 {
+			t.Errorf("a wrong balance: %+v", p)
+		}
+		if p, _ := provedInParts(t, st); p.Faults != 1 || !p.SucceededAt.Equal(now) {
+			t.Errorf("after the proof that was past it: %+v", p)
+		}
+		balance(-7)
+		if p, _ := provedInParts(t, st); p.Faults != 0 {
+			t.Errorf("mended: %+v", p)
+		}
+	})
+}
