@@ -79,8 +79,8 @@ func (s *Store) scope() string {
 		schema = "" // a WITH clause of PostgreSQL does not see itself
 	}
 	with := "WITH "
-	for i, table := range []string{"wallets", "ledger_entries", "sessions", "usage_hours", "session_topups", "session_counts",
-		"agent_hours"} {
+	for i, table := range []string{"wallets", "ledger_entries", "sessions", "usage_hours", "session_topups",
+		"session_counts", "agent_hours"} {
 		if i > 0 {
 			with += ", "
 		}

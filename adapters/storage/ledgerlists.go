@@ -96,8 +96,8 @@ func (s *Store) hoursOf() string {
 }
 
 func (r ledger) Hours(ctx context.Context, agentID string, from, to time.Time) ([]ports.Hour, error) {
-	return r.hours(ctx, agentID, `SELECT h.hour, `+sumColumns+` FROM `+r.store.hoursOf()+` GROUP BY h.hour ORDER BY h.hour`,
-		agentID, micros(from), micros(to))
+	return r.hours(ctx, agentID, `SELECT h.hour, `+sumColumns+` FROM `+r.store.hoursOf()+` GROUP BY h.hour
+		ORDER BY h.hour`, agentID, micros(from), micros(to))
 }
 
 func (r ledger) SessionHours(

@@ -85,7 +85,9 @@ func (s *Store) ProveNext(ctx context.Context) (ports.Proof, error) {
 
 // prove takes one step on a snapshot and stores the state after it, with the rows of ledger_proofs that
 // the step returns.
-func (s *Store) prove(ctx context.Context, step func(engine.Conn, *proofState) ([]proofRow, error)) (ports.Proof, error) {
+func (s *Store) prove(
+	ctx context.Context, step func(engine.Conn, *proofState) ([]proofRow, error),
+) (ports.Proof, error) {
 	var p proofState
 	var before []byte
 	err := s.Read(ctx, func(_ context.Context, unit ports.Tx) (err error) {

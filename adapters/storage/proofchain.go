@@ -32,7 +32,8 @@ var (
 	proofColumns = columnNames(new(proofRow))
 	putProof     = "INSERT INTO ledger_proofs (" + strings.Join(proofColumns, ", ") + ") VALUES (" +
 		placeholders(1, len(proofColumns)) + ") ON CONFLICT (agent_id) DO UPDATE SET (" +
-		strings.Join(proofColumns[1:], ", ") + ") = (excluded." + strings.Join(proofColumns[1:], ", excluded.") + ") WHERE excluded.entries > ledger_proofs.entries"
+		strings.Join(proofColumns[1:], ", ") + ") = (excluded." + strings.Join(proofColumns[1:], ", excluded.") +
+		") WHERE excluded.entries > ledger_proofs.entries"
 
 	entrySelect = "SELECT " + strings.Join(entryColumns, ", ") + " FROM ledger_entries WHERE "
 )

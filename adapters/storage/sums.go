@@ -72,7 +72,8 @@ func countEnded(ctx context.Context, t *tx) (n int, err error) {
 	counts := map[countRow]int64{}
 	var seqs []int64
 	err = t.rows(ctx, "SELECT s.seq, s.agent_id, s.product_no, s.type, s.status FROM sessions s"+
-		t.store.by("sessions_uncounted")+" WHERE "+uncounted+" ORDER BY s.agent_id, s.seq LIMIT ?1"+t.skipLocked("s"), []any{countBatch}, func(row engine.Row) error {
+		t.store.by("sessions_uncounted")+" WHERE "+uncounted+" ORDER BY s.agent_id, s.seq LIMIT ?1"+
+		t.skipLocked("s"), []any{countBatch}, func(row engine.Row) error {
 		var seq int64
 		var k countRow
 		err := row.Scan(&seq, &k.AgentID, &k.ProductNo, &k.Type, &k.Status)
@@ -128,13 +129,14 @@ func countHours(ctx context.Context, t *tx, before time.Time) (n int, err error)
 	t.serialize("sum up")
 	var rows []hourRow
 	err = t.rows(ctx, `SELECT h.agent_id, h.hour, h.session_id, h.up, h.down, h.connections, h.charged, h.refunded,
-		h.recharged FROM usage_hours h`+t.store.by("usage_hours_uncounted")+` WHERE h.counted = 0 AND h.hour <= ?1 ORDER BY h.agent_id, h.hour LIMIT ?2`+
-		t.skipLocked("h"), []any{micros(before), countBatch}, func(row engine.Row) error {
-		var h hourRow
-		err := row.Scan(scanTargets(&h)...)
-		rows = append(rows, h)
-		return err
-	})
+		h.recharged FROM usage_hours h`+t.store.by("usage_hours_uncounted")+` WHERE h.counted = 0 AND h.hour <= ?1
+		ORDER BY h.agent_id, h.hour LIMIT ?2`+t.skipLocked("h"),
+		[]any{micros(before), countBatch}, func(row engine.Row) error {
+			var h hourRow
+			err := row.Scan(scanTargets(&h)...)
+			rows = append(rows, h)
+			return err
+		})
 	if err != nil || len(rows) == 0 {
 		return 0, wrap("list hours to count", err)
 	}
@@ -156,7 +158,8 @@ func countHours(ctx context.Context, t *tx, before time.Time) (n int, err error)
 			add(k, ports.Totals{}, 1)
 			last[h.SessionID] = h.Hour
 		}
-		err := t.later("count an hour", "UPDATE usage_hours SET counted = 1 WHERE agent_id = ?1 AND hour = ?2 AND session_id = ?3",
+		err := t.later("count an hour",
+			"UPDATE usage_hours SET counted = 1 WHERE agent_id = ?1 AND hour = ?2 AND session_id = ?3",
 			h.AgentID, h.Hour, h.SessionID)
 		if err != nil {
 			return 0, err
