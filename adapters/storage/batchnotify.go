@@ -44,11 +44,13 @@ var (
 	deliveryMany     = newManyRows(new(batchDelivery))
 	insertDeliveries = deliveryMany.insert("webhook_deliveries")
 	markMany         = newManyRows(new(batchMark))
-	putMarks         = markMany.insert("webhook_marks") + " ON CONFLICT (agent_id, what) DO UPDATE SET mark = excluded.mark"
+	putMarks         = markMany.insert("webhook_marks") +
+		" ON CONFLICT (agent_id, what) DO UPDATE SET mark = excluded.mark"
 
 	// endpointsAhead also reads how many deliveries of a webhook are pending, and what was notified of once.
-	endpointsAhead = "SELECT CASE WHEN a.webhook_url = '' THEN 0 ELSE (SELECT COUNT(*) FROM (SELECT 1 FROM webhook_deliveries d " +
-		"WHERE d.agent_id = a.id AND d.status = 'pending' LIMIT " + strconv.Itoa(webhook.MaxPending) + `) p) END,
+	endpointsAhead = `SELECT CASE WHEN a.webhook_url = '' THEN 0 ELSE (SELECT COUNT(*) FROM (SELECT 1
+			FROM webhook_deliveries d WHERE d.agent_id = a.id AND d.status = 'pending'
+			LIMIT ` + strconv.Itoa(webhook.MaxPending) + `) p) END,
 		CASE WHEN a.webhook_url = '' THEN '' ELSE COALESCE((SELECT string_agg(m.mark || ' ' || m.what, E'\n')
 			FROM webhook_marks m WHERE m.agent_id = a.id), '') END,
 		a.id, ` + endpointColumns + endpointFrom + "WHERE a.id = " + agentsOf

@@ -25,8 +25,9 @@ var (
 	lockSessionsAhead = "SELECT 1 FROM sessions WHERE id = ANY(?1::text[]) ORDER BY id FOR " + rowLock
 	healthAhead       = `SELECT s.id, s.seq, s.agent_id, s.type, s.status, h.state
 		FROM sessions s LEFT JOIN session_health h ON h.session = s.seq WHERE s.id = ANY(?1::text[])`
-	sessionsAhead = "SELECT " + sessionSelect + ", " + usageColumns + ", s.settle_at FROM sessions s WHERE s.id = ANY(?1::text[])"
-	walletsAhead  = "SELECT " + strings.Join(columnNames(new(walletRow)), ", ") +
+	sessionsAhead = "SELECT " + sessionSelect + ", " + usageColumns +
+		", s.settle_at FROM sessions s WHERE s.id = ANY(?1::text[])"
+	walletsAhead = "SELECT " + strings.Join(columnNames(new(walletRow)), ", ") +
 		", entries FROM wallets WHERE agent_id = " + agentsOf
 	lockWalletsAhead = walletsAhead + " ORDER BY agent_id FOR " + rowLock
 	// answersAhead reads the sessions that known keys name, for the answers to calls that are repeated.
@@ -158,12 +159,13 @@ func (b *batch) loadRead(row engine.Row) error {
 }
 
 func (b *batch) askMoney(n named, wallets string) {
-	b.pipe.Ask("read agents", agentsAhead, []any{slices.Clone(n.payers), slices.Clone(n.owned)}, func(row engine.Row) error {
+	of := []any{slices.Clone(n.payers), slices.Clone(n.owned)}
+	b.pipe.Ask("read agents", agentsAhead, of, func(row engine.Row) error {
 		a, err := scanAgent(row)
 		b.agents[a.ID] = a
 		return err
 	})
-	b.pipe.Ask("read wallets", wallets, []any{slices.Clone(n.payers), slices.Clone(n.owned)}, func(row engine.Row) error {
+	b.pipe.Ask("read wallets", wallets, slices.Clone(of), func(row engine.Row) error {
 		var stored walletRow
 		var w batchWallet
 		err := row.Scan(scanTargets(&stored, &w.entries)...)

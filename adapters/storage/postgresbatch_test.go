@@ -85,48 +85,6 @@ func endAhead(ctx context.Context, st ports.Store, agentID, id string) error {
 	})
 }
 
-// planAhead plans the settlement of a session.
-func planAhead(ctx context.Context, st ports.Store, id string, at time.Time) error {
-	ahead := ports.Ahead{Sessions: []string{id}, Owners: true}
-	return st.Update(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx ports.Tx) error {
-		return tx.Traffic().SetSettleAt(ctx, id, at)
-	})
-}
-
-// settleAhead is the unit of a settlement that is planned for a time: it does not know the agent.
-func settleAhead(ctx context.Context, st ports.Store, id string, planned time.Time) error {
-	ahead := ports.Ahead{Sessions: []string{id}, Owners: true}
-	return st.Update(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx ports.Tx) error {
-		s, err := tx.Sessions().Load(ctx, id)
-		if err != nil {
-			return err
-		}
-		at, err := tx.Traffic().SettleAt(ctx, id)
-		if err != nil || !at.Equal(planned) {
-			return fmt.Errorf("planned for %v, want %v: %w", at, planned, err)
-		}
-		if _, err := tx.Traffic().Usage(ctx, id); err != nil {
-			return err
-		}
-		if _, err := tx.Ledger().Wallet(ctx, s.AgentID); err != nil {
-			return err
-		}
-		if _, err := tx.Agents().Get(ctx, s.AgentID); err != nil {
-			return err
-		}
-		release := billing.Entry{ID: "txn_settle_" + id, AgentID: s.AgentID, Type: billing.Release,
-			Available: s.Money.Held, Held: s.Money.Held.Neg(), Ref: "release:" + id, SessionID: id, At: now}
-		if _, err := tx.Ledger().Post(ctx, ports.Posting{Entry: release}); err != nil {
-			return err
-		}
-		if _, err := tx.Webhooks().PeekEndpoint(ctx, s.AgentID); err != nil {
-			return err
-		}
-		s.Money.Held = billing.Funds{}
-		return errors.Join(tx.Traffic().SetSettleAt(ctx, id, time.Time{}), tx.Sessions().Put(ctx, s))
-	})
-}
-
 // reportAhead is the unit of a batch of telemetry with an event for each session.
 func reportAhead(ctx context.Context, st ports.Store, agentID string, ids ...string) error {
 	return st.Update(ports.ReadAhead(ctx, ports.Ahead{Agent: agentID, Health: ids}),
@@ -171,13 +129,6 @@ func TestAUnitThatIsReadAheadTakesTwoRoundTrips(t *testing.T) {
 	trips("a purchase", func(n int64) error { return buyAhead(t.Context(), st, "agt_1", n, nothing) })
 	trips("a report", func(int64) error { return reportAhead(t.Context(), st, "agt_1", sessionID(0), sessionID(1)) })
 	trips("an end", func(n int64) error { return endAhead(t.Context(), st, "agt_1", sessionID(n)) })
-	for n := range int64(2) {
-		if err := buyAhead(t.Context(), st, "agt_1", 10+n, nothing); err != nil {
-			t.Fatal(err)
-		}
-	}
-	trips("a plan to settle", func(n int64) error { return planAhead(t.Context(), st, sessionID(10+n), now.Add(time.Hour)) })
-	trips("a settlement", func(n int64) error { return settleAhead(t.Context(), st, sessionID(10+n), now.Add(time.Hour)) })
 	verify(t, st)
 }
 

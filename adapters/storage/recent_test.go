@@ -43,7 +43,7 @@ func newMemory(t *testing.T) *memory {
 	return m
 }
 
-// reads reads the first session, and returns it after it took so many round trips.
+// reads reads the first session, and fails unless that takes the given number of round trips.
 func (m *memory) reads(when string, trips int32) (read ports.SessionRead) {
 	m.t.Helper()
 	before := m.way.asked.Load()

@@ -1,4 +1,4 @@
-// Package link stands between a program and a PostgreSQL server: it counts how often the program waits
+// Package link is a proxy between a program and a PostgreSQL server: it counts how often the program waits
 // for the server, and delays what passes, as a network between them does.
 package link
 

@@ -43,7 +43,8 @@ func (d *Database) Snapshot() (engine.Pipeline, error) {
 // arrays anew for each call, since it estimates that an array of one element costs less than the ten that
 // it assumes, and that takes longer than to execute them. A plan that is made while a table is empty would scan
 // it, and go on until the table is analyzed, so these plans use indexes: each of the statements has one.
-const planOnce = "set_config('plan_cache_mode', 'force_generic_plan', true) || set_config('enable_seqscan', 'off', true)"
+const planOnce = "set_config('plan_cache_mode', 'force_generic_plan', true) || " +
+	"set_config('enable_seqscan', 'off', true)"
 
 func (d *Database) pipeline(begin string) (*pipeline, error) {
 	soon, cancel := context.WithTimeout(context.Background(), connWithin)
