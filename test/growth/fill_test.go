@@ -110,7 +110,7 @@ var clones = []string{
 	`INSERT INTO usage_hours (agent_id, hour, session_id, up, down, connections, charged, refunded, recharged)
 		SELECT agent_id, created_at - created_at % 3600000000, id, up, 0, 1, charged_own, 0, 0 FROM sessions
 		WHERE agent_id = '{agent}' AND charged_own > 0 AND id <> '{first}'`,
-	`UPDATE counters SET bytes = bytes + {bytes} * {ended}, reported = reported + {n}, scored = scored + {n}, good = good + {n}
+	`UPDATE counters SET bytes = bytes + CAST({bytes} AS BIGINT) * {ended}, reported = reported + {n}, scored = scored + {n}, good = good + {n}
 		WHERE agent_id = '{agent}'`,
 	`INSERT INTO session_health (session, state) SELECT x.seq, h.state FROM session_health h
 		JOIN sessions s ON s.seq = h.session CROSS JOIN sessions x
