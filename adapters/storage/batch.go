@@ -41,6 +41,8 @@ type batch struct {
 	sessions overlay[string, batchSession]
 	calls    overlay[callKey, batchCall]
 	folds    overlay[string, batchFold]
+	pending  overlay[string, int] // deliveries of agents
+	marks    overlay[markKey, int64]
 
 	writes overlayWrites
 }
@@ -64,7 +66,10 @@ type batchHealth struct {
 type batchSession struct {
 	row           sessionRow
 	usage         usageRow
+	settleAt      int64
 	locked, dirty bool
+	// planned is whether settleAt changed.
+	planned bool
 }
 
 // batchCall is a row of idempotency_keys.
@@ -129,7 +134,14 @@ func (s *Store) beginBatch(list []*ports.Ahead) (*engine.Transaction, error) {
 	in := &engine.Transaction{Conn: batchConn{b}, Rollback: pipe.Rollback}
 	in.Commit = func() error {
 		b.ask()
-		return pipe.Commit()
+		if err := b.writeJobs(); err != nil {
+			_ = pipe.Rollback()
+			return err
+		}
+		claim := s.recent.writing(b)
+		err := pipe.Commit()
+		s.recent.wrote(claim, b, err)
+		return err
 	}
 	in.End = func(failed bool) bool {
 		alone := b.alone
@@ -154,6 +166,8 @@ func (b *batch) end(keep bool) {
 	b.sessions.end(keep)
 	b.calls.end(keep)
 	b.folds.end(keep)
+	b.pending.end(keep)
+	b.marks.end(keep)
 	b.writes.end(keep)
 }
 
