@@ -122,8 +122,9 @@ func (s *Server) listProducts(ctx context.Context, in *productsInput) (int, prod
 	if err != nil {
 		return 0, productsReply{}, err
 	}
-	items, pagination := toItems(s.Catalog.Products(f, page), s.toProduct)
-	return ok, productsReply{items, pagination}, nil
+	list, err := s.Catalog.ProductsAfter(f, page)
+	items, pagination := toItems(list, s.toProduct)
+	return ok, productsReply{items, pagination}, err
 }
 
 // toProduct is a product with what its sessions can do.
