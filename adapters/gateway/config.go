@@ -62,6 +62,8 @@ type Config struct {
 	// TargetRate and TrialTargetRate bound the new connections a minute of one agent to one
 	// registrable domain; 0 is unlimited.
 	TargetRate, TrialTargetRate int
+	// Own are the exits of this host, for the metrics.
+	Own []netip.Addr
 	// Sessions is how many routes are kept in memory; default 100,000.
 	Sessions int
 	// Pipes is how many pipes the relay may hold at once; default 256, none if
