@@ -45,11 +45,7 @@ func (l *Transitions) Activate(
 		return s, ports.ErrProvider.Msgf("the upstream delivered %d addresses and not %d; try again", len(exits), s.Quantity)
 	}
 	if s.Type == session.Static {
-		ips := make([]string, len(exits))
-		for i, e := range exits {
-			ips[i] = e.IP.String()
-		}
-		err := tx.Addresses().Take(ctx, s.Provider, s.ID, ips)
+		err := tx.Addresses().Take(ctx, s.Provider, s.ID, session.Addresses(exits))
 		if errors.Is(err, ports.ErrDuplicate) {
 			return s, ports.ErrProvider.Msgf("the upstream delivered an address that is taken; try again")
 		}

@@ -85,6 +85,15 @@ type Exit struct {
 	IP netip.Addr
 }
 
+// Addresses returns the addresses of exits as text.
+func Addresses(exits []Exit) []string {
+	ips := make([]string, len(exits))
+	for i, e := range exits {
+		ips[i] = e.IP.String()
+	}
+	return ips
+}
+
 // SameExits compares without regard to the order.
 func SameExits(a, b []Exit) bool {
 	for _, e := range a {
