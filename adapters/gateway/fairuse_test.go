@@ -21,6 +21,13 @@ func (b *fakeCore) raise(id string, limit int64) {
 	a.usage.Limit, a.route.UsedUp = limit, false
 }
 
+// asked returns how often traffic was asked for.
+func (b *fakeCore) asked() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.renewals
+}
+
 // A static session whose fair use is reached is refused on every replica until it is renewed; it carries
 // not a byte more, from an address of this host and through a seller's proxy alike.
 func TestFairUseIsNeverExceeded(t *testing.T) {
@@ -53,10 +60,14 @@ func TestFairUseIsNeverExceeded(t *testing.T) {
 			if u := b.settled(id); u.Used() != total || u.Used() != u.Limit {
 				t.Errorf("seller %v: used %d, delivered %d of %d", seller, u.Used(), delivered, total)
 			}
-			for _, w := range ws {
+			asked := b.asked()
+			for i, w := range []*world{begin(t, b, nil), ws[0], ws[1]} {
 				c := w.dial()
 				_, _ = io.WriteString(c, "CONNECT "+target.addr()+" HTTP/1.1\r\nHost: x\r\n"+auth(0)+"\r\n")
 				expectRefusal(t, c, http.StatusPaymentRequired, "FAIR_USE_REACHED")
+				if n := b.asked() - asked; n > 0 && i == 0 {
+					t.Errorf("a gateway that has just started asked the core %d times for traffic that there is not", n)
+				}
 			}
 			b.raise(id, 2*limit)
 			for _, w := range ws {
