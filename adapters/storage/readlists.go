@@ -37,7 +37,7 @@ func (b *batch) askList(k listKey) {
 	b.pipe.Ask("list sessions", "SELECT s.ord, "+sessionReadColumns+"WHERE s.agent_id = ?1 AND s.ord IN ("+places+
 		") ORDER BY s.ord DESC", all, func(row engine.Row) error {
 		var ord int64
-		read, err := scanSessionRead(behind{row, &ord})
+		read, err := scanSessionRead(behind{row, []any{&ord}})
 		p.Items, p.ords = append(p.Items, read), append(p.ords, ord)
 		b.whole[read.ID] = true
 		return err
@@ -83,11 +83,11 @@ func (b *batch) list(k listKey) (domain.List[ports.SessionRead], error) {
 	return list, nil
 }
 
-// behind is a row whose first column goes elsewhere.
+// behind is a row whose first columns go elsewhere.
 type behind struct {
 	engine.Row
-	first any
+	first []any
 }
 
-// Scan reads the columns behind the first.
-func (r behind) Scan(into ...any) error { return r.Row.Scan(append([]any{r.first}, into...)...) }
+// Scan reads the columns behind the first ones.
+func (r behind) Scan(into ...any) error { return r.Row.Scan(append(r.first, into...)...) }
