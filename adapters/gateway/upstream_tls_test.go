@@ -58,7 +58,7 @@ func newSecureSeller(t *testing.T) (*seller, *x509.CertPool, *wiretap) {
 	return sellerAt(t, tls.NewListener(tap, cfg), "account", "secret-of-the-account"), roots, tap
 }
 
-// Where a seller's proxy speaks TLS nobody on the way sees the account, and tunnels and requests work and
+// With TLS to a seller's proxy the account is not readable on the way, and tunnels and requests work and
 // cost what they do without.
 func TestTrafficGoesThroughASellersTLS(t *testing.T) {
 	t.Parallel()

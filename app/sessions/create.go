@@ -282,8 +282,9 @@ func (u *Service) buy(ctx context.Context, tx Repos, p purchase, id string, now 
 	s := session.Session{ID: id, AgentID: p.AgentID, Type: p.spec.Type, Status: session.Creating,
 		ProductNo: p.product.No, Provider: from.Provider, Quantity: p.spec.Quantity, Days: p.spec.Days,
 		Bytes: p.spec.Bytes, FairUse: p.product.FairUseOf(p.spec.Quantity, p.spec.Days), Price: p.price,
-		Protocol: p.spec.Protocol, Location: p.spec.Location, Rotation: p.spec.Rotation, Labels: p.spec.Labels, AllowedIPs: p.spec.AllowedIPs,
-		TopUps: session.TopUps{Auto: p.spec.AutoTopUp}, CreatedAt: now}
+		Protocol: p.spec.Protocol, Location: p.spec.Location, Rotation: p.spec.Rotation, Labels: p.spec.Labels,
+		AllowedIPs: p.spec.AllowedIPs,
+		TopUps:     session.TopUps{Auto: p.spec.AutoTopUp}, CreatedAt: now}
 	if err := b.Hold(ctx, w, &s, p.cost, u.means(p.product, from.Provider), "", +1); err != nil {
 		return Done{}, err
 	}

@@ -138,8 +138,8 @@ func (l *Transitions) end(ctx context.Context, tx procurement.Repos, s session.S
 	return s, tx.Sessions().Put(ctx, s)
 }
 
-// Renewed charges what is held for a renewal of so many days of a session that has its new end, gives
-// it the fair use that its product has today, and stores it. A product that is no longer sold has none.
+// Renewed charges what is held for a renewal by days of a session that has its new end, gives it the
+// fair use that its product has today, and stores it. A product that is no longer sold has none.
 func (l *Transitions) Renewed(
 	ctx context.Context, tx procurement.Repos, s session.Session, days int, now time.Time,
 ) (session.Session, error) {

@@ -41,7 +41,7 @@ func renewSession(w *apptest.World, agent, id string) sessions.View {
 	return w.Read(agent, id)
 }
 
-// mayConnect reports whether the gateway is told to take connections of a session.
+// mayConnect reports whether the gateway takes connections of a session.
 func mayConnect(w *apptest.World, id string) bool {
 	w.T.Helper()
 	r, err := w.Traffic.Route(w.T.Context(), id)

@@ -13,8 +13,8 @@ import (
 	"agentproxy/adapters/gateway/refusal"
 )
 
-// halfClosed is how long an upstream proxy may be silent that was told that nothing more comes. The relay
-// has closed its end by then; it cannot be told from one that is half closed.
+// halfClosed is how long an upstream proxy may be silent after the relay has sent its last byte. The relay
+// may have closed its end, which looks like a half-closed one from here.
 const halfClosed = 2 * time.Minute
 
 // secured opens TLS on a connection to an upstream proxy, whose certificate must be valid for its host.
@@ -26,7 +26,7 @@ func (d *Dialer) secured(ctx context.Context, tcp *net.TCPConn, host string) (*n
 	if err == nil {
 		var near, far *net.TCPConn
 		if near, far, err = pair(); err == nil {
-			// What waits here has been read from the proxy and is charged to nobody if the client leaves.
+			// What waits here has been read from the proxy and is not charged if the client leaves.
 			_ = far.SetWriteBuffer(receiveBuffer / 4)
 			b := &bridge{far: far, proxy: conn}
 			go b.up()
@@ -69,7 +69,7 @@ func pair() (near, far *net.TCPConn, err error) {
 		if far.RemoteAddr().String() == near.LocalAddr().String() {
 			return near, far, nil
 		}
-		_ = far.Close() // somebody else on this host connected to the port
+		_ = far.Close() // another process of this host connected to the port
 	}
 }
 

@@ -18,8 +18,8 @@ const (
 	maxBytes = 1000 * billing.GB
 )
 
-// fairUse is what a fixed address may carry for each 30 days: nobody fills the line of the host by buying
-// time.
+// fairUse is how many bytes a fixed address may carry for each 30 days. Without a limit one session could
+// fill the line of the host.
 const fairUse = 100 * billing.GB
 
 // products returns what the provider sells: everywhere, or in the places that the exits declare. A
