@@ -279,8 +279,8 @@ func staticExample() sessionReply {
 	s := exampleDynamic
 	s.Type, s.ProductNo, s.DurationDays, s.TrafficGB = "static", "sta_isp_1", 30, -1
 	s.Rotation.Mode, s.ExpiresAt = "fixed", maybeStamp(exampleLater)
-	s.Usage.Traffic = trafficReply{-1, 120_000_000, -1, -1, maybeGB(100 * billing.GB), 120_000_000, 20_000_000, 100_000_000,
-		-1, -1}
+	s.Usage.Traffic = trafficReply{-1, 120_000_000, -1, -1, maybeGB(100 * billing.GB), 120_000_000, 20_000_000,
+		100_000_000, -1, -1}
 	s.Usage.Time = timeReply{maybeStamp(exampleTime), maybeStamp(exampleLater), 2_592_000}
 	s.Cost = costReply{usd("1"), 0, 0, domain.Currency}
 	s.Usage.Cost = s.Cost
