@@ -17,6 +17,11 @@ type Ahead struct {
 	// Health are the sessions whose health it reads, Sessions those that it reads as a whole. A view
 	// reads the health of their workers too.
 	Health, Sessions []string
+	// Owners is whether a unit reads the agents of Sessions too and their wallets, which need not be named.
+	Owners bool
+	// Recent is whether a view takes a session as it was within the last second, with everything that units
+	// of this process have changed since.
+	Recent bool
 	// List is the page of its sessions that a view reads, nil for none.
 	List *SessionPage
 	// Path and Key are those of the Idempotency-Key that it looks for; Key is empty for none.

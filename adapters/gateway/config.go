@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"crypto/rand"
+	"crypto/x509"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -36,6 +37,8 @@ type Config struct {
 	// Resolve is what upstream proxies are asked for, by the name of their provider; default
 	// dial.Automatic.
 	Resolve map[string]dial.Resolution
+	// ProxyRoots are those of the certificates of upstream proxies; default the system's.
+	ProxyRoots *x509.CertPool
 	// AuthFailureLimit is how many wrong credentials an address may try in a minute
 	// before they get 429; 0 is unlimited.
 	AuthFailureLimit int

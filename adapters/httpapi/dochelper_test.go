@@ -45,15 +45,36 @@ type document struct {
 	seen map[string]bool // operation, status and code
 }
 
+// theDocument is the document of the first server that was asked. It takes longer to write and to load than
+// most tests take, and is the same for all: TestDocument compares two.
+var theDocument struct {
+	once sync.Once
+	doc  *openapi3.T
+	err  error
+}
+
 func newDocument(t testing.TB, s *httpapi.Server) *document {
 	t.Helper()
+	d := &theDocument
+	asked := false
+	d.once.Do(func() {
+		asked = true
+		d.doc, d.err = openapi3.NewLoader().LoadFromData(documentOf(s))
+	})
+	if !asked {
+		s.IDs.New("req_") // as the request does, so that no id depends on which test was the first
+	}
+	if d.err != nil {
+		t.Fatalf("the document does not load: %v", d.err)
+	}
+	return &document{doc: d.doc, seen: map[string]bool{}}
+}
+
+// documentOf returns what a server answers for its document.
+func documentOf(s *httpapi.Server) []byte {
 	rec := httptest.NewRecorder()
 	s.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/v1/openapi.json", nil))
-	doc, err := openapi3.NewLoader().LoadFromData(rec.Body.Bytes())
-	if err != nil {
-		t.Fatalf("the document does not load: %v", err)
-	}
-	return &document{doc: doc, seen: map[string]bool{}}
+	return rec.Body.Bytes()
 }
 
 // route finds the operation of a request; nil when there is none.

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -19,10 +20,12 @@ func TestDocument(t *testing.T) {
 	w := newWorld(t, options{})
 
 	t.Run("is valid OpenAPI 3.1, examples included", func(t *testing.T) {
-		if got := w.doc.doc.OpenAPI; got != "3.1.0" {
+		doc, err := openapi3.NewLoader().LoadFromData(documentOf(w.server))
+		w.must(err)
+		if got := doc.OpenAPI; got != "3.1.0" {
 			t.Errorf("version %s, want 3.1.0", got)
 		}
-		err := w.doc.doc.Validate(
+		err = doc.Validate(
 			t.Context(),
 			openapi3.IsOpenAPI31OrLater(),
 			openapi3.EnableExamplesValidation(),
@@ -30,6 +33,13 @@ func TestDocument(t *testing.T) {
 		)
 		if err != nil {
 			t.Error(err)
+		}
+	})
+
+	t.Run("is the same whatever is set", func(t *testing.T) {
+		other := newWorld(t, options{realTime: true, perMinute: 7, sessionLimit: 3, registrations: 9})
+		if !bytes.Equal(documentOf(w.server), documentOf(other.server)) {
+			t.Error("two servers have two documents")
 		}
 	})
 

@@ -3,9 +3,11 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/gin-gonic/gin"
 
 	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain"
@@ -118,7 +120,7 @@ func responseHeaders(o *operation, status int) map[string]*huma.Param {
 	return h
 }
 
-// finishDocument freezes the document.
+// finishDocument freezes the document, which is written when it is asked for first.
 func (s *Server) finishDocument() {
 	doc := s.api.OpenAPI()
 	schemas := doc.Components.Schemas.Map()
@@ -137,6 +139,15 @@ func (s *Server) finishDocument() {
 			}
 		}
 	}
+	// Writing it is a third of what a start computes, and few ask for it.
+	answer := sync.OnceValue(func() gin.HandlerFunc { return document(jsonType, documentText(doc), nil) })
+	for _, path := range []string{"/openapi.json", Prefix + "/openapi.json"} {
+		s.both(path, func(c *gin.Context) { answer()(c) })
+	}
+}
+
+// documentText writes the document. It panics where the operations cannot be described.
+func documentText(doc *huma.OpenAPI) []byte {
 	text, err := json.Marshal(doc)
 	if err == nil {
 		text, err = compact(text)
@@ -144,9 +155,7 @@ func (s *Server) finishDocument() {
 	if err != nil {
 		panic("httpapi: the document cannot be written: " + err.Error())
 	}
-	for _, path := range []string{"/openapi.json", Prefix + "/openapi.json"} {
-		s.serveText(path, jsonType, append(text, '\n'), nil)
-	}
+	return append(text, '\n')
 }
 
 // standard removes the descriptions of patterns, which the standard does not have,

@@ -112,10 +112,10 @@ func newWorld(t testing.TB, o options) *world {
 	w.store, err = storage.Open(context.Background(), database(t, w.clock.Now))
 	w.must(err)
 	t.Cleanup(func() { _ = w.store.Close() })
-	w.store.SetJobInserter(func(_ context.Context, _ storage.JobTx, j ports.Job, _ time.Time) error {
+	w.store.SetJobInserter(func(_ context.Context, _ storage.JobTx, jobs []ports.Job, _ time.Time) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.jobs = append(w.jobs, j)
+		w.jobs = append(w.jobs, jobs...)
 		return nil
 	})
 	root, err := system.ParseRoot("0123456789abcdefghijklmnopqrstuvwxyzABCDEF")
@@ -249,7 +249,10 @@ type countedSecrets struct {
 	ids *fake.IDs
 }
 
-func (s *countedSecrets) NewKey() string    { return s.ids.New("ak_") + "zzzzzzzzzzzzzzzz" }
+func (s *countedSecrets) NewKey() string {
+	random := strings.TrimPrefix(s.ids.New("ak_"), "ak_")
+	return account.NewAPIKey(random + strings.Repeat("z", account.KeyRandom-len(random)))
+}
 func (s *countedSecrets) NewSecret() string { return s.ids.New("sk_") + "zzzzzzzzzzzzzzzzzzzzzzzz" }
 
 // prober answers checks as a test sets it.

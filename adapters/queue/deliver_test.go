@@ -48,8 +48,8 @@ func newCourier(t *testing.T, does func(ran, int) error) *courier {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.store.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
-		return q.Insert(ctx, tx.Conn, tx.Tx, j, now)
+	w.store.SetJobInserter(func(ctx context.Context, tx storage.JobTx, jobs []ports.Job, now time.Time) error {
+		return q.Insert(ctx, tx.Conn, tx.Tx, jobs, now)
 	})
 	if err := q.Start(t.Context()); err != nil {
 		t.Fatal(err)

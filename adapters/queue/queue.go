@@ -64,9 +64,9 @@ type client interface {
 	JobList(ctx context.Context, params *river.JobListParams) (*river.JobListResult, error)
 }
 
-// inserter stores a job in the transaction of a unit, which is tx on SQLite, and on PostgreSQL the
+// inserter stores jobs in the transaction of a unit, which is tx on SQLite, and on PostgreSQL the
 // one that is open on the connection.
-type inserter func(ctx context.Context, conn *sql.Conn, tx *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error
+type inserter func(ctx context.Context, conn *sql.Conn, tx *sql.Tx, jobs []river.InsertManyParams) error
 
 // operation changes a job in the transaction of a unit.
 type operation func(ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error)
@@ -97,8 +97,8 @@ func New(db *sql.DB, h Handlers, log *slog.Logger) (*Queue, error) {
 		return nil, err
 	}
 	return &Queue{client: client, term: t, log: log, count: driver.GetExecutor().JobCountByState,
-		insert: func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error {
-			_, err := client.InsertTx(ctx, tx, args, opts)
+		insert: func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, jobs []river.InsertManyParams) error {
+			_, err := client.InsertManyTx(ctx, tx, jobs)
 			return err
 		},
 		retry: func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error) {
@@ -125,10 +125,10 @@ func NewPostgres(pool *pgxpool.Pool, h Handlers, log *slog.Logger) (*Queue, erro
 	}
 	return &Queue{client: client, term: t, log: log, count: driver.GetExecutor().JobCountByState,
 		heart: &heart{pool: pool, id: id, log: log},
-		insert: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, args river.JobArgs, opts *river.InsertOpts) error {
+		insert: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, jobs []river.InsertManyParams) error {
 			tx, err := unitOf(conn)
 			if err == nil {
-				_, err = client.InsertTx(ctx, tx, args, opts)
+				_, err = client.InsertManyTx(ctx, tx, jobs)
 			}
 			return err
 		},
@@ -219,21 +219,25 @@ func addWorker[T river.JobArgs](
 
 // Insert stores a job in the transaction of a unit, after whose commit it runs. On PostgreSQL tx is
 // nil.
-func (q *Queue) Insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, j ports.Job, now time.Time) error {
-	args, err := argsOf(j)
-	if err != nil {
-		return err
+func (q *Queue) Insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, jobs []ports.Job, now time.Time) error {
+	params := make([]river.InsertManyParams, len(jobs))
+	for i, j := range jobs {
+		args, err := argsOf(j)
+		if err != nil {
+			return err
+		}
+		opts := &river.InsertOpts{}
+		if j.DeliveryID != "" {
+			opts.Queue, opts.UniqueOpts = deliveries, river.UniqueOpts{ByArgs: true, ByState: unfinished}
+		}
+		if at := cmp.Or(j.At, now.Add(j.After)); at.After(now) {
+			// SQLite keeps milliseconds: rounded down, the job would run too early.
+			opts.ScheduledAt = at.Add(time.Millisecond - time.Nanosecond).Truncate(time.Millisecond)
+		}
+		params[i] = river.InsertManyParams{Args: args, InsertOpts: opts}
 	}
-	opts := &river.InsertOpts{}
-	if j.DeliveryID != "" {
-		opts.Queue, opts.UniqueOpts = deliveries, river.UniqueOpts{ByArgs: true, ByState: unfinished}
-	}
-	if at := cmp.Or(j.At, now.Add(j.After)); at.After(now) {
-		// SQLite keeps milliseconds: rounded down, the job would run too early.
-		opts.ScheduledAt = at.Add(time.Millisecond - time.Nanosecond).Truncate(time.Millisecond)
-	}
-	if err := q.insert(ctx, conn, tx, args, opts); err != nil {
-		return fmt.Errorf("insert a job of kind %s: %w", j.Kind, err)
+	if err := q.insert(ctx, conn, tx, params); err != nil {
+		return fmt.Errorf("insert %d jobs: %w", len(jobs), err)
 	}
 	return nil
 }

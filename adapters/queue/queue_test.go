@@ -79,8 +79,8 @@ func (w *world) queue(h queue.Handlers) *queue.Queue {
 		q, err = queue.New(w.st.Writer(), h, log)
 	}
 	ok(w.T, err)
-	w.st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
-		return q.Insert(ctx, tx.Conn, tx.Tx, j, now)
+	w.st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, jobs []ports.Job, now time.Time) error {
+		return q.Insert(ctx, tx.Conn, tx.Tx, jobs, now)
 	})
 	return q
 }

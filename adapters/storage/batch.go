@@ -40,6 +40,8 @@ type batch struct {
 	health   overlay[string, batchHealth]
 	sessions overlay[string, batchSession]
 	calls    overlay[callKey, batchCall]
+	pending  overlay[string, int] // deliveries of agents
+	marks    overlay[markKey, int64]
 
 	writes overlayWrites
 }
@@ -63,7 +65,10 @@ type batchHealth struct {
 type batchSession struct {
 	row           sessionRow
 	usage         usageRow
+	settleAt      int64
 	locked, dirty bool
+	// planned is whether settleAt changed.
+	planned bool
 }
 
 // batchCall is a row of idempotency_keys.
@@ -128,7 +133,14 @@ func (s *Store) beginBatch(list []*ports.Ahead) (*engine.Transaction, error) {
 	in := &engine.Transaction{Conn: batchConn{b}, Rollback: pipe.Rollback}
 	in.Commit = func() error {
 		b.ask()
-		return pipe.Commit()
+		if err := b.writeJobs(); err != nil {
+			_ = pipe.Rollback()
+			return err
+		}
+		claim := s.recent.writing(b)
+		err := pipe.Commit()
+		s.recent.wrote(claim, b, err)
+		return err
 	}
 	in.End = func(failed bool) bool {
 		alone := b.alone
@@ -152,6 +164,8 @@ func (b *batch) end(keep bool) {
 	b.health.end(keep)
 	b.sessions.end(keep)
 	b.calls.end(keep)
+	b.pending.end(keep)
+	b.marks.end(keep)
 	b.writes.end(keep)
 }
 

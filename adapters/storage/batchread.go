@@ -9,6 +9,9 @@ import (
 	"agentproxy/ports"
 )
 
+// agentsOf are agents by their ids, and those of sessions.
+const agentsOf = "ANY(?1::text[] || ARRAY(SELECT o.agent_id FROM sessions o WHERE o.id = ANY(?2::text[])))"
+
 // The statements that read ahead. Each locks its rows in the order of their keys, and the statements
 // lock in one order too, so batches do not block each other for good. Sessions and agents are locked
 // by a statement before the one that reads them with what is beside them: only that one sees what
@@ -17,16 +20,16 @@ var (
 	lockCallsAhead = `SELECT pg_advisory_xact_lock(hashtextextended(k, 0)) FROM unnest(?1::text[]) AS k`
 	callsAhead     = `SELECT agent_id, path, key, request, resource, status, created_at FROM idempotency_keys
 		JOIN unnest(?1::text[], ?2::text[], ?3::text[]) AS u(a, p, k) ON agent_id = u.a AND path = u.p AND key = u.k`
-	lockAgentsAhead   = "SELECT 1 FROM agents WHERE id = ANY(?1::text[]) ORDER BY id FOR " + rowLock
-	agentsAhead       = agentSelect + "WHERE a.id = ANY(?1::text[])"
+	lockAgentsAhead   = "SELECT 1 FROM agents WHERE id = " + agentsOf + " ORDER BY id FOR " + rowLock
+	agentsAhead       = agentSelect + "WHERE a.id = " + agentsOf
 	lockSessionsAhead = "SELECT 1 FROM sessions WHERE id = ANY(?1::text[]) ORDER BY id FOR " + rowLock
 	healthAhead       = `SELECT s.id, s.seq, s.agent_id, s.type, s.status, h.state
 		FROM sessions s LEFT JOIN session_health h ON h.session = s.seq WHERE s.id = ANY(?1::text[])`
-	sessionsAhead = "SELECT " + sessionSelect + ", " + usageColumns + " FROM sessions s WHERE s.id = ANY(?1::text[])"
-	walletsAhead  = "SELECT " + strings.Join(columnNames(new(walletRow)), ", ") +
-		", entries FROM wallets WHERE agent_id = ANY(?1::text[])"
+	sessionsAhead = "SELECT " + sessionSelect + ", " + usageColumns +
+		", s.settle_at FROM sessions s WHERE s.id = ANY(?1::text[])"
+	walletsAhead = "SELECT " + strings.Join(columnNames(new(walletRow)), ", ") +
+		", entries FROM wallets WHERE agent_id = " + agentsOf
 	lockWalletsAhead = walletsAhead + " ORDER BY agent_id FOR " + rowLock
-	endpointsAhead   = "SELECT a.id, " + endpointColumns + endpointFrom + "WHERE a.id = ANY(?1::text[])"
 	// answersAhead reads the sessions that known keys name, for the answers to calls that are repeated.
 	answersAhead = sessionReadFrom + `WHERE s.id IN (SELECT split_part(k.resource, '#', 1) FROM idempotency_keys k
 		JOIN unnest(?1::text[], ?2::text[], ?3::text[]) AS u(a, p, k) ON k.agent_id = u.a AND k.path = u.p AND k.key = u.k)`
@@ -38,12 +41,13 @@ var (
 // named is what the units of a batch read, each once and in order.
 type named struct {
 	agents, payers, holding, sessions, health []string
+	owned                                     []string // sessions whose agents are payers
 	calls                                     []callKey
 }
 
 func nameAll(list []*ports.Ahead) named {
 	agents, payers, holding := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	sessions, health, calls := map[string]bool{}, map[string]bool{}, map[callKey]bool{}
+	sessions, health, owned, calls := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[callKey]bool{}
 	for _, a := range list {
 		agents[a.Agent] = true
 		if a.Money {
@@ -54,6 +58,9 @@ func nameAll(list []*ports.Ahead) named {
 		}
 		for _, id := range a.Sessions {
 			sessions[id], health[id] = true, true
+			if a.Owners {
+				owned[id] = true
+			}
 		}
 		for _, id := range a.Health {
 			health[id] = true
@@ -64,7 +71,7 @@ func nameAll(list []*ports.Ahead) named {
 	}
 	sorted := func(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
 	n := named{agents: sorted(agents), payers: sorted(payers), holding: sorted(holding), sessions: sorted(sessions),
-		health: sorted(health)}
+		health: sorted(health), owned: sorted(owned)}
 	n.calls = slices.SortedFunc(maps.Keys(calls), func(a, b callKey) int { return strings.Compare(a.lock(), b.lock()) })
 	return n
 }
@@ -76,21 +83,18 @@ func (k callKey) lock() string { return callLock(k.agentID, k.path, k.key) }
 func (b *batch) readAhead(list []*ports.Ahead) error {
 	n := nameAll(list)
 	b.askCalls(n.calls)
-	if len(n.payers) > 0 {
-		b.pipe.Ask("lock agents", lockAgentsAhead, []any{slices.Clone(n.payers)}, nil)
+	paying := len(n.payers)+len(n.owned) > 0
+	if paying {
+		b.pipe.Ask("lock agents", lockAgentsAhead, []any{slices.Clone(n.payers), slices.Clone(n.owned)}, nil)
 	}
 	if len(n.health) > 0 {
 		b.pipe.Ask("lock sessions", lockSessionsAhead, []any{slices.Clone(n.health)}, nil)
 		b.askSessions(n)
 	}
-	if len(n.payers) > 0 {
-		b.askMoney(n.payers, lockWalletsAhead)
+	if paying {
+		b.askMoney(n, lockWalletsAhead)
 	}
-	b.pipe.Ask("read webhooks", endpointsAhead, []any{n.agents}, func(row engine.Row) error {
-		e, err := scanEndpoint(row)
-		b.endpoints[e.AgentID] = e
-		return err
-	})
+	b.pipe.Ask("read webhooks", endpointsAhead, []any{n.agents, slices.Clone(n.owned)}, b.loadEndpoint)
 	return b.pipe.Send()
 }
 
@@ -136,7 +140,7 @@ func (b *batch) askSessions(n named) {
 	}
 	b.pipe.Ask("read sessions", sessionsAhead, []any{slices.Clone(n.sessions)}, func(row engine.Row) error {
 		var s batchSession
-		err := row.Scan(scanTargets(&s.row, scanTargets(&s.usage)...)...)
+		err := row.Scan(scanTargets(&s.row, scanTargets(&s.usage, &s.settleAt)...)...)
 		s.locked = true
 		b.sessions.load(s.row.ID, s)
 		return err
@@ -154,13 +158,14 @@ func (b *batch) loadRead(row engine.Row) error {
 	return err
 }
 
-func (b *batch) askMoney(payers []string, wallets string) {
-	b.pipe.Ask("read agents", agentsAhead, []any{slices.Clone(payers)}, func(row engine.Row) error {
+func (b *batch) askMoney(n named, wallets string) {
+	of := []any{slices.Clone(n.payers), slices.Clone(n.owned)}
+	b.pipe.Ask("read agents", agentsAhead, of, func(row engine.Row) error {
 		a, err := scanAgent(row)
 		b.agents[a.ID] = a
 		return err
 	})
-	b.pipe.Ask("read wallets", wallets, []any{slices.Clone(payers)}, func(row engine.Row) error {
+	b.pipe.Ask("read wallets", wallets, slices.Clone(of), func(row engine.Row) error {
 		var stored walletRow
 		var w batchWallet
 		err := row.Scan(scanTargets(&stored, &w.entries)...)

@@ -158,6 +158,25 @@ func (b *batch) usage(id string) (traffic.Usage, error) {
 	return fromUsageRow(s.usage), err
 }
 
+// settled returns a session whose settlement is read or planned, which needs its row.
+func (b *batch) settled(id string) (batchSession, error) {
+	s, err := b.anySession(id)
+	if err == nil && !s.locked {
+		err = b.escape()
+	}
+	return s, err
+}
+
+func (b *batch) setSettleAt(id string, at time.Time) error {
+	s, err := b.settled(id)
+	if err == nil {
+		b.wrote = true
+		s.settleAt, s.planned = micros(at), true
+		b.sessions.put(id, s)
+	}
+	return err
+}
+
 // insertSession lets the units after this one read the session, as those do that repeat its call. One
 // that changes it goes alone.
 func (b *batch) insertSession(s session.Session) {

@@ -24,6 +24,11 @@ type batchWrites struct {
 	counters map[string]ports.Tally
 	hours    map[hourKey]ports.Totals
 	changes  []changeRow
+
+	outbox     []outboxEvent
+	deliveries []batchDelivery
+	marks      map[markKey]int64
+	jobs       []ports.Job
 }
 
 // chunkRow is a row of event_chunks whose number is behind those that the session has.
@@ -97,6 +102,7 @@ func (w *batchWrites) add(o batchWrites) {
 		w.refs = map[string]bool{}
 	}
 	maps.Copy(w.refs, o.refs)
+	w.addNotices(&o)
 	for agentID, t := range o.counters {
 		w.count(agentID, t)
 	}
@@ -145,6 +151,9 @@ var (
 	putSessions = "UPDATE sessions s SET (" + newManyRows(new(sessionState)).list("") + ") = (" +
 		newManyRows(new(sessionState)).list("u.") + ") FROM " + stateMany.from() + " WHERE s.id = u.id"
 
+	planMany        = newManyRows(new(planRow))
+	planSettlements = "UPDATE sessions s SET settle_at = u.settle_at FROM " + planMany.from() + " WHERE s.id = u.id"
+
 	healthMany = newManyRows(new(healthRow))
 	putHealths = healthMany.insert("session_health") + " ON CONFLICT (session) DO UPDATE SET state = excluded.state"
 
@@ -172,6 +181,12 @@ type putRow struct {
 	sessionState
 }
 
+// planRow is when a session is settled.
+type planRow struct {
+	ID       string
+	SettleAt int64
+}
+
 // ask queues the statements that write what the units of the batch have changed. Rows come in the
 // order of their keys where other transactions may change them too.
 func (b *batch) ask() {
@@ -179,14 +194,16 @@ func (b *batch) ask() {
 	askMany(b, "move wallets", moveWallets, walletMany, b.movedWallets())
 	askMany(b, "book entries", insertEntries, entryMany, w.entries)
 	b.askInserted(w.inserted)
-	puts, healths := b.changedSessions()
+	puts, plans, healths := b.changedSessions()
 	askMany(b, "write sessions", putSessions, stateMany, puts)
+	askMany(b, "plan settlements", planSettlements, planMany, plans)
 	askMany(b, "write health", putHealths, healthMany, healths)
 	b.askChunks(w.chunks)
 	askMany(b, "keep keys", putCalls, callMany, b.keptCalls())
 	askMany(b, "count", addTallies, counterAll, tallies(w.counters))
 	askMany(b, "add to hours", addHours, hourMany, hourRows(w.hours))
 	askMany(b, "note changes", noteMany, changeMany, w.changes)
+	b.askNotices(&w)
 }
 
 func askMany[Row any](b *batch, what, statement string, m manyRows, rows []Row) {
@@ -222,10 +239,14 @@ func (b *batch) askInserted(rows []sessionRow) {
 }
 
 // changedSessions returns the changed rows of sessions and of their health.
-func (b *batch) changedSessions() (puts []putRow, healths []healthRow) {
+func (b *batch) changedSessions() (puts []putRow, plans []planRow, healths []healthRow) {
 	for _, id := range slices.Sorted(maps.Keys(b.sessions.base)) {
-		if s := b.sessions.base[id]; s.dirty {
+		s := b.sessions.base[id]
+		if s.dirty {
 			puts = append(puts, putRow{id, s.row.sessionState})
+		}
+		if s.planned {
+			plans = append(plans, planRow{id, s.settleAt})
 		}
 	}
 	for _, h := range b.health.base {
@@ -234,7 +255,7 @@ func (b *batch) changedSessions() (puts []putRow, healths []healthRow) {
 		}
 	}
 	slices.SortFunc(healths, func(x, y healthRow) int { return cmp.Compare(x.Session, y.Session) })
-	return puts, healths
+	return puts, plans, healths
 }
 
 func (b *batch) askChunks(rows []chunkRow) {

@@ -14,6 +14,7 @@ type changes struct{ *tx }
 
 // noteChange inserts a change. Put of agents, sessions and orders calls it.
 func (t *tx) noteChange(agentID, sessionID string) error {
+	t.touch(sessionID)
 	return t.later("note change", "INSERT INTO changes (agent_id, session_id, at) VALUES (?1, ?2, ?3)",
 		agentID, sessionID, micros(t.store.now()))
 }

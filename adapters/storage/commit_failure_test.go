@@ -57,7 +57,7 @@ func TestACommitThatAlwaysFailsIsUnavailableAndLeavesNothing(t *testing.T) {
 func TestATransactionThatEndsUnderItsUnitsIsRunAgain(t *testing.T) {
 	st := openStore(t)
 	// SQLite does this by itself when the disk is full.
-	st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, _ ports.Job, _ time.Time) error {
+	st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, _ []ports.Job, _ time.Time) error {
 		_, err := tx.Tx.ExecContext(ctx, "ROLLBACK")
 		return err
 	})

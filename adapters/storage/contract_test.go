@@ -37,9 +37,13 @@ func withJobs(t *testing.T, st *storage.Store) jobStore {
 	if _, err := st.Writer().ExecContext(t.Context(), "CREATE TABLE test_jobs (kind TEXT)"); err != nil {
 		t.Fatal(err)
 	}
-	st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, _ time.Time) error {
-		_, err := tx.Conn.ExecContext(ctx, "INSERT INTO test_jobs VALUES ($1)", j.Kind)
-		return err
+	st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, jobs []ports.Job, _ time.Time) error {
+		for _, j := range jobs {
+			if _, err := tx.Conn.ExecContext(ctx, "INSERT INTO test_jobs VALUES ($1)", j.Kind); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return jobStore{st}
 }

@@ -1,9 +1,11 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -35,14 +37,16 @@ func (s *Store) Reader(ctx context.Context, fn func(*sql.Conn) error) error {
 var SessionColumns = sessionColumns
 
 // SetProofRanges sets how many entries and agents a range of agents has.
-func SetProofRanges(entries int64, agents int) { rangeEntries, rangeAgents = entries, agents }
+func SetProofRanges(entries int64, agents int) {
+	rangeEntries, rangeAgents, newEntries = entries, agents, entries
+}
 
 // Rules are the names of the rules that Verify checks.
 func (s *Store) Rules() (names []string) {
 	for _, r := range s.checks() {
 		names = append(names, r.name)
 	}
-	return names
+	return append(names, provedStay)
 }
 
 // Statements returns the statements that fn runs in a unit, which is rolled back.
@@ -153,3 +157,48 @@ func (p recordingPool) QueryRowContext(ctx context.Context, query string, args .
 
 // Slots is how many units may have a connection to PostgreSQL at the same time.
 func (s *Store) Slots() int { return s.postgres.Slots() }
+
+// CountRules are the names of the rules of what SumUp counts.
+func CountRules() (names []string) {
+	for _, r := range countRules {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// SetRecentClock sets the clock of the sessions in memory.
+func (s *Store) SetRecentClock(now func() time.Time) { s.recent.now = now }
+
+// ReadWhile reads what a view names, and runs meanwhile before it is kept in memory.
+func (s *Store) ReadWhile(a ports.Ahead, meanwhile func()) error {
+	list := []*ports.Ahead{&a}
+	claim := s.recent.reading(list)
+	found, err := s.readBatch(list)
+	meanwhile()
+	s.recent.read(claim, found)
+	return err
+}
+
+// WriteWhile claims the health of a session as a transaction of group commit does, and runs meanwhile before
+// its state is kept in memory.
+func (s *Store) WriteWhile(id string, state []byte, meanwhile func()) {
+	b := s.newBatch(nil)
+	b.health.load(id, batchHealth{state: state, dirty: true})
+	claim := s.recent.writing(b)
+	meanwhile()
+	s.recent.wrote(claim, b, nil)
+}
+
+// Remembered is how many sessions are in memory.
+func (s *Store) Remembered() int { return len(s.recent.of) }
+
+// RecentMax is how many may be.
+const RecentMax = recentMax
+
+// FillRecent claims sessions for a view that asks for them.
+func (s *Store) FillRecent(ids ...string) {
+	s.recent.reading([]*ports.Ahead{{Recent: true, Sessions: ids}})
+}
+
+// SetLanes sets how many committers and readers the next stores on PostgreSQL have; 0 is as many as usual.
+func SetLanes(n int) { lanes = cmp.Or(n, defaultLanes) }

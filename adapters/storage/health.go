@@ -67,6 +67,7 @@ func (r healths) Put(_ context.Context, id string, s health.State) error {
 	if r.batch != nil {
 		return r.batch.putHealth(id, blob)
 	}
+	r.touch(id)
 	n, err := r.exec(putHealth, id, blob)
 	if err != nil {
 		return fmt.Errorf("write health of %s: %w", id, err)

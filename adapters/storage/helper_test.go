@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net/netip"
@@ -15,16 +16,19 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
+	"agentproxy/test/campaign"
 	"agentproxy/test/pg"
 	"agentproxy/test/sqlitetest"
 )
 
 // TestMain runs many tests at the same time: they wait for databases more than they compute.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil {
+	// A history costs a database some milliseconds for each of its steps.
+	histories := fmt.Sprint(campaign.Rounds(25, 400))
+	if err := errors.Join(flag.Set("test.parallel", "8"), flag.Set("rapid.checks", histories)); err != nil {
 		panic(err)
 	}
+	flag.Parse()
 	os.Exit(m.Run())
 }
 

@@ -24,7 +24,8 @@ func newMetrics() *metrics {
 		batches: prometheus.NewCounter(prometheus.CounterOpts{Name: "agentproxy_database_batches_total",
 			Help: "Transactions of group commit."}),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_database_reads_total",
-			Help: "Views that named what they read: shared a round trip with those that waited, or alone."}, []string{"in"}),
+			Help: "Views that named what they read: from memory, shared a round trip with those that waited, or alone."},
+			[]string{"in"}),
 	}
 }
 

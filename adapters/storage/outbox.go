@@ -30,6 +30,10 @@ func (r outbox) Append(_ context.Context, e webhook.Event) error {
 	if err != nil {
 		return fmt.Errorf("append event %s: %w", e.ID, err)
 	}
+	if r.batch != nil {
+		r.batch.appendOutbox(outboxEvent{e.ID, e.AgentID, string(e.Type), micros(e.At), string(data)})
+		return nil
+	}
 	return r.later("append event "+e.ID, appendOutbox, e.ID, e.AgentID, string(e.Type), micros(e.At), string(data))
 }
 

@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
+	"agentproxy/adapters/storage"
 	"agentproxy/domain"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -283,5 +285,60 @@ func TestRepeatedCallsShareATransaction(t *testing.T) {
 		if asked := w.asked.Load() - before; asked > 6 {
 			t.Errorf("round %d: the server was asked %d times", round, asked)
 		}
+	}
+}
+
+// The plans of what is read and written together are made once, on tables that may be empty then. None of
+// them scans a table.
+func TestBatchesScanNoTable(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	scans := func(st *storage.Store) map[string]int64 {
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+		deadlocks(t, url) // waits until the connections of the store have ended, and their counts are known
+		conn, err := pgx.Connect(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(context.Background())
+		found := map[string]int64{}
+		rows, err := conn.Query(t.Context(), `SELECT relname, COALESCE(seq_scan, 0) FROM pg_stat_user_tables WHERE relname
+			IN ('sessions', 'session_health', 'wallets', 'agents', 'idempotency_keys', 'ledger_entries', 'workers',
+			'worker_health', 'usage_hours', 'counters', 'webhook_marks', 'webhook_deliveries') OR relname LIKE 'event_chunks%'`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var name string
+		var n int64
+		if _, err := pgx.ForEachRow(rows, []any{&name, &n}, func() error { found[name] = n; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	setup := openURL(t, url)
+	addAgent(t, setup, "agt_1", 100*domain.Dollar)
+	if _, err := setup.Writer().Exec("UPDATE agents SET webhook_url = 'https://agent.example'"); err != nil {
+		t.Fatal(err)
+	}
+	before := scans(setup)
+	st := openURL(t, url)
+	for n := range int64(8) {
+		err := errors.Join(buyAhead(t.Context(), st, "agt_1", n, nothing), reportAhead(t.Context(), st, "agt_1", sessionID(n)))
+		if _, readErr := readAhead(t.Context(), st, "agt_1", sessionID(n)); err == nil {
+			err = readErr
+		}
+		if _, moneyErr := moneyAhead(t.Context(), st, "agt_1"); err == nil {
+			err = moneyErr
+		}
+		err = errors.Join(err, sameList(t, st, ports.SessionPage{Page: domain.Page{Number: 1, Size: 1}}),
+			planAhead(t.Context(), st, sessionID(n), now), settleAhead(t.Context(), st, sessionID(n), now))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(before, scans(st)); diff != "" {
+		t.Errorf("scans of tables (-before +after):\n%s", diff)
 	}
 }

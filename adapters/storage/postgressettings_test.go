@@ -87,7 +87,7 @@ func settingsOfAUnit(t *testing.T, st *storage.Store) {
 		}
 		return errors.Join(errs...)
 	}
-	st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, _ ports.Job, _ time.Time) error {
+	st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, _ []ports.Job, _ time.Time) error {
 		return check("in a unit", func(query string) row { return tx.Conn.QueryRowContext(ctx, query) })
 	})
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {

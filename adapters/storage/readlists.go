@@ -31,13 +31,13 @@ func (b *batch) askList(k listKey) {
 	p := &sessionPage{}
 	p.Page = k.Page
 	b.lists[k] = p
-	count, places, args, more := k.queries()
+	count, places, args, more := k.queries(b.store)
 	b.pipe.Ask("count sessions", count, args, func(row engine.Row) error { return row.Scan(&p.Total) })
 	all := append(args[:len(args):len(args)], more...)
 	b.pipe.Ask("list sessions", "SELECT s.ord, "+sessionReadColumns+"WHERE s.agent_id = ?1 AND s.ord IN ("+places+
 		") ORDER BY s.ord DESC", all, func(row engine.Row) error {
 		var ord int64
-		read, err := scanSessionRead(behind{row, &ord})
+		read, err := scanSessionRead(behind{row, []any{&ord}})
 		p.Items, p.ords = append(p.Items, read), append(p.ords, ord)
 		b.whole[read.ID] = true
 		return err
@@ -48,10 +48,10 @@ func (b *batch) askList(k listKey) {
 
 // queries returns the count of a list, and the query for the numbers of a page and of the session after
 // it, with the arguments of both and those of the second alone.
-func (k listKey) queries() (count, places string, args, more []any) {
+func (k listKey) queries(store *Store) (count, places string, args, more []any) {
 	where, args := sessionWhere(k.agentID, k.Filter)
 	every := k.Filter == (ports.SessionFilter{})
-	count = countOf(where, every)
+	count = store.countOf(where, k.Filter)
 	place := func(v any) string {
 		more = append(more, v)
 		return "?" + strconv.Itoa(len(args)+len(more))
@@ -83,11 +83,11 @@ func (b *batch) list(k listKey) (domain.List[ports.SessionRead], error) {
 	return list, nil
 }
 
-// behind is a row whose first column goes elsewhere.
+// behind is a row whose first columns go elsewhere.
 type behind struct {
 	engine.Row
-	first any
+	first []any
 }
 
-// Scan reads the columns behind the first.
-func (r behind) Scan(into ...any) error { return r.Row.Scan(append([]any{r.first}, into...)...) }
+// Scan reads the columns behind the first ones.
+func (r behind) Scan(into ...any) error { return r.Row.Scan(append(r.first, into...)...) }

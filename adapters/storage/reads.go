@@ -45,6 +45,9 @@ func (r *reader) close() {
 
 // view runs fn with what a names. It returns errAlone for a view that reads something else.
 func (r *reader) view(ctx context.Context, a *ports.Ahead, fn func(context.Context, ports.Tx) error) error {
+	if b := r.store.recent.find(a); b != nil {
+		return r.show(ctx, b, "memory", fn)
+	}
 	ask := &readAsk{ahead: a, answer: make(chan readAnswer, 1)}
 	select {
 	case r.queue <- ask:
@@ -68,12 +71,16 @@ func (r *reader) view(ctx context.Context, a *ports.Ahead, fn func(context.Conte
 	if found.err != nil {
 		return found.err
 	}
-	own := *found.batch // its maps are read by all, and written by none
+	return r.show(ctx, found.batch, "shared", fn)
+}
+
+// show runs fn with what was read.
+func (r *reader) show(ctx context.Context, found *batch, label string, fn func(context.Context, ports.Tx) error) error {
+	own := *found // its maps are read by all, and written by none
 	err := fn(ctx, &tx{Conn: batchConn{&own}, store: r.store, batch: &own})
 	if own.alone || own.wrote { // a view that writes is refused by a connection of its own
 		err = errAlone
 	}
-	label := "shared"
 	if err == errAlone {
 		label = "alone"
 	}
@@ -104,7 +111,13 @@ func (r *reader) read(first *readAsk) {
 	for i, ask := range asks {
 		list[i] = ask.ahead
 	}
+	claim := r.store.recent.reading(list)
 	b, err := r.store.readBatch(list)
+	if err != nil {
+		r.store.recent.read(claim, nil)
+	} else {
+		r.store.recent.read(claim, b)
+	}
 	if err != nil && lasting(err) == nil {
 		err = errAlone
 	}
@@ -122,8 +135,8 @@ func (s *Store) readBatch(list []*ports.Ahead) (*batch, error) {
 	defer func() { _ = pipe.Rollback() }()
 	b := s.newBatch(pipe)
 	n := nameAll(list)
-	if len(n.payers) > 0 {
-		b.askMoney(n.payers, walletsAhead)
+	if len(n.payers)+len(n.owned) > 0 {
+		b.askMoney(n, walletsAhead)
 	}
 	if len(n.holding) > 0 {
 		b.askHolding(n.holding)

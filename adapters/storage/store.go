@@ -67,8 +67,8 @@ type JobTx struct {
 	Tx *sql.Tx
 }
 
-// JobInserter inserts a job in the transaction of the running unit.
-type JobInserter func(ctx context.Context, tx JobTx, j ports.Job, now time.Time) error
+// JobInserter inserts jobs in the transaction of the running unit, or of the batch of units that ran.
+type JobInserter func(ctx context.Context, tx JobTx, jobs []ports.Job, now time.Time) error
 
 // database is an engine below the store.
 type database interface {
@@ -101,6 +101,7 @@ type Store struct {
 	update   func(ctx context.Context, fn func(*engine.Transaction) error) error
 	commits  []*committer       // SQLite's one, or those of PostgreSQL among which agents are divided
 	reads    []*reader          // of PostgreSQL, among which agents are divided
+	recent   *recent            // sessions that were read lately, nil until Remember
 	postgres *postgres.Database // the database, or nil
 	shares   *shares            // of its connections, by agent
 	orm      *gorm.DB
@@ -230,13 +231,22 @@ func (s *Store) Listen(ctx context.Context, notify func()) {
 	}
 }
 
+// Remember has views take sessions that were read within the last second from memory, on PostgreSQL. What
+// it returns must be notified of the changes of other processes. It is called before the first view.
+func (s *Store) Remember() ports.Watcher {
+	if s.postgres != nil {
+		s.recent = newRecent()
+	}
+	return s.recent
+}
+
 // SetJobInserter sets what inserts jobs. Until then Insert of Jobs returns an error.
 func (s *Store) SetJobInserter(insert JobInserter) { s.jobs.Store(&insert) }
 
 // View runs fn on a consistent read-only snapshot.
 func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
 	if a := ports.AheadOf(ctx); a != nil && s.postgres != nil && batchable(a) {
-		if err := s.reads[laneOf(a)].view(ctx, a, fn); err != errAlone {
+		if err := s.reads[s.laneOf(a)].view(ctx, a, fn); err != errAlone {
 			return s.database.Classify(ctx, err)
 		}
 	}
@@ -266,8 +276,10 @@ func (s *Store) read(
 // interrupt one that has: SQLite answers an interrupted write by rolling back the whole transaction,
 // and with it the units of others.
 func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+	var touched []string
+	defer func() { s.recent.drop(touched...) }()
 	return s.database.Classify(ctx, s.update(ctx, func(in *engine.Transaction) error {
-		t := &tx{Conn: in.Conn, store: s, in: in}
+		t := &tx{Conn: in.Conn, store: s, in: in, touched: &touched}
 		if shared, ok := in.Conn.(batchConn); ok {
 			t.batch = shared.batch
 		}
@@ -275,8 +287,12 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 	}))
 }
 
-// lanes is the number of committers, and of readers, on PostgreSQL. While one waits for the server, another goes on.
-const lanes = 4
+// defaultLanes is the number of committers, and of readers, on PostgreSQL. While one waits for the server,
+// another goes on.
+const defaultLanes = 4
+
+// lanes is how many of them the next store has; benchmarks change it.
+var lanes = defaultLanes
 
 // onPostgres runs a unit in the batch of its agent's committer if what it reads is known ahead.
 func (s *Store) onPostgres(ctx context.Context, fn func(*engine.Transaction) error) error {
@@ -284,7 +300,7 @@ func (s *Store) onPostgres(ctx context.Context, fn func(*engine.Transaction) err
 	if a == nil || !batchable(a) {
 		return s.alone(ctx, fn)
 	}
-	return s.commits[laneOf(a)].do(ctx, fn)
+	return s.commits[s.laneOf(a)].do(ctx, fn)
 }
 
 // alone runs a unit on PostgreSQL in a transaction of its own.
@@ -298,10 +314,10 @@ func (s *Store) alone(ctx context.Context, fn func(*engine.Transaction) error) e
 }
 
 // laneOf returns the number of the committer and of the reader of an agent.
-func laneOf(a *ports.Ahead) int {
+func (s *Store) laneOf(a *ports.Ahead) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(a.Agent))
-	return int(h.Sum32() % lanes)
+	return int(h.Sum32()) % len(s.commits)
 }
 
 // batchable reports whether the server takes what is named: it would refuse the whole batch.

@@ -71,6 +71,7 @@ const putUsage = `UPDATE sessions SET up = up + ?2, down = down + ?3, connection
 	AND (bytes = 0 OR up + ?2 + down + ?3 + leased + ?5 <= bytes)`
 
 func (r usages) PutUsage(_ context.Context, sessionID string, d traffic.Delta) error {
+	r.touch(sessionID)
 	n, err := r.exec(putUsage, sessionID, d.Up, d.Down, d.Connections, d.Leased, micros(d.At))
 	if err != nil {
 		return fmt.Errorf("write usage of %s: %w", sessionID, err)
@@ -96,6 +97,10 @@ func (r usages) Record(_ context.Context, agentID, sessionID string, hour time.T
 }
 
 func (r usages) SettleAt(_ context.Context, sessionID string) (time.Time, error) {
+	if r.batch != nil {
+		s, err := r.batch.settled(sessionID)
+		return fromMicros(s.settleAt), err
+	}
 	var at int64
 	err := r.row("SELECT settle_at FROM sessions WHERE id = ?1"+r.lock("sessions"), sessionID).Scan(&at)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -108,6 +113,9 @@ func (r usages) SettleAt(_ context.Context, sessionID string) (time.Time, error)
 }
 
 func (r usages) SetSettleAt(_ context.Context, sessionID string, at time.Time) error {
+	if r.batch != nil {
+		return r.batch.setSettleAt(sessionID, at)
+	}
 	n, err := r.exec("UPDATE sessions SET settle_at = ?2 WHERE id = ?1", sessionID, micros(at))
 	if err != nil {
 		return fmt.Errorf("plan settlement of %s: %w", sessionID, err)

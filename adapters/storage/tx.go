@@ -20,7 +20,9 @@ type tx struct {
 	engine.Conn
 	store *Store
 	in    *engine.Transaction // nil in View
-	batch *batch              // nil for a unit with a transaction of its own, and on SQLite
+	// touched are the sessions that a unit changed outside a batch; nil in View.
+	touched *[]string
+	batch   *batch // nil for a unit with a transaction of its own, and on SQLite
 }
 
 func (t *tx) Agents() ports.Agents                   { return agents{t} }
@@ -149,6 +151,13 @@ func (t *tx) exec(statement string, args ...any) (int64, error) {
 	return n, nil
 }
 
+// touch has views of this process read a session anew, once the unit has ended.
+func (t *tx) touch(sessionID string) {
+	if t.touched != nil && t.store.recent != nil && sessionID != "" {
+		*t.touched = append(*t.touched, sessionID)
+	}
+}
+
 // later runs a statement whose result is not needed before the end of the unit: it changes something,
 // or the unit fails. What it does is part of its error, which the next statement or the end of the
 // unit may return.
@@ -198,6 +207,10 @@ func (r jobs) Insert(_ context.Context, j ports.Job, now time.Time) error {
 	if err := r.mayWrite(); err != nil {
 		return err
 	}
+	if r.batch != nil {
+		r.batch.insertJob(j, now)
+		return nil
+	}
 	insert := r.store.jobs.Load()
 	if insert == nil {
 		return errors.New("insert job: no job inserter is set")
@@ -206,7 +219,7 @@ func (r jobs) Insert(_ context.Context, j ports.Job, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := (*insert)(r.Context(), in, j, now); err != nil {
+	if err := (*insert)(r.Context(), in, []ports.Job{j}, now); err != nil {
 		return fmt.Errorf("insert job %s: %w", j.Kind, r.failed(err))
 	}
 	return nil

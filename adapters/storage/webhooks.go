@@ -99,6 +99,9 @@ func (deliveryRow) TableName() string { return "webhook_deliveries" }
 func fromDeliveryRow(r deliveryRow) webhook.Delivery { return webhook.Delivery(r) }
 
 func (r webhooks) InsertDelivery(ctx context.Context, d webhook.Delivery) error {
+	if r.batch != nil {
+		return r.batch.insertDelivery(d)
+	}
 	row := deliveryRow(d)
 	n, err := r.written(r.write(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&row))
 	if err != nil {
@@ -154,6 +157,9 @@ func (r webhooks) Deliveries(
 }
 
 func (r webhooks) Pending(_ context.Context, agentID string, limit int) (n int, err error) {
+	if r.batch != nil {
+		return r.batch.pendingOf(agentID, limit)
+	}
 	err = r.row(
 		`SELECT COUNT(*) FROM (SELECT 1 FROM webhook_deliveries WHERE agent_id = ?1 AND status = 'pending' LIMIT ?2) d`,
 		agentID, limit).Scan(&n)
@@ -176,6 +182,9 @@ type noticeRow struct {
 func (noticeRow) TableName() string { return "webhook_marks" }
 
 func (r webhooks) MarkNotified(ctx context.Context, agentID, what string, to int64) (bool, error) {
+	if r.batch != nil {
+		return r.batch.markNotified(agentID, what, to)
+	}
 	onChange := clause.OnConflict{
 		Columns:   []clause.Column{{Name: "agent_id"}, {Name: "what"}},
 		DoUpdates: clause.AssignmentColumns([]string{"mark"}),

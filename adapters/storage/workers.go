@@ -99,6 +99,7 @@ func scanWorker(sessionID string, found engine.Row) (worker.Worker, error) {
 }
 
 func (r workers) Insert(_ context.Context, w worker.Worker) (id int64, err error) {
+	r.touch(w.SessionID)
 	args := append([]any{w.SessionID, w.Name, micros(w.CreatedAt)}, stateValues(w)...)
 	err = r.returning(insertWorker, args, &id)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -126,6 +127,7 @@ func (r workers) Changed(_ context.Context, sessionID string) error {
 }
 
 func (r workers) Rotated(_ context.Context, sessionID string) error {
+	r.touch(sessionID)
 	return r.later("count a rotation of a worker",
 		"UPDATE sessions SET worker_rotations = worker_rotations + 1 WHERE id = ?1", sessionID)
 }

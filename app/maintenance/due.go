@@ -11,6 +11,7 @@ import (
 	"agentproxy/app/closing"
 	"agentproxy/app/ledger"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 )
 
 // What has a time at which it is due has a column for it, and one owner: the tasks below, which read
@@ -29,7 +30,7 @@ func (p *Tasks) ExpireSessions(ctx context.Context) error {
 	return p.due(ctx, "expire session",
 		func(ctx context.Context, tx repos, now time.Time, limit int) ([]string, error) {
 			return tx.Sessions().TimeDue(ctx, now, limit)
-		}, p.expireSession, p.hub.SessionChanged)
+		}, p.expireSession, p.hub.SessionChanged, nil)
 }
 
 func (p *Tasks) expireSession(ctx context.Context, tx repos, id string, now time.Time) error {
@@ -48,7 +49,7 @@ func (p *Tasks) ExpireTrials(ctx context.Context) error {
 	return p.due(ctx, "expire trial",
 		func(ctx context.Context, tx repos, now time.Time, limit int) ([]string, error) {
 			return tx.Ledger().TrialsDue(ctx, now, limit)
-		}, p.expireTrial, func(string) {})
+		}, p.expireTrial, func(string) {}, nil)
 }
 
 // expireTrial needs no rule of its own: reading a wallet writes off what is past its date.
@@ -63,7 +64,9 @@ func (p *Tasks) Settle(ctx context.Context) error {
 	return p.due(ctx, "settle",
 		func(ctx context.Context, tx repos, now time.Time, limit int) ([]string, error) {
 			return tx.Sessions().SettleDue(ctx, now, limit)
-		}, p.settleSession, func(string) {})
+		}, p.settleSession, func(string) {}, func(id string) ports.Ahead {
+			return ports.Ahead{Sessions: []string{id}, Owners: true}
+		})
 }
 
 // SettleLag returns how long the session that is due longest has waited for Settle; 0 if none is due.
@@ -112,10 +115,12 @@ func (p *Tasks) settleSession(ctx context.Context, tx repos, id string, now time
 }
 
 // due lists up to passSize ids and treats each in a transaction of its own, which decides anew. An
-// error of one does not delay the others; that one is left out for retryAfter.
+// error of one does not delay the others; that one is left out for retryAfter. What ahead names, if it is not
+// nil, lets the store treat several in one transaction.
 func (p *Tasks) due(ctx context.Context, what string,
 	list func(context.Context, repos, time.Time, int) ([]string, error),
-	treat func(context.Context, repos, string, time.Time) error, done func(id string)) error {
+	treat func(context.Context, repos, string, time.Time) error, done func(id string),
+	ahead func(id string) ports.Ahead) error {
 	now := p.clock.Now()
 	var ids []string
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
@@ -138,6 +143,10 @@ func (p *Tasks) due(ctx context.Context, what string,
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
+			ctx := ctx
+			if ahead != nil {
+				ctx = ports.ReadAhead(ctx, ahead(id))
+			}
 			err := p.store.Update(ctx, func(ctx context.Context, tx repos) error {
 				return treat(ctx, tx, id, p.clock.Now())
 			})

@@ -80,17 +80,21 @@ func (u deliveries) end(ctx context.Context, s session.Session, o procurement.Or
 	if !ok {
 		return u.postpone(ctx, o, notConfigured)
 	}
+	reason, unlisted := "", error(nil)
+	if u.clock.Now().Sub(o.SentAt) < procurement.ListingDelay {
+		_, unlisted = u.read(ctx, p, o.Ref) // what is not listed yet is not cancelled either
+	}
 	bounded, stop := withCallTimeout(ctx)
 	defer stop()
 	err := p.Cancel(bounded, o.Ref)
 	u.calls.count(p, "cancel", err)
-	reason := ""
-	switch procurement.ClassOf(err) {
-	case "", procurement.NotFound:
-	case procurement.Unsupported:
+	switch class := procurement.ClassOf(err); {
+	case class == procurement.Unsupported:
 		reason = "it runs to its end at the provider"
-	default:
+	case class != "" && class != procurement.NotFound:
 		return u.postpone(ctx, o, procurement.ReasonOf(err))
+	case unlisted != nil:
+		return u.postpone(ctx, o, procurement.ReasonOf(unlisted))
 	}
 	return u.mark(ctx, o, func(ctx context.Context, c *change) error {
 		c.order.ClosedAt, c.order.NextAt, c.order.Reason = c.now, time.Time{}, reason
@@ -179,14 +183,10 @@ func (u deliveries) refresh(ctx context.Context, c *change, d procurement.Delive
 	exits := d.Exits(s.Type)
 	if s.Type == session.Static && d.State == procurement.Live && len(exits) == s.Quantity &&
 		!session.SameExits(exits, s.Exits) {
-		ips := make([]string, len(exits))
-		for i, e := range exits {
-			ips[i] = e.IP.String()
-		}
 		if err := c.tx.Addresses().Free(ctx, s.ID); err != nil {
 			return err
 		}
-		if err := c.tx.Addresses().Take(ctx, s.Provider, s.ID, ips); err != nil {
+		if err := c.tx.Addresses().Take(ctx, s.Provider, s.ID, session.Addresses(exits)); err != nil {
 			return err
 		}
 		s.Exits = exits

@@ -89,3 +89,42 @@ func TestASellerThatShowsNothingFailsNothing(t *testing.T) {
 		apptest.Equal(t, v.ID+" is missing", lastOrder(w, v.ID).LostAt.IsZero(), true)
 	}
 }
+
+// A seller that lists an order some seconds after it sold it does not cancel it before that, though it
+// answers as if it had: it is cancelled again once it is listed.
+func TestAnOrderThatIsNotListedYetIsCancelledAgain(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	agent := w.RegisterFunded(100)
+	v := w.Buy(agent, apptest.Remote)
+	list := func(shown bool) {
+		w.Seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = !shown })
+	}
+	list(false)
+	_, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
+	apptest.OK(t, err)
+	apptest.OK(t, w.RunOrders())
+	apptest.Equal(t, "cancelled before it is listed", w.Seller.Of(v.ID)[0].Released, false)
+	list(true)
+	w.Clock.Advance(10 * time.Second)
+	apptest.OK(t, w.RunOrders())
+	apptest.Equal(t, "cancelled once it is listed", w.Seller.Of(v.ID)[0].Released, true)
+	calls := w.Seller.Calls(fake.Release)
+	w.Clock.Advance(time.Hour)
+	apptest.OK(t, w.RunOrders())
+	apptest.Equal(t, "cancelled again after that", w.Seller.Calls(fake.Release), calls)
+
+	t.Run("and not for ever, if it never is", func(t *testing.T) {
+		v = w.Buy(agent, apptest.Remote)
+		list(false)
+		_, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
+		apptest.OK(t, err)
+		apptest.OK(t, w.RunOrders())
+		w.Clock.Advance(procurement.ListingDelay)
+		apptest.OK(t, w.RunOrders())
+		calls := w.Seller.Calls(fake.Release)
+		w.Clock.Advance(time.Hour)
+		apptest.OK(t, w.RunOrders())
+		apptest.Equal(t, "cancelled again after the delay", w.Seller.Calls(fake.Release), calls)
+	})
+}

@@ -115,11 +115,11 @@ func (v View) with(workers []ports.WorkerHealth) View {
 	return v
 }
 
-// Read returns one session of an agent.
+// Read returns one session of an agent, as it was within the last second with the changes of this process.
 func (u *Service) Read(ctx context.Context, agentID, id string) (View, error) {
 	var r ports.SessionRead
 	var workers map[string][]ports.WorkerHealth
-	ahead := ports.Ahead{Agent: agentID, Sessions: []string{id}}
+	ahead := ports.Ahead{Agent: agentID, Sessions: []string{id}, Recent: true}
 	err := u.store.View(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx Repos) (err error) {
 		if r, err = tx.Sessions().Read(ctx, agentID, id); err == nil {
 			workers, err = workersOf(ctx, tx, r)

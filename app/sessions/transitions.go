@@ -45,11 +45,7 @@ func (l *Transitions) Activate(
 		return s, ports.ErrProvider.Msgf("the upstream delivered %d addresses and not %d; try again", len(exits), s.Quantity)
 	}
 	if s.Type == session.Static {
-		ips := make([]string, len(exits))
-		for i, e := range exits {
-			ips[i] = e.IP.String()
-		}
-		err := tx.Addresses().Take(ctx, s.Provider, s.ID, ips)
+		err := tx.Addresses().Take(ctx, s.Provider, s.ID, session.Addresses(exits))
 		if errors.Is(err, ports.ErrDuplicate) {
 			return s, ports.ErrProvider.Msgf("the upstream delivered an address that is taken; try again")
 		}
@@ -142,11 +138,19 @@ func (l *Transitions) end(ctx context.Context, tx procurement.Repos, s session.S
 	return s, tx.Sessions().Put(ctx, s)
 }
 
-// Renewed charges what is held for a renewal of a session that has its new end,
-// and stores it.
+// Renewed charges what is held for a renewal by days of a session that has its new end, gives it the
+// fair use that its product has today, and stores it. A product that is no longer sold has none.
 func (l *Transitions) Renewed(
-	ctx context.Context, tx procurement.Repos, s session.Session, now time.Time,
+	ctx context.Context, tx procurement.Repos, s session.Session, days int, now time.Time,
 ) (session.Session, error) {
+	if p, err := l.catalog.Product(s.ProductNo); err == nil {
+		u, err := tx.Traffic().Usage(ctx, s.ID)
+		if err != nil {
+			return s, err
+		}
+		left := int((s.ExpiresAt.Sub(now) + session.Day - 1) / session.Day)
+		s = s.ExtendFairUse(p.FairUseOf(s.Quantity, days), p.FairUseOf(s.Quantity, left), u.Used()+u.Leased)
+	}
 	if err := ledger.NewBook(tx, l.ids, now).Charge(ctx, &s, s.Money.Held.Total()); err != nil {
 		return s, err
 	}

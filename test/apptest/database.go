@@ -87,10 +87,15 @@ func OpenStore(t testing.TB, c storage.Config) *storage.Store {
 	_, err = db.Writer().Exec(`CREATE TABLE IF NOT EXISTS test_jobs
 		(n ` + key + ` PRIMARY KEY, kind TEXT, session TEXT, due BIGINT)`)
 	OK(t, err)
-	db.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
-		_, err := tx.Conn.ExecContext(ctx, `INSERT INTO test_jobs (kind, session, due) VALUES ($1, $2, $3)`, j.Kind,
-			j.SessionID+j.DeliveryID, cmp.Or(j.At, now.Add(j.After)).UnixMicro())
-		return err
+	db.SetJobInserter(func(ctx context.Context, tx storage.JobTx, jobs []ports.Job, now time.Time) error {
+		for _, j := range jobs {
+			_, err := tx.Conn.ExecContext(ctx, `INSERT INTO test_jobs (kind, session, due) VALUES ($1, $2, $3)`, j.Kind,
+				j.SessionID+j.DeliveryID, cmp.Or(j.At, now.Add(j.After)).UnixMicro())
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return db
 }

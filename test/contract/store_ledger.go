@@ -72,7 +72,7 @@ func entryRoundTrip(t *testing.T, st ports.Store) {
 // written: each debit is decided on a snapshot that others outdate.
 func debitsAreExact(t *testing.T, st ports.Store) {
 	const callers, cent = 64, domain.Dollar / 100
-	debits := int64(campaign.Rounds(2_000, 10_000))
+	debits := int64(campaign.Rounds(600, 10_000))
 	addAgent(t, st, "agt_1", domain.Money(debits/2)*cent)
 	var next, paid, refused atomic.Int64
 	var wg sync.WaitGroup

@@ -371,11 +371,11 @@ func (b *sale) owed() domain.Money {
 	if b.cancelled.IsZero() {
 		return all
 	}
-	used := b.cancelled.Sub(b.at)
+	used := b.cancelled.Sub(b.readyAt) // nothing is owed for days before it delivered
 	if used < session.Day {
 		return 0
 	}
-	return all * domain.Money(min(used, b.ends.Sub(b.at))/time.Hour) / domain.Money(b.ends.Sub(b.at)/time.Hour)
+	return all * domain.Money(min(used, b.ends.Sub(b.readyAt))/time.Hour) / domain.Money(b.ends.Sub(b.readyAt)/time.Hour)
 }
 
 func (s *shop) Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error) {

@@ -185,8 +185,13 @@ func (w *world) wait() {
 	w.drive(w.replica())
 }
 
-// month passes the ends of static sessions.
+// month passes the ends of static sessions. What was begun is given the minutes that it takes before
+// days pass between two looks.
 func (w *world) month() {
+	for range 12 {
+		w.Clock.Advance(30 * time.Second)
+		w.drive(w.replica())
+	}
 	for range 30 {
 		w.Clock.Advance(session.Day)
 		w.drive(w.replica())

@@ -135,6 +135,7 @@ func (p *pool) reset(ctx context.Context, name string) error {
 					EXECUTE format('DROP TABLE %I CASCADE', name);
 					CONTINUE;
 				END IF;
+				CONTINUE WHEN pg_relation_size(quote_ident(name)::regclass) = 0; -- never had a row
 				IF pg_relation_size(quote_ident(name)::regclass) < 65536 THEN
 					EXECUTE format('DELETE FROM %I', name); -- TRUNCATE makes a file anew for each index
 					CONTINUE;

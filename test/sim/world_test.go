@@ -113,7 +113,7 @@ func newWorld(seed uint64, config storage.Config) (w *world, err error) {
 	if w.db, err = storage.Open(context.Background(), config); err != nil {
 		return nil, err
 	}
-	w.db.SetJobInserter(func(context.Context, storage.JobTx, ports.Job, time.Time) error { return nil })
+	w.db.SetJobInserter(func(context.Context, storage.JobTx, []ports.Job, time.Time) error { return nil })
 	w.store = &store{Store: w.db, w: w, matched: map[string][]recharge.Key{}}
 	for n := range pick(w.rng, 1, 2, 3, 5, 14, 18) {
 		if err := w.addAgent(n + 1); err != nil {

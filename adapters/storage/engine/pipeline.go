@@ -1,6 +1,10 @@
 package engine
 
-import "errors"
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
 
 // Pipeline is a transaction whose statements are sent together, so that many cost one round trip. It
 // is used by one goroutine at a time.
@@ -10,6 +14,9 @@ type Pipeline interface {
 	Ask(what, statement string, args []any, scan func(Row) error)
 	// Send sends what is queued. After an error nothing but Rollback is left to do.
 	Send() error
+	// SQL returns the connection for database/sql, and the context of its statements. What is queued must be
+	// sent before.
+	SQL() (context.Context, *sql.Conn)
 	// Commit sends what is queued and commits in the same round trip.
 	Commit() error
 	// Rollback ends a transaction that was not committed and releases its connection. It does nothing

@@ -140,12 +140,17 @@ func (d *Database) borrow(ctx context.Context) (a acquired, err error) {
 	if err := d.slot(ctx, soon); err != nil {
 		return a, err
 	}
-	a.free = sync.OnceFunc(func() { <-d.slots })
-	defer func() {
-		if err != nil {
-			a.free()
-		}
-	}()
+	free := sync.OnceFunc(func() { <-d.slots })
+	if a, err = d.lend(ctx, soon); err != nil {
+		free()
+	}
+	a.free = free
+	return a, err
+}
+
+// lend takes a connection before soon, which is part of ctx, ends.
+func (d *Database) lend(ctx, soon context.Context) (a acquired, err error) {
+	a.free = func() {}
 	if a.conn, err = d.db.Conn(soon); err != nil {
 		if ctx.Err() != nil {
 			return a, ctx.Err()

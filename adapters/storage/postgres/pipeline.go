@@ -2,10 +2,10 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"agentproxy/adapters/storage/engine"
 )
@@ -41,17 +41,19 @@ func (d *Database) Snapshot() (engine.Pipeline, error) {
 
 // planOnce has the prepared statements of a transaction planned once. The planner would plan those with
 // arrays anew for each call, since it estimates that an array of one element costs less than the ten that
-// it assumes, and that takes longer than to execute them.
-const planOnce = "set_config('plan_cache_mode', 'force_generic_plan', true)"
+// it assumes, and that takes longer than to execute them. A plan that is made while a table is empty would scan
+// it, and go on until the table is analyzed, so these plans use indexes: each of the statements has one.
+const planOnce = "set_config('plan_cache_mode', 'force_generic_plan', true) || " +
+	"set_config('enable_seqscan', 'off', true)"
 
 func (d *Database) pipeline(begin string) (*pipeline, error) {
 	soon, cancel := context.WithTimeout(context.Background(), connWithin)
 	defer cancel()
-	conn, err := d.pool.Acquire(soon)
+	a, err := d.lend(context.Background(), soon)
 	if err != nil {
-		return nil, noConnection(err)
+		return nil, err
 	}
-	p := &pipeline{conn: conn, pg: conn.Conn(), database: d}
+	p := &pipeline{acquired: a, database: d}
 	p.ctx, p.cancel = context.WithTimeout(context.Background(), unitWithin)
 	p.Ask("begin", begin, nil, nil)
 	return p, nil
@@ -59,8 +61,7 @@ func (d *Database) pipeline(begin string) (*pipeline, error) {
 
 // pipeline implements engine.Pipeline.
 type pipeline struct {
-	conn     *pgxpool.Conn
-	pg       *pgx.Conn // the same
+	acquired
 	database *Database
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -79,6 +80,8 @@ func (p *pipeline) Ask(what, statement string, args []any, scan func(engine.Row)
 	p.queued.Queue(rebind(statement), arguments(args)...)
 	p.asked = append(p.asked, question{what, scan})
 }
+
+func (p *pipeline) SQL() (context.Context, *sql.Conn) { return p.ctx, p.conn }
 
 func (p *pipeline) Send() error {
 	_, err := p.send()
@@ -129,12 +132,7 @@ func (p *pipeline) Rollback() error {
 	if !p.ended {
 		p.ended = true
 		p.cancel()
-		if !p.pg.IsClosed() && inTransaction(p.pg) {
-			ctx, cancel := context.WithTimeout(context.Background(), connWithin)
-			defer cancel()
-			_, _ = p.pg.PgConn().Exec(ctx, "ROLLBACK").ReadAll()
-		}
-		p.conn.Release() // which closes one that is still in the transaction
+		p.end("ROLLBACK")
 	}
 	return nil
 }

@@ -139,6 +139,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
 			keepExits, runTasks, reloadOnHangup,
 			func(hub *changes.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },
+			func(hub *changes.Hub, st *storage.Store) { hub.Watch(st.Remember()) },
 		)),
 		gateway.Module,
 		httpapi.Module,
@@ -181,8 +182,8 @@ func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance
 
 // insertJobs lets transactions of the store insert jobs.
 func insertJobs(st *storage.Store, q *queue.Queue) {
-	st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, j ports.Job, now time.Time) error {
-		return q.Insert(ctx, tx.Conn, tx.Tx, j, now)
+	st.SetJobInserter(func(ctx context.Context, tx storage.JobTx, jobs []ports.Job, now time.Time) error {
+		return q.Insert(ctx, tx.Conn, tx.Tx, jobs, now)
 	})
 }
 

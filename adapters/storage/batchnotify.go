@@ -1,0 +1,180 @@
+package storage
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/domain/webhook"
+	"agentproxy/ports"
+)
+
+// outboxEvent is a row of outbox that a batch inserts, batchDelivery one of webhook_deliveries, and mark one
+// of webhook_marks.
+type (
+	outboxEvent struct {
+		ID, AgentID, Type string
+		At                int64
+		Data              string
+	}
+	batchDelivery struct {
+		ID, AgentID, EventID, Type, Status string
+		Attempts, Tries, LastStatusCode    int64
+		LastError                          string
+		NextAttemptAt, CreatedAt           int64
+	}
+	batchMark struct {
+		AgentID, What string
+		Mark          int64
+	}
+)
+
+// markKey is what an agent is notified of once.
+type markKey struct{ agentID, what string }
+
+var (
+	outboxMany       = newManyRows(new(outboxEvent))
+	insertOutbox     = outboxMany.insert("outbox")
+	deliveryMany     = newManyRows(new(batchDelivery))
+	insertDeliveries = deliveryMany.insert("webhook_deliveries")
+	markMany         = newManyRows(new(batchMark))
+	putMarks         = markMany.insert("webhook_marks") +
+		" ON CONFLICT (agent_id, what) DO UPDATE SET mark = excluded.mark"
+
+	// endpointsAhead also reads how many deliveries of a webhook are pending, and what was notified of once.
+	endpointsAhead = `SELECT CASE WHEN a.webhook_url = '' THEN 0 ELSE (SELECT COUNT(*) FROM (SELECT 1
+			FROM webhook_deliveries d WHERE d.agent_id = a.id AND d.status = 'pending'
+			LIMIT ` + strconv.Itoa(webhook.MaxPending) + `) p) END,
+		CASE WHEN a.webhook_url = '' THEN '' ELSE COALESCE((SELECT string_agg(m.mark || ' ' || m.what, E'\n')
+			FROM webhook_marks m WHERE m.agent_id = a.id), '') END,
+		a.id, ` + endpointColumns + endpointFrom + "WHERE a.id = " + agentsOf
+)
+
+// loadEndpoint loads a row of endpointsAhead.
+func (b *batch) loadEndpoint(row engine.Row) error {
+	var pending int
+	var marks string
+	e, err := scanEndpoint(behind{row, []any{&pending, &marks}})
+	if err != nil {
+		return err
+	}
+	b.endpoints[e.AgentID] = e
+	b.pending.load(e.AgentID, pending)
+	for line := range strings.Lines(marks) {
+		number, what, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		mark, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return fmt.Errorf("mark %q of %s: %w", what, e.AgentID, err)
+		}
+		b.marks.load(markKey{e.AgentID, what}, mark)
+	}
+	return nil
+}
+
+func (b *batch) appendOutbox(e outboxEvent) {
+	b.wrote = true
+	b.writes.own.outbox = append(b.writes.own.outbox, e)
+}
+
+// pendingOf returns how many deliveries are pending. It has no use for a limit above that of the query.
+func (b *batch) pendingOf(agentID string, limit int) (int, error) {
+	n, ok := b.pending.get(agentID)
+	if !ok || limit > webhook.MaxPending {
+		return 0, b.escape()
+	}
+	return min(n, limit), nil
+}
+
+// insertDelivery inserts a delivery whose event is new. The unique index refuses any other, and with it
+// the batch.
+func (b *batch) insertDelivery(d webhook.Delivery) error {
+	n, ok := b.pending.get(d.AgentID)
+	if !ok {
+		return b.escape()
+	}
+	b.wrote = true
+	if d.Status == webhook.Pending {
+		b.pending.put(d.AgentID, n+1)
+	}
+	b.writes.own.deliveries = append(b.writes.own.deliveries, batchDelivery{ID: d.ID, AgentID: d.AgentID,
+		EventID: d.EventID, Type: string(d.Type), Status: string(d.Status), Attempts: int64(d.Attempts),
+		Tries: int64(d.Tries), LastStatusCode: int64(d.LastStatusCode), LastError: d.LastError,
+		NextAttemptAt: micros(d.NextAttemptAt), CreatedAt: micros(d.CreatedAt)})
+	return nil
+}
+
+// markNotified needs the wallet of the agent, whose lock those that mark have: a batch without it has read
+// marks that another transaction may change.
+func (b *batch) markNotified(agentID, what string, to int64) (changed bool, err error) {
+	_, webhooks := b.endpoints[agentID]
+	if _, locked := b.wallets.get(agentID); !locked || !webhooks {
+		return false, b.escape()
+	}
+	k := markKey{agentID, what}
+	if old, known := b.marks.get(k); known && old == to {
+		return false, nil
+	}
+	b.wrote = true
+	b.marks.put(k, to)
+	if b.writes.own.marks == nil {
+		b.writes.own.marks = map[markKey]int64{}
+	}
+	b.writes.own.marks[k] = to
+	return true, nil
+}
+
+// insertJob keeps a job with the time from which on it runs: units of a batch have clocks of their own.
+func (b *batch) insertJob(j ports.Job, now time.Time) {
+	b.wrote = true
+	j.At, j.After = cmp.Or(j.At, now.Add(j.After)), 0
+	b.writes.own.jobs = append(b.writes.own.jobs, j)
+}
+
+// askNotices queues the statements that store the events of webhooks.
+func (b *batch) askNotices(w *batchWrites) {
+	askMany(b, "append webhook events", insertOutbox, outboxMany, w.outbox)
+	askMany(b, "insert deliveries", insertDeliveries, deliveryMany, w.deliveries)
+	var marks []batchMark
+	for k, to := range w.marks {
+		marks = append(marks, batchMark{k.agentID, k.what, to})
+	}
+	slices.SortFunc(marks, func(x, y batchMark) int {
+		return cmp.Or(cmp.Compare(x.AgentID, y.AgentID), cmp.Compare(x.What, y.What))
+	})
+	askMany(b, "mark what was notified", putMarks, markMany, marks)
+}
+
+// addNotices adds what a unit has notified of.
+func (w *batchWrites) addNotices(o *batchWrites) {
+	w.outbox = append(w.outbox, o.outbox...)
+	w.deliveries = append(w.deliveries, o.deliveries...)
+	w.jobs = append(w.jobs, o.jobs...)
+	if w.marks == nil {
+		w.marks = map[markKey]int64{}
+	}
+	maps.Copy(w.marks, o.marks)
+}
+
+var errNoJobs = errors.New("insert jobs: no job inserter is set")
+
+// writeJobs sends what is queued, and the jobs of the batch, which the job queue writes by itself.
+func (b *batch) writeJobs() error {
+	if len(b.writes.base.jobs) == 0 {
+		return nil
+	}
+	insert := b.store.jobs.Load()
+	if insert == nil {
+		return errNoJobs
+	}
+	if err := b.pipe.Send(); err != nil {
+		return err
+	}
+	ctx, conn := b.pipe.SQL()
+	return (*insert)(ctx, JobTx{Conn: conn}, b.writes.base.jobs, time.Time{})
+}

@@ -1,0 +1,222 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"agentproxy/adapters/storage"
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+	"agentproxy/domain/worker"
+	"agentproxy/ports"
+	"agentproxy/test/pg"
+)
+
+// memory is a store that keeps sessions in memory, with two of agt_1, and what counts its round trips.
+type memory struct {
+	t     *testing.T
+	st    *storage.Store
+	other *storage.Store // of another process
+	way   *way
+	feed  ports.Watcher
+	now   time.Time
+}
+
+func newMemory(t *testing.T) *memory {
+	t.Helper()
+	url := pg.Database(t)
+	w, through := newWay(t, url)
+	m := &memory{t: t, st: openURL(t, through), other: openURL(t, url), way: w, now: now}
+	m.feed = m.st.Remember()
+	m.st.SetRecentClock(func() time.Time { return m.now })
+	addAgent(t, m.st, "agt_1", 10_000_000)
+	for n := range int64(2) {
+		if err := buyAhead(t.Context(), m.st, "agt_1", n, nothing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.reads("at first", 1)
+	return m
+}
+
+// reads reads the first session, and fails unless that takes the given number of round trips.
+func (m *memory) reads(when string, trips int32) (read ports.SessionRead) {
+	m.t.Helper()
+	before := m.way.asked.Load()
+	ahead := ports.Ahead{Agent: "agt_1", Sessions: []string{sessionID(0)}, Recent: true}
+	err := m.st.View(ports.ReadAhead(m.t.Context(), ahead), func(ctx context.Context, tx ports.Tx) (err error) {
+		if read, err = tx.Sessions().Read(ctx, "agt_1", sessionID(0)); err == nil {
+			_, err = tx.Workers().HealthOf(ctx, []string{sessionID(0)})
+		}
+		return err
+	})
+	if err != nil {
+		m.t.Fatal(when, err)
+	}
+	if asked := m.way.asked.Load() - before; min(asked, 1) != trips { // a statement may have to be prepared too
+		m.t.Errorf("%s: the server was asked %d times, want %d", when, asked, trips)
+	}
+	return read
+}
+
+func reported(read ports.SessionRead) int64 { return read.Health.Stats().Session.Reported.TotalEvents }
+
+// What this process changes is in the next answer, and what another changes after the feed, or a second.
+func TestASessionInMemoryIsTrue(t *testing.T) {
+	t.Parallel()
+	m := newMemory(t)
+	ctx := t.Context()
+	alone := func(fn func(context.Context, ports.Tx) error) func() error {
+		return func() error { return m.st.Update(ctx, fn) }
+	}
+	for _, step := range []struct {
+		name  string
+		run   func() error
+		trips int32
+		holds func(ports.SessionRead) bool
+	}{
+		{"unchanged", func() error { return nil }, 0, func(r ports.SessionRead) bool { return reported(r) == 0 }},
+		{"after telemetry", func() error { return reportAhead(ctx, m.st, "agt_1", sessionID(0), sessionID(1)) }, 0,
+			func(r ports.SessionRead) bool { return reported(r) == 1 }},
+		{"after telemetry of another session", func() error { return reportAhead(ctx, m.st, "agt_1", sessionID(1)) }, 0,
+			func(r ports.SessionRead) bool { return reported(r) == 1 }},
+		{"after the health was written alone", alone(func(ctx context.Context, tx ports.Tx) error {
+			return tx.Health().Put(ctx, sessionID(0), health.State{})
+		}), 1, func(r ports.SessionRead) bool { return reported(r) == 0 }},
+		{"after traffic", alone(func(ctx context.Context, tx ports.Tx) error {
+			return tx.Traffic().PutUsage(ctx, sessionID(0), traffic.Delta{Up: 7, At: now})
+		}), 1, func(r ports.SessionRead) bool { return r.Usage.Up == 7 }},
+		{"after a change by another process", func() error { return reportAhead(ctx, m.other, "agt_1", sessionID(0)) }, 0,
+			func(r ports.SessionRead) bool { return reported(r) == 0 }},
+		{"when the feed told of it", func() error { m.feed.SessionChanged(sessionID(0)); return nil }, 1,
+			func(r ports.SessionRead) bool { return reported(r) == 1 }},
+		{"when the feed missed some", func() error { m.feed.SessionChanged(""); return nil }, 1,
+			func(r ports.SessionRead) bool { return reported(r) == 1 }},
+		{"just before a second", func() error { m.now = m.now.Add(time.Second - 1); return nil }, 0,
+			func(r ports.SessionRead) bool { return reported(r) == 1 }},
+		{"after telemetry of it", func() error { return reportAhead(ctx, m.st, "agt_1", sessionID(0)) }, 0,
+			func(r ports.SessionRead) bool { return reported(r) == 2 }},
+		{"after a second", func() error { m.now = m.now.Add(1); return nil }, 1,
+			func(r ports.SessionRead) bool { return reported(r) == 2 }},
+		{"after it ended", func() error { return endAhead(ctx, m.st, "agt_1", sessionID(0)) }, 1,
+			func(r ports.SessionRead) bool { return r.Status == session.Terminated }},
+		{"when a unit failed", func() error {
+			err := alone(func(ctx context.Context, tx ports.Tx) error {
+				return errors.Join(tx.Health().Put(ctx, sessionID(0), health.State{}), errUnit)
+			})()
+			if errors.Is(err, errUnit) {
+				err = nil
+			}
+			return err
+		}, 1, func(r ports.SessionRead) bool { return reported(r) == 2 }},
+	} {
+		if err := step.run(); err != nil {
+			t.Fatal(step.name, err)
+		}
+		if r := m.reads(step.name, step.trips); !step.holds(r) {
+			t.Errorf("%s: %+v with %d reports", step.name, r.Session, reported(r))
+		}
+	}
+}
+
+// A session in memory is shown to its agent alone, and to views that take it alone.
+func TestASessionInMemoryIsOfItsAgent(t *testing.T) {
+	t.Parallel()
+	m := newMemory(t)
+	ahead := ports.Ahead{Agent: "agt_2", Sessions: []string{sessionID(0)}, Recent: true}
+	err := m.st.View(ports.ReadAhead(t.Context(), ahead), func(ctx context.Context, tx ports.Tx) error {
+		_, err := tx.Sessions().Read(ctx, "agt_2", sessionID(0))
+		return err
+	})
+	if !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("another agent: %v", err)
+	}
+	before := m.way.asked.Load()
+	if _, err := readAhead(t.Context(), m.st, "agt_1", sessionID(0)); err != nil || m.way.asked.Load() == before {
+		t.Errorf("a view that takes nothing from memory: %v, the server was asked %d times", err, m.way.asked.Load()-before)
+	}
+}
+
+// What was read, or written, before a unit changed a session is not kept after it.
+func TestWhatIsReadWhileAUnitCommitsIsNotKept(t *testing.T) {
+	t.Parallel()
+	m := newMemory(t)
+	ahead := ports.Ahead{Agent: "agt_1", Sessions: []string{sessionID(0)}, Recent: true}
+	write := func(reports int) func() {
+		return func() {
+			err := m.st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+				var s health.State
+				for range reports {
+					s.Report(health.Event{Type: health.Success, At: now})
+				}
+				return tx.Health().Put(ctx, sessionID(0), s)
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	m.feed.SessionChanged("")
+	if err := m.st.ReadWhile(ahead, write(3)); err != nil {
+		t.Fatal(err)
+	}
+	if n := reported(m.reads("read meanwhile", 1)); n != 3 {
+		t.Errorf("%d reports, want 3", n)
+	}
+	m.st.WriteWhile(sessionID(0), nil, write(4))
+	if n := reported(m.reads("written meanwhile", 1)); n != 4 {
+		t.Errorf("%d reports, want 4", n)
+	}
+	m.feed.SessionChanged("")
+	m.st.WriteWhile(sessionID(0), nil, func() { m.reads("a read while it is written", 1) })
+	if n := reported(m.reads("then", 1)); n != 4 {
+		t.Errorf("%d reports, want 4", n)
+	}
+	m.st.WriteWhile(sessionID(0), nil, func() {
+		m.now = m.now.Add(time.Second)
+		m.reads("a read while it is written and old", 1)
+	})
+	if n := reported(m.reads("then", 1)); n != 4 {
+		t.Errorf("%d reports, want 4", n)
+	}
+}
+
+// The health of workers is no part of what is kept, so their sessions are always read.
+func TestASessionWithWorkersIsNotKept(t *testing.T) {
+	t.Parallel()
+	m := newMemory(t)
+	m.reads("before", 0)
+	err := m.st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		_, err := tx.Workers().Insert(ctx, worker.Worker{SessionID: sessionID(0), Name: "w01", CreatedAt: now})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.reads("with a worker", 1)
+	m.reads("again", 1)
+}
+
+// Sessions in memory have a bound, and those that are too old make room.
+func TestSessionsInMemoryAreBounded(t *testing.T) {
+	t.Parallel()
+	m := newMemory(t)
+	ids := make([]string, storage.RecentMax+1)
+	for i := range ids {
+		ids[i] = fmt.Sprint("sess_of_nobody_", i)
+	}
+	m.st.FillRecent(ids[:storage.RecentMax-1]...)
+	m.reads("the one that was there", 0)
+	m.st.FillRecent(ids...)
+	if n := m.st.Remembered(); n != storage.RecentMax {
+		t.Errorf("%d sessions are in memory", n)
+	}
+	m.now = m.now.Add(time.Minute)
+	m.st.FillRecent(ids[len(ids)-1])
+	m.reads("too old", 1)
+	m.reads("no room", 1)
+}

@@ -1,0 +1,120 @@
+// Package link is a proxy between a program and a PostgreSQL server: it counts how often the program waits
+// for the server, and delays what passes, as a network between them does.
+package link
+
+import (
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Link is a proxy before a server.
+type Link struct {
+	listener net.Listener
+	server   string // a Unix socket
+	delay    time.Duration
+	asked    atomic.Int64
+
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+// New opens a proxy before the server of a URL, until the test ends, and returns the URL of the proxy. What
+// passes is delayed in each direction.
+func New(t testing.TB, dsn string, delay time.Duration) (*Link, string) {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	l := &Link{server: q.Get("host") + "/.s.PGSQL.5432", delay: delay}
+	if !strings.HasPrefix(l.server, "/") {
+		t.Skip("the server has no Unix socket to stand before")
+	}
+	if l.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	go l.serve()
+	t.Cleanup(l.close)
+	q.Del("host")
+	q.Set("sslmode", "disable")
+	u.Host, u.RawQuery = l.listener.Addr().String(), q.Encode()
+	return l, u.String()
+}
+
+// Asked is how often the program spoke after the server had, on any of its connections.
+func (l *Link) Asked() int64 { return l.asked.Load() }
+
+func (l *Link) close() {
+	_ = l.listener.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.conns {
+		_ = c.Close()
+	}
+}
+
+func (l *Link) serve() {
+	for {
+		client, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("unix", l.server)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		l.mu.Lock()
+		l.conns = append(l.conns, client, server)
+		l.mu.Unlock()
+		var answered atomic.Bool
+		go l.pass(client, server, func() {
+			if answered.CompareAndSwap(true, false) {
+				l.asked.Add(1)
+			}
+		})
+		go l.pass(server, client, func() { answered.Store(true) })
+	}
+}
+
+// part is what was read at a time, and when it is due at the other side.
+type part struct {
+	bytes []byte
+	due   time.Time
+}
+
+// pass copies what arrives, each part as late as it is due, until either side ends.
+func (l *Link) pass(from, to net.Conn, arrived func()) {
+	late := make(chan part, 1024)
+	go func() {
+		defer func() { _ = to.Close() }()
+		for p := range late {
+			time.Sleep(time.Until(p.due))
+			if _, err := to.Write(p.bytes); err != nil {
+				_ = from.Close()
+			}
+		}
+	}()
+	defer close(late)
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		if n > 0 {
+			arrived()
+			if l.delay == 0 {
+				_, err = to.Write(buf[:n])
+			} else {
+				late <- part{append([]byte(nil), buf[:n]...), time.Now().Add(l.delay)}
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
