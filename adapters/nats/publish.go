@@ -111,7 +111,8 @@ func (q *Queue) park(ctx context.Context, i int, c ports.QueuedCall) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		_, err = q.js.CreateStream(ctx, jetstream.StreamConfig{Name: parkedStream, Subjects: []string{parkedSubject},
 			Description: "telemetry that agentproxy could not fold", Discard: jetstream.DiscardOld,
-			MaxBytes: parkedBytes, MaxAge: parkedAge, Storage: jetstream.FileStorage, Duplicates: sameWithin, Replicas: q.copies()})
+			MaxBytes: parkedBytes, MaxAge: parkedAge, Storage: jetstream.FileStorage, Duplicates: sameWithin,
+			Replicas: q.copies()})
 	}
 	if err == nil {
 		m := &nats.Msg{Subject: parkedSubject, Data: c.Body}
