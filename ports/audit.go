@@ -19,6 +19,10 @@ type Proof struct {
 	Faults    int       // rows that broke a rule, or do in the proof that runs
 	Rule      string    // of the first of them
 	StartedAt time.Time // of the proof that runs; zero if none does
+
+	SucceededAt time.Time     // when the last complete proof without a fault ended; zero before the first
+	Took        time.Duration // by the last complete proof, with its pauses
+	NewAt       time.Time     // when the entries until then were last found right by ProveNew
 }
 
 // Audit proves the ledger.
@@ -32,6 +36,10 @@ type Audit interface {
 	// proves the next part, in whatever process. After the last part the proof
 	// is complete, and the next call begins another.
 	ProveNext(ctx context.Context) (Proof, error)
-	// Proof returns what ProveNext stored last, in whatever process.
+	// ProveNew proves the next entries of those that were booked since the last call, each once, and
+	// stores a digest of all that are proved, by which ProveNext and Verify find that one of them was
+	// changed later. It reports whether there may be more.
+	ProveNew(ctx context.Context) (p Proof, more bool, err error)
+	// Proof returns what ProveNext and ProveNew stored last, in whatever process.
 	Proof(ctx context.Context) (Proof, error)
 }

@@ -144,6 +144,9 @@ func TestPostgresIsWaitedForAndKept(t *testing.T) {
 	if _, ok := c.Volumes["postgres"]; !ok || len(p.Volumes) != 1 || !strings.HasPrefix(p.Volumes[0], "postgres:/var/lib/postgresql/data") {
 		t.Errorf("what is stored is in %v", p.Volumes)
 	}
+	if !strings.HasPrefix(p.Environment["POSTGRES_PASSWORD"], "${POSTGRES_PASSWORD:?") {
+		t.Error("the password of the database is not required of the environment")
+	}
 	if len(p.Ports) > 0 {
 		t.Errorf("the database is published on %v", p.Ports)
 	}
@@ -151,6 +154,17 @@ func TestPostgresIsWaitedForAndKept(t *testing.T) {
 	if !strings.Contains(url, "//"+p.Environment["POSTGRES_USER"]+":"+p.Environment["POSTGRES_PASSWORD"]+"@") ||
 		!strings.Contains(url, "/"+p.Environment["POSTGRES_DB"]+"?") {
 		t.Errorf("the replicas connect with %q", url)
+	}
+}
+
+// What is released is built with tags that no other test uses.
+func TestTheImagesBuildIsChecked(t *testing.T) {
+	build := regexp.MustCompile(`go build (-tags \S+ .*) -o /agentproxy (\./cmd/agentproxy)`).FindStringSubmatch(text(t, "Dockerfile"))
+	if build == nil {
+		t.Fatal("the Dockerfile builds without tags")
+	}
+	if want := "go build " + build[1] + " -o /dev/null " + build[2] + "\n"; !strings.Contains(text(t, ".ci/run"), want) {
+		t.Errorf(".ci/run has no %q", want)
 	}
 }
 

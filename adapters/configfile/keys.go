@@ -80,8 +80,8 @@ var productKeys = []key{
 	{"trial_credit", "`true` if the embedded provider is the only source", "whether trial credit pays for the product; " +
 		"what a delivery costs at a provider is then the operator's loss"},
 	{"min_tier", "`trial`", "least tier of the accounts that may buy it: `trial`, `funded` or `verified`"},
-	{"fair_use_gb", "none", "GB that an IP address may carry in 30 days, as agents read it; static products only. The " +
-		"gateway does not enforce it"},
+	{"fair_use_gb", "none", "GB that an IP address may carry for each 30 days bought, then `FAIR_USE_REACHED` until it " +
+		"is renewed; static products only"},
 	{"policy", "none", "which targets sessions of the product may reach, beside the operator's `policy`"},
 	{"allow_below_cost", "`false`", "whether a price below the cost of a source is accepted, and an order that costs " +
 		"more than its agent pays"},

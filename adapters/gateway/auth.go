@@ -202,6 +202,8 @@ func refuseState(r *traffic.Route, now time.Time) *refusal.Refusal {
 		return refusal.SessionNotReady
 	case r.Status != session.Active && r.Reason == session.TrafficExhausted:
 		return refusal.TrafficExhausted
+	case r.Status == session.Active && r.UsedUp:
+		return refusal.FairUseReached
 	case r.Status != session.Active,
 		!r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt):
 		return refusal.SessionOver

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"crypto/rand"
+	"crypto/x509"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -36,6 +37,8 @@ type Config struct {
 	// Resolve is what upstream proxies are asked for, by the name of their provider; default
 	// dial.Automatic.
 	Resolve map[string]dial.Resolution
+	// ProxyRoots are those of the certificates of upstream proxies; default the system's.
+	ProxyRoots *x509.CertPool
 	// AuthFailureLimit is how many wrong credentials an address may try in a minute
 	// before they get 429; 0 is unlimited.
 	AuthFailureLimit int
@@ -62,6 +65,8 @@ type Config struct {
 	// TargetRate and TrialTargetRate bound the new connections a minute of one agent to one
 	// registrable domain; 0 is unlimited.
 	TargetRate, TrialTargetRate int
+	// Own are the exits of this host, for the metrics.
+	Own []netip.Addr
 	// Sessions is how many routes are kept in memory; default 100,000.
 	Sessions int
 	// Pipes is how many pipes the relay may hold at once; default 256, none if

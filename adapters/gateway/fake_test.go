@@ -224,6 +224,9 @@ func (b *fakeCore) renew(ask traffic.Ask) traffic.Grant {
 	}
 	a.leases[ask.Lease] = l
 	if a.usage.Exhausted() {
+		if a.route.UsedUp = a.route.Type == session.Static; a.route.UsedUp {
+			return g
+		}
 		a.route.Status, a.route.Reason = session.Expired, session.TrafficExhausted
 	}
 	if a.route.Status.Over() && g.Outcome != traffic.Exhausted {

@@ -96,7 +96,7 @@ func New(cfg Config, deps Deps) *Gateway {
 	g.routes = route.NewCache(deps.Routes, deps.Workers, g.leases, cfg.Sessions, t.Call, g.now)
 	g.failures = route.NewAuthFailures(cfg.AuthFailureLimit)
 	g.dialer = &dial.Dialer{Judge: deps.Judge, Resolver: deps.Resolver, Resolve: t.Resolve, Connect: t.Connect, Now: g.now,
-		Public: dial.NewPublic(cfg.Public)}
+		Public: dial.NewPublic(cfg.Public), Roots: cfg.ProxyRoots}
 	g.relay = relay.New(relay.Config{Pipes: cfg.Pipes, Idle: t.Idle, HalfClosed: t.HalfClosed,
 		Loops: g.leadsBack, Goroutines: &g.serving, Ended: g.tunnelEnded, Panicked: g.panicked})
 	g.targets = newIdleTargets(t.Upstream)

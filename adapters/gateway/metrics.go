@@ -1,8 +1,9 @@
 package gateway
 
 import (
+	"maps"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -56,7 +57,7 @@ func (o outcome) label() string {
 type metrics struct {
 	requests [len(protocols)][outcomes]prometheus.Counter
 	bytes    lease.Counters
-	dials    prometheus.Histogram
+	exits    *exitMetrics
 	panics   prometheus.Counter
 	all      []prometheus.Collector
 }
@@ -75,15 +76,13 @@ func newMetrics(g *Gateway) *metrics {
 	lost := prometheus.NewCounter(prometheus.CounterOpts{Name: "agentproxy_gateway_leases_lost_total",
 		Help: "Leases that were reclaimed before they were renewed; what they relayed since is not charged."})
 	m.bytes = lease.Counters{Up: relayed.WithLabelValues("up"), Down: relayed.WithLabelValues("down"), Lost: lost}
-	m.dials = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "agentproxy_gateway_dial_seconds",
-		Help:    "Time until a target accepted the connection, without the lookup of its name; failures are outcomes.",
-		Buckets: []float64{.005, .02, .1, .5, 2, 10}})
+	m.exits = newExitMetrics(g.cfg.Own, slices.Sorted(maps.Keys(g.cfg.Resolve)))
 	m.panics = prometheus.NewCounter(prometheus.CounterOpts{Name: "agentproxy_gateway_panics_total",
 		Help: "Panics while serving a connection; each ended that connection alone."})
 	gauge := func(name, help string, read func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
 	}
-	m.all = []prometheus.Collector{requests, relayed, lost, m.dials, m.panics, g.table,
+	m.all = []prometheus.Collector{requests, relayed, lost, m.exits.dials, m.exits.seconds, m.panics, g.table,
 		gauge("agentproxy_gateway_tunnels", "Open tunnels.", func() float64 { return float64(g.relay.Open()) }),
 		gauge("agentproxy_gateway_leases_open", "Sessions that hold a lease of traffic here.",
 			func() float64 { return float64(g.leases.Open()) }),
@@ -101,9 +100,6 @@ func (m *metrics) done(p protocol, o outcome) { m.requests[p][o].Inc() }
 
 // refused counts a request that got a refusal.
 func (m *metrics) refused(p protocol, ref *refusal.Refusal) { m.done(p, refused(ref.Code)) }
-
-// dialled records the time until a target accepted a connection.
-func (m *metrics) dialled(took time.Duration) { m.dials.Observe(took.Seconds()) }
 
 var _ prometheus.Collector = (*metrics)(nil)
 

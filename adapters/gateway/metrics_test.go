@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -105,9 +106,10 @@ func TestRequestsAreCountedByOutcome(t *testing.T) {
 	t.Parallel()
 	w, r := metered(t, newCore(t), func(c *setup) {
 		lingers(c)
+		c.Own = []netip.Addr{netip.MustParseAddr("127.0.0.3"), netip.MustParseAddr("127.0.0.2")}
 		c.Resolver = resolver{"name.test": {"127.0.0.1"}}
 	})
-	id, target := w.add(1, 0), echo(t)
+	id, target := w.add(1, 0, "127.0.0.2"), echo(t)
 	web := listen(t)
 	go func() {
 		_ = http.Serve(web, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(rw, "hello") }))
@@ -152,6 +154,11 @@ func TestRequestsAreCountedByOutcome(t *testing.T) {
 	w.over(user(id, 0), password(id), "name.test:80")
 	counted(t, r, "socks5", map[string]int{"ok": 1, "proxy_auth_required": 2, "target_unreachable": 1, "session_expired": 1})
 
+	for outcome, want := range map[string]float64{"ok": 3, "failed": 1} {
+		if got := scrape(t, r).value("agentproxy_gateway_exit_dials_total,exit=127.0.0.2,outcome=" + outcome); got != want {
+			t.Errorf("%v dials of the exit are %s, want %v", got, outcome, want)
+		}
+	}
 	if n := scrape(t, r)["agentproxy_gateway_dial_seconds"].Histogram.GetSampleCount(); n != 3 {
 		t.Errorf("%d dials timed, want 3: two tunnels and a kept connection", n)
 	}

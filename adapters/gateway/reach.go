@@ -28,9 +28,12 @@ func (g *Gateway) direct(c *client.Conn, t hostport.Target, exit netip.Addr, p *
 		var tcp *net.TCPConn
 		if tcp, ref = g.dial(c, addr, exit, began+g.cfg.Timing.Connect); ref == nil {
 			took := monotime.Now() - began
-			g.metrics.dialled(took)
+			g.metrics.exits.dialled(g.metrics.exits.from(exit), took)
 			return tcp, took, nil
 		}
+	}
+	if !c.Interrupted() {
+		g.metrics.exits.from(exit).failed.Inc()
 	}
 	return nil, monotime.Now() - began, ref
 }
@@ -69,13 +72,15 @@ func (g *Gateway) viaUpstream(c *client.Conn, r *traffic.Route, t hostport.Targe
 	tcp, took, ref := g.dialer.Judged(ctx, t, proxy, g.cfg.Resolve[r.Provider], p, in)
 	switch {
 	case ref == nil:
-		g.metrics.dialled(took)
+		g.metrics.exits.dialled(g.metrics.exits.through(r.Provider), took)
+		return tcp, took, nil
 	case c.Interrupted():
-		ref = interruption(c)
+		return tcp, took, interruption(c)
 	case ref == refusal.UpstreamForbidden:
 		g.warn(&g.warnedUpstream, "a provider named a proxy that must not be dialled",
 			"session_id", c.Entry().ID, "host", proxy.Host)
 	}
+	g.metrics.exits.through(r.Provider).failed.Inc()
 	return tcp, took, ref
 }
 

@@ -45,7 +45,12 @@ type manner struct {
 }
 
 func newSeller(t testing.TB, user, password string) *seller {
-	s := &seller{t: t, l: listen(t), manner: manner{user: user, password: password}}
+	return sellerAt(t, listen(t), user, password)
+}
+
+// sellerAt is newSeller at a listener.
+func sellerAt(t testing.TB, l net.Listener, user, password string) *seller {
+	s := &seller{t: t, l: l, manner: manner{user: user, password: password}}
 	go serve(s.l, func(c net.Conn) {
 		s.accepted.Add(1)
 		r := bufio.NewReader(c)
@@ -189,7 +194,7 @@ func (s *seller) relay(c net.Conn, r *bufio.Reader, target net.Conn) {
 		defer close(done)
 		n, _ := io.Copy(c, target)
 		s.out.Add(n)
-		_ = c.(*net.TCPConn).CloseWrite()
+		_ = c.(interface{ CloseWrite() error }).CloseWrite()
 	}()
 	n, _ := io.Copy(target, r)
 	s.in.Add(n)

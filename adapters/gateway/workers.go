@@ -100,8 +100,15 @@ func (g *Gateway) admit(c *client.Conn, p path) *refusal.Refusal {
 // exhausted returns the refusal for a connection whose traffic is used up: the worker's, or the
 // session's.
 func exhausted(c *client.Conn) *refusal.Refusal {
-	if e := c.Entry(); e != nil && c.Worker != nil && e.Pool.Spent(c.Worker.Account()) {
+	e := c.Entry()
+	if e == nil {
+		return refusal.TrafficExhausted
+	}
+	if c.Worker != nil && e.Pool.Spent(c.Worker.Account()) {
 		return refusal.WorkerExhausted
+	}
+	if r := e.Latest(); r != nil && r.Type == session.Static {
+		return refusal.FairUseReached
 	}
 	return refusal.TrafficExhausted
 }

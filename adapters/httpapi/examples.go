@@ -123,7 +123,7 @@ var (
 		},
 		Health: crewHealthReply{sessionHealthBrief{100, 1, "low", "ok"}, nil},
 		Usage: usageReply{
-			Traffic: trafficReply{1_000_000_000, 120_000_000, 880_000_000, 1_000_000_000, 120_000_000, 20_000_000,
+			Traffic: trafficReply{1_000_000_000, 120_000_000, 880_000_000, 1_000_000_000, -1, 120_000_000, 20_000_000,
 				100_000_000, 880_000_000, 1200},
 			Connections: 12,
 			Time:        timeReply{maybeStamp(exampleTime), maybeStamp{}, -1},
@@ -279,7 +279,8 @@ func staticExample() sessionReply {
 	s := exampleDynamic
 	s.Type, s.ProductNo, s.DurationDays, s.TrafficGB = "static", "sta_isp_1", 30, -1
 	s.Rotation.Mode, s.ExpiresAt = "fixed", maybeStamp(exampleLater)
-	s.Usage.Traffic = trafficReply{-1, 120_000_000, -1, -1, 120_000_000, 20_000_000, 100_000_000, -1, -1}
+	s.Usage.Traffic = trafficReply{-1, 120_000_000, -1, -1, maybeGB(100 * billing.GB), 120_000_000, 20_000_000,
+		100_000_000, -1, -1}
 	s.Usage.Time = timeReply{maybeStamp(exampleTime), maybeStamp(exampleLater), 2_592_000}
 	s.Cost = costReply{usd("1"), 0, 0, domain.Currency}
 	s.Usage.Cost = s.Cost
@@ -292,7 +293,7 @@ func creatingExample() sessionReply {
 	s.Status, s.Proxy, s.ActivatedAt = "creating", nil, maybeStamp{}
 	s.Cost = costReply{0, usd("0.25"), 0, domain.Currency}
 	s.Usage = usageReply{
-		Traffic: trafficReply{1_000_000_000, 0, 1_000_000_000, 1_000_000_000, 0, 0, 0, 1_000_000_000, 0},
+		Traffic: trafficReply{1_000_000_000, 0, 1_000_000_000, 1_000_000_000, -1, 0, 0, 0, 1_000_000_000, 0},
 		Time:    timeReply{RemainingSeconds: -1},
 		Cost:    s.Cost,
 		AsOf:    stamp(exampleTime),

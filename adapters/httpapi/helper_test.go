@@ -249,7 +249,10 @@ type countedSecrets struct {
 	ids *fake.IDs
 }
 
-func (s *countedSecrets) NewKey() string    { return s.ids.New("ak_") + "zzzzzzzzzzzzzzzz" }
+func (s *countedSecrets) NewKey() string {
+	random := strings.TrimPrefix(s.ids.New("ak_"), "ak_")
+	return account.NewAPIKey(random + strings.Repeat("z", account.KeyRandom-len(random)))
+}
 func (s *countedSecrets) NewSecret() string { return s.ids.New("sk_") + "zzzzzzzzzzzzzzzzzzzzzzzz" }
 
 // prober answers checks as a test sets it.

@@ -14,7 +14,7 @@ import (
 type paging struct {
 	Page     int    `query:"page" minimum:"1" default:"1" doc:"Counts from 1. A page past the end is empty."`
 	PageSize int    `query:"page_size" minimum:"1" default:"20" doc:"Items on a page. Above 100 is served as 100."`
-	Cursor   string `query:"cursor" maxLength:"16" doc:"next_cursor of a page, instead of page: what follows it, none skipped or repeated whatever was added."`
+	Cursor   string `query:"cursor" maxLength:"32" doc:"next_cursor of a page, instead of page: what follows it, none skipped or repeated whatever was added."`
 }
 
 // page is what was asked for. A parameter that is there but empty is no number.
@@ -32,13 +32,38 @@ func (p paging) page(ctx context.Context) (domain.Page, error) {
 	if _, given := query.GetQuery("page"); given {
 		return page, domain.InvalidField("cursor", "stands for page; send one of them")
 	}
-	digits, ok := strings.CutPrefix(p.Cursor, cursorPrefix)
-	after, err := strconv.ParseInt(digits, cursorBase, 64)
-	if !ok || err != nil || after < 1 {
+	var ok bool
+	if page.After, page.Tie, ok = parseCursor(p.Cursor); !ok {
 		return page, domain.InvalidField("cursor", "must be the next_cursor of a page of this list")
 	}
-	page.Number, page.After = 1, after
+	page.Number = 1
 	return page, nil
+}
+
+// parseCursor reads what cursorOf writes.
+func parseCursor(text string) (place, tie int64, ok bool) {
+	digits, ok := strings.CutPrefix(text, cursorPrefix)
+	if !ok {
+		return 0, 0, false
+	}
+	first, second, tied := strings.Cut(digits, cursorTie)
+	place, err := strconv.ParseInt(first, cursorBase, 64)
+	if tied && err == nil {
+		tie, err = strconv.ParseInt(second, cursorBase, 64)
+	}
+	return place, tie, err == nil && place > 0 && (tie > 0 || !tied)
+}
+
+// cursorOf writes the place of an item, empty for none.
+func cursorOf(place, tie int64) maybeText {
+	if place == 0 {
+		return ""
+	}
+	text := cursorPrefix + strconv.FormatInt(place, cursorBase)
+	if tie > 0 {
+		text += cursorTie + strconv.FormatInt(tie, cursorBase)
+	}
+	return maybeText(text)
 }
 
 // asked reports whether a page was asked for.
@@ -51,6 +76,7 @@ func (p paging) asked(ctx context.Context) bool {
 // page.
 const (
 	cursorPrefix = "c"
+	cursorTie    = "_"
 	cursorBase   = 36
 )
 
@@ -69,11 +95,7 @@ func toItems[T, R any](l domain.List[T], one func(T) R) ([]R, paginationReply) {
 	for i, item := range l.Items {
 		items[i] = one(item)
 	}
-	p := paginationReply{Page: l.Page.Number, PageSize: l.Page.Size, Total: l.Total, TotalPages: l.TotalPages()}
-	if l.Next > 0 {
-		p.NextCursor = maybeText(cursorPrefix + strconv.FormatInt(l.Next, cursorBase))
-	}
-	return items, p
+	return items, paginationReply{l.Page.Number, l.Page.Size, l.Total, l.TotalPages(), cursorOf(l.Next, l.Tie)}
 }
 
 // each converts a slice; the result is never nil, so it is never null.

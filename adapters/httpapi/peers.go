@@ -56,7 +56,7 @@ func (s *Server) declarePeers() {
 		Path:    "/sessions/{session_id}/clients",
 		Tag:     "sessions",
 		Summary: "Which addresses a session is used from",
-		Doc: "With the right password, the last one first; kept for 30 days. A connection counts when it ends, " +
+		Doc: "With the right password, the newest first; kept for 30 days. A connection counts when it ends, " +
 			"and is listed within four seconds.",
 		Scope:   account.SessionsRead,
 		Refuses: ofSession,
@@ -79,8 +79,8 @@ func (s *Server) declarePeers() {
 		Path:    "/sessions/{session_id}/hosts",
 		Tag:     "sessions",
 		Summary: "Where the bytes of a session went",
-		Doc: "In the last 7 days, the most bytes first. A connection counts when it ends, and is listed within " +
-			"four seconds.",
+		Doc: "In the last 7 days, the most bytes first; a cursor skips hosts that outgrow it meanwhile. A connection " +
+			"counts when it ends, and is listed within four seconds.",
 		Scope:   account.SessionsRead,
 		Refuses: ofSession,
 		OK: []reply{{Status: ok, Doc: "A page of hosts.", Data: hostsReply{[]hostReply{

@@ -32,7 +32,7 @@ type productReply struct {
 	Delivery     string          `json:"delivery" enum:"gateway,direct" doc:"gateway: proxy.full_url is the service's own gateway. direct: it is the upstream's proxy itself; usage is what the upstream counts, up to a minute late, and what is left is given back once it has counted the end."`
 	MinTier      string          `json:"min_tier" enum:"trial,funded,verified" doc:"The least tier of an account that may buy it; a lower one is refused with TIER_REQUIRED."`
 	TrialCredit  bool            `json:"trial_credit" doc:"Whether trial credit pays for it. false: only your own money does, whatever the balance."`
-	FairUseGB    maybeGB         `json:"fair_use_gb" doc:"Static: the GB that an IP may carry in 30 days; null: none is stated."`
+	FairUseGB    maybeGB         `json:"fair_use_gb" doc:"Static: GB that an IP may carry for each 30 days bought; null: no limit."`
 	Workers      bool            `json:"workers" doc:"Whether its sessions carry workers, see make-workers."`
 	UniqueExits  maybeInt        `json:"unique_exits" doc:"The most workers with unique_exits; null: not known."`
 	Available    bool            `json:"available"`
@@ -122,8 +122,9 @@ func (s *Server) listProducts(ctx context.Context, in *productsInput) (int, prod
 	if err != nil {
 		return 0, productsReply{}, err
 	}
-	items, pagination := toItems(s.Catalog.Products(f, page), s.toProduct)
-	return ok, productsReply{items, pagination}, nil
+	list, err := s.Catalog.ProductsAfter(f, page)
+	items, pagination := toItems(list, s.toProduct)
+	return ok, productsReply{items, pagination}, err
 }
 
 // toProduct is a product with what its sessions can do.

@@ -136,6 +136,7 @@ type trafficReply struct {
 	UsedGB         gigabytes `json:"used_gb"`
 	RemainingGB    maybeGB   `json:"remaining_gb"`
 	LimitBytes     maybeInt  `json:"limit_bytes"`
+	FairUseGB      maybeGB   `json:"fair_use_gb" doc:"Static: what it may carry in all; null: no limit."`
 	UsedBytes      int64     `json:"used_bytes" minimum:"0"`
 	UploadBytes    int64     `json:"upload_bytes" minimum:"0"`
 	DownloadBytes  int64     `json:"download_bytes" minimum:"0"`
@@ -278,7 +279,8 @@ func toUsage(v sessions.View) usageReply {
 	u := v.Usage
 	r := usageReply{
 		Traffic: trafficReply{LimitGB: -1, UsedGB: gigabytes(u.Used()), RemainingGB: -1, LimitBytes: -1,
-			UsedBytes: u.Used(), UploadBytes: u.Up, DownloadBytes: u.Down, RemainingBytes: -1, Percent: -1},
+			UsedBytes: u.Used(), UploadBytes: u.Up, DownloadBytes: u.Down, RemainingBytes: -1, Percent: -1,
+			FairUseGB: -1},
 		Connections: u.Connections,
 		Time:        timeReply{maybeStamp(v.ActivatedAt), maybeStamp(v.ExpiresAt), -1},
 		Cost:        toCost(v.Cost),
@@ -289,6 +291,9 @@ func toUsage(v sessions.View) usageReply {
 		r.Traffic.LimitGB, r.Traffic.LimitBytes = maybeGB(v.Bytes), maybeInt(v.Bytes)
 		r.Traffic.RemainingGB, r.Traffic.RemainingBytes = maybeGB(left), maybeInt(left)
 		r.Traffic.Percent = percent(domain.MulDiv(min(u.Used(), v.Bytes), 10_000, max(v.Bytes, 1), false))
+	}
+	if v.FairUse > 0 {
+		r.Traffic.FairUseGB = maybeGB(v.FairUse)
 	}
 	if !v.ExpiresAt.IsZero() {
 		end := v.AsOf

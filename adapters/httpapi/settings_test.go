@@ -35,7 +35,7 @@ func TestLabelsAndFilters(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"label=team", "label=", "label=Team:x", "country=deu", "country=1", "created_from=yesterday", "created_from=",
-		"created_from=2026-02-01&created_to=2026-01-01", "cursor=", "cursor=2", "cursor=c", "cursor=c-1", "cursor=c0", "cursor=cz&page=1", "labels=team:x"} {
+		"created_from=2026-02-01&created_to=2026-01-01", "cursor=", "cursor=2", "cursor=c", "cursor=c-1", "cursor=c0", "cursor=cz&page=1", "cursor=cz_", "cursor=cz_0", "cursor=cz_-1", "cursor=cz_1_1", "labels=team:x"} {
 		w.do("GET", "/v1/sessions?"+query, "", a.as).refused(400, "INVALID_REQUEST")
 	}
 

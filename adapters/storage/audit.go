@@ -31,7 +31,7 @@ func (s *Store) checks() []check {
 		guards = postgresGuards
 	}
 	var all []check
-	for _, r := range slices.Concat(ledgerRules, sessionRules) {
+	for _, r := range slices.Concat(ledgerRules, sessionRules, countRules) {
 		all = append(all, check{r, true})
 	}
 	for _, r := range slices.Concat(placeRules, rechargeRules, orderRules, []rule{{guarded, guards}}) {
@@ -79,7 +79,8 @@ func (s *Store) scope() string {
 		schema = "" // a WITH clause of PostgreSQL does not see itself
 	}
 	with := "WITH "
-	for i, table := range []string{"wallets", "ledger_entries", "sessions", "usage_hours", "session_topups"} {
+	for i, table := range []string{"wallets", "ledger_entries", "sessions", "usage_hours", "session_topups",
+		"session_counts", "agent_hours"} {
 		if i > 0 {
 			with += ", "
 		}
@@ -138,6 +139,10 @@ func (s *Store) Verify(ctx context.Context) (faults []ports.Fault, entries int, 
 			}
 			more, err := s.findIn(ctx, conn, from, to)
 			if err != nil {
+				return err
+			}
+			add(more)
+			if more, err = findChanged(ctx, conn, from, to); err != nil {
 				return err
 			}
 			add(more)

@@ -192,6 +192,27 @@ var sessionRules = []rule{
 		OR s.refunded_trial + s.refunded_own <> COALESCE(h.refunded, 0)`},
 }
 
+// countRules are those of what is counted once: it is what a count of its rows is.
+var countRules = []rule{
+	{"the counts of ended sessions are right", `SELECT x.agent_id,
+		x.product_no || ', ' || x.type || ', ' || x.status || ': ' || SUM(x.n) || ' too many'
+		FROM (SELECT agent_id, product_no, type, status, n FROM session_counts
+		UNION ALL SELECT agent_id, product_no, type, status, -1 FROM sessions WHERE counted = 1) x
+		GROUP BY x.agent_id, x.product_no, x.type, x.status HAVING SUM(x.n) <> 0`},
+	{"the sums of hours are right", `SELECT x.agent_id,
+		'hour ' || x.hour || ' of ' || x.of_sessions || ': ' || SUM(x.up) || ', ' || SUM(x.down) || ', ' ||
+		SUM(x.connections) || ', ' || SUM(x.charged) || ', ' || SUM(x.refunded) || ', ' || SUM(x.recharged) || ' too much'
+		FROM (SELECT agent_id, hour, of_sessions, up, down, connections, charged, refunded, recharged FROM agent_hours
+		UNION ALL SELECT agent_id, hour, CASE session_id WHEN '' THEN 0 ELSE 1 END, -up, -down,
+		-connections, -charged, -refunded, -recharged FROM usage_hours WHERE counted = 1) x
+		GROUP BY x.agent_id, x.hour, x.of_sessions HAVING SUM(x.up) <> 0 OR SUM(x.down) <> 0 OR SUM(x.connections) <> 0
+		OR SUM(x.charged) <> 0 OR SUM(x.refunded) <> 0 OR SUM(x.recharged) <> 0`},
+	{"the counts of sessions by their last hour are right", `SELECT x.agent_id, 'hour ' || x.hour || ': ' || SUM(x.n) ||
+		' too many' FROM (SELECT agent_id, hour, last AS n FROM agent_hours
+		UNION ALL SELECT agent_id, MAX(hour), -1 FROM usage_hours WHERE counted = 1 AND session_id <> ''
+		GROUP BY agent_id, session_id) x GROUP BY x.agent_id, x.hour HAVING SUM(x.n) <> 0`},
+}
+
 // placeRules are those of addresses and idempotency keys, which name a session and not its agent.
 var placeRules = []rule{
 	{"only a live session has addresses", `SELECT a.ip, 'session ' || a.session_id FROM static_addresses a

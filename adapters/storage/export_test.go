@@ -37,14 +37,16 @@ func (s *Store) Reader(ctx context.Context, fn func(*sql.Conn) error) error {
 var SessionColumns = sessionColumns
 
 // SetProofRanges sets how many entries and agents a range of agents has.
-func SetProofRanges(entries int64, agents int) { rangeEntries, rangeAgents = entries, agents }
+func SetProofRanges(entries int64, agents int) {
+	rangeEntries, rangeAgents, newEntries = entries, agents, entries
+}
 
 // Rules are the names of the rules that Verify checks.
 func (s *Store) Rules() (names []string) {
 	for _, r := range s.checks() {
 		names = append(names, r.name)
 	}
-	return names
+	return append(names, provedStay)
 }
 
 // Statements returns the statements that fn runs in a unit, which is rolled back.
@@ -155,6 +157,14 @@ func (p recordingPool) QueryRowContext(ctx context.Context, query string, args .
 
 // Slots is how many units may have a connection to PostgreSQL at the same time.
 func (s *Store) Slots() int { return s.postgres.Slots() }
+
+// CountRules are the names of the rules of what SumUp counts.
+func CountRules() (names []string) {
+	for _, r := range countRules {
+		names = append(names, r.name)
+	}
+	return names
+}
 
 // SetRecentClock sets the clock of the sessions in memory.
 func (s *Store) SetRecentClock(now func() time.Time) { s.recent.now = now }

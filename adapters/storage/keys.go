@@ -83,6 +83,10 @@ func (r keys) Used(_ context.Context, at time.Time, agentIDs, keyIDs []string) e
 		_, err := r.exec(statement+list, args...)
 		return wrap("note the use of keys", err)
 	}
+	if r.locks() && len(agentIDs) > 0 { // as batches of units lock them, which are many
+		_ = r.Queue("lock agents", "SELECT 1 FROM agents WHERE id = ANY(?1::text[]) ORDER BY id FOR "+rowLock,
+			[]any{agentIDs})
+	}
 	if err := set(`UPDATE agents SET key_used_at = ?1 WHERE id IN `, agentIDs); err != nil {
 		return err
 	}

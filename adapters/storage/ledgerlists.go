@@ -86,10 +86,18 @@ func sums(t *ports.Totals) []any {
 	return []any{&t.Up, &t.Down, &t.Connections, &t.Charged, &t.Refunded, &t.Recharged}
 }
 
+// hoursOf are the hours of an agent in a time: those that are summed, and those that are not counted yet.
+func (s *Store) hoursOf() string {
+	return `(SELECT hour, of_sessions, up, down, connections, charged, refunded, recharged
+	FROM agent_hours WHERE agent_id = ?1 AND hour >= ?2 AND hour < ?3
+	UNION ALL SELECT hour, CASE session_id WHEN '' THEN 0 ELSE 1 END, up, down, connections, charged, refunded, recharged
+	FROM usage_hours` + s.by("usage_hours_uncounted") + ` WHERE agent_id = ?1 AND hour >= ?2 AND hour < ?3
+	AND counted = 0) h`
+}
+
 func (r ledger) Hours(ctx context.Context, agentID string, from, to time.Time) ([]ports.Hour, error) {
-	return r.hours(ctx, agentID, `SELECT h.hour, `+sumColumns+` FROM usage_hours h
-		WHERE h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3 GROUP BY h.hour ORDER BY h.hour`,
-		agentID, micros(from), micros(to))
+	return r.hours(ctx, agentID, `SELECT h.hour, `+sumColumns+` FROM `+r.store.hoursOf()+` GROUP BY h.hour
+		ORDER BY h.hour`, agentID, micros(from), micros(to))
 }
 
 func (r ledger) SessionHours(
@@ -122,10 +130,20 @@ const (
 	sessionTotals = `SELECT s.ord, s.id, s.type, s.product_no, ` + dueColumns + `,
 		h.up, h.down, h.connections, h.charged, h.refunded, h.recharged
 		FROM (` + sumsBySession + ` GROUP BY h.session_id) h JOIN sessions s ON s.id = h.session_id ORDER BY s.ord DESC`
-	totalsOfAll = `SELECT COUNT(*),
-		COALESCE(SUM(h.up), 0), COALESCE(SUM(h.down), 0), COALESCE(SUM(h.connections), 0),
+	sumOfTotals = `SELECT COALESCE(SUM(h.up), 0), COALESCE(SUM(h.down), 0), COALESCE(SUM(h.connections), 0),
 		COALESCE(SUM(h.charged), 0), COALESCE(SUM(h.refunded), 0), COALESCE(SUM(h.recharged), 0)
-		FROM (` + sumsBySession + ` GROUP BY h.session_id) h`
+		FROM %s WHERE h.of_sessions = 1`
+	// countUsed counts the sessions that have an hour in the time. That is known of counted hours if none is
+	// after the time: then their last one must be in it.
+	countUsed = `SELECT CASE WHEN EXISTS (SELECT 1 FROM agent_hours WHERE agent_id = ?1 AND hour >= ?3 AND last > 0)
+		THEN (SELECT COUNT(DISTINCT h.session_id) FROM usage_hours h
+			WHERE h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3 AND h.session_id <> '')
+		ELSE (SELECT CAST(COALESCE(SUM(last), 0) AS BIGINT) FROM agent_hours WHERE agent_id = ?1 AND hour >= ?2) +
+			(SELECT COUNT(DISTINCT h.session_id) FROM usage_hours h%s
+			WHERE h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3 AND h.session_id <> '' AND h.counted = 0
+			AND NOT EXISTS (SELECT 1 FROM usage_hours c
+				WHERE c.session_id = h.session_id AND c.hour >= ?2 AND c.counted = 1))
+		END`
 	// pageOfTotals walks down the sessions of the agent to those that have an hour in the time.
 	pageOfTotals = `WITH p AS (SELECT s.seq FROM sessions s WHERE s.agent_id = ?1 AND s.ord < ?4
 		AND EXISTS (SELECT 1 FROM usage_hours u
@@ -174,7 +192,9 @@ func (r ledger) SessionTotalsPage(
 ) (list domain.List[ports.SessionTotal], totals ports.Totals, err error) {
 	list.Page = page
 	args := []any{agentID, micros(from), micros(to)}
-	err = r.row(totalsOfAll, args...).Scan(append([]any{&list.Total}, sums(&totals)...)...)
+	if err = r.row(fmt.Sprintf(countUsed, r.store.by("usage_hours_uncounted")), args...).Scan(&list.Total); err == nil {
+		err = r.row(fmt.Sprintf(sumOfTotals, r.store.hoursOf()), args...).Scan(sums(&totals)...)
+	}
 	if err != nil || list.Total <= page.Offset() {
 		return list, totals, wrap("sum sessions of "+agentID, err)
 	}

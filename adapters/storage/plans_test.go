@@ -88,13 +88,15 @@ func TestListsOfManySessionsUseTheirIndexes(t *testing.T) {
 
 func listsUseTheirIndexes(t *testing.T, st *storage.Store) {
 	manyEnded(t, st, 2000)
-	hour := now.Truncate(time.Hour)
+	hour := now.Truncate(time.Hour).Add(-2 * time.Hour) // it is over, and counted
 	for _, statement := range []string{fmt.Sprintf(`INSERT INTO usage_hours (agent_id, hour, session_id, up, down, connections, charged, refunded, recharged)
 		SELECT agent_id, %d, id, 1, 2, 3, ord, 0, 0 FROM sessions`, hour.UnixMicro()), "ANALYZE usage_hours"} {
 		if _, err := st.Writer().Exec(statement); err != nil {
 			t.Fatal(err)
 		}
 	}
+	sumUp(t, st)
+	execAll(t, st, "ANALYZE")
 	list := func(f ports.SessionFilter) func(context.Context, ports.Tx) error {
 		return func(ctx context.Context, tx ports.Tx) error {
 			_, err := tx.Sessions().List(ctx, "agt_1", f, domain.Page{Number: 1, Size: 20})

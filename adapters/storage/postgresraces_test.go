@@ -239,3 +239,37 @@ func deadlocks(t *testing.T, url string) (n int64) {
 	t.Fatal("the store's connections are still open")
 	return 0
 }
+
+// The uses of keys are stored in the order in which batches lock agents, whatever the order of the rows.
+func TestUsesOfKeysLockInOrder(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	st := openURL(t, url)
+	for _, id := range []string{"agt_3", "agt_1", "agt_2"} {
+		addAgent(t, st, id, domain.Dollar)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(t.Context(), "BEGIN; SELECT 1 FROM agents WHERE id = 'agt_2' FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	stored := make(chan error, 1)
+	go func() {
+		stored <- st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+			return tx.Keys().Used(ctx, now, []string{"agt_2", "agt_3", "agt_1"}, nil)
+		})
+	}()
+	awaitLock(t, st)
+	if _, err := conn.Exec(t.Context(), "SELECT 1 FROM agents WHERE id = 'agt_3' FOR UPDATE NOWAIT"); err != nil {
+		t.Errorf("an agent behind the one that it waits for: %v", err)
+	}
+	if _, err := conn.Exec(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-stored; err != nil {
+		t.Error(err)
+	}
+}

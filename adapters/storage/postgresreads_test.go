@@ -13,6 +13,7 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/domain"
 	"agentproxy/domain/session"
+	"agentproxy/domain/worker"
 	"agentproxy/ports"
 	"agentproxy/test/pg"
 )
@@ -114,12 +115,17 @@ func TestAViewThatIsReadAheadTakesOneRoundTrip(t *testing.T) {
 
 // sameList compares a list that is read ahead with the same read alone.
 func sameList(t *testing.T, st ports.Store, p ports.SessionPage) error {
-	var ahead, alone domain.List[ports.SessionRead]
-	read := func(into *domain.List[ports.SessionRead]) func(context.Context, ports.Tx) error {
+	var ahead, alone listed
+	read := func(into *listed) func(context.Context, ports.Tx) error {
 		return func(ctx context.Context, tx ports.Tx) (err error) {
-			if *into, err = tx.Sessions().List(ctx, "agt_1", p.Filter, p.Page); err == nil && len(into.Items) > 0 {
-				_, err = tx.Workers().HealthOf(ctx, []string{into.Items[0].ID})
+			if into.List, err = tx.Sessions().List(ctx, "agt_1", p.Filter, p.Page); err != nil {
+				return err
 			}
+			var ids []string
+			for _, r := range into.Items {
+				ids = append(ids, r.ID)
+			}
+			into.workers, err = tx.Workers().HealthOf(ctx, ids)
 			return err
 		}
 	}
@@ -133,11 +139,20 @@ func sameList(t *testing.T, st ports.Store, p ports.SessionPage) error {
 	return err
 }
 
-// shown is the text of a list: its sessions and the next page.
-func shown(list domain.List[ports.SessionRead]) (text []string) {
+// listed is a list with the health of the workers of its sessions.
+type listed struct {
+	domain.List[ports.SessionRead]
+	workers map[string][]ports.WorkerHealth
+}
+
+// shown is the text of a list: its sessions with their workers, and the next page.
+func shown(list listed) (text []string) {
 	text = append(text, fmt.Sprintf("%+v %d %d", list.Page, list.Total, list.Next))
 	for _, r := range list.Items {
 		text = append(text, fmt.Sprintf("%+v %+v %+v", r.Session, r.Usage, *r.Health))
+		for _, w := range list.workers[r.ID] {
+			text = append(text, fmt.Sprintf("%d %s %+v", w.ID, w.Name, w.State))
+		}
 	}
 	return text
 }
@@ -154,6 +169,13 @@ func TestListsThatAreReadAheadAreTheSame(t *testing.T) {
 	if err := endAhead(t.Context(), st, "agt_1", sessionID(3)); err != nil {
 		t.Fatal(err)
 	}
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		id, err := tx.Workers().Insert(ctx, worker.Worker{SessionID: sessionID(5), Name: "w01", CreatedAt: now})
+		if err != nil {
+			return err
+		}
+		return tx.Workers().PutHealth(ctx, id, busyState(), worker.Failure{})
+	})
 	for _, f := range []ports.SessionFilter{{}, {Status: session.Active}, {ProductNo: "none"}, {Status: session.Active,
 		Type: session.Dynamic, From: now.Add(-1), To: now.Add(1), LabelKey: "a", LabelValue: "b"}} {
 		for _, page := range []domain.Page{{Number: 1, Size: 3}, {Number: 3, Size: 3}, {Number: 9, Size: 3},

@@ -28,14 +28,22 @@ type proofState struct {
 	ProvedEntries int64     `json:"proved_entries"`
 	ProvedFaults  int       `json:"proved_faults"`
 	ProvedRule    string    `json:"proved_rule"`
+
+	SucceededAt time.Time     `json:"succeeded_at"` // when the last proof without a fault ended
+	Took        time.Duration `json:"took"`         // by the last proof, with its pauses
+
+	New newProofState `json:"new"`
 }
 
 // result returns what is known now: faults of the proof that runs count at once.
 func (p proofState) result() ports.Proof {
 	r := ports.Proof{At: p.ProvedAt, Entries: p.ProvedEntries, Faults: p.ProvedFaults, Rule: p.ProvedRule,
-		StartedAt: p.StartedAt}
+		StartedAt: p.StartedAt, SucceededAt: p.SucceededAt, Took: p.Took, NewAt: p.New.At}
 	if p.Faults > r.Faults {
 		r.Faults, r.Rule = p.Faults, p.Rule
+	}
+	if p.New.Faults > r.Faults {
+		r.Faults, r.Rule = p.New.Faults, p.New.Rule
 	}
 	return r
 }
@@ -67,6 +75,19 @@ func (s *Store) Proof(ctx context.Context) (ports.Proof, error) {
 // ProveNext proves the next range of agents or the next of the other rules, on a snapshot of its own,
 // and stores how far it came. Whichever process calls it next goes on from there.
 func (s *Store) ProveNext(ctx context.Context) (ports.Proof, error) {
+	return s.prove(ctx, func(conn engine.Conn, p *proofState) ([]proofRow, error) {
+		if p.StartedAt.IsZero() {
+			p.StartedAt, p.New.Again = s.clock.Now(), false
+		}
+		return nil, s.proveNext(ctx, conn, p)
+	})
+}
+
+// prove takes one step on a snapshot and stores the state after it, with the rows of ledger_proofs that
+// the step returns.
+func (s *Store) prove(
+	ctx context.Context, step func(engine.Conn, *proofState) ([]proofRow, error),
+) (ports.Proof, error) {
 	var p proofState
 	var before []byte
 	err := s.Read(ctx, func(_ context.Context, unit ports.Tx) (err error) {
@@ -76,10 +97,11 @@ func (s *Store) ProveNext(ctx context.Context) (ports.Proof, error) {
 	if err != nil {
 		return ports.Proof{}, err
 	}
-	if p.StartedAt.IsZero() {
-		p.StartedAt = s.clock.Now()
-	}
-	err = s.database.Audit(ctx, func(conn engine.Conn) error { return s.proveNext(ctx, conn, &p) })
+	var rows []proofRow
+	err = s.database.Audit(ctx, func(conn engine.Conn) (err error) {
+		rows, err = step(conn, &p)
+		return err
+	})
 	if err != nil {
 		return ports.Proof{}, fmt.Errorf("prove the ledger: %w", err)
 	}
@@ -89,6 +111,11 @@ func (s *Store) ProveNext(ctx context.Context) (ports.Proof, error) {
 	}
 	err = s.Update(ctx, func(_ context.Context, unit ports.Tx) error {
 		t := unit.(*tx)
+		for _, row := range rows { // should two processes prove at once, both are right
+			if err := t.later("store how far the ledger is proved", putProof, columnValues(&row)...); err != nil {
+				return err
+			}
+		}
 		// Should two processes prove at once, one of them counts.
 		if before == nil {
 			return t.later("store the proof of the ledger",
@@ -109,6 +136,11 @@ func (s *Store) proveNext(ctx context.Context, conn engine.Conn, p *proofState) 
 		}
 		faults, err := s.findIn(ctx, conn, p.Agent, to)
 		p.add(faults)
+		if err != nil {
+			return err
+		}
+		faults, err = findChanged(ctx, conn, p.Agent, to)
+		p.add(faults)
 		p.Agent, p.Entries = to, p.Entries+entries
 		return err
 	}
@@ -123,8 +155,22 @@ func (s *Store) proveNext(ctx context.Context, conn engine.Conn, p *proofState) 
 		p.Check++
 		return err
 	}
-	*p = proofState{ProvedAt: s.clock.Now(), ProvedEntries: p.Entries, ProvedFaults: p.Faults, ProvedRule: p.Rule}
+	p.end(s.clock.Now())
 	return nil
+}
+
+// end ends a proof. It may have read an agent before a new entry of that was found wrong: what was found
+// since it began stays known until the next one.
+func (p *proofState) end(now time.Time) {
+	ended := proofState{ProvedAt: now, ProvedEntries: p.Entries, ProvedFaults: p.Faults, ProvedRule: p.Rule,
+		SucceededAt: p.SucceededAt, Took: now.Sub(p.StartedAt), New: p.New}
+	if p.Faults == 0 {
+		ended.SucceededAt = now
+		if !p.New.Again {
+			ended.New.Faults, ended.New.Rule = 0, ""
+		}
+	}
+	*p = ended
 }
 
 func (p *proofState) add(faults []ports.Fault) {

@@ -59,6 +59,15 @@ func TestTheProofOfALongLedgerTakesBoundedMemory(t *testing.T) {
 			}
 			return len(faults), entries
 		}},
+		{"the proof of new entries", func() (int, int) {
+			p, calls := provedNew(t, st)
+			var entries int
+			if err := st.Writer().QueryRow("SELECT SUM(entries) FROM ledger_proofs").Scan(&entries); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%d calls", calls)
+			return p.Faults, entries
+		}},
 		{"the proof in parts", func() (int, int) {
 			p, parts := provedInParts(t, st)
 			t.Logf("%d parts", parts)

@@ -31,7 +31,7 @@ func (b *batch) askList(k listKey) {
 	p := &sessionPage{}
 	p.Page = k.Page
 	b.lists[k] = p
-	count, places, args, more := k.queries()
+	count, places, args, more := k.queries(b.store)
 	b.pipe.Ask("count sessions", count, args, func(row engine.Row) error { return row.Scan(&p.Total) })
 	all := append(args[:len(args):len(args)], more...)
 	b.pipe.Ask("list sessions", "SELECT s.ord, "+sessionReadColumns+"WHERE s.agent_id = ?1 AND s.ord IN ("+places+
@@ -48,10 +48,10 @@ func (b *batch) askList(k listKey) {
 
 // queries returns the count of a list, and the query for the numbers of a page and of the session after
 // it, with the arguments of both and those of the second alone.
-func (k listKey) queries() (count, places string, args, more []any) {
+func (k listKey) queries(store *Store) (count, places string, args, more []any) {
 	where, args := sessionWhere(k.agentID, k.Filter)
 	every := k.Filter == (ports.SessionFilter{})
-	count = countOf(where, every)
+	count = store.countOf(where, k.Filter)
 	place := func(v any) string {
 		more = append(more, v)
 		return "?" + strconv.Itoa(len(args)+len(more))

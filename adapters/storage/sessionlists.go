@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"agentproxy/adapters/storage/engine"
@@ -26,7 +27,7 @@ func (r sessions) List(
 	}
 	list := domain.List[ports.SessionRead]{Page: page}
 	where, args := sessionWhere(agentID, f)
-	if err := r.row(countOf(where, f == (ports.SessionFilter{})), args...).Scan(&list.Total); err != nil {
+	if err := r.row(r.store.countOf(where, f), args...).Scan(&list.Total); err != nil {
 		return list, fmt.Errorf("count sessions of %s: %w", agentID, err)
 	}
 	places, err := r.places(ctx, where, args, page, list.Total, f == (ports.SessionFilter{}))
@@ -43,12 +44,28 @@ func (r sessions) List(
 	return list, wrap("list sessions of "+agentID, err)
 }
 
-// countOf counts the sessions of a list. Every session of an agent has a number.
-func countOf(where string, every bool) string {
-	if every {
+// countOf counts the sessions of a list. Every session of an agent has a number, and those that ended
+// are counted by what is counted of them.
+func (s *Store) countOf(where string, f ports.SessionFilter) string {
+	kinds := ports.SessionFilter{Status: f.Status, Type: f.Type, ProductNo: f.ProductNo}
+	switch {
+	case f == ports.SessionFilter{}:
 		return "SELECT COALESCE(MAX(s.ord), 0) FROM sessions s WHERE " + where
+	case f != kinds || f.Status == session.Creating || f.Status == session.Active:
+		return "SELECT COUNT(*) FROM sessions s WHERE " + where
 	}
-	return "SELECT COUNT(*) FROM sessions s WHERE " + where
+	// The columns are hidden from the indexes of the filters, which know nothing of what is counted.
+	hidden := where
+	for _, column := range []string{"s.status", "s.type", "s.product_no"} {
+		hidden = strings.Replace(hidden, column+" = ", column+" || '' = ", 1)
+	}
+	query := "SELECT CAST(COALESCE((SELECT SUM(n) FROM session_counts s WHERE " + where + "), 0) AS BIGINT)" +
+		" + (SELECT COUNT(*) FROM sessions s" +
+		s.by("sessions_uncounted") + " WHERE " + hidden + " AND " + uncounted + ")"
+	if f.Status == "" {
+		query += " + (SELECT COUNT(*) FROM sessions s" + s.by("sessions_open") + " WHERE " + hidden + " AND s." + live + ")"
+	}
+	return query
 }
 
 // places lists the numbers of the sessions of a page, and the one after it.

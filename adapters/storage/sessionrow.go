@@ -49,7 +49,7 @@ func toSessionRow(s session.Session) sessionRow {
 		ID: s.ID, AgentID: s.AgentID, Type: string(s.Type), ProductNo: s.ProductNo, CreatedAt: micros(s.CreatedAt),
 	}, sessionState{
 		Status: string(s.Status), Reason: string(s.Reason), Provider: s.Provider,
-		Quantity: s.Quantity, Days: s.Days, Bytes: s.Bytes, Price: int64(s.Price),
+		Quantity: s.Quantity, Days: s.Days, Bytes: s.Limit(), Price: int64(s.Price),
 		Protocol: string(s.Protocol), Country: s.Location.Country, City: s.Location.City,
 		RotationMode: string(s.Rotation.Mode), RotationInterval: s.Rotation.Interval.Microseconds(),
 		Rotations: s.Rotation.Count, RotatedAt: micros(s.Rotation.LastAt), RotationNextAt: micros(s.Rotation.NextAt),
@@ -77,10 +77,10 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 	if err != nil {
 		return session.Session{}, fmt.Errorf("additions to %s: %w", r.ID, err)
 	}
-	return session.Session{
+	s := session.Session{
 		ID: r.ID, AgentID: r.AgentID, Type: session.Type(r.Type), ProductNo: r.ProductNo,
 		Status: session.Status(r.Status), Reason: session.Reason(r.Reason), Provider: r.Provider,
-		Quantity: r.Quantity, Days: r.Days, Bytes: r.Bytes, Price: domain.Money(r.Price),
+		Quantity: r.Quantity, Days: r.Days, Price: domain.Money(r.Price),
 		Protocol: session.Protocol(r.Protocol), Location: session.Location{Country: r.Country, City: r.City},
 		Rotation: session.Rotation{
 			Mode:     session.RotationMode(r.RotationMode),
@@ -98,10 +98,16 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 		ExpiresAt: fromMicros(r.ExpiresAt), EndedAt: fromMicros(r.EndedAt),
 		Labels: splitLabels(r.Labels), AllowedIPs: allowed, PasswordNo: r.PasswordNo, Cuts: r.Cuts,
 		TopUps: topUps,
-	}, nil
+	}
+	if s.Type == session.Static {
+		s.FairUse = r.Bytes
+	} else {
+		s.Bytes = r.Bytes
+	}
+	return s, nil
 }
 
-// usageRow is what sessions keeps of the usage. Bytes is the limit, which is what was bought.
+// usageRow is what sessions keeps of the usage. Bytes is the limit: what was bought, or a fair use.
 type usageRow struct {
 	Bytes, Up, Down, Connections, Leased, UsageAt int64
 }

@@ -120,8 +120,8 @@ func (*Secrets) String() string { return hidden }
 // GoString hides the keys from %#v.
 func (*Secrets) GoString() string { return hidden }
 
-// NewKey generates an API key: ak_ and 43 letters and digits.
-func (*Secrets) NewKey() string { return account.APIKeyPrefix + randomText(keyLength) }
+// NewKey generates an API key: ak_, 43 letters and digits, and their checksum.
+func (*Secrets) NewKey() string { return account.NewAPIKey(randomText(account.KeyRandom)) }
 
 // NewSecret generates an API secret: sk_ and 43 letters and digits.
 func (*Secrets) NewSecret() string { return secretPrefix + randomText(keyLength) }

@@ -97,7 +97,7 @@ func TestIDs(t *testing.T) {
 
 func TestKeysAndSecrets(t *testing.T) {
 	s := newSecrets(t, rootText)
-	shape := regexp.MustCompile(`^(ak|sk)_[A-Za-z0-9]{43}$`)
+	shape := regexp.MustCompile(`^(ak_[A-Za-z0-9]{43}[0-9a-f]{8}|sk_[A-Za-z0-9]{43})$`)
 	seen, letters := map[string]bool{}, map[rune]int{}
 	for range 500 {
 		for _, text := range []string{s.NewKey(), s.NewSecret()} {
@@ -105,7 +105,7 @@ func TestKeysAndSecrets(t *testing.T) {
 				t.Fatalf("%s has the wrong shape, or was made twice", text)
 			}
 			seen[text] = true
-			for _, r := range text[3:] {
+			for _, r := range text[3:46] {
 				letters[r]++
 			}
 		}

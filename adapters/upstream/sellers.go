@@ -30,7 +30,7 @@ func makeGateway(s Spec, log *slog.Logger) (ports.Provider, error) {
 	return made(gateway.New(gateway.Config{Name: s.Name, Profile: o["profile"], BaseURL: s.BaseURL,
 		Login: gateway.Login{Username: o["username"], Password: s.Secrets["password"], Zone: o["zone"], Package: o["package"],
 			Network: o["network"], Numbers: o["numbers"], Host: o["host"], Port: o["port"], Protocol: o["protocol"],
-			State: o["state"], ASN: o["asn"], Strict: o["strict"], Places: s.Locations},
+			State: o["state"], ASN: o["asn"], TLS: o["tls"], Strict: o["strict"], Places: s.Locations},
 		Custom: gateway.Custom{HTTPPort: o["http_port"], SOCKS5Port: o["socks5_port"], User: o["user_template"],
 			Password: o["password_template"], CountryCase: o["country_case"], CityGap: o["city_gap"],
 			Separators: o["separators"], TokenAlphabet: o["token_alphabet"], TokenLength: o["token_length"],

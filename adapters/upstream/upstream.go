@@ -79,6 +79,7 @@ var kinds = map[string]Kind{
 			{"numbers", false, "webshare: how many proxies the plan lists"},
 			{"state", false, "a country and the seller's spelling of its state, such as US/california: exits there alone"},
 			{"asn", false, "the number of a network, such as 7922: exits in it alone"},
+			{"tls", false, "true: over TLS, with a certificate that is valid for the host (oxylabs and custom)"},
 			{"strict", false, "true: a session fails where its exit is lost, rather than get another one"},
 			{"user_template", false, "custom: such as customer-{username}[-cc-{country}]-sessid-{token}; what is in brackets " +
 				"is left out without a value. Placeholders: username, country, state, city, asn, token, ttl"},

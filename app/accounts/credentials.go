@@ -51,8 +51,8 @@ func (a *Service) AuthenticateKey(ctx context.Context, key string) (Caller, erro
 	return a.AuthenticateKeyIf(ctx, key, func() error { return nil })
 }
 
-// AuthenticateKeyIf is AuthenticateKey for a client that may have guessed: mayLook is called before the
-// database is read, and its error is returned.
+// AuthenticateKeyIf is AuthenticateKey for a client that may have guessed: mayLook is called before one
+// that is not in memory is judged, and its error is returned.
 func (a *Service) AuthenticateKeyIf(ctx context.Context, key string, mayLook func() error) (Caller, error) {
 	if !strings.HasPrefix(key, account.APIKeyPrefix) || len(key) > maxCredential {
 		return Caller{}, account.ErrInvalidKey
@@ -61,7 +61,11 @@ func (a *Service) AuthenticateKeyIf(ctx context.Context, key string, mayLook fun
 	found, known := a.cache.keys.GetIfPresent(string(hashes[0]))
 	if !known {
 		err := mayLook()
-		if err == nil {
+		switch {
+		case err != nil:
+		case !account.MayBeKey(key):
+			err = account.ErrInvalidKey
+		default:
 			found, err = a.lookUpKey(ctx, hashes)
 		}
 		if err != nil {

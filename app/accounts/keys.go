@@ -228,6 +228,10 @@ const maxKeyUses = 100_000
 // KeyUsesEvery is how often StoreUses is to be called: the precision of a key's last use.
 const KeyUsesEvery = time.Minute
 
+// usesAtOnce is of how many agents and keys StoreUses stores the use in a transaction. It is small, because
+// calls that buy for one of the agents wait until all of them are written.
+const usesAtOnce = 16
+
 // StoreUses stores which keys were used since the last call, as used now. What it cannot store is lost:
 // the next use is stored by a later call.
 func (u Keys) StoreUses(ctx context.Context) error {
@@ -241,7 +245,7 @@ func (u Keys) StoreUses(ctx context.Context) error {
 	}
 	now := u.a.clock.Now()
 	for len(agentIDs)+len(keyIDs) > 0 {
-		n, m := min(len(agentIDs), purgeSize), min(len(keyIDs), purgeSize)
+		n, m := min(len(agentIDs), usesAtOnce), min(len(keyIDs), usesAtOnce)
 		err := u.a.store.Update(ctx, func(ctx context.Context, tx repos) error {
 			return tx.Keys().Used(ctx, now, agentIDs[:n], keyIDs[:m])
 		})

@@ -66,6 +66,25 @@ func (c *Catalog) Products(f catalog.Filter, page domain.Page) domain.List[catal
 	return domain.Paged(f.Apply(c.visible()), page)
 }
 
+// ProductsAfter is Products with pages that go on after a product wherever that is now, and whether or
+// not it still matches. It returns INVALID_REQUEST if it is sold no more.
+func (c *Catalog) ProductsAfter(f catalog.Filter, page domain.Page) (domain.List[catalog.Product], error) {
+	all, asked := c.visible(), page
+	if page.After > 0 {
+		last := slices.IndexFunc(all, func(p catalog.Product) bool { return domain.PlaceOf(p.No) == page.After })
+		if last < 0 {
+			return domain.List[catalog.Product]{Page: page},
+				domain.InvalidField("cursor", "names a product that is sold no more; begin again without it")
+		}
+		page.After = int64(len(f.Apply(all[:last+1])))
+	}
+	list := domain.Paged(f.Apply(all), page)
+	if list.Page = asked; list.Next > 0 {
+		list.Next = domain.PlaceOf(list.Items[len(list.Items)-1].No)
+	}
+	return list, nil
+}
+
 // visible returns the products with their availability at the moment.
 func (c *Catalog) visible() []catalog.Product {
 	products := c.offer.Load().products

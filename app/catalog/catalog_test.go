@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"strings"
 	"testing"
 
 	"agentproxy/domain"
@@ -45,4 +46,45 @@ func TestABrokenCatalogueIsNotSold(t *testing.T) {
 		t.Error("a product is sold twice")
 	}
 	w.Buy(w.Register(), apptest.RemoteStatic)
+}
+
+// The catalogue is read on after a product wherever it is now.
+func TestProductsAfter(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	numbers := func(list domain.List[catalog.Product]) (out []string) {
+		for _, p := range list.Items {
+			out = append(out, p.No)
+		}
+		return out
+	}
+	all := numbers(w.Catalog.Products(catalog.Filter{}, domain.Page{Number: 1, Size: 100}))
+	page := domain.Page{Number: 1, Size: 4}
+	first, err := w.Catalog.ProductsAfter(catalog.Filter{}, page)
+	apptest.OK(t, err)
+	apptest.Equal(t, "the first page", strings.Join(numbers(first), " "), strings.Join(all[:4], " "))
+	added := w.Seller.Products()[0]
+	added.No = "added"
+	sold := w.Catalog.Products(catalog.Filter{}, domain.Page{Number: 1, Size: 100}).Items
+	apptest.OK(t, w.Catalog.Replace(append([]catalog.Product{added}, sold...)))
+	page.After = first.Next
+	second, err := w.Catalog.ProductsAfter(catalog.Filter{}, page)
+	apptest.OK(t, err)
+	apptest.Equal(t, "the second page", strings.Join(numbers(second), " "), strings.Join(all[4:8], " "))
+	apptest.Equal(t, "in all", second.Total, len(all)+1)
+	page.After = second.Next
+	last, err := w.Catalog.ProductsAfter(catalog.Filter{}, page)
+	apptest.OK(t, err)
+	apptest.Equal(t, "the last page", strings.Join(numbers(last), " "), strings.Join(all[8:], " "))
+	apptest.Equal(t, "what follows it", last.Next, 0)
+
+	// The product of the cursor need not match the filter; it must be sold.
+	page.After = domain.PlaceOf(all[0])
+	static, err := w.Catalog.ProductsAfter(catalog.Filter{Type: session.Static}, page)
+	apptest.OK(t, err)
+	want := numbers(w.Catalog.Products(catalog.Filter{Type: session.Static}, domain.Page{Number: 1, Size: 4}))
+	apptest.Equal(t, "after one of another type", strings.Join(numbers(static), " "), strings.Join(want, " "))
+	apptest.OK(t, w.Catalog.Replace(sold[1:]))
+	_, err = w.Catalog.ProductsAfter(catalog.Filter{}, page)
+	apptest.ErrorIs(t, err, domain.ErrInvalid)
 }

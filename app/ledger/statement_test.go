@@ -100,3 +100,55 @@ func statements(t *testing.T, w *apptest.World) {
 		apptest.ErrorIs(t, err, domain.ErrInvalid)
 	}
 }
+
+// What a session used at several prices is in the usage report and in the statements as it is in the
+// ledger, whether or not it is booked yet.
+func TestReportsOfTrafficThatWasAdded(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	month := time.Date(w.Clock.Now().Year(), w.Clock.Now().Month(), 1, 0, 0, 0, 0, time.UTC).AddDate(0, 1, 0)
+	w.Clock.Set(month.Add(-2 * time.Hour))
+	agent := w.Register()
+	v := w.BuySmall(agent) // 0.1 GB at 0.40
+	add := func(price string) {
+		w.Reprice(apptest.Local, apptest.Dollars(price))
+		_, err := w.Sessions.TopUp(t.Context(), sessions.TopUp{AgentID: agent, SessionID: v.ID, Bytes: apptest.Gigabytes("0.1")})
+		apptest.OK(t, err)
+	}
+	reported := func(period string) (charged domain.Money) {
+		for _, page := range []domain.Page{{}, {Number: 1, Size: 5}} {
+			r, err := w.Wallet.UsageReport(t.Context(), agent, period, page)
+			apptest.OK(t, err)
+			charged = r.Totals.Charged
+			if len(r.Sessions.Items) != 1 || r.Sessions.Items[0].SessionID != v.ID || r.Sessions.Items[0].Charged != charged {
+				t.Errorf("the sessions of %+v: %+v", page, r.Sessions.Items)
+			}
+		}
+		return charged
+	}
+	statement := func(of time.Time) ledger.Statement {
+		s, err := w.Wallet.Statement(t.Context(), agent, of.Format("2006-01"), domain.Page{Number: 1, Size: 5})
+		apptest.OK(t, err)
+		return s
+	}
+	add("0.8")
+	w.UseBytes(v.ID, "a", 150_000_000)
+	apptest.Equal(t, "reported before it is booked", reported("day"), apptest.Dollars("0.08"))
+	w.Clock.Set(month.Add(time.Hour))
+	add("0.2")
+	w.UseBytes(v.ID, "b", 100_000_000)
+	_, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
+	apptest.OK(t, err)
+	apptest.Equal(t, "charged", w.Read(agent, v.ID).Cost.Charged, apptest.Dollars("0.13"))
+	apptest.Equal(t, "reported of the day", reported("day"), apptest.Dollars("0.05"))
+	apptest.Equal(t, "reported of the week", reported("week"), apptest.Dollars("0.13"))
+
+	first, second := statement(month.AddDate(0, 0, -1)), statement(month)
+	apptest.Equal(t, "closing and opening", first.Closing, second.Opening)
+	apptest.Equal(t, "held in the first month", first.ByType[billing.HoldEntry], -apptest.Dollars("0.12"))
+	apptest.Equal(t, "held in the second", second.ByType[billing.HoldEntry], -apptest.Dollars("0.02"))
+	apptest.Equal(t, "released", second.ByType[billing.Release], apptest.Dollars("0.01"))
+	apptest.Equal(t, "of the session", first.Items.Items[0].Amount+second.Items.Items[0].Amount, -apptest.Dollars("0.13"))
+	apptest.Equal(t, "the balance", second.Closing, w.Balance(agent))
+	apptest.Equal(t, "what is left", w.Balance(agent), apptest.Dollars("9.87"))
+}

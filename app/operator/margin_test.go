@@ -150,6 +150,40 @@ func TestTheMarginHasRenewalsDirectSessionsAndRefunds(t *testing.T) {
 	}
 }
 
+// TestTheMarginOfTrafficThatWasAdded sells one session traffic at three prices, on two days.
+func TestTheMarginOfTrafficThatWasAdded(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	agent := d.RegisterFunded(50)
+	v := d.BuySmall(agent) // 0.1 GB at 0.40
+	add := func(price string) {
+		d.Reprice(Local, Dollars(price))
+		_, err := d.World.Sessions.TopUp(t.Context(), sessions.TopUp{AgentID: agent, SessionID: v.ID, Bytes: Gigabytes("0.1")})
+		OK(t, err)
+	}
+	add("0.8")
+	first := d.Clock.Now().Format(time.DateOnly)
+	d.UseBytes(v.ID, "a", 150_000_000)
+	d.Clock.Advance(time.Hour)
+	d.UseBytes(v.ID, "b", 1_000_000) // which books the hour before
+	d.Clock.Advance(session.Day - time.Hour)
+	add("0.2")
+	d.UseBytes(v.ID, "c", 99_000_000)
+	_, err := d.World.Sessions.Terminate(t.Context(), agent, v.ID)
+	OK(t, err)
+	Equal(t, "charged", d.Read(agent, v.ID).Cost.Charged, Dollars("0.13")) // 0.1, 0.1 and 0.05 GB
+	for _, by := range keys {
+		r := d.margin(by)
+		d.agrees(r)
+		Equal(t, "revenue by "+string(by), r.Total.Revenue(), Dollars("0.13"))
+	}
+	days := lines(d.margin(ports.ByDay))
+	Equal(t, "of the first day", days[first].Charged, Dollars("0.08"))
+	Equal(t, "of the second", days[d.Clock.Now().Format(time.DateOnly)].Charged, Dollars("0.05"))
+	Equal(t, "of the product", lines(d.margin(ports.ByProduct))[Local].Charged, Dollars("0.13"))
+	Equal(t, "of the agent", lines(d.margin(ports.ByAgent))[agent].Charged, Dollars("0.13"))
+}
+
 // agrees compares a report with the tables, which it reads by queries of its own.
 func (d desk) agrees(r operator.MarginReport) {
 	d.T.Helper()

@@ -35,8 +35,8 @@ type Lifecycle interface {
 	Terminate(
 		ctx context.Context, tx Repos, s session.Session, why session.Reason, now time.Time,
 	) (session.Session, error)
-	// Renewed charges what is held for a renewal of a session that has its new end.
-	Renewed(ctx context.Context, tx Repos, s session.Session, now time.Time) (session.Session, error)
+	// Renewed charges what is held for a renewal by days of a session that has its new end.
+	Renewed(ctx context.Context, tx Repos, s session.Session, days int, now time.Time) (session.Session, error)
 	// RecordUsage books that the session used that many bytes in all.
 	RecordUsage(ctx context.Context, tx Repos, s session.Session, bytes int64, now time.Time) error
 }

@@ -281,9 +281,10 @@ func (u *Service) buy(ctx context.Context, tx Repos, p purchase, id string, now 
 	_, inProcess := u.catalog.InProcess(from.Provider)
 	s := session.Session{ID: id, AgentID: p.AgentID, Type: p.spec.Type, Status: session.Creating,
 		ProductNo: p.product.No, Provider: from.Provider, Quantity: p.spec.Quantity, Days: p.spec.Days,
-		Bytes: p.spec.Bytes, Price: p.price, Protocol: p.spec.Protocol, Location: p.spec.Location,
-		Rotation: p.spec.Rotation, Labels: p.spec.Labels, AllowedIPs: p.spec.AllowedIPs,
-		TopUps: session.TopUps{Auto: p.spec.AutoTopUp}, CreatedAt: now}
+		Bytes: p.spec.Bytes, FairUse: p.product.FairUseOf(p.spec.Quantity, p.spec.Days), Price: p.price,
+		Protocol: p.spec.Protocol, Location: p.spec.Location, Rotation: p.spec.Rotation, Labels: p.spec.Labels,
+		AllowedIPs: p.spec.AllowedIPs,
+		TopUps:     session.TopUps{Auto: p.spec.AutoTopUp}, CreatedAt: now}
 	if err := b.Hold(ctx, w, &s, p.cost, u.means(p.product, from.Provider), "", +1); err != nil {
 		return Done{}, err
 	}
@@ -316,6 +317,6 @@ func (u *Service) buy(ctx context.Context, tx Repos, p purchase, id string, now 
 	if err := idempotency.Keep(ctx, tx, p.AgentID, p.Call, id, outcome, now); err != nil {
 		return Done{}, err
 	}
-	r := ports.SessionRead{Session: s, Usage: traffic.Usage{Limit: s.Bytes}, Health: new(health.State)}
+	r := ports.SessionRead{Session: s, Usage: traffic.Usage{Limit: s.Limit()}, Health: new(health.State)}
 	return Done{View: u.view(r, now), Outcome: outcome}, nil
 }

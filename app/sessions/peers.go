@@ -8,7 +8,7 @@ import (
 	"agentproxy/domain/traffic"
 )
 
-// Clients lists who connected to a session of an agent with the right password, the last one first.
+// Clients lists who connected to a session of an agent with the right password, the newest first.
 func (u *Service) Clients(
 	ctx context.Context, agentID, id string, page domain.Page,
 ) (domain.List[traffic.Client], error) {
@@ -20,7 +20,9 @@ func (u *Service) Clients(
 		}
 		return err
 	})
-	return domain.Paged(all, page), err
+	// When a client was last seen changes while a list is read; when it was first seen does not.
+	first := func(c traffic.Client) int64 { return max(c.FirstAt.UnixMicro(), 0) }
+	return domain.Ranked(all, page, first, func(c traffic.Client) string { return c.Address }), err
 }
 
 // Hosts lists what a session of an agent connected to in the last 7 UTC days, the most bytes first.
@@ -34,5 +36,6 @@ func (u *Service) Hosts(ctx context.Context, agentID, id string, page domain.Pag
 		}
 		return err
 	})
-	return domain.Paged(all, page), err
+	bytes := func(h traffic.Host) int64 { return h.Bytes }
+	return domain.Ranked(all, page, bytes, func(h traffic.Host) string { return h.Name }), err
 }

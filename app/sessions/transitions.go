@@ -138,11 +138,19 @@ func (l *Transitions) end(ctx context.Context, tx procurement.Repos, s session.S
 	return s, tx.Sessions().Put(ctx, s)
 }
 
-// Renewed charges what is held for a renewal of a session that has its new end,
-// and stores it.
+// Renewed charges what is held for a renewal by days of a session that has its new end, gives it the
+// fair use that its product has today, and stores it. A product that is no longer sold has none.
 func (l *Transitions) Renewed(
-	ctx context.Context, tx procurement.Repos, s session.Session, now time.Time,
+	ctx context.Context, tx procurement.Repos, s session.Session, days int, now time.Time,
 ) (session.Session, error) {
+	if p, err := l.catalog.Product(s.ProductNo); err == nil {
+		u, err := tx.Traffic().Usage(ctx, s.ID)
+		if err != nil {
+			return s, err
+		}
+		left := int((s.ExpiresAt.Sub(now) + session.Day - 1) / session.Day)
+		s = s.ExtendFairUse(p.FairUseOf(s.Quantity, days), p.FairUseOf(s.Quantity, left), u.Used()+u.Leased)
+	}
 	if err := ledger.NewBook(tx, l.ids, now).Charge(ctx, &s, s.Money.Held.Total()); err != nil {
 		return s, err
 	}

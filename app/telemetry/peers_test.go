@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -44,5 +45,60 @@ func TestClientsAndHostsAreStored(t *testing.T) {
 	other := w.Register()
 	if _, err := w.Sessions.Clients(t.Context(), other, v.ID, page); err == nil {
 		t.Error("another agent sees the clients")
+	}
+}
+
+// Clients and hosts that are used while their lists are read are neither repeated nor skipped, but for
+// hosts that outgrow those that were read.
+func TestClientsAndHostsAreReadOn(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	agent := w.Register()
+	v := w.Buy(agent, apptest.Local)
+	see := func(n int, bytes int64) {
+		w.Observer.Observe(traffic.Observation{SessionID: v.ID, AgentID: agent, At: w.Clock.Now(), Type: traffic.Tunnelled,
+			Host: fmt.Sprintf("h%d.example", n), Bytes: bytes, Client: netip.AddrFrom4([4]byte{192, 0, 2, byte(n)})})
+		w.Clock.Advance(3 * time.Second)
+		apptest.OK(t, w.Observer.FlushAll(t.Context()))
+	}
+	for n := range 5 {
+		see(n, int64(10+n))
+	}
+	page := domain.Page{Number: 1, Size: 2}
+	clients, err := w.Sessions.Clients(t.Context(), agent, v.ID, page)
+	apptest.OK(t, err)
+	hosts, err := w.Sessions.Hosts(t.Context(), agent, v.ID, page)
+	apptest.OK(t, err)
+	see(9, 1000) // a new one, which is the first of both lists now
+	see(4, 1000) // those that were read
+	see(3, 1000)
+	see(0, 0) // one that was not
+	var addresses, names []string
+	for _, c := range clients.Items {
+		addresses = append(addresses, c.Address)
+	}
+	for _, h := range hosts.Items {
+		names = append(names, h.Name)
+	}
+	for clients.Next > 0 {
+		page.After, page.Tie = clients.Next, clients.Tie
+		clients, err = w.Sessions.Clients(t.Context(), agent, v.ID, page)
+		apptest.OK(t, err)
+		for _, c := range clients.Items {
+			addresses = append(addresses, c.Address)
+		}
+	}
+	for hosts.Next > 0 {
+		page.After, page.Tie = hosts.Next, hosts.Tie
+		hosts, err = w.Sessions.Hosts(t.Context(), agent, v.ID, page)
+		apptest.OK(t, err)
+		for _, h := range hosts.Items {
+			names = append(names, h.Name)
+		}
+	}
+	diff := cmp.Diff([]string{"192.0.2.4", "192.0.2.3", "192.0.2.2", "192.0.2.1", "192.0.2.0"}, addresses)
+	diff += cmp.Diff([]string{"h4.example", "h3.example", "h2.example", "h1.example", "h0.example"}, names)
+	if diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

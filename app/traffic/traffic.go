@@ -79,6 +79,11 @@ func (t *Service) routed(ctx context.Context, s session.Session) (traffic.Route,
 		r.Trial = agent.Tier(w.Credited) == account.TrialTier
 		own, err := tx.Policies().Get(ctx, s.ID)
 		r.Policy, r.PolicyReports = own.Compile(), own.Mode == policy.Report
+		if err != nil || s.FairUse == 0 {
+			return err
+		}
+		u, err := tx.Traffic().Usage(ctx, s.ID)
+		r.UsedUp = u.Exhausted()
 		return err
 	})
 	if err != nil {

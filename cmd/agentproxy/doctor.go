@@ -112,7 +112,7 @@ func (k *kit) stored(s configfile.Settings) (found doctor.Findings) {
 			return err
 		}
 		found = append(found, doctor.Stored(doctor.Database{PostgreSQL: s.DatabaseURL != "", Skew: store.ClockSkew(),
-			BackedUp: at, Faults: proof.Faults, ProvedAt: proof.At, Now: clock.Now()})...)
+			BackedUp: at, Faults: proof.Faults, ProvedAt: proof.SucceededAt, Now: clock.Now()})...)
 		return nil
 	}, &store, &audit, &clock)
 	if err != nil {

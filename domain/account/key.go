@@ -1,6 +1,8 @@
 package account
 
 import (
+	"fmt"
+	"hash/crc32"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +31,31 @@ const KeyPrefix = "key_"
 
 // APIKeyPrefix begins every API key.
 const APIKeyPrefix = "ak_"
+
+// The form of an API key behind its prefix. Keys of early versions have no checksum.
+const (
+	KeyRandom = 43 // letters and digits, about 256 bits
+	keySum    = 8  // hexadecimal digits
+)
+
+// NewAPIKey returns the API key of KeyRandom random letters and digits: they, behind APIKeyPrefix and in
+// front of their checksum.
+func NewAPIKey(random string) string { return APIKeyPrefix + random + sumOf(random) }
+
+// sumOf returns the checksum of a key.
+func sumOf(random string) string {
+	return fmt.Sprintf("%0*x", keySum, crc32.ChecksumIEEE([]byte(random)))
+}
+
+// MayBeKey reports whether a text has the form of an API key. One that was mistyped or made up has not,
+// and is refused without a look into the database; who computes checksums is limited by address.
+func MayBeKey(text string) bool {
+	random, ok := strings.CutPrefix(text, APIKeyPrefix)
+	if !ok || len(random) != KeyRandom+keySum {
+		return ok && len(random) == KeyRandom
+	}
+	return random[KeyRandom:] == sumOf(random[:KeyRandom])
+}
 
 // hintLength is how many characters of a key are shown.
 const hintLength = 4

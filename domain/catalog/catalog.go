@@ -47,7 +47,7 @@ type Product struct {
 	// the operator money at a provider.
 	OwnMoneyOnly bool
 	MinTier      account.Tier // the least tier that may buy it; empty: any
-	FairUse      int64        // static: bytes that an IP may carry in 30 days; 0 if none is stated
+	FairUse      int64        // static: bytes that an IP may carry for each 30 days bought; 0: no limit
 	Async        bool
 	Available    bool
 }
@@ -60,6 +60,15 @@ func (p Product) Means(provider string, costly bool) billing.Means {
 		return billing.OwnMoney
 	}
 	return billing.AnyFunds
+}
+
+// fairUseDays is the time that FairUse is for.
+const fairUseDays = 30
+
+// FairUseOf returns how many bytes a number of IPs may carry that are bought for a number of days; 0
+// without a limit.
+func (p Product) FairUseOf(ips, days int) int64 {
+	return domain.MulDiv(p.FairUse, int64(ips)*int64(days), fairUseDays, true)
 }
 
 // Source returns how the product is bought of a provider.

@@ -61,8 +61,8 @@ func Problems(products []Product) []Problem {
 		if p.MinTier != "" && !slices.Contains(account.Tiers, p.MinTier) {
 			add("min_tier", "the least tier must be trial, funded or verified, not %q", p.MinTier)
 		}
-		if p.FairUse < 0 || p.FairUse > maxBytes || p.FairUse > 0 && p.Type != session.Static {
-			add("fair_use_gb", "the fair use must be up to %d GB, of a static product", maxBytes/billing.GB)
+		if p.FairUse < 0 || p.FairUse > maxBytes || p.FairUse > 0 && (p.Type != session.Static || p.Direct) {
+			add("fair_use_gb", "the fair use must be up to %d GB, of a static product that is not direct", maxBytes/billing.GB)
 		}
 		p.checkPlaces(add)
 		p.checkSources(add)

@@ -3,6 +3,13 @@ package diagnose
 // ofGateway are decisions of the gateway.
 var ofGateway = []rule{
 	{
+		name:     "fair_use_reached",
+		what:     "the static session has carried all that its fair use allows",
+		do:       "renew the session: each renewal adds the fair use of its days",
+		codes:    []string{"FAIR_USE_REACHED"},
+		statuses: []int{402},
+	},
+	{
 		name:     "denied_by_own_policy",
 		what:     "the session's own policy denies the target",
 		do:       "use another target, or change the session's policy",

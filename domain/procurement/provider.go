@@ -177,6 +177,8 @@ type Endpoint struct {
 	Host           string
 	Port           uint16
 	User, Password string
+	// TLS: connections to the proxy are encrypted; its certificate must be valid for Host.
+	TLS bool
 	// Trusted: the operator named the host. One that a provider's answer named is
 	// judged like a target before it is dialled.
 	Trusted bool

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -140,6 +141,24 @@ func (s Session) Extend(days int) (Session, error) {
 	s.ExpiresAt = s.ExpiresAt.Add(time.Duration(days) * Day)
 	return s, nil
 }
+
+// ExtendFairUse gives a static session the fair use of a renewal: added bytes; 0 lifts the limit. used is
+// what has passed through it or is leased, and whole the fair use of all the time that is left: a session that had no
+// limit gets one that counts from here.
+func (s Session) ExtendFairUse(added, whole, used int64) Session {
+	switch {
+	case added == 0:
+		s.FairUse = 0
+	case s.FairUse == 0:
+		s.FairUse = saturated(used, whole)
+	default:
+		s.FairUse = saturated(s.FairUse, added)
+	}
+	return s
+}
+
+// saturated adds two numbers that are not negative, at most math.MaxInt64.
+func saturated(a, b int64) int64 { return a + min(b, math.MaxInt64-a) }
 
 // Renewing reports whether an active static session holds money for a renewal.
 func (s Session) Renewing() bool {

@@ -138,6 +138,7 @@ type Session struct {
 	Quantity  int          // IPs; 1 for a dynamic session
 	Days      int          // static: duration in days
 	Bytes     int64        // dynamic: all traffic bought, in bytes
+	FairUse   int64        // static: bytes that may pass through it in all; 0 without a limit
 	Price     domain.Money // dynamic: of the traffic that it was created with
 	Protocol  Protocol
 	Location  Location
@@ -157,6 +158,9 @@ type Session struct {
 	ExpiresAt   time.Time // static, from activation
 	EndedAt     time.Time
 }
+
+// Limit returns how many bytes may pass through the session in all; 0 without a limit.
+func (s Session) Limit() int64 { return s.Bytes + s.FairUse }
 
 // Money is what a session holds and has cost, each split by where it came from.
 type Money struct {

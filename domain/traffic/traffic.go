@@ -20,8 +20,11 @@ type Route struct {
 	Trial     bool // the agent's account is a trial: less is allowed to it
 	Type      session.Type
 	Status    session.Status
-	Reason    session.Reason // why it ended
-	Exits     []session.Exit // dynamic: the current one; static: by IP index
+	// UsedUp is set for a live session that has used all that it may for now: a static one its fair use,
+	// until it is renewed.
+	UsedUp bool
+	Reason session.Reason // why it ended
+	Exits  []session.Exit // dynamic: the current one; static: by IP index
 	// Hops are the upstream proxies of the exits, one for each; nil: the gateway
 	// dials targets itself, from the exits.
 	Hops      []procurement.Endpoint

@@ -48,8 +48,9 @@ func (c *Console) overview(r *http.Request) (page, error) {
 		{Name: "Ledger faults", ID: "ledger-faults", Value: alarm(proof.Faults).to("/do/verify"), Note: proof.Rule},
 	}}, {Title: "Money by UTC day", Table: dayTable(days), Links: []button{{Text: "More of money", Href: "/money"}}},
 		{Title: "State", Facts: []figure{
-			{Name: "Ledger proved", ID: "proved-at", Value: when(proof.At), Note: fmt.Sprint(proof.Entries,
-				" entries")},
+			{Name: "Ledger proved", ID: "proved-at", Value: when(proof.SucceededAt), Note: fmt.Sprint(
+				proof.Entries, " entries")},
+			{Name: "New entries proved", ID: "new-proved-at", Value: when(proof.NewAt)},
 			{Name: "Chain read", ID: "chain-read-at", Value: when(chain.ReadAt), Note: fmt.Sprint("to block ",
 				chain.Final)},
 			{Name: "Addresses that differ from the chain", ID: "drifting", Value: alarm(chain.Drifting)},

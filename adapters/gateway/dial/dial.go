@@ -12,6 +12,7 @@ package dial
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"net"
 	"net/netip"
@@ -54,6 +55,7 @@ type Dialer struct {
 	Resolve  time.Duration    // timeout of one lookup
 	Connect  time.Duration    // timeout of connecting, handshake of an upstream proxy included
 	Now      func() time.Time // compared with dates in Retry-After
+	Roots    *x509.CertPool   // of the certificates of upstream proxies; nil: those of the system
 }
 
 // Dial connects to a judged address from an exit, the zero Addr being the host's

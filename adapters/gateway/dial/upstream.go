@@ -133,6 +133,12 @@ func (d *Dialer) through(ctx context.Context, t hostport.Target, proxy *procurem
 		return nil, monotime.Now() - began, dialOfUpstreamFailed(ref)
 	}
 	_ = tcp.SetReadBuffer(receiveBuffer)
+	if proxy.TLS {
+		if tcp, ref = d.secured(ctx, tcp, proxy.Host); ref != nil {
+			return nil, monotime.Now() - began, ref
+		}
+		_ = tcp.SetReadBuffer(receiveBuffer)
+	}
 	stop := context.AfterFunc(ctx, func() { _ = tcp.SetDeadline(past) })
 	ref = d.handshake(ctx, tcp, in, t, proxy)
 	if !stop() && (ref == nil || ref == refusal.UpstreamClosed) {

@@ -315,6 +315,16 @@ func (p *Pool) End(v Verdict) {
 	}
 }
 
+// Resume lets an exhausted pool ask for traffic again: its session may use more than when the core
+// refused. Should that be wrong, the core refuses again.
+func (p *Pool) Resume() {
+	p.mu.Lock()
+	if p.end == Exhausted {
+		p.end = Granted
+	}
+	p.mu.Unlock()
+}
+
 // need requests a renewal at once, opening a lease if there is none.
 func (p *Pool) need() {
 	if p.lease == "" {

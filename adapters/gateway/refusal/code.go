@@ -8,6 +8,7 @@ const (
 	CodeProxyAuthRequired Code = iota + 1
 	CodeTooManyGuesses
 	CodeTrafficExhausted
+	CodeFairUseReached
 	CodeTargetRefused
 	CodeTargetDenied
 	CodeSessionExpired
@@ -42,6 +43,7 @@ var codeTexts = [Codes]string{
 	CodeProxyAuthRequired:   "PROXY_AUTH_REQUIRED",
 	CodeTooManyGuesses:      "TOO_MANY_GUESSES",
 	CodeTrafficExhausted:    "TRAFFIC_EXHAUSTED",
+	CodeFairUseReached:      "FAIR_USE_REACHED",
 	CodeTargetRefused:       "TARGET_REFUSED",
 	CodeTargetDenied:        "TARGET_DENIED",
 	CodeSessionExpired:      "SESSION_EXPIRED",

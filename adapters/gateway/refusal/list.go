@@ -14,7 +14,8 @@ func Documented() []*Refusal {
 	long := MalformedRequest(&http1.Error{Status: http.StatusRequestHeaderFieldsTooLarge,
 		Reason: "the head of the request is too long"})
 	target := Denied(policy.Denial{Layer: policy.Operator}).Because("a policy denies this target")
-	return []*Refusal{NoCredential, TooManyAuthFailures, TrafficExhausted, TargetForbidden, target, SessionOver,
+	return []*Refusal{NoCredential, TooManyAuthFailures, TrafficExhausted, FairUseReached, TargetForbidden, target,
+		SessionOver,
 		TooManyTunnels, TooFast, SessionNotReady, NoCapacity, Unreachable.Because("the target cannot be reached"),
 		ConnectTimeout, malformed, long, UpstreamAuth, UpstreamPayment, UpstreamRefused, UpstreamBusy, UpstreamFailed,
 		UpstreamTimeout, UpstreamUnreachable, ClientAddress, UserNameParameter, WorkerDiffers, WorkerLimit,

@@ -18,6 +18,7 @@ import (
 
 	"agentproxy/adapters/gateway/lease"
 	"agentproxy/adapters/gateway/monotime"
+	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 )
 
@@ -230,6 +231,9 @@ func (c *Cache) read(ctx context.Context, e *Entry,
 	r, err := from(ctx, e.ID)
 	if err != nil {
 		return nil, err
+	}
+	if r.Status == session.Active && !r.UsedUp {
+		e.Pool.Resume()
 	}
 	return e.store(r, version), nil
 }

@@ -18,6 +18,10 @@ const (
 	maxBytes = 1000 * billing.GB
 )
 
+// fairUse is how many bytes a fixed address may carry for each 30 days. Without a limit one session could
+// fill the line of the host.
+const fairUse = 100 * billing.GB
+
 // products returns what the provider sells: everywhere, or in the places that the exits declare. A
 // product for which the pool has no address is not Available.
 func products(p pool, everywhere bool) []catalog.Product {
@@ -30,7 +34,7 @@ func products(p pool, everywhere bool) []catalog.Product {
 		return catalog.Product{No: no, Name: name, Description: about, Type: session.Static,
 			Durations: []catalog.Duration{{Days: 30, Price: domain.MustMoney(month)},
 				{Days: 90, Price: domain.MustMoney(quarter)}},
-			MinQuantity: 1, MaxQuantity: session.MaxQuantity, Async: async, Available: len(p.static) > 0}
+			MinQuantity: 1, MaxQuantity: session.MaxQuantity, FairUse: fairUse, Async: async, Available: len(p.static) > 0}
 	}
 	list := []catalog.Product{
 		dynamic("dyn_global_1", "Dynamic Global", "Rotating exits in every country, the lowest price a GB.", "0.25", true),

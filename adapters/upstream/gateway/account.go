@@ -26,6 +26,7 @@ type Login struct {
 	Protocol           string // http or socks5, for targets without one
 	State              string // a country and the seller's spelling of its state: US/california
 	ASN                string // the number of a network
+	TLS                string // true: over TLS, where the seller documents that
 	Strict             string // true: a session fails rather than get another exit
 	// Places are the seller's spellings, by country ("US") or country and city
 	// ("US/newyork").
@@ -41,6 +42,7 @@ type Account struct {
 	Host     string           // empty: that of the profile
 	Port     uint16           // 0: that of the profile
 	Protocol session.Protocol // for targets without one; empty: http
+	tls      bool
 	narrowing
 	numbers uint64 // the count of numeric tokens; 0: that of the profile
 }
@@ -102,6 +104,15 @@ func (p Profile) Account(in Login) (Account, error) {
 	if a.Protocol != "" && a.Protocol != session.HTTP && a.Protocol != session.SOCKS5 {
 		faults = append(faults, errors.New("options.protocol must be http or socks5"))
 	}
+	switch {
+	case in.TLS != "" && in.TLS != "true" && in.TLS != "false":
+		faults = append(faults, errors.New("options.tls must be true or false"))
+	case in.TLS == "true" && !p.tls:
+		faults = append(faults, errors.New("options.tls: the seller documents no way to its proxies over TLS"))
+	case in.TLS == "true" && a.Protocol == session.SOCKS5:
+		faults = append(faults, errors.New("options.tls is for HTTP, not for socks5"))
+	}
+	a.tls = in.TLS == "true"
 	if a.Password != "" && !visibleForm.MatchString(a.Password) {
 		faults = append(faults, errors.New("secrets.password must be of visible ASCII characters"))
 	}

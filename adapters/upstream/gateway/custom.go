@@ -127,7 +127,7 @@ func (c Custom) profile(in Login) (p Profile, err error) {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	p = Profile{ports: map[session.Protocol]uint16{}, upperCountry: c.CountryCase == "upper",
-		countryNames: c.CountryCase == "name", cityGap: c.CityGap, separators: c.Separators, custom: &templates{}}
+		countryNames: c.CountryCase == "name", cityGap: c.CityGap, separators: c.Separators, tls: true, custom: &templates{}}
 	if in.Host == "" {
 		fault("options.host is missing: the profile custom needs it")
 	}
@@ -147,6 +147,9 @@ func (c Custom) profile(in Login) (p Profile, err error) {
 	}
 	if !slices.Contains([]string{"", "lower", "upper", "name"}, c.CountryCase) {
 		fault("options.country_case must be lower, upper or name")
+	}
+	if in.TLS == "true" && p.ports[session.HTTP] == 0 && in.Port == "" {
+		fault("options.http_port is missing: options.tls needs it")
 	}
 	faults = append(faults, c.templates(&p, in)...)
 	faults = append(faults, c.token(&p)...)

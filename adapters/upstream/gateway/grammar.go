@@ -44,7 +44,9 @@ func (p Profile) Endpoint(a Account, t procurement.Target) (procurement.Endpoint
 	if e.Host == "" {
 		e.Host = p.host
 	}
-	e.Protocol = p.protocol(a, t.Protocol)
+	if e.Protocol, e.TLS = p.protocol(a, t.Protocol), a.tls; e.TLS {
+		e.Protocol = session.HTTP // CONNECT carries what SOCKS5 does
+	}
 	if e.Port == 0 {
 		e.Port = p.ports[e.Protocol]
 	}

@@ -41,6 +41,7 @@ type Profile struct {
 	// asnAlone, asnInCountry: a network is asked for without a country, or only with one.
 	asnAlone, asnInCountry bool
 
+	tls    bool       // the seller documents TLS on the port of HTTP
 	custom *templates // in place of all words; nil for a seller's profile
 
 	networks     []exitNetwork // the first is the default; nil if there is one only

@@ -44,6 +44,7 @@ var userNameProfiles = map[string]Profile{
 		lostStatus:   http.StatusBadGateway,
 		ttl:          lifetime{"sesstime-{ttl}", inMinutes, time.Minute, 1440 * time.Minute},
 		upperCountry: true, cityGap: "_", separators: "-",
+		tls: true, // https://developers.oxylabs.io/proxies/residential-proxies/protocols
 	},
 	// https://help.decodo.com/docs/residential-proxy-custom-sticky-sessions.md
 	"decodo": {

@@ -213,6 +213,9 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		c.AuthFailureLimit = 0
 	}
 	c.Public = publicTargets(s)
+	for _, e := range s.Exits {
+		c.Own = append(c.Own, e.Addr)
+	}
 	c.Resolve = map[string]dial.Resolution{}
 	for _, p := range s.Catalog.Providers {
 		c.Resolve[p.Name] = map[string]dial.Resolution{"here": dial.Here, "upstream": dial.Name}[p.Resolve]

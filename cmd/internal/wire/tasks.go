@@ -43,6 +43,10 @@ const measureClockEvery = 2 * time.Second
 // keepFeedEvery is how often the partitions of the event feed are looked after; a day is one.
 const keepFeedEvery = 10 * time.Minute
 
+// countEndedEvery is how often sessions and hours that ended are counted. What is not counted yet is counted
+// by each call that needs it.
+const countEndedEvery = 20 * time.Second
+
 // driveOutWithin is how long a process that stops waits for calls of providers.
 const driveOutWithin = 15 * time.Second
 
@@ -63,6 +67,7 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 		{name: "measure the clock", every: measureClockEvery, run: st.MeasureClock},
 		{name: "keep days of the feed", every: keepFeedEvery, only: leads,
 			run: func(ctx context.Context) error { return st.KeepFeed(ctx, eventlog.Retention) }},
+		{name: "count what ended", every: countEndedEvery, run: st.SumUp, only: leads},
 		{name: "prove the ledger", every: proveTick, run: ledger.run, only: leads},
 		{name: "refresh stock", every: time.Minute, run: catalog.RefreshStock},
 	}

@@ -91,9 +91,12 @@ func gauges(st *storage.Store, tasks *maintenance.Tasks, traffic *trafficapp.Ser
 		[]admin.Gauge{
 			{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last verified.",
 				Read: proof.faults},
-			{Name: "agentproxy_ledger_proved_timestamp_seconds", Help: "When the last complete proof of the ledger ended; 0 " +
-				"before the first.",
-				Read: proof.provedAt},
+			{Name: "agentproxy_ledger_proved_timestamp_seconds", Help: "When the last complete proof of the ledger that found " +
+				"no fault ended; 0 before the first.",
+				Read: proof.at(func(p ports.Proof) time.Time { return p.SucceededAt })},
+			{Name: "agentproxy_ledger_new_proved_timestamp_seconds", Help: "Until when the entries of the ledger were last " +
+				"proved one by one; 0 before the first.",
+				Read: proof.at(func(p ports.Proof) time.Time { return p.NewAt })},
 			{Name: "agentproxy_clock_skew_seconds", Help: "By how much this host's clock is ahead of the database's.",
 				Read: func(context.Context) (float64, error) { return st.ClockSkew().Seconds(), nil }},
 			{Name: "agentproxy_database_lock_waits", Help: "Connections to PostgreSQL that wait for a lock.",
@@ -233,34 +236,47 @@ type proof struct {
 	audit ports.Audit
 	clock ports.Clock
 	log   *slog.Logger
-	last  int // faults as logged last
+	last  int       // faults as logged last
+	newAt time.Time // when this process proved new entries last
 }
 
-// proveEvery is the time between the ends of two proofs of the ledger, proveFor how long one turn of
-// a proof takes, and proveTick the time between two turns: so a proof takes half a connection.
+// New entries are proved each proveNewEvery. A complete proof begins proveEvery after the last, or as
+// many times later as that took, so that a long ledger does not keep a connection busy: at most
+// proveLatest. proveFor is how long one turn takes, and proveTick the time between two turns.
 const (
-	proveEvery = 15 * time.Minute
-	proveFor   = 2 * time.Second
-	proveTick  = 4 * time.Second
+	proveNewEvery = time.Minute
+	proveEvery    = 15 * time.Minute
+	proveLatest   = 4 * time.Hour
+	provePause    = 10
+	proveFor      = 2 * time.Second
+	proveTick     = 4 * time.Second
 )
 
 func newProof(audit ports.Audit, clock ports.Clock, log *slog.Logger) *proof {
 	return &proof{audit: audit, clock: clock, log: log}
 }
 
-// run proves the next parts of the ledger, if a proof is due.
+// run proves new entries, and the next parts of the ledger, if either is due.
 func (p *proof) run(ctx context.Context) error {
 	state, err := p.audit.Proof(ctx)
-	if err != nil || state.StartedAt.IsZero() && p.clock.Now().Sub(state.At).Abs() < proveEvery {
+	if err != nil {
 		return err
 	}
-	for began := time.Now(); time.Since(began) < proveFor; {
+	now, began := p.clock.Now(), time.Now()
+	for more := now.Sub(p.newAt).Abs() >= proveNewEvery; more && time.Since(began) < proveFor; {
+		if state, more, err = p.audit.ProveNew(ctx); err != nil {
+			return err
+		}
+		if !more {
+			p.newAt = now
+		}
+	}
+	pause := min(max(proveEvery, provePause*state.Took), proveLatest)
+	for due := !state.StartedAt.IsZero() || now.Sub(state.At).Abs() >= pause; due && time.Since(began) < proveFor; {
 		if state, err = p.audit.ProveNext(ctx); err != nil {
 			return err
 		}
-		if state.StartedAt.IsZero() {
-			break
-		}
+		due = !state.StartedAt.IsZero()
 	}
 	if state.Faults > 0 && state.Faults != p.last {
 		p.log.Error("the ledger breaks a rule; run agentproxy verify", "rows", state.Faults, "rule", state.Rule)
@@ -275,13 +291,16 @@ func (p *proof) faults(ctx context.Context) (float64, error) {
 	return float64(state.Faults), err
 }
 
-// provedAt returns when the last complete proof ended, in seconds since 1970; 0 before the first.
-func (p *proof) provedAt(ctx context.Context) (float64, error) {
-	state, err := p.audit.Proof(ctx)
-	if err != nil || state.At.IsZero() {
-		return 0, err
+// at returns a gauge of a time of the proof, in seconds since 1970; 0 for none.
+func (p *proof) at(of func(ports.Proof) time.Time) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) {
+		state, err := p.audit.Proof(ctx)
+		at := of(state)
+		if err != nil || at.IsZero() {
+			return 0, err
+		}
+		return float64(at.UnixMilli()) / 1000, nil
 	}
-	return float64(state.At.UnixMilli()) / 1000, nil
 }
 
 // newCatalog returns the catalog of all products and the providers of each.

@@ -61,9 +61,9 @@ document.documentElement.classList.add("js");
     const width = Math.max(el.clientWidth, 200);
     el.replaceChildren();
     new uPlot({
-      width, height: 190, tzDate: zone, cursor: { y: false },
+      width, height: 170, tzDate: zone, cursor: { y: false },
       scales: { x: { range: (u, from, to) => [from - step / 2, to + step / 2] }, y: { range: (u, from, to) => [0, to > 0 ? to * 1.1 : 1] } },
-      axes: [{ ...axis, values: (u, list) => list.map(tick) }, { ...axis, size: 70, values: (u, list) => list.map(show) }],
+      axes: [{ ...axis, size: 30, values: (u, list) => list.map(tick) }, { ...axis, size: 70, values: (u, list) => list.map(show) }],
       series: [{ label: "UTC", value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...c.names.map((label, i) => ({
         label, stroke: colour("--plot-" + (i + 1)), fill: colour("--plot-" + (i + 1)) + "66", width: 1,
         paths: uPlot.paths.bars({ size: [0.8, 60] }), points: { show: false }, value: (u, v) => show(v),

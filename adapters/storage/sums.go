@@ -1,0 +1,213 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/domain"
+	"agentproxy/ports"
+)
+
+// What no unit changes any more is counted once, by SumUp: ended sessions in session_counts, and hours that
+// are over in agent_hours. A count or a sum is what is stored there and what is not counted yet, which is
+// little. Calls of agents write neither table.
+
+const (
+	// countBatch is how many rows a unit counts.
+	countBatch = 500
+	// countAfter is the age of the end of an hour at which it is counted. What comes later is added by a
+	// trigger.
+	countAfter = 10 * time.Minute
+
+	// uncounted has the words of the partial index.
+	uncounted = "s.counted = 0 AND " + ended
+)
+
+// SumUp counts what ended since it ran last. A unit counts and marks a few rows, so it may stop at any
+// time, and several processes may run it at once.
+func (s *Store) SumUp(ctx context.Context) error {
+	before := s.clock.Now().Add(-time.Hour - countAfter)
+	for _, step := range []func(context.Context, *tx) (int, error){
+		countEnded,
+		func(ctx context.Context, t *tx) (int, error) { return countHours(ctx, t, before) },
+	} {
+		for n := countBatch; n == countBatch && ctx.Err() == nil; {
+			err := s.Update(ctx, func(ctx context.Context, unit ports.Tx) (err error) {
+				n, err = step(ctx, unit.(*tx))
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// by returns a hint for SQLite, which knows no sizes before ANALYZE, that a table is read by a partial index.
+func (s *Store) by(index string) string {
+	if s.postgres != nil {
+		return ""
+	}
+	return " INDEXED BY " + index
+}
+
+// skipLocked is lock for rows that may as well be left to the next unit.
+func (t *tx) skipLocked(table string) string {
+	if !t.locks() {
+		return ""
+	}
+	return t.lock(table) + " SKIP LOCKED"
+}
+
+// countRow is the key of a row of session_counts.
+type countRow struct{ AgentID, ProductNo, Type, Status string }
+
+func countEnded(ctx context.Context, t *tx) (n int, err error) {
+	t.serialize("sum up")
+	counts := map[countRow]int64{}
+	var seqs []int64
+	err = t.rows(ctx, "SELECT s.seq, s.agent_id, s.product_no, s.type, s.status FROM sessions s"+
+		t.store.by("sessions_uncounted")+" WHERE "+uncounted+" ORDER BY s.agent_id, s.seq LIMIT ?1"+
+		t.skipLocked("s"), []any{countBatch}, func(row engine.Row) error {
+		var seq int64
+		var k countRow
+		err := row.Scan(&seq, &k.AgentID, &k.ProductNo, &k.Type, &k.Status)
+		seqs = append(seqs, seq)
+		counts[k]++
+		return err
+	})
+	if err != nil {
+		return 0, wrap("list ended sessions", err)
+	}
+	for _, seq := range seqs {
+		if err := t.later("count a session", "UPDATE sessions SET counted = 1 WHERE seq = ?1", seq); err != nil {
+			return 0, err
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(counts), func(x, y countRow) int {
+		return cmp.Or(cmp.Compare(x.AgentID, y.AgentID), cmp.Compare(x.ProductNo, y.ProductNo),
+			cmp.Compare(x.Type, y.Type), cmp.Compare(x.Status, y.Status))
+	})
+	for _, k := range keys {
+		err := t.later("count sessions of "+k.AgentID, `INSERT INTO session_counts (agent_id, product_no, type, status, n)
+			VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (agent_id, product_no, type, status)
+			DO UPDATE SET n = session_counts.n + excluded.n`, k.AgentID, k.ProductNo, k.Type, k.Status, counts[k])
+		if err != nil {
+			return 0, err
+		}
+	}
+	return len(seqs), nil
+}
+
+// sumKey is the key of a row of agent_hours.
+type sumKey struct {
+	agentID    string
+	hour       int64
+	ofSessions bool
+}
+
+// sumRow is what is added to a row of agent_hours.
+type sumRow struct {
+	ports.Totals
+	last int64
+}
+
+const addSums = `INSERT INTO agent_hours
+	(agent_id, hour, of_sessions, up, down, connections, charged, refunded, recharged, last)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (agent_id, hour, of_sessions) DO UPDATE SET
+	up = agent_hours.up + excluded.up, down = agent_hours.down + excluded.down,
+	connections = agent_hours.connections + excluded.connections, charged = agent_hours.charged + excluded.charged,
+	refunded = agent_hours.refunded + excluded.refunded, recharged = agent_hours.recharged + excluded.recharged,
+	last = agent_hours.last + excluded.last`
+
+func countHours(ctx context.Context, t *tx, before time.Time) (n int, err error) {
+	t.serialize("sum up")
+	var rows []hourRow
+	err = t.rows(ctx, `SELECT h.agent_id, h.hour, h.session_id, h.up, h.down, h.connections, h.charged, h.refunded,
+		h.recharged FROM usage_hours h`+t.store.by("usage_hours_uncounted")+` WHERE h.counted = 0 AND h.hour <= ?1
+		ORDER BY h.agent_id, h.hour LIMIT ?2`+t.skipLocked("h"),
+		[]any{micros(before), countBatch}, func(row engine.Row) error {
+			var h hourRow
+			err := row.Scan(scanTargets(&h)...)
+			rows = append(rows, h)
+			return err
+		})
+	if err != nil || len(rows) == 0 {
+		return 0, wrap("list hours to count", err)
+	}
+	last, err := lastHours(ctx, t, rows)
+	if err != nil {
+		return 0, err
+	}
+	sums := map[sumKey]sumRow{}
+	add := func(k sumKey, more ports.Totals, last int64) {
+		sums[k] = sumRow{sums[k].Plus(more), sums[k].last + last}
+	}
+	for _, h := range rows {
+		k := sumKey{h.AgentID, h.Hour, h.SessionID != ""}
+		add(k, h.totals(), 0)
+		if before, known := last[h.SessionID]; k.ofSessions && (!known || before < h.Hour) {
+			if known {
+				add(sumKey{h.AgentID, before, true}, ports.Totals{}, -1)
+			}
+			add(k, ports.Totals{}, 1)
+			last[h.SessionID] = h.Hour
+		}
+		err := t.later("count an hour",
+			"UPDATE usage_hours SET counted = 1 WHERE agent_id = ?1 AND hour = ?2 AND session_id = ?3",
+			h.AgentID, h.Hour, h.SessionID)
+		if err != nil {
+			return 0, err
+		}
+	}
+	return len(rows), putSums(t, sums)
+}
+
+func (h hourRow) totals() ports.Totals {
+	return ports.Totals{Up: h.Up, Down: h.Down, Connections: h.Connections, Charged: domain.Money(h.Charged),
+		Refunded: domain.Money(h.Refunded), Recharged: domain.Money(h.Recharged)}
+}
+
+// putSums adds to rows of agent_hours, in the order in which every unit locks them.
+func putSums(t *tx, sums map[sumKey]sumRow) error {
+	keys := slices.SortedFunc(maps.Keys(sums), func(x, y sumKey) int {
+		return cmp.Or(cmp.Compare(x.agentID, y.agentID), cmp.Compare(x.hour, y.hour),
+			cmp.Compare(flag(x.ofSessions), flag(y.ofSessions)))
+	})
+	for _, k := range keys {
+		s := sums[k]
+		err := t.later("sum an hour of "+k.agentID, addSums, k.agentID, k.hour, flag(k.ofSessions), s.Up, s.Down,
+			s.Connections, int64(s.Charged), int64(s.Refunded), int64(s.Recharged), s.last)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastHours returns the last counted hour of the sessions of rows, for those that have one.
+func lastHours(ctx context.Context, t *tx, rows []hourRow) (map[string]int64, error) {
+	ids := make([]string, len(rows))
+	for i, h := range rows {
+		ids[i] = h.SessionID
+	}
+	slices.Sort(ids)
+	list, args := inTexts(slices.Compact(ids))
+	last := map[string]int64{}
+	err := t.rows(ctx, `SELECT s.id, COALESCE((SELECT u.hour FROM usage_hours u WHERE u.session_id = s.id AND u.counted = 1
+		ORDER BY u.hour DESC LIMIT 1), 0) FROM sessions s WHERE s.id IN `+list, args, func(row engine.Row) error {
+		var id string
+		var hour int64
+		err := row.Scan(&id, &hour)
+		if hour > 0 {
+			last[id] = hour
+		}
+		return err
+	})
+	return last, wrap("read the hours of sessions", err)
+}

@@ -1,0 +1,208 @@
+//go:build campaign
+
+// Package growth_test measures calls on a large database beside a small one.
+package growth_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/app/ledger"
+	"agentproxy/app/overview"
+	"agentproxy/app/sessions"
+	"agentproxy/domain"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+	"agentproxy/test/apptest"
+)
+
+var (
+	small  = flag.Int("growth.small", 1000, "sessions of the only agent of the small database")
+	large  = flag.Int("growth.large", 200_000, "sessions of the first agent of the large database")
+	others = flag.Int("growth.others", 50, "other agents of the large database")
+	each   = flag.Int("growth.each", 20_000, "sessions of each other agent")
+	rounds = flag.Int("growth.rounds", 25, "times that a call is measured")
+)
+
+// lives is how many sessions of each agent live.
+const lives = 100
+
+// call is a call of an agent.
+type call struct {
+	name string
+	do   func(ctx context.Context) error
+}
+
+// TestCallsOfALargeDatabase prints how long each call takes at 1,000 sessions, and at 200,000 sessions of one
+// agent among 1.2 million. The ledger of both is proved. Nothing is asserted of the times.
+func TestCallsOfALargeDatabase(t *testing.T) {
+	w, done := apptest.Start(t, apptest.Options{})
+	defer done()
+	numbers(w, max(*small, *large, *each))
+	began := time.Now()
+	first := fill(w, *small, lives)
+	names, before := measure(t, w, first)
+	t.Logf("%d sessions written and measured in %s", *small, time.Since(began).Round(time.Second))
+	began = time.Now()
+	f := fill(w, *large, lives)
+	for range *others {
+		fill(w, *each, lives)
+	}
+	t.Logf("%d sessions, %d events written in %s", *small+*large+*others**each, (*small+*large+*others**each)*cloneEvents,
+		time.Since(began).Round(time.Second))
+	again := func(title string, f filled) {
+		_, after := measure(t, w, f)
+		report(t, title, names, before, after)
+	}
+	again("before the leader counts", f)
+	began = time.Now()
+	apptest.OK(t, w.DB.SumUp(t.Context()))
+	t.Logf("counted in %s", time.Since(began).Round(time.Second))
+	vacuum(w)
+	again("a large agent", f)
+	again("a small agent among the others", first)
+	began = time.Now()
+	faults, entries, err := w.DB.Verify(t.Context())
+	if err != nil || len(faults) > 0 {
+		t.Errorf("%d faults: %+v, %v", len(faults), faults[:min(3, len(faults))], err)
+	}
+	t.Logf("%d entries verified in %s", entries, time.Since(began).Round(time.Second))
+	prove(t, w)
+	w.Exec("DROP TABLE growth_n")
+}
+
+// prove runs the background proof: at first, of all, and of the entries of one more purchase.
+func prove(t *testing.T, w *apptest.World) {
+	fresh := func() time.Duration {
+		began := time.Now()
+		for more := true; more; {
+			var err error
+			_, more, err = w.DB.ProveNew(t.Context())
+			apptest.OK(t, err)
+		}
+		return time.Since(began)
+	}
+	all := fresh()
+	fresh()
+	w.RegisterFunded(1)
+	t.Logf("new entries proved: all in %s, then those of an account in %s", all.Round(time.Millisecond),
+		fresh().Round(time.Microsecond))
+	began, parts := time.Now(), 0
+	for {
+		p, err := w.DB.ProveNext(t.Context())
+		apptest.OK(t, err)
+		if parts++; p.StartedAt.IsZero() {
+			t.Logf("the complete proof: %d faults in %d entries, %d parts, %s", p.Faults, p.Entries, parts,
+				time.Since(began).Round(time.Millisecond))
+			return
+		}
+	}
+}
+
+// vacuum does what a database does by itself in time.
+func vacuum(w *apptest.World) {
+	if w.Postgres() {
+		w.Exec("VACUUM ANALYZE")
+	} else {
+		w.Exec("ANALYZE")
+	}
+}
+
+// calls are those that an agent makes.
+func calls(w *apptest.World, f filled) []call {
+	look := overview.New(w.DB, w.Clock)
+	id := w.Column("SELECT id FROM sessions WHERE agent_id = ? AND ord = ?", f.agent, f.sessions/2)[0]
+	page := func(number int) domain.Page { return domain.Page{Number: number, Size: 20} }
+	list := func(filter ports.SessionFilter, p domain.Page) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := w.Sessions.List(ctx, sessions.List{AgentID: f.agent, Filter: filter, Page: p})
+			return err
+		}
+	}
+	usage := func(period string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := w.Wallet.UsageReport(ctx, f.agent, period, page(1))
+			return err
+		}
+	}
+	series := func(granularity, from string) func(context.Context) error {
+		return func(ctx context.Context) error {
+			r, err := ledger.ParseRange(granularity, from, "", w.Clock.Now())
+			if err == nil {
+				_, err = w.Stats.Series(ctx, f.agent, r)
+			}
+			return err
+		}
+	}
+	month := w.Clock.Now().Add(-clonePeriod).Format(time.DateOnly)
+	return []call{
+		{"a session", func(ctx context.Context) error { _, err := w.Sessions.Read(ctx, f.agent, id); return err }},
+		{"a list", list(ports.SessionFilter{}, page(1))},
+		{"a deep page", list(ports.SessionFilter{}, page(f.sessions/40))},
+		{"status=active", list(ports.SessionFilter{Status: session.Active}, page(1))},
+		{"status=terminated", list(ports.SessionFilter{Status: session.Terminated}, page(1))},
+		{"status=expired", list(ports.SessionFilter{Status: session.Expired}, page(1))},
+		{"product_no=rare", list(ports.SessionFilter{ProductNo: "rare"}, page(1))},
+		{"product_no, usual", list(ports.SessionFilter{ProductNo: apptest.Local}, page(1))},
+		{"type=dynamic", list(ports.SessionFilter{Type: session.Dynamic}, page(1))},
+		{"product and status", list(ports.SessionFilter{ProductNo: "rare", Status: session.Terminated}, page(1))},
+		{"health", func(ctx context.Context) error { _, err := w.Telemetry.Health(ctx, f.agent, id); return err }},
+		{"events", func(ctx context.Context) error { _, err := w.Sessions.Events(ctx, f.agent, id, page(1)); return err }},
+		{"hours of a session", func(ctx context.Context) error { _, err := look.Hours(ctx, f.agent, id, 168); return err }},
+		{"transactions", func(ctx context.Context) error {
+			_, err := w.Wallet.Transactions(ctx, f.agent, ports.LedgerFilter{}, page(1))
+			return err
+		}},
+		{"transactions, deep", func(ctx context.Context) error {
+			_, err := w.Wallet.Transactions(ctx, f.agent, ports.LedgerFilter{}, page(f.sessions/40))
+			return err
+		}},
+		{"balance", func(ctx context.Context) error { _, err := w.Wallet.Balance(ctx, f.agent); return err }},
+		{"stats/overview", func(ctx context.Context) error { _, err := w.Stats.Overview(ctx, f.agent); return err }},
+		{"the console's look", func(ctx context.Context) error { _, err := look.Look(ctx, f.agent, 10); return err }},
+		{"stats by day, week", series("day", "")},
+		{"stats by day, month", series("day", month)},
+		{"stats by hour, month", series("hour", month)},
+		{"usage-report day", usage("day")},
+		{"usage-report week", usage("week")},
+		{"usage-report month", usage("month")},
+		{"the stored proof", func(ctx context.Context) error { _, err := w.DB.Proof(ctx); return err }},
+	}
+}
+
+type figures map[string]time.Duration
+
+// measure returns the names of the calls, and the median of each.
+func measure(t *testing.T, w *apptest.World, f filled) (list []string, medians figures) {
+	t.Helper()
+	medians = figures{}
+	for _, c := range calls(w, f) {
+		list = append(list, c.name)
+		took := make([]time.Duration, *rounds)
+		for i := range took {
+			began := time.Now()
+			apptest.OK(t, c.do(t.Context()))
+			took[i] = time.Since(began)
+		}
+		slices.Sort(took)
+		medians[c.name] = took[len(took)/2]
+	}
+	return list, medians
+}
+
+// report logs a table.
+func report(t *testing.T, title string, names []string, before, after figures) {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n%-22s %9s %9s %6s\n", title, "call (median, ms)", "1,000", "large", "times")
+	for _, name := range names {
+		x, y := before[name].Seconds()*1000, after[name].Seconds()*1000
+		fmt.Fprintf(&b, "%-22s %9.2f %9.2f %6.1f\n", name, x, y, y/x)
+	}
+	t.Log(b.String())
+}
