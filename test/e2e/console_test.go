@@ -195,7 +195,7 @@ func TestAPersonUsesTheConsole(t *testing.T) {
 // looks checks how the pages of an agent look.
 func (b *browser) looks(page string) {
 	pages := []string{"/console/", "/console/sessions", page, "/console/sessions/new", "/console/sessions/new?product_no=sta_isp_1",
-		"/console/sessions/quote?product_no=dyn_fast_1&traffic_gb=1", page+"/end", "/console/money", "/console/access",
+		"/console/sessions/quote?product_no=dyn_fast_1&traffic_gb=1", page + "/end", "/console/money", "/console/access",
 		"/console/access/rotate-secret"}
 	b.suits(pages...)
 	for _, path := range pages {
