@@ -17,6 +17,8 @@ type Health interface {
 	// Glances lists the agent's creating and active sessions, and whichever are among its last ones that
 	// were created, newest first.
 	Glances(ctx context.Context, agentID string, last int) ([]SessionGlance, error)
+	// LiveGlances lists the agent's creating and active sessions that a filter lets through, newest first.
+	LiveGlances(ctx context.Context, agentID string, f SessionFilter) ([]SessionGlance, error)
 	Put(ctx context.Context, id string, s health.State) error
 }
 

@@ -322,9 +322,14 @@ func TestSessionsAreFoundByTheirLabels(t *testing.T) {
 	if got := byID(t, body, "session-"+red.ID); !strings.Contains(got, "team:red") || strings.Contains(body, blue.ID) {
 		t.Errorf("of the team red are\n%s", body)
 	}
-	for _, query := range []string{"label=red", "label=team:red&risk=low"} {
-		if code, body := w.send("GET", "/console/sessions?"+query, nil); code != http.StatusBadRequest || !strings.Contains(byID(t, body, "problem"), "label") {
-			t.Errorf("%s: %d", query, code)
+	for query, want := range map[string]bool{"label=team:red&risk=low": true, "label=team:red&risk=low&type=static": false,
+		"label=team:red&risk=high": false, "label=team:green&risk=low": false} {
+		body := w.get("/console/sessions?" + query)
+		if strings.Contains(body, `id="session-`+red.ID) != want || strings.Contains(body, blue.ID) {
+			t.Errorf("%s: of the team red are\n%s", query, body)
 		}
+	}
+	if code, body := w.send("GET", "/console/sessions?label=red", nil); code != http.StatusBadRequest || !strings.Contains(byID(t, body, "problem"), "label") {
+		t.Errorf("a label without a value: %d", code)
 	}
 }

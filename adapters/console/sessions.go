@@ -77,13 +77,10 @@ func (c *Console) sessions(v *visit) error {
 			return err
 		}
 	}
-	switch {
-	case d.Risk == "":
+	if d.Risk == "" {
 		list, err = c.Sessions.List(v, sessions.List{AgentID: v.caller.AgentID, Page: page, Filter: filter})
-	case filter.LabelKey != "":
-		err = domain.InvalidField("label", "cannot be combined with a risk; choose one of them")
-	default:
-		list, err = c.atRisk(v, d, page)
+	} else {
+		list, err = c.atRisk(v, health.Risk(d.Risk), filter, page)
 	}
 	if err != nil {
 		return err
@@ -93,9 +90,9 @@ func (c *Console) sessions(v *visit) error {
 }
 
 // atRisk lists the live sessions of a risk that the other filters let through.
-func (c *Console) atRisk(v *visit, d sessionsData, page domain.Page) (list domain.List[sessions.View], err error) {
-	ids, err := c.Overview.AtRisk(v, v.caller.AgentID, health.Risk(d.Risk), session.Status(d.Status),
-		session.Type(d.Type), page)
+func (c *Console) atRisk(v *visit, of health.Risk, filter ports.SessionFilter, page domain.Page) (
+	list domain.List[sessions.View], err error) {
+	ids, err := c.Overview.AtRisk(v, v.caller.AgentID, of, filter, page)
 	list.Total = ids.Total
 	if err != nil {
 		return list, err

@@ -28,8 +28,21 @@ var (
 	glanceWith = " LEFT JOIN session_health h ON h.session = s.seq"
 )
 
-func (r healths) Glances(ctx context.Context, agentID string, last int) (list []ports.SessionGlance, err error) {
-	err = r.rows(ctx, glances, []any{agentID, last}, func(rows engine.Row) error {
+func (r healths) Glances(ctx context.Context, agentID string, last int) ([]ports.SessionGlance, error) {
+	return r.glances(ctx, glances, agentID, last)
+}
+
+func (r healths) LiveGlances(
+	ctx context.Context, agentID string, f ports.SessionFilter,
+) ([]ports.SessionGlance, error) {
+	where, args := sessionWhere(agentID, f)
+	return r.glances(ctx, glanceFrom+"sessions s"+glanceWith+`
+	WHERE `+where+` AND s.status IN ('creating', 'active') ORDER BY 1 DESC`, args...)
+}
+
+// glances reads what a query finds. The first argument is the agent.
+func (r healths) glances(ctx context.Context, query string, args ...any) (list []ports.SessionGlance, err error) {
+	err = r.rows(ctx, query, args, func(rows engine.Row) error {
 		var g ports.SessionGlance
 		var ord, usedAt int64
 		var state sql.RawBytes
@@ -44,7 +57,7 @@ func (r healths) Glances(ctx context.Context, agentID string, last int) (list []
 		list = append(list, g)
 		return wrap("health of "+g.ID, err)
 	})
-	return list, wrap("read health of "+agentID, err)
+	return list, wrap(fmt.Sprint("read health of ", args[0]), err)
 }
 
 // newestEvents reads the chunks that hold the last events of sessions.

@@ -127,6 +127,10 @@ func listsUseTheirIndexes(t *testing.T, st *storage.Store) {
 			}
 			return err
 		}},
+		{"the risks of a label", "sessions_", func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Health().LiveGlances(ctx, "agt_1", ports.SessionFilter{LabelKey: "team", LabelValue: "prices"})
+			return err
+		}},
 		{"the hours of a session", "usage_hours_session", func(ctx context.Context, tx ports.Tx) error {
 			_, err := tx.Ledger().SessionHours(ctx, "agt_1", "sess_7", hour, hour.Add(168*time.Hour))
 			return err

@@ -138,20 +138,20 @@ func failuresOf(ctx context.Context, tx repos, ids []string, limit int) (found [
 	return found[:min(len(found), limit)], nil
 }
 
-// AtRisk lists a page of the ids of the live sessions of a risk, newest first. An empty status or type is any.
-func (u *Service) AtRisk(ctx context.Context, agentID string, of health.Risk, status session.Status, typ session.Type,
+// AtRisk lists a page of the ids of the live sessions of a risk that a filter lets through, newest first.
+func (u *Service) AtRisk(ctx context.Context, agentID string, of health.Risk, filter ports.SessionFilter,
 	page domain.Page) (ids domain.List[string], err error) {
 	if !slices.Contains([]health.Risk{health.Low, health.Medium, health.High, health.Critical}, of) {
 		return ids, domain.InvalidField("risk", "must be low, medium, high or critical")
 	}
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		list, err := tx.Health().Glances(ctx, agentID, 0)
+		list, err := tx.Health().LiveGlances(ctx, agentID, filter)
 		if err != nil {
 			return err
 		}
 		ids = domain.List[string]{Page: page}
 		return u.eachRisk(ctx, tx, agentID, list, func(g ports.SessionGlance, risk health.Risk) {
-			if status != "" && g.Status != status || typ != "" && g.Type != typ || risk != of {
+			if risk != of {
 				return
 			}
 			if ids.Total >= page.Offset() && len(ids.Items) < page.Size {

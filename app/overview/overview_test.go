@@ -11,6 +11,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/apptest"
 )
 
@@ -42,23 +43,23 @@ func TestRisks(t *testing.T) {
 		t.Errorf("the risks are %v, %v", counts, err)
 	}
 	page := domain.Page{Number: 1, Size: 1}
-	ids, err := u.AtRisk(ctx, agent, risk, session.Active, session.Dynamic, page)
+	ids, err := u.AtRisk(ctx, agent, risk, ports.SessionFilter{Status: session.Active, Type: session.Dynamic}, page)
 	if err != nil || ids.Total != 1 || len(ids.Items) != 1 || ids.Items[0] != blocked.ID {
 		t.Errorf("at risk are %v, %v", ids, err)
 	}
-	if ids, _ = u.AtRisk(ctx, agent, health.Low, "", "", page); ids.Total != 1 || ids.Items[0] != fine.ID {
+	if ids, _ = u.AtRisk(ctx, agent, health.Low, ports.SessionFilter{}, page); ids.Total != 1 || ids.Items[0] != fine.ID {
 		t.Errorf("without risk are %v", ids)
 	}
-	if ids, _ = u.AtRisk(ctx, agent, health.Low, "", session.Static, page); ids.Total != 0 {
+	if ids, _ = u.AtRisk(ctx, agent, health.Low, ports.SessionFilter{Type: session.Static}, page); ids.Total != 0 {
 		t.Errorf("static ones are %v", ids)
 	}
-	if ids, _ = u.AtRisk(ctx, agent, health.Low, session.Creating, "", page); ids.Total != 0 {
+	if ids, _ = u.AtRisk(ctx, agent, health.Low, ports.SessionFilter{Status: session.Creating}, page); ids.Total != 0 {
 		t.Errorf("those being created are %v", ids)
 	}
-	if ids, _ = u.AtRisk(ctx, agent, health.Low, "", "", domain.Page{Number: 2, Size: 1}); ids.Total != 1 || len(ids.Items) != 0 {
+	if ids, _ = u.AtRisk(ctx, agent, health.Low, ports.SessionFilter{}, domain.Page{Number: 2, Size: 1}); ids.Total != 1 || len(ids.Items) != 0 {
 		t.Errorf("the page after the last has %v", ids)
 	}
-	if _, err = u.AtRisk(ctx, agent, "none", "", "", page); apptest.InvalidFields(err) != "risk" {
+	if _, err = u.AtRisk(ctx, agent, "none", ports.SessionFilter{}, page); apptest.InvalidFields(err) != "risk" {
 		t.Errorf("an unknown risk: %v", err)
 	}
 }
@@ -79,7 +80,7 @@ func TestTheRiskOfASessionWithWorkersIsTheirsToo(t *testing.T) {
 	if err != nil || risk == health.Low || look.Risks[risk] != 1 || len(look.Risks) != 1 || len(look.Failures) != 20 {
 		t.Errorf("the session's risk is %s, the overview has %v with %d failures, %v", risk, look.Risks, len(look.Failures), err)
 	}
-	ids, err := u.AtRisk(ctx, agent, risk, "", "", domain.Page{Number: 1, Size: 10})
+	ids, err := u.AtRisk(ctx, agent, risk, ports.SessionFilter{}, domain.Page{Number: 1, Size: 10})
 	if err != nil || ids.Total != 1 {
 		t.Errorf("at risk are %v, %v", ids, err)
 	}

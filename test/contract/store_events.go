@@ -126,7 +126,9 @@ func eventPage(t *testing.T, st ports.Store, sessionID string, number, size int)
 func healthOfLive(t *testing.T, st ports.Store) {
 	over := dynamicSession("agt_1", "sess_3")
 	over.Status = session.Terminated
-	addSessions(t, st, dynamicSession("agt_1", "sess_1"), staticSession("agt_1", "sess_2"), over, dynamicSession("agt_2", "sess_4"))
+	labelled := staticSession("agt_1", "sess_2")
+	labelled.Labels, over.Labels = session.Labels{"team": "prices"}, session.Labels{"team": "prices"}
+	addSessions(t, st, dynamicSession("agt_1", "sess_1"), labelled, over, dynamicSession("agt_2", "sess_4"))
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
 		_, err := tx.Workers().Insert(ctx, storedWorker("sess_1", "w_A"))
 		return errors.Join(err, tx.Sessions().Put(ctx, over), tx.Health().Put(ctx, "sess_1", reportedState()),
@@ -145,6 +147,21 @@ func healthOfLive(t *testing.T, st ports.Store) {
 		ended := ports.SessionGlance{ID: "sess_3", Type: session.Dynamic, Status: session.Terminated}
 		if !slices.Equal(all, append([]ports.SessionGlance{ended}, want...)) {
 			t.Errorf("live ones and the last one are %+v", all)
+		}
+		for _, c := range []struct {
+			filter ports.SessionFilter
+			want   []ports.SessionGlance
+		}{
+			{ports.SessionFilter{}, want},
+			{ports.SessionFilter{LabelKey: "team", LabelValue: "prices"}, want[:1]},
+			{ports.SessionFilter{Status: session.Active}, want[1:]},
+			{ports.SessionFilter{Type: session.Dynamic, LabelKey: "team", LabelValue: "prices"}, nil},
+			{ports.SessionFilter{Status: session.Terminated}, nil},
+		} {
+			live, liveErr := tx.Health().LiveGlances(ctx, "agt_1", c.filter)
+			if liveErr != nil || !slices.Equal(live, c.want) {
+				t.Errorf("of %+v live are %+v, want %+v, %v", c.filter, live, c.want, liveErr)
+			}
 		}
 		return errors.Join(err, allErr)
 	})

@@ -194,9 +194,14 @@ func TestAPersonUsesTheConsole(t *testing.T) {
 
 // looks checks how the pages of an agent look.
 func (b *browser) looks(page string) {
-	b.suits("/console/", "/console/sessions", page, "/console/sessions/new", "/console/sessions/new?product_no=sta_isp_1",
-		"/console/sessions/quote?product_no=dyn_fast_1&traffic_gb=1", page+"/end", "/console/money", "/console/access",
-		"/console/access/rotate-secret")
+	pages := []string{"/console/", "/console/sessions", page, "/console/sessions/new", "/console/sessions/new?product_no=sta_isp_1",
+		"/console/sessions/quote?product_no=dyn_fast_1&traffic_gb=1", page + "/end", "/console/money", "/console/access",
+		"/console/access/rotate-secret"}
+	b.suits(pages...)
+	for _, path := range pages {
+		b.visit(path)
+		b.walks(path)
+	}
 }
 
 // suits checks each page in both widths and both settings: nothing is wider than the window, nothing
@@ -209,6 +214,9 @@ func (b *browser) suits(paths ...string) {
 			for _, width := range []int64{360, 1280} {
 				b.do(chromedp.EmulateViewport(width, 800))
 				b.visit(path)
+				if thin := evaluate[[]string](b, squeezed); len(thin) > 0 {
+					b.t.Errorf("%s at %d pixels: the captions %q are narrower than their tables", path, width, thin)
+				}
 				if over := evaluate[[]string](b, wider); len(over) > 0 {
 					b.t.Errorf("%s at %d pixels: %q are wider than the window", path, width, over)
 				}
@@ -233,6 +241,10 @@ func (b *browser) suits(paths ...string) {
 // wider lists the elements that make a page scroll sideways.
 const wider = `document.documentElement.scrollWidth <= innerWidth ? [] :
 	[...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.tagName + " " + e.id)`
+
+// squeezed lists captions of tables that have less than the width of the table.
+const squeezed = `[...document.querySelectorAll(".stack caption")].filter((e) => e.checkVisibility() &&
+	e.offsetWidth < e.closest(".stack").clientWidth - 2).map((e) => e.textContent)`
 
 // contrast lists texts whose contrast is below 4.5:1, as WCAG 2 computes it.
 const contrast = `(() => {
