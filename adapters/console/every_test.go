@@ -175,14 +175,6 @@ func checkPage(t *testing.T, path, body string) {
 	}
 	ids, labels, count := map[string]bool{}, map[string]bool{}, map[string]int{}
 	var inputs []*html.Node
-	attr := func(n *html.Node, key string) string {
-		for _, a := range n.Attr {
-			if a.Key == key {
-				return a.Val
-			}
-		}
-		return ""
-	}
 	for n := range doc.Descendants() {
 		if n.Type != html.ElementNode {
 			continue
@@ -193,7 +185,7 @@ func checkPage(t *testing.T, path, body string) {
 				t.Errorf("%s: <%s> has %s", path, n.Data, a.Key)
 			}
 		}
-		if id := attr(n, "id"); id != "" {
+		if id := attribute(n, "id"); id != "" {
 			if ids[id] {
 				t.Errorf("%s has the id %s twice", path, id)
 			}
@@ -201,17 +193,17 @@ func checkPage(t *testing.T, path, body string) {
 		}
 		switch n.Data {
 		case "label":
-			labels[attr(n, "for")] = true
+			labels[attribute(n, "for")] = true
 		case "input", "select", "textarea":
-			if attr(n, "type") != "hidden" && n.Parent.Data != "label" {
+			if attribute(n, "type") != "hidden" && n.Parent.Data != "label" {
 				inputs = append(inputs, n)
 			}
 		case "script":
-			if n.FirstChild != nil || attr(n, "src") == "" {
+			if n.FirstChild != nil || attribute(n, "src") == "" {
 				t.Errorf("%s has a script of its own", path)
 			}
 		case "img":
-			if attr(n, "alt") == "" || !strings.HasPrefix(attr(n, "src"), "/console/") {
+			if attribute(n, "alt") == "" || !strings.HasPrefix(attribute(n, "src"), "/console/") {
 				t.Errorf("%s has the picture %v", path, n.Attr)
 			}
 		case "style", "iframe", "object":
@@ -219,8 +211,8 @@ func checkPage(t *testing.T, path, body string) {
 		}
 	}
 	for _, n := range inputs {
-		if !labels[attr(n, "id")] {
-			t.Errorf("%s: %s has no label", path, attr(n, "name"))
+		if !labels[attribute(n, "id")] {
+			t.Errorf("%s: %s has no label", path, attribute(n, "name"))
 		}
 	}
 	if count["h1"] != 1 || count["table"] > count["thead"] || count["script"] != 3 {

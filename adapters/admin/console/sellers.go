@@ -97,13 +97,13 @@ func (c *Console) sellersPage(r *http.Request) (page, error) {
 			healthOf(states[s.Name()], w),
 			balanceOf(states[s.Name()]), number(w.Live), number(w.Missing), number(w.Late), stockOf(s), compare}})
 	}
-	o := section{Title: "Orders", Table: orderTable(all.Items), Filter: []field{given(r, "seller", "Seller"),
+	o := section{Title: "Orders", Table: orderTable("order-", all.Items), Filter: []field{given(r, "seller", "Seller"),
 		choice(r, "status", "Status", "planned", "sent", "confirmed", "refused", "unknown")}}
 	p.Sections = []section{{Title: "Sellers", Table: t, Note: "Balances are asked for at most once a minute.",
 		Links: []button{{Text: "Compare all lists", Href: "/do/orders-reconcile"}}},
 		{Title: "Frozen orders", ID: "frozen",
 			Note:  "Their outcome is unknown for a day. Look at the seller, then decide.",
-			Table: orderTable(frozen.Items)}, o.paged(r, at, all.Total)}
+			Table: orderTable("frozen-", frozen.Items)}, o.paged(r, at, all.Total)}
 	return p, nil
 }
 

@@ -82,11 +82,12 @@ func (c *Console) session(r *http.Request) (page, error) {
 			Note: ui.USD(m.Charged.Trial) + " of trial credit"},
 		{Name: "Refunded", ID: "refunded", Value: usd(m.Refunded.Total())}, {Name: "Cost at sellers", ID: "cost",
 			Value: usd(d.Cost)},
-	}}, facts, {Title: "Orders at sellers", Table: orderTable(d.Orders).without("Session")}}
+	}}, facts, {Title: "Orders at sellers", Table: orderTable("order-", d.Orders).without("Session")}}
 	return p, nil
 }
 
-func orderTable(list []procurement.Order) *table {
+// orderTable lists orders. The ids of its rows begin with prefix, since a page may list an order twice.
+func orderTable(prefix string, list []procurement.Order) *table {
 	t := &table{Columns: []string{"Order", "Session", "Seller", "Status", "Cost", "Reason", "Sent", "Decide"},
 		Empty: "No order."}
 	for _, o := range list {
@@ -106,7 +107,7 @@ func orderTable(list []procurement.Order) *table {
 		case o.MayBeLost() == nil:
 			decide = cell{Links: []button{do("orders-lost", "give up", o.ID, true)}}
 		}
-		t.Rows = append(t.Rows, row{ID: "order-" + o.ID, Cells: []cell{text(o.ID), link(o.SessionID, "/sessions/"),
+		t.Rows = append(t.Rows, row{ID: prefix + o.ID, Cells: []cell{text(o.ID), link(o.SessionID, "/sessions/"),
 			text(o.Provider),
 			state, usd(o.Cost), text(reason), when(o.SentAt), decide}})
 	}
