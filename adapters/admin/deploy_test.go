@@ -163,8 +163,8 @@ func TestTheImagesBuildIsChecked(t *testing.T) {
 	if build == nil {
 		t.Fatal("the Dockerfile builds without tags")
 	}
-	if want := "go build " + build[1] + " -o /dev/null " + build[2] + "\n"; !strings.Contains(text(t, ".ci/run"), want) {
-		t.Errorf(".ci/run has no %q", want)
+	if want := "go build " + build[1] + " -o /dev/null " + build[2] + "\n"; !strings.Contains(text(t, ".ci/campaign"), want) {
+		t.Errorf(".ci/campaign has no %q", want)
 	}
 }
 

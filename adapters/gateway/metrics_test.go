@@ -244,7 +244,8 @@ func TestLabelsAreFixed(t *testing.T) {
 	if len(before) != len(after) || len(after) > 120 {
 		t.Errorf("%d series, then %d", len(before), len(after))
 	}
-	known := map[string][]string{"protocol": {"connect", "http", "socks5"}, "direction": {"up", "down"}, "listener": {"gateway"}}
+	known := map[string][]string{"protocol": {"connect", "http", "socks5"}, "direction": {"up", "down"}, "listener": {"gateway"},
+		"exit": {"embedded", "other", ""}}
 	for name, m := range after {
 		if before[name] == nil {
 			t.Errorf("%s came with the traffic", name)

@@ -169,9 +169,12 @@ func TestRemindersAreSentInBatches(t *testing.T) {
 	w.Exec(`DROP INDEX sessions_agent`)
 	const first, second = 700, 300
 	w.Exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
-		INSERT INTO sessions SELECT NULL, 'sess_' || i, ?1, i, 'static', 'sta_isp_1', 0, 'active', '', 'embedded', 1, 30, 0, 0, 'http', '', '',
-		'', 0, 0, 0, 0, '10.1.' || (i / 250) || '.' || (i % 250), 0, 0, 0, 0, 0, 0, '', '', 1, ?3 + CASE WHEN i <= 300 THEN 0 WHEN i <= ?4 THEN 1 ELSE 2 END, 0,
-		0, 0, 0, 0, 0, 0, '', '', 0, 0, '', 0 FROM n`, agent, first+second, w.Clock.Now().Add(time.Hour).UnixMicro(), first)
+		INSERT INTO sessions (id, agent_id, ord, type, product_no, created_at, status, reason, provider, quantity, days, bytes, price,
+		protocol, country, city, rotation_mode, rotation_interval, rotations, rotated_at, rotation_next_at, exits, held_trial, held_own,
+		charged_trial, charged_own, refunded_trial, refunded_own, failure_code, failure_message, activated_at, expires_at, ended_at)
+		SELECT 'sess_' || i, ?1, i, 'static', 'sta_isp_1', 0, 'active', '', 'embedded', 1, 30, 0, 0, 'http', '', '',
+		'', 0, 0, 0, 0, '10.1.' || (i / 250) || '.' || (i % 250), 0, 0, 0, 0, 0, 0, '', '', 1, ?3 + CASE WHEN i <= 300 THEN 0 WHEN i <= ?4 THEN 1 ELSE 2 END, 0
+		FROM n`, agent, first+second, w.Clock.Now().Add(time.Hour).UnixMicro(), first)
 	for range 5 {
 		apptest.OK(t, w.Webhooks.RemindSessions(t.Context()))
 	}

@@ -204,10 +204,10 @@ func TestTerminateCutsOpenTunnels(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	s.promised(time.Second, "the tunnel of a disabled account is cut", ended.Load)
-	r, err := s.call(t.Context(), "GET", "/account/info", key, "")
-	if err != nil || r.status != 403 || r.code() != "ACCOUNT_DISABLED" {
-		t.Errorf("a disabled account is answered %d %s, %v", r.status, r.code(), err)
-	}
+	s.promised(time.Second, "a disabled account is refused", func() bool {
+		r, err := s.call(t.Context(), "GET", "/account/info", key, "")
+		return err == nil && r.status == 403 && r.code() == "ACCOUNT_DISABLED"
+	})
 	s.verify()
 }
 

@@ -37,7 +37,7 @@ func TestCallsWaitForTheDatabaseFewTimes(t *testing.T) {
 		}},
 		{"a session", 1, func(n int) { s.must(200, "GET", "/sessions/"+ids[n], key, "") }},
 		{"a balance", 1, func(int) { s.must(200, "GET", "/billing/balance", key, "") }},
-		{"an end", 3, func(n int) { s.must(200, "POST", "/sessions/"+ids[n]+"/terminate", key, "") }},
+		{"an end", 5, func(n int) { s.must(200, "POST", "/sessions/"+ids[n]+"/terminate", key, "") }},
 	} {
 		fewest := int64(1 << 20)
 		for n := range calls {
