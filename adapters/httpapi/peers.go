@@ -23,7 +23,7 @@ type peersInput struct {
 	OneSession
 }
 
-type clientReply struct {
+type clientAddressReply struct {
 	Address     maybeText `json:"address" doc:"null: all beyond the 256 that are listed apart."`
 	FirstAt     stamp     `json:"first_at" doc:"When it connected first."`
 	LastAt      stamp     `json:"last_at" doc:"When it connected last."`
@@ -32,8 +32,8 @@ type clientReply struct {
 }
 
 type clientsReply struct {
-	Items      []clientReply   `json:"items"`
-	Pagination paginationReply `json:"pagination"`
+	Items      []clientAddressReply `json:"items"`
+	Pagination paginationReply      `json:"pagination"`
 }
 
 type hostReply struct {
@@ -60,7 +60,7 @@ func (s *Server) declarePeers() {
 			"and is listed within four seconds.",
 		Scope:   account.SessionsRead,
 		Refuses: ofSession,
-		OK: []reply{{Status: ok, Doc: "A page of addresses.", Data: clientsReply{[]clientReply{
+		OK: []reply{{Status: ok, Doc: "A page of addresses.", Data: clientsReply{[]clientAddressReply{
 			{"192.0.2.7", stamp(exampleTime), stamp(exampleTime), 12, 48_213}}, examplePagination}}},
 	}, func(ctx context.Context, in *peersInput) (int, clientsReply, error) {
 		id, page, err := in.of(ctx)
@@ -68,8 +68,8 @@ func (s *Server) declarePeers() {
 			return 0, clientsReply{}, err
 		}
 		list, err := s.Sessions.Clients(ctx, caller(ctx), id, page)
-		items, pagination := toItems(list, func(c traffic.Client) clientReply {
-			return clientReply{maybeText(c.Address), stamp(c.FirstAt), stamp(c.LastAt), c.Connections, c.Bytes}
+		items, pagination := toItems(list, func(c traffic.Client) clientAddressReply {
+			return clientAddressReply{maybeText(c.Address), stamp(c.FirstAt), stamp(c.LastAt), c.Connections, c.Bytes}
 		})
 		return ok, clientsReply{items, pagination}, err
 	})
