@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		program = filepath.Join(dir, "agentproxy")
-		args := append([]string{"build", "-o", program}, buildFlags...)
+		args := append([]string{"build", "-ldflags=-s -w", "-o", program}, buildFlags...)
 		if out, err := exec.Command("go", append(args, "agentproxy/cmd/agentproxy")...).CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 			return 1
