@@ -22,6 +22,10 @@ type Job struct {
 	// DeliveryID is of a delivery. A job for the same one and the same At that is
 	// not done yet is not inserted again.
 	DeliveryID string
+
+	// Traceparent is of the unit that inserts the job, as W3C Trace Context writes it; the store sets it. ""
+	// means that the unit is not traced.
+	Traceparent string
 }
 
 // Jobs inserts work in the unit of work that makes it necessary: it runs at

@@ -52,6 +52,10 @@ func callIn(ctx context.Context) *call {
 // caller is the id of the agent that makes the request.
 func caller(ctx context.Context) string { return callIn(ctx).caller.AgentID }
 
+// Trace begins to trace a request to a route, by its template. It returns the context of what the request
+// does, and what ends it with the status of the answer.
+type Trace func(r *http.Request, method, route, id string) (context.Context, func(status int))
+
 const ginCallKey = "call"
 
 // callOf is the call of a gin request; observe has set it.
@@ -73,6 +77,11 @@ func (s *Server) observe(c *gin.Context) {
 		call.inside, call.caller, call.conn, call.id = true, outer.caller, nil, outer.id
 	}
 	c.Set(ginCallKey, call)
+	if s.Trace != nil {
+		traced, end := s.Trace(c.Request, method(c.Request.Method), call.route(), call.id)
+		call.Context, c.Request = traced, c.Request.WithContext(traced)
+		defer func() { end(c.Writer.Status()) }()
+	}
 	call.headers[0] = call.id
 	c.Writer.Header()[headerRequestID] = call.headers[0:1:1]
 	defer func() {

@@ -79,6 +79,8 @@ type Deps struct {
 	Tools Tools `optional:"true"`
 	// Console serves the pages for people. Nil means that they do not exist.
 	Console Console `optional:"true"`
+	// Trace traces requests. Nil means that none are.
+	Trace Trace `optional:"true"`
 	// Metrics is the registry of the API's series while it runs. Nil means none.
 	Metrics *prometheus.Registry `optional:"true"`
 }

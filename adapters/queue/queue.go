@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -35,6 +36,9 @@ type Handlers struct {
 	Passes []Pass
 	// Observe is called after each run of a job, if it is not nil.
 	Observe Observer
+	// Trace is called before each run of a job that was inserted with a traceparent, if it is not nil. It
+	// returns the context of the run, and what is called after it.
+	Trace func(ctx context.Context, kind, traceparent string) (context.Context, func(error))
 }
 
 // Observer measures a run of a job. The kind of a pass is its name. The result is ok, later for one that
@@ -193,14 +197,14 @@ var testOnly bool
 
 func addWorkers(all *river.Workers, h Handlers, log *slog.Logger) error {
 	return errors.Join(
-		addWorker(all, log, 0, h.Observe, func(ctx context.Context, a driveOrders) error {
+		addWorker(all, log, 0, h, func(ctx context.Context, a driveOrders) error {
 			return requeued(h.DriveOrders(ctx, a.SessionID))
 		}),
-		addWorker(all, log, 0, h.Observe, func(context.Context, retired) error { return nil }),
-		addWorker(all, log, 0, h.Observe, func(ctx context.Context, a deliver) error {
+		addWorker(all, log, 0, h, func(context.Context, retired) error { return nil }),
+		addWorker(all, log, 0, h, func(ctx context.Context, a deliver) error {
 			return requeued(h.Deliver(ctx, a.DeliveryID, time.UnixMicro(a.Due).UTC()))
 		}),
-		addWorker(all, log, passTimeout, h.Observe, func(ctx context.Context, a runPass) error {
+		addWorker(all, log, passTimeout, h, func(ctx context.Context, a runPass) error {
 			for _, p := range h.Passes {
 				if p.Name == a.Name {
 					return p.Run(ctx)
@@ -212,9 +216,9 @@ func addWorkers(all *river.Workers, h Handlers, log *slog.Logger) error {
 }
 
 func addWorker[T river.JobArgs](
-	all *river.Workers, log *slog.Logger, timeout time.Duration, observe Observer, do func(context.Context, T) error,
+	all *river.Workers, log *slog.Logger, timeout time.Duration, h Handlers, do func(context.Context, T) error,
 ) error {
-	return river.AddWorkerSafely(all, worker[T]{do: do, timeout: timeout, observe: observe, log: log})
+	return river.AddWorkerSafely(all, worker[T]{do: do, timeout: timeout, observe: h.Observe, trace: h.Trace, log: log})
 }
 
 // Insert stores a job in the transaction of a unit, after whose commit it runs. On PostgreSQL tx is
@@ -227,6 +231,9 @@ func (q *Queue) Insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, jobs []p
 			return err
 		}
 		opts := &river.InsertOpts{}
+		if j.Traceparent != "" {
+			opts.Metadata = []byte(`{"traceparent":` + strconv.Quote(j.Traceparent) + `}`)
+		}
 		if j.DeliveryID != "" {
 			opts.Queue, opts.UniqueOpts = deliveries, river.UniqueOpts{ByArgs: true, ByState: unfinished}
 		}

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,6 +24,7 @@ type worker[T river.JobArgs] struct {
 	do      func(ctx context.Context, args T) error
 	timeout time.Duration // 0 means jobTimeout
 	observe Observer      // or nil
+	trace   func(ctx context.Context, kind, traceparent string) (context.Context, func(error))
 	log     *slog.Logger
 }
 
@@ -39,6 +41,17 @@ func (w worker[T]) Work(ctx context.Context, j *river.Job[T]) (err error) {
 		began := time.Now()
 		defer func() { w.observe(observedKind(j.Args), resultOf(err), time.Since(began)) }()
 	}
+	if parent := traceparent(j.JobRow); parent != "" && w.trace != nil {
+		var end func(error)
+		ctx, end = w.trace(ctx, observedKind(j.Args), parent)
+		defer func() {
+			if resultOf(err) == "failed" {
+				end(err)
+			} else {
+				end(nil)
+			}
+		}()
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %s", errPanicked, kindOfPanic(p))
@@ -46,6 +59,22 @@ func (w worker[T]) Work(ctx context.Context, j *river.Job[T]) (err error) {
 		}
 	}()
 	return w.do(ctx, j.Args)
+}
+
+// tracedFor bounds how long after its insertion the runs of a job belong to the trace of what inserted
+// it: one that is put off again and again would make that trace endless.
+const tracedFor = 5 * time.Minute
+
+// traceparent returns that of what inserted a job, "" for none.
+func traceparent(j *rivertype.JobRow) string {
+	var metadata struct {
+		Traceparent string `json:"traceparent"`
+	}
+	if len(j.Metadata) <= len("{}") || time.Since(j.CreatedAt) > tracedFor ||
+		json.Unmarshal(j.Metadata, &metadata) != nil {
+		return ""
+	}
+	return metadata.Traceparent
 }
 
 // observedKind returns the kind of a job, and the name of a pass.

@@ -126,7 +126,7 @@ func (s *Store) beginBatch(list []*ports.Ahead) (*engine.Transaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := s.newBatch(pipe)
+	b := s.newBatch(s.counted(pipe))
 	if err := b.readAhead(list); err != nil {
 		_ = pipe.Rollback()
 		return nil, err
@@ -139,7 +139,7 @@ func (s *Store) beginBatch(list []*ports.Ahead) (*engine.Transaction, error) {
 			return err
 		}
 		claim := s.recent.writing(b)
-		err := pipe.Commit()
+		err := b.pipe.Commit()
 		s.recent.wrote(claim, b, err)
 		return err
 	}

@@ -68,6 +68,7 @@ func (r *reader) view(ctx context.Context, a *ports.Ahead, fn func(context.Conte
 			return domain.ErrUnavailable
 		}
 	}
+	r.store.noteTrips(ctx, found.batch)
 	if found.err != nil {
 		return found.err
 	}
@@ -133,7 +134,7 @@ func (s *Store) readBatch(list []*ports.Ahead) (*batch, error) {
 		return nil, err
 	}
 	defer func() { _ = pipe.Rollback() }()
-	b := s.newBatch(pipe)
+	b := s.newBatch(s.counted(pipe))
 	n := nameAll(list)
 	if len(n.payers)+len(n.owned) > 0 {
 		b.askMoney(n, walletsAhead)
@@ -149,8 +150,8 @@ func (s *Store) readBatch(list []*ports.Ahead) (*batch, error) {
 			b.askList(listKey{a.Agent, *a.List})
 		}
 	}
-	pipe.Ask("commit", "COMMIT", nil, nil)
-	return b, pipe.Send()
+	b.pipe.Ask("commit", "COMMIT", nil, nil)
+	return b, b.pipe.Send()
 }
 
 func (b *batch) askReads(ids []string) {

@@ -55,6 +55,8 @@ type Config struct {
 	Host func() time.Time
 	// Logger logs migrations and lost notifications; nil discards them.
 	Logger *slog.Logger
+	// Trace notes each statement; nil notes none.
+	Trace Tracer
 	// Migrations replaces the files of the migrations; tests set it.
 	Migrations func(fs.FS) fs.FS
 }
@@ -268,7 +270,7 @@ func (s *Store) read(
 	}
 	defer release()
 	return s.database.Classify(ctx, run(ctx, func(conn engine.Conn) error {
-		return fn(ctx, &tx{Conn: conn, store: s})
+		return fn(ctx, &tx{Conn: s.traced(ctx, conn), store: s})
 	}))
 }
 
@@ -278,13 +280,16 @@ func (s *Store) read(
 func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
 	var touched []string
 	defer func() { s.recent.drop(touched...) }()
-	return s.database.Classify(ctx, s.update(ctx, func(in *engine.Transaction) error {
-		t := &tx{Conn: in.Conn, store: s, in: in, touched: &touched}
-		if shared, ok := in.Conn.(batchConn); ok {
-			t.batch = shared.batch
+	var shared *batch // of the last run
+	err := s.update(ctx, func(in *engine.Transaction) error {
+		t := &tx{Conn: s.traced(ctx, in.Conn), store: s, in: in, touched: &touched}
+		if b, ok := in.Conn.(batchConn); ok {
+			shared, t.batch, t.Conn = b.batch, b.batch, in.Conn
 		}
 		return fn(context.WithoutCancel(ctx), t)
-	}))
+	})
+	s.noteTrips(ctx, shared)
+	return s.database.Classify(ctx, err)
 }
 
 // defaultLanes is the number of committers, and of readers, on PostgreSQL. While one waits for the server,

@@ -204,9 +204,12 @@ func (t *tx) texts(ctx context.Context, query string, args ...any) ([]string, er
 
 type jobs struct{ *tx }
 
-func (r jobs) Insert(_ context.Context, j ports.Job, now time.Time) error {
+func (r jobs) Insert(ctx context.Context, j ports.Job, now time.Time) error {
 	if err := r.mayWrite(); err != nil {
 		return err
+	}
+	if tracer := r.store.config.Trace; tracer != nil {
+		j.Traceparent = tracer.Traceparent(ctx)
 	}
 	if r.batch != nil {
 		r.batch.insertJob(j, now)

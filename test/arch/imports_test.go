@@ -60,6 +60,7 @@ var imports = []rule{
 	{"adapters/redis", "domain/... ports"},
 	{"adapters/storage/...", "domain/... ports adapters/storage/..."},
 	{"adapters/system", "domain/... ports"},
+	{"adapters/tracing", "domain/... ports"},
 	{"adapters/upstream/...", "domain/... ports adapters/upstream/..."},
 	{"adapters/webhook", "domain/... ports"},
 

@@ -141,7 +141,9 @@ func (c *Client) CallWith(ctx context.Context, how Repeat, method, path string, 
 	if how == Safely {
 		attempts = maxAttempts
 	}
+	ctx, end := c.traced(ctx, method)
 	var err *procurement.Error
+	defer func() { end(err) }()
 	for n := range attempts {
 		if err = c.attempt(ctx, how, method, path, header, body, out); err == nil {
 			return nil

@@ -78,10 +78,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 		chainModule(s.Payments),
 		fx.Provide(
 			rootSecrets, newQueue, newJobObserver, newProof, webhookConfig,
-			func(s configfile.Settings) storage.Config {
-				return storage.Config{Path: s.DatabasePath, URL: storage.URL(s.DatabaseURL), MaxConns: s.DatabaseConns,
-					Host: system.Clock{}.Now, Logger: log}
-			},
+			storageConfig,
 			embeddedConfig,
 			newCatalog,
 			func(l Loader, s configfile.Settings, store ports.Store) (Providers, error) {
@@ -104,7 +101,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			payments.NewWatcher, webhooks.New, operator.NewTrail, newJobs,
 			operator.NewSessions, operator.NewMoney,
 		),
-		fx.Decorate(operator.Audited),
+		fx.Decorate(decorateStore),
 		fx.Invoke(checkRoot, insertJobs),
 	)
 }
@@ -117,6 +114,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		admin.Module,
 		admin.ProvideChecks(checks),
 		admin.ProvideGauges(gauges),
+		fx.Provide(openTracer, traceRequests),
 		fx.Decorate(newTimedSender),
 		fx.Invoke(registerBuild),
 		fx.Provide(
@@ -171,10 +169,13 @@ func embeddedConfig(s configfile.Settings) embedded.Config {
 
 func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher,
 	webhooks *webhooks.Service, accounts *accounts.Service, reconcile *reconcile.Service, observe queue.Observer,
-	log *slog.Logger) (*queue.Queue, error) {
+	t tracerIn, log *slog.Logger) (*queue.Queue, error) {
 	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
 		Observe: observe,
 		Passes:  jobTasks(passes, driver, payments, webhooks, accounts, reconcile)}
+	if t.Tracer != nil {
+		handlers.Trace = t.Tracer.Job
+	}
 	if pool := st.Pool(); pool != nil {
 		return queue.NewPostgres(pool, handlers, log)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"agentproxy/adapters/queue"
+	"agentproxy/adapters/tracing"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
@@ -36,8 +37,9 @@ type timedSender struct {
 	seconds *prometheus.HistogramVec
 }
 
-func newTimedSender(s ports.Sender, registry *prometheus.Registry) (ports.Sender, error) {
-	t := timedSender{s, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "agentproxy_webhook_seconds",
+func newTimedSender(s ports.Sender, tracer *tracing.Tracer, registry *prometheus.Registry) (ports.Sender, error) {
+	t := timedSender{tracer.Sender(s), prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "agentproxy_webhook_seconds",
 		Help:    "How long attempts to deliver webhooks took, by result: the class of the receiver's answer, or none.",
 		Buckets: secondsBuckets}, []string{"result"})}
 	return t, registry.Register(t.seconds)

@@ -25,7 +25,7 @@ func (a *answers) Send(context.Context, ports.Message) (webhook.Outcome, error) 
 func TestDeliveriesAreMeasuredByTheClassOfTheirAnswer(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	to := &answers{}
-	s, err := newTimedSender(to, registry)
+	s, err := newTimedSender(to, nil, registry)
 	if err != nil {
 		t.Fatal(err)
 	}

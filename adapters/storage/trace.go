@@ -1,0 +1,166 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"agentproxy/adapters/storage/engine"
+)
+
+// Tracer traces units and views by their contexts.
+type Tracer interface {
+	// Statement notes a statement that ended. It has placeholders and no values. One that is queued is
+	// noted when it is queued; what is sent together for the units of a batch is noted for each of them,
+	// by what it does.
+	Statement(ctx context.Context, statement string, began time.Time, err error)
+	// Traceparent returns what a job that the unit inserts goes on with, "" where the unit is not traced.
+	Traceparent(ctx context.Context) string
+}
+
+// traced returns a connection whose statements are noted for a context, if they are to be.
+func (s *Store) traced(ctx context.Context, c engine.Conn) engine.Conn {
+	if s.config.Trace == nil {
+		return c
+	}
+	return tracedConn{c, ctx, s.config.Trace}
+}
+
+type tracedConn struct {
+	engine.Conn
+	unit  context.Context
+	trace Tracer
+}
+
+func (c tracedConn) note(statement string, began time.Time, err error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	c.trace.Statement(c.unit, statement, began, err)
+}
+
+func (c tracedConn) Row(query string, args []any) engine.Row {
+	return tracedRow{c.Conn.Row(query, args), c, query, time.Now()}
+}
+
+func (c tracedConn) Rows(ctx context.Context, query string, args []any, scan func(engine.Row) error) error {
+	began := time.Now()
+	err := c.Conn.Rows(ctx, query, args, scan)
+	c.note(query, began, err)
+	return err
+}
+
+func (c tracedConn) Exec(statement string, args []any) (int64, error) {
+	began := time.Now()
+	n, err := c.Conn.Exec(statement, args)
+	c.note(statement, began, err)
+	return n, err
+}
+
+func (c tracedConn) Queue(what, statement string, args []any) error {
+	began := time.Now()
+	err := c.Conn.Queue(what, statement, args)
+	c.note(statement, began, err)
+	return err
+}
+
+func (c tracedConn) ORM() gorm.ConnPool { return tracedPool{c.Conn.ORM(), c} }
+
+type tracedRow struct {
+	engine.Row
+	conn  tracedConn
+	query string
+	began time.Time
+}
+
+func (r tracedRow) Scan(into ...any) error {
+	err := r.Row.Scan(into...)
+	r.conn.note(r.query, r.began, err)
+	return err
+}
+
+// tracedPool is the connection for GORM. What follows a query, such as its further rows, is not in it.
+type tracedPool struct {
+	gorm.ConnPool
+	conn tracedConn
+}
+
+func (p tracedPool) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	began := time.Now()
+	result, err := p.ConnPool.ExecContext(ctx, query, args...)
+	p.conn.note(query, began, err)
+	return result, err
+}
+
+func (p tracedPool) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	began := time.Now()
+	rows, err := p.ConnPool.QueryContext(ctx, query, args...)
+	p.conn.note(query, began, err)
+	return rows, err
+}
+
+func (p tracedPool) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	began := time.Now()
+	row := p.ConnPool.QueryRowContext(ctx, query, args...)
+	p.conn.note(query, began, row.Err())
+	return row
+}
+
+// trips are the round trips of a batch, which its units note when it has ended.
+type trips struct {
+	engine.Pipeline
+	asked []string // since the last one
+	made  []trip
+}
+
+type trip struct {
+	what  string
+	began time.Time
+	err   error
+}
+
+// counted returns a pipeline whose round trips can be noted, if they are to be.
+func (s *Store) counted(p engine.Pipeline) engine.Pipeline {
+	if s.config.Trace == nil {
+		return p
+	}
+	return &trips{Pipeline: p}
+}
+
+func (t *trips) Ask(what, statement string, args []any, scan func(engine.Row) error) {
+	t.asked = append(t.asked, what)
+	t.Pipeline.Ask(what, statement, args, scan)
+}
+
+func (t *trips) Send() error {
+	return t.trip(t.Pipeline.Send)
+}
+
+func (t *trips) Commit() error {
+	t.asked = append(t.asked, "commit")
+	return t.trip(t.Pipeline.Commit)
+}
+
+func (t *trips) trip(send func() error) error {
+	made := trip{what: "batch: " + strings.Join(t.asked, ", "), began: time.Now()}
+	t.asked = nil
+	made.err = send()
+	t.made = append(t.made, made)
+	return made.err
+}
+
+// noteTrips notes the round trips of a batch for one of its units, whose answer came after the last.
+func (s *Store) noteTrips(ctx context.Context, b *batch) {
+	if b == nil {
+		return
+	}
+	if t, ok := b.pipe.(*trips); ok {
+		for _, made := range t.made {
+			s.config.Trace.Statement(ctx, made.what, made.began, made.err)
+		}
+	}
+}
