@@ -42,7 +42,7 @@ func recorded(t *testing.T) (*tracing.Tracer, func() map[string]string) {
 		for _, s := range spans {
 			text := names[s.Parent.SpanID().String()] + "|" + s.Status.Code.String()
 			for _, a := range s.Attributes {
-				text += "|" + string(a.Key) + "=" + a.Value.Emit()
+				text += "|" + string(a.Key) + "=" + a.Value.String()
 			}
 			out[s.Name] = text + s.SpanContext.TraceState().String()
 		}
