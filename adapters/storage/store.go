@@ -296,8 +296,8 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 }
 
 // defaultCommitters is the number of committers on PostgreSQL, and readers that of readers. With two of them
-// one goes on while the other waits for the server. More make smaller batches, which cost more: four take a
-// quarter more processor time a call than two, and are not faster with a server that is far away.
+// one goes on while the other waits for the server, as for a lock. More make smaller batches, which cost more:
+// four took 10 to 28 % more processor time a call than two with reads and writes mixed.
 const defaultCommitters, readers = 2, 4
 
 // committers is how many of them the next store has; benchmarks change it.
