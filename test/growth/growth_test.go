@@ -7,6 +7,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 	"agentproxy/test/apptest"
+	"agentproxy/test/pg"
 )
 
 var (
@@ -41,8 +43,7 @@ type call struct {
 // TestCallsOfALargeDatabase prints how long each call takes at 1,000 sessions, and at 200,000 sessions of one
 // agent among 1.2 million. The ledger of both is proved. Nothing is asserted of the times.
 func TestCallsOfALargeDatabase(t *testing.T) {
-	w, done := apptest.Start(t, apptest.Options{})
-	defer done()
+	w := apptest.Open(t, apptest.Options{Database: database(t)})
 	numbers(w, max(*small, *large, *each))
 	began := time.Now()
 	first := fill(w, *small, lives)
@@ -74,6 +75,18 @@ func TestCallsOfALargeDatabase(t *testing.T) {
 	t.Logf("%d entries verified in %s", entries, time.Since(began).Round(time.Second))
 	prove(t, w)
 	w.Exec("DROP TABLE growth_n")
+}
+
+// database returns a PostgreSQL database whose statements may take long, or none for SQLite.
+func database(t *testing.T) string {
+	if os.Getenv("TEST_STORE") != "postgres" {
+		return ""
+	}
+	url := pg.Database(t)
+	if strings.Contains(url, "?") {
+		return url + "&statement_timeout=0"
+	}
+	return url + "?statement_timeout=0"
 }
 
 // prove runs the background proof: at first, of all, and of the entries of one more purchase.
