@@ -58,6 +58,7 @@ type options struct {
 	more          []ports.Provider // further sellers
 	tools         httpapi.Tools
 	sell          []catalog.Product // further products
+	database      storage.URL       // the zero value is a new one
 }
 
 // world is a whole service without listeners: the API over the real use cases
@@ -109,7 +110,11 @@ func newWorld(t testing.TB, o options) *world {
 	}
 	w.provider.SetInProcess(true)
 	var err error
-	w.store, err = storage.Open(context.Background(), database(t, w.clock.Now))
+	config := storage.Config{URL: o.database, MaxConns: 6, Now: w.clock.Now}
+	if o.database == "" {
+		config = database(t, w.clock.Now)
+	}
+	w.store, err = storage.Open(context.Background(), config)
 	w.must(err)
 	t.Cleanup(func() { _ = w.store.Close() })
 	w.store.SetJobInserter(func(_ context.Context, _ storage.JobTx, jobs []ports.Job, _ time.Time) error {
@@ -146,13 +151,13 @@ func newWorld(t testing.TB, o options) *world {
 	access := fulfilment.New(w.store, secrets, cat, log)
 	life := sessions.NewTransitions(w.ids, cat, access)
 	w.driver = procurement.NewDriver(w.store, clock, w.ids, cat, w.hub, life, access, nil, log)
-	config := accounts.Config{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute}
+	rules := accounts.Config{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute}
 	if o.config != nil {
-		o.config(&config)
+		o.config(&rules)
 	}
 	o.limits.RegistrationsPerMinute = o.registrations
 	w.accounts = accounts.New(
-		config,
+		rules,
 		w.store,
 		clock,
 		w.ids,

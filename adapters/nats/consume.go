@@ -21,12 +21,12 @@ const (
 	waiting      = 256 // messages
 )
 
-// The attempts to fold before a message is set aside, and the pauses after a failure.
-const (
-	attempts   = 3
-	shortPause = 100 * time.Millisecond
-	longPause  = 2 * time.Second
-)
+// attempts is how often a message is folded before it is set aside.
+const attempts = 3
+
+// shortPause returns the first pause after a failure, and longPause the longest.
+func (q *Queue) shortPause() time.Duration { return q.config.Heartbeat / 20 }
+func (q *Queue) longPause() time.Duration  { return q.config.Heartbeat }
 
 type fold = func(context.Context, ports.QueuedCalls) (ports.FoldCursor, error)
 
@@ -42,7 +42,7 @@ func (q *Queue) Consume(ctx context.Context, fold fold) {
 
 // work folds a queue whenever it falls to this replica.
 func (q *Queue) work(ctx context.Context, i int, fold fold) {
-	pause := shortPause
+	pause := q.shortPause()
 	for wait(ctx, pause) {
 		if !q.mine(i) || !q.conn.IsConnected() {
 			pause = q.config.Heartbeat / 4
@@ -51,10 +51,10 @@ func (q *Queue) work(ctx context.Context, i int, fold fold) {
 		err := q.run(ctx, i, fold)
 		q.metrics.forget(i)
 		if err == nil || ctx.Err() != nil {
-			pause = shortPause
+			pause = q.shortPause()
 			continue
 		}
-		pause = min(2*pause, longPause)
+		pause = min(2*pause, q.longPause())
 		q.metrics.why(q.log, err)
 	}
 }
@@ -244,7 +244,7 @@ func (w *worker) foldAlone(ctx context.Context, c ports.QueuedCall) (err error) 
 		if err = w.try(ctx, []ports.QueuedCall{c}); err == nil || !isPoison(err) {
 			return err
 		}
-		if !wait(ctx, shortPause) {
+		if !wait(ctx, w.shortPause()) {
 			return ctx.Err()
 		}
 	}

@@ -49,7 +49,8 @@ const (
 type Config struct {
 	// URL is that of a server, or of several with commas between them.
 	URL string
-	// Heartbeat replaces the two seconds between the heartbeats of a replica; tests set it.
+	// Heartbeat replaces the two seconds between the heartbeats of a replica. Pauses after failures are
+	// fractions of it. Tests set it.
 	Heartbeat time.Duration
 	// Attempt replaces the 800 ms that the server has to store a call; tests set it.
 	Attempt time.Duration
@@ -121,8 +122,8 @@ func New(config Config) (*Queue, error) {
 
 func (q *Queue) connect() error {
 	conn, err := nats.Connect(q.config.URL, nats.Name("agentproxy"), nats.Timeout(time.Second),
-		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(250*time.Millisecond),
-		nats.ReconnectJitter(100*time.Millisecond, 100*time.Millisecond),
+		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.ReconnectWait(q.config.Heartbeat/8),
+		nats.ReconnectJitter(q.config.Heartbeat/20, q.config.Heartbeat/20),
 		nats.ReconnectBufSize(-1), // what is published meanwhile is refused, and does not wait
 		nats.PingInterval(2*time.Second), nats.MaxPingsOutstanding(2),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {

@@ -46,7 +46,12 @@ func TestAJobRunsInTheTraceOfItsUnit(t *testing.T) {
 			w.Error("a job of an untraced unit is traced")
 		}
 		for n, failed := range []bool{false, true} {
-			got := <-runs
+			var got run
+			select {
+			case got = <-runs:
+			case <-time.After(time.Minute):
+				w.Fatal("no job is traced")
+			}
 			if got.kind != ports.DriveOrdersJob || got.parent != `00-"1"-01` || (got.err != nil) != failed {
 				w.Errorf("run %d was traced as %+v", n, got)
 			}

@@ -22,6 +22,7 @@ type gate struct {
 	t     *testing.T
 	st    *storage.Store
 	open  chan struct{}
+	pull  func() // opens it
 	done  chan error
 	units sync.WaitGroup
 }
@@ -35,6 +36,8 @@ func closeGate(t *testing.T, st *storage.Store) *gate {
 func closeGateFor(ctx context.Context, t *testing.T, st *storage.Store) *gate {
 	t.Helper()
 	g := &gate{t: t, st: st, open: make(chan struct{}), done: make(chan error, 1)}
+	g.pull = sync.OnceFunc(func() { close(g.open) })
+	t.Cleanup(g.pull) // before the store is closed, which waits for the units
 	began := make(chan struct{})
 	begin := sync.OnceFunc(func() { close(began) })
 	go func() {
@@ -71,7 +74,7 @@ func (g *gate) until(ok func() bool) {
 // pass opens the gate and waits for the queued units.
 func (g *gate) pass() {
 	g.t.Helper()
-	close(g.open)
+	g.pull()
 	if err := <-g.done; err != nil {
 		g.t.Error(err)
 	}

@@ -22,17 +22,17 @@ import (
 func BenchmarkDelay(b *testing.B) {
 	for _, delay := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond} {
 		b.Run(fmt.Sprintf("delay=%v/buy=gorm", delay), func(b *testing.B) { buyPlainly(b, delay) })
-		for _, lanes := range []int{1, 2, 4, 8} {
-			b.Run(fmt.Sprintf("delay=%v/buy=%d", delay, lanes), func(b *testing.B) {
-				st := delayed(b, delay, lanes)
+		for _, committers := range []int{1, 2, 4, 8} {
+			b.Run(fmt.Sprintf("delay=%v/buy=%d", delay, committers), func(b *testing.B) {
+				st := delayed(b, delay, committers)
 				var n atomic.Int64
 				callers(b, func() error {
 					i := n.Add(1)
 					return buyAhead(context.Background(), st, agentNo(i), i, nothing)
 				})
 			})
-			b.Run(fmt.Sprintf("delay=%v/report=%d", delay, lanes), func(b *testing.B) {
-				st := delayed(b, delay, lanes)
+			b.Run(fmt.Sprintf("delay=%v/report=%d", delay, committers), func(b *testing.B) {
+				st := delayed(b, delay, committers)
 				own := map[int64][]string{}
 				for i := range int64(320) {
 					if err := buyAhead(b.Context(), st, agentNo(i), i, nothing); err != nil {
@@ -53,10 +53,10 @@ func BenchmarkDelay(b *testing.B) {
 func agentNo(i int64) string { return fmt.Sprintf("agt_%02d", i%32) }
 
 // delayed opens a store with 32 agents.
-func delayed(b *testing.B, delay time.Duration, lanes int) *storage.Store {
+func delayed(b *testing.B, delay time.Duration, committers int) *storage.Store {
 	b.Helper()
-	storage.SetLanes(lanes)
-	b.Cleanup(func() { storage.SetLanes(0) })
+	storage.SetCommitters(committers)
+	b.Cleanup(func() { storage.SetCommitters(0) })
 	_, url := link.New(b, pg.Database(b), delay)
 	st := openURL(b, url)
 	for i := range int64(32) {

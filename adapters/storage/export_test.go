@@ -200,5 +200,24 @@ func (s *Store) FillRecent(ids ...string) {
 	s.recent.reading([]*ports.Ahead{{Recent: true, Sessions: ids}})
 }
 
-// SetLanes sets how many committers and readers the next stores on PostgreSQL have; 0 is as many as usual.
-func SetLanes(n int) { lanes = cmp.Or(n, defaultLanes) }
+// SetCommitters sets how many committers the next stores on PostgreSQL have; 0 is as many as usual.
+func SetCommitters(n int) { committers = cmp.Or(n, defaultCommitters) }
+
+// MaxQueued is how many units of an agent wait for batches.
+const MaxQueued = maxQueued
+
+// AtWork returns how many units and views of an agent wait for a batch, are in one, or wait for that.
+func (s *Store) AtWork(agentID string) int {
+	s.queued.mu.Lock()
+	defer s.queued.mu.Unlock()
+	if own := s.queued.of[agentID]; own != nil {
+		return own.users
+	}
+	return 0
+}
+
+// Lane returns the number of the committer of an agent.
+func (s *Store) Lane(agentID string) int { return laneOf(&ports.Ahead{Agent: agentID}, len(s.commits)) }
+
+// SetLockTimeout sets how many milliseconds a batch waits for a lock.
+func (s *Store) SetLockTimeout(ms int) { s.postgres.LockTimeout = ms }

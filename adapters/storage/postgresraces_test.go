@@ -273,3 +273,55 @@ func TestUsesOfKeysLockInOrder(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A batch locks agents, sessions and wallets in the order of their keys, whatever the order in which its units
+// name them: while it waits for the second row it has the first, and not the third.
+func TestABatchLocksInOrder(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	st := openURL(t, url)
+	st.SetLockTimeout(10_000)
+	for n := range int64(3) {
+		addAgent(t, st, agentNo(n), domain.Dollar)
+		if err := buyAhead(t.Context(), st, agentNo(n), n, nothing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ahead := ports.Ahead{Sessions: []string{sessionID(2), sessionID(0), sessionID(1)}, Owners: true}
+	for _, c := range []struct {
+		table, key string
+		of         func(int64) string
+	}{{"agents", "id", agentNo}, {"sessions", "id", sessionID}, {"wallets", "agent_id", agentNo}} {
+		conn, err := pgx.Connect(t.Context(), url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock := func(n int64, wait string) error {
+			_, err := conn.Exec(t.Context(), "SELECT 1 FROM "+c.table+" WHERE "+c.key+" = $1 FOR NO KEY UPDATE "+wait, c.of(n))
+			return err
+		}
+		if _, err := conn.Exec(t.Context(), "BEGIN"); err != nil {
+			t.Fatal(err)
+		}
+		if err := lock(1, ""); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() {
+			ended <- st.Update(ports.ReadAhead(context.Background(), ahead), func(context.Context, ports.Tx) error { return nil })
+		}()
+		awaitLock(t, st)
+		if err := lock(2, "NOWAIT"); err != nil {
+			t.Errorf("the third of %s: %v", c.table, err)
+		}
+		if lock(0, "NOWAIT") == nil {
+			t.Errorf("the first of %s is not locked", c.table)
+		}
+		if err := conn.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -267,6 +268,80 @@ func TestAnAgentHasItsShareOfTheConnections(t *testing.T) {
 	units.Wait()
 }
 
+// An agent has at most half of a batch in the queue of its committer: a unit of another agent is behind those,
+// and before the others.
+func TestAnAgentHasItsShareOfABatch(t *testing.T) {
+	t.Parallel()
+	const beyond = 10
+	st := openPostgres(t)
+	other := "agt_2"
+	for n := 3; st.Lane(other) != st.Lane("agt_1"); n++ {
+		other = fmt.Sprint("agt_", n)
+	}
+	var mu sync.Mutex
+	var order []string
+	unit := func(agentID string) func() {
+		return want(t, agentID, nil, func() error {
+			return st.Update(ports.ReadAhead(context.Background(), ports.Ahead{Agent: agentID}),
+				func(ctx context.Context, tx ports.Tx) error {
+					mu.Lock()
+					defer mu.Unlock()
+					order = append(order, agentID)
+					return tx.Counters().Add(ctx, agentID, ports.Tally{Reported: 1})
+				})
+		})
+	}
+	g := closeGateFor(ports.ReadAhead(context.Background(), ofAgent), t, st) // the first of the share
+	for range storage.MaxQueued - 1 {
+		g.queue(unit("agt_1"))
+	}
+	for range beyond {
+		g.units.Go(unit("agt_1"))
+	}
+	g.until(func() bool { return st.AtWork("agt_1") == storage.MaxQueued+beyond })
+	g.queue(unit(other))
+	g.pass()
+	if len(order) != storage.MaxQueued+beyond || order[storage.MaxQueued-1] != other {
+		t.Errorf("the units ran in the order %v", order)
+	}
+}
+
+// The views of one agent that are at work are bounded too, and those of others go on.
+func TestAnAgentHasItsShareOfTheReaders(t *testing.T) {
+	t.Parallel()
+	const beyond = 10
+	st := openPostgres(t)
+	addAgent(t, st, "agt_1", domain.Dollar)
+	open, held := make(chan struct{}), make(chan struct{}, 100)
+	var views sync.WaitGroup
+	for range storage.MaxQueued + beyond {
+		views.Go(func() {
+			err := st.View(ports.ReadAhead(context.Background(), ofAgent), func(context.Context, ports.Tx) error {
+				held <- struct{}{}
+				<-open
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range storage.MaxQueued {
+		<-held
+	}
+	for st.AtWork("agt_1") < storage.MaxQueued+beyond {
+		runtime.Gosched()
+	}
+	if _, err := readAhead(t.Context(), st, "agt_2", sessionID(1)); !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("a view of another agent: %v", err)
+	}
+	if n := len(held); n > 0 {
+		t.Errorf("the agent has %d views more than its share", n)
+	}
+	close(open)
+	views.Wait()
+}
+
 // Calls that repeat one with an Idempotency-Key are answered by the batch of the first, and by others.
 func TestRepeatedCallsShareATransaction(t *testing.T) {
 	t.Parallel()
@@ -299,7 +374,7 @@ func TestRepeatedCallsShareATransaction(t *testing.T) {
 		if round == 0 {
 			g.queue(want(t, "the first", nil, func() error { return buyAhead(t.Context(), st, "agt_1", 1, nothing) }))
 		}
-		for range 50 {
+		for range 30 {
 			g.queue(want(t, "a repeated call", nil, func() error { return again(t.Context()) }))
 		}
 		before := w.asked.Load()

@@ -48,6 +48,11 @@ func (r *reader) view(ctx context.Context, a *ports.Ahead, fn func(context.Conte
 	if b := r.store.recent.find(a); b != nil {
 		return r.show(ctx, b, "memory", fn)
 	}
+	release, err := r.store.queued.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	ask := &readAsk{ahead: a, answer: make(chan readAnswer, 1)}
 	select {
 	case r.queue <- ask:

@@ -10,13 +10,14 @@ import (
 	"agentproxy/ports"
 )
 
-// shares bounds how many connections of PostgreSQL the units and views of one agent have at the same
-// time. Those beyond wait without one, so an agent that calls often slows itself and leaves
-// connections to the others. A nil *shares bounds nothing.
+// shares bounds how many units and views of one agent are at work at the same time: those that have a
+// connection of PostgreSQL, and those that wait for a batch or are in one. Those beyond wait before that, so
+// an agent that calls often slows itself and leaves connections and batches to the others. A nil *shares
+// bounds nothing.
 type shares struct {
 	each int
 	mu   sync.Mutex
-	of   map[string]*share // of the agents that have or wait for a connection
+	of   map[string]*share // of the agents that have or wait for their share
 }
 
 type share struct {
@@ -26,13 +27,15 @@ type share struct {
 
 func newShares(each int) *shares { return &shares{each: each, of: map[string]*share{}} }
 
+// maxQueued is how many units and views of an agent wait for batches, or are in them: half of a batch.
+const maxQueued = maxBatch / 2
+
 // shareWithin is how long a unit waits for those of its agent.
 const shareWithin = 5 * time.Second
 
-var errShare = errors.New("units of the agent had its share of the connections for too long")
+var errShare = errors.New("units of the agent had its share of the database for too long")
 
-// take waits until the agent that ctx is for may have another connection, and returns what gives it
-// back.
+// take waits until the agent that ctx is for may have one more, and returns what gives it back.
 func (s *shares) take(ctx context.Context) (release func(), err error) {
 	agentID := ports.BehalfOf(ctx)
 	if a := ports.AheadOf(ctx); a != nil {

@@ -106,6 +106,7 @@ type Store struct {
 	recent   *recent            // sessions that were read lately, nil until Remember
 	postgres *postgres.Database // the database, or nil
 	shares   *shares            // of its connections, by agent
+	queued   *shares            // of the units and views that wait for batches, by agent
 	orm      *gorm.DB
 	metrics  *metrics
 	clock    *clock
@@ -147,11 +148,13 @@ func (s *Store) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.shares = newShares(max(1, db.Slots()/2))
+		s.shares, s.queued = newShares(max(1, db.Slots()/2)), newShares(maxQueued)
 		db.Retried = func(reason string) { s.metrics.retries.WithLabelValues(reason).Inc() }
 		s.database, s.postgres, s.update = db, db, s.onPostgres
-		for range lanes {
+		for range committers {
 			s.commits = append(s.commits, newCommitter(s.metrics, s.beginBatch, s.alone))
+		}
+		for range readers {
 			s.reads = append(s.reads, newReader(s))
 		}
 	} else {
@@ -248,7 +251,7 @@ func (s *Store) SetJobInserter(insert JobInserter) { s.jobs.Store(&insert) }
 // View runs fn on a consistent read-only snapshot.
 func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
 	if a := ports.AheadOf(ctx); a != nil && s.postgres != nil && batchable(a) {
-		if err := s.reads[s.laneOf(a)].view(ctx, a, fn); err != errAlone {
+		if err := s.reads[laneOf(a, len(s.reads))].view(ctx, a, fn); err != errAlone {
 			return s.database.Classify(ctx, err)
 		}
 	}
@@ -292,12 +295,13 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 	return s.database.Classify(ctx, err)
 }
 
-// defaultLanes is the number of committers, and of readers, on PostgreSQL. While one waits for the server,
-// another goes on.
-const defaultLanes = 4
+// defaultCommitters is the number of committers on PostgreSQL, and readers that of readers. With two of them
+// one goes on while the other waits for the server. More make smaller batches, which cost more: four take a
+// quarter more processor time a call than two, and are not faster with a server that is far away.
+const defaultCommitters, readers = 2, 4
 
-// lanes is how many of them the next store has; benchmarks change it.
-var lanes = defaultLanes
+// committers is how many of them the next store has; benchmarks change it.
+var committers = defaultCommitters
 
 // onPostgres runs a unit in the batch of its agent's committer if what it reads is known ahead.
 func (s *Store) onPostgres(ctx context.Context, fn func(*engine.Transaction) error) error {
@@ -305,7 +309,12 @@ func (s *Store) onPostgres(ctx context.Context, fn func(*engine.Transaction) err
 	if a == nil || !batchable(a) {
 		return s.alone(ctx, fn)
 	}
-	return s.commits[s.laneOf(a)].do(ctx, fn)
+	release, err := s.queued.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return s.commits[laneOf(a, len(s.commits))].do(ctx, fn)
 }
 
 // alone runs a unit on PostgreSQL in a transaction of its own.
@@ -318,11 +327,11 @@ func (s *Store) alone(ctx context.Context, fn func(*engine.Transaction) error) e
 	return s.postgres.Update(ctx, fn)
 }
 
-// laneOf returns the number of the committer and of the reader of an agent.
-func (s *Store) laneOf(a *ports.Ahead) int {
+// laneOf returns which of n committers, or of n readers, an agent has.
+func laneOf(a *ports.Ahead, n int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(a.Agent))
-	return int(h.Sum32()) % len(s.commits)
+	return int(h.Sum32() % uint32(n))
 }
 
 // batchable reports whether the server takes what is named: it would refuse the whole batch.

@@ -3,6 +3,7 @@ package tracing_test
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,8 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace/noop"
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
 
 	"agentproxy/adapters/tracing"
 	"agentproxy/domain"
@@ -39,7 +42,7 @@ func recorded(t *testing.T) (*tracing.Tracer, func() map[string]string) {
 		for _, s := range spans {
 			text := names[s.Parent.SpanID().String()] + "|" + s.Status.Code.String()
 			for _, a := range s.Attributes {
-				text += "|" + string(a.Key) + "=" + a.Value.Emit()
+				text += "|" + string(a.Key) + "=" + a.Value.String()
 			}
 			out[s.Name] = text + s.SpanContext.TraceState().String()
 		}
@@ -185,10 +188,10 @@ func TestVariablesTurnTracesOn(t *testing.T) {
 // on it.
 func TestACollectorThatHangsDelaysNothing(t *testing.T) {
 	release := make(chan struct{})
-	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
-	defer collector.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer server.Close()
 	defer close(release)
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
 	tracer, err := tracing.Open(t.Context(), "test", os.Getenv, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -201,6 +204,43 @@ func TestACollectorThatHangsDelaysNothing(t *testing.T) {
 	tracing.SetStopWithin(time.Millisecond)
 	if err := tracer.Stop(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// Stop sends what waits, with the name of the service.
+func TestStopSendsWhatIsLeft(t *testing.T) {
+	received := make(chan *collector.ExportTraceServiceRequest, 4)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		var sent collector.ExportTraceServiceRequest
+		if err = errors.Join(err, proto.Unmarshal(body, &sent)); err != nil || r.URL.Path != "/v1/traces" {
+			t.Errorf("%s: %v", r.URL.Path, err)
+		}
+		received <- &sent
+	}))
+	defer server.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+	t.Setenv("OTEL_SERVICE_NAME", "proxies-of-the-north")
+	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "600000") // it sends nothing by itself
+	tracer, err := tracing.Open(t.Context(), "test", os.Getenv, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer otel.SetTracerProvider(noop.NewTracerProvider())
+	_, end := tracer.Request(httptest.NewRequest("GET", "/", nil), "GET", "/v1/products", "req_1")
+	end(200)
+	tracing.SetStopWithin(time.Minute)
+	if err := tracer.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	select {
+	case sent := <-received:
+		of := sent.ResourceSpans[0]
+		if of.ScopeSpans[0].Spans[0].Name != "GET /v1/products" || !strings.Contains(of.Resource.String(), "proxies-of-the-north") {
+			t.Errorf("it sent %v", sent)
+		}
+	default:
+		t.Error("it sent nothing")
 	}
 }
 

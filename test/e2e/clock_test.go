@@ -19,7 +19,7 @@ import (
 func wrongClock(t *testing.T, off string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "agentproxy")
-	args := append([]string{"build", "-o", path, "-ldflags=-X agentproxy/adapters/system.skew=" + off}, buildFlags...)
+	args := append([]string{"build", "-o", path, "-ldflags=-s -w -X agentproxy/adapters/system.skew=" + off}, buildFlags...)
 	if out, err := exec.Command("go", append(args, "agentproxy/cmd/agentproxy")...).CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}

@@ -101,6 +101,7 @@ func (b *browser) scripts(on bool) {
 // TestAPersonUsesTheConsole is a person's way through the console, from the first page to the end of a
 // session.
 func TestAPersonUsesTheConsole(t *testing.T) {
+	t.Parallel()
 	s := serve(t, "AGENTPROXY_DEVCHAIN_BLOCK_MS=300", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	b := s.browse()
 	key, _ := s.register("person")

@@ -47,6 +47,8 @@ func TestExamplesFetchThroughASession(t *testing.T) {
 		}
 	}
 	node := examples + "node/node_modules/"
+	s := serve(t, "AGENTPROXY_REGISTER_LIMIT_PER_MINUTE=0", "AGENTPROXY_TRIAL_PER_NETWORK=0")
+	t.Cleanup(s.verify) // before the program stops
 	for _, e := range []struct {
 		name    string
 		needs   func() error
@@ -63,14 +65,12 @@ func TestExamplesFetchThroughASession(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			need(t, e.name, e.needs())
-			s := serve(t)
 			cmd := exec.CommandContext(t.Context(), e.command[0], e.command[1:]...)
 			cmd.Env = append(os.Environ(), "AGENTPROXY_URL=http://"+s.api+"/v1")
 			out, err := cmd.CombinedOutput()
 			if text := string(out); err != nil || !strings.Contains(text, `"ip":"127.`) || !strings.Contains(text, "terminated") {
 				t.Errorf("%v; it printed\n%s", err, text)
 			}
-			s.verify()
 		})
 	}
 }

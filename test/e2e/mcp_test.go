@@ -19,7 +19,7 @@ import (
 // apx is the path of the client, built once.
 var apx = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(program), "apx")
-	out, err := exec.Command("go", append(append([]string{"build", "-o", path}, buildFlags...), "agentproxy/cmd/apx")...).CombinedOutput()
+	out, err := exec.Command("go", append(append([]string{"build", "-ldflags=-s -w", "-o", path}, buildFlags...), "agentproxy/cmd/apx")...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}

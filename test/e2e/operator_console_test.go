@@ -223,6 +223,7 @@ func dollars(amount string) string {
 // TestTheOperatorsConsoleInABrowser looks at the pages in every width and setting, and books a correction
 // by keyboard and without scripts.
 func TestTheOperatorsConsoleInABrowser(t *testing.T) {
+	t.Parallel()
 	s := serve(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	key, agent := s.register(strings.Repeat("w", 100))
 	var bought sessionData

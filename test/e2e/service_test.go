@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		program = filepath.Join(dir, "agentproxy")
-		args := append([]string{"build", "-o", program}, buildFlags...)
+		args := append([]string{"build", "-ldflags=-s -w", "-o", program}, buildFlags...)
 		if out, err := exec.Command("go", append(args, "agentproxy/cmd/agentproxy")...).CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 			return 1
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 		flag.Parse()
 		// The tests wait more than they compute, so more of them run in parallel
 		// than there are processors.
-		if err := flag.Set("test.parallel", "16"); err != nil {
+		if err := flag.Set("test.parallel", "6"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}

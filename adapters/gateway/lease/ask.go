@@ -71,6 +71,7 @@ func (p *Pool) apply(ask traffic.Ask, grant traffic.Grant, sent time.Duration) {
 		return
 	}
 	p.asking = false
+	p.ended++
 	switch grant.Outcome {
 	case traffic.Lost:
 		p.forget(true)
@@ -113,6 +114,7 @@ func (p *Pool) failed(ask traffic.Ask) {
 	defer p.mu.Unlock()
 	if p.lease == ask.Lease {
 		p.asking = false
+		p.ended++
 		p.urgent = true
 	}
 }

@@ -55,6 +55,7 @@ type Pool struct {
 	asking  bool          // part of the renewal that is under way
 	open    bool          // the last answer granted something
 	answers uint64        // successful renewals
+	ended   uint64        // renewals that succeeded or failed
 	touched time.Duration // when bytes moved or a connection came last
 	asked   time.Duration
 	retry   time.Duration // earliest next renewal after an answer that granted nothing
@@ -155,7 +156,8 @@ func (p *Pool) AwaitRenewal(epoch uint32, interrupted func() bool) Verdict {
 }
 
 // Admit adds a connection to the pool: at once if there is traffic to relay, else
-// after the core's next answer, at most limit later. It returns Blocked if there
+// after the core's next answer, at most limit later, or three times as long while a call of
+// the core neither succeeds nor fails, as when its database is slow. It returns Blocked if there
 // is none by then, and Limited if most connections are open already. The
 // connection is a member only if the verdict is Granted. One that was parked has its
 // place already. It is counted for a worker, nil for the session itself.
@@ -179,8 +181,8 @@ func (p *Pool) Admit(m *Member, s *Share, most Most, limit time.Duration) Verdic
 		}
 		return v
 	}
-	answers := p.answers
-	timer := time.NewTimer(limit)
+	answers, ended := p.answers, p.ended
+	timer, limits := time.NewTimer(limit), 0
 	defer timer.Stop()
 	for expired := false; v == Blocked && !expired; {
 		p.need()
@@ -190,9 +192,14 @@ func (p *Pool) Admit(m *Member, s *Share, most Most, limit time.Duration) Verdic
 		select {
 		case <-change:
 		case <-timer.C:
+			limits++
 			expired = true
 		}
 		p.mu.Lock()
+		if expired && p.ended == ended && limits < 3 {
+			expired = false
+			timer.Reset(limit)
+		}
 		// The other connections may have used up the grant already. It is enough
 		// that the core granted something since.
 		if v = p.stateOf(s); v == Blocked && p.answers != answers && p.open {

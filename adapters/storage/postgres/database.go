@@ -35,6 +35,8 @@ type Database struct {
 	waited atomic.Int64 // nanoseconds
 	// Retried, if set, is called for each try of a unit after its first, with why.
 	Retried func(reason string)
+	// LockTimeout is that of pipelines, in milliseconds. Open sets PipelineLockTimeout.
+	LockTimeout int
 }
 
 // Open connects to a server and checks its version.
@@ -47,7 +49,7 @@ func Open(ctx context.Context, url URL, connections int) (*Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Database{url: url, pool: pool, db: stdlib.OpenDBFromPool(pool),
+	return &Database{url: url, pool: pool, db: stdlib.OpenDBFromPool(pool), LockTimeout: PipelineLockTimeout,
 		slots: make(chan struct{}, connections-Reserved(connections))}, nil
 }
 

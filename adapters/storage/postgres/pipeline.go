@@ -4,15 +4,17 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strconv"
 
 	"github.com/jackc/pgx/v5"
 
 	"agentproxy/adapters/storage/engine"
 )
 
-// pipelineLockTimeout is how long a statement of a pipeline waits for a lock that another transaction
-// has. It is shorter than deadlock_timeout, and one busy row must not hold up the units of everyone.
-const pipelineLockTimeout = "100"
+// PipelineLockTimeout is how long a statement of a pipeline waits for a lock that another transaction
+// has, in milliseconds. It is shorter than deadlock_timeout, and one busy row must not hold up the units of
+// everyone. Tests that look at what waits set another in a Database.
+const PipelineLockTimeout = 100
 
 // Pipeline takes a connection for a transaction that several units share. Its BEGIN is sent with the
 // first statements.
@@ -22,7 +24,7 @@ func (d *Database) Pipeline() (engine.Pipeline, error) {
 		return nil, err
 	}
 	p.Ask("begin", "SELECT pg_current_xact_id()::text, "+serverStarted+", set_config('lock_timeout', '"+
-		pipelineLockTimeout+"', true), "+planOnce, nil, func(row engine.Row) error {
+		strconv.Itoa(d.LockTimeout)+"', true), "+planOnce, nil, func(row engine.Row) error {
 		var timeout, plans string
 		return row.Scan(&p.id.xid, &p.id.started, &timeout, &plans)
 	})

@@ -33,7 +33,7 @@ func TestACallIsASpan(t *testing.T) {
 	}
 	text := spans[0].Name + " " + spans[0].Status.Code.String() + spans[0].Status.Description
 	for _, a := range spans[0].Attributes {
-		text += " " + string(a.Key) + "=" + a.Value.Emit()
+		text += " " + string(a.Key) + "=" + a.Value.String()
 	}
 	if want := "provider GET Error agentproxy.provider=royal http.request.method=GET error.type="; !strings.HasPrefix(text, want) ||
 		strings.Contains(text, "secret") {
