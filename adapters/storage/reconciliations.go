@@ -4,32 +4,35 @@ import (
 	"context"
 	"time"
 
-	"agentproxy/adapters/storage/engine"
+	"gorm.io/gorm/clause"
+
 	"agentproxy/ports"
 )
 
 // reconciliations keeps one row a provider.
 type reconciliations struct{ *tx }
 
-const putReconciliation = `INSERT INTO reconciliations (provider, at, listed, orphans) VALUES (?1, ?2, ?3, ?4)
-	ON CONFLICT (provider) DO UPDATE SET at = excluded.at, listed = excluded.listed, orphans = excluded.orphans`
+// reconciliationRow is a row of reconciliations.
+type reconciliationRow struct {
+	Provider string    `gorm:"primaryKey"`
+	At       time.Time `gorm:"serializer:micros"`
+	Listed   int
+	Orphans  int
+}
 
-func (r reconciliations) Put(_ context.Context, c ports.Reconciliation) error {
-	return r.later("store the reconciliation of "+c.Provider, putReconciliation, c.Provider, micros(c.At),
-		c.Listed, c.Orphans)
+func (reconciliationRow) TableName() string { return "reconciliations" }
+
+func (r reconciliations) Put(ctx context.Context, c ports.Reconciliation) error {
+	row := reconciliationRow(c)
+	_, err := r.written(r.write(ctx).Clauses(clause.OnConflict{UpdateAll: true}).Create(&row))
+	return wrap("store the reconciliation of "+c.Provider, err)
 }
 
 func (r reconciliations) All(ctx context.Context) (map[string]ports.Reconciliation, error) {
-	all := map[string]ports.Reconciliation{}
-	err := r.rows(ctx, "SELECT provider, at, listed, orphans FROM reconciliations", nil, func(rows engine.Row) error {
-		var c ports.Reconciliation
-		var at int64
-		if err := rows.Scan(&c.Provider, &at, &c.Listed, &c.Orphans); err != nil {
-			return err
-		}
-		c.At = time.UnixMicro(at).UTC()
-		all[c.Provider] = c
-		return nil
-	})
-	return all, wrap("read reconciliations", err)
+	rows, err := all(r.orm(ctx), func(row reconciliationRow) ports.Reconciliation { return ports.Reconciliation(row) })
+	byProvider := map[string]ports.Reconciliation{}
+	for _, c := range rows {
+		byProvider[c.Provider] = c
+	}
+	return byProvider, wrap("read reconciliations", err)
 }

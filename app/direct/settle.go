@@ -29,9 +29,6 @@ const (
 	callTimeout  = 30 * time.Second
 )
 
-// Counter counts a call of a provider by its error.
-type Counter func(p ports.Provider, operation string, err error)
-
 // Service settles direct sessions that have ended.
 type Service struct {
 	store   ports.Unit[Repos]
@@ -39,13 +36,13 @@ type Service struct {
 	ids     ports.IDs
 	catalog *catalog.Catalog
 	access  *fulfilment.Service
-	calls   Counter
+	calls   ports.CallCounter
 	log     *slog.Logger
 }
 
 // New returns a Service.
 func New(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, access *fulfilment.Service,
-	calls Counter, log *slog.Logger) *Service {
+	calls ports.CallCounter, log *slog.Logger) *Service {
 	return &Service{store: narrow(store), clock: clock, ids: ids, catalog: catalog, access: access, calls: calls, log: log}
 }
 
@@ -81,15 +78,15 @@ func (d *Service) cut(ctx context.Context, p ports.Dynamic, o procurement.Order)
 	bounded, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := p.Disable(bounded, o.Ref)
-	d.calls(p, "disable", err)
+	d.calls.Count(p, "disable", err)
 	state := o.State
 	var used procurement.Usage
 	if procurement.ClassOf(err) == procurement.Unsupported {
 		used, err = p.Usage(bounded, o.Ref)
-		d.calls(p, "usage", err)
+		d.calls.Count(p, "usage", err)
 		if err == nil && !used.Gone {
 			err = p.Cancel(bounded, o.Ref)
-			d.calls(p, "cancel", err)
+			d.calls.Count(p, "cancel", err)
 			state = procurement.Gone
 		}
 		if procurement.ClassOf(err) == procurement.Unsupported {
@@ -123,7 +120,7 @@ func (d *Service) count(ctx context.Context, p ports.Dynamic, o procurement.Orde
 	bounded, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	used, err := p.Usage(bounded, o.Ref)
-	d.calls(p, "usage", err)
+	d.calls.Count(p, "usage", err)
 	switch {
 	case err != nil:
 		return d.postpone(ctx, o, procurement.ReasonOf(err))

@@ -36,7 +36,7 @@ func (u *Callbacks) Receive(ctx context.Context, provider string, header map[str
 		return ErrNoCallback
 	}
 	refs, err := calls.Callback(header, body, u.clock.Now())
-	u.driver.calls.count(p, "callback", err)
+	u.driver.calls.Count(p, "callback", err)
 	if err != nil {
 		return domain.ErrInvalid.Msgf("the signature of the call does not hold")
 	}

@@ -22,7 +22,7 @@ func (u *Driver) read(ctx context.Context, p ports.Provider, ref string) (procur
 	ctx, cancel := withCallTimeout(ctx)
 	defer cancel()
 	d, err := p.Read(ctx, ref)
-	u.calls.count(p, "read", err)
+	u.calls.Count(p, "read", err)
 	return d, err
 }
 
@@ -87,7 +87,7 @@ func (u deliveries) end(ctx context.Context, s session.Session, o procurement.Or
 	bounded, stop := withCallTimeout(ctx)
 	defer stop()
 	err := p.Cancel(bounded, o.Ref)
-	u.calls.count(p, "cancel", err)
+	u.calls.Count(p, "cancel", err)
 	switch class := procurement.ClassOf(err); {
 	case class == procurement.Unsupported:
 		reason = "it runs to its end at the provider"
@@ -210,7 +210,7 @@ func (u deliveries) pollUsage(ctx context.Context, p ports.Provider, s session.S
 	bounded, cancel := withCallTimeout(ctx)
 	defer cancel()
 	used, err := d.Usage(bounded, o.Ref)
-	u.calls.count(p, "usage", err)
+	u.calls.Count(p, "usage", err)
 	if err != nil {
 		return err
 	}

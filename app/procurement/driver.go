@@ -4,7 +4,6 @@ package procurement
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -41,15 +40,6 @@ type Lifecycle interface {
 	RecordUsage(ctx context.Context, tx Repos, s session.Session, bytes int64, now time.Time) error
 }
 
-// Counter counts a call of a provider by its result; the zero Class is success.
-type Counter func(provider, operation string, result procurement.Class)
-
-func (c Counter) count(p ports.Provider, operation string, err error) {
-	if c != nil {
-		c(p.Name(), operation, procurement.ClassOf(err))
-	}
-}
-
 // Driver drives the orders of sessions at providers from planned to closed.
 // Every step is decided anew from what is stored, so any replica may take the
 // next one, and money is spent by one call that is stored before it is made.
@@ -62,7 +52,7 @@ type Driver struct {
 	life    Lifecycle
 	access  *fulfilment.Service
 	direct  *direct.Service
-	calls   Counter
+	calls   ports.CallCounter
 	excess  func(provider string, x domain.Money) // nil: it is not counted
 	log     *slog.Logger
 	slots   *slots.Slots
@@ -70,9 +60,9 @@ type Driver struct {
 
 // NewDriver returns a Driver. If calls is nil they are not counted.
 func NewDriver(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, hub *changes.Hub,
-	life Lifecycle, access *fulfilment.Service, calls Counter, log *slog.Logger) *Driver {
+	life Lifecycle, access *fulfilment.Service, calls ports.CallCounter, log *slog.Logger) *Driver {
 	return &Driver{store: narrow(store), clock: clock, ids: ids, catalog: catalog, hub: hub, life: life, access: access,
-		calls: calls, log: log, direct: direct.New(store, clock, ids, catalog, access, calls.count, log),
+		calls: calls, log: log, direct: direct.New(store, clock, ids, catalog, access, calls, log),
 		slots: slots.New(driveAtOnce, awaitedAtMost)}
 }
 
@@ -212,111 +202,6 @@ func (u *Driver) kind(o procurement.Order) kind {
 		return renewals{u}
 	}
 	return purchases{u}
-}
-
-// change is mark for a change that concerns the session, which is announced.
-func (u *Driver) change(ctx context.Context, o procurement.Order, fn func(ctx context.Context, c *change) error) error {
-	err := u.mark(ctx, o, fn)
-	if err == nil {
-		u.hub.SessionChanged(o.SessionID)
-	}
-	return err
-}
-
-// change is a transaction on an order and its session, as they are now.
-type change struct {
-	tx      Repos
-	now     time.Time
-	session session.Session
-	order   procurement.Order
-}
-
-// put stores the order.
-func (c *change) put(ctx context.Context) error { return c.tx.Orders().Put(ctx, c.order) }
-
-// mark changes an order in one transaction. The session is locked before the
-// order, as everywhere. An order that is decided meanwhile stays as it is.
-func (u *Driver) mark(ctx context.Context, o procurement.Order, fn func(ctx context.Context, c *change) error) error {
-	var before procurement.Order
-	var c change
-	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
-		s, err := tx.Sessions().Load(ctx, o.SessionID)
-		if err != nil {
-			return err
-		}
-		if before, err = tx.Orders().Get(ctx, o.ID); err != nil {
-			return err
-		}
-		c = change{tx: tx, now: u.clock.Now(), session: s, order: before}
-		return fn(ctx, &c)
-	})
-	if err == nil && c.order.Excess() > before.Excess() {
-		u.tooDear(c.order, c.order.Excess()-before.Excess())
-	}
-	if errors.Is(err, procurement.ErrDecided) {
-		return nil
-	}
-	return err
-}
-
-// turn reports whether a planned order is to be sent now. If the provider does not keep order
-// keys, orders that are alike are sent one after the other: a new one in the provider's list
-// then has one possible cause. It is decided before anything is read there.
-func turn(ctx context.Context, u *Driver, p ports.Provider, o procurement.Order) (now bool, err error) {
-	if p.Capabilities().Labels(o.Intent.Type) {
-		return true, nil
-	}
-	err = u.mark(ctx, o, func(ctx context.Context, c *change) (err error) {
-		now, err = c.waits(ctx, turns.Take)
-		return err
-	})
-	return now, unlessTooLong(ctx, u, o, err)
-}
-
-// waits stores when a planned order looks again, and reports that it does not have to.
-func (c *change) waits(ctx context.Context, take turns.Rule) (bool, error) {
-	if c.order.Status != procurement.Planned {
-		return false, nil // another process has sent it, or the session has ended
-	}
-	wait, err := take(ctx, c.tx, c.order, c.now)
-	if err != nil || wait == 0 {
-		return err == nil, err
-	}
-	c.order.Class, c.order.NextAt = procurement.RateLimited, c.now.Add(wait)
-	return false, c.put(ctx)
-}
-
-// unlessTooLong refuses an order that has waited too long for its turn.
-func unlessTooLong(ctx context.Context, u *Driver, o procurement.Order, err error) error {
-	if errors.Is(err, turns.ErrWaitedTooLong) {
-		return u.refuse(ctx, o, turns.ErrWaitedTooLong.Class, turns.ErrWaitedTooLong.Reason)
-	}
-	return err
-}
-
-// markSent stores that an order is about to be sent, and returns it as it is
-// then; one that is still Planned is not to be sent, or not yet.
-func (u *Driver) markSent(
-	ctx context.Context, p ports.Provider, o procurement.Order, before procurement.Snapshot, cost domain.Money,
-) (procurement.Order, error) {
-	planned, take := o, turns.Rule(turns.Free)
-	if p.Capabilities().Labels(o.Intent.Type) {
-		take = turns.None
-	}
-	err := u.mark(ctx, o, func(ctx context.Context, c *change) error {
-		o = planned
-		if now, err := c.waits(ctx, take); err != nil || !now {
-			return err
-		}
-		c.order.Class, c.order.Cost = "", cost // until the provider returns what it charged
-		sent, err := c.order.Send(before, c.now)
-		if err != nil {
-			return err
-		}
-		o = sent
-		return c.tx.Orders().Put(ctx, o)
-	})
-	return o, unlessTooLong(ctx, u, planned, err)
 }
 
 // tooDear reports that a provider charged more than an order was to cost. It is too

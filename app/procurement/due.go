@@ -126,6 +126,5 @@ func (u *Driver) DriveFor(ctx context.Context, s session.Session, wait time.Dura
 	return r.State, r.err
 }
 
-// Wait returns when everything that is driven in the background has ended, or the
-// context.
+// Wait returns when everything that is driven in the background, or the context, has ended.
 func (u *Driver) Wait(ctx context.Context) error { return u.slots.Wait(ctx) }

@@ -10,12 +10,10 @@ import (
 	"agentproxy/ports"
 )
 
-// completeWithin is how long a provider may take to deliver addresses one after
-// the other.
+// completeWithin is how long a provider may take to deliver addresses one after the other.
 const completeWithin = 10 * time.Minute
 
-// How often a provider is asked about a live order, and what passed through a
-// direct session.
+// How often a provider is asked about a live order, and for the usage of a direct session.
 const (
 	checkEvery     = time.Hour
 	pollUsageEvery = 30 * time.Second

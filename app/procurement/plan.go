@@ -73,7 +73,7 @@ func (u *Driver) Deliver(
 		}
 	}
 	d, err := provider.Order(ctx, in)
-	u.calls.count(provider, "order", err)
+	u.calls.Count(provider, "order", err)
 	if err != nil {
 		return s, ports.Refusal(procurement.ClassOf(err))
 	}
@@ -138,7 +138,7 @@ func (u *Driver) NewExit(s session.Session) (session.Exit, error) {
 	}
 	product, _ := u.catalog.Product(s.ProductNo)
 	exit, err := provider.NewExit(product.Source(s.Provider).Intent(s), s.Exits[0])
-	u.calls.count(provider, "rotate", err)
+	u.calls.Count(provider, "rotate", err)
 	if err != nil {
 		return exit, ports.Refusal(procurement.ClassOf(err))
 	}
@@ -150,7 +150,7 @@ func (u *Driver) Extend(ctx context.Context, p ports.Static, s session.Session, 
 	in := procurement.Source{}.Intent(s)
 	in.Days = days
 	_, err := p.Renew(ctx, s.ID, in)
-	u.calls.count(p, "renew", err)
+	u.calls.Count(p, "renew", err)
 	if err != nil {
 		return ports.Refusal(procurement.ClassOf(err))
 	}

@@ -47,7 +47,7 @@ func (u renewals) send(ctx context.Context, _ session.Session, o procurement.Ord
 	// No provider returns the cost of a renewal beforehand: it is about that of a
 	// new order of its term, whether that can be had or not.
 	q, err := p.Quote(bounded, o.Intent)
-	u.calls.count(p, "quote", err)
+	u.calls.Count(p, "quote", err)
 	if c := procurement.ClassOf(err); c != "" && c != procurement.OutOfStock && c != procurement.Unsupported {
 		return u.refuse(ctx, o, procurement.ProvenClass(err), procurement.ReasonOf(err))
 	}
@@ -66,7 +66,7 @@ func (u renewals) place(ctx context.Context, p ports.Static, o procurement.Order
 	bounded, cancel := context.WithTimeout(ctx, moneyTimeout)
 	defer cancel()
 	list, err := p.Renew(bounded, o.Ref, o.Intent)
-	u.calls.count(p, "renew", err)
+	u.calls.Count(p, "renew", err)
 	var end time.Time
 	if err == nil {
 		end, err = procurement.CheckRenewed(list, o.Intent.Quantity)
@@ -100,7 +100,7 @@ func (u renewals) resolve(ctx context.Context, s session.Session, o procurement.
 	}
 	var e procurement.Evidence
 	e.Funds, err = p.Balance(bounded)
-	u.calls.count(p, "balance", err)
+	u.calls.Count(p, "balance", err)
 	if err != nil {
 		return u.markUnknown(ctx, o, procurement.ReasonOf(err))
 	}

@@ -83,13 +83,13 @@ type Service struct {
 	clock   ports.Clock
 	catalog *catalog.Catalog
 	desk    *procurementapp.Desk
-	calls   procurementapp.Counter
+	calls   ports.CallCounter
 	log     *slog.Logger
 }
 
 // New returns a Service.
 func New(store ports.Store, clock ports.Clock, catalog *catalog.Catalog, desk *procurementapp.Desk,
-	calls procurementapp.Counter, log *slog.Logger) *Service {
+	calls ports.CallCounter, log *slog.Logger) *Service {
 	return &Service{store: narrow(store), clock: clock, catalog: catalog, desk: desk, calls: calls, log: log}
 }
 

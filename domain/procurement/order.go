@@ -53,7 +53,7 @@ type Order struct {
 	Before Snapshot
 	Ref    string // the provider's id, once it is known
 	State  State  // of a confirmed order
-	// Goods is the sealed Delivery of a confirmed order.
+	// SealedDelivery is the Delivery of a confirmed order, encrypted.
 	SealedDelivery []byte
 	Cost           domain.Money // what the provider charged, or was to charge
 	Class          Class        // of a refused or unknown one

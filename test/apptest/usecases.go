@@ -40,8 +40,8 @@ type Dependencies struct {
 	Catalog      *catalog.Catalog
 	Hub          *changes.Hub
 	Limits       *ratelimit.Limits
-	SessionLimit int                 // live sessions an agent; 0: no limit
-	Calls        procurement.Counter // may be nil
+	SessionLimit int               // live sessions an agent; 0: no limit
+	Calls        ports.CallCounter // may be nil
 	Log          *slog.Logger
 }
 

@@ -173,7 +173,7 @@ func (w *World) Wire(s Options, clock ports.Clock, ids ports.IDs) {
 }
 
 // Connect creates the use cases that depend on the catalogue.
-func (w *World) Connect(limit int, clock ports.Clock, calls procurementapp.Counter, log *slog.Logger) {
+func (w *World) Connect(limit int, clock ports.Clock, calls ports.CallCounter, log *slog.Logger) {
 	w.UseCases = NewUseCases(Dependencies{Store: w.Store, Clock: clock, IDs: w.IDs, Secrets: w.Secrets,
 		Catalog: w.Catalog, Hub: w.Hub, Limits: w.Limits, SessionLimit: limit, Calls: calls, Log: log})
 	w.Other = procurementapp.NewDriver(w.Store, clock, w.IDs, w.Catalog, w.Hub, w.Transitions, w.Fulfilment, calls, log)

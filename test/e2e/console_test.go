@@ -2,12 +2,10 @@ package e2e_test
 
 import (
 	"context"
-	"errors"
 	"net/url"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,34 +20,21 @@ type browser struct {
 	ctx context.Context
 }
 
-// chromium is the one browser of all tests; each has a tab of its own. quitBrowser ends it.
-var (
-	chromium    = sync.OnceValues(startBrowser)
-	quitBrowser = func() {}
-)
-
-func startBrowser() (context.Context, error) {
+// browse starts a browser. The test is skipped where there is none; under CI it fails.
+func (s *service) browse() *browser {
+	s.t.Helper()
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		return nil, err
+		if os.Getenv("CI") != "" {
+			s.t.Fatal(err)
+		}
+		s.t.Skip("there is no chromium: ", err)
 	}
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
 		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-software-rasterizer", true))
-	ctx, end := chromedp.NewExecAllocator(context.Background(), opts...)
-	quitBrowser = end
-	ctx, _ = chromedp.NewContext(ctx)
-	return ctx, chromedp.Do(ctx)
-}
-
-// browse opens a tab. The test is skipped where there is no browser; under CI it fails.
-func (s *service) browse() *browser {
-	s.t.Helper()
-	all, err := chromium()
-	if errors.Is(err, exec.ErrNotFound) && os.Getenv("CI") == "" {
-		s.t.Skip("there is no chromium: ", err)
-	}
-	ok(s.t, err)
-	ctx, cancel := chromedp.NewContext(all)
+	ctx, cancel := chromedp.NewExecAllocator(s.t.Context(), opts...)
+	s.t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
 	s.t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
 	s.t.Cleanup(cancel)

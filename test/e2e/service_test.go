@@ -46,7 +46,6 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		defer func() { quitBrowser() }()
 		return m.Run()
 	}())
 }

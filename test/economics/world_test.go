@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app/procurement"
 	"agentproxy/app/reconcile"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
@@ -119,7 +118,7 @@ func (w *world) start(n int, skew time.Duration) {
 	r.UseCases = apptest.NewUseCases(apptest.Dependencies{Store: r.store, Clock: clock, IDs: w.IDs, Secrets: w.Secrets,
 		Catalog: w.Catalog, Hub: w.Hub, Limits: w.Limits, Log: w.log})
 	r.Driver.CountExcess(func(_ string, x domain.Money) { w.excess += x })
-	r.reconcile = reconcile.New(r.store, clock, w.Catalog, r.Desk, procurement.Counter(nil), w.log)
+	r.reconcile = reconcile.New(r.store, clock, w.Catalog, r.Desk, nil, w.log)
 	w.replicas[n] = r
 }
 

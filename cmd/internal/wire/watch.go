@@ -318,7 +318,7 @@ type counterIn struct {
 }
 
 // newCounter counts the calls of providers if there is a registry.
-func newCounter(in counterIn) (procurementapp.Counter, error) {
+func newCounter(in counterIn) (ports.CallCounter, error) {
 	if in.Registry == nil {
 		return nil, nil
 	}
