@@ -71,6 +71,7 @@ func TestWithoutItsServerLimitsHoldAlone(t *testing.T) {
 	server := pg.Start(t)
 	s := serve(t, append(onPostgres(server.Database(t)), "AGENTPROXY_RATE_LIMIT_PER_MINUTE=20", "AGENTPROXY_REGISTER_LIMIT_PER_MINUTE=1")...)
 	key, _ := s.register("patient")
+	time.Sleep(2 * time.Second) // the feed has the registration within one, and drops the account from memory
 	s.must(200, "GET", "/products", key, "")
 	if err := server.Stop("immediate"); err != nil {
 		t.Fatal(err)
