@@ -103,7 +103,7 @@ func (c *Console) live(v *visit, d *overviewData) error {
 	if err != nil {
 		return err
 	}
-	look, err := c.Overview.Look(v, v.caller.AgentID, mostFailures)
+	look, err := c.Overview.Summarize(v, v.caller.AgentID, mostFailures)
 	if err != nil {
 		return err
 	}

@@ -217,7 +217,9 @@ func (s *Store) AtWork(agentID string) int {
 }
 
 // Lane returns the number of the committer of an agent.
-func (s *Store) Lane(agentID string) int { return laneOf(&ports.Ahead{Agent: agentID}, len(s.commits)) }
+func (s *Store) Shard(agentID string) int {
+	return shardOf(&ports.Ahead{Agent: agentID}, len(s.commits))
+}
 
 // SetLockTimeout sets how many milliseconds a batch waits for a lock.
 func (s *Store) SetLockTimeout(ms int) { s.postgres.LockTimeout = ms }

@@ -275,7 +275,7 @@ func TestAnAgentHasItsShareOfABatch(t *testing.T) {
 	const beyond = 10
 	st := openPostgres(t)
 	other := "agt_2"
-	for n := 3; st.Lane(other) != st.Lane("agt_1"); n++ {
+	for n := 3; st.Shard(other) != st.Shard("agt_1"); n++ {
 		other = fmt.Sprint("agt_", n)
 	}
 	var mu sync.Mutex

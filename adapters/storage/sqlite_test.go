@@ -44,7 +44,7 @@ func TestAReaderRefusesWrites(t *testing.T) {
 	if err == nil {
 		t.Error("a reader wrote")
 	}
-	for range 20 { // every lane
+	for range 20 { // every shard
 		err := st.Reader(t.Context(), func(conn *sql.Conn) error {
 			_, err := conn.ExecContext(t.Context(), "DELETE FROM agents")
 			return err

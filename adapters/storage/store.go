@@ -251,7 +251,7 @@ func (s *Store) SetJobInserter(insert JobInserter) { s.jobs.Store(&insert) }
 // View runs fn on a consistent read-only snapshot.
 func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
 	if a := ports.AheadOf(ctx); a != nil && s.postgres != nil && batchable(a) {
-		if err := s.reads[laneOf(a, len(s.reads))].view(ctx, a, fn); err != errAlone {
+		if err := s.reads[shardOf(a, len(s.reads))].view(ctx, a, fn); err != errAlone {
 			return s.database.Classify(ctx, err)
 		}
 	}
@@ -314,7 +314,7 @@ func (s *Store) onPostgres(ctx context.Context, fn func(*engine.Transaction) err
 		return err
 	}
 	defer release()
-	return s.commits[laneOf(a, len(s.commits))].do(ctx, fn)
+	return s.commits[shardOf(a, len(s.commits))].do(ctx, fn)
 }
 
 // alone runs a unit on PostgreSQL in a transaction of its own.
@@ -327,8 +327,8 @@ func (s *Store) alone(ctx context.Context, fn func(*engine.Transaction) error) e
 	return s.postgres.Update(ctx, fn)
 }
 
-// laneOf returns which of n committers, or of n readers, an agent has.
-func laneOf(a *ports.Ahead, n int) int {
+// shardOf returns which of n committers, or of n readers, an agent has.
+func shardOf(a *ports.Ahead, n int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(a.Agent))
 	return int(h.Sum32() % uint32(n))

@@ -50,7 +50,7 @@ func Orders(
 	if keeps {
 		due = time.Time{} // what is closed now could not show later whether it was renewed
 	}
-	if err := closeGoods(ctx, tx, orders, due); err != nil {
+	if err := closeDelivered(ctx, tx, orders, due); err != nil {
 		return false, err
 	}
 	return keeps, tx.Jobs().Insert(ctx, ports.Job{Kind: ports.DriveOrdersJob, SessionID: s.ID}, now)
@@ -109,9 +109,9 @@ func (e end) takesBack(o procurement.Order) bool {
 	return known && p.Capabilities().TakesBack(o.Intent.Type)
 }
 
-// closeGoods sets when the goods of an ended session are closed at the provider.
+// closeDelivered sets when the goods of an ended session are closed at the provider.
 // Those that are not delivered yet keep their time.
-func closeGoods(ctx context.Context, tx Repos, orders []procurement.Order, due time.Time) error {
+func closeDelivered(ctx context.Context, tx Repos, orders []procurement.Order, due time.Time) error {
 	for _, o := range orders {
 		undelivered := o.Undelivered() && due.IsZero()
 		if o.Kind != procurement.Purchase || o.Status != procurement.Confirmed || !o.ClosedAt.IsZero() || undelivered {

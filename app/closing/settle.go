@@ -56,7 +56,7 @@ func settled(
 		if err != nil {
 			return err
 		}
-		if err := closeGoods(ctx, tx, orders, now); err != nil {
+		if err := closeDelivered(ctx, tx, orders, now); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ func connection(w *apptest.World, agent string) *domainlog.Connection {
 func who(t *testing.T, w *apptest.World, at time.Time, within time.Duration) string {
 	t.Helper()
 	s := exitlog.New(config, w.Store, w.Clock, w.IDs)
-	found, err := s.Lookup(t.Context(), exitlog.Look{Reason: "a complaint",
+	found, err := s.Lookup(t.Context(), exitlog.LookupInput{Reason: "a complaint",
 		Query: domainlog.Query{Exit: exit.Addr(), Port: exit.Port(), At: at, Within: within}})
 	if err != nil {
 		apptest.ErrorIs(t, err, exitlog.ErrNobody)
@@ -77,9 +77,9 @@ func TestLookupsAreKept(t *testing.T) {
 	w := apptest.New(t)
 	s := exitlog.New(config, w.Store, w.Clock, w.IDs)
 	q := domainlog.Query{Exit: exit.Addr(), At: w.Clock.Now(), Within: time.Minute}
-	_, err := s.Lookup(t.Context(), exitlog.Look{Query: q, Reason: "  "})
+	_, err := s.Lookup(t.Context(), exitlog.LookupInput{Query: q, Reason: "  "})
 	apptest.ErrorIs(t, err, domain.ErrInvalid)
-	_, err = s.Lookup(t.Context(), exitlog.Look{Query: q, Reason: "case 7", Operator: "kim"})
+	_, err = s.Lookup(t.Context(), exitlog.LookupInput{Query: q, Reason: "case 7", Operator: "kim"})
 	apptest.ErrorIs(t, err, exitlog.ErrNobody)
 	list, err := s.Lookups(t.Context(), 10)
 	apptest.OK(t, err)

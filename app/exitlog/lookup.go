@@ -38,8 +38,8 @@ func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs) *Servi
 	return &Service{narrow(store), clock, ids, cfg}
 }
 
-// Look asks who used an exit. The look-up itself is kept, whatever it finds.
-type Look struct {
+// LookupInput asks who used an exit. The look-up itself is kept, whatever it finds.
+type LookupInput struct {
 	exitlog.Query
 	Operator string // empty: SystemUser
 	Reason   string
@@ -47,7 +47,7 @@ type Look struct {
 
 // Lookup returns the connections that match, the nearest first. It returns ErrNobody if there is
 // none, after the look-up was kept.
-func (u *Service) Lookup(ctx context.Context, in Look) ([]exitlog.Connection, error) {
+func (u *Service) Lookup(ctx context.Context, in LookupInput) ([]exitlog.Connection, error) {
 	if err := checkReason(in.Reason); err != nil {
 		return nil, err
 	}

@@ -24,8 +24,8 @@ type Service struct {
 // New returns the use cases.
 func New(store ports.Store, clock ports.Clock) *Service { return &Service{narrow(store), clock} }
 
-// Look is how the sessions of an agent fare.
-type Look struct {
+// Summary is how the sessions of an agent fare.
+type Summary struct {
 	Risks    map[health.Risk]int // of the live sessions
 	Failures []Failure           // newest first
 }
@@ -36,20 +36,20 @@ type Failure struct {
 	eventlog.Event
 }
 
-// The bounds of Look: failures are those of the sessions that were used last, among the live ones and the
-// last ones that were created, and of each among about the newest events.
+// The bounds of Summarize: failures are those of the sessions that were used last, among the live
+// ones and the last ones that were created, and of each among about the newest events.
 const (
 	recentSessions = 20
 	lastSessions   = 100
 	recentEvents   = 300
 )
 
-// Look counts the live sessions of an agent by risk and lists the newest failures of the sessions that were
-// used last.
-func (u *Service) Look(ctx context.Context, agentID string, failures int) (Look, error) {
-	var l Look
+// Summarize counts the live sessions of an agent by risk and lists the newest failures of the
+// sessions that were used last.
+func (u *Service) Summarize(ctx context.Context, agentID string, failures int) (Summary, error) {
+	var l Summary
 	err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		l = Look{Risks: map[health.Risk]int{}}
+		l = Summary{Risks: map[health.Risk]int{}}
 		list, err := tx.Health().Glances(ctx, agentID, lastSessions)
 		if err != nil {
 			return err

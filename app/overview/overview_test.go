@@ -37,7 +37,7 @@ func TestRisks(t *testing.T) {
 	if risk == health.Low {
 		t.Fatal("30 blocks are no risk")
 	}
-	look, err := u.Look(ctx, agent, 20)
+	look, err := u.Summarize(ctx, agent, 20)
 	counts := look.Risks
 	if err != nil || len(counts) != 2 || counts[health.Low] != 1 || counts[risk] != 1 {
 		t.Errorf("the risks are %v, %v", counts, err)
@@ -76,7 +76,7 @@ func TestTheRiskOfASessionWithWorkersIsTheirsToo(t *testing.T) {
 		apptest.OK(t, err)
 	}
 	risk := w.Read(agent, v.ID).Verdict.RiskLevel
-	look, err := u.Look(ctx, agent, 20)
+	look, err := u.Summarize(ctx, agent, 20)
 	if err != nil || risk == health.Low || look.Risks[risk] != 1 || len(look.Risks) != 1 || len(look.Failures) != 20 {
 		t.Errorf("the session's risk is %s, the overview has %v with %d failures, %v", risk, look.Risks, len(look.Failures), err)
 	}
@@ -101,7 +101,7 @@ func TestFailures(t *testing.T) {
 	report(w, agent, first.ID, "block", 1)
 	failures := func(agent string, limit int) []overview.Failure {
 		t.Helper()
-		look, err := u.Look(ctx, agent, limit)
+		look, err := u.Summarize(ctx, agent, limit)
 		apptest.OK(t, err)
 		return look.Failures
 	}

@@ -196,7 +196,7 @@ func (p auditor) reread(ctx context.Context, a recharge.Address, d *Drift) error
 	if drift := d.Chain - d.Known; drift == a.Drift && now.Sub(p.deepAt(a.Address)).Abs() < deepEvery {
 		return nil
 	}
-	l, err := p.readOne(ctx, a, a.CreatedAt.Add(-clockDoubt))
+	l, err := p.readOne(ctx, a, a.CreatedAt.Add(-maxClockSkew))
 	if err != nil {
 		return err
 	}
@@ -334,7 +334,7 @@ func (p *Watcher) Rescan(ctx context.Context, from time.Time) (addresses, credit
 			made = a.CreatedAt
 		}
 	}
-	first, err := p.chain.Since(ctx, later(from, made.Add(-clockDoubt)))
+	first, err := p.chain.Since(ctx, later(from, made.Add(-maxClockSkew)))
 	if err != nil {
 		return 0, 0, fmt.Errorf("look for the block of a time: %w", err)
 	}

@@ -70,10 +70,10 @@ type OrderDetail struct {
 	Transfers []recharge.Transfer
 }
 
-// clockDoubt is how long before it was made an address is read: nothing can have
+// maxClockSkew is how long before it was made an address is read: nothing can have
 // arrived then, but it is the chain's clock that counts, and ours may be ahead.
 // An address without transfers costs the same call whatever is asked for.
-const clockDoubt = 24 * time.Hour
+const maxClockSkew = 24 * time.Hour
 
 // Create makes an order on the agent's own address. The address is derived when
 // the agent has none under the current account key.
@@ -176,7 +176,7 @@ func (u *Orders) address(ctx context.Context, tx repos, agentID string, now time
 	}
 	if !found {
 		a = recharge.Address{Network: network, Fingerprint: key, AgentID: agentID, CreatedAt: now,
-			ReadThrough: now.Add(-clockDoubt)}
+			ReadThrough: now.Add(-maxClockSkew)}
 		if a.Index, err = tx.Recharges().NextIndex(ctx, network, key); err != nil {
 			return a, err
 		}

@@ -29,15 +29,15 @@ type Slots struct {
 	perProvider, awaitedAtMost int
 
 	mu      sync.Mutex
-	lanes   map[string]*lane  // by provider
+	queues  map[string]*queue // by provider
 	known   map[string]bool   // items that wait or run, by ID
 	awaited map[[2]string]int // callers that Await serves, by provider and agent; of all without agent
 	running int               // goroutines that work
 	idle    chan struct{}     // closed when none does; nil if no call of Wait needs it
 }
 
-// lane is the work of one provider.
-type lane struct {
+// queue is the work of one provider.
+type queue struct {
 	busy int // goroutines
 	line procurement.Line[entry]
 }
@@ -52,7 +52,7 @@ type entry struct {
 // of each that Await serves at once.
 func New(perProvider, awaitedAtMost int) *Slots {
 	return &Slots{perProvider: perProvider, awaitedAtMost: awaitedAtMost,
-		lanes: map[string]*lane{}, known: map[string]bool{}, awaited: map[[2]string]int{}}
+		queues: map[string]*queue{}, known: map[string]bool{}, awaited: map[[2]string]int{}}
 }
 
 // Go runs do for every item in the slots of a provider and returns at once. What finds no
@@ -62,10 +62,10 @@ func New(perProvider, awaitedAtMost int) *Slots {
 func (s *Slots) Go(provider string, items []Item, do func(id string)) (done <-chan struct{}, waits bool) {
 	var all sync.WaitGroup
 	s.mu.Lock()
-	l := s.lanes[provider]
+	l := s.queues[provider]
 	if l == nil {
-		l = &lane{}
-		s.lanes[provider] = l
+		l = &queue{}
+		s.queues[provider] = l
 	}
 	for _, item := range items {
 		if s.known[item.ID] || l.line.Len() >= waitingAtMost {
@@ -91,7 +91,7 @@ func (s *Slots) Go(provider string, items []Item, do func(id string)) (done <-ch
 }
 
 // run does what waits until nothing does.
-func (s *Slots) run(l *lane) {
+func (s *Slots) run(l *queue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -197,7 +197,7 @@ func (s *Slots) Wait(ctx context.Context) error {
 func (s *Slots) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.lanes {
+	for _, l := range s.queues {
 		for e, ok := l.line.Next(); ok; e, ok = l.line.Next() {
 			delete(s.known, e.ID)
 			e.done()

@@ -38,7 +38,7 @@ func (c exitsLookupCmd) Run(k *kit) error {
 	action.Details = fmt.Sprintf("port=%d at=%s within=%s target=%s", c.ExitPort, c.At.UTC().Format(time.RFC3339),
 		c.Within, c.Target)
 	return k.do(action, func(ctx context.Context) error {
-		found, err := service.Lookup(ctx, exitlog.Look{Operator: c.who(), Reason: c.Reason,
+		found, err := service.Lookup(ctx, exitlog.LookupInput{Operator: c.who(), Reason: c.Reason,
 			Query: domain.Query{Exit: addr, Port: c.ExitPort, At: c.At.UTC(), Within: c.Within, Target: c.Target}})
 		if err != nil {
 			return err

@@ -14,11 +14,11 @@ type Waiting struct {
 	ServedAt  time.Time // when an order of the party was last sent there; zero: not lately
 }
 
-// Patience is how long an order of a trial account comes after those of funded ones.
-const Patience = 5 * time.Minute
+// TrialDelay is how long an order of a trial account comes after those of funded ones.
+const TrialDelay = 5 * time.Minute
 
 // Place returns how many of the orders that wait are sent before one. Funded parties come
-// before those on trial which have not waited for Patience. Among these parties take turns,
+// before those on trial which have not waited for TrialDelay. Among these parties take turns,
 // an order of each: first the one that was served the longest time ago, and of those who
 // were not, who has waited longest. So a party with many orders delays another's by one.
 // An order that is not in the list comes after it.
@@ -34,7 +34,7 @@ func Place(list []Waiting, orderID string, now time.Time) int {
 	}
 	for i, w := range list {
 		sorted[i].Waiting = w
-		if !w.Party.Funded && now.Sub(w.PlannedAt) < Patience {
+		if !w.Party.Funded && now.Sub(w.PlannedAt) < TrialDelay {
 			sorted[i].class = 1
 		}
 		for _, other := range parties[w.Party] {

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 		flag.Parse()
 		// The tests wait more than they compute, so more of them run in parallel
 		// than there are processors.
-		if err := flag.Set("test.parallel", "6"); err != nil {
+		if err := flag.Set("test.parallel", "10"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}

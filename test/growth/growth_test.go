@@ -177,7 +177,7 @@ func calls(w *apptest.World, f filled) []call {
 		}},
 		{"balance", func(ctx context.Context) error { _, err := w.Wallet.Balance(ctx, f.agent); return err }},
 		{"stats/overview", func(ctx context.Context) error { _, err := w.Stats.Overview(ctx, f.agent); return err }},
-		{"the console's look", func(ctx context.Context) error { _, err := look.Look(ctx, f.agent, 10); return err }},
+		{"the console's look", func(ctx context.Context) error { _, err := look.Summarize(ctx, f.agent, 10); return err }},
 		{"stats by day, week", series("day", "")},
 		{"stats by day, month", series("day", month)},
 		{"stats by hour, month", series("hour", month)},

@@ -235,9 +235,10 @@ func lookUp(ctx context.Context, c *Console, in input) (string, []section, error
 	if err != nil {
 		return "", nil, err
 	}
-	found, err := c.use.Exits.Lookup(ctx, exitlog.Look{Operator: in.By, Reason: in.Reason, Query: log.Query{Exit: addr,
-		Port: uint16(port),
-		At:   at.UTC(), Within: time.Duration(within) * time.Minute, Target: in.get("target")}})
+	found, err := c.use.Exits.Lookup(ctx, exitlog.LookupInput{
+		Operator: in.By, Reason: in.Reason, Query: log.Query{Exit: addr,
+			Port: uint16(port),
+			At:   at.UTC(), Within: time.Duration(within) * time.Minute, Target: in.get("target")}})
 	if errors.Is(err, exitlog.ErrNobody) {
 		return "", []section{{Title: "It was nobody", Note: exitlog.ErrNobody.Message}}, nil
 	}
