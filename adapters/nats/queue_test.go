@@ -19,12 +19,12 @@ import (
 	"agentproxy/test/natstest"
 )
 
-const beat = 40 * time.Millisecond
+const beat = 100 * time.Millisecond
 
 // open returns the client of a replica.
 func open(t *testing.T, server *natstest.Server, maxBytes int64) *nats.Queue {
 	t.Helper()
-	q, err := nats.New(nats.Config{URL: server.URL(), Heartbeat: beat, Attempt: 200 * time.Millisecond, MaxBytes: maxBytes})
+	q, err := nats.New(nats.Config{URL: server.URL(), Heartbeat: beat, Attempt: 2 * time.Second, MaxBytes: maxBytes})
 	if err != nil {
 		t.Fatal(err)
 	}
