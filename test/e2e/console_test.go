@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -62,14 +63,12 @@ func (b *browser) press(id, then string) {
 	b.do(chromedp.Click(chromedp.ID(id)), chromedp.WaitReady(chromedp.ID(then)))
 }
 
-// text returns the text of an element.
+// text returns the text of an element. It is read in one step, since pages that update themselves replace
+// their elements.
 func (b *browser) text(id string) string {
 	b.t.Helper()
-	text, err := chromedp.Run(b.ctx, chromedp.TextContent(chromedp.ID(id)))
-	if err != nil {
-		b.t.Fatalf("%s: %v", id, err)
-	}
-	return strings.Join(strings.Fields(text), " ")
+	b.do(chromedp.WaitReady(chromedp.ID(id)))
+	return strings.Join(strings.Fields(evaluate[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`, id))), " ")
 }
 
 // evaluate returns the value of an expression on the page.
