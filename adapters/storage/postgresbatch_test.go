@@ -21,6 +21,7 @@ import (
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 	"agentproxy/test/contract"
+	"agentproxy/test/link"
 	"agentproxy/test/pg"
 )
 
@@ -111,17 +112,17 @@ func reportAhead(ctx context.Context, st ports.Store, agentID string, ids ...str
 
 // One round trip reads, one writes and commits, however much it is.
 func TestAUnitThatIsReadAheadTakesTwoRoundTrips(t *testing.T) {
-	w, url := newWay(t, pg.Database(t))
+	w, url := link.New(t, pg.Database(t), 0)
 	st := openURL(t, url)
 	addAgent(t, st, "agt_1", 100*domain.Dollar)
 	trips := func(what string, run func(n int64) error) {
 		t.Helper()
 		for n := range int64(2) { // the first prepares its statements
-			before := w.asked.Load()
+			before := w.Asked()
 			if err := run(n); err != nil {
 				t.Fatal(what, err)
 			}
-			if asked := w.asked.Load() - before; asked != 2 && n > 0 {
+			if asked := w.Asked() - before; asked != 2 && n > 0 {
 				t.Errorf("%s: the server was asked %d times, want 2", what, asked)
 			}
 		}
@@ -147,7 +148,7 @@ func want(t *testing.T, what string, want error, run func() error) func() {
 // fails leaves nothing.
 func TestUnitsShareATransaction(t *testing.T) {
 	t.Parallel()
-	w, url := newWay(t, pg.Database(t))
+	w, url := link.New(t, pg.Database(t), 0)
 	st := openURL(t, url)
 	addAgent(t, st, "agt_1", 900_000) // for two sessions
 	ctx := context.Background()
@@ -163,11 +164,11 @@ func TestUnitsShareATransaction(t *testing.T) {
 	g.queue(want(t, "the same again", nil, buy(2, nothing)))
 	g.queue(want(t, "the second", nil, buy(3, nothing)))
 	g.queue(want(t, "a third", billing.ErrInsufficientBalance, buy(4, nothing)))
-	before := w.asked.Load()
+	before := w.Asked()
 	g.pass()
 	// The commit of the gate, what is read ahead, the preparation of its statements on a new
 	// connection, the same of what is written.
-	if asked := w.asked.Load() - before; asked > 6 {
+	if asked := w.Asked() - before; asked > 6 {
 		t.Errorf("the server was asked %d times", asked)
 	}
 	if entries := verify(t, st); entries != 3 {
@@ -279,10 +280,10 @@ func TestNoUnitOfABatchReturnsBeforeItsCommit(t *testing.T) {
 // The outcome of a batch whose commit was not answered is looked up, and what was undone is run again.
 func TestALostCommitOfABatchHappensOnce(t *testing.T) {
 	t.Parallel()
-	for name, cut := range map[string]int32{"before": beforeCommit, "after": afterCommit} {
+	for name, cut := range map[string]link.Cut{"before": link.BeforeCommit, "after": link.AfterCommit} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, url := newWay(t, pg.Database(t))
+			w, url := link.New(t, pg.Database(t), 0)
 			st := openURL(t, url)
 			addAgent(t, st, "agt_1", 10*domain.Dollar)
 			ctx := context.Background()
@@ -295,17 +296,17 @@ func TestALostCommitOfABatchHappensOnce(t *testing.T) {
 				g.queue(want(t, "a purchase", nil, func() error {
 					return buyAhead(ctx, st, "agt_1", n+1, func(context.Context, ports.Tx) error {
 						if runs.Add(1) == 1 {
-							w.cut.Store(cut)
+							w.CutAt(cut)
 						}
 						return nil
 					})
 				}))
 			}
 			g.pass()
-			if entries := verify(t, st); entries != 5 || w.cut.Load() != letPass {
+			if entries := verify(t, st); entries != 5 || w.Armed() {
 				t.Errorf("%d entries, want those of the deposit and of four purchases", entries)
 			}
-			if wanted := map[int32]int32{beforeCommit: 6, afterCommit: 3}[cut]; runs.Load() != wanted {
+			if wanted := map[link.Cut]int32{link.BeforeCommit: 6, link.AfterCommit: 3}[cut]; runs.Load() != wanted {
 				t.Errorf("the units ran %d times, want %d", runs.Load(), wanted)
 			}
 		})
@@ -315,14 +316,14 @@ func TestALostCommitOfABatchHappensOnce(t *testing.T) {
 // Units whose outcome cannot be looked up are not run again.
 func TestABatchOfUnknownOutcomeIsUnavailable(t *testing.T) {
 	t.Parallel()
-	w, url := newWay(t, pg.Database(t))
+	w, url := link.New(t, pg.Database(t), 0)
 	st := openURL(t, url)
 	addAgent(t, st, "agt_1", domain.Dollar)
 	runs := 0
-	w.cut.Store(afterCommit)
+	w.CutAt(link.AfterCommit)
 	err := buyAhead(t.Context(), st, "agt_1", 1, func(context.Context, ports.Tx) error {
 		runs++
-		_ = w.Close() // the outcome cannot be looked up any more
+		w.Close() // the outcome cannot be looked up any more
 		return nil
 	})
 	if !errors.Is(err, domain.ErrUnavailable) || runs != 1 {

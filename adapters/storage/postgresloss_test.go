@@ -1,13 +1,9 @@
 package storage_test
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"strings"
@@ -20,139 +16,22 @@ import (
 	"agentproxy/domain"
 	"agentproxy/ports"
 	"agentproxy/test/freeport"
+	"agentproxy/test/link"
 	"agentproxy/test/pg"
 )
 
-// way is a proxy before a server, which can be cut at a commit.
-type way struct {
-	net.Listener
-	server string // a Unix socket
-
-	mu    sync.Mutex
-	conns []net.Conn
-	// cut is what happens to the next commit.
-	cut atomic.Int32
-	// asked counts how often the client spoke after the server had.
-	asked atomic.Int32
-}
-
-const (
-	letPass      = iota
-	beforeCommit // the server does not receive it
-	afterCommit  // the client does not receive its success
-)
-
-func newWay(t *testing.T, dsn string) (*way, string) {
-	t.Helper()
-	u, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := u.Query()
-	w := &way{server: q.Get("host") + "/.s.PGSQL.5432"}
-	if !strings.HasPrefix(w.server, "/") {
-		t.Skip("the server has no Unix socket to stand before")
-	}
-	if w.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
-	go w.serve()
-	t.Cleanup(func() { _ = w.Close(); w.drop() })
-	q.Del("host")
-	q.Set("sslmode", "disable")
-	u.Host, u.RawQuery = w.Addr().String(), q.Encode()
-	return w, u.String()
-}
-
-func (w *way) serve() {
-	for {
-		client, err := w.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial("unix", w.server)
-		if err != nil {
-			_ = client.Close()
-			continue
-		}
-		w.mu.Lock()
-		w.conns = append(w.conns, client, server)
-		w.mu.Unlock()
-		var deaf, answered atomic.Bool
-		end := func() { _ = client.Close(); _ = server.Close() }
-		go func() {
-			defer end()
-			buf := make([]byte, 64<<10)
-			for {
-				n, err := client.Read(buf)
-				if err != nil {
-					return
-				}
-				if answered.CompareAndSwap(true, false) {
-					w.asked.Add(1)
-				}
-				if isCommit(buf[:n]) {
-					if w.cut.CompareAndSwap(beforeCommit, letPass) {
-						return
-					}
-					if w.cut.CompareAndSwap(afterCommit, letPass) {
-						deaf.Store(true)
-					}
-				}
-				if _, err := server.Write(buf[:n]); err != nil {
-					return
-				}
-			}
-		}()
-		go func() {
-			defer end()
-			buf := make([]byte, 64<<10)
-			for {
-				n, err := server.Read(buf)
-				if err != nil || deaf.Load() {
-					return
-				}
-				answered.Store(true)
-				if _, err := client.Write(buf[:n]); err != nil {
-					return
-				}
-			}
-		}()
-	}
-}
-
-// isCommit reports whether a message has COMMIT as text, or executes it by the name that pgx gives a
-// prepared statement.
-func isCommit(message []byte) bool {
-	digest := sha256.Sum256([]byte("COMMIT"))
-	return bytes.Contains(message, []byte("COMMIT\x00")) ||
-		bytes.Contains(message, []byte("stmtcache_"+hex.EncodeToString(digest[:24])))
-}
-
-// drop cuts every connection.
-func (w *way) drop() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, c := range w.conns {
-		_ = c.Close()
-	}
-	w.conns = nil
-}
-
-var _ io.Closer = (*way)(nil)
-
 func TestALostAnswerToACommitIsReadBack(t *testing.T) {
-	w, url := newWay(t, pg.Database(t))
+	w, url := link.New(t, pg.Database(t), 0)
 	st := openURL(t, url)
 	addAgent(t, st, "agt_1", 0)
 	for i := range 5 {
 		var runs int
-		w.cut.Store(afterCommit)
+		w.CutAt(link.AfterCommit)
 		err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 			runs++
 			return count(fmt.Sprint("after ", i), succeed)(ctx, tx)
 		})
-		if err != nil || runs != 1 || w.cut.Load() != letPass {
+		if err != nil || runs != 1 || w.Armed() {
 			t.Errorf("%v after %d runs: it was committed", err, runs)
 		}
 		wantCounted(t, st, map[string]int64{fmt.Sprint("after ", i): 1})
@@ -160,10 +39,10 @@ func TestALostAnswerToACommitIsReadBack(t *testing.T) {
 }
 
 func TestACommitThatNeverArrivedIsRunAgain(t *testing.T) {
-	w, url := newWay(t, pg.Database(t))
+	w, url := link.New(t, pg.Database(t), 0)
 	st := openURL(t, url)
 	var runs int
-	w.cut.Store(beforeCommit)
+	w.CutAt(link.BeforeCommit)
 	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 		runs++
 		return count("before", succeed)(ctx, tx)
@@ -176,13 +55,13 @@ func TestACommitThatNeverArrivedIsRunAgain(t *testing.T) {
 
 func TestAnUnknownOutcomeIsUnavailable(t *testing.T) {
 	t.Parallel()
-	w, url := newWay(t, pg.Database(t))
+	w, url := link.New(t, pg.Database(t), 0)
 	st := openURL(t, url)
-	w.cut.Store(afterCommit)
+	w.CutAt(link.AfterCommit)
 	var runs int
 	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 		runs++
-		_ = w.Close() // the outcome cannot be looked up any more
+		w.Close() // the outcome cannot be looked up any more
 		return count("unknown", succeed)(ctx, tx)
 	})
 	if !errors.Is(err, domain.ErrUnavailable) || runs != 1 {
@@ -192,13 +71,13 @@ func TestAnUnknownOutcomeIsUnavailable(t *testing.T) {
 
 func TestALostConnectionIsUnavailableAndSoonReplaced(t *testing.T) {
 	t.Parallel()
-	w, url := newWay(t, pg.Database(t))
+	w, url := link.New(t, pg.Database(t), 0)
 	st := openURL(t, url)
 	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 		if err := count("lost", succeed)(ctx, tx); err != nil {
 			return err
 		}
-		w.drop()
+		w.Drop()
 		return count("lost", succeed)(ctx, tx)
 	})
 	if !errors.Is(err, domain.ErrUnavailable) {
@@ -212,11 +91,11 @@ func TestALostConnectionIsUnavailableAndSoonReplaced(t *testing.T) {
 	}
 	full.Wait()
 	for range 30 { // that they are broken is no excuse
-		w.drop()
+		w.Drop()
 		if err := st.Update(t.Context(), count("next", succeed)); err != nil {
 			t.Errorf("the next unit: %v", err)
 		}
-		w.drop()
+		w.Drop()
 		view(t, st, func(ctx context.Context, tx ports.Tx) error { return nil })
 	}
 	wantCounted(t, st, map[string]int64{"lost": 0, "next": 30})
@@ -301,7 +180,7 @@ func TestARestartUnderLoad(t *testing.T) {
 // gone, and nothing that was rolled back.
 func TestAnotherProcessIsWoken(t *testing.T) {
 	url := pg.Database(t)
-	w, cut := newWay(t, url)
+	w, cut := link.New(t, url, 0)
 	here, there := openURL(t, cut), openURL(t, url)
 	addAgent(t, there, "agt_1", 0)
 	put := func(end error) {
@@ -345,7 +224,7 @@ func TestAnotherProcessIsWoken(t *testing.T) {
 		t.Error("a change that was rolled back was heard")
 	case <-time.After(200 * time.Millisecond):
 	}
-	w.drop()
+	w.Drop()
 	wait("after the connection was lost")
 	put(nil)
 	wait("a change after that")

@@ -10,6 +10,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
+	"agentproxy/test/link"
 	"agentproxy/test/pg"
 )
 
@@ -55,7 +56,7 @@ func noticeAhead(ctx context.Context, st ports.Store, n, mark int64, end error) 
 // stored. The store is asked for what is ahead, for the writes, for each job of this test, and for the commit.
 func TestNoticesShareATransaction(t *testing.T) {
 	t.Parallel()
-	w, url := newWay(t, pg.Database(t))
+	w, url := link.New(t, pg.Database(t), 0)
 	st := withJobs(t, openURL(t, url))
 	addAgent(t, st, "agt_1", 100*domain.Dollar)
 	if _, err := st.Writer().Exec("UPDATE agents SET webhook_url = 'https://agent.example', webhook_version = 1"); err != nil {
@@ -75,11 +76,11 @@ func TestNoticesShareATransaction(t *testing.T) {
 			return err
 		}))
 	}
-	before := w.asked.Load()
+	before := w.Asked()
 	g.pass()
 	// The commit of the gate; what is read ahead, what is written, three jobs, the commit; and no more than
 	// one preparation of each.
-	if asked := w.asked.Load() - before; asked > 14 {
+	if asked := w.Asked() - before; asked > 14 {
 		t.Errorf("the server was asked %d times", asked)
 	}
 	want := []noticed{{1, false}, {2, true}, {2, true}, {3, false}}

@@ -16,6 +16,7 @@ import (
 	"agentproxy/domain/session"
 	"agentproxy/domain/worker"
 	"agentproxy/ports"
+	"agentproxy/test/link"
 	"agentproxy/test/pg"
 )
 
@@ -54,7 +55,7 @@ func moneyAhead(ctx context.Context, st ports.Store, agentID string) (due domain
 
 func TestAViewThatIsReadAheadTakesOneRoundTrip(t *testing.T) {
 	t.Parallel()
-	w, url := newWay(t, pg.Database(t))
+	w, url := link.New(t, pg.Database(t), 0)
 	st := openURL(t, url)
 	addAgent(t, st, "agt_1", domain.Dollar)
 	for n := range int64(2) {
@@ -100,15 +101,15 @@ func TestAViewThatIsReadAheadTakesOneRoundTrip(t *testing.T) {
 		if err := read(); err != nil { // prepares its statements
 			t.Fatal(what, err)
 		}
-		before := w.asked.Load()
+		before := w.Asked()
 		if err := read(); err != nil {
 			t.Fatal(what, err)
 		}
-		want := int32(1)
+		want := int64(1)
 		if what == "none of the agent" {
 			want = 3
 		}
-		if asked := w.asked.Load() - before; asked != want {
+		if asked := w.Asked() - before; asked != want {
 			t.Errorf("%s: the server was asked %d times, want %d", what, asked, want)
 		}
 	}
@@ -345,7 +346,7 @@ func TestAnAgentHasItsShareOfTheReaders(t *testing.T) {
 // Calls that repeat one with an Idempotency-Key are answered by the batch of the first, and by others.
 func TestRepeatedCallsShareATransaction(t *testing.T) {
 	t.Parallel()
-	w, url := newWay(t, pg.Database(t))
+	w, url := link.New(t, pg.Database(t), 0)
 	st := openURL(t, url)
 	addAgent(t, st, "agt_1", domain.Dollar)
 	again := func(ctx context.Context) error {
@@ -377,9 +378,9 @@ func TestRepeatedCallsShareATransaction(t *testing.T) {
 		for range 30 {
 			g.queue(want(t, "a repeated call", nil, func() error { return again(t.Context()) }))
 		}
-		before := w.asked.Load()
+		before := w.Asked()
 		g.pass()
-		if asked := w.asked.Load() - before; asked > 6 {
+		if asked := w.Asked() - before; asked > 6 {
 			t.Errorf("round %d: the server was asked %d times", round, asked)
 		}
 	}

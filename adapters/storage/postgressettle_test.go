@@ -10,6 +10,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/ports"
+	"agentproxy/test/link"
 	"agentproxy/test/pg"
 )
 
@@ -57,7 +58,7 @@ func settleAhead(ctx context.Context, st ports.Store, id string, planned time.Ti
 
 func TestASettlementThatIsReadAheadTakesTwoRoundTrips(t *testing.T) {
 	t.Parallel()
-	w, url := newWay(t, pg.Database(t))
+	w, url := link.New(t, pg.Database(t), 0)
 	st := openURL(t, url)
 	addAgent(t, st, "agt_1", 100*domain.Dollar)
 	at := now.Add(time.Hour)
@@ -65,18 +66,18 @@ func TestASettlementThatIsReadAheadTakesTwoRoundTrips(t *testing.T) {
 		if err := buyAhead(t.Context(), st, "agt_1", n, nothing); err != nil {
 			t.Fatal(err)
 		}
-		before := w.asked.Load()
+		before := w.Asked()
 		if err := planAhead(t.Context(), st, sessionID(n), at); err != nil {
 			t.Fatal(err)
 		}
-		if asked := w.asked.Load() - before; asked != 2 && n > 0 {
+		if asked := w.Asked() - before; asked != 2 && n > 0 {
 			t.Errorf("a plan asked the server %d times, want 2", asked)
 		}
-		before = w.asked.Load()
+		before = w.Asked()
 		if err := settleAhead(t.Context(), st, sessionID(n), at); err != nil {
 			t.Fatal(err)
 		}
-		if asked := w.asked.Load() - before; asked != 2 && n > 0 {
+		if asked := w.Asked() - before; asked != 2 && n > 0 {
 			t.Errorf("a settlement asked the server %d times, want 2", asked)
 		}
 	}

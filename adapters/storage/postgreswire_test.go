@@ -9,12 +9,13 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/ports"
+	"agentproxy/test/link"
 	"agentproxy/test/pg"
 )
 
 // Each wait for the server costs a round trip.
 func TestAPurchaseWaitsForTheServerFewTimes(t *testing.T) {
-	w, url := newWay(t, pg.Database(t))
+	w, url := link.New(t, pg.Database(t), 0)
 	st := openURL(t, url)
 	addAgent(t, st, "agt_1", domain.Dollar)
 	buy := func(n int64) {
@@ -26,10 +27,10 @@ func TestAPurchaseWaitsForTheServerFewTimes(t *testing.T) {
 		})
 	}
 	buy(1) // prepares its statements
-	before := w.asked.Load()
+	before := w.Asked()
 	buy(2)
 	// BEGIN, the key with its lock, the wallet, the posting, the three inserts together, COMMIT.
-	if n := w.asked.Load() - before; n != 6 {
+	if n := w.Asked() - before; n != 6 {
 		t.Errorf("the server was asked %d times, want 6", n)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/worker"
 	"agentproxy/ports"
+	"agentproxy/test/link"
 	"agentproxy/test/pg"
 )
 
@@ -21,7 +22,7 @@ type memory struct {
 	t     *testing.T
 	st    *storage.Store
 	other *storage.Store // of another process
-	way   *way
+	way   *link.Link
 	feed  ports.Watcher
 	now   time.Time
 }
@@ -29,7 +30,7 @@ type memory struct {
 func newMemory(t *testing.T) *memory {
 	t.Helper()
 	url := pg.Database(t)
-	w, through := newWay(t, url)
+	w, through := link.New(t, url, 0)
 	m := &memory{t: t, st: openURL(t, through), other: openURL(t, url), way: w, now: now}
 	m.feed = m.st.Remember()
 	m.st.SetRecentClock(func() time.Time { return m.now })
@@ -44,9 +45,9 @@ func newMemory(t *testing.T) *memory {
 }
 
 // reads reads the first session, and fails unless that takes the given number of round trips.
-func (m *memory) reads(when string, trips int32) (read ports.SessionRead) {
+func (m *memory) reads(when string, trips int64) (read ports.SessionRead) {
 	m.t.Helper()
-	before := m.way.asked.Load()
+	before := m.way.Asked()
 	ahead := ports.Ahead{Agent: "agt_1", Sessions: []string{sessionID(0)}, Recent: true}
 	err := m.st.View(ports.ReadAhead(m.t.Context(), ahead), func(ctx context.Context, tx ports.Tx) (err error) {
 		if read, err = tx.Sessions().Read(ctx, "agt_1", sessionID(0)); err == nil {
@@ -57,7 +58,7 @@ func (m *memory) reads(when string, trips int32) (read ports.SessionRead) {
 	if err != nil {
 		m.t.Fatal(when, err)
 	}
-	if asked := m.way.asked.Load() - before; min(asked, 1) != trips { // a statement may have to be prepared too
+	if asked := m.way.Asked() - before; min(asked, 1) != trips { // a statement may have to be prepared too
 		m.t.Errorf("%s: the server was asked %d times, want %d", when, asked, trips)
 	}
 	return read
@@ -76,7 +77,7 @@ func TestASessionInMemoryIsTrue(t *testing.T) {
 	for _, step := range []struct {
 		name  string
 		run   func() error
-		trips int32
+		trips int64
 		holds func(ports.SessionRead) bool
 	}{
 		{"unchanged", func() error { return nil }, 0, func(r ports.SessionRead) bool { return reported(r) == 0 }},
@@ -135,9 +136,9 @@ func TestASessionInMemoryIsOfItsAgent(t *testing.T) {
 	if !errors.Is(err, session.ErrNotFound) {
 		t.Errorf("another agent: %v", err)
 	}
-	before := m.way.asked.Load()
-	if _, err := readAhead(t.Context(), m.st, "agt_1", sessionID(0)); err != nil || m.way.asked.Load() == before {
-		t.Errorf("a view that takes nothing from memory: %v, the server was asked %d times", err, m.way.asked.Load()-before)
+	before := m.way.Asked()
+	if _, err := readAhead(t.Context(), m.st, "agt_1", sessionID(0)); err != nil || m.way.Asked() == before {
+		t.Errorf("a view that takes nothing from memory: %v, the server was asked %d times", err, m.way.Asked()-before)
 	}
 }
 

@@ -171,7 +171,7 @@ func (u *Service) reconcile(ctx context.Context, p ports.Lister) (Report, error)
 	bounded, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	listed, err := p.List(bounded)
-	u.count(p, "list", err)
+	u.calls.Count(p, "list", err)
 	if err == nil && len(listed) > listedAtMost {
 		err = fmt.Errorf("it lists %d orders, and %d are compared at most", len(listed), listedAtMost)
 	}
@@ -206,12 +206,6 @@ func (u *Service) reconcile(ctx context.Context, p ports.Lister) (Report, error)
 	})
 }
 
-func (u *Service) count(p ports.Provider, operation string, err error) {
-	if u.calls != nil {
-		u.calls(p.Name(), operation, procurement.ClassOf(err))
-	}
-}
-
 // act gives up what is surplus, and decides the order that was lost.
 func (u *Service) act(ctx context.Context, p ports.Provider, f Finding) (Outcome, string) {
 	if f.Disposition == procurement.Lost {
@@ -223,7 +217,7 @@ func (u *Service) act(ctx context.Context, p ports.Provider, f Finding) (Outcome
 	bounded, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := p.Cancel(bounded, f.Ref)
-	u.count(p, "cancel", err)
+	u.calls.Count(p, "cancel", err)
 	switch procurement.ClassOf(err) {
 	case "", procurement.NotFound:
 		return Cancelled, ""

@@ -68,7 +68,7 @@ func (u *Service) compareUsage(ctx context.Context, p ports.Dynamic) error {
 		if procurement.ClassOf(err) == procurement.Unsupported {
 			break
 		}
-		u.count(p, "usage", err)
+		u.calls.Count(p, "usage", err)
 		if bounded.Err() != nil {
 			break
 		}
