@@ -44,8 +44,8 @@ func (b *batch) askList(k listKey) {
 		b.whole[read.ID] = true
 		return err
 	})
-	b.pipe.Ask("read workers", workerHealthOf+"IN (SELECT l.id FROM sessions l WHERE l.agent_id = ?1 AND l.ord = ANY(ARRAY("+
-		places+"))) ORDER BY w.seq", all, loadWorkerHealth(b.workers))
+	b.pipe.Ask("read workers", workerHealthOf+"IN (SELECT l.id FROM sessions l WHERE l.agent_id = ?1"+
+		" AND l.ord = ANY(ARRAY("+places+"))) ORDER BY w.seq", all, loadWorkerHealth(b.workers))
 }
 
 // queries returns the count of a list, and the query for the numbers of a page and of the session after
