@@ -16,7 +16,7 @@ import (
 // glances reads the first bytes of the states, in which the risk is. Its two parts use an index of live
 // sessions, and the numbers of the last ones.
 var glances = glanceFrom + "sessions s" + glanceWith + `
-	WHERE s.agent_id = ?1 AND s.status IN ('creating', 'active')
+	WHERE s.agent_id = ?1 AND ` + live + `
 	UNION ALL ` + glanceFrom + "(SELECT * FROM sessions WHERE agent_id = ?1 ORDER BY ord DESC LIMIT ?2) s" +
 	glanceWith + `
 	WHERE s.status NOT IN ('creating', 'active') ORDER BY 1 DESC`
@@ -37,7 +37,7 @@ func (r healths) LiveGlances(
 ) ([]ports.SessionGlance, error) {
 	where, args := sessionWhere(agentID, f)
 	return r.glances(ctx, glanceFrom+"sessions s"+glanceWith+`
-	WHERE `+where+` AND s.status IN ('creating', 'active') ORDER BY 1 DESC`, args...)
+	WHERE `+where+` AND `+live+` ORDER BY 1 DESC`, args...)
 }
 
 // glances reads what a query finds. The first argument is the agent.

@@ -30,7 +30,7 @@ func (r sessions) List(
 	if err := r.row(r.store.countOf(where, f), args...).Scan(&list.Total); err != nil {
 		return list, fmt.Errorf("count sessions of %s: %w", agentID, err)
 	}
-	places, err := r.places(ctx, where, args, page, list.Total, f == (ports.SessionFilter{}))
+	places, err := r.places(ctx, f, where, args, page, list.Total)
 	if err != nil || len(places) == 0 {
 		return list, wrap("list sessions of "+agentID, err)
 	}
@@ -61,18 +61,17 @@ func (s *Store) countOf(where string, f ports.SessionFilter) string {
 	}
 	query := "SELECT CAST(COALESCE((SELECT SUM(n) FROM session_counts s WHERE " + where + "), 0) AS BIGINT)" +
 		" + (SELECT COUNT(*) FROM sessions s" +
-		s.by("sessions_uncounted") + " WHERE " + hidden + " AND " + uncounted + ")"
+		s.by("sessions_open") + " WHERE " + hidden + " AND " + uncounted + ")"
 	if f.Status == "" {
-		query += " + (SELECT COUNT(*) FROM sessions s" + s.by("sessions_open") + " WHERE " + hidden + " AND s." + live + ")"
+		query += " + (SELECT COUNT(*) FROM sessions s" + s.by("sessions_open") + " WHERE " + hidden + " AND " + live + ")"
 	}
 	return query
 }
 
 // places lists the numbers of the sessions of a page, and the one after it.
 func (r sessions) places(
-	ctx context.Context, where string, args []any, page domain.Page, total int, every bool,
+	ctx context.Context, f ports.SessionFilter, where string, args []any, page domain.Page, total int,
 ) (found []int64, err error) {
-	query := "SELECT s.ord FROM sessions s WHERE " + where
 	offset := page.Offset()
 	place := func(v any) string {
 		args = append(args[:len(args):len(args)], v)
@@ -80,15 +79,15 @@ func (r sessions) places(
 	}
 	switch {
 	case page.After > 0:
-		query += " AND s.ord < " + place(page.After)
+		where += " AND s.ord < " + place(page.After)
 		offset = 0
 	case offset >= total:
 		return nil, nil
-	case every:
-		query += " AND s.ord <= " + place(total-offset)
+	case f == ports.SessionFilter{}:
+		where += " AND s.ord <= " + place(total-offset)
 		offset = 0
 	}
-	query += " ORDER BY s.ord DESC LIMIT " + place(page.Size+1) + " OFFSET " + place(offset)
+	query := newestWhere(where, f, page.Size+1, offset, place)
 	err = r.rows(ctx, query, args, func(row engine.Row) error {
 		var ord int64
 		err := row.Scan(&ord)
@@ -97,6 +96,24 @@ func (r sessions) places(
 	})
 	return found, err
 }
+
+// newestWhere selects numbers of the sessions of a list, newest first. place adds an argument. The index of
+// products has the status before the number, so without a status the newest of each are merged.
+func newestWhere(where string, f ports.SessionFilter, limit, offset int, place func(any) string) string {
+	query := "SELECT s.ord FROM sessions s WHERE " + where
+	if f.ProductNo != "" && f.Status == "" {
+		parts, each := make([]string, len(statuses)), place(limit+offset)
+		for i, status := range statuses {
+			parts[i] = "SELECT s.ord FROM (" + query + " AND s.status = '" + string(status) +
+				"' ORDER BY s.ord DESC LIMIT " + each + ") s"
+		}
+		query = "SELECT s.ord FROM (" + strings.Join(parts, " UNION ALL ") + ") s"
+	}
+	return query + " ORDER BY s.ord DESC LIMIT " + place(limit) + " OFFSET " + place(offset)
+}
+
+// statuses are those that a session may have.
+var statuses = []session.Status{session.Creating, session.Active, session.Terminated, session.Expired, session.Failed}
 
 // reads lists sessions of an agent, the first argument, newest first.
 func (r sessions) reads(ctx context.Context, room int, where string, args ...any) ([]ports.SessionRead, error) {
@@ -129,9 +146,12 @@ func sessionWhere(agentID string, f ports.SessionFilter) (string, []any) {
 	return where, args
 }
 
-// live are the states of a session that can still cost or give something. The
+// live are the states of a session that can still cost or give something. Such a session is not counted: the
 // queries repeat the words of the partial index, or it is not used.
-const live = "status IN ('creating', 'active')"
+const (
+	liveStatus = "status IN ('creating', 'active')"
+	live       = "counted = 0 AND " + liveStatus
+)
 
 func (r sessions) Newest(_ context.Context, agentID, productNo string) (session.Session, error) {
 	return scanSession("the newest",
@@ -143,8 +163,10 @@ func (r sessions) Live(ctx context.Context, agentID string) ([]string, error) {
 	return r.list(ctx, "live", `SELECT id FROM sessions WHERE agent_id = ?1 AND `+live+` ORDER BY ord`, agentID)
 }
 
-// holdsMoney has the words of the partial index. What static sessions hold is never charged by use.
-const holdsMoney = "s.held_trial + s.held_own > 0 AND s.type = 'dynamic'"
+// holdsMoney is true of what may be charged by use. A session is counted once it holds nothing, and the states
+// are those that the partial index begins with.
+const holdsMoney = "s.counted = 0 AND s.status IN ('creating', 'active', 'terminated', 'expired', 'failed')" +
+	" AND s.held_trial + s.held_own > 0 AND s.type = 'dynamic'"
 
 const unbooked = "SELECT " + dueColumns + " FROM sessions s WHERE s.agent_id = ?1 AND " + holdsMoney
 
@@ -251,7 +273,7 @@ func (r sessions) SettleDue(ctx context.Context, now time.Time, limit int) ([]st
 }
 
 func (r sessions) CreatingSince(ctx context.Context, before time.Time, limit int) ([]string, error) {
-	return r.list(ctx, "creating", `SELECT id FROM sessions WHERE status = 'creating' AND created_at < ?1
+	return r.list(ctx, "creating", `SELECT id FROM sessions WHERE counted = 0 AND status = 'creating' AND created_at < ?1
 		ORDER BY created_at LIMIT ?2`, micros(before), limit)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
+	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
 
@@ -25,16 +26,23 @@ const (
 
 	// uncounted has the words of the partial index.
 	uncounted = "s.counted = 0 AND " + ended
+
+	// countable are the sessions of a status that are counted next. What ended and still holds money is charged
+	// later: until then it is found with what lives.
+	countable = "s.counted = 0 AND s.status = ?1 AND s.held_trial + s.held_own = 0"
 )
 
 // SumUp counts what ended since it ran last. A unit counts and marks a few rows, so it may stop at any
 // time, and several processes may run it at once.
 func (s *Store) SumUp(ctx context.Context) error {
 	before := s.clock.Now().Add(-time.Hour - countAfter)
-	for _, step := range []func(context.Context, *tx) (int, error){
-		countEnded,
+	steps := []func(context.Context, *tx) (int, error){
 		func(ctx context.Context, t *tx) (int, error) { return countHours(ctx, t, before) },
-	} {
+	}
+	for _, status := range []session.Status{session.Terminated, session.Expired, session.Failed} {
+		steps = append(steps, func(ctx context.Context, t *tx) (int, error) { return countEnded(ctx, t, status) })
+	}
+	for _, step := range steps {
 		for n := countBatch; n == countBatch && ctx.Err() == nil; {
 			err := s.Update(ctx, func(ctx context.Context, unit ports.Tx) (err error) {
 				n, err = step(ctx, unit.(*tx))
@@ -67,13 +75,13 @@ func (t *tx) skipLocked(table string) string {
 // countRow is the key of a row of session_counts.
 type countRow struct{ AgentID, ProductNo, Type, Status string }
 
-func countEnded(ctx context.Context, t *tx) (n int, err error) {
+func countEnded(ctx context.Context, t *tx, status session.Status) (n int, err error) {
 	t.serialize("sum up")
 	counts := map[countRow]int64{}
 	var seqs []int64
 	err = t.rows(ctx, "SELECT s.seq, s.agent_id, s.product_no, s.type, s.status FROM sessions s"+
-		t.store.by("sessions_uncounted")+" WHERE "+uncounted+" ORDER BY s.agent_id, s.seq LIMIT ?1"+
-		t.skipLocked("s"), []any{countBatch}, func(row engine.Row) error {
+		t.store.by("sessions_open")+" WHERE "+countable+" ORDER BY s.agent_id, s.ord LIMIT ?2"+
+		t.skipLocked("s"), []any{string(status), countBatch}, func(row engine.Row) error {
 		var seq int64
 		var k countRow
 		err := row.Scan(&seq, &k.AgentID, &k.ProductNo, &k.Type, &k.Status)
@@ -129,7 +137,7 @@ func countHours(ctx context.Context, t *tx, before time.Time) (n int, err error)
 	t.serialize("sum up")
 	var rows []hourRow
 	err = t.rows(ctx, `SELECT h.agent_id, h.hour, h.session_id, h.up, h.down, h.connections, h.charged, h.refunded,
-		h.recharged FROM usage_hours h`+t.store.by("usage_hours_uncounted")+` WHERE h.counted = 0 AND h.hour <= ?1
+		h.recharged FROM usage_hours h`+t.store.by("usage_hours_hour")+` WHERE h.counted = 0 AND h.hour <= ?1
 		ORDER BY h.agent_id, h.hour LIMIT ?2`+t.skipLocked("h"),
 		[]any{micros(before), countBatch}, func(row engine.Row) error {
 			var h hourRow
@@ -199,7 +207,8 @@ func lastHours(ctx context.Context, t *tx, rows []hourRow) (map[string]int64, er
 	slices.Sort(ids)
 	list, args := inTexts(slices.Compact(ids))
 	last := map[string]int64{}
-	err := t.rows(ctx, `SELECT s.id, COALESCE((SELECT u.hour FROM usage_hours u WHERE u.session_id = s.id AND u.counted = 1
+	err := t.rows(ctx, `SELECT s.id, COALESCE((SELECT u.hour FROM usage_hours u
+		WHERE u.agent_id = s.agent_id AND u.session_id = s.id AND u.counted = 1
 		ORDER BY u.hour DESC LIMIT 1), 0) FROM sessions s WHERE s.id IN `+list, args, func(row engine.Row) error {
 		var id string
 		var hour int64
