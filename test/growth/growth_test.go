@@ -47,6 +47,7 @@ func TestCallsOfALargeDatabase(t *testing.T) {
 	numbers(w, max(*small, *large, *each))
 	began := time.Now()
 	first := fill(w, *small, lives)
+	vacuum(w)
 	names, before := measure(t, w, first)
 	t.Logf("%d sessions written and measured in %s", *small, time.Since(began).Round(time.Second))
 	began = time.Now()
@@ -56,6 +57,7 @@ func TestCallsOfALargeDatabase(t *testing.T) {
 	}
 	t.Logf("%d sessions, %d events written in %s", *small+*large+*others**each, (*small+*large+*others**each)*cloneEvents,
 		time.Since(began).Round(time.Second))
+	vacuum(w)
 	again := func(title string, f filled) {
 		_, after := measure(t, w, f)
 		report(t, title, names, before, after)
