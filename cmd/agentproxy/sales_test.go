@@ -126,11 +126,13 @@ func (s sales) reports(t *testing.T) {
 // TestCommandsShowWhereMoneyComesIn lists an order of payment, and writes a configuration.
 func TestCommandsShowWhereMoneyComesIn(t *testing.T) {
 	s := sell(t)
-	orders := payments.NewOrders(payments.Config{}, s.Store, s.World.Clock, s.IDs, fake.NewChain("tron-test", fake.Start), fake.NewKeys("a"))
+	orders := payments.NewOrders(payments.Config{}, s.Store, s.World.Clock, s.IDs, fake.NewChain("devchain", fake.Start), fake.NewKeys("a"))
 	order, err := orders.Create(t.Context(), payments.CreateOrder{AgentID: s.agent, Amount: 5 * domain.Dollar})
 	OK(t, err)
 	has(t, "recharge list", one(t, "recharge", "list"), map[string]any{"order_id": order.View.ID, "agent_id": s.agent, "amount": "5",
 		"wallet_address": order.View.Address})
+	has(t, "recharge addresses", one(t, "recharge", "addresses"), map[string]any{"agent_id": s.agent, "index": 0.0,
+		"address": order.View.Address})
 	has(t, "config init", object(t, done(t, "config", "init", "new.yaml")), map[string]any{"file": "new.yaml",
 		"next": "AGENTPROXY_CONFIG=new.yaml agentproxy config check"})
 }
