@@ -51,7 +51,7 @@ type MarginReport struct {
 
 // ErrBooks reports a report that is not what the ledger has.
 var ErrBooks = &domain.Error{Kind: domain.Internal, Code: "REPORT_DISAGREES",
-	Message: "the report does not agree with the ledger; run agentproxy verify"}
+	Message: "the report does not agree with the ledger; verify the ledger to find the rows"}
 
 // MaxReport bounds the time of a report.
 const MaxReport = 3660 * 24 * time.Hour

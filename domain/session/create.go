@@ -156,7 +156,7 @@ func (r CreateRequest) Check() (Spec, error) {
 		c.add("type", "must be dynamic or static")
 	}
 	if s.ProductNo == "" || len(s.ProductNo) > MaxLabel {
-		c.add("product_no", "is required: a product code from GET /products")
+		c.add("product_no", "is required: the product_no of a product that is listed")
 	}
 	if s.Protocol != HTTP && s.Protocol != SOCKS5 {
 		c.add("protocol", "must be http or socks5")
