@@ -273,7 +273,7 @@ func TestDaysOfTheFeedAreDropped(t *testing.T) {
 		if err := st.MeasureClock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := st.KeepFeed(t.Context(), week); err != nil {
+		if err := st.KeepPartitions(t.Context(), week); err != nil {
 			t.Fatal(err)
 		}
 		n, first, last := days()

@@ -124,7 +124,7 @@ func (p *Tasks) due(ctx context.Context, what string,
 	now := p.clock.Now()
 	var ids []string
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		ids, err = list(ctx, tx, now, passSize+p.failed.prune(now))
+		ids, err = list(ctx, tx, now, batchSize+p.failed.prune(now))
 		return err
 	})
 	if err != nil {

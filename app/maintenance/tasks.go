@@ -21,7 +21,7 @@ import (
 
 // passSize is how many items one run of a task takes on; what is left waits for the
 // next run.
-const passSize = 500
+const batchSize = 500
 
 // Tasks is the periodic tasks of the service. Each may run at any
 // time and on several replicas: every item is decided anew in a transaction of
@@ -50,7 +50,7 @@ func New(store ports.Store, clock ports.Clock, ids ports.IDs, life *sessions.Tra
 func (p *Tasks) Reclaim(ctx context.Context) error {
 	var stale []traffic.Lease
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		stale, err = tx.Traffic().Stale(ctx, traffic.ReclaimAfter, passSize)
+		stale, err = tx.Traffic().Stale(ctx, traffic.ReclaimAfter, batchSize)
 		return err
 	})
 	if err != nil {
@@ -104,19 +104,19 @@ func (p *Tasks) Purge(ctx context.Context) error {
 	defer p.purging.Unlock()
 	now := p.clock.Now()
 	err := p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
-		return tx.Idempotency().Purge(ctx, now.Add(-idempotency.Retention), passSize)
+		return tx.Idempotency().Purge(ctx, now.Add(-idempotency.Retention), batchSize)
 	})
 	if err != nil {
 		return fmt.Errorf("purge idempotency keys: %w", err)
 	}
 	err = p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
-		return tx.Outbox().Purge(ctx, now.Add(-keepOutbox), passSize)
+		return tx.Outbox().Purge(ctx, now.Add(-keepOutbox), batchSize)
 	})
 	if err != nil {
 		return fmt.Errorf("purge webhook events: %w", err)
 	}
 	err = p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
-		return tx.Peers().Purge(ctx, now.Add(-traffic.KeepClients), now.Add(-traffic.KeepHosts-session.Day), passSize)
+		return tx.Peers().Purge(ctx, now.Add(-traffic.KeepClients), now.Add(-traffic.KeepHosts-session.Day), batchSize)
 	})
 	if err != nil {
 		return fmt.Errorf("purge clients and hosts: %w", err)
@@ -128,7 +128,7 @@ func (p *Tasks) Purge(ctx context.Context) error {
 		return err
 	}
 	err = p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
-		return tx.Events().Trim(ctx, now.Add(-eventlog.Retention), passSize)
+		return tx.Events().Trim(ctx, now.Add(-eventlog.Retention), batchSize)
 	})
 	if err != nil {
 		return fmt.Errorf("trim events: %w", err)
@@ -145,7 +145,7 @@ func (p *Tasks) purge(ctx context.Context, batch func(context.Context, repos) (i
 			n, err = batch(ctx, tx)
 			return err
 		})
-		if err != nil || n < passSize {
+		if err != nil || n < batchSize {
 			return err
 		}
 	}

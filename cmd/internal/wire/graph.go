@@ -172,7 +172,7 @@ func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance
 	t tracerIn, log *slog.Logger) (*queue.Queue, error) {
 	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
 		Observe: observe,
-		Passes:  jobTasks(passes, driver, payments, webhooks, accounts, reconcile)}
+		Tasks:   jobTasks(passes, driver, payments, webhooks, accounts, reconcile)}
 	if t.Tracer != nil {
 		handlers.Trace = t.Tracer.Job
 	}
