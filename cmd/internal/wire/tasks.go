@@ -40,8 +40,8 @@ const stuckAfter = 5 * time.Minute
 // monotonic clock drifts by less than a millisecond.
 const measureClockEvery = 2 * time.Second
 
-// keepFeedEvery is how often the partitions of the event log are looked after; a day is one.
-const keepFeedEvery = 10 * time.Minute
+// keepPartitionsEvery is how often the partitions of the event log are looked after; a day is one.
+const keepPartitionsEvery = 10 * time.Minute
 
 // countEndedEvery is how often sessions and hours that ended are counted. What is not counted yet is counted
 // by each call that needs it.
@@ -65,7 +65,7 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 		{name: "reconcile orders", every: time.Second, run: driver.DriveDue, only: leads},
 		{name: "watch providers", every: time.Minute, run: watch.Run, only: leads},
 		{name: "measure the clock", every: measureClockEvery, run: st.MeasureClock},
-		{name: "keep days of the feed", every: keepFeedEvery, only: leads,
+		{name: "keep partitions of events", every: keepPartitionsEvery, only: leads,
 			run: func(ctx context.Context) error { return st.KeepPartitions(ctx, eventlog.Retention) }},
 		{name: "count what ended", every: countEndedEvery, run: st.SumUp, only: leads},
 		{name: "prove the ledger", every: proveTick, run: ledger.run, only: leads},
