@@ -32,7 +32,7 @@ func (s *Store) KeepPartitions(ctx context.Context, retention time.Duration) err
 	now := s.clock.Now()
 	made, dropped, err := s.postgres.KeepPartitions(ctx, now, now.Add(-retention))
 	if made+dropped > 0 {
-		s.config.Logger.Info("days of the event feed", "made", made, "dropped", dropped)
+		s.config.Logger.Info("days of the event log", "made", made, "dropped", dropped)
 	}
 	return err
 }

@@ -37,7 +37,7 @@ func (d *Database) KeepPartitions(ctx context.Context, now, before time.Time) (m
 	for day := range days {
 		if day < first {
 			if err := d.define(ctx, "DROP TABLE "+partitionPrefix+strconv.FormatInt(day, 10)); err != nil {
-				return made, dropped, fmt.Errorf("drop a day of the feed: %w", err)
+				return made, dropped, fmt.Errorf("drop a day of the event log: %w", err)
 			}
 			dropped++
 		} else if day > today {
@@ -56,7 +56,7 @@ func (d *Database) KeepPartitions(ctx context.Context, now, before time.Time) (m
 		err := d.define(ctx, "CREATE TABLE "+name+" (LIKE "+DefaultPartition+" INCLUDING ALL)",
 			fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)", eventTable, name, day, day+1))
 		if err != nil {
-			return made, dropped, fmt.Errorf("make a day of the feed: %w", err)
+			return made, dropped, fmt.Errorf("make a day of the event log: %w", err)
 		}
 		made++
 	}
