@@ -15,7 +15,7 @@ import (
 )
 
 // Orders is how agents bring in money: orders, and what became of them. No
-// call of it pays an order: Payments alone does, by what it reads of the chain.
+// call of it pays an order: Watcher alone does, by what it reads of the chain.
 type Orders struct {
 	cfg   Config
 	store ports.Unit[repos]
