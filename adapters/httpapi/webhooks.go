@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain/account"
 	"agentproxy/domain/webhook"

@@ -266,8 +266,8 @@ var orderRules = []rule{
 	{"nothing is bought twice for a session", `SELECT session_id, 'purchases ' || COUNT(*) FROM upstream_orders
 		WHERE kind = 'purchase' AND status = 'confirmed' GROUP BY session_id HAVING COUNT(*) > 1`},
 	{"what was bought is kept, and nothing else",
-		`SELECT id, status || ' ' || kind || ', ' || length(sealed_delivery) || ' bytes sealed'
-		FROM upstream_orders WHERE (length(sealed_delivery) > 0) <> (kind = 'purchase' AND status = 'confirmed')`},
+		`SELECT id, status || ' ' || kind || ', ' || length(goods) || ' bytes sealed'
+		FROM upstream_orders WHERE (length(goods) > 0) <> (kind = 'purchase' AND status = 'confirmed')`},
 	{"an order that was not sent has no cost", `SELECT id, status || ', cost ' || cost FROM upstream_orders
 		WHERE (sent_at = 0 AND cost <> 0) OR cost < 0`},
 }

@@ -47,7 +47,7 @@ type orderProgress struct {
 	BeforeAmount   domain.Money
 	BeforeKnown    bool
 	BeforeAt       time.Time `gorm:"serializer:micros"`
-	SealedDelivery []byte
+	SealedDelivery []byte    `gorm:"column:goods"` // renaming the column would stop older replicas
 	Cost           domain.Money
 	Class          procurement.Class
 	Reason         string

@@ -45,7 +45,7 @@ func TestHops(t *testing.T) {
 	if hop := route(fixed.ID); hop.Host != ip.Host || hop.Port != ip.HTTPPort || hop.User != ip.User || hop.Trusted {
 		t.Errorf("the hop of an address is %s", hop.Host)
 	}
-	for _, o := range w.Column(`SELECT CAST(sealed_delivery AS TEXT) FROM upstream_orders`) {
+	for _, o := range w.Column(`SELECT CAST(goods AS TEXT) FROM upstream_orders`) {
 		if strings.Contains(o, "pass") {
 			t.Error("a credential is stored as it is")
 		}

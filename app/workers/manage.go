@@ -146,7 +146,9 @@ func (c *crew) room(m Make) error {
 }
 
 // open returns an active session of an agent, and where its workers get their exits.
-func (u *Service) open(ctx context.Context, agentID, id string) (s session.Session, c fulfilment.WorkerExits, err error) {
+func (u *Service) open(
+	ctx context.Context, agentID, id string,
+) (s session.Session, c fulfilment.WorkerExits, err error) {
 	err = u.store.Read(ctx, func(ctx context.Context, tx Repos) (err error) {
 		s, err = tx.Sessions().Get(ctx, agentID, id)
 		return err

@@ -95,21 +95,23 @@ func tokenOf(w worker.Worker) string {
 }
 
 // anywhere returns the way of connections of which each gets another exit.
-func (u *Service) anywhere(s session.Session, crowd fulfilment.WorkerExits, words worker.Words) (traffic.WorkerRoute, error) {
+func (u *Service) anywhere(
+	s session.Session, exits fulfilment.WorkerExits, words worker.Words,
+) (traffic.WorkerRoute, error) {
 	l, err := u.place(s, words.Country, words.City)
 	if err != nil {
 		return traffic.WorkerRoute{}, err
 	}
-	if crowd.Local() {
+	if exits.Local() {
 		var r traffic.WorkerRoute
-		for _, a := range crowd.Exits(l) {
+		for _, a := range exits.Exits(l) {
 			r.Exits = append(r.Exits, session.Exit{IP: a})
 		}
 		return r, nil
 	}
 	fresh := func(n uint64) (procurement.Endpoint, string, error) {
 		token := procurement.FreshToken(s.ID, n)
-		e, err := crowd.Endpoint(l, token, int(n%(1<<31)), false)
+		e, err := exits.Endpoint(l, token, int(n%(1<<31)), false)
 		if err != nil {
 			return procurement.Endpoint{}, "", err
 		}
