@@ -251,6 +251,7 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		"UPDATE upstream_orders SET cost = 1 WHERE id = 'ord_0'":                                                            "an order that was not sent has no cost",
 		"INSERT INTO session_counts (agent_id, product_no, type, status, n) VALUES ('agt_1', 'p', 'dynamic', 'expired', 1)": "the counts of ended sessions are right",
 		"UPDATE sessions SET counted = 1":                                                                                   "the counts of ended sessions are right",
+		"UPDATE sessions SET counted = 1 WHERE status = 'active'":                                                           "a counted session ended and holds nothing",
 		"UPDATE usage_hours SET counted = 1":                                                                                "the sums of hours are right",
 		`INSERT INTO agent_hours (agent_id, hour, of_sessions, up, down, connections, charged, refunded, recharged, last)
 			VALUES ('agt_2', 0, 1, 0, 0, 0, 0, 0, 0, 1)`: "the counts of sessions by their last hour are right",

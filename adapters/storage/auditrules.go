@@ -55,7 +55,7 @@ var ledgerRules = []rule{
 		WHERE w.held_trial <> COALESCE(s.trial, 0) OR w.held_own <> COALESCE(s.own, 0)`},
 	{"a wallet counts its live sessions", `SELECT w.agent_id, 'wallet ' || w.live_sessions || '; sessions ' ||
 		COALESCE(s.n, 0) FROM wallets w LEFT JOIN (SELECT agent_id, COUNT(*) AS n FROM sessions
-		WHERE ` + live + ` GROUP BY agent_id) s ON s.agent_id = w.agent_id
+		WHERE ` + liveStatus + ` GROUP BY agent_id) s ON s.agent_id = w.agent_id
 		WHERE w.live_sessions <> COALESCE(s.n, 0)`},
 	{"what the hours of an agent were charged, refunded and recharged equals its wallet", `SELECT w.agent_id, 'wallet ' ||
 		w.charged || ', ' || w.refunded || ', ' || w.recharged || '; hours ' || COALESCE(h.charged, 0) || ', ' ||
@@ -199,6 +199,8 @@ var countRules = []rule{
 		FROM (SELECT agent_id, product_no, type, status, n FROM session_counts
 		UNION ALL SELECT agent_id, product_no, type, status, -1 FROM sessions WHERE counted = 1) x
 		GROUP BY x.agent_id, x.product_no, x.type, x.status HAVING SUM(x.n) <> 0`},
+	{"a counted session ended and holds nothing", `SELECT s.id, s.status || ', holds ' || (s.held_trial + s.held_own)
+		FROM sessions s WHERE s.counted = 1 AND (NOT (` + ended + `) OR s.held_trial + s.held_own > 0)`},
 	{"the sums of hours are right", `SELECT x.agent_id,
 		'hour ' || x.hour || ' of ' || x.of_sessions || ': ' || SUM(x.up) || ', ' || SUM(x.down) || ', ' ||
 		SUM(x.connections) || ', ' || SUM(x.charged) || ', ' || SUM(x.refunded) || ', ' || SUM(x.recharged) || ' too much'

@@ -91,7 +91,7 @@ func (s *Store) hoursOf() string {
 	return `(SELECT hour, of_sessions, up, down, connections, charged, refunded, recharged
 	FROM agent_hours WHERE agent_id = ?1 AND hour >= ?2 AND hour < ?3
 	UNION ALL SELECT hour, CASE session_id WHEN '' THEN 0 ELSE 1 END, up, down, connections, charged, refunded, recharged
-	FROM usage_hours` + s.by("usage_hours_uncounted") + ` WHERE agent_id = ?1 AND hour >= ?2 AND hour < ?3
+	FROM usage_hours` + s.by("usage_hours_hour") + ` WHERE agent_id = ?1 AND hour >= ?2 AND hour < ?3
 	AND counted = 0) h`
 }
 
@@ -105,7 +105,8 @@ func (r ledger) SessionHours(
 ) ([]ports.Hour, error) {
 	return r.hours(ctx, sessionID, `SELECT h.hour, h.up, h.down, h.connections, h.charged, h.refunded, h.recharged
 		FROM sessions s CROSS JOIN usage_hours h
-		WHERE s.agent_id = ?1 AND s.id = ?4 AND h.session_id = s.id AND h.hour >= ?2 AND h.hour < ?3 ORDER BY h.hour`,
+		WHERE s.agent_id = ?1 AND s.id = ?4 AND h.agent_id = ?1 AND h.session_id = ?4
+		AND h.hour >= ?2 AND h.hour < ?3 ORDER BY h.hour`,
 		agentID, micros(from), micros(to), sessionID)
 }
 
@@ -126,7 +127,8 @@ func (r ledger) hours(ctx context.Context, of, query string, args ...any) (hours
 const (
 	sumsBySession = `SELECT h.session_id, SUM(h.up) AS up, SUM(h.down) AS down, SUM(h.connections) AS connections,
 		SUM(h.charged) AS charged, SUM(h.refunded) AS refunded, SUM(h.recharged) AS recharged
-		FROM usage_hours h WHERE h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3 AND h.session_id <> ''`
+		FROM usage_hours h WHERE h.counted IN (0, 1) AND h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3
+		AND h.session_id <> ''`
 	sessionTotals = `SELECT s.ord, s.id, s.type, s.product_no, ` + dueColumns + `,
 		h.up, h.down, h.connections, h.charged, h.refunded, h.recharged
 		FROM (` + sumsBySession + ` GROUP BY h.session_id) h JOIN sessions s ON s.id = h.session_id ORDER BY s.ord DESC`
@@ -137,21 +139,21 @@ const (
 	// after the time: then their last one must be in it.
 	countUsed = `SELECT CASE WHEN EXISTS (SELECT 1 FROM agent_hours WHERE agent_id = ?1 AND hour >= ?3 AND last > 0)
 		THEN (SELECT COUNT(DISTINCT h.session_id) FROM usage_hours h
-			WHERE h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3 AND h.session_id <> '')
+			WHERE h.counted IN (0, 1) AND h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3 AND h.session_id <> '')
 		ELSE (SELECT CAST(COALESCE(SUM(last), 0) AS BIGINT) FROM agent_hours WHERE agent_id = ?1 AND hour >= ?2) +
 			(SELECT COUNT(DISTINCT h.session_id) FROM usage_hours h%s
 			WHERE h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3 AND h.session_id <> '' AND h.counted = 0
 			AND NOT EXISTS (SELECT 1 FROM usage_hours c
-				WHERE c.session_id = h.session_id AND c.hour >= ?2 AND c.counted = 1))
+				WHERE c.agent_id = ?1 AND c.session_id = h.session_id AND c.hour >= ?2 AND c.counted = 1))
 		END`
 	// pageOfTotals walks down the sessions of the agent to those that have an hour in the time.
 	pageOfTotals = `WITH p AS (SELECT s.seq FROM sessions s WHERE s.agent_id = ?1 AND s.ord < ?4
 		AND EXISTS (SELECT 1 FROM usage_hours u
-			WHERE u.session_id = s.id AND u.hour >= ?2 AND u.hour < ?3)
+			WHERE u.agent_id = ?1 AND u.session_id = s.id AND u.hour >= ?2 AND u.hour < ?3)
 		ORDER BY s.ord DESC LIMIT ?5 OFFSET ?6)
 		SELECT s.ord, s.id, s.type, s.product_no, ` + dueColumns + `, ` + sumColumns + `
 		FROM p CROSS JOIN sessions s CROSS JOIN usage_hours h
-		WHERE s.seq = p.seq AND h.session_id = s.id AND h.hour >= ?2 AND h.hour < ?3
+		WHERE s.seq = p.seq AND h.agent_id = ?1 AND h.session_id = s.id AND h.hour >= ?2 AND h.hour < ?3
 		GROUP BY s.seq ORDER BY s.ord DESC`
 )
 
@@ -192,7 +194,7 @@ func (r ledger) SessionTotalsPage(
 ) (list domain.List[ports.SessionTotal], totals ports.Totals, err error) {
 	list.Page = page
 	args := []any{agentID, micros(from), micros(to)}
-	if err = r.row(fmt.Sprintf(countUsed, r.store.by("usage_hours_uncounted")), args...).Scan(&list.Total); err == nil {
+	if err = r.row(fmt.Sprintf(countUsed, r.store.by("usage_hours_hour")), args...).Scan(&list.Total); err == nil {
 		err = r.row(fmt.Sprintf(sumOfTotals, r.store.hoursOf()), args...).Scan(sums(&totals)...)
 	}
 	if err != nil || list.Total <= page.Offset() {

@@ -20,7 +20,9 @@ type sessionPage struct {
 	ords []int64
 }
 
-// askList reads a page as sessions.List does, without waiting for the count of what the filter leaves.
+// askList reads a page as sessions.List does, without waiting for the count of what the filter leaves. The
+// numbers of the page are an array, of which the planner expects ten elements: in a plan for any arguments it
+// expects a subquery with LIMIT to return a tenth of the agent's sessions, and would read all of them.
 func (b *batch) askList(k listKey) {
 	if b.lists == nil {
 		b.lists = map[listKey]*sessionPage{}
@@ -34,16 +36,16 @@ func (b *batch) askList(k listKey) {
 	count, places, args, more := k.queries(b.store)
 	b.pipe.Ask("count sessions", count, args, func(row engine.Row) error { return row.Scan(&p.Total) })
 	all := append(args[:len(args):len(args)], more...)
-	b.pipe.Ask("list sessions", "SELECT s.ord, "+sessionReadColumns+"WHERE s.agent_id = ?1 AND s.ord IN ("+places+
-		") ORDER BY s.ord DESC", all, func(row engine.Row) error {
+	b.pipe.Ask("list sessions", "SELECT s.ord, "+sessionReadColumns+"WHERE s.agent_id = ?1 AND s.ord = ANY(ARRAY("+
+		places+")) ORDER BY s.ord DESC", all, func(row engine.Row) error {
 		var ord int64
 		read, err := scanSessionRead(behind{row, []any{&ord}})
 		p.Items, p.ords = append(p.Items, read), append(p.ords, ord)
 		b.whole[read.ID] = true
 		return err
 	})
-	b.pipe.Ask("read workers", workerHealthOf+"IN (SELECT l.id FROM sessions l WHERE l.agent_id = ?1 AND l.ord IN ("+
-		places+")) ORDER BY w.seq", all, loadWorkerHealth(b.workers))
+	b.pipe.Ask("read workers", workerHealthOf+"IN (SELECT l.id FROM sessions l WHERE l.agent_id = ?1"+
+		" AND l.ord = ANY(ARRAY("+places+"))) ORDER BY w.seq", all, loadWorkerHealth(b.workers))
 }
 
 // queries returns the count of a list, and the query for the numbers of a page and of the session after
@@ -56,16 +58,16 @@ func (k listKey) queries(store *Store) (count, places string, args, more []any) 
 		more = append(more, v)
 		return "?" + strconv.Itoa(len(args)+len(more))
 	}
-	places, offset := "SELECT s.ord FROM sessions s WHERE "+where, k.Page.Offset()
+	offset := k.Page.Offset()
 	switch {
 	case k.Page.After > 0:
-		places += " AND s.ord < " + place(k.Page.After)
+		where += " AND s.ord < " + place(k.Page.After)
 		offset = 0
 	case every:
-		places += " AND s.ord <= (SELECT COALESCE(MAX(m.ord), 0) FROM sessions m WHERE m.agent_id = ?1) - " + place(offset)
+		where += " AND s.ord <= (SELECT COALESCE(MAX(m.ord), 0) FROM sessions m WHERE m.agent_id = ?1) - " + place(offset)
 		offset = 0
 	}
-	places += " ORDER BY s.ord DESC LIMIT " + place(k.Page.Size+1) + " OFFSET " + place(offset)
+	places = newestWhere(where, k.Filter, k.Page.Size+1, offset, place)
 	return count, places, args, more
 }
 

@@ -30,7 +30,7 @@ func (r sessions) List(
 	if err := r.row(r.store.countOf(where, f), args...).Scan(&list.Total); err != nil {
 		return list, fmt.Errorf("count sessions of %s: %w", agentID, err)
 	}
-	places, err := r.places(ctx, where, args, page, list.Total, f == (ports.SessionFilter{}))
+	places, err := r.places(ctx, f, where, args, page, list.Total)
 	if err != nil || len(places) == 0 {
 		return list, wrap("list sessions of "+agentID, err)
 	}
@@ -38,9 +38,7 @@ func (r sessions) List(
 		places = places[:page.Size]
 		list.Next = places[page.Size-1]
 	}
-	between := "s.ord <= ?" + strconv.Itoa(len(args)+1) + " AND s.ord >= ?" + strconv.Itoa(len(args)+2)
-	list.Items, err = r.reads(ctx, page.Size, where+" AND "+between,
-		append(args, places[0], places[len(places)-1])...)
+	list.Items, err = r.reads(ctx, agentID, places)
 	return list, wrap("list sessions of "+agentID, err)
 }
 
@@ -61,18 +59,17 @@ func (s *Store) countOf(where string, f ports.SessionFilter) string {
 	}
 	query := "SELECT CAST(COALESCE((SELECT SUM(n) FROM session_counts s WHERE " + where + "), 0) AS BIGINT)" +
 		" + (SELECT COUNT(*) FROM sessions s" +
-		s.by("sessions_uncounted") + " WHERE " + hidden + " AND " + uncounted + ")"
+		s.by("sessions_open") + " WHERE " + hidden + " AND " + uncounted + ")"
 	if f.Status == "" {
-		query += " + (SELECT COUNT(*) FROM sessions s" + s.by("sessions_open") + " WHERE " + hidden + " AND s." + live + ")"
+		query += " + (SELECT COUNT(*) FROM sessions s" + s.by("sessions_open") + " WHERE " + hidden + " AND " + live + ")"
 	}
 	return query
 }
 
 // places lists the numbers of the sessions of a page, and the one after it.
 func (r sessions) places(
-	ctx context.Context, where string, args []any, page domain.Page, total int, every bool,
+	ctx context.Context, f ports.SessionFilter, where string, args []any, page domain.Page, total int,
 ) (found []int64, err error) {
-	query := "SELECT s.ord FROM sessions s WHERE " + where
 	offset := page.Offset()
 	place := func(v any) string {
 		args = append(args[:len(args):len(args)], v)
@@ -80,15 +77,15 @@ func (r sessions) places(
 	}
 	switch {
 	case page.After > 0:
-		query += " AND s.ord < " + place(page.After)
+		where += " AND s.ord < " + place(page.After)
 		offset = 0
 	case offset >= total:
 		return nil, nil
-	case every:
-		query += " AND s.ord <= " + place(total-offset)
+	case f == ports.SessionFilter{}:
+		where += " AND s.ord <= " + place(total-offset)
 		offset = 0
 	}
-	query += " ORDER BY s.ord DESC LIMIT " + place(page.Size+1) + " OFFSET " + place(offset)
+	query := newestWhere(where, f, page.Size+1, offset, place)
 	err = r.rows(ctx, query, args, func(row engine.Row) error {
 		var ord int64
 		err := row.Scan(&ord)
@@ -98,15 +95,38 @@ func (r sessions) places(
 	return found, err
 }
 
-// reads lists sessions of an agent, the first argument, newest first.
-func (r sessions) reads(ctx context.Context, room int, where string, args ...any) ([]ports.SessionRead, error) {
-	found := make([]ports.SessionRead, 0, room)
-	err := r.rows(ctx, sessionReadFrom+"WHERE s.agent_id = ?1 AND "+where+" ORDER BY s.ord DESC"+r.lock("s"), args,
-		func(rows engine.Row) error {
-			read, err := scanSessionRead(rows)
-			found = append(found, read)
-			return err
-		})
+// newestWhere selects numbers of the sessions of a list, newest first. place adds an argument. The index of
+// products has the status before the number, so without a status the newest of each are merged.
+func newestWhere(where string, f ports.SessionFilter, limit, offset int, place func(any) string) string {
+	query := "SELECT s.ord FROM sessions s WHERE " + where
+	if f.ProductNo != "" && f.Status == "" {
+		parts, each := make([]string, len(statuses)), place(limit+offset)
+		for i, status := range statuses {
+			parts[i] = "SELECT s.ord FROM (" + query + " AND s.status = '" + string(status) +
+				"' ORDER BY s.ord DESC LIMIT " + each + ") s"
+		}
+		query = "SELECT s.ord FROM (" + strings.Join(parts, " UNION ALL ") + ") s"
+	}
+	return query + " ORDER BY s.ord DESC LIMIT " + place(limit) + " OFFSET " + place(offset)
+}
+
+// statuses are those that a session may have.
+var statuses = []session.Status{session.Creating, session.Active, session.Terminated, session.Expired, session.Failed}
+
+// reads lists sessions of an agent by their numbers, newest first.
+func (r sessions) reads(ctx context.Context, agentID string, ords []int64) ([]ports.SessionRead, error) {
+	found := make([]ports.SessionRead, 0, len(ords))
+	list, size := in(2, len(ords))
+	args := []any{agentID}
+	for i := range size {
+		args = append(args, ords[min(i, len(ords)-1)])
+	}
+	query := sessionReadFrom + "WHERE s.agent_id = ?1 AND s.ord IN " + list + " ORDER BY s.ord DESC" + r.lock("s")
+	err := r.rows(ctx, query, args, func(rows engine.Row) error {
+		read, err := scanSessionRead(rows)
+		found = append(found, read)
+		return err
+	})
 	return found, err
 }
 
@@ -129,24 +149,28 @@ func sessionWhere(agentID string, f ports.SessionFilter) (string, []any) {
 	return where, args
 }
 
-// live are the states of a session that can still cost or give something. The
+// live are the states of a session that can still cost or give something. Such a session is not counted: the
 // queries repeat the words of the partial index, or it is not used.
-const live = "status IN ('creating', 'active')"
+const (
+	liveStatus = "status IN ('creating', 'active')"
+	live       = "counted = 0 AND " + liveStatus
+)
 
 func (r sessions) Newest(_ context.Context, agentID, productNo string) (session.Session, error) {
 	return scanSession("the newest",
-		r.row("SELECT "+sessionSelect+" FROM sessions s WHERE agent_id = ?1 AND product_no = ?2"+
-			" AND "+live+" ORDER BY ord DESC LIMIT 1"+r.lock("s"), agentID, productNo))
+		r.row("SELECT "+sessionSelect+" FROM sessions s"+r.store.by("sessions_open")+
+			" WHERE agent_id = ?1 AND product_no = ?2 AND "+live+" ORDER BY ord DESC LIMIT 1"+r.lock("s"), agentID, productNo))
 }
 
 func (r sessions) Live(ctx context.Context, agentID string) ([]string, error) {
-	return r.list(ctx, "live", `SELECT id FROM sessions WHERE agent_id = ?1 AND `+live+` ORDER BY ord`, agentID)
+	return r.list(ctx, "live", "SELECT id FROM sessions"+r.store.by("sessions_open")+" WHERE agent_id = ?1 AND "+live+
+		" ORDER BY ord", agentID)
 }
 
-// holdsMoney has the words of the partial index. What static sessions hold is never charged by use.
-const holdsMoney = "s.held_trial + s.held_own > 0 AND s.type = 'dynamic'"
-
-const unbooked = "SELECT " + dueColumns + " FROM sessions s WHERE s.agent_id = ?1 AND " + holdsMoney
+// holdsMoney is true of what may be charged by use. A session is counted once it holds nothing, and the states
+// are those that the partial index begins with.
+const holdsMoney = "s.counted = 0 AND s.status IN ('creating', 'active', 'terminated', 'expired', 'failed')" +
+	" AND s.held_trial + s.held_own > 0 AND s.type = 'dynamic'"
 
 func (r sessions) Unbooked(ctx context.Context, agentID string) ([]ports.Hour, error) {
 	if r.batch != nil {
@@ -157,6 +181,8 @@ func (r sessions) Unbooked(ctx context.Context, agentID string) ([]ports.Hour, e
 		return sumsOfDue(holding)
 	}
 	var holding []dueRow
+	unbooked := "SELECT " + dueColumns + " FROM sessions s" + r.store.by("sessions_open") +
+		" WHERE s.agent_id = ?1 AND " + holdsMoney
 	err := r.rows(ctx, unbooked, []any{agentID}, func(row engine.Row) error {
 		var d dueRow
 		err := row.Scan(d.targets()...)
@@ -209,13 +235,13 @@ func (d *dueRow) due() (domain.Money, error) {
 		Held: billing.Funds{Own: d.held}, Charged: billing.Funds{Own: d.charged}}}.ChargeDue(d.used), err
 }
 
-const countSessions = `SELECT COALESCE((SELECT MAX(ord) FROM sessions WHERE agent_id = ?1), 0),
-	(SELECT COUNT(*) FROM sessions WHERE agent_id = ?1 AND ` + live + ` AND status = 'creating'),
-	(SELECT COUNT(*) FROM sessions WHERE agent_id = ?1 AND ` + live + ` AND status = 'active')`
-
 // Count reads the number of the last session, as none is ever removed.
 func (r sessions) Count(_ context.Context, agentID string) (n ports.SessionCount, err error) {
-	err = r.row(countSessions, agentID).Scan(&n.Total, &n.Creating, &n.Active)
+	of := "(SELECT COUNT(*) FROM sessions" + r.store.by("sessions_open") +
+		" WHERE agent_id = ?1 AND counted = 0 AND status = "
+	query := "SELECT COALESCE((SELECT MAX(ord) FROM sessions WHERE agent_id = ?1), 0), " + of + "'creating'), " +
+		of + "'active')"
+	err = r.row(query, agentID).Scan(&n.Total, &n.Creating, &n.Active)
 	if err != nil {
 		return ports.SessionCount{}, fmt.Errorf("count sessions of %s: %w", agentID, err)
 	}
@@ -251,7 +277,7 @@ func (r sessions) SettleDue(ctx context.Context, now time.Time, limit int) ([]st
 }
 
 func (r sessions) CreatingSince(ctx context.Context, before time.Time, limit int) ([]string, error) {
-	return r.list(ctx, "creating", `SELECT id FROM sessions WHERE status = 'creating' AND created_at < ?1
+	return r.list(ctx, "creating", `SELECT id FROM sessions WHERE counted = 0 AND status = 'creating' AND created_at < ?1
 		ORDER BY created_at LIMIT ?2`, micros(before), limit)
 }
 

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"agentproxy/adapters/storage/engine"
@@ -29,6 +31,7 @@ var (
 
 	putSession = "UPDATE sessions SET (" + strings.Join(stateColumns, ", ") + ") = (" +
 		placeholders(3, len(stateColumns)) + ") WHERE id = ?1 AND agent_id = ?2"
+	putUnindexed = putSessionBut("status", "expires_at")
 
 	sessionSelect = "s." + strings.Join(sessionColumns, ", s.")
 
@@ -55,7 +58,15 @@ func (r sessions) Put(_ context.Context, s session.Session) error {
 		return r.batch.putSession(s)
 	}
 	row := toSessionRow(s)
-	n, err := r.exec(putSession, append([]any{s.ID, s.AgentID}, columnValues(&row.sessionState)...)...)
+	args := append([]any{s.ID, s.AgentID}, columnValues(&row.sessionState)...)
+	var n int64
+	var err error
+	if r.store.postgres == nil {
+		n, err = r.exec(putUnindexed, args...)
+	}
+	if n == 0 && err == nil {
+		n, err = r.exec(putSession, args...)
+	}
 	if err != nil {
 		return fmt.Errorf("write session %s: %w", s.ID, err)
 	}
@@ -63,6 +74,22 @@ func (r sessions) Put(_ context.Context, s session.Session) error {
 		return session.ErrNotFound
 	}
 	return r.noteChange("", s.ID)
+}
+
+// putSessionBut is putSession, with the same arguments, for a session whose values of some columns stay. SQLite
+// writes the entries of every index that has a column of the statement, PostgreSQL those whose values change.
+func putSessionBut(same ...string) string {
+	var columns, places, where []string
+	for i, column := range stateColumns {
+		place := "?" + strconv.Itoa(i+3)
+		if slices.Contains(same, column) {
+			where = append(where, " AND "+column+" = "+place)
+			continue
+		}
+		columns, places = append(columns, column), append(places, place)
+	}
+	return "UPDATE sessions SET (" + strings.Join(columns, ", ") + ") = (" + strings.Join(places, ", ") +
+		") WHERE id = ?1 AND agent_id = ?2" + strings.Join(where, "")
 }
 
 func (r sessions) Get(_ context.Context, agentID, id string) (session.Session, error) {

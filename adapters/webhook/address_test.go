@@ -272,7 +272,7 @@ func TestOtherAddressesAreTriedWithinTheTime(t *testing.T) {
 	answers := []netip.Addr{public, netip.MustParseAddr("::ffff:9.9.9.9"), netip.MustParseAddr("1.1.1.1")}
 	w := begin(t, nil, func(c *webhook.Config) {
 		through := c.Dial
-		c.Timeout = 2 * time.Second
+		c.Timeout = 3 * time.Second
 		c.Resolve = func(context.Context, string) ([]netip.Addr, error) { return answers, nil }
 		c.Dial = func(ctx context.Context, target netip.AddrPort) (net.Conn, error) {
 			switch target.Addr() {

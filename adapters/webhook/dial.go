@@ -103,9 +103,6 @@ func splitPort(address string) (string, uint16, error) {
 }
 
 func dialTCP(ctx context.Context, target netip.AddrPort) (net.Conn, error) {
-	c, err := new(net.Dialer).DialTCP(ctx, "tcp", netip.AddrPort{}, target)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+	// DialTCP would bind to a port, which it takes from all other connections.
+	return new(net.Dialer).DialContext(ctx, "tcp", target.String())
 }

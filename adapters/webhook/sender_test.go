@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/netip"
 	"os"
 	"strings"
@@ -313,10 +314,12 @@ func TestWhatIsOursIsAnError(t *testing.T) {
 	})
 	t.Run("but an answer that came is one", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			GotFirstResponseByte: func() { time.AfterFunc(100*time.Millisecond, cancel) },
+		})
 		w := begin(t, func(rw http.ResponseWriter, r *http.Request) {
 			rw.WriteHeader(202)
 			_ = http.NewResponseController(rw).Flush()
-			time.AfterFunc(100*time.Millisecond, cancel)
 			<-r.Context().Done()
 		}, nil)
 		if out, err := w.Send(ctx, message(hook)); err != nil || out.StatusCode != 202 {

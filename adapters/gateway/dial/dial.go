@@ -65,13 +65,9 @@ func (d *Dialer) Dial(ctx context.Context, target netip.AddrPort, exit netip.Add
 	if !ok {
 		return nil, refusal.Unreachable
 	}
-	nd := net.Dialer{KeepAlive: -1}
-	var local netip.AddrPort
-	if from.IsValid() {
-		local = netip.AddrPortFrom(from, 0)
-		nd.ControlContext = lateBind
-	}
-	tcp, err := nd.DialTCP(ctx, "tcp", local, target)
+	// DialTCP binds even where no local address is given.
+	nd := net.Dialer{KeepAlive: -1, ControlContext: lateBind}
+	tcp, err := nd.DialTCP(ctx, "tcp", netip.AddrPortFrom(from, 0), target)
 	if err != nil {
 		return nil, dialFailed(err)
 	}

@@ -66,18 +66,46 @@ CREATE TABLE IF NOT EXISTS session_counts (
 
 ALTER TABLE sessions ADD COLUMN IF NOT EXISTS counted SMALLINT NOT NULL DEFAULT 0;
 
--- What is not counted yet. Writers go on while these are built.
+-- Each row of usage_hours is in two indexes: by session, and by hour, what is not counted yet first. Writers
+-- go on while these are built.
 SET lock_timeout = 0;
-DROP INDEX CONCURRENTLY IF EXISTS usage_hours_uncounted;
-CREATE INDEX CONCURRENTLY usage_hours_uncounted ON usage_hours (agent_id, hour) WHERE counted = 0;
+DROP INDEX CONCURRENTLY IF EXISTS usage_hours_key;
+CREATE UNIQUE INDEX CONCURRENTLY usage_hours_key ON usage_hours (agent_id, session_id, hour);
+ALTER TABLE usage_hours DROP CONSTRAINT IF EXISTS usage_hours_pkey,
+    ADD CONSTRAINT usage_hours_pkey PRIMARY KEY USING INDEX usage_hours_key;
+DROP INDEX CONCURRENTLY IF EXISTS usage_hours_hour;
+CREATE INDEX CONCURRENTLY usage_hours_hour ON usage_hours (counted, agent_id, hour, session_id);
+DROP INDEX CONCURRENTLY IF EXISTS usage_hours_session;
+
+-- Sessions that live, and those that ended and are not counted yet. What a session holds is in the condition of
+-- no index, so that settlements change none.
 DROP INDEX CONCURRENTLY IF EXISTS sessions_uncounted;
-CREATE INDEX CONCURRENTLY sessions_uncounted ON sessions (agent_id, seq)
-    WHERE counted = 0 AND status IN ('terminated', 'expired', 'failed');
+CREATE INDEX CONCURRENTLY sessions_uncounted ON sessions (status, agent_id, ord) WHERE counted = 0;
+DROP INDEX CONCURRENTLY IF EXISTS sessions_open;
+ALTER INDEX sessions_uncounted RENAME TO sessions_open;
+DROP INDEX CONCURRENTLY IF EXISTS sessions_creating;
+
+-- A list of a product and a status reads what both leave. Older programs find their tables and columns, so
+-- min_compatible stays.
+DROP INDEX CONCURRENTLY IF EXISTS sessions_sold;
+CREATE INDEX CONCURRENTLY sessions_sold ON sessions (agent_id, product_no, status, ord);
+DROP INDEX CONCURRENTLY IF EXISTS sessions_product;
+ALTER INDEX sessions_sold RENAME TO sessions_product;
 RESET lock_timeout;
 
 -- +goose Down
-DROP INDEX CONCURRENTLY IF EXISTS sessions_uncounted;
-DROP INDEX CONCURRENTLY IF EXISTS usage_hours_uncounted;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS sessions_creating ON sessions (created_at) WHERE status = 'creating';
+DROP INDEX CONCURRENTLY IF EXISTS sessions_product;
+CREATE INDEX CONCURRENTLY sessions_product ON sessions (agent_id, product_no, ord);
+DROP INDEX CONCURRENTLY IF EXISTS sessions_open;
+CREATE INDEX CONCURRENTLY sessions_open ON sessions (agent_id, ord)
+    WHERE status IN ('creating', 'active') OR held_trial + held_own > 0;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS usage_hours_session ON usage_hours (session_id, hour);
+DROP INDEX CONCURRENTLY IF EXISTS usage_hours_key;
+CREATE UNIQUE INDEX CONCURRENTLY usage_hours_key ON usage_hours (agent_id, hour, session_id);
+ALTER TABLE usage_hours DROP CONSTRAINT IF EXISTS usage_hours_pkey,
+    ADD CONSTRAINT usage_hours_pkey PRIMARY KEY USING INDEX usage_hours_key;
+DROP INDEX CONCURRENTLY IF EXISTS usage_hours_hour;
 DROP TRIGGER IF EXISTS usage_hours_late ON usage_hours;
 DROP FUNCTION IF EXISTS count_late_usage;
 ALTER TABLE sessions DROP COLUMN IF EXISTS counted;

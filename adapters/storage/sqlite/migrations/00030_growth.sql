@@ -31,7 +31,27 @@ CREATE TABLE agent_hours (
     PRIMARY KEY (agent_id, hour, of_sessions)
 ) STRICT, WITHOUT ROWID;
 
-ALTER TABLE usage_hours ADD COLUMN counted INTEGER NOT NULL DEFAULT 0;
+-- The key begins with the session, and a column says what is counted: each row is in one index beside the
+-- table. Older programs find all of theirs, so min_compatible stays.
+CREATE TABLE usage_hours_new (
+    agent_id    TEXT    NOT NULL,
+    hour        INTEGER NOT NULL,
+    session_id  TEXT    NOT NULL,
+    up          INTEGER NOT NULL,
+    down        INTEGER NOT NULL,
+    connections INTEGER NOT NULL,
+    charged     INTEGER NOT NULL,
+    refunded    INTEGER NOT NULL,
+    recharged   INTEGER NOT NULL,
+    counted     INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (agent_id, session_id, hour)
+) STRICT, WITHOUT ROWID;
+INSERT INTO usage_hours_new (agent_id, hour, session_id, up, down, connections, charged, refunded, recharged)
+    SELECT agent_id, hour, session_id, up, down, connections, charged, refunded, recharged
+    FROM usage_hours ORDER BY agent_id, session_id, hour;
+DROP TABLE usage_hours;
+ALTER TABLE usage_hours_new RENAME TO usage_hours;
+CREATE INDEX usage_hours_hour ON usage_hours (counted, agent_id, hour);
 
 -- What is added late to an hour that is counted already.
 -- +goose StatementBegin
@@ -57,17 +77,46 @@ CREATE TABLE session_counts (
 
 ALTER TABLE sessions ADD COLUMN counted INTEGER NOT NULL DEFAULT 0;
 
--- What is not counted yet.
-CREATE INDEX usage_hours_uncounted ON usage_hours (agent_id, hour) WHERE counted = 0;
-CREATE INDEX sessions_uncounted ON sessions (agent_id, seq)
-    WHERE counted = 0 AND status IN ('terminated', 'expired', 'failed');
+-- Sessions that live, and those that ended and are not counted yet. What a session holds is in the condition of
+-- no index, so that settlements change none.
+DROP INDEX sessions_open;
+CREATE INDEX sessions_open ON sessions (status, agent_id, ord) WHERE counted = 0;
+DROP INDEX sessions_creating;
+
+-- A list of a product and a status reads what both leave. What else lists filter by never changes.
+DROP INDEX sessions_product;
+CREATE INDEX sessions_product ON sessions (agent_id, product_no, status, ord);
+DROP INDEX sessions_agent;
+CREATE UNIQUE INDEX sessions_agent ON sessions (agent_id, ord, type);
 
 -- +goose Down
-DROP INDEX sessions_uncounted;
-DROP INDEX usage_hours_uncounted;
+DROP INDEX sessions_agent;
+CREATE UNIQUE INDEX sessions_agent ON sessions (agent_id, ord, status, type, product_no);
+DROP INDEX sessions_product;
+CREATE INDEX sessions_product ON sessions (agent_id, product_no, ord);
+CREATE INDEX sessions_creating ON sessions (created_at) WHERE status = 'creating';
+DROP INDEX sessions_open;
+CREATE INDEX sessions_open ON sessions (agent_id, ord)
+    WHERE status IN ('creating', 'active') OR held_trial + held_own > 0;
 DROP TRIGGER usage_hours_late;
 ALTER TABLE sessions DROP COLUMN counted;
 DROP TABLE session_counts;
-ALTER TABLE usage_hours DROP COLUMN counted;
+CREATE TABLE usage_hours_old (
+    agent_id    TEXT    NOT NULL,
+    hour        INTEGER NOT NULL,
+    session_id  TEXT    NOT NULL,
+    up          INTEGER NOT NULL,
+    down        INTEGER NOT NULL,
+    connections INTEGER NOT NULL,
+    charged     INTEGER NOT NULL,
+    refunded    INTEGER NOT NULL,
+    recharged   INTEGER NOT NULL,
+    PRIMARY KEY (agent_id, hour, session_id)
+) STRICT, WITHOUT ROWID;
+INSERT INTO usage_hours_old SELECT agent_id, hour, session_id, up, down, connections, charged, refunded, recharged
+    FROM usage_hours;
+DROP TABLE usage_hours;
+ALTER TABLE usage_hours_old RENAME TO usage_hours;
+CREATE INDEX usage_hours_session ON usage_hours (session_id, hour);
 DROP TABLE agent_hours;
 DROP TABLE ledger_proofs;
