@@ -29,6 +29,7 @@ type Changes interface {
 	// it. It is ErrMissed, with that place, when there is more than limit of it or
 	// some of it may have been purged.
 	Since(ctx context.Context, after Cursor, limit int) ([]Change, Cursor, error)
-	// Purge removes changes older than the time.
-	Purge(ctx context.Context, before time.Time) error
+	// Purge removes changes older than the time, about limit of them, and returns how many. There may be more
+	// of them if it is limit or more.
+	Purge(ctx context.Context, before time.Time, limit int) (int, error)
 }

@@ -1,6 +1,8 @@
 package ports
 
 import (
+	"errors"
+
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -24,4 +26,10 @@ func Refusal(c procurement.Class) *domain.Error {
 		return ErrTimeout
 	}
 	return ErrProvider
+}
+
+// NothingBought reports whether an error is what Refusal returns, after which
+// provably nothing was bought.
+func NothingBought(err error) bool {
+	return errors.Is(err, ErrProvider) || errors.Is(err, ErrTimeout) || errors.Is(err, catalog.ErrOutOfStock)
 }

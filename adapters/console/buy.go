@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,6 +54,9 @@ func (c *Console) showBuy(v *visit, form url.Values, cause error) error {
 		if err != nil {
 			return err
 		}
+		p.Countries = slices.SortedFunc(slices.Values(p.Countries), func(a, b string) int {
+			return strings.Compare(d.Regions[a], d.Regions[b])
+		})
 		d.Product, title = &p, "Buy "+p.Name
 	}
 	f, status := v.frame(title, d), http.StatusOK

@@ -46,9 +46,10 @@ func formsOf(t testing.TB, body string) (list []form) {
 	return list
 }
 
-// chosen returns the value of the option that a list shows at first.
+// chosen returns the value of the option that a list shows at first, or the first one with
+// which a browser sends a list that is required.
 func chosen(list *html.Node) (value string) {
-	first := true
+	first, required := true, has(list, "required")
 	for o := range list.Descendants() {
 		if o.Type != html.ElementNode || o.Data != "option" {
 			continue
@@ -58,7 +59,7 @@ func chosen(list *html.Node) (value string) {
 			text = o.FirstChild.Data
 		}
 		if first || has(o, "selected") {
-			value, first = text, false
+			value, first = text, required && text == ""
 		}
 	}
 	return value

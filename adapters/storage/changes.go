@@ -35,9 +35,7 @@ func (r changes) Since(ctx context.Context, after ports.Cursor, limit int) ([]po
 	return list, next, err
 }
 
-func (r changes) Purge(_ context.Context, before time.Time) error {
-	if _, err := r.exec(r.store.database.PurgeChanges(), micros(before)); err != nil {
-		return fmt.Errorf("purge changes: %w", err)
-	}
-	return nil
+func (r changes) Purge(_ context.Context, before time.Time, limit int) (int, error) {
+	n, err := r.exec(r.store.database.PurgeChanges(), micros(before), limit)
+	return int(n), wrap("purge changes", err)
 }

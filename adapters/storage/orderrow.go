@@ -105,7 +105,7 @@ func fromOrderRow(row orderRow) (procurement.Order, error) {
 	if err := json.Unmarshal([]byte(r.BeforeRefs), &o.Before.Refs); err != nil {
 		return o, fmt.Errorf("refs before order %s: %w", plan.ID, err)
 	}
-	if o.Kind != procurement.Renewal {
+	if !o.Renews() {
 		return o, nil
 	}
 	ends, err := endsBefore(o.Before.Refs)

@@ -32,25 +32,41 @@ const (
 	countable = "s.counted = 0 AND s.status = ?1 AND s.held_trial + s.held_own = 0"
 )
 
+// place is that of a row among those that are counted, in the order of their index.
+type place struct {
+	agentID string
+	at      int64 // the number of a session, or an hour
+	session string
+}
+
+// counting counts rows behind a place in one unit. It returns how many it found, and the place of the last.
+type counting func(ctx context.Context, t *tx, after place) (n int, last place, err error)
+
 // SumUp counts what ended since it ran last. A unit counts and marks a few rows, so it may stop at any
-// time, and several processes may run it at once.
+// time, and several processes may run it at once. Each unit begins behind the rows of the one before: on
+// PostgreSQL their entries of the index stay for a while.
 func (s *Store) SumUp(ctx context.Context) error {
 	before := s.clock.Now().Add(-time.Hour - countAfter)
-	steps := []func(context.Context, *tx) (int, error){
-		func(ctx context.Context, t *tx) (int, error) { return countHours(ctx, t, before) },
-	}
+	steps := []counting{func(ctx context.Context, t *tx, after place) (int, place, error) {
+		return countHours(ctx, t, before, after)
+	}}
 	for _, status := range []session.Status{session.Terminated, session.Expired, session.Failed} {
-		steps = append(steps, func(ctx context.Context, t *tx) (int, error) { return countEnded(ctx, t, status) })
+		steps = append(steps, func(ctx context.Context, t *tx, after place) (int, place, error) {
+			return countEnded(ctx, t, status, after)
+		})
 	}
 	for _, step := range steps {
+		var after place
 		for n := countBatch; n == countBatch && ctx.Err() == nil; {
+			var last place
 			err := s.Update(ctx, func(ctx context.Context, unit ports.Tx) (err error) {
-				n, err = step(ctx, unit.(*tx))
+				n, last, err = step(ctx, unit.(*tx), after)
 				return err
 			})
 			if err != nil {
 				return err
 			}
+			after = last
 		}
 	}
 	return nil
@@ -75,26 +91,28 @@ func (t *tx) skipLocked(table string) string {
 // countRow is the key of a row of session_counts.
 type countRow struct{ AgentID, ProductNo, Type, Status string }
 
-func countEnded(ctx context.Context, t *tx, status session.Status) (n int, err error) {
+func countEnded(ctx context.Context, t *tx, status session.Status, after place) (n int, last place, err error) {
 	t.serialize("sum up")
 	counts := map[countRow]int64{}
 	var seqs []int64
-	err = t.rows(ctx, "SELECT s.seq, s.agent_id, s.product_no, s.type, s.status FROM sessions s"+
-		t.store.by("sessions_open")+" WHERE "+countable+" ORDER BY s.agent_id, s.ord LIMIT ?2"+
-		t.skipLocked("s"), []any{string(status), countBatch}, func(row engine.Row) error {
-		var seq int64
-		var k countRow
-		err := row.Scan(&seq, &k.AgentID, &k.ProductNo, &k.Type, &k.Status)
-		seqs = append(seqs, seq)
-		counts[k]++
-		return err
-	})
+	err = t.rows(ctx, "SELECT s.seq, s.ord, s.agent_id, s.product_no, s.type, s.status FROM sessions s"+
+		t.store.by("sessions_open")+" WHERE "+countable+" AND (s.agent_id, s.ord) > (?3, ?4)"+
+		" ORDER BY s.agent_id, s.ord LIMIT ?2"+t.skipLocked("s"),
+		[]any{string(status), countBatch, after.agentID, after.at}, func(row engine.Row) error {
+			var seq int64
+			var k countRow
+			err := row.Scan(&seq, &last.at, &k.AgentID, &k.ProductNo, &k.Type, &k.Status)
+			last.agentID = k.AgentID
+			seqs = append(seqs, seq)
+			counts[k]++
+			return err
+		})
 	if err != nil {
-		return 0, wrap("list ended sessions", err)
+		return 0, last, wrap("list ended sessions", err)
 	}
 	for _, seq := range seqs {
 		if err := t.later("count a session", "UPDATE sessions SET counted = 1 WHERE seq = ?1", seq); err != nil {
-			return 0, err
+			return 0, last, err
 		}
 	}
 	keys := slices.SortedFunc(maps.Keys(counts), func(x, y countRow) int {
@@ -106,10 +124,10 @@ func countEnded(ctx context.Context, t *tx, status session.Status) (n int, err e
 			VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (agent_id, product_no, type, status)
 			DO UPDATE SET n = session_counts.n + excluded.n`, k.AgentID, k.ProductNo, k.Type, k.Status, counts[k])
 		if err != nil {
-			return 0, err
+			return 0, last, err
 		}
 	}
-	return len(seqs), nil
+	return len(seqs), last, nil
 }
 
 // sumKey is the key of a row of agent_hours.
@@ -133,24 +151,26 @@ const addSums = `INSERT INTO agent_hours
 	refunded = agent_hours.refunded + excluded.refunded, recharged = agent_hours.recharged + excluded.recharged,
 	last = agent_hours.last + excluded.last`
 
-func countHours(ctx context.Context, t *tx, before time.Time) (n int, err error) {
+func countHours(ctx context.Context, t *tx, before time.Time, after place) (n int, end place, err error) {
 	t.serialize("sum up")
 	var rows []hourRow
-	err = t.rows(ctx, `SELECT h.agent_id, h.hour, h.session_id, h.up, h.down, h.connections, h.charged, h.refunded,
-		h.recharged FROM usage_hours h`+t.store.by("usage_hours_hour")+` WHERE h.counted = 0 AND h.hour <= ?1
-		ORDER BY h.agent_id, h.hour LIMIT ?2`+t.skipLocked("h"),
-		[]any{micros(before), countBatch}, func(row engine.Row) error {
-			var h hourRow
-			err := row.Scan(scanTargets(&h)...)
-			rows = append(rows, h)
-			return err
-		})
+	query := `SELECT h.agent_id, h.hour, h.session_id, h.up, h.down, h.connections, h.charged, h.refunded, h.recharged
+		FROM usage_hours h` + t.store.by("usage_hours_hour") + ` WHERE h.counted = 0 AND h.hour <= ?1
+		AND (h.agent_id, h.hour, h.session_id) > (?3, ?4, ?5)
+		ORDER BY h.agent_id, h.hour, h.session_id LIMIT ?2` + t.skipLocked("h")
+	args := []any{micros(before), countBatch, after.agentID, after.at, after.session}
+	err = t.rows(ctx, query, args, func(row engine.Row) error {
+		var h hourRow
+		err := row.Scan(scanTargets(&h)...)
+		rows = append(rows, h)
+		return err
+	})
 	if err != nil || len(rows) == 0 {
-		return 0, wrap("list hours to count", err)
+		return 0, end, wrap("list hours to count", err)
 	}
 	last, err := lastHours(ctx, t, rows)
 	if err != nil {
-		return 0, err
+		return 0, end, err
 	}
 	sums := map[sumKey]sumRow{}
 	add := func(k sumKey, more ports.Totals, last int64) {
@@ -170,10 +190,11 @@ func countHours(ctx context.Context, t *tx, before time.Time) (n int, err error)
 			"UPDATE usage_hours SET counted = 1 WHERE agent_id = ?1 AND hour = ?2 AND session_id = ?3",
 			h.AgentID, h.Hour, h.SessionID)
 		if err != nil {
-			return 0, err
+			return 0, end, err
 		}
 	}
-	return len(rows), putSums(t, sums)
+	newest := rows[len(rows)-1]
+	return len(rows), place{newest.AgentID, newest.Hour, newest.SessionID}, putSums(t, sums)
 }
 
 func (h hourRow) totals() ports.Totals {

@@ -65,6 +65,7 @@ const PollEvery = 250 * time.Millisecond
 const (
 	changesLimit = 1000
 	keepChanges  = 10 * time.Minute
+	purgeSize    = 500
 )
 
 // behindAfter is how long ago the last poll may have succeeded for a change to be known within a second.
@@ -117,9 +118,18 @@ func (h *Hub) Poll(ctx context.Context) error {
 	return nil
 }
 
-// Purge removes changes that every process has polled long ago.
+// Purge removes changes that every process has polled long ago, purgeSize in a unit, so that others do not wait
+// for long.
 func (h *Hub) Purge(ctx context.Context) error {
-	return h.store.Update(ctx, func(ctx context.Context, tx repos) error {
-		return tx.Changes().Purge(ctx, h.clock.Now().Add(-keepChanges))
-	})
+	before := h.clock.Now().Add(-keepChanges)
+	for {
+		var n int
+		err := h.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
+			n, err = tx.Changes().Purge(ctx, before, purgeSize)
+			return err
+		})
+		if err != nil || n < purgeSize {
+			return err
+		}
+	}
 }

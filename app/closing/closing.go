@@ -68,8 +68,8 @@ type end struct {
 // order ends one order, unless its outcome is still to come. It reports whether
 // the session keeps what it holds for the order.
 func (e end) order(ctx context.Context, o procurement.Order) (keeps bool, err error) {
-	renewal := o.Kind == procurement.Renewal
-	if renewal && o.Open() {
+	renewing := o.Renewing()
+	if renewing {
 		// A repeated call is then judged by the session as it is now: it has ended.
 		resource := idempotency.RenewalResource(o.SessionID, o.ID)
 		if err := e.tx.Idempotency().DropFor(ctx, e.session.AgentID, resource); err != nil {
@@ -79,8 +79,8 @@ func (e end) order(ctx context.Context, o procurement.Order) (keeps bool, err er
 	if !o.Undelivered() {
 		return false, nil
 	}
-	keeps = o.Status != procurement.Planned && e.fault() == "" && (renewal || !e.takesBack(o))
-	if renewal && !keeps {
+	keeps = o.Status != procurement.Planned && e.fault() == "" && (renewing || !e.takesBack(o))
+	if renewing && !keeps {
 		if err := release(ctx, e.book, e.session, o, "was too late"); err != nil {
 			return false, err
 		}
@@ -113,8 +113,7 @@ func (e end) takesBack(o procurement.Order) bool {
 // Those that are not delivered yet keep their time.
 func closeDelivered(ctx context.Context, tx Repos, orders []procurement.Order, due time.Time) error {
 	for _, o := range orders {
-		undelivered := o.Undelivered() && due.IsZero()
-		if o.Kind != procurement.Purchase || o.Status != procurement.Confirmed || !o.ClosedAt.IsZero() || undelivered {
+		if !o.Closable() || o.Undelivered() && due.IsZero() {
 			continue
 		}
 		o.NextAt = due
@@ -128,10 +127,8 @@ func closeDelivered(ctx context.Context, tx Repos, orders []procurement.Order, d
 // release gives back what a session holds for an order, to the budget of the day
 // that it was held on.
 func release(ctx context.Context, b ledger.Book, s *session.Session, o procurement.Order, why string) error {
-	if o.Kind == procurement.Renewal {
-		return b.Release(ctx, s, ":"+o.ID, "renewal of "+s.ProductNo+" "+why, o.PlannedAt)
-	}
-	return b.Release(ctx, s, "", s.ProductNo+" "+why, s.CreatedAt)
+	h := o.Hold(*s)
+	return b.Release(ctx, s, h.Ref, h.Title+" "+why, h.At)
 }
 
 // Release gives back what an active session holds for a renewal that was refused.
@@ -149,7 +146,7 @@ func Renewing(ctx context.Context, tx Repos, s session.Session) (bool, error) {
 	}
 	orders, err := tx.Orders().Of(ctx, s.ID)
 	for _, o := range orders {
-		if o.Kind == procurement.Renewal && o.Open() && o.Status != procurement.Planned {
+		if o.Renewing() && o.Status != procurement.Planned {
 			return true, err
 		}
 	}

@@ -51,7 +51,7 @@ func settled(
 	if err := tx.Sessions().Put(ctx, s); err != nil {
 		return err
 	}
-	if o.Kind == procurement.Renewal {
+	if o.Renews() {
 		orders, err := tx.Orders().Of(ctx, s.ID)
 		if err != nil {
 			return err

@@ -92,6 +92,8 @@ func TestTidy(t *testing.T) {
 	for n := range 1200 { // more than one run takes on
 		w.Exec(`INSERT INTO idempotency_keys VALUES ('a', '/s', ?, ?, 's', 200, ?)`, fmt.Sprint(n), []byte{0}, fake.Start.UnixMicro())
 	}
+	w.Exec(fmt.Sprintf(`INSERT INTO changes (agent_id, session_id, at) WITH RECURSIVE k (n) AS (SELECT 1
+		UNION ALL SELECT n + 1 FROM k WHERE n < 1200) SELECT 'a', 's', %d FROM k`, fake.Start.UnixMicro()))
 	w.Report(agent, v.ID, "success")
 	w.Clock.Advance(24*time.Hour + time.Second)
 	w.Report(agent, v.ID, "block")

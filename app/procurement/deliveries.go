@@ -45,13 +45,8 @@ func (u deliveries) await(ctx context.Context, _ session.Session, o procurement.
 		case gone:
 			return u.miss(ctx, c)
 		}
-		c.order, c.order.LostAt = c.order.Record(d, c.now), time.Time{}
-		if d.State != procurement.Pending {
-			c.order.FrozenAt = time.Time{}
-		}
-		late := c.now.Sub(c.order.SentAt) >= procurement.FreezeAfter
-		if d.State == procurement.Pending && late && c.order.FrozenAt.IsZero() {
-			c.order.FrozenAt = c.now
+		var frozen bool
+		if c.order, frozen = c.order.Await(d, c.now); frozen {
 			u.log.Error("an upstream order is not delivered for a day; orders lost gives it up", "order_id", o.ID,
 				"session_id", o.SessionID, "provider", o.Provider)
 		}
@@ -65,7 +60,7 @@ func (u *Driver) postpone(ctx context.Context, o procurement.Order, reason strin
 		if !c.order.ClosedAt.IsZero() {
 			return nil // another process has closed it meanwhile
 		}
-		c.order.Reason, c.order.NextAt = reason, c.now.Add(procurement.Backoff(c.now.Sub(c.order.DecidedAt)))
+		c.order = c.order.Postpone(reason, c.now)
 		return c.put(ctx)
 	})
 }

@@ -4,6 +4,7 @@ package procurement
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -13,8 +14,8 @@ import (
 	"agentproxy/app/direct"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/slots"
-	"agentproxy/app/turns"
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -101,6 +102,31 @@ func (s State) Order(id string) procurement.Order {
 	return procurement.Order{}
 }
 
+// ErrStillDriven means that the orders are driven in the background.
+var ErrStillDriven = errors.New("the provider has not answered yet")
+
+// DriveFor is Drive for an agent, who waits no longer than that.
+func (u *Driver) DriveFor(ctx context.Context, s session.Session, wait time.Duration) (State, error) {
+	type result struct {
+		State
+		err error
+	}
+	done := make(chan result, 1)
+	ended, begun := u.slots.Await(s.Provider, s.AgentID, wait, func() {
+		st, err := u.Drive(ctx, s.ID)
+		done <- result{st, err}
+	})
+	if !begun {
+		item := []slots.Item{{ID: s.ID, Agent: s.AgentID}}
+		u.slots.Go(s.Provider, item, func(id string) { _, _ = u.Drive(ctx, id) }) // if it fails it is due again
+	}
+	if !ended {
+		return State{}, ErrStillDriven
+	}
+	r := <-done
+	return r.State, r.err
+}
+
 // maxSteps bounds the steps that Drive takes in a row.
 const maxSteps = 20
 
@@ -127,11 +153,21 @@ func (u *Driver) state(ctx context.Context, id string) (st State, err error) {
 			return err
 		}
 		if st.Orders, err = tx.Orders().Of(ctx, id); len(st.Orders) > 0 {
-			st.party, err = turns.PartyOf(ctx, tx, st.Session.AgentID)
+			st.party, err = partyOf(ctx, tx, st.Session.AgentID)
 		}
 		return err
 	})
 	return st, err
+}
+
+// partyOf returns the party of an agent, as which it takes turns.
+func partyOf(ctx context.Context, tx Repos, agentID string) (procurement.Party, error) {
+	agent, err := tx.Agents().Get(ctx, agentID)
+	if err != nil {
+		return procurement.Party{}, err
+	}
+	w, err := tx.Ledger().Wallet(ctx, agentID)
+	return procurement.Party{Key: agent.Party(), Funded: agent.Tier(w.Credited) != account.TrialTier}, err
 }
 
 // step takes the first step that is due. It returns the state that it decided by,
@@ -198,7 +234,7 @@ type kind interface {
 }
 
 func (u *Driver) kind(o procurement.Order) kind {
-	if o.Kind == procurement.Renewal {
+	if o.Renews() {
 		return renewals{u}
 	}
 	return purchases{u}
@@ -212,41 +248,4 @@ func (u *Driver) tooDear(o procurement.Order, more domain.Money) {
 	if u.excess != nil {
 		u.excess(o.Provider, more)
 	}
-}
-
-// Recover stores a new job for every session that has been creating for that
-// long without an order: the process that had its job may have died. An order is
-// driven when it is due.
-func (u *Driver) Recover(ctx context.Context, olderThan time.Duration) error {
-	return u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
-		now := u.clock.Now()
-		ids, err := tx.Sessions().CreatingSince(ctx, now.Add(-olderThan), batchSize)
-		if err != nil {
-			return err
-		}
-		for _, id := range ids {
-			orders, err := tx.Orders().Of(ctx, id)
-			if err != nil {
-				return err
-			}
-			if len(orders) > 0 {
-				continue
-			}
-			if err := tx.Jobs().Insert(ctx, ports.Job{Kind: ports.DriveOrdersJob, SessionID: id}, now); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// GiveUp fails a session whose job has failed every time, unless there is an
-// order: then something may have been bought, and the session keeps its hold
-// until the provider answers.
-func (u *Driver) GiveUp(ctx context.Context, id string) error {
-	st, err := u.state(ctx, id)
-	if err != nil || st.Session.Status != session.Creating || len(st.Orders) > 0 {
-		return err
-	}
-	return u.fail(ctx, id, ports.ErrProvider.Msgf("the session could not be delivered; try again"))
 }

@@ -101,29 +101,41 @@ func (u *Driver) DriveSession(ctx context.Context, id string) error {
 	}
 }
 
-// ErrStillDriven means that the orders are driven in the background.
-var ErrStillDriven = errors.New("the provider has not answered yet")
-
-// DriveFor is Drive for an agent, who waits no longer than that.
-func (u *Driver) DriveFor(ctx context.Context, s session.Session, wait time.Duration) (State, error) {
-	type result struct {
-		State
-		err error
-	}
-	done := make(chan result, 1)
-	ended, begun := u.slots.Await(s.Provider, s.AgentID, wait, func() {
-		st, err := u.Drive(ctx, s.ID)
-		done <- result{st, err}
+// Recover stores a new job for every session that has been creating for that
+// long without an order: the process that had its job may have died. An order is
+// driven when it is due.
+func (u *Driver) Recover(ctx context.Context, olderThan time.Duration) error {
+	return u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+		now := u.clock.Now()
+		ids, err := tx.Sessions().CreatingSince(ctx, now.Add(-olderThan), batchSize)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			orders, err := tx.Orders().Of(ctx, id)
+			if err != nil {
+				return err
+			}
+			if len(orders) > 0 {
+				continue
+			}
+			if err := tx.Jobs().Insert(ctx, ports.Job{Kind: ports.DriveOrdersJob, SessionID: id}, now); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
-	if !begun {
-		item := []slots.Item{{ID: s.ID, Agent: s.AgentID}}
-		u.slots.Go(s.Provider, item, func(id string) { _, _ = u.Drive(ctx, id) }) // if it fails it is due again
+}
+
+// GiveUp fails a session whose job has failed every time, unless there is an
+// order: then something may have been bought, and the session keeps its hold
+// until the provider answers.
+func (u *Driver) GiveUp(ctx context.Context, id string) error {
+	st, err := u.state(ctx, id)
+	if err != nil || st.Session.Status != session.Creating || len(st.Orders) > 0 {
+		return err
 	}
-	if !ended {
-		return State{}, ErrStillDriven
-	}
-	r := <-done
-	return r.State, r.err
+	return u.fail(ctx, id, ports.ErrProvider.Msgf("the session could not be delivered; try again"))
 }
 
 // Wait returns when everything that is driven in the background, or the context, has ended.

@@ -10,9 +10,6 @@ import (
 	"agentproxy/ports"
 )
 
-// completeWithin is how long a provider may take to deliver addresses one after the other.
-const completeWithin = 10 * time.Minute
-
 // How often a provider is asked about a live order, and for the usage of a direct session.
 const (
 	checkEvery     = time.Hour
@@ -63,8 +60,7 @@ func (u *Driver) refuse(ctx context.Context, o procurement.Order, class procurem
 // order is cancelled next.
 func (u *Driver) confirmed(ctx context.Context, c *change, d procurement.Delivery) (err error) {
 	o, s := c.order, c.session
-	if d.State == procurement.Live && s.Type == session.Static && len(d.IPs) < o.Intent.Quantity &&
-		c.now.Sub(o.SentAt) < completeWithin {
+	if o.Incomplete(d, c.now) {
 		d.State = procurement.Pending
 		o = o.Record(d, c.now)
 	}
@@ -82,7 +78,7 @@ func (u *Driver) confirmed(ctx context.Context, c *change, d procurement.Deliver
 	case d.State == procurement.Live:
 		o.NextAt = c.now.Add(checkAfter(direct))
 		var active session.Session
-		if active, err = u.life.Activate(ctx, c.tx, s, d.Exits(s.Type), c.now); NothingBought(err) {
+		if active, err = u.life.Activate(ctx, c.tx, s, d.Exits(s.Type), c.now); ports.NothingBought(err) {
 			o.NextAt = c.now
 			err = u.life.Fail(ctx, c.tx, s, err, c.now)
 		} else if err == nil {

@@ -2,13 +2,11 @@ package procurement
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/idempotency"
 	"agentproxy/domain"
-	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -97,19 +95,13 @@ func (u *Driver) deliverInProcess(ctx context.Context, s session.Session) error 
 		}
 		return tx.Sessions().Put(ctx, s)
 	})
-	if NothingBought(err) {
+	if ports.NothingBought(err) {
 		return u.fail(ctx, s.ID, err)
 	}
 	if err == nil {
 		u.hub.SessionChanged(s.ID)
 	}
 	return err
-}
-
-// NothingBought reports whether an error is the refusal of a provider, after
-// which provably nothing was bought.
-func NothingBought(err error) bool {
-	return errors.Is(err, ports.ErrProvider) || errors.Is(err, ports.ErrTimeout) || errors.Is(err, catalog.ErrOutOfStock)
 }
 
 // fail ends a session that is still creating and gives everything back.

@@ -39,7 +39,7 @@ func (u purchases) refused(ctx context.Context, tx Repos, s session.Session, o p
 		s.Provider = from.Provider
 		if _, local := u.catalog.InProcess(from.Provider); local {
 			active, err := u.Deliver(ctx, tx, s, from, now)
-			if NothingBought(err) {
+			if ports.NothingBought(err) {
 				continue
 			}
 			if err != nil {

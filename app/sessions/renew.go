@@ -108,7 +108,7 @@ func (u *Service) planExtension(
 	if err != nil {
 		return Done{}, "", err
 	}
-	if err := ledger.NewBook(tx, u.ids, now).Hold(ctx, n.wallet, &s, n.cost, n.means, ":"+o.ID, 0); err != nil {
+	if err := ledger.NewBook(tx, u.ids, now).Hold(ctx, n.wallet, &s, n.cost, n.means, o.Hold(s).Ref, 0); err != nil {
 		return Done{}, "", err
 	}
 	if err := tx.Sessions().Put(ctx, s); err != nil {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"agentproxy/app/procurement"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
+	"agentproxy/ports"
 )
 
 // RotateDue rotates a timed session whose rotation is due, and returns its
@@ -30,7 +30,7 @@ func (t *Service) RotateDue(ctx context.Context, id string) (traffic.Route, erro
 			return err
 		}
 		r, err = t.sessions.RotateIn(ctx, tx, r, health.RotationScheduled, eventlog.Service, now)
-		if procurement.NothingBought(err) {
+		if ports.NothingBought(err) {
 			s.Rotation.NextAt = now.Add(s.Rotation.Interval)
 			return tx.Sessions().Put(ctx, s)
 		}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"time"
 
-	"agentproxy/domain/account"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -15,19 +14,6 @@ import (
 // Repos is the repositories that a turn depends on.
 type Repos interface {
 	Orders() ports.Orders
-}
-
-// PartyOf returns the party of an agent, as which it takes turns.
-func PartyOf(ctx context.Context, tx interface {
-	Agents() ports.Agents
-	Ledger() ports.Ledger
-}, agentID string) (procurement.Party, error) {
-	agent, err := tx.Agents().Get(ctx, agentID)
-	if err != nil {
-		return procurement.Party{}, err
-	}
-	w, err := tx.Ledger().Wallet(ctx, agentID)
-	return procurement.Party{Key: agent.Party(), Funded: agent.Tier(w.Credited) != account.TrialTier}, err
 }
 
 // Rule returns 0 if a planned order may be sent now, else when it is to look again, or

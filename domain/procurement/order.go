@@ -92,12 +92,10 @@ func (o Order) Undelivered() bool {
 	return o.Open() || o.Kind == Purchase && o.Status == Confirmed && o.State == Pending
 }
 
-// Affordable refuses a quote above the most that the order may cost.
-func (o Order) Affordable(q Quote) error {
-	if o.Intent.MaxCost == 0 || q.Cost <= o.Intent.MaxCost {
-		return nil
-	}
-	return Refuse(Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
+// Closable reports whether the order is a confirmed purchase that is not closed at its
+// provider.
+func (o Order) Closable() bool {
+	return o.Kind == Purchase && o.Status == Confirmed && o.ClosedAt.IsZero()
 }
 
 // Excess returns what a provider charged for a confirmed order above the most that it

@@ -219,6 +219,14 @@ type Quote struct {
 	Stock Stock
 }
 
+// Affordable refuses a quote above the most that the order may cost.
+func (o Order) Affordable(q Quote) error {
+	if o.Intent.MaxCost == 0 || q.Cost <= o.Intent.MaxCost {
+		return nil
+	}
+	return Refuse(Conflict, "it costs "+q.Cost.String()+" and may cost "+o.Intent.MaxCost.String())
+}
+
 // Stock is whether something can be delivered.
 type Stock string
 

@@ -4,11 +4,34 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"agentproxy/domain/session"
 )
 
 // RenewalSettleFor is how long a renewal may take to appear at a provider:
 // addresses that end as before after that were not renewed.
 const RenewalSettleFor = 15 * time.Minute
+
+// Renews reports whether the order extends what another one bought.
+func (o Order) Renews() bool { return o.Kind == Renewal }
+
+// Renewing reports whether the order is a renewal whose outcome is still to come.
+func (o Order) Renewing() bool { return o.Renews() && o.Open() }
+
+// Hold is how the ledger lists what a session holds for an order.
+type Hold struct {
+	Ref   string    // distinguishes it from the others of the session
+	Title string    // of what is paid for
+	At    time.Time // when it was held, and on which day's budget
+}
+
+// Hold returns how what a session holds for the order is listed.
+func (o Order) Hold(s session.Session) Hold {
+	if o.Renews() {
+		return Hold{":" + o.ID, "renewal of " + s.ProductNo, o.PlannedAt}
+	}
+	return Hold{"", s.ProductNo, s.CreatedAt}
+}
 
 // Ends returns when each address of the delivery ends, to the second.
 func (d Delivery) Ends() map[netip.Addr]time.Time {

@@ -337,14 +337,26 @@ func changesOutOfOrder(t *testing.T, st ports.Store) {
 func changesPurged(t *testing.T, st ports.Store) {
 	start := lastChange(t, st)
 	makeChanges(t, st)
-	update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Changes().Purge(ctx, time.Unix(0, 0)) })
+	purge := func(before time.Time, limit int) (n int) {
+		update(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
+			n, err = tx.Changes().Purge(ctx, before, limit)
+			return err
+		})
+		return n
+	}
+	if n := purge(time.Unix(0, 0), 10); n != 0 {
+		t.Errorf("of what is old %d changes are purged", n)
+	}
 	if list, _, err := changesSince(t, st, start, 10); len(list) != 3 || err != nil {
 		t.Errorf("after a purge of nothing: %v, %v", list, err)
 	}
 	last := lastChange(t, st)
-	update(t, st, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Changes().Purge(ctx, time.Now().Add(1000*time.Hour))
-	})
+	later := time.Now().Add(1000 * time.Hour)
+	if n := purge(later, 1); n != 1 {
+		t.Errorf("one change at a time: %d are purged", n)
+	}
+	for purge(later, 1) > 0 {
+	}
 	if _, _, err := changesSince(t, st, start, 10); !errors.Is(err, ports.ErrMissed) {
 		t.Errorf("from before what was purged: %v", err)
 	}

@@ -121,7 +121,7 @@ func healthOf(s sellerState, w procurement.Owed) cell {
 
 func balanceOf(s sellerState) cell {
 	if !s.balance.Known {
-		return cell{Text: "not told", Num: true}
+		return cell{Text: "not given", Num: true}
 	}
 	return cell{Text: ui.USD(s.balance.Amount), Num: true}
 }

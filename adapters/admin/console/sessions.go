@@ -127,9 +127,9 @@ func (t *table) without(column string) *table {
 func entryTable(list []billing.Entry) *table {
 	t := &table{Columns: []string{"When", "Type", "Amount", "Balance after", "Session", "Text"}, Empty: "No entry."}
 	for _, e := range list {
-		t.Rows = append(t.Rows, row{ID: "entry-" + e.ID, Cells: []cell{when(e.At), text(string(e.Type)),
-			usd(e.Amount()),
-			usd(e.BalanceAfter), link(e.SessionID, "/sessions/"), text(e.Description)}})
+		t.Rows = append(t.Rows, row{ID: "entry-" + e.ID, Cells: []cell{when(e.At),
+			text(strings.ReplaceAll(string(e.Type), "_", " ")), usd(e.Amount()), usd(e.BalanceAfter),
+			link(e.SessionID, "/sessions/"), text(e.Description)}})
 	}
 	return t
 }

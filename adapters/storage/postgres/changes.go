@@ -57,9 +57,11 @@ func (n nullIsFalse) Scan(v any) error {
 	return nil
 }
 
-// PurgeChanges is the statement that removes changes from before ?1. It keeps the newest of them,
-// which marks from where on none is missing.
+// PurgeChanges is the statement that removes about ?2 changes from before ?1, the oldest first. It keeps the
+// newest of those that it looks at, which marks from where on none is missing.
 func (d *Database) PurgeChanges() string {
-	return `DELETE FROM changes WHERE seq < (SELECT MAX(seq) FROM changes WHERE at < ?1 AND ` + currentChange + `)
-		OR NOT ` + currentChange
+	return `WITH oldest AS (SELECT seq, at FROM changes WHERE ` + currentChange + ` ORDER BY seq LIMIT ?2::bigint + 1)
+		DELETE FROM changes WHERE seq IN (
+		SELECT seq FROM oldest WHERE seq < (SELECT MAX(seq) FROM oldest WHERE at < ?1)
+		UNION ALL (SELECT seq FROM changes WHERE NOT ` + currentChange + ` LIMIT ?2::bigint))`
 }

@@ -62,7 +62,7 @@ document.documentElement.classList.add("js");
     el.replaceChildren();
     new uPlot({
       width, height: 170, tzDate: zone, cursor: { y: false },
-      scales: { x: { range: (u, from, to) => [from - step / 2, to + step / 2] }, y: { range: (u, from, to) => [0, to > 0 ? to * 1.1 : 1] } },
+      scales: { x: { range: (u, from, to) => [from - step / 2, to + step / 2] }, y: { range: (u, from, to) => [0, to > 0 ? to * 1.1 : c.unit === "usd" ? 1 : 1e3] } },
       axes: [{ ...axis, size: 30, values: (u, list) => list.map(tick) }, { ...axis, size: 70, values: (u, list) => list.map(show) }],
       series: [{ label: "UTC", value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...c.names.map((label, i) => ({
         label, stroke: colour("--plot-" + (i + 1)), fill: colour("--plot-" + (i + 1)) + "66", width: 1,
