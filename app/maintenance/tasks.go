@@ -23,10 +23,16 @@ import (
 // next run.
 const passSize = 500
 
+// Config holds what the operator decides.
+type Config struct {
+	ClientDays int // for which the client addresses of a session are kept after their last connection
+}
+
 // Tasks is the periodic tasks of the service. Each may run at any
 // time and on several replicas: every item is decided anew in a transaction of
 // its own.
 type Tasks struct {
+	cfg     Config
 	store   ports.Unit[repos]
 	clock   ports.Clock
 	ids     ports.IDs
@@ -40,9 +46,10 @@ type Tasks struct {
 }
 
 // New returns the tasks.
-func New(store ports.Store, clock ports.Clock, ids ports.IDs, life *sessions.Transitions, traffic *trafficapp.Service,
-	hub *changes.Hub, limits *ratelimit.Limits) *Tasks {
-	return &Tasks{store: narrow(store), clock: clock, ids: ids, life: life, traffic: traffic, hub: hub, limits: limits}
+func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, life *sessions.Transitions,
+	traffic *trafficapp.Service, hub *changes.Hub, limits *ratelimit.Limits) *Tasks {
+	return &Tasks{cfg: cfg, store: narrow(store), clock: clock, ids: ids, life: life, traffic: traffic, hub: hub,
+		limits: limits}
 }
 
 // Reclaim takes back leases that a gateway has not renewed in time: it stopped
@@ -116,7 +123,7 @@ func (p *Tasks) Purge(ctx context.Context) error {
 		return fmt.Errorf("purge webhook events: %w", err)
 	}
 	err = p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
-		return tx.Peers().Purge(ctx, now.Add(-traffic.KeepClients), now.Add(-traffic.KeepHosts-session.Day), passSize)
+		return tx.Peers().Purge(ctx, now.AddDate(0, 0, -p.cfg.ClientDays), now.Add(-traffic.KeepHosts-session.Day), passSize)
 	})
 	if err != nil {
 		return fmt.Errorf("purge clients and hosts: %w", err)
