@@ -10,7 +10,7 @@ import (
 	"agentproxy/test/fake"
 )
 
-// What a seller has counted and nobody is charged for is a series, which an alert reads.
+// What a seller has counted and no agent is charged for is a series.
 func TestUnchargedBytesAreASeries(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
